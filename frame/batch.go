@@ -1,0 +1,149 @@
+package frame
+
+import "sync"
+
+// MaxBatch is the largest number of frames in a [Batch].
+const MaxBatch = 64
+
+// ArenaSize is how many bytes the frames of one [Batch] share: 64 frames of an
+// ordinary Ethernet, or 27 jumbo frames, or three 64 KiB superframes.
+const ArenaSize = 256 << 10
+
+// Outer is what the underlay knows of a received packet; [Batch.Outer] holds one
+// for each frame of a batch that was read from an underlay.
+type Outer struct {
+	Src, Dst Endpoint
+	If       uint32 // index of the interface it came in on, 0 = unknown
+	TOS, TTL uint8  // of the outer IP header
+}
+
+// A Batch is what one call of [Reader.Read] brings: frames in the order of their
+// arrival, over an arena that is filled by bump allocation.
+//
+// A Reader fills it like this: Reset (or Release, before it waits), then New or
+// Borrow once for each packet.
+type Batch struct {
+	Frames []Frame
+	Outer  []Outer // parallel to Frames; only an underlay's reader sets it
+
+	arena *arena
+	used  int
+	pool  *Arenas
+}
+
+type arena struct {
+	frames [MaxBatch]Frame
+	outer  [MaxBatch]Outer
+	buf    []byte
+}
+
+func newArena() *arena { return &arena{buf: make([]byte, ArenaSize)} }
+
+// NewBatch returns an empty batch that takes its arena from pool when the first
+// frame is put into it. With a nil pool the batch makes an arena of its own and
+// keeps it.
+func NewBatch(pool *Arenas) *Batch { return &Batch{pool: pool} }
+
+// Reset forgets the frames and keeps the arena. Frames of an earlier read are
+// invalid from here on.
+func (b *Batch) Reset() {
+	b.used = 0
+	b.Frames, b.Outer = b.Frames[:0], b.Outer[:0]
+}
+
+// Release forgets the frames and gives the arena back to its pool. A Reader calls
+// it before it waits, so that an idle port holds no packet memory.
+func (b *Batch) Release() {
+	b.used = 0
+	b.Frames, b.Outer = nil, nil
+	if b.pool != nil && b.arena != nil {
+		b.pool.put(b.arena)
+		b.arena = nil
+	}
+}
+
+func (b *Batch) take() {
+	switch {
+	case b.arena != nil:
+	case b.pool != nil:
+		b.arena = b.pool.get()
+	default:
+		b.arena = newArena()
+	}
+	b.Frames, b.Outer = b.arena.frames[:0], b.arena.outer[:0]
+}
+
+// New appends a frame of n bytes, [Headroom] in front, whose contents are
+// whatever the arena held; it returns nil when the batch is full. The pointer is
+// valid until the batch is reset.
+func (b *Batch) New(n int) *Frame {
+	if cap(b.Frames) == 0 {
+		b.take()
+	}
+	k, size := len(b.Frames), Headroom+n
+	if k == MaxBatch || n < 0 || size > len(b.arena.buf)-b.used {
+		return nil
+	}
+	buf := b.arena.buf[b.used : b.used+size : b.used+size]
+	b.used = min((b.used+size+63)&^63, len(b.arena.buf))
+	f := b.grow(k)
+	*f = Frame{buf: buf, off: Headroom, end: int32(size)}
+	return f
+}
+
+// Borrow appends a frame over buf[off:end], memory that the reader owns and will
+// not touch before its next Read; it returns nil when the batch is full.
+func (b *Batch) Borrow(buf []byte, off, end int) *Frame {
+	if cap(b.Frames) == 0 {
+		b.take()
+	}
+	k := len(b.Frames)
+	if k == MaxBatch {
+		return nil
+	}
+	f := b.grow(k)
+	*f = Over(buf, off, end)
+	return f
+}
+
+func (b *Batch) grow(k int) *Frame {
+	b.Frames, b.Outer = b.Frames[:k+1], b.Outer[:k+1]
+	return &b.Frames[k]
+}
+
+// Keep drops all but the first n frames. A reader that made room for more packets
+// than arrived calls it; the arena space of the rest is free again only after
+// Reset.
+func (b *Batch) Keep(n int) { b.Frames, b.Outer = b.Frames[:n], b.Outer[:n] }
+
+// Arenas is a free list of batch memory that many batches share: as many arenas
+// exist as readers have frames in hand, not as many as there are readers. It is
+// safe for concurrent use. The zero value is ready.
+type Arenas struct {
+	mu   sync.Mutex
+	free []*arena
+}
+
+// spareArenas is how many arenas a free list keeps for the next reader; more go
+// to the garbage collector.
+const spareArenas = 8
+
+func (a *Arenas) get() *arena {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.free); n > 0 {
+		x := a.free[n-1]
+		a.free[n-1] = nil
+		a.free = a.free[:n-1]
+		return x
+	}
+	return newArena()
+}
+
+func (a *Arenas) put(x *arena) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.free) < spareArenas {
+		a.free = append(a.free, x)
+	}
+}

@@ -1,0 +1,128 @@
+package frame
+
+// Headroom is the free space in front of a frame made by [Batch.New], [Make]
+// or [Frame.Clone]. It is what those frames start with, not a promise about
+// every frame: one that was split out of a larger receive buffer may have less.
+const Headroom = 64
+
+// Kind says what the first byte of [Frame.Bytes] belongs to.
+type Kind uint8
+
+// Kinds of frames.
+const (
+	Ethernet Kind = iota // an Ethernet frame from the destination MAC on, without FCS
+	IPv4                 // a bare IPv4 packet (TUN, IP-in-IP)
+	IPv6                 // a bare IPv6 packet
+)
+
+// GSO describes how to cut a superframe, in the terms of struct virtio_net_hdr
+// (virtio 1.2, section 5.1.6). The zero value is an ordinary frame whose
+// checksums are complete. CsumStart counts from the start of the frame's
+// buffer, so that Push and Pull leave it alone.
+type GSO struct {
+	Flags      uint8  // NeedsCsum: the checksum at CsumStart+CsumOffset is to be completed
+	Type       uint8  // 0 none, else how to segment
+	HdrLen     uint16 // bytes of headers each segment repeats
+	Size       uint16 // payload bytes of a segment
+	CsumStart  uint16 // from the start of the buffer
+	CsumOffset uint16 // from CsumStart
+}
+
+// A Frame is one packet in a buffer with headroom.
+//
+//	0          off                 end        len(buf)
+//	+-----------+-------------------+-----------+
+//	| headroom  | Bytes()           | tailroom  |
+//	+-----------+-------------------+-----------+
+//
+// A Frame belongs to the [Reader] that read it and is valid until that Reader is
+// read again; it is never written to while it is staged for sending. Who wants
+// to keep it longer clones it. A stage that makes a new packet clears GSO.
+//
+// A Frame is 64 bytes and lies by value in its [Batch].
+type Frame struct {
+	buf      []byte
+	off, end int32
+
+	GSO    GSO    // zero, or how to cut this superframe
+	Kind   Kind   // what Bytes starts with
+	Drop   Reason // set by a reader that refuses the frame: it is counted and skipped
+	VNI    VNI    // the network it is in; from a tunnel's reader, the tag on the wire
+	From   Dest   // where it entered; a reader sets the peer half, the switch the port half
+	Hash   uint32 // flow hash, 0 = not computed yet: outer source port, choice of queue and path
+	Tunnel bool   // came in through a tunnel
+}
+
+// Over makes a Frame over buf[off:end] without copying. The frame borrows buf.
+// It panics if the bounds do not lie in buf.
+func Over(buf []byte, off, end int) Frame {
+	_ = buf[off:end]
+	return Frame{buf: buf, off: int32(off), end: int32(end)}
+}
+
+// Make returns a Frame with a copy of packet, [Headroom] in front of it. It is
+// the way to make a frame for Inject.
+func Make(packet []byte) Frame {
+	buf := make([]byte, Headroom+len(packet))
+	copy(buf[Headroom:], packet)
+	return Over(buf, Headroom, len(buf))
+}
+
+// Bytes returns the packet. The slice is borrowed, as the frame is; its capacity
+// ends with the packet, so that appending to it never reaches a neighbour.
+func (f *Frame) Bytes() []byte { return f.buf[f.off:f.end:f.end] }
+
+// Len returns the number of bytes in the packet.
+func (f *Frame) Len() int { return int(f.end - f.off) }
+
+// Headroom returns how many bytes Push can add.
+func (f *Frame) Headroom() int { return int(f.off) }
+
+// Pull strips n bytes from the front and returns what is left. It panics if the
+// packet is shorter than n, as a slice expression would.
+func (f *Frame) Pull(n int) []byte {
+	_ = f.buf[int(f.off)+n : f.end]
+	f.off += int32(n)
+	return f.Bytes()
+}
+
+// Push grows the packet n bytes into the headroom and returns it, or nil when
+// the headroom is smaller than n; the frame is then unchanged. The new bytes hold
+// whatever was there before.
+func (f *Frame) Push(n int) []byte {
+	if n < 0 || int(f.off) < n {
+		return nil
+	}
+	f.off -= int32(n)
+	return f.Bytes()
+}
+
+// Trim keeps the first n bytes of the packet. It panics if there are fewer.
+func (f *Frame) Trim(n int) {
+	_ = f.buf[f.off : int(f.off)+n : f.end]
+	f.end = f.off + int32(n)
+}
+
+// Extend grows the packet n bytes into the tailroom and returns it, or nil when
+// the tailroom is smaller than n; the frame is then unchanged.
+func (f *Frame) Extend(n int) []byte {
+	if n < 0 || int(f.end)+n > len(f.buf) {
+		return nil
+	}
+	f.end += int32(n)
+	return f.Bytes()
+}
+
+// Clone returns a copy that owns its buffer, with [Headroom] in front and every
+// field kept.
+func (f *Frame) Clone() Frame {
+	c := *f
+	b := f.Bytes()
+	c.buf = make([]byte, Headroom+len(b))
+	copy(c.buf[Headroom:], b)
+	c.off, c.end = Headroom, int32(len(c.buf))
+	if c.GSO.CsumStart != 0 {
+		c.GSO.CsumStart += uint16(c.off - f.off)
+	}
+	return c
+}

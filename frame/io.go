@@ -1,0 +1,52 @@
+package frame
+
+// A Reader is one receive queue. Read waits until there is at least one frame and
+// fills b; it invalidates the frames of the Read before. It is used by one
+// goroutine. After the port it belongs to is closed it returns an error that
+// errors.Is(err, net.ErrClosed); while the port is paused, [ErrPaused].
+//
+// A reader that refuses a packet it has read says so in the frame's Drop, so that
+// the switch counts it.
+type Reader interface {
+	Read(b *Batch) error
+}
+
+// Out is one frame on its way out of one port.
+type Out struct {
+	F    *Frame
+	Peer uint16 // 0 = none; on a tunnel: its flood list
+	Skip uint16 // peer that the flood list leaves out: where the frame came from
+	Tag  uint32 // the port's name for the network: VNI on a VTEP, VLAN on a trunk, else 0
+	Drop Reason // set by the Writer: why it was not sent
+}
+
+// A Writer sends frames out of a port, in order. It sets Drop on those it did not
+// send. It must not keep or change a frame, nor wait: when there is no room it
+// drops with [PortFull]. The error is for a port that is broken as a whole; each
+// Out then has its Drop set too. It is used by one goroutine.
+type Writer interface {
+	Write(out []Out) error
+}
+
+// Datagram is one tunnel packet, or one run of equal ones, on its way to one or
+// many endpoints.
+type Datagram struct {
+	Parts [][]byte   // borrowed, shared by all To: header in the writer's scratch, payload in the frame
+	To    []Endpoint // several: head-end replication, without a copy
+	Seg   uint16     // 0, or the size of each segment of a run
+	Flow  uint16     // entropy for the outer source port: equal for all packets of a flow
+	TOS   uint8
+	TTL   uint8 // 0 = the underlay's default
+	DF    bool
+
+	Lost uint16 // set by the Sender: how many of To it was not sent to
+	Drop Reason // set by the Sender when Lost > 0: why, for the last one
+}
+
+// A Sender puts datagrams on the underlay, in order, and waits for nothing. An
+// endpoint that cannot be reached costs only its own copy. The error is for an
+// underlay that is broken as a whole; Lost is then set too. It is used by one
+// goroutine.
+type Sender interface {
+	Send(ds []Datagram) error
+}

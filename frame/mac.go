@@ -1,0 +1,57 @@
+package frame
+
+import (
+	"fmt"
+	"net"
+)
+
+// MAC is an EUI-48 address. It is comparable and holds no pointer.
+type MAC [6]byte
+
+// Broadcast is ff:ff:ff:ff:ff:ff.
+var Broadcast = MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
+// ParseMAC reads a MAC in any of the forms of [net.ParseMAC], 6 bytes long.
+func ParseMAC(s string) (MAC, error) {
+	h, err := net.ParseMAC(s)
+	if err != nil || len(h) != 6 {
+		return MAC{}, fmt.Errorf("frame: %q is not a MAC address like 02:00:00:00:00:01", s)
+	}
+	return MAC(h), nil
+}
+
+// MACFrom returns the MAC whose six bytes are the low 48 bits of u, big endian:
+// the inverse of [MAC.Uint64].
+func MACFrom(u uint64) MAC {
+	return MAC{byte(u >> 40), byte(u >> 32), byte(u >> 24), byte(u >> 16), byte(u >> 8), byte(u)}
+}
+
+// Uint64 returns the address as a number: the first byte on the wire is the most
+// significant of the low 48 bits.
+func (m MAC) Uint64() uint64 {
+	return uint64(m[0])<<40 | uint64(m[1])<<32 | uint64(m[2])<<24 | uint64(m[3])<<16 | uint64(m[4])<<8 | uint64(m[5])
+}
+
+// IsGroup reports whether the address is multicast or broadcast (I/G bit set).
+func (m MAC) IsGroup() bool { return m[0]&1 != 0 }
+
+// IsZero reports whether the address is 00:00:00:00:00:00.
+func (m MAC) IsZero() bool { return m == MAC{} }
+
+// String returns the address as 02:00:00:00:00:01.
+func (m MAC) String() string { return m.HardwareAddr().String() }
+
+// HardwareAddr returns the address as the standard library's type.
+func (m MAC) HardwareAddr() net.HardwareAddr { return net.HardwareAddr(m[:]) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (m MAC) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (m *MAC) UnmarshalText(text []byte) error {
+	p, err := ParseMAC(string(text))
+	if err == nil {
+		*m = p
+	}
+	return err
+}

@@ -1,0 +1,74 @@
+package frame
+
+import "fmt"
+
+// Action is what a verdict says to do.
+type Action uint8
+
+// Actions.
+const (
+	ActContinue Action = iota // the next step of decide
+	ActForward                // to one Dest
+	ActFlood                  // to every member of the VSI that split horizon allows
+	ActReply                  // back to where the frame came from, as it now is
+	ActReenter                // decide again, as a frame of the gateway's own
+	ActDrop                   // count it under its reason
+)
+
+// Verdict is what became of a frame, as one comparable word. The zero value is
+// Continue.
+type Verdict uint64
+
+const (
+	verdictReason = 32
+	verdictAction = 40
+	verdictLocal  = 48
+)
+
+// The verdicts without a parameter.
+const (
+	Continue   Verdict = Verdict(ActContinue) << verdictAction
+	FloodAll   Verdict = Verdict(ActFlood) << verdictAction
+	FloodLocal Verdict = FloodAll | 1<<verdictLocal // no tunnels
+	Reply      Verdict = Verdict(ActReply) << verdictAction
+	Reenter    Verdict = Verdict(ActReenter) << verdictAction
+)
+
+// Forward sends the frame to d.
+func Forward(d Dest) Verdict { return Verdict(ActForward)<<verdictAction | Verdict(d) }
+
+// Drop ends the frame under a reason.
+func Drop(r Reason) Verdict {
+	return Verdict(ActDrop)<<verdictAction | Verdict(r)<<verdictReason
+}
+
+// Action returns what to do.
+func (v Verdict) Action() Action { return Action(v >> verdictAction) }
+
+// Dest returns where a Forward goes.
+func (v Verdict) Dest() Dest { return Dest(v) }
+
+// Reason returns why a Drop drops.
+func (v Verdict) Reason() Reason { return Reason(v >> verdictReason) }
+
+// String returns the verdict in words, for tests and traces.
+func (v Verdict) String() string {
+	switch v.Action() {
+	case ActContinue:
+		return "continue"
+	case ActForward:
+		return "forward " + v.Dest().String()
+	case ActFlood:
+		if v == FloodLocal {
+			return "flood local"
+		}
+		return "flood"
+	case ActReply:
+		return "reply"
+	case ActReenter:
+		return "reenter"
+	case ActDrop:
+		return "drop " + v.Reason().String()
+	}
+	return fmt.Sprintf("verdict(%#x)", uint64(v))
+}

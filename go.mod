@@ -1,0 +1,3 @@
+module github.com/vxswitch/vxswitch
+
+go 1.26
