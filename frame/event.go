@@ -10,16 +10,13 @@ const (
 	EventMACMoved                     // VNI, MAC, Dest, Old; Pinned says it was a control entry that gave way
 	EventMACAged                      // VNI, MAC, Dest: not heard for the ageing time
 	EventMACEvicted                   // VNI, MAC, Dest: made room for another
-	EventPeerLearned                  // Dest: a new outer source
-	EventPeerAged                     // Dest: no entry names it any more
 	EventPortUp                       // Dest
 	EventPortDown                     // Dest; Err when it failed, nil when it was detached
 )
 
 var eventNames = [...]string{
 	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACAged: "mac-aged",
-	EventMACEvicted: "mac-evicted", EventPeerLearned: "peer-learned", EventPeerAged: "peer-aged",
-	EventPortUp: "port-up", EventPortDown: "port-down",
+	EventMACEvicted: "mac-evicted", EventPortUp: "port-up", EventPortDown: "port-down",
 }
 
 // String returns the kind's name.

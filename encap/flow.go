@@ -1,0 +1,92 @@
+package encap
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// EtherTypes and protocols the hash looks at.
+const (
+	typeIPv4 = 0x0800
+	typeIPv6 = 0x86dd
+	typeVLAN = 0x8100 // 802.1Q
+	typeQinQ = 0x88a8 // 802.1ad
+
+	protoTCP     = 6
+	protoUDP     = 17
+	protoDCCP    = 33
+	protoSCTP    = 132
+	protoUDPLite = 136
+)
+
+// FlowHash hashes the flow that an Ethernet frame belongs to: MACs, EtherType, and
+// up to two VLAN tags; for IP also addresses and protocol, and the ports unless the
+// packet is a fragment. The first fragment is one too, or it would part from the
+// rest. The result is never 0 and depends on seed, so that a stranger cannot steer
+// flows into one bucket.
+func FlowHash(b []byte, seed uint64) uint32 {
+	if len(b) < EthernetLen {
+		return fold(mix(seed, uint64(len(b))))
+	}
+	// Destination and source MAC, 12 bytes, and EtherType or first tag.
+	h := mix(seed^binary.BigEndian.Uint64(b), uint64(binary.BigEndian.Uint32(b[8:]))<<16|uint64(binary.BigEndian.Uint16(b[12:])))
+	etherType, p := binary.BigEndian.Uint16(b[12:]), b[EthernetLen:]
+	for range 2 {
+		if (etherType != typeVLAN && etherType != typeQinQ) || len(p) < VLANTagLen {
+			break
+		}
+		h = mix(h, uint64(binary.BigEndian.Uint32(p)))
+		etherType, p = binary.BigEndian.Uint16(p[2:]), p[VLANTagLen:]
+	}
+	switch {
+	case etherType == typeIPv4 && len(p) >= ipv4Len && p[0]>>4 == 4:
+		h = hashIPv4(h, p)
+	case etherType == typeIPv6 && len(p) >= ipv6Len && p[0]>>4 == 6:
+		h = hashIPv6(h, p)
+	}
+	return fold(h)
+}
+
+func hashIPv4(h uint64, p []byte) uint64 {
+	proto := p[9]
+	h = mix(h^binary.BigEndian.Uint64(p[12:]), uint64(proto))
+	fragment := binary.BigEndian.Uint16(p[6:])&0x3fff != 0
+	ihl := int(p[0]&0xf) * 4
+	if !fragment && ihl >= ipv4Len {
+		h = hashPorts(h, proto, p, ihl)
+	}
+	return h
+}
+
+func hashIPv6(h uint64, p []byte) uint64 {
+	next := p[6]
+	h = mix(h^binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint64(p[16:]))
+	h = mix(h^binary.BigEndian.Uint64(p[24:]), binary.BigEndian.Uint64(p[32:])^uint64(next)<<56)
+	// Behind an extension header, a fragment header among them, there are no ports.
+	return hashPorts(h, next, p, ipv6Len)
+}
+
+func hashPorts(h uint64, proto byte, p []byte, at int) uint64 {
+	switch proto {
+	case protoTCP, protoUDP, protoDCCP, protoSCTP, protoUDPLite:
+		if len(p) >= at+4 {
+			h = mix(h, uint64(binary.BigEndian.Uint32(p[at:])))
+		}
+	}
+	return h
+}
+
+// mix folds the 128-bit product of its two inputs, each blended with an odd
+// constant so that a zero does not absorb the other.
+func mix(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd1b54a32d192ed03)
+	return hi ^ lo
+}
+
+func fold(h uint64) uint32 {
+	x := uint32(h>>32) ^ uint32(h)
+	if x == 0 {
+		return 1
+	}
+	return x
+}
