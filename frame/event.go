@@ -5,13 +5,13 @@ type EventKind uint8
 
 // Kinds of events, with the fields each one sets.
 const (
-	EventOverflow    EventKind = iota // events were lost: list the tables again
-	EventMACLearned                   // VNI, MAC, Dest
-	EventMACMoved                     // VNI, MAC, Dest, Old; Pinned says it was a control entry that gave way
-	EventMACAged                      // VNI, MAC, Dest: not heard for the ageing time
-	EventMACEvicted                   // VNI, MAC, Dest: made room for another
-	EventPortUp                       // Dest
-	EventPortDown                     // Dest; Err when it failed, nil when it was detached
+	EventOverflow   EventKind = iota // events were lost: list the tables again
+	EventMACLearned                  // VNI, MAC, Dest
+	EventMACMoved                    // VNI, MAC, Dest, Old; Pinned says it was a control entry that gave way
+	EventMACAged                     // VNI, MAC, Dest: not heard for the ageing time
+	EventMACEvicted                  // VNI, MAC, Dest: made room for another
+	EventPortUp                      // Dest
+	EventPortDown                    // Dest; Err when it failed, nil when it was detached
 )
 
 var eventNames = [...]string{

@@ -1,0 +1,27 @@
+// Package vtep is the VXLAN tunnel end point: a port of the switch made of one
+// underlay for each address family and an encapsulation.
+//
+//	              +--------------------- VTEP ---------------------+
+//	switch  <---  | reader: peer, header, VNI  <--- underlay.Read   |  <--- UDP
+//	switch  --->  | writer: next hop or flood list ---> Sender.Send |  ---> UDP
+//	              +------------------------------------------------+
+//
+// A frame to one peer is a Datagram with one endpoint. A frame with peer 0 is for
+// the flood list of its VNI: one Datagram with many endpoints (head-end
+// replication), so that a thousand peers cost one Send and no copy.
+//
+// # Peers
+//
+// The peer half of a frame.Dest is an index into the VTEP's next-hop table. A peer
+// is known by the address its packets come from, never by the port, and is sent to
+// on the VTEP's destination port. Listed peers are configured: by AddPeer, or by
+// being in a flood list. Others are learned from what they send, up to a bound, and
+// forgotten once no FDB entry names them.
+//
+// A VTEP without a switch is a tunnel one can read and write: call Open for each
+// VNI, then use Readers and Writer.
+//
+// Open, Shut, SetFlood and the other methods that change tables are safe for
+// concurrent use and take effect at the next batch, under traffic. Readers and
+// writers are each for one goroutine, as package frame says.
+package vtep

@@ -1,0 +1,126 @@
+package vtep
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+type vniKey frame.VNI
+
+func (k vniKey) Hash() uint64 { return uint64(k) }
+
+// network is what the VTEP knows of one VNI.
+type network struct {
+	open  atomic.Bool // frames with this VNI are accepted
+	flood atomic.Pointer[floodList]
+}
+
+// floodList is the set of peers that get BUM frames, immutable, by address family.
+type floodList struct {
+	to   [2][]frame.Endpoint
+	hops [2][]*hop // parallel to to
+}
+
+// network returns the row of a VNI, making it if there is none. v.mu is held.
+func (v *VTEP) network(vni frame.VNI) *network {
+	n, ok := v.networks.Load(vniKey(vni))
+	if !ok {
+		n = &network{}
+		n.flood.Store(&floodList{})
+		v.networks.Store(vniKey(vni), n)
+	}
+	return n
+}
+
+// Open accepts frames of a VNI.
+func (v *VTEP) Open(tag uint32) error {
+	if !frame.VNI(tag).Valid() {
+		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", tag, frame.MaxVNI)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.network(frame.VNI(tag)).open.Store(true)
+	return nil
+}
+
+// Shut ends Open: frames of the VNI are dropped as unknown-vni. The flood list
+// stays for the next Open; SetFlood without peers empties it.
+func (v *VTEP) Shut(tag uint32) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if n, ok := v.networks.Load(vniKey(tag)); ok {
+		n.open.Store(false)
+		v.forget(frame.VNI(tag), n)
+	}
+}
+
+// forget drops the row of a VNI that has neither an attachment nor a flood list.
+func (v *VTEP) forget(vni frame.VNI, n *network) {
+	l := n.flood.Load()
+	if !n.open.Load() && len(l.hops[side4])+len(l.hops[side6]) == 0 {
+		v.networks.Delete(vniKey(vni))
+	}
+}
+
+// SetFlood sets who gets the broadcast, unknown unicast and multicast frames of a
+// VNI: one copy each, in the given order, repetitions and our own address left out.
+// Port 0 stands for the VTEP's destination port. The peers become listed. On an
+// error nothing has changed.
+func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
+	if !vni.Valid() {
+		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
+	}
+	var es []frame.Endpoint
+	seen := make(map[frame.Endpoint]bool, len(peers))
+	for _, p := range peers {
+		e, err := v.endpoint(p)
+		if err != nil {
+			return err
+		}
+		if !v.ours(e) && !seen[e.Host()] {
+			seen[e.Host()] = true
+			es = append(es, e)
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	l := &floodList{}
+	for _, e := range es {
+		h, err := v.peer(e)
+		if err != nil {
+			return err
+		}
+		s := h.side
+		l.to[s] = append(l.to[s], e)
+		l.hops[s] = append(l.hops[s], h)
+	}
+	n := v.network(vni)
+	old := n.flood.Swap(l)
+	for s := range l.hops {
+		for _, h := range l.hops[s] {
+			v.list(h, func() { h.refs++ })
+		}
+		for _, h := range old.hops[s] {
+			v.list(h, func() { h.refs-- })
+		}
+	}
+	v.forget(vni, n)
+	return nil
+}
+
+// Flood returns the flood list of a VNI: IPv4 peers first, each family in order.
+func (v *VTEP) Flood(vni frame.VNI) []netip.AddrPort {
+	n, ok := v.networks.Load(vniKey(vni))
+	if !ok {
+		return nil
+	}
+	var out []netip.AddrPort
+	for _, e := range slices.Concat(n.flood.Load().to[side4], n.flood.Load().to[side6]) {
+		out = append(out, e.AddrPort())
+	}
+	return out
+}

@@ -1,0 +1,222 @@
+package vtep
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/index"
+)
+
+// An Underlay carries datagrams of one address family. Package underlay has them.
+type Underlay interface {
+	Readers() []frame.Reader   // receive queues; they fill Batch.Outer
+	Sender(w int) frame.Sender // transmit side of worker w
+	LocalAddr() netip.AddrPort // own address and destination port
+	MTU() int                  // longest IP packet
+	Pause()                    // Reads return frame.ErrPaused ...
+	Resume()                   // ... until Resume
+	Close() error              // Reads return net.ErrClosed
+}
+
+// PeerPolicy says whose packets are accepted.
+type PeerPolicy uint8
+
+// Peer policies.
+const (
+	AnyPeer    PeerPolicy = iota // unknown outer sources become learned peers
+	ListedOnly                   // unknown outer sources are dropped as unknown-peer
+)
+
+// DefaultMaxPeers is how many peers a VTEP learns unless told otherwise.
+const DefaultMaxPeers = 1024
+
+// Config holds a VTEP's settings. The zero value works.
+type Config struct {
+	Name     string     // default "vtep"
+	Port     uint16     // UDP destination port of peers given without one; default: the underlay's own
+	Peers    PeerPolicy // default AnyPeer
+	MaxPeers int        // bound on learned peers; default DefaultMaxPeers, at most 65,000
+	TTL      uint8      // outer TTL or hop limit; default 64
+	TOS      uint8      // outer TOS or traffic class; default 0
+	Fragment bool       // clear DF on IPv4. RFC 7348 section 4.3 asks not to fragment, so it is set by default
+	MTU      int        // longest underlay IP packet; default: what each underlay says
+}
+
+// A VTEP is a tunnel end point. It satisfies the switch's Tunnel and Pauser.
+type VTEP struct {
+	cfg   Config
+	sides [2]*side // IPv4, IPv6; nil without an underlay of that family
+	seed  uint64   // of the flow hash
+
+	networks index.Map[vniKey, *network]
+	byHost   index.Map[hostKey, *hop]
+	hops     hopTable
+
+	mu        sync.Mutex // tables above, for writers
+	learned   int
+	peerLimit atomic.Uint64
+	lost      [frame.NumReasons]atomic.Uint64
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// side is the half of a VTEP that speaks one address family.
+type side struct {
+	u     Underlay
+	local frame.Endpoint // host only; zero when bound to the wildcard address
+	port  uint16         // destination port of peers
+	mtu   int            // longest inner frame
+}
+
+const (
+	side4 = iota
+	side6
+)
+
+func sideOf(e frame.Endpoint) int {
+	if e.Is4() {
+		return side4
+	}
+	return side6
+}
+
+// New returns a VTEP over one underlay, or two of different address families. It
+// takes them over: Close closes them. A nil cfg means defaults.
+func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
+	v := &VTEP{seed: rand.Uint64()}
+	if cfg != nil {
+		v.cfg = *cfg
+	}
+	c := &v.cfg
+	if c.Name == "" {
+		c.Name = "vtep"
+	}
+	if c.MaxPeers == 0 {
+		c.MaxPeers = DefaultMaxPeers
+	}
+	if c.MaxPeers < 0 || c.MaxPeers > 65_000 {
+		return nil, fmt.Errorf("vtep: Config.MaxPeers: %d, allowed are 1 to 65000", c.MaxPeers)
+	}
+	if c.TTL == 0 {
+		c.TTL = 64
+	}
+	if c.Peers > ListedOnly {
+		return nil, fmt.Errorf("vtep: Config.Peers: %d is no policy", c.Peers)
+	}
+	if len(underlays) == 0 {
+		return nil, errors.New("vtep: New needs an underlay")
+	}
+	for _, u := range underlays {
+		if err := v.addSide(u); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+func (v *VTEP) addSide(u Underlay) error {
+	addr := u.LocalAddr()
+	e, err := frame.EndpointFrom(addr)
+	if err != nil {
+		return fmt.Errorf("vtep: %w", err)
+	}
+	i := sideOf(e)
+	if v.sides[i] != nil {
+		return fmt.Errorf("vtep: %v: a second underlay of one address family", addr)
+	}
+	s := &side{u: u, port: v.cfg.Port, mtu: v.cfg.MTU}
+	if !addr.Addr().IsUnspecified() {
+		s.local = e.Host()
+	}
+	if s.port == 0 {
+		s.port = e.Port
+	}
+	if s.mtu == 0 {
+		s.mtu = u.MTU()
+	}
+	s.mtu -= encap.TypeVXLAN.Outer(i == side6)
+	if s.mtu < encap.EthernetLen {
+		return fmt.Errorf("vtep: Config.MTU: %d leaves no room for a frame in VXLAN over %v", v.cfg.MTU, addr)
+	}
+	v.sides[i] = s
+	return nil
+}
+
+// Name returns the configured name.
+func (v *VTEP) Name() string { return v.cfg.Name }
+
+// MTU returns the longest inner frame to peer, from the destination MAC on; with
+// peer 0 the longest that every underlay takes.
+func (v *VTEP) MTU(peer uint16) int {
+	if h := v.hops.get(peer); h != nil && h.side >= 0 {
+		return v.sides[h.side].mtu
+	}
+	m := 0
+	for _, s := range v.sides {
+		if s != nil && (m == 0 || s.mtu < m) {
+			m = s.mtu
+		}
+	}
+	return m
+}
+
+// Readers returns one reader for each receive queue of the underlays.
+func (v *VTEP) Readers() []frame.Reader {
+	var rs []frame.Reader
+	for _, s := range v.sides {
+		if s == nil {
+			continue
+		}
+		for _, r := range s.u.Readers() {
+			rs = append(rs, &reader{v: v, in: r, side: s})
+		}
+	}
+	return rs
+}
+
+// Writer returns the transmit side of worker w.
+func (v *VTEP) Writer(w int) frame.Writer {
+	x := &writer{v: v}
+	for i, s := range v.sides {
+		if s != nil {
+			x.send[i].to = s.u.Sender(w)
+		}
+	}
+	return x
+}
+
+// Pause makes every Read return frame.ErrPaused until Resume.
+func (v *VTEP) Pause() {
+	for _, s := range v.sides {
+		if s != nil {
+			s.u.Pause()
+		}
+	}
+}
+
+// Resume ends Pause.
+func (v *VTEP) Resume() {
+	for _, s := range v.sides {
+		if s != nil {
+			s.u.Resume()
+		}
+	}
+}
+
+// Close closes the underlays; every Read returns net.ErrClosed. It is idempotent.
+func (v *VTEP) Close() error {
+	v.closeOnce.Do(func() {
+		for _, s := range v.sides {
+			if s != nil {
+				v.closeErr = errors.Join(v.closeErr, s.u.Close())
+			}
+		}
+	})
+	return v.closeErr
+}

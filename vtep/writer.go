@@ -1,0 +1,163 @@
+package vtep
+
+import (
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// writer puts frames into datagrams. Headers go into scratch memory: the frame may
+// be on its way out of other ports too.
+type writer struct {
+	v    *VTEP
+	send [2]lane
+	pkt  []packet         // parallel to the Outs being written
+	to   []frame.Endpoint // flood lists with one peer left out
+}
+
+// lane is the way out of one address family.
+type lane struct {
+	to    frame.Sender
+	ds    []frame.Datagram
+	owner []int // index of the Out a datagram came from
+}
+
+// packet is the scratch of one Out.
+type packet struct {
+	header [encap.VXLANLen]byte
+	parts  [2][]byte // header, frame
+	copies int
+	sent   int
+	drop   frame.Reason
+}
+
+// Write sends each frame to its peer, or with peer 0 to the flood list of its VNI.
+func (w *writer) Write(out []frame.Out) error {
+	w.grow(len(out))
+	for i := range out {
+		o := &out[i]
+		if o.F.Kind != frame.Ethernet {
+			o.Drop = frame.BadKind
+			continue
+		}
+		if o.F.Hash == 0 {
+			o.F.Hash = encap.FlowHash(o.F.Bytes(), w.v.seed)
+		}
+		if o.Peer != 0 {
+			o.Drop = w.unicast(i, o)
+		} else {
+			o.Drop = w.flood(i, o)
+		}
+	}
+	err := w.flush()
+	for i := range out {
+		p := &w.pkt[i]
+		if lost := p.copies - p.sent; lost > 0 {
+			w.v.lost[p.drop].Add(uint64(lost))
+			if p.sent == 0 {
+				out[i].Drop = p.drop
+			}
+		}
+		p.parts = [2][]byte{} // borrowed
+	}
+	return err
+}
+
+func (w *writer) grow(n int) {
+	if n > len(w.pkt) {
+		w.pkt = make([]packet, max(n, frame.MaxBatch))
+	}
+	w.to = w.to[:0]
+	for s := range w.send {
+		w.send[s].ds, w.send[s].owner = w.send[s].ds[:0], w.send[s].owner[:0]
+	}
+	for i := range w.pkt[:n] {
+		w.pkt[i].copies, w.pkt[i].sent = 0, 0
+	}
+}
+
+func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
+	h := w.v.hops.get(o.Peer)
+	if h != nil && h.side < 0 {
+		h = h.pick(o.F.Hash)
+	}
+	if h == nil {
+		return frame.NoPeer
+	}
+	vni := h.vni
+	if vni == 0 {
+		vni = frame.VNI(o.Tag)
+	}
+	w.stage(int(h.side), i, o.F, vni, h.to.Load()[:])
+	h.tx.Add(1)
+	return frame.NotDropped
+}
+
+// flood stages one datagram for each address family: one Send, however many peers.
+func (w *writer) flood(i int, o *frame.Out) frame.Reason {
+	n, ok := w.v.networks.Load(vniKey(o.Tag))
+	if !ok {
+		return frame.NoPeer
+	}
+	l := n.flood.Load()
+	for s := range l.hops {
+		to := l.to[s]
+		if o.Skip != 0 {
+			to = w.without(l, s, o.Skip)
+		}
+		if len(to) > 0 {
+			w.stage(s, i, o.F, frame.VNI(o.Tag), to)
+		}
+		for _, h := range l.hops[s] {
+			if h.num != o.Skip {
+				h.tx.Add(1)
+			}
+		}
+	}
+	if w.pkt[i].copies == 0 {
+		return frame.NoPeer
+	}
+	return frame.NotDropped
+}
+
+// without returns the list's endpoints except the peer skip, in scratch memory.
+func (w *writer) without(l *floodList, s int, skip uint16) []frame.Endpoint {
+	from := len(w.to)
+	for i, h := range l.hops[s] {
+		if h.num != skip {
+			w.to = append(w.to, l.to[s][i])
+		}
+	}
+	return w.to[from:len(w.to):len(w.to)]
+}
+
+func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpoint) {
+	p, c, l := &w.pkt[i], &w.v.cfg, &w.send[s]
+	encap.PutVXLAN(p.header[:], vni)
+	p.parts = [2][]byte{p.header[:], f.Bytes()}
+	p.copies += len(to)
+	l.ds = append(l.ds, frame.Datagram{
+		Parts: p.parts[:], To: to, Flow: uint16(f.Hash), TOS: c.TOS, TTL: c.TTL, DF: !c.Fragment,
+	})
+	l.owner = append(l.owner, i)
+}
+
+func (w *writer) flush() (err error) {
+	for s := range w.send {
+		l := &w.send[s]
+		if len(l.ds) == 0 {
+			continue
+		}
+		if e := l.to.Send(l.ds); e != nil {
+			err = e
+		}
+		for k := range l.ds {
+			d, p := &l.ds[k], &w.pkt[l.owner[k]]
+			p.sent += len(d.To) - int(d.Lost)
+			if d.Lost > 0 {
+				p.drop = d.Drop
+			}
+			d.Parts, d.To = nil, nil
+		}
+	}
+	return err
+}
