@@ -12,6 +12,7 @@ const (
 	ActFlood                  // to every member of the VSI that split horizon allows
 	ActReply                  // back to where the frame came from, as it now is
 	ActReenter                // decide again, as a frame of the gateway's own
+	ActConsume                // the stage took it and will answer for it
 	ActDrop                   // count it under its reason
 )
 
@@ -32,6 +33,7 @@ const (
 	FloodLocal Verdict = FloodAll | 1<<verdictLocal // no tunnels
 	Reply      Verdict = Verdict(ActReply) << verdictAction
 	Reenter    Verdict = Verdict(ActReenter) << verdictAction
+	Consume    Verdict = Verdict(ActConsume) << verdictAction
 )
 
 // Forward sends the frame to d.
@@ -67,6 +69,8 @@ func (v Verdict) String() string {
 		return "reply"
 	case ActReenter:
 		return "reenter"
+	case ActConsume:
+		return "consume"
 	case ActDrop:
 		return "drop " + v.Reason().String()
 	}

@@ -25,6 +25,16 @@ type floodList struct {
 	hops [2][]*hop // parallel to to
 }
 
+func (l *floodList) all(yield func(*hop) bool) {
+	for _, hops := range l.hops {
+		for _, h := range hops {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
 // network returns the row of a VNI, making it if there is none. v.mu is held.
 func (v *VTEP) network(vni frame.VNI) *network {
 	n, ok := v.networks.Load(vniKey(vni))
@@ -100,13 +110,11 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	}
 	n := v.network(vni)
 	old := n.flood.Swap(l)
-	for s := range l.hops {
-		for _, h := range l.hops[s] {
-			v.list(h, func() { h.refs++ })
-		}
-		for _, h := range old.hops[s] {
-			v.list(h, func() { h.refs-- })
-		}
+	for h := range l.all {
+		v.list(h, func() { h.refs++ })
+	}
+	for h := range old.all {
+		v.list(h, func() { h.refs-- })
 	}
 	v.forget(vni, n)
 	return nil

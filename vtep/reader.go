@@ -11,8 +11,12 @@ type reader struct {
 	in   frame.Reader
 	side *side
 
-	from *hop // whose packets are being counted
+	// What the packet before was, good for one batch: most come in runs.
+	src  frame.Endpoint
+	from *hop // nil: none, or unknown
 	run  uint64
+	vni  frame.VNI
+	open bool // vni is open
 }
 
 // Read reads one batch from the underlay. A refused packet stays in it with its
@@ -21,26 +25,28 @@ func (r *reader) Read(b *frame.Batch) error {
 	if err := r.in.Read(b); err != nil {
 		return err
 	}
+	r.open = false
 	for i := range b.Frames {
 		if f := &b.Frames[i]; f.Drop == frame.NotDropped {
-			f.Drop = r.accept(f, b.Outer[i].Src)
+			f.Drop = r.accept(f, &b.Outer[i].Src)
 		}
 	}
-	r.count(nil)
+	r.peer(&frame.Endpoint{})
 	return nil
 }
 
-// accept is BEHAVIOUR's order of checks: source, length, I flag, VNI, inner length.
+// accept checks in this order, which decides what a packet is dropped for: source, length, I flag, VNI, inner length.
 // The inner MACs are the switch's business. A refused packet teaches nothing.
-func (r *reader) accept(f *frame.Frame, src frame.Endpoint) frame.Reason {
+func (r *reader) accept(f *frame.Frame, src *frame.Endpoint) frame.Reason {
 	v := r.v
 	f.Tunnel, f.Kind = true, frame.Ethernet
-	src = src.Host()
-	if src == r.side.local {
+	if src.IP != r.src.IP || src.Scope != r.src.Scope {
+		r.peer(src)
+	}
+	if r.src == r.side.local {
 		return frame.OwnAddress
 	}
-	h, known := v.byHost.Load(hostKey(src))
-	if !known && v.cfg.Peers == ListedOnly {
+	if r.from == nil && v.cfg.Peers == ListedOnly {
 		return frame.UnknownPeer
 	}
 	head, drop := encap.ParseVXLAN(f.Bytes())
@@ -48,33 +54,37 @@ func (r *reader) accept(f *frame.Frame, src frame.Endpoint) frame.Reason {
 		return drop
 	}
 	f.VNI = head.VNI()
-	if n, ok := v.networks.Load(vniKey(f.VNI)); !ok || !n.open.Load() {
-		return frame.UnknownVNI
+	if !r.open || f.VNI != r.vni {
+		n, ok := v.networks.Load(vniKey(f.VNI))
+		if r.vni, r.open = f.VNI, ok && n.open.Load(); !r.open {
+			return frame.UnknownVNI
+		}
 	}
 	f.Pull(encap.VXLANLen)
 	if f.Len() < encap.EthernetLen {
 		return frame.Short
 	}
-	if !known {
-		if frame.MAC(f.Bytes()[6:12]).IsGroup() {
+	if r.from == nil {
+		if src := frame.MAC(f.Bytes()[6:12]); src.IsGroup() || src.IsZero() {
 			return frame.BadSourceMAC // before it makes a peer of its sender
 		}
-		h = v.learn(src, r.side)
+		if r.from = v.learn(r.src, r.side); r.from == nil {
+			return frame.NotDropped
+		}
 	}
-	if h != nil {
-		f.From = frame.NewDest(0, h.num)
-		r.count(h)
-	}
+	f.From = frame.NewDest(0, r.from.num)
+	r.run++
 	return frame.NotDropped
 }
 
-// count adds one to the packets of h, once for each run of packets from one peer.
-func (r *reader) count(h *hop) {
-	if h != r.from {
-		if r.from != nil {
-			r.from.rx.Add(r.run)
-		}
-		r.from, r.run = h, 0
+// peer makes src the sender of the packets that follow, and counts those of the one
+// before.
+func (r *reader) peer(src *frame.Endpoint) {
+	if r.run > 0 {
+		r.from.rx.Add(r.run)
 	}
-	r.run++
+	r.src, r.run, r.from = src.Host(), 0, nil
+	if r.src != (frame.Endpoint{}) {
+		r.from, _ = r.v.byHost.Load(hostKey(r.src))
+	}
 }

@@ -12,6 +12,17 @@ type writer struct {
 	send [2]lane
 	pkt  []packet         // parallel to the Outs being written
 	to   []frame.Endpoint // flood lists with one peer left out
+
+	// Copies are counted once for each run of frames that go the same way.
+	way route
+	run uint64
+}
+
+// route is where a frame goes: to one hop, or to a list without one peer.
+type route struct {
+	hop  *hop
+	list *floodList
+	skip uint16
 }
 
 // lane is the way out of one address family.
@@ -48,6 +59,7 @@ func (w *writer) Write(out []frame.Out) error {
 			o.Drop = w.flood(i, o)
 		}
 	}
+	w.count(route{})
 	err := w.flush()
 	for i := range out {
 		p := &w.pkt[i]
@@ -88,7 +100,7 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 		vni = frame.VNI(o.Tag)
 	}
 	w.stage(int(h.side), i, o.F, vni, h.to.Load()[:])
-	h.tx.Add(1)
+	w.count(route{hop: h})
 	return frame.NotDropped
 }
 
@@ -107,16 +119,30 @@ func (w *writer) flood(i int, o *frame.Out) frame.Reason {
 		if len(to) > 0 {
 			w.stage(s, i, o.F, frame.VNI(o.Tag), to)
 		}
-		for _, h := range l.hops[s] {
-			if h.num != o.Skip {
-				h.tx.Add(1)
-			}
-		}
 	}
 	if w.pkt[i].copies == 0 {
 		return frame.NoPeer
 	}
+	w.count(route{list: l, skip: o.Skip})
 	return frame.NotDropped
+}
+
+// count adds a frame that goes way to the peers' counters, once a run.
+func (w *writer) count(way route) {
+	if way != w.way {
+		if w.way.hop != nil {
+			w.way.hop.tx.Add(w.run)
+		}
+		if w.way.list != nil {
+			for h := range w.way.list.all {
+				if h.num != w.way.skip {
+					h.tx.Add(w.run)
+				}
+			}
+		}
+		w.way, w.run = way, 0
+	}
+	w.run++
 }
 
 // without returns the list's endpoints except the peer skip, in scratch memory.
