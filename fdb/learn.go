@@ -1,0 +1,218 @@
+package fdb
+
+import "github.com/vxswitch/vxswitch/frame"
+
+// Outcome says what [Table.Learn] made of a source MAC. Refused, Own and Filtered
+// are frames to drop; of Frozen the owner decides; all others are to be forwarded.
+type Outcome uint8
+
+// Outcomes.
+const (
+	Known    Outcome = iota // was here already
+	New                     // learned
+	Moved                   // learned here, was elsewhere; a control entry that was not sticky may have given way
+	Kept                    // a control entry elsewhere stays, for the claim came from a tunnel
+	Refused                 // a static or sticky entry elsewhere stays
+	Frozen                  // moved too often and stays elsewhere
+	Filtered                // has a filter entry
+	Own                     // is the switch's own: has a static or control entry with Dest 0
+	Full                    // not learned: a limit is reached
+	Busy                    // not learned: the table was locked, or has to be swept first
+	Invalid                 // not learned: a group or zero MAC, or a Dest of port 0
+)
+
+var outcomeNames = [...]string{
+	"known", "new", "moved", "kept", "refused", "frozen", "filtered", "own", "full", "busy", "invalid",
+}
+
+// String returns the outcome's name.
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return "invalid"
+}
+
+// Learn takes note that a frame from mac came in at d. It never waits and does
+// not allocate for a known MAC; that case, and every claim that an entry turns
+// down, takes no lock and writes at most once a tick. A claim from a Dest with a
+// peer is one from a tunnel.
+//
+// What does need the lock, a new MAC or a move, is best effort: when the lock is
+// taken the outcome is Busy, and the next frame tries again.
+//
+// At a limit the outcome is Full, or, in a table that evicts, the least recently
+// seen entry makes room: that of d if d has its limit, else that of the Dest
+// which holds the most, so that nobody who sends from a million MACs pushes out
+// the others. "Seen" is counted in ticks.
+func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
+	if mac.IsGroup() || mac.IsZero() {
+		return Invalid
+	}
+	u := mac.Uint64()
+	a := t.arr.Load()
+	if i, v, ok := a.find(u); ok && t.live(v) {
+		m := a.meta[i].Load()
+		switch o := claim(v, m, d); o {
+		case Known:
+			if ageOf(seenOf(m), now) == 0 {
+				return Known
+			}
+			if t.refresh(a, i, m, now) {
+				t.reorder(a, i, v)
+				return Known
+			}
+		case Moved:
+		default:
+			return t.turnDown(o)
+		}
+	}
+	return t.learn(u, d, now)
+}
+
+// claim decides what becomes of the entry v, m when its MAC is seen at d: Moved
+// says that it goes there. Who reads v and m without the lock while Set changes
+// flags may see the flags of before or after.
+func claim(v, m uint64, d frame.Dest) Outcome {
+	at, f := destOf(v), flagsOf(m)
+	switch {
+	case at == frame.Filter:
+		return Filtered
+	case at == d:
+		return Known
+	case classOf(v) == learned && f&frozen == 0:
+		return Moved
+	case classOf(v) == learned:
+		return Frozen
+	case at == 0 && f&Anycast != 0 && d.Peer() != 0:
+		return Kept
+	case at == 0:
+		return Own
+	case f&Control == 0 || f&Sticky != 0:
+		return Refused
+	case d.Peer() != 0:
+		return Kept
+	}
+	return Moved
+}
+
+func (t *Table) turnDown(o Outcome) Outcome {
+	if o == Refused || o == Frozen {
+		t.counters.refused.Add(1)
+	}
+	return o
+}
+
+// refresh notes that the entry was seen now. It fails when the entry is on its
+// way out or into another array.
+func (t *Table) refresh(a *array, i, m uint64, now frame.Tick) bool {
+	for ageOf(seenOf(m), now) > 0 {
+		if flagsOf(m)&going != 0 {
+			return false
+		}
+		if a.meta[i].CompareAndSwap(m, uint64(now)<<32|m&(1<<32-1)) {
+			break
+		}
+		m = a.meta[i].Load()
+	}
+	return true
+}
+
+// reorder makes slot i the newest of its holder, unless the table is locked.
+func (t *Table) reorder(a *array, i, v uint64) {
+	if a.links == nil || classOf(v) != learned || !t.mu.TryLock() {
+		return
+	}
+	if h := t.holders[place{destOf(v), learned}]; h != nil && h.gen == genOf(v) &&
+		t.arr.Load() == a && a.slots[i].val.Load() == v {
+		a.unlink(h, i)
+		a.push(h, i)
+	}
+	t.mu.Unlock()
+}
+
+// learn is Learn with the lock.
+func (t *Table) learn(mac uint64, d frame.Dest, now frame.Tick) Outcome {
+	if d.Port() == 0 {
+		return Invalid
+	}
+	if !t.mu.TryLock() {
+		t.counters.busy.Add(1)
+		return Busy
+	}
+	defer t.mu.Unlock()
+	a := t.arr.Load()
+	i, v, ok := a.find(mac)
+	if !ok || !t.live(v) {
+		return t.add(a, mac, d, now)
+	}
+	m := a.meta[i].Load()
+	switch o := claim(v, m, d); o {
+	case Known:
+		t.refresh(a, i, m, now)
+		if h := t.holders[place{d, learned}]; a.links != nil && classOf(v) == learned && h != nil && h.gen == genOf(v) {
+			a.unlink(h, i)
+			a.push(h, i)
+		}
+		return Known
+	case Moved:
+		return t.move(a, i, v, d, now)
+	default:
+		return t.turnDown(o)
+	}
+}
+
+// add learns a MAC that is not in the table.
+func (t *Table) add(a *array, mac uint64, d frame.Dest, now frame.Tick) Outcome {
+	if t.used >= len(a.slots)/4*3 {
+		if len(a.slots) <= maxDirect {
+			t.rebuild(t.fitting())
+			a = t.arr.Load()
+		} else {
+			t.crowded.Store(true)
+		}
+	}
+	if _, ok := t.spot(a, mac); !ok {
+		t.counters.busy.Add(1)
+		return Busy
+	}
+	if !t.room(d, false) {
+		t.counters.full.Add(1)
+		return Full
+	}
+	i, _ := t.spot(a, mac) // room may have evicted
+	t.put(a, i, mac, newVal(d, t.gen(d, learned), learned), newMeta(now, now, 0, 0))
+	t.counters.learned.Add(1)
+	t.notify(frame.EventMACLearned, mac, d, 0, false)
+	return New
+}
+
+// move lets the entry in slot i be learned at d.
+func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcome {
+	if !t.room(d, classOf(v) == learned) {
+		t.counters.full.Add(1)
+		return Full
+	}
+	m := a.meta[i].Load()
+	since, moves := frame.Tick(m>>16), movesOf(m)
+	if moves == 0 || !inWindow(m, now, t.cfg.MoveWindow) {
+		since, moves = now, 0
+	}
+	moves = min(moves, 254) + 1
+	var f Flags
+	if t.cfg.Freeze != 0 && moves >= t.cfg.Freeze {
+		f = frozen
+		t.counters.frozen.Add(1)
+	}
+	if !t.leave(a, i, v) && classOf(v) == learned {
+		t.gens.total.Add(1) // flushed in this moment, and its share given back
+	}
+	s := &a.slots[i]
+	w := newVal(d, t.gen(d, learned), learned) | v&stampMask
+	a.meta[i].Store(newMeta(now, since, moves, f))
+	s.val.Store(w)
+	t.enter(a, i, w)
+	t.counters.moved.Add(1)
+	t.notify(frame.EventMACMoved, s.key.Load()>>16, d, destOf(v), classOf(v) == pinned)
+	return Moved
+}

@@ -1,0 +1,44 @@
+package fdb
+
+import "sync/atomic"
+
+// Stats are the counters of a table, and how much is in it.
+type Stats struct {
+	Entries        int // of any kind
+	LearnedEntries int // those that count towards limits
+	Slots          int // memory: 24 bytes a slot, 32 in a table that evicts
+
+	Learned uint64 // MACs learned
+	Moved   uint64 // moves followed
+	Frozen  uint64 // MACs that moved too often
+	Aged    uint64 // entries not heard for the ageing time
+	Evicted uint64 // entries that made room
+	Refused uint64 // claims that met a static, sticky or frozen entry
+	Full    uint64 // MACs not learned at a limit
+	Busy    uint64 // MACs not learned because the table was locked or crowded
+}
+
+type counters struct {
+	learned, moved, frozen, aged, evicted, refused, full, busy atomic.Uint64
+}
+
+// Stats returns the counters. It waits for the lock.
+func (t *Table) Stats() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reap()
+	c := &t.counters
+	return Stats{
+		Entries:        t.count[learned] + t.count[pinned],
+		LearnedEntries: t.count[learned],
+		Slots:          len(t.arr.Load().slots),
+		Learned:        c.learned.Load(),
+		Moved:          c.moved.Load(),
+		Frozen:         c.frozen.Load(),
+		Aged:           c.aged.Load(),
+		Evicted:        c.evicted.Load(),
+		Refused:        c.refused.Load(),
+		Full:           c.full.Load(),
+		Busy:           c.busy.Load(),
+	}
+}

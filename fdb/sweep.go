@@ -1,0 +1,171 @@
+package fdb
+
+import "github.com/vxswitch/vxswitch/frame"
+
+// maxSweep is the most slots one call of Sweep looks at.
+const maxSweep = 4096
+
+// mustSweep is after how many flushes and kills a round is due. An entry could
+// come back after 2^15 of them.
+const mustSweep = 1 << 14
+
+// Sweep looks at the next n slots, at most 4096 and not beyond the end of the
+// table, and returns how many it looked at. It removes learned entries that were
+// not heard for the ageing time, and those that flushes and kills have left
+// dead. Before that it makes a crowded table larger, and after a round a large
+// table that has become empty smaller. It scans without the lock and takes it
+// only to remove one entry; while it makes the table larger or smaller, look-ups
+// go on and Learn is Busy with what is new.
+//
+// The owner calls it often enough for a round in a fraction of the ageing time.
+func (t *Table) Sweep(now frame.Tick, n int) int {
+	t.hk.Lock()
+	defer t.hk.Unlock()
+	if t.crowded.Load() {
+		t.mu.Lock()
+		if t.used >= len(t.arr.Load().slots)/4*3 {
+			t.rebuild(t.fitting())
+		}
+		t.crowded.Store(false)
+		t.mu.Unlock()
+	}
+	a := t.arr.Load()
+	if a != t.on {
+		t.on, t.hand = a, 0
+	}
+	if t.hand == 0 {
+		t.starts = t.bumps()
+	}
+	n = max(0, min(n, maxSweep, len(a.slots)-t.hand))
+	for range n {
+		t.look(a, uint64(t.hand), now)
+		t.hand++
+	}
+	if t.hand == len(a.slots) {
+		t.finish(a)
+	}
+	return n
+}
+
+// look removes the entry in slot i if it has to go.
+func (t *Table) look(a *array, i uint64, now frame.Tick) {
+	v := a.slots[i].val.Load()
+	if v == 0 {
+		return
+	}
+	m := a.meta[i].Load()
+	dead := !t.live(v)
+	aged := classOf(v) == learned && t.aged(m, now)
+	if !dead && !aged {
+		if movesOf(m) != 0 && flagsOf(m)&frozen == 0 && !inWindow(m, now, t.cfg.MoveWindow) {
+			a.meta[i].CompareAndSwap(m, m&^(0xff<<8))
+		}
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.arr.Load() != a || a.slots[i].val.Load() != v {
+		return
+	}
+	mac := a.slots[i].key.Load() >> 16
+	if !dead { // a refresh from now on fails; one that was faster keeps the entry
+		if m = a.meta[i].Load(); !t.aged(m, now) || !a.meta[i].CompareAndSwap(m, m|uint64(going)) {
+			return
+		}
+	}
+	dead = dead || !t.live(v)
+	t.remove(a, i, v)
+	if !dead {
+		t.counters.aged.Add(1)
+		t.notify(frame.EventMACAged, mac, destOf(v), 0, false)
+	}
+}
+
+// finish ends a round.
+func (t *Table) finish(a *array) {
+	t.hand = 0
+	t.swept.Store(t.starts)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reap()
+	t.rounds.Add(1)
+	if size := len(a.slots); size > maxDirect && (t.count[learned]+t.count[pinned])*16 < size && t.arr.Load() == a {
+		t.rebuild(size / 4)
+	}
+}
+
+// Rounds returns how often Sweep has come to the end of the table.
+func (t *Table) Rounds() uint64 { return t.rounds.Load() }
+
+// MustSweep reports whether the table cannot wait for its turn: it is crowded, or
+// so many flushes and kills came since the last round that dead entries could
+// come back after as many again. The owner then calls Sweep until it is false.
+// It is cheap and may be asked of every table at every tick.
+func (t *Table) MustSweep() bool {
+	return t.crowded.Load() || t.bumps()-t.swept.Load() >= mustSweep
+}
+
+// Grow makes the table large enough for n entries, so that nothing has to grow
+// later. It waits for the lock and keeps it while it copies; look-ups go on.
+func (t *Table) Grow(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if size := sizeFor(n); size > len(t.arr.Load().slots) {
+		t.rebuild(size)
+	}
+}
+
+// fitting returns the size a crowded table should have: the same when clearing
+// dead slots helps, twice it, or four times when learners have been turned away.
+func (t *Table) fitting() int {
+	t.reap()
+	size, n := len(t.arr.Load().slots), t.count[learned]+t.count[pinned]
+	switch {
+	case t.used >= size/8*7 && n > size/2:
+		return size * 4
+	case n > size/8*5:
+		return size * 2
+	}
+	return size
+}
+
+// rebuild copies the live entries to a new array and publishes it. The lock is
+// held. A refresh that comes too late for its copy finds the entry going.
+func (t *Table) rebuild(size int) {
+	starts := t.bumps()
+	t.reap()
+	old, a := t.arr.Load(), newArray(size, t.cfg.Evict)
+	t.used = 0
+	for i := range old.slots {
+		switch v := old.slots[i].val.Load(); {
+		case v == 0:
+		case !t.live(v):
+			t.forget(old, uint64(i), v)
+		case old.links == nil || classOf(v) == pinned:
+			t.copySlot(old, a, uint64(i))
+		}
+	}
+	for _, h := range t.rank { // only in tables that evict
+		next := h.oldest
+		for h.newest, h.oldest = 0, 0; next != 0; {
+			i := uint64(next - 1)
+			next = old.links[i].newer
+			a.push(h, t.copySlot(old, a, i))
+		}
+	}
+	t.arr.Store(a)
+	t.swept.Store(starts)
+	t.crowded.Store(false)
+}
+
+// copySlot copies slot i of old to a, and returns where it is there.
+func (t *Table) copySlot(old, a *array, i uint64) uint64 {
+	s := &old.slots[i]
+	mac, v := s.key.Load()>>16, s.val.Load()
+	j, _, _ := a.find(mac)
+	a.meta[j].Store(old.meta[i].Or(uint64(going)))
+	a.slots[j].val.Store(v&^stampMask | 1)
+	a.slots[j].key.Store(mac<<16 | 1)
+	t.used++
+	return j
+}

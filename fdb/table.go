@@ -1,0 +1,210 @@
+package fdb
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Defaults of [Config].
+const (
+	DefaultLimit      = 8192
+	DefaultAgeing     = frame.Tick(300) // IEEE 802.1Q, clause 8.8.3
+	DefaultMoveWindow = 180             // RFC 7432, section 15.1
+)
+
+// Never is an ageing time: learned entries stay.
+const Never = ^frame.Tick(0)
+
+// Config is the configuration of a [Table]. The zero value works.
+type Config struct {
+	VNI    frame.VNI         // named in events
+	Gens   *Gens             // shared by the tables of a switch; nil: the table's own
+	Notify func(frame.Event) // told of learned entries; called with the table locked: must not block or call the table
+
+	Limit   int        // learned entries; 0 means DefaultLimit, negative no limit
+	PerDest int        // learned entries of one Dest; 0 means no limit
+	Evict   bool       // at a limit make room instead of refusing; see [Table.Learn]
+	Ageing  frame.Tick // 0 means DefaultAgeing; [Never]
+
+	Freeze     uint8  // moves within MoveWindow that freeze a MAC where it is (RFC 7432, section 15.1: 5); 0: never
+	MoveWindow uint16 // ticks; 0 means DefaultMoveWindow
+}
+
+// Table is the MAC table of one VSI. It is safe for concurrent use. See the
+// package documentation for which method may wait for which.
+type Table struct {
+	arr     atomic.Pointer[array]
+	gens    *Gens
+	flushed counter
+	ageing  atomic.Uint32
+	cfg     Config
+	_       [64]byte // what follows is written to while others look up
+
+	counters counters
+	crowded  atomic.Bool   // Sweep is to rebuild
+	swept    atomic.Uint64 // t.bumps() when the last complete round began
+	rounds   atomic.Uint64
+
+	mu       sync.Mutex // writers; Learn only tries it
+	used     int        // slots that are not empty
+	count    [2]int     // entries by class
+	holders  map[place]*holder
+	rank     []*holder // heap by number of learned entries, in tables that evict
+	reaped   uint64    // t.bumps() when the holders were last checked
+	limit    int
+	perDest  int
+	portDest map[uint16]int
+
+	hk     sync.Mutex // Sweep
+	on     *array     // what the hand moves over
+	hand   int
+	starts uint64 // t.bumps() when this round began
+}
+
+// NewTable returns an empty table. A nil cfg is the zero Config.
+func NewTable(cfg *Config) *Table {
+	t := &Table{holders: make(map[place]*holder)}
+	if cfg != nil {
+		t.cfg = *cfg
+	}
+	if t.cfg.MoveWindow == 0 {
+		t.cfg.MoveWindow = DefaultMoveWindow
+	}
+	if t.gens = t.cfg.Gens; t.gens == nil {
+		t.gens = NewGens()
+	}
+	t.SetAgeing(t.cfg.Ageing)
+	t.limit = limitOf(t.cfg.Limit)
+	t.perDest = max(t.cfg.PerDest, 0)
+	t.swept.Store(t.bumps())
+	t.arr.Store(newArray(minSlots, t.cfg.Evict))
+	return t
+}
+
+func limitOf(n int) int {
+	switch {
+	case n == 0:
+		return DefaultLimit
+	case n < 0:
+		return math.MaxInt
+	}
+	return n
+}
+
+// Lookup returns where a MAC is; [frame.Filter] for a filter entry. It is
+// wait-free, writes nothing and does not allocate.
+func (t *Table) Lookup(mac frame.MAC) (frame.Dest, bool) {
+	u := mac.Uint64()
+	a := t.arr.Load()
+	mask := uint64(len(a.slots) - 1)
+	for i := a.home(u) & mask; ; i = (i + 1) & mask {
+		s := &a.slots[i]
+		k := s.key.Load()
+		if k>>16 == 0 { // first: the zero MAC is nowhere
+			return 0, false
+		}
+		if k>>16 == u {
+			v := s.val.Load()
+			if (v^k)&stampMask != 0 || !t.live(v) {
+				return 0, false
+			}
+			return destOf(v), true
+		}
+	}
+}
+
+// gen returns the generation an entry stored now would have.
+func (t *Table) gen(d frame.Dest, class uint64) uint64 {
+	return uint64(t.gens.sum(d, class)+t.flushed[class&1].Load()) & genMask
+}
+
+// live reports whether the generation of v is the present one.
+func (t *Table) live(v uint64) bool { return t.gen(destOf(v), classOf(v)) == genOf(v) }
+
+// bumps returns how often anything happened that changes a generation here.
+func (t *Table) bumps() uint64 { return t.gens.bumps.Load() + uint64(t.flushed[learned].Load()) }
+
+// Flush kills all learned entries, in constant time and without events. Sweep
+// clears them away.
+func (t *Table) Flush() { t.flushed[learned].Add(1) }
+
+// SetAgeing sets the ageing time as in [Config]. It holds for entries already
+// learned.
+func (t *Table) SetAgeing(ticks frame.Tick) {
+	if ticks == 0 {
+		ticks = DefaultAgeing
+	}
+	t.ageing.Store(uint32(ticks))
+}
+
+// aged reports whether a learned entry was not heard for the ageing time.
+func (t *Table) aged(m uint64, now frame.Tick) bool {
+	ageing := frame.Tick(t.ageing.Load())
+	return ageing != Never && ageOf(seenOf(m), now) >= ageing
+}
+
+// put stores an entry in slot i, which belongs to the MAC, is dead, or is empty.
+// The lock is held.
+func (t *Table) put(a *array, i, mac, v, m uint64) {
+	s := &a.slots[i]
+	k := s.key.Load()
+	if old := s.val.Load(); old != 0 {
+		t.forget(a, i, old)
+	}
+	a.meta[i].Store(m)
+	if k>>16 == mac {
+		s.val.Store(v | k&stampMask)
+	} else {
+		if k>>16 == 0 {
+			t.used++
+		}
+		stamp := nextStamp(k)
+		s.val.Store(v | stamp) // no MAC has this stamp yet
+		s.key.Store(mac<<16 | stamp)
+	}
+	t.enter(a, i, v)
+}
+
+// remove kills the entry in slot i. The lock is held.
+func (t *Table) remove(a *array, i, v uint64) {
+	t.forget(a, i, v)
+	t.clear(a, i)
+}
+
+func (t *Table) clear(a *array, i uint64) {
+	a.slots[i].val.Store(0)
+	t.used -= a.trim(i)
+}
+
+// spot returns the slot a MAC that is not live may take: its own of old, else the
+// first dead one of its chain, else the empty one at the end unless the table is
+// too full. The lock is held.
+func (t *Table) spot(a *array, mac uint64) (uint64, bool) {
+	mask := uint64(len(a.slots) - 1)
+	dead, found := uint64(0), false
+	for i := a.home(mac) & mask; ; i = (i + 1) & mask {
+		s := &a.slots[i]
+		switch k := s.key.Load() >> 16; {
+		case k == mac:
+			return i, true
+		case k == 0:
+			if found {
+				return dead, true
+			}
+			return i, t.used < len(a.slots)/8*7
+		case !found:
+			if v := s.val.Load(); v == 0 || !t.live(v) {
+				dead, found = i, true
+			}
+		}
+	}
+}
+
+func (t *Table) notify(kind frame.EventKind, mac uint64, d, old frame.Dest, pinned bool) {
+	if t.cfg.Notify != nil {
+		t.cfg.Notify(frame.Event{Kind: kind, Pinned: pinned, VNI: t.cfg.VNI, MAC: frame.MACFrom(mac), Dest: d, Old: old})
+	}
+}
