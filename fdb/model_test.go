@@ -1,0 +1,579 @@
+package fdb
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// The golden model: a plain map, every rule written down once more in the
+// simplest way, and nothing about memory. A program of operations, decoded from
+// bytes, is run on a table and on the model, and after every operation both must
+// say the same.
+
+type row struct {
+	dest   frame.Dest
+	pinned bool
+	flags  Flags
+	seen   frame.Tick
+	since  frame.Tick
+	moves  int
+	frozen bool
+}
+
+type model struct {
+	t      testing.TB
+	cfg    Config
+	gens   *Gens
+	table  *Table
+	rows   map[frame.MAC]*row
+	now    frame.Tick
+	events []frame.Event
+
+	limit, perDest, budget int
+	portDest               map[uint16]int
+	ageing                 frame.Tick
+	prog                   []byte
+	step                   int
+	stats                  Stats
+}
+
+func (m *model) byte() int {
+	if len(m.prog) == 0 {
+		return 0
+	}
+	b := m.prog[0]
+	m.prog = m.prog[1:]
+	return int(b)
+}
+
+func (m *model) fatalf(format string, args ...any) {
+	m.t.Helper()
+	m.t.Fatalf("step %d, tick %d: %s", m.step, m.now, fmt.Sprintf(format, args...))
+}
+
+// mac returns one of 160 MACs, some of them groups, one zero.
+func (m *model) mac() frame.MAC {
+	switch b := m.byte(); {
+	case b == 0:
+		return frame.MAC{}
+	case b < 4:
+		return frame.MAC{1, 0, 0x5e, 0, 0, byte(b)}
+	default:
+		return frame.MAC{2, 0, 0, 0, byte(b & 1), byte(b >> 1 % 80)}
+	}
+}
+
+func (m *model) dest() frame.Dest {
+	b := m.byte()
+	if b == 255 {
+		return frame.Filter
+	}
+	ports := [...]uint16{1, 2, 3, 300, 0, 1, 2, 1}
+	peers := [...]uint16{0, 0, 0, 1, 2, 1500, 65535, 1}
+	return frame.NewDest(ports[b&7], peers[b>>3&7])
+}
+
+func newModel(t testing.TB, prog []byte) *model {
+	m := &model{t: t, prog: prog, rows: map[frame.MAC]*row{}, gens: NewGens(), portDest: map[uint16]int{}}
+	b := m.byte()
+	m.cfg = Config{VNI: 7, Gens: m.gens, Evict: b&1 != 0, Notify: func(e frame.Event) { m.events = append(m.events, e) }}
+	if b&2 != 0 {
+		m.cfg.Limit = 1 + m.byte()%60
+	}
+	if b&4 != 0 {
+		m.cfg.PerDest = 1 + m.byte()%20
+	}
+	if b&8 != 0 {
+		m.cfg.Freeze = 3
+		m.cfg.MoveWindow = 20
+	}
+	if b&16 != 0 {
+		m.budget = 1 + m.byte()%60
+		m.gens.SetLimit(m.budget)
+	}
+	m.cfg.Ageing = [...]frame.Tick{0, 5, 30, Never}[b>>5&3]
+	m.limit, m.perDest = limitOf(m.cfg.Limit), m.cfg.PerDest
+	m.ageing = m.cfg.Ageing
+	if m.ageing == 0 {
+		m.ageing = 300
+	}
+	m.table = NewTable(&m.cfg)
+	return m
+}
+
+func (m *model) run() {
+	for ; len(m.prog) > 0; m.step++ {
+		m.op()
+		if len(m.events) != 0 {
+			m.fatalf("events nobody expected: %v", m.events)
+		}
+		if m.step%32 == 0 {
+			m.compare()
+		}
+	}
+	m.compare()
+}
+
+func (m *model) op() {
+	switch b := m.byte(); {
+	case b < 120:
+		m.learn(m.mac(), m.dest())
+	case b < 140:
+		m.set(m.mac(), m.dest(), Flags(m.byte())&31)
+	case b < 150:
+		mac := m.mac()
+		_, want := m.rows[mac]
+		if got := m.table.Delete(mac); got != want {
+			m.fatalf("Delete(%v) = %v, want %v", mac, got, want)
+		}
+		delete(m.rows, mac)
+	case b < 190:
+		m.lookup(m.mac())
+	case b < 205:
+		m.now += frame.Tick(b & 3)
+	case b == 205:
+		m.now += frame.Tick(m.byte() * 2)
+	case b < 210:
+		m.table.Flush()
+		m.drop(func(r *row) bool { return !r.pinned })
+	case b < 212:
+		m.gens.FlushAll()
+		m.drop(func(r *row) bool { return !r.pinned })
+	case b < 216:
+		d := m.dest()
+		m.gens.FlushPort(d.Port())
+		m.drop(func(r *row) bool { return !r.pinned && r.dest.Port() == d.Port() })
+	case b < 220:
+		d := m.dest()
+		m.gens.FlushPeer(d)
+		m.drop(func(r *row) bool { return !r.pinned && d.Peer() != 0 && r.dest == d })
+	case b < 222:
+		d := m.dest()
+		m.gens.KillPort(d.Port())
+		m.drop(func(r *row) bool { return r.dest.Port() == d.Port() })
+	case b < 225:
+		d := m.dest()
+		m.gens.KillPeer(d)
+		m.drop(func(r *row) bool { return d.Peer() != 0 && r.dest == d })
+	case b < 235:
+		m.sweep()
+	case b < 240:
+		for r, n := m.table.Rounds(), 1+m.byte(); m.table.Rounds() < r+2; {
+			if got := m.table.Sweep(m.now, n); got < 1 || got > n {
+				m.fatalf("Sweep(%d) looked at %d", n, got)
+			}
+		}
+		m.aged()
+		for mac, r := range m.rows {
+			if !r.pinned && m.ageing != Never && m.now-r.seen >= m.ageing {
+				m.fatalf("%v still there after a round: %+v", mac, *r)
+			}
+		}
+	case b < 243:
+		m.limit = 1 + m.byte()%60
+		m.table.SetLimit(m.limit)
+		m.shed()
+	case b < 246:
+		port, n := m.dest().Port(), m.byte()%10-1
+		m.table.SetPerDest(port, n)
+		if m.portDest[port] = n; n < 0 {
+			delete(m.portDest, port)
+		}
+		m.shed()
+	case b < 248:
+		m.ageing = frame.Tick(1 + m.byte()%40)
+		m.table.SetAgeing(m.ageing)
+	case b < 250:
+		m.budget = m.byte() % 60
+		m.gens.SetLimit(m.budget)
+	case b == 250:
+		m.table.Grow(m.byte() * 4)
+	default:
+		m.check()
+	}
+}
+
+// learn is the model of Learn.
+func (m *model) learn(mac frame.MAC, d frame.Dest) {
+	got := m.table.Learn(mac, d, m.now)
+	r := m.rows[mac]
+	want := New
+	switch {
+	case mac.IsGroup() || mac.IsZero():
+		want = Invalid
+	case r == nil:
+	case r.dest == frame.Filter:
+		want = Filtered
+	case r.dest == d:
+		want = Known
+		r.seen = m.now
+	case !r.pinned && r.frozen:
+		want = Frozen
+	case !r.pinned:
+		want = Moved
+	case r.dest == 0 && r.flags&Anycast != 0 && d.Peer() != 0:
+		want = Kept
+	case r.dest == 0:
+		want = Own
+	case r.flags&Control == 0 || r.flags&Sticky != 0:
+		want = Refused
+	case d.Peer() != 0:
+		want = Kept
+	default:
+		want = Moved
+	}
+	if want <= Moved && want != Known {
+		switch {
+		case d.Port() == 0:
+			want = Invalid
+		case !m.room(d, r != nil && !r.pinned):
+			want = Full
+		}
+	}
+	if got != want {
+		m.fatalf("Learn(%v, %v) = %v, want %v; row %+v", mac, d, got, want, r)
+	}
+	switch want {
+	case New:
+		m.want(frame.Event{Kind: frame.EventMACLearned, VNI: 7, MAC: mac, Dest: d})
+		m.rows[mac] = &row{dest: d, seen: m.now}
+		m.stats.Learned++
+	case Moved:
+		m.want(frame.Event{Kind: frame.EventMACMoved, VNI: 7, MAC: mac, Dest: d, Old: r.dest, Pinned: r.pinned})
+		if r.moves == 0 || m.now-r.since >= frame.Tick(m.table.cfg.MoveWindow) {
+			r.since, r.moves = m.now, 0
+		}
+		r.moves++
+		*r = row{dest: d, seen: m.now, since: r.since, moves: r.moves, frozen: m.cfg.Freeze > 0 && r.moves >= 3}
+		m.stats.Moved++
+	case Full:
+		m.stats.Full++
+	case Refused, Frozen:
+		m.stats.Refused++
+	}
+	m.lookup(mac)
+}
+
+// room is the model of the limits: it takes back what the table evicted.
+func (m *model) room(d frame.Dest, moving bool) bool {
+	limit := func(n, limit int, of func(*row) bool) (refuse bool) {
+		if limit == 0 || n < limit {
+			return false
+		}
+		if !m.cfg.Evict || n == 0 {
+			return true
+		}
+		m.evicted(of)
+		return false
+	}
+	before := len(m.rows)
+	if limit(m.count(d), m.limitAt(d), func(r *row) bool { return r.dest == d }) {
+		return false
+	}
+	if moving {
+		return true
+	}
+	if limit(m.learned(), m.limit, m.ofTheLargest) {
+		return false
+	}
+	return len(m.rows) < before || !limit(m.learned(), m.budget, m.ofTheLargest)
+}
+
+func (m *model) ofTheLargest(r *row) bool {
+	most := 0
+	for _, r := range m.rows {
+		if !r.pinned {
+			most = max(most, m.count(r.dest))
+		}
+	}
+	return m.count(r.dest) == most
+}
+
+// evicted takes the next event, which must be about an entry that ought to go: one
+// of those asked for, and of its Dest none seen earlier.
+func (m *model) evicted(ok func(*row) bool) {
+	m.t.Helper()
+	if len(m.events) == 0 || m.events[0].Kind != frame.EventMACEvicted {
+		m.fatalf("nothing evicted: %v", m.events)
+	}
+	e := m.events[0]
+	m.events = m.events[1:]
+	r := m.rows[e.MAC]
+	if r == nil || r.pinned || r.dest != e.Dest || !ok(r) {
+		m.fatalf("evicted %v, row %+v", e, r)
+	}
+	for mac, o := range m.rows {
+		if !o.pinned && o.dest == r.dest && o.seen < r.seen {
+			m.fatalf("evicted %v seen %d, but %v was seen %d", e.MAC, r.seen, mac, o.seen)
+		}
+	}
+	delete(m.rows, e.MAC)
+	m.stats.Evicted++
+}
+
+func (m *model) shed() {
+	if !m.cfg.Evict {
+		return
+	}
+	for len(m.events) > 0 {
+		m.evicted(func(r *row) bool {
+			limit := m.limitAt(r.dest)
+			return limit > 0 && m.count(r.dest) > limit || m.learned() > m.limit && m.ofTheLargest(r)
+		})
+	}
+	for _, r := range m.rows {
+		if limit := m.limitAt(r.dest); !r.pinned && limit > 0 && m.count(r.dest) > limit {
+			m.fatalf("%v holds %d, limit %d", r.dest, m.count(r.dest), limit)
+		}
+	}
+	if m.learned() > m.limit {
+		m.fatalf("%d learned, limit %d", m.learned(), m.limit)
+	}
+}
+
+func (m *model) limitAt(d frame.Dest) int {
+	if n, ok := m.portDest[d.Port()]; ok {
+		return n
+	}
+	return m.perDest
+}
+
+func (m *model) count(d frame.Dest) (n int) {
+	for _, r := range m.rows {
+		if !r.pinned && r.dest == d {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) learned() (n int) {
+	for _, r := range m.rows {
+		if !r.pinned {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) set(mac frame.MAC, d frame.Dest, f Flags) {
+	got := m.table.Set(mac, d, f)
+	if f&Filter != 0 {
+		d = frame.Filter
+	}
+	if d == frame.Filter {
+		f |= Filter
+	}
+	r := m.rows[mac]
+	var want error
+	switch {
+	case mac.IsZero():
+		want = ErrZeroMAC
+	case r == nil || f&Control == 0 || f&Override != 0:
+	case !r.pinned && r.dest.Peer() == 0:
+		want = ErrLocal
+	case r.pinned && r.flags&Control == 0:
+		want = ErrStatic
+	}
+	if !errors.Is(got, want) {
+		m.fatalf("Set(%v, %v, %b) = %v, want %v", mac, d, f, got, want)
+	}
+	if want != nil {
+		return
+	}
+	n := &row{dest: d, pinned: true, flags: f &^ Override}
+	if r != nil {
+		n.seen = r.seen
+	}
+	m.rows[mac] = n
+	m.lookup(mac)
+}
+
+func (m *model) lookup(mac frame.MAC) {
+	m.t.Helper()
+	d, ok := m.table.Lookup(mac)
+	e, ok2 := m.table.Get(mac)
+	r := m.rows[mac]
+	switch {
+	case ok != ok2 || ok != (r != nil):
+		m.fatalf("Lookup(%v) = %v, Get = %v, row %+v", mac, ok, ok2, r)
+	case ok && (d != r.dest || !m.same(e, mac, r)):
+		m.fatalf("Lookup(%v) = %v, Get = %+v, row %+v", mac, d, e, *r)
+	}
+}
+
+func (m *model) same(e Entry, mac frame.MAC, r *row) bool {
+	want := Entry{MAC: mac, Dest: r.dest, Flags: r.flags, Frozen: r.frozen, Moves: uint8(min(r.moves, 255)), Seen: r.seen}
+	if r.pinned && r.flags&Control != 0 {
+		want.Origin = OriginControl
+	} else if r.pinned {
+		want.Origin = OriginStatic
+	}
+	if m.now-r.since >= frame.Tick(m.table.cfg.MoveWindow) && !r.frozen {
+		e.Moves, want.Moves = 0, 0
+	}
+	return e == want
+}
+
+func (m *model) drop(gone func(*row) bool) {
+	for mac, r := range m.rows {
+		if gone(r) {
+			delete(m.rows, mac)
+		}
+	}
+}
+
+func (m *model) sweep() {
+	n := m.byte()
+	if got := m.table.Sweep(m.now, n); got > n {
+		m.fatalf("Sweep(%d) looked at %d", n, got)
+	}
+	m.aged()
+}
+
+// aged takes back what Sweep has aged.
+func (m *model) aged() {
+	for _, e := range m.events {
+		r := m.rows[e.MAC]
+		if e.Kind != frame.EventMACAged || r == nil || r.pinned || r.dest != e.Dest ||
+			m.ageing == Never || m.now-r.seen < m.ageing {
+			m.fatalf("aged %v, row %+v", e, r)
+		}
+		delete(m.rows, e.MAC)
+		m.stats.Aged++
+	}
+	m.events = nil
+}
+
+func (m *model) want(e frame.Event) {
+	m.t.Helper()
+	if len(m.events) == 0 || m.events[0] != e {
+		m.fatalf("events %v, want %v", m.events, e)
+	}
+	m.events = m.events[1:]
+}
+
+// compare compares everything there is to see, then looks inside.
+func (m *model) compare() {
+	m.t.Helper()
+	n := 0
+	for e := range m.table.All() {
+		n++
+		if r := m.rows[e.MAC]; r == nil || !m.same(e, e.MAC, r) {
+			m.fatalf("All has %+v, row %+v", e, r)
+		}
+	}
+	if n != len(m.rows) || m.table.Len() != n {
+		m.fatalf("All has %d, Len says %d, want %d", n, m.table.Len(), len(m.rows))
+	}
+	if m.gens.Learned() != m.learned() {
+		m.fatalf("%d learned in all, want %d", m.gens.Learned(), m.learned())
+	}
+	s, want := m.table.Stats(), m.stats
+	want.Entries, want.LearnedEntries, want.Slots, want.Frozen = n, m.learned(), s.Slots, s.Frozen
+	if s != want {
+		m.fatalf("stats %+v, want %+v", s, want)
+	}
+	m.check()
+}
+
+func (m *model) check() {
+	m.t.Helper()
+	if err := m.table.check(); err != nil {
+		m.fatalf("%v", err)
+	}
+}
+
+// check looks for contradictions inside a table that nobody else uses.
+func (t *Table) check() error {
+	a := t.arr.Load()
+	used := 0
+	counts := map[place]int{}
+	for i := range a.slots {
+		s := &a.slots[i]
+		k, v := s.key.Load(), s.val.Load()
+		if k>>16 == 0 {
+			if v != 0 {
+				return fmt.Errorf("slot %d: empty with val %x", i, v)
+			}
+			continue
+		}
+		used++
+		if j, _, ok := a.find(k >> 16); j != uint64(i) || ok != (v != 0) {
+			return fmt.Errorf("slot %d: found at %d, %v", i, j, ok)
+		}
+		if p := (place{destOf(v), classOf(v)}); v != 0 && t.holders[p] != nil && t.holders[p].gen == genOf(v) {
+			counts[p]++
+		} else if v != 0 && t.live(v) {
+			return fmt.Errorf("slot %d: live and not counted", i)
+		}
+		if v != 0 && flagsOf(a.meta[i].Load())&going != 0 {
+			return fmt.Errorf("slot %d: going", i)
+		}
+	}
+	if used != t.used || used > len(a.slots)/8*7 {
+		return fmt.Errorf("%d of %d slots used, counted %d", used, len(a.slots), t.used)
+	}
+	sums := [2]int{}
+	for p, h := range t.holders {
+		sums[p.class] += h.n
+		if h.n == 0 || counts[p] != h.n {
+			return fmt.Errorf("%v holds %d, counted %d", p, counts[p], h.n)
+		}
+		if a.links == nil || p.class == pinned {
+			continue
+		}
+		last, n, seen := uint32(0), 0, frame.Tick(math.MaxUint32)
+		for at := h.newest; at != 0; at = a.links[at-1].older {
+			v, m := a.slots[at-1].val.Load(), a.meta[at-1].Load()
+			if a.links[at-1].newer != last || destOf(v) != p.dest || seenOf(m) > seen {
+				return fmt.Errorf("%v: order broken at slot %d", p, at-1)
+			}
+			last, seen = at, seenOf(m)
+			n++
+		}
+		if last != h.oldest || n != h.n || t.rank[h.rank] != h || h.rank > 0 && t.rank[(h.rank-1)/2].n < h.n {
+			return fmt.Errorf("%v: %d of %d in order, rank %d", p, n, h.n, h.rank)
+		}
+	}
+	if sums != t.count {
+		return fmt.Errorf("counts %v, sums %v", t.count, sums)
+	}
+	return nil
+}
+
+func TestModel(t *testing.T) {
+	seeds := uint64(200)
+	if testing.Short() {
+		seeds = 40
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			prog := make([]byte, 12000)
+			for i := range prog {
+				prog[i] = byte(r.Uint32())
+			}
+			prog[0] = byte(seed) // every combination of settings
+			newModel(t, prog).run()
+		})
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	for seed := range uint64(16) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		prog := make([]byte, 400)
+		for i := range prog {
+			prog[i] = byte(r.Uint32())
+		}
+		prog[0] = byte(seed)
+		f.Add(prog)
+	}
+	f.Fuzz(func(t *testing.T, prog []byte) { newModel(t, prog[:min(len(prog), 4096)]).run() })
+}
