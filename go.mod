@@ -1,5 +1,8 @@
 module github.com/vxswitch/vxswitch
 
-go 1.26
+go 1.26.0
 
-require go.uber.org/goleak v1.3.0
+require (
+	go.uber.org/goleak v1.3.0
+	golang.org/x/sys v0.49.0
+)

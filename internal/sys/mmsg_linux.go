@@ -1,0 +1,65 @@
+package sys
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Mmsghdr is struct mmsghdr of recvmmsg(2): a message header and, after the call,
+// how many bytes of payload were moved. Go pads it as C does.
+type Mmsghdr struct {
+	Hdr unix.Msghdr
+	Len uint32
+}
+
+// Recvmmsg receives up to len(msgs) messages and returns how many. The errno is 0
+// when at least one arrived. A pending error of the socket is reported once, before
+// any message, and is forgotten by that.
+func Recvmmsg(fd uintptr, msgs []Mmsghdr, flags int) (int, unix.Errno) {
+	if len(msgs) == 0 {
+		return 0, 0
+	}
+	n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&msgs[0])),
+		uintptr(len(msgs)), uintptr(flags), 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), 0
+}
+
+// Sendmmsg sends up to len(msgs) messages, in order, and returns how many went out;
+// the kernel looks at no more than 1024. It stops at the first that fails. The
+// reason is told only when that is the first of all; otherwise the caller learns
+// it by trying the rest again, unless it was a pending error of the socket, which
+// is forgotten once it has stopped a message.
+func Sendmmsg(fd uintptr, msgs []Mmsghdr, flags int) (int, unix.Errno) {
+	if len(msgs) == 0 {
+		return 0, 0
+	}
+	n, _, e := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&msgs[0])),
+		uintptr(len(msgs)), uintptr(flags), 0, 0)
+	if e != 0 {
+		return 0, e
+	}
+	return int(n), 0
+}
+
+// memDrops is SK_MEMINFO_DROPS, the last of the nine words of SO_MEMINFO
+// (linux/sock_diag.h).
+const memDrops = 8
+
+// Drops returns how many packets the kernel has dropped at a socket because its
+// receive buffer was full, a filter refused them or their checksum was wrong. It
+// is a 32-bit counter that wraps: the one SO_RXQ_OVFL reports beside a packet,
+// without waiting for a packet (SO_MEMINFO, Linux 4.12).
+func Drops(fd uintptr) (uint32, bool) {
+	var info [memDrops + 1]uint32
+	n := uint32(unsafe.Sizeof(info))
+	_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_MEMINFO,
+		uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&n)), 0)
+	if e != 0 || n < uint32(unsafe.Sizeof(info)) {
+		return 0, false
+	}
+	return info[memDrops], true
+}
