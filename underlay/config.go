@@ -1,0 +1,186 @@
+package underlay
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A PortRange is the ports Lo to Hi, both included. The zero value stands for
+// 49152-65535, the dynamic ports of RFC 6335, which RFC 7348, section 5, recommends
+// for outer source ports.
+type PortRange struct{ Lo, Hi uint16 }
+
+// Checksum says when the outer UDP checksum is computed.
+type Checksum uint8
+
+// Checksum modes.
+const (
+	ChecksumAuto Checksum = iota // zero over IPv4 (RFC 7348, section 5), computed over IPv6 (RFC 8200, section 8.1)
+	ChecksumOn                   // always computed
+	ChecksumOff                  // always zero; over IPv6 the peer must allow that (RFC 6935, RFC 6936)
+)
+
+// UDPConfig is how [ListenUDP] sets up its sockets. The zero value works, and nil
+// stands for it.
+type UDPConfig struct {
+	// SrcPorts is the range of the outer source ports, 49152-65535 by default.
+	// 16 ports of it are taken, one out of each sixteenth; a smaller range gives
+	// fewer.
+	SrcPorts PortRange
+
+	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
+	Mark uint32
+
+	// Device binds every socket to an interface (SO_BINDTODEVICE), "" for none.
+	Device string
+
+	// Control, when not nil, is called for every socket, receiving and sending,
+	// before it is bound and after the options above are set. The arguments are
+	// those of [net.ListenConfig].
+	Control func(network, address string, c syscall.RawConn) error
+
+	// TTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
+	// Datagrams to a multicast group that name none leave with 1.
+	TTL int
+
+	// Checksum says when the outer UDP checksum is computed.
+	Checksum Checksum
+
+	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6, which
+	// are otherwise dropped by the kernel (RFC 6935). Over IPv4 they always are
+	// accepted.
+	ZeroChecksum6RX bool
+
+	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of each
+	// socket's buffers; 0 means 4 MiB. The kernel's limits net.core.rmem_max
+	// and wmem_max apply without CAP_NET_ADMIN; Stats tells what was granted.
+	RecvBuffer, SendBuffer int
+
+	// MaxDatagram is the longest payload received, in bytes; longer ones arrive
+	// cut and marked [frame.TooBig]. 0 means what the MTU of the local address's
+	// interface allows, between 2048 and 9216.
+	MaxDatagram int
+
+	// Queues is the number of receive sockets (SO_REUSEPORT), between which the
+	// kernel spreads flows: one Reader each. All of them must be read, or the
+	// flows of the others are lost. 0 means 1.
+	Queues int
+}
+
+const (
+	maxQueues     = 256
+	defaultTTL    = 64
+	defaultBuffer = 4 << 20
+	minMax        = 2048 // receive buffers are no smaller than this by default
+	maxMax        = 9216 // nor larger than this
+	maxTxPorts    = 16
+)
+
+// withDefaults returns a copy with the defaults filled in, except for those that
+// depend on the local address, or an error that names the field.
+func (c *UDPConfig) withDefaults() (UDPConfig, error) {
+	var d UDPConfig
+	if c != nil {
+		d = *c
+	}
+	bad := func(field, format string, args ...any) (UDPConfig, error) {
+		return UDPConfig{}, fmt.Errorf("underlay: UDPConfig.%s: %s", field, fmt.Sprintf(format, args...))
+	}
+	var ok bool
+	if d.SrcPorts, ok = d.SrcPorts.orDefault(); !ok {
+		return bad("SrcPorts", "%d-%d is not a range of ports", d.SrcPorts.Lo, d.SrcPorts.Hi)
+	}
+	if d.TTL == 0 {
+		d.TTL = defaultTTL
+	}
+	if d.RecvBuffer == 0 {
+		d.RecvBuffer = defaultBuffer
+	}
+	if d.SendBuffer == 0 {
+		d.SendBuffer = defaultBuffer
+	}
+	if d.Queues == 0 {
+		d.Queues = 1
+	}
+	switch {
+	case len(d.Device) > 15:
+		return bad("Device", "%q is longer than 15 bytes", d.Device)
+	case d.TTL < 1 || d.TTL > 255:
+		return bad("TTL", "%d is not in 1-255", d.TTL)
+	case d.Checksum > ChecksumOff:
+		return bad("Checksum", "unknown mode %d", d.Checksum)
+	case d.RecvBuffer < 0 || d.RecvBuffer > 1<<30:
+		return bad("RecvBuffer", "%d is not in 0-%d", d.RecvBuffer, 1<<30)
+	case d.SendBuffer < 0 || d.SendBuffer > 1<<30:
+		return bad("SendBuffer", "%d is not in 0-%d", d.SendBuffer, 1<<30)
+	case d.MaxDatagram != 0 && (d.MaxDatagram < 64 || d.MaxDatagram > 65535):
+		return bad("MaxDatagram", "%d is not in 64-65535", d.MaxDatagram)
+	case d.Queues < 0 || d.Queues > maxQueues:
+		return bad("Queues", "%d is not in 1-%d", d.Queues, maxQueues)
+	}
+	return d, nil
+}
+
+func (r PortRange) orDefault() (PortRange, bool) {
+	if r == (PortRange{}) {
+		return PortRange{49152, 65535}, true
+	}
+	return r, r.Lo != 0 && r.Lo <= r.Hi
+}
+
+// slots returns how many source ports are taken out of the range.
+func (r PortRange) slots() int { return min(maxTxPorts, int(r.Hi)-int(r.Lo)+1) }
+
+// slot returns the part of the range that source port i of n is taken from.
+func (r PortRange) slot(i, n int) PortRange {
+	size := int(r.Hi) - int(r.Lo) + 1
+	return PortRange{r.Lo + uint16(i*size/n), r.Lo + uint16((i+1)*size/n-1)}
+}
+
+// txIndex picks one of n source ports for a flow.
+func txIndex(flow uint16, n int) int { return int(flow) * n >> 16 }
+
+// localAddress checks an address to listen on and returns it unmapped.
+func localAddress(local netip.AddrPort) (netip.AddrPort, error) {
+	a := local.Addr().Unmap()
+	switch {
+	case !a.IsValid():
+		return netip.AddrPort{}, fmt.Errorf("underlay: invalid local address %v", local)
+	case a.IsMulticast():
+		return netip.AddrPort{}, fmt.Errorf("underlay: local address %v is a multicast group", local)
+	}
+	return netip.AddrPortFrom(a, local.Port()), nil
+}
+
+// headers is what IP and UDP headers take of the IP MTU.
+func headers(is4 bool) int {
+	if is4 {
+		return 20 + 8
+	}
+	return 40 + 8
+}
+
+// isGroup reports whether e is a multicast address.
+func isGroup(e *frame.Endpoint) bool {
+	return e.IP[0] == 0xff || e.IP[12]&0xf0 == 0xe0 && e.Is4()
+}
+
+// lose books one copy of d as not sent.
+func lose(d *frame.Datagram, why frame.Reason) {
+	if int(d.Lost) < len(d.To) && d.Lost < 1<<16-1 {
+		d.Lost++
+	}
+	d.Drop = why
+}
+
+// size returns the bytes of a datagram's payload.
+func size(d *frame.Datagram) int {
+	n := 0
+	for _, p := range d.Parts {
+		n += len(p)
+	}
+	return n
+}

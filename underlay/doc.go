@@ -1,0 +1,39 @@
+// Package underlay is what a VTEP stands on: the part of a tunnel end point that
+// knows an address family, sockets and outer headers, and nothing of VXLAN.
+//
+//	          VTEP
+//	  Sender |    ^ Reader
+//	Datagram v    | Batch (Frames + Outer)
+//	+----------------------------+
+//	| UDP                        |   Memory --- Network --- Memory
+//	|  tx: 16 ports   rx: n queues|     (a lossy, slow or cut wire
+//	+----------------------------+      inside one process)
+//	      sendmmsg   recvmmsg
+//
+// [UDP] is the one for real networks (Linux). [Memory] is one end of a [Network]
+// that lives in this process, for tests and simulations; it builds everywhere. Both
+// have the same methods:
+//
+//	Readers() []frame.Reader        one for each receive queue, one goroutine each
+//	Sender(w int) frame.Sender      worker w's way out
+//	Pause(), Resume(), Close()      of the readers; Close of everything
+//	LocalAddr(), Is4(), MTU(), Stats()
+//
+// # Receiving
+//
+// A frame that comes out of a Reader is the payload of one UDP datagram, in memory
+// of the batch, and the entry of [frame.Batch.Outer] beside it says whom it came
+// from, to which of our addresses, and with which TOS and TTL. Nothing is kept of
+// it after the next Read.
+//
+// # Sending
+//
+// A Sender borrows what it is given and is done with it when Send returns. One
+// [frame.Datagram] may go to many endpoints (head-end replication): its bytes are
+// gathered by the kernel from where they lie, once for each copy. The outer source
+// port carries Flow (RFC 7348, section 5): there are 16 transmit sockets, each with
+// a port of its own out of [UDPConfig].SrcPorts, and all packets of one flow leave
+// from one port, in order. A Sender never waits: what the kernel has no room for is
+// dropped with [frame.PortFull]. An endpoint that cannot be reached costs its own
+// copy only; the Datagram says how many copies were lost, and why.
+package underlay

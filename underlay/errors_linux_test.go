@@ -1,0 +1,100 @@
+package underlay
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestUDPConfigErrors(t *testing.T) {
+	boom := errors.New("boom")
+	for _, tc := range []struct {
+		field string
+		cfg   UDPConfig
+	}{
+		{"SrcPorts", UDPConfig{SrcPorts: PortRange{5, 4}}},
+		{"SrcPorts", UDPConfig{SrcPorts: PortRange{0, 4}}},
+		{"Device", UDPConfig{Device: strings.Repeat("x", 16)}},
+		{"Device", UDPConfig{Device: "nosuchdevice"}},
+		{"TTL", UDPConfig{TTL: 256}},
+		{"TTL", UDPConfig{TTL: -1}},
+		{"Checksum", UDPConfig{Checksum: 3}},
+		{"RecvBuffer", UDPConfig{RecvBuffer: -1}},
+		{"SendBuffer", UDPConfig{SendBuffer: -1}},
+		{"MaxDatagram", UDPConfig{MaxDatagram: 65536}},
+		{"MaxDatagram", UDPConfig{MaxDatagram: 1}},
+		{"Queues", UDPConfig{Queues: -1}},
+		{"Queues", UDPConfig{Queues: 1000}},
+		{"Control", UDPConfig{Control: func(string, string, syscall.RawConn) error { return boom }}},
+	} {
+		u, err := ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), &tc.cfg)
+		if err == nil {
+			u.Close()
+			t.Errorf("%s: no error", tc.field)
+			continue
+		}
+		if !strings.HasPrefix(err.Error(), "underlay: UDPConfig."+tc.field+": ") {
+			t.Errorf("%s: %v", tc.field, err)
+		}
+		if tc.field == "Control" && !errors.Is(err, boom) {
+			t.Errorf("Control: %v", err)
+		}
+	}
+}
+
+func TestUDPLocalAddressErrors(t *testing.T) {
+	taken, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	shared := listen(t, "127.0.0.1:0", &UDPConfig{Queues: 2}).LocalAddr()
+	for _, tc := range []struct {
+		local netip.AddrPort
+		cfg   *UDPConfig
+		want  error
+	}{
+		{netip.AddrPort{}, nil, nil},
+		{netip.MustParseAddrPort("239.1.1.1:4789"), nil, nil},
+		{netip.MustParseAddrPort("[fe80::1%nosuchdevice]:4789"), nil, nil},
+		{netip.MustParseAddrPort("192.0.2.77:0"), nil, syscall.EADDRNOTAVAIL},
+		{netip.MustParseAddrPort("[2001:db8::77]:0"), nil, syscall.EADDRNOTAVAIL},
+		{taken.LocalAddr().(*net.UDPAddr).AddrPort(), nil, syscall.EADDRINUSE},
+		{taken.LocalAddr().(*net.UDPAddr).AddrPort(), &UDPConfig{Queues: 2}, syscall.EADDRINUSE},
+		{shared, &UDPConfig{Queues: 2}, syscall.EADDRINUSE},
+	} {
+		u, err := ListenUDP(tc.local, tc.cfg)
+		if err == nil {
+			u.Close()
+			t.Errorf("%v: no error", tc.local)
+			continue
+		}
+		if !strings.HasPrefix(err.Error(), "underlay: ") || tc.want != nil && !errors.Is(err, tc.want) {
+			t.Errorf("%v: %v, want %v", tc.local, err, tc.want)
+		}
+	}
+}
+
+func TestUDPAddressForms(t *testing.T) {
+	for _, s := range []string{"0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0"} {
+		u := listen(t, s, nil)
+		if got := u.LocalAddr(); got.Port() == 0 || got.Addr() != netip.MustParseAddrPort(s).Addr().Unmap() {
+			t.Errorf("%s: bound to %v", s, got)
+		}
+		if u.MTU() <= 0 {
+			t.Errorf("%s: MTU %d", s, u.MTU())
+		}
+		e := endpoint(t, netip.AddrPortFrom(netip.IPv6LinkLocalAllNodes(), u.LocalAddr().Port()))
+		e.IP = [16]byte{15: 1}
+		if u.Is4() {
+			e.IP = [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}
+		}
+		send(t, u, to("x", 0, e))
+		if r := receive(t, u, 1)[0]; r.outer.Dst.IP != e.IP {
+			t.Errorf("%s: to %v", s, r.outer.Dst)
+		}
+	}
+}

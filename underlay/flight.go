@@ -1,0 +1,116 @@
+package underlay
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+)
+
+// A flight is a datagram under way: a copy, and when it is due.
+type flight struct {
+	due   time.Time
+	order uint64
+	index int // in the heap
+	link  *linkState
+	m     meta
+	data  []byte
+}
+
+// flights is a heap of what is under way, the next due first. One timer serves all
+// of them, and equal times keep their order, which a timer for each would not.
+type flights []*flight
+
+func (q flights) Len() int { return len(q) }
+func (q flights) Less(i, j int) bool {
+	if c := q[i].due.Compare(q[j].due); c != 0 {
+		return c < 0
+	}
+	return q[i].order < q[j].order
+}
+func (q flights) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+func (q *flights) Push(x any) {
+	f := x.(*flight)
+	f.index = len(*q)
+	*q = append(*q, f)
+}
+func (q *flights) Pop() any {
+	old := *q
+	f := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	return f
+}
+
+// fly sends a copy on its way; the network is locked.
+func (n *Network) fly(m meta, parts [][]byte, wait time.Duration) *flight {
+	n.order++
+	f := &flight{due: time.Now().Add(wait), order: n.order, m: m, data: slices.Concat(parts...)}
+	heap.Push(&n.queue, f)
+	n.schedule()
+	return f
+}
+
+// release lets a datagram that was held back go, now that another has overtaken
+// it: right away, or after the same wait.
+func (n *Network) release(f *flight, wait time.Duration) {
+	f.link.held, f.link = nil, nil
+	n.order++
+	f.due, f.order = time.Now().Add(wait), n.order
+	if wait > 0 {
+		heap.Fix(&n.queue, f.index)
+	} else {
+		heap.Remove(&n.queue, f.index)
+		n.deliver(f.m, f.data)
+	}
+	n.schedule()
+}
+
+// schedule sets the timer to what is due next, or stops it.
+func (n *Network) schedule() {
+	switch {
+	case len(n.queue) == 0:
+		if n.timer != nil {
+			n.timer.Stop()
+		}
+	case n.timer == nil:
+		n.timer = time.AfterFunc(time.Until(n.queue[0].due), n.arrive)
+	default:
+		n.timer.Reset(time.Until(n.queue[0].due))
+	}
+}
+
+// arrive delivers what is due.
+func (n *Network) arrive() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	now := time.Now()
+	for len(n.queue) > 0 && !n.queue[0].due.After(now) {
+		f := heap.Pop(&n.queue).(*flight)
+		if f.link != nil {
+			f.link.held = nil
+		}
+		n.deliver(f.m, f.data)
+	}
+	n.schedule()
+}
+
+// leave forgets a member. Without any left, nothing under way can arrive.
+func (n *Network) leave(m *Memory) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.members, m.key)
+	if len(n.members) > 0 {
+		return
+	}
+	n.stats.NoListener += uint64(len(n.queue))
+	for _, f := range n.queue {
+		if f.link != nil {
+			f.link.held = nil
+		}
+	}
+	n.queue = nil
+	n.schedule()
+}

@@ -1,0 +1,326 @@
+package underlay
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/ring"
+)
+
+// MemoryConfig is how [Network.Listen] makes an underlay. The zero value works,
+// and nil stands for it.
+type MemoryConfig struct {
+	Inbox    int       // datagrams that wait for one Reader, 0 means 1024; more are lost and counted as overflow
+	Queues   int       // Readers, between which flows are spread, 0 means 1
+	SrcPorts PortRange // as in UDPConfig
+	TTL      int       // as in UDPConfig
+}
+
+const (
+	defaultInbox = 1024
+	firstFree    = 32768 // where ports the network chooses begin
+)
+
+// Memory is an underlay on a [Network]. Its methods are those of [UDP], and so is
+// their behaviour: a Sender learns of a datagram that is too long for the MTU, and
+// of nothing that happens to it on the way.
+type Memory struct {
+	net   *Network
+	key   frame.Endpoint // address and port
+	local netip.AddrPort
+	ttl   uint8
+	ports []uint16
+	boxes []*ring.Ring[meta]
+
+	rx, overflow atomic.Uint64
+
+	mu      sync.Mutex
+	senders map[int]*memSender
+	closed  bool
+}
+
+// meta goes with a datagram.
+type meta struct {
+	src, dst frame.Endpoint
+	tos, ttl uint8
+}
+
+// Listen makes an underlay on a local address, which may not be a wildcard; a
+// zone is ignored. With port 0 the network chooses one. An address and port that
+// is taken is an error that errors.Is syscall.EADDRINUSE.
+func (n *Network) Listen(local netip.AddrPort, cfg *MemoryConfig) (*Memory, error) {
+	var c MemoryConfig
+	if cfg != nil {
+		c = *cfg
+	}
+	bad := func(field string, v any) (*Memory, error) {
+		return nil, fmt.Errorf("underlay: MemoryConfig.%s: %v is out of range", field, v)
+	}
+	local, err := localAddress(local)
+	if err != nil {
+		return nil, err
+	}
+	if local.Addr().IsUnspecified() {
+		return nil, fmt.Errorf("underlay: local address %v: a Network has no wildcard addresses: %w", local.Addr(), syscall.EADDRNOTAVAIL)
+	}
+	r, ok := c.SrcPorts.orDefault()
+	if c.Inbox == 0 {
+		c.Inbox = defaultInbox
+	}
+	if c.Queues == 0 {
+		c.Queues = 1
+	}
+	if c.TTL == 0 {
+		c.TTL = defaultTTL
+	}
+	switch {
+	case !ok:
+		return bad("SrcPorts", r)
+	case c.Inbox < 1:
+		return bad("Inbox", c.Inbox)
+	case c.Queues < 1 || c.Queues > maxQueues:
+		return bad("Queues", c.Queues)
+	case c.TTL < 1 || c.TTL > 255:
+		return bad("TTL", c.TTL)
+	}
+	m := &Memory{
+		net:     n,
+		key:     frame.Endpoint{IP: local.Addr().As16(), Port: local.Port()},
+		ttl:     uint8(c.TTL),
+		senders: make(map[int]*memSender),
+	}
+	for i := range r.slots() {
+		s := r.slot(i, r.slots())
+		m.ports = append(m.ports, s.Lo+(s.Hi-s.Lo)/2)
+	}
+	for range c.Queues {
+		m.boxes = append(m.boxes, ring.New[meta](c.Inbox))
+	}
+	if err := n.join(m); err != nil {
+		return nil, err
+	}
+	m.local = netip.AddrPortFrom(local.Addr(), m.key.Port)
+	return m, nil
+}
+
+// join makes m a member, on a free port if it has none.
+func (n *Network) join(m *Memory) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if m.key.Port == 0 {
+		for p := firstFree; p < 65536; p++ {
+			if n.members[m.key.WithPort(uint16(p))] == nil {
+				m.key.Port = uint16(p)
+				break
+			}
+		}
+	}
+	if m.key.Port == 0 || n.members[m.key] != nil {
+		return fmt.Errorf("underlay: listen on %v: %w", m.key, syscall.EADDRINUSE)
+	}
+	n.members[m.key] = m
+	return nil
+}
+
+// put takes a datagram into an inbox: always the same for one flow.
+func (m *Memory) put(x meta, parts [][]byte) frame.Reason {
+	q := 0
+	if len(m.boxes) > 1 {
+		h := uint32(x.src.Port)
+		for _, b := range x.src.IP[12:] {
+			h = h*31 + uint32(b)
+		}
+		q = int(h*2654435769>>16) % len(m.boxes)
+	}
+	why := m.boxes[q].Put(x, parts...)
+	if why == frame.PortFull {
+		m.overflow.Add(1)
+	}
+	return why
+}
+
+// Readers returns one Reader for each receive queue.
+func (m *Memory) Readers() []frame.Reader {
+	rs := make([]frame.Reader, len(m.boxes))
+	for i := range rs {
+		rs[i] = &memReader{m, m.boxes[i]}
+	}
+	return rs
+}
+
+type memReader struct {
+	m   *Memory
+	box *ring.Ring[meta]
+}
+
+// Read implements [frame.Reader].
+func (r *memReader) Read(b *frame.Batch) error {
+	if err := r.box.Fill(b, setOuter); err != nil {
+		b.Release()
+		return err
+	}
+	r.m.rx.Add(uint64(len(b.Frames)))
+	return nil
+}
+
+func setOuter(b *frame.Batch, i int, x meta) {
+	b.Outer[i] = frame.Outer{Src: x.src, Dst: x.dst, If: 1, TOS: x.tos, TTL: x.ttl}
+}
+
+// LocalAddr returns the address and port peers send to.
+func (m *Memory) LocalAddr() netip.AddrPort { return m.local }
+
+// Is4 reports whether this is an IPv4 underlay.
+func (m *Memory) Is4() bool { return m.key.Is4() }
+
+// MTU returns the network's IP MTU.
+func (m *Memory) MTU() int { return m.net.mtu }
+
+// Pause makes every Read return [frame.ErrPaused] until Resume.
+func (m *Memory) Pause() { m.pause(true) }
+
+// Resume ends a Pause.
+func (m *Memory) Resume() { m.pause(false) }
+
+func (m *Memory) pause(on bool) {
+	for _, b := range m.boxes {
+		b.Pause(on)
+	}
+}
+
+// Close leaves the network. Every Read, waiting or to come, then returns
+// [net.ErrClosed], and every Send loses what it is given with [frame.PortDown].
+// What was sent before still arrives. It is idempotent.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.closed = true
+	m.net.leave(m)
+	for _, b := range m.boxes {
+		b.Close()
+	}
+	return nil
+}
+
+func (m *Memory) isClosed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
+}
+
+// Stats returns a snapshot of the counters.
+func (m *Memory) Stats() Stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	st := Stats{RxDatagrams: m.rx.Load(), RxOverflow: m.overflow.Load()}
+	for _, s := range m.senders {
+		st.TxDatagrams += s.sent.Load()
+		s.lost.addTo(&st)
+	}
+	return st
+}
+
+// Sender returns worker w's Sender; the same number gives the same Sender.
+func (m *Memory) Sender(w int) frame.Sender {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.senders[w]
+	if s == nil {
+		s = &memSender{m: m}
+		m.senders[w] = s
+	}
+	return s
+}
+
+type memSender struct {
+	m    *Memory
+	seg  [][]byte // scratch for the pieces of a segment
+	sent atomic.Uint64
+	lost lostCounters
+}
+
+// Send implements [frame.Sender].
+func (s *memSender) Send(ds []frame.Datagram) error {
+	closed := s.m.isClosed()
+	for i := range ds {
+		d := &ds[i]
+		d.Lost, d.Drop = 0, frame.NotDropped
+		for k := range d.To {
+			if closed {
+				s.lose(d, frame.PortDown)
+			} else {
+				s.send(d, &d.To[k])
+			}
+		}
+	}
+	if closed {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// send sends one copy, a run segment by segment.
+func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint) {
+	if to.Is4() != s.m.Is4() {
+		s.lose(d, frame.Unreachable)
+		return
+	}
+	x := meta{src: s.m.key, dst: *to, tos: d.TOS, ttl: d.TTL}
+	x.src.Port = s.m.ports[txIndex(d.Flow, len(s.m.ports))]
+	x.dst.Scope = 0
+	switch {
+	case d.TTL != 0:
+	case isGroup(to):
+		x.ttl = 1
+	default:
+		x.ttl = s.m.ttl
+	}
+	n, seg := size(d), int(d.Seg)
+	if seg == 0 || seg > n {
+		seg = n
+	}
+	for off := 0; off < n || off == 0; off += seg {
+		k := min(seg, n-off)
+		s.seg = cut(s.seg[:0], d.Parts, off, k)
+		if why := s.m.net.send(x, d.DF, s.seg, k); why != 0 {
+			s.lose(d, why)
+		} else {
+			s.sent.Add(1)
+		}
+		if seg == 0 {
+			break
+		}
+	}
+	clear(s.seg)
+}
+
+func (s *memSender) lose(d *frame.Datagram, why frame.Reason) {
+	lose(d, why)
+	s.lost[why].Add(1)
+}
+
+// cut appends bytes [off, off+n) of the parts to dst, without copying.
+func cut(dst, parts [][]byte, off, n int) [][]byte {
+	for _, p := range parts {
+		if off >= len(p) {
+			off -= len(p)
+			continue
+		}
+		p = p[off:]
+		off = 0
+		if p = p[:min(n, len(p))]; len(p) == 0 {
+			break
+		}
+		n -= len(p)
+		dst = append(dst, p)
+	}
+	return dst
+}

@@ -1,0 +1,261 @@
+package underlay
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Link is what a [Network] does to datagrams on their way from one address to
+// another. The zero value delivers all of them at once, in order. Probabilities
+// are from 0 to 1; what lies outside acts as the nearer bound.
+type Link struct {
+	Loss      float64 // probability that a datagram is lost
+	Duplicate float64 // probability that it arrives twice
+	Reorder   float64 // probability that the next one of the link overtakes it
+
+	// Delay is how long a datagram takes; Jitter is the longest time added to that
+	// at random, and may change the order.
+	Delay, Jitter time.Duration
+
+	// MTU is the longest IP packet, 0 for that of the Network: a datagram with DF
+	// whose payload is longer than MTU - 28 (IPv4) or MTU - 48 (IPv6) is refused.
+	MTU int
+
+	Cut bool // nothing arrives
+}
+
+// NetworkConfig is how [NewNetwork] makes a network. The zero value is a perfect
+// one.
+type NetworkConfig struct {
+	Link Link   // every link, unless SetLink says otherwise
+	MTU  int    // IP MTU of the network's members, 0 means 1500
+	Seed uint64 // of the chances; equal seeds and equal traffic give equal results
+}
+
+// NetworkStats counts what became of the datagrams given to a Network. Every one
+// is in exactly one of Delivered, Lost, Cut, NoListener, Overflow and TooBig, or
+// still under way; a duplicate counts as one more.
+type NetworkStats struct {
+	Delivered  uint64
+	Lost       uint64 // by chance
+	Cut        uint64 // the link was cut
+	NoListener uint64 // nobody listens there
+	Overflow   uint64 // the receiver's inbox was full
+	TooBig     uint64 // refused: above the MTU, told to the sender
+
+	Duplicated uint64 // copies made
+	Reordered  uint64 // held back until another had overtaken them, or nothing came
+	InFlight   int    // under way now
+}
+
+// A Network joins in-memory underlays inside one process. It delivers in the
+// sender's goroutine; only what is delayed waits for a timer. All methods are safe
+// for concurrent use. Under testing/synctest delays take no real time.
+type Network struct {
+	mtu  int
+	seed uint64
+
+	mu      sync.Mutex
+	def     Link
+	special map[pair]Link
+	links   map[pair]*linkState
+	members map[frame.Endpoint]*Memory
+	stats   NetworkStats
+	queue   flights
+	order   uint64 // of flights, so that equal times keep their order
+	timer   *time.Timer
+}
+
+type pair struct{ from, to frame.Endpoint } // hosts
+
+// linkState is what a link remembers between datagrams.
+type linkState struct {
+	rng  *rand.Rand
+	held *flight
+}
+
+// holdTime is how long a datagram that is to be overtaken waits for another.
+const holdTime = 10 * time.Millisecond
+
+// NewNetwork returns a network without members; nil stands for the zero config.
+func NewNetwork(cfg *NetworkConfig) *Network {
+	var c NetworkConfig
+	if cfg != nil {
+		c = *cfg
+	}
+	if c.MTU <= 0 {
+		c.MTU = defaultMTU
+	}
+	return &Network{
+		mtu:     c.MTU,
+		seed:    c.Seed,
+		def:     c.Link,
+		special: make(map[pair]Link),
+		links:   make(map[pair]*linkState),
+		members: make(map[frame.Endpoint]*Memory),
+	}
+}
+
+// SetDefault changes all links without settings of their own. What is under way
+// stays as it was.
+func (n *Network) SetDefault(l Link) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.def = l
+}
+
+// SetLink gives the link from one address to another settings of its own, in this
+// direction only.
+func (n *Network) SetLink(from, to netip.Addr, l Link) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.special[pairOf(from, to)] = l
+}
+
+// ClearLink lets the default apply again.
+func (n *Network) ClearLink(from, to netip.Addr) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.special, pairOf(from, to))
+}
+
+// Partition cuts the links between two addresses in both directions, and Heal
+// gives them back the default.
+func (n *Network) Partition(a, b netip.Addr) {
+	n.SetLink(a, b, Link{Cut: true})
+	n.SetLink(b, a, Link{Cut: true})
+}
+
+// Heal ends a Partition.
+func (n *Network) Heal(a, b netip.Addr) {
+	n.ClearLink(a, b)
+	n.ClearLink(b, a)
+}
+
+func pairOf(from, to netip.Addr) pair {
+	return pair{frame.Endpoint{IP: from.As16()}, frame.Endpoint{IP: to.As16()}}
+}
+
+// Stats returns a snapshot of the counters.
+func (n *Network) Stats() NetworkStats {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	st := n.stats
+	st.InFlight = len(n.queue)
+	return st
+}
+
+// Close closes all members and stops what is under way.
+func (n *Network) Close() error {
+	n.mu.Lock()
+	var all []*Memory
+	for _, m := range n.members {
+		all = append(all, m)
+	}
+	n.mu.Unlock()
+	for _, m := range all {
+		m.Close()
+	}
+	return nil
+}
+
+// send takes one datagram of size bytes to one endpoint. It tells the sender only
+// what a socket would.
+func (n *Network) send(m meta, df bool, parts [][]byte, size int) frame.Reason {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := pair{m.src.Host(), m.dst.Host()}
+	l, ok := n.special[p]
+	if !ok {
+		l = n.def
+	}
+	mtu := l.MTU
+	if mtu <= 0 {
+		mtu = n.mtu
+	}
+	st := n.link(p)
+	switch {
+	case df && size > mtu-headers(m.src.Is4()):
+		n.stats.TooBig++
+		return frame.TooBig
+	case l.Cut:
+		n.stats.Cut++
+		return 0
+	case st.chance(l.Loss):
+		n.stats.Lost++
+		return 0
+	}
+	copies := 1
+	if st.chance(l.Duplicate) {
+		n.stats.Duplicated++
+		copies = 2
+	}
+	for range copies {
+		n.carry(st, &l, m, parts)
+	}
+	return 0
+}
+
+// carry takes one copy over a link.
+func (n *Network) carry(st *linkState, l *Link, m meta, parts [][]byte) {
+	wait := max(l.Delay, 0)
+	if l.Jitter > 0 {
+		wait += time.Duration(st.rng.Int64N(int64(l.Jitter) + 1))
+	}
+	if st.held == nil && st.chance(l.Reorder) {
+		n.stats.Reordered++
+		st.held = n.fly(m, parts, wait+holdTime)
+		st.held.link = st
+		return
+	}
+	held := st.held
+	if wait > 0 {
+		n.fly(m, parts, wait)
+	} else {
+		n.deliver(m, parts...)
+	}
+	if held != nil {
+		n.release(held, wait)
+	}
+}
+
+func (n *Network) link(p pair) *linkState {
+	st := n.links[p]
+	if st == nil {
+		// Each link has chances of its own, so that traffic elsewhere does not
+		// change them.
+		h := uint64(14695981039346656037) // FNV-1a
+		for _, e := range [2]frame.Endpoint{p.from, p.to} {
+			for _, b := range e.IP {
+				h = (h ^ uint64(b)) * 1099511628211
+			}
+		}
+		st = &linkState{rng: rand.New(rand.NewPCG(n.seed, h))}
+		n.links[p] = st
+	}
+	return st
+}
+
+// chance is true with probability p.
+func (s *linkState) chance(p float64) bool { return p > 0 && s.rng.Float64() < p }
+
+// deliver puts a datagram into the receiver's inbox.
+func (n *Network) deliver(m meta, parts ...[]byte) {
+	to := n.members[frame.Endpoint{IP: m.dst.IP, Port: m.dst.Port}]
+	if to == nil {
+		n.stats.NoListener++
+		return
+	}
+	switch to.put(m, parts) {
+	case frame.NotDropped:
+		n.stats.Delivered++
+	case frame.PortFull:
+		n.stats.Overflow++
+	default:
+		n.stats.NoListener++
+	}
+}

@@ -1,0 +1,137 @@
+package underlay
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+func fieldError(field string, err error) error {
+	return fmt.Errorf("underlay: UDPConfig.%s: %w", field, err)
+}
+
+// An option is one integer socket option.
+type option struct{ level, name, value int }
+
+func setAll(fd int, opts []option) error {
+	for _, o := range opts {
+		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
+			return fmt.Errorf("underlay: setsockopt %d/%d = %d: %w", o.level, o.name, o.value, err)
+		}
+	}
+	return nil
+}
+
+// commonOptions are those of every socket.
+func (u *UDP) commonOptions(fd int) error {
+	c := &u.cfg
+	if c.Mark != 0 {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(c.Mark)); err != nil {
+			return fieldError("Mark", err)
+		}
+	}
+	if c.Device != "" {
+		if err := unix.BindToDevice(fd, c.Device); err != nil {
+			return fieldError("Device", err)
+		}
+	}
+	return nil
+}
+
+// rxOptions are those of a receive socket: the header fields we want to be told,
+// and how much it may hold.
+func (u *UDP) rxOptions(fd int) error {
+	if err := setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, u.cfg.RecvBuffer); err != nil {
+		return fieldError("RecvBuffer", err)
+	}
+	opts := []option{{unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1}}
+	if u.is4 {
+		opts = append(opts,
+			option{unix.IPPROTO_IP, unix.IP_PKTINFO, 1},
+			option{unix.IPPROTO_IP, unix.IP_RECVTOS, 1},
+			option{unix.IPPROTO_IP, unix.IP_RECVTTL, 1})
+		return setAll(fd, opts)
+	}
+	opts = append(opts,
+		option{unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1},
+		option{unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
+		option{unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT, 1})
+	if err := setAll(fd, opts); err != nil {
+		return err
+	}
+	if u.cfg.ZeroChecksum6RX {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_RX, 1); err != nil {
+			return fieldError("ZeroChecksum6RX", err)
+		}
+	}
+	return nil
+}
+
+// txOptions are those of a transmit socket.
+//
+// PMTUDISC_PROBE sets DF and lets a datagram be as long as the interface takes
+// whatever the kernel believes the path MTU to be: that is the VTEP's to know. Over
+// IPv6 it keeps the sender from fragmenting.
+func (u *UDP) txOptions(fd int, df bool) error {
+	if err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, u.cfg.SendBuffer); err != nil {
+		return fieldError("SendBuffer", err)
+	}
+	if err := refuseAll(fd); err != nil {
+		return fmt.Errorf("underlay: SO_ATTACH_FILTER: %w", err)
+	}
+	if u.is4 {
+		discover := unix.IP_PMTUDISC_DONT
+		if df {
+			discover = unix.IP_PMTUDISC_PROBE
+		}
+		opts := []option{
+			{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, discover},
+			{unix.IPPROTO_IP, unix.IP_RECVERR, 1},
+			{unix.IPPROTO_IP, unix.IP_TTL, u.cfg.TTL},
+			{unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 0},
+		}
+		if u.cfg.Checksum != ChecksumOn {
+			opts = append(opts, option{unix.SOL_SOCKET, unix.SO_NO_CHECK, 1})
+		}
+		return setAll(fd, opts)
+	}
+	discover := unix.IPV6_PMTUDISC_DONT
+	if df {
+		discover = unix.IPV6_PMTUDISC_PROBE
+	}
+	opts := []option{
+		{unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, discover},
+		{unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, u.cfg.TTL},
+		{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_LOOP, 0},
+	}
+	if u.cfg.Checksum == ChecksumOff {
+		opts = append(opts, option{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, 1})
+	}
+	return setAll(fd, opts)
+}
+
+// refuseAll makes a socket take no packets: what strays to a transmit socket's
+// port would otherwise fill a buffer nobody reads. ICMP errors pass no filter.
+func refuseAll(fd int) error {
+	ret0 := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
+	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+		&unix.SockFprog{Len: 1, Filter: &ret0[0]})
+}
+
+// setBuffer asks for a buffer size beyond the system's limit, and for what the
+// limit allows when it may not.
+func setBuffer(fd, force, plain, size int) error {
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) == nil {
+		return nil
+	}
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size)
+}
+
+// bufferSize returns what the kernel granted, 0 after Close.
+func (s *sock) bufferSize(which int) (n int) {
+	_ = s.raw.Control(func(fd uintptr) {
+		n, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, which)
+	})
+	return n
+}

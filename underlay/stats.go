@@ -1,0 +1,56 @@
+package underlay
+
+import (
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Stats is a snapshot of an underlay's counters since it was opened. Datagrams are
+// counted one by one: each copy of a replicated one, each segment of a run.
+type Stats struct {
+	RxDatagrams uint64 // handed to a reader
+	RxTruncated uint64 // of these, longer than MaxDatagram: marked TooBig
+	RxOverflow  uint64 // dropped before a reader saw them: receive buffer or inbox full, or a wrong checksum
+	RxErrors    uint64 // errors of a receive socket that were passed over
+
+	TxDatagrams uint64                   // taken by the kernel, or by the Network
+	TxLost      [frame.NumReasons]uint64 // not sent, by reason
+	TxCalls     uint64                   // sendmmsg calls
+	TxRetries   uint64                   // datagrams tried again because a pending error of another had stopped them
+
+	// What the network reported about datagrams sent earlier (IP_RECVERR).
+	Errors ErrorStats
+
+	// The smallest buffers granted to a receive and to a transmit socket, as
+	// the kernel counts: twice what was asked for, since its own bookkeeping is
+	// in it. 0 for a Memory.
+	RecvBuffer, SendBuffer int
+}
+
+// ErrorStats counts the entries of the transmit sockets' error queues by kind.
+type ErrorStats struct {
+	Refused     uint64 // ICMP port unreachable: nobody listens there
+	Unreachable uint64 // ICMP net or host unreachable and the like
+	TooBig      uint64 // ICMP fragmentation needed, packet too big, or above the interface's MTU
+	Prohibited  uint64 // ICMP administratively prohibited
+	Other       uint64
+}
+
+// Lost returns the sum of TxLost.
+func (s *Stats) Lost() uint64 {
+	var n uint64
+	for _, v := range s.TxLost {
+		n += v
+	}
+	return n
+}
+
+// lostCounters counts lost datagrams by reason.
+type lostCounters [frame.NumReasons]atomic.Uint64
+
+func (c *lostCounters) addTo(st *Stats) {
+	for i := range c {
+		st.TxLost[i] += c[i].Load()
+	}
+}
