@@ -1,0 +1,103 @@
+package sys
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+func TestMmsghdrLayout(t *testing.T) {
+	want := (unsafe.Sizeof(unix.Msghdr{}) + 4 + uintptr(long) - 1) &^ (uintptr(long) - 1)
+	if got := unsafe.Sizeof(Mmsghdr{}); got != want {
+		t.Errorf("struct mmsghdr has %d bytes, want %d", got, want)
+	}
+}
+
+// x/sys's own parser, which allocates, is the oracle.
+func TestPutCmsgInt(t *testing.T) {
+	b := bytes.Repeat([]byte{0xff}, 2*CmsgInt)
+	n := PutCmsgInt(b, unix.IPPROTO_IP, unix.IP_TOS, 0xb8)
+	n += PutCmsgInt(b[n:], unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT, 77)
+	if n != 2*unix.CmsgSpace(4) {
+		t.Fatalf("%d bytes, want %d", n, 2*unix.CmsgSpace(4))
+	}
+	ms, err := unix.ParseSocketControlMessage(b[:n])
+	if err != nil || len(ms) != 2 {
+		t.Fatal(ms, err)
+	}
+	if h := ms[1].Header; h.Level != unix.IPPROTO_IPV6 || h.Type != unix.IPV6_HOPLIMIT || ms[1].Data[0]+ms[1].Data[3] != 77 {
+		t.Errorf("%+v", ms[1])
+	}
+	var r RxInfo
+	r.Parse(b[:n])
+	if r.TOS != 0xb8 || r.TTL != 77 || r.HasDst {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestRxInfoOverwrites(t *testing.T) {
+	r := RxInfo{If: 1, TOS: 2, TTL: 3, HasDst: true, HasDrops: true, Drops: 4, Dst: [16]byte{1}}
+	if r.Parse(nil); r != (RxInfo{}) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func FuzzControlMessages(f *testing.F) {
+	b := make([]byte, 2*CmsgInt)
+	PutCmsgInt(b[PutCmsgInt(b, unix.IPPROTO_IP, unix.IP_TTL, 64):], unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 5)
+	f.Add(b)
+	f.Add(b[:CmsgInt-1])
+	f.Add(append(unix.PktInfo4(&unix.Inet4Pktinfo{Ifindex: 3}), unix.PktInfo6(&unix.Inet6Pktinfo{Ifindex: 4})...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r RxInfo
+		r.Parse(b)
+		var e QueuedError
+		e.parse(b)
+		// What x/sys can parse, we see message by message.
+		ms, err := unix.ParseSocketControlMessage(b)
+		if err != nil {
+			return
+		}
+		rest := b
+		for i := range ms {
+			level, typ, data, next, ok := NextCmsg(rest)
+			if !ok || int32(level) != ms[i].Header.Level || int32(typ) != ms[i].Header.Type || !bytes.Equal(data, ms[i].Data) {
+				t.Fatalf("message %d: %d %d %x %v, want %+v", i, level, typ, data, ok, ms[i])
+			}
+			if len(next) >= len(rest) {
+				t.Fatal("no progress")
+			}
+			rest = next
+		}
+	})
+}
+
+func TestSockaddr(t *testing.T) {
+	for _, s := range []string{"192.0.2.1:4789", "[2001:db8::1]:4789", "[fe80::1%3]:65535", "0.0.0.0:0"} {
+		ap := netip.MustParseAddrPort(s)
+		e, err := frame.EndpointFrom(ap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		is4 := ap.Addr().Is4()
+		sa := Sockaddr{Flowinfo: 0xffffffff, Scope_id: 9}
+		n := PutSockaddr(&sa, &e, is4)
+		if got, ok := Endpoint(&sa, n); !ok || got != e {
+			t.Errorf("%s: %v %v", s, got, ok)
+		}
+		if PutSockaddr(&sa, &e, !is4) != 0 {
+			t.Errorf("%s: taken by the other family", s)
+		}
+		if _, ok := Endpoint(&sa, 2); ok {
+			t.Error("short address accepted")
+		}
+	}
+	if _, ok := Endpoint(&Sockaddr{Family: unix.AF_UNIX}, 28); ok {
+		t.Error("AF_UNIX accepted")
+	}
+}

@@ -1,0 +1,127 @@
+package sys
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+func udp(t *testing.T) (*net.UDPConn, frame.Endpoint) {
+	t.Helper()
+	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	e, err := frame.EndpointFrom(c.LocalAddr().(*net.UDPAddr).AddrPort())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, e
+}
+
+func control(t *testing.T, c *net.UDPConn, f func(fd uintptr)) {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := raw.Control(f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSendReceive(t *testing.T) {
+	a, ea := udp(t)
+	b, eb := udp(t)
+	var sa Sockaddr
+	var msgs [3]Mmsghdr
+	var iov [3]unix.Iovec
+	payload := []byte("abc")
+	for i := range msgs {
+		iov[i].Base = &payload[i]
+		iov[i].SetLen(1)
+		h := &msgs[i].Hdr
+		h.Name, h.Namelen = (*byte)(unsafe.Pointer(&sa)), PutSockaddr(&sa, &eb, true)
+		h.Iov = &iov[i]
+		h.SetIovlen(1)
+	}
+	control(t, a, func(fd uintptr) {
+		if n, e := Sendmmsg(fd, msgs[:], 0); n != 3 || e != 0 {
+			t.Errorf("sendmmsg: %d, %v", n, e)
+		}
+		if n, e := Sendmmsg(fd, nil, 0); n != 0 || e != 0 {
+			t.Errorf("nothing: %d, %v", n, e)
+		}
+	})
+	in := make([]byte, 3)
+	for i := range msgs {
+		iov[i].Base = &in[i]
+		msgs[i].Hdr.Namelen = uint32(unsafe.Sizeof(sa))
+	}
+	control(t, b, func(fd uintptr) {
+		if n, e := Recvmmsg(fd, msgs[:], unix.MSG_DONTWAIT); n != 3 || e != 0 || string(in) != "abc" {
+			t.Errorf("recvmmsg: %d, %v, %q", n, e, in)
+		}
+		if from, ok := Endpoint(&sa, msgs[2].Hdr.Namelen); !ok || from != ea {
+			t.Errorf("from %v", from)
+		}
+		if _, e := Recvmmsg(fd, msgs[:], unix.MSG_DONTWAIT); e != unix.EAGAIN {
+			t.Errorf("empty: %v", e)
+		}
+		if n, ok := Drops(fd); !ok || n != 0 {
+			t.Errorf("drops %d %v", n, ok)
+		}
+	})
+}
+
+func TestErrorQueue(t *testing.T) {
+	a, _ := udp(t)
+	gone, dead := udp(t)
+	gone.Close()
+	q := NewErrorQueue()
+	control(t, a, func(fd uintptr) {
+		if err := unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVERR, 1); err != nil {
+			t.Fatal(err)
+		}
+	})
+	const sent = 20
+	for range sent {
+		// Loopback: the ICMP error is there before the call returns, and fails the next.
+		for {
+			if _, err := a.WriteToUDPAddrPort([]byte("payload"), netip.AddrPortFrom(dead.AddrPort().Addr(), dead.Port)); err == nil {
+				break
+			}
+		}
+	}
+	control(t, a, func(fd uintptr) {
+		n := 0
+		each := func(e *QueuedError) {
+			n++
+			if e.Errno != unix.ECONNREFUSED || e.Origin != unix.SO_EE_ORIGIN_ICMP || e.Type != 3 || e.Code != 3 ||
+				e.Dst != dead || string(e.Quoted) != "payload" {
+				t.Errorf("%+v", *e)
+			}
+		}
+		if got := q.Drain(fd, 3, each); got != 3 || n != 3 {
+			t.Errorf("%d entries, want 3", got)
+		}
+		if got := q.Drain(fd, 100, each); got != sent-3 {
+			t.Errorf("%d entries, want %d", got, sent-3)
+		}
+		if got := q.Drain(fd, 100, each); got != 0 {
+			t.Errorf("%d entries of an empty queue", got)
+		}
+		if v, _ := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); v != 0 {
+			t.Errorf("error %d still pending", v)
+		}
+	})
+	if n := testing.AllocsPerRun(10, func() { q.Drain(^uintptr(0), 1, nil) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
