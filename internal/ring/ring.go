@@ -5,35 +5,47 @@ package ring
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
 
 // A Ring holds packets, each with a value of type M, in the order they were put.
-// Packets are copied in and out; the memory is reused. A full ring refuses: it
-// never waits for its reader. It is safe for concurrent use.
+// Packets are copied in and out. A full ring refuses: it never waits for its
+// reader. It is safe for concurrent use.
+//
+// A ring costs what it holds: the table of slots grows by doubling up to the
+// bound, and packet memory that is not in use belongs to the garbage collector
+// again after two of its cycles. In a steady flow nothing is allocated.
 type Ring[M any] struct {
 	mu     sync.Mutex
-	change sync.Cond // something a waiter may wait for
-	slots  []slot[M]
+	change sync.Cond    // something a waiter may wait for
+	slots  []*packet[M] // circular; len is what it has grown to, at most size
+	size   int
 	head   int
 	n      int
 	paused bool
 	closed bool
+
+	spare sync.Pool // *packet[M]
 }
 
-type slot[M any] struct {
+type packet[M any] struct {
 	buf  []byte
 	meta M
 }
 
-// keep is the largest buffer a slot keeps for its next packet.
-const keep = 4 << 10
+const (
+	// keep is the largest buffer that is kept for another packet.
+	keep = 16 << 10
+	// firstSlots is the first length of a ring's table.
+	firstSlots = 8
+)
 
-// New returns a ring for up to size packets.
+// New returns a ring for up to size packets, at least one.
 func New[M any](size int) *Ring[M] {
-	r := &Ring[M]{slots: make([]slot[M], size)}
+	r := &Ring[M]{size: max(size, 1)}
 	r.change.L = &r.mu
 	return r
 }
@@ -46,17 +58,35 @@ func (r *Ring[M]) Put(m M, parts ...[]byte) frame.Reason {
 	switch {
 	case r.closed:
 		return frame.PortDown
-	case r.n == len(r.slots):
+	case r.n == r.size:
 		return frame.PortFull
+	case r.n == len(r.slots):
+		r.grow()
 	}
-	s := &r.slots[(r.head+r.n)%len(r.slots)]
-	s.buf, s.meta = s.buf[:0], m
-	for _, p := range parts {
-		s.buf = append(s.buf, p...)
+	p, _ := r.spare.Get().(*packet[M])
+	if p == nil {
+		p = new(packet[M])
 	}
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	p.buf, p.meta = slices.Grow(p.buf[:0], size), m
+	for _, part := range parts {
+		p.buf = append(p.buf, part...)
+	}
+	r.slots[(r.head+r.n)%len(r.slots)] = p
 	r.n++
 	r.change.Broadcast()
 	return frame.NotDropped
+}
+
+// grow doubles the table, oldest packet first.
+func (r *Ring[M]) grow() {
+	slots := make([]*packet[M], min(max(2*len(r.slots), firstSlots), r.size))
+	k := copy(slots, r.slots[r.head:])
+	copy(slots[k:], r.slots[:r.head])
+	r.slots, r.head = slots, 0
 }
 
 // wait returns with the lock held and a packet in the ring, or with an error.
@@ -77,17 +107,21 @@ func (r *Ring[M]) wait(ctx context.Context) error {
 	}
 }
 
-// next returns the oldest packet. It is valid until the lock is given up.
-func (r *Ring[M]) next() *slot[M] {
-	s := &r.slots[r.head]
+// next takes the oldest packet out of the ring.
+func (r *Ring[M]) next() *packet[M] {
+	p := r.slots[r.head]
+	r.slots[r.head] = nil
 	r.head = (r.head + 1) % len(r.slots)
 	r.n--
-	return s
+	return p
 }
 
-func (s *slot[M]) reuse() {
-	if cap(s.buf) > keep {
-		s.buf = nil
+// reuse keeps a packet's memory for another.
+func (r *Ring[M]) reuse(p *packet[M]) {
+	if cap(p.buf) <= keep {
+		var zero M
+		p.meta = zero
+		r.spare.Put(p)
 	}
 }
 
@@ -101,52 +135,58 @@ func (r *Ring[M]) Fill(b *frame.Batch, set func(b *frame.Batch, i int, m M)) err
 	err := r.wait(nil)
 	defer r.mu.Unlock()
 	if err != nil {
+		b.Release()
 		return err
 	}
 	for r.n > 0 {
-		s := &r.slots[r.head]
-		f := b.New(len(s.buf))
+		p := r.slots[r.head]
+		f := b.New(len(p.buf))
 		if f == nil {
 			if len(b.Frames) > 0 {
 				break
 			}
 			// Larger than an arena: hand it over as it is.
-			f = b.Borrow(s.buf, 0, len(s.buf))
-			s.buf = nil
+			b.Borrow(p.buf, 0, len(p.buf))
+			p.buf = nil
+		} else {
+			copy(f.Bytes(), p.buf)
 		}
-		copy(f.Bytes(), s.buf)
 		if set != nil {
-			set(b, len(b.Frames)-1, s.meta)
+			set(b, len(b.Frames)-1, p.meta)
 		}
-		r.next().reuse()
+		r.reuse(r.next())
 	}
 	return nil
 }
 
+// idle reports whether a reader would have to wait.
 func (r *Ring[M]) idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.n == 0
 }
 
-// Take waits for the oldest packet and returns a copy of it.
+// Take waits for the oldest packet and returns a copy of it. The error is that of
+// ctx when ctx ends first.
 func (r *Ring[M]) Take(ctx context.Context) ([]byte, M, error) {
-	stop := context.AfterFunc(ctx, func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.change.Broadcast()
-	})
-	defer stop()
+	if ctx.Done() != nil {
+		stop := context.AfterFunc(ctx, func() {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.change.Broadcast()
+		})
+		defer stop()
+	}
 	err := r.wait(ctx)
 	defer r.mu.Unlock()
+	var m M
 	if err != nil {
-		var zero M
-		return nil, zero, err
+		return nil, m, err
 	}
-	s := r.next()
-	p := append([]byte(nil), s.buf...)
-	s.reuse()
-	return p, s.meta, nil
+	p := r.next()
+	buf, m := append([]byte(nil), p.buf...), p.meta
+	r.reuse(p)
+	return buf, m, nil
 }
 
 // Len returns how many packets wait.
