@@ -1,0 +1,32 @@
+// Package port holds the things a switch is attached to: kernel devices, Go
+// programs, and anything that reads and writes one frame at a time.
+//
+//	         switch worker                              far side
+//	               |                                        |
+//	Reader.Read <--+-- TAP ------------- /dev/net/tun ------+-- the kernel's stack
+//	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
+//	               +-- RWC ------------- Read, Write -------+-- any io.ReadWriteCloser
+//
+// Each type here has the methods of vswitch.Port (Readers, Writer, MTU, Close) and
+// Name; TAP and Pipe are also Pausers. They work without a switch as well: read
+// frames with a [frame.Batch], write them as [frame.Out].
+//
+// # What goes through
+//
+// Frames are Ethernet, from the destination MAC on, without FCS. Frames shorter
+// than an Ethernet header are handed over as they came: the switch counts them.
+// [frame.Out.Tag] is a VLAN id, 0 for none; the tag is gathered in behind the MAC
+// addresses on the way out, while the frame itself is not touched. An 802.1Q tag
+// that comes in stays in the frame.
+//
+// The ports of this package send frames as they are: a superframe, or a frame
+// whose checksum is still to be completed ([frame.GSO] not zero), is dropped with
+// [frame.SendFailed], an IP packet without Ethernet header with [frame.BadKind].
+//
+// # Who may call what
+//
+// A Reader is used by one goroutine, and so is each Writer; different Writers of
+// one port may be used at once. Everything else is safe for concurrent use. A
+// frame that was read is valid until the same Reader is read again, and a Writer
+// keeps no frame beyond the call.
+package port

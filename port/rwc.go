@@ -1,0 +1,161 @@
+package port
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// RWCConfig configures [FromReadWriteCloser]. The zero value works.
+type RWCConfig struct {
+	Name string // for messages and dumps; default "rwc"
+	MTU  int    // longest frame in bytes from the destination MAC on, a VLAN tag not counted; 0 = DefaultMTU
+}
+
+// An RWC is a port made of an [io.ReadWriteCloser] that carries one Ethernet frame
+// in each Read and each Write: a water.Interface, a connected Unix datagram or
+// seqpacket socket, a QUIC datagram stream.
+//
+// It costs more than the ports that know their descriptor: one frame a batch, and
+// a goroutine that waits in Write when the other side does. A Writer of the
+// switch must not wait, so put a bounded queue in front of a ReadWriteCloser that
+// can block in Write, or it holds up the worker that sends to it. An RWC is no
+// Pauser: a Read of an unknown kind cannot be called back without closing it.
+type RWC struct {
+	name   string
+	mtu    int
+	rwc    io.ReadWriteCloser
+	closed atomic.Bool
+	reader rwcReader
+
+	mu sync.Mutex // held during Write: an io.Writer may not be safe for concurrent use
+}
+
+// FromReadWriteCloser makes a port of rwc, which belongs to the port from here on.
+// A nil cfg is the zero value. It must be safe to call rwc's Read, Write and Close
+// at once, as it is for a [net.Conn] and an [os.File], and Close must make a Read
+// that waits return.
+func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
+	var c RWCConfig
+	if cfg != nil {
+		c = *cfg
+	}
+	r := &RWC{
+		name: cmp.Or(c.Name, "rwc"),
+		mtu:  cmp.Or(max(c.MTU, 0), DefaultMTU),
+		rwc:  rwc,
+	}
+	r.reader.r = r
+	return r
+}
+
+// Name returns the configured name.
+func (r *RWC) Name() string { return r.name }
+
+// MTU returns the configured length of the longest frame, in bytes from the
+// destination MAC on, a VLAN tag not counted.
+func (r *RWC) MTU(peer uint16) int { return r.mtu }
+
+// Readers returns the one receive queue. It hands over a frame longer than the MTU
+// and a VLAN tag with Drop set to [frame.TooBig]. When the other side ends, Read
+// returns an error that wraps [io.EOF].
+func (r *RWC) Readers() []frame.Reader { return []frame.Reader{&r.reader} }
+
+// Writer returns a new transmit side. A frame that rwc refuses is dropped with
+// [frame.SendFailed], or [frame.PortDown] when rwc is closed.
+func (r *RWC) Writer(w int) frame.Writer { return &rwcWriter{r: r} }
+
+// Close closes rwc and returns its error.
+func (r *RWC) Close() error {
+	if r.closed.Swap(true) {
+		return nil
+	}
+	return r.rwc.Close()
+}
+
+// over returns what the port says when rwc says err.
+func (r *RWC) over(err error) error {
+	if r.closed.Load() {
+		return net.ErrClosed
+	}
+	for _, closed := range []error{net.ErrClosed, os.ErrClosed, io.ErrClosedPipe} {
+		if errors.Is(err, closed) {
+			return fmt.Errorf("port: %s: %w", r.name, net.ErrClosed)
+		}
+	}
+	return fmt.Errorf("port: %s: %w", r.name, err)
+}
+
+type rwcReader struct {
+	r   *RWC
+	buf []byte
+	err error // came with the frame before
+}
+
+func (r *rwcReader) Read(b *frame.Batch) error {
+	b.Release() // nothing says whether rwc.Read will wait
+	if r.r.closed.Load() {
+		return net.ErrClosed
+	}
+	if err := r.err; err != nil {
+		r.err = nil
+		return r.r.over(err)
+	}
+	// One byte more than the longest frame: a longer one is seen, not cut short.
+	longest := r.r.mtu + vlanLen
+	if r.buf == nil {
+		r.buf = make([]byte, frame.Headroom+longest+1)
+	}
+	n, err := r.r.rwc.Read(r.buf[frame.Headroom:])
+	if n == 0 && err != nil {
+		return r.r.over(err)
+	}
+	r.err = err
+	f := b.Borrow(r.buf, frame.Headroom, frame.Headroom+n)
+	if n > longest {
+		f.Drop = frame.TooBig
+	}
+	return nil
+}
+
+type rwcWriter struct {
+	r    *RWC
+	head tagHead
+	buf  []byte // a tagged frame in one piece
+}
+
+func (w *rwcWriter) Write(out []frame.Out) error {
+	w.r.mu.Lock()
+	defer w.r.mu.Unlock()
+	for i := range out {
+		o := &out[i]
+		if o.Drop = unfit(o); o.Drop != frame.NotDropped {
+			continue
+		}
+		packet := o.F.Bytes()
+		if o.Tag != 0 {
+			w.buf = append(w.buf[:0], w.head.fill(packet, o.Tag)...)
+			w.buf = append(w.buf, packet[macLen:]...)
+			packet = w.buf
+		}
+		n, err := w.r.rwc.Write(packet)
+		switch {
+		case err != nil:
+			if err = w.r.over(err); errors.Is(err, net.ErrClosed) {
+				dropAll(out[i:], frame.PortDown)
+				return err
+			}
+			o.Drop = frame.SendFailed
+		case n < len(packet):
+			o.Drop = frame.SendFailed
+		}
+	}
+	return nil
+}
