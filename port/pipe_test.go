@@ -1,0 +1,273 @@
+package port
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+func TestPipeCarriesFramesInOrder(t *testing.T) {
+	p := NewPipe(nil)
+	defer p.Close()
+	if p.Name() != "pipe" || p.MTU(0) != 1514 {
+		t.Errorf("defaults: name %q, MTU %d", p.Name(), p.MTU(0))
+	}
+	const n = 200
+	buf := make([]byte, 1514)
+	for i := range n {
+		copy(buf, ethernet(14+i, byte(i)))
+		if err := p.Send(buf[:14+i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := frame.NewBatch(nil)
+	for got := 0; got < n; got += len(b.Frames) {
+		if err := p.Readers()[0].Read(b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Frames {
+			f := &b.Frames[i]
+			if want := ethernet(14+got+i, byte(got+i)); !bytes.Equal(f.Bytes(), want) || f.Kind != frame.Ethernet || f.Drop != 0 {
+				t.Fatalf("frame %d: %v", got+i, f.Bytes())
+			}
+		}
+	}
+
+	w := p.Writer(3)
+	for i := range n {
+		o := outs(ethernet(14+i, byte(i)))
+		if err := w.Write(o); err != nil || o[0].Drop != 0 {
+			t.Fatal(err, o[0].Drop)
+		}
+	}
+	for i := range n {
+		got, err := p.Recv(t.Context())
+		if err != nil || !bytes.Equal(got, ethernet(14+i, byte(i))) {
+			t.Fatalf("frame %d: %v, %v", i, got, err)
+		}
+	}
+}
+
+func TestPipeIsBounded(t *testing.T) {
+	p := NewPipe(&PipeConfig{Queue: 3})
+	defer p.Close()
+	small := ethernet(60, 0)
+	for range 3 {
+		if err := p.Send(small); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Send(small); !errors.Is(err, ErrFull) {
+		t.Errorf("fourth Send: %v", err)
+	}
+	o := outs(small, small, small, small, small)
+	if err := p.Writer(0).Write(o); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []frame.Reason{0, 0, 0, frame.PortFull, frame.PortFull} {
+		if o[i].Drop != want {
+			t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want)
+		}
+	}
+}
+
+func TestPipeMTU(t *testing.T) {
+	p := NewPipe(&PipeConfig{Name: "h1", MTU: 9014})
+	defer p.Close()
+	if p.Name() != "h1" || p.MTU(0) != 9014 {
+		t.Errorf("name %q, MTU %d", p.Name(), p.MTU(0))
+	}
+	for n, ok := range map[int]bool{0: true, 9014: true, 9018: true, 9019: false} {
+		if err := p.Send(make([]byte, n)); (err == nil) != ok {
+			t.Errorf("Send of %d bytes: %v", n, err)
+		}
+	}
+	o := outs(ethernet(9018, 0), ethernet(9019, 0))
+	if err := p.Writer(0).Write(o); err != nil || o[0].Drop != 0 || o[1].Drop != frame.TooBig {
+		t.Errorf("frames at and beyond the MTU: %v, %v, %v", err, o[0].Drop, o[1].Drop)
+	}
+}
+
+func TestWhatAPortCannotSend(t *testing.T) {
+	p := NewPipe(nil)
+	defer p.Close()
+	o := outs(ethernet(60, 0), ethernet(60, 0), ethernet(11, 0), ethernet(11, 0), ethernet(60, 0))
+	o[0].F.Kind = frame.IPv4
+	o[1].F.GSO.Size = 1400
+	o[2].Tag = 7
+	if err := p.Writer(0).Write(o); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []frame.Reason{frame.BadKind, frame.SendFailed, frame.Short, 0, 0} {
+		if o[i].Drop != want {
+			t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want)
+		}
+	}
+}
+
+func TestPipeGathersTheVLANTag(t *testing.T) {
+	p := NewPipe(nil)
+	defer p.Close()
+	in := ethernet(64, 1)
+	o := outs(in, in, in)
+	o[0].Tag, o[1].Tag = 1, 4094
+	before := bytes.Clone(in)
+	if err := p.Writer(0).Write(o); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]byte{tagged(in, 0x00, 0x01), tagged(in, 0x0f, 0xfe), in} {
+		if got, err := p.Recv(t.Context()); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("got %x, %v\nwant %x", got, err, want)
+		}
+	}
+	if !bytes.Equal(o[0].F.Bytes(), before) {
+		t.Error("the frame was changed")
+	}
+}
+
+func TestPipeCloseAndPauseWakeWhoWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPipe(nil)
+		read, recv := make(chan error), make(chan error)
+		b := frame.NewBatch(nil)
+		go func() { read <- p.Readers()[0].Read(b) }()
+		go func() { _, err := p.Recv(context.Background()); recv <- err }()
+
+		synctest.Wait()
+		p.Pause()
+		if err := <-read; !errors.Is(err, frame.ErrPaused) {
+			t.Errorf("Read of a paused pipe: %v", err)
+		}
+		if err := p.Send(ethernet(60, 0)); err != nil {
+			t.Errorf("Send to a paused pipe: %v", err)
+		}
+		p.Resume()
+		if err := p.Readers()[0].Read(b); err != nil || len(b.Frames) != 1 {
+			t.Errorf("Read after Resume: %v, %d frames", err, len(b.Frames))
+		}
+
+		go func() { read <- p.Readers()[0].Read(b) }()
+		synctest.Wait()
+		p.Close()
+		p.Close()
+		if err := <-read; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Read of a closed pipe: %v", err)
+		}
+		if err := <-recv; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Recv of a closed pipe: %v", err)
+		}
+		if err := p.Send(ethernet(60, 0)); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Send to a closed pipe: %v", err)
+		}
+		o := outs(ethernet(60, 0), ethernet(60, 0))
+		if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) || o[0].Drop != frame.PortDown || o[1].Drop != frame.PortDown {
+			t.Errorf("Write to a closed pipe: %v, %v, %v", err, o[0].Drop, o[1].Drop)
+		}
+	})
+}
+
+func TestPipeRecvEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPipe(nil)
+		defer p.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := p.Recv(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Recv: %v", err)
+		}
+	})
+}
+
+func TestPipeAllocatesNothing(t *testing.T) {
+	p := NewPipe(nil)
+	defer p.Close()
+	packet := ethernet(1514, 0)
+	var packets [][]byte
+	for range frame.MaxBatch {
+		packets = append(packets, packet)
+	}
+	b, r := frame.NewBatch(nil), p.Readers()[0]
+	w, o := p.Writer(0), outs(packets...)
+	for i := range o {
+		o[i].Tag = uint32(i)
+	}
+	drain := frame.NewBatch(nil)
+	if n := testing.AllocsPerRun(200, func() {
+		for range frame.MaxBatch {
+			p.Send(packet)
+		}
+		r.Read(b)
+		w.Write(o)
+		p.out.Fill(drain, nil)
+	}); n != 0 && !raceEnabled {
+		t.Errorf("%v allocations for a batch each way", n)
+	}
+	if len(b.Frames) != frame.MaxBatch || o[0].Drop != 0 {
+		t.Errorf("%d frames, %v", len(b.Frames), o[0].Drop)
+	}
+}
+
+func TestIdlePipesCostLittle(t *testing.T) {
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const n = 256
+	pipes := make([]*Pipe, n)
+	before := heap()
+	for i := range pipes {
+		pipes[i] = NewPipe(nil)
+	}
+	fresh := heap() - before
+	b := frame.NewBatch(nil)
+	for _, p := range pipes { // a burst each, read at once
+		o := outs(ethernet(1514, 0))
+		for range frame.MaxBatch {
+			p.Send(o[0].F.Bytes())
+			p.Writer(0).Write(o)
+		}
+		p.Readers()[0].Read(b)
+		p.out.Fill(b, nil)
+	}
+	b = nil
+	used := heap() - before
+	t.Logf("%d pipes: %d KiB fresh, %d KiB after a burst", n, fresh>>10, used>>10)
+	if fresh > 1<<20 || used > 4<<20 {
+		t.Error("too much")
+	}
+	runtime.KeepAlive(pipes)
+}
+
+func ExamplePipe() {
+	p := NewPipe(&PipeConfig{Name: "h1"})
+	defer p.Close()
+
+	// The switch's side: read what the host sends, and send it back.
+	go func() {
+		b, w := frame.NewBatch(nil), p.Writer(0)
+		for p.Readers()[0].Read(b) == nil {
+			for i := range b.Frames {
+				w.Write([]frame.Out{{F: &b.Frames[i], Tag: 5}})
+			}
+		}
+	}()
+
+	// The host's side.
+	if err := p.Send([]byte("to-mac" + "frommc" + "\x08\x00" + "hello")); err != nil {
+		fmt.Println(err)
+	}
+	got, err := p.Recv(context.Background())
+	fmt.Printf("%q %v\n", got, err)
+	// Output: "to-macfrommc\x81\x00\x00\x05\b\x00hello" <nil>
+}

@@ -1,0 +1,215 @@
+package port
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// script is a ReadWriteCloser that says what a test wants said.
+type script struct {
+	read   func(p []byte) (int, error)
+	write  func(p []byte) (int, error)
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (s *script) Read(p []byte) (int, error)  { return s.read(p) }
+func (s *script) Write(p []byte) (int, error) { return s.write(p) }
+func (s *script) Close() error                { s.once.Do(func() { close(s.closed) }); return nil }
+
+func TestRWCOverNetPipe(t *testing.T) {
+	near, far := net.Pipe()
+	p := FromReadWriteCloser(near, &RWCConfig{Name: "np", MTU: 9014})
+	if p.Name() != "np" || p.MTU(0) != 9014 || len(p.Readers()) != 1 {
+		t.Errorf("name %q, MTU %d", p.Name(), p.MTU(0))
+	}
+	in := ethernet(9018, 3)
+	go func() {
+		far.Write(in)
+		far.Write(in[:5])
+	}()
+	b := frame.NewBatch(nil)
+	for _, want := range [][]byte{in, in[:5]} {
+		if err := p.Readers()[0].Read(b); err != nil {
+			t.Fatal(err)
+		}
+		f := &b.Frames[0]
+		if len(b.Frames) != 1 || !bytes.Equal(f.Bytes(), want) || f.Drop != 0 || f.Headroom() != frame.Headroom {
+			t.Fatalf("%d frames, first of %d bytes, drop %v, headroom %d", len(b.Frames), f.Len(), f.Drop, f.Headroom())
+		}
+	}
+
+	o := outs(in, in)
+	o[1].Tag = 0x123
+	written := make(chan bool)
+	go func() {
+		defer close(written)
+		if err := p.Writer(0).Write(o); err != nil || o[0].Drop != 0 || o[1].Drop != 0 {
+			t.Errorf("Write: %v, %v, %v", err, o[0].Drop, o[1].Drop)
+		}
+	}()
+	buf := make([]byte, 10000)
+	for _, want := range [][]byte{in, tagged(in, 0x01, 0x23)} {
+		if n, err := far.Read(buf); err != nil || !bytes.Equal(buf[:n], want) {
+			t.Errorf("other side got %d bytes, %v", n, err)
+		}
+	}
+
+	<-written
+
+	done := make(chan error)
+	go func() { done <- p.Readers()[0].Read(b) }()
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read of a closed port: %v", err)
+	}
+	o = outs(in, in)
+	if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) || o[0].Drop != frame.PortDown || o[1].Drop != frame.PortDown {
+		t.Errorf("Write to a closed port: %v, %v", err, o[0].Drop)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestRWCOverAFile(t *testing.T) {
+	r, w, err := os.Pipe() // a byte stream, but one frame is written at a time here
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := FromReadWriteCloser(r, nil)
+	in := ethernet(1514, 9)
+	w.Write(in)
+	b := frame.NewBatch(nil)
+	if err := p.Readers()[0].Read(b); err != nil || !bytes.Equal(b.Frames[0].Bytes(), in) {
+		t.Fatal(err)
+	}
+	w.Close()
+	if err := p.Readers()[0].Read(b); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "rwc") {
+		t.Errorf("Read at the end: %v", err)
+	}
+	o := outs(in)
+	if err := p.Writer(0).Write(o); err != nil || o[0].Drop != frame.SendFailed { // EBADF: opened for reading
+		t.Errorf("Write: %v, %v", err, o[0].Drop)
+	}
+	r.Close()
+	if err := p.Readers()[0].Read(b); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read of a file that was closed from outside: %v", err)
+	}
+	p.Close()
+}
+
+func TestRWCOddReads(t *testing.T) {
+	broken := errors.New("broken")
+	steps := []struct {
+		n   int
+		err error
+	}{{60, nil}, {0, nil}, {1518, nil}, {1519, nil}, {64, broken}}
+	i := 0
+	s := &script{closed: make(chan struct{}), read: func(p []byte) (int, error) {
+		st := steps[i]
+		i++
+		return min(st.n, len(p)), st.err
+	}}
+	p := FromReadWriteCloser(s, nil)
+	defer p.Close()
+	b := frame.NewBatch(nil)
+	for k, want := range []frame.Reason{0, 0, 0, frame.TooBig, 0} {
+		if err := p.Readers()[0].Read(b); err != nil || b.Frames[0].Len() != steps[k].n || b.Frames[0].Drop != want {
+			t.Errorf("read %d: %v, %d bytes, %v", k, err, b.Frames[0].Len(), b.Frames[0].Drop)
+		}
+	}
+	if err := p.Readers()[0].Read(b); !errors.Is(err, broken) || errors.Is(err, net.ErrClosed) {
+		t.Errorf("error that came with a frame: %v", err)
+	}
+}
+
+func TestRWCWriteErrors(t *testing.T) {
+	answers := []error{nil, errors.New("no"), nil, io.ErrClosedPipe}
+	i := 0
+	s := &script{closed: make(chan struct{}), write: func(p []byte) (int, error) {
+		i++
+		if i == 3 {
+			return len(p) - 1, nil
+		}
+		return len(p), answers[i-1]
+	}}
+	p := FromReadWriteCloser(s, nil)
+	defer p.Close()
+	in := ethernet(60, 0)
+	o := outs(in, in, in, in, in)
+	if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Write: %v", err)
+	}
+	for k, want := range []frame.Reason{0, frame.SendFailed, frame.SendFailed, frame.PortDown, frame.PortDown} {
+		if o[k].Drop != want {
+			t.Errorf("frame %d: %v, want %v", k, o[k].Drop, want)
+		}
+	}
+}
+
+func TestRWCWritersTakeTurns(t *testing.T) {
+	var busy sync.Mutex
+	s := &script{closed: make(chan struct{}), write: func(p []byte) (int, error) {
+		if !busy.TryLock() {
+			t.Error("two Writes at once")
+			return 0, nil
+		}
+		defer busy.Unlock()
+		runtime.Gosched()
+		return len(p), nil
+	}}
+	p := FromReadWriteCloser(s, nil)
+	defer p.Close()
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			wr, o := p.Writer(w), outs(ethernet(60, 0), ethernet(60, 1))
+			for range 500 {
+				wr.Write(o)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestRWCAllocatesNothing(t *testing.T) {
+	s := &script{
+		closed: make(chan struct{}),
+		read:   func(p []byte) (int, error) { return 1514, nil },
+		write:  func(p []byte) (int, error) { return len(p), nil },
+	}
+	p := FromReadWriteCloser(s, nil)
+	defer p.Close()
+	b := frame.NewBatch(new(frame.Arenas))
+	r, w, o := p.Readers()[0], p.Writer(0), outs(ethernet(60, 0), ethernet(1514, 0))
+	o[1].Tag = 9
+	if n := testing.AllocsPerRun(200, func() { r.Read(b); w.Write(o) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func ExampleFromReadWriteCloser() {
+	near, far := net.Pipe()
+	p := FromReadWriteCloser(near, &RWCConfig{Name: "stream"})
+	defer p.Close()
+
+	go far.Write([]byte("to-mac" + "frommc" + "\x08\x00" + "hello"))
+
+	b := frame.NewBatch(nil)
+	err := p.Readers()[0].Read(b)
+	fmt.Printf("%s: %q %v\n", p.Name(), b.Frames[0].Bytes(), err)
+	// Output: stream: "to-macfrommc\b\x00hello" <nil>
+}
