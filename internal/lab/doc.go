@@ -1,0 +1,25 @@
+// Package lab builds test networks that read as sentences.
+//
+// In network namespaces, with the Linux kernel as the oracle (New, which needs
+// root):
+//
+//	n := lab.New(t)
+//	a, b := n.Host("a"), n.Host("b")
+//	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+//	b.VXLAN("vx0", lab.VXLAN{ID: 100, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
+//	a.Do(func() { tap, err = port.OpenTAP("tap0", nil) })
+//	a.Run("ping", "-c", "1", "10.0.0.2")
+//
+//	 namespace vxs-PID-N-a          namespace vxs-PID-N-b
+//	+----------------------+       +----------------------------+
+//	|  a.Run, a.Start      |       |  b.Run, b.Start            |
+//	|  a.Do(Go code)       |       |  vx0: the kernel's VTEP    |
+//	|                 eth0 +-veth--+ eth0                       |
+//	+----------------------+       +----------------------------+
+//
+// Everything a test makes is gone when it ends, however it ends; what a killed
+// test process left behind is swept by the next one. Namespaces have the process
+// id and a number in their names, so that tests may run in parallel.
+//
+// The package is for tests only.
+package lab

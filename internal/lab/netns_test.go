@@ -1,0 +1,270 @@
+//go:build linux
+
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func exists(ns string) bool {
+	_, err := os.Stat(nsFolder + "/" + ns)
+	return err == nil
+}
+
+func TestTwoHostsPing(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	a, b := n.Host("a"), n.Host("b")
+	if x, y := n.Link(a, "10.0.0.1/24,fd00::1/64", b, "10.0.0.2/24,fd00::2/64"); x != "eth0" || y != "eth0" {
+		t.Errorf("devices %s and %s", x, y)
+	}
+	a.Ping("10.0.0.2", 2)
+	a.Ping("fd00::2", 2)
+	b.Ping("10.0.0.1", 1)
+	if got := b.Counter("eth0", "rx_packets"); got < 5 {
+		t.Errorf("rx_packets of b: %d", got)
+	}
+	if _, err := net.ParseMAC(a.MAC("eth0")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKernelVXLANPing(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	a, b := n.Host("a"), n.Host("b")
+	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+	a.VXLAN("vx0", VXLAN{ID: 100, Local: "10.0.0.1", Remote: "10.0.0.2", Addr: "192.168.7.1/24"})
+	b.VXLAN("vx0", VXLAN{ID: 100, Local: "10.0.0.2", Flood: []string{"10.0.0.1"}, Args: []string{"noudpcsum"}})
+	b.Bridge("br0", "vx0")
+	b.Addr("br0", "192.168.7.2/24")
+	a.Ping("192.168.7.2", 3)
+	if out := b.Run("ethtool", "-k", "eth0"); !strings.Contains(out, "tx-checksumming: off") {
+		t.Errorf("checksum offload of the underlay is on:\n%s", out)
+	}
+}
+
+func TestIperfBetweenHosts(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	a, b := n.Host("a"), n.Host("b")
+	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+	server := b.Start("iperf3", "-s", "-1", "--forceflush")
+	server.Want("Server listening")
+	a.Run("iperf3", "-c", "10.0.0.2", "-n", "1M")
+	if err := server.Wait(); err != nil {
+		t.Errorf("server: %v\n%s", err, server.Output())
+	}
+}
+
+func TestRouteThroughAHost(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	a, r, b := n.Host("a"), n.Host("r"), n.Host("b")
+	n.Link(a, "10.0.1.2/24", r, "10.0.1.1/24")
+	if d, _ := n.Link(r, "10.0.2.1/24", b, "10.0.2.2/24"); d != "eth1" {
+		t.Errorf("second device of r is %s", d)
+	}
+	r.Sysctl("net.ipv4.ip_forward", "1")
+	a.Route("default", "via", "10.0.1.1")
+	b.Route("default", "via", "10.0.2.1")
+	a.Ping("10.0.2.2", 1)
+}
+
+func TestDoRunsInside(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	a, b := n.Host("a"), n.Host("b")
+	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+
+	var l net.PacketConn
+	var err error
+	b.Do(func() { l, err = net.ListenPacket("udp4", "10.0.0.2:7000") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var c net.Conn
+	a.Do(func() { c, err = net.Dial("udp4", "10.0.0.2:7000") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.Write([]byte("hello"))
+	l.SetReadDeadline(time.Now().Add(5 * time.Second))
+	buf := make([]byte, 10)
+	if k, _, err := l.ReadFrom(buf); err != nil || string(buf[:k]) != "hello" {
+		t.Errorf("%q, %v", buf[:k], err)
+	}
+	if _, err := net.ListenPacket("udp4", "10.0.0.2:7001"); err == nil {
+		t.Error("the test's goroutine is still inside the host")
+	}
+
+	// A panic brings the thread home too.
+	before, _ := os.Readlink("/proc/thread-self/ns/net")
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was lost")
+			}
+		}()
+		a.Do(func() { panic("inside") })
+	}()
+	if after, _ := os.Readlink("/proc/thread-self/ns/net"); after != before {
+		t.Errorf("in %s after a panic, want %s", after, before)
+	}
+}
+
+func TestTryAndStart(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	a := n.Host("a")
+	if out, err := a.Try(t.Context(), "sh", "-c", "echo out; echo err >&2; exit 3"); err == nil ||
+		out != "out\nerr\n" || !strings.Contains(err.Error(), "out\nerr\n") || !strings.Contains(err.Error(), "host a: sh") {
+		t.Errorf("Try: %q, %v", out, err)
+	}
+	p := a.Start("sh", "-c", "trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.05; done")
+	p.Want("ready")
+	var exit *exec.ExitError
+	if err := p.Stop(); !errors.As(err, &exit) || exit.ExitCode() != 4 {
+		t.Errorf("Stop: %v", err)
+	}
+	if got := p.Output(); got != "ready\nbye\n" {
+		t.Errorf("output %q", got)
+	}
+	p.Signal(syscall.SIGTERM) // it has ended: nothing
+	q := a.Start("sleep", "1000")
+	if err := syscall.Kill(q.PID(), 0); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHostsEndWithTheTest(t *testing.T) {
+	var ns []string
+	var child string
+	t.Run("lab", func(t *testing.T) {
+		n := New(t)
+		a, b := n.Host("a"), n.Host("b")
+		n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+		p := a.Start("sh", "-c", "sleep 1000 & echo child $! up; wait")
+		p.Want("up")
+		child = strings.Fields(p.Output())[1]
+		ns = []string{a.NS, b.NS}
+		for _, s := range ns {
+			if !exists(s) {
+				t.Errorf("no namespace %s", s)
+			}
+		}
+	})
+	for _, s := range ns {
+		if exists(s) {
+			t.Errorf("namespace %s is left", s)
+		}
+	}
+	if child == "" {
+		return // skipped
+	}
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile("/proc/" + child + "/stat")
+		if err != nil || strings.Contains(string(stat), ") Z ") {
+			break // gone, or dead and waiting for its new parent
+		}
+		if time.Now().After(end) {
+			t.Fatalf("a background process is left: %s", stat)
+		}
+	}
+}
+
+// The two tests below run this binary once more, as the test process that breaks.
+func TestBreaks(t *testing.T) {
+	how := os.Getenv("LAB_TEST_BREAKS")
+	if how == "" {
+		t.Skip("only run by the tests below")
+	}
+	h := New(t).Host("x")
+	h.Start("sleep", "1000")
+	fmt.Println(h.NS)
+	switch how {
+	case "fatal":
+		t.Fatal("as asked")
+	case "panic":
+		panic("as asked")
+	case "kill":
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}
+}
+
+func breaks(t *testing.T, how string) (ns string) {
+	t.Helper()
+	RequireRoot(t)
+	c := exec.Command(os.Args[0], "-test.run=^TestBreaks$", "-test.v")
+	c.Env = append(os.Environ(), "LAB_TEST_BREAKS="+how)
+	c.WaitDelay = time.Second
+	out, err := c.CombinedOutput()
+	if err == nil {
+		t.Fatalf("it did not break:\n%s", out)
+	}
+	for line := range strings.Lines(string(out)) {
+		if strings.HasPrefix(line, nsPrefix) {
+			return strings.TrimSpace(line)
+		}
+	}
+	t.Fatalf("it made no namespace:\n%s", out)
+	return ""
+}
+
+func TestNothingIsLeftAfterAFailureOrAPanic(t *testing.T) {
+	for _, how := range []string{"fatal", "panic"} {
+		if ns := breaks(t, how); exists(ns) {
+			t.Errorf("%s: namespace %s is left", how, ns)
+		}
+	}
+}
+
+func TestLeftoversOfAKilledProcessAreSwept(t *testing.T) {
+	ns := breaks(t, "kill")
+	if !exists(ns) {
+		t.Fatalf("namespace %s is gone before the sweep", ns) // or another process swept it
+	}
+	mine := New(t).Host("mine")
+	sweep(t)
+	if exists(ns) {
+		t.Errorf("namespace %s is left", ns)
+		remove(ns)
+	}
+	if !exists(mine.NS) {
+		t.Error("the sweep took a namespace in use")
+	}
+}
+
+func TestOwner(t *testing.T) {
+	for name, want := range map[string]int{"vxs-12-3-a": 12, "vxs-12": 0, "vxs--1-a": 0, "vxs-x-1-a": 0, "blue": 0, "vxs-0-1-a": 0} {
+		if got, ok := owner(name); ok != (want != 0) || ok && got != want {
+			t.Errorf("owner(%q) = %d, %v", name, got, ok)
+		}
+	}
+}
+
+func TestPrivilege(t *testing.T) {
+	for _, c := range []struct {
+		euid       int
+		ci         string
+		skip, fail bool
+	}{{0, "", false, false}, {0, "true", false, false}, {1000, "", true, false}, {1000, "true", false, true}} {
+		if skip, fail := privilege(c.euid, c.ci); (skip != "") != c.skip || (fail != "") != c.fail {
+			t.Errorf("euid %d, CI=%q: skip %q, fail %q", c.euid, c.ci, skip, fail)
+		}
+	}
+}
