@@ -38,6 +38,9 @@ type Tunnel interface {
 	// knows the number, flushes their entries, waits again and calls Free.
 	Retire(named func(peer uint16) bool) []uint16
 	Free(peers []uint16)
+
+	// PeerName returns what a peer is called, its address; "" if there is none.
+	PeerName(peer uint16) string
 }
 
 // A Pauser is a Port that can be detached without being closed: between Pause and
@@ -45,4 +48,48 @@ type Tunnel interface {
 type Pauser interface {
 	Pause()
 	Resume()
+}
+
+// A Stage fills a slot of decide. It may rewrite the frame in place; it must not
+// block, allocate or keep it. Continue means "not mine", and the next step decides.
+type Stage interface {
+	Process(f *frame.Frame, at frame.At) frame.Verdict
+}
+
+// Slots are the places where stages take part in decide. A nil slot is passed over.
+type Slots struct {
+	Ingress   Stage // first of all: policy, anti-spoofing
+	Neighbour Stage // gets ARP and ND: suppression, proxy
+	Gateway   Stage // gets frames to the switch's own MACs, and IP frames: routing
+	TooBig    Stage // gets frames longer than their egress takes; nil drops them
+	Egress    Stage // sees a frame on its way out to one attachment, and may only drop it
+}
+
+// or returns the slots of s, with those of other where s has none.
+func (s Slots) or(other Slots) Slots {
+	pick := func(a, b Stage) Stage {
+		if a != nil {
+			return a
+		}
+		return b
+	}
+	return Slots{
+		Ingress: pick(s.Ingress, other.Ingress), Neighbour: pick(s.Neighbour, other.Neighbour),
+		Gateway: pick(s.Gateway, other.Gateway), TooBig: pick(s.TooBig, other.TooBig), Egress: pick(s.Egress, other.Egress),
+	}
+}
+
+// Chain fills one slot with several stages: each is asked until one does not say
+// Continue.
+func Chain(stages ...Stage) Stage { return chain(stages) }
+
+type chain []Stage
+
+func (c chain) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	for _, s := range c {
+		if v := s.Process(f, at); v != frame.Continue {
+			return v
+		}
+	}
+	return frame.Continue
 }

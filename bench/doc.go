@@ -1,0 +1,4 @@
+// Package bench holds the benchmarks that span packages, and side-by-side
+// comparisons with other ways to do the same. Its results directory keeps the
+// figures the README quotes, each with the command that reproduces it.
+package bench

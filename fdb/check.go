@@ -1,0 +1,17 @@
+package fdb
+
+import "github.com/vxswitch/vxswitch/frame"
+
+// Check says what [Table.Learn] would make of a claim without a lock, and changes
+// nothing: Known, Kept, Refused, Frozen, Filtered or Own where an entry decides, New
+// where there is none, Moved where learning would move it. It is wait-free.
+func (t *Table) Check(mac frame.MAC, d frame.Dest) Outcome {
+	if mac.IsGroup() || mac.IsZero() {
+		return Invalid
+	}
+	a := t.arr.Load()
+	if i, v, ok := a.find(mac.Uint64()); ok && t.live(v) {
+		return claim(v, a.meta[i].Load(), d)
+	}
+	return New
+}

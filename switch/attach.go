@@ -1,0 +1,211 @@
+package vswitch
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"reflect"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Split-horizon groups with a meaning of their own. Any other number may be used.
+const (
+	GroupTunnel   uint8 = 1 // what tunnels are in: a full mesh
+	GroupIsolated uint8 = 2 // ports that may not reach each other
+)
+
+// ErrTagTaken is returned by Attach when the port already has an attachment with
+// that tag, or the VSI one on that port.
+var ErrTagTaken = errors.New("already attached")
+
+// AttachConfig holds the settings of an attachment. The zero value works. All but
+// Keep can be changed under traffic.
+type AttachConfig struct {
+	Group   uint8 // split horizon: nothing passes between members of one group; 0 = none, on a tunnel GroupTunnel
+	Hub     bool  // on a tunnel: group 0, so that its peers reach each other through this switch
+	NoLearn bool  // source MACs are not learned
+	MaxMACs int   // learned MACs on the port, or on each peer behind it; 0 = only the VSI's limit counts
+	NoFlood Class // classes whose copies do not leave here
+	Keep    bool  // the switch pauses the port instead of closing it; of the first attachment
+	Slots   Slots // stages instead of the VSI's; the VSI's where nil
+}
+
+// An Attachment makes a port a member of a VSI: one for each (VSI, port).
+type Attachment struct {
+	vsi  *VSI
+	port *port
+	tag  uint32
+	cfg  AttachConfig // under Switch.mu
+	gone bool         // under Switch.mu
+}
+
+// Attach makes port, under its own name for the network, a member of the VSI, with
+// the default settings. The tag is a VNI on a tunnel and a VLAN on a trunk; 0 is an
+// access port, whose frames have no tag.
+func (v *VSI) Attach(p Port, tag uint32) (*Attachment, error) {
+	return v.AttachWith(p, tag, AttachConfig{})
+}
+
+// AttachWith is Attach with settings. A port may be attached to many VSIs, under a
+// different tag each. The first attachment makes the port part of the switch, which
+// from then on reads it and closes it.
+func (v *VSI) AttachWith(p Port, tag uint32, cfg AttachConfig) (*Attachment, error) {
+	s := v.sw
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := &Attachment{vsi: v, tag: tag, cfg: cfg}
+	if err := s.attach(a, p); err != nil {
+		return nil, fmt.Errorf("vswitch: attach to VSI %d with tag %d: %w", v.vni, tag, err)
+	}
+	return a, nil
+}
+
+func (s *Switch) attach(a *Attachment, p Port) error {
+	v := a.vsi
+	if s.closed || v.gone.Load() {
+		return net.ErrClosed
+	}
+	if p == nil || !reflect.TypeOf(p).Comparable() {
+		return fmt.Errorf("port: %T cannot be told from others, want a pointer", p)
+	}
+	tunnel, isTunnel := p.(Tunnel)
+	if err := a.cfg.check(isTunnel); err != nil {
+		return err
+	}
+	if !isTunnel && a.tag > 4094 {
+		return errors.New("tag: a VLAN is 1 to 4094, or 0 for none")
+	}
+	x := s.byPort[p]
+	if x != nil {
+		if _, taken := x.circuits.Load(tagKey(a.tag)); taken {
+			return fmt.Errorf("tag: %w", ErrTagTaken)
+		}
+		if slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port == x }) {
+			return fmt.Errorf("port: %w", ErrTagTaken)
+		}
+	} else if _, ok := p.(Pauser); a.cfg.Keep && !ok {
+		return errors.New("AttachConfig.Keep: the port cannot be paused")
+	}
+	if isTunnel {
+		if err := tunnel.Open(a.tag); err != nil {
+			return err
+		}
+	}
+	fresh := x == nil
+	if fresh {
+		var err error
+		if x, err = s.add(p, a.cfg.Keep); err != nil {
+			return err
+		}
+	}
+	a.port = x
+	x.members = append(x.members, a)
+	v.members = append(v.members, a)
+	v.fdb.SetPerDest(x.num, a.cfg.MaxMACs)
+	v.publish()
+	if fresh {
+		s.events.emit(frame.Event{Kind: frame.EventPortUp, Dest: a.Dest(0)})
+		s.log.Info("port up", "port", x.name, "number", x.num)
+		if s.running {
+			s.start(x)
+		}
+	}
+	return nil
+}
+
+func (c *AttachConfig) check(tunnel bool) error {
+	switch {
+	case c.MaxMACs < 0:
+		return fmt.Errorf("AttachConfig.MaxMACs: %d is negative", c.MaxMACs)
+	case c.Hub && !tunnel:
+		return errors.New("AttachConfig.Hub: the port is no tunnel")
+	case c.Hub && c.Group != 0:
+		return errors.New("AttachConfig.Hub: a hub is in no group")
+	case c.NoFlood > Broadcast|Multicast|UnknownUnicast:
+		return fmt.Errorf("AttachConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
+	}
+	return nil
+}
+
+// circuit returns the attachment as the workers see it.
+func (a *Attachment) circuit() *circuit {
+	c, v := &a.cfg, &a.vsi.cfg
+	group := c.Group
+	if group == 0 && a.port.tunnel != nil && !c.Hub {
+		group = GroupTunnel
+	}
+	return &circuit{
+		vsi: a.vsi, port: a.port, tag: a.tag, group: group, learn: !c.NoLearn,
+		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup,
+		noFloodIn: v.NoFlood, noFloodOut: c.NoFlood, slots: c.Slots.or(v.Slots),
+	}
+}
+
+// Configure changes the settings of an attachment, all but Keep, under traffic.
+func (a *Attachment) Configure(cfg AttachConfig) error {
+	s := a.vsi.sw
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.gone {
+		return fmt.Errorf("vswitch: attachment: %w", net.ErrClosed)
+	}
+	if err := cfg.check(a.port.tunnel != nil); err != nil {
+		return fmt.Errorf("vswitch: %w", err)
+	}
+	cfg.Keep = a.cfg.Keep
+	a.cfg = cfg
+	a.vsi.fdb.SetPerDest(a.port.num, cfg.MaxMACs)
+	a.vsi.publish()
+	return nil
+}
+
+// VSI returns the VSI the attachment is a member of.
+func (a *Attachment) VSI() *VSI { return a.vsi }
+
+// Tag returns the port's name for the network.
+func (a *Attachment) Tag() uint32 { return a.tag }
+
+// Dest returns what entries of the FDB call the port, or a peer behind it.
+func (a *Attachment) Dest(peer uint16) frame.Dest { return frame.NewDest(a.port.num, peer) }
+
+// Detach ends the membership, under traffic: when it returns, no frame enters or
+// leaves through the attachment and no entry names it. With its last attachment the
+// port leaves the switch and is closed, or if it is kept, paused.
+func (a *Attachment) Detach() error {
+	s := a.vsi.sw
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a.gone {
+		return fmt.Errorf("vswitch: detach: %w", net.ErrClosed)
+	}
+	s.detach(a)
+	return nil
+}
+
+// detach ends one attachment. s.mu is held.
+func (s *Switch) detach(a *Attachment) {
+	if len(a.port.members) == 1 {
+		s.remove(a.port, nil)
+		return
+	}
+	a.unlink()
+	s.grace()
+	a.vsi.fdb.DeletePort(a.port.num)
+}
+
+// unlink takes the attachment out of the tables that workers look into. s.mu is
+// held.
+func (a *Attachment) unlink() {
+	a.gone = true
+	mine := func(m *Attachment) bool { return m == a }
+	a.vsi.members = slices.DeleteFunc(a.vsi.members, mine)
+	a.port.members = slices.DeleteFunc(a.port.members, mine)
+	a.port.circuits.Delete(tagKey(a.tag))
+	if a.port.tunnel != nil {
+		a.port.tunnel.Shut(a.tag)
+	}
+	a.vsi.fdb.SetPerDest(a.port.num, -1)
+	a.vsi.publish()
+}

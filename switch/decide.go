@@ -1,0 +1,193 @@
+package vswitch
+
+import (
+	"encoding/binary"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Class is a set of kinds of flooded frames (BUM).
+type Class uint8
+
+// Classes of flooded frames.
+const (
+	Broadcast Class = 1 << iota
+	Multicast
+	UnknownUnicast
+)
+
+// A circuit is an attachment as the workers see it: immutable, replaced as a whole
+// when a setting changes. The switch itself has one in each VSI, on port 0.
+type circuit struct {
+	vsi  *VSI
+	port *port
+	tag  uint32
+
+	group         uint8 // split horizon; 0 = none
+	learn         bool
+	forwardPinned bool  // of the VSI
+	forwardBridge bool  // of the VSI: 01:80:c2:00:00:0x
+	noFloodIn     Class // of the VSI: dropped instead of flooded
+	noFloodOut    Class // of the attachment: gets no copies
+	slots         Slots
+}
+
+const (
+	ethLen    = 14
+	typeARP   = 0x0806
+	typeVLAN  = 0x8100
+	typeIPv6  = 0x86dd
+	typeQinQ  = 0x88a8
+	icmpv6    = 58
+	ndFirst   = 133 // router solicitation; 137 is redirect (RFC 4861, section 4)
+	ndLast    = 137
+	bridgeMAC = 0x0180c2000000 // ...0f: not forwarded by bridges (IEEE 802.1Q, 8.6.3)
+)
+
+// decide says what becomes of f, which came in on c. The order of its steps is
+// fixed. It does no I/O; what it changes is the FDB, by learning.
+func (c *circuit) decide(f *frame.Frame, at frame.At) frame.Verdict {
+	if f.Kind == frame.Ethernet {
+		if r := c.wellFormed(f.Bytes()); r != frame.NotDropped {
+			return frame.Drop(r)
+		}
+	}
+	if c.slots.Ingress != nil {
+		if v := c.slots.Ingress.Process(f, at); v != frame.Continue {
+			return v
+		}
+	}
+	if f.Kind != frame.Ethernet {
+		return c.gateway(f, at, frame.BadKind)
+	}
+	if r := c.source(f, at); r != frame.NotDropped {
+		return frame.Drop(r)
+	}
+	if c.slots.Neighbour != nil && isNeighbour(f.Bytes()) {
+		if v := c.slots.Neighbour.Process(f, at); v != frame.Continue {
+			return v
+		}
+	}
+	return c.egress(f, at)
+}
+
+// egress looks up where f goes: steps 5 to 8 of decide.
+func (c *circuit) egress(f *frame.Frame, at frame.At) frame.Verdict {
+	dst := frame.MAC(f.Bytes())
+	if dst.Uint64()&^0xf == bridgeMAC && !c.forwardBridge {
+		return frame.Drop(frame.ReservedMAC)
+	}
+	d, known := c.vsi.fdb.Lookup(dst)
+	if !known {
+		return c.flood(dst)
+	}
+	switch {
+	case d == frame.Filter:
+		return frame.Drop(frame.Filtered)
+	case d.Port() == 0:
+		return c.gateway(f, at, frame.NoRoute)
+	case d == f.From:
+		return frame.Drop(frame.Reflect)
+	}
+	e := c.vsi.view.Load().find(d.Port())
+	if e == nil { // detached a moment ago
+		return c.flood(dst)
+	}
+	if e.group != 0 && e.group == c.group {
+		return frame.Drop(frame.SplitHorizon)
+	}
+	if f.Len() > e.port.MTU(d.Peer()) {
+		if c.slots.TooBig != nil {
+			if v := c.slots.TooBig.Process(f, at); v != frame.Continue {
+				return v
+			}
+		}
+		return frame.Drop(frame.TooBig)
+	}
+	return frame.Forward(d)
+}
+
+// wellFormed is what every Ethernet frame must be, before anything is learned. A tag
+// that is still there was not asked for: an attachment's own has been taken off.
+func (c *circuit) wellFormed(b []byte) frame.Reason {
+	if len(b) < ethLen {
+		return frame.Short
+	}
+	if t := binary.BigEndian.Uint16(b[12:]); t == typeVLAN || t == typeQinQ {
+		return frame.InnerVLAN
+	}
+	if src := frame.MAC(b[6:12]); src.IsGroup() || src.IsZero() {
+		return frame.BadSourceMAC
+	}
+	return frame.NotDropped
+}
+
+// source learns where f came from, or where learning is off only asks whether the
+// MAC may come from there. A frame from a tunnel whose peer has no number teaches
+// nothing; the gateway's own frames are not asked.
+func (c *circuit) source(f *frame.Frame, at frame.At) frame.Reason {
+	src := frame.MAC(f.Bytes()[6:12])
+	var o fdb.Outcome
+	switch {
+	case f.From.Port() == 0:
+		return frame.NotDropped
+	case c.learn && !(f.Tunnel && f.From.Peer() == 0):
+		o = c.vsi.fdb.Learn(src, f.From, at.Tick)
+	default:
+		o = c.vsi.fdb.Check(src, f.From)
+	}
+	switch o {
+	case fdb.Refused, fdb.Frozen:
+		if !c.forwardPinned {
+			return frame.MACPinned
+		}
+	case fdb.Filtered:
+		return frame.Filtered
+	case fdb.Own:
+		return frame.OwnMAC
+	}
+	return frame.NotDropped
+}
+
+func (c *circuit) gateway(f *frame.Frame, at frame.At, otherwise frame.Reason) frame.Verdict {
+	if c.slots.Gateway != nil {
+		if v := c.slots.Gateway.Process(f, at); v != frame.Continue {
+			return v
+		}
+	}
+	return frame.Drop(otherwise)
+}
+
+func (c *circuit) flood(dst frame.MAC) frame.Verdict {
+	switch class := classOf(dst); c.noFloodIn & class {
+	case Broadcast:
+		return frame.Drop(frame.BroadcastOff)
+	case Multicast:
+		return frame.Drop(frame.MulticastOff)
+	case UnknownUnicast:
+		return frame.Drop(frame.UnknownUnicastOff)
+	}
+	return frame.FloodAll
+}
+
+func classOf(dst frame.MAC) Class {
+	switch {
+	case dst == frame.Broadcast:
+		return Broadcast
+	case dst.IsGroup():
+		return Multicast
+	}
+	return UnknownUnicast
+}
+
+// isNeighbour reports whether b is ARP or neighbour discovery.
+func isNeighbour(b []byte) bool {
+	switch binary.BigEndian.Uint16(b[12:]) {
+	case typeARP:
+		return true
+	case typeIPv6:
+		return len(b) > ethLen+40 && b[ethLen+6] == icmpv6 && b[ethLen+40] >= ndFirst && b[ethLen+40] <= ndLast
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package vswitch
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// eventQueue is how many events wait for one reader.
+const eventQueue = 4096
+
+// hub hands events to those who asked for them.
+type hub struct {
+	mu     sync.Mutex
+	subs   map[*Events]struct{}
+	any    atomic.Bool
+	closed bool
+}
+
+// Events is one reader's queue of what happens in a switch. It is bounded: when the
+// reader is too slow, what waits is replaced by one frame.EventOverflow, and the
+// reader lists the tables again.
+type Events struct {
+	hub    *hub
+	queue  []frame.Event // under hub.mu
+	ready  chan struct{}
+	closed bool // under hub.mu
+}
+
+// Events returns a queue of what happens from now on. Close it when done.
+func (s *Switch) Events() *Events {
+	h := &s.events
+	e := &Events{hub: h, ready: make(chan struct{}, 1)}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		e.closed = true
+		e.wake()
+		return e
+	}
+	if h.subs == nil {
+		h.subs = map[*Events]struct{}{}
+	}
+	h.subs[e] = struct{}{}
+	h.any.Store(true)
+	return e
+}
+
+// emit queues an event with every reader. It does not wait.
+func (h *hub) emit(ev frame.Event) {
+	if !h.any.Load() {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for e := range h.subs {
+		if len(e.queue) >= eventQueue {
+			e.queue = append(e.queue[:0], frame.Event{Kind: frame.EventOverflow})
+		}
+		e.queue = append(e.queue, ev)
+		e.wake()
+	}
+}
+
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for e := range h.subs {
+		e.closed = true
+		e.wake()
+	}
+	clear(h.subs)
+}
+
+func (e *Events) wake() {
+	select {
+	case e.ready <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for the next event. After Close, or when the switch has closed and every
+// event has been read, it returns net.ErrClosed. It is for one goroutine.
+func (e *Events) Next(ctx context.Context) (frame.Event, error) {
+	for {
+		if ev, ok, err := e.poll(); ok || err != nil {
+			return ev, err
+		}
+		select {
+		case <-e.ready:
+		case <-ctx.Done():
+			return frame.Event{}, ctx.Err()
+		}
+	}
+}
+
+func (e *Events) poll() (frame.Event, bool, error) {
+	e.hub.mu.Lock()
+	defer e.hub.mu.Unlock()
+	if len(e.queue) > 0 {
+		ev := e.queue[0]
+		e.queue = e.queue[1:]
+		return ev, true, nil
+	}
+	if e.closed {
+		return frame.Event{}, false, net.ErrClosed
+	}
+	return frame.Event{}, false, nil
+}
+
+// Close ends the queue; a waiting Next returns.
+func (e *Events) Close() {
+	h := e.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.subs, e)
+	h.any.Store(len(h.subs) > 0)
+	e.closed, e.queue = true, nil
+	e.wake()
+}

@@ -1,0 +1,134 @@
+package vswitch
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+const (
+	interval    = 100 * time.Millisecond // between two turns of the housekeeping
+	sweepSlice  = 4096                   // slots of a table looked at in one go
+	sweepTable  = 16                     // what going to the next table costs, in slots
+	sweepBudget = 64 * sweepSlice        // slots in one turn
+	peerEvery   = 10 * time.Second       // between two rounds of peer ageing
+)
+
+// keep is the housekeeping: it moves the clock, ages entries and peers, lets tables
+// grow and detaches ports that have failed. It returns when ctx is done or the
+// switch closes.
+func (s *Switch) keep(ctx context.Context) {
+	turn := time.NewTicker(interval)
+	defer turn.Stop()
+	next, peers := 0, time.Now().Add(peerEvery)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.closing:
+			return
+		case <-s.kick:
+			s.removeFailed()
+		case now := <-turn.C:
+			s.tick.Store(uint32(now.Sub(s.started) / time.Second))
+			next = s.sweep(next)
+			if now.After(peers) {
+				peers = now.Add(peerEvery)
+				s.agePeers()
+			}
+		}
+	}
+}
+
+// sweep ages the tables in turn, from the next-th on, each one round at most, within
+// one turn's budget. It returns where to go on. Tables that cannot wait come first.
+func (s *Switch) sweep(next int) int {
+	list := *s.list.Load()
+	for _, v := range list {
+		for n := 0; v.fdb.MustSweep() && n < sweepBudget; n += sweepSlice {
+			s.sweepSlice(v)
+		}
+	}
+	for tables, n := 0, 0; tables < len(list) && n < sweepBudget; {
+		v := list[next%len(list)]
+		rounds := v.fdb.Rounds()
+		n += s.sweepSlice(v) + sweepTable
+		if v.fdb.Rounds() != rounds {
+			next = (next + 1) % len(list)
+			tables++
+		}
+	}
+	return next
+}
+
+func (s *Switch) sweepSlice(v *VSI) int {
+	s.sweeper.enter()
+	n := v.fdb.Sweep(frame.Tick(s.tick.Load()), sweepSlice)
+	s.sweeper.leave()
+	runtime.Gosched()
+	return n
+}
+
+// beforeBump makes sure that no table holds an entry old enough to look alive again
+// once the generations have gone round.
+func (s *Switch) beforeBump() {
+	for _, v := range *s.list.Load() {
+		for v.fdb.MustSweep() {
+			v.fdb.Sweep(frame.Tick(s.tick.Load()), sweepSlice)
+		}
+	}
+}
+
+// agePeers forgets learned peers that no entry names: they are unlinked, then
+// flushed, then freed, with a grace period between, as a port is.
+func (s *Switch) agePeers() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.byPort {
+		if p.tunnel == nil {
+			continue
+		}
+		named := map[uint16]bool{}
+		for _, a := range p.members {
+			for e := range a.vsi.fdb.All() {
+				if e.Dest.Port() == p.num {
+					named[e.Dest.Peer()] = true
+				}
+			}
+		}
+		gone := p.tunnel.Retire(func(peer uint16) bool { return named[peer] })
+		if len(gone) == 0 {
+			continue
+		}
+		s.grace()
+		for _, peer := range gone {
+			s.beforeBump()
+			s.gens.KillPeer(frame.NewDest(p.num, peer))
+		}
+		s.grace()
+		p.tunnel.Free(gone)
+	}
+}
+
+// addVSI makes a VSI. s.mu is held.
+func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
+	v := &VSI{sw: s, vni: vni, cfg: cfg}
+	v.fdb = fdb.NewTable(&fdb.Config{
+		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: cfg.Evict, Ageing: ageing(cfg.Ageing), Notify: s.events.emit,
+	})
+	s.vsis[vni] = v
+	s.setList()
+	v.publish()
+	return v
+}
+
+// ageing converts to the FDB's ticks of a second.
+func ageing(d time.Duration) frame.Tick {
+	if d < 0 {
+		return fdb.Never
+	}
+	return frame.Tick(d / time.Second)
+}

@@ -1,0 +1,158 @@
+package vswitch
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/index"
+)
+
+// ErrTooMany is returned when all 65,535 port numbers are in use.
+var ErrTooMany = errors.New("vswitch: no port number left")
+
+// port is a Port while it is attached, under the number that Dests name.
+type port struct {
+	num     uint16
+	p       Port   // nil for the switch itself
+	tunnel  Tunnel // p, if it is one
+	byVNI   bool   // the tag comes in Frame.VNI, not in a VLAN tag
+	keep    bool
+	name    string
+	readers []frame.Reader
+	gone    atomic.Bool
+
+	circuits index.Map[tagKey, *circuit]
+	members  []*Attachment // under Switch.mu
+	workers  []*worker     // under Switch.mu
+	rx, tx   ledger
+}
+
+// MTU returns the longest frame the port takes towards peer.
+func (p *port) MTU(peer uint16) int { return p.p.MTU(peer) }
+
+type tagKey uint32
+
+func (k tagKey) Hash() uint64 { return uint64(k) }
+
+// failure is a port whose Read returned an error.
+type failure struct {
+	p   *port
+	err error
+}
+
+// add gives p a number. s.mu is held.
+func (s *Switch) add(p Port, keep bool) (*port, error) {
+	if s.nums.next-len(s.nums.free) >= 1<<16-1 {
+		return nil, ErrTooMany
+	}
+	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: p.Readers()}
+	x.tunnel, x.byVNI = p.(Tunnel)
+	x.name = fmt.Sprintf("port%d", x.num)
+	if n, ok := p.(interface{ Name() string }); ok && n.Name() != "" {
+		x.name = n.Name()
+	}
+	if r, ok := p.(Pauser); ok && keep {
+		r.Resume()
+	}
+	s.byPort[p] = x
+	s.setPort(x.num, x)
+	return x, nil
+}
+
+// setPort publishes the row of a port number. s.mu is held.
+func (s *Switch) setPort(num uint16, p *port) {
+	old := *s.ports.Load()
+	ports := make([]*port, max(len(old), int(num)+1))
+	copy(ports, old)
+	ports[num] = p
+	s.ports.Store(&ports)
+}
+
+// start gives each of p's receive queues a worker. s.mu is held.
+func (s *Switch) start(p *port) {
+	for _, r := range p.readers {
+		w := &worker{
+			sw: s, port: p, id: s.ids.take() - 1, in: r, batch: frame.NewBatch(&s.arenas),
+			done: make(chan struct{}), rx: p.rx.join(), vsis: map[*VSI]*counters{},
+		}
+		w.at.Worker = w.id
+		p.workers = append(p.workers, w)
+		s.workers[w] = struct{}{}
+		go func() {
+			defer close(w.done)
+			if err := w.run(); !p.gone.Load() {
+				s.fail(p, err)
+			}
+		}()
+	}
+}
+
+// stop ends the workers of p, whose Reads have been made to return. s.mu is held.
+func (s *Switch) stop(p *port) {
+	for _, w := range p.workers {
+		<-w.done
+		w.retire()
+		delete(s.workers, w)
+		s.ids.give(w.id + 1)
+	}
+	p.workers = nil
+}
+
+// fail hands a port whose Read failed to the housekeeping, which detaches it: the
+// worker itself must not wait for the others.
+func (s *Switch) fail(p *port, err error) {
+	s.failMu.Lock()
+	s.failed = append(s.failed, failure{p, err})
+	s.failMu.Unlock()
+	s.wake()
+}
+
+func (s *Switch) wake() {
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// removeFailed detaches the ports that have failed.
+func (s *Switch) removeFailed() {
+	s.failMu.Lock()
+	failed := s.failed
+	s.failed = nil
+	s.failMu.Unlock()
+	for _, f := range failed {
+		s.mu.Lock()
+		if !f.p.gone.Load() {
+			s.remove(f.p, f.err)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// remove takes p out of the switch: unlink, wait until no worker can know it, flush
+// its entries, close, and only then free the number. s.mu is held.
+func (s *Switch) remove(p *port, cause error) {
+	p.gone.Store(true)
+	for _, a := range slices.Clone(p.members) {
+		a.unlink()
+	}
+	delete(s.byPort, p.p)
+	s.setPort(p.num, nil)
+	s.version.Add(1)
+	s.grace()
+	s.beforeBump()
+	s.gens.KillPort(p.num)
+	if p.keep {
+		p.p.(Pauser).Pause()
+	} else if err := p.p.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		s.log.Warn("close", "port", p.name, "err", err)
+	}
+	s.stop(p)
+	s.events.emit(frame.Event{Kind: frame.EventPortDown, Dest: frame.NewDest(p.num, 0), Err: cause})
+	s.log.Info("port down", "port", p.name, "err", cause)
+	s.nums.give(int(p.num))
+}

@@ -1,0 +1,211 @@
+package vswitch
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Indices into counters.
+const (
+	cFrames = iota
+	cBytes
+	cForwarded
+	cReplied
+	cConsumed
+	cBroadcast
+	cMulticast
+	cUnknown
+	cDrops
+	numCounters = cDrops + int(frame.NumReasons)
+)
+
+func floodCounter(c Class) int {
+	switch c {
+	case Broadcast:
+		return cBroadcast
+	case Multicast:
+		return cMulticast
+	}
+	return cUnknown
+}
+
+// counters are written by one worker and read by anyone.
+type counters [numCounters]atomic.Uint64
+
+func (c *counters) add(i int, n uint64) {
+	if n != 0 {
+		c[i].Add(n)
+	}
+}
+
+// A ledger is the sum of what many workers count about one thing.
+type ledger struct {
+	mu   sync.Mutex
+	live map[*counters]struct{}
+	past [numCounters]uint64 // of workers that have ended
+}
+
+func (l *ledger) join() *counters {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.live == nil {
+		l.live = map[*counters]struct{}{}
+	}
+	c := new(counters)
+	l.live[c] = struct{}{}
+	return c
+}
+
+func (l *ledger) leave(c *counters) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.live, c)
+	for i := range c {
+		l.past[i] += c[i].Load()
+	}
+}
+
+func (l *ledger) sum() [numCounters]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.past
+	for c := range l.live {
+		for i := range c {
+			s[i] += c[i].Load()
+		}
+	}
+	return s
+}
+
+// drop counts a frame that ends here. c is nil when no attachment was found.
+func (w *worker) drop(c *circuit, r frame.Reason) {
+	w.rx.add(cDrops+int(r), 1)
+	if c != nil {
+		w.ofVSI(c.vsi).add(cDrops+int(r), 1)
+	}
+}
+
+// dropOut counts a copy that does not leave through e.
+func (w *worker) dropOut(e *circuit, r frame.Reason) {
+	w.egressOf(e.port).tx.add(cDrops+int(r), 1)
+	w.ofVSI(e.vsi).add(cDrops+int(r), 1)
+}
+
+// dropVSI counts a copy its port did not take under the frame's VSI.
+func (w *worker) dropVSI(o *frame.Out, r frame.Reason) {
+	if own, ok := w.sw.own.circuits.Load(tagKey(o.F.VNI)); ok {
+		w.ofVSI(own.vsi).add(cDrops+int(r), 1)
+	}
+}
+
+func (w *worker) ofVSI(v *VSI) *counters {
+	c := w.vsis[v]
+	if c == nil {
+		c = v.ledger.join()
+		w.vsis[v] = c
+	}
+	return c
+}
+
+// prune lets go of ports and VSIs that are gone.
+func (w *worker) prune(version uint64) {
+	w.version = version
+	for i, x := range w.egress {
+		if x != nil && x.port.gone.Load() {
+			x.port.tx.leave(x.tx)
+			w.egress[i] = nil
+		}
+	}
+	for v, c := range w.vsis {
+		if v.gone.Load() {
+			v.ledger.leave(c)
+			delete(w.vsis, v)
+		}
+	}
+}
+
+// retire hands in every counter of a worker that has ended.
+func (w *worker) retire() {
+	w.port.rx.leave(w.rx)
+	for _, x := range w.egress {
+		if x != nil {
+			x.port.tx.leave(x.tx)
+		}
+	}
+	for v, c := range w.vsis {
+		v.ledger.leave(c)
+	}
+}
+
+// Count is a number of frames and the bytes in them, from the destination MAC on.
+type Count struct {
+	Frames uint64 `json:"frames"`
+	Bytes  uint64 `json:"bytes"`
+}
+
+// Flooded counts flooded frames by class, once each however many copies were made.
+type Flooded struct {
+	Broadcast uint64 `json:"broadcast"`
+	Multicast uint64 `json:"multicast"`
+	Unknown   uint64 `json:"unknown"`
+}
+
+// PortStats counts one port's frames. Every frame in Rx is in exactly one of
+// Forwarded, Flood, Replied, Consumed and RxDrops. TxDrops counts copies that were
+// meant for this port and did not leave.
+type PortStats struct {
+	Port      uint16      `json:"port"`
+	Name      string      `json:"name"`
+	Rx        Count       `json:"rx"`
+	Tx        Count       `json:"tx"`
+	Forwarded uint64      `json:"forwarded"` // to one destination
+	Replied   uint64      `json:"replied"`   // answered on the way they came
+	Consumed  uint64      `json:"consumed"`  // taken by a stage
+	Flood     Flooded     `json:"flood"`
+	RxDrops   frame.Drops `json:"rx_drops"`
+	TxDrops   frame.Drops `json:"tx_drops"`
+}
+
+// VSIStats counts one VSI's flooded and dropped frames, and its FDB's changes.
+type VSIStats struct {
+	VNI   frame.VNI   `json:"vni"`
+	Flood Flooded     `json:"flood"`
+	Drops frame.Drops `json:"drops"`
+	FDB   fdb.Stats   `json:"fdb"`
+}
+
+// Stats is a snapshot of a switch's counters. Port 0 is the switch itself: frames
+// that were injected.
+type Stats struct {
+	Ports []PortStats `json:"ports"`
+	VSIs  []VSIStats  `json:"vsis"`
+}
+
+func flooded(s *[numCounters]uint64) Flooded {
+	return Flooded{Broadcast: s[cBroadcast], Multicast: s[cMulticast], Unknown: s[cUnknown]}
+}
+
+// Stats returns a snapshot. Ports and VSIs are in the order of their numbers.
+func (s *Switch) Stats() Stats {
+	var st Stats
+	for _, p := range *s.ports.Load() {
+		if p == nil {
+			continue
+		}
+		rx, tx := p.rx.sum(), p.tx.sum()
+		st.Ports = append(st.Ports, PortStats{
+			Port: p.num, Name: p.name,
+			Rx: Count{rx[cFrames], rx[cBytes]}, Tx: Count{tx[cFrames], tx[cBytes]},
+			Forwarded: rx[cForwarded], Replied: rx[cReplied], Consumed: rx[cConsumed], Flood: flooded(&rx),
+			RxDrops: frame.Drops(rx[cDrops:]), TxDrops: frame.Drops(tx[cDrops:]),
+		})
+	}
+	for _, v := range s.VSIs() {
+		sum := v.ledger.sum()
+		st.VSIs = append(st.VSIs, VSIStats{VNI: v.vni, Flood: flooded(&sum), Drops: frame.Drops(sum[cDrops:]), FDB: v.fdb.Stats()})
+	}
+	return st
+}

@@ -1,0 +1,220 @@
+package vswitch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/ring"
+)
+
+// Config holds a switch's settings. The zero value works.
+type Config struct {
+	// MaxMACs bounds the learned MACs of all VSIs together; 0 = only each VSI's own
+	// limit counts.
+	MaxMACs int
+
+	// Injected is how many frames Inject may queue; default 1024.
+	Injected int
+
+	// Log gets what happens on the control path: ports up and down. nil = silent.
+	Log *slog.Logger
+}
+
+// A Switch forwards frames between ports. Make one with New, attach ports, Run it.
+type Switch struct {
+	cfg     Config
+	log     *slog.Logger
+	gens    *fdb.Gens
+	arenas  frame.Arenas
+	started time.Time
+	inject  *ring.Ring[frame.VNI]
+	events  hub
+
+	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil where none
+	version atomic.Uint64           // grows when a port or a VSI goes
+	tick    atomic.Uint32
+	sweeper epoch
+	kick    chan struct{} // wakes the housekeeping
+
+	failMu sync.Mutex
+	failed []failure
+
+	mu      sync.Mutex // everything below, and every change
+	own     *port      // port 0: the switch itself
+	vsis    map[frame.VNI]*VSI
+	list    atomic.Pointer[[]*VSI] // vsis by VNI
+	byPort  map[Port]*port
+	workers map[*worker]struct{}
+	ids     numbers // of workers
+	nums    numbers // of ports
+	running bool
+	closed  bool
+	closing chan struct{}
+	done    chan struct{}
+}
+
+// numbers hands out small numbers from 1 on, lowest first.
+type numbers struct {
+	free []int
+	next int
+}
+
+func (n *numbers) take() int {
+	if len(n.free) > 0 {
+		x := n.free[0]
+		n.free = n.free[1:]
+		return x
+	}
+	n.next++
+	return n.next
+}
+
+func (n *numbers) give(x int) {
+	i, _ := slices.BinarySearch(n.free, x)
+	n.free = slices.Insert(n.free, i, x)
+}
+
+// New returns a switch without ports. A nil cfg means defaults.
+func New(cfg *Config) (*Switch, error) {
+	s := &Switch{
+		gens: fdb.NewGens(), started: time.Now(),
+		kick: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
+		vsis: map[frame.VNI]*VSI{}, byPort: map[Port]*port{}, workers: map[*worker]struct{}{},
+	}
+	if cfg != nil {
+		s.cfg = *cfg
+	}
+	switch c := &s.cfg; {
+	case c.MaxMACs < 0:
+		return nil, fmt.Errorf("vswitch: Config.MaxMACs: %d is negative", c.MaxMACs)
+	case c.Injected < 0:
+		return nil, fmt.Errorf("vswitch: Config.Injected: %d is negative", c.Injected)
+	case c.Injected == 0:
+		c.Injected = 1024
+	}
+	s.gens.SetLimit(s.cfg.MaxMACs)
+	if s.log = s.cfg.Log; s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.inject = ring.New[frame.VNI](s.cfg.Injected)
+	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{injected{s.inject}}}
+	s.ports.Store(&[]*port{s.own})
+	s.list.Store(new([]*VSI))
+	return s, nil
+}
+
+// Run moves frames until ctx is done or Close is called; then it closes the switch
+// and with it every attached port that is not kept. It returns the context's error,
+// or net.ErrClosed.
+func (s *Switch) Run(ctx context.Context) error {
+	s.mu.Lock()
+	switch {
+	case s.closed:
+		s.mu.Unlock()
+		return fmt.Errorf("vswitch: Run: %w", net.ErrClosed)
+	case s.running:
+		s.mu.Unlock()
+		return errors.New("vswitch: Run: already running")
+	}
+	s.running = true
+	for _, p := range *s.ports.Load() {
+		if p != nil {
+			s.start(p)
+		}
+	}
+	s.mu.Unlock()
+	s.keep(ctx)
+	s.shut()
+	close(s.done)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("vswitch: Run: %w", net.ErrClosed)
+}
+
+// Close ends Run and every worker, and closes every attached port that is not kept.
+// It is idempotent, and returns when all of that has happened.
+func (s *Switch) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	running := s.running
+	if first {
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	if running {
+		<-s.done
+		return nil
+	}
+	s.shut()
+	return nil
+}
+
+// shut detaches everything.
+func (s *Switch) shut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	for _, p := range *s.ports.Load() {
+		if p != nil && p != s.own {
+			s.remove(p, nil)
+		}
+	}
+	s.inject.Close()
+	s.stop(s.own)
+	s.events.close()
+}
+
+// Inject queues a copy of f as a frame the switch itself sends into vsi: a stage's
+// answer that needs a packet of its own, or one from housekeeping. It is not learned
+// from, and split horizon does not apply. When the queue is full or the switch closed
+// it reports false. It may be called from a Stage.
+func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool {
+	return s.inject.Put(vsi.vni, f.Bytes()) == frame.NotDropped
+}
+
+// injected reads what Inject queued.
+type injected struct{ *ring.Ring[frame.VNI] }
+
+func (r injected) Read(b *frame.Batch) error {
+	return r.Fill(b, func(b *frame.Batch, i int, vni frame.VNI) { b.Frames[i].VNI = vni })
+}
+
+// Name returns what a Dest is called: the port's name, or the peer's address.
+func (s *Switch) Name(d frame.Dest) string {
+	ports := *s.ports.Load()
+	if d == frame.Filter || int(d.Port()) >= len(ports) || ports[d.Port()] == nil {
+		return d.String()
+	}
+	p := ports[d.Port()]
+	if p.tunnel != nil && d.Peer() != 0 {
+		if n := p.tunnel.PeerName(d.Peer()); n != "" {
+			return n
+		}
+	}
+	return p.name
+}
+
+// VSIs returns the VSIs in the order of their VNIs.
+func (s *Switch) VSIs() []*VSI { return slices.Clone(*s.list.Load()) }
+
+// setList publishes the VSIs. s.mu is held.
+func (s *Switch) setList() {
+	l := make([]*VSI, 0, len(s.vsis))
+	for _, v := range s.vsis {
+		l = append(l, v)
+	}
+	slices.SortFunc(l, func(a, b *VSI) int { return cmp.Compare(a.vni, b.vni) })
+	s.list.Store(&l)
+}

@@ -1,0 +1,190 @@
+package vswitch
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// VSIConfig holds the settings of a VSI. The zero value works. All but Evict can be
+// changed under traffic.
+type VSIConfig struct {
+	MaxMACs int           // learned MACs; default 8192
+	Evict   bool          // at the limit, make room fairly instead of refusing
+	Ageing  time.Duration // learned MACs not heard for this long are forgotten; default 300 s, negative = never
+
+	NoFlood            Class // classes that are dropped instead of flooded
+	ForwardPinned      bool  // forward frames whose source MAC is pinned elsewhere, instead of dropping them
+	ForwardBridgeGroup bool  // forward 01:80:c2:00:00:00-0f as other multicast
+
+	Slots Slots // stages for all attachments that have none of their own
+}
+
+// A VSI is a virtual switching instance: one Ethernet segment.
+type VSI struct {
+	sw   *Switch
+	vni  frame.VNI
+	fdb  *fdb.Table
+	view atomic.Pointer[view]
+	gone atomic.Bool
+
+	cfg     VSIConfig     // under Switch.mu
+	members []*Attachment // under Switch.mu, in the order they came
+	ledger  ledger
+}
+
+// view is a VSI's membership as the workers see it: immutable.
+type view struct {
+	own     *circuit   // port 0: the switch itself
+	members []*circuit // flooding goes in this order
+	byPort  []*circuit // the same, found by port number: open addressing, half empty
+}
+
+func newView(own *circuit, members []*circuit) *view {
+	size := 2
+	for size < 2*len(members) {
+		size *= 2
+	}
+	v := &view{own: own, members: members, byPort: make([]*circuit, size)}
+	for _, c := range members {
+		i := int(c.port.num)
+		for v.byPort[i&(size-1)] != nil {
+			i++
+		}
+		v.byPort[i&(size-1)] = c
+	}
+	return v
+}
+
+// find returns the member on a port, or nil.
+func (v *view) find(port uint16) *circuit {
+	for i := int(port); ; i++ {
+		if c := v.byPort[i&(len(v.byPort)-1)]; c == nil || c.port.num == port {
+			return c
+		}
+	}
+}
+
+// VSI returns the VSI of a VNI, making it with cfg if there is none; a nil cfg means
+// defaults, or no change. A VSI that exists is configured anew by a cfg that is not
+// nil.
+func (s *Switch) VSI(vni frame.VNI, cfg *VSIConfig) (*VSI, error) {
+	if !vni.Valid() {
+		return nil, fmt.Errorf("vswitch: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("vswitch: VSI %d: %w", vni, net.ErrClosed)
+	}
+	v := s.vsis[vni]
+	if v == nil {
+		c := VSIConfig{}
+		if cfg != nil {
+			c = *cfg
+		}
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+		return s.addVSI(vni, c), nil
+	}
+	if cfg != nil {
+		return v, v.configure(*cfg)
+	}
+	return v, nil
+}
+
+func (c *VSIConfig) check() error {
+	if c.MaxMACs < 0 {
+		return fmt.Errorf("vswitch: VSIConfig.MaxMACs: %d is negative", c.MaxMACs)
+	}
+	if c.Ageing > 0 && c.Ageing < time.Second {
+		return fmt.Errorf("vswitch: VSIConfig.Ageing: %v, allowed are 1s and more, 0 for the default, or negative for never", c.Ageing)
+	}
+	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
+		return fmt.Errorf("vswitch: VSIConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
+	}
+	return nil
+}
+
+// Configure changes the settings of a VSI, all of them, under traffic.
+func (v *VSI) Configure(cfg VSIConfig) error {
+	v.sw.mu.Lock()
+	defer v.sw.mu.Unlock()
+	if v.gone.Load() {
+		return fmt.Errorf("vswitch: VSI %d: %w", v.vni, net.ErrClosed)
+	}
+	return v.configure(cfg)
+}
+
+func (v *VSI) configure(cfg VSIConfig) error {
+	if err := cfg.check(); err != nil {
+		return err
+	}
+	if cfg.Evict != v.cfg.Evict {
+		return errors.New("vswitch: VSIConfig.Evict: cannot be changed")
+	}
+	v.cfg = cfg
+	v.fdb.SetLimit(cfg.MaxMACs)
+	v.fdb.SetAgeing(ageing(cfg.Ageing))
+	v.publish()
+	return nil
+}
+
+// publish makes circuits of the attachments as they are now, and shows them to the
+// workers. s.mu is held.
+func (v *VSI) publish() {
+	own := &circuit{vsi: v, port: v.sw.own, tag: uint32(v.vni), noFloodIn: v.cfg.NoFlood, slots: Slots{
+		Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig,
+	}}
+	members := make([]*circuit, 0, len(v.members))
+	for _, a := range v.members {
+		members = append(members, a.circuit())
+	}
+	v.view.Store(newView(own, members))
+	v.sw.own.circuits.Store(tagKey(v.vni), own)
+	for _, c := range members {
+		c.port.circuits.Store(tagKey(c.tag), c)
+	}
+}
+
+// VNI returns the VSI's number.
+func (v *VSI) VNI() frame.VNI { return v.vni }
+
+// FDB returns the VSI's MAC table.
+func (v *VSI) FDB() *fdb.Table { return v.fdb }
+
+// Attachments returns the members in the order they were attached.
+func (v *VSI) Attachments() []*Attachment {
+	v.sw.mu.Lock()
+	defer v.sw.mu.Unlock()
+	return slices.Clone(v.members)
+}
+
+// Delete detaches every member and removes the VSI.
+func (v *VSI) Delete() error {
+	s := v.sw
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v.gone.Load() {
+		return fmt.Errorf("vswitch: VSI %d: %w", v.vni, net.ErrClosed)
+	}
+	for _, a := range slices.Clone(v.members) {
+		s.detach(a)
+	}
+	v.gone.Store(true)
+	delete(s.vsis, v.vni)
+	s.setList()
+	s.own.circuits.Delete(tagKey(v.vni))
+	s.version.Add(1)
+	s.grace()
+	v.fdb.Flush()
+	v.fdb.Len() // gives its share of Config.MaxMACs back
+	return nil
+}

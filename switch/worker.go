@@ -1,0 +1,275 @@
+package vswitch
+
+import (
+	"encoding/binary"
+	"runtime"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// busyBatches is how many full batches a worker handles before it lets others run.
+const busyBatches = 16
+
+// A worker takes the frames of one receive queue from read to write. Everything it
+// touches is its own, or immutable, or made for many readers.
+type worker struct {
+	epoch // odd while it handles a batch
+	sw    *Switch
+	port  *port
+	id    int
+	in    frame.Reader
+	batch *frame.Batch
+	done  chan struct{}
+
+	at      frame.At
+	tag     uint32   // the tag of the frame before,
+	circuit *circuit // and its attachment; nil at the start of a batch
+	egress  []*egress
+	staged  []*egress // those with something to write
+	version uint64    // of the switch's tables, when pruned
+
+	rx   *counters
+	vsis map[*VSI]*counters
+	// Counted once a batch.
+	frames, bytes, forwarded uint64
+}
+
+// egress is one worker's way out of one port.
+type egress struct {
+	port *port
+	to   frame.Writer
+	out  []frame.Out
+	tx   *counters
+}
+
+// run handles batches until Read fails.
+func (w *worker) run() error {
+	full := 0
+	for {
+		if err := w.in.Read(w.batch); err != nil {
+			w.batch.Release()
+			return err
+		}
+		w.enter()
+		w.handle()
+		w.leave()
+		if full++; len(w.batch.Frames) < frame.MaxBatch {
+			full = 0
+		} else if full == busyBatches {
+			full = 0
+			runtime.Gosched()
+		}
+	}
+}
+
+// handle takes one batch from read to write.
+func (w *worker) handle() {
+	if v := w.sw.version.Load(); v != w.version {
+		w.prune(v)
+	}
+	w.at.Tick = frame.Tick(w.sw.tick.Load())
+	w.circuit = nil
+	for i := range w.batch.Frames {
+		w.frame(&w.batch.Frames[i])
+	}
+	w.flush()
+	w.rx.add(cFrames, w.frames)
+	w.rx.add(cBytes, w.bytes)
+	w.rx.add(cForwarded, w.forwarded)
+	w.frames, w.bytes, w.forwarded = 0, 0, 0
+}
+
+// frame finds the attachment f is on, and what becomes of it.
+func (w *worker) frame(f *frame.Frame) {
+	w.frames++
+	w.bytes += uint64(f.Len())
+	f.From = frame.NewDest(w.port.num, f.From.Peer())
+	c, drop := w.attachment(f)
+	if f.Drop != frame.NotDropped {
+		drop = f.Drop
+	}
+	if drop != frame.NotDropped {
+		w.drop(c, drop)
+		return
+	}
+	f.VNI = c.vsi.vni
+	w.act(f, c, c.decide(f, w.at))
+}
+
+// attachment returns the circuit of (port, tag), taking a VLAN tag off.
+func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
+	tag, unknown := uint32(f.VNI), frame.UnknownVNI
+	if !w.port.byVNI {
+		tag, unknown = 0, frame.UnknownVLAN
+		if f.Kind == frame.Ethernet {
+			tag = takeVLAN(f)
+		}
+	}
+	if w.circuit == nil || tag != w.tag {
+		c, ok := w.port.circuits.Load(tagKey(tag))
+		if !ok {
+			if w.port.gone.Load() {
+				unknown = frame.PortDown
+			}
+			return nil, unknown
+		}
+		w.circuit, w.tag = c, tag
+	}
+	return w.circuit, frame.NotDropped
+}
+
+// takeVLAN strips an 802.1Q tag and returns its VLAN, 0 for an untagged frame. VLAN
+// 0 means priority only: the frame counts as untagged (IEEE 802.1Q, 6.9.1).
+func takeVLAN(f *frame.Frame) uint32 {
+	b := f.Bytes()
+	if len(b) < ethLen+4 || binary.BigEndian.Uint16(b[12:]) != typeVLAN {
+		return 0
+	}
+	vid := binary.BigEndian.Uint16(b[14:]) & 0xfff
+	copy(b[4:16], b[:12])
+	f.Pull(4)
+	return uint32(vid)
+}
+
+// maxReenter bounds how often a gateway may hand one frame back to decide.
+const maxReenter = 16
+
+// act does what v says, short of writing.
+func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
+	for range maxReenter {
+		if v.Action() != frame.ActReenter {
+			break
+		}
+		f.From, f.Tunnel = 0, false
+		c = c.vsi.view.Load().own
+		v = c.decide(f, w.at)
+	}
+	switch v.Action() {
+	case frame.ActForward:
+		e := c.vsi.view.Load().find(v.Dest().Port())
+		if e == nil {
+			w.drop(c, frame.PortDown)
+			return
+		}
+		w.forwarded++
+		w.stage(f, e, v.Dest().Peer(), 0)
+	case frame.ActFlood:
+		w.flood(f, c, v == frame.FloodLocal)
+	case frame.ActReply:
+		if c.port.p == nil { // the switch itself asked
+			w.drop(c, frame.NoRoute)
+			return
+		}
+		w.rx.add(cReplied, 1)
+		w.stage(f, c, f.From.Peer(), 0)
+	case frame.ActDrop:
+		w.drop(c, v.Reason())
+	case frame.ActReenter:
+		w.drop(c, frame.TTL)
+	default:
+		w.rx.add(cConsumed, 1)
+	}
+}
+
+// flood stages f for every member that split horizon allows, then shows it to the
+// gateway: last, since the gateway may rewrite it.
+func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
+	class := classOf(frame.MAC(f.Bytes()))
+	n := 0
+	for _, e := range c.vsi.view.Load().members {
+		skip, ok := floodTo(c, e, f, class)
+		if !ok || localOnly && e.port.tunnel != nil {
+			continue
+		}
+		n++
+		if f.Len() > e.port.MTU(0) {
+			w.dropOut(e, frame.TooBig)
+			continue
+		}
+		w.stage(f, e, 0, skip)
+	}
+	if c.slots.Gateway != nil && class != UnknownUnicast {
+		n++
+		w.flush()
+		if v := c.slots.Gateway.Process(f, w.at); v.Action() != frame.ActDrop && v != frame.Continue {
+			w.frames++ // it is the gateway's frame now
+			w.act(f, c, v)
+		}
+	}
+	if n == 0 {
+		w.drop(c, frame.NoEgress)
+		return
+	}
+	w.rx.add(floodCounter(class), 1)
+	w.ofVSI(c.vsi).add(floodCounter(class), 1)
+}
+
+// floodTo says whether a frame that entered on c is flooded to e, and which peer of
+// e to leave out: the one it came from.
+func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) {
+	switch {
+	case e.noFloodOut&class != 0:
+		return 0, false
+	case e.group != 0 && e.group == c.group:
+		return 0, false
+	case e.port == c.port:
+		// A hub sends on to its other peers, if it knows which one to leave out.
+		return f.From.Peer(), f.From.Peer() != 0
+	}
+	return 0, true
+}
+
+// stage puts f on the list of e's port. From here on f is not written to.
+func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
+	if e.slots.Egress != nil {
+		if v := e.slots.Egress.Process(f, w.at); v.Action() == frame.ActDrop {
+			w.dropOut(e, v.Reason())
+			return
+		}
+	}
+	x := w.egressOf(e.port)
+	if len(x.out) == 0 {
+		w.staged = append(w.staged, x)
+	}
+	x.out = append(x.out, frame.Out{F: f, Peer: peer, Skip: skip, Tag: e.tag})
+}
+
+func (w *worker) egressOf(p *port) *egress {
+	n := int(p.num)
+	if n >= len(w.egress) {
+		w.egress = append(w.egress, make([]*egress, n+1-len(w.egress))...)
+	}
+	x := w.egress[n]
+	if x == nil || x.port != p {
+		x = &egress{port: p, to: p.p.Writer(w.id), tx: p.tx.join()}
+		w.egress[n] = x
+	}
+	return x
+}
+
+// flush writes what is staged, port by port, and counts it.
+func (w *worker) flush() {
+	for _, x := range w.staged {
+		err := x.to.Write(x.out)
+		var frames, bytes uint64
+		for i := range x.out {
+			o := &x.out[i]
+			switch {
+			case o.Drop != frame.NotDropped:
+				x.tx.add(cDrops+int(o.Drop), 1)
+				w.dropVSI(o, o.Drop)
+			case err != nil:
+				x.tx.add(cDrops+int(frame.SendFailed), 1)
+				w.dropVSI(o, frame.SendFailed)
+			default:
+				frames++
+				bytes += uint64(o.F.Len())
+			}
+			o.F = nil // borrowed
+		}
+		x.out = x.out[:0]
+		x.tx.add(cFrames, frames)
+		x.tx.add(cBytes, bytes)
+	}
+	w.staged = w.staged[:0]
+}
