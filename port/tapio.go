@@ -2,6 +2,7 @@ package port
 
 import (
 	"errors"
+	"net"
 	"os"
 	"syscall"
 
@@ -30,12 +31,15 @@ func (r *tapReader) Read(b *frame.Batch) error {
 	b.Release()
 	switch {
 	case err == nil:
-		// EBADFD, "file descriptor in bad state": the device was deleted under us.
-		err = r.errno
-	case errors.Is(err, os.ErrDeadlineExceeded) && !r.t.closed.Load():
+		return r.t.over(r.errno)
+	case r.t.closed.Load():
+		return net.ErrClosed
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return frame.ErrPaused
 	}
-	return r.t.over(err)
+	// The poller saw EPOLLERR, which tun reports when the device was deleted under
+	// us; read(2) then says EBADFD, "file descriptor in bad state" (Linux 6.18).
+	return r.t.over(sys.EBADFD)
 }
 
 // receive fills the batch. It returns false to wait for the descriptor.

@@ -155,9 +155,10 @@ func (h *Host) TxOff(dev string) {
 }
 
 // Bridge makes a bridge of the kernel over the devices and brings all of them up.
+// It does no multicast snooping: that sends IGMP reports of its own.
 func (h *Host) Bridge(dev string, members ...string) {
 	h.t.Helper()
-	h.IP("link", "add", dev, "type", "bridge")
+	h.IP("link", "add", dev, "type", "bridge", "mcast_snooping", "0")
 	for _, m := range members {
 		h.IP("link", "set", m, "master", dev)
 		h.Up(m)

@@ -50,6 +50,13 @@ func OpenTAP(name string) (*Tun, error) {
 		unix.Close(fd)
 		return nil, err
 	}
+	// A persistent device keeps the offloads an earlier program asked for. Without
+	// the virtio header that goes with them its packets would come in as
+	// superframes and with checksums that nobody completes.
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, 0); err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
 	if err := unix.SetNonblock(fd, true); err != nil {
 		unix.Close(fd)
 		return nil, err
