@@ -38,12 +38,17 @@ type TAP struct {
 	closed  atomic.Bool
 	mtu     atomic.Int64 // of the device
 	start   time.Time
-	checked atomic.Int64 // when mtu was read last, in ns since start
+	checked atomic.Int64 // when mtu was asked for last, in ns since start
+	timer   *time.Timer  // runs update
 	reader  tapReader
 }
 
-// mtuAge is how long a known MTU is believed.
-const mtuAge = time.Second
+// mtuAge is how long a known MTU is believed while there is traffic; mtuDoubt, when
+// a frame came that is longer.
+const (
+	mtuAge   = time.Second
+	mtuDoubt = 50 * time.Millisecond
+)
 
 // OpenTAP attaches to the TAP device name, at most 15 bytes long, in the network
 // namespace of the calling thread. A nil cfg is the zero value.
@@ -80,6 +85,8 @@ func OpenTAP(name string, cfg *TAPConfig) (*TAP, error) {
 		tun.Close()
 		return nil, openError(cmp.Or(t.name, name), err)
 	}
+	t.timer = time.AfterFunc(time.Hour, t.update)
+	t.timer.Stop()
 	t.reader.t = t
 	t.reader.poll = t.reader.receive
 	return t, nil
@@ -138,10 +145,18 @@ func (t *TAP) Name() string { return t.name }
 // its last known MTU if the process may not enter that namespace.
 func (t *TAP) MTU(peer uint16) int { return int(t.mtu.Load()) + ethLen }
 
-// refresh reads the MTU again when what is known is older than mtuAge.
-func (t *TAP) refresh() {
+// refresh has the MTU read again when what is known is older than age. It does not
+// wait for that: the ioctls of tun take the lock of the kernel's whole network
+// configuration, which may be held for long.
+func (t *TAP) refresh(age time.Duration) {
 	now, last := int64(time.Since(t.start)), t.checked.Load()
-	if now-last < int64(mtuAge) || !t.checked.CompareAndSwap(last, now) {
+	if now-last > int64(age) && t.checked.CompareAndSwap(last, now) {
+		t.timer.Reset(0)
+	}
+}
+
+func (t *TAP) update() {
+	if t.closed.Load() {
 		return
 	}
 	if mtu, err := t.tun.MTU(); err == nil {
@@ -178,6 +193,7 @@ func (t *TAP) Close() error {
 	if t.closed.Swap(true) {
 		return nil
 	}
+	t.timer.Stop()
 	if err := t.tun.Close(); err != nil {
 		return fmt.Errorf("port: TAP %q: %w", t.name, err)
 	}

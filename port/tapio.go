@@ -45,7 +45,7 @@ func (r *tapReader) Read(b *frame.Batch) error {
 // receive fills the batch. It returns false to wait for the descriptor.
 func (r *tapReader) receive(fd uintptr) bool {
 	b := r.batch
-	r.t.refresh()
+	r.t.refresh(mtuAge)
 	// One byte more than the longest frame with a tag: the driver cuts a packet that
 	// does not fit and does not say so.
 	size := r.t.MTU(0) + vlanLen + 1
@@ -70,7 +70,7 @@ func (r *tapReader) receive(fd uintptr) bool {
 		f.Trim(n)
 		if n == size { // the device's MTU was raised a moment ago
 			f.Drop = frame.TooBig
-			r.t.checked.Store(-int64(mtuAge))
+			r.t.refresh(mtuDoubt)
 		}
 	}
 }
@@ -103,7 +103,7 @@ func (w *tapWriter) Write(out []frame.Out) error {
 }
 
 func (w *tapWriter) send(fd uintptr) {
-	w.t.refresh()
+	w.t.refresh(mtuAge)
 	for i := range w.out {
 		o := &w.out[i]
 		if o.Drop = unfit(o); o.Drop != frame.NotDropped {

@@ -136,7 +136,8 @@ func (t *Tun) ioctl(req uint, prepare func(*unix.Ifreq)) (*unix.Ifreq, error) {
 }
 
 // MTU asks for the MTU of the device, without Ethernet header. It follows a device
-// that was moved to another network namespace, given the privilege to enter it.
+// that was moved to another network namespace, given the privilege to enter it. It
+// may wait for the kernel's rtnl lock: not for the data path.
 func (t *Tun) MTU() (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

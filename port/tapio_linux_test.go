@@ -1,0 +1,383 @@
+package port
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab"
+)
+
+func TestTAPFramesAreExactAndInOrder(t *testing.T) {
+	x, y := bridged(t, &TAPConfig{MTU: 9000})
+	if x.MTU(0) != 9014 {
+		t.Errorf("MTU %d", x.MTU(0))
+	}
+	var want [][]byte
+	for i, n := range []int{14, 15, 60, 64, 1514, 1518, 9014, 60} {
+		want = append(want, ethernet(n, byte(i)))
+	}
+	for i := range 150 { // more than a batch
+		want = append(want, ethernet(60+i, byte(i)))
+	}
+	o := outs(want...)
+	o[2].Tag, o[6].Tag, o[20].Tag = 1, 0xabc, 4094
+	want[2], want[6], want[20] = tagged(want[2], 0, 1), tagged(want[6], 0x0a, 0xbc), tagged(want[20], 0x0f, 0xfe)
+	// A tag that is in the frame stays there.
+	o[21] = outs(tagged(want[21], 0x60, 0x07))[0]
+	want[21] = tagged(want[21], 0x60, 0x07)
+
+	if err := x.Writer(0).Write(o); err != nil {
+		t.Fatal(err)
+	}
+	b := frame.NewBatch(new(frame.Arenas))
+	for got := 0; got < len(want); got += len(b.Frames) {
+		if err := y.Readers()[0].Read(b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Frames {
+			f := &b.Frames[i]
+			if !bytes.Equal(f.Bytes(), want[got+i]) || f.Drop != 0 || f.Kind != frame.Ethernet || f.Headroom() != frame.Headroom {
+				t.Fatalf("frame %d: %d bytes, drop %v\ngot  %.40x\nwant %.40x", got+i, f.Len(), f.Drop, f.Bytes(), want[got+i])
+			}
+		}
+	}
+	for i := range o {
+		if o[i].Drop != 0 {
+			t.Errorf("frame %d: %v", i, o[i].Drop)
+		}
+	}
+}
+
+func TestTAPWriterSaysWhatItDidNotSend(t *testing.T) {
+	h := lab.New(t).Host("h")
+	tap := openTAP(t, h, "tap0", &TAPConfig{Down: true})
+	if out := h.IP("-br", "link", "show", "tap0"); strings.Contains(out, ",UP") {
+		t.Errorf("the device is up: %s", out)
+	}
+	w := tap.Writer(0)
+	o := outs(ethernet(60, 0), ethernet(60, 0))
+	o[1].Tag = 5
+	if err := w.Write(o); err != nil || o[0].Drop != frame.PortDown || o[1].Drop != frame.PortDown {
+		t.Errorf("device down: %v, %v, %v", err, o[0].Drop, o[1].Drop)
+	}
+	h.Up("tap0")
+	o = outs(ethernet(60, 0), ethernet(13, 0), ethernet(60, 0), ethernet(60, 0))
+	o[2].F.Kind = frame.IPv6
+	if err := w.Write(o); err != nil || o[0].Drop != 0 || o[1].Drop != frame.SendFailed || o[2].Drop != frame.BadKind || o[3].Drop != 0 {
+		t.Errorf("device up: %v, %v, %v, %v, %v", err, o[0].Drop, o[1].Drop, o[2].Drop, o[3].Drop)
+	}
+	h.IP("link", "del", "tap0")
+	if err := w.Write(o); err == nil || errors.Is(err, net.ErrClosed) || !strings.Contains(err.Error(), `"tap0"`) || o[0].Drop != frame.PortDown || o[3].Drop != frame.PortDown {
+		t.Errorf("device deleted: %v, %v", err, o[0].Drop)
+	}
+	tap.Close()
+	if err := w.Write(o); !errors.Is(err, net.ErrClosed) || o[3].Drop != frame.PortDown {
+		t.Errorf("closed: %v, %v", err, o[3].Drop)
+	}
+}
+
+func TestTAPCloseAndPauseWakeRead(t *testing.T) {
+	h := lab.New(t).Host("h")
+	h.Quiet()
+	tap := openTAP(t, h, "tap0", nil)
+	b := frame.NewBatch(new(frame.Arenas))
+	read := make(chan error)
+	waits := func() {
+		t.Helper()
+		go func() { read <- tap.Readers()[0].Read(b) }()
+		select {
+		case err := <-read:
+			t.Fatalf("Read did not wait: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	waits()
+	tap.Pause()
+	if err := <-read; !errors.Is(err, frame.ErrPaused) {
+		t.Errorf("Read when paused: %v", err)
+	}
+	if err := tap.Readers()[0].Read(b); !errors.Is(err, frame.ErrPaused) {
+		t.Errorf("Read while paused: %v", err)
+	}
+	tap.Resume()
+	waits()
+	tap.Close()
+	if err := <-read; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read when closed: %v", err)
+	}
+	tap.Pause()
+	if err := tap.Readers()[0].Read(b); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read after Close: %v", err)
+	}
+	if cap(b.Frames) != 0 {
+		t.Error("a batch that brought nothing keeps its arena")
+	}
+}
+
+func TestTAPPauseRacesWithTraffic(t *testing.T) {
+	x, y := bridged(t, nil)
+	const n = 2000
+	toggled, written := make(chan bool), make(chan bool)
+	go func() {
+		defer close(toggled)
+		for range 500 {
+			y.Pause()
+			runtime.Gosched()
+			y.Resume()
+		}
+	}()
+	var seen atomic.Int64
+	go func() {
+		defer close(written)
+		w := x.Writer(0)
+		for i := range n {
+			o := outs(ethernet(60, byte(i)))
+			w.Write(o)
+			if o[0].Drop != 0 {
+				t.Errorf("frame %d: %v", i, o[0].Drop)
+			}
+			for int64(i)-seen.Load() > 200 { // the device's queue holds 1000
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	b, got, paused := frame.NewBatch(nil), 0, 0
+	for got < n {
+		switch err := y.Readers()[0].Read(b); {
+		case err == nil:
+			for i := range b.Frames {
+				if want := ethernet(60, byte(got+i)); !bytes.Equal(b.Frames[i].Bytes(), want) {
+					t.Fatalf("frame %d of %d bytes: %.20x, want %.20x", got+i, b.Frames[i].Len(), b.Frames[i].Bytes(), want)
+				}
+			}
+			got += len(b.Frames)
+			seen.Store(int64(got))
+		case errors.Is(err, frame.ErrPaused):
+			paused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	<-toggled
+	<-written
+	t.Logf("%d frames, %d pauses seen", got, paused)
+}
+
+func TestTAPCloseRacesWithEverything(t *testing.T) {
+	for range 10 {
+		x, y := bridged(t, nil)
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			b := frame.NewBatch(nil)
+			for {
+				if err := y.Readers()[0].Read(b); err != nil {
+					if !errors.Is(err, net.ErrClosed) && !errors.Is(err, frame.ErrPaused) {
+						t.Errorf("Read: %v", err)
+					}
+					if errors.Is(err, net.ErrClosed) {
+						return
+					}
+				}
+			}
+		})
+		for k := range 2 {
+			wg.Go(func() {
+				w, o := x.Writer(k), outs(ethernet(60, 0), ethernet(1514, 1))
+				o[0].Tag = 3
+				for {
+					if err := w.Write(o); err != nil {
+						if !errors.Is(err, net.ErrClosed) {
+							t.Errorf("Write: %v", err)
+						}
+						return
+					}
+					x.refresh(0)
+				}
+			})
+		}
+		wg.Go(func() {
+			for range 100 {
+				y.Pause()
+				y.Resume()
+			}
+		})
+		time.Sleep(time.Millisecond)
+		wg.Go(func() { y.Close() })
+		wg.Go(func() { y.Close() })
+		wg.Go(func() { x.Close() })
+		wg.Wait()
+	}
+}
+
+func TestTAPDeletedUnderRead(t *testing.T) {
+	h := lab.New(t).Host("h")
+	h.Quiet()
+	tap := openTAP(t, h, "tap0", nil)
+	read := make(chan error)
+	b := frame.NewBatch(nil)
+	go func() { read <- tap.Readers()[0].Read(b) }()
+	time.Sleep(20 * time.Millisecond)
+	h.IP("link", "del", "tap0")
+	for range 2 {
+		if err := <-read; err == nil || errors.Is(err, net.ErrClosed) || !errors.Is(err, unix.EBADFD) || !strings.Contains(err.Error(), `"tap0"`) {
+			t.Errorf("Read: %v", err)
+		}
+		go func() { read <- tap.Readers()[0].Read(b) }() // says so again
+	}
+	<-read
+	if err := tap.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTAPFrameBeyondTheKnownMTU(t *testing.T) {
+	x, y := bridged(t, &TAPConfig{MTU: 2000})
+	y.mtu.Store(1500) // as if it had been raised a moment ago
+	y.checked.Store(int64(time.Since(y.start)))
+	x.Writer(0).Write(outs(ethernet(1518, 1), ethernet(1519, 2), ethernet(2000, 3)))
+	b := frame.NewBatch(nil)
+	for got := 0; got < 3; got += len(b.Frames) {
+		if err := y.Readers()[0].Read(b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Frames {
+			if want := got+i > 0; (b.Frames[i].Drop == frame.TooBig) != want {
+				t.Errorf("frame %d: %d bytes, drop %v", got+i, b.Frames[i].Len(), b.Frames[i].Drop)
+			}
+		}
+	}
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		x.Writer(0).Write(outs(ethernet(2014, 1)))
+		if err := y.Readers()[0].Read(b); err != nil {
+			t.Fatal(err)
+		}
+		if b.Frames[0].Drop == 0 && b.Frames[0].Len() == 2014 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("the new MTU is not seen")
+		}
+	}
+}
+
+func TestIdleTAPsHoldNoArenas(t *testing.T) {
+	h := lab.New(t).Host("h")
+	h.Quiet()
+	const n = 64
+	var taps [n]*TAP
+	members := make([]string, n)
+	for i := range taps {
+		members[i] = fmt.Sprintf("tap%d", i)
+		taps[i] = openTAP(t, h, members[i], nil)
+	}
+	h.Bridge("br0", members...)
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	var pool frame.Arenas
+	var got [n]atomic.Int64
+	var wg sync.WaitGroup
+	for i, tap := range taps[1:] {
+		wg.Go(func() {
+			b := frame.NewBatch(&pool)
+			for tap.Readers()[0].Read(b) == nil {
+				got[i+1].Add(int64(len(b.Frames)))
+			}
+		})
+	}
+	w := taps[0].Writer(0)
+	for range 10 {
+		w.Write(outs(append([]byte("\xff\xff\xff\xff\xff\xff"), ethernet(60, 0)[6:]...)))
+	}
+	for i := range n - 1 {
+		for got[i+1].Load() < 10 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
+	used := int64(heap()) - int64(before)
+	t.Logf("%d waiting readers hold %d KiB", n-1, used>>10)
+	if used > 4<<20 { // the free list alone may have 8 arenas
+		t.Error("too much")
+	}
+	for _, tap := range taps {
+		tap.Close()
+	}
+	wg.Wait()
+}
+
+func TestTAPAllocatesNothing(t *testing.T) {
+	x, y := bridged(t, nil)
+	var packets [][]byte
+	for i := range 32 {
+		packets = append(packets, ethernet(1000, byte(i)))
+	}
+	o := outs(packets...)
+	for i := range o {
+		o[i].Tag = uint32(i % 2 * 100)
+	}
+	w, r, b := x.Writer(0), y.Readers()[0], frame.NewBatch(new(frame.Arenas))
+	if n := testing.AllocsPerRun(200, func() {
+		if err := w.Write(o); err != nil {
+			t.Fatal(err)
+		}
+		for got := 0; got < len(o); got += len(b.Frames) {
+			if err := r.Read(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations for a batch written and read", n)
+	}
+}
+
+func BenchmarkTAP(b *testing.B) {
+	for _, size := range []int{64, 1514} {
+		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
+			h := lab.New(b).Host("h")
+			h.Quiet()
+			var taps [2]*TAP
+			for i := range taps {
+				var err error
+				h.Do(func() { taps[i], err = OpenTAP(fmt.Sprintf("tap%d", i), nil) })
+				if err != nil {
+					b.Fatal(err)
+				}
+				defer taps[i].Close()
+			}
+			h.Bridge("br0", "tap0", "tap1")
+			var packets [][]byte
+			for range frame.MaxBatch {
+				packets = append(packets, ethernet(size, 0))
+			}
+			o := outs(packets...)
+			w, r, batch := taps[0].Writer(0), taps[1].Readers()[0], frame.NewBatch(nil)
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Write(o)
+				for got := 0; got < len(o); got += len(batch.Frames) {
+					if err := r.Read(batch); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/frame.MaxBatch, "ns/frame")
+		})
+	}
+}
