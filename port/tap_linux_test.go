@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/lab"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // openTAP opens a TAP inside the host and closes it with the test.
-func openTAP(t *testing.T, h *lab.Host, name string, cfg *TAPConfig) *TAP {
+func openTAP(t *testing.T, h *netns.Host, name string, cfg *TAPConfig) *TAP {
 	t.Helper()
 	var tap *TAP
 	var err error
@@ -36,7 +36,7 @@ func openTAP(t *testing.T, h *lab.Host, name string, cfg *TAPConfig) *TAP {
 // is read from the other. Nobody else sends there.
 func bridged(t *testing.T, cfg *TAPConfig) (a, b *TAP) {
 	t.Helper()
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	h.Quiet()
 	a, b = openTAP(t, h, "tapa", cfg), openTAP(t, h, "tapb", cfg)
 	h.Bridge("br0", "tapa", "tapb")
@@ -44,7 +44,7 @@ func bridged(t *testing.T, cfg *TAPConfig) (a, b *TAP) {
 }
 
 // has reports whether the host has the device.
-func has(t *testing.T, h *lab.Host, dev string) bool {
+func has(t *testing.T, h *netns.Host, dev string) bool {
 	t.Helper()
 	_, err := h.Try(t.Context(), "ip", "link", "show", dev)
 	return err == nil
@@ -94,7 +94,7 @@ func guest(t *testing.T, tap *TAP, ip string) (done chan error) {
 }
 
 func TestTAPKernelPingsAGuest(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	tap := openTAP(t, h, "tap0", nil)
 	if tap.Name() != "tap0" || tap.MTU(0) != 1514 || len(tap.Readers()) != 1 {
 		t.Errorf("name %q, MTU %d", tap.Name(), tap.MTU(0))
@@ -114,7 +114,7 @@ func TestTAPKernelPingsAGuest(t *testing.T) {
 }
 
 func TestTAPKernelAnswersARP(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	mac := frame.MAC{0x02, 0, 0, 0, 0, 0x11}
 	tap := openTAP(t, h, "tap0", &TAPConfig{MAC: mac})
 	h.Addr("tap0", "10.9.0.1/24")
@@ -156,7 +156,7 @@ func TestTAPKernelAnswersARP(t *testing.T) {
 }
 
 func TestTAPPersistIsRespected(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	h.Quiet()
 	h.IP("tuntap", "add", "dev", "keep0", "mode", "tap")
 	h.MTU("keep0", 1400)
@@ -183,7 +183,7 @@ func TestTAPPersistIsRespected(t *testing.T) {
 }
 
 func TestTAPOpenErrors(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	h.IP("tuntap", "add", "dev", "tun0", "mode", "tun")
 	h.IP("tuntap", "add", "dev", "multi0", "mode", "tap", "multi_queue")
 	for _, c := range []struct {
@@ -221,7 +221,7 @@ func TestTAPOpenErrors(t *testing.T) {
 }
 
 func TestTAPWithoutPrivilege(t *testing.T) {
-	lab.RequireRoot(t)
+	netns.RequireRoot(t)
 	res := make(chan error)
 	go func() {
 		runtime.LockOSThread() // the thread, without capabilities, ends with the goroutine
@@ -243,7 +243,7 @@ func TestTAPWithoutPrivilege(t *testing.T) {
 }
 
 func TestTAPFollowsItsDevice(t *testing.T) {
-	n := lab.New(t)
+	n := netns.New(t)
 	h, far := n.Host("h"), n.Host("far")
 	h.Quiet()
 	tap := openTAP(t, h, "tap0", nil)
@@ -277,7 +277,7 @@ func TestTAPFollowsItsDevice(t *testing.T) {
 }
 
 func TestTAPOffloadsOfAnEarlierOwner(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	h.Quiet()
 	h.IP("tuntap", "add", "dev", "keep0", "mode", "tap", "vnet_hdr")
 	h.Do(func() {

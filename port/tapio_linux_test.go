@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/lab"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 func TestTAPFramesAreExactAndInOrder(t *testing.T) {
@@ -60,7 +60,7 @@ func TestTAPFramesAreExactAndInOrder(t *testing.T) {
 }
 
 func TestTAPWriterSaysWhatItDidNotSend(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	tap := openTAP(t, h, "tap0", &TAPConfig{Down: true})
 	if out := h.IP("-br", "link", "show", "tap0"); strings.Contains(out, ",UP") {
 		t.Errorf("the device is up: %s", out)
@@ -88,7 +88,7 @@ func TestTAPWriterSaysWhatItDidNotSend(t *testing.T) {
 }
 
 func TestTAPCloseAndPauseWakeRead(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	h.Quiet()
 	tap := openTAP(t, h, "tap0", nil)
 	b := frame.NewBatch(new(frame.Arenas))
@@ -221,7 +221,7 @@ func TestTAPCloseRacesWithEverything(t *testing.T) {
 }
 
 func TestTAPDeletedUnderRead(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	h.Quiet()
 	tap := openTAP(t, h, "tap0", nil)
 	read := make(chan error)
@@ -272,7 +272,7 @@ func TestTAPFrameBeyondTheKnownMTU(t *testing.T) {
 }
 
 func TestIdleTAPsHoldNoArenas(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	h.Quiet()
 	const n = 64
 	var taps [n]*TAP
@@ -350,7 +350,7 @@ func TestTAPAllocatesNothing(t *testing.T) {
 func BenchmarkTAP(b *testing.B) {
 	for _, size := range []int{64, 1514} {
 		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
-			h := lab.New(b).Host("h")
+			h := netns.New(b).Host("h")
 			h.Quiet()
 			var taps [2]*TAP
 			for i := range taps {

@@ -24,6 +24,7 @@ type port struct {
 	name    string
 	readers []frame.Reader
 	gone    atomic.Bool
+	broken  atomic.Bool // a Write has failed as a whole, and the log has it
 
 	circuits index.Map[tagKey, *circuit]
 	members  []*Attachment // under Switch.mu

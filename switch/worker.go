@@ -7,7 +7,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// busyBatches is how many full batches a worker handles before it lets others run.
+// busyBatches is how many batches a worker handles before it lets others run: a
+// port that is never empty does not starve the rest, whatever its batches hold.
 const busyBatches = 16
 
 // A worker takes the frames of one receive queue from read to write. Everything it
@@ -44,8 +45,7 @@ type egress struct {
 
 // run handles batches until Read fails.
 func (w *worker) run() error {
-	full := 0
-	for {
+	for n := 1; ; n++ {
 		if err := w.in.Read(w.batch); err != nil {
 			w.batch.Release()
 			return err
@@ -53,10 +53,7 @@ func (w *worker) run() error {
 		w.enter()
 		w.handle()
 		w.leave()
-		if full++; len(w.batch.Frames) < frame.MaxBatch {
-			full = 0
-		} else if full == busyBatches {
-			full = 0
+		if n%busyBatches == 0 {
 			runtime.Gosched()
 		}
 	}
@@ -250,18 +247,16 @@ func (w *worker) egressOf(p *port) *egress {
 // flush writes what is staged, port by port, and counts it.
 func (w *worker) flush() {
 	for _, x := range w.staged {
-		err := x.to.Write(x.out)
+		if err := x.to.Write(x.out); err != nil && !x.port.broken.Swap(true) {
+			w.sw.log.Warn("write", "port", x.port.name, "err", err)
+		}
 		var frames, bytes uint64
 		for i := range x.out {
 			o := &x.out[i]
-			switch {
-			case o.Drop != frame.NotDropped:
+			if o.Drop != frame.NotDropped {
 				x.tx.add(cDrops+int(o.Drop), 1)
 				w.dropVSI(o, o.Drop)
-			case err != nil:
-				x.tx.add(cDrops+int(frame.SendFailed), 1)
-				w.dropVSI(o, frame.SendFailed)
-			default:
+			} else {
 				frames++
 				bytes += uint64(o.F.Len())
 			}

@@ -8,12 +8,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/vxswitch/vxswitch/internal/lab"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 func TestTunIsPollableAndNotInherited(t *testing.T) {
-	h := lab.New(t).Host("h")
+	h := netns.New(t).Host("h")
 	h.Quiet()
 	var tun *sys.Tun
 	var err error

@@ -1,12 +1,10 @@
-// Package lab builds test networks that read as sentences.
+// Package netns builds test networks in network namespaces, with the Linux kernel
+// as the oracle; it needs root. Tests read as sentences:
 //
-// In network namespaces, with the Linux kernel as the oracle (New, which needs
-// root):
-//
-//	n := lab.New(t)
+//	n := netns.New(t)
 //	a, b := n.Host("a"), n.Host("b")
 //	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
-//	b.VXLAN("vx0", lab.VXLAN{ID: 100, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
+//	b.VXLAN("vx0", netns.VXLAN{ID: 100, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
 //	a.Do(func() { tap, err = port.OpenTAP("tap0", nil) })
 //	a.Run("ping", "-c", "1", "10.0.0.2")
 //
@@ -22,4 +20,4 @@
 // id and a number in their names, so that tests may run in parallel.
 //
 // The package is for tests only.
-package lab
+package netns

@@ -1,0 +1,21 @@
+//go:build linux
+
+package netns_test
+
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// Two hosts, each with a VTEP of the kernel, ping each other through the tunnel.
+func Example() {
+	_ = func(t *testing.T) {
+		n := netns.New(t)
+		a, b := n.Host("a"), n.Host("b")
+		n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+		a.VXLAN("vx0", netns.VXLAN{ID: 100, Local: "10.0.0.1", Remote: "10.0.0.2", Addr: "192.168.7.1/24"})
+		b.VXLAN("vx0", netns.VXLAN{ID: 100, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
+		a.Ping("192.168.7.2", 3)
+	}
+}

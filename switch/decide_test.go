@@ -1,0 +1,204 @@
+package vswitch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// say is a stage that always says the same.
+type say frame.Verdict
+
+func (s say) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Verdict(s) }
+
+// TestDecide is (tables, frame in) -> verdict. The segment has local ports a (1) and
+// b (2), isolated ports i (3) and j (4), a tunnel t (5) and a hub h (6).
+func TestDecide(t *testing.T) {
+	var (
+		macA, macB, macI, macJ  = mac(1), mac(2), mac(3), mac(4)
+		macT, macT2, macH, macN = mac(5), mac(6), mac(7), mac(99)
+		static, filtered, self  = mac(11), mac(12), mac(13)
+		anycast, control        = mac(14), mac(15)
+		group                   = frame.MAC{1, 0, 0x5e, 0, 0, 1}
+		known                   = frame.MAC{1, 0, 0x5e, 0, 0, 2}
+		bridge                  = frame.MAC{1, 0x80, 0xc2, 0, 0, 0xe}
+	)
+	big := make([]byte, 1501)
+	arp := eth(frame.Broadcast, macA, typeARP)
+	nd := eth(frame.MAC{0x33, 0x33}, macA, typeIPv6, append(append([]byte{0x60, 0, 0, 0, 0, 0, icmpv6}, make([]byte, 33)...), 135, 0)...)
+
+	for _, c := range []struct {
+		name string
+		from string // port, or tunnel/peer
+		in   []byte
+		set  func(v *VSIConfig, a *AttachConfig)
+		want string
+	}{
+		{"known local", "a", eth(macB, macA, 0x800), nil, "forward 2"},
+		{"known remote", "a", eth(macT, macA, 0x800), nil, "forward 5/1"},
+		{"from tunnel to local", "t/1", eth(macB, macT, 0x800), nil, "forward 2"},
+		{"unknown unicast", "a", eth(macN, macA, 0x800), nil, "flood"},
+		{"broadcast", "a", eth(frame.Broadcast, macA, 0x800), nil, "flood"},
+		{"multicast", "a", eth(group, macA, 0x800), nil, "flood"},
+		{"group with an entry", "a", eth(known, macA, 0x800), nil, "forward 2"},
+		{"to itself", "a", eth(macA, macA, 0x800), nil, "drop reflect"},
+		{"to another on the same port", "a", eth(macA, mac(50), 0x800), nil, "drop reflect"},
+		{"bridge group address", "a", eth(bridge, macA, 0x800), nil, "drop reserved-mac"},
+		{"bridge group address, if set", "a", eth(bridge, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.ForwardBridgeGroup = true }, "flood"},
+
+		{"13 bytes", "a", eth(macB, macA, 0x800)[:13], nil, "drop short"},
+		{"empty", "a", nil, nil, "drop short"},
+		{"source broadcast", "a", eth(macB, frame.Broadcast, 0x800), nil, "drop bad-source-mac"},
+		{"source group", "a", eth(macB, group, 0x800), nil, "drop bad-source-mac"},
+		{"source zero", "a", eth(macB, frame.MAC{}, 0x800), nil, "drop bad-source-mac"},
+		{"short comes before source", "t/1", eth(macB, group, 0x800)[:12], nil, "drop short"},
+		{"tag inside a tunnel", "t/1", eth(macB, macT, typeVLAN, 0, 7, 8, 0), nil, "drop inner-vlan"},
+		{"service tag", "a", eth(macB, macA, typeQinQ, 0, 7, 8, 0), nil, "drop inner-vlan"},
+
+		{"isolated to isolated", "i", eth(macJ, macI, 0x800), nil, "drop split-horizon"},
+		{"isolated to other", "i", eth(macA, macI, 0x800), nil, "forward 1"},
+		{"other to isolated", "a", eth(macI, macA, 0x800), nil, "forward 3"},
+		{"tunnel peer to tunnel peer", "t/1", eth(macT2, macT, 0x800), nil, "drop split-horizon"},
+		{"hub peer to hub peer", "h/2", eth(macH, mac(60), 0x800), nil, "forward 6/1"},
+		{"hub peer to itself", "h/1", eth(macH, mac(60), 0x800), nil, "drop reflect"},
+		{"hub to full mesh", "h/2", eth(macT, mac(60), 0x800), nil, "forward 5/1"},
+
+		{"static from its place", "b", eth(macA, static, 0x800), nil, "forward 1"},
+		{"static claimed elsewhere", "a", eth(macB, static, 0x800), nil, "drop mac-pinned"},
+		{"static claimed elsewhere, forwarded if set", "a", eth(macB, static, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.ForwardPinned = true }, "forward 2"},
+		{"static claimed where nothing is learned", "a", eth(macB, static, 0x800), func(_ *VSIConfig, a *AttachConfig) { a.NoLearn = true }, "drop mac-pinned"},
+		{"control entry claimed from a tunnel", "t/1", eth(macB, control, 0x800), nil, "forward 2"},
+		{"filtered source", "a", eth(macB, filtered, 0x800), nil, "drop filtered"},
+		{"filtered source where nothing is learned", "a", eth(macB, filtered, 0x800), func(_ *VSIConfig, a *AttachConfig) { a.NoLearn = true }, "drop filtered"},
+		{"filtered destination", "a", eth(filtered, macA, 0x800), nil, "drop filtered"},
+		{"own MAC from a port", "a", eth(macB, self, 0x800), nil, "drop own-mac"},
+		{"own MAC from a tunnel", "t/1", eth(macB, self, 0x800), nil, "drop own-mac"},
+		{"anycast MAC from a tunnel", "t/1", eth(macB, anycast, 0x800), nil, "forward 2"},
+		{"anycast MAC from a port", "a", eth(macB, anycast, 0x800), nil, "drop own-mac"},
+
+		{"to the gateway, without one", "a", eth(self, macA, 0x800), nil, "drop no-route"},
+		{"to the gateway", "a", eth(self, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.Slots.Gateway = say(frame.Reenter) }, "reenter"},
+		{"IP without a gateway", "ip", []byte{0x45}, nil, "drop kind"},
+		{"IP to the gateway", "ip", []byte{0x45}, func(v *VSIConfig, _ *AttachConfig) { v.Slots.Gateway = say(frame.Consume) }, "consume"},
+
+		{"policy in", "a", eth(macB, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.Slots.Ingress = say(frame.Drop(frame.Policy)) }, "drop policy"},
+		{"the attachment's own slot goes first", "a", eth(macB, macA, 0x800), func(v *VSIConfig, a *AttachConfig) {
+			v.Slots.Ingress, a.Slots.Ingress = say(frame.Drop(frame.Policy)), say(frame.Continue)
+		}, "forward 2"},
+		{"chain", "a", eth(macB, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) {
+			v.Slots.Ingress = Chain(say(frame.Continue), say(frame.Drop(frame.Storm)), say(frame.Drop(frame.Policy)))
+		}, "drop storm"},
+		{"malformed before policy", "a", eth(macB, group, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.Slots.Ingress = say(frame.Drop(frame.Policy)) }, "drop bad-source-mac"},
+		{"ARP to the neighbour slot", "a", arp, func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.Reply) }, "reply"},
+		{"ND to the neighbour slot", "a", nd, func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.FloodLocal) }, "flood local"},
+		{"others not", "a", eth(macB, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.Reply) }, "forward 2"},
+
+		{"too long", "a", eth(macB, macA, 0x800, big...), nil, "drop too-big"},
+		{"too long, with a stage", "a", eth(macB, macA, 0x800, big...), func(v *VSIConfig, _ *AttachConfig) { v.Slots.TooBig = say(frame.Reply) }, "reply"},
+		{"just fits", "a", eth(macB, macA, 0x800, big[:1500]...), nil, "forward 2"},
+
+		{"broadcast off", "a", eth(frame.Broadcast, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.NoFlood = Broadcast }, "drop broadcast-off"},
+		{"multicast off", "a", eth(group, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.NoFlood = Multicast }, "drop multicast-off"},
+		{"unknown unicast off", "a", eth(macN, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.NoFlood = UnknownUnicast }, "drop unknown-unicast-off"},
+		{"one class off leaves the others", "a", eth(group, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.NoFlood = Broadcast | UnknownUnicast }, "flood"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := must[*Switch](t)(New(nil))
+			defer s.Close()
+			v := must[*VSI](t)(s.VSI(100, nil))
+			ports := map[string]*Attachment{}
+			var vc VSIConfig
+			for _, p := range []struct {
+				name string
+				cfg  AttachConfig
+			}{{"a", AttachConfig{}}, {"b", AttachConfig{}}, {"i", AttachConfig{Group: GroupIsolated}}, {"j", AttachConfig{Group: GroupIsolated}}, {"t", AttachConfig{}}, {"h", AttachConfig{Hub: true}}} {
+				var port Port = newStub(p.name)
+				tag := uint32(0)
+				if p.name == "t" || p.name == "h" {
+					port, tag = &stubTunnel{stub: newStub(p.name)}, 100
+				}
+				ports[p.name] = must[*Attachment](t)(v.AttachWith(port, tag, p.cfg))
+			}
+			name, peer := c.from, uint16(0)
+			if i := strings.IndexByte(name, '/'); i > 0 {
+				fmt.Sscan(name[i+1:], &peer)
+				name = name[:i]
+			}
+			f := frame.Make(c.in)
+			if name == "ip" {
+				name, f.Kind = "a", frame.IPv4
+			}
+			if c.set != nil {
+				cfg := ports[name].cfg
+				c.set(&vc, &cfg)
+				for _, err := range []error{v.Configure(vc), ports[name].Configure(cfg)} {
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			for _, e := range []struct {
+				mac frame.MAC
+				d   frame.Dest
+			}{{macA, ports["a"].Dest(0)}, {macB, ports["b"].Dest(0)}, {macI, ports["i"].Dest(0)}, {macJ, ports["j"].Dest(0)},
+				{macT, ports["t"].Dest(1)}, {macT2, ports["t"].Dest(2)}, {macH, ports["h"].Dest(1)}} {
+				v.fdb.Learn(e.mac, e.d, 0)
+			}
+			for _, e := range []struct {
+				mac   frame.MAC
+				d     frame.Dest
+				flags fdb.Flags
+			}{{static, ports["b"].Dest(0), fdb.Static}, {known, ports["b"].Dest(0), fdb.Static}, {filtered, 0, fdb.Filter},
+				{self, 0, fdb.Static}, {anycast, 0, fdb.Anycast}, {control, ports["b"].Dest(0), fdb.Control}} {
+				if err := v.fdb.Set(e.mac, e.d, e.flags); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in := ports[name]
+			f.From, f.Tunnel, f.VNI = in.Dest(peer), in.port.tunnel != nil, 100
+			circuit, _ := in.port.circuits.Load(tagKey(in.tag))
+			if got := circuit.decide(&f, frame.At{}); got.String() != c.want {
+				t.Errorf("%v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// A dropped frame teaches nothing, and neither does one where learning is off, from
+// a peer without a number, or of the switch's own.
+func TestDecideTeaches(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		in      []byte
+		from    frame.Dest
+		tunnel  bool
+		noLearn bool
+		want    bool
+	}{
+		{"a good frame", eth(mac(2), mac(1), 0x800), frame.NewDest(1, 0), false, false, true},
+		{"learning off", eth(mac(2), mac(1), 0x800), frame.NewDest(1, 0), false, true, false},
+		{"peer without a number", eth(mac(2), mac(1), 0x800), frame.NewDest(2, 0), true, false, false},
+		{"peer with a number", eth(mac(2), mac(1), 0x800), frame.NewDest(2, 1), true, false, true},
+		{"tagged inside", eth(mac(2), mac(1), typeVLAN, 0, 1, 8, 0), frame.NewDest(2, 1), true, false, false},
+		{"the switch's own", eth(mac(2), mac(1), 0x800), 0, false, false, false},
+	} {
+		s := must[*Switch](t)(New(nil))
+		v := must[*VSI](t)(s.VSI(7, nil))
+		must[*Attachment](t)(v.AttachWith(newStub("a"), 0, AttachConfig{NoLearn: c.noLearn}))
+		must[*Attachment](t)(v.Attach(&stubTunnel{stub: newStub("t")}, 7))
+		f := frame.Make(c.in)
+		f.From, f.Tunnel = c.from, c.tunnel
+		circuit := v.view.Load().find(c.from.Port())
+		if c.from == 0 {
+			circuit = v.view.Load().own
+		}
+		circuit.decide(&f, frame.At{})
+		if _, ok := v.fdb.Lookup(mac(1)); ok != c.want {
+			t.Errorf("%s: learned = %v", c.name, ok)
+		}
+		s.Close()
+	}
+}
