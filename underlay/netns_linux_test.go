@@ -1,0 +1,261 @@
+package underlay
+
+import (
+	"encoding/binary"
+	"net"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// inNamespace runs f on a thread of its own in a new network namespace: loopback
+// and a veth pair va-vb are up, va has 10.9.0.1/24, fd09::1/64 and fe80::9, and
+// neighbours .2 and ::2, which are not there, so that what is sent to them can be
+// seen at vb.
+func inNamespace(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if unix.Geteuid() != 0 {
+		t.Skip("needs root for a network namespace")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Errorf("unshare: %v", err)
+			return
+		}
+		for _, c := range []string{
+			"link set lo up",
+			"link add va address 02:00:00:00:00:01 type veth peer name vb address 02:00:00:00:00:02",
+			"link set va up", "link set vb up",
+			"addr add 10.9.0.1/24 dev va", "addr add fd09::1/64 dev va nodad", "addr add fe80::9/64 dev va nodad",
+			"neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev va", "neigh add fd09::2 lladdr 02:00:00:00:00:02 dev va",
+		} {
+			if !ip(t, c) {
+				return
+			}
+		}
+		f(t)
+	}()
+	<-done
+}
+
+func ip(t *testing.T, args string) bool {
+	out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
+	if err != nil {
+		t.Errorf("ip %s: %v: %s", args, err, out)
+	}
+	return err == nil
+}
+
+// A capture is a packet socket on an interface; packet returns the IP packets of
+// UDP datagrams that come in there.
+type capture int
+
+func newCapture(t *testing.T, device string) capture {
+	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in network order
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, all)
+	if err != nil {
+		t.Error(err)
+		runtime.Goexit()
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	ifi, err := net.InterfaceByName(device)
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: ifi.Index})
+	}
+	if err == nil {
+		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5})
+	}
+	if err != nil {
+		t.Error(err)
+		runtime.Goexit()
+	}
+	return capture(fd)
+}
+
+func (c capture) packet(t *testing.T) []byte {
+	b := make([]byte, 65536)
+	for {
+		n, err := unix.Read(int(c), b)
+		if err != nil {
+			t.Errorf("capture: %v", err)
+			runtime.Goexit()
+		}
+		p := b[14:n]
+		switch {
+		case b[12] == 0x08 && b[13] == 0 && p[9] == unix.IPPROTO_UDP:
+			return p
+		case b[12] == 0x86 && b[13] == 0xdd && p[6] == unix.IPPROTO_UDP:
+			return p
+		}
+	}
+}
+
+func TestWireHeaders4(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		dst := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
+		c := newCapture(t, "vb")
+		for _, sum := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
+			u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: sum, TTL: 50, MaxDatagram: 2048})
+			send(t, u,
+				frame.Datagram{Parts: [][]byte{[]byte("abcd")}, To: []frame.Endpoint{dst}, TOS: 0xbb, TTL: 3, DF: true},
+				frame.Datagram{Parts: [][]byte{[]byte("efgh")}, To: []frame.Endpoint{dst}})
+			p, q := c.packet(t), c.packet(t)
+			if p[1] != 0xbb || p[8] != 3 || p[6] != 0x40 || string(p[28:32]) != "abcd" {
+				t.Errorf("with DF: % x", p[:32])
+			}
+			if q[1] != 0 || q[8] != 50 || q[6] != 0 || string(q[28:32]) != "efgh" {
+				t.Errorf("without DF: % x", q[:32])
+			}
+			if dport := binary.BigEndian.Uint16(p[22:]); dport != 4789 {
+				t.Errorf("destination port %d", dport)
+			}
+			if zero := p[26] == 0 && p[27] == 0; zero != (sum != ChecksumOn) {
+				t.Errorf("mode %d: checksum %x", sum, p[26:28])
+			}
+			u.Close()
+		}
+	})
+}
+
+func TestWireHeaders6(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		dst := frame.Endpoint{IP: [16]byte{0: 0xfd, 1: 0x09, 15: 2}, Port: 4789}
+		c := newCapture(t, "vb")
+		for _, sum := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
+			u := listen(t, "[fd09::1]:4789", &UDPConfig{Checksum: sum, TTL: 50})
+			send(t, u,
+				frame.Datagram{Parts: [][]byte{[]byte("abcd")}, To: []frame.Endpoint{dst}, TOS: 0xbb, TTL: 3, DF: true},
+				frame.Datagram{Parts: [][]byte{[]byte("efgh")}, To: []frame.Endpoint{dst}, DF: true})
+			p, q := c.packet(t), c.packet(t)
+			if p[0]<<4|p[1]>>4 != 0xbb || p[7] != 3 || string(p[48:52]) != "abcd" {
+				t.Errorf("% x", p[:52])
+			}
+			if q[0]<<4|q[1]>>4 != 0 || q[7] != 50 {
+				t.Errorf("% x", q[:52])
+			}
+			if zero := p[46] == 0 && p[47] == 0; zero != (sum == ChecksumOff) {
+				t.Errorf("mode %d: checksum %x", sum, p[46:48])
+			}
+			u.Close()
+		}
+	})
+}
+
+// Above the interface's MTU a datagram with DF is lost as too big, one without is
+// fragmented.
+func TestWireMTU(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		if !ip(t, "link set va mtu 1400") {
+			return
+		}
+		for _, tc := range []struct {
+			local string
+			dst   frame.Endpoint
+			most  int
+		}{
+			{"10.9.0.1:4789", frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}, 1372},
+			{"[fd09::1]:4789", frame.Endpoint{IP: [16]byte{0: 0xfd, 1: 0x09, 15: 2}, Port: 4789}, 1352},
+		} {
+			u := listen(t, tc.local, nil)
+			if u.MTU() != 1400 || u.cfg.MaxDatagram != 2048 {
+				t.Errorf("%s: MTU %d, MaxDatagram %d", tc.local, u.MTU(), u.cfg.MaxDatagram)
+			}
+			fits, long := strings.Repeat("x", tc.most), strings.Repeat("x", tc.most+1)
+			ds := []frame.Datagram{to(fits, 0, tc.dst), to(long, 0, tc.dst, tc.dst), to(fits, 0, tc.dst), to(long, 0, tc.dst)}
+			ds[3].DF = false
+			send(t, u, ds...)
+			for i, want := range []uint16{0, 2, 0, 0} {
+				if ds[i].Lost != want || want > 0 && ds[i].Drop != frame.TooBig {
+					t.Errorf("%s: datagram %d: lost %d, %v", tc.local, i, ds[i].Lost, ds[i].Drop)
+				}
+			}
+			u.Close()
+		}
+	})
+}
+
+func TestMarkAndDevice(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		u := listen(t, "10.9.0.1:4789", &UDPConfig{Mark: 0x8000_0007, Device: "va", Queues: 2})
+		send(t, u, frame.Datagram{}) // opens the sockets without DF
+		socks := []*sock{u.readers[0].sock, u.readers[1].sock}
+		for i := range u.tx {
+			socks = append(socks, u.tx[i].sock, u.plain.Load().socks[i].sock)
+		}
+		for _, s := range socks {
+			if m := sockopt(t, s, unix.SOL_SOCKET, unix.SO_MARK); uint32(m) != 0x8000_0007 {
+				t.Errorf("mark %#x", m)
+			}
+			_ = s.raw.Control(func(fd uintptr) {
+				d, err := unix.GetsockoptString(int(fd), unix.SOL_SOCKET, unix.SO_BINDTODEVICE)
+				if d != "va" {
+					t.Errorf("device %q, %v", d, err)
+				}
+			})
+		}
+		if u.MTU() != 1500 {
+			t.Errorf("MTU %d", u.MTU())
+		}
+	})
+}
+
+func TestNoRouteAndNeighbourThatIsNotThere(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		u := listen(t, "10.9.0.1:4789", nil)
+		v4 := func(a, b, c, d byte) frame.Endpoint {
+			return frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: a, 13: b, 14: c, 15: d}, Port: 4789}
+		}
+		noRoute, absent, good := v4(203, 0, 113, 1), v4(10, 9, 0, 77), v4(10, 9, 0, 2)
+		ds := []frame.Datagram{to("x", 0, noRoute, good, noRoute, good)}
+		send(t, u, ds...)
+		if ds[0].Lost != 2 || ds[0].Drop != frame.Unreachable {
+			t.Errorf("no route: lost %d, %v", ds[0].Lost, ds[0].Drop)
+		}
+		// ARP gives up after three seconds by default.
+		if !ip(t, "ntable change name arp_cache dev va retrans 50") {
+			return
+		}
+		send(t, u, to("x", 0, absent))
+		for range 100 {
+			time.Sleep(20 * time.Millisecond)
+			ds := []frame.Datagram{to("x", 0, good)}
+			send(t, u, ds...)
+			if ds[0].Lost != 0 {
+				t.Errorf("a healthy peer lost one: %v", ds[0].Drop)
+			}
+			if u.Stats().Errors.Unreachable > 0 {
+				return
+			}
+		}
+		t.Errorf("no error was queued: %+v", u.Stats())
+	})
+}
+
+func TestLinkLocal(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		u := listen(t, "[fe80::9%va]:4789", nil)
+		ifi, err := net.InterfaceByName("va")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		e := endpoint(t, u.LocalAddr())
+		if e.Scope != uint32(ifi.Index) || u.MTU() != 1500 {
+			t.Errorf("scope %d, MTU %d", e.Scope, u.MTU())
+		}
+		send(t, u, to("x", 0, e))
+		r := receive(t, u, 1)[0]
+		if r.outer.Src.Host() != e.Host() || r.outer.Dst != e {
+			t.Errorf("%v > %v, want %v", r.outer.Src, r.outer.Dst, e)
+		}
+	})
+}
