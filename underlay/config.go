@@ -39,7 +39,8 @@ type UDPConfig struct {
 
 	// Control, when not nil, is called for every socket, receiving and sending,
 	// before it is bound and after the options above are set. The arguments are
-	// those of [net.ListenConfig].
+	// those of [net.ListenConfig]. It must not call the UDP's methods: the sockets
+	// for datagrams without DF are opened when the first is sent.
 	Control func(network, address string, c syscall.RawConn) error
 
 	// TTL is the hop limit of datagrams that name none, 1-255; 0 means 64.

@@ -259,3 +259,23 @@ func TestLinkLocal(t *testing.T) {
 		}
 	})
 }
+
+// Datagrams that wait for a neighbour fill the socket's buffer; what does not fit is
+// dropped, and nobody waits.
+func TestSendBufferFull(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		u := listen(t, "10.9.0.1:4789", &UDPConfig{SendBuffer: 4096})
+		absent := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 77}, Port: 4789}
+		d := frame.Datagram{Parts: [][]byte{make([]byte, 1000)}, DF: true}
+		for range 200 {
+			d.To = append(d.To, absent)
+		}
+		ds := []frame.Datagram{d}
+		send(t, u, ds...)
+		st := u.Stats()
+		if ds[0].Drop != frame.PortFull || st.TxLost[frame.PortFull] != uint64(ds[0].Lost) || st.TxDatagrams == 0 ||
+			st.TxDatagrams+uint64(ds[0].Lost) != 200 || st.TxCalls > 8 {
+			t.Errorf("lost %d, %v; %+v", ds[0].Lost, ds[0].Drop, st)
+		}
+	})
+}

@@ -67,6 +67,10 @@ func (u *UDP) rxOptions(fd int) error {
 	return nil
 }
 
+// errorQueueSize bounds the kernel memory of a transmit socket's error queue, which
+// is charged to its receive buffer and drained only when something is sent.
+const errorQueueSize = 64 << 10
+
 // txOptions are those of a transmit socket.
 //
 // PMTUDISC_PROBE sets DF and lets a datagram be as long as the interface takes
@@ -75,6 +79,9 @@ func (u *UDP) rxOptions(fd int) error {
 func (u *UDP) txOptions(fd int, df bool) error {
 	if err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, u.cfg.SendBuffer); err != nil {
 		return fieldError("SendBuffer", err)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, errorQueueSize); err != nil {
+		return fmt.Errorf("underlay: SO_RCVBUF: %w", err)
 	}
 	if err := refuseAll(fd); err != nil {
 		return fmt.Errorf("underlay: SO_ATTACH_FILTER: %w", err)

@@ -17,7 +17,7 @@ type Stats struct {
 	TxDatagrams uint64                   // taken by the kernel, or by the Network
 	TxLost      [frame.NumReasons]uint64 // not sent, by reason
 	TxCalls     uint64                   // sendmmsg calls
-	TxRetries   uint64                   // datagrams tried again because a pending error of another had stopped them
+	TxRetries   uint64                   // datagrams tried again, since what had stopped them may have been about another
 
 	// What the network reported about datagrams sent earlier (IP_RECVERR).
 	Errors ErrorStats
@@ -38,7 +38,7 @@ type ErrorStats struct {
 }
 
 // Lost returns the sum of TxLost.
-func (s *Stats) Lost() uint64 {
+func (s Stats) Lost() uint64 {
 	var n uint64
 	for _, v := range s.TxLost {
 		n += v

@@ -537,3 +537,69 @@ func TestUDPTransmitSocketsTakeNothing(t *testing.T) {
 		t.Errorf("%d bytes wait", n)
 	}
 }
+
+// An error that stays neither ends a reader nor keeps a processor busy, and Close
+// ends the waiting.
+func TestUDPBackOff(t *testing.T) {
+	u := listen(t, "127.0.0.1:0", nil)
+	r, b := u.readers[0], frame.NewBatch(nil)
+	start := time.Now()
+	for i := range 8 {
+		if err := r.backOff(b, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := time.Since(start); d > 50*time.Millisecond {
+		t.Errorf("the first errors cost %v", d)
+	}
+	start = time.Now()
+	if err := r.backOff(b, 1000); err != nil || time.Since(start) < 100*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+	time.AfterFunc(10*time.Millisecond, func() { u.Close() })
+	if err := r.backOff(b, 1000); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+	for _, e := range []syscall.Errno{unix.ECONNREFUSED, unix.ENETDOWN, unix.ENOBUFS, unix.ENOMEM, unix.EHOSTUNREACH} {
+		if fatal(e) {
+			t.Errorf("%v is fatal", e)
+		}
+	}
+}
+
+// Pause and Resume from many sides while datagrams flow: none is lost.
+func TestUDPPauseUnderTraffic(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
+	const total = 2000
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				b.Pause()
+				b.Resume()
+				select {
+				case <-stop:
+					return
+				case <-time.After(100 * time.Microsecond):
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := range total {
+			send(t, a, to("x", uint16(i), endpoint(t, b.LocalAddr())))
+		}
+	})
+	r, batch := b.Readers()[0], frame.NewBatch(new(frame.Arenas))
+	for n := 0; n < total; {
+		switch err := r.Read(batch); {
+		case err == nil:
+			n += len(batch.Frames)
+		case !errors.Is(err, frame.ErrPaused):
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
