@@ -93,7 +93,7 @@ func TestErrorQueue(t *testing.T) {
 	})
 	const sent = 20
 	for range sent {
-			for {
+		for {
 			if _, err := a.WriteToUDPAddrPort([]byte("payload"), netip.AddrPortFrom(dead.AddrPort().Addr(), dead.Port)); err == nil {
 				break
 			}
