@@ -49,7 +49,9 @@ func (n *Network) fly(m meta, parts [][]byte, wait time.Duration) *flight {
 	n.order++
 	f := &flight{due: time.Now().Add(wait), order: n.order, m: m, data: slices.Concat(parts...)}
 	heap.Push(&n.queue, f)
-	n.schedule()
+	if f.index == 0 { // otherwise the timer is right as it is
+		n.schedule()
+	}
 	return f
 }
 

@@ -322,3 +322,45 @@ func TestMemoryAllocs(t *testing.T) {
 		t.Errorf("%v allocations for a Send and its Read", n)
 	}
 }
+
+// A flow stays on one queue; flows spread.
+func TestMemoryQueues(t *testing.T) {
+	n := NewNetwork(nil)
+	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &MemoryConfig{Queues: 4})
+	for i := range 64 {
+		send(t, a, to("x", uint16(i<<12), endpoint(t, b.LocalAddr())))
+	}
+	queue := make(map[uint16]int)
+	used := 0
+	for q, r := range b.Readers() {
+		if b.boxes[q].Len() == 0 {
+			continue
+		}
+		used++
+		batch := frame.NewBatch(nil)
+		if err := r.Read(batch); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range batch.Outer {
+			if p, ok := queue[o.Src.Port]; ok && p != q {
+				t.Errorf("port %d on queues %d and %d", o.Src.Port, p, q)
+			}
+			queue[o.Src.Port] = q
+		}
+	}
+	if used < 2 || len(queue) != 16 {
+		t.Errorf("%d ports on %d queues", len(queue), used)
+	}
+}
+
+func TestMemoryMTU6(t *testing.T) {
+	n := NewNetwork(&NetworkConfig{MTU: 1000})
+	a, b := member(t, n, "[2001:db8::1]:1", nil), member(t, n, "[2001:db8::2]:1", nil)
+	eb := endpoint(t, b.LocalAddr())
+	ds := []frame.Datagram{to(strings.Repeat("x", 952), 0, eb), to(strings.Repeat("x", 953), 0, eb)}
+	send(t, a, ds...)
+	if a.Is4() || ds[0].Lost != 0 || ds[1].Drop != frame.TooBig {
+		t.Errorf("%v, %v", ds[0].Drop, ds[1].Drop)
+	}
+	receive(t, b, 1)
+}

@@ -178,6 +178,9 @@ func TestWireMTU(t *testing.T) {
 					t.Errorf("%s: datagram %d: lost %d, %v", tc.local, i, ds[i].Lost, ds[i].Drop)
 				}
 			}
+			if st := u.Stats(); st.Errors.TooBig == 0 || st.TxLost[frame.TooBig] != 2 {
+				t.Errorf("%s: %+v", tc.local, st)
+			}
 			u.Close()
 		}
 	})

@@ -1,0 +1,238 @@
+package underlay
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+func TestUDPTruncated(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", &UDPConfig{MaxDatagram: 100})
+	eb := endpoint(t, b.LocalAddr())
+	send(t, a, to(strings.Repeat("x", 100), 0, eb), to(strings.Repeat("y", 101), 0, eb), to("z", 0, eb))
+	rs := receive(t, b, 3)
+	if rs[0].drop != 0 || rs[1].drop != frame.TooBig || rs[2].drop != 0 {
+		t.Errorf("drops %v %v %v", rs[0].drop, rs[1].drop, rs[2].drop)
+	}
+	if st := b.Stats(); st.RxTruncated != 1 {
+		t.Errorf("stats %+v", st)
+	}
+}
+
+// What does not fit the receive buffer is counted, exactly.
+func TestUDPOverflowIsCounted(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", &UDPConfig{RecvBuffer: 4096})
+	ds := make([]frame.Datagram, 64)
+	for i := range ds {
+		ds[i] = to(strings.Repeat("x", 1000), 0, endpoint(t, b.LocalAddr()))
+	}
+	for range 4 {
+		send(t, a, ds...)
+	}
+	sent := a.Stats().TxDatagrams
+	over := b.Stats().RxOverflow
+	if over == 0 || sent != 256 {
+		t.Fatalf("%d sent, %d overflowed", sent, over)
+	}
+	receive(t, b, int(sent-over))
+	send(t, a, ds[0]) // carries the counter too, and must not count it twice
+	receive(t, b, 1)
+	if got := b.Stats().RxOverflow; got != over {
+		t.Errorf("overflow %d, then %d", over, got)
+	}
+}
+
+func TestDropCounterWraps(t *testing.T) {
+	var d dropCounter
+	for _, v := range []uint32{0, 5, 3, 5, 1 << 30, 2 << 30, 3 << 30, 1<<32 - 1, 1 << 29} {
+		d.seen(v)
+	}
+	if want := uint64(1<<32 + 1<<29); d.total() != want {
+		t.Errorf("%d, want %d", d.total(), want)
+	}
+}
+
+func TestUDPClose(t *testing.T) {
+	u := listen(t, "127.0.0.1:0", &UDPConfig{Queues: 3})
+	var wg sync.WaitGroup
+	for _, r := range u.Readers() {
+		wg.Go(func() {
+			if err := r.Read(frame.NewBatch(nil)); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Read: %v", err)
+			}
+		})
+	}
+	s := u.Sender(0)
+	time.Sleep(10 * time.Millisecond)
+	for range 2 {
+		if err := u.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Wait()
+	ep := endpoint(t, u.LocalAddr())
+	ds := []frame.Datagram{to("x", 0, ep, ep), {To: []frame.Endpoint{ep}}}
+	if err := s.Send(ds); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Send: %v", err)
+	}
+	if ds[0].Lost != 2 || ds[0].Drop != frame.PortDown || ds[1].Lost != 1 || ds[1].Drop != frame.PortDown {
+		t.Errorf("%+v", ds)
+	}
+	if err := u.Readers()[0].Read(frame.NewBatch(nil)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read after Close: %v", err)
+	}
+	u.Pause()
+	u.Resume()
+	u.Stats()
+}
+
+func TestUDPPause(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
+	eb := endpoint(t, b.LocalAddr())
+	r, batch := b.Readers()[0], frame.NewBatch(nil)
+	for i := range 200 {
+		err := make(chan error)
+		go func() { err <- r.Read(batch) }()
+		if i%4 == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		b.Pause()
+		if e := <-err; !errors.Is(e, frame.ErrPaused) {
+			t.Fatal(e)
+		}
+		// Paused, a Read takes nothing even if there is something.
+		send(t, a, to("x", 0, eb))
+		if e := r.Read(batch); !errors.Is(e, frame.ErrPaused) {
+			t.Fatal(e)
+		}
+		b.Resume()
+		receive(t, b, 1)
+	}
+}
+
+func TestUDPIdleReaderHoldsNoMemory(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
+	var pool frame.Arenas
+	batch := frame.NewBatch(&pool)
+	r := b.Readers()[0]
+	send(t, a, to("x", 0, endpoint(t, b.LocalAddr())))
+	if err := r.Read(batch); err != nil || len(batch.Frames) != 1 {
+		t.Fatal(err)
+	}
+	time.AfterFunc(10*time.Millisecond, b.Pause)
+	if err := r.Read(batch); !errors.Is(err, frame.ErrPaused) {
+		t.Fatal(err)
+	}
+	if cap(batch.Frames) != 0 {
+		t.Error("the batch still has its arena")
+	}
+	for i := range b.readers[0].iov {
+		if b.readers[0].iov[i].Base != nil {
+			t.Fatal("the reader still points into the arena")
+		}
+	}
+}
+
+func TestUDPQueuesSpread(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", &UDPConfig{Queues: 4})
+	var mu sync.Mutex
+	total, used := 0, 0
+	var wg sync.WaitGroup
+	for _, r := range b.Readers() {
+		wg.Go(func() {
+			batch, n := frame.NewBatch(nil), 0
+			for r.Read(batch) == nil {
+				n += len(batch.Frames)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total += n
+			if n > 0 {
+				used++
+			}
+		})
+	}
+	for i := range 160 {
+		send(t, a, to("x", uint16(i<<12), endpoint(t, b.LocalAddr())))
+	}
+	time.Sleep(50 * time.Millisecond)
+	b.Close()
+	wg.Wait()
+	if total != 160 || used < 2 {
+		t.Errorf("%d datagrams on %d queues", total, used)
+	}
+}
+
+// An error that stays neither ends a reader nor keeps a processor busy, and Close
+// ends the waiting.
+func TestUDPBackOff(t *testing.T) {
+	u := listen(t, "127.0.0.1:0", nil)
+	r, b := u.readers[0], frame.NewBatch(nil)
+	start := time.Now()
+	for i := range 8 {
+		if err := r.backOff(b, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d := time.Since(start); d > 50*time.Millisecond {
+		t.Errorf("the first errors cost %v", d)
+	}
+	start = time.Now()
+	if err := r.backOff(b, 1000); err != nil || time.Since(start) < 100*time.Millisecond {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+	time.AfterFunc(10*time.Millisecond, func() { u.Close() })
+	if err := r.backOff(b, 1000); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+	for _, e := range []syscall.Errno{unix.ECONNREFUSED, unix.ENETDOWN, unix.ENOBUFS, unix.ENOMEM, unix.EHOSTUNREACH} {
+		if fatal(e) {
+			t.Errorf("%v is fatal", e)
+		}
+	}
+}
+
+// Pause and Resume from many sides while datagrams flow: none is lost.
+func TestUDPPauseUnderTraffic(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
+	const total = 2000
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				b.Pause()
+				b.Resume()
+				select {
+				case <-stop:
+					return
+				case <-time.After(100 * time.Microsecond):
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for i := range total {
+			send(t, a, to("x", uint16(i), endpoint(t, b.LocalAddr())))
+		}
+	})
+	r, batch := b.Readers()[0], frame.NewBatch(new(frame.Arenas))
+	for n := 0; n < total; {
+		switch err := r.Read(batch); {
+		case err == nil:
+			n += len(batch.Frames)
+		case !errors.Is(err, frame.ErrPaused):
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	wg.Wait()
+}
