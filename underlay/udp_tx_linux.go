@@ -58,7 +58,8 @@ func newUDPSender(u *UDP) *udpSender {
 // Send implements [frame.Sender]. It returns net.ErrClosed after Close.
 //
 // A run (Seg > 0) is sent as the datagrams it stands for. A datagram to an endpoint
-// of the other address family is lost as Unreachable.
+// of the other address family is lost as Unreachable. When a socket's buffer is full,
+// up to 128 datagrams that were next on that source port are lost as PortFull.
 func (s *udpSender) Send(ds []frame.Datagram) error {
 	s.sent, s.down = 0, false
 	for len(ds) > 0 {
