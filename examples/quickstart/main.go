@@ -1,0 +1,101 @@
+// Quickstart is a VXLAN fabric in one process: three VTEPs joined by real UDP sockets
+// on loopback, two networks, hosts that are Go programs. It needs no root and no
+// flags, tells what happens as it happens, and exits with 0 only if every step was
+// really seen.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	err := run(ctx, os.Stdout)
+	cancel()
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	fmt.Fprint(out, picture)
+	f, err := newFabric(ctx, "127.0.0.11", "127.0.0.12", "127.0.0.13")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	// Red is on all three VTEPs, blue on two. Both use the same addresses, down to
+	// the MACs: two networks have nothing to do with each other.
+	if err := f.mesh(100, 0, 1, 2); err != nil {
+		return err
+	}
+	if err := f.mesh(200, 0, 1); err != nil {
+		return err
+	}
+	var red, blue []*host
+	for _, at := range []int{0, 1, 2} {
+		h, err := f.host("red", 100, at)
+		if err != nil {
+			return err
+		}
+		red = append(red, h)
+	}
+	for _, at := range []int{0, 1} {
+		h, err := f.host("blue", 200, at)
+		if err != nil {
+			return err
+		}
+		blue = append(blue, h)
+	}
+	s := &story{out: out, f: f}
+	s.step("%v asks who has %v", red[0], red[1].ip)
+	s.flooded(ctx, red[0], red[1], red[2])
+	s.answered(ctx, red[0], red[1])
+	s.silent(blue...)
+
+	s.step("every VTEP on the way has learned where they are")
+	s.learned(ctx, red[0], 0, "red1")
+	s.learned(ctx, red[0], 1, "127.0.0.11")
+	s.learned(ctx, red[0], 2, "127.0.0.11")
+	s.learned(ctx, red[1], 0, "127.0.0.12")
+
+	s.step("%v pings %v; both MACs are known, so nobody else hears it", red[0], red[1])
+	s.pinged(ctx, red[0], red[1])
+	s.silent(red[2])
+	s.silent(blue...)
+
+	s.step("the same addresses in the other network: %v pings %v", blue[0], blue[1])
+	s.flooded(ctx, blue[0], blue[1])
+	s.answered(ctx, blue[0], blue[1])
+	s.pinged(ctx, blue[0], blue[1])
+	s.silent(red...)
+
+	s.step("%v moves from vtep2 to vtep3, and speaks", red[1])
+	s.moved(ctx, red[1], 2)
+	s.learned(ctx, red[1], 0, "127.0.0.13")
+	s.pinged(ctx, red[0], red[1])
+	if s.err != nil {
+		return s.err
+	}
+	return f.report(out)
+}
+
+const picture = `
+   red1 blue1            red2 blue2             red3
+    |     |               |     |                |
+  +-+-----+---+         +-+-----+---+         +--+--------+
+  |   vtep1   |         |   vtep2   |         |   vtep3   |
+  +-----+-----+         +-----+-----+         +-----+-----+
+        | 127.0.0.11          | 127.0.0.12          | 127.0.0.13
+   =====+=====================+=====================+=====  UDP
+            red: VNI 100 on all, blue: VNI 200 on two
+
+`

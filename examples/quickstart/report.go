@@ -1,0 +1,43 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/vxswitch/vxswitch/fdb"
+)
+
+// report prints each node's FDB and counters.
+func (f *fabric) report(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\nFDB\tVNI\tMAC\tdest\torigin")
+	for _, n := range f.nodes {
+		for _, vsi := range n.sw.VSIs() {
+			byMAC := func(a, b fdb.Entry) int { return cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()) }
+			for _, e := range slices.SortedFunc(vsi.FDB().All(), byMAC) {
+				fmt.Fprintf(w, "%s\t%d\t%v\t%s\t%v\n", n.name, vsi.VNI(), e.MAC, n.sw.Name(e.Dest), e.Origin)
+			}
+		}
+	}
+	fmt.Fprintln(w, "\nport\t\treceived\tsent\tforwarded\tflooded\tdropped")
+	for _, n := range f.nodes {
+		for _, p := range n.sw.Stats().Ports {
+			if p.Rx.Frames+p.Tx.Frames > 0 {
+				flooded := p.Flood.Broadcast + p.Flood.Multicast + p.Flood.Unknown
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", n.name, p.Name, p.Rx.Frames, p.Tx.Frames, p.Forwarded, flooded, p.RxDrops.Total())
+			}
+		}
+	}
+	fmt.Fprintln(w, "\ndrops\t\treason\tframes")
+	for _, n := range f.nodes {
+		for _, p := range n.sw.Stats().Ports {
+			for reason, count := range p.RxDrops.All() {
+				fmt.Fprintf(w, "%s\t%s\t%v\t%d\n", n.name, p.Name, reason, count)
+			}
+		}
+	}
+	return w.Flush()
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// story tells what happens, and checks that it does. After the first step that was
+// not seen it says nothing more.
+type story struct {
+	out io.Writer
+	f   *fabric
+	n   int
+	err error
+}
+
+// patience is how long a step may take.
+const patience = 2 * time.Second
+
+func (s *story) step(format string, args ...any) {
+	if s.n++; s.err == nil {
+		fmt.Fprintf(s.out, "%d. %s\n", s.n, fmt.Sprintf(format, args...))
+	}
+}
+
+func (s *story) tell(format string, args ...any) {
+	fmt.Fprintf(s.out, "     %s\n", fmt.Sprintf(format, args...))
+}
+
+// hears waits until h hears what.
+func (s *story) hears(ctx context.Context, h *host, what string) bool {
+	if s.err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		select {
+		case got := <-h.heard:
+			if got == what {
+				return true
+			}
+			s.err = fmt.Errorf("%v: heard %q, expected %q", h, got, what)
+			return false
+		case <-ctx.Done():
+			s.err = fmt.Errorf("%v: did not hear %q", h, what)
+			return false
+		}
+	}
+}
+
+// flooded sends a question and waits until the others hear it.
+func (s *story) flooded(ctx context.Context, from, target *host, others ...*host) {
+	from.sendARP(layers.ARPRequest, frame.Broadcast, target.ip)
+	question := "arp-request " + target.ip.String()
+	for _, h := range append([]*host{target}, others...) {
+		if s.hears(ctx, h, question) {
+			s.tell("%-6s broadcast -> %v heard it on %s", from.node.name, h, h.node.name)
+		}
+	}
+	if s.err == nil {
+		peers := from.node.vtep.Flood(from.vni)
+		s.tell("%-6s flood list of VNI %d: %v (head-end replication)", from.node.name, from.vni, peers)
+	}
+}
+
+func (s *story) answered(ctx context.Context, from, target *host) {
+	if s.hears(ctx, from, fmt.Sprintf("arp-reply %v %v", target.ip, target.mac)) {
+		s.tell("%-6s %v is at %v: the answer came back to %v alone", target.node.name, target.ip, target.mac, from)
+	}
+}
+
+func (s *story) pinged(ctx context.Context, from, target *host) {
+	if s.err != nil {
+		return
+	}
+	start := time.Now()
+	from.sendICMP(layers.ICMPv4TypeEchoRequest, target.mac, target.ip, 1)
+	if s.hears(ctx, target, "ping "+from.ip.String()) && s.hears(ctx, from, "pong "+target.ip.String()) {
+		s.tell("%-6s reply from %v in %v", from.node.name, target.ip, time.Since(start).Round(time.Microsecond))
+	}
+}
+
+// silent checks that hosts heard nothing, after a moment in which they could have.
+func (s *story) silent(hosts ...*host) {
+	if s.err != nil {
+		return
+	}
+	time.Sleep(20 * time.Millisecond)
+	var names []string
+	for _, h := range hosts {
+		if len(h.heard) > 0 {
+			s.err = fmt.Errorf("%v: heard %q, and should have heard nothing", h, <-h.heard)
+			return
+		}
+		names = append(names, h.name)
+	}
+	s.tell("%-6s heard nothing", strings.Join(names, ", "))
+}
+
+// learned waits until a node's FDB says that h is at where: a port or a VTEP.
+func (s *story) learned(ctx context.Context, h *host, at int, where string) {
+	n := s.f.nodes[at]
+	vsi, err := n.sw.VSI(h.vni, nil)
+	if s.err = errors.Join(s.err, err); s.err != nil {
+		return
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		if d, ok := vsi.FDB().Lookup(h.mac); ok {
+			if name := n.sw.Name(d); name == where || strings.HasPrefix(name, where+":") {
+				s.tell("%-6s %v in VNI %d is at %s", n.name, h.mac, h.vni, where)
+				return
+			}
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) {
+			s.err = fmt.Errorf("%s: does not know that %v is at %s", n.name, h, where)
+			return
+		}
+	}
+}
+
+// moved takes h off its port and plugs it in elsewhere; a gratuitous ARP tells
+// everybody.
+func (s *story) moved(ctx context.Context, h *host, to int) {
+	if s.err != nil {
+		return
+	}
+	from := h.node
+	if s.err = h.at.Detach(); s.err != nil {
+		return
+	}
+	if s.err = s.f.plug(h, to); s.err != nil {
+		return
+	}
+	h.sendARP(layers.ARPRequest, frame.Broadcast, h.ip)
+	s.tell("%-6s port down; %s: port up", from.name, h.node.name)
+	for _, o := range s.f.hosts {
+		if o != h && o.vni == h.vni {
+			s.hears(ctx, o, "arp-request "+h.ip.String())
+		}
+	}
+	if s.err == nil && !slices.Contains(s.f.movesSeen(s.f.nodes[0]), h.mac) {
+		s.err = fmt.Errorf("vtep1: no event that %v moved", h)
+	}
+}
+
+// movesSeen returns the MACs a node has reported as moved since it was last asked.
+func (f *fabric) movesSeen(n *node) (macs []frame.MAC) {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	for {
+		ev, err := n.events.Next(ctx)
+		if err != nil {
+			return macs
+		}
+		if ev.Kind == frame.EventMACMoved {
+			macs = append(macs, ev.MAC)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+// Package arrows holds the structure of the project as a test: which package may
+// import which.
+package arrows
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/vxswitch/vxswitch"
+
+// allowed is every arrow between our packages, tests left out. A new arrow is a
+// decision: it is made here.
+var allowed = map[string][]string{
+	"frame":  {},
+	"encap":  {"frame"},
+	"fdb":    {"frame"},
+	"switch": {"frame", "fdb", "internal/index", "internal/ring"},
+	"vtep":   {"frame", "encap", "internal/index"},
+
+	"underlay": {"frame", "internal/ring", "internal/sys"},
+	"port":     {"frame", "internal/ring", "internal/sys"},
+
+	"internal/index":     {},
+	"internal/ring":      {"frame"},
+	"internal/sys":       {"frame"},
+	"internal/lab/netns": {},
+	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
+
+	"bench": {}, "fuzz": {}, // only tests
+}
+
+// outside is which packages may use what is not the standard library; tests and
+// examples may use more.
+var outside = map[string][]string{
+	"internal/sys":       {"golang.org/x/sys/unix"},
+	"internal/lab/netns": {"golang.org/x/sys/unix"},
+	"underlay":           {"golang.org/x/sys/unix"},
+	"port":               {"golang.org/x/sys/unix"},
+}
+
+func TestArrows(t *testing.T) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir("../..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && file != "../.." {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		pkg := path.Dir(filepath.ToSlash(strings.TrimPrefix(file, filepath.FromSlash("../../"))))
+		if pkg == "." {
+			t.Errorf("%s: no Go package at the root", file)
+		}
+		arrows, ok := allowed[pkg]
+		if !ok {
+			if !strings.HasPrefix(pkg, "examples/") {
+				t.Errorf("%s: not in the list of packages", pkg)
+			}
+			return nil
+		}
+		seen[pkg] = true
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, i := range f.Imports {
+			name, _ := strconv.Unquote(i.Path.Value)
+			if ours, ok := strings.CutPrefix(name, module+"/"); ok {
+				if !slices.Contains(arrows, ours) {
+					t.Errorf("%s: new arrow %s -> %s", file, pkg, ours)
+				}
+			} else if strings.Contains(strings.Split(name, "/")[0], ".") && !slices.Contains(outside[pkg], name) {
+				t.Errorf("%s: new dependency %s -> %s", file, pkg, name)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pkg := range allowed {
+		if !seen[pkg] {
+			t.Errorf("%s: in the list and not there", pkg)
+		}
+	}
+}
