@@ -17,7 +17,6 @@ import (
 type busy struct {
 	name   string
 	frames [][]byte
-	tunnel bool
 	closed atomic.Bool
 	late   atomic.Int64 // frames it was given after Close
 	got    atomic.Int64

@@ -98,7 +98,7 @@ func (r *Ring[M]) wait(ctx context.Context) error {
 			return net.ErrClosed
 		case r.paused:
 			return frame.ErrPaused
-		case ctx != nil && ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return ctx.Err()
 		case r.n > 0:
 			return nil
@@ -132,7 +132,7 @@ func (r *Ring[M]) Fill(b *frame.Batch, set func(b *frame.Batch, i int, m M)) err
 	if r.idle() {
 		b.Release()
 	}
-	err := r.wait(nil)
+	err := r.wait(context.Background())
 	defer r.mu.Unlock()
 	if err != nil {
 		b.Release()

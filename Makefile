@@ -1,0 +1,58 @@
+# make test is everything CI runs. On a bare Debian machine with Go it installs what
+# is missing, as root; as an ordinary user it says what is missing, and the tests
+# that need root skip.
+
+GO          ?= go
+FUZZTIME    ?= 10s
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# command:package
+TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping ethtool:ethtool tcpdump:tcpdump
+
+.PHONY: test tools check cross unit race run fuzz bench
+
+test: tools check cross unit race run fuzz
+	@echo "all passed"
+
+tools:
+	@need=; for t in $(TOOLS); do \
+		command -v $${t%%:*} >/dev/null || need="$$need $${t##*:}"; done; \
+	[ -e /usr/include/stdlib.h ] || need="$$need libc6-dev"; \
+	if [ -n "$$need" ]; then \
+		if [ "$$(id -u)" = 0 ]; then \
+			echo "installing$$need"; \
+			(apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$need) >/dev/null; \
+		else echo "missing:$$need (some tests will skip)"; fi; fi
+
+check:
+	@out=$$(gofmt -l .); [ -z "$$out" ] || { echo "not gofmt-ed: $$out"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	$(GO) mod tidy -diff
+
+# What needs no Linux builds anywhere; 386 has other alignments.
+cross:
+	GOOS=windows $(GO) build ./...
+	GOOS=darwin $(GO) vet ./...
+	GOARCH=386 $(GO) vet ./...
+	GOARCH=arm64 $(GO) build ./...
+
+# Without the race detector: allocation counts are exact only here.
+unit:
+	$(GO) test -shuffle=on -timeout 10m ./...
+
+race:
+	$(GO) test -race -shuffle=on -timeout 10m ./...
+
+run:
+	$(GO) run ./examples/quickstart >/dev/null
+
+# Every fuzz target for a moment. For a real hunt: make fuzz FUZZTIME=1h
+fuzz:
+	@$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ {t[++n]=$$1} /^ok/ {for(i=1;i<=n;i++) print $$2, t[i]; n=0}' | \
+	while read pkg target; do \
+		echo "$$pkg $$target"; $(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) >.fuzz.log 2>&1 \
+		|| { cat .fuzz.log; rm -f .fuzz.log; exit 1; }; done; rm -f .fuzz.log
+
+bench:
+	$(GO) test -run '^$$' -bench . -count 6 ./bench ./fdb ./underlay

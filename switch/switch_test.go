@@ -1,0 +1,512 @@
+package vswitch
+
+import (
+	"context"
+	"errors"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// lab is a running switch with a VSI and stub ports, in a synctest bubble.
+type lab struct {
+	t   *testing.T
+	s   *Switch
+	v   *VSI
+	end chan error
+}
+
+func inLab(t *testing.T, test func(l *lab)) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lab{t: t, s: must[*Switch](t)(New(nil)), end: make(chan error, 1)}
+		l.v = must[*VSI](t)(l.s.VSI(1, nil))
+		go func() { l.end <- l.s.Run(context.Background()) }()
+		defer func() { l.s.Close() }()
+		test(l)
+	})
+}
+
+func (l *lab) port(name string, tag uint32) (*stub, *Attachment) {
+	p := newStub(name)
+	return p, must[*Attachment](l.t)(l.v.Attach(p, tag))
+}
+
+// send has a port read these frames, and waits until they are dealt with.
+func (s *stub) send(frames ...[]byte) {
+	s.in <- frames
+	synctest.Wait()
+}
+
+// sent returns what was written to the port, and forgets it.
+func (s *stub) sent() []frame.Out {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.out
+	s.out = nil
+	return out
+}
+
+func (l *lab) drops(port int) frame.Drops { return l.s.Stats().Ports[port].RxDrops }
+
+func TestTrunk(t *testing.T) {
+	inLab(t, func(l *lab) {
+		trunk, _ := l.port("trunk", 10)
+		access, _ := l.port("access", 0)
+		v2 := must[*VSI](t)(l.s.VSI(2, nil))
+		must[*Attachment](t)(v2.Attach(trunk, 20))
+		other := newStub("other")
+		must[*Attachment](t)(v2.Attach(other, 0))
+
+		plain := eth(frame.Broadcast, mac(1), 0x800, 1, 2, 3, 4)
+		tag := func(vid byte, b []byte) []byte {
+			return slices.Concat(b[:12], []byte{0x81, 0, 0xe0, vid}, b[12:]) // priority 7
+		}
+		trunk.send(tag(10, plain))
+		if got := access.sent(); len(got) != 1 || string(got[0].F.Bytes()) != string(plain) || got[0].Tag != 0 {
+			t.Errorf("access port: %v", got)
+		}
+		if got := other.sent(); len(got) != 0 {
+			t.Errorf("VLAN 10 reached VLAN 20's segment: %v", got)
+		}
+		trunk.send(tag(20, plain))
+		if got := other.sent(); len(got) != 1 || got[0].F.VNI != 2 {
+			t.Errorf("VLAN 20: %v", got)
+		}
+		access.send(plain)
+		if got := trunk.sent(); len(got) != 1 || got[0].Tag != 10 || string(got[0].F.Bytes()) != string(plain) {
+			t.Errorf("trunk: %v", got)
+		}
+		access.send(tag(0, plain)) // priority tag only
+		if got := trunk.sent(); len(got) != 1 || string(got[0].F.Bytes()) != string(plain) {
+			t.Errorf("priority tag: %v", got)
+		}
+		trunk.send(tag(30, plain), plain, tag(10, tag(7, plain)))
+		access.send(tag(10, plain))
+		if d := l.drops(1); d[frame.UnknownVLAN] != 2 || d[frame.InnerVLAN] != 1 {
+			t.Errorf("trunk drops: unknown-vlan %d, inner-vlan %d", d[frame.UnknownVLAN], d[frame.InnerVLAN])
+		}
+		if d := l.drops(2); d[frame.UnknownVLAN] != 1 {
+			t.Errorf("tagged frame on an access port: unknown-vlan %d", d[frame.UnknownVLAN])
+		}
+	})
+}
+
+func TestTunnelFrames(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, _ := l.port("a", 0)
+		tun := &stubTunnel{stub: newStub("t")}
+		must[*Attachment](t)(l.v.Attach(tun, 77))
+		if _, ok := tun.open.Load(uint32(77)); !ok {
+			t.Fatal("the tag was not opened")
+		}
+		b := eth(mac(9), mac(5), 0x800)
+		tun.send(fromPeer(3, 77, b), fromPeer(3, 78, b))
+		if got := a.sent(); len(got) != 1 || got[0].F.VNI != 1 || !got[0].F.Tunnel {
+			t.Errorf("from the tunnel: %v", got)
+		}
+		if d := l.drops(2); d[frame.UnknownVNI] != 1 {
+			t.Errorf("unknown-vni %d", d[frame.UnknownVNI])
+		}
+		a.send(eth(mac(5), mac(1), 0x800), eth(frame.Broadcast, mac(1), 0x800))
+		got := tun.sent()
+		if len(got) != 2 || got[0].Peer != 3 || got[0].Tag != 77 || got[1].Peer != 0 || got[1].Skip != 0 {
+			t.Errorf("to the tunnel: %v", got)
+		}
+	})
+}
+
+// A hub floods to its other peers and leaves the source out; without a number for the
+// source it does not flood back at all.
+func TestHub(t *testing.T) {
+	inLab(t, func(l *lab) {
+		tun := &stubTunnel{stub: newStub("t")}
+		must[*Attachment](t)(l.v.AttachWith(tun, 1, AttachConfig{Hub: true}))
+		b := eth(frame.Broadcast, mac(5), 0x800)
+		tun.send(fromPeer(3, 1, b))
+		if got := tun.sent(); len(got) != 1 || got[0].Peer != 0 || got[0].Skip != 3 {
+			t.Errorf("%v", got)
+		}
+		tun.send(fromPeer(0, 1, b))
+		if got := tun.sent(); len(got) != 0 {
+			t.Errorf("flooded back to whoever sent it: %v", got)
+		}
+		if d := l.drops(1); d[frame.NoEgress] != 1 {
+			t.Errorf("no-egress %d", d[frame.NoEgress])
+		}
+	})
+}
+
+// Frames of the switch's own reach everybody, whatever the split-horizon groups.
+func TestInject(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, at := l.port("a", 0)
+		tun := &stubTunnel{stub: newStub("t")}
+		must[*Attachment](t)(l.v.Attach(tun, 1))
+		f := frame.Make(eth(frame.Broadcast, mac(1), 0x800))
+		if !l.s.Inject(l.v, &f) {
+			t.Fatal("refused")
+		}
+		synctest.Wait()
+		if len(a.sent()) != 1 || len(tun.sent()) != 1 {
+			t.Error("not flooded to all")
+		}
+		if _, ok := l.v.FDB().Lookup(mac(1)); ok {
+			t.Error("learned from a frame of its own")
+		}
+		l.v.FDB().Set(mac(7), at.Dest(0), fdb.Static)
+		f = frame.Make(eth(mac(7), mac(1), 0x800))
+		l.s.Inject(l.v, &f)
+		synctest.Wait()
+		if len(a.sent()) != 1 || len(tun.sent()) != 0 {
+			t.Error("unicast not forwarded to its port alone")
+		}
+		l.s.Close()
+		if l.s.Inject(l.v, &f) {
+			t.Error("taken after Close")
+		}
+	})
+}
+
+// gatewayStub rewrites the source and sends the frame round again, as its own.
+type gatewayStub struct{ mac frame.MAC }
+
+func (g gatewayStub) Process(f *frame.Frame, _ frame.At) frame.Verdict {
+	copy(f.Bytes(), g.mac[:])
+	return frame.Reenter
+}
+
+// The gateway sees a flooded frame last, may rewrite it, and what others got is not
+// what it wrote. A loop between two hands ends.
+func TestGateway(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, _ := l.port("a", 0)
+		b, bt := l.port("b", 0)
+		l.v.FDB().Set(mac(7), bt.Dest(0), fdb.Static)
+		if err := l.v.Configure(VSIConfig{Slots: Slots{Gateway: gatewayStub{mac(7)}}}); err != nil {
+			t.Fatal(err)
+		}
+		a.send(eth(frame.Broadcast, mac(1), 0x800))
+		got := b.sent()
+		if len(got) != 2 || frame.MAC(got[0].F.Bytes()) != frame.Broadcast || frame.MAC(got[1].F.Bytes()) != mac(7) {
+			t.Errorf("%v", got)
+		}
+		l.v.FDB().Set(mac(7), 0, fdb.Static) // to the switch itself: again and again
+		a.send(eth(mac(7), mac(1), 0x800))
+		if d := l.drops(1); d[frame.TTL] != 1 {
+			t.Errorf("a loop ended with %v", d)
+		}
+	})
+}
+
+func TestEgressSlotAndNoFlood(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, _ := l.port("a", 0)
+		b, bt := l.port("b", 0)
+		c, ct := l.port("c", 0)
+		bt.Configure(AttachConfig{Slots: Slots{Egress: say(frame.Drop(frame.Policy))}})
+		ct.Configure(AttachConfig{NoFlood: Broadcast})
+		a.send(eth(frame.Broadcast, mac(1), 0x800), eth(frame.MAC{1}, mac(1), 0x800))
+		if len(b.sent()) != 0 || len(c.sent()) != 1 {
+			t.Error("egress policy or flood class not followed")
+		}
+		if d := l.s.Stats().Ports[2].TxDrops; d[frame.Policy] != 2 {
+			t.Errorf("policy drops at b: %d", d[frame.Policy])
+		}
+	})
+}
+
+// A port whose Read fails is detached, with an event that says why; the others go on.
+func TestPortDown(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, _ := l.port("a", 0)
+		b, bt := l.port("b", 0)
+		c, _ := l.port("c", 0)
+		a.send(eth(mac(9), mac(1), 0x800))
+		b.send(eth(mac(9), mac(2), 0x800))
+		a.sent()
+		c.sent()
+		events := l.s.Events()
+		defer events.Close()
+		b.err = syscall.EBADFD
+		b.once.Do(func() { close(b.end) })
+		ev, err := events.Next(context.Background())
+		if err != nil || ev.Kind != frame.EventPortDown || ev.Dest != bt.Dest(0) || !errors.Is(ev.Err, syscall.EBADFD) {
+			t.Fatalf("%+v, %v", ev, err)
+		}
+		if !b.closed.Load() {
+			t.Error("failed and not closed")
+		}
+		a.send(eth(mac(2), mac(1), 0x800)) // b's MAC is forgotten: flooded
+		if len(c.sent()) != 1 {
+			t.Error("traffic does not go on")
+		}
+		if err := bt.Detach(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Detach of a failed port: %v", err)
+		}
+		must[*Attachment](t)(l.v.Attach(newStub("b"), 0))
+	})
+}
+
+// kept is a stub that can be paused.
+type kept struct {
+	*stub
+	mu     sync.Mutex
+	paused chan struct{}
+}
+
+func newKept() *kept { return &kept{stub: newStub("kept"), paused: make(chan struct{})} }
+
+func (k *kept) Readers() []frame.Reader { return []frame.Reader{k} }
+func (k *kept) Pause()                  { k.mu.Lock(); defer k.mu.Unlock(); close(k.paused) }
+func (k *kept) Resume() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	select {
+	case <-k.paused:
+		k.paused = make(chan struct{})
+	default:
+	}
+}
+func (k *kept) Read(b *frame.Batch) error {
+	k.mu.Lock()
+	paused := k.paused
+	k.mu.Unlock()
+	b.Reset()
+	select {
+	case ps := <-k.in:
+		for _, p := range ps {
+			copy(b.New(len(p)).Bytes(), p)
+		}
+		return nil
+	case <-paused:
+		return frame.ErrPaused
+	}
+}
+
+func TestKeep(t *testing.T) {
+	inLab(t, func(l *lab) {
+		k := newKept()
+		a, _ := l.port("a", 0)
+		for range 3 {
+			at := must[*Attachment](t)(l.v.AttachWith(k, 0, AttachConfig{Keep: true}))
+			k.send(eth(mac(9), mac(1), 0x800))
+			if len(a.sent()) != 1 {
+				t.Fatal("no traffic")
+			}
+			if err := at.Detach(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		must[*Attachment](t)(l.v.AttachWith(k, 0, AttachConfig{Keep: true}))
+		l.s.Close()
+		if k.closed.Load() {
+			t.Error("a kept port was closed")
+		}
+		if !a.closed.Load() {
+			t.Error("another was not")
+		}
+	})
+}
+
+func TestRunEnds(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(s *Switch, cancel func())
+		want error
+	}{
+		{"context", func(_ *Switch, cancel func()) { cancel() }, context.Canceled},
+		{"Close", func(s *Switch, _ func()) { s.Close() }, net.ErrClosed},
+	} {
+		s := must[*Switch](t)(New(nil))
+		p := newStub("p")
+		must[*Attachment](t)(must[*VSI](t)(s.VSI(1, nil)).Attach(p, 0))
+		ctx, cancel := context.WithCancel(context.Background())
+		end := make(chan error)
+		go func() { end <- s.Run(ctx) }()
+		for !running(s) {
+			runtime.Gosched()
+		}
+		if err := s.Run(ctx); err == nil || errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: a second Run: %v", c.name, err)
+		}
+		c.end(s, cancel)
+		if err := <-end; !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+		if !p.closed.Load() {
+			t.Errorf("%s: port not closed", c.name)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("%s: Close again: %v", c.name, err)
+		}
+		if err := s.Run(ctx); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: Run again: %v", c.name, err)
+		}
+		if _, err := s.VSI(2, nil); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: VSI: %v", c.name, err)
+		}
+		if _, err := s.Events().Next(ctx); err == nil {
+			t.Errorf("%s: Events after the end", c.name)
+		}
+		cancel()
+	}
+}
+
+func running(s *Switch) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running
+}
+
+// Every error names the setting.
+func TestConfigErrors(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	defer s.Close()
+	v := must[*VSI](t)(s.VSI(1, nil))
+	p, tun := newStub("p"), &stubTunnel{stub: newStub("t")}
+	must[*Attachment](t)(v.Attach(p, 5))
+	v2 := must[*VSI](t)(s.VSI(2, nil))
+	attach := func(v *VSI, p Port, tag uint32, cfg AttachConfig) error {
+		_, err := v.AttachWith(p, tag, cfg)
+		return err
+	}
+	_, errMACs := New(&Config{MaxMACs: -1})
+	_, errInjected := New(&Config{Injected: -1})
+	_, errVNI := s.VSI(1<<24, nil)
+	_, errVSI := s.VSI(3, &VSIConfig{MaxMACs: -1})
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errMACs, "Config.MaxMACs: -1"}, {errInjected, "Config.Injected: -1"}, {errVNI, "VNI 16777216"}, {errVSI, "VSIConfig.MaxMACs"},
+		{v.Configure(VSIConfig{Ageing: time.Millisecond}), "VSIConfig.Ageing: 1ms"},
+		{v.Configure(VSIConfig{NoFlood: 8}), "VSIConfig.NoFlood"},
+		{v.Configure(VSIConfig{Evict: true}), "VSIConfig.Evict"},
+		{attach(v, newStub("x"), 4095, AttachConfig{}), "a VLAN is 1 to 4094"},
+		{attach(v, p, 6, AttachConfig{}), "port: already attached"},
+		{attach(v2, p, 5, AttachConfig{}), "tag: already attached"},
+		{attach(v, nil, 0, AttachConfig{}), "port:"},
+		{attach(v, newStub("x"), 0, AttachConfig{Hub: true}), "AttachConfig.Hub"},
+		{attach(v, tun, 1, AttachConfig{Hub: true, Group: 3}), "AttachConfig.Hub"},
+		{attach(v, newStub("x"), 0, AttachConfig{Keep: true}), "AttachConfig.Keep"},
+		{attach(v, newStub("x"), 0, AttachConfig{MaxMACs: -1}), "AttachConfig.MaxMACs"},
+		{attach(v, newStub("x"), 0, AttachConfig{NoFlood: 9}), "AttachConfig.NoFlood"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.want) || !strings.HasPrefix(c.err.Error(), "vswitch: ") {
+			t.Errorf("error %v, want vswitch: ... %q", c.err, c.want)
+		}
+	}
+	if !errors.Is(attach(v, p, 6, AttachConfig{}), ErrTagTaken) {
+		t.Error("not ErrTagTaken")
+	}
+}
+
+// Deleting a VSI detaches its members; ports that are in others stay.
+func TestDeleteVSI(t *testing.T) {
+	inLab(t, func(l *lab) {
+		trunk, _ := l.port("trunk", 1)
+		a, _ := l.port("a", 0)
+		v2 := must[*VSI](t)(l.s.VSI(2, nil))
+		must[*Attachment](t)(v2.Attach(trunk, 2))
+		if err := l.v.Delete(); err != nil {
+			t.Fatal(err)
+		}
+		if !a.closed.Load() || trunk.closed.Load() {
+			t.Errorf("closed: a %v, trunk %v", a.closed.Load(), trunk.closed.Load())
+		}
+		if len(l.s.VSIs()) != 1 {
+			t.Errorf("%d VSIs", len(l.s.VSIs()))
+		}
+		if _, err := l.v.Attach(newStub("x"), 0); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("attach to a deleted VSI: %v", err)
+		}
+		if err := l.v.Delete(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Delete again: %v", err)
+		}
+	})
+}
+
+// The limit of all VSIs together.
+func TestMaxMACs(t *testing.T) {
+	s := must[*Switch](t)(New(&Config{MaxMACs: 3}))
+	defer s.Close()
+	for vni := range frame.VNI(3) {
+		v := must[*VSI](t)(s.VSI(vni, nil))
+		at := must[*Attachment](t)(v.Attach(newStub("p"), 0))
+		for i := range byte(2) {
+			v.FDB().Learn(mac(i+1), at.Dest(0), 0)
+		}
+	}
+	n := 0
+	for _, v := range s.VSIs() {
+		n += v.FDB().Len()
+	}
+	if n != 3 {
+		t.Errorf("%d MACs, limit 3", n)
+	}
+	must[*VSI](t)(s.VSI(0, nil)).Delete()
+	v := must[*VSI](t)(s.VSI(2, nil))
+	if o := v.FDB().Learn(mac(9), frame.NewDest(3, 0), 0); o != fdb.New {
+		t.Errorf("a deleted VSI keeps its share: %v", o)
+	}
+}
+
+// Learned entries age in the switch's time, static ones do not.
+func TestAgeing(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, at := l.port("a", 0)
+		l.v.FDB().Set(mac(2), at.Dest(0), fdb.Static)
+		if err := l.v.Configure(VSIConfig{Ageing: 10 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		a.send(eth(mac(9), mac(1), 0x800))
+		time.Sleep(9 * time.Second)
+		if _, ok := l.v.FDB().Lookup(mac(1)); !ok {
+			t.Error("aged early")
+		}
+		time.Sleep(3 * time.Second)
+		if _, ok := l.v.FDB().Lookup(mac(1)); ok {
+			t.Error("did not age")
+		}
+		if _, ok := l.v.FDB().Lookup(mac(2)); !ok {
+			t.Error("a static entry aged")
+		}
+	})
+}
+
+// A slow reader of events loses them as a whole, and is told.
+func TestEventOverflow(t *testing.T) {
+	inLab(t, func(l *lab) {
+		slow, fast := l.s.Events(), l.s.Events()
+		for range eventQueue {
+			l.s.events.emit(frame.Event{Kind: frame.EventMACLearned})
+		}
+		if ev, err := fast.Next(context.Background()); err != nil || ev.Kind != frame.EventMACLearned {
+			t.Errorf("%v, %v", ev, err)
+		}
+		l.s.events.emit(frame.Event{Kind: frame.EventMACAged})
+		for i, want := range []frame.EventKind{frame.EventOverflow, frame.EventMACAged} {
+			if ev, err := slow.Next(context.Background()); err != nil || ev.Kind != want {
+				t.Errorf("event %d: %v, %v; want %v", i, ev.Kind, err, want)
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, err := slow.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Next with nothing to tell: %v", err)
+		}
+		slow.Close()
+		if _, err := slow.Next(context.Background()); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Next after Close: %v", err)
+		}
+	})
+}
