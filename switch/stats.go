@@ -12,6 +12,8 @@ import (
 const (
 	cFrames = iota
 	cBytes
+	cAccepted
+	cAcceptedBytes
 	cForwarded
 	cReplied
 	cConsumed
@@ -83,6 +85,8 @@ func (l *ledger) sum() [numCounters]uint64 {
 // drop counts a frame that ends here. c is nil when no attachment was found.
 func (w *worker) drop(c *circuit, r frame.Reason) {
 	w.rx.add(cDrops+int(r), 1)
+	w.lostFrames++
+	w.lostBytes += w.length
 	if c != nil {
 		w.ofVSI(c.vsi).add(cDrops+int(r), 1)
 	}
@@ -160,6 +164,7 @@ type PortStats struct {
 	Port      uint16      `json:"port"`
 	Name      string      `json:"name"`
 	Rx        Count       `json:"rx"`
+	Accepted  Count       `json:"accepted"` // of Rx, what was not dropped
 	Tx        Count       `json:"tx"`
 	Forwarded uint64      `json:"forwarded"` // to one destination
 	Replied   uint64      `json:"replied"`   // answered on the way they came
@@ -198,7 +203,8 @@ func (s *Switch) Stats() Stats {
 		rx, tx := p.rx.sum(), p.tx.sum()
 		st.Ports = append(st.Ports, PortStats{
 			Port: p.num, Name: p.name,
-			Rx: Count{rx[cFrames], rx[cBytes]}, Tx: Count{tx[cFrames], tx[cBytes]},
+			Rx: Count{rx[cFrames], rx[cBytes]}, Accepted: Count{rx[cAccepted], rx[cAcceptedBytes]},
+			Tx:        Count{tx[cFrames], tx[cBytes]},
 			Forwarded: rx[cForwarded], Replied: rx[cReplied], Consumed: rx[cConsumed], Flood: flooded(&rx),
 			RxDrops: frame.Drops(rx[cDrops:]), TxDrops: frame.Drops(tx[cDrops:]),
 		})

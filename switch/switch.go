@@ -206,6 +206,9 @@ func (s *Switch) Name(d frame.Dest) string {
 	return p.name
 }
 
+// Tick returns the switch's clock, which the ages of FDB entries count from.
+func (s *Switch) Tick() frame.Tick { return frame.Tick(s.tick.Load()) }
+
 // VSIs returns the VSIs in the order of their VNIs.
 func (s *Switch) VSIs() []*VSI { return slices.Clone(*s.list.Load()) }
 

@@ -33,6 +33,8 @@ type worker struct {
 	vsis map[*VSI]*counters
 	// Counted once a batch.
 	frames, bytes, forwarded uint64
+	length                   uint64 // of the frame at hand, as it was read
+	lostFrames, lostBytes    uint64 // of those above, the ones that were dropped
 }
 
 // egress is one worker's way out of one port.
@@ -73,13 +75,17 @@ func (w *worker) handle() {
 	w.rx.add(cFrames, w.frames)
 	w.rx.add(cBytes, w.bytes)
 	w.rx.add(cForwarded, w.forwarded)
+	w.rx.add(cAccepted, w.frames-w.lostFrames)
+	w.rx.add(cAcceptedBytes, w.bytes-w.lostBytes)
 	w.frames, w.bytes, w.forwarded = 0, 0, 0
+	w.lostFrames, w.lostBytes = 0, 0
 }
 
 // frame finds the attachment f is on, and what becomes of it.
 func (w *worker) frame(f *frame.Frame) {
+	w.length = uint64(f.Len())
 	w.frames++
-	w.bytes += uint64(f.Len())
+	w.bytes += w.length
 	f.From = frame.NewDest(w.port.num, f.From.Peer())
 	c, drop := w.attachment(f)
 	if f.Drop != frame.NotDropped {
@@ -190,6 +196,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		w.flush()
 		if v := c.slots.Gateway.Process(f, w.at); v.Action() != frame.ActDrop && v != frame.Continue {
 			w.frames++ // it is the gateway's frame now
+			w.bytes += w.length
 			w.act(f, c, v)
 		}
 	}

@@ -1,0 +1,39 @@
+package vswitch
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Accepted is what came in and was not dropped, in frames and in bytes.
+func TestAcceptedLeavesOutDrops(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	v := must[*VSI](t)(s.VSI(1, nil))
+	a, b := newStub("a"), newStub("b")
+	must[*Attachment](t)(v.Attach(a, 0))
+	must[*Attachment](t)(v.Attach(b, 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { s.Run(ctx); close(ended) }()
+	defer func() { cancel(); <-ended }()
+
+	good := eth(frame.Broadcast, mac(1), 0x800, make([]byte, 46)...)
+	bad := eth(frame.Broadcast, frame.Broadcast, 0x800, make([]byte, 86)...)
+	a.in <- [][]byte{good, bad, {1, 2, 3}, good}
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		p := s.Stats().Ports[1]
+		if p.Accepted.Frames == 2 {
+			if p.Rx != (Count{4, 223}) || p.Accepted != (Count{2, 120}) ||
+				p.RxDrops[frame.BadSourceMAC] != 1 || p.RxDrops[frame.Short] != 1 {
+				t.Errorf("%+v", p)
+			}
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%+v", p)
+		}
+	}
+}
