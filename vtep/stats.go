@@ -15,9 +15,17 @@ type PeerStats struct {
 	Tx     uint64         `json:"tx"`     // handed to the underlay for it, copies of flooded frames included
 }
 
+// Count is a number of inner frames and the bytes in them, from the destination MAC
+// on.
+type Count struct {
+	Frames uint64 `json:"frames"`
+	Bytes  uint64 `json:"bytes"`
+}
+
 // Stats is a snapshot of a VTEP's tables and counters.
 type Stats struct {
 	Peers     []PeerStats `json:"peers"`
+	Tx        Count       `json:"tx"`         // copies the underlay took: a frame flooded to n peers is n
 	Learned   int         `json:"learned"`    // peers that count against Config.MaxPeers
 	PeerLimit uint64      `json:"peer_limit"` // frames forwarded without learning their peer: no room
 	Lost      frame.Drops `json:"lost"`       // copies the underlay did not take
@@ -27,7 +35,10 @@ type Stats struct {
 func (v *VTEP) Stats() Stats {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := Stats{Learned: v.learned, PeerLimit: v.peerLimit.Load()}
+	s := Stats{
+		Tx:      Count{v.txFrames.Load(), v.txBytes.Load()},
+		Learned: v.learned, PeerLimit: v.peerLimit.Load(),
+	}
 	for h := range v.hops.all {
 		if h.side >= 0 && !h.retired {
 			s.Peers = append(s.Peers, PeerStats{

@@ -61,8 +61,11 @@ func (w *writer) Write(out []frame.Out) error {
 	}
 	w.count(route{})
 	err := w.flush()
+	var frames, bytes uint64
 	for i := range out {
 		p := &w.pkt[i]
+		frames += uint64(p.sent)
+		bytes += uint64(p.sent * out[i].F.Len())
 		if lost := p.copies - p.sent; lost > 0 {
 			w.v.lost[p.drop].Add(uint64(lost))
 			if p.sent == 0 {
@@ -70,6 +73,10 @@ func (w *writer) Write(out []frame.Out) error {
 			}
 		}
 		p.parts = [2][]byte{} // borrowed
+	}
+	if frames > 0 {
+		w.v.txFrames.Add(frames)
+		w.v.txBytes.Add(bytes)
 	}
 	return err
 }

@@ -1,0 +1,54 @@
+package vtep
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// lossy is an underlay that loses one copy of each datagram that has several.
+type lossy struct{}
+
+func (lossy) Readers() []frame.Reader   { return nil }
+func (lossy) Sender(int) frame.Sender   { return lossy{} }
+func (lossy) LocalAddr() netip.AddrPort { return netip.MustParseAddrPort("192.0.2.1:4789") }
+func (lossy) MTU() int                  { return 1500 }
+func (lossy) Pause()                    {}
+func (lossy) Resume()                   {}
+func (lossy) Close() error              { return nil }
+func (lossy) Send(ds []frame.Datagram) error {
+	for i := range ds {
+		if len(ds[i].To) > 1 {
+			ds[i].Lost, ds[i].Drop = 1, frame.Unreachable
+		}
+	}
+	return nil
+}
+
+// Tx counts copies, and only those that left.
+func TestTxCountsCopies(t *testing.T) {
+	v, err := New(nil, lossy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var peers []netip.AddrPort
+	for _, a := range []string{"192.0.2.2", "192.0.2.3", "192.0.2.4"} {
+		peers = append(peers, netip.AddrPortFrom(netip.MustParseAddr(a), 0))
+	}
+	if err := v.SetFlood(7, peers...); err != nil {
+		t.Fatal(err)
+	}
+	one, err := v.AddPeer(peers[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := frame.NewBatch(nil)
+	flood, known := b.New(100), b.New(60)
+	if err := v.Writer(0).Write([]frame.Out{{F: flood, Tag: 7}, {F: known, Peer: one, Tag: 7}, {F: known, Tag: 8}}); err != nil {
+		t.Fatal(err)
+	}
+	if s := v.Stats(); s.Tx != (Count{3, 260}) || s.Lost[frame.Unreachable] != 1 {
+		t.Errorf("%+v", s)
+	}
+}
