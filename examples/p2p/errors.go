@@ -1,0 +1,34 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// localError says what to do when the underlay cannot be opened.
+func localError(err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: stop the program or vxlan device that has the port, or choose another -dstport", err)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: -local must be an address of this host", err)
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w: run as root, or choose a -dstport above 1023", err)
+	}
+	return err
+}
+
+// deviceError says what to do when the device cannot be opened with that MTU.
+func deviceError(o options, mtu int, err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w: run as root, or first, as root: ip tuntap add %s mode tap user NAME; ip link set %[2]s mtu %d up", err, o.dev, mtu)
+	case errors.Is(err, syscall.EBUSY):
+		return fmt.Errorf("%w: stop that program, or choose another -dev", err)
+	case errors.Is(err, syscall.EINVAL), len(o.dev) > 15:
+		return fmt.Errorf("%w: choose another -dev, a name of at most 15 bytes", err)
+	}
+	return err
+}

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+var folder string // for the program, removed when all tests have run
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if folder, err = os.MkdirTemp("", "p2p-test"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(folder)
+		os.Chmod(folder, 0o755) // for the test without privileges
+		return m.Run()
+	}())
+}
+
+// program builds p2p once and returns its path.
+var program = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(folder, "p2p")
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// start runs p2p inside a host and waits until it is ready.
+func start(t *testing.T, h *netns.Host, ready string, args ...string) *netns.Proc {
+	t.Helper()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := h.Start(path, args...)
+	p.Want("\n")
+	if got := p.Output(); got != ready+"\n" {
+		t.Fatalf("got %q, want %q", got, ready)
+	}
+	return p
+}
+
+// stop ends p2p and returns its last statistics.
+func stop(t *testing.T, p *netns.Proc) line {
+	t.Helper()
+	n := strings.Count(p.Output(), "\n")
+	if err := p.Stop(); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+	return lineAt(t, p, n)
+}
+
+// ask has p2p print its statistics.
+func ask(t *testing.T, p *netns.Proc) line {
+	t.Helper()
+	n := strings.Count(p.Output(), "\n")
+	p.Signal(syscall.SIGUSR1)
+	for end := time.Now().Add(5 * time.Second); strings.Count(p.Output(), "\n") == n; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no stats line after SIGUSR1")
+		}
+	}
+	return lineAt(t, p, n)
+}
+
+// settle asks until rx and tx are what the kernels' devices vx0 sent and received: a
+// worker counts a frame a moment after it has arrived.
+func settle(t *testing.T, p *netns.Proc, peers ...*netns.Host) (l line) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; {
+		rx, tx := 0, 0
+		for _, h := range peers {
+			rx += h.Counter("vx0", "tx_packets")
+			tx += h.Counter("vx0", "rx_packets")
+		}
+		l = ask(t, p)
+		if l.Rx.Frames == rx && l.Tx.Frames == tx {
+			return l
+		}
+		if time.Now().After(end) {
+			t.Fatalf("rx %+v, tx %+v, but the kernels sent %d and received %d", l.Rx, l.Tx, rx, tx)
+		}
+	}
+}
+
+// line is a stats line as users read it.
+type line struct {
+	Rx, Tx struct{ Frames, Bytes int }
+	Flood  struct{ Broadcast, Multicast, Unknown int }
+	Drops  map[string]int
+	FDB    []struct {
+		VNI    int
+		MAC    string
+		Dest   string
+		Origin string
+		Age    float64
+	}
+	Neigh []struct{}
+	Peers []struct {
+		Addr   string
+		Rx, Tx int
+	}
+}
+
+func lineAt(t *testing.T, p *netns.Proc, n int) (l line) {
+	t.Helper()
+	lines := strings.Split(p.Output(), "\n")
+	if len(lines) != n+2 || lines[n+1] != "" {
+		t.Fatalf("not one line more than %d:\n%s", n, p.Output())
+	}
+	text, ok := strings.CutPrefix(lines[n], "stats ")
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); !ok || err != nil {
+		t.Fatalf("%q: %v", lines[n], err)
+	}
+	if l.FDB == nil || l.Neigh == nil || l.Peers == nil || l.Drops == nil {
+		t.Errorf("null in %s", text)
+	}
+	return l
+}
+
+// dest returns where a MAC is, "" if it is not in the table.
+func (l *line) dest(mac string) string {
+	for _, e := range l.FDB {
+		if e.MAC == mac {
+			return e.Dest
+		}
+	}
+	return ""
+}
+
+func (l *line) wantDrops(t *testing.T, allowed ...string) {
+	t.Helper()
+	drops := map[string]int{}
+	for name, n := range l.Drops {
+		drops[name] = n
+	}
+	for _, name := range allowed {
+		if n := drops[name]; n > 0 {
+			t.Logf("drops %s: %d", name, n)
+		}
+		delete(drops, name)
+	}
+	if len(drops) > 0 {
+		t.Errorf("drops %v", drops)
+	}
+}
+
+// gone reports whether a host has no such device.
+func gone(t *testing.T, h *netns.Host, dev string) bool {
+	_, err := h.Try(t.Context(), "ip", "link", "show", dev)
+	return err != nil
+}
