@@ -66,14 +66,19 @@ func TestWorkerAllocatesNothing(t *testing.T) {
 		"port to tunnel": r.port.source, "tunnel to port": r.wire.source, "drops": drops.port.source, "flood": flood.port.source,
 	} {
 		src.run(4)
-		if n := mallocs(func() { src.run(1000) }); n > 50 {
-			t.Errorf("%s: %d allocations in 1000 batches", name, n)
+		least := ^uint64(0)
+		for range 5 {
+			least = min(least, mallocs(func() { src.run(1000) }))
+		}
+		if least > 50 {
+			t.Errorf("%s: %d allocations in 1000 batches", name, least)
 		}
 	}
 }
 
-// mallocs counts the allocations of the whole process: the worker is a goroutine of
-// its own, and the housekeeping's few are the tolerance.
+// mallocs counts the allocations of the whole process, for the worker is a goroutine
+// of its own. Those of the runtime and the housekeeping are the tolerance: they are
+// few, and not the same in every run.
 func mallocs(f func()) uint64 {
 	var a, b runtime.MemStats
 	runtime.ReadMemStats(&a)

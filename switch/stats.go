@@ -12,8 +12,7 @@ import (
 const (
 	cFrames = iota
 	cBytes
-	cAccepted
-	cAcceptedBytes
+	cDroppedBytes
 	cForwarded
 	cReplied
 	cConsumed
@@ -85,8 +84,7 @@ func (l *ledger) sum() [numCounters]uint64 {
 // drop counts a frame that ends here. c is nil when no attachment was found.
 func (w *worker) drop(c *circuit, r frame.Reason) {
 	w.rx.add(cDrops+int(r), 1)
-	w.lostFrames++
-	w.lostBytes += w.length
+	w.rx.add(cDroppedBytes, w.length)
 	if c != nil {
 		w.ofVSI(c.vsi).add(cDrops+int(r), 1)
 	}
@@ -144,12 +142,6 @@ func (w *worker) retire() {
 	}
 }
 
-// Count is a number of frames and the bytes in them, from the destination MAC on.
-type Count struct {
-	Frames uint64 `json:"frames"`
-	Bytes  uint64 `json:"bytes"`
-}
-
 // Flooded counts flooded frames by class, once each however many copies were made.
 type Flooded struct {
 	Broadcast uint64 `json:"broadcast"`
@@ -163,9 +155,9 @@ type Flooded struct {
 type PortStats struct {
 	Port      uint16      `json:"port"`
 	Name      string      `json:"name"`
-	Rx        Count       `json:"rx"`
-	Accepted  Count       `json:"accepted"` // of Rx, what was not dropped
-	Tx        Count       `json:"tx"`
+	Rx        frame.Count `json:"rx"`
+	Accepted  frame.Count `json:"accepted"` // of Rx, what was not dropped
+	Tx        frame.Count `json:"tx"`
 	Forwarded uint64      `json:"forwarded"` // to one destination
 	Replied   uint64      `json:"replied"`   // answered on the way they came
 	Consumed  uint64      `json:"consumed"`  // taken by a stage
@@ -193,25 +185,37 @@ func flooded(s *[numCounters]uint64) Flooded {
 	return Flooded{Broadcast: s[cBroadcast], Multicast: s[cMulticast], Unknown: s[cUnknown]}
 }
 
-// Stats returns a snapshot. Ports and VSIs are in the order of their numbers.
+// Stats returns a snapshot. Ports and VSIs are in the order of their numbers. After
+// Close it is the last one, of the ports that were attached then.
 func (s *Switch) Stats() Stats {
+	if last := s.last.Load(); last != nil {
+		return *last
+	}
+	return s.stats(*s.ports.Load())
+}
+
+func (s *Switch) stats(ports []*port) Stats {
 	var st Stats
-	for _, p := range *s.ports.Load() {
-		if p == nil {
-			continue
+	for _, p := range ports {
+		if p != nil {
+			st.Ports = append(st.Ports, p.stats())
 		}
-		rx, tx := p.rx.sum(), p.tx.sum()
-		st.Ports = append(st.Ports, PortStats{
-			Port: p.num, Name: p.name,
-			Rx: Count{rx[cFrames], rx[cBytes]}, Accepted: Count{rx[cAccepted], rx[cAcceptedBytes]},
-			Tx:        Count{tx[cFrames], tx[cBytes]},
-			Forwarded: rx[cForwarded], Replied: rx[cReplied], Consumed: rx[cConsumed], Flood: flooded(&rx),
-			RxDrops: frame.Drops(rx[cDrops:]), TxDrops: frame.Drops(tx[cDrops:]),
-		})
 	}
 	for _, v := range s.VSIs() {
 		sum := v.ledger.sum()
 		st.VSIs = append(st.VSIs, VSIStats{VNI: v.vni, Flood: flooded(&sum), Drops: frame.Drops(sum[cDrops:]), FDB: v.fdb.Stats()})
 	}
+	return st
+}
+
+func (p *port) stats() PortStats {
+	rx, tx := p.rx.sum(), p.tx.sum()
+	st := PortStats{
+		Port: p.num, Name: p.name,
+		Rx: frame.Count{Frames: rx[cFrames], Bytes: rx[cBytes]}, Tx: frame.Count{Frames: tx[cFrames], Bytes: tx[cBytes]},
+		Forwarded: rx[cForwarded], Replied: rx[cReplied], Consumed: rx[cConsumed], Flood: flooded(&rx),
+		RxDrops: frame.Drops(rx[cDrops:]), TxDrops: frame.Drops(tx[cDrops:]),
+	}
+	st.Accepted = frame.Count{Frames: st.Rx.Frames - st.RxDrops.Total(), Bytes: st.Rx.Bytes - rx[cDroppedBytes]}
 	return st
 }

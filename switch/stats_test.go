@@ -26,7 +26,7 @@ func TestAcceptedLeavesOutDrops(t *testing.T) {
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
 		p := s.Stats().Ports[1]
 		if p.Accepted.Frames == 2 {
-			if p.Rx != (Count{4, 223}) || p.Accepted != (Count{2, 120}) ||
+			if p.Rx != (frame.Count{Frames: 4, Bytes: 223}) || p.Accepted != (frame.Count{Frames: 2, Bytes: 120}) ||
 				p.RxDrops[frame.BadSourceMAC] != 1 || p.RxDrops[frame.Short] != 1 {
 				t.Errorf("%+v", p)
 			}

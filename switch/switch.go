@@ -43,6 +43,7 @@ type Switch struct {
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil where none
 	version atomic.Uint64           // grows when a port or a VSI goes
 	tick    atomic.Uint32
+	last    atomic.Pointer[Stats] // after Close
 	sweeper epoch
 	kick    chan struct{} // wakes the housekeeping
 
@@ -166,13 +167,18 @@ func (s *Switch) shut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for _, p := range *s.ports.Load() {
+	ports := *s.ports.Load()
+	for _, p := range ports {
 		if p != nil && p != s.own {
 			s.remove(p, nil)
 		}
 	}
 	s.inject.Close()
 	s.stop(s.own)
+	if s.last.Load() == nil {
+		st := s.stats(ports)
+		s.last.Store(&st)
+	}
 	s.events.close()
 }
 

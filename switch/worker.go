@@ -34,7 +34,6 @@ type worker struct {
 	// Counted once a batch.
 	frames, bytes, forwarded uint64
 	length                   uint64 // of the frame at hand, as it was read
-	lostFrames, lostBytes    uint64 // of those above, the ones that were dropped
 }
 
 // egress is one worker's way out of one port.
@@ -75,10 +74,7 @@ func (w *worker) handle() {
 	w.rx.add(cFrames, w.frames)
 	w.rx.add(cBytes, w.bytes)
 	w.rx.add(cForwarded, w.forwarded)
-	w.rx.add(cAccepted, w.frames-w.lostFrames)
-	w.rx.add(cAcceptedBytes, w.bytes-w.lostBytes)
 	w.frames, w.bytes, w.forwarded = 0, 0, 0
-	w.lostFrames, w.lostBytes = 0, 0
 }
 
 // frame finds the attachment f is on, and what becomes of it.

@@ -42,9 +42,28 @@ func inNamespace(t *testing.T, f func(t *testing.T)) {
 				return
 			}
 		}
+		if !linkUp("va") {
+			t.Error("va did not come up")
+			return
+		}
 		f(t)
 	}()
 	<-done
+}
+
+// linkUp waits until the kernel has noticed, in its own time, that a link is up:
+// before, what is sent to an IPv6 address of it goes nowhere.
+func linkUp(dev string) bool {
+	for range 500 {
+		link, _ := exec.Command("ip", "link", "show", dev).Output()
+		addr, _ := exec.Command("ip", "-6", "addr", "show", dev).Output()
+		if strings.Contains(string(link), "state UP") && strings.Contains(string(addr), "fe80::ff:fe00:1/") &&
+			!strings.Contains(string(addr), "tentative") {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return false
 }
 
 func ip(t *testing.T, args string) bool {

@@ -197,9 +197,16 @@ func (u *UDP) LocalAddr() netip.AddrPort { return u.local }
 func (u *UDP) Is4() bool { return u.is4 }
 
 // MTU returns the IP MTU of the interface that has the local address, or of
-// UDPConfig.Device, as it is now: 1500 for a wildcard address. It asks the system
-// each time and is not for the packet path.
-func (u *UDP) MTU() int { return interfaceMTU(u.local.Addr(), u.cfg.Device) }
+// UDPConfig.Device, as it is now: 1500 for a wildcard address. It is never more than
+// UDPConfig.MaxDatagram lets us receive, for the far end has most likely the same. It
+// asks the system each time and is not for the packet path.
+func (u *UDP) MTU() int {
+	headers := 48 // IPv6 and UDP
+	if u.is4 {
+		headers = 28
+	}
+	return min(interfaceMTU(u.local.Addr(), u.cfg.Device), u.cfg.MaxDatagram+headers)
+}
 
 // Pause makes every Read return [frame.ErrPaused], those that wait and those to
 // come, until Resume. Datagrams that arrive meanwhile wait in the socket's buffer.

@@ -15,20 +15,13 @@ type PeerStats struct {
 	Tx     uint64         `json:"tx"`     // handed to the underlay for it, copies of flooded frames included
 }
 
-// Count is a number of inner frames and the bytes in them, from the destination MAC
-// on.
-type Count struct {
-	Frames uint64 `json:"frames"`
-	Bytes  uint64 `json:"bytes"`
-}
-
 // Stats is a snapshot of a VTEP's tables and counters.
 type Stats struct {
 	Peers     []PeerStats `json:"peers"`
-	Tx        Count       `json:"tx"`         // copies the underlay took: a frame flooded to n peers is n
+	Tx        frame.Count `json:"tx"`         // copies the underlay took: a frame flooded to n peers is n
 	Learned   int         `json:"learned"`    // peers that count against Config.MaxPeers
 	PeerLimit uint64      `json:"peer_limit"` // frames forwarded without learning their peer: no room
-	Lost      frame.Drops `json:"lost"`       // copies the underlay did not take
+	Lost      frame.Drops `json:"lost"`       // copies the underlay did not take of frames of which it took others; a frame lost as a whole is in its Out.Drop
 }
 
 // Stats returns a snapshot.
@@ -36,7 +29,7 @@ func (v *VTEP) Stats() Stats {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := Stats{
-		Tx:      Count{v.txFrames.Load(), v.txBytes.Load()},
+		Tx:      frame.Count{Frames: v.txFrames.Load(), Bytes: v.txBytes.Load()},
 		Learned: v.learned, PeerLimit: v.peerLimit.Load(),
 	}
 	for h := range v.hops.all {

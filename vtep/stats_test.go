@@ -48,7 +48,7 @@ func TestTxCountsCopies(t *testing.T) {
 	if err := v.Writer(0).Write([]frame.Out{{F: flood, Tag: 7}, {F: known, Peer: one, Tag: 7}, {F: known, Tag: 8}}); err != nil {
 		t.Fatal(err)
 	}
-	if s := v.Stats(); s.Tx != (Count{3, 260}) || s.Lost[frame.Unreachable] != 1 {
+	if s := v.Stats(); s.Tx != (frame.Count{Frames: 3, Bytes: 260}) || s.Lost[frame.Unreachable] != 1 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -66,11 +66,11 @@ func (w *writer) Write(out []frame.Out) error {
 		p := &w.pkt[i]
 		frames += uint64(p.sent)
 		bytes += uint64(p.sent * out[i].F.Len())
-		if lost := p.copies - p.sent; lost > 0 {
+		switch lost := p.copies - p.sent; {
+		case lost > 0 && p.sent == 0:
+			out[i].Drop = p.drop
+		case lost > 0:
 			w.v.lost[p.drop].Add(uint64(lost))
-			if p.sent == 0 {
-				out[i].Drop = p.drop
-			}
 		}
 		p.parts = [2][]byte{} // borrowed
 	}

@@ -27,7 +27,7 @@ func deviceError(o options, mtu int, err error) error {
 		return fmt.Errorf("%w: run as root, or first, as root: ip tuntap add %s mode tap user NAME; ip link set %[2]s mtu %d up", err, o.dev, mtu)
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%w: stop that program, or choose another -dev", err)
-	case errors.Is(err, syscall.EINVAL), len(o.dev) > 15:
+	case errors.Is(err, syscall.EINVAL):
 		return fmt.Errorf("%w: choose another -dev, a name of at most 15 bytes", err)
 	}
 	return err

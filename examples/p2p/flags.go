@@ -53,7 +53,7 @@ func flagSet(o *options) *flag.FlagSet {
 	fs.Func("id", "VNI `N`, 0 to 16777215 (default 1)", number(0, uint64(frame.MaxVNI), &o.id))
 	fs.Func("dstport", "UDP destination `PORT`, 1 to 65535 (default 4789)", number(1, 65535, &o.dstport))
 	fs.Func("dev", "`NAME` of the TAP device (default vxs0); a persistent one stays at exit", func(s string) error {
-		if s == "" {
+		if s == "" || len(s) > 15 {
 			return errors.New("allowed is the name of a device, at most 15 bytes")
 		}
 		o.dev = s

@@ -31,6 +31,7 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -id blue", `invalid value "blue" for flag -id: ` + id},
 		{"-local 10.0.0.1 -dstport 0", `invalid value "0" for flag -dstport: ` + port},
 		{"-local 10.0.0.1 -dstport 65536", `invalid value "65536" for flag -dstport: ` + port},
+		{"-local 10.0.0.1 -dev a-very-long-name", `invalid value "a-very-long-name" for flag -dev: allowed is the name of a device, at most 15 bytes`},
 		{"-local 10.0.0.1 -dev=", `invalid value "" for flag -dev: allowed is the name of a device, at most 15 bytes`},
 		{"-local 10.0.0.1 -queues 2", `flag provided but not defined: -queues; p2p -h lists the flags`},
 		{"-local 10.0.0.1 up", `argument "up": allowed are flags only; p2p -h lists them`},

@@ -12,8 +12,8 @@ import (
 
 // stats is what the stats line shows.
 type stats struct {
-	Rx    vswitch.Count   `json:"rx"` // frames decapsulated and accepted
-	Tx    vtep.Count      `json:"tx"` // copies sent into the tunnel
+	Rx    frame.Count     `json:"rx"` // frames decapsulated and accepted
+	Tx    frame.Count     `json:"tx"` // copies sent into the tunnel
 	Flood vswitch.Flooded `json:"flood"`
 	Drops frame.Drops     `json:"drops"`
 	FDB   []fdbEntry      `json:"fdb"`
@@ -41,20 +41,18 @@ func takeStats(sw *vswitch.Switch, v *vtep.VTEP, far *vswitch.Attachment) string
 	tunnel := v.Stats()
 	s := stats{Tx: tunnel.Tx, FDB: []fdbEntry{}, Neigh: []struct{}{}, Peers: []peer{}}
 	for _, p := range sw.Stats().Ports {
-		lost := p.TxDrops
 		if p.Port == far.Dest(0).Port() {
 			s.Rx = p.Accepted
-			// A flooded frame of which some copies were lost is no drop to the switch.
-			for r, n := range tunnel.Lost {
-				lost[r] = max(lost[r], n)
-			}
 		}
 		s.Flood.Broadcast += p.Flood.Broadcast
 		s.Flood.Multicast += p.Flood.Multicast
 		s.Flood.Unknown += p.Flood.Unknown
 		for r := range s.Drops {
-			s.Drops[r] += p.RxDrops[r] + lost[r]
+			s.Drops[r] += p.RxDrops[r] + p.TxDrops[r]
 		}
+	}
+	for r, n := range tunnel.Lost.All() { // copies; to the switch the frame was sent
+		s.Drops[r] += n
 	}
 	s.Drops[frame.PeerLimit] += tunnel.PeerLimit
 	for _, vsi := range sw.VSIs() {
