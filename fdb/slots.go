@@ -53,7 +53,7 @@ func nextStamp(k uint64) uint64 {
 // more than seven eighths of them used.
 type array struct {
 	slots []slot
-	seed  [2]uint64
+	seed  [3]uint64
 	meta  []atomic.Uint64
 	links []link // only in tables that evict
 }
@@ -62,7 +62,7 @@ func newArray(size int, evict bool) *array {
 	a := &array{
 		slots: make([]slot, size),
 		meta:  make([]atomic.Uint64, size),
-		seed:  [2]uint64{rand.Uint64(), rand.Uint64() | 1},
+		seed:  [3]uint64{rand.Uint64(), rand.Uint64() | 1, rand.Uint64() | 1},
 	}
 	if evict {
 		a.links = make([]link, size)
@@ -79,10 +79,12 @@ func sizeFor(n int) int {
 	return size
 }
 
-// home returns where the chain of a MAC starts. Both seeds are random and new in
-// every array, so nobody can send MACs that pile up.
+// home returns where the chain of a MAC starts. The seeds are random and new in
+// every array, so nobody can send MACs that pile up. One multiplication is not
+// enough: MACs in rows and strides then do.
 func (a *array) home(mac uint64) uint64 {
 	hi, lo := bits.Mul64(mac^a.seed[0], a.seed[1])
+	hi, lo = bits.Mul64(hi^lo, a.seed[2])
 	return hi ^ lo
 }
 
