@@ -28,13 +28,13 @@ type counter [2]atomic.Uint32
 // Every method may be called from anywhere at any time. Memory grows with the
 // ports and peers that were ever flushed or killed.
 type Gens struct {
+	bumps atomic.Uint64 // flushes and kills so far; raised after the generation itself
 	all   counter
 	ports [256]atomic.Pointer[[256]portGen] // by port>>8, port&255
-	_     [64]byte
+	_     [64]byte                          // what follows is written to while others look up
 
-	bumps atomic.Uint64 // flushes and kills so far; raised after the generation itself
-	total atomic.Int64  // learned entries in all tables
-	limit atomic.Int64  // 0 for none
+	total atomic.Int64 // learned entries in all tables
+	limit atomic.Int64 // 0 for none
 }
 
 type portGen struct {

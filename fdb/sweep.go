@@ -34,7 +34,9 @@ func (t *Table) Sweep(now frame.Tick, n int) int {
 		t.on, t.hand = a, 0
 	}
 	if t.hand == 0 {
+		t.mu.Lock() // nobody is now about to store an older generation behind the hand
 		t.starts = t.bumps()
+		t.mu.Unlock()
 	}
 	n = max(0, min(n, maxSweep, len(a.slots)-t.hand))
 	for range n {

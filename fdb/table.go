@@ -38,14 +38,14 @@ type Config struct {
 type Table struct {
 	arr     atomic.Pointer[array]
 	gens    *Gens
+	swept   atomic.Uint64 // t.bumps() when the last complete round began
 	flushed counter
 	ageing  atomic.Uint32
 	cfg     Config
 	_       [64]byte // what follows is written to while others look up
 
 	counters counters
-	crowded  atomic.Bool   // Sweep is to rebuild
-	swept    atomic.Uint64 // t.bumps() when the last complete round began
+	crowded  atomic.Bool // Sweep is to rebuild
 	rounds   atomic.Uint64
 
 	mu       sync.Mutex // writers; Learn only tries it
@@ -121,8 +121,12 @@ func (t *Table) gen(d frame.Dest, class uint64) uint64 {
 	return uint64(t.gens.sum(d, class)+t.flushed[class&1].Load()) & genMask
 }
 
-// live reports whether the generation of v is the present one.
-func (t *Table) live(v uint64) bool { return t.gen(destOf(v), classOf(v)) == genOf(v) }
+// live reports whether v, which is not 0, is of the present generation. If nothing
+// was flushed or killed since the last complete round of Sweep began, that round
+// has left nothing dead, and no generation needs to be looked at.
+func (t *Table) live(v uint64) bool { return t.bumps() == t.swept.Load() || t.current(v) }
+
+func (t *Table) current(v uint64) bool { return t.gen(destOf(v), classOf(v)) == genOf(v) }
 
 // bumps returns how often anything happened that changes a generation here.
 func (t *Table) bumps() uint64 { return t.gens.bumps.Load() + uint64(t.flushed[learned].Load()) }
