@@ -91,7 +91,7 @@ func (t *Table) finish(a *array) {
 	defer t.mu.Unlock()
 	t.reap()
 	t.rounds.Add(1)
-	if size := len(a.slots); size > maxDirect && (t.count[learned]+t.count[pinned])*16 < size && t.arr.Load() == a {
+	if size := len(a.slots); size > max(maxDirect, t.least) && (t.count[learned]+t.count[pinned])*16 < size && t.arr.Load() == a {
 		t.rebuild(size / 4)
 	}
 }
@@ -108,12 +108,13 @@ func (t *Table) MustSweep() bool {
 }
 
 // Grow makes the table large enough for n entries, so that nothing has to grow
-// later. It waits for the lock and keeps it while it copies; look-ups go on.
+// later, and keeps it from shrinking below that. It waits for the lock and holds
+// it while it copies; look-ups go on.
 func (t *Table) Grow(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if size := sizeFor(n); size > len(t.arr.Load().slots) {
-		t.rebuild(size)
+	if t.least = sizeFor(n); t.least > len(t.arr.Load().slots) {
+		t.rebuild(t.least)
 	}
 }
 

@@ -50,6 +50,7 @@ type Table struct {
 
 	mu       sync.Mutex // writers; Learn only tries it
 	used     int        // slots that are not empty
+	least    int        // slots that Grow asked for
 	count    [2]int     // entries by class
 	holders  map[place]*holder
 	rank     []*holder // heap by number of learned entries, in tables that evict

@@ -118,6 +118,13 @@ func TestGrows(t *testing.T) {
 	if got := table.Stats().Slots; got > 2*maxDirect {
 		t.Errorf("%d slots for nothing", got)
 	}
+	table.Grow(100000)
+	for r := table.Rounds(); table.Rounds() < r+3; {
+		table.Sweep(0, 4096)
+	}
+	if got := table.Stats().Slots; got != sizeFor(100000) {
+		t.Errorf("%d slots after Grow", got)
+	}
 }
 
 // Set never fails for want of room, and Grow spares it the copying.
