@@ -2,6 +2,7 @@ package fdb
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -11,10 +12,12 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Every benchmark of look-ups asks for random MACs of the table, at Dests of 4
-// ports and 64 peers whose generations have moved. MACs are computed, not read, so
-// that the memory looked at is that of the table.
-type bench struct{ macs []frame.MAC }
+// Every benchmark of look-ups asks for random MACs of the table, in an order made
+// beforehand, at Dests of 4 ports and 64 peers whose generations have moved.
+type bench struct {
+	macs  []frame.MAC
+	order []asked
+}
 
 type asked struct {
 	mac frame.MAC
@@ -22,21 +25,16 @@ type asked struct {
 }
 
 func newBench(n int) *bench {
-	b := &bench{macs: make([]frame.MAC, n)}
+	r := rand.New(rand.NewPCG(1, 7))
+	b := &bench{macs: make([]frame.MAC, n), order: make([]asked, 1<<20)}
 	for i := range b.macs {
-		b.macs[i] = scattered(i)
+		b.macs[i] = frame.MACFrom(r.Uint64()>>16&^(1<<40) | 2<<40)
+	}
+	for i := range b.order {
+		n := r.IntN(n)
+		b.order[i] = asked{b.macs[n], destAt(n)}
 	}
 	return b
-}
-
-// scattered returns a MAC that looks random, another for each i below 2^40.
-func scattered(i int) frame.MAC { return frame.MACFrom(2<<40 | uint64(i)*0x9e3779b97f4a7c15&(1<<40-1)) }
-
-// ask returns a random MAC and where it is.
-func (b *bench) ask(x *uint64) asked {
-	*x = *x*6364136223846793005 + 1442695040888963407
-	i := int(*x >> 33 * uint64(len(b.macs)) >> 31)
-	return asked{scattered(i), destAt(i)}
 }
 
 func destAt(i int) frame.Dest { return frame.NewDest(uint16(1+i&3), uint16(i>>2&63)) }
@@ -58,15 +56,15 @@ func (b *bench) table(cfg Config) *Table {
 	return t
 }
 
-// each runs f on every core. One goroutine asks for other MACs than another.
-func (b *bench) each(tb *testing.B, f func(n uint32, q asked)) {
+// each runs f with MACs in random order on every core. One goroutine starts
+// somewhere else than another.
+func (b *bench) each(tb *testing.B, f func(n uint32, q *asked)) {
 	var starts atomic.Uint32
 	tb.ReportAllocs()
 	tb.ResetTimer()
 	tb.RunParallel(func(pb *testing.PB) {
-		n := starts.Add(1) * 400009
-		for x := uint64(n); pb.Next(); n++ {
-			f(n, b.ask(&x))
+		for n := starts.Add(1) * 400009; pb.Next(); n++ {
+			f(n, &b.order[n&(1<<20-1)])
 		}
 	})
 }
@@ -81,12 +79,12 @@ func BenchmarkLookup(b *testing.B) {
 		name := func(s string) string { return fmt.Sprintf("%s/%d", s, n) }
 		b.Run(name("table"), func(b *testing.B) {
 			t := w.table(Config{})
-			w.each(b, func(_ uint32, q asked) { t.Lookup(q.mac) })
+			w.each(b, func(_ uint32, q *asked) { t.Lookup(q.mac) })
 		})
 		b.Run(name("flushed"), func(b *testing.B) {
 			t := w.table(Config{})
 			t.gens.FlushPort(9)
-			w.each(b, func(_ uint32, q asked) { t.Lookup(q.mac) })
+			w.each(b, func(_ uint32, q *asked) { t.Lookup(q.mac) })
 		})
 		b.Run(name("rwmutex"), func(b *testing.B) {
 			var mu sync.RWMutex
@@ -94,7 +92,7 @@ func BenchmarkLookup(b *testing.B) {
 			for i, mac := range w.macs {
 				m[mac] = destAt(i)
 			}
-			w.each(b, func(_ uint32, q asked) {
+			w.each(b, func(_ uint32, q *asked) {
 				mu.RLock()
 				d := m[q.mac]
 				mu.RUnlock()
@@ -106,7 +104,7 @@ func BenchmarkLookup(b *testing.B) {
 			for i, mac := range w.macs {
 				m.Store(mac, destAt(i))
 			}
-			w.each(b, func(_ uint32, q asked) { m.Load(q.mac) })
+			w.each(b, func(_ uint32, q *asked) { m.Load(q.mac) })
 		})
 	}
 }
@@ -118,7 +116,7 @@ func BenchmarkMixed(b *testing.B) {
 		w := newBench(n)
 		name := func(s string) string { return fmt.Sprintf("%s/%d", s, n) }
 		mixed := func(b *testing.B, read func(mac frame.MAC), learn func(mac frame.MAC, d frame.Dest)) {
-			w.each(b, func(n uint32, q asked) {
+			w.each(b, func(n uint32, q *asked) {
 				if n%100 == 0 {
 					learn(q.mac, destAt(int(n/100)))
 				} else {
@@ -164,12 +162,12 @@ func BenchmarkLearn(b *testing.B) {
 		for _, evict := range []bool{false, true} {
 			t := w.table(Config{Evict: evict})
 			b.Run(fmt.Sprintf("known/evict=%v/%d", evict, n), func(b *testing.B) {
-				w.each(b, func(_ uint32, q asked) { t.Learn(q.mac, q.d, 0) })
+				w.each(b, func(_ uint32, q *asked) { t.Learn(q.mac, q.d, 0) })
 			})
 			var ticks atomic.Uint32
 			b.Run(fmt.Sprintf("tick/evict=%v/%d", evict, n), func(b *testing.B) {
 				now := frame.Tick(ticks.Add(1))
-				w.each(b, func(_ uint32, q asked) { t.Learn(q.mac, q.d, now) })
+				w.each(b, func(_ uint32, q *asked) { t.Learn(q.mac, q.d, now) })
 			})
 		}
 	}
@@ -207,9 +205,10 @@ func BenchmarkSweep(b *testing.B) {
 						}
 					})
 				}
-				x := uint64(1)
+				i := uint32(0)
 				for b.Loop() {
-					t.Lookup(w.ask(&x).mac)
+					t.Lookup(w.order[i&(1<<20-1)].mac)
+					i++
 				}
 				stop.Store(true)
 				wg.Wait()

@@ -233,16 +233,16 @@ func BenchmarkLayout(b *testing.B) {
 		for _, name := range []string{"flat", "wide", "buckets"} {
 			l := all[name]
 			b.Run(fmt.Sprintf("lookup/%s/%d", name, n), func(b *testing.B) {
-				w.each(b, func(_ uint32, q asked) { l.Lookup(q.mac) })
+				w.each(b, func(_ uint32, q *asked) { l.Lookup(q.mac) })
 			})
 			b.Run(fmt.Sprintf("known/%s/%d", name, n), func(b *testing.B) {
-				w.each(b, func(_ uint32, q asked) { l.Learn(q.mac, q.d, 0) })
+				w.each(b, func(_ uint32, q *asked) { l.Learn(q.mac, q.d, 0) })
 			})
 		}
 		for _, name := range []string{"flat", "wide", "buckets"} { // last: the MACs move
 			l := all[name]
 			b.Run(fmt.Sprintf("mixed/%s/%d", name, n), func(b *testing.B) {
-				w.each(b, func(n uint32, q asked) {
+				w.each(b, func(n uint32, q *asked) {
 					if n%100 == 0 {
 						l.Learn(q.mac, destAt(int(n/100)), 0)
 					} else {
