@@ -114,11 +114,11 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 	if len(b) < ethLen {
 		return frame.Short
 	}
-	if t := binary.BigEndian.Uint16(b[12:]); t == typeVLAN || t == typeQinQ {
-		return frame.InnerVLAN
-	}
 	if src := frame.MAC(b[6:12]); src.IsGroup() || src.IsZero() {
 		return frame.BadSourceMAC
+	}
+	if t := binary.BigEndian.Uint16(b[12:]); t == typeVLAN || t == typeQinQ {
+		return frame.InnerVLAN
 	}
 	return frame.NotDropped
 }
