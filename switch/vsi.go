@@ -19,6 +19,7 @@ type VSIConfig struct {
 	Evict   bool          // at the limit, make room fairly instead of refusing
 	Ageing  time.Duration // learned MACs not heard for this long are forgotten; default 300 s, negative = never
 
+	NoLearn            bool  // source MACs are not learned, on no attachment
 	NoFlood            Class // classes that are dropped instead of flooded
 	ForwardPinned      bool  // forward frames whose source MAC is pinned elsewhere, instead of dropping them
 	ForwardBridgeGroup bool  // forward 01:80:c2:00:00:00-0f as other multicast
