@@ -134,6 +134,10 @@ func (c *circuit) source(f *frame.Frame, at frame.At) frame.Reason {
 		return frame.NotDropped
 	case c.learn && !(f.Tunnel && f.From.Peer() == 0):
 		o = c.vsi.fdb.Learn(src, f.From, at.Tick)
+	case f.Tunnel && f.From.Peer() == 0:
+		// From a tunnel all the same, and from none of the peers that have numbers:
+		// the last number stands for one.
+		o = c.vsi.fdb.Check(src, f.From|0xffff)
 	default:
 		o = c.vsi.fdb.Check(src, f.From)
 	}
