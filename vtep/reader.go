@@ -19,15 +19,21 @@ type reader struct {
 	open bool // vni is open
 }
 
+// noVNI is the VNI of a packet whose header was not understood: no attachment has
+// it, so that the drop counts for none.
+const noVNI = frame.MaxVNI + 1
+
 // Read reads one batch from the underlay. A refused packet stays in it with its
-// Drop set; VNI is set as far as it was understood.
+// Drop set, and with noVNI unless its VNI was understood.
 func (r *reader) Read(b *frame.Batch) error {
 	if err := r.in.Read(b); err != nil {
 		return err
 	}
 	r.open = false
 	for i := range b.Frames {
-		if f := &b.Frames[i]; f.Drop == frame.NotDropped {
+		f := &b.Frames[i]
+		f.VNI = noVNI
+		if f.Drop == frame.NotDropped {
 			f.Drop = r.accept(f, &b.Outer[i].Src)
 		}
 	}
