@@ -1,0 +1,284 @@
+package vectors
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A lab is one switch under test, at address 1 of the underlay, and far ends that
+// are members of the network and nothing else: what they send and get is bytes.
+type lab struct {
+	*mem.Fabric
+	ip6 bool
+
+	*mem.Node
+	seg *vswitch.VSI        // VNI 100
+	tun *vswitch.Attachment // of the VTEP, tag 100
+}
+
+const vni = 100
+
+// start makes the switch under test, with its VTEP in VNI 100.
+func (l *lab) start(sc *vswitch.Config, vc *vtep.Config, cfg *vswitch.VSIConfig, ac vswitch.AttachConfig) {
+	l.T.Helper()
+	l.Node = l.NodeWith(l.addr(1).String(), sc, vc)
+	l.seg = l.vsi(vni, cfg)
+	var err error
+	l.tun, err = l.seg.AttachWith(l.VTEP, vni, ac)
+	l.must(err)
+}
+
+// std is start with default settings.
+func (l *lab) std() { l.T.Helper(); l.start(nil, nil, nil, vswitch.AttachConfig{}) }
+
+// bridge is start without a tunnel, and with settings for VNI 100.
+func (l *lab) bridge(sc *vswitch.Config, cfg *vswitch.VSIConfig) {
+	l.T.Helper()
+	l.Node = l.NodeWith("10.0.0.1", sc, nil)
+	l.seg = l.vsi(vni, cfg)
+}
+
+func (l *lab) vsi(n frame.VNI, cfg *vswitch.VSIConfig) *vswitch.VSI {
+	l.T.Helper()
+	v, err := l.VSI(n, cfg)
+	l.must(err)
+	return v
+}
+
+// join attaches the VTEP to another VNI.
+func (l *lab) join(n frame.VNI) (*vswitch.VSI, *vswitch.Attachment) {
+	l.T.Helper()
+	v := l.vsi(n, nil)
+	a, err := v.Attach(l.VTEP, uint32(n))
+	l.must(err)
+	return v, a
+}
+
+func (l *lab) must(err error) {
+	l.T.Helper()
+	if err != nil {
+		l.T.Fatal(err)
+	}
+}
+
+// host returns a new host in VNI 100.
+func (l *lab) host() *mem.Host { l.T.Helper(); return l.Host(vni) }
+
+// addr returns an underlay address of the lab's family.
+func (l *lab) addr(i byte) netip.Addr {
+	if l.ip6 {
+		return netip.AddrFrom16([16]byte{0: 0xfd, 15: i})
+	}
+	return netip.AddrFrom4([4]byte{10, 0, 0, i})
+}
+
+func (l *lab) at(i byte) netip.AddrPort { return netip.AddrPortFrom(l.addr(i), encap.VXLANPort) }
+
+// flood sets the flood list of VNI 100.
+func (l *lab) flood(peers ...byte) {
+	l.T.Helper()
+	var to []netip.AddrPort
+	for _, i := range peers {
+		to = append(to, l.at(i))
+	}
+	l.must(l.VTEP.SetFlood(vni, to...))
+}
+
+// A datagram is what arrived at a far end.
+type datagram struct {
+	frame.Outer
+	payload []byte
+}
+
+// A far end is a member of the underlay that knows nothing of VXLAN.
+type far struct {
+	l *lab
+	u *underlay.Memory
+
+	mu sync.Mutex
+	in []datagram
+}
+
+// far makes a far end at an address, on port 4789.
+func (l *lab) far(i byte) *far { l.T.Helper(); return l.farAt(l.at(i), nil) }
+
+func (l *lab) fars(from, to byte) (all []*far) {
+	for i := from; i <= to; i++ {
+		all = append(all, l.far(i))
+	}
+	return all
+}
+
+func (l *lab) farAt(at netip.AddrPort, cfg *underlay.MemoryConfig) *far {
+	l.T.Helper()
+	u, err := l.Net.Listen(at, cfg)
+	l.must(err)
+	f := &far{l: l, u: u}
+	go func() {
+		for b := frame.NewBatch(nil); u.Readers()[0].Read(b) == nil; {
+			f.mu.Lock()
+			for i := range b.Frames {
+				f.in = append(f.in, datagram{b.Outer[i], bytes.Clone(b.Frames[i].Bytes())})
+			}
+			f.mu.Unlock()
+		}
+	}()
+	return f
+}
+
+// send sends one datagram to the switch under test.
+func (f *far) send(payload []byte) { f.l.T.Helper(); f.sendTo(f.l.Addr, payload) }
+
+func (f *far) sendTo(to netip.AddrPort, payload []byte) {
+	f.l.T.Helper()
+	e, err := frame.EndpointFrom(to)
+	f.l.must(err)
+	ds := []frame.Datagram{{Parts: [][]byte{payload}, To: []frame.Endpoint{e}}}
+	f.l.must(f.u.Sender(0).Send(ds))
+	f.l.Settle()
+}
+
+// got takes what has arrived.
+func (f *far) got() []datagram {
+	f.l.Settle()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	in := f.in
+	f.in = nil
+	return in
+}
+
+// want fails the test unless exactly these payloads have arrived, in this order.
+func (f *far) want(payloads ...[]byte) {
+	t := f.l.T
+	t.Helper()
+	got := f.got()
+	for i := range max(len(got), len(payloads)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("%v: missing % x", f.u.LocalAddr(), payloads[i])
+		case i >= len(payloads):
+			t.Errorf("%v: unexpected % x", f.u.LocalAddr(), got[i].payload)
+		case !bytes.Equal(got[i].payload, payloads[i]):
+			t.Errorf("%v: got % x, want % x", f.u.LocalAddr(), got[i].payload, payloads[i])
+		}
+	}
+}
+
+// drops fails the test unless exactly these drops were counted: pairs of a reason's
+// name and a number. They are counted by port and by VSI; drops of frames in no VSI
+// are on the port only.
+func (l *lab) drops(want map[string]uint64) { l.T.Helper(); l.WantDrops(want) }
+
+func one(reason string) map[string]uint64 { return map[string]uint64{reason: 1} }
+
+// table is what a MAC table must hold.
+type table map[frame.MAC]frame.Dest
+
+// wantFDB fails the test unless the table holds exactly this.
+func (l *lab) wantFDB(v *vswitch.VSI, want table) {
+	l.T.Helper()
+	l.Settle()
+	got := table{}
+	for e := range v.FDB().All() {
+		got[e.MAC] = e.Dest
+	}
+	if !maps.Equal(got, want) {
+		l.T.Errorf("FDB of VNI %d: %v, want %v", v.VNI(), got, want)
+	}
+}
+
+// entry returns the entry of a MAC in VNI 100, which must be there.
+func (l *lab) entry(m frame.MAC) fdb.Entry {
+	l.T.Helper()
+	l.Settle()
+	e, ok := l.seg.FDB().Get(m)
+	if !ok {
+		l.T.Errorf("no entry of %v", m)
+	}
+	return e
+}
+
+// peer returns the number of the peer at an address, 0 if there is none.
+func (l *lab) peer(i byte) uint16 {
+	for _, p := range l.VTEP.Stats().Peers {
+		if p.Addr.Addr() == l.addr(i) {
+			return p.Peer
+		}
+	}
+	return 0
+}
+
+// dest returns where the table says MACs behind a far end are.
+func (l *lab) dest(i byte) frame.Dest {
+	l.T.Helper()
+	n := l.peer(i)
+	if n == 0 {
+		l.T.Errorf("%v is no peer", l.addr(i))
+	}
+	return l.tun.Dest(n)
+}
+
+// pass lets time go by.
+func (l *lab) pass(d time.Duration) { time.Sleep(d); l.Settle() }
+
+// A watch collects events.
+type watch struct {
+	l *lab
+	e *vswitch.Events
+}
+
+func (l *lab) watch() *watch { return &watch{l, l.Events()} }
+
+// got takes the events there are.
+func (w *watch) got() (evs []frame.Event) {
+	w.l.Settle()
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
+		ev, err := w.e.Next(ctx)
+		cancel()
+		if err != nil {
+			return evs
+		}
+		evs = append(evs, ev)
+	}
+}
+
+func (w *watch) want(evs ...frame.Event) {
+	w.l.T.Helper()
+	if got := w.got(); !slices.Equal(got, evs) {
+		w.l.T.Errorf("events %+v, want %+v", got, evs)
+	}
+}
+
+// vx returns a datagram's payload: a frame behind a VXLAN header, written out here
+// so that nothing of the code under test has a part in it.
+func vx(n frame.VNI, inner []byte) []byte {
+	return append([]byte{8, 0, 0, 0, byte(n >> 16), byte(n >> 8), byte(n), 0}, inner...)
+}
+
+// far MACs, of hosts behind far ends.
+func rmac(i byte) frame.MAC { return frame.MAC{2, 0xfa, 0, 0, 0, i} }
+
+// mcast is a multicast MAC of no special meaning.
+var mcast = frame.MAC{1, 0, 0x5e, 1, 2, 3}
+
+// nobody is a unicast MAC that nobody has.
+var nobody = frame.MAC{2, 0xbb, 0, 0, 0, 0xbb}
+
+func eth(dst, src frame.MAC, text string) []byte {
+	return mem.Ethernet(dst, src, 0x88b5, []byte(text)) // local experimental (IEEE 802)
+}

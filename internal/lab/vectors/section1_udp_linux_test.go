@@ -1,0 +1,379 @@
+package vectors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A side is an address family on the loopback interface.
+type side struct {
+	ip6      bool
+	us, them netip.Addr
+}
+
+var sides = map[string]side{
+	"IPv4": {false, netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.86.0.2")},
+	"IPv6": {true, netip.MustParseAddr("::1"), netip.MustParseAddr("::1")},
+}
+
+// A sniffer reads UDP packets with their headers: over IPv4 the IP header too.
+type sniffer struct {
+	t    *testing.T
+	fd   int
+	side side
+	port uint16 // only packets to or from this one
+}
+
+func sniff(t *testing.T, s side, port uint16) *sniffer {
+	t.Helper()
+	family, sa := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Addr: [4]byte{127, 86, 0, 2}})
+	if s.ip6 {
+		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Addr: s.them.As16()}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
+	if errors.Is(err, unix.EPERM) {
+		t.Skip("a raw socket needs CAP_NET_RAW")
+	}
+	if err == nil {
+		t.Cleanup(func() { unix.Close(fd) })
+		err = unix.Bind(fd, sa)
+	}
+	if err == nil {
+		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &sniffer{t, fd, s, port}
+}
+
+// next returns the next packet's IP header (nil over IPv6) and UDP packet.
+func (s *sniffer) next() (ip, udp []byte) {
+	s.t.Helper()
+	for {
+		b := make([]byte, 65536)
+		n, _, err := unix.Recvfrom(s.fd, b, 0)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		ip, udp = nil, b[:n]
+		if !s.side.ip6 {
+			h := int(b[0]&15) * 4
+			ip, udp = b[:h], b[h:n]
+		}
+		if binary.BigEndian.Uint16(udp[2:]) == s.port {
+			return ip, udp
+		}
+	}
+}
+
+// tunnel is a VTEP on real sockets, and one peer that is an ordinary socket.
+type tunnel struct {
+	t     *testing.T
+	v     *vtep.VTEP
+	peer  *net.UDPConn
+	num   uint16
+	local netip.AddrPort
+}
+
+func newTunnel(t *testing.T, s side, uc *underlay.UDPConfig, vc *vtep.Config) *tunnel {
+	t.Helper()
+	u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), uc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := vtep.New(vc, u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { v.Close(); peer.Close() })
+	x := &tunnel{t: t, v: v, peer: peer, local: u.LocalAddr()}
+	// A next hop, since over IPv6 there is only ::1: our own address is no peer.
+	if x.num, err = v.NextHop(x.port(), vni); err == nil {
+		err = v.Open(vni)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func (x *tunnel) port() netip.AddrPort {
+	a := x.peer.LocalAddr().(*net.UDPAddr).AddrPort()
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+}
+
+func (x *tunnel) send(frames ...[]byte) {
+	x.t.Helper()
+	w := x.v.Writer(0)
+	for _, b := range frames {
+		f := frame.Make(b)
+		out := []frame.Out{{F: &f, Peer: x.num, Tag: vni}}
+		if err := w.Write(out); err != nil || out[0].Drop != 0 {
+			x.t.Fatal(err, out[0].Drop)
+		}
+	}
+}
+
+// recv returns one datagram and the source port it came from.
+func (x *tunnel) recv() ([]byte, uint16) {
+	x.t.Helper()
+	b := make([]byte, 2048)
+	x.peer.SetReadDeadline(time.Now().Add(5 * time.Second))
+	n, from, err := x.peer.ReadFromUDPAddrPort(b)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return b[:n], from.Port()
+}
+
+// read returns the frames that come out of the VTEP within a while.
+func (x *tunnel) read(while time.Duration) (frames [][]byte) {
+	timer := time.AfterFunc(while, x.v.Pause)
+	defer timer.Stop()
+	defer x.v.Resume()
+	r, b := x.v.Readers()[0], frame.NewBatch(nil)
+	for r.Read(b) == nil {
+		for i := range b.Frames {
+			if b.Frames[i].Drop == 0 {
+				frames = append(frames, bytes.Clone(b.Frames[i].Bytes()))
+			}
+		}
+	}
+	return frames
+}
+
+var udpRows = []row{
+	{id: "1.golden", name: "UDP sockets", sockets: func(t *testing.T, s side) {
+		x := newTunnel(t, s, nil, nil)
+		x.send(in1)
+		if b, _ := x.recv(); !bytes.Equal(b, vx(vni, in1)) {
+			t.Errorf("% x", b)
+		}
+	}},
+	{id: "1.srcport-range", name: "UDP default", sockets: func(t *testing.T, s side) {
+		udpPorts(t, newTunnel(t, s, nil, nil), 49152, 65535, 16)
+	}},
+	{id: "1.srcport-range", name: "UDP set", sockets: func(t *testing.T, s side) {
+		udpPorts(t, newTunnel(t, s, &underlay.UDPConfig{SrcPorts: underlay.PortRange{Lo: 42000, Hi: 42999}}, nil), 42000, 42999, 16)
+	}},
+	{id: "1.srcport-flow", name: "UDP", sockets: func(t *testing.T, s side) {
+		x := newTunnel(t, s, nil, nil)
+		for _, b := range flows(32) {
+			x.send(b, b, b)
+			_, p := x.recv()
+			_, q := x.recv()
+			if _, r := x.recv(); p != q || p != r {
+				t.Fatalf("ports %d, %d, %d of one flow", p, q, r)
+			}
+		}
+	}},
+	checksumRow("1.csum-auto", "IPv4 zero", "IPv4", underlay.ChecksumAuto, true),
+	checksumRow("1.csum-auto", "IPv6 computed", "IPv6", underlay.ChecksumAuto, false),
+	checksumRow("1.csum-on", "IPv4", "IPv4", underlay.ChecksumOn, false),
+	checksumRow("1.csum-on", "IPv6", "IPv6", underlay.ChecksumOn, false),
+	checksumRow("1.csum-off", "IPv4", "IPv4", underlay.ChecksumOff, true),
+	checksumRow("1.csum-off", "IPv6", "IPv6", underlay.ChecksumOff, true),
+
+	{id: "1.csum-zero-in", name: "accepted over IPv4", only: "IPv4", sockets: func(t *testing.T, s side) {
+		if n := zeroIn(t, s, nil); n != 1 {
+			t.Errorf("%d frames", n)
+		}
+	}},
+	{id: "1.csum-zero-in", name: "refused over IPv6", only: "IPv6", sockets: func(t *testing.T, s side) {
+		if n := zeroIn(t, s, nil); n != 0 {
+			t.Errorf("%d frames", n)
+		}
+	}},
+	{id: "1.csum-zero-in", name: "allowed over IPv6", only: "IPv6", sockets: func(t *testing.T, s side) {
+		if n := zeroIn(t, s, &underlay.UDPConfig{ZeroChecksum6RX: true}); n != 1 {
+			t.Errorf("%d frames", n)
+		}
+	}},
+	{id: "1.csum-wrong-in", name: "wrong, then right", only: "IPv4", sockets: func(t *testing.T, s side) {
+		for _, right := range []bool{false, true} {
+			x := newTunnel(t, s, nil, nil)
+			rawUDP(t, x.local, right)
+			if n := len(x.read(50 * time.Millisecond)); (n == 1) != right {
+				t.Errorf("checksum right = %v: %d frames", right, n)
+			}
+		}
+	}},
+
+	ipRow("1.df", "set by default", nil, func(ip []byte) bool { return ip[6]&0xc0 == 0x40 }),
+	ipRow("1.df", "unset", &vtep.Config{Fragment: true}, func(ip []byte) bool { return ip[6]&0xc0 == 0 }),
+	ipRow("1.no-fragment", "no fragment is sent", nil, func(ip []byte) bool { return binary.BigEndian.Uint16(ip[6:])&0x3fff == 0 }),
+	ipRow("1.ttl", "64 in the IP header", nil, func(ip []byte) bool { return ip[8] == 64 }),
+	ipRow("1.ttl", "fixed in the IP header", &vtep.Config{TTL: 9}, func(ip []byte) bool { return ip[8] == 9 }),
+	ipRow("1.tos", "0 in the IP header", nil, func(ip []byte) bool { return ip[1] == 0 }),
+	ipRow("1.tos", "fixed in the IP header", &vtep.Config{TOS: 0xb8}, func(ip []byte) bool { return ip[1] == 0xb8 }),
+	hopRow("1.ttl", "64 between sockets", nil, 64, 0),
+	hopRow("1.ttl", "fixed between sockets", &vtep.Config{TTL: 9}, 9, 0),
+	hopRow("1.tos", "fixed between sockets", &vtep.Config{TOS: 0xb8}, 64, 0xb8),
+}
+
+func udpPorts(t *testing.T, x *tunnel, lo, hi uint16, want int) {
+	t.Helper()
+	seen := map[uint16]bool{}
+	for _, b := range flows(512) {
+		x.send(b)
+		_, p := x.recv()
+		seen[p] = true
+		if p < lo || p > hi {
+			t.Fatalf("source port %d", p)
+		}
+	}
+	if len(seen) != want {
+		t.Errorf("%d source ports, want %d", len(seen), want)
+	}
+}
+
+// checksumRow looks at the UDP checksum on the wire.
+func checksumRow(id, name, family string, mode underlay.Checksum, zero bool) row {
+	return row{id: id, name: name, only: family, sockets: func(t *testing.T, s side) {
+		x := newTunnel(t, s, &underlay.UDPConfig{Checksum: mode}, nil)
+		sn := sniff(t, s, x.port().Port())
+		x.send(in1)
+		_, udp := sn.next()
+		if sum := binary.BigEndian.Uint16(udp[6:]); (sum == 0) != zero {
+			t.Errorf("checksum %#04x", sum)
+		}
+		if !bytes.Equal(udp[8:], vx(vni, in1)) {
+			t.Errorf("% x", udp[8:])
+		}
+	}}
+}
+
+// ipRow looks at the IPv4 header on the wire.
+func ipRow(id, name string, cfg *vtep.Config, good func(ip []byte) bool) row {
+	return row{id: id, name: name, only: "IPv4", sockets: func(t *testing.T, s side) {
+		x := newTunnel(t, s, nil, cfg)
+		sn := sniff(t, s, x.port().Port())
+		x.send(in1)
+		if ip, _ := sn.next(); !good(ip) {
+			t.Errorf("% x", ip)
+		}
+	}}
+}
+
+// hopRow has a second underlay say what arrived.
+func hopRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
+	return row{id: id, name: name, sockets: func(t *testing.T, s side) {
+		x := newTunnel(t, s, nil, cfg)
+		u, err := underlay.ListenUDP(netip.AddrPortFrom(s.them, 0), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer u.Close()
+		if x.num, err = x.v.NextHop(u.LocalAddr(), vni); err != nil {
+			t.Fatal(err)
+		}
+		x.send(in1)
+		timer := time.AfterFunc(5*time.Second, u.Pause)
+		defer timer.Stop()
+		b := frame.NewBatch(nil)
+		if err := u.Readers()[0].Read(b); err != nil {
+			t.Fatal(err)
+		}
+		if o := b.Outer[0]; o.TTL != ttl || o.TOS != tos {
+			t.Errorf("TTL %d TOS %#x", o.TTL, o.TOS)
+		}
+	}}
+}
+
+// zeroIn sends a datagram without a checksum to a VTEP, and returns how many frames
+// come out.
+func zeroIn(t *testing.T, s side, uc *underlay.UDPConfig) int {
+	t.Helper()
+	u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), uc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	from, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	raw, err := from.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Control(func(fd uintptr) {
+		if s.ip6 {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, 1)
+		} else {
+			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_NO_CHECK, 1)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := from.WriteToUDPAddrPort(vx(vni, in1), u.LocalAddr()); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(50*time.Millisecond, u.Pause)
+	defer timer.Stop()
+	b, n := frame.NewBatch(nil), 0
+	for r := u.Readers()[0]; r.Read(b) == nil; {
+		n += len(b.Frames)
+	}
+	return n
+}
+
+// rawUDP sends a datagram whose checksum is right or wrong.
+func rawUDP(t *testing.T, dst netip.AddrPort, right bool) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
+	if errors.Is(err, unix.EPERM) {
+		t.Skip("a raw socket needs CAP_NET_RAW")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	src := [4]byte{127, 86, 0, 3}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: src}); err != nil {
+		t.Fatal(err)
+	}
+	p := make([]byte, 8, 8+8+len(in1))
+	p = append(p, vx(vni, in1)...)
+	binary.BigEndian.PutUint16(p, 50000)
+	binary.BigEndian.PutUint16(p[2:], dst.Port())
+	binary.BigEndian.PutUint16(p[4:], uint16(len(p)))
+	a := dst.Addr().As4()
+	sum := uint32(17 + len(p))
+	for _, b := range [][]byte{src[:], a[:], p} {
+		for i := 0; i < len(b); i += 2 {
+			sum += uint32(b[i]) << 8
+			if i+1 < len(b) {
+				sum += uint32(b[i+1])
+			}
+		}
+	}
+	sum = sum>>16 + sum&0xffff
+	sum += sum >> 16
+	c := ^uint16(sum)
+	if !right {
+		c ^= 0x0101
+	}
+	binary.BigEndian.PutUint16(p[6:], c)
+	if err := unix.Sendto(fd, p, 0, &unix.SockaddrInet4{Addr: a}); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,497 @@
+package vectors
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// learnedAt returns how many MACs of a table are learned at a Dest.
+func (l *lab) learnedAt(v *vswitch.VSI, d frame.Dest) (n int) {
+	for e := range v.FDB().All() {
+		if e.Dest == d && e.Origin == fdb.OriginLearned {
+			n++
+		}
+	}
+	return n
+}
+
+func nth(side byte, i int) frame.MAC {
+	return frame.MAC{2, side, 0, byte(i >> 16), byte(i >> 8), byte(i)}
+}
+
+// fill sends frames from n MACs into a host's port, twice: learning is best effort.
+func fill(h *mem.Host, side byte, n int) {
+	for k := range 2 * n {
+		i := k % n
+		if err := h.Pipe.Send(eth(nobody, nth(side, i), "")); err != nil {
+			panic(err)
+		}
+		if i%64 == 63 {
+			time.Sleep(50 * time.Millisecond) // the table grows between turns of the housekeeping
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+}
+
+var limitRows = []row{
+	{id: "4.limit-segment", name: "8192 by default", local: func(l *lab) {
+		l.bridge(nil, nil)
+		h := l.host()
+		fill(h, 1, 8192+10)
+		if st := l.seg.FDB().Stats(); st.LearnedEntries != 8192 || st.Full < 10 {
+			l.T.Errorf("%+v", st)
+		}
+	}},
+	{id: "4.limit-segment", name: "3", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 3}, vswitch.AttachConfig{})
+		other, _ := l.join(200)
+		f := l.far(2)
+		for i := byte(1); i <= 5; i++ {
+			f.learnt(rmac(i))
+			f.send(vx(200, eth(nobody, rmac(i), "")))
+		}
+		d := l.dest(2)
+		l.wantFDB(l.seg, table{rmac(1): d, rmac(2): d, rmac(3): d})
+		if n := other.FDB().Len(); n != 5 {
+			l.T.Errorf("%d in the other segment", n)
+		}
+		if st := l.seg.FDB().Stats(); st.Full != 2 || st.Learned != 3 {
+			l.T.Errorf("%+v", st)
+		}
+	}},
+	{id: "4.limit-segment", name: "room again after ageing", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1}, vswitch.AttachConfig{})
+		f := l.far(2)
+		f.learnt(rmac(1))
+		f.learnt(rmac(2))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.pass(302 * time.Second)
+		f.learnt(rmac(2))
+		l.wantFDB(l.seg, table{rmac(2): l.dest(2)})
+	}},
+	{id: "4.limit-segment", name: "a million", local: func(l *lab) {
+		l.bridge(nil, &vswitch.VSIConfig{MaxMACs: 1_000_000})
+		h := l.host()
+		fill(h, 1, 20_000)
+		if n := l.seg.FDB().Len(); n != 20_000 {
+			l.T.Errorf("%d learned: %+v", n, l.seg.FDB().Stats())
+		}
+	}},
+	{id: "4.limit-port", name: "two of a port", local: func(l *lab) {
+		l.bridge(nil, nil)
+		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 2}), l.host()
+		for i := byte(1); i <= 4; i++ {
+			a.Send(eth(nobody, rmac(i), ""))
+			b.Send(eth(nobody, rmac(10+i), ""))
+		}
+		if n, m := l.learnedAt(l.seg, a.At.Dest(0)), l.learnedAt(l.seg, b.At.Dest(0)); n != 2 || m != 4 {
+			l.T.Errorf("%d and %d", n, m)
+		}
+	}},
+	{id: "4.limit-port", name: "a MAC does not move to a full port", local: func(l *lab) {
+		l.bridge(nil, nil)
+		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 1}), l.host()
+		a.Send(eth(nobody, rmac(1), ""))
+		b.Send(eth(nobody, rmac(2), ""))
+		a.Send(eth(nobody, rmac(2), ""))
+		l.wantFDB(l.seg, table{rmac(1): a.At.Dest(0), rmac(2): b.At.Dest(0)})
+	}},
+	{id: "4.limit-peer", name: "two of each peer", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{MaxMACs: 2})
+		f, g := l.far(2), l.far(3)
+		for i := byte(1); i <= 4; i++ {
+			f.learnt(rmac(i))
+			g.learnt(rmac(10 + i))
+		}
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2), rmac(11): l.dest(3), rmac(12): l.dest(3)})
+	}},
+	{id: "4.limit-all", name: "three in two segments", wire: func(l *lab) {
+		l.start(&vswitch.Config{MaxMACs: 3}, nil, nil, vswitch.AttachConfig{})
+		other, tun := l.join(200)
+		f := l.far(2)
+		f.learnt(rmac(1))
+		f.send(vx(200, eth(nobody, rmac(1), "")))
+		f.learnt(rmac(2))
+		f.learnt(rmac(3))
+		f.send(vx(200, eth(nobody, rmac(2), "")))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
+		l.wantFDB(other, table{rmac(1): tun.Dest(l.peer(2))})
+	}},
+	{id: "4.limit-all", name: "a segment that goes gives its share back", wire: func(l *lab) {
+		l.start(&vswitch.Config{MaxMACs: 2}, nil, nil, vswitch.AttachConfig{})
+		other, _ := l.join(200)
+		f := l.far(2)
+		f.send(vx(200, eth(nobody, rmac(1), "")))
+		f.send(vx(200, eth(nobody, rmac(2), "")))
+		f.learnt(rmac(3))
+		l.wantFDB(l.seg, table{})
+		l.must(other.Delete())
+		f.learnt(rmac(3))
+		l.wantFDB(l.seg, table{rmac(3): l.dest(2)})
+	}},
+	{id: "4.limit-learned", name: "static and control ones do not count", wire: func(l *lab) {
+		l.start(&vswitch.Config{MaxMACs: 2}, nil, &vswitch.VSIConfig{MaxMACs: 2}, vswitch.AttachConfig{MaxMACs: 2})
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		want := table{}
+		for i := byte(1); i <= 10; i++ {
+			flags := fdb.Static
+			if i%2 == 0 {
+				flags = fdb.Control
+			}
+			l.must(l.seg.FDB().Set(rmac(i), l.tun.Dest(n), flags))
+			want[rmac(i)] = l.tun.Dest(n)
+		}
+		f := l.far(2)
+		f.learnt(rmac(11))
+		f.learnt(rmac(12))
+		f.learnt(rmac(13))
+		want[rmac(11)], want[rmac(12)] = l.tun.Dest(n), l.tun.Dest(n)
+		l.wantFDB(l.seg, want)
+	}},
+	forwardsRow("segment", nil, &vswitch.VSIConfig{MaxMACs: 1}, vswitch.AttachConfig{}),
+	forwardsRow("peer", nil, nil, vswitch.AttachConfig{MaxMACs: 1}),
+	forwardsRow("all", &vswitch.Config{MaxMACs: 1}, nil, vswitch.AttachConfig{}),
+
+	{id: "4.evict", name: "the oldest of the only holder", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 3, Evict: true}, vswitch.AttachConfig{})
+		f, w := l.far(2), l.watch()
+		l.host()
+		w.got()
+		for i := byte(1); i <= 3; i++ {
+			f.learnt(rmac(i))
+			l.pass(2 * time.Second)
+		}
+		f.learnt(rmac(1)) // heard again: 2 is the oldest now
+		l.pass(2 * time.Second)
+		w.got()
+		f.learnt(rmac(4))
+		d := l.dest(2)
+		l.wantFDB(l.seg, table{rmac(1): d, rmac(3): d, rmac(4): d})
+		w.want(frame.Event{Kind: frame.EventMACEvicted, VNI: vni, MAC: rmac(2), Dest: d},
+			frame.Event{Kind: frame.EventMACLearned, VNI: vni, MAC: rmac(4), Dest: d})
+		l.drops(nil)
+	}},
+	{id: "4.evict", name: "whoever holds the most", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 4, Evict: true}, vswitch.AttachConfig{})
+		f, g := l.far(2), l.far(3)
+		g.learnt(rmac(31)) // the oldest of all, but g holds little
+		for i := byte(1); i <= 20; i++ {
+			l.pass(time.Second)
+			f.learnt(rmac(i))
+		}
+		g.learnt(rmac(32))
+		l.wantFDB(l.seg, table{rmac(31): l.dest(3), rmac(32): l.dest(3), rmac(19): l.dest(2), rmac(20): l.dest(2)})
+	}},
+	{id: "4.evict", name: "of the port at its own limit", local: func(l *lab) {
+		l.bridge(nil, &vswitch.VSIConfig{Evict: true})
+		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 1}), l.host()
+		for i := byte(1); i <= 3; i++ {
+			b.Send(eth(nobody, rmac(10+i), ""))
+		}
+		a.Send(eth(nobody, rmac(1), ""), eth(nobody, rmac(2), ""))
+		d := b.At.Dest(0)
+		l.wantFDB(l.seg, table{rmac(11): d, rmac(12): d, rmac(13): d, rmac(2): a.At.Dest(0)})
+	}},
+	{id: "4.evict", name: "never a pinned one", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1, Evict: true}, vswitch.AttachConfig{})
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		d := l.tun.Dest(n)
+		l.must(l.seg.FDB().Set(rmac(1), d, fdb.Static))
+		f := l.far(2)
+		f.learnt(rmac(2))
+		f.learnt(rmac(3))
+		l.wantFDB(l.seg, table{rmac(1): d, rmac(3): d})
+	}},
+}
+
+func forwardsRow(name string, sc *vswitch.Config, cfg *vswitch.VSIConfig, ac vswitch.AttachConfig) row {
+	return row{id: "4.limit-forwards", name: name, wire: func(l *lab) {
+		l.start(sc, nil, cfg, ac)
+		h, f := l.host(), l.far(2)
+		var want [][]byte
+		for i := byte(1); i <= 3; i++ {
+			b := eth(h.MAC, rmac(i), fmt.Sprint(i))
+			f.send(vx(vni, b))
+			want = append(want, b)
+		}
+		h.Want(want...)
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.drops(nil)
+	}}
+}
+
+// flushed is a row of a flush that is not a method of the switch: on two tables that
+// share their generations.
+func flushed(id, name string, flush func(g *fdb.Gens, a *fdb.Table), left [2]string) row {
+	return row{id: id, name: name, local: func(l *lab) {
+		g := fdb.NewGens()
+		var events []frame.Event
+		notify := func(e frame.Event) { events = append(events, e) }
+		var tables [2]*fdb.Table
+		for i := range tables {
+			t := fdb.NewTable(&fdb.Config{Gens: g, Notify: notify})
+			t.Learn(rmac(1), frame.NewDest(1, 0), 0)
+			t.Learn(rmac(2), frame.NewDest(2, 5), 0)
+			t.Learn(rmac(3), frame.NewDest(2, 6), 0)
+			l.must(t.Set(rmac(4), frame.NewDest(2, 5), fdb.Static))
+			tables[i] = t
+		}
+		events = nil
+		flush(g, tables[0])
+		for i, t := range tables {
+			s := ""
+			for n := byte(1); n <= 4; n++ {
+				if _, ok := t.Lookup(rmac(n)); ok {
+					s += fmt.Sprint(n)
+				}
+			}
+			if s != left[i] {
+				l.T.Errorf("table %d: %q are left, want %q", i, s, left[i])
+			}
+			for n := 0; n < 2 || t.Rounds() < 2; n++ {
+				t.Sweep(1000, 4096)
+			}
+		}
+		for _, e := range events {
+			if e.Kind == frame.EventMACAged && !contains(left[0]+left[1], e.MAC[5]) {
+				l.T.Errorf("late event %+v", e)
+			}
+		}
+	}}
+}
+
+func contains(s string, n byte) bool {
+	for i := range s {
+		if s[i] == '0'+n {
+			return true
+		}
+	}
+	return false
+}
+
+var flushRows = []row{
+	flushed("4.flush-port", "local port", func(g *fdb.Gens, _ *fdb.Table) { g.FlushPort(1) }, [2]string{"234", "234"}),
+	flushed("4.flush-port", "with its peers", func(g *fdb.Gens, _ *fdb.Table) { g.FlushPort(2) }, [2]string{"14", "14"}),
+	flushed("4.flush-peer", "one of two", func(g *fdb.Gens, _ *fdb.Table) { g.FlushPeer(frame.NewDest(2, 5)) }, [2]string{"134", "134"}),
+	flushed("4.flush-all", "all segments", func(g *fdb.Gens, _ *fdb.Table) { g.FlushAll() }, [2]string{"4", "4"}),
+	flushed("4.flush-segment", "one of two", func(_ *fdb.Gens, t *fdb.Table) { t.Flush() }, [2]string{"4", "1234"}),
+	{id: "4.flush-segment", name: "under traffic", wire: func(l *lab) {
+		l.std()
+		l.flood(2, 3)
+		h, f, g, w := l.host(), l.far(2), l.far(3), l.watch()
+		f.learnt(rmac(1))
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		l.must(l.seg.FDB().Set(rmac(2), l.tun.Dest(n), fdb.Static))
+		w.got()
+		l.seg.FDB().Flush()
+		l.wantFDB(l.seg, table{rmac(2): l.dest(2)})
+		b := eth(rmac(1), h.MAC, "flooded again")
+		h.Send(b)
+		f.want(vx(vni, b))
+		g.want(vx(vni, b))
+		l.pass(400 * time.Second)
+		for _, e := range w.got() {
+			if e.MAC == rmac(1) {
+				l.T.Errorf("late event %+v", e)
+			}
+		}
+		f.learnt(rmac(1)) // and learned again
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
+	}},
+	{id: "4.delete-port", name: "its only attachment", wire: func(l *lab) {
+		l.std()
+		h, o, f, w := l.host(), l.host(), l.far(2), l.watch()
+		f.learnt(rmac(1))
+		h.Got()
+		fill(h, 1, 200)
+		l.must(l.seg.FDB().Set(rmac(9), h.At.Dest(0), fdb.Static))
+		l.must(h.At.Detach())
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		w.got()
+		o.Got()
+		f.got()
+		l.pass(time.Second)
+		w.want()
+		again := l.host() // the number is used again, the old entries do not come back
+		if again.At.Dest(0) != h.At.Dest(0) {
+			l.T.Errorf("new host on %v, the old was on %v", again.At.Dest(0), h.At.Dest(0))
+		}
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+	}},
+	{id: "4.delete-port", name: "one of two attachments", wire: func(l *lab) {
+		l.std()
+		other, tun := l.join(200)
+		f := l.far(2)
+		f.learnt(rmac(1))
+		f.send(vx(200, eth(nobody, rmac(1), "")))
+		d := tun.Dest(l.peer(2))
+		l.must(l.tun.Detach())
+		l.wantFDB(l.seg, table{})
+		l.wantFDB(other, table{rmac(1): d})
+	}},
+	{id: "4.delete-port", name: "the tunnel", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		f.learnt(rmac(1))
+		h.Send(eth(nobody, h.MAC, ""))
+		l.must(l.tun.Detach())
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+	}},
+	{id: "4.delete-peer", name: "a listed one", wire: func(l *lab) {
+		l.std()
+		f, g, w := l.far(2), l.far(3), l.watch()
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		f.learnt(rmac(1))
+		g.learnt(rmac(2))
+		l.must(l.seg.FDB().Set(rmac(3), l.tun.Dest(n), fdb.Static))
+		w.got()
+		l.VTEP.DeletePeer(n)
+		l.pass(11 * time.Second)
+		l.wantFDB(l.seg, table{rmac(2): l.dest(3)})
+		w.want()
+		if l.peer(2) != 0 {
+			l.T.Error("still a peer")
+		}
+	}},
+	{id: "4.delete-peer", name: "a learned one that nobody names", wire: func(l *lab) {
+		l.std()
+		f := l.far(2)
+		f.learnt(rmac(1))
+		l.pass(200 * time.Second)
+		if l.peer(2) == 0 {
+			l.T.Error("forgotten while an entry names it")
+		}
+		l.pass(200 * time.Second)
+		l.wantFDB(l.seg, table{})
+		if l.peer(2) != 0 || l.VTEP.Stats().Learned != 0 {
+			l.T.Error("still a peer")
+		}
+	}},
+	{id: "4.late-events", name: "port with learned entries", wire: func(l *lab) {
+		l.std()
+		h, f, w := l.host(), l.far(2), l.watch()
+		fill(h, 1, 100)
+		f.learnt(rmac(1))
+		d := h.At.Dest(0)
+		w.got()
+		l.must(h.At.Detach())
+		evs := w.got()
+		if len(evs) != 1 || evs[0].Kind != frame.EventPortDown || evs[0].Dest != d || evs[0].Err != nil {
+			l.T.Errorf("events %+v", evs)
+		}
+		l.pass(400 * time.Second)
+		for _, e := range w.got() {
+			if e.Dest == d || e.Old == d {
+				l.T.Errorf("late event %+v", e)
+			}
+		}
+	}},
+	{id: "4.late-events", name: "a MAC that was on the port is learned, not moved", wire: func(l *lab) {
+		l.std()
+		h, f, w := l.host(), l.far(2), l.watch()
+		h.Send(eth(nobody, h.MAC, ""))
+		l.must(h.At.Detach())
+		w.got()
+		f.learnt(h.MAC)
+		w.want(frame.Event{Kind: frame.EventMACLearned, VNI: vni, MAC: h.MAC, Dest: l.dest(2)})
+	}},
+	{id: "4.late-events", name: "peer", wire: func(l *lab) {
+		l.std()
+		f, g, w := l.far(2), l.far(3), l.watch()
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		f.learnt(rmac(1))
+		gone := l.tun.Dest(n)
+		l.VTEP.DeletePeer(n)
+		l.pass(11 * time.Second)
+		w.got()
+		g.learnt(rmac(1))
+		w.want(frame.Event{Kind: frame.EventMACLearned, VNI: vni, MAC: rmac(1), Dest: l.dest(3)})
+		l.pass(100 * time.Second)
+		for _, e := range w.got() {
+			if e.Old == gone {
+				l.T.Errorf("late event %+v", e)
+			}
+		}
+	}},
+}
+
+var runtimeRows = []row{
+	{id: "4.runtime-limit", name: "segment, raised", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1}, vswitch.AttachConfig{})
+		f := l.far(2)
+		f.learnt(rmac(1))
+		f.learnt(rmac(2))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.must(l.seg.Configure(vswitch.VSIConfig{MaxMACs: 2}))
+		f.learnt(rmac(2))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
+	}},
+	{id: "4.runtime-limit", name: "segment, lowered, evicts", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 5, Evict: true}, vswitch.AttachConfig{})
+		f := l.far(2)
+		for i := byte(1); i <= 5; i++ {
+			f.learnt(rmac(i))
+			l.pass(time.Second)
+		}
+		l.must(l.seg.Configure(vswitch.VSIConfig{MaxMACs: 2, Evict: true}))
+		l.wantFDB(l.seg, table{rmac(4): l.dest(2), rmac(5): l.dest(2)})
+	}},
+	{id: "4.runtime-limit", name: "attachment", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{MaxMACs: 1})
+		f := l.far(2)
+		f.learnt(rmac(1))
+		f.learnt(rmac(2))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.must(l.tun.Configure(vswitch.AttachConfig{}))
+		f.learnt(rmac(2))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
+	}},
+	{id: "4.runtime-learning", name: "attachment", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{NoLearn: true})
+		h, f := l.host(), l.far(2)
+		f.learnt(rmac(1))
+		h.Send(eth(nobody, h.MAC, ""))
+		if n := len(h.Got()); n != 1 {
+			l.T.Errorf("%d frames", n)
+		}
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+		l.must(l.tun.Configure(vswitch.AttachConfig{}))
+		f.learnt(rmac(1))
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0), rmac(1): l.dest(2)})
+		l.must(l.tun.Configure(vswitch.AttachConfig{NoLearn: true}))
+		f.learnt(rmac(2))
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0), rmac(1): l.dest(2)})
+	}},
+	{id: "4.runtime-learning", name: "segment", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{NoLearn: true}, vswitch.AttachConfig{})
+		h, f := l.host(), l.far(2)
+		f.learnt(rmac(1))
+		h.Send(eth(nobody, h.MAC, ""))
+		l.wantFDB(l.seg, table{})
+		l.must(l.seg.Configure(vswitch.VSIConfig{}))
+		f.learnt(rmac(1))
+		h.Send(eth(nobody, h.MAC, ""))
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0), rmac(1): l.dest(2)})
+	}},
+	{id: "4.runtime-learning", name: "off: a host that moved is still found where it was", wire: func(l *lab) {
+		l.std()
+		h, f, g := l.host(), l.far(2), l.far(3)
+		f.learnt(rmac(1))
+		l.must(l.tun.Configure(vswitch.AttachConfig{NoLearn: true}))
+		g.learnt(rmac(1))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		if n := len(h.Got()); n != 2 {
+			l.T.Errorf("%d frames", n)
+		}
+	}},
+}

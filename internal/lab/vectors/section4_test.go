@@ -1,0 +1,470 @@
+package vectors
+
+import (
+	"time"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// learnt makes f send a frame from a MAC of its own, so that it is learned there.
+func (f *far) learnt(m frame.MAC) { f.l.T.Helper(); f.send(vx(vni, eth(nobody, m, "hello"))) }
+
+var entryRows = []row{
+	{id: "4.key", name: "one MAC in two VNIs", wire: func(l *lab) {
+		l.std()
+		other, tun := l.join(200)
+		h, o, f, g := l.host(), l.Host(200), l.far(2), l.far(3)
+		f.send(vx(100, in1))
+		g.send(vx(200, in1))
+		h.Want(in1)
+		o.Want(in1)
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.wantFDB(other, table{rmac(1): tun.Dest(l.peer(3))})
+		a, b := eth(rmac(1), h.MAC, "to 2"), eth(rmac(1), o.MAC, "to 3")
+		h.Send(a)
+		o.Send(b)
+		f.want(vx(100, a))
+		g.want(vx(200, b))
+		if n := l.seg.FDB().Stats().Moved + other.FDB().Stats().Moved; n != 0 {
+			l.T.Errorf("%d moves", n)
+		}
+	}},
+	{id: "4.key", name: "a host here and in another VNI there", wire: func(l *lab) {
+		l.std()
+		other, tun := l.join(200)
+		h, f := l.host(), l.far(2)
+		h.Send(eth(nobody, h.MAC, ""))
+		f.send(vx(200, eth(nobody, h.MAC, "")))
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+		l.wantFDB(other, table{h.MAC: tun.Dest(l.peer(2))})
+	}},
+	{id: "4.entry", name: "learned", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.pass(5*time.Second + 500*time.Millisecond)
+		f.learnt(rmac(1))
+		h.Send(eth(nobody, h.MAC, ""))
+		want := fdb.Entry{MAC: rmac(1), Dest: l.dest(2), Origin: fdb.OriginLearned, Seen: 5}
+		if e := l.entry(rmac(1)); e != want {
+			l.T.Errorf("%+v, want %+v", e, want)
+		}
+		want = fdb.Entry{MAC: h.MAC, Dest: h.At.Dest(0), Origin: fdb.OriginLearned, Seen: 5}
+		if e := l.entry(h.MAC); e != want {
+			l.T.Errorf("%+v, want %+v", e, want)
+		}
+	}},
+	entryRow("static", fdb.Static, fdb.OriginStatic, fdb.Static),
+	entryRow("control", fdb.Control, fdb.OriginControl, fdb.Control),
+	entryRow("control, sticky", fdb.Control|fdb.Sticky, fdb.OriginControl, fdb.Control|fdb.Sticky),
+	{id: "4.entry", name: "filter", local: func(l *lab) {
+		l.bridge(nil, nil)
+		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		if e := l.entry(rmac(1)); e.Dest != frame.Filter || e.Flags != fdb.Filter || e.Origin != fdb.OriginStatic {
+			l.T.Errorf("%+v", e)
+		}
+	}},
+}
+
+func entryRow(name string, set fdb.Flags, origin fdb.Origin, flags fdb.Flags) row {
+	return row{id: "4.entry", name: name, wire: func(l *lab) {
+		l.std()
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		l.must(l.seg.FDB().Set(rmac(1), l.tun.Dest(n), set))
+		want := fdb.Entry{MAC: rmac(1), Dest: l.tun.Dest(n), Origin: origin, Flags: flags}
+		if e := l.entry(rmac(1)); e != want {
+			l.T.Errorf("%+v, want %+v", e, want)
+		}
+		h, f := l.host(), l.far(2)
+		b := eth(rmac(1), h.MAC, "used")
+		h.Send(b)
+		f.want(vx(vni, b))
+	}}
+}
+
+// agesRow has two MACs, one behind the tunnel and one here, age together.
+func agesRow(name string, cfg *vswitch.VSIConfig, age time.Duration) row {
+	return row{id: "4.ageing", name: name, wire: func(l *lab) {
+		l.start(nil, nil, cfg, vswitch.AttachConfig{})
+		h, f, w := l.host(), l.far(2), l.watch()
+		f.learnt(rmac(1))
+		h.Send(eth(nobody, h.MAC, ""))
+		f.got()
+		w.got()
+		l.pass(age - 2*time.Second)
+		d := l.dest(2)
+		l.wantFDB(l.seg, table{rmac(1): d, h.MAC: h.At.Dest(0)})
+		l.pass(4 * time.Second)
+		l.wantFDB(l.seg, table{})
+		evs := w.got()
+		if len(evs) != 2 {
+			l.T.Errorf("events %+v", evs)
+		}
+		for _, e := range evs {
+			if e.Kind != frame.EventMACAged || e.VNI != vni || (e.MAC != rmac(1) || e.Dest != d) && (e.MAC != h.MAC || e.Dest != h.At.Dest(0)) {
+				l.T.Errorf("event %+v", e)
+			}
+		}
+		if n := l.seg.FDB().Stats().Aged; n != 2 {
+			l.T.Errorf("%d aged", n)
+		}
+	}}
+}
+
+var ageRows = []row{
+	agesRow("default", nil, 300*time.Second),
+	agesRow("ten seconds", &vswitch.VSIConfig{Ageing: 10 * time.Second}, 10*time.Second),
+	agesRow("an hour", &vswitch.VSIConfig{Ageing: time.Hour}, time.Hour),
+	{id: "4.ageing", name: "never", wire: func(l *lab) {
+		l.start(nil, nil, &vswitch.VSIConfig{Ageing: -1}, vswitch.AttachConfig{})
+		f := l.far(2)
+		f.learnt(rmac(1))
+		l.pass(2 * time.Hour)
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+	}},
+	{id: "4.ageing", name: "changed at run time", wire: func(l *lab) {
+		l.std()
+		f := l.far(2)
+		f.learnt(rmac(1))
+		l.pass(20 * time.Second)
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.must(l.seg.Configure(vswitch.VSIConfig{Ageing: 10 * time.Second}))
+		l.pass(2 * time.Second)
+		l.wantFDB(l.seg, table{})
+	}},
+	{id: "4.ageing-reception", name: "frames from it keep it", wire: func(l *lab) {
+		l.std()
+		f := l.far(2)
+		for range 5 {
+			f.learnt(rmac(1))
+			l.pass(200 * time.Second)
+		}
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+	}},
+	{id: "4.ageing-reception", name: "frames to it do not", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		f.learnt(rmac(1))
+		for range 31 {
+			l.pass(10 * time.Second)
+			h.Send(eth(rmac(1), h.MAC, "are you there"))
+		}
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+	}},
+	{id: "4.ageing-reception", name: "frames it was refused for do not", wire: func(l *lab) {
+		l.std()
+		f := l.far(2)
+		f.learnt(rmac(1))
+		for range 31 {
+			l.pass(10 * time.Second)
+			f.send(vx(77, eth(nobody, rmac(1), "")))
+			f.send(header([8]byte{0, 0, 0, 0, 0, 0, vni, 0}, eth(nobody, rmac(1), "")))
+		}
+		l.wantFDB(l.seg, table{})
+	}},
+	pinnedStays("static", fdb.Static), pinnedStays("control", fdb.Control), pinnedStays("control, sticky", fdb.Control|fdb.Sticky),
+	{id: "4.ageing-pinned", name: "filter", local: func(l *lab) {
+		l.bridge(nil, nil)
+		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		l.pass(time.Hour)
+		l.wantFDB(l.seg, table{rmac(1): frame.Filter})
+	}},
+	{id: "4.tick", name: "once a second", wire: func(l *lab) {
+		l.std()
+		f := l.far(2)
+		l.pass(50 * time.Millisecond)
+		for i := range 30 { // three ticks
+			f.learnt(rmac(1))
+			if e := l.entry(rmac(1)); e.Seen != frame.Tick(i/10) {
+				l.T.Fatalf("frame %d: seen %d", i, e.Seen)
+			}
+			l.pass(100 * time.Millisecond)
+		}
+		if st := l.seg.FDB().Stats(); st.Learned != 1 || st.Moved != 0 || st.Busy != 0 {
+			l.T.Errorf("%+v", st)
+		}
+	}},
+}
+
+func pinnedStays(name string, f fdb.Flags) row {
+	return row{id: "4.ageing-pinned", name: name, wire: func(l *lab) {
+		l.std()
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		l.must(l.seg.FDB().Set(rmac(1), l.tun.Dest(n), f))
+		l.pass(2 * time.Hour)
+		l.wantFDB(l.seg, table{rmac(1): l.tun.Dest(n)})
+	}}
+}
+
+var moveRows = []row{
+	{id: "4.move", name: "peer to peer", wire: func(l *lab) {
+		l.std()
+		h, f, g := l.host(), l.far(2), l.far(3)
+		f.learnt(rmac(1))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		g.learnt(rmac(1))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(3)})
+		b := eth(rmac(1), h.MAC, "follows")
+		h.Send(b)
+		f.want()
+		g.want(vx(vni, b))
+	}},
+	{id: "4.move", name: "peer to port and back", wire: func(l *lab) {
+		l.std()
+		h, o, f := l.host(), l.host(), l.far(2)
+		f.learnt(h.MAC)
+		o.Got()
+		h.Got()
+		h.Send(eth(nobody, h.MAC, "here now"))
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+		o.Got()
+		b := eth(h.MAC, o.MAC, "follows")
+		o.Send(b)
+		h.Want(b)
+		f.want()
+		f.learnt(h.MAC)
+		h.Got()
+		o.Got()
+		o.Send(b)
+		h.Want()
+		f.want(vx(vni, b))
+	}},
+	{id: "4.move", name: "port to port", local: func(l *lab) {
+		l.bridge(nil, nil)
+		a, b, c := l.host(), l.host(), l.host()
+		a.Send(eth(nobody, rmac(1), ""))
+		b.Send(eth(nobody, rmac(1), ""))
+		a.Got()
+		b.Got()
+		c.Got()
+		x := eth(rmac(1), c.MAC, "")
+		c.Send(x)
+		a.Want()
+		b.Want(x)
+	}},
+	{id: "4.move-counted", name: "three moves", wire: func(l *lab) {
+		l.std()
+		f, g := l.far(2), l.far(3)
+		for _, x := range []*far{f, f, g, g, f, g} {
+			x.learnt(rmac(1))
+		}
+		if st := l.seg.FDB().Stats(); st.Learned != 1 || st.Moved != 3 {
+			l.T.Errorf("%+v", st)
+		}
+		if e := l.entry(rmac(1)); e.Moves != 3 {
+			l.T.Errorf("%+v", e)
+		}
+	}},
+	{id: "4.move-event", name: "peer to peer", wire: func(l *lab) {
+		l.std()
+		w, f, g := l.watch(), l.far(2), l.far(3)
+		f.learnt(rmac(1))
+		f.learnt(rmac(1))
+		w.want(frame.Event{Kind: frame.EventMACLearned, VNI: vni, MAC: rmac(1), Dest: l.dest(2)})
+		g.learnt(rmac(1))
+		g.learnt(rmac(1))
+		w.want(frame.Event{Kind: frame.EventMACMoved, VNI: vni, MAC: rmac(1), Dest: l.dest(3), Old: l.dest(2)})
+	}},
+	{id: "4.move-event", name: "a control entry that gave way", wire: func(l *lab) {
+		l.std()
+		h, w := l.host(), l.watch()
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		l.must(l.seg.FDB().Set(h.MAC, l.tun.Dest(n), fdb.Control))
+		h.Send(eth(nobody, h.MAC, ""))
+		w.want(frame.Event{Kind: frame.EventMACMoved, Pinned: true, VNI: vni, MAC: h.MAC, Dest: h.At.Dest(0), Old: l.tun.Dest(n)})
+	}},
+	{id: "4.freeze", name: "at the fifth move", local: func(l *lab) {
+		t := fdb.NewTable(&fdb.Config{Freeze: 5})
+		a, b := frame.NewDest(1, 0), frame.NewDest(2, 7)
+		want := []fdb.Outcome{fdb.New, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Frozen, fdb.Known, fdb.Frozen}
+		for i, w := range want {
+			d := a
+			if i%2 == 1 {
+				d = b
+			}
+			if o := t.Learn(rmac(1), d, frame.Tick(i)); o != w {
+				l.T.Errorf("frame %d: %v, want %v", i, o, w)
+			}
+		}
+		if e, _ := t.Get(rmac(1)); !e.Frozen || e.Dest != b {
+			l.T.Errorf("%+v", e)
+		}
+		if st := t.Stats(); st.Frozen != 1 || st.Moved != 5 || st.Refused != 2 {
+			l.T.Errorf("%+v", st)
+		}
+	}},
+	{id: "4.freeze", name: "not when it takes longer than 180 s", local: func(l *lab) {
+		t := fdb.NewTable(&fdb.Config{Freeze: 5})
+		for i := range 40 {
+			if o := t.Learn(rmac(1), frame.NewDest(uint16(i%2+1), 0), frame.Tick(50*i)); o == fdb.Frozen {
+				l.T.Fatalf("frozen at move %d", i)
+			}
+		}
+	}},
+	{id: "4.freeze-off", name: "a hundred moves", wire: func(l *lab) {
+		l.std()
+		f, g := l.far(2), l.far(3)
+		l.host()
+		for range 50 {
+			f.learnt(rmac(1))
+			g.learnt(rmac(1))
+		}
+		l.wantFDB(l.seg, table{rmac(1): l.dest(3)})
+		if st := l.seg.FDB().Stats(); st.Moved != 99 || st.Frozen != 0 {
+			l.T.Errorf("%+v", st)
+		}
+		l.drops(nil)
+	}},
+}
+
+// claimed is a row: an entry of a host's MAC at one place is claimed by a frame from
+// another.
+func claimed(id, name string, flags fdb.Flags, cfg *vswitch.VSIConfig, from string, delivered, moved bool, drop map[string]uint64) row {
+	return row{id: id, name: name, wire: func(l *lab) {
+		l.start(nil, nil, cfg, vswitch.AttachConfig{})
+		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
+		l.flood(2, 3)
+		x := frame.MAC{2, 0xcc, 0, 0, 0, 1} // entered behind far end 2
+		l.must(l.seg.FDB().Set(x, l.dest(2), flags))
+		b := eth(nobody, x, "claim")
+		want := l.dest(2)
+		if from == "local" {
+			h.Send(b)
+			if moved {
+				want = h.At.Dest(0)
+			}
+		} else {
+			g.send(vx(vni, b))
+			if moved {
+				want = l.dest(3)
+			}
+		}
+		if delivered {
+			o.Want(b)
+		} else {
+			o.Want()
+		}
+		f.got()
+		l.wantFDB(l.seg, table{x: want})
+		l.drops(drop)
+		refused := uint64(0)
+		if id == "4.static" || id == "4.sticky" || id == "4.pinned-forward" {
+			refused = 1
+		}
+		if n := l.seg.FDB().Stats().Refused; n != refused {
+			l.T.Errorf("%d refused", n)
+		}
+	}}
+}
+
+var (
+	pinnedDrop = one("mac-pinned")
+	forwardAll = &vswitch.VSIConfig{ForwardPinned: true}
+)
+
+var pinRows = []row{
+	claimed("4.static", "claimed by a local port", fdb.Static, nil, "local", false, false, pinnedDrop),
+	claimed("4.static", "claimed by another peer", fdb.Static, nil, "tunnel", false, false, pinnedDrop),
+	claimed("4.sticky", "control, claimed by a local port", fdb.Control|fdb.Sticky, nil, "local", false, false, pinnedDrop),
+	claimed("4.sticky", "control, claimed by another peer", fdb.Control|fdb.Sticky, nil, "tunnel", false, false, pinnedDrop),
+	claimed("4.pinned-forward", "static, local", fdb.Static, forwardAll, "local", true, false, nil),
+	claimed("4.pinned-forward", "static, tunnel", fdb.Static, forwardAll, "tunnel", true, false, nil),
+	claimed("4.pinned-forward", "sticky, local", fdb.Control|fdb.Sticky, forwardAll, "local", true, false, nil),
+	claimed("4.pinned-forward", "sticky, tunnel", fdb.Control|fdb.Sticky, forwardAll, "tunnel", true, false, nil),
+	claimed("4.control-local", "the host moved here", fdb.Control, nil, "local", true, true, nil),
+	claimed("4.control-tunnel", "claimed by another peer", fdb.Control, nil, "tunnel", true, false, nil),
+	{id: "4.static", name: "a local host's MAC, claimed by a peer", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(h.MAC, h.At.Dest(0), fdb.Static))
+		f.learnt(h.MAC)
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+		h.Send(eth(nobody, h.MAC, "from where it is"))
+		l.drops(map[string]uint64{"mac-pinned": 1, "no-peer": 1})
+	}},
+	{id: "4.static", name: "with learning off", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{NoLearn: true})
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(rmac(1), h.At.Dest(0), fdb.Static))
+		f.learnt(rmac(1))
+		h.Want()
+		l.drops(one("mac-pinned"))
+	}},
+	{id: "4.static", name: "claimed by a peer without a number", wire: func(l *lab) {
+		l.start(nil, &vtep.Config{MaxPeers: 1}, nil, vswitch.AttachConfig{})
+		h, f, g := l.host(), l.far(2), l.far(3)
+		f.learnt(rmac(9))
+		h.Got()
+		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Static))
+		g.learnt(rmac(1))
+		h.Want()
+		l.drops(one("mac-pinned"))
+	}},
+	{id: "4.control-tunnel", name: "claimed by a peer without a number", wire: func(l *lab) {
+		l.start(nil, &vtep.Config{MaxPeers: 1}, nil, vswitch.AttachConfig{})
+		h, f, g := l.host(), l.far(2), l.far(3)
+		f.learnt(rmac(9))
+		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Control))
+		g.learnt(rmac(1))
+		if n := len(h.Got()); n != 2 {
+			l.T.Errorf("%d frames", n)
+		}
+		l.wantFDB(l.seg, table{rmac(9): l.dest(2), rmac(1): l.dest(2)})
+	}},
+	{id: "4.control-tunnel", name: "of a host here", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(h.MAC, h.At.Dest(0), fdb.Control))
+		f.learnt(h.MAC)
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+	}},
+
+	{id: "4.filter-from", name: "tunnel", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		f.learnt(rmac(1))
+		h.Want()
+		l.wantFDB(l.seg, table{rmac(1): frame.Filter})
+		l.drops(one("filtered"))
+	}},
+	{id: "4.filter-from", name: "port", wire: func(l *lab) {
+		l.std()
+		h, o := l.host(), l.host()
+		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Filter))
+		h.Send(eth(frame.Broadcast, h.MAC, ""))
+		o.Want()
+		l.drops(one("filtered"))
+	}},
+	{id: "4.filter-to", name: "tunnel to port", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Filter))
+		f.send(vx(vni, eth(h.MAC, rmac(1), "")))
+		h.Want()
+		l.drops(one("filtered"))
+	}},
+	{id: "4.filter-to", name: "port to tunnel", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.flood(2)
+		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		h.Send(eth(rmac(1), h.MAC, ""))
+		f.want()
+		l.drops(one("filtered"))
+	}},
+	{id: "4.filter-to", name: "a group MAC", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.flood(2)
+		l.must(l.seg.FDB().Set(mcast, 0, fdb.Filter))
+		h.Send(eth(mcast, h.MAC, ""))
+		f.want()
+		l.drops(one("filtered"))
+	}},
+}
