@@ -171,7 +171,10 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	defer v.mu.Unlock()
 	h := newHop(e)
 	h.vni, h.added = vni, true
-	return h.num, v.hops.add(h)
+	if err := v.hops.add(h); err != nil {
+		return 0, err
+	}
+	return h.num, nil
 }
 
 // Group returns a number that stands for several peers: each flow takes one of
@@ -216,12 +219,19 @@ func (h *hop) pick(flow uint32) *hop {
 	var best *hop
 	var most uint64
 	for _, m := range h.group {
-		hi, lo := bits.Mul64(uint64(flow)<<16^uint64(m.num)^0x9e3779b97f4a7c15, 0xd1b54a32d192ed03)
-		if x := hi ^ lo; best == nil || x > most {
+		if x := scatter(uint64(flow)<<16 | uint64(m.num)); best == nil || x > most {
 			best, most = m, x
 		}
 	}
 	return best
+}
+
+// scatter is the finalizer of SplitMix64: every bit of x changes each bit of the
+// result as often as not, so that the members of a group share its flows evenly.
+func scatter(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // peer returns the hop of a host, making one if there is none, and aims it at the
