@@ -1,0 +1,164 @@
+package vtep
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A fake is an underlay without a network. It is its own Sender and Reader.
+type fake struct {
+	local netip.AddrPort
+	mtu   int
+
+	in   []packetIn // for the next Read, all in one batch
+	sent []sent
+	send func(ds []frame.Datagram) error // instead of recording
+
+	sends                   int
+	paused, resumed, closed int
+}
+
+type packetIn struct {
+	src  frame.Endpoint
+	data []byte
+	drop frame.Reason
+}
+
+// sent is a copy of a Datagram.
+type sent struct {
+	payload  []byte
+	to       []netip.AddrPort
+	flow     uint16
+	tos, ttl uint8
+	df       bool
+}
+
+func (u *fake) Readers() []frame.Reader   { return []frame.Reader{u} }
+func (u *fake) Sender(int) frame.Sender   { return u }
+func (u *fake) LocalAddr() netip.AddrPort { return u.local }
+func (u *fake) MTU() int                  { return u.mtu }
+func (u *fake) Pause()                    { u.paused++ }
+func (u *fake) Resume()                   { u.resumed++ }
+func (u *fake) Close() error              { u.closed++; return nil }
+
+func (u *fake) Read(b *frame.Batch) error {
+	b.Reset()
+	if len(u.in) == 0 {
+		return net.ErrClosed
+	}
+	for i := range u.in {
+		p := &u.in[i]
+		f := b.Borrow(p.data, 0, len(p.data))
+		f.Drop = p.drop
+		b.Outer[len(b.Outer)-1] = frame.Outer{Src: p.src}
+	}
+	u.in = u.in[:0]
+	return nil
+}
+
+func (u *fake) Send(ds []frame.Datagram) error {
+	u.sends++
+	if u.send != nil {
+		return u.send(ds)
+	}
+	for i := range ds {
+		d := &ds[i]
+		x := sent{payload: bytes.Join(d.Parts, nil), flow: d.Flow, tos: d.TOS, ttl: d.TTL, df: d.DF}
+		for _, e := range d.To {
+			x.to = append(x.to, e.AddrPort())
+		}
+		u.sent = append(u.sent, x)
+	}
+	return nil
+}
+
+var (
+	local4 = netip.MustParseAddrPort("192.0.2.1:4789")
+	local6 = netip.MustParseAddrPort("[2001:db8::1]:4789")
+)
+
+func fake4() *fake { return &fake{local: local4, mtu: 1500} }
+func fake6() *fake { return &fake{local: local6, mtu: 1500} }
+
+// at returns the address of an IPv4 peer, and at6 that of an IPv6 one.
+func at(i int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 51, byte(i >> 8), byte(i)}), 4789)
+}
+
+func at6(i int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 15: byte(i), 14: byte(i >> 8), 2: 9}), 4789)
+}
+
+func newVTEP(t testing.TB, cfg *Config, us ...Underlay) *VTEP {
+	t.Helper()
+	v, err := New(cfg, us...)
+	must(t, err)
+	t.Cleanup(func() { v.Close() })
+	return v
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func addPeer(t testing.TB, v *VTEP, a netip.AddrPort) uint16 {
+	t.Helper()
+	n, err := v.AddPeer(a)
+	must(t, err)
+	return n
+}
+
+const vni = 100
+
+// inner returns a frame whose flow is i.
+func inner(i int) []byte {
+	b := []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, byte(i >> 16), byte(i >> 8), byte(i), 0x88, 0xb5}
+	return append(b, bytes.Repeat([]byte{byte(i)}, 46)...)
+}
+
+// vx returns a frame behind a header.
+func vx(n frame.VNI, b []byte) []byte {
+	h := make([]byte, encap.VXLANLen)
+	encap.PutVXLAN(h, n)
+	return append(h, b...)
+}
+
+func endpoint(t testing.TB, a netip.AddrPort) frame.Endpoint {
+	t.Helper()
+	e, err := frame.EndpointFrom(a)
+	must(t, err)
+	return e
+}
+
+// hear has the VTEP read packets from an address, and returns the frames.
+func (u *fake) hear(t testing.TB, r frame.Reader, from netip.AddrPort, packets ...[]byte) []frame.Frame {
+	t.Helper()
+	for _, p := range packets {
+		u.in = append(u.in, packetIn{src: endpoint(t, from), data: bytes.Clone(p)})
+	}
+	b := frame.NewBatch(nil)
+	must(t, r.Read(b))
+	return b.Frames
+}
+
+// out makes Outs of frames, one flow each.
+func out(peer uint16, n int) []frame.Out {
+	outs := make([]frame.Out, n)
+	for i := range outs {
+		f := frame.Make(inner(i))
+		outs[i] = frame.Out{F: &f, Peer: peer, Tag: vni}
+	}
+	return outs
+}
