@@ -1,0 +1,258 @@
+package vectors
+
+import (
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// class is one of the classes of flooded frames, as a row meets it.
+type class struct {
+	name string
+	dst  frame.MAC
+	bit  vswitch.Class
+	drop string
+}
+
+var classes = []class{
+	{"broadcast", frame.Broadcast, vswitch.Broadcast, "broadcast-off"},
+	{"multicast", mcast, vswitch.Multicast, "multicast-off"},
+	{"unknown", nobody, vswitch.UnknownUnicast, "unknown-unicast-off"},
+}
+
+// counted returns the counters of floods, of a port and of VNI 100.
+func (l *lab) counted(port frame.Dest) (p, v vswitch.Flooded) {
+	st := l.Stats()
+	for _, x := range st.Ports {
+		if x.Port == port.Port() {
+			p = x.Flood
+		}
+	}
+	for _, x := range st.VSIs {
+		if x.VNI == vni {
+			v = x.Flood
+		}
+	}
+	return p, v
+}
+
+func (c *class) counter() (f vswitch.Flooded) {
+	switch c.bit {
+	case vswitch.Broadcast:
+		f.Broadcast = 1
+	case vswitch.Multicast:
+		f.Multicast = 1
+	default:
+		f.Unknown = 1
+	}
+	return f
+}
+
+var floodRows = slices.Concat(perClass(), []row{
+	{id: "5.known", name: "port to port", wire: func(l *lab) {
+		l.std()
+		l.flood(2)
+		a, b, c, f := l.host(), l.host(), l.host(), l.far(2)
+		b.Send(eth(a.MAC, b.MAC, "here"))
+		a.Got()
+		c.Got()
+		f.got()
+		x := eth(b.MAC, a.MAC, "to b alone")
+		a.Send(x)
+		b.Want(x)
+		c.Want()
+		f.want()
+		l.drops(nil)
+	}},
+	{id: "5.known", name: "port to peer", wire: func(l *lab) {
+		l.std()
+		l.flood(2, 3)
+		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
+		f.learnt(rmac(1))
+		h.Got()
+		o.Got()
+		x := eth(rmac(1), h.MAC, "to 2 alone")
+		h.Send(x)
+		f.want(vx(vni, x))
+		g.want()
+		o.Want()
+		l.drops(nil)
+	}},
+	{id: "5.known", name: "peer to port", wire: func(l *lab) {
+		l.std()
+		l.flood(2, 3)
+		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
+		h.Send(eth(nobody, h.MAC, "here"))
+		f.got()
+		g.got()
+		o.Got()
+		x := eth(h.MAC, rmac(1), "to h alone")
+		f.send(vx(vni, x))
+		h.Want(x)
+		o.Want()
+		g.want()
+		l.drops(nil)
+	}},
+})
+
+// perClass is what holds for each class alike.
+func perClass() (rows []row) {
+	for _, c := range classes {
+		id := "5." + c.name
+		rows = append(rows, row{id: id, name: "from a port", wire: func(l *lab) {
+			l.std()
+			l.flood(2, 3)
+			a, b, d, f, g := l.host(), l.host(), l.host(), l.far(2), l.far(3)
+			x := eth(c.dst, a.MAC, "to all")
+			a.Send(x)
+			a.Want()
+			b.Want(x)
+			d.Want(x)
+			f.want(vx(vni, x))
+			g.want(vx(vni, x))
+			l.drops(nil)
+		}}, row{id: id, name: "from a tunnel", wire: func(l *lab) {
+			l.std()
+			l.flood(2, 3)
+			a, b, f, g := l.host(), l.host(), l.far(2), l.far(3)
+			x := eth(c.dst, rmac(1), "to all")
+			f.send(vx(vni, x))
+			a.Want(x)
+			b.Want(x)
+			f.want()
+			g.want()
+			l.drops(nil)
+		}}, row{id: id, name: "in its own segment only", wire: func(l *lab) {
+			l.std()
+			l.join(200)
+			l.flood(2)
+			l.must(l.VTEP.SetFlood(200, l.at(3)))
+			a, o, f, g := l.host(), l.Host(200), l.far(2), l.far(3)
+			x := eth(c.dst, a.MAC, "")
+			a.Send(x)
+			o.Want()
+			f.want(vx(vni, x))
+			g.want()
+		}}, row{id: id, name: "nobody else there", local: func(l *lab) {
+			l.bridge(nil, nil)
+			a := l.host()
+			a.Send(eth(c.dst, a.MAC, ""))
+			l.drops(one("no-egress"))
+		}}, row{id: "5.class-off", name: c.name + " from a port", wire: func(l *lab) {
+			l.start(nil, nil, &vswitch.VSIConfig{NoFlood: c.bit}, vswitch.AttachConfig{})
+			l.flood(2)
+			a, b, f := l.host(), l.host(), l.far(2)
+			a.Send(eth(c.dst, a.MAC, ""))
+			b.Want()
+			f.want()
+			l.drops(one(c.drop))
+			l.wantFDB(l.seg, table{a.MAC: a.At.Dest(0)}) // learned all the same
+			for _, o := range classes {
+				if o.bit != c.bit {
+					x := eth(o.dst, a.MAC, o.name)
+					a.Send(x)
+					b.Want(x)
+					f.want(vx(vni, x))
+				}
+			}
+			l.drops(one(c.drop))
+		}}, row{id: "5.class-off", name: c.name + " from a tunnel", wire: func(l *lab) {
+			l.start(nil, nil, &vswitch.VSIConfig{NoFlood: c.bit}, vswitch.AttachConfig{})
+			b, f := l.host(), l.far(2)
+			f.send(vx(vni, eth(c.dst, rmac(1), "")))
+			b.Want()
+			l.drops(one(c.drop))
+		}}, row{id: "5.class-off", name: c.name + " at run time", wire: func(l *lab) {
+			l.std()
+			a, b := l.host(), l.host()
+			x := eth(c.dst, a.MAC, "")
+			l.flood(2)
+			a.Send(x)
+			b.Want(x)
+			l.must(l.seg.Configure(vswitch.VSIConfig{NoFlood: c.bit}))
+			a.Send(x)
+			b.Want()
+			l.must(l.seg.Configure(vswitch.VSIConfig{}))
+			a.Send(x)
+			b.Want(x)
+			l.drops(one(c.drop))
+		}}, row{id: "5.class-off-attachment", name: c.name + " of a port", wire: func(l *lab) {
+			l.std()
+			l.flood(2)
+			a, b, o, f := l.host(), l.HostWith(vni, 0, vswitch.AttachConfig{NoFlood: c.bit}), l.host(), l.far(2)
+			for _, k := range classes {
+				x := eth(k.dst, a.MAC, k.name)
+				a.Send(x)
+				o.Want(x)
+				f.want(vx(vni, x))
+				if k.bit == c.bit {
+					b.Want()
+				} else {
+					b.Want(x)
+				}
+			}
+			l.drops(nil)
+		}}, row{id: "5.class-off-attachment", name: c.name + " of the tunnel", wire: func(l *lab) {
+			l.start(nil, nil, nil, vswitch.AttachConfig{NoFlood: c.bit})
+			l.flood(2)
+			a, b, f := l.host(), l.host(), l.far(2)
+			x := eth(c.dst, a.MAC, "")
+			a.Send(x)
+			b.Want(x)
+			f.want()
+			l.must(l.tun.Configure(vswitch.AttachConfig{}))
+			a.Send(x)
+			b.Want(x)
+			f.want(vx(vni, x))
+		}}, row{id: "5.class-counted", name: c.name + " from a port", wire: func(l *lab) {
+			l.std()
+			l.flood(2, 3, 4)
+			a := l.host()
+			l.host()
+			a.Send(eth(c.dst, a.MAC, ""))
+			l.Settle()
+			if p, v := l.counted(a.At.Dest(0)); p != c.counter() || v != c.counter() {
+				l.T.Errorf("port %+v, segment %+v", p, v)
+			}
+		}}, row{id: "5.class-counted", name: c.name + " from a tunnel", wire: func(l *lab) {
+			l.std()
+			l.host()
+			l.host()
+			l.far(2).send(vx(vni, eth(c.dst, rmac(1), "")))
+			if p, v := l.counted(l.tun.Dest(0)); p != c.counter() || v != c.counter() {
+				l.T.Errorf("port %+v, segment %+v", p, v)
+			}
+		}}, row{id: "5.class-counted", name: c.name + " dropped is no flood", wire: func(l *lab) {
+			l.start(nil, nil, &vswitch.VSIConfig{NoFlood: c.bit}, vswitch.AttachConfig{})
+			l.host()
+			l.far(2).send(vx(vni, eth(c.dst, rmac(1), "")))
+			if p, v := l.counted(l.tun.Dest(0)); p != (vswitch.Flooded{}) || v != (vswitch.Flooded{}) {
+				l.T.Errorf("port %+v, segment %+v", p, v)
+			}
+		}}, row{id: "5.mesh-bum", name: c.name, wire: func(l *lab) {
+			l.std()
+			l.flood(2, 3, 4)
+			h, fs := l.host(), l.fars(2, 4)
+			x := eth(c.dst, rmac(1), "")
+			fs[0].send(vx(vni, x))
+			h.Want(x)
+			for _, f := range fs {
+				f.want()
+			}
+			l.drops(nil)
+		}}, row{id: "5.hub", name: c.name, wire: func(l *lab) {
+			l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+			l.flood(2, 3, 4)
+			h, fs := l.host(), l.fars(2, 4)
+			x := eth(c.dst, rmac(1), "")
+			fs[1].send(vx(vni, x))
+			h.Want(x)
+			fs[0].want(vx(vni, x))
+			fs[1].want()
+			fs[2].want(vx(vni, x))
+			l.drops(nil)
+		}})
+	}
+	return rows
+}

@@ -1,0 +1,238 @@
+package vectors
+
+import (
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// stage is a slot's stage made of a function.
+type stage func(f *frame.Frame) frame.Verdict
+
+func (s stage) Process(f *frame.Frame, _ frame.At) frame.Verdict { return s(f) }
+
+var horizonRows = []row{
+	{id: "5.back", name: "known, to its own port", local: func(l *lab) {
+		l.bridge(nil, nil)
+		a, b := l.host(), l.host()
+		a.Send(eth(nobody, rmac(1), ""))
+		b.Got()
+		a.Send(eth(rmac(1), rmac(2), ""))
+		a.Want()
+		b.Want()
+	}},
+	{id: "5.back", name: "flooded, from a port", wire: func(l *lab) {
+		l.std()
+		l.flood(2)
+		a, f := l.host(), l.far(2)
+		x := eth(frame.Broadcast, a.MAC, "")
+		a.Send(x)
+		a.Want()
+		f.want(vx(vni, x))
+	}},
+	{id: "5.back", name: "flooded, from a hub's peer", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.flood(2, 3)
+		f, g := l.far(2), l.far(3)
+		x := eth(frame.Broadcast, rmac(1), "")
+		f.send(vx(vni, x))
+		f.want()
+		g.want(vx(vni, x))
+	}},
+	{id: "5.mesh-unicast", name: "peer to peer", wire: func(l *lab) {
+		l.std()
+		h, f, g := l.host(), l.far(2), l.far(3)
+		g.learnt(rmac(2))
+		h.Got()
+		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
+		h.Want()
+		f.want()
+		g.want()
+		l.drops(one("split-horizon"))
+	}},
+	{id: "5.mesh-unicast", name: "to a static entry", wire: func(l *lab) {
+		l.std()
+		f, g := l.far(2), l.far(3)
+		n, err := l.VTEP.AddPeer(l.at(3))
+		l.must(err)
+		l.must(l.seg.FDB().Set(rmac(2), l.tun.Dest(n), fdb.Static))
+		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
+		g.want()
+		l.drops(one("split-horizon"))
+	}},
+	{id: "5.split-horizon-group", name: "two VTEPs", wire: func(l *lab) {
+		l.std()
+		l.join(200)
+		old, _ := l.oldVTEP()
+		l.must(old.SetFlood(200, netip.AddrPortFrom(l.addr(3), 0)))
+		h, f, g := l.Host(200), l.far(2), l.farAt(netip.AddrPortFrom(l.addr(3), 8472), nil)
+		x := eth(frame.Broadcast, rmac(1), "")
+		f.send(vx(200, x))
+		h.Want(x)
+		g.want()
+		g.sendTo(netip.AddrPortFrom(l.addr(1), 8472), vx(200, eth(rmac(1), rmac(2), "known")))
+		f.want()
+		l.drops(one("split-horizon"))
+	}},
+	{id: "5.split-horizon-group", name: "any number", local: func(l *lab) {
+		l.bridge(nil, nil)
+		seven := vswitch.AttachConfig{Group: 7}
+		a, b, c, d := l.HostWith(vni, 0, seven), l.HostWith(vni, 0, seven), l.HostWith(vni, 0, vswitch.AttachConfig{Group: 8}), l.host()
+		x := eth(frame.Broadcast, a.MAC, "")
+		a.Send(x)
+		b.Want()
+		c.Want(x)
+		d.Want(x)
+		b.Send(eth(a.MAC, b.MAC, "known"))
+		a.Want()
+		l.drops(one("split-horizon"))
+		y := eth(a.MAC, c.MAC, "known, other group")
+		c.Send(y)
+		a.Want(y)
+	}},
+	{id: "5.split-horizon-group", name: "zero is none", local: func(l *lab) {
+		l.bridge(nil, nil)
+		a, b := l.host(), l.host()
+		x, y := eth(frame.Broadcast, a.MAC, ""), eth(a.MAC, b.MAC, "")
+		a.Send(x)
+		b.Want(x)
+		b.Send(y)
+		a.Want(y)
+		l.drops(nil)
+	}},
+	{id: "5.split-horizon-group", name: "a port in the tunnels' group", wire: func(l *lab) {
+		l.std()
+		l.flood(2)
+		a, b, f := l.HostWith(vni, 0, vswitch.AttachConfig{Group: vswitch.GroupTunnel}), l.host(), l.far(2)
+		x := eth(frame.Broadcast, a.MAC, "")
+		a.Send(x)
+		b.Want(x)
+		f.want()
+		y := eth(frame.Broadcast, rmac(1), "")
+		f.send(vx(vni, y))
+		a.Want()
+		b.Want(y)
+	}},
+	{id: "5.split-horizon-group", name: "changed under traffic", local: func(l *lab) {
+		l.bridge(nil, nil)
+		a, b := l.host(), l.host()
+		x := eth(frame.Broadcast, a.MAC, "")
+		a.Send(x)
+		b.Want(x)
+		l.must(a.At.Configure(vswitch.AttachConfig{Group: 9}))
+		l.must(b.At.Configure(vswitch.AttachConfig{Group: 9}))
+		a.Send(x)
+		b.Want()
+		l.drops(one("no-egress"))
+	}},
+	{id: "5.isolated", name: "floods and known unicast", wire: func(l *lab) {
+		l.std()
+		l.flood(2)
+		iso := vswitch.AttachConfig{Group: vswitch.GroupIsolated}
+		a, b, c, f := l.HostWith(vni, 0, iso), l.HostWith(vni, 0, iso), l.host(), l.far(2)
+		x := eth(frame.Broadcast, a.MAC, "")
+		a.Send(x)
+		b.Want()
+		c.Want(x)
+		f.want(vx(vni, x))
+		b.Send(eth(a.MAC, b.MAC, ""))
+		a.Want()
+		l.drops(one("split-horizon"))
+		y, z := eth(a.MAC, c.MAC, "from a common port"), eth(a.MAC, rmac(1), "from a peer")
+		c.Send(y)
+		f.send(vx(vni, z))
+		a.Want(y, z)
+		f.want()
+	}},
+	{id: "5.hub", name: "from a peer that is not in the list", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.flood(2, 3)
+		f, g, s := l.far(2), l.far(3), l.far(4)
+		x := eth(frame.Broadcast, rmac(1), "")
+		s.send(vx(vni, x))
+		f.want(vx(vni, x))
+		g.want(vx(vni, x))
+		s.want()
+	}},
+	{id: "5.hub", name: "from the only peer", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.flood(2)
+		h, f := l.host(), l.far(2)
+		x := eth(frame.Broadcast, rmac(1), "")
+		f.send(vx(vni, x))
+		h.Want(x)
+		f.want()
+	}},
+	{id: "5.hub", name: "from a port: all peers", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.flood(2, 3)
+		h, f, g := l.host(), l.far(2), l.far(3)
+		x := eth(frame.Broadcast, h.MAC, "")
+		h.Send(x)
+		f.want(vx(vni, x))
+		g.want(vx(vni, x))
+		h.Want()
+	}},
+	{id: "5.hub-unicast", name: "peer to peer", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.flood(2, 3, 4)
+		fs := l.fars(2, 4)
+		fs[1].learnt(rmac(2))
+		fs[0].got()
+		fs[2].got()
+		x := eth(rmac(2), rmac(1), "")
+		fs[0].send(vx(vni, x))
+		fs[0].want()
+		fs[1].want(vx(vni, x))
+		fs[2].want()
+		l.drops(nil)
+	}},
+	{id: "5.hub-unicast", name: "not back to the same peer", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		f := l.far(2)
+		f.learnt(rmac(2))
+		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
+		f.want()
+		l.drops(map[string]uint64{"reflect": 1, "no-peer": 1})
+	}},
+	{id: "5.routed", name: "from a peer to another", wire: func(l *lab) {
+		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}
+		l.start(nil, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
+			b := f.Bytes()
+			if frame.MAC(b) != gw {
+				return frame.Continue
+			}
+			m := rmac(2)
+			copy(b, m[:])
+			copy(b[6:], gw[:])
+			return frame.Reenter
+		})}}, vswitch.AttachConfig{})
+		f, g := l.far(2), l.far(3)
+		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
+		g.learnt(rmac(2))
+		f.send(vx(vni, eth(gw, rmac(1), "routed")))
+		g.want(vx(vni, eth(rmac(2), gw, "routed")))
+		f.want()
+		f.send(vx(vni, eth(nobody, rmac(3), "not for the gateway")))
+		g.want()
+	}},
+	{id: "5.routed", name: "back to where it came from", wire: func(l *lab) {
+		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}
+		l.start(nil, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
+			b := f.Bytes()
+			if frame.MAC(b) != gw {
+				return frame.Continue
+			}
+			copy(b, b[6:12])
+			copy(b[6:], gw[:])
+			return frame.Reenter
+		})}}, vswitch.AttachConfig{})
+		f := l.far(2)
+		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
+		f.send(vx(vni, eth(gw, rmac(1), "ping")))
+		f.want(vx(vni, eth(rmac(1), gw, "ping")))
+		l.drops(nil)
+	}},
+}

@@ -1,0 +1,224 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/underlay"
+)
+
+var replicationRows = []row{
+	{id: "5.replication", name: "ten peers", wire: func(l *lab) {
+		l.std()
+		l.flood(2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+		h, fs := l.host(), l.fars(2, 11)
+		var want [][]byte
+		for i := range 5 {
+			x := eth(frame.Broadcast, h.MAC, fmt.Sprint(i))
+			h.Send(x)
+			want = append(want, vx(vni, x))
+		}
+		for _, f := range fs {
+			f.want(want...)
+		}
+		for _, p := range l.VTEP.Stats().Peers {
+			if p.Tx != 5 {
+				l.T.Errorf("%v: %d sent", p.Addr, p.Tx)
+			}
+		}
+	}},
+	{id: "5.replication", name: "of that VNI", wire: func(l *lab) {
+		l.std()
+		l.join(200)
+		l.flood(2, 3)
+		l.must(l.VTEP.SetFlood(200, l.at(3), l.at(4)))
+		h, o, fs := l.host(), l.Host(200), l.fars(2, 4)
+		x, y := eth(frame.Broadcast, h.MAC, ""), eth(frame.Broadcast, o.MAC, "")
+		h.Send(x)
+		o.Send(y)
+		fs[0].want(vx(100, x))
+		fs[1].want(vx(100, x), vx(200, y))
+		fs[2].want(vx(200, y))
+	}},
+	{id: "5.replication", name: "a batch at once", wire: func(l *lab) {
+		l.std()
+		l.flood(2, 3)
+		h, f, g := l.host(), l.far(2), l.far(3)
+		var want [][]byte
+		for i := range 100 {
+			x := eth(frame.Broadcast, h.MAC, fmt.Sprint(i))
+			l.must(h.Pipe.Send(x))
+			want = append(want, vx(vni, x))
+		}
+		f.want(want...)
+		g.want(want...)
+	}},
+	{id: "5.replication", name: "nobody listed", wire: func(l *lab) {
+		l.std()
+		h, o := l.host(), l.host()
+		x := eth(frame.Broadcast, h.MAC, "")
+		h.Send(x)
+		o.Want(x)
+		l.drops(one("no-peer"))
+	}},
+	{id: "5.replication-unique", name: "repetitions", wire: func(l *lab) {
+		l.std()
+		l.flood(2, 3, 2, 2, 3)
+		h, f, g := l.host(), l.far(2), l.far(3)
+		x := eth(frame.Broadcast, h.MAC, "")
+		h.Send(x)
+		f.want(vx(vni, x))
+		g.want(vx(vni, x))
+	}},
+	{id: "5.replication-unique", name: "with and without the port", wire: func(l *lab) {
+		l.std()
+		l.must(l.VTEP.SetFlood(vni, netip.AddrPortFrom(l.addr(2), 0), l.at(2)))
+		h, f := l.host(), l.far(2)
+		x := eth(frame.Broadcast, h.MAC, "")
+		h.Send(x)
+		f.want(vx(vni, x))
+	}},
+	{id: "5.replication-unique", name: "IPv4 in IPv6 form", only: "IPv4", wire: func(l *lab) {
+		l.std()
+		mapped := netip.AddrPortFrom(netip.AddrFrom16(l.addr(2).As16()), encap.VXLANPort)
+		l.must(l.VTEP.SetFlood(vni, l.at(2), mapped))
+		h, f := l.host(), l.far(2)
+		x := eth(frame.Broadcast, h.MAC, "")
+		h.Send(x)
+		f.want(vx(vni, x))
+	}},
+	{id: "5.replication-own", name: "in the middle", wire: func(l *lab) {
+		l.std()
+		l.flood(2, 1, 3)
+		h, f, g := l.host(), l.far(2), l.far(3)
+		x := eth(frame.Broadcast, h.MAC, "")
+		h.Send(x)
+		f.want(vx(vni, x))
+		g.want(vx(vni, x))
+		h.Want()
+		l.drops(nil)
+	}},
+	{id: "5.replication-own", name: "alone", wire: func(l *lab) {
+		l.std()
+		l.flood(1)
+		h := l.host()
+		h.Send(eth(frame.Broadcast, h.MAC, ""))
+		h.Want()
+		l.drops(one("no-peer"))
+	}},
+	unreachableRow("cut link", func(l *lab, f *far) { l.Net.Partition(l.addr(1), l.addr(3)) }),
+	unreachableRow("nobody listens", func(l *lab, f *far) { f.u.Close() }),
+	unreachableRow("path too narrow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), underlay.Link{MTU: 80}) }),
+	unreachableRow("slow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), underlay.Link{Delay: time.Hour, Cut: true}) }),
+	{id: "5.replication-order", name: "one in the middle goes", wire: func(l *lab) {
+		l.std()
+		l.flood(6, 2, 5, 3, 4)
+		h := l.host()
+		fs := l.fars(2, 6)
+		wantOrder := func(list ...byte) {
+			l.T.Helper()
+			var want []netip.AddrPort
+			for _, i := range list {
+				want = append(want, l.at(i))
+			}
+			if got := l.VTEP.Flood(vni); !slices.Equal(got, want) {
+				l.T.Errorf("flood list %v, want %v", got, want)
+			}
+		}
+		wantOrder(6, 2, 5, 3, 4)
+		l.flood(6, 2, 3, 4)
+		wantOrder(6, 2, 3, 4)
+		l.flood(2, 3, 4)
+		wantOrder(2, 3, 4)
+		x := eth(frame.Broadcast, h.MAC, "")
+		h.Send(x)
+		for i, f := range fs {
+			if i < 3 {
+				f.want(vx(vni, x))
+			} else {
+				f.want()
+			}
+		}
+	}},
+	{id: "5.replication-live", name: "peers come and go", wire: func(l *lab) {
+		l.std()
+		h, fs := l.host(), l.fars(2, 5)
+		lists := [][]byte{{2, 3}, {2, 3, 4}, {2, 4}, {2, 4, 5}, {2}, {5, 4, 3, 2}}
+		l.flood(lists[0]...)
+		stop := make(chan struct{})
+		ended := make(chan struct{})
+		var sent, from []int // frame i was sent while list from[i] held
+		var now atomic.Int64
+		go func() {
+			defer close(ended)
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				b := eth(frame.Broadcast, h.MAC, "")
+				binary.BigEndian.PutUint32(b[20:], uint32(i))
+				if err := h.Pipe.Send(b); err != nil {
+					l.T.Errorf("frame %d: %v", i, err)
+				}
+				sent, from = append(sent, i), append(from, int(now.Load()))
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		time.Sleep(500 * time.Microsecond) // between two frames
+		for i := range lists {
+			time.Sleep(50 * time.Millisecond)
+			l.flood(lists[i]...)
+			now.Store(int64(i))
+		}
+		time.Sleep(50 * time.Millisecond)
+		close(stop)
+		<-ended
+		l.Settle()
+		for k, f := range fs {
+			got := map[uint32]int{}
+			for _, d := range f.got() {
+				got[binary.BigEndian.Uint32(d.payload[28:])]++
+			}
+			for j, i := range sent {
+				want := 0
+				if slices.Contains(lists[from[j]], byte(k+2)) {
+					want = 1
+				}
+				if got[uint32(i)] != want {
+					l.T.Errorf("peer %d got %d of frame %d, want %d", k+2, got[uint32(i)], i, want)
+				}
+			}
+		}
+		if len(sent) < 200 {
+			l.T.Errorf("%d frames", len(sent))
+		}
+	}},
+}
+
+// unreachableRow lists three peers, of which the one in the middle cannot be reached.
+func unreachableRow(name string, breaks func(l *lab, f *far)) row {
+	return row{id: "5.replication-unreachable", name: name, wire: func(l *lab) {
+		l.std()
+		l.flood(2, 3, 4)
+		h, fs := l.host(), l.fars(2, 4)
+		breaks(l, fs[1])
+		var want [][]byte
+		for i := range 20 {
+			x := eth(frame.Broadcast, h.MAC, fmt.Sprint(i))
+			h.Send(x)
+			want = append(want, vx(vni, x))
+		}
+		fs[0].want(want...)
+		fs[1].want()
+		fs[2].want(want...)
+		l.drops(nil)
+	}}
+}
