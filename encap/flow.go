@@ -83,8 +83,12 @@ func mix(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
+// fold makes 32 bits of h, each of which depends on all of h. Without the
+// multiplication flows that differ in a counter, as source ports do, would be uneven
+// for many a seed: the product that mix ends with takes equal steps.
 func fold(h uint64) uint32 {
-	x := uint32(h>>32) ^ uint32(h)
+	h = (h ^ h>>32) * 0xd6e8feb86659fd93
+	x := uint32(h >> 32)
 	if x == 0 {
 		return 1
 	}
