@@ -137,7 +137,7 @@ func (a *Attachment) circuit() *circuit {
 		group = GroupTunnel
 	}
 	return &circuit{
-		vsi: a.vsi, port: a.port, tag: a.tag, group: group, learn: !c.NoLearn && !v.NoLearn,
+		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn,
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup,
 		noFloodIn: v.NoFlood, noFloodOut: c.NoFlood, slots: c.Slots.or(v.Slots),
 	}

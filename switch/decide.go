@@ -25,6 +25,7 @@ type circuit struct {
 	tag  uint32
 
 	group         uint8 // split horizon; 0 = none
+	hub           bool  // what came in may go out here again, to another peer
 	learn         bool
 	forwardPinned bool  // of the VSI
 	forwardBridge bool  // of the VSI: 01:80:c2:00:00:0x
@@ -94,7 +95,7 @@ func (c *circuit) egress(f *frame.Frame, at frame.At) frame.Verdict {
 	if e == nil { // detached a moment ago
 		return c.flood(dst)
 	}
-	if e.group != 0 && e.group == c.group {
+	if !c.reaches(e) {
 		return frame.Drop(frame.SplitHorizon)
 	}
 	if f.Len() > e.port.MTU(d.Peer()) {
@@ -106,6 +107,12 @@ func (c *circuit) egress(f *frame.Frame, at frame.At) frame.Verdict {
 		return frame.Drop(frame.TooBig)
 	}
 	return frame.Forward(d)
+}
+
+// reaches reports whether split horizon lets pass from c to e. While settings change
+// the two may be of different times, so a port is told by itself, not by its group.
+func (c *circuit) reaches(e *circuit) bool {
+	return (e.group == 0 || e.group != c.group) && (e.port != c.port || e.hub)
 }
 
 // wellFormed is what every Ethernet frame must be, before anything is learned. A tag

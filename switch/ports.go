@@ -56,8 +56,8 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	if n, ok := p.(interface{ Name() string }); ok && n.Name() != "" {
 		x.name = n.Name()
 	}
-	if r, ok := p.(Pauser); ok && keep {
-		r.Resume()
+	if r, ok := p.(Pauser); ok {
+		r.Resume() // it may have been kept the last time
 	}
 	s.byPort[p] = x
 	s.setPort(x.num, x)

@@ -141,9 +141,10 @@ func (v *VSI) configure(cfg VSIConfig) error {
 // publish makes circuits of the attachments as they are now, and shows them to the
 // workers. s.mu is held.
 func (v *VSI) publish() {
-	own := &circuit{vsi: v, port: v.sw.own, tag: uint32(v.vni), noFloodIn: v.cfg.NoFlood, slots: Slots{
-		Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig,
-	}}
+	own := &circuit{
+		vsi: v, port: v.sw.own, tag: uint32(v.vni), forwardBridge: v.cfg.ForwardBridgeGroup, noFloodIn: v.cfg.NoFlood,
+		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
+	}
 	members := make([]*circuit, 0, len(v.members))
 	for _, a := range v.members {
 		members = append(members, a.circuit())

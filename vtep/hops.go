@@ -24,6 +24,7 @@ type hop struct {
 	group []*hop
 	to    atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
 
+	known  atomic.Bool // listed, for readers
 	rx, tx atomic.Uint64
 
 	// Under VTEP.mu.
@@ -256,6 +257,7 @@ func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 func (v *VTEP) list(h *hop, change func()) {
 	before := h.listed()
 	change()
+	h.known.Store(h.listed())
 	if h.host && before != h.listed() {
 		if before {
 			v.learned++

@@ -52,7 +52,7 @@ func (r *reader) accept(f *frame.Frame, src *frame.Endpoint) frame.Reason {
 	if r.src == r.side.local {
 		return frame.OwnAddress
 	}
-	if r.from == nil && v.cfg.Peers == ListedOnly {
+	if v.cfg.Peers == ListedOnly && (r.from == nil || !r.from.known.Load()) {
 		return frame.UnknownPeer
 	}
 	head, drop := encap.ParseVXLAN(f.Bytes())
