@@ -107,7 +107,7 @@ func (g *golden) bridge(x passage) {
 			return
 		}
 	}
-	if reserved := [5]byte(dst[:5]) == [5]byte{0x01, 0x80, 0xc2, 0, 0} && dst[5] < 0x10; reserved && !x.v.cfg.ForwardBridgeGroup {
+	if reserved := [5]byte(dst[:5]) == [5]byte{0x01, 0x80, 0xc2, 0, 0} && dst[5] < 0x10; reserved && (!x.v.cfg.ForwardBridgeGroup || x.in == nil && !*strict) {
 		x.drop(frame.ReservedMAC)
 		return
 	}

@@ -24,6 +24,8 @@ type lab struct {
 	udp     uint16
 	nodes   []*node
 	hosts   map[int]*host
+	mu      sync.Mutex
+	ever    []*host // all there have been
 	outside []*outsider
 	started time.Time
 }
@@ -35,11 +37,23 @@ type node struct {
 	addrs  []netip.Addr
 	queues int
 	vtep   *vtep.VTEP // nil while closed
+	under  []*underlay.Memory
 	atts   map[attKey]*vswitch.Attachment
 	names  map[uint16]string // of ports, by the number they have or had last
 
+	// turn lets one control call in at a time. A switch may sleep with its lock held
+	// while it waits for a worker, and fake time stands still as long as anybody
+	// waits for a sync.Mutex; a channel does not stop it.
+	turn chan struct{}
+
 	mu     sync.Mutex
 	events []event
+}
+
+func (n *node) alone(do func()) {
+	n.turn <- struct{}{}
+	do()
+	<-n.turn
 }
 
 // event is an event and what its peers were called when it came.
@@ -56,8 +70,9 @@ type attKey struct {
 // host is a Go program behind a port.
 type host struct {
 	*port.Pipe
-	mu  sync.Mutex
-	got [][]byte
+	mu    sync.Mutex
+	got   [][]byte
+	total int
 }
 
 // outsider is a member of the network that is no VTEP of ours.
@@ -81,7 +96,7 @@ func (l *lab) close() {
 			n.vtep.Close()
 		}
 	}
-	for _, h := range l.hosts {
+	for _, h := range l.ever {
 		h.Close()
 	}
 	l.net.Close()
@@ -94,7 +109,7 @@ func (l *lab) node(addrs []netip.Addr, queues int, cfg vtep.Config) (*node, erro
 	}
 	n := &node{
 		lab: l, Switch: sw, cfg: cfg, addrs: addrs, queues: queues,
-		atts: map[attKey]*vswitch.Attachment{}, names: map[uint16]string{0: "switch"},
+		atts: map[attKey]*vswitch.Attachment{}, names: map[uint16]string{0: "switch"}, turn: make(chan struct{}, 1),
 	}
 	l.nodes = append(l.nodes, n)
 	go n.watch(sw.Events())
@@ -117,12 +132,14 @@ func (n *node) watch(events *vswitch.Events) {
 // listen makes the node's VTEP.
 func (n *node) listen() error {
 	var us []vtep.Underlay
+	n.under = nil
 	for _, a := range n.addrs {
 		u, err := n.lab.net.Listen(netip.AddrPortFrom(a, n.lab.udp), &underlay.MemoryConfig{Queues: n.queues})
 		if err != nil {
 			return err
 		}
 		us = append(us, u)
+		n.under = append(n.under, u)
 	}
 	v, err := vtep.New(&n.cfg, us...)
 	n.setVTEP(v)
@@ -158,7 +175,7 @@ func (n *node) attach(vni frame.VNI, vc vswitch.VSIConfig, id int, tag uint32, c
 	}
 	var p vswitch.Port = n.vtep
 	if id != vtepPort {
-		p = n.lab.hosts[id]
+		p = n.lab.hosts[id].Pipe
 	}
 	a, err := v.AttachWith(p, tag, cfg)
 	if err != nil {
@@ -183,9 +200,13 @@ func (n *node) segment(vni frame.VNI, vc vswitch.VSIConfig) (*vswitch.VSI, error
 }
 
 // plug gives a host a new port.
-func (l *lab) plug(id, mtu, queue int) {
+func (l *lab) plug(id, mtu, queue int) { l.hosts[id] = l.newHost(id, mtu, queue) }
+
+func (l *lab) newHost(id, mtu, queue int) *host {
 	h := &host{Pipe: port.NewPipe(&port.PipeConfig{Name: hostName(id), MTU: mtu, Queue: queue})}
-	l.hosts[id] = h
+	l.mu.Lock()
+	l.ever = append(l.ever, h)
+	l.mu.Unlock()
 	go func() {
 		for {
 			b, err := h.Recv(context.Background())
@@ -194,9 +215,11 @@ func (l *lab) plug(id, mtu, queue int) {
 			}
 			h.mu.Lock()
 			h.got = append(h.got, b)
+			h.total++
 			h.mu.Unlock()
 		}
 	}()
+	return h
 }
 
 func (h *host) take() [][]byte {

@@ -13,14 +13,13 @@ import (
 
 var (
 	oneSeed = flag.Int64("seed", -1, "run this seed only")
+	seeds   = flag.Uint64("seeds", 50, "how many seeds")
 	strict  = flag.Bool("strict", false, "do not avoid what is known to disagree")
-	numOps  = flag.Int("ops", 0, "operations for each seed; 0 means 400, or 60 with -short")
+	numOps  = flag.Int("ops", 0, "operations for each seed; 0 means 300, or 60 with -short")
 )
 
-const seeds = 50
-
 func eachSeed(t *testing.T, f func(t *testing.T, seed uint64)) {
-	for seed := range uint64(seeds) {
+	for seed := range *seeds {
 		if *oneSeed >= 0 && seed != 0 {
 			break
 		}
@@ -44,7 +43,7 @@ func TestModel(t *testing.T) {
 	case testing.Short():
 		n = 60
 	default:
-		n = 400
+		n = 300
 	}
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		top := plan(seed)

@@ -238,8 +238,9 @@ func (t *topology) floodList(r *rand.Rand, i, net int, messy bool) (to []netip.A
 	return to
 }
 
-// build makes the fabric and its model.
-func (t *topology) build(queue int, loose bool) (*world, error) {
+// build makes the fabric and its model. A calm one has complete flood lists, without
+// anybody who is no VTEP, and ports that are kept.
+func (t *topology) build(queue int, calm bool) (*world, error) {
 	r := rand.New(rand.NewPCG(t.seed, 2))
 	w := &world{
 		t: t, l: newLab(t.udp, t.seed), place: map[int]*where{},
@@ -270,7 +271,7 @@ func (t *topology) build(queue int, loose bool) (*world, error) {
 	}
 	for k, p := range t.nets {
 		for _, i := range p.members {
-			if err := w.setFlood(i, k, t.floodList(r, i, k, !loose)); err != nil {
+			if err := w.setFlood(i, k, t.floodList(r, i, k, !calm)); err != nil {
 				return w, err
 			}
 			if err := w.attachTunnel(i, k, t.tunnelAttach(r, i, k)); err != nil {
@@ -279,6 +280,7 @@ func (t *topology) build(queue int, loose bool) (*world, error) {
 		}
 	}
 	for _, p := range t.plugs {
+		p.cfg.Keep = p.cfg.Keep || calm
 		if err := w.attachHost(p.host, p.node, p.net, p.tag, p.cfg, 0); err != nil {
 			return w, err
 		}

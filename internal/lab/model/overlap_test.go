@@ -1,0 +1,284 @@
+package model
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// TestOverlap lets everything happen at once: every host sends numbered frames while
+// hosts take each other's addresses, ports fail and come back, VTEPs leave networks,
+// flood lists, settings and links change. Whatever the order was:
+//
+//   - no host gets a frame twice, or its own, or one of another network, or two of a
+//     flow in the wrong order;
+//   - every frame is in one counter of every port it met, under a name; every copy
+//     sent into a tunnel came in at a VTEP or was lost by a name.
+//
+// One exception: a host whose port goes from one switch to another (a wanderer) may
+// be met by copies of one frame in both places, its own among them. On even seeds all
+// hosts' ports stay where they are, so that every counter lives to the end.
+func TestOverlap(t *testing.T) {
+	eachSeed(t, func(t *testing.T, seed uint64) {
+		top := plan(seed)
+		for i := range top.nodes {
+			top.nodes[i].queues = 1 + (i+int(seed))%3
+		}
+		synctest.Test(t, func(t *testing.T) { overlap(t, top) })
+	})
+}
+
+// A crowd is the hosts of a fabric, each with a will of its own.
+type crowd struct {
+	*world
+	t       *testing.T
+	actors  map[int]*actor
+	frames  int // each host sends
+	changes int // each restless party makes
+}
+
+type actor struct {
+	id       int
+	node     int
+	plugs    []plugPlan
+	restless bool // its port leaves its switch
+	wanders  bool // and goes to others
+
+	mu   sync.Mutex
+	now  *host
+	all  []*host // one for each port it has had
+	sent []uint64
+}
+
+// got returns how many frames have come to a host.
+func (a *actor) got() (n int) {
+	for _, h := range a.all {
+		n += h.total
+	}
+	return n
+}
+
+func overlap(t *testing.T, top *topology) {
+	w, err := top.build(1<<14, true)
+	defer w.l.close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crowd{world: w, t: t, actors: map[int]*actor{}, frames: 200, changes: 40}
+	if testing.Short() {
+		c.frames, c.changes = 40, 10
+	}
+	for i, n := range w.l.nodes { // so that no VTEP ever leaves
+		v, err := n.VSI(9999, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.AttachWith(n.vtep, 9999, vswitch.AttachConfig{Keep: true}); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	for _, p := range top.plugs {
+		a := c.actors[p.host]
+		if a == nil {
+			h := w.l.hosts[p.host]
+			a = &actor{id: p.host, node: p.node, now: h, all: []*host{h}}
+			a.restless = top.seed%2 == 1 && p.host%2 == 0
+			a.wanders = a.restless && p.host%4 == 0
+			c.actors[p.host] = a
+		}
+		a.plugs = append(a.plugs, p)
+	}
+	c.run()
+	w.l.settle()
+	c.check()
+}
+
+func (c *crowd) run() {
+	var wg sync.WaitGroup
+	party := func(k uint64, do func(r *rand.Rand)) {
+		wg.Go(func() { do(rand.New(rand.NewPCG(c.world.t.seed, k))) })
+	}
+	for id, a := range c.actors {
+		party(uint64(1000+id), func(r *rand.Rand) { c.talk(r, a) })
+		if a.restless {
+			party(uint64(2000+id), func(r *rand.Rand) { c.roam(r, a) })
+		}
+	}
+	for i := range c.l.nodes {
+		party(uint64(3000+i), func(r *rand.Rand) { c.administer(r, i) })
+	}
+	party(4000, c.cutLinks)
+	wg.Wait()
+}
+
+// pause lets others go first: now and then until all have had their turn.
+func pause(r *rand.Rand) {
+	if one(r, 3) {
+		time.Sleep(time.Duration(r.IntN(2000)) * time.Microsecond)
+	} else {
+		runtime.Gosched()
+	}
+}
+
+// talk sends what a host has to say.
+func (c *crowd) talk(r *rand.Rand, a *actor) {
+	for k := range c.frames {
+		p := pick(r, a.plugs...)
+		src := hostMAC(a.id)
+		if one(r, 15) {
+			src = hostMAC(firstHost + r.IntN(c.world.t.hosts))
+		}
+		dst := hostMAC(firstHost + r.IntN(c.world.t.hosts))
+		switch r.IntN(8) {
+		case 0:
+			dst = frame.Broadcast
+		case 1:
+			dst = groupMAC(r)
+		case 2:
+			dst = strayMAC(r)
+		}
+		number := uint64(a.id)<<32 | uint64(k)
+		b := append(append([]byte(nil), dst[:]...), src[:]...)
+		b = binary.BigEndian.AppendUint16(b, 0x88b5)
+		b = binary.BigEndian.AppendUint64(b, number)
+		b = binary.BigEndian.AppendUint32(b, uint32(c.world.t.nets[p.net].vni))
+		b = append(b, make([]byte, 34+r.IntN(40))...)
+		if p.tag != 0 {
+			b = tagged(uint16(p.tag), b)
+		}
+		a.mu.Lock()
+		h := a.now
+		a.mu.Unlock()
+		if h.Send(b) == nil {
+			a.sent = append(a.sent, number)
+		}
+		pause(r)
+	}
+}
+
+// roam takes a host's port out of its switch and puts it back, or to another.
+func (c *crowd) roam(r *rand.Rand, a *actor) {
+	members := map[int]*vswitch.Attachment{}
+	for k, p := range a.plugs {
+		members[k] = c.l.nodes[p.node].atts[attKey{c.vsiOf(p.node, p.net), a.id}]
+	}
+	for range c.changes {
+		pause(r)
+		if one(r, 4) { // the port fails, and a new one comes
+			c.l.nodes[a.node].alone(func() {
+				a.now.Close()
+				time.Sleep(time.Millisecond) // until the switch has noticed
+			})
+			h := c.l.newHost(a.id, 0, c.queue)
+			a.mu.Lock()
+			a.now, a.all = h, append(a.all, h)
+			a.mu.Unlock()
+		}
+		for _, m := range members {
+			c.l.nodes[a.node].alone(func() { m.Detach() }) // may have gone by itself
+		}
+		if a.wanders {
+			a.node = r.IntN(len(c.l.nodes))
+		}
+		pause(r)
+		for k, p := range a.plugs {
+			cfg := p.cfg
+			cfg.Keep = true
+			m, err := c.attachAt(a.node, p, a.now.Pipe, cfg)
+			if err != nil {
+				c.t.Errorf("host%d at node%d: %v", a.id, a.node, err)
+			}
+			members[k] = m
+		}
+	}
+}
+
+func (c *crowd) attachAt(i int, p plugPlan, to vswitch.Port, cfg vswitch.AttachConfig) (*vswitch.Attachment, error) {
+	var a *vswitch.Attachment
+	var err error
+	c.l.nodes[i].alone(func() {
+		var v *vswitch.VSI
+		if v, err = c.l.nodes[i].segment(c.vsiOf(i, p.net), c.world.t.nets[p.net].cfg); err == nil {
+			a, err = v.AttachWith(to, p.tag, cfg)
+		}
+	})
+	return a, err
+}
+
+// administer changes tables and settings of one node under traffic.
+func (c *crowd) administer(r *rand.Rand, i int) {
+	n, top := c.l.nodes[i], c.world.t
+	for range c.changes {
+		pause(r)
+		net := r.IntN(len(top.nets))
+		vni := c.vsiOf(i, net)
+		key := attKey{vni, vtepPort}
+		tunnel := n.atts[key]
+		var err error
+		switch r.IntN(6) {
+		case 0:
+			all := top.floodList(r, i, net, false)
+			err = n.vtep.SetFlood(top.nets[net].vni, c.l.endpoints(all[:r.IntN(len(all)+1)])...)
+		case 1:
+			err = n.vtep.SetFlood(top.nets[net].vni, c.l.endpoints(top.floodList(r, i, net, false))...)
+		case 2: // the VTEP leaves a network, and comes back
+			if tunnel == nil {
+				break
+			}
+			if n.alone(func() { err = tunnel.Detach() }); err != nil {
+				break
+			}
+			pause(r)
+			cfg := vswitch.AttachConfig{Hub: top.nets[net].hub == i}
+			p := plugPlan{net: net, tag: uint32(top.nets[net].vni)}
+			n.atts[key], err = c.attachAt(i, p, n.vtep, cfg)
+		case 3:
+			n.alone(func() {
+				var v *vswitch.VSI
+				if v, err = n.segment(vni, top.nets[net].cfg); err == nil {
+					v.FDB().Flush()
+				}
+			})
+		case 4:
+			cfg := randomVSI(r)
+			cfg.NoFlood = 0
+			n.alone(func() {
+				var v *vswitch.VSI
+				if v, err = n.segment(vni, cfg); err == nil {
+					err = v.Configure(cfg)
+				}
+			})
+		case 5:
+			for _, p := range top.plugs {
+				if p.node == i && p.net == net && !c.actors[p.host].restless && one(r, 3) {
+					cfg := randomAttach(r)
+					n.alone(func() { err = n.atts[attKey{vni, p.host}].Configure(cfg) })
+				}
+			}
+		}
+		if err != nil {
+			c.t.Errorf("node%d: %v", i, err)
+		}
+	}
+}
+
+func (c *crowd) cutLinks(r *rand.Rand) {
+	for range c.changes {
+		i, j := r.IntN(len(c.l.nodes)), r.IntN(len(c.l.nodes))
+		a, ok := c.world.t.reach(j, i)
+		b, _ := c.world.t.reach(i, j)
+		if ok && i != j {
+			c.l.net.SetLink(a, b, cutLink)
+			pause(r)
+			c.l.net.ClearLink(a, b)
+		}
+		pause(r)
+	}
+}
