@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,7 +35,11 @@ type diff []string
 
 func (d *diff) addf(format string, args ...any) { *d = append(*d, fmt.Sprintf(format, args...)) }
 
+// same compares what can be compared, or else what it looks like.
 func (d *diff) same(what string, got, want any) {
+	if got == want {
+		return
+	}
 	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
 		d.addf("%s: got %s, want %s", what, g, w)
 	}
@@ -61,7 +66,7 @@ func (w *world) check() error {
 		got, want := o.take(), w.g.wire[k]
 		slices.Sort(got)
 		slices.Sort(want)
-		d.same(fmt.Sprintf("outsider %d", k), got, want)
+		d.same(fmt.Sprintf("outsider %d", k), strings.Join(got, ", "), strings.Join(want, ", "))
 	}
 	clear(w.g.got)
 	clear(w.g.wire)
@@ -80,7 +85,9 @@ func (d *diff) frames(who string, got, want [][]byte) {
 		case i >= len(want):
 			d.addf("%s: unexpected %x", who, got[i])
 		default:
-			d.same(who, fmt.Sprintf("%x", got[i]), fmt.Sprintf("%x", want[i]))
+			if !bytes.Equal(got[i], want[i]) {
+				d.addf("%s: got %x, want %x", who, got[i], want[i])
+			}
 		}
 	}
 }
@@ -114,8 +121,8 @@ func (d *diff) node(n *node, m *gnode, g *golden) {
 		d.same(who+" flooded", v.Flood, want.flood)
 		d.drops(who, v.Drops, want.drops)
 		d.same(who+" learned, moved, aged, full, entries",
-			[]uint64{v.FDB.Learned, v.FDB.Moved, v.FDB.Aged, v.FDB.Full, uint64(v.FDB.Entries)},
-			[]uint64{want.learned, want.moved, want.aged, want.full, uint64(len(want.fdb))})
+			[5]uint64{v.FDB.Learned, v.FDB.Moved, v.FDB.Aged, v.FDB.Full, uint64(v.FDB.Entries)},
+			[5]uint64{want.learned, want.moved, want.aged, want.full, uint64(len(want.fdb))})
 	}
 	if len(st.VSIs) != len(m.vsis) {
 		d.addf("%s: %d VSIs, want %d", m.name, len(st.VSIs), len(m.vsis))
@@ -126,14 +133,14 @@ func (d *diff) node(n *node, m *gnode, g *golden) {
 		}
 	}
 	slices.Sort(m.events)
-	d.same(m.name+" events", n.takeEvents(), m.events)
+	d.same(m.name+" events", strings.Join(n.takeEvents(), ", "), strings.Join(m.events, ", "))
 	m.events = nil
 }
 
 func (d *diff) tally(who string, got vswitch.PortStats, want tally) {
 	d.same(who+" rx, tx, forwarded, replied, consumed",
-		[]uint64{got.Rx.Frames, got.Tx.Frames, got.Forwarded, got.Replied, got.Consumed},
-		[]uint64{want.rx, want.tx, want.forwarded, 0, 0})
+		[5]uint64{got.Rx.Frames, got.Tx.Frames, got.Forwarded, got.Replied, got.Consumed},
+		[5]uint64{want.rx, want.tx, want.forwarded, 0, 0})
 	d.same(who+" flooded", got.Flood, want.flood)
 	d.drops(who+" rx", got.RxDrops, want.rxDrops)
 	d.drops(who+" tx", got.TxDrops, want.txDrops)

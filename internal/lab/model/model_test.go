@@ -26,7 +26,10 @@ func eachSeed(t *testing.T, f func(t *testing.T, seed uint64)) {
 		if *oneSeed >= 0 {
 			seed = uint64(*oneSeed)
 		}
-		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) { f(t, seed) })
+		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			t.Parallel()
+			f(t, seed)
+		})
 	}
 }
 

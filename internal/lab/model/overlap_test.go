@@ -48,8 +48,9 @@ type actor struct {
 	id       int
 	node     int
 	plugs    []plugPlan
-	restless bool // its port leaves its switch
-	wanders  bool // and goes to others
+	members  []*vswitch.Attachment // parallel
+	restless bool                  // its port leaves its switch
+	wanders  bool                  // and goes to others
 
 	mu   sync.Mutex
 	now  *host
@@ -71,7 +72,7 @@ func overlap(t *testing.T, top *topology) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crowd{world: w, t: t, actors: map[int]*actor{}, frames: 200, changes: 40}
+	c := &crowd{world: w, t: t, actors: map[int]*actor{}, frames: 120, changes: 30}
 	if testing.Short() {
 		c.frames, c.changes = 40, 10
 	}
@@ -94,6 +95,7 @@ func overlap(t *testing.T, top *topology) {
 			c.actors[p.host] = a
 		}
 		a.plugs = append(a.plugs, p)
+		a.members = append(a.members, w.l.nodes[p.node].atts[attKey{w.vsiOf(p.node, p.net), p.host}])
 	}
 	c.run()
 	w.l.settle()
@@ -165,10 +167,6 @@ func (c *crowd) talk(r *rand.Rand, a *actor) {
 
 // roam takes a host's port out of its switch and puts it back, or to another.
 func (c *crowd) roam(r *rand.Rand, a *actor) {
-	members := map[int]*vswitch.Attachment{}
-	for k, p := range a.plugs {
-		members[k] = c.l.nodes[p.node].atts[attKey{c.vsiOf(p.node, p.net), a.id}]
-	}
 	for range c.changes {
 		pause(r)
 		if one(r, 4) { // the port fails, and a new one comes
@@ -181,7 +179,7 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 			a.now, a.all = h, append(a.all, h)
 			a.mu.Unlock()
 		}
-		for _, m := range members {
+		for _, m := range a.members {
 			c.l.nodes[a.node].alone(func() { m.Detach() }) // may have gone by itself
 		}
 		if a.wanders {
@@ -195,7 +193,7 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 			if err != nil {
 				c.t.Errorf("host%d at node%d: %v", a.id, a.node, err)
 			}
-			members[k] = m
+			a.members[k] = m
 		}
 	}
 }
