@@ -72,7 +72,7 @@ func overlap(t *testing.T, top *topology) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crowd{world: w, t: t, actors: map[int]*actor{}, frames: 120, changes: 30}
+	c := &crowd{world: w, t: t, actors: map[int]*actor{}, frames: 80, changes: 20}
 	if testing.Short() {
 		c.frames, c.changes = 40, 10
 	}

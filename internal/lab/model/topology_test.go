@@ -75,7 +75,7 @@ func plan(seed uint64) *topology {
 	for k := range 1 + r.IntN(4) {
 		p := netPlan{vni: all[vnis[k]], hub: -1, cfg: randomVSI(r)}
 		for i := range t.nodes {
-			if !one(r, 5) {
+			if !one(r, 5) || i == len(t.nodes)-1 && len(p.members) == 0 {
 				p.members = append(p.members, i)
 			}
 		}
