@@ -279,6 +279,13 @@ func (t *topology) build(queue int, calm bool) (*world, error) {
 			}
 		}
 	}
+	for i, n := range w.g.nodes { // what waits at two underlays would come in in any order
+		if len(n.addrs) == 2 && n.ports[vtepPort] == nil {
+			if err := w.attachTunnel(i, 0, t.tunnelAttach(r, i, 0)); err != nil {
+				return w, err
+			}
+		}
+	}
 	for _, p := range t.plugs {
 		p.cfg.Keep = p.cfg.Keep || calm
 		if err := w.attachHost(p.host, p.node, p.net, p.tag, p.cfg, 0); err != nil {
