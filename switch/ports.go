@@ -77,7 +77,7 @@ func (s *Switch) setPort(num uint16, p *port) {
 func (s *Switch) start(p *port) {
 	for _, r := range p.readers {
 		w := &worker{
-			sw: s, port: p, id: s.ids.take() - 1, in: r, batch: frame.NewBatch(&s.arenas),
+			epoch: newEpoch(), sw: s, port: p, id: s.ids.take() - 1, in: r, batch: frame.NewBatch(&s.arenas),
 			done: make(chan struct{}), rx: p.rx.join(), vsis: map[*VSI]*counters{},
 		}
 		w.at.Worker = w.id

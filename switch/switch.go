@@ -88,7 +88,7 @@ func (n *numbers) give(x int) {
 // New returns a switch without ports. A nil cfg means defaults.
 func New(cfg *Config) (*Switch, error) {
 	s := &Switch{
-		gens: fdb.NewGens(), started: time.Now(),
+		gens: fdb.NewGens(), started: time.Now(), sweeper: newEpoch(),
 		kick: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 		vsis: map[frame.VNI]*VSI{}, byPort: map[Port]*port{}, workers: map[*worker]struct{}{},
 	}

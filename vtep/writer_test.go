@@ -159,8 +159,7 @@ func TestLostFamilies(t *testing.T) {
 	if err := v.Writer(0).Write(outs); err != broken || outs[0].Drop != frame.PortFull {
 		t.Errorf("%v, %v", err, outs[0].Drop)
 	}
-	l := v.Stats().Lost
-	if l.Total() != 3 {
+	if l := v.Stats().Lost; l.Total() != 1 { // the copy of the frame that left in part
 		t.Errorf("lost %v", l)
 	}
 }

@@ -45,9 +45,6 @@ func (w *world) attachHost(id, i, net int, tag uint32, cfg vswitch.AttachConfig,
 		p.mtu = mtu
 		w.l.plug(id, mtu, w.queue)
 	}
-	if p.paused && !*strict {
-		cfg.Keep = true
-	}
 	longest := p.mtu
 	if longest == 0 {
 		longest = 1514
@@ -80,9 +77,6 @@ func (w *world) attachTunnel(i, net int, cfg vswitch.AttachConfig) error {
 				return err
 			}
 		}
-	}
-	if n.ports[vtepPort] == nil && len(n.addrs) == 1 && !*strict {
-		cfg.Keep = true
 	}
 	ok, fresh := w.g.attach(n, n.vsi(vni, vc), vtepPort, 0, uint32(w.t.nets[net].vni), cfg)
 	if err := agree("attach", w.l.nodes[i].attach(vni, vc, vtepPort, uint32(w.t.nets[net].vni), cfg), ok); err != nil {
@@ -221,14 +215,6 @@ func (w *world) setFlood(i, net int, to []netip.Addr) error {
 	for _, a := range to {
 		if !slices.Contains(list, a) && !slices.Contains(n.addrs, a) {
 			list = append(list, a)
-		}
-	}
-	if n.listedOnly && !*strict {
-		for _, a := range list { // so that it stays listed
-			if _, err := w.l.nodes[i].vtep.AddPeer(netip.AddrPortFrom(a, 0)); err != nil {
-				return err
-			}
-			n.added[a] = true
 		}
 	}
 	n.flood[vni] = list

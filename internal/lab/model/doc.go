@@ -18,7 +18,5 @@
 //
 //	go test ./internal/lab/model -run TestModel -seed 17
 //
-// which prints the operations that are enough to see the disagreement. Where the fabric
-// is known not to do what its rules say, the operations that show it are left out, each
-// at a test of *strict; -strict puts them in.
+// which prints the operations that are enough to see the disagreement.
 package model

@@ -92,13 +92,13 @@ func (g *golden) bridge(x passage) {
 		x.drop(frame.Short)
 		return
 	}
-	if t := etherType(x.b); t == 0x8100 || t == 0x88a8 {
-		x.drop(frame.InnerVLAN)
-		return
-	}
 	dst, src := frame.MAC(x.b[:6]), frame.MAC(x.b[6:12])
 	if src[0]&1 != 0 || src == (frame.MAC{}) {
 		x.drop(frame.BadSourceMAC)
+		return
+	}
+	if t := etherType(x.b); t == 0x8100 || t == 0x88a8 {
+		x.drop(frame.InnerVLAN)
 		return
 	}
 	if x.in != nil {
@@ -107,7 +107,7 @@ func (g *golden) bridge(x passage) {
 			return
 		}
 	}
-	if reserved := [5]byte(dst[:5]) == [5]byte{0x01, 0x80, 0xc2, 0, 0} && dst[5] < 0x10; reserved && (!x.v.cfg.ForwardBridgeGroup || x.in == nil && !*strict) {
+	if reserved := [5]byte(dst[:5]) == [5]byte{0x01, 0x80, 0xc2, 0, 0} && dst[5] < 0x10; reserved && !x.v.cfg.ForwardBridgeGroup {
 		x.drop(frame.ReservedMAC)
 		return
 	}

@@ -14,7 +14,6 @@ import (
 var (
 	oneSeed = flag.Int64("seed", -1, "run this seed only")
 	seeds   = flag.Uint64("seeds", 50, "how many seeds")
-	strict  = flag.Bool("strict", false, "do not avoid what is known to disagree")
 	numOps  = flag.Int("ops", 0, "operations for each seed; 0 means 300, or 60 with -short")
 )
 
