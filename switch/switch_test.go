@@ -510,3 +510,47 @@ func TestEventOverflow(t *testing.T) {
 		}
 	})
 }
+
+func TestFlush(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	defer s.Close()
+	v1, v2 := must[*VSI](t)(s.VSI(1, nil)), must[*VSI](t)(s.VSI(2, nil))
+	trunk, tun := newStub("trunk"), &stubTunnel{stub: newStub("t")}
+	p1, p2 := must[*Attachment](t)(v1.Attach(trunk, 1)), must[*Attachment](t)(v2.Attach(trunk, 2))
+	t1 := must[*Attachment](t)(v1.Attach(tun, 1))
+	fill := func() {
+		v1.FDB().Set(mac(9), p1.Dest(0), fdb.Static)
+		v1.FDB().Learn(mac(1), p1.Dest(0), 0)
+		v2.FDB().Learn(mac(1), p2.Dest(0), 0)
+		v1.FDB().Learn(mac(2), t1.Dest(1), 0)
+		v1.FDB().Learn(mac(3), t1.Dest(2), 0)
+	}
+	for _, c := range []struct {
+		name   string
+		flush  func()
+		v1, v2 int // entries left, the static one among them
+	}{
+		{"one VSI", v1.Flush, 1, 1},
+		{"a port, in all VSIs", func() { s.FlushPort(trunk) }, 3, 0},
+		{"all peers of a port", func() { s.FlushPort(tun) }, 2, 1},
+		{"one peer", func() { s.FlushPeer(t1.Dest(1)) }, 3, 1},
+		{"all", s.Flush, 1, 0},
+	} {
+		fill()
+		c.flush()
+		if n1, n2 := v1.FDB().Len(), v2.FDB().Len(); n1 != c.v1 || n2 != c.v2 {
+			t.Errorf("%s: %d and %d entries left, want %d and %d", c.name, n1, n2, c.v1, c.v2)
+		}
+	}
+	if err := s.FlushPort(newStub("x")); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a port that is not attached: %v", err)
+	}
+	// More flushes than a generation has numbers.
+	fill()
+	for range 40_000 {
+		s.FlushPort(trunk)
+	}
+	if _, ok := v1.FDB().Lookup(mac(1)); ok {
+		t.Error("an entry came back")
+	}
+}

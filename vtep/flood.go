@@ -78,8 +78,8 @@ func (v *VTEP) forget(vni frame.VNI, n *network) {
 
 // SetFlood sets who gets the broadcast, unknown unicast and multicast frames of a
 // VNI: one copy each, in the given order, repetitions and our own address left out.
-// Port 0 stands for the VTEP's destination port. The peers become listed. On an
-// error nothing has changed.
+// Ports are as in AddPeer. The peers become listed. On an error the list has not
+// changed.
 func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
@@ -105,7 +105,7 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 			return err
 		}
 		s := h.side
-		l.to[s] = append(l.to[s], e)
+		l.to[s] = append(l.to[s], h.to.Load()[0])
 		l.hops[s] = append(l.hops[s], h)
 	}
 	n := v.network(vni)

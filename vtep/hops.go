@@ -111,7 +111,7 @@ func (k hostKey) Hash() uint64 {
 	return hi ^ lo
 }
 
-// endpoint checks an address somebody configured and fills in the default port.
+// endpoint checks an address somebody configured. Port 0 stays: see peer.
 func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
 	e, err := frame.EndpointFrom(ap)
 	if err != nil {
@@ -121,12 +121,8 @@ func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
 	if a.IsUnspecified() || a.IsMulticast() {
 		return e, fmt.Errorf("vtep: peer %v: not an address of one host", a)
 	}
-	s := v.sides[sideOf(e)]
-	if s == nil {
+	if v.sides[sideOf(e)] == nil {
 		return e, fmt.Errorf("vtep: peer %v: the VTEP has no underlay of this address family", a)
-	}
-	if e.Port == 0 {
-		e.Port = s.port
 	}
 	return e, nil
 }
@@ -138,8 +134,8 @@ func (v *VTEP) ours(e frame.Endpoint) bool {
 }
 
 // AddPeer lists a peer and returns its number, for a static entry in an FDB. Adding
-// a peer that is known returns the number it has and aims it at the given port; port
-// 0 stands for the VTEP's destination port.
+// a peer that is known returns the number it has, and aims it at the given port. Port
+// 0 stands for the VTEP's destination port, or the one the peer is aimed at already.
 func (v *VTEP) AddPeer(addr netip.AddrPort) (uint16, error) {
 	e, err := v.endpoint(addr)
 	if err != nil {
@@ -167,6 +163,9 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	}
 	if vni == 0 || !vni.Valid() {
 		return 0, fmt.Errorf("vtep: next hop %v: VNI %d, allowed are 1 to %d", addr, vni, frame.MaxVNI)
+	}
+	if e = v.aimed(e); v.ours(e) && e.Port == v.sides[sideOf(e)].port {
+		return 0, fmt.Errorf("vtep: next hop %v: is this VTEP itself", e)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -235,14 +234,25 @@ func scatter(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// peer returns the hop of a host, making one if there is none, and aims it at the
-// port of e. v.mu is held.
+// aimed fills in the destination port of an address that was given without one.
+func (v *VTEP) aimed(e frame.Endpoint) frame.Endpoint {
+	if e.Port == 0 {
+		e.Port = v.sides[sideOf(e)].port
+	}
+	return e
+}
+
+// peer returns the hop of a host, making one if there is none. A port in e aims the
+// hop at it; without one it stays as it is, or takes the VTEP's. v.mu is held.
 func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 	key := hostKey(e.Host())
 	if h, ok := v.byHost.Load(key); ok {
-		h.to.Store(&[1]frame.Endpoint{e})
+		if e.Port != 0 {
+			h.to.Store(&[1]frame.Endpoint{e})
+		}
 		return h, nil
 	}
+	e = v.aimed(e)
 	h := newHop(e)
 	h.host = true
 	if err := v.hops.add(h); err != nil {
@@ -270,8 +280,9 @@ func (v *VTEP) list(h *hop, change func()) {
 // learn makes a peer of an unknown outer source. It returns nil when there is no
 // room, and when somebody else is changing the table: forwarding never waits, the
 // next packet tries again.
-func (v *VTEP) learn(src frame.Endpoint, s *side) *hop {
+func (v *VTEP) learn(src frame.Endpoint) *hop {
 	if !v.mu.TryLock() {
+		v.peerBusy.Add(1)
 		return nil
 	}
 	defer v.mu.Unlock()
@@ -279,7 +290,7 @@ func (v *VTEP) learn(src frame.Endpoint, s *side) *hop {
 		v.peerLimit.Add(1)
 		return nil
 	}
-	h, err := v.peer(src.WithPort(s.port))
+	h, err := v.peer(src.Host())
 	if err != nil {
 		v.peerLimit.Add(1)
 		return nil

@@ -74,7 +74,7 @@ func (r *reader) accept(f *frame.Frame, src *frame.Endpoint) frame.Reason {
 		if src := frame.MAC(f.Bytes()[6:12]); src.IsGroup() || src.IsZero() {
 			return frame.BadSourceMAC // before it makes a peer of its sender
 		}
-		if r.from = v.learn(r.src, r.side); r.from == nil {
+		if r.from = v.learn(r.src); r.from == nil {
 			return frame.NotDropped
 		}
 	}

@@ -21,6 +21,7 @@ type Stats struct {
 	Tx        frame.Count `json:"tx"`         // copies the underlay took: a frame flooded to n peers is n
 	Learned   int         `json:"learned"`    // peers that count against Config.MaxPeers
 	PeerLimit uint64      `json:"peer_limit"` // frames forwarded without learning their peer: no room
+	PeerBusy  uint64      `json:"peer_busy"`  // likewise: the table was being changed at that moment
 	Lost      frame.Drops `json:"lost"`       // copies the underlay did not take of frames of which it took others; a frame lost as a whole is in its Out.Drop
 }
 
@@ -30,7 +31,7 @@ func (v *VTEP) Stats() Stats {
 	defer v.mu.Unlock()
 	s := Stats{
 		Tx:      frame.Count{Frames: v.txFrames.Load(), Bytes: v.txBytes.Load()},
-		Learned: v.learned, PeerLimit: v.peerLimit.Load(),
+		Learned: v.learned, PeerLimit: v.peerLimit.Load(), PeerBusy: v.peerBusy.Load(),
 	}
 	for h := range v.hops.all {
 		if h.side >= 0 && !h.retired {

@@ -61,6 +61,7 @@ type VTEP struct {
 	mu        sync.Mutex // tables above, for writers
 	learned   int
 	peerLimit atomic.Uint64
+	peerBusy  atomic.Uint64
 	txFrames  atomic.Uint64
 	txBytes   atomic.Uint64
 	lost      [frame.NumReasons]atomic.Uint64

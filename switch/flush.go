@@ -1,0 +1,49 @@
+package vswitch
+
+import (
+	"fmt"
+	"net"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Flushing forgets learned MACs, in constant time however many there are, and without
+// events. Static and control entries stay.
+
+// Flush forgets every learned MAC of every VSI.
+func (s *Switch) Flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beforeBump()
+	s.gens.FlushAll()
+}
+
+// Flush forgets every learned MAC of the VSI.
+func (v *VSI) Flush() {
+	v.sw.mu.Lock()
+	defer v.sw.mu.Unlock()
+	v.sw.beforeBump()
+	v.fdb.Flush()
+}
+
+// FlushPort forgets every MAC learned on a port, in every VSI; on a tunnel, those
+// behind all of its peers.
+func (s *Switch) FlushPort(p Port) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.byPort[p]
+	if x == nil {
+		return fmt.Errorf("vswitch: flush: the port is not attached: %w", net.ErrClosed)
+	}
+	s.beforeBump()
+	s.gens.FlushPort(x.num)
+	return nil
+}
+
+// FlushPeer forgets every MAC learned behind one peer of a tunnel, in every VSI.
+func (s *Switch) FlushPeer(d frame.Dest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.beforeBump()
+	s.gens.FlushPeer(d)
+}
