@@ -19,6 +19,7 @@ import (
 type source struct {
 	packets []([]byte)
 	outer   frame.Outer
+	tunnel  bool // outer is to be set, as an underlay does
 	next    int
 	runs    chan int
 	left    int
@@ -55,7 +56,9 @@ func (s *source) Read(b *frame.Batch) error {
 			s.next = 0
 		}
 		b.Borrow(p, 0, len(p))
-		b.Outer[len(b.Outer)-1] = s.outer
+		if s.tunnel {
+			b.Outer[len(b.Outer)-1] = s.outer
+		}
 	}
 	return nil
 }
@@ -113,6 +116,7 @@ const vni = 100
 func newRig(tb testing.TB) *rig {
 	tb.Helper()
 	r := &rig{port: &stubPort{newSource(), &sink{}}, wire: &wire{source: newSource()}, peer: netip.MustParseAddrPort("192.0.2.2:4789")}
+	r.wire.tunnel = true
 	r.wire.outer.Src, _ = frame.EndpointFrom(r.peer)
 	var err error
 	check := func(e error) {

@@ -101,8 +101,9 @@ func (b *Batch) Borrow(buf []byte, off, end int) *Frame {
 	if k == MaxBatch {
 		return nil
 	}
+	_ = buf[off:end]
 	f := b.grow(k)
-	*f = Over(buf, off, end)
+	*f = Frame{buf: buf, off: int32(off), end: int32(end)}
 	return f
 }
 

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 )
@@ -29,7 +30,7 @@ func MACFrom(u uint64) MAC {
 // Uint64 returns the address as a number: the first byte on the wire is the most
 // significant of the low 48 bits.
 func (m MAC) Uint64() uint64 {
-	return uint64(m[0])<<40 | uint64(m[1])<<32 | uint64(m[2])<<24 | uint64(m[3])<<16 | uint64(m[4])<<8 | uint64(m[5])
+	return uint64(binary.BigEndian.Uint32(m[:4]))<<16 | uint64(binary.BigEndian.Uint16(m[4:]))
 }
 
 // IsGroup reports whether the address is multicast or broadcast (I/G bit set).

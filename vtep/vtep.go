@@ -53,6 +53,7 @@ type VTEP struct {
 	cfg   Config
 	sides [2]*side // IPv4, IPv6; nil without an underlay of that family
 	seed  uint64   // of the flow hash
+	mtu   int      // longest inner frame that every underlay takes
 
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
@@ -147,7 +148,9 @@ func (v *VTEP) addSide(u Underlay) error {
 	if s.mtu < encap.EthernetLen {
 		return fmt.Errorf("vtep: Config.MTU: %d leaves no room for a frame in VXLAN over %v", v.cfg.MTU, addr)
 	}
-	v.sides[i] = s
+	if v.sides[i] = s; v.mtu == 0 || s.mtu < v.mtu {
+		v.mtu = s.mtu
+	}
 	return nil
 }
 
@@ -157,16 +160,12 @@ func (v *VTEP) Name() string { return v.cfg.Name }
 // MTU returns the longest inner frame to peer, from the destination MAC on; with
 // peer 0 the longest that every underlay takes.
 func (v *VTEP) MTU(peer uint16) int {
-	if h := v.hops.get(peer); h != nil && h.side >= 0 {
-		return v.sides[h.side].mtu
-	}
-	m := 0
-	for _, s := range v.sides {
-		if s != nil && (m == 0 || s.mtu < m) {
-			m = s.mtu
+	if peer != 0 {
+		if h := v.hops.get(peer); h != nil && h.side >= 0 {
+			return v.sides[h.side].mtu
 		}
 	}
-	return m
+	return v.mtu
 }
 
 // Readers returns one reader for each receive queue of the underlays.

@@ -37,8 +37,8 @@ type packet struct {
 	header [encap.VXLANLen]byte
 	parts  [2][]byte // header, frame
 	copies int
-	sent   int
-	drop   frame.Reason
+	lost   int          // of these
+	drop   frame.Reason // why
 }
 
 // Write sends each frame to its peer, or with peer 0 to the flood list of its VNI.
@@ -64,15 +64,15 @@ func (w *writer) Write(out []frame.Out) error {
 	var frames, bytes uint64
 	for i := range out {
 		p := &w.pkt[i]
-		frames += uint64(p.sent)
-		bytes += uint64(p.sent * out[i].F.Len())
-		switch lost := p.copies - p.sent; {
-		case lost > 0 && p.sent == 0:
+		n := p.copies - p.lost
+		frames += uint64(n)
+		bytes += uint64(n * out[i].F.Len())
+		if p.lost > 0 && n == 0 {
 			out[i].Drop = p.drop
-		case lost > 0:
-			w.v.lost[p.drop].Add(uint64(lost))
+		} else if p.lost > 0 {
+			w.v.lost[p.drop].Add(uint64(p.lost))
 		}
-		p.parts = [2][]byte{} // borrowed
+		p.parts[1] = nil // borrowed
 	}
 	if frames > 0 {
 		w.v.txFrames.Add(frames)
@@ -84,13 +84,16 @@ func (w *writer) Write(out []frame.Out) error {
 func (w *writer) grow(n int) {
 	if n > len(w.pkt) {
 		w.pkt = make([]packet, max(n, frame.MaxBatch))
+		for i := range w.pkt {
+			w.pkt[i].parts[0] = w.pkt[i].header[:]
+		}
 	}
 	w.to = w.to[:0]
 	for s := range w.send {
 		w.send[s].ds, w.send[s].owner = w.send[s].ds[:0], w.send[s].owner[:0]
 	}
 	for i := range w.pkt[:n] {
-		w.pkt[i].copies, w.pkt[i].sent = 0, 0
+		w.pkt[i].copies, w.pkt[i].lost = 0, 0
 	}
 }
 
@@ -163,14 +166,21 @@ func (w *writer) without(l *floodList, s int, skip uint16) []frame.Endpoint {
 	return w.to[from:len(w.to):len(w.to)]
 }
 
+// stage makes a datagram in place: its memory is used again and again.
 func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpoint) {
 	p, c, l := &w.pkt[i], &w.v.cfg, &w.send[s]
 	encap.PutVXLAN(p.header[:], vni)
-	p.parts = [2][]byte{p.header[:], f.Bytes()}
+	p.parts[1] = f.Bytes()
 	p.copies += len(to)
-	l.ds = append(l.ds, frame.Datagram{
-		Parts: p.parts[:], To: to, Flow: uint16(f.Hash), TOS: c.TOS, TTL: c.TTL, DF: !c.Fragment,
-	})
+	k := len(l.ds)
+	if k == cap(l.ds) {
+		l.ds = append(l.ds, frame.Datagram{})
+	}
+	l.ds = l.ds[:k+1]
+	d := &l.ds[k]
+	d.Parts, d.To = p.parts[:], to
+	d.Flow, d.TOS, d.TTL, d.DF = uint16(f.Hash), c.TOS, c.TTL, !c.Fragment
+	d.Seg, d.Lost, d.Drop = 0, 0, frame.NotDropped
 	l.owner = append(l.owner, i)
 }
 
@@ -184,12 +194,11 @@ func (w *writer) flush() (err error) {
 			err = e
 		}
 		for k := range l.ds {
-			d, p := &l.ds[k], &w.pkt[l.owner[k]]
-			p.sent += len(d.To) - int(d.Lost)
-			if d.Lost > 0 {
+			if d := &l.ds[k]; d.Lost > 0 {
+				p := &w.pkt[l.owner[k]]
+				p.lost += int(d.Lost)
 				p.drop = d.Drop
 			}
-			d.Parts, d.To = nil, nil
 		}
 	}
 	return err
