@@ -62,10 +62,11 @@ func (c *circuit) decide(f *frame.Frame, at frame.At) frame.Verdict {
 	if f.Kind != frame.Ethernet {
 		return c.gateway(f, at, frame.BadKind)
 	}
-	if r := c.source(f, at); r != frame.NotDropped {
+	b := f.Bytes()
+	if r := c.source(f, frame.MAC(b[6:]), at); r != frame.NotDropped {
 		return frame.Drop(r)
 	}
-	if c.slots.Neighbour != nil && isNeighbour(f.Bytes()) {
+	if c.slots.Neighbour != nil && isNeighbour(b) {
 		if v := c.slots.Neighbour.Process(f, at); v != frame.Continue {
 			return v
 		}
@@ -133,8 +134,7 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 // source learns where f came from, or where learning is off only asks whether the
 // MAC may come from there. A frame from a tunnel whose peer has no number teaches
 // nothing; the gateway's own frames are not asked.
-func (c *circuit) source(f *frame.Frame, at frame.At) frame.Reason {
-	src := frame.MAC(f.Bytes()[6:12])
+func (c *circuit) source(f *frame.Frame, src frame.MAC, at frame.At) frame.Reason {
 	var o fdb.Outcome
 	switch {
 	case f.From.Port() == 0:

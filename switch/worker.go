@@ -229,7 +229,13 @@ func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
 	if len(x.out) == 0 {
 		w.staged = append(w.staged, x)
 	}
-	x.out = append(x.out, frame.Out{F: f, Peer: peer, Skip: skip, Tag: e.tag})
+	k := len(x.out)
+	if k == cap(x.out) {
+		x.out = append(x.out, frame.Out{})
+	}
+	x.out = x.out[:k+1]
+	o := &x.out[k] // in place: a literal would be made elsewhere and copied
+	o.F, o.Peer, o.Skip, o.Tag, o.Drop = f, peer, skip, e.tag, frame.NotDropped
 }
 
 func (w *worker) egressOf(p *port) *egress {

@@ -46,6 +46,7 @@ func (w *writer) Write(out []frame.Out) error {
 	w.grow(len(out))
 	for i := range out {
 		o := &out[i]
+		w.pkt[i].copies, w.pkt[i].lost = 0, 0
 		if o.F.Kind != frame.Ethernet {
 			o.Drop = frame.BadKind
 			continue
@@ -91,9 +92,6 @@ func (w *writer) grow(n int) {
 	w.to = w.to[:0]
 	for s := range w.send {
 		w.send[s].ds, w.send[s].owner = w.send[s].ds[:0], w.send[s].owner[:0]
-	}
-	for i := range w.pkt[:n] {
-		w.pkt[i].copies, w.pkt[i].lost = 0, 0
 	}
 }
 
