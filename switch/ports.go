@@ -29,7 +29,8 @@ type port struct {
 	circuits index.Map[tagKey, *circuit]
 	members  []*Attachment // under Switch.mu
 	workers  []*worker     // under Switch.mu
-	rx, tx   ledger
+	rx       ledger
+	tx       counters
 }
 
 // MTU returns the longest frame the port takes towards peer.

@@ -33,8 +33,17 @@ func floodCounter(c Class) int {
 	return cUnknown
 }
 
-// counters are written by one worker and read by anyone.
+// counters of what came in belong to one worker each. What goes out of a port is
+// counted once a batch and shared by all who send there: 256 ports that send to each
+// other would need 65,536 of them.
 type counters [numCounters]atomic.Uint64
+
+func (c *counters) values() (v [numCounters]uint64) {
+	for i := range c {
+		v[i] = c[i].Load()
+	}
+	return v
+}
 
 func (c *counters) add(i int, n uint64) {
 	if n != 0 {
@@ -64,8 +73,8 @@ func (l *ledger) leave(c *counters) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.live, c)
-	for i := range c {
-		l.past[i] += c[i].Load()
+	for i, n := range c.values() {
+		l.past[i] += n
 	}
 }
 
@@ -74,8 +83,8 @@ func (l *ledger) sum() [numCounters]uint64 {
 	defer l.mu.Unlock()
 	s := l.past
 	for c := range l.live {
-		for i := range c {
-			s[i] += c[i].Load()
+		for i, n := range c.values() {
+			s[i] += n
 		}
 	}
 	return s
@@ -92,7 +101,7 @@ func (w *worker) drop(c *circuit, r frame.Reason) {
 
 // dropOut counts a copy that does not leave through e.
 func (w *worker) dropOut(e *circuit, r frame.Reason) {
-	w.egressOf(e.port).tx.add(cDrops+int(r), 1)
+	e.port.tx.add(cDrops+int(r), 1)
 	w.ofVSI(e.vsi).add(cDrops+int(r), 1)
 }
 
@@ -117,7 +126,6 @@ func (w *worker) prune(version uint64) {
 	w.version = version
 	for i, x := range w.egress {
 		if x != nil && x.port.gone.Load() {
-			x.port.tx.leave(x.tx)
 			w.egress[i] = nil
 		}
 	}
@@ -132,11 +140,6 @@ func (w *worker) prune(version uint64) {
 // retire hands in every counter of a worker that has ended.
 func (w *worker) retire() {
 	w.port.rx.leave(w.rx)
-	for _, x := range w.egress {
-		if x != nil {
-			x.port.tx.leave(x.tx)
-		}
-	}
 	for v, c := range w.vsis {
 		v.ledger.leave(c)
 	}
@@ -209,7 +212,7 @@ func (s *Switch) stats(ports []*port) Stats {
 }
 
 func (p *port) stats() PortStats {
-	rx, tx := p.rx.sum(), p.tx.sum()
+	rx, tx := p.rx.sum(), p.tx.values()
 	st := PortStats{
 		Port: p.num, Name: p.name,
 		Rx: frame.Count{Frames: rx[cFrames], Bytes: rx[cBytes]}, Tx: frame.Count{Frames: tx[cFrames], Bytes: tx[cBytes]},

@@ -41,7 +41,6 @@ type egress struct {
 	port *port
 	to   frame.Writer
 	out  []frame.Out
-	tx   *counters
 }
 
 // run handles batches until Read fails.
@@ -245,7 +244,7 @@ func (w *worker) egressOf(p *port) *egress {
 	}
 	x := w.egress[n]
 	if x == nil || x.port != p {
-		x = &egress{port: p, to: p.p.Writer(w.id), tx: p.tx.join()}
+		x = &egress{port: p, to: p.p.Writer(w.id)}
 		w.egress[n] = x
 	}
 	return x
@@ -261,7 +260,7 @@ func (w *worker) flush() {
 		for i := range x.out {
 			o := &x.out[i]
 			if o.Drop != frame.NotDropped {
-				x.tx.add(cDrops+int(o.Drop), 1)
+				x.port.tx.add(cDrops+int(o.Drop), 1)
 				w.dropVSI(o, o.Drop)
 			} else {
 				frames++
@@ -270,8 +269,8 @@ func (w *worker) flush() {
 			o.F = nil // borrowed
 		}
 		x.out = x.out[:0]
-		x.tx.add(cFrames, frames)
-		x.tx.add(cBytes, bytes)
+		x.port.tx.add(cFrames, frames)
+		x.port.tx.add(cBytes, bytes)
 	}
 	w.staged = w.staged[:0]
 }
