@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -236,10 +235,10 @@ func TestPortDown(t *testing.T) {
 		c.sent()
 		events := l.s.Events()
 		defer events.Close()
-		b.err = syscall.EBADFD
+		b.err = errors.New("device deleted")
 		b.once.Do(func() { close(b.end) })
 		ev, err := events.Next(context.Background())
-		if err != nil || ev.Kind != frame.EventPortDown || ev.Dest != bt.Dest(0) || !errors.Is(ev.Err, syscall.EBADFD) {
+		if err != nil || ev.Kind != frame.EventPortDown || ev.Dest != bt.Dest(0) || !errors.Is(ev.Err, b.err) {
 			t.Fatalf("%+v, %v", ev, err)
 		}
 		if !b.closed.Load() {
