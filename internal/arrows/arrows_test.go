@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"internal/lab/netns": {},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
 
-	"bench": {}, "fuzz": {}, // only tests
+	"bench": {}, "fuzz": {}, "internal/lab/model": {}, // only tests
 }
 
 // outside is which packages may use what is not the standard library; tests and
