@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -25,7 +27,14 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(folder)
 		os.Chmod(folder, 0o755) // for the test without privileges
-		return m.Run()
+		if code := m.Run(); code != 0 {
+			return code
+		}
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
 	}())
 }
 
