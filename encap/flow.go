@@ -28,8 +28,8 @@ func FlowHash(b []byte, seed uint64) uint32 {
 	if len(b) < EthernetLen {
 		return fold(mix(seed, uint64(len(b))))
 	}
-	// Destination and source MAC, 12 bytes, and EtherType or first tag.
-	h := mix(seed^binary.BigEndian.Uint64(b), uint64(binary.BigEndian.Uint32(b[8:]))<<16|uint64(binary.BigEndian.Uint16(b[12:])))
+	// Both MACs and EtherType or first tag: 14 bytes in two words that overlap.
+	h := mix(seed^binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[6:]))
 	etherType, p := binary.BigEndian.Uint16(b[12:]), b[EthernetLen:]
 	for range 2 {
 		if (etherType != typeVLAN && etherType != typeQinQ) || len(p) < VLANTagLen {
@@ -38,42 +38,42 @@ func FlowHash(b []byte, seed uint64) uint32 {
 		h = mix(h, uint64(binary.BigEndian.Uint32(p)))
 		etherType, p = binary.BigEndian.Uint16(p[2:]), p[VLANTagLen:]
 	}
+	// The packet's hash does not wait for the frame's.
 	switch {
 	case etherType == typeIPv4 && len(p) >= ipv4Len && p[0]>>4 == 4:
-		h = hashIPv4(h, p)
+		h ^= hashIPv4(seed, p)
 	case etherType == typeIPv6 && len(p) >= ipv6Len && p[0]>>4 == 6:
-		h = hashIPv6(h, p)
+		h ^= hashIPv6(seed, p)
 	}
 	return fold(h)
 }
 
 func hashIPv4(h uint64, p []byte) uint64 {
-	proto := p[9]
-	h = mix(h^binary.BigEndian.Uint64(p[12:]), uint64(proto))
-	fragment := binary.BigEndian.Uint16(p[6:])&0x3fff != 0
-	ihl := int(p[0]&0xf) * 4
-	if !fragment && ihl >= ipv4Len {
-		h = hashPorts(h, proto, p, ihl)
+	proto, ihl := p[9], int(p[0]&0xf)*4
+	var ports uint64
+	if fragment := binary.BigEndian.Uint16(p[6:])&0x3fff != 0; !fragment && ihl >= ipv4Len {
+		ports = portsOf(proto, p, ihl)
 	}
-	return h
+	return mix(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[12:]), uint64(proto)<<32|ports)
 }
 
 func hashIPv6(h uint64, p []byte) uint64 {
 	next := p[6]
-	h = mix(h^binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint64(p[16:]))
-	h = mix(h^binary.BigEndian.Uint64(p[24:]), binary.BigEndian.Uint64(p[32:])^uint64(next)<<56)
 	// Behind an extension header, a fragment header among them, there are no ports.
-	return hashPorts(h, next, p, ipv6Len)
+	ports := portsOf(next, p, ipv6Len)
+	h = mix(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint64(p[16:])^uint64(next)<<32^ports)
+	return mix(h^binary.BigEndian.Uint64(p[24:]), binary.BigEndian.Uint64(p[32:]))
 }
 
-func hashPorts(h uint64, proto byte, p []byte, at int) uint64 {
+// portsOf returns source and destination port of the transport header at p[at:].
+func portsOf(proto byte, p []byte, at int) uint64 {
 	switch proto {
 	case protoTCP, protoUDP, protoDCCP, protoSCTP, protoUDPLite:
 		if len(p) >= at+4 {
-			h = mix(h, uint64(binary.BigEndian.Uint32(p[at:])))
+			return uint64(binary.BigEndian.Uint32(p[at:]))
 		}
 	}
-	return h
+	return 0
 }
 
 // mix folds the 128-bit product of its two inputs, each blended with an odd

@@ -47,67 +47,69 @@ const (
 )
 
 // decide says what becomes of f, which came in on c. The order of its steps is
-// fixed. It does no I/O; what it changes is the FDB, by learning.
-func (c *circuit) decide(f *frame.Frame, at frame.At) frame.Verdict {
+// fixed. It does no I/O; what it changes is the FDB, by learning. With a Forward of
+// its own comes the attachment to forward to; with a stage's, nil.
+func (c *circuit) decide(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) {
+	b := f.Bytes()
 	if f.Kind == frame.Ethernet {
-		if r := c.wellFormed(f.Bytes()); r != frame.NotDropped {
-			return frame.Drop(r)
+		if r := c.wellFormed(b); r != frame.NotDropped {
+			return frame.Drop(r), nil
 		}
 	}
 	if c.slots.Ingress != nil {
 		if v := c.slots.Ingress.Process(f, at); v != frame.Continue {
-			return v
+			return v, nil
 		}
+		b = f.Bytes()
 	}
 	if f.Kind != frame.Ethernet {
-		return c.gateway(f, at, frame.BadKind)
+		return c.gateway(f, at, frame.BadKind), nil
 	}
-	b := f.Bytes()
 	if r := c.source(f, frame.MAC(b[6:]), at); r != frame.NotDropped {
-		return frame.Drop(r)
+		return frame.Drop(r), nil
 	}
 	if c.slots.Neighbour != nil && isNeighbour(b) {
 		if v := c.slots.Neighbour.Process(f, at); v != frame.Continue {
-			return v
+			return v, nil
 		}
 	}
 	return c.egress(f, at)
 }
 
 // egress looks up where f goes: steps 5 to 8 of decide.
-func (c *circuit) egress(f *frame.Frame, at frame.At) frame.Verdict {
+func (c *circuit) egress(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) {
 	dst := frame.MAC(f.Bytes())
 	if dst.Uint64()&^0xf == bridgeMAC && !c.forwardBridge {
-		return frame.Drop(frame.ReservedMAC)
+		return frame.Drop(frame.ReservedMAC), nil
 	}
 	d, known := c.vsi.fdb.Lookup(dst)
 	if !known {
-		return c.flood(dst)
+		return c.flood(dst), nil
 	}
 	switch {
 	case d == frame.Filter:
-		return frame.Drop(frame.Filtered)
+		return frame.Drop(frame.Filtered), nil
 	case d.Port() == 0:
-		return c.gateway(f, at, frame.NoRoute)
+		return c.gateway(f, at, frame.NoRoute), nil
 	case d == f.From:
-		return frame.Drop(frame.Reflect)
+		return frame.Drop(frame.Reflect), nil
 	}
 	e := c.vsi.view.Load().find(d.Port())
 	if e == nil { // detached a moment ago
-		return c.flood(dst)
+		return c.flood(dst), nil
 	}
 	if !c.reaches(e) {
-		return frame.Drop(frame.SplitHorizon)
+		return frame.Drop(frame.SplitHorizon), nil
 	}
 	if f.Len() > e.port.MTU(d.Peer()) {
 		if c.slots.TooBig != nil {
 			if v := c.slots.TooBig.Process(f, at); v != frame.Continue {
-				return v
+				return v, nil
 			}
 		}
-		return frame.Drop(frame.TooBig)
+		return frame.Drop(frame.TooBig), nil
 	}
-	return frame.Forward(d)
+	return frame.Forward(d), e
 }
 
 // reaches reports whether split horizon lets pass from c to e. While settings change

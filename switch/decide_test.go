@@ -160,7 +160,7 @@ func TestDecide(t *testing.T) {
 			in := ports[name]
 			f.From, f.Tunnel, f.VNI = in.Dest(peer), in.port.tunnel != nil, 100
 			circuit, _ := in.port.circuits.Load(tagKey(in.tag))
-			if got := circuit.decide(&f, frame.At{}); got.String() != c.want {
+			if got, _ := circuit.decide(&f, frame.At{}); got.String() != c.want {
 				t.Errorf("%v, want %s", got, c.want)
 			}
 		})

@@ -91,7 +91,8 @@ func (w *worker) frame(f *frame.Frame) {
 		return
 	}
 	f.VNI = c.vsi.vni
-	w.act(f, c, c.decide(f, w.at))
+	v, e := c.decide(f, w.at)
+	w.act(f, c, v, e)
 }
 
 // attachment returns the circuit of (port, tag), taking a VLAN tag off.
@@ -132,22 +133,23 @@ func takeVLAN(f *frame.Frame) uint32 {
 // maxReenter bounds how often a gateway may hand one frame back to decide.
 const maxReenter = 16
 
-// act does what v says, short of writing.
-func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
+// act does what v says, short of writing. e is where a Forward goes, if that is known.
+func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict, e *circuit) {
 	for range maxReenter {
 		if v.Action() != frame.ActReenter {
 			break
 		}
 		f.From, f.Tunnel = 0, false
 		c = c.vsi.view.Load().own
-		v = c.decide(f, w.at)
+		v, e = c.decide(f, w.at)
 	}
 	switch v.Action() {
 	case frame.ActForward:
-		e := c.vsi.view.Load().find(v.Dest().Port())
 		if e == nil {
-			w.drop(c, frame.PortDown)
-			return
+			if e = c.vsi.view.Load().find(v.Dest().Port()); e == nil {
+				w.drop(c, frame.PortDown)
+				return
+			}
 		}
 		w.forwarded++
 		w.stage(f, e, v.Dest().Peer(), 0)
@@ -192,7 +194,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		if v := c.slots.Gateway.Process(f, w.at); v.Action() != frame.ActDrop && v != frame.Continue {
 			w.frames++ // it is the gateway's frame now
 			w.bytes += w.length
-			w.act(f, c, v)
+			w.act(f, c, v, nil)
 		}
 	}
 	if n == 0 {

@@ -160,7 +160,7 @@ func (v *VTEP) Name() string { return v.cfg.Name }
 // MTU returns the longest inner frame to peer, from the destination MAC on; with
 // peer 0 the longest that every underlay takes.
 func (v *VTEP) MTU(peer uint16) int {
-	if peer != 0 {
+	if peer != 0 && v.sides[side4] != nil && v.sides[side6] != nil {
 		if h := v.hops.get(peer); h != nil && h.side >= 0 {
 			return v.sides[h.side].mtu
 		}

@@ -13,16 +13,12 @@ type writer struct {
 	pkt  []packet         // parallel to the Outs being written
 	to   []frame.Endpoint // flood lists with one peer left out
 
-	// Copies are counted once for each run of frames that go the same way.
-	way route
-	run uint64
-}
-
-// route is where a frame goes: to one hop, or to a list without one peer.
-type route struct {
+	// Copies are counted once for each run of frames that go the same way: to one
+	// hop, or to a list without one peer.
 	hop  *hop
 	list *floodList
 	skip uint16
+	run  uint64
 }
 
 // lane is the way out of one address family.
@@ -60,7 +56,8 @@ func (w *writer) Write(out []frame.Out) error {
 			o.Drop = w.flood(i, o)
 		}
 	}
-	w.count(route{})
+	w.count()
+	w.hop, w.list = nil, nil
 	err := w.flush()
 	var frames, bytes uint64
 	for i := range out {
@@ -108,7 +105,11 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 		vni = frame.VNI(o.Tag)
 	}
 	w.stage(int(h.side), i, o.F, vni, h.to.Load()[:])
-	w.count(route{hop: h})
+	if h != w.hop {
+		w.count()
+		w.hop, w.list = h, nil
+	}
+	w.run++
 	return frame.NotDropped
 }
 
@@ -131,26 +132,27 @@ func (w *writer) flood(i int, o *frame.Out) frame.Reason {
 	if w.pkt[i].copies == 0 {
 		return frame.NoPeer
 	}
-	w.count(route{list: l, skip: o.Skip})
+	if l != w.list || o.Skip != w.skip {
+		w.count()
+		w.hop, w.list, w.skip = nil, l, o.Skip
+	}
+	w.run++
 	return frame.NotDropped
 }
 
-// count adds a frame that goes way to the peers' counters, once a run.
-func (w *writer) count(way route) {
-	if way != w.way {
-		if w.way.hop != nil {
-			w.way.hop.tx.Add(w.run)
-		}
-		if w.way.list != nil {
-			for h := range w.way.list.all {
-				if h.num != w.way.skip {
-					h.tx.Add(w.run)
-				}
+// count adds a run to its peers' counters.
+func (w *writer) count() {
+	if w.hop != nil {
+		w.hop.tx.Add(w.run)
+	}
+	if w.list != nil {
+		for h := range w.list.all {
+			if h.num != w.skip {
+				h.tx.Add(w.run)
 			}
 		}
-		w.way, w.run = way, 0
 	}
-	w.run++
+	w.run = 0
 }
 
 // without returns the list's endpoints except the peer skip, in scratch memory.
