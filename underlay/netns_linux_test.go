@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // inNamespace runs f on a thread of its own in a new network namespace: loopback
@@ -20,9 +21,7 @@ import (
 // seen at vb.
 func inNamespace(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	if unix.Geteuid() != 0 {
-		t.Skip("needs root for a network namespace")
-	}
+	netns.RequireRoot(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -42,8 +43,8 @@ func sniff(t *testing.T, s side, port uint16) *sniffer {
 		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Addr: s.them.As16()}
 	}
 	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
-	if errors.Is(err, unix.EPERM) {
-		t.Skip("a raw socket needs CAP_NET_RAW")
+	if errors.Is(err, unix.EPERM) { // a raw socket needs CAP_NET_RAW
+		netns.RequireRoot(t)
 	}
 	if err == nil {
 		t.Cleanup(func() { unix.Close(fd) })
@@ -340,8 +341,8 @@ func zeroIn(t *testing.T, s side, uc *underlay.UDPConfig) int {
 func rawUDP(t *testing.T, dst netip.AddrPort, right bool) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
-	if errors.Is(err, unix.EPERM) {
-		t.Skip("a raw socket needs CAP_NET_RAW")
+	if errors.Is(err, unix.EPERM) { // a raw socket needs CAP_NET_RAW
+		netns.RequireRoot(t)
 	}
 	if err != nil {
 		t.Fatal(err)

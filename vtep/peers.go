@@ -1,0 +1,200 @@
+package vtep
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// hostKey is a frame.Endpoint without its port.
+type hostKey frame.Endpoint
+
+// Who sends packets chooses their source address, so the hash has a secret.
+var hostSecret = rand.Uint64()
+
+func (k hostKey) Hash() uint64 {
+	ip := &k.IP
+	word := func(i int) uint64 {
+		return uint64(ip[i])<<56 | uint64(ip[i+1])<<48 | uint64(ip[i+2])<<40 | uint64(ip[i+3])<<32 |
+			uint64(ip[i+4])<<24 | uint64(ip[i+5])<<16 | uint64(ip[i+6])<<8 | uint64(ip[i+7])
+	}
+	hi, lo := bits.Mul64(word(0)^hostSecret^uint64(k.Scope), word(8)^0x9e3779b97f4a7c15)
+	return hi ^ lo
+}
+
+// endpoint checks an address somebody configured. Port 0 stays: see peer.
+func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
+	e, err := frame.EndpointFrom(ap)
+	if err != nil {
+		return e, fmt.Errorf("vtep: peer: %w", err)
+	}
+	a := ap.Addr().Unmap()
+	if a.IsUnspecified() || a.IsMulticast() {
+		return e, fmt.Errorf("vtep: peer %v: not an address of one host", a)
+	}
+	if v.sides[sideOf(e)] == nil {
+		return e, fmt.Errorf("vtep: peer %v: the VTEP has no underlay of this address family", a)
+	}
+	return e, nil
+}
+
+// ours reports whether e is an address of this VTEP.
+func (v *VTEP) ours(e frame.Endpoint) bool {
+	s := v.sides[sideOf(e)]
+	return s != nil && e.Host() == s.local
+}
+
+// AddPeer lists a peer and returns its number, for a static entry in an FDB. Adding
+// a peer that is known returns the number it has, and aims it at the given port. Port
+// 0 stands for the VTEP's destination port, or the one the peer is aimed at already.
+func (v *VTEP) AddPeer(addr netip.AddrPort) (uint16, error) {
+	e, err := v.endpoint(addr)
+	if err != nil {
+		return 0, err
+	}
+	if v.ours(e) {
+		return 0, fmt.Errorf("vtep: peer %v: is this VTEP's own address", addr.Addr())
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	h, err := v.peer(e)
+	if err != nil {
+		return 0, err
+	}
+	v.list(h, func() { h.added, h.deleted = true, false })
+	return h.num, nil
+}
+
+// DeletePeer removes a number that AddPeer, NextHop or Group returned: at its next
+// Retire the switch forgets the number and the entries that name it. A peer that is
+// in a flood list or a group stays until it is taken out of them.
+func (v *VTEP) DeletePeer(num uint16) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if h := v.hops.get(num); h != nil && h.added {
+		v.list(h, func() { h.added, h.deleted = false, true })
+	}
+}
+
+// aimed fills in the destination port of an address that was given without one.
+func (v *VTEP) aimed(e frame.Endpoint) frame.Endpoint {
+	if e.Port == 0 {
+		e.Port = v.sides[sideOf(e)].port
+	}
+	return e
+}
+
+// peer returns the hop of a host, making one if there is none. A port in e aims the
+// hop at it; without one it stays as it is, or takes the VTEP's. v.mu is held.
+func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
+	key := hostKey(e.Host())
+	if h, ok := v.byHost.Load(key); ok {
+		if e.Port != 0 {
+			h.to.Store(&[1]frame.Endpoint{e})
+		}
+		return h, nil
+	}
+	e = v.aimed(e)
+	h := newHop(e)
+	h.host = true
+	if err := v.hops.add(h); err != nil {
+		return nil, err
+	}
+	v.byHost.Store(key, h)
+	v.learned++ // until somebody lists it
+	return h, nil
+}
+
+// list changes how h is listed and keeps the count of learned peers. v.mu is held.
+func (v *VTEP) list(h *hop, change func()) {
+	before := h.listed()
+	change()
+	h.known.Store(h.listed())
+	if h.host && before != h.listed() {
+		if before {
+			v.learned++
+		} else {
+			v.learned--
+		}
+	}
+}
+
+// learn makes a peer of an unknown outer source. It returns nil when there is no
+// room, and when somebody else is changing the table: forwarding never waits, the
+// next packet tries again.
+func (v *VTEP) learn(src frame.Endpoint) *hop {
+	if !v.mu.TryLock() {
+		v.peerBusy.Add(1)
+		return nil
+	}
+	defer v.mu.Unlock()
+	if v.learned >= v.cfg.MaxPeers {
+		v.peerLimit.Add(1)
+		return nil
+	}
+	h, err := v.peer(src.Host())
+	if err != nil {
+		v.peerLimit.Add(1)
+		return nil
+	}
+	return h
+}
+
+// Retire starts the removal of learned peers that named does not know, that were
+// not heard since the last call, and of deleted ones. It returns their numbers:
+// frames from them no longer come in under these, and once the caller has made
+// sure that nobody holds one any more it calls Free.
+func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var nums []uint16
+	for h := range v.hops.all {
+		if h.listed() || h.retired {
+			continue
+		}
+		heard := h.rx.Load()
+		quiet := h.idle && heard == h.heard
+		h.idle, h.heard = !named(h.num), heard
+		if !h.deleted && (!quiet || !h.idle) {
+			continue
+		}
+		h.retired = true
+		if h.host {
+			v.byHost.Delete(hostKey(h.to.Load()[0].Host()))
+			v.learned--
+		}
+		for _, m := range h.group {
+			v.list(m, func() { m.refs-- })
+		}
+		nums = append(nums, h.num)
+	}
+	return nums
+}
+
+// Free ends what Retire began: the numbers may be given to other peers.
+func (v *VTEP) Free(peers []uint16) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, n := range peers {
+		if h := v.hops.get(n); h != nil && h.retired {
+			v.hops.remove(n)
+		}
+	}
+}
+
+// PeerName returns the address of a peer, and "" for a number that is none.
+func (v *VTEP) PeerName(peer uint16) string {
+	h := v.hops.get(peer)
+	switch {
+	case h == nil:
+		return ""
+	case h.side < 0:
+		return fmt.Sprintf("group of %d", len(h.group))
+	case h.vni != 0:
+		return fmt.Sprintf("%v vni %d", h.to.Load()[0], h.vni)
+	}
+	return h.to.Load()[0].String()
+}
