@@ -117,7 +117,8 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 }
 
 // Group returns a number that stands for several peers: each flow takes one of
-// them, and keeps it when another joins or leaves.
+// them. In a group of the same peers and one more, or one less, only that one's flows
+// go elsewhere.
 func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
