@@ -46,11 +46,14 @@ func (o Outcome) String() string {
 // which holds the most, so that nobody who sends from a million MACs pushes out
 // the others. "Seen" is counted in ticks.
 func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
-	if mac.IsGroup() || mac.IsZero() {
+	u := mac.Uint64()
+	if u == 0 || u>>40&1 != 0 {
 		return Invalid
 	}
-	u := mac.Uint64()
 	a := t.arr.Load()
+	if t.heard(a, u, d, now) {
+		return Known
+	}
 	if i, v, ok := a.find(u); ok && t.live(v) {
 		m := a.meta[i].Load()
 		switch o := claim(v, m, d); o {
@@ -68,6 +71,24 @@ func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
 		}
 	}
 	return t.learn(u, d, now)
+}
+
+// heard reports whether the MAC is known at d and was seen in this tick: nearly always,
+// and then there is nothing to do.
+func (t *Table) heard(a *array, u uint64, d frame.Dest, now frame.Tick) bool {
+	mask := uint64(len(a.slots) - 1)
+	for i := a.home(u) & mask; ; i = (i + 1) & mask {
+		s := &a.slots[i]
+		k := s.key.Load()
+		if k>>16 == u {
+			v := s.val.Load()
+			return (v^k)&stampMask == 0 && destOf(v) == d && d != frame.Filter &&
+				ageOf(seenOf(a.meta[i].Load()), now) == 0 && (t.bumps() == t.swept.Load() || t.current(v))
+		}
+		if k>>16 == 0 {
+			return false
+		}
+	}
 }
 
 // claim decides what becomes of the entry v, m when its MAC is seen at d: Moved

@@ -109,7 +109,7 @@ func (t *Table) Lookup(mac frame.MAC) (frame.Dest, bool) {
 		}
 		if k>>16 == u {
 			v := s.val.Load()
-			if (v^k)&stampMask != 0 || !t.live(v) {
+			if (v^k)&stampMask != 0 || t.bumps() != t.swept.Load() && !t.current(v) { // t.live, inlined
 				return 0, false
 			}
 			return destOf(v), true

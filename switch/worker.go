@@ -92,7 +92,12 @@ func (w *worker) frame(f *frame.Frame) {
 	}
 	f.VNI = c.vsi.vni
 	v, e := c.decide(f, w.at)
-	w.act(f, c, v, e)
+	if e == nil {
+		w.act(f, c, v)
+		return
+	}
+	w.forwarded++
+	w.stage(f, e, v.Dest().Peer(), 0)
 }
 
 // attachment returns the circuit of (port, tag), taking a VLAN tag off.
@@ -133,23 +138,22 @@ func takeVLAN(f *frame.Frame) uint32 {
 // maxReenter bounds how often a gateway may hand one frame back to decide.
 const maxReenter = 16
 
-// act does what v says, short of writing. e is where a Forward goes, if that is known.
-func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict, e *circuit) {
+// act does what v says, short of writing.
+func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 	for range maxReenter {
 		if v.Action() != frame.ActReenter {
 			break
 		}
 		f.From, f.Tunnel = 0, false
 		c = c.vsi.view.Load().own
-		v, e = c.decide(f, w.at)
+		v, _ = c.decide(f, w.at)
 	}
 	switch v.Action() {
 	case frame.ActForward:
+		e := c.vsi.view.Load().find(v.Dest().Port())
 		if e == nil {
-			if e = c.vsi.view.Load().find(v.Dest().Port()); e == nil {
-				w.drop(c, frame.PortDown)
-				return
-			}
+			w.drop(c, frame.PortDown)
+			return
 		}
 		w.forwarded++
 		w.stage(f, e, v.Dest().Peer(), 0)
@@ -194,7 +198,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		if v := c.slots.Gateway.Process(f, w.at); v.Action() != frame.ActDrop && v != frame.Continue {
 			w.frames++ // it is the gateway's frame now
 			w.bytes += w.length
-			w.act(f, c, v, nil)
+			w.act(f, c, v)
 		}
 	}
 	if n == 0 {
@@ -226,7 +230,13 @@ func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
 			return
 		}
 	}
-	x := w.egressOf(e.port)
+	var x *egress
+	if n := int(e.port.num); n < len(w.egress) {
+		x = w.egress[n]
+	}
+	if x == nil || x.port != e.port {
+		x = w.newEgress(e.port)
+	}
 	if len(x.out) == 0 {
 		w.staged = append(w.staged, x)
 	}
@@ -239,17 +249,14 @@ func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
 	o.F, o.Peer, o.Skip, o.Tag, o.Drop = f, peer, skip, e.tag, frame.NotDropped
 }
 
-func (w *worker) egressOf(p *port) *egress {
+// newEgress opens a way out of p.
+func (w *worker) newEgress(p *port) *egress {
 	n := int(p.num)
 	if n >= len(w.egress) {
 		w.egress = append(w.egress, make([]*egress, n+1-len(w.egress))...)
 	}
-	x := w.egress[n]
-	if x == nil || x.port != p {
-		x = &egress{port: p, to: p.p.Writer(w.id)}
-		w.egress[n] = x
-	}
-	return x
+	w.egress[n] = &egress{port: p, to: p.p.Writer(w.id)}
+	return w.egress[n]
 }
 
 // flush writes what is staged, port by port, and counts it.
