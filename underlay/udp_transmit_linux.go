@@ -9,7 +9,7 @@ import (
 
 // maxTries bounds how often one datagram is sent again because of errors that were
 // another's.
-const maxTries = 8
+const maxTries = 16
 
 // drainLimit is how many entries of an error queue are read at once.
 const drainLimit = 64
@@ -20,7 +20,8 @@ const drainLimit = 64
 // With IP_RECVERR an ICMP error about an earlier datagram fails the next send,
 // whoever that is for (seen on Linux 6.18). So an error that may be another's is
 // believed only once the error queue is empty and the datagram has been tried
-// again.
+// again. ECONNREFUSED is always another's, for nobody has been asked yet, whatever
+// another sender on the same socket has meanwhile taken from the queue.
 func (s *udpSender) transmit(fd uintptr) {
 	calls, retries := uint64(0), uint64(0)
 	tries := 0
@@ -45,7 +46,8 @@ func (s *udpSender) transmit(fd uintptr) {
 		why, own := verdict(errno)
 		if !own {
 			drained := s.errs.Drain(fd, drainLimit, s.seen)
-			if tries == 0 || drained > 0 && tries < maxTries {
+			anothers := drained > 0 || errno == unix.ECONNREFUSED
+			if tries == 0 || anothers && tries < maxTries {
 				tries++
 				retries++
 				continue
