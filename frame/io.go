@@ -21,8 +21,8 @@ type Out struct {
 }
 
 // A Writer sends frames out of a port, in order. It sets Drop on those it did not
-// send. It must not keep or change a frame, nor wait: when there is no room it
-// drops with [PortFull]. The error says that the port is broken as a whole; which
+// send. It must not keep or change a frame, its Hash aside, nor wait: when there is no
+// room it drops with [PortFull]. The error says that the port is broken as a whole; which
 // frames were not sent is still told by their Drop. It is used by one goroutine.
 type Writer interface {
 	Write(out []Out) error
