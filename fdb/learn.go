@@ -58,9 +58,6 @@ func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
 		m := a.meta[i].Load()
 		switch o := claim(v, m, d); o {
 		case Known:
-			if ageOf(seenOf(m), now) == 0 {
-				return Known
-			}
 			if t.refresh(a, i, m, now) {
 				t.reorder(a, i, v)
 				return Known

@@ -97,6 +97,9 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	if fresh {
 		var err error
 		if x, err = s.add(p, a.cfg.Keep); err != nil {
+			if isTunnel {
+				tunnel.Shut(a.tag)
+			}
 			return err
 		}
 	}

@@ -137,18 +137,20 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 // MAC may come from there. A frame from a tunnel whose peer has no number teaches
 // nothing; the gateway's own frames are not asked.
 func (c *circuit) source(f *frame.Frame, src frame.MAC, at frame.At) frame.Reason {
-	var o fdb.Outcome
-	switch {
-	case f.From.Port() == 0:
+	if f.From.Port() == 0 {
 		return frame.NotDropped
-	case c.learn && !(f.Tunnel && f.From.Peer() == 0):
-		o = c.vsi.fdb.Learn(src, f.From, at.Tick)
-	case f.Tunnel && f.From.Peer() == 0:
+	}
+	d, learn := f.From, c.learn
+	if f.Tunnel && d.Peer() == 0 {
 		// From a tunnel all the same, and from none of the peers that have numbers:
 		// the last number stands for one.
-		o = c.vsi.fdb.Check(src, f.From|0xffff)
-	default:
-		o = c.vsi.fdb.Check(src, f.From)
+		d, learn = d|0xffff, false
+	}
+	var o fdb.Outcome
+	if learn {
+		o = c.vsi.fdb.Learn(src, d, at.Tick)
+	} else {
+		o = c.vsi.fdb.Check(src, d)
 	}
 	switch o {
 	case fdb.Refused, fdb.Frozen:

@@ -72,9 +72,16 @@ func (s *Switch) sweepSlice(v *VSI) int {
 	return n
 }
 
+// bumpsUnseen is how many flushes may pass between two looks at the tables. A table is
+// due after four times as many, and generations go round after eight times.
+const bumpsUnseen = 4096
+
 // beforeBump makes sure that no table holds an entry old enough to look alive again
-// once the generations have gone round.
+// once the generations have gone round. s.mu is held.
 func (s *Switch) beforeBump() {
+	if s.bumps++; s.bumps%bumpsUnseen != 0 {
+		return
+	}
 	for _, v := range *s.list.Load() {
 		for v.fdb.MustSweep() {
 			v.fdb.Sweep(frame.Tick(s.tick.Load()), sweepSlice)

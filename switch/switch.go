@@ -58,6 +58,7 @@ type Switch struct {
 	workers map[*worker]struct{}
 	ids     numbers // of workers
 	nums    numbers // of ports
+	bumps   int     // flushes and kills so far
 	running bool
 	closed  bool
 	closing chan struct{}

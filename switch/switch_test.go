@@ -546,10 +546,25 @@ func TestFlush(t *testing.T) {
 	}
 	// More flushes than a generation has numbers.
 	fill()
-	for range 40_000 {
+	for i := range 40_000 {
 		s.FlushPort(trunk)
+		if _, ok := v1.FDB().Lookup(mac(1)); ok {
+			t.Fatalf("an entry came back at flush %d", i+1)
+		}
 	}
-	if _, ok := v1.FDB().Lookup(mac(1)); ok {
-		t.Error("an entry came back")
+}
+
+// An Attach that fails leaves nothing behind: the tunnel's tag is shut again.
+func TestAttachFailsWhole(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	defer s.Close()
+	v := must[*VSI](t)(s.VSI(1, nil))
+	s.nums.next = 1<<16 - 1 // every number is in use
+	tun := &stubTunnel{stub: newStub("t")}
+	if _, err := v.Attach(tun, 77); !errors.Is(err, ErrTooMany) {
+		t.Fatalf("error %v", err)
+	}
+	if _, open := tun.open.Load(uint32(77)); open || len(v.Attachments()) != 0 || tun.closed.Load() {
+		t.Errorf("open %v, %d attachments, closed %v", open, len(v.Attachments()), tun.closed.Load())
 	}
 }

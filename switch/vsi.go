@@ -114,7 +114,7 @@ func (c *VSIConfig) check() error {
 	return nil
 }
 
-// Configure changes the settings of a VSI, all of them, under traffic.
+// Configure changes the settings of a VSI, all but Evict, under traffic.
 func (v *VSI) Configure(cfg VSIConfig) error {
 	v.sw.mu.Lock()
 	defer v.sw.mu.Unlock()

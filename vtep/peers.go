@@ -1,6 +1,7 @@
 package vtep
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -16,12 +17,8 @@ type hostKey frame.Endpoint
 var hostSecret = rand.Uint64()
 
 func (k hostKey) Hash() uint64 {
-	ip := &k.IP
-	word := func(i int) uint64 {
-		return uint64(ip[i])<<56 | uint64(ip[i+1])<<48 | uint64(ip[i+2])<<40 | uint64(ip[i+3])<<32 |
-			uint64(ip[i+4])<<24 | uint64(ip[i+5])<<16 | uint64(ip[i+6])<<8 | uint64(ip[i+7])
-	}
-	hi, lo := bits.Mul64(word(0)^hostSecret^uint64(k.Scope), word(8)^0x9e3779b97f4a7c15)
+	hi, lo := bits.Mul64(binary.BigEndian.Uint64(k.IP[:8])^hostSecret^uint64(k.Scope),
+		binary.BigEndian.Uint64(k.IP[8:])^0x9e3779b97f4a7c15)
 	return hi ^ lo
 }
 
