@@ -86,12 +86,13 @@ type wire struct {
 	sends, datagrams, copies int
 }
 
-func (u *wire) Readers() []frame.Reader   { return []frame.Reader{u.source} }
-func (u *wire) Sender(int) frame.Sender   { return u }
-func (u *wire) LocalAddr() netip.AddrPort { return netip.MustParseAddrPort("192.0.2.1:4789") }
-func (u *wire) MTU() int                  { return 1500 }
-func (u *wire) Pause()                    {}
-func (u *wire) Resume()                   {}
+func (u *wire) Readers() []frame.Reader                   { return []frame.Reader{u.source} }
+func (u *wire) Sender(int) frame.Sender                   { return u }
+func (u *wire) LocalAddr() netip.AddrPort                 { return netip.MustParseAddrPort("192.0.2.1:4789") }
+func (u *wire) MTU() int                                  { return 1500 }
+func (u *wire) PathMTU(func(frame.Endpoint, int, []byte)) {}
+func (u *wire) Pause()                                    {}
+func (u *wire) Resume()                                   {}
 func (u *wire) Send(ds []frame.Datagram) error {
 	u.sends++
 	u.datagrams += len(ds)

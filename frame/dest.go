@@ -50,4 +50,5 @@ type Tick uint32
 type At struct {
 	Tick   Tick
 	Worker int // number of the worker, for counters without contention
+	MTU    int // in the TooBig slot: the longest frame the egress takes, from the destination MAC on
 }

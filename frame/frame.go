@@ -17,16 +17,33 @@ const (
 
 // GSO describes how to cut a superframe, in the terms of struct virtio_net_hdr
 // (virtio 1.2, section 5.1.6). The zero value is an ordinary frame whose
-// checksums are complete. CsumStart counts from the start of the frame's
-// buffer, so that Push and Pull leave it alone.
+// checksums are complete. CsumStart and DataStart count from the start of the
+// frame's buffer, so that Push and Pull leave them alone.
 type GSO struct {
-	Flags      uint8  // NeedsCsum: the checksum at CsumStart+CsumOffset is to be completed
-	Type       uint8  // 0 none, else how to segment
-	HdrLen     uint16 // bytes of headers each segment repeats
-	Size       uint16 // payload bytes of a segment
-	CsumStart  uint16 // from the start of the buffer
-	CsumOffset uint16 // from CsumStart
+	Flags      uint8   // NeedsCsum: the checksum at CsumStart+CsumOffset is to be completed
+	Type       GSOType // how to segment
+	Size       uint16  // payload bytes of a segment
+	CsumStart  uint16  // the transport header, from the start of the buffer
+	CsumOffset uint16  // the checksum in it, from CsumStart
+	DataStart  uint16  // the payload that is cut, from the start of the buffer; each segment repeats what is before it
 }
+
+// NeedsCsum is the flag of a frame whose transport checksum covers the pseudo header
+// only: who sends it out of the machine completes it.
+const NeedsCsum = 1
+
+// GSOType says how a superframe is cut; the numbers are virtio's.
+type GSOType uint8
+
+// Kinds of superframes. One without a Type is one frame, whose checksum may still be
+// unfinished.
+const (
+	GSONone GSOType = 0
+	GSOTCP4 GSOType = 1
+	GSOTCP6 GSOType = 4
+	GSOUDP  GSOType = 5    // UDP datagrams of one size (USO), over IPv4 or IPv6
+	GSOECN  GSOType = 0x80 // beside a TCP type: the first segment only keeps CWR
+)
 
 // A Frame is one packet in a buffer with headroom.
 //
@@ -75,7 +92,16 @@ func (f *Frame) Bytes() []byte { return f.buf[f.off:f.end:f.end] }
 // Len returns the number of bytes in the packet.
 func (f *Frame) Len() int { return int(f.end - f.off) }
 
-// Headroom returns how many bytes Push can add.
+// SegLen returns the length of the longest frame that f is cut into: its own, unless
+// it is a superframe. It is what MTUs are compared with.
+func (f *Frame) SegLen() int {
+	if f.GSO.Size == 0 {
+		return f.Len()
+	}
+	return min(f.Len(), int(f.GSO.DataStart)-int(f.off)+int(f.GSO.Size))
+}
+
+// Headroom returns how many bytes Push can add: where the packet begins in its buffer.
 func (f *Frame) Headroom() int { return int(f.off) }
 
 // Pull strips n bytes from the front and returns what is left. It panics if the
@@ -121,8 +147,9 @@ func (f *Frame) Clone() Frame {
 	c.buf = make([]byte, Headroom+len(b))
 	copy(c.buf[Headroom:], b)
 	c.off, c.end = Headroom, int32(len(c.buf))
-	if c.GSO.CsumStart != 0 {
+	if c.GSO != (GSO{}) {
 		c.GSO.CsumStart += uint16(c.off - f.off)
+		c.GSO.DataStart += uint16(c.off - f.off)
 	}
 	return c
 }

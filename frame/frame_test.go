@@ -109,7 +109,7 @@ func TestClone(t *testing.T) {
 		f := Over(buf, off, 60)
 		f.VNI, f.From, f.Hash, f.Tunnel, f.Kind, f.Drop = 7, 9, 11, true, IPv6, Storm
 		// A checksum 6 bytes into the packet, and one without.
-		f.GSO = GSO{Flags: 1, Type: 2, HdrLen: 3, Size: 4, CsumStart: uint16(off + 6), CsumOffset: 5}
+		f.GSO = GSO{Flags: 1, Type: 2, Size: 4, CsumStart: uint16(off + 6), CsumOffset: 5, DataStart: uint16(off + 9)}
 		c := f.Clone()
 		if !bytes.Equal(c.Bytes(), f.Bytes()) || c.Headroom() != Headroom || c.Extend(1) != nil {
 			t.Errorf("offset %d: % x, headroom %d", off, c.Bytes(), c.Headroom())
@@ -117,7 +117,10 @@ func TestClone(t *testing.T) {
 		if got := int(c.GSO.CsumStart) - c.Headroom(); got != 6 {
 			t.Errorf("offset %d: the checksum starts at byte %d of the packet", off, got)
 		}
-		c.GSO.CsumStart = f.GSO.CsumStart
+		if got := int(c.GSO.DataStart) - c.Headroom(); got != 9 {
+			t.Errorf("DataStart %d behind the packet's start", got)
+		}
+		c.GSO.CsumStart, c.GSO.DataStart = f.GSO.CsumStart, f.GSO.DataStart
 		if c.GSO != f.GSO || c.VNI != f.VNI || c.From != f.From || c.Hash != f.Hash || !c.Tunnel || c.Kind != IPv6 || c.Drop != Storm {
 			t.Errorf("offset %d: %+v, want %+v", off, c, f)
 		}

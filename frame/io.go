@@ -38,6 +38,7 @@ type Datagram struct {
 	TOS   uint8
 	TTL   uint8 // 0 = the underlay's default
 	DF    bool
+	Set   uint8 // transmit sockets to use: 0 = the underlay's own, else a number it gave
 
 	Lost uint16 // set by the Sender: how many of To it was not sent to
 	Drop Reason // set by the Sender when Lost > 0: why, for the last one

@@ -45,9 +45,10 @@ func (f *feed) Read(b *frame.Batch) error {
 	}
 }
 
-func (f *feed) Close() error { f.once.Do(func() { close(f.closed) }); return nil }
-func (f *feed) Pause()       {}
-func (f *feed) Resume()      {}
+func (f *feed) Close() error                              { f.once.Do(func() { close(f.closed) }); return nil }
+func (f *feed) PathMTU(func(frame.Endpoint, int, []byte)) {}
+func (f *feed) Pause()                                    {}
+func (f *feed) Resume()                                   {}
 
 // localPort is a port whose input is a feed and whose output is counted.
 type localPort struct {

@@ -101,15 +101,21 @@ func (c *circuit) egress(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) 
 	if !c.reaches(e) {
 		return frame.Drop(frame.SplitHorizon), nil
 	}
-	if f.Len() > e.port.MTU(d.Peer()) {
-		if c.slots.TooBig != nil {
-			if v := c.slots.TooBig.Process(f, at); v != frame.Continue {
-				return v, nil
-			}
-		}
-		return frame.Drop(frame.TooBig), nil
+	if mtu := e.port.MTU(d.Peer()); f.SegLen() > mtu {
+		return c.tooBig(f, at, mtu), nil
 	}
 	return frame.Forward(d), e
+}
+
+// tooBig asks the stage that answers for frames longer than their egress takes.
+func (c *circuit) tooBig(f *frame.Frame, at frame.At, mtu int) frame.Verdict {
+	if c.slots.TooBig != nil {
+		at.MTU = mtu
+		if v := c.slots.TooBig.Process(f, at); v != frame.Continue {
+			return v
+		}
+	}
+	return frame.Drop(frame.TooBig)
 }
 
 // reaches reports whether split horizon lets pass from c to e. While settings change

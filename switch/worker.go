@@ -179,18 +179,27 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 // gateway: last, since the gateway may rewrite it.
 func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 	class := classOf(frame.MAC(f.Bytes()))
-	n := 0
+	n, mtu := 0, 0 // the MTU that was too small
 	for _, e := range c.vsi.view.Load().members {
 		skip, ok := floodTo(c, e, f, class)
 		if !ok || localOnly && e.port.tunnel != nil {
 			continue
 		}
 		n++
-		if f.Len() > e.port.MTU(0) {
+		if m := e.port.MTU(0); f.SegLen() > m {
 			w.dropOut(e, frame.TooBig)
+			mtu = m
 			continue
 		}
 		w.stage(f, e, 0, skip)
+	}
+	if mtu != 0 && class == UnknownUnicast && c.slots.TooBig != nil {
+		// To one host, and it cannot get there: the sender is told as if the host were
+		// known. The copies that fitted are written first, the stage may rewrite them.
+		w.flush()
+		if v := c.tooBig(f, w.at, mtu); v.Action() == frame.ActReply {
+			w.act(f, c, v)
+		}
 	}
 	if c.slots.Gateway != nil && class != UnknownUnicast {
 		n++

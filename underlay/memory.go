@@ -181,6 +181,9 @@ func (m *Memory) Is4() bool { return m.key.Is4() }
 // MTU returns the network's IP MTU.
 func (m *Memory) MTU() int { return m.net.mtu }
 
+// PathMTU does nothing: a Sender is told at once of a datagram that is too long.
+func (m *Memory) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) {}
+
 // Pause makes every Read return [frame.ErrPaused] until Resume.
 func (m *Memory) Pause() { m.pause(true) }
 

@@ -30,6 +30,7 @@ type UDP struct {
 	tx      []*txSock
 	plain   atomic.Pointer[txSet] // the same ports without DF, opened when first needed
 	done    chan struct{}         // closed by Close
+	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
 
 	mu      sync.Mutex
 	senders map[int]*udpSender
@@ -207,6 +208,12 @@ func (u *UDP) MTU() int {
 	}
 	return min(interfaceMTU(u.local.Addr(), u.cfg.Device), u.cfg.MaxDatagram+headers)
 }
+
+// PathMTU has f called whenever a datagram to an endpoint turned out too long for the
+// way there, with the longest IP packet that passes and the start of the payload as
+// the error quoted it, which may be empty. f is called by any Sender; it must not wait
+// nor keep quoted.
+func (u *UDP) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { u.pathMTU.Store(&f) }
 
 // Pause makes every Read return [frame.ErrPaused], those that wait and those to
 // come, until Resume. Datagrams that arrive meanwhile wait in the socket's buffer.

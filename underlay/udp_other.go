@@ -37,6 +37,9 @@ func (u *UDP) Is4() bool { return u.local.Addr().Is4() }
 // MTU returns the IP MTU of the interface that has the local address.
 func (u *UDP) MTU() int { return interfaceMTU(u.local.Addr(), "") }
 
+// PathMTU has f called whenever a datagram turned out too long for its way.
+func (u *UDP) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) {}
+
 // Pause makes every Read return [frame.ErrPaused] until Resume.
 func (u *UDP) Pause() {}
 

@@ -96,6 +96,9 @@ func (s *udpSender) countError(e *sys.QueuedError) {
 		c.unreachable.Add(1)
 	case unix.EMSGSIZE:
 		c.tooBig.Add(1)
+		if f := s.u.pathMTU.Load(); f != nil {
+			(*f)(e.Dst, int(e.Info), e.Quoted)
+		}
 	case unix.EACCES:
 		c.prohibited.Add(1)
 	default:

@@ -34,7 +34,7 @@ func TestNewErrors(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	v := newVTEP(t, nil, fake4(), fake6())
-	if v.Name() != "vtep" || v.cfg.TTL != 64 || v.cfg.MaxPeers != DefaultMaxPeers || v.cfg.TOS != 0 {
+	if v.Name() != "vtep" || v.header.ttl != 64 || v.cfg.MaxPeers != DefaultMaxPeers || v.header.tos != 0 || !v.header.df {
 		t.Errorf("%+v", v.cfg)
 	}
 	if n := len(v.Readers()); n != 2 {

@@ -22,6 +22,8 @@ type hop struct {
 	group []*hop
 	to    atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
 
+	header atomic.Pointer[header] // nil = the VTEP's
+
 	known  atomic.Bool // listed, for readers
 	rx, tx atomic.Uint64
 

@@ -23,6 +23,7 @@ type fake struct {
 	sent []sent
 	send func(ds []frame.Datagram) error // instead of recording
 
+	path                    func(frame.Endpoint, int, []byte)
 	sends                   int
 	paused, resumed, closed int
 }
@@ -42,13 +43,14 @@ type sent struct {
 	df       bool
 }
 
-func (u *fake) Readers() []frame.Reader   { return []frame.Reader{u} }
-func (u *fake) Sender(int) frame.Sender   { return u }
-func (u *fake) LocalAddr() netip.AddrPort { return u.local }
-func (u *fake) MTU() int                  { return u.mtu }
-func (u *fake) Pause()                    { u.paused++ }
-func (u *fake) Resume()                   { u.resumed++ }
-func (u *fake) Close() error              { u.closed++; return nil }
+func (u *fake) Readers() []frame.Reader                     { return []frame.Reader{u} }
+func (u *fake) Sender(int) frame.Sender                     { return u }
+func (u *fake) LocalAddr() netip.AddrPort                   { return u.local }
+func (u *fake) MTU() int                                    { return u.mtu }
+func (u *fake) PathMTU(f func(frame.Endpoint, int, []byte)) { u.path = f }
+func (u *fake) Pause()                                      { u.paused++ }
+func (u *fake) Resume()                                     { u.resumed++ }
+func (u *fake) Close() error                                { u.closed++; return nil }
 
 func (u *fake) Read(b *frame.Batch) error {
 	b.Reset()

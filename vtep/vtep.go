@@ -19,9 +19,15 @@ type Underlay interface {
 	Sender(w int) frame.Sender // transmit side of worker w
 	LocalAddr() netip.AddrPort // own address and destination port
 	MTU() int                  // longest IP packet
-	Pause()                    // Reads return frame.ErrPaused ...
-	Resume()                   // ... until Resume
-	Close() error              // Reads return net.ErrClosed
+
+	// PathMTU has f called whenever a packet to an endpoint turned out too long for
+	// the way there: with the longest IP packet that passes, and the start of the UDP
+	// payload as it was quoted in the error, which may be empty. f is called by any
+	// Sender, and must not wait nor keep quoted.
+	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
+	Pause()       // Reads return frame.ErrPaused ...
+	Resume()      // ... until Resume
+	Close() error // Reads return net.ErrClosed
 }
 
 // PeerPolicy says whose packets are accepted.
@@ -42,18 +48,17 @@ type Config struct {
 	Port     uint16     // UDP destination port of peers given without one; default: the underlay's own
 	Peers    PeerPolicy // default AnyPeer
 	MaxPeers int        // bound on learned peers; default DefaultMaxPeers, at most 65,000
-	TTL      uint8      // outer TTL or hop limit; default 64
-	TOS      uint8      // outer TOS or traffic class; default 0
-	Fragment bool       // clear DF on IPv4. RFC 7348 section 4.3 asks not to fragment, so it is set by default
+	Header   Header     // outer headers, except towards peers that have their own: see SetHeader
 	MTU      int        // longest underlay IP packet; default: what each underlay says
 }
 
 // A VTEP is a tunnel end point. It satisfies the switch's Tunnel and Pauser.
 type VTEP struct {
-	cfg   Config
-	sides [2]*side // IPv4, IPv6; nil without an underlay of that family
-	seed  uint64   // of the flow hash
-	mtu   int      // longest inner frame that every underlay takes
+	cfg    Config
+	sides  [2]*side // IPv4, IPv6; nil without an underlay of that family
+	seed   uint64   // of the flow hash
+	mtu    int      // longest inner frame that every underlay takes
+	header *header
 
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
@@ -107,9 +112,10 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	if c.MaxPeers < 0 || c.MaxPeers > 65_000 {
 		return nil, fmt.Errorf("vtep: Config.MaxPeers: %d, allowed are 1 to 65000", c.MaxPeers)
 	}
-	if c.TTL == 0 {
-		c.TTL = 64
+	if err := c.Header.check(); err != nil {
+		return nil, fmt.Errorf("vtep: Config.%w", err)
 	}
+	v.header = c.Header.compile()
 	if c.Peers > ListedOnly {
 		return nil, fmt.Errorf("vtep: Config.Peers: %d is no policy", c.Peers)
 	}

@@ -168,7 +168,7 @@ func (w *writer) without(l *floodList, s int, skip uint16) []frame.Endpoint {
 
 // stage makes a datagram in place: its memory is used again and again.
 func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpoint) {
-	p, c, l := &w.pkt[i], &w.v.cfg, &w.send[s]
+	p, l := &w.pkt[i], &w.send[s]
 	encap.PutVXLAN(p.header[:], vni)
 	p.parts[1] = f.Bytes()
 	p.copies += len(to)
@@ -179,7 +179,8 @@ func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpo
 	l.ds = l.ds[:k+1]
 	d := &l.ds[k]
 	d.Parts, d.To = p.parts[:], to
-	d.Flow, d.TOS, d.TTL, d.DF = uint16(f.Hash), c.TOS, c.TTL, !c.Fragment
+	d.Flow = uint16(f.Hash)
+	w.v.header.fill(d, findIP(f.Bytes()))
 	d.Seg, d.Lost, d.Drop = 0, 0, frame.NotDropped
 	l.owner = append(l.owner, i)
 }

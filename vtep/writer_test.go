@@ -25,7 +25,7 @@ func TestGoldenDatagram(t *testing.T) {
 
 func TestOuterSettings(t *testing.T) {
 	u := fake4()
-	v := newVTEP(t, &Config{TTL: 9, TOS: 0xb8, Fragment: true}, u)
+	v := newVTEP(t, &Config{Header: Header{TTL: 9, TOS: 0xb8, DF: DFUnset}}, u)
 	must(t, v.Writer(0).Write(out(addPeer(t, v, at(1)), 1)))
 	if s := u.sent[0]; s.ttl != 9 || s.tos != 0xb8 || s.df {
 		t.Errorf("%+v", s)

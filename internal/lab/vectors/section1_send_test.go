@@ -94,11 +94,11 @@ var sendRows = []row{
 	}},
 
 	outerRow("1.ttl", "default", nil, 64, 0),
-	outerRow("1.ttl", "fixed", &vtep.Config{TTL: 9}, 9, 0),
-	outerRow("1.ttl", "largest", &vtep.Config{TTL: 255}, 255, 0),
+	outerRow("1.ttl", "fixed", &vtep.Config{Header: vtep.Header{TTL: 9}}, 9, 0),
+	outerRow("1.ttl", "largest", &vtep.Config{Header: vtep.Header{TTL: 255}}, 255, 0),
 	outerRow("1.tos", "default", &vtep.Config{}, 64, 0),
-	outerRow("1.tos", "fixed", &vtep.Config{TOS: 0xb8}, 64, 0xb8),
-	outerRow("1.tos", "with TTL", &vtep.Config{TOS: 0x28, TTL: 3}, 3, 0x28),
+	outerRow("1.tos", "fixed", &vtep.Config{Header: vtep.Header{TOS: 0xb8}}, 64, 0xb8),
+	outerRow("1.tos", "with TTL", &vtep.Config{Header: vtep.Header{TOS: 0x28, TTL: 3}}, 3, 0x28),
 	{id: "1.tos", name: "zero, whatever is inside", wire: func(l *lab) {
 		l.std()
 		l.flood(2)

@@ -217,15 +217,15 @@ var udpRows = []row{
 	}},
 
 	ipRow("1.df", "set by default", nil, func(ip []byte) bool { return ip[6]&0xc0 == 0x40 }),
-	ipRow("1.df", "unset", &vtep.Config{Fragment: true}, func(ip []byte) bool { return ip[6]&0xc0 == 0 }),
+	ipRow("1.df", "unset", &vtep.Config{Header: vtep.Header{DF: vtep.DFUnset}}, func(ip []byte) bool { return ip[6]&0xc0 == 0 }),
 	ipRow("1.no-fragment", "no fragment is sent", nil, func(ip []byte) bool { return binary.BigEndian.Uint16(ip[6:])&0x3fff == 0 }),
 	ipRow("1.ttl", "64 in the IP header", nil, func(ip []byte) bool { return ip[8] == 64 }),
-	ipRow("1.ttl", "fixed in the IP header", &vtep.Config{TTL: 9}, func(ip []byte) bool { return ip[8] == 9 }),
+	ipRow("1.ttl", "fixed in the IP header", &vtep.Config{Header: vtep.Header{TTL: 9}}, func(ip []byte) bool { return ip[8] == 9 }),
 	ipRow("1.tos", "0 in the IP header", nil, func(ip []byte) bool { return ip[1] == 0 }),
-	ipRow("1.tos", "fixed in the IP header", &vtep.Config{TOS: 0xb8}, func(ip []byte) bool { return ip[1] == 0xb8 }),
+	ipRow("1.tos", "fixed in the IP header", &vtep.Config{Header: vtep.Header{TOS: 0xb8}}, func(ip []byte) bool { return ip[1] == 0xb8 }),
 	hopRow("1.ttl", "64 between sockets", nil, 64, 0),
-	hopRow("1.ttl", "fixed between sockets", &vtep.Config{TTL: 9}, 9, 0),
-	hopRow("1.tos", "fixed between sockets", &vtep.Config{TOS: 0xb8}, 64, 0xb8),
+	hopRow("1.ttl", "fixed between sockets", &vtep.Config{Header: vtep.Header{TTL: 9}}, 9, 0),
+	hopRow("1.tos", "fixed between sockets", &vtep.Config{Header: vtep.Header{TOS: 0xb8}}, 64, 0xb8),
 }
 
 func udpPorts(t *testing.T, x *tunnel, lo, hi uint16, want int) {

@@ -1,0 +1,63 @@
+package wire
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Sum adds the bytes of b, taken as big endian 16-bit words, to a running one's
+// complement sum (RFC 1071). A sum over several pieces of memory is taken piece by
+// piece; all but the last have an even length.
+func Sum(b []byte, sum uint64) uint64 {
+	var carry uint64
+	for len(b) >= 32 {
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b), 0)
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[8:]), carry)
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[16:]), carry)
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[24:]), carry)
+		sum, carry = bits.Add64(sum, 0, carry)
+		sum += carry
+		b = b[32:]
+	}
+	for len(b) >= 8 {
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b), 0)
+		sum += carry
+		b = b[8:]
+	}
+	if len(b) > 0 {
+		var last [8]byte
+		copy(last[:], b)
+		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(last[:]), 0)
+		sum += carry
+	}
+	return sum
+}
+
+// Checksum ends a sum: it folds it to 16 bits and inverts it, ready for the header.
+func Checksum(sum uint64) uint16 { return ^Fold(sum) }
+
+// Fold adds up the 16-bit words of a sum.
+func Fold(sum uint64) uint16 {
+	sum = sum>>32 + sum&0xffffffff
+	sum = sum>>32 + sum&0xffffffff
+	sum = sum>>16 + sum&0xffff
+	sum = sum>>16 + sum&0xffff
+	return uint16(sum)
+}
+
+// Update returns the checksum of a header in which a 16-bit word was changed from
+// old to new (RFC 1624, equation 3).
+func Update(checksum, old, new uint16) uint16 {
+	return ^Fold(uint64(^checksum) + uint64(^old) + uint64(new))
+}
+
+// Pseudo4 is the sum of the IPv4 pseudo header of TCP and UDP: the addresses, as they
+// are in the IPv4 header ip, the protocol and the length of the transport packet.
+func Pseudo4(ip []byte, protocol uint8, length int) uint64 {
+	return Sum(ip[12:20], uint64(protocol)+uint64(length))
+}
+
+// Pseudo6 is likewise that of the IPv6 header ip (RFC 8200, section 8.1).
+func Pseudo6(ip []byte, protocol uint8, length int) uint64 {
+	return Sum(ip[8:40], uint64(protocol)+uint64(length))
+}

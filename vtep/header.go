@@ -1,0 +1,144 @@
+package vtep
+
+import (
+	"fmt"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Inherit takes the value of an outer header field from the inner packet.
+const Inherit = -1
+
+// A Header says how outer IP headers are made. The zero value is what RFC 7348 and
+// RFC 6040 ask for.
+//
+// What is inherited comes from the inner IPv4 or IPv6 header, which is looked for
+// behind up to two VLAN tags. Frames that carry no IP, ARP among them, leave with TTL
+// 64, TOS 0 and DF set.
+type Header struct {
+	TTL int // TTL or hop limit, 1 to 255, or Inherit; 0 = 64
+	TOS int // TOS or traffic class without its two ECN bits: 0 to 252 in steps of 4, or Inherit
+	DF  DF  // over IPv4
+	ECN ECN // what the two ECN bits say
+
+	// Set is the number of the underlay's transmit sockets to use: 0 for its own, or
+	// what underlay.UDP.Sockets gave for another checksum mode or source port range.
+	Set uint8
+}
+
+// DF says whether the outer IPv4 header forbids routers to fragment the packet. Over
+// IPv6 they never do.
+type DF uint8
+
+// DF modes.
+const (
+	DFSet     DF = iota // always (RFC 7348, section 4.3)
+	DFUnset             // never
+	DFInherit           // as the inner IPv4 header; set for all else
+)
+
+// ECN says what the outer ECN field is when a packet enters the tunnel.
+type ECN uint8
+
+// ECN modes.
+const (
+	ECNNormal  ECN = iota // a copy of the inner field (RFC 6040, section 4.1, normal mode)
+	ECNCompat             // Not-ECT, for a peer that does not look at it (RFC 6040, section 4.1, compatibility mode)
+	ECNRFC3168            // as normal, but CE becomes ECT(0) (RFC 3168, section 9.1.1, full functionality), as Linux and OVS do
+)
+
+const defaultTTL = 64
+
+func (h *Header) check() error {
+	switch {
+	case h.TTL < Inherit || h.TTL > 255:
+		return fmt.Errorf("Header.TTL: %d, allowed are 1 to 255, 0 for 64, and Inherit", h.TTL)
+	case h.TOS < Inherit || h.TOS > 255:
+		return fmt.Errorf("Header.TOS: %d, allowed are 0 to 252 and Inherit", h.TOS)
+	case h.TOS > 0 && h.TOS&3 != 0:
+		return fmt.Errorf("Header.TOS: %#x, allowed are multiples of 4: the two low bits are those of ECN", h.TOS)
+	case h.DF > DFInherit:
+		return fmt.Errorf("Header.DF: %d is no mode", h.DF)
+	case h.ECN > ECNRFC3168:
+		return fmt.Errorf("Header.ECN: %d is no mode", h.ECN)
+	}
+	return nil
+}
+
+// header is a Header as the writers use it: immutable.
+type header struct {
+	ttl, tos     uint8
+	ttlIn, tosIn bool // inherited
+	df, dfIn     bool
+	ecn          ECN
+	set          uint8
+}
+
+func (h *Header) compile() *header {
+	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, ecn: h.ECN, set: h.Set}
+	switch {
+	case h.TTL == Inherit:
+		c.ttlIn = true
+	case h.TTL != 0:
+		c.ttl = uint8(h.TTL)
+	}
+	if h.TOS == Inherit {
+		c.tosIn = true
+	} else {
+		c.tos = uint8(h.TOS)
+	}
+	return c
+}
+
+// SetHeader gives a peer, or a next hop with a VNI of its own, outer headers other
+// than Config.Header; nil takes them back. It lasts as long as the number does: for a
+// peer that was only learned, until it is forgotten.
+func (v *VTEP) SetHeader(peer uint16, h *Header) error {
+	var c *header
+	if h != nil {
+		if err := h.check(); err != nil {
+			return fmt.Errorf("vtep: peer %d: %w", peer, err)
+		}
+		c = h.compile()
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	p := v.hops.get(peer)
+	if p == nil || p.side < 0 || p.retired {
+		return fmt.Errorf("vtep: header: %d is no peer", peer)
+	}
+	p.header.Store(c)
+	return nil
+}
+
+// of returns the header towards a hop.
+func (v *VTEP) headerOf(h *hop) *header {
+	if c := h.header.Load(); c != nil {
+		return c
+	}
+	return v.header
+}
+
+// fill makes the outer header fields of d for an inner packet.
+func (h *header) fill(d *frame.Datagram, in innerIP) {
+	d.TTL, d.TOS, d.DF, d.Set = h.ttl, h.tos, h.df, h.set
+	if !in.isIP {
+		return
+	}
+	if h.ttlIn {
+		d.TTL = in.ttl
+	}
+	if h.tosIn {
+		d.TOS = in.tos &^ 3
+	}
+	if h.dfIn && in.is4 {
+		d.DF = in.df
+	}
+	switch ecn := in.tos & 3; {
+	case h.ecn == ECNCompat:
+	case h.ecn == ECNRFC3168 && ecn == ce:
+		d.TOS |= ect0
+	default:
+		d.TOS |= ecn
+	}
+}
