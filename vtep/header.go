@@ -107,12 +107,22 @@ func (v *VTEP) SetHeader(peer uint16, h *Header) error {
 	if p == nil || p.side < 0 || p.retired {
 		return fmt.Errorf("vtep: header: %d is no peer", peer)
 	}
-	p.header.Store(c)
+	v.dress(p, c)
 	return nil
 }
 
-// of returns the header towards a hop.
-func (v *VTEP) headerOf(h *hop) *header {
+// dress gives a hop a header of its own, or with nil takes it away. v.mu is held.
+func (v *VTEP) dress(h *hop, c *header) {
+	if c != nil {
+		v.uneven.Add(1)
+	}
+	if h.header.Swap(c) != nil {
+		v.uneven.Add(-1)
+	}
+}
+
+// headerTo returns the header towards a hop.
+func (v *VTEP) headerTo(h *hop) *header {
 	if c := h.header.Load(); c != nil {
 		return c
 	}
@@ -120,7 +130,7 @@ func (v *VTEP) headerOf(h *hop) *header {
 }
 
 // fill makes the outer header fields of d for an inner packet.
-func (h *header) fill(d *frame.Datagram, in innerIP) {
+func (h *header) fill(d *frame.Datagram, in *innerIP) {
 	d.TTL, d.TOS, d.DF, d.Set = h.ttl, h.tos, h.df, h.set
 	if !in.isIP {
 		return

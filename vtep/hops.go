@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync/atomic"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -23,17 +24,19 @@ type hop struct {
 	to    atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
 
 	header atomic.Pointer[header] // nil = the VTEP's
+	path   atomic.Int32           // longest inner frame that was said to pass; 0 = nobody said
 
 	known  atomic.Bool // listed, for readers
 	rx, tx atomic.Uint64
 
 	// Under VTEP.mu.
-	added   bool   // by AddPeer, NextHop or Group
-	refs    int    // flood lists and groups that hold it
-	deleted bool   // to be retired at once
-	retired bool   // on its way out: Free is still to come
-	idle    bool   // nobody named it at the last Retire
-	heard   uint64 // rx at the last Retire
+	added   bool      // by AddPeer, NextHop or Group
+	refs    int       // flood lists and groups that hold it
+	deleted bool      // to be retired at once
+	retired bool      // on its way out: Free is still to come
+	idle    bool      // nobody named it at the last Retire
+	heard   uint64    // rx at the last Retire
+	learned time.Time // path
 }
 
 func (h *hop) listed() bool { return h.added || h.refs > 0 }

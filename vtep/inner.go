@@ -2,14 +2,6 @@ package vtep
 
 import "encoding/binary"
 
-// ECN fields (RFC 3168, section 5).
-const (
-	notECT = 0
-	ect1   = 1
-	ect0   = 2
-	ce     = 3
-)
-
 const (
 	typeIPv4 = 0x0800
 	typeIPv6 = 0x86dd

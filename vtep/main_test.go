@@ -32,6 +32,7 @@ type packetIn struct {
 	src  frame.Endpoint
 	data []byte
 	drop frame.Reason
+	tos  uint8
 }
 
 // sent is a copy of a Datagram.
@@ -41,6 +42,7 @@ type sent struct {
 	flow     uint16
 	tos, ttl uint8
 	df       bool
+	set      uint8
 }
 
 func (u *fake) Readers() []frame.Reader                     { return []frame.Reader{u} }
@@ -61,7 +63,7 @@ func (u *fake) Read(b *frame.Batch) error {
 		p := &u.in[i]
 		f := b.Borrow(p.data, 0, len(p.data))
 		f.Drop = p.drop
-		b.Outer[len(b.Outer)-1] = frame.Outer{Src: p.src}
+		b.Outer[len(b.Outer)-1] = frame.Outer{Src: p.src, TOS: p.tos}
 	}
 	u.in = u.in[:0]
 	return nil
@@ -74,7 +76,7 @@ func (u *fake) Send(ds []frame.Datagram) error {
 	}
 	for i := range ds {
 		d := &ds[i]
-		x := sent{payload: bytes.Join(d.Parts, nil), flow: d.Flow, tos: d.TOS, ttl: d.TTL, df: d.DF}
+		x := sent{payload: bytes.Join(d.Parts, nil), flow: d.Flow, tos: d.TOS, ttl: d.TTL, df: d.DF, set: d.Set}
 		for _, e := range d.To {
 			x.to = append(x.to, e.AddrPort())
 		}

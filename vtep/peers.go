@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"net/netip"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -141,14 +142,19 @@ func (v *VTEP) learn(src frame.Endpoint) *hop {
 }
 
 // Retire starts the removal of learned peers that named does not know, that were
-// not heard since the last call, and of deleted ones. It returns their numbers:
+// not heard since the last call, and of deleted ones; and forgets path MTUs that are
+// older than PathMTUAge. It returns their numbers:
 // frames from them no longer come in under these, and once the caller has made
 // sure that nobody holds one any more it calls Free.
 func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var nums []uint16
+	now := time.Now()
 	for h := range v.hops.all {
+		if h.path.Load() != 0 && now.Sub(h.learned) >= PathMTUAge {
+			v.widen(h)
+		}
 		if h.listed() || h.retired {
 			continue
 		}
@@ -177,6 +183,8 @@ func (v *VTEP) Free(peers []uint16) {
 	defer v.mu.Unlock()
 	for _, n := range peers {
 		if h := v.hops.get(n); h != nil && h.retired {
+			v.widen(h)
+			v.dress(h, nil)
 			v.hops.remove(n)
 		}
 	}

@@ -34,17 +34,17 @@ func (r *reader) Read(b *frame.Batch) error {
 		f := &b.Frames[i]
 		f.VNI = noVNI
 		if f.Drop == frame.NotDropped {
-			f.Drop = r.accept(f, &b.Outer[i].Src)
+			f.Drop = r.accept(f, &b.Outer[i])
 		}
 	}
 	r.peer(&frame.Endpoint{})
 	return nil
 }
 
-// accept checks in this order, which decides what a packet is dropped for: source, length, I flag, VNI, inner length.
-// The inner MACs are the switch's business. A refused packet teaches nothing.
-func (r *reader) accept(f *frame.Frame, src *frame.Endpoint) frame.Reason {
-	v := r.v
+// accept checks in this order, which decides what a packet is dropped for: source, length, I flag, VNI, inner length,
+// ECN. The inner MACs are the switch's business. A refused packet teaches nothing.
+func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
+	v, src := r.v, &outer.Src
 	f.Tunnel, f.Kind = true, frame.Ethernet
 	if src.IP != r.src.IP || src.Scope != r.src.Scope {
 		r.peer(src)
@@ -69,6 +69,11 @@ func (r *reader) accept(f *frame.Frame, src *frame.Endpoint) frame.Reason {
 	f.Pull(encap.VXLANLen)
 	if f.Len() < encap.EthernetLen {
 		return frame.Short
+	}
+	if ecn := outer.TOS & 3; ecn != notECT {
+		if drop := v.congestion(f, ecn); drop != frame.NotDropped {
+			return drop
+		}
 	}
 	if r.from == nil {
 		if src := frame.MAC(f.Bytes()[6:12]); src.IsGroup() || src.IsZero() {

@@ -63,11 +63,13 @@ type VTEP struct {
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
 	hops     hopTable
+	uneven   atomic.Int32 // hops with a header or a path MTU of their own
 
 	mu        sync.Mutex // tables above, for writers
 	learned   int
 	peerLimit atomic.Uint64
 	peerBusy  atomic.Uint64
+	ecn       atomic.Uint64
 	txFrames  atomic.Uint64
 	txBytes   atomic.Uint64
 	lost      [frame.NumReasons]atomic.Uint64
@@ -154,6 +156,7 @@ func (v *VTEP) addSide(u Underlay) error {
 	if s.mtu < encap.EthernetLen {
 		return fmt.Errorf("vtep: Config.MTU: %d leaves no room for a frame in VXLAN over %v", v.cfg.MTU, addr)
 	}
+	u.PathMTU(v.narrow)
 	if v.sides[i] = s; v.mtu == 0 || s.mtu < v.mtu {
 		v.mtu = s.mtu
 	}
@@ -162,17 +165,6 @@ func (v *VTEP) addSide(u Underlay) error {
 
 // Name returns the configured name.
 func (v *VTEP) Name() string { return v.cfg.Name }
-
-// MTU returns the longest inner frame to peer, from the destination MAC on; with
-// peer 0 the longest that every underlay takes.
-func (v *VTEP) MTU(peer uint16) int {
-	if peer != 0 && v.sides[side4] != nil && v.sides[side6] != nil {
-		if h := v.hops.get(peer); h != nil && h.side >= 0 {
-			return v.sides[h.side].mtu
-		}
-	}
-	return v.mtu
-}
 
 // Readers returns one reader for each receive queue of the underlays.
 func (v *VTEP) Readers() []frame.Reader {

@@ -11,7 +11,8 @@ type writer struct {
 	v    *VTEP
 	send [2]lane
 	pkt  []packet         // parallel to the Outs being written
-	to   []frame.Endpoint // flood lists with one peer left out
+	to   []frame.Endpoint // parts of flood lists
+	in   innerIP          // of the frame at hand
 
 	// Copies are counted once for each run of frames that go the same way: to one
 	// hop, or to a list without one peer.
@@ -40,6 +41,7 @@ type packet struct {
 // Write sends each frame to its peer, or with peer 0 to the flood list of its VNI.
 func (w *writer) Write(out []frame.Out) error {
 	w.grow(len(out))
+	uneven := w.v.uneven.Load() != 0
 	for i := range out {
 		o := &out[i]
 		w.pkt[i].copies, w.pkt[i].lost = 0, 0
@@ -50,10 +52,11 @@ func (w *writer) Write(out []frame.Out) error {
 		if o.F.Hash == 0 {
 			o.F.Hash = encap.FlowHash(o.F.Bytes(), w.v.seed)
 		}
+		w.in = findIP(o.F.Bytes())
 		if o.Peer != 0 {
 			o.Drop = w.unicast(i, o)
 		} else {
-			o.Drop = w.flood(i, o)
+			o.Drop = w.flood(i, o, uneven)
 		}
 	}
 	w.count()
@@ -104,7 +107,7 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	if vni == 0 {
 		vni = frame.VNI(o.Tag)
 	}
-	w.stage(int(h.side), i, o.F, vni, h.to.Load()[:])
+	w.stage(int(h.side), i, o.F, vni, h.to.Load()[:], w.v.headerTo(h))
 	if h != w.hop {
 		w.count()
 		w.hop, w.list = h, nil
@@ -113,24 +116,36 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	return frame.NotDropped
 }
 
-// flood stages one datagram for each address family: one Send, however many peers.
-func (w *writer) flood(i int, o *frame.Out) frame.Reason {
+// flood stages one datagram for each address family, or when peers are uneven a few:
+// one Send, however many peers.
+func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
 	n, ok := w.v.networks.Load(vniKey(o.Tag))
 	if !ok {
 		return frame.NoPeer
 	}
 	l := n.flood.Load()
+	if uneven {
+		w.count()
+		w.hop, w.list = nil, nil
+	}
 	for s := range l.hops {
 		to := l.to[s]
-		if o.Skip != 0 {
+		switch {
+		case uneven:
+			w.each(l, s, i, o)
+			continue
+		case o.Skip != 0:
 			to = w.without(l, s, o.Skip)
 		}
 		if len(to) > 0 {
-			w.stage(s, i, o.F, frame.VNI(o.Tag), to)
+			w.stage(s, i, o.F, frame.VNI(o.Tag), to, w.v.header)
 		}
 	}
 	if w.pkt[i].copies == 0 {
 		return frame.NoPeer
+	}
+	if uneven {
+		return frame.NotDropped
 	}
 	if l != w.list || o.Skip != w.skip {
 		w.count()
@@ -166,8 +181,40 @@ func (w *writer) without(l *floodList, s int, skip uint16) []frame.Endpoint {
 	return w.to[from:len(w.to):len(w.to)]
 }
 
+// each stages a flooded frame where peers differ in header or path MTU: neighbours in
+// the list with one header share a datagram, and a peer that the frame is too long for
+// loses its copy.
+func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
+	from, p := len(w.to), &w.pkt[i]
+	var head *header
+	send := func() {
+		if to := w.to[from:len(w.to):len(w.to)]; len(to) > 0 {
+			w.stage(s, i, o.F, frame.VNI(o.Tag), to, head)
+		}
+		from = len(w.to)
+	}
+	for k, h := range l.hops[s] {
+		if h.num == o.Skip {
+			continue
+		}
+		if o.F.SegLen() > w.v.mtuTo(h) {
+			p.copies++
+			p.lost++
+			p.drop = frame.TooBig
+			continue
+		}
+		if c := w.v.headerTo(h); c != head {
+			send()
+			head = c
+		}
+		w.to = append(w.to, l.to[s][k])
+		h.tx.Add(1)
+	}
+	send()
+}
+
 // stage makes a datagram in place: its memory is used again and again.
-func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpoint) {
+func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpoint, head *header) {
 	p, l := &w.pkt[i], &w.send[s]
 	encap.PutVXLAN(p.header[:], vni)
 	p.parts[1] = f.Bytes()
@@ -180,7 +227,7 @@ func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpo
 	d := &l.ds[k]
 	d.Parts, d.To = p.parts[:], to
 	d.Flow = uint16(f.Hash)
-	w.v.header.fill(d, findIP(f.Bytes()))
+	head.fill(d, &w.in)
 	d.Seg, d.Lost, d.Drop = 0, 0, frame.NotDropped
 	l.owner = append(l.owner, i)
 }

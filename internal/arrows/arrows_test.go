@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"encap":  {"frame"},
 	"fdb":    {"frame"},
 	"switch": {"frame", "fdb", "internal/index", "internal/ring"},
-	"vtep":   {"frame", "encap", "internal/index"},
+	"vtep":   {"frame", "encap", "internal/index", "internal/wire"},
 
 	"underlay": {"frame", "internal/ring", "internal/sys"},
 	"port":     {"frame", "internal/ring", "internal/sys"},

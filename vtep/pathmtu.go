@@ -1,0 +1,111 @@
+package vtep
+
+import (
+	"time"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// PathMTUAge is how long a learned path MTU is believed (RFC 1191, section 6.3).
+const PathMTUAge = 10 * time.Minute
+
+// The smallest path MTU that is believed, whatever an ICMP error says: what every host
+// takes (RFC 791), and what every IPv6 link carries (RFC 8200, section 5).
+const (
+	minPath4 = 576
+	minPath6 = 1280
+)
+
+// MTU returns the longest inner frame to peer, from the destination MAC on: less than
+// the underlay's when an ICMP error said so of the way to that peer. With peer 0, or
+// one that is none, it is the longest that every underlay takes.
+func (v *VTEP) MTU(peer uint16) int {
+	if peer == 0 || v.uneven.Load() == 0 && (v.sides[side4] == nil || v.sides[side6] == nil) {
+		return v.mtu
+	}
+	h := v.hops.get(peer)
+	if h == nil {
+		return v.mtu
+	}
+	if h.side >= 0 {
+		return v.mtuTo(h)
+	}
+	m := v.mtuTo(h.group[0])
+	for _, h := range h.group[1:] {
+		m = min(m, v.mtuTo(h))
+	}
+	return m
+}
+
+// mtuTo returns the longest inner frame to one host.
+func (v *VTEP) mtuTo(h *hop) int {
+	m := v.sides[h.side].mtu
+	if path := int(h.path.Load()); path != 0 {
+		return min(m, path)
+	}
+	return m
+}
+
+// narrow takes note that IP packets above mtu do not reach a host. It is called by
+// Senders, with what an ICMP error or the kernel said; quoted is the start of the UDP
+// payload it was about. The underlay has made sure that the packet was sent from one
+// of its ports to one of the ports of peers; here it must be one of a VTEP's as far as
+// it is quoted (RFC 5927, section 4.1). It never waits: when the tables are being
+// changed, the next error will tell.
+func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
+	s := v.sides[sideOf(to)]
+	if s == nil || mtu <= 0 || len(quoted) >= encap.VXLANLen && !v.sends(quoted) {
+		return
+	}
+	if !v.mu.TryLock() {
+		return
+	}
+	defer v.mu.Unlock()
+	mtu = max(mtu, minPath4)
+	if sideOf(to) == side6 {
+		mtu = max(mtu, minPath6)
+	}
+	inner := mtu - encap.TypeVXLAN.Outer(sideOf(to) == side6)
+	if inner >= s.mtu {
+		return
+	}
+	now := time.Now()
+	for h := range v.hops.all {
+		if h.side < 0 || h.to.Load()[0].Host() != to.Host() {
+			continue
+		}
+		switch old := int(h.path.Load()); {
+		case old == 0:
+			v.uneven.Add(1)
+		case old < inner:
+			continue
+		}
+		h.path.Store(int32(inner))
+		h.learned = now
+	}
+}
+
+// sends reports whether a VXLAN header may be one of ours.
+func (v *VTEP) sends(b []byte) bool {
+	head, drop := encap.ParseVXLAN(b)
+	if drop != frame.NotDropped || head.Reserved() != 0 {
+		return false
+	}
+	if _, ok := v.networks.Load(vniKey(head.VNI())); ok {
+		return true
+	}
+	for h := range v.hops.all {
+		if h.vni != 0 && h.vni == head.VNI() {
+			return true
+		}
+	}
+	return false
+}
+
+// widen forgets a learned path MTU. v.mu is held.
+func (v *VTEP) widen(h *hop) {
+	if h.path.Swap(0) != 0 {
+		v.uneven.Add(-1)
+	}
+}

@@ -1,0 +1,134 @@
+package vtep
+
+import (
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+func TestPathMTU(t *testing.T) {
+	a, b := fake4(), fake6()
+	v := newVTEP(t, nil, a, b)
+	must(t, v.SetFlood(vni, at(1), at(2), at6(1)))
+	one, two, six := addPeer(t, v, at(1)), addPeer(t, v, at(2)), addPeer(t, v, at6(1))
+	other, err := v.NextHop(at(1), 7)
+	must(t, err)
+	group, err := v.Group(one, two)
+	must(t, err)
+
+	want := func(why string, mtus map[uint16]int) {
+		t.Helper()
+		for n, m := range mtus {
+			if got := v.MTU(n); got != m {
+				t.Errorf("%s: MTU(%d) = %d, want %d", why, n, got, m)
+			}
+		}
+	}
+	const o4, o6 = 36, 56
+	want("before", map[uint16]int{0: 1500 - o6, one: 1500 - o4, two: 1500 - o4, six: 1500 - o6, other: 1500 - o4, group: 1500 - o4, 999: 1500 - o6})
+
+	ours, stranger := vx(vni, nil), vx(99, nil)
+	for _, c := range []struct {
+		why    string
+		to     netip.AddrPort
+		mtu    int
+		quoted []byte
+		is     int // underlay MTU of peer one after it
+	}{
+		{"a VNI that is not ours", at(1), 1400, stranger, 1500},
+		{"no VXLAN", at(1), 1400, make([]byte, 8), 1500},
+		{"no MTU", at(1), 0, ours, 1500},
+		{"another host", at(9), 1400, ours, 1500},
+		{"larger than the underlay's", at(1), 9000, ours, 1500},
+		{"believed", at(1), 1400, ours, 1400},
+		{"whatever port", netip.AddrPortFrom(at(1).Addr(), 9), 1399, ours, 1399},
+		{"larger again", at(1), 1450, ours, 1399},
+		{"quoted too little to tell", at(1), 1300, ours[:7], 1300},
+		{"of a next hop's own VNI", at(1), 1200, vx(7, nil), 1200},
+		{"floor", at(1), 68, ours, 576},
+	} {
+		a.path(endpoint(t, c.to), c.mtu, c.quoted)
+		want(c.why, map[uint16]int{one: c.is - o4, other: c.is - o4, two: 1500 - o4, group: c.is - o4, six: 1500 - o6})
+	}
+	b.path(endpoint(t, at6(1)), 600, nil)
+	want("floor of IPv6", map[uint16]int{six: 1280 - o6, 0: 1500 - o6})
+	for _, p := range v.Stats().Peers {
+		if p.MTU != v.MTU(p.Peer) {
+			t.Errorf("%v: MTU %d", p.Addr, p.MTU)
+		}
+	}
+}
+
+// A flooded frame costs only the peer it is too long for.
+func TestPathMTUAndFlood(t *testing.T) {
+	u := fake4()
+	v := newVTEP(t, nil, u)
+	must(t, v.SetFlood(vni, at(1), at(2), at(3)))
+	u.path(endpoint(t, at(2)), 700, nil)
+	f := frame.Make(append(inner(1), make([]byte, 700)...))
+	w := v.Writer(0)
+	outs := []frame.Out{{F: &f, Tag: vni}}
+	must(t, w.Write(outs))
+	if len(u.sent) != 1 || len(u.sent[0].to) != 2 || u.sent[0].to[1] != at(3) || outs[0].Drop != 0 {
+		t.Errorf("%+v %v", u.sent, outs[0].Drop)
+	}
+	if st := v.Stats(); st.Lost[frame.TooBig] != 1 || st.Tx.Frames != 2 {
+		t.Errorf("%+v", st)
+	}
+	must(t, v.SetFlood(vni, at(2)))
+	must(t, w.Write(outs))
+	if outs[0].Drop != frame.TooBig {
+		t.Errorf("to nobody: %v", outs[0].Drop)
+	}
+	small := out(0, 1)
+	must(t, w.Write(small))
+	if small[0].Drop != 0 {
+		t.Errorf("a short frame: %v", small[0].Drop)
+	}
+}
+
+func TestPathMTUAges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := fake4()
+		v := newVTEP(t, nil, u)
+		n := addPeer(t, v, at(1))
+		all := func(uint16) bool { return true }
+		low := 1400 - encap.TypeVXLAN.Outer(false)
+		u.path(endpoint(t, at(1)), 1400, nil)
+		time.Sleep(PathMTUAge / 2)
+		u.path(endpoint(t, at(1)), 1450, nil) // more than is known: no news
+		time.Sleep(PathMTUAge/2 - 1)
+		v.Retire(all)
+		if got := v.MTU(n); got != low {
+			t.Errorf("MTU %d", got)
+		}
+		u.path(endpoint(t, at(1)), 1400, nil) // said again
+		time.Sleep(PathMTUAge - 1)
+		v.Retire(all)
+		if got := v.MTU(n); got != low {
+			t.Errorf("MTU %d, though said again", got)
+		}
+		time.Sleep(1)
+		v.Retire(all)
+		if got := v.MTU(n); got != v.MTU(0) || v.uneven.Load() != 0 {
+			t.Errorf("MTU %d", got)
+		}
+	})
+}
+
+// A report never waits for whoever changes the tables.
+func TestPathMTUDoesNotWait(t *testing.T) {
+	u := fake4()
+	v := newVTEP(t, nil, u)
+	n := addPeer(t, v, at(1))
+	v.mu.Lock()
+	u.path(endpoint(t, at(1)), 1400, nil)
+	v.mu.Unlock()
+	if v.MTU(n) != v.MTU(0) {
+		t.Error("changed under a lock")
+	}
+}
