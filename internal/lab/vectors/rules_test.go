@@ -16,7 +16,7 @@ var rules = []rule{
 	{id: "1.reserved-mask-conflict", later: "reserved presets and mask"},
 	{id: "1.order", text: "length, I flag, VNI, inner length, inner MACs, learn, forward: the first that fails names the drop"},
 	{id: "1.order-reserved", later: "reserved presets and mask"},
-	{id: "1.order-ecn", later: "ECN"},
+	{id: "1.order-ecn", text: "ECN is decided after the inner MACs and before learning"},
 	{id: "1.length-raw", later: "raw underlays"},
 	{id: "1.fragments-raw", later: "raw underlays"},
 
@@ -59,12 +59,22 @@ var rules = []rule{
 	{id: "1.peers-limit", text: "beyond the bound on learned peers a frame is forwarded and teaches nothing"},
 	{id: "1.no-fragment", text: "VTEPs MUST NOT fragment VXLAN packets (RFC 7348, section 4.3)"},
 	{id: "1.df", text: "DF over IPv4: set by default, or unset"},
-	{id: "1.df-inherit", later: "DF inherit"},
+	{id: "1.df-inherit", text: "or as the inner IPv4 header has it"},
 	{id: "1.ttl", text: "TTL 64, or fixed"},
 	{id: "1.ttl-group", later: "multicast underlay"},
-	{id: "1.ttl-inherit", later: "TTL inherit"},
+	{id: "1.ttl-inherit", text: "or that of the inner packet, through up to two VLAN tags; 64 for frames that are not IP"},
 	{id: "1.tos", text: "TOS 0, or fixed"},
-	{id: "1.tos-inherit", later: "TOS inherit"},
+	{id: "1.tos-inherit", text: "or that of the inner packet, through up to two VLAN tags; 0 for frames that are not IP"},
+
+	// ECN (RFC 6040).
+	{id: "2.send-normal", text: "normal mode: the outer field is a copy of the inner (section 4.1)"},
+	{id: "2.send-compat", text: "compatibility mode: the outer field is Not-ECT (section 4.1)"},
+	{id: "2.send-rfc3168", text: "RFC 3168 mode: as normal, and CE becomes ECT(0)"},
+	{id: "2.send-peer", text: "the mode is settable for each peer"},
+	{id: "2.receive", text: "the inner field after decapsulation is that of figure 4, its header checksum right, anomalies counted"},
+	{id: "2.receive-drop", text: "CE over Not-ECT is dropped, counted, and teaches nothing"},
+	{id: "2.receive-tags", text: "the inner header is looked for behind VLAN tags"},
+	{id: "2.receive-other", text: "frames that are not IP pass unchanged"},
 
 	// The MAC table.
 	{id: "4.key", text: "the key is (segment, MAC): one MAC may be in two VNIs"},

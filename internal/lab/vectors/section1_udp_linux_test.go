@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -218,6 +219,8 @@ var udpRows = []row{
 
 	ipRow("1.df", "set by default", nil, func(ip []byte) bool { return ip[6]&0xc0 == 0x40 }),
 	ipRow("1.df", "unset", &vtep.Config{Header: vtep.Header{DF: vtep.DFUnset}}, func(ip []byte) bool { return ip[6]&0xc0 == 0 }),
+	inheritDF("inner DF", 0x4000), inheritDF("no inner DF", 0), inheritDF("an inner fragment", 0x2000),
+	ipRow("1.df-inherit", "set for what is not IPv4", &vtep.Config{Header: vtep.Header{DF: vtep.DFInherit}}, func(ip []byte) bool { return ip[6]&0xc0 == 0x40 }),
 	ipRow("1.no-fragment", "no fragment is sent", nil, func(ip []byte) bool { return binary.BigEndian.Uint16(ip[6:])&0x3fff == 0 }),
 	ipRow("1.ttl", "64 in the IP header", nil, func(ip []byte) bool { return ip[8] == 64 }),
 	ipRow("1.ttl", "fixed in the IP header", &vtep.Config{Header: vtep.Header{TTL: 9}}, func(ip []byte) bool { return ip[8] == 9 }),
@@ -267,6 +270,18 @@ func ipRow(id, name string, cfg *vtep.Config, good func(ip []byte) bool) row {
 		sn := sniff(t, s, x.port().Port())
 		x.send(in1)
 		if ip, _ := sn.next(); !good(ip) {
+			t.Errorf("% x", ip)
+		}
+	}}
+}
+
+// inheritDF compares the DF bits of the outer and the inner IPv4 header.
+func inheritDF(name string, inner uint16) row {
+	return row{id: "1.df-inherit", name: name, only: "IPv4", sockets: func(t *testing.T, s side) {
+		x := newTunnel(t, s, nil, &vtep.Config{Header: vtep.Header{DF: vtep.DFInherit}})
+		sn := sniff(t, s, x.port().Port())
+		x.send(mem.Ethernet(rmac(1), rmac(2), 0x0800, ipv4(17, inner, 1, 2)))
+		if ip, _ := sn.next(); uint16(ip[6])<<8&0x4000 != inner&0x4000 {
 			t.Errorf("% x", ip)
 		}
 	}}

@@ -4,6 +4,7 @@
 // Every rule has an id, whose first part says what it is about:
 //
 //	1  VXLAN (RFC 7348) and its outer headers
+//	2  ECN (RFC 6040)
 //	4  the MAC table: learning, moves, limits
 //	5  forwarding, flooding, split horizon
 //
@@ -53,7 +54,7 @@ func (r *row) runs() []string {
 }
 
 func allRows() []row {
-	return slices.Concat(receiveRows, orderRows, peerRows, sendRows, hashRows(), udpRows,
+	return slices.Concat(receiveRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(),
 		entryRows, ageRows, moveRows, pinRows, limitRows, flushRows, runtimeRows,
 		floodRows, horizonRows, replicationRows, specialRows)
 }

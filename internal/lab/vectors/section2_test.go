@@ -1,0 +1,208 @@
+package vectors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// ECN fields as bits.
+const (
+	notECT = 0b00
+	ect1   = 0b01
+	ect0   = 0b10
+	ce     = 0b11
+)
+
+// withTOS returns a frame of an IP version with a TOS or traffic class and a hop limit,
+// its header checksum right.
+func withTOS(v6 bool, src frame.MAC, tos, ttl byte) []byte {
+	if v6 {
+		p := ipv6(17, 1000, 2000)
+		p[0], p[1], p[7] = 0x60|tos>>4, tos<<4, ttl
+		return mem.Ethernet(frame.Broadcast, src, 0x86dd, p)
+	}
+	p := ipv4(17, 0, 1000, 2000)
+	p[1], p[8] = tos, ttl
+	sum := uint32(0)
+	for i := 0; i < 20; i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(p[i:]))
+	}
+	sum = sum>>16 + sum&0xffff
+	binary.BigEndian.PutUint16(p[10:], ^uint16(sum+sum>>16))
+	return mem.Ethernet(frame.Broadcast, src, 0x0800, p)
+}
+
+// ecnFrames are the ways to carry a TOS.
+func ecnFrames(src frame.MAC) map[string]func(tos byte) []byte {
+	return map[string]func(byte) []byte{
+		"inner IPv4": func(tos byte) []byte { return withTOS(false, src, tos, 9) },
+		"inner IPv6": func(tos byte) []byte { return withTOS(true, src, tos, 9) },
+	}
+}
+
+func ecnRows() (rows []row) {
+	for mode, want := range map[string]struct {
+		ecn   vtep.ECN
+		outer [4]byte // by inner field
+	}{
+		"2.send-normal":  {vtep.ECNNormal, [4]byte{notECT, ect1, ect0, ce}},
+		"2.send-compat":  {vtep.ECNCompat, [4]byte{}},
+		"2.send-rfc3168": {vtep.ECNRFC3168, [4]byte{notECT, ect1, ect0, ect0}},
+	} {
+		rows = append(rows, row{id: mode, name: "all fields", wire: func(l *lab) {
+			l.start(nil, &vtep.Config{Header: vtep.Header{ECN: want.ecn, TOS: 0xb8}}, nil, vswitch.AttachConfig{})
+			l.flood(2)
+			h, f := l.host(), l.far(2)
+			for name, make := range ecnFrames(h.MAC) {
+				for in := range byte(4) {
+					h.Send(make(0x20 | in))
+					if got := f.got(); len(got) != 1 || got[0].TOS != 0xb8|want.outer[in] {
+						l.T.Errorf("%s %02b: %+v, want TOS %#x", name, in, got, 0xb8|want.outer[in])
+					}
+				}
+			}
+		}})
+	}
+	rows = append(rows, row{id: "2.send-peer", name: "one peer of two", wire: func(l *lab) {
+		l.std()
+		l.flood(2, 3)
+		h, f, g := l.host(), l.far(2), l.far(3)
+		l.must(l.VTEP.SetHeader(l.peer(3), &vtep.Header{ECN: vtep.ECNCompat}))
+		h.Send(withTOS(false, h.MAC, ce, 9))
+		if a, b := f.got(), g.got(); len(a) != 1 || len(b) != 1 || a[0].TOS != ce || b[0].TOS != 0 {
+			l.T.Errorf("%+v and %+v", a, b)
+		}
+	}})
+	for _, c := range []struct {
+		inner, outer, want byte
+		odd                bool
+	}{
+		{notECT, notECT, notECT, false}, {notECT, ect0, notECT, true}, {notECT, ect1, notECT, true},
+		{ect0, notECT, ect0, false}, {ect0, ect0, ect0, false}, {ect0, ect1, ect1, false}, {ect0, ce, ce, false},
+		{ect1, notECT, ect1, false}, {ect1, ect0, ect1, true}, {ect1, ect1, ect1, false}, {ect1, ce, ce, false},
+		{ce, notECT, ce, false}, {ce, ect0, ce, false}, {ce, ect1, ce, true}, {ce, ce, ce, false},
+	} {
+		name := fmt.Sprintf("inner %02b outer %02b", c.inner, c.outer)
+		rows = append(rows, row{id: "2.receive", name: name, wire: func(l *lab) {
+			l.std()
+			h, f := l.host(), l.far(2)
+			odd := uint64(0)
+			for _, make := range ecnFrames(rmac(1)) {
+				f.sendTOS(0x40|c.outer, vx(vni, make(0xb8|c.inner)))
+				h.Want(make(0xb8 | c.want)) // the header checksum included
+				if c.odd {
+					odd++
+				}
+			}
+			l.drops(nil)
+			if n := l.VTEP.Stats().ECN; n != odd {
+				l.T.Errorf("%d anomalies, want %d", n, odd)
+			}
+		}})
+	}
+	return append(rows,
+		row{id: "2.receive-drop", name: "inner 00 outer 11", wire: func(l *lab) {
+			l.std()
+			h, f := l.host(), l.far(2)
+			n := uint64(0)
+			for _, make := range ecnFrames(rmac(1)) {
+				f.sendTOS(ce, vx(vni, make(0xb8)))
+				n++
+				l.drops(map[string]uint64{"ecn": n})
+			}
+			h.Want()
+			if st := l.VTEP.Stats(); st.ECN != n || len(st.Peers) != 0 {
+				l.T.Errorf("%+v", st)
+			}
+			l.wantFDB(l.seg, table{}) // it teaches nothing
+		}},
+		row{id: "2.receive-tags", name: "looked for behind a tag", wire: func(l *lab) {
+			l.std()
+			f := l.far(2)
+			// The tag is refused by the access attachment, after ECN.
+			f.sendTOS(ce, vx(vni, mem.Tagged(5, withTOS(false, rmac(1), 0, 9))))
+			l.drops(one("ecn"))
+			f.sendTOS(ce, vx(vni, mem.Tagged(5, withTOS(false, rmac(1), ect0, 9))))
+			l.drops(map[string]uint64{"ecn": 1, "inner-vlan": 1})
+		}},
+		row{id: "2.receive-other", name: "frames that are not IP", wire: func(l *lab) {
+			l.std()
+			h, f := l.host(), l.far(2)
+			b := eth(frame.Broadcast, rmac(1), "not IP")
+			f.sendTOS(ce, vx(vni, b))
+			h.Want(b)
+			l.drops(nil)
+		}},
+		row{id: "1.order-ecn", name: "unknown VNI", wire: func(l *lab) {
+			l.std()
+			l.far(2).sendTOS(ce, vx(77, withTOS(false, rmac(1), 0, 9)))
+			l.drops(one("unknown-vni"))
+		}},
+		row{id: "1.order-ecn", name: "bad source MAC", wire: func(l *lab) {
+			l.std()
+			h, f := l.host(), l.far(2)
+			f.sendTOS(ce, vx(vni, withTOS(false, mcast, 0, 9)))
+			f.send(vx(vni, in1)) // now the peer is known
+			h.Want(in1)
+			f.sendTOS(ce, vx(vni, withTOS(false, mcast, 0, 9)))
+			l.drops(map[string]uint64{"bad-source-mac": 2})
+		}},
+		row{id: "1.order-ecn", name: "before learning", wire: func(l *lab) {
+			l.std()
+			h, f, g := l.host(), l.far(2), l.far(3)
+			f.send(vx(vni, in1))
+			h.Want(in1)
+			g.sendTOS(ce, vx(vni, withTOS(false, rmac(1), 0, 9))) // would be a move
+			l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+			l.drops(one("ecn"))
+		}},
+	)
+}
+
+// sendTOS is send with a TOS of the outer header.
+func (f *far) sendTOS(tos byte, payload []byte) {
+	f.l.T.Helper()
+	e, err := frame.EndpointFrom(f.l.Addr)
+	f.l.must(err)
+	ds := []frame.Datagram{{Parts: [][]byte{bytes.Clone(payload)}, To: []frame.Endpoint{e}, TOS: tos}}
+	f.l.must(f.u.Sender(0).Send(ds))
+	f.l.Settle()
+}
+
+// inheritRow sends frames of both IP versions, tagged ones, and others, and looks at the
+// outer header.
+func inheritRow(id, name string, h vtep.Header, ttl, tos byte, make func(src frame.MAC) []byte) row {
+	return row{id: id, name: name, wire: func(l *lab) {
+		l.start(nil, &vtep.Config{Header: h}, nil, vswitch.AttachConfig{})
+		f := l.far(2)
+		n, err := l.VTEP.AddPeer(f.u.LocalAddr())
+		l.must(err)
+		fr := frame.Make(make(rmac(1)))
+		out := []frame.Out{{F: &fr, Peer: n, Tag: vni}}
+		l.must(l.VTEP.Writer(1000).Write(out))
+		if got := f.got(); len(got) != 1 || got[0].TTL != ttl || got[0].TOS != tos {
+			l.T.Errorf("%+v, want TTL %d TOS %#x", got, ttl, tos)
+		}
+	}}
+}
+
+var inheritRows = []row{
+	inheritRow("1.ttl-inherit", "IPv4", vtep.Header{TTL: vtep.Inherit}, 9, 0, func(m frame.MAC) []byte { return withTOS(false, m, 0, 9) }),
+	inheritRow("1.ttl-inherit", "IPv6", vtep.Header{TTL: vtep.Inherit}, 9, 0, func(m frame.MAC) []byte { return withTOS(true, m, 0, 9) }),
+	inheritRow("1.ttl-inherit", "behind a tag", vtep.Header{TTL: vtep.Inherit}, 9, 0, func(m frame.MAC) []byte { return mem.Tagged(5, withTOS(true, m, 0, 9)) }),
+	inheritRow("1.ttl-inherit", "behind two", vtep.Header{TTL: vtep.Inherit}, 9, 0, func(m frame.MAC) []byte { return qinq(mem.Tagged(5, withTOS(false, m, 0, 9))) }),
+	inheritRow("1.ttl-inherit", "not IP: 64", vtep.Header{TTL: vtep.Inherit}, 64, 0, func(m frame.MAC) []byte { return eth(nobody, m, "") }),
+	inheritRow("1.ttl-inherit", "ARP: 64", vtep.Header{TTL: vtep.Inherit}, 64, 0, func(m frame.MAC) []byte { return mem.Ethernet(nobody, m, 0x0806, make([]byte, 46)) }),
+	inheritRow("1.tos-inherit", "IPv4", vtep.Header{TOS: vtep.Inherit}, 64, 0xb8, func(m frame.MAC) []byte { return withTOS(false, m, 0xb8, 9) }),
+	inheritRow("1.tos-inherit", "IPv6", vtep.Header{TOS: vtep.Inherit}, 64, 0xb8, func(m frame.MAC) []byte { return withTOS(true, m, 0xb8, 9) }),
+	inheritRow("1.tos-inherit", "behind a tag", vtep.Header{TOS: vtep.Inherit}, 64, 0xb8, func(m frame.MAC) []byte { return mem.Tagged(5, withTOS(false, m, 0xb8, 9)) }),
+	inheritRow("1.tos-inherit", "behind two", vtep.Header{TOS: vtep.Inherit}, 64, 0xb8, func(m frame.MAC) []byte { return qinq(mem.Tagged(5, withTOS(true, m, 0xb8, 9))) }),
+	inheritRow("1.tos-inherit", "not IP: 0", vtep.Header{TOS: vtep.Inherit}, 64, 0, func(m frame.MAC) []byte { return eth(nobody, m, "") }),
+	inheritRow("1.tos-inherit", "ECN is not of the TOS", vtep.Header{TOS: vtep.Inherit, ECN: vtep.ECNCompat}, 64, 0xb8, func(m frame.MAC) []byte { return withTOS(true, m, 0xb8|ect0, 9) }),
+}
