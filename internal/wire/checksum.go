@@ -9,28 +9,48 @@ import (
 // complement sum (RFC 1071). A sum over several pieces of memory is taken piece by
 // piece; all but the last have an even length.
 func Sum(b []byte, sum uint64) uint64 {
-	var carry uint64
-	for len(b) >= 32 {
-		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b), 0)
-		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[8:]), carry)
-		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[16:]), carry)
-		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b[24:]), carry)
-		sum, carry = bits.Add64(sum, 0, carry)
-		sum += carry
-		b = b[32:]
+	// RFC 1071, section 2(B): the sum of swapped words is the swapped sum. So words are
+	// loaded as most machines keep them, and the result is swapped once. Two
+	// accumulators: the chain of carries in one does not wait for the other.
+	var x, y, carry uint64
+	for len(b) >= 64 {
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b), 0)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b[8:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b[16:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b[24:]), carry)
+		x += carry // no overflow: a sum that carried is not all ones
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(b[32:]), 0)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(b[40:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(b[48:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(b[56:]), carry)
+		y += carry
+		b = b[64:]
 	}
 	for len(b) >= 8 {
-		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(b), 0)
-		sum += carry
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b), 0)
+		x += carry
 		b = b[8:]
 	}
-	if len(b) > 0 {
-		var last [8]byte
-		copy(last[:], b)
-		sum, carry = bits.Add64(sum, binary.BigEndian.Uint64(last[:]), 0)
-		sum += carry
+	if len(b) >= 4 {
+		x, carry = bits.Add64(x, uint64(binary.LittleEndian.Uint32(b)), 0)
+		x += carry
+		b = b[4:]
 	}
-	return sum
+	var last uint64
+	if len(b) >= 2 {
+		last = uint64(binary.LittleEndian.Uint16(b))
+		b = b[2:]
+		if len(b) == 1 {
+			last |= uint64(b[0]) << 16
+		}
+	} else if len(b) == 1 {
+		last = uint64(b[0])
+	}
+	x, carry = bits.Add64(x, last, 0)
+	x, carry = bits.Add64(x, y, carry)
+	x += carry
+	sum, carry = bits.Add64(sum, bits.ReverseBytes64(x), 0)
+	return sum + carry
 }
 
 // Checksum ends a sum: it folds it to 16 bits and inverts it, ready for the header.
