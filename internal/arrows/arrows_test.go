@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"internal/index":     {},
 	"internal/ring":      {"frame"},
 	"internal/wire":      {},
+	"internal/gso":       {"frame", "internal/wire"},
 	"internal/sys":       {"frame"},
 	"internal/lab/netns": {},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},

@@ -1,0 +1,73 @@
+package gso
+
+import (
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Check verifies the metadata that a device handed over with f against the headers of
+// the packet. The reader has set Flags, Type, Size, CsumStart and CsumOffset of f.GSO, the
+// offsets counted from the start of the buffer. Check fills in DataStart, clears Type and
+// Size of a packet that is one segment anyway, and everything of one without NeedsCsum.
+// Other flags than NeedsCsum are forgotten: that a device has verified a checksum
+// (DATA_VALID) changes nothing here.
+//
+// A superframe is TCP or UDP over IPv4, or over IPv6 with no extension headers but
+// options, behind up to two VLAN tags; its lengths are those of the whole packet and its
+// checksum is unfinished (virtio 1.2, section 5.1.6). A frame without a Type may be of any
+// protocol: its checksum only has to lie in the packet.
+//
+// It returns [frame.BadHeader] if the metadata contradicts the packet, else
+// [frame.NotDropped].
+func Check(f *frame.Frame) frame.Reason {
+	g := &f.GSO
+	g.Flags &= frame.NeedsCsum
+	g.DataStart = 0
+	if g.Type == frame.GSONone {
+		g.Size = 0
+		if g.Flags == 0 {
+			*g = frame.GSO{}
+			return frame.NotDropped
+		}
+		if _, ok := unfinished(f); !ok {
+			return frame.BadHeader
+		}
+		return frame.NotDropped
+	}
+	h, ok := super(f)
+	if !ok {
+		return frame.BadHeader
+	}
+	data := f.Headroom() + h.data
+	if data > 0xffff {
+		return frame.BadHeader
+	}
+	g.DataStart = uint16(data)
+	if f.Len()-h.data <= int(g.Size) {
+		g.Type, g.Size = frame.GSONone, 0
+	}
+	return frame.NotDropped
+}
+
+// unfinished returns where in the packet the sum for an unfinished checksum begins; the
+// checksum itself lies in the packet too.
+func unfinished(f *frame.Frame) (at int, ok bool) {
+	at = int(f.GSO.CsumStart) - f.Headroom()
+	return at, at >= 0 && at+int(f.GSO.CsumOffset)+2 <= f.Len()
+}
+
+// super returns the headers of a superframe if they are as its metadata says.
+func super(f *frame.Frame) (h headers, ok bool) {
+	g := &f.GSO
+	if g.Size == 0 || g.Flags&frame.NeedsCsum == 0 {
+		return h, false
+	}
+	if h, ok = locate(f.Bytes(), f.Kind); !ok {
+		return h, false
+	}
+	t := g.Type
+	if h.gsoType() != frame.GSOUDP {
+		t &^= frame.GSOECN
+	}
+	ok = t == h.gsoType() && int(g.CsumStart) == f.Headroom()+h.l4 && int(g.CsumOffset) == h.csumOffset()
+	return h, ok
+}

@@ -1,0 +1,147 @@
+package gso
+
+import (
+	"encoding/binary"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// headersMax bounds what is repeated in front of each segment: Ethernet, two tags, IP
+// and TCP with all their options take 142 bytes, and IPv6 leaves some room for
+// extension headers. Without a bound a stranger could have 30 kB of them repeated.
+const headersMax = 256
+
+// headers is where the headers of a TCP or UDP packet begin, as offsets in the packet.
+type headers struct {
+	l3, l4, data int
+	proto        uint8
+	is4          bool
+}
+
+// locate finds the headers of a TCP or UDP packet. It refuses what cannot be cut or
+// joined: fragments, and lengths that contradict each other or the length of p, trailing
+// padding included.
+func locate(p []byte, kind frame.Kind) (h headers, ok bool) {
+	switch kind {
+	case frame.IPv4:
+		h.is4 = true
+	case frame.IPv6:
+	case frame.Ethernet:
+		var t uint16
+		switch t, h.l3 = wire.Network(p); t {
+		case wire.TypeIPv4:
+			h.is4 = true
+		case wire.TypeIPv6:
+		default:
+			return h, false
+		}
+	default:
+		return h, false
+	}
+	ip := p[h.l3:]
+	var n int
+	if h.is4 {
+		h.proto, n = ipv4(ip)
+	} else {
+		h.proto, n = ipv6(ip)
+	}
+	if n == 0 {
+		return h, false
+	}
+	h.l4 = h.l3 + n
+	switch l4 := ip[n:]; h.proto {
+	case wire.ProtoTCP:
+		if len(l4) < wire.TCPLen {
+			return h, false
+		}
+		n = wire.TCP(l4).HeaderLen()
+		if n < wire.TCPLen || n > len(l4) {
+			return h, false
+		}
+	case wire.ProtoUDP:
+		if n = wire.UDPLen; len(l4) < n || wire.UDP(l4).Len() != len(l4) {
+			return h, false
+		}
+	default:
+		return h, false
+	}
+	h.data = h.l4 + n
+	return h, h.data <= headersMax
+}
+
+// ipv4 returns what an IPv4 packet carries and where, 0 if it cannot be used.
+func ipv4(ip wire.IPv4) (proto uint8, at int) {
+	if len(ip) < wire.IPv4Len || ip.Version() != 4 || ip.TotalLen() != len(ip) || ip.Fragment() {
+		return 0, 0
+	}
+	if at = ip.HeaderLen(); at < wire.IPv4Len || at > len(ip) {
+		return 0, 0
+	}
+	return ip.Protocol(), at
+}
+
+// ipv6 is likewise for IPv6. It walks over options (RFC 8200, sections 4.3 and 4.6) and
+// nothing else: behind a routing header the pseudo header is that of another destination.
+func ipv6(ip wire.IPv6) (proto uint8, at int) {
+	if len(ip) < wire.IPv6Len || ip.Version() != 6 || wire.IPv6Len+ip.PayloadLen() != len(ip) {
+		return 0, 0
+	}
+	proto, at = ip.NextHeader(), wire.IPv6Len
+	for proto == wire.ProtoHopByHop || proto == wire.ProtoDstOpts {
+		if len(ip) < at+8 {
+			return 0, 0
+		}
+		proto, at = ip[at], at+8+8*int(ip[at+1])
+	}
+	if at > len(ip) {
+		return 0, 0
+	}
+	return proto, at
+}
+
+// pseudo is the sum of the pseudo header of a packet whose transport header and payload
+// are n bytes.
+func (h *headers) pseudo(p []byte, n int) uint64 {
+	if h.is4 {
+		return wire.Pseudo4(p[h.l3:], h.proto, n)
+	}
+	return wire.Pseudo6(p[h.l3:], h.proto, n)
+}
+
+// csumOffset is where the checksum is in the transport header.
+func (h *headers) csumOffset() int {
+	if h.proto == wire.ProtoTCP {
+		return wire.TCPChecksum
+	}
+	return wire.UDPChecksum
+}
+
+// gsoType is how packets of this kind are cut.
+func (h *headers) gsoType() frame.GSOType {
+	switch {
+	case h.proto == wire.ProtoUDP:
+		return frame.GSOUDP
+	case h.is4:
+		return frame.GSOTCP4
+	}
+	return frame.GSOTCP6
+}
+
+// setLen writes the length of the network packet, and of the UDP packet, into the
+// headers q.
+func (h *headers) setLen(q []byte, payload int) {
+	if h.is4 {
+		wire.IPv4(q[h.l3:]).SetTotalLen(h.data - h.l3 + payload)
+	} else {
+		wire.IPv6(q[h.l3:]).SetPayloadLen(h.data - h.l3 - wire.IPv6Len + payload)
+	}
+	if h.proto == wire.ProtoUDP {
+		wire.UDP(q[h.l4:]).SetLen(wire.UDPLen + payload)
+	}
+}
+
+// setChecksum writes the transport checksum into the headers q.
+func (h *headers) setChecksum(q []byte, c uint16) {
+	binary.BigEndian.PutUint16(q[h.l4+h.csumOffset():], c)
+}

@@ -1,0 +1,162 @@
+package gso
+
+import (
+	"bytes"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A Joiner makes superframes of segments that follow each other. It holds scratch memory
+// for their headers. The zero value joins TCP only; it is used by one goroutine.
+type Joiner struct {
+	UDP bool // also join UDP datagrams of one size: the device takes USO
+
+	headers [headersMax]byte
+	parts   [][]byte
+}
+
+const (
+	joinMax   = 128    // segments: UDP_MAX_SEGMENTS of Linux 6.18
+	packetMax = 0xffff // longest IP packet, header included
+)
+
+// Join returns how many of out, from the first on, enter a device as one superframe, what
+// the device has to be told of it, and its pieces: the headers in scratch memory and the
+// payloads, borrowed from the frames. They are valid until the next Join. Offsets of g
+// count from the start of the packet, which is the pieces put together.
+//
+// Frames are joined if cutting the superframe gives them back, and if their checksums are
+// right: a wrong one is never hidden. So they have the same Tag and Peer; the same MACs,
+// VLAN tags, addresses, ports and other header fields; TCP sequence numbers or, unless DF
+// is set, IPv4 identifications that follow; and equal sizes, but the last may be shorter
+// and have PSH or FIN. IPv4 options, IPv6 extension headers, and UDP datagrams without a
+// checksum are left alone.
+//
+// When nothing can be joined to out[0], n is 1 and there is one piece, the frame's own
+// bytes, with its own GSO. n is 0 only if out is empty.
+func (j *Joiner) Join(out []frame.Out) (n int, g frame.GSO, parts [][]byte) {
+	if len(out) == 0 {
+		return 0, frame.GSO{}, nil
+	}
+	first := &out[0]
+	p := first.F.Bytes()
+	h, ok := j.joinable(first)
+	if !ok {
+		return j.alone(first)
+	}
+	size := len(p) - h.data
+	total := len(p) - h.l3
+	last := p
+	j.parts = append(j.parts[:0], nil, p[h.data:])
+	for n = 1; n < len(out) && n < joinMax && len(last) == len(p) && !h.ends(last); n++ {
+		o := &out[n]
+		q := o.F.Bytes()
+		if len(q) > len(p) || total+len(q)-h.data > packetMax ||
+			o.Tag != first.Tag || o.Peer != first.Peer || o.Skip != first.Skip || o.F.Kind != first.F.Kind {
+			break
+		}
+		if k, ok := j.joinable(o); !ok || k != h || !h.follows(p, q, n, size) {
+			break
+		}
+		if n == 1 && !h.verify(p) || !h.verify(q) {
+			break
+		}
+		j.parts = append(j.parts, q[h.data:])
+		total += len(q) - h.data
+		last = q
+	}
+	if n == 1 {
+		return j.alone(first)
+	}
+
+	q := j.headers[:copy(j.headers[:], p[:h.data])]
+	payload := total - (h.data - h.l3)
+	h.setLen(q, payload)
+	if h.is4 {
+		ip := wire.IPv4(q[h.l3:h.l4])
+		ip.SetChecksum(0)
+		ip.SetChecksum(wire.Checksum(wire.Sum(ip, 0)))
+	}
+	if h.proto == wire.ProtoTCP {
+		wire.TCP(q[h.l4:]).SetFlags(wire.TCP(last[h.l4:]).Flags())
+	}
+	h.setChecksum(q, wire.Fold(h.pseudo(q, h.data-h.l4+payload)))
+	j.parts[0] = q
+	return n, frame.GSO{
+		Flags: frame.NeedsCsum, Type: h.gsoType(), Size: uint16(size),
+		CsumStart: uint16(h.l4), CsumOffset: uint16(h.csumOffset()), DataStart: uint16(h.data),
+	}, j.parts
+}
+
+// alone is a Join of one frame.
+func (j *Joiner) alone(o *frame.Out) (n int, g frame.GSO, parts [][]byte) {
+	j.parts = append(j.parts[:0], o.F.Bytes())
+	if g = o.F.GSO; g != (frame.GSO{}) {
+		off := o.F.Headroom()
+		g.CsumStart = uint16(int(g.CsumStart) - off)
+		g.DataStart = uint16(max(int(g.DataStart)-off, 0))
+	}
+	return 1, g, j.parts
+}
+
+// joinable reports whether the frame could be a segment of a superframe.
+func (j *Joiner) joinable(o *frame.Out) (h headers, ok bool) {
+	if o.Drop != frame.NotDropped || o.F.GSO != (frame.GSO{}) {
+		return h, false
+	}
+	p := o.F.Bytes()
+	if h, ok = locate(p, o.F.Kind); !ok || h.data == len(p) {
+		return h, false
+	}
+	if h.is4 && h.l4-h.l3 != wire.IPv4Len || !h.is4 && h.l4-h.l3 != wire.IPv6Len {
+		return h, false
+	}
+	if h.proto == wire.ProtoUDP {
+		return h, j.UDP && wire.UDP(p[h.l4:]).Checksum() != 0
+	}
+	return h, wire.TCP(p[h.l4:]).Flags()&^(wire.ECE|wire.PSH|wire.FIN) == wire.ACK
+}
+
+// ends reports whether nothing can follow p.
+func (h *headers) ends(p []byte) bool {
+	return h.proto == wire.ProtoTCP && wire.TCP(p[h.l4:]).Flags()&(wire.PSH|wire.FIN) != 0
+}
+
+// follows reports whether q, with its headers in the same places, is segment n of a
+// superframe that p is the first of. All in between have size bytes of payload.
+func (h *headers) follows(p, q []byte, n, size int) bool {
+	if !bytes.Equal(p[:h.l3], q[:h.l3]) {
+		return false
+	}
+	if a, b := p[h.l3:h.l4], q[h.l3:h.l4]; h.is4 {
+		// DF: the identification means nothing (RFC 6864, section 4.1).
+		if [2]byte(a) != [2]byte(b) || [4]byte(a[6:]) != [4]byte(b[6:]) || [8]byte(a[12:]) != [8]byte(b[12:]) ||
+			!wire.IPv4(a).DF() && wire.IPv4(b).ID()-wire.IPv4(a).ID() != uint16(n) {
+			return false
+		}
+	} else if [4]byte(a) != [4]byte(b) || [34]byte(a[6:]) != [34]byte(b[6:]) {
+		return false
+	}
+	a, b := p[h.l4:h.data], q[h.l4:h.data]
+	if [4]byte(a) != [4]byte(b) {
+		return false
+	}
+	if h.proto == wire.ProtoUDP {
+		return true
+	}
+	const mayEnd = wire.PSH | wire.FIN
+	return wire.TCP(b).Seq()-wire.TCP(a).Seq() == uint32(n*size) &&
+		[5]byte(a[8:]) == [5]byte(b[8:]) && // acknowledgement, header length
+		(wire.TCP(a).Flags()^wire.TCP(b).Flags())&^mayEnd == 0 &&
+		[2]byte(a[14:]) == [2]byte(b[14:]) && // window
+		bytes.Equal(a[18:], b[18:]) // urgent pointer, options
+}
+
+// verify reports whether the checksums of p are right.
+func (h *headers) verify(p []byte) bool {
+	if h.is4 && wire.Fold(wire.Sum(p[h.l3:h.l4], 0)) != 0xffff {
+		return false
+	}
+	return wire.Fold(wire.Sum(p[h.l4:], h.pseudo(p, len(p)-h.l4))) == 0xffff
+}
