@@ -78,7 +78,7 @@ func (k packet) bytes() []byte {
 	proto := byte(6)
 	if k.udp {
 		proto = 17
-		l4 = append(l4, 0x30, 0x39, 0, 53, 0, 0, 0, 0)
+		l4 = append(l4, 0x30, 0x39, 0, 9, 0, 0, 0, 0)
 		binary.BigEndian.PutUint16(l4[4:], uint16(8+len(k.payload)))
 	} else {
 		l4 = append(l4, 0x30, 0x39, 0, 80)
