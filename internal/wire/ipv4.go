@@ -1,0 +1,84 @@
+package wire
+
+import "encoding/binary"
+
+// IPv4Len is the length of an IPv4 header without options.
+const IPv4Len = 20
+
+// IP protocol numbers.
+const (
+	ProtoICMP   = 1
+	ProtoTCP    = 6
+	ProtoUDP    = 17
+	ProtoICMPv6 = 58
+)
+
+// IPv4 is a view over an IPv4 packet (RFC 791, section 3.1), header and payload: as
+// long as its total length says.
+type IPv4 []byte
+
+// ParseIPv4 returns the packet that b begins with, without what comes after it, such
+// as the padding of a short frame. ok is false when b is no IPv4 packet: the version
+// is another, or a length contradicts another. The checksum is not looked at.
+func ParseIPv4(b []byte) (p IPv4, ok bool) {
+	if len(b) < IPv4Len || b[0]>>4 != 4 {
+		return nil, false
+	}
+	p = b
+	total := int(binary.BigEndian.Uint16(b[2:]))
+	if h := p.HeaderLen(); h < IPv4Len || h > total || total > len(b) {
+		return nil, false
+	}
+	return p[:total:total], true
+}
+
+// HeaderLen returns the length of the header with its options.
+func (p IPv4) HeaderLen() int { return int(p[0]&0xf) * 4 }
+
+// DF reports whether routers may not fragment the packet.
+func (p IPv4) DF() bool { return p[6]&0x40 != 0 }
+
+// FragmentOffset returns where in the original payload this one begins, in bytes.
+func (p IPv4) FragmentOffset() int { return int(binary.BigEndian.Uint16(p[6:])&0x1fff) * 8 }
+
+// Protocol returns the number of the protocol of the payload.
+func (p IPv4) Protocol() uint8 { return p[9] }
+
+// ChecksumOK reports whether the header checksum is right.
+func (p IPv4) ChecksumOK() bool { return Fold(Sum(p[:p.HeaderLen()], 0)) == 0xffff }
+
+// Src returns the source address.
+func (p IPv4) Src() [4]byte { return [4]byte(p[12:]) }
+
+// Dst returns the destination address.
+func (p IPv4) Dst() [4]byte { return [4]byte(p[16:]) }
+
+// Payload returns what is behind the header.
+func (p IPv4) Payload() []byte { return p[p.HeaderLen():] }
+
+// IPv4Header is what a new packet's header is made of: one without options that is
+// no fragment.
+type IPv4Header struct {
+	TOS, TTL, Protocol uint8
+	ID                 uint16
+	DF                 bool
+	TotalLen           uint16
+	Src, Dst           [4]byte
+}
+
+// Put writes the 20 bytes of the header to b, its checksum included.
+func (h *IPv4Header) Put(b []byte) {
+	b = b[:IPv4Len]
+	b[0], b[1] = 4<<4|IPv4Len/4, h.TOS
+	binary.BigEndian.PutUint16(b[2:], h.TotalLen)
+	binary.BigEndian.PutUint16(b[4:], h.ID)
+	b[6], b[7] = 0, 0
+	if h.DF {
+		b[6] = 0x40
+	}
+	b[8], b[9] = h.TTL, h.Protocol
+	b[10], b[11] = 0, 0
+	copy(b[12:], h.Src[:])
+	copy(b[16:], h.Dst[:])
+	binary.BigEndian.PutUint16(b[10:], Checksum(Sum(b, 0)))
+}

@@ -1,0 +1,104 @@
+package wire
+
+import "encoding/binary"
+
+// IPv6Len is the length of an IPv6 header without extension headers.
+const IPv6Len = 40
+
+// Extension headers (RFC 8200, section 4; IANA's list of them).
+const (
+	extHopByHop    = 0
+	extRouting     = 43
+	extFragment    = 44
+	extAuth        = 51 // RFC 4302; ESP hides what is behind it and so is a payload here
+	extDestination = 60
+	extMobility    = 135
+	extHIP         = 139
+	extShim6       = 140
+)
+
+// maxExtensions is how many extension headers are walked. RFC 8200, section 4.1, has
+// each at most once, destination options twice.
+const maxExtensions = 8
+
+// IPv6 is a view over an IPv6 packet (RFC 8200, section 3), header and payload: as
+// long as its payload length says.
+type IPv6 []byte
+
+// ParseIPv6 returns the packet that b begins with, without what comes after it. ok is
+// false when b is no IPv6 packet: the version is another, or the payload is longer
+// than b. A jumbogram (RFC 2675) has no payload here.
+func ParseIPv6(b []byte) (p IPv6, ok bool) {
+	if len(b) < IPv6Len || b[0]>>4 != 6 {
+		return nil, false
+	}
+	total := IPv6Len + int(binary.BigEndian.Uint16(b[4:]))
+	if total > len(b) {
+		return nil, false
+	}
+	return b[:total:total], true
+}
+
+// Src returns the source address.
+func (p IPv6) Src() [16]byte { return [16]byte(p[8:]) }
+
+// Dst returns the destination address.
+func (p IPv6) Dst() [16]byte { return [16]byte(p[24:]) }
+
+// An IPv6Upper is what is behind the extension headers.
+type IPv6Upper struct {
+	Protocol uint8
+	At       int  // where in the packet its header begins, at most the packet's length
+	Later    bool // in a fragment other than the first: At is somewhere in the payload
+}
+
+// Upper walks the extension headers. ok is false when one of them is cut short, or
+// there are more than eight.
+func (p IPv6) Upper() (u IPv6Upper, ok bool) {
+	u = IPv6Upper{Protocol: p[6], At: IPv6Len}
+	for range maxExtensions + 1 {
+		size := 0
+		switch u.Protocol {
+		default:
+			return u, true
+		case extHopByHop, extRouting, extDestination, extMobility, extHIP, extShim6:
+			if len(p) >= u.At+8 {
+				size = (int(p[u.At+1]) + 1) * 8
+			}
+		case extAuth:
+			if len(p) >= u.At+8 {
+				size = (int(p[u.At+1]) + 2) * 4
+			}
+		case extFragment:
+			size = 8
+		}
+		if size < 8 || len(p) < u.At+size {
+			return u, false
+		}
+		if u.Protocol == extFragment && binary.BigEndian.Uint16(p[u.At+2:])>>3 != 0 {
+			u.Later = true
+		}
+		u.Protocol, u.At = p[u.At], u.At+size
+		if u.Later {
+			return u, true
+		}
+	}
+	return u, false
+}
+
+// IPv6Header is what a new packet's header is made of.
+type IPv6Header struct {
+	NextHeader, HopLimit uint8
+	PayloadLen           uint16
+	Src, Dst             [16]byte
+}
+
+// Put writes the 40 bytes of the header to b; traffic class and flow label are 0.
+func (h *IPv6Header) Put(b []byte) {
+	b = b[:IPv6Len]
+	b[0], b[1], b[2], b[3] = 6<<4, 0, 0, 0
+	binary.BigEndian.PutUint16(b[4:], h.PayloadLen)
+	b[6], b[7] = h.NextHeader, h.HopLimit
+	copy(b[8:], h.Src[:])
+	copy(b[24:], h.Dst[:])
+}
