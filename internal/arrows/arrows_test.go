@@ -22,6 +22,7 @@ var allowed = map[string][]string{
 	"frame":  {},
 	"encap":  {"frame"},
 	"fdb":    {"frame"},
+	"l3":     {"frame", "internal/wire"},
 	"switch": {"frame", "fdb", "internal/index", "internal/ring"},
 	"vtep":   {"frame", "encap", "internal/index", "internal/wire"},
 

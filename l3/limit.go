@@ -1,0 +1,47 @@
+package l3
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// limitSlots is how many words senders share: a power of two.
+const limitSlots = 1024
+
+// A limiter bounds how many answers one sender gets in a second, and all of them
+// together. It neither waits nor grows: a sender's count is in the word its address
+// hashes to, so two senders may now and then share one allowance. The hash has a seed
+// of its own, so that a stranger cannot choose with whom.
+type limiter struct {
+	perSender, total uint32
+	seed             maphash.Seed
+	all              atomic.Uint64
+	senders          [limitSlots]atomic.Uint64
+}
+
+// allow counts one answer to the host src of a network and reports whether there was
+// room for it. What is beyond a sender's own limit does not count against the total.
+func (l *limiter) allow(src []byte, vni frame.VNI, now frame.Tick) bool {
+	i := (maphash.Bytes(l.seed, src) ^ uint64(vni)) * 0x9e3779b97f4a7c15 >> 32 % limitSlots
+	return take(&l.senders[i], now, l.perSender) && take(&l.all, now, l.total)
+}
+
+// take counts one event in the second now, unless limit are counted. A word is the
+// second it was last used in, and how often.
+func take(w *atomic.Uint64, now frame.Tick, limit uint32) bool {
+	for {
+		old := w.Load()
+		second, n := frame.Tick(old>>32), uint32(old)
+		if int32(now-second) > 0 {
+			second, n = now, 0
+		} // else the same, or another worker is ahead of this one
+		if n >= limit {
+			return false
+		}
+		if w.CompareAndSwap(old, uint64(second)<<32|uint64(n+1)) {
+			return true
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package l3
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// One sender gets its share of a second, all of them together theirs, and the next
+// second is a new one.
+func TestRates(t *testing.T) {
+	s := newTooBig(t, &TooBigConfig{PerSender: 3, Total: 5})
+	ask := func(host byte, vni frame.VNI, now frame.Tick) frame.Verdict {
+		f := entered(src4(t, 10, 0, 0, host))
+		f.VNI = vni
+		return s.Process(&f, frame.At{MTU: 1464, Tick: now})
+	}
+	want := func(sent, limited uint64) {
+		t.Helper()
+		if st := s.Stats(); st.Sent4 != sent || st.Limited != limited {
+			t.Errorf("sent %d, limited %d, want %d, %d", st.Sent4, st.Limited, sent, limited)
+		}
+	}
+	for i := range 5 {
+		if v := ask(1, 1, 0); (v == frame.Reply) != (i < 3) {
+			t.Errorf("frame %d: %v", i, v)
+		}
+	}
+	want(3, 2)
+	ask(1, 2, 0) // the same address in another network
+	ask(2, 1, 0)
+	want(5, 2)
+	ask(3, 1, 0) // beyond the total
+	want(5, 3)
+	for range 5 {
+		ask(1, 1, 1)
+	}
+	want(8, 5)
+	ask(2, 1, 0) // a worker that still lives in the second before counts in this one
+	want(9, 5)
+	for range 5 {
+		ask(2, 1, 0)
+	}
+	want(10, 9)
+}
+
+func TestDefaultRates(t *testing.T) {
+	s := newTooBig(t, nil)
+	for i := range 2000 {
+		f := entered(src4(t, 10, 0, byte(i/20), 1))
+		s.Process(&f, frame.At{MTU: 1464})
+	}
+	// 100 senders, less those whose addresses hash to the same word as another's.
+	if st := s.Stats(); st.Sent4 > DefaultTotal || st.Sent4 < DefaultTotal/2 || st.Sent4+st.Limited != 2000 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// However many workers ask at once, exactly the limit is counted.
+func TestTakeConcurrently(t *testing.T) {
+	var w atomic.Uint64
+	var granted atomic.Uint32
+	for second := range frame.Tick(20) {
+		var g sync.WaitGroup
+		for worker := range 4 {
+			g.Go(func() {
+				for range 500 {
+					if take(&w, second-frame.Tick(worker&1), 100) {
+						granted.Add(1)
+					}
+				}
+			})
+		}
+		g.Wait()
+		// Half of the workers are a second behind, which has nothing left.
+		if n := granted.Swap(0); n != 100 {
+			t.Fatalf("second %d: %d granted", second, n)
+		}
+	}
+	w.Store(0xffff_ffff<<32 | 100) // the clock wraps
+	if !take(&w, 0, 100) || take(&w, 0xffff_ffff, 1) {
+		t.Errorf("second 0 after the last: %#x", w.Load())
+	}
+}
+
+// Senders spread over the words.
+func TestSpread(t *testing.T) {
+	l := limiter{perSender: 1, total: maxRate, seed: maphash.MakeSeed()}
+	n := 0
+	for i := range limitSlots {
+		if l.allow([]byte{10, 1, byte(i >> 8), byte(i)}, 7, 0) {
+			n++
+		}
+	}
+	if n < limitSlots/2 { // 63% are expected of a random hash
+		t.Errorf("%d senders share %d words", limitSlots, n)
+	}
+}

@@ -1,0 +1,59 @@
+package l3
+
+import (
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+const (
+	minMTU6 = 1280 // RFC 8200, section 5; no ICMPv6 error is longer (RFC 4443, section 2.4, c)
+	head6   = wire.IPv6Len + wire.ICMPLen
+)
+
+// answer6 turns f, whose IPv6 packet begins at ip, into ICMPv6 "packet too big".
+func (t *TooBig) answer6(f *frame.Frame, ip int, at frame.At) outcome {
+	b := f.Bytes()
+	p, ok := wire.ParseIPv6(b[ip:])
+	if !ok {
+		return malformed
+	}
+	mtu, src, dst := at.MTU-ip, p.Src(), p.Dst()
+	switch {
+	case min(len(p), f.SegLen()-ip) <= mtu:
+		return fits
+	case mtu < minMTU6:
+		return tinyMTU
+	case !isHost6(src) || !isHost6(dst):
+		return notHost
+	}
+	switch u, ok := p.Upper(); {
+	case !ok:
+		return malformed
+	case u.Later:
+		return fragment
+	case u.Protocol == wire.ProtoICMPv6 && (u.At == len(p) || wire.ICMPv6IsError(p[u.At])):
+		return icmpError
+	case !t.limit.allow(src[:], f.VNI, at.Tick):
+		return limited
+	}
+	quote := min(len(p), minMTU6-head6)
+	copy(b[ip+head6:], p[:quote])
+	a := b[ip : ip+head6+quote]
+	h := wire.IPv6Header{
+		NextHeader: wire.ProtoICMPv6, HopLimit: ttl,
+		PayloadLen: uint16(wire.ICMPLen + quote), Src: dst, Dst: src,
+	}
+	h.Put(a)
+	icmp := a[wire.IPv6Len:]
+	wire.PutICMP(icmp, wire.ICMPv6PacketTooBig, 0, uint32(mtu), wire.Pseudo6(a, wire.ProtoICMPv6, len(icmp)))
+	finish(f, ip+len(a))
+	return sent6
+}
+
+// isHost6 reports whether an address may be that of one host on a network: not
+// unspecified, loopback or multicast (RFC 4291, section 2).
+func isHost6(a [16]byte) bool {
+	last := a[15]
+	a[15] = 0
+	return a[0] != 0xff && (a != [16]byte{} || last > 1)
+}
