@@ -160,12 +160,11 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 	case frame.ActFlood:
 		w.flood(f, c, v == frame.FloodLocal)
 	case frame.ActReply:
-		if c.port.p == nil { // the switch itself asked
-			w.drop(c, frame.NoRoute)
+		if r := w.reply(f, c); r != frame.NotDropped {
+			w.drop(c, r)
 			return
 		}
 		w.rx.add(cReplied, 1)
-		w.stage(f, c, f.From.Peer(), 0)
 	case frame.ActDrop:
 		w.drop(c, v.Reason())
 	case frame.ActReenter:
@@ -175,11 +174,24 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 	}
 }
 
+// reply stages f to go back where it came from. A peer without a number cannot be
+// answered: what the tunnel would take instead is its flood list.
+func (w *worker) reply(f *frame.Frame, c *circuit) frame.Reason {
+	switch {
+	case c.port.p == nil: // the switch itself asked
+		return frame.NoRoute
+	case c.port.tunnel != nil && f.From.Peer() == 0:
+		return frame.NoPeer
+	}
+	w.stage(f, c, f.From.Peer(), 0)
+	return frame.NotDropped
+}
+
 // flood stages f for every member that split horizon allows, then shows it to the
 // gateway: last, since the gateway may rewrite it.
 func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 	class := classOf(frame.MAC(f.Bytes()))
-	n, mtu := 0, 0 // the MTU that was too small
+	n, mtu := 0, 0 // the least MTU that was too small
 	for _, e := range c.vsi.view.Load().members {
 		skip, ok := floodTo(c, e, f, class)
 		if !ok || localOnly && e.port.tunnel != nil {
@@ -188,17 +200,20 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		n++
 		if m := e.port.MTU(0); f.SegLen() > m {
 			w.dropOut(e, frame.TooBig)
-			mtu = m
+			if mtu == 0 || m < mtu {
+				mtu = m
+			}
 			continue
 		}
 		w.stage(f, e, 0, skip)
 	}
 	if mtu != 0 && class == UnknownUnicast && c.slots.TooBig != nil {
-		// To one host, and it cannot get there: the sender is told as if the host were
+		// To one host, and it may not get there: the sender is told as if the host were
 		// known. The copies that fitted are written first, the stage may rewrite them.
+		// The frame counts as flooded, whatever becomes of the answer.
 		w.flush()
 		if v := c.tooBig(f, w.at, mtu); v.Action() == frame.ActReply {
-			w.act(f, c, v)
+			w.reply(f, c)
 		}
 	}
 	if c.slots.Gateway != nil && class != UnknownUnicast {
