@@ -43,6 +43,7 @@ type sent struct {
 	tos, ttl uint8
 	df       bool
 	set      uint8
+	seg      int
 }
 
 func (u *fake) Readers() []frame.Reader                     { return []frame.Reader{u} }
@@ -76,7 +77,7 @@ func (u *fake) Send(ds []frame.Datagram) error {
 	}
 	for i := range ds {
 		d := &ds[i]
-		x := sent{payload: bytes.Join(d.Parts, nil), flow: d.Flow, tos: d.TOS, ttl: d.TTL, df: d.DF, set: d.Set}
+		x := sent{payload: bytes.Join(d.Parts, nil), flow: d.Flow, tos: d.TOS, ttl: d.TTL, df: d.DF, set: d.Set, seg: int(d.Seg)}
 		for _, e := range d.To {
 			x.to = append(x.to, e.AddrPort())
 		}

@@ -3,6 +3,7 @@ package vtep
 import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
 // writer puts frames into datagrams. Headers go into scratch memory: the frame may
@@ -13,6 +14,9 @@ type writer struct {
 	pkt  []packet         // parallel to the Outs being written
 	to   []frame.Endpoint // parts of flood lists
 	in   innerIP          // of the frame at hand
+
+	cutter gso.Cutter
+	pieces [][]byte // of superframes: headers in scratch, payload in the frame
 
 	// Copies are counted once for each run of frames that go the same way: to one
 	// hop, or to a list without one peer.
@@ -32,7 +36,9 @@ type lane struct {
 // packet is the scratch of one Out.
 type packet struct {
 	header [encap.VXLANLen]byte
-	parts  [2][]byte // header, frame
+	whole  [2][]byte // header, frame
+	parts  [][]byte  // whole, or the pieces of a superframe
+	seg    uint16    // 0, or the size of these segments
 	copies int
 	lost   int          // of these
 	drop   frame.Reason // why
@@ -73,7 +79,12 @@ func (w *writer) Write(out []frame.Out) error {
 		} else if p.lost > 0 {
 			w.v.lost[p.drop].Add(uint64(p.lost))
 		}
-		p.parts[1] = nil // borrowed
+		p.whole[1], p.parts = nil, nil // borrowed
+	}
+	if len(w.pieces) > 0 {
+		clear(w.pieces) // borrowed
+		w.pieces = w.pieces[:0]
+		w.cutter.Reset()
 	}
 	if frames > 0 {
 		w.v.txFrames.Add(frames)
@@ -86,7 +97,7 @@ func (w *writer) grow(n int) {
 	if n > len(w.pkt) {
 		w.pkt = make([]packet, max(n, frame.MaxBatch))
 		for i := range w.pkt {
-			w.pkt[i].parts[0] = w.pkt[i].header[:]
+			w.pkt[i].whole[0] = w.pkt[i].header[:]
 		}
 	}
 	w.to = w.to[:0]
@@ -107,7 +118,10 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	if vni == 0 {
 		vni = frame.VNI(o.Tag)
 	}
-	w.stage(int(h.side), i, o.F, vni, h.to.Load()[:], w.v.headerTo(h))
+	if !w.wrap(&w.pkt[i], o.F, vni) {
+		return frame.BadHeader
+	}
+	w.stage(int(h.side), i, o.F, h.to.Load()[:], w.v.headerTo(h))
 	if h != w.hop {
 		w.count()
 		w.hop, w.list = h, nil
@@ -122,6 +136,9 @@ func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
 	n, ok := w.v.networks.Load(vniKey(o.Tag))
 	if !ok {
 		return frame.NoPeer
+	}
+	if !w.wrap(&w.pkt[i], o.F, frame.VNI(o.Tag)) {
+		return frame.BadHeader
 	}
 	l := n.flood.Load()
 	if uneven {
@@ -138,7 +155,7 @@ func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
 			to = w.without(l, s, o.Skip)
 		}
 		if len(to) > 0 {
-			w.stage(s, i, o.F, frame.VNI(o.Tag), to, w.v.header)
+			w.stage(s, i, o.F, to, w.v.header)
 		}
 	}
 	if w.pkt[i].copies == 0 {
@@ -189,7 +206,7 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 	var head *header
 	send := func() {
 		if to := w.to[from:len(w.to):len(w.to)]; len(to) > 0 {
-			w.stage(s, i, o.F, frame.VNI(o.Tag), to, head)
+			w.stage(s, i, o.F, to, head)
 		}
 		from = len(w.to)
 	}
@@ -214,10 +231,8 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 }
 
 // stage makes a datagram in place: its memory is used again and again.
-func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpoint, head *header) {
+func (w *writer) stage(s, i int, f *frame.Frame, to []frame.Endpoint, head *header) {
 	p, l := &w.pkt[i], &w.send[s]
-	encap.PutVXLAN(p.header[:], vni)
-	p.parts[1] = f.Bytes()
 	p.copies += len(to)
 	k := len(l.ds)
 	if k == cap(l.ds) {
@@ -225,11 +240,29 @@ func (w *writer) stage(s, i int, f *frame.Frame, vni frame.VNI, to []frame.Endpo
 	}
 	l.ds = l.ds[:k+1]
 	d := &l.ds[k]
-	d.Parts, d.To = p.parts[:], to
+	d.Parts, d.To, d.Seg = p.parts, to, p.seg
 	d.Flow = uint16(f.Hash)
 	head.fill(d, &w.in)
-	d.Seg, d.Lost, d.Drop = 0, 0, frame.NotDropped
+	d.Lost, d.Drop = 0, frame.NotDropped
 	l.owner = append(l.owner, i)
+}
+
+// wrap puts the tunnel's header in front of a frame, or of each segment of a superframe.
+func (w *writer) wrap(p *packet, f *frame.Frame, vni frame.VNI) bool {
+	encap.PutVXLAN(p.header[:], vni)
+	p.seg = 0
+	if f.GSO == (frame.GSO{}) {
+		p.whole[1] = f.Bytes()
+		p.parts = p.whole[:]
+		return true
+	}
+	from, size := len(w.pieces), 0
+	w.pieces, size = w.cutter.Cut(w.pieces, p.header[:], f)
+	p.parts = w.pieces[from:len(w.pieces):len(w.pieces)]
+	if len(p.parts) > 2 {
+		p.seg = uint16(size)
+	}
+	return len(p.parts) > 0
 }
 
 func (w *writer) flush() (err error) {

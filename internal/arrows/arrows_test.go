@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"fdb":    {"frame"},
 	"l3":     {"frame", "internal/wire"},
 	"switch": {"frame", "fdb", "internal/index", "internal/ring"},
-	"vtep":   {"frame", "encap", "internal/index", "internal/wire"},
+	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/wire"},
 
 	"underlay": {"frame", "internal/ring", "internal/sys"},
 	"port":     {"frame", "internal/ring", "internal/sys"},

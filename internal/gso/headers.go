@@ -28,8 +28,12 @@ func locate(p []byte, kind frame.Kind) (h headers, ok bool) {
 		h.is4 = true
 	case frame.IPv6:
 	case frame.Ethernet:
+		e, ok := wire.ParseEthernet(p)
+		if !ok {
+			return h, false
+		}
 		var t uint16
-		switch t, h.l3 = wire.Network(p); t {
+		switch t, h.l3 = e.Network(); t {
 		case wire.TypeIPv4:
 			h.is4 = true
 		case wire.TypeIPv6:
@@ -72,7 +76,7 @@ func locate(p []byte, kind frame.Kind) (h headers, ok bool) {
 
 // ipv4 returns what an IPv4 packet carries and where, 0 if it cannot be used.
 func ipv4(ip wire.IPv4) (proto uint8, at int) {
-	if len(ip) < wire.IPv4Len || ip.Version() != 4 || ip.TotalLen() != len(ip) || ip.Fragment() {
+	if len(ip) < wire.IPv4Len || ip[0]>>4 != 4 || ip.TotalLen() != len(ip) || ip.Fragment() {
 		return 0, 0
 	}
 	if at = ip.HeaderLen(); at < wire.IPv4Len || at > len(ip) {
@@ -84,7 +88,7 @@ func ipv4(ip wire.IPv4) (proto uint8, at int) {
 // ipv6 is likewise for IPv6. It walks over options (RFC 8200, sections 4.3 and 4.6) and
 // nothing else: behind a routing header the pseudo header is that of another destination.
 func ipv6(ip wire.IPv6) (proto uint8, at int) {
-	if len(ip) < wire.IPv6Len || ip.Version() != 6 || wire.IPv6Len+ip.PayloadLen() != len(ip) {
+	if len(ip) < wire.IPv6Len || ip[0]>>4 != 6 || wire.IPv6Len+ip.PayloadLen() != len(ip) {
 		return 0, 0
 	}
 	proto, at = ip.NextHeader(), wire.IPv6Len

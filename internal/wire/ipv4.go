@@ -5,16 +5,18 @@ import "encoding/binary"
 // IPv4Len is the length of an IPv4 header without options.
 const IPv4Len = 20
 
-// IP protocol numbers.
+// Numbers of the IPv4 protocol and IPv6 next header fields.
 const (
-	ProtoICMP   = 1
-	ProtoTCP    = 6
-	ProtoUDP    = 17
-	ProtoICMPv6 = 58
+	ProtoHopByHop = 0
+	ProtoICMP     = 1
+	ProtoTCP      = 6
+	ProtoUDP      = 17
+	ProtoICMPv6   = 58
+	ProtoDstOpts  = 60
 )
 
-// IPv4 is a view over an IPv4 packet (RFC 791, section 3.1), header and payload: as
-// long as its total length says.
+// IPv4 is a view over an IPv4 packet (RFC 791, section 3.1), header and payload: out of
+// [ParseIPv4] as long as its total length says, else of at least [IPv4Len] bytes.
 type IPv4 []byte
 
 // ParseIPv4 returns the packet that b begins with, without what comes after it, such
@@ -35,14 +37,32 @@ func ParseIPv4(b []byte) (p IPv4, ok bool) {
 // HeaderLen returns the length of the header with its options.
 func (p IPv4) HeaderLen() int { return int(p[0]&0xf) * 4 }
 
+// TotalLen returns the length of the whole packet, as the header says.
+func (p IPv4) TotalLen() int { return int(binary.BigEndian.Uint16(p[2:])) }
+
+// SetTotalLen sets the length of the whole packet.
+func (p IPv4) SetTotalLen(n int) { binary.BigEndian.PutUint16(p[2:], uint16(n)) }
+
+// ID returns the identification.
+func (p IPv4) ID() uint16 { return binary.BigEndian.Uint16(p[4:]) }
+
+// SetID sets the identification.
+func (p IPv4) SetID(id uint16) { binary.BigEndian.PutUint16(p[4:], id) }
+
 // DF reports whether routers may not fragment the packet.
 func (p IPv4) DF() bool { return p[6]&0x40 != 0 }
+
+// Fragment reports whether the packet is one of several fragments.
+func (p IPv4) Fragment() bool { return binary.BigEndian.Uint16(p[6:])&0x3fff != 0 }
 
 // FragmentOffset returns where in the original payload this one begins, in bytes.
 func (p IPv4) FragmentOffset() int { return int(binary.BigEndian.Uint16(p[6:])&0x1fff) * 8 }
 
 // Protocol returns the number of the protocol of the payload.
 func (p IPv4) Protocol() uint8 { return p[9] }
+
+// SetChecksum sets the header checksum.
+func (p IPv4) SetChecksum(c uint16) { binary.BigEndian.PutUint16(p[10:], c) }
 
 // ChecksumOK reports whether the header checksum is right.
 func (p IPv4) ChecksumOK() bool { return Fold(Sum(p[:p.HeaderLen()], 0)) == 0xffff }

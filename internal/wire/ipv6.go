@@ -21,8 +21,8 @@ const (
 // each at most once, destination options twice.
 const maxExtensions = 8
 
-// IPv6 is a view over an IPv6 packet (RFC 8200, section 3), header and payload: as
-// long as its payload length says.
+// IPv6 is a view over an IPv6 packet (RFC 8200, section 3), header and payload: out of
+// [ParseIPv6] as long as its payload length says, else of at least [IPv6Len] bytes.
 type IPv6 []byte
 
 // ParseIPv6 returns the packet that b begins with, without what comes after it. ok is
@@ -38,6 +38,15 @@ func ParseIPv6(b []byte) (p IPv6, ok bool) {
 	}
 	return b[:total:total], true
 }
+
+// PayloadLen returns the length of what is behind the header, as it says.
+func (p IPv6) PayloadLen() int { return int(binary.BigEndian.Uint16(p[4:])) }
+
+// SetPayloadLen sets the length of what is behind the header.
+func (p IPv6) SetPayloadLen(n int) { binary.BigEndian.PutUint16(p[4:], uint16(n)) }
+
+// NextHeader returns the number of the protocol or extension header that is next.
+func (p IPv6) NextHeader() uint8 { return p[6] }
 
 // Src returns the source address.
 func (p IPv6) Src() [16]byte { return [16]byte(p[8:]) }
