@@ -107,6 +107,17 @@ func (b *Batch) Borrow(buf []byte, off, end int) *Frame {
 	return f
 }
 
+// Shrink keeps the first n bytes of the last frame, which New made, and gives the
+// rest of its memory back to the arena: a reader that does not know how long the
+// next packet is asks for the longest. It panics if the frame is shorter.
+func (b *Batch) Shrink(n int) {
+	f := &b.Frames[len(b.Frames)-1]
+	start := b.used - (len(f.buf)+63)&^63
+	f.Trim(n)
+	f.buf = f.buf[:f.end:f.end]
+	b.used = start + (len(f.buf)+63)&^63
+}
+
 func (b *Batch) grow(k int) *Frame {
 	b.Frames, b.Outer = b.Frames[:k+1], b.Outer[:k+1]
 	return &b.Frames[k]

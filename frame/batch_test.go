@@ -209,3 +209,45 @@ func TestBatchAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestShrinkGivesBackTheArena(t *testing.T) {
+	b := NewBatch(nil)
+	const longest = 65535
+	for i := range MaxBatch {
+		f := b.New(longest)
+		if f == nil {
+			t.Fatalf("no room for frame %d", i)
+		}
+		if i == 3 { // a reader may have used the headroom, and given it back
+			f.Push(10)
+			f.Pull(10)
+		}
+		clear(f.Bytes())
+		n := []int{0, 1, 63, 64, 65, 1514}[i%6]
+		b.Shrink(n)
+		if f.Len() != n || f.Headroom() != Headroom || f.Extend(1) != nil {
+			t.Fatalf("frame %d: %d bytes, want %d; headroom %d", i, f.Len(), n, f.Headroom())
+		}
+		for k := range f.Bytes() {
+			f.Bytes()[k] = byte(i)
+		}
+	}
+	if b.New(0) != nil {
+		t.Error("one more than MaxBatch")
+	}
+	for i := range b.Frames {
+		for _, x := range b.Frames[i].Bytes() {
+			if x != byte(i) {
+				t.Fatalf("frame %d was overwritten by frame %d", i, x)
+			}
+		}
+	}
+	b.Reset()
+	n := 0
+	for ; b.New(longest) != nil; n++ {
+		b.Shrink(longest)
+	}
+	if want := ArenaSize / (1 << 16); n < want-1 {
+		t.Errorf("%d superframes in an arena of %d bytes", n, ArenaSize)
+	}
+}

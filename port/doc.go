@@ -3,18 +3,19 @@
 //
 //	         switch worker                              far side
 //	               |                                        |
-//	Reader.Read <--+-- TAP ------------- /dev/net/tun ------+-- the kernel's stack
+//	Reader.Read <--+-- Device ---------- TAP or TUN --------+-- the kernel's stack
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
 //	               +-- RWC ------------- Read, Write -------+-- any io.ReadWriteCloser
 //
 // Each type here has the methods of vswitch.Port (Readers, Writer, MTU, Close) and
-// Name; TAP and Pipe are also Pausers. They work without a switch as well: read
+// Name; Device and Pipe are also Pausers. They work without a switch as well: read
 // frames with a [frame.Batch], write them as [frame.Out].
 //
 // # What goes through
 //
-// Frames are Ethernet, from the destination MAC on, without FCS. Frames shorter
-// than an Ethernet header are handed over as they came: the switch counts them.
+// Frames are Ethernet, from the destination MAC on, without FCS; those of a TUN are
+// IP packets. Frames shorter than an Ethernet header are handed over as they came:
+// the switch counts them.
 // [frame.Out.Tag] is a VLAN id, 0 for none; the tag is gathered in behind the MAC
 // addresses on the way out, while the frame itself is not touched. An 802.1Q tag
 // that comes in stays in the frame.

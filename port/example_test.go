@@ -9,7 +9,7 @@ import (
 
 // Print what the kernel sends out of a device. The example needs CAP_NET_ADMIN.
 func ExampleOpenTAP() {
-	tap, err := port.OpenTAP("tap0", &port.TAPConfig{MTU: 1450})
+	tap, err := port.OpenTAP("tap0", &port.DeviceConfig{MTU: 1450})
 	if err != nil {
 		fmt.Println(err)
 		return

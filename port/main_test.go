@@ -8,7 +8,12 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if child() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // outs stages packets for a Writer.
 func outs(packets ...[]byte) []frame.Out {

@@ -80,7 +80,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	mtu := v.MTU(0) - encap.EthernetLen // of the device: without the inner Ethernet header
-	tap, err := port.OpenTAP(o.dev, &port.TAPConfig{MTU: mtu})
+	tap, err := port.OpenTAP(o.dev, &port.DeviceConfig{MTU: mtu})
 	if err != nil {
 		return deviceError(o, mtu, err)
 	}

@@ -130,8 +130,8 @@ func TestDeviceErrors(t *testing.T) {
 		wantFailure(t, exec.Command("ip", "netns", "exec", a.NS, path, "-local", "10.0.0.1", "-dev", dev), want)
 	}
 	fail("vxs0", `port: TAP "vxs0": another program is attached to it: device or resource busy: stop that program, or choose another -dev`)
-	for _, dev := range []string{"lo", "tun9", "a/b"} {
-		fail(dev, `port: TAP "`+dev+`": not a device name, or .*: invalid argument: choose another -dev, a name of at most 15 bytes`)
+	for dev, why := range map[string]string{"tun9": "the device is a TUN, not a TAP", "a/b": "not a device name"} {
+		fail(dev, `port: TAP "`+dev+`": `+why+`: invalid argument: choose another -dev, a name of at most 15 bytes`)
 	}
 
 	a.IP("link", "del", "vxs0")

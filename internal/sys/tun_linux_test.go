@@ -3,6 +3,7 @@ package sys_test
 import (
 	"errors"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,19 +13,22 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-func TestTunIsPollableAndNotInherited(t *testing.T) {
-	h := netns.New(t).Host("h")
-	h.Quiet()
+// openTun opens a queue inside the host and closes it with the test.
+func openTun(t *testing.T, h *netns.Host, name string, m sys.TunMode) *sys.Tun {
+	t.Helper()
 	var tun *sys.Tun
 	var err error
-	h.Do(func() { tun, err = sys.OpenTAP("") })
+	h.Do(func() { tun, err = sys.OpenTun(name, m) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tun.Close()
-	if name, err := tun.Name(); name != "tap0" || err != nil {
-		t.Errorf("name %q, %v", name, err)
-	}
+	t.Cleanup(func() { tun.Close() })
+	return tun
+}
+
+// pollable checks that Read waits in the poller.
+func pollable(t *testing.T, tun *sys.Tun) {
+	t.Helper()
 	tun.Conn.Control(func(fd uintptr) {
 		if fl, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != nil || fl&unix.FD_CLOEXEC == 0 {
 			t.Errorf("a child process inherits the queue: flags %#x, %v", fl, err)
@@ -41,26 +45,126 @@ func TestTunIsPollableAndNotInherited(t *testing.T) {
 	}
 }
 
-func TestPairIsOneWrite(t *testing.T) {
+func TestTunIsPollableAndNotInherited(t *testing.T) {
+	h := netns.New(t).Host("h")
+	h.Quiet()
+	tun := openTun(t, h, "", sys.TunMode{})
+	if i, err := tun.Info(); err != nil || i != (sys.TunInfo{Name: "tap0"}) {
+		t.Errorf("info %+v, %v", i, err)
+	}
+	pollable(t, tun)
+}
+
+func TestTakeTun(t *testing.T) {
+	h := netns.New(t).Host("h")
+	h.Quiet()
+	for _, how := range []struct {
+		name  string
+		flags int
+	}{{"blocking", 0}, {"non-blocking", unix.O_NONBLOCK}} {
+		t.Run(how.name, func(t *testing.T) {
+			var f *os.File
+			h.Do(func() {
+				fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|how.flags, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// In the poller too early: what a plain os.OpenFile does.
+				f = os.NewFile(uintptr(fd), "tun")
+				ifr, _ := unix.NewIfreq("t%d")
+				ifr.SetUint16(unix.IFF_TUN | unix.IFF_MULTI_QUEUE | unix.IFF_VNET_HDR)
+				if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
+					t.Fatal(err)
+				}
+			})
+			defer f.Close()
+			tun, err := sys.TakeTun(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer tun.Close()
+			want := sys.TunInfo{TunMode: sys.TunMode{TUN: true, Multi: true, Vnet: true}, Name: "t0", Header: 10}
+			if i, err := tun.Info(); err != nil || i != want {
+				t.Errorf("info %+v, %v", i, err)
+			}
+			pollable(t, tun)
+		})
+	}
+	null, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	tun, err := sys.TakeTun(null)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tun.Close()
+	if _, err := tun.Info(); err != unix.ENOTTY {
+		t.Errorf("info of /dev/null: %v", err)
+	}
+}
+
+func TestInNamespace(t *testing.T) {
+	n := netns.New(t)
+	h, far := n.Host("h"), n.Host("far")
+	inode := func() (st unix.Stat_t) { unix.Stat("/proc/thread-self/ns/net", &st); return st }
+	home := inode().Ino
+	var tun *sys.Tun
+	h.Do(func() {
+		before := inode().Ino
+		err := sys.InNamespace("/run/netns/"+far.NS, func() (err error) {
+			tun, err = sys.OpenTun("there0", sys.TunMode{TUN: true})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if inode().Ino != before {
+			t.Error("the caller is somewhere else")
+		}
+		if driver, kind := sys.Kind("there0"); driver != "" {
+			t.Errorf("the device is here: %s %s", driver, kind)
+		}
+	})
+	defer tun.Close()
+	far.Do(func() {
+		if driver, kind := sys.Kind("there0"); driver != "tun" || kind != "tun" {
+			t.Errorf("the device is not there: %q %q", driver, kind)
+		}
+	})
+	if inode().Ino != home {
+		t.Error("the thread did not come back")
+	}
+	if err := sys.InNamespace("/run/netns/no-such", nil); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("no namespace: %v", err)
+	}
+	if err := sys.InNamespace("/dev/null", nil); !errors.Is(err, unix.EINVAL) || !errors.Is(err, sys.ErrNamespace) {
+		t.Errorf("not a namespace: %v", err)
+	}
+}
+
+func TestGatherIsOneWrite(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer unix.Close(fds[0])
 	defer unix.Close(fds[1])
-	var p sys.Pair
+	var g sys.Gather
 	buf := make([]byte, 20)
-	for _, c := range [][2]string{{"head", "rest"}, {"", "rest"}, {"head", ""}} {
-		want := c[0] + c[1]
-		if n, errno := p.WriteFD(uintptr(fds[0]), []byte(c[0]), []byte(c[1])); errno != 0 || n != len(want) {
+	for _, c := range [][]string{{"head", "rest"}, {"", "rest"}, {"head", ""}, {"a", "b", "c", "d", "e"}, {"one"}} {
+		var parts [][]byte
+		for _, p := range c {
+			parts = append(parts, []byte(p))
+		}
+		want := strings.Join(c, "")
+		if n, errno := g.WriteFD(uintptr(fds[0]), parts); errno != 0 || n != len(want) {
 			t.Errorf("write of %q: %d, %v", c, n, errno)
 		}
 		if n, errno := sys.ReadFD(uintptr(fds[1]), buf); errno != 0 || string(buf[:n]) != want {
 			t.Errorf("read %q, %v, want %q", buf[:n], errno, want)
 		}
-	}
-	if p != (sys.Pair{}) {
-		t.Error("the parts are kept")
 	}
 	if _, errno := sys.WriteFD(1<<20, []byte("x")); errno != unix.EBADF {
 		t.Errorf("write to nowhere: %v", errno)

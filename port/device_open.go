@@ -1,0 +1,289 @@
+package port
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// OpenTAP attaches to the TAP device name, at most 15 bytes long. A nil cfg is the
+// zero value.
+//
+// If there is no such device it is created, and it is gone when the Device is
+// closed or the process ends. A persistent device ("ip tuntap add mode tap") is
+// attached to and left in place, with the settings cfg gave it. With the name "" or
+// one that contains "%d" the kernel picks a free one; see [Device.Name].
+//
+// An error that errors.Is(err, os.ErrPermission) means CAP_NET_ADMIN is missing;
+// [syscall.EBUSY], that another program is attached; [syscall.EINVAL], that there is
+// a device of that name of another kind. On systems other than Linux the error is
+// [errors.ErrUnsupported].
+func OpenTAP(name string, cfg *DeviceConfig) (*Device, error) { return open(name, false, cfg) }
+
+// OpenTUN attaches to the TUN device name, as [OpenTAP] does to a TAP. Its frames
+// have the Kind [frame.IPv4] or [frame.IPv6]: in a switch it is for a VSI that has a
+// gateway.
+func OpenTUN(name string, cfg *DeviceConfig) (*Device, error) { return open(name, true, cfg) }
+
+func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
+	d := &Device{tun: tun, start: time.Now()}
+	var c DeviceConfig
+	if cfg != nil {
+		c = *cfg
+	}
+	err := c.check(tun)
+	switch {
+	case !sys.TunSupported:
+		err = errors.ErrUnsupported
+	case len(name) > 15: // IFNAMSIZ - 1
+		return nil, fmt.Errorf("port: %s name %q: longer than 15 bytes", d.kind(), name)
+	case err == nil:
+		err = c.inside(func() error { return d.attach(name, c) })
+	}
+	if err == nil {
+		err = d.setup(c, false)
+	}
+	if err != nil {
+		d.release()
+		return nil, fmt.Errorf("port: %s %q: %w", d.kind(), cmp.Or(d.name, name), err)
+	}
+	return d, nil
+}
+
+// FromFile makes a Device of one queue of a file that somebody else opened: a
+// privileged parent, or a service that hands over descriptors. The file is an
+// attached queue of a TUN or TAP device, opened with IFF_NO_PI. A nil cfg is the zero
+// value.
+//
+// The file belongs to the port from here on, also when there is an error: it is
+// closed. Its description becomes non-blocking, for everybody who has it.
+//
+// MTU and MAC of cfg are set on the device, which may take CAP_NET_ADMIN. What a
+// process cannot ask about, because the device is in another network namespace and
+// may not be entered, is believed: the MTU of cfg, or 1500, and that the device is
+// up.
+func FromFile(f *os.File, cfg *DeviceConfig) (*Device, error) {
+	return FromFiles([]*os.File{f}, cfg)
+}
+
+// FromFD is [FromFile] for a bare descriptor.
+func FromFD(fd int, cfg *DeviceConfig) (*Device, error) {
+	return FromFile(os.NewFile(uintptr(fd), "tun"), cfg)
+}
+
+// FromFiles is [FromFile] for several queues of one device.
+func FromFiles(files []*os.File, cfg *DeviceConfig) (*Device, error) {
+	var c DeviceConfig
+	if cfg != nil {
+		c = *cfg
+	}
+	d := &Device{start: time.Now()}
+	err := d.take(files, c)
+	for _, f := range files {
+		f.Close()
+	}
+	if err == nil {
+		err = d.setup(c, true)
+	}
+	if err != nil {
+		d.release()
+		if d.name == "" {
+			return nil, fmt.Errorf("port: device from a file: %w", err)
+		}
+		return nil, fmt.Errorf("port: %s %q: %w", d.kind(), d.name, err)
+	}
+	return d, nil
+}
+
+func (c *DeviceConfig) check(tun bool) error {
+	switch {
+	case c.MTU < 0:
+		return fmt.Errorf("DeviceConfig.MTU %d is negative", c.MTU)
+	case c.MAC.IsGroup():
+		return fmt.Errorf("DeviceConfig.MAC %v is a group address", c.MAC)
+	case tun && !c.MAC.IsZero():
+		return fmt.Errorf("DeviceConfig.MAC %v: a TUN has none", c.MAC)
+	case c.Queues < 0 || c.Queues > maxQueues:
+		return fmt.Errorf("DeviceConfig.Queues %d: want 1 to %d, or 0 for 1", c.Queues, maxQueues)
+	}
+	return nil
+}
+
+// inside runs f in the configured namespace.
+func (c *DeviceConfig) inside(f func() error) error {
+	path := c.Namespace
+	switch {
+	case path == "":
+		return f()
+	case !strings.Contains(path, "/"):
+		path = "/run/netns/" + path
+	}
+	entered := false
+	err := sys.InNamespace(path, func() error { entered = true; return f() })
+	if err != nil && !entered {
+		return fmt.Errorf("DeviceConfig.Namespace %q: %w", c.Namespace, err)
+	}
+	return err
+}
+
+// attach opens the queues, in the namespace of the calling thread.
+func (d *Device) attach(name string, c DeviceConfig) error {
+	mode := sys.TunMode{TUN: d.tun, Multi: c.Queues > 1}
+	for range max(c.Queues, 1) {
+		t, err := sys.OpenTun(name, mode)
+		if err != nil {
+			return attachError(name, mode, err)
+		}
+		if err := d.add(t); err != nil {
+			return err
+		}
+		name = d.name // the kernel may have picked it
+	}
+	// A persistent device keeps the offloads an earlier program asked for. Without
+	// the virtio header that goes with them its packets would come in as superframes
+	// and with checksums that nobody completes.
+	if _, err := d.queues[0].SetOffload(false); err != nil {
+		return fmt.Errorf("switching offloads off: %w", err)
+	}
+	return d.find()
+}
+
+// take makes queues of files.
+func (d *Device) take(files []*os.File, c DeviceConfig) error {
+	switch {
+	case !sys.TunSupported:
+		return errors.ErrUnsupported
+	case c.Namespace != "":
+		return fmt.Errorf("DeviceConfig.Namespace %q: the device is open already", c.Namespace)
+	case len(files) == 0:
+		return errors.New("no file")
+	case c.Queues != 0 && c.Queues != len(files):
+		return fmt.Errorf("DeviceConfig.Queues %d: there are %d files", c.Queues, len(files))
+	}
+	for _, f := range files {
+		t, err := sys.TakeTun(f)
+		if err != nil {
+			return err
+		}
+		if err := d.add(t); err != nil {
+			return err
+		}
+	}
+	if err := c.check(d.tun); err != nil {
+		return err
+	}
+	return d.find()
+}
+
+// add makes t a queue of the device, of which the first queue tells the name and the
+// kind.
+func (d *Device) add(t *sys.Tun) error {
+	q := &queue{Tun: t}
+	d.queues = append(d.queues, q)
+	q.reader = deviceReader{d: d, q: q}
+	q.reader.poll = q.reader.receive
+	switch info, err := t.Info(); {
+	case errors.Is(err, syscall.ENOTTY):
+		return fmt.Errorf("not a queue of a TUN or TAP device: %w", err)
+	case errors.Is(err, sys.EBADFD):
+		return fmt.Errorf("attached to no device: %w", err)
+	case err != nil:
+		return err
+	case len(d.queues) == 1:
+		d.name, d.tun = info.Name, info.TUN
+	case info.Name != d.name || info.TUN != d.tun:
+		return fmt.Errorf("queue %d is of another device, %q", len(d.queues)-1, info.Name)
+	}
+	return nil
+}
+
+// find makes the link of the device, in the namespace of the calling thread.
+func (d *Device) find() (err error) {
+	d.link, err = sys.NewLink(d.queues[0].Tun)
+	return err
+}
+
+// setup does to the device what cfg says. One that was lent may be out of reach.
+func (d *Device) setup(c DeviceConfig, lent bool) error {
+	if !c.MAC.IsZero() {
+		if err := d.link.SetMAC(c.MAC); err != nil {
+			return fmt.Errorf("DeviceConfig.MAC %v: %w", c.MAC, privilege(err))
+		}
+	}
+	mtu, err := d.link.MTU()
+	switch {
+	case lent && outOfReach(err):
+		mtu = cmp.Or(c.MTU, DefaultMTU-ethLen)
+	case err != nil:
+		return fmt.Errorf("reading the MTU: %w", err)
+	case c.MTU != 0 && c.MTU != mtu:
+		if err := d.link.SetMTU(c.MTU); err != nil {
+			return fmt.Errorf("DeviceConfig.MTU %d: %w", c.MTU, privilege(err))
+		}
+		mtu = c.MTU
+	}
+	d.mtu.Store(int64(mtu))
+	if !c.Down {
+		if err := d.link.Up(); err != nil && !(lent && outOfReach(err)) {
+			return fmt.Errorf("bringing the device up: %w", privilege(err))
+		}
+	}
+	d.timer = time.AfterFunc(time.Hour, d.update)
+	d.timer.Stop()
+	return nil
+}
+
+// outOfReach reports whether the device is in another network namespace, which this
+// process may not enter.
+func outOfReach(err error) bool {
+	return errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EPERM) && errors.Is(err, sys.ErrNamespace)
+}
+
+// privilege says what an EPERM means.
+func privilege(err error) error {
+	if errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("needs CAP_NET_ADMIN: %w", err)
+	}
+	return err
+}
+
+// attachError says what an errno of the tun driver means and what to do.
+func attachError(name string, m sys.TunMode, err error) error {
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
+		hint = "needs CAP_NET_ADMIN, or a persistent device that belongs to this user: "
+	case errors.Is(err, syscall.EBUSY):
+		hint = "another program is attached to it: "
+	case errors.Is(err, syscall.E2BIG):
+		hint = "the device has no queue left: "
+	case errors.Is(err, syscall.ENOENT), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.ENXIO):
+		hint = "is the tun module loaded? "
+	case errors.Is(err, syscall.EINVAL):
+		hint = mismatch(name, m) + ": "
+	}
+	return fmt.Errorf("%s%w", hint, err)
+}
+
+// mismatch says in what the device differs from what was asked for.
+func mismatch(name string, m sys.TunMode) string {
+	switch driver, kind := sys.Kind(name); {
+	case driver == "":
+		return "not a device name"
+	case driver != "tun":
+		return "a device of another driver, " + driver
+	case m.TUN && kind != "tun":
+		return "the device is a TAP, not a TUN"
+	case !m.TUN && kind != "tap":
+		return "the device is a TUN, not a TAP"
+	case m.Multi:
+		return "the device has a single queue: it was made without multi_queue"
+	}
+	return "the device is for several queues: it was made with multi_queue"
+}

@@ -1,0 +1,274 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// attached opens /dev/net/tun by hand, in the host, and attaches it to a device: what
+// a parent hands over.
+func attached(t *testing.T, h *netns.Host, name string, flags uint16) (fd int) {
+	t.Helper()
+	h.Do(func() {
+		var err error
+		if fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
+			t.Fatal(err)
+		}
+		ifr, _ := unix.NewIfreq(name)
+		ifr.SetUint16(flags | unix.IFF_NO_PI)
+		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return fd
+}
+
+func TestDeviceInANamespace(t *testing.T) {
+	n := netns.New(t)
+	blue, green := n.Host("blue"), n.Host("green")
+	blue.Quiet()
+	green.Quiet()
+	for _, c := range []struct {
+		host      *netns.Host
+		name      string
+		namespace string
+		open      func(string, *DeviceConfig) (*Device, error)
+		queues    int
+	}{
+		{blue, "tap0", blue.NS, OpenTAP, 1},
+		{blue, "tun0", "/run/netns/" + blue.NS, OpenTUN, 3},
+		{green, "tap0", "/run/netns/" + green.NS, OpenTAP, 2},
+	} {
+		var before, after unix.Stat_t
+		var d *Device
+		var err error
+		opened := make(chan bool)
+		go func() { // any goroutine
+			defer close(opened)
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			unix.Stat("/proc/thread-self/ns/net", &before)
+			d, err = c.open(c.name, &DeviceConfig{Namespace: c.namespace, Queues: c.queues, MTU: 1400})
+			unix.Stat("/proc/thread-self/ns/net", &after)
+		}()
+		<-opened
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if before.Ino != after.Ino {
+			t.Errorf("%s: the caller is somewhere else", c.namespace)
+		}
+		if len(d.Readers()) != c.queues || !has(t, c.host, c.name) {
+			t.Errorf("%s: %d queues, device there: %v", c.namespace, len(d.Readers()), has(t, c.host, c.name))
+		}
+		if out := c.host.IP("link", "show", c.name); !strings.Contains(out, "mtu 1400") || !strings.Contains(out, ",UP") {
+			t.Errorf("%s: %s", c.namespace, out)
+		}
+		c.host.MTU(c.name, 1300)
+		d.update()
+		if want := d.MTU(0); want != 1300 && want != 1314 {
+			t.Errorf("%s: MTU %d", c.namespace, want)
+		}
+		if _, err := os.Stat("/sys/class/net/" + c.name); err == nil {
+			t.Errorf("%s: the device is here", c.namespace)
+		}
+	}
+}
+
+func TestDeviceFromAFile(t *testing.T) {
+	n := netns.New(t)
+	h := n.Host("h")
+	h.Quiet()
+	for _, c := range []struct {
+		name  string
+		flags uint16
+		cfg   *DeviceConfig
+		mtu   int
+	}{
+		{"tap0", unix.IFF_TAP, nil, 1514},
+		{"tun0", unix.IFF_TUN, &DeviceConfig{MTU: 1400}, 1400},
+		{"mtap0", unix.IFF_TAP | unix.IFF_MULTI_QUEUE, &DeviceConfig{Queues: 1}, 1514},
+	} {
+		fd := attached(t, h, c.name, c.flags)
+		d, err := FromFD(fd, c.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Name() != c.name || d.MTU(0) != c.mtu || len(d.Readers()) != 1 {
+			t.Errorf("%s: name %s, MTU %d, %d queues", c.name, d.Name(), d.MTU(0), len(d.Readers()))
+		}
+		if out := h.IP("link", "show", c.name); !strings.Contains(out, ",UP") {
+			t.Errorf("%s: %s", c.name, out)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		if has(t, h, c.name) {
+			t.Errorf("%s: the device is there after Close", c.name)
+		}
+	}
+}
+
+func TestDeviceFromFilesOfAnotherProcess(t *testing.T) {
+	h := netns.New(t).Host("h")
+	h.Quiet()
+	h.IP("tuntap", "add", "dev", "tap0", "mode", "tap", "multi_queue")
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	var sent []int
+	for range 4 {
+		sent = append(sent, attached(t, h, "tap0", unix.IFF_TAP|unix.IFF_MULTI_QUEUE))
+	}
+	if err := unix.Sendmsg(pair[0], []byte("q"), unix.UnixRights(sent...), nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range sent {
+		unix.Close(fd)
+	}
+	oob := make([]byte, 256)
+	_, n, _, _, err := unix.Recvmsg(pair[1], make([]byte, 8), oob, unix.MSG_CMSG_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	msgs, err := unix.ParseSocketControlMessage(oob[:n])
+	if err != nil {
+		t.Fatal(err)
+	}
+	fds, err := unix.ParseUnixRights(&msgs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*os.File
+	for _, fd := range fds {
+		files = append(files, os.NewFile(uintptr(fd), "queue"))
+	}
+	d, err := FromFiles(files, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if len(d.Readers()) != 4 || d.Name() != "tap0" {
+		t.Errorf("%d queues of %s", len(d.Readers()), d.Name())
+	}
+	h.Addr("tap0", "10.9.0.1/24")
+	done := guest(d, "10.9.0.2")
+	h.Ping("10.9.0.2", 3)
+	d.Close()
+	<-done
+	if !has(t, h, "tap0") {
+		t.Error("the persistent device is gone")
+	}
+	openTAP(t, h, "tap0", &DeviceConfig{Queues: 256}) // nobody is attached any more
+}
+
+func TestDeviceFromFileErrors(t *testing.T) {
+	h := netns.New(t).Host("h")
+	h.Quiet()
+	null := func() *os.File {
+		f, err := os.Open("/dev/null")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	loose := func() *os.File {
+		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return os.NewFile(uintptr(fd), "tun")
+	}
+	queue := func(name string, flags uint16) *os.File {
+		return os.NewFile(uintptr(attached(t, h, name, flags)), name)
+	}
+	closed := null()
+	closed.Close()
+	for what, c := range map[string]struct {
+		files []*os.File
+		cfg   *DeviceConfig
+		is    error
+		says  string
+	}{
+		"none":      {nil, nil, nil, "port: device from a file: no file"},
+		"nil":       {[]*os.File{nil}, nil, os.ErrInvalid, "invalid argument"},
+		"closed":    {[]*os.File{closed}, nil, nil, "closed file"},
+		"null":      {[]*os.File{null()}, nil, syscall.ENOTTY, "not a queue of a TUN or TAP device"},
+		"loose":     {[]*os.File{loose()}, nil, unix.EBADFD, "attached to no device"},
+		"two":       {[]*os.File{queue("a0", unix.IFF_TAP), queue("a1", unix.IFF_TAP)}, nil, nil, `port: TAP "a0": queue 1 is of another device, "a1"`},
+		"count":     {[]*os.File{queue("a2", unix.IFF_TAP)}, &DeviceConfig{Queues: 2}, nil, "Queues 2: there are 1 files"},
+		"namespace": {[]*os.File{queue("a3", unix.IFF_TAP)}, &DeviceConfig{Namespace: "x"}, nil, "is open already"},
+		"MAC":       {[]*os.File{queue("a4", unix.IFF_TUN)}, &DeviceConfig{MAC: frame.MAC{2}}, nil, "a TUN has none"},
+		"MTU":       {[]*os.File{queue("a5", unix.IFF_TAP)}, &DeviceConfig{MTU: 9}, syscall.EINVAL, `port: TAP "a5": DeviceConfig.MTU 9`},
+	} {
+		d, err := FromFiles(c.files, c.cfg)
+		if err == nil {
+			d.Close()
+			t.Errorf("%s: no error", what)
+			continue
+		}
+		if c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", what, err)
+		}
+		for i, f := range c.files {
+			if err := f.Close(); err == nil {
+				t.Errorf("%s: file %d is still open", what, i)
+			}
+		}
+	}
+	if out := h.IP("-br", "link"); strings.Contains(out, "a0") || strings.Contains(out, "a5") {
+		t.Errorf("devices are left:\n%s", out)
+	}
+	if _, err := FromFD(-1, nil); !errors.Is(err, os.ErrInvalid) {
+		t.Errorf("descriptor -1: %v", err)
+	}
+}
+
+// A persistent device for several queues: as many as one likes, at once with others.
+func TestDevicePersistentMultiQueue(t *testing.T) {
+	h := netns.New(t).Host("h")
+	h.Quiet()
+	h.IP("tuntap", "add", "dev", "keep0", "mode", "tun", "multi_queue")
+	var d, e *Device
+	var err error
+	for _, queues := range []int{2, 4} {
+		h.Do(func() {
+			if d, err = OpenTUN("keep0", &DeviceConfig{Queues: queues}); err != nil {
+				t.Fatal(err)
+			}
+			if e, err = OpenTUN("keep0", &DeviceConfig{Queues: 3}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if len(d.Readers()) != queues || len(e.Readers()) != 3 {
+			t.Errorf("%d and %d queues", len(d.Readers()), len(e.Readers()))
+		}
+		h.Do(func() {
+			if x, err := OpenTUN("keep0", &DeviceConfig{Queues: 256}); !errors.Is(err, syscall.E2BIG) || !strings.Contains(fmt.Sprint(err), "no queue left") {
+				t.Errorf("too many queues: %v, %v", x, err)
+			}
+			if x, err := OpenTAP("keep0", &DeviceConfig{Queues: 2}); !errors.Is(err, syscall.EINVAL) || !strings.Contains(fmt.Sprint(err), "is a TUN") {
+				t.Errorf("a TUN as TAP: %v, %v", x, err)
+			}
+		})
+		d.Close()
+		e.Close()
+		if out := h.IP("-d", "link", "show", "keep0"); !strings.Contains(out, "multi_queue") || !strings.Contains(out, "persist on") {
+			t.Errorf("the device is not what it was:\n%s", out)
+		}
+	}
+}

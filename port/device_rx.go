@@ -1,0 +1,91 @@
+package port
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// longestPacket is room for whatever the kernel sends into a device: an skb is
+// shorter than 64 KiB, and a VLAN tag may come with it (Linux 6.18). The driver cuts
+// a packet that does not fit and does not say so.
+const longestPacket = 1<<16 - 1 + vlanLen
+
+// deviceReader reads one system call a packet until the kernel has no more or the
+// batch is full.
+type deviceReader struct {
+	d    *Device
+	q    *queue
+	poll func(fd uintptr) bool // receive, as a closure made once
+
+	batch *frame.Batch  // of the Read under way
+	errno syscall.Errno // it ended with
+}
+
+func (r *deviceReader) Read(b *frame.Batch) error {
+	b.Reset()
+	r.batch, r.errno = b, 0
+	err := r.q.Conn.Read(r.poll)
+	r.batch = nil
+	if err == nil && r.errno == 0 {
+		return nil
+	}
+	b.Release()
+	switch {
+	case err == nil:
+		return r.d.over(r.errno)
+	case r.d.closed.Load():
+		return net.ErrClosed
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return frame.ErrPaused
+	}
+	// The poller saw EPOLLERR, which tun reports when the device was deleted under
+	// us; read(2) then says EBADFD, "file descriptor in bad state" (Linux 6.18).
+	return r.d.over(sys.EBADFD)
+}
+
+// receive fills the batch. It returns false to wait for the descriptor.
+func (r *deviceReader) receive(fd uintptr) bool {
+	b := r.batch
+	r.d.refresh()
+	for {
+		f := b.New(longestPacket)
+		if f == nil {
+			return true
+		}
+		n, errno := sys.ReadFD(fd, f.Bytes())
+		if errno != 0 {
+			b.Keep(len(b.Frames) - 1)
+			if len(b.Frames) > 0 {
+				return true // an error that lasts comes again
+			}
+			if errno == syscall.EAGAIN {
+				b.Release()
+				return false
+			}
+			r.errno = errno
+			return true
+		}
+		b.Shrink(n)
+		if r.d.tun {
+			ipKind(f)
+		}
+	}
+}
+
+// ipKind sets the kind of a frame from a TUN by the version of its header.
+func ipKind(f *frame.Frame) {
+	f.Kind = frame.IPv4
+	switch b := f.Bytes(); {
+	case len(b) == 0:
+		f.Drop = frame.Short
+	case b[0]>>4 == 6:
+		f.Kind = frame.IPv6
+	case b[0]>>4 != 4:
+		f.Drop = frame.BadKind
+	}
+}
