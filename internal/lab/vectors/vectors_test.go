@@ -7,6 +7,7 @@
 //	2  ECN (RFC 6040)
 //	4  the MAC table: learning, moves, limits
 //	5  forwarding, flooding, split horizon
+//	9  MTU and path MTU
 //
 // A [rule] is followed by rows, each a small network that is sent real bytes; or it
 // says which feature has to come first. TestVectors prints id -> rows.
@@ -56,7 +57,7 @@ func (r *row) runs() []string {
 func allRows() []row {
 	return slices.Concat(receiveRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(),
 		entryRows, ageRows, moveRows, pinRows, limitRows, flushRows, runtimeRows,
-		floodRows, horizonRows, replicationRows, specialRows)
+		floodRows, horizonRows, replicationRows, specialRows, bigRows)
 }
 
 func TestVectors(t *testing.T) {

@@ -1,0 +1,385 @@
+package vectors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+)
+
+// bigRows are packets that are longer than their tunnel takes.
+var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
+	{id: "9.size", name: "IPv4: 576 bytes", wire: func(l *lab) {
+		h, _ := l.narrow(1500, nil)
+		in := ip4(rmac(1), h.MAC, 1500, udp4)
+		h.Send(in)
+		h.Want(answer4(in, l.inner(1500), 548))
+	}},
+	{id: "9.size", name: "IPv4: all of a short packet", local: func(l *lab) {
+		a, b := l.pipes(414)
+		in := ip4(b.MAC, a.MAC, 401, udp4)
+		a.Send(in)
+		a.Want(answer4(in, 400, 372)) // 400 bytes in all
+	}},
+	{id: "9.size", name: "IPv6: 1280 bytes", wire: func(l *lab) {
+		h, _ := l.narrow(1500, nil)
+		in := ip6(rmac(1), h.MAC, 1500, udp6)
+		h.Send(in)
+		h.Want(answer6(in, l.inner(1500), 1232))
+	}},
+	{id: "9.flooded", name: "unknown unicast", wire: func(l *lab) {
+		h, f := l.narrow(1500, nil)
+		o := l.jumbo()
+		in := ip4(nobody, h.MAC, l.inner(1500)+1, udp4)
+		h.Send(in)
+		h.Want(answer4(in, l.inner(1500), 548))
+		o.Want(in)
+		f.want()
+	}},
+	{id: "9.back", name: "through a tunnel, to the peer it came from", wire: func(l *lab) {
+		l.bigger(9000)
+		l.start(nil, nil, toobig(nil), vswitch.AttachConfig{})
+		l.flood(2, 3)
+		f, g, h := l.far(2), l.far(3), l.host()
+		h.Send(eth(frame.Broadcast, h.MAC, "here"))
+		f.got()
+		g.got()
+		in := ip4(h.MAC, rmac(1), 1501, udp4)
+		f.send(vx(vni, in))
+		f.want(vx(vni, answer4(in, 1500, 548)))
+		g.want()
+		h.Want()
+	}},
+	{id: "9.back", name: "on a trunk, in its VLAN", local: func(l *lab) {
+		l.bridge(nil, toobig(nil))
+		a, b := l.HostWith(vni, 10, vswitch.AttachConfig{}), l.pipe(514)
+		b.Send(eth(frame.Broadcast, b.MAC, "here"))
+		a.Got()
+		in := ip4(b.MAC, a.MAC, 1500, udp4)
+		a.Send(mem.Tagged(10, in))
+		a.Want(mem.Tagged(10, answer4(in, 500, 472)))
+		b.Want()
+	}},
+	{id: "9.rate", name: "one sender", wire: func(l *lab) {
+		h, f := l.narrow(1500, &l3.TooBigConfig{PerSender: 2})
+		in := ip4(rmac(1), h.MAC, 1500, udp4)
+		want := answer4(in, l.inner(1500), 548)
+		h.Send(in, in, in, in)
+		h.Want(want, want)
+		l.drops(map[string]uint64{"too-big": 2})
+		l.pass(2 * tick)
+		h.Send(in)
+		h.Want(want)
+		f.want()
+	}},
+	{id: "9.rate", name: "all of them", wire: func(l *lab) {
+		h, _ := l.narrow(1500, &l3.TooBigConfig{Total: 3})
+		n := 0
+		for i := range 5 {
+			in := ip4(rmac(1), h.MAC, 1500, udp4, func(ip []byte) { ip[15] = byte(i + 1) })
+			h.Send(in)
+			n += len(h.Got())
+		}
+		if n != 3 {
+			l.T.Errorf("%d answers, want 3", n)
+		}
+		l.drops(map[string]uint64{"too-big": 2})
+	}},
+	{id: "9.superframe", name: "segments that fit", wire: func(l *lab) { l.superframe(l.inner(1500), false) }},
+	{id: "9.superframe", name: "segments that do not", wire: func(l *lab) { l.superframe(l.inner(1500)+1, true) }},
+})
+
+// overheadRows have a packet that just fits and arrives in an underlay packet of
+// exactly its MTU, and one a byte longer whose sender hears what fits.
+func overheadRows() (rows []row) {
+	for _, c := range []struct{ underlay, over4, over6 int }{{1500, 1450, 1430}, {9000, 8950, 8930}} {
+		fits := func(l *lab) int {
+			if l.ip6 {
+				return c.over6
+			}
+			return c.over4
+		}
+		rows = append(rows, row{id: "9.overhead", name: fmt.Sprint("underlay ", c.underlay), wire: func(l *lab) {
+			h, f := l.narrow(c.underlay, nil)
+			n := fits(l)
+			in := ip4(rmac(1), h.MAC, n, udp4)
+			h.Send(in)
+			f.want(vx(vni, in))
+			h.Want()
+			in = ip4(rmac(1), h.MAC, n+1, udp4)
+			h.Send(in)
+			h.Want(answer4(in, n, 548))
+			in = ip6(rmac(1), h.MAC, n+1, udp6)
+			h.Send(in)
+			h.Want(answer6(in, n, 1232))
+			f.want()
+			l.drops(nil)
+		}}, row{id: "9.overhead-tag", name: fmt.Sprint("underlay ", c.underlay), wire: func(l *lab) {
+			h, f := l.narrow(c.underlay, nil)
+			l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: tagging(7)}}))
+			n := fits(l) - 4
+			in := ip4(rmac(1), h.MAC, n, udp4)
+			h.Send(in)
+			f.want(vx(vni, mem.Tagged(7, in)))
+			in = ip4(rmac(1), h.MAC, n+1, udp4)
+			h.Send(in)
+			h.Want(mem.Tagged(7, answer4(in, n, 548)))
+			f.want()
+			l.drops(nil)
+		}})
+	}
+	return rows
+}
+
+// answerRows are kinds of packets whose sender is told.
+func answerRows() (rows []row) {
+	for _, c := range []struct {
+		id, name string
+		is6      bool
+		change   func(ip []byte)
+	}{
+		{"9.df", "UDP", false, udp4},
+		{"9.df", "ICMP echo", false, func(ip []byte) { udp4(ip); ip[9], ip[20] = 1, 8 }},
+		{"9.df", "first fragment", false, func(ip []byte) { udp4(ip); ip[6] |= 0x20 }},
+		{"9.df", "options", false, func(ip []byte) { udp4(ip); ip[0] = 0x46; copy(ip[20:], []byte{1, 1, 1, 0}) }},
+		{"9.ipv6", "UDP", true, udp6},
+		{"9.ipv6", "ICMPv6 echo", true, func(ip []byte) { udp6(ip); ip[6], ip[40] = 58, 128 }},
+		{"9.ipv6", "first fragment", true, func(ip []byte) { udp6(ip); ip[6] = 44; copy(ip[40:], []byte{17, 0, 0, 1}) }},
+		{"9.ipv6", "options", true, func(ip []byte) { udp6(ip); ip[6] = 60; copy(ip[40:], []byte{17, 0}) }},
+	} {
+		rows = append(rows, row{id: c.id, name: c.name, wire: func(l *lab) {
+			h, f := l.narrow(1500, nil)
+			n := l.inner(1500)
+			if c.is6 {
+				in := ip6(rmac(1), h.MAC, n+1, c.change)
+				h.Send(in)
+				h.Want(answer6(in, n, 1232))
+			} else {
+				in := ip4(rmac(1), h.MAC, n+1, c.change)
+				h.Send(in)
+				h.Want(answer4(in, n, 548))
+			}
+			f.want()
+			l.drops(nil)
+		}})
+	}
+	return rows
+}
+
+// silentRows are packets that are dropped, and nobody is told.
+func silentRows() (rows []row) {
+	silent := func(id, name string, in func(dst, src frame.MAC) []byte) {
+		rows = append(rows, row{id: id, name: name, wire: func(l *lab) {
+			h, f := l.narrow(1500, nil)
+			h.Send(in(rmac(1), h.MAC))
+			h.Want()
+			f.want()
+			l.drops(one("too-big"))
+		}})
+	}
+	v4 := func(id, name string, change func(ip []byte)) {
+		silent(id, name, func(dst, src frame.MAC) []byte { return ip4(dst, src, 1500, udp4, change) })
+	}
+	v6 := func(id, name string, change func(ip []byte)) {
+		silent(id, name, func(dst, src frame.MAC) []byte { return ip6(dst, src, 1500, udp6, change) })
+	}
+	v4("9.no-df", "IPv4", func(ip []byte) { ip[6] = 0 })
+	silent("9.no-ip", "another protocol", func(dst, src frame.MAC) []byte { return eth(dst, src, string(make([]byte, 1500))) })
+	for _, typ := range []byte{3, 4, 5, 11, 12} {
+		v4("9.icmp-error", fmt.Sprint("ICMP type ", typ), func(ip []byte) { ip[9], ip[20] = 1, typ })
+	}
+	for _, typ := range []byte{1, 2, 3, 4, 100, 127, 137} {
+		v6("9.icmp-error", fmt.Sprint("ICMPv6 type ", typ), func(ip []byte) { ip[6], ip[40] = 58, typ })
+	}
+	v6("9.icmp-error", "behind options", func(ip []byte) { ip[6] = 0; copy(ip[40:], []byte{58, 0, 0, 0, 0, 0, 0, 0, 3}) })
+	v4("9.fragment", "IPv4", func(ip []byte) { ip[7] = 185 })
+	v6("9.fragment", "IPv6", func(ip []byte) { ip[6] = 44; copy(ip[40:], []byte{17, 0, 5, 0xc8}) })
+	v4("9.group", "IPv4 group under a unicast MAC", func(ip []byte) { copy(ip[16:], []byte{239, 1, 2, 3}) })
+	v6("9.group", "IPv6 group under a unicast MAC", func(ip []byte) { copy(ip[24:], []byte{0xff, 2}) })
+	for _, dst := range []frame.MAC{frame.Broadcast, mcast} {
+		silent("9.group", fmt.Sprint("to ", dst), func(_, src frame.MAC) []byte { return ip4(dst, src, 1500, udp4) })
+	}
+	v4("9.source", "0.0.0.0", func(ip []byte) { copy(ip[12:], []byte{0, 0, 0, 0}) })
+	v4("9.source", "loopback", func(ip []byte) { ip[12] = 127 })
+	v4("9.source", "multicast", func(ip []byte) { ip[12] = 224 })
+	v6("9.source", "::", func(ip []byte) { copy(ip[8:24], make([]byte, 16)) })
+	v6("9.source", "multicast, IPv6", func(ip []byte) { ip[8] = 0xff })
+	return rows
+}
+
+// tick is the switch's clock.
+const tick = 1e9
+
+func toobig(cfg *l3.TooBigConfig) *vswitch.VSIConfig {
+	s, err := l3.NewTooBig(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: s}}
+}
+
+// bigger gives the underlay another MTU, before anything is on it.
+func (l *lab) bigger(mtu int) {
+	l.Net.Close()
+	l.Net = underlay.NewNetwork(&underlay.NetworkConfig{MTU: mtu})
+}
+
+// inner is the longest IP packet in VXLAN over this family.
+func (l *lab) inner(underlay int) int {
+	if l.ip6 {
+		return underlay - 70
+	}
+	return underlay - 50
+}
+
+// narrow starts a switch that answers, with a jumbo host, and behind the tunnel a far
+// end where rmac(1) is.
+func (l *lab) narrow(mtu int, cfg *l3.TooBigConfig) (*mem.Host, *far) {
+	l.T.Helper()
+	l.bigger(mtu)
+	l.start(nil, nil, toobig(cfg), vswitch.AttachConfig{})
+	l.flood(2)
+	h, f := l.jumbo(), l.far(2)
+	f.send(vx(vni, eth(frame.Broadcast, rmac(1), "here")))
+	h.Got()
+	return h, f
+}
+
+// jumbo returns a host whose port takes long frames.
+func (l *lab) jumbo() *mem.Host { l.T.Helper(); return l.pipe(9216) }
+
+func (l *lab) pipe(mtu int) *mem.Host {
+	l.T.Helper()
+	n := byte(len(l.seg.Attachments()) + 1)
+	h := &mem.Host{Pipe: port.NewPipe(&port.PipeConfig{MTU: mtu}), Node: l.Node, VNI: vni, MAC: frame.MAC{2, 0xcc, 0, 0, 0, n}}
+	var err error
+	h.At, err = l.seg.Attach(h.Pipe, 0)
+	l.must(err)
+	return h
+}
+
+// pipes starts a switch without a tunnel, that answers, with two hosts that it knows,
+// the second one's port of this MTU.
+func (l *lab) pipes(mtu int) (a, b *mem.Host) {
+	l.T.Helper()
+	l.bridge(nil, toobig(nil))
+	a, b = l.jumbo(), l.pipe(mtu)
+	b.Send(eth(frame.Broadcast, b.MAC, "here"))
+	a.Got()
+	return a, b
+}
+
+// superframe sends one whose segments are IP packets of n bytes.
+func (l *lab) superframe(n int, answered bool) {
+	h, f := l.narrow(1500, nil)
+	l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: segments(n - 28)}}))
+	in := ip4(rmac(1), h.MAC, 9000, udp4)
+	h.Send(in)
+	if answered {
+		h.Want(answer4(in, l.inner(1500), 548))
+		f.want()
+		l.drops(nil)
+		return
+	}
+	h.Want()
+	// How it is cut is the VTEP's matter.
+	if p := l.Stats().Ports[h.At.Dest(0).Port()]; p.Forwarded != 1 || p.Replied != 0 || p.RxDrops.Total() != 0 {
+		l.T.Errorf("%+v", p)
+	}
+}
+
+// segments makes UDP superframes of frames, to be cut into this many bytes.
+func segments(size int) vswitch.Stage {
+	return stage(func(f *frame.Frame) frame.Verdict {
+		at := uint16(f.Headroom())
+		f.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOUDP, Size: uint16(size), CsumStart: at + 34, CsumOffset: 6, DataStart: at + 42}
+		return frame.Continue
+	})
+}
+
+// tagging puts a VLAN tag into frames: a customer's own, inside the network's.
+func tagging(vid byte) vswitch.Stage {
+	return stage(func(f *frame.Frame) frame.Verdict {
+		b := f.Push(4)
+		copy(b, b[4:16])
+		copy(b[12:], []byte{0x81, 0, 0, vid})
+		return frame.Continue
+	})
+}
+
+func udp4(ip []byte) {
+	copy(ip, []byte{0x45, 0, byte(len(ip) >> 8), byte(len(ip)), 0x12, 0x34, 0x40, 0, 63, 17, 0, 0, 192, 168, 0, 1, 192, 168, 0, 2})
+}
+
+func udp6(ip []byte) {
+	n := len(ip) - 40
+	copy(ip, []byte{0x60, 0, 0, 0, byte(n >> 8), byte(n), 17, 63, 0xfd, 23: 1, 24: 0xfd, 39: 2})
+}
+
+// ip4 returns a frame with an IPv4 packet of n bytes, its checksum right.
+func ip4(dst, src frame.MAC, n int, changes ...func(ip []byte)) []byte {
+	ip := make([]byte, n)
+	for i := range ip {
+		ip[i] = byte(i)
+	}
+	for _, change := range changes {
+		change(ip)
+	}
+	ip[10], ip[11] = 0, 0
+	binary.BigEndian.PutUint16(ip[10:], ones(ip[:ip[0]&15*4]))
+	return mem.Ethernet(dst, src, 0x0800, ip)
+}
+
+// ip6 returns a frame with an IPv6 packet of n bytes.
+func ip6(dst, src frame.MAC, n int, changes ...func(ip []byte)) []byte {
+	ip := make([]byte, n)
+	for i := range ip {
+		ip[i] = byte(i)
+	}
+	for _, change := range changes {
+		change(ip)
+	}
+	return mem.Ethernet(dst, src, 0x86dd, ip)
+}
+
+// ones is the checksum of RFC 1071, word by word.
+func ones(b []byte) uint16 {
+	var sum uint32
+	for i, c := range b {
+		sum += uint32(c) << (8 * (1 - i&1))
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return ^uint16(sum)
+}
+
+// answer4 is what the sender of a frame hears: so many bytes of its packet in ICMP
+// type 3, code 4, from the host it was for.
+func answer4(in []byte, mtu, quote int) []byte {
+	p := in[14 : 14+quote]
+	icmp := append([]byte{3, 4, 0, 0, 0, 0, byte(mtu >> 8), byte(mtu)}, p...)
+	binary.BigEndian.PutUint16(icmp[2:], ones(icmp))
+	n := 20 + len(icmp)
+	ip := append([]byte{0x45, 0xc0, byte(n >> 8), byte(n), 0, 0, 0x40, 0, 64, 1, 0, 0}, p[16:20]...)
+	ip = append(ip, p[12:16]...)
+	binary.BigEndian.PutUint16(ip[10:], ones(ip))
+	return mem.Ethernet(frame.MAC(in[6:]), frame.MAC(in), 0x0800, append(ip, icmp...))
+}
+
+// answer6 is likewise ICMPv6 type 2.
+func answer6(in []byte, mtu, quote int) []byte {
+	p := in[14 : 14+quote]
+	icmp := append([]byte{2, 0, 0, 0, 0, 0, byte(mtu >> 8), byte(mtu)}, p...)
+	n := len(icmp)
+	pseudo := slices.Concat(p[24:40], p[8:24], []byte{0, 0, byte(n >> 8), byte(n), 0, 0, 0, 58}, icmp)
+	binary.BigEndian.PutUint16(icmp[2:], ones(pseudo))
+	ip := append([]byte{0x60, 0, 0, 0, byte(n >> 8), byte(n), 58, 64}, pseudo[:32]...)
+	return mem.Ethernet(frame.MAC(in[6:]), frame.MAC(in), 0x86dd, append(ip, icmp...))
+}
