@@ -1,0 +1,185 @@
+package port
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/ring"
+)
+
+// BufferedConfig configures [NewBuffered]. The zero value works.
+type BufferedConfig struct {
+	Queue int // frames that may wait, 1 to 65536; 0 = 256
+}
+
+// maxQueue bounds the queues of decorators, in frames.
+const maxQueue = 1 << 16
+
+// BufferedStats is a snapshot of a queue's counters.
+type BufferedStats struct {
+	Waiting int         `json:"waiting"` // frames in the queue
+	Sent    uint64      `json:"sent"`    // frames the port took
+	Full    uint64      `json:"full"`    // frames dropped because the queue was full
+	Drops   frame.Drops `json:"drops"`   // frames the port dropped after they had waited
+}
+
+// A Buffered puts a bounded queue and one goroutine in front of a port whose Write
+// may wait, such as an [RWC] over a blocking connection. The workers of a switch
+// copy frames into the queue and go on; with the queue full they drop with
+// [frame.PortFull].
+//
+//	workers --Write--> queue --goroutine--> Write of the port
+//	        <----------------Read---------- port
+//
+// Frames leave in the order they came in and keep what Writers look at: Kind, GSO,
+// VNI, From, Hash, and Peer, Skip and Tag of the [frame.Out]. What the port drops is
+// found in Stats, not in the Out the worker wrote. Reading is not buffered. The queue
+// costs what it holds, and 256 KiB.
+type Buffered struct {
+	p    Port // behind the queue
+	port Port // what is attached
+	ring *ring.Ring[outMeta]
+
+	sent, full atomic.Uint64
+	drops      [frame.NumReasons]atomic.Uint64
+	broken     atomic.Pointer[error] // what Write of the port said
+	done       chan struct{}         // the goroutine has ended
+	closeOnce  sync.Once
+	closeErr   error
+}
+
+// outMeta is what goes with a packet through a queue.
+type outMeta struct {
+	gso        frame.GSO // offsets from the start of the packet
+	kind       frame.Kind
+	tunnel     bool
+	vni        frame.VNI
+	from       frame.Dest
+	hash       uint32
+	peer, skip uint16
+	tag        uint32
+}
+
+func metaOf(o *frame.Out) outMeta {
+	f := o.F
+	return outMeta{
+		gso: moved(f.GSO, -f.Headroom()), kind: f.Kind, tunnel: f.Tunnel, vni: f.VNI, from: f.From, hash: f.Hash,
+		peer: o.Peer, skip: o.Skip, tag: o.Tag,
+	}
+}
+
+// out restores what went with f's bytes.
+func (m *outMeta) out(f *frame.Frame) frame.Out {
+	f.GSO, f.Kind, f.Tunnel = moved(m.gso, f.Headroom()), m.kind, m.tunnel
+	f.VNI, f.From, f.Hash = m.vni, m.from, m.hash
+	return frame.Out{F: f, Peer: m.peer, Skip: m.skip, Tag: m.tag}
+}
+
+// moved returns g for the same packet n bytes further back in its buffer.
+func moved(g frame.GSO, n int) frame.GSO {
+	if g != (frame.GSO{}) {
+		g.CsumStart += uint16(n)
+		g.DataStart += uint16(n)
+	}
+	return g
+}
+
+// NewBuffered puts a queue in front of p, which belongs to it from here on: attach
+// what [Buffered.Port] returns, and close that. A nil cfg is the zero value. It is an
+// error if p is a tunnel.
+func NewBuffered(p Port, cfg *BufferedConfig) (*Buffered, error) {
+	var c BufferedConfig
+	if cfg != nil {
+		c = *cfg
+	}
+	if err := wrappable("Buffered", p); err != nil {
+		return nil, err
+	}
+	if c.Queue < 0 || c.Queue > maxQueue {
+		return nil, fmt.Errorf("port: BufferedConfig.Queue: %d, allowed are 1 to %d", c.Queue, maxQueue)
+	}
+	b := &Buffered{p: p, ring: ring.New[outMeta](cmp.Or(c.Queue, 256)), done: make(chan struct{})}
+	b.port = withPauser(bufferedPort{b}, p)
+	go b.run(p.Writer(0))
+	return b, nil
+}
+
+// Port returns the port with the queue in front. Its Close forgets what waits,
+// closes the port that is wrapped, and waits for the goroutine to end; so closing the
+// wrapped port must make a Write that waits return.
+func (b *Buffered) Port() Port { return b.port }
+
+// Stats returns a snapshot of the counters.
+func (b *Buffered) Stats() BufferedStats {
+	s := BufferedStats{Waiting: b.ring.Len(), Sent: b.sent.Load(), Full: b.full.Load()}
+	for r := range b.drops {
+		s.Drops[r] = b.drops[r].Load()
+	}
+	return s
+}
+
+// run writes what is in the queue until the queue is closed.
+func (b *Buffered) run(w frame.Writer) {
+	defer close(b.done)
+	batch := frame.NewBatch(nil)
+	var out [frame.MaxBatch]frame.Out
+	restore := func(batch *frame.Batch, i int, m outMeta) { out[i] = m.out(&batch.Frames[i]) }
+	for b.ring.Fill(batch, restore) == nil {
+		sent := out[:len(batch.Frames)]
+		err := w.Write(sent)
+		for i := range sent {
+			if r := sent[i].Drop; r != frame.NotDropped {
+				b.drops[r].Add(1)
+			} else {
+				b.sent.Add(1)
+			}
+		}
+		if err != nil {
+			b.fail(err)
+		}
+	}
+}
+
+// fail ends the queue of a port that is broken as a whole.
+func (b *Buffered) fail(err error) {
+	b.broken.Store(&err)
+	b.ring.Close()
+}
+
+type bufferedPort struct{ b *Buffered }
+
+func (p bufferedPort) Name() string              { return nameOf(p.b.p) }
+func (p bufferedPort) MTU(peer uint16) int       { return p.b.p.MTU(peer) }
+func (p bufferedPort) Readers() []frame.Reader   { return p.b.p.Readers() }
+func (p bufferedPort) Writer(w int) frame.Writer { return p }
+
+func (p bufferedPort) Close() error {
+	b := p.b
+	b.closeOnce.Do(func() {
+		b.ring.Close()
+		b.closeErr = b.p.Close()
+		<-b.done
+	})
+	return b.closeErr
+}
+
+func (p bufferedPort) Write(out []frame.Out) error {
+	for i := range out {
+		o := &out[i]
+		switch o.Drop = p.b.ring.Put(metaOf(o), o.F.Bytes()); o.Drop {
+		case frame.PortFull:
+			p.b.full.Add(1)
+		case frame.PortDown:
+			dropAll(out[i:], frame.PortDown)
+			if err := p.b.broken.Load(); err != nil {
+				return *err
+			}
+			return net.ErrClosed
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package port
+
+import (
+	"fmt"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Port is what the decorators of this package wrap, and what they return: the
+// methods of vswitch.Port. What is returned also has Name, and is a Pauser exactly
+// if the port it wraps is one.
+type Port interface {
+	Readers() []frame.Reader
+	Writer(w int) frame.Writer
+	MTU(peer uint16) int
+	Close() error
+}
+
+// named is what every decorator makes.
+type named interface {
+	Port
+	Name() string
+}
+
+type pauser interface {
+	Pause()
+	Resume()
+}
+
+// pausable is a decorator of a port that can be paused.
+type pausable struct {
+	named
+	pauser
+}
+
+// withPauser gives d Pause and Resume if p has them.
+func withPauser(d named, p any) Port {
+	if x, ok := p.(pauser); ok {
+		return &pausable{d, x}
+	}
+	return d
+}
+
+// nameOf returns what p is called, "" if it does not say.
+func nameOf(p any) string {
+	if n, ok := p.(interface{ Name() string }); ok {
+		return n.Name()
+	}
+	return ""
+}
+
+// wrappable says what is against a decorator around p. A tunnel has methods that a
+// decorator does not, and a switch would take what is left for a plain port.
+func wrappable(decorator string, p Port) error {
+	switch p.(type) {
+	case nil:
+		return fmt.Errorf("port: %s: there is no port to wrap", decorator)
+	case interface{ Open(tag uint32) error }:
+		return fmt.Errorf("port: %s: %q is a tunnel: wrap its underlay instead", decorator, nameOf(p))
+	}
+	return nil
+}
