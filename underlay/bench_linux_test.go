@@ -107,7 +107,7 @@ func roundTrips(b *testing.B, src, dst network, ds []frame.Datagram, n int) {
 func BenchmarkUDPSend(b *testing.B) {
 	payload := make([]byte, 64)
 	sink := listen(b, "127.0.0.1:0", nil)
-	to := netip.AddrPortFrom(sink.LocalAddr().Addr(), sink.tx[0].port)
+	to := netip.AddrPortFrom(sink.LocalAddr().Addr(), txPort(sink, 0))
 	b.Run("ordinary", func(b *testing.B) {
 		src := ordinary(b)
 		for b.Loop() {

@@ -18,9 +18,11 @@ type Checksum uint8
 
 // Checksum modes.
 const (
-	ChecksumAuto Checksum = iota // zero over IPv4 (RFC 7348, section 5), computed over IPv6 (RFC 8200, section 8.1)
-	ChecksumOn                   // always computed
-	ChecksumOff                  // always zero; over IPv6 the peer must allow that (RFC 6935, RFC 6936)
+	// ChecksumAuto is zero over IPv4 (RFC 7348, section 5), but computed for the datagrams
+	// of a run that the kernel cuts; computed over IPv6 (RFC 8200, section 8.1).
+	ChecksumAuto Checksum = iota
+	ChecksumOn            // always computed
+	ChecksumOff           // always zero, runs sent one by one; over IPv6 the peer must allow that (RFC 6935, RFC 6936)
 )
 
 // UDPConfig is how [ListenUDP] sets up its sockets. The zero value works, and nil
@@ -40,7 +42,7 @@ type UDPConfig struct {
 	// Control, when not nil, is called for every socket, receiving and sending,
 	// before it is bound and after the options above are set. The arguments are
 	// those of [net.ListenConfig]. It must not call the UDP's methods: the sockets
-	// for datagrams without DF are opened when the first is sent.
+	// for datagrams without DF, and for runs, are opened when the first is sent.
 	Control func(network, address string, c syscall.RawConn) error
 
 	// TTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
@@ -64,6 +66,10 @@ type UDPConfig struct {
 	// cut and marked [frame.TooBig]. 0 means what the MTU of the local address's
 	// interface allows, between 2048 and 9216.
 	MaxDatagram int
+
+	// NoOffload has runs sent as single datagrams instead of leaving it to the kernel or
+	// the network card to cut them (UDP_SEGMENT). SetOffload changes it later.
+	NoOffload bool
 
 	// Queues is the number of receive sockets (SO_REUSEPORT), between which the
 	// kernel spreads flows: one Reader each. All of them must be read, or the

@@ -36,4 +36,14 @@
 // from one port, in order. A Sender never waits: what the kernel has no room for is
 // dropped with [frame.PortFull]. An endpoint that cannot be reached costs its own
 // copy only; the Datagram says how many copies were lost, and why.
+//
+// A Datagram with Seg > 0 is a run: datagrams of one size, the last may be shorter,
+// whose pieces of memory lie one after the other. It costs one message for up to 64 of
+// them (UDP_SEGMENT); the kernel or the network card cuts it. A run that the kernel
+// refuses leaves as single datagrams. Such messages always have a UDP checksum, so with
+// [ChecksumAuto] over IPv4 they use sockets of their own, on the same source ports: a
+// flow keeps its port, and its order within one Send.
+//
+// Sockets that only some datagrams need (without DF, for runs) are opened when the first
+// of these is sent, in the network namespace ListenUDP was called in.
 package underlay

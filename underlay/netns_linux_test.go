@@ -209,8 +209,13 @@ func TestMarkAndDevice(t *testing.T) {
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{Mark: 0x8000_0007, Device: "va", Queues: 2})
 		send(t, u, frame.Datagram{}) // opens the sockets without DF
 		socks := []*sock{u.readers[0].sock, u.readers[1].sock}
-		for i := range u.tx {
-			socks = append(socks, u.tx[i].sock, u.plain.Load().socks[i].sock)
+		for _, k := range []kind{0, mayFragment} {
+			for _, s := range txSocksOf(u, k) {
+				socks = append(socks, s.sock)
+			}
+		}
+		if len(socks) != 2+32 {
+			t.Errorf("%d sockets", len(socks))
 		}
 		for _, s := range socks {
 			if m := sockopt(t, s, unix.SOL_SOCKET, unix.SO_MARK); uint32(m) != 0x8000_0007 {

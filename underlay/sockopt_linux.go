@@ -76,7 +76,7 @@ const errorQueueSize = 64 << 10
 // PMTUDISC_PROBE sets DF and lets a datagram be as long as the interface takes
 // whatever the kernel believes the path MTU to be: that is the VTEP's to know. Over
 // IPv6 it keeps the sender from fragmenting.
-func (u *UDP) txOptions(fd int, df bool) error {
+func (u *UDP) txOptions(fd int, k kind) error {
 	if err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, u.cfg.SendBuffer); err != nil {
 		return fieldError("SendBuffer", err)
 	}
@@ -87,9 +87,9 @@ func (u *UDP) txOptions(fd int, df bool) error {
 		return fmt.Errorf("underlay: SO_ATTACH_FILTER: %w", err)
 	}
 	if u.is4 {
-		discover := unix.IP_PMTUDISC_DONT
-		if df {
-			discover = unix.IP_PMTUDISC_PROBE
+		discover := unix.IP_PMTUDISC_PROBE
+		if k&mayFragment != 0 {
+			discover = unix.IP_PMTUDISC_DONT
 		}
 		opts := []option{
 			{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, discover},
@@ -97,14 +97,14 @@ func (u *UDP) txOptions(fd int, df bool) error {
 			{unix.IPPROTO_IP, unix.IP_TTL, u.cfg.TTL},
 			{unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 0},
 		}
-		if u.cfg.Checksum != ChecksumOn {
+		if k&withSum == 0 {
 			opts = append(opts, option{unix.SOL_SOCKET, unix.SO_NO_CHECK, 1})
 		}
 		return setAll(fd, opts)
 	}
-	discover := unix.IPV6_PMTUDISC_DONT
-	if df {
-		discover = unix.IPV6_PMTUDISC_PROBE
+	discover := unix.IPV6_PMTUDISC_PROBE
+	if k&mayFragment != 0 {
+		discover = unix.IPV6_PMTUDISC_DONT
 	}
 	opts := []option{
 		{unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, discover},
@@ -112,7 +112,7 @@ func (u *UDP) txOptions(fd int, df bool) error {
 		{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, u.cfg.TTL},
 		{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_LOOP, 0},
 	}
-	if u.cfg.Checksum == ChecksumOff {
+	if k&withSum == 0 {
 		opts = append(opts, option{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, 1})
 	}
 	return setAll(fd, opts)

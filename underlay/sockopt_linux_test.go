@@ -38,11 +38,11 @@ func TestUDPChecksumModes(t *testing.T) {
 		v4, v6 int
 	}{{ChecksumAuto, 1, 0}, {ChecksumOn, 0, 0}, {ChecksumOff, 1, 1}} {
 		u := listen(t, "127.0.0.1:0", &UDPConfig{Checksum: tc.mode})
-		if v := sockopt(t, u.tx[0].sock, unix.SOL_SOCKET, unix.SO_NO_CHECK); v != tc.v4 {
+		if v := sockopt(t, txSocksOf(u, u.sets[0].Load().lone)[0].sock, unix.SOL_SOCKET, unix.SO_NO_CHECK); v != tc.v4 {
 			t.Errorf("mode %d: SO_NO_CHECK %d", tc.mode, v)
 		}
 		u = listen(t, "[::1]:0", &UDPConfig{Checksum: tc.mode})
-		if v := sockopt(t, u.tx[0].sock, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX); v != tc.v6 {
+		if v := sockopt(t, txSocksOf(u, u.sets[0].Load().lone)[0].sock, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX); v != tc.v6 {
 			t.Errorf("mode %d: UDP_NO_CHECK6_TX %d", tc.mode, v)
 		}
 	}
@@ -83,8 +83,8 @@ func TestUDPControlSeesEverySocket(t *testing.T) {
 func TestUDPSmallRange(t *testing.T) {
 	for _, r := range []PortRange{{45000, 45000}, {45001, 45003}, {65530, 65535}} {
 		u := listen(t, "127.0.0.3:0", &UDPConfig{SrcPorts: r})
-		if n := int(r.Hi-r.Lo) + 1; len(u.tx) != n {
-			t.Errorf("%v: %d ports", r, len(u.tx))
+		if n := int(r.Hi-r.Lo) + 1; len(txSocksOf(u, 0)) != n {
+			t.Errorf("%v: %d ports", r, len(txSocksOf(u, 0)))
 		}
 		send(t, u, to("x", 65535, endpoint(t, u.LocalAddr())), to("y", 0, endpoint(t, u.LocalAddr())))
 		receive(t, u, 2)
@@ -98,9 +98,9 @@ func TestUDPSmallRange(t *testing.T) {
 // Strays to a transmit socket's port fill no buffer.
 func TestUDPTransmitSocketsTakeNothing(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
-	send(t, b, to("stray", 0, endpoint(t, a.LocalAddr()).WithPort(a.tx[3].port)))
+	send(t, b, to("stray", 0, endpoint(t, a.LocalAddr()).WithPort(txPort(a, 3))))
 	n := -1
-	_ = a.tx[3].raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) })
+	_ = txSocksOf(a, 0)[3].raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCINQ) })
 	if n != 0 {
 		t.Errorf("%d bytes wait", n)
 	}

@@ -16,8 +16,10 @@ type Stats struct {
 
 	TxDatagrams uint64                   // taken by the kernel, or by the Network
 	TxLost      [frame.NumReasons]uint64 // not sent, by reason
+	TxRuns      uint64                   // messages of several datagrams that the kernel was to cut
+	TxSegments  uint64                   // datagrams in them, which count in TxDatagrams too
 	TxCalls     uint64                   // sendmmsg calls
-	TxRetries   uint64                   // datagrams tried again, since what had stopped them may have been about another
+	TxRetries   uint64                   // messages tried again, since what had stopped them may have been about another
 
 	// What the network reported about datagrams sent earlier (IP_RECVERR).
 	Errors ErrorStats

@@ -27,14 +27,17 @@ type UDP struct {
 	is4     bool
 	cfg     UDPConfig
 	readers []*udpReader
-	tx      []*txSock
-	plain   atomic.Pointer[txSet] // the same ports without DF, opened when first needed
-	done    chan struct{}         // closed by Close
+	sets    [maxSets]atomic.Pointer[txSet] // by Datagram.Set
+	runs    atomic.Bool                    // the kernel is to cut runs
+	done    chan struct{}                  // closed by Close
 	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
 
 	mu      sync.Mutex
 	senders map[int]*udpSender
+	ranges  []*txPorts
 	closed  bool
+
+	canSegment bool // the kernel knows UDP_SEGMENT
 }
 
 // A sock is a socket whose descriptor is only touched while the runtime holds it
@@ -84,10 +87,16 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 		u.local = bound
 		u.readers = append(u.readers, newUDPReader(u, s))
 	}
-	if err := u.openTx(); err != nil {
+	ports := &txPorts{r: c.SrcPorts}
+	set := newTxSet(ports, c.Checksum, u.is4)
+	u.ranges = append(u.ranges, ports)
+	u.sets[0].Store(set)
+	if err := u.openTx(ports, set.lone).err; err != nil {
 		u.Close()
 		return nil, err
 	}
+	u.canSegment = u.readers[0].sock.canSegment()
+	u.SetOffload(!c.NoOffload)
 	return u, nil
 }
 
@@ -245,14 +254,8 @@ func (u *UDP) Close() error {
 	for _, r := range u.readers {
 		errs = append(errs, r.sock.conn.Close())
 	}
-	sets := [][]*txSock{u.tx}
-	if p := u.plain.Load(); p != nil {
-		sets = append(sets, p.socks)
-	}
-	for _, set := range sets {
-		for _, s := range set {
-			errs = append(errs, s.conn.Close())
-		}
+	for _, p := range u.ranges {
+		p.all(func(s *txSock) { errs = append(errs, s.conn.Close()) })
 	}
 	return errors.Join(errs...)
 }
@@ -266,8 +269,8 @@ func (u *UDP) Stats() Stats {
 		r.addTo(&st)
 		st.RecvBuffer = smaller(st.RecvBuffer, r.sock.bufferSize(unix.SO_RCVBUF))
 	}
-	for _, s := range u.tx {
-		st.SendBuffer = smaller(st.SendBuffer, s.bufferSize(unix.SO_SNDBUF))
+	for _, p := range u.ranges {
+		p.all(func(s *txSock) { st.SendBuffer = smaller(st.SendBuffer, s.bufferSize(unix.SO_SNDBUF)) })
 	}
 	for _, s := range u.senders {
 		s.count.addTo(&st)

@@ -3,7 +3,6 @@ package underlay
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +19,12 @@ func listen(t testing.TB, local string, cfg *UDPConfig) *UDP {
 	t.Cleanup(func() { u.Close() })
 	return u
 }
+
+// txSocksOf returns the sockets of one kind of set 0.
+func txSocksOf(u *UDP, k kind) []*txSock { return u.sets[0].Load().ports.kinds[k].Load().socks }
+
+// txPort returns a source port of set 0.
+func txPort(u *UDP, i int) uint16 { return (*u.sets[0].Load().ports.ports.Load())[i] }
 
 func families(t *testing.T, f func(t *testing.T, a, b string)) {
 	t.Run("IPv4", func(t *testing.T) { f(t, "127.0.0.1:0", "127.0.0.2:0") })
@@ -212,23 +217,6 @@ func TestUDPLost(t *testing.T) {
 	}
 	if st := a.Stats(); st.TxLost[frame.TooBig] != 1 || st.Lost() != 3 {
 		t.Errorf("stats %+v", st)
-	}
-}
-
-// A run is sent as the datagrams it stands for, wherever its parts end.
-func TestUDPRunIsSplit(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
-	d := frame.Datagram{
-		Parts: [][]byte{[]byte("ab"), []byte("cdefg"), nil, []byte("h"), []byte("ijk")},
-		Seg:   3, To: []frame.Endpoint{endpoint(t, b.LocalAddr())}, DF: true,
-	}
-	send(t, a, d)
-	var s []string
-	for _, r := range receive(t, b, 4) {
-		s = append(s, r.payload)
-	}
-	if !slices.Equal(s, []string{"abc", "def", "ghi", "jk"}) {
-		t.Errorf("%q", s)
 	}
 }
 

@@ -40,6 +40,9 @@ func (u *UDP) MTU() int { return interfaceMTU(u.local.Addr(), "") }
 // PathMTU has f called whenever a datagram turned out too long for its way.
 func (u *UDP) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) {}
 
+// SetOffload turns segmentation by the kernel on or off.
+func (u *UDP) SetOffload(on bool) {}
+
 // Pause makes every Read return [frame.ErrPaused] until Resume.
 func (u *UDP) Pause() {}
 

@@ -1,45 +1,49 @@
 package underlay
 
 import (
+	"sync/atomic"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// maxTries bounds how often one datagram is sent again because of errors that were
+// maxTries bounds how often one message is sent again because of errors that were
 // another's.
 const maxTries = 16
 
 // drainLimit is how many entries of an error queue are read at once.
 const drainLimit = 64
 
-// transmit sends the messages in the scratch. When one is refused it goes on with
-// the next: each costs its own copy only.
+// transmit sends the messages in the scratch.
+func (s *udpSender) transmit(fd uintptr) { s.push(fd, s.msgs[:s.n], s.who[:s.n]) }
+
+// push sends messages. When one is refused it goes on with the next: each costs its own
+// copy only. A run that is refused as such is sent again as single datagrams.
 //
 // With IP_RECVERR an ICMP error about an earlier datagram fails the next send,
 // whoever that is for (seen on Linux 6.18). So an error that may be another's is
-// believed only once the error queue is empty and the datagram has been tried
+// believed only once the error queue is empty and the message has been tried
 // again. ECONNREFUSED is always another's, for nobody has been asked yet, whatever
 // another sender on the same socket has meanwhile taken from the queue.
-func (s *udpSender) transmit(fd uintptr) {
-	calls, retries := uint64(0), uint64(0)
+func (s *udpSender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 	tries := 0
-	for off := 0; off < s.n; {
-		n, errno := sys.Sendmmsg(fd, s.msgs[off:s.n], unix.MSG_DONTWAIT)
-		calls++
+	for off := 0; off < len(msgs); {
+		n, errno := sys.Sendmmsg(fd, msgs[off:], unix.MSG_DONTWAIT)
+		s.sum.calls++
 		if errno == unix.EINTR {
 			continue
 		}
 		if errno == 0 {
+			s.sum.sent(who[off : off+n])
 			off += n
-			s.sent += uint64(n)
 			tries = 0
-			if off < s.n {
+			if off < len(msgs) {
 				// Stopped without saying why; a pending error is gone by that,
 				// its entry in the queue is not.
 				s.errs.Drain(fd, drainLimit, s.seen)
-				retries++
+				s.sum.retries++
 			}
 			continue
 		}
@@ -49,27 +53,31 @@ func (s *udpSender) transmit(fd uintptr) {
 			anothers := drained > 0 || errno == unix.ECONNREFUSED
 			if tries == 0 || anothers && tries < maxTries {
 				tries++
-				retries++
+				s.sum.retries++
 				continue
 			}
 		}
 		tries = 0
-		s.lose(s.owner[off], why)
+		if who[off].segs > 1 && refused(errno) {
+			if errno == unix.EIO {
+				s.set.split.Store(true) // for the runs to come
+			}
+			s.sendApart(fd, &msgs[off], who[off])
+			off++
+			continue
+		}
+		s.lose(who[off], why)
 		off++
 		if errno == unix.EAGAIN {
 			// The socket's buffer is full: no room for the rest either.
-			for ; off < s.n; off++ {
-				s.lose(s.owner[off], why)
+			for ; off < len(msgs); off++ {
+				s.lose(who[off], why)
 			}
 		}
 	}
-	s.count.calls.Add(calls)
-	if retries > 0 {
-		s.count.retries.Add(retries)
-	}
 }
 
-// verdict says why a datagram was refused, and whether the error is certainly its
+// verdict says why a message was refused, and whether the error is certainly its
 // own. ENOBUFS is a queue of the interface that dropped the packet, which is told
 // only with IP_RECVERR. EINVAL is a destination that cannot be reached from our
 // source address, or port 0.
@@ -84,6 +92,54 @@ func verdict(e unix.Errno) (why frame.Reason, own bool) {
 		return frame.Unreachable, false
 	}
 	return frame.SendFailed, false
+}
+
+// txSum adds up what one Send does.
+type txSum struct{ datagrams, runs, segments, calls, retries uint64 }
+
+// sent books messages the kernel took.
+func (c *txSum) sent(who []copyOf) {
+	for i := range who {
+		n := uint64(who[i].segs)
+		c.datagrams += n
+		if n > 1 {
+			c.runs++
+			c.segments += n
+		}
+	}
+}
+
+// txCounters are one sender's; they are added to once for each Send.
+type txCounters struct {
+	datagrams, runs, segments, calls, retries        atomic.Uint64
+	lost                                             lostCounters
+	refused, unreachable, tooBig, prohibited, others atomic.Uint64
+}
+
+func (c *txCounters) add(s *txSum) {
+	c.datagrams.Add(s.datagrams)
+	c.calls.Add(s.calls)
+	if s.runs > 0 {
+		c.runs.Add(s.runs)
+		c.segments.Add(s.segments)
+	}
+	if s.retries > 0 {
+		c.retries.Add(s.retries)
+	}
+}
+
+func (c *txCounters) addTo(st *Stats) {
+	st.TxDatagrams += c.datagrams.Load()
+	st.TxRuns += c.runs.Load()
+	st.TxSegments += c.segments.Load()
+	st.TxCalls += c.calls.Load()
+	st.TxRetries += c.retries.Load()
+	c.lost.addTo(st)
+	st.Errors.Refused += c.refused.Load()
+	st.Errors.Unreachable += c.unreachable.Load()
+	st.Errors.TooBig += c.tooBig.Load()
+	st.Errors.Prohibited += c.prohibited.Load()
+	st.Errors.Other += c.others.Load()
 }
 
 // countError books one entry of an error queue.

@@ -3,6 +3,7 @@ package underlay
 import (
 	"math/bits"
 	"net"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -12,18 +13,20 @@ import (
 )
 
 const (
-	chunk  = 128  // messages handed to the kernel at once
-	window = 64   // datagrams sorted by socket at once
-	maxIov = 1024 // UIO_MAXIOV: pieces of memory the kernel takes for one message
-	txCtl  = 2 * sys.CmsgInt
+	chunk   = 128  // messages handed to the kernel at once
+	window  = 64   // datagrams sorted by source port at once
+	maxIov  = 1024 // UIO_MAXIOV: pieces of memory the kernel takes for one message
+	allIov  = 2 * maxIov
+	txCtl   = 3 * sys.CmsgInt
+	maxSets = 32 // of transmit sockets
 )
 
 // A udpSender is one worker's scratch over the shared transmit sockets.
 //
-// It sorts a window of datagrams by socket, keeping their order, and builds one
-// message for each copy; the copies of a datagram share its pieces of memory and
-// its control messages. What belongs to one socket goes out by sendmmsg, at most
-// chunk messages at a time.
+// It sorts a window of datagrams by source port, keeping their order, and builds one
+// message for each copy, or for each piece of a run. What belongs to one socket goes out
+// by sendmmsg, at most chunk messages at a time; when the next datagram of a port needs
+// another kind of socket, what came before it goes out first.
 type udpSender struct {
 	u    *UDP
 	call func(fd uintptr) // transmit, made once
@@ -31,23 +34,35 @@ type udpSender struct {
 	seen func(*sys.QueuedError) // countError, made once
 
 	win  []frame.Datagram // the window in hand
-	next [window]uint8    // the datagram after this one on the same socket
-	n    int              // messages built
-	ctls int              // control buffers used
-	sent uint64
-	down bool // the underlay was closed under us
+	set  *txSet           // whose datagrams are sent
+	next [window]uint8    // the datagram after this one on the same port
+	down bool             // the underlay was closed under us
+	last copyOf           // the copy that was lost last
 
+	// Messages, of which there are n.
+	n     int
 	msgs  [chunk]sys.Mmsghdr
 	names [chunk]sys.Sockaddr
-	owner [chunk]uint8 // whose copy a message is: an index of win
 	ctl   [chunk][txCtl]byte
-	iov   []unix.Iovec
+	who   [chunk]copyOf
+	iov   []unix.Iovec // of capacity allIov, which it never outgrows
 
+	apart apart // a run that was refused
+
+	sum   txSum // of one Send
 	count txCounters
 }
 
+// copyOf says what a message carries: a copy of a datagram, or a piece of one.
+type copyOf struct {
+	d    uint8  // index of win
+	seg  uint16 // of a run, else 0
+	segs int32  // datagrams on the wire
+	to   int32  // index of the datagram's To
+}
+
 func newUDPSender(u *UDP) *udpSender {
-	s := &udpSender{u: u, errs: sys.NewErrorQueue(), iov: make([]unix.Iovec, 0, 4*chunk)}
+	s := &udpSender{u: u, errs: sys.NewErrorQueue(), iov: make([]unix.Iovec, 0, allIov)}
 	s.call, s.seen = s.transmit, s.countError
 	for i := range s.msgs {
 		s.msgs[i].Hdr.Name = (*byte)(unsafe.Pointer(&s.names[i]))
@@ -57,38 +72,63 @@ func newUDPSender(u *UDP) *udpSender {
 
 // Send implements [frame.Sender]. It returns net.ErrClosed after Close.
 //
-// A run (Seg > 0) is sent as the datagrams it stands for. A datagram to an endpoint
-// of the other address family is lost as Unreachable. When a socket's buffer is full,
-// up to 128 datagrams that were next on that source port are lost as PortFull.
+// A run (Seg > 0) leaves as messages of up to 64 datagrams each, which the kernel or the
+// network card cuts. A copy of a run is lost when any of its datagrams is. A datagram to
+// an endpoint of the other address family is lost as Unreachable. When a socket's buffer
+// is full, up to 128 messages that were next on that source port are lost as PortFull.
 func (s *udpSender) Send(ds []frame.Datagram) error {
-	s.sent, s.down = 0, false
+	s.down = false
 	for len(ds) > 0 {
 		n := min(window, len(ds))
-		s.win = ds[:n:n]
+		s.win, s.last = ds[:n:n], copyOf{to: -1}
 		s.sendWindow()
 		ds = ds[n:]
 	}
 	s.win = nil
-	if s.sent > 0 {
-		s.count.datagrams.Add(s.sent)
-	}
+	s.count.add(&s.sum)
+	s.sum = txSum{}
 	if s.down {
 		return net.ErrClosed
 	}
 	return nil
 }
 
-// sendWindow sends the datagrams in s.win, socket by socket.
+// sendWindow sends the datagrams in s.win, set by set.
 func (s *udpSender) sendWindow() {
-	var first, last [2 * maxTxPorts]uint8
-	var used uint32 // bit k: something for socket k
+	var sets uint32 // bit k: something for set k
 	for i := range s.win {
 		d := &s.win[i]
 		d.Lost, d.Drop = 0, frame.NotDropped
-		k := txIndex(d.Flow, len(s.u.tx))
-		if !d.DF {
-			k += maxTxPorts
+		if d.Set >= maxSets || s.u.sets[d.Set].Load() == nil {
+			s.loseAll(uint8(i), frame.SendFailed)
+			continue
 		}
+		sets |= 1 << d.Set
+	}
+	for ; sets != 0; sets &= sets - 1 {
+		k := uint8(bits.TrailingZeros32(sets))
+		s.set = s.u.sets[k].Load()
+		s.sendSet(k)
+	}
+}
+
+// sendSet sends the datagrams of one set in s.win, source port by source port.
+func (s *udpSender) sendSet(set uint8) {
+	ports := s.set.ports.ports.Load()
+	if ports == nil {
+		s.u.openTx(s.set.ports, s.set.lone)
+		if ports = s.set.ports.ports.Load(); ports == nil {
+			ports = &[]uint16{0} // none: socket will tell why
+		}
+	}
+	var first, last [maxTxPorts]uint8
+	var used uint32 // bit k: something for port k
+	for i := range s.win {
+		d := &s.win[i]
+		if d.Set != set {
+			continue
+		}
+		k := txIndex(d.Flow, len(*ports))
 		if used&(1<<k) == 0 {
 			used |= 1 << k
 			first[k] = uint8(i)
@@ -99,120 +139,117 @@ func (s *udpSender) sendWindow() {
 	}
 	for ; used != 0; used &= used - 1 {
 		k := bits.TrailingZeros32(used)
-		t, why := s.socket(k)
-		for i := first[k]; ; i = s.next[i] {
-			if t != nil {
-				s.add(t, i)
-			} else {
-				s.loseAll(i, why)
-			}
-			if i == last[k] {
-				break
-			}
-		}
-		if t != nil {
-			s.flush(t)
-		}
+		s.sendPort(k, first[k], last[k])
 	}
 }
 
-// socket returns transmit socket k, those without DF behind those with it.
-func (s *udpSender) socket(k int) (*txSock, frame.Reason) {
-	if k < maxTxPorts {
-		return s.u.tx[k], 0
+// sendPort sends the datagrams of one source port, from first on, in order.
+func (s *udpSender) sendPort(port int, first, last uint8) {
+	var t *txSock
+	for i := first; ; i = s.next[i] {
+		per := s.perMessage(&s.win[i])
+		to, why := s.socket(port, s.kind(&s.win[i], per))
+		if to != t && t != nil {
+			s.flush(t)
+		}
+		t = to
+		switch {
+		case t == nil:
+			s.loseAll(i, why)
+		case s.win[i].Seg == 0:
+			s.add(t, i)
+		default:
+			s.addRun(t, i, per)
+		}
+		if i == last {
+			break
+		}
 	}
-	p := s.u.plain.Load()
-	if p == nil {
-		p = s.u.openPlain()
+	if t != nil {
+		s.flush(t)
+	}
+}
+
+// kind returns the kind of socket for a datagram, or for a run with per datagrams in a
+// message.
+func (s *udpSender) kind(d *frame.Datagram, per int) kind {
+	k := s.set.lone
+	if per > 1 {
+		k = s.set.run
+	}
+	if !d.DF {
+		k |= mayFragment
+	}
+	return k
+}
+
+// socket returns a transmit socket, or why there is none.
+func (s *udpSender) socket(port int, k kind) (*txSock, frame.Reason) {
+	x := s.set.ports.kinds[k].Load()
+	if x == nil || x.err != nil && time.Now().After(x.again) {
+		x = s.u.openTx(s.set.ports, k)
 	}
 	switch {
-	case p.err != nil:
+	case x.err != nil:
 		return nil, frame.SendFailed
-	case p.socks == nil: // closed
+	case x.socks == nil: // closed
 		s.down = true
 		return nil, frame.PortDown
 	}
-	return p.socks[k-maxTxPorts], 0
+	return x.socks[port], 0
 }
 
-// add builds the messages of datagram i, and sends whenever the scratch is full.
+// add builds a message to each endpoint of datagram i. They share its pieces of memory
+// and its control messages.
 func (s *udpSender) add(t *txSock, i uint8) {
 	d := &s.win[i]
 	if len(d.Parts) > maxIov {
 		s.loseAll(i, frame.SendFailed)
 		return
 	}
-	n, seg := size(d), int(d.Seg)
-	if seg == 0 || seg >= n {
-		s.addPart(t, i, 0, n)
+	for k := 0; k < len(d.To); {
+		s.room(t, len(d.Parts))
+		c := cursor{parts: d.Parts}
+		iov, _ := s.take(&c, size(d), 0)
+		ctl := s.control(d, 0)
+		for ; k < len(d.To) && s.n < chunk; k++ {
+			s.message(i, k, iov, ctl, copyOf{d: i, segs: 1, to: int32(k)})
+		}
+	}
+}
+
+// room sends what was built if there is no room for a message of that many pieces.
+func (s *udpSender) room(t *txSock, pieces int) {
+	if s.n == chunk || len(s.iov)+min(pieces, maxIov) > allIov {
+		s.flush(t)
+	}
+}
+
+// message builds a message to endpoint k of datagram i.
+func (s *udpSender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who copyOf) {
+	m := &s.msgs[s.n].Hdr
+	m.Namelen = sys.PutSockaddr(&s.names[s.n], &s.win[i].To[k], s.u.is4)
+	if m.Namelen == 0 {
+		s.lose(who, frame.Unreachable)
 		return
 	}
-	for off := 0; off < n; off += seg {
-		s.addPart(t, i, off, min(seg, n-off))
-	}
+	m.Iov = unsafe.SliceData(iov)
+	m.SetIovlen(len(iov))
+	m.Control = unsafe.SliceData(ctl)
+	m.SetControllen(len(ctl))
+	s.who[s.n] = who
+	s.n++
 }
 
-// addPart builds a message to each endpoint of datagram i with its bytes
-// [off, off+n).
-func (s *udpSender) addPart(t *txSock, i uint8, off, n int) {
-	d := &s.win[i]
-	for to := d.To; len(to) > 0; {
-		if s.n == chunk || s.ctls == chunk || len(s.iov)+len(d.Parts) > maxIov {
-			s.flush(t)
-		}
-		iov := s.pieces(d.Parts, off, n)
-		ctl := s.control(d)
-		for len(to) > 0 && s.n < chunk {
-			m := &s.msgs[s.n].Hdr
-			m.Namelen = sys.PutSockaddr(&s.names[s.n], &to[0], s.u.is4)
-			to = to[1:]
-			if m.Namelen == 0 {
-				s.lose(i, frame.Unreachable)
-				continue
-			}
-			m.Iov = unsafe.SliceData(iov)
-			m.SetIovlen(len(iov))
-			m.Control = unsafe.SliceData(ctl)
-			m.SetControllen(len(ctl))
-			s.owner[s.n] = i
-			s.n++
-		}
-	}
-}
-
-// pieces appends bytes [off, off+n) of the parts to the scratch.
-func (s *udpSender) pieces(parts [][]byte, off, n int) []unix.Iovec {
-	start := len(s.iov)
-	for _, p := range parts {
-		if off >= len(p) {
-			off -= len(p)
-			continue
-		}
-		p = p[off:]
-		off = 0
-		if len(p) > n {
-			p = p[:n]
-		}
-		if len(p) == 0 {
-			break
-		}
-		n -= len(p)
-		v := unix.Iovec{Base: unsafe.SliceData(p)}
-		v.SetLen(len(p))
-		s.iov = append(s.iov, v)
-	}
-	return s.iov[start:]
-}
-
-// control returns the control messages of a datagram: none when the sockets'
-// defaults are right.
-func (s *udpSender) control(d *frame.Datagram) []byte {
+// control returns the control messages of a datagram, or of a run in pieces of seg
+// bytes: none when the sockets' defaults are right. It uses the scratch of the next
+// message.
+func (s *udpSender) control(d *frame.Datagram, seg uint16) []byte {
 	ttl := d.TTL != 0 && (int(d.TTL) != s.u.cfg.TTL || isGroup(&d.To[0]))
-	if !ttl && d.TOS == 0 {
+	if !ttl && d.TOS == 0 && seg == 0 {
 		return nil
 	}
-	b, n := &s.ctl[s.ctls], 0
-	s.ctls++
+	b, n := &s.ctl[s.n], 0
 	level, typeTOS, typeTTL := unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_HOPLIMIT
 	if s.u.is4 {
 		level, typeTOS, typeTTL = unix.IPPROTO_IP, unix.IP_TOS, unix.IP_TTL
@@ -222,6 +259,9 @@ func (s *udpSender) control(d *frame.Datagram) []byte {
 	}
 	if ttl {
 		n += sys.PutCmsgInt(b[n:], level, typeTTL, int(d.TTL))
+	}
+	if seg != 0 { // the last: see apart
+		n += sys.PutCmsgU16(b[n:], unix.SOL_UDP, unix.UDP_SEGMENT, seg)
 	}
 	return b[:n]
 }
@@ -233,22 +273,31 @@ func (s *udpSender) flush(t *txSock) {
 		// make the senders wait for each other.
 		if err := t.raw.Control(s.call); err != nil {
 			s.down = true
-			for _, i := range s.owner[:s.n] {
-				s.lose(i, frame.PortDown)
+			for _, c := range s.who[:s.n] {
+				s.lose(c, frame.PortDown)
 			}
 		}
 	}
 	clear(s.iov) // the frames are not ours any more
-	s.n, s.ctls, s.iov = 0, 0, s.iov[:0]
+	s.n, s.iov = 0, s.iov[:0]
 }
 
-func (s *udpSender) lose(i uint8, why frame.Reason) {
-	lose(&s.win[i], why)
-	s.count.lost[why].Add(1)
+// lose books what one message carries. A copy of a run that is lost in several pieces,
+// which follow each other, is one copy lost.
+func (s *udpSender) lose(c copyOf, why frame.Reason) {
+	if c.d != s.last.d || c.to != s.last.to {
+		lose(&s.win[c.d], why)
+	}
+	s.last = c
+	s.count.lost[why].Add(uint64(c.segs))
 }
 
+// loseAll books every copy of datagram i.
 func (s *udpSender) loseAll(i uint8, why frame.Reason) {
-	for range s.win[i].To {
-		s.lose(i, why)
+	d := &s.win[i]
+	segs := segments(d)
+	for range d.To {
+		lose(d, why)
+		s.count.lost[why].Add(uint64(segs))
 	}
 }

@@ -17,14 +17,28 @@ const (
 
 func align(n int) int { return (n + long - 1) &^ (long - 1) }
 
-// CmsgInt is the space of one control message that holds an int.
+// CmsgInt is the space of one control message that holds an int or less.
 const CmsgInt = cmsgHdr + (4+long-1)&^(long-1)
 
 // PutCmsgInt writes a control message with an int at the start of b and returns its
 // length, [CmsgInt]. It panics if b is shorter.
 func PutCmsgInt(b []byte, level, typ, v int) int {
+	binary.NativeEndian.PutUint32(putCmsg(b, level, typ, 4), uint32(v))
+	return CmsgInt
+}
+
+// PutCmsgU16 is PutCmsgInt for an option whose value is 16 bits, such as UDP_SEGMENT:
+// the kernel refuses that one with an int.
+func PutCmsgU16(b []byte, level, typ int, v uint16) int {
+	binary.NativeEndian.PutUint16(putCmsg(b, level, typ, 2), v)
+	return CmsgInt
+}
+
+// putCmsg writes the header of a control message with size bytes of data, at most
+// four, and returns the room for them, cleared.
+func putCmsg(b []byte, level, typ, size int) []byte {
 	b = b[:CmsgInt]
-	n := cmsgHdr + 4
+	n := cmsgHdr + size
 	if long == 8 {
 		binary.NativeEndian.PutUint64(b, uint64(n))
 	} else {
@@ -32,9 +46,8 @@ func PutCmsgInt(b []byte, level, typ, v int) int {
 	}
 	binary.NativeEndian.PutUint32(b[long:], uint32(level))
 	binary.NativeEndian.PutUint32(b[long+4:], uint32(typ))
-	binary.NativeEndian.PutUint32(b[cmsgHdr:], uint32(v))
-	clear(b[n:])
-	return CmsgInt
+	clear(b[cmsgHdr:])
+	return b[cmsgHdr:]
 }
 
 // NextCmsg cuts the first control message off b. It reports false at the end, and

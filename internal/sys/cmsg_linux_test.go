@@ -2,6 +2,7 @@ package sys
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net/netip"
 	"testing"
 	"unsafe"
@@ -37,6 +38,20 @@ func TestPutCmsgInt(t *testing.T) {
 	r.Parse(b[:n])
 	if r.TOS != 0xb8 || r.TTL != 77 || r.HasDst {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestPutCmsgU16(t *testing.T) {
+	b := bytes.Repeat([]byte{0xff}, CmsgInt)
+	if n := PutCmsgU16(b, unix.SOL_UDP, unix.UDP_SEGMENT, 1400); n != CmsgInt || n != unix.CmsgSpace(2) {
+		t.Fatalf("%d bytes, want %d", n, unix.CmsgSpace(2))
+	}
+	ms, err := unix.ParseSocketControlMessage(b)
+	if err != nil || len(ms) != 1 || len(ms[0].Data) != 2 || binary.NativeEndian.Uint16(ms[0].Data) != 1400 {
+		t.Fatal(ms, err)
+	}
+	if h := ms[0].Header; h.Level != unix.SOL_UDP || h.Type != unix.UDP_SEGMENT {
+		t.Errorf("%+v", h)
 	}
 }
 

@@ -1,0 +1,368 @@
+package underlay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// pattern is n bytes of which no two places look alike.
+func pattern(n int) []byte {
+	b := make([]byte, 0, n+8)
+	for i := 0; len(b) < n; i++ {
+		b = fmt.Appendf(b, "%x,", i)
+	}
+	return b[:n]
+}
+
+// runOf makes a run of n bytes out of pieces of memory, two for each segment.
+func runOf(n, seg, head int, flow uint16, eps ...frame.Endpoint) (frame.Datagram, []string) {
+	d := frame.Datagram{Seg: uint16(seg), To: eps, Flow: flow, DF: true}
+	var want []string
+	for s := range slices.Chunk(pattern(n), seg) {
+		want = append(want, string(s))
+		h := min(head, len(s))
+		d.Parts = append(d.Parts, s[:h:h], s[h:])
+	}
+	return d, want
+}
+
+func payloads(rs []got) (s []string) {
+	for _, r := range rs {
+		s = append(s, r.payload)
+	}
+	return s
+}
+
+// A run arrives as the datagrams it stands for, wherever its parts end, with the
+// kernel's help or without, and the counters say which.
+func TestUDPRuns(t *testing.T) {
+	families(t, func(t *testing.T, la, lb string) {
+		most := maxPacket - 48
+		for _, tc := range []struct {
+			name   string
+			n, seg int
+			parts  []int // lengths, the last for the rest; nil: two for each segment
+			runs   int   // messages with several datagrams
+			lone   int   // messages with one
+		}{
+			{"one", 8, 8, nil, 0, 1},
+			{"shorter than a segment", 5, 8, nil, 0, 1},
+			{"empty", 0, 8, nil, 0, 1},
+			{"two", 9, 8, nil, 1, 0},
+			{"sixty-four", 640, 10, nil, 1, 0},
+			{"sixty-five", 650, 10, nil, 1, 1},
+			{"sixty-five and a bit", 659, 10, nil, 2, 0},
+			{"longer than an IP packet", 60 * 1400, 1400, nil, 2, 0},
+			{"segments of half an IP packet", 3 * (most / 2), most / 2, nil, 1, 1},
+			{"segments that fill an IP packet", 2 * most, most, nil, 0, 2},
+			{"more pieces than a message takes", 700, 100, slices.Repeat([]int{1}, 700), 1, 0},
+			{"many more", 3000, 500, slices.Repeat([]int{1}, 3000), 3, 0},
+			{"parts that end anywhere", 40, 7, []int{1, 0, 20, 3}, 1, 0},
+		} {
+			for _, off := range []bool{false, true} {
+				a, b := listen(t, la, &UDPConfig{NoOffload: off}), listen(t, lb, &UDPConfig{MaxDatagram: 65535})
+				c := listen(t, lb, &UDPConfig{MaxDatagram: 65535})
+				d, want := runOf(tc.n, tc.seg, 3, 77, endpoint(t, b.LocalAddr()), endpoint(t, c.LocalAddr()))
+				if tc.n == 0 {
+					want = []string{""}
+				}
+				if tc.parts != nil {
+					all := slices.Concat(d.Parts...)
+					d.Parts = nil
+					for _, n := range tc.parts {
+						d.Parts = append(d.Parts, all[:n:n])
+						all = all[n:]
+					}
+					d.Parts = append(d.Parts, all)
+				}
+				d.TOS, d.TTL = 0xb9, 9
+				ds := []frame.Datagram{d}
+				send(t, a, ds...)
+				if ds[0].Lost != 0 {
+					t.Errorf("%s: lost %d: %v", tc.name, ds[0].Lost, ds[0].Drop)
+				}
+				for _, u := range []*UDP{b, c} {
+					rs := receive(t, u, len(want))
+					if !slices.Equal(payloads(rs), want) {
+						t.Errorf("%s, NoOffload %v: %d datagrams arrived changed", tc.name, off, len(rs))
+					}
+					for _, r := range rs {
+						if r.outer.TOS != 0xb9 || r.outer.TTL != 9 || r.outer.Src.Port != rs[0].outer.Src.Port {
+							t.Errorf("%s: %+v", tc.name, r.outer)
+						}
+					}
+				}
+				st := a.Stats()
+				w := Stats{TxDatagrams: uint64(2 * len(want)), TxRuns: uint64(2 * tc.runs), TxSegments: uint64(2 * (len(want) - tc.lone))}
+				if off {
+					w.TxRuns, w.TxSegments = 0, 0
+				}
+				if st.TxDatagrams != w.TxDatagrams || st.TxRuns != w.TxRuns || st.TxSegments != w.TxSegments || st.Lost() != 0 {
+					t.Errorf("%s, NoOffload %v: %d datagrams, %d in %d runs; want %d, %d in %d", tc.name, off,
+						st.TxDatagrams, st.TxSegments, st.TxRuns, w.TxDatagrams, w.TxSegments, w.TxRuns)
+				}
+			}
+		}
+	})
+}
+
+// A flow keeps its port and its order when lone datagrams, runs and datagrams without DF
+// take turns, whatever sockets these need.
+func TestUDPRunsKeepOrder(t *testing.T) {
+	families(t, func(t *testing.T, la, lb string) {
+		for _, sum := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
+			a := listen(t, la, &UDPConfig{Checksum: sum})
+			b := listen(t, lb, &UDPConfig{ZeroChecksum6RX: true})
+			eb := endpoint(t, b.LocalAddr())
+			var ds []frame.Datagram
+			want := make(map[uint16][]string)
+			for i := range 60 {
+				flow := uint16(i % 3 * 20000)
+				d, s := runOf(25, 10, 4, flow, eb)
+				if i%2 == 0 {
+					d = to(fmt.Sprint("lone ", i), flow, eb)
+					s = []string{fmt.Sprint("lone ", i)}
+				}
+				d.DF = i%5 != 0
+				ds, want[flow] = append(ds, d), append(want[flow], s...)
+			}
+			send(t, a, ds...)
+			seen := make(map[uint16][]string)
+			for _, r := range receive(t, b, 30+30*3) {
+				seen[r.outer.Src.Port] = append(seen[r.outer.Src.Port], r.payload)
+			}
+			if len(seen) != 3 {
+				t.Errorf("mode %d: %d source ports", sum, len(seen))
+			}
+			for flow, w := range want {
+				if s := seen[txPort(a, txIndex(flow, 16))]; !slices.Equal(s, w) {
+					t.Errorf("mode %d: flow %d: %q, want %q", sum, flow, s, w)
+				}
+			}
+			if st := a.Stats(); (st.TxRuns == 0) != (sum == ChecksumOff) || st.TxDatagrams != 120 {
+				t.Errorf("mode %d: %+v", sum, st)
+			}
+		}
+	})
+}
+
+// Runs have a checksum, and lone datagrams are as they are without runs.
+func TestWireRunChecksum(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		dst := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
+		c := newCapture(t, "vb")
+		for _, tc := range []struct {
+			sum       Checksum
+			run, lone bool // have a checksum
+		}{{ChecksumAuto, true, false}, {ChecksumOn, true, true}, {ChecksumOff, false, false}} {
+			u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: tc.sum, NoOffload: false})
+			if !ip(t, "link set va gso_max_segs 1") { // so that the capture shows datagrams
+				return
+			}
+			d, want := runOf(20, 8, 8, 5, dst)
+			send(t, u, to("lone", 5, dst), d)
+			for i, w := range append([]string{"lone"}, want...) {
+				p := c.packet(t)
+				has := p[26] != 0 || p[27] != 0
+				if string(p[28:]) != w || p[6] != 0x40 || has != (i == 0 && tc.lone || i > 0 && tc.run) {
+					t.Errorf("mode %d: datagram %d: % x", tc.sum, i, p)
+				}
+			}
+			u.Close()
+		}
+	})
+}
+
+// A run the kernel refuses leaves as single datagrams, and what is wrong with one of
+// them is told for it alone. Segments above the interface's MTU are such a case.
+func TestUDPRefusedRun(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		if !ip(t, "link set va mtu 1400") {
+			return
+		}
+		u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: ChecksumOn})
+		near := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
+		var mtus []int
+		u.PathMTU(func(to frame.Endpoint, mtu int, quoted []byte) { mtus = append(mtus, mtu) })
+		long, _ := runOf(3*1380+100, 1380, 8, 1, near)
+		fits, _ := runOf(3*1300+100, 1300, 8, 1, near)
+		ds := []frame.Datagram{fits, long, fits, to("x", 1, near)}
+		send(t, u, ds...)
+		for i, want := range []frame.Reason{0, frame.TooBig, 0, 0} {
+			if ds[i].Drop != want || (ds[i].Lost == 1) != (want != 0) {
+				t.Errorf("datagram %d: lost %d, %v", i, ds[i].Lost, ds[i].Drop)
+			}
+		}
+		// The last of the long run is short, and was sent.
+		if st := u.Stats(); st.TxLost[frame.TooBig] != 3 || st.TxDatagrams != 4+1+4+1 || st.TxRuns != 2 || st.TxSegments != 8 {
+			t.Errorf("%+v", st)
+		}
+		if len(mtus) == 0 || mtus[0] != 1400 {
+			t.Errorf("MTUs reported: %v", mtus)
+		}
+	})
+}
+
+// The kernel refuses every run on a socket without checksums: with EINVAL, which is said
+// of single runs only, so that each is tried.
+func TestUDPRunsThatAreAllRefused(t *testing.T) {
+	a := listen(t, "127.0.0.1:0", nil)
+	b := listen(t, "127.0.0.1:0", nil)
+	a.sets[0].Load().run = 0 // the lone datagrams' sockets, which have SO_NO_CHECK
+	d, want := runOf(95, 10, 4, 1, endpoint(t, b.LocalAddr()))
+	d.TOS = 4
+	ds := []frame.Datagram{d, d}
+	send(t, a, ds...)
+	if ds[0].Lost != 0 || ds[1].Lost != 0 {
+		t.Errorf("%+v", ds)
+	}
+	rs := receive(t, b, 2*len(want))
+	if !slices.Equal(payloads(rs), append(want, want...)) || rs[3].outer.TOS != 4 {
+		t.Errorf("%+v", rs)
+	}
+	if st := a.Stats(); st.TxRuns != 0 || st.TxDatagrams != uint64(2*len(want)) || st.Lost() != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// What is wrong with an endpoint costs each copy once, whatever it consisted of.
+func TestUDPRunLost(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
+	eb := endpoint(t, b.LocalAddr())
+	other := listen(t, "[::1]:0", nil)
+	d, want := runOf(100*10, 10, 4, 1, eb.WithPort(0), eb, endpoint(t, other.LocalAddr()), eb.WithPort(0))
+	huge := frame.Datagram{Parts: make([][]byte, 0, 1100), Seg: 1050, To: []frame.Endpoint{eb}, Flow: 1, DF: true}
+	for range 1100 {
+		huge.Parts = append(huge.Parts, []byte{1})
+	}
+	none := d
+	none.Set = 7
+	ds := []frame.Datagram{d, huge, none, to("end", 1, eb)}
+	send(t, a, ds...)
+	for i, w := range []struct {
+		lost uint16
+		why  frame.Reason
+	}{{3, frame.Unreachable}, {1, frame.SendFailed}, {4, frame.SendFailed}, {0, 0}} {
+		if ds[i].Lost != w.lost || ds[i].Drop != w.why {
+			t.Errorf("datagram %d: lost %d, %v", i, ds[i].Lost, ds[i].Drop)
+		}
+	}
+	rs := payloads(receive(t, b, 102))
+	if !slices.Equal(rs[:100], want) || rs[100] != strings.Repeat("\x01", 50) || rs[101] != "end" {
+		t.Errorf("%q", rs)
+	}
+	st := a.Stats()
+	if st.TxLost[frame.Unreachable] != 300 || st.TxLost[frame.SendFailed] != 401 {
+		t.Errorf("%d and %d datagrams lost", st.TxLost[frame.Unreachable], st.TxLost[frame.SendFailed])
+	}
+}
+
+func TestUDPSetOffload(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
+	d, want := runOf(95, 10, 4, 1, endpoint(t, b.LocalAddr()))
+	runs := uint64(0)
+	for _, on := range []bool{true, false, true, true, false} {
+		a.SetOffload(on)
+		send(t, a, d)
+		if !slices.Equal(payloads(receive(t, b, len(want))), want) {
+			t.Errorf("on: %v", on)
+		}
+		if on {
+			runs++
+		}
+		if st := a.Stats(); st.TxRuns != runs {
+			t.Errorf("on: %v: %d runs, want %d", on, st.TxRuns, runs)
+		}
+	}
+	// What the way out refused is remembered until it is turned on again.
+	a.SetOffload(true)
+	a.sets[0].Load().split.Store(true)
+	send(t, a, d)
+	if st := a.Stats(); st.TxRuns != runs {
+		t.Error("a run although they are refused")
+	}
+	a.SetOffload(true)
+	send(t, a, d)
+	if st := a.Stats(); st.TxRuns != runs+1 {
+		t.Error("no run again")
+	}
+	receive(t, b, 2*len(want))
+}
+
+// The sockets for runs cannot be had: only runs are lost.
+func TestUDPRunSocketsRefused(t *testing.T) {
+	n := 0
+	u := listen(t, "127.0.0.1:0", &UDPConfig{Control: func(string, string, syscall.RawConn) error {
+		if n++; n > 1+16 {
+			return errors.New("no more")
+		}
+		return nil
+	}})
+	d, want := runOf(50, 10, 4, 1, endpoint(t, u.LocalAddr()))
+	ds := []frame.Datagram{d, to("x", 1, endpoint(t, u.LocalAddr()))}
+	send(t, u, ds...)
+	if ds[0].Lost != 1 || ds[0].Drop != frame.SendFailed || ds[1].Lost != 0 {
+		t.Errorf("%+v", ds)
+	}
+	receive(t, u, 1)
+	if st := u.Stats(); st.TxLost[frame.SendFailed] != uint64(len(want)) {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	for e, want := range map[syscall.Errno]bool{
+		unix.EIO: true, unix.EINVAL: true, unix.EMSGSIZE: true,
+		unix.ENOBUFS: false, unix.EAGAIN: false, unix.EPERM: false, unix.ECONNREFUSED: false,
+	} {
+		if refused(e) != want {
+			t.Errorf("%v: %v", e, !want)
+		}
+	}
+}
+
+func FuzzTake(f *testing.F) {
+	f.Add([]byte{3, 0, 5, 9}, uint16(4), uint16(12))
+	f.Fuzz(func(t *testing.T, lens []byte, seg, n uint16) {
+		s := &udpSender{iov: make([]unix.Iovec, 0, allIov)}
+		if seg == 0 {
+			return
+		}
+		var parts [][]byte
+		var all []byte
+		for i, l := range lens {
+			p := bytes.Repeat([]byte{byte(i)}, int(l))
+			parts, all = append(parts, p), append(all, p...)
+		}
+		c := cursor{parts: parts}
+		for len(all) > 0 {
+			want := min(int(n)+1, len(all))
+			iov, took := s.take(&c, want, int(seg))
+			var b []byte
+			for i := range iov {
+				b = append(b, unsafe.Slice(iov[i].Base, iov[i].Len)...)
+			}
+			if len(iov) > maxIov || len(b) != took || !bytes.Equal(b, all[:took]) {
+				t.Fatalf("%d pieces, %d bytes, want %d", len(iov), len(b), took)
+			}
+			if took < want && took%int(seg) != 0 || took == 0 && int(seg) < maxIov {
+				t.Fatalf("%d bytes of %d with segments of %d", took, want, seg)
+			}
+			if took == 0 {
+				took = min(int(seg), len(all))
+				c.skip(took)
+			}
+			all, s.iov = all[took:], s.iov[:0]
+		}
+	})
+}
