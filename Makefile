@@ -8,7 +8,7 @@ BENCHTIME   ?= 500ms
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # command:package
-TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping ethtool:ethtool tcpdump:tcpdump
+TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping ethtool:ethtool tcpdump:tcpdump tshark:tshark
 
 .PHONY: test tools check cross unit race run fuzz bench
 

@@ -15,6 +15,17 @@
 //	|                 eth0 +-veth--+ eth0                       |
 //	+----------------------+       +----------------------------+
 //
+// A switch or a router between hosts is a host too (Switch, Plug, Router). What
+// passes a device is captured, or sent past the stack:
+//
+//	c := b.Capture("eth0", "udp port 4789")
+//	a.Inject("eth0", frame)
+//	got := c.Want(1, nil)      // or c.Stop(): all that was sent before
+//	rows := netns.Fields(t, got, "vxlan", "vxlan.vni", "ip.dsfield.ecn")
+//
+// The kernel answers for itself: FDB and Peers (bridge fdb), Neighbours, Nstat,
+// Counter; IPerf measures.
+//
 // Everything a test makes is gone when it ends, however it ends; what a killed
 // test process left behind is swept by the next one. Namespaces have the process
 // id and a number in their names, so that tests may run in parallel.

@@ -91,6 +91,7 @@ func (n *Net) Host(name string) *Host {
 		n.t.Fatalf("lab: host %s: %v\n%s", name, err, out)
 	}
 	h.IP("link", "set", "lo", "up")
+	h.Sysctl("net.ipv6.conf.default.accept_dad", "0") // else link-local addresses wait for a second or two
 	return h
 }
 
