@@ -155,7 +155,6 @@ func TestCaptureOutlivesLinkDown(t *testing.T) {
 	a.Inject(dev, testFrame("one", 1))
 	b.IP("link", "set", far, "down")
 	b.Up(far)
-	a.Ready()
 	a.Inject(dev, testFrame("two", 2))
 	if got := c.Stop(); len(got) != 2 {
 		t.Errorf("got\n%s", Dump(got))

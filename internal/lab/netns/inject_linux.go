@@ -1,15 +1,18 @@
 package netns
 
 import (
+	"errors"
 	"net"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Inject sends frames out of a device of the host as they are, from the destination
 // MAC on, past the host's own stack. They leave in order: from one processor, so that
-// none overtakes another in the kernel's queues.
+// none overtakes another in the kernel's queues. A device that has just come up is
+// waited for, since it drops what it is given.
 func (h *Host) Inject(dev string, frames ...[]byte) {
 	h.t.Helper()
 	var err error
@@ -20,7 +23,7 @@ func (h *Host) Inject(dev string, frames ...[]byte) {
 }
 
 func inject(dev string, frames [][]byte) error {
-	ifi, err := net.InterfaceByName(dev)
+	ifi, err := running(dev)
 	if err != nil {
 		return err
 	}
@@ -40,6 +43,19 @@ func inject(dev string, frames [][]byte) error {
 		}
 	}
 	return nil
+}
+
+// running waits until a device carries packets.
+func running(dev string) (*net.Interface, error) {
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		ifi, err := net.InterfaceByName(dev)
+		if err != nil || ifi.Flags&net.FlagRunning != 0 {
+			return ifi, err
+		}
+		if time.Now().After(end) {
+			return nil, errors.New("the device is not up")
+		}
+	}
 }
 
 // pin keeps the goroutine on the first processor the process may use, until unpin.
