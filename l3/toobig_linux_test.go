@@ -15,7 +15,7 @@ import (
 // A narrow port is a TAP behind a path that takes less than its device does, as a
 // tunnel is.
 type narrow struct {
-	*port.TAP
+	*port.Device
 	mtu int
 }
 
@@ -31,7 +31,7 @@ func kernels(t *testing.T, mtu int) (a, b *netns.Host, stage *l3.TooBig) {
 	must(t, err)
 	vsi, err := sw.VSI(1, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: stage}})
 	must(t, err)
-	open := func(h *netns.Host, addr string) (tap *port.TAP) {
+	open := func(h *netns.Host, addr string) (tap *port.Device) {
 		h.Do(func() { tap, err = port.OpenTAP("tap0", nil) })
 		must(t, err)
 		h.Addr("tap0", addr)

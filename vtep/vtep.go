@@ -152,10 +152,10 @@ func (v *VTEP) addSide(u Underlay) error {
 	if s.mtu == 0 {
 		s.mtu = u.MTU()
 	}
-	s.mtu -= encap.TypeVXLAN.Outer(i == side6)
-	if s.mtu < encap.EthernetLen {
-		return fmt.Errorf("vtep: Config.MTU: %d leaves no room for a frame in VXLAN over %v", v.cfg.MTU, addr)
+	if least := encap.TypeVXLAN.Outer(i == side6) + encap.EthernetLen; s.mtu < least {
+		return fmt.Errorf("vtep: Config.MTU: %d over %v leaves no room for a frame, at least %d are needed", s.mtu, addr, least)
 	}
+	s.mtu -= encap.TypeVXLAN.Outer(i == side6)
 	u.PathMTU(v.narrow)
 	if v.sides[i] = s; v.mtu == 0 || s.mtu < v.mtu {
 		v.mtu = s.mtu

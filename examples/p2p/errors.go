@@ -8,8 +8,12 @@ import (
 )
 
 // localError says what to do when the underlay cannot be opened.
-func localError(err error) error {
+func localError(o options, err error) error {
 	switch {
+	case o.underlay.Device != "" && errors.Is(err, syscall.ENODEV):
+		return fmt.Errorf("%w: -bind must be an interface of this host", err)
+	case o.underlay.Mark != 0 && errors.Is(err, os.ErrPermission):
+		return fmt.Errorf("%w: -mark needs CAP_NET_ADMIN: run as root", err)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: stop the program or vxlan device that has the port, or choose another -dstport", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

@@ -6,20 +6,39 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// options are what the flags say.
+// options are what the flags say: mostly settings of the library, as they are.
 type options struct {
 	local   netip.Addr
 	remotes []netip.Addr
 	id      frame.VNI
 	dstport uint16
-	dev     string
+	static  []static
+
+	dev    string
+	mtu    int // 0 = what the tunnel takes
+	queues int
+
+	underlay underlay.UDPConfig
+	vtep     vtep.Config
+	vsi      vswitch.VSIConfig
+
+	every time.Duration // between stats lines; 0 = only when asked
+}
+
+// static is an entry of -fdb.
+type static struct {
+	mac frame.MAC
+	at  netip.Addr
 }
 
 // flood returns the remotes as SetFlood takes them; port 0 is the VTEP's own.
@@ -32,9 +51,10 @@ func (o *options) flood() (peers []netip.AddrPort) {
 
 // flagSet declares the flags. Their names are those of "ip link add type vxlan".
 func flagSet(o *options) *flag.FlagSet {
-	o.id, o.dstport, o.dev = 1, encap.VXLANPort, "vxs0"
+	o.id, o.dstport, o.dev, o.queues = 1, encap.VXLANPort, "vxs0", 1
 	fs := flag.NewFlagSet("p2p", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // an error is one line, and run prints it
+
 	fs.Func("local", "outer source `ADDR`, IPv4 or IPv6, of this host; required", func(s string) (err error) {
 		o.local, err = hostAddr(s)
 		return err
@@ -52,14 +72,57 @@ func flagSet(o *options) *flag.FlagSet {
 	})
 	fs.Func("id", "VNI `N`, 0 to 16777215 (default 1)", number(0, uint64(frame.MaxVNI), &o.id))
 	fs.Func("dstport", "UDP destination `PORT`, 1 to 65535 (default 4789)", number(1, 65535, &o.dstport))
-	fs.Func("dev", "`NAME` of the TAP device (default vxs0); a persistent one stays at exit", func(s string) error {
-		if s == "" || len(s) > 15 {
-			return errors.New("allowed is the name of a device, at most 15 bytes")
+	fs.Func("srcport", "`LO-HI`: range of UDP source ports (default 49152-65535)", portRange(&o.underlay.SrcPorts))
+	fs.Func("mark", "`N`: SO_MARK of the underlay sockets", number(0, 1<<32-1, &o.underlay.Mark))
+	fs.Func("bind", "`IF`: bind the underlay sockets to an interface", device(&o.underlay.Device))
+
+	fs.Func("dev", "`NAME` of the TAP device (default vxs0); a persistent one stays at exit", device(&o.dev))
+	fs.Func("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead)", number(minMTU, 65521, &o.mtu))
+	fs.Func("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 64 (default 1)", number(1, 64, &o.queues))
+
+	fs.BoolFunc("learning", "learn source MACs (default true)", func(s string) error {
+		on, err := boolean(s)
+		o.vsi.NoLearn = !on
+		return err
+	})
+	fs.Func("ageing", "`DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", ageing(&o.vsi.Ageing))
+	fs.Func("maxaddress", "`N`: most MACs that are learned (default 8192)", number(1, 1<<24, &o.vsi.MaxMACs))
+	fs.Func("fdb", "`MAC=ADDR`: static entry, the MAC is behind that peer; repeatable", func(s string) error { return o.addStatic(s) })
+	fs.Func("peers", "`any|listed`: whose packets are accepted (default any)", choice(&o.vtep.Peers, []string{"any", "listed"}))
+
+	h := &o.vtep.Header
+	fs.Func("ttl", "outer TTL `N|inherit` (default 64)", inheritable(1, 255, 1, &h.TTL))
+	fs.Func("tos", "outer TOS `N|inherit`, without its ECN bits (default 0)", inheritable(0, 252, 4, &h.TOS))
+	fs.Func("df", "`set|unset|inherit`: DF of the outer IPv4 header (default set)", choice(&h.DF, []string{"set", "unset", "inherit"}))
+	fs.Func("ecn", "`normal|compat|rfc3168`: ECN of the outer header (default normal)", choice(&h.ECN, []string{"normal", "compat", "rfc3168"}))
+	fs.Func("udpcsum", "`auto|on|off`: outer UDP checksum (default auto: over IPv6, and where the kernel must)",
+		choice(&o.underlay.Checksum, []string{"auto", "on", "off"}))
+	fs.BoolVar(&o.underlay.ZeroChecksum6RX, "udp6zerocsumrx", false, "accept packets without UDP checksum over IPv6")
+
+	fs.Func("stats", "print a stats line every `DURATION` (default 0: only on SIGUSR1 and at exit)", func(s string) error {
+		d, err := time.ParseDuration(s)
+		if err != nil || d != 0 && d < 10*time.Millisecond {
+			return errors.New("allowed are durations of at least 10ms, such as 5s, and 0 for off")
 		}
-		o.dev = s
+		o.every = d
 		return nil
 	})
 	return fs
+}
+
+// addStatic takes one -fdb.
+func (o *options) addStatic(s string) error {
+	m, a, _ := strings.Cut(s, "=")
+	mac, err := frame.ParseMAC(m)
+	if err != nil || mac.IsZero() || mac.IsGroup() {
+		return errors.New("allowed is MAC=ADDR with the MAC of one host, such as 02:00:00:00:00:01=10.0.0.2")
+	}
+	at, err := hostAddr(a)
+	if err != nil {
+		return err
+	}
+	o.static = append(o.static, static{mac, at})
+	return nil
 }
 
 // parse reads the command line. The error names the flag, what was given and what is
@@ -79,39 +142,30 @@ func parse(args []string) (o options, err error) {
 		return o, errors.New("flag -local is missing: required is an address of this host")
 	}
 	for _, r := range o.remotes {
-		switch {
-		case r == o.local:
-			return o, fmt.Errorf("invalid value %q for flag -remote: is the -local address, allowed are addresses of other hosts", r)
-		case r.Is4() != o.local.Is4():
-			return o, fmt.Errorf("invalid value %q for flag -remote: allowed are addresses of the family of -local %v", r, o.local)
+		if err := o.reaches("remote", r); err != nil {
+			return o, err
 		}
+	}
+	for _, e := range o.static {
+		if err := o.reaches("fdb", e.at); err != nil {
+			return o, err
+		}
+	}
+	if o.vtep.Peers == vtep.ListedOnly && len(o.remotes)+len(o.static) == 0 {
+		return o, errors.New(`invalid value "listed" for flag -peers: nobody is listed, required are -remote or -fdb`)
 	}
 	return o, nil
 }
 
-// hostAddr parses the address of one host.
-func hostAddr(s string) (netip.Addr, error) {
-	a, err := netip.ParseAddr(s)
-	a = a.Unmap()
+// reaches checks the address of a peer against our own.
+func (o *options) reaches(name string, a netip.Addr) error {
 	switch {
-	case err != nil || a.IsUnspecified() || a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
-		return a, fmt.Errorf("%q: allowed are IPv4 and IPv6 addresses of one host", s)
-	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "":
-		return a, fmt.Errorf("%q: allowed are link-local addresses with a zone, such as fe80::1%%eth0", s)
+	case a == o.local:
+		return fmt.Errorf("invalid value %q for flag -%s: is the -local address, allowed are addresses of other hosts", a, name)
+	case a.Is4() != o.local.Is4():
+		return fmt.Errorf("invalid value %q for flag -%s: allowed are addresses of the family of -local %v", a, name, o.local)
 	}
-	return a, nil
-}
-
-// number sets v to a number of lo to hi.
-func number[T ~uint16 | ~uint32](lo, hi uint64, v *T) func(string) error {
-	return func(s string) error {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil || n < lo || n > hi {
-			return fmt.Errorf("allowed are %d to %d", lo, hi)
-		}
-		*v = T(n)
-		return nil
-	}
+	return nil
 }
 
 func usage(w io.Writer) {

@@ -2,8 +2,17 @@ package main
 
 import (
 	"bytes"
+	"net/netip"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // A wrong value is one line that says which flag, what was given and what is
@@ -11,6 +20,11 @@ import (
 func TestWrongValues(t *testing.T) {
 	const id, port = "allowed are 0 to 16777215", "allowed are 1 to 65535"
 	const addr = "allowed are IPv4 and IPv6 addresses of one host"
+	const ports = "allowed are LO-HI with 1 <= LO <= HI <= 65535"
+	const name = "allowed is the name of a device, at most 15 bytes"
+	const age = "allowed are durations of at least 1s, such as 300s, and 0 for never"
+	const entry = "allowed is MAC=ADDR with the MAC of one host, such as 02:00:00:00:00:01=10.0.0.2"
+	const every = "allowed are durations of at least 10ms, such as 5s, and 0 for off"
 	for _, c := range []struct{ args, want string }{
 		{"", `flag -local is missing: required is an address of this host`},
 		{"-local", `flag needs an argument: -local`},
@@ -33,7 +47,38 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -dstport 65536", `invalid value "65536" for flag -dstport: ` + port},
 		{"-local 10.0.0.1 -dev a-very-long-name", `invalid value "a-very-long-name" for flag -dev: allowed is the name of a device, at most 15 bytes`},
 		{"-local 10.0.0.1 -dev=", `invalid value "" for flag -dev: allowed is the name of a device, at most 15 bytes`},
-		{"-local 10.0.0.1 -queues 2", `flag provided but not defined: -queues; p2p -h lists the flags`},
+		{"-local 10.0.0.1 -srcport 9", `invalid value "9" for flag -srcport: ` + ports},
+		{"-local 10.0.0.1 -srcport 0-9", `invalid value "0-9" for flag -srcport: ` + ports},
+		{"-local 10.0.0.1 -srcport 9-8", `invalid value "9-8" for flag -srcport: ` + ports},
+		{"-local 10.0.0.1 -srcport 1-65536", `invalid value "1-65536" for flag -srcport: ` + ports},
+		{"-local 10.0.0.1 -mark -1", `invalid value "-1" for flag -mark: allowed are 0 to 4294967295`},
+		{"-local 10.0.0.1 -bind a-very-long-name", `invalid value "a-very-long-name" for flag -bind: ` + name},
+		{"-local 10.0.0.1 -mtu 67", `invalid value "67" for flag -mtu: allowed are 68 to 65521`},
+		{"-local 10.0.0.1 -queues 0", `invalid value "0" for flag -queues: allowed are 1 to 64`},
+		{"-local 10.0.0.1 -queues 65", `invalid value "65" for flag -queues: allowed are 1 to 64`},
+		{"-local 10.0.0.1 -learning=maybe", `invalid boolean value "maybe" for -learning: allowed are true and false`},
+		{"-local 10.0.0.1 -ageing 0.5s", `invalid value "0.5s" for flag -ageing: ` + age},
+		{"-local 10.0.0.1 -ageing -1", `invalid value "-1" for flag -ageing: ` + age},
+		{"-local 10.0.0.1 -ageing soon", `invalid value "soon" for flag -ageing: ` + age},
+		{"-local 10.0.0.1 -maxaddress 0", `invalid value "0" for flag -maxaddress: allowed are 1 to 16777216`},
+		{"-local 10.0.0.1 -fdb 10.0.0.2", `invalid value "10.0.0.2" for flag -fdb: ` + entry},
+		{"-local 10.0.0.1 -fdb ff:ff:ff:ff:ff:ff=10.0.0.2", `invalid value "ff:ff:ff:ff:ff:ff=10.0.0.2" for flag -fdb: ` + entry},
+		{"-local 10.0.0.1 -fdb 00:00:00:00:00:00=10.0.0.2", `invalid value "00:00:00:00:00:00=10.0.0.2" for flag -fdb: ` + entry},
+		{"-local 10.0.0.1 -fdb 02:00:00:00:00:01", `invalid value "02:00:00:00:00:01" for flag -fdb: "": ` + addr},
+		{"-local 10.0.0.1 -fdb 02:00:00:00:00:01=10.0.0.1", `invalid value "10.0.0.1" for flag -fdb: is the -local address, allowed are addresses of other hosts`},
+		{"-local 10.0.0.1 -fdb 02:00:00:00:00:01=fd00::2", `invalid value "fd00::2" for flag -fdb: allowed are addresses of the family of -local 10.0.0.1`},
+		{"-local 10.0.0.1 -peers some", `invalid value "some" for flag -peers: allowed are any, listed`},
+		{"-local 10.0.0.1 -peers listed", `invalid value "listed" for flag -peers: nobody is listed, required are -remote or -fdb`},
+		{"-local 10.0.0.1 -ttl 0", `invalid value "0" for flag -ttl: allowed are 1 to 255, and inherit`},
+		{"-local 10.0.0.1 -ttl 256", `invalid value "256" for flag -ttl: allowed are 1 to 255, and inherit`},
+		{"-local 10.0.0.1 -tos 0x11", `invalid value "0x11" for flag -tos: allowed are 0 to 252 in steps of 4, and inherit`},
+		{"-local 10.0.0.1 -tos 256", `invalid value "256" for flag -tos: allowed are 0 to 252 in steps of 4, and inherit`},
+		{"-local 10.0.0.1 -df maybe", `invalid value "maybe" for flag -df: allowed are set, unset, inherit`},
+		{"-local 10.0.0.1 -ecn full", `invalid value "full" for flag -ecn: allowed are normal, compat, rfc3168`},
+		{"-local 10.0.0.1 -udpcsum yes", `invalid value "yes" for flag -udpcsum: allowed are auto, on, off`},
+		{"-local 10.0.0.1 -stats 5", `invalid value "5" for flag -stats: ` + every},
+		{"-local 10.0.0.1 -stats 1ms", `invalid value "1ms" for flag -stats: ` + every},
+		{"-local 10.0.0.1 -neigh proxy", `flag provided but not defined: -neigh; p2p -h lists the flags`},
 		{"-local 10.0.0.1 up", `argument "up": allowed are flags only; p2p -h lists them`},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -53,7 +98,12 @@ func TestHelp(t *testing.T) {
 	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != 0 || stderr.Len() != 0 {
 		t.Errorf("status %d, stderr %q", code, &stderr)
 	}
-	for _, f := range []string{"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-dev NAME"} {
+	for _, f := range []string{
+		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
+		"-dev NAME", "-mtu N", "-queues N", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
+		"-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
+		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-stats DURATION",
+	} {
 		if !strings.Contains(stdout.String(), "  "+f+"\n") {
 			t.Errorf("no %s in\n%s", f, &stdout)
 		}
@@ -62,7 +112,55 @@ func TestHelp(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	o, err := parse([]string{"-local", "::ffff:10.0.0.1", "-remote", "10.0.0.2,10.0.0.3"})
-	if err != nil || o.local.String() != "10.0.0.1" || o.id != 1 || o.dstport != 4789 || o.dev != "vxs0" || len(o.flood()) != 2 {
+	if err != nil || o.local.String() != "10.0.0.1" || o.id != 1 || o.dstport != 4789 || o.dev != "vxs0" || o.queues != 1 ||
+		o.mtu != 0 || o.every != 0 || len(o.flood()) != 2 {
 		t.Errorf("%+v, %v", o, err)
+	}
+	if o.vtep != (vtep.Config{}) || o.vsi != (vswitch.VSIConfig{}) || !reflect.DeepEqual(o.underlay, underlay.UDPConfig{}) {
+		t.Errorf("the library's defaults are not left to it: %+v", o)
+	}
+}
+
+// Every flag arrives where the library takes it.
+func TestValues(t *testing.T) {
+	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 " +
+		"-learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed " +
+		"-ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -stats 2s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (underlay.UDPConfig{
+		SrcPorts: underlay.PortRange{Lo: 5000, Hi: 5999}, Mark: 16, Device: "eth0", Checksum: underlay.ChecksumOff, ZeroChecksum6RX: true,
+	}); !reflect.DeepEqual(o.underlay, want) {
+		t.Errorf("underlay %+v", o.underlay)
+	}
+	if want := (vtep.Config{
+		Peers:  vtep.ListedOnly,
+		Header: vtep.Header{TTL: vtep.Inherit, TOS: 0xb8, DF: vtep.DFInherit, ECN: vtep.ECNRFC3168},
+	}); o.vtep != want {
+		t.Errorf("vtep %+v", o.vtep)
+	}
+	if want := (vswitch.VSIConfig{NoLearn: true, Ageing: time.Minute, MaxMACs: 100}); o.vsi != want {
+		t.Errorf("vsi %+v", o.vsi)
+	}
+	if want := []static{
+		{frame.MAC{2, 0, 0, 0, 0, 1}, netip.MustParseAddr("10.0.0.3")}, {frame.MAC{2, 0, 0, 0, 0, 2}, netip.MustParseAddr("10.0.0.4")},
+	}; !slices.Equal(o.static, want) {
+		t.Errorf("static %+v", o.static)
+	}
+	if o.mtu != 9000 || o.queues != 4 || o.every != 2*time.Second {
+		t.Errorf("%+v", o)
+	}
+	for arg, want := range map[string]vtep.Header{
+		"-ttl 1": {TTL: 1}, "-tos inherit": {TOS: vtep.Inherit}, "-df set": {}, "-df unset": {DF: vtep.DFUnset}, "-ecn compat": {ECN: vtep.ECNCompat},
+	} {
+		if o, err := parse(strings.Fields("-local 10.0.0.1 " + arg)); err != nil || o.vtep.Header != want {
+			t.Errorf("%s: %+v, %v", arg, o.vtep.Header, err)
+		}
+	}
+	for arg, want := range map[string]time.Duration{"0": -1, "300s": 300 * time.Second, "5m": 5 * time.Minute, "10": 10 * time.Second} {
+		if o, err := parse([]string{"-local", "10.0.0.1", "-ageing", arg}); err != nil || o.vsi.Ageing != want {
+			t.Errorf("-ageing %s: %v, %v", arg, o.vsi.Ageing, err)
+		}
 	}
 }
