@@ -17,7 +17,10 @@ type Joiner struct {
 }
 
 const (
-	joinMax   = 128    // segments: UDP_MAX_SEGMENTS of Linux 6.18
+	// Segments of a superframe. A TAP refuses a UDP superframe of more with EINVAL
+	// (UDP_MAX_SEGMENTS, Linux 6.18); it would take more of TCP.
+	joinMax = 128
+
 	packetMax = 0xffff // longest IP packet, header included
 )
 
