@@ -96,6 +96,13 @@ var wraps = map[string]func(p Port) (Port, error){
 		}
 		return b.Port(), nil
 	},
+	"Capture": func(p Port) (Port, error) {
+		c, err := NewCapture(nil)
+		if err != nil {
+			return nil, err
+		}
+		return c.Port(p)
+	},
 }
 
 func TestDecoratorsKeepWhatThePortIs(t *testing.T) {

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/wire"},
 
 	"underlay": {"frame", "internal/ring", "internal/sys"},
-	"port":     {"frame", "internal/ring", "internal/sys"},
+	"port":     {"frame", "internal/ring", "internal/sys", "internal/wire"},
 
 	"internal/index":     {},
 	"internal/ring":      {"frame"},
@@ -46,7 +46,10 @@ var outside = map[string][]string{
 	"internal/sys":       {"golang.org/x/sys/unix"},
 	"internal/lab/netns": {"golang.org/x/sys/unix"},
 	"underlay":           {"golang.org/x/sys/unix"},
-	"port":               {"golang.org/x/sys/unix"},
+	"port": {
+		"golang.org/x/sys/unix",
+		"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo",
+	},
 }
 
 func TestArrows(t *testing.T) {
