@@ -31,6 +31,17 @@ type Batch struct {
 	pool  *Arenas
 }
 
+// A Block is memory for one message of an underlay: an IP packet of any length, which may
+// hold a run of datagrams, with [Headroom] and 4 KiB more in front, so that those who use
+// many Blocks can begin at different cache lines in each.
+//
+// It is for readers whose messages may be long and are mostly short: a call that takes 64
+// messages needs room for 64 long ones, and memory that is not touched costs little.
+type Block [BlockSize]byte
+
+// BlockSize is the length of a [Block].
+const BlockSize = 64<<10 + 4<<10
+
 type arena struct {
 	frames [MaxBatch]Frame
 	outer  [MaxBatch]Outer
@@ -123,6 +134,15 @@ func (b *Batch) grow(k int) *Frame {
 	return &b.Frames[k]
 }
 
+// Pool returns the free list the batch takes its memory from: the one it was made with,
+// or one of its own. Readers that use Blocks take them there.
+func (b *Batch) Pool() *Arenas {
+	if b.pool == nil {
+		b.pool = new(Arenas)
+	}
+	return b.pool
+}
+
 // Keep drops all but the first n frames. A reader that made room for more packets
 // than arrived calls it; the arena space of the rest is free again only after
 // Reset.
@@ -132,13 +152,39 @@ func (b *Batch) Keep(n int) { b.Frames, b.Outer = b.Frames[:n], b.Outer[:n] }
 // exist as readers have frames in hand, not as many as there are readers. It is
 // safe for concurrent use. The zero value is ready.
 type Arenas struct {
-	mu   sync.Mutex
-	free []*arena
+	mu     sync.Mutex
+	free   []*arena
+	blocks []*Block
 }
 
 // spareArenas is how many arenas a free list keeps for the next reader; more go
 // to the garbage collector.
 const spareArenas = 8
+
+// spareBlocks is the same for Blocks: two readers' full calls.
+const spareBlocks = 128
+
+// Block returns a Block, whose contents are whatever it held.
+func (a *Arenas) Block() *Block {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n := len(a.blocks); n > 0 {
+		x := a.blocks[n-1]
+		a.blocks[n-1] = nil
+		a.blocks = a.blocks[:n-1]
+		return x
+	}
+	return new(Block)
+}
+
+// Free takes a Block back. Frames over it are invalid from here on.
+func (a *Arenas) Free(x *Block) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.blocks) < spareBlocks {
+		a.blocks = append(a.blocks, x)
+	}
+}
 
 func (a *Arenas) get() *arena {
 	a.mu.Lock()

@@ -144,6 +144,35 @@ func TestBatchResetAndRelease(t *testing.T) {
 	}
 }
 
+func TestBlocks(t *testing.T) {
+	var pool Arenas
+	b := NewBatch(&pool)
+	if b.Pool() != &pool {
+		t.Error("another pool")
+	}
+	own := NewBatch(nil)
+	if p := own.Pool(); p == nil || p != own.Pool() || p == &pool {
+		t.Error("a batch without a pool has one of its own")
+	}
+	x, y := pool.Block(), pool.Block()
+	if x == y {
+		t.Fatal("one Block twice")
+	}
+	pool.Free(x)
+	if pool.Block() != x {
+		t.Error("a Block that is free is not used again")
+	}
+	for range 2 * spareBlocks {
+		pool.Free(y)
+	}
+	if len(pool.blocks) != spareBlocks {
+		t.Errorf("%d spare Blocks, want %d", len(pool.blocks), spareBlocks)
+	}
+	if n := testing.AllocsPerRun(100, func() { pool.Free(pool.Block()) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestArenasBounded(t *testing.T) {
 	var pool Arenas
 	var bs []*Batch

@@ -2,7 +2,8 @@ package frame
 
 // Headroom is the free space in front of a frame made by [Batch.New], [Make]
 // or [Frame.Clone]. It is what those frames start with, not a promise about
-// every frame: one that was split out of a larger receive buffer may have less.
+// every frame: one that was split out of a run that was received in one piece has
+// none, and room behind it only if it was the last.
 const Headroom = 64
 
 // Kind says what the first byte of [Frame.Bytes] belongs to.

@@ -41,6 +41,21 @@ func BenchmarkUDPRoundTrip(b *testing.B) {
 	})
 }
 
+// One operation is one datagram of 1400 bytes of a run of 44, over loopback, or in
+// "lone" the same datagrams one by one.
+func BenchmarkUDPRun(b *testing.B) {
+	for _, off := range []bool{false, true} {
+		name := map[bool]string{false: "run", true: "lone"}[off]
+		b.Run(name, func(b *testing.B) {
+			cfg := &UDPConfig{NoOffload: off}
+			src, dst := listen(b, "127.0.0.1:0", cfg), listen(b, "127.0.0.1:0", cfg)
+			d, want := runOf(44*1400, 1400, 8, 1, endpoint(b, dst.LocalAddr()))
+			b.SetBytes(1400)
+			roundTrips(b, src, dst, []frame.Datagram{d}, len(want))
+		})
+	}
+}
+
 func ordinaryRoundTrips(b *testing.B, payload []byte, n int, info bool) {
 	src, dst := ordinary(b), ordinary(b)
 	if info {

@@ -68,7 +68,8 @@ type UDPConfig struct {
 	MaxDatagram int
 
 	// NoOffload has runs sent as single datagrams instead of leaving it to the kernel or
-	// the network card to cut them (UDP_SEGMENT). SetOffload changes it later.
+	// the network card to cut them (UDP_SEGMENT), and received as such (no UDP_GRO).
+	// SetOffload changes it later.
 	NoOffload bool
 
 	// Queues is the number of receive sockets (SO_REUSEPORT), between which the

@@ -26,6 +26,11 @@
 // from, to which of our addresses, and with which TOS and TTL. Nothing is kept of
 // it after the next Read.
 //
+// Datagrams of one flow may come as a run, in one message (UDP_GRO): up to 64 of them over
+// a network card, 128 from a sender on the same machine. They are split by reference. The
+// first has the usual headroom; in front of every other lies its neighbour, so that it has
+// none: the bytes a VTEP pulls off it, and only those, can be pushed again.
+//
 // # Sending
 //
 // A Sender borrows what it is given and is done with it when Send returns. One

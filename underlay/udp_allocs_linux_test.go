@@ -36,6 +36,9 @@ func TestUDPRunAllocs(t *testing.T) {
 			t.Errorf("%v allocations for a Send and its Reads", n)
 		}
 	}
+	if st := b.Stats(); st.RxRuns != 101*8 {
+		t.Errorf("%d runs received", st.RxRuns)
+	}
 	if st := a.Stats(); st.TxRuns != 101*8 || st.Lost() != 0 {
 		t.Errorf("%+v", st)
 	}

@@ -29,7 +29,8 @@ type UDP struct {
 	readers []*udpReader
 	sets    [maxSets]atomic.Pointer[txSet] // by Datagram.Set
 	runs    atomic.Bool                    // the kernel is to cut runs
-	done    chan struct{}                  // closed by Close
+	paused  atomic.Bool
+	done    chan struct{} // closed by Close
 	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
 
 	mu      sync.Mutex
@@ -226,17 +227,35 @@ func (u *UDP) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { u.pat
 
 // Pause makes every Read return [frame.ErrPaused], those that wait and those to
 // come, until Resume. Datagrams that arrive meanwhile wait in the socket's buffer.
-func (u *UDP) Pause() { u.setReadDeadline(time.Unix(1, 0)) }
+func (u *UDP) Pause() { u.pause(true) }
 
 // Resume ends a Pause.
-func (u *UDP) Resume() { u.setReadDeadline(time.Time{}) }
+func (u *UDP) Resume() { u.pause(false) }
 
-func (u *UDP) setReadDeadline(t time.Time) {
+func (u *UDP) pause(on bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.paused.Store(on)
+	var t time.Time
+	if on {
+		t = time.Unix(1, 0)
+	}
 	for _, r := range u.readers {
 		_ = r.sock.conn.SetReadDeadline(t) // fails only after Close
 	}
+}
+
+// stopped returns what a Read returns that has no need to ask a socket.
+func (u *UDP) stopped() error {
+	select {
+	case <-u.done:
+		return net.ErrClosed
+	default:
+	}
+	if u.paused.Load() {
+		return frame.ErrPaused
+	}
+	return nil
 }
 
 // Close closes all sockets. Every Read, waiting or to come, then returns an error

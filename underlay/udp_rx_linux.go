@@ -14,33 +14,44 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// rxControl is room for the control messages of one datagram: address, TOS, TTL,
-// drop counter, and one or two that a Control func may have asked for.
-const rxControl = 192
+const (
+	// rxControl is room for the control messages of one message: address, TOS, TTL, drop
+	// counter, segment size, and one or two that a Control func may have asked for.
+	rxControl = 224
 
-// minWant is the fewest datagrams a reader makes room for.
-const minWant = 8
+	rxMessages = 64 // most messages received at once
+	minWant    = 8  // fewest messages a reader makes room for
 
-// A udpReader receives from one socket.
+	// manyBytes is how much one call may bring before the next makes room for less: what
+	// is received should still be in the processor's cache when it is sent.
+	manyBytes = 512 << 10
+)
+
+// A udpReader receives from one socket. One message is one datagram or, with UDP_GRO, a
+// run of datagrams that the sender's or the receiver's kernel left in one piece. Its
+// frames lie where it was received.
 type udpReader struct {
 	u    *UDP
 	sock *sock
 	call func(fd uintptr) bool // recv, made once
 
 	// Of the call in progress.
-	b     *frame.Batch
-	n     int
+	pool  *frame.Arenas
 	errno unix.Errno
 
-	want  int // datagrams to make room for: grows while batches are full
-	msgs  [frame.MaxBatch]sys.Mmsghdr
-	names [frame.MaxBatch]sys.Sockaddr
-	iov   [frame.MaxBatch]unix.Iovec
-	ctl   [frame.MaxBatch][rxControl]byte
-	info  sys.RxInfo
+	// Messages received, and how far they have been handed over. They outlive a batch.
+	n, at  int
+	off    int // bytes of message at
+	want   int // messages to make room for: grows while all of it is used
+	blocks [rxMessages]*frame.Block
+	msgs   [rxMessages]sys.Mmsghdr
+	names  [rxMessages]sys.Sockaddr
+	iov    [rxMessages]unix.Iovec
+	ctl    [rxMessages][rxControl]byte
+	info   sys.RxInfo
 
-	datagrams, truncated, errors atomic.Uint64
-	dropped                      dropCounter
+	datagrams, runs, segments, truncated, errors atomic.Uint64
+	dropped                                      dropCounter
 }
 
 func newUDPReader(u *UDP, s *sock) *udpReader {
@@ -56,46 +67,56 @@ func newUDPReader(u *UDP, s *sock) *udpReader {
 	return r
 }
 
-// Read implements [frame.Reader].
+// Read implements [frame.Reader]. Runs are split; the frames of one are not spread over
+// two batches unless there are more than [frame.MaxBatch].
 func (r *udpReader) Read(b *frame.Batch) error {
-	r.b = b
-	defer func() { r.b = nil }()
+	b.Reset()
+	if r.at < r.n {
+		if err := r.u.stopped(); err != nil {
+			return err
+		}
+		r.deliver(b)
+		return nil
+	}
+	r.pool = b.Pool()
+	defer func() { r.pool = nil }()
 	for failed := 0; ; failed++ {
-		b.Reset()
-		r.n, r.errno = 0, 0
+		r.n, r.at, r.errno = 0, 0, 0
 		if err := r.sock.raw.Read(r.call); err != nil {
+			r.release()
 			b.Release()
 			return readError(err)
 		}
 		if r.n > 0 {
-			r.deliver()
+			r.adapt()
+			r.deliver(b)
 			return nil
 		}
+		r.release()
+		b.Release()
 		if fatal(r.errno) {
-			b.Release()
 			return readError(os.NewSyscallError("recvmmsg", r.errno))
 		}
 		r.errors.Add(1)
-		if err := r.backOff(b, failed); err != nil {
+		if err := r.backOff(failed); err != nil {
 			return err
 		}
 	}
 }
 
 // recv is called when the socket may be readable; false asks to be called again
-// when it is. The batch has no memory while it waits.
+// when it is. It holds no packet memory while it waits.
 func (r *udpReader) recv(fd uintptr) bool {
-	k := r.prepare()
+	r.prepare()
 	var errno unix.Errno
 	for {
-		r.n, errno = sys.Recvmmsg(fd, r.msgs[:k], unix.MSG_DONTWAIT)
+		r.n, errno = sys.Recvmmsg(fd, r.msgs[:r.want], unix.MSG_DONTWAIT)
 		if errno != unix.EINTR {
 			break
 		}
 	}
 	if errno == unix.EAGAIN {
-		r.b.Release()
-		clear(r.iov[:k]) // or they would keep the arena from the garbage collector
+		r.release()
 		r.want = minWant
 		return false
 	}
@@ -103,58 +124,140 @@ func (r *udpReader) recv(fd uintptr) bool {
 	return true
 }
 
-// prepare makes room in the batch and points the message headers to it.
-func (r *udpReader) prepare() int {
-	r.b.Reset()
-	k := 0
-	for ; k < r.want; k++ {
-		f := r.b.New(r.u.cfg.MaxDatagram)
-		if f == nil {
-			break
+// prepare gives each message a Block.
+func (r *udpReader) prepare() {
+	for i := range r.want {
+		if r.blocks[i] == nil {
+			r.blocks[i] = r.pool.Block()
+			r.iov[i].Base = &r.blocks[i][roomAt(i)]
+			r.iov[i].SetLen(maxMessage)
 		}
-		r.iov[k].Base = unsafe.SliceData(f.Bytes())
-		r.iov[k].SetLen(r.u.cfg.MaxDatagram)
-		h := &r.msgs[k].Hdr
-		h.Namelen = uint32(unsafe.Sizeof(r.names[k]))
+		h := &r.msgs[i].Hdr
+		h.Namelen = uint32(unsafe.Sizeof(r.names[i]))
 		h.SetControllen(rxControl)
 		h.Flags = 0
 	}
-	return k
 }
 
-// deliver turns the messages received into frames.
-func (r *udpReader) deliver() {
-	b, made := r.b, len(r.b.Frames)
-	b.Keep(r.n)
-	for i := range b.Frames {
-		f, m := &b.Frames[i], &r.msgs[i]
-		f.Trim(int(m.Len))
-		if m.Hdr.Flags&unix.MSG_TRUNC != 0 {
+// maxMessage is the most that can arrive in one message.
+const maxMessage = 1<<16 - 1
+
+// roomAt returns where in its Block message i is received: at another cache line in each.
+// Blocks begin at page boundaries, and headers in the same place of 64 pages would all
+// compete for a few lines of the cache.
+func roomAt(i int) int { return frame.Headroom + i%64*64 }
+
+// release gives the Blocks back.
+func (r *udpReader) release() {
+	for i, x := range r.blocks {
+		if x == nil {
+			break
+		}
+		r.pool.Free(x)
+		r.blocks[i], r.iov[i].Base = nil, nil // or it would be kept from the garbage collector
+	}
+}
+
+// adapt chooses how many messages the next call makes room for.
+func (r *udpReader) adapt() {
+	bytes := 0
+	for i := range r.msgs[:r.n] {
+		bytes += int(r.msgs[i].Len)
+	}
+	switch {
+	case bytes > manyBytes, r.n < r.want/4:
+		r.want = max(r.want/2, minWant)
+	case r.n == r.want && bytes <= manyBytes/2:
+		r.want = min(2*r.want, rxMessages)
+	}
+}
+
+// deliver makes frames of the messages received, as many as the batch takes.
+func (r *udpReader) deliver(b *frame.Batch) {
+	for ; r.at < r.n; r.at, r.off = r.at+1, 0 {
+		if !r.split(b) {
+			break
+		}
+	}
+	r.datagrams.Add(uint64(len(b.Frames)))
+}
+
+// split makes frames of message r.at, from r.off on. It reports false when some are left
+// for the next batch.
+func (r *udpReader) split(b *frame.Batch) bool {
+	m := &r.msgs[r.at]
+	r.info.Parse(r.ctl[r.at][:min(int(m.Hdr.Controllen), rxControl)])
+	n, seg := int(m.Len), r.info.Segment
+	lone := seg <= 0 || seg >= n
+	if lone {
+		seg = n
+	} else if left := (n - r.off + seg - 1) / seg; left > frame.MaxBatch-len(b.Frames) && len(b.Frames) > 0 {
+		return false
+	}
+	if r.off == 0 {
+		r.arrived(lone, (n+max(seg, 1)-1)/max(seg, 1))
+	}
+	outer := r.outer(m)
+	for {
+		end := min(r.off+seg, n)
+		f := r.frame(b, r.off, end, end == n)
+		if f == nil {
+			return false
+		}
+		b.Outer[len(b.Outer)-1] = outer
+		if end-r.off > r.u.cfg.MaxDatagram {
+			f.Trim(r.u.cfg.MaxDatagram)
 			f.Drop = frame.TooBig
+		} else if end == n && m.Hdr.Flags&unix.MSG_TRUNC != 0 {
+			f.Drop = frame.TooBig
+		}
+		if f.Drop != frame.NotDropped {
 			r.truncated.Add(1)
 		}
-		r.info.Parse(r.ctl[i][:min(int(m.Hdr.Controllen), rxControl)])
-		o := frame.Outer{If: r.info.If, TOS: r.info.TOS, TTL: r.info.TTL}
-		o.Src, _ = sys.Endpoint(&r.names[i], m.Hdr.Namelen)
-		if r.info.HasDst {
-			o.Dst.IP = r.info.Dst
-			o.Dst.Port = r.u.local.Port()
-			if linkLocal(&o.Dst) {
-				o.Dst.Scope = r.info.If
-			}
-		}
-		b.Outer[i] = o
-		if r.info.HasDrops {
-			r.dropped.seen(r.info.Drops)
+		if r.off = end; end == n {
+			return true
 		}
 	}
-	r.datagrams.Add(uint64(r.n))
-	switch {
-	case r.n == made:
-		r.want = min(2*r.want, frame.MaxBatch)
-	case r.n < made/4:
-		r.want = max(r.want/2, minWant)
+}
+
+// frame makes a frame of bytes [from, to) of a message. The first has headroom. What is
+// in front of any other are the bytes of its neighbour, so it has none, and nobody but the
+// last has any room behind.
+func (r *udpReader) frame(b *frame.Batch, from, to int, last bool) *frame.Frame {
+	x, start := r.blocks[r.at][:], roomAt(r.at)
+	lo, hi := start+from, start+to
+	if from == 0 {
+		lo -= frame.Headroom
 	}
+	if last {
+		hi = len(x)
+	}
+	return b.Borrow(x[lo:hi:hi], start+from-lo, start+to-lo)
+}
+
+// arrived books a message.
+func (r *udpReader) arrived(lone bool, segs int) {
+	if !lone {
+		r.runs.Add(1)
+		r.segments.Add(uint64(segs))
+	}
+	if r.info.HasDrops {
+		r.dropped.seen(r.info.Drops)
+	}
+}
+
+// outer returns what the control messages in r.info and the header say.
+func (r *udpReader) outer(m *sys.Mmsghdr) frame.Outer {
+	o := frame.Outer{If: r.info.If, TOS: r.info.TOS, TTL: r.info.TTL}
+	o.Src, _ = sys.Endpoint(&r.names[r.at], m.Hdr.Namelen)
+	if r.info.HasDst {
+		o.Dst.IP = r.info.Dst
+		o.Dst.Port = r.u.local.Port()
+		if linkLocal(&o.Dst) {
+			o.Dst.Scope = r.info.If
+		}
+	}
+	return o
 }
 
 // linkLocal reports whether e is in fe80::/10, where an address means something
@@ -174,12 +277,11 @@ func fatal(e unix.Errno) bool {
 
 // backOff waits after many errors in a row, 1 ms at first and 100 ms at most, so
 // that an error that stays does not keep a processor busy. It notices Close.
-func (r *udpReader) backOff(b *frame.Batch, failed int) error {
+func (r *udpReader) backOff(failed int) error {
 	const free = 8
 	if failed < free {
 		return nil
 	}
-	b.Release()
 	t := time.NewTimer(min(time.Millisecond<<min(failed-free, 7), 100*time.Millisecond))
 	defer t.Stop()
 	select {
@@ -197,6 +299,8 @@ func (r *udpReader) addTo(st *Stats) {
 		}
 	})
 	st.RxDatagrams += r.datagrams.Load()
+	st.RxRuns += r.runs.Load()
+	st.RxSegments += r.segments.Load()
 	st.RxTruncated += r.truncated.Load()
 	st.RxErrors += r.errors.Load()
 	st.RxOverflow += r.dropped.total()

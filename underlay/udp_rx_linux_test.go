@@ -135,7 +135,7 @@ func TestUDPIdleReaderHoldsNoMemory(t *testing.T) {
 		t.Error("the batch still has its arena")
 	}
 	for i := range b.readers[0].iov {
-		if b.readers[0].iov[i].Base != nil {
+		if b.readers[0].iov[i].Base != nil || b.readers[0].blocks[i] != nil {
 			t.Fatal("the reader still points into the arena")
 		}
 	}
@@ -175,10 +175,10 @@ func TestUDPQueuesSpread(t *testing.T) {
 // ends the waiting.
 func TestUDPBackOff(t *testing.T) {
 	u := listen(t, "127.0.0.1:0", nil)
-	r, b := u.readers[0], frame.NewBatch(nil)
+	r := u.readers[0]
 	start := time.Now()
 	for i := range 8 {
-		if err := r.backOff(b, i); err != nil {
+		if err := r.backOff(i); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,11 +186,11 @@ func TestUDPBackOff(t *testing.T) {
 		t.Errorf("the first errors cost %v", d)
 	}
 	start = time.Now()
-	if err := r.backOff(b, 1000); err != nil || time.Since(start) < 100*time.Millisecond {
+	if err := r.backOff(1000); err != nil || time.Since(start) < 100*time.Millisecond {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 	time.AfterFunc(10*time.Millisecond, func() { u.Close() })
-	if err := r.backOff(b, 1000); !errors.Is(err, net.ErrClosed) {
+	if err := r.backOff(1000); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
 	for _, e := range []syscall.Errno{unix.ECONNREFUSED, unix.ENETDOWN, unix.ENOBUFS, unix.ENOMEM, unix.EHOSTUNREACH} {

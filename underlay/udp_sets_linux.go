@@ -28,19 +28,37 @@ func newTxSet(p *txPorts, c Checksum, is4 bool) *txSet {
 	return s
 }
 
-// SetOffload turns segmentation by the kernel on or off while the underlay runs: runs
-// given to a Sender (UDP_SEGMENT). It starts as UDPConfig.NoOffload says, and stays off
-// where the kernel cannot do it. Turned on, it also tries again what the way out has
-// refused.
+// SetOffload turns runs on or off while the underlay is in use: those given to a Sender,
+// for the kernel to cut (UDP_SEGMENT), and those the kernel leaves in one piece for a
+// Reader (UDP_GRO). It starts as UDPConfig.NoOffload says, and stays off where the kernel
+// cannot do it. Turned on, it also tries again what the way out has refused.
+//
+// When it is turned off, runs that wait in a receive buffer at that moment arrive as one
+// datagram each, most of them marked TooBig: the kernel does not tell any more that they
+// are runs (Linux 6.18).
 func (u *UDP) SetOffload(on bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.runs.Store(on && u.canSegment)
+	for _, r := range u.readers {
+		r.sock.setGRO(on)
+	}
 	for i := range u.sets {
 		if s := u.sets[i].Load(); s != nil && on {
 			s.split.Store(false)
 		}
 	}
+}
+
+// setGRO turns UDP_GRO on or off. A kernel without it (before Linux 5.0) has it off.
+func (s *sock) setGRO(on bool) {
+	v := 0
+	if on {
+		v = 1
+	}
+	_ = s.raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_GRO, v)
+	})
 }
 
 // canSegment reports whether the kernel knows UDP_SEGMENT (Linux 4.18). One that does not

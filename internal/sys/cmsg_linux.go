@@ -79,6 +79,7 @@ type RxInfo struct {
 	TOS, TTL uint8  // or traffic class and hop limit
 	Drops    uint32 // the socket's counter of dropped packets, when HasDrops
 	HasDrops bool
+	Segment  int // bytes of each datagram of a run but the last (UDP_GRO), 0 when it is none
 }
 
 // Parse overwrites r with what the control messages in b say. Those it does not
@@ -113,6 +114,10 @@ func (r *RxInfo) Parse(b []byte) {
 				r.TOS = uint8(binary.NativeEndian.Uint32(d))
 			case typ == unix.IPV6_HOPLIMIT && len(d) >= 4:
 				r.TTL = uint8(binary.NativeEndian.Uint32(d))
+			}
+		case unix.SOL_UDP:
+			if typ == unix.UDP_GRO && len(d) >= 4 {
+				r.Segment = int(int32(binary.NativeEndian.Uint32(d)))
 			}
 		case unix.SOL_SOCKET:
 			if typ == unix.SO_RXQ_OVFL && len(d) >= 4 {

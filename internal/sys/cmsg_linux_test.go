@@ -21,14 +21,15 @@ func TestMmsghdrLayout(t *testing.T) {
 
 // x/sys's own parser, which allocates, is the oracle.
 func TestPutCmsgInt(t *testing.T) {
-	b := bytes.Repeat([]byte{0xff}, 2*CmsgInt)
+	b := bytes.Repeat([]byte{0xff}, 3*CmsgInt)
 	n := PutCmsgInt(b, unix.IPPROTO_IP, unix.IP_TOS, 0xb8)
 	n += PutCmsgInt(b[n:], unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT, 77)
-	if n != 2*unix.CmsgSpace(4) {
-		t.Fatalf("%d bytes, want %d", n, 2*unix.CmsgSpace(4))
+	n += PutCmsgInt(b[n:], unix.SOL_UDP, unix.UDP_GRO, 1400)
+	if n != 3*unix.CmsgSpace(4) {
+		t.Fatalf("%d bytes, want %d", n, 3*unix.CmsgSpace(4))
 	}
 	ms, err := unix.ParseSocketControlMessage(b[:n])
-	if err != nil || len(ms) != 2 {
+	if err != nil || len(ms) != 3 {
 		t.Fatal(ms, err)
 	}
 	if h := ms[1].Header; h.Level != unix.IPPROTO_IPV6 || h.Type != unix.IPV6_HOPLIMIT || ms[1].Data[0]+ms[1].Data[3] != 77 {
@@ -36,7 +37,7 @@ func TestPutCmsgInt(t *testing.T) {
 	}
 	var r RxInfo
 	r.Parse(b[:n])
-	if r.TOS != 0xb8 || r.TTL != 77 || r.HasDst {
+	if r.TOS != 0xb8 || r.TTL != 77 || r.Segment != 1400 || r.HasDst {
 		t.Errorf("%+v", r)
 	}
 }
@@ -56,7 +57,7 @@ func TestPutCmsgU16(t *testing.T) {
 }
 
 func TestRxInfoOverwrites(t *testing.T) {
-	r := RxInfo{If: 1, TOS: 2, TTL: 3, HasDst: true, HasDrops: true, Drops: 4, Dst: [16]byte{1}}
+	r := RxInfo{Segment: 9, If: 1, TOS: 2, TTL: 3, HasDst: true, HasDrops: true, Drops: 4, Dst: [16]byte{1}}
 	if r.Parse(nil); r != (RxInfo{}) {
 		t.Errorf("%+v", r)
 	}
