@@ -24,7 +24,7 @@ func TestAgainstLinux(t *testing.T) {
 			n := netns.New(t)
 			h, far := n.Host("h"), n.Host("far")
 			n.Link(h, "10.0.0.1/24,fd00::1/64", far, "10.0.0.2/24,fd00::2/64")
-			var tap *port.TAP
+			var tap *port.Device
 			var err error
 			h.Do(func() { tap, err = port.OpenTAP("tap0", nil) })
 			if err != nil {
@@ -98,7 +98,7 @@ func TestAgainstLinux(t *testing.T) {
 }
 
 // read passes on what the kernel sends to host A.
-func read(tap *port.TAP, answers chan<- []byte) {
+func read(tap *port.Device, answers chan<- []byte) {
 	for b := frame.NewBatch(nil); tap.Readers()[0].Read(b) == nil; {
 		for i := range b.Frames {
 			if p := b.Frames[i].Bytes(); frame.MAC(p) == macA {

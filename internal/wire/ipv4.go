@@ -61,6 +61,9 @@ func (p IPv4) FragmentOffset() int { return int(binary.BigEndian.Uint16(p[6:])&0
 // Protocol returns the number of the protocol of the payload.
 func (p IPv4) Protocol() uint8 { return p[9] }
 
+// Checksum returns the header checksum.
+func (p IPv4) Checksum() uint16 { return binary.BigEndian.Uint16(p[10:]) }
+
 // SetChecksum sets the header checksum.
 func (p IPv4) SetChecksum(c uint16) { binary.BigEndian.PutUint16(p[10:], c) }
 

@@ -4,31 +4,6 @@ import (
 	"testing"
 )
 
-func TestNetwork(t *testing.T) {
-	macs := make([]byte, 12)
-	frame := func(b ...byte) []byte { return append(macs[:12:12], b...) }
-	for _, c := range []struct {
-		name  string
-		frame []byte
-		etype uint16
-		at    int
-	}{
-		{"IPv4", frame(8, 0), TypeIPv4, 14},
-		{"IPv6 behind a tag", frame(0x81, 0, 0, 1, 0x86, 0xdd), TypeIPv6, 18},
-		{"two tags", frame(0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0), TypeIPv4, 22},
-		{"three tags", frame(0x81, 0, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3, 8, 0), 0, 0},
-		{"tag cut short", frame(0x81, 0, 0, 1, 8), 0, 0},
-		{"a tag and nothing", frame(0x81, 0), 0, 0},
-		{"no EtherType", frame(8), 0, 0},
-		{"length, not a type", frame(0, 5, 1, 2, 3, 4, 5), 5, 14},
-		{"empty", nil, 0, 0},
-	} {
-		if etype, at := Network(c.frame); etype != c.etype || at != c.at {
-			t.Errorf("%s: %#x at %d, want %#x at %d", c.name, etype, at, c.etype, c.at)
-		}
-	}
-}
-
 // Each field is where the RFC draws it, and setting one touches no other.
 func TestViews(t *testing.T) {
 	count := func(n int) []byte {
@@ -43,9 +18,9 @@ func TestViews(t *testing.T) {
 	tcp, udp := TCP(count(20)), UDP(count(8))
 	tcp[12] = 0x80
 	for name, c := range map[string][2]int{
-		"IPv4 version": {v4.Version(), 4}, "IPv4 header": {v4.HeaderLen(), 28}, "IPv4 length": {v4.TotalLen(), 0x0203},
+		"IPv4 header": {v4.HeaderLen(), 28}, "IPv4 length": {v4.TotalLen(), 0x0203},
 		"IPv4 id": {int(v4.ID()), 0x0405}, "IPv4 protocol": {int(v4.Protocol()), 9}, "IPv4 checksum": {int(v4.Checksum()), 0x0a0b},
-		"IPv6 version": {v6.Version(), 6}, "IPv6 length": {v6.PayloadLen(), 0x0405}, "IPv6 next": {int(v6.NextHeader()), 6},
+		"IPv6 length": {v6.PayloadLen(), 0x0405}, "IPv6 next": {int(v6.NextHeader()), 6},
 		"TCP sequence": {int(tcp.Seq()), 0x04050607}, "TCP header": {tcp.HeaderLen(), 32}, "TCP flags": {int(tcp.Flags()), 13},
 		"TCP checksum": {int(tcp.Checksum()), 0x1011}, "UDP length": {udp.Len(), 0x0405}, "UDP checksum": {int(udp.Checksum()), 0x0607},
 	} {
