@@ -46,6 +46,10 @@ func TestCheckOrdinary(t *testing.T) {
 	if r := Check(f); r != frame.NotDropped || f.GSO != (frame.GSO{}) {
 		t.Errorf("%v, %+v", r, f.GSO)
 	}
+	f = over(packet{payload: pattern(10)}.bytes(), frame.Ethernet, frame.GSO{Flags: frame.NeedsCsum, Size: 9, CsumStart: 34, CsumOffset: 16, DataStart: 9})
+	if r := Check(f); r != frame.NotDropped || f.GSO != (frame.GSO{Flags: frame.NeedsCsum, CsumStart: frame.Headroom + 34, CsumOffset: 16}) {
+		t.Errorf("%v, %+v", r, f.GSO)
+	}
 	empty := frame.Over(nil, 0, 0)
 	if r := Check(&empty); r != frame.NotDropped {
 		t.Error(r)
@@ -108,7 +112,15 @@ func TestCheckLies(t *testing.T) {
 		}},
 		{"padding", tcp4, func(f *frame.Frame) { f.Trim(f.Len() - 1) }},
 		{"version", tcp6, set(14, 0x41)},
+		{"header length 16, where the device says", tcp4, func(f *frame.Frame) {
+			f.Bytes()[14], f.Bytes()[42] = 0x44, 0x50
+			f.GSO.CsumStart -= 4
+		}},
+		{"header length behind the packet", tcp4, func(f *frame.Frame) { f.Trim(14 + 40); f.Bytes()[14] = 0x4f; copy(f.Bytes()[16:], []byte{0, 40}) }},
+		{"nothing behind the IP header", tcp4, func(f *frame.Frame) { f.Trim(34); copy(f.Bytes()[16:], []byte{0, 20}) }},
+		{"UDP header cut short", udp4, func(f *frame.Frame) { f.Trim(34 + 5); copy(f.Bytes()[16:], []byte{0, 25}) }},
 		{"payload length", tcp6, set(19, 0)},
+		{"extension header missing", hop6, func(f *frame.Frame) { f.Trim(54); copy(f.Bytes()[18:], []byte{0, 0}) }},
 		{"next header", tcp6, set(20, 17)},
 		{"fragment header", hop6, set(20, 44)},
 		{"routing header", hop6, set(20, 43)},

@@ -56,10 +56,8 @@ func (j *Joiner) Join(out []frame.Out) (n int, g frame.GSO, parts [][]byte) {
 		o := &out[n]
 		q := o.F.Bytes()
 		if len(q) > len(p) || total+len(q)-h.data > packetMax ||
-			o.Tag != first.Tag || o.Peer != first.Peer || o.Skip != first.Skip || o.F.Kind != first.F.Kind {
-			break
-		}
-		if k, ok := j.joinable(o); !ok || k != h || !h.follows(p, q, n, size) {
+			o.Tag != first.Tag || o.Peer != first.Peer || o.Skip != first.Skip || o.F.Kind != first.F.Kind ||
+			!plain(o) || !h.follows(p, q, n, size) {
 			break
 		}
 		if n == 1 && !h.verify(p) || !h.verify(q) {
@@ -103,9 +101,12 @@ func (j *Joiner) alone(o *frame.Out) (n int, g frame.GSO, parts [][]byte) {
 	return 1, g, j.parts
 }
 
-// joinable reports whether the frame could be a segment of a superframe.
+// plain reports whether the frame is on its way out as it is.
+func plain(o *frame.Out) bool { return o.Drop == frame.NotDropped && o.F.GSO == (frame.GSO{}) }
+
+// joinable reports whether the frame could be the first segment of a superframe.
 func (j *Joiner) joinable(o *frame.Out) (h headers, ok bool) {
-	if o.Drop != frame.NotDropped || o.F.GSO != (frame.GSO{}) {
+	if !plain(o) {
 		return h, false
 	}
 	p := o.F.Bytes()
@@ -126,32 +127,47 @@ func (h *headers) ends(p []byte) bool {
 	return h.proto == wire.ProtoTCP && wire.TCP(p[h.l4:]).Flags()&(wire.PSH|wire.FIN) != 0
 }
 
-// follows reports whether q, with its headers in the same places, is segment n of a
-// superframe that p is the first of. All in between have size bytes of payload.
+// follows reports whether q is segment n of a superframe that p is the first of, all in
+// between with size bytes of payload. Headers that are equal are in the same places.
 func (h *headers) follows(p, q []byte, n, size int) bool {
-	if !bytes.Equal(p[:h.l3], q[:h.l3]) {
+	if len(q) <= h.data || !bytes.Equal(p[:h.l3], q[:h.l3]) {
 		return false
 	}
+	same := false
 	if a, b := p[h.l3:h.l4], q[h.l3:h.l4]; h.is4 {
-		// DF: the identification means nothing (RFC 6864, section 4.1).
-		if [2]byte(a) != [2]byte(b) || [4]byte(a[6:]) != [4]byte(b[6:]) || [8]byte(a[12:]) != [8]byte(b[12:]) ||
-			!wire.IPv4(a).DF() && wire.IPv4(b).ID()-wire.IPv4(a).ID() != uint16(n) {
-			return false
-		}
-	} else if [4]byte(a) != [4]byte(b) || [34]byte(a[6:]) != [34]byte(b[6:]) {
+		same = followsIPv4(a, b, n) && wire.IPv4(b).TotalLen() == len(q)-h.l3
+	} else {
+		same = followsIPv6(a, b) && wire.IPv6(b).PayloadLen() == len(q)-h.l4
+	}
+	if !same {
 		return false
 	}
 	a, b := p[h.l4:h.data], q[h.l4:h.data]
-	if [4]byte(a) != [4]byte(b) {
-		return false
+	if h.proto == wire.ProtoTCP {
+		return followsTCP(a, b, n*size)
 	}
-	if h.proto == wire.ProtoUDP {
-		return true
-	}
-	const mayEnd = wire.PSH | wire.FIN
-	return wire.TCP(b).Seq()-wire.TCP(a).Seq() == uint32(n*size) &&
+	return [4]byte(a) == [4]byte(b) && wire.UDP(b).Len() == len(q)-h.l4 && wire.UDP(b).Checksum() != 0
+}
+
+// followsIPv4 compares everything but the length and the checksum.
+func followsIPv4(a, b wire.IPv4, n int) bool {
+	return [2]byte(a) == [2]byte(b) && // version, header length, TOS
+		[4]byte(a[6:]) == [4]byte(b[6:]) && // DF, TTL, protocol
+		[8]byte(a[12:]) == [8]byte(b[12:]) &&
+		(a.DF() || b.ID()-a.ID() == uint16(n)) // DF: it means nothing (RFC 6864, section 4.1)
+}
+
+// followsIPv6 compares everything but the length.
+func followsIPv6(a, b wire.IPv6) bool {
+	return [4]byte(a) == [4]byte(b) && [34]byte(a[6:]) == [34]byte(b[6:])
+}
+
+// followsTCP compares everything but PSH, FIN and the checksum; b is at bytes behind a.
+func followsTCP(a, b wire.TCP, at int) bool {
+	return [4]byte(a) == [4]byte(b) && // ports
+		b.Seq()-a.Seq() == uint32(at) &&
 		[5]byte(a[8:]) == [5]byte(b[8:]) && // acknowledgement, header length
-		(wire.TCP(a).Flags()^wire.TCP(b).Flags())&^mayEnd == 0 &&
+		(a.Flags()^b.Flags())&^(wire.PSH|wire.FIN) == 0 &&
 		[2]byte(a[14:]) == [2]byte(b[14:]) && // window
 		bytes.Equal(a[18:], b[18:]) // urgent pointer, options
 }

@@ -88,6 +88,13 @@ func TestJoinStops(t *testing.T) {
 	raw := func(at int) func(o *frame.Out, k packet) {
 		return func(o *frame.Out, k packet) { o.F.Bytes()[at] ^= 1 }
 	}
+	dataless := func(o *frame.Out, k packet) {
+		k.payload = nil
+		k.seq += 200
+		k.id += 2
+		*o = outs(k.frameKind(), k.bytes())[0]
+	}
+	cut := func(o *frame.Out, k packet) { o.F.Trim(20) }
 	pad := func(o *frame.Out, k packet) {
 		*o = outs(k.frameKind(), append(o.F.Bytes(), 0, 0))[0]
 	}
@@ -134,6 +141,8 @@ func TestJoinStops(t *testing.T) {
 		{"option", tcp4, flip(60, 1), 2},
 		{"payload", tcp4, flip(80, 1), 5},
 		{"shorter", tcp4, shorter, 3},
+		{"no payload", tcp4, dataless, 2},
+		{"short", tcp4, cut, 2},
 		{"padding", tcp4, pad, 2},
 		{"IP checksum", tcp4, raw(24), 2},
 		{"checksum", tcp4, raw(50), 2},
@@ -157,6 +166,8 @@ func TestJoinStops(t *testing.T) {
 		{"destination port", udp4, flip(37, 1), 2},
 		{"length", udp4, flip(39, 1), 2},
 		{"shorter", udp4, shorter, 3},
+		{"no payload", udp4, dataless, 2},
+		{"short", udp4, cut, 2},
 		{"identification, DF", udp4, flip(19, 1), 5},
 		{"DF", udp4, flip(20, 0x40), 2},
 		{"no checksum", udp4, func(o *frame.Out, _ packet) { copy(o.F.Bytes()[40:], []byte{0, 0}) }, 2},
@@ -224,6 +235,42 @@ func TestJoinAlone(t *testing.T) {
 	var j Joiner
 	if n, g, parts := j.Join(nil); n != 0 || g != (frame.GSO{}) || parts != nil {
 		t.Error("nothing")
+	}
+}
+
+// Flags that are the same in all segments and that Cut would not give back, or that want
+// to be seen one by one.
+func TestJoinFlags(t *testing.T) {
+	for flags, want := range map[byte]int{ack: 3, ack | ece: 3, 0: 1, ack | syn: 1, ack | rst: 1, ack | urg: 1, ack | cwr: 1} {
+		k := packet{payload: pattern(300)}
+		out := stream(k, 100)
+		for _, o := range out {
+			o.F.Bytes()[47] = flags
+			fix(o.F.Bytes(), k)
+		}
+		var j Joiner
+		if n, _, _ := j.Join(out); n != want || n != refJoin(out, false) {
+			t.Errorf("flags %#x: %d are joined, want %d", flags, n, want)
+		}
+	}
+}
+
+// A datagram that has no checksum, and whose sum happens to be what 0 verifies, would get
+// one by joining.
+func TestJoinNoChecksum(t *testing.T) {
+	for none := range 2 {
+		k := packet{udp: true, df: true, payload: make([]byte, 4)}
+		b := k.bytes()
+		copy(k.payload[2:], b[k.l4()+6:k.l4()+8])
+		out := outs(frame.Ethernet, k.bytes(), k.bytes())
+		j := Joiner{UDP: true}
+		if n, _, _ := j.Join(out); n != 2 {
+			t.Fatalf("%d are joined", n)
+		}
+		copy(out[none].F.Bytes()[k.l4()+6:], []byte{0, 0})
+		if n, _, _ := j.Join(out); n != 1 || n != refJoin(out, true) {
+			t.Errorf("datagram %d has no checksum: %d are joined", none, n)
+		}
 	}
 }
 
