@@ -61,23 +61,10 @@ func (c *Cutter) head(prefix, hdr []byte) (all, own []byte) {
 //
 // f is not written to.
 func (c *Cutter) Cut(parts [][]byte, prefix []byte, f *frame.Frame) (all [][]byte, size int) {
-	p := f.Bytes()
 	if f.GSO.Type == frame.GSONone {
-		n := 0
-		if f.GSO.Flags&frame.NeedsCsum != 0 {
-			at, ok := unfinished(f)
-			if !ok {
-				return parts, 0
-			}
-			n = at + int(f.GSO.CsumOffset) + 2
-			head, own := c.head(prefix, p[:n])
-			binary.BigEndian.PutUint16(own[n-2:], nonzero(wire.Checksum(wire.Sum(p[at:], 0))))
-			return append(parts, head, p[n:]), len(prefix) + len(p)
-		}
-		head, _ := c.head(prefix, nil)
-		return append(parts, head, p), len(prefix) + len(p)
+		return c.one(parts, prefix, f)
 	}
-
+	p := f.Bytes()
 	h, ok := super(f)
 	if !ok {
 		return parts, 0
@@ -126,6 +113,23 @@ func (c *Cutter) Cut(parts [][]byte, prefix []byte, f *frame.Frame) (all [][]byt
 		}
 		n = min(n, len(rest))
 	}
+}
+
+// one is Cut for a frame without a Type.
+func (c *Cutter) one(parts [][]byte, prefix []byte, f *frame.Frame) (all [][]byte, size int) {
+	p := f.Bytes()
+	if f.GSO.Flags&frame.NeedsCsum == 0 {
+		head, _ := c.head(prefix, nil)
+		return append(parts, head, p), len(prefix) + len(p)
+	}
+	at, ok := unfinished(f)
+	if !ok {
+		return parts, 0
+	}
+	n := at + int(f.GSO.CsumOffset) + 2
+	head, own := c.head(prefix, p[:n])
+	binary.BigEndian.PutUint16(own[n-2:], nonzero(wire.Checksum(wire.Sum(p[at:], 0))))
+	return append(parts, head, p[n:]), len(prefix) + len(p)
 }
 
 // sums is what of the headers is the same in every segment.
