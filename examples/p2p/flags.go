@@ -32,6 +32,7 @@ type options struct {
 	vtep     vtep.Config
 	vsi      vswitch.VSIConfig
 
+	pcap  string
 	every time.Duration // between stats lines; 0 = only when asked
 }
 
@@ -99,6 +100,7 @@ func flagSet(o *options) *flag.FlagSet {
 		choice(&o.underlay.Checksum, []string{"auto", "on", "off"}))
 	fs.BoolVar(&o.underlay.ZeroChecksum6RX, "udp6zerocsumrx", false, "accept packets without UDP checksum over IPv6")
 
+	fs.StringVar(&o.pcap, "pcap", "", "`FILE`: write a pcapng capture of the device side and of the tunnel side")
 	fs.Func("stats", "print a stats line every `DURATION` (default 0: only on SIGUSR1 and at exit)", func(s string) error {
 		d, err := time.ParseDuration(s)
 		if err != nil || d != 0 && d < 10*time.Millisecond {

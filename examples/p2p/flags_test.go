@@ -102,7 +102,7 @@ func TestHelp(t *testing.T) {
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
 		"-dev NAME", "-mtu N", "-queues N", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
 		"-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
-		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-stats DURATION",
+		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
 		if !strings.Contains(stdout.String(), "  "+f+"\n") {
 			t.Errorf("no %s in\n%s", f, &stdout)
@@ -125,7 +125,7 @@ func TestDefaults(t *testing.T) {
 func TestValues(t *testing.T) {
 	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 " +
 		"-learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed " +
-		"-ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -stats 2s"))
+		"-ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -pcap f -stats 2s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestValues(t *testing.T) {
 	}; !slices.Equal(o.static, want) {
 		t.Errorf("static %+v", o.static)
 	}
-	if o.mtu != 9000 || o.queues != 4 || o.every != 2*time.Second {
+	if o.mtu != 9000 || o.queues != 4 || o.pcap != "f" || o.every != 2*time.Second {
 		t.Errorf("%+v", o)
 	}
 	for arg, want := range map[string]vtep.Header{

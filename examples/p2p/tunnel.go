@@ -32,7 +32,12 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		return localError(o, err)
 	}
 	defer u.Close()
-	v, err := vtep.New(&o.vtep, u)
+	capture, err := port.NewCapture(nil)
+	if err != nil {
+		return err
+	}
+	defer capture.Close()
+	v, err := vtep.New(&o.vtep, capture.Underlay(u))
 	if err != nil {
 		return err
 	}
@@ -51,6 +56,20 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		return deviceError(o, mtu, err)
 	}
 	defer tap.Close()
+	dev, err := capture.Port(tap)
+	if err != nil {
+		return err
+	}
+	if o.pcap != "" {
+		f, err := os.Create(o.pcap)
+		if err != nil {
+			return fmt.Errorf("-pcap: %w", err)
+		}
+		defer f.Close()
+		if err := capture.Start(f); err != nil {
+			return fmt.Errorf("-pcap: %w", err)
+		}
+	}
 
 	sw, err := vswitch.New(nil)
 	if err != nil {
@@ -75,7 +94,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 			return err
 		}
 	}
-	if _, err := vsi.Attach(tap, 0); err != nil {
+	if _, err := vsi.Attach(dev, 0); err != nil {
 		return err
 	}
 
@@ -106,6 +125,9 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		last := takeStats(sw, v, far)
 		sw.Close()
 		fmt.Fprintln(out, last)
+		if e := capture.Stop(); e != nil && err == nil {
+			err = fmt.Errorf("-pcap: %w", e)
+		}
 		return err
 	}
 }

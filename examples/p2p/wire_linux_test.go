@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -168,4 +171,42 @@ func TestUnderlayErrors(t *testing.T) {
 // inside prepares p2p inside a host.
 func inside(h *netns.Host, path, args string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", h.NS, path}, strings.Fields(args)...)...)
+}
+
+// The capture has both sides, each packet in the tunnel as tshark decodes it.
+func TestCapture(t *testing.T) {
+	for _, f := range families {
+		t.Run(f.name, func(t *testing.T) {
+			n := netns.New(t)
+			a, b := n.Host("a"), n.Host("b")
+			n.Link(a, f.local+f.bits, b, f.remote+f.bits)
+			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Dev: "eth0", Addr: "192.168.7.2/24"})
+			file := filepath.Join(t.TempDir(), "p2p.pcapng")
+			p := start(t, a, f.ready("vxs0", 9, f.mtu), "-local", f.local, "-remote", f.remote, "-id", "9", "-pcap", file)
+			a.Addr("vxs0", "192.168.7.1/24")
+			a.Ping("192.168.7.2", 3)
+			stop(t, p)
+			decode := func(filter string) int {
+				out := a.Run("tshark", "-n", "-r", file, "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE",
+					"-Y", filter, "-T", "fields", "-e", "frame.number")
+				return len(regexp.MustCompile(`(?m)^\d+$`).FindAllString(out, -1)) // beside remarks of tshark
+			}
+			for filter, want := range map[string]int{
+				"icmp && !vxlan":                                6, // requests and answers on the device
+				"icmp && vxlan && vxlan.vni == 9":               6, // and in the tunnel
+				"arp && vxlan && !_ws.malformed":                decode("arp && !vxlan"),
+				"_ws.malformed || _ws.expert.severity == error": 0,
+				"ip.checksum.status == Bad || udp.checksum.status == Bad || icmp.checksum.status == Bad": 0,
+			} {
+				if got := decode(filter); got != want {
+					t.Errorf("%s: %d packets, want %d\n%s", filter, got, want, a.Run("tshark", "-n", "-r", file))
+				}
+			}
+		})
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), strings.Fields("-local 127.0.0.1 -dstport 47891 -dev vxs78 -pcap /nowhere/at/all"), &stdout, &stderr); code != 1 ||
+		stderr.String() != "p2p: -pcap: open /nowhere/at/all: no such file or directory\n" {
+		t.Errorf("status %d, %q", code, &stderr)
+	}
 }
