@@ -144,6 +144,69 @@ func TestInNamespace(t *testing.T) {
 	}
 }
 
+func TestLink(t *testing.T) {
+	n := netns.New(t)
+	h, far := n.Host("h"), n.Host("far")
+	tun := openTun(t, h, "tap0", sys.TunMode{})
+	var l *sys.Link
+	var err error
+	far.Do(func() { l, err = sys.NewLink(tun) }) // looks for it in the wrong place first
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.SetGSOMaxSize(50000); err != nil {
+		t.Error(err)
+	}
+	if err := l.SetGSOMaxSize(1 << 30); err != unix.EINVAL {
+		t.Errorf("a superframe of a gigabyte: %v", err)
+	}
+	if err := l.SetMTU(1300); err != nil {
+		t.Error(err)
+	}
+	if err := l.Up(); err != nil {
+		t.Error(err)
+	}
+	h.IP("link", "set", "tap0", "down")
+	h.IP("link", "set", "tap0", "name", "other0")
+	h.IP("link", "set", "other0", "netns", far.NS)
+	if mtu, err := l.MTU(); err != nil || mtu != 1300 {
+		t.Errorf("MTU %d, %v", mtu, err)
+	}
+	if err := l.SetGSOMaxSize(40000); err != nil {
+		t.Error(err)
+	}
+	if out := far.IP("-d", "link", "show", "other0"); !strings.Contains(out, "gso_max_size 40000 ") || !strings.Contains(out, "mtu 1300") {
+		t.Errorf("the device:\n%s", out)
+	}
+	far.IP("link", "del", "other0")
+	for what, err := range map[string]error{"SetMTU": l.SetMTU(1400), "SetGSOMaxSize": l.SetGSOMaxSize(50000), "Up": l.Up(), "SetMAC": l.SetMAC([6]byte{2})} {
+		if err != unix.EBADFD {
+			t.Errorf("%s of a deleted device: %v", what, err)
+		}
+	}
+}
+
+func TestSetOffload(t *testing.T) {
+	h := netns.New(t).Host("h")
+	tun := openTun(t, h, "tap0", sys.TunMode{Vnet: true})
+	for _, on := range []bool{true, false} {
+		uso, err := tun.SetOffload(on)
+		if err != nil || uso != on { // Linux 6.2 and later have USO
+			t.Errorf("SetOffload(%v): USO %v, %v", on, uso, err)
+		}
+		for _, f := range []string{"tx-checksum-ip-generic", "tx-tcp-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp6-segmentation", "tx-udp-segmentation"} {
+			if out := h.Run("ethtool", "-k", "tap0"); strings.Contains(out, f+": on") != on {
+				t.Errorf("SetOffload(%v): %s is not %[1]v", on, f)
+			}
+		}
+	}
+	h.IP("link", "del", "tap0")
+	if _, err := tun.SetOffload(true); err != unix.EBADFD {
+		t.Errorf("a deleted device: %v", err)
+	}
+}
+
 func TestGatherIsOneWrite(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -50,6 +50,8 @@ func (l *Link) SetMTU(mtu int) error     { return errors.ErrUnsupported }
 func (l *Link) SetMAC(mac [6]byte) error { return errors.ErrUnsupported }
 func (l *Link) Up() error                { return errors.ErrUnsupported }
 
+func (l *Link) SetGSOMaxSize(size uint32) error { return errors.ErrUnsupported }
+
 func Kind(name string) (driver, kind string)            { return "", "" }
 func InNamespace(path string, f func() error) error     { return errors.ErrUnsupported }
 func ReadFD(fd uintptr, p []byte) (int, syscall.Errno)  { return 0, syscall.ENOSYS }
