@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,11 @@ type DeviceConfig struct {
 	// stands for a file in /run/netns. Empty is that of the calling thread. It takes
 	// CAP_SYS_ADMIN.
 	Namespace string
+
+	// NoOffload switches all offloads off: one system call carries one frame, whose
+	// checksums are complete. Without it the kernel may hand over superframes and
+	// frames with unfinished checksums, see [frame.GSO], and gets such.
+	NoOffload bool
 }
 
 // maxQueues is what the tun driver allows (Linux 6.18).
@@ -49,6 +55,14 @@ type Device struct {
 	tun    bool // IP packets
 	queues []*queue
 	link   *sys.Link
+
+	// Offloads.
+	header int  // length of the virtio header in front of each packet, 0 = none
+	whole  bool // superframes are written as they are, and frames joined to superframes
+	uso    bool // UDP superframes too
+	reset  bool // they are switched off again at Close
+
+	transmitters sync.Pool // *transmitter
 
 	closed  atomic.Bool
 	mtu     atomic.Int64 // of the device
@@ -111,6 +125,9 @@ func (d *Device) update() {
 // Readers returns the receive queues: what the kernel sends out of the device, a
 // flow always through the queue that last wrote to the flow's other direction. When
 // the device is deleted, each Read returns an error that names it.
+//
+// A frame whose virtio header contradicts it has Drop set to [frame.BadHeader], a
+// packet of a TUN that is not IP to [frame.BadKind].
 func (d *Device) Readers() []frame.Reader {
 	readers := make([]frame.Reader, len(d.queues))
 	for i, q := range d.queues {
@@ -122,8 +139,11 @@ func (d *Device) Readers() []frame.Reader {
 // Writer returns a new transmit side on queue w mod [DeviceConfig].Queues: what it
 // writes the kernel receives on the device. It drops with [frame.PortFull] when the
 // kernel has no memory for the frame and with [frame.PortDown] while the device is
-// down. A TAP takes Ethernet frames only, a TUN IP packets only; the others are
-// dropped with [frame.BadKind].
+// down. A TAP takes Ethernet frames only, a TUN IP packets only, without a tag; the
+// others are dropped with [frame.BadKind].
+//
+// With offloads, frames of one flow that follow each other in a Write are written as
+// one superframe, and superframes as they are; without, superframes are cut.
 func (d *Device) Writer(w int) frame.Writer {
 	x := &deviceWriter{d: d, q: d.queues[w%len(d.queues)]}
 	x.emit = x.send
@@ -165,6 +185,12 @@ func (d *Device) Close() error {
 func (d *Device) release() (err error) {
 	if d.timer != nil {
 		d.timer.Stop()
+	}
+	if d.reset {
+		// A persistent device keeps them, and a later owner may know nothing of them.
+		if info, err := d.queues[0].Info(); err == nil && info.Persist {
+			d.queues[0].SetOffload(false)
+		}
 	}
 	for _, q := range d.queues {
 		err = errors.Join(err, q.Close())

@@ -286,8 +286,21 @@ func TestTAPOffloadsOfAnEarlierOwner(t *testing.T) {
 	if out := h.Run("ethtool", "-k", "keep0"); !strings.Contains(out, on) {
 		t.Log("the kernel forgets offloads by itself")
 	}
-	openTAP(t, h, "keep0", nil)
+	openTAP(t, h, "keep0", &DeviceConfig{NoOffload: true}).Close()
 	if out := h.Run("ethtool", "-k", "keep0"); strings.Contains(out, on) {
 		t.Errorf("offloads are still on:\n%s", out)
+	}
+	tap := openTAP(t, h, "keep0", nil)
+	for _, want := range []string{on, "tx-tcp-segmentation: on", "tx-tcp6-segmentation: on", "tx-udp-segmentation: on"} {
+		if out := h.Run("ethtool", "-k", "keep0"); !strings.Contains(out, want) {
+			t.Errorf("not %s:\n%s", want, out)
+		}
+	}
+	if out := h.IP("-d", "link", "show", "keep0"); !strings.Contains(out, "gso_max_size 62000 ") {
+		t.Errorf("superframes may be larger than 62000:\n%s", out)
+	}
+	tap.Close()
+	if out := h.Run("ethtool", "-k", "keep0"); strings.Contains(out, on) {
+		t.Errorf("offloads are on after Close:\n%s", out)
 	}
 }

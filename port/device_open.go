@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -59,7 +60,7 @@ func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
 // FromFile makes a Device of one queue of a file that somebody else opened: a
 // privileged parent, or a service that hands over descriptors. The file is an
 // attached queue of a TUN or TAP device, opened with IFF_NO_PI. A nil cfg is the zero
-// value.
+// value. Offloads are as the file has them; NoOffload switches them off.
 //
 // The file belongs to the port from here on, also when there is an error: it is
 // closed. Its description becomes non-blocking, for everybody who has it.
@@ -134,7 +135,7 @@ func (c *DeviceConfig) inside(f func() error) error {
 
 // attach opens the queues, in the namespace of the calling thread.
 func (d *Device) attach(name string, c DeviceConfig) error {
-	mode := sys.TunMode{TUN: d.tun, Multi: c.Queues > 1}
+	mode := sys.TunMode{TUN: d.tun, Multi: c.Queues > 1, Vnet: !c.NoOffload}
 	for range max(c.Queues, 1) {
 		t, err := sys.OpenTun(name, mode)
 		if err != nil {
@@ -145,16 +146,26 @@ func (d *Device) attach(name string, c DeviceConfig) error {
 		}
 		name = d.name // the kernel may have picked it
 	}
-	// A persistent device keeps the offloads an earlier program asked for. Without
-	// the virtio header that goes with them its packets would come in as superframes
-	// and with checksums that nobody completes.
-	if _, err := d.queues[0].SetOffload(false); err != nil {
-		return fmt.Errorf("switching offloads off: %w", err)
+	return d.offload(!c.NoOffload)
+}
+
+// offload switches the offloads of the device on or off, and finds its link. A device
+// that others are attached to may have no virtio header, or have one all the same.
+//
+// A persistent device keeps the offloads an earlier program asked for: without the
+// header that goes with them its packets would come in as superframes and with
+// checksums that nobody completes.
+func (d *Device) offload(on bool) (err error) {
+	d.whole = on && d.header > 0
+	if d.uso, err = d.queues[0].SetOffload(d.whole); err != nil {
+		return fmt.Errorf("setting offloads: %w", err)
 	}
+	d.reset = d.whole
 	return d.find()
 }
 
-// take makes queues of files.
+// take makes queues of files. Their offloads stay as they are, unless they are
+// unwanted; whether the kernel takes UDP superframes is then not known.
 func (d *Device) take(files []*os.File, c DeviceConfig) error {
 	switch {
 	case !sys.TunSupported:
@@ -178,6 +189,10 @@ func (d *Device) take(files []*os.File, c DeviceConfig) error {
 	if err := c.check(d.tun); err != nil {
 		return err
 	}
+	if c.NoOffload {
+		return d.offload(false)
+	}
+	d.whole = d.header > 0
 	return d.find()
 }
 
@@ -195,8 +210,10 @@ func (d *Device) add(t *sys.Tun) error {
 		return fmt.Errorf("attached to no device: %w", err)
 	case err != nil:
 		return err
+	case info.Vnet && (info.Header < virtioLen || info.Header > frame.Headroom):
+		return fmt.Errorf("virtio header of %d bytes, want %d to %d", info.Header, virtioLen, frame.Headroom)
 	case len(d.queues) == 1:
-		d.name, d.tun = info.Name, info.TUN
+		d.name, d.tun, d.header = info.Name, info.TUN, info.Header
 	case info.Name != d.name || info.TUN != d.tun:
 		return fmt.Errorf("queue %d is of another device, %q", len(d.queues)-1, info.Name)
 	}
@@ -208,6 +225,11 @@ func (d *Device) find() (err error) {
 	d.link, err = sys.NewLink(d.queues[0].Tun)
 	return err
 }
+
+// gsoMaxSize bounds the superframes that come in. Cut into 1448-byte segments with 66
+// bytes of headers and 8 of VXLAN each, one of this size is 65,108 bytes: less than
+// the 65,507 that fit one UDP send.
+const gsoMaxSize = 62000
 
 // setup does to the device what cfg says. One that was lent may be out of reach.
 func (d *Device) setup(c DeviceConfig, lent bool) error {
@@ -229,6 +251,10 @@ func (d *Device) setup(c DeviceConfig, lent bool) error {
 		mtu = c.MTU
 	}
 	d.mtu.Store(int64(mtu))
+	if d.whole {
+		// Without the privilege superframes stay as large as they are.
+		d.link.SetGSOMaxSize(gsoMaxSize)
+	}
 	if !c.Down {
 		if err := d.link.Up(); err != nil && !(lent && outOfReach(err)) {
 			return fmt.Errorf("bringing the device up: %w", privilege(err))

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -57,7 +58,8 @@ func (r *deviceReader) receive(fd uintptr) bool {
 		if f == nil {
 			return true
 		}
-		n, errno := sys.ReadFD(fd, f.Bytes())
+		// The virtio header goes into the headroom.
+		n, errno := sys.ReadFD(fd, f.Push(r.d.header))
 		if errno != 0 {
 			b.Keep(len(b.Frames) - 1)
 			if len(b.Frames) > 0 {
@@ -70,11 +72,34 @@ func (r *deviceReader) receive(fd uintptr) bool {
 			r.errno = errno
 			return true
 		}
-		b.Shrink(n)
+		head := virtioHeader(f.Bytes()[:r.d.header])
+		f.Pull(r.d.header)
+		b.Shrink(max(n-r.d.header, 0))
 		if r.d.tun {
 			ipKind(f)
 		}
+		if len(head) > 0 && f.Drop == frame.NotDropped {
+			f.Drop = head.apply(f)
+		}
 	}
+}
+
+// apply makes f what its header says it is: a superframe, or a frame whose checksum is
+// to be completed.
+func (h virtioHeader) apply(f *frame.Frame) frame.Reason {
+	g, ok := h.gso(f.Headroom())
+	if !ok {
+		return frame.BadHeader
+	}
+	if g == (frame.GSO{}) {
+		return frame.NotDropped
+	}
+	f.GSO = g
+	r := gso.Check(f)
+	if r != frame.NotDropped {
+		f.GSO = frame.GSO{}
+	}
+	return r
 }
 
 // ipKind sets the kind of a frame from a TUN by the version of its header.

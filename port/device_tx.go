@@ -4,17 +4,15 @@ import (
 	"syscall"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// deviceWriter writes one system call a packet.
+// deviceWriter is a worker's way into a queue.
 type deviceWriter struct {
-	d      *Device
-	q      *queue
-	emit   func(fd uintptr) // send, as a closure made once
-	head   tagHead
-	gather sys.Gather
-	pieces [2][]byte
+	d    *Device
+	q    *queue
+	emit func(fd uintptr) // send, as a closure made once
 
 	out   []frame.Out   // of the Write under way
 	errno syscall.Errno // that broke the port
@@ -38,49 +36,125 @@ func (w *deviceWriter) Write(out []frame.Out) error {
 
 func (w *deviceWriter) send(fd uintptr) {
 	w.d.refresh()
-	for i := range w.out {
-		o := &w.out[i]
-		if o.Drop = w.unfit(o); o.Drop != frame.NotDropped {
-			continue
+	t := w.d.transmitter(fd)
+	t.send(w.out)
+	w.errno = t.errno
+	w.d.transmitters.Put(t)
+}
+
+// A transmitter writes one system call a packet. To a device with offloads frames that
+// follow each other go as one packet, and superframes as they are; for a device without
+// they are cut.
+//
+// It is mostly scratch memory. A Device has as many as there are Writes at the same
+// time, not as many as there are workers: every worker may send to every port.
+type transmitter struct {
+	d     *Device
+	write func(parts [][]byte) frame.Reason // writePlain, as a closure made once
+
+	joiner gso.Joiner
+	plain  plain
+	virtio virtioHeader // as long as the device wants it
+	parts  [][]byte
+	gather sys.Gather
+
+	fd    uintptr       // of the Write under way
+	errno syscall.Errno // that broke the port
+}
+
+func (d *Device) transmitter(fd uintptr) *transmitter {
+	t, _ := d.transmitters.Get().(*transmitter)
+	if t == nil {
+		t = &transmitter{d: d, virtio: make(virtioHeader, d.header)}
+		t.write = t.writePlain
+		t.joiner.UDP = d.uso
+	}
+	t.fd, t.errno = fd, 0
+	return t
+}
+
+func (t *transmitter) send(out []frame.Out) {
+	for i := range out {
+		out[i].Drop = t.unfit(&out[i])
+	}
+	for len(out) > 0 {
+		n := 1
+		switch o := &out[0]; {
+		case o.Drop != frame.NotDropped:
+		case t.whole(o.F.GSO):
+			n = t.joined(out)
+		default:
+			o.Drop = t.plain.each(o, t.write)
 		}
-		var errno syscall.Errno
-		if packet := o.F.Bytes(); o.Tag == 0 {
-			_, errno = sys.WriteFD(fd, packet)
-		} else {
-			w.pieces = [2][]byte{w.head.fill(packet, o.Tag), packet[macLen:]}
-			_, errno = w.gather.WriteFD(fd, w.pieces[:])
-			w.pieces = [2][]byte{}
-		}
-		if o.Drop = dropFor(errno); errno == sys.EBADFD {
-			dropAll(w.out[i:], frame.PortDown)
-			w.errno = errno
+		if t.errno != 0 {
+			dropAll(out, frame.PortDown)
 			return
 		}
+		out = out[n:]
 	}
 }
 
 // unfit says why the device cannot send the frame, or NotDropped.
-func (w *deviceWriter) unfit(o *frame.Out) frame.Reason {
-	if !w.d.tun {
-		return unfit(o)
-	}
+func (t *transmitter) unfit(o *frame.Out) frame.Reason {
 	switch {
+	case !t.d.tun:
+		return unfit(o)
 	case o.F.Kind != frame.IPv4 && o.F.Kind != frame.IPv6, o.Tag != 0:
 		return frame.BadKind
-	case o.F.GSO != frame.GSO{}:
-		return frame.SendFailed
 	}
 	return frame.NotDropped
 }
 
-// dropFor returns what an errno of write(2) means for the frame.
-func dropFor(errno syscall.Errno) frame.Reason {
+// whole reports whether the device takes such a frame as it is.
+func (t *transmitter) whole(g frame.GSO) bool {
+	return t.d.whole && (g.Type != frame.GSOUDP || t.d.uso)
+}
+
+// joined writes the first frame and those that can be joined to it as one packet, and
+// returns how many they are.
+func (t *transmitter) joined(out []frame.Out) int {
+	n, g, pieces := t.joiner.Join(out)
+	tag := out[0].Tag
+	if tag != 0 && g != (frame.GSO{}) {
+		g.CsumStart += vlanLen
+		g.DataStart += vlanLen
+	}
+	t.virtio.put(g)
+	t.parts = t.plain.head.gather(append(t.parts[:0], t.virtio), tag, pieces...)
+	dropAll(out[:n], t.writeParts(t.parts))
+	clear(t.parts) // borrowed
+	return n
+}
+
+// writePlain writes an ordinary frame.
+func (t *transmitter) writePlain(parts [][]byte) frame.Reason {
+	if len(t.virtio) == 0 {
+		return t.writeParts(parts)
+	}
+	t.virtio.put(frame.GSO{})
+	t.parts = append(append(t.parts[:0], t.virtio), parts...)
+	r := t.writeParts(t.parts)
+	clear(t.parts) // borrowed
+	return r
+}
+
+// writeParts is one system call.
+func (t *transmitter) writeParts(parts [][]byte) frame.Reason {
+	var errno syscall.Errno
+	if len(parts) == 1 {
+		_, errno = sys.WriteFD(t.fd, parts[0])
+	} else {
+		_, errno = t.gather.WriteFD(t.fd, parts)
+	}
 	switch errno {
 	case 0:
 		return frame.NotDropped
 	case syscall.EAGAIN, syscall.ENOBUFS, syscall.ENOMEM:
 		return frame.PortFull
-	case syscall.EIO, sys.EBADFD: // the device is down, or gone
+	case syscall.EIO: // the device is down
+		return frame.PortDown
+	case sys.EBADFD: // the device is gone
+		t.errno = errno
 		return frame.PortDown
 	}
 	return frame.SendFailed // EINVAL: shorter than its headers

@@ -20,9 +20,16 @@
 // addresses on the way out, while the frame itself is not touched. An 802.1Q tag
 // that comes in stays in the frame.
 //
-// The ports of this package send frames as they are: a superframe, or a frame
-// whose checksum is still to be completed ([frame.GSO] not zero), is dropped with
-// [frame.SendFailed], an IP packet without Ethernet header with [frame.BadKind].
+// A port that gets a frame of another kind than its own drops it with [frame.BadKind].
+//
+// # Superframes
+//
+// A [Device] brings superframes of up to 64 KiB in, TCP segments or UDP datagrams that
+// the kernel has not cut yet, and frames whose checksum is still to be completed:
+// [frame.GSO] says which. It also takes them, and joins what can be joined: one system
+// call carries dozens of frames. Everything else gets such frames cut and completed.
+// Only a whole frame is counted as sent: one of which a segment is lost is dropped,
+// whatever became of its other segments.
 //
 // # Who may call what
 //

@@ -1,6 +1,9 @@
 package port
 
-import "github.com/vxswitch/vxswitch/frame"
+import (
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
+)
 
 const (
 	macLen   = 12 // both addresses of an Ethernet header
@@ -9,13 +12,11 @@ const (
 	vlanMask = 0xfff
 )
 
-// unfit says why a port of this package cannot send the frame, or NotDropped.
+// unfit says why a port for Ethernet cannot send the frame, or NotDropped.
 func unfit(o *frame.Out) frame.Reason {
 	switch {
 	case o.F.Kind != frame.Ethernet:
 		return frame.BadKind
-	case o.F.GSO != frame.GSO{}:
-		return frame.SendFailed
 	case o.Tag != 0 && o.F.Len() < macLen:
 		return frame.Short
 	}
@@ -31,13 +32,51 @@ func unfit(o *frame.Out) frame.Reason {
 //	+------------+------------+--------+------+----------------
 type tagHead [macLen + vlanLen]byte
 
-// fill builds the head of packet, which has at least 12 bytes, and returns it.
-// What follows it is packet[12:].
-func (h *tagHead) fill(packet []byte, tag uint32) []byte {
-	copy(h[:macLen], packet)
-	h[12], h[13] = 0x81, 0x00
-	h[14], h[15] = byte(tag&vlanMask>>8), byte(tag)
-	return h[:]
+// gather appends to parts the packet that is in pieces, with the tag in it if that is
+// not 0. The first piece then has at least 12 bytes.
+func (h *tagHead) gather(parts [][]byte, tag uint32, pieces ...[]byte) [][]byte {
+	if tag != 0 {
+		first := pieces[0]
+		copy(h[:macLen], first)
+		h[12], h[13] = 0x81, 0x00
+		h[14], h[15] = byte(tag&vlanMask>>8), byte(tag)
+		parts = append(parts, h[:], first[macLen:])
+		pieces = pieces[1:]
+	}
+	return append(parts, pieces...)
+}
+
+// A plain makes of what is on its way out of a port the frames that a receiver
+// without offloads understands: superframes are cut and checksums completed.
+type plain struct {
+	cutter   gso.Cutter
+	head     tagHead
+	segments [][]byte
+	parts    [][]byte
+}
+
+// each calls send with each frame that o is, in pieces, in order. It stops at the
+// first that is not sent, and returns why.
+func (p *plain) each(o *frame.Out, send func(parts [][]byte) frame.Reason) frame.Reason {
+	if o.F.GSO == (frame.GSO{}) {
+		p.parts = p.head.gather(p.parts[:0], o.Tag, o.F.Bytes())
+		r := send(p.parts)
+		clear(p.parts) // borrowed
+		return r
+	}
+	p.cutter.Reset()
+	p.segments, _ = p.cutter.Cut(p.segments[:0], nil, o.F)
+	r := frame.NotDropped
+	if len(p.segments) == 0 || o.Tag != 0 && len(p.segments[0]) < macLen {
+		r = frame.BadHeader
+	}
+	for s := p.segments; r == frame.NotDropped && len(s) > 0; s = s[2:] {
+		p.parts = p.head.gather(p.parts[:0], o.Tag, s[0], s[1])
+		r = send(p.parts)
+	}
+	clear(p.segments)
+	clear(p.parts)
+	return r
 }
 
 // dropAll gives every frame the same reason.

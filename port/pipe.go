@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/ring"
@@ -39,6 +40,9 @@ type Pipe struct {
 	mtu  int
 	in   *ring.Ring[struct{}] // host to switch
 	out  *ring.Ring[struct{}] // switch to host
+
+	put    func(parts [][]byte) frame.Reason // into out, as a closure made once
+	plains sync.Pool                         // *plain, for those who Write at this moment
 }
 
 // NewPipe makes a Pipe. A nil cfg is the zero value.
@@ -48,12 +52,14 @@ func NewPipe(cfg *PipeConfig) *Pipe {
 		c = *cfg
 	}
 	queue := cmp.Or(max(c.Queue, 0), 256)
-	return &Pipe{
+	p := &Pipe{
 		name: cmp.Or(c.Name, "pipe"),
 		mtu:  cmp.Or(max(c.MTU, 0), DefaultMTU),
 		in:   ring.New[struct{}](queue),
 		out:  ring.New[struct{}](queue),
 	}
+	p.put = func(parts [][]byte) frame.Reason { return p.out.Put(struct{}{}, parts...) }
+	return p
 }
 
 // Send hands the switch a copy of an Ethernet frame. It never waits: with a full
@@ -91,8 +97,9 @@ func (p *Pipe) MTU(peer uint16) int { return p.mtu }
 func (p *Pipe) Readers() []frame.Reader { return []frame.Reader{pipeReader{p}} }
 
 // Writer returns a new transmit side. With the host side's queue full it drops
-// with [frame.PortFull]; after Close Write returns [net.ErrClosed].
-func (p *Pipe) Writer(w int) frame.Writer { return &pipeWriter{p: p} }
+// with [frame.PortFull]; after Close Write returns [net.ErrClosed]. The host side gets
+// superframes cut and checksums completed.
+func (p *Pipe) Writer(w int) frame.Writer { return pipeWriter{p} }
 
 // Pause makes Read return [frame.ErrPaused] until Resume. The host side is not
 // affected: it may Send until the queue is full.
@@ -113,25 +120,22 @@ type pipeReader struct{ p *Pipe }
 
 func (r pipeReader) Read(b *frame.Batch) error { return r.p.in.Fill(b, nil) }
 
-type pipeWriter struct {
-	p    *Pipe
-	head tagHead
-}
+type pipeWriter struct{ p *Pipe }
 
-func (w *pipeWriter) Write(out []frame.Out) error {
+func (w pipeWriter) Write(out []frame.Out) error {
+	s, _ := w.p.plains.Get().(*plain)
+	if s == nil {
+		s = new(plain)
+	}
+	defer w.p.plains.Put(s)
 	for i := range out {
 		o := &out[i]
-		if o.Drop = unfit(o); o.Drop != frame.NotDropped {
-			continue
-		}
-		packet := o.F.Bytes()
-		switch {
-		case len(packet) > w.p.mtu+vlanLen:
+		switch o.Drop = unfit(o); {
+		case o.Drop != frame.NotDropped:
+		case o.F.SegLen() > w.p.mtu+vlanLen:
 			o.Drop = frame.TooBig
-		case o.Tag != 0:
-			o.Drop = w.p.out.Put(struct{}{}, w.head.fill(packet, o.Tag), packet[macLen:])
 		default:
-			o.Drop = w.p.out.Put(struct{}{}, packet)
+			o.Drop = s.each(o, w.p.put)
 		}
 		if o.Drop == frame.PortDown {
 			dropAll(out[i:], frame.PortDown)

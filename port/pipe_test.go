@@ -101,12 +101,12 @@ func TestWhatAPortCannotSend(t *testing.T) {
 	defer p.Close()
 	o := outs(ethernet(60, 0), ethernet(60, 0), ethernet(11, 0), ethernet(11, 0), ethernet(60, 0))
 	o[0].F.Kind = frame.IPv4
-	o[1].F.GSO.Size = 1400
+	o[1].F.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOTCP4, Size: 10, DataStart: 54} // not TCP
 	o[2].Tag = 7
 	if err := p.Writer(0).Write(o); err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []frame.Reason{frame.BadKind, frame.SendFailed, frame.Short, 0, 0} {
+	for i, want := range []frame.Reason{frame.BadKind, frame.BadHeader, frame.Short, 0, 0} {
 		if o[i].Drop != want {
 			t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want)
 		}

@@ -35,7 +35,13 @@ type RWC struct {
 	closed atomic.Bool
 	reader rwcReader
 
-	mu sync.Mutex // held during Write: an io.Writer may not be safe for concurrent use
+	// Held during Write: an io.Writer may not be safe for concurrent use. It guards the
+	// scratch memory as well, which is one for all writers.
+	mu    sync.Mutex
+	plain plain
+	write func(parts [][]byte) frame.Reason // writeParts, as a closure made once
+	buf   []byte                            // a frame in one piece
+	err   error                             // rwc was closed during the Write under way
 }
 
 // FromReadWriteCloser makes a port of rwc, which belongs to the port from here on.
@@ -53,6 +59,7 @@ func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
 		rwc:  rwc,
 	}
 	r.reader.r = r
+	r.write = r.writeParts
 	return r
 }
 
@@ -69,8 +76,9 @@ func (r *RWC) MTU(peer uint16) int { return r.mtu }
 func (r *RWC) Readers() []frame.Reader { return []frame.Reader{&r.reader} }
 
 // Writer returns a new transmit side. A frame that rwc refuses is dropped with
-// [frame.SendFailed], or [frame.PortDown] when rwc is closed.
-func (r *RWC) Writer(w int) frame.Writer { return &rwcWriter{r: r} }
+// [frame.SendFailed], or [frame.PortDown] when rwc is closed. It gets superframes cut
+// and checksums completed.
+func (r *RWC) Writer(w int) frame.Writer { return rwcWriter{r} }
 
 // Close closes rwc and returns its error.
 func (r *RWC) Close() error {
@@ -125,37 +133,46 @@ func (r *rwcReader) Read(b *frame.Batch) error {
 	return nil
 }
 
-type rwcWriter struct {
-	r    *RWC
-	head tagHead
-	buf  []byte // a tagged frame in one piece
-}
+type rwcWriter struct{ r *RWC }
 
-func (w *rwcWriter) Write(out []frame.Out) error {
-	w.r.mu.Lock()
-	defer w.r.mu.Unlock()
+func (w rwcWriter) Write(out []frame.Out) error {
+	r := w.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = nil
 	for i := range out {
 		o := &out[i]
-		if o.Drop = unfit(o); o.Drop != frame.NotDropped {
-			continue
+		if o.Drop = unfit(o); o.Drop == frame.NotDropped {
+			o.Drop = r.plain.each(o, r.write)
 		}
-		packet := o.F.Bytes()
-		if o.Tag != 0 {
-			w.buf = append(w.buf[:0], w.head.fill(packet, o.Tag)...)
-			w.buf = append(w.buf, packet[macLen:]...)
-			packet = w.buf
-		}
-		n, err := w.r.rwc.Write(packet)
-		switch {
-		case err != nil:
-			if err = w.r.over(err); errors.Is(err, net.ErrClosed) {
-				dropAll(out[i:], frame.PortDown)
-				return err
-			}
-			o.Drop = frame.SendFailed
-		case n < len(packet):
-			o.Drop = frame.SendFailed
+		if r.err != nil {
+			dropAll(out[i:], frame.PortDown)
+			return r.err
 		}
 	}
 	return nil
+}
+
+// writeParts writes one frame.
+func (r *RWC) writeParts(parts [][]byte) frame.Reason {
+	packet := parts[0]
+	if len(parts) > 1 {
+		r.buf = r.buf[:0]
+		for _, p := range parts {
+			r.buf = append(r.buf, p...)
+		}
+		packet = r.buf
+	}
+	n, err := r.rwc.Write(packet)
+	switch {
+	case err != nil:
+		if err = r.over(err); errors.Is(err, net.ErrClosed) {
+			r.err = err
+			return frame.PortDown
+		}
+		return frame.SendFailed
+	case n < len(packet):
+		return frame.SendFailed
+	}
+	return frame.NotDropped
 }

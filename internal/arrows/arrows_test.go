@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/wire"},
 
 	"underlay": {"frame", "internal/ring", "internal/sys"},
-	"port":     {"frame", "internal/ring", "internal/sys", "internal/wire"},
+	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
 	"internal/index":     {},
 	"internal/ring":      {"frame"},

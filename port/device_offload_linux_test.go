@@ -1,0 +1,382 @@
+package port
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// counted is a port that counts what is read from it.
+type counted struct {
+	*Device
+	frames, super, unfinished atomic.Int64
+	tcp4, tcp6, udp           atomic.Int64 // superframes of each kind
+}
+
+type countedReader struct {
+	frame.Reader
+	c *counted
+}
+
+func (c *counted) Readers() (rs []frame.Reader) {
+	for _, r := range c.Device.Readers() {
+		rs = append(rs, countedReader{r, c})
+	}
+	return rs
+}
+
+func (r countedReader) Read(b *frame.Batch) error {
+	err := r.Reader.Read(b)
+	for i := range b.Frames {
+		f := &b.Frames[i]
+		r.c.frames.Add(1)
+		switch f.GSO.Type &^ frame.GSOECN {
+		case frame.GSOTCP4:
+			r.c.tcp4.Add(1)
+		case frame.GSOTCP6:
+			r.c.tcp6.Add(1)
+		case frame.GSOUDP &^ frame.GSOECN:
+			r.c.udp.Add(1)
+		}
+		if f.GSO.Type != 0 {
+			r.c.super.Add(1)
+		}
+		if f.GSO.Flags != 0 {
+			r.c.unfinished.Add(1)
+		}
+	}
+	return err
+}
+
+// switched attaches ports to one VSI of a switch, each under its tag, and runs it until
+// the test ends. Nothing may have been dropped by then but what nobody asked for.
+func switched(t *testing.T, tags []uint32, ports ...vswitch.Port) *vswitch.Switch {
+	t.Helper()
+	sw, err := vswitch.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vsi, err := sw.VSI(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range ports {
+		if _, err := vsi.Attach(p, tags[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan bool)
+	go func() { defer close(done); sw.Run(context.Background()) }()
+	t.Cleanup(func() { sw.Close(); <-done })
+	return sw
+}
+
+// pair is two hosts that a switch joins, through a TAP each.
+func pair(t *testing.T, a, b *DeviceConfig) (ha, hb *netns.Host, pa, pb *counted) {
+	t.Helper()
+	n := netns.New(t)
+	ha, hb = n.Host("a"), n.Host("b")
+	pa, pb = &counted{Device: openTAP(t, ha, "tap0", a)}, &counted{Device: openTAP(t, hb, "tap0", b)}
+	ha.Addr("tap0", "10.9.0.1/24,fd09::1/64")
+	hb.Addr("tap0", "10.9.0.2/24,fd09::2/64")
+	switched(t, []uint32{0, 0}, pa, pb)
+	return ha, hb, pa, pb
+}
+
+// transfer sends size bytes each way through one TCP connection from a to addr on b,
+// and compares what arrives.
+func transfer(t *testing.T, a, b *netns.Host, addr string, size int64) {
+	t.Helper()
+	var l net.Listener
+	var c net.Conn
+	var err error
+	b.Do(func() { l, err = net.Listen("tcp", addr) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			t.Error(err)
+		}
+		accepted <- c
+	}()
+	a.Do(func() { c, err = net.DialTimeout("tcp", l.Addr().String(), 10*time.Second) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := <-accepted
+	type result struct {
+		what      string
+		sent, got [32]byte
+		n         int64
+		err       error
+	}
+	results := make(chan result, 4)
+	for i, conn := range []net.Conn{c, s} {
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(60 * time.Second))
+		random := func(k int) io.Reader {
+			return io.LimitReader(rand.NewChaCha8([32]byte{byte(k)}), size)
+		}
+		go func() {
+			_, err := io.Copy(struct{ io.Writer }{conn}, random(i))
+			conn.(*net.TCPConn).CloseWrite()
+			results <- result{what: "send", err: err}
+		}()
+		go func() {
+			h, want := sha256.New(), sha256.New()
+			n, err := io.Copy(h, struct{ io.Reader }{conn})
+			io.Copy(want, random(1-i))
+			r := result{what: "receive", n: n, err: err}
+			h.Sum(r.got[:0])
+			want.Sum(r.sent[:0])
+			results <- r
+		}()
+	}
+	for range 4 {
+		if r := <-results; r.err != nil || r.got != r.sent || r.what == "receive" && r.n != size {
+			t.Errorf("%s: %d bytes, %v; data equal: %v", r.what, r.n, r.err, r.got == r.sent)
+		}
+	}
+}
+
+// noChecksumErrors checks that the host has seen no wrong checksum.
+func noChecksumErrors(t *testing.T, hosts ...*netns.Host) {
+	t.Helper()
+	for _, h := range hosts {
+		for _, file := range []string{"/proc/net/snmp", "/proc/net/snmp6"} {
+			var names []string
+			for line := range strings.Lines(h.Run("cat", file)) {
+				f := strings.Fields(line)
+				switch {
+				case file == "/proc/net/snmp6" && strings.HasSuffix(f[0], "CsumErrors") && f[1] != "0":
+					t.Errorf("host %s: %s", h.Name, line)
+				case file == "/proc/net/snmp6":
+				case names == nil || names[0] != f[0]:
+					names = f
+				default:
+					for i := range f {
+						if strings.HasSuffix(names[i], "CsumErrors") && f[i] != "0" {
+							t.Errorf("host %s: %s%s %s", h.Name, names[0], names[i], f[i])
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestDeviceTCP(t *testing.T) {
+	const size = 8 << 20
+	for _, c := range []struct{ a, b bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+		for _, addr := range []string{"10.9.0.2:7000", "[fd09::2]:7000"} {
+			t.Run(fmt.Sprintf("%v-%v-%s", c.a, c.b, addr), func(t *testing.T) {
+				ha, hb, pa, pb := pair(t, &DeviceConfig{NoOffload: !c.a}, &DeviceConfig{NoOffload: !c.b, Queues: 2})
+				transfer(t, ha, hb, addr, size)
+				noChecksumErrors(t, ha, hb)
+				intoA, intoB := int64(ha.Counter("tap0", "rx_packets")), int64(hb.Counter("tap0", "rx_packets"))
+				t.Logf("from a: %d frames, %d superframes; %d writes to b", pa.frames.Load(), pa.super.Load(), intoB)
+				t.Logf("from b: %d frames, %d superframes; %d writes to a", pb.frames.Load(), pb.super.Load(), intoA)
+				const segments = size / 1460
+				for _, end := range []struct {
+					from           *counted
+					offload, other bool
+					writes         int64
+				}{{pa, c.a, c.b, intoB}, {pb, c.b, c.a, intoA}} {
+					frames, super := end.from.frames.Load(), end.from.super.Load()
+					kind := end.from.tcp4.Load()
+					if strings.HasPrefix(addr, "[") {
+						kind = end.from.tcp6.Load()
+					}
+					if kind != super {
+						t.Errorf("%d superframes, %d of the right kind", super, kind)
+					}
+					switch {
+					case end.offload && (super == 0 || frames > segments):
+						t.Errorf("a device with offloads: %d frames, %d superframes", frames, super)
+					case !end.offload && (end.from.unfinished.Load() != 0 || frames < segments):
+						t.Errorf("a device without offloads: %d frames, %d superframes, %d unfinished", frames, super, end.from.unfinished.Load())
+					}
+					switch {
+					case end.other && end.offload && end.writes > frames:
+						t.Errorf("%d frames were written as %d", frames, end.writes)
+					case end.other && !end.offload && end.writes >= frames:
+						t.Errorf("%d frames were written as %d: nothing was joined", frames, end.writes)
+					case !end.other && end.writes < segments:
+						t.Errorf("%d writes to a device without offloads", end.writes)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A trunk: the superframe has a VLAN tag where the kernel sees it.
+func TestDeviceTCPOverATrunk(t *testing.T) {
+	n := netns.New(t)
+	ha, hb, m := n.Host("a"), n.Host("b"), n.Host("m")
+	m.Quiet()
+	for _, offload := range []bool{true, false} {
+		t.Run(fmt.Sprint(offload), func(t *testing.T) {
+			cfg := &DeviceConfig{NoOffload: !offload}
+			pa, pb := openTAP(t, ha, "tap0", nil), openTAP(t, hb, "tap0", nil)
+			ta, tb := &counted{Device: openTAP(t, m, "ta", cfg)}, &counted{Device: openTAP(t, m, "tb", cfg)}
+			m.Bridge("br0", "ta", "tb")
+			ha.Addr("tap0", "10.9.0.1/24,fd09::1/64")
+			hb.Addr("tap0", "10.9.0.2/24,fd09::2/64")
+			switched(t, []uint32{0, 100}, pa, ta)
+			sw := switched(t, []uint32{0, 100}, pb, tb)
+			for _, addr := range []string{"10.9.0.2:7000", "[fd09::2]:7000"} {
+				transfer(t, ha, hb, addr, 4<<20)
+			}
+			noChecksumErrors(t, ha, hb)
+			t.Logf("trunk: %d frames, %d superframes", tb.frames.Load(), tb.super.Load())
+			if (tb.tcp4.Load() > 0) != offload || (tb.tcp6.Load() > 0) != offload {
+				t.Errorf("superframes on the trunk: %d, %d", tb.tcp4.Load(), tb.tcp6.Load())
+			}
+			sw.Close()
+			m.IP("link", "del", "br0")
+			for _, d := range []*Device{pa, ta.Device} {
+				d.Close()
+			}
+		})
+	}
+}
+
+// Datagrams of all sizes, whole, in fragments, and as UDP superframes.
+func TestDeviceUDP(t *testing.T) {
+	for _, c := range []struct{ a, b bool }{{true, true}, {true, false}, {false, true}} {
+		for _, ip := range []string{"10.9.0.2", "fd09::2"} {
+			t.Run(fmt.Sprintf("%v-%v-%s", c.a, c.b, ip), func(t *testing.T) {
+				ha, hb, pa, _ := pair(t, &DeviceConfig{NoOffload: !c.a}, &DeviceConfig{NoOffload: !c.b})
+				server := listen(t, hb, net.JoinHostPort(ip, "7000"))
+				server.SetReadDeadline(time.Now().Add(20 * time.Second))
+				var client net.Conn
+				var err error
+				ha.Do(func() { client, err = net.Dial("udp", net.JoinHostPort(ip, "7000")) })
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer client.Close()
+				data := make([]byte, 65507)
+				rand.NewChaCha8([32]byte{}).Read(data)
+				buf := make([]byte, 1<<16)
+				expect := func(want []byte) {
+					t.Helper()
+					if n, _, err := server.ReadFrom(buf); err != nil || !bytes.Equal(buf[:n], want) {
+						t.Fatalf("a datagram of %d bytes: got %d, %v", len(want), n, err)
+					}
+				}
+				for _, size := range []int{0, 1, 2, 3, 17, 100, 511, 512, 1000, 1451, 1452, 1453, 1471, 1472, 1473, 3000, 9000, 60000, 65507} {
+					if ip == "fd09::2" && size > 65487 {
+						size = 65487
+					}
+					if _, err := client.Write(data[:size]); err != nil {
+						t.Fatal(err)
+					}
+					expect(data[:size])
+				}
+				// Superframes: the kernel cuts what is left of them.
+				raw, _ := client.(*net.UDPConn).SyscallConn()
+				for _, seg := range []int{1, 100, 999, 1400} {
+					raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, seg) })
+					if err != nil {
+						t.Fatal(err)
+					}
+					n := min(40*seg, 50000) + seg/2
+					if _, err := client.Write(data[:n]); err != nil {
+						t.Fatal(err)
+					}
+					for rest := data[:n]; len(rest) > 0; rest = rest[min(seg, len(rest)):] {
+						expect(rest[:min(seg, len(rest))])
+					}
+				}
+				if got := pa.udp.Load(); (got == 0) != !c.a {
+					t.Errorf("%d UDP superframes", got)
+				}
+				if !c.a && c.b && int64(hb.Counter("tap0", "rx_packets")) >= pa.frames.Load() {
+					t.Error("no datagrams were joined")
+				}
+				noChecksumErrors(t, ha, hb)
+			})
+		}
+	}
+}
+
+// A queue that somebody else opened with offloads of its own, and a longer header.
+func TestDeviceFromAFileWithOffloads(t *testing.T) {
+	for _, c := range []struct {
+		header, flags int
+		noOffload     bool
+	}{{10, unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6, false}, {12, unix.TUN_F_CSUM, false}, {12, 0, false}, {20, unix.TUN_F_CSUM | unix.TUN_F_TSO4, true}} {
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			n := netns.New(t)
+			ha, hb := n.Host("a"), n.Host("b")
+			fd := attached(t, ha, "tap0", unix.IFF_TAP|unix.IFF_VNET_HDR)
+			if err := unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, c.header); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, c.flags); err != nil {
+				t.Fatal(err)
+			}
+			d, err := FromFD(fd, &DeviceConfig{NoOffload: c.noOffload})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, b := &counted{Device: d}, openTAP(t, hb, "tap0", nil)
+			ha.Addr("tap0", "10.9.0.1/24")
+			hb.Addr("tap0", "10.9.0.2/24")
+			switched(t, []uint32{0, 0}, a, b)
+			transfer(t, ha, hb, "10.9.0.2:7000", 2<<20)
+			noChecksumErrors(t, ha, hb)
+			if want := c.flags&unix.TUN_F_TSO4 != 0 && !c.noOffload; (a.super.Load() > 0) != want {
+				t.Errorf("%d superframes", a.super.Load())
+			}
+			if want := c.flags != 0 && !c.noOffload; (a.unfinished.Load() > 0) != want {
+				t.Errorf("%d unfinished checksums", a.unfinished.Load())
+			}
+		})
+	}
+}
+
+// TUN devices carry superframes too.
+func TestTUNWithOffloads(t *testing.T) {
+	n := netns.New(t)
+	a, b := n.Host("a"), n.Host("b")
+	x, y := openTUN(t, a, "tun0", nil), openTUN(t, b, "tun0", nil)
+	var super atomic.Int64
+	done := cable(t, x, y, func(f *frame.Frame) bool {
+		if f.GSO.Type != 0 {
+			super.Add(1)
+		}
+		return true
+	})
+	a.Addr("tun0", "10.9.0.1/24,fd09::1/64")
+	b.Addr("tun0", "10.9.0.2/24,fd09::2/64")
+	transfer(t, a, b, "10.9.0.2:7000", 4<<20)
+	transfer(t, b, a, "[fd09::1]:7000", 4<<20)
+	noChecksumErrors(t, a, b)
+	if super.Load() == 0 {
+		t.Error("no superframes")
+	}
+	x.Close()
+	y.Close()
+	<-done
+}

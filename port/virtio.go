@@ -1,0 +1,50 @@
+package port
+
+import (
+	"encoding/binary"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A virtioHeader precedes each packet of a device with offloads: struct
+// virtio_net_hdr (virtio 1.2, section 5.1.6) in the byte order of the machine, as the
+// tun driver has it. A device may have a longer one; nothing beyond is used here.
+//
+//	0       1      2       4       6          8            10
+//	+-------+------+-------+-------+----------+-----------+--
+//	| flags | type | hdrlen| size  | csumstart| csumoffset|
+//	+-------+------+-------+-------+----------+-----------+--
+type virtioHeader []byte
+
+const virtioLen = 10
+
+// gso returns what the header says of a packet that begins at off in its buffer;
+// false when offsets lead beyond what a GSO can say.
+func (h virtioHeader) gso(off int) (g frame.GSO, ok bool) {
+	if h[0]&frame.NeedsCsum == 0 && h[1] == 0 {
+		return g, true
+	}
+	start := int(binary.NativeEndian.Uint16(h[6:])) + off
+	if start > 0xffff {
+		return g, false
+	}
+	return frame.GSO{
+		Flags: h[0] & frame.NeedsCsum, Type: frame.GSOType(h[1]), Size: binary.NativeEndian.Uint16(h[4:]),
+		CsumStart: uint16(start), CsumOffset: binary.NativeEndian.Uint16(h[8:]),
+	}, true
+}
+
+// put writes g, whose offsets count from the start of the packet. The length of the
+// headers is what the kernel copies into the linear part of its buffer: without it,
+// that is the whole packet.
+func (h virtioHeader) put(g frame.GSO) {
+	clear(h)
+	if g == (frame.GSO{}) {
+		return
+	}
+	h[0], h[1] = g.Flags, byte(g.Type)
+	binary.NativeEndian.PutUint16(h[2:], max(g.DataStart, g.CsumStart+g.CsumOffset+2))
+	binary.NativeEndian.PutUint16(h[4:], g.Size)
+	binary.NativeEndian.PutUint16(h[6:], g.CsumStart)
+	binary.NativeEndian.PutUint16(h[8:], g.CsumOffset)
+}
