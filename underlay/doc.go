@@ -18,6 +18,8 @@
 //	Sender(w int) frame.Sender      worker w's way out
 //	Pause(), Resume(), Close()      of the readers; Close of everything
 //	LocalAddr(), Is4(), MTU(), Stats()
+//	Sockets(TxConfig)               more transmit sockets, with settings of their own
+//	PathMTU(f)                      what the way to an endpoint turned out to take
 //
 // # Receiving
 //
@@ -48,6 +50,9 @@
 // refuses leaves as single datagrams. Such messages always have a UDP checksum, so with
 // [ChecksumAuto] over IPv4 they use sockets of their own, on the same source ports: a
 // flow keeps its port, and its order within one Send.
+//
+// A Datagram's Set chooses among sets of transmit sockets, each with a source port range
+// and a checksum mode of its own: 0 is the underlay's own, others are had from Sockets.
 //
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
 // of these is sent, in the network namespace ListenUDP was called in.

@@ -25,6 +25,8 @@ type network interface {
 	Pause()
 	Resume()
 	Stats() Stats
+	Sockets(c TxConfig) (uint8, error)
+	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
 }
 
 var (

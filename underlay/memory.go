@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -34,13 +35,14 @@ type Memory struct {
 	key   frame.Endpoint // address and port
 	local netip.AddrPort
 	ttl   uint8
-	ports []uint16
+	sets  atomic.Pointer[[][]uint16] // source ports, by Datagram.Set
 	boxes []*ring.Ring[meta]
 
 	rx, overflow atomic.Uint64
 
 	mu      sync.Mutex
 	senders map[int]*memSender
+	configs []TxConfig
 	closed  bool
 }
 
@@ -94,10 +96,8 @@ func (n *Network) Listen(local netip.AddrPort, cfg *MemoryConfig) (*Memory, erro
 		ttl:     uint8(c.TTL),
 		senders: make(map[int]*memSender),
 	}
-	for i := range r.slots() {
-		s := r.slot(i, r.slots())
-		m.ports = append(m.ports, s.Lo+(s.Hi-s.Lo)/2)
-	}
+	m.configs = []TxConfig{{SrcPorts: r}}
+	m.sets.Store(&[][]uint16{r.middles()})
 	for range c.Queues {
 		m.boxes = append(m.boxes, ring.New[meta](c.Inbox))
 	}
@@ -106,6 +106,16 @@ func (n *Network) Listen(local netip.AddrPort, cfg *MemoryConfig) (*Memory, erro
 	}
 	m.local = netip.AddrPortFrom(local.Addr(), m.key.Port)
 	return m, nil
+}
+
+// middles returns the source ports of a range: the middle of each slot.
+func (r PortRange) middles() []uint16 {
+	var ports []uint16
+	for i := range r.slots() {
+		s := r.slot(i, r.slots())
+		ports = append(ports, s.Lo+(s.Hi-s.Lo)/2)
+	}
+	return ports
 }
 
 // join makes m a member, on a free port if it has none.
@@ -219,6 +229,27 @@ func (m *Memory) isClosed() bool {
 	return m.closed
 }
 
+// Sockets returns the number of a set of source ports, for [frame.Datagram].Set; equal
+// settings give equal numbers, and those of the underlay give 0. There are no checksums
+// here, so that their mode changes nothing. Errors are those of [UDP.Sockets].
+func (m *Memory) Sockets(c TxConfig) (uint8, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return 0, net.ErrClosed
+	}
+	n, all, err := c.number(m.configs)
+	if err != nil {
+		return 0, err
+	}
+	if sets := *m.sets.Load(); int(n) == len(sets) {
+		sets = append(slices.Clone(sets), all[n].SrcPorts.middles())
+		m.sets.Store(&sets)
+	}
+	m.configs = all
+	return n, nil
+}
+
 // Stats returns a snapshot of the counters.
 func (m *Memory) Stats() Stats {
 	m.mu.Lock()
@@ -252,15 +283,18 @@ type memSender struct {
 
 // Send implements [frame.Sender].
 func (s *memSender) Send(ds []frame.Datagram) error {
-	closed := s.m.isClosed()
+	closed, sets := s.m.isClosed(), *s.m.sets.Load()
 	for i := range ds {
 		d := &ds[i]
 		d.Lost, d.Drop = 0, frame.NotDropped
 		for k := range d.To {
-			if closed {
+			switch {
+			case closed:
 				s.lose(d, frame.PortDown)
-			} else {
-				s.send(d, &d.To[k])
+			case int(d.Set) >= len(sets):
+				s.lose(d, frame.SendFailed)
+			default:
+				s.send(d, &d.To[k], sets[d.Set])
 			}
 		}
 	}
@@ -271,13 +305,13 @@ func (s *memSender) Send(ds []frame.Datagram) error {
 }
 
 // send sends one copy, a run segment by segment.
-func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint) {
+func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) {
 	if to.Is4() != s.m.Is4() {
 		s.lose(d, frame.Unreachable)
 		return
 	}
 	x := meta{src: s.m.key, dst: *to, tos: d.TOS, ttl: d.TTL}
-	x.src.Port = s.m.ports[txIndex(d.Flow, len(s.m.ports))]
+	x.src.Port = ports[txIndex(d.Flow, len(ports))]
 	x.dst.Scope = 0
 	switch {
 	case d.TTL != 0:

@@ -35,7 +35,8 @@ type UDP struct {
 
 	mu      sync.Mutex
 	senders map[int]*udpSender
-	ranges  []*txPorts
+	ranges  []*txPorts // of all sets, no two of them equal
+	configs []TxConfig // of the sets
 	closed  bool
 
 	canSegment bool // the kernel knows UDP_SEGMENT
@@ -88,11 +89,9 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 		u.local = bound
 		u.readers = append(u.readers, newUDPReader(u, s))
 	}
-	ports := &txPorts{r: c.SrcPorts}
-	set := newTxSet(ports, c.Checksum, u.is4)
-	u.ranges = append(u.ranges, ports)
-	u.sets[0].Store(set)
-	if err := u.openTx(ports, set.lone).err; err != nil {
+	u.configs = []TxConfig{{c.SrcPorts, c.Checksum}}
+	set := u.addSet(0)
+	if err := u.openTx(set.ports, set.lone).err; err != nil {
 		u.Close()
 		return nil, err
 	}

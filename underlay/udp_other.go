@@ -40,6 +40,11 @@ func (u *UDP) MTU() int { return interfaceMTU(u.local.Addr(), "") }
 // PathMTU has f called whenever a datagram turned out too long for its way.
 func (u *UDP) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) {}
 
+// Sockets returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
+func (u *UDP) Sockets(c TxConfig) (uint8, error) {
+	return 0, fmt.Errorf("underlay: UDP: %w", errors.ErrUnsupported)
+}
+
 // SetOffload turns segmentation by the kernel on or off.
 func (u *UDP) SetOffload(on bool) {}
 

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"net"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -20,11 +21,46 @@ type txSet struct {
 	split atomic.Bool // the way out refused them: see refused
 }
 
-func newTxSet(p *txPorts, c Checksum, is4 bool) *txSet {
-	s := &txSet{ports: p, run: withSum, runs: c != ChecksumOff}
-	if c == ChecksumOn || c == ChecksumAuto && !is4 {
+// Sockets returns the number of a set of transmit sockets with other settings, for
+// [frame.Datagram].Set; equal settings give equal numbers, and those of the underlay give
+// 0. Its sockets are opened when something is sent through them, and closed by Close. Sets
+// with one range have the same source ports.
+//
+// The error names the field of TxConfig; there are at most 32 sets. After Close it is
+// net.ErrClosed.
+func (u *UDP) Sockets(c TxConfig) (uint8, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return 0, net.ErrClosed
+	}
+	n, all, err := c.number(u.configs)
+	if err != nil {
+		return 0, err
+	}
+	if u.configs = all; u.sets[n].Load() == nil {
+		u.addSet(n)
+	}
+	return n, nil
+}
+
+// addSet makes a set of its configuration.
+func (u *UDP) addSet(n uint8) *txSet {
+	c := u.configs[n]
+	s := &txSet{run: withSum, runs: c.Checksum != ChecksumOff}
+	if c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !u.is4 {
 		s.lone = withSum
 	}
+	for _, p := range u.ranges {
+		if p.r == c.SrcPorts {
+			s.ports = p
+		}
+	}
+	if s.ports == nil {
+		s.ports = &txPorts{r: c.SrcPorts}
+		u.ranges = append(u.ranges, s.ports)
+	}
+	u.sets[n].Store(s)
 	return s
 }
 

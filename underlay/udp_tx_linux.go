@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	chunk   = 128  // messages handed to the kernel at once
-	window  = 64   // datagrams sorted by source port at once
-	maxIov  = 1024 // UIO_MAXIOV: pieces of memory the kernel takes for one message
-	allIov  = 2 * maxIov
-	txCtl   = 3 * sys.CmsgInt
-	maxSets = 32 // of transmit sockets
+	chunk  = 128  // messages handed to the kernel at once
+	window = 64   // datagrams sorted by source port at once
+	maxIov = 1024 // UIO_MAXIOV: pieces of memory the kernel takes for one message
+	allIov = 2 * maxIov
+	txCtl  = 3 * sys.CmsgInt
 )
 
 // A udpSender is one worker's scratch over the shared transmit sockets.
@@ -76,6 +75,8 @@ func newUDPSender(u *UDP) *udpSender {
 // network card cuts. A copy of a run is lost when any of its datagrams is. A datagram to
 // an endpoint of the other address family is lost as Unreachable. When a socket's buffer
 // is full, up to 128 messages that were next on that source port are lost as PortFull.
+// One with a Set that Sockets has not given, or whose sockets cannot be opened, is lost
+// as SendFailed.
 func (s *udpSender) Send(ds []frame.Datagram) error {
 	s.down = false
 	for len(ds) > 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -62,9 +61,6 @@ func here(fd uintptr) bool {
 }
 
 func netnsCookie(fd uintptr) (uint64, bool) {
-	var v uint64
-	n := uint32(unsafe.Sizeof(v))
-	_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE,
-		uintptr(unsafe.Pointer(&v)), uintptr(unsafe.Pointer(&n)), 0)
-	return v, e == 0
+	v, err := unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	return v, err == nil
 }

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package underlay
+
+import "testing"
+
+func udpPair(t *testing.T, f func(t *testing.T, a, b network)) {}
