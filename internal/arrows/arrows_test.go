@@ -49,6 +49,7 @@ var outside = map[string][]string{
 	"port": {
 		"golang.org/x/sys/unix",
 		"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo",
+		"github.com/songgao/water",
 	},
 }
 
