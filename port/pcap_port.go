@@ -70,7 +70,7 @@ type captureWriter struct {
 	p     *capturePort
 	to    frame.Writer
 	head  tagHead
-	parts [2][]byte
+	parts [][]byte
 }
 
 func (w *captureWriter) Write(out []frame.Out) error {
@@ -84,14 +84,15 @@ func (w *captureWriter) capture(file *captureFile, out []frame.Out) {
 	at := now()
 	for i := range out {
 		f, tag := out[i].F, out[i].Tag
-		packet := f.Bytes()
-		if tag != 0 && f.Kind == frame.Ethernet && len(packet) >= macLen {
-			w.parts = [2][]byte{w.head.fill(packet, tag), packet[macLen:]}
-			file.put(w.p.source, kindOf(f), at, len(packet)+vlanLen, w.parts[:])
-			continue
+		n := f.Len()
+		if f.Kind != frame.Ethernet || n < macLen {
+			tag = 0
 		}
-		w.parts[0] = packet
-		file.put(w.p.source, kindOf(f), at, len(packet), w.parts[:1])
+		if tag != 0 {
+			n += vlanLen
+		}
+		w.parts = w.head.gather(w.parts[:0], tag, f.Bytes())
+		file.put(w.p.source, kindOf(f), at, n, w.parts)
 	}
-	w.parts = [2][]byte{} // borrowed
+	clear(w.parts) // borrowed
 }
