@@ -3,11 +3,14 @@ package fuzz
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -37,6 +40,22 @@ func FuzzSwitch(f *testing.F) {
 	add(eth, eth, vxlan, vxlan, vxlan, vxlan, vxlan, vxlan)
 	add(eth[:13], tagged[:14], vxlan[:9], vxlan[:8], vxlan[:7], nil)
 	add(make([]byte, 3000), make([]byte, 700), append(vxlan, make([]byte, 600)...))
+	// A TCP superframe to a MAC behind the tunnel, as a device hands it over; an oversize
+	// frame with DF; an ICMP error of the underlay.
+	ip := []byte{0x45, 2, 2, 188, 0, 0, 0x40, 0, 64, 6, 0, 0, 192, 168, 7, 1, 192, 168, 7, 2}
+	sum := wire.Checksum(wire.Sum(ip, 0))
+	ip[10], ip[11] = byte(sum>>8), byte(sum)
+	tcp := append(append(append([]byte{}, eth[:14]...), ip...), make([]byte, 680)...)
+	tcp[14+20+12] = 0x50
+	learn := append([]byte{8, 0, 0, 0, 0, 0, 100, 0}, eth[6:12]...)
+	learn = append(append(learn, eth[:6]...), eth[12:]...)
+	f.Add(slices.Concat(
+		[]byte{7, 0, byte(len(learn))}, learn,
+		[]byte{5, byte((4 + len(tcp)) >> 8), byte(4 + len(tcp)), 3, 200, 34, 16}, tcp,
+		[]byte{0, byte(len(tcp) >> 8), byte(len(tcp))}, tcp,
+		[]byte{0xff, 0, 8, 8, 0, 0, 0, 0, 0, 100, 0},
+		[]byte{5, byte((4 + len(tcp)) >> 8), byte(4 + len(tcp)), 3, 200, 34, 16}, tcp,
+	), byte(0))
 	f.Fuzz(func(t *testing.T, in []byte, settings byte) {
 		r := newRig(t, settings)
 		defer r.close()
@@ -54,7 +73,7 @@ type rig struct {
 	sw     *vswitch.Switch
 	access *localPort
 	trunk  *localPort
-	wire   *wire
+	under  *underlay
 	v      *vtep.VTEP
 	done   chan struct{}
 	in     uint64
@@ -63,7 +82,7 @@ type rig struct {
 func newRig(t *testing.T, settings byte) *rig {
 	r := &rig{
 		t: t, access: &localPort{feed: newFeed(), mtu: 1514}, trunk: &localPort{feed: newFeed(), mtu: 1000},
-		wire: &wire{feed: newFeed()}, done: make(chan struct{}),
+		under: &underlay{feed: newFeed()}, done: make(chan struct{}),
 	}
 	must := func(err error) {
 		if err != nil {
@@ -71,13 +90,19 @@ func newRig(t *testing.T, settings byte) *rig {
 		}
 	}
 	var err error
-	r.v, err = vtep.New(&vtep.Config{MaxPeers: maxPeers, Peers: vtep.PeerPolicy(settings & 1)}, r.wire)
+	r.v, err = vtep.New(&vtep.Config{
+		MaxPeers: maxPeers, Peers: vtep.PeerPolicy(settings & 1),
+		Header: vtep.Header{TTL: vtep.Inherit, TOS: vtep.Inherit, DF: vtep.DFInherit},
+	}, r.under)
+	must(err)
+	tooBig, err := l3.NewTooBig(nil)
 	must(err)
 	r.sw, err = vswitch.New(nil)
 	must(err)
 	for i, vni := range []frame.VNI{100, 200} {
 		vsi, err := r.sw.VSI(vni, &vswitch.VSIConfig{
 			MaxMACs: maxMACs, Evict: settings&2 != 0, NoFlood: vswitch.Class(settings >> 2 & 7), ForwardPinned: settings&32 != 0,
+			Slots: vswitch.Slots{TooBig: tooBig},
 		})
 		must(err)
 		_, err = vsi.AttachWith(r.v, uint32(vni), vswitch.AttachConfig{Hub: settings&64 != 0})
@@ -93,7 +118,7 @@ func newRig(t *testing.T, settings byte) *rig {
 		}
 	}
 	go func() { r.sw.Run(context.Background()); close(r.done) }()
-	for _, f := range []*feed{r.access.feed, r.trunk.feed, r.wire.feed} {
+	for _, f := range []*feed{r.access.feed, r.trunk.feed, r.under.feed} {
 		<-f.idle
 	}
 	return r
@@ -104,24 +129,42 @@ func (r *rig) close() {
 	<-r.done
 }
 
-// enter sends one packet in: by the access port, the trunk, or the underlay from one
-// of many senders, half the time behind a good VXLAN header.
+// enter sends one packet in: by the access port, the trunk, one of them with what a
+// device says of a superframe, or the underlay from one of many senders, half the time
+// behind a good VXLAN header. Now and then it is an ICMP error of the underlay instead.
 func (r *rig) enter(where byte, p []byte) {
+	src, _ := frame.EndpointFrom(netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, where >> 3}), 50000))
+	if where == 0xff {
+		r.under.path(src, len(p), p)
+		return
+	}
 	r.in++
 	switch where % 8 {
 	case 0:
-		r.access.give(p, frame.Endpoint{})
+		r.access.give(p, frame.Endpoint{}, 0)
 		return
 	case 1:
-		r.trunk.give(p, frame.Endpoint{})
+		r.trunk.give(p, frame.Endpoint{}, 0)
+		return
+	case 5:
+		if len(p) < 4 {
+			break
+		}
+		g := frame.GSO{
+			Flags: p[0] & 1, Type: frame.GSOType(p[0] >> 1 & 7), Size: uint16(p[1]), CsumStart: uint16(p[2]), CsumOffset: uint16(p[3]),
+		}
+		to := r.access.feed
+		if where&8 != 0 {
+			to = r.trunk.feed
+		}
+		to.giveSuper(p[4:], g)
 		return
 	case 2, 3, 4:
 		h := make([]byte, encap.VXLANLen, encap.VXLANLen+len(p))
 		encap.PutVXLAN(h, frame.VNI(100+100*(where>>3&1)))
 		p = append(h, p...)
 	}
-	src, _ := frame.EndpointFrom(netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, where >> 3}), 50000))
-	r.wire.give(p, src)
+	r.under.give(p, src, where>>6)
 }
 
 func (r *rig) check() {
