@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -100,7 +98,7 @@ func TestDeviceFromAParent(t *testing.T) {
 	h := netns.New(t).Host("h")
 	h.Quiet()
 	for job, want := range map[string]int{"0": 1514, "1400": 1414} {
-		f := os.NewFile(uintptr(attached(t, h, "tap0", unix.IFF_TAP)), "tap0")
+		f := os.NewFile(uintptr(attached(t, h, "tap0", plainTAP)), "tap0")
 		h.Up("tap0")
 		h.Addr("tap0", "10.9.0.1/24")
 		stdin, lines := startChild(t, job, f)

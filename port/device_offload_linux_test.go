@@ -329,7 +329,7 @@ func TestDeviceFromAFileWithOffloads(t *testing.T) {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			n := netns.New(t)
 			ha, hb := n.Host("a"), n.Host("b")
-			fd := attached(t, ha, "tap0", unix.IFF_TAP|unix.IFF_VNET_HDR)
+			fd := attached(t, ha, "tap0", plainTAP|unix.IFF_VNET_HDR)
 			if err := unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, c.header); err != nil {
 				t.Fatal(err)
 			}

@@ -190,10 +190,19 @@ func (d *Device) take(files []*os.File, c DeviceConfig) error {
 		return err
 	}
 	if c.NoOffload {
-		return d.offload(false)
+		if err := d.offload(false); err != nil {
+			return err
+		}
+	} else {
+		d.whole = d.header > 0
+		if err := d.find(); err != nil {
+			return err
+		}
 	}
-	d.whole = d.header > 0
-	return d.find()
+	if pi, err := d.link.PacketInfo(); err == nil && pi {
+		return errors.New("it was opened without IFF_NO_PI")
+	}
+	return nil
 }
 
 // add makes t a queue of the device, of which the first queue tells the name and the

@@ -15,6 +15,12 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
+// How queues are opened by hand.
+const (
+	plainTAP = unix.IFF_TAP | unix.IFF_NO_PI
+	plainTUN = unix.IFF_TUN | unix.IFF_NO_PI
+)
+
 // attached opens /dev/net/tun by hand, in the host, and attaches it to a device: what
 // a parent hands over.
 func attached(t *testing.T, h *netns.Host, name string, flags uint16) (fd int) {
@@ -25,7 +31,7 @@ func attached(t *testing.T, h *netns.Host, name string, flags uint16) (fd int) {
 			t.Fatal(err)
 		}
 		ifr, _ := unix.NewIfreq(name)
-		ifr.SetUint16(flags | unix.IFF_NO_PI)
+		ifr.SetUint16(flags)
 		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
 			t.Fatal(err)
 		}
@@ -96,9 +102,9 @@ func TestDeviceFromAFile(t *testing.T) {
 		cfg   *DeviceConfig
 		mtu   int
 	}{
-		{"tap0", unix.IFF_TAP, nil, 1514},
-		{"tun0", unix.IFF_TUN, &DeviceConfig{MTU: 1400}, 1400},
-		{"mtap0", unix.IFF_TAP | unix.IFF_MULTI_QUEUE, &DeviceConfig{Queues: 1}, 1514},
+		{"tap0", plainTAP, nil, 1514},
+		{"tun0", plainTUN, &DeviceConfig{MTU: 1400}, 1400},
+		{"mtap0", plainTAP | unix.IFF_MULTI_QUEUE, &DeviceConfig{Queues: 1}, 1514},
 	} {
 		fd := attached(t, h, c.name, c.flags)
 		d, err := FromFD(fd, c.cfg)
@@ -132,7 +138,7 @@ func TestDeviceFromFilesOfAnotherProcess(t *testing.T) {
 	defer unix.Close(pair[1])
 	var sent []int
 	for range 4 {
-		sent = append(sent, attached(t, h, "tap0", unix.IFF_TAP|unix.IFF_MULTI_QUEUE))
+		sent = append(sent, attached(t, h, "tap0", plainTAP|unix.IFF_MULTI_QUEUE))
 	}
 	if err := unix.Sendmsg(pair[0], []byte("q"), unix.UnixRights(sent...), nil, 0); err != nil {
 		t.Fatal(err)
@@ -209,11 +215,12 @@ func TestDeviceFromFileErrors(t *testing.T) {
 		"closed":    {[]*os.File{closed}, nil, nil, "closed file"},
 		"null":      {[]*os.File{null()}, nil, syscall.ENOTTY, "not a queue of a TUN or TAP device"},
 		"loose":     {[]*os.File{loose()}, nil, unix.EBADFD, "attached to no device"},
-		"two":       {[]*os.File{queue("a0", unix.IFF_TAP), queue("a1", unix.IFF_TAP)}, nil, nil, `port: TAP "a0": queue 1 is of another device, "a1"`},
-		"count":     {[]*os.File{queue("a2", unix.IFF_TAP)}, &DeviceConfig{Queues: 2}, nil, "Queues 2: there are 1 files"},
-		"namespace": {[]*os.File{queue("a3", unix.IFF_TAP)}, &DeviceConfig{Namespace: "x"}, nil, "is open already"},
-		"MAC":       {[]*os.File{queue("a4", unix.IFF_TUN)}, &DeviceConfig{MAC: frame.MAC{2}}, nil, "a TUN has none"},
-		"MTU":       {[]*os.File{queue("a5", unix.IFF_TAP)}, &DeviceConfig{MTU: 9}, syscall.EINVAL, `port: TAP "a5": DeviceConfig.MTU 9`},
+		"two":       {[]*os.File{queue("a0", plainTAP), queue("a1", plainTAP)}, nil, nil, `port: TAP "a0": queue 1 is of another device, "a1"`},
+		"count":     {[]*os.File{queue("a2", plainTAP)}, &DeviceConfig{Queues: 2}, nil, "Queues 2: there are 1 files"},
+		"namespace": {[]*os.File{queue("a3", plainTAP)}, &DeviceConfig{Namespace: "x"}, nil, "is open already"},
+		"MAC":       {[]*os.File{queue("a4", plainTUN)}, &DeviceConfig{MAC: frame.MAC{2}}, nil, "a TUN has none"},
+		"prefix":    {[]*os.File{queue("a6", unix.IFF_TAP)}, nil, nil, `port: TAP "a6": it was opened without IFF_NO_PI`},
+		"MTU":       {[]*os.File{queue("a5", plainTAP)}, &DeviceConfig{MTU: 9}, syscall.EINVAL, `port: TAP "a5": DeviceConfig.MTU 9`},
 	} {
 		d, err := FromFiles(c.files, c.cfg)
 		if err == nil {

@@ -116,8 +116,8 @@ type TunInfo struct {
 
 // Info asks for the device of the queue. The error is EBADFD when there is none,
 // and ENOTTY when the file is something else altogether. Whether packets are preceded
-// by a struct tun_pi is not told: TUNGETIFF uses the bit of IFF_NO_PI, 0x1000, for
-// IFF_NOFILTER (Linux 6.18).
+// by a struct tun_pi is not told, see [Link.PacketInfo]: TUNGETIFF uses the bit of
+// IFF_NO_PI, 0x1000, for IFF_NOFILTER (Linux 6.18).
 func (t *Tun) Info() (i TunInfo, err error) {
 	err = do(t.Conn, func(fd int) error {
 		ifr, err := unix.NewIfreq("")

@@ -88,6 +88,14 @@ func TestTakeTun(t *testing.T) {
 				t.Errorf("info %+v, %v", i, err)
 			}
 			pollable(t, tun)
+			l, err := sys.NewLink(tun)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			if pi, err := l.PacketInfo(); !pi || err != nil {
+				t.Errorf("PacketInfo: %v, %v", pi, err)
+			}
 		})
 	}
 	null, err := os.Open("/dev/null")
@@ -160,6 +168,9 @@ func TestLink(t *testing.T) {
 	}
 	if err := l.SetGSOMaxSize(1 << 30); err != unix.EINVAL {
 		t.Errorf("a superframe of a gigabyte: %v", err)
+	}
+	if pi, err := l.PacketInfo(); pi || err != nil {
+		t.Errorf("PacketInfo: %v, %v", pi, err)
 	}
 	if err := l.SetMTU(1300); err != nil {
 		t.Error(err)

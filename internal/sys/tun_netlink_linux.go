@@ -7,63 +7,104 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// What has no ioctl is asked for and set by messages of rtnetlink, one at a time.
+const (
+	infoAt = unix.SizeofNlMsghdr           // struct ifinfomsg in a message
+	attrAt = infoAt + unix.SizeofIfInfomsg // its attributes
+)
+
 // SetGSOMaxSize bounds the superframes that the kernel sends into the device, in
-// bytes, headers included: "ip link set gso_max_size". It is the one setting that has
-// no ioctl. It takes CAP_NET_ADMIN.
+// bytes, headers included: "ip link set gso_max_size". It takes CAP_NET_ADMIN.
 func (l *Link) SetGSOMaxSize(size uint32) error {
+	attr := make([]byte, unix.SizeofRtAttr+4)
+	binary.NativeEndian.PutUint16(attr, uint16(len(attr)))
+	binary.NativeEndian.PutUint16(attr[2:], unix.IFLA_GSO_MAX_SIZE)
+	binary.NativeEndian.PutUint32(attr[4:], size)
+	_, err := l.request(unix.RTM_NEWLINK, attr)
+	return err
+}
+
+// PacketInfo reports whether each packet of the device is preceded by a struct tun_pi,
+// as it is unless the device is opened with IFF_NO_PI.
+func (l *Link) PacketInfo() (bool, error) {
+	link, err := l.request(unix.RTM_GETLINK, nil)
+	if err != nil {
+		return false, err
+	}
+	pi := attribute(attribute(attribute(link, unix.IFLA_LINKINFO), unix.IFLA_INFO_DATA), unix.IFLA_TUN_PI)
+	return len(pi) > 0 && pi[0] != 0, nil
+}
+
+// request sends a message about the device and returns the attributes of the answer.
+//
+//	0            16            32
+//	+------------+-------------+------------
+//	| nlmsghdr   | ifinfomsg   | attributes
+//	+------------+-------------+------------
+func (l *Link) request(typ uint16, attrs []byte) (answer []byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.follow(); err != nil {
-		return err
+		return nil, err
 	}
 	ifr, err := l.ioctl(unix.SIOCGIFINDEX, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	msg := newLinkMessage(ifr.Uint32(), unix.IFLA_GSO_MAX_SIZE, size)
-	return do(l.conn, func(fd int) error { return request(fd, msg) })
+	flags := uint16(unix.NLM_F_REQUEST)
+	if typ == unix.RTM_NEWLINK {
+		flags |= unix.NLM_F_ACK
+	}
+	m := append(make([]byte, attrAt), attrs...)
+	binary.NativeEndian.PutUint32(m, uint32(len(m)))
+	binary.NativeEndian.PutUint16(m[4:], typ)
+	binary.NativeEndian.PutUint16(m[6:], flags)
+	binary.NativeEndian.PutUint32(m[infoAt+4:], ifr.Uint32()) // behind family and type, both 0
+	err = do(l.conn, func(fd int) error {
+		answer, err = exchange(fd, m)
+		return err
+	})
+	return answer, err
 }
 
-// newLinkMessage is an RTM_NEWLINK that sets one attribute of a device:
-//
-//	0            16            32        36     40
-//	+------------+-------------+---------+------+
-//	| nlmsghdr   | ifinfomsg   | rtattr  | u32  |
-//	+------------+-------------+---------+------+
-func newLinkMessage(index uint32, attr uint16, value uint32) []byte {
-	const (
-		info = unix.SizeofNlMsghdr
-		rta  = info + unix.SizeofIfInfomsg
-		size = rta + unix.SizeofRtAttr + 4
-	)
-	e := binary.NativeEndian
-	m := make([]byte, size)
-	e.PutUint32(m, size)
-	e.PutUint16(m[4:], unix.RTM_NEWLINK)
-	e.PutUint16(m[6:], unix.NLM_F_REQUEST|unix.NLM_F_ACK)
-	e.PutUint32(m[info+4:], index) // behind family and type, AF_UNSPEC and 0
-	e.PutUint16(m[rta:], unix.SizeofRtAttr+4)
-	e.PutUint16(m[rta+2:], attr)
-	e.PutUint32(m[rta+4:], value)
-	return m
-}
-
-// request sends a message that wants an acknowledgement and returns what that says.
-// The kernel answers rtnetlink before sendto returns.
-func request(fd int, msg []byte) error {
-	if err := unix.Sendto(fd, msg, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
+// exchange sends a message and returns the attributes of the answer, none for an
+// acknowledgement. The kernel answers rtnetlink before sendto returns.
+func exchange(fd int, m []byte) ([]byte, error) {
+	if err := unix.Sendto(fd, m, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil, err
 	}
-	answer := make([]byte, 1024)
+	answer := make([]byte, 16<<10) // more than the description of a device takes
 	n, _, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if n < unix.SizeofNlMsghdr+4 || binary.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR {
-		return unix.EPROTO
+	answer = answer[:n]
+	if n < unix.SizeofNlMsghdr+4 {
+		return nil, unix.EPROTO
 	}
-	if errno := -int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])); errno != 0 {
-		return syscall.Errno(errno)
+	switch binary.NativeEndian.Uint16(answer[4:]) {
+	case unix.NLMSG_ERROR:
+		if errno := -int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])); errno != 0 {
+			return nil, syscall.Errno(errno)
+		}
+		return nil, nil
+	case unix.RTM_NEWLINK:
+		return answer[min(attrAt, n):], nil
+	}
+	return nil, unix.EPROTO
+}
+
+// attribute returns the value of an attribute, nil if it is not there.
+func attribute(b []byte, typ uint16) []byte {
+	for len(b) >= unix.SizeofRtAttr {
+		n := int(binary.NativeEndian.Uint16(b))
+		if n < unix.SizeofRtAttr || n > len(b) {
+			return nil
+		}
+		if binary.NativeEndian.Uint16(b[2:])&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER) == typ {
+			return b[unix.SizeofRtAttr:n]
+		}
+		b = b[min((n+3)&^3, len(b)):]
 	}
 	return nil
 }
