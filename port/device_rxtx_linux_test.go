@@ -59,6 +59,29 @@ func TestTAPFramesAreExactAndInOrder(t *testing.T) {
 	}
 }
 
+// The reader asks for 64 KiB each time, and gives back what it did not need.
+func TestTAPBatchHoldsManyFrames(t *testing.T) {
+	x, y := bridged(t, nil)
+	var packets [][]byte
+	for range frame.MaxBatch {
+		packets = append(packets, ethernet(1514, 0))
+	}
+	w, r, b := x.Writer(0), y.Readers()[0], frame.NewBatch(nil)
+	most := 0
+	for end := time.Now().Add(10 * time.Second); most < frame.MaxBatch; {
+		if time.Now().After(end) {
+			t.Fatalf("at most %d frames in a batch", most)
+		}
+		w.Write(outs(packets...))
+		for got := 0; got < len(packets); got += len(b.Frames) {
+			if err := r.Read(b); err != nil {
+				t.Fatal(err)
+			}
+			most = max(most, len(b.Frames))
+		}
+	}
+}
+
 func TestTAPWriterSaysWhatItDidNotSend(t *testing.T) {
 	h := netns.New(t).Host("h")
 	tap := openTAP(t, h, "tap0", &DeviceConfig{Down: true})

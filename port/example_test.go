@@ -23,3 +23,27 @@ func ExampleOpenTAP() {
 		}
 	}
 }
+
+// A router's way into a network namespace: IP packets, four queues. The example needs
+// CAP_NET_ADMIN and CAP_SYS_ADMIN.
+func ExampleOpenTUN() {
+	tun, err := port.OpenTUN("tun0", &port.DeviceConfig{Namespace: "blue", Queues: 4})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer tun.Close()
+	fmt.Println(tun.Name(), len(tun.Readers()), tun.MTU(0))
+}
+
+// A child without privileges gets a queue from its parent as descriptor 3, as with
+// [os/exec.Cmd.ExtraFiles].
+func ExampleFromFD() {
+	dev, err := port.FromFD(3, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer dev.Close()
+	fmt.Println(dev.Name())
+}
