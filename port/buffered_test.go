@@ -103,6 +103,16 @@ var wraps = map[string]func(p Port) (Port, error){
 		}
 		return c.Port(p)
 	},
+	"Faulty": func(p Port) (Port, error) {
+		f, err := NewFaulty(p, nil)
+		if err != nil {
+			return nil, err
+		}
+		if f.Port() != f.Port() {
+			return nil, errors.New("Port is another one each time")
+		}
+		return f.Port(), nil
+	},
 }
 
 func TestDecoratorsKeepWhatThePortIs(t *testing.T) {
