@@ -33,6 +33,9 @@ type Capture struct {
 	raw  rawConn
 	done chan struct{} // closed when the reader has ended
 
+	reading  sync.Mutex // around buf and oob, and so that packets stay in order
+	buf, oob []byte
+
 	mu   sync.Mutex
 	seen []Packet
 	more chan struct{} // closed at the next packet
@@ -59,7 +62,8 @@ const captureBuffer = 64 << 20
 // unless TxOff has turned that off.
 func (h *Host) Capture(dev, filter string) *Capture {
 	h.t.Helper()
-	c := &Capture{h: h, dev: dev, done: make(chan struct{}), more: make(chan struct{})}
+	c := &Capture{h: h, dev: dev, done: make(chan struct{}), more: make(chan struct{}),
+		buf: make([]byte, 1<<18), oob: make([]byte, 256)}
 	prog, err := compile(h.t, filter)
 	if err != nil {
 		h.t.Fatalf("lab: host %s: capture on %s: %v", h.Name, dev, err)
@@ -144,17 +148,18 @@ func htons(v uint16) uint16 { return binary.NativeEndian.Uint16(binary.BigEndian
 // run reads until the capture ends.
 func (c *Capture) run() {
 	defer close(c.done)
-	buf, oob := make([]byte, 1<<18), make([]byte, 256)
 	c.raw.Read(func(fd uintptr) bool {
-		c.drain(int(fd), buf, oob)
+		c.drain(int(fd))
 		return false // wait for more
 	})
 }
 
 // drain reads what is there.
-func (c *Capture) drain(fd int, buf, oob []byte) {
+func (c *Capture) drain(fd int) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
 	for {
-		n, on, _, from, err := unix.Recvmsg(fd, buf, oob, unix.MSG_DONTWAIT)
+		n, on, _, from, err := unix.Recvmsg(fd, c.buf, c.oob, unix.MSG_DONTWAIT)
 		switch {
 		case err == unix.EINTR:
 			continue
@@ -163,11 +168,11 @@ func (c *Capture) drain(fd int, buf, oob []byte) {
 		case err != nil:
 			return
 		}
-		p := Packet{Data: append([]byte(nil), buf[:n]...)}
+		p := Packet{Data: append([]byte(nil), c.buf[:n]...)}
 		if ll, ok := from.(*unix.SockaddrLinklayer); ok {
 			p.Out = ll.Pkttype == unix.PACKET_OUTGOING
 		}
-		p.control(oob[:on])
+		p.control(c.oob[:on])
 		c.mu.Lock()
 		c.seen = append(c.seen, p)
 		close(c.more)
@@ -216,7 +221,7 @@ func (c *Capture) Stop() []Packet {
 		c.file.SetReadDeadline(time.Unix(1, 0))
 		<-c.done
 		c.raw.Control(func(fd uintptr) {
-			c.drain(int(fd), make([]byte, 1<<18), make([]byte, 256))
+			c.drain(int(fd))
 			if s, err := unix.GetsockoptTpacketStats(int(fd), unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
 				lost = s.Drops
 			}
@@ -242,8 +247,9 @@ func (c *Capture) end() {
 	}
 }
 
-// Seen returns what has been captured so far.
+// Seen returns what has passed the device so far.
 func (c *Capture) Seen() []Packet {
+	c.raw.Control(func(fd uintptr) { c.drain(int(fd)) }) // does nothing after Stop
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Packet(nil), c.seen...)

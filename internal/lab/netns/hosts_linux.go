@@ -63,10 +63,11 @@ func (h *Host) Neighbours(dev string) (ns []Neigh) {
 // An FDBEntry is one entry of the kernel's MAC table: of a bridge's port, or of a
 // vxlan device, which has a Dst.
 type FDBEntry struct {
-	MAC   string
-	Dst   string // peer, of a vxlan device
-	State string // "", "permanent", "static", "stale"
-	Flags []string
+	MAC    string
+	Dst    string // peer, of a vxlan device
+	Master string // bridge whose entry it is, "" = of the device itself
+	State  string // "", "permanent", "static", "stale"
+	Flags  []string
 }
 
 // FDB returns what "bridge fdb show dev" does.

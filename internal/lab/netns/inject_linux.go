@@ -3,6 +3,7 @@ package netns
 import (
 	"errors"
 	"net"
+	"os"
 	"runtime"
 	"time"
 
@@ -16,27 +17,31 @@ import (
 func (h *Host) Inject(dev string, frames ...[]byte) {
 	h.t.Helper()
 	var err error
-	h.Do(func() { err = inject(dev, frames) })
+	h.Do(func() { err = h.inject(dev, frames) })
 	if err != nil {
 		h.t.Fatalf("lab: host %s: sending on %s: %v", h.Name, dev, err)
 	}
 }
 
-func inject(dev string, frames [][]byte) error {
+func (h *Host) inject(dev string, frames [][]byte) error {
 	ifi, err := running(dev)
 	if err != nil {
 		return err
 	}
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
+	if h.raw == nil { // one for the test: to close it takes the kernel tens of milliseconds
+		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		h.raw = os.NewFile(uintptr(fd), "raw socket of "+h.Name)
+		h.t.Cleanup(func() { h.raw.Close() })
 	}
-	defer unix.Close(fd)
 	unpin, err := pin()
 	if err != nil {
 		return err
 	}
 	defer unpin()
+	fd := int(h.raw.Fd())
 	for _, f := range frames {
 		if err := unix.Sendto(fd, f, 0, &unix.SockaddrLinklayer{Ifindex: ifi.Index}); err != nil {
 			return err

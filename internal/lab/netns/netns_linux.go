@@ -76,6 +76,7 @@ type Host struct {
 
 	t     testing.TB
 	links []string // its veth devices: eth0, eth1 ...
+	raw   *os.File // what Inject sends with
 }
 
 // Host makes a host. It ends with the test.
