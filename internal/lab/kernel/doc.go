@@ -1,0 +1,46 @@
+// Package kernel holds the Linux kernel against our VTEP, as oracle and as peer. It has
+// only tests; they need root.
+//
+// # Oracle
+//
+// Two equal networks, in one the kernel's vxlan device and in the other our VTEP, with
+// the same addresses, MACs and settings. The same frame goes into both devices, and
+// what leaves on the underlay is compared, field by field; the same packet comes to
+// both from the peer, and what comes out of the devices is compared, and who counts
+// what.
+//
+//	far host                host k                     far host                host u
+//	 Inject --- eth0 | eth0 -- kernel -- vx0      Inject --- eth0 | eth0 -- ours -- tap0
+//	                  Capture           Inject, Capture
+//
+// A difference fails, unless it is in the test's list; one in the list that is none any
+// more fails too. Each names its cause, a row of this table, which is also in the
+// project's README.md (Linux 6.18):
+//
+//   - CE inside: the kernel sends ECT(0) outside (RFC 3168, section 9.1.1); ours sends
+//     CE (RFC 6040, section 4.1). vtep.ECNRFC3168 does as the kernel.
+//   - DF by default: the kernel clears it; ours sets it (RFC 7348, section 4.3).
+//     vtep.DFUnset, or "df set" there.
+//   - DF inherited by ARP: with "df inherit" the kernel clears DF for what is no IP;
+//     ours sets it.
+//   - UDP checksum by default: over IPv4 the kernel computes it; ours sends zero (RFC
+//     7348, section 5). underlay.ChecksumOn, or "noudpcsum" there.
+//   - IPv6 flow label: the kernel sends 0; ours follows the host's auto_flowlabels, by
+//     default a label for each outer flow (RFC 6438).
+//   - reserved bits: the kernel drops a header that has one set; ours ignores them (RFC
+//     7348, section 5).
+//   - own source MAC: the kernel drops a frame from the tunnel with its device's MAC as
+//     source; to ours the MAC of a TAP is that of any host behind it, which may move.
+//   - cut IP headers: the kernel drops an inner frame that says IPv4 or IPv6 and is too
+//     short for that header; ours carries it.
+//   - VLAN tag inside: the kernel carries tagged frames; ours drops them in both
+//     directions on an access port (RFC 7348, section 6.1).
+//   - 01:80:c2:00:00:00-0f: the kernel's device carries these; ours drops them, as
+//     bridges do (IEEE 802.1Q). VSIConfig.ForwardBridgeGroup carries them.
+//
+// # Peer
+//
+// Scenarios with both on one underlay: flooding exactly once, in a mesh and in a star;
+// a host that moves between the two; ageing; two networks with equal addresses; links,
+// addresses and devices that go away and come back.
+package kernel

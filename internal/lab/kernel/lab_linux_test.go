@@ -1,0 +1,160 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	vni = 4100
+
+	nearOuter = "02:00:00:00:01:01" // of the underlay devices
+	farOuter  = "02:00:00:00:01:02"
+	devMAC    = "02:00:00:00:aa:00" // of vx0 and the TAP
+	nearInner = "02:00:00:00:aa:01" // of a host behind them
+	farInner  = "02:00:00:00:bb:01" // of a host behind the peer
+)
+
+// family is the addresses of an underlay.
+type family struct {
+	name, near, far, bits string
+	v6                    bool
+}
+
+var families = []family{
+	{name: "IPv4", near: "10.0.0.1", far: "10.0.0.2", bits: "/24"},
+	{name: "IPv6", near: "fd00::1", far: "fd00::2", bits: "/64", v6: true},
+}
+
+// settings are those of one pair of VTEPs, in both languages.
+type settings struct {
+	args   []string // words for "ip link add type vxlan"
+	header vtep.Header
+	udp    underlay.UDPConfig
+}
+
+// side is a host with a VTEP, and what it is joined to: a host without addresses, which
+// answers nothing.
+type side struct {
+	near, far *netns.Host
+	dev       string         // where inner frames go in and come out
+	wire      *netns.Capture // VXLAN packets on the underlay
+	out       *netns.Capture // inner frames
+}
+
+// pair is the kernel's VTEP and ours, in the same place of two equal networks.
+type pair struct {
+	t            *testing.T
+	fam          family
+	kernel, ours *side
+	*node        // of ours
+	marks        uint32
+}
+
+func newPair(t *testing.T, fam family, s settings) *pair {
+	t.Helper()
+	n := netns.New(t)
+	p := &pair{t: t, fam: fam, kernel: newSide(n, fam, "k", "vx0"), ours: newSide(n, fam, "u", "tap0")}
+	args := append([]string{"address", devMAC}, "type", "vxlan", "id", fmt.Sprint(vni), "dstport", "4789",
+		"local", fam.near, "remote", fam.far, "dev", "eth0")
+	p.kernel.near.IP(append(append([]string{"link", "add", "vx0"}, args...), s.args...)...)
+	p.kernel.near.Up("vx0")
+	p.node = newNode(t, p.ours.near, fam.near, s)
+	vsi := p.vsi(vni, nil, fam.far)
+	mac, _ := frame.ParseMAC(devMAC)
+	p.tap(vsi, p.ours.near, "tap0", mac)
+	for _, x := range []*side{p.kernel, p.ours} {
+		x.near.Ready()
+		x.far.Ready()
+		x.wire = x.near.Capture("eth0", "udp port 4789")
+		x.out = x.near.Capture(x.dev, "")
+	}
+	return p
+}
+
+func newSide(n *netns.Net, fam family, name, dev string) *side {
+	s := &side{near: n.Host(name), far: n.Host(name + "-far"), dev: dev}
+	s.far.Quiet()
+	n.Link(s.near, fam.near+fam.bits, s.far, "")
+	s.near.SetMAC("eth0", nearOuter)
+	s.far.SetMAC("eth0", farOuter)
+	s.near.TxOff("eth0")
+	s.near.Neighbour("eth0", fam.far, farOuter)
+	s.near.Sysctl("net.ipv6.conf.default.disable_ipv6", "1") // of vx0 and the TAP
+	return s
+}
+
+// send sends a frame into each device and returns what leaves on each underlay.
+func (p *pair) send(inner []byte) (kernel, ours []outer) {
+	p.t.Helper()
+	get := func(s *side) (got []outer) {
+		for _, b := range p.through(s.near, s.dev, s.wire, inner, func(mark []byte) []byte { return mark }) {
+			got = append(got, parseOuter(p.t, b))
+		}
+		return got
+	}
+	return get(p.kernel), get(p.ours)
+}
+
+// receive sends a packet to each underlay and returns the frames that come out of
+// each device.
+func (p *pair) receive(packet []byte) (kernel, ours [][]byte) {
+	p.t.Helper()
+	wrap := func(mark []byte) []byte {
+		return p.fam.packet(outerIP{}, vxlan(append(ethernet(nearInner, farInner, 0x88b5), mark[14:]...)))
+	}
+	get := func(s *side) [][]byte { return p.through(s.far, "eth0", s.out, packet, wrap) }
+	return get(p.kernel), get(p.ours)
+}
+
+// through sends b out of a device and returns what a capture at the end of the way has
+// seen of it. A marked frame behind it tells when that is over, and another, sent when
+// the first has passed: frames that were read together may change places.
+func (p *pair) through(h *netns.Host, dev string, c *netns.Capture, b []byte, wrap func([]byte) []byte) (got [][]byte) {
+	p.t.Helper()
+	from := len(c.Seen())
+	isMark := func(x netns.Packet) bool { return strings.Contains(string(x.Data), markText) }
+	for i := range 2 {
+		mark := p.mark()
+		send := [][]byte{wrap(mark)}
+		if i == 0 {
+			send = [][]byte{b, wrap(mark)}
+		}
+		h.Inject(dev, send...)
+		c.Want(1, func(x netns.Packet) bool { return strings.Contains(string(x.Data), string(mark[14:])) })
+	}
+	for _, x := range c.Seen()[from:] {
+		// What goes into the device is seen there too.
+		if c == p.kernel.out || c == p.ours.out {
+			if x.Out {
+				continue
+			}
+		} else if !x.Out {
+			continue
+		}
+		if !isMark(x) {
+			got = append(got, x.Data)
+		}
+	}
+	return got
+}
+
+const markText = "a mark of the test "
+
+// mark makes a frame like no other, from the near host to the far one.
+func (p *pair) mark() []byte {
+	p.marks++
+	f := append(ethernet(farInner, nearInner, 0x88b5), markText...)
+	return binary.BigEndian.AppendUint32(f, p.marks)
+}

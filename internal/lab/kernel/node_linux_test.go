@@ -1,0 +1,105 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// node is a program with a VTEP of ours and a switch, whose sockets are in a host.
+type node struct {
+	t  *testing.T
+	u  *underlay.UDP
+	v  *vtep.VTEP
+	sw *vswitch.Switch
+}
+
+// newNode starts a node on a local address; it ends with the test.
+func newNode(t *testing.T, h *netns.Host, local string, s settings) *node {
+	t.Helper()
+	n := &node{t: t}
+	var err error
+	h.Do(func() {
+		n.u, err = underlay.ListenUDP(netip.AddrPortFrom(netip.MustParseAddr(local), encap.VXLANPort), &s.udp)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.v, err = vtep.New(&vtep.Config{Header: s.header}, n.u); err != nil {
+		t.Fatal(err)
+	}
+	if n.sw, err = vswitch.New(nil); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- n.sw.Run(context.Background()) }()
+	t.Cleanup(func() {
+		n.sw.Close()
+		n.v.Close()
+		if err := <-done; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return n
+}
+
+// vsi makes a network that floods to the peers.
+func (n *node) vsi(id frame.VNI, cfg *vswitch.VSIConfig, peers ...string) *vswitch.VSI {
+	n.t.Helper()
+	return n.vsiWith(id, cfg, vswitch.AttachConfig{}, peers...)
+}
+
+func (n *node) vsiWith(id frame.VNI, cfg *vswitch.VSIConfig, at vswitch.AttachConfig, peers ...string) *vswitch.VSI {
+	n.t.Helper()
+	vsi, err := n.sw.VSI(id, cfg)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if _, err := vsi.AttachWith(n.v, uint32(id), at); err != nil {
+		n.t.Fatal(err)
+	}
+	var to []netip.AddrPort
+	for _, p := range peers {
+		to = append(to, netip.AddrPortFrom(netip.MustParseAddr(p), 0))
+	}
+	if err := n.v.SetFlood(id, to...); err != nil {
+		n.t.Fatal(err)
+	}
+	return vsi
+}
+
+// tap attaches a TAP device of a host, with the tunnel's MTU; a zero MAC is a random
+// one.
+func (n *node) tap(vsi *vswitch.VSI, h *netns.Host, name string, mac frame.MAC) {
+	n.t.Helper()
+	tap, err := port.OpenTAP(name, &port.DeviceConfig{MTU: n.v.MTU(0) - encap.EthernetLen, MAC: mac, Namespace: h.NS})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	if _, err := vsi.Attach(tap, 0); err != nil {
+		tap.Close()
+		n.t.Fatal(err)
+	}
+}
+
+// port returns the counters of one of the switch's ports.
+func (n *node) port(name string) vswitch.PortStats {
+	n.t.Helper()
+	for _, p := range n.sw.Stats().Ports {
+		if p.Name == name {
+			return p
+		}
+	}
+	n.t.Fatalf("no port %s", name)
+	return vswitch.PortStats{}
+}
