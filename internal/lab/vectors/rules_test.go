@@ -34,7 +34,9 @@ var rules = []rule{
 	{id: "1.csum-auto", text: "checksum mode auto: zero over IPv4, computed over IPv6"},
 	{id: "1.csum-on", text: "checksum mode on: always computed"},
 	{id: "1.csum-off", text: "checksum mode off: always zero; over IPv6 only when set so"},
-	{id: "1.csum-run", later: "UDP_SEGMENT runs"},
+	{id: "1.csum-peer", text: "the checksum mode is settable for each peer"},
+	{id: "1.srcport-peer", text: "the source port range is settable for each peer"},
+	{id: "1.csum-run", text: "a run of segments has checksums, also where a lone datagram has none, from the same source port"},
 	{id: "1.csum-zero-in", text: "received: zero is accepted over IPv4, refused over IPv6 unless allowed (RFC 6935)"},
 	{id: "1.csum-wrong-in", text: "received: what is not zero must be right"},
 

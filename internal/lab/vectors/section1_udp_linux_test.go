@@ -95,6 +95,11 @@ func newTunnel(t *testing.T, s side, uc *underlay.UDPConfig, vc *vtep.Config) *t
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newTunnelOver(t, s, u, vc)
+}
+
+func newTunnelOver(t *testing.T, s side, u *underlay.UDP, vc *vtep.Config) *tunnel {
+	t.Helper()
 	v, err := vtep.New(vc, u)
 	if err != nil {
 		t.Fatal(err)
@@ -191,6 +196,37 @@ var udpRows = []row{
 	checksumRow("1.csum-on", "IPv6", "IPv6", underlay.ChecksumOn, false),
 	checksumRow("1.csum-off", "IPv4", "IPv4", underlay.ChecksumOff, true),
 	checksumRow("1.csum-off", "IPv6", "IPv6", underlay.ChecksumOff, true),
+	socketsRow("1.csum-peer", "computed", underlay.TxConfig{Checksum: underlay.ChecksumOn}, 49152, 65535, false),
+	socketsRow("1.csum-peer", "zero", underlay.TxConfig{Checksum: underlay.ChecksumOff}, 49152, 65535, true),
+	socketsRow("1.srcport-peer", "range", underlay.TxConfig{SrcPorts: underlay.PortRange{Lo: 43000, Hi: 43099}, Checksum: underlay.ChecksumOn}, 43000, 43099, false),
+
+	{id: "1.csum-run", name: "three segments and a lone datagram", sockets: func(t *testing.T, s side) {
+		x := newTunnel(t, s, nil, nil)
+		sn := sniff(t, s, x.port().Port())
+		f := frame.Make(mem.Ethernet(rmac(1), rmac(2), 0x86dd, append(ipv6(17, 1000, 2000)[:48], make([]byte, 2500)...)))
+		p, at := f.Bytes(), uint16(f.Headroom())
+		binary.BigEndian.PutUint16(p[14+4:], 2508) // lengths of the whole: a superframe of UDP
+		binary.BigEndian.PutUint16(p[14+40+4:], 2508)
+		f.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOUDP, Size: 1000, CsumStart: at + 54, CsumOffset: 6, DataStart: at + 62}
+		out := []frame.Out{{F: &f, Peer: x.num, Tag: vni}}
+		if err := x.v.Writer(0).Write(out); err != nil || out[0].Drop != 0 {
+			t.Fatal(err, out[0].Drop)
+		}
+		x.send(mem.Ethernet(rmac(1), rmac(2), 0x86dd, ipv6(17, 1000, 2000)))
+		lens, ports := []int{8 + 62 + 1000, 8 + 62 + 1000, 8 + 62 + 500, 8 + 14 + 60}, map[uint16]bool{}
+		for i, want := range lens {
+			b, port := x.recv()
+			if ports[port] = true; len(b) != want {
+				t.Errorf("datagram %d has %d bytes, want %d", i, len(b), want)
+			}
+		}
+		if len(ports) != 1 {
+			t.Errorf("one flow from the ports %v", ports)
+		}
+		if _, udp := sn.next(); binary.BigEndian.Uint16(udp[6:]) == 0 {
+			t.Error("no checksum in a run")
+		}
+	}},
 
 	{id: "1.csum-zero-in", name: "accepted over IPv4", only: "IPv4", sockets: func(t *testing.T, s side) {
 		if n := zeroIn(t, s, nil); n != 1 {
@@ -259,6 +295,45 @@ func checksumRow(id, name, family string, mode underlay.Checksum, zero bool) row
 		}
 		if !bytes.Equal(udp[8:], vx(vni, in1)) {
 			t.Errorf("% x", udp[8:])
+		}
+	}}
+}
+
+// socketsRow has one peer of two with transmit sockets of its own.
+func socketsRow(id, name string, c underlay.TxConfig, lo, hi uint16, zero bool) row {
+	return row{id: id, name: name, sockets: func(t *testing.T, s side) {
+		u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := newTunnelOver(t, s, u, nil)
+		plain := x.num
+		n, err := u.Sockets(c)
+		if err == nil {
+			x.num, err = x.v.NextHop(x.port(), vni)
+		}
+		if err == nil {
+			err = x.v.SetHeader(x.num, &vtep.Header{Set: n})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		sn := sniff(t, s, x.port().Port())
+		for _, b := range flows(32) {
+			x.send(b)
+			_, udp := sn.next()
+			if p := binary.BigEndian.Uint16(udp); p < lo || p > hi {
+				t.Fatalf("source port %d", p)
+			}
+			if sum := binary.BigEndian.Uint16(udp[6:]); (sum == 0) != zero {
+				t.Fatalf("checksum %#04x", sum)
+			}
+		}
+		x.num = plain
+		x.send(in1)
+		_, udp := sn.next()
+		if p, sum := binary.BigEndian.Uint16(udp), binary.BigEndian.Uint16(udp[6:]); p < 49152 || (sum == 0) == s.ip6 {
+			t.Errorf("the other peer: port %d, checksum %#04x", p, sum)
 		}
 	}}
 }
