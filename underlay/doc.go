@@ -54,6 +54,12 @@
 // A Datagram's Set chooses among sets of transmit sockets, each with a source port range
 // and a checksum mode of its own: 0 is the underlay's own, others are had from Sockets.
 //
+// What the network reports about datagrams sent earlier (ICMP errors) is counted in Stats,
+// and never costs another datagram anything. That one was too long for its way is told to
+// the PathMTU func, with the MTU, the endpoint and the start of the payload: the sockets
+// themselves ignore path MTUs (RFC 1191), which are the VTEP's to know. It is told as soon
+// as the error comes, whether or not anything is sent.
+//
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
 // of these is sent, in the network namespace ListenUDP was called in.
 package underlay

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A flight is a datagram under way: a copy, and when it is due.
+// A flight is a datagram under way: a copy, and when it is due. Or it is the error about
+// one on its way back, with the start of it.
 type flight struct {
 	due   time.Time
 	order uint64
@@ -14,7 +15,13 @@ type flight struct {
 	link  *linkState
 	m     meta
 	data  []byte
+
+	tell *Memory // an error: whom it is for
+	mtu  int
 }
+
+// quoteLen is how much of a payload an error carries back.
+const quoteLen = 128
 
 // flights is a heap of what is under way, the next due first. One timer serves all
 // of them, and equal times keep their order, which a timer for each would not.
@@ -46,8 +53,22 @@ func (q *flights) Pop() any {
 
 // fly sends a copy on its way; the network is locked.
 func (n *Network) fly(m meta, parts [][]byte, wait time.Duration) *flight {
+	return n.push(&flight{m: m, data: slices.Concat(parts...)}, wait)
+}
+
+// returnError sends an error about a datagram back to its sender; the network is locked.
+func (n *Network) returnError(tell *Memory, m meta, mtu int, parts [][]byte, wait time.Duration) {
+	var quoted []byte
+	for _, p := range parts {
+		quoted = append(quoted, p[:min(len(p), quoteLen-len(quoted))]...)
+	}
+	n.reports++
+	n.push(&flight{m: m, data: quoted, tell: tell, mtu: mtu}, wait)
+}
+
+func (n *Network) push(f *flight, wait time.Duration) *flight {
 	n.order++
-	f := &flight{due: time.Now().Add(wait), order: n.order, m: m, data: slices.Concat(parts...)}
+	f.due, f.order = time.Now().Add(wait), n.order
 	heap.Push(&n.queue, f)
 	if f.index == 0 { // otherwise the timer is right as it is
 		n.schedule()
@@ -84,19 +105,32 @@ func (n *Network) schedule() {
 	}
 }
 
-// arrive delivers what is due.
+// arrive delivers what is due. Errors are told once the network is not locked any more.
 func (n *Network) arrive() {
+	for _, f := range n.landed() {
+		f.tell.report(&f.m.dst, f.mtu, f.data)
+	}
+}
+
+// landed delivers the datagrams that are due and returns the errors.
+func (n *Network) landed() (told []*flight) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
 	for len(n.queue) > 0 && !n.queue[0].due.After(now) {
 		f := heap.Pop(&n.queue).(*flight)
+		if f.tell != nil {
+			n.reports--
+			told = append(told, f)
+			continue
+		}
 		if f.link != nil {
 			f.link.held = nil
 		}
 		n.deliver(f.m, f.data)
 	}
 	n.schedule()
+	return told
 }
 
 // leave forgets a member. Without any left, nothing under way can arrive.
@@ -107,12 +141,12 @@ func (n *Network) leave(m *Memory) {
 	if len(n.members) > 0 {
 		return
 	}
-	n.stats.NoListener += uint64(len(n.queue))
+	n.stats.NoListener += uint64(len(n.queue) - n.reports)
 	for _, f := range n.queue {
 		if f.link != nil {
 			f.link.held = nil
 		}
 	}
-	n.queue = nil
+	n.queue, n.reports = nil, 0
 	n.schedule()
 }

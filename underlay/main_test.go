@@ -85,6 +85,13 @@ func receive(t testing.TB, u network, n int) []got {
 	return out
 }
 
+func payloads(rs []got) (s []string) {
+	for _, r := range rs {
+		s = append(s, r.payload)
+	}
+	return s
+}
+
 // quiet fails when there is anything to read.
 func quiet(t testing.TB, u network) {
 	t.Helper()

@@ -29,7 +29,7 @@ const (
 
 // Memory is an underlay on a [Network]. Its methods are those of [UDP], and so is
 // their behaviour: a Sender learns of a datagram that is too long for the MTU, and
-// of nothing that happens to it on the way.
+// of nothing that happens to it on the way, except what PathMTU tells.
 type Memory struct {
 	net   *Network
 	key   frame.Endpoint // address and port
@@ -38,7 +38,9 @@ type Memory struct {
 	sets  atomic.Pointer[[][]uint16] // source ports, by Datagram.Set
 	boxes []*ring.Ring[meta]
 
-	rx, overflow atomic.Uint64
+	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+
+	rx, overflow, tooBig atomic.Uint64
 
 	mu      sync.Mutex
 	senders map[int]*memSender
@@ -191,8 +193,18 @@ func (m *Memory) Is4() bool { return m.key.Is4() }
 // MTU returns the network's IP MTU.
 func (m *Memory) MTU() int { return m.net.mtu }
 
-// PathMTU does nothing: a Sender is told at once of a datagram that is too long.
-func (m *Memory) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) {}
+// PathMTU has f called as [UDP.PathMTU] does: within Send for a datagram above the
+// interface's MTU, with an empty quoted, and by the network, while nothing needs to be
+// sent, for one above a Link's PathMTU, with the first 128 bytes of its payload.
+func (m *Memory) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { m.pathMTU.Store(&f) }
+
+// report tells the PathMTU func, if there is one and m is open, and counts.
+func (m *Memory) report(to *frame.Endpoint, mtu int, quoted []byte) {
+	m.tooBig.Add(1)
+	if f := m.pathMTU.Load(); f != nil && !m.isClosed() {
+		(*f)(*to, mtu, quoted)
+	}
+}
 
 // Pause makes every Read return [frame.ErrPaused] until Resume.
 func (m *Memory) Pause() { m.pause(true) }
@@ -255,6 +267,7 @@ func (m *Memory) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st := Stats{RxDatagrams: m.rx.Load(), RxOverflow: m.overflow.Load()}
+	st.Errors.TooBig = m.tooBig.Load()
 	for _, s := range m.senders {
 		st.TxDatagrams += s.sent.Load()
 		s.lost.addTo(&st)
@@ -327,10 +340,14 @@ func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) 
 	for off := 0; off < n || off == 0; off += seg {
 		k := min(seg, n-off)
 		s.seg = cut(s.seg[:0], d.Parts, off, k)
-		if why := s.m.net.send(x, d.DF, s.seg, k); why != 0 {
-			s.lose(d, why)
-		} else {
+		switch why, mtu := s.m.net.send(s.m, x, d.DF, s.seg, k); why {
+		case frame.NotDropped:
 			s.sent.Add(1)
+		case frame.TooBig:
+			s.m.report(&x.dst, mtu, nil)
+			fallthrough
+		default:
+			s.lose(d, why)
 		}
 		if seg == 0 {
 			break

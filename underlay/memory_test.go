@@ -29,7 +29,7 @@ func member(t testing.TB, n *Network, local string, cfg *MemoryConfig) *Memory {
 func balance(t testing.TB, n *Network, sent uint64) {
 	t.Helper()
 	s := n.Stats()
-	if got := s.Delivered + s.Lost + s.Cut + s.NoListener + s.Overflow + s.TooBig + uint64(s.InFlight); got != sent+s.Duplicated {
+	if got := s.Delivered + s.Lost + s.Cut + s.NoListener + s.Overflow + s.TooBig + s.TooLong + uint64(s.InFlight); got != sent+s.Duplicated {
 		t.Errorf("%d datagrams and %d copies went in, %d are accounted for: %+v", sent, s.Duplicated, got, s)
 	}
 }

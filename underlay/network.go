@@ -21,9 +21,15 @@ type Link struct {
 	// at random, and may change the order.
 	Delay, Jitter time.Duration
 
-	// MTU is the longest IP packet, 0 for that of the Network: a datagram with DF
-	// whose payload is longer than MTU - 28 (IPv4) or MTU - 48 (IPv6) is refused.
+	// MTU is the longest IP packet the sender's own interface takes, 0 for that of the
+	// Network: a datagram with DF whose payload is longer than MTU - 28 (IPv4) or
+	// MTU - 48 (IPv6) is refused.
 	MTU int
+
+	// PathMTU is the longest IP packet a router on the way passes, 0 for any: a longer
+	// one with DF is lost there, and the sender's PathMTU func is told after Delay, as
+	// by an ICMP error. One without DF is carried, in fragments.
+	PathMTU int
 
 	Cut bool // nothing arrives
 }
@@ -37,8 +43,8 @@ type NetworkConfig struct {
 }
 
 // NetworkStats counts what became of the datagrams given to a Network. Every one
-// is in exactly one of Delivered, Lost, Cut, NoListener, Overflow and TooBig, or
-// still under way; a duplicate counts as one more.
+// is in exactly one of Delivered, Lost, Cut, NoListener, Overflow, TooBig and TooLong,
+// or still under way; a duplicate counts as one more.
 type NetworkStats struct {
 	Delivered  uint64
 	Lost       uint64 // by chance
@@ -46,6 +52,7 @@ type NetworkStats struct {
 	NoListener uint64 // nobody listens there
 	Overflow   uint64 // the receiver's inbox was full
 	TooBig     uint64 // refused: above the MTU, told to the sender
+	TooLong    uint64 // lost on the way: above the PathMTU
 
 	Duplicated uint64 // copies made
 	Reordered  uint64 // held back until another had overtaken them, or nothing came
@@ -67,6 +74,7 @@ type Network struct {
 	stats   NetworkStats
 	queue   flights
 	order   uint64 // of flights, so that equal times keep their order
+	reports int    // in queue: errors on their way back
 	timer   *time.Timer
 }
 
@@ -145,7 +153,7 @@ func (n *Network) Stats() NetworkStats {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	st := n.stats
-	st.InFlight = len(n.queue)
+	st.InFlight = len(n.queue) - n.reports
 	return st
 }
 
@@ -163,9 +171,9 @@ func (n *Network) Close() error {
 	return nil
 }
 
-// send takes one datagram of size bytes to one endpoint. It tells the sender only
-// what a socket would.
-func (n *Network) send(m meta, df bool, parts [][]byte, size int) frame.Reason {
+// send takes one datagram of size bytes from one of its members to one endpoint. It tells
+// the sender only what a socket would: that it is above the interface's MTU, and that MTU.
+func (n *Network) send(from *Memory, m meta, df bool, parts [][]byte, size int) (why frame.Reason, mtu int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := pair{m.src.Host(), m.dst.Host()}
@@ -173,21 +181,24 @@ func (n *Network) send(m meta, df bool, parts [][]byte, size int) frame.Reason {
 	if !ok {
 		l = n.def
 	}
-	mtu := l.MTU
-	if mtu <= 0 {
+	if mtu = l.MTU; mtu <= 0 {
 		mtu = n.mtu
 	}
 	st := n.link(p)
 	switch {
 	case df && size > mtu-headers(m.src.Is4()):
 		n.stats.TooBig++
-		return frame.TooBig
+		return frame.TooBig, mtu
 	case l.Cut:
 		n.stats.Cut++
-		return 0
+		return 0, 0
 	case st.chance(l.Loss):
 		n.stats.Lost++
-		return 0
+		return 0, 0
+	case df && l.PathMTU > 0 && size > l.PathMTU-headers(m.src.Is4()):
+		n.stats.TooLong++
+		n.returnError(from, m, l.PathMTU, parts, max(l.Delay, 0))
+		return 0, 0
 	}
 	copies := 1
 	if st.chance(l.Duplicate) {
@@ -197,7 +208,7 @@ func (n *Network) send(m meta, df bool, parts [][]byte, size int) frame.Reason {
 	for range copies {
 		n.carry(st, &l, m, parts)
 	}
-	return 0
+	return 0, 0
 }
 
 // carry takes one copy over a link.

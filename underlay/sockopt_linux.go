@@ -76,6 +76,11 @@ const errorQueueSize = 64 << 10
 // PMTUDISC_PROBE sets DF and lets a datagram be as long as the interface takes
 // whatever the kernel believes the path MTU to be: that is the VTEP's to know. Over
 // IPv6 it keeps the sender from fragmenting.
+//
+// Without DF it is PMTUDISC_OMIT over IPv4 and PMTUDISC_DONT over IPv6, because such a
+// socket may get the ICMP error about what another on its port has sent: one with
+// IP_PMTUDISC_DONT drops "fragmentation needed", and so does one with IPV6_PMTUDISC_OMIT
+// "packet too big" (Linux 6.18).
 func (u *UDP) txOptions(fd int, k kind) error {
 	if err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, u.cfg.SendBuffer); err != nil {
 		return fieldError("SendBuffer", err)
@@ -89,7 +94,7 @@ func (u *UDP) txOptions(fd int, k kind) error {
 	if u.is4 {
 		discover := unix.IP_PMTUDISC_PROBE
 		if k&mayFragment != 0 {
-			discover = unix.IP_PMTUDISC_DONT
+			discover = unix.IP_PMTUDISC_OMIT
 		}
 		opts := []option{
 			{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, discover},

@@ -22,16 +22,18 @@ import (
 // methods are safe for concurrent use; each Reader and each Sender is used by one
 // goroutine.
 type UDP struct {
-	local   netip.AddrPort
-	scope   uint32 // of a link-local address
-	is4     bool
-	cfg     UDPConfig
-	readers []*udpReader
-	sets    [maxSets]atomic.Pointer[txSet] // by Datagram.Set
-	runs    atomic.Bool                    // the kernel is to cut runs
-	paused  atomic.Bool
-	done    chan struct{} // closed by Close
-	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+	local    netip.AddrPort
+	scope    uint32 // of a link-local address
+	is4      bool
+	cfg      UDPConfig
+	readers  []*udpReader
+	sets     [maxSets]atomic.Pointer[txSet] // by Datagram.Set
+	runs     atomic.Bool                    // the kernel is to cut runs
+	paused   atomic.Bool
+	done     chan struct{} // closed by Close
+	pathMTU  atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+	errors   errCounters
+	watchers watchers
 
 	mu      sync.Mutex
 	senders map[int]*udpSender
@@ -79,6 +81,7 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 		done:    make(chan struct{}),
 		senders: make(map[int]*udpSender),
 	}
+	u.watchers.err = newErrReader(u)
 	for q := range c.Queues {
 		s, bound, err := u.listen(local, q)
 		if err != nil {
@@ -211,18 +214,13 @@ func (u *UDP) Is4() bool { return u.is4 }
 // UDPConfig.MaxDatagram lets us receive, for the far end has most likely the same. It
 // asks the system each time and is not for the packet path.
 func (u *UDP) MTU() int {
-	headers := 48 // IPv6 and UDP
-	if u.is4 {
-		headers = 28
-	}
-	return min(interfaceMTU(u.local.Addr(), u.cfg.Device), u.cfg.MaxDatagram+headers)
+	m := defaultMTU
+	_ = u.inNamespace(func() error {
+		m = interfaceMTU(u.local.Addr(), u.cfg.Device)
+		return nil
+	})
+	return min(m, u.cfg.MaxDatagram+headers(u.is4))
 }
-
-// PathMTU has f called whenever a datagram to an endpoint turned out too long for the
-// way there, with the longest IP packet that passes and the start of the payload as
-// the error quoted it, which may be empty. f is called by any Sender; it must not wait
-// nor keep quoted.
-func (u *UDP) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { u.pathMTU.Store(&f) }
 
 // Pause makes every Read return [frame.ErrPaused], those that wait and those to
 // come, until Resume. Datagrams that arrive meanwhile wait in the socket's buffer.
@@ -261,6 +259,7 @@ func (u *UDP) stopped() error {
 // that errors.Is [net.ErrClosed], and every Send loses what it is given with
 // [frame.PortDown]. It is idempotent.
 func (u *UDP) Close() error {
+	defer u.watchers.Wait()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -293,6 +292,7 @@ func (u *UDP) Stats() Stats {
 	for _, s := range u.senders {
 		s.count.addTo(&st)
 	}
+	u.errors.addTo(&st)
 	return st
 }
 

@@ -43,6 +43,10 @@ type txSocks struct {
 type txSock struct {
 	*sock
 	port uint16
+
+	// What anybody has read from the error queue: entries, and how often there was one
+	// about the interface's MTU.
+	taken, tooLong atomic.Uint32
 }
 
 // retryOpen is how long sockets that could not be opened are left alone.
@@ -64,6 +68,9 @@ func (u *UDP) openTx(p *txPorts, k kind) *txSocks {
 	if x.err = u.inNamespace(func() error { return u.bindTx(p, k, x) }); x.err != nil {
 		x.close()
 		x.again = time.Now().Add(retryOpen)
+	}
+	for _, s := range x.socks {
+		u.watchers.Go(func() { u.watch(s) })
 	}
 	p.kinds[k].Store(x)
 	return x
@@ -148,7 +155,7 @@ func (u *UDP) openPort(port uint16, k kind, join bool) (*txSock, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &txSock{s, port}, nil
+	return &txSock{sock: s, port: port}, nil
 }
 
 // all calls f with every transmit socket there is; u.mu is held.

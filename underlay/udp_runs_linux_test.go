@@ -36,13 +36,6 @@ func runOf(n, seg, head int, flow uint16, eps ...frame.Endpoint) (frame.Datagram
 	return d, want
 }
 
-func payloads(rs []got) (s []string) {
-	for _, r := range rs {
-		s = append(s, r.payload)
-	}
-	return s
-}
-
 // A run arrives as the datagrams it stands for, wherever its parts end, with the
 // kernel's help or without, and the counters say which.
 func TestUDPRuns(t *testing.T) {

@@ -13,9 +13,6 @@ import (
 // another's.
 const maxTries = 16
 
-// drainLimit is how many entries of an error queue are read at once.
-const drainLimit = 64
-
 // transmit sends the messages in the scratch.
 func (s *udpSender) transmit(fd uintptr) { s.push(fd, s.msgs[:s.n], s.who[:s.n]) }
 
@@ -24,12 +21,13 @@ func (s *udpSender) transmit(fd uintptr) { s.push(fd, s.msgs[:s.n], s.who[:s.n])
 //
 // With IP_RECVERR an ICMP error about an earlier datagram fails the next send,
 // whoever that is for (seen on Linux 6.18). So an error that may be another's is
-// believed only once the error queue is empty and the message has been tried
-// again. ECONNREFUSED is always another's, for nobody has been asked yet, whatever
-// another sender on the same socket has meanwhile taken from the queue.
+// believed only once the error queue is empty, nobody else has taken anything from it
+// meanwhile, and the message has been tried again. ECONNREFUSED is always another's, for
+// nobody has been asked yet; EMSGSIZE beside an entry of our own kernel is its own.
 func (s *udpSender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 	tries := 0
 	for off := 0; off < len(msgs); {
+		taken, tooLongs := s.sock.taken.Load(), s.sock.tooLong.Load()
 		n, errno := sys.Sendmmsg(fd, msgs[off:], unix.MSG_DONTWAIT)
 		s.sum.calls++
 		if errno == unix.EINTR {
@@ -42,16 +40,17 @@ func (s *udpSender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 			if off < len(msgs) {
 				// Stopped without saying why; a pending error is gone by that,
 				// its entry in the queue is not.
-				s.errs.Drain(fd, drainLimit, s.seen)
+				s.errs.read(fd, s.sock)
 				s.sum.retries++
 			}
 			continue
 		}
 		why, own := verdict(errno)
 		if !own {
-			drained := s.errs.Drain(fd, drainLimit, s.seen)
-			anothers := drained > 0 || errno == unix.ECONNREFUSED
-			if tries == 0 || anothers && tries < maxTries {
+			s.errs.read(fd, s.sock)
+			anothers := s.sock.taken.Load() != taken || errno == unix.ECONNREFUSED
+			tooLong := errno == unix.EMSGSIZE && s.sock.tooLong.Load() != tooLongs
+			if !tooLong && (tries == 0 || anothers && tries < maxTries) {
 				tries++
 				s.sum.retries++
 				continue
@@ -111,9 +110,8 @@ func (c *txSum) sent(who []copyOf) {
 
 // txCounters are one sender's; they are added to once for each Send.
 type txCounters struct {
-	datagrams, runs, segments, calls, retries        atomic.Uint64
-	lost                                             lostCounters
-	refused, unreachable, tooBig, prohibited, others atomic.Uint64
+	datagrams, runs, segments, calls, retries atomic.Uint64
+	lost                                      lostCounters
 }
 
 func (c *txCounters) add(s *txSum) {
@@ -135,29 +133,4 @@ func (c *txCounters) addTo(st *Stats) {
 	st.TxCalls += c.calls.Load()
 	st.TxRetries += c.retries.Load()
 	c.lost.addTo(st)
-	st.Errors.Refused += c.refused.Load()
-	st.Errors.Unreachable += c.unreachable.Load()
-	st.Errors.TooBig += c.tooBig.Load()
-	st.Errors.Prohibited += c.prohibited.Load()
-	st.Errors.Other += c.others.Load()
-}
-
-// countError books one entry of an error queue.
-func (s *udpSender) countError(e *sys.QueuedError) {
-	c := &s.count
-	switch e.Errno {
-	case unix.ECONNREFUSED:
-		c.refused.Add(1)
-	case unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EHOSTDOWN, unix.ENONET:
-		c.unreachable.Add(1)
-	case unix.EMSGSIZE:
-		c.tooBig.Add(1)
-		if f := s.u.pathMTU.Load(); f != nil {
-			(*f)(e.Dst, int(e.Info), e.Quoted)
-		}
-	case unix.EACCES:
-		c.prohibited.Add(1)
-	default:
-		c.others.Add(1)
-	}
 }

@@ -29,8 +29,8 @@ const (
 type udpSender struct {
 	u    *UDP
 	call func(fd uintptr) // transmit, made once
-	errs *sys.ErrorQueue
-	seen func(*sys.QueuedError) // countError, made once
+	sock *txSock          // that transmit is called for
+	errs *errReader
 
 	win  []frame.Datagram // the window in hand
 	set  *txSet           // whose datagrams are sent
@@ -61,8 +61,8 @@ type copyOf struct {
 }
 
 func newUDPSender(u *UDP) *udpSender {
-	s := &udpSender{u: u, errs: sys.NewErrorQueue(), iov: make([]unix.Iovec, 0, allIov)}
-	s.call, s.seen = s.transmit, s.countError
+	s := &udpSender{u: u, errs: newErrReader(u), iov: make([]unix.Iovec, 0, allIov)}
+	s.call = s.transmit
 	for i := range s.msgs {
 		s.msgs[i].Hdr.Name = (*byte)(unsafe.Pointer(&s.names[i]))
 	}
@@ -270,6 +270,7 @@ func (s *udpSender) control(d *frame.Datagram, seg uint16) []byte {
 // flush sends the messages built so far and forgets them.
 func (s *udpSender) flush(t *txSock) {
 	if s.n > 0 {
+		s.sock = t
 		// Control, not Write: it holds the descriptor open as well, and does not
 		// make the senders wait for each other.
 		if err := t.raw.Control(s.call); err != nil {

@@ -15,8 +15,15 @@ type QueuedError struct {
 	Errno              unix.Errno
 	Origin, Type, Code uint8  // SO_EE_ORIGIN_LOCAL, _ICMP or _ICMP6, and the ICMP type and code
 	Info               uint32 // the MTU, when Errno is EMSGSIZE
-	Dst                frame.Endpoint
-	Quoted             []byte // borrowed: the first bytes of the datagram's payload as they were quoted
+
+	// Dst is where the datagram was sent. In an entry about the MTU of our own interface
+	// its port is 0 over IPv4 (Linux 6.18).
+	Dst frame.Endpoint
+
+	// Quoted is borrowed: the start of the UDP payload as the ICMP error quoted it, at most
+	// 128 bytes here. The kernel hands over all of it: 520 bytes over IPv4 and 1184 over
+	// IPv6 when Linux 6.18 is the router. It is empty in an entry of our own kernel.
+	Quoted []byte
 }
 
 const (

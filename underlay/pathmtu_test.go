@@ -1,0 +1,113 @@
+package underlay
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// report is one call of a PathMTU func.
+type report struct {
+	to     frame.Endpoint
+	mtu    int
+	quoted string
+}
+
+type reports struct {
+	mu  sync.Mutex
+	all []report
+}
+
+func (r *reports) add(to frame.Endpoint, mtu int, quoted []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, report{to, mtu, string(quoted)})
+}
+
+func (r *reports) take() []report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
+// A router on the way: what is too long for it is lost, and the sender told later.
+func TestMemoryPathMTU(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		fits int
+	}{{"192.0.2.1:1", "192.0.2.2:1", 972}, {"[2001:db8::1]:1", "[2001:db8::2]:1", 952}} {
+		synctest.Test(t, func(t *testing.T) {
+			n := NewNetwork(nil)
+			a, b := member(t, n, tc.a, nil), member(t, n, tc.b, nil)
+			n.SetLink(a.LocalAddr().Addr(), b.LocalAddr().Addr(), Link{PathMTU: 1000, Delay: 30 * time.Millisecond})
+			eb := endpoint(t, b.LocalAddr())
+			var got reports
+			a.PathMTU(func(to frame.Endpoint, mtu int, quoted []byte) {
+				got.add(to, mtu, quoted)
+				a.Stats() // no lock is held
+				n.Stats()
+			})
+			long := strings.Repeat("head", 20) + strings.Repeat("x", tc.fits+1-80)
+			plain := to(long, 1, eb)
+			plain.DF = false
+			split := frame.Datagram{Parts: [][]byte{[]byte(long)[:8], []byte(long)[8:]}, To: []frame.Endpoint{eb}, DF: true}
+			short := to("x", 1, eb)
+			ds := []frame.Datagram{to(long, 1, eb), plain, split, to(long[1:], 1, eb), short}
+			if send(t, a, ds...); ds[0].Lost != 0 || ds[2].Lost != 0 {
+				t.Error("the sender was told at once")
+			}
+			synctest.Wait()
+			if x := got.take(); x != nil {
+				t.Errorf("told before an error can be there: %v", x)
+			}
+			if st := n.Stats(); st.TooLong != 2 || st.InFlight != 3 {
+				t.Errorf("%+v", st)
+			}
+			balance(t, n, 5)
+			time.Sleep(30 * time.Millisecond)
+			synctest.Wait()
+			want := report{eb, 1000, long[:128]}
+			if x := got.take(); len(x) != 2 || x[0] != want || x[1] != want {
+				t.Errorf("%v", x)
+			}
+			if s := payloads(receive(t, b, 3)); s[0] != long || s[1] != long[1:] || s[2] != "x" {
+				t.Errorf("%d, %d and %d bytes", len(s[0]), len(s[1]), len(s[2]))
+			}
+			balance(t, n, 5)
+			if st := a.Stats(); st.Errors.TooBig != 2 || st.Lost() != 0 {
+				t.Errorf("%+v", st)
+			}
+			// Nobody is told after Close.
+			send(t, a, to(long, 1, eb))
+			a.Close()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if x := got.take(); x != nil {
+				t.Errorf("told after Close: %v", x)
+			}
+			balance(t, n, 6)
+		})
+	}
+}
+
+// The interface's own MTU is told at once, by the Send itself.
+func TestMemoryInterfaceMTU(t *testing.T) {
+	n := NewNetwork(&NetworkConfig{MTU: 1000})
+	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", nil)
+	eb := endpoint(t, b.LocalAddr())
+	var got reports
+	a.PathMTU(got.add)
+	send(t, a, to(strings.Repeat("x", 973), 0, eb))
+	if x := got.take(); len(x) != 1 || x[0] != (report{eb, 1000, ""}) {
+		t.Errorf("%v", x)
+	}
+	if st := a.Stats(); st.Errors.TooBig != 1 || st.TxLost[frame.TooBig] != 1 {
+		t.Errorf("%+v", st)
+	}
+}

@@ -1,0 +1,141 @@
+package underlay
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// What the network says about datagrams sent earlier waits in the error queues of the
+// transmit sockets (IP_RECVERR). Two read them: a Sender whose send failed, and for each
+// socket a goroutine that sleeps until there is something.
+//
+// The goroutine is not for speed alone. Of the sockets on one port the kernel picks the one
+// that gets an ICMP error by a hash of the addresses and ports, not the one that sent (the
+// lookup in __udp4_lib_err and __udp6_lib_err, Linux 6.18): it may be of a kind that
+// nobody sends through any more.
+
+// drainLimit is how many entries of an error queue are read at once.
+const drainLimit = 64
+
+// notPollable is how long a watcher waits when the runtime cannot.
+const notPollable = 10 * time.Millisecond
+
+// errCounters counts the entries of error queues.
+type errCounters struct {
+	refused, unreachable, tooBig, prohibited, others atomic.Uint64
+}
+
+func (c *errCounters) addTo(st *Stats) {
+	st.Errors.Refused += c.refused.Load()
+	st.Errors.Unreachable += c.unreachable.Load()
+	st.Errors.TooBig += c.tooBig.Load()
+	st.Errors.Prohibited += c.prohibited.Load()
+	st.Errors.Other += c.others.Load()
+}
+
+// An errReader is scratch for reading error queues, for one user at a time.
+type errReader struct {
+	u     *UDP
+	queue *sys.ErrorQueue
+	seen  func(*sys.QueuedError) // entry, made once
+	long  bool                   // an entry told the interface's MTU
+}
+
+func newErrReader(u *UDP) *errReader {
+	r := &errReader{u: u, queue: sys.NewErrorQueue()}
+	r.seen = r.entry
+	return r
+}
+
+// read books what is in the error queue of a socket.
+func (r *errReader) read(fd uintptr, s *txSock) {
+	r.long = false
+	if n := r.queue.Drain(fd, drainLimit, r.seen); n > 0 {
+		s.taken.Add(uint32(n))
+	}
+	if r.long {
+		s.tooLong.Add(1)
+	}
+}
+
+func (r *errReader) entry(e *sys.QueuedError) {
+	if e.Errno == unix.EMSGSIZE && e.Origin == unix.SO_EE_ORIGIN_LOCAL {
+		r.long = true
+	}
+	r.u.countError(e)
+}
+
+// watchers is the goroutines that read error queues, and the scratch they share.
+type watchers struct {
+	sync.WaitGroup
+	mu  sync.Mutex
+	err *errReader
+}
+
+// watch reads the error queue of a socket until it is closed.
+func (u *UDP) watch(s *txSock) {
+	for {
+		err := s.raw.Read(func(fd uintptr) bool {
+			u.watchers.mu.Lock()
+			defer u.watchers.mu.Unlock()
+			u.watchers.err.read(fd, s)
+			return false
+		})
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		// An error while the send buffer is full looks to the runtime like a
+		// descriptor that cannot be polled, until the next event (Go 1.26).
+		select {
+		case <-time.After(notPollable):
+		case <-u.done:
+			return
+		}
+	}
+}
+
+// countError books one entry of an error queue.
+func (u *UDP) countError(e *sys.QueuedError) {
+	c := &u.errors
+	switch e.Errno {
+	case unix.ECONNREFUSED:
+		c.refused.Add(1)
+	case unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EHOSTDOWN, unix.ENONET:
+		c.unreachable.Add(1)
+	case unix.EMSGSIZE:
+		c.tooBig.Add(1)
+		if f := u.pathMTU.Load(); f != nil && e.Info != 0 {
+			(*f)(e.Dst, int(e.Info), e.Quoted)
+		}
+	case unix.EACCES:
+		c.prohibited.Add(1)
+	default:
+		c.others.Add(1)
+	}
+}
+
+// PathMTU has f called whenever a datagram to an endpoint turned out too long: with the
+// longest IP packet that passes, and the start of the UDP payload as the error quoted it.
+//
+//   - A router said so (ICMP fragmentation needed, RFC 1191; ICMPv6 packet too big,
+//     RFC 8201): quoted is what it returned of the payload, at most 128 bytes here. A
+//     router owes no more than the UDP header (RFC 792), so that quoted may be empty. Nobody
+//     has authenticated any of it.
+//   - The datagram is longer than the interface's own MTU: mtu is that MTU, and quoted is
+//     empty. The endpoint's port may be 0 then: the kernel does not say (Linux 6.18).
+//
+// Errors without an MTU, as from routers older than RFC 1191, are counted only. So are
+// those nobody asked for yet: there is one f, and the last one set counts.
+//
+// f is called by Senders and by a goroutine that waits for errors, whether or not anything
+// is sent, and by several of them at once. It must not wait nor keep quoted. Close waits
+// until f is not running any more.
+func (u *UDP) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { u.pathMTU.Store(&f) }
