@@ -1,50 +1,58 @@
 package sys
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
 )
 
-// InNamespaceOf runs f on a thread that is in the network namespace of a socket, and
-// returns its error. f runs on the calling goroutine; what it opens belongs to that
-// namespace.
-//
-// A thread that is there already is left alone: namespaces are compared by the cookies
-// of their sockets (SO_NETNS_COOKIE, Linux 5.14). Going there needs CAP_NET_ADMIN in
-// that namespace (SIOCGSKNS) and CAP_SYS_ADMIN (setns).
+// ErrNamespace is wrapped by the error of a thread that may not enter a namespace.
+var ErrNamespace = errors.New("entering the network namespace")
+
+// InNamespace runs f in the network namespace of a file such as /run/netns/blue:
+// what f opens belongs to that namespace. f runs on a goroutine of its own;
+// goroutines that it starts do not run in the namespace.
+func InNamespace(path string, f func() error) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return inNamespace(fd, f)
+}
+
+// InNamespaceOf runs f in the network namespace of a socket, on this goroutine if it is
+// there already: namespaces are compared by the cookies of their sockets
+// (SO_NETNS_COOKIE, Linux 5.14). Going there needs CAP_NET_ADMIN in that namespace
+// (SIOCGSKNS) and CAP_SYS_ADMIN (setns).
 func InNamespaceOf(fd uintptr, f func() error) error {
-	runtime.LockOSThread()
 	if here(fd) {
-		defer runtime.UnlockOSThread()
 		return f()
 	}
-	home, err := os.Open("/proc/thread-self/ns/net")
+	ns, err := unix.IoctlRetInt(int(fd), unix.SIOCGSKNS)
 	if err != nil {
-		runtime.UnlockOSThread()
-		return fmt.Errorf("network namespace: %w", err)
+		return fmt.Errorf("network namespace: SIOCGSKNS: %w", err)
 	}
-	defer home.Close()
-	there, err := unix.IoctlRetInt(int(fd), unix.SIOCGSKNS)
-	if err != nil {
-		runtime.UnlockOSThread()
-		return fmt.Errorf("SIOCGSKNS: %w", err)
-	}
-	defer unix.Close(there)
-	if err := unix.Setns(there, unix.CLONE_NEWNET); err != nil {
-		runtime.UnlockOSThread()
-		return fmt.Errorf("setns: %w", err)
-	}
-	// In a defer, for an f that panics. A thread that cannot come back stays locked, and
-	// the runtime ends it with the goroutine.
-	defer func() {
-		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
-			runtime.UnlockOSThread()
+	defer unix.Close(ns)
+	return inNamespace(ns, f)
+}
+
+func inNamespace(ns int, f func() error) error {
+	// Setns is for one thread. It is not unlocked and so ends with the goroutine:
+	// there is no way back that could fail, and no other goroutine ever runs in the
+	// foreign namespace.
+	res := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if err := unix.Setns(ns, unix.CLONE_NEWNET); err != nil {
+			res <- fmt.Errorf("%w: %w", ErrNamespace, err)
+			return
 		}
+		res <- f()
 	}()
-	return f()
+	return <-res
 }
 
 // here reports whether the thread is in the network namespace of a socket, and true
