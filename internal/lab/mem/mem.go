@@ -43,9 +43,10 @@ type Fabric struct {
 // A Node is one switch with its VTEP.
 type Node struct {
 	*vswitch.Switch
-	VTEP *vtep.VTEP
-	Addr netip.AddrPort
-	fab  *Fabric
+	Underlay *underlay.Memory // what the VTEP stands on
+	VTEP     *vtep.VTEP
+	Addr     netip.AddrPort
+	fab      *Fabric
 }
 
 // A Host is a Go program on a port of its own.
@@ -96,6 +97,7 @@ func (f *Fabric) NodeWith(addr string, sc *vswitch.Config, vc *vtep.Config) *Nod
 	n := &Node{fab: f, Addr: netip.AddrPortFrom(netip.MustParseAddr(addr), encap.VXLANPort)}
 	u, err := f.Net.Listen(n.Addr, nil)
 	f.must(err)
+	n.Underlay = u
 	n.VTEP, err = vtep.New(vc, u)
 	f.must(err)
 	n.Switch, err = vswitch.New(sc)

@@ -171,8 +171,8 @@ var rules = []rule{
 	{id: "9.superframe", text: "a superframe is judged by its segments"},
 	{id: "9.routed-fragment", later: "L3 gateway"},
 	{id: "9.mss-clamp", later: "MSS clamp"},
-	{id: "9.path-mtu", later: "path MTU"},
-	{id: "9.path-mtu-age", later: "path MTU"},
-	{id: "9.path-mtu-floor", later: "path MTU"},
-	{id: "9.path-mtu-quoted", later: "path MTU"},
+	{id: "9.path-mtu", text: "an ICMP error about a tunnel packet makes a path MTU of that peer (RFC 1191, RFC 8201)"},
+	{id: "9.path-mtu-age", text: "a path MTU ages after 10 minutes"},
+	{id: "9.path-mtu-floor", text: "a path MTU is never below 576, over IPv6 1280"},
+	{id: "9.path-mtu-quoted", text: "it is believed only for a quoted packet that is ours"},
 }

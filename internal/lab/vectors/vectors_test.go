@@ -57,7 +57,7 @@ func (r *row) runs() []string {
 func allRows() []row {
 	return slices.Concat(receiveRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(),
 		entryRows, ageRows, moveRows, pinRows, limitRows, flushRows, runtimeRows,
-		floodRows, horizonRows, replicationRows, specialRows, bigRows)
+		floodRows, horizonRows, replicationRows, specialRows, bigRows, pathRows)
 }
 
 func TestVectors(t *testing.T) {

@@ -1,0 +1,108 @@
+package vectors
+
+import (
+	"time"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// pathRows are packets that a router on the way to one peer does not pass.
+var pathRows = []row{
+	{id: "9.path-mtu", name: "one peer of two", wire: func(l *lab) {
+		h, f := l.narrow(1500, nil)
+		g := l.far(3)
+		g.send(vx(vni, eth(h.MAC, rmac(2), "here")))
+		h.Got()
+		l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
+		fits := l.inner(1400)
+		// The first is lost on the way, and its error is told.
+		h.Send(ip4(rmac(1), h.MAC, fits+1, udp4))
+		f.want()
+		h.Want()
+		in := ip4(rmac(1), h.MAC, fits+1, udp4)
+		h.Send(in)
+		h.Want(answer4(in, fits, 548))
+		f.want()
+		in = ip4(rmac(1), h.MAC, fits, udp4)
+		h.Send(in)
+		f.want(vx(vni, in))
+		in = ip4(rmac(2), h.MAC, l.inner(1500), udp4)
+		h.Send(in)
+		g.want(vx(vni, in))
+		l.drops(map[string]uint64{})
+	}},
+	{id: "9.path-mtu", name: "a flooded frame reaches the others", wire: func(l *lab) {
+		h, f := l.narrow(1500, nil)
+		g := l.far(3)
+		l.flood(2, 3)
+		l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
+		in := ip4(mcast, h.MAC, l.inner(1400)+1, udp4)
+		for range 2 { // not yet known, and known
+			h.Send(in)
+			f.want()
+			g.want(vx(vni, in))
+		}
+		if lost := l.VTEP.Stats().Lost; lost.Total() != 1 {
+			l.T.Errorf("copies lost: %v", lost)
+		}
+	}},
+	{id: "9.path-mtu-age", name: "ten minutes", wire: func(l *lab) {
+		h, f := l.narrow(1500, nil)
+		l.narrowPath(2, 1400, vx(vni, make([]byte, 1390)))
+		in := ip4(rmac(1), h.MAC, l.inner(1500), udp4)
+		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Static)) // or its entry would age first
+		l.pass(vtep.PathMTUAge - time.Minute)
+		h.Send(in)
+		h.Want(answer4(in, l.inner(1400), 548))
+		l.pass(2 * time.Minute)
+		h.Send(in)
+		f.want(vx(vni, in))
+	}},
+	{id: "9.path-mtu-floor", name: "a router that lies", wire: func(l *lab) {
+		l.narrow(1500, nil)
+		floor := 576
+		if l.ip6 {
+			floor = 1280
+		}
+		l.narrowPath(2, 100, vx(vni, make([]byte, 800)))
+		if got := l.VTEP.MTU(l.peer(2)); got != floor-l.outer() {
+			l.T.Errorf("MTU %d, want %d", got, floor-l.outer())
+		}
+	}},
+	{id: "9.path-mtu-quoted", name: "packets that are not ours", wire: func(l *lab) {
+		l.narrow(1500, nil)
+		whole, long := l.VTEP.MTU(l.peer(2)), make([]byte, 1390)
+		for name, sent := range map[string][]byte{
+			"another VNI": vx(77, long), "no I flag": header([8]byte{0, 0, 0, 0, 0, 0, vni, 0}, long),
+			"reserved bits": header([8]byte{8, 1, 0, 0, 0, 0, vni, 0}, long),
+		} {
+			l.narrowPath(2, 1400, sent)
+			if got := l.VTEP.MTU(l.peer(2)); got != whole {
+				l.T.Errorf("%s: MTU %d", name, got)
+			}
+		}
+		l.narrowPath(2, 1400, vx(vni, long))
+		if got := l.VTEP.MTU(l.peer(2)); got != 1400-l.outer() {
+			l.T.Errorf("ours: MTU %d", got)
+		}
+	}},
+}
+
+// outer is what the outer headers take.
+func (l *lab) outer() int { return encap.TypeVXLAN.Outer(l.ip6) }
+
+// narrowPath has the router on the way to a far end pass no packets above mtu, and refuse
+// a payload that is sent by the switch's own underlay.
+func (l *lab) narrowPath(i byte, mtu int, payload []byte) {
+	l.T.Helper()
+	l.Net.SetLink(l.addr(1), l.addr(i), underlay.Link{PathMTU: mtu})
+	e, err := frame.EndpointFrom(l.at(i))
+	l.must(err)
+	l.must(l.Underlay.Sender(1000).Send([]frame.Datagram{{Parts: [][]byte{payload}, To: []frame.Endpoint{e}, DF: true}}))
+	l.Settle()
+	l.Net.SetLink(l.addr(1), l.addr(i), underlay.Link{})
+}
