@@ -36,7 +36,9 @@ type UDPConfig struct {
 	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
 	Mark uint32
 
-	// Device binds every socket to an interface (SO_BINDTODEVICE), "" for none.
+	// Device binds every socket to an interface (SO_BINDTODEVICE), "" for none. When it
+	// is deleted and made again under the same name, the sockets follow within half a
+	// second, which needs CAP_NET_RAW.
 	Device string
 
 	// Control, when not nil, is called for every socket, receiving and sending,

@@ -60,6 +60,11 @@
 // themselves ignore path MTUs (RFC 1191), which are the VTEP's to know. It is told as soon
 // as the error comes, whether or not anything is sent.
 //
+// Nothing has to be done when an interface goes down and comes back, when the local address
+// is removed and put back, or when a peer is away for a while: what cannot be sent meanwhile
+// is lost as [frame.Unreachable]. An underlay bound to a device by name
+// ([UDPConfig].Device) also follows it when it is made anew.
+//
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
 // of these is sent, in the network namespace ListenUDP was called in.
 package underlay

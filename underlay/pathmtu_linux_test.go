@@ -26,6 +26,9 @@ func until(t *testing.T, what string, ok func() bool) {
 func routed(t *testing.T) (a, r, b *netns.Host) {
 	n := netns.New(t)
 	a, r, b = n.Host("a"), n.Host("r"), n.Host("b")
+	for _, h := range []*netns.Host{a, r, b} {
+		h.Sysctl("net.ipv6.conf.default.accept_dad", "0") // or IPv6 is not usable for seconds
+	}
 	r.Sysctl("net.ipv4.ip_forward", "1")
 	r.Sysctl("net.ipv6.conf.all.forwarding", "1")
 	r.Sysctl("net.ipv4.icmp_ratelimit", "0")
@@ -38,7 +41,7 @@ func routed(t *testing.T) (a, r, b *netns.Host) {
 	a.Route("::/0", "via", "fd01::254")
 	b.Route("::/0", "via", "fd02::254")
 	reachable(t, a, "10.2.0.2")
-	reachable(t, a, "fd02::2") // IPv6 takes its time after a link is up
+	reachable(t, a, "fd02::2")
 	return a, r, b
 }
 

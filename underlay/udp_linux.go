@@ -100,6 +100,9 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 	}
 	u.canSegment = u.readers[0].sock.canSegment()
 	u.SetOffload(!c.NoOffload)
+	if c.Device != "" {
+		u.watchers.Go(u.keepDevice)
+	}
 	return u, nil
 }
 

@@ -79,7 +79,7 @@ func (s *udpSender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 // verdict says why a message was refused, and whether the error is certainly its
 // own. ENOBUFS is a queue of the interface that dropped the packet, which is told
 // only with IP_RECVERR. EINVAL is a destination that cannot be reached from our
-// source address, or port 0.
+// source address, or port 0; ENODEV a device that is gone.
 func verdict(e unix.Errno) (why frame.Reason, own bool) {
 	switch e {
 	case unix.EAGAIN, unix.ENOBUFS, unix.ENOMEM:
@@ -87,7 +87,7 @@ func verdict(e unix.Errno) (why frame.Reason, own bool) {
 	case unix.EMSGSIZE:
 		return frame.TooBig, false
 	case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.ENETDOWN, unix.EHOSTDOWN,
-		unix.ENONET, unix.EADDRNOTAVAIL, unix.EINVAL:
+		unix.ENONET, unix.EADDRNOTAVAIL, unix.EINVAL, unix.ENODEV, unix.ENXIO:
 		return frame.Unreachable, false
 	}
 	return frame.SendFailed, false
