@@ -299,6 +299,28 @@ func TestBufferedPortThatDropsAndBreaks(t *testing.T) {
 	})
 }
 
+func TestBufferedCloseWaitsForItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFake("p")
+		wrote := false
+		p.write = func(out []frame.Out) error {
+			<-p.closed
+			time.Sleep(time.Second)
+			wrote = true
+			return nil
+		}
+		b, err := NewBuffered(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Port().Writer(0).Write(outs(ethernet(60, 0)))
+		synctest.Wait()
+		if b.Port().Close(); !wrote {
+			t.Error("Close returned before the goroutine ended")
+		}
+	})
+}
+
 func TestBufferedOrderUnderLoad(t *testing.T) {
 	p := newFake("p")
 	b, err := NewBuffered(p, &BufferedConfig{Queue: 1 << 14})

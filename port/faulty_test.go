@@ -171,6 +171,24 @@ func TestFaultyCorruptsOneBitOfACopy(t *testing.T) {
 	})
 }
 
+// Whoever reads a duplicate may rewrite it in place.
+func TestFaultyDuplicatesShareNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under := newFake("p")
+		f := newFaulty(t, under, &FaultyConfig{In: Faults{Duplicate: 1}})
+		r, b := f.Port().Readers()[0], frame.NewBatch(nil)
+		under.in <- frame.Make(ethernet(60, 1))
+		synctest.Wait()
+		if err := r.Read(b); err != nil || len(b.Frames) != 2 {
+			t.Fatalf("%v, %d frames", err, len(b.Frames))
+		}
+		clear(b.Frames[0].Bytes())
+		if !bytes.Equal(b.Frames[1].Bytes(), ethernet(60, 1)) || b.Frames[1].Headroom() != frame.Headroom {
+			t.Error("the duplicate changes with the frame")
+		}
+	})
+}
+
 // The same seed hits the same frames; another one, others; rates come out right; one
 // rate does not change what another hits; and faults can be set at run time.
 func TestFaultyIsDeterministic(t *testing.T) {

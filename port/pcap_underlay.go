@@ -20,7 +20,8 @@ type Underlay interface {
 }
 
 // Underlay returns u with its packets captured. Give what is returned to the VTEP in
-// place of u.
+// place of u; methods of u beyond those of [Underlay], such as its statistics, are still
+// asked of u.
 func (c *Capture) Underlay(u Underlay) Underlay {
 	a := u.LocalAddr()
 	return &captureUnderlay{
