@@ -27,25 +27,29 @@ type captureRing struct {
 	_      [56]byte
 	asleep atomic.Bool // the reader waits for wake, or is about to
 	wake   chan struct{}
-	notes  []captured // one a block; a packet's is that of its first
+	notes  []captureNote // one a block; a packet's is that of its first
 	buf    []byte
 }
 
 // captured is what is known of a packet in the ring.
 type captured struct {
-	ready  atomic.Uint64 // number of its first block + 1, when all else is written
-	time   int64         // ns since 1970
+	time   int64 // ns since 1970
 	source *captureSource
 	length int32 // on the wire
 	kept   int32 // in the ring
 	kind   captureKind
 }
 
+type captureNote struct {
+	ready atomic.Uint64 // number of the packet's first block + 1, when all else is written
+	captured
+}
+
 func newCaptureRing(size int) *captureRing {
 	n := size / captureBlock
 	return &captureRing{
 		wake:  make(chan struct{}, 1),
-		notes: make([]captured, n),
+		notes: make([]captureNote, n),
 		buf:   make([]byte, n*captureBlock),
 	}
 }
@@ -54,7 +58,7 @@ func newCaptureRing(size int) *captureRing {
 func blocks(n int32) uint64 { return uint64(max(1, (n+captureBlock-1)/captureBlock)) }
 
 // put copies the parts, joined, in, as far as c.kept goes. It reports whether there
-// was room. What c says is c's own but for ready.
+// was room.
 func (r *captureRing) put(c *captured, parts [][]byte) bool {
 	var pos uint64
 	for n := blocks(c.kept); ; {
@@ -79,7 +83,7 @@ func (r *captureRing) put(c *captured, parts [][]byte) bool {
 		}
 	}
 	note := &r.notes[pos%uint64(len(r.notes))]
-	note.source, note.kind, note.time, note.length, note.kept = c.source, c.kind, c.time, c.length, c.kept
+	note.captured = *c
 	note.ready.Store(pos + 1)
 	if r.asleep.Load() {
 		r.poke()
@@ -99,9 +103,9 @@ func (r *captureRing) poke() {
 // true when the ring is closed and empty.
 func (r *captureRing) first() (c *captured, over bool) {
 	t := r.tail.Load()
-	c = &r.notes[t%uint64(len(r.notes))]
-	if c.ready.Load() == t+1 {
-		return c, false
+	note := &r.notes[t%uint64(len(r.notes))]
+	if note.ready.Load() == t+1 {
+		return &note.captured, false
 	}
 	return nil, r.head.Load() == t|captureClosed
 }
