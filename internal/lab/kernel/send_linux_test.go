@@ -92,7 +92,7 @@ func innerFrames() (fs []struct {
 	}
 	for _, v6 := range []bool{false, true} {
 		for ecn := range uint8(4) {
-			in := inner{src: nearInner, dst: farInner, v6: v6, ttl: 33, tos: 0xb8 | ecn}
+			in := inner{src: nearInner, dst: farInner, v6: v6, ttl: 33, tos: map[bool]uint8{false: 0xd4, true: 0x28}[v6] | ecn}
 			add(fmt.Sprintf("%s %s", in.family(), ecnName[ecn]), in.frame())
 		}
 	}
