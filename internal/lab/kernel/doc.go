@@ -41,6 +41,6 @@
 // # Peer
 //
 // Scenarios with both on one underlay: flooding exactly once, in a mesh and in a star;
-// a host that moves between the two; ageing; two networks with equal addresses; links,
-// addresses and devices that go away and come back.
+// a host that moves between the two; ageing; two networks with equal addresses; a
+// narrow link on the way; links, addresses and devices that go away and come back.
 package kernel
