@@ -96,13 +96,10 @@ func (t *transmitter) send(out []frame.Out) {
 
 // unfit says why the device cannot send the frame, or NotDropped.
 func (t *transmitter) unfit(o *frame.Out) frame.Reason {
-	switch {
-	case !t.d.tun:
-		return unfit(o)
-	case o.F.Kind != frame.IPv4 && o.F.Kind != frame.IPv6, o.Tag != 0:
-		return frame.BadKind
+	if t.d.tun {
+		return unfitIP(o)
 	}
-	return frame.NotDropped
+	return unfit(o)
 }
 
 // whole reports whether the device takes such a frame as it is.

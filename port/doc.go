@@ -7,6 +7,12 @@
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
 //	               +-- RWC ------------- Read, Write -------+-- any io.ReadWriteCloser
 //
+// On other systems than Linux, [OpenWater] opens devices, by the package songgao/water.
+//
+// Around a port goes [Capture], which writes what passes into a pcapng file and wraps
+// the other side, a VTEP's underlay, too; [Buffered], a queue in front of a port whose
+// Write may wait; [Faulty], a bad line.
+//
 // Each type here has the methods of vswitch.Port (Readers, Writer, MTU, Close) and
 // Name; Device and Pipe are also Pausers. They work without a switch as well: read
 // frames with a [frame.Batch], write them as [frame.Out].

@@ -23,6 +23,14 @@ func unfit(o *frame.Out) frame.Reason {
 	return frame.NotDropped
 }
 
+// unfitIP is unfit for a port that carries IP packets.
+func unfitIP(o *frame.Out) frame.Reason {
+	if o.F.Kind != frame.IPv4 && o.F.Kind != frame.IPv6 || o.Tag != 0 {
+		return frame.BadKind
+	}
+	return frame.NotDropped
+}
+
 // A tagHead is the scratch memory a VLAN tag is gathered from: the start of the
 // tagged frame, up to and with the tag (IEEE 802.1Q, section 9.6; priority 0).
 //

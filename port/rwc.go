@@ -17,11 +17,12 @@ import (
 type RWCConfig struct {
 	Name string // for messages and dumps; default "rwc"
 	MTU  int    // longest frame in bytes from the destination MAC on, a VLAN tag not counted; 0 = DefaultMTU
+	IP   bool   // frames are IP packets, as those of a TUN, and the MTU is theirs; 0 = 1500
 }
 
-// An RWC is a port made of an [io.ReadWriteCloser] that carries one Ethernet frame
-// in each Read and each Write: a water.Interface, a connected Unix datagram or
-// seqpacket socket, a QUIC datagram stream.
+// An RWC is a port made of an [io.ReadWriteCloser] that carries one Ethernet frame, or
+// one IP packet, in each Read and each Write: a water.Interface, a connected Unix
+// datagram or seqpacket socket, a QUIC datagram stream.
 //
 // It costs more than the ports that know their descriptor: one frame a batch, and
 // a goroutine that waits in Write when the other side does. A Writer of the
@@ -31,6 +32,7 @@ type RWCConfig struct {
 type RWC struct {
 	name   string
 	mtu    int
+	ip     bool
 	rwc    io.ReadWriteCloser
 	closed atomic.Bool
 	reader rwcReader
@@ -53,9 +55,14 @@ func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
 	if cfg != nil {
 		c = *cfg
 	}
+	mtu := DefaultMTU
+	if c.IP {
+		mtu -= ethLen
+	}
 	r := &RWC{
 		name: cmp.Or(c.Name, "rwc"),
-		mtu:  cmp.Or(max(c.MTU, 0), DefaultMTU),
+		mtu:  cmp.Or(max(c.MTU, 0), mtu),
+		ip:   c.IP,
 		rwc:  rwc,
 	}
 	r.reader.r = r
@@ -67,12 +74,13 @@ func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
 func (r *RWC) Name() string { return r.name }
 
 // MTU returns the configured length of the longest frame, in bytes from the
-// destination MAC on, a VLAN tag not counted.
+// destination MAC on, a VLAN tag not counted, or of the longest IP packet.
 func (r *RWC) MTU(peer uint16) int { return r.mtu }
 
 // Readers returns the one receive queue. It hands over a frame longer than the MTU
-// and a VLAN tag with Drop set to [frame.TooBig]. When the other side ends, Read
-// returns an error that wraps [io.EOF].
+// and a VLAN tag with Drop set to [frame.TooBig], and what should be an IP packet and
+// is none with [frame.BadKind]. When the other side ends, Read returns an error that
+// wraps [io.EOF].
 func (r *RWC) Readers() []frame.Reader { return []frame.Reader{&r.reader} }
 
 // Writer returns a new transmit side. A frame that rwc refuses is dropped with
@@ -117,7 +125,10 @@ func (r *rwcReader) Read(b *frame.Batch) error {
 		return r.r.over(err)
 	}
 	// One byte more than the longest frame: a longer one is seen, not cut short.
-	longest := r.r.mtu + vlanLen
+	longest := r.r.mtu
+	if !r.r.ip {
+		longest += vlanLen
+	}
 	if r.buf == nil {
 		r.buf = make([]byte, frame.Headroom+longest+1)
 	}
@@ -127,6 +138,9 @@ func (r *rwcReader) Read(b *frame.Batch) error {
 	}
 	r.err = err
 	f := b.Borrow(r.buf, frame.Headroom, frame.Headroom+n)
+	if r.r.ip {
+		ipKind(f)
+	}
 	if n > longest {
 		f.Drop = frame.TooBig
 	}
@@ -142,7 +156,10 @@ func (w rwcWriter) Write(out []frame.Out) error {
 	r.err = nil
 	for i := range out {
 		o := &out[i]
-		if o.Drop = unfit(o); o.Drop == frame.NotDropped {
+		if o.Drop = unfit(o); r.ip {
+			o.Drop = unfitIP(o)
+		}
+		if o.Drop == frame.NotDropped {
 			o.Drop = r.plain.each(o, r.write)
 		}
 		if r.err != nil {

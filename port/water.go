@@ -7,8 +7,6 @@ import (
 	"net"
 
 	"github.com/songgao/water"
-
-	"github.com/vxswitch/vxswitch/frame"
 )
 
 // WaterConfig configures [FromWater] and [OpenWater]. The zero value works.
@@ -25,10 +23,7 @@ type WaterConfig struct {
 // called after the interface and is an [RWC] in what it costs: one frame a batch, no
 // Pauser.
 //
-// Frames of a TUN are [frame.IPv4] or [frame.IPv6] by their version; others are
-// dropped with [frame.BadKind], both ways, and so is a frame with a VLAN tag to put in.
-// A superframe, or a frame with an unfinished checksum, does not fit a TUN of water
-// (water knows no virtio header) and is dropped with [frame.SendFailed].
+// A TUN is an RWC of IP packets.
 func FromWater(ifce *water.Interface, cfg *WaterConfig) (Port, error) {
 	var c WaterConfig
 	if cfg != nil {
@@ -42,9 +37,9 @@ func FromWater(ifce *water.Interface, cfg *WaterConfig) (Port, error) {
 	}
 	mtu := cmp.Or(c.MTU, systemMTU(ifce.Name()), 1500)
 	if ifce.IsTAP() {
-		return FromReadWriteCloser(waterIO{ifce}, &RWCConfig{Name: ifce.Name(), MTU: mtu + ethLen}), nil
+		mtu += ethLen
 	}
-	return &waterTUN{FromReadWriteCloser(waterIO{ifce}, &RWCConfig{Name: cmp.Or(ifce.Name(), "tun"), MTU: mtu})}, nil
+	return FromReadWriteCloser(waterIO{ifce}, &RWCConfig{Name: cmp.Or(ifce.Name(), "water"), MTU: mtu, IP: !ifce.IsTAP()}), nil
 }
 
 // OpenWater opens a device with water.New and makes a port of it: for macOS and
@@ -92,69 +87,4 @@ func (w waterIO) Read(p []byte) (int, error) {
 func (w waterIO) Write(p []byte) (int, error) {
 	n, err := w.Interface.Write(p)
 	return max(n, 0), err
-}
-
-// waterTUN carries IP packets where an RWC carries Ethernet frames.
-type waterTUN struct{ *RWC }
-
-func (t *waterTUN) Readers() []frame.Reader {
-	return []frame.Reader{waterTUNReader{t.RWC.Readers()[0]}}
-}
-
-func (t *waterTUN) Writer(w int) frame.Writer { return waterTUNWriter{t} }
-
-type waterTUNReader struct{ in frame.Reader }
-
-func (r waterTUNReader) Read(b *frame.Batch) error {
-	if err := r.in.Read(b); err != nil {
-		return err
-	}
-	for i := range b.Frames {
-		f := &b.Frames[i]
-		version := byte(0)
-		if f.Len() > 0 {
-			version = f.Bytes()[0] >> 4
-		}
-		switch {
-		case version == 4:
-			f.Kind = frame.IPv4
-		case version == 6:
-			f.Kind = frame.IPv6
-		case f.Drop == frame.NotDropped:
-			f.Drop = frame.BadKind
-		}
-	}
-	return nil
-}
-
-type waterTUNWriter struct{ t *waterTUN }
-
-func (w waterTUNWriter) Write(out []frame.Out) error {
-	r := w.t.RWC
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range out {
-		o := &out[i]
-		o.Drop = frame.NotDropped
-		switch {
-		case o.F.Kind != frame.IPv4 && o.F.Kind != frame.IPv6 || o.Tag != 0:
-			o.Drop = frame.BadKind
-			continue
-		case o.F.GSO != frame.GSO{}:
-			o.Drop = frame.SendFailed
-			continue
-		}
-		packet := o.F.Bytes()
-		n, err := r.rwc.Write(packet)
-		if err != nil {
-			if err = r.over(err); errors.Is(err, net.ErrClosed) {
-				dropAll(out[i:], frame.PortDown)
-				return err
-			}
-		}
-		if err != nil || n < len(packet) {
-			o.Drop = frame.SendFailed
-		}
-	}
-	return nil
 }

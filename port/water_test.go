@@ -22,10 +22,10 @@ func TestWaterTUNKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.MTU(0) != 1400 || p.(named).Name() != "tun" {
+	if p.MTU(0) != 1400 || p.(named).Name() != "water" {
 		t.Errorf("MTU %d, name %q", p.MTU(0), p.(named).Name())
 	}
-	in := [][]byte{{0x45, 1}, {0x60, 2}, {0x50, 3}, bytes.Repeat([]byte{0x45}, 1405)}
+	in := [][]byte{{0x45, 1}, {0x60, 2}, {0x50, 3}, bytes.Repeat([]byte{0x45}, 1401)}
 	go func() {
 		for _, packet := range in {
 			far.Write(packet)
@@ -35,7 +35,7 @@ func TestWaterTUNKinds(t *testing.T) {
 	for i, want := range []struct {
 		kind frame.Kind
 		drop frame.Reason
-	}{{frame.IPv4, 0}, {frame.IPv6, 0}, {frame.Ethernet, frame.BadKind}, {frame.IPv4, frame.TooBig}} {
+	}{{frame.IPv4, 0}, {frame.IPv6, 0}, {frame.IPv4, frame.BadKind}, {frame.IPv4, frame.TooBig}} {
 		if err := r.Read(b); err != nil || len(b.Frames) != 1 {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestWaterTUNKinds(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	for i, want := range []frame.Reason{0, 0, frame.BadKind, frame.BadKind, frame.SendFailed, 0} {
+	for i, want := range []frame.Reason{0, 0, frame.BadKind, frame.BadKind, frame.BadHeader, 0} {
 		if o[i].Drop != want {
 			t.Errorf("packet %d: %v, want %v", i, o[i].Drop, want)
 		}

@@ -125,6 +125,7 @@ func (f *fabric) plug(h *host, at int) error {
 func (f *fabric) Close() {
 	for _, n := range f.nodes {
 		n.sw.Close()
+		n.vtep.Close() // not attached, it is not the switch's to close
 	}
 	f.wg.Wait()
 }
