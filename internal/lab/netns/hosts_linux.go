@@ -34,7 +34,7 @@ func (n *Net) Router(name string) *Host {
 	return r
 }
 
-// SetMAC gives a device an address, which it takes down and up again.
+// SetMAC gives a device another MAC address.
 func (h *Host) SetMAC(dev, mac string) {
 	h.t.Helper()
 	h.IP("link", "set", dev, "address", mac)
