@@ -18,6 +18,25 @@
 // being in a flood list. Others are learned from what they send, up to a bound, and
 // forgotten once no FDB entry names them.
 //
+// # Outer headers
+//
+// A [Header] says what the outer IP header takes from the packet inside: TTL, TOS, DF
+// and ECN, for the VTEP and by [VTEP.SetHeader] for one peer. On receipt the two ECN
+// fields are combined before anything is learned from the frame (RFC 6040): a congestion
+// mark reaches the host, and where the host could not understand it the frame is dropped.
+//
+// # Path MTU
+//
+// What the underlay hears of packets that were too long for their way makes
+// [VTEP.MTU] of that peer smaller, for [PathMTUAge]. The switch asks it for each frame,
+// and package l3 tells the frame's sender.
+//
+// # Superframes
+//
+// A frame with [frame.GSO] is cut here: into headers in scratch memory, each behind a
+// VXLAN header of its own, and a payload that stays where it is. The segments leave as
+// one run (frame.Datagram.Seg).
+//
 // A VTEP without a switch is a tunnel one can read and write: call Open for each
 // VNI, then use Readers and Writer.
 //
