@@ -36,6 +36,11 @@ func routed(t *testing.T) (a, r, b *netns.Host) {
 	r.Sysctl("net.ipv6.icmp.ratelimit", "0")
 	n.Link(a, "10.1.0.1/24,fd01::1/64", r, "10.1.0.254/24,fd01::254/64")
 	n.Link(b, "10.2.0.2/24,fd02::2/64", r, "10.2.0.254/24,fd02::254/64")
+	// The router notices within a second that a neighbour is gone, instead of a minute.
+	for _, table := range []string{"arp_cache", "ndisc_cache"} {
+		r.IP("ntable", "change", "name", table, "dev", "eth0",
+			"base_reachable", "100", "delay_probe", "100", "retrans", "100")
+	}
 	a.Route("default", "via", "10.1.0.254")
 	b.Route("default", "via", "10.2.0.254")
 	a.Route("::/0", "via", "fd01::254")

@@ -113,13 +113,9 @@ func TestResilience(t *testing.T) {
 					a.Route(fam.net, "via", fam.via)
 				}},
 			{name: "address removed and put back",
-				off: func(a, r, b *netns.Host) {
-					// Over IPv6 Linux 6.18 sends on from an address that is gone: it is
-					// the router that notices, here sooner than after eight seconds.
-					r.IP("ntable", "change", "name", "ndisc_cache", "dev", "eth0",
-						"base_reachable", "100", "delay_probe", "100", "retrans", "100")
-					a.IP("addr", "del", fam.aAddr, "dev", "eth0")
-				},
+				// Over IPv6 Linux 6.18 sends on from an address that is gone: it is the
+				// router that notices.
+				off: func(a, r, b *netns.Host) { a.IP("addr", "del", fam.aAddr, "dev", "eth0") },
 				on: func(a, r, b *netns.Host) {
 					a.Addr("eth0", fam.aAddr)
 					a.IP("route", "replace", fam.net, "via", fam.via)
@@ -162,7 +158,9 @@ func TestResilience(t *testing.T) {
 				until(t, "a counter that tells", func() bool { return x.told() > before })
 				tc.on(a, r, b)
 				took := x.flows(t)
-				if took > time.Second {
+				// On an idle machine 60 ms, and up to 600 ms for a device made anew. The
+				// kernel itself may need a second for a link or a neighbour that is back.
+				if took > 2*time.Second {
 					t.Errorf("it took %v", took)
 				}
 				// All sockets work again, not just some: two rounds of 16 flows, with DF and

@@ -55,15 +55,18 @@ func newErrReader(u *UDP) *errReader {
 	return r
 }
 
-// read books what is in the error queue of a socket.
-func (r *errReader) read(fd uintptr, s *txSock) {
+// read books what is in the error queue of a socket, at most drainLimit entries, and
+// returns how many there were.
+func (r *errReader) read(fd uintptr, s *txSock) int {
 	r.long = false
-	if n := r.queue.Drain(fd, drainLimit, r.seen); n > 0 {
+	n := r.queue.Drain(fd, drainLimit, r.seen)
+	if n > 0 {
 		s.taken.Add(uint32(n))
 	}
 	if r.long {
 		s.tooLong.Add(1)
 	}
+	return n
 }
 
 func (r *errReader) entry(e *sys.QueuedError) {
@@ -86,7 +89,8 @@ func (u *UDP) watch(s *txSock) {
 		err := s.raw.Read(func(fd uintptr) bool {
 			u.watchers.mu.Lock()
 			defer u.watchers.mu.Unlock()
-			u.watchers.err.read(fd, s)
+			for u.watchers.err.read(fd, s) == drainLimit {
+			}
 			return false
 		})
 		if errors.Is(err, net.ErrClosed) {

@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxSegs is how many datagrams one message may be cut into. Linux 6.18 takes 128,
-	// kernels before 6.8 take 64.
+	// older kernels take 64.
 	maxSegs = 64
 
 	// maxPacket is the longest IP packet, headers included: a run fits in one before it
@@ -132,10 +132,11 @@ type apart struct {
 }
 
 // refused reports whether the kernel may have refused a message because it is a run:
-// EIO where the way out can neither cut nor sum (IPsec, and before Linux 6.11 a device
-// without checksum offload), EMSGSIZE and before Linux 6.14 EINVAL for segments above
-// the MTU of the interface, the others from kernels yet to come. Out of memory (ENOBUFS,
-// EAGAIN) is no such cause: many datagrams would need more of it.
+// EIO where the way out can neither cut nor sum (IPsec; on older kernels a device without
+// checksum offload), EMSGSIZE, or EINVAL on older kernels, for segments above the MTU of
+// the interface, EINVAL on a socket without checksums (Linux 6.18), the others from
+// kernels yet to come. Out of room (ENOBUFS, EAGAIN) is no such cause: single datagrams
+// would need more of it.
 func refused(e unix.Errno) bool {
 	switch e {
 	case unix.EIO, unix.EINVAL, unix.EMSGSIZE, unix.EOPNOTSUPP, unix.ENOPROTOOPT:
