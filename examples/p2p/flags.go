@@ -27,6 +27,7 @@ type options struct {
 	dev    string
 	mtu    int // 0 = what the tunnel takes
 	queues int
+	plain  bool // no offloads
 
 	underlay underlay.UDPConfig
 	vtep     vtep.Config
@@ -80,6 +81,12 @@ func flagSet(o *options) *flag.FlagSet {
 	fs.Func("dev", "`NAME` of the TAP device (default vxs0); a persistent one stays at exit", device(&o.dev))
 	fs.Func("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead)", number(minMTU, 65521, &o.mtu))
 	fs.Func("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 64 (default 1)", number(1, 64, &o.queues))
+
+	fs.BoolFunc("offload", "superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", func(s string) error {
+		on, err := boolean(s)
+		o.plain, o.underlay.NoOffload = !on, !on
+		return err
+	})
 
 	fs.BoolFunc("learning", "learn source MACs (default true)", func(s string) error {
 		on, err := boolean(s)

@@ -56,6 +56,7 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -mtu 67", `invalid value "67" for flag -mtu: allowed are 68 to 65521`},
 		{"-local 10.0.0.1 -queues 0", `invalid value "0" for flag -queues: allowed are 1 to 64`},
 		{"-local 10.0.0.1 -queues 65", `invalid value "65" for flag -queues: allowed are 1 to 64`},
+		{"-local 10.0.0.1 -offload=maybe", `invalid boolean value "maybe" for -offload: allowed are true and false`},
 		{"-local 10.0.0.1 -learning=maybe", `invalid boolean value "maybe" for -learning: allowed are true and false`},
 		{"-local 10.0.0.1 -ageing 0.5s", `invalid value "0.5s" for flag -ageing: ` + age},
 		{"-local 10.0.0.1 -ageing -1", `invalid value "-1" for flag -ageing: ` + age},
@@ -100,7 +101,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
-		"-dev NAME", "-mtu N", "-queues N", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
+		"-dev NAME", "-mtu N", "-queues N", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
 		"-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
@@ -124,13 +125,13 @@ func TestDefaults(t *testing.T) {
 // Every flag arrives where the library takes it.
 func TestValues(t *testing.T) {
 	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 " +
-		"-learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed " +
+		"-offload=false -learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed " +
 		"-ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -pcap f -stats 2s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := (underlay.UDPConfig{
-		SrcPorts: underlay.PortRange{Lo: 5000, Hi: 5999}, Mark: 16, Device: "eth0", Checksum: underlay.ChecksumOff, ZeroChecksum6RX: true,
+		SrcPorts: underlay.PortRange{Lo: 5000, Hi: 5999}, Mark: 16, Device: "eth0", Checksum: underlay.ChecksumOff, ZeroChecksum6RX: true, NoOffload: true,
 	}); !reflect.DeepEqual(o.underlay, want) {
 		t.Errorf("underlay %+v", o.underlay)
 	}
@@ -148,7 +149,7 @@ func TestValues(t *testing.T) {
 	}; !slices.Equal(o.static, want) {
 		t.Errorf("static %+v", o.static)
 	}
-	if o.mtu != 9000 || o.queues != 4 || o.pcap != "f" || o.every != 2*time.Second {
+	if !o.plain || o.mtu != 9000 || o.queues != 4 || o.pcap != "f" || o.every != 2*time.Second {
 		t.Errorf("%+v", o)
 	}
 	for arg, want := range map[string]vtep.Header{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -11,20 +10,18 @@ import (
 // TCP and UDP both ways, against the kernel, over both address families and with both
 // inside: nothing arrives corrupt, by the checksums that the stacks at the ends count.
 func TestTrafficIsIntact(t *testing.T) {
-	for _, c := range []struct{ name, local, remote, len, brackets string }{
-		{"IPv4", "10.0.0.1", "10.0.0.2", "/24", "%s"},
-		{"IPv6", "fd00::1", "fd00::2", "/64", "[%s]"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	for _, c := range []struct {
+		family
+		flags string
+	}{{families[0], ""}, {families[1], ""}, {families[0], "-offload=false"}} {
+		t.Run(c.name+c.flags, func(t *testing.T) {
 			n := netns.New(t)
 			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, c.local+c.len, b, c.remote+c.len)
+			n.Link(a, c.local+c.bits, b, c.remote+c.bits)
 			a.Ready()
 			b.Ready()
 			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: c.remote, Remote: c.local, Dev: "eth0", Addr: "192.168.7.2/24,fd07::2/64"})
-			mtu := map[bool]int{false: 1450, true: 1430}[c.name == "IPv6"]
-			p := start(t, a, fmt.Sprintf("ready dev=vxs0 type=vxlan id=9 local="+c.brackets+":4789 mtu=%d", c.local, mtu),
-				"-local", c.local, "-remote", c.remote, "-id", "9")
+			p := start(t, a, c.ready("vxs0", 9, c.mtu), append([]string{"-local", c.local, "-remote", c.remote, "-id", "9"}, strings.Fields(c.flags)...)...)
 			a.Addr("vxs0", "192.168.7.1/24,fd07::1/64")
 			before := [2]map[string]int{corrupt(a), corrupt(b)}
 			for _, to := range []string{"192.168.7.2", "fd07::2"} {

@@ -51,7 +51,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	if mtu < minMTU {
 		return fmt.Errorf("the MTU towards %v, %d, leaves an MTU of %d inside the tunnel: raise it by %d or more", o.local, u.MTU(), mtu, minMTU-mtu)
 	}
-	tap, err := port.OpenTAP(o.dev, &port.DeviceConfig{MTU: mtu, Queues: o.queues})
+	tap, err := port.OpenTAP(o.dev, &port.DeviceConfig{MTU: mtu, Queues: o.queues, NoOffload: o.plain})
 	if err != nil {
 		return deviceError(o, mtu, err)
 	}
