@@ -22,8 +22,9 @@ type Underlay interface {
 
 	// PathMTU has f called whenever a packet to an endpoint turned out too long for
 	// the way there: with the longest IP packet that passes, and the start of the UDP
-	// payload as it was quoted in the error, which may be empty. f is called by any
-	// Sender, and must not wait nor keep quoted.
+	// payload as it was quoted in the error, which may be empty. f is called by Senders
+	// and by goroutines of the underlay, at once; it must not wait nor keep quoted. The
+	// endpoint's port may be 0.
 	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
 	Pause()       // Reads return frame.ErrPaused ...
 	Resume()      // ... until Resume
