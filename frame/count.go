@@ -5,7 +5,8 @@ import (
 	"iter"
 )
 
-// Count is a number of frames and the bytes in them, from the destination MAC on.
+// Count is a number of frames and the bytes in them, from the destination MAC on. A
+// superframe is one frame, as it is to the kernel's devices.
 type Count struct {
 	Frames uint64 `json:"frames"`
 	Bytes  uint64 `json:"bytes"`
