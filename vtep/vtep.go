@@ -130,6 +130,9 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 			return nil, err
 		}
 	}
+	for _, u := range underlays { // last: from here on narrow is called
+		u.PathMTU(v.narrow)
+	}
 	return v, nil
 }
 
@@ -157,7 +160,6 @@ func (v *VTEP) addSide(u Underlay) error {
 		return fmt.Errorf("vtep: Config.MTU: %d over %v leaves no room for a frame, at least %d are needed", s.mtu, addr, least)
 	}
 	s.mtu -= encap.TypeVXLAN.Outer(i == side6)
-	u.PathMTU(v.narrow)
 	if v.sides[i] = s; v.mtu == 0 || s.mtu < v.mtu {
 		v.mtu = s.mtu
 	}
