@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"internal/lab/netns": {},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
 
-	"bench": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
+	"bench": {}, "bench/compare": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
 }
 
 // outside is which packages may use what is not the standard library; tests and

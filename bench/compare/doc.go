@@ -1,0 +1,29 @@
+// Compare measures what it costs to tunnel through this library, beside the kernel's
+// own vxlan device, on one machine in one run. It needs root and Linux:
+//
+//	go run ./bench/compare
+//	go run ./bench/compare -case tcp1,rr -rounds 9 -json out.json -svg out.svg
+//
+// Two hosts, each a network namespace, are joined by a veth pair; behind each is a
+// guest, and the traffic is between the guests:
+//
+//	guest a          host a                            host b          guest b
+//	+------+  veth  +------------------+    veth    +------------------+  veth  +------+
+//	| eth0 +--------+ br0 --- vx0      |   "under"  |      vx0 --- br0 +--------+ eth0 |
+//	+------+        |          :.. UDP +------------+ UDP ..:          |        +------+
+//	                +------------------+            +------------------+
+//
+// The contenders differ in vx0 only: a kernel vxlan device, or the TAP device of
+// examples/p2p. Two more stand beside them: "veth" is the path without a tunnel, the
+// veth pair being a port of both bridges, and "ovs" has the user-space datapath of
+// Open vSwitch as bridge and tunnel. The inner MTU is the same for all of them.
+//
+// Every measurement has hosts of its own, made before and removed after it, so that
+// nothing else of the program runs meanwhile. In a round every contender is measured
+// once in every case; from round to round they take turns in who is first. What is
+// printed is the median over the rounds with the smallest and the largest value, and
+// its ratio to the kernel's median.
+//
+// What a run makes carries its process id in its name and is removed at the end, also
+// after an error or an interrupt; what a killed run left is removed by the next.
+package main

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// A transfer is what came through, by the count of iperf3's receiver.
+type transfer struct {
+	Seconds float64
+	Bytes   float64 // of payload
+	Packets float64 // of UDP: sent
+	Lost    float64 `json:"lost_packets"` // of these
+	cpu     cpu     // spent meanwhile
+}
+
+func (t transfer) gigabits() float64  { return t.Bytes * 8 / 1e9 / t.Seconds }
+func (t transfer) kilopacks() float64 { return (t.Packets - t.Lost) / 1e3 / t.Seconds }
+func (t transfer) loss() float64      { return t.Lost / max(t.Packets, 1) }
+
+// iperf sends from the first guest to the second for a number of seconds.
+func (l *lab) iperf(ctx context.Context, seconds int, args ...string) (t transfer, err error) {
+	server, err := l.start(ctx, "Server listening", l.guests[1], "iperf3", "-s", "-1", "--forceflush")
+	if err != nil {
+		return t, err
+	}
+	defer server.kill()
+	before, err := l.cpu()
+	if err != nil {
+		return t, err
+	}
+	args = append([]string{"iperf3", "-J", "-c", l.guestAddr(1), "-t", strconv.Itoa(seconds)}, args...)
+	out, err := output(ctx, time.Duration(seconds)*time.Second+patience, l.guests[0], args...)
+	if err != nil {
+		return t, err
+	}
+	after, err := l.cpu()
+	if err != nil {
+		return t, err
+	}
+	t, err = readIPerf(out)
+	t.cpu = cpu{after.all - before.all, after.own - before.own}
+	return t, err
+}
+
+// readIPerf reads the report of iperf3 -J.
+func readIPerf(out []byte) (transfer, error) {
+	var report struct {
+		Error string
+		End   struct {
+			Received transfer `json:"sum_received"`
+		}
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		return transfer{}, fmt.Errorf("iperf3: %w: %s", err, tail(out))
+	}
+	t := report.End.Received
+	if report.Error != "" {
+		return t, errors.New("iperf3: " + report.Error)
+	}
+	if t.Seconds <= 0 || t.Bytes <= 0 {
+		return t, errors.New("iperf3: nothing was received")
+	}
+	return t, nil
+}
+
+// perGB returns processor seconds for each 10^9 bytes of payload: the machine's, and
+// the tunnel processes', NaN where the tunnel is no process.
+func (l *lab) perGB(t transfer) (all, own float64) {
+	if own = math.NaN(); len(l.tunnels) > 0 {
+		own = t.cpu.own / (t.Bytes / 1e9)
+	}
+	return t.cpu.all / (t.Bytes / 1e9), own
+}

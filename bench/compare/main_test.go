@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The program executes itself inside the guests; here that is the test.
+func TestMain(m *testing.M) {
+	if inside(os.Args[1:]) {
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestParse(t *testing.T) {
+	o, err := parse(nil, nil)
+	if err != nil || o.rounds != 5 || o.seconds != 2 || o.named || len(o.cases) != len(cases()) || len(o.contenders) != len(contenders()) {
+		t.Errorf("defaults: %+v, %v", o, err)
+	}
+	o, err = parse(strings.Fields("-case rr,tcp1 -contender vxswitch,kernel -rounds 9 -seconds 1 -gso 62000 -json a -svg b"), nil)
+	if err != nil || !slices.Equal(names(o.cases), []string{"tcp1", "rr"}) || !slices.Equal(names(o.contenders), []string{"kernel", "vxswitch"}) ||
+		o.rounds != 9 || o.seconds != 1 || o.gso != 62000 || o.json != "a" || o.svg != "b" || !o.named {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for args, want := range map[string]string{
+		"-case tcp9":     `invalid value "tcp9" for flag -case: "tcp9" is none of tcp1, tcp4, tcp1-off, tcp1-9000, udp64, udp1400, rr`,
+		"-contender x":   `invalid value "x" for flag -contender: "x" is none of kernel, vxswitch, kernel-vxswitch, vxswitch-kernel, veth, ovs`,
+		"-rounds 0":      "flag -rounds: allowed are 1 to 1000",
+		"-seconds 0":     "flag -seconds: allowed are 1 to 60",
+		"-gso 65537":     "flag -gso: allowed are 2048 to 65536, and 0",
+		"-rounds 1 tcp1": `argument "tcp1": allowed are flags only`,
+		"-x":             "flag provided but not defined: -x",
+	} {
+		if _, err := parse(strings.Fields(args), nil); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", args, err, want)
+		}
+	}
+	var usage bytes.Buffer
+	if _, err := parse([]string{"-h"}, &usage); !errors.Is(err, flag.ErrHelp) || !strings.Contains(usage.String(), "-seconds N") {
+		t.Errorf("%v, %s", err, &usage)
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	var out, said bytes.Buffer
+	if code := run(t.Context(), []string{"-rounds", "x"}, &out, &said); code != 2 || strings.Count(said.String(), "\n") != 1 || out.Len() > 0 {
+		t.Errorf("status %d, %q, %q", code, &out, &said)
+	}
+	said.Reset()
+	if code := run(t.Context(), []string{"-h"}, &out, &said); code != 0 || !strings.HasPrefix(said.String(), "usage: compare") {
+		t.Errorf("status %d, %q", code, &said)
+	}
+}
+
+// A contender that can upset the kernel runs only when it is named, and one whose
+// program is missing never; both are said.
+func TestPresent(t *testing.T) {
+	o := options{contenders: []contender{{name: "a"}, {name: "b", risk: "bad"}, {name: "c", need: "no-such-program", pkg: "p"}}}
+	for named, want := range map[bool]string{false: "a", true: "a,b"} {
+		var said bytes.Buffer
+		o.named = named
+		if got := strings.Join(names(o.present(&said)), ","); got != want {
+			t.Errorf("named %v: %s, want %s", named, got, want)
+		}
+		if !strings.Contains(said.String(), "c: skipped, no-such-program is not installed (Debian package p)\n") ||
+			strings.Contains(said.String(), "b: skipped unless it is named with -contender: bad\n") == named {
+			t.Errorf("named %v: %s", named, &said)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSpread(t *testing.T) {
+	for _, c := range []struct{ samples, want []float64 }{
+		{nil, []float64{0, 0, 0}},
+		{[]float64{7}, []float64{7, 7, 7}},
+		{[]float64{3, 1}, []float64{1, 2, 3}},
+		{[]float64{9, 1, 2}, []float64{1, 2, 9}},
+		{[]float64{4, 3, 2, 10}, []float64{2, 3.5, 10}},
+	} {
+		before := slices.Clone(c.samples)
+		low, mid, high := spread(c.samples)
+		if got := []float64{low, mid, high}; !slices.Equal(got, c.want) || !slices.Equal(c.samples, before) {
+			t.Errorf("%v: %v, want %v", before, got, c.want)
+		}
+	}
+}
+
+// sample is a report over two contenders, one of which has no value for one metric and
+// has missed a round.
+func sample() *report {
+	k := []testCase{{name: "tcp1", about: "one flow", metrics: []string{"Gbit/s", "tunnel CPU s/GB, <1%"}}}
+	r := newReport(options{rounds: 3, seconds: 1, cases: k}, []contender{{name: "kernel", note: "in the kernel"}, {name: "vxswitch", note: "p2p & TAP"}})
+	for _, v := range []float64{10, 20, 12} {
+		r.add("tcp1", "kernel", []float64{v, math.NaN()})
+	}
+	r.add("tcp1", "vxswitch", []float64{6, 0.5})
+	r.add("tcp1", "vxswitch", []float64{3, 1.5})
+	r.finish(1)
+	r.Machine, r.Time, r.Notes = "a machine", time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC), r.Notes[3:]
+	return r
+}
+
+const wantTable = `a machine
+2026-05-04 03:02 UTC; 3 rounds of 1 s; 1 measurements failed and are left out
+
+tcp1: one flow
+            Gbit/s                 tunnel CPU s/GB, <1%
+  kernel    12.0 [10.0-20.0] 1.00  -
+  vxswitch  4.50 [3.00-6.00] 0.38  1.00 [0.50-1.50]
+
+kernel: in the kernel
+vxswitch: p2p & TAP
+`
+
+func TestTable(t *testing.T) {
+	var b bytes.Buffer
+	if err := sample().table(&b); err != nil || b.String() != wantTable {
+		t.Errorf("%v\n%s\nwant\n%s", err, &b, wantTable)
+	}
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{0: "0.00", 0.125: "0.12", 9.99: "9.99", 10.04: "10.0", 99.96: "100.0", 123.4: "123", 20235.2: "20235"} {
+		if got := number(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+	if got := number(math.NaN()); got != "-" {
+		t.Error(got)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	o := options{json: filepath.Join(dir, "a.json"), svg: filepath.Join(dir, "a.svg")}
+	r := sample()
+	if err := r.write(io.Discard, o); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(o.json)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back report
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	cell := back.Cases[0].Rows[1].Cells[0]
+	if back.Failed != 1 || back.Cases[0].Rows[1].Name != "vxswitch" || !slices.Equal(cell.Samples, []float64{6, 3}) ||
+		cell.Median != 4.5 || cell.Min != 3 || cell.Max != 6 || cell.Ratio != 0.375 || len(back.Cases[0].Rows[0].Cells[1].Samples) != 0 {
+		t.Errorf("%s", text)
+	}
+	if err := r.write(io.Discard, options{svg: dir}); err == nil {
+		t.Error("wrote a plot over a folder")
+	}
+}
+
+// The plot is XML; every sampled cell has a bar and a whisker, every contender a label
+// in each chart.
+func TestPlot(t *testing.T) {
+	text := sample().plot()
+	count := map[string]int{}
+	said := ""
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+		tok, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		switch tok := tok.(type) {
+		case xml.StartElement:
+			count[tok.Name.Local]++
+		case xml.CharData:
+			said += string(tok)
+		}
+	}
+	if count["rect"] != 1+3 || count["path"] != 3 {
+		t.Errorf("%v\n%s", count, text)
+	}
+	for want, n := range map[string]int{"tcp1: tunnel CPU s/GB, <1%": 1, "4.50 (0.38)": 1, "12.0 (1.00)": 1, "vxswitch\n": 2, "-\n": 1} {
+		if strings.Count(said, want) != n {
+			t.Errorf("%q is not %d times in\n%s", want, n, said)
+		}
+	}
+	// Lengths are in proportion: 20 is the longest whisker, 12 and 4.5 are the bars.
+	for _, want := range []string{`width="78.0"`, `width="29.2"`, `H240.0"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+)
+
+// compare runs all rounds and writes the results. A measurement that fails is said and
+// left out, and is an error at the end.
+func compare(ctx context.Context, o options, out, progress io.Writer) (err error) {
+	if err := able(); err != nil {
+		return err
+	}
+	if err := sweep(); err != nil {
+		fmt.Fprintln(progress, "left by an earlier run:", err)
+	}
+	s := shared{gso: o.gso}
+	if s.dir, err = os.MkdirTemp("", prefix+strconv.Itoa(os.Getpid())+"-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(s.dir)
+	if err := s.build(ctx); err != nil {
+		return err
+	}
+	present := o.present(progress)
+	if len(present) == 0 {
+		return errors.New("no contender is left")
+	}
+	r := newReport(o, present)
+	n, failed := 0, 0
+	for round := range o.rounds {
+		for _, k := range o.cases {
+			for _, c := range rotate(present, round) {
+				n++
+				at := fmt.Sprintf("[%d/%d] round %d, %s, %s:", n, o.rounds*len(o.cases)*len(present), round+1, k.name, c.name)
+				before := oopses()
+				values, err := one(ctx, s, k, c, o.seconds)
+				switch {
+				case oopses() != before:
+					return fmt.Errorf("%s the kernel ran into a bug of its own, see dmesg: nothing measured before the next boot is to be trusted", at)
+				case ctx.Err() != nil:
+					return errors.New("interrupted")
+				case err != nil:
+					failed++
+					fmt.Fprintln(progress, at, err)
+				default:
+					fmt.Fprintln(progress, at, number(values[0]), k.metrics[0])
+					r.add(k.name, c.name, values)
+				}
+			}
+		}
+	}
+	r.finish(failed)
+	if err := r.write(out, o); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d measurements failed", failed, n)
+	}
+	return nil
+}
+
+// one is one measurement, in a lab of its own.
+func one(ctx context.Context, s shared, k testCase, c contender, seconds int) (values []float64, err error) {
+	l, err := newLab(ctx, s, k.underlay)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.close()) }()
+	if err := c.join(ctx, l); err != nil {
+		return nil, err
+	}
+	if err := l.warm(ctx); err != nil {
+		return nil, err
+	}
+	return k.measure(ctx, l, seconds)
+}
+
+// present returns the contenders that take part, and says who does not.
+func (o *options) present(progress io.Writer) (cs []contender) {
+	for _, c := range o.contenders {
+		switch {
+		case c.missing():
+			fmt.Fprintf(progress, "%s: skipped, %s is not installed (Debian package %s)\n", c.name, c.need, c.pkg)
+		case c.risk != "" && !o.named:
+			fmt.Fprintf(progress, "%s: skipped unless it is named with -contender: %s\n", c.name, c.risk)
+		default:
+			cs = append(cs, c)
+		}
+	}
+	return cs
+}
+
+// oopses returns how often the kernel has met a bug of its own since boot (Linux 6.2),
+// "" if it does not say.
+func oopses() string {
+	n, _ := os.ReadFile("/sys/kernel/oops_count")
+	return string(n)
+}
+
+// build compiles examples/p2p.
+func (s *shared) build(ctx context.Context) (err error) {
+	if s.self, err = os.Executable(); err != nil {
+		return err
+	}
+	s.p2p = filepath.Join(s.dir, "p2p")
+	out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", s.p2p, "github.com/vxswitch/vxswitch/examples/p2p").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build examples/p2p, to be run from within the module: %w: %s", err, tail(out))
+	}
+	return nil
+}
+
+// rotate returns s beginning with its n-th, counted on from the first again.
+func rotate[T any](s []T, n int) []T {
+	n %= len(s)
+	return append(append([]T(nil), s[n:]...), s[:n]...)
+}
