@@ -235,11 +235,6 @@ func (d *Device) find() (err error) {
 	return err
 }
 
-// gsoMaxSize bounds the superframes that come in. Cut into 1448-byte segments with 66
-// bytes of headers and 8 of VXLAN each, one of this size is 65,108 bytes: less than
-// the 65,507 that fit one UDP send.
-const gsoMaxSize = 62000
-
 // setup does to the device what cfg says. One that was lent may be out of reach.
 func (d *Device) setup(c DeviceConfig, lent bool) error {
 	if !c.MAC.IsZero() {
@@ -260,10 +255,6 @@ func (d *Device) setup(c DeviceConfig, lent bool) error {
 		mtu = c.MTU
 	}
 	d.mtu.Store(int64(mtu))
-	if d.whole {
-		// Without the privilege superframes stay as large as they are.
-		d.link.SetGSOMaxSize(gsoMaxSize)
-	}
 	if !c.Down {
 		if err := d.link.Up(); err != nil && !(lent && outOfReach(err)) {
 			return fmt.Errorf("bringing the device up: %w", privilege(err))

@@ -44,19 +44,18 @@ func (u *UDP) rxOptions(fd int) error {
 	if err := setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, u.cfg.RecvBuffer); err != nil {
 		return fieldError("RecvBuffer", err)
 	}
-	opts := []option{{unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1}}
 	if u.is4 {
-		opts = append(opts,
-			option{unix.IPPROTO_IP, unix.IP_PKTINFO, 1},
-			option{unix.IPPROTO_IP, unix.IP_RECVTOS, 1},
-			option{unix.IPPROTO_IP, unix.IP_RECVTTL, 1})
-		return setAll(fd, opts)
+		return setAll(fd, []option{
+			{unix.IPPROTO_IP, unix.IP_PKTINFO, 1},
+			{unix.IPPROTO_IP, unix.IP_RECVTOS, 1},
+			{unix.IPPROTO_IP, unix.IP_RECVTTL, 1},
+		})
 	}
-	opts = append(opts,
-		option{unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1},
-		option{unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
-		option{unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT, 1})
-	if err := setAll(fd, opts); err != nil {
+	if err := setAll(fd, []option{
+		{unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1},
+		{unix.IPPROTO_IPV6, unix.IPV6_RECVHOPLIMIT, 1},
+	}); err != nil {
 		return err
 	}
 	if u.cfg.ZeroChecksum6RX {

@@ -186,7 +186,7 @@ func TestUDPDeadPeerCostsOthersNothing(t *testing.T) {
 			}
 		}
 		st := a.Stats()
-		if st.Errors.Refused == 0 || st.TxRetries == 0 {
+		if st.Errors.Refused == 0 {
 			t.Errorf("no error was queued: %+v", st)
 		}
 		quiet(t, b)

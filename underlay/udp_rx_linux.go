@@ -3,7 +3,6 @@ package underlay
 import (
 	"net"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -15,9 +14,9 @@ import (
 )
 
 const (
-	// rxControl is room for the control messages of one message: address, TOS, TTL, drop
-	// counter, segment size, and one or two that a Control func may have asked for.
-	rxControl = 224
+	// rxControl is room for the control messages of one message: address, TOS, TTL,
+	// segment size, and one or two that a Control func may have asked for.
+	rxControl = 192
 
 	rxMessages = 64 // most messages received at once
 	minWant    = 8  // fewest messages a reader makes room for
@@ -241,9 +240,6 @@ func (r *udpReader) arrived(lone bool, segs int) {
 		r.runs.Add(1)
 		r.segments.Add(uint64(segs))
 	}
-	if r.info.HasDrops {
-		r.dropped.seen(r.info.Drops)
-	}
 }
 
 // outer returns what the control messages in r.info and the header say.
@@ -303,33 +299,17 @@ func (r *udpReader) addTo(st *Stats) {
 	st.RxSegments += r.segments.Load()
 	st.RxTruncated += r.truncated.Load()
 	st.RxErrors += r.errors.Load()
-	st.RxOverflow += r.dropped.total()
+	st.RxOverflow += r.dropped.total
 }
 
-// A dropCounter extends a socket's 32-bit counter of dropped packets to 64 bits. It
-// is told values by the reader, as packets bring them, and by Stats.
+// A dropCounter extends a socket's 32-bit counter of dropped packets to 64 bits, for
+// whoever asks at least once in four billion drops. It is used under UDP.mu.
 type dropCounter struct {
-	last  atomic.Uint32
-	mu    sync.Mutex
-	count uint64
+	last  uint32
+	total uint64
 }
 
-// seen takes a value of the kernel's counter. One that is older than the last is
-// ignored: a packet was stamped when it was queued, which may be long ago.
 func (d *dropCounter) seen(v uint32) {
-	if d.last.Load() == v {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if delta := int32(v - d.last.Load()); delta > 0 {
-		d.count += uint64(delta)
-		d.last.Store(v)
-	}
-}
-
-func (d *dropCounter) total() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.count
+	d.total += uint64(v - d.last)
+	d.last = v
 }

@@ -10,7 +10,6 @@ import (
 type contender struct {
 	name string
 	note string // what a reader of its figures has to know
-	risk string // why it takes part only when it is named, "" if it always does
 	need string // a program it cannot do without, "" for none
 	pkg  string // the Debian package of that
 	join func(ctx context.Context, l *lab) error
@@ -20,16 +19,10 @@ func (c contender) String() string { return c.name }
 
 func contenders() []contender {
 	const txOff = "the kernel's side has ethtool -K under tx off: towards a user-space peer its vxlan device leaves the inner checksum to a network card, which veth has none of"
-	const cut = "; a superframe of the guests' gso_max_size, 65536, is longer than the 62000 of the TAP device, and the kernel cuts it in front of that: compare with -gso 62000"
-	// sock_recv_drops copies the counter of SO_RXQ_OVFL, when it is not 0, to the user from
-	// the control block of the skb, which hardened usercopy allows for skbs of
-	// skbuff_head_cache only; those of a TCP sender on the same machine are of
-	// skbuff_fclone_cache.
-	const oops = "on Linux 6.18 it can end in a BUG in mm/usercopy.c, and p2p never receives again: once its socket has dropped packets (SO_RXQ_OVFL), when TCP of a guest on this machine arrives from a kernel vxlan device"
 	return []contender{
 		{name: "kernel", join: ends(kernel, kernel), note: "kernel vxlan device in a kernel bridge, both ends"},
-		{name: "vxswitch", join: ends(vxswitch, vxswitch), note: "TAP device of examples/p2p in a kernel bridge, both ends" + cut},
-		{name: "kernel-vxswitch", risk: oops, join: ends(finished(kernel), vxswitch), note: "the sender is behind the kernel; " + txOff},
+		{name: "vxswitch", join: ends(vxswitch, vxswitch), note: "TAP device of examples/p2p in a kernel bridge, both ends"},
+		{name: "kernel-vxswitch", join: ends(finished(kernel), vxswitch), note: "the sender is behind the kernel; " + txOff},
 		{name: "vxswitch-kernel", join: ends(vxswitch, finished(kernel)), note: "the sender is behind p2p; " + txOff},
 		{name: "veth", join: ends(untunnelled, untunnelled), note: "bridge to bridge without a tunnel, the ceiling"},
 		{name: "ovs", join: ends(ovs, ovs), need: "ovs-vswitchd", pkg: "openvswitch-switch",

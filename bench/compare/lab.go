@@ -30,7 +30,6 @@ type underlay struct {
 type shared struct {
 	self, p2p string // programs: this one, and examples/p2p
 	dir       string // for files
-	gso       int    // gso_max_size of the guests, 0 for the kernel's
 }
 
 // A lab is the two hosts with their guests; see the drawing of the package.
@@ -50,10 +49,6 @@ func newLab(ctx context.Context, s shared, u underlay) (_ *lab, err error) {
 			err = errors.Join(err, l.close())
 		}
 	}()
-	gso := ""
-	if s.gso > 0 {
-		gso = fmt.Sprintf(" gso_max_size %d", s.gso)
-	}
 	id := prefix + strconv.Itoa(os.Getpid())
 	for i, end := range []string{"a", "b"} {
 		l.hosts[i], l.guests[i] = id+"-host-"+end, id+"-guest-"+end
@@ -73,7 +68,7 @@ func newLab(ctx context.Context, s shared, u underlay) (_ *lab, err error) {
 			"link set guest up"); err != nil {
 			return nil, err
 		}
-		if err := ip(ctx, l.guests[i], "link set lo up", "addr add "+l.guestAddr(i)+"/24 dev eth0", "link set eth0 up"+gso); err != nil {
+		if err := ip(ctx, l.guests[i], "link set lo up", "addr add "+l.guestAddr(i)+"/24 dev eth0", "link set eth0 up"); err != nil {
 			return nil, err
 		}
 		if u.plain {

@@ -44,10 +44,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // options are what the flags say.
 type options struct {
 	rounds, seconds int
-	gso             int // gso_max_size of the guests, 0 for the kernel's
 	cases           []testCase
 	contenders      []contender
-	named           bool   // the contenders were given, with whatever risk
 	json, svg       string // files, "" for none
 }
 
@@ -57,7 +55,6 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	fs.SetOutput(io.Discard)
 	fs.IntVar(&o.rounds, "rounds", 5, "`N` rounds")
 	fs.IntVar(&o.seconds, "seconds", 2, "`N` seconds a measurement, whole ones as iperf3 counts them")
-	fs.IntVar(&o.gso, "gso", 0, "gso_max_size of the guests' devices, `N` bytes (default 0: what the kernel gives them)")
 	fs.StringVar(&o.json, "json", "", "`FILE` to write the results to as JSON")
 	fs.StringVar(&o.svg, "svg", "", "`FILE` to write the results to as a bar chart")
 	all := strings.Join(names(o.cases), ",")
@@ -67,7 +64,6 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	})
 	all = strings.Join(names(o.contenders), ",")
 	fs.Func("contender", "`NAME[,NAME...]` of the contenders (default "+all+")", func(s string) (err error) {
-		o.named = true
 		o.contenders, err = pick(contenders(), s)
 		return err
 	})
@@ -85,8 +81,6 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 		return o, errors.New("flag -rounds: allowed are 1 to 1000")
 	case o.seconds < 1 || o.seconds > 60:
 		return o, errors.New("flag -seconds: allowed are 1 to 60")
-	case o.gso != 0 && (o.gso < 2048 || o.gso > 65536):
-		return o, errors.New("flag -gso: allowed are 2048 to 65536, and 0")
 	}
 	return o, nil
 }

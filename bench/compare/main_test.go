@@ -20,12 +20,12 @@ func TestMain(m *testing.M) {
 
 func TestParse(t *testing.T) {
 	o, err := parse(nil, nil)
-	if err != nil || o.rounds != 5 || o.seconds != 2 || o.named || len(o.cases) != len(cases()) || len(o.contenders) != len(contenders()) {
+	if err != nil || o.rounds != 5 || o.seconds != 2 || len(o.cases) != len(cases()) || len(o.contenders) != len(contenders()) {
 		t.Errorf("defaults: %+v, %v", o, err)
 	}
-	o, err = parse(strings.Fields("-case rr,tcp1 -contender vxswitch,kernel -rounds 9 -seconds 1 -gso 62000 -json a -svg b"), nil)
+	o, err = parse(strings.Fields("-case rr,tcp1 -contender vxswitch,kernel -rounds 9 -seconds 1 -json a -svg b"), nil)
 	if err != nil || !slices.Equal(names(o.cases), []string{"tcp1", "rr"}) || !slices.Equal(names(o.contenders), []string{"kernel", "vxswitch"}) ||
-		o.rounds != 9 || o.seconds != 1 || o.gso != 62000 || o.json != "a" || o.svg != "b" || !o.named {
+		o.rounds != 9 || o.seconds != 1 || o.json != "a" || o.svg != "b" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for args, want := range map[string]string{
@@ -33,7 +33,6 @@ func TestParse(t *testing.T) {
 		"-contender x":   `invalid value "x" for flag -contender: "x" is none of kernel, vxswitch, kernel-vxswitch, vxswitch-kernel, veth, ovs`,
 		"-rounds 0":      "flag -rounds: allowed are 1 to 1000",
 		"-seconds 0":     "flag -seconds: allowed are 1 to 60",
-		"-gso 65537":     "flag -gso: allowed are 2048 to 65536, and 0",
 		"-rounds 1 tcp1": `argument "tcp1": allowed are flags only`,
 		"-x":             "flag provided but not defined: -x",
 	} {
@@ -58,19 +57,14 @@ func TestExitStatus(t *testing.T) {
 	}
 }
 
-// A contender that can upset the kernel runs only when it is named, and one whose
-// program is missing never; both are said.
+// A contender whose program is missing is left out, and it is said.
 func TestPresent(t *testing.T) {
-	o := options{contenders: []contender{{name: "a"}, {name: "b", risk: "bad"}, {name: "c", need: "no-such-program", pkg: "p"}}}
-	for named, want := range map[bool]string{false: "a", true: "a,b"} {
-		var said bytes.Buffer
-		o.named = named
-		if got := strings.Join(names(o.present(&said)), ","); got != want {
-			t.Errorf("named %v: %s, want %s", named, got, want)
-		}
-		if !strings.Contains(said.String(), "c: skipped, no-such-program is not installed (Debian package p)\n") ||
-			strings.Contains(said.String(), "b: skipped unless it is named with -contender: bad\n") == named {
-			t.Errorf("named %v: %s", named, &said)
-		}
+	o := options{contenders: []contender{{name: "a"}, {name: "b", need: "no-such-program", pkg: "p"}}}
+	var said bytes.Buffer
+	if got := strings.Join(names(o.present(&said)), ","); got != "a" {
+		t.Errorf("present: %s", got)
+	}
+	if said.String() != "b: skipped, no-such-program is not installed (Debian package p)\n" {
+		t.Errorf("said %q", &said)
 	}
 }

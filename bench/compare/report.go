@@ -20,9 +20,8 @@ type report struct {
 	Time    time.Time `json:"time"`
 	Machine string    `json:"machine"`
 	Rounds  int       `json:"rounds"`
-	Seconds int       `json:"seconds"`               // a measurement
-	GSO     int       `json:"gso_max_size,omitzero"` // of the guests, 0 for the kernel's
-	Failed  int       `json:"failed"`                // measurements
+	Seconds int       `json:"seconds"` // a measurement
+	Failed  int       `json:"failed"`  // measurements
 	Notes   []string  `json:"notes"`
 	Cases   []block   `json:"cases"`
 }
@@ -49,7 +48,7 @@ type cell struct {
 }
 
 func newReport(o options, cs []contender) *report {
-	r := &report{Time: time.Now().UTC().Truncate(time.Second), Machine: machine(), Rounds: o.rounds, Seconds: o.seconds, GSO: o.gso}
+	r := &report{Time: time.Now().UTC().Truncate(time.Second), Machine: machine(), Rounds: o.rounds, Seconds: o.seconds}
 	r.Notes = []string{
 		"value [smallest-largest] ratio: median over the rounds, and its ratio to the kernel's median",
 		"CPU s/GB: processor time of the whole machine for 10^9 bytes of payload, the guests' included; tunnel CPU: of the tunnel's processes alone",
@@ -137,9 +136,6 @@ func (r *report) write(out io.Writer, o options) error {
 
 func (r *report) table(out io.Writer) error {
 	fmt.Fprintf(out, "%s\n%s; %d rounds of %d s", r.Machine, r.Time.Format("2006-01-02 15:04 MST"), r.Rounds, r.Seconds)
-	if r.GSO > 0 {
-		fmt.Fprintf(out, "; guests have gso_max_size %d", r.GSO)
-	}
 	if r.Failed > 0 {
 		fmt.Fprintf(out, "; %d measurements failed and are left out", r.Failed)
 	}

@@ -20,7 +20,7 @@ func compare(ctx context.Context, o options, out, progress io.Writer) (err error
 	if err := sweep(); err != nil {
 		fmt.Fprintln(progress, "left by an earlier run:", err)
 	}
-	s := shared{gso: o.gso}
+	var s shared
 	if s.dir, err = os.MkdirTemp("", prefix+strconv.Itoa(os.Getpid())+"-"); err != nil {
 		return err
 	}
@@ -39,11 +39,8 @@ func compare(ctx context.Context, o options, out, progress io.Writer) (err error
 			for _, c := range rotate(present, round) {
 				n++
 				at := fmt.Sprintf("[%d/%d] round %d, %s, %s:", n, o.rounds*len(o.cases)*len(present), round+1, k.name, c.name)
-				before := oopses()
 				values, err := one(ctx, s, k, c, o.seconds)
 				switch {
-				case oopses() != before:
-					return fmt.Errorf("%s the kernel ran into a bug of its own, see dmesg: nothing measured before the next boot is to be trusted", at)
 				case ctx.Err() != nil:
 					return errors.New("interrupted")
 				case err != nil:
@@ -85,23 +82,13 @@ func one(ctx context.Context, s shared, k testCase, c contender, seconds int) (v
 // present returns the contenders that take part, and says who does not.
 func (o *options) present(progress io.Writer) (cs []contender) {
 	for _, c := range o.contenders {
-		switch {
-		case c.missing():
+		if c.missing() {
 			fmt.Fprintf(progress, "%s: skipped, %s is not installed (Debian package %s)\n", c.name, c.need, c.pkg)
-		case c.risk != "" && !o.named:
-			fmt.Fprintf(progress, "%s: skipped unless it is named with -contender: %s\n", c.name, c.risk)
-		default:
-			cs = append(cs, c)
+			continue
 		}
+		cs = append(cs, c)
 	}
 	return cs
-}
-
-// oopses returns how often the kernel has met a bug of its own since boot (Linux 6.2),
-// "" if it does not say.
-func oopses() string {
-	n, _ := os.ReadFile("/sys/kernel/oops_count")
-	return string(n)
 }
 
 // build compiles examples/p2p.

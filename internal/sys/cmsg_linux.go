@@ -77,9 +77,7 @@ type RxInfo struct {
 	HasDst   bool
 	If       uint32 // interface it came in on
 	TOS, TTL uint8  // or traffic class and hop limit
-	Drops    uint32 // the socket's counter of dropped packets, when HasDrops
-	HasDrops bool
-	Segment  int // bytes of each datagram of a run but the last (UDP_GRO), 0 when it is none
+	Segment  int    // bytes of each datagram of a run but the last (UDP_GRO), 0 when it is none
 }
 
 // Parse overwrites r with what the control messages in b say. Those it does not
@@ -118,10 +116,6 @@ func (r *RxInfo) Parse(b []byte) {
 		case unix.SOL_UDP:
 			if typ == unix.UDP_GRO && len(d) >= 4 {
 				r.Segment = int(int32(binary.NativeEndian.Uint32(d)))
-			}
-		case unix.SOL_SOCKET:
-			if typ == unix.SO_RXQ_OVFL && len(d) >= 4 {
-				r.Drops, r.HasDrops = binary.NativeEndian.Uint32(d), true
 			}
 		}
 	}

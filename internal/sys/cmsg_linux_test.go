@@ -57,7 +57,7 @@ func TestPutCmsgU16(t *testing.T) {
 }
 
 func TestRxInfoOverwrites(t *testing.T) {
-	r := RxInfo{Segment: 9, If: 1, TOS: 2, TTL: 3, HasDst: true, HasDrops: true, Drops: 4, Dst: [16]byte{1}}
+	r := RxInfo{Segment: 9, If: 1, TOS: 2, TTL: 3, HasDst: true, Dst: [16]byte{1}}
 	if r.Parse(nil); r != (RxInfo{}) {
 		t.Errorf("%+v", r)
 	}
@@ -65,7 +65,7 @@ func TestRxInfoOverwrites(t *testing.T) {
 
 func FuzzControlMessages(f *testing.F) {
 	b := make([]byte, 2*CmsgInt)
-	PutCmsgInt(b[PutCmsgInt(b, unix.IPPROTO_IP, unix.IP_TTL, 64):], unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 5)
+	PutCmsgInt(b[PutCmsgInt(b, unix.IPPROTO_IP, unix.IP_TTL, 64):], unix.SOL_SOCKET, unix.SO_TIMESTAMP, 5)
 	f.Add(b)
 	f.Add(b[:CmsgInt-1])
 	f.Add(append(unix.PktInfo4(&unix.Inet4Pktinfo{Ifindex: 3}), unix.PktInfo6(&unix.Inet6Pktinfo{Ifindex: 4})...))

@@ -51,8 +51,13 @@ const memDrops = 8
 
 // Drops returns how many packets the kernel has dropped at a socket because its
 // receive buffer was full, a filter refused them or their checksum was wrong. It
-// is a 32-bit counter that wraps: the one SO_RXQ_OVFL reports beside a packet,
-// without waiting for a packet (SO_MEMINFO, Linux 4.12).
+// is a 32-bit counter that wraps (SO_MEMINFO, Linux 4.12).
+//
+// SO_RXQ_OVFL would tell the same beside each packet, and must not be asked for: when
+// the packet is one that TCP of a guest on this machine made and a vxlan device of this
+// kernel wrapped, copying the counter is a BUG in mm/usercopy.c that ends the thread and
+// leaves the socket locked (put_cmsg out of an skb of skbuff_fclone_cache, with hardened
+// usercopy; seen on Linux 6.18).
 func Drops(fd uintptr) (uint32, bool) {
 	var info [memDrops + 1]uint32
 	n := uint32(unsafe.Sizeof(info))

@@ -7,27 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What has no ioctl is asked for and set by messages of rtnetlink, one at a time.
+// What has no ioctl is asked for by messages of rtnetlink, one at a time.
 const (
 	infoAt = unix.SizeofNlMsghdr           // struct ifinfomsg in a message
 	attrAt = infoAt + unix.SizeofIfInfomsg // its attributes
 )
 
-// SetGSOMaxSize bounds the superframes that the kernel sends into the device, in
-// bytes, headers included: "ip link set gso_max_size". It takes CAP_NET_ADMIN.
-func (l *Link) SetGSOMaxSize(size uint32) error {
-	attr := make([]byte, unix.SizeofRtAttr+4)
-	binary.NativeEndian.PutUint16(attr, uint16(len(attr)))
-	binary.NativeEndian.PutUint16(attr[2:], unix.IFLA_GSO_MAX_SIZE)
-	binary.NativeEndian.PutUint32(attr[4:], size)
-	_, err := l.request(unix.RTM_NEWLINK, attr)
-	return err
-}
-
 // PacketInfo reports whether each packet of the device is preceded by a struct tun_pi,
 // as it is unless the device is opened with IFF_NO_PI.
 func (l *Link) PacketInfo() (bool, error) {
-	link, err := l.request(unix.RTM_GETLINK, nil)
+	link, err := l.describe()
 	if err != nil {
 		return false, err
 	}
@@ -35,13 +24,13 @@ func (l *Link) PacketInfo() (bool, error) {
 	return len(pi) > 0 && pi[0] != 0, nil
 }
 
-// request sends a message about the device and returns the attributes of the answer.
+// describe asks for the attributes of the device.
 //
 //	0            16            32
 //	+------------+-------------+------------
 //	| nlmsghdr   | ifinfomsg   | attributes
 //	+------------+-------------+------------
-func (l *Link) request(typ uint16, attrs []byte) (answer []byte, err error) {
+func (l *Link) describe() (attributes []byte, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.follow(); err != nil {
@@ -51,24 +40,20 @@ func (l *Link) request(typ uint16, attrs []byte) (answer []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := uint16(unix.NLM_F_REQUEST)
-	if typ == unix.RTM_NEWLINK {
-		flags |= unix.NLM_F_ACK
-	}
-	m := append(make([]byte, attrAt), attrs...)
+	m := make([]byte, attrAt)
 	binary.NativeEndian.PutUint32(m, uint32(len(m)))
-	binary.NativeEndian.PutUint16(m[4:], typ)
-	binary.NativeEndian.PutUint16(m[6:], flags)
+	binary.NativeEndian.PutUint16(m[4:], unix.RTM_GETLINK)
+	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST)
 	binary.NativeEndian.PutUint32(m[infoAt+4:], ifr.Uint32()) // behind family and type, both 0
 	err = do(l.conn, func(fd int) error {
-		answer, err = exchange(fd, m)
+		attributes, err = exchange(fd, m)
 		return err
 	})
-	return answer, err
+	return attributes, err
 }
 
-// exchange sends a message and returns the attributes of the answer, none for an
-// acknowledgement. The kernel answers rtnetlink before sendto returns.
+// exchange sends a message and returns the attributes of the answer. The kernel answers
+// rtnetlink before sendto returns.
 func exchange(fd int, m []byte) ([]byte, error) {
 	if err := unix.Sendto(fd, m, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, err
@@ -84,10 +69,7 @@ func exchange(fd int, m []byte) ([]byte, error) {
 	}
 	switch binary.NativeEndian.Uint16(answer[4:]) {
 	case unix.NLMSG_ERROR:
-		if errno := -int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])); errno != 0 {
-			return nil, syscall.Errno(errno)
-		}
-		return nil, nil
+		return nil, syscall.Errno(-int32(binary.NativeEndian.Uint32(answer[unix.SizeofNlMsghdr:])))
 	case unix.RTM_NEWLINK:
 		return answer[min(attrAt, n):], nil
 	}
