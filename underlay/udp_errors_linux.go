@@ -1,11 +1,11 @@
 package underlay
 
 import (
-	"errors"
-	"net"
+	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
-	"time"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -14,8 +14,8 @@ import (
 )
 
 // What the network says about datagrams sent earlier waits in the error queues of the
-// transmit sockets (IP_RECVERR). Two read them: a Sender whose send failed, and for each
-// socket a goroutine that sleeps until there is something.
+// transmit sockets (IP_RECVERR). Two read them: a Sender whose send failed, and a goroutine
+// that sleeps until there is something.
 //
 // The goroutine is not for speed alone. Of the sockets on one port the kernel picks the one
 // that gets an ICMP error by a hash of the addresses and ports, not the one that sent (the
@@ -24,9 +24,6 @@ import (
 
 // drainLimit is how many entries of an error queue are read at once.
 const drainLimit = 64
-
-// notPollable is how long a watcher waits when the runtime cannot.
-const notPollable = 10 * time.Millisecond
 
 // errCounters counts the entries of error queues.
 type errCounters struct {
@@ -76,34 +73,84 @@ func (r *errReader) entry(e *sys.QueuedError) {
 	r.u.countError(e)
 }
 
-// watchers is the goroutines that read error queues, and the scratch they share.
-type watchers struct {
-	sync.WaitGroup
-	mu  sync.Mutex
-	err *errReader
+// An errWatch waits for errors of all transmit sockets at once.
+//
+// The sockets are in an epoll instance of its own, for errors only, and out of the
+// runtime's: that waits for room to send as well, and since every datagram that leaves a
+// socket makes some, each Send would wake a thread that waits for something else (a
+// quarter of the cost of small datagrams on loopback).
+type errWatch struct {
+	file  *os.File // the epoll instance, which the runtime does wait for
+	raw   syscall.RawConn
+	err   *errReader
+	ready [16]unix.EpollEvent
+
+	mu    sync.Mutex
+	socks map[int32]*txSock // by descriptor
 }
 
-// watch reads the error queue of a socket until it is closed.
-func (u *UDP) watch(s *txSock) {
-	for {
-		err := s.raw.Read(func(fd uintptr) bool {
-			u.watchers.mu.Lock()
-			defer u.watchers.mu.Unlock()
-			for u.watchers.err.read(fd, s) == drainLimit {
-			}
-			return false
-		})
-		if errors.Is(err, net.ErrClosed) {
-			return
-		}
-		// An error while the send buffer is full looks to the runtime like a
-		// descriptor that cannot be polled, until the next event (Go 1.26).
-		select {
-		case <-time.After(notPollable):
-		case <-u.done:
-			return
+func newErrWatch(u *UDP) (*errWatch, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("underlay: %w", os.NewSyscallError("epoll_create1", err))
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // or the runtime would not wait for it
+		unix.Close(fd)
+		return nil, fmt.Errorf("underlay: %w", err)
+	}
+	w := &errWatch{file: os.NewFile(uintptr(fd), "error queues"), err: newErrReader(u), socks: make(map[int32]*txSock)}
+	if w.raw, err = w.file.SyscallConn(); err != nil {
+		w.file.Close()
+		return nil, fmt.Errorf("underlay: %w", err)
+	}
+	return w, nil
+}
+
+// add watches a socket until it is closed.
+func (w *errWatch) add(s *txSock) error {
+	var err error
+	both := func(epfd uintptr) {
+		if e := s.raw.Control(func(fd uintptr) {
+			w.mu.Lock()
+			w.socks[int32(fd)] = s
+			w.mu.Unlock()
+			err = unix.EpollCtl(int(epfd), unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: unix.EPOLLERR | unix.EPOLLET, Fd: int32(fd)})
+		}); e != nil {
+			err = e
 		}
 	}
+	if e := w.raw.Control(both); e != nil {
+		err = e
+	}
+	return err
+}
+
+// run reads error queues until the watch is closed.
+func (w *errWatch) run() {
+	_ = w.raw.Read(func(epfd uintptr) bool {
+		for {
+			n, err := unix.EpollWait(int(epfd), w.ready[:], 0)
+			if err == unix.EINTR {
+				continue
+			}
+			if n <= 0 {
+				return false
+			}
+			for i := range w.ready[:n] {
+				w.read(w.ready[i].Fd)
+			}
+		}
+	})
+}
+
+func (w *errWatch) read(fd int32) {
+	w.mu.Lock()
+	s := w.socks[fd]
+	w.mu.Unlock()
+	_ = s.raw.Control(func(fd uintptr) { // fails when the socket is closed
+		for w.err.read(fd, s) == drainLimit {
+		}
+	})
 }
 
 // countError books one entry of an error queue.

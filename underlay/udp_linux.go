@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -22,18 +23,19 @@ import (
 // methods are safe for concurrent use; each Reader and each Sender is used by one
 // goroutine.
 type UDP struct {
-	local    netip.AddrPort
-	scope    uint32 // of a link-local address
-	is4      bool
-	cfg      UDPConfig
-	readers  []*udpReader
-	sets     [maxSets]atomic.Pointer[txSet] // by Datagram.Set
-	runs     atomic.Bool                    // the kernel is to cut runs
-	paused   atomic.Bool
-	done     chan struct{} // closed by Close
-	pathMTU  atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
-	errors   errCounters
-	watchers watchers
+	local   netip.AddrPort
+	scope   uint32 // of a link-local address
+	is4     bool
+	cfg     UDPConfig
+	readers []*udpReader
+	sets    [maxSets]atomic.Pointer[txSet] // by Datagram.Set
+	runs    atomic.Bool                    // the kernel is to cut runs
+	paused  atomic.Bool
+	done    chan struct{} // closed by Close
+	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+	errors  errCounters
+	watch   *errWatch
+	running sync.WaitGroup // goroutines of ours
 
 	mu      sync.Mutex
 	senders map[int]*udpSender
@@ -47,8 +49,30 @@ type UDP struct {
 // A sock is a socket whose descriptor is only touched while the runtime holds it
 // open.
 type sock struct {
-	conn *net.UDPConn
+	io.Closer
 	raw  syscall.RawConn
+	conn *net.UDPConn // nil once it is unpolled
+}
+
+// unpolled takes a socket that nobody will wait for out of the runtime's poller.
+func (s *sock) unpolled() (*sock, error) {
+	defer s.Close()
+	var fd int
+	var err error
+	if e := s.raw.Control(func(old uintptr) {
+		if fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+			err = unix.SetNonblock(fd, false) // os.NewFile goes by this; we send with MSG_DONTWAIT
+		}
+	}); e != nil || err != nil {
+		return nil, fmt.Errorf("underlay: %w", errors.Join(e, err))
+	}
+	f := os.NewFile(uintptr(fd), "transmit socket")
+	raw, err := f.SyscallConn()
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("underlay: %w", err)
+	}
+	return &sock{Closer: f, raw: raw}, nil
 }
 
 // ListenUDP opens an underlay on a local address. The address may be a wildcard,
@@ -81,7 +105,10 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 		done:    make(chan struct{}),
 		senders: make(map[int]*udpSender),
 	}
-	u.watchers.err = newErrReader(u)
+	if u.watch, err = newErrWatch(u); err != nil {
+		return nil, err
+	}
+	u.running.Go(u.watch.run)
 	for q := range c.Queues {
 		s, bound, err := u.listen(local, q)
 		if err != nil {
@@ -101,7 +128,7 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 	u.canSegment = u.readers[0].sock.canSegment()
 	u.SetOffload(!c.NoOffload)
 	if c.Device != "" {
-		u.watchers.Go(u.keepDevice)
+		u.running.Go(u.keepDevice)
 	}
 	return u, nil
 }
@@ -126,7 +153,7 @@ func (u *UDP) listen(local netip.AddrPort, q int) (*sock, netip.AddrPort, error)
 	}
 	if q == 0 && u.cfg.Queues > 1 {
 		if err := s.reusePort(); err != nil {
-			s.conn.Close()
+			s.Close()
 			return nil, netip.AddrPort{}, fieldError("Queues", err)
 		}
 	}
@@ -181,7 +208,7 @@ func (u *UDP) open(local netip.AddrPort, set func(fd int) error) (*sock, netip.A
 		return fail(fmt.Errorf("underlay: %w", err))
 	}
 	bound := conn.LocalAddr().(*net.UDPAddr).AddrPort()
-	return &sock{conn, raw}, netip.AddrPortFrom(local.Addr(), bound.Port()), nil
+	return &sock{conn, raw, conn}, netip.AddrPortFrom(local.Addr(), bound.Port()), nil
 }
 
 // Readers returns one Reader for each receive queue.
@@ -262,7 +289,7 @@ func (u *UDP) stopped() error {
 // that errors.Is [net.ErrClosed], and every Send loses what it is given with
 // [frame.PortDown]. It is idempotent.
 func (u *UDP) Close() error {
-	defer u.watchers.Wait()
+	defer u.running.Wait()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -272,12 +299,12 @@ func (u *UDP) Close() error {
 	close(u.done)
 	var errs []error
 	for _, r := range u.readers {
-		errs = append(errs, r.sock.conn.Close())
+		errs = append(errs, r.sock.Close())
 	}
 	for _, p := range u.ranges {
-		p.all(func(s *txSock) { errs = append(errs, s.conn.Close()) })
+		p.all(func(s *txSock) { errs = append(errs, s.Close()) })
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, u.watch.file.Close())...)
 }
 
 // Stats returns a snapshot of the counters.

@@ -69,9 +69,6 @@ func (u *UDP) openTx(p *txPorts, k kind) *txSocks {
 		x.close()
 		x.again = time.Now().Add(retryOpen)
 	}
-	for _, s := range x.socks {
-		u.watchers.Go(func() { u.watch(s) })
-	}
 	p.kinds[k].Store(x)
 	return x
 }
@@ -134,7 +131,7 @@ func (u *UDP) openIn(r PortRange, k kind) (*txSock, error) {
 		}
 		// Only now, so that the port was ours alone; the other kinds join later.
 		if err := s.reusePort(); err != nil {
-			s.conn.Close()
+			s.Close()
 			return nil, fmt.Errorf("underlay: SO_REUSEPORT: %w", err)
 		}
 		return s, nil
@@ -152,10 +149,18 @@ func (u *UDP) openPort(port uint16, k kind, join bool) (*txSock, error) {
 		}
 		return u.txOptions(fd, k)
 	})
+	if err == nil {
+		s, err = s.unpolled()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &txSock{sock: s, port: port}, nil
+	t := &txSock{sock: s, port: port}
+	if err := u.watch.add(t); err != nil {
+		t.Close()
+		return nil, fmt.Errorf("underlay: waiting for errors: %w", err)
+	}
+	return t, nil
 }
 
 // all calls f with every transmit socket there is; u.mu is held.
@@ -171,7 +176,7 @@ func (p *txPorts) all(f func(*txSock)) {
 
 func (x *txSocks) close() {
 	for _, s := range x.socks {
-		s.conn.Close()
+		s.Close()
 	}
 	x.socks = nil
 }
