@@ -40,7 +40,10 @@ func (r *rig) flood(tb testing.TB, n int) {
 	if err := r.v.SetFlood(vni, peers...); err != nil {
 		tb.Fatal(err)
 	}
-	r.port.packets = [][]byte{packet(frame.Broadcast, mac(0, 1), 64)}
+	r.port.packets = nil
+	for i := range frame.MaxBatch { // flows, or they would leave as one run
+		r.port.packets = append(r.port.packets, packet(frame.Broadcast, mac(0, i), 64))
+	}
 }
 
 // A thousand peers cost one Send call for a batch, and no copy of a frame.

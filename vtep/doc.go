@@ -35,7 +35,8 @@
 //
 // A frame with [frame.GSO] is cut here: into headers in scratch memory, each behind a
 // VXLAN header of its own, and a payload that stays where it is. The segments leave as
-// one run (frame.Datagram.Seg).
+// one run (frame.Datagram.Seg), and so do ordinary frames of one flow and size that
+// follow each other.
 //
 // A VTEP without a switch is a tunnel one can read and write: call Open for each
 // VNI, then use Readers and Writer.

@@ -17,6 +17,7 @@ type writer struct {
 
 	cutter gso.Cutter
 	pieces [][]byte // of superframes: headers in scratch, payload in the frame
+	runs   [][]byte // of runs: the parts of several datagrams
 
 	// Copies are counted once for each run of frames that go the same way: to one
 	// hop, or to a list without one peer.
@@ -30,7 +31,8 @@ type writer struct {
 type lane struct {
 	to    frame.Sender
 	ds    []frame.Datagram
-	owner []int // index of the Out a datagram came from
+	owner []int // index of the Out a datagram came from, before they were joined
+	span  []int // how many of these each datagram stands for
 }
 
 // packet is the scratch of one Out.
@@ -85,6 +87,10 @@ func (w *writer) Write(out []frame.Out) error {
 		clear(w.pieces) // borrowed
 		w.pieces = w.pieces[:0]
 		w.cutter.Reset()
+	}
+	if len(w.runs) > 0 {
+		clear(w.runs) // borrowed
+		w.runs = w.runs[:0]
 	}
 	if frames > 0 {
 		w.v.txFrames.Add(frames)
@@ -271,15 +277,20 @@ func (w *writer) flush() (err error) {
 		if len(l.ds) == 0 {
 			continue
 		}
+		w.join(l)
 		if e := l.to.Send(l.ds); e != nil {
 			err = e
 		}
+		first := 0
 		for k := range l.ds {
 			if d := &l.ds[k]; d.Lost > 0 {
-				p := &w.pkt[l.owner[k]]
-				p.lost += int(d.Lost)
-				p.drop = d.Drop
+				for _, i := range l.owner[first : first+l.span[k]] {
+					p := &w.pkt[i]
+					p.lost += int(d.Lost)
+					p.drop = d.Drop
+				}
 			}
+			first += l.span[k]
 		}
 	}
 	return err

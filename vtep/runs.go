@@ -1,0 +1,61 @@
+package vtep
+
+import (
+	"unsafe"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// maxRun is the most datagrams that are put into a run: what one system call carries.
+const maxRun = 64
+
+// join makes runs of datagrams that follow each other and differ in nothing but their
+// payload, as those of one flow do: the underlay sends a run as one message, which the
+// kernel or the network card cuts. l.span says how many datagrams each now stands for.
+func (w *writer) join(l *lane) {
+	l.span = l.span[:0]
+	kept := 0
+	for k := 0; k < len(l.ds); kept++ {
+		n := alike(l.ds[k:])
+		if kept != k {
+			l.ds[kept] = l.ds[k]
+		}
+		if n > 1 {
+			d, from := &l.ds[kept], len(w.runs)
+			d.Seg = uint16(size(d))
+			for i := range l.ds[k : k+n] {
+				w.runs = append(w.runs, l.ds[k+i].Parts...)
+			}
+			d.Parts = w.runs[from:len(w.runs):len(w.runs)]
+		}
+		l.span = append(l.span, n)
+		k += n
+	}
+	l.ds = l.ds[:kept]
+}
+
+// alike returns how many of ds, from the first on, make a run: all of one size, but the
+// last may be shorter.
+func alike(ds []frame.Datagram) int {
+	d := &ds[0]
+	if d.Seg != 0 {
+		return 1
+	}
+	n, full := 1, size(d)
+	for ; n < len(ds) && n < maxRun; n++ {
+		x := &ds[n]
+		if x.Flow != d.Flow || x.Seg != 0 || x.TOS != d.TOS || x.TTL != d.TTL || x.DF != d.DF || x.Set != d.Set ||
+			len(x.To) != len(d.To) || unsafe.SliceData(x.To) != unsafe.SliceData(d.To) {
+			break
+		}
+		if s := size(x); s > full {
+			break
+		} else if s < full {
+			return n + 1
+		}
+	}
+	return n
+}
+
+// size returns the length of a datagram of one header and one frame.
+func size(d *frame.Datagram) int { return len(d.Parts[0]) + len(d.Parts[1]) }

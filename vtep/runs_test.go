@@ -1,0 +1,129 @@
+package vtep
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// flow returns a frame of n bytes of flow f; its last byte is k.
+func flow(f, n, k int) []byte {
+	b := append(inner(f)[:14], make([]byte, n-14)...)
+	b[len(b)-1] = byte(k)
+	return b
+}
+
+func TestRuns(t *testing.T) {
+	type in struct{ flow, len int }
+	for _, c := range []struct {
+		name string
+		in   []in
+		want []int // frames in each datagram
+	}{
+		{"one", []in{{1, 60}}, []int{1}},
+		{"of one size", []in{{1, 60}, {1, 60}, {1, 60}}, []int{3}},
+		{"a shorter one is the last", []in{{1, 60}, {1, 60}, {1, 50}, {1, 60}}, []int{3, 1}},
+		{"a longer one begins another", []in{{1, 60}, {1, 70}, {1, 70}}, []int{1, 2}},
+		{"flows", []in{{1, 60}, {2, 60}, {2, 60}, {1, 60}}, []int{1, 2, 1}},
+		{"as many as one call takes", bytesOf(in{1, 60}, 100), []int{64, 36}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			u := fake4()
+			v := newVTEP(t, nil, u)
+			n := addPeer(t, v, at(1))
+			var outs []frame.Out
+			for k, x := range c.in {
+				f := frame.Make(flow(x.flow, x.len, k))
+				outs = append(outs, frame.Out{F: &f, Peer: n, Tag: vni})
+			}
+			must(t, v.Writer(0).Write(outs))
+			if len(u.sent) != len(c.want) {
+				t.Fatalf("%d datagrams, want %v", len(u.sent), c.want)
+			}
+			k := 0
+			for i, s := range u.sent {
+				var payload []byte
+				size := len(vx(vni, outs[k].F.Bytes()))
+				for range c.want[i] {
+					payload = append(payload, vx(vni, outs[k].F.Bytes())...)
+					k++
+				}
+				if c.want[i] == 1 {
+					size = 0
+				}
+				if !bytes.Equal(s.payload, payload) || s.seg != size {
+					t.Errorf("datagram %d: % x in segments of %d, want % x in %d", i, s.payload, s.seg, payload, size)
+				}
+			}
+			if st := v.Stats(); st.Tx.Frames != uint64(len(c.in)) || st.Peers[0].Tx != uint64(len(c.in)) {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+}
+
+func bytesOf[T any](x T, n int) (all []T) {
+	for range n {
+		all = append(all, x)
+	}
+	return all
+}
+
+// What differs in its outer header, or in whom it is for, is no run.
+func TestNoRuns(t *testing.T) {
+	u := fake4()
+	v := newVTEP(t, &Config{Header: Header{TTL: Inherit, DF: DFInherit}}, u)
+	must(t, v.SetFlood(vni, at(1), at(2), at(3)))
+	one, two := addPeer(t, v, at(1)), addPeer(t, v, at(2))
+	var outs []frame.Out
+	for _, x := range []struct {
+		frame      []byte
+		peer, skip uint16
+	}{
+		{ip4(0, 9, true), one, 0}, {ip4(0, 8, true), one, 0}, {ip4(1, 8, true), one, 0}, {ip4(1, 8, false), one, 0},
+		{ip4(1, 8, false), two, 0}, {ip4(1, 8, false), 0, 0}, {ip4(1, 8, false), 0, one}, {ip4(1, 8, false), 0, two},
+	} {
+		f := frame.Make(x.frame)
+		f.Hash = 7
+		outs = append(outs, frame.Out{F: &f, Peer: x.peer, Skip: x.skip, Tag: vni})
+	}
+	must(t, v.Writer(0).Write(outs))
+	if len(u.sent) != len(outs) {
+		t.Errorf("%d datagrams of %d frames", len(u.sent), len(outs))
+	}
+	// But frames for one list are.
+	u.sent = nil
+	must(t, v.Writer(0).Write([]frame.Out{outs[5], outs[5]}))
+	if len(u.sent) != 1 || len(u.sent[0].to) != 3 || u.sent[0].seg == 0 {
+		t.Errorf("%+v", u.sent)
+	}
+}
+
+// A run that is lost is each of its frames.
+func TestLostRun(t *testing.T) {
+	u := fake4()
+	v := newVTEP(t, nil, u)
+	n := addPeer(t, v, at(1))
+	u.send = func(ds []frame.Datagram) error {
+		if len(ds) != 3 {
+			t.Fatalf("%d datagrams", len(ds))
+		}
+		ds[1].Lost, ds[1].Drop = 1, frame.PortFull
+		return nil
+	}
+	var outs []frame.Out
+	for _, i := range []int{1, 2, 2, 2, 3} {
+		f := frame.Make(inner(i))
+		outs = append(outs, frame.Out{F: &f, Peer: n, Tag: vni})
+	}
+	must(t, v.Writer(0).Write(outs))
+	for i, want := range []frame.Reason{0, frame.PortFull, frame.PortFull, frame.PortFull, 0} {
+		if outs[i].Drop != want {
+			t.Errorf("frame %d: %v, want %v", i, outs[i].Drop, want)
+		}
+	}
+	if st := v.Stats(); st.Tx.Frames != 2 {
+		t.Errorf("%+v", st.Tx)
+	}
+}
