@@ -1,7 +1,5 @@
 package frame
 
-import "sync"
-
 // MaxBatch is the largest number of frames in a [Batch].
 const MaxBatch = 64
 
@@ -30,17 +28,6 @@ type Batch struct {
 	used  int
 	pool  *Arenas
 }
-
-// A Block is memory for one message of an underlay: an IP packet of any length, which may
-// hold a run of datagrams, with [Headroom] and 4 KiB more in front, so that those who use
-// many Blocks can begin at different cache lines in each.
-//
-// It is for readers whose messages may be long and are mostly short: a call that takes 64
-// messages needs room for 64 long ones, and memory that is not touched costs little.
-type Block [BlockSize]byte
-
-// BlockSize is the length of a [Block].
-const BlockSize = 64<<10 + 4<<10
 
 type arena struct {
 	frames [MaxBatch]Frame
@@ -147,61 +134,3 @@ func (b *Batch) Pool() *Arenas {
 // than arrived calls it; the arena space of the rest is free again only after
 // Reset.
 func (b *Batch) Keep(n int) { b.Frames, b.Outer = b.Frames[:n], b.Outer[:n] }
-
-// Arenas is a free list of batch memory that many batches share: as many arenas
-// exist as readers have frames in hand, not as many as there are readers. It is
-// safe for concurrent use. The zero value is ready.
-type Arenas struct {
-	mu     sync.Mutex
-	free   []*arena
-	blocks []*Block
-}
-
-// spareArenas is how many arenas a free list keeps for the next reader; more go
-// to the garbage collector.
-const spareArenas = 8
-
-// spareBlocks is the same for Blocks: two readers' full calls.
-const spareBlocks = 128
-
-// Block returns a Block, whose contents are whatever it held.
-func (a *Arenas) Block() *Block {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if n := len(a.blocks); n > 0 {
-		x := a.blocks[n-1]
-		a.blocks[n-1] = nil
-		a.blocks = a.blocks[:n-1]
-		return x
-	}
-	return new(Block)
-}
-
-// Free takes a Block back. Frames over it are invalid from here on.
-func (a *Arenas) Free(x *Block) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.blocks) < spareBlocks {
-		a.blocks = append(a.blocks, x)
-	}
-}
-
-func (a *Arenas) get() *arena {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if n := len(a.free); n > 0 {
-		x := a.free[n-1]
-		a.free[n-1] = nil
-		a.free = a.free[:n-1]
-		return x
-	}
-	return newArena()
-}
-
-func (a *Arenas) put(x *arena) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.free) < spareArenas {
-		a.free = append(a.free, x)
-	}
-}

@@ -111,7 +111,7 @@ func TestBatchResetAndRelease(t *testing.T) {
 	var pool Arenas
 	b := NewBatch(&pool)
 	b.Release() // nothing yet
-	if b.arena != nil || len(pool.free) != 0 {
+	if b.arena != nil || len(pool.arenas.free) != 0 {
 		t.Error("an empty batch has an arena")
 	}
 	b.New(10)
@@ -123,8 +123,8 @@ func TestBatchResetAndRelease(t *testing.T) {
 	b.New(10)
 	b.Release()
 	b.Release()
-	if b.arena != nil || cap(b.Frames) != 0 || len(pool.free) != 1 {
-		t.Errorf("Release gives the arena back, once: %d free", len(pool.free))
+	if b.arena != nil || cap(b.Frames) != 0 || len(pool.arenas.free) != 1 {
+		t.Errorf("Release gives the arena back, once: %d free", len(pool.arenas.free))
 	}
 	c := NewBatch(&pool)
 	c.New(10)
@@ -165,8 +165,8 @@ func TestBlocks(t *testing.T) {
 	for range 2 * spareBlocks {
 		pool.Free(y)
 	}
-	if len(pool.blocks) != spareBlocks {
-		t.Errorf("%d spare Blocks, want %d", len(pool.blocks), spareBlocks)
+	if len(pool.blocks.free) != spareBlocks {
+		t.Errorf("%d spare Blocks, want %d", len(pool.blocks.free), spareBlocks)
 	}
 	if n := testing.AllocsPerRun(100, func() { pool.Free(pool.Block()) }); n != 0 {
 		t.Errorf("%v allocations", n)
@@ -184,8 +184,8 @@ func TestArenasBounded(t *testing.T) {
 	for _, b := range bs {
 		b.Release()
 	}
-	if len(pool.free) != spareArenas {
-		t.Errorf("%d spare arenas, want %d", len(pool.free), spareArenas)
+	if len(pool.arenas.free) != spareArenas {
+		t.Errorf("%d spare arenas, want %d", len(pool.arenas.free), spareArenas)
 	}
 }
 
