@@ -29,6 +29,19 @@ type GSO struct {
 	DataStart  uint16  // the payload that is cut, from the start of the buffer; each segment repeats what is before it
 }
 
+// Moved returns what g is for the same packet n bytes further back in its buffer, or with
+// a negative n further in front.
+func (g GSO) Moved(n int) GSO {
+	if g == (GSO{}) {
+		return g
+	}
+	g.CsumStart += uint16(n)
+	if g.DataStart != 0 { // 0: nothing is cut
+		g.DataStart += uint16(n)
+	}
+	return g
+}
+
 // NeedsCsum is the flag of a frame whose transport checksum covers the pseudo header
 // only: who sends it out of the machine completes it.
 const NeedsCsum = 1
@@ -148,9 +161,6 @@ func (f *Frame) Clone() Frame {
 	c.buf = make([]byte, Headroom+len(b))
 	copy(c.buf[Headroom:], b)
 	c.off, c.end = Headroom, int32(len(c.buf))
-	if c.GSO != (GSO{}) {
-		c.GSO.CsumStart += uint16(c.off - f.off)
-		c.GSO.DataStart += uint16(c.off - f.off)
-	}
+	c.GSO = c.GSO.Moved(int(c.off - f.off))
 	return c
 }

@@ -135,6 +135,22 @@ func TestClone(t *testing.T) {
 	}
 }
 
+func TestGSOMoved(t *testing.T) {
+	g := GSO{Flags: NeedsCsum, Type: GSOTCP4, Size: 9, CsumStart: 34, CsumOffset: 16, DataStart: 54}
+	far := g
+	far.CsumStart, far.DataStart = 98, 118
+	if g.Moved(64) != far || far.Moved(-64) != g {
+		t.Errorf("%+v and %+v", g.Moved(64), far.Moved(-64))
+	}
+	// Only a checksum: there is no payload to be cut, here or there.
+	if m := (GSO{Flags: NeedsCsum, CsumStart: 34}).Moved(-20); m != (GSO{Flags: NeedsCsum, CsumStart: 14}) {
+		t.Errorf("%+v", m)
+	}
+	if m := (GSO{}).Moved(64); m != (GSO{}) {
+		t.Errorf("%+v", m)
+	}
+}
+
 // Push and Pull leave GSO alone: CsumStart counts from the buffer.
 func TestGSOIsOfTheBuffer(t *testing.T) {
 	f := Over(buffer(64), 20, 60)

@@ -67,25 +67,16 @@ type outMeta struct {
 func metaOf(o *frame.Out) outMeta {
 	f := o.F
 	return outMeta{
-		gso: moved(f.GSO, -f.Headroom()), kind: f.Kind, tunnel: f.Tunnel, vni: f.VNI, from: f.From, hash: f.Hash,
+		gso: f.GSO.Moved(-f.Headroom()), kind: f.Kind, tunnel: f.Tunnel, vni: f.VNI, from: f.From, hash: f.Hash,
 		peer: o.Peer, skip: o.Skip, tag: o.Tag,
 	}
 }
 
 // out restores what went with f's bytes.
 func (m *outMeta) out(f *frame.Frame) frame.Out {
-	f.GSO, f.Kind, f.Tunnel = moved(m.gso, f.Headroom()), m.kind, m.tunnel
+	f.GSO, f.Kind, f.Tunnel = m.gso.Moved(f.Headroom()), m.kind, m.tunnel
 	f.VNI, f.From, f.Hash = m.vni, m.from, m.hash
 	return frame.Out{F: f, Peer: m.peer, Skip: m.skip, Tag: m.tag}
-}
-
-// moved returns g for the same packet n bytes further back in its buffer.
-func moved(g frame.GSO, n int) frame.GSO {
-	if g != (frame.GSO{}) {
-		g.CsumStart += uint16(n)
-		g.DataStart += uint16(n)
-	}
-	return g
 }
 
 // NewBuffered puts a queue in front of p, which belongs to it from here on: attach

@@ -237,7 +237,7 @@ func TestBufferedKeepsWhatWritersLookAt(t *testing.T) {
 			if !bytes.Equal(g.Bytes(), w.Bytes()) || o.Peer != in[i].Peer || o.Skip != in[i].Skip || o.Tag != in[i].Tag {
 				t.Errorf("frame %d: %+v, want %+v", i, o, in[i])
 			}
-			if moved(g.GSO, -g.Headroom()) != moved(w.GSO, -w.Headroom()) {
+			if g.GSO.Moved(-g.Headroom()) != w.GSO.Moved(-w.Headroom()) {
 				t.Errorf("frame %d: GSO %+v at %d, want %+v at %d", i, g.GSO, g.Headroom(), w.GSO, w.Headroom())
 			}
 			if g.Kind != w.Kind || g.VNI != w.VNI || g.From != w.From || g.Hash != w.Hash || g.Tunnel != w.Tunnel {

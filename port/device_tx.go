@@ -112,9 +112,8 @@ func (t *transmitter) whole(g frame.GSO) bool {
 func (t *transmitter) joined(out []frame.Out) int {
 	n, g, pieces := t.joiner.Join(out)
 	tag := out[0].Tag
-	if tag != 0 && g != (frame.GSO{}) {
-		g.CsumStart += vlanLen
-		g.DataStart += vlanLen
+	if tag != 0 {
+		g = g.Moved(vlanLen)
 	}
 	t.virtio.put(g)
 	t.parts = t.plain.head.gather(append(t.parts[:0], t.virtio), tag, pieces...)

@@ -47,8 +47,8 @@ func (v *VTEP) mtuTo(h *hop) int {
 	return m
 }
 
-// narrow takes note that IP packets above mtu do not reach a host. It is called by
-// Senders, with what an ICMP error or the kernel said; quoted is the start of the UDP
+// narrow takes note that IP packets above mtu do not reach a host. It is called by the
+// underlay, with what an ICMP error or the kernel said; quoted is the start of the UDP
 // payload it was about. The underlay has made sure that the packet was sent from one
 // of its ports to one of the ports of peers; here it must be one of a VTEP's as far as
 // it is quoted (RFC 5927, section 4.1). It never waits: when the tables are being

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -15,25 +14,18 @@ import (
 // The kernel's VTEP is the other end, over both address families: ping and TCP both
 // ways, what each end has learned of the other, and the end of the program.
 func TestKernelPeer(t *testing.T) {
-	for _, c := range []struct{ name, local, remote, len, brackets string }{
-		{"IPv4", "10.0.0.1", "10.0.0.2", "/24", "%s"},
-		{"IPv6", "fd00::1", "fd00::2", "/64", "[%s]"},
-	} {
+	for _, c := range families {
 		t.Run(c.name, func(t *testing.T) {
 			n := netns.New(t)
 			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, c.local+c.len, b, c.remote+c.len)
+			n.Link(a, c.local+c.bits, b, c.remote+c.bits)
 			b.VXLAN("vx0", netns.VXLAN{ID: 4100, Local: c.remote, Remote: c.local, Dev: "eth0", Addr: "192.168.7.2/24,fd07::2/64"})
 
-			mtu := 1450
-			if c.name == "IPv6" {
-				mtu = 1430
-			}
+			mtu := c.mtu
 			if out := b.IP("link", "show", "vx0"); !strings.Contains(out, fmt.Sprintf("mtu %d ", mtu)) {
 				t.Errorf("the kernel does another sum: %s", out)
 			}
-			p := start(t, a, fmt.Sprintf("ready dev=vxs0 type=vxlan id=4100 local="+c.brackets+":4789 mtu=%d", c.local, mtu),
-				"-local", c.local, "-remote", c.remote, "-id", "4100")
+			p := start(t, a, c.ready("vxs0", 4100, mtu), "-local", c.local, "-remote", c.remote, "-id", "4100")
 			if out := a.IP("link", "show", "vxs0"); !strings.Contains(out, fmt.Sprintf("mtu %d ", mtu)) {
 				t.Errorf("our device: %s", out)
 			}
@@ -94,25 +86,11 @@ func ping(t *testing.T, h *netns.Host, addr string) {
 // throughput runs TCP from a to b and back, 2 s each.
 func throughput(t *testing.T, a, b *netns.Host, addr string) {
 	t.Helper()
-	s := b.Start("iperf3", "-s", "--forceflush")
-	s.Want("Server listening")
 	for _, way := range []struct{ name, flag string }{{"to the kernel", ""}, {"from the kernel", "-R"}} {
-		args := strings.Fields("-J -t 2 -c " + addr + " " + way.flag)
-		var report struct {
-			End struct {
-				Received struct {
-					BPS float64 `json:"bits_per_second"`
-				} `json:"sum_received"`
-			}
-		}
-		out := a.Run("iperf3", args...)
-		if err := json.Unmarshal([]byte(out), &report); err != nil {
-			t.Fatalf("iperf3: %v\n%s", err, out)
-		}
-		bps := report.End.Received.BPS
-		t.Logf("iperf3 %s: %.2f Gbit/s", way.name, bps/1e9)
-		if bps < 50e6 {
-			t.Errorf("iperf3 %s: %.0f bit/s", way.name, bps)
+		r := a.IPerf(b, addr, strings.Fields("-t 2 "+way.flag)...)
+		t.Logf("iperf3 %s: %.2f Gbit/s", way.name, r.BitsPerSecond/1e9)
+		if r.BitsPerSecond < 50e6 {
+			t.Errorf("iperf3 %s: %.0f bit/s", way.name, r.BitsPerSecond)
 		}
 	}
 }

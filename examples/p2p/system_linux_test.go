@@ -127,7 +127,7 @@ func TestDeviceErrors(t *testing.T) {
 	p.Want("ready dev=vxs0 ")
 	fail := func(dev, want string) {
 		t.Helper()
-		wantFailure(t, exec.Command("ip", "netns", "exec", a.NS, path, "-local", "10.0.0.1", "-dev", dev), want)
+		wantFailure(t, inside(a, path, "-local 10.0.0.1 -dev "+dev), want)
 	}
 	fail("vxs0", `port: TAP "vxs0": another program is attached to it: device or resource busy: stop that program, or choose another -dev`)
 	for dev, why := range map[string]string{"tun9": "the device is a TUN, not a TAP", "a/b": "not a device name"} {

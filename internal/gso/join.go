@@ -93,12 +93,7 @@ func (j *Joiner) Join(out []frame.Out) (n int, g frame.GSO, parts [][]byte) {
 // alone is a Join of one frame.
 func (j *Joiner) alone(o *frame.Out) (n int, g frame.GSO, parts [][]byte) {
 	j.parts = append(j.parts[:0], o.F.Bytes())
-	if g = o.F.GSO; g != (frame.GSO{}) {
-		off := o.F.Headroom()
-		g.CsumStart = uint16(int(g.CsumStart) - off)
-		g.DataStart = uint16(max(int(g.DataStart)-off, 0))
-	}
-	return 1, g, j.parts
+	return 1, o.F.GSO.Moved(-o.F.Headroom()), j.parts
 }
 
 // plain reports whether the frame is on its way out as it is.
