@@ -85,7 +85,7 @@ func (b *Batch) New(n int) *Frame {
 	buf := b.arena.buf[b.used : b.used+size : b.used+size]
 	b.used = min((b.used+size+63)&^63, len(b.arena.buf))
 	f := b.grow(k)
-	*f = Frame{buf: buf, off: Headroom, end: int32(size)}
+	f.reset(buf, Headroom, int32(size))
 	return f
 }
 
@@ -101,7 +101,7 @@ func (b *Batch) Borrow(buf []byte, off, end int) *Frame {
 	}
 	_ = buf[off:end]
 	f := b.grow(k)
-	*f = Frame{buf: buf, off: int32(off), end: int32(end)}
+	f.reset(buf, int32(off), int32(end))
 	return f
 }
 

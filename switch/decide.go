@@ -43,13 +43,14 @@ const (
 	icmpv6    = 58
 	ndFirst   = 133 // router solicitation; 137 is redirect (RFC 4861, section 4)
 	ndLast    = 137
+	groupBit  = 1 << 40        // of a MAC as a number
 	bridgeMAC = 0x0180c2000000 // ...0f: not forwarded by bridges (IEEE 802.1Q, 8.6.3)
 )
 
 // decide says what becomes of f, which came in on c. The order of its steps is
 // fixed. It does no I/O; what it changes is the FDB, by learning. With a Forward of
 // its own comes the attachment to forward to; with a stage's, nil.
-func (c *circuit) decide(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) {
+func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit) {
 	b := f.Bytes()
 	if f.Kind == frame.Ethernet {
 		if r := c.wellFormed(b); r != frame.NotDropped {
@@ -57,7 +58,7 @@ func (c *circuit) decide(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) 
 		}
 	}
 	if c.slots.Ingress != nil {
-		if v := c.slots.Ingress.Process(f, at); v != frame.Continue {
+		if v := c.slots.Ingress.Process(f, *at); v != frame.Continue {
 			return v, nil
 		}
 		b = f.Bytes()
@@ -69,7 +70,7 @@ func (c *circuit) decide(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) 
 		return frame.Drop(r), nil
 	}
 	if c.slots.Neighbour != nil && isNeighbour(b) {
-		if v := c.slots.Neighbour.Process(f, at); v != frame.Continue {
+		if v := c.slots.Neighbour.Process(f, *at); v != frame.Continue {
 			return v, nil
 		}
 	}
@@ -77,7 +78,7 @@ func (c *circuit) decide(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) 
 }
 
 // egress looks up where f goes: steps 5 to 8 of decide.
-func (c *circuit) egress(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) {
+func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit) {
 	dst := frame.MAC(f.Bytes())
 	if dst.Uint64()&^0xf == bridgeMAC && !c.forwardBridge {
 		return frame.Drop(frame.ReservedMAC), nil
@@ -108,10 +109,11 @@ func (c *circuit) egress(f *frame.Frame, at frame.At) (frame.Verdict, *circuit) 
 }
 
 // tooBig asks the stage that answers for frames longer than their egress takes.
-func (c *circuit) tooBig(f *frame.Frame, at frame.At, mtu int) frame.Verdict {
+func (c *circuit) tooBig(f *frame.Frame, at *frame.At, mtu int) frame.Verdict {
 	if c.slots.TooBig != nil {
-		at.MTU = mtu
-		if v := c.slots.TooBig.Process(f, at); v != frame.Continue {
+		told := *at
+		told.MTU = mtu
+		if v := c.slots.TooBig.Process(f, told); v != frame.Continue {
 			return v
 		}
 	}
@@ -130,10 +132,11 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 	if len(b) < ethLen {
 		return frame.Short
 	}
-	if src := frame.MAC(b[6:12]); src.IsGroup() || src.IsZero() {
+	w := binary.BigEndian.Uint64(b[6:]) // the source and the type in one load
+	if src := w >> 16; src == 0 || src&groupBit != 0 {
 		return frame.BadSourceMAC
 	}
-	if t := binary.BigEndian.Uint16(b[12:]); t == typeVLAN || t == typeQinQ {
+	if t := uint16(w); t == typeVLAN || t == typeQinQ {
 		return frame.InnerVLAN
 	}
 	return frame.NotDropped
@@ -142,7 +145,7 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 // source learns where f came from, or where learning is off only asks whether the
 // MAC may come from there. A frame from a tunnel whose peer has no number teaches
 // nothing; the gateway's own frames are not asked.
-func (c *circuit) source(f *frame.Frame, src frame.MAC, at frame.At) frame.Reason {
+func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reason {
 	if f.From.Port() == 0 {
 		return frame.NotDropped
 	}
@@ -171,9 +174,9 @@ func (c *circuit) source(f *frame.Frame, src frame.MAC, at frame.At) frame.Reaso
 	return frame.NotDropped
 }
 
-func (c *circuit) gateway(f *frame.Frame, at frame.At, otherwise frame.Reason) frame.Verdict {
+func (c *circuit) gateway(f *frame.Frame, at *frame.At, otherwise frame.Reason) frame.Verdict {
 	if c.slots.Gateway != nil {
-		if v := c.slots.Gateway.Process(f, at); v != frame.Continue {
+		if v := c.slots.Gateway.Process(f, *at); v != frame.Continue {
 			return v
 		}
 	}

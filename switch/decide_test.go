@@ -160,7 +160,7 @@ func TestDecide(t *testing.T) {
 			in := ports[name]
 			f.From, f.Tunnel, f.VNI = in.Dest(peer), in.port.tunnel != nil, 100
 			circuit, _ := in.port.circuits.Load(tagKey(in.tag))
-			if got, _ := circuit.decide(&f, frame.At{}); got.String() != c.want {
+			if got, _ := circuit.decide(&f, &frame.At{}); got.String() != c.want {
 				t.Errorf("%v, want %s", got, c.want)
 			}
 		})
@@ -195,7 +195,7 @@ func TestDecideTeaches(t *testing.T) {
 		if c.from == 0 {
 			circuit = v.view.Load().own
 		}
-		circuit.decide(&f, frame.At{})
+		circuit.decide(&f, &frame.At{})
 		if _, ok := v.fdb.Lookup(mac(1)); ok != c.want {
 			t.Errorf("%s: learned = %v", c.name, ok)
 		}

@@ -44,7 +44,12 @@ type VSI struct {
 type view struct {
 	own     *circuit   // port 0: the switch itself
 	members []*circuit // flooding goes in this order
-	byPort  []*circuit // the same, found by port number: open addressing, half empty
+	byPort  []member   // the same, found by port number: open addressing, half empty
+}
+
+type member struct {
+	port uint16
+	c    *circuit // nil: nobody
 }
 
 func newView(own *circuit, members []*circuit) *view {
@@ -52,13 +57,13 @@ func newView(own *circuit, members []*circuit) *view {
 	for size < 2*len(members) {
 		size *= 2
 	}
-	v := &view{own: own, members: members, byPort: make([]*circuit, size)}
+	v := &view{own: own, members: members, byPort: make([]member, size)}
 	for _, c := range members {
 		i := int(c.port.num)
-		for v.byPort[i&(size-1)] != nil {
+		for v.byPort[i&(size-1)].c != nil {
 			i++
 		}
-		v.byPort[i&(size-1)] = c
+		v.byPort[i&(size-1)] = member{c.port.num, c}
 	}
 	return v
 }
@@ -66,8 +71,8 @@ func newView(own *circuit, members []*circuit) *view {
 // find returns the member on a port, or nil.
 func (v *view) find(port uint16) *circuit {
 	for i := int(port); ; i++ {
-		if c := v.byPort[i&(len(v.byPort)-1)]; c == nil || c.port.num == port {
-			return c
+		if m := &v.byPort[i&(len(v.byPort)-1)]; m.port == port || m.c == nil {
+			return m.c
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // busyBatches is how many batches a worker handles before it lets others run: a
 // port that is never empty does not starve the rest, whatever its batches hold.
-const busyBatches = 16
+const busyBatches = 64
 
 // A worker takes the frames of one receive queue from read to write. Everything it
 // touches is its own, or immutable, or made for many readers.
@@ -91,7 +91,7 @@ func (w *worker) frame(f *frame.Frame) {
 		return
 	}
 	f.VNI = c.vsi.vni
-	v, e := c.decide(f, w.at)
+	v, e := c.decide(f, &w.at)
 	if e == nil {
 		w.act(f, c, v)
 		return
@@ -146,7 +146,7 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 		}
 		f.From, f.Tunnel = 0, false
 		c = c.vsi.view.Load().own
-		v, _ = c.decide(f, w.at)
+		v, _ = c.decide(f, &w.at)
 	}
 	switch v.Action() {
 	case frame.ActForward:
@@ -212,7 +212,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		// known. The copies that fitted are written first, the stage may rewrite them.
 		// The frame counts as flooded, whatever becomes of the answer.
 		w.flush()
-		if v := c.tooBig(f, w.at, mtu); v.Action() == frame.ActReply {
+		if v := c.tooBig(f, &w.at, mtu); v.Action() == frame.ActReply {
 			w.reply(f, c)
 		}
 	}

@@ -18,7 +18,11 @@ func findIP(b []byte) (in innerIP) {
 	if !ok {
 		return innerIP{}
 	}
-	switch etherType, at := e.Network(); {
+	etherType, at := e.Type(), wire.EthernetLen
+	if etherType == wire.TypeVLAN || etherType == wire.TypeQinQ {
+		etherType, at = e.Network()
+	}
+	switch {
 	case etherType == wire.TypeIPv4 && len(b) >= at+wire.IPv4Len && b[at]>>4 == 4:
 		return innerIP{at: at, isIP: true, is4: true, tos: b[at+1], ttl: b[at+8], df: b[at+6]&0x40 != 0}
 	case etherType == wire.TypeIPv6 && len(b) >= at+wire.IPv6Len && b[at]>>4 == 6:

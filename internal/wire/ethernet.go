@@ -38,6 +38,9 @@ func (e Ethernet) Dst() [6]byte { return [6]byte(e) }
 // Src returns the source MAC.
 func (e Ethernet) Src() [6]byte { return [6]byte(e[6:]) }
 
+// Type returns the EtherType: of the packet, or of the first VLAN tag.
+func (e Ethernet) Type() uint16 { return binary.BigEndian.Uint16(e[12:]) }
+
 // Turn swaps the MACs, so that the frame goes back.
 func (e Ethernet) Turn() {
 	dst := e.Dst()
@@ -49,7 +52,7 @@ func (e Ethernet) Turn() {
 // that type begins. A tag that is one too many, or cut short, is a type of its own.
 func (e Ethernet) Network() (etherType uint16, at int) {
 	at = EthernetLen
-	etherType = binary.BigEndian.Uint16(e[12:])
+	etherType = e.Type()
 	for range maxTags {
 		if etherType != TypeVLAN && etherType != TypeQinQ || len(e) < at+VLANLen {
 			break
