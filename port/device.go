@@ -36,6 +36,15 @@ type DeviceConfig struct {
 	// CAP_SYS_ADMIN.
 	Namespace string
 
+	// BusyPoll is for how long a Reader that found nothing asks again before it waits in
+	// the poller, at most 1 ms; 0 is not at all. It asks again only if its last wait was
+	// over within that time, so one with little to do does not: to be woken up takes
+	// longer than to handle a packet, and a request and its answer wake up both ends.
+	//
+	// It takes processor time from others, and while it asks its goroutine does not give
+	// way: have more processors (GOMAXPROCS) than queues that are busy.
+	BusyPoll time.Duration
+
 	// NoOffload switches all offloads off: one system call carries one frame, whose
 	// checksums are complete. Without it the kernel may hand over superframes and
 	// frames with unfinished checksums, see [frame.GSO], and gets such.

@@ -204,6 +204,8 @@ func TestTAPOpenErrors(t *testing.T) {
 		{"veth0", nil, syscall.EINVAL, "a device of another driver, veth"},
 		{"t", &DeviceConfig{Queues: -1}, nil, "Queues -1"},
 		{"t", &DeviceConfig{Queues: 257}, nil, "Queues 257"},
+		{"t", &DeviceConfig{BusyPoll: -1}, nil, "BusyPoll -1ns"},
+		{"t", &DeviceConfig{BusyPoll: 2 * time.Millisecond}, nil, "BusyPoll 2ms"},
 		{"t", &DeviceConfig{Namespace: "no-such"}, os.ErrNotExist, `port: TAP "t": DeviceConfig.Namespace "no-such": no such file`},
 		{"t", &DeviceConfig{Namespace: "/dev/null"}, syscall.EINVAL, `port: TAP "t": DeviceConfig.Namespace "/dev/null": entering the network namespace`},
 		{"t", &DeviceConfig{MTU: -1}, nil, "MTU -1"},

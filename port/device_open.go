@@ -112,6 +112,8 @@ func (c *DeviceConfig) check(tun bool) error {
 		return fmt.Errorf("DeviceConfig.MAC %v: a TUN has none", c.MAC)
 	case c.Queues < 0 || c.Queues > maxQueues:
 		return fmt.Errorf("DeviceConfig.Queues %d: want 1 to %d, or 0 for 1", c.Queues, maxQueues)
+	case c.BusyPoll < 0 || c.BusyPoll > sys.MaxBusyPoll:
+		return fmt.Errorf("DeviceConfig.BusyPoll %v: want 0 to %v", c.BusyPoll, sys.MaxBusyPoll)
 	}
 	return nil
 }
@@ -259,6 +261,9 @@ func (d *Device) setup(c DeviceConfig, lent bool) error {
 		if err := d.link.Up(); err != nil && !(lent && outOfReach(err)) {
 			return fmt.Errorf("bringing the device up: %w", privilege(err))
 		}
+	}
+	for _, q := range d.queues {
+		q.reader.busy.Max = c.BusyPoll
 	}
 	d.timer = time.AfterFunc(time.Hour, d.update)
 	d.timer.Stop()

@@ -22,6 +22,7 @@ type deviceReader struct {
 	d    *Device
 	q    *queue
 	poll func(fd uintptr) bool // receive, as a closure made once
+	busy sys.BusyPoll
 
 	batch *frame.Batch  // of the Read under way
 	errno syscall.Errno // it ended with
@@ -66,12 +67,17 @@ func (r *deviceReader) receive(fd uintptr) bool {
 				return true // an error that lasts comes again
 			}
 			if errno == syscall.EAGAIN {
+				if r.busy.Again() {
+					b.Reset()
+					continue
+				}
 				b.Release()
 				return false
 			}
 			r.errno = errno
 			return true
 		}
+		r.busy.Found()
 		head := virtioHeader(f.Bytes()[:r.d.header])
 		f.Pull(r.d.header)
 		b.Shrink(max(n-r.d.header, 0))

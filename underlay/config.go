@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"syscall"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // A PortRange is the ports Lo to Hi, both included. The zero value stands for
@@ -63,6 +65,12 @@ type UDPConfig struct {
 	// socket's buffers; 0 means 4 MiB. The kernel's limits net.core.rmem_max
 	// and wmem_max apply without CAP_NET_ADMIN; Stats tells what was granted.
 	RecvBuffer, SendBuffer int
+
+	// BusyPoll is for how long a Reader that found nothing asks again before it waits in
+	// the poller, at most 1 ms; 0 is not at all. It asks again only if its last wait was
+	// over within that time. Its goroutine does not give way while it asks: have more
+	// processors (GOMAXPROCS) than queues that are busy.
+	BusyPoll time.Duration
 
 	// MaxDatagram is the longest payload received, in bytes; longer ones arrive
 	// cut and marked [frame.TooBig]. 0 means what the MTU of the local address's
@@ -128,6 +136,8 @@ func (c *UDPConfig) withDefaults() (UDPConfig, error) {
 		return bad("SendBuffer", "%d is not in 0-%d", d.SendBuffer, 1<<30)
 	case d.MaxDatagram != 0 && (d.MaxDatagram < 64 || d.MaxDatagram > 65535):
 		return bad("MaxDatagram", "%d is not in 64-65535", d.MaxDatagram)
+	case d.BusyPoll < 0 || d.BusyPoll > sys.MaxBusyPoll:
+		return bad("BusyPoll", "%v is not in 0-%v", d.BusyPoll, sys.MaxBusyPoll)
 	case d.Queues < 0 || d.Queues > maxQueues:
 		return bad("Queues", "%d is not in 1-%d", d.Queues, maxQueues)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestUDPConfigErrors(t *testing.T) {
@@ -27,6 +28,8 @@ func TestUDPConfigErrors(t *testing.T) {
 		{"MaxDatagram", UDPConfig{MaxDatagram: 65536}},
 		{"MaxDatagram", UDPConfig{MaxDatagram: 1}},
 		{"Queues", UDPConfig{Queues: -1}},
+		{"BusyPoll", UDPConfig{BusyPoll: -1}},
+		{"BusyPoll", UDPConfig{BusyPoll: time.Millisecond + 1}},
 		{"Queues", UDPConfig{Queues: 1000}},
 		{"Control", UDPConfig{Control: func(string, string, syscall.RawConn) error { return boom }}},
 	} {

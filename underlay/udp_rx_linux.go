@@ -33,6 +33,7 @@ type udpReader struct {
 	u    *UDP
 	sock *sock
 	call func(fd uintptr) bool // recv, made once
+	busy sys.BusyPoll
 
 	// Of the call in progress.
 	pool  *frame.Arenas
@@ -54,7 +55,7 @@ type udpReader struct {
 }
 
 func newUDPReader(u *UDP, s *sock) *udpReader {
-	r := &udpReader{u: u, sock: s, want: minWant}
+	r := &udpReader{u: u, sock: s, want: minWant, busy: sys.BusyPoll{Max: u.cfg.BusyPoll}}
 	r.call = r.recv
 	for i := range r.msgs {
 		h := &r.msgs[i].Hdr
@@ -107,20 +108,20 @@ func (r *udpReader) Read(b *frame.Batch) error {
 // when it is. It holds no packet memory while it waits.
 func (r *udpReader) recv(fd uintptr) bool {
 	r.prepare()
-	var errno unix.Errno
 	for {
-		r.n, errno = sys.Recvmmsg(fd, r.msgs[:r.want], unix.MSG_DONTWAIT)
-		if errno != unix.EINTR {
-			break
+		var errno unix.Errno
+		switch r.n, errno = sys.Recvmmsg(fd, r.msgs[:r.want], unix.MSG_DONTWAIT); {
+		case errno == unix.EINTR, errno == unix.EAGAIN && r.busy.Again():
+			continue // the kernel has not touched the headers
+		case errno == unix.EAGAIN:
+			r.release()
+			r.want = minWant
+			return false
 		}
+		r.busy.Found()
+		r.errno = errno
+		return true
 	}
-	if errno == unix.EAGAIN {
-		r.release()
-		r.want = minWant
-		return false
-	}
-	r.errno = errno
-	return true
 }
 
 // prepare gives each message a Block.

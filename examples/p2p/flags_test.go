@@ -22,6 +22,7 @@ func TestWrongValues(t *testing.T) {
 	const addr = "allowed are IPv4 and IPv6 addresses of one host"
 	const ports = "allowed are LO-HI with 1 <= LO <= HI <= 65535"
 	const name = "allowed is the name of a device, at most 15 bytes"
+	const busy = "allowed are durations of 0 to 1ms, such as 50us"
 	const age = "allowed are durations of at least 1s, such as 300s, and 0 for never"
 	const entry = "allowed is MAC=ADDR with the MAC of one host, such as 02:00:00:00:00:01=10.0.0.2"
 	const every = "allowed are durations of at least 10ms, such as 5s, and 0 for off"
@@ -56,6 +57,9 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -mtu 67", `invalid value "67" for flag -mtu: allowed are 68 to 65521`},
 		{"-local 10.0.0.1 -queues 0", `invalid value "0" for flag -queues: allowed are 1 to 64`},
 		{"-local 10.0.0.1 -queues 65", `invalid value "65" for flag -queues: allowed are 1 to 64`},
+		{"-local 10.0.0.1 -busy-poll 2ms", `invalid value "2ms" for flag -busy-poll: ` + busy},
+		{"-local 10.0.0.1 -busy-poll -1us", `invalid value "-1us" for flag -busy-poll: ` + busy},
+		{"-local 10.0.0.1 -busy-poll 50", `invalid value "50" for flag -busy-poll: ` + busy},
 		{"-local 10.0.0.1 -offload=maybe", `invalid boolean value "maybe" for -offload: allowed are true and false`},
 		{"-local 10.0.0.1 -learning=maybe", `invalid boolean value "maybe" for -learning: allowed are true and false`},
 		{"-local 10.0.0.1 -ageing 0.5s", `invalid value "0.5s" for flag -ageing: ` + age},
@@ -101,7 +105,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
-		"-dev NAME", "-mtu N", "-queues N", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
+		"-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
 		"-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
@@ -114,7 +118,7 @@ func TestHelp(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	o, err := parse([]string{"-local", "::ffff:10.0.0.1", "-remote", "10.0.0.2,10.0.0.3"})
 	if err != nil || o.local.String() != "10.0.0.1" || o.id != 1 || o.dstport != 4789 || o.dev != "vxs0" || o.queues != 1 ||
-		o.mtu != 0 || o.every != 0 || len(o.flood()) != 2 {
+		o.busy != 100*time.Microsecond || o.mtu != 0 || o.every != 0 || len(o.flood()) != 2 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if o.vtep != (vtep.Config{}) || o.vsi != (vswitch.VSIConfig{}) || !reflect.DeepEqual(o.underlay, underlay.UDPConfig{}) {
@@ -124,7 +128,7 @@ func TestDefaults(t *testing.T) {
 
 // Every flag arrives where the library takes it.
 func TestValues(t *testing.T) {
-	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 " +
+	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 0 " +
 		"-offload=false -learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed " +
 		"-ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -pcap f -stats 2s"))
 	if err != nil {
@@ -149,7 +153,7 @@ func TestValues(t *testing.T) {
 	}; !slices.Equal(o.static, want) {
 		t.Errorf("static %+v", o.static)
 	}
-	if !o.plain || o.mtu != 9000 || o.queues != 4 || o.pcap != "f" || o.every != 2*time.Second {
+	if !o.plain || o.mtu != 9000 || o.queues != 4 || o.busy != 0 || o.pcap != "f" || o.every != 2*time.Second {
 		t.Errorf("%+v", o)
 	}
 	for arg, want := range map[string]vtep.Header{

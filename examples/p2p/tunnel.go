@@ -26,7 +26,7 @@ const minMTU = 68
 //
 //	kernel -- TAP --- VSI --- VTEP -- UDP -- peers
 func tunnel(ctx context.Context, o options, out io.Writer) error {
-	o.underlay.Queues = o.queues
+	o.underlay.Queues, o.underlay.BusyPoll = o.queues, o.busy
 	u, err := underlay.ListenUDP(netip.AddrPortFrom(o.local, o.dstport), &o.underlay)
 	if err != nil {
 		return localError(o, err)
@@ -51,7 +51,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	if mtu < minMTU {
 		return fmt.Errorf("the MTU towards %v, %d, leaves an MTU of %d inside the tunnel: raise it by %d or more", o.local, u.MTU(), mtu, minMTU-mtu)
 	}
-	tap, err := port.OpenTAP(o.dev, &port.DeviceConfig{MTU: mtu, Queues: o.queues, NoOffload: o.plain})
+	tap, err := port.OpenTAP(o.dev, &port.DeviceConfig{MTU: mtu, Queues: o.queues, BusyPoll: o.busy, NoOffload: o.plain})
 	if err != nil {
 		return deviceError(o, mtu, err)
 	}

@@ -123,3 +123,14 @@ func hostAddr(s string) (netip.Addr, error) {
 	}
 	return a, nil
 }
+
+func busyPoll(v *time.Duration) func(string) error {
+	return func(s string) error {
+		d, err := time.ParseDuration(s)
+		if err != nil || d < 0 || d > time.Millisecond {
+			return errors.New("allowed are durations of 0 to 1ms, such as 50us")
+		}
+		*v = d
+		return nil
+	}
+}
