@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // UDP is an underlay of UDP sockets on one local address: receive sockets on the
@@ -44,6 +45,9 @@ type UDP struct {
 	closed  bool
 
 	canSegment bool // the kernel knows UDP_SEGMENT
+
+	// sendmmsg is sys.Sendmmsg; a test puts a kernel that refuses in front of it.
+	sendmmsg func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno)
 }
 
 // A sock is a socket whose descriptor is only touched while the runtime holds it
@@ -104,6 +108,8 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 		cfg:     c,
 		done:    make(chan struct{}),
 		senders: make(map[int]*udpSender),
+
+		sendmmsg: sys.Sendmmsg,
 	}
 	if u.watch, err = newErrWatch(u); err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (s *udpSender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 	tries := 0
 	for off := 0; off < len(msgs); {
 		taken, tooLongs := s.sock.taken.Load(), s.sock.tooLong.Load()
-		n, errno := sys.Sendmmsg(fd, msgs[off:], unix.MSG_DONTWAIT)
+		n, errno := s.u.sendmmsg(fd, msgs[off:], unix.MSG_DONTWAIT)
 		s.sum.calls++
 		if errno == unix.EINTR {
 			continue
