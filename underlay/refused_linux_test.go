@@ -153,13 +153,13 @@ func TestTCPWhileRunsAreRefused(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct {
-		name    string
-		df      vtep.DF
-		refuse  func(x *tunnel, on bool)
-		forGood bool // remembered: runs are not tried again by themselves
-		lossy   bool // the datagrams of a refused run are lost
+		name       string
+		df         vtep.DF
+		refuse     func(x *tunnel, on bool)
+		remembered bool // remembered: runs are not tried again by themselves
+		lossy      bool // the datagrams of a refused run are lost
 	}{
-		{name: "EIO", refuse: injected(unix.EIO), forGood: true},
+		{name: "EIO", refuse: injected(unix.EIO), remembered: true},
 		{name: "EINVAL", refuse: injected(unix.EINVAL)},
 		{name: "EMSGSIZE", refuse: injected(unix.EMSGSIZE)},
 		{name: "ENOBUFS", refuse: injected(unix.ENOBUFS), lossy: true},
@@ -230,15 +230,15 @@ func TestTCPWhileRunsAreRefused(t *testing.T) {
 			if lost := ended.Lost() - before.Lost(); lost > 0 != tc.lossy {
 				t.Errorf("lost %d: %v", lost, ended.TxLost)
 			}
-			if x.u.Split() != tc.forGood {
-				t.Errorf("runs are given up: %v", !tc.forGood)
+			if x.u.Split() != tc.remembered {
+				t.Errorf("runs are given up: %v", !tc.remembered)
 			}
-			if n := x.refusal.Times.Load() - times; tc.forGood && n > 0 {
+			if n := x.refusal.Times.Load() - times; tc.remembered && n > 0 {
 				t.Errorf("runs were tried %d times more", n)
 			}
 
 			tc.refuse(x, false)
-			if tc.forGood {
+			if tc.remembered {
 				second(4)
 				if n := runs(); n != began.TxRuns {
 					t.Errorf("%d runs, although they had been given up", n-began.TxRuns)

@@ -3,6 +3,7 @@ package underlay
 import (
 	"net"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,7 +19,19 @@ type txSet struct {
 	lone  kind
 	run   kind
 	runs  bool        // the checksum mode allows runs
-	split atomic.Bool // the way out refused them: see refused
+	split atomic.Bool // the way out has refused them a moment ago: see giveUp
+}
+
+// splitFor is for how long runs that the way out cannot carry are sent as single datagrams
+// before one is tried again.
+const splitFor = 10 * time.Second
+
+// giveUp has runs sent as single datagrams for a while. What refused them, an IPsec policy
+// say, may go away.
+func (s *txSet) giveUp() {
+	if !s.split.Swap(true) {
+		time.AfterFunc(splitFor, func() { s.split.Store(false) })
+	}
 }
 
 // Sockets returns the number of a set of transmit sockets with other settings, for

@@ -59,7 +59,7 @@ func (s *udpSender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 		tries = 0
 		if who[off].segs > 1 && refused(errno) {
 			if errno == unix.EIO {
-				s.set.split.Store(true) // for the runs to come
+				s.set.giveUp()
 			}
 			s.sendApart(fd, &msgs[off], who[off])
 			off++
