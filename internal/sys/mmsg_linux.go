@@ -15,12 +15,12 @@ type Mmsghdr struct {
 
 // Recvmmsg receives up to len(msgs) messages and returns how many. The errno is 0
 // when at least one arrived. A pending error of the socket is reported once, before
-// any message, and is forgotten by that.
+// any message, and is forgotten by that. flags include MSG_DONTWAIT.
 func Recvmmsg(fd uintptr, msgs []Mmsghdr, flags int) (int, unix.Errno) {
 	if len(msgs) == 0 {
 		return 0, 0
 	}
-	n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&msgs[0])),
+	n, _, e := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&msgs[0])),
 		uintptr(len(msgs)), uintptr(flags), 0, 0)
 	if e != 0 {
 		return 0, e
@@ -32,12 +32,12 @@ func Recvmmsg(fd uintptr, msgs []Mmsghdr, flags int) (int, unix.Errno) {
 // the kernel looks at no more than 1024. It stops at the first that fails. The
 // reason is told only when that is the first of all; otherwise the caller learns
 // it by trying the rest again, unless it was a pending error of the socket, which
-// is forgotten once it has stopped a message.
+// is forgotten once it has stopped a message. flags include MSG_DONTWAIT.
 func Sendmmsg(fd uintptr, msgs []Mmsghdr, flags int) (int, unix.Errno) {
 	if len(msgs) == 0 {
 		return 0, 0
 	}
-	n, _, e := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&msgs[0])),
+	n, _, e := unix.RawSyscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&msgs[0])),
 		uintptr(len(msgs)), uintptr(flags), 0, 0)
 	if e != 0 {
 		return 0, e
