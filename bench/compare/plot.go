@@ -3,61 +3,145 @@ package main
 import (
 	"fmt"
 	"html"
+	"math"
 	"strings"
 )
 
 // Measures of the plot, in pixels.
 const (
-	chartWidth = 360
-	labelWidth = 110
-	barWidth   = 130 // of the longest
+	chartWidth = 310
+	chartsWide = 3 // at most, for a case
+	labelWidth = 104
+	barWidth   = 120 // of the longest
 	barHeight  = 16
 	headHeight = 44
-	plotTop    = 34
+	plotTop    = 52
 )
 
-// plot draws the table as SVG: cases below each other, their metrics side by side,
-// in each a bar for every contender with a line from the smallest to the largest value.
+// plot draws what the table says beside the kernel as SVG: cases below each other, their
+// metrics side by side, in each a bar for every contender from the kernel's median to
+// its own, on a scale of ratios that is the same in the whole plot, and a line from the
+// smallest to the largest value.
 func (r *report) plot() string {
 	var b strings.Builder
+	low, high := r.octaves()
 	columns, y := 0, plotTop
 	for _, k := range r.Cases {
-		for i, m := range k.Metrics {
-			k.chart(&b, i, fmt.Sprintf("%s: %s", k.Name, m), i*chartWidth, y)
+		drawn := k.drawn()
+		for column, i := range drawn {
+			k.chart(&b, i, column*chartWidth, y, low, high)
 		}
-		columns = max(columns, len(k.Metrics))
+		columns = max(columns, len(drawn))
 		y += headHeight + len(k.Rows)*barHeight
 	}
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">
 <rect width="100%%" height="100%%" fill="#fff"/>
-<text x="10" y="20">%s, %d rounds of %d s; medians, smallest to largest value, ratio to the kernel</text>
+<text x="10" y="20">%s</text>
+<text x="10" y="35">%d rounds of %d s. Bars: ratio to the kernel's median, each grid line twice the one before; lines: smallest to largest value; text: median (ratio)</text>
 %s</svg>
-`, columns*chartWidth, y+10, html.EscapeString(r.Machine), r.Rounds, r.Seconds, &b)
+`, max(columns, chartsWide)*chartWidth, y+10, html.EscapeString(r.Machine), r.Rounds, r.Seconds, &b)
+}
+
+// drawn returns the metrics of a case that are drawn: the first of those that the kernel
+// has too. Where it has none, the first one is drawn by its values.
+func (k *block) drawn() (metrics []int) {
+	for i := range k.Metrics {
+		if k.ratios(i) && len(metrics) < chartsWide {
+			metrics = append(metrics, i)
+		}
+	}
+	if metrics == nil {
+		return []int{0}
+	}
+	return metrics
+}
+
+// ratios reports whether there is a kernel to compare with.
+func (k *block) ratios(metric int) bool {
+	for _, w := range k.Rows {
+		if w.Cells[metric].Ratio > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// octaves returns the powers of two, 0 or less and 1 or more, between which all ratios
+// of the plot are.
+func (r *report) octaves() (low, high int) {
+	high = 1
+	for _, k := range r.Cases {
+		for _, i := range k.drawn() {
+			for _, w := range k.Rows {
+				if c := w.Cells[i]; c.Ratio > 0 {
+					low = min(low, int(math.Floor(math.Log2(c.ratio(c.Min)))))
+					high = max(high, int(math.Ceil(math.Log2(c.ratio(c.Max)))))
+				}
+			}
+		}
+	}
+	return max(low, -12), min(high, 12) // of a value near 0
+}
+
+// ratio returns a value in relation to the kernel's median.
+func (c cell) ratio(v float64) float64 { return v * c.Ratio / c.Median }
+
+// power writes a power of two.
+func power(n int) string {
+	if n < 0 {
+		return fmt.Sprintf("1/%d", 1<<-n)
+	}
+	return fmt.Sprint(1 << n)
 }
 
 // chart draws one metric of a case.
-func (k *block) chart(b *strings.Builder, metric int, title string, x, y int) {
+func (k *block) chart(b *strings.Builder, metric int, x, y, low, high int) {
+	left, bottom := x+labelWidth, y+headHeight+len(k.Rows)*barHeight
+	fmt.Fprintf(b, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", x+10, y+headHeight-16, html.EscapeString(k.Name+": "+k.Metrics[metric]))
+
+	ratios := k.ratios(metric)
 	longest := 0.0
 	for _, w := range k.Rows {
 		longest = max(longest, w.Cells[metric].Max)
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", x+10, y+headHeight-8, html.EscapeString(title))
+	// at is where a value of a cell is, from the left.
+	at := func(c cell, v float64) float64 { return float64(left) + v/longest*barWidth }
+	origin := float64(left)
+	if ratios {
+		step := barWidth / float64(high-low)
+		origin -= float64(low) * step
+		at = func(c cell, v float64) float64 {
+			return origin + min(max(math.Log2(c.ratio(v)), float64(low)), float64(high))*step
+		}
+		for n := low; n <= high; n++ {
+			shade := "#ddd"
+			if n == 0 {
+				shade = "#888"
+			}
+			cx := origin + float64(n)*step
+			fmt.Fprintf(b, `<path d="M%.1f %dV%d" stroke="%s"/>`+"\n", cx, y+headHeight, bottom, shade)
+			if n == low || n == 0 || n == high {
+				fmt.Fprintf(b, `<text x="%.1f" y="%d" font-size="9" fill="#666" text-anchor="middle">%s</text>`+"\n", cx, y+headHeight-3, power(n))
+			}
+		}
+	}
 	for i, w := range k.Rows {
 		c := w.Cells[metric]
-		top, left := y+headHeight+i*barHeight, x+labelWidth
-		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", left-4, top+11, html.EscapeString(w.Name))
-		if len(c.Samples) == 0 || longest == 0 {
-			fmt.Fprintf(b, `<text x="%d" y="%d">-</text>`+"\n", left+4, top+11)
+		top := y + headHeight + i*barHeight
+		fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", left-6, top+12, html.EscapeString(w.Name))
+		if len(c.Samples) == 0 || longest == 0 || ratios && c.Ratio == 0 {
+			fmt.Fprintf(b, `<text x="%d" y="%d">-</text>`+"\n", left+4, top+12)
 			continue
 		}
-		scale := barWidth / longest
-		fmt.Fprintf(b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", left, top+2, c.Median*scale, barHeight-4, colour(w.Name))
-		fmt.Fprintf(b, `<path d="M%.1f %dH%.1f" stroke="#000"/>`+"\n", float64(left)+c.Min*scale, top+barHeight/2, float64(left)+c.Max*scale)
+		end := at(c, c.Median)
+		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n",
+			min(origin, end), top+2, math.Abs(end-origin), barHeight-4, colour(w.Name))
+		fmt.Fprintf(b, `<path d="M%.1f %dH%.1f" stroke="#000"/>`+"\n", at(c, c.Min), top+barHeight/2, at(c, c.Max))
 		text := number(c.Median)
 		if c.Ratio > 0 {
 			text += fmt.Sprintf(" (%.2f)", c.Ratio)
 		}
-		fmt.Fprintf(b, `<text x="%.1f" y="%d">%s</text>`+"\n", float64(left)+c.Max*scale+4, top+11, text)
+		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text>`+"\n", left+barWidth+8, top+12, text)
 	}
 }
 
@@ -69,5 +153,5 @@ func colour(contender string) string {
 	case strings.Contains(contender, "vxswitch"):
 		return "#48c"
 	}
-	return "#ccc"
+	return "#bbb"
 }
