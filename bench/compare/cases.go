@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
+	"time"
 )
 
 // A testCase is one kind of traffic over one kind of underlay.
@@ -21,25 +21,30 @@ func (c testCase) String() string { return c.name }
 type measure func(ctx context.Context, l *lab, seconds int) ([]float64, error)
 
 func cases() []testCase {
-	veth, plain, jumbo := underlay{mtu: 1500}, underlay{mtu: 1500, plain: true}, underlay{mtu: 9000}
-	const all, own = "CPU s/GB", "tunnel CPU s/GB"
-	stream := []string{"Gbit/s", all, own}
-	packets := []string{"kpps", "kpps, loss <1%", all, own}
+	veth, plain := underlay{mtu: 1500}, underlay{mtu: 1500, plain: true}
+	jumbo, plainJumbo := underlay{mtu: 9000}, underlay{mtu: 9000, plain: true}
+	stream := []string{"Gbit/s", "CPU s/GB", "tunnel CPU s/GB"}
+	packets := []string{"kpps", "kpps, loss <1%", "CPU s/Mpkt", "tunnel CPU s/Mpkt"}
 	return []testCase{
 		{"tcp1", "one TCP flow", veth, stream, tcp(1)},
 		{"tcp4", "four TCP flows", veth, stream, tcp(4)},
 		{"tcp1-off", "one TCP flow, underlay without offloads", plain, stream, tcp(1)},
+		{"tcp4-off", "four TCP flows, underlay without offloads", plain, stream, tcp(4)},
 		{"tcp1-9000", "one TCP flow, underlay with an MTU of 9000", jumbo, stream, tcp(1)},
+		{"tcp4-9000", "four TCP flows, underlay with an MTU of 9000", jumbo, stream, tcp(4)},
+		{"tcp1-9000-off", "one TCP flow, underlay with an MTU of 9000, without offloads", plainJumbo, stream, tcp(1)},
+		{"tcp4-9000-off", "four TCP flows, underlay with an MTU of 9000, without offloads", plainJumbo, stream, tcp(4)},
 		{"udp64", "UDP, 64 bytes of payload", veth, packets, udp(64)},
 		{"udp1400", "UDP, 1400 bytes of payload", veth, packets, udp(1400)},
-		{"rr", "TCP, a byte there and back", veth, []string{"transactions/s", "p50 us", "p99 us"}, rr},
+		{"rr", "TCP, a byte there and back", veth, []string{"transactions/s", "p50 us", "p99 us", "p99.9 us"}, rr},
+		{"idle", "memory of the tunnel's process at the first end, without traffic", veth, []string{"MiB resident"}, idle},
 	}
 }
 
 func tcp(flows int) measure {
 	return func(ctx context.Context, l *lab, seconds int) ([]float64, error) {
 		t, err := l.iperf(ctx, seconds, "-P", strconv.Itoa(flows))
-		all, own := l.perGB(t)
+		all, own := l.per(t.cpu, t.Bytes/1e9)
 		return []float64{t.gigabits(), all, own}, err
 	}
 }
@@ -48,34 +53,31 @@ func tcp(flows int) measure {
 // then it looks for the rate that is just not too much.
 func udp(size int) measure {
 	return func(ctx context.Context, l *lab, seconds int) ([]float64, error) {
-		try := func(seconds int, kpps float64) (transfer, error) {
-			bits := fmt.Sprintf("%.0f", kpps*1e3*float64(size)*8) // 0: no limit
-			return l.iperf(ctx, seconds, "-u", "-l", strconv.Itoa(size), "-b", bits)
-		}
-		t, err := try(seconds, 0)
+		f, err := l.flood(ctx, size, time.Duration(seconds)*time.Second, 0)
 		if err != nil {
 			return nil, err
 		}
-		best := t.kilopacks()
-		if t.loss() >= tolerable {
-			best, err = lossless(t.Packets/1e3/t.Seconds, func(kpps float64) (transfer, error) { return try(1, kpps) })
+		best := f.kilopacks()
+		if f.loss() >= tolerable {
+			best, err = lossless(f.offered(), func(kpps float64) (flood, error) { return l.flood(ctx, size, probe, kpps) })
 		}
-		all, own := l.perGB(t)
-		return []float64{t.kilopacks(), best, all, own}, err
+		all, own := l.per(f.cpu, f.megapacks())
+		return []float64{f.kilopacks(), best, all, own}, err
 	}
 }
 
 const (
 	tolerable = 0.01 // loss, of 1
-	probes    = 6    // rates to try, for a second, or for two
+	probes    = 6    // rates to try, once or twice
 	span      = 32   // how far below full speed the search begins
+	probe     = time.Second / 2
 )
 
 // lossless looks for the highest rate with a tolerable loss below one that has more,
 // and returns what was received at it, NaN if there was none: six bisections of
 // a ratio of 32, after which the bounds are 6% apart. A rate is too much when it is so
 // twice: on a busy machine a receiver that gets no processor for a moment loses too.
-func lossless(above float64, try func(kpps float64) (transfer, error)) (float64, error) {
+func lossless(above float64, try func(kpps float64) (flood, error)) (float64, error) {
 	best, below := math.NaN(), above/span
 	for range probes {
 		rate := math.Sqrt(below * above)
@@ -97,5 +99,5 @@ func lossless(above float64, try func(kpps float64) (transfer, error)) (float64,
 
 func rr(ctx context.Context, l *lab, seconds int) ([]float64, error) {
 	t, err := l.rr(ctx, strconv.Itoa(seconds)+"s")
-	return []float64{t.PerSecond, t.P50, t.P99}, err
+	return []float64{t.PerSecond, t.P50, t.P99, t.P999}, err
 }

@@ -6,15 +6,20 @@ import (
 	"testing"
 )
 
+// came is a second in which so much was sent and so much came through.
+func came(out, in float64) flood {
+	return flood{sent: sent{Sent: uint64(out), Seconds: 1}, received: received{Received: uint64(in), Seconds: 1}}
+}
+
 // A path that carries so much and no more.
 func TestLossless(t *testing.T) {
 	const above = 1000
 	for _, capacity := range []float64{40, 100, 333, 999} {
 		tries := 0
-		got, err := lossless(above, func(kpps float64) (transfer, error) {
+		got, err := lossless(above, func(kpps float64) (flood, error) {
 			tries++
 			through := min(kpps, capacity)
-			return transfer{Seconds: 1, Packets: kpps * 1e3, Lost: (kpps - through) * 1e3}, nil
+			return came(kpps*1e3, through*1e3), nil
 		})
 		if err != nil || got > capacity*1.0001 || got < capacity*0.94 || tries > 2*probes {
 			t.Errorf("capacity %v: %v after %d tries, %v", capacity, got, tries, err)
@@ -25,13 +30,12 @@ func TestLossless(t *testing.T) {
 // A loss that does not come again is not the path's.
 func TestLosslessOnce(t *testing.T) {
 	tries := 0
-	got, err := lossless(1000, func(kpps float64) (transfer, error) {
+	got, err := lossless(1000, func(kpps float64) (flood, error) {
 		tries++
-		r := transfer{Seconds: 1, Packets: kpps * 1e3}
 		if tries%2 == 1 {
-			r.Lost = r.Packets / 2
+			return came(kpps*1e3, kpps*500), nil
 		}
-		return r, nil
+		return came(kpps*1e3, kpps*1e3), nil
 	})
 	if err != nil || got < 940 {
 		t.Errorf("%v, %v", got, err)
@@ -39,14 +43,14 @@ func TestLosslessOnce(t *testing.T) {
 }
 
 func TestLosslessNever(t *testing.T) {
-	got, err := lossless(1000, func(kpps float64) (transfer, error) {
-		return transfer{Seconds: 1, Packets: 100, Lost: 50}, nil
+	got, err := lossless(1000, func(kpps float64) (flood, error) {
+		return came(100, 50), nil
 	})
 	if err != nil || !math.IsNaN(got) {
 		t.Errorf("%v, %v", got, err)
 	}
 	bad := errors.New("bad")
-	if _, err := lossless(1000, func(float64) (transfer, error) { return transfer{}, bad }); !errors.Is(err, bad) {
+	if _, err := lossless(1000, func(float64) (flood, error) { return flood{}, bad }); !errors.Is(err, bad) {
 		t.Error(err)
 	}
 }

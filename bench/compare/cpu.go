@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -29,6 +30,15 @@ func (l *lab) cpu() (c cpu, err error) {
 		c.own, err = c.own+own, errors.Join(err, e, e2)
 	}
 	return c, err
+}
+
+// per returns processor seconds for each unit of what came through: the machine's, and
+// the tunnel processes', NaN where the tunnel is no process.
+func (l *lab) per(c cpu, units float64) (all, own float64) {
+	if own = math.NaN(); len(l.tunnels) > 0 {
+		own = c.own / units
+	}
+	return c.all / units, own
 }
 
 // busy reads /proc/stat: user, nice, system, idle, iowait, irq, softirq of all

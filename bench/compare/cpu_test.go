@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"math"
+	"testing"
+)
 
 func TestBusy(t *testing.T) {
 	got, err := busy("cpu  100 20 300 99999 888 4 5 6 7 8\ncpu0 1 2 3\n")
@@ -24,5 +27,15 @@ func TestSpent(t *testing.T) {
 		if got, err := spent(bad); err == nil {
 			t.Errorf("%q: %v", bad, got)
 		}
+	}
+}
+
+func TestPer(t *testing.T) {
+	c := cpu{all: 3, own: 1}
+	if all, own := (&lab{}).per(c, 2); all != 1.5 || !math.IsNaN(own) {
+		t.Errorf("without a process: %v, %v", all, own)
+	}
+	if all, own := (&lab{tunnels: make([]*process, 2)}).per(c, 2); all != 1.5 || own != 0.5 {
+		t.Errorf("with processes: %v, %v", all, own)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"strconv"
 	"time"
 )
@@ -14,14 +13,10 @@ import (
 type transfer struct {
 	Seconds float64
 	Bytes   float64 // of payload
-	Packets float64 // of UDP: sent
-	Lost    float64 `json:"lost_packets"` // of these
 	cpu     cpu     // spent meanwhile
 }
 
-func (t transfer) gigabits() float64  { return t.Bytes * 8 / 1e9 / t.Seconds }
-func (t transfer) kilopacks() float64 { return (t.Packets - t.Lost) / 1e3 / t.Seconds }
-func (t transfer) loss() float64      { return t.Lost / max(t.Packets, 1) }
+func (t transfer) gigabits() float64 { return t.Bytes * 8 / 1e9 / t.Seconds }
 
 // iperf sends from the first guest to the second for a number of seconds.
 func (l *lab) iperf(ctx context.Context, seconds int, args ...string) (t transfer, err error) {
@@ -67,13 +62,4 @@ func readIPerf(out []byte) (transfer, error) {
 		return t, errors.New("iperf3: nothing was received")
 	}
 	return t, nil
-}
-
-// perGB returns processor seconds for each 10^9 bytes of payload: the machine's, and
-// the tunnel processes', NaN where the tunnel is no process.
-func (l *lab) perGB(t transfer) (all, own float64) {
-	if own = math.NaN(); len(l.tunnels) > 0 {
-		own = t.cpu.own / (t.Bytes / 1e9)
-	}
-	return t.cpu.all / (t.Bytes / 1e9), own
 }

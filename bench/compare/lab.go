@@ -113,6 +113,16 @@ func (l *lab) tunnel(ctx context.Context, text, ns string, args ...string) error
 	return err
 }
 
+// tunnelAt returns the process that is the tunnel's end at host i, nil if none is.
+func (l *lab) tunnelAt(i int) *process {
+	for _, p := range l.tunnels {
+		if p.ns == l.hosts[i] {
+			return p
+		}
+	}
+	return nil
+}
+
 // warm returns when the guests have reached each other and the tables are filled.
 func (l *lab) warm(ctx context.Context) error {
 	if _, err := l.start(ctx, "ready", l.guests[1], l.self, "echo", l.guestAddr(1)+echoPort); err != nil {

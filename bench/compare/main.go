@@ -53,7 +53,7 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	o.cases, o.contenders = cases(), contenders()
 	fs := flag.NewFlagSet("compare", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
-	fs.IntVar(&o.rounds, "rounds", 5, "`N` rounds")
+	fs.IntVar(&o.rounds, "rounds", 4, "`N` rounds")
 	fs.IntVar(&o.seconds, "seconds", 2, "`N` seconds a measurement, whole ones as iperf3 counts them")
 	fs.StringVar(&o.json, "json", "", "`FILE` to write the results to as JSON")
 	fs.StringVar(&o.svg, "svg", "", "`FILE` to write the results to as a bar chart")

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 
 func TestParse(t *testing.T) {
 	o, err := parse(nil, nil)
-	if err != nil || o.rounds != 5 || o.seconds != 2 || len(o.cases) != len(cases()) || len(o.contenders) != len(contenders()) {
+	if err != nil || o.rounds != 4 || o.seconds != 2 || len(o.cases) != len(cases()) || len(o.contenders) != len(contenders()) {
 		t.Errorf("defaults: %+v, %v", o, err)
 	}
 	o, err = parse(strings.Fields("-case rr,tcp1 -contender vxswitch,kernel -rounds 9 -seconds 1 -json a -svg b"), nil)
@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for args, want := range map[string]string{
-		"-case tcp9":     `invalid value "tcp9" for flag -case: "tcp9" is none of tcp1, tcp4, tcp1-off, tcp1-9000, udp64, udp1400, rr`,
+		"-case tcp9":     `invalid value "tcp9" for flag -case: "tcp9" is none of tcp1, tcp4, tcp1-off, tcp4-off, tcp1-9000, tcp4-9000, tcp1-9000-off, tcp4-9000-off, udp64, udp1400, rr, idle`,
 		"-contender x":   `invalid value "x" for flag -contender: "x" is none of kernel, vxswitch, kernel-vxswitch, vxswitch-kernel, veth, ovs`,
 		"-rounds 0":      "flag -rounds: allowed are 1 to 1000",
 		"-seconds 0":     "flag -seconds: allowed are 1 to 60",

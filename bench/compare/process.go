@@ -62,6 +62,7 @@ func ip(ctx context.Context, ns string, lines ...string) error {
 type process struct {
 	cmd  *exec.Cmd
 	line string
+	ns   string // its namespace
 	said awaited
 	done chan struct{} // closed when it has ended
 }
@@ -69,7 +70,7 @@ type process struct {
 // start runs a program in the background inside a namespace, and returns when it has
 // printed text.
 func start(ctx context.Context, text, ns string, args ...string) (*process, error) {
-	p := &process{line: strings.Join(args, " "), done: make(chan struct{})}
+	p := &process{line: strings.Join(args, " "), ns: ns, done: make(chan struct{})}
 	p.said = awaited{text: []byte(text), seen: make(chan struct{})}
 	p.cmd = command(ctx, ns, args...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.said, &p.said
@@ -98,6 +99,21 @@ func start(ctx context.Context, text, ns string, args ...string) (*process, erro
 // pid is that of the program: "ip netns exec" becomes it.
 func (p *process) pid() int { return p.cmd.Process.Pid }
 
+// wait returns what the process printed, when it has ended by itself.
+func (p *process) wait(ctx context.Context) ([]byte, error) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(patience):
+		return nil, fmt.Errorf("%s: does not end", p.line)
+	}
+	if !p.cmd.ProcessState.Success() {
+		return nil, fmt.Errorf("%s: %s: %s", p.line, p.cmd.ProcessState, tail(p.said.buf))
+	}
+	return p.said.buf, nil
+}
+
 // kill ends the process with its children, and returns when it has.
 func (p *process) kill() {
 	select {
@@ -108,7 +124,10 @@ func (p *process) kill() {
 	}
 }
 
-// awaited collects what a program prints until a text is in it.
+// most is how much of what a program prints in the background is kept, in bytes.
+const most = 1 << 16
+
+// awaited collects what a program prints, and tells when a text is in it.
 type awaited struct {
 	text  []byte
 	buf   []byte
@@ -117,8 +136,8 @@ type awaited struct {
 }
 
 func (a *awaited) Write(p []byte) (int, error) {
+	a.buf = append(a.buf, p[:min(len(p), most-len(a.buf))]...)
 	if !a.found {
-		a.buf = append(a.buf, p...)
 		if a.found = bytes.Contains(a.buf, a.text); a.found {
 			close(a.seen)
 		}

@@ -3,46 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"time"
 )
 
 // echoPort is where the echo listens.
 const echoPort = ":7007"
-
-// inside runs the halves of the case rr, for which the program executes itself inside
-// a guest. It reports whether args asked for one.
-func inside(args []string) bool {
-	var err error
-	switch {
-	case len(args) == 2 && args[0] == "echo":
-		var ln net.Listener
-		if ln, err = net.Listen("tcp", args[1]); err == nil {
-			fmt.Println("ready")
-			err = echo(ln)
-		}
-	case len(args) == 3 && args[0] == "rr":
-		var d time.Duration
-		if d, err = time.ParseDuration(args[2]); err == nil {
-			var t transactions
-			if t, err = request(args[1], d); err == nil {
-				err = json.NewEncoder(os.Stdout).Encode(t)
-			}
-		}
-	default:
-		return false
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "compare:", err)
-		os.Exit(1)
-	}
-	return true
-}
 
 // echo answers every byte of every connection with itself.
 func echo(ln net.Listener) error {
@@ -72,8 +41,8 @@ func echo(ln net.Listener) error {
 
 // transactions is what request measured: times in microseconds.
 type transactions struct {
-	PerSecond float64
-	P50, P99  float64
+	PerSecond      float64
+	P50, P99, P999 float64
 }
 
 // request sends a byte and waits for it to come back, again and again for a while. It
@@ -112,22 +81,7 @@ func request(addr string, d time.Duration) (t transactions, err error) {
 	at := func(q float64) float64 {
 		return float64(took[int(q*float64(len(took)-1))]) / float64(time.Microsecond)
 	}
-	return transactions{float64(len(took)) / last.Sub(begin).Seconds(), at(0.50), at(0.99)}, nil
-}
-
-// blocking returns the connection as a file whose Read waits in the system call: the
-// runtime's poller would add its own time to each transaction.
-func blocking(c net.Conn) (*os.File, error) {
-	defer c.Close()
-	tcp, ok := c.(*net.TCPConn)
-	if !ok {
-		return nil, errors.New("no TCP connection")
-	}
-	f, err := tcp.File()
-	if err == nil {
-		f.Fd() // makes it a blocking one
-	}
-	return f, err
+	return transactions{float64(len(took)) / last.Sub(begin).Seconds(), at(0.50), at(0.99), at(0.999)}, nil
 }
 
 // rr measures transactions between the guests, with the echo that warm has started.

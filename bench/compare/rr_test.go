@@ -20,7 +20,7 @@ func TestRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.PerSecond <= 0 || r.P50 <= 0 || r.P99 < r.P50 || took < 50*time.Millisecond {
+	if r.PerSecond <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.P999 < r.P99 || took < 50*time.Millisecond {
 		t.Errorf("%+v in %v", r, took)
 	}
 	// Half of the transactions take the median or longer, one after the other.

@@ -2,10 +2,24 @@
 
 package main
 
-import "os/exec"
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"time"
+)
 
 // Nothing is started on other systems: see able.
 
 func group(*exec.Cmd) {}
 
 func gone(int) bool { return false }
+
+func listen(string) (*os.File, netip.AddrPort, error) {
+	return nil, netip.AddrPort{}, errors.ErrUnsupported
+}
+
+func sink(*os.File, int, time.Duration) (received, error) { return received{}, errors.ErrUnsupported }
+
+func blast(string, int, time.Duration, float64) (sent, error) { return sent{}, errors.ErrUnsupported }

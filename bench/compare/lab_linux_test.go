@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// A tunnel's process is the program itself, not the one that put it in its namespace;
+// what the generator sends through it reaches the sink.
+func TestLab(t *testing.T) {
+	netns.RequireRoot(t)
+	if err := able(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := shared{dir: t.TempDir()}
+	if err := s.build(ctx); err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLab(ctx, s, underlay{mtu: 1500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+		nothing(t)
+	}()
+	for i := range 2 {
+		if err := vxswitch(ctx, l, i); err != nil {
+			t.Fatal(err)
+		}
+		p := l.tunnelAt(i)
+		if p == nil {
+			t.Fatalf("no process at host %d", i)
+		}
+		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid())); err != nil || exe != s.p2p {
+			t.Errorf("host %d: the process is %s, want %s; %v", i, exe, s.p2p, err)
+		}
+		if mib, err := p.resident(); err != nil || mib < 1 || mib > 1000 {
+			t.Errorf("host %d: %v MiB, %v", i, mib, err)
+		}
+	}
+	if l.tunnelAt(0) == l.tunnelAt(1) {
+		t.Error("one process at both hosts")
+	}
+	if err := l.warm(ctx); err != nil {
+		t.Fatal(err)
+	}
+	const size, kpps = 64, 2
+	f, err := l.flood(ctx, size, 300*time.Millisecond, kpps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.received
+	if r.Received == 0 || r.Received+r.Lost != f.sent.Sent || r.Bytes != size*r.Received || f.loss() > 0.5 {
+		t.Errorf("%+v", f)
+	}
+	if f.offered() > kpps*1.3 || f.cpu.all <= 0 {
+		t.Errorf("%v kpps offered, CPU %+v", f.offered(), f.cpu)
+	}
+}
