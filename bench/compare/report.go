@@ -24,6 +24,7 @@ type report struct {
 	Failed  int       `json:"failed"`  // measurements
 	Notes   []string  `json:"notes"`
 	Cases   []block   `json:"cases"`
+	Limits  []limit   `json:"limits"` // those whose cases ran
 }
 
 type block struct {
@@ -51,7 +52,7 @@ func newReport(o options, cs []contender) *report {
 	r := &report{Time: time.Now().UTC().Truncate(time.Second), Machine: machine(), Rounds: o.rounds, Seconds: o.seconds}
 	r.Notes = []string{
 		"value [smallest-largest] ratio: median over the rounds, and its ratio to the kernel's median",
-		"CPU s/GB: processor time of the whole machine for 10^9 bytes of payload, the guests' included; tunnel CPU: of the tunnel's processes alone",
+		"CPU s/GB, s/Mpkt: processor time of the whole machine for 10^9 bytes of payload, or 10^6 packets received, the guests' included; tunnel CPU: of the tunnel's processes alone",
 		"udp: packets received a second at full speed, then at the highest rate found with less than 1% loss (to 6%)",
 	}
 	for _, c := range cs {
@@ -102,6 +103,7 @@ func (r *report) finish(failed int) {
 			}
 		}
 	}
+	r.Limits = r.judge()
 }
 
 // spread returns zeros for no samples.
@@ -155,6 +157,7 @@ func (r *report) table(out io.Writer) error {
 			return err
 		}
 	}
+	r.verdicts(out)
 	_, err := fmt.Fprintf(out, "\n%s\n", strings.Join(r.Notes, "\n"))
 	return err
 }

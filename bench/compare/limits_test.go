@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+)
+
+// judgement makes a report of one round of fabricated figures and returns its lines.
+func judgement(figures map[string]map[string]float64) (lines []string) {
+	var cs []contender
+	for _, name := range []string{"kernel", "vxswitch", "vxswitch-kernel", "ovs"} {
+		cs = append(cs, contender{name: name})
+	}
+	o := options{}
+	for _, k := range cases() {
+		if figures[k.name] != nil {
+			o.cases = append(o.cases, k)
+		}
+	}
+	r := newReport(o, cs)
+	for name, of := range figures {
+		for who, v := range of {
+			r.add(name, who, []float64{v})
+		}
+	}
+	r.finish(0)
+	for _, j := range r.Limits {
+		lines = append(lines, j.String())
+	}
+	return lines
+}
+
+func TestLimits(t *testing.T) {
+	type f = map[string]float64
+	for _, c := range []struct {
+		name    string
+		figures map[string]f
+		want    []string
+	}{
+		{"all", map[string]f{
+			"tcp1":     {"kernel": 10, "vxswitch": 6, "ovs": 1},
+			"tcp4":     {"kernel": 20, "vxswitch": 3.98},
+			"tcp1-off": {"kernel": 5, "vxswitch": 2.45},
+			"udp64":    {"kernel": 100, "vxswitch": 130, "ovs": 40},
+			"rr":       {"kernel": 9000, "vxswitch": 3000},
+			"idle":     {"vxswitch": 12.25, "ovs": 90},
+		}, []string{
+			"tcp1: 0.6 of kernel in Gbit/s, at least 0.6: met",
+			"tcp1: 6 of ovs in Gbit/s, at least 5: met",
+			"tcp4: 0.199 of kernel in Gbit/s, at least 0.2: missed",
+			"tcp1-off: 0.49 of kernel in Gbit/s, at least 0.5: missed",
+			"udp64: 1.3 of kernel in kpps, at least 1.2: met",
+			"udp64: 3.25 of ovs in kpps, at least 4: missed",
+			"rr: 0.333 of kernel in transactions/s, at least 0.33: met",
+			"idle: 12.2 MiB resident, at most 40: met",
+		}},
+		{"too much memory", map[string]f{"idle": {"vxswitch": 40.25}}, []string{"idle: 40.2 MiB resident, at most 40: missed"}},
+		{"a case without a limit", map[string]f{"udp1400": {"kernel": 1, "vxswitch": 1}}, nil},
+		{"another contender", map[string]f{"tcp1": {"kernel": 10, "vxswitch-kernel": 1, "ovs": 1}}, nil},
+		{"no kernel", map[string]f{"tcp1": {"vxswitch": 10, "ovs": 2}}, []string{"tcp1: 5 of ovs in Gbit/s, at least 5: met"}},
+		{"no value", map[string]f{"idle": {"vxswitch": math.NaN()}}, nil},
+		{"the kernel at 0", map[string]f{"rr": {"kernel": 0, "vxswitch": 1}}, nil},
+	} {
+		if got := judgement(c.figures); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%q, want\n%q", c.name, got, c.want)
+		}
+	}
+}
+
+// Every limit is of a case that there is.
+func TestLimitsOfCases(t *testing.T) {
+	all, who := names(cases()), names(contenders())
+	for _, j := range limits() {
+		if !slices.Contains(all, j.Case) || j.Beside != "" && !slices.Contains(who, j.Beside) || j.Limit <= 0 {
+			t.Errorf("%+v", j)
+		}
+	}
+}
+
+// Without limits there is no heading either.
+func TestNoVerdicts(t *testing.T) {
+	var b bytes.Buffer
+	if new(report).verdicts(&b); b.Len() > 0 {
+		t.Errorf("%q", &b)
+	}
+}
