@@ -15,7 +15,9 @@ const (
 	barWidth   = 120 // of the longest
 	barHeight  = 16
 	headHeight = 44
-	plotTop    = 52
+	plotTop    = 68
+
+	farthest = 3 // octaves from the kernel: what is beyond is drawn at the edge
 )
 
 // plot draws what the table says beside the kernel as SVG: cases below each other, their
@@ -38,8 +40,9 @@ func (r *report) plot() string {
 <rect width="100%%" height="100%%" fill="#fff"/>
 <text x="10" y="20">%s</text>
 <text x="10" y="35">%d rounds of %d s. Bars: ratio to the kernel's median, each grid line twice the one before; lines: smallest to largest value; text: median (ratio)</text>
+<text x="10" y="50">What is beyond %s and %s of the kernel is drawn at the edge.</text>
 %s</svg>
-`, max(columns, chartsWide)*chartWidth, y+10, html.EscapeString(r.Machine), r.Rounds, r.Seconds, &b)
+`, max(columns, chartsWide)*chartWidth, y+10, html.EscapeString(r.Machine), r.Rounds, r.Seconds, power(-farthest), power(farthest), &b)
 }
 
 // drawn returns the metrics of a case that are drawn: the first of those that the kernel
@@ -67,7 +70,7 @@ func (k *block) ratios(metric int) bool {
 }
 
 // octaves returns the powers of two, 0 or less and 1 or more, between which all ratios
-// of the plot are.
+// of the plot are, but for the farthest.
 func (r *report) octaves() (low, high int) {
 	high = 1
 	for _, k := range r.Cases {
@@ -80,7 +83,7 @@ func (r *report) octaves() (low, high int) {
 			}
 		}
 	}
-	return max(low, -12), min(high, 12) // of a value near 0
+	return max(low, -farthest), min(high, farthest)
 }
 
 // ratio returns a value in relation to the kernel's median.

@@ -46,9 +46,9 @@ func TestPlot(t *testing.T) {
 	// Three octaves are 120 wide, the kernel is at the second: a ratio of 0.375 is 1.415
 	// octaves from it, the smallest of 0.25 is two.
 	for _, want := range []string{
-		`<rect x="127.4" y="114" width="56.6"`,
-		`<rect x="184.0" y="98" width="0.0"`,
-		`<path d="M104.0 120H144.0"`,
+		`<rect x="127.4" y="130" width="56.6"`,
+		`<rect x="184.0" y="114" width="0.0"`,
+		`<path d="M104.0 136H144.0"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
@@ -87,6 +87,9 @@ func TestPlotNothing(t *testing.T) {
 	r.finish(0)
 	text := r.plot()
 	drawing(t, text)
+	if !strings.Contains(text, `<rect x="104.0" y="130" width="90.0"`) { // three octaves of four
+		t.Errorf("a ratio of 1e-9 is not at the edge:\n%s", text)
+	}
 	for _, bad := range []string{"NaN", "Inf", `"-`, "M-"} {
 		if strings.Contains(text, bad) {
 			t.Errorf("%s in\n%s", bad, text)
