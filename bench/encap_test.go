@@ -7,6 +7,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"github.com/vxswitch/vxswitch/bench/rig"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -14,7 +15,7 @@ import (
 // encapsulated is an Ethernet frame with IPv4 and UDP in it, room for a VXLAN header
 // in front.
 func encapsulated() []byte {
-	return append(make([]byte, encap.VXLANLen), packet(mac(1, 1), mac(0, 1), 114)...)
+	return append(make([]byte, encap.VXLANLen), rig.Packet(rig.MAC(1, 1), rig.MAC(0, 1), 114)...)
 }
 
 // putParse puts a header in front of a frame that lies in b behind the room for it,
@@ -85,7 +86,7 @@ func TestEncapLikeGopacket(t *testing.T) {
 	for _, n := range []frame.VNI{0, 1, 4100, frame.MaxVNI} {
 		vni, src := putParse(buf, n)
 		vni2, src2, err := gopacketPutParse(s, buf[encap.VXLANLen:], n)
-		if err != nil || vni != n || vni2 != n || src != src2 || src != mac(0, 1) || !bytes.Equal(s.Bytes(), buf) {
+		if err != nil || vni != n || vni2 != n || src != src2 || src != rig.MAC(0, 1) || !bytes.Equal(s.Bytes(), buf) {
 			t.Errorf("VNI %d: %d from %v, gopacket %d from %v, %v", n, vni, src, vni2, src2, err)
 		}
 	}

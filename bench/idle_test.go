@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bench/rig"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -41,7 +42,7 @@ func TestIdlePorts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for i, p := range pipes { // everybody to everybody
-		p.Send(packet(frame.Broadcast, mac(0, i), 1500))
+		p.Send(rig.Packet(frame.Broadcast, rig.MAC(0, i), 1500))
 		for k, q := range pipes {
 			if k != i {
 				if _, err := q.Recv(ctx); err != nil {

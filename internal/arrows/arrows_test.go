@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
 
 	"bench/compare": {"internal/sys"},
+	"bench/rig":     {"encap", "frame"},
 
 	"bench": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
 }
