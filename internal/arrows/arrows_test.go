@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 
 	"bench/compare": {"internal/sys"},
 	"bench/rig":     {"encap", "frame"},
+	"bench/growth":  {"bench/rig", "encap", "fdb", "frame", "switch", "vtep"},
 
 	"bench": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
 }
