@@ -5,12 +5,13 @@
 GO          ?= go
 FUZZTIME    ?= 150000x
 BENCHTIME   ?= 500ms
+SOAKTIME    ?= 5m
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # command:package
 TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping ethtool:ethtool tcpdump:tcpdump tshark:tshark
 
-.PHONY: test tools check cross unit race run fuzz bench compare growth
+.PHONY: test tools check cross unit race run fuzz bench compare growth soak
 
 test: tools check cross unit race run fuzz
 	@echo "all passed"
@@ -77,3 +78,7 @@ compare:
 growth:
 	@$(GO) run ./bench/growth -json bench/results/growth.json -svg bench/results/growth.svg >.growth.txt; s=$$?; \
 	if [ -s .growth.txt ]; then mv .growth.txt bench/results/growth.txt; else rm -f .growth.txt; fi; exit $$s
+
+# Two whole end points under full load, as root: nothing may grow.
+soak:
+	$(GO) test ./bench/soak -count=1 -v -run '^TestSoak$$' -timeout 24h -soak.duration $(SOAKTIME) -soak.svg $(CURDIR)/bench/results/soak.svg

@@ -41,7 +41,7 @@ var allowed = map[string][]string{
 	"bench/rig":     {"encap", "frame"},
 	"bench/growth":  {"bench/rig", "encap", "fdb", "frame", "switch", "vtep"},
 
-	"bench": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
+	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
 }
 
 // outside is which packages may use what is not the standard library; tests and
