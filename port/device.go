@@ -132,8 +132,10 @@ func (d *Device) update() {
 }
 
 // Readers returns the receive queues: what the kernel sends out of the device, a
-// flow always through the queue that last wrote to the flow's other direction. When
-// the device is deleted, each Read returns an error that names it.
+// flow always through the queue that last wrote to the flow's other direction. A flow
+// that changes its queue, as it may when its other direction is heard for the first time,
+// overtakes those of its packets that wait in the old one (Linux 6.18). When the device is
+// deleted, each Read returns an error that names it.
 //
 // A frame whose virtio header contradicts it has Drop set to [frame.BadHeader], a
 // packet of a TUN that is not IP to [frame.BadKind].
