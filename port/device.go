@@ -37,12 +37,12 @@ type DeviceConfig struct {
 	Namespace string
 
 	// BusyPoll is for how long a Reader that found nothing asks again before it waits in
-	// the poller, at most 1 ms; 0 is not at all. It asks again only if its last wait was
-	// over within that time, so one with little to do does not: to be woken up takes
-	// longer than to handle a packet, and a request and its answer wake up both ends.
+	// the poller, at most 1 ms; 0 is not at all. To be woken up takes longer than to handle
+	// a packet, and a request and its answer wake up both ends. It asks again only if its
+	// last wait was shorter than four times as long, so one with little to do does not.
 	//
-	// It takes processor time from others, and while it asks its goroutine does not give
-	// way: have more processors (GOMAXPROCS) than queues that are busy.
+	// It is for machines with more processors (also: GOMAXPROCS) than threads that are
+	// busy, the guests' included. With fewer everything gets slower.
 	BusyPoll time.Duration
 
 	// NoOffload switches all offloads off: one system call carries one frame, whose

@@ -68,8 +68,8 @@ type UDPConfig struct {
 
 	// BusyPoll is for how long a Reader that found nothing asks again before it waits in
 	// the poller, at most 1 ms; 0 is not at all. It asks again only if its last wait was
-	// over within that time. Its goroutine does not give way while it asks: have more
-	// processors (GOMAXPROCS) than queues that are busy.
+	// shorter than four times as long. It is for machines with more processors (also:
+	// GOMAXPROCS) than threads that are busy; with fewer everything gets slower.
 	BusyPoll time.Duration
 
 	// MaxDatagram is the longest payload received, in bytes; longer ones arrive

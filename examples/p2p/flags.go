@@ -38,9 +38,6 @@ type options struct {
 	every time.Duration // between stats lines; 0 = only when asked
 }
 
-// defaultBusyPoll is longer than one end needs for a packet and its answer.
-const defaultBusyPoll = 100 * time.Microsecond
-
 // static is an entry of -fdb.
 type static struct {
 	mac frame.MAC
@@ -57,7 +54,7 @@ func (o *options) flood() (peers []netip.AddrPort) {
 
 // flagSet declares the flags. Their names are those of "ip link add type vxlan".
 func flagSet(o *options) *flag.FlagSet {
-	o.id, o.dstport, o.dev, o.queues, o.busy = 1, encap.VXLANPort, "vxs0", 1, defaultBusyPoll
+	o.id, o.dstport, o.dev, o.queues = 1, encap.VXLANPort, "vxs0", 1
 	fs := flag.NewFlagSet("p2p", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // an error is one line, and run prints it
 
@@ -86,7 +83,7 @@ func flagSet(o *options) *flag.FlagSet {
 	fs.Func("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead)", number(minMTU, 65521, &o.mtu))
 	fs.Func("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 64 (default 1)", number(1, 64, &o.queues))
 
-	fs.Func("busy-poll", "`DURATION` for which a queue asks again before it waits, 0 to 1ms (default 100us; 0 costs least)", busyPoll(&o.busy))
+	fs.Func("busy-poll", "`DURATION` for which a queue asks again before it waits, 0 to 1ms (default 0; for machines with processors to spare)", busyPoll(&o.busy))
 	fs.BoolFunc("offload", "superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", func(s string) error {
 		on, err := boolean(s)
 		o.plain, o.underlay.NoOffload = !on, !on

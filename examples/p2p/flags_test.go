@@ -118,7 +118,7 @@ func TestHelp(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	o, err := parse([]string{"-local", "::ffff:10.0.0.1", "-remote", "10.0.0.2,10.0.0.3"})
 	if err != nil || o.local.String() != "10.0.0.1" || o.id != 1 || o.dstport != 4789 || o.dev != "vxs0" || o.queues != 1 ||
-		o.busy != 100*time.Microsecond || o.mtu != 0 || o.every != 0 || len(o.flood()) != 2 {
+		o.busy != 0 || o.mtu != 0 || o.every != 0 || len(o.flood()) != 2 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if o.vtep != (vtep.Config{}) || o.vsi != (vswitch.VSIConfig{}) || !reflect.DeepEqual(o.underlay, underlay.UDPConfig{}) {
@@ -128,7 +128,7 @@ func TestDefaults(t *testing.T) {
 
 // Every flag arrives where the library takes it.
 func TestValues(t *testing.T) {
-	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 0 " +
+	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 50us " +
 		"-offload=false -learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed " +
 		"-ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -pcap f -stats 2s"))
 	if err != nil {
@@ -153,7 +153,7 @@ func TestValues(t *testing.T) {
 	}; !slices.Equal(o.static, want) {
 		t.Errorf("static %+v", o.static)
 	}
-	if !o.plain || o.mtu != 9000 || o.queues != 4 || o.busy != 0 || o.pcap != "f" || o.every != 2*time.Second {
+	if !o.plain || o.mtu != 9000 || o.queues != 4 || o.busy != 50*time.Microsecond || o.pcap != "f" || o.every != 2*time.Second {
 		t.Errorf("%+v", o)
 	}
 	for arg, want := range map[string]vtep.Header{

@@ -27,8 +27,10 @@ func TestBusyPoll(t *testing.T) {
 			{10 * time.Microsecond, 0},                     // the first wait of all
 			{10 * time.Microsecond, 10 * time.Microsecond}, // as short as the last one
 			{49 * time.Microsecond, 49 * time.Microsecond},
-			{time.Second, most}, // for once in vain
+			{199 * time.Microsecond, most}, // in vain
+			{time.Second, most},            // again: the last was not much longer
 			{time.Second, 0},
+			{200 * time.Microsecond, 0},
 			{20 * time.Microsecond, 0}, // would have paid
 			{20 * time.Microsecond, 20 * time.Microsecond},
 		} {
