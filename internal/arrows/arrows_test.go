@@ -48,6 +48,7 @@ var allowed = map[string][]string{
 // examples may use more.
 var outside = map[string][]string{
 	"internal/sys":       {"golang.org/x/sys/unix"},
+	"internal/wire":      {"golang.org/x/sys/cpu"},
 	"bench/compare":      {"golang.org/x/sys/unix"},
 	"internal/lab/netns": {"golang.org/x/sys/unix"},
 	"underlay":           {"golang.org/x/sys/unix"},

@@ -24,7 +24,7 @@ func same(a, b uint16) bool { return a == b || a^b == 0xffff && (a == 0 || b == 
 
 func TestSum(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for n := range 300 {
+	for n := range 600 {
 		b := make([]byte, n)
 		for _, fill := range []int{0, 1, 0xff} {
 			for i := range b {
