@@ -19,11 +19,12 @@ const (
 	rxControl = 192
 
 	rxMessages = 64 // most messages received at once
-	minWant    = 8  // fewest messages a reader makes room for
+	minWant    = 4  // fewest messages a reader makes room for
 
 	// manyBytes is how much one call may bring before the next makes room for less: what
-	// is received should still be in the processor's cache when it is sent.
-	manyBytes = 512 << 10
+	// is received should still be in the processor's cache when it is sent, and who waits
+	// for it should not wait long.
+	manyBytes = 256 << 10
 )
 
 // A udpReader receives from one socket. One message is one datagram or, with UDP_GRO, a
