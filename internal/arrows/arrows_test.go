@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 
 	"bench/compare": {"internal/sys"},
 	"bench/rig":     {"encap", "frame"},
+	"bench/ways":    {"internal/sys"},
 	"bench/growth":  {"bench/rig", "encap", "fdb", "frame", "switch", "vtep"},
 
 	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
@@ -51,6 +52,7 @@ var outside = map[string][]string{
 	"internal/wire":      {"golang.org/x/sys/cpu"},
 	"bench/compare":      {"golang.org/x/sys/unix"},
 	"internal/lab/netns": {"golang.org/x/sys/unix"},
+	"bench/ways":         {"golang.org/x/sys/unix"},
 	"underlay":           {"golang.org/x/sys/unix"},
 	"port": {
 		"golang.org/x/sys/unix",
