@@ -18,7 +18,8 @@
 //
 // What a line does not say by itself is in the comment above the code of its group or
 // way, above all on which thread the kernel does its part: a ring that is filled on the
-// sender's CPU looks free to its reader, so the table of A has the sender's time as well.
+// sender's CPU looks free to its reader, and its gain in A says no more than that: the
+// last column there has the time of both.
 // Everything is over veth and TAP devices; a network card may turn an order round, in
 // particular that of the ways without a copy, since a veth always copies. A way that
 // this kernel does not have, or forbids, is "refused" with the errno and the call.

@@ -30,7 +30,7 @@ func superGroup() group {
 		metrics: []metric{
 			{name: "CPU ns/superframe of the reader", less: true},
 			{name: "superframes/s"},
-			{name: "sender CPU ns/superframe", less: true},
+			{name: "CPU ns/superframe, reader and sender", less: true},
 		}}
 	t := traffic{target: tapNobody, size: pieceSize, super: pieces, dev: "tap"}
 	g.add(t, "read(2)", func() (taker, error) { return newSuperRead(false) })
