@@ -33,7 +33,8 @@ var decapsulated = [4][4]uint8{
 // place, as RFC 6040, section 4.2, says. A frame that carries no IP passes unchanged.
 func (v *VTEP) congestion(f *frame.Frame, outer uint8) frame.Reason {
 	b := f.Bytes()
-	in := findIP(b)
+	var in innerIP
+	in.find(b)
 	if !in.isIP {
 		return frame.NotDropped
 	}

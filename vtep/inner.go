@@ -2,7 +2,8 @@ package vtep
 
 import "github.com/vxswitch/vxswitch/internal/wire"
 
-// innerIP is what the outer header may take from the packet inside.
+// innerIP is what the outer header may take from the packet inside. Without isIP the rest
+// means nothing.
 type innerIP struct {
 	at       int // where the IP header begins
 	isIP     bool
@@ -11,12 +12,14 @@ type innerIP struct {
 	df       bool
 }
 
-// findIP looks for the IP header of a frame, behind up to two VLAN tags. One that is
-// cut short is none.
-func findIP(b []byte) (in innerIP) {
+// find looks for the IP header of a frame, behind up to two VLAN tags. One that is cut
+// short is none. It writes field by field: a struct of small fields that is returned is
+// put together in memory and read back at once, which costs more than to fill it.
+func (in *innerIP) find(b []byte) {
+	in.isIP = false
 	e, ok := wire.ParseEthernet(b)
 	if !ok {
-		return innerIP{}
+		return
 	}
 	etherType, at := e.Type(), wire.EthernetLen
 	if etherType == wire.TypeVLAN || etherType == wire.TypeQinQ {
@@ -24,9 +27,10 @@ func findIP(b []byte) (in innerIP) {
 	}
 	switch {
 	case etherType == wire.TypeIPv4 && len(b) >= at+wire.IPv4Len && b[at]>>4 == 4:
-		return innerIP{at: at, isIP: true, is4: true, tos: b[at+1], ttl: b[at+8], df: b[at+6]&0x40 != 0}
+		in.isIP, in.is4, in.df = true, true, b[at+6]&0x40 != 0
+		in.at, in.tos, in.ttl = at, b[at+1], b[at+8]
 	case etherType == wire.TypeIPv6 && len(b) >= at+wire.IPv6Len && b[at]>>4 == 6:
-		return innerIP{at: at, isIP: true, tos: b[at]<<4 | b[at+1]>>4, ttl: b[at+7]}
+		in.isIP, in.is4, in.df = true, false, false
+		in.at, in.tos, in.ttl = at, b[at]<<4|b[at+1]>>4, b[at+7]
 	}
-	return innerIP{}
 }

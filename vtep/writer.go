@@ -60,7 +60,7 @@ func (w *writer) Write(out []frame.Out) error {
 		if o.F.Hash == 0 {
 			o.F.Hash = encap.FlowHash(o.F.Bytes(), w.v.seed)
 		}
-		w.in = findIP(o.F.Bytes())
+		w.in.find(o.F.Bytes())
 		if o.Peer != 0 {
 			o.Drop = w.unicast(i, o)
 		} else {
