@@ -14,11 +14,11 @@ func TestGiveUpForAWhile(t *testing.T) {
 			s.giveUp()
 			time.Sleep(splitFor / 2)
 			s.giveUp() // by another worker
-			time.Sleep(splitFor/2 - 1)
+			time.Sleep(splitFor/2 - time.Nanosecond)
 			if synctest.Wait(); !s.split.Load() {
 				t.Error("tried again too early")
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			if synctest.Wait(); s.split.Load() {
 				t.Error("not tried again")
 			}
