@@ -16,10 +16,10 @@ import (
 // a packet that does not fit and does not say so.
 const longestPacket = 1<<16 - 1 + vlanLen
 
-// enough is how many bytes are handed over before more are read: a superframe is on its way
-// while the next is read, by another processor if there is one, and what is sent is still
-// in the cache. Four TCP flows gain a fifteenth.
-const enough = 48 << 10
+// enough is how long a packet is that is handed over before more are read: a superframe is on
+// its way while the next is read, by another processor if there is one, and what is sent
+// is still in the cache. Four TCP flows gain a fifteenth.
+const enough = 16 << 10
 
 // deviceReader reads one system call a packet until the kernel has no more or the
 // batch is full.
@@ -59,13 +59,14 @@ func (r *deviceReader) Read(b *frame.Batch) error {
 func (r *deviceReader) receive(fd uintptr) bool {
 	b := r.batch
 	r.d.refresh()
-	for bytes := 0; bytes < enough; {
+	for n := 0; n < enough; {
 		f := b.New(longestPacket)
 		if f == nil {
 			return true
 		}
 		// The virtio header goes into the headroom.
-		n, errno := sys.ReadFD(fd, f.Push(r.d.header))
+		var errno syscall.Errno
+		n, errno = sys.ReadFD(fd, f.Push(r.d.header))
 		if errno != 0 {
 			b.Keep(len(b.Frames) - 1)
 			if len(b.Frames) > 0 {
@@ -86,7 +87,6 @@ func (r *deviceReader) receive(fd uintptr) bool {
 		head := virtioHeader(f.Bytes()[:r.d.header])
 		f.Pull(r.d.header)
 		b.Shrink(max(n-r.d.header, 0))
-		bytes += n
 		if r.d.tun {
 			ipKind(f)
 		}

@@ -128,7 +128,11 @@ func (c *Cutter) one(parts [][]byte, prefix []byte, f *frame.Frame) (all [][]byt
 	}
 	n := at + int(f.GSO.CsumOffset) + 2
 	head, own := c.head(prefix, p[:n])
-	binary.BigEndian.PutUint16(own[n-2:], nonzero(wire.Checksum(wire.Sum(p[at:], 0))))
+	sum := wire.Checksum(wire.Sum(p[at:], 0))
+	if f.GSO.CsumOffset == wire.UDPChecksum {
+		sum = nonzero(sum)
+	}
+	binary.BigEndian.PutUint16(own[n-2:], sum)
 	return append(parts, head, p[n:]), len(prefix) + len(p)
 }
 
@@ -154,7 +158,7 @@ func sumsOf(p []byte, h *headers) (s sums) {
 }
 
 // nonzero gives a checksum of 0 its other form: in UDP, 0 means that there is none
-// (RFC 768). For other protocols the two are equal.
+// (RFC 768).
 func nonzero(c uint16) uint16 {
 	if c == 0 {
 		return 0xffff

@@ -15,34 +15,39 @@ type Mmsghdr struct {
 
 // Recvmmsg receives up to len(msgs) messages and returns how many. The errno is 0
 // when at least one arrived. A pending error of the socket is reported once, before
-// any message, and is forgotten by that. flags include MSG_DONTWAIT.
+// any message, and is forgotten by that.
 func Recvmmsg(fd uintptr, msgs []Mmsghdr, flags int) (int, unix.Errno) {
 	if len(msgs) == 0 {
 		return 0, 0
 	}
-	n, _, e := unix.RawSyscall6(unix.SYS_RECVMMSG, fd, uintptr(unsafe.Pointer(&msgs[0])),
-		uintptr(len(msgs)), uintptr(flags), 0, 0)
-	if e != 0 {
-		return 0, e
-	}
-	return int(n), 0
+	return mmsg(unix.SYS_RECVMMSG, fd, msgs, flags)
 }
 
 // Sendmmsg sends up to len(msgs) messages, in order, and returns how many went out;
 // the kernel looks at no more than 1024. It stops at the first that fails. The
 // reason is told only when that is the first of all; otherwise the caller learns
 // it by trying the rest again, unless it was a pending error of the socket, which
-// is forgotten once it has stopped a message. flags include MSG_DONTWAIT.
+// is forgotten once it has stopped a message.
 func Sendmmsg(fd uintptr, msgs []Mmsghdr, flags int) (int, unix.Errno) {
 	if len(msgs) == 0 {
 		return 0, 0
 	}
-	n, _, e := unix.RawSyscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&msgs[0])),
-		uintptr(len(msgs)), uintptr(flags), 0, 0)
+	return mmsg(unix.SYS_SENDMMSG, fd, msgs, flags)
+}
+
+// mmsg does not tell Go's scheduler of a call that does not wait (MSG_DONTWAIT): see
+// transfer.
+func mmsg(trap, fd uintptr, msgs []Mmsghdr, flags int) (n int, e unix.Errno) {
+	var r uintptr
+	if flags&unix.MSG_DONTWAIT != 0 {
+		r, _, e = unix.RawSyscall6(trap, fd, uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), uintptr(flags), 0, 0)
+	} else {
+		r, _, e = unix.Syscall6(trap, fd, uintptr(unsafe.Pointer(&msgs[0])), uintptr(len(msgs)), uintptr(flags), 0, 0)
+	}
 	if e != 0 {
 		return 0, e
 	}
-	return int(n), 0
+	return int(r), 0
 }
 
 // memDrops is SK_MEMINFO_DROPS, the last of the nine words of SO_MEMINFO

@@ -34,8 +34,8 @@ func (g *Gather) WriteFD(fd uintptr, parts [][]byte) (int, syscall.Errno) {
 	return n, errno
 }
 
-// transfer does not tell Go's scheduler about the call, nor do [Recvmmsg] and [Sendmmsg]:
-// none of them waits. Of a call that it knows of, and that takes longer than 20 us, as one
+// transfer does not tell Go's scheduler about the call, which does not wait: the descriptor
+// is a non-blocking one. Of a call that it knows of, and that takes longer than 20 us, as one
 // with a superframe does, the scheduler gives the processor away, and the goroutine comes
 // back to find none.
 func transfer(trap, fd uintptr, p unsafe.Pointer, n int) (int, syscall.Errno) {
