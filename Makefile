@@ -12,7 +12,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping ethtool:ethtool tcpdump:tcpdump tshark:tshark \
 	ovs-vswitchd:openvswitch-switch
 
-.PHONY: test tools check cross unit race run fuzz bench compare growth soak
+.PHONY: test tools check cross unit race run fuzz bench compare growth ways soak
 
 test: tools check cross unit race run fuzz
 	@echo "all passed"
@@ -80,6 +80,12 @@ compare:
 growth:
 	@$(GO) run ./bench/growth -json bench/results/growth.json -svg bench/results/growth.svg >.growth.txt; s=$$?; \
 	if [ -s .growth.txt ]; then mv .growth.txt bench/results/growth.txt; else rm -f .growth.txt; fi; exit $$s
+
+# Ways between the kernel and a switch in user space, side by side, as root; five minutes on
+# a machine that does nothing else.
+ways:
+	@$(GO) run ./bench/ways >.ways.txt; s=$$?; \
+	if [ -s .ways.txt ]; then mv .ways.txt bench/results/ways.txt; else rm -f .ways.txt; fi; exit $$s
 
 # Two whole end points under full load, as root: nothing may grow.
 soak:
