@@ -117,6 +117,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{lookup, func(n float64) float64 { return 100 }, "flat", false},
 		{lookup, func(n float64) float64 { return 100 + n/10 }, "nearly flat", false},
+		{lookup, func(n float64) float64 { return 100 + n }, "not flat, far less than linear", false},
 		{lookup, func(n float64) float64 { return 10 + n }, "NOT FLAT", true},
 		{replication, func(n float64) float64 { return 100 + n/100 }, "nearly free", false},
 		{replication, func(n float64) float64 { return 100 + n }, "less than linear", false},

@@ -45,10 +45,12 @@ func flatness(ratio, n float64) string {
 	switch {
 	case ratio < 1.5:
 		return "flat"
-	case exponent(ratio, n) < 1.0/3:
+	case ratio < 4 && exponent(ratio, n) < 1.0/3:
 		return "nearly flat"
+	case exponent(ratio, n) < 0.5:
+		return "not flat, far less than linear"
 	}
-	return "not quite flat"
+	return "not flat"
 }
 
 // growthOf is the word for a cost that is ratio times as large for n times the copies.
