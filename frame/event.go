@@ -1,5 +1,7 @@
 package frame
 
+import "net/netip"
+
 // EventKind says what an [Event] reports.
 type EventKind uint8
 
@@ -12,11 +14,20 @@ const (
 	EventMACEvicted                  // VNI, MAC, Dest: made room for another
 	EventPortUp                      // Dest
 	EventPortDown                    // Dest; Err when it failed, nil when it was detached
+	EventMACMiss                     // VNI, MAC, Dest: nobody knows where the MAC is that a frame from Dest is for
+
+	EventNeighbourLearned   // VNI, IP, MAC, Dest
+	EventNeighbourMoved     // VNI, IP, MAC, OldMAC, Dest
+	EventNeighbourAged      // VNI, IP, MAC, Dest: not heard for the ageing time
+	EventNeighbourDuplicate // VNI, IP, MAC, OldMAC, Dest: claimed by several MACs (RFC 9161, section 3.7)
+	EventNeighbourMiss      // VNI, IP, Dest: nobody knows the MAC of the address that Dest asks for
 )
 
 var eventNames = [...]string{
 	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACAged: "mac-aged",
 	EventMACEvicted: "mac-evicted", EventPortUp: "port-up", EventPortDown: "port-down",
+	EventMACMiss: "mac-miss", EventNeighbourLearned: "neighbour-learned", EventNeighbourMoved: "neighbour-moved",
+	EventNeighbourAged: "neighbour-aged", EventNeighbourDuplicate: "neighbour-duplicate", EventNeighbourMiss: "neighbour-miss",
 }
 
 // String returns the kind's name.
@@ -34,6 +45,8 @@ type Event struct {
 	Pinned bool
 	VNI    VNI
 	MAC    MAC
+	OldMAC MAC
+	IP     netip.Addr
 	Dest   Dest
 	Old    Dest
 	Err    error

@@ -142,7 +142,7 @@ func (a *Attachment) circuit() *circuit {
 	return &circuit{
 		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn,
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup,
-		noFloodIn: v.NoFlood, noFloodOut: c.NoFlood, slots: c.Slots.or(v.Slots),
+		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: c.Slots.or(v.Slots),
 	}
 }
 

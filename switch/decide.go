@@ -30,6 +30,7 @@ type circuit struct {
 	forwardPinned bool  // of the VSI
 	forwardBridge bool  // of the VSI: 01:80:c2:00:00:0x
 	noFloodIn     Class // of the VSI: dropped instead of flooded
+	misses        bool  // of the VSI: unknown unicast is told of
 	noFloodOut    Class // of the attachment: gets no copies
 	slots         Slots
 }
@@ -41,6 +42,7 @@ const (
 	typeIPv6  = 0x86dd
 	typeQinQ  = 0x88a8
 	icmpv6    = 58
+	fragment  = 44
 	ndFirst   = 133 // router solicitation; 137 is redirect (RFC 4861, section 4)
 	ndLast    = 137
 	groupBit  = 1 << 40        // of a MAC as a number
@@ -85,6 +87,9 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	}
 	d, known := c.vsi.fdb.Lookup(dst)
 	if !known {
+		if c.misses && !dst.IsGroup() {
+			c.vsi.miss(dst, f.From, at.Tick)
+		}
 		return c.flood(dst), nil
 	}
 	switch {
@@ -211,7 +216,13 @@ func isNeighbour(b []byte) bool {
 	case typeARP:
 		return true
 	case typeIPv6:
-		return len(b) > ethLen+40 && b[ethLen+6] == icmpv6 && b[ethLen+40] >= ndFirst && b[ethLen+40] <= ndLast
+		if len(b) <= ethLen+48 {
+			return len(b) > ethLen+40 && isND(b[ethLen+6], b[ethLen+40])
+		}
+		// The first fragment of one is none to hosts (RFC 6980, section 5); the stage says so.
+		return isND(b[ethLen+6], b[ethLen+40]) || b[ethLen+6] == fragment && isND(b[ethLen+40], b[ethLen+48])
 	}
 	return false
 }
+
+func isND(protocol, typ byte) bool { return protocol == icmpv6 && typ >= ndFirst && typ <= ndLast }

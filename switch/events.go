@@ -49,6 +49,10 @@ func (s *Switch) Events() *Events {
 	return e
 }
 
+// Notify queues an event of a table that stands beside the switch, as that of neighbours
+// does, with every reader of Events. It does not wait.
+func (s *Switch) Notify(e frame.Event) { s.events.emit(e) }
+
 // emit queues an event with every reader. It does not wait.
 func (h *hub) emit(ev frame.Event) {
 	if !h.any.Load() {

@@ -2,6 +2,7 @@ package vswitch
 
 import (
 	"context"
+	"reflect"
 	"runtime"
 	"time"
 
@@ -33,11 +34,43 @@ func (s *Switch) keep(ctx context.Context) {
 		case <-s.kick:
 			s.removeFailed()
 		case now := <-turn.C:
-			s.tick.Store(uint32(now.Sub(s.started) / time.Second))
+			if tick := uint32(now.Sub(s.started) / time.Second); s.tick.Swap(tick) != tick {
+				s.tend(frame.Tick(tick))
+			}
 			next = s.sweep(next)
 			if now.After(peers) {
 				peers = now.Add(peerEvery)
 				s.agePeers()
+			}
+		}
+	}
+}
+
+// tend has the stages do their own housekeeping, each once however many slots it is in.
+func (s *Switch) tend(now frame.Tick) {
+	stages := map[Tended]struct{}{}
+	s.mu.Lock()
+	for _, v := range s.vsis {
+		collect(stages, v.cfg.Slots)
+		for _, a := range v.members {
+			collect(stages, a.cfg.Slots)
+		}
+	}
+	s.mu.Unlock()
+	for t := range stages {
+		t.Tend(now)
+	}
+}
+
+func collect(stages map[Tended]struct{}, s Slots) {
+	for _, x := range []Stage{s.Ingress, s.Neighbour, s.Gateway, s.TooBig, s.Egress} {
+		c, isChain := x.(chain)
+		if !isChain {
+			c = chain{x}
+		}
+		for _, x := range c {
+			if t, ok := x.(Tended); ok && reflect.TypeOf(x).Comparable() {
+				stages[t] = struct{}{}
 			}
 		}
 	}

@@ -56,6 +56,13 @@ type Stage interface {
 	Process(f *frame.Frame, at frame.At) frame.Verdict
 }
 
+// A Tended is a Stage that has housekeeping of its own: the switch calls Tend about once a
+// second, for as long as the stage is in a slot. It must not wait.
+type Tended interface {
+	Stage
+	Tend(now frame.Tick)
+}
+
 // Slots are the places where stages take part in decide. A nil slot is passed over.
 type Slots struct {
 	Ingress   Stage // first of all: policy, anti-spoofing

@@ -1,6 +1,7 @@
 package vswitch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/pending"
 )
 
 // VSIConfig holds the settings of a VSI. The zero value works. All but Evict can be
@@ -24,6 +26,12 @@ type VSIConfig struct {
 	ForwardPinned      bool  // forward frames whose source MAC is pinned elsewhere, instead of dropping them
 	ForwardBridgeGroup bool  // forward 01:80:c2:00:00:00-0f as other multicast
 
+	// TellMisses makes an EventMACMiss of a unicast frame whose destination is unknown, one
+	// for each MAC in MissTimeout: a control plane that knows it sets it in the FDB. What
+	// becomes of the frame is NoFlood's to say.
+	TellMisses  bool
+	MissTimeout time.Duration // whole seconds; 0 = 5 s
+
 	Slots Slots // stages for all attachments that have none of their own
 }
 
@@ -34,6 +42,8 @@ type VSI struct {
 	fdb  *fdb.Table
 	view atomic.Pointer[view]
 	gone atomic.Bool
+
+	missing atomic.Pointer[pending.Set[frame.MAC]] // nil until misses are told of
 
 	cfg     VSIConfig     // under Switch.mu
 	members []*Attachment // under Switch.mu, in the order they came
@@ -113,6 +123,9 @@ func (c *VSIConfig) check() error {
 	if c.Ageing > 0 && c.Ageing < time.Second {
 		return fmt.Errorf("vswitch: VSIConfig.Ageing: %v, allowed are 1s and more, 0 for the default, or negative for never", c.Ageing)
 	}
+	if c.MissTimeout != 0 && c.MissTimeout < time.Second {
+		return fmt.Errorf("vswitch: VSIConfig.MissTimeout: %v, allowed are 1s and more, or 0 for %v", c.MissTimeout, missTimeout)
+	}
 	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
 		return fmt.Errorf("vswitch: VSIConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
 	}
@@ -146,9 +159,13 @@ func (v *VSI) configure(cfg VSIConfig) error {
 // publish makes circuits of the attachments as they are now, and shows them to the
 // workers. s.mu is held.
 func (v *VSI) publish() {
+	if v.cfg.TellMisses {
+		v.missing.Store(pending.New[frame.MAC](uint32(cmp.Or(v.cfg.MissTimeout, missTimeout) / time.Second)))
+	}
 	own := &circuit{
 		vsi: v, port: v.sw.own, tag: uint32(v.vni), forwardBridge: v.cfg.ForwardBridgeGroup, noFloodIn: v.cfg.NoFlood,
-		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
+		misses: v.cfg.TellMisses,
+		slots:  Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
 	}
 	members := make([]*circuit, 0, len(v.members))
 	for _, a := range v.members {
@@ -158,6 +175,16 @@ func (v *VSI) publish() {
 	v.sw.own.circuits.Store(tagKey(v.vni), own)
 	for _, c := range members {
 		c.port.circuits.Store(tagKey(c.tag), c)
+	}
+}
+
+// missTimeout is how long a control plane has to answer before it is asked again.
+const missTimeout = 5 * time.Second
+
+// miss tells control planes that nobody knows where a MAC is, if they do not know yet.
+func (v *VSI) miss(mac frame.MAC, from frame.Dest, now frame.Tick) {
+	if v.missing.Load().Take(mac, uint32(now)) {
+		v.sw.events.emit(frame.Event{Kind: frame.EventMACMiss, VNI: v.vni, MAC: mac, Dest: from})
 	}
 }
 

@@ -21,15 +21,17 @@ const module = "github.com/vxswitch/vxswitch"
 var allowed = map[string][]string{
 	"frame":  {},
 	"encap":  {"frame"},
+	"arp":    {"frame", "internal/pending", "internal/wire"},
 	"fdb":    {"frame"},
 	"l3":     {"frame", "internal/wire"},
-	"switch": {"frame", "fdb", "internal/index", "internal/ring"},
+	"switch": {"frame", "fdb", "internal/index", "internal/pending", "internal/ring"},
 	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/wire"},
 
 	"underlay": {"frame", "internal/ring", "internal/sys"},
 	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
 	"internal/index":     {},
+	"internal/pending":   {},
 	"internal/ring":      {"frame"},
 	"internal/wire":      {},
 	"internal/gso":       {"frame", "internal/wire"},
@@ -48,6 +50,7 @@ var allowed = map[string][]string{
 // outside is which packages may use what is not the standard library; tests and
 // examples may use more.
 var outside = map[string][]string{
+	"arp":                {"github.com/mdlayher/arp", "github.com/mdlayher/ethernet"},
 	"internal/sys":       {"golang.org/x/sys/unix"},
 	"internal/wire":      {"golang.org/x/sys/cpu"},
 	"bench/compare":      {"golang.org/x/sys/unix"},

@@ -1,0 +1,125 @@
+package arp
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// decide says what becomes of a message, and why. The order of its steps is fixed.
+func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Branch, frame.Verdict) {
+	g := r.gateway.Load()
+	if m.spoofed() {
+		return r.passed(f, m, Spoofed)
+	}
+	r.snoop(f, m, g, at)
+	if m.question && g != nil && slices.Contains(g.IPs, m.target) {
+		if f.Tunnel && g.Anycast {
+			return RemoteAnycast, frame.FloodLocal
+		}
+		return r.reply(f, m, g.MAC, Router, AnsweredGateway)
+	}
+	if m.answer && r.ours(m.dst, g) {
+		return r.relayBack(f, m, g)
+	}
+	switch {
+	case r.mode == Off:
+		return ModeOff, frame.Continue
+	case !m.question:
+		return r.passed(f, m, NotQuestion)
+	case f.Tunnel:
+		if r.mode == Proxy && g != nil && m.dst.IsGroup() && !m.sender.IsUnspecified() {
+			return r.relay(f, m, g.MAC, frame.FloodLocal)
+		}
+		return FromTunnel, frame.Continue
+	case m.sender.IsUnspecified():
+		return r.passed(f, m, Probe)
+	case m.gratuitous():
+		return r.passed(f, m, Gratuitous)
+	case r.mode == Access:
+		return r.reply(f, m, r.cfg.AccessMAC, Router, Answered)
+	case !m.dst.IsGroup() && (r.mode != Proxy || !r.ours(m.dst, g)):
+		return Unicast, frame.Continue
+	}
+	return r.answer(f, m, g, at)
+}
+
+// passed is what becomes of a message that is not to be answered.
+func (r *Responder) passed(f *frame.Frame, m *message, b Branch) (Branch, frame.Verdict) {
+	switch {
+	case r.mode == Access && !f.Tunnel && m.dst.IsGroup():
+		if b == NotQuestion || b == Spoofed {
+			b = Forbidden
+		}
+		return b, frame.Consume
+	case r.cfg.LocalOnly && r.mode != Off && !f.Tunnel && m.dst.IsGroup() && (b == Probe || m.gratuitous()):
+		return b, frame.FloodLocal
+	}
+	return b, frame.Continue
+}
+
+// answer answers a question from a local port, if it may.
+func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) (Branch, frame.Verdict) {
+	e, known := r.table.Lookup(m.target)
+	if !known {
+		if r.missing != nil && r.missing.Take(m.target, uint32(at.Tick)) {
+			r.cfg.Notify(frame.Event{Kind: frame.EventNeighbourMiss, VNI: r.table.cfg.VNI, IP: m.target, Dest: f.From})
+		}
+		return r.ask(f, m, g, UnknownIP)
+	}
+	if e.State == Duplicate {
+		return Frozen, frame.Continue
+	}
+	if e.MAC == m.src || e.MAC == m.senderMAC && m.told {
+		return OwnMAC, frame.Continue
+	}
+	d, found := r.cfg.Locate(e.MAC)
+	switch {
+	case !found || d == frame.Filter || d.Port() == 0:
+		return r.ask(f, m, g, UnknownMAC)
+	case d.Peer() == 0:
+		return Local, frame.FloodLocal
+	case r.mode == Proxy && g != nil:
+		return r.reply(f, m, g.MAC, Router, Answered)
+	}
+	return r.reply(f, m, e.MAC, e.Flags, Answered)
+}
+
+// ask passes a question on whose answer is not known: in mode Proxy in our own name.
+func (r *Responder) ask(f *frame.Frame, m *message, g *Gateway, b Branch) (Branch, frame.Verdict) {
+	switch {
+	case !m.dst.IsGroup(): // Proxy: one of our own MACs; it will ask everybody next
+		return b, frame.Consume
+	case r.mode == Proxy && g != nil:
+		return r.relay(f, m, r.cfg.MAC, frame.FloodAll)
+	}
+	return b, frame.Continue
+}
+
+// snoop notes who speaks, unless it is the gateway's address that somebody uses.
+func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
+	if !m.told || m.sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.sender) || r.ours(m.senderMAC, g) {
+		return
+	}
+	c := Claim{IP: m.sender, MAC: m.senderMAC, Flags: m.flags, Weak: m.weak, From: f.From}
+	if f.Tunnel && c.From.Peer() == 0 {
+		c.From |= 0xffff // out of a tunnel, and from none of the peers that have numbers
+	}
+	r.table.Learn(&c, at.Tick)
+}
+
+// ours reports whether a MAC is our own, or the gateway's.
+func (r *Responder) ours(mac frame.MAC, g *Gateway) bool {
+	return mac == r.cfg.MAC && !mac.IsZero() || g != nil && mac == g.MAC
+}
+
+// whose returns the entry of whom an answer is for, and where that is.
+func (r *Responder) whose(ip netip.Addr) (Entry, frame.Dest, bool) {
+	e, ok := r.table.Lookup(ip)
+	if !ok || r.cfg.Locate == nil {
+		return e, 0, false
+	}
+	d, ok := r.cfg.Locate(e.MAC)
+	return e, d, ok && d != frame.Filter && d.Port() != 0
+}

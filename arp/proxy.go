@@ -1,0 +1,49 @@
+package arp
+
+import "github.com/vxswitch/vxswitch/frame"
+
+// In mode Proxy no MAC of a host leaves its site. Host 1 at VTEP A asks for host 3 at
+// VTEP B:
+//
+//	host 1            A                          B                       host 3
+//	  |-- who has 3? ->|                          |                        |
+//	  |   from MAC 1   |-- who has 3? ----------->|                        |
+//	  |                |   from A's own MAC       |-- who has 3? --------->|
+//	  |                |                          |   from B's gateway MAC |
+//	  |                |                          |<------- 3 is at MAC 3 -|
+//	  |                |<---- 3 is at B's own MAC-|
+//	  |<- 3 is at -----|
+//	      A's gateway MAC
+//
+// The sender's address is host 1's all the way. B's table has host 1 at A's own MAC, A's
+// has host 3 at B's own MAC: that is where the packets go that the gateways route.
+
+// relay asks on, in the name of one of our own MACs.
+func (r *Responder) relay(f *frame.Frame, m *message, mac frame.MAC, v frame.Verdict) (Branch, frame.Verdict) {
+	if !setSender(f, m, mac) {
+		return NoRoom, frame.Continue
+	}
+	return Relayed, v
+}
+
+// relayBack passes an answer that came to one of our own MACs to whom it is for: through a
+// tunnel in the name of the VTEP's own MAC, to a local host in that of the gateway. An
+// answer to what Refresh asked ends here.
+func (r *Responder) relayBack(f *frame.Frame, m *message, g *Gateway) (Branch, frame.Verdict) {
+	if r.mode != Proxy || g == nil {
+		return NotQuestion, frame.Consume
+	}
+	e, d, ok := r.whose(m.asked)
+	if !ok || d == f.From || f.Tunnel && d.Peer() != 0 {
+		return Lost, frame.Consume
+	}
+	mac := g.MAC
+	if d.Peer() != 0 {
+		mac = r.cfg.MAC
+	}
+	if !setSender(f, m, mac) {
+		return NoRoom, frame.Consume
+	}
+	setReceiver(f, m, e.MAC)
+	return Relayed, frame.Forward(d)
+}

@@ -1,0 +1,204 @@
+package arp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/pending"
+)
+
+// Mode says what a [Responder] does with questions.
+type Mode uint8
+
+// Modes.
+const (
+	Off      Mode = iota // nothing is answered
+	Suppress             // answered with the target's own MAC
+	Proxy                // answered with the gateway's MAC
+	Access               // all are answered with the gateway's MAC, nothing is flooded
+	numModes
+)
+
+var modeNames = []string{"off", "suppress", "proxy", "access"}
+
+// String returns the mode as settings call it.
+func (m Mode) String() string { return name(modeNames, int(m)) }
+
+// ParseMode reads what String writes.
+func ParseMode(s string) (Mode, error) {
+	if i := slices.Index(modeNames, s); i >= 0 {
+		return Mode(i), nil
+	}
+	return 0, fmt.Errorf("arp: mode %q, allowed are %v", s, modeNames)
+}
+
+// DefaultAccessMAC is the MAC that Calico's workloads know their gateway by.
+var DefaultAccessMAC = frame.MAC{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
+
+// DefaultMissTimeout is how long a control plane has to answer before it is asked again.
+const DefaultMissTimeout = 5 * time.Second
+
+// Config holds the settings of a [Responder].
+type Config struct {
+	Table *Table // needed
+	Mode  Mode
+
+	// Locate is the look-up of the segment's FDB: where a MAC is. Needed in the modes
+	// Suppress and Proxy.
+	Locate func(frame.MAC) (frame.Dest, bool)
+
+	MAC       frame.MAC // the VTEP's own: of what Proxy asks in its own name, and of what Refresh asks
+	AccessMAC frame.MAC // what Access answers; zero = DefaultAccessMAC
+	LocalOnly bool      // probes and announcements are not flooded to tunnels
+
+	// Refresh asks local neighbours that have not been heard for three quarters of the
+	// ageing time whether they are still there. It needs MAC, and IP for IPv4, the
+	// address it asks from; zero asks as a probe does (RFC 5227).
+	Refresh bool
+	Inject  func(*frame.Frame) bool // sends a frame into the segment: Switch.Inject; for Refresh
+
+	// Miss makes an EventNeighbourMiss of a question whose target is unknown, one for each
+	// target in MissTimeout: a control plane that knows it calls Table.Set. The question is
+	// flooded all the same.
+	Miss        bool
+	MissTimeout time.Duration     // whole seconds; 0 = DefaultMissTimeout
+	Notify      func(frame.Event) // is told of it, and must not wait
+}
+
+// Gateway is the segment's own interface.
+type Gateway struct {
+	IPs     []netip.Addr
+	MAC     frame.MAC
+	Anycast bool // other VTEPs have it too: it does not answer through tunnels
+}
+
+// A Responder is the stage for a switch's slot Neighbour. Make one with NewResponder.
+type Responder struct {
+	*shared
+	mode Mode
+}
+
+// shared is what the stages of one segment have in common.
+type shared struct {
+	cfg     Config
+	table   *Table
+	gateway atomic.Pointer[Gateway]
+	missing *pending.Set[netip.Addr]
+	tended  atomic.Uint64 // the tick after the last Tend
+	counts  [2][NumBranches]atomic.Uint64
+	asked   atomic.Uint64
+}
+
+// NewResponder returns a stage.
+func NewResponder(cfg Config) (*Responder, error) {
+	switch {
+	case cfg.Table == nil:
+		return nil, errors.New("arp: Config.Table: needed")
+	case cfg.Mode >= numModes:
+		return nil, fmt.Errorf("arp: Config.Mode: %d is none", cfg.Mode)
+	case cfg.Locate == nil && (cfg.Mode == Suppress || cfg.Mode == Proxy):
+		return nil, fmt.Errorf("arp: Config.Locate: needed in mode %v", cfg.Mode)
+	case cfg.MAC.IsGroup(), cfg.MAC.IsZero() && (cfg.Mode == Proxy || cfg.Refresh):
+		return nil, fmt.Errorf("arp: Config.MAC: %v is not one host's", cfg.MAC)
+	case cfg.AccessMAC.IsGroup():
+		return nil, fmt.Errorf("arp: Config.AccessMAC: %v is not one host's", cfg.AccessMAC)
+	case cfg.Refresh && cfg.Inject == nil:
+		return nil, errors.New("arp: Config.Inject: needed for Refresh")
+	case cfg.Miss && cfg.Notify == nil:
+		return nil, errors.New("arp: Config.Notify: needed for Miss")
+	case cfg.MissTimeout != 0 && cfg.MissTimeout < time.Second:
+		return nil, fmt.Errorf("arp: Config.MissTimeout: %v, allowed are 1s and more, or 0 for %v", cfg.MissTimeout, DefaultMissTimeout)
+	}
+	cfg.AccessMAC = cmp.Or(cfg.AccessMAC, DefaultAccessMAC)
+	s := &shared{cfg: cfg, table: cfg.Table}
+	if cfg.Miss {
+		s.missing = pending.New[netip.Addr](uint32(ticks(cmp.Or(cfg.MissTimeout, DefaultMissTimeout))))
+	}
+	return &Responder{s, cfg.Mode}, nil
+}
+
+// With returns the stage of an attachment whose mode is another one than the segment's:
+// table, gateway and counters are the same.
+func (r *Responder) With(m Mode) (*Responder, error) {
+	cfg := r.cfg
+	cfg.Mode = m
+	if _, err := NewResponder(cfg); err != nil {
+		return nil, err
+	}
+	return &Responder{r.shared, m}, nil
+}
+
+// Table returns the table it fills.
+func (r *Responder) Table() *Table { return r.table }
+
+// Mode returns its mode.
+func (r *Responder) Mode() Mode { return r.mode }
+
+// SetGateway says what the segment's own addresses are; nil for none. It takes effect with
+// the next message.
+func (r *Responder) SetGateway(g *Gateway) error {
+	if g == nil {
+		r.gateway.Store(nil)
+		return nil
+	}
+	if !isMAC(g.MAC) {
+		return fmt.Errorf("arp: Gateway.MAC: %v is not one host's", g.MAC)
+	}
+	for _, ip := range g.IPs {
+		if !isHost(ip) {
+			return fmt.Errorf("arp: Gateway.IPs: %v is not one host's", ip)
+		}
+	}
+	c := *g
+	c.IPs = slices.Clone(g.IPs)
+	r.gateway.Store(&c)
+	return nil
+}
+
+// Stats counts messages by what was done with them.
+type Stats struct {
+	ARP   Counts     `json:"arp"`
+	ND    Counts     `json:"nd"`
+	Asked uint64     `json:"asked"` // neighbours asked by Refresh
+	Table TableStats `json:"table"`
+}
+
+// Stats returns a snapshot, of all stages that share the table.
+func (r *Responder) Stats() Stats {
+	st := Stats{Asked: r.asked.Load(), Table: r.table.Stats()}
+	for b := range NumBranches {
+		st.ARP[b], st.ND[b] = r.counts[0][b].Load(), r.counts[1][b].Load()
+	}
+	return st
+}
+
+// Process notes who speaks, and answers questions in place: frame.Reply. What it passes on
+// is frame.Continue, or frame.FloodLocal when no tunnel needs it. It takes frames that are
+// neither ARP nor ND as none of its business.
+func (r *Responder) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	if f.Kind != frame.Ethernet {
+		return frame.Continue
+	}
+	var m message
+	b, ok := m.parse(f)
+	v := frame.Continue
+	if ok {
+		b, v = r.decide(f, &m, at)
+	} else if b == NumBranches {
+		return frame.Continue
+	} else if r.mode == Access && !f.Tunnel {
+		v = frame.Consume
+	}
+	family := 0
+	if m.v6 {
+		family = 1
+	}
+	r.counts[family][b].Add(1)
+	return v
+}

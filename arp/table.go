@@ -1,0 +1,252 @@
+package arp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Defaults of [TableConfig].
+const (
+	DefaultLimit           = 8192
+	DefaultAgeing          = 300 * time.Second
+	DefaultDuplicateMoves  = 5
+	DefaultDuplicateWindow = 180 * time.Second
+)
+
+// TableConfig holds the settings of a [Table]. The zero value works.
+type TableConfig struct {
+	VNI     frame.VNI     // what events call the segment
+	Limit   int           // snooped entries; 0 = DefaultLimit
+	PerDest int           // snooped entries heard on one port, or from one peer behind it; 0 = only Limit counts
+	Ageing  time.Duration // entries not heard for so long are forgotten; 0 = DefaultAgeing, negative = never
+
+	DuplicateMoves  int           // moves of an address to another MAC that make it a duplicate; 0 = DefaultDuplicateMoves, negative = never
+	DuplicateWindow time.Duration // within which they happen; 0 = DefaultDuplicateWindow
+	Freeze          bool          // a duplicate is neither followed nor answered for until it has been silent for the ageing time
+
+	Notify func(frame.Event) // is told what changes, and must not wait; nil = nobody
+}
+
+// A Table is the neighbours of one segment. Make one with NewTable.
+type Table struct {
+	cfg            TableConfig
+	ageing, window frame.Tick
+
+	mu      sync.RWMutex
+	index   map[netip.Addr]int32
+	rows    []Entry // in no order
+	snooped int
+	held    map[frame.Dest]int // snooped rows by where they were heard
+
+	outcomes   [numOutcomes]atomic.Uint64
+	duplicates atomic.Uint64
+	aged       atomic.Uint64
+}
+
+// never is an ageing time that does not end.
+const never = ^frame.Tick(0)
+
+// NewTable returns an empty table. A nil cfg means defaults.
+func NewTable(cfg *TableConfig) (*Table, error) {
+	t := &Table{index: map[netip.Addr]int32{}, held: map[frame.Dest]int{}}
+	if cfg != nil {
+		t.cfg = *cfg
+	}
+	c := &t.cfg
+	switch {
+	case !c.VNI.Valid():
+		return nil, fmt.Errorf("arp: TableConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+	case c.Limit < 0:
+		return nil, fmt.Errorf("arp: TableConfig.Limit: %d is negative", c.Limit)
+	case c.PerDest < 0:
+		return nil, fmt.Errorf("arp: TableConfig.PerDest: %d is negative", c.PerDest)
+	case c.Ageing > 0 && c.Ageing < time.Second:
+		return nil, fmt.Errorf("arp: TableConfig.Ageing: %v, allowed are 1s and more, 0 for %v, or negative for never", c.Ageing, DefaultAgeing)
+	case c.DuplicateWindow < 0 || c.DuplicateWindow > 0 && c.DuplicateWindow < time.Second:
+		return nil, fmt.Errorf("arp: TableConfig.DuplicateWindow: %v, allowed are 1s and more, or 0 for %v", c.DuplicateWindow, DefaultDuplicateWindow)
+	}
+	c.Limit = cmp.Or(c.Limit, DefaultLimit)
+	c.DuplicateMoves = cmp.Or(c.DuplicateMoves, DefaultDuplicateMoves)
+	t.window = ticks(cmp.Or(c.DuplicateWindow, DefaultDuplicateWindow))
+	t.ageing = never
+	if c.Ageing >= 0 {
+		t.ageing = ticks(cmp.Or(c.Ageing, DefaultAgeing))
+	}
+	return t, nil
+}
+
+func ticks(d time.Duration) frame.Tick { return frame.Tick(d / time.Second) }
+
+// Lookup returns the neighbour with an address.
+func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	i, ok := t.index[ip]
+	if !ok {
+		return Entry{}, false
+	}
+	return t.rows[i], true
+}
+
+// Set makes a static or control entry, whatever was there before. It takes effect at
+// once, and does not age.
+func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
+	switch {
+	case !isHost(ip):
+		return fmt.Errorf("arp: address %v is not one host's", ip)
+	case !isMAC(mac):
+		return fmt.Errorf("arp: MAC %v is not one host's", mac)
+	case o != Static && o != Control:
+		return errors.New("arp: origin: static or control entries are set, others are snooped")
+	}
+	t.mu.Lock()
+	old, had := Entry{}, false
+	if i, ok := t.index[ip]; ok {
+		old, had = t.rows[i], true
+		t.remove(i)
+	}
+	t.add(Entry{IP: ip, MAC: mac, Origin: o, Flags: f | Taught})
+	t.mu.Unlock()
+	switch {
+	case !had:
+		t.notify(frame.Event{Kind: frame.EventNeighbourLearned, IP: ip, MAC: mac})
+	case old.MAC != mac:
+		t.notify(frame.Event{Kind: frame.EventNeighbourMoved, IP: ip, MAC: mac, OldMAC: old.MAC})
+	}
+	return nil
+}
+
+// Delete removes an entry of any origin and reports whether there was one.
+func (t *Table) Delete(ip netip.Addr) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i, ok := t.index[ip]
+	if ok {
+		t.remove(i)
+	}
+	return ok
+}
+
+// Flush removes what was snooped.
+func (t *Table) Flush() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := int32(len(t.rows)) - 1; i >= 0; i-- {
+		if t.rows[i].Origin == Snooped {
+			t.remove(i)
+		}
+	}
+}
+
+// Len returns how many entries there are.
+func (t *Table) Len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.rows)
+}
+
+// All iterates over the entries as they were when the iteration began, by address.
+func (t *Table) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		t.mu.RLock()
+		rows := slices.Clone(t.rows)
+		t.mu.RUnlock()
+		slices.SortFunc(rows, func(a, b Entry) int { return a.IP.Compare(b.IP) })
+		for _, e := range rows {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// TableStats counts what became of what was heard, and what else happened.
+type TableStats struct {
+	Entries    int    `json:"entries"`
+	Snooped    int    `json:"snooped"` // of Entries
+	Learned    uint64 `json:"learned"`
+	Moved      uint64 `json:"moved"`
+	Refused    uint64 `json:"refused"`    // a static, control or frozen entry said otherwise
+	Full       uint64 `json:"full"`       // no room
+	Busy       uint64 `json:"busy"`       // the table was being changed
+	Invalid    uint64 `json:"invalid"`    // an address or MAC that is no host's
+	Aged       uint64 `json:"aged"`       // not heard any more
+	Duplicates uint64 `json:"duplicates"` // addresses found to be claimed by several MACs
+}
+
+// Stats returns a snapshot.
+func (t *Table) Stats() TableStats {
+	n := func(o Outcome) uint64 { return t.outcomes[o].Load() }
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return TableStats{
+		Entries: len(t.rows), Snooped: t.snooped, Learned: n(New), Moved: n(Moved), Refused: n(Refused),
+		Full: n(Full), Busy: n(Busy), Invalid: n(Invalid), Aged: t.aged.Load(), Duplicates: t.duplicates.Load(),
+	}
+}
+
+// add appends a row that is not there. t.mu is held.
+func (t *Table) add(e Entry) {
+	t.index[e.IP] = int32(len(t.rows))
+	t.rows = append(t.rows, e)
+	if e.Origin == Snooped {
+		t.hold(e.From, 1)
+	}
+}
+
+// remove takes row i out; the last one takes its place. t.mu is held.
+func (t *Table) remove(i int32) {
+	if e := &t.rows[i]; e.Origin == Snooped {
+		t.hold(e.From, -1)
+	}
+	delete(t.index, t.rows[i].IP)
+	last := int32(len(t.rows)) - 1
+	if i != last {
+		t.rows[i] = t.rows[last]
+		t.index[t.rows[i].IP] = i
+	}
+	t.rows[last] = Entry{}
+	t.rows = t.rows[:last]
+}
+
+// hold counts snooped rows. t.mu is held.
+func (t *Table) hold(d frame.Dest, n int) {
+	t.snooped += n
+	if t.cfg.PerDest == 0 {
+		return
+	}
+	if t.held[d] += n; t.held[d] == 0 {
+		delete(t.held, d)
+	}
+}
+
+func (t *Table) notify(e frame.Event) {
+	if t.cfg.Notify != nil {
+		e.VNI = t.cfg.VNI
+		t.cfg.Notify(e)
+	}
+}
+
+// isHost reports whether an address may be that of one host on a segment.
+func isHost(ip netip.Addr) bool {
+	switch {
+	case !ip.IsValid() || ip.Is4In6() || ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLoopback():
+		return false
+	case ip.Is4():
+		b := ip.As4()
+		return b[0] != 0 && b != [4]byte{255, 255, 255, 255} // RFC 1122, section 3.2.1.3
+	}
+	return true
+}
+
+// isMAC reports whether a MAC may be that of one host.
+func isMAC(m frame.MAC) bool { return !m.IsGroup() && !m.IsZero() }
