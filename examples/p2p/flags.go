@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -33,6 +34,7 @@ type options struct {
 	underlay underlay.UDPConfig
 	vtep     vtep.Config
 	vsi      vswitch.VSIConfig
+	neigh    arp.Mode
 
 	pcap  string
 	every time.Duration // between stats lines; 0 = only when asked
@@ -98,6 +100,7 @@ func flagSet(o *options) *flag.FlagSet {
 	fs.Func("ageing", "`DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", ageing(&o.vsi.Ageing))
 	fs.Func("maxaddress", "`N`: most MACs that are learned (default 8192)", number(1, 1<<24, &o.vsi.MaxMACs))
 	fs.Func("fdb", "`MAC=ADDR`: static entry, the MAC is behind that peer; repeatable", func(s string) error { return o.addStatic(s) })
+	fs.Func("neigh", "`off|suppress`: answer ARP and ND for hosts behind the tunnel (default off)", choice(&o.neigh, []string{"off", "suppress"}))
 	fs.Func("peers", "`any|listed`: whose packets are accepted (default any)", choice(&o.vtep.Peers, []string{"any", "listed"}))
 
 	h := &o.vtep.Header

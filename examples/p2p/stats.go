@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -17,8 +18,10 @@ type stats struct {
 	Flood vswitch.Flooded `json:"flood"`
 	Drops frame.Drops     `json:"drops"`
 	FDB   []fdbEntry      `json:"fdb"`
-	Neigh []struct{}      `json:"neigh"`
+	Neigh []neighbour     `json:"neigh"`
 	Peers []peer          `json:"peers"`
+
+	Counts *arp.Stats `json:"neigh_counts,omitempty"` // with -neigh: what was answered, and why the rest was not
 }
 
 type fdbEntry struct {
@@ -29,17 +32,25 @@ type fdbEntry struct {
 	Age    float64   `json:"age"` // seconds since it was last heard
 }
 
+type neighbour struct {
+	VNI    frame.VNI `json:"vni"`
+	IP     string    `json:"ip"`
+	MAC    string    `json:"mac"`
+	Origin string    `json:"origin"`
+	State  string    `json:"state"`
+}
+
 type peer struct {
 	Addr string `json:"addr"`
 	Rx   uint64 `json:"rx"`
 	Tx   uint64 `json:"tx"`
 }
 
-// takeStats returns the stats line; far is where v is attached. It is for a switch
-// that still has its ports.
-func takeStats(sw *vswitch.Switch, v *vtep.VTEP, far *vswitch.Attachment) string {
+// takeStats returns the stats line; far is where v is attached, neigh may be nil. It is for
+// a switch that still has its ports.
+func takeStats(sw *vswitch.Switch, v *vtep.VTEP, far *vswitch.Attachment, neigh *arp.Responder) string {
 	tunnel := v.Stats()
-	s := stats{Tx: tunnel.Tx, FDB: []fdbEntry{}, Neigh: []struct{}{}, Peers: []peer{}}
+	s := stats{Tx: tunnel.Tx, FDB: []fdbEntry{}, Neigh: []neighbour{}, Peers: []peer{}}
 	for _, p := range sw.Stats().Ports {
 		if p.Port == far.Dest(0).Port() {
 			s.Rx = p.Accepted
@@ -63,6 +74,13 @@ func takeStats(sw *vswitch.Switch, v *vtep.VTEP, far *vswitch.Attachment) string
 		}
 	}
 	slices.SortFunc(s.FDB, func(a, b fdbEntry) int { return cmp.Compare(a.MAC, b.MAC) })
+	if neigh != nil {
+		counts := neigh.Stats()
+		s.Counts = &counts
+		for e := range neigh.Table().All() {
+			s.Neigh = append(s.Neigh, neighbour{far.VSI().VNI(), e.IP.String(), e.MAC.String(), e.Origin.String(), e.State.String()})
+		}
+	}
 	for _, p := range tunnel.Peers {
 		s.Peers = append(s.Peers, peer{p.Addr.String(), p.Rx, p.Tx})
 	}

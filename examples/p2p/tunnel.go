@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
@@ -85,6 +86,10 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	neigh, err := neighbours(o, sw, vsi)
+	if err != nil {
+		return err
+	}
 	far, err := vsi.Attach(v, uint32(o.id))
 	if err != nil {
 		return err
@@ -114,15 +119,15 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	for {
 		select {
 		case <-asked:
-			fmt.Fprintln(out, takeStats(sw, v, far))
+			fmt.Fprintln(out, takeStats(sw, v, far, neigh))
 			continue
 		case <-every:
-			fmt.Fprintln(out, takeStats(sw, v, far))
+			fmt.Fprintln(out, takeStats(sw, v, far, neigh))
 			continue
 		case <-ctx.Done():
 		case err = <-failed:
 		}
-		last := takeStats(sw, v, far)
+		last := takeStats(sw, v, far, neigh)
 		sw.Close()
 		fmt.Fprintln(out, last)
 		if e := capture.Stop(); e != nil && err == nil {
@@ -130,6 +135,23 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		}
 		return err
 	}
+}
+
+// neighbours fills the slot of ARP and ND; nil if nothing is to be answered.
+func neighbours(o options, sw *vswitch.Switch, vsi *vswitch.VSI) (*arp.Responder, error) {
+	if o.neigh == arp.Off {
+		return nil, nil
+	}
+	table, err := arp.NewTable(&arp.TableConfig{VNI: o.id, Limit: o.vsi.MaxMACs, Ageing: o.vsi.Ageing, Notify: sw.Notify})
+	if err != nil {
+		return nil, err
+	}
+	r, err := arp.NewResponder(arp.Config{Table: table, Mode: o.neigh, Locate: vsi.FDB().Lookup})
+	if err != nil {
+		return nil, err
+	}
+	o.vsi.Slots.Neighbour = r
+	return r, vsi.Configure(o.vsi)
 }
 
 // addStatic puts an entry of -fdb into the table.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
@@ -23,6 +24,7 @@ type node struct {
 	sw     *vswitch.Switch
 	vtep   *vtep.VTEP
 	events *vswitch.Events
+	neigh  map[frame.VNI]*arp.Responder
 }
 
 // fabric is the nodes and what they run in.
@@ -65,7 +67,9 @@ func (f *fabric) start(ctx context.Context, name string, u *underlay.UDP) error 
 	if err != nil {
 		return errors.Join(err, v.Close())
 	}
-	f.nodes = append(f.nodes, &node{name: name, addr: u.LocalAddr(), sw: sw, vtep: v, events: sw.Events()})
+	f.nodes = append(f.nodes, &node{
+		name: name, addr: u.LocalAddr(), sw: sw, vtep: v, events: sw.Events(), neigh: map[frame.VNI]*arp.Responder{},
+	})
 	f.wg.Go(func() { sw.Run(ctx) })
 	return nil
 }
@@ -82,6 +86,9 @@ func (f *fabric) mesh(vni frame.VNI, members ...int) error {
 		if err != nil {
 			return err
 		}
+		if err := n.suppress(vsi); err != nil {
+			return err
+		}
 		if _, err := vsi.Attach(n.vtep, uint32(vni)); err != nil {
 			return err
 		}
@@ -90,6 +97,20 @@ func (f *fabric) mesh(vni frame.VNI, members ...int) error {
 		}
 	}
 	return nil
+}
+
+// suppress has a node answer ARP for hosts that it knows to be behind other nodes.
+func (n *node) suppress(vsi *vswitch.VSI) error {
+	table, err := arp.NewTable(&arp.TableConfig{VNI: vsi.VNI(), Notify: n.sw.Notify})
+	if err != nil {
+		return err
+	}
+	r, err := arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: vsi.FDB().Lookup})
+	if err != nil {
+		return err
+	}
+	n.neigh[vsi.VNI()] = r
+	return vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}})
 }
 
 // host starts a host of a network on a node. Hosts of different networks that are on

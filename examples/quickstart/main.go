@@ -72,6 +72,10 @@ func run(ctx context.Context, out io.Writer) error {
 	s.silent(red[2])
 	s.silent(blue...)
 
+	s.step("%v asks who has %v; vtep3 has heard of it and suppresses the question", red[2], red[0])
+	s.suppressed(ctx, red[2], red[0])
+	s.silent(red[0], red[1])
+
 	s.step("the same addresses in the other network: %v pings %v", blue[0], blue[1])
 	s.flooded(ctx, blue[0], blue[1])
 	s.answered(ctx, blue[0], blue[1])

@@ -22,6 +22,14 @@ func (f *fabric) report(out io.Writer) error {
 			}
 		}
 	}
+	fmt.Fprintln(w, "\nneighbours\tVNI\tIP\tMAC\torigin")
+	for _, n := range f.nodes {
+		for _, vsi := range n.sw.VSIs() {
+			for e := range n.neigh[vsi.VNI()].Table().All() {
+				fmt.Fprintf(w, "%s\t%d\t%v\t%v\t%v\n", n.name, vsi.VNI(), e.IP, e.MAC, e.Origin)
+			}
+		}
+	}
 	fmt.Fprintln(w, "\nport\t\treceived\tsent\tforwarded\tflooded\tdropped")
 	for _, n := range f.nodes {
 		for _, p := range n.sw.Stats().Ports {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/gopacket/layers"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -76,6 +77,28 @@ func (s *story) flooded(ctx context.Context, from, target *host, others ...*host
 func (s *story) answered(ctx context.Context, from, target *host) {
 	if s.hears(ctx, from, fmt.Sprintf("arp-reply %v %v", target.ip, target.mac)) {
 		s.tell("%-6s %v is at %v: the answer came back to %v alone", target.node.name, target.ip, target.mac, from)
+	}
+}
+
+// suppressed sends a question that the asker's own node answers: nothing goes into the
+// tunnel.
+func (s *story) suppressed(ctx context.Context, from, target *host) {
+	n := from.node
+	r := n.neigh[from.vni]
+	sent, answered := n.vtep.Stats().Tx.Frames, r.Stats().ARP[arp.Answered]
+	from.sendARP(layers.ARPRequest, frame.Broadcast, target.ip)
+	if !s.hears(ctx, from, fmt.Sprintf("arp-reply %v %v", target.ip, target.mac)) {
+		return
+	}
+	e, _ := r.Table().Lookup(target.ip)
+	s.tell("%-6s %v is at %v: %s, so it answers itself", n.name, target.ip, e.MAC, e.Origin)
+	switch now := n.vtep.Stats().Tx.Frames; {
+	case r.Stats().ARP[arp.Answered] != answered+1:
+		s.err = fmt.Errorf("%s: did not count its answer", n.name)
+	case now != sent:
+		s.err = fmt.Errorf("%s: %d frames went into the tunnel", n.name, now-sent)
+	default:
+		s.tell("%-6s 0 packets into the tunnel", n.name)
 	}
 }
 
