@@ -3,6 +3,7 @@ module github.com/vxswitch/vxswitch
 go 1.26.0
 
 require (
+	github.com/gaissmai/bart v0.30.0
 	github.com/google/gopacket v1.1.19
 	github.com/mdlayher/arp v0.0.0-20220512170110-6706a2966875
 	github.com/mdlayher/ethernet v0.0.0-20220221185849-529eae5b6118

@@ -37,7 +37,7 @@ type Switch struct {
 	gens    *fdb.Gens
 	arenas  frame.Arenas
 	started time.Time
-	inject  *ring.Ring[frame.VNI]
+	inject  *ring.Ring[injection]
 	events  hub
 
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil where none
@@ -108,7 +108,7 @@ func New(cfg *Config) (*Switch, error) {
 	if s.log = s.cfg.Log; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.inject = ring.New[frame.VNI](s.cfg.Injected)
+	s.inject = ring.New[injection](s.cfg.Injected)
 	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{injected{s.inject}}}
 	s.ports.Store(&[]*port{s.own})
 	s.list.Store(new([]*VSI))
@@ -185,17 +185,27 @@ func (s *Switch) shut() {
 
 // Inject queues a copy of f as a frame the switch itself sends into vsi: a stage's
 // answer that needs a packet of its own, or one from housekeeping. It is not learned
-// from, and split horizon does not apply. When the queue is full or the switch closed
-// it reports false. It may be called from a Stage.
+// from, and split horizon does not apply. A superframe stays one. When the queue is full or
+// the switch closed it reports false. It may be called from a Stage.
 func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool {
-	return s.inject.Put(vsi.vni, f.Bytes()) == frame.NotDropped
+	m := injection{vni: vsi.vni, gso: f.GSO.Moved(-f.Headroom())}
+	return s.inject.Put(m, f.Bytes()) == frame.NotDropped
+}
+
+// injection is what goes with the bytes of an injected frame.
+type injection struct {
+	vni frame.VNI
+	gso frame.GSO
 }
 
 // injected reads what Inject queued.
-type injected struct{ *ring.Ring[frame.VNI] }
+type injected struct{ *ring.Ring[injection] }
 
 func (r injected) Read(b *frame.Batch) error {
-	return r.Fill(b, func(b *frame.Batch, i int, vni frame.VNI) { b.Frames[i].VNI = vni })
+	return r.Fill(b, func(b *frame.Batch, i int, m injection) {
+		f := &b.Frames[i]
+		f.VNI, f.GSO = m.vni, m.gso.Moved(f.Headroom())
+	})
 }
 
 // Name returns what a Dest is called: the port's name, or the peer's address.

@@ -135,28 +135,28 @@ func takeVLAN(f *frame.Frame) uint32 {
 	return uint32(vid)
 }
 
-// maxReenter bounds how often a gateway may hand one frame back to decide.
+// maxReenter bounds how often stages may hand one frame back.
 const maxReenter = 16
 
-// act does what v says, short of writing.
+// act does what v says, short of writing. A stage that routes has put the frame into
+// another segment: its VNI says which.
 func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 	for range maxReenter {
-		if v.Action() != frame.ActReenter {
+		if a := v.Action(); a != frame.ActReenter && a != frame.ActForward {
 			break
 		}
-		f.From, f.Tunnel = 0, false
-		c = c.vsi.view.Load().own
-		v, _ = c.decide(f, &w.at)
-	}
-	switch v.Action() {
-	case frame.ActForward:
-		e := c.vsi.view.Load().find(v.Dest().Port())
-		if e == nil {
-			w.drop(c, frame.PortDown)
+		var e *circuit
+		if c, e, v = w.pass(f, c, v); c == nil {
+			w.drop(nil, frame.UnknownVNI)
 			return
 		}
-		w.forwarded++
-		w.stage(f, e, v.Dest().Peer(), 0)
+		if e != nil {
+			w.forwarded++
+			w.stage(f, e, v.Dest().Peer(), 0)
+			return
+		}
+	}
+	switch v.Action() {
 	case frame.ActFlood:
 		w.flood(f, c, v == frame.FloodLocal)
 	case frame.ActReply:
@@ -167,11 +167,39 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 		w.rx.add(cReplied, 1)
 	case frame.ActDrop:
 		w.drop(c, v.Reason())
-	case frame.ActReenter:
+	case frame.ActReenter, frame.ActForward:
 		w.drop(c, frame.TTL)
 	default:
 		w.rx.add(cConsumed, 1)
 	}
+}
+
+// pass takes a frame one step further: a Forward to its attachment, if it fits there, a
+// Reenter into the segment of its VNI, as a frame of the gateway's own. It returns the
+// attachment to send to, or what is to become of the frame instead, and from where.
+func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *circuit, _ frame.Verdict) {
+	if v.Action() == frame.ActReenter {
+		f.From, f.Tunnel = 0, false
+	}
+	if f.VNI != c.vsi.vni || v.Action() == frame.ActReenter {
+		own, ok := w.sw.own.circuits.Load(tagKey(uint32(f.VNI)))
+		if !ok {
+			return nil, nil, v
+		}
+		c = own
+	}
+	if v.Action() == frame.ActReenter {
+		v, to = c.decide(f, &w.at)
+		return c, to, v
+	}
+	e := c.vsi.view.Load().find(v.Dest().Port())
+	if e == nil {
+		return c, nil, frame.Drop(frame.PortDown)
+	}
+	if mtu := e.port.MTU(v.Dest().Peer()); f.SegLen() > mtu {
+		return c, nil, c.tooBig(f, &w.at, mtu)
+	}
+	return c, e, v
 }
 
 // reply stages f to go back where it came from. A peer without a number cannot be

@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"encap":  {"frame"},
 	"arp":    {"frame", "internal/pending", "internal/wire"},
 	"fdb":    {"frame"},
-	"l3":     {"frame", "internal/wire"},
+	"l3":     {"frame", "arp", "internal/wire"},
 	"switch": {"frame", "fdb", "internal/index", "internal/pending", "internal/ring"},
 	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/wire"},
 
@@ -50,6 +50,7 @@ var allowed = map[string][]string{
 // outside is which packages may use what is not the standard library; tests and
 // examples may use more.
 var outside = map[string][]string{
+	"l3":                 {"github.com/gaissmai/bart"},
 	"arp":                {"github.com/mdlayher/arp", "github.com/mdlayher/ethernet"},
 	"internal/sys":       {"golang.org/x/sys/unix"},
 	"internal/wire":      {"golang.org/x/sys/cpu"},

@@ -16,9 +16,13 @@ const (
 	ICMPEcho           = 8
 	ICMPTimeExceeded   = 11
 	ICMPParameter      = 12
+	ICMPEchoReply      = 0
+	ICMPv6Unreachable  = 1
 	ICMPv6PacketTooBig = 2
+	ICMPv6TimeExceeded = 3
 	icmpv6FirstInfo    = 128 // types below are errors (RFC 4443, section 2.1)
 	ICMPv6Echo         = 128
+	ICMPv6EchoReply    = 129
 	ICMPv6Redirect     = 137 // RFC 4861, section 4.5
 )
 

@@ -1,0 +1,164 @@
+package l3
+
+import (
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A refusal is why a packet goes no further, as its sender is told.
+type refusal uint8
+
+const (
+	noRoute refusal = iota
+	timeExceeded
+	noService // of the gateway itself
+	noHost    // the next hop does not answer
+	fragNeeded
+)
+
+// codes4 and codes6 are the type and code of each (RFC 792, RFC 1812 section 5.2.7; RFC 4443,
+// section 3).
+var (
+	codes4 = [...][2]uint8{noRoute: {3, 0}, timeExceeded: {11, 0}, noService: {3, 3}, noHost: {3, 1}, fragNeeded: {3, 4}}
+	codes6 = [...][2]uint8{noRoute: {1, 0}, timeExceeded: {3, 0}, noService: {1, 4}, noHost: {1, 3}, fragNeeded: {2, 0}}
+)
+
+// refuse tells the sender of a packet why it goes no further: on the way it came, or if the
+// answer does not fit into the packet's buffer, by a frame of its own. A packet that is not
+// to be answered is dropped for the reason.
+func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
+	quote, ok := i.answers(x, 0)
+	if !ok {
+		return frame.Drop(r)
+	}
+	f, need := x.f, x.ip+x.head()+quote
+	grow := need - f.Len()
+	if grow > f.Headroom() {
+		g := frame.Make(make([]byte, need))
+		i.write(g.Bytes(), f.Bytes(), x, e, quote, 0)
+		if i.cfg.Inject == nil || !i.cfg.Inject(&g) {
+			return frame.Drop(r)
+		}
+		return frame.Consume
+	}
+	old := f.Bytes()
+	if grow > 0 {
+		f.Push(grow)
+	} else {
+		f.Trim(need)
+	}
+	i.write(f.Bytes(), old, x, e, quote, 0)
+	f.GSO, f.Hash = frame.GSO{}, 0
+	return frame.Reply
+}
+
+// head is the length of what is in front of the quoted packet.
+func (x *packet) head() int {
+	if x.v6 {
+		return head6
+	}
+	return head4
+}
+
+// answers reports whether a packet is to be answered with an ICMP error, and how much of it
+// to quote. No host is told of errors about errors, of later fragments, nor when the
+// interface has no address to say so from (RFC 1122, section 3.2.2; RFC 4443, section 2.4).
+func (i *Interface) answers(x *packet, mtu int) (quote int, ok bool) {
+	b := x.f.Bytes()[x.ip:]
+	if x.v6 {
+		p, _ := wire.ParseIPv6(b)
+		u, whole := p.Upper()
+		if !whole || u.Later || u.Protocol == wire.ProtoICMPv6 && (u.At == len(p) || wire.ICMPv6IsError(p[u.At])) || i.addr6() == [16]byte{} {
+			return 0, false
+		}
+		quote = min(len(p), minMTU6-head6)
+	} else {
+		p, _ := wire.ParseIPv4(b)
+		if p.FragmentOffset() != 0 || p.Protocol() == wire.ProtoICMP && (len(p.Payload()) == 0 || wire.ICMPIsError(p.Payload()[0])) || i.addr4() == [4]byte{} {
+			return 0, false
+		}
+		quote = min(len(p), maxError4-head4)
+		if mtu != 0 {
+			quote = min(quote, mtu-head4)
+		}
+	}
+	src := x.src.As16()
+	if !i.vrf.gateway.limit.allow(src[:], i.cfg.VNI, x.at.Tick) {
+		i.lane(x.at).limited.Add(1)
+		return 0, false
+	}
+	i.lane(x.at).errors.Add(1)
+	return quote, true
+}
+
+// write makes b the error about the packet that begins in old at x.ip; the two may be parts
+// of one buffer.
+func (i *Interface) write(b, old []byte, x *packet, e refusal, quote int, mtu uint32) {
+	var macs [12]byte
+	if x.ip != 0 {
+		copy(macs[:], old)
+	}
+	at := x.ip + x.head()
+	copy(b[at:], old[x.ip:x.ip+quote])
+	a := b[x.ip : at+quote]
+	if x.ip != 0 {
+		copy(b, macs[6:])
+		copy(b[6:], macs[:6])
+		b[12], b[13] = wire.TypeIPv4>>8, wire.TypeIPv4&0xff
+		if x.v6 {
+			b[12], b[13] = wire.TypeIPv6>>8, wire.TypeIPv6&0xff
+		}
+	}
+	if x.v6 {
+		h := wire.IPv6Header{
+			NextHeader: wire.ProtoICMPv6, HopLimit: ttl, PayloadLen: uint16(wire.ICMPLen + quote), Src: i.addr6(), Dst: x.src.As16(),
+		}
+		h.Put(a)
+		m := a[wire.IPv6Len:]
+		wire.PutICMP(m, codes6[e][0], codes6[e][1], mtu, wire.Pseudo6(a, wire.ProtoICMPv6, len(m)))
+		return
+	}
+	wire.PutICMP(a[wire.IPv4Len:], codes4[e][0], codes4[e][1], mtu, 0)
+	h := wire.IPv4Header{
+		TOS: tosControl, TTL: ttl, Protocol: wire.ProtoICMP, DF: true, TotalLen: uint16(len(a)), Src: i.addr4(), Dst: x.src.As4(),
+	}
+	h.Put(a)
+}
+
+// addr4 is what errors come from: the interface's address, or on one that has none, an
+// L3VNI or an IP port, that of another interface of the VRF (RFC 1812, section 4.3.2.4).
+func (i *Interface) addr4() [4]byte {
+	if i.ip4 != [4]byte{} {
+		return i.ip4
+	}
+	return i.vrf.voice.Load().ip4
+}
+
+func (i *Interface) addr6() [16]byte {
+	if i.ip6 != [16]byte{} {
+		return i.ip6
+	}
+	return i.vrf.voice.Load().ip6
+}
+
+// A voice is the addresses a VRF speaks from where an interface has none: those of the
+// interface with the lowest VNI that has one.
+type voice struct {
+	ip4 [4]byte
+	ip6 [16]byte
+}
+
+// speak chooses the voice anew. v.mu is held.
+func (v *VRF) speak() {
+	var s voice
+	first4, first6 := frame.MaxVNI+1, frame.MaxVNI+1
+	for vni, i := range v.interfaces {
+		if i.ip4 != [4]byte{} && vni < first4 {
+			s.ip4, first4 = i.ip4, vni
+		}
+		if i.ip6 != [16]byte{} && vni < first6 {
+			s.ip6, first6 = i.ip6, vni
+		}
+	}
+	v.voice.Store(&s)
+}

@@ -1,0 +1,187 @@
+package l3
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A packet is what both families of a packet at hand have in common.
+type packet struct {
+	f        *frame.Frame
+	at       frame.At
+	ip       int // where it begins in the frame
+	v6       bool
+	src, dst netip.Addr
+	flow     uint64
+}
+
+// forward4 routes the IPv4 packet that begins at ip (RFC 1812, section 5.2).
+func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict {
+	p, ok := wire.ParseIPv4(f.Bytes()[ip:])
+	switch {
+	case !ok:
+		return frame.Drop(frame.BadHeader)
+	case !p.ChecksumOK():
+		return frame.Drop(frame.BadChecksum)
+	case p.HeaderLen() > wire.IPv4Len && sourceRouted(p):
+		return frame.Drop(frame.BadHeader)
+	}
+	src, dst := p.Src(), p.Dst()
+	if !routable4(src) || !routable4(dst) || src == i.ip4 {
+		return frame.Drop(frame.Martian)
+	}
+	x := packet{f: f, at: at, ip: ip, src: netip.AddrFrom4(src), dst: netip.AddrFrom4(dst)}
+	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	switch {
+	case !ok:
+		return i.refuse(&x, noRoute, frame.NoRoute)
+	case r.kind == local:
+		return i.local4(&x, p)
+	case r.kind == blackhole:
+		return frame.Drop(frame.NoRoute)
+	case p[8] <= 1:
+		return i.refuse(&x, timeExceeded, frame.TTL)
+	}
+	if len(r.hops) > 1 {
+		x.flow = flow4(p)
+	}
+	v := i.send(&x, r.pick(x.flow))
+	if v == frame.Reenter || v.Action() == frame.ActForward {
+		p[8]--
+		old := binary.BigEndian.Uint16(p[8:])
+		p.SetChecksum(wire.Update(p.Checksum(), old+0x100, old))
+		i.lane(at).routed4.Add(1)
+	}
+	return v
+}
+
+// forward6 likewise routes an IPv6 packet.
+func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict {
+	p, ok := wire.ParseIPv6(f.Bytes()[ip:])
+	if !ok {
+		return frame.Drop(frame.BadHeader)
+	}
+	src, dst := p.Src(), p.Dst()
+	if !routable6(src) || !routable6(dst) || src == i.ip6 {
+		return frame.Drop(frame.Martian)
+	}
+	x := packet{f: f, at: at, ip: ip, v6: true, src: netip.AddrFrom16(src), dst: netip.AddrFrom16(dst)}
+	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	switch {
+	case !ok:
+		return i.refuse(&x, noRoute, frame.NoRoute)
+	case r.kind == local:
+		return i.local6(&x, p)
+	case r.kind == blackhole:
+		return frame.Drop(frame.NoRoute)
+	case p[7] <= 1:
+		return i.refuse(&x, timeExceeded, frame.TTL)
+	}
+	if len(r.hops) > 1 {
+		x.flow = flow6(p)
+	}
+	v := i.send(&x, r.pick(x.flow))
+	if v == frame.Reenter || v.Action() == frame.ActForward {
+		p[7]--
+		i.lane(at).routed6.Add(1)
+	}
+	return v
+}
+
+// send puts a packet on its way to a next hop: its Ethernet header is written, or taken
+// off. Verdicts other than Reenter and Forward leave it as it was.
+func (i *Interface) send(x *packet, h *hop) frame.Verdict {
+	f, out := x.f, h.out
+	if out.cfg.Port != 0 {
+		f.Pull(x.ip)
+		f.Kind, f.VNI, f.From, f.Tunnel = frame.IPv4, out.cfg.VNI, 0, false
+		if x.v6 {
+			f.Kind = frame.IPv6
+		}
+		return frame.Forward(out.cfg.Port)
+	}
+	mac, from := h.mac, out.cfg.MAC
+	if mac.IsZero() {
+		next := h.ip
+		if !next.IsValid() {
+			next = x.dst
+		}
+		e, ok := out.table().Lookup(next)
+		if !ok || !usable(&e) {
+			return out.wait(x, next, i)
+		}
+		mac = e.MAC
+		if e.From.Peer() != 0 {
+			from = out.cfg.Own
+		}
+	}
+	if x.ip == 0 && f.Push(wire.EthernetLen) == nil {
+		return frame.Drop(frame.BadHeader) // no room in front
+	}
+	b := f.Bytes()
+	copy(b, mac[:])
+	copy(b[6:], from[:])
+	t := uint16(wire.TypeIPv4)
+	if x.v6 {
+		t = wire.TypeIPv6
+	}
+	binary.BigEndian.PutUint16(b[12:], t)
+	f.Kind, f.VNI = frame.Ethernet, out.cfg.VNI
+	return frame.Reenter
+}
+
+// routable4 reports whether packets from or to an address are routed: not this network,
+// loopback, link-local, multicast, reserved or broadcast (RFC 1812, sections 5.3.7 and
+// 4.2.2.11; RFC 3927, section 7).
+func routable4(a [4]byte) bool { return isHost4(a) && !(a[0] == 169 && a[1] == 254) }
+
+// routable6 likewise (RFC 4291, section 2.5).
+func routable6(a [16]byte) bool { return isHost6(a) && !(a[0] == 0xfe && a[1]&0xc0 == 0x80) }
+
+// sourceRouted reports whether a packet says itself which way it is to go, or has options
+// that cannot be read (RFC 7126, sections 4.3 and 4.4: such packets are dropped).
+func sourceRouted(p wire.IPv4) bool {
+	for o := p[wire.IPv4Len:p.HeaderLen()]; len(o) > 0; {
+		switch o[0] {
+		case 0: // end of options
+			return false
+		case 1: // no operation
+			o = o[1:]
+			continue
+		case 131, 137: // loose, strict
+			return true
+		}
+		if len(o) < 2 || o[1] < 2 || int(o[1]) > len(o) {
+			return true
+		}
+		o = o[o[1]:]
+	}
+	return false
+}
+
+// flow4 hashes what the packets of a flow have in common. A fragment has no ports, nor has
+// the first one, so that all go one way.
+func flow4(p wire.IPv4) uint64 {
+	h := binary.BigEndian.Uint64(p[12:]) * 0x9e3779b97f4a7c15
+	return ports(h, p.Protocol(), p.Payload(), p.Fragment())
+}
+
+func flow6(p wire.IPv6) uint64 {
+	var h uint64
+	for k := 8; k < 40; k += 8 {
+		h = (h ^ binary.BigEndian.Uint64(p[k:])) * 0x9e3779b97f4a7c15
+		h ^= h >> 31
+	}
+	return ports(h, p.NextHeader(), p[wire.IPv6Len:], false)
+}
+
+func ports(h uint64, protocol uint8, payload []byte, fragment bool) uint64 {
+	h = (h ^ h>>29 ^ uint64(protocol)) * 0xbf58476d1ce4e5b9
+	if (protocol == wire.ProtoTCP || protocol == wire.ProtoUDP) && len(payload) >= 4 && !fragment {
+		h = (h ^ h>>32 ^ uint64(binary.BigEndian.Uint32(payload))) * 0x94d049bb133111eb
+	}
+	return h ^ h>>31
+}

@@ -1,0 +1,235 @@
+package l3
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// InterfaceConfig holds the settings of an [Interface].
+type InterfaceConfig struct {
+	VNI   frame.VNI      // the segment
+	Addrs []netip.Prefix // its addresses, with the length of the segment's prefix; none on an L3VNI
+
+	MAC     frame.MAC // what hosts know the gateway by; on an L3VNI, the router's MAC
+	Own     frame.MAC // the VTEP's own: what questions are asked with, and packets for neighbours behind tunnels are from; zero = MAC
+	Anycast bool      // other VTEPs have the same addresses and MAC: needs Own
+
+	// Neighbours is the segment's ARP and ND; needed with Addrs.
+	Neighbours *arp.Responder
+
+	// Inject sends a frame into the segment: Switch.Inject. Needed with Addrs.
+	Inject func(*frame.Frame) bool
+
+	// Port is an IP port, a TUN, that packets leave through without an Ethernet header.
+	// It has neither MAC nor neighbours.
+	Port frame.Dest
+}
+
+// An Interface is the gateway on one segment (IRB): the stage for the slot Gateway of its
+// VSI. The switch hands it frames whose destination MAC the FDB has with Dest 0: MAC, and
+// Own, have to be set there. Its TooBig is for the slot of that name.
+type Interface struct {
+	cfg InterfaceConfig
+	vrf *VRF
+	ip4 [4]byte  // its first address of each family; zero: none
+	ip6 [16]byte // not link-local
+
+	mu      sync.Mutex
+	waiting map[netip.Addr]*waiting
+
+	unresolved atomic.Uint64
+	count      [laneCount]lane
+}
+
+// NewInterface adds an interface to the VRF: routes for its addresses and prefixes, answers
+// to ARP and ND for them. Nothing is changed when it fails.
+func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
+	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}}
+	if err := i.check(); err != nil {
+		return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.%w", v.name, err)
+	}
+	i.cfg.Addrs = slices.Clone(cfg.Addrs)
+	if i.cfg.Own.IsZero() {
+		i.cfg.Own = cfg.MAC
+	}
+	var ips []netip.Addr
+	for _, p := range cfg.Addrs {
+		ips = append(ips, p.Addr())
+		switch a := p.Addr(); {
+		case a.Is4() && i.ip4 == [4]byte{}:
+			i.ip4 = a.As4()
+		case a.Is6() && i.ip6 == [16]byte{} && !a.IsLinkLocalUnicast():
+			i.ip6 = a.As16()
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.interfaces[cfg.VNI] != nil {
+		return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.VNI: %d has an interface", v.name, cfg.VNI)
+	}
+	for _, p := range cfg.Addrs {
+		if old, ok := v.routes.Load().Get(p.Masked()); ok && old.self != nil && !p.Addr().IsLinkLocalUnicast() {
+			return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.Addrs: %v is on VNI %d", v.name, p.Masked(), old.self.cfg.VNI)
+		}
+	}
+	if cfg.Neighbours != nil {
+		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: ips, MAC: cfg.MAC, Anycast: cfg.Anycast}); err != nil {
+			return nil, err
+		}
+		cfg.Neighbours.Table().Watch(i.found)
+	}
+	v.interfaces[cfg.VNI] = i
+	v.speak()
+	for _, p := range cfg.Addrs {
+		for _, b := range i.builtIn(p) {
+			v.insert(b.prefix, b.route)
+		}
+	}
+	return i, nil
+}
+
+func (i *Interface) check() error {
+	c := &i.cfg
+	switch {
+	case !c.VNI.Valid():
+		return fmt.Errorf("VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+	case c.Port != 0:
+		if len(c.Addrs) > 0 || c.Neighbours != nil || !c.MAC.IsZero() {
+			return errors.New("Port: an IP port has neither addresses, neighbours nor MAC")
+		}
+		return nil
+	case c.MAC.IsZero() || c.MAC.IsGroup():
+		return fmt.Errorf("MAC: %v is not one host's", c.MAC)
+	case c.Own.IsGroup():
+		return fmt.Errorf("Own: %v is not one host's", c.Own)
+	case c.Anycast && (c.Own.IsZero() || c.Own == c.MAC):
+		return errors.New("Own: an anycast gateway needs a MAC of its own beside the common one")
+	case len(c.Addrs) > 0 && c.Neighbours == nil:
+		return errors.New("Neighbours: needed with addresses")
+	case len(c.Addrs) > 0 && c.Inject == nil:
+		return errors.New("Inject: needed with addresses")
+	}
+	for _, p := range c.Addrs {
+		a := p.Addr()
+		if !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !isHost4(a.As4()) || a.Is6() && !isHost6(a.As16()) {
+			return fmt.Errorf("Addrs: %v is no address of a host with its prefix", p)
+		}
+	}
+	return nil
+}
+
+// table returns the neighbours, nil if the interface has none.
+func (i *Interface) table() *arp.Table {
+	if i.cfg.Neighbours == nil {
+		return nil
+	}
+	return i.cfg.Neighbours.Table()
+}
+
+type builtIn struct {
+	prefix netip.Prefix
+	route  *route
+}
+
+// builtIn returns the routes that go with an address: itself, its prefix, and what
+// broadcasts to the prefix go to (RFC 2644: not routed).
+func (i *Interface) builtIn(p netip.Prefix) (list []builtIn) {
+	if p.Addr().IsLinkLocalUnicast() {
+		return nil // not routed
+	}
+	hops := []hop{{out: i}}
+	if !p.IsSingleIP() {
+		list = append(list, builtIn{p.Masked(), &route{kind: connected, self: i, hops: hops}})
+	}
+	if a := p.Masked().Addr(); a.Is4() && p.Bits() < 31 {
+		last := a.As4()
+		for k := range last {
+			last[k] |= ^mask4(p.Bits())[k]
+		}
+		for _, x := range []netip.Addr{a, netip.AddrFrom4(last)} {
+			list = append(list, builtIn{netip.PrefixFrom(x, 32), &route{kind: blackhole, self: i}})
+		}
+	}
+	return append(list, builtIn{netip.PrefixFrom(p.Addr(), p.Addr().BitLen()), &route{kind: local, self: i}})
+}
+
+func mask4(bits int) (m [4]byte) {
+	for k := range bits {
+		m[k/8] |= 0x80 >> (k % 8)
+	}
+	return m
+}
+
+// Close removes the interface, the routes of its addresses, and those that lead through it.
+func (i *Interface) Close() error {
+	v := i.vrf
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.interfaces[i.cfg.VNI] != i {
+		return nil
+	}
+	delete(v.interfaces, i.cfg.VNI)
+	v.speak()
+	var gone []netip.Prefix
+	for p, r := range v.routes.Load().All() {
+		if r.self == i || slices.ContainsFunc(r.hops, func(h hop) bool { return h.out == i }) {
+			gone = append(gone, p)
+		}
+	}
+	for _, p := range gone {
+		v.remove(p)
+	}
+	if i.cfg.Neighbours != nil {
+		i.cfg.Neighbours.Table().Watch(nil)
+		i.cfg.Neighbours.SetGateway(nil)
+	}
+	i.drain()
+	return nil
+}
+
+// MAC returns what hosts know the gateway by.
+func (i *Interface) MAC() frame.MAC { return i.cfg.MAC }
+
+// VNI returns the segment.
+func (i *Interface) VNI() frame.VNI { return i.cfg.VNI }
+
+// Process routes a packet that is for the gateway's MAC, or came in on an IP port.
+//
+// What goes on is frame.Reenter, in the segment that f.VNI says from then on, or
+// frame.Forward to an IP port. What the gateway answers is frame.Reply; what waits for its
+// next hop, or is answered otherwise, frame.Consume. Frames that are for others, flooded
+// ones among them, are frame.Continue, and are not routed.
+func (i *Interface) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	ip := 0
+	kind := f.Kind
+	if kind == frame.Ethernet {
+		e, ok := wire.ParseEthernet(f.Bytes())
+		if !ok {
+			return frame.Drop(frame.Short)
+		}
+		if m := frame.MAC(e.Dst()); m != i.cfg.MAC && m != i.cfg.Own {
+			return frame.Continue
+		}
+		ip = wire.EthernetLen
+		switch e.Type() {
+		case wire.TypeIPv4:
+			kind = frame.IPv4
+		case wire.TypeIPv6:
+			kind = frame.IPv6
+		default:
+			return frame.Drop(frame.NoRoute)
+		}
+	}
+	if kind == frame.IPv4 {
+		return i.forward4(f, at, ip)
+	}
+	return i.forward6(f, at, ip)
+}

@@ -1,0 +1,231 @@
+package l3
+
+import (
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+const (
+	perNeighbour = 3    // packets that wait for one next hop
+	maxWaiting   = 1024 // next hops that are asked at a time, on one interface
+	questions    = 3    // before a next hop counts as gone, one a second
+	penance      = 3    // seconds until a next hop that is gone is asked again
+)
+
+// waiting is what is kept for a next hop that has been asked for its MAC.
+type waiting struct {
+	packets []parked
+	asked   int
+	gone    frame.Tick // 0, or when it is asked again: until then nobody waits
+	next    frame.Tick // when to ask again
+}
+
+// parked is a packet that waits: a copy, before its TTL was touched.
+type parked struct {
+	f  frame.Frame
+	x  packet
+	in *Interface
+}
+
+func usable(e *arp.Entry) bool { return e.State != arp.Duplicate }
+
+// wait keeps a packet until the MAC of next is known, and asks for it.
+func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
+	i.mu.Lock()
+	w := i.waiting[next]
+	if w != nil && w.gone != 0 && x.at.Tick < w.gone {
+		i.mu.Unlock()
+		i.unresolved.Add(1)
+		return in.refuse(x, noHost, frame.Unresolved)
+	}
+	ask := w == nil || w.gone != 0
+	if ask {
+		if w == nil && len(i.waiting) >= maxWaiting {
+			i.mu.Unlock()
+			i.unresolved.Add(1)
+			return frame.Drop(frame.Unresolved)
+		}
+		w = &waiting{asked: 1, next: x.at.Tick + 1}
+		i.waiting[next] = w
+	}
+	kept := len(w.packets) < perNeighbour && i.vrf.gateway.take(x.f.Len())
+	if kept {
+		p := parked{f: x.f.Clone(), x: *x, in: in}
+		w.packets = append(w.packets, p)
+	}
+	i.mu.Unlock()
+	if ask {
+		i.ask(next)
+	}
+	if !kept {
+		i.unresolved.Add(1)
+		return frame.Drop(frame.Unresolved)
+	}
+	in.lane(x.at).queued.Add(1)
+	// It may have answered before it was asked for: between the look-up and the lock.
+	if e, ok := i.table().Lookup(next); ok && usable(&e) {
+		i.found(next, e.MAC)
+	}
+	return frame.Consume
+}
+
+// take counts bytes that wait.
+func (g *Gateway) take(n int) bool {
+	if g.queued.Add(int64(n)) <= int64(g.cfg.Queued) {
+		return true
+	}
+	g.queued.Add(int64(-n))
+	return false
+}
+
+// ask asks everybody on the segment for a neighbour. An anycast gateway asks with the
+// VTEP's own MAC and in nobody's name: its address is that of other VTEPs too, which
+// would take the answer for theirs.
+func (i *Interface) ask(next netip.Addr) {
+	mac, from := i.cfg.MAC, netip.AddrFrom4(i.ip4)
+	if i.cfg.Anycast {
+		mac, from = i.cfg.Own, netip.IPv4Unspecified()
+	}
+	if next.Is6() {
+		from = arp.LinkLocal(mac)
+	}
+	if f, err := arp.Question(next, frame.MAC{}, from, mac); err == nil {
+		i.cfg.Inject(&f)
+	}
+}
+
+// found sends what waits for a neighbour.
+func (i *Interface) found(next netip.Addr, _ frame.MAC) {
+	i.mu.Lock()
+	w := i.waiting[next]
+	delete(i.waiting, next)
+	i.mu.Unlock()
+	if w == nil {
+		return
+	}
+	for k := range w.packets {
+		p := &w.packets[k]
+		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
+		p.x.f = &p.f
+		if p.in.again(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Inject(&p.f) {
+			i.unresolved.Add(1)
+		}
+	}
+}
+
+// again routes a packet that has waited.
+func (i *Interface) again(p *parked) frame.Verdict {
+	if p.x.v6 {
+		return i.forward6(&p.f, p.x.at, p.x.ip)
+	}
+	return i.forward4(&p.f, p.x.at, p.x.ip)
+}
+
+// Tend asks again, gives up, and forgets. It is for the switch's housekeeping.
+func (i *Interface) Tend(now frame.Tick) {
+	var ask []netip.Addr
+	var gone []parked
+	i.mu.Lock()
+	for ip, w := range i.waiting {
+		switch {
+		case w.gone != 0:
+			if now >= w.gone {
+				delete(i.waiting, ip)
+			}
+		case now < w.next:
+		case w.asked < questions:
+			w.asked++
+			w.next = now + 1
+			ask = append(ask, ip)
+		default:
+			gone = append(gone, w.packets...)
+			w.packets, w.gone = nil, now+penance
+		}
+	}
+	i.mu.Unlock()
+	for _, ip := range ask {
+		i.ask(ip)
+	}
+	for k := range gone {
+		p := &gone[k]
+		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
+		i.unresolved.Add(1)
+		p.x.f, p.x.at.Tick = &p.f, now
+		if p.in.refuse(&p.x, noHost, frame.Unresolved) == frame.Reply && p.f.Kind == frame.Ethernet && p.in.cfg.Inject != nil {
+			p.in.cfg.Inject(&p.f)
+		}
+	}
+}
+
+// drain forgets everything that waits.
+func (i *Interface) drain() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for ip, w := range i.waiting {
+		for k := range w.packets {
+			i.vrf.gateway.queued.Add(int64(-w.packets[k].f.Len()))
+		}
+		delete(i.waiting, ip)
+	}
+}
+
+// routedTooBig is an Interface's stage for the slot TooBig.
+type routedTooBig struct{ i *Interface }
+
+// TooBig returns the stage for the slot TooBig of the interface's segment, in front of
+// another one: it takes packets that the gateway has routed there and that do not fit,
+// tells their senders (RFC 1191; RFC 8201), or cuts those of IPv4 that may be cut.
+func (i *Interface) TooBig() interface {
+	Process(*frame.Frame, frame.At) frame.Verdict
+} {
+	return routedTooBig{i}
+}
+
+// Process answers with frame.Reenter: the error goes to the sender as any packet does.
+func (s routedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	i := s.i
+	if f.From.Port() != 0 {
+		return frame.Continue // bridged
+	}
+	ip := 0
+	if f.Kind == frame.Ethernet {
+		ip = wire.EthernetLen
+	}
+	if len(f.Bytes()) <= ip {
+		return frame.Continue
+	}
+	mtu := at.MTU - ip
+	x := packet{f: f, at: at, ip: ip}
+	if p, ok := wire.ParseIPv4(f.Bytes()[ip:]); ok {
+		if mtu < minMTU4 {
+			return frame.Drop(frame.TooBig)
+		}
+		if !p.DF() {
+			return i.fragment4(f, p, ip, mtu)
+		}
+		x.src = netip.AddrFrom4(p.Src())
+	} else if p, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
+		x.v6, x.src = true, netip.AddrFrom16(p.Src())
+		mtu = max(mtu, minMTU6)
+	} else {
+		return frame.Continue
+	}
+	r, ok := i.vrf.routes.Load().Lookup(x.src)
+	if !ok || len(r.hops) == 0 {
+		return frame.Drop(frame.TooBig)
+	}
+	h := r.pick(0)
+	quote, ok := h.out.answers(&x, mtu)
+	if !ok {
+		return frame.Drop(frame.TooBig)
+	}
+	old := f.Bytes()
+	f.Trim(ip + x.head() + quote)
+	h.out.write(f.Bytes(), old, &x, fragNeeded, quote, uint32(mtu))
+	f.GSO, f.Hash = frame.GSO{}, 0
+	x.dst, x.src = x.src, netip.Addr{}
+	return i.send(&x, h)
+}
