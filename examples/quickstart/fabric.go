@@ -10,7 +10,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -25,6 +27,8 @@ type node struct {
 	vtep   *vtep.VTEP
 	events *vswitch.Events
 	neigh  map[frame.VNI]*arp.Responder
+	vrf    *l3.VRF
+	own    frame.MAC
 }
 
 // fabric is the nodes and what they run in.
@@ -67,8 +71,13 @@ func (f *fabric) start(ctx context.Context, name string, u *underlay.UDP) error 
 	if err != nil {
 		return errors.Join(err, v.Close())
 	}
+	g, err := l3.NewGateway(nil)
+	if err != nil {
+		return errors.Join(err, v.Close())
+	}
 	f.nodes = append(f.nodes, &node{
 		name: name, addr: u.LocalAddr(), sw: sw, vtep: v, events: sw.Events(), neigh: map[frame.VNI]*arp.Responder{},
+		vrf: g.VRF("tenant"), own: frame.MAC{2, 0xee, 0, 0, 0, byte(len(f.nodes) + 1)},
 	})
 	f.wg.Go(func() { sw.Run(ctx) })
 	return nil
@@ -113,6 +122,44 @@ func (n *node) suppress(vsi *vswitch.VSI) error {
 	return vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}})
 }
 
+// gatewayMAC is the gateway's on every node and in every network: a host that moves finds
+// it where it comes.
+var gatewayMAC = frame.MAC{2, 0xff, 0, 0, 0, 1}
+
+// route puts a gateway with an address into a VNI of every node that has it (distributed
+// anycast).
+func (f *fabric) route(vni frame.VNI, addr netip.Prefix) error {
+	for _, n := range f.nodes {
+		if n.neigh[vni] == nil {
+			continue
+		}
+		vsi, err := n.sw.VSI(vni, nil)
+		if err != nil {
+			return err
+		}
+		i, err := n.vrf.NewInterface(l3.InterfaceConfig{
+			VNI: vni, Addrs: []netip.Prefix{addr}, MAC: gatewayMAC, Own: n.own, Anycast: true,
+			Neighbours: n.neigh[vni], Inject: func(f *frame.Frame) bool { return n.sw.Inject(vsi, f) },
+		})
+		if err != nil {
+			return err
+		}
+		// Frames to these MACs are the gateway's; frames from the common one may come from
+		// other nodes too.
+		if err := vsi.FDB().Set(gatewayMAC, 0, fdb.Static|fdb.Anycast); err != nil {
+			return err
+		}
+		if err := vsi.FDB().Set(n.own, 0, fdb.Static); err != nil {
+			return err
+		}
+		slots := vswitch.Slots{Neighbour: n.neigh[vni], Gateway: i}
+		if err := vsi.Configure(vswitch.VSIConfig{Slots: slots}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // host starts a host of a network on a node. Hosts of different networks that are on
 // the same node have the same addresses.
 func (f *fabric) host(network string, vni frame.VNI, at int) (*host, error) {
@@ -121,6 +168,9 @@ func (f *fabric) host(network string, vni frame.VNI, at int) (*host, error) {
 		mac:  frame.MAC{2, 0, 0, 0, 0, byte(at + 1)},
 		ip:   netip.AddrFrom4([4]byte{192, 168, 0, byte(at + 1)}),
 		vni:  vni, heard: make(chan string, 64),
+	}
+	if network == "green" {
+		h.mac[4], h.ip = 1, netip.AddrFrom4([4]byte{192, 168, 1, byte(at + 1)})
 	}
 	f.hosts = append(f.hosts, h)
 	return h, f.plug(h, at)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -24,6 +26,8 @@ type host struct {
 	port  *port.Pipe
 	at    *vswitch.Attachment
 	heard chan string // what came in, in words
+
+	gateway atomic.Pointer[frame.MAC] // once it has answered
 }
 
 func (h *host) String() string { return h.name }
@@ -60,6 +64,10 @@ func (h *host) arp(a *layers.ARP) {
 	target, _ := netip.AddrFromSlice(a.DstProtAddress)
 	switch {
 	case a.Operation == layers.ARPReply:
+		if from.As4()[3] == 254 {
+			gw := frame.MAC(a.SourceHwAddress)
+			h.gateway.Store(&gw)
+		}
 		h.hear("arp-reply " + from.String() + " " + frame.MAC(a.SourceHwAddress).String())
 	case a.Operation == layers.ARPRequest:
 		h.hear("arp-request " + target.String())
@@ -86,10 +94,14 @@ func (h *host) icmp(eth *layers.Ethernet, ip *layers.IPv4, c *layers.ICMPv4) {
 	from, _ := netip.AddrFromSlice(ip.SrcIP.To4())
 	switch c.TypeCode.Type() {
 	case layers.ICMPv4TypeEchoRequest:
-		h.hear("ping " + from.String())
-		h.sendICMP(layers.ICMPv4TypeEchoReply, frame.MAC(eth.SrcMAC), from, c.Seq)
+		h.hear(fmt.Sprintf("ping %v ttl %d", from, ip.TTL))
+		to := frame.MAC(eth.SrcMAC)
+		if gw := h.gateway.Load(); gw != nil && h.ip.As4()[2] != from.As4()[2] { // another network
+			to = *gw
+		}
+		h.sendICMP(layers.ICMPv4TypeEchoReply, to, from, c.Seq)
 	case layers.ICMPv4TypeEchoReply:
-		h.hear("pong " + from.String())
+		h.hear(fmt.Sprintf("pong %v ttl %d", from, ip.TTL))
 	}
 }
 

@@ -6,8 +6,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/signal"
 	"time"
@@ -40,6 +42,13 @@ func run(ctx context.Context, out io.Writer) error {
 	if err := f.mesh(200, 0, 1); err != nil {
 		return err
 	}
+	// Green has addresses of its own, and a gateway to red.
+	if err := f.mesh(300, 0, 2); err != nil {
+		return err
+	}
+	if err := errors.Join(f.route(100, netip.MustParsePrefix("192.168.0.254/24")), f.route(300, netip.MustParsePrefix("192.168.1.254/24"))); err != nil {
+		return err
+	}
 	var red, blue []*host
 	for _, at := range []int{0, 1, 2} {
 		h, err := f.host("red", 100, at)
@@ -54,6 +63,10 @@ func run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		blue = append(blue, h)
+	}
+	green, err := f.host("green", 300, 2)
+	if err != nil {
+		return err
 	}
 	s := &story{out: out, f: f}
 	s.step("%v asks who has %v", red[0], red[1].ip)
@@ -86,6 +99,10 @@ func run(ctx context.Context, out io.Writer) error {
 	s.moved(ctx, red[1], 2)
 	s.learned(ctx, red[1], 0, "127.0.0.13")
 	s.pinged(ctx, red[0], red[1])
+
+	s.step("%v pings %v in another network, through the gateway", red[0], green)
+	s.routed(ctx, red[0], green)
+	s.silent(blue...)
 	if s.err != nil {
 		return s.err
 	}
@@ -93,13 +110,14 @@ func run(ctx context.Context, out io.Writer) error {
 }
 
 const picture = `
-   red1 blue1            red2 blue2             red3
-    |     |               |     |                |
-  +-+-----+---+         +-+-----+---+         +--+--------+
+   red1 blue1            red2 blue2            red3 green3
+    |     |               |     |               |     |
+  +-+-----+---+         +-+-----+---+         +-+-----+---+
   |   vtep1   |         |   vtep2   |         |   vtep3   |
   +-----+-----+         +-----+-----+         +-----+-----+
         | 127.0.0.11          | 127.0.0.12          | 127.0.0.13
    =====+=====================+=====================+=====  UDP
-            red: VNI 100 on all, blue: VNI 200 on two
+     red: VNI 100 on all, blue: VNI 200 on two, green: VNI 300
+            red and green have a gateway on each VTEP
 
 `

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -108,8 +109,40 @@ func (s *story) pinged(ctx context.Context, from, target *host) {
 	}
 	start := time.Now()
 	from.sendICMP(layers.ICMPv4TypeEchoRequest, target.mac, target.ip, 1)
-	if s.hears(ctx, target, "ping "+from.ip.String()) && s.hears(ctx, from, "pong "+target.ip.String()) {
+	if s.ponged(ctx, from, target, 64) {
 		s.tell("%-6s reply from %v in %v", from.node.name, target.ip, time.Since(start).Round(time.Microsecond))
+	}
+}
+
+// ponged waits until a ping and its answer have arrived with a TTL.
+func (s *story) ponged(ctx context.Context, from, target *host, ttl int) bool {
+	return s.hears(ctx, target, fmt.Sprintf("ping %v ttl %d", from.ip, ttl)) &&
+		s.hears(ctx, from, fmt.Sprintf("pong %v ttl %d", target.ip, ttl))
+}
+
+// routed has two hosts of different networks find their gateway, each on its own node, and
+// ping each other.
+func (s *story) routed(ctx context.Context, from, target *host) {
+	for _, h := range []*host{target, from} {
+		if s.err != nil {
+			return
+		}
+		gw := h.ip.As4()
+		gw[3] = 254
+		h.sendARP(layers.ARPRequest, frame.Broadcast, netip.AddrFrom4(gw))
+		if s.hears(ctx, h, fmt.Sprintf("arp-reply %v %v", netip.AddrFrom4(gw), gatewayMAC)) {
+			s.tell("%-6s the gateway %v is at %v: here, as on every VTEP", h.node.name, netip.AddrFrom4(gw), gatewayMAC)
+		}
+	}
+	if s.err != nil {
+		return
+	}
+	start := time.Now()
+	from.sendICMP(layers.ICMPv4TypeEchoRequest, gatewayMAC, target.ip, 1)
+	// The gateway asks for its next hop first, in nobody's name.
+	if s.hears(ctx, target, "arp-request "+target.ip.String()) && s.ponged(ctx, from, target, 63) {
+		s.tell("%-6s routed from VNI %d to %d: reply from %v in %v, TTL 63", from.node.name, from.vni, target.vni, target.ip,
+			time.Since(start).Round(time.Microsecond))
 	}
 }
 
