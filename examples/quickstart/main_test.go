@@ -18,7 +18,7 @@ func TestStory(t *testing.T) {
 	if err := run(ctx, &out); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
-	for _, want := range []string{"1. red1 asks", "4. red3 asks", "0 packets into the tunnel", "6. red2 moves", "7. red1 pings green3", "TTL 63", "head-end replication", "127.0.0.13", "FDB", "no-egress"} {
+	for _, want := range []string{"1. red1 asks", "4. red3 asks", "0 packets into the tunnel", "6. red2 moves", "7. red1 pings green3", "TTL 63", "head-end replication", "127.0.0.13", "FDB", "snooped"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
