@@ -111,7 +111,7 @@ func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
 
 // ours reports whether a MAC is our own, or the gateway's.
 func (r *Responder) ours(mac frame.MAC, g *Gateway) bool {
-	return mac == r.cfg.MAC && !mac.IsZero() || g != nil && mac == g.MAC
+	return !mac.IsZero() && (mac == r.cfg.MAC || g != nil && (mac == g.MAC || mac == g.Own))
 }
 
 // whose returns the entry of whom an answer is for, and where that is.

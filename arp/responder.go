@@ -75,7 +75,8 @@ type Config struct {
 type Gateway struct {
 	IPs     []netip.Addr
 	MAC     frame.MAC
-	Anycast bool // other VTEPs have it too: it does not answer through tunnels
+	Own     frame.MAC // another one that it speaks with, the VTEP's; zero for none
+	Anycast bool      // other VTEPs have it too: it does not answer through tunnels
 }
 
 // A Responder is the stage for a switch's slot Neighbour. Make one with NewResponder.

@@ -125,6 +125,24 @@ func TestMiss(t *testing.T) {
 	}
 }
 
+// An answer to either MAC of the gateway ends here: it was its question.
+func TestGatewayAsked(t *testing.T) {
+	l := newLab(t, nil, Config{Mode: Suppress})
+	g := gw(false, true)
+	g.Own = ownMAC
+	must(t, l.r.SetGateway(g))
+	for n, to := range []frame.MAC{ownMAC, gatewayMAC} {
+		re := answer(false, byte(n+1), 0)
+		re.dst = to
+		if v, b, _ := l.say(port1, re); v != frame.Consume || b != NotQuestion {
+			t.Errorf("%v, %v", v, b)
+		}
+		if _, ok := l.table.Lookup(ip4(byte(n + 1))); !ok {
+			t.Error("not learned")
+		}
+	}
+}
+
 func TestAttachmentMode(t *testing.T) {
 	l := newLab(t, nil, Config{Mode: Suppress})
 	l.populate(false)

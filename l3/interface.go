@@ -81,7 +81,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		}
 	}
 	if cfg.Neighbours != nil {
-		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: ips, MAC: cfg.MAC, Anycast: cfg.Anycast}); err != nil {
+		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: ips, MAC: cfg.MAC, Own: i.cfg.Own, Anycast: cfg.Anycast}); err != nil {
 			return nil, err
 		}
 		cfg.Neighbours.Table().Watch(i.found)

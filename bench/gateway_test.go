@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/bench/rig"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+var gatewayMAC = frame.MAC{2, 0xff, 0, 0, 0, 1}
+
+// routed makes the bed a gateway between its segment and one whose 1000 hosts are behind
+// the tunnel, beside other prefixes in its table. What the port sends is for these hosts.
+func (r *bed) routed(tb testing.TB, prefixes int) {
+	const far = vni + 1
+	g, err := l3.NewGateway(nil)
+	check(tb, err)
+	vrf := g.VRF("bench")
+	iface := func(v frame.VNI, addr string) (*l3.Interface, *arp.Responder, *vswitch.VSI) {
+		vsi, err := r.sw.VSI(v, nil)
+		check(tb, err)
+		table, err := arp.NewTable(nil)
+		check(tb, err)
+		n, err := arp.NewResponder(arp.Config{Table: table})
+		check(tb, err)
+		i, err := vrf.NewInterface(l3.InterfaceConfig{
+			VNI: v, Addrs: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: gatewayMAC, Neighbours: n,
+			Inject: func(f *frame.Frame) bool { return r.sw.Inject(vsi, f) },
+		})
+		check(tb, err)
+		check(tb, vsi.FDB().Set(gatewayMAC, 0, fdb.Static))
+		check(tb, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: n, Gateway: i}}))
+		return i, n, vsi
+	}
+	iface(vni, "10.1.0.1/16")
+	out, neighbours, vsi := iface(far, "10.2.0.1/16")
+	at, err := vsi.Attach(r.v, far)
+	check(tb, err)
+	peer, err := r.v.AddPeer(netip.MustParseAddrPort("192.0.2.2:4789"))
+	check(tb, err)
+	for i := range prefixes {
+		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{20 + byte(i>>16), byte(i >> 8), byte(i), 0}), 24)
+		check(tb, vrf.Add(l3.Route{Prefix: p, Via: []l3.NextHop{{Interface: out, IP: netip.MustParseAddr("10.2.1.1")}}}))
+	}
+	r.port.Packets = nil
+	for i := range 1000 {
+		ip, mac := netip.AddrFrom4([4]byte{10, 2, 1 + byte(i>>8), byte(i)}), rig.MAC(1, i)
+		check(tb, neighbours.Table().Set(ip, mac, arp.Static, 0))
+		check(tb, vsi.FDB().Set(mac, at.Dest(peer), fdb.Static))
+		b := rig.Packet(gatewayMAC, rig.MAC(0, i), 64)
+		h := wire.IPv4Header{TTL: 64, Protocol: wire.ProtoUDP, DF: true, TotalLen: 50, Src: [4]byte{10, 1, 1 + byte(i>>8), byte(i)}, Dst: ip.As4()}
+		h.Put(b[14:])
+		r.port.Packets = append(r.port.Packets, b)
+	}
+}
+
+func check(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// BenchmarkGateway is a whole worker in memory, 64-byte frames from 1000 local hosts to 1000
+// behind the tunnel: in the same segment, and routed from one segment to another with few
+// and with many prefixes in the table.
+func BenchmarkGateway(b *testing.B) {
+	bridged := newBed(b)
+	bridged.talk(1000, 64)
+	b.Run("bridged", func(b *testing.B) { perFrame(b, bridged.port.Source) })
+	for _, n := range []int{10, 1_000_000} {
+		r := newBed(b)
+		r.routed(b, n)
+		b.Run(fmt.Sprintf("routed/%d", n), func(b *testing.B) { perFrame(b, r.port.Source) })
+	}
+}
+
+// Every frame gets through, and nothing is allocated.
+func TestGateway(t *testing.T) {
+	r := newBed(t)
+	r.routed(t, 10)
+	r.port.Run(1)
+	if r.wire.Copies != frame.MaxBatch {
+		t.Fatalf("%d of %d frames: %+v", r.wire.Copies, frame.MaxBatch, r.sw.Stats())
+	}
+	least := ^uint64(0)
+	for range 5 {
+		least = min(least, mallocs(func() { r.port.Run(1000) }))
+	}
+	if least > 50 {
+		t.Errorf("%d allocations in 1000 batches", least)
+	}
+}
