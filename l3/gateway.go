@@ -155,31 +155,58 @@ var (
 	errBuiltIn     = errors.New("is a prefix or address of an interface")
 )
 
-// Add adds a route, or replaces the one with its prefix, under traffic. Nothing is changed
-// when one of its next hops is not to be had.
-func (v *VRF) Add(r Route) error {
-	if !r.Prefix.IsValid() || r.Prefix != r.Prefix.Masked() || r.Prefix.Addr().Is4In6() {
-		return fmt.Errorf("l3: VRF %s: route %v: no prefix, or bits beyond its length", v.name, r.Prefix)
-	}
+// bulk is how many routes are put into a copy of the whole table instead of into copies of
+// the parts they change.
+const bulk = 256
+
+// Add adds routes, or replaces those with their prefixes, under traffic: at once, and none
+// when one of them has a next hop that is not to be had.
+func (v *VRF) Add(routes ...Route) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	t := v.routes.Load()
+	made := make([]*route, len(routes))
+	for k, r := range routes {
+		x, err := v.make(r, t)
+		if err != nil {
+			return fmt.Errorf("l3: VRF %s: route %v: %w", v.name, r.Prefix, err)
+		}
+		made[k] = x
+	}
+	if len(routes) >= bulk {
+		t = t.Clone()
+	}
+	for k, r := range routes {
+		if len(routes) >= bulk {
+			t.Insert(r.Prefix, made[k])
+		} else {
+			t = t.InsertPersist(r.Prefix, made[k])
+		}
+	}
+	v.routes.Store(t)
+	return nil
+}
+
+// make checks a route. v.mu is held.
+func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
+	if !r.Prefix.IsValid() || r.Prefix != r.Prefix.Masked() || r.Prefix.Addr().Is4In6() {
+		return nil, errors.New("no prefix, or bits beyond its length")
+	}
+	if old, ok := t.Get(r.Prefix); ok && old.self != nil {
+		return nil, errBuiltIn
+	}
 	x := &route{kind: via, same: r}
 	if len(r.Via) == 0 {
 		x.kind = blackhole
 	}
 	for _, h := range r.Via {
 		if err := v.check(h, r.Prefix.Addr().Is4()); err != nil {
-			return fmt.Errorf("l3: VRF %s: route %v: %w", v.name, r.Prefix, err)
+			return nil, err
 		}
 		x.hops = append(x.hops, hop{h.Interface, h.IP, h.MAC, v.gateway.hopSeed(h)})
 	}
 	x.same.Via = slices.Clone(r.Via)
-	t := v.routes.Load()
-	if old, ok := t.Get(r.Prefix); ok && old.self != nil {
-		return fmt.Errorf("l3: VRF %s: route %v: %w", v.name, r.Prefix, errBuiltIn)
-	}
-	v.routes.Store(t.InsertPersist(r.Prefix, x))
-	return nil
+	return x, nil
 }
 
 // check reports what is wrong with a next hop. v.mu is held.
