@@ -220,7 +220,9 @@ func isNeighbour(b []byte) bool {
 			return len(b) > ethLen+40 && isND(b[ethLen+6], b[ethLen+40])
 		}
 		// The first fragment of one is none to hosts (RFC 6980, section 5); the stage says so.
-		return isND(b[ethLen+6], b[ethLen+40]) || b[ethLen+6] == fragment && isND(b[ethLen+40], b[ethLen+48])
+		// In a later one there is no header where its own would be.
+		return isND(b[ethLen+6], b[ethLen+40]) ||
+			b[ethLen+6] == fragment && binary.BigEndian.Uint16(b[ethLen+42:])&^7 == 0 && isND(b[ethLen+40], b[ethLen+48])
 	}
 	return false
 }

@@ -1,7 +1,10 @@
 package vswitch
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +32,8 @@ func TestDecide(t *testing.T) {
 	big := make([]byte, 1501)
 	arp := eth(frame.Broadcast, macA, typeARP)
 	nd := eth(frame.MAC{0x33, 0x33}, macA, typeIPv6, append(append([]byte{0x60, 0, 0, 0, 0, 0, icmpv6}, make([]byte, 33)...), 135, 0)...)
+	nd133, nd137, nd132, nd138 := ndType(nd, 133), ndType(nd, 137), ndType(nd, 132), ndType(nd, 138)
+	neighbour := func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.Reply) }
 
 	for _, c := range []struct {
 		name string
@@ -95,6 +100,20 @@ func TestDecide(t *testing.T) {
 		{"ARP to the neighbour slot", "a", arp, func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.Reply) }, "reply"},
 		{"ND to the neighbour slot", "a", nd, func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.FloodLocal) }, "flood local"},
 		{"others not", "a", eth(macB, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.Reply) }, "forward 2"},
+
+		{"router solicitation to the neighbour slot", "a", nd133, neighbour, "reply"},
+		{"redirect to the neighbour slot", "a", nd137, neighbour, "reply"},
+		{"ICMPv6 132 not", "a", nd132, neighbour, "flood"},
+		{"ICMPv6 138 not", "a", nd138, neighbour, "flood"},
+		{"ND cut short behind its type", "a", nd[:55], neighbour, "reply"},
+		{"ND cut short before its type", "a", nd[:54], neighbour, "flood"},
+		{"ND in a first fragment to the neighbour slot", "a", inFragment(nd, 0, true), neighbour, "reply"},
+		{"ND in an only fragment to the neighbour slot", "a", inFragment(nd, 0, false), neighbour, "reply"},
+		{"what looks like ND in a later fragment not", "a", inFragment(nd, 1, true), neighbour, "flood"},
+		{"nor in the last", "a", inFragment(nd, 0x1fff, false), neighbour, "flood"},
+		{"a first fragment cut short before the type", "a", inFragment(nd, 0, true)[:62], neighbour, "flood"},
+		{"a first fragment of another protocol", "a", inFragment(ndType(nd, 128), 0, true), neighbour, "flood"},
+		{"the type of ND in UDP", "a", udpIn(nd), neighbour, "flood"},
 
 		{"too long", "a", eth(macB, macA, 0x800, big...), nil, "drop too-big"},
 		{"too long, with a stage", "a", eth(macB, macA, 0x800, big...), func(v *VSIConfig, _ *AttachConfig) { v.Slots.TooBig = say(frame.Reply) }, "reply"},
@@ -165,6 +184,34 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ndType returns an ICMPv6 frame with another type.
+func ndType(nd []byte, typ byte) []byte {
+	b := bytes.Clone(nd)
+	b[ethLen+40] = typ
+	return b
+}
+
+func udpIn(nd []byte) []byte {
+	b := bytes.Clone(nd)
+	b[ethLen+6] = 17
+	return b
+}
+
+// inFragment puts a fragment header (RFC 8200, section 4.5) before the message, at an
+// offset in units of 8 bytes.
+func inFragment(nd []byte, offset uint16, more bool) []byte {
+	h := make([]byte, 8)
+	h[0] = icmpv6
+	w := offset << 3
+	if more {
+		w |= 1
+	}
+	binary.BigEndian.PutUint16(h[2:], w)
+	b := slices.Concat(nd[:ethLen+40], h, nd[ethLen+40:])
+	b[ethLen+6] = fragment
+	return b
 }
 
 // A dropped frame teaches nothing, and neither does one where learning is off, from
