@@ -64,15 +64,19 @@ func (s *Switch) tend(now frame.Tick) {
 
 func collect(stages map[Tended]struct{}, s Slots) {
 	for _, x := range []Stage{s.Ingress, s.Neighbour, s.Gateway, s.TooBig, s.Egress} {
-		c, isChain := x.(chain)
-		if !isChain {
-			c = chain{x}
-		}
+		collectStage(stages, x)
+	}
+}
+
+func collectStage(stages map[Tended]struct{}, x Stage) {
+	if c, ok := x.(chain); ok {
 		for _, x := range c {
-			if t, ok := x.(Tended); ok && reflect.TypeOf(x).Comparable() {
-				stages[t] = struct{}{}
-			}
+			collectStage(stages, x)
 		}
+		return
+	}
+	if t, ok := x.(Tended); ok && reflect.TypeOf(x).Comparable() {
+		stages[t] = struct{}{}
 	}
 }
 

@@ -1,0 +1,98 @@
+package vswitch
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// tended is a stage that notes when it was tended.
+type tended struct {
+	mu    sync.Mutex
+	ticks []frame.Tick
+}
+
+func (*tended) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Continue }
+
+func (t *tended) Tend(now frame.Tick) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ticks = append(t.ticks, now)
+}
+
+// took returns the ticks since the last call.
+func (t *tended) took() []frame.Tick {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	got := t.ticks
+	t.ticks = nil
+	return got
+}
+
+// want lets five seconds pass, and wants the stage tended in each, once; or never.
+func (t *tended) want(l *lab, name string, is bool) {
+	l.t.Helper()
+	t.took()
+	first := l.s.Tick() + 1
+	time.Sleep(5 * time.Second)
+	got := t.took()
+	ok := len(got) == 0
+	if is {
+		ok = len(got) == 5
+		for i, tick := range got {
+			ok = ok && tick == first+frame.Tick(i)
+		}
+	}
+	if !ok {
+		l.t.Errorf("%s: tended at %v; in a slot: %v, first tick %d", name, got, is, first)
+	}
+}
+
+// A stage is tended once a second, however many slots it is in, and no more once it is in
+// none.
+func TestTended(t *testing.T) {
+	inLab(t, func(l *lab) {
+		check := func(errs ...error) {
+			t.Helper()
+			for _, err := range errs {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping
+		_, a := l.port("a", 0)
+		other := must[*VSI](t)(l.s.VSI(2, nil))
+		x, y, z := &tended{}, &tended{}, &tended{}
+		x.want(l, "in no slot", false)
+
+		for name, s := range map[string]Slots{
+			"Ingress": {Ingress: x}, "Neighbour": {Neighbour: x}, "Gateway": {Gateway: x}, "TooBig": {TooBig: x}, "Egress": {Egress: x},
+			"twice": {Ingress: x, Egress: x}, "in a chain": {Ingress: Chain(say(frame.Continue), x)}, "twice in a chain": {Ingress: Chain(x, y, x)},
+			"in a chain of chains": {Ingress: Chain(y, Chain(z, Chain(x)))},
+		} {
+			check(l.v.Configure(VSIConfig{Slots: s}))
+			x.want(l, name+" of the VSI", true)
+			check(l.v.Configure(VSIConfig{}), a.Configure(AttachConfig{Slots: s}))
+			x.want(l, name+" of an attachment", true)
+			check(a.Configure(AttachConfig{}))
+		}
+		x.want(l, "taken out", false)
+
+		slots := Slots{Ingress: Chain(x, y), Neighbour: x, Gateway: x, TooBig: x, Egress: Chain(y, x)}
+		check(l.v.Configure(VSIConfig{Slots: slots}), other.Configure(VSIConfig{Slots: slots}), a.Configure(AttachConfig{Slots: slots}))
+		x.want(l, "in every slot", true)
+		y.want(l, "in two chains", true)
+		check(l.v.Configure(VSIConfig{}), other.Configure(VSIConfig{}))
+		x.want(l, "in an attachment alone", true)
+		check(a.Detach())
+		x.want(l, "detached", false)
+		check(other.Configure(VSIConfig{Slots: slots}))
+		x.want(l, "in a VSI without members", true)
+		check(other.Delete())
+		x.want(l, "in a VSI that is gone", false)
+		y.want(l, "too", false)
+	})
+}
