@@ -47,6 +47,7 @@ type VSI struct {
 
 	cfg     VSIConfig     // under Switch.mu
 	members []*Attachment // under Switch.mu, in the order they came
+	missFor time.Duration // what missing was made for; under Switch.mu
 	ledger  ledger
 }
 
@@ -159,8 +160,10 @@ func (v *VSI) configure(cfg VSIConfig) error {
 // publish makes circuits of the attachments as they are now, and shows them to the
 // workers. s.mu is held.
 func (v *VSI) publish() {
-	if v.cfg.TellMisses {
-		v.missing.Store(pending.New[frame.MAC](uint32(cmp.Or(v.cfg.MissTimeout, missTimeout) / time.Second)))
+	if t := cmp.Or(v.cfg.MissTimeout, missTimeout); v.cfg.TellMisses && t != v.missFor {
+		// Only then: members come and go, and what was told of stays told of.
+		v.missing.Store(pending.New[frame.MAC](uint32(t / time.Second)))
+		v.missFor = t
 	}
 	own := &circuit{
 		vsi: v, port: v.sw.own, tag: uint32(v.vni), forwardBridge: v.cfg.ForwardBridgeGroup, noFloodIn: v.cfg.NoFlood,
