@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -83,7 +84,9 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -udpcsum yes", `invalid value "yes" for flag -udpcsum: allowed are auto, on, off`},
 		{"-local 10.0.0.1 -stats 5", `invalid value "5" for flag -stats: ` + every},
 		{"-local 10.0.0.1 -stats 1ms", `invalid value "1ms" for flag -stats: ` + every},
-		{"-local 10.0.0.1 -neigh proxy", `flag provided but not defined: -neigh; p2p -h lists the flags`},
+		{"-local 10.0.0.1 -neigh proxy", `invalid value "proxy" for flag -neigh: allowed are off, suppress`},
+		{"-local 10.0.0.1 -neigh=", `invalid value "" for flag -neigh: allowed are off, suppress`},
+		{"-local 10.0.0.1 -neighbours off", `flag provided but not defined: -neighbours; p2p -h lists the flags`},
 		{"-local 10.0.0.1 up", `argument "up": allowed are flags only; p2p -h lists them`},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -106,7 +109,7 @@ func TestHelp(t *testing.T) {
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
 		"-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
-		"-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
+		"-neigh off|suppress", "-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
 		if !strings.Contains(stdout.String(), "  "+f+"\n") {
@@ -118,7 +121,7 @@ func TestHelp(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	o, err := parse([]string{"-local", "::ffff:10.0.0.1", "-remote", "10.0.0.2,10.0.0.3"})
 	if err != nil || o.local.String() != "10.0.0.1" || o.id != 1 || o.dstport != 4789 || o.dev != "vxs0" || o.queues != 1 ||
-		o.busy != 0 || o.mtu != 0 || o.every != 0 || len(o.flood()) != 2 {
+		o.busy != 0 || o.mtu != 0 || o.every != 0 || o.neigh != arp.Off || len(o.flood()) != 2 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if o.vtep != (vtep.Config{}) || o.vsi != (vswitch.VSIConfig{}) || !reflect.DeepEqual(o.underlay, underlay.UDPConfig{}) {
@@ -161,6 +164,11 @@ func TestValues(t *testing.T) {
 	} {
 		if o, err := parse(strings.Fields("-local 10.0.0.1 " + arg)); err != nil || o.vtep.Header != want {
 			t.Errorf("%s: %+v, %v", arg, o.vtep.Header, err)
+		}
+	}
+	for arg, want := range map[string]arp.Mode{"off": arp.Off, "suppress": arp.Suppress} {
+		if o, err := parse([]string{"-local", "10.0.0.1", "-neigh", arg}); err != nil || o.neigh != want {
+			t.Errorf("-neigh %s: %v, %v", arg, o.neigh, err)
 		}
 	}
 	for arg, want := range map[string]time.Duration{"0": -1, "300s": 300 * time.Second, "5m": 5 * time.Minute, "10": 10 * time.Second} {

@@ -117,11 +117,19 @@ type line struct {
 		Origin string
 		Age    float64
 	}
-	Neigh []struct{}
+	Neigh []struct {
+		VNI                    int
+		IP, MAC, Origin, State string
+	}
 	Peers []struct {
 		Addr   string
 		Rx, Tx int
 	}
+	Counts *struct {
+		ARP, ND map[string]int
+		Asked   int
+		Table   map[string]int
+	} `json:"neigh_counts"`
 }
 
 func lineAt(t *testing.T, p *netns.Proc, n int) (l line) {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// The stats line has no counts without -neigh; with it, the neighbours by address and what
+// was done with messages.
+func TestNeighbourStats(t *testing.T) {
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, mode := range []string{"off", "suppress"} {
+		o, err := parse([]string{"-local", "10.0.0.1", "-id", "77", "-maxaddress", "3", "-ageing", "60", "-neigh", mode})
+		check(err)
+		net := underlay.NewNetwork(nil)
+		defer net.Close()
+		u, err := net.Listen(netip.MustParseAddrPort("10.0.0.1:4789"), nil)
+		check(err)
+		v, err := vtep.New(nil, u)
+		check(err)
+		sw, err := vswitch.New(nil)
+		check(err)
+		defer sw.Close()
+		vsi, err := sw.VSI(o.id, &o.vsi)
+		check(err)
+		far, err := vsi.Attach(v, uint32(o.id))
+		check(err)
+		r, err := neighbours(o, sw, vsi)
+		check(err)
+		if r != nil {
+			check(r.Table().Set(netip.MustParseAddr("192.0.2.9"), frame.MAC{2, 9}, arp.Static, 0))
+			for n := range byte(5) {
+				r.Table().Learn(&arp.Claim{IP: netip.AddrFrom4([4]byte{192, 0, 2, n}), MAC: frame.MAC{2, n}, From: far.Dest(1)}, 0)
+			}
+			f := frame.Make([]byte{12: 8, 13: 6, 59: 0}) // ARP in name only
+			f.From = frame.NewDest(9, 0)
+			r.Process(&f, frame.At{})
+		}
+		text := takeStats(sw, v, far, r)
+		var got map[string]any
+		check(json.Unmarshal([]byte(strings.TrimPrefix(text, "stats ")), &got))
+		if mode == "off" {
+			if _, has := got["neigh_counts"]; r != nil || has || !reflect.DeepEqual(got["neigh"], []any{}) {
+				t.Errorf("off: %s", text)
+			}
+			continue
+		}
+		row := func(ip, mac, origin, state string) any {
+			return map[string]any{"vni": 77.0, "ip": ip, "mac": mac, "origin": origin, "state": state}
+		}
+		if want := []any{ // -maxaddress bounds what is heard
+			row("192.0.2.0", "02:00:00:00:00:00", "snooped", "reachable"), row("192.0.2.1", "02:01:00:00:00:00", "snooped", "reachable"),
+			row("192.0.2.2", "02:02:00:00:00:00", "snooped", "reachable"), row("192.0.2.9", "02:09:00:00:00:00", "static", "permanent"),
+		}; !reflect.DeepEqual(got["neigh"], want) {
+			t.Errorf("neigh %v, want\n%v", got["neigh"], want)
+		}
+		counts := got["neigh_counts"].(map[string]any)
+		if !reflect.DeepEqual(counts["arp"], map[string]any{"malformed": 1.0}) || !reflect.DeepEqual(counts["nd"], map[string]any{}) || counts["asked"] != 0.0 {
+			t.Errorf("neigh_counts %v", counts)
+		}
+		if table := counts["table"].(map[string]any); table["entries"] != 4.0 || table["snooped"] != 3.0 || table["learned"] != 3.0 || table["full"] != 2.0 {
+			t.Errorf("table %v", table)
+		}
+		r.Tend(59)
+		if r.Table().Len() != 4 {
+			t.Error("aged before -ageing")
+		}
+		if r.Tend(60); r.Table().Len() != 1 {
+			t.Error("-ageing is not the table's")
+		}
+	}
+}
