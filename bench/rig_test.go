@@ -24,6 +24,12 @@ const vni = 100
 
 func newBed(tb testing.TB) *bed {
 	tb.Helper()
+	return newBedOver(tb, func(w *rig.Wire) vtep.Underlay { return w })
+}
+
+// newBedOver is newBed with something between the VTEP and its wire.
+func newBedOver(tb testing.TB, under func(*rig.Wire) vtep.Underlay) *bed {
+	tb.Helper()
 	r := &bed{port: rig.NewPort(), wire: rig.NewWire(netip.MustParseAddrPort("192.0.2.2:4789"))}
 	var err error
 	check := func(e error) {
@@ -31,7 +37,7 @@ func newBed(tb testing.TB) *bed {
 			tb.Fatal(e)
 		}
 	}
-	r.v, err = vtep.New(nil, r.wire)
+	r.v, err = vtep.New(nil, under(r.wire))
 	check(err)
 	r.sw, err = vswitch.New(nil)
 	check(err)
