@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/fdb"
@@ -137,6 +138,26 @@ func TestTellMisses(t *testing.T) {
 		misses(1, unknown)
 		time.Sleep(2 * time.Second)
 		misses(1, unknown)
+	})
+}
+
+// What the switch itself sends is told of too, from port 0.
+func TestOwnMisses(t *testing.T) {
+	inLab(t, func(l *lab) {
+		if err := l.v.Configure(VSIConfig{TellMisses: true}); err != nil {
+			t.Fatal(err)
+		}
+		l.port("a", 0)
+		events := l.s.Events()
+		defer events.Close()
+		f := frame.Make(eth(mac(9), mac(1), 0x88b5))
+		if !l.s.Inject(l.v, &f) {
+			t.Fatal("not injected")
+		}
+		synctest.Wait()
+		if got := next(events); len(got) != 1 || got[0] != (frame.Event{Kind: frame.EventMACMiss, VNI: 1, MAC: mac(9)}) {
+			t.Errorf("%+v", got)
+		}
 	})
 }
 

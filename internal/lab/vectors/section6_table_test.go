@@ -83,6 +83,14 @@ func tableRows() []row {
 			s.sends(q, arp.Local)
 			s.wantFate(q, localOnly, nil)
 		}),
+		each("6.follow", "not an advertisement without O from another MAC", 6, func(l *lab, v6 bool, vlan uint16) {
+			s := start(l, v6, vlan)
+			m := announces(v6, rmac(9), 3)
+			m.flags = 0
+			s.g.send(vx(vni, m.bytes()))
+			s.forget()
+			s.wantEntry(3, rmac(3))
+		}),
 		each("6.bound", "one more than fits", 0, func(l *lab, v6 bool, vlan uint16) {
 			s := l.neighbours(v6, vlan, arp.TableConfig{Limit: 4}, plain, nil) // hosts 2 and 3 are in it
 			for n := range byte(5) {
@@ -134,6 +142,7 @@ func flagRows() (rows []row) {
 			m := announces(v6, rmac(3), 3)
 			m.flags = flags
 			s.f.send(vx(vni, m.bytes()))
+			l.pass(2 * time.Second)
 			s.f.send(vx(vni, asks(v6, rmac(3), 3, 5).bytes())) // a question says nothing of them
 			s.forget()
 			q := asks(v6, s.a.MAC, 1, 3).bytes()

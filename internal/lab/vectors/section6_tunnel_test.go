@@ -3,6 +3,7 @@ package vectors
 import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // tunnelRows are questions out of the tunnel, of host 3 behind far end f: row 2, and row 0
@@ -49,6 +50,19 @@ func tunnelRows() (rows []row) {
 			l.drops(nil)
 		})...)
 	}
+	rows = append(rows, each("6.gateway-tunnel", "anycast, not asked on by a hub", 0, func(l *lab, v6 bool, vlan uint16) {
+		s := l.neighbours(v6, vlan, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)
+		l.must(s.r.SetGateway(s.gateway(true)))
+		l.must(l.tun.Configure(vswitch.AttachConfig{Hub: true}))
+		q := asks(v6, rmac(3), 3, gatewayHost).bytes()
+		s.counts(arp.RemoteAnycast, func() { s.f.send(vx(vni, q)) })
+		s.f.want()
+		s.g.want()
+		s.b.Want(q)
+		q = asks(v6, rmac(3), 3, 5).bytes() // as it does others
+		s.f.send(vx(vni, q))
+		s.g.want(vx(vni, q))
+	})...)
 	return append(rows, each("6.tunnel", "the sender is noted", 0, func(l *lab, v6 bool, vlan uint16) {
 		s := l.neighbours(v6, vlan, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)
 		s.g.send(vx(vni, asks(v6, rmac(7), 7, 2).bytes()))
