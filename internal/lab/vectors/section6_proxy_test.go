@@ -6,18 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
-
-var linkLocal = netip.MustParseAddr("169.254.1.1")
-
-// access puts port a into mode Access.
-func (l *lab) access(s *segment) {
-	l.T.Helper()
-	r, err := s.r.With(arp.Access)
-	l.must(err)
-	l.must(s.a.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: r}}))
-}
 
 // A leaf is one site of the walk: a VTEP in mode Proxy with its gateway and two hosts.
 type leaf struct {

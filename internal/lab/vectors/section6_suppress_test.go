@@ -120,6 +120,11 @@ func suppressed() []asked {
 			m.answer = true
 			return m
 		}, fate: flooded, branch: arp.NotQuestion},
+		{id: "6.gratuitous", name: "reply, not to tunnels", only: 4, cfg: arp.Config{LocalOnly: true}, in: func(s *segment) message {
+			m := announces(false, s.a.MAC, 1)
+			m.answer = true
+			return m
+		}, fate: localOnly, branch: arp.NotQuestion},
 		{id: "6.gratuitous", name: "unsolicited advertisement", only: 6, in: announce, fate: flooded, branch: arp.NotQuestion},
 		{id: "6.gratuitous", name: "unsolicited advertisement, not to tunnels", only: 6, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, branch: arp.NotQuestion},
 
