@@ -82,11 +82,16 @@ func (n *node) vsiWith(id frame.VNI, cfg *vswitch.VSIConfig, at vswitch.AttachCo
 // one.
 func (n *node) tap(vsi *vswitch.VSI, h *netns.Host, name string, mac frame.MAC) {
 	n.t.Helper()
+	n.tapWith(vsi, h, name, mac, vswitch.AttachConfig{})
+}
+
+func (n *node) tapWith(vsi *vswitch.VSI, h *netns.Host, name string, mac frame.MAC, at vswitch.AttachConfig) {
+	n.t.Helper()
 	tap, err := port.OpenTAP(name, &port.DeviceConfig{MTU: n.v.MTU(0) - encap.EthernetLen, MAC: mac, Namespace: h.NS})
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	if _, err := vsi.Attach(tap, 0); err != nil {
+	if _, err := vsi.AttachWith(tap, 0, at); err != nil {
 		tap.Close()
 		n.t.Fatal(err)
 	}

@@ -1,0 +1,297 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// The first question for a host behind a tunnel is flooded to all sites; the next is
+// answered at home with the host's own MAC, and no datagram leaves.
+func TestNeighSuppress(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l := newNeighLab(t, v6, "uuk", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		a, b, k := l.sites[0], l.sites[1], l.sites[2]
+		h1, h2, h3, hk := a.guest("h1", 1), a.guest("h2", 2), b.guest("h3", 3), k.guest("hk", 4)
+		for _, far := range []struct {
+			g    *guest
+			site *neighSite
+		}{{h3, b}, {hk, k}} {
+			what := "for " + far.g.Name
+			before := a.counts()
+			x := l.begin()
+			if mac := h1.ask(far.g.ip); mac != far.g.mac {
+				t.Errorf("%s: the first is told %s, want %s", what, mac, far.g.mac)
+			}
+			x.wantTunnelled(what+", first", 3) // to two sites, and the answer
+			a.wantBranch(what, before, arp.UnknownIP, 1)
+			a.wantBranch(what, before, arp.Answered, 0)
+			a.wantEntry(what, h1.speaks, h1.mac, "h1")
+			a.wantEntry(what, far.g.ip, far.g.mac, far.site.name)
+			b.wantEntry(what, h1.speaks, h1.mac, a.name)
+
+			for i, asker := range []*guest{h2, h1} {
+				x := l.begin()
+				if mac := asker.ask(far.g.ip); mac != far.g.mac {
+					t.Errorf("%s: %s is told %s, want %s", what, asker.Name, mac, far.g.mac)
+				}
+				x.wantTunnelled(what+", again", 0)
+				if got := append(x.heard(h3), x.heard(hk)...); len(got) != 0 {
+					t.Errorf("%s: the hosts behind tunnels have heard %+v", what, got)
+				}
+				// As if the host itself had said it: the frame is from its MAC too.
+				want := saying{"is-at", far.g.mac, asker.mac, far.g.ip.String(), far.g.mac, asker.speaks.String()}
+				if got := x.heard(asker); len(got) != 1 || got[0] != want {
+					t.Errorf("%s: %s hears %+v, want %+v", what, asker.Name, got, want)
+				}
+				a.wantBranch(what, before, arp.Answered, uint64(i+1))
+			}
+			h2.Ping(far.g.ip.String(), 1) // where the answer leads
+		}
+		// The other way: b has only heard the question.
+		x := l.begin()
+		if mac := h3.ask(h1.speaks); mac != h1.mac {
+			t.Errorf("h3 is told %s, want %s", mac, h1.mac)
+		}
+		x.wantTunnelled("back", 0)
+		// One that is on the same switch answers for itself, and no tunnel hears of it.
+		x = l.begin()
+		before := a.counts()
+		if mac := h2.ask(h1.speaks); mac != h1.mac {
+			t.Errorf("h2 is told %s, want %s", mac, h1.mac)
+		}
+		x.wantTunnelled("local", 0)
+		a.wantBranch("local", before, arp.Local, 1)
+		if n := len(questions(x.heard(h1), h1.speaks)); n != 1 {
+			t.Errorf("h1 has been asked %d times, want once", n)
+		}
+	})
+}
+
+// A host that moves to another site, or changes its MAC, announces that: all tables and
+// FDBs follow, the kernel's too, and who asks afterwards is answered at home, and right.
+func TestNeighMoves(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l := newNeighLab(t, v6, "uuk", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		a, b, k := l.sites[0], l.sites[1], l.sites[2]
+		p, q, hk := a.guest("p", 1), b.guest("q", 2), k.guest("hk", 3)
+		// One host with a device to each site: the MAC and the address are where it is.
+		left := a.guestWith("left", 9, vswitch.AttachConfig{})
+		right := &guest{Host: left.Host, number: 9}
+		right.away = true
+		b.plug(right, "right", vswitch.AttachConfig{})
+		left.IP("link", "set", "left", "down")
+		right.IP("link", "set", "right", "down")
+		left.away = true
+
+		at, other := left, right
+		mac := left.mac
+		for i, move := range []string{"comes", "moves to the other site", "moves back", "changes its MAC"} {
+			switch i {
+			case 1, 2:
+				at, other = other, at
+				fallthrough
+			case 0:
+				other.IP("addr", "flush", "dev", other.dev)
+				other.IP("link", "set", other.dev, "down")
+				other.away, at.away = true, false
+				at.Up(at.dev)
+				at.address()
+			case 3:
+				mac = "02:00:00:00:07:99"
+			}
+			x := l.begin()
+			at.announce(i, mac)
+			at.Until(at.dev+" announces itself", func() bool {
+				return slices.ContainsFunc(x.sent(at), func(s saying) bool {
+					return s.src == mac && s.sender == at.ip.String() && s.senderMAC == mac
+				})
+			})
+			here, away := a, b
+			if at == right {
+				here, away = b, a
+			}
+			said := x.tunnelled()
+			if n := len(said); n < 2 {
+				t.Errorf("%s: %d datagrams, want one to each site: %+v", move, n, said)
+			}
+			here.wantEntry(move, at.ip, mac, at.dev)
+			away.wantEntry(move, at.ip, mac, here.name)
+			if e := k.host.FDB("vx0"); !slices.ContainsFunc(e, func(e netns.FDBEntry) bool { return e.MAC == mac && e.Master == "br0" }) {
+				t.Errorf("%s: the kernel's bridge does not have %s behind the tunnel: %+v", move, mac, e)
+			}
+			if got := k.host.Peers("vx0", mac); len(got) != 1 || netip.MustParseAddr(got[0]) != netip.MustParseAddrPort(here.name).Addr() {
+				t.Errorf("%s: the kernel's VTEP has %s at %v, want %s", move, mac, got, here.name)
+			}
+			// Who asks afterwards is told where it is now: at the other site by the switch, at
+			// its own by the host itself.
+			before := away.counts()
+			for _, asker := range []*guest{p, q} {
+				x := l.begin()
+				if got := asker.ask(at.ip); got != mac {
+					t.Errorf("%s: %s is told %s, want %s", move, asker.Name, got, mac)
+				}
+				x.wantTunnelled(move+", asked by "+asker.Name, 0)
+			}
+			away.wantBranch(move, before, arp.Answered, 1)
+			if got := hk.ask(at.ip); got != mac {
+				t.Errorf("%s: %s is told %s, want %s", move, hk.Name, got, mac)
+			}
+			for _, asker := range []*guest{p, q, hk} {
+				asker.Ping(at.ip.String(), 1)
+			}
+		}
+		for _, s := range []*neighSite{a, b} {
+			if n := s.r.Stats().Table.Moved; n != 1 {
+				t.Errorf("site %s counts %d moves to another MAC, want 1", s.host.Name, n)
+			}
+		}
+	})
+}
+
+// announce has a host say where it is. The ways take turns: as a request and as a reply
+// over IPv4, and over IPv6 when its device comes up and when that has another MAC.
+func (g *guest) announce(i int, mac string) {
+	g.l.t.Helper()
+	if !g.l.v6 {
+		g.SetMAC(g.dev, mac)
+		// It is done when it has spoken, and waits for an answer all the same.
+		g.Start("arping", []string{"-U", "-A"}[i%2], "-c", "1", "-w", "1", "-I", g.dev, g.ip.String())
+		return
+	}
+	g.Sysctl("net.ipv6.conf."+g.dev+".ndisc_notify", "1")
+	g.Sysctl("net.ipv6.conf."+g.dev+".keep_addr_on_down", "1")
+	if mac != g.mac {
+		g.SetMAC(g.dev, mac)
+		return
+	}
+	g.IP("link", "set", g.dev, "down")
+	g.Up(g.dev)
+}
+
+// A probe is never answered for somebody else: the owner behind the tunnel says that the
+// address is taken, and one whose owner has gone is free, whatever the tables have.
+func TestNeighDuplicates(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l := newNeighLab(t, v6, "uuk", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		a, b, k := l.sites[0], l.sites[1], l.sites[2]
+		prober, other := a.guest("prober", 1), a.guest("other", 2)
+		ours, kernels := b.guest("ours", 3), k.guest("kernels", 4)
+		prober.neighbourSysctl("retrans_time_ms", "300")
+		free := netip.MustParseAddr("192.168.7.99")
+		if v6 {
+			free = netip.MustParseAddr("fd07::99")
+		}
+		probe := func(what string, ip netip.Addr, taken bool) {
+			t.Helper()
+			before, x := a.counts(), l.begin()
+			if got := prober.isTaken(ip); got != taken {
+				t.Errorf("%s: taken %v, want %v", what, got, taken)
+			}
+			x.l.settle()
+			for _, far := range []*guest{ours, kernels} {
+				if !far.away && len(questions(x.heard(far), ip)) == 0 {
+					t.Errorf("%s: %s has not been asked", what, far.Name)
+				}
+			}
+			if a.counts()[arp.Probe] == before[arp.Probe] {
+				t.Errorf("%s: no message is counted as a probe", what)
+			}
+			a.wantBranch(what, before, arp.Answered, 0)
+		}
+		probe("nobody's", free, false)
+		for _, far := range []*guest{ours, kernels} {
+			probe(far.Name+", not known yet", far.ip, true)
+			if mac := other.ask(far.ip); mac != far.mac {
+				t.Errorf("%s is at %s, want %s", far.Name, mac, far.mac)
+			}
+			probe(far.Name+", known", far.ip, true)
+			far.IP("link", "set", far.dev, "down")
+			far.away = true
+			before := a.counts()
+			if mac := other.ask(far.ip); mac != far.mac { // or the next shows nothing
+				t.Errorf("%s, gone, is at %s, want %s", far.Name, mac, far.mac)
+			}
+			a.wantBranch(far.Name+", gone", before, arp.Answered, 1)
+			probe(far.Name+", gone", far.ip, false)
+		}
+	})
+}
+
+// isTaken has a host find out whether an address is in use: with arping -D, or by the
+// kernel's duplicate address detection.
+func (g *guest) isTaken(ip netip.Addr) (taken bool) {
+	g.l.t.Helper()
+	if !g.l.v6 {
+		_, err := g.Try(g.l.t.Context(), "arping", "-D", "-c", "2", "-w", "1", "-I", g.dev, ip.String())
+		if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+			g.l.t.Fatal(err)
+		}
+		return err != nil
+	}
+	g.Sysctl("net.ipv6.conf."+g.dev+".accept_dad", "1")
+	g.Sysctl("net.ipv6.conf."+g.dev+".router_solicitation_delay", "0") // it also delays the probe
+	g.IP("addr", "add", ip.String()+"/128", "dev", g.dev)
+	var state string
+	g.Until(fmt.Sprintf("the kernel knows whether %v is taken", ip), func() bool {
+		state = g.IP("addr", "show", "dev", g.dev, "to", ip.String())
+		return strings.Contains(state, "dadfailed") || !strings.Contains(state, "tentative")
+	})
+	g.IP("addr", "del", ip.String()+"/128", "dev", g.dev)
+	return strings.Contains(state, "dadfailed")
+}
+
+// A host that checks whether a neighbour is still there asks it alone, and hears from
+// nobody but the neighbour: one that has gone is found gone.
+func TestNeighReachability(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l := newNeighLab(t, v6, "uuk", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		a, b, k := l.sites[0], l.sites[1], l.sites[2]
+		asker := a.guest("asker", 1)
+		ours, kernels := b.guest("ours", 3), k.guest("kernels", 4)
+		asker.neighbourSysctl("retrans_time_ms", "300")
+		for _, far := range []*guest{ours, kernels} {
+			if mac := asker.ask(far.ip); mac != far.mac {
+				t.Errorf("%s is at %s, want %s", far.Name, mac, far.mac)
+			}
+			// In this state the kernel asks at once.
+			check := func() {
+				asker.IP("neigh", "replace", far.ip.String(), "lladdr", far.mac, "dev", asker.dev, "nud", "probe")
+			}
+			before, x := a.counts(), l.begin()
+			check()
+			asker.Until(far.Name+" is found reachable", func() bool { return slices.Contains(asker.knows(far.ip).State, "REACHABLE") })
+			x.wantTunnelled(far.Name, 2) // there and back
+			if got := questions(x.heard(far), far.ip); len(got) != 1 || got[0].dst != far.mac || got[0].src != asker.mac {
+				t.Errorf("%s has heard %+v, want one question for it alone", far.Name, got)
+			}
+			a.wantBranch(far.Name, before, arp.Unicast, 1)
+			a.wantBranch(far.Name, before, arp.Answered, 0)
+
+			far.IP("link", "set", far.dev, "down")
+			far.away = true
+			before, x = a.counts(), l.begin()
+			check()
+			asker.Until(far.Name+" is found gone", func() bool {
+				s := asker.knows(far.ip).State
+				return !slices.Contains(s, "PROBE") && !slices.Contains(s, "REACHABLE")
+			})
+			if got := asker.knows(far.ip); got.MAC != "" || len(got.State) != 0 && !slices.Contains(got.State, "FAILED") {
+				t.Errorf("%s has gone, and the asker has %+v", far.Name, got)
+			}
+			a.wantBranch(far.Name+", gone", before, arp.Answered, 0)
+			// Three is the kernel's ucast_solicit. All have gone out, and none to another site.
+			if got := questions(x.tunnelled(), far.ip); len(got) != 3 {
+				t.Errorf("%s, gone: %d questions in the tunnels, want 3: %+v", far.Name, len(got), got)
+			}
+		}
+	})
+}
