@@ -1,0 +1,158 @@
+package kernel
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// gatewayMAC is that of the segment's gateway, the same at every site.
+var gatewayMAC = frame.MAC{2, 0, 0, 0, 0xfe, 0xfe}
+
+// noReports keeps reports of multicast groups from tunnels: they carry the MAC of a host
+// to other sites, which is not what these tests are about.
+type noReports struct{}
+
+func (noReports) Process(f *frame.Frame, _ frame.At) frame.Verdict {
+	if b := f.Bytes(); len(b) > 20 && b[12] == 0x86 && b[13] == 0xdd && b[20] == 0 { // hop-by-hop options
+		return frame.Drop(frame.Filtered)
+	}
+	return frame.Continue
+}
+
+// newProxyLab makes two sites of ours with one anycast gateway.
+func newProxyLab(t *testing.T, v6 bool) (l *neighLab, a, b *neighSite, gateway netip.Addr) {
+	t.Helper()
+	l = newNeighLab(t, v6, "uu", arp.Config{Mode: arp.Proxy}, vswitch.Slots{Ingress: noReports{}})
+	gateway = netip.MustParseAddr("192.168.7.254")
+	if v6 {
+		gateway = netip.MustParseAddr("fd07::fe")
+	}
+	for _, s := range l.sites {
+		s.ours(gatewayMAC)
+		if err := s.r.SetGateway(&arp.Gateway{IPs: []netip.Addr{gateway}, MAC: gatewayMAC, Anycast: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return l, l.sites[0], l.sites[1], gateway
+}
+
+// The walk that arp/proxy.go draws, on every link it passes: no MAC of a host is on the
+// underlay, nor in the tables of the other site.
+func TestNeighProxyWalk(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l, a, b, _ := newProxyLab(t, v6)
+		h1, h2, h3 := a.guest("h1", 1), a.guest("h2", 2), b.guest("h3", 3)
+		ownA, ownB, gw := a.own().String(), b.own().String(), gatewayMAC.String()
+		everybody := "ff:ff:ff:ff:ff:ff"
+		if v6 {
+			everybody = "33:33:ff:00:00:03" // the solicited-node group of host 3
+		}
+		x := l.begin()
+		if mac := h1.ask(h3.ip); mac != gw {
+			t.Errorf("host 1 is told %s, want the gateway's %s", mac, gw)
+		}
+		l.settle()
+		who := func(src string) saying {
+			return saying{"who-has", src, everybody, h1.speaks.String(), src, h3.ip.String()}
+		}
+		at := func(src, dst string) saying {
+			return saying{"is-at", src, dst, h3.ip.String(), src, h1.speaks.String()}
+		}
+		for _, step := range []struct {
+			name string
+			got  []saying
+			want []saying
+		}{
+			{"host 1 asks", x.sent(h1), []saying{who(h1.mac)}},
+			{"host 2, beside it, is asked by A", x.heard(h2), []saying{who(ownA)}},
+			{"A asks B with its own MAC", said(a.wire, x.since[a.wire], true), []saying{who(ownA)}},
+			{"B hears that", said(b.wire, x.since[b.wire], false), []saying{who(ownA)}},
+			{"B asks host 3 with the gateway's MAC", x.heard(h3), []saying{who(gw)}},
+			{"host 3 answers the gateway", x.sent(h3), []saying{at(h3.mac, gw)}},
+			{"B answers A with its own MAC", said(b.wire, x.since[b.wire], true), []saying{at(ownB, ownA)}},
+			{"A hears that", said(a.wire, x.since[a.wire], false), []saying{at(ownB, ownA)}},
+			{"A answers host 1 with the gateway's MAC", x.heard(h1), []saying{at(gw, h1.mac)}},
+		} {
+			if !slices.Equal(step.got, step.want) {
+				t.Errorf("%s:\n got %+v,\nwant %+v", step.name, step.got, step.want)
+			}
+		}
+		// What is stored: at each site its own host at its MAC, the other at the other VTEP's.
+		a.wantEntry("after the walk", h1.speaks, h1.mac, "h1")
+		a.wantEntry("after the walk", h3.ip, ownB, b.name)
+		b.wantEntry("after the walk", h1.speaks, ownA, a.name)
+		b.wantEntry("after the walk", h3.ip, h3.mac, "h3")
+		for _, s := range []*neighSite{a, b} {
+			for _, g := range []*guest{h1, h2, h3} {
+				mac, _ := frame.ParseMAC(g.mac)
+				if d, ok := s.vsi.FDB().Lookup(mac); ok && s.sw.Name(d) != g.dev {
+					t.Errorf("site %s has the MAC of %s at %s", s.host.Name, g.Name, s.sw.Name(d))
+				}
+			}
+			if d, ok := s.vsi.FDB().Lookup(gatewayMAC); !ok || d != 0 {
+				t.Errorf("site %s has the gateway's MAC at %s", s.host.Name, s.sw.Name(d))
+			}
+		}
+		if e := h3.knows(h1.speaks); e.MAC != gw {
+			t.Errorf("host 3 has host 1 at %+v, want the gateway's MAC", e)
+		}
+		// From now on A answers for host 3, and B for host 1.
+		for _, again := range []struct {
+			from *guest
+			to   netip.Addr
+			site *neighSite
+		}{{h2, h3.ip, a}, {h1, h3.ip, a}, {h3, h1.speaks, b}} {
+			before, x := again.site.counts(), l.begin()
+			if mac := again.from.ask(again.to); mac != gw {
+				t.Errorf("%s is told that %v is at %s, want %s", again.from.Name, again.to, mac, gw)
+			}
+			x.wantTunnelled(again.from.Name+" asks", 0)
+			again.site.wantBranch(again.from.Name+" asks", before, arp.Answered, 1)
+		}
+	})
+}
+
+// Each site has the gateway's addresses itself: no question for them is in a tunnel, from
+// whatever side, and nobody may take one.
+func TestNeighProxyGateway(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l, a, b, gateway := newProxyLab(t, v6)
+		h1, h3 := a.guest("h1", 1), b.guest("h3", 3)
+		h1.neighbourSysctl("retrans_time_ms", "300")
+		for _, at := range []struct {
+			g *guest
+			s *neighSite
+		}{{h1, a}, {h3, b}} {
+			before, x := at.s.counts(), l.begin()
+			if mac := at.g.ask(gateway); mac != gatewayMAC.String() {
+				t.Errorf("%s is told %s, want %v", at.g.Name, mac, gatewayMAC)
+			}
+			// Still there? Asked alone, it answers too.
+			at.g.IP("neigh", "replace", gateway.String(), "lladdr", gatewayMAC.String(), "dev", at.g.dev, "nud", "probe")
+			at.g.Until("the gateway is found reachable", func() bool { return slices.Contains(at.g.knows(gateway).State, "REACHABLE") })
+			if !at.g.isTaken(gateway) {
+				t.Errorf("%s: the gateway's address is free", at.g.Name)
+			}
+			x.wantTunnelled(at.g.Name, 0)
+			at.s.wantBranch(at.g.Name, before, arp.AnsweredGateway, 3)
+		}
+		// One that comes through a tunnel all the same, from a site without this gateway, is
+		// not answered.
+		if err := a.r.SetGateway(&arp.Gateway{MAC: gatewayMAC}); err != nil {
+			t.Fatal(err)
+		}
+		before := b.counts()
+		if h1.isTaken(gateway) {
+			t.Error("the gateway of the other site has answered")
+		}
+		l.settle()
+		if b.counts()[arp.RemoteAnycast] == before[arp.RemoteAnycast] {
+			t.Error("no question for the gateway has come through the tunnel")
+		}
+	})
+}
