@@ -1,0 +1,134 @@
+package kernel
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// A Linux host as Calico sets up a pod: an address of its own, and a gateway that is on
+// the link and nowhere. Whatever it asks for is at the gateway's MAC, and nothing it asks
+// or announces is heard by anybody: not in a tunnel, not by the pod beside it, and not by
+// an ordinary host on the same segment.
+func TestNeighAccess(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l := newNeighLab(t, v6, "uu", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		a, b := l.sites[0], l.sites[1]
+		access, err := a.r.With(arp.Access)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.ours(arp.DefaultAccessMAC)
+		atPod := vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: access}}
+		pod, pod2 := a.guestWith("pod", 1, atPod), a.guestWith("pod2", 2, atPod)
+		host, far := a.guest("host", 3), b.guest("far", 4)
+		gateway, all, elsewhere := netip.MustParseAddr("169.254.1.1"), "0.0.0.0/0", "198.51.100.7:9"
+		if v6 {
+			gateway, all, elsewhere = netip.MustParseAddr("fe80::ecee:eeff:feee:eeee"), "::/0", "[2001:db8::7]:9"
+		}
+		for _, p := range []*guest{pod, pod2} {
+			p.Addr(p.dev, fmt.Sprintf("%v/%d", p.ip, p.ip.BitLen()))
+			if v6 {
+				p.Addr(p.dev, p.speaks.String()+"/64")
+			}
+			p.Route(netip.PrefixFrom(gateway, gateway.BitLen()).String(), "dev", p.dev, "scope", "link")
+			p.Route(all, "via", gateway.String(), "dev", p.dev)
+			p.neighbourSysctl("retrans_time_ms", "300")
+		}
+		const mac = "ee:ee:ee:ee:ee:ee"
+		others := []*guest{pod2, host, far}
+		quiet := func(what string, x stretch) {
+			t.Helper()
+			x.wantTunnelled(what, 0)
+			for _, g := range others {
+				if got := x.heard(g); len(got) != 0 {
+					t.Errorf("%s: %s has heard %+v", what, g.Name, got)
+				}
+			}
+		}
+
+		// Traffic to anywhere resolves the gateway; the packet itself gets as far as routing.
+		before, x := a.counts(), l.begin()
+		routed := a.noRoute()
+		pod.Do(func() {
+			var c net.Conn
+			if c, err = net.Dial("udp", elsewhere); err == nil {
+				_, err = c.Write([]byte("out"))
+				c.Close()
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.Until("the gateway is resolved", func() bool { return slices.Contains(pod.knows(gateway).State, "REACHABLE") })
+		if got := pod.knows(gateway); got.MAC != mac {
+			t.Errorf("the gateway is at %+v, want %s", got, mac)
+		}
+		want := saying{"is-at", mac, pod.mac, gateway.String(), mac, pod.ip.String()}
+		if got := x.heard(pod); len(got) != 1 || got[0] != want {
+			t.Errorf("the pod has heard %+v, want %+v", got, want)
+		}
+		quiet("traffic", x)
+		a.wantBranch("traffic", before, arp.Answered, 1)
+		pod.Until("the packet has come to routing", func() bool { return a.noRoute() == routed+1 })
+
+		// Any other address is there too: a pod's, a host's, one behind the tunnel, nobody's.
+		nobody := netip.MustParseAddr("192.168.7.99")
+		if v6 {
+			nobody = netip.MustParseAddr("fd07::99")
+		}
+		for _, ip := range []netip.Addr{pod2.ip, host.ip, far.ip, nobody} {
+			x := l.begin()
+			out := ""
+			if v6 {
+				out = pod.Run("ndisc6", "-q", "-1", "-r", "1", "-s", pod.ip.String(), ip.String(), pod.dev)
+			} else {
+				out = pod.Run("arping", "-f", "-c", "1", "-w", "2", "-I", pod.dev, ip.String())
+			}
+			if !strings.Contains(strings.ToLower(out), mac) {
+				t.Errorf("%v is not at %s:\n%s", ip, mac, out)
+			}
+			quiet("asked for "+ip.String(), x)
+		}
+
+		// Still there? Asked alone, the gateway answers.
+		x = l.begin()
+		pod.IP("neigh", "replace", gateway.String(), "lladdr", mac, "dev", pod.dev, "nud", "probe")
+		pod.Until("the gateway is found reachable", func() bool { return slices.Contains(pod.knows(gateway).State, "REACHABLE") })
+		quiet("a probe of the gateway", x)
+
+		// Is my address free? It is: nobody is asked, and nobody says no.
+		before, x = a.counts(), l.begin()
+		if pod.isTaken(nobody) {
+			t.Error("an address is taken that is nobody's")
+		}
+		quiet("a probe", x)
+		if a.counts()[arp.Probe] == before[arp.Probe] {
+			t.Error("no probe has been made")
+		}
+
+		// Here I am: the table knows it, nobody else needs to.
+		x = l.begin()
+		pod.announce(1, pod.mac)
+		pod.Until("the pod announces itself", func() bool {
+			return slices.ContainsFunc(x.sent(pod), func(s saying) bool { return s.op == "is-at" && s.sender == pod.ip.String() })
+		})
+		quiet("an announcement", x)
+		a.wantEntry("announced", pod.ip, pod.mac, "pod")
+	})
+}
+
+// noRoute returns how many frames have come to the switch's own MACs, where nothing routes.
+func (s *neighSite) noRoute() (n uint64) {
+	for _, v := range s.sw.Stats().VSIs {
+		n += v.Drops[frame.NoRoute]
+	}
+	return n
+}
