@@ -100,8 +100,7 @@ func TestNeighAccess(t *testing.T) {
 
 		// Still there? Asked alone, the gateway answers.
 		x = l.begin()
-		pod.IP("neigh", "replace", gateway.String(), "lladdr", mac, "dev", pod.dev, "nud", "probe")
-		pod.Until("the gateway is found reachable", func() bool { return slices.Contains(pod.knows(gateway).State, "REACHABLE") })
+		pod.check(gateway, mac)
 		quiet("a probe of the gateway", x)
 
 		// Is my address free? It is: nobody is asked, and nobody says no.

@@ -208,6 +208,26 @@ func (g *guest) ask(ip netip.Addr) (mac string) {
 	return mac
 }
 
+// doubt has a guest's kernel ask a neighbour it knows, and nobody else, whether it is there.
+func (g *guest) doubt(ip netip.Addr, mac string) {
+	g.l.t.Helper()
+	g.IP("neigh", "replace", ip.String(), "lladdr", mac, "dev", g.dev, "nud", "probe")
+}
+
+// check is doubt that fails the test unless the neighbour answers, from that MAC.
+func (g *guest) check(ip netip.Addr, mac string) {
+	g.l.t.Helper()
+	g.doubt(ip, mac)
+	var e netns.Neigh
+	g.Until(fmt.Sprintf("%v knows whether %v is there", g.Name, ip), func() bool {
+		e = g.knows(ip)
+		return !slices.Contains(e.State, "PROBE")
+	})
+	if !slices.Contains(e.State, "REACHABLE") || e.MAC != mac {
+		g.l.t.Errorf("%s: %v is found at %+v, want it reachable at %s", g.Name, ip, e, mac)
+	}
+}
+
 // knows returns the guest's own entry of a neighbour.
 func (g *guest) knows(ip netip.Addr) netns.Neigh {
 	g.l.t.Helper()

@@ -113,6 +113,11 @@ func TestNeighProxyWalk(t *testing.T) {
 			}
 			x.wantTunnelled(again.from.Name+" asks", 0)
 			again.site.wantBranch(again.from.Name+" asks", before, arp.Answered, 1)
+			// Still there? The gateway's MAC is asked alone, and answers from its table.
+			before, x = again.site.counts(), l.begin()
+			again.from.check(again.to, gw)
+			x.wantTunnelled(again.from.Name+" checks", 0)
+			again.site.wantBranch(again.from.Name+" checks", before, arp.Answered, 1)
 		}
 	})
 }
@@ -133,8 +138,7 @@ func TestNeighProxyGateway(t *testing.T) {
 				t.Errorf("%s is told %s, want %v", at.g.Name, mac, gatewayMAC)
 			}
 			// Still there? Asked alone, it answers too.
-			at.g.IP("neigh", "replace", gateway.String(), "lladdr", gatewayMAC.String(), "dev", at.g.dev, "nud", "probe")
-			at.g.Until("the gateway is found reachable", func() bool { return slices.Contains(at.g.knows(gateway).State, "REACHABLE") })
+			at.g.check(gateway, gatewayMAC.String())
 			if !at.g.isTaken(gateway) {
 				t.Errorf("%s: the gateway's address is free", at.g.Name)
 			}
@@ -154,5 +158,6 @@ func TestNeighProxyGateway(t *testing.T) {
 		if b.counts()[arp.RemoteAnycast] == before[arp.RemoteAnycast] {
 			t.Error("no question for the gateway has come through the tunnel")
 		}
+		b.wantBranch("asked through a tunnel", before, arp.AnsweredGateway, 0)
 	})
 }

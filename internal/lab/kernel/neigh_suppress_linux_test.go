@@ -262,13 +262,8 @@ func TestNeighReachability(t *testing.T) {
 			if mac := asker.ask(far.ip); mac != far.mac {
 				t.Errorf("%s is at %s, want %s", far.Name, mac, far.mac)
 			}
-			// In this state the kernel asks at once.
-			check := func() {
-				asker.IP("neigh", "replace", far.ip.String(), "lladdr", far.mac, "dev", asker.dev, "nud", "probe")
-			}
 			before, x := a.counts(), l.begin()
-			check()
-			asker.Until(far.Name+" is found reachable", func() bool { return slices.Contains(asker.knows(far.ip).State, "REACHABLE") })
+			asker.check(far.ip, far.mac)
 			x.wantTunnelled(far.Name, 2) // there and back
 			if got := questions(x.heard(far), far.ip); len(got) != 1 || got[0].dst != far.mac || got[0].src != asker.mac {
 				t.Errorf("%s has heard %+v, want one question for it alone", far.Name, got)
@@ -279,7 +274,7 @@ func TestNeighReachability(t *testing.T) {
 			far.IP("link", "set", far.dev, "down")
 			far.away = true
 			before, x = a.counts(), l.begin()
-			check()
+			asker.doubt(far.ip, far.mac)
 			asker.Until(far.Name+" is found gone", func() bool {
 				s := asker.knows(far.ip).State
 				return !slices.Contains(s, "PROBE") && !slices.Contains(s, "REACHABLE")
