@@ -78,7 +78,7 @@ func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) 
 	switch {
 	case !found || d == frame.Filter || d.Port() == 0:
 		return r.ask(f, m, g, UnknownMAC)
-	case d.Peer() == 0:
+	case d.Peer() == 0 && m.dst.IsGroup():
 		return Local, frame.FloodLocal
 	case r.mode == Proxy && g != nil:
 		return r.reply(f, m, g.MAC, Router, Answered)

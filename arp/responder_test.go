@@ -158,6 +158,7 @@ func TestDecide(t *testing.T) {
 		{name: "proxy: known", gateway: has, mode: Proxy, from: port1, in: q(1, 3), verdict: frame.Reply, branch: Answered, mac: gatewayMAC, learned: 1},
 		{name: "proxy: is the gateway still there?", gateway: has, mode: Proxy, from: port1, in: edit(q(1, 3), func(_ bool, s *said) { s.dst = gatewayMAC }), verdict: frame.Reply, branch: Answered, mac: gatewayMAC},
 		{name: "proxy: and what it stands for is unknown", gateway: has, mode: Proxy, from: port1, in: edit(q(1, 5), func(_ bool, s *said) { s.dst = gatewayMAC }), verdict: frame.Consume, branch: UnknownIP},
+		{name: "proxy: and what it stands for is local", gateway: has, mode: Proxy, from: port1, in: edit(q(1, 2), func(_ bool, s *said) { s.dst = gatewayMAC }), verdict: frame.Reply, branch: Answered, mac: gatewayMAC},
 		{name: "proxy: unicast to another", gateway: has, mode: Proxy, from: port1, in: edit(q(1, 3), unicast(3)), verdict: frame.Continue, branch: Unicast},
 		{name: "proxy: local", gateway: has, mode: Proxy, from: port1, in: q(1, 2), verdict: frame.FloodLocal, branch: Local},
 		{name: "proxy: without a gateway", mode: Proxy, from: port1, in: q(1, 3), verdict: frame.Reply, branch: Answered, mac: mac(3)},

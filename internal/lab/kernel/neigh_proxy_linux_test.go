@@ -122,6 +122,29 @@ func TestNeighProxyWalk(t *testing.T) {
 	})
 }
 
+// A host that asks for its neighbour at the same site, of whom nothing is known yet, is told
+// the gateway's MAC as well, and can keep to that; the next time its neighbour answers.
+func TestNeighProxyLocal(t *testing.T) {
+	neighFamilies(t, func(t *testing.T, v6 bool) {
+		l, a, b, _ := newProxyLab(t, v6)
+		h1, h2 := a.guest("h1", 1), a.guest("h2", 2)
+		b.guest("h3", 3)
+		h1.neighbourSysctl("retrans_time_ms", "300")
+		gw := gatewayMAC.String()
+		if mac := h1.ask(h2.ip); mac != gw {
+			t.Errorf("host 1 is told %s, want the gateway's %s", mac, gw)
+		}
+		a.wantEntry("asked for", h2.ip, h2.mac, "h2")
+		x := l.begin()
+		h1.check(h2.ip, gw)
+		x.wantTunnelled("checked", 0)
+		if mac := h1.ask(h2.ip); mac != h2.mac {
+			t.Errorf("host 1 is told %s, want its neighbour's own %s", mac, h2.mac)
+		}
+		x.wantTunnelled("asked again", 0)
+	})
+}
+
 // Each site has the gateway's addresses itself: no question for them is in a tunnel, from
 // whatever side, and nobody may take one.
 func TestNeighProxyGateway(t *testing.T) {
