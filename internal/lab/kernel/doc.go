@@ -43,4 +43,9 @@
 // Scenarios with both on one underlay: flooding exactly once, in a mesh and in a star;
 // a host that moves between the two; ageing; two networks with equal addresses; a
 // narrow link on the way; links, addresses and devices that go away and come back.
+//
+// # Hosts
+//
+// Linux hosts that ask for each other by ARP and ND, behind sites of ours and of the
+// kernel's: what of that is answered at home, and what goes through a tunnel (neighLab).
 package kernel
