@@ -152,7 +152,7 @@ func (s *neighSite) guestWith(name string, number int, at vswitch.AttachConfig) 
 	return g
 }
 
-// plug gives a host a device that leads to the site. Its port has the device's name.
+// plug gives a host a device that leads to the site; at one of ours, of that name.
 func (s *neighSite) plug(g *guest, dev string, at vswitch.AttachConfig) {
 	s.l.t.Helper()
 	l := s.l
@@ -168,15 +168,18 @@ func (s *neighSite) plug(g *guest, dev string, at vswitch.AttachConfig) {
 		s.tapWith(s.vsi, g.Host, dev, mac, at)
 		g.Up(dev)
 	} else {
-		own, port := l.n.Link(g.Host, "", s.host, "")
+		var port string
+		g.dev, port = l.n.Link(g.Host, "", s.host, "")
 		s.host.IP("link", "set", port, "master", "br0")
-		g.IP("link", "set", own, "down")
-		g.IP("link", "set", own, "name", dev, "address", g.mac)
-		g.Up(dev)
-		g.Until(dev+" is up", func() bool { return strings.Contains(g.IP("link", "show", dev), "state UP") })
+		g.SetMAC(g.dev, g.mac)
+		g.Ready()
+		s.host.Ready()
+		s.host.Until(port+" forwards", func() bool {
+			return strings.Contains(s.host.IP("-d", "link", "show", port), "bridge_slave state forwarding")
+		})
 	}
 	g.neighbourSysctl("delay_first_probe_time", "120") // else hosts check by themselves, while a test counts
-	g.link = g.Capture(dev, "")
+	g.link = g.Capture(g.dev, "")
 	l.guests = append(l.guests, g)
 }
 
