@@ -30,7 +30,7 @@ const (
 	Frozen        // it is claimed by several MACs
 	OwnMAC        // its MAC is the one that asks
 	RemoteAnycast // asked for an anycast gateway through a tunnel: each end has its own
-	NoRoom        // the answer is longer than the question, and there is no room in the buffer
+	NoRoom        // the answer is longer than the question, and there is no room in the buffer; or a question without an option has none for our MAC
 	Lost          // Proxy: an answer to nobody who is known
 	Forbidden     // Access: nothing but questions and their answers
 	ModeOff       // nothing is answered

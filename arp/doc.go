@@ -19,7 +19,8 @@
 //   - [Suppress]: the answer is the one that the target would give, with its own MAC. Only
 //     a host behind a tunnel is answered for; it needs no gateway address.
 //   - [Proxy]: the answer carries the MAC of the segment's gateway, which routes what
-//     comes. No MAC of a host gets to another site.
+//     comes. What is asked and answered through tunnels carries the MACs of VTEPs, not
+//     those of hosts.
 //   - [Access]: every question is answered with the gateway's MAC and nothing is flooded,
 //     as workloads of Calico expect it.
 //

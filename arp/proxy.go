@@ -15,13 +15,16 @@ import "github.com/vxswitch/vxswitch/frame"
 //	  |<- 3 is at -----|
 //	      A's gateway MAC
 //
+// Probes and announcements pass as they are, so that duplicates and moves are seen
+// everywhere; with LocalOnly they stay, and the other sites never see MAC 1.
+//
 // The sender's address is host 1's all the way. B's table has host 1 at A's own MAC, A's
 // has host 3 at B's own MAC: that is where the packets go that the gateways route.
 
 // relay asks on, in the name of one of our own MACs.
 func (r *Responder) relay(f *frame.Frame, m *message, mac frame.MAC, v frame.Verdict) (Branch, frame.Verdict) {
 	if !setSender(f, m, mac) {
-		return NoRoom, frame.Continue
+		return NoRoom, frame.Consume // RFC 4861, section 4.3: it has to have the option
 	}
 	return Relayed, v
 }

@@ -114,7 +114,7 @@ func TestProxyNoOption(t *testing.T) {
 	l := site(t, true, ownMAC)
 	s := question(true, 1, 3)
 	s.senderMAC = frame.MAC{}
-	if v, b, _ := l.say(port1, s); v != frame.Continue || b != NoRoom {
+	if v, b, _ := l.say(port1, s); v != frame.Consume || b != NoRoom {
 		t.Errorf("%v, %v", v, b)
 	}
 }
