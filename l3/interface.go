@@ -54,7 +54,7 @@ type Interface struct {
 func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}}
 	if err := i.check(); err != nil {
-		return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.%w", v.name, err)
+		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}
 	i.cfg.Addrs = slices.Clone(cfg.Addrs)
 	if i.cfg.Own.IsZero() {
@@ -100,27 +100,27 @@ func (i *Interface) check() error {
 	c := &i.cfg
 	switch {
 	case !c.VNI.Valid():
-		return fmt.Errorf("VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+		return fmt.Errorf("InterfaceConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
 	case c.Port != 0:
 		if len(c.Addrs) > 0 || c.Neighbours != nil || !c.MAC.IsZero() {
-			return errors.New("Port: an IP port has neither addresses, neighbours nor MAC")
+			return errors.New("InterfaceConfig.Port: an IP port has neither addresses, neighbours nor MAC")
 		}
 		return nil
 	case c.MAC.IsZero() || c.MAC.IsGroup():
-		return fmt.Errorf("MAC: %v is not one host's", c.MAC)
+		return fmt.Errorf("InterfaceConfig.MAC: %v is not one host's", c.MAC)
 	case c.Own.IsGroup():
-		return fmt.Errorf("Own: %v is not one host's", c.Own)
+		return fmt.Errorf("InterfaceConfig.Own: %v is not one host's", c.Own)
 	case c.Anycast && (c.Own.IsZero() || c.Own == c.MAC):
-		return errors.New("Own: an anycast gateway needs a MAC of its own beside the common one")
+		return errors.New("InterfaceConfig.Own: an anycast gateway needs a MAC of its own beside the common one")
 	case len(c.Addrs) > 0 && c.Neighbours == nil:
-		return errors.New("Neighbours: needed with addresses")
+		return errors.New("InterfaceConfig.Neighbours: needed with addresses")
 	case len(c.Addrs) > 0 && c.Inject == nil:
-		return errors.New("Inject: needed with addresses")
+		return errors.New("InterfaceConfig.Inject: needed with addresses")
 	}
 	for _, p := range c.Addrs {
 		a := p.Addr()
 		if !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !isHost4(a.As4()) || a.Is6() && !isHost6(a.As16()) {
-			return fmt.Errorf("Addrs: %v is no address of a host with its prefix", p)
+			return fmt.Errorf("InterfaceConfig.Addrs: %v is no address of a host with its prefix", p)
 		}
 	}
 	return nil
