@@ -116,12 +116,14 @@ func (t *Table) learn(c *Claim, now frame.Tick) (o Outcome, events [2]frame.Even
 		events[1] = frame.Event{Kind: frame.EventNeighbourDuplicate, IP: c.IP, MAC: c.MAC, OldMAC: e.MAC, Dest: c.From}
 		if t.cfg.Freeze {
 			e.State, e.Seen = Duplicate, now
+			t.show(e)
 			events[0] = frame.Event{}
 			return Refused, events
 		}
 	}
 	e.MAC, e.Flags = c.MAC, c.Flags
 	t.heard(e, c, now)
+	t.show(e)
 	return Moved, events
 }
 
@@ -131,6 +133,7 @@ func (t *Table) heard(e *Entry, c *Claim, now frame.Tick) {
 		t.hold(e.From, -1)
 		t.hold(c.From, 1)
 		e.From = c.From
+		t.show(e)
 	}
 	if c.Flags&Taught != 0 {
 		e.Flags = c.Flags

@@ -42,6 +42,9 @@ func TestLearn(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	l.learns(claim(ip4(1), mac(2), peer3), Moved)
+	if h, ok := l.table.Resolve(ip4(1)); !ok || h != (Hop{mac(2), true}) {
+		t.Errorf("%+v", h)
+	}
 	if e, _ := l.table.Lookup(ip4(1)); e.MAC != mac(2) || e.From != peer3 || e.Moves != 1 {
 		t.Errorf("%+v", e)
 	}
@@ -194,6 +197,9 @@ func TestDuplicates(t *testing.T) {
 		if e, ok := l.table.Lookup(ip4(1)); !ok || e.State != Duplicate || e.MAC != mac(0) {
 			t.Errorf("%+v", e)
 		}
+		if h, ok := l.table.Resolve(ip4(1)); ok {
+			t.Errorf("packets go to %+v", h)
+		}
 		l.now += 100
 		l.r.Tend(l.now)
 		l.learns(claim(ip4(1), mac(1), port1), New)
@@ -303,6 +309,14 @@ func TestModel(t *testing.T) {
 		}
 		if l.table.Len() != len(model) {
 			t.Fatalf("%d entries, want %d", l.table.Len(), len(model))
+		}
+	}
+	for n := range 256 {
+		for _, ip := range []netip.Addr{ip4(byte(n)), ip6(byte(n))} {
+			h, ok := l.table.Resolve(ip)
+			if w := model[ip]; ok != (w != nil) || ok && (h.MAC != w.mac || h.Remote) {
+				t.Errorf("%v: %+v, %v, want %+v", ip, h, ok, w)
+			}
 		}
 	}
 	for e := range l.table.All() {

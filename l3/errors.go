@@ -1,6 +1,8 @@
 package l3
 
 import (
+	"net/netip"
+
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -82,7 +84,7 @@ func (i *Interface) answers(x *packet, mtu int) (quote int, ok bool) {
 			quote = min(quote, mtu-head4)
 		}
 	}
-	src := x.src.As16()
+	src := x.src().As16()
 	if !i.vrf.gateway.limit.allow(src[:], i.cfg.VNI, x.at.Tick) {
 		i.lane(x.at).limited.Add(1)
 		return 0, false
@@ -99,6 +101,10 @@ func (i *Interface) write(b, old []byte, x *packet, e refusal, quote int, mtu ui
 		copy(macs[:], old)
 	}
 	at := x.ip + x.head()
+	src := netip.AddrFrom4([4]byte(old[x.ip+12:]))
+	if x.v6 {
+		src = netip.AddrFrom16([16]byte(old[x.ip+8:]))
+	}
 	copy(b[at:], old[x.ip:x.ip+quote])
 	a := b[x.ip : at+quote]
 	if x.ip != 0 {
@@ -111,7 +117,7 @@ func (i *Interface) write(b, old []byte, x *packet, e refusal, quote int, mtu ui
 	}
 	if x.v6 {
 		h := wire.IPv6Header{
-			NextHeader: wire.ProtoICMPv6, HopLimit: ttl, PayloadLen: uint16(wire.ICMPLen + quote), Src: i.addr6(), Dst: x.src.As16(),
+			NextHeader: wire.ProtoICMPv6, HopLimit: ttl, PayloadLen: uint16(wire.ICMPLen + quote), Src: i.addr6(), Dst: src.As16(),
 		}
 		h.Put(a)
 		m := a[wire.IPv6Len:]
@@ -120,7 +126,7 @@ func (i *Interface) write(b, old []byte, x *packet, e refusal, quote int, mtu ui
 	}
 	wire.PutICMP(a[wire.IPv4Len:], codes4[e][0], codes4[e][1], mtu, 0)
 	h := wire.IPv4Header{
-		TOS: tosControl, TTL: ttl, Protocol: wire.ProtoICMP, DF: true, TotalLen: uint16(len(a)), Src: i.addr4(), Dst: x.src.As4(),
+		TOS: tosControl, TTL: ttl, Protocol: wire.ProtoICMP, DF: true, TotalLen: uint16(len(a)), Src: i.addr4(), Dst: src.As4(),
 	}
 	h.Put(a)
 }

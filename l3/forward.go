@@ -10,12 +10,21 @@ import (
 
 // A packet is what both families of a packet at hand have in common.
 type packet struct {
-	f        *frame.Frame
-	at       frame.At
-	ip       int // where it begins in the frame
-	v6       bool
-	src, dst netip.Addr
-	flow     uint64
+	f    *frame.Frame
+	at   frame.At
+	ip   int // where it begins in the frame
+	v6   bool
+	dst  netip.Addr
+	flow uint64
+}
+
+// src returns the packet's source.
+func (x *packet) src() netip.Addr {
+	b := x.f.Bytes()[x.ip:]
+	if x.v6 {
+		return netip.AddrFrom16(wire.IPv6(b).Src())
+	}
+	return netip.AddrFrom4(wire.IPv4(b).Src())
 }
 
 // forward4 routes the IPv4 packet that begins at ip (RFC 1812, section 5.2).
@@ -33,7 +42,7 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	if !routable4(src) || !routable4(dst) || src == i.ip4 {
 		return frame.Drop(frame.Martian)
 	}
-	x := packet{f: f, at: at, ip: ip, src: netip.AddrFrom4(src), dst: netip.AddrFrom4(dst)}
+	x := packet{f: f, at: at, ip: ip, dst: netip.AddrFrom4(dst)}
 	r, ok := i.vrf.routes.Load().Lookup(x.dst)
 	switch {
 	case !ok:
@@ -68,7 +77,7 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	if !routable6(src) || !routable6(dst) || src == i.ip6 {
 		return frame.Drop(frame.Martian)
 	}
-	x := packet{f: f, at: at, ip: ip, v6: true, src: netip.AddrFrom16(src), dst: netip.AddrFrom16(dst)}
+	x := packet{f: f, at: at, ip: ip, v6: true, dst: netip.AddrFrom16(dst)}
 	r, ok := i.vrf.routes.Load().Lookup(x.dst)
 	switch {
 	case !ok:
@@ -109,12 +118,12 @@ func (i *Interface) send(x *packet, h *hop) frame.Verdict {
 		if !next.IsValid() {
 			next = x.dst
 		}
-		e, ok := out.table().Lookup(next)
-		if !ok || !usable(&e) {
+		e, ok := out.neighbours.Resolve(next)
+		if !ok {
 			return out.wait(x, next, i)
 		}
 		mac = e.MAC
-		if e.From.Peer() != 0 {
+		if e.Remote {
 			from = out.cfg.Own
 		}
 	}

@@ -223,7 +223,7 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 		return nil
 	case !h.IP.IsValid() || h.IP.Is4() != is4:
 		return fmt.Errorf("next hop %v: IP: needed, of the family of the prefix", h)
-	case h.Interface.table() == nil:
+	case h.Interface.neighbours == nil:
 		return fmt.Errorf("next hop %v: the interface has no neighbours", h)
 	}
 	return nil

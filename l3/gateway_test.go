@@ -96,7 +96,7 @@ func (l *lab) inject(vni frame.VNI) func(f *frame.Frame) bool {
 // knows tells an interface of host n on its segment; behind a tunnel if peer is not 0.
 func (l *lab) knows(i *Interface, n byte, peer uint16) {
 	for _, v6 := range []bool{false, true} {
-		i.table().Learn(&arp.Claim{IP: addrOf(v6, byte(i.VNI()), n), MAC: host(n), From: frame.NewDest(1, peer)}, l.now)
+		i.neighbours.Learn(&arp.Claim{IP: addrOf(v6, byte(i.VNI()), n), MAC: host(n), From: frame.NewDest(1, peer)}, l.now)
 	}
 }
 

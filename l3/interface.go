@@ -39,6 +39,9 @@ type InterfaceConfig struct {
 type Interface struct {
 	cfg InterfaceConfig
 	vrf *VRF
+
+	neighbours *arp.Table // nil without
+
 	ip4 [4]byte  // its first address of each family; zero: none
 	ip6 [16]byte // not link-local
 
@@ -57,6 +60,9 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}
 	i.cfg.Addrs = slices.Clone(cfg.Addrs)
+	if cfg.Neighbours != nil {
+		i.neighbours = cfg.Neighbours.Table()
+	}
 	if i.cfg.Own.IsZero() {
 		i.cfg.Own = cfg.MAC
 	}
@@ -124,14 +130,6 @@ func (i *Interface) check() error {
 		}
 	}
 	return nil
-}
-
-// table returns the neighbours, nil if the interface has none.
-func (i *Interface) table() *arp.Table {
-	if i.cfg.Neighbours == nil {
-		return nil
-	}
-	return i.cfg.Neighbours.Table()
 }
 
 type builtIn struct {

@@ -30,8 +30,6 @@ type parked struct {
 	in *Interface
 }
 
-func usable(e *arp.Entry) bool { return e.State != arp.Duplicate }
-
 // wait keeps a packet until the MAC of next is known, and asks for it.
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
 	i.mu.Lock()
@@ -66,8 +64,8 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 	}
 	in.lane(x.at).queued.Add(1)
 	// It may have answered before it was asked for: between the look-up and the lock.
-	if e, ok := i.table().Lookup(next); ok && usable(&e) {
-		i.found(next, e.MAC)
+	if h, ok := i.neighbours.Resolve(next); ok {
+		i.found(next, h.MAC)
 	}
 	return frame.Consume
 }
@@ -206,14 +204,14 @@ func (s routedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		if !p.DF() {
 			return i.fragment4(f, p, ip, mtu)
 		}
-		x.src = netip.AddrFrom4(p.Src())
-	} else if p, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
-		x.v6, x.src = true, netip.AddrFrom16(p.Src())
+	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
+		x.v6 = true
 		mtu = max(mtu, minMTU6)
 	} else {
 		return frame.Continue
 	}
-	r, ok := i.vrf.routes.Load().Lookup(x.src)
+	x.dst = x.src() // where the answer goes
+	r, ok := i.vrf.routes.Load().Lookup(x.dst)
 	if !ok || len(r.hops) == 0 {
 		return frame.Drop(frame.TooBig)
 	}
@@ -226,6 +224,5 @@ func (s routedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	f.Trim(ip + x.head() + quote)
 	h.out.write(f.Bytes(), old, &x, fragNeeded, quote, uint32(mtu))
 	f.GSO, f.Hash = frame.GSO{}, 0
-	x.dst, x.src = x.src, netip.Addr{}
 	return i.send(&x, h)
 }
