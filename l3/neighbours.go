@@ -2,6 +2,7 @@ package l3
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
@@ -18,6 +19,7 @@ const (
 // waiting is what is kept for a next hop that has been asked for its MAC.
 type waiting struct {
 	packets []parked
+	asker   netip.Addr // the source of the first packet
 	asked   int
 	gone    frame.Tick // 0, or when it is asked again: until then nobody waits
 	next    frame.Tick // when to ask again
@@ -46,7 +48,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 			i.unresolved.Add(1)
 			return frame.Drop(frame.Unresolved)
 		}
-		w = &waiting{asked: 1, next: x.at.Tick + 1}
+		w = &waiting{asker: x.src(), asked: 1, next: x.at.Tick + 1}
 		i.waiting[next] = w
 	}
 	kept := len(w.packets) < perNeighbour && i.vrf.gateway.take(x.f.Len())
@@ -56,7 +58,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 	}
 	i.mu.Unlock()
 	if ask {
-		i.ask(next)
+		i.ask(next, x.src())
 	}
 	if !kept {
 		i.unresolved.Add(1)
@@ -81,14 +83,22 @@ func (g *Gateway) take(n int) bool {
 
 // ask asks everybody on the segment for a neighbour. An anycast gateway asks with the
 // VTEP's own MAC and in nobody's name: its address is that of other VTEPs too, which
-// would take the answer for theirs.
-func (i *Interface) ask(next netip.Addr) {
+// would take the answer for theirs. In mode arp.Proxy it asks as it asks on for hosts, in
+// the name of the one whose packet waits, so that the answer finds its way back.
+func (i *Interface) ask(next, asker netip.Addr) {
 	mac, from := i.cfg.MAC, netip.AddrFrom4(i.ip4)
-	if i.cfg.Anycast {
-		mac, from = i.cfg.Own, netip.IPv4Unspecified()
-	}
 	if next.Is6() {
 		from = arp.LinkLocal(mac)
+	}
+	on := func(p netip.Prefix) bool { return p.Contains(asker) }
+	switch {
+	case i.cfg.Neighbours.Mode() == arp.Proxy && slices.ContainsFunc(i.cfg.Addrs, on):
+		mac, from = i.cfg.Own, asker
+	case i.cfg.Anycast:
+		mac, from = i.cfg.Own, netip.IPv4Unspecified()
+		if next.Is6() {
+			from = arp.LinkLocal(mac)
+		}
 	}
 	if f, err := arp.Question(next, frame.MAC{}, from, mac); err == nil {
 		i.cfg.Inject(&f)
@@ -124,7 +134,7 @@ func (i *Interface) again(p *parked) frame.Verdict {
 
 // Tend asks again, gives up, and forgets. It is for the switch's housekeeping.
 func (i *Interface) Tend(now frame.Tick) {
-	var ask []netip.Addr
+	var ask [][2]netip.Addr
 	var gone []parked
 	i.mu.Lock()
 	for ip, w := range i.waiting {
@@ -137,15 +147,15 @@ func (i *Interface) Tend(now frame.Tick) {
 		case w.asked < questions:
 			w.asked++
 			w.next = now + 1
-			ask = append(ask, ip)
+			ask = append(ask, [2]netip.Addr{ip, w.asker})
 		default:
 			gone = append(gone, w.packets...)
 			w.packets, w.gone = nil, now+penance
 		}
 	}
 	i.mu.Unlock()
-	for _, ip := range ask {
-		i.ask(ip)
+	for _, a := range ask {
+		i.ask(a[0], a[1])
 	}
 	for k := range gone {
 		p := &gone[k]

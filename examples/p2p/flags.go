@@ -36,6 +36,9 @@ type options struct {
 	vsi      vswitch.VSIConfig
 	neigh    arp.Mode
 
+	gateway    []netip.Prefix
+	gatewayMAC frame.MAC
+
 	pcap  string
 	every time.Duration // between stats lines; 0 = only when asked
 }
@@ -100,7 +103,18 @@ func flagSet(o *options) *flag.FlagSet {
 	fs.Func("ageing", "`DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", ageing(&o.vsi.Ageing))
 	fs.Func("maxaddress", "`N`: most MACs that are learned (default 8192)", number(1, 1<<24, &o.vsi.MaxMACs))
 	fs.Func("fdb", "`MAC=ADDR`: static entry, the MAC is behind that peer; repeatable", func(s string) error { return o.addStatic(s) })
-	fs.Func("neigh", "`off|suppress`: answer ARP and ND for hosts behind the tunnel (default off)", choice(&o.neigh, []string{"off", "suppress"}))
+	fs.Func("neigh", "`off|suppress|proxy`: answer ARP and ND for hosts behind the tunnel, with their MAC or with the gateway's (default off)",
+		choice(&o.neigh, []string{"off", "suppress", "proxy"}))
+	o.gatewayMAC = defaultGatewayMAC
+	fs.Func("gateway", "`ADDR/LEN[,ADDR/LEN]` of a gateway, the same at every end", prefixes(&o.gateway))
+	fs.Func("gateway-mac", "`MAC` of the gateway, the same at every end (default "+defaultGatewayMAC.String()+")", func(s string) error {
+		m, err := frame.ParseMAC(s)
+		if err != nil || m.IsZero() || m.IsGroup() {
+			return errors.New("allowed is the MAC of one host, such as 02:00:00:00:00:01")
+		}
+		o.gatewayMAC = m
+		return nil
+	})
 	fs.Func("peers", "`any|listed`: whose packets are accepted (default any)", choice(&o.vtep.Peers, []string{"any", "listed"}))
 
 	h := &o.vtep.Header
@@ -123,6 +137,9 @@ func flagSet(o *options) *flag.FlagSet {
 	})
 	return fs
 }
+
+// defaultGatewayMAC is what hosts know the gateway by; hosts that move find the same one.
+var defaultGatewayMAC = frame.MAC{0x02, 'v', 'x', 's', 0, 1}
 
 // addStatic takes one -fdb.
 func (o *options) addStatic(s string) error {
@@ -164,6 +181,9 @@ func parse(args []string) (o options, err error) {
 		if err := o.reaches("fdb", e.at); err != nil {
 			return o, err
 		}
+	}
+	if o.neigh == arp.Proxy && len(o.gateway) == 0 {
+		return o, errors.New(`invalid value "proxy" for flag -neigh: it answers with the gateway's MAC, required is -gateway`)
 	}
 	if o.vtep.Peers == vtep.ListedOnly && len(o.remotes)+len(o.static) == 0 {
 		return o, errors.New(`invalid value "listed" for flag -peers: nobody is listed, required are -remote or -fdb`)

@@ -84,8 +84,11 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -udpcsum yes", `invalid value "yes" for flag -udpcsum: allowed are auto, on, off`},
 		{"-local 10.0.0.1 -stats 5", `invalid value "5" for flag -stats: ` + every},
 		{"-local 10.0.0.1 -stats 1ms", `invalid value "1ms" for flag -stats: ` + every},
-		{"-local 10.0.0.1 -neigh proxy", `invalid value "proxy" for flag -neigh: allowed are off, suppress`},
-		{"-local 10.0.0.1 -neigh=", `invalid value "" for flag -neigh: allowed are off, suppress`},
+		{"-local 10.0.0.1 -neigh proxy", `invalid value "proxy" for flag -neigh: it answers with the gateway's MAC, required is -gateway`},
+		{"-local 10.0.0.1 -neigh=", `invalid value "" for flag -neigh: allowed are off, suppress, proxy`},
+		{"-local 10.0.0.1 -gateway 192.168.7.254", `invalid value "192.168.7.254" for flag -gateway: allowed are addresses of a host with the length of its network, such as 192.168.7.254/24`},
+		{"-local 10.0.0.1 -gateway 192.168.7.254/24,224.0.0.1/8", `invalid value "192.168.7.254/24,224.0.0.1/8" for flag -gateway: allowed are addresses of a host with the length of its network, such as 192.168.7.254/24`},
+		{"-local 10.0.0.1 -gateway-mac ff:ff:ff:ff:ff:ff", `invalid value "ff:ff:ff:ff:ff:ff" for flag -gateway-mac: allowed is the MAC of one host, such as 02:00:00:00:00:01`},
 		{"-local 10.0.0.1 -neighbours off", `flag provided but not defined: -neighbours; p2p -h lists the flags`},
 		{"-local 10.0.0.1 up", `argument "up": allowed are flags only; p2p -h lists them`},
 	} {
@@ -109,7 +112,7 @@ func TestHelp(t *testing.T) {
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
 		"-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
-		"-neigh off|suppress", "-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
+		"-neigh off|suppress|proxy", "-gateway ADDR/LEN[,ADDR/LEN]", "-gateway-mac MAC", "-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
 		if !strings.Contains(stdout.String(), "  "+f+"\n") {

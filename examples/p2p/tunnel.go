@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"time"
 
-	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
@@ -135,23 +134,6 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		}
 		return err
 	}
-}
-
-// neighbours fills the slot of ARP and ND; nil if nothing is to be answered.
-func neighbours(o options, sw *vswitch.Switch, vsi *vswitch.VSI) (*arp.Responder, error) {
-	if o.neigh == arp.Off {
-		return nil, nil
-	}
-	table, err := arp.NewTable(&arp.TableConfig{VNI: o.id, Limit: o.vsi.MaxMACs, Ageing: o.vsi.Ageing, Notify: sw.Notify})
-	if err != nil {
-		return nil, err
-	}
-	r, err := arp.NewResponder(arp.Config{Table: table, Mode: o.neigh, Locate: vsi.FDB().Lookup})
-	if err != nil {
-		return nil, err
-	}
-	o.vsi.Slots.Neighbour = r
-	return r, vsi.Configure(o.vsi)
 }
 
 // addStatic puts an entry of -fdb into the table.

@@ -59,6 +59,21 @@ func choice[T ~uint8](v *T, words []string) func(string) error {
 	}
 }
 
+// prefixes sets v to addresses of hosts with the lengths of their networks.
+func prefixes(v *[]netip.Prefix) func(string) error {
+	return func(s string) error {
+		*v = nil
+		for a := range strings.SplitSeq(s, ",") {
+			p, err := netip.ParsePrefix(a)
+			if ip := p.Addr(); err != nil || !ip.IsGlobalUnicast() || ip.Is4In6() {
+				return errors.New("allowed are addresses of a host with the length of its network, such as 192.168.7.254/24")
+			}
+			*v = append(*v, p)
+		}
+		return nil
+	}
+}
+
 func boolean(s string) (bool, error) {
 	on, err := strconv.ParseBool(s)
 	if err != nil {
