@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // IPv4Len is the length of an IPv4 header without options.
 const IPv4Len = 20
@@ -68,7 +71,14 @@ func (p IPv4) Checksum() uint16 { return binary.BigEndian.Uint16(p[10:]) }
 func (p IPv4) SetChecksum(c uint16) { binary.BigEndian.PutUint16(p[10:], c) }
 
 // ChecksumOK reports whether the header checksum is right.
-func (p IPv4) ChecksumOK() bool { return Fold(Sum(p[:p.HeaderLen()], 0)) == 0xffff }
+func (p IPv4) ChecksumOK() bool {
+	if p.HeaderLen() != IPv4Len { // with options: rare
+		return Fold(Sum(p[:p.HeaderLen()], 0)) == 0xffff
+	}
+	sum, carry := bits.Add64(binary.BigEndian.Uint64(p), binary.BigEndian.Uint64(p[8:]), 0)
+	sum, carry = bits.Add64(sum, uint64(binary.BigEndian.Uint32(p[16:])), carry)
+	return Fold(sum+carry) == 0xffff
+}
 
 // Src returns the source address.
 func (p IPv4) Src() [4]byte { return [4]byte(p[12:]) }
