@@ -10,7 +10,7 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # command:package
 TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arping:iputils-arping \
-	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark ovs-vswitchd:openvswitch-switch
+	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch
 
 .PHONY: test tools check cross unit race run fuzz bench compare growth ways soak
 

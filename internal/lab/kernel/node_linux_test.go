@@ -85,9 +85,16 @@ func (n *node) tap(vsi *vswitch.VSI, h *netns.Host, name string, mac frame.MAC) 
 	n.tapWith(vsi, h, name, mac, vswitch.AttachConfig{})
 }
 
+// tapWith attaches one with settings of its own.
 func (n *node) tapWith(vsi *vswitch.VSI, h *netns.Host, name string, mac frame.MAC, at vswitch.AttachConfig) {
 	n.t.Helper()
-	tap, err := port.OpenTAP(name, &port.DeviceConfig{MTU: n.v.MTU(0) - encap.EthernetLen, MAC: mac, Namespace: h.NS})
+	n.tapMTU(vsi, h, name, mac, n.v.MTU(0)-encap.EthernetLen, at)
+}
+
+// tapMTU attaches one with another MTU.
+func (n *node) tapMTU(vsi *vswitch.VSI, h *netns.Host, name string, mac frame.MAC, mtu int, at vswitch.AttachConfig) {
+	n.t.Helper()
+	tap, err := port.OpenTAP(name, &port.DeviceConfig{MTU: mtu, MAC: mac, Namespace: h.NS})
 	if err != nil {
 		n.t.Fatal(err)
 	}

@@ -1,0 +1,445 @@
+package kernel
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// fabric is nodes of ours on one underlay, its leaves; Linux hosts behind them; perhaps a
+// VTEP of the kernel. Host n of subnet s has the addresses 10.0.s.n and fd00:s::n.
+type fabric struct {
+	t      *testing.T
+	n      *netns.Net
+	wire   *netns.Host
+	names  map[string]string // of MACs and of underlay addresses
+	leaves []*leaf
+	plugs  int
+}
+
+// leaf is a node that may be a gateway, and its host.
+type leaf struct {
+	*node
+	f    *fabric
+	h    *netns.Host
+	name string
+	addr string // on the underlay
+	own  frame.MAC
+	gw   *l3.Gateway
+}
+
+// newFabric starts nodes A, B and so on.
+func newFabric(t *testing.T, leaves int) *fabric {
+	t.Helper()
+	f := &fabric{t: t, n: netns.New(t), names: map[string]string{frame.Broadcast.String(): "all"}}
+	f.wire = f.n.Switch("wire")
+	for i := range leaves {
+		s := &leaf{f: f, name: string(rune('A' + i)), own: frame.MAC{2, 0, 0, 0xee, 0, byte(i + 1)}}
+		s.h, s.addr = f.plug(s.name)
+		f.names[s.own.String()] = s.name
+		s.node = newNode(t, s.h, s.addr, settings{})
+		var err error
+		if s.gw, err = l3.NewGateway(nil); err != nil {
+			t.Fatal(err)
+		}
+		f.leaves = append(f.leaves, s)
+	}
+	return f
+}
+
+// plug joins a host to the underlay. What it sends is seen there packet by packet.
+func (f *fabric) plug(name string) (h *netns.Host, addr string) {
+	f.t.Helper()
+	f.plugs++
+	h, addr = f.n.Host(name), fmt.Sprintf("192.0.2.%d", f.plugs)
+	f.n.Plug(h, addr+"/24", f.wire)
+	h.TxOff("eth0")
+	h.Ready()
+	f.names[addr] = name
+	return h, addr
+}
+
+// mesh joins leaves in a VNI.
+func (f *fabric) mesh(vni frame.VNI, members ...*leaf) {
+	f.t.Helper()
+	for _, m := range members {
+		var peers []string
+		for _, o := range members {
+			if o != m {
+				peers = append(peers, o.addr)
+			}
+		}
+		m.vsi(vni, nil, peers...)
+	}
+}
+
+// segment returns the leaf's VSI of a VNI, and its attachment to the tunnel.
+func (s *leaf) segment(vni frame.VNI) (*vswitch.VSI, *vswitch.Attachment) {
+	s.t.Helper()
+	vsi, err := s.sw.VSI(vni, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return vsi, vsi.Attachments()[0]
+}
+
+func in4(subnet, n byte) string { return fmt.Sprintf("10.0.%d.%d", subnet, n) }
+func in6(subnet, n byte) string { return fmt.Sprintf("fd00:%d::%d", subnet, n) }
+
+const gatewayNo = 254 // of the gateway in each subnet
+
+// host starts a host in a VNI of a leaf, with the gateway of its subnet as default router.
+func (s *leaf) host(vni frame.VNI, subnet, n byte, mtu int) *netns.Host {
+	s.t.Helper()
+	mac := frame.MAC{2, 0, 0, 0, subnet, n}
+	name := fmt.Sprintf("VM%d", n)
+	s.f.names[mac.String()] = name
+	h := s.f.n.Host(fmt.Sprintf("%s-%d", name, vni))
+	h.Sysctl("net.ipv6.conf.default.router_solicitations", "0")
+	vsi, _ := s.segment(vni)
+	s.tapMTU(vsi, h, "tap0", mac, mtu)
+	behind(h, "tap0", subnet, n)
+	return h
+}
+
+// behind gives a device the addresses of host n of a subnet, and the subnet's gateway.
+func behind(h *netns.Host, dev string, subnet, n byte) {
+	h.Addr(dev, in4(subnet, n)+"/24,"+in6(subnet, n)+"/64")
+	h.Route("default", "via", in4(subnet, gatewayNo))
+	h.IP("-6", "route", "add", "default", "via", in6(subnet, gatewayNo))
+}
+
+// anycastMAC is that of a gateway that is on several nodes; named G.
+var anycastMAC = frame.MAC{2, 0, 0, 0xff, 0, 0}
+
+// gatewayMAC is that of the only gateway of a subnet; named G and the subnet.
+func gatewayMAC(subnet byte) frame.MAC { return frame.MAC{2, 0, 0, 0xff, 0, subnet} }
+
+// gateway puts a VRF's gateway into a VNI of the leaf. An anycast one suppresses questions
+// too: nobody else's node has to answer for a host that is known.
+func (s *leaf) gateway(vrf string, vni frame.VNI, subnet byte, anycast bool) *l3.Interface {
+	s.t.Helper()
+	vsi, _ := s.segment(vni)
+	table, err := arp.NewTable(&arp.TableConfig{VNI: vni})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cfg := arp.Config{Table: table}
+	c := l3.InterfaceConfig{
+		VNI: vni, MAC: gatewayMAC(subnet), Inject: func(f *frame.Frame) bool { return s.sw.Inject(vsi, f) },
+		Addrs: []netip.Prefix{netip.MustParsePrefix(in4(subnet, gatewayNo) + "/24"), netip.MustParsePrefix(in6(subnet, gatewayNo) + "/64")},
+	}
+	s.f.names[c.MAC.String()] = fmt.Sprintf("G%d", subnet)
+	flags := fdb.Static
+	if anycast {
+		cfg.Mode, cfg.Locate = arp.Suppress, vsi.FDB().Lookup
+		c.MAC, c.Own, c.Anycast, flags = anycastMAC, s.own, true, fdb.Anycast
+		s.f.names[anycastMAC.String()] = "G"
+	}
+	if c.Neighbours, err = arp.NewResponder(cfg); err != nil {
+		s.t.Fatal(err)
+	}
+	i, err := s.gw.VRF(vrf).NewInterface(c)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.set(vni, c.MAC, 0, flags)
+	if anycast {
+		s.set(vni, c.Own, 0, fdb.Static)
+	}
+	s.stages(vni, vswitch.Slots{Neighbour: c.Neighbours, Gateway: i}, i)
+	return i
+}
+
+// stages fills the slots of a VSI, TooBig for what is routed and for what is bridged.
+func (s *leaf) stages(vni frame.VNI, slots vswitch.Slots, i *l3.Interface) {
+	s.t.Helper()
+	tooBig, err := l3.NewTooBig(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	slots.TooBig = vswitch.Chain(i.TooBig(), tooBig)
+	vsi, _ := s.segment(vni)
+	if err := vsi.Configure(vswitch.VSIConfig{Slots: slots}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *leaf) set(vni frame.VNI, mac frame.MAC, to frame.Dest, flags fdb.Flags) {
+	s.t.Helper()
+	vsi, _ := s.segment(vni)
+	if err := vsi.FDB().Set(mac, to, flags); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// router is the MAC of the leaf's router on L3VNIs; named R and the leaf.
+func (s *leaf) router() frame.MAC {
+	m := s.own
+	m[3] = 0xdd
+	s.f.names[m.String()] = "R" + s.name
+	return m
+}
+
+// l3vni makes a VNI of the leaf one that has only the gateway and the VTEP.
+func (s *leaf) l3vni(vrf string, vni frame.VNI) *l3.Interface {
+	s.t.Helper()
+	vsi := s.vsi(vni, nil)
+	i, err := s.gw.VRF(vrf).NewInterface(l3.InterfaceConfig{
+		VNI: vni, MAC: s.router(), Inject: func(f *frame.Frame) bool { return s.sw.Inject(vsi, f) },
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.set(vni, s.router(), 0, fdb.Static)
+	s.stages(vni, vswitch.Slots{Gateway: i}, i)
+	return i
+}
+
+// reach adds routes to a router behind the tunnel, as a control plane would.
+func (s *leaf) reach(i *l3.Interface, vrf string, router frame.MAC, at string, prefixes ...string) {
+	s.t.Helper()
+	peer, err := s.v.AddPeer(netip.AddrPortFrom(netip.MustParseAddr(at), encap.VXLANPort))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, tunnel := s.segment(i.VNI())
+	s.set(i.VNI(), router, tunnel.Dest(peer), fdb.Control)
+	for _, p := range prefixes {
+		r := l3.Route{Prefix: netip.MustParsePrefix(p), Via: []l3.NextHop{{Interface: i, MAC: router}}}
+		if err := s.gw.VRF(vrf).Add(r); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+var ttlOf = regexp.MustCompile(`bytes from .* ttl=(\d+)`)
+
+// first sends one ping, which must be answered, and returns the answer's TTL.
+func first(t *testing.T, h *netns.Host, to string) int {
+	t.Helper()
+	out := h.Run("ping", "-n", "-c", "1", "-W", "2", to)
+	m := ttlOf.FindStringSubmatch(out)
+	if m == nil {
+		t.Fatal(out)
+	}
+	ttl, _ := strconv.Atoi(m[1])
+	return ttl
+}
+
+// A watch is what nodes send on the underlay.
+type watch struct {
+	f    *fabric
+	caps []*netns.Capture
+}
+
+func (f *fabric) watch() *watch {
+	f.t.Helper()
+	w := &watch{f: f}
+	for _, s := range f.leaves {
+		w.caps = append(w.caps, s.h.Capture("eth0", "udp port 4789"))
+	}
+	return w
+}
+
+// steps ends the watch and returns what was sent, in order and in words:
+//
+//	A>C 10 VM1>all who-has 10.0.10.254     (ARP, or neighbour solicitation)
+//	C>A 10 G10>VM1 10.0.10.254 is-at G10
+//	A>C 10 VM1>G10 ping 64                 (its TTL)
+//
+// It leaves out what IPv6 hosts say of themselves: multicast reports.
+func (w *watch) steps() (list []string) {
+	w.f.t.Helper()
+	var ps []netns.Packet
+	for _, c := range w.caps {
+		for _, p := range c.Stop() {
+			if p.Out {
+				ps = append(ps, p)
+			}
+		}
+	}
+	slices.SortStableFunc(ps, func(a, b netns.Packet) int { return a.Time.Compare(b.Time) })
+	for _, p := range ps {
+		if s := w.f.words(p.Data); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// want compares the steps with those that should have been.
+func (w *watch) want(steps ...string) {
+	w.f.t.Helper()
+	if got := w.steps(); !slices.Equal(got, steps) {
+		w.f.t.Errorf("on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(steps, "\n\t"))
+	}
+}
+
+func (f *fabric) name(x fmt.Stringer) string {
+	s := x.String()
+	if n := f.names[s]; n != "" {
+		return n
+	}
+	if strings.HasPrefix(s, "33:33:") {
+		return "all"
+	}
+	return s
+}
+
+// words says what a tunnel packet is, "" for a multicast report.
+func (f *fabric) words(b []byte) string {
+	p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
+	vx, ok := p.Layer(layers.LayerTypeVXLAN).(*layers.VXLAN)
+	if !ok {
+		return "no VXLAN"
+	}
+	out := p.NetworkLayer().(*layers.IPv4)
+	what := f.inside(vx.LayerPayload())
+	if what == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s>%s %d %s", f.name(out.SrcIP), f.name(out.DstIP), vx.VNI, what)
+}
+
+// inside says what a frame is.
+func (f *fabric) inside(b []byte) string {
+	p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
+	eth, ok := p.LinkLayer().(*layers.Ethernet)
+	if !ok {
+		return "no Ethernet"
+	}
+	what := "other " + eth.EthernetType.String()
+	ttl := uint8(0)
+	switch ip := p.NetworkLayer().(type) {
+	case *layers.IPv4:
+		ttl = ip.TTL
+	case *layers.IPv6:
+		ttl = ip.HopLimit
+	}
+	for _, l := range p.Layers() {
+		switch l := l.(type) {
+		case *layers.ARP:
+			what = "who-has " + net.IP(l.DstProtAddress).String()
+			if l.Operation == layers.ARPReply {
+				what = net.IP(l.SourceProtAddress).String() + " is-at " + f.name(net.HardwareAddr(l.SourceHwAddress))
+			}
+		case *layers.ICMPv6NeighborSolicitation:
+			what = "who-has " + l.TargetAddress.String()
+		case *layers.ICMPv6NeighborAdvertisement:
+			what = l.TargetAddress.String() + " is-at"
+			for _, o := range l.Options {
+				if o.Type == layers.ICMPv6OptTargetAddress {
+					what += " " + f.name(net.HardwareAddr(o.Data))
+				}
+			}
+		case *layers.ICMPv4:
+			what = icmpWords(l.TypeCode.Type(), l.TypeCode.Code(), ttl, layers.ICMPv4TypeEchoRequest, layers.ICMPv4TypeEchoReply)
+		case *layers.ICMPv6:
+			switch l.TypeCode.Type() {
+			case layers.ICMPv6TypeMLDv1MulticastListenerReportMessage, layers.ICMPv6TypeMLDv1MulticastListenerDoneMessage,
+				layers.ICMPv6TypeMLDv2MulticastListenerReportMessageV2:
+				return ""
+			}
+			what = icmpWords(l.TypeCode.Type(), l.TypeCode.Code(), ttl, layers.ICMPv6TypeEchoRequest, layers.ICMPv6TypeEchoReply)
+		}
+	}
+	return f.name(eth.SrcMAC) + ">" + f.name(eth.DstMAC) + " " + what
+}
+
+func icmpWords(typ, code, ttl, ping, pong uint8) string {
+	switch typ {
+	case ping:
+		return fmt.Sprintf("ping %d", ttl)
+	case pong:
+		return fmt.Sprintf("pong %d", ttl)
+	}
+	return fmt.Sprintf("icmp %d/%d ttl %d", typ, code, ttl)
+}
+
+// traced returns the hops that traceroute shows, a question mark for one that is silent.
+func traced(t *testing.T, h *netns.Host, to string) (hops []string) {
+	t.Helper()
+	// One probe at a time: Linux hosts bound how many errors they send.
+	out := h.Run("traceroute", "-n", "-q", "1", "-N", "1", "-w", "2", "-m", "5", to)
+	for line := range strings.Lines(out) {
+		if w := strings.Fields(line); len(w) > 1 && w[0] != "traceroute" {
+			hops = append(hops, w[1])
+		}
+	}
+	return hops
+}
+
+// inWords ends a capture of frames and returns them in words.
+func (f *fabric) inWords(c *netns.Capture) (list []string) {
+	f.t.Helper()
+	for _, p := range c.Stop() {
+		if s := f.inside(p.Data); s != "" {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// macs returns what is in the FDBs of the leaf, by VNI, hosts by name.
+func (s *leaf) macs(vnis ...frame.VNI) string {
+	s.t.Helper()
+	all := map[frame.VNI][]string{}
+	for _, vni := range vnis {
+		all[vni] = nil
+	}
+	for _, vsi := range s.sw.VSIs() {
+		for e := range vsi.FDB().All() {
+			all[vsi.VNI()] = append(all[vsi.VNI()], s.f.name(e.MAC))
+		}
+		slices.Sort(all[vsi.VNI()])
+	}
+	return fmt.Sprint(all)
+}
+
+// inject sends a frame in a tunnel packet from the leaf's address to another leaf.
+func (s *leaf) inject(to *leaf, vni frame.VNI, inner []byte) {
+	s.t.Helper()
+	payload := append([]byte{8, 0, 0, 0, byte(vni >> 16), byte(vni >> 8), byte(vni), 0}, inner...)
+	s.h.Do(func() {
+		c, err := net.Dial("udp", to.addr+":4789")
+		if err == nil {
+			_, err = c.Write(payload)
+			c.Close()
+		}
+		if err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+// inner4 is a UDP packet.
+func inner4(src, dst string) []byte {
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.ParseIP(src), DstIP: net.ParseIP(dst)}
+	u := &layers.UDP{SrcPort: 1000, DstPort: 9}
+	u.SetNetworkLayerForChecksum(ip)
+	return serialize(ip, u, gopacket.Payload("inner payload"))
+}
+
+// dropped returns how many packets out of the tunnel were dropped.
+func (s *leaf) dropped() uint64 {
+	s.t.Helper()
+	d := s.port("vtep").RxDrops
+	return d.Total()
+}
