@@ -30,7 +30,7 @@ type fabric struct {
 	wire   *netns.Host
 	names  map[string]string // of MACs and of underlay addresses
 	leaves []*leaf
-	plugs  int
+	hosts  []*netns.Host // on the underlay
 }
 
 // leaf is a node that may be a gateway, and its host.
@@ -66,8 +66,8 @@ func newFabric(t *testing.T, leaves int) *fabric {
 // plug joins a host to the underlay. What it sends is seen there packet by packet.
 func (f *fabric) plug(name string) (h *netns.Host, addr string) {
 	f.t.Helper()
-	f.plugs++
-	h, addr = f.n.Host(name), fmt.Sprintf("192.0.2.%d", f.plugs)
+	h, addr = f.n.Host(name), fmt.Sprintf("192.0.2.%d", len(f.hosts)+1)
+	f.hosts = append(f.hosts, h)
 	f.n.Plug(h, addr+"/24", f.wire)
 	h.TxOff("eth0")
 	h.Ready()
@@ -107,14 +107,23 @@ const gatewayNo = 254 // of the gateway in each subnet
 // host starts a host in a VNI of a leaf, with the gateway of its subnet as default router.
 func (s *leaf) host(vni frame.VNI, subnet, n byte, mtu int) *netns.Host {
 	s.t.Helper()
-	mac := frame.MAC{2, 0, 0, 0, subnet, n}
-	name := fmt.Sprintf("VM%d", n)
-	s.f.names[mac.String()] = name
-	h := s.f.n.Host(fmt.Sprintf("%s-%d", name, vni))
-	h.Sysctl("net.ipv6.conf.default.router_solicitations", "0")
+	mac := hostMAC(subnet, n)
+	h := s.f.vm(vni, subnet, n)
 	vsi, _ := s.segment(vni)
 	s.tapMTU(vsi, h, "tap0", mac, mtu)
 	behind(h, "tap0", subnet, n)
+	return h
+}
+
+func hostMAC(subnet, n byte) frame.MAC { return frame.MAC{2, 0, 0, 0, subnet, n} }
+
+// vm makes a host without devices; named VM and its number.
+func (f *fabric) vm(vni frame.VNI, subnet, n byte) *netns.Host {
+	f.t.Helper()
+	name := fmt.Sprintf("VM%d", n)
+	f.names[hostMAC(subnet, n).String()] = name
+	h := f.n.Host(fmt.Sprintf("%s-%d", name, vni))
+	h.Sysctl("net.ipv6.conf.default.router_solicitations", "0")
 	return h
 }
 
@@ -243,7 +252,7 @@ func first(t *testing.T, h *netns.Host, to string) int {
 	return ttl
 }
 
-// A watch is what nodes send on the underlay.
+// A watch is what VTEPs send on the underlay.
 type watch struct {
 	f    *fabric
 	caps []*netns.Capture
@@ -252,8 +261,8 @@ type watch struct {
 func (f *fabric) watch() *watch {
 	f.t.Helper()
 	w := &watch{f: f}
-	for _, s := range f.leaves {
-		w.caps = append(w.caps, s.h.Capture("eth0", "udp port 4789"))
+	for _, h := range f.hosts {
+		w.caps = append(w.caps, h.Capture("eth0", "udp port 4789"))
 	}
 	return w
 }
