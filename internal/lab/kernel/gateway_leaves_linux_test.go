@@ -23,12 +23,8 @@ func inFamilies(t *testing.T, f func(t *testing.T, in func(subnet, n byte) strin
 func TestAnycastGateway(t *testing.T) {
 	f := newFabric(t, 2)
 	a, b := f.leaves[0], f.leaves[1]
-	for _, vni := range []frame.VNI{10, 20} {
-		f.mesh(vni, a, b)
-		for _, s := range f.leaves {
-			s.gateway("red", vni, byte(vni), true)
-		}
-	}
+	f.anycast("red", 10, 10)
+	f.anycast("red", 20, 20)
 	vm1, vm2 := a.host(10, 10, 1, 1450), a.host(20, 20, 2, 1450)
 	vm4 := b.host(20, 20, 4, 1450)
 	b.host(10, 10, 5, 1450)
@@ -74,6 +70,15 @@ func TestAnycastGateway(t *testing.T) {
 				t.Errorf("%s, VNI %d: %d MACs moved", s.name, vsi.VNI(), m)
 			}
 		}
+	}
+}
+
+// anycast joins all leaves in a VNI, with a gateway on each.
+func (f *fabric) anycast(vrf string, vni frame.VNI, subnet byte) {
+	f.t.Helper()
+	f.mesh(vni, f.leaves...)
+	for _, s := range f.leaves {
+		s.gateway(vrf, vni, subnet, true)
 	}
 }
 

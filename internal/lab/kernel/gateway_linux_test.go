@@ -338,7 +338,9 @@ func (f *fabric) inside(b []byte) string {
 	ttl := uint8(0)
 	switch ip := p.NetworkLayer().(type) {
 	case *layers.IPv4:
-		ttl = ip.TTL
+		if ttl = ip.TTL; ip.FragOffset != 0 || ip.Flags&layers.IPv4MoreFragments != 0 {
+			return fmt.Sprintf("%s>%s fragment at %d, %d bytes, ttl %d", f.name(eth.SrcMAC), f.name(eth.DstMAC), 8*int(ip.FragOffset), ip.Length, ttl)
+		}
 	case *layers.IPv6:
 		ttl = ip.HopLimit
 	}
