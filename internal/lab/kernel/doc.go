@@ -48,4 +48,11 @@
 //
 // Linux hosts that ask for each other by ARP and ND, behind sites of ours and of the
 // kernel's: what of that is answered at home, and what goes through a tunnel (neighLab).
+//
+// # Gateway
+//
+// Linux hosts of several subnets behind nodes of ours that route, and behind the kernel's:
+// what is on the underlay is compared step by step, from a first ping on. The gateway is
+// on one node, on all (anycast), or routes into an L3VNI (symmetric IRB); MTU, VRFs and a
+// routing loop.
 package kernel

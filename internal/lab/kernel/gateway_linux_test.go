@@ -110,7 +110,7 @@ func (s *leaf) host(vni frame.VNI, subnet, n byte, mtu int) *netns.Host {
 	mac := hostMAC(subnet, n)
 	h := s.f.vm(vni, subnet, n)
 	vsi, _ := s.segment(vni)
-	s.tapMTU(vsi, h, "tap0", mac, mtu)
+	s.tapMTU(vsi, h, "tap0", mac, mtu, vswitch.AttachConfig{})
 	behind(h, "tap0", subnet, n)
 	return h
 }
