@@ -10,8 +10,8 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// gatewayMAC is that of the segment's gateway, the same at every site.
-var gatewayMAC = frame.MAC{2, 0, 0, 0, 0xfe, 0xfe}
+// proxyMAC is that of the segment's gateway, the same at every site.
+var proxyMAC = frame.MAC{2, 0, 0, 0, 0xfe, 0xfe}
 
 // noReports keeps reports of multicast groups from tunnels: they carry the MAC of a host
 // to other sites, which is not what these tests are about.
@@ -33,8 +33,8 @@ func newProxyLab(t *testing.T, v6 bool) (l *neighLab, a, b *neighSite, gateway n
 		gateway = netip.MustParseAddr("fd07::fe")
 	}
 	for _, s := range l.sites {
-		s.ours(gatewayMAC)
-		if err := s.r.SetGateway(&arp.Gateway{IPs: []netip.Addr{gateway}, MAC: gatewayMAC, Anycast: true}); err != nil {
+		s.ours(proxyMAC)
+		if err := s.r.SetGateway(&arp.Gateway{IPs: []netip.Addr{gateway}, MAC: proxyMAC, Anycast: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestNeighProxyWalk(t *testing.T) {
 	neighFamilies(t, func(t *testing.T, v6 bool) {
 		l, a, b, _ := newProxyLab(t, v6)
 		h1, h2, h3 := a.guest("h1", 1), a.guest("h2", 2), b.guest("h3", 3)
-		ownA, ownB, gw := a.own().String(), b.own().String(), gatewayMAC.String()
+		ownA, ownB, gw := a.own().String(), b.own().String(), proxyMAC.String()
 		everybody := "ff:ff:ff:ff:ff:ff"
 		if v6 {
 			everybody = "33:33:ff:00:00:03" // the solicited-node group of host 3
@@ -94,7 +94,7 @@ func TestNeighProxyWalk(t *testing.T) {
 					t.Errorf("site %s has the MAC of %s at %s", s.host.Name, g.Name, s.sw.Name(d))
 				}
 			}
-			if d, ok := s.vsi.FDB().Lookup(gatewayMAC); !ok || d != 0 {
+			if d, ok := s.vsi.FDB().Lookup(proxyMAC); !ok || d != 0 {
 				t.Errorf("site %s has the gateway's MAC at %s", s.host.Name, s.sw.Name(d))
 			}
 		}
@@ -130,7 +130,7 @@ func TestNeighProxyLocal(t *testing.T) {
 		h1, h2 := a.guest("h1", 1), a.guest("h2", 2)
 		b.guest("h3", 3)
 		h1.neighbourSysctl("retrans_time_ms", "300")
-		gw := gatewayMAC.String()
+		gw := proxyMAC.String()
 		if mac := h1.ask(h2.ip); mac != gw {
 			t.Errorf("host 1 is told %s, want the gateway's %s", mac, gw)
 		}
@@ -157,11 +157,11 @@ func TestNeighProxyGateway(t *testing.T) {
 			s *neighSite
 		}{{h1, a}, {h3, b}} {
 			before, x := at.s.counts(), l.begin()
-			if mac := at.g.ask(gateway); mac != gatewayMAC.String() {
-				t.Errorf("%s is told %s, want %v", at.g.Name, mac, gatewayMAC)
+			if mac := at.g.ask(gateway); mac != proxyMAC.String() {
+				t.Errorf("%s is told %s, want %v", at.g.Name, mac, proxyMAC)
 			}
 			// Still there? Asked alone, it answers too.
-			at.g.check(gateway, gatewayMAC.String())
+			at.g.check(gateway, proxyMAC.String())
 			if !at.g.isTaken(gateway) {
 				t.Errorf("%s: the gateway's address is free", at.g.Name)
 			}
@@ -170,7 +170,7 @@ func TestNeighProxyGateway(t *testing.T) {
 		}
 		// One that comes through a tunnel all the same, from a site without this gateway, is
 		// not answered.
-		if err := a.r.SetGateway(&arp.Gateway{MAC: gatewayMAC}); err != nil {
+		if err := a.r.SetGateway(&arp.Gateway{MAC: proxyMAC}); err != nil {
 			t.Fatal(err)
 		}
 		before := b.counts()
