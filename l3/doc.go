@@ -23,7 +23,7 @@
 // The verdict is Reenter: the switch decides on the frame again, as one that the gateway
 // sends in the segment that Frame.VNI now says. There the FDB says which port or tunnel it
 // leaves by; if it is too long for that, the segment's slot TooBig hears of it, which
-// [Interface.TooBig] fills.
+// [RoutedTooBig] fills.
 //
 // # Where gateways stand
 //

@@ -2,12 +2,8 @@ package l3
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
-	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,10 +12,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Defaults of [GatewayConfig].
-const (
-	DefaultQueued = 1 << 20
-)
+// DefaultQueued is the default of [GatewayConfig].
+const DefaultQueued = 1 << 20
 
 // GatewayConfig holds the settings of a [Gateway]. The zero value works.
 type GatewayConfig struct {
@@ -47,19 +41,13 @@ func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
 		g.cfg = *cfg
 	}
 	c := &g.cfg
-	if c.PerSender < 0 || c.PerSender > maxRate {
-		return nil, fmt.Errorf("l3: GatewayConfig.PerSender: %d, allowed are 1 to %d, or 0 for %d", c.PerSender, maxRate, DefaultPerSender)
-	}
-	if c.Total < 0 || c.Total > maxRate {
-		return nil, fmt.Errorf("l3: GatewayConfig.Total: %d, allowed are 1 to %d, or 0 for %d", c.Total, maxRate, DefaultTotal)
+	if err := g.limit.set(c.PerSender, c.Total); err != nil {
+		return nil, fmt.Errorf("l3: GatewayConfig.%w", err)
 	}
 	if c.Queued < 0 {
 		return nil, fmt.Errorf("l3: GatewayConfig.Queued: %d is negative", c.Queued)
 	}
 	c.Queued = cmp.Or(c.Queued, DefaultQueued)
-	g.limit.seed = maphash.MakeSeed()
-	g.limit.perSender = uint32(cmp.Or(c.PerSender, DefaultPerSender))
-	g.limit.total = uint32(cmp.Or(c.Total, DefaultTotal))
 	return g, nil
 }
 
@@ -98,190 +86,3 @@ func (v *VRF) Interface(vni frame.VNI) *Interface {
 	defer v.mu.Unlock()
 	return v.interfaces[vni]
 }
-
-// A Route says where packets for a prefix go.
-type Route struct {
-	Prefix netip.Prefix
-	Via    []NextHop // several: each flow has one of them; none: such packets are dropped
-}
-
-// A NextHop is one way to go.
-type NextHop struct {
-	Interface *Interface // of the same VRF
-	IP        netip.Addr // the neighbour there; none with MAC, or on an IP port
-	MAC       frame.MAC  // of a router that is known: symmetric IRB's (RFC 9136, section 4.4)
-}
-
-func (h NextHop) String() string {
-	s := fmt.Sprintf("vni %d", h.Interface.cfg.VNI)
-	if h.IP.IsValid() {
-		s += " via " + h.IP.String()
-	}
-	if !h.MAC.IsZero() {
-		s += " mac " + h.MAC.String()
-	}
-	return s
-}
-
-// kind says what a route does.
-type kind uint8
-
-const (
-	via       kind = iota
-	connected      // the target is a neighbour
-	local          // it is the gateway itself
-	blackhole      // nobody is asked or told
-)
-
-// A route is a Route as packets meet it: immutable.
-type route struct {
-	kind kind
-	hops []hop
-	self *Interface // of local and connected
-	same Route
-}
-
-// hop is a NextHop with a number of its own, which flows choose by.
-type hop struct {
-	out  *Interface
-	ip   netip.Addr
-	mac  frame.MAC
-	seed uint64
-}
-
-// errors of routes.
-var (
-	errNoInterface = errors.New("interface: of another VRF, or gone")
-	errBuiltIn     = errors.New("is a prefix or address of an interface")
-)
-
-// bulk is how many routes are put into a copy of the whole table instead of into copies of
-// the parts they change.
-const bulk = 256
-
-// Add adds routes, or replaces those with their prefixes, under traffic: at once, and none
-// when one of them has a next hop that is not to be had.
-func (v *VRF) Add(routes ...Route) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	t := v.routes.Load()
-	made := make([]*route, len(routes))
-	for k, r := range routes {
-		x, err := v.make(r, t)
-		if err != nil {
-			return fmt.Errorf("l3: VRF %s: route %v: %w", v.name, r.Prefix, err)
-		}
-		made[k] = x
-	}
-	if len(routes) >= bulk {
-		t = t.Clone()
-	}
-	for k, r := range routes {
-		if len(routes) >= bulk {
-			t.Insert(r.Prefix, made[k])
-		} else {
-			t = t.InsertPersist(r.Prefix, made[k])
-		}
-	}
-	v.routes.Store(t)
-	return nil
-}
-
-// make checks a route. v.mu is held.
-func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
-	if !r.Prefix.IsValid() || r.Prefix != r.Prefix.Masked() || r.Prefix.Addr().Is4In6() {
-		return nil, errors.New("no prefix, or bits beyond its length")
-	}
-	if old, ok := t.Get(r.Prefix); ok && old.self != nil {
-		return nil, errBuiltIn
-	}
-	x := &route{kind: via, same: r}
-	if len(r.Via) == 0 {
-		x.kind = blackhole
-	}
-	for _, h := range r.Via {
-		if err := v.check(h, r.Prefix.Addr().Is4()); err != nil {
-			return nil, err
-		}
-		x.hops = append(x.hops, hop{h.Interface, h.IP, h.MAC, v.gateway.hopSeed(h)})
-	}
-	x.same.Via = slices.Clone(r.Via)
-	return x, nil
-}
-
-// check reports what is wrong with a next hop. v.mu is held.
-func (v *VRF) check(h NextHop, is4 bool) error {
-	switch {
-	case h.Interface == nil || v.interfaces[h.Interface.cfg.VNI] != h.Interface:
-		return errNoInterface
-	case h.Interface.cfg.Port != 0:
-		return nil
-	case !h.MAC.IsZero():
-		if h.MAC.IsGroup() {
-			return fmt.Errorf("next hop %v: MAC is not one host's", h)
-		}
-		return nil
-	case !h.IP.IsValid() || h.IP.Is4() != is4:
-		return fmt.Errorf("next hop %v: IP: needed, of the family of the prefix", h)
-	case h.Interface.neighbours == nil:
-		return fmt.Errorf("next hop %v: the interface has no neighbours", h)
-	}
-	return nil
-}
-
-// hopSeed makes what a flow is hashed with for a next hop: the same for the same one,
-// whatever the others are.
-func (g *Gateway) hopSeed(h NextHop) uint64 {
-	ip := h.IP.As16()
-	s := g.seed ^ uint64(h.Interface.cfg.VNI)<<40 ^ h.MAC.Uint64()
-	for i := 0; i < 16; i += 8 {
-		for _, b := range ip[i : i+8] {
-			s = (s ^ uint64(b)) * 0x9e3779b97f4a7c15
-		}
-		s ^= s >> 29
-	}
-	return s
-}
-
-// pick chooses a flow's next hop by rendezvous: one that goes takes only its own flows.
-func (r *route) pick(flow uint64) *hop {
-	if len(r.hops) == 1 {
-		return &r.hops[0]
-	}
-	var best uint64
-	var h *hop
-	for i := range r.hops {
-		x := (flow ^ r.hops[i].seed) * 0x9e3779b97f4a7c15
-		x = (x ^ x>>32) * 0xd6e8feb86659fd93
-		if h == nil || x > best {
-			best, h = x, &r.hops[i]
-		}
-	}
-	return h
-}
-
-// Delete removes a route that was added, and reports whether there was one.
-func (v *VRF) Delete(p netip.Prefix) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	t := v.routes.Load()
-	if old, ok := t.Get(p); !ok || old.self != nil {
-		return false
-	}
-	v.routes.Store(t.DeletePersist(p))
-	return true
-}
-
-// Routes returns the routes that were added, in the order of their prefixes.
-func (v *VRF) Routes() (list []Route) {
-	for _, r := range v.routes.Load().AllSorted() {
-		if r.self == nil {
-			list = append(list, r.same)
-		}
-	}
-	return list
-}
-
-// insert and remove change built-in routes. v.mu is held.
-func (v *VRF) insert(p netip.Prefix, r *route) { v.routes.Store(v.routes.Load().InsertPersist(p, r)) }
-func (v *VRF) remove(p netip.Prefix)           { v.routes.Store(v.routes.Load().DeletePersist(p)) }

@@ -1,6 +1,8 @@
 package l3
 
 import (
+	"cmp"
+	"fmt"
 	"hash/maphash"
 	"sync/atomic"
 
@@ -19,6 +21,25 @@ type limiter struct {
 	seed             maphash.Seed
 	all              atomic.Uint64
 	senders          [limitSlots]atomic.Uint64
+}
+
+// maxRate bounds what settings may ask for.
+const maxRate = 1_000_000_000
+
+// set makes a limiter of the settings PerSender and Total, 0 for their defaults.
+func (l *limiter) set(perSender, total int) error {
+	for _, s := range []struct {
+		name     string
+		n, usual int
+	}{{"PerSender", perSender, DefaultPerSender}, {"Total", total, DefaultTotal}} {
+		if s.n < 0 || s.n > maxRate {
+			return fmt.Errorf("%s: %d, allowed are 1 to %d, or 0 for %d", s.name, s.n, maxRate, s.usual)
+		}
+	}
+	l.seed = maphash.MakeSeed()
+	l.perSender = uint32(cmp.Or(perSender, DefaultPerSender))
+	l.total = uint32(cmp.Or(total, DefaultTotal))
+	return nil
 }
 
 // allow counts one answer to the host src of a network and reports whether there was

@@ -6,7 +6,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
 const (
@@ -178,61 +177,4 @@ func (i *Interface) drain() {
 		}
 		delete(i.waiting, ip)
 	}
-}
-
-// routedTooBig is an Interface's stage for the slot TooBig.
-type routedTooBig struct{ i *Interface }
-
-// TooBig returns the stage for the slot TooBig of the interface's segment, in front of
-// another one: it takes packets that the gateway has routed there and that do not fit,
-// tells their senders (RFC 1191; RFC 8201), or cuts those of IPv4 that may be cut.
-func (i *Interface) TooBig() interface {
-	Process(*frame.Frame, frame.At) frame.Verdict
-} {
-	return routedTooBig{i}
-}
-
-// Process answers with frame.Reenter: the error goes to the sender as any packet does.
-func (s routedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
-	i := s.i
-	if f.From.Port() != 0 {
-		return frame.Continue // bridged
-	}
-	ip := 0
-	if f.Kind == frame.Ethernet {
-		ip = wire.EthernetLen
-	}
-	if len(f.Bytes()) <= ip {
-		return frame.Continue
-	}
-	mtu := at.MTU - ip
-	x := packet{f: f, at: at, ip: ip}
-	if p, ok := wire.ParseIPv4(f.Bytes()[ip:]); ok {
-		if mtu < minMTU4 {
-			return frame.Drop(frame.TooBig)
-		}
-		if !p.DF() {
-			return i.fragment4(f, p, ip, mtu)
-		}
-	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
-		x.v6 = true
-		mtu = max(mtu, minMTU6)
-	} else {
-		return frame.Continue
-	}
-	x.dst = x.src() // where the answer goes
-	r, ok := i.vrf.routes.Load().Lookup(x.dst)
-	if !ok || len(r.hops) == 0 {
-		return frame.Drop(frame.TooBig)
-	}
-	h := r.pick(0)
-	quote, ok := h.out.answers(&x, mtu)
-	if !ok {
-		return frame.Drop(frame.TooBig)
-	}
-	old := f.Bytes()
-	f.Trim(ip + x.head() + quote)
-	h.out.write(f.Bytes(), old, &x, fragNeeded, quote, uint32(mtu))
-	f.GSO, f.Hash = frame.GSO{}, 0
-	return i.send(&x, h)
 }

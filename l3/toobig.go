@@ -1,9 +1,7 @@
 package l3
 
 import (
-	"cmp"
 	"fmt"
-	"hash/maphash"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -15,9 +13,6 @@ const (
 	DefaultPerSender = 10
 	DefaultTotal     = 1000
 )
-
-// maxRate bounds what a TooBigConfig may ask for.
-const maxRate = 1_000_000_000
 
 // TooBigConfig holds the settings of a [TooBig]. The zero value works.
 type TooBigConfig struct {
@@ -86,16 +81,10 @@ func NewTooBig(cfg *TooBigConfig) (*TooBig, error) {
 	if cfg != nil {
 		c = *cfg
 	}
-	if c.PerSender < 0 || c.PerSender > maxRate {
-		return nil, fmt.Errorf("l3: TooBigConfig.PerSender: %d, allowed are 1 to %d, or 0 for %d", c.PerSender, maxRate, DefaultPerSender)
-	}
-	if c.Total < 0 || c.Total > maxRate {
-		return nil, fmt.Errorf("l3: TooBigConfig.Total: %d, allowed are 1 to %d, or 0 for %d", c.Total, maxRate, DefaultTotal)
-	}
 	t := new(TooBig)
-	t.limit.seed = maphash.MakeSeed()
-	t.limit.perSender = uint32(cmp.Or(c.PerSender, DefaultPerSender))
-	t.limit.total = uint32(cmp.Or(c.Total, DefaultTotal))
+	if err := t.limit.set(c.PerSender, c.Total); err != nil {
+		return nil, fmt.Errorf("l3: TooBigConfig.%w", err)
+	}
 	return t, nil
 }
 

@@ -1,0 +1,60 @@
+package l3
+
+import (
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A RoutedTooBig is an Interface's stage for the slot TooBig of its segment, in front of
+// another one: it takes packets that the gateway has routed there and that do not fit,
+// tells their senders (RFC 1191; RFC 8201), or cuts those of IPv4 that may be cut. The
+// pieces are injected, and may be overtaken by packets that fit.
+type RoutedTooBig struct{ i *Interface }
+
+// TooBig returns the interface's stage for the slot TooBig.
+func (i *Interface) TooBig() RoutedTooBig { return RoutedTooBig{i} }
+
+// Process answers with frame.Reenter: the error goes to the sender as any packet does.
+func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	i := s.i
+	if f.From.Port() != 0 {
+		return frame.Continue // bridged
+	}
+	ip := 0
+	if f.Kind == frame.Ethernet {
+		ip = wire.EthernetLen
+	}
+	if len(f.Bytes()) <= ip {
+		return frame.Continue
+	}
+	mtu := at.MTU - ip
+	x := packet{f: f, at: at, ip: ip}
+	if p, ok := wire.ParseIPv4(f.Bytes()[ip:]); ok {
+		if mtu < minMTU4 {
+			return frame.Drop(frame.TooBig)
+		}
+		if !p.DF() {
+			return i.fragment4(f, p, ip, mtu)
+		}
+	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
+		x.v6 = true
+		mtu = max(mtu, minMTU6)
+	} else {
+		return frame.Continue
+	}
+	x.dst = x.src() // where the answer goes
+	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	if !ok || len(r.hops) == 0 {
+		return frame.Drop(frame.TooBig)
+	}
+	h := r.pick(0)
+	quote, ok := h.out.answers(&x, mtu)
+	if !ok {
+		return frame.Drop(frame.TooBig)
+	}
+	old := f.Bytes()
+	f.Trim(ip + x.head() + quote)
+	h.out.write(f.Bytes(), old, &x, fragNeeded, quote, uint32(mtu))
+	f.GSO, f.Hash = frame.GSO{}, 0
+	return i.send(&x, h)
+}
