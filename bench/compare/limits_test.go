@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // judgement makes a report of one round of fabricated figures and returns its lines.
@@ -71,7 +73,7 @@ func TestLimits(t *testing.T) {
 
 // Every limit is of a case that there is.
 func TestLimitsOfCases(t *testing.T) {
-	all, who := names(cases()), names(contenders())
+	all, who := tool.Names(cases()), tool.Names(contenders())
 	for _, j := range limits() {
 		if !slices.Contains(all, j.Case) || j.Beside != "" && !slices.Contains(who, j.Beside) || j.Limit <= 0 {
 			t.Errorf("%+v", j)

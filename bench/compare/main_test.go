@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // The program executes itself inside the guests; here that is the test.
@@ -24,7 +26,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("defaults: %+v, %v", o, err)
 	}
 	o, err = parse(strings.Fields("-case rr,tcp1 -contender vxswitch,kernel -rounds 9 -seconds 1 -json a -svg b"), nil)
-	if err != nil || !slices.Equal(names(o.cases), []string{"tcp1", "rr"}) || !slices.Equal(names(o.contenders), []string{"kernel", "vxswitch"}) ||
+	if err != nil || !slices.Equal(tool.Names(o.cases), []string{"tcp1", "rr"}) || !slices.Equal(tool.Names(o.contenders), []string{"kernel", "vxswitch"}) ||
 		o.rounds != 9 || o.seconds != 1 || o.json != "a" || o.svg != "b" {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -61,7 +63,7 @@ func TestExitStatus(t *testing.T) {
 func TestPresent(t *testing.T) {
 	o := options{contenders: []contender{{name: "a"}, {name: "b", need: "no-such-program", pkg: "p"}}}
 	var said bytes.Buffer
-	if got := strings.Join(names(o.present(&said)), ","); got != "a" {
+	if got := strings.Join(tool.Names(o.present(&said)), ","); got != "a" {
 		t.Errorf("present: %s", got)
 	}
 	if said.String() != "b: skipped, no-such-program is not installed (Debian package p)\n" {

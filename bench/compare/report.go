@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // A report is the results of a run: a block for each case, with a row for each
@@ -121,14 +122,8 @@ func (r *report) write(out io.Writer, o options) error {
 	if err := r.table(out); err != nil {
 		return err
 	}
-	if o.json != "" {
-		b, err := json.MarshalIndent(r, "", "\t")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.json, append(b, '\n'), 0o644); err != nil {
-			return err
-		}
+	if err := tool.SaveJSON(o.json, r); err != nil {
+		return err
 	}
 	if o.svg != "" {
 		return os.WriteFile(o.svg, []byte(r.plot()), 0o644)
@@ -188,18 +183,10 @@ func number(v float64) string {
 
 // machine says what was measured on.
 func machine() string {
-	model := runtime.GOARCH
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
 	read := func(name string) string {
 		b, _ := os.ReadFile("/proc/sys/" + name)
 		return strings.TrimSpace(string(b))
 	}
-	return fmt.Sprintf("%d x %s, Linux %s, TCP congestion control %s, %s",
-		runtime.NumCPU(), model, read("kernel/osrelease"), read("net/ipv4/tcp_congestion_control"), runtime.Version())
+	return fmt.Sprintf("%s, Linux %s, TCP congestion control %s, %s",
+		tool.Processors(), read("kernel/osrelease"), read("net/ipv4/tcp_congestion_control"), runtime.Version())
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -145,7 +147,7 @@ func TestJudge(t *testing.T) {
 
 func TestExitStatus(t *testing.T) {
 	for args, want := range map[string]string{
-		"-sweep x":  `growth: invalid value "x" for flag -sweep: "x" is none of macs,vnis,peers,ports`,
+		"-sweep x":  `growth: invalid value "x" for flag -sweep: "x" is none of macs, vnis, peers, ports`,
 		"-passes 0": "growth: flag -passes: allowed are 1 to 1000",
 		"-time 1s1": `growth: invalid value "1s1" for flag -time: parse error`,
 		"-time 1us": "growth: flag -time: allowed are 1ms to 1m",
@@ -161,7 +163,7 @@ func TestExitStatus(t *testing.T) {
 		t.Errorf("status %d, %q", code, &said)
 	}
 	o, err := parse([]string{"-sweep", "ports,macs"}, nil)
-	if err != nil || names(o.sweeps) != "macs,ports" {
-		t.Errorf("%s, %v", names(o.sweeps), err)
+	if err != nil || strings.Join(tool.Names(o.sweeps), ",") != "macs,ports" {
+		t.Errorf("%s, %v", tool.Names(o.sweeps), err)
 	}
 }

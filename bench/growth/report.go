@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // A report is the results of a run.
@@ -118,14 +119,8 @@ func (r *report) write(out io.Writer, o options) error {
 	if err := r.print(out); err != nil {
 		return err
 	}
-	if o.json != "" {
-		b, err := json.MarshalIndent(r, "", "\t")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(o.json, append(b, '\n'), 0o644); err != nil {
-			return err
-		}
+	if err := tool.SaveJSON(o.json, r); err != nil {
+		return err
 	}
 	if o.svg != "" {
 		return os.WriteFile(o.svg, []byte(r.plot()), 0o644)
@@ -181,13 +176,5 @@ func number(v float64) string {
 
 // machine says what was measured on.
 func machine() string {
-	model := runtime.GOARCH
-	cpus, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(cpus)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
-	return fmt.Sprintf("%d x %s, %s, %s", runtime.NumCPU(), model, runtime.GOOS, runtime.Version())
+	return fmt.Sprintf("%s, %s, %s", tool.Processors(), runtime.GOOS, runtime.Version())
 }

@@ -27,6 +27,8 @@ type sweep struct {
 	build       func(b *bed, size int) ([]drive, error) // a drive for each path
 }
 
+func (s sweep) String() string { return s.name }
+
 // A path is a way of frames through the switch.
 type path struct {
 	name string

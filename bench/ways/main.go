@@ -7,41 +7,31 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 func main() {
 	if inside(os.Args[1:]) {
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	tool.Main(run)
 }
 
 // run is the program. It returns the exit status: 1 if anything could not be measured.
 // A way that the kernel refuses is a result, and no failure.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return 0
+	o, wrong := parse(args, stderr)
+	var err error
+	if wrong == nil {
+		var r *report
+		if r, err = measure(ctx, o, stderr); r != nil {
+			err = errors.Join(err, r.write(stdout, o.json))
+		}
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "ways:", err)
-		return 2
-	}
-	r, err := measure(ctx, o, stderr)
-	if r != nil {
-		err = errors.Join(err, r.write(stdout, o.json))
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, "ways:", err)
-		return 1
-	}
-	return 0
+	return tool.Status(stderr, "ways", wrong, err)
 }
 
 // options are what the flags say.
@@ -55,7 +45,6 @@ type options struct {
 func parse(args []string, usage io.Writer) (o options, err error) {
 	o.groups = groups()
 	fs := flag.NewFlagSet("ways", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
 	fs.IntVar(&o.rounds, "rounds", 5, "`N` rounds")
 	seconds := fs.Float64("seconds", 1, "`S` seconds a measurement, also parts of one")
 	fs.StringVar(&o.json, "json", "", "`FILE` to write the results to as JSON")
@@ -72,16 +61,9 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 		o.groups = some
 		return nil
 	})
-	switch err := fs.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(usage, "usage: ways [flags]")
-		fs.SetOutput(usage)
-		fs.PrintDefaults()
-		return o, err
+	switch err := tool.Parse(fs, args, usage); {
 	case err != nil:
 		return o, err
-	case fs.NArg() > 0:
-		return o, fmt.Errorf("argument %q: allowed are flags only", fs.Arg(0))
 	case o.rounds < 1 || o.rounds > 1000:
 		return o, errors.New("flag -rounds: allowed are 1 to 1000")
 	case !(*seconds >= 0.01 && *seconds <= 60):

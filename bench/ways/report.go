@@ -1,14 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
 	"text/tabwriter"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // A report is all results, as the JSON file has them.
@@ -128,14 +128,7 @@ func (r *report) write(out io.Writer, file string) error {
 			return err
 		}
 	}
-	if file == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(r, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return tool.SaveJSON(file, r)
 }
 
 func (w *row) print(t io.Writer) {

@@ -39,10 +39,11 @@ var allowed = map[string][]string{
 	"internal/lab/netns": {},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
 
-	"bench/compare": {"internal/sys"},
+	"bench/compare": {"bench/tool", "internal/sys"},
 	"bench/rig":     {"encap", "frame"},
-	"bench/ways":    {"internal/sys"},
-	"bench/growth":  {"bench/rig", "encap", "fdb", "frame", "switch", "vtep"},
+	"bench/tool":    {},
+	"bench/ways":    {"bench/tool", "internal/sys"},
+	"bench/growth":  {"bench/rig", "bench/tool", "encap", "fdb", "frame", "switch", "vtep"},
 
 	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
 }
