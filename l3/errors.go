@@ -86,10 +86,10 @@ func (i *Interface) answers(x *packet, mtu int) (quote int, ok bool) {
 	}
 	src := x.src().As16()
 	if !i.vrf.gateway.limit.allow(src[:], i.cfg.VNI, x.at.Tick) {
-		i.lane(x.at).limited.Add(1)
+		i.lane(x.at).limited.count(x.at)
 		return 0, false
 	}
-	i.lane(x.at).errors.Add(1)
+	i.lane(x.at).errors.count(x.at)
 	return quote, true
 }
 

@@ -62,7 +62,7 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		p[8]--
 		old := binary.BigEndian.Uint16(p[8:])
 		p.SetChecksum(wire.Update(p.Checksum(), old+0x100, old))
-		i.lane(at).routed4.Add(1)
+		i.lane(at).routed4.count(at)
 	}
 	return v
 }
@@ -95,7 +95,7 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	v := i.send(&x, r.pick(x.flow))
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[7]--
-		i.lane(at).routed6.Add(1)
+		i.lane(at).routed6.count(at)
 	}
 	return v
 }

@@ -49,13 +49,14 @@ type Interface struct {
 	waiting map[netip.Addr]*waiting
 
 	unresolved atomic.Uint64
-	count      [laneCount]lane
+	lanes      atomic.Pointer[[]*lane]
 }
 
 // NewInterface adds an interface to the VRF: routes for its addresses and prefixes, answers
 // to ARP and ND for them. Nothing is changed when it fails.
 func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}}
+	i.lanes.Store(&[]*lane{new(lane)})
 	if err := i.check(); err != nil {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}

@@ -57,6 +57,6 @@ func (i *Interface) echoed(x *packet) frame.Verdict {
 		wire.Ethernet(x.f.Bytes()).Turn()
 	}
 	x.f.GSO, x.f.Hash = frame.GSO{}, 0
-	i.lane(x.at).echo.Add(1)
+	i.lane(x.at).echo.count(x.at)
 	return frame.Reply
 }

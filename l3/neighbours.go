@@ -63,7 +63,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		i.unresolved.Add(1)
 		return frame.Drop(frame.Unresolved)
 	}
-	in.lane(x.at).queued.Add(1)
+	in.lane(x.at).queued.count(x.at)
 	// It may have answered before it was asked for: between the look-up and the lock.
 	if h, ok := i.neighbours.Resolve(next); ok {
 		i.found(next, h.MAC)
@@ -116,7 +116,7 @@ func (i *Interface) found(next netip.Addr, _ frame.MAC) {
 	for k := range w.packets {
 		p := &w.packets[k]
 		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
-		p.x.f = &p.f
+		p.x.f, p.x.at.Worker = &p.f, 0
 		if p.in.again(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Inject(&p.f) {
 			i.unresolved.Add(1)
 		}
@@ -160,7 +160,7 @@ func (i *Interface) Tend(now frame.Tick) {
 		p := &gone[k]
 		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
 		i.unresolved.Add(1)
-		p.x.f, p.x.at.Tick = &p.f, now
+		p.x.f, p.x.at = &p.f, frame.At{Tick: now}
 		if p.in.refuse(&p.x, noHost, frame.Unresolved) == frame.Reply && p.f.Kind == frame.Ethernet && p.in.cfg.Inject != nil {
 			p.in.cfg.Inject(&p.f)
 		}

@@ -1,21 +1,43 @@
 package l3
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// laneCount is how many workers count without meeting each other: a power of two.
-const laneCount = 8
-
-// A lane is what some workers have counted on an interface.
+// A lane is what one worker has counted on an interface.
 type lane struct {
-	routed4, routed6, echo, errors, limited, queued atomic.Uint64
+	routed4, routed6, echo, errors, limited, queued counter
 	_                                               [2]uint64 // a cache line each
 }
 
-func (i *Interface) lane(at frame.At) *lane { return &i.count[at.Worker%laneCount] }
+// A counter of a lane is written by one worker; that of lane 0 by anybody.
+type counter struct{ atomic.Uint64 }
+
+func (c *counter) count(at frame.At) {
+	if at.Worker == 0 {
+		c.Add(1)
+		return
+	}
+	c.Store(c.Load() + 1)
+}
+
+// lane returns that of a worker, whose numbers begin with 1; other goroutines have 0.
+func (i *Interface) lane(at frame.At) *lane {
+	if l := *i.lanes.Load(); at.Worker < len(l) {
+		return l[at.Worker]
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	l := slices.Clone(*i.lanes.Load())
+	for len(l) <= at.Worker {
+		l = append(l, new(lane))
+	}
+	i.lanes.Store(&l)
+	return l[at.Worker]
+}
 
 // InterfaceStats counts packets that came in on an interface.
 type InterfaceStats struct {
@@ -31,8 +53,7 @@ type InterfaceStats struct {
 
 // Stats returns a snapshot.
 func (i *Interface) Stats() (s InterfaceStats) {
-	for k := range i.count {
-		l := &i.count[k]
+	for _, l := range *i.lanes.Load() {
 		s.Routed4 += l.routed4.Load()
 		s.Routed6 += l.routed6.Load()
 		s.Echo += l.echo.Load()

@@ -189,7 +189,11 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 		c = own
 	}
 	if v.Action() == frame.ActReenter {
-		v, to = c.decide(f, &w.at)
+		if f.Kind == frame.Ethernet { // well formed, and nothing to learn from
+			v, to = c.egress(f, &w.at)
+		} else {
+			v = c.gateway(f, &w.at, frame.BadKind)
+		}
 		return c, to, v
 	}
 	e := c.vsi.view.Load().find(v.Dest().Port())
