@@ -8,6 +8,7 @@
 //	4  the MAC table: learning, moves, limits
 //	5  forwarding, flooding, split horizon
 //	6  ARP and ND: suppression and proxy
+//	7  the gateway: routing between segments, and out of them
 //	9  MTU and path MTU
 //
 // A [rule] is followed by rows, each a small network that is sent real bytes; or it
@@ -58,7 +59,7 @@ func (r *row) runs() []string {
 func allRows() []row {
 	return slices.Concat(receiveRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(),
 		entryRows, ageRows, moveRows, pinRows, limitRows, flushRows, runtimeRows,
-		floodRows, horizonRows, replicationRows, specialRows, neighbourRows, bigRows, pathRows)
+		floodRows, horizonRows, replicationRows, specialRows, neighbourRows, gatewayRows, bigRows, pathRows)
 }
 
 func TestVectors(t *testing.T) {

@@ -1,0 +1,158 @@
+package vectors
+
+import (
+	"bytes"
+	"net/netip"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// what is in a packet.
+type what uint8
+
+const (
+	datagramTo9 what = iota // UDP
+	echo
+	echoReply
+	syn // TCP, with an MSS of its own
+)
+
+// A packet is one that gopacket writes: whatever checksum it has is not ours.
+type packet struct {
+	from, to frame.MAC
+	src, dst netip.Addr
+	ttl      uint8
+	df       bool // IPv4 only
+	id       uint16
+	what     what
+	sport    uint16
+	mss      uint16
+	payload  int
+	bare     bool // without an Ethernet header, as on an IP port
+}
+
+// packetOf is a host's packet for an address, to the MAC of its gateway.
+func packetOf(from frame.MAC, src netip.Addr, to frame.MAC, dst netip.Addr) packet {
+	return packet{from: from, to: to, src: src, dst: dst, ttl: 64, df: true, id: 7, payload: 64}
+}
+
+// routed is the packet as a gateway sends it on.
+func (p packet) routed(from, to frame.MAC) packet {
+	p.from, p.to = from, to
+	p.ttl--
+	return p
+}
+
+// asEcho makes an echo request of it.
+func (p packet) asEcho() packet { p.what = echo; return p }
+
+// replied is the answer to an echo request, by who has got it.
+func (p packet) replied() packet {
+	p.from, p.to, p.src, p.dst, p.ttl, p.what = p.to, p.from, p.dst, p.src, 64, echoReply
+	return p
+}
+
+// naked is the packet on an IP port.
+func (p packet) naked() packet { p.bare = true; return p }
+
+func (p packet) bytes() []byte {
+	eth := &layers.Ethernet{SrcMAC: p.from[:], DstMAC: p.to[:], EthernetType: layers.EthernetTypeIPv4}
+	var network interface {
+		gopacket.NetworkLayer
+		gopacket.SerializableLayer
+	}
+	v6 := p.src.Is6()
+	proto := map[what]layers.IPProtocol{datagramTo9: layers.IPProtocolUDP, echo: layers.IPProtocolICMPv4, echoReply: layers.IPProtocolICMPv4, syn: layers.IPProtocolTCP}[p.what]
+	if v6 {
+		if proto == layers.IPProtocolICMPv4 {
+			proto = layers.IPProtocolICMPv6
+		}
+		eth.EthernetType = layers.EthernetTypeIPv6
+		network = &layers.IPv6{Version: 6, HopLimit: p.ttl, NextHeader: proto, SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice()}
+	} else {
+		ip := &layers.IPv4{Version: 4, TTL: p.ttl, Id: p.id, Protocol: proto, SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice()}
+		if p.df {
+			ip.Flags = layers.IPv4DontFragment
+		}
+		network = ip
+	}
+	all := []gopacket.SerializableLayer{eth, network}
+	if p.bare {
+		all = all[1:]
+	}
+	switch proto {
+	case layers.IPProtocolUDP:
+		u := &layers.UDP{SrcPort: layers.UDPPort(p.sport), DstPort: 9}
+		u.SetNetworkLayerForChecksum(network)
+		all = append(all, u)
+	case layers.IPProtocolTCP:
+		t := &layers.TCP{SrcPort: layers.TCPPort(p.sport), DstPort: 80, SYN: true, Window: 1000, Options: []layers.TCPOption{
+			{OptionType: layers.TCPOptionKindMSS, OptionLength: 4, OptionData: []byte{byte(p.mss >> 8), byte(p.mss)}},
+		}}
+		t.SetNetworkLayerForChecksum(network)
+		all = append(all, t)
+	case layers.IPProtocolICMPv4:
+		typ := map[what]uint8{echo: layers.ICMPv4TypeEchoRequest, echoReply: layers.ICMPv4TypeEchoReply}[p.what]
+		all = append(all, &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(typ, 0), Id: 3, Seq: 4})
+	case layers.IPProtocolICMPv6:
+		typ := map[what]uint8{echo: layers.ICMPv6TypeEchoRequest, echoReply: layers.ICMPv6TypeEchoReply}[p.what]
+		c := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(typ, 0)}
+		c.SetNetworkLayerForChecksum(network)
+		all = append(all, c, &layers.ICMPv6Echo{Identifier: 3, SeqNumber: 4})
+	}
+	data := make([]byte, p.payload)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	return written(append(all, gopacket.Payload(data))...)
+}
+
+func written(all ...gopacket.SerializableLayer) []byte {
+	buf := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
+		panic(err)
+	}
+	return bytes.Clone(buf.Bytes())
+}
+
+// A refusal is an ICMP error's type and code, of both families.
+type refusal struct{ v4, v6 [2]uint8 }
+
+// RFC 792 and RFC 4443, section 3.
+var (
+	exceeded   = refusal{[2]uint8{11, 0}, [2]uint8{3, 0}}
+	noWay      = refusal{[2]uint8{3, 0}, [2]uint8{1, 0}}
+	hostGone   = refusal{[2]uint8{3, 1}, [2]uint8{1, 3}}
+	portClosed = refusal{[2]uint8{3, 3}, [2]uint8{1, 4}}
+	tooLong    = refusal{[2]uint8{3, 4}, [2]uint8{2, 0}}
+)
+
+// about is the error that the sender of p hears, as its frame comes back: from a gateway's
+// address, with an MTU or 0, and as much of the packet as it is to quote.
+func (e refusal) about(p packet, gateway netip.Addr, mtu int) []byte {
+	quoted := p.naked().bytes()
+	eth := &layers.Ethernet{SrcMAC: p.to[:], DstMAC: p.from[:], EthernetType: layers.EthernetTypeIPv4}
+	var all []gopacket.SerializableLayer
+	if gateway.Is6() {
+		eth.EthernetType = layers.EthernetTypeIPv6
+		ip := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolICMPv6, SrcIP: gateway.AsSlice(), DstIP: p.src.AsSlice()}
+		c := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(e.v6[0], e.v6[1])}
+		c.SetNetworkLayerForChecksum(ip)
+		rest := append([]byte{0, 0, byte(mtu >> 8), byte(mtu)}, quoted[:min(len(quoted), 1280-48)]...) // RFC 4443, section 2.4, c
+		all = []gopacket.SerializableLayer{eth, ip, c, gopacket.Payload(rest)}
+	} else {
+		ip := &layers.IPv4{
+			Version: 4, TTL: 64, TOS: 0xc0, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolICMPv4,
+			SrcIP: gateway.AsSlice(), DstIP: p.src.AsSlice(),
+		}
+		c := &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(e.v4[0], e.v4[1]), Seq: uint16(mtu)}
+		all = []gopacket.SerializableLayer{eth, ip, c, gopacket.Payload(quoted[:min(len(quoted), 576-28)])} // RFC 1812, section 4.3.2.3
+	}
+	if p.bare {
+		all = all[1:]
+	}
+	return written(all...)
+}

@@ -1,0 +1,202 @@
+package vectors
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/l3"
+)
+
+// away returns an address that is in no segment, and prefixes of it.
+func away(v6 bool) (ip netip.Addr, wide, narrow, all netip.Prefix) {
+	text := []string{"172.16.1.9", "172.16.0.0/12", "172.16.1.0/24", "0.0.0.0/0"}
+	if v6 {
+		text = []string{"fd01:2:3::9", "fd01::/16", "fd01:2:3::/48", "::/0"}
+	}
+	p := netip.MustParsePrefix
+	return netip.MustParseAddr(text[0]), p(text[1]), p(text[2]), p(text[3])
+}
+
+// via adds a route through neighbours in VNI 200.
+func (s *site) via(p netip.Prefix, hosts ...byte) {
+	s.l.T.Helper()
+	v := s.g.VRF("red")
+	r := l3.Route{Prefix: p}
+	for _, n := range hosts {
+		r.Via = append(r.Via, l3.NextHop{Interface: v.Interface(vni2), IP: s.ip(vni2, n)})
+	}
+	s.l.must(v.Add(r))
+}
+
+// routeRows are what routes do with packets.
+func routeRows() []row {
+	return slices.Concat(
+		inside("7.no-route", "the sender is told", func(l *lab, v6 bool) {
+			s := l.site(v6, true, nil)
+			ip, _, _, _ := away(v6)
+			p := s.fromA(ip)
+			s.a.Send(p.bytes())
+			s.a.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
+			s.silent()
+			l.drops(nil)
+		}),
+		inside("7.on-link", "the same segment", func(l *lab, v6 bool) {
+			s := l.site(v6, true, nil)
+			c := guest(s.Node, vni, s.ip(vni, 4))
+			s.a.Got()
+			s.f.got()
+			p := s.fromA(c.IP)
+			s.a.Send(p.bytes())
+			c.Want(p.routed(gwMAC, c.MAC).bytes())
+			s.silent()
+			l.drops(nil)
+		}),
+		inside("7.via", "a neighbour", func(l *lab, v6 bool) {
+			s := l.site(v6, true, nil)
+			ip, wide, _, _ := away(v6)
+			s.via(wide, 2)
+			p := s.fromA(ip)
+			s.a.Send(p.bytes())
+			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
+			s.silent()
+			l.drops(nil)
+		}),
+		inside("7.longest", "of three prefixes, and when it goes the next", func(l *lab, v6 bool) {
+			s := l.site(v6, true, nil)
+			c, d := guest(s.Node, vni2, s.ip(vni2, 4)), guest(s.Node, vni2, s.ip(vni2, 5))
+			hear(s.b, c, d)
+			s.f.got()
+			ip, wide, narrow, all := away(v6)
+			s.via(narrow, 4)
+			s.via(all, 2)
+			s.via(wide, 5)
+			for _, h := range []*mem.Host{c, d, s.b} {
+				p := s.fromA(ip)
+				s.a.Send(p.bytes())
+				h.Want(p.routed(gwMAC, h.MAC).bytes())
+				s.g.VRF("red").Delete(map[*mem.Host]netip.Prefix{c: narrow, d: wide, s.b: all}[h])
+			}
+			p := s.fromA(ip)
+			s.a.Send(p.bytes())
+			s.a.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
+			l.WantQuiet()
+			l.drops(nil)
+		}),
+		inside("7.blackhole", "nobody is told", func(l *lab, v6 bool) {
+			s := l.site(v6, true, nil)
+			ip, _, narrow, all := away(v6)
+			s.via(all, 2)
+			s.via(narrow)
+			s.a.Send(s.fromA(ip).bytes())
+			s.silent()
+			l.drops(one("no-route"))
+		}),
+		inside("7.multipath", "a flow has one way, flows have several", func(l *lab, v6 bool) {
+			s := l.site(v6, true, nil)
+			c := guest(s.Node, vni2, s.ip(vni2, 4))
+			hear(s.b, c)
+			s.f.got()
+			ip, wide, _, _ := away(v6)
+			s.via(wide, 2, 4)
+			toB, toC := 0, 0
+			for n := range uint16(64) {
+				p := s.fromA(ip)
+				p.sport = n
+				var ways [2]bool
+				for k := range ways {
+					s.a.Send(p.bytes())
+					b, c := s.b.Got(), c.Got()
+					if len(b)+len(c) != 1 {
+						l.T.Fatalf("flow %d: %d packets", n, len(b)+len(c))
+					}
+					ways[k] = len(b) == 1
+				}
+				switch {
+				case ways[0] != ways[1]:
+					l.T.Errorf("flow %d has two ways", n)
+				case ways[0]:
+					toB++
+				default:
+					toC++
+				}
+			}
+			if toB < 8 || toC < 8 { // fewer once in 10^9 runs
+				l.T.Errorf("%d flows and %d", toB, toC)
+			}
+			l.drops(nil)
+		}),
+		inside("7.vrf", "the same prefixes and hosts in two", func(l *lab, v6 bool) {
+			s := l.site(v6, true, nil)
+			// Blue has red's addresses in segments of its own.
+			for n, of := range map[frame.VNI]byte{101: vni, 201: vni2} {
+				s.iface("blue", l3.InterfaceConfig{VNI: n, Addrs: gateAddrs(of), MAC: gwMAC, Anycast: true}, arp.Suppress)
+			}
+			c, d := guest(s.Node, 101, s.a.IP), guest(s.Node, 201, s.b.IP)
+			red, blue := s.fromA(s.b.IP), packetOf(c.MAC, c.IP, gwMAC, d.IP)
+			s.a.Send(red.bytes())
+			c.Send(blue.bytes())
+			s.b.Want(red.routed(gwMAC, s.b.MAC).bytes())
+			d.Want(blue.routed(gwMAC, d.MAC).bytes())
+			// And a route of one is none of the other.
+			ip, _, _, all := away(v6)
+			s.via(all, 2)
+			p := packetOf(c.MAC, c.IP, gwMAC, ip)
+			c.Send(p.bytes())
+			c.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
+			l.WantQuiet()
+			s.f.want()
+			l.drops(nil)
+		}),
+	)
+}
+
+// martianRows are packets that no route helps.
+func martianRows() (rows []row) {
+	for _, c := range []struct {
+		name     string
+		v6       bool
+		src, dst string // host a's, host b's if not set
+		reason   string
+	}{
+		{name: "directed broadcast", dst: "10.0.200.255", reason: "no-route"},
+		{name: "the network's own address", dst: "10.0.200.0", reason: "no-route"},
+		{name: "broadcast", dst: "255.255.255.255", reason: "martian"},
+		{name: "to link-local", dst: "169.254.169.254", reason: "martian"},
+		{name: "from link-local", src: "169.254.1.2", reason: "martian"},
+		{name: "to multicast", dst: "239.1.2.3", reason: "martian"},
+		{name: "from multicast", src: "224.0.0.5", reason: "martian"},
+		{name: "to loopback", dst: "127.0.0.1", reason: "martian"},
+		{name: "from loopback", src: "127.0.0.1", reason: "martian"},
+		{name: "from 0.0.0.0", src: "0.0.0.0", reason: "martian"},
+		{name: "from the gateway's address", src: "10.0.100.254", reason: "martian"},
+		{name: "reserved", dst: "240.0.0.1", reason: "martian"},
+		{name: "IPv6 to link-local", v6: true, dst: "fe80::1", reason: "martian"},
+		{name: "IPv6 from link-local", v6: true, src: "fe80::1", reason: "martian"},
+		{name: "IPv6 to multicast", v6: true, dst: "ff0e::1", reason: "martian"},
+		{name: "IPv6 from multicast", v6: true, src: "ff0e::1", reason: "martian"},
+		{name: "IPv6 to loopback", v6: true, dst: "::1", reason: "martian"},
+		{name: "IPv6 from loopback", v6: true, src: "::1", reason: "martian"},
+		{name: "IPv6 from ::", v6: true, src: "::", reason: "martian"},
+		{name: "IPv6 from the gateway's address", v6: true, src: "2001:db8:0:64::fe", reason: "martian"},
+	} {
+		rows = append(rows, row{id: "7.not-routed", name: c.name, wire: func(l *lab) {
+			s := l.site(c.v6, true, nil)
+			_, _, _, all := away(c.v6)
+			s.via(all, 2) // whatever has no other route would go there
+			p := s.fromA(s.b.IP)
+			if c.src != "" {
+				p.src = netip.MustParseAddr(c.src)
+			}
+			if c.dst != "" {
+				p.dst = netip.MustParseAddr(c.dst)
+			}
+			s.a.Send(p.bytes())
+			s.silent()
+			l.drops(one(c.reason))
+		}})
+	}
+	return rows
+}

@@ -1,0 +1,208 @@
+package vectors
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+var gatewayRows = slices.Concat(ownRows(), hopRows(), placeRows(), symmetricRows(), resolveRows(), routeRows(), portRows(), martianRows())
+
+// Segments of the gateway's rows beside VNI 100, and the segment between routers.
+const (
+	vni2  = 200
+	l3vni = 5000
+)
+
+// ipOf returns host n's address in a subnet, which is numbered as the segment it is in.
+func ipOf(v6 bool, subnet, n byte) netip.Addr {
+	if v6 {
+		return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 7: subnet, 15: n})
+	}
+	return netip.AddrFrom4([4]byte{10, 0, subnet, n})
+}
+
+// prefixOf returns a subnet.
+func prefixOf(v6 bool, subnet byte) netip.Prefix {
+	bits := 24
+	if v6 {
+		bits = 64
+	}
+	return netip.PrefixFrom(ipOf(v6, subnet, 0), bits)
+}
+
+// gateAddrs are a gateway's addresses in a subnet, of both families.
+func gateAddrs(subnet byte) (addrs []netip.Prefix) {
+	for _, v6 := range []bool{false, true} {
+		addrs = append(addrs, netip.PrefixFrom(ipOf(v6, subnet, gatewayHost), prefixOf(v6, subnet).Bits()))
+	}
+	return addrs
+}
+
+// A router is a node with a gateway.
+type router struct {
+	*mem.Node
+	l   *lab
+	g   *l3.Gateway
+	own frame.MAC // the VTEP's, which an anycast gateway speaks with to other VTEPs
+	arp map[frame.VNI]*arp.Responder
+}
+
+// router starts the node with underlay address k; the first one is that under test.
+func (l *lab) router(k byte, cfg *l3.GatewayConfig) *router {
+	l.T.Helper()
+	r := &router{Node: l.NodeWith(l.addr(k).String(), nil, nil), l: l, own: frame.MAC{2, 0xaa, 0, 0, 0, k}, arp: map[frame.VNI]*arp.Responder{}}
+	if l.Node == nil {
+		l.Node = r.Node
+	}
+	var err error
+	r.g, err = l3.NewGateway(cfg)
+	l.must(err)
+	return r
+}
+
+// iface puts the router into a segment, as a system has to: the stages into their slots, the
+// MACs into the table.
+func (r *router) iface(vrf string, c l3.InterfaceConfig, mode arp.Mode) *l3.Interface {
+	l := r.l
+	l.T.Helper()
+	v := r.Segment(c.VNI)
+	var slots vswitch.Slots
+	if len(c.Addrs) > 0 {
+		nb := l.responder(v, arp.TableConfig{}, arp.Config{Mode: mode, MAC: r.own, AccessMAC: c.MAC}, nil)
+		r.arp[c.VNI], c.Neighbours, slots.Neighbour = nb, nb, nb
+		c.Inject = func(f *frame.Frame) bool { return r.Inject(v, f) }
+	}
+	flags := fdb.Static
+	if c.Anycast {
+		c.Own = r.own
+		flags |= fdb.Anycast
+		l.must(v.FDB().Set(r.own, 0, fdb.Static))
+	}
+	i, err := r.g.VRF(vrf).NewInterface(c)
+	l.must(err)
+	slots.Gateway, slots.TooBig = i, i.TooBig()
+	if !c.MAC.IsZero() {
+		l.must(v.FDB().Set(c.MAC, 0, flags))
+	}
+	l.must(v.Configure(vswitch.VSIConfig{Slots: slots}))
+	return i
+}
+
+// gate is iface for a segment and the subnet of its number, with gwMAC.
+func (r *router) gate(n frame.VNI, anycast bool) *l3.Interface {
+	r.l.T.Helper()
+	return r.iface("red", l3.InterfaceConfig{VNI: n, Addrs: gateAddrs(byte(n)), MAC: gwMAC, Anycast: anycast}, arp.Suppress)
+}
+
+// tunnel makes the router's VTEP a member of a VNI, with a flood list.
+func (r *router) tunnel(n frame.VNI, peers ...byte) *vswitch.Attachment {
+	r.l.T.Helper()
+	a, err := r.Segment(n).Attach(r.VTEP, uint32(n))
+	r.l.must(err)
+	var to []netip.AddrPort
+	for _, i := range peers {
+		to = append(to, r.l.at(i))
+	}
+	r.l.must(r.VTEP.SetFlood(n, to...))
+	return a
+}
+
+// guest puts a host with an address on a node. It has told everybody.
+func guest(n *mem.Node, seg frame.VNI, ip netip.Addr) *mem.Host {
+	h := n.Host(seg)
+	h.IP = ip
+	h.Send(here(h.MAC, ip))
+	return h
+}
+
+// here is what a host at an address tells everybody.
+func here(mac frame.MAC, ip netip.Addr) []byte {
+	m := announces(ip.Is6(), mac, 1)
+	m.sender = ip
+	if m.target = ip; !ip.Is6() {
+		m.solicit(ip)
+	}
+	return m.bytes()
+}
+
+// question is what somebody asks everybody for an address.
+func whoHas(ip netip.Addr, mac frame.MAC, asker netip.Addr) message {
+	m := message{src: mac, sender: asker, senderMAC: mac}
+	m.solicit(ip)
+	return m
+}
+
+// isAt answers a question: its target is at mac.
+func isAt(q message, mac frame.MAC) message {
+	m := message{answer: true, src: mac, dst: q.src, sender: q.target, senderMAC: mac, target: q.sender, targetMAC: q.senderMAC}
+	if q.to.IsValid() {
+		m.target, m.to, m.targetMAC, m.flags = q.target, q.sender, frame.MAC{}, naSolicited|naOverride
+	}
+	return m
+}
+
+// hear forgets what has arrived so far.
+func hear(hosts ...*mem.Host) {
+	for _, h := range hosts {
+		h.Got()
+	}
+}
+
+// A site is one router with host a in VNI 100 and host b in VNI 200, and a far end which is
+// in both.
+type site struct {
+	*router
+	v6   bool
+	a, b *mem.Host
+	f    *far
+}
+
+func (l *lab) site(v6, anycast bool, cfg *l3.GatewayConfig) *site {
+	l.T.Helper()
+	s := &site{router: l.router(1, cfg), v6: v6}
+	s.gate(vni, anycast)
+	s.gate(vni2, anycast)
+	s.tunnel(vni, 2)
+	s.tunnel(vni2, 2)
+	s.f = l.far(2)
+	s.a, s.b = guest(s.Node, vni, s.ip(vni, 1)), guest(s.Node, vni2, s.ip(vni2, 2))
+	hear(s.a, s.b)
+	s.f.got()
+	return s
+}
+
+func (s *site) ip(n frame.VNI, host byte) netip.Addr { return ipOf(s.v6, byte(n), host) }
+
+// behind has the far end say that host n of a segment is there, with rmac(n).
+func (s *site) behind(seg frame.VNI, n byte) {
+	s.l.T.Helper()
+	s.f.send(vx(seg, here(rmac(n), s.ip(seg, n))))
+	hear(s.a, s.b)
+}
+
+// fromA is a packet of host a's that its gateway is to route.
+func (s *site) fromA(dst netip.Addr) packet { return packetOf(s.a.MAC, s.a.IP, gwMAC, dst) }
+
+// silent fails the test if anything has arrived anywhere.
+func (s *site) silent() {
+	s.l.T.Helper()
+	s.a.Want()
+	s.b.Want()
+	s.f.want()
+}
+
+// inside makes a row for each family of what is in the tunnel.
+func inside(id, name string, test func(l *lab, v6 bool)) (rows []row) {
+	for _, v6 := range []bool{false, true} {
+		of := map[bool]string{false: ", IPv4 inside", true: ", IPv6 inside"}[v6]
+		rows = append(rows, row{id: id, name: name + of, wire: func(l *lab) { test(l, v6) }})
+	}
+	return rows
+}
