@@ -177,7 +177,8 @@ var rules = []rule{
 	{id: "6.own-mac", text: "row 7: nobody is told his own MAC"},
 	{id: "6.access", text: "an access port hears its gateway's MAC, whatever it asks for"},
 	{id: "6.access-quiet", text: "and nothing it says in ARP or ND is flooded"},
-	{id: "6.access-ip", later: "L3 gateway"},
+	{id: "6.access-ip", text: "IP from an access port is routed, to hosts of the same segment too"},
+	{id: "6.access-only", later: "protocol filter of access ports"},
 	{id: "6.nd-form", text: "ND has code 0, hop limit 255 and a right checksum (RFC 4861, section 7.1)"},
 	{id: "6.nd-fragment", text: "and is not fragmented (RFC 6980)"},
 	{id: "6.nd-options", text: "options are walked, and one of length 0 or past the end is none (RFC 4861, section 4.6)"},
@@ -187,7 +188,7 @@ var rules = []rule{
 	{id: "6.proxy-walk", text: "proxy: A asks in its own name, B in its gateway's, and the answer goes back likewise; no MAC of a host leaves its site"},
 	{id: "6.proxy-local", text: "proxy: an unknown host of the same site is found too"},
 	{id: "6.proxy-lost", text: "proxy: an answer that nobody waits for ends here"},
-	{id: "6.proxy-route", later: "L3 gateway"},
+	{id: "6.proxy-route", text: "proxy: what hosts of one segment at two sites send each other is routed twice: TTL less 2, no host's MAC at the other site"},
 
 	// The gateway. TTL is also IPv6's hop limit.
 	{id: "7.echo", text: "ICMP echo for its addresses is answered"},
