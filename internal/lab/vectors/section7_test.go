@@ -13,7 +13,7 @@ import (
 )
 
 var gatewayRows = slices.Concat(ownRows(), hopRows(), placeRows(), symmetricRows(), resolveRows(), routeRows(), portRows(), martianRows(),
-	routedNeighbourRows())
+	routedNeighbourRows(), routedBigRows())
 
 // Segments of the gateway's rows beside VNI 100, and the segment between routers.
 const (

@@ -1,0 +1,180 @@
+package vectors
+
+import (
+	"slices"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+)
+
+// long is a packet of n bytes of IP.
+func (p packet) long(n int) packet {
+	if p.payload = n - 28; p.src.Is6() {
+		p.payload = n - 48
+	}
+	return p
+}
+
+// pieces cuts an IPv4 packet, as routed, into what an MTU has room for.
+func (p packet) pieces(mtu int) (all [][]byte) {
+	data := p.naked().bytes()[20:]
+	step := (mtu - 20) / 8 * 8
+	if 20+len(data) <= mtu {
+		step = len(data)
+	}
+	for at := 0; at < len(data); at += step {
+		ip := &layers.IPv4{
+			Version: 4, TTL: p.ttl, Id: p.id, Protocol: layers.IPProtocolUDP, SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice(), FragOffset: uint16(at / 8),
+		}
+		if at+step < len(data) {
+			ip.Flags = layers.IPv4MoreFragments
+		}
+		eth := &layers.Ethernet{SrcMAC: p.from[:], DstMAC: p.to[:], EthernetType: layers.EthernetTypeIPv4}
+		piece := data[at:min(at+step, len(data))]
+		all = append(all, written(eth, ip, gopacket.Payload(piece))[:14+20+len(piece)]) // gopacket pads
+	}
+	return all
+}
+
+// short starts a site over an underlay of 1500 bytes, host 3 of VNI 200 behind the far end.
+func (l *lab) short(v6 bool, cfg *l3.GatewayConfig) *site {
+	l.T.Helper()
+	l.bigger(1500)
+	s := l.site(v6, true, cfg)
+	s.behind(vni2, 3)
+	return s
+}
+
+// routedBigRows are routed packets that are too long, and connections that are told before.
+func routedBigRows() []row {
+	return slices.Concat([]row{
+		{id: "9.routed-fragment", name: "without DF", wire: func(l *lab) {
+			s := l.short(false, nil)
+			fits := l.inner(1500)
+			for _, n := range []int{fits, fits + 1, 1500} {
+				p := s.fromA(s.ip(vni2, 3)).long(n)
+				p.df = false
+				s.a.Send(p.bytes())
+				var want [][]byte
+				for _, b := range p.routed(s.own, rmac(3)).pieces(fits) {
+					want = append(want, vx(vni2, b))
+				}
+				s.f.want(want...)
+			}
+			s.silent()
+			l.drops(nil)
+		}},
+		{id: "9.routed-fragment", name: "several of them, on a path of 600 bytes", only: "IPv4", wire: func(l *lab) {
+			s := l.short(false, nil)
+			l.narrowPath(2, 600, vx(vni2, make([]byte, 1200)))
+			p := s.fromA(s.ip(vni2, 3)).long(1500)
+			p.df = false
+			s.a.Send(p.bytes())
+			var want [][]byte
+			for _, b := range p.routed(s.own, rmac(3)).pieces(550) {
+				want = append(want, vx(vni2, b))
+			}
+			if len(want) != 3 {
+				l.T.Fatalf("%d pieces", len(want))
+			}
+			s.f.want(want...)
+			s.silent()
+			l.drops(nil)
+		}},
+	},
+		inside("9.routed", "DF, and IPv6", func(l *lab, v6 bool) {
+			s := l.short(v6, nil)
+			fits := l.inner(1500)
+			p := s.fromA(s.ip(vni2, 3)).long(fits)
+			s.a.Send(p.bytes())
+			s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
+			p = p.long(fits + 1)
+			s.a.Send(p.bytes())
+			p.ttl-- // it is quoted as it would have left
+			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
+			s.silent()
+			l.drops(nil)
+		}),
+		inside("9.routed", "to a sender behind a tunnel", func(l *lab, v6 bool) {
+			s := l.short(v6, nil)
+			s.behind(vni, 4)
+			fits := l.inner(1500)
+			p := packetOf(rmac(4), s.ip(vni, 4), s.own, s.ip(vni2, 3)).long(fits)
+			l.narrowPath(2, 1400, vx(vni2, make([]byte, 1390)))
+			s.f.send(vx(vni, p.bytes()))
+			p.ttl--
+			s.f.want(vx(vni, tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1400))))
+			s.silent()
+			l.drops(nil)
+		}),
+		inside("9.routed", "rate-limited", func(l *lab, v6 bool) {
+			s := l.short(v6, &l3.GatewayConfig{PerSender: 1})
+			p := s.fromA(s.ip(vni2, 3)).long(1500)
+			s.a.Send(p.bytes(), p.bytes())
+			p.ttl--
+			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1500)))
+			s.silent()
+			l.drops(one("too-big"))
+		}),
+		inside("9.routed-path-mtu", "a router on the way to a peer", func(l *lab, v6 bool) {
+			s := l.short(v6, nil)
+			l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
+			fits := l.inner(1400)
+			p := s.fromA(s.ip(vni2, 3)).long(fits + 1)
+			s.a.Send(p.bytes()) // lost, and the VTEP told
+			s.f.want()
+			s.a.Send(p.bytes())
+			p.ttl--
+			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
+			p = s.fromA(s.ip(vni2, 3)).long(fits)
+			s.a.Send(p.bytes())
+			s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
+			s.silent()
+		}),
+		inside("9.mss-clamp", "bridged and routed, there and back", func(l *lab, v6 bool) {
+			s := l.short(v6, nil)
+			s.behind(vni, 3)
+			fits := l.inner(1500)
+			clamp, err := l3.NewMSSClamp(fits)
+			l.must(err)
+			slots := vswitch.Slots{Ingress: clamp}
+			l.must(s.a.At.Configure(vswitch.AttachConfig{Slots: slots}))
+			for _, a := range s.Segment(vni).Attachments() {
+				l.must(a.Configure(vswitch.AttachConfig{Slots: slots}))
+			}
+			most := fits - 40
+			if v6 {
+				most = fits - 60
+			}
+			for _, mss := range []int{1460, most + 1, most, 536} {
+				is := uint16(min(mss, most))
+				p := packetOf(s.a.MAC, s.a.IP, rmac(3), s.ip(vni, 3))
+				p.what, p.payload, p.mss = syn, 0, uint16(mss)
+				in := p.bytes()
+				p.mss = is
+				s.a.Send(in)
+				s.f.want(vx(vni, p.bytes()))
+				p.from, p.to, p.src, p.dst, p.mss = p.to, p.from, p.dst, p.src, uint16(mss)
+				in = p.bytes()
+				p.mss = is
+				s.f.send(vx(vni, in))
+				s.a.Want(p.bytes())
+				p = s.fromA(s.ip(vni2, 3))
+				p.what, p.payload, p.mss = syn, 0, uint16(mss)
+				in = p.bytes()
+				p.mss = is
+				s.a.Send(in)
+				s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
+			}
+			if n := clamp.Clamped(); n != 6 {
+				l.T.Errorf("%d clamped", n)
+			}
+			s.silent()
+			l.drops(nil)
+		}),
+	)
+}
