@@ -644,8 +644,12 @@ func TestRoutes(t *testing.T) {
 	if l.vrf.Delete(p("10.0.20.0/24")) || !l.vrf.Delete(p("172.16.1.0/24")) || l.vrf.Delete(p("172.16.1.0/24")) {
 		t.Error("Delete")
 	}
+	must(t, l.vrf.Add(Route{p("172.30.0.0/16"), []NextHop{{Interface: tun}, {Interface: l3vni, MAC: router}}}))
 	must(t, tun.Close())
 	must(t, tun.Close())
+	if v, f := send("172.30.1.1"); v != frame.Reenter || f.VNI != 50 || len(l.vrf.Routes()) != 2 {
+		t.Errorf("the next hop that is left: %v, VNI %d, %v", v, f.VNI, l.vrf.Routes())
+	}
 	if v, _ := send("8.8.8.8"); v != frame.Reply {
 		t.Errorf("through an interface that is gone: %v", v)
 	}

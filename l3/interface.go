@@ -167,7 +167,8 @@ func mask4(bits int) (m [4]byte) {
 	return m
 }
 
-// Close removes the interface, the routes of its addresses, and those that lead through it.
+// Close removes the interface, the routes of its addresses, and the next hops that are on
+// it; routes that have no other go with them.
 func (i *Interface) Close() error {
 	v := i.vrf
 	v.mu.Lock()
@@ -177,14 +178,14 @@ func (i *Interface) Close() error {
 	}
 	delete(v.interfaces, i.cfg.VNI)
 	v.speak()
-	var gone []netip.Prefix
-	for p, r := range v.routes.Load().All() {
-		if r.self == i || slices.ContainsFunc(r.hops, func(h hop) bool { return h.out == i }) {
-			gone = append(gone, p)
+	t := v.routes.Load()
+	for p, r := range t.All() {
+		switch left := r.without(i); {
+		case left == nil:
+			v.remove(p)
+		case left != r:
+			v.insert(p, left)
 		}
-	}
-	for _, p := range gone {
-		v.remove(p)
 	}
 	if i.cfg.Neighbours != nil {
 		i.cfg.Neighbours.Table().Watch(nil)

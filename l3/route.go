@@ -172,6 +172,25 @@ func (r *route) pick(flow uint64) *hop {
 	return h
 }
 
+// without returns what is left of a route when an interface goes: itself, if it has nothing
+// to do with it, or nil.
+func (r *route) without(i *Interface) *route {
+	gone := func(h hop) bool { return h.out == i }
+	switch {
+	case r.self == i:
+		return nil
+	case !slices.ContainsFunc(r.hops, gone):
+		return r
+	}
+	x := *r
+	x.hops = slices.DeleteFunc(slices.Clone(r.hops), gone)
+	x.same.Via = slices.DeleteFunc(slices.Clone(r.same.Via), func(h NextHop) bool { return h.Interface == i })
+	if len(x.hops) == 0 {
+		return nil
+	}
+	return &x
+}
+
 // Delete removes a route that was added, and reports whether there was one.
 func (v *VRF) Delete(p netip.Prefix) bool {
 	v.mu.Lock()
