@@ -2,11 +2,9 @@ package arp
 
 import (
 	"cmp"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
@@ -14,7 +12,6 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/index"
 )
 
 // Defaults of [TableConfig].
@@ -45,8 +42,7 @@ type Table struct {
 	ageing, window frame.Tick
 
 	watch atomic.Pointer[func(netip.Addr, frame.MAC)]
-	hops  index.Map[hopKey, Hop] // the rows as Resolve shows them
-	seed  uint64
+	hops  hops // the rows as Resolve shows them; written under mu
 
 	mu      sync.RWMutex
 	index   map[netip.Addr]int32
@@ -64,7 +60,8 @@ const never = ^frame.Tick(0)
 
 // NewTable returns an empty table. A nil cfg means defaults.
 func NewTable(cfg *TableConfig) (*Table, error) {
-	t := &Table{index: map[netip.Addr]int32{}, held: map[frame.Dest]int{}, seed: rand.Uint64()}
+	t := &Table{index: map[netip.Addr]int32{}, held: map[frame.Dest]int{}}
+	t.hops.init()
 	if cfg != nil {
 		t.cfg = *cfg
 	}
@@ -92,39 +89,6 @@ func NewTable(cfg *TableConfig) (*Table, error) {
 }
 
 func ticks(d time.Duration) frame.Tick { return frame.Tick(d / time.Second) }
-
-// A Hop is what a router needs to know of a neighbour.
-type Hop struct {
-	MAC    frame.MAC
-	Remote bool // heard through a tunnel
-}
-
-// hopKey is an address, and a secret: strangers choose addresses.
-type hopKey struct{ hi, lo, seed uint64 }
-
-// Hash spreads the address.
-func (k hopKey) Hash() uint64 {
-	h := (k.hi ^ k.seed) * 0x9e3779b97f4a7c15
-	return (h ^ h>>32 ^ k.lo) * (k.seed | 1)
-}
-
-func (t *Table) hopKey(ip netip.Addr) hopKey {
-	b := ip.As16()
-	return hopKey{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:]), t.seed}
-}
-
-// Resolve returns where packets for a neighbour go; ok is false for one that is not known,
-// or a frozen duplicate. It is wait-free: packets that are routed are looked up here.
-func (t *Table) Resolve(ip netip.Addr) (h Hop, ok bool) { return t.hops.Load(t.hopKey(ip)) }
-
-// show makes row e what Resolve returns. t.mu is held.
-func (t *Table) show(e *Entry) {
-	if e.State == Duplicate {
-		t.hops.Delete(t.hopKey(e.IP))
-		return
-	}
-	t.hops.Store(t.hopKey(e.IP), Hop{e.MAC, e.From.Peer() != 0})
-}
 
 // Lookup returns the neighbour with an address.
 func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
@@ -250,7 +214,7 @@ func (t *Table) remove(i int32) {
 		t.hold(e.From, -1)
 	}
 	delete(t.index, t.rows[i].IP)
-	t.hops.Delete(t.hopKey(t.rows[i].IP))
+	t.hops.delete(t.hops.key(t.rows[i].IP))
 	last := int32(len(t.rows)) - 1
 	if i != last {
 		t.rows[i] = t.rows[last]

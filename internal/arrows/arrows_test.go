@@ -21,7 +21,7 @@ const module = "github.com/vxswitch/vxswitch"
 var allowed = map[string][]string{
 	"frame":  {},
 	"encap":  {"frame"},
-	"arp":    {"frame", "internal/index", "internal/pending", "internal/wire"},
+	"arp":    {"frame", "internal/pending", "internal/wire"},
 	"fdb":    {"frame"},
 	"l3":     {"frame", "arp", "internal/wire"},
 	"switch": {"frame", "fdb", "internal/index", "internal/pending", "internal/ring"},

@@ -1,0 +1,137 @@
+package arp
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"math/rand/v2"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Hop is what a router needs to know of a neighbour.
+type Hop struct {
+	MAC    frame.MAC
+	Remote bool // heard through a tunnel
+}
+
+// Resolve returns where packets for a neighbour go; ok is false for one that is not known,
+// or a frozen duplicate. It is wait-free: packets that are routed are looked up here.
+func (t *Table) Resolve(ip netip.Addr) (h Hop, ok bool) { return t.hops.find(t.hops.key(ip)) }
+
+// show makes row e what Resolve returns. t.mu is held.
+func (t *Table) show(e *Entry) {
+	if e.State == Duplicate {
+		t.hops.delete(t.hops.key(e.IP))
+		return
+	}
+	t.hops.set(t.hops.key(e.IP), Hop{e.MAC, e.From.Peer() != 0})
+}
+
+// hops is the rows as Resolve shows them: open addressing in one array of two words a row,
+// with readers that take no lock and one writer at a time. A row is known by a hash of its
+// address alone, 64 bits with a secret: two addresses of one table that share theirs, one
+// chance in 10^12 for a table of a million, would share a MAC.
+type hops struct {
+	seed [2]uint64
+	arr  atomic.Pointer[[]hopSlot]
+	used int // slots that are not empty, deleted ones included
+	live int
+}
+
+type hopSlot struct{ key, val atomic.Uint64 } // val: MAC, remote, set; 0 = deleted
+
+const (
+	minHops   = 16
+	hopRemote = 1 << 48
+	hopSet    = 1 << 49
+)
+
+func (h *hops) init() {
+	h.seed = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
+	h.arr.Store(new(make([]hopSlot, minHops)))
+}
+
+// key hashes an address; it is never 0, which is an empty slot.
+func (h *hops) key(ip netip.Addr) uint64 {
+	b := ip.As16()
+	hi, lo := bits.Mul64(binary.BigEndian.Uint64(b[:])^h.seed[0], h.seed[1])
+	hi, lo = bits.Mul64(hi^lo^binary.BigEndian.Uint64(b[8:]), h.seed[1])
+	return (hi ^ lo) | 1<<63
+}
+
+func (h *hops) find(key uint64) (Hop, bool) {
+	a := *h.arr.Load()
+	for i := key; ; i++ {
+		s := &a[i&uint64(len(a)-1)]
+		switch s.key.Load() {
+		case key:
+			v := s.val.Load()
+			// The MAC in the high bits of eight bytes, as it lies in memory.
+			var m [8]byte
+			binary.BigEndian.PutUint64(m[:], v<<16)
+			return Hop{frame.MAC(m[:6]), v&hopRemote != 0}, v != 0
+		case 0:
+			return Hop{}, false
+		}
+	}
+}
+
+// slot returns where key is, or would be. A slot keeps its key until the array is made
+// anew, so that what a reader finds under a key is that key's.
+func (h *hops) slot(a []hopSlot, key uint64) *hopSlot {
+	for i := key; ; i++ {
+		s := &a[i&uint64(len(a)-1)]
+		if k := s.key.Load(); k == key || k == 0 {
+			return s
+		}
+	}
+}
+
+func (h *hops) set(key uint64, x Hop) {
+	a := *h.arr.Load()
+	s := h.slot(a, key)
+	if s.key.Load() == 0 {
+		if (h.used+1)*4 > len(a)*3 {
+			a = h.rebuild()
+			s = h.slot(a, key)
+		}
+		h.used++
+	}
+	v := x.MAC.Uint64() | hopSet
+	if x.Remote {
+		v |= hopRemote
+	}
+	if s.val.Swap(v) == 0 {
+		h.live++
+	}
+	s.key.Store(key)
+}
+
+func (h *hops) delete(key uint64) {
+	if s := h.slot(*h.arr.Load(), key); s.val.Swap(0) != 0 {
+		h.live--
+	}
+}
+
+// rebuild makes an array without deleted rows, and with room.
+func (h *hops) rebuild() []hopSlot {
+	size := minHops
+	for size < 2*(h.live+1) {
+		size *= 2
+	}
+	a := make([]hopSlot, size)
+	h.used = 0
+	old := *h.arr.Load()
+	for i := range old {
+		if v := old[i].val.Load(); v != 0 {
+			s := h.slot(a, old[i].key.Load())
+			s.key.Store(old[i].key.Load())
+			s.val.Store(v)
+			h.used++
+		}
+	}
+	h.arr.Store(&a)
+	return a
+}
