@@ -16,6 +16,7 @@ type tun struct {
 	in   chan []byte
 	end  chan struct{}
 	once sync.Once
+	mtu  int
 
 	mu  sync.Mutex
 	out [][]byte
@@ -24,7 +25,7 @@ type tun struct {
 func (p *tun) Name() string            { return "tun" }
 func (p *tun) Readers() []frame.Reader { return []frame.Reader{p} }
 func (p *tun) Writer(int) frame.Writer { return p }
-func (p *tun) MTU(uint16) int          { return 1500 }
+func (p *tun) MTU(uint16) int          { return p.mtu }
 func (p *tun) Close() error            { p.once.Do(func() { close(p.end) }); return nil }
 
 func (p *tun) Read(b *frame.Batch) error {
@@ -71,7 +72,7 @@ func (p *tun) want(packets ...[]byte) {
 // tun gives the site an IP port in a segment of its own, and the default route through it.
 func (s *site) tun() *tun {
 	s.l.T.Helper()
-	p := &tun{l: s.l, in: make(chan []byte), end: make(chan struct{})}
+	p := &tun{l: s.l, in: make(chan []byte), end: make(chan struct{}), mtu: 1500}
 	at, err := s.Segment(6000).Attach(p, 0)
 	s.l.must(err)
 	i := s.iface("red", l3.InterfaceConfig{VNI: 6000, Port: at.Dest(0)}, arp.Off)

@@ -68,14 +68,14 @@ func routedBigRows() []row {
 			s.silent()
 			l.drops(nil)
 		}},
-		{id: "9.routed-fragment", name: "several of them, on a path of 600 bytes", only: "IPv4", wire: func(l *lab) {
+		{id: "9.routed-fragment", name: "several of them, on a path of 608 bytes", only: "IPv4", wire: func(l *lab) {
 			s := l.short(false, nil)
-			l.narrowPath(2, 600, vx(vni2, make([]byte, 1200)))
+			l.narrowPath(2, 608, vx(vni2, make([]byte, 1200)))
 			p := s.fromA(s.ip(vni2, 3)).long(1500)
 			p.df = false
 			s.a.Send(p.bytes())
 			var want [][]byte
-			for _, b := range p.routed(s.own, rmac(3)).pieces(550) {
+			for _, b := range p.routed(s.own, rmac(3)).pieces(558) {
 				want = append(want, vx(vni2, b))
 			}
 			if len(want) != 3 {
@@ -108,6 +108,22 @@ func routedBigRows() []row {
 			s.f.send(vx(vni, p.bytes()))
 			p.ttl--
 			s.f.want(vx(vni, tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1400))))
+			s.silent()
+			l.drops(nil)
+		}),
+		inside("9.routed", "out of an IP port", func(l *lab, v6 bool) {
+			s := l.site(v6, true, nil)
+			tun := s.tun()
+			tun.mtu = 1400
+			ip, _, _, _ := away(v6)
+			p := s.fromA(ip).long(1400)
+			s.a.Send(p.bytes())
+			tun.want(p.routed(gwMAC, gwMAC).naked().bytes())
+			p = p.long(1401)
+			s.a.Send(p.bytes())
+			p.ttl--
+			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), 1400))
+			tun.want()
 			s.silent()
 			l.drops(nil)
 		}),
