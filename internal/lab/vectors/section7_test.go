@@ -133,7 +133,7 @@ func here(mac frame.MAC, ip netip.Addr) []byte {
 	return m.bytes()
 }
 
-// question is what somebody asks everybody for an address.
+// whoHas is what somebody asks everybody for an address.
 func whoHas(ip netip.Addr, mac frame.MAC, asker netip.Addr) message {
 	m := message{src: mac, sender: asker, senderMAC: mac}
 	m.solicit(ip)
