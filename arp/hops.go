@@ -10,15 +10,32 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Hop is what a router needs to know of a neighbour.
-type Hop struct {
-	MAC    frame.MAC
-	Remote bool // heard through a tunnel
+// A Hop is what a router needs to know of a neighbour, in one word; 0 is none.
+type Hop uint64
+
+// newHop returns the Hop of a MAC; remote says that it was heard through a tunnel.
+func newHop(mac frame.MAC, remote bool) Hop {
+	h := Hop(mac.Uint64()) | hopSet
+	if remote {
+		h |= hopRemote
+	}
+	return h
 }
 
-// Resolve returns where packets for a neighbour go; ok is false for one that is not known,
-// or a frozen duplicate. It is wait-free: packets that are routed are looked up here.
-func (t *Table) Resolve(ip netip.Addr) (h Hop, ok bool) { return t.hops.find(t.hops.key(ip)) }
+const (
+	hopRemote = 1 << 48
+	hopSet    = 1 << 49
+)
+
+// MAC returns the neighbour's MAC as a number, as [frame.MAC.Uint64] does.
+func (h Hop) MAC() uint64 { return uint64(h) & (1<<48 - 1) }
+
+// Remote reports whether the neighbour was heard through a tunnel.
+func (h Hop) Remote() bool { return h&hopRemote != 0 }
+
+// Resolve returns where packets for a neighbour go, 0 for one that is not known, or a
+// frozen duplicate. It is wait-free: packets that are routed are looked up here.
+func (t *Table) Resolve(ip netip.Addr) Hop { return t.hops.find(t.hops.key(ip)) }
 
 // show makes row e what Resolve returns. t.mu is held.
 func (t *Table) show(e *Entry) {
@@ -26,7 +43,7 @@ func (t *Table) show(e *Entry) {
 		t.hops.delete(t.hops.key(e.IP))
 		return
 	}
-	t.hops.set(t.hops.key(e.IP), Hop{e.MAC, e.From.Peer() != 0})
+	t.hops.set(t.hops.key(e.IP), newHop(e.MAC, e.From.Peer() != 0))
 }
 
 // hops is the rows as Resolve shows them: open addressing in one array of two words a row,
@@ -40,13 +57,9 @@ type hops struct {
 	live int
 }
 
-type hopSlot struct{ key, val atomic.Uint64 } // val: MAC, remote, set; 0 = deleted
+type hopSlot struct{ key, val atomic.Uint64 } // val: a Hop, 0 = deleted
 
-const (
-	minHops   = 16
-	hopRemote = 1 << 48
-	hopSet    = 1 << 49
-)
+const minHops = 16
 
 func (h *hops) init() {
 	h.seed = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
@@ -61,19 +74,15 @@ func (h *hops) key(ip netip.Addr) uint64 {
 	return (hi ^ lo) | 1<<63
 }
 
-func (h *hops) find(key uint64) (Hop, bool) {
+func (h *hops) find(key uint64) Hop {
 	a := *h.arr.Load()
 	for i := key; ; i++ {
 		s := &a[i&uint64(len(a)-1)]
 		switch s.key.Load() {
 		case key:
-			v := s.val.Load()
-			// The MAC in the high bits of eight bytes, as it lies in memory.
-			var m [8]byte
-			binary.BigEndian.PutUint64(m[:], v<<16)
-			return Hop{frame.MAC(m[:6]), v&hopRemote != 0}, v != 0
+			return Hop(s.val.Load())
 		case 0:
-			return Hop{}, false
+			return 0
 		}
 	}
 }
@@ -99,11 +108,7 @@ func (h *hops) set(key uint64, x Hop) {
 		}
 		h.used++
 	}
-	v := x.MAC.Uint64() | hopSet
-	if x.Remote {
-		v |= hopRemote
-	}
-	if s.val.Swap(v) == 0 {
+	if s.val.Swap(uint64(x)) == 0 {
 		h.live++
 	}
 	s.key.Store(key)

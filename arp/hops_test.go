@@ -22,7 +22,7 @@ func TestHopsConcurrently(t *testing.T) {
 			keys[i] = h.key(ip4(byte(i)))
 		}
 		if i%3 == 0 {
-			h.set(keys[i], Hop{frame.MAC{2, byte(i >> 8), byte(i)}, true})
+			h.set(keys[i], newHop(frame.MAC{2, byte(i >> 8), byte(i)}, true))
 		}
 	}
 	var over atomic.Bool
@@ -31,12 +31,12 @@ func TestHopsConcurrently(t *testing.T) {
 		wg.Go(func() {
 			for !over.Load() {
 				for i, k := range keys {
-					x, ok := h.find(k)
-					switch {
-					case ok && (x.MAC[1] != byte(i>>8) || x.MAC[2] != byte(i)):
+					x := h.find(k)
+					switch m := frame.MACFrom(x.MAC()); {
+					case x != 0 && (m[1] != byte(i>>8) || m[2] != byte(i)):
 						t.Errorf("%d: %v", i, x)
 						return
-					case i%3 == 0 && (!ok || !x.Remote):
+					case i%3 == 0 && !x.Remote():
 						t.Errorf("%d is gone: %v", i, x)
 						return
 					}
@@ -49,9 +49,9 @@ func TestHopsConcurrently(t *testing.T) {
 		i := rng.IntN(n)
 		switch m := (frame.MAC{2, byte(i >> 8), byte(i), byte(k)}); {
 		case i%3 == 0:
-			h.set(keys[i], Hop{m, true})
+			h.set(keys[i], newHop(m, true))
 		case k%2 == 0:
-			h.set(keys[i], Hop{m, k%4 == 0})
+			h.set(keys[i], newHop(m, k%4 == 0))
 		default:
 			h.delete(keys[i])
 		}
@@ -69,12 +69,12 @@ func TestHopsStaySmall(t *testing.T) {
 	h.init()
 	for i := range 100_000 {
 		k := h.key(ip6(byte(i))) + uint64(i)<<8 | 1<<63
-		h.set(k, Hop{MAC: mac(1)})
-		if x, ok := h.find(k); !ok || x != (Hop{MAC: mac(1)}) {
+		h.set(k, newHop(mac(1), false))
+		if x := h.find(k); x != newHop(mac(1), false) {
 			t.Fatalf("%d: %v", i, x)
 		}
 		h.delete(k)
-		if _, ok := h.find(k); ok {
+		if h.find(k) != 0 {
 			t.Fatalf("%d is still there", i)
 		}
 	}

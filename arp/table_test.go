@@ -42,7 +42,7 @@ func TestLearn(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	l.learns(claim(ip4(1), mac(2), peer3), Moved)
-	if h, ok := l.table.Resolve(ip4(1)); !ok || h != (Hop{mac(2), true}) {
+	if h := l.table.Resolve(ip4(1)); h.MAC() != mac(2).Uint64() || !h.Remote() {
 		t.Errorf("%+v", h)
 	}
 	if e, _ := l.table.Lookup(ip4(1)); e.MAC != mac(2) || e.From != peer3 || e.Moves != 1 {
@@ -197,7 +197,7 @@ func TestDuplicates(t *testing.T) {
 		if e, ok := l.table.Lookup(ip4(1)); !ok || e.State != Duplicate || e.MAC != mac(0) {
 			t.Errorf("%+v", e)
 		}
-		if h, ok := l.table.Resolve(ip4(1)); ok {
+		if h := l.table.Resolve(ip4(1)); h != 0 {
 			t.Errorf("packets go to %+v", h)
 		}
 		l.now += 100
@@ -313,9 +313,9 @@ func TestModel(t *testing.T) {
 	}
 	for n := range 256 {
 		for _, ip := range []netip.Addr{ip4(byte(n)), ip6(byte(n))} {
-			h, ok := l.table.Resolve(ip)
-			if w := model[ip]; ok != (w != nil) || ok && (h.MAC != w.mac || h.Remote) {
-				t.Errorf("%v: %+v, %v, want %+v", ip, h, ok, w)
+			h := l.table.Resolve(ip)
+			if w := model[ip]; (h != 0) != (w != nil) || w != nil && (h.MAC() != w.mac.Uint64() || h.Remote()) {
+				t.Errorf("%v: %#x, want %+v", ip, h, w)
 			}
 		}
 	}

@@ -85,11 +85,11 @@ func (i *Interface) answers(x *packet, mtu int) (quote int, ok bool) {
 		}
 	}
 	src := x.src().As16()
-	if !i.vrf.gateway.limit.allow(src[:], i.cfg.VNI, x.at.Tick) {
-		i.lane(x.at).limited.count(x.at)
+	if !i.vrf.gateway.limit.allow(src[:], i.cfg.VNI, x.tick) {
+		i.lane(x.worker).limited.count(x.worker)
 		return 0, false
 	}
-	i.lane(x.at).errors.count(x.at)
+	i.lane(x.worker).errors.count(x.worker)
 	return quote, true
 }
 

@@ -10,13 +10,14 @@ import (
 
 // A packet is what both families of a packet at hand have in common.
 type packet struct {
-	f    *frame.Frame
-	at   frame.At
-	ip   int // where it begins in the frame
-	v6   bool
-	dst  netip.Addr
-	flow uint64
+	f      *frame.Frame
+	ip     int // where it begins in the frame
+	v6     bool
+	tick   frame.Tick
+	worker int32
 }
+
+func (x *packet) at() frame.At { return frame.At{Tick: x.tick, Worker: int(x.worker)} }
 
 // src returns the packet's source.
 func (x *packet) src() netip.Addr {
@@ -25,6 +26,15 @@ func (x *packet) src() netip.Addr {
 		return netip.AddrFrom16(wire.IPv6(b).Src())
 	}
 	return netip.AddrFrom4(wire.IPv4(b).Src())
+}
+
+// dst returns its destination.
+func (x *packet) dst() netip.Addr {
+	b := x.f.Bytes()[x.ip:]
+	if x.v6 {
+		return netip.AddrFrom16(wire.IPv6(b).Dst())
+	}
+	return netip.AddrFrom4(wire.IPv4(b).Dst())
 }
 
 // forward4 routes the IPv4 packet that begins at ip (RFC 1812, section 5.2).
@@ -42,8 +52,8 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	if !routable4(src) || !routable4(dst) || src == i.ip4 {
 		return frame.Drop(frame.Martian)
 	}
-	x := packet{f: f, at: at, ip: ip, dst: netip.AddrFrom4(dst)}
-	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	x := packet{f: f, ip: ip, tick: at.Tick, worker: int32(at.Worker)}
+	r, ok := i.vrf.routes.Load().Lookup(netip.AddrFrom4(dst))
 	switch {
 	case !ok:
 		return i.refuse(&x, noRoute, frame.NoRoute)
@@ -54,15 +64,16 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	case p[8] <= 1:
 		return i.refuse(&x, timeExceeded, frame.TTL)
 	}
+	h := &r.hops[0]
 	if len(r.hops) > 1 {
-		x.flow = flow4(p)
+		h = r.pick(flow4(p))
 	}
-	v := i.send(&x, r.pick(x.flow))
+	v := i.send(&x, h)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[8]--
 		old := binary.BigEndian.Uint16(p[8:])
 		p.SetChecksum(wire.Update(p.Checksum(), old+0x100, old))
-		i.lane(at).routed4.count(at)
+		i.lane(x.worker).routed4.count(x.worker)
 	}
 	return v
 }
@@ -77,8 +88,8 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	if !routable6(src) || !routable6(dst) || src == i.ip6 {
 		return frame.Drop(frame.Martian)
 	}
-	x := packet{f: f, at: at, ip: ip, v6: true, dst: netip.AddrFrom16(dst)}
-	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: int32(at.Worker)}
+	r, ok := i.vrf.routes.Load().Lookup(netip.AddrFrom16(dst))
 	switch {
 	case !ok:
 		return i.refuse(&x, noRoute, frame.NoRoute)
@@ -89,13 +100,14 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	case p[7] <= 1:
 		return i.refuse(&x, timeExceeded, frame.TTL)
 	}
+	h := &r.hops[0]
 	if len(r.hops) > 1 {
-		x.flow = flow6(p)
+		h = r.pick(flow6(p))
 	}
-	v := i.send(&x, r.pick(x.flow))
+	v := i.send(&x, h)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[7]--
-		i.lane(at).routed6.count(at)
+		i.lane(x.worker).routed6.count(x.worker)
 	}
 	return v
 }
@@ -112,32 +124,33 @@ func (i *Interface) send(x *packet, h *hop) frame.Verdict {
 		}
 		return frame.Forward(out.cfg.Port)
 	}
-	mac, from := h.mac, out.cfg.MAC
-	if mac.IsZero() {
+	mac, from := h.mac, out.mac
+	if mac == 0 {
 		next := h.ip
 		if !next.IsValid() {
-			next = x.dst
+			next = x.dst()
 		}
-		e, ok := out.neighbours.Resolve(next)
-		if !ok {
+		e := out.neighbours.Resolve(next)
+		if e == 0 {
 			return out.wait(x, next, i)
 		}
-		mac = e.MAC
-		if e.Remote {
-			from = out.cfg.Own
+		mac = e.MAC()
+		if e.Remote() {
+			from = out.own
 		}
 	}
 	if x.ip == 0 && f.Push(wire.EthernetLen) == nil {
 		return frame.Drop(frame.BadHeader) // no room in front
 	}
-	b := f.Bytes()
-	copy(b, mac[:])
-	copy(b[6:], from[:])
-	t := uint16(wire.TypeIPv4)
+	t := uint64(wire.TypeIPv4)
 	if x.v6 {
 		t = wire.TypeIPv6
 	}
-	binary.BigEndian.PutUint16(b[12:], t)
+	b := f.Bytes()
+	_ = b[wire.EthernetLen]
+	binary.BigEndian.PutUint64(b, mac<<16|from>>32)
+	binary.BigEndian.PutUint32(b[8:], uint32(from))
+	binary.BigEndian.PutUint16(b[12:], uint16(t))
 	f.Kind, f.VNI = frame.Ethernet, out.cfg.VNI
 	return frame.Reenter
 }

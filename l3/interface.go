@@ -1,6 +1,7 @@
 package l3
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -41,6 +42,7 @@ type Interface struct {
 	vrf *VRF
 
 	neighbours *arp.Table // nil without
+	mac, own   uint64     // the MACs as numbers
 
 	ip4 [4]byte  // its first address of each family; zero: none
 	ip6 [16]byte // not link-local
@@ -67,6 +69,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	if i.cfg.Own.IsZero() {
 		i.cfg.Own = cfg.MAC
 	}
+	i.mac, i.own = i.cfg.MAC.Uint64(), i.cfg.Own.Uint64()
 	var ips []netip.Addr
 	for _, p := range cfg.Addrs {
 		ips = append(ips, p.Addr())
@@ -215,7 +218,7 @@ func (i *Interface) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		if !ok {
 			return frame.Drop(frame.Short)
 		}
-		if m := frame.MAC(e.Dst()); m != i.cfg.MAC && m != i.cfg.Own {
+		if m := binary.BigEndian.Uint64(e) >> 16; m != i.mac && m != i.own {
 			return frame.Continue
 		}
 		ip = wire.EthernetLen

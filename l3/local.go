@@ -57,6 +57,6 @@ func (i *Interface) echoed(x *packet) frame.Verdict {
 		wire.Ethernet(x.f.Bytes()).Turn()
 	}
 	x.f.GSO, x.f.Hash = frame.GSO{}, 0
-	i.lane(x.at).echo.count(x.at)
+	i.lane(x.worker).echo.count(x.worker)
 	return frame.Reply
 }

@@ -35,7 +35,7 @@ type parked struct {
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
 	i.mu.Lock()
 	w := i.waiting[next]
-	if w != nil && w.gone != 0 && x.at.Tick < w.gone {
+	if w != nil && w.gone != 0 && x.tick < w.gone {
 		i.mu.Unlock()
 		i.unresolved.Add(1)
 		return in.refuse(x, noHost, frame.Unresolved)
@@ -47,7 +47,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 			i.unresolved.Add(1)
 			return frame.Drop(frame.Unresolved)
 		}
-		w = &waiting{asker: x.src(), asked: 1, next: x.at.Tick + 1}
+		w = &waiting{asker: x.src(), asked: 1, next: x.tick + 1}
 		i.waiting[next] = w
 	}
 	kept := len(w.packets) < perNeighbour && i.vrf.gateway.take(x.f.Len())
@@ -63,10 +63,10 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		i.unresolved.Add(1)
 		return frame.Drop(frame.Unresolved)
 	}
-	in.lane(x.at).queued.count(x.at)
+	in.lane(x.worker).queued.count(x.worker)
 	// It may have answered before it was asked for: between the look-up and the lock.
-	if h, ok := i.neighbours.Resolve(next); ok {
-		i.found(next, h.MAC)
+	if h := i.neighbours.Resolve(next); h != 0 {
+		i.found(next, frame.MACFrom(h.MAC()))
 	}
 	return frame.Consume
 }
@@ -116,7 +116,7 @@ func (i *Interface) found(next netip.Addr, _ frame.MAC) {
 	for k := range w.packets {
 		p := &w.packets[k]
 		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
-		p.x.f, p.x.at.Worker = &p.f, 0
+		p.x.f, p.x.worker = &p.f, 0
 		if p.in.again(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Inject(&p.f) {
 			i.unresolved.Add(1)
 		}
@@ -126,9 +126,9 @@ func (i *Interface) found(next netip.Addr, _ frame.MAC) {
 // again routes a packet that has waited.
 func (i *Interface) again(p *parked) frame.Verdict {
 	if p.x.v6 {
-		return i.forward6(&p.f, p.x.at, p.x.ip)
+		return i.forward6(&p.f, p.x.at(), p.x.ip)
 	}
-	return i.forward4(&p.f, p.x.at, p.x.ip)
+	return i.forward4(&p.f, p.x.at(), p.x.ip)
 }
 
 // Tend asks again, gives up, and forgets. It is for the switch's housekeeping.
@@ -160,7 +160,7 @@ func (i *Interface) Tend(now frame.Tick) {
 		p := &gone[k]
 		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
 		i.unresolved.Add(1)
-		p.x.f, p.x.at = &p.f, frame.At{Tick: now}
+		p.x.f, p.x.tick, p.x.worker = &p.f, now, 0
 		if p.in.refuse(&p.x, noHost, frame.Unresolved) == frame.Reply && p.f.Kind == frame.Ethernet && p.in.cfg.Inject != nil {
 			p.in.cfg.Inject(&p.f)
 		}

@@ -57,7 +57,7 @@ type route struct {
 type hop struct {
 	out  *Interface
 	ip   netip.Addr
-	mac  frame.MAC
+	mac  uint64 // 0: the neighbour's
 	seed uint64
 }
 
@@ -115,7 +115,7 @@ func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 		if err := v.check(h, r.Prefix.Addr().Is4()); err != nil {
 			return nil, err
 		}
-		x.hops = append(x.hops, hop{h.Interface, h.IP, h.MAC, v.gateway.hopSeed(h)})
+		x.hops = append(x.hops, hop{h.Interface, h.IP, h.MAC.Uint64(), v.gateway.hopSeed(h)})
 	}
 	x.same.Via = slices.Clone(r.Via)
 	return x, nil

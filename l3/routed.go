@@ -28,7 +28,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		return frame.Continue
 	}
 	mtu := at.MTU - ip
-	x := packet{f: f, at: at, ip: ip}
+	x := packet{f: f, ip: ip, tick: at.Tick, worker: int32(at.Worker)}
 	if p, ok := wire.ParseIPv4(f.Bytes()[ip:]); ok {
 		if mtu < minMTU4 {
 			return frame.Drop(frame.TooBig)
@@ -42,8 +42,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	} else {
 		return frame.Continue
 	}
-	x.dst = x.src() // where the answer goes
-	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	r, ok := i.vrf.routes.Load().Lookup(x.src()) // where the answer goes
 	if !ok || len(r.hops) == 0 {
 		return frame.Drop(frame.TooBig)
 	}

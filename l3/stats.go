@@ -3,8 +3,6 @@ package l3
 import (
 	"slices"
 	"sync/atomic"
-
-	"github.com/vxswitch/vxswitch/frame"
 )
 
 // A lane is what one worker has counted on an interface.
@@ -16,8 +14,8 @@ type lane struct {
 // A counter of a lane is written by one worker; that of lane 0 by anybody.
 type counter struct{ atomic.Uint64 }
 
-func (c *counter) count(at frame.At) {
-	if at.Worker == 0 {
+func (c *counter) count(worker int32) {
+	if worker == 0 {
 		c.Add(1)
 		return
 	}
@@ -25,18 +23,18 @@ func (c *counter) count(at frame.At) {
 }
 
 // lane returns that of a worker, whose numbers begin with 1; other goroutines have 0.
-func (i *Interface) lane(at frame.At) *lane {
-	if l := *i.lanes.Load(); at.Worker < len(l) {
-		return l[at.Worker]
+func (i *Interface) lane(worker int32) *lane {
+	if l := *i.lanes.Load(); int(worker) < len(l) {
+		return l[worker]
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l := slices.Clone(*i.lanes.Load())
-	for len(l) <= at.Worker {
+	for len(l) <= int(worker) {
 		l = append(l, new(lane))
 	}
 	i.lanes.Store(&l)
-	return l[at.Worker]
+	return l[worker]
 }
 
 // InterfaceStats counts packets that came in on an interface.
