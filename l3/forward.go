@@ -28,6 +28,14 @@ func (x *packet) src() netip.Addr {
 	return netip.AddrFrom4(wire.IPv4(b).Src())
 }
 
+// length returns that of the packet that Pull has brought to the front, by its header.
+func (x *packet) length() int {
+	if x.v6 {
+		return wire.IPv6Len + wire.IPv6(x.f.Bytes()).PayloadLen()
+	}
+	return wire.IPv4(x.f.Bytes()).TotalLen()
+}
+
 // dst returns its destination.
 func (x *packet) dst() netip.Addr {
 	b := x.f.Bytes()[x.ip:]
@@ -118,6 +126,7 @@ func (i *Interface) send(x *packet, h *hop) frame.Verdict {
 	f, out := x.f, h.out
 	if out.cfg.Port != 0 {
 		f.Pull(x.ip)
+		f.Trim(x.length()) // Ethernet's padding stays here
 		f.Kind, f.VNI, f.From, f.Tunnel = frame.IPv4, out.cfg.VNI, 0, false
 		if x.v6 {
 			f.Kind = frame.IPv6

@@ -595,6 +595,13 @@ func TestRoutes(t *testing.T) {
 	if !bytes.Equal(f.Bytes(), want.bytes(t)) {
 		t.Errorf("% x", f.Bytes())
 	}
+	short := between(false, 1, 4)
+	short.dst, short.payload = want.dst, 0
+	v, f = l.in(l.i10, append(short.bytes(t)[:42], make([]byte, 18)...))
+	short.ttl, short.noEthernet = 63, true
+	if out := short.bytes(t); v != frame.Forward(frame.NewDest(6, 0)) || !bytes.Equal(f.Bytes(), out) {
+		t.Errorf("padded: %v, % x, want % x", v, f.Bytes(), out)
+	}
 	// And back in from the TUN, and from the other router.
 	back := shape{src: netip.MustParseAddr("8.8.8.8"), dst: at4(20, 4), ttl: 10, payload: 20, noEthernet: true}
 	g := frame.Make(back.bytes(t))
