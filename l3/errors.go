@@ -1,8 +1,6 @@
 package l3
 
 import (
-	"net/netip"
-
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -101,9 +99,9 @@ func (i *Interface) write(b, old []byte, x *packet, e refusal, quote int, mtu ui
 		copy(macs[:], old)
 	}
 	at := x.ip + x.head()
-	src := netip.AddrFrom4([4]byte(old[x.ip+12:]))
-	if x.v6 {
-		src = netip.AddrFrom16([16]byte(old[x.ip+8:]))
+	var src [16]byte // of IPv4, the first four
+	if copy(src[:4], old[x.ip+12:]); x.v6 {
+		src = [16]byte(old[x.ip+8:])
 	}
 	copy(b[at:], old[x.ip:x.ip+quote])
 	a := b[x.ip : at+quote]
@@ -116,19 +114,26 @@ func (i *Interface) write(b, old []byte, x *packet, e refusal, quote int, mtu ui
 		}
 	}
 	if x.v6 {
-		h := wire.IPv6Header{
-			NextHeader: wire.ProtoICMPv6, HopLimit: ttl, PayloadLen: uint16(wire.ICMPLen + quote), Src: i.addr6(), Dst: src.As16(),
-		}
-		h.Put(a)
-		m := a[wire.IPv6Len:]
-		wire.PutICMP(m, codes6[e][0], codes6[e][1], mtu, wire.Pseudo6(a, wire.ProtoICMPv6, len(m)))
-		return
+		putError6(a, codes6[e], mtu, i.addr6(), src)
+	} else {
+		putError4(a, codes4[e], mtu, i.addr4(), [4]byte(src[:4]))
 	}
-	wire.PutICMP(a[wire.IPv4Len:], codes4[e][0], codes4[e][1], mtu, 0)
-	h := wire.IPv4Header{
-		TOS: tosControl, TTL: ttl, Protocol: wire.ProtoICMP, DF: true, TotalLen: uint16(len(a)), Src: i.addr4(), Dst: src.As4(),
-	}
+}
+
+// putError4 writes the headers of an ICMP error over a, in which the quoted packet is in
+// place; rest is the four bytes that depend on its type.
+func putError4(a []byte, typeCode [2]uint8, rest uint32, src, dst [4]byte) {
+	wire.PutICMP(a[wire.IPv4Len:], typeCode[0], typeCode[1], rest, 0)
+	h := wire.IPv4Header{TOS: tosControl, TTL: ttl, Protocol: wire.ProtoICMP, DF: true, TotalLen: uint16(len(a)), Src: src, Dst: dst}
 	h.Put(a)
+}
+
+// putError6 likewise writes those of ICMPv6.
+func putError6(a []byte, typeCode [2]uint8, rest uint32, src, dst [16]byte) {
+	h := wire.IPv6Header{NextHeader: wire.ProtoICMPv6, HopLimit: ttl, PayloadLen: uint16(len(a) - wire.IPv6Len), Src: src, Dst: dst}
+	h.Put(a)
+	m := a[wire.IPv6Len:]
+	wire.PutICMP(m, typeCode[0], typeCode[1], rest, wire.Pseudo6(a, wire.ProtoICMPv6, len(m)))
 }
 
 // addr4 is what errors come from: the interface's address, or on one that has none, an

@@ -43,12 +43,7 @@ func (t *TooBig) answer4(f *frame.Frame, ip int, at frame.At) outcome {
 	}
 	copy(b[ip+head4:], p[:quote])
 	a := b[ip : ip+head4+quote]
-	wire.PutICMP(a[wire.IPv4Len:], wire.ICMPUnreachable, wire.ICMPFragNeeded, uint32(mtu), 0)
-	h := wire.IPv4Header{
-		TOS: tosControl, TTL: ttl, Protocol: wire.ProtoICMP, DF: true,
-		TotalLen: uint16(len(a)), Src: dst, Dst: src,
-	}
-	h.Put(a)
+	putError4(a, codes4[fragNeeded], uint32(mtu), dst, src)
 	finish(f, ip+len(a))
 	return sent4
 }

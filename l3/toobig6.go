@@ -39,13 +39,7 @@ func (t *TooBig) answer6(f *frame.Frame, ip int, at frame.At) outcome {
 	quote := min(len(p), minMTU6-head6)
 	copy(b[ip+head6:], p[:quote])
 	a := b[ip : ip+head6+quote]
-	h := wire.IPv6Header{
-		NextHeader: wire.ProtoICMPv6, HopLimit: ttl,
-		PayloadLen: uint16(wire.ICMPLen + quote), Src: dst, Dst: src,
-	}
-	h.Put(a)
-	icmp := a[wire.IPv6Len:]
-	wire.PutICMP(icmp, wire.ICMPv6PacketTooBig, 0, uint32(mtu), wire.Pseudo6(a, wire.ProtoICMPv6, len(icmp)))
+	putError6(a, codes6[fragNeeded], uint32(mtu), dst, src)
 	finish(f, ip+len(a))
 	return sent6
 }
