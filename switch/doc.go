@@ -29,6 +29,6 @@
 //
 // Every method of Switch, VSI and Attachment is safe for concurrent use and takes
 // effect at the next batch, under traffic. From a [Stage], which runs inside a
-// worker, only Inject and the methods of tables may be called: Detach and Close wait
+// worker, only Inject, Notify and the methods of tables may be called: Detach and Close wait
 // for the workers.
 package vswitch

@@ -57,7 +57,8 @@ type Stage interface {
 }
 
 // A Tended is a Stage that has housekeeping of its own: the switch calls Tend about once a
-// second, for as long as the stage is in a slot. It must not wait.
+// second, once however many slots the stage is in, for as long as it is in one. It must not
+// wait, and its type must be comparable, as a pointer is.
 type Tended interface {
 	Stage
 	Tend(now frame.Tick)
