@@ -41,7 +41,7 @@ type Table struct {
 	cfg            TableConfig
 	ageing, window frame.Tick
 
-	watch atomic.Pointer[func(netip.Addr, frame.MAC)]
+	watch atomic.Pointer[func(netip.Addr)]
 	hops  hops // the rows as Resolve shows them; written under mu
 
 	mu      sync.RWMutex
@@ -237,11 +237,11 @@ func (t *Table) hold(d frame.Dest, n int) {
 
 // Watch has f told of each neighbour that is new or has another MAC, by whoever learned
 // it: f must not wait. It is for one who waits for neighbours, a gateway; nil ends it.
-func (t *Table) Watch(f func(netip.Addr, frame.MAC)) { t.watch.Store(&f) }
+func (t *Table) Watch(f func(netip.Addr)) { t.watch.Store(&f) }
 
 func (t *Table) notify(e frame.Event) {
 	if f := t.watch.Load(); f != nil && *f != nil && (e.Kind == frame.EventNeighbourLearned || e.Kind == frame.EventNeighbourMoved) {
-		(*f)(e.IP, e.MAC)
+		(*f)(e.IP)
 	}
 	if t.cfg.Notify != nil {
 		e.VNI = t.cfg.VNI

@@ -65,8 +65,8 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 	}
 	in.lane(x.worker).queued.count(x.worker)
 	// It may have answered before it was asked for: between the look-up and the lock.
-	if h := i.neighbours.Resolve(next); h != 0 {
-		i.found(next, frame.MACFrom(h.MAC()))
+	if i.neighbours.Resolve(next) != 0 {
+		i.found(next)
 	}
 	return frame.Consume
 }
@@ -105,7 +105,7 @@ func (i *Interface) ask(next, asker netip.Addr) {
 }
 
 // found sends what waits for a neighbour.
-func (i *Interface) found(next netip.Addr, _ frame.MAC) {
+func (i *Interface) found(next netip.Addr) {
 	i.mu.Lock()
 	w := i.waiting[next]
 	delete(i.waiting, next)

@@ -178,23 +178,23 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 // Reenter into the segment of its VNI, as a frame of the gateway's own. It returns the
 // attachment to send to, or what is to become of the frame instead, and from where.
 func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *circuit, _ frame.Verdict) {
-	if v.Action() == frame.ActReenter {
+	reenter := v.Action() == frame.ActReenter
+	if reenter {
 		f.From, f.Tunnel = 0, false
 	}
-	if f.VNI != c.vsi.vni || v.Action() == frame.ActReenter {
+	if reenter || f.VNI != c.vsi.vni {
 		own, ok := w.sw.own.circuits.Load(tagKey(uint32(f.VNI)))
 		if !ok {
 			return nil, nil, v
 		}
 		c = own
 	}
-	if v.Action() == frame.ActReenter {
-		if f.Kind == frame.Ethernet { // well formed, and nothing to learn from
-			v, to = c.egress(f, &w.at)
-		} else {
-			v = c.gateway(f, &w.at, frame.BadKind)
-		}
+	switch {
+	case reenter && f.Kind == frame.Ethernet: // well formed, and nothing to learn from
+		v, to = c.egress(f, &w.at)
 		return c, to, v
+	case reenter:
+		return c, nil, c.gateway(f, &w.at, frame.BadKind)
 	}
 	e := c.vsi.view.Load().find(v.Dest().Port())
 	if e == nil {

@@ -39,14 +39,6 @@ func (s *Set[K]) Take(k K, now uint32) bool {
 	}
 }
 
-// Done says that k was answered: the next time it is unknown it is asked for at once.
-func (s *Set[K]) Done(k K) {
-	slot, word := s.word(k, 0)
-	if old := slot.Load(); old>>32 == word>>32 {
-		slot.CompareAndSwap(old, 0)
-	}
-}
-
 func (s *Set[K]) word(k K, now uint32) (*atomic.Uint64, uint64) {
 	h := maphash.Comparable(s.seed, k)
 	return &s.asked[h%slots], h>>32<<32 | uint64(now+1)

@@ -17,14 +17,6 @@ func TestTake(t *testing.T) {
 			t.Errorf("%s at %d: %v", c.key, c.now, got)
 		}
 	}
-	s.Done("a")
-	if !s.Take("a", 11) {
-		t.Error("answered, and still pending")
-	}
-	s.Done("b") // was never asked for
-	if s.Take("a", 12) {
-		t.Error("another's answer")
-	}
 }
 
 // However many keys there are, no more are pending than there are slots.
