@@ -32,7 +32,7 @@ func (r *bed) routed(tb testing.TB, prefixes int) {
 		check(tb, err)
 		i, err := vrf.NewInterface(l3.InterfaceConfig{
 			VNI: v, Addrs: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: gatewayMAC, Neighbours: n,
-			Inject: func(f *frame.Frame) bool { return r.sw.Inject(vsi, f) },
+			Send: vsi.Send,
 		})
 		check(tb, err)
 		check(tb, vsi.FDB().Set(gatewayMAC, 0, fdb.Static))

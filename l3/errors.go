@@ -35,8 +35,9 @@ func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
 	grow := need - f.Len()
 	if grow > f.Headroom() {
 		g := frame.Make(make([]byte, need))
+		g.Kind = f.Kind
 		i.write(g.Bytes(), f.Bytes(), x, e, quote, 0)
-		if i.cfg.Inject == nil || !i.cfg.Inject(&g) {
+		if !i.cfg.Send(back(f), &g) {
 			return frame.Drop(r)
 		}
 		return frame.Consume
@@ -50,6 +51,15 @@ func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
 	i.write(f.Bytes(), old, x, e, quote, 0)
 	f.GSO, f.Hash = frame.GSO{}, 0
 	return frame.Reply
+}
+
+// back returns the way to the sender of a frame, for an answer that is another frame: the
+// FDB knows it of an Ethernet frame.
+func back(f *frame.Frame) frame.Dest {
+	if f.Kind == frame.Ethernet {
+		return 0
+	}
+	return f.From
 }
 
 // head is the length of what is in front of the quoted packet.
@@ -136,13 +146,14 @@ func putError6(a []byte, typeCode [2]uint8, rest uint32, src, dst [16]byte) {
 	wire.PutICMP(m, typeCode[0], typeCode[1], rest, wire.Pseudo6(a, wire.ProtoICMPv6, len(m)))
 }
 
-// addr4 is what errors come from: the interface's address, or on one that has none, an
-// L3VNI or an IP port, that of another interface of the VRF (RFC 1812, section 4.3.2.4).
+// addr4 is what errors come from: the interface's address, or on one that has none that is
+// routed, an L3VNI, an IP port or the gateway of /32s, that of another interface of the VRF
+// (RFC 1812, section 4.3.2.4).
 func (i *Interface) addr4() [4]byte {
-	if i.ip4 != [4]byte{} {
-		return i.ip4
+	if other := i.vrf.voice.Load().ip4; !routable4(i.ip4) && other != [4]byte{} {
+		return other
 	}
-	return i.vrf.voice.Load().ip4
+	return i.ip4
 }
 
 func (i *Interface) addr6() [16]byte {
@@ -164,7 +175,7 @@ func (v *VRF) speak() {
 	var s voice
 	first4, first6 := frame.MaxVNI+1, frame.MaxVNI+1
 	for vni, i := range v.interfaces {
-		if i.ip4 != [4]byte{} && vni < first4 {
+		if routable4(i.ip4) && vni < first4 {
 			s.ip4, first4 = i.ip4, vni
 		}
 		if i.ip6 != [16]byte{} && vni < first6 {

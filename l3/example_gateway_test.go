@@ -41,7 +41,7 @@ func ExampleVRF_NewInterface() {
 		}
 		i, err := red.NewInterface(l3.InterfaceConfig{
 			VNI: vni, Addrs: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: mac,
-			Neighbours: neighbours, Inject: func(f *frame.Frame) bool { return sw.Inject(vsi, f) },
+			Neighbours: neighbours, Send: vsi.Send,
 		})
 		if err != nil {
 			log.Fatal(err)

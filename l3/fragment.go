@@ -9,12 +9,12 @@ import (
 
 const moreFragments = 0x2000
 
-// fragment4 sends a routed IPv4 packet without DF in pieces that fit an MTU, by Inject (RFC
-// 791, section 3.2). Its own header is repeated; of its options, those that are to be
+// fragment4 sends a routed IPv4 packet without DF in pieces that fit the egress (RFC 791,
+// section 3.2). Its own header is repeated; of its options, those that are to be
 // copied. A superframe is not cut: the packets in it are too long one by one, and hosts that
 // make them set DF or know the path's MTU.
-func (i *Interface) fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int) frame.Verdict {
-	if f.GSO.Size != 0 || i.cfg.Inject == nil || ip == 0 {
+func (i *Interface) fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int, to frame.Dest) frame.Verdict {
+	if f.GSO.Size != 0 {
 		return frame.Drop(frame.TooBig)
 	}
 	finishChecksum(f)
@@ -43,7 +43,8 @@ func (i *Interface) fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int) frame.Ve
 		q.SetChecksum(0)
 		q.SetChecksum(wire.Checksum(wire.Sum(q[:len(head)], 0)))
 		g := frame.Make(b)
-		if !i.cfg.Inject(&g) {
+		g.Kind = f.Kind
+		if !i.cfg.Send(to, &g) {
 			return frame.Drop(frame.PortFull)
 		}
 	}

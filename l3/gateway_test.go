@@ -57,6 +57,7 @@ type lab struct {
 
 type injected struct {
 	vni frame.VNI
+	to  frame.Dest
 	f   frame.Frame
 }
 
@@ -80,15 +81,15 @@ func (l *lab) iface(v *VRF, vni byte, anycast bool) *Interface {
 	must(l.t, err)
 	i, err := v.NewInterface(InterfaceConfig{
 		VNI: frame.VNI(vni), Addrs: []netip.Prefix{netip.PrefixFrom(at4(vni, 254), 24), netip.PrefixFrom(at6(vni, 254), 64)},
-		MAC: gate(vni), Own: own, Anycast: anycast, Neighbours: r, Inject: l.inject(frame.VNI(vni)),
+		MAC: gate(vni), Own: own, Anycast: anycast, Neighbours: r, Send: l.send(frame.VNI(vni)),
 	})
 	must(l.t, err)
 	return i
 }
 
-func (l *lab) inject(vni frame.VNI) func(f *frame.Frame) bool {
-	return func(f *frame.Frame) bool {
-		l.injected = append(l.injected, injected{vni, f.Clone()})
+func (l *lab) send(vni frame.VNI) func(to frame.Dest, f *frame.Frame) bool {
+	return func(to frame.Dest, f *frame.Frame) bool {
+		l.injected = append(l.injected, injected{vni, to, f.Clone()})
 		return true
 	}
 }
@@ -563,9 +564,9 @@ func TestAnycastAsks(t *testing.T) {
 // Routes: the longest prefix, next hops by flow, VRFs apart, changes as a whole.
 func TestRoutes(t *testing.T) {
 	l := newLab(t, nil)
-	l3vni, err := l.vrf.NewInterface(InterfaceConfig{VNI: 50, MAC: gate(50)})
+	l3vni, err := l.vrf.NewInterface(InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
 	must(t, err)
-	tun, err := l.vrf.NewInterface(InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0)})
+	tun, err := l.vrf.NewInterface(InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
 	must(t, err)
 	router := frame.MAC{2, 0, 0, 0, 5, 5}
 	p := netip.MustParsePrefix
@@ -777,7 +778,7 @@ func TestGatewayConfig(t *testing.T) {
 	}
 	l := newLab(t, nil)
 	r := l.i10.cfg.Neighbours
-	ok := InterfaceConfig{VNI: 30, MAC: gate(30), Own: own, Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.30.254/24")}, Neighbours: r, Inject: l.inject(30)}
+	ok := InterfaceConfig{VNI: 30, MAC: gate(30), Own: own, Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.30.254/24")}, Neighbours: r, Send: l.send(30)}
 	for name, edit := range map[string]func(c *InterfaceConfig){
 		"VNI: 16777216":   func(c *InterfaceConfig) { c.VNI = 1 << 24 },
 		"VNI: 10 has":     func(c *InterfaceConfig) { c.VNI = 10 },
@@ -786,7 +787,7 @@ func TestGatewayConfig(t *testing.T) {
 		"Own: ff":         func(c *InterfaceConfig) { c.Own = frame.Broadcast },
 		"Own: an anycast": func(c *InterfaceConfig) { c.Anycast, c.Own = true, c.MAC },
 		"Neighbours: ":    func(c *InterfaceConfig) { c.Neighbours = nil },
-		"Inject: ":        func(c *InterfaceConfig) { c.Inject = nil },
+		"Send: ":          func(c *InterfaceConfig) { c.Send = nil },
 		"Port: ":          func(c *InterfaceConfig) { c.Port = frame.NewDest(3, 0) },
 		"Addrs: 224":      func(c *InterfaceConfig) { c.Addrs = []netip.Prefix{netip.MustParsePrefix("224.0.0.1/24")} },
 		"Addrs: 10.0.20":  func(c *InterfaceConfig) { c.Addrs = []netip.Prefix{netip.MustParsePrefix("10.0.20.7/24")} },
@@ -834,7 +835,7 @@ func FuzzGateway(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, bits uint8) {
 		l := newLab(t, nil)
 		l.knows(l.i20, 4, 0)
-		tun, err := l.vrf.NewInterface(InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0)})
+		tun, err := l.vrf.NewInterface(InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
 		must(t, err)
 		g := frame.Make(b)
 		if bits&2 != 0 {

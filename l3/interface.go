@@ -26,11 +26,12 @@ type InterfaceConfig struct {
 	// Neighbours is the segment's ARP and ND; needed with Addrs.
 	Neighbours *arp.Responder
 
-	// Inject sends a frame into the segment: Switch.Inject. Needed with Addrs.
-	Inject func(*frame.Frame) bool
+	// Send has the switch send a frame that the gateway has made: VSI.Send.
+	Send func(to frame.Dest, f *frame.Frame) bool
 
-	// Port is an IP port, a TUN, that packets leave through without an Ethernet header.
-	// It has neither MAC nor neighbours.
+	// Port is what packets leave through without an Ethernet header: a TUN, or a tunnel for
+	// IP, whose peers are next hops. It has neither MAC nor neighbours; its addresses are the
+	// gateway's alone, without a prefix of hosts around them.
 	Port frame.Dest
 }
 
@@ -111,11 +112,12 @@ func (i *Interface) check() error {
 	switch {
 	case !c.VNI.Valid():
 		return fmt.Errorf("InterfaceConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+	case c.Send == nil:
+		return errors.New("InterfaceConfig.Send: needed")
 	case c.Port != 0:
-		if len(c.Addrs) > 0 || c.Neighbours != nil || !c.MAC.IsZero() {
-			return errors.New("InterfaceConfig.Port: an IP port has neither addresses, neighbours nor MAC")
+		if c.Neighbours != nil || !c.MAC.IsZero() {
+			return errors.New("InterfaceConfig.Port: an IP port has neither neighbours nor MAC")
 		}
-		return nil
 	case c.MAC.IsZero() || c.MAC.IsGroup():
 		return fmt.Errorf("InterfaceConfig.MAC: %v is not one host's", c.MAC)
 	case c.Own.IsGroup():
@@ -124,11 +126,12 @@ func (i *Interface) check() error {
 		return errors.New("InterfaceConfig.Own: an anycast gateway needs a MAC of its own beside the common one")
 	case len(c.Addrs) > 0 && c.Neighbours == nil:
 		return errors.New("InterfaceConfig.Neighbours: needed with addresses")
-	case len(c.Addrs) > 0 && c.Inject == nil:
-		return errors.New("InterfaceConfig.Inject: needed with addresses")
 	}
 	for _, p := range c.Addrs {
 		a := p.Addr()
+		if c.Port != 0 && !p.IsSingleIP() {
+			return fmt.Errorf("InterfaceConfig.Addrs: %v, on an IP port only /32 and /128 are allowed", p)
+		}
 		if !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !isHost4(a.As4()) || a.Is6() && !isHost6(a.As16()) {
 			return fmt.Errorf("InterfaceConfig.Addrs: %v is no address of a host with its prefix", p)
 		}

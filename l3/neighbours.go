@@ -100,7 +100,7 @@ func (i *Interface) ask(next, asker netip.Addr) {
 		}
 	}
 	if f, err := arp.Question(next, frame.MAC{}, from, mac); err == nil {
-		i.cfg.Inject(&f)
+		i.cfg.Send(0, &f)
 	}
 }
 
@@ -117,7 +117,7 @@ func (i *Interface) found(next netip.Addr) {
 		p := &w.packets[k]
 		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
 		p.x.f, p.x.worker = &p.f, 0
-		if p.in.again(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Inject(&p.f) {
+		if p.in.again(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Send(0, &p.f) {
 			i.unresolved.Add(1)
 		}
 	}
@@ -161,8 +161,8 @@ func (i *Interface) Tend(now frame.Tick) {
 		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
 		i.unresolved.Add(1)
 		p.x.f, p.x.tick, p.x.worker = &p.f, now, 0
-		if p.in.refuse(&p.x, noHost, frame.Unresolved) == frame.Reply && p.f.Kind == frame.Ethernet && p.in.cfg.Inject != nil {
-			p.in.cfg.Inject(&p.f)
+		if p.in.refuse(&p.x, noHost, frame.Unresolved) == frame.Reply {
+			p.in.cfg.Send(back(&p.f), &p.f)
 		}
 	}
 }

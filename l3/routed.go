@@ -1,6 +1,8 @@
 package l3
 
 import (
+	"encoding/binary"
+
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -34,7 +36,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 			return frame.Drop(frame.TooBig)
 		}
 		if !p.DF() {
-			return i.fragment4(f, p, ip, mtu)
+			return i.fragment4(f, p, ip, mtu, at.To)
 		}
 	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
 		x.v6 = true
@@ -51,9 +53,23 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if !ok {
 		return frame.Drop(frame.TooBig)
 	}
+	x.untouch()
 	old := f.Bytes()
 	f.Trim(ip + x.head() + quote)
 	h.out.write(f.Bytes(), old, &x, fragNeeded, quote, uint32(mtu))
 	f.GSO, f.Hash = frame.GSO{}, 0
 	return i.send(&x, h)
+}
+
+// untouch gives a packet that has been routed the TTL it came with: that is the packet its
+// sender knows.
+func (x *packet) untouch() {
+	b := x.f.Bytes()[x.ip:]
+	if x.v6 {
+		b[7]++
+		return
+	}
+	old := binary.BigEndian.Uint16(b[8:])
+	b[8]++
+	wire.IPv4(b).SetChecksum(wire.Update(wire.IPv4(b).Checksum(), old, old+0x100))
 }

@@ -108,16 +108,16 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 		return frame.Drop(frame.SplitHorizon), nil
 	}
 	if mtu := e.port.MTU(d.Peer()); f.SegLen() > mtu {
-		return c.tooBig(f, at, mtu), nil
+		return c.tooBig(f, at, d, mtu), nil
 	}
 	return frame.Forward(d), e
 }
 
 // tooBig asks the stage that answers for frames longer than their egress takes.
-func (c *circuit) tooBig(f *frame.Frame, at *frame.At, mtu int) frame.Verdict {
+func (c *circuit) tooBig(f *frame.Frame, at *frame.At, to frame.Dest, mtu int) frame.Verdict {
 	if c.slots.TooBig != nil {
 		told := *at
-		told.MTU = mtu
+		told.To, told.MTU = to, mtu
 		if v := c.slots.TooBig.Process(f, told); v != frame.Continue {
 			return v
 		}

@@ -187,24 +187,31 @@ func (s *Switch) shut() {
 // answer that needs a packet of its own, or one from housekeeping. It is not learned
 // from, and split horizon does not apply. A superframe stays one. When the queue is full or
 // the switch closed it reports false. It may be called from a Stage.
-func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool {
-	m := injection{vni: vsi.vni, gso: f.GSO.Moved(-f.Headroom())}
-	return s.inject.Put(m, f.Bytes()) == frame.NotDropped
+func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool { return vsi.Send(0, f) }
+
+// Send is Inject for a frame that leaves by one member of the VSI, wherever the FDB has its
+// MAC: the only way out for what is no Ethernet frame. To 0 leaves it to the FDB.
+func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
+	m := injection{vni: v.vni, to: to, kind: f.Kind, gso: f.GSO.Moved(-f.Headroom())}
+	return v.sw.inject.Put(m, f.Bytes()) == frame.NotDropped
 }
 
 // injection is what goes with the bytes of an injected frame.
 type injection struct {
-	vni frame.VNI
-	gso frame.GSO
+	vni  frame.VNI
+	to   frame.Dest
+	kind frame.Kind
+	gso  frame.GSO
 }
 
-// injected reads what Inject queued.
+// injected reads what was queued. Where a frame is to go is in its From, until the worker
+// has seen it.
 type injected struct{ *ring.Ring[injection] }
 
 func (r injected) Read(b *frame.Batch) error {
 	return r.Fill(b, func(b *frame.Batch, i int, m injection) {
 		f := &b.Frames[i]
-		f.VNI, f.GSO = m.vni, m.gso.Moved(f.Headroom())
+		f.VNI, f.From, f.Kind, f.GSO = m.vni, m.to, m.kind, m.gso.Moved(f.Headroom())
 	})
 }
 

@@ -175,6 +175,51 @@ func TestInject(t *testing.T) {
 	})
 }
 
+// What the switch sends to one member goes there whatever the FDB says, IP packets too; what
+// is too long for it goes to the stage that is told where to.
+func TestSend(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, _ := l.port("a", 0)
+		b, to := l.port("b", 0)
+		b.mtu = 100
+		var told frame.At
+		if err := l.v.Configure(VSIConfig{Slots: Slots{TooBig: hears(func(at frame.At) { told = at })}}); err != nil {
+			t.Fatal(err)
+		}
+		send := func(to frame.Dest, n int) {
+			f := frame.Make(make([]byte, n))
+			f.Kind = frame.IPv4
+			f.GSO = frame.GSO{Flags: frame.NeedsCsum, CsumStart: uint16(f.Headroom()) + 20}
+			if !l.v.Send(to, &f) {
+				t.Fatal("refused")
+			}
+			synctest.Wait()
+		}
+		send(to.Dest(5), 100)
+		got := b.sent()
+		if len(got) != 1 || got[0].Peer != 5 || got[0].F.Kind != frame.IPv4 || len(a.sent()) != 0 {
+			t.Fatalf("%v", got)
+		}
+		if f := got[0].F; f.From != 0 || int(f.GSO.CsumStart)-f.Headroom() != 20 {
+			t.Errorf("%+v", f)
+		}
+		send(to.Dest(5), 101)
+		if told.To != to.Dest(5) || told.MTU != 100 || len(b.sent()) != 0 || l.drops(0)[frame.TooBig] != 1 {
+			t.Errorf("too long: %+v, %v", told, l.drops(0))
+		}
+		send(frame.NewDest(77, 0), 50)
+		if d := l.drops(0); d[frame.PortDown] != 1 {
+			t.Errorf("to a port that is not there: %v", d)
+		}
+		l.wantAccounts()
+	})
+}
+
+// hears is a stage that looks at what it is told.
+type hears func(at frame.At)
+
+func (h hears) Process(_ *frame.Frame, at frame.At) frame.Verdict { h(at); return frame.Continue }
+
 // gatewayStub rewrites the source and sends the frame round again, as its own.
 type gatewayStub struct{ mac frame.MAC }
 

@@ -81,7 +81,8 @@ func (w *worker) frame(f *frame.Frame) {
 	w.length = uint64(f.Len())
 	w.frames++
 	w.bytes += w.length
-	f.From = frame.NewDest(w.port.num, f.From.Peer())
+	to := f.From
+	f.From = frame.NewDest(w.port.num, to.Peer())
 	c, drop := w.attachment(f)
 	if f.Drop != frame.NotDropped {
 		drop = f.Drop
@@ -91,6 +92,11 @@ func (w *worker) frame(f *frame.Frame) {
 		return
 	}
 	f.VNI = c.vsi.vni
+	if w.port.p == nil && to != 0 { // from the switch itself, which knows where it goes
+		f.From = 0
+		w.act(f, c, frame.Forward(to))
+		return
+	}
 	v, e := c.decide(f, &w.at)
 	if e == nil {
 		w.act(f, c, v)
@@ -201,7 +207,7 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 		return c, nil, frame.Drop(frame.PortDown)
 	}
 	if mtu := e.port.MTU(v.Dest().Peer()); f.SegLen() > mtu {
-		return c, nil, c.tooBig(f, &w.at, mtu)
+		return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
 	}
 	return c, e, v
 }
@@ -244,7 +250,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		// known. The copies that fitted are written first, the stage may rewrite them.
 		// The frame counts as flooded, whatever becomes of the answer.
 		w.flush()
-		if v := c.tooBig(f, &w.at, mtu); v.Action() == frame.ActReply {
+		if v := c.tooBig(f, &w.at, 0, mtu); v.Action() == frame.ActReply {
 			w.reply(f, c)
 		}
 	}

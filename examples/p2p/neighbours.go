@@ -42,7 +42,7 @@ func gateway(o *options, sw *vswitch.Switch, vsi *vswitch.VSI, r *arp.Responder,
 	}
 	i, err := g.VRF("p2p").NewInterface(l3.InterfaceConfig{
 		VNI: o.id, Addrs: o.gateway, MAC: o.gatewayMAC, Own: own, Anycast: true,
-		Neighbours: r, Inject: func(f *frame.Frame) bool { return sw.Inject(vsi, f) },
+		Neighbours: r, Send: vsi.Send,
 	})
 	if err != nil {
 		return err

@@ -139,7 +139,7 @@ func (f *fabric) route(vni frame.VNI, addr netip.Prefix) error {
 		}
 		i, err := n.vrf.NewInterface(l3.InterfaceConfig{
 			VNI: vni, Addrs: []netip.Prefix{addr}, MAC: gatewayMAC, Own: n.own, Anycast: true,
-			Neighbours: n.neigh[vni], Inject: func(f *frame.Frame) bool { return n.sw.Inject(vsi, f) },
+			Neighbours: n.neigh[vni], Send: vsi.Send,
 		})
 		if err != nil {
 			return err

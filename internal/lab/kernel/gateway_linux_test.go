@@ -151,7 +151,7 @@ func (s *leaf) gateway(vrf string, vni frame.VNI, subnet byte, anycast bool) *l3
 	}
 	cfg := arp.Config{Table: table}
 	c := l3.InterfaceConfig{
-		VNI: vni, MAC: gatewayMAC(subnet), Inject: func(f *frame.Frame) bool { return s.sw.Inject(vsi, f) },
+		VNI: vni, MAC: gatewayMAC(subnet), Send: vsi.Send,
 		Addrs: []netip.Prefix{netip.MustParsePrefix(in4(subnet, gatewayNo) + "/24"), netip.MustParsePrefix(in6(subnet, gatewayNo) + "/64")},
 	}
 	s.f.names[c.MAC.String()] = fmt.Sprintf("G%d", subnet)
@@ -211,7 +211,7 @@ func (s *leaf) l3vni(vrf string, vni frame.VNI) *l3.Interface {
 	s.t.Helper()
 	vsi := s.vsi(vni, nil)
 	i, err := s.gw.VRF(vrf).NewInterface(l3.InterfaceConfig{
-		VNI: vni, MAC: s.router(), Inject: func(f *frame.Frame) bool { return s.sw.Inject(vsi, f) },
+		VNI: vni, MAC: s.router(), Send: vsi.Send,
 	})
 	if err != nil {
 		s.t.Fatal(err)

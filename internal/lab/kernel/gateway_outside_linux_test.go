@@ -33,7 +33,7 @@ func TestGatewayOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	red := b.gw.VRF("red")
-	i, err := red.NewInterface(l3.InterfaceConfig{VNI: vni, Port: at.Dest(0)})
+	i, err := red.NewInterface(l3.InterfaceConfig{VNI: vni, Port: at.Dest(0), Send: vsi.Send})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -146,8 +146,10 @@ func portRows() []row {
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, 5)).naked()
 			tun.send(p.bytes())
 			l.pass(3*tick + tick/2)
+			told := hostGone.about(p, s.ip(vni, gatewayHost), 0)
+			tun.want(told) // the one that waited in vain
 			tun.send(p.bytes())
-			tun.want(hostGone.about(p, s.ip(vni, gatewayHost), 0))
+			tun.want(told)
 		}),
 		inside("7.other-networks", "from VXLAN and back", func(l *lab, v6 bool) {
 			s := l.site(v6, false, nil)

@@ -75,10 +75,10 @@ func (r *router) iface(vrf string, c l3.InterfaceConfig, mode arp.Mode) *l3.Inte
 	l.T.Helper()
 	v := r.Segment(c.VNI)
 	var slots vswitch.Slots
+	c.Send = v.Send
 	if len(c.Addrs) > 0 {
 		nb := l.responder(v, arp.TableConfig{}, arp.Config{Mode: mode, MAC: r.own, AccessMAC: c.MAC}, nil)
 		r.arp[c.VNI], c.Neighbours, slots.Neighbour = nb, nb, nb
-		c.Inject = func(f *frame.Frame) bool { return r.Inject(v, f) }
 	}
 	flags := fdb.Static
 	if c.Anycast {

@@ -85,6 +85,22 @@ func routedBigRows() []row {
 			s.silent()
 			l.drops(nil)
 		}},
+		{id: "9.routed-fragment", name: "out of an IP port", only: "IPv4", wire: func(l *lab) {
+			s := l.site(false, true, nil)
+			tun := s.tun()
+			tun.mtu = 600
+			ip, _, _, _ := away(false)
+			p := s.fromA(ip).long(1500)
+			p.df = false
+			s.a.Send(p.bytes())
+			var want [][]byte
+			for _, b := range p.routed(gwMAC, gwMAC).pieces(600) {
+				want = append(want, b[14:])
+			}
+			tun.want(want...)
+			s.silent()
+			l.drops(nil)
+		}},
 	},
 		inside("9.routed", "DF, and IPv6", func(l *lab, v6 bool) {
 			s := l.short(v6, nil)
@@ -94,7 +110,6 @@ func routedBigRows() []row {
 			s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
 			p = p.long(fits + 1)
 			s.a.Send(p.bytes())
-			p.ttl-- // it is quoted as it would have left
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
 			s.silent()
 			l.drops(nil)
@@ -106,7 +121,6 @@ func routedBigRows() []row {
 			p := packetOf(rmac(4), s.ip(vni, 4), s.own, s.ip(vni2, 3)).long(fits)
 			l.narrowPath(2, 1400, vx(vni2, make([]byte, 1390)))
 			s.f.send(vx(vni, p.bytes()))
-			p.ttl--
 			s.f.want(vx(vni, tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1400))))
 			s.silent()
 			l.drops(nil)
@@ -121,7 +135,6 @@ func routedBigRows() []row {
 			tun.want(p.routed(gwMAC, gwMAC).naked().bytes())
 			p = p.long(1401)
 			s.a.Send(p.bytes())
-			p.ttl--
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), 1400))
 			tun.want()
 			s.silent()
@@ -131,7 +144,6 @@ func routedBigRows() []row {
 			s := l.short(v6, &l3.GatewayConfig{PerSender: 1})
 			p := s.fromA(s.ip(vni2, 3)).long(1500)
 			s.a.Send(p.bytes(), p.bytes())
-			p.ttl--
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1500)))
 			s.silent()
 			l.drops(one("too-big"))
@@ -144,7 +156,6 @@ func routedBigRows() []row {
 			s.a.Send(p.bytes()) // lost, and the VTEP told
 			s.f.want()
 			s.a.Send(p.bytes())
-			p.ttl--
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
 			p = s.fromA(s.ip(vni2, 3)).long(fits)
 			s.a.Send(p.bytes())
