@@ -48,6 +48,17 @@ func FlowHash(b []byte, seed uint64) uint32 {
 	return fold(h)
 }
 
+// FlowHashIP is FlowHash of a packet without an Ethernet header.
+func FlowHashIP(p []byte, seed uint64) uint32 {
+	switch {
+	case len(p) >= ipv4Len && p[0]>>4 == 4:
+		return fold(hashIPv4(seed, p))
+	case len(p) >= ipv6Len && p[0]>>4 == 6:
+		return fold(hashIPv6(seed, p))
+	}
+	return fold(mix(seed, uint64(len(p))))
+}
+
 func hashIPv4(h uint64, p []byte) uint64 {
 	proto, ihl := p[9], int(p[0]&0xf)*4
 	var ports uint64

@@ -5,8 +5,23 @@ type Type uint8
 
 // Types of encapsulation.
 const (
-	TypeVXLAN Type = iota // Ethernet in VXLAN in UDP
+	TypeVXLAN Type = iota // Ethernet in VXLAN in UDP (RFC 7348)
+	TypeGPE               // Ethernet or IP in VXLAN-GPE in UDP (draft-ietf-nvo3-vxlan-gpe-13)
+	TypeIPIP              // IP in IP (RFC 2003, RFC 4213, RFC 2473)
 )
+
+var typeNames = [...]string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip"}
+
+// Valid reports whether t is one of the types.
+func (t Type) Valid() bool { return int(t) < len(typeNames) }
+
+// String returns vxlan, gpe or ipip.
+func (t Type) String() string {
+	if !t.Valid() {
+		return "invalid"
+	}
+	return typeNames[t]
+}
 
 // Lengths of headers in bytes.
 const (
@@ -17,16 +32,35 @@ const (
 	VLANTagLen  = 4
 )
 
-// Outer returns how many bytes of the underlay's IP packet come before the inner
-// packet: the outer IP and UDP headers and the tunnel's own.
-func (t Type) Outer(ipv6 bool) int {
-	if ipv6 {
-		return ipv6Len + udpLen + VXLANLen
+// Header returns the length of the tunnel's own header, behind IP and UDP.
+func (t Type) Header() int {
+	if t == TypeIPIP {
+		return 0
 	}
-	return ipv4Len + udpLen + VXLANLen
+	return VXLANLen
+}
+
+// Outer returns how many bytes of the underlay's IP packet come before the inner
+// packet: the outer IP and UDP headers and the tunnel's own. It is the difference of the
+// two MTUs, both counted in IP packets, where the inner packet is IP.
+func (t Type) Outer(ipv6 bool) int {
+	n := ipv4Len
+	if ipv6 {
+		n = ipv6Len
+	}
+	if t == TypeIPIP {
+		return n
+	}
+	return n + udpLen + VXLANLen
 }
 
 // Overhead returns the difference between the MTU of the underlay and that of the
-// overlay, both counted in IP packets: Outer, and the inner Ethernet header where
-// there is one. Each inner VLAN tag costs [VLANTagLen] more.
-func (t Type) Overhead(ipv6 bool) int { return t.Outer(ipv6) + EthernetLen }
+// overlay, both counted in IP packets, where the inner packet is an Ethernet frame: Outer,
+// and the inner Ethernet header. Each inner VLAN tag costs [VLANTagLen] more. IP-in-IP
+// carries no Ethernet: there it is Outer.
+func (t Type) Overhead(ipv6 bool) int {
+	if t == TypeIPIP {
+		return t.Outer(ipv6)
+	}
+	return t.Outer(ipv6) + EthernetLen
+}

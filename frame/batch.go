@@ -105,6 +105,25 @@ func (b *Batch) Borrow(buf []byte, off, end int) *Frame {
 	return f
 }
 
+// Room sees to it that there are n bytes in front of f, a frame of b: it moves it to memory of
+// the arena if need be, with [Headroom] in front. It reports false, and leaves f as it is,
+// when the arena is full or n is more than Headroom.
+func (b *Batch) Room(f *Frame, n int) bool {
+	if f.Headroom() >= n {
+		return true
+	}
+	size := Headroom + f.Len()
+	if n > Headroom || b.arena == nil || size > len(b.arena.buf)-b.used {
+		return false
+	}
+	buf := b.arena.buf[b.used : b.used+size : b.used+size]
+	b.used = min((b.used+size+63)&^63, len(b.arena.buf))
+	copy(buf[Headroom:], f.Bytes())
+	f.GSO = f.GSO.Moved(Headroom - f.Headroom())
+	f.buf, f.off, f.end = buf, Headroom, int32(size)
+	return true
+}
+
 // Shrink keeps the first n bytes of the last frame, which New made, and gives the
 // rest of its memory back to the arena: a reader that does not know how long the
 // next packet is asks for the longest. It panics if the frame is shorter.

@@ -82,6 +82,10 @@ type Frame struct {
 	From   Dest   // where it entered; a reader sets the peer half, the switch the port half
 	Hash   uint32 // flow hash, 0 = not computed yet: outer source port, choice of queue and path
 	Tunnel bool   // came in through a tunnel
+
+	// Replicated is a copy of a flooded frame, as the tunnel's header says: the peer that
+	// made it made all others too.
+	Replicated bool
 }
 
 // Over makes a Frame over buf[off:end] without copying. The frame borrows buf.
@@ -97,7 +101,7 @@ func Over(buf []byte, off, end int) Frame {
 func (f *Frame) reset(buf []byte, off, end int32) {
 	f.buf, f.off, f.end = buf, off, end
 	f.GSO = GSO{}
-	f.Kind, f.Drop, f.VNI, f.From, f.Hash, f.Tunnel = 0, 0, 0, 0, 0, false
+	f.Kind, f.Drop, f.VNI, f.From, f.Hash, f.Tunnel, f.Replicated = 0, 0, 0, 0, 0, false, false
 }
 
 // Make returns a Frame with a copy of packet, [Headroom] in front of it. It is

@@ -31,13 +31,10 @@ func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
 	if !ok {
 		return frame.Drop(r)
 	}
-	f, need := x.f, x.ip+x.head()+quote
-	grow := need - f.Len()
+	f := x.f
+	grow := x.ip + x.head() + quote - f.Len()
 	if grow > f.Headroom() {
-		g := frame.Make(make([]byte, need))
-		g.Kind = f.Kind
-		i.write(g.Bytes(), f.Bytes(), x, e, quote, 0)
-		if !i.cfg.Send(back(f), &g) {
+		if !i.apart(x, e, quote) {
 			return frame.Drop(r)
 		}
 		return frame.Consume
@@ -46,11 +43,26 @@ func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
 	if grow > 0 {
 		f.Push(grow)
 	} else {
-		f.Trim(need)
+		f.Trim(f.Len() + grow)
 	}
 	i.write(f.Bytes(), old, x, e, quote, 0)
 	f.GSO, f.Hash = frame.GSO{}, 0
 	return frame.Reply
+}
+
+// tell is refuse for a packet that goes on all the same.
+func (i *Interface) tell(x *packet, e refusal) {
+	if quote, ok := i.answers(x, 0); ok {
+		i.apart(x, e, quote)
+	}
+}
+
+// apart sends an error as a frame of its own.
+func (i *Interface) apart(x *packet, e refusal, quote int) bool {
+	g := frame.Make(make([]byte, x.ip+x.head()+quote))
+	g.Kind = x.f.Kind
+	i.write(g.Bytes(), x.f.Bytes(), x, e, quote, 0)
+	return i.cfg.Send(back(x.f), &g)
 }
 
 // back returns the way to the sender of a frame, for an answer that is another frame: the

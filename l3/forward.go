@@ -125,13 +125,16 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 func (i *Interface) send(x *packet, h *hop) frame.Verdict {
 	f, out := x.f, h.out
 	if out.cfg.Port != 0 {
+		if t := out.cfg.Tunnel; t != nil && t.Failed(h.to.Peer()) {
+			i.tell(x, noHost)
+		}
 		f.Pull(x.ip)
 		f.Trim(x.length()) // Ethernet's padding stays here
 		f.Kind, f.VNI, f.From, f.Tunnel = frame.IPv4, out.cfg.VNI, 0, false
 		if x.v6 {
 			f.Kind = frame.IPv6
 		}
-		return frame.Forward(out.cfg.Port)
+		return frame.Forward(h.to)
 	}
 	mac, from := h.mac, out.mac
 	if mac == 0 {
@@ -148,8 +151,8 @@ func (i *Interface) send(x *packet, h *hop) frame.Verdict {
 			from = out.own
 		}
 	}
-	if x.ip == 0 && f.Push(wire.EthernetLen) == nil {
-		return frame.Drop(frame.BadHeader) // no room in front
+	if x.ip == 0 {
+		f.Push(wire.EthernetLen)
 	}
 	t := uint64(wire.TypeIPv4)
 	if x.v6 {

@@ -33,6 +33,15 @@ type InterfaceConfig struct {
 	// IP, whose peers are next hops. It has neither MAC nor neighbours; its addresses are the
 	// gateway's alone, without a prefix of hosts around them.
 	Port frame.Dest
+
+	// Tunnel is what Port is, where that is a tunnel for IP: a vtep.VTEP.
+	Tunnel Tunnel
+}
+
+// A Tunnel carries IP packets to its peers.
+type Tunnel interface {
+	PeerName(peer uint16) string // "" for a number that is none
+	Failed(peer uint16) bool     // the next sender is to be told that peer is not reached
 }
 
 // An Interface is the gateway on one segment (IRB): the stage for the slot Gateway of its
@@ -112,6 +121,8 @@ func (i *Interface) check() error {
 	switch {
 	case !c.VNI.Valid():
 		return fmt.Errorf("InterfaceConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+	case c.Tunnel != nil && c.Port == 0:
+		return errors.New("InterfaceConfig.Tunnel: needs Port")
 	case c.Send == nil:
 		return errors.New("InterfaceConfig.Send: needed")
 	case c.Port != 0:
@@ -233,6 +244,8 @@ func (i *Interface) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		default:
 			return frame.Drop(frame.NoRoute)
 		}
+	} else if f.Headroom() < wire.EthernetLen {
+		*f = f.Clone() // readers leave room, or nearly always
 	}
 	if kind == frame.IPv4 {
 		return i.forward4(f, at, ip)

@@ -17,11 +17,17 @@ type Route struct {
 	Via    []NextHop // several: each flow has one of them; none: such packets are dropped
 }
 
-// A NextHop is one way to go.
+// A NextHop is one way to go:
+//
+//	Interface and IP     on a link: a gateway there, or the host itself
+//	Interface and MAC    a router beyond a tunnel, as symmetric IRB has them (RFC 9136, section 4.4)
+//	Interface and Peer   the far end of a tunnel for IP: a node
+//	Interface            whatever is behind an IP port
 type NextHop struct {
 	Interface *Interface // of the same VRF
-	IP        netip.Addr // the neighbour there; none with MAC, or on an IP port
-	MAC       frame.MAC  // of a router that is known: symmetric IRB's (RFC 9136, section 4.4)
+	IP        netip.Addr
+	MAC       frame.MAC
+	Peer      uint16
 }
 
 func (h NextHop) String() string {
@@ -31,6 +37,9 @@ func (h NextHop) String() string {
 	}
 	if !h.MAC.IsZero() {
 		s += " mac " + h.MAC.String()
+	}
+	if t := h.Interface.cfg.Tunnel; t != nil {
+		s += " peer " + t.PeerName(h.Peer)
 	}
 	return s
 }
@@ -59,6 +68,7 @@ type hop struct {
 	ip   netip.Addr
 	mac  uint64 // 0: the neighbour's
 	seed uint64
+	to   frame.Dest // of an IP port
 }
 
 // errors of routes.
@@ -115,7 +125,8 @@ func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 		if err := v.check(h, r.Prefix.Addr().Is4()); err != nil {
 			return nil, err
 		}
-		x.hops = append(x.hops, hop{h.Interface, h.IP, h.MAC.Uint64(), v.gateway.hopSeed(h)})
+		to := frame.NewDest(h.Interface.cfg.Port.Port(), h.Peer)
+		x.hops = append(x.hops, hop{h.Interface, h.IP, h.MAC.Uint64(), v.gateway.hopSeed(h), to})
 	}
 	x.same.Via = slices.Clone(r.Via)
 	return x, nil
@@ -127,7 +138,14 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 	case h.Interface == nil || v.interfaces[h.Interface.cfg.VNI] != h.Interface:
 		return errNoInterface
 	case h.Interface.cfg.Port != 0:
+		if t := h.Interface.cfg.Tunnel; t != nil && t.PeerName(h.Peer) == "" {
+			return fmt.Errorf("next hop vni %d: Peer: %d is none", h.Interface.cfg.VNI, h.Peer)
+		} else if t == nil && h.Peer != 0 {
+			return fmt.Errorf("next hop %v: Peer: the interface is no tunnel", h)
+		}
 		return nil
+	case h.Peer != 0:
+		return fmt.Errorf("next hop %v: Peer: the interface is no tunnel", h)
 	case !h.MAC.IsZero():
 		if h.MAC.IsGroup() {
 			return fmt.Errorf("next hop %v: MAC is not one host's", h)
@@ -145,7 +163,7 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 // whatever the others are.
 func (g *Gateway) hopSeed(h NextHop) uint64 {
 	ip := h.IP.As16()
-	s := g.seed ^ uint64(h.Interface.cfg.VNI)<<40 ^ h.MAC.Uint64()
+	s := g.seed ^ uint64(h.Interface.cfg.VNI)<<40 ^ h.MAC.Uint64() ^ uint64(h.Peer)<<8
 	for i := 0; i < 16; i += 8 {
 		for _, b := range ip[i : i+8] {
 			s = (s ^ uint64(b)) * 0x9e3779b97f4a7c15

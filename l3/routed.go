@@ -36,7 +36,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 			return frame.Drop(frame.TooBig)
 		}
 		if !p.DF() {
-			return i.fragment4(f, p, ip, mtu, at.To)
+			return fragment4(f, p, ip, mtu, at.To, i.cfg.Send)
 		}
 	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
 		x.v6 = true

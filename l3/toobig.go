@@ -28,7 +28,7 @@ type TooBigConfig struct {
 //   - for IPv6, ICMPv6 "packet too big" (RFC 4443, section 3.2), 1280 bytes at most,
 //
 // from the address, IP and MAC, that the frame was for, to the one it came from. VLAN
-// tags inside the frame stay. The MTU is that of IP: At.MTU less the Ethernet header
+// tags inside the frame stay. A packet of an IP port is answered likewise. The MTU is that of IP: At.MTU less the Ethernet header
 // and those tags. A superframe is judged by its segments; its own header is quoted, as
 // Linux does: the sender's stack knows packets by addresses, ports and sequence number.
 //
@@ -90,10 +90,9 @@ func NewTooBig(cfg *TooBigConfig) (*TooBig, error) {
 
 // Process answers f, which is longer than at.MTU, with frame.Reply; f is then the
 // answer, and not longer than at.MTU. What gets none is frame.Drop(frame.TooBig), and f
-// is unchanged. A frame that fits, or is not Ethernet, is none of its business:
-// frame.Continue.
+// is unchanged. A frame that fits is none of its business: frame.Continue.
 func (t *TooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
-	if f.Kind != frame.Ethernet || f.SegLen() <= at.MTU {
+	if f.SegLen() <= at.MTU {
 		return frame.Continue
 	}
 	o := t.answer(f, at)
@@ -106,14 +105,21 @@ func (t *TooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 
 // answer looks at what is no matter of IPv4 or IPv6.
 func (t *TooBig) answer(f *frame.Frame, at frame.At) outcome {
+	if f.From.Port() == 0 || f.Tunnel && f.From.Peer() == 0 {
+		return unreachable
+	}
+	switch f.Kind {
+	case frame.IPv4:
+		return t.answer4(f, 0, at)
+	case frame.IPv6:
+		return t.answer6(f, 0, at)
+	}
 	e, ok := wire.ParseEthernet(f.Bytes())
 	if !ok {
 		return malformed
 	}
 	dst, src := frame.MAC(e.Dst()), frame.MAC(e.Src())
 	switch {
-	case f.From.Port() == 0 || f.Tunnel && f.From.Peer() == 0:
-		return unreachable
 	case dst.IsGroup() || dst.IsZero() || src.IsGroup() || src.IsZero():
 		return notHost
 	}

@@ -23,27 +23,38 @@ func (t *TooBig) answer4(f *frame.Frame, ip int, at frame.At) outcome {
 	if !ok || !p.ChecksumOK() {
 		return malformed
 	}
-	mtu, src, dst := at.MTU-ip, p.Src(), p.Dst()
+	mtu := at.MTU - ip
 	quote := min(len(p), maxError4-head4, mtu-head4)
 	switch {
 	case min(len(p), f.SegLen()-ip) <= mtu:
 		return fits
 	case mtu < minMTU4 || quote < p.HeaderLen()+minQuote:
 		return tinyMTU
+	}
+	return t.forge4(f, ip, at.Tick, fragNeeded, mtu, quote)
+}
+
+// forge4 turns f, whose IPv4 packet begins at ip, into an ICMP error from the host the packet
+// was for, with the first quote bytes of it. The frame is long enough.
+func (t *TooBig) forge4(f *frame.Frame, ip int, now frame.Tick, e refusal, mtu, quote int) outcome {
+	b := f.Bytes()
+	p, _ := wire.ParseIPv4(b[ip:])
+	src, dst := p.Src(), p.Dst()
+	switch {
 	case !isHost4(src) || !isHost4(dst):
 		return notHost
 	case p.FragmentOffset() != 0:
 		return fragment
-	case !p.DF():
+	case e == fragNeeded && !p.DF():
 		return fragmenting
 	case p.Protocol() == wire.ProtoICMP && (len(p.Payload()) == 0 || wire.ICMPIsError(p.Payload()[0])):
 		return icmpError
-	case !t.limit.allow(src[:], f.VNI, at.Tick):
+	case !t.limit.allow(src[:], f.VNI, now):
 		return limited
 	}
 	copy(b[ip+head4:], p[:quote])
 	a := b[ip : ip+head4+quote]
-	putError4(a, codes4[fragNeeded], uint32(mtu), dst, src)
+	putError4(a, codes4[e], uint32(mtu), dst, src)
 	finish(f, ip+len(a))
 	return sent4
 }
@@ -54,7 +65,9 @@ func isHost4(a [4]byte) bool { return a[0] != 0 && a[0] != 127 && a[0] < 224 }
 
 // finish sends f, now n bytes long, back to its sender as a frame of its own.
 func finish(f *frame.Frame, n int) {
-	wire.Ethernet(f.Bytes()).Turn()
+	if f.Kind == frame.Ethernet {
+		wire.Ethernet(f.Bytes()).Turn()
+	}
 	f.Trim(n)
 	f.GSO, f.Hash = frame.GSO{}, 0
 }

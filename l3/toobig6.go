@@ -17,13 +17,22 @@ func (t *TooBig) answer6(f *frame.Frame, ip int, at frame.At) outcome {
 	if !ok {
 		return malformed
 	}
-	mtu, src, dst := at.MTU-ip, p.Src(), p.Dst()
+	mtu := at.MTU - ip
 	switch {
 	case min(len(p), f.SegLen()-ip) <= mtu:
 		return fits
 	case mtu < minMTU6:
 		return tinyMTU
-	case !isHost6(src) || !isHost6(dst):
+	}
+	return t.forge6(f, ip, at.Tick, fragNeeded, mtu, min(len(p), minMTU6-head6))
+}
+
+// forge6 is forge4 for ICMPv6.
+func (t *TooBig) forge6(f *frame.Frame, ip int, now frame.Tick, e refusal, mtu, quote int) outcome {
+	b := f.Bytes()
+	p, _ := wire.ParseIPv6(b[ip:])
+	src, dst := p.Src(), p.Dst()
+	if !isHost6(src) || !isHost6(dst) {
 		return notHost
 	}
 	switch u, ok := p.Upper(); {
@@ -33,13 +42,12 @@ func (t *TooBig) answer6(f *frame.Frame, ip int, at frame.At) outcome {
 		return fragment
 	case u.Protocol == wire.ProtoICMPv6 && (u.At == len(p) || wire.ICMPv6IsError(p[u.At])):
 		return icmpError
-	case !t.limit.allow(src[:], f.VNI, at.Tick):
+	case !t.limit.allow(src[:], f.VNI, now):
 		return limited
 	}
-	quote := min(len(p), minMTU6-head6)
 	copy(b[ip+head6:], p[:quote])
 	a := b[ip : ip+head6+quote]
-	putError6(a, codes6[fragNeeded], uint32(mtu), dst, src)
+	putError6(a, codes6[e], uint32(mtu), dst, src)
 	finish(f, ip+len(a))
 	return sent6
 }

@@ -202,7 +202,7 @@ func TestICMPTypeUnseen(t *testing.T) {
 
 func TestNotAsked(t *testing.T) {
 	s := newTooBig(t, nil)
-	fit, bare := entered(udp4(t, 1450)), entered(udp4(t, 1500)[14:])
+	fit, bare := entered(udp4(t, 1450)), entered(udp4(t, 1464)[14:])
 	bare.Kind = frame.IPv4
 	for _, f := range []*frame.Frame{&fit, &bare} {
 		if v := s.Process(f, frame.At{MTU: 1464}); v != frame.Continue {
@@ -211,6 +211,21 @@ func TestNotAsked(t *testing.T) {
 	}
 	if s.Stats() != (TooBigStats{}) {
 		t.Errorf("%+v", s.Stats())
+	}
+}
+
+// Packets of an IP port are answered as those in frames are.
+func TestTooBigWithoutEthernet(t *testing.T) {
+	for kind, in := range map[frame.Kind][]byte{frame.IPv4: udp4(t, 1500), frame.IPv6: udp6(t, 1500)} {
+		s, same := newTooBig(t, nil), newTooBig(t, nil)
+		framed, bare := entered(in), entered(in[14:])
+		bare.Kind = kind
+		if v := s.Process(&bare, frame.At{MTU: 1464}); v != frame.Reply {
+			t.Errorf("%v", v)
+		}
+		if v := same.Process(&framed, frame.At{MTU: 1478}); v != frame.Reply || !bytes.Equal(framed.Bytes()[14:], bare.Bytes()) {
+			t.Errorf("%v: % x, framed % x", v, bare.Bytes(), framed.Bytes())
+		}
 	}
 }
 

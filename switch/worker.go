@@ -275,7 +275,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 // e to leave out: the one it came from.
 func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) {
 	switch {
-	case e.noFloodOut&class != 0, !c.reaches(e):
+	case e.noFloodOut&class != 0, !c.reaches(e), f.Replicated && e.port.tunnel != nil:
 		return 0, false
 	case e.port == c.port:
 		// A hub sends on to its other peers, if it knows which one to leave out.

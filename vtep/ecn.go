@@ -34,7 +34,7 @@ var decapsulated = [4][4]uint8{
 func (v *VTEP) congestion(f *frame.Frame, outer uint8) frame.Reason {
 	b := f.Bytes()
 	var in innerIP
-	in.find(b)
+	in.find(f)
 	if !in.isIP {
 		return frame.NotDropped
 	}
@@ -44,7 +44,7 @@ func (v *VTEP) congestion(f *frame.Frame, outer uint8) frame.Reason {
 		v.ecn.Add(1)
 	}
 	if now&dropped != 0 {
-		if src := frame.MAC(b[6:12]); src.IsGroup() || src.IsZero() {
+		if badSource(f) {
 			return frame.BadSourceMAC // which is asked first
 		}
 		return frame.ECN

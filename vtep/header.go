@@ -3,22 +3,26 @@ package vtep
 import (
 	"fmt"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
 // Inherit takes the value of an outer header field from the inner packet.
 const Inherit = -1
 
+// None is TOS 0 where 0 stands for another default.
+const None = -2
+
 // A Header says how outer IP headers are made. The zero value is what RFC 7348 and
-// RFC 6040 ask for.
+// RFC 6040 ask for, and in IP-in-IP what RFC 2003, section 3.1, does.
 //
 // What is inherited comes from the inner IPv4 or IPv6 header, which is looked for
 // behind up to two VLAN tags. Frames that carry no IP, ARP among them, leave with TTL
 // 64, TOS 0 and DF set.
 type Header struct {
 	TTL int // TTL or hop limit, 1 to 255, or Inherit; 0 = 64
-	TOS int // TOS or traffic class without its two ECN bits: 0 to 252 in steps of 4, or Inherit
-	DF  DF  // over IPv4
+	TOS int // TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or None; 0 = None, in IP-in-IP Inherit
+	DF  DF  // over IPv4; in IP-in-IP it is always set where the inner one is
 	ECN ECN // what the two ECN bits say
 
 	// Set is the number of the underlay's transmit sockets to use: 0 for its own, or
@@ -53,8 +57,8 @@ func (h *Header) check() error {
 	switch {
 	case h.TTL < Inherit || h.TTL > 255:
 		return fmt.Errorf("Header.TTL: %d, allowed are 1 to 255, 0 for 64, and Inherit", h.TTL)
-	case h.TOS < Inherit || h.TOS > 255:
-		return fmt.Errorf("Header.TOS: %d, allowed are 0 to 252 and Inherit", h.TOS)
+	case h.TOS < None || h.TOS > 255:
+		return fmt.Errorf("Header.TOS: %d, allowed are 0 to 252, Inherit and None", h.TOS)
 	case h.TOS > 0 && h.TOS&3 != 0:
 		return fmt.Errorf("Header.TOS: %#x, allowed are multiples of 4: the two low bits are those of ECN", h.TOS)
 	case h.DF > DFInherit:
@@ -70,21 +74,23 @@ type header struct {
 	ttl, tos     uint8
 	ttlIn, tosIn bool // inherited
 	df, dfIn     bool
+	dfKeep       bool // DF of the inner header is never lost
 	ecn          ECN
 	set          uint8
 }
 
-func (h *Header) compile() *header {
-	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, ecn: h.ECN, set: h.Set}
+func (h *Header) compile(t encap.Type) *header {
+	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, dfKeep: t == encap.TypeIPIP, ecn: h.ECN, set: h.Set}
 	switch {
 	case h.TTL == Inherit:
 		c.ttlIn = true
 	case h.TTL != 0:
 		c.ttl = uint8(h.TTL)
 	}
-	if h.TOS == Inherit {
+	switch {
+	case h.TOS == Inherit || h.TOS == 0 && t == encap.TypeIPIP:
 		c.tosIn = true
-	} else {
+	case h.TOS > 0:
 		c.tos = uint8(h.TOS)
 	}
 	return c
@@ -99,7 +105,7 @@ func (v *VTEP) SetHeader(peer uint16, h *Header) error {
 		if err := h.check(); err != nil {
 			return fmt.Errorf("vtep: peer %d: %w", peer, err)
 		}
-		c = h.compile()
+		c = h.compile(v.cfg.Type)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,6 +149,9 @@ func (h *header) fill(d *frame.Datagram, in *innerIP) {
 	}
 	if h.dfIn && in.is4 {
 		d.DF = in.df
+	}
+	if h.dfKeep && in.is4 && in.df { // RFC 2003, section 3.1
+		d.DF = true
 	}
 	switch ecn := in.tos & 3; {
 	case h.ecn == ECNCompat:

@@ -112,7 +112,7 @@ func TestHeaderErrors(t *testing.T) {
 		want string
 	}{
 		{Header{TTL: 256}, "Header.TTL: 256"}, {Header{TTL: -2}, "Header.TTL: -2"},
-		{Header{TOS: 256}, "Header.TOS: 256"}, {Header{TOS: -2}, "Header.TOS: -2"}, {Header{TOS: 0x11}, "ECN"},
+		{Header{TOS: 256}, "Header.TOS: 256"}, {Header{TOS: -3}, "Header.TOS: -3"}, {Header{TOS: 0x11}, "ECN"},
 		{Header{DF: 3}, "Header.DF: 3"}, {Header{ECN: 3}, "Header.ECN: 3"},
 	} {
 		if _, err := New(&Config{Header: c.h}, fake4()); err == nil || !strings.Contains(err.Error(), "Config."+c.want) && !strings.Contains(err.Error(), c.want) {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -25,6 +26,9 @@ type hop struct {
 
 	header atomic.Pointer[header] // nil = the VTEP's
 	path   atomic.Int32           // longest inner frame that was said to pass; 0 = nobody said
+
+	failures atomic.Uint32 // reports that nobody has been told of yet
+	failed   atomic.Int64  // when the last one came, in Unix nanoseconds
 
 	known  atomic.Bool // listed, for readers
 	rx, tx atomic.Uint64
@@ -104,6 +108,9 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	e, err := v.endpoint(addr)
 	if err != nil {
 		return 0, err
+	}
+	if v.cfg.Type == encap.TypeIPIP {
+		return 0, fmt.Errorf("vtep: next hop %v: VNI %d: IP-in-IP has none", addr, vni)
 	}
 	if vni == 0 || !vni.Valid() {
 		return 0, fmt.Errorf("vtep: next hop %v: VNI %d, allowed are 1 to %d", addr, vni, frame.MaxVNI)

@@ -1,6 +1,9 @@
 package vtep
 
-import "github.com/vxswitch/vxswitch/internal/wire"
+import (
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
 
 // innerIP is what the outer header may take from the packet inside. Without isIP the rest
 // means nothing.
@@ -15,15 +18,25 @@ type innerIP struct {
 // find looks for the IP header of a frame, behind up to two VLAN tags. One that is cut
 // short is none. It writes field by field: a struct of small fields that is returned is
 // put together in memory and read back at once, which costs more than to fill it.
-func (in *innerIP) find(b []byte) {
+func (in *innerIP) find(f *frame.Frame) {
 	in.isIP = false
-	e, ok := wire.ParseEthernet(b)
-	if !ok {
-		return
-	}
-	etherType, at := e.Type(), wire.EthernetLen
-	if etherType == wire.TypeVLAN || etherType == wire.TypeQinQ {
-		etherType, at = e.Network()
+	b := f.Bytes()
+	var etherType uint16
+	var at int
+	switch f.Kind {
+	case frame.Ethernet:
+		e, ok := wire.ParseEthernet(b)
+		if !ok {
+			return
+		}
+		etherType, at = e.Type(), wire.EthernetLen
+		if etherType == wire.TypeVLAN || etherType == wire.TypeQinQ {
+			etherType, at = e.Network()
+		}
+	case frame.IPv4:
+		etherType = wire.TypeIPv4
+	case frame.IPv6:
+		etherType = wire.TypeIPv6
 	}
 	switch {
 	case etherType == wire.TypeIPv4 && len(b) >= at+wire.IPv4Len && b[at]>>4 == 4:

@@ -55,7 +55,7 @@ func (v *VTEP) mtuTo(h *hop) int {
 // changed, the next error will tell.
 func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 	s := v.sides[sideOf(to)]
-	if s == nil || mtu <= 0 || len(quoted) >= encap.VXLANLen && !v.sends(quoted) {
+	if s == nil || mtu <= 0 || !v.sends(quoted) {
 		return
 	}
 	if !v.mu.TryLock() {
@@ -66,7 +66,7 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 	if sideOf(to) == side6 {
 		mtu = max(mtu, minPath6)
 	}
-	inner := mtu - encap.TypeVXLAN.Outer(sideOf(to) == side6)
+	inner := mtu - v.cfg.Type.Outer(sideOf(to) == side6)
 	if inner >= s.mtu {
 		return
 	}
@@ -86,17 +86,37 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 	}
 }
 
-// sends reports whether a VXLAN header may be one of ours.
+// sends reports whether what is quoted of a packet behind its outer headers may be ours, as
+// far as it is quoted.
 func (v *VTEP) sends(b []byte) bool {
-	head, drop := encap.ParseVXLAN(b)
-	if drop != frame.NotDropped || head.Reserved() != 0 {
-		return false
+	var vni frame.VNI
+	switch v.cfg.Type {
+	case encap.TypeIPIP:
+		return len(b) == 0 || b[0]>>4 == 4 || b[0]>>4 == 6
+	case encap.TypeGPE:
+		head, drop := encap.ParseGPE(b)
+		if len(b) < encap.VXLANLen {
+			return true
+		}
+		if _, ok := head.Kind(); !ok || drop != frame.NotDropped || head.Reserved() != 0 {
+			return false
+		}
+		vni = head.VNI()
+	default:
+		head, drop := encap.ParseVXLAN(b)
+		if len(b) < encap.VXLANLen {
+			return true
+		}
+		if drop != frame.NotDropped || head.Reserved() != 0 {
+			return false
+		}
+		vni = head.VNI()
 	}
-	if _, ok := v.networks.Load(vniKey(head.VNI())); ok {
+	if _, ok := v.networks.Load(vniKey(vni)); ok {
 		return true
 	}
 	for h := range v.hops.all {
-		if h.vni != 0 && h.vni == head.VNI() {
+		if h.vni != 0 && h.vni == vni {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -32,6 +33,9 @@ func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
 	a := ap.Addr().Unmap()
 	if a.IsUnspecified() || a.IsMulticast() {
 		return e, fmt.Errorf("vtep: peer %v: not an address of one host", a)
+	}
+	if v.cfg.Type == encap.TypeIPIP && e.Port != 0 {
+		return e, fmt.Errorf("vtep: peer %v: IP-in-IP has no ports", ap)
 	}
 	if v.sides[sideOf(e)] == nil {
 		return e, fmt.Errorf("vtep: peer %v: the VTEP has no underlay of this address family", a)
@@ -201,5 +205,14 @@ func (v *VTEP) PeerName(peer uint16) string {
 	case h.vni != 0:
 		return fmt.Sprintf("%v vni %d", h.to.Load()[0], h.vni)
 	}
-	return h.to.Load()[0].String()
+	return v.show(h)
+}
+
+// show returns the address of a hop, with the port if the encapsulation has ports.
+func (v *VTEP) show(h *hop) string {
+	to := h.to.Load()[0].AddrPort()
+	if v.cfg.Type == encap.TypeIPIP {
+		return to.Addr().String()
+	}
+	return to.String()
 }

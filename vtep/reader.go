@@ -35,17 +35,20 @@ func (r *reader) Read(b *frame.Batch) error {
 		f.VNI = noVNI
 		if f.Drop == frame.NotDropped {
 			f.Drop = r.accept(f, &b.Outer[i])
+			if f.Kind != frame.Ethernet && f.Drop == frame.NotDropped {
+				b.Room(f, encap.EthernetLen) // for a gateway's header: more than the tunnel's took
+			}
 		}
 	}
 	r.peer(&frame.Endpoint{})
 	return nil
 }
 
-// accept checks in this order, which decides what a packet is dropped for: source, length, I flag, VNI, inner length,
-// ECN. The inner MACs are the switch's business. A refused packet teaches nothing.
+// accept checks in this order, which decides what a packet is dropped for: source, the
+// tunnel's header, VNI, inner length, ECN. The inner MACs are the switch's business. A refused packet teaches nothing.
 func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	v, src := r.v, &outer.Src
-	f.Tunnel, f.Kind = true, frame.Ethernet
+	f.Tunnel = true
 	if src.IP != r.src.IP || src.Scope != r.src.Scope {
 		r.peer(src)
 	}
@@ -55,20 +58,8 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	if v.cfg.Peers == ListedOnly && (r.from == nil || !r.from.known.Load()) {
 		return frame.UnknownPeer
 	}
-	head, drop := encap.ParseVXLAN(f.Bytes())
-	if drop != frame.NotDropped {
+	if drop := r.unwrap(f); drop != frame.NotDropped {
 		return drop
-	}
-	f.VNI = head.VNI()
-	if !r.open || f.VNI != r.vni {
-		n, ok := v.networks.Load(vniKey(f.VNI))
-		if r.vni, r.open = f.VNI, ok && n.open.Load(); !r.open {
-			return frame.UnknownVNI
-		}
-	}
-	f.Pull(encap.VXLANLen)
-	if f.Len() < encap.EthernetLen {
-		return frame.Short
 	}
 	if ecn := outer.TOS & 3; ecn != notECT {
 		if drop := v.congestion(f, ecn); drop != frame.NotDropped {
@@ -76,7 +67,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 		}
 	}
 	if r.from == nil {
-		if src := frame.MAC(f.Bytes()[6:12]); src.IsGroup() || src.IsZero() {
+		if badSource(f) {
 			return frame.BadSourceMAC // before it makes a peer of its sender
 		}
 		if r.from = v.learn(r.src); r.from == nil {
@@ -86,6 +77,15 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	f.From = frame.NewDest(0, r.from.num)
 	r.run++
 	return frame.NotDropped
+}
+
+// badSource reports whether a frame is from no single host's MAC.
+func badSource(f *frame.Frame) bool {
+	if f.Kind != frame.Ethernet {
+		return false
+	}
+	src := frame.MAC(f.Bytes()[6:12])
+	return src.IsGroup() || src.IsZero()
 }
 
 // peer makes src the sender of the packets that follow, and counts those of the one

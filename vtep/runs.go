@@ -3,6 +3,7 @@ package vtep
 import (
 	"unsafe"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -16,7 +17,10 @@ func (w *writer) join(l *lane) {
 	l.span = l.span[:0]
 	kept := 0
 	for k := 0; k < len(l.ds); kept++ {
-		n := alike(l.ds[k:])
+		n := 1
+		if w.v.cfg.Type != encap.TypeIPIP { // nobody cuts those, and each is lost alone
+			n = alike(l.ds[k:])
+		}
 		if kept != k {
 			l.ds[kept] = l.ds[k]
 		}

@@ -31,6 +31,12 @@ type Underlay interface {
 	Close() error // Reads return net.ErrClosed
 }
 
+// A reporter is an Underlay that tells of peers that cannot be reached: f is called as
+// PathMTU's is.
+type reporter interface {
+	Unreachable(f func(to frame.Endpoint, quoted []byte))
+}
+
 // PeerPolicy says whose packets are accepted.
 type PeerPolicy uint8
 
@@ -46,11 +52,16 @@ const DefaultMaxPeers = 1024
 // Config holds a VTEP's settings. The zero value works.
 type Config struct {
 	Name     string     // default "vtep"
+	Type     encap.Type // encapsulation; default encap.TypeVXLAN
 	Port     uint16     // UDP destination port of peers given without one; default: the underlay's own
 	Peers    PeerPolicy // default AnyPeer
 	MaxPeers int        // bound on learned peers; default DefaultMaxPeers, at most 65,000
 	Header   Header     // outer headers, except towards peers that have their own: see SetHeader
 	MTU      int        // longest underlay IP packet; default: what each underlay says
+
+	// EthernetWithoutP takes VXLAN-GPE packets without the P bit for Ethernet, as the draft
+	// does (section 3.1); without it they are dropped as gpe-protocol, as Linux does.
+	EthernetWithoutP bool
 }
 
 // A VTEP is a tunnel end point. It satisfies the switch's Tunnel and Pauser.
@@ -115,12 +126,21 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	if c.MaxPeers < 0 || c.MaxPeers > 65_000 {
 		return nil, fmt.Errorf("vtep: Config.MaxPeers: %d, allowed are 1 to 65000", c.MaxPeers)
 	}
+	if !c.Type.Valid() {
+		return nil, fmt.Errorf("vtep: Config.Type: %d is no encapsulation", c.Type)
+	}
+	if c.EthernetWithoutP && c.Type != encap.TypeGPE {
+		return nil, fmt.Errorf("vtep: Config.EthernetWithoutP: %v has no P bit", c.Type)
+	}
 	if err := c.Header.check(); err != nil {
 		return nil, fmt.Errorf("vtep: Config.%w", err)
 	}
-	v.header = c.Header.compile()
+	v.header = c.Header.compile(c.Type)
 	if c.Peers > ListedOnly {
 		return nil, fmt.Errorf("vtep: Config.Peers: %d is no policy", c.Peers)
+	}
+	if c.Type == encap.TypeIPIP {
+		c.Peers = ListedOnly // RFC 2003 leaves it to us; RFC 4213, section 3.6, does not
 	}
 	if len(underlays) == 0 {
 		return nil, errors.New("vtep: New needs an underlay")
@@ -130,8 +150,11 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 			return nil, err
 		}
 	}
-	for _, u := range underlays { // last: from here on narrow is called
+	for _, u := range underlays { // last: from here on these are called
 		u.PathMTU(v.narrow)
+		if r, ok := u.(reporter); ok {
+			r.Unreachable(v.fail)
+		}
 	}
 	return v, nil
 }
@@ -156,10 +179,16 @@ func (v *VTEP) addSide(u Underlay) error {
 	if s.mtu == 0 {
 		s.mtu = u.MTU()
 	}
-	if least := encap.TypeVXLAN.Outer(i == side6) + encap.EthernetLen; s.mtu < least {
+	switch ipip := v.cfg.Type == encap.TypeIPIP; {
+	case ipip && addr.Port() != 0:
+		return fmt.Errorf("vtep: Config.Type: %v needs an underlay of raw IP, %v is one of UDP", v.cfg.Type, addr)
+	case !ipip && addr.Port() == 0:
+		return fmt.Errorf("vtep: Config.Type: %v needs an underlay of UDP, %v is one of raw IP", v.cfg.Type, addr.Addr())
+	}
+	if least := v.cfg.Type.Outer(i == side6) + encap.EthernetLen; s.mtu < least {
 		return fmt.Errorf("vtep: Config.MTU: %d over %v leaves no room for a frame, at least %d are needed", s.mtu, addr, least)
 	}
-	s.mtu -= encap.TypeVXLAN.Outer(i == side6)
+	s.mtu -= v.cfg.Type.Outer(i == side6)
 	if v.sides[i] = s; v.mtu == 0 || s.mtu < v.mtu {
 		v.mtu = s.mtu
 	}

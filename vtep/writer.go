@@ -53,14 +53,15 @@ func (w *writer) Write(out []frame.Out) error {
 	for i := range out {
 		o := &out[i]
 		w.pkt[i].copies, w.pkt[i].lost = 0, 0
-		if o.F.Kind != frame.Ethernet {
-			o.Drop = frame.BadKind
-			continue
+		if o.F.Kind != frame.Ethernet || w.v.cfg.Type != encap.TypeVXLAN {
+			if o.Drop = w.fits(o); o.Drop != frame.NotDropped {
+				continue
+			}
 		}
 		if o.F.Hash == 0 {
-			o.F.Hash = encap.FlowHash(o.F.Bytes(), w.v.seed)
+			o.F.Hash = w.v.flow(o.F)
 		}
-		w.in.find(o.F.Bytes())
+		w.in.find(o.F)
 		if o.Peer != 0 {
 			o.Drop = w.unicast(i, o)
 		} else {
@@ -103,7 +104,7 @@ func (w *writer) grow(n int) {
 	if n > len(w.pkt) {
 		w.pkt = make([]packet, max(n, frame.MaxBatch))
 		for i := range w.pkt {
-			w.pkt[i].whole[0] = w.pkt[i].header[:]
+			w.pkt[i].whole[0] = w.pkt[i].header[:w.v.cfg.Type.Header()]
 		}
 	}
 	w.to = w.to[:0]
@@ -124,7 +125,12 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	if vni == 0 {
 		vni = frame.VNI(o.Tag)
 	}
-	if !w.wrap(&w.pkt[i], o.F, vni) {
+	if w.v.cfg.Type == encap.TypeIPIP {
+		if r := w.loops(o.F, h); r != frame.NotDropped {
+			return r
+		}
+	}
+	if !w.wrap(&w.pkt[i], o.F, vni, false) {
 		return frame.BadHeader
 	}
 	w.stage(int(h.side), i, o.F, h.to.Load()[:], w.v.headerTo(h))
@@ -143,7 +149,7 @@ func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
 	if !ok {
 		return frame.NoPeer
 	}
-	if !w.wrap(&w.pkt[i], o.F, frame.VNI(o.Tag)) {
+	if !w.wrap(&w.pkt[i], o.F, frame.VNI(o.Tag), true) {
 		return frame.BadHeader
 	}
 	l := n.flood.Load()
@@ -254,8 +260,13 @@ func (w *writer) stage(s, i int, f *frame.Frame, to []frame.Endpoint, head *head
 }
 
 // wrap puts the tunnel's header in front of a frame, or of each segment of a superframe.
-func (w *writer) wrap(p *packet, f *frame.Frame, vni frame.VNI) bool {
-	encap.PutVXLAN(p.header[:], vni)
+func (w *writer) wrap(p *packet, f *frame.Frame, vni frame.VNI, bum bool) bool {
+	switch w.v.cfg.Type {
+	case encap.TypeVXLAN:
+		encap.PutVXLAN(p.header[:], vni)
+	case encap.TypeGPE:
+		encap.PutGPE(p.header[:], vni, f.Kind, bum)
+	}
 	p.seg = 0
 	if f.GSO == (frame.GSO{}) {
 		p.whole[1] = f.Bytes()
@@ -263,7 +274,7 @@ func (w *writer) wrap(p *packet, f *frame.Frame, vni frame.VNI) bool {
 		return true
 	}
 	from, size := len(w.pieces), 0
-	w.pieces, size = w.cutter.Cut(w.pieces, p.header[:], f)
+	w.pieces, size = w.cutter.Cut(w.pieces, p.whole[0], f)
 	p.parts = w.pieces[from:len(w.pieces):len(w.pieces)]
 	if len(p.parts) > 2 {
 		p.seg = uint16(size)

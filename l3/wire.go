@@ -1,0 +1,88 @@
+package l3
+
+import (
+	"errors"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// WireConfig holds the settings of a [Wire].
+type WireConfig struct {
+	Near, Far frame.Dest // the two ends: a TUN, and a tunnel for IP with its peer
+	Tunnel    Tunnel     // what Far is; nil if it is none
+
+	// Send has the switch send a frame that the wire has made: VSI.Send.
+	Send func(to frame.Dest, f *frame.Frame) bool
+}
+
+// A Wire joins two IP ports of one segment: what comes in at one end goes out at the other,
+// as it is, its TTL included. It is for a segment that is a tunnel between two hosts, as
+// ipip and sit devices of Linux are; the hosts route. It fills two slots: the Wire itself is
+// for Gateway, and its TooBig for the other.
+type Wire struct {
+	cfg  WireConfig
+	errs *TooBig // says errors in the name of the far end
+}
+
+// NewWire returns a wire.
+func NewWire(cfg WireConfig) (*Wire, error) {
+	switch {
+	case cfg.Near.Port() == 0:
+		return nil, errors.New("l3: WireConfig.Near: needed")
+	case cfg.Far.Port() == 0 || cfg.Far.Port() == cfg.Near.Port():
+		return nil, errors.New("l3: WireConfig.Far: a port other than Near is needed")
+	case cfg.Send == nil:
+		return nil, errors.New("l3: WireConfig.Send: needed")
+	}
+	t, err := NewTooBig(nil)
+	return &Wire{cfg: cfg, errs: t}, err
+}
+
+// Process sends f out at the other end: frame.Forward.
+func (w *Wire) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	switch {
+	case f.Kind == frame.Ethernet:
+		return frame.Continue
+	case f.From.Port() == w.cfg.Far.Port():
+		return frame.Forward(w.cfg.Near)
+	case f.From.Port() != w.cfg.Near.Port():
+		return frame.Continue
+	}
+	if t := w.cfg.Tunnel; t != nil && t.Failed(w.cfg.Far.Peer()) {
+		w.tell(f, at.Tick)
+	}
+	return frame.Forward(w.cfg.Far)
+}
+
+// tell tells the sender of a packet that its host is not reached, by a frame of its own: the
+// packet goes on.
+func (w *Wire) tell(f *frame.Frame, now frame.Tick) {
+	g := frame.Make(make([]byte, max(f.Len(), minMTU6)))
+	g.Kind, g.VNI = f.Kind, f.VNI
+	copy(g.Bytes(), f.Bytes())
+	o := malformed
+	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 {
+		o = w.errs.forge4(&g, 0, now, noHost, 0, min(len(p), maxError4-head4))
+	} else if p, ok := wire.ParseIPv6(f.Bytes()); ok && f.Kind == frame.IPv6 {
+		o = w.errs.forge6(&g, 0, now, noHost, 0, min(len(p), minMTU6-head6))
+	}
+	if o == sent4 || o == sent6 {
+		w.cfg.Send(f.From, &g)
+	}
+}
+
+// A WireTooBig is the stage of a [Wire] for the slot TooBig.
+type WireTooBig struct{ w *Wire }
+
+// TooBig returns the wire's stage for the slot TooBig of its segment.
+func (w *Wire) TooBig() WireTooBig { return WireTooBig{w} }
+
+// Process cuts IPv4 packets without DF, and answers others as [TooBig] does (RFC 2003, section
+// 5.1).
+func (s WireTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && at.MTU >= minMTU4 {
+		return fragment4(f, p, 0, at.MTU, at.To, s.w.cfg.Send)
+	}
+	return s.w.errs.Process(f, at)
+}

@@ -1,0 +1,95 @@
+package vtep
+
+import (
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
+)
+
+// unwrap takes the tunnel's header off a packet, and says what network the rest is in and
+// what kind of packet it is.
+func (r *reader) unwrap(f *frame.Frame) frame.Reason {
+	switch r.v.cfg.Type {
+	case encap.TypeGPE:
+		return r.unwrapGPE(f)
+	case encap.TypeIPIP:
+		return r.unwrapIP(f)
+	}
+	head, drop := encap.ParseVXLAN(f.Bytes())
+	if drop != frame.NotDropped {
+		return drop
+	}
+	f.Kind = frame.Ethernet
+	if drop := r.enter(f, head.VNI()); drop != frame.NotDropped {
+		return drop
+	}
+	f.Pull(encap.VXLANLen)
+	if f.Len() < encap.EthernetLen {
+		return frame.Short
+	}
+	return frame.NotDropped
+}
+
+// enter puts f into a network, if it is open.
+func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
+	f.VNI = vni
+	if !r.open || vni != r.vni {
+		n, ok := r.v.networks.Load(vniKey(vni))
+		if r.vni, r.open = vni, ok && n.open.Load(); !r.open {
+			return frame.UnknownVNI
+		}
+	}
+	return frame.NotDropped
+}
+
+// unwrapGPE judges each packet for itself: two of a batch may be of different kinds.
+func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
+	head, drop := encap.ParseGPE(f.Bytes())
+	if drop != frame.NotDropped {
+		return drop
+	}
+	var known bool
+	switch {
+	case head&encap.GPEFlagProtocol != 0:
+		f.Kind, known = head.Kind()
+	default:
+		f.Kind, known = frame.Ethernet, r.v.cfg.EthernetWithoutP
+	}
+	if !known {
+		return frame.GPEProtocol
+	}
+	if drop := r.enter(f, head.VNI()); drop != frame.NotDropped {
+		return drop
+	}
+	f.Replicated = head&encap.GPEFlagBUM != 0
+	f.Pull(encap.VXLANLen)
+	if f.Kind != frame.Ethernet {
+		return bareIP(f)
+	}
+	if f.Len() < encap.EthernetLen {
+		return frame.Short
+	}
+	return frame.NotDropped
+}
+
+// unwrapIP takes what the underlay has left: it has taken the outer header off, and made
+// the packet of the kind that the header's protocol number says. There is one network.
+func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
+	if drop := r.enter(f, 0); drop != frame.NotDropped {
+		return drop
+	}
+	drop := bareIP(f)
+	if drop == frame.NotDropped && f.Len() > r.side.mtu {
+		gso.Merged(f, r.side.mtu)
+	}
+	return drop
+}
+
+// bareIP checks an IP packet that has come without an Ethernet header.
+func bareIP(f *frame.Frame) frame.Reason {
+	n, drop := encap.ParseIP(f.Bytes(), f.Kind)
+	if drop == frame.NotDropped {
+		f.Trim(n)
+	}
+	return drop
+}

@@ -1,0 +1,63 @@
+package vtep
+
+import (
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// fits says why the encapsulation cannot carry a frame. An IP packet goes to one peer: there
+// is no MAC to flood it for.
+func (w *writer) fits(o *frame.Out) frame.Reason {
+	ethernet := o.F.Kind == frame.Ethernet
+	switch t := w.v.cfg.Type; {
+	case ethernet && t == encap.TypeIPIP, !ethernet && t == encap.TypeVXLAN:
+		return frame.BadKind
+	case !ethernet && o.Peer == 0:
+		return frame.NoPeer
+	}
+	return frame.NotDropped
+}
+
+// flow returns the flow hash of a frame.
+func (v *VTEP) flow(f *frame.Frame) uint32 {
+	if f.Kind == frame.Ethernet {
+		return encap.FlowHash(f.Bytes(), v.seed)
+	}
+	return encap.FlowHashIP(f.Bytes(), v.seed)
+}
+
+// loops says why a packet must not enter an IP-in-IP tunnel to a host: it comes from this
+// end of the tunnel, or from or for the other one, so that it would come round again (RFC
+// 2003, section 3.2, which does not speak of the destination); or its TTL is spent.
+func (w *writer) loops(f *frame.Frame, h *hop) frame.Reason {
+	b := f.Bytes()
+	if !w.in.isIP {
+		return frame.BadHeader
+	}
+	if w.in.ttl == 0 {
+		return frame.TTL
+	}
+	local, remote := &w.v.sides[h.side].local, &h.to.Load()[0]
+	if w.in.is4 != (h.side == side4) {
+		return frame.NotDropped // addresses of the other family
+	}
+	var src, dst [16]byte
+	if w.in.is4 {
+		p := wire.IPv4(b)
+		s, d := p.Src(), p.Dst()
+		src, dst = mapped(s), mapped(d)
+	} else {
+		p := wire.IPv6(b)
+		src, dst = p.Src(), p.Dst()
+	}
+	if src == local.IP || src == remote.IP || dst == remote.IP {
+		return frame.Martian
+	}
+	return frame.NotDropped
+}
+
+// mapped returns an IPv4 address as endpoints have it.
+func mapped(a [4]byte) [16]byte {
+	return [16]byte{10: 0xff, 11: 0xff, 12: a[0], 13: a[1], 14: a[2], 15: a[3]}
+}
