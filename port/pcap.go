@@ -61,7 +61,8 @@ type CaptureStats struct {
 // # The side of an underlay
 //
 // The link type is raw IP. The payload is captured, of packets the reader refused too;
-// the outer IP and UDP headers are made again from what is known of them. Of a received packet that is addresses,
+// the outer IP and UDP headers are made again from what is known of them; in IP-in-IP there
+// is no UDP. Of a received packet that is addresses,
 // ports, TOS and TTL; DF is shown clear. Of a sent one the source port is the sockets'
 // secret: shown is 49152 + flow mod 16384, the same for all packets of a flow. A TTL
 // that is left to the underlay is shown as 64, for a group as 1, and an address that

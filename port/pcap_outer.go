@@ -21,6 +21,7 @@ type addresses struct {
 	src, dst frame.Endpoint
 	tos, ttl uint8
 	df       bool
+	raw      bool // IP in IP, without UDP
 }
 
 // An outerHeader is scratch memory for an IP header (RFC 791, RFC 8200) and a UDP
@@ -30,30 +31,39 @@ type outerHeader [ip6Len + udpLen]byte
 // fill makes the headers for a payload of n bytes, which consists of pieces. The
 // family is that of the destination.
 func (h *outerHeader) fill(a *addresses, pieces [][]byte, n int) []byte {
+	proto, behind := byte(protoUDP), udpLen
+	if a.raw {
+		proto, behind = inside(pieces), 0
+	}
 	if a.dst.Is4() {
-		b := h[:ip4Len+udpLen]
-		putUDP(b[ip4Len:], a, n)
+		b := h[:ip4Len+behind]
+		if !a.raw {
+			putUDP(b[ip4Len:], a, n)
+		}
 		b[0], b[1] = 0x45, a.tos
 		binary.BigEndian.PutUint16(b[2:], uint16(len(b)+n))
 		binary.BigEndian.PutUint32(b[4:], 0)
 		if a.df {
 			b[6] = 0x40
 		}
-		b[8], b[9] = a.ttl, protoUDP
+		b[8], b[9] = a.ttl, proto
 		b[10], b[11] = 0, 0
 		copy(b[12:16], a.src.IP[12:])
 		copy(b[16:20], a.dst.IP[12:])
 		binary.BigEndian.PutUint16(b[10:], wire.Checksum(wire.Sum(b[:ip4Len], 0)))
 		return b
 	}
-	b := h[:]
-	udp := b[ip6Len:]
-	putUDP(udp, a, n)
+	b := h[:ip6Len+behind]
 	binary.BigEndian.PutUint32(b, 6<<28|uint32(a.tos)<<20)
-	binary.BigEndian.PutUint16(b[4:], uint16(udpLen+n))
-	b[6], b[7] = protoUDP, a.ttl
+	binary.BigEndian.PutUint16(b[4:], uint16(behind+n))
+	b[6], b[7] = proto, a.ttl
 	copy(b[8:24], a.src.IP[:])
 	copy(b[24:40], a.dst.IP[:])
+	if a.raw {
+		return b
+	}
+	udp := b[ip6Len:]
+	putUDP(udp, a, n)
 	sum := sumPieces(pieces, wire.Sum(udp, wire.Pseudo6(b, protoUDP, udpLen+n)))
 	c := wire.Checksum(sum)
 	if c == 0 { // means "none" (RFC 768)
@@ -61,6 +71,19 @@ func (h *outerHeader) fill(a *addresses, pieces [][]byte, n int) []byte {
 	}
 	binary.BigEndian.PutUint16(udp[6:], c)
 	return b
+}
+
+// inside returns the protocol number of the packet in an IP packet, by its version.
+func inside(pieces [][]byte) byte {
+	for _, p := range pieces {
+		if len(p) > 0 {
+			if p[0]>>4 == 6 {
+				return 41 // RFC 4213, RFC 2473
+			}
+			break
+		}
+	}
+	return 4 // RFC 2003, RFC 2473
 }
 
 // putUDP makes a UDP header without checksum.

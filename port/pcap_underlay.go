@@ -51,6 +51,18 @@ func (u *captureUnderlay) Sender(w int) frame.Sender {
 	return &underlaySender{u: u, to: u.Underlay.Sender(w)}
 }
 
+// Unreachable is the wrapped underlay's, if it has one.
+func (u *captureUnderlay) Unreachable(f func(to frame.Endpoint, quoted []byte)) {
+	if r, ok := u.Underlay.(interface {
+		Unreachable(f func(to frame.Endpoint, quoted []byte))
+	}); ok {
+		r.Unreachable(f)
+	}
+}
+
+// raw reports whether the underlay carries IP in IP: it has no port.
+func (u *captureUnderlay) raw() bool { return u.local.Port == 0 }
+
 type underlayReader struct {
 	u     *captureUnderlay
 	in    frame.Reader
@@ -73,7 +85,7 @@ func (r *underlayReader) capture(file *captureFile, b *frame.Batch) {
 		if len(packet) > maxPayload {
 			continue
 		}
-		h := addresses{src: o.Src, dst: o.Dst, tos: o.TOS, ttl: o.TTL}
+		h := addresses{src: o.Src, dst: o.Dst, tos: o.TOS, ttl: o.TTL, raw: r.u.raw()}
 		if h.dst.IP == [16]byte{} {
 			h.dst.IP = r.u.local.IP
 		}
@@ -122,7 +134,7 @@ func (s *underlaySender) capture(file *captureFile, ds []frame.Datagram) {
 		if seg > maxPayload {
 			continue
 		}
-		h := addresses{src: s.u.local.WithPort(firstSource + d.Flow%sourcePorts), tos: d.TOS, df: d.DF}
+		h := addresses{src: s.u.local.WithPort(firstSource + d.Flow%sourcePorts), tos: d.TOS, df: d.DF, raw: s.u.raw()}
 		for k := range d.To {
 			h.dst = d.To[k]
 			switch {
