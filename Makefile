@@ -10,7 +10,12 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # command:package
 TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arping:iputils-arping \
-	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch
+	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch \
+	qemu-system-x86_64:qemu-system-x86 busybox:busybox-static zstd:zstd
+
+# A kernel for the guests of internal/lab/qemu; one that is there will do. Its package wants
+# a maker of initramfs: the smallest, if there is none.
+KERNEL = linux-image-cloud-amd64
 
 .PHONY: test tools check cross unit race run fuzz bench compare growth ways soak
 
@@ -21,6 +26,8 @@ tools:
 	@need=; for t in $(TOOLS); do \
 		command -v $${t%%:*} >/dev/null || need="$$need $${t##*:}"; done; \
 	[ -e /usr/include/stdlib.h ] || need="$$need libc6-dev"; \
+	[ "$$(uname -m)" != x86_64 ] || ls /boot/vmlinuz-* >/dev/null 2>&1 || { need="$$need $(KERNEL)"; \
+		command -v update-initramfs >/dev/null || command -v dracut >/dev/null || need="$$need tiny-initramfs"; }; \
 	if [ -n "$$need" ]; then \
 		if [ "$$(id -u)" = 0 ]; then \
 			echo "installing$$need"; \
