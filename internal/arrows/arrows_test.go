@@ -37,6 +37,7 @@ var allowed = map[string][]string{
 	"internal/gso":       {"frame", "internal/wire"},
 	"internal/sys":       {"frame"},
 	"internal/lab/netns": {},
+	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
 
 	"bench/compare": {"bench/tool", "internal/sys"},
@@ -57,6 +58,7 @@ var outside = map[string][]string{
 	"internal/wire":      {"golang.org/x/sys/cpu"},
 	"bench/compare":      {"golang.org/x/sys/unix"},
 	"internal/lab/netns": {"golang.org/x/sys/unix"},
+	"internal/lab/qemu":  {"golang.org/x/sys/unix"},
 	"bench/ways":         {"golang.org/x/sys/unix"},
 	"underlay":           {"golang.org/x/sys/unix"},
 	"port": {
