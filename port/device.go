@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,17 +60,10 @@ const maxQueues = 256
 // to another network namespace; reading and writing go on.
 type Device struct {
 	name   string
-	tun    bool // IP packets
 	queues []*queue
 	link   *sys.Link
-
-	// Offloads.
-	header int  // length of the virtio header in front of each packet, 0 = none
-	whole  bool // superframes are written as they are, and frames joined to superframes
-	uso    bool // UDP superframes too
-	reset  bool // they are switched off again at Close
-
-	transmitters sync.Pool // *transmitter
+	egress
+	reset bool // its offloads are switched off again at Close
 
 	closed  atomic.Bool
 	mtu     atomic.Int64 // of the device
@@ -83,6 +75,7 @@ type Device struct {
 // A queue is one descriptor of a Device, and who reads it.
 type queue struct {
 	*sys.Tun
+	d      *Device
 	reader deviceReader
 }
 
@@ -156,7 +149,7 @@ func (d *Device) Readers() []frame.Reader {
 // With offloads, frames of one flow that follow each other in a Write are written as
 // one superframe, and superframes as they are; without, superframes are cut.
 func (d *Device) Writer(w int) frame.Writer {
-	x := &deviceWriter{d: d, q: d.queues[w%len(d.queues)]}
+	x := &deviceWriter{d: d, conn: d.queues[w%len(d.queues)].Conn, egress: &d.egress}
 	x.emit = x.send
 	return x
 }

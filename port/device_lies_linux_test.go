@@ -31,9 +31,9 @@ func fakeDevice(t *testing.T) (*Device, *os.File) {
 	if q.Conn, err = ours.SyscallConn(); err != nil {
 		t.Fatal(err)
 	}
-	d := &Device{name: "fake", header: virtioLen, whole: true, queues: []*queue{q}, start: time.Now()}
-	q.reader = deviceReader{d: d, q: q}
-	q.reader.poll = q.reader.receive
+	d := &Device{name: "fake", egress: egress{header: virtioLen, whole: true}, queues: []*queue{q}, start: time.Now()}
+	q.d = d
+	q.reader.open(q, q.Conn)
 	d.mtu.Store(1500)
 	d.checked.Store(math.MaxInt64) // there is no link to ask
 	t.Cleanup(func() { d.Close() })

@@ -33,7 +33,7 @@ func OpenTAP(name string, cfg *DeviceConfig) (*Device, error) { return open(name
 func OpenTUN(name string, cfg *DeviceConfig) (*Device, error) { return open(name, true, cfg) }
 
 func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
-	d := &Device{tun: tun, start: time.Now()}
+	d := &Device{egress: egress{tun: tun}, start: time.Now()}
 	var c DeviceConfig
 	if cfg != nil {
 		c = *cfg
@@ -45,7 +45,7 @@ func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
 	case len(name) > 15: // IFNAMSIZ - 1
 		return nil, fmt.Errorf("port: %s name %q: longer than 15 bytes", d.kind(), name)
 	case err == nil:
-		err = c.inside(func() error { return d.attach(name, c) })
+		err = inNamespace("DeviceConfig", c.Namespace, func() error { return d.attach(name, c) })
 	}
 	if err == nil {
 		err = d.setup(c, false)
@@ -118,9 +118,9 @@ func (c *DeviceConfig) check(tun bool) error {
 	return nil
 }
 
-// inside runs f in the configured namespace.
-func (c *DeviceConfig) inside(f func() error) error {
-	path := c.Namespace
+// inNamespace runs f in the configured namespace; config is the type that names it.
+func inNamespace(config, namespace string, f func() error) error {
+	path := namespace
 	switch {
 	case path == "":
 		return f()
@@ -130,7 +130,7 @@ func (c *DeviceConfig) inside(f func() error) error {
 	entered := false
 	err := sys.InNamespace(path, func() error { entered = true; return f() })
 	if err != nil && !entered {
-		return fmt.Errorf("DeviceConfig.Namespace %q: %w", c.Namespace, err)
+		return fmt.Errorf("%s.Namespace %q: %w", config, namespace, err)
 	}
 	return err
 }
@@ -210,10 +210,9 @@ func (d *Device) take(files []*os.File, c DeviceConfig) error {
 // add makes t a queue of the device, of which the first queue tells the name and the
 // kind.
 func (d *Device) add(t *sys.Tun) error {
-	q := &queue{Tun: t}
+	q := &queue{Tun: t, d: d}
 	d.queues = append(d.queues, q)
-	q.reader = deviceReader{d: d, q: q}
-	q.reader.poll = q.reader.receive
+	q.reader.open(q, q.Conn)
 	switch info, err := t.Info(); {
 	case errors.Is(err, syscall.ENOTTY):
 		return fmt.Errorf("not a queue of a TUN or TAP device: %w", err)

@@ -11,21 +11,32 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// longestPacket is room for whatever the kernel sends into a device: an skb is
-// shorter than 64 KiB, and a VLAN tag may come with it (Linux 6.18). The driver cuts
-// a packet that does not fit and does not say so.
-const longestPacket = 1<<16 - 1 + vlanLen
+// longestPacket is room for whatever the kernel sends into a device: an IP packet is shorter
+// than 64 KiB, and an Ethernet header and VLAN tags may come with it (Linux 6.18). The tun
+// driver cuts a packet that does not fit and does not say so.
+const longestPacket = 1<<16 - 1 + ethLen + 2*vlanLen
 
 // enough is how long a packet is that is handed over before more are read: a superframe is on
 // its way while the next is read, by another processor if there is one, and what is sent
 // is still in the cache. Four TCP flows gain a fifteenth.
 const enough = 16 << 10
 
+// A source is where the kernel hands packets over, one a system call: a queue of the tun
+// driver, or a packet socket.
+type source interface {
+	// next reads a packet into f, the last frame of b, which has room for the longest; what
+	// is not needed of that is given back to b.
+	next(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno syscall.Errno)
+
+	refresh()              // see Device.refresh
+	ended(err error) error // what Read returns when it ends with err
+}
+
 // deviceReader reads one system call a packet until the kernel has no more or the
 // batch is full.
 type deviceReader struct {
-	d    *Device
-	q    *queue
+	from source
+	conn syscall.RawConn
 	poll func(fd uintptr) bool // receive, as a closure made once
 	busy sys.BusyPoll
 
@@ -33,41 +44,37 @@ type deviceReader struct {
 	errno syscall.Errno // it ended with
 }
 
+// open makes r the reader of a source.
+func (r *deviceReader) open(from source, conn syscall.RawConn) {
+	r.from, r.conn, r.poll = from, conn, r.receive
+}
+
 func (r *deviceReader) Read(b *frame.Batch) error {
 	b.Reset()
 	r.batch, r.errno = b, 0
-	err := r.q.Conn.Read(r.poll)
+	err := r.conn.Read(r.poll)
 	r.batch = nil
-	if err == nil && r.errno == 0 {
+	if err == nil && r.errno != 0 {
+		err = r.errno
+	}
+	if err == nil {
 		return nil
 	}
 	b.Release()
-	switch {
-	case err == nil:
-		return r.d.over(r.errno)
-	case r.d.closed.Load():
-		return net.ErrClosed
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return frame.ErrPaused
-	}
-	// The poller saw EPOLLERR, which tun reports when the device was deleted under
-	// us; read(2) then says EBADFD, "file descriptor in bad state" (Linux 6.18).
-	return r.d.over(sys.EBADFD)
+	return r.from.ended(err)
 }
 
 // receive fills the batch. It returns false to wait for the descriptor.
 func (r *deviceReader) receive(fd uintptr) bool {
 	b := r.batch
-	r.d.refresh()
+	r.from.refresh()
 	for n := 0; n < enough; {
 		f := b.New(longestPacket)
 		if f == nil {
 			return true
 		}
-		// The virtio header goes into the headroom.
 		var errno syscall.Errno
-		n, errno = sys.ReadFD(fd, f.Push(r.d.header))
-		if errno != 0 {
+		if n, errno = r.from.next(fd, b, f); errno != 0 {
 			b.Keep(len(b.Frames) - 1)
 			if len(b.Frames) > 0 {
 				return true // an error that lasts comes again
@@ -84,23 +91,48 @@ func (r *deviceReader) receive(fd uintptr) bool {
 			return true
 		}
 		r.busy.Found()
-		head := virtioHeader(f.Bytes()[:r.d.header])
-		f.Pull(r.d.header)
-		b.Shrink(max(n-r.d.header, 0))
-		if r.d.tun {
-			ipKind(f)
-		}
-		if len(head) > 0 && f.Drop == frame.NotDropped {
-			f.Drop = head.apply(f)
-		}
 	}
 	return true
 }
 
+func (q *queue) refresh() { q.d.refresh() }
+
+// next has the virtio header put into the headroom.
+func (q *queue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno syscall.Errno) {
+	header := q.d.header
+	if n, errno = sys.ReadFD(fd, f.Push(header)); errno != 0 {
+		return 0, errno
+	}
+	head := virtioHeader(f.Bytes()[:header])
+	f.Pull(header)
+	b.Shrink(max(n-header, 0))
+	if q.d.tun {
+		ipKind(f)
+	}
+	if header > 0 && f.Drop == frame.NotDropped {
+		f.Drop = head.apply(f, f.Headroom())
+	}
+	return n, 0
+}
+
+func (q *queue) ended(err error) error {
+	switch errno := syscall.Errno(0); {
+	case errors.As(err, &errno):
+		return q.d.over(errno)
+	case q.d.closed.Load():
+		return net.ErrClosed
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return frame.ErrPaused
+	}
+	// The poller saw EPOLLERR, which tun reports when the device was deleted under
+	// us; read(2) then says EBADFD, "file descriptor in bad state" (Linux 6.18).
+	return q.d.over(sys.EBADFD)
+}
+
 // apply makes f what its header says it is: a superframe, or a frame whose checksum is
-// to be completed.
-func (h virtioHeader) apply(f *frame.Frame) frame.Reason {
-	g, ok := h.gso(f.Headroom())
+// to be completed. The packet the header speaks of begins at off in the buffer.
+func (h virtioHeader) apply(f *frame.Frame, off int) frame.Reason {
+	g, ok := h.gso(off)
 	if !ok {
 		return frame.BadHeader
 	}

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"sync"
 	"syscall"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -8,11 +9,15 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// deviceWriter is a worker's way into a queue.
+// deviceWriter is a worker's way into a descriptor of the kernel's.
 type deviceWriter struct {
-	d    *Device
-	q    *queue
-	emit func(fd uintptr) // send, as a closure made once
+	d interface {
+		refresh()             // see Device.refresh
+		over(err error) error // what Write returns when the descriptor says err
+	}
+	conn   syscall.RawConn
+	egress *egress
+	emit   func(fd uintptr) // send, as a closure made once
 
 	out   []frame.Out   // of the Write under way
 	errno syscall.Errno // that broke the port
@@ -21,8 +26,8 @@ type deviceWriter struct {
 func (w *deviceWriter) Write(out []frame.Out) error {
 	w.out, w.errno = out, 0
 	// Not Conn.Write: that keeps the writers of other workers waiting. Control only
-	// keeps the descriptor open, and tun takes concurrent writes.
-	err := w.q.Conn.Control(w.emit)
+	// keeps the descriptor open, and the kernel takes concurrent writes.
+	err := w.conn.Control(w.emit)
 	w.out = nil
 	switch {
 	case err != nil: // closed
@@ -36,21 +41,32 @@ func (w *deviceWriter) Write(out []frame.Out) error {
 
 func (w *deviceWriter) send(fd uintptr) {
 	w.d.refresh()
-	t := w.d.transmitter(fd)
+	t := w.egress.transmitter(fd)
 	t.send(w.out)
 	w.errno = t.errno
-	w.d.transmitters.Put(t)
+	w.egress.transmitters.Put(t)
+}
+
+// An egress is what the kernel takes at the descriptors of a port, and the scratch memory of
+// those who write there.
+type egress struct {
+	tun    bool // IP packets
+	header int  // length of the virtio header in front of each packet, 0 = none
+	whole  bool // superframes are written as they are, and frames joined to superframes
+	uso    bool // UDP superframes too
+
+	transmitters sync.Pool // *transmitter
 }
 
 // A transmitter writes one system call a packet. To a device with offloads frames that
 // follow each other go as one packet, and superframes as they are; for a device without
 // they are cut.
 //
-// It is mostly scratch memory. A Device has as many as there are Writes at the same
+// It is mostly scratch memory. A port has as many as there are Writes at the same
 // time, not as many as there are workers: every worker may send to every port.
 type transmitter struct {
-	d     *Device
-	write func(parts [][]byte) frame.Reason // writePlain, as a closure made once
+	egress *egress
+	write  func(parts [][]byte) frame.Reason // writePlain, as a closure made once
 
 	joiner gso.Joiner
 	plain  plain
@@ -62,12 +78,12 @@ type transmitter struct {
 	errno syscall.Errno // that broke the port
 }
 
-func (d *Device) transmitter(fd uintptr) *transmitter {
-	t, _ := d.transmitters.Get().(*transmitter)
+func (e *egress) transmitter(fd uintptr) *transmitter {
+	t, _ := e.transmitters.Get().(*transmitter)
 	if t == nil {
-		t = &transmitter{d: d, virtio: make(virtioHeader, d.header)}
+		t = &transmitter{egress: e, virtio: make(virtioHeader, e.header)}
 		t.write = t.writePlain
-		t.joiner.UDP = d.uso
+		t.joiner.UDP = e.uso
 	}
 	t.fd, t.errno = fd, 0
 	return t
@@ -96,7 +112,7 @@ func (t *transmitter) send(out []frame.Out) {
 
 // unfit says why the device cannot send the frame, or NotDropped.
 func (t *transmitter) unfit(o *frame.Out) frame.Reason {
-	if t.d.tun {
+	if t.egress.tun {
 		return unfitIP(o)
 	}
 	return unfit(o)
@@ -104,7 +120,7 @@ func (t *transmitter) unfit(o *frame.Out) frame.Reason {
 
 // whole reports whether the device takes such a frame as it is.
 func (t *transmitter) whole(g frame.GSO) bool {
-	return t.d.whole && (g.Type != frame.GSOUDP || t.d.uso)
+	return t.egress.whole && (g.Type != frame.GSOUDP || t.egress.uso)
 }
 
 // joined writes the first frame and those that can be joined to it as one packet, and
@@ -147,11 +163,13 @@ func (t *transmitter) writeParts(parts [][]byte) frame.Reason {
 		return frame.NotDropped
 	case syscall.EAGAIN, syscall.ENOBUFS, syscall.ENOMEM:
 		return frame.PortFull
-	case syscall.EIO: // the device is down
+	case syscall.EIO, syscall.ENETDOWN: // the device is down, says tun, and a packet socket
 		return frame.PortDown
-	case sys.EBADFD: // the device is gone
+	case sys.EBADFD, syscall.ENXIO: // the device is gone, likewise
 		t.errno = errno
 		return frame.PortDown
+	case syscall.EMSGSIZE:
+		return frame.TooBig
 	}
 	return frame.SendFailed // EINVAL: shorter than its headers
 }

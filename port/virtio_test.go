@@ -21,7 +21,7 @@ func TestVirtioHeaderBackAndForth(t *testing.T) {
 		t.Errorf("header % x", []byte(h))
 	}
 	f.GSO = frame.GSO{}
-	if r := h.apply(f); r != 0 || f.GSO != want {
+	if r := h.apply(f, f.Headroom()); r != 0 || f.GSO != want {
 		t.Errorf("%v, %+v, want %+v", r, f.GSO, want)
 	}
 	h.put(frame.GSO{Flags: frame.NeedsCsum, CsumStart: 34, CsumOffset: 16})
@@ -54,14 +54,14 @@ func TestVirtioHeaderLies(t *testing.T) {
 		h.put(good)
 		lie(h)
 		f.GSO = frame.GSO{}
-		if r := h.apply(f); r != frame.BadHeader || f.GSO != (frame.GSO{}) {
+		if r := h.apply(f, f.Headroom()); r != frame.BadHeader || f.GSO != (frame.GSO{}) {
 			t.Errorf("%s: %v, %+v", what, r, f.GSO)
 		}
 	}
 	// What says nothing of interest: the kernel has verified the checksum.
 	h := make(virtioHeader, virtioLen)
 	h[0] = 2
-	if r := h.apply(f); r != 0 || f.GSO != (frame.GSO{}) {
+	if r := h.apply(f, f.Headroom()); r != 0 || f.GSO != (frame.GSO{}) {
 		t.Errorf("DATA_VALID: %v, %+v", r, f.GSO)
 	}
 }
@@ -76,7 +76,7 @@ func FuzzVirtioHeader(f *testing.F) {
 		}
 		x := frame.Make(packet)
 		x.Kind = frame.Kind(kind % 3)
-		if x.Drop = virtioHeader(head).apply(&x); x.Drop != frame.NotDropped {
+		if x.Drop = virtioHeader(head).apply(&x, x.Headroom()); x.Drop != frame.NotDropped {
 			return
 		}
 		// What is let in can be sent by every port.
