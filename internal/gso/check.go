@@ -48,6 +48,19 @@ func Check(f *frame.Frame) frame.Reason {
 	return frame.NotDropped
 }
 
+// Unfinished gives f the metadata of a frame with an unfinished checksum, for a reader that was
+// told no more than that. It returns [frame.BadHeader] if f is not TCP or UDP as Check has it.
+func Unfinished(f *frame.Frame) frame.Reason {
+	h, ok := locate(f.Bytes(), f.Kind)
+	if !ok {
+		return frame.BadHeader
+	}
+	f.GSO = frame.GSO{
+		Flags: frame.NeedsCsum, CsumStart: uint16(f.Headroom() + h.l4), CsumOffset: uint16(h.csumOffset()),
+	}
+	return frame.NotDropped
+}
+
 // unfinished returns where in the packet the sum for an unfinished checksum begins; the
 // checksum itself lies in the packet too.
 func unfinished(f *frame.Frame) (at int, ok bool) {

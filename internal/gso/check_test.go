@@ -174,3 +174,29 @@ func TestCheckFarIntoTheBuffer(t *testing.T) {
 		}
 	}
 }
+
+// A packet that is only said to be unfinished gets the metadata a device would give it.
+func TestUnfinished(t *testing.T) {
+	for name, c := range map[string]struct {
+		at, offset int
+		packet     []byte
+	}{
+		"UDP": {34, 6, append(append(make([]byte, 12), 8, 0, 0x45, 0, 0, 29, 0, 0, 0, 0, 64, 17),
+			0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 2, 0, 9, 0, 0, 'x')},
+		"ARP":   {packet: append(make([]byte, 12), 8, 6, 0, 1, 8, 0)},
+		"short": {packet: make([]byte, 13)},
+	} {
+		f := frame.Make(c.packet)
+		r := Unfinished(&f)
+		if c.at == 0 {
+			if r != frame.BadHeader || f.GSO != (frame.GSO{}) {
+				t.Errorf("%s: %v, %+v", name, r, f.GSO)
+			}
+			continue
+		}
+		want := frame.GSO{Flags: frame.NeedsCsum, CsumStart: uint16(frame.Headroom + c.at), CsumOffset: uint16(c.offset)}
+		if r != frame.NotDropped || f.GSO != want {
+			t.Errorf("%s: %v, %+v, want %+v", name, r, f.GSO, want)
+		}
+	}
+}
