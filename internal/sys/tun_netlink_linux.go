@@ -40,16 +40,21 @@ func (l *Link) describe() (attributes []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
+	err = do(l.conn, func(fd int) error {
+		attributes, err = exchange(fd, getLink(ifr.Uint32()))
+		return err
+	})
+	return attributes, err
+}
+
+// getLink is the question for the device with an index.
+func getLink(index uint32) []byte {
 	m := make([]byte, attrAt)
 	binary.NativeEndian.PutUint32(m, uint32(len(m)))
 	binary.NativeEndian.PutUint16(m[4:], unix.RTM_GETLINK)
 	binary.NativeEndian.PutUint16(m[6:], unix.NLM_F_REQUEST)
-	binary.NativeEndian.PutUint32(m[infoAt+4:], ifr.Uint32()) // behind family and type, both 0
-	err = do(l.conn, func(fd int) error {
-		attributes, err = exchange(fd, m)
-		return err
-	})
-	return attributes, err
+	binary.NativeEndian.PutUint32(m[infoAt+4:], index) // behind family and type, both 0
+	return m
 }
 
 // exchange sends a message and returns the attributes of the answer. The kernel answers
