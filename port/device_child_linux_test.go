@@ -18,6 +18,9 @@ import (
 
 const childVar = "VXSWITCH_TEST_CHILD"
 
+// packetJob has the child open a packet port.
+const packetJob = "packet"
+
 // child is what the test program does, instead of tests, as a child of a test: it
 // gives up its privileges and says how far it gets without them.
 func child() (is bool) {
@@ -27,6 +30,11 @@ func child() (is bool) {
 	}
 	if err := syscall.Setuid(65534); err != nil {
 		fmt.Println(err)
+		return true
+	}
+	if job == packetJob {
+		_, err := OpenPacket("lo", nil)
+		fmt.Println(errors.Is(err, os.ErrPermission), err)
 		return true
 	}
 	mtu, err := strconv.Atoi(job)

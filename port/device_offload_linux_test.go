@@ -22,9 +22,10 @@ import (
 
 // counted is a port that counts what is read from it.
 type counted struct {
-	*Device
+	vswitch.Port
 	frames, super, unfinished atomic.Int64
 	tcp4, tcp6, udp           atomic.Int64 // superframes of each kind
+	refused                   atomic.Int64 // by the reader
 }
 
 type countedReader struct {
@@ -33,7 +34,7 @@ type countedReader struct {
 }
 
 func (c *counted) Readers() (rs []frame.Reader) {
-	for _, r := range c.Device.Readers() {
+	for _, r := range c.Port.Readers() {
 		rs = append(rs, countedReader{r, c})
 	}
 	return rs
@@ -44,6 +45,9 @@ func (r countedReader) Read(b *frame.Batch) error {
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		r.c.frames.Add(1)
+		if f.Drop != frame.NotDropped {
+			r.c.refused.Add(1)
+		}
 		switch f.GSO.Type &^ frame.GSOECN {
 		case frame.GSOTCP4:
 			r.c.tcp4.Add(1)
@@ -90,7 +94,7 @@ func pair(t *testing.T, a, b *DeviceConfig) (ha, hb *netns.Host, pa, pb *counted
 	t.Helper()
 	n := netns.New(t)
 	ha, hb = n.Host("a"), n.Host("b")
-	pa, pb = &counted{Device: openTAP(t, ha, "tap0", a)}, &counted{Device: openTAP(t, hb, "tap0", b)}
+	pa, pb = &counted{Port: openTAP(t, ha, "tap0", a)}, &counted{Port: openTAP(t, hb, "tap0", b)}
 	ha.Addr("tap0", "10.9.0.1/24,fd09::1/64")
 	hb.Addr("tap0", "10.9.0.2/24,fd09::2/64")
 	switched(t, []uint32{0, 0}, pa, pb)
@@ -237,7 +241,7 @@ func TestDeviceTCPOverATrunk(t *testing.T) {
 		t.Run(fmt.Sprint(offload), func(t *testing.T) {
 			cfg := &DeviceConfig{NoOffload: !offload}
 			pa, pb := openTAP(t, ha, "tap0", nil), openTAP(t, hb, "tap0", nil)
-			ta, tb := &counted{Device: openTAP(t, m, "ta", cfg)}, &counted{Device: openTAP(t, m, "tb", cfg)}
+			ta, tb := &counted{Port: openTAP(t, m, "ta", cfg)}, &counted{Port: openTAP(t, m, "tb", cfg)}
 			m.Bridge("br0", "ta", "tb")
 			ha.Addr("tap0", "10.9.0.1/24,fd09::1/64")
 			hb.Addr("tap0", "10.9.0.2/24,fd09::2/64")
@@ -253,7 +257,7 @@ func TestDeviceTCPOverATrunk(t *testing.T) {
 			}
 			sw.Close()
 			m.IP("link", "del", "br0")
-			for _, d := range []*Device{pa, ta.Device} {
+			for _, d := range []vswitch.Port{pa, ta.Port} {
 				d.Close()
 			}
 		})
@@ -349,7 +353,7 @@ func TestDeviceFromAFileWithOffloads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a, b := &counted{Device: d}, openTAP(t, hb, "tap0", nil)
+			a, b := &counted{Port: d}, openTAP(t, hb, "tap0", nil)
 			ha.Addr("tap0", "10.9.0.1/24")
 			hb.Addr("tap0", "10.9.0.2/24")
 			switched(t, []uint32{0, 0}, a, b)

@@ -1,0 +1,274 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// PacketConfig configures a [Packet]. The zero value works.
+type PacketConfig struct {
+	// Queues is how many receive queues to open, at most 256; 0 is 1. The kernel spreads
+	// flows over them (PACKET_FANOUT). All of them must be read, or the flows of the others
+	// are lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
+	Queues int
+
+	// Namespace is the network namespace the interface is in: the path of a file such as
+	// /proc/1/ns/net, or a name without a slash, as "ip netns" uses, which stands for a file
+	// in /run/netns. Empty is that of the calling thread. It takes CAP_SYS_ADMIN.
+	Namespace string
+
+	// Promiscuous has a network card hand over frames to any address while the port is open,
+	// which it must if there are hosts behind the switch. A veth does anyway.
+	Promiscuous bool
+
+	// BusyPoll is that of [DeviceConfig].
+	BusyPoll time.Duration
+
+	// NoOffload has single frames come in and go out, with complete checksums on the way out.
+	// It changes nothing about what the kernel sends: a frame longer than the MTU, which
+	// would have been cut by the network card, then comes in as [frame.TooBig], unless the
+	// sender's offloads are off ("ethtool -K eth0 tso off gso off", and "gro off" at the
+	// interface itself).
+	NoOffload bool
+
+	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of the buffers of each
+	// receive queue and of all Writers; 0 means 4 MiB. The kernel's limits
+	// net.core.rmem_max and wmem_max apply without CAP_NET_ADMIN; Stats tells what was
+	// granted.
+	RecvBuffer, SendBuffer int
+
+	// Control, when not nil, is called for every socket, receiving and sending, before it is
+	// bound and after the options above are set. The network is "packet", the address the
+	// name of the interface.
+	Control func(network, address string, c syscall.RawConn) error
+}
+
+// A Packet is a port whose far side is beyond a network interface that exists already: the
+// other end of a veth, or what a network card is plugged into. It reads what the interface
+// receives and sends on it what is written, past the network stack (packet(7)).
+//
+//	host A -- veth -- interface <-- Packet --> switch
+//	                      |
+//	              the stack of this host
+//
+// The stack of this host goes on receiving what the interface receives. If it is not to
+// answer, the interface has no addresses, those that IPv6 makes included ("ip link set
+// eth0 addrgenmode none"). What the stack sends on the interface is not read.
+//
+// The interface may be renamed, its MTU changed, and it may go down and come up; reading and
+// writing go on. When it is deleted, or moved to another network namespace, the port is
+// broken.
+type Packet struct {
+	name string
+	egress
+	queues []*packetQueue
+	send   *sys.PacketSocket // of all Writers
+	link   *sys.LinkWatch
+	mtu    atomic.Int64 // of the interface
+
+	closed  atomic.Bool
+	watched chan struct{} // closed when nobody watches the link any more
+
+	mu     sync.Mutex
+	lost   error // what broke the port
+	paused bool
+	drops  []dropCount // of the queues
+}
+
+// A dropCount extends the 32-bit counter of a socket to 64 bits, for whoever asks at least
+// once in four billion drops.
+type dropCount struct {
+	last  uint32
+	total uint64
+}
+
+// Name returns the name the interface had when the port was opened.
+func (p *Packet) Name() string { return p.name }
+
+// MTU returns the longest frame the interface takes: its MTU and 14 bytes of Ethernet
+// header. An 802.1Q tag may come on top, as [frame.Out.Tag] does. It costs one load; a
+// change on the interface is seen at once.
+func (p *Packet) MTU(peer uint16) int { return int(p.mtu.Load()) + ethLen }
+
+// Readers returns the receive queues: what the interface receives, a flow always through the
+// same queue. When the interface is deleted, each Read returns an error that names it; while
+// it is down, Read waits.
+//
+// A VLAN tag that the kernel or the network card took out of the frame is in it again. A frame
+// whose virtio header contradicts it has Drop set to [frame.BadHeader], as has a superframe
+// of another kind than [frame.GSOType] knows.
+func (p *Packet) Readers() []frame.Reader {
+	readers := make([]frame.Reader, len(p.queues))
+	for i, q := range p.queues {
+		readers[i] = &q.reader
+	}
+	return readers
+}
+
+// Writer returns a new transmit side: what it writes leaves through the interface. It drops
+// with [frame.PortFull] when the queue of the interface or the send buffer is full, with
+// [frame.PortDown] while the interface is down, with [frame.TooBig] what is longer than its
+// MTU, and with [frame.BadKind] what is not Ethernet.
+//
+// With offloads, frames of one flow that follow each other in a Write are written as one
+// superframe, and superframes as they are, UDP superframes since Linux 6.2; if the network
+// card cannot cut them, the kernel does. Without, superframes are cut.
+func (p *Packet) Writer(w int) frame.Writer {
+	x := &deviceWriter{d: p, conn: p.send.Conn, egress: &p.egress}
+	x.emit = x.send
+	return x
+}
+
+// PacketStats is a snapshot of the counters of a [Packet] since it was opened.
+type PacketStats struct {
+	RxOverflow uint64 // frames that were dropped before a Reader saw them: its receive buffer was full
+
+	// The smallest buffers granted, as the kernel counts: twice what was asked for, since its
+	// own bookkeeping is in it. 0 after Close.
+	RecvBuffer, SendBuffer int
+}
+
+// Stats returns the counters.
+func (p *Packet) Stats() (st PacketStats) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	st.SendBuffer = p.send.Buffer(false)
+	for i, q := range p.queues {
+		d := &p.drops[i]
+		if v, ok := q.Drops(); ok {
+			d.total += uint64(v - d.last)
+			d.last = v
+		}
+		st.RxOverflow += d.total
+		if n := q.Buffer(true); i == 0 || n < st.RecvBuffer {
+			st.RecvBuffer = n
+		}
+	}
+	return st
+}
+
+// Pause makes Read return [frame.ErrPaused] until Resume. Frames that arrive in between wait
+// in the receive buffer.
+func (p *Packet) Pause() { p.pause(true) }
+
+// Resume ends Pause.
+func (p *Packet) Resume() { p.pause(false) }
+
+func (p *Packet) pause(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused = on
+	p.interrupt()
+}
+
+// fail breaks the port. The first error counts.
+func (p *Packet) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost == nil {
+		p.lost = err
+	}
+	p.interrupt()
+}
+
+// interrupt makes every Read return if there is a reason to, and lets them wait if not.
+// Nothing else wakes a Reader whose interface is deleted: the kernel reports an error to a
+// packet socket only when an interface that is up goes down (Linux 6.18).
+func (p *Packet) interrupt() {
+	var at time.Time
+	if p.paused || p.lost != nil {
+		at = longAgo
+	}
+	for _, q := range p.queues {
+		q.File.SetReadDeadline(at)
+	}
+}
+
+// watch follows the interface until the port is closed or broken.
+func (p *Packet) watch() {
+	defer close(p.watched)
+	for {
+		switch s, err := p.link.Next(); {
+		case p.closed.Load():
+			return
+		case err != nil:
+			p.fail(fmt.Errorf("following the interface: %w", err))
+			return
+		case s.Gone:
+			p.fail(errGone)
+			return
+		default:
+			p.mtu.Store(int64(s.MTU))
+		}
+	}
+}
+
+// Close makes every Read return [net.ErrClosed], one that waits included. The interface is
+// left as it is.
+func (p *Packet) Close() error {
+	if p.closed.Swap(true) {
+		return nil
+	}
+	if err := p.release(); err != nil {
+		return p.wrap(err)
+	}
+	return nil
+}
+
+// release gives up what is open.
+func (p *Packet) release() (err error) {
+	if p.link != nil {
+		p.link.Close()
+	}
+	if p.watched != nil {
+		<-p.watched
+	}
+	for _, q := range p.queues {
+		err = errors.Join(err, q.File.Close())
+	}
+	if p.send != nil {
+		err = errors.Join(err, p.send.File.Close())
+	}
+	return err
+}
+
+// refresh has nothing to do: watch follows the interface.
+func (p *Packet) refresh() {}
+
+// over returns what the port says when a socket says err.
+func (p *Packet) over(err error) error {
+	switch {
+	case p.closed.Load():
+		return net.ErrClosed
+	case errors.Is(err, syscall.ENXIO): // of a socket whose interface is gone
+		err = errGone
+	}
+	return p.wrap(err)
+}
+
+// ended returns what a Read says that ends with err.
+func (p *Packet) ended(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.lost != nil:
+		err = p.lost
+	case errors.Is(err, os.ErrDeadlineExceeded) && !p.closed.Load(): // Resume may have been faster
+		return frame.ErrPaused
+	}
+	return p.over(err)
+}
+
+func (p *Packet) wrap(err error) error { return fmt.Errorf("port: interface %q: %w", p.name, err) }
+
+// errGone is what a port says whose interface is gone.
+var errGone = fmt.Errorf("it was deleted, or moved to another network namespace: %w", syscall.ENODEV)

@@ -1,0 +1,210 @@
+package port
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// The interface goes down and comes up, gets another name and another MTU; the switch goes on.
+func TestPacketInterfaceChanges(t *testing.T) {
+	for _, queues := range []int{1, 2} {
+		t.Run(fmt.Sprint(queues), func(t *testing.T) {
+			n := netns.New(t)
+			h, m := n.Host("h"), n.Host("m")
+			m.Quiet()
+			n.Link(h, "10.9.0.1/24", m, "")
+			m.IP("link", "set", "eth0", "down") // open while it is down
+			p := openPacket(t, m, "eth0", &PacketConfig{Queues: queues})
+			tap := openTAP(t, m, "tap0", nil)
+			switched(t, []uint32{0, 0}, p, tap)
+			m.Addr("tap0", "10.9.0.2/24")
+			m.Up("eth0")
+			h.Ready()
+			h.Ping("10.9.0.2", 1)
+			for i := range 3 {
+				m.IP("link", "set", "eth0", "down")
+				m.IP("link", "set", "eth0", "name", "other0")
+				m.MTU("other0", 1400+i)
+				waitFor(t, func() bool { return p.MTU(0) == 1414+i })
+				m.IP("link", "set", "other0", "name", "eth0")
+				m.Up("eth0")
+				h.Ready()
+				h.Ping("10.9.0.2", 1)
+			}
+			m.IP("link", "add", "br9", "type", "bridge")
+			m.IP("link", "set", "eth0", "master", "br9")
+			m.IP("link", "set", "eth0", "nomaster")
+			h.Ping("10.9.0.2", 1)
+			if p.Name() != "eth0" || !has(t, m, "eth0") {
+				t.Errorf("name %q", p.Name())
+			}
+		})
+	}
+}
+
+// A deleted interface ends the port, whether it was up or down, busy or idle, paused or not.
+func TestPacketInterfaceGone(t *testing.T) {
+	for name, gone := range map[string]func(m, far *netns.Host){
+		"deleted":       func(m, far *netns.Host) { m.IP("link", "del", "eth0") },
+		"its peer":      func(m, far *netns.Host) { far.IP("link", "del", "eth0") },
+		"moved":         func(m, far *netns.Host) { m.IP("link", "set", "eth0", "netns", far.NS, "name", "eth9") },
+		"while down":    func(m, far *netns.Host) { m.IP("link", "set", "eth0", "down"); m.IP("link", "del", "eth0") },
+		"under traffic": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, m, far := cabled(t, &PacketConfig{Queues: 2})
+			if gone == nil {
+				far.Addr("eth0", "10.9.0.1/24")
+				far.Neighbour("eth0", "10.9.0.2", "02:00:00:00:00:ee")
+				flood(t, far, "10.9.0.2:7000")
+				gone = func(m, far *netns.Host) { m.IP("link", "del", "eth0") }
+			}
+			sw, err := vswitch.New(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer sw.Close()
+			vsi, err := sw.VSI(1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range []vswitch.Port{p, NewPipe(nil)} {
+				if _, err := vsi.Attach(x, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			events := sw.Events()
+			defer events.Close()
+			go sw.Run(context.Background())
+			time.Sleep(20 * time.Millisecond)
+			gone(m, far)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			for {
+				ev, err := events.Next(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ev.Kind != frame.EventPortDown {
+					continue
+				}
+				if !errors.Is(ev.Err, unix.ENODEV) || !strings.Contains(ev.Err.Error(), `port: interface "eth0": it was deleted, or moved`) {
+					t.Errorf("event %+v", ev)
+				}
+				break
+			}
+			if err := p.Readers()[1].Read(frame.NewBatch(nil)); !errors.Is(err, net.ErrClosed) { // by the switch
+				t.Errorf("Read: %v", err)
+			}
+		})
+	}
+	p, m, _ := cabled(t, nil)
+	p.Pause()
+	m.IP("link", "del", "eth0")
+	waitFor(t, func() bool { return errors.Is(p.Readers()[0].Read(frame.NewBatch(nil)), unix.ENODEV) })
+	p.Resume()
+	for range 2 {
+		if err := p.Readers()[0].Read(frame.NewBatch(nil)); !errors.Is(err, unix.ENODEV) {
+			t.Errorf("Read: %v", err)
+		}
+	}
+}
+
+func TestPacketCloseAndPauseWakeRead(t *testing.T) {
+	p, _, far := cabled(t, nil)
+	b := frame.NewBatch(new(frame.Arenas))
+	read := make(chan error)
+	waits := func() {
+		t.Helper()
+		go func() { read <- p.Readers()[0].Read(b) }()
+		select {
+		case err := <-read:
+			t.Fatalf("Read did not wait: %v", err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	waits()
+	p.Pause()
+	if err := <-read; !errors.Is(err, frame.ErrPaused) {
+		t.Errorf("Read when paused: %v", err)
+	}
+	far.Inject("eth0", ethernet(60, 0))
+	if err := p.Readers()[0].Read(b); !errors.Is(err, frame.ErrPaused) {
+		t.Errorf("Read while paused: %v", err)
+	}
+	p.Resume()
+	readAll(t, p, 1, func(int, *frame.Frame) {})
+	waits()
+	p.Close()
+	if err := <-read; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read when closed: %v", err)
+	}
+	if cap(b.Frames) != 0 {
+		t.Error("a batch that brought nothing keeps its arena")
+	}
+	p.Pause()
+	p.Resume()
+	if err := p.Readers()[0].Read(b); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read after Close: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("Close again: %v", err)
+	}
+}
+
+func TestPacketCloseRacesWithEverything(t *testing.T) {
+	for range 5 {
+		p, m, far := cabled(t, &PacketConfig{Queues: 2})
+		var wg sync.WaitGroup
+		for k, r := range p.Readers() {
+			wg.Go(func() {
+				b := frame.NewBatch(nil)
+				for {
+					err := r.Read(b)
+					if errors.Is(err, net.ErrClosed) {
+						return
+					}
+					if err != nil && !errors.Is(err, frame.ErrPaused) {
+						t.Errorf("Read: %v", err)
+						return
+					}
+				}
+			})
+			wg.Go(func() {
+				w, o := p.Writer(k), outs(ethernet(60, 0), ethernet(1514, 1))
+				for {
+					if err := w.Write(o); err != nil {
+						if !errors.Is(err, net.ErrClosed) {
+							t.Errorf("Write: %v", err)
+						}
+						return
+					}
+					p.Stats()
+				}
+			})
+		}
+		wg.Go(func() {
+			for range 100 {
+				p.Pause()
+				p.Resume()
+			}
+		})
+		far.Inject("eth0", ethernet(60, 0), ethernet(1514, 0))
+		m.MTU("eth0", 1600)
+		wg.Go(func() { p.Close() })
+		wg.Go(func() { p.Close() })
+		wg.Wait()
+	}
+}
