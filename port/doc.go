@@ -4,6 +4,7 @@
 //	         switch worker                              far side
 //	               |                                        |
 //	Reader.Read <--+-- Device ---------- TAP or TUN --------+-- the kernel's stack
+//	               +-- Packet ---------- packet socket -----+-- veth, network card
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
 //	               +-- RWC ------------- Read, Write -------+-- any io.ReadWriteCloser
 //
@@ -14,7 +15,7 @@
 // Write may wait; [Faulty], a bad line.
 //
 // Each type here has the methods of vswitch.Port (Readers, Writer, MTU, Close) and
-// Name; Device and Pipe are also Pausers. They work without a switch as well: read
+// Name; Device, Packet and Pipe are also Pausers. They work without a switch as well: read
 // frames with a [frame.Batch], write them as [frame.Out].
 //
 // # What goes through
@@ -30,7 +31,7 @@
 //
 // # Superframes
 //
-// A [Device] brings superframes of up to 64 KiB in, TCP segments or UDP datagrams that
+// A [Device] or a [Packet] brings superframes of up to 64 KiB in, TCP segments or UDP datagrams that
 // the kernel has not cut yet, and frames whose checksum is still to be completed:
 // [frame.GSO] says which. It also takes them, and joins what can be joined: one system
 // call carries dozens of frames. Everything else gets such frames cut and completed.

@@ -1,10 +1,12 @@
 package port_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // Print what the kernel sends out of a device. The example needs CAP_NET_ADMIN.
@@ -34,6 +36,34 @@ func ExampleOpenTUN() {
 	}
 	defer tun.Close()
 	fmt.Println(tun.Name(), len(tun.Readers()), tun.MTU(0))
+}
+
+// A switch between two network interfaces, such as veths of containers. The example needs
+// CAP_NET_RAW.
+func ExampleOpenPacket() {
+	sw, err := vswitch.New(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer sw.Close()
+	vsi, err := sw.VSI(1, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, name := range []string{"veth-a", "veth-b"} {
+		p, err := port.OpenPacket(name, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if _, err := vsi.Attach(p, 0); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	sw.Run(context.Background())
 }
 
 // A child without privileges gets a queue from its parent as descriptor 3, as with
