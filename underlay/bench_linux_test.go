@@ -63,7 +63,7 @@ func ordinaryRoundTrips(b *testing.B, payload []byte, n int, info bool) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		u := &UDP{is4: true, cfg: UDPConfig{RecvBuffer: defaultBuffer}}
+		u := &UDP{base: base{is4: true, cfg: UDPConfig{RecvBuffer: defaultBuffer}}}
 		if e := raw.Control(func(fd uintptr) { err = u.rxOptions(int(fd)) }); e != nil || err != nil {
 			b.Fatal(e, err)
 		}

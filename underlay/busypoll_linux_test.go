@@ -27,7 +27,7 @@ func TestUDPBusyPoll(t *testing.T) {
 				t.Fatalf("got %q, want %q", r.payload, answer)
 			}
 		}
-		for _, r := range []*udpReader{a.readers[0], b.readers[0]} {
+		for _, r := range []*reader{a.readers[0], b.readers[0]} {
 			if r.busy.Max != cfg.BusyPoll {
 				t.Error("BusyPoll has not arrived at the reader")
 			}

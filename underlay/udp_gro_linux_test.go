@@ -198,7 +198,7 @@ func TestUDPSplitMessages(t *testing.T) {
 		{3, 1, false, []int{1, 1, 1}}, {11, 5, true, []int{5, 5, 1}}, {7, 0, true, []int{7}},
 		{maxMessage, 40000, true, []int{40000, 25535}},
 	} {
-		r := newUDPReader(&UDP{cfg: UDPConfig{MaxDatagram: 65535}}, nil)
+		r := newReader(&base{cfg: UDPConfig{MaxDatagram: 65535}}, nil)
 		r.blocks[0], r.n = new(frame.Block), 1
 		copy(r.blocks[0][roomAt(0):], pattern(tc.n))
 		m := &r.msgs[0]
@@ -228,7 +228,7 @@ func TestUDPSplitMessages(t *testing.T) {
 
 // Small datagrams come 64 to a call, long messages fewer.
 func TestUDPAdapt(t *testing.T) {
-	r := newUDPReader(&UDP{}, nil)
+	r := newReader(&base{}, nil)
 	for _, tc := range []struct{ n, each, want int }{
 		{4, 100, 8}, {8, 100, 16}, {16, 1500, 32}, {32, 100, 64}, {64, 1500, 64}, {20, 100, 64},
 		{15, 100, 32}, {32, 60000, 16}, {16, 60000, 8}, {8, 65000, 4}, {4, 65000, 4}, {4, 30000, 8},

@@ -327,7 +327,7 @@ func TestRefused(t *testing.T) {
 func FuzzTake(f *testing.F) {
 	f.Add([]byte{3, 0, 5, 9}, uint16(4), uint16(12))
 	f.Fuzz(func(t *testing.T, lens []byte, seg, n uint16) {
-		s := &udpSender{iov: make([]unix.Iovec, 0, allIov)}
+		s := &sender{iov: make([]unix.Iovec, 0, allIov)}
 		if seg == 0 {
 			return
 		}

@@ -58,7 +58,7 @@ func (u *UDP) Sockets(c TxConfig) (uint8, error) {
 }
 
 // addSet makes a set of its configuration.
-func (u *UDP) addSet(n uint8) *txSet {
+func (u *UDP) addSet(n uint8) {
 	c := u.configs[n]
 	s := &txSet{run: withSum, runs: c.Checksum != ChecksumOff}
 	if c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !u.is4 {
@@ -74,7 +74,6 @@ func (u *UDP) addSet(n uint8) *txSet {
 		u.ranges = append(u.ranges, s.ports)
 	}
 	u.sets[n].Store(s)
-	return s
 }
 
 // SetOffload turns runs on or off while the underlay is in use: those given to a Sender,

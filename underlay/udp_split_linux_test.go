@@ -28,7 +28,7 @@ type arrival struct {
 }
 
 // put makes message i of a reader.
-func (m arrival) put(r *udpReader, i int) {
+func (m arrival) put(r *reader, i int) {
 	r.blocks[i] = new(frame.Block)
 	copy(r.blocks[i][roomAt(i):], m.data)
 	h := &r.msgs[i]
@@ -66,7 +66,7 @@ func FuzzSplit(f *testing.F) {
 		if len(data) > maxMessage {
 			return
 		}
-		r := newUDPReader(&UDP{cfg: UDPConfig{MaxDatagram: int(most)}}, nil)
+		r := newReader(&base{cfg: UDPConfig{MaxDatagram: int(most)}}, nil)
 		r.at = int(at) % rxMessages
 		r.n = r.at + 1
 		where := r.at
@@ -141,7 +141,7 @@ func FuzzSplit(f *testing.F) {
 
 // received is an underlay to which messages have come, and no more will.
 type received struct {
-	*udpReader
+	*reader
 	closed chan struct{}
 }
 
@@ -199,10 +199,10 @@ func TestSplitMessagesInATunnel(t *testing.T) {
 		{"empty", arrival{nil, full, false}, map[frame.Reason]uint64{frame.Short: 1}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			u := &received{newUDPReader(&UDP{cfg: UDPConfig{MaxDatagram: 200}}, nil), make(chan struct{})}
+			u := &received{newReader(&base{cfg: UDPConfig{MaxDatagram: 200}}, nil), make(chan struct{})}
 			u.n = 2
-			tc.m.put(u.udpReader, 0)
-			arrival{data: ok}.put(u.udpReader, 1) // what follows is not harmed
+			tc.m.put(u.reader, 0)
+			arrival{data: ok}.put(u.reader, 1) // what follows is not harmed
 			v, err := vtep.New(nil, u)
 			if err != nil {
 				t.Fatal(err)

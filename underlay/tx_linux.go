@@ -20,14 +20,14 @@ const (
 	txCtl  = 3 * sys.CmsgInt
 )
 
-// A udpSender is one worker's scratch over the shared transmit sockets.
+// A sender is one worker's scratch over the shared transmit sockets.
 //
 // It sorts a window of datagrams by source port, keeping their order, and builds one
 // message for each copy, or for each piece of a run. What belongs to one socket goes out
 // by sendmmsg, at most chunk messages at a time; when the next datagram of a port needs
 // another kind of socket, what came before it goes out first.
-type udpSender struct {
-	u    *UDP
+type sender struct {
+	u    *base
 	call func(fd uintptr) // transmit, made once
 	sock *txSock          // that transmit is called for
 	errs *errReader
@@ -60,8 +60,8 @@ type copyOf struct {
 	to   int32  // index of the datagram's To
 }
 
-func newUDPSender(u *UDP) *udpSender {
-	s := &udpSender{u: u, errs: newErrReader(u), iov: make([]unix.Iovec, 0, allIov)}
+func newSender(u *base) *sender {
+	s := &sender{u: u, errs: newErrReader(u), iov: make([]unix.Iovec, 0, allIov)}
 	s.call = s.transmit
 	for i := range s.msgs {
 		s.msgs[i].Hdr.Name = (*byte)(unsafe.Pointer(&s.names[i]))
@@ -77,7 +77,7 @@ func newUDPSender(u *UDP) *udpSender {
 // is full, up to 128 messages that were next on that source port are lost as PortFull.
 // One with a Set that Sockets has not given, or whose sockets cannot be opened, is lost
 // as SendFailed.
-func (s *udpSender) Send(ds []frame.Datagram) error {
+func (s *sender) Send(ds []frame.Datagram) error {
 	s.down = false
 	for len(ds) > 0 {
 		n := min(window, len(ds))
@@ -95,7 +95,7 @@ func (s *udpSender) Send(ds []frame.Datagram) error {
 }
 
 // sendWindow sends the datagrams in s.win, set by set.
-func (s *udpSender) sendWindow() {
+func (s *sender) sendWindow() {
 	var sets uint32 // bit k: something for set k
 	for i := range s.win {
 		d := &s.win[i]
@@ -114,7 +114,7 @@ func (s *udpSender) sendWindow() {
 }
 
 // sendSet sends the datagrams of one set in s.win, source port by source port.
-func (s *udpSender) sendSet(set uint8) {
+func (s *sender) sendSet(set uint8) {
 	ports := s.set.ports.ports.Load()
 	if ports == nil {
 		s.u.openTx(s.set.ports, s.set.lone)
@@ -145,7 +145,7 @@ func (s *udpSender) sendSet(set uint8) {
 }
 
 // sendPort sends the datagrams of one source port, from first on, in order.
-func (s *udpSender) sendPort(port int, first, last uint8) {
+func (s *sender) sendPort(port int, first, last uint8) {
 	var t *txSock
 	for i := first; ; i = s.next[i] {
 		per := s.perMessage(&s.win[i])
@@ -173,7 +173,7 @@ func (s *udpSender) sendPort(port int, first, last uint8) {
 
 // kind returns the kind of socket for a datagram, or for a run with per datagrams in a
 // message.
-func (s *udpSender) kind(d *frame.Datagram, per int) kind {
+func (s *sender) kind(d *frame.Datagram, per int) kind {
 	k := s.set.lone
 	if per > 1 {
 		k = s.set.run
@@ -185,7 +185,7 @@ func (s *udpSender) kind(d *frame.Datagram, per int) kind {
 }
 
 // socket returns a transmit socket, or why there is none.
-func (s *udpSender) socket(port int, k kind) (*txSock, frame.Reason) {
+func (s *sender) socket(port int, k kind) (*txSock, frame.Reason) {
 	x := s.set.ports.kinds[k].Load()
 	if x == nil || x.err != nil && time.Now().After(x.again) {
 		x = s.u.openTx(s.set.ports, k)
@@ -202,7 +202,7 @@ func (s *udpSender) socket(port int, k kind) (*txSock, frame.Reason) {
 
 // add builds a message to each endpoint of datagram i. They share its pieces of memory
 // and its control messages.
-func (s *udpSender) add(t *txSock, i uint8) {
+func (s *sender) add(t *txSock, i uint8) {
 	d := &s.win[i]
 	if len(d.Parts) > maxIov {
 		s.loseAll(i, frame.SendFailed)
@@ -220,14 +220,14 @@ func (s *udpSender) add(t *txSock, i uint8) {
 }
 
 // room sends what was built if there is no room for a message of that many pieces.
-func (s *udpSender) room(t *txSock, pieces int) {
+func (s *sender) room(t *txSock, pieces int) {
 	if s.n == chunk || len(s.iov)+min(pieces, maxIov) > allIov {
 		s.flush(t)
 	}
 }
 
 // message builds a message to endpoint k of datagram i.
-func (s *udpSender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who copyOf) {
+func (s *sender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who copyOf) {
 	m := &s.msgs[s.n].Hdr
 	m.Namelen = sys.PutSockaddr(&s.names[s.n], &s.win[i].To[k], s.u.is4)
 	if m.Namelen == 0 {
@@ -245,7 +245,7 @@ func (s *udpSender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who co
 // control returns the control messages of a datagram, or of a run in pieces of seg
 // bytes: none when the sockets' defaults are right. It uses the scratch of the next
 // message.
-func (s *udpSender) control(d *frame.Datagram, seg uint16) []byte {
+func (s *sender) control(d *frame.Datagram, seg uint16) []byte {
 	ttl := d.TTL != 0 && (int(d.TTL) != s.u.cfg.TTL || isGroup(&d.To[0]))
 	if !ttl && d.TOS == 0 && seg == 0 {
 		return nil
@@ -268,7 +268,7 @@ func (s *udpSender) control(d *frame.Datagram, seg uint16) []byte {
 }
 
 // flush sends the messages built so far and forgets them.
-func (s *udpSender) flush(t *txSock) {
+func (s *sender) flush(t *txSock) {
 	if s.n > 0 {
 		s.sock = t
 		// Control, not Write: it holds the descriptor open as well, and does not
@@ -286,7 +286,7 @@ func (s *udpSender) flush(t *txSock) {
 
 // lose books what one message carries. A copy of a run that is lost in several pieces,
 // which follow each other, is one copy lost.
-func (s *udpSender) lose(c copyOf, why frame.Reason) {
+func (s *sender) lose(c copyOf, why frame.Reason) {
 	if c.d != s.last.d || c.to != s.last.to {
 		lose(&s.win[c.d], why)
 	}
@@ -295,7 +295,7 @@ func (s *udpSender) lose(c copyOf, why frame.Reason) {
 }
 
 // loseAll books every copy of datagram i.
-func (s *udpSender) loseAll(i uint8, why frame.Reason) {
+func (s *sender) loseAll(i uint8, why frame.Reason) {
 	d := &s.win[i]
 	segs := segments(d)
 	for range d.To {

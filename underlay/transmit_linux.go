@@ -14,7 +14,7 @@ import (
 const maxTries = 16
 
 // transmit sends the messages in the scratch.
-func (s *udpSender) transmit(fd uintptr) { s.push(fd, s.msgs[:s.n], s.who[:s.n]) }
+func (s *sender) transmit(fd uintptr) { s.push(fd, s.msgs[:s.n], s.who[:s.n]) }
 
 // push sends messages. When one is refused it goes on with the next: each costs its own
 // copy only. A run that is refused as such is sent again as single datagrams.
@@ -24,7 +24,7 @@ func (s *udpSender) transmit(fd uintptr) { s.push(fd, s.msgs[:s.n], s.who[:s.n])
 // believed only once the error queue is empty, nobody else has taken anything from it
 // meanwhile, and the message has been tried again. ECONNREFUSED is always another's, for
 // nobody has been asked yet; EMSGSIZE beside an entry of our own kernel is its own.
-func (s *udpSender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
+func (s *sender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 	tries := 0
 	for off := 0; off < len(msgs); {
 		taken, tooLongs := s.sock.taken.Load(), s.sock.tooLong.Load()

@@ -40,13 +40,13 @@ func (c *errCounters) addTo(st *Stats) {
 
 // An errReader is scratch for reading error queues, for one user at a time.
 type errReader struct {
-	u     *UDP
+	u     *base
 	queue *sys.ErrorQueue
 	seen  func(*sys.QueuedError) // entry, made once
 	long  bool                   // an entry told the interface's MTU
 }
 
-func newErrReader(u *UDP) *errReader {
+func newErrReader(u *base) *errReader {
 	r := &errReader{u: u, queue: sys.NewErrorQueue()}
 	r.seen = r.entry
 	return r
@@ -89,7 +89,7 @@ type errWatch struct {
 	socks map[int32]*txSock // by descriptor
 }
 
-func newErrWatch(u *UDP) (*errWatch, error) {
+func newErrWatch(u *base) (*errWatch, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("underlay: %w", os.NewSyscallError("epoll_create1", err))
@@ -154,7 +154,7 @@ func (w *errWatch) read(fd int32) {
 }
 
 // countError books one entry of an error queue.
-func (u *UDP) countError(e *sys.QueuedError) {
+func (u *base) countError(e *sys.QueuedError) {
 	c := &u.errors
 	switch e.Errno {
 	case unix.ECONNREFUSED:
@@ -189,4 +189,4 @@ func (u *UDP) countError(e *sys.QueuedError) {
 // f is called by Senders and by a goroutine that waits for errors, whether or not anything
 // is sent, and by several of them at once. It must not wait nor keep quoted. Close waits
 // until f is not running any more.
-func (u *UDP) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { u.pathMTU.Store(&f) }
+func (u *base) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { u.pathMTU.Store(&f) }

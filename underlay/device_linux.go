@@ -13,9 +13,9 @@ import (
 // checkDevice is how often the index is looked at.
 const checkDevice = time.Second / 2
 
-// keepDevice binds the sockets to UDPConfig.Device again whenever that name has another
+// keepDevice binds the sockets to the configured Device again whenever that name has another
 // index, until Close.
-func (u *UDP) keepDevice() {
+func (u *base) keepDevice() {
 	t := time.NewTicker(checkDevice)
 	defer t.Stop()
 	for {
@@ -33,7 +33,7 @@ func (u *UDP) keepDevice() {
 // deviceChanged reports whether there is a device of the name, and it is not the one the
 // first receive socket is bound to (SO_BINDTOIFINDEX, Linux 5.1). The socket is asked, for
 // it knows its network namespace.
-func (u *UDP) deviceChanged() (changed bool) {
+func (u *base) deviceChanged() (changed bool) {
 	_ = u.readers[0].sock.raw.Control(func(fd uintptr) {
 		ifr, err := unix.NewIfreq(u.cfg.Device)
 		if err != nil || unix.IoctlIfreq(int(fd), unix.SIOCGIFINDEX, ifr) != nil {
@@ -47,7 +47,7 @@ func (u *UDP) deviceChanged() (changed bool) {
 
 // bindDevice binds every socket to the device, the first receive socket last: while any
 // other fails, deviceChanged sees that there is something to do.
-func (u *UDP) bindDevice() error {
+func (u *base) bindDevice() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var errs []error

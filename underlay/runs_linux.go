@@ -22,16 +22,16 @@ const (
 
 // perMessage returns how many datagrams of a run one message carries, 1 when the kernel
 // is not to cut runs. For what is no run it is 1 too.
-func (s *udpSender) perMessage(d *frame.Datagram) int {
+func (s *sender) perMessage(d *frame.Datagram) int {
 	if d.Seg == 0 || !s.set.runs || !s.u.runs.Load() || s.set.split.Load() {
 		return 1
 	}
-	return max(1, min(maxSegs, (maxPacket-headers(s.u.is4))/int(d.Seg)))
+	return max(1, min(maxSegs, (maxPacket-s.u.overhead)/int(d.Seg)))
 }
 
 // addRun builds the messages of run i, with per datagrams in each: endpoint by endpoint,
 // so that what is lost is counted once for each.
-func (s *udpSender) addRun(t *txSock, i uint8, per int) {
+func (s *sender) addRun(t *txSock, i uint8, per int) {
 	d := &s.win[i]
 	n, seg := size(d), int(d.Seg)
 	for k := range d.To {
@@ -93,7 +93,7 @@ func (c *cursor) skip(n int) {
 // is more pieces than one message may have it stops at a multiple of seg, or, with seg 0
 // or when not even one segment fits, takes nothing. It returns the pieces and their
 // bytes.
-func (s *udpSender) take(c *cursor, n, seg int) (iov []unix.Iovec, took int) {
+func (s *sender) take(c *cursor, n, seg int) (iov []unix.Iovec, took int) {
 	start := len(s.iov)
 	whole, end, done := *c, start, 0 // after the last whole segment
 	for took < n {
@@ -147,7 +147,7 @@ func refused(e unix.Errno) bool {
 
 // sendApart sends the datagrams of a run that was refused one by one, through the same
 // socket: what is wrong with a datagram itself is then told for each.
-func (s *udpSender) sendApart(fd uintptr, m *sys.Mmsghdr, who copyOf) {
+func (s *sender) sendApart(fd uintptr, m *sys.Mmsghdr, who copyOf) {
 	a := &s.apart
 	from := unsafe.Slice(m.Hdr.Iov, int(m.Hdr.Iovlen))
 	n, used := 0, 0

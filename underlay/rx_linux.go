@@ -27,11 +27,11 @@ const (
 	manyBytes = 256 << 10
 )
 
-// A udpReader receives from one socket. One message is one datagram or, with UDP_GRO, a
+// A reader receives from one socket. One message is one datagram or, with UDP_GRO, a
 // run of datagrams that the sender's or the receiver's kernel left in one piece. Its
 // frames lie where it was received.
-type udpReader struct {
-	u    *UDP
+type reader struct {
+	u    *base
 	sock *sock
 	call func(fd uintptr) bool // recv, made once
 	busy sys.BusyPoll
@@ -55,8 +55,8 @@ type udpReader struct {
 	dropped                                      dropCounter
 }
 
-func newUDPReader(u *UDP, s *sock) *udpReader {
-	r := &udpReader{u: u, sock: s, want: minWant, busy: sys.BusyPoll{Max: u.cfg.BusyPoll}}
+func newReader(u *base, s *sock) *reader {
+	r := &reader{u: u, sock: s, want: minWant, busy: sys.BusyPoll{Max: u.cfg.BusyPoll}}
 	r.call = r.recv
 	for i := range r.msgs {
 		h := &r.msgs[i].Hdr
@@ -70,7 +70,7 @@ func newUDPReader(u *UDP, s *sock) *udpReader {
 
 // Read implements [frame.Reader]. Runs are split; the frames of one are not spread over
 // two batches unless there are more than [frame.MaxBatch].
-func (r *udpReader) Read(b *frame.Batch) error {
+func (r *reader) Read(b *frame.Batch) error {
 	b.Reset()
 	if r.at < r.n {
 		if err := r.u.stopped(); err != nil {
@@ -107,7 +107,7 @@ func (r *udpReader) Read(b *frame.Batch) error {
 
 // recv is called when the socket may be readable; false asks to be called again
 // when it is. It holds no packet memory while it waits.
-func (r *udpReader) recv(fd uintptr) bool {
+func (r *reader) recv(fd uintptr) bool {
 	r.prepare()
 	for {
 		var errno unix.Errno
@@ -126,7 +126,7 @@ func (r *udpReader) recv(fd uintptr) bool {
 }
 
 // prepare gives each message a Block.
-func (r *udpReader) prepare() {
+func (r *reader) prepare() {
 	for i := range r.want {
 		if r.blocks[i] == nil {
 			r.blocks[i] = r.pool.Block()
@@ -149,7 +149,7 @@ const maxMessage = 1<<16 - 1
 func roomAt(i int) int { return frame.Headroom + i%64*64 }
 
 // release gives the Blocks back.
-func (r *udpReader) release() {
+func (r *reader) release() {
 	for i, x := range r.blocks {
 		if x == nil {
 			break
@@ -160,7 +160,7 @@ func (r *udpReader) release() {
 }
 
 // adapt chooses how many messages the next call makes room for.
-func (r *udpReader) adapt() {
+func (r *reader) adapt() {
 	bytes := 0
 	for i := range r.msgs[:r.n] {
 		bytes += int(r.msgs[i].Len)
@@ -174,7 +174,7 @@ func (r *udpReader) adapt() {
 }
 
 // deliver makes frames of the messages received, as many as the batch takes.
-func (r *udpReader) deliver(b *frame.Batch) {
+func (r *reader) deliver(b *frame.Batch) {
 	for ; r.at < r.n; r.at, r.off = r.at+1, 0 {
 		if !r.split(b) {
 			break
@@ -185,7 +185,7 @@ func (r *udpReader) deliver(b *frame.Batch) {
 
 // split makes frames of message r.at, from r.off on. It reports false when some are left
 // for the next batch.
-func (r *udpReader) split(b *frame.Batch) bool {
+func (r *reader) split(b *frame.Batch) bool {
 	m := &r.msgs[r.at]
 	r.info.Parse(r.ctl[r.at][:min(int(m.Hdr.Controllen), rxControl)])
 	n, seg := int(m.Len), r.info.Segment
@@ -224,7 +224,7 @@ func (r *udpReader) split(b *frame.Batch) bool {
 // frame makes a frame of bytes [from, to) of a message. The first has headroom. What is
 // in front of any other are the bytes of its neighbour, so it has none, and nobody but the
 // last has any room behind.
-func (r *udpReader) frame(b *frame.Batch, from, to int, last bool) *frame.Frame {
+func (r *reader) frame(b *frame.Batch, from, to int, last bool) *frame.Frame {
 	x, start := r.blocks[r.at][:], roomAt(r.at)
 	lo, hi := start+from, start+to
 	if from == 0 {
@@ -237,7 +237,7 @@ func (r *udpReader) frame(b *frame.Batch, from, to int, last bool) *frame.Frame 
 }
 
 // arrived books a message.
-func (r *udpReader) arrived(lone bool, segs int) {
+func (r *reader) arrived(lone bool, segs int) {
 	if !lone {
 		r.runs.Add(1)
 		r.segments.Add(uint64(segs))
@@ -245,7 +245,7 @@ func (r *udpReader) arrived(lone bool, segs int) {
 }
 
 // outer returns what the control messages in r.info and the header say.
-func (r *udpReader) outer(m *sys.Mmsghdr) frame.Outer {
+func (r *reader) outer(m *sys.Mmsghdr) frame.Outer {
 	o := frame.Outer{If: r.info.If, TOS: r.info.TOS, TTL: r.info.TTL}
 	o.Src, _ = sys.Endpoint(&r.names[r.at], m.Hdr.Namelen)
 	if r.info.HasDst {
@@ -275,7 +275,7 @@ func fatal(e unix.Errno) bool {
 
 // backOff waits after many errors in a row, 1 ms at first and 100 ms at most, so
 // that an error that stays does not keep a processor busy. It notices Close.
-func (r *udpReader) backOff(failed int) error {
+func (r *reader) backOff(failed int) error {
 	const free = 8
 	if failed < free {
 		return nil
@@ -290,7 +290,7 @@ func (r *udpReader) backOff(failed int) error {
 	}
 }
 
-func (r *udpReader) addTo(st *Stats) {
+func (r *reader) addTo(st *Stats) {
 	_ = r.sock.raw.Control(func(fd uintptr) {
 		if v, ok := sys.Drops(fd); ok {
 			r.dropped.seen(v)
@@ -305,7 +305,7 @@ func (r *udpReader) addTo(st *Stats) {
 }
 
 // A dropCounter extends a socket's 32-bit counter of dropped packets to 64 bits, for
-// whoever asks at least once in four billion drops. It is used under UDP.mu.
+// whoever asks at least once in four billion drops. It is used under base.mu.
 type dropCounter struct {
 	last  uint32
 	total uint64

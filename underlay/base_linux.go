@@ -1,0 +1,248 @@
+package underlay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// A base is what the underlays made of sockets have in common: receive sockets, which wait
+// in the runtime's poller, sets of transmit sockets, and somebody who reads what the
+// network says about what they sent.
+type base struct {
+	name     string // of the configuration, as in errors
+	local    netip.AddrPort
+	is4      bool
+	raw      bool // of raw IP sockets, which have no ports
+	overhead int  // what the outer headers take of the IP MTU
+	cfg      UDPConfig
+
+	readers []*reader
+	sets    [maxSets]atomic.Pointer[txSet] // by Datagram.Set
+	runs    atomic.Bool                    // the kernel is to cut runs
+	paused  atomic.Bool
+	done    chan struct{} // closed by Close
+	errors  errCounters
+	watch   *errWatch
+	running sync.WaitGroup // goroutines of ours
+
+	pathMTU     atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+	unreachable atomic.Pointer[func(to frame.Endpoint, quoted []byte)]
+
+	mu      sync.Mutex
+	senders map[int]*sender
+	ranges  []*txPorts // of all sets, no two of them equal
+	closed  bool
+
+	// openKind opens the transmit sockets of one kind.
+	openKind func(p *txPorts, k kind, x *txSocks) error
+
+	// sendmmsg is sys.Sendmmsg; a test puts a kernel that refuses in front of it.
+	sendmmsg func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno)
+}
+
+// setUp makes what needs no socket. After it, Close must be called.
+func (u *base) setUp() (err error) {
+	u.done = make(chan struct{})
+	u.senders = make(map[int]*sender)
+	u.sendmmsg = sys.Sendmmsg
+	if u.watch, err = newErrWatch(u); err != nil {
+		return err
+	}
+	u.running.Go(u.watch.run)
+	return nil
+}
+
+// start opens the transmit sockets that most datagrams need, and keeps all sockets on
+// their device.
+func (u *base) start() error {
+	set := u.sets[0].Load()
+	if err := u.openTx(set.ports, set.lone).err; err != nil {
+		return err
+	}
+	if u.cfg.Device != "" {
+		u.running.Go(u.keepDevice)
+	}
+	return nil
+}
+
+// open makes a socket, sets its options, calls the configured Control and binds it.
+func (u *base) open(network, local string, set func(fd int) error) (*sock, error) {
+	var optErr error // told without the words the net package would add
+	lc := net.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
+		err := c.Control(func(fd uintptr) {
+			if optErr = u.commonOptions(int(fd)); optErr == nil {
+				optErr = set(int(fd))
+			}
+		})
+		if err == nil && optErr == nil && u.cfg.Control != nil {
+			if err := u.cfg.Control(network, address, c); err != nil {
+				optErr = u.fieldError("Control", err)
+			}
+		}
+		return errors.Join(err, optErr)
+	}}
+	pc, err := lc.ListenPacket(context.Background(), network, local)
+	if optErr != nil {
+		return nil, optErr
+	}
+	if err != nil {
+		return nil, fmt.Errorf("underlay: %w", err)
+	}
+	conn, ok := pc.(pollConn)
+	if !ok {
+		pc.Close()
+		return nil, fmt.Errorf("underlay: %v is not a socket", local)
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("underlay: %w", err)
+	}
+	return &sock{conn, raw, conn}, nil
+}
+
+// Readers returns one Reader for each receive queue.
+func (u *base) Readers() []frame.Reader {
+	rs := make([]frame.Reader, len(u.readers))
+	for i, r := range u.readers {
+		rs[i] = r
+	}
+	return rs
+}
+
+// Sender returns worker w's Sender; any number will do, and the same number gives
+// the same Sender. Senders share the sockets, not their scratch.
+func (u *base) Sender(w int) frame.Sender {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := u.senders[w]
+	if s == nil {
+		s = newSender(u)
+		u.senders[w] = s
+	}
+	return s
+}
+
+// LocalAddr returns the address and port peers send to.
+func (u *base) LocalAddr() netip.AddrPort { return u.local }
+
+// Is4 reports whether this is an IPv4 underlay.
+func (u *base) Is4() bool { return u.is4 }
+
+// MTU returns the IP MTU of the interface that has the local address, or of the
+// configured Device, as it is now: 1500 for a wildcard address. It is never more than we
+// receive (UDPConfig.MaxDatagram), for the far end has most likely the same. It asks the
+// system each time and is not for the packet path.
+func (u *base) MTU() int {
+	m := defaultMTU
+	_ = u.inNamespace(func() error {
+		m = interfaceMTU(u.local.Addr(), u.cfg.Device)
+		return nil
+	})
+	return min(m, u.cfg.MaxDatagram+u.overhead)
+}
+
+// Pause makes every Read return [frame.ErrPaused], those that wait and those to
+// come, until Resume. Datagrams that arrive meanwhile wait in the socket's buffer.
+func (u *base) Pause() { u.pause(true) }
+
+// Resume ends a Pause.
+func (u *base) Resume() { u.pause(false) }
+
+func (u *base) pause(on bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.paused.Store(on)
+	var t time.Time
+	if on {
+		t = time.Unix(1, 0)
+	}
+	for _, r := range u.readers {
+		_ = r.sock.conn.SetReadDeadline(t) // fails only after Close
+	}
+}
+
+// stopped returns what a Read returns that has no need to ask a socket.
+func (u *base) stopped() error {
+	select {
+	case <-u.done:
+		return net.ErrClosed
+	default:
+	}
+	if u.paused.Load() {
+		return frame.ErrPaused
+	}
+	return nil
+}
+
+// Close closes all sockets. Every Read, waiting or to come, then returns an error
+// that errors.Is [net.ErrClosed], and every Send loses what it is given with
+// [frame.PortDown]. It is idempotent.
+func (u *base) Close() error {
+	defer u.running.Wait()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return nil
+	}
+	u.closed = true
+	close(u.done)
+	var errs []error
+	for _, r := range u.readers {
+		errs = append(errs, r.sock.Close())
+	}
+	for _, p := range u.ranges {
+		p.all(func(s *txSock) { errs = append(errs, s.Close()) })
+	}
+	return errors.Join(append(errs, u.watch.file.Close())...)
+}
+
+// Stats returns a snapshot of the counters.
+func (u *base) Stats() Stats {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var st Stats
+	for _, r := range u.readers {
+		r.addTo(&st)
+		st.RecvBuffer = smaller(st.RecvBuffer, r.sock.bufferSize(unix.SO_RCVBUF))
+	}
+	for _, p := range u.ranges {
+		p.all(func(s *txSock) { st.SendBuffer = smaller(st.SendBuffer, s.bufferSize(unix.SO_SNDBUF)) })
+	}
+	for _, s := range u.senders {
+		s.count.addTo(&st)
+	}
+	u.errors.addTo(&st)
+	return st
+}
+
+func smaller(a, b int) int {
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}
+
+// readError turns what RawConn.Read returns into what a Reader returns.
+func readError(err error) error {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return frame.ErrPaused
+	case errors.Is(err, net.ErrClosed):
+		return net.ErrClosed
+	}
+	return fmt.Errorf("underlay: receive: %w", err)
+}

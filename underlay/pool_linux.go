@@ -1,0 +1,96 @@
+package underlay
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// A socket has one DF setting and one checksum setting, so one source port has up to
+// four transmit sockets, one of each kind.
+type kind uint8
+
+const (
+	mayFragment kind = 1 << iota // without DF
+	withSum                      // computes the UDP checksum
+	kinds       = 4
+)
+
+// txPorts is the source ports taken out of one range, and the sockets on them. They are
+// opened when they are first needed, all ports of one kind at a time.
+type txPorts struct {
+	r     PortRange
+	ports atomic.Pointer[[]uint16] // chosen with the first kind
+	kinds [kinds]atomic.Pointer[txSocks]
+}
+
+// txSocks is the sockets of one kind, in the order of the ports, or why there are none.
+type txSocks struct {
+	socks []*txSock
+	err   error
+	again time.Time // after an error: when to try again
+}
+
+// A txSock is a transmit socket on one source port.
+type txSock struct {
+	*sock
+	port uint16
+
+	// What anybody has read from the error queue: entries, and how often there was one
+	// about the interface's MTU.
+	taken, tooLong atomic.Uint32
+}
+
+// retryOpen is how long sockets that could not be opened are left alone.
+const retryOpen = time.Second / 2
+
+// openTx returns the sockets of one kind, which it opens if need be. After Close it
+// returns neither sockets nor an error.
+func (u *base) openTx(p *txPorts, k kind) *txSocks {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	x := p.kinds[k].Load()
+	if x != nil && (x.err == nil || time.Now().Before(x.again)) {
+		return x
+	}
+	x = new(txSocks)
+	if u.closed {
+		return x
+	}
+	if x.err = u.inNamespace(func() error { return u.openKind(p, k, x) }); x.err != nil {
+		x.close()
+		x.again = time.Now().Add(retryOpen)
+	}
+	p.kinds[k].Store(x)
+	return x
+}
+
+// inNamespace runs f in the network namespace of the receive sockets: sockets are opened
+// by whoever sends first, on whatever thread that is.
+func (u *base) inNamespace(f func() error) (err error) {
+	if e := u.readers[0].sock.raw.Control(func(fd uintptr) {
+		err = sys.InNamespaceOf(fd, f)
+	}); e != nil {
+		return e
+	}
+	return err
+}
+
+// all calls f with every transmit socket there is; u.mu is held.
+func (p *txPorts) all(f func(*txSock)) {
+	for k := range p.kinds {
+		if x := p.kinds[k].Load(); x != nil {
+			for _, s := range x.socks {
+				f(s)
+			}
+		}
+	}
+}
+
+func (x *txSocks) close() {
+	for _, s := range x.socks {
+		s.Close()
+	}
+	x.socks = nil
+}
