@@ -98,14 +98,20 @@ const (
 )
 
 // withDefaults returns a copy with the defaults filled in, except for those that
-// depend on the local address, or an error that names the field.
+// depend on the local address, and an error that names the field.
 func (c *UDPConfig) withDefaults() (UDPConfig, error) {
 	var d UDPConfig
 	if c != nil {
 		d = *c
 	}
-	bad := func(field, format string, args ...any) (UDPConfig, error) {
-		return UDPConfig{}, fmt.Errorf("underlay: UDPConfig.%s: %s", field, fmt.Sprintf(format, args...))
+	return d, d.complete("UDPConfig")
+}
+
+// complete fills in the defaults and checks the values of a configuration, whose name is in
+// the errors.
+func (d *UDPConfig) complete(name string) error {
+	bad := func(field, format string, args ...any) error {
+		return fmt.Errorf("underlay: %s.%s: %s", name, field, fmt.Sprintf(format, args...))
 	}
 	var ok bool
 	if d.SrcPorts, ok = d.SrcPorts.orDefault(); !ok {
@@ -141,7 +147,7 @@ func (c *UDPConfig) withDefaults() (UDPConfig, error) {
 	case d.Queues < 0 || d.Queues > maxQueues:
 		return bad("Queues", "%d is not in 1-%d", d.Queues, maxQueues)
 	}
-	return d, nil
+	return nil
 }
 
 func (r PortRange) orDefault() (PortRange, bool) {
@@ -176,12 +182,7 @@ func localAddress(local netip.AddrPort) (netip.AddrPort, error) {
 }
 
 // headers is what IP and UDP headers take of the IP MTU.
-func headers(is4 bool) int {
-	if is4 {
-		return 20 + 8
-	}
-	return 40 + 8
-}
+func headers(is4 bool) int { return ipHeader(is4) + 8 }
 
 // isGroup reports whether e is a multicast address.
 func isGroup(e *frame.Endpoint) bool {

@@ -43,6 +43,7 @@ type errReader struct {
 	u     *base
 	queue *sys.ErrorQueue
 	seen  func(*sys.QueuedError) // entry, made once
+	sock  *txSock                // whose entries are read
 	long  bool                   // an entry told the interface's MTU
 }
 
@@ -55,7 +56,7 @@ func newErrReader(u *base) *errReader {
 // read books what is in the error queue of a socket, at most drainLimit entries, and
 // returns how many there were.
 func (r *errReader) read(fd uintptr, s *txSock) int {
-	r.long = false
+	r.sock, r.long = s, false
 	n := r.queue.Drain(fd, drainLimit, r.seen)
 	if n > 0 {
 		s.taken.Add(uint32(n))
@@ -69,6 +70,9 @@ func (r *errReader) read(fd uintptr, s *txSock) int {
 func (r *errReader) entry(e *sys.QueuedError) {
 	if e.Errno == unix.EMSGSIZE && e.Origin == unix.SO_EE_ORIGIN_LOCAL {
 		r.long = true
+	}
+	if r.sock.deaf && e.Origin != unix.SO_EE_ORIGIN_LOCAL {
+		return
 	}
 	r.u.countError(e)
 }
@@ -156,8 +160,16 @@ func (w *errWatch) read(fd int32) {
 // countError books one entry of an error queue.
 func (u *base) countError(e *sys.QueuedError) {
 	c := &u.errors
-	switch e.Errno {
-	case unix.ECONNREFUSED:
+	lost := unreachable(e)
+	if f := u.unreachable.Load(); f != nil && lost {
+		(*f)(e.Dst, e.Quoted)
+	}
+	errno := e.Errno
+	if errno == unix.EPROTO && lost { // ICMPv6 calls it a problem with a parameter
+		errno = unix.ENOPROTOOPT
+	}
+	switch errno {
+	case unix.ECONNREFUSED, unix.ENOPROTOOPT:
 		c.refused.Add(1)
 	case unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EHOSTDOWN, unix.ENONET:
 		c.unreachable.Add(1)
@@ -173,12 +185,30 @@ func (u *base) countError(e *sys.QueuedError) {
 	}
 }
 
+// unreachable reports whether an entry is about a datagram that did not get to its endpoint,
+// for another cause than its length.
+func unreachable(e *sys.QueuedError) bool {
+	const ( // RFC 792; RFC 4443, sections 3.1, 3.3 and 3.4
+		unreachable4, needed, exceeded4 = 3, 4, 11
+		unreachable6, exceeded6         = 1, 3
+		problem6, unknownHeader         = 4, 1
+	)
+	switch e.Origin {
+	case unix.SO_EE_ORIGIN_ICMP:
+		return e.Type == unreachable4 && e.Code != needed || e.Type == exceeded4
+	case unix.SO_EE_ORIGIN_ICMP6:
+		return e.Type == unreachable6 || e.Type == exceeded6 || e.Type == problem6 && e.Code == unknownHeader
+	}
+	return false
+}
+
 // PathMTU has f called whenever a datagram to an endpoint turned out too long: with the
-// longest IP packet that passes, and the start of the UDP payload as the error quoted it.
+// longest IP packet that passes, and the start of the payload as the error quoted it: of what
+// follows the UDP header or, of an IP underlay, of the inner packet.
 //
 //   - A router said so (ICMP fragmentation needed, RFC 1191; ICMPv6 packet too big,
 //     RFC 8201): quoted is what it returned of the payload, at most 128 bytes here. A
-//     router owes no more than the UDP header (RFC 792), so that quoted may be empty. Nobody
+//     router owes no more than eight bytes after the IP header (RFC 792), so that quoted may be empty. Nobody
 //     has authenticated any of it.
 //   - The datagram is longer than the interface's own MTU: mtu is that MTU, and quoted is
 //     empty. The endpoint's port may be 0 then: the kernel does not say (Linux 6.18).

@@ -25,13 +25,19 @@ type network interface {
 	Pause()
 	Resume()
 	Stats() Stats
-	Sockets(c TxConfig) (uint8, error)
 	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
 }
 
+// ported is one that has ports.
+type ported interface {
+	network
+	Sockets(c TxConfig) (uint8, error)
+}
+
 var (
-	_ network = (*UDP)(nil)
-	_ network = (*Memory)(nil)
+	_ ported  = (*UDP)(nil)
+	_ ported  = (*Memory)(nil)
+	_ network = (*IP)(nil)
 )
 
 func endpoint(t testing.TB, ap netip.AddrPort) frame.Endpoint {
@@ -59,24 +65,30 @@ func send(t testing.TB, u network, ds ...frame.Datagram) {
 type got struct {
 	payload string
 	outer   frame.Outer
+	kind    frame.Kind
 	drop    frame.Reason
 }
 
-// receive reads n datagrams from queue 0, or fails.
+// receive reads n datagrams from the first Reader, or fails.
 func receive(t testing.TB, u network, n int) []got {
+	t.Helper()
+	return receiveFrom(t, u, 0, n)
+}
+
+func receiveFrom(t testing.TB, u network, reader, n int) []got {
 	t.Helper()
 	watchdog := time.AfterFunc(10*time.Second, u.Pause)
 	defer watchdog.Stop()
 	var out []got
 	b := frame.NewBatch(nil)
-	r := u.Readers()[0]
+	r := u.Readers()[reader]
 	for len(out) < n {
 		if err := r.Read(b); err != nil {
 			t.Fatalf("Read: %v after %d of %d datagrams", err, len(out), n)
 		}
 		for i := range b.Frames {
 			f := &b.Frames[i]
-			out = append(out, got{string(f.Bytes()), b.Outer[i], f.Drop})
+			out = append(out, got{string(f.Bytes()), b.Outer[i], f.Kind, f.Drop})
 		}
 	}
 	if len(out) > n {

@@ -3,6 +3,7 @@ package underlay
 import (
 	"encoding/binary"
 	"net"
+	"net/netip"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -302,6 +303,30 @@ func TestSendBufferFull(t *testing.T) {
 		if ds[0].Drop != frame.PortFull || st.TxLost[frame.PortFull] != uint64(ds[0].Lost) || st.TxDatagrams == 0 ||
 			st.TxDatagrams+uint64(ds[0].Lost) != 200 || st.TxCalls > 8 {
 			t.Errorf("lost %d, %v; %+v", ds[0].Lost, ds[0].Drop, st)
+		}
+	})
+}
+
+// The same with raw IP: what waits for a neighbour fills the buffer, and nobody waits.
+func TestIPSendBufferFull(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		for _, tc := range []struct{ local, absent string }{{"10.9.0.1", "10.9.0.77"}, {"fd09::1", "fd09::77"}} {
+			u := listenIP(t, tc.local, &IPConfig{SendBuffer: 4096})
+			absent := endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(tc.absent), 0))
+			d := frame.Datagram{Parts: [][]byte{{0x45}, make([]byte, 1000)}, DF: true}
+			for range 200 {
+				d.To = append(d.To, absent)
+			}
+			ds := []frame.Datagram{d}
+			start := time.Now()
+			send(t, u, ds...)
+			st := u.Stats()
+			if ds[0].Drop != frame.PortFull || st.TxLost[frame.PortFull] != uint64(ds[0].Lost) || st.TxDatagrams == 0 || st.TxDatagrams+uint64(ds[0].Lost) != 200 {
+				t.Errorf("%s: lost %d, %v; %+v", tc.local, ds[0].Lost, ds[0].Drop, st)
+			}
+			if took := time.Since(start); took > time.Second {
+				t.Errorf("waited for %v", took)
+			}
 		}
 	})
 }

@@ -28,6 +28,9 @@ func (r *reports) add(to frame.Endpoint, mtu int, quoted []byte) {
 	r.all = append(r.all, report{to, mtu, string(quoted)})
 }
 
+// lost adds a call of an Unreachable func.
+func (r *reports) lost(to frame.Endpoint, quoted []byte) { r.add(to, 0, quoted) }
+
 func (r *reports) take() []report {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,7 +18,8 @@ const (
 )
 
 // txPorts is the source ports taken out of one range, and the sockets on them. They are
-// opened when they are first needed, all ports of one kind at a time.
+// opened when they are first needed, all ports of one kind at a time. Of an IP underlay they
+// are the protocols.
 type txPorts struct {
 	r     PortRange
 	ports atomic.Pointer[[]uint16] // chosen with the first kind
@@ -36,6 +37,7 @@ type txSocks struct {
 type txSock struct {
 	*sock
 	port uint16
+	deaf bool // what the network says is read and not told: another socket gets it too
 
 	// What anybody has read from the error queue: entries, and how often there was one
 	// about the interface's MTU.

@@ -28,11 +28,12 @@ const (
 )
 
 // A reader receives from one socket. One message is one datagram or, with UDP_GRO, a
-// run of datagrams that the sender's or the receiver's kernel left in one piece. Its
-// frames lie where it was received.
+// run of datagrams that the sender's or the receiver's kernel left in one piece; or, of raw
+// sockets, one IP packet. Its frames lie where it was received.
 type reader struct {
 	u    *base
 	sock *sock
+	kind frame.Kind            // of what it receives, when that is IP packets
 	call func(fd uintptr) bool // recv, made once
 	busy sys.BusyPoll
 
@@ -188,6 +189,9 @@ func (r *reader) deliver(b *frame.Batch) {
 func (r *reader) split(b *frame.Batch) bool {
 	m := &r.msgs[r.at]
 	r.info.Parse(r.ctl[r.at][:min(int(m.Hdr.Controllen), rxControl)])
+	if r.u.raw {
+		return r.packet(b, m)
+	}
 	n, seg := int(m.Len), r.info.Segment
 	lone := seg <= 0 || seg >= n
 	if lone {

@@ -10,7 +10,7 @@ import (
 )
 
 // kindsOfUnderlay runs a test with two underlays of each sort the system has.
-func kindsOfUnderlay(t *testing.T, f func(t *testing.T, a, b network)) {
+func kindsOfUnderlay(t *testing.T, f func(t *testing.T, a, b ported)) {
 	t.Run("Memory", func(t *testing.T) {
 		n := NewNetwork(nil)
 		f(t, member(t, n, "192.0.2.1:4789", nil), member(t, n, "192.0.2.2:4789", nil))
@@ -19,7 +19,7 @@ func kindsOfUnderlay(t *testing.T, f func(t *testing.T, a, b network)) {
 }
 
 func TestSockets(t *testing.T) {
-	kindsOfUnderlay(t, func(t *testing.T, a, b network) {
+	kindsOfUnderlay(t, func(t *testing.T, a, b ported) {
 		eb := endpoint(t, b.LocalAddr())
 		number := func(c TxConfig) uint8 {
 			t.Helper()
@@ -87,7 +87,7 @@ func TestSockets(t *testing.T) {
 }
 
 func TestSocketsErrors(t *testing.T) {
-	kindsOfUnderlay(t, func(t *testing.T, a, b network) {
+	kindsOfUnderlay(t, func(t *testing.T, a, b ported) {
 		for field, c := range map[string]TxConfig{
 			"SrcPorts": {SrcPorts: PortRange{9, 8}},
 			"Checksum": {Checksum: 9},

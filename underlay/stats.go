@@ -34,7 +34,7 @@ type Stats struct {
 
 // ErrorStats counts the entries of the transmit sockets' error queues by kind.
 type ErrorStats struct {
-	Refused     uint64 // ICMP port unreachable: nobody listens there
+	Refused     uint64 // ICMP port or protocol unreachable: nobody listens there
 	Unreachable uint64 // ICMP net or host unreachable and the like
 	TooBig      uint64 // ICMP fragmentation needed, packet too big, or above the interface's MTU
 	Prohibited  uint64 // ICMP administratively prohibited

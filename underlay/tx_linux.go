@@ -22,7 +22,8 @@ const (
 
 // A sender is one worker's scratch over the shared transmit sockets.
 //
-// It sorts a window of datagrams by source port, keeping their order, and builds one
+// It sorts a window of datagrams by source port, or by protocol where there are no ports
+// (a run by that of its first packet), keeping their order, and builds one
 // message for each copy, or for each piece of a run. What belongs to one socket goes out
 // by sendmmsg, at most chunk messages at a time; when the next datagram of a port needs
 // another kind of socket, what came before it goes out first.
@@ -76,7 +77,7 @@ func newSender(u *base) *sender {
 // an endpoint of the other address family is lost as Unreachable. When a socket's buffer
 // is full, up to 128 messages that were next on that source port are lost as PortFull.
 // One with a Set that Sockets has not given, or whose sockets cannot be opened, is lost
-// as SendFailed.
+// as SendFailed. What an IP underlay cannot send, as it is no IP packet, is lost as BadHeader.
 func (s *sender) Send(ds []frame.Datagram) error {
 	s.down = false
 	for len(ds) > 0 {
@@ -129,7 +130,11 @@ func (s *sender) sendSet(set uint8) {
 		if d.Set != set {
 			continue
 		}
-		k := txIndex(d.Flow, len(*ports))
+		k := s.port(d, len(*ports))
+		if k < 0 {
+			s.loseAll(uint8(i), frame.BadHeader)
+			continue
+		}
 		if used&(1<<k) == 0 {
 			used |= 1 << k
 			first[k] = uint8(i)
@@ -142,6 +147,14 @@ func (s *sender) sendSet(set uint8) {
 		k := bits.TrailingZeros32(used)
 		s.sendPort(k, first[k], last[k])
 	}
+}
+
+// port picks one of n ports for a datagram, -1 for what cannot be sent.
+func (s *sender) port(d *frame.Datagram, n int) int {
+	if s.u.raw {
+		return protocolOf(d.Parts)
+	}
+	return txIndex(d.Flow, n)
 }
 
 // sendPort sends the datagrams of one source port, from first on, in order.
@@ -179,7 +192,7 @@ func (s *sender) kind(d *frame.Datagram, per int) kind {
 		k = s.set.run
 	}
 	if !d.DF {
-		k |= mayFragment
+		k |= s.set.plain
 	}
 	return k
 }
@@ -233,6 +246,9 @@ func (s *sender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who copyO
 	if m.Namelen == 0 {
 		s.lose(who, frame.Unreachable)
 		return
+	}
+	if s.u.raw {
+		s.names[s.n].Port = 0 // another than 0 would be the protocol (rawv6_sendmsg)
 	}
 	m.Iov = unsafe.SliceData(iov)
 	m.SetIovlen(len(iov))

@@ -18,6 +18,7 @@ type txSet struct {
 	ports *txPorts
 	lone  kind
 	run   kind
+	plain kind        // added for a datagram without DF
 	runs  bool        // the checksum mode allows runs
 	split atomic.Bool // the way out has refused them a moment ago: see giveUp
 }
@@ -60,7 +61,7 @@ func (u *UDP) Sockets(c TxConfig) (uint8, error) {
 // addSet makes a set of its configuration.
 func (u *UDP) addSet(n uint8) {
 	c := u.configs[n]
-	s := &txSet{run: withSum, runs: c.Checksum != ChecksumOff}
+	s := &txSet{run: withSum, plain: mayFragment, runs: c.Checksum != ChecksumOff}
 	if c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !u.is4 {
 		s.lone = withSum
 	}

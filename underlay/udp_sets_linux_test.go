@@ -13,7 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-func udpPair(t *testing.T, f func(t *testing.T, a, b network)) {
+func udpPair(t *testing.T, f func(t *testing.T, a, b ported)) {
 	families(t, func(t *testing.T, la, lb string) { f(t, listen(t, la, nil), listen(t, lb, nil)) })
 }
 

@@ -4,4 +4,4 @@ package underlay
 
 import "testing"
 
-func udpPair(t *testing.T, f func(t *testing.T, a, b network)) {}
+func udpPair(t *testing.T, f func(t *testing.T, a, b ported)) {}

@@ -60,7 +60,7 @@ var outside = map[string][]string{
 	"internal/lab/netns": {"golang.org/x/sys/unix"},
 	"internal/lab/qemu":  {"golang.org/x/sys/unix"},
 	"bench/ways":         {"golang.org/x/sys/unix"},
-	"underlay":           {"golang.org/x/sys/unix"},
+	"underlay":           {"golang.org/x/net/bpf", "golang.org/x/sys/unix"},
 	"port": {
 		"golang.org/x/sys/unix",
 		"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo",

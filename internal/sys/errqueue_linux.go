@@ -20,7 +20,7 @@ type QueuedError struct {
 	// its port is 0 over IPv4 (Linux 6.18).
 	Dst frame.Endpoint
 
-	// Quoted is borrowed: the start of the UDP payload as the ICMP error quoted it, at most
+	// Quoted is borrowed: the start of the payload as the ICMP error quoted it, at most
 	// 128 bytes here. The kernel hands over all of it: 520 bytes over IPv4 and 1184 over
 	// IPv6 when Linux 6.18 is the router. It is empty in an entry of our own kernel.
 	Quoted []byte

@@ -50,6 +50,18 @@ func mmsg(trap, fd uintptr, msgs []Mmsghdr, flags int) (n int, e unix.Errno) {
 	return int(r), 0
 }
 
+// Discard throws away what waits in the receive buffer of a socket that refuses any more.
+func Discard(fd uintptr) {
+	var b [1]byte
+	for {
+		switch _, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_DONTWAIT|unix.MSG_TRUNC); err {
+		case nil, unix.EINTR:
+		default:
+			return
+		}
+	}
+}
+
 // memDrops is SK_MEMINFO_DROPS, the last of the nine words of SO_MEMINFO
 // (linux/sock_diag.h).
 const memDrops = 8

@@ -127,3 +127,20 @@ func TestErrorQueue(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestDiscard(t *testing.T) {
+	a, to := udp(t)
+	for range 3 {
+		if _, err := a.WriteToUDPAddrPort([]byte("stray"), to.AddrPort()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	control(t, a, func(fd uintptr) {
+		for range 2 {
+			Discard(fd)
+			if _, _, err := unix.Recvfrom(int(fd), make([]byte, 9), unix.MSG_DONTWAIT); err != unix.EAGAIN {
+				t.Errorf("something is left: %v", err)
+			}
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package underlay
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// IPConfig is how [ListenIP] sets up its sockets. The zero value works, and nil stands for
+// it.
+type IPConfig struct {
+	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
+	Mark uint32
+
+	// Device binds every socket to an interface (SO_BINDTODEVICE), "" for none. When it
+	// is deleted and made again under the same name, the sockets follow within half a
+	// second.
+	Device string
+
+	// Control, when not nil, is called for every socket, receiving and sending, before it
+	// is bound and after the options above are set. The arguments are those of
+	// [net.ListenConfig]. It must not call the IP's methods.
+	Control func(network, address string, c syscall.RawConn) error
+
+	// TTL is the hop limit of packets that name none, 1-255; 0 means 64. Packets to a
+	// multicast group that name none leave with 1.
+	TTL int
+
+	// RecvBuffer and SendBuffer are as in [UDPConfig].
+	RecvBuffer, SendBuffer int
+
+	// BusyPoll is as in [UDPConfig].
+	BusyPoll time.Duration
+
+	// Queues is the number of receive queues, 0 means 1, with two Readers each. Packets are
+	// spread between them by their inner addresses; those of a queue that is not read are
+	// lost. The kernel makes a copy of each packet for every socket and only then asks
+	// whose it is: a queue costs all others something.
+	Queues int
+}
+
+// withDefaults is that of UDPConfig, for the fields there are.
+func (c *IPConfig) withDefaults() (UDPConfig, error) {
+	if c == nil {
+		c = new(IPConfig)
+	}
+	d := UDPConfig{
+		Mark: c.Mark, Device: c.Device, Control: c.Control, TTL: c.TTL, RecvBuffer: c.RecvBuffer,
+		SendBuffer: c.SendBuffer, BusyPoll: c.BusyPoll, Queues: c.Queues,
+		MaxDatagram: 1<<16 - 1, // what arrives may be many packets of the sender's, joined on the way
+	}
+	return d, d.complete("IPConfig")
+}
+
+// The two protocols of a tunnel, as indices of a set's sockets.
+const (
+	carries4  = iota // IPv4 inside, protocol 4 (RFC 2003)
+	carries6         // IPv6 inside, protocol 41 (RFC 2473, RFC 4213)
+	protocols        // how many there are
+)
+
+// protocolOf returns the protocol for a packet, by the version in its first byte; -1 for
+// what is no IP packet.
+func protocolOf(parts [][]byte) int {
+	for _, p := range parts {
+		if len(p) == 0 {
+			continue
+		}
+		switch p[0] >> 4 {
+		case 4:
+			return carries4
+		case 6:
+			return carries6
+		}
+		break
+	}
+	return -1
+}
+
+// kindOf returns the kind of frame that a protocol carries.
+func kindOf(protocol int) frame.Kind {
+	if protocol == carries6 {
+		return frame.IPv6
+	}
+	return frame.IPv4
+}
+
+// ipHeader is what an IP header without options takes, in bytes.
+func ipHeader(is4 bool) int {
+	if is4 {
+		return 20
+	}
+	return 40
+}

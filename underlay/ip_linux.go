@@ -1,0 +1,170 @@
+package underlay
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// IP is an underlay of raw IP sockets on one local address, for packets that carry an IP
+// packet and nothing else: IPv4 as protocol 4 (RFC 2003), IPv6 as protocol 41 (RFC 2473,
+// RFC 4213). All methods are safe for concurrent use; each Reader and each Sender is used
+// by one goroutine.
+//
+// Every raw socket of the address and protocol gets a copy of each packet, whoever opened
+// it: two underlays on one address both receive everything.
+type IP struct{ base }
+
+// ListenIP opens an underlay on a local address, which may be a wildcard, in its own family
+// only, or IPv6 link-local with a zone. It needs CAP_NET_RAW.
+//
+// A value of cfg that is out of range, or that the system refuses, is an error that names
+// the field. An address that is not local is an error that errors.Is
+// syscall.EADDRNOTAVAIL, and a privilege that is missing one that errors.Is os.ErrPermission.
+// On systems other than Linux the error is errors.ErrUnsupported.
+func ListenIP(local netip.Addr, cfg *IPConfig) (*IP, error) {
+	c, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	ap, err := localAddress(netip.AddrPortFrom(local, 0))
+	if err != nil {
+		return nil, err
+	}
+	if _, err = frame.EndpointFrom(ap); err != nil {
+		return nil, fmt.Errorf("underlay: local address: %w", err)
+	}
+	is4 := ap.Addr().Is4()
+	u := &IP{base{name: "IPConfig", local: ap, is4: is4, raw: true, overhead: ipHeader(is4), cfg: c}}
+	u.openKind = u.openProtocols
+	if err := u.setUp(); err != nil {
+		return nil, err
+	}
+	if err := u.openAll(); err != nil {
+		u.Close()
+		return nil, err
+	}
+	return u, nil
+}
+
+// openAll opens the receive sockets, two for each queue, and the transmit sockets with DF.
+func (u *IP) openAll() error {
+	for q := range u.cfg.Queues {
+		for p := range protocols {
+			s, err := u.listen(q, p)
+			if err != nil {
+				return err
+			}
+			r := newReader(&u.base, s)
+			r.kind = kindOf(p)
+			u.readers = append(u.readers, r)
+		}
+	}
+	set := &txSet{ports: new(txPorts)}
+	if u.is4 {
+		set.plain = mayFragment
+	}
+	set.ports.ports.Store(&[]uint16{carries4: unix.IPPROTO_IPIP, carries6: unix.IPPROTO_IPV6})
+	u.ranges = append(u.ranges, set.ports)
+	u.sets[0].Store(set)
+	return u.start()
+}
+
+// listen opens the receive socket of a queue for a protocol.
+//
+// A raw socket receives from the moment it is made, before it is bound, whatever has its
+// protocol. So it begins with a filter that takes nothing, and gets its own when what came
+// before the filter is gone.
+func (u *IP) listen(queue, protocol int) (*sock, error) {
+	s, err := u.open(u.network(protocol), u.local.Addr().String(), func(fd int) error {
+		if err := refuseAll(fd); err != nil {
+			return fmt.Errorf("underlay: SO_ATTACH_FILTER: %w", err)
+		}
+		return u.rxOptions(fd)
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	prog, err := queueFilter(queue, u.cfg.Queues, protocol, u.is4)
+	if err == nil {
+		e := s.raw.Control(func(fd uintptr) {
+			sys.Discard(fd)
+			err = attach(int(fd), prog)
+		})
+		err = errors.Join(e, err)
+	}
+	if err != nil {
+		s.Close()
+		return nil, u.fieldError("Queues", err)
+	}
+	return s, nil
+}
+
+// network returns the name the net package has for the sockets of a protocol.
+func (u *IP) network(protocol int) string {
+	number := unix.IPPROTO_IPIP
+	if protocol == carries6 {
+		number = unix.IPPROTO_IPV6
+	}
+	if u.is4 {
+		return fmt.Sprintf("ip4:%d", number)
+	}
+	return fmt.Sprintf("ip6:%d", number)
+}
+
+// explain says which privilege is missing when the system does not let us make a socket.
+func explain(err error) error {
+	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == "socket" && errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("underlay: raw sockets need CAP_NET_RAW: %w", err)
+	}
+	return err
+}
+
+// openProtocols opens the transmit sockets of one kind, one for each protocol.
+//
+// Each raw socket of a protocol gets a copy of each ICMP error, so only those with DF, which
+// are always there, are listened to: the others have the same entries.
+//
+// That they are bound, and refuse all packets, has a use besides: a packet of theirs has been
+// delivered as far as the kernel cares, so that it does not answer "protocol unreachable" when
+// the buffer of a receive socket is full (raw_v4_input, raw6_local_deliver, Linux 6.18).
+func (u *IP) openProtocols(p *txPorts, k kind, x *txSocks) error {
+	discover := unix.IPV6_PMTUDISC_PROBE
+	switch {
+	case u.is4 && k&mayFragment == 0:
+		discover = unix.IP_PMTUDISC_PROBE
+	case u.is4:
+		discover = unix.IP_PMTUDISC_DONT // each packet has an identification
+	}
+	for protocol := range protocols {
+		s, err := u.openWatched(u.network(protocol), u.local.Addr().String(), func(fd int) error {
+			return u.txOptions(fd, discover)
+		})
+		if err != nil {
+			return explain(err)
+		}
+		s.deaf = k&mayFragment != 0
+		x.socks = append(x.socks, s)
+		if err := s.raw.Control(sys.Discard); err != nil { // as listen does
+			return err
+		}
+	}
+	return nil
+}
+
+// Unreachable has f called whenever the network says that a packet did not get to an
+// endpoint, with the start of the inner packet as the error quoted it, at most 128 bytes:
+// ICMP destination unreachable other than fragmentation needed, and time exceeded (RFC 2003,
+// section 4); ICMPv6 destination unreachable and time exceeded, and the parameter problem of
+// a host that knows no such tunnel (RFC 2473, section 8). A router owes no more than eight
+// bytes of an IPv4 packet, and nobody has authenticated any of it.
+//
+// f is called as that of PathMTU is. There is one f, and the last one set counts.
+func (u *IP) Unreachable(f func(to frame.Endpoint, quoted []byte)) { u.unreachable.Store(&f) }
