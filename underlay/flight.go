@@ -17,7 +17,7 @@ type flight struct {
 	data  []byte
 
 	tell *Memory // an error: whom it is for
-	mtu  int
+	mtu  int     // 0: it is not about the MTU, nobody is there
 }
 
 // quoteLen is how much of a payload an error carries back.
@@ -108,7 +108,11 @@ func (n *Network) schedule() {
 // arrive delivers what is due. Errors are told once the network is not locked any more.
 func (n *Network) arrive() {
 	for _, f := range n.landed() {
-		f.tell.report(&f.m.dst, f.mtu, f.data)
+		if f.mtu == 0 {
+			f.tell.reportLost(&f.m.dst, f.data)
+		} else {
+			f.tell.report(&f.m.dst, f.mtu, f.data)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -27,20 +28,22 @@ const (
 	firstFree    = 32768 // where ports the network chooses begin
 )
 
-// Memory is an underlay on a [Network]. Its methods are those of [UDP], and so is
-// their behaviour: a Sender learns of a datagram that is too long for the MTU, and
+// Memory is an underlay on a [Network]. Its methods are those of [UDP], or of [IP] when
+// [Network.ListenIP] made it, and so is their behaviour: a Sender learns of a datagram that is too long for the MTU, and
 // of nothing that happens to it on the way, except what PathMTU tells.
 type Memory struct {
 	net   *Network
-	key   frame.Endpoint // address and port
+	key   frame.Endpoint // address and port, 0 for IP
 	local netip.AddrPort
+	ip    bool
 	ttl   uint8
 	sets  atomic.Pointer[[][]uint16] // source ports, by Datagram.Set
 	boxes []*ring.Ring[meta]
 
-	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+	pathMTU     atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+	unreachable atomic.Pointer[func(to frame.Endpoint, quoted []byte)]
 
-	rx, overflow, tooBig atomic.Uint64
+	rx, overflow, tooBig, refused atomic.Uint64
 
 	mu      sync.Mutex
 	senders map[int]*memSender
@@ -52,12 +55,29 @@ type Memory struct {
 type meta struct {
 	src, dst frame.Endpoint
 	tos, ttl uint8
+	flow     uint16 // of an IP packet, whose source port is 0
 }
+
+// ip reports whether it is an IP packet, as opposed to a UDP datagram.
+func (x *meta) ip() bool { return x.src.Port == 0 }
 
 // Listen makes an underlay on a local address, which may not be a wildcard; a
 // zone is ignored. With port 0 the network chooses one. An address and port that
 // is taken is an error that errors.Is syscall.EADDRINUSE.
 func (n *Network) Listen(local netip.AddrPort, cfg *MemoryConfig) (*Memory, error) {
+	return n.listen(local, cfg, false)
+}
+
+// ListenIP makes an underlay for IP packets, as the function ListenIP does, on a local
+// address, which may not be a wildcard; a zone is ignored. Its LocalAddr has no port, and
+// the kind of a frame it receives is that of the packet. SrcPorts means nothing here. An
+// address that has one already is an error that errors.Is syscall.EADDRINUSE; one that has
+// underlays with ports is not taken by them.
+func (n *Network) ListenIP(local netip.Addr, cfg *MemoryConfig) (*Memory, error) {
+	return n.listen(netip.AddrPortFrom(local, 0), cfg, true)
+}
+
+func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Memory, error) {
 	var c MemoryConfig
 	if cfg != nil {
 		c = *cfg
@@ -94,6 +114,7 @@ func (n *Network) Listen(local netip.AddrPort, cfg *MemoryConfig) (*Memory, erro
 	}
 	m := &Memory{
 		net:     n,
+		ip:      ip,
 		key:     frame.Endpoint{IP: local.Addr().As16(), Port: local.Port()},
 		ttl:     uint8(c.TTL),
 		senders: make(map[int]*memSender),
@@ -124,7 +145,7 @@ func (r PortRange) middles() []uint16 {
 func (n *Network) join(m *Memory) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if m.key.Port == 0 {
+	if m.key.Port == 0 && !m.ip {
 		for p := firstFree; p < 65536; p++ {
 			if n.members[m.key.WithPort(uint16(p))] == nil {
 				m.key.Port = uint16(p)
@@ -132,7 +153,7 @@ func (n *Network) join(m *Memory) error {
 			}
 		}
 	}
-	if m.key.Port == 0 || n.members[m.key] != nil {
+	if m.key.Port == 0 && !m.ip || n.members[m.key] != nil {
 		return fmt.Errorf("underlay: listen on %v: %w", m.key, syscall.EADDRINUSE)
 	}
 	n.members[m.key] = m
@@ -143,7 +164,7 @@ func (n *Network) join(m *Memory) error {
 func (m *Memory) put(x meta, parts [][]byte) frame.Reason {
 	q := 0
 	if len(m.boxes) > 1 {
-		h := uint32(x.src.Port)
+		h := uint32(x.src.Port | x.flow)
 		for _, b := range x.src.IP[12:] {
 			h = h*31 + uint32(b)
 		}
@@ -182,6 +203,9 @@ func (r *memReader) Read(b *frame.Batch) error {
 
 func setOuter(b *frame.Batch, i int, x meta) {
 	b.Outer[i] = frame.Outer{Src: x.src, Dst: x.dst, If: 1, TOS: x.tos, TTL: x.ttl}
+	if f := &b.Frames[i]; x.ip() {
+		f.Kind = kindOf(protocolOf([][]byte{f.Bytes()}))
+	}
 }
 
 // LocalAddr returns the address and port peers send to.
@@ -203,6 +227,19 @@ func (m *Memory) report(to *frame.Endpoint, mtu int, quoted []byte) {
 	m.tooBig.Add(1)
 	if f := m.pathMTU.Load(); f != nil && !m.isClosed() {
 		(*f)(*to, mtu, quoted)
+	}
+}
+
+// Unreachable has f called as [IP.Unreachable] does: by the network, while nothing needs to
+// be sent, for an IP packet to an address where nobody listens. What is lost on its way is
+// told by nobody.
+func (m *Memory) Unreachable(f func(to frame.Endpoint, quoted []byte)) { m.unreachable.Store(&f) }
+
+// reportLost tells the Unreachable func as report does the other.
+func (m *Memory) reportLost(to *frame.Endpoint, quoted []byte) {
+	m.refused.Add(1)
+	if f := m.unreachable.Load(); f != nil && !m.isClosed() {
+		(*f)(*to, quoted)
 	}
 }
 
@@ -243,12 +280,16 @@ func (m *Memory) isClosed() bool {
 
 // Sockets returns the number of a set of source ports, for [frame.Datagram].Set; equal
 // settings give equal numbers, and those of the underlay give 0. There are no checksums
-// here, so that their mode changes nothing. Errors are those of [UDP.Sockets].
+// here, so that their mode changes nothing. Errors are those of [UDP.Sockets], and
+// errors.ErrUnsupported for IP.
 func (m *Memory) Sockets(c TxConfig) (uint8, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return 0, net.ErrClosed
+	}
+	if m.ip {
+		return 0, fmt.Errorf("underlay: an IP underlay has one set of sockets: %w", errors.ErrUnsupported)
 	}
 	n, all, err := c.number(m.configs)
 	if err != nil {
@@ -267,7 +308,7 @@ func (m *Memory) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st := Stats{RxDatagrams: m.rx.Load(), RxOverflow: m.overflow.Load()}
-	st.Errors.TooBig = m.tooBig.Load()
+	st.Errors.TooBig, st.Errors.Refused = m.tooBig.Load(), m.refused.Load()
 	for _, s := range m.senders {
 		st.TxDatagrams += s.sent.Load()
 		s.lost.addTo(&st)
@@ -306,6 +347,8 @@ func (s *memSender) Send(ds []frame.Datagram) error {
 				s.lose(d, frame.PortDown)
 			case int(d.Set) >= len(sets):
 				s.lose(d, frame.SendFailed)
+			case s.m.ip && protocolOf(d.Parts) < 0:
+				s.lose(d, frame.BadHeader)
 			default:
 				s.send(d, &d.To[k], sets[d.Set])
 			}
@@ -324,8 +367,12 @@ func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) 
 		return
 	}
 	x := meta{src: s.m.key, dst: *to, tos: d.TOS, ttl: d.TTL}
-	x.src.Port = ports[txIndex(d.Flow, len(ports))]
 	x.dst.Scope = 0
+	if s.m.ip {
+		x.dst.Port, x.flow = 0, d.Flow
+	} else {
+		x.src.Port = ports[txIndex(d.Flow, len(ports))]
+	}
 	switch {
 	case d.TTL != 0:
 	case isGroup(to):

@@ -23,7 +23,7 @@ type Link struct {
 
 	// MTU is the longest IP packet the sender's own interface takes, 0 for that of the
 	// Network: a datagram with DF whose payload is longer than MTU - 28 (IPv4) or
-	// MTU - 48 (IPv6) is refused.
+	// MTU - 48 (IPv6) is refused. Without UDP headers it may be 8 bytes longer.
 	MTU int
 
 	// PathMTU is the longest IP packet a router on the way passes, 0 for any: a longer
@@ -184,9 +184,13 @@ func (n *Network) send(from *Memory, m meta, df bool, parts [][]byte, size int) 
 	if mtu = l.MTU; mtu <= 0 {
 		mtu = n.mtu
 	}
+	outer := headers(m.src.Is4())
+	if m.ip() {
+		outer = ipHeader(m.src.Is4())
+	}
 	st := n.link(p)
 	switch {
-	case df && size > mtu-headers(m.src.Is4()):
+	case df && size > mtu-outer:
 		n.stats.TooBig++
 		return frame.TooBig, mtu
 	case l.Cut:
@@ -195,7 +199,7 @@ func (n *Network) send(from *Memory, m meta, df bool, parts [][]byte, size int) 
 	case st.chance(l.Loss):
 		n.stats.Lost++
 		return 0, 0
-	case df && l.PathMTU > 0 && size > l.PathMTU-headers(m.src.Is4()):
+	case df && l.PathMTU > 0 && size > l.PathMTU-outer:
 		n.stats.TooLong++
 		n.returnError(from, m, l.PathMTU, parts, max(l.Delay, 0))
 		return 0, 0
@@ -257,8 +261,11 @@ func (s *linkState) chance(p float64) bool { return p > 0 && s.rng.Float64() < p
 // deliver puts a datagram into the receiver's inbox.
 func (n *Network) deliver(m meta, parts ...[]byte) {
 	to := n.members[frame.Endpoint{IP: m.dst.IP, Port: m.dst.Port}]
-	if to == nil {
+	if to == nil || to.ip != m.ip() { // a port of 0 is no port
 		n.stats.NoListener++
+		if from := n.members[m.src]; from != nil && m.ip() {
+			n.returnError(from, m, 0, parts, 0)
+		}
 		return
 	}
 	switch to.put(m, parts) {
