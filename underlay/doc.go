@@ -1,25 +1,27 @@
 // Package underlay is what a VTEP stands on: the part of a tunnel end point that
 // knows an address family, sockets and outer headers, and nothing of VXLAN.
 //
-//	          VTEP
-//	  Sender |    ^ Reader
-//	Datagram v    | Batch (Frames + Outer)
-//	+----------------------------+
-//	| UDP                        |   Memory --- Network --- Memory
-//	|  tx: 16 ports   rx: n queues|     (a lossy, slow or cut wire
-//	+----------------------------+      inside one process)
-//	      sendmmsg   recvmmsg
+//	          VTEP                          VTEP
+//	  Sender |    ^ Reader          Sender |    ^ Reader
+//	Datagram v    | Batch         Datagram v    | Batch (Frames + Outer)
+//	+-----------------------+     +-----------------------+
+//	| UDP                   |     | IP                    |   Memory --- Network --- Memory
+//	| tx: 16 ports          |     | tx: protocols 4, 41   |     (a lossy, slow or cut wire
+//	| rx: n queues          |     | rx: n queues of each  |      inside one process)
+//	+-----------------------+     +-----------------------+
+//	   sendmmsg   recvmmsg           sendmmsg   recvmmsg
 //
-// [UDP] is the one for real networks (Linux). [Memory] is one end of a [Network]
-// that lives in this process, for tests and simulations; it builds everywhere. Both
-// have the same methods:
+// [UDP] is the one for real networks (Linux), and [IP] the one for tunnels without UDP: raw
+// sockets, for IP in IP. [Memory] is one end of a [Network] that lives in this process, for
+// tests and simulations, in place of either; it builds everywhere. All have the same methods:
 //
 //	Readers() []frame.Reader        one for each receive queue, one goroutine each
 //	Sender(w int) frame.Sender      worker w's way out
 //	Pause(), Resume(), Close()      of the readers; Close of everything
 //	LocalAddr(), Is4(), MTU(), Stats()
-//	Sockets(TxConfig)               more transmit sockets, with settings of their own
 //	PathMTU(f)                      what the way to an endpoint turned out to take
+//	Sockets(TxConfig)               more transmit sockets, with settings of their own (not IP)
+//	Unreachable(f)                  what the network could not deliver (not UDP)
 //
 // # Receiving
 //
@@ -32,6 +34,13 @@
 // a network card, 128 from a sender on the same machine. They are split by reference. The
 // first has the usual headroom; in front of every other lies its neighbour, so that it has
 // none: the bytes a VTEP pulls off it, and only those, can be pushed again.
+//
+// A frame from an [IP] is the inner packet, as [frame.IPv4] or [frame.IPv6] by the outer
+// protocol: whether the packet itself agrees is the VTEP's to see. It may be up to 64 KiB
+// long, longer than any MTU: what was in fragments, and segments of one TCP flow that the
+// kernel joined on the way here (GRO). The TCP checksum of the latter is that of the pseudo
+// header only, and nothing says so (Linux 6.18); who cannot finish it turns joining off where
+// they come in (ethtool -K DEV gro off). Each queue has two Readers, one for each protocol.
 //
 // # Sending
 //
@@ -60,11 +69,19 @@
 // themselves ignore path MTUs (RFC 1191), which are the VTEP's to know. It is told as soon
 // as the error comes, whether or not anything is sent.
 //
+// An [IP] sends each Datagram as one packet and each of a run as one of its own, by the
+// protocol of the version in the first byte. Endpoints have no port, and Flow means nothing.
+// Over IPv4 a packet without DF may be cut here or on its way, and has an identification.
+// Over IPv6 none is ever cut, DF or not: where an inner packet of 1280 bytes is to pass, the
+// way has to take 1320 (RFC 2473, section 7.1, would cut it at the entry). What the network says of a packet that did not arrive at all is told to the
+// Unreachable func. A host that has an IP never answers for one of its two protocols that
+// nobody wants it, not even while it has no room for what comes.
+//
 // Nothing has to be done when an interface goes down and comes back, when the local address
 // is removed and put back, or when a peer is away for a while: what cannot be sent meanwhile
 // is lost as [frame.Unreachable]. An underlay bound to a device by name
-// ([UDPConfig].Device) also follows it when it is made anew.
+// (Device in its configuration) also follows it when it is made anew.
 //
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
-// of these is sent, in the network namespace ListenUDP was called in.
+// of these is sent, in the network namespace ListenUDP or ListenIP was called in.
 package underlay

@@ -1,8 +1,10 @@
 package underlay_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -47,4 +49,31 @@ func ExampleListenUDP() {
 	// Output:
 	// lost: 1 unreachable
 	// hello, TTL 32, from the range: true
+}
+
+// A tunnel end for IP in IP, which needs CAP_NET_RAW, and what it hears of its peers.
+func ExampleListenIP() {
+	u, err := underlay.ListenIP(netip.MustParseAddr("192.0.2.1"), &underlay.IPConfig{Queues: 2})
+	if errors.Is(err, os.ErrPermission) {
+		fmt.Println("run me as root")
+		return
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer u.Close()
+	u.Unreachable(func(to frame.Endpoint, quoted []byte) {
+		fmt.Println("no way to", to.AddrPort().Addr())
+	})
+	for _, r := range u.Readers() { // two for each queue
+		go func() {
+			batch := frame.NewBatch(nil)
+			for r.Read(batch) == nil {
+				for i := range batch.Frames {
+					fmt.Println(batch.Frames[i].Kind, len(batch.Frames[i].Bytes()), "bytes")
+				}
+			}
+		}()
+	}
 }

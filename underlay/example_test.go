@@ -57,3 +57,45 @@ func ExampleNetwork() {
 	// "header, payload" from 192.0.2.1 to 192.0.2.2:4789, TOS 0x10, TTL 64
 	// lost as far as the sender knows: 0; cut: 1
 }
+
+// IP in IP over a network inside this process: the version of a packet is its protocol.
+func ExampleNetwork_ListenIP() {
+	wire := underlay.NewNetwork(nil)
+	defer wire.Close()
+	a, err := wire.ListenIP(netip.MustParseAddr("192.0.2.1"), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	b, err := wire.ListenIP(netip.MustParseAddr("192.0.2.2"), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	peer, err := frame.EndpointFrom(b.LocalAddr())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	packet := make([]byte, 40)
+	packet[0] = 6 << 4
+	ds := []frame.Datagram{
+		{Parts: [][]byte{packet}, To: []frame.Endpoint{peer}, DF: true},
+		{Parts: [][]byte{{0}}, To: []frame.Endpoint{peer}, DF: true},
+	}
+	if err := a.Sender(0).Send(ds); err != nil {
+		fmt.Println(err)
+		return
+	}
+	batch := frame.NewBatch(nil)
+	if err := b.Readers()[0].Read(batch); err != nil {
+		fmt.Println(err)
+		return
+	}
+	f := &batch.Frames[0]
+	fmt.Println(f.Kind == frame.IPv6, len(f.Bytes()), "bytes from", batch.Outer[0].Src.AddrPort().Addr())
+	fmt.Println("lost:", ds[1].Lost, ds[1].Drop)
+	// Output:
+	// true 40 bytes from 192.0.2.1
+	// lost: 1 bad-header
+}
