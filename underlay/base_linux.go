@@ -79,7 +79,18 @@ func (u *base) start() error {
 }
 
 // open makes a socket, sets its options, calls the configured Control and binds it.
-func (u *base) open(network, local string, set func(fd int) error) (*sock, error) {
+//
+// A zone is looked up here: the net package remembers which interface a name stands for, for
+// a minute, whatever has become of it and in whichever namespace it was.
+func (u *base) open(network string, port uint16, set func(fd int) error) (*sock, error) {
+	e, err := frame.EndpointFrom(netip.AddrPortFrom(u.local.Addr(), port))
+	if err != nil {
+		return nil, fmt.Errorf("underlay: local address: %w", err)
+	}
+	local := e.AddrPort().String()
+	if u.raw {
+		local = e.AddrPort().Addr().String()
+	}
 	var optErr error // told without the words the net package would add
 	lc := net.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
 		err := c.Control(func(fd uintptr) {

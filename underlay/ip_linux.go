@@ -38,9 +38,6 @@ func ListenIP(local netip.Addr, cfg *IPConfig) (*IP, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err = frame.EndpointFrom(ap); err != nil {
-		return nil, fmt.Errorf("underlay: local address: %w", err)
-	}
 	is4 := ap.Addr().Is4()
 	u := &IP{base{name: "IPConfig", local: ap, is4: is4, raw: true, overhead: ipHeader(is4), cfg: c}}
 	u.openKind = u.openProtocols
@@ -83,7 +80,7 @@ func (u *IP) openAll() error {
 // protocol. So it begins with a filter that takes nothing, and gets its own when what came
 // before the filter is gone.
 func (u *IP) listen(queue, protocol int) (*sock, error) {
-	s, err := u.open(u.network(protocol), u.local.Addr().String(), func(fd int) error {
+	s, err := u.open(u.network(protocol), 0, func(fd int) error {
 		if err := refuseAll(fd); err != nil {
 			return fmt.Errorf("underlay: SO_ATTACH_FILTER: %w", err)
 		}
@@ -144,7 +141,7 @@ func (u *IP) openProtocols(p *txPorts, k kind, x *txSocks) error {
 		discover = unix.IP_PMTUDISC_DONT // each packet has an identification
 	}
 	for protocol := range protocols {
-		s, err := u.openWatched(u.network(protocol), u.local.Addr().String(), func(fd int) error {
+		s, err := u.openWatched(u.network(protocol), 0, func(fd int) error {
 			return u.txOptions(fd, discover)
 		})
 		if err != nil {

@@ -330,3 +330,18 @@ func TestIPSendBufferFull(t *testing.T) {
 		}
 	})
 }
+
+// A zone is the interface that has the name now.
+func TestLinkLocalOfADeviceMadeAgain(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		for range 2 {
+			listen(t, "[fe80::9%va]:4789", nil).Close()
+			listenIP(t, "fe80::9%va", nil).Close()
+			for _, c := range []string{"link del va", "link add va type veth peer name vb", "link set va up", "link set vb up", "addr add fe80::9/64 dev va nodad"} {
+				if !ip(t, c) {
+					return
+				}
+			}
+		}
+	})
+}

@@ -56,8 +56,8 @@ func (s *sock) reusePort() (err error) {
 }
 
 // openWatched makes a transmit socket: one that nobody waits for, except for its errors.
-func (u *base) openWatched(network, local string, set func(fd int) error) (*txSock, error) {
-	s, err := u.open(network, local, set)
+func (u *base) openWatched(network string, port uint16, set func(fd int) error) (*txSock, error) {
+	s, err := u.open(network, port, set)
 	if err == nil {
 		s, err = s.unpolled()
 	}

@@ -1,13 +1,10 @@
 package underlay
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/vxswitch/vxswitch/frame"
 )
 
 // UDP is an underlay of UDP sockets on one local address: receive sockets on the
@@ -35,9 +32,6 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 	}
 	if local, err = localAddress(local); err != nil {
 		return nil, err
-	}
-	if _, err = frame.EndpointFrom(local); err != nil {
-		return nil, fmt.Errorf("underlay: local address: %w", err)
 	}
 	if c.MaxDatagram == 0 {
 		c.MaxDatagram = maxDatagram(local.Addr(), c.Device)
@@ -78,7 +72,7 @@ func (u *UDP) openAll() error {
 // of the same user that ask for it may join (udp_lib_lport_inuse looks at the option
 // at the time of the other's bind; seen on Linux 6.18).
 func (u *UDP) listen(q int) (*sock, error) {
-	s, err := u.open(u.network(), u.local.String(), func(fd int) error {
+	s, err := u.open(u.network(), u.local.Port(), func(fd int) error {
 		if q > 0 {
 			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 				return u.fieldError("Queues", err)

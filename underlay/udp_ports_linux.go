@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -67,8 +66,7 @@ func (u *UDP) openIn(r PortRange, k kind) (*txSock, error) {
 
 // openPort binds a socket to a port, which may have one of ours already.
 func (u *UDP) openPort(port uint16, k kind, join bool) (*txSock, error) {
-	local := netip.AddrPortFrom(u.local.Addr(), port).String()
-	t, err := u.openWatched(u.network(), local, func(fd int) error {
+	t, err := u.openWatched(u.network(), port, func(fd int) error {
 		if join {
 			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 				return fmt.Errorf("underlay: SO_REUSEPORT: %w", err)
