@@ -166,6 +166,16 @@ func (r PortRange) slot(i, n int) PortRange {
 	return PortRange{r.Lo + uint16(i*size/n), r.Lo + uint16((i+1)*size/n-1)}
 }
 
+// middles returns the source ports of a range: the middle of each slot.
+func (r PortRange) middles() []uint16 {
+	var ports []uint16
+	for i := range r.slots() {
+		s := r.slot(i, r.slots())
+		ports = append(ports, s.Lo+(s.Hi-s.Lo)/2)
+	}
+	return ports
+}
+
 // txIndex picks one of n source ports for a flow.
 func txIndex(flow uint16, n int) int { return int(flow) * n >> 16 }
 

@@ -171,6 +171,26 @@ func TestIPSend(t *testing.T) {
 	receiveFrom(t, ub, 1, 1000)
 }
 
+// An underlay on a wildcard address receives what comes for any, of its own family.
+func TestIPWildcard(t *testing.T) {
+	a, b := wired(t)
+	for _, local := range [][3]string{{wired4[0], "0.0.0.0", wired4[1]}, {wired6[0], "::", wired6[1]}} {
+		ua, ub := both(t, a, b, [2]string(local[:2]), nil)
+		eb := endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(local[2]), 0))
+		p := inside(t, 4, 1, 2, 60)
+		send(t, ua, to(p, 0, eb))
+		if r := receive(t, ub, 1)[0]; r.payload != p || r.outer.Dst != eb || ub.MTU() != 1500 {
+			t.Errorf("%+v", r)
+		}
+		send(t, ub, to(p, 0, endpoint(t, ua.LocalAddr())))
+		if r := receive(t, ua, 1)[0]; r.payload != p || r.outer.Src != eb {
+			t.Errorf("%+v", r)
+		}
+		ua.Close()
+		ub.Close()
+	}
+}
+
 func TestIPPauseAndClose(t *testing.T) {
 	a, b := wired(t)
 	ua, ub := both(t, a, b, wired6, &IPConfig{Queues: 2})

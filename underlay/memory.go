@@ -58,23 +58,11 @@ type meta struct {
 	flow     uint16 // of an IP packet, whose source port is 0
 }
 
-// ip reports whether it is an IP packet, as opposed to a UDP datagram.
-func (x *meta) ip() bool { return x.src.Port == 0 }
-
 // Listen makes an underlay on a local address, which may not be a wildcard; a
 // zone is ignored. With port 0 the network chooses one. An address and port that
 // is taken is an error that errors.Is syscall.EADDRINUSE.
 func (n *Network) Listen(local netip.AddrPort, cfg *MemoryConfig) (*Memory, error) {
 	return n.listen(local, cfg, false)
-}
-
-// ListenIP makes an underlay for IP packets, as the function ListenIP does, on a local
-// address, which may not be a wildcard; a zone is ignored. Its LocalAddr has no port, and
-// the kind of a frame it receives is that of the packet. SrcPorts means nothing here. An
-// address that has one already is an error that errors.Is syscall.EADDRINUSE; one that has
-// underlays with ports is not taken by them.
-func (n *Network) ListenIP(local netip.Addr, cfg *MemoryConfig) (*Memory, error) {
-	return n.listen(netip.AddrPortFrom(local, 0), cfg, true)
 }
 
 func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Memory, error) {
@@ -129,16 +117,6 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 	}
 	m.local = netip.AddrPortFrom(local.Addr(), m.key.Port)
 	return m, nil
-}
-
-// middles returns the source ports of a range: the middle of each slot.
-func (r PortRange) middles() []uint16 {
-	var ports []uint16
-	for i := range r.slots() {
-		s := r.slot(i, r.slots())
-		ports = append(ports, s.Lo+(s.Hi-s.Lo)/2)
-	}
-	return ports
 }
 
 // join makes m a member, on a free port if it has none.
@@ -227,19 +205,6 @@ func (m *Memory) report(to *frame.Endpoint, mtu int, quoted []byte) {
 	m.tooBig.Add(1)
 	if f := m.pathMTU.Load(); f != nil && !m.isClosed() {
 		(*f)(*to, mtu, quoted)
-	}
-}
-
-// Unreachable has f called as [IP.Unreachable] does: by the network, while nothing needs to
-// be sent, for an IP packet to an address where nobody listens. What is lost on its way is
-// told by nobody.
-func (m *Memory) Unreachable(f func(to frame.Endpoint, quoted []byte)) { m.unreachable.Store(&f) }
-
-// reportLost tells the Unreachable func as report does the other.
-func (m *Memory) reportLost(to *frame.Endpoint, quoted []byte) {
-	m.refused.Add(1)
-	if f := m.unreachable.Load(); f != nil && !m.isClosed() {
-		(*f)(*to, quoted)
 	}
 }
 
