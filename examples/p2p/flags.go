@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -26,7 +25,8 @@ type options struct {
 	static  []static
 
 	dev    string
-	mtu    int // 0 = what the tunnel takes
+	tun    bool // a TUN: IP packets, and no segment around them
+	mtu    int  // 0 = what the tunnel takes
 	queues int
 	busy   time.Duration
 	plain  bool // no offloads
@@ -59,10 +59,15 @@ func (o *options) flood() (peers []netip.AddrPort) {
 
 // flagSet declares the flags. Their names are those of "ip link add type vxlan".
 func flagSet(o *options) *flag.FlagSet {
-	o.id, o.dstport, o.dev, o.queues = 1, encap.VXLANPort, "vxs0", 1
+	o.id, o.dev, o.queues = 1, "vxs0", 1
 	fs := flag.NewFlagSet("p2p", flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // an error is one line, and run prints it
 
+	fs.Func("type", "`vxlan|gpe|ipip`: encapsulation (default vxlan)", choice(&o.vtep.Type, []string{"vxlan", "gpe", "ipip"}))
+	fs.BoolFunc("tun", "a TUN device, whose IP packets the tunnel carries without Ethernet: with -type gpe; ipip always has one", func(s string) (err error) {
+		o.tun, err = boolean(s)
+		return err
+	})
 	fs.Func("local", "outer source `ADDR`, IPv4 or IPv6, of this host; required", func(s string) (err error) {
 		o.local, err = hostAddr(s)
 		return err
@@ -79,12 +84,12 @@ func flagSet(o *options) *flag.FlagSet {
 		return nil
 	})
 	fs.Func("id", "VNI `N`, 0 to 16777215 (default 1)", number(0, uint64(frame.MaxVNI), &o.id))
-	fs.Func("dstport", "UDP destination `PORT`, 1 to 65535 (default 4789)", number(1, 65535, &o.dstport))
+	fs.Func("dstport", "UDP destination `PORT`, 1 to 65535 (default 4789, gpe 4790)", number(1, 65535, &o.dstport))
 	fs.Func("srcport", "`LO-HI`: range of UDP source ports (default 49152-65535)", portRange(&o.underlay.SrcPorts))
 	fs.Func("mark", "`N`: SO_MARK of the underlay sockets", number(0, 1<<32-1, &o.underlay.Mark))
 	fs.Func("bind", "`IF`: bind the underlay sockets to an interface", device(&o.underlay.Device))
 
-	fs.Func("dev", "`NAME` of the TAP device (default vxs0); a persistent one stays at exit", device(&o.dev))
+	fs.Func("dev", "`NAME` of the device (default vxs0); a persistent one stays at exit", device(&o.dev))
 	fs.Func("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead)", number(minMTU, 65521, &o.mtu))
 	fs.Func("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 64 (default 1)", number(1, 64, &o.queues))
 
@@ -119,7 +124,13 @@ func flagSet(o *options) *flag.FlagSet {
 
 	h := &o.vtep.Header
 	fs.Func("ttl", "outer TTL `N|inherit` (default 64)", inheritable(1, 255, 1, &h.TTL))
-	fs.Func("tos", "outer TOS `N|inherit`, without its ECN bits (default 0)", inheritable(0, 252, 4, &h.TOS))
+	fs.Func("tos", "outer TOS `N|inherit`, without its ECN bits (default 0, ipip inherit)", func(s string) error {
+		err := inheritable(0, 252, 4, &h.TOS)(s)
+		if err == nil && h.TOS == 0 {
+			h.TOS = vtep.None
+		}
+		return err
+	})
 	fs.Func("df", "`set|unset|inherit`: DF of the outer IPv4 header (default set)", choice(&h.DF, []string{"set", "unset", "inherit"}))
 	fs.Func("ecn", "`normal|compat|rfc3168`: ECN of the outer header (default normal)", choice(&h.ECN, []string{"normal", "compat", "rfc3168"}))
 	fs.Func("udpcsum", "`auto|on|off`: outer UDP checksum (default auto: over IPv6, and where the kernel must)",
@@ -171,6 +182,9 @@ func parse(args []string) (o options, err error) {
 	}
 	if !o.local.IsValid() {
 		return o, errors.New("flag -local is missing: required is an address of this host")
+	}
+	if err := o.settle(fs); err != nil {
+		return o, err
 	}
 	for _, r := range o.remotes {
 		if err := o.reaches("remote", r); err != nil {

@@ -90,6 +90,16 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -gateway 192.168.7.254/24,224.0.0.1/8", `invalid value "192.168.7.254/24,224.0.0.1/8" for flag -gateway: allowed are addresses of a host with the length of its network, such as 192.168.7.254/24`},
 		{"-local 10.0.0.1 -gateway-mac ff:ff:ff:ff:ff:ff", `invalid value "ff:ff:ff:ff:ff:ff" for flag -gateway-mac: allowed is the MAC of one host, such as 02:00:00:00:00:01`},
 		{"-local 10.0.0.1 -neighbours off", `flag provided but not defined: -neighbours; p2p -h lists the flags`},
+		{"-local 10.0.0.1 -type gre", `invalid value "gre" for flag -type: allowed are vxlan, gpe, ipip`},
+		{"-local 10.0.0.1 -tun=perhaps", `invalid boolean value "perhaps" for -tun: allowed are true and false`},
+		{"-local 10.0.0.1 -tun", `flag -tun: vxlan carries Ethernet frames, allowed is -tun with -type gpe and ipip`},
+		{"-local 10.0.0.1 -type gpe -tun", `flag -remote: a tunnel on a TUN device has one other end, required is one address, given are 0`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2,10.0.0.3", `flag -remote: a tunnel on a TUN device has one other end, required is one address, given are 2`},
+		{"-local 10.0.0.1 -type gpe -tun -remote 10.0.0.2 -learning=false", `flag -learning: a TUN device has no Ethernet frames, allowed with -type vxlan, and gpe without -tun`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -neigh suppress", `flag -neigh: a TUN device has no Ethernet frames, allowed with -type vxlan, and gpe without -tun`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -id 7", `flag -id: ipip has no VNI, allowed with -type vxlan and gpe`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -dstport 4789", `flag -dstport: ipip has no UDP header, allowed with -type vxlan and gpe`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -peers any", `invalid value "any" for flag -peers: ipip takes packets of -remote only, allowed is listed`},
 		{"-local 10.0.0.1 up", `argument "up": allowed are flags only; p2p -h lists them`},
 	} {
 		var stdout, stderr bytes.Buffer
@@ -111,7 +121,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
-		"-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
+		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
 		"-neigh off|suppress|proxy", "-gateway ADDR/LEN[,ADDR/LEN]", "-gateway-mac MAC", "-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {

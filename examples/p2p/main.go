@@ -1,5 +1,6 @@
-// P2p is a VXLAN tunnel on a TAP device: what the host sends out of the device
-// reaches the hosts behind the peers, and the other way round.
+// P2p is a tunnel on a TAP or TUN device: what the host sends out of the device
+// reaches the hosts behind the peers, and the other way round. It is VXLAN unless told
+// otherwise.
 //
 //	p2p -local 10.0.0.1 -remote 10.0.0.2 -id 100
 //	ip addr add 192.168.7.1/24 dev vxs0
@@ -7,6 +8,9 @@
 // The far end may be another p2p, or the kernel:
 //
 //	ip link add vx0 type vxlan id 100 local 10.0.0.2 remote 10.0.0.1 dstport 4789
+//
+// With -type ipip it is a tunnel for IP on a TUN device, between two hosts, as the kernel's
+// ipip, sit and ip6tnl devices are; -type gpe is VXLAN-GPE, on a TAP or, with -tun, a TUN.
 //
 // It needs CAP_NET_ADMIN, or a device made for the user beforehand with "ip tuntap
 // add". SIGUSR1 prints a line of statistics, SIGINT and SIGTERM end the program.

@@ -83,11 +83,11 @@ func ping(t *testing.T, h *netns.Host, addr string) {
 	}
 }
 
-// throughput runs TCP from a to b and back, 2 s each.
+// throughput runs TCP from a to b and back, 1 s each.
 func throughput(t *testing.T, a, b *netns.Host, addr string) {
 	t.Helper()
 	for _, way := range []struct{ name, flag string }{{"to the kernel", ""}, {"from the kernel", "-R"}} {
-		r := a.IPerf(b, addr, strings.Fields("-t 2 "+way.flag)...)
+		r := a.IPerf(b, addr, strings.Fields("-t 1 "+way.flag)...)
 		t.Logf("iperf3 %s: %.2f Gbit/s", way.name, r.BitsPerSecond/1e9)
 		if r.BitsPerSecond < 50e6 {
 			t.Errorf("iperf3 %s: %.0f bit/s", way.name, r.BitsPerSecond)

@@ -82,7 +82,7 @@ func takeStats(sw *vswitch.Switch, v *vtep.VTEP, far *vswitch.Attachment, neigh 
 		}
 	}
 	for _, p := range tunnel.Peers {
-		s.Peers = append(s.Peers, peer{p.Addr.String(), p.Rx, p.Tx})
+		s.Peers = append(s.Peers, peer{v.PeerName(p.Peer), p.Rx, p.Tx})
 	}
 	line, _ := json.Marshal(s) // of plain numbers and strings: cannot fail
 	return "stats " + string(line)

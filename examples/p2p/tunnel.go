@@ -9,13 +9,13 @@ import (
 	"os/signal"
 	"time"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -24,10 +24,10 @@ const minMTU = 68
 
 // tunnel runs the tunnel until ctx is done or a port fails:
 //
-//	kernel -- TAP --- VSI --- VTEP -- UDP -- peers
+//	kernel -- TAP --- VSI ---- VTEP -- UDP -- peers
+//	kernel -- TUN --- Wire --- VTEP -- raw IP, or UDP -- one peer
 func tunnel(ctx context.Context, o options, out io.Writer) error {
-	o.underlay.Queues, o.underlay.BusyPoll = o.queues, o.busy
-	u, err := underlay.ListenUDP(netip.AddrPortFrom(o.local, o.dstport), &o.underlay)
+	u, err := listen(o)
 	if err != nil {
 		return localError(o, err)
 	}
@@ -41,22 +41,22 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := v.SetFlood(o.id, o.flood()...); err != nil {
-		return err
-	}
 	mtu := o.mtu
 	if mtu == 0 {
-		mtu = v.MTU(0) - encap.EthernetLen // of the device: without the inner Ethernet header
+		mtu = v.MTU(0)
+		if !o.tun {
+			mtu -= encap.EthernetLen // of the device: without the inner Ethernet header
+		}
 	}
 	if mtu < minMTU {
 		return fmt.Errorf("the MTU towards %v, %d, leaves an MTU of %d inside the tunnel: raise it by %d or more", o.local, u.MTU(), mtu, minMTU-mtu)
 	}
-	tap, err := port.OpenTAP(o.dev, &port.DeviceConfig{MTU: mtu, Queues: o.queues, BusyPoll: o.busy, NoOffload: o.plain})
+	device, err := open(o, mtu)
 	if err != nil {
 		return deviceError(o, mtu, err)
 	}
-	defer tap.Close()
-	dev, err := capture.Port(tap)
+	defer device.Close()
+	dev, err := capture.Port(device)
 	if err != nil {
 		return err
 	}
@@ -76,16 +76,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	defer sw.Close()
-	tooBig, err := l3.NewTooBig(nil)
-	if err != nil {
-		return err
-	}
-	o.vsi.Slots.TooBig = tooBig
 	vsi, err := sw.VSI(o.id, &o.vsi)
-	if err != nil {
-		return err
-	}
-	neigh, err := neighbours(o, sw, vsi)
 	if err != nil {
 		return err
 	}
@@ -93,12 +84,13 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range o.static {
-		if err := addStatic(v, vsi, far, e); err != nil {
-			return err
-		}
+	var neigh *arp.Responder
+	if o.tun {
+		err = join(o, v, vsi, dev, far)
+	} else {
+		neigh, err = bridge(o, sw, v, vsi, dev, far)
 	}
-	if _, err := vsi.Attach(dev, 0); err != nil {
+	if err != nil {
 		return err
 	}
 
@@ -114,7 +106,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	failed := make(chan error, 1)
 	go watch(sw.Events(), failed)
 	go sw.Run(context.Background()) // not ctx: the last statistics are taken before it closes the ports
-	fmt.Fprintf(out, "ready dev=%s type=vxlan id=%d local=%v mtu=%d\n", tap.Name(), o.id, u.LocalAddr(), mtu)
+	fmt.Fprintln(out, ready(o, device.Name(), u.LocalAddr(), mtu))
 	for {
 		select {
 		case <-asked:
@@ -134,6 +126,33 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		}
 		return err
 	}
+}
+
+// bridge makes a segment of a TAP and the tunnel. It returns what answers for neighbours, nil
+// without.
+func bridge(o options, sw *vswitch.Switch, v *vtep.VTEP, vsi *vswitch.VSI, dev vswitch.Port, far *vswitch.Attachment) (*arp.Responder, error) {
+	if err := v.SetFlood(o.id, o.flood()...); err != nil {
+		return nil, err
+	}
+	for _, e := range o.static {
+		if err := addStatic(v, vsi, far, e); err != nil {
+			return nil, err
+		}
+	}
+	tooBig, err := l3.NewTooBig(nil)
+	if err != nil {
+		return nil, err
+	}
+	o.vsi.Slots.TooBig = tooBig
+	if err := vsi.Configure(o.vsi); err != nil {
+		return nil, err
+	}
+	neigh, err := neighbours(o, sw, vsi)
+	if err != nil {
+		return nil, err
+	}
+	_, err = vsi.Attach(dev, 0)
+	return neigh, err
 }
 
 // addStatic puts an entry of -fdb into the table.

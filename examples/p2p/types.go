@@ -1,0 +1,108 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// What flags are about that some types of tunnels do not have.
+var (
+	ofUDP      = []string{"dstport", "srcport", "udpcsum", "udp6zerocsumrx"}
+	ofVNI      = []string{"id"}
+	ofEthernet = []string{"learning", "ageing", "maxaddress", "fdb", "neigh", "gateway", "gateway-mac"}
+)
+
+// settle fills in what depends on the type, and refuses flags that mean nothing with it.
+func (o *options) settle(fs *flag.FlagSet) error {
+	t := o.vtep.Type
+	ipip := t == encap.TypeIPIP
+	if t == encap.TypeVXLAN && o.tun {
+		return errors.New(`flag -tun: vxlan carries Ethernet frames, allowed is -tun with -type gpe and ipip`)
+	}
+	o.tun = o.tun || ipip
+	var wrong error
+	fs.Visit(func(f *flag.Flag) {
+		switch {
+		case wrong != nil:
+		case ipip && slices.Contains(ofUDP, f.Name):
+			wrong = fmt.Errorf("flag -%s: ipip has no UDP header, allowed with -type vxlan and gpe", f.Name)
+		case ipip && slices.Contains(ofVNI, f.Name):
+			wrong = fmt.Errorf("flag -%s: ipip has no VNI, allowed with -type vxlan and gpe", f.Name)
+		case o.tun && slices.Contains(ofEthernet, f.Name):
+			wrong = fmt.Errorf("flag -%s: a TUN device has no Ethernet frames, allowed with -type vxlan, and gpe without -tun", f.Name)
+		case ipip && f.Name == "peers" && o.vtep.Peers != vtep.ListedOnly:
+			wrong = errors.New(`invalid value "any" for flag -peers: ipip takes packets of -remote only, allowed is listed`)
+		}
+	})
+	switch {
+	case wrong != nil:
+		return wrong
+	case o.tun && len(o.remotes) != 1:
+		return fmt.Errorf("flag -remote: a tunnel on a TUN device has one other end, required is one address, given are %d", len(o.remotes))
+	}
+	switch {
+	case ipip:
+		o.id, o.dstport = 0, 0
+	case o.dstport != 0:
+	case t == encap.TypeGPE:
+		o.dstport = encap.GPEPort
+	default:
+		o.dstport = encap.VXLANPort
+	}
+	return nil
+}
+
+// listen opens the underlay.
+func listen(o options) (vtep.Underlay, error) {
+	if o.vtep.Type == encap.TypeIPIP {
+		c := &o.underlay
+		return underlay.ListenIP(o.local, &underlay.IPConfig{Mark: c.Mark, Device: c.Device, Queues: o.queues, BusyPoll: o.busy})
+	}
+	o.underlay.Queues, o.underlay.BusyPoll = o.queues, o.busy
+	return underlay.ListenUDP(netip.AddrPortFrom(o.local, o.dstport), &o.underlay)
+}
+
+// open opens the device.
+func open(o options, mtu int) (*port.Device, error) {
+	cfg := &port.DeviceConfig{MTU: mtu, Queues: o.queues, BusyPoll: o.busy, NoOffload: o.plain}
+	if o.tun {
+		return port.OpenTUN(o.dev, cfg)
+	}
+	return port.OpenTAP(o.dev, cfg)
+}
+
+// ready is the line that says that the tunnel carries traffic.
+func ready(o options, dev string, local netip.AddrPort, mtu int) string {
+	if o.vtep.Type == encap.TypeIPIP {
+		return fmt.Sprintf("ready dev=%s type=%v local=%v mtu=%d", dev, o.vtep.Type, local.Addr(), mtu)
+	}
+	return fmt.Sprintf("ready dev=%s type=%v id=%d local=%v mtu=%d", dev, o.vtep.Type, o.id, local, mtu)
+}
+
+// join joins a TUN and the far end of the tunnel, without a segment between them.
+func join(o options, v *vtep.VTEP, vsi *vswitch.VSI, dev vswitch.Port, far *vswitch.Attachment) error {
+	peer, err := v.AddPeer(netip.AddrPortFrom(o.remotes[0], 0))
+	if err != nil {
+		return err
+	}
+	near, err := vsi.Attach(dev, 0)
+	if err != nil {
+		return err
+	}
+	w, err := l3.NewWire(l3.WireConfig{Near: near.Dest(0), Far: far.Dest(peer), Tunnel: v, Send: vsi.Send})
+	if err != nil {
+		return err
+	}
+	o.vsi.Slots = vswitch.Slots{Gateway: w, TooBig: w.TooBig()}
+	return vsi.Configure(o.vsi)
+}

@@ -1,0 +1,236 @@
+package kernel
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/l3"
+)
+
+// Pods reach each other between nodes: by IP-in-IP, and once the mode is another one,
+// directly, under a ping that loses one packet at most each time. Nobody's ARP leaves its
+// node.
+func TestCalico(t *testing.T) {
+	c := newCluster(t, 1, l3.Always)
+	a, b := c.nodes[0], c.nodes[1]
+	p5, p6, near := a.pod(5), b.pod(6), a.pod(7)
+	seen := b.h.Capture("eth0", "")
+	if ttl := first(t, p5, podIP(2, 6)); ttl != 62 {
+		t.Errorf("TTL %d through the tunnel", ttl)
+	}
+	if ttl := first(t, p5, podIP(1, 7)); ttl != 63 {
+		t.Errorf("TTL %d on one node", ttl)
+	}
+	_ = near
+	tunnelled := func(ps []netns.Packet) (ipip, bare, arp int) {
+		for _, p := range ps {
+			switch e := p.Data[12:]; {
+			case e[0] == 8 && e[1] == 6:
+				for _, ip := range [][]byte{p.Data[28:32], p.Data[38:42]} {
+					if ip[0] == 10 && ip[1] == 65 {
+						arp++
+					}
+				}
+			case e[0] == 8 && e[1] == 0 && p.Data[23] == 4:
+				ipip++
+			case e[0] == 8 && e[1] == 0 && p.Data[26+1] == 65:
+				bare++
+			}
+		}
+		return ipip, bare, arp
+	}
+	if ipip, bare, arp := tunnelled(seen.Stop()); ipip != 2 || bare != 0 || arp != 0 {
+		t.Errorf("on the underlay: %d in IP, %d bare, %d ARP of pods; want 2, 0, 0", ipip, bare, arp)
+	}
+
+	ping := p5.Start("ping", "-n", "-i", "0.02", "-W", "1", podIP(2, 6))
+	for _, m := range []l3.Encapsulation{l3.CrossSubnet, l3.Always, l3.Never, l3.Always} {
+		seen := b.h.Capture("eth0", "")
+		for _, n := range c.nodes {
+			time.Sleep(250 * time.Millisecond)
+			if err := n.pool.SetMode(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(250 * time.Millisecond)
+		ipip, bare, arp := tunnelled(seen.Stop())
+		if ipip == 0 || bare == 0 || arp != 0 {
+			t.Errorf("to %v: %d in IP, %d bare, %d ARP of pods", m, ipip, bare, arp)
+		}
+	}
+	ping.Signal(2)
+	ping.Wait()
+	lost := regexp.MustCompile(`(\d+) packets transmitted, (\d+) received`).FindStringSubmatch(ping.Output())
+	if lost == nil {
+		t.Fatal(ping.Output())
+	}
+	sent, _ := strconv.Atoi(lost[1])
+	got, _ := strconv.Atoi(lost[2])
+	// One may be on its way when the program ends.
+	if t.Logf("%d pings, %d answered, over 8 changes", sent, got); sent < 100 || sent-got > 1+8 {
+		t.Error("more than one lost ping for a change")
+	}
+	if strings.Contains(ping.Output(), "ttl=") && strings.Count(ping.Output(), "ttl=62") != got {
+		t.Errorf("TTLs other than 62:\n%s", ping.Output())
+	}
+	// Directly, and no larger than the pods' own MTU says.
+	if err := a.pool.SetMode(l3.Never); err != nil {
+		t.Fatal(err)
+	}
+	p5.Run("ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", "1452", podIP(2, 6))
+	r := p5.IPerf(p6, podIP(2, 6), "-t", "1")
+	t.Logf("TCP, there directly and back by IP-in-IP: %v", r)
+	if r.BitsPerSecond < 50e6 {
+		t.Error("TCP hardly moves")
+	}
+	// An address of the other node's block that no pod has.
+	if out, err := p5.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", podIP(2, 33)); err == nil || strings.Contains(out, "bytes from") {
+		t.Errorf("an answer from nobody:\n%s", out)
+	}
+}
+
+// Flows share four planes, each flow one. When a plane is cut, what it carried is lost until
+// its route goes, and nothing else; then everything arrives again, and no other flow has
+// moved.
+func TestCalicoPlanes(t *testing.T) {
+	const flows, planes, cut = 1000, 4, 2
+	c := newCluster(t, planes, l3.Always)
+	a, b := c.nodes[0], c.nodes[1]
+	p5, p6 := a.pod(5), b.pod(6)
+	first(t, p5, podIP(2, 6))
+	all := newFlows(t, p5, p6, podIP(2, 6), flows)
+
+	before := all.planes(b.h, planes)
+	var count [planes]int
+	for _, p := range before {
+		count[p]++
+	}
+	t.Logf("flows of planes: %v", count)
+	for p, n := range count {
+		if n < flows/planes*7/10 || n > flows/planes*13/10 {
+			t.Errorf("plane %d has %d of %d flows", p, n, flows)
+		}
+	}
+	if got := all.arrive(); len(got) != flows {
+		t.Errorf("%d of %d flows arrive", len(got), flows)
+	}
+
+	b.h.IP("link", "set", fmt.Sprintf("eth%d", cut), "down")
+	got := all.arrive()
+	for f, p := range before {
+		if got[f] != (p != cut) {
+			t.Fatalf("plane %d is cut: flow %d of plane %d, arrived %v", cut, f, p, got[f])
+		}
+	}
+	for i, n := range c.nodes {
+		n.learn(c.nodes[1-i], map[int]bool{cut: true})
+	}
+	if got := all.arrive(); len(got) != flows {
+		t.Errorf("%d of %d flows arrive after the route is gone", len(got), flows)
+	}
+	for f, p := range all.planes(b.h, planes) {
+		if before[f] != cut && before[f] != p {
+			t.Fatalf("flow %d has moved from plane %d to %d", f, before[f], p)
+		}
+	}
+}
+
+// flows are UDP flows between two pods.
+type flows struct {
+	t       *testing.T
+	from    []net.Conn
+	to      *net.UDPConn
+	byPort  map[int]int // source port to number
+	arrived chan int
+}
+
+func newFlows(t *testing.T, from, to *netns.Host, addr string, n int) *flows {
+	t.Helper()
+	f := &flows{t: t, byPort: map[int]int{}, arrived: make(chan int, 2*n)}
+	var err error
+	to.Do(func() { f.to, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(addr), Port: 9000}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.to.Close() })
+	from.Do(func() {
+		for i := range n {
+			var c net.Conn
+			if c, err = net.Dial("udp4", addr+":9000"); err != nil {
+				return
+			}
+			t.Cleanup(func() { c.Close() })
+			f.from = append(f.from, c)
+			f.byPort[c.LocalAddr().(*net.UDPAddr).Port] = i
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		b := make([]byte, 64)
+		for {
+			_, src, err := f.to.ReadFromUDP(b)
+			if err != nil {
+				return
+			}
+			f.arrived <- src.Port
+		}
+	}()
+	return f
+}
+
+// send sends a packet of each flow, not faster than sockets read them.
+func (f *flows) send() {
+	for i, c := range f.from {
+		if _, err := c.Write([]byte("flow")); err != nil {
+			f.t.Fatal(err)
+		}
+		if i%20 == 19 {
+			time.Sleep(2 * time.Millisecond)
+		}
+	}
+}
+
+// arrive sends a packet of each flow and returns which arrived.
+func (f *flows) arrive() map[int]bool {
+	f.send()
+	got := map[int]bool{}
+	for {
+		select {
+		case port := <-f.arrived:
+			got[f.byPort[port]] = true
+		case <-time.After(300 * time.Millisecond):
+			return got
+		}
+	}
+}
+
+// planes sends a packet of each flow and returns which plane carried it to a node.
+func (f *flows) planes(h *netns.Host, n int) map[int]int {
+	f.t.Helper()
+	var seen []*netns.Capture
+	for p := range n {
+		seen = append(seen, h.Capture(fmt.Sprintf("eth%d", p), "proto 4"))
+	}
+	f.arrive()
+	on := map[int]int{}
+	for p, c := range seen {
+		for _, x := range c.Stop() {
+			if inner := x.Data[34:]; !x.Out && inner[9] == 17 {
+				flow, ok := f.byPort[int(inner[20])<<8|int(inner[21])]
+				if old, twice := on[flow]; !ok || twice {
+					f.t.Fatalf("plane %d has a packet of flow %d, plane %d too", p, flow, old)
+				}
+				on[flow] = p
+			}
+		}
+	}
+	return on
+}
