@@ -30,9 +30,16 @@ func (v *VTEP) fail(to frame.Endpoint, quoted []byte) {
 	}
 }
 
+// alive forgets the reports: the peer has been heard.
+func (h *hop) alive() {
+	if h.failures.Load() != 0 {
+		h.failures.Store(0)
+	}
+}
+
 // Failed reports whether the sender of a packet to peer is to be told that it is not reached: once
-// for each report of the network in the last 30 s that an earlier packet did not get there. The
-// packet goes all the same, so that a peer is found again as soon as it is back.
+// for each report of the network in the last 30 s that an earlier packet did not get there, unless the
+// peer has been heard since. The packet goes all the same, so that a peer is found again as soon as it is back.
 func (v *VTEP) Failed(peer uint16) bool {
 	h := v.hops.get(peer)
 	if h == nil {

@@ -93,6 +93,7 @@ func badSource(f *frame.Frame) bool {
 func (r *reader) peer(src *frame.Endpoint) {
 	if r.run > 0 {
 		r.from.rx.Add(r.run)
+		r.from.alive()
 	}
 	r.src, r.run, r.from = src.Host(), 0, nil
 	if r.src != (frame.Endpoint{}) {
