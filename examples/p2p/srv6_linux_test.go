@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// The kernel's SRv6 with one segment and no header for it (encap.red, RFC 8986, section 5.2)
+// is IP in IPv6 (RFC 2473): ping and TCP both ways, IPv4 and IPv6 inside.
+func TestKernelSRv6(t *testing.T) {
+	for _, c := range []struct{ name, sid, local, remote, bits, action, to, any string }{
+		{"IPv4 inside", "fd02::2", "192.168.7.1", "192.168.7.2", "/32", "End.DX4", "nh4", "0.0.0.0"},
+		{"IPv6 inside", "fd02::3", "fd07::1", "fd07::2", "/128", "End.DT6", "table", "255"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := netns.New(t)
+			a, b := n.Host("a"), n.Host("b")
+			n.Link(a, "fd00::1/64", b, "fd00::9/64")
+			b.TxOff("eth0") // its inner checksums are nobody's business there
+			for _, s := range []string{"net.ipv6.conf.all.forwarding", "net.ipv4.ip_forward", "net.ipv6.conf.all.seg6_enabled", "net.ipv6.conf.eth0.seg6_enabled"} {
+				b.Sysctl(s, "1")
+			}
+			a.IP("-6", "route", "add", "fd02::/64", "via", "fd00::9")
+			p := start(t, a, "ready dev=vxs0 type=ipip local=fd00::1 mtu=1460", "-type", "ipip", "-local", "fd00::1", "-remote", c.sid)
+			a.Addr("vxs0", c.local+map[string]string{"/32": "/24", "/128": "/64"}[c.bits])
+			b.Addr("lo", c.remote+c.bits)
+			b.IP("sr", "tunsrc", "set", c.sid)
+			b.Route(c.local+c.bits, "encap", "seg6", "mode", "encap.red", "segs", "fd00::1", "dev", "eth0")
+			b.Route(c.sid+"/128", "encap", "seg6local", "action", c.action, c.to, c.any, "dev", "eth0")
+			ping(t, a, c.remote)
+			b.Run("ping", "-n", "-c", "3", "-i", "0.1", "-W", "2", "-I", c.remote, c.local)
+			r := a.IPerf(b, c.remote, "-t", "1")
+			back := a.IPerf(b, c.remote, "-t", "1", "-R")
+			t.Logf("TCP there %v, back %v", r, back)
+			if r.BitsPerSecond < 20e6 || back.BitsPerSecond < 20e6 {
+				t.Error("TCP hardly moves")
+			}
+			last := stop(t, p)
+			last.wantDrops(t, "port-full")
+		})
+	}
+}
