@@ -34,6 +34,11 @@
 //   - Symmetric IRB: routes lead to the MAC of the target's router on an L3VNI, a segment
 //     that has an interface without addresses, and a VTEP (RFC 9135, section 4.2).
 //
+//   - Layer 3 only: routes lead to nodes, through a tunnel for IP (NextHop.Peer) or directly.
+//     A [Pool] is such routes, whose encapsulation changes under traffic.
+//
+// A [Wire] is none of these: it joins two IP ports and routes nothing.
+//
 // # Too big
 //
 // [TooBig] serves segments without a gateway. It tells the sender of a packet that is too

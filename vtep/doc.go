@@ -1,9 +1,9 @@
-// Package vtep is the VXLAN tunnel end point: a port of the switch made of one
-// underlay for each address family and an encapsulation.
+// Package vtep is the tunnel end point: a port of the switch made of one underlay for
+// each address family and an encapsulation, VXLAN, VXLAN-GPE or IP-in-IP.
 //
 //	              +--------------------- VTEP ---------------------+
-//	switch  <---  | reader: peer, header, VNI  <--- underlay.Read   |  <--- UDP
-//	switch  --->  | writer: next hop or flood list ---> Sender.Send |  ---> UDP
+//	switch  <---  | reader: peer, header, VNI  <--- underlay.Read   |  <--- UDP, or IP
+//	switch  --->  | writer: next hop or flood list ---> Sender.Send |  ---> UDP, or IP
 //	              +------------------------------------------------+
 //
 // A frame to one peer is a Datagram with one endpoint. A frame with peer 0 is for
@@ -17,6 +17,18 @@
 // on the VTEP's destination port. Listed peers are configured: by AddPeer, or by
 // being in a flood list. Others are learned from what they send, up to a bound, and
 // forgotten once no FDB entry names them.
+//
+// # Encapsulations
+//
+//   - VXLAN carries Ethernet frames of many networks (RFC 7348).
+//   - VXLAN-GPE carries Ethernet frames, and IP packets without Ethernet, of many networks:
+//     the next protocol of each packet says which (draft-ietf-nvo3-vxlan-gpe-13).
+//   - IP-in-IP carries IP packets of one network, tag 0, IPv4 or IPv6 over either (RFC 2003,
+//     RFC 4213, RFC 2473). It takes packets of listed peers only, and tells senders of peers
+//     that are not reached: see Failed.
+//
+// IP packets go to one peer, which a gateway (package l3) has chosen; without one they are
+// dropped, and so are kinds of packets that the encapsulation does not carry.
 //
 // # Outer headers
 //
