@@ -92,6 +92,7 @@ func (l *ledger) sum() [numCounters]uint64 {
 
 // drop counts a frame that ends here. c is nil when no attachment was found.
 func (w *worker) drop(c *circuit, r frame.Reason) {
+	w.verdict = frame.Drop(r)
 	w.rx.add(cDrops+int(r), 1)
 	w.rx.add(cDroppedBytes, w.length)
 	if c != nil {

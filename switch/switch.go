@@ -39,6 +39,7 @@ type Switch struct {
 	started time.Time
 	inject  *ring.Ring[injection]
 	events  hub
+	trace   atomic.Pointer[Trace] // nil while nobody looks
 
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil where none
 	version atomic.Uint64           // grows when a port or a VSI goes
@@ -173,6 +174,9 @@ func (s *Switch) shut() {
 		if p != nil && p != s.own {
 			s.remove(p, nil)
 		}
+	}
+	if t := s.trace.Swap(nil); t != nil {
+		t.ring.Close()
 	}
 	s.inject.Close()
 	s.stop(s.own)

@@ -23,8 +23,10 @@ type worker struct {
 	done  chan struct{}
 
 	at      frame.At
-	tag     uint32   // the tag of the frame before,
-	circuit *circuit // and its attachment; nil at the start of a batch
+	tag     uint32        // the tag of the frame before,
+	circuit *circuit      // and its attachment; nil at the start of a batch
+	trace   *Trace        // nil while nobody looks
+	verdict frame.Verdict // on the frame at hand, for it
 	egress  []*egress
 	staged  []*egress // those with something to write
 	version uint64    // of the switch's tables, when pruned
@@ -66,8 +68,14 @@ func (w *worker) handle() {
 	}
 	w.at.Tick = frame.Tick(w.sw.tick.Load())
 	w.circuit = nil
-	for i := range w.batch.Frames {
-		w.frame(&w.batch.Frames[i])
+	if w.trace = w.sw.trace.Load(); w.trace == nil {
+		for i := range w.batch.Frames {
+			w.frame(&w.batch.Frames[i])
+		}
+	} else {
+		for i := range w.batch.Frames {
+			w.traced(&w.batch.Frames[i])
+		}
 	}
 	w.flush()
 	w.rx.add(cFrames, w.frames)
@@ -103,6 +111,7 @@ func (w *worker) frame(f *frame.Frame) {
 		return
 	}
 	w.forwarded++
+	w.verdict = v
 	w.stage(f, e, v.Dest().Peer(), 0)
 }
 
@@ -158,10 +167,12 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 		}
 		if e != nil {
 			w.forwarded++
+			w.verdict = v
 			w.stage(f, e, v.Dest().Peer(), 0)
 			return
 		}
 	}
+	w.verdict = v
 	switch v.Action() {
 	case frame.ActFlood:
 		w.flood(f, c, v == frame.FloodLocal)

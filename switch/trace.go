@@ -1,0 +1,128 @@
+package vswitch
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/ring"
+)
+
+// TraceConfig says which frames a [Trace] is about. Those fields that are not zero must all
+// match.
+type TraceConfig struct {
+	Every  int        // one frame in so many of those that match; 0 = each
+	MAC    frame.MAC  // source or destination
+	VNI    *frame.VNI // of the segment it came in on, or was routed to; nil = any
+	Dest   frame.Dest // the port, or the peer behind it, that it came from or goes to; a port stands for all its peers
+	Buffer int        // records that may wait for Next, default 1024; more are counted as lost
+}
+
+// A TraceRecord is what a switch did with one frame.
+type TraceRecord struct {
+	Time    time.Time
+	From    frame.Dest    // where it entered
+	VNI     frame.VNI     // of the segment it left the switch in; when it was routed, another one than it came in on
+	Kind    frame.Kind    // as it came in
+	Src     frame.MAC     // as it came in; zero in an IP packet
+	Dst     frame.MAC     // likewise
+	Type    uint16        // its EtherType
+	Len     int           // bytes, as it came in
+	Verdict frame.Verdict // what was decided at last: for a drop, why
+}
+
+// String returns the record in words, with the numbers of ports and peers.
+func (r TraceRecord) String() string {
+	return fmt.Sprintf("%s from %v vni %v %v > %v type %04x len %d: %v", r.Time.Format("15:04:05.000000"), r.From, r.VNI, r.Src, r.Dst, r.Type, r.Len, r.Verdict)
+}
+
+// A Trace records what becomes of frames, one by one. What an egress refuses later, when it
+// is full for instance, is not in it: that is counted with the port.
+type Trace struct {
+	sw   *Switch
+	cfg  TraceConfig
+	ring *ring.Ring[TraceRecord]
+	seen atomic.Uint64
+	lost atomic.Uint64
+}
+
+// Trace begins to record, and ends the trace before, if there is one: frames that match
+// cost their workers some 100 ns more, and the others some 10.
+func (s *Switch) Trace(cfg TraceConfig) (*Trace, error) {
+	switch {
+	case cfg.Every < 0:
+		return nil, fmt.Errorf("vswitch: TraceConfig.Every: %d is negative", cfg.Every)
+	case cfg.Buffer < 0:
+		return nil, fmt.Errorf("vswitch: TraceConfig.Buffer: %d is negative", cfg.Buffer)
+	}
+	cfg.Every = max(cfg.Every, 1)
+	if cfg.Buffer == 0 {
+		cfg.Buffer = 1024
+	}
+	t := &Trace{sw: s, cfg: cfg, ring: ring.New[TraceRecord](cfg.Buffer)}
+	if old := s.trace.Swap(t); old != nil {
+		old.ring.Close()
+	}
+	return t, nil
+}
+
+// Next waits for the next record. After Close it returns net.ErrClosed.
+func (t *Trace) Next(ctx context.Context) (TraceRecord, error) {
+	_, r, err := t.ring.Take(ctx)
+	return r, err
+}
+
+// Lost returns how many records found no room.
+func (t *Trace) Lost() uint64 { return t.lost.Load() }
+
+// Close ends the trace.
+func (t *Trace) Close() error {
+	t.sw.trace.CompareAndSwap(t, nil)
+	t.ring.Close()
+	return nil
+}
+
+// traced is frame for a worker whose switch is traced.
+func (w *worker) traced(f *frame.Frame) {
+	r := TraceRecord{Kind: f.Kind, Len: f.Len()}
+	if b := f.Bytes(); f.Kind == frame.Ethernet && len(b) >= ethLen {
+		r.Dst, r.Src, r.Type = frame.MAC(b), frame.MAC(b[6:]), binary.BigEndian.Uint16(b[12:])
+	}
+	r.From = frame.NewDest(w.port.num, f.From.Peer())
+	w.circuit, w.verdict = nil, frame.Continue
+	w.frame(f)
+	r.VNI, r.Verdict = f.VNI, w.verdict
+	in := f.VNI
+	if w.circuit != nil {
+		in = w.circuit.vsi.vni
+	}
+	w.trace.record(r, in)
+}
+
+// record keeps r if it is one of those asked for.
+func (t *Trace) record(r TraceRecord, in frame.VNI) {
+	c := &t.cfg
+	switch {
+	case c.MAC != frame.MAC{} && c.MAC != r.Src && c.MAC != r.Dst:
+		return
+	case c.VNI != nil && *c.VNI != in && *c.VNI != r.VNI:
+		return
+	case c.Dest != 0 && !within(r.From, c.Dest) && (r.Verdict.Action() != frame.ActForward || !within(r.Verdict.Dest(), c.Dest)):
+		return
+	}
+	if (t.seen.Add(1)-1)%uint64(c.Every) != 0 {
+		return
+	}
+	r.Time = time.Now()
+	if t.ring.Put(r) != frame.NotDropped {
+		t.lost.Add(1)
+	}
+}
+
+// within reports whether d is the port or peer of what.
+func within(d, what frame.Dest) bool {
+	return d == what || what.Peer() == 0 && d.Port() == what.Port()
+}
