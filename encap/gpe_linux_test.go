@@ -1,0 +1,60 @@
+package encap_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// tshark reads the header, and what is behind it. It does not know the B bit.
+func TestGPEDecodedByTshark(t *testing.T) {
+	serialize := func(ls ...gopacket.SerializableLayer) []byte {
+		buf := gopacket.NewSerializeBuffer()
+		if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
+			t.Fatal(err)
+		}
+		return buf.Bytes()
+	}
+	eth := &layers.Ethernet{SrcMAC: []byte{2, 0, 0, 0, 0, 1}, DstMAC: []byte{2, 0, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv4}
+	ip4 := &layers.IPv4{Version: 4, TTL: 9, Protocol: 253, SrcIP: []byte{10, 0, 0, 1}, DstIP: []byte{10, 0, 0, 2}}
+	ip6 := &layers.IPv6{Version: 6, HopLimit: 9, NextHeader: 59, SrcIP: make([]byte, 16), DstIP: make([]byte, 16)}
+	inside := map[frame.Kind][]byte{
+		frame.Ethernet: serialize(eth, ip4), frame.IPv4: serialize(ip4), frame.IPv6: serialize(ip6),
+	}
+	var ps []netns.Packet
+	var want []string
+	for _, c := range []struct {
+		vni  frame.VNI
+		kind frame.Kind
+		bum  bool
+		want string
+	}{
+		{77, frame.IPv4, false, "[77 0 1 1 0 1 eth:ethertype:ip:udp:ip]"},
+		{frame.MaxVNI, frame.IPv6, false, "[16777215 0 1 1 0 2 eth:ethertype:ip:udp:ipv6]"},
+		{1, frame.Ethernet, false, "[1 0 1 1 0 3 eth:ethertype:ip:udp:eth:ethertype:ip]"},
+		{2, frame.Ethernet, true, "[2 0 1 1 0 3 eth:ethertype:ip:udp:eth:ethertype:ip]"},
+	} {
+		b := make([]byte, encap.VXLANLen)
+		encap.PutGPE(b, c.vni, c.kind, c.bum)
+		outer := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: []byte{192, 0, 2, 1}, DstIP: []byte{192, 0, 2, 2}}
+		udp := &layers.UDP{SrcPort: 50000, DstPort: encap.GPEPort}
+		udp.SetNetworkLayerForChecksum(outer)
+		ps = append(ps, netns.Packet{Data: serialize(eth, outer, udp, gopacket.Payload(append(b, inside[c.kind]...)))})
+		want = append(want, c.want)
+	}
+	rows := netns.Fields(t, ps, "", "vxlan.vni", "vxlan.ver", "vxlan.i_bit", "vxlan.p_bit", "vxlan.o_bit", "vxlan.next_proto", "frame.protocols")
+	if len(rows) != len(want) {
+		t.Fatalf("%v", rows)
+	}
+	for i, r := range rows {
+		if got := fmt.Sprint(r); got != want[i] {
+			t.Errorf("tshark reads %s, want %s", got, want[i])
+		}
+	}
+}
