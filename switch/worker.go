@@ -197,7 +197,7 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *circuit, _ frame.Verdict) {
 	reenter := v.Action() == frame.ActReenter
 	if reenter {
-		f.From, f.Tunnel = 0, false
+		f.From, f.Tunnel, f.Replicated = 0, false, false
 	}
 	if reenter || f.VNI != c.vsi.vni {
 		own, ok := w.sw.own.circuits.Load(tagKey(uint32(f.VNI)))
