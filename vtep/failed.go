@@ -24,7 +24,10 @@ func (v *VTEP) fail(to frame.Endpoint, quoted []byte) {
 	if !ok {
 		return
 	}
-	h.failed.Store(time.Now().UnixNano())
+	now := time.Now().UnixNano()
+	if now-h.failed.Swap(now) > int64(failureAge) {
+		h.failures.Store(0) // nobody asked while those were news
+	}
 	if h.failures.Add(1) > maxReports {
 		h.failures.Store(maxReports)
 	}
