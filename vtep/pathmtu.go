@@ -98,7 +98,7 @@ func (v *VTEP) sends(b []byte) bool {
 		if len(b) < encap.VXLANLen {
 			return true
 		}
-		if _, ok := head.Kind(); !ok || drop != frame.NotDropped || head.Reserved() != 0 {
+		if _, ok := head.Kind(); !ok || drop != frame.NotDropped || head&encap.GPEFlagProtocol == 0 || head.Reserved() != 0 {
 			return false
 		}
 		vni = head.VNI()
