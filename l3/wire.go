@@ -62,7 +62,7 @@ func (w *Wire) tell(f *frame.Frame, now frame.Tick) {
 	g.Kind, g.VNI = f.Kind, f.VNI
 	copy(g.Bytes(), f.Bytes())
 	o := malformed
-	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 {
+	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && p.ChecksumOK() {
 		o = w.errs.forge4(&g, 0, now, noHost, 0, min(len(p), maxError4-head4))
 	} else if p, ok := wire.ParseIPv6(f.Bytes()); ok && f.Kind == frame.IPv6 {
 		o = w.errs.forge6(&g, 0, now, noHost, 0, min(len(p), minMTU6-head6))
@@ -79,9 +79,9 @@ type WireTooBig struct{ w *Wire }
 func (w *Wire) TooBig() WireTooBig { return WireTooBig{w} }
 
 // Process cuts IPv4 packets without DF, and answers others as [TooBig] does (RFC 2003, section
-// 5.1).
+// 5.1). A packet whose header is damaged is dropped: each piece would have a right checksum.
 func (s WireTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
-	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && at.MTU >= minMTU4 {
+	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && p.ChecksumOK() && at.MTU >= minMTU4 {
 		return fragment4(f, p, 0, at.MTU, at.To, s.w.cfg.Send)
 	}
 	return s.w.errs.Process(f, at)
