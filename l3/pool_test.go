@@ -237,6 +237,26 @@ func TestPoolErrors(t *testing.T) {
 	}
 }
 
+// One node of many that cannot be had the new way keeps all from changing.
+func TestPoolChangesAsAWhole(t *testing.T) {
+	l := newPoolLab(t)
+	p := l.pool(Never)
+	for k := range byte(30) {
+		must(t, p.Set(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 244, k, 0}), 24), l.near))
+	}
+	must(t, p.Set(netip.MustParsePrefix("10.245.0.0/24"), l.distant))
+	was := l.ways()
+	delete(l.stub.names, 3)
+	for range 5 {
+		if err := p.SetMode(Always); err == nil || !strings.Contains(err.Error(), "route 10.245.0.0/24: next hop vni 60: Peer: 3 is none") {
+			t.Error(err)
+		}
+		if got := l.ways(); !slices.Equal(got, was) || p.Mode() != Never {
+			t.Fatalf("mode %v, %v", p.Mode(), got)
+		}
+	}
+}
+
 // A block that is deleted is gone, and does not come back with the next mode; other routes
 // are none of the pool's.
 func TestPoolDelete(t *testing.T) {
