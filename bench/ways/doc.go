@@ -4,12 +4,13 @@
 //	go run ./bench/ways
 //	go run ./bench/ways -group AC -rounds 9 -seconds 2 -json out.json
 //
-// It asks four questions, each with the way this library uses now in the first line:
+// It asks five questions, each with the way this library uses now in the first line:
 //
 //	A  small frames out of a device: read(2), io_uring, AF_PACKET, AF_XDP
 //	B  superframes of 65 KB out of a TAP: into one buffer, into pieces, by io_uring
 //	C  superframes into the network: in 90 pieces, in one, without a copy, by io_uring
 //	D  waiting for a packet: the poller of Go, blocking, poll, epoll, spinning
+//	E  IP in IP into the network: a raw socket, AF_PACKET, packets and superframes
 //
 // Each line is the median over the rounds with the smallest and the largest value, and
 // the gain: how many times better than the first line, by the first metric. A gain whose

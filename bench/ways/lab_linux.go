@@ -30,6 +30,7 @@ const (
 	wireNobody = "10.2.0.2" // behind the veth "blast" of a
 	addrA      = "10.3.0.1" // on the veth "wire"
 	addrB      = "10.3.0.2"
+	macA, macB = "02:00:00:00:03:01", "02:00:00:00:03:02"
 )
 
 // A lab is two namespaces and what joins them:
@@ -85,7 +86,7 @@ func newLab(ctx context.Context) (_ *lab, err error) {
 		"addr add 10.2.0.1/24 dev blast",
 		"link set blast up",
 		"neigh add "+wireNobody+" lladdr 02:00:00:00:00:02 dev blast nud permanent",
-		"link add wire type veth peer name wire netns "+l.b,
+		"link add wire address "+macA+" type veth peer name wire address "+macB+" netns "+l.b,
 		"addr add "+addrA+"/24 dev wire",
 		"link set wire up"); err != nil {
 		return nil, err
@@ -147,4 +148,6 @@ func kernel() string {
 }
 
 // groups is everything that is measured.
-func groups() []group { return []group{smallGroup(), superGroup(), sendGroup(), waitGroup()} }
+func groups() []group {
+	return []group{smallGroup(), superGroup(), sendGroup(), waitGroup(), ipipGroup()}
+}

@@ -27,7 +27,7 @@ import (
 // tunnelHeader is what is put in front of each segment's payload.
 const tunnelHeader = 8
 
-// A sender sends superframes on a connected socket. It lives on one thread.
+// A sender sends superframes, or packets, on a connected socket. It lives on one thread.
 type sender interface {
 	send() (int, error)   // how many
 	end() (string, error) // waits for what is under way; what there is to say
@@ -55,18 +55,57 @@ func sendGroup() group {
 		{"io_uring SEND_ZC, 1 registered piece, 8 at a time", newSendZC},
 	} {
 		g.ways = append(g.ways, way{w.name, func(ctx context.Context, l *lab, d time.Duration) (sample, error) {
-			return l.sent(ctx, d, w.open)
+			return l.sent(ctx, d, udpRoad(), w.open)
 		}})
 	}
 	return g
 }
 
-// sent measures a sender, from its first superframe on.
-func (l *lab) sent(ctx context.Context, d time.Duration, open func(fd int) (sender, error)) (m sample, err error) {
+// A road is two sockets that packets go between.
+type road struct {
+	dial, listen func() (int, error)
+	size         float64 // bytes that the receiver gets for each that is sent
+}
+
+// udpRoad has UDP superframes.
+func udpRoad() road {
 	to := netip.AddrPortFrom(netip.MustParseAddr(addrB), 4789)
+	return road{
+		dial: func() (int, error) {
+			fd, err := dial(to)
+			if err == nil {
+				err = prepare(fd, option{unix.IPPROTO_UDP, unix.UDP_SEGMENT, pieceSize, "UDP_SEGMENT"})
+			}
+			return fd, err
+		},
+		listen: func() (int, error) { return listen(to) },
+		size:   pieces * pieceSize,
+	}
+}
+
+// An option is one of a socket.
+type option struct {
+	level, name, value int
+	text               string
+}
+
+// prepare gives a sending socket a large buffer and sets options. A socket that refuses is
+// closed.
+func prepare(fd int, options ...option) error {
+	for _, o := range append(options, option{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 4 << 20, "SO_SNDBUFFORCE"}) {
+		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
+			unix.Close(fd)
+			return refused(o.text, err)
+		}
+	}
+	return nil
+}
+
+// sent measures a sender, from its first packets on.
+func (l *lab) sent(ctx context.Context, d time.Duration, r road, open func(fd int) (sender, error)) (m sample, err error) {
 	var rx int
 	if err := on(l.b, l.cpus[1], func() (err error) {
-		rx, err = listen(to)
+		rx, err = r.listen()
 		return err
 	}); err != nil {
 		return m, err
@@ -76,22 +115,11 @@ func (l *lab) sent(ctx context.Context, d time.Duration, open func(fd int) (send
 	end := beside(l.b, l.cpus[1], func(over *atomic.Bool) error { return receive(rx, &received, over) })
 	all := 0
 	err = on(l.a, l.cpus[0], func() (err error) {
-		fd, err := dial(to)
+		fd, err := r.dial()
 		if err != nil {
 			return err
 		}
 		defer unix.Close(fd)
-		for _, o := range []struct {
-			level, name, value int
-			text               string
-		}{
-			{unix.IPPROTO_UDP, unix.UDP_SEGMENT, pieceSize, "UDP_SEGMENT"},
-			{unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 4 << 20, "SO_SNDBUFFORCE"},
-		} {
-			if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
-				return refused(o.text, err)
-			}
-		}
 		s, err := open(fd)
 		if err != nil {
 			return err
@@ -124,7 +152,7 @@ func (l *lab) sent(ctx context.Context, d time.Duration, open func(fd int) (send
 	if err = errors.Join(err, end()); err != nil {
 		return m, err
 	}
-	m.values[2] = 100 * float64(received.Load()) / float64(all*pieces*pieceSize)
+	m.values[2] = 100 * float64(received.Load()) / (float64(all) * r.size)
 	return m, nil
 }
 
