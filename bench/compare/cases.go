@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -13,9 +14,28 @@ type testCase struct {
 	underlay    underlay
 	metrics     []string
 	measure     measure
+	among       []string // the contenders; nil: all that are not special
 }
 
 func (c testCase) String() string { return c.name }
+
+// base is the contender to whose medians the others' are put in relation.
+func (c testCase) base() string {
+	if c.among == nil {
+		return "kernel"
+	}
+	return c.among[0]
+}
+
+// of returns those of some contenders that the case is for.
+func (c testCase) of(some []contender) (cs []contender) {
+	for _, x := range some {
+		if slices.Contains(c.among, x.name) || c.among == nil && !x.special {
+			cs = append(cs, x)
+		}
+	}
+	return cs
+}
 
 // A measure returns a value for each metric of its case, NaN where there is none.
 type measure func(ctx context.Context, l *lab, seconds int) ([]float64, error)
@@ -25,19 +45,26 @@ func cases() []testCase {
 	jumbo, plainJumbo := underlay{mtu: 9000}, underlay{mtu: 9000, plain: true}
 	stream := []string{"Gbit/s", "CPU s/GB", "tunnel CPU s/GB"}
 	packets := []string{"kpps", "kpps, loss <1%", "CPU s/Mpkt", "tunnel CPU s/Mpkt"}
+	gpe, tun, ipip := []string{judged, "gpe"}, []string{"kernel-gpe", "gpe-tun"}, []string{"ipip-lone", "ipip-plain", "ipip"}
 	return []testCase{
-		{"tcp1", "one TCP flow", veth, stream, tcp(1)},
-		{"tcp4", "four TCP flows", veth, stream, tcp(4)},
-		{"tcp1-off", "one TCP flow, underlay without offloads", plain, stream, tcp(1)},
-		{"tcp4-off", "four TCP flows, underlay without offloads", plain, stream, tcp(4)},
-		{"tcp1-9000", "one TCP flow, underlay with an MTU of 9000", jumbo, stream, tcp(1)},
-		{"tcp4-9000", "four TCP flows, underlay with an MTU of 9000", jumbo, stream, tcp(4)},
-		{"tcp1-9000-off", "one TCP flow, underlay with an MTU of 9000, without offloads", plainJumbo, stream, tcp(1)},
-		{"tcp4-9000-off", "four TCP flows, underlay with an MTU of 9000, without offloads", plainJumbo, stream, tcp(4)},
-		{"udp64", "UDP, 64 bytes of payload", veth, packets, udp(64)},
-		{"udp1400", "UDP, 1400 bytes of payload", veth, packets, udp(1400)},
-		{"rr", "TCP, a byte there and back", veth, []string{"transactions/s", "p50 us", "p99 us", "p99.9 us"}, rr},
-		{"idle", "memory of the tunnel's process at the first end, without traffic", veth, []string{"MiB resident"}, idle},
+		{"tcp1", "one TCP flow", veth, stream, tcp(1), nil},
+		{"tcp4", "four TCP flows", veth, stream, tcp(4), nil},
+		{"tcp1-off", "one TCP flow, underlay without offloads", plain, stream, tcp(1), nil},
+		{"tcp4-off", "four TCP flows, underlay without offloads", plain, stream, tcp(4), nil},
+		{"tcp1-9000", "one TCP flow, underlay with an MTU of 9000", jumbo, stream, tcp(1), nil},
+		{"tcp4-9000", "four TCP flows, underlay with an MTU of 9000", jumbo, stream, tcp(4), nil},
+		{"tcp1-9000-off", "one TCP flow, underlay with an MTU of 9000, without offloads", plainJumbo, stream, tcp(1), nil},
+		{"tcp4-9000-off", "four TCP flows, underlay with an MTU of 9000, without offloads", plainJumbo, stream, tcp(4), nil},
+		{"udp64", "UDP, 64 bytes of payload", veth, packets, udp(64), nil},
+		{"udp1400", "UDP, 1400 bytes of payload", veth, packets, udp(1400), nil},
+		{"rr", "TCP, a byte there and back", veth, []string{"transactions/s", "p50 us", "p99 us", "p99.9 us"}, rr, nil},
+		{"idle", "memory of the tunnel's process at the first end, without traffic", veth, []string{"MiB resident"}, idle, nil},
+		{"gpe-tcp1", "one TCP flow, VXLAN-GPE beside VXLAN", veth, stream, tcp(1), gpe},
+		{"gpe-udp64", "UDP, 64 bytes of payload, VXLAN-GPE beside VXLAN", veth, packets, udp(64), gpe},
+		{"tun-tcp1", "one TCP flow, VXLAN-GPE without Ethernet", veth, stream, tcp(1), tun},
+		{"tun-udp64", "UDP, 64 bytes of payload, VXLAN-GPE without Ethernet", veth, packets, udp(64), tun},
+		{"ipip-tcp1", "one TCP flow, IP in IP without batches and with", veth, stream, tcp(1), ipip},
+		{"ipip-udp64", "UDP, 64 bytes of payload, IP in IP without batches and with", veth, packets, udp(64), ipip},
 	}
 }
 

@@ -3,8 +3,32 @@ package main
 import (
 	"errors"
 	"math"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
+
+// Who takes part in what, the first of them being the base of the ratios.
+func TestAmong(t *testing.T) {
+	general := "kernel,vxswitch,kernel-vxswitch,vxswitch-kernel,veth,ovs"
+	special := map[string]string{"gpe": "vxswitch,gpe", "tun": "kernel-gpe,gpe-tun", "ipip": "ipip-lone,ipip-plain,ipip"}
+	for _, k := range cases() {
+		kind, _, _ := strings.Cut(k.name, "-")
+		want := special[kind]
+		if want == "" {
+			want = general
+		}
+		got := tool.Names(k.of(contenders()))
+		if strings.Join(got, ",") != want || k.base() != got[0] {
+			t.Errorf("%s: %v, base %s; want %s", k.name, got, k.base(), want)
+		}
+		if got := tool.Names(k.of([]contender{{name: "new"}, {name: "other", special: true}})); slices.Contains(got, "new") != (want == general) || slices.Contains(got, "other") {
+			t.Errorf("%s: %v", k.name, got)
+		}
+	}
+}
 
 // came is a second in which so much was sent and so much came through.
 func came(out, in float64) flood {

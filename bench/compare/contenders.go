@@ -6,13 +6,14 @@ import (
 	"os/exec"
 )
 
-// A contender is a way to join the bridges of the two hosts.
+// A contender is a way to join the two hosts.
 type contender struct {
-	name string
-	note string // what a reader of its figures has to know
-	need string // a program it cannot do without, "" for none
-	pkg  string // the Debian package of that
-	join func(ctx context.Context, l *lab) error
+	name    string
+	note    string // what a reader of its figures has to know
+	need    string // a program it cannot do without, "" for none
+	pkg     string // the Debian package of that
+	join    func(ctx context.Context, l *lab) error
+	special bool // takes part where a case names it only
 }
 
 func (c contender) String() string { return c.name }
@@ -20,13 +21,19 @@ func (c contender) String() string { return c.name }
 func contenders() []contender {
 	const txOff = "the kernel's side has ethtool -K under tx off: towards a user-space peer its vxlan device leaves the inner checksum to a network card, which veth has none of"
 	return []contender{
-		{name: "kernel", join: ends(kernel, kernel), note: "kernel vxlan device in a kernel bridge, both ends"},
-		{name: "vxswitch", join: ends(vxswitch, vxswitch), note: "TAP device of examples/p2p in a kernel bridge, both ends"},
-		{name: "kernel-vxswitch", join: ends(finished(kernel), vxswitch), note: "the sender is behind the kernel; " + txOff},
-		{name: "vxswitch-kernel", join: ends(vxswitch, finished(kernel)), note: "the sender is behind p2p; " + txOff},
-		{name: "veth", join: ends(untunnelled, untunnelled), note: "bridge to bridge without a tunnel, the ceiling"},
-		{name: "ovs", join: ends(ovs, ovs), need: "ovs-vswitchd", pkg: "openvswitch-switch",
+		{name: "kernel", join: both(kernel), note: "kernel vxlan device in a kernel bridge, both ends"},
+		{name: "vxswitch", join: both(vxswitch()), note: "TAP device of examples/p2p in a kernel bridge, both ends"},
+		{name: "kernel-vxswitch", join: ends(finished(kernel), vxswitch()), note: "the sender is behind the kernel; " + txOff},
+		{name: "vxswitch-kernel", join: ends(vxswitch(), finished(kernel)), note: "the sender is behind p2p; " + txOff},
+		{name: "veth", join: both(untunnelled), note: "bridge to bridge without a tunnel, the ceiling"},
+		{name: "ovs", join: both(ovs), need: "ovs-vswitchd", pkg: "openvswitch-switch",
 			note: "Open vSwitch, user-space datapath, both ends; the guests have ethtool -K eth0 tx off, since it takes no unfinished checksums"},
+		{name: "gpe", special: true, join: both(tap("-type", "gpe", "-id", vni)), note: "as vxswitch, with -type gpe"},
+		{name: "kernel-gpe", special: true, join: both(kernelGPE), note: "kernel VXLAN-GPE device (external) that the hosts route to, both ends"},
+		{name: "gpe-tun", special: true, join: both(tun("-type", "gpe", "-tun", "-id", vni)), note: "TUN device of examples/p2p -type gpe that the hosts route to, both ends"},
+		{name: "ipip-lone", special: true, join: both(alone), note: "as ipip-plain, without batches: one packet a system call all the way, but for what waits in the receiving socket"},
+		{name: "ipip-plain", special: true, join: both(tun("-type", "ipip", "-offload=false")), note: "as ipip, with -offload=false: no superframes, but the sockets still have batches (sendmmsg, recvmmsg)"},
+		{name: "ipip", special: true, join: both(tun("-type", "ipip")), note: "TUN device of examples/p2p -type ipip that the hosts route to, both ends"},
 	}
 }
 
@@ -41,6 +48,9 @@ func (c contender) missing() bool {
 
 // An end connects the guest of host i with the underlay.
 type end func(ctx context.Context, l *lab, i int) error
+
+// both joins the hosts by equal ends.
+func both(e end) func(ctx context.Context, l *lab) error { return ends(e, e) }
 
 // ends joins the hosts by an end each. The guest of the first one sends.
 func ends(a, b end) func(ctx context.Context, l *lab) error {
@@ -69,12 +79,23 @@ func kernel(ctx context.Context, l *lab, i int) error {
 	return l.bridge(ctx, i, "vx0")
 }
 
-func vxswitch(ctx context.Context, l *lab, i int) error {
-	if err := l.tunnel(ctx, "ready", l.hosts[i], l.p2p, "-dev", "vx0", "-id", vni,
-		"-local", l.addr(i), "-remote", l.addr(1-i)); err != nil {
-		return err
+// vxswitch is an end of p2p with its default flags.
+func vxswitch() end { return tap("-id", vni) }
+
+// tap is an end of p2p on a TAP in the bridge.
+func tap(args ...string) end {
+	return func(ctx context.Context, l *lab, i int) error {
+		if err := l.open(ctx, i, args); err != nil {
+			return err
+		}
+		return l.bridge(ctx, i, "vx0")
 	}
-	return l.bridge(ctx, i, "vx0")
+}
+
+// open starts p2p, with the device vx0.
+func (l *lab) open(ctx context.Context, i int, args []string) error {
+	all := append([]string{l.p2p, "-dev", "vx0", "-local", l.addr(i), "-remote", l.addr(1 - i)}, args...)
+	return l.tunnel(ctx, "ready", l.hosts[i], all...)
 }
 
 func untunnelled(ctx context.Context, l *lab, i int) error { return l.bridge(ctx, i, "under") }

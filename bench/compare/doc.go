@@ -18,6 +18,10 @@
 // veth pair being a port of both bridges, and "ovs" has the user-space datapath of
 // Open vSwitch as bridge and tunnel. The inner MTU is the same for all of them.
 //
+// VXLAN-GPE and IP in IP have cases of their own, for a few contenders each. What carries
+// IP without Ethernet has no br0: vx0 is a TUN device, or the kernel's VXLAN-GPE, and the
+// hosts route between it and their guests.
+//
 // TCP streams are iperf3's. Packets come from a generator of the program's own, and go
 // to a sink of its own, which it executes inside the guests: they move 64 at a time and
 // the sink reads in intervals, so that it is the tunnel that is measured and not they.
@@ -26,8 +30,9 @@
 // nothing else of the program runs meanwhile. In a round every contender is measured
 // once in every case; from round to round they take turns in who is first. What is
 // printed is the median over the rounds with the smallest and the largest value, and
-// its ratio to the kernel's median; and then, how the library stands against the limits
-// that are set for it. One that is missed is no failure of the run.
+// its ratio to the kernel's median, or to that of the first contender where the kernel's
+// vxlan has no part in the case; and then, how the library stands against the limits that
+// are set for it. One that is missed is no failure of the run.
 //
 // What a run makes carries its process id in its name and is removed at the end, also
 // after an error or an interrupt; what a killed run left is removed by the next.

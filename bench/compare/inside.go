@@ -11,12 +11,13 @@ import (
 )
 
 // inside runs the senders and receivers of the cases rr, udp64 and udp1400, for which
-// the program executes itself inside a guest:
+// the program executes itself inside a guest, and a tunnel inside a host:
 //
 //	echo ADDR                      answers bytes
 //	rr ADDR DURATION               sends them
 //	sink ADDR SIZE                 counts packets
 //	blast ADDR SIZE DURATION PPS   sends them; PPS 0: as fast as it can
+//	lone LOCAL REMOTE MTU          IP in IP without batches
 //
 // What they measured they print as a line of JSON. inside reports whether args asked
 // for one of them.
@@ -41,6 +42,8 @@ func inside(args []string) bool {
 		err = insideSink(args[1], args[2])
 	case len(args) == 5 && args[0] == "blast":
 		err = insideBlast(args[1], args[2], args[3], args[4])
+	case len(args) == 4 && args[0] == "lone":
+		err = lone(args[1], args[2], args[3])
 	default:
 		return false
 	}

@@ -1,14 +1,65 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
+
+// Whoever takes part in special cases only joins the guests too.
+func TestSpecial(t *testing.T) {
+	netns.RequireRoot(t)
+	if err := able(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	s := shared{dir: t.TempDir()}
+	if err := s.build(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer nothing(t)
+	// A case that only sees whether they are joined, and by what.
+	wire := testCase{underlay: underlay{mtu: 1500}, measure: func(ctx context.Context, l *lab, _ int) ([]float64, error) {
+		out, err := output(ctx, patience, l.guests[0], "ping", "-n", "-q", "-c", "1", "-M", "do", "-s", fmt.Sprint(l.inner-28), l.guestAddr(1))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s", err, out)
+		}
+		return []float64{float64(len(l.tunnels))}, nil
+	}}
+	for _, c := range contenders() {
+		if !c.special {
+			continue
+		}
+		processes := 2.
+		if c.name == "kernel-gpe" {
+			processes = 0
+		}
+		if v, err := one(ctx, s, wire, c, 1); err != nil || v[0] != processes {
+			t.Errorf("%s: %v, %v", c.name, v, err)
+		}
+	}
+}
+
+// A contender that no case is for leaves nothing to measure.
+func TestNobodyLeft(t *testing.T) {
+	netns.RequireRoot(t)
+	o, err := parse(strings.Fields("-case gpe-tcp1,rr -contender gpe-tun"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, progress bytes.Buffer
+	if err := compare(t.Context(), o, &out, &progress); err == nil || err.Error() != "no contender is left" || out.Len() > 0 {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	nothing(t)
+}
 
 // A tunnel's process is the program itself, not the one that put it in its namespace;
 // what the generator sends through it reaches the sink.
@@ -34,7 +85,7 @@ func TestLab(t *testing.T) {
 		nothing(t)
 	}()
 	for i := range 2 {
-		if err := vxswitch(ctx, l, i); err != nil {
+		if err := vxswitch()(ctx, l, i); err != nil {
 			t.Fatal(err)
 		}
 		p := l.tunnelAt(i)

@@ -17,11 +17,11 @@ const (
 	headHeight = 44
 	plotTop    = 68
 
-	farthest = 3 // octaves from the kernel: what is beyond is drawn at the edge
+	farthest = 3 // octaves from the base: what is beyond is drawn at the edge
 )
 
-// plot draws what the table says beside the kernel as SVG: cases below each other, their
-// metrics side by side, in each a bar for every contender from the kernel's median to
+// plot draws what the table says beside the bases as SVG: cases below each other, their
+// metrics side by side, in each a bar for every contender from the base's median to
 // its own, on a scale of ratios that is the same in the whole plot, and a line from the
 // smallest to the largest value.
 func (r *report) plot() string {
@@ -39,13 +39,13 @@ func (r *report) plot() string {
 	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">
 <rect width="100%%" height="100%%" fill="#fff"/>
 <text x="10" y="20">%s</text>
-<text x="10" y="35">%d rounds of %d s. Bars: ratio to the kernel's median, each grid line twice the one before; lines: smallest to largest value; text: median (ratio)</text>
-<text x="10" y="50">What is beyond %s and %s of the kernel is drawn at the edge.</text>
+<text x="10" y="35">%d rounds of %d s. Bars: ratio to the median of the first one, each grid line twice the one before; lines: smallest to largest value; text: median (ratio)</text>
+<text x="10" y="50">What is beyond %s and %s of it is drawn at the edge.</text>
 %s</svg>
 `, max(columns, chartsWide)*chartWidth, y+10, html.EscapeString(r.Machine), r.Rounds, r.Seconds, power(-farthest), power(farthest), &b)
 }
 
-// drawn returns the metrics of a case that are drawn: the first of those that the kernel
+// drawn returns the metrics of a case that are drawn: the first of those that the base
 // has too. Where it has none, the first one is drawn by its values.
 func (k *block) drawn() (metrics []int) {
 	for i := range k.Metrics {
@@ -59,7 +59,7 @@ func (k *block) drawn() (metrics []int) {
 	return metrics
 }
 
-// ratios reports whether there is a kernel to compare with.
+// ratios reports whether there is a base to compare with.
 func (k *block) ratios(metric int) bool {
 	for _, w := range k.Rows {
 		if w.Cells[metric].Ratio > 0 {
@@ -86,7 +86,7 @@ func (r *report) octaves() (low, high int) {
 	return max(low, -farthest), min(high, farthest)
 }
 
-// ratio returns a value in relation to the kernel's median.
+// ratio returns a value in relation to the base's median.
 func (c cell) ratio(v float64) float64 { return v * c.Ratio / c.Median }
 
 // power writes a power of two.
@@ -150,11 +150,11 @@ func (k *block) chart(b *strings.Builder, metric int, x, y, low, high int) {
 
 // colour marks who has this library in the path.
 func colour(contender string) string {
-	switch {
-	case contender == "kernel":
+	switch contender {
+	case "kernel", "kernel-gpe":
 		return "#888"
-	case strings.Contains(contender, "vxswitch"):
-		return "#48c"
+	case "veth", "ovs":
+		return "#bbb"
 	}
-	return "#bbb"
+	return "#48c"
 }

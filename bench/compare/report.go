@@ -31,6 +31,7 @@ type report struct {
 type block struct {
 	Name    string   `json:"case"`
 	About   string   `json:"about"`
+	Base    string   `json:"base"` // the contender of the ratios
 	Metrics []string `json:"metrics"`
 	Rows    []row    `json:"contenders"`
 }
@@ -46,13 +47,13 @@ type cell struct {
 	Median  float64   `json:"median"`
 	Min     float64   `json:"min"`
 	Max     float64   `json:"max"`
-	Ratio   float64   `json:"ratio,omitzero"` // of the median to that of the kernel; 0 without one
+	Ratio   float64   `json:"ratio,omitzero"` // of the median to that of the base; 0 without one
 }
 
 func newReport(o options, cs []contender) *report {
 	r := &report{Time: time.Now().UTC().Truncate(time.Second), Machine: machine(), Rounds: o.rounds, Seconds: o.seconds}
 	r.Notes = []string{
-		"value [smallest-largest] ratio: median over the rounds, and its ratio to the kernel's median",
+		"value [smallest-largest] ratio: median over the rounds, and its ratio to that of the first line's contender, mostly the kernel",
 		"CPU s/GB, s/Mpkt: processor time of the whole machine for 10^9 bytes of payload, or 10^6 packets received, the guests' included; tunnel CPU: of the tunnel's processes alone",
 		"udp: packets received a second at full speed, then at the highest rate found with less than 1% loss (to 6%)",
 	}
@@ -60,8 +61,8 @@ func newReport(o options, cs []contender) *report {
 		r.Notes = append(r.Notes, c.name+": "+c.note)
 	}
 	for _, k := range o.cases {
-		b := block{Name: k.name, About: k.about, Metrics: k.metrics}
-		for _, c := range cs {
+		b := block{Name: k.name, About: k.about, Base: k.base(), Metrics: k.metrics}
+		for _, c := range k.of(cs) {
 			b.Rows = append(b.Rows, row{c.name, make([]cell, len(k.metrics))})
 		}
 		r.Cases = append(r.Cases, b)
@@ -95,11 +96,11 @@ func (r *report) finish(failed int) {
 				c.Min, c.Median, c.Max = spread(c.Samples)
 			}
 		}
-		kernel := slices.IndexFunc(b.Rows, func(w row) bool { return w.Name == "kernel" })
+		base := slices.IndexFunc(b.Rows, func(w row) bool { return w.Name == b.Base })
 		for _, w := range b.Rows {
 			for i := range w.Cells {
-				if kernel >= 0 && b.Rows[kernel].Cells[i].Median > 0 {
-					w.Cells[i].Ratio = w.Cells[i].Median / b.Rows[kernel].Cells[i].Median
+				if base >= 0 && b.Rows[base].Cells[i].Median > 0 {
+					w.Cells[i].Ratio = w.Cells[i].Median / b.Rows[base].Cells[i].Median
 				}
 			}
 		}

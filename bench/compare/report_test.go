@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 func TestSpread(t *testing.T) {
@@ -62,6 +65,26 @@ func TestTable(t *testing.T) {
 	var b bytes.Buffer
 	if err := sample().table(&b); err != nil || b.String() != wantTable {
 		t.Errorf("%v\n%s\nwant\n%s", err, &b, wantTable)
+	}
+}
+
+// The ratios of a case are to the first of its contenders, and others have no row in it.
+func TestBase(t *testing.T) {
+	k, err := tool.Pick(cases(), "ipip-tcp1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newReport(options{cases: k}, contenders())
+	for who, v := range map[string]float64{"ipip-lone": 2, "ipip": 3, "kernel": 5} {
+		r.add("ipip-tcp1", who, []float64{v, v, v})
+	}
+	r.finish(0)
+	got := map[string]float64{}
+	for _, w := range r.Cases[0].Rows {
+		got[w.Name] = w.Cells[1].Ratio
+	}
+	if want := map[string]float64{"ipip-lone": 1, "ipip-plain": 0, "ipip": 1.5}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -29,16 +30,21 @@ func compare(ctx context.Context, o options, out, progress io.Writer) (err error
 		return err
 	}
 	present := o.present(progress)
-	if len(present) == 0 {
+	o.cases = slices.DeleteFunc(o.cases, func(k testCase) bool { return len(k.of(present)) == 0 })
+	all := 0
+	for _, k := range o.cases {
+		all += o.rounds * len(k.of(present))
+	}
+	if all == 0 {
 		return errors.New("no contender is left")
 	}
 	r := newReport(o, present)
 	n, failed := 0, 0
 	for round := range o.rounds {
 		for _, k := range o.cases {
-			for _, c := range rotate(present, round) {
+			for _, c := range rotate(k.of(present), round) {
 				n++
-				at := fmt.Sprintf("[%d/%d] round %d, %s, %s:", n, o.rounds*len(o.cases)*len(present), round+1, k.name, c.name)
+				at := fmt.Sprintf("[%d/%d] round %d, %s, %s:", n, all, round+1, k.name, c.name)
 				values, err := one(ctx, s, k, c, o.seconds)
 				switch {
 				case ctx.Err() != nil:
