@@ -139,6 +139,9 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	if c.Peers > ListedOnly {
 		return nil, fmt.Errorf("vtep: Config.Peers: %d is no policy", c.Peers)
 	}
+	if c.Type == encap.TypeIPIP && c.Port != 0 {
+		return nil, fmt.Errorf("vtep: Config.Port: %d: IP-in-IP has no ports", c.Port)
+	}
 	if c.Type == encap.TypeIPIP {
 		c.Peers = ListedOnly // RFC 2003 leaves it to us; RFC 4213, section 3.6, does not
 	}

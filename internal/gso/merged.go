@@ -18,7 +18,8 @@ func Merged(f *frame.Frame, mtu int) {
 	p := f.Bytes()
 	h, ok := locate(p, f.Kind)
 	size, data := mtu-h.data, f.Headroom()+h.data
-	if !ok || h.proto != wire.ProtoTCP || size <= 0 || data > 0xffff {
+	if !ok || h.proto != wire.ProtoTCP || size <= 0 || data > 0xffff ||
+		h.is4 && wire.Fold(wire.Sum(p[h.l3:h.l4], 0)) != 0xffff { // segments would get a right one
 		return
 	}
 	pseudo := wire.Fold(h.pseudo(p, len(p)-h.l4))
