@@ -45,7 +45,7 @@ type Node struct {
 	*vswitch.Switch
 	Underlay *underlay.Memory // what the VTEP stands on
 	VTEP     *vtep.VTEP
-	Addr     netip.AddrPort
+	Addr     netip.AddrPort // of the underlay: the port is that of the VTEP's encapsulation
 	fab      *Fabric
 }
 
@@ -91,13 +91,17 @@ func (f *Fabric) Node(addr string) *Node {
 	return f.NodeWith(addr, nil, nil)
 }
 
-// NodeWith is Node with settings.
+// NodeWith is Node with settings. The VTEP's type says which port it is on, or that it has
+// none.
 func (f *Fabric) NodeWith(addr string, sc *vswitch.Config, vc *vtep.Config) *Node {
 	f.T.Helper()
-	n := &Node{fab: f, Addr: netip.AddrPortFrom(netip.MustParseAddr(addr), encap.VXLANPort)}
-	u, err := f.Net.Listen(n.Addr, nil)
+	t := encap.TypeVXLAN
+	if vc != nil {
+		t = vc.Type
+	}
+	u, err := f.Listen(netip.MustParseAddr(addr), t)
 	f.must(err)
-	n.Underlay = u
+	n := &Node{fab: f, Addr: u.LocalAddr(), Underlay: u}
 	n.VTEP, err = vtep.New(vc, u)
 	f.must(err)
 	n.Switch, err = vswitch.New(sc)
@@ -105,6 +109,19 @@ func (f *Fabric) NodeWith(addr string, sc *vswitch.Config, vc *vtep.Config) *Nod
 	go n.Run(context.Background())
 	f.nodes = append(f.nodes, n)
 	return n
+}
+
+// Listen makes an underlay for an encapsulation, on the port that IANA assigned to it.
+func (f *Fabric) Listen(addr netip.Addr, t encap.Type) (*underlay.Memory, error) {
+	if t == encap.TypeIPIP {
+		return f.Net.ListenIP(addr, nil)
+	}
+	return f.Net.Listen(netip.AddrPortFrom(addr, Port(t)), nil)
+}
+
+// Port returns the UDP port that IANA assigned to an encapsulation, 0 if it has none.
+func Port(t encap.Type) uint16 {
+	return map[encap.Type]uint16{encap.TypeVXLAN: encap.VXLANPort, encap.TypeGPE: encap.GPEPort}[t]
 }
 
 // Mesh makes the nodes members of a VNI, each with all others in its flood list.

@@ -23,6 +23,7 @@ import (
 type lab struct {
 	*mem.Fabric
 	ip6 bool
+	typ encap.Type // of the VTEP
 
 	*mem.Node
 	seg *vswitch.VSI        // VNI 100
@@ -34,6 +35,9 @@ const vni = 100
 // start makes the switch under test, with its VTEP in VNI 100.
 func (l *lab) start(sc *vswitch.Config, vc *vtep.Config, cfg *vswitch.VSIConfig, ac vswitch.AttachConfig) {
 	l.T.Helper()
+	if vc != nil {
+		l.typ = vc.Type
+	}
 	l.Node = l.NodeWith(l.addr(1).String(), sc, vc)
 	l.seg = l.vsi(vni, cfg)
 	var err error
@@ -85,7 +89,11 @@ func (l *lab) addr(i byte) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 0, 0, i})
 }
 
-func (l *lab) at(i byte) netip.AddrPort { return netip.AddrPortFrom(l.addr(i), encap.VXLANPort) }
+// at returns where a far end of the VTEP's type is, and atOf of another type.
+func (l *lab) at(i byte) netip.AddrPort { return l.atOf(l.typ, i) }
+func (l *lab) atOf(t encap.Type, i byte) netip.AddrPort {
+	return netip.AddrPortFrom(l.addr(i), mem.Port(t))
+}
 
 // flood sets the flood list of VNI 100.
 func (l *lab) flood(peers ...byte) {
@@ -105,15 +113,23 @@ type datagram struct {
 
 // A far end is a member of the underlay that knows nothing of VXLAN.
 type far struct {
-	l *lab
-	u *underlay.Memory
+	l  *lab
+	u  *underlay.Memory
+	to netip.AddrPort // the VTEP it speaks to
 
 	mu sync.Mutex
 	in []datagram
 }
 
-// far makes a far end at an address, on port 4789.
-func (l *lab) far(i byte) *far { l.T.Helper(); return l.farAt(l.at(i), nil) }
+// far makes a far end of the VTEP's type at an address, and farOf of another type.
+func (l *lab) far(i byte) *far { l.T.Helper(); return l.farOf(l.typ, i) }
+
+func (l *lab) farOf(t encap.Type, i byte) *far {
+	l.T.Helper()
+	u, err := l.Listen(l.addr(i), t)
+	l.must(err)
+	return l.hear(u, l.atOf(t, 1))
+}
 
 func (l *lab) fars(from, to byte) (all []*far) {
 	for i := from; i <= to; i++ {
@@ -126,7 +142,12 @@ func (l *lab) farAt(at netip.AddrPort, cfg *underlay.MemoryConfig) *far {
 	l.T.Helper()
 	u, err := l.Net.Listen(at, cfg)
 	l.must(err)
-	f := &far{l: l, u: u}
+	return l.hear(u, l.at(1))
+}
+
+// hear keeps what arrives at a member of the underlay.
+func (l *lab) hear(u *underlay.Memory, to netip.AddrPort) *far {
+	f := &far{l: l, u: u, to: to}
 	go func() {
 		for b := frame.NewBatch(nil); u.Readers()[0].Read(b) == nil; {
 			f.mu.Lock()
@@ -140,7 +161,7 @@ func (l *lab) farAt(at netip.AddrPort, cfg *underlay.MemoryConfig) *far {
 }
 
 // send sends one datagram to the switch under test.
-func (f *far) send(payload []byte) { f.l.T.Helper(); f.sendTo(f.l.Addr, payload) }
+func (f *far) send(payload []byte) { f.l.T.Helper(); f.sendTo(f.to, payload) }
 
 func (f *far) sendTo(to netip.AddrPort, payload []byte) {
 	f.l.T.Helper()

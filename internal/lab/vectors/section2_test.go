@@ -168,7 +168,7 @@ func ecnRows() (rows []row) {
 // sendTOS is send with a TOS of the outer header.
 func (f *far) sendTOS(tos byte, payload []byte) {
 	f.l.T.Helper()
-	e, err := frame.EndpointFrom(f.l.Addr)
+	e, err := frame.EndpointFrom(f.to)
 	f.l.must(err)
 	ds := []frame.Datagram{{Parts: [][]byte{bytes.Clone(payload)}, To: []frame.Endpoint{e}, TOS: tos}}
 	f.l.must(f.u.Sender(0).Send(ds))

@@ -25,7 +25,8 @@ type packet struct {
 	from, to frame.MAC
 	src, dst netip.Addr
 	ttl      uint8
-	df       bool // IPv4 only
+	tos      uint8 // or traffic class
+	df       bool  // IPv4 only
 	id       uint16
 	what     what
 	sport    uint16
@@ -71,9 +72,9 @@ func (p packet) bytes() []byte {
 			proto = layers.IPProtocolICMPv6
 		}
 		eth.EthernetType = layers.EthernetTypeIPv6
-		network = &layers.IPv6{Version: 6, HopLimit: p.ttl, NextHeader: proto, SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice()}
+		network = &layers.IPv6{Version: 6, HopLimit: p.ttl, TrafficClass: p.tos, NextHeader: proto, SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice()}
 	} else {
-		ip := &layers.IPv4{Version: 4, TTL: p.ttl, Id: p.id, Protocol: proto, SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice()}
+		ip := &layers.IPv4{Version: 4, TTL: p.ttl, TOS: p.tos, Id: p.id, Protocol: proto, SrcIP: p.src.AsSlice(), DstIP: p.dst.AsSlice()}
 		if p.df {
 			ip.Flags = layers.IPv4DontFragment
 		}

@@ -69,10 +69,14 @@ func (p *tun) want(packets ...[]byte) {
 	p.out = nil
 }
 
+func (l *lab) newTun(mtu int) *tun {
+	return &tun{l: l, in: make(chan []byte), end: make(chan struct{}), mtu: mtu}
+}
+
 // tun gives the site an IP port in a segment of its own, and the default route through it.
 func (s *site) tun() *tun {
 	s.l.T.Helper()
-	p := &tun{l: s.l, in: make(chan []byte), end: make(chan struct{}), mtu: 1500}
+	p := s.l.newTun(1500)
 	at, err := s.Segment(6000).Attach(p, 0)
 	s.l.must(err)
 	i := s.iface("red", l3.InterfaceConfig{VNI: 6000, Port: at.Dest(0)}, arp.Off)
