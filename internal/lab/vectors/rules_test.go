@@ -23,7 +23,7 @@ var rules = []rule{
 	// The outer UDP header.
 	{id: "1.dport", text: "the UDP destination port is 4789, and settable"},
 	{id: "1.dport-several", text: "several destination ports at once"},
-	{id: "1.dport-gpe", later: "VXLAN-GPE"},
+	{id: "1.dport-gpe", text: "4790 for VXLAN-GPE"},
 	{id: "1.sport-unchecked", text: "the source port is never checked on receipt, and is no part of a peer"},
 	{id: "1.srcport-range", text: "the source port lies in a range, 49152-65535 by default"},
 	{id: "1.srcport-hash", text: "the source port depends on inner MACs, VLAN, EtherType, addresses, protocol and ports, and on nothing else"},
@@ -51,7 +51,7 @@ var rules = []rule{
 	{id: "1.vlan-pass", later: "inner VLAN modes"},
 	{id: "1.gbp", later: "GBP"},
 	{id: "1.gbp-dont-learn", later: "GBP"},
-	{id: "1.gbp-gpe", later: "GBP and VXLAN-GPE"},
+	{id: "1.gbp-gpe", later: "GBP"},
 
 	// Peers and the outer IP header.
 	{id: "1.own-source", text: "a datagram whose outer source is one of our addresses is dropped"},
@@ -77,6 +77,27 @@ var rules = []rule{
 	{id: "2.receive-drop", text: "CE over Not-ECT is dropped, counted, and teaches nothing"},
 	{id: "2.receive-tags", text: "the inner header is looked for behind VLAN tags"},
 	{id: "2.receive-other", text: "frames that are not IP pass unchanged"},
+
+	// VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe-13).
+	{id: "3.header", text: "octet 0 has version, I, P, B and O, octet 3 the next protocol, octets 4-6 the VNI: 0c 00 00 03 12 34 56 00"},
+	{id: "3.i-flag", text: "without I it is dropped"},
+	{id: "3.reserved", text: "reserved bits are sent as zero and ignored on receipt"},
+	{id: "3.version", text: "another version than 0 is dropped"},
+	{id: "3.p-sent", text: "P is always sent"},
+	{id: "3.p-clear", text: "without P it is dropped"},
+	{id: "3.p-ethernet", text: "or by a setting taken for Ethernet, as in the draft"},
+	{id: "3.b-sent", text: "B is set on copies made by head-end replication, and on nothing else"},
+	{id: "3.b-accepted", text: "B is accepted always"},
+	{id: "3.b-horizon", text: "what has come with B is never flooded to tunnels again"},
+	{id: "3.oam", text: "O is for a handler; there is none: dropped, never forwarded"},
+	{id: "3.next", text: "next protocol: 1 IPv4, 2 IPv6, 3 Ethernet"},
+	{id: "3.nsh", text: "4, NSH, is for a handler; there is none: dropped"},
+	{id: "3.next-other", text: "others are dropped and counted"},
+	{id: "3.nibble", text: "the version in the first nibble agrees with next protocol 1 or 2"},
+	{id: "3.learning", text: "only Ethernet teaches MACs"},
+	{id: "3.batch", text: "the next protocol is that of each packet, not of its batch"},
+	{id: "3.plain", text: "to a plain VXLAN VTEP P is a reserved bit"},
+	{id: "3.kernel", text: "VNI 77 with IPv4 is 0c 00 00 01 00 00 4d 00, as Linux has it"},
 
 	// The MAC table.
 	{id: "4.key", text: "the key is (segment, MAC): one MAC may be in two VNIs"},

@@ -5,10 +5,12 @@
 //
 //	1  VXLAN (RFC 7348) and its outer headers
 //	2  ECN (RFC 6040)
+//	3  VXLAN-GPE (draft-ietf-nvo3-vxlan-gpe-13)
 //	4  the MAC table: learning, moves, limits
 //	5  forwarding, flooding, split horizon
 //	6  ARP and ND: suppression and proxy
 //	7  the gateway: routing between segments, and out of them
+//	8  IP-in-IP (RFC 2003, RFC 2473, RFC 4213)
 //	9  MTU and path MTU
 //
 // A [rule] is followed by rows, each a small network that is sent real bytes; or it
@@ -57,7 +59,7 @@ func (r *row) runs() []string {
 }
 
 func allRows() []row {
-	return slices.Concat(receiveRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(),
+	return slices.Concat(receiveRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(), gpeRows,
 		entryRows, ageRows, moveRows, pinRows, limitRows, flushRows, runtimeRows,
 		floodRows, horizonRows, replicationRows, specialRows, neighbourRows, gatewayRows, bigRows, pathRows)
 }
