@@ -102,6 +102,7 @@ func forIP(id, name string, test func(l *lab, t encap.Type, v6 bool)) (rows []ro
 type spy struct {
 	*underlay.Memory
 	kind        *frame.Kind // nil: as the version in the packet
+	payloads    [][]byte    // what packets are in truth, nil: as they came
 	narrow      func(to frame.Endpoint, mtu int, quoted []byte)
 	unreachable func(to frame.Endpoint, quoted []byte)
 }
@@ -118,8 +119,12 @@ type spyReader struct {
 func (r spyReader) Read(b *frame.Batch) error {
 	err := r.Reader.Read(b)
 	for i := range b.Frames {
+		f := &b.Frames[i]
+		if i < len(r.s.payloads) && r.s.payloads[i] != nil {
+			f.Trim(copy(f.Bytes(), r.s.payloads[i]))
+		}
 		if r.s.kind != nil {
-			b.Frames[i].Kind = *r.s.kind
+			f.Kind = *r.s.kind
 		}
 	}
 	return err

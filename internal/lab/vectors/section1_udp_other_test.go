@@ -3,7 +3,7 @@
 package vectors
 
 // Rows over real sockets are for Linux, where package underlay has them.
-var udpRows []row
+var udpRows, ipipWireRows []row
 
 type side struct{}
 

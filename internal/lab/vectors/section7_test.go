@@ -12,7 +12,7 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-var gatewayRows = slices.Concat(ownRows(), hopRows(), placeRows(), symmetricRows(), resolveRows(), routeRows(), portRows(), martianRows(),
+var gatewayRows = slices.Concat(ownRows(), hopRows(), placeRows(), symmetricRows(), resolveRows(), routeRows(), portRows(), nodeRows(), martianRows(),
 	routedNeighbourRows(), routedBigRows())
 
 // Segments of the gateway's rows beside VNI 100, and the segment between routers.

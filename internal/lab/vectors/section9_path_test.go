@@ -90,6 +90,25 @@ var pathRows = []row{
 			l.T.Errorf("ours: MTU %d", got)
 		}
 	}},
+	{id: "9.path-mtu-quoted", name: "VXLAN-GPE that is not ours", wire: func(l *lab) {
+		v, s, two, _ := l.spied(vtep.Config{Type: encap.TypeGPE})
+		whole := v.MTU(two)
+		for name, quoted := range map[string][]byte{
+			"another VNI": gpe(77, 3, in1), "a version": header([8]byte{0x1c, 0, 0, 3, 0, 0, vni, 0}, in1),
+			"no I flag": header([8]byte{0x04, 0, 0, 3, 0, 0, vni, 0}, in1), "another protocol": gpe(vni, 4, in1),
+			"O": header([8]byte{0x0d, 0, 0, 3, 0, 0, vni, 0}, in1), "reserved bits": header([8]byte{0x0c, 1, 0, 3, 0, 0, vni, 0}, in1),
+		} {
+			if s.narrow(l.endpoint(2), 1400, quoted); v.MTU(two) != whole {
+				l.T.Errorf("%s: MTU %d", name, v.MTU(two))
+			}
+		}
+		for k, quoted := range [][]byte{gpe(vni, 3, in1), bum(vni, 3, in1), gpe(vni, 1, bareIP(false)), gpe(vni, 2, bareIP(true))} {
+			mtu := 1400 - 10*k
+			if s.narrow(l.endpoint(2), mtu, quoted); v.MTU(two) != l.fits(encap.TypeGPE, mtu) {
+				l.T.Errorf("ours, % x: MTU %d", quoted[:8], v.MTU(two))
+			}
+		}
+	}},
 }
 
 // outer is what the outer headers take.

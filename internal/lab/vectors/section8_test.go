@@ -1,0 +1,248 @@
+package vectors
+
+import (
+	"bytes"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// ipipRows are about IP in IP.
+var ipipRows = slices.Concat(carryRows(), outerFieldRows(), loopRows(), listedRows, reportRows(), ipipWireRows)
+
+var ipip = vtep.Config{Type: encap.TypeIPIP}
+
+// carryRows are what goes through as it is.
+func carryRows() []row {
+	return slices.Concat(
+		inside("8.table", "there and back", func(l *lab, v6 bool) {
+			j := l.joined(ipip)
+			out, in := j.packet(v6).bytes(), j.back(v6).bytes()
+			j.send(out)
+			j.f.want(out)
+			j.f.send(in)
+			j.want(in)
+			l.drops(nil)
+		}),
+		inside("8.table", "both in one tunnel", func(l *lab, v6 bool) {
+			j := l.joined(ipip)
+			for _, six := range []bool{v6, !v6, v6} {
+				p := j.back(six).bytes()
+				j.f.send(p)
+				j.want(p)
+			}
+		}),
+		inside("8.ttl", "the inner one stays, the outer one is 64", func(l *lab, v6 bool) {
+			j := l.joined(ipip)
+			for _, ttl := range []uint8{1, 9, 255} {
+				p, q := j.packet(v6), j.back(v6)
+				p.ttl, q.ttl = ttl, ttl
+				j.send(p.bytes())
+				if got := j.f.got(); len(got) != 1 || !bytes.Equal(got[0].payload, p.bytes()) || got[0].TTL != 64 {
+					l.T.Errorf("%+v", got)
+				}
+				j.f.send(q.bytes())
+				j.want(q.bytes())
+			}
+			l.drops(nil)
+		}),
+		inside("8.ttl-zero", "on its way in", func(l *lab, v6 bool) {
+			j := l.joined(ipip)
+			p := j.packet(v6)
+			p.ttl = 0
+			j.send(p.bytes())
+			j.f.want()
+			j.want()
+			l.drops(one("ttl"))
+		}),
+		inside("8.ttl-zero", "on its way out", func(l *lab, v6 bool) {
+			j := l.joined(ipip)
+			p := j.back(v6)
+			p.ttl = 0
+			j.f.send(p.bytes())
+			j.f.want()
+			j.want()
+			l.drops(one("ttl"))
+		}),
+		inside("8.nibble", "of the other version", func(l *lab, v6 bool) { l.wrongKind(v6, bareIP(!v6)) }),
+		inside("8.nibble", "of none", func(l *lab, v6 bool) { l.wrongKind(v6, append([]byte{0x55}, bareIP(v6)[1:]...)) }),
+	)
+}
+
+// wrongKind has a packet come under the protocol of a family that it is not of, from a peer
+// who before and after sends a right one.
+func (l *lab) wrongKind(v6 bool, wrong []byte) {
+	l.T.Helper()
+	v, s, _, _ := l.spied(ipip)
+	kind := frame.IPv4
+	if v6 {
+		kind = frame.IPv6
+	}
+	s.kind = &kind
+	right := bareIP(v6)
+	s.payloads = [][]byte{nil, wrong, nil}
+	f := l.far(2)
+	for range 3 {
+		f.send(right)
+	}
+	b := frame.NewBatch(nil)
+	l.must(v.Readers()[0].Read(b))
+	for i, want := range []frame.Reason{0, frame.BadHeader, 0} {
+		if got := b.Frames[i].Drop; got != want {
+			l.T.Errorf("packet %d: %v, want %v", i, got, want)
+		}
+	}
+}
+
+// outerFieldRows are about the outer header.
+func outerFieldRows() (rows []row) {
+	for _, c := range []struct {
+		id, name string
+		mode     vtep.DF
+		inner    bool // DF
+		v6       bool // inside
+		set      bool
+	}{
+		{"8.df", "inner set, always", vtep.DFSet, true, false, true},
+		{"8.df", "inner set, never", vtep.DFUnset, true, false, true},
+		{"8.df", "inner set, inherited", vtep.DFInherit, true, false, true},
+		{"8.df-setting", "always", vtep.DFSet, false, false, true},
+		{"8.df-setting", "never", vtep.DFUnset, false, false, false},
+		{"8.df-setting", "inherited", vtep.DFInherit, false, false, false},
+		{"8.df-setting", "always, IPv6 inside", vtep.DFSet, false, true, true},
+		{"8.df-setting", "never, IPv6 inside", vtep.DFUnset, false, true, false},
+		{"8.df-setting", "inherited, IPv6 inside", vtep.DFInherit, false, true, true},
+	} {
+		// A router passes what is too long for its link only without DF.
+		rows = append(rows, row{id: c.id, name: c.name, only: "IPv4", wire: func(l *lab) {
+			j := l.joined(vtep.Config{Type: encap.TypeIPIP, Header: vtep.Header{DF: c.mode}})
+			l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1300})
+			p := j.packet(c.v6).long(1400)
+			p.df = c.inner
+			j.send(p.bytes())
+			switch lost := l.Net.Stats().TooLong; {
+			case c.set:
+				j.f.want()
+				if lost != 1 {
+					l.T.Errorf("%d lost", lost)
+				}
+			default:
+				j.f.want(p.bytes())
+			}
+			l.drops(nil)
+		}})
+	}
+	for _, c := range []struct {
+		name        string
+		header      vtep.Header
+		inner, want uint8
+	}{
+		{"inherited by default", vtep.Header{}, 0xb8, 0xb8},
+		{"inherited", vtep.Header{TOS: vtep.Inherit}, 0x28, 0x28},
+		{"fixed", vtep.Header{TOS: 0x28}, 0xb8, 0x28},
+		{"none", vtep.Header{TOS: vtep.None}, 0xb8, 0},
+		{"fixed, and ECN of the inner one", vtep.Header{TOS: 0x28}, 0xb8 | ect0, 0x28 | ect0},
+	} {
+		rows = append(rows, inside("8.tos", c.name, func(l *lab, v6 bool) {
+			j := l.joined(vtep.Config{Type: encap.TypeIPIP, Header: c.header})
+			p := j.packet(v6)
+			p.tos = c.inner
+			j.send(p.bytes())
+			if got := j.f.got(); len(got) != 1 || got[0].TOS != c.want || !bytes.Equal(got[0].payload, p.bytes()) {
+				l.T.Errorf("%+v, want TOS %#x", got, c.want)
+			}
+		})...)
+	}
+	return rows
+}
+
+// loopRows are packets that would come round again.
+func loopRows() (rows []row) {
+	for _, c := range []struct {
+		id, name string
+		change   func(l *lab, p *packet)
+		reason   string
+	}{
+		{"8.loop-own", "from this end", func(l *lab, p *packet) { p.src = l.addr(1) }, "martian"},
+		{"8.loop-remote", "from the other end", func(l *lab, p *packet) { p.src = l.addr(2) }, "martian"},
+		{"8.loop-destination", "for the other end", func(l *lab, p *packet) { p.dst = l.addr(2) }, "martian"},
+		{"8.loop-remote", "from a third one it goes", func(l *lab, p *packet) { p.src = l.addr(3) }, ""},
+		{"8.loop-destination", "for a third one it goes", func(l *lab, p *packet) { p.dst = l.addr(3) }, ""},
+	} {
+		rows = append(rows, row{id: c.id, name: c.name, wire: func(l *lab) {
+			j := l.joined(ipip)
+			p := j.packet(l.ip6)
+			c.change(l, &p)
+			j.send(p.bytes())
+			if c.reason == "" {
+				j.f.want(p.bytes())
+				l.drops(nil)
+				return
+			}
+			j.f.want()
+			j.want()
+			l.drops(one(c.reason))
+		}})
+	}
+	// Each end of several tunnels is judged by its own.
+	return append(rows, row{id: "8.loop-remote", name: "of two tunnels, the one it would go into", wire: func(l *lab) {
+		v, _, two, three := l.spied(ipip)
+		f, g := l.far(2), l.far(3)
+		p := packetOf(frame.MAC{}, l.addr(2), frame.MAC{}, ipOf(l.ip6, vni2, 2)).naked().bytes()
+		x := frame.Make(p)
+		if x.Kind = frame.IPv4; l.ip6 {
+			x.Kind = frame.IPv6
+		}
+		out := []frame.Out{{F: &x, Peer: two}, {F: &x, Peer: three}}
+		l.must(v.Writer(0).Write(out))
+		f.want()
+		g.want(p)
+		if out[0].Drop != frame.Martian || out[1].Drop != 0 {
+			l.T.Errorf("%v, %v", out[0].Drop, out[1].Drop)
+		}
+	}})
+}
+
+var listedRows = []row{
+	{id: "8.listed", name: "a stranger", wire: func(l *lab) {
+		j := l.joined(ipip)
+		p := j.back(false).bytes()
+		g := l.far(3)
+		g.send(p)
+		j.want()
+		l.drops(one("unknown-peer"))
+		if st := l.VTEP.Stats(); st.Learned != 0 || len(st.Peers) != 1 {
+			l.T.Errorf("%+v", st)
+		}
+		_, err := l.VTEP.AddPeer(l.at(3))
+		l.must(err)
+		g.send(p)
+		j.f.send(p)
+		// The wire leads to peer 2 only; the other one's packets come in all the same.
+		j.want(p, p)
+		l.drops(one("unknown-peer"))
+	}},
+	{id: "8.listed", name: "whatever the setting", wire: func(l *lab) {
+		j := l.joined(vtep.Config{Type: encap.TypeIPIP, Peers: vtep.AnyPeer})
+		l.far(3).send(j.back(false).bytes())
+		j.want()
+		l.drops(one("unknown-peer"))
+	}},
+	{id: "8.listed", name: "one that was taken off the list", wire: func(l *lab) {
+		j := l.joined(ipip)
+		l.VTEP.DeletePeer(j.peer)
+		j.f.send(j.back(true).bytes())
+		j.want()
+		l.drops(one("unknown-peer"))
+	}},
+	{id: "8.listed", name: "a port is none", wire: func(l *lab) {
+		l.joined(ipip)
+		if n, err := l.VTEP.AddPeer(netip.AddrPortFrom(l.addr(3), 4789)); err == nil {
+			l.T.Errorf("peer %d", n)
+		}
+	}},
+}
