@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -221,6 +222,24 @@ func gpeReceiveRows() []row {
 			b := eth(rmac(3), rmac(2), "unknown to the sender")
 			f.send(bum(vni, 3, b))
 			g.want(gpe(vni, 3, b))
+		}},
+		row{id: "3.b-horizon", name: "what a gateway makes of it is its own", wire: func(l *lab) {
+			l.gpe(vswitch.AttachConfig{})
+			l.join(200)
+			l.must(l.VTEP.SetFlood(200, l.at(2), l.at(3)))
+			l.must(l.seg.FDB().Set(gwMAC, 0, fdb.Static))
+			l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
+				copy(f.Bytes(), slices.Concat(nobody[:], gwMAC[:]))
+				f.VNI = 200
+				return frame.Reenter
+			})}}))
+			o, f, g := l.Host(200), l.far(2), l.far(3)
+			f.send(bum(vni, 3, eth(gwMAC, rmac(1), "routed"))) // its sender did not know where the gateway is
+			b := eth(nobody, gwMAC, "routed")
+			o.Want(b)
+			f.want(bum(200, 3, b))
+			g.want(bum(200, 3, b))
+			l.drops(nil)
 		}},
 		row{id: "3.learning", name: "of frames and not of packets", wire: func(l *lab) {
 			l.gpe(vswitch.AttachConfig{})
