@@ -96,7 +96,7 @@ var pathRows = []row{
 		for name, quoted := range map[string][]byte{
 			"another VNI": gpe(77, 3, in1), "a version": header([8]byte{0x1c, 0, 0, 3, 0, 0, vni, 0}, in1),
 			"no I flag": header([8]byte{0x04, 0, 0, 3, 0, 0, vni, 0}, in1), "another protocol": gpe(vni, 4, in1),
-			"O": header([8]byte{0x0d, 0, 0, 3, 0, 0, vni, 0}, in1), "reserved bits": header([8]byte{0x0c, 1, 0, 3, 0, 0, vni, 0}, in1),
+			"no P": header([8]byte{0x08, 0, 0, 3, 0, 0, vni, 0}, in1), "O": header([8]byte{0x0d, 0, 0, 3, 0, 0, vni, 0}, in1), "reserved bits": header([8]byte{0x0c, 1, 0, 3, 0, 0, vni, 0}, in1),
 		} {
 			if s.narrow(l.endpoint(2), 1400, quoted); v.MTU(two) != whole {
 				l.T.Errorf("%s: MTU %d", name, v.MTU(two))
