@@ -36,6 +36,29 @@ func carryRows() []row {
 				j.want(p)
 			}
 		}),
+		[]row{{id: "8.table", name: "one end for both families", local: func(l *lab) {
+			l.typ = encap.TypeIPIP
+			var us []vtep.Underlay
+			for _, l.ip6 = range []bool{false, true} {
+				u, err := l.Listen(l.addr(1), l.typ)
+				l.must(err)
+				us = append(us, u)
+			}
+			v, err := vtep.New(&ipip, us...)
+			l.must(err)
+			for _, l.ip6 = range []bool{false, true} {
+				peer, err := v.AddPeer(l.at(2))
+				l.must(err)
+				f := l.far(2)
+				for _, kind := range []frame.Kind{frame.IPv4, frame.IPv6} {
+					x := frame.Make(bareIP(kind == frame.IPv6))
+					x.Kind = kind
+					out := []frame.Out{{F: &x, Peer: peer}}
+					l.must(v.Writer(0).Write(out))
+					f.want(x.Bytes())
+				}
+			}
+		}}},
 		inside("8.ttl", "the inner one stays, the outer one is 64", func(l *lab, v6 bool) {
 			j := l.joined(ipip)
 			for _, ttl := range []uint8{1, 9, 255} {

@@ -41,6 +41,15 @@ func tunnelOverheadRows() (rows []row) {
 			l.drops(nil)
 		})...)
 	}
+	rows = append(rows, forIP("9.back", "through a tunnel", func(l *lab, t encap.Type, v6 bool) {
+		j := l.joined(vtep.Config{Type: t})
+		j.mtu = 1300
+		p := j.back(v6).long(1301)
+		j.f.send(j.wrap(p.bytes()))
+		j.f.want(j.wrap(tooLong.about(p, p.dst, 1300)))
+		j.want()
+		l.drops(nil)
+	})...)
 	for _, c := range []struct{ mtu, over4, over6 int }{{1500, 1450, 1430}, {9000, 8950, 8930}} {
 		rows = append(rows, row{id: "9.overhead-gpe", name: fmt.Sprint("underlay ", c.mtu), wire: func(l *lab) {
 			l.bigger(c.mtu)
