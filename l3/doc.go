@@ -28,9 +28,11 @@
 // # Where gateways stand
 //
 //   - Centralised: one VTEP has the interfaces; frames to and from it cross the overlay.
+//
 //   - Distributed: every VTEP has them, with the same addresses and MAC (Anycast). Each
 //     answers its own hosts only, and routes straight into the segment of the target
 //     (asymmetric IRB). What it sends to other VTEPs comes from its own MAC.
+//
 //   - Symmetric IRB: routes lead to the MAC of the target's router on an L3VNI, a segment
 //     that has an interface without addresses, and a VTEP (RFC 9135, section 4.2).
 //

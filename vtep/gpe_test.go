@@ -238,3 +238,28 @@ func TestGPEMTU(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A packet whose TTL is spent enters no tunnel, nor does what is no IP.
+func TestGPESendsNoSpentPacket(t *testing.T) {
+	u := fake4()
+	v := newVTEP(t, &Config{Type: encap.TypeGPE}, u)
+	p := addPeer(t, v, at(1))
+	for _, c := range []struct {
+		kind frame.Kind
+		b    []byte
+		want frame.Reason
+	}{
+		{frame.IPv4, ip4(0, 0, true)[14:], frame.TTL},
+		{frame.IPv6, ip6(0, 0)[14:], frame.TTL},
+		{frame.IPv4, ip6(0, 64)[14:], frame.BadHeader},
+		{frame.IPv4, ip4(0, 1, true)[14:], frame.NotDropped},
+	} {
+		f := frame.Make(c.b)
+		f.Kind = c.kind
+		out := []frame.Out{{F: &f, Peer: p, Tag: vni}}
+		must(t, v.Writer(0).Write(out))
+		if out[0].Drop != c.want {
+			t.Errorf("% x: %v, want %v", c.b[:10], out[0].Drop, c.want)
+		}
+	}
+}

@@ -27,17 +27,23 @@ func (v *VTEP) flow(f *frame.Frame) uint32 {
 	return encap.FlowHashIP(f.Bytes(), v.seed)
 }
 
-// loops says why a packet must not enter an IP-in-IP tunnel to a host: it comes from this
-// end of the tunnel, or from or for the other one, so that it would come round again (RFC
-// 2003, section 3.2, which does not speak of the destination); or its TTL is spent.
-func (w *writer) loops(f *frame.Frame, h *hop) frame.Reason {
-	b := f.Bytes()
-	if !w.in.isIP {
+// bare says why a packet without Ethernet must not enter a tunnel: it is none of IP, or its
+// TTL is spent (RFC 2003, section 3.1).
+func (w *writer) bare() frame.Reason {
+	switch {
+	case !w.in.isIP:
 		return frame.BadHeader
-	}
-	if w.in.ttl == 0 {
+	case w.in.ttl == 0:
 		return frame.TTL
 	}
+	return frame.NotDropped
+}
+
+// loops says why a packet must not enter an IP-in-IP tunnel to a host: it comes from this
+// end of the tunnel, or from or for the other one, so that it would come round again (RFC
+// 2003, section 3.2, which does not speak of the destination).
+func (w *writer) loops(f *frame.Frame, h *hop) frame.Reason {
+	b := f.Bytes()
 	local, remote := &w.v.sides[h.side].local, &h.to.Load()[0]
 	if w.in.is4 != (h.side == side4) {
 		return frame.NotDropped // addresses of the other family

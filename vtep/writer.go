@@ -125,8 +125,12 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	if vni == 0 {
 		vni = frame.VNI(o.Tag)
 	}
-	if w.v.cfg.Type == encap.TypeIPIP {
-		if r := w.loops(o.F, h); r != frame.NotDropped {
+	if o.F.Kind != frame.Ethernet {
+		r := w.bare()
+		if r == frame.NotDropped && w.v.cfg.Type == encap.TypeIPIP {
+			r = w.loops(o.F, h)
+		}
+		if r != frame.NotDropped {
 			return r
 		}
 	}
