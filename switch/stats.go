@@ -8,11 +8,13 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Indices into counters.
+// Indices into counters. Snapshots are read in this order, and a worker writes what was
+// accepted after what came in: no snapshot has accepted more.
 const (
-	cFrames = iota
+	cAcceptedFrames = iota
+	cAcceptedBytes
+	cFrames
 	cBytes
-	cDroppedBytes
 	cForwarded
 	cReplied
 	cConsumed
@@ -94,7 +96,8 @@ func (l *ledger) sum() [numCounters]uint64 {
 func (w *worker) drop(c *circuit, r frame.Reason) {
 	w.verdict = frame.Drop(r)
 	w.rx.add(cDrops+int(r), 1)
-	w.rx.add(cDroppedBytes, w.length)
+	w.dropped++
+	w.droppedBytes += w.length
 	if c != nil {
 		w.ofVSI(c.vsi).add(cDrops+int(r), 1)
 	}
@@ -155,7 +158,8 @@ type Flooded struct {
 
 // PortStats counts one port's frames. Every frame in Rx is in exactly one of
 // Forwarded, Flood, Replied, Consumed and RxDrops. TxDrops counts copies that were
-// meant for this port and did not leave.
+// meant for this port and did not leave. Under traffic a snapshot may have the drops of a
+// batch whose frames it does not have yet; no number ever goes back.
 type PortStats struct {
 	Port      uint16      `json:"port"`
 	Name      string      `json:"name"`
@@ -214,12 +218,12 @@ func (s *Switch) stats(ports []*port) Stats {
 
 func (p *port) stats() PortStats {
 	rx, tx := p.rx.sum(), p.tx.values()
-	st := PortStats{
+	return PortStats{
 		Port: p.num, Name: p.name,
-		Rx: frame.Count{Frames: rx[cFrames], Bytes: rx[cBytes]}, Tx: frame.Count{Frames: tx[cFrames], Bytes: tx[cBytes]},
+		Rx:        frame.Count{Frames: rx[cFrames], Bytes: rx[cBytes]},
+		Accepted:  frame.Count{Frames: rx[cAcceptedFrames], Bytes: rx[cAcceptedBytes]},
+		Tx:        frame.Count{Frames: tx[cFrames], Bytes: tx[cBytes]},
 		Forwarded: rx[cForwarded], Replied: rx[cReplied], Consumed: rx[cConsumed], Flood: flooded(&rx),
 		RxDrops: frame.Drops(rx[cDrops:]), TxDrops: frame.Drops(tx[cDrops:]),
 	}
-	st.Accepted = frame.Count{Frames: st.Rx.Frames - st.RxDrops.Total(), Bytes: st.Rx.Bytes - rx[cDroppedBytes]}
-	return st
 }

@@ -37,3 +37,41 @@ func TestAcceptedLeavesOutDrops(t *testing.T) {
 		}
 	}
 }
+
+// While frames are dropped and accepted, Accepted neither goes back nor exceeds Rx.
+func TestAcceptedUnderTraffic(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	v := must[*VSI](t)(s.VSI(1, nil))
+	a, b := newStub("a"), newStub("b")
+	must[*Attachment](t)(v.Attach(a, 0))
+	must[*Attachment](t)(v.Attach(b, 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { s.Run(ctx); close(ended) }()
+	defer func() { cancel(); <-ended }()
+
+	batch := [][]byte{eth(frame.Broadcast, mac(1), 0x800, make([]byte, 46)...)}
+	for range 30 {
+		batch = append(batch, eth(frame.Broadcast, frame.Broadcast, 0x800, make([]byte, 86)...))
+	}
+	const batches = 3000
+	go func() {
+		for range batches {
+			a.in <- batch
+		}
+	}()
+	var last PortStats
+	for end := time.Now().Add(20 * time.Second); last.Accepted.Frames < batches; {
+		p := s.Stats().Ports[1]
+		if p.Accepted.Frames < last.Accepted.Frames || p.Accepted.Frames > p.Rx.Frames ||
+			p.Accepted.Bytes < last.Accepted.Bytes || p.Accepted.Bytes > p.Rx.Bytes {
+			t.Fatalf("%+v, after %+v", p.Accepted, last.Accepted)
+		}
+		if last = p; time.Now().After(end) {
+			t.Fatalf("%+v", p)
+		}
+	}
+	if last.Accepted != (frame.Count{Frames: batches, Bytes: batches * 60}) || last.Rx.Frames != batches*31 {
+		t.Errorf("%+v", last)
+	}
+}

@@ -35,6 +35,7 @@ type worker struct {
 	vsis map[*VSI]*counters
 	// Counted once a batch.
 	frames, bytes, forwarded uint64
+	dropped, droppedBytes    uint64
 	length                   uint64 // of the frame at hand, as it was read
 }
 
@@ -80,8 +81,10 @@ func (w *worker) handle() {
 	w.flush()
 	w.rx.add(cFrames, w.frames)
 	w.rx.add(cBytes, w.bytes)
+	w.rx.add(cAcceptedFrames, w.frames-w.dropped)
+	w.rx.add(cAcceptedBytes, w.bytes-w.droppedBytes)
 	w.rx.add(cForwarded, w.forwarded)
-	w.frames, w.bytes, w.forwarded = 0, 0, 0
+	w.frames, w.bytes, w.forwarded, w.dropped, w.droppedBytes = 0, 0, 0, 0, 0
 }
 
 // frame finds the attachment f is on, and what becomes of it.
