@@ -218,6 +218,9 @@ func (i *Interface) MAC() frame.MAC { return i.cfg.MAC }
 // VNI returns the segment.
 func (i *Interface) VNI() frame.VNI { return i.cfg.VNI }
 
+// VRF returns the VRF it is of.
+func (i *Interface) VRF() *VRF { return i.vrf }
+
 // Process routes a packet that is for the gateway's MAC, or came in on an IP port.
 //
 // What goes on is frame.Reenter, in the segment that f.VNI says from then on, or
