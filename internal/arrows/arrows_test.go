@@ -30,6 +30,8 @@ var allowed = map[string][]string{
 	"underlay": {"frame", "internal/ring", "internal/sys"},
 	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
+	"metrics": {"arp", "frame", "l3", "port", "switch", "underlay", "vtep"}, // a module of its own
+
 	"internal/index":     {},
 	"internal/pending":   {},
 	"internal/ring":      {"frame"},
@@ -60,6 +62,7 @@ var outside = map[string][]string{
 	"internal/lab/netns": {"golang.org/x/sys/unix"},
 	"internal/lab/qemu":  {"golang.org/x/sys/unix"},
 	"bench/ways":         {"golang.org/x/sys/unix"},
+	"metrics":            {"github.com/prometheus/client_golang/prometheus"},
 	"underlay":           {"golang.org/x/net/bpf", "golang.org/x/sys/unix"},
 	"port": {
 		"golang.org/x/sys/unix",
