@@ -164,7 +164,7 @@ func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
 		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: cfg.Evict, Ageing: ageing(cfg.Ageing), Notify: s.events.emit,
 	})
 	s.vsis[vni] = v
-	s.setList()
+	s.setList(v, true)
 	v.publish()
 	return v
 }

@@ -234,18 +234,23 @@ func (s *Switch) Name(d frame.Dest) string {
 	return p.name
 }
 
+// SetMaxMACs changes Config.MaxMACs; 0 = only each VSI's own limit counts.
+func (s *Switch) SetMaxMACs(n int) { s.gens.SetLimit(n) }
+
 // Tick returns the switch's clock, which the ages of FDB entries count from.
 func (s *Switch) Tick() frame.Tick { return frame.Tick(s.tick.Load()) }
 
 // VSIs returns the VSIs in the order of their VNIs.
 func (s *Switch) VSIs() []*VSI { return slices.Clone(*s.list.Load()) }
 
-// setList publishes the VSIs. s.mu is held.
-func (s *Switch) setList() {
-	l := make([]*VSI, 0, len(s.vsis))
-	for _, v := range s.vsis {
-		l = append(l, v)
+// setList publishes the VSIs with one more, or one less. s.mu is held.
+func (s *Switch) setList(v *VSI, there bool) {
+	l := *s.list.Load()
+	i, _ := slices.BinarySearchFunc(l, v.vni, func(x *VSI, vni frame.VNI) int { return cmp.Compare(x.vni, vni) })
+	if there {
+		l = slices.Insert(slices.Clip(l), i, v)
+	} else {
+		l = slices.Delete(slices.Clone(l), i, i+1)
 	}
-	slices.SortFunc(l, func(a, b *VSI) int { return cmp.Compare(a.vni, b.vni) })
 	s.list.Store(&l)
 }

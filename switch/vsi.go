@@ -217,7 +217,7 @@ func (v *VSI) Delete() error {
 	}
 	v.gone.Store(true)
 	delete(s.vsis, v.vni)
-	s.setList()
+	s.setList(v, false)
 	s.own.circuits.Delete(tagKey(v.vni))
 	s.version.Add(1)
 	s.grace()
