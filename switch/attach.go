@@ -167,6 +167,9 @@ func (a *Attachment) Configure(cfg AttachConfig) error {
 // VSI returns the VSI the attachment is a member of.
 func (a *Attachment) VSI() *VSI { return a.vsi }
 
+// Port returns the port that was attached.
+func (a *Attachment) Port() Port { return a.port.p }
+
 // Tag returns the port's name for the network.
 func (a *Attachment) Tag() uint32 { return a.tag }
 
