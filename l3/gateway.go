@@ -3,7 +3,9 @@ package l3
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -75,6 +77,13 @@ func (g *Gateway) VRF(name string) *VRF {
 		g.vrfs[name] = v
 	}
 	return v
+}
+
+// VRFs returns the VRFs in the order of their names.
+func (g *Gateway) VRFs() []*VRF {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.SortedFunc(maps.Values(g.vrfs), func(a, b *VRF) int { return cmp.Compare(a.name, b.name) })
 }
 
 // Name returns the VRF's name.

@@ -221,6 +221,14 @@ func (v *VRF) Delete(p netip.Prefix) bool {
 	return true
 }
 
+// Route returns the route of a prefix that was added, and whether there is one.
+func (v *VRF) Route(p netip.Prefix) (Route, bool) {
+	if r, ok := v.routes.Load().Get(p); ok && r.self == nil {
+		return r.same, true
+	}
+	return Route{}, false
+}
+
 // Routes returns the routes that were added, in the order of their prefixes.
 func (v *VRF) Routes() (list []Route) {
 	for _, r := range v.routes.Load().AllSorted() {
