@@ -27,6 +27,9 @@ var allowed = map[string][]string{
 	"switch": {"frame", "fdb", "internal/index", "internal/pending", "internal/ring"},
 	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/wire"},
 
+	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep"},
+	"control/controltest": {"control", "frame"},
+
 	"underlay": {"frame", "internal/ring", "internal/sys"},
 	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 

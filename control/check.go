@@ -1,0 +1,196 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// What rows need and do not find. Errors of Program wrap them, for errors.Is.
+var (
+	ErrNoSegment   = errors.New("there is no such segment")
+	ErrNoVTEP      = errors.New("the segment has no VTEP")
+	ErrNoPort      = errors.New("no such port is attached to the segment")
+	ErrNoVRF       = errors.New("there is no such VRF")
+	ErrNoInterface = errors.New("the VRF has no interface on the segment")
+)
+
+// A tunnel is what a Plane needs of a VTEP.
+type tunnel interface {
+	vswitch.Tunnel
+	AddPeer(netip.AddrPort) (uint16, error)
+	DeletePeer(uint16)
+	SetFlood(frame.VNI, ...netip.AddrPort) error
+	Flood(frame.VNI) []netip.AddrPort
+}
+
+var _ tunnel = (*vtep.VTEP)(nil)
+
+// segment is a VSI as it is during one update.
+type segment struct {
+	vsi    *vswitch.VSI
+	at     *vswitch.Attachment // the first that is a VTEP
+	tunnel tunnel              // nil: none is
+	ports  map[string]frame.Dest
+	arp    *arp.Table
+}
+
+// segment returns the segment of a VNI.
+func (t *tx) segment(vni frame.VNI) (*segment, error) {
+	if t.segments == nil {
+		t.segments = map[frame.VNI]*segment{}
+		for _, v := range t.p.cfg.Switch.VSIs() {
+			t.segments[v.VNI()] = &segment{vsi: v}
+		}
+	}
+	s := t.segments[vni]
+	if s == nil {
+		return nil, fmt.Errorf("VNI: %w", ErrNoSegment)
+	}
+	if s.ports == nil {
+		s.ports = map[string]frame.Dest{}
+		for _, a := range s.vsi.Attachments() {
+			if x, ok := a.Port().(tunnel); !ok {
+				s.ports[t.p.cfg.Switch.Name(a.Dest(0))] = a.Dest(0)
+			} else if s.tunnel == nil {
+				s.tunnel, s.at = x, a
+			}
+		}
+		if f := t.p.cfg.Neighbours; f != nil {
+			s.arp = f(vni)
+		}
+	}
+	return s, nil
+}
+
+// vrf returns the VRF of a name, and never makes one.
+func (t *tx) vrf(name string) (*l3.VRF, error) {
+	if t.vrfs == nil {
+		t.vrfs = map[string]*l3.VRF{}
+		if t.p.cfg.Gateway != nil {
+			for _, v := range t.p.cfg.Gateway.VRFs() {
+				t.vrfs[v.Name()] = v
+			}
+		}
+	}
+	if v := t.vrfs[name]; v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("VRF: %w", ErrNoVRF)
+}
+
+// known reports what is not a row at all: a nil, or a pointer to one.
+func known(r Route) error {
+	switch r.(type) {
+	case MAC, Flood, Prefix:
+		return nil
+	}
+	return fmt.Errorf("Update: %T is no row", r)
+}
+
+// checkAll checks the rows that are new or have changed.
+func (t *tx) checkAll(diff []delta) error {
+	for _, d := range diff {
+		var err error
+		switch r := d.new.row.(type) {
+		case MAC:
+			err = t.checkMAC(r)
+		case Flood:
+			if err = checkVTEP(r.VTEP); err == nil {
+				err = t.reaches(r.VNI, r.VTEP, "")
+			}
+		case Prefix:
+			err = t.checkPrefix(r)
+		}
+		if err != nil {
+			return fmt.Errorf("%v: %w", d.new.row, err)
+		}
+	}
+	return nil
+}
+
+func (t *tx) checkMAC(r MAC) error {
+	switch {
+	case r.MAC.IsZero() || r.MAC.IsGroup():
+		return errors.New("MAC.MAC: is not one host's")
+	case r.VTEP.IsValid() == (r.Port != ""):
+		return errors.New("MAC.VTEP, Port: one of them is needed")
+	case r.IP.IsValid() && !isHost(r.IP):
+		return errors.New("MAC.IP: is not one host's")
+	}
+	if r.Port == "" {
+		if err := checkVTEP(r.VTEP); err != nil {
+			return err
+		}
+	}
+	return t.reaches(r.VNI, r.VTEP, r.Port)
+}
+
+// reaches reports whether a segment has a VTEP, or the port that is named.
+func (t *tx) reaches(vni frame.VNI, vtep netip.AddrPort, port string) error {
+	s, err := t.segment(vni)
+	if err != nil {
+		return err
+	}
+	if _, ok := s.ports[port]; port != "" && !ok {
+		return fmt.Errorf("port %q: %w", port, ErrNoPort)
+	}
+	if vtep.IsValid() && s.tunnel == nil {
+		return fmt.Errorf("VTEP: %w", ErrNoVTEP)
+	}
+	return nil
+}
+
+func (t *tx) checkPrefix(r Prefix) error {
+	vrf, err := t.vrf(r.VRF)
+	if err != nil {
+		return err
+	}
+	if p := r.Prefix; !p.IsValid() || p != p.Masked() || p.Addr().Is4In6() {
+		return errors.New("Prefix.Prefix: is none, or has bits beyond its length")
+	}
+	v := r.Via
+	if v == (Via{}) {
+		return nil
+	}
+	if vrf.Interface(v.VNI) == nil {
+		return fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
+	}
+	switch {
+	case v.IP.IsValid() && (!v.MAC.IsZero() || v.VTEP.IsValid()):
+		return errors.New("Prefix.Via.IP: is not for a tunnel")
+	case v.IP.IsValid() && v.IP.Is4() != r.Prefix.Addr().Is4():
+		return errors.New("Prefix.Via.IP: is of the other family")
+	case v.MAC.IsGroup():
+		return errors.New("Prefix.Via.MAC: is not one host's")
+	case !v.MAC.IsZero() && !v.VTEP.IsValid():
+		return errors.New("Prefix.Via.VTEP: needed with MAC")
+	case !v.VTEP.IsValid():
+		return nil
+	}
+	if err := checkVTEP(v.VTEP); err != nil {
+		return err
+	}
+	return t.reaches(v.VNI, v.VTEP, "")
+}
+
+func checkVTEP(a netip.AddrPort) error {
+	if !a.IsValid() || a.Addr().IsUnspecified() || a.Addr().IsMulticast() {
+		return errors.New("VTEP: is not an address of one host")
+	}
+	return nil
+}
+
+// isHost reports whether the neighbour table takes an address.
+func isHost(ip netip.Addr) bool {
+	if ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLoopback() {
+		return false
+	}
+	return !ip.Is4() || ip.As4()[0] != 0 && ip.As4() != [4]byte{255, 255, 255, 255}
+}

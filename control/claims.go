@@ -1,0 +1,172 @@
+package control
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// The places that rows lay claim to, each one entry of a table.
+type (
+	place interface{ place() }
+
+	macPlace struct {
+		vni frame.VNI
+		mac frame.MAC
+	} // an entry of an FDB
+	neighbourPlace struct {
+		vni frame.VNI
+		ip  netip.Addr
+	}
+	floodPlace struct{ vni frame.VNI } // a whole flood list
+	routePlace struct {
+		vrf    string
+		prefix netip.Prefix
+	}
+)
+
+func (macPlace) place()       {}
+func (neighbourPlace) place() {}
+func (floodPlace) place()     {}
+func (routePlace) place()     {}
+
+// What rows say of a place. Of a floodPlace it is a netip.AddrPort, of a routePlace a Via.
+type (
+	location struct {
+		vtep   netip.AddrPort
+		port   string
+		sticky bool
+	}
+	neighbour struct {
+		mac    frame.MAC
+		router bool
+	}
+)
+
+// slot is a place with all claims to it.
+type slot struct {
+	claims  []claim
+	written entry // nil: nothing
+}
+
+// claim is what an owner says of a place.
+type claim struct {
+	owner string
+	by    any // the row; of the MACs of routers, which many prefixes share, what is said
+	says  any
+	seq   uint64 // of the row; 0 for the MAC of a router, so that a MAC row comes first
+	n     int    // prefixes that say so
+}
+
+// stored is a row of an owner. Which of its rows for one place is the last is told by seq.
+type stored struct {
+	row Route // nil: none
+	seq uint64
+}
+
+// claims calls f with every claim that a row makes.
+func (s stored) claims(owner string, f func(place, claim)) {
+	switch r := s.row.(type) {
+	case MAC:
+		f(macPlace{r.VNI, r.MAC}, claim{owner, r, location{r.VTEP, r.Port, r.Sticky}, s.seq, 1})
+		if r.IP.IsValid() {
+			f(neighbourPlace{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router}, s.seq, 1})
+		}
+	case Flood:
+		f(floodPlace{r.VNI}, claim{owner, r, r.VTEP, s.seq, 1})
+	case Prefix:
+		f(routePlace{r.VRF, r.Prefix}, claim{owner, r, r.Via, s.seq, 1})
+		if !r.Via.MAC.IsZero() {
+			at := location{vtep: r.Via.VTEP, sticky: true}
+			f(macPlace{r.Via.VNI, r.Via.MAC}, claim{owner, at, at, 0, 1})
+		}
+	}
+}
+
+// claim and unclaim change the claims to a place. The slot stays until it is written.
+func (p *Plane) claim(at place, c claim) {
+	s := p.slots[at]
+	if s == nil {
+		s = &slot{}
+		p.slots[at] = s
+	}
+	if c.seq == 0 {
+		if i := s.find(c); i >= 0 {
+			s.claims[i].n++
+			return
+		}
+	}
+	s.claims = append(s.claims, c)
+}
+
+func (p *Plane) unclaim(at place, c claim) {
+	s := p.slots[at]
+	i := s.find(c)
+	if s.claims[i].n--; s.claims[i].n == 0 {
+		s.claims = slices.Delete(s.claims, i, i+1)
+	}
+}
+
+func (s *slot) find(c claim) int {
+	return slices.IndexFunc(s.claims, func(x claim) bool { return x.seq == c.seq && x.owner == c.owner && x.by == c.by })
+}
+
+// best returns the claim that counts.
+func (p *Plane) best(s *slot) *claim {
+	var best *claim
+	for i := range s.claims {
+		c := &s.claims[i]
+		if best == nil || p.before(c, best) {
+			best = c
+		}
+	}
+	return best
+}
+
+func (p *Plane) before(a, b *claim) bool {
+	if a.owner != b.owner {
+		return p.rank(a.owner, b.owner) < 0
+	}
+	if a.seq != b.seq {
+		return a.seq > b.seq
+	}
+	x, ok := a.says.(location)
+	y, _ := b.says.(location)
+	return ok && x.vtep.Compare(y.vtep) < 0 // of a router behind several VTEPs, any
+}
+
+// rank compares owners by precedence.
+func (p *Plane) rank(a, b string) int {
+	last := len(p.cfg.Owners)
+	at := func(o string) int {
+		if i := slices.Index(p.cfg.Owners, o); i >= 0 {
+			return i
+		}
+		return last
+	}
+	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
+}
+
+// flooded returns the flood list that the claims make.
+func (s *slot) flooded() []netip.AddrPort {
+	var list []netip.AddrPort
+	for _, c := range s.claims {
+		list = append(list, c.says.(netip.AddrPort))
+	}
+	slices.SortFunc(list, netip.AddrPort.Compare)
+	return slices.Compact(list)
+}
+
+// routed returns the next hops of an owner: none for a blackhole.
+func (s *slot) routed(owner string) []Via {
+	list := []Via{}
+	for _, c := range s.claims {
+		if v := c.says.(Via); c.owner == owner && v != (Via{}) {
+			list = append(list, v)
+		}
+	}
+	slices.SortFunc(list, compareVia)
+	return list
+}

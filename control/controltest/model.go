@@ -1,0 +1,246 @@
+package controltest
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Model is a [control.Programmer] in plain maps: the rows of every owner, and functions that
+// work out, each time they are asked, what tables would show. It knows no ports of VTEPs and
+// no hosts that move.
+type Model struct {
+	VNIs   []frame.VNI               // segments, all with a VTEP
+	Ports  map[frame.VNI][]string    // local ports
+	VRFs   map[string][]frame.VNI    // and their interfaces
+	Owners []string                  // by precedence; others after them, by name
+	Refuse func(control.Route) error // nil; errors that only writing shows
+
+	mu   sync.Mutex
+	rows []row
+	seq  int
+}
+
+type row struct {
+	owner string
+	key   control.Route
+	is    control.Route
+	seq   int // when it was added or changed
+}
+
+// Program implements [control.Programmer].
+func (m *Model) Program(owner string, u control.Update) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if owner == "" {
+		return fmt.Errorf("model: no owner")
+	}
+	rows := slices.Clone(m.rows)
+	gone := map[control.Route]bool{}
+	find := func(key control.Route) int {
+		return slices.IndexFunc(rows, func(r row) bool { return r.owner == owner && r.key == key })
+	}
+	keep := map[control.Route]control.Route{}
+	for _, r := range u.Add {
+		keep[key(r)] = r
+	}
+	for _, r := range u.Del {
+		gone[key(r)] = true
+		if i := find(key(r)); i >= 0 && keep[key(r)] == nil {
+			rows = slices.Delete(rows, i, i+1)
+		}
+	}
+	if u.Snapshot {
+		rows = slices.DeleteFunc(rows, func(r row) bool { return r.owner == owner && keep[r.key] == nil })
+	}
+	for _, r := range u.Add {
+		k := key(r)
+		r, ok := keep[k]
+		if !ok {
+			continue
+		}
+		delete(keep, k)
+		i := find(k)
+		if i >= 0 && rows[i].is == r && !gone[k] {
+			continue
+		}
+		if err := m.check(r); err != nil {
+			return err
+		}
+		m.seq++
+		if n := (row{owner, k, r, m.seq}); i >= 0 {
+			rows[i] = n
+		} else {
+			rows = append(rows, n)
+		}
+	}
+	m.rows = rows
+	return nil
+}
+
+// Forget withdraws all rows of an owner.
+func (m *Model) Forget(owner string) { m.Program(owner, control.Update{Snapshot: true}) }
+
+func key(r control.Route) control.Route {
+	if m, ok := r.(control.MAC); ok {
+		return control.MAC{VNI: m.VNI, MAC: m.MAC, IP: m.IP}
+	}
+	return r
+}
+
+func (m *Model) check(r control.Route) error {
+	segment := func(vni frame.VNI) error {
+		if !slices.Contains(m.VNIs, vni) {
+			return fmt.Errorf("model: %v: %w", r, control.ErrNoSegment)
+		}
+		return nil
+	}
+	var err error
+	switch r := r.(type) {
+	case control.MAC:
+		switch err = segment(r.VNI); {
+		case err != nil:
+		case r.VTEP.IsValid() == (r.Port != "") || r.MAC.IsZero() || r.MAC.IsGroup():
+			err = fmt.Errorf("model: %v: is no host's place", r)
+		case r.Port != "" && !slices.Contains(m.Ports[r.VNI], r.Port):
+			err = fmt.Errorf("model: %v: %w", r, control.ErrNoPort)
+		}
+	case control.Flood:
+		err = segment(r.VNI)
+	case control.Prefix:
+		vnis, ok := m.VRFs[r.VRF]
+		switch {
+		case !ok:
+			err = fmt.Errorf("model: %v: %w", r, control.ErrNoVRF)
+		case r.Prefix != r.Prefix.Masked():
+			err = fmt.Errorf("model: %v: has bits beyond its length", r)
+		case r.Via != (control.Via{}) && !slices.Contains(vnis, r.Via.VNI):
+			err = fmt.Errorf("model: %v: %w", r, control.ErrNoInterface)
+		}
+	default:
+		err = fmt.Errorf("model: %v is no row", r)
+	}
+	if err == nil && m.Refuse != nil {
+		err = m.Refuse(r)
+	}
+	return err
+}
+
+// winner returns the row that counts among those for which claims is true: of the first
+// owner, the last that was added or changed.
+func (m *Model) winner(claims func(control.Route) bool) (w row, ok bool) {
+	for _, r := range m.rows {
+		if claims(r.is) && (!ok || cmp.Or(m.rank(r.owner, w.owner), cmp.Compare(w.seq, r.seq)) < 0) {
+			w, ok = r, true
+		}
+	}
+	return w, ok
+}
+
+func (m *Model) rank(a, b string) int {
+	at := func(o string) int {
+		if i := slices.Index(m.Owners, o); i >= 0 {
+			return i
+		}
+		return len(m.Owners)
+	}
+	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
+}
+
+// MAC returns where a MAC is: a VTEP's address or a port's name, "" for nowhere.
+func (m *Model) MAC(vni frame.VNI, mac frame.MAC) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.winner(func(r control.Route) bool {
+		x, ok := r.(control.MAC)
+		return ok && x.VNI == vni && x.MAC == mac
+	})
+	router, other := m.winner(func(r control.Route) bool {
+		x, ok := r.(control.Prefix)
+		return ok && x.Via.VNI == vni && x.Via.MAC == mac
+	})
+	if other && (!ok || m.rank(router.owner, w.owner) < 0) {
+		return m.router(router.owner, vni, mac)
+	}
+	if !ok {
+		return ""
+	}
+	if x := w.is.(control.MAC); x.Port != "" {
+		return x.Port
+	} else {
+		return x.VTEP.Addr().String()
+	}
+}
+
+// router returns the VTEP of a router: the lowest of those that an owner names.
+func (m *Model) router(owner string, vni frame.VNI, mac frame.MAC) string {
+	var best netip.AddrPort
+	for _, r := range m.rows {
+		x, ok := r.is.(control.Prefix)
+		if ok && r.owner == owner && x.Via.VNI == vni && x.Via.MAC == mac && (!best.IsValid() || x.Via.VTEP.Compare(best) < 0) {
+			best = x.Via.VTEP
+		}
+	}
+	return best.Addr().String()
+}
+
+// Neighbour returns the MAC of an address, zero if there is none.
+func (m *Model) Neighbour(vni frame.VNI, ip netip.Addr) frame.MAC {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, ok := m.winner(func(r control.Route) bool {
+		x, ok := r.(control.MAC)
+		return ok && x.VNI == vni && x.IP == ip
+	})
+	if !ok {
+		return frame.MAC{}
+	}
+	return w.is.(control.MAC).MAC
+}
+
+// Flood returns the addresses of a flood list, in order.
+func (m *Model) Flood(vni frame.VNI) (list []netip.Addr) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.rows {
+		if x, ok := r.is.(control.Flood); ok && x.VNI == vni {
+			list = append(list, x.VTEP.Addr())
+		}
+	}
+	slices.SortFunc(list, netip.Addr.Compare)
+	return slices.Compact(list)
+}
+
+// Prefix returns the next hops of a route, in any order, and whether there is one.
+func (m *Model) Prefix(vrf string, p netip.Prefix) (list []control.Via, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	claims := func(r control.Route) bool {
+		x, ok := r.(control.Prefix)
+		return ok && x.VRF == vrf && x.Prefix == p
+	}
+	w, ok := m.winner(claims)
+	for _, r := range m.rows {
+		if ok && r.owner == w.owner && claims(r.is) && r.is.(control.Prefix).Via != (control.Via{}) {
+			list = append(list, r.is.(control.Prefix).Via)
+		}
+	}
+	return list, ok
+}
+
+// Rows returns an owner's rows, in any order.
+func (m *Model) Rows(owner string) (list []control.Route) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.rows {
+		if r.owner == owner {
+			list = append(list, r.is)
+		}
+	}
+	return list
+}

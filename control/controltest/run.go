@@ -1,0 +1,333 @@
+package controltest
+
+import (
+	"errors"
+	"net/netip"
+	"sync"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Run tests a Programmer: each case with a fixture of its own.
+func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
+	for _, c := range []struct {
+		name string
+		test func(tester)
+	}{
+		{"add", add}, {"replace", replace}, {"withdraw", withdraw}, {"last row counts", lastRow},
+		{"snapshot", snapshot}, {"other owner untouched", otherOwner}, {"precedence", precedence},
+		{"flood lists are joined", floodUnion}, {"next hops", nextHops}, {"routers", routers},
+		{"idempotent", idempotent}, {"restart", restart}, {"unknown", unknown}, {"malformed", malformed},
+		{"roll back", rollBack}, {"concurrent owners", concurrent},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := fixture(t)
+			c.test(tester{t, &f})
+		})
+	}
+}
+
+func add(t tester) {
+	t.wantAll(-1)
+	t.add(t.Owners[0], t.all(0)...)
+	t.wantAll(0)
+	t.wantNeighbour(1, frame.MAC{}) // it came without an address
+	if got := t.Tables.MAC(t.VNIs[1], host(1)); got != "" {
+		t.Errorf("the other segment has it too: at %s", got)
+	}
+	if t.Port != "" {
+		t.add(t.Owners[0], control.MAC{VNI: t.VNIs[0], MAC: host(9), Port: t.Port})
+		if got := t.Tables.MAC(t.VNIs[0], host(9)); got != t.Port {
+			t.Errorf("%v is at %q, want %q", host(9), got, t.Port)
+		}
+	}
+}
+
+// A row with the key of another replaces it, without a withdrawal.
+func replace(t tester) {
+	t.add(t.Owners[0], t.at(1, 0), t.with(2, 0))
+	t.add(t.Owners[0], t.at(1, 1), t.with(2, 1))
+	t.wantMAC(1, 1)
+	t.wantMAC(2, 1)
+	t.del(t.Owners[0], t.at(1, 0)) // the key says which
+	t.wantMAC(1, -1)
+	t.program(t.Owners[0], control.Update{Del: []control.Route{t.with(2, 1)}, Add: []control.Route{t.with(2, 2)}})
+	t.wantMAC(2, 2)
+	t.wantNeighbour(2, host(2))
+}
+
+func withdraw(t tester) {
+	t.add(t.Owners[0], t.all(0)...)
+	t.add(t.Owners[0], t.at(3, 0))
+	t.del(t.Owners[0], t.all(0)...)
+	t.wantAll(-1)
+	t.wantMAC(3, 0)
+	t.unwritten("a row that is not there", func() { t.del(t.Owners[0], t.all(0)...) })
+	t.unwritten("an owner without rows", func() { t.snapshot(t.Owners[1]) })
+}
+
+// A host has a row for each address: its place is what was said last.
+func lastRow(t tester) {
+	t.add(t.Owners[0], t.at(2, 0), t.with(2, 0))
+	t.add(t.Owners[0], t.with(2, 1)) // it has moved, and the other row follows
+	t.wantMAC(2, 1)
+	t.add(t.Owners[0], t.at(2, 1))
+	t.del(t.Owners[0], t.with(2, 1))
+	t.wantMAC(2, 1)
+	t.wantNeighbour(2, frame.MAC{})
+	other := control.MAC{VNI: t.VNIs[0], MAC: host(3), IP: addr(2), VTEP: t.VTEPs[0]}
+	t.add(t.Owners[0], t.with(2, 1), other) // an address goes from one host to another
+	t.wantNeighbour(2, host(3))
+	t.del(t.Owners[0], other)
+	t.wantNeighbour(2, host(2))
+}
+
+func snapshot(t tester) {
+	t.add(t.Owners[0], t.all(0)...)
+	t.add(t.Owners[0], t.at(3, 0))
+	t.snapshot(t.Owners[0], t.at(3, 1), t.at(4, 0), t.flood(0))
+	t.wantMAC(1, -1)
+	t.wantMAC(2, -1)
+	t.wantMAC(3, 1)
+	t.wantMAC(4, 0)
+	t.wantFlood(0)
+	t.wantNeighbour(2, frame.MAC{})
+	t.snapshot(t.Owners[0])
+	t.wantMAC(3, -1)
+	t.wantAll(-1)
+}
+
+func otherOwner(t tester) {
+	t.add(t.Owners[1], t.all(0)...)
+	t.add(t.Owners[0], t.at(3, 1))
+	t.unwritten("another owner's empty snapshot", func() { t.snapshot("somebody") })
+	t.snapshot(t.Owners[0])
+	t.wantMAC(3, -1)
+	t.wantAll(0)
+	t.unwritten("withdrawing what another owner has", func() { t.del(t.Owners[0], t.all(0)...) })
+	t.wantAll(0)
+}
+
+// Whoever comes first in precedence, whenever it comes in time, is in the tables, and is
+// followed at once when it withdraws.
+func precedence(t tester) {
+	first, second := t.Owners[0], t.Owners[1]
+	rows := func(vtep int) []control.Route { return append(t.all(vtep)[:2:2], t.all(vtep)[3:]...) } // without the flood list
+	t.add(second, t.flood(0))
+	for range 2 {
+		t.add(second, rows(0)...)
+		t.wantAll(0)
+		t.add("zzz", rows(2)...)
+		t.wantAll(0)
+		t.add(first, rows(1)...)
+		t.wantMAC(1, 1)
+		t.wantMAC(2, 1)
+		if t.VRF != "" {
+			t.wantRoute("10.9.0.0/16", t.Links[1])
+		}
+		t.unwritten("the second changes", func() { t.add(second, t.at(1, 2)) })
+		t.wantMAC(1, 1)
+		t.add(second, t.at(1, 0))
+		t.snapshot(first)
+		t.wantAll(0)
+		t.unwritten("the last goes", func() { t.snapshot("zzz") })
+		t.snapshot(second, t.flood(0))
+		t.wantMAC(1, -1)
+		t.wantMAC(2, -1)
+	}
+}
+
+func floodUnion(t tester) {
+	t.add(t.Owners[1], t.flood(2), t.flood(0))
+	t.wantFlood(0, 2)
+	t.add(t.Owners[0], t.flood(1))
+	t.wantFlood(0, 1, 2)
+	t.unwritten("one that is in it", func() { t.add(t.Owners[0], t.flood(2)) })
+	t.unwritten("one that another owner has", func() { t.del(t.Owners[1], t.flood(2)) })
+	t.wantFlood(0, 1, 2)
+	t.snapshot(t.Owners[0], t.flood(1))
+	t.wantFlood(0, 1)
+	t.snapshot(t.Owners[0])
+	t.snapshot(t.Owners[1])
+	t.wantFlood()
+}
+
+func nextHops(t tester) {
+	if t.VRF == "" {
+		t.Skip("no VRF")
+	}
+	const p = "10.9.0.0/16"
+	a, b, none := t.prefix(p, t.Links[0]), t.prefix(p, t.Links[1]), t.prefix(p, control.Via{})
+	t.add(t.Owners[1], none)
+	t.wantRoute(p)
+	t.add(t.Owners[1], a)
+	t.wantRoute(p, t.Links[0])
+	t.add(t.Owners[1], b)
+	t.wantRoute(p, t.Links[0], t.Links[1])
+	t.del(t.Owners[1], a, none)
+	t.wantRoute(p, t.Links[1])
+	t.add(t.Owners[0], a) // not one route of two owners
+	t.wantRoute(p, t.Links[0])
+	t.del(t.Owners[0], a)
+	t.wantRoute(p, t.Links[1])
+	t.del(t.Owners[1], b)
+	t.wantNoRoute(p)
+}
+
+// The MAC of a router is behind its VTEP for as long as a prefix names it.
+func routers(t tester) {
+	if t.Router.MAC.IsZero() {
+		t.Skip("no routers behind tunnels")
+	}
+	want := func(at string) {
+		t.Helper()
+		if got := t.Tables.MAC(t.Router.VNI, t.Router.MAC); got != at {
+			t.Errorf("the router is at %q, want %q", got, at)
+		}
+	}
+	a, b := t.prefix("10.9.0.0/16", t.Router), t.prefix("10.10.0.0/16", t.Router)
+	t.add(t.Owners[0], a, b)
+	want(t.Router.VTEP.Addr().String())
+	t.wantRoute("10.9.0.0/16", t.Router)
+	t.del(t.Owners[0], a)
+	want(t.Router.VTEP.Addr().String())
+	t.wantNoRoute("10.9.0.0/16")
+	t.add(t.Owners[1], a)
+	t.del(t.Owners[0], b)
+	want(t.Router.VTEP.Addr().String())
+	t.del(t.Owners[1], a)
+	want("")
+}
+
+func idempotent(t tester) {
+	for range 2 {
+		t.add(t.Owners[0], t.all(0)...)
+		t.unwritten("the same again", func() { t.add(t.Owners[0], t.all(0)...) })
+		t.unwritten("the same as a snapshot", func() { t.snapshot(t.Owners[0], t.all(0)...) })
+		t.unwritten("the same twice", func() { t.snapshot(t.Owners[0], append(t.all(0), t.all(0)...)...) })
+		t.unwritten("the same from another owner", func() { t.add(t.Owners[1], t.all(0)...) })
+		t.wantAll(0)
+		t.snapshot(t.Owners[1])
+		t.snapshot(t.Owners[0])
+		t.wantAll(-1)
+	}
+}
+
+// A control plane that comes back says what it knows: only what is new is written.
+func restart(t tester) {
+	t.add(t.Owners[0], t.all(0)...)
+	t.add(t.Owners[0], t.at(3, 0))
+	t.add(t.Owners[1], t.at(4, 1))
+	var before uint64
+	if t.Writes != nil {
+		before = t.Writes()
+	}
+	t.snapshot(t.Owners[0], append(t.all(0), t.at(5, 0))...)
+	if t.Writes != nil && t.Writes()-before != 2 {
+		t.Errorf("%d writes, want 2: one row has come, one has gone", t.Writes()-before)
+	}
+	t.wantAll(0)
+	t.wantMAC(3, -1)
+	t.wantMAC(4, 1)
+	t.wantMAC(5, 0)
+}
+
+func unknown(t tester) {
+	t.add(t.Owners[0], t.at(1, 0))
+	nowhere := frame.VNI(frame.MaxVNI)
+	for _, c := range []struct {
+		row  control.Route
+		want error
+		ok   bool
+	}{
+		{control.MAC{VNI: nowhere, MAC: host(3), VTEP: t.VTEPs[0]}, control.ErrNoSegment, true},
+		{control.Flood{VNI: nowhere, VTEP: t.VTEPs[0]}, control.ErrNoSegment, true},
+		{control.MAC{VNI: t.VNIs[0], MAC: host(3), Port: "no such port"}, control.ErrNoPort, true},
+		{control.Prefix{VRF: "no such VRF", Prefix: netip.MustParsePrefix("10.0.0.0/8")}, control.ErrNoVRF, true},
+		{t.prefix("10.0.0.0/8", control.Via{VNI: nowhere, IP: addr(1)}), control.ErrNoInterface, t.VRF != ""},
+	} {
+		if !c.ok {
+			continue
+		}
+		t.unwritten(c.row.String(), func() {
+			u := control.Update{Snapshot: true, Add: []control.Route{t.at(1, 1), t.at(2, 0), c.row}}
+			if err := t.refuse(t.Owners[0], u); !errors.Is(err, c.want) {
+				t.Errorf("%v: %v, want %v", c.row, err, c.want)
+			}
+		})
+	}
+	t.wantMAC(1, 0)
+	t.wantMAC(2, -1)
+}
+
+func malformed(t tester) {
+	rows := []control.Route{
+		nil,
+		control.MAC{VNI: t.VNIs[0], VTEP: t.VTEPs[0]},
+		control.MAC{VNI: t.VNIs[0], MAC: frame.Broadcast, VTEP: t.VTEPs[0]},
+		control.MAC{VNI: t.VNIs[0], MAC: host(3)},
+		control.MAC{VNI: t.VNIs[0], MAC: host(3), VTEP: t.VTEPs[0], Port: "both"},
+	}
+	if t.VRF != "" {
+		r := t.prefix("10.9.0.0/16", t.Links[0])
+		r.Prefix = netip.MustParsePrefix("10.9.0.1/16")
+		rows = append(rows, r)
+	}
+	for _, r := range rows {
+		t.refuse(t.Owners[0], control.Update{Add: append(t.all(0), r)})
+	}
+	t.refuse("", control.Update{Add: t.all(0)})
+	t.wantAll(-1)
+}
+
+// What turns out wrong when half is written leaves nothing behind.
+func rollBack(t tester) {
+	if t.Bad == nil {
+		t.Skip("no row that only writing shows to be wrong")
+	}
+	t.add(t.Owners[0], t.all(0)...)
+	t.add(t.Owners[1], t.at(1, 2), t.at(3, 2))
+	rows := append(t.all(1), t.at(3, 1), t.at(4, 1), t.flood(2), t.Bad)
+	for _, u := range []control.Update{{Add: rows}, {Snapshot: true, Add: rows}, {Del: t.all(0), Add: []control.Route{t.Bad}}} {
+		t.refuse(t.Owners[0], u)
+		t.wantAll(0)
+		t.wantMAC(3, 2)
+		t.wantMAC(4, -1)
+	}
+	t.unwritten("what was there before", func() { t.snapshot(t.Owners[0], t.all(0)...) })
+	t.snapshot(t.Owners[0])
+	t.wantMAC(1, 2) // the other owner's
+}
+
+// Owners that come and go at once do not see each other. For the race detector.
+func concurrent(t tester) {
+	const owners, turns = 4, 50
+	var all sync.WaitGroup
+	for o := range byte(owners) {
+		all.Go(func() {
+			name := "owner" + string('a'+rune(o))
+			for i := range byte(turns) {
+				rows := []control.Route{t.with(10*o+i%7, int(i)%3), t.at(10*o+9, int(o)%3), t.flood(int(o) % 3)}
+				if err := t.Programmer.Program(name, control.Update{Snapshot: i%2 == 0, Add: rows}); err != nil {
+					t.Error(err)
+				}
+				t.Tables.Flood(t.VNIs[0])
+				t.Tables.MAC(t.VNIs[0], host(10*o+9))
+			}
+			if err := t.Programmer.Program(name, control.Update{Snapshot: true, Add: []control.Route{t.at(10*o+9, int(o)%3), t.flood(int(o) % 3)}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	t.wantFlood(0, 1, 2)
+	for o := range byte(owners) {
+		t.wantMAC(10*o+9, int(o)%3)
+		for i := range byte(7) {
+			t.wantMAC(10*o+i, -1)
+			t.wantNeighbour(10*o+i, frame.MAC{})
+		}
+	}
+}

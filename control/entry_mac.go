@@ -1,0 +1,115 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// macEntry is an entry of an FDB.
+type macEntry struct {
+	macTarget
+	dest frame.Dest
+	anew bool // it need not give way to a local host
+	peer *peer
+}
+
+// macTarget is what makes two of them the same.
+type macTarget struct {
+	at     macPlace
+	table  *fdb.Table
+	port   frame.Dest
+	tunnel tunnel // nil: on the port itself
+	vtep   netip.AddrPort
+	flags  fdb.Flags
+}
+
+func (at macPlace) String() string { return fmt.Sprintf("mac %v vni %d", at.mac, at.vni) }
+
+func (t *tx) mac(at macPlace, l location, static, anew bool) (entry, error) {
+	s, err := t.segment(at.vni)
+	if err != nil {
+		return nil, err
+	}
+	e := &macEntry{macTarget: macTarget{at: at, table: s.vsi.FDB(), flags: fdb.Control}, anew: anew || l.sticky}
+	if l.sticky {
+		e.flags |= fdb.Sticky
+	}
+	if static {
+		e.flags = fdb.Static
+	}
+	if err := t.reaches(at.vni, l.vtep, l.port); err != nil {
+		return nil, err
+	}
+	if e.port = s.ports[l.port]; l.port == "" {
+		e.port, e.tunnel, e.vtep = s.at.Dest(0), s.tunnel, l.vtep
+	}
+	return e, nil
+}
+
+func (e *macEntry) same(x entry) bool { return e.macTarget == x.(*macEntry).macTarget }
+func (e *macEntry) where() any        { return e.table }
+
+func (e *macEntry) peers() []*peer {
+	if e.peer == nil {
+		return nil
+	}
+	return []*peer{e.peer}
+}
+
+func (e *macEntry) hold(t *tx) (err error) {
+	if e.dest = e.port; e.tunnel != nil {
+		if e.peer, err = t.hold(e.tunnel, e.vtep); err == nil {
+			e.dest = frame.NewDest(e.port.Port(), e.peer.num)
+		}
+	}
+	return err
+}
+
+// is reports whether what a table has is this entry.
+func (e *macEntry) is(was fdb.Entry) bool {
+	return was.Dest == e.dest && was.Flags == e.flags && was.Origin != fdb.OriginLearned
+}
+
+func (e *macEntry) set(t *tx, old entry) error {
+	was, had := e.table.Get(e.at.mac)
+	if had && e.is(was) {
+		return nil
+	}
+	o, _ := old.(*macEntry)
+	err := e.table.Set(e.at.mac, e.dest, e.flags)
+	switch local, static := errors.Is(err, fdb.ErrLocal), errors.Is(err, fdb.ErrStatic); {
+	case local && (e.anew || was.Dest == e.dest), static && o != nil && o.is(was):
+		err = e.table.Set(e.at.mac, e.dest, e.flags|fdb.Override)
+	case local || static:
+		t.p.stats.GivenWay++
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	t.p.stats.MACs++
+	t.undo(func() { e.restore(t, was, had) })
+	return nil
+}
+
+func (e *macEntry) clear(t *tx) {
+	if was, had := e.table.Get(e.at.mac); had && e.is(was) {
+		e.table.Delete(e.at.mac)
+		t.p.stats.MACs++
+	}
+}
+
+// restore undoes set.
+func (e *macEntry) restore(t *tx, was fdb.Entry, had bool) {
+	t.p.stats.MACs++
+	switch {
+	case had && was.Origin != fdb.OriginLearned:
+		e.table.Set(e.at.mac, was.Dest, was.Flags|fdb.Override)
+	case e.table.Delete(e.at.mac) && had:
+		e.table.Learn(e.at.mac, was.Dest, was.Seen)
+	}
+}
