@@ -1,0 +1,4 @@
+package control
+
+// Empty reports whether nothing is left of rows that were.
+func (p *Plane) Empty() bool { return len(p.owners)+len(p.slots)+len(p.peers) == 0 }

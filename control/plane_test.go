@@ -1,0 +1,223 @@
+package control_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+func TestConfig(t *testing.T) {
+	sw, err := vswitch.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sw.Close()
+	for _, c := range []struct {
+		cfg  *control.Config
+		want string
+	}{
+		{nil, "control: Config.Switch"},
+		{&control.Config{}, "control: Config.Switch"},
+		{&control.Config{Switch: sw, Owners: []string{"a", "b", "a"}}, "control: Config.Owners"},
+		{&control.Config{Switch: sw}, ""},
+	} {
+		if _, err := control.New(c.cfg); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", c.cfg, err, c.want)
+		}
+	}
+	p, _ := control.New(&control.Config{Switch: sw})
+	if _, err := sw.VSI(red, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		row  control.Route
+		want error
+	}{
+		{control.Prefix{VRF: "red", Prefix: pfx("10.0.0.0/8")}, control.ErrNoVRF}, // there is no gateway
+		{control.Flood{VNI: red, VTEP: at(2)}, control.ErrNoVTEP},
+		{control.MAC{VNI: red, MAC: mac(1), VTEP: at(2)}, control.ErrNoVTEP},
+		{control.MAC{VNI: red, MAC: mac(1), Port: "x"}, control.ErrNoPort},
+	} {
+		if err := p.Program("bgp", control.Update{Add: rows(c.row)}); !errors.Is(err, c.want) {
+			t.Errorf("%v: %v", c.row, err)
+		}
+	}
+}
+
+// Every error names the owner, the row and the field, and changes nothing.
+func TestRefused(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	host, far := netip.MustParseAddr("192.168.7.1"), at(2)
+	prefix := func(v control.Via) control.Prefix {
+		return control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16"), Via: v}
+	}
+	mapped := control.Prefix{VRF: "red", Prefix: netip.PrefixFrom(netip.MustParseAddr("::ffff:10.0.0.0"), 104)}
+	for _, c := range []struct {
+		row  control.Route
+		want string
+	}{
+		{&control.Flood{VNI: red, VTEP: far}, "Update"},
+		{control.MAC{VNI: red, MAC: mac(1)}, "MAC.VTEP, Port"},
+		{control.MAC{VNI: red, MAC: mac(1), VTEP: far, IP: netip.MustParseAddr("224.0.0.1")}, "MAC.IP"},
+		{control.MAC{VNI: red, MAC: mac(1), VTEP: far, IP: netip.MustParseAddr("fe80::1%eth0")}, "MAC.IP"},
+		{control.MAC{VNI: red, MAC: mac(1), VTEP: far, IP: netip.MustParseAddr("255.255.255.255")}, "MAC.IP"},
+		{control.MAC{VNI: red, MAC: mac(1), VTEP: netip.MustParseAddrPort("0.0.0.0:4789")}, "VTEP"},
+		{control.MAC{VNI: ipip, MAC: mac(1), Port: "pipe"}, `port "pipe"`},
+		{control.MAC{VNI: red, MAC: mac(1), Port: "vtep"}, `port "vtep"`},
+		{control.MAC{VNI: red, MAC: mac(1), VTEP: at(1)}, "VTEP"},
+		{control.MAC{VNI: red, MAC: mac(1), VTEP: netip.MustParseAddrPort("[fd00::1]:0")}, "VTEP"},
+		{control.Flood{VNI: red}, "VTEP"},
+		{control.Flood{VNI: red, VTEP: netip.MustParseAddrPort("239.0.0.1:0")}, "VTEP"},
+		{mapped, "Prefix.Prefix"},
+		{control.Prefix{VRF: "red"}, "Prefix.Prefix"},
+		{prefix(control.Via{VNI: blue, IP: host}), "Prefix.Via.VNI"},
+		{prefix(control.Via{VNI: red, IP: netip.MustParseAddr("fd00::1")}), "Prefix.Via.IP"},
+		{prefix(control.Via{VNI: red, IP: host, VTEP: far}), "Prefix.Via.IP"},
+		{prefix(control.Via{VNI: l3vni, MAC: frame.Broadcast, VTEP: far}), "Prefix.Via.MAC"},
+		{prefix(control.Via{VNI: l3vni, MAC: mac(1)}), "Prefix.Via.VTEP"},
+		{prefix(control.Via{VNI: red, VTEP: far}), "prefix"},  // the interface is no tunnel
+		{prefix(control.Via{VNI: l3vni}), "prefix"},           // nor an IP port
+		{prefix(control.Via{VNI: l3vni, IP: host}), "prefix"}, // and has no neighbours
+		{prefix(control.Via{VNI: ipip, VTEP: netip.MustParseAddrPort("10.0.0.2:9")}), "VTEP"},
+	} {
+		err := l.Program("bgp", control.Update{Snapshot: true, Add: rows(control.Flood{VNI: blue, VTEP: at(3)}, c.row)})
+		if err == nil || !strings.HasPrefix(err.Error(), "control: owner bgp: ") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want an error about %s", c.row, err, c.want)
+		}
+		if len(l.Owners()) != 0 || !l.Empty() || len(l.Flood(blue)) != 0 || len(listed(l.vtep))+len(listed(l.tun)) != 0 {
+			t.Fatalf("%v: left something behind: %v %v", c.row, listed(l.vtep), listed(l.tun))
+		}
+	}
+	if vrfs := l.gw.VRFs(); len(vrfs) != 1 {
+		t.Errorf("%d VRFs: one was made on the way", len(vrfs))
+	}
+	l.check()
+}
+
+func TestRows(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"z", "y"}})
+	mapped := netip.MustParseAddrPort("[::ffff:10.0.0.2]:4789")
+	l.add("a", control.Flood{VNI: blue, VTEP: mapped}, control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16")},
+		control.MAC{VNI: red, MAC: mac(2), VTEP: mapped, IP: netip.MustParseAddr("::ffff:192.168.7.2"), Router: true, Sticky: true},
+		control.Flood{VNI: red, VTEP: at(2)}, control.MAC{VNI: red, MAC: mac(1), Port: "pipe"})
+	l.add("y", control.Flood{VNI: red, VTEP: at(2)})
+	l.add("z", control.Flood{VNI: red, VTEP: at(2)})
+	if got := fmt.Sprint(l.Owners()); got != "[z y a]" {
+		t.Errorf("owners %v", got)
+	}
+	var got []string
+	for r := range l.Rows("a") {
+		got = append(got, r.String())
+	}
+	want := []string{
+		"mac 02:00:00:00:01:01 vni 100 port pipe",
+		"mac 02:00:00:00:01:02 vni 100 ip 192.168.7.2 vtep 10.0.0.2:4789 sticky router",
+		"flood vni 100 vtep 10.0.0.2:0", "flood vni 200 vtep 10.0.0.2:4789",
+		"prefix 10.1.0.0/16 vrf red blackhole",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for range l.Rows("a") {
+		l.del("a", control.Flood{VNI: red, VTEP: at(2)}) // the Plane is not locked meanwhile
+		break
+	}
+	l.del("a", control.Flood{VNI: blue, VTEP: netip.MustParseAddrPort("10.0.0.2:4789")}) // the same as what was added
+	if n := l.Stats().Rows; n != 5 {
+		t.Errorf("%d rows, want 5", n)
+	}
+}
+
+// Peers stay, with their numbers, for as long as somebody names them.
+func TestPeers(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	row := func(n byte) control.MAC { return control.MAC{VNI: red, MAC: mac(n), VTEP: at(2)} }
+	l.add("a", row(1))
+	e, _ := l.entry(red, mac(1))
+	before := l.vtep.peers.Load()
+	l.add("b", row(2), row(1))
+	l.program("a", control.Update{Snapshot: true, Add: rows(row(3), row(4))})
+	l.Forget("b")
+	l.del("a", row(3))
+	if n := l.vtep.peers.Load() - before; n != 0 {
+		t.Errorf("a peer that was there was added or deleted %d times", n)
+	}
+	if now, _ := l.entry(red, mac(4)); now.Dest != e.Dest {
+		t.Errorf("the peer's number has changed: %v, was %v", now.Dest, e.Dest)
+	}
+	aimed := row(4)
+	aimed.VTEP = netip.MustParseAddrPort("10.0.0.2:8472")
+	l.add("a", aimed)
+	if name := l.vtep.PeerName(e.Dest.Peer()); name != "10.0.0.2:8472" {
+		t.Errorf("aimed at %s", name)
+	}
+	aimed.VTEP = netip.MustParseAddrPort("10.0.0.2:9999")
+	third := row(3)
+	third.VTEP = netip.MustParseAddrPort("10.0.0.2:7777")
+	if err := l.Program("a", control.Update{Add: rows(aimed, third, bad["route"])}); err == nil {
+		t.Error("it was taken")
+	}
+	if name := l.vtep.PeerName(e.Dest.Peer()); name != "10.0.0.2:8472" {
+		t.Errorf("aimed at %s after a roll-back", name)
+	}
+	l.add("b", third) // a host has one port; two rows that differ do not take turns
+	before = l.vtep.peers.Load()
+	l.must(l.Reapply())
+	if n := l.vtep.peers.Load() - before; n != 0 {
+		t.Errorf("Reapply aimed a peer %d times", n)
+	}
+	l.Forget("b")
+	l.add("a", control.Flood{VNI: red, VTEP: at(2)})
+	l.del("a", row(4))
+	if got := listed(l.vtep); !slices.Equal(got, []string{"10.0.0.2"}) {
+		t.Errorf("peers %v: it is still in a flood list", got)
+	}
+	l.Forget("a")
+	if got := listed(l.vtep); len(got) != 0 {
+		t.Errorf("peers %v", got)
+	}
+	l.check()
+}
+
+// Routes set by hand at other prefixes stay; one at a row's prefix comes back when the
+// update is rolled back.
+func TestRoutesByHand(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	vrf := l.gw.VRF("red")
+	mine := l3.Route{Prefix: pfx("10.1.0.0/16"), Via: []l3.NextHop{{Interface: vrf.Interface(red), IP: ip(9)}}}
+	l.must(vrf.Add(mine, l3.Route{Prefix: pfx("10.2.0.0/16")}))
+	for _, p := range []string{"10.0.0.0/24", "10.1.0.0/16"} {
+		l.gw.VRF("other")
+		err := l.Program("bgp", control.Update{Add: rows(control.Prefix{VRF: "other", Prefix: pfx(p)},
+			control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16")}, bad["route"])})
+		if err == nil {
+			t.Fatal("it was taken")
+		}
+		if r, ok := vrf.Route(mine.Prefix); !ok || !slices.Equal(r.Via, mine.Via) {
+			t.Errorf("the route is %v %v, want %v", r, ok, mine)
+		}
+		if n := len(l.gw.VRF("other").Routes()); n != 0 {
+			t.Errorf("%d routes in the other VRF", n)
+		}
+	}
+	l.add("bgp", control.Prefix{VRF: "red", Prefix: pfx("10.3.0.0/16"), Via: control.Via{VNI: red, IP: ip(1)}})
+	l.Forget("bgp")
+	if n := len(vrf.Routes()); n != 2 {
+		t.Errorf("%d routes, want the two set by hand", n)
+	}
+	l.add("bgp", control.Prefix{VRF: "red", Prefix: pfx("10.3.0.0/16"), Via: control.Via{VNI: red, IP: ip(1)}},
+		control.Prefix{VRF: "red", Prefix: pfx("10.4.0.0/16")})
+	l.must(vrf.Add(l3.Route{Prefix: pfx("10.3.0.0/16")}, l3.Route{Prefix: pfx("10.4.0.0/16"), Via: mine.Via}))
+	l.Forget("bgp") // and finds what somebody has put in their places
+	if n := len(vrf.Routes()); n != 4 {
+		t.Errorf("%d routes, want the four set by hand", n)
+	}
+}
