@@ -58,6 +58,7 @@ func (p IPv6) Dst() [16]byte { return [16]byte(p[24:]) }
 type IPv6Upper struct {
 	Protocol uint8
 	At       int  // where in the packet its header begins, at most the packet's length
+	Fragment int  // where the fragment header is, 0 when there is none
 	Later    bool // in a fragment other than the first: At is somewhere in the payload
 }
 
@@ -84,8 +85,9 @@ func (p IPv6) Upper() (u IPv6Upper, ok bool) {
 		if size < 8 || len(p) < u.At+size {
 			return u, false
 		}
-		if u.Protocol == extFragment && binary.BigEndian.Uint16(p[u.At+2:])>>3 != 0 {
-			u.Later = true
+		if u.Protocol == extFragment {
+			u.Fragment = u.At
+			u.Later = binary.BigEndian.Uint16(p[u.At+2:])>>3 != 0
 		}
 		u.Protocol, u.At = p[u.At], u.At+size
 		if u.Later {

@@ -52,20 +52,20 @@ func TestIPv6Upper(t *testing.T) {
 		want    IPv6Upper
 		ok      bool
 	}{
-		{"none", ProtoUDP, nil, IPv6Upper{ProtoUDP, 40, false}, true},
-		{"no next header", 59, nil, IPv6Upper{59, 40, false}, true},
-		{"hop by hop", 0, ext(ProtoTCP, 0, 8), IPv6Upper{ProtoTCP, 48, false}, true},
-		{"routing, 24 bytes", 43, ext(ProtoTCP, 2, 24), IPv6Upper{ProtoTCP, 64, false}, true},
-		{"authentication", 51, ext(ProtoTCP, 4, 24), IPv6Upper{ProtoTCP, 64, false}, true},
-		{"mobility, HIP, shim6", 135, cat(ext(139, 0, 8), ext(140, 0, 8), ext(59, 0, 8)), IPv6Upper{59, 64, false}, true},
-		{"all", 0, cat(ext(60, 0, 8), ext(43, 0, 8), ext(44, 0, 8), frag(51, 0), ext(60, 1, 12), ext(58, 0, 8)), IPv6Upper{58, 92, false}, true},
-		{"later fragment", 44, frag(ProtoTCP, 3), IPv6Upper{ProtoTCP, 48, true}, true},
-		{"behind a later fragment nothing is a header", 44, frag(0, 3), IPv6Upper{0, 48, true}, true},
+		{"none", ProtoUDP, nil, IPv6Upper{ProtoUDP, 40, 0, false}, true},
+		{"no next header", 59, nil, IPv6Upper{59, 40, 0, false}, true},
+		{"hop by hop", 0, ext(ProtoTCP, 0, 8), IPv6Upper{ProtoTCP, 48, 0, false}, true},
+		{"routing, 24 bytes", 43, ext(ProtoTCP, 2, 24), IPv6Upper{ProtoTCP, 64, 0, false}, true},
+		{"authentication", 51, ext(ProtoTCP, 4, 24), IPv6Upper{ProtoTCP, 64, 0, false}, true},
+		{"mobility, HIP, shim6", 135, cat(ext(139, 0, 8), ext(140, 0, 8), ext(59, 0, 8)), IPv6Upper{59, 64, 0, false}, true},
+		{"all", 0, cat(ext(60, 0, 8), ext(43, 0, 8), ext(44, 0, 8), frag(51, 0), ext(60, 1, 12), ext(58, 0, 8)), IPv6Upper{58, 92, 64, false}, true},
+		{"later fragment", 44, frag(ProtoTCP, 3), IPv6Upper{ProtoTCP, 48, 40, true}, true},
+		{"behind a later fragment nothing is a header", 44, frag(0, 3), IPv6Upper{0, 48, 40, true}, true},
 		{"cut short", 0, ext(6, 0, 8)[:7], IPv6Upper{}, false},
 		{"longer than the packet", 60, ext(6, 1, 15), IPv6Upper{}, false},
 		{"fragment header cut short", 44, frag(6, 0)[:7], IPv6Upper{}, false},
 		{"too many", 60, bytes.Repeat(ext(60, 0, 8), 9), IPv6Upper{}, false},
-		{"eight", 60, cat(bytes.Repeat(ext(60, 0, 8), 7), ext(6, 0, 8)), IPv6Upper{6, 104, false}, true},
+		{"eight", 60, cat(bytes.Repeat(ext(60, 0, 8), 7), ext(6, 0, 8)), IPv6Upper{6, 104, 0, false}, true},
 	} {
 		b := make([]byte, IPv6Len)
 		h := IPv6Header{NextHeader: c.next, PayloadLen: uint16(len(c.payload))}
