@@ -24,6 +24,7 @@ var allowed = map[string][]string{
 	"arp":    {"frame", "internal/pending", "internal/wire"},
 	"fdb":    {"frame"},
 	"l3":     {"frame", "arp", "internal/wire"},
+	"policy": {"frame", "internal/wire"},
 	"switch": {"frame", "fdb", "internal/index", "internal/pending", "internal/ring"},
 	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/wire"},
 
@@ -58,6 +59,7 @@ var allowed = map[string][]string{
 // examples may use more.
 var outside = map[string][]string{
 	"l3":                 {"github.com/gaissmai/bart"},
+	"policy":             {"github.com/gaissmai/bart"},
 	"arp":                {"github.com/mdlayher/arp", "github.com/mdlayher/ethernet"},
 	"internal/sys":       {"golang.org/x/sys/unix"},
 	"internal/wire":      {"golang.org/x/sys/cpu"},

@@ -1,0 +1,135 @@
+package policy
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/gaissmai/bart"
+)
+
+// An addrs is one side's look-up by address: each prefix that a rule or a set of a rule
+// names leads to the set of rules that it and the prefixes around it satisfy.
+type addrs struct {
+	table   *bart.Table[uint32] // nil: no rule asks
+	without uint32              // for other addresses, and frames without one
+}
+
+// A side is what changes of addrs are made from.
+type side struct {
+	free    ruleBits               // rules that do not ask
+	literal map[netip.Prefix][]int // rules that name a prefix
+	calls   map[string][]int       // rules that call a set
+}
+
+// newSide reads one side of all rules; nil when none asks.
+func newSide(p *pool, rules []Rule, of func(*Rule) ([]netip.Prefix, string)) *side {
+	s := &side{free: p.empty(), literal: map[netip.Prefix][]int{}, calls: map[string][]int{}}
+	for i := range rules {
+		list, set := of(&rules[i])
+		for _, x := range list {
+			s.literal[x] = append(s.literal[x], i)
+		}
+		if set != "" {
+			s.calls[set] = append(s.calls[set], i)
+		}
+		if len(list) == 0 && set == "" {
+			s.free.add(i)
+		}
+	}
+	if len(s.literal) == 0 && len(s.calls) == 0 {
+		return nil
+	}
+	return s
+}
+
+func sourceOf(r *Rule) ([]netip.Prefix, string)      { return r.Src, r.SrcSet }
+func destinationOf(r *Rule) ([]netip.Prefix, string) { return r.Dst, r.DstSet }
+
+// concerns reports whether a prefix of these sets is in the look-up.
+func (s *side) concerns(x netip.Prefix, sets []string) bool {
+	return len(s.literal[x]) != 0 || slices.ContainsFunc(sets, func(n string) bool { return len(s.calls[n]) != 0 })
+}
+
+// own returns the rules that a prefix satisfies by itself.
+func (s *side) own(p *pool, x netip.Prefix, sets []string) ruleBits {
+	b := p.empty()
+	for _, r := range s.literal[x] {
+		b.add(r)
+	}
+	for _, n := range sets {
+		for _, r := range s.calls[n] {
+			b.add(r)
+		}
+	}
+	return b
+}
+
+// build makes the look-up; in says which sets a prefix is in.
+func (s *side) build(p *pool, in map[netip.Prefix][]string) addrs {
+	if s == nil {
+		return addrs{}
+	}
+	a := addrs{table: new(bart.Table[uint32]), without: p.name(s.free)}
+	var list []netip.Prefix
+	for x := range s.literal {
+		list = append(list, x)
+	}
+	for x, sets := range in {
+		if len(s.literal[x]) == 0 && s.concerns(x, sets) {
+			list = append(list, x)
+		}
+	}
+	slices.SortFunc(list, shorterFirst)
+	for _, x := range list { // all around it are in the table already
+		b := s.own(p, x, in[x])
+		b.or(p.set(a.around(x)))
+		a.table.Insert(x, p.name(b))
+	}
+	return a
+}
+
+func shorterFirst(a, b netip.Prefix) int {
+	if a.Bits() != b.Bits() {
+		return a.Bits() - b.Bits()
+	}
+	return a.Addr().Compare(b.Addr())
+}
+
+// around returns the set of the longest prefix around x that is in the table.
+func (a *addrs) around(x netip.Prefix) uint32 {
+	for y, set := range a.table.Supernets(x) {
+		if y != x {
+			return set
+		}
+	}
+	return a.without
+}
+
+// change brings a up to date with a prefix that has come into a set or gone from one, and
+// with those inside it. Readers of the table as it was are not disturbed.
+func (s *side) change(p *pool, a *addrs, x netip.Prefix, in map[netip.Prefix][]string) {
+	if s == nil {
+		return
+	}
+	t := a.table
+	if !s.concerns(x, in[x]) {
+		t = t.DeletePersist(x)
+	}
+	var list []netip.Prefix
+	for y := range t.Subnets(x) {
+		if y != x {
+			list = append(list, y)
+		}
+	}
+	slices.SortFunc(list, shorterFirst)
+	if s.concerns(x, in[x]) {
+		list = slices.Insert(list, 0, x)
+	}
+	for _, y := range list {
+		a.table = t
+		b := s.own(p, y, in[y])
+		b.or(p.set(a.around(y)))
+		t = t.InsertPersist(y, p.name(b))
+	}
+	a.table = t
+}

@@ -1,0 +1,64 @@
+// Package policy says who may talk to whom: ordered rules, judged for every frame that
+// comes in or goes out. A [Policy] fills the slots Ingress and Egress of a switch (package
+// vswitch, type Slots); a [Guard] keeps one port from speaking in the name of others.
+//
+//	frame from a port --> slot Ingress                            slot Egress --> to a port
+//	                      vswitch.Chain(guard, p.Ingress())       p.Egress()
+//
+//	Guard       MAC, address, ARP, ND: is it the port's own?      -> dropped, by cause
+//	            DHCP server, router, tunnel: may it be one?       -> dropped, by cause
+//	Policy      headers that cannot be read                       -> dropped: Malformed
+//	  1 later fragment   of a datagram whose first one passed?    -> passes: Fragments
+//	  2 ICMP error       about a packet of a flow?                -> passes: Related
+//	  3 flow             opened by the other side?                -> passes: Replies
+//	                     admitted in this slot before?            -> passes, on its rule's count
+//	  4 rules            the first that matches decides           -> passes or is dropped, counted
+//	                     none: ARP and ND pass, else the default
+//	  5 passed           and opens a flow?                        -> tracked, if there is room
+//
+// Steps 1 to 3 and 5 are left out in a policy that is stateless.
+//
+// # Rules
+//
+// A field of a [Rule] that is empty matches anything. One that is not asks for a frame
+// that has it: a rule with addresses, a protocol, ports or ICMP types matches no frame
+// that is not IP, one with MACs no packet of an IP port, one with ports or ICMP types no
+// later fragment. VLAN tags are looked through. Of ARP and neighbour discovery (ICMPv6
+// types 133 to 136 with hop limit 255, no extension header before them) less is asked, or
+// every default of Deny would cut hosts off: ARP meets only rules with EtherTypes or MACs,
+// ND those and rules with ICMP types; what none of them matches passes.
+//
+// Rules are compiled. Each field of a frame is looked up by itself, which gives the set of
+// rules it satisfies, one bit a rule; the first bit that all sets have is the answer. A
+// word above each set says which of its words are not zero, so that a thousand rules cost
+// about what ten do.
+//
+// # Flows
+//
+// A flow is known by its VNI, both addresses, protocol, and ports or the identifier of an
+// echo request; exactly, never by a hash alone. Tracked are frames to one host: TCP from
+// its SYN on, ICMP echo, every other protocol of IP from its first packet on. TCP is
+// followed lightly: sequence numbers are not looked at, FIN and RST shorten the timeout.
+// What the other side sends passes wherever the same Policy judges it, except a SYN,
+// which asks for a connection of its own.
+//
+// A change of rules or sets takes effect with the next packet, for flows that are open as
+// well: the next packet of each is judged anew, that of the other side as if it were the
+// opener's. An ICMP error about a flow that has not been judged anew yet meets the rules.
+//
+// The table is bounded and grows as it fills. When it is full, a new flow takes the place
+// of one that has had no answer for some seconds, never of an answered one; if there is
+// none it passes untracked, and is counted: the rules allowed it, only its replies are then
+// judged by the rules too.
+//
+// Later fragments have no ports. They follow the first one, which the table of fragments
+// remembers for 30 seconds; one whose first was not seen is judged by the rules. TCP
+// fragments that could overwrite a header that was judged (RFC 1858, section 3) are
+// malformed, as is a first one without the whole header.
+//
+// # What may be called from where
+//
+// The stages run inside the workers of a switch, any number of them at once: no lock, and no
+// allocation but when a table or the counters of a worker grow. Everything else may be
+// called from anywhere, under traffic. Frames are neither changed nor kept.
+package policy

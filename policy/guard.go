@@ -1,0 +1,129 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+
+	"github.com/gaissmai/bart"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// GuardConfig holds the settings of a [Guard]: what is the port's own, and what it may be.
+// The zero value lets every MAC and address speak, but no server, router or tunnel.
+type GuardConfig struct {
+	MACs []frame.MAC `json:"macs,omitempty"` // source MACs, of ARP and ND too; empty = any
+
+	// Addrs are the source addresses, of ARP and ND too; empty = any. The IPv6 link-local
+	// address that is made of the source MAC (RFC 4291, appendix A) need not be listed.
+	Addrs     []netip.Prefix `json:"addrs,omitempty"`
+	LinkLocal bool           `json:"linkLocal,omitempty"` // nor any other IPv6 link-local one
+
+	DHCPServer           bool `json:"dhcpServer,omitempty"`           // may send what DHCP servers do
+	RouterAdvertisements bool `json:"routerAdvertisements,omitempty"` // and ICMPv6 redirects
+	Tunnels              bool `json:"tunnels,omitempty"`              // VXLAN, GPE, Geneve, GRE, IP in IP
+}
+
+// A Guard is the stage that keeps a port from speaking in the name of others; it comes
+// before the policy in the port's slot Ingress. Make one with NewGuard.
+type Guard struct {
+	own   atomic.Pointer[ownership]
+	drops [numCauses]atomic.Uint64
+}
+
+// ownership is a GuardConfig as packets meet it.
+type ownership struct {
+	macs  []uint64 // in order; empty = any
+	addrs *bart.Lite
+	GuardConfig
+}
+
+// A cause is why a Guard drops.
+type cause uint8
+
+const (
+	innocent cause = iota
+	badHeader
+	badMAC
+	badAddress
+	badARP
+	badND
+	isDHCPServer
+	isRouter
+	isTunnel
+	numCauses
+)
+
+// NewGuard returns a guard; nil is the zero GuardConfig. Its error is everything that is
+// wrong, joined.
+func NewGuard(cfg *GuardConfig) (*Guard, error) {
+	g := new(Guard)
+	if err := g.Update(cfg); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Update puts another GuardConfig in the place of the one there is, with the next packet.
+func (g *Guard) Update(cfg *GuardConfig) error {
+	if cfg == nil {
+		cfg = &GuardConfig{}
+	}
+	var errs []error
+	own := &ownership{GuardConfig: *cfg}
+	for i, m := range cfg.MACs {
+		if m.IsGroup() || m.IsZero() {
+			errs = append(errs, fmt.Errorf("policy: GuardConfig.MACs[%d]: %v is not one host's", i, m))
+		}
+		own.macs = append(own.macs, m.Uint64())
+	}
+	slices.Sort(own.macs)
+	for i, x := range cfg.Addrs {
+		if !isPrefix(x) {
+			errs = append(errs, fmt.Errorf("policy: GuardConfig.Addrs[%d]: %v is no prefix, or has bits beyond its length", i, x))
+			continue
+		}
+		if own.addrs == nil {
+			own.addrs = new(bart.Lite)
+		}
+		own.addrs.Insert(x)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	g.own.Store(own)
+	return nil
+}
+
+// GuardStats counts what a guard has dropped, by cause.
+type GuardStats struct {
+	Malformed           uint64 `json:"malformed"` // headers that cannot be read
+	MAC                 uint64 `json:"mac"`       // source MAC of another
+	Address             uint64 `json:"address"`   // source address of another
+	ARP                 uint64 `json:"arp"`       // speaks of another's MAC or address, or is not for IPv4 over Ethernet
+	ND                  uint64 `json:"nd"`        // likewise neighbour discovery; or hidden behind extension headers, or invalid
+	DHCPServer          uint64 `json:"dhcpServer"`
+	RouterAdvertisement uint64 `json:"routerAdvertisement"`
+	Tunnel              uint64 `json:"tunnel"`
+}
+
+// Stats returns a snapshot.
+func (g *Guard) Stats() GuardStats {
+	n := func(c cause) uint64 { return g.drops[c].Load() }
+	return GuardStats{
+		Malformed: n(badHeader), MAC: n(badMAC), Address: n(badAddress), ARP: n(badARP), ND: n(badND),
+		DHCPServer: n(isDHCPServer), RouterAdvertisement: n(isRouter), Tunnel: n(isTunnel),
+	}
+}
+
+// Process returns frame.Continue, or frame.Drop(frame.Policy).
+func (g *Guard) Process(f *frame.Frame, _ frame.At) frame.Verdict {
+	if c := g.own.Load().judge(f); c != innocent {
+		g.drops[c].Add(1)
+		return frame.Drop(frame.Policy)
+	}
+	return frame.Continue
+}

@@ -1,0 +1,217 @@
+package policy
+
+import (
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// judge is the order of doc.go.
+func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
+	j := judgement{p: p, rules: p.rules.Load(), lane: p.lanes.of(at.Worker), at: at, slot: slot, bytes: f.Len()}
+	if !j.k.parse(f) {
+		j.event(evMalformed)
+		return frame.Drop(frame.Policy)
+	}
+	if j.rules.stateless {
+		return j.byRules()
+	}
+	if !j.rules.routed {
+		j.vni = f.VNI
+	}
+	if j.k.later {
+		if j.fragment() {
+			j.event(evFragments)
+			return frame.Continue
+		}
+		return j.byRules()
+	}
+	v := j.whole()
+	if v == frame.Continue && j.k.first {
+		j.remember()
+	}
+	return v
+}
+
+// A judgement is one packet's.
+type judgement struct {
+	p     *Policy
+	rules *ruleset
+	lane  *lane
+	at    frame.At
+	slot  int
+	bytes int
+	vni   frame.VNI // of keys
+	k     packet
+}
+
+func (j *judgement) event(e event) { j.lane.events[e].add(1, j.at.Worker) }
+
+// count counts the packet for the rule that decides on it, and says what that is.
+func (j *judgement) count(rule int) frame.Verdict {
+	j.lane.rule(j.rules.counters[rule], j.bytes, j.at.Worker)
+	if j.rules.actions[rule] == Allow {
+		return frame.Continue
+	}
+	return frame.Drop(frame.Policy)
+}
+
+func (j *judgement) byRules() frame.Verdict { return j.count(j.rules.find(&j.k, j.slot)) }
+
+// whole judges what is no later fragment.
+func (j *judgement) whole() frame.Verdict {
+	if j.k.quoted != nil && j.related() {
+		j.event(evRelated)
+		return frame.Continue
+	}
+	if !j.k.flowing() {
+		return j.byRules()
+	}
+	w, down := j.k.flowKey(j.vni)
+	x, ok := j.p.flows.find(&w, j.at.Tick, &j.rules.limits)
+	if !ok {
+		return j.open(&w, down)
+	}
+	if down == (x.state&stDown != 0) {
+		return j.forward(&x)
+	}
+	return j.reply(&w, &x, down)
+}
+
+// open judges a packet without a flow, and tracks the one it opens.
+func (j *judgement) open(w *key, down bool) frame.Verdict {
+	rule := j.rules.find(&j.k, j.slot)
+	v := j.count(rule)
+	if v != frame.Continue || !j.k.opens(j.rules.pickUp) {
+		return v
+	}
+	e := j.p.flows.insert(w, j.opened(rule, down), j.at.Tick, &j.rules.limits)
+	j.event(e)
+	if e == evEvicted {
+		j.event(evOpened)
+	}
+	return v
+}
+
+func (j *judgement) opened(rule int, down bool) state {
+	st := slotBit(j.slot)
+	if down {
+		st |= stDown
+	}
+	return newState(j.rules.generation, rule, st)
+}
+
+// forward judges a packet of a flow's opener. It passes where one before it has, under the
+// rules as they are.
+func (j *judgement) forward(x *found) frame.Verdict {
+	st := x.state
+	fresh := st.generation() == j.rules.generation
+	rule := st.rule()
+	if !fresh || st&slotBit(j.slot) == 0 {
+		rule = j.rules.find(&j.k, j.slot)
+		if j.rules.actions[rule] != Allow {
+			if !fresh && x.remove() {
+				j.event(evRevoked)
+			}
+			return j.count(rule)
+		}
+		slots := slotBit(j.slot)
+		if fresh {
+			slots |= st & stSlots
+		}
+		st = st.admitted(j.rules.generation, rule, slots)
+	}
+	if j.k.protocol == wire.ProtoTCP {
+		switch {
+		case j.k.opens(false) && st&stClosing != 0: // the same ports again
+			st &^= stClosing | stAnswered
+		case j.k.flags&(wire.FIN|wire.RST) != 0:
+			st |= stClosing
+		}
+	}
+	x.change(st)
+	x.touch(j.at.Tick)
+	return j.count(rule)
+}
+
+// reply judges a packet of the other side.
+func (j *judgement) reply(w *key, x *found, down bool) frame.Verdict {
+	st := x.state
+	if j.k.protocol == wire.ProtoTCP && j.k.opens(false) {
+		return j.crossing(w, x, down)
+	}
+	if st.generation() != j.rules.generation {
+		t := j.k.turned()
+		for slot := range 2 {
+			if st&slotBit(slot) == 0 {
+				continue
+			}
+			rule := j.rules.find(&t, slot)
+			if j.rules.actions[rule] != Allow {
+				if x.remove() {
+					j.event(evRevoked)
+				}
+				return j.open(w, down)
+			}
+			st = st.admitted(j.rules.generation, rule, st&stSlots)
+		}
+	}
+	st |= stAnswered
+	if j.k.protocol == wire.ProtoTCP && j.k.flags&(wire.FIN|wire.RST) != 0 {
+		st |= stClosing
+	}
+	x.change(st)
+	x.touch(j.at.Tick)
+	j.event(evReplies)
+	return frame.Continue
+}
+
+// crossing judges a SYN of the other side: a connection of its own. If the old one is at its
+// end, the new one takes its place.
+func (j *judgement) crossing(w *key, x *found, down bool) frame.Verdict {
+	if x.state&stClosing == 0 {
+		return j.byRules()
+	}
+	rule := j.rules.find(&j.k, j.slot)
+	v := j.count(rule)
+	if v == frame.Continue {
+		x.change(j.opened(rule, down))
+		x.touch(j.at.Tick)
+	}
+	return v
+}
+
+// related reports whether an ICMP error is about a packet of a flow as the rules are now.
+func (j *judgement) related() bool {
+	var q packet
+	if !j.k.quote(&q) {
+		return false
+	}
+	w, _ := q.flowKey(j.vni)
+	x, ok := j.p.flows.find(&w, j.at.Tick, &j.rules.limits)
+	return ok && x.state.generation() == j.rules.generation
+}
+
+// remember notes that the first fragment of a datagram has passed.
+func (j *judgement) remember() {
+	w := j.k.fragmentKey(j.vni)
+	st := newState(j.rules.generation, 0, slotBit(j.slot))
+	x, ok := j.p.fragments.find(&w, j.at.Tick, &j.p.waits)
+	if !ok {
+		if j.p.fragments.insert(&w, st, j.at.Tick, &j.p.waits) == evFull {
+			j.event(evFull)
+		}
+		return
+	}
+	if x.state.generation() == j.rules.generation {
+		st |= x.state & stSlots
+	}
+	x.change(st)
+	x.touch(j.at.Tick)
+}
+
+// fragment reports whether the first fragment of a later one has passed here.
+func (j *judgement) fragment() bool {
+	w := j.k.fragmentKey(j.vni)
+	x, ok := j.p.fragments.find(&w, j.at.Tick, &j.p.waits)
+	return ok && x.state.generation() == j.rules.generation && x.state&slotBit(j.slot) != 0
+}

@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"math/bits"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A key is a flow's name, the same for both directions:
+//
+//	0, 1  the lower of the two addresses       2, 3  the higher
+//	4     its port 16 | the other's port 16 | protocol 8 | VNI 24
+//
+// In place of ports an echo has its identifier, and who asks: 0 the lower, 1 the higher.
+// The key of a datagram in fragments has source and destination, and its identification.
+type key [5]uint64
+
+// flowKey returns the key of a packet's flow, and whether it goes from higher to lower.
+func (k *packet) flowKey(vni frame.VNI) (w key, down bool) {
+	a, b, p, q := k.src, k.dst, k.sport, k.dport
+	if k.echo != noEcho {
+		p, q = 0, 0
+	}
+	if down = b.less(a) || a == b && (q < p || k.echo == echoReply); down {
+		a, b, p, q = b, a, q, p
+	}
+	if k.echo != noEcho {
+		p = k.id
+		if down == (k.echo == echoRequest) {
+			q = 1
+		}
+	}
+	return key{a.hi, a.lo, b.hi, b.lo, uint64(p)<<48 | uint64(q)<<32 | uint64(k.protocol)<<24 | uint64(vni)}, down
+}
+
+func (k *packet) fragmentKey(vni frame.VNI) key {
+	return key{k.src.hi, k.src.lo, k.dst.hi, k.dst.lo, uint64(k.fragment)<<32 | uint64(k.protocol)<<24 | uint64(vni)}
+}
+
+// protocolOf returns the protocol of word 4.
+func protocolOf(w uint64) uint8 { return uint8(w >> 24) }
+
+// hash mixes a key with a secret, so that nobody can send flows that pile up.
+func (w *key) hash(seed *[3]uint64) uint64 {
+	h1, l1 := bits.Mul64(w[0]^seed[0], w[1]^seed[1])
+	h2, l2 := bits.Mul64(w[2]^seed[1], w[3]^seed[2])
+	h3, l3 := bits.Mul64(w[4]^seed[2], h1^l1^seed[0])
+	h, l := bits.Mul64(h2^l2^seed[0], h3^l3^seed[1])
+	return h ^ l
+}
+
+// A kind is what a flow's timeout depends on.
+type kind uint8
+
+const (
+	tcpOpening kind = iota
+	tcpOpen
+	tcpClosing
+	udpOpening
+	udpOpen
+	icmpOpening
+	icmpOpen
+	otherOpening
+	otherOpen
+	numKinds
+)
+
+// A state is the word of a flow that changes, by compare and swap:
+//
+//	generation 32 | stamp 14 | rule 13 | closing, answered, egress, ingress, down
+//
+// The stamp is the slot's: when a slot goes to another flow, nobody changes the state of
+// the new one who meant the old.
+type state uint64
+
+const (
+	stDown     state = 1 << iota // opened from the higher to the lower
+	stIngress                    // its opener's packets were allowed in this slot
+	stEgress                     // and in this
+	stAnswered                   // the other side has spoken
+	stClosing                    // FIN or RST has been seen
+
+	stSlots   = stIngress | stEgress
+	stampMask = 1<<14 - 1
+	ruleMask  = 1<<13 - 1
+)
+
+func newState(generation uint32, rule int, flags state) state {
+	return state(generation)<<32 | state(rule)<<5 | flags
+}
+
+func (s state) generation() uint32 { return uint32(s >> 32) }
+func (s state) rule() int          { return int(s>>5) & ruleMask }
+func (s state) stamped(version uint32) state {
+	return s&^(stampMask<<18) | state(version&stampMask)<<18
+}
+func slotBit(slot int) state { return stIngress << slot }
+
+// admitted returns s as judged again: by a rule of a generation, in slots.
+func (s state) admitted(generation uint32, rule int, slots state) state {
+	return newState(generation, rule, s&(stampMask<<18|stDown|stAnswered|stClosing)|slots)
+}
+
+// kindOf returns what the timeout of a flow depends on.
+func kindOf(protocol uint8, s state) kind {
+	k := otherOpening
+	switch protocol {
+	case wire.ProtoTCP:
+		if k = tcpOpening; s&stClosing != 0 {
+			return tcpClosing
+		}
+	case wire.ProtoUDP, protoUDPLite:
+		k = udpOpening
+	case wire.ProtoICMP, wire.ProtoICMPv6:
+		k = icmpOpening
+	}
+	if s&stAnswered != 0 {
+		k++
+	}
+	return k
+}

@@ -1,0 +1,188 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// UDP ports that a guard knows.
+const (
+	portBootServer = 67 // RFC 2131, section 4.1
+	portBootClient = 68
+	portDHCP6      = 546 // RFC 8415, section 7.2: clients
+	portDHCP6Relay = 547 // servers and relay agents
+	portVXLAN      = 4789
+	portVXLANOld   = 8472 // Linux's default
+	portGPE        = 4790
+	portGeneve     = 6081
+)
+
+// Messages of multicast listeners, which hosts send before they have an address (RFC 3590).
+const (
+	mldReport  = 131
+	mldDone    = 132
+	mldReport2 = 143
+)
+
+// judge says what is wrong with a frame.
+func (o *ownership) judge(f *frame.Frame) cause {
+	var k packet
+	if !k.parse(f) {
+		return badHeader
+	}
+	if k.macs && !o.ownMAC(k.srcMAC) {
+		return badMAC
+	}
+	switch b := f.Bytes()[k.at:]; {
+	case k.class == classARP:
+		return o.arp(b, k.srcMAC)
+	case !k.ip:
+		return innocent
+	case k.protocol == wire.ProtoICMPv6 && !k.src.is4() && k.ports:
+		if t := uint8(k.dport >> 8); t >= wire.RouterSolicitation && t <= wire.ICMPv6Redirect {
+			return o.nd(&k, b, t)
+		}
+	}
+	if !o.source(&k) {
+		return badAddress
+	}
+	return o.role(&k)
+}
+
+func (o *ownership) ownMAC(mac uint64) bool {
+	if len(o.macs) == 0 {
+		return true
+	}
+	_, ok := slices.BinarySearch(o.macs, mac)
+	return ok
+}
+
+// ownAddr reports whether an address is the port's, mac being the source of the frame, 0 for
+// none.
+func (o *ownership) ownAddr(a addr, mac uint64) bool {
+	if o.addrs == nil || o.addrs.Lookup(a.netip()) {
+		return true
+	}
+	if a.hi>>54 != 0xfe80>>6 {
+		return false
+	}
+	return o.LinkLocal || mac != 0 && a == linkLocal(mac)
+}
+
+// linkLocal returns the address that RFC 4291, appendix A, makes of a MAC.
+func linkLocal(mac uint64) addr {
+	mac ^= 2 << 40
+	return addr{0xfe80 << 48, mac>>24<<40 | 0xfffe<<24 | mac&0xffffff}
+}
+
+func (a addr) unspecified() bool { return a == addr{} || a == addr{0, mapped} }
+
+// source reports whether a packet that is no ND may have its source address.
+func (o *ownership) source(k *packet) bool {
+	if o.addrs == nil {
+		return true
+	}
+	if !k.src.unspecified() {
+		return o.ownAddr(k.src, k.srcMAC)
+	}
+	if k.src.is4() {
+		return k.protocol == wire.ProtoUDP && k.ports && k.sport == portBootClient && k.dport == portBootServer
+	}
+	switch k.dport >> 8 {
+	case mldReport, mldDone, mldReport2:
+		return k.protocol == wire.ProtoICMPv6 && k.ports && k.dst.isGroup()
+	}
+	return false
+}
+
+// role says whether a packet is of something that the port may not be.
+func (o *ownership) role(k *packet) cause {
+	switch k.protocol {
+	case protoIPIP, protoIPv6, protoGRE:
+		if !o.Tunnels {
+			return isTunnel
+		}
+	case wire.ProtoUDP:
+		if !k.ports {
+			return innocent // a later fragment, of no use without its first
+		}
+		switch k.dport {
+		case portVXLAN, portVXLANOld, portGPE, portGeneve:
+			if !o.Tunnels {
+				return isTunnel
+			}
+		}
+		server, client := uint16(portDHCP6Relay), uint16(portDHCP6)
+		if k.src.is4() {
+			server, client = portBootServer, portBootClient
+		}
+		if (k.sport == server || k.dport == client) && !o.DHCPServer {
+			return isDHCPServer
+		}
+	}
+	return innocent
+}
+
+// arp judges an ARP packet in a frame from mac.
+func (o *ownership) arp(b []byte, mac uint64) cause {
+	a, ok := wire.ParseARP(b)
+	if !ok || !o.ownMAC(frame.MAC(a.SenderMAC()).Uint64()) {
+		return badARP
+	}
+	ip := a.SenderIP()
+	switch sender := addr4(ip[:]); {
+	case sender.unspecified() && a.Op() == wire.ARPRequest: // a probe (RFC 5227, section 2.1.1)
+		return innocent
+	case !o.ownAddr(sender, mac):
+		return badARP
+	}
+	return innocent
+}
+
+// nd judges a message of neighbour discovery, of a type. Where it is not the first header
+// behind the IP header it hides from those who look only there (RFC 7113), and hosts need not
+// take fragments (RFC 6980).
+func (o *ownership) nd(k *packet, b []byte, t uint8) cause {
+	if !o.RouterAdvertisements && (t == wire.RouterAdvertisement || t == wire.ICMPv6Redirect) {
+		return isRouter
+	}
+	if t == wire.ICMPv6Redirect {
+		if !o.ownAddr(k.src, k.srcMAC) {
+			return badAddress
+		}
+		return innocent
+	}
+	p, _ := wire.ParseIPv6(b) // as parse did
+	n, ok := wire.ParseND(p)
+	if !ok {
+		return badND
+	}
+	option, target := uint8(wire.SourceLinkLayer), k.src
+	switch {
+	case t == wire.NeighbourAdvert:
+		option, target = wire.TargetLinkLayer, targetOf(n)
+	case k.src.unspecified() && t == wire.NeighbourSolicitation: // is the address free? (RFC 4862, section 5.4)
+		target = targetOf(n)
+	}
+	if asks := t == wire.NeighbourSolicitation || t == wire.RouterSolicitation; !asks || !k.src.unspecified() {
+		if !o.ownAddr(k.src, k.srcMAC) {
+			return badAddress
+		}
+	} else if t == wire.RouterSolicitation {
+		return innocent // before there is an address; it may have no option then (RFC 4861, section 6.1.1)
+	}
+	if !o.ownAddr(target, k.srcMAC) {
+		return badND
+	}
+	if mac, ok := n.LinkLayer(option); ok && !o.ownMAC(frame.MAC(mac).Uint64()) {
+		return badND
+	}
+	return innocent
+}
+
+func targetOf(n wire.ND) addr {
+	target := n.Target()
+	return addr6(target[:])
+}

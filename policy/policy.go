@@ -1,0 +1,263 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Policy is a list of rules, the sets they call, and the flows they have let in. Make one
+// with New. It may serve any number of ports and segments.
+type Policy struct {
+	rules     atomic.Pointer[ruleset]
+	flows     flows
+	fragments flows
+	waits     limits // for later fragments
+	lanes     lanes
+	tended    atomic.Uint64 // the tick after the last Tend
+	tending   sync.Mutex
+	in, out   Stage
+
+	mu       sync.Mutex
+	pool     *pool
+	src, dst *side
+	sets     map[string]map[netip.Prefix]struct{}
+	member   map[netip.Prefix][]string // the sets a prefix is in
+	names    []string                  // of the rules
+	counters map[string]account
+	unused   []uint16 // numbers of counters that names have given back
+	next     uint16   // and the first that none has had
+}
+
+// An account is a counter that a name has, and what was on it before.
+type account struct {
+	number         uint16
+	packets, bytes uint64
+}
+
+// Datagrams in fragments: how many are remembered, and how long, as hosts do.
+const (
+	maxFragments  = 4096
+	fragmentTicks = 30
+)
+
+// Names of the counters of what no rule decides on; no rule can have them.
+const (
+	nameDefault    = "\x00default"
+	nameNeighbours = "\x00neighbours"
+)
+
+// New returns a policy; nil is a Config that allows everything. Its error is everything
+// that is wrong with the Config, joined.
+func New(cfg *Config) (*Policy, error) {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	p := &Policy{counters: map[string]account{}, sets: map[string]map[netip.Prefix]struct{}{}}
+	p.in, p.out = Stage{p, ingress}, Stage{p, egress}
+	limit := cmp.Or(cfg.MaxFlows, DefaultMaxFlows)
+	p.flows.init(limit)
+	p.fragments.init(maxFragments)
+	for k := range p.waits {
+		p.waits[k] = fragmentTicks
+	}
+	p.install(cfg)
+	return p, nil
+}
+
+// Update puts another Config in the place of the one there is: whole with the next packet,
+// or not at all, with an error as New's. Flows stay; each is judged by the new rules with its
+// next packet. The counters of rules whose names stay go on. MaxFlows stays what New got.
+func (p *Policy) Update(cfg *Config) error {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	if err := cfg.check(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.install(cfg)
+	return nil
+}
+
+// install makes a checked Config the one in force. p.mu is held.
+func (p *Policy) install(cfg *Config) {
+	sets, member := map[string]map[netip.Prefix]struct{}{}, map[netip.Prefix][]string{}
+	for name, list := range cfg.Sets {
+		set := map[netip.Prefix]struct{}{}
+		if list == nil && p.sets[name] != nil {
+			set = p.sets[name]
+		}
+		for _, x := range list {
+			set[x] = struct{}{}
+		}
+		for x := range set {
+			member[x] = append(member[x], name)
+		}
+		sets[name] = set
+	}
+	p.sets, p.member = sets, member
+	p.pool = newPool(len(cfg.Rules))
+	s := compile(cfg, p.pool)
+	p.src, p.dst = newSide(p.pool, cfg.Rules, sourceOf), newSide(p.pool, cfg.Rules, destinationOf)
+	s.src, s.dst = p.src.build(p.pool, member), p.dst.build(p.pool, member)
+	p.names = p.names[:0:0]
+	for i := range cfg.Rules {
+		p.names = append(p.names, nameOfRule(&cfg.Rules[i], i))
+	}
+	s.counters = p.assign(append(slices.Clone(p.names), nameDefault, nameNeighbours))
+	p.publish(s)
+}
+
+// publish makes s what the next packet is judged by. p.mu is held, or nobody else has p.
+func (p *Policy) publish(s *ruleset) {
+	s.array = p.pool.array
+	if old := p.rules.Load(); old != nil {
+		s.generation = old.generation + 1
+	}
+	p.rules.Store(s)
+}
+
+// assign returns the number of each name's counter. Names that are not there any more give
+// theirs back. p.mu is held.
+func (p *Policy) assign(names []string) (numbers []uint16) {
+	was := p.counters
+	p.counters = map[string]account{}
+	for _, name := range names {
+		a, ok := p.counters[name]
+		if !ok {
+			if a, ok = was[name]; !ok {
+				a.number = p.number()
+				a.packets, a.bytes = p.lanes.sum(a.number)
+			}
+			p.counters[name] = a
+		}
+		numbers = append(numbers, a.number)
+	}
+	for name, a := range was {
+		if _, ok := p.counters[name]; !ok {
+			p.unused = append(p.unused, a.number)
+		}
+	}
+	return numbers
+}
+
+// number returns that of a counter that no name has.
+func (p *Policy) number() (n uint16) {
+	if len(p.unused) != 0 {
+		n, p.unused = p.unused[0], p.unused[1:]
+		return n
+	}
+	p.next++
+	return p.next - 1
+}
+
+// AddToSet adds prefixes to a set, under traffic: all with the same packet. What it costs
+// grows with the prefixes, and with those of other sets and rules inside them, not with the
+// set.
+func (p *Policy) AddToSet(name string, prefixes ...netip.Prefix) error {
+	return p.changeSet(name, prefixes, true)
+}
+
+// DeleteFromSet likewise removes prefixes; one that is not in the set is passed over.
+func (p *Policy) DeleteFromSet(name string, prefixes ...netip.Prefix) error {
+	return p.changeSet(name, prefixes, false)
+}
+
+func (p *Policy) changeSet(name string, prefixes []netip.Prefix, add bool) error {
+	for _, x := range prefixes {
+		if !isPrefix(x) {
+			return fmt.Errorf("policy: set %q: %v is no prefix, or has bits beyond its length", name, x)
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set, ok := p.sets[name]
+	if !ok {
+		return fmt.Errorf("policy: set %q: not in Config.Sets", name)
+	}
+	s := *p.rules.Load()
+	changed := false
+	for _, x := range prefixes {
+		if _, in := set[x]; in == add {
+			continue
+		}
+		if add {
+			set[x] = struct{}{}
+			p.member[x] = append(p.member[x], name)
+		} else {
+			delete(set, x)
+			p.member[x] = slices.DeleteFunc(p.member[x], func(n string) bool { return n == name })
+			if len(p.member[x]) == 0 {
+				delete(p.member, x)
+			}
+		}
+		p.src.change(p.pool, &s.src, x, p.member)
+		p.dst.change(p.pool, &s.dst, x, p.member)
+		changed = true
+	}
+	if changed {
+		p.publish(&s)
+	}
+	return nil
+}
+
+// Set returns what is in a set, in order; nil for one that is not there.
+func (p *Policy) Set(name string) []netip.Prefix {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set, ok := p.sets[name]
+	if !ok {
+		return nil
+	}
+	list := make([]netip.Prefix, 0, len(set))
+	for x := range set {
+		list = append(list, x)
+	}
+	slices.SortFunc(list, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits())
+	})
+	return list
+}
+
+// A Stage is a Policy in one of the two slots.
+type Stage struct {
+	p    *Policy
+	slot int
+}
+
+// Ingress returns the stage for the slot Ingress: always the same.
+func (p *Policy) Ingress() *Stage { return &p.in }
+
+// Egress returns the stage for the slot Egress.
+func (p *Policy) Egress() *Stage { return &p.out }
+
+// Process returns frame.Continue, or frame.Drop(frame.Policy).
+func (s *Stage) Process(f *frame.Frame, at frame.At) frame.Verdict { return s.p.judge(f, at, s.slot) }
+
+// Tend ages flows, once a tick however many stages call it.
+func (s *Stage) Tend(now frame.Tick) { s.p.Tend(now) }
+
+// Tend ages flows: of a large table a sixteenth at a time, which is no matter for packets,
+// since a flow that has expired is none.
+func (p *Policy) Tend(now frame.Tick) {
+	last := p.tended.Load()
+	if last == uint64(now)+1 || !p.tended.CompareAndSwap(last, uint64(now)+1) {
+		return
+	}
+	if !p.tending.TryLock() {
+		return
+	}
+	defer p.tending.Unlock()
+	p.flows.sweep(now, &p.rules.Load().limits)
+	p.fragments.sweep(now, &p.waits)
+}

@@ -1,0 +1,177 @@
+package policy
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A Rule says what becomes of the frames it matches. An empty field matches anything; of
+// a list, one element has to match.
+type Rule struct {
+	Name      string    `json:"name,omitempty"` // of its counter, which rules may share; empty = #0, #1, ... by position
+	Action    Action    `json:"action"`
+	Direction Direction `json:"direction,omitzero"` // the slot it is asked in
+
+	Src    []netip.Prefix `json:"src,omitempty"`    // source addresses
+	Dst    []netip.Prefix `json:"dst,omitempty"`    // destination addresses
+	SrcSet string         `json:"srcSet,omitempty"` // or the source is in this set
+	DstSet string         `json:"dstSet,omitempty"` // or the destination is in this set
+
+	Protocol uint8       `json:"protocol,omitempty"` // number of IANA: 6 = TCP; 0 = any, and no IP too
+	SrcPorts []PortRange `json:"srcPorts,omitempty"` // of TCP, UDP, UDP-Lite, SCTP, DCCP
+	DstPorts []PortRange `json:"dstPorts,omitempty"`
+	ICMP     []ICMPType  `json:"icmp,omitempty"` // needs Protocol 1 or 58
+
+	SrcMACs    []frame.MAC `json:"srcMACs,omitempty"`
+	DstMACs    []frame.MAC `json:"dstMACs,omitempty"`
+	EtherTypes []uint16    `json:"etherTypes,omitempty"` // behind VLAN tags; of packets of IP ports, that of their version
+}
+
+// Action is what a rule does.
+type Action uint8
+
+// Actions.
+const (
+	Allow Action = iota // the frame passes
+	Deny                // it is dropped: frame.Policy
+	numActions
+)
+
+var actionNames = []string{"allow", "deny"}
+
+// Direction is the slot in which a rule is asked, seen from the switch.
+type Direction uint8
+
+// Directions.
+const (
+	Both    Direction = iota
+	Ingress           // what comes in from a port
+	Egress            // what goes out to a port
+	numDirections
+)
+
+var directionNames = []string{"both", "ingress", "egress"}
+
+func nameOf(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "invalid"
+}
+
+func numberOf(names []string, what string, text []byte) (int, error) {
+	if i := slices.Index(names, string(text)); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("policy: %s %q, allowed are %v", what, text, names)
+}
+
+// String returns the action as settings call it.
+func (a Action) String() string { return nameOf(actionNames, int(a)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
+
+// UnmarshalText reads what String writes.
+func (a *Action) UnmarshalText(text []byte) error {
+	i, err := numberOf(actionNames, "action", text)
+	if err == nil {
+		*a = Action(i)
+	}
+	return err
+}
+
+// String returns the direction as settings call it.
+func (d Direction) String() string { return nameOf(directionNames, int(d)) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what String writes.
+func (d *Direction) UnmarshalText(text []byte) error {
+	i, err := numberOf(directionNames, "direction", text)
+	if err == nil {
+		*d = Direction(i)
+	}
+	return err
+}
+
+// A PortRange is the ports from First to Last, both included. As text it is "80" or
+// "8000-8100".
+type PortRange struct{ First, Last uint16 }
+
+// Port returns the range of one port.
+func Port(p uint16) PortRange { return PortRange{p, p} }
+
+// String returns the range as settings have it.
+func (r PortRange) String() string {
+	if r.First == r.Last {
+		return strconv.Itoa(int(r.First))
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (r PortRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads what String writes.
+func (r *PortRange) UnmarshalText(text []byte) error {
+	first, last, two := strings.Cut(string(text), "-")
+	if !two {
+		last = first
+	}
+	a, err1 := strconv.ParseUint(first, 10, 16)
+	b, err2 := strconv.ParseUint(last, 10, 16)
+	if err1 != nil || err2 != nil || a > b {
+		return fmt.Errorf("policy: ports %q, allowed are 80 or 8000-8100, up to 65535", text)
+	}
+	*r = PortRange{uint16(a), uint16(b)}
+	return nil
+}
+
+// An ICMPType is a type of ICMP or ICMPv6, with every code or with one. As text it is "3"
+// or "3/4".
+type ICMPType struct {
+	Type    uint8
+	Code    uint8
+	OneCode bool // Code is asked for too
+}
+
+// String returns the type as settings have it.
+func (t ICMPType) String() string {
+	if t.OneCode {
+		return fmt.Sprintf("%d/%d", t.Type, t.Code)
+	}
+	return strconv.Itoa(int(t.Type))
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (t ICMPType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads what String writes.
+func (t *ICMPType) UnmarshalText(text []byte) error {
+	typ, code, two := strings.Cut(string(text), "/")
+	if !two {
+		code = "0"
+	}
+	a, err1 := strconv.ParseUint(typ, 10, 8)
+	b, err2 := strconv.ParseUint(code, 10, 8)
+	if err1 != nil || err2 != nil {
+		return fmt.Errorf("policy: ICMP type %q, allowed are 3 or 3/4, up to 255", text)
+	}
+	*t = ICMPType{uint8(a), uint8(b), two}
+	return nil
+}
+
+// span returns the types and codes as an interval of type<<8 | code.
+func (t ICMPType) span() PortRange {
+	if t.OneCode {
+		return Port(uint16(t.Type)<<8 | uint16(t.Code))
+	}
+	return PortRange{uint16(t.Type) << 8, uint16(t.Type)<<8 | 0xff}
+}

@@ -1,0 +1,269 @@
+package policy
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A ruleset is what a Config has been compiled to: immutable. Rule len(rules) stands for
+// the default, the one after it for ARP and ND that no rule matches.
+type ruleset struct {
+	generation uint32 // of the whole policy: another one after every change
+	rules      int
+	actions    []Action
+	counters   []uint16 // number of the counter of each rule
+
+	stateless, routed, pickUp bool
+	limits                    limits
+
+	array []uint64 // of the pool, as long as this ruleset knows it
+	base  [2][numClasses]uint32
+
+	ether      []etherSet // by EtherType, nil when no rule asks
+	etherOther uint32
+
+	protocols   *[256]uint32 // nil when no rule asks
+	noProtocol  uint32
+	src, dst    addrs
+	sport       *ports
+	dport       *ports // and ICMP type<<8 | code
+	smac, dmac  map[uint64]uint32
+	otherSource uint32
+	otherDest   uint32
+}
+
+type etherSet struct {
+	etherType uint16
+	set       uint32
+}
+
+// slots of a switch, as indices.
+const (
+	ingress = iota
+	egress
+)
+
+// compile makes a ruleset without addresses, for a Config that has been checked.
+func compile(c *Config, p *pool) *ruleset {
+	n := len(c.Rules)
+	s := &ruleset{rules: n, stateless: c.Stateless, routed: c.Routed, pickUp: c.PickUp}
+	s.limits, _ = c.Timeouts.ticks()
+	var base [2][numClasses]ruleBits
+	for slot := range base {
+		for k := range base[slot] {
+			base[slot][k] = p.empty()
+		}
+	}
+	for i := range c.Rules {
+		r := &c.Rules[i]
+		s.actions = append(s.actions, r.Action)
+		for slot, other := range [2]Direction{Egress, Ingress} {
+			if r.Direction == other {
+				continue
+			}
+			base[slot][plain].add(i)
+			if r.linkOnly() {
+				base[slot][classARP].add(i)
+				base[slot][classND].add(i)
+			} else if len(r.ICMP) != 0 {
+				base[slot][classND].add(i)
+			}
+		}
+	}
+	s.actions = append(s.actions, c.Default, Allow)
+	for slot := range base {
+		for k, b := range base[slot] {
+			s.base[slot][k] = p.name(b)
+		}
+	}
+	s.compileTypes(c.Rules, p)
+	s.sport = newPorts(p, n, func(i int) []PortRange { return c.Rules[i].SrcPorts })
+	s.dport = newPorts(p, n, func(i int) []PortRange {
+		list := c.Rules[i].DstPorts
+		for _, t := range c.Rules[i].ICMP {
+			list = append(slices.Clip(list), t.span())
+		}
+		return list
+	})
+	s.smac, s.otherSource = macs(p, n, func(i int) []frame.MAC { return c.Rules[i].SrcMACs })
+	s.dmac, s.otherDest = macs(p, n, func(i int) []frame.MAC { return c.Rules[i].DstMACs })
+	return s
+}
+
+// linkOnly reports whether a rule speaks of ARP and ND: it asks for EtherTypes or MACs.
+func (r *Rule) linkOnly() bool { return len(r.EtherTypes)+len(r.SrcMACs)+len(r.DstMACs) != 0 }
+
+// onlyIP reports whether a rule matches nothing but IP.
+func (r *Rule) onlyIP() bool {
+	return r.Protocol != 0 || len(r.SrcPorts)+len(r.DstPorts) != 0
+}
+
+func (s *ruleset) compileTypes(rules []Rule, p *pool) {
+	free := p.empty()
+	byType := map[uint16]ruleBits{wire.TypeIPv4: p.empty(), wire.TypeIPv6: p.empty(), wire.TypeARP: p.empty()}
+	asks := false
+	var protocols [256]ruleBits
+	noProtocol := p.empty()
+	for i := range protocols {
+		protocols[i] = p.empty()
+	}
+	asksProtocol := false
+	for i := range rules {
+		r := &rules[i]
+		if len(r.EtherTypes) == 0 {
+			free.add(i)
+		}
+		for _, t := range r.EtherTypes {
+			if byType[t] == nil {
+				byType[t] = p.empty()
+			}
+			byType[t].add(i)
+			asks = true
+		}
+		if r.onlyIP() {
+			asksProtocol = true
+		} else {
+			noProtocol.add(i)
+		}
+		for n := range protocols {
+			if r.Protocol == uint8(n) || r.Protocol == 0 && (!r.onlyIP() || hasPorts(uint8(n))) {
+				protocols[n].add(i)
+			}
+		}
+	}
+	if asks {
+		s.etherOther = p.name(free)
+		for t, b := range byType {
+			b.or(free)
+			s.ether = append(s.ether, etherSet{t, p.name(b)})
+		}
+		slices.SortFunc(s.ether, func(a, b etherSet) int { return int(a.etherType) - int(b.etherType) })
+	}
+	if asksProtocol {
+		s.noProtocol, s.protocols = p.name(noProtocol), new([256]uint32)
+		for n, b := range protocols {
+			s.protocols[n] = p.name(b)
+		}
+	}
+}
+
+// macs makes the look-up of the lists of all rules, nil when all are empty.
+func macs(p *pool, rules int, list func(int) []frame.MAC) (map[uint64]uint32, uint32) {
+	free, made := p.empty(), map[uint64]ruleBits{}
+	for i := range rules {
+		l := list(i)
+		if len(l) == 0 {
+			free.add(i)
+		}
+		for _, m := range l {
+			if made[m.Uint64()] == nil {
+				made[m.Uint64()] = p.empty()
+			}
+			made[m.Uint64()].add(i)
+		}
+	}
+	if len(made) == 0 {
+		return nil, 0
+	}
+	sets := map[uint64]uint32{}
+	for m, b := range made {
+		b.or(free)
+		sets[m] = p.name(b)
+	}
+	return sets, p.name(free)
+}
+
+// nameOfRule returns what a rule is counted under.
+func nameOfRule(r *Rule, i int) string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return "#" + strconv.Itoa(i)
+}
+
+// find returns the number of what decides on a packet in a slot: the first rule that
+// matches, or one of the two behind the last.
+func (s *ruleset) find(k *packet, slot int) int {
+	var sets [9]uint32
+	sets[0] = s.base[slot][k.class]
+	n := 1
+	if s.ether != nil {
+		sets[n] = s.etherSet(k.etherType)
+		n++
+	}
+	if s.protocols != nil {
+		sets[n] = s.noProtocol
+		if k.ip {
+			sets[n] = s.protocols[k.protocol]
+		}
+		n++
+	}
+	if s.dport != nil {
+		sets[n] = s.dport.of(k.dport, k.ports)
+		n++
+	}
+	if s.sport != nil {
+		sets[n] = s.sport.of(k.sport, k.ports)
+		n++
+	}
+	if s.src.table != nil {
+		sets[n] = s.src.of(k.src, k.ip)
+		n++
+	}
+	if s.dst.table != nil {
+		sets[n] = s.dst.of(k.dst, k.ip)
+		n++
+	}
+	if s.smac != nil {
+		sets[n] = ofMAC(s.smac, s.otherSource, k.srcMAC, k.macs)
+		n++
+	}
+	if s.dmac != nil {
+		sets[n] = ofMAC(s.dmac, s.otherDest, k.dstMAC, k.macs)
+		n++
+	}
+	switch r := match(s.array, sets[:n]); {
+	case r != none:
+		return r
+	case k.class != plain:
+		return s.rules + 1
+	}
+	return s.rules
+}
+
+func (s *ruleset) etherSet(t uint16) uint32 {
+	for _, e := range s.ether {
+		if e.etherType == t {
+			return e.set
+		}
+	}
+	return s.etherOther
+}
+
+func (t *ports) of(n uint16, known bool) uint32 {
+	if !known {
+		return t.without
+	}
+	return t.find(n)
+}
+
+func (a *addrs) of(x addr, known bool) uint32 {
+	if known {
+		if set, ok := a.table.Lookup(x.netip()); ok {
+			return set
+		}
+	}
+	return a.without
+}
+
+func ofMAC(sets map[uint64]uint32, other uint32, mac uint64, known bool) uint32 {
+	if known {
+		if set, ok := sets[mac]; ok {
+			return set
+		}
+	}
+	return other
+}

@@ -1,0 +1,210 @@
+package policy
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+var forever = func() (l limits) {
+	for i := range l {
+		l[i] = 100
+	}
+	return l
+}()
+
+func keyOf(n int) key { return key{1, uint64(n), 2, 3, 17 << 24} }
+
+// A table holds what it was made for and no more, and grows as it fills.
+func TestBound(t *testing.T) {
+	for _, limit := range []int{1, 7, 1000, 65536} {
+		var f flows
+		f.init(limit)
+		for i := range limit {
+			w := keyOf(i)
+			if e := f.insert(&w, stIngress|stAnswered, 1, &forever); e != evOpened {
+				t.Fatalf("%d of %d: %v", i, limit, e)
+			}
+			if i == limit/2 {
+				f.sweep(1, &forever)
+				if n := len(*f.arrays.Load()); n != 1 {
+					t.Errorf("%d arrays", n)
+				}
+			}
+		}
+		for i := range 1000 {
+			w := keyOf(limit + i)
+			if e := f.insert(&w, stIngress, 50, &forever); e != evFull {
+				t.Fatalf("%d: one too many: %v", limit, e)
+			}
+		}
+		f.sweep(1, &forever)
+		for i := range limit {
+			w := keyOf(i)
+			if _, ok := f.find(&w, 1, &forever); !ok {
+				t.Fatalf("%d: %d is gone", limit, i)
+			}
+		}
+		if f.len() != limit {
+			t.Errorf("%d of %d", f.len(), limit)
+		}
+		for range 40 {
+			f.sweep(101, &forever)
+		}
+		if f.len() != 0 || f.aged.Load() != uint64(limit) {
+			t.Errorf("%d left of %d, %d aged", f.len(), limit, f.aged.Load())
+		}
+	}
+}
+
+// What has expired, or waits long for an answer, makes room; what is answered stays.
+func TestRoom(t *testing.T) {
+	var f flows
+	f.init(100)
+	fill := func(from, n int, st state, now frame.Tick) (opened, evicted, full int) {
+		for i := range n {
+			w := keyOf(from + i)
+			switch f.insert(&w, st, now, &forever) {
+			case evOpened:
+				opened++
+			case evEvicted:
+				evicted++
+			default:
+				full++
+			}
+		}
+		return opened, evicted, full
+	}
+	if n, _, _ := fill(0, 50, stAnswered, 1); n != 50 {
+		t.Error(n)
+	}
+	if n, _, _ := fill(100, 50, 0, 1); n != 50 {
+		t.Error(n)
+	}
+	if _, _, n := fill(1000, 1000, 0, 1+patience-1); n != 1000 {
+		t.Error(n)
+	}
+	_, n, _ := fill(2000, 1000, stAnswered, 1+patience)
+	if n < 40 || n > 50 {
+		t.Error(n, "evicted")
+	}
+	for i := range 50 {
+		w := keyOf(i)
+		if _, ok := f.find(&w, 2, &forever); !ok {
+			t.Error(i, "is gone")
+		}
+	}
+	if n, e, _ := fill(3000, 1000, 0, 101); n < 40 || e != 0 || f.len() != 100 {
+		t.Error(n, e, f.len())
+	}
+}
+
+// 128 bytes a flow of the largest table, and next to nothing for a policy without flows.
+func TestMemory(t *testing.T) {
+	live := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	const limit = 65536
+	before := live()
+	p, err := New(&Config{MaxFlows: limit, Rules: []Rule{{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := live() - before; n > 16<<10 {
+		t.Errorf("%d bytes without a flow", n)
+	}
+	for i := range 2 * limit {
+		w := keyOf(i)
+		p.flows.insert(&w, 0, 1, &forever)
+	}
+	p.Tend(1)
+	if n := live() - before; n > 128*limit {
+		t.Errorf("%d bytes, %d a flow", n, n/limit)
+	}
+	runtime.KeepAlive(p)
+}
+
+// Slots change hands all the time while others look: what is found under a key is that
+// key's, and what stays is always found, also while the table grows.
+func TestTableConcurrent(t *testing.T) {
+	const limit, stay = 20_000, 500
+	rounds := 200_000
+	if testing.Short() {
+		rounds = 20_000
+	}
+	var f flows
+	f.init(limit)
+	// The rule of a state is its key's.
+	stateOf := func(n int) state { return newState(1, n&ruleMask, stAnswered) }
+	for i := range stay {
+		w := keyOf(i)
+		f.insert(&w, stateOf(i), 1, &forever)
+	}
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	run := func(g func(r *rand.Rand)) {
+		r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+		wg.Go(func() {
+			for !stop.Load() {
+				g(r)
+			}
+		})
+	}
+	for range 2 {
+		run(func(r *rand.Rand) {
+			n := stay + r.IntN(2*limit)
+			w := keyOf(n)
+			if x, ok := f.find(&w, 1, &forever); ok {
+				if x.state.rule() != n&ruleMask {
+					t.Errorf("%d: that of %d", n, x.state.rule())
+				}
+				if r.IntN(2) == 0 {
+					x.remove()
+				} else {
+					x.change(x.state | stClosing)
+				}
+				return
+			}
+			f.insert(&w, stateOf(n), 1, &forever)
+		})
+	}
+	run(func(r *rand.Rand) {
+		n := r.IntN(stay)
+		w := keyOf(n)
+		if x, ok := f.find(&w, 1, &forever); !ok || x.state.rule() != n {
+			t.Errorf("%d: %v, %v", n, ok, x.state.rule())
+		} else if x.state&stClosing != 0 {
+			t.Errorf("%d: the state of another was changed", n)
+		}
+	})
+	run(func(*rand.Rand) { f.sweep(1, &forever); runtime.Gosched() })
+	for n := 0; n < rounds && !t.Failed(); n++ {
+		w := keyOf(1_000_000 + n%limit)
+		f.insert(&w, stateOf(1_000_000+n%limit), 1, &forever)
+		if x, ok := f.find(&w, 1, &forever); ok {
+			x.remove()
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	f.sweep(1, &forever)
+	n := 0
+	a := (*f.arrays.Load())[0]
+	for i := range uint64(a.size()) {
+		if w, x, ok := a.read(i); ok {
+			if n++; x.state.rule() != int(w[1])&ruleMask {
+				t.Errorf("%d: that of %d", w[1], x.state.rule())
+			}
+		}
+	}
+	if n != f.len() || n > limit {
+		t.Errorf("%d flows, %d counted, %d allowed", n, f.len(), limit)
+	}
+}
