@@ -26,6 +26,12 @@ func (e Encapsulation) String() string {
 	return [...]string{"always", "cross-subnet", "never"}[e]
 }
 
+// Direct reports whether a node is reached directly from one that is in these subnets.
+func (e Encapsulation) Direct(node netip.Addr, subnets []netip.Prefix) bool {
+	in := func(s netip.Prefix) bool { return s.Contains(node) }
+	return e == Never || e == CrossSubnet && slices.ContainsFunc(subnets, in)
+}
+
 // A Node is where blocks of a [Pool] are: another host, with the two ways to it. A way that
 // there is not has no Interface.
 type Node struct {
@@ -118,7 +124,7 @@ func (p *Pool) route(mode Encapsulation, block netip.Prefix, nodes []Node) (Rout
 	r := Route{Prefix: block}
 	for _, n := range nodes {
 		h, way := n.Tunnel, "tunnel"
-		if mode == Never || mode == CrossSubnet && p.near(n.Addr) {
+		if mode.Direct(n.Addr, p.subnets) {
 			h, way = n.Direct, "direct way"
 		}
 		if h.Interface == nil {
@@ -127,9 +133,4 @@ func (p *Pool) route(mode Encapsulation, block netip.Prefix, nodes []Node) (Rout
 		r.Via = append(r.Via, h)
 	}
 	return r, nil
-}
-
-// near reports whether an address is in a subnet of this node.
-func (p *Pool) near(a netip.Addr) bool {
-	return slices.ContainsFunc(p.subnets, func(s netip.Prefix) bool { return s.Contains(a) })
 }

@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep"},
 	"control/controltest": {"control", "frame"},
+	"node":                {"control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep"},
 
 	"underlay": {"frame", "internal/ring", "internal/sys"},
 	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},

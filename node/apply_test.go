@@ -1,0 +1,197 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running starts a node, which ends with the test.
+func running(t *testing.T) *Node {
+	t.Helper()
+	n, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- n.Run(context.Background()) }()
+	t.Cleanup(func() {
+		n.Close()
+		if err := <-done; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return n
+}
+
+func parse(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// dump is what is in a node's tables, a line each.
+func dump(n *Node) (list []string) {
+	add := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	for _, v := range n.Switch().VSIs() {
+		add("segment %d", v.VNI())
+		for e := range v.FDB().All() {
+			add("fdb %d %v %s %v", v.VNI(), e.MAC, n.Switch().Name(e.Dest), e.Origin)
+		}
+		for _, a := range v.Attachments() {
+			add("member %d %s tag %d", v.VNI(), n.Switch().Name(a.Dest(0)), a.Tag())
+		}
+		if r := n.Neighbours(v.VNI()); r != nil {
+			for e := range r.Table().All() {
+				add("neigh %d %v %v %v", v.VNI(), e.IP, e.MAC, e.Origin)
+			}
+		}
+		for name, t := range n.Tunnels() {
+			if f := t.Flood(v.VNI()); len(f) > 0 {
+				add("flood %s %d %v", name, v.VNI(), f)
+			}
+		}
+	}
+	for _, i := range n.Interfaces() {
+		add("gateway %d %v", i.VNI(), i.MAC())
+	}
+	for _, vrf := range []string{"red", "blue"} {
+		for _, r := range n.Gateway().VRF(vrf).Routes() {
+			add("route %s %v via %v", vrf, r.Prefix, r.Via)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func wantDump(t *testing.T, n *Node, want string) {
+	t.Helper()
+	got := strings.Join(dump(n), "\n")
+	if want = strings.ReplaceAll(strings.TrimSpace(want), "\t", ""); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+const first = `{
+  "tunnels": [{"name": "vx", "local": "127.0.0.1", "port": 14789}],
+  "segments": [
+    {"vni": 10, "tunnel": "vx", "flood": ["127.0.0.2", "127.0.0.3"],
+     "fdb": [{"mac": "02:00:00:00:00:09", "remote": "127.0.0.2"}],
+     "neighbours": {"mode": "suppress", "static": [{"ip": "10.0.10.9", "mac": "02:00:00:00:00:09"}]},
+     "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], "mac": "02:00:00:00:ff:10"}},
+    {"vni": 20, "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:20"}},
+    {"vni": 5000, "tunnel": "vx", "gateway": {"vrf": "red", "mac": "02:00:00:00:ff:50"}}
+  ],
+  "vrfs": [{"name": "red", "routes": [
+    {"prefix": "10.1.0.0/16", "via": [{"segment": 10, "ip": "10.0.10.9"}, {"segment": 5000, "mac": "02:00:00:00:dd:02", "remote": "127.0.0.2"}]},
+    {"prefix": "10.2.0.0/16"}
+  ]}]
+}`
+
+const firstDump = `
+fdb 10 02:00:00:00:00:09 127.0.0.2:14789 static
+fdb 10 02:00:00:00:ff:10 switch static
+fdb 20 02:00:00:00:ff:20 switch static
+fdb 5000 02:00:00:00:dd:02 127.0.0.2:14789 static
+fdb 5000 02:00:00:00:ff:50 switch static
+flood vx 10 [127.0.0.2:14789 127.0.0.3:14789]
+gateway 10 02:00:00:00:ff:10
+gateway 20 02:00:00:00:ff:20
+gateway 5000 02:00:00:00:ff:50
+member 10 vx tag 10
+member 5000 vx tag 5000
+neigh 10 10.0.10.9 02:00:00:00:00:09 static
+route red 10.1.0.0/16 via [vni 10 via 10.0.10.9 vni 5000 mac 02:00:00:00:dd:02]
+route red 10.2.0.0/16 via []
+segment 10
+segment 20
+segment 5000`
+
+// A configuration becomes tables; another one changes what differs, and only that; an empty
+// one leaves nothing.
+func TestApply(t *testing.T) {
+	n := running(t)
+	if err := n.Apply(parse(t, first)); err != nil {
+		t.Fatal(err)
+	}
+	wantDump(t, n, firstDump)
+	vsi, _ := n.Switch().VSI(10, nil)
+	learned := frame.MAC{2, 0, 0, 0, 0, 0x77}
+	vsi.FDB().Learn(learned, vsi.Attachments()[0].Dest(1), n.Switch().Tick())
+	tunnel := n.Tunnels()["vx"]
+
+	// The same again, and with changes in other segments, leaves segment 10 alone.
+	for _, text := range []string{first, strings.Replace(first, `"10.0.20.1/24"`, `"10.0.21.1/24"`, 1)} {
+		if err := n.Apply(parse(t, text)); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := vsi.FDB().Lookup(learned); !ok || n.Tunnels()["vx"] != tunnel {
+			t.Fatal("what has not changed was made anew")
+		}
+	}
+	vsi.FDB().Delete(learned)
+	if err := n.Apply(parse(t, first)); err != nil {
+		t.Fatal(err)
+	}
+	wantDump(t, n, firstDump)
+
+	// A tunnel with other settings is another tunnel, with the same rows.
+	if err := n.Apply(parse(t, strings.Replace(first, `"port": 14789`, `"port": 14789, "ttl": 7`, 1))); err != nil {
+		t.Fatal(err)
+	}
+	if n.Tunnels()["vx"] == tunnel {
+		t.Error("the tunnel has its old settings")
+	}
+	wantDump(t, n, firstDump)
+
+	if err := n.Apply(new(Config)); err != nil {
+		t.Fatal(err)
+	}
+	wantDump(t, n, "")
+	if len(n.Tunnels()) != 0 {
+		t.Error("the tunnel is left")
+	}
+}
+
+// What cannot be had leaves everything as it was.
+func TestApplyFails(t *testing.T) {
+	n := running(t)
+	if err := n.Apply(parse(t, first)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, text, want string }{
+		{"an address that is not local", strings.Replace(first, `127.0.0.1`, `192.0.2.77`, 1), `tunnel "vx": `},
+		{"another tunnel's port", strings.Replace(first, `"tunnels": [`, `"tunnels": [{"name": "other", "local": "192.0.2.77"},`, 1), `tunnel "other": `},
+		{"a device that is not there", strings.Replace(first, `"segments": [`, `"ports": [{"name": "nope0", "type": "packet"}], "segments": [`, 1), `port "nope0": `},
+	} {
+		err := n.Apply(parse(t, c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want something about %s", c.name, err, c.want)
+		}
+		wantDump(t, n, firstDump)
+	}
+	bad := parse(t, first)
+	bad.Segments[0].Flood[0] = bad.Tunnels[0].Local
+	var errs Errors
+	if err := n.Apply(bad); !errors.As(err, &errs) || len(errs) != 1 || errs[0].Key != "segments[0].flood[0]" || errs[0].Line != 0 {
+		t.Errorf("%v", err)
+	}
+	wantDump(t, n, firstDump)
+	n.Close()
+	if err := n.Apply(parse(t, first)); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}

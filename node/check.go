@@ -1,0 +1,352 @@
+package node
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/policy"
+)
+
+// A checker finds contradictions. What it knows of parts by name is of those that are
+// named well.
+type checker struct {
+	*source
+	c        *Config
+	tunnels  map[string]*Tunnel
+	ports    map[string]*Port
+	policies map[string]bool
+	segments map[frame.VNI]*Segment
+	vrfs     map[string]bool
+	used     map[string]string // where a port is a member: by port and VLAN
+}
+
+func (c *Config) check(s *source) {
+	k := &checker{
+		source: s, c: c, tunnels: map[string]*Tunnel{}, ports: map[string]*Port{}, policies: map[string]bool{},
+		segments: map[frame.VNI]*Segment{}, vrfs: map[string]bool{}, used: map[string]string{},
+	}
+	locals := map[string]string{}
+	for i := range c.Tunnels {
+		k.tunnel(fmt.Sprintf("tunnels[%d]", i), &c.Tunnels[i], locals)
+	}
+	for i := range c.Ports {
+		k.port(fmt.Sprintf("ports[%d]", i), &c.Ports[i])
+	}
+	for i := range c.Policies {
+		k.policy(fmt.Sprintf("policies[%d]", i), &c.Policies[i])
+	}
+	for i := range c.VRFs {
+		key := fmt.Sprintf("vrfs[%d].name", i)
+		if n := c.VRFs[i].Name; k.named(key, n) {
+			if k.vrfs[n] {
+				k.fail(key, "%q is there twice", n)
+			}
+			k.vrfs[n] = true
+		}
+	}
+	for i := range c.Segments {
+		key, g := fmt.Sprintf("segments[%d]", i), &c.Segments[i]
+		if !g.VNI.Valid() {
+			k.fail(key+".vni", "%d; allowed are 0 to %d", g.VNI, frame.MaxVNI)
+		} else if k.segments[g.VNI] != nil {
+			k.fail(key+".vni", "%d is there twice", g.VNI)
+		} else {
+			k.segments[g.VNI] = g
+		}
+	}
+	for i := range c.Segments {
+		k.segment(fmt.Sprintf("segments[%d]", i), &c.Segments[i])
+	}
+	k.gateways()
+	for i := range c.VRFs {
+		k.vrf(fmt.Sprintf("vrfs[%d]", i), &c.VRFs[i])
+	}
+	k.atLeast("maxMACs", c.MaxMACs)
+	if m := c.Control.Mode; m != "" {
+		if n, err := strconv.ParseUint(m, 8, 12); err != nil || n > 0o777 {
+			k.fail("control.mode", `%q; allowed are permissions in octal, such as "0600"`, m)
+		}
+	}
+}
+
+func (k *checker) atLeast(key string, n int) {
+	if n < 0 {
+		k.fail(key, "%d is negative", n)
+	}
+}
+
+// named reports whether there is a name.
+func (k *checker) named(key, name string) bool {
+	if name == "" {
+		k.fail(key, "a name is needed")
+	}
+	return name != ""
+}
+
+func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
+	if k.named(key+".name", t.Name) {
+		if k.tunnels[t.Name] != nil {
+			k.fail(key+".name", "%q is there twice", t.Name)
+		}
+		k.tunnels[t.Name] = t
+	}
+	ipip := t.Type == Type(encap.TypeIPIP)
+	switch {
+	case !t.Local.IsValid():
+		k.fail(key+".local", "an address of this host is needed")
+	case t.Local.IsMulticast() || t.Local.IsUnspecified():
+		k.fail(key+".local", "%v is no address of one host", t.Local)
+	default:
+		what := fmt.Sprintf("%v port %d", t.Local, t.port())
+		if other := locals[what]; other != "" {
+			k.fail(key+".local", "tunnel %q has %s already", other, what)
+		}
+		locals[what] = t.Name
+	}
+	if ipip {
+		for name, set := range map[string]bool{
+			"port": t.Port != 0, "srcPorts": t.SrcPorts != Range{}, "udpChecksum": t.Checksum != 0, "udp6ZeroChecksumRx": t.ZeroSum6,
+		} {
+			if set {
+				k.fail(key+"."+name, "ipip has no UDP header")
+			}
+		}
+	}
+	if t.TOS > 0 && t.TOS&3 != 0 {
+		k.fail(key+".tos", "%d; allowed are multiples of 4: the two low bits are those of ECN", t.TOS)
+	}
+	k.atLeast(key+".queues", t.Queues)
+	k.atLeast(key+".mtu", t.MTU)
+	if t.MaxPeers < 0 || t.MaxPeers > 65_000 {
+		k.fail(key+".maxPeers", "%d; allowed are 1 to 65000", t.MaxPeers)
+	}
+}
+
+// port returns the UDP port that a tunnel has.
+func (t *Tunnel) port() uint16 {
+	switch {
+	case t.Type == Type(encap.TypeIPIP):
+		return 0
+	case t.Port != 0:
+		return t.Port
+	case t.Type == Type(encap.TypeGPE):
+		return encap.GPEPort
+	}
+	return encap.VXLANPort
+}
+
+func (k *checker) port(key string, p *Port) {
+	if k.named(key+".name", p.Name) {
+		if k.ports[p.Name] != nil {
+			k.fail(key+".name", "%q is there twice", p.Name)
+		}
+		if len(p.Name) > 15 {
+			k.fail(key+".name", "%q is longer than 15 bytes", p.Name)
+		}
+		k.ports[p.Name] = p
+	}
+	if p.MTU != 0 && (p.MTU < 68 || p.MTU > 65521) {
+		k.fail(key+".mtu", "%d; allowed are 68 to 65521", p.MTU)
+	}
+	if p.MAC.IsGroup() {
+		k.fail(key+".mac", "%v is not one host's", p.MAC)
+	}
+	if p.Type != portTAP && !p.MAC.IsZero() {
+		k.fail(key+".mac", "a %s port has none to be set", portTypes[p.Type])
+	}
+	if p.Type == portPacket && p.MTU != 0 {
+		k.fail(key+".mtu", "a packet port has that of its interface")
+	}
+	if p.Type != portPacket && p.Promiscuous {
+		k.fail(key+".promiscuous", "only packet ports can be")
+	}
+	k.atLeast(key+".queues", p.Queues)
+}
+
+func (k *checker) policy(key string, p *Policy) {
+	if k.named(key+".name", p.Name) {
+		if k.policies[p.Name] {
+			k.fail(key+".name", "%q is there twice", p.Name)
+		}
+		k.policies[p.Name] = true
+	}
+	_, err := policy.New(&p.Config)
+	k.adopt(key, err)
+}
+
+// lowerCamel makes the name of a field in Go one of a key.
+func lowerCamel(field string) string {
+	parts := strings.Split(field, ".")
+	for i, p := range parts {
+		n := 0
+		for n < len(p) && p[n] >= 'A' && p[n] <= 'Z' {
+			n++
+		}
+		if n > 1 && n < len(p) && p[n] >= 'a' && p[n] <= 'z' && p[n] != 's' {
+			n-- // the last capital begins a word; MACs and IPs are words of their own
+		}
+		parts[i] = strings.ToLower(p[:n]) + p[n:]
+	}
+	return strings.Join(parts, ".")
+}
+
+// remote checks the address of a peer of a tunnel.
+func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
+	switch {
+	case !a.IsValid():
+		k.fail(key, "an address is needed")
+	case t == nil:
+	case a == t.Local:
+		k.fail(key, "%v is this node itself", a)
+	case a.IsMulticast() || a.IsUnspecified():
+		k.fail(key, "%v is no address of one host", a)
+	case t.Local.IsValid() && a.Is4() != t.Local.Is4():
+		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+	}
+}
+
+func (k *checker) segment(key string, g *Segment) {
+	t := k.tunnels[g.Tunnel]
+	switch {
+	case g.Tunnel != "" && t == nil:
+		k.fail(key+".tunnel", "there is no tunnel %q", g.Tunnel)
+	case g.Tunnel == "" && len(g.Flood) > 0:
+		k.fail(key+".flood", "the segment is in no tunnel")
+	case g.Tunnel == "" && g.Hub:
+		k.fail(key+".hub", "the segment is in no tunnel")
+	case t != nil && t.Type == Type(encap.TypeIPIP):
+		for _, o := range k.c.Segments {
+			if o.Tunnel == g.Tunnel && o.VNI < g.VNI {
+				k.fail(key+".tunnel", "%q carries one segment, and that is VNI %d", g.Tunnel, o.VNI)
+			}
+		}
+		if g.Gateway == nil {
+			k.fail(key+".gateway", "needed: tunnel %q carries IP without Ethernet", g.Tunnel)
+		}
+		if len(g.Members) > 0 {
+			k.fail(key+".members", "tunnel %q carries IP without Ethernet: its segment has no members", g.Tunnel)
+		}
+	}
+	seen := map[netip.Addr]bool{}
+	for i, a := range g.Flood {
+		k.remote(fmt.Sprintf("%s.flood[%d]", key, i), t, a)
+		if seen[a] {
+			k.fail(fmt.Sprintf("%s.flood[%d]", key, i), "%v is there twice", a)
+		}
+		seen[a] = true
+	}
+	for i := range g.Members {
+		k.member(fmt.Sprintf("%s.members[%d]", key, i), g, &g.Members[i])
+	}
+	k.atLeast(key+".maxMACs", g.MaxMACs)
+	macs := map[frame.MAC]bool{}
+	for i, e := range g.FDB {
+		k.entry(fmt.Sprintf("%s.fdb[%d]", key, i), g, t, e)
+		if macs[e.MAC] {
+			k.fail(fmt.Sprintf("%s.fdb[%d].mac", key, i), "%v is there twice", e.MAC)
+		}
+		macs[e.MAC] = true
+	}
+	if n := g.Neighbours; n != nil {
+		ips := map[netip.Addr]bool{}
+		for i, x := range n.Static {
+			at := fmt.Sprintf("%s.neighbours.static[%d]", key, i)
+			if !x.IP.IsValid() || x.IP.IsMulticast() || x.IP.IsUnspecified() {
+				k.fail(at+".ip", "the address of one host is needed")
+			} else if ips[x.IP] {
+				k.fail(at+".ip", "%v is there twice", x.IP)
+			}
+			if ips[x.IP] = true; x.MAC.IsZero() || x.MAC.IsGroup() {
+				k.fail(at+".mac", "the MAC of one host is needed")
+			}
+		}
+		if n.Mode == Mode(arp.Proxy) && (g.Gateway == nil || len(g.Gateway.Addresses) == 0) {
+			k.fail(key+".neighbours.mode", "proxy answers with the gateway's MAC: a gateway with addresses is needed")
+		}
+		k.atLeast(key+".neighbours.limit", n.Limit)
+	}
+	if g.Policy != "" && !k.policies[g.Policy] {
+		k.fail(key+".policy", "there is no policy %q", g.Policy)
+	}
+}
+
+func (k *checker) member(key string, g *Segment, m *Member) {
+	p := k.ports[m.Port]
+	if p == nil {
+		k.fail(key+".port", "there is no port %q", m.Port)
+		return
+	}
+	if m.VLAN < 0 || m.VLAN > 4094 {
+		k.fail(key+".vlan", "%d; allowed are 1 to 4094, and 0 for untagged", m.VLAN)
+	}
+	if p.Type == portTUN {
+		if g.Gateway == nil {
+			k.fail(key+".port", "%q carries IP without Ethernet: a gateway is needed", m.Port)
+		}
+		if len(g.Members) > 1 || g.Tunnel != "" {
+			k.fail(key+".port", "%q carries IP without Ethernet: it is alone in its segment", m.Port)
+		}
+		if m.VLAN != 0 {
+			k.fail(key+".vlan", "%q carries IP without Ethernet", m.Port)
+		}
+	}
+	here := strconv.Itoa(int(g.VNI))
+	for _, what := range []string{fmt.Sprintf("%s vlan %d", m.Port, m.VLAN), fmt.Sprintf("%s in %s", m.Port, here)} {
+		if at := k.used[what]; at != "" {
+			k.fail(key+".port", "%s is in VNI %s already", strings.TrimSuffix(what, " in "+here), at)
+			break
+		}
+		k.used[what] = here
+	}
+	k.atLeast(key+".maxMACs", m.MaxMACs)
+	if m.Guard != nil {
+		_, err := policy.NewGuard(m.Guard)
+		k.adopt(key+".guard", err)
+	}
+}
+
+// adopt takes over what package policy says is wrong with a part, whose fields it names as
+// Go does.
+func (k *checker) adopt(key string, err error) {
+	if err == nil {
+		return
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		field, text, ok := strings.Cut(strings.TrimPrefix(line, "policy: "), ": ")
+		if !ok {
+			field, text = "", line
+		}
+		field = strings.TrimPrefix(strings.TrimPrefix(field, "Config."), "GuardConfig.")
+		k.fail(join(key, lowerCamel(field)), "%s", text)
+	}
+}
+
+func (k *checker) entry(key string, g *Segment, t *Tunnel, e FDB) {
+	if e.MAC.IsZero() || e.MAC.IsGroup() {
+		k.fail(key+".mac", "the MAC of one host is needed")
+	}
+	switch {
+	case e.Remote.IsValid() == (e.Port != ""):
+		k.fail(key, "either remote or port is needed")
+	case e.Port == "" && t == nil:
+		k.fail(key+".remote", "the segment is in no tunnel")
+	case e.Port == "":
+		k.remote(key+".remote", t, e.Remote)
+	case !g.has(e.Port):
+		k.fail(key+".port", "%q is no member of the segment", e.Port)
+	}
+}
+
+func (g *Segment) has(port string) bool {
+	for _, m := range g.Members {
+		if m.Port == port {
+			return true
+		}
+	}
+	return false
+}

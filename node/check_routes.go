@@ -1,0 +1,151 @@
+package node
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+)
+
+// bare reports whether a segment carries IP without Ethernet.
+func (k *checker) bare(g *Segment) bool {
+	if t := k.tunnels[g.Tunnel]; t != nil && t.Type == Type(encap.TypeIPIP) {
+		return true
+	}
+	return len(g.Members) == 1 && k.ports[g.Members[0].Port] != nil && k.ports[g.Members[0].Port].Type == portTUN
+}
+
+func (k *checker) gateways() {
+	nets := map[string]frame.VNI{} // of VRF and prefix
+	for i := range k.c.Segments {
+		g := &k.c.Segments[i]
+		if g.Gateway == nil {
+			continue
+		}
+		key, w, bare := fmt.Sprintf("segments[%d].gateway", i), g.Gateway, k.bare(g)
+		if !k.vrfs[w.VRF] {
+			k.fail(key+".vrf", "there is no VRF %q", w.VRF)
+		}
+		switch {
+		case bare && (!w.MAC.IsZero() || !w.Own.IsZero() || w.Anycast):
+			k.fail(key, "the segment carries IP without Ethernet: there are no MACs")
+		case !bare && (w.MAC.IsZero() || w.MAC.IsGroup()):
+			k.fail(key+".mac", "the MAC of one host is needed")
+		case w.Own.IsGroup():
+			k.fail(key+".own", "%v is not one host's", w.Own)
+		case w.Anycast && (w.Own.IsZero() || w.Own == w.MAC):
+			k.fail(key+".own", "an anycast gateway needs a MAC of its own beside the common one")
+		}
+		for j, p := range w.Addresses {
+			at := fmt.Sprintf("%s.addresses[%d]", key, j)
+			if a := p.Addr(); a.Is4In6() || a.IsMulticast() || a.IsUnspecified() || a.IsLoopback() {
+				k.fail(at, "%v is no address of a host", p)
+				continue
+			}
+			if bare && !p.IsSingleIP() {
+				k.fail(at, "%v; where there is no Ethernet only /32 and /128 are allowed", p)
+			}
+			if p.Addr().IsLinkLocalUnicast() {
+				continue
+			}
+			name := w.VRF + " " + p.Masked().String()
+			if vni, ok := nets[name]; ok && vni != g.VNI {
+				k.fail(at, "%v is in VNI %d already", p.Masked(), vni)
+			}
+			nets[name] = g.VNI
+		}
+	}
+}
+
+func (k *checker) vrf(key string, v *VRF) {
+	seen := map[netip.Prefix]bool{}
+	once := func(at string, p netip.Prefix) {
+		switch {
+		case !p.IsValid():
+			k.fail(at, "a prefix is needed")
+		case p != p.Masked():
+			k.fail(at, "%v has bits beyond its length", p)
+		case seen[p]:
+			k.fail(at, "%v is there twice", p)
+		}
+		seen[p] = true
+	}
+	for i, r := range v.Routes {
+		at := fmt.Sprintf("%s.routes[%d]", key, i)
+		once(at+".prefix", r.Prefix)
+		for j := range r.Via {
+			k.hop(fmt.Sprintf("%s.via[%d]", at, j), v.Name, &r.Via[j], r.Prefix)
+		}
+	}
+	for i, p := range v.Pools {
+		at := fmt.Sprintf("%s.pools[%d]", key, i)
+		for j, s := range p.Subnets {
+			if s != s.Masked() {
+				k.fail(fmt.Sprintf("%s.subnets[%d]", at, j), "%v has bits beyond its length", s)
+			}
+		}
+		for j, b := range p.Blocks {
+			once(fmt.Sprintf("%s.blocks[%d].prefix", at, j), b.Prefix)
+			for n, x := range b.Nodes {
+				k.node(fmt.Sprintf("%s.blocks[%d].nodes[%d]", at, j, n), v.Name, p, b.Prefix, x)
+			}
+		}
+	}
+}
+
+func (k *checker) node(key, vrf string, p Pool, block netip.Prefix, n BlockNode) {
+	if !n.Address.IsValid() {
+		k.fail(key+".address", "an address is needed")
+	}
+	for name, h := range map[string]*Hop{"tunnel": n.Tunnel, "direct": n.Direct} {
+		if h != nil {
+			k.hop(key+"."+name, vrf, h, block)
+		}
+	}
+	if way, h := n.way(p); h == nil {
+		k.fail(key+"."+way, "needed: mode %s goes that way", poolModes[p.Mode])
+	}
+}
+
+// way returns which of its ways a node is reached by, nil if it has not got it.
+func (n *BlockNode) way(p Pool) (name string, h *Hop) {
+	if l3.Encapsulation(p.Mode).Direct(n.Address, p.Subnets) {
+		return "direct", n.Direct
+	}
+	return "tunnel", n.Tunnel
+}
+
+func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
+	g := k.segments[h.Segment]
+	switch {
+	case g == nil:
+		k.fail(key+".segment", "there is no segment of VNI %d", h.Segment)
+		return
+	case g.Gateway == nil || g.Gateway.VRF != vrf:
+		k.fail(key+".segment", "VRF %q has no gateway in VNI %d", vrf, h.Segment)
+		return
+	}
+	t := k.tunnels[g.Tunnel]
+	switch {
+	case k.bare(g) && t == nil:
+		if h.IP.IsValid() || h.Remote.IsValid() || !h.MAC.IsZero() {
+			k.fail(key, "behind an IP port there are neither addresses nor MACs to choose from")
+		}
+	case k.bare(g):
+		if k.remote(key+".remote", t, h.Remote); h.IP.IsValid() || !h.MAC.IsZero() {
+			k.fail(key, "a tunnel for IP has nodes only: remote")
+		}
+	case !h.MAC.IsZero():
+		if h.MAC.IsGroup() {
+			k.fail(key+".mac", "%v is not one host's", h.MAC)
+		}
+		if t == nil {
+			k.fail(key+".segment", "VNI %d is in no tunnel", h.Segment)
+		}
+		k.remote(key+".remote", t, h.Remote)
+	case !h.IP.IsValid() || to.IsValid() && h.IP.Is4() != to.Addr().Is4():
+		k.fail(key+".ip", "an address of the family of %v is needed", to)
+	}
+}

@@ -1,0 +1,21 @@
+// Package node is one whole VTEP node made from a [Config]: tunnels, ports, segments,
+// gateways, VRFs, policies and static entries, changed under traffic.
+//
+//	        Config --Check--> Node.Apply --> what is new is opened, what differs is changed,
+//	          ^                    |         what is gone is closed; the rest is not touched
+//	Parse ----+                    v
+//	(JSON, every      switch   VTEPs   ports   gateway   policies
+//	error with its        \_______|_______|_______|________/
+//	position)                           |
+//	                          control.Plane: flood lists, static
+//	                          entries and routes, owner "config"
+//
+// An agent embeds a node, or the packages it is made of; examples/node is the program that
+// runs one from a file. Other owners program rows of their own beside the configuration's
+// through [Node.Plane].
+//
+// Apply is for one caller at a time and takes effect at the next batch. A tunnel, port or
+// gateway is made anew when its settings differ, and with it only what uses it is
+// interrupted; everything else keeps its descriptors, tables and counters. When something
+// cannot be had, such as an address or a device, what was there before is put back.
+package node

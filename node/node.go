@@ -1,0 +1,291 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"sync"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// Owner is whose rows those of the configuration are.
+const Owner = "config"
+
+// Options are what a node takes from the program around it. The zero value works.
+type Options struct {
+	Log    *slog.Logger // what happens on the control path; nil = silent
+	Owners []string     // others who program rows, in the order of their precedence; the configuration comes first
+}
+
+// A Node is a switch and everything around it. Make one with New, Apply a configuration,
+// Run it.
+type Node struct {
+	sw      *vswitch.Switch
+	gateway *l3.Gateway
+	plane   *control.Plane
+	capture *port.Capture
+	tooBig  *l3.TooBig
+	log     *slog.Logger
+
+	mu       sync.Mutex
+	cfg      *Config
+	closed   bool
+	tunnels  map[string]*tunnel
+	ports    map[string]*device
+	policies map[string]*policy.Policy
+	segments map[frame.VNI]*segment
+}
+
+// New returns a node without anything. A nil o means defaults.
+func New(o *Options) (*Node, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	n := &Node{
+		cfg: new(Config), tunnels: map[string]*tunnel{}, ports: map[string]*device{},
+		policies: map[string]*policy.Policy{}, segments: map[frame.VNI]*segment{},
+	}
+	if n.log = o.Log; n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if n.sw, err = vswitch.New(&vswitch.Config{Log: o.Log}); err != nil {
+		return nil, err
+	}
+	if n.gateway, err = l3.NewGateway(nil); err != nil {
+		return nil, err
+	}
+	if n.tooBig, err = l3.NewTooBig(nil); err != nil {
+		return nil, err
+	}
+	if n.capture, err = port.NewCapture(nil); err != nil {
+		return nil, err
+	}
+	n.plane, err = control.New(&control.Config{
+		Switch: n.sw, Gateway: n.gateway, Neighbours: n.neighbours,
+		Owners: slices.Concat([]string{Owner}, o.Owners), Static: []string{Owner},
+	})
+	return n, err
+}
+
+// Run moves frames until ctx is done or Close is called, and then closes the node. It
+// returns the context's error, or net.ErrClosed.
+func (n *Node) Run(ctx context.Context) error {
+	err := n.sw.Run(ctx)
+	return errors.Join(err, n.Close())
+}
+
+// Close ends Run and closes every port and tunnel. It is idempotent.
+func (n *Node) Close() error {
+	err := n.sw.Close()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	for _, t := range n.tunnels {
+		err = errors.Join(err, t.v.Close())
+	}
+	for _, d := range n.ports {
+		err = errors.Join(err, d.port.Close())
+	}
+	clear(n.tunnels)
+	clear(n.ports)
+	return errors.Join(err, n.capture.Close())
+}
+
+// Apply makes the node what cfg says, under traffic. When it fails, with [Errors] or with
+// what the system says of one part, the node is as it was before.
+func (n *Node) Apply(cfg *Config) error {
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return fmt.Errorf("node: Apply: %w", net.ErrClosed)
+	}
+	if cfg.MaxMACs != n.cfg.MaxMACs {
+		n.sw.SetMaxMACs(cfg.MaxMACs)
+	}
+	old := n.cfg
+	if err := n.apply(cfg); err != nil {
+		if e := n.apply(old); e != nil {
+			err = fmt.Errorf("%w; and what was before could not be put back: %w", err, e)
+		}
+		return err
+	}
+	return nil
+}
+
+// apply changes what differs from what there is. n.mu is held.
+func (n *Node) apply(cfg *Config) error {
+	wanted := index(cfg)
+	for _, vni := range sortedKeys(n.segments) {
+		if wanted.segments[vni] == nil {
+			if err := n.deleteSegment(n.segments[vni]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := n.openAll(cfg, wanted); err != nil {
+		return err
+	}
+	for i := range cfg.Policies {
+		if err := n.setPolicy(&cfg.Policies[i]); err != nil {
+			return err
+		}
+	}
+	for i := range cfg.Segments {
+		if err := n.setSegment(cfg, &cfg.Segments[i]); err != nil {
+			return fmt.Errorf("segment %d: %w", cfg.Segments[i].VNI, err)
+		}
+	}
+	if err := n.plane.Program(Owner, control.Update{Snapshot: true, Add: rows(cfg)}); err != nil {
+		return err
+	}
+	if err := n.plane.Reapply(); err != nil { // what was made anew has lost its rows
+		n.log.Warn("rows of others wait", "err", err)
+	}
+	n.closeUnused(wanted)
+	n.cfg = cfg
+	return nil
+}
+
+// wanted is a configuration by name.
+type wanted struct {
+	tunnels  map[string]*Tunnel
+	ports    map[string]*Port
+	segments map[frame.VNI]*Segment
+	policies map[string]bool
+}
+
+func index(cfg *Config) wanted {
+	w := wanted{map[string]*Tunnel{}, map[string]*Port{}, map[frame.VNI]*Segment{}, map[string]bool{}}
+	for i := range cfg.Tunnels {
+		w.tunnels[cfg.Tunnels[i].Name] = &cfg.Tunnels[i]
+	}
+	for i := range cfg.Ports {
+		w.ports[cfg.Ports[i].Name] = &cfg.Ports[i]
+	}
+	for i := range cfg.Segments {
+		w.segments[cfg.Segments[i].VNI] = &cfg.Segments[i]
+	}
+	for i := range cfg.Policies {
+		w.policies[cfg.Policies[i].Name] = true
+	}
+	return w
+}
+
+func sortedKeys[K frame.VNI | string, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// setPolicy makes a policy, or changes it in place.
+func (n *Node) setPolicy(c *Policy) error {
+	p := n.policies[c.Name]
+	if p != nil {
+		return p.Update(&c.Config)
+	}
+	p, err := policy.New(&c.Config)
+	if err == nil {
+		n.policies[c.Name] = p
+	}
+	return err
+}
+
+// neighbours returns the table of a segment, nil if it has none. The plane asks.
+func (n *Node) neighbours(vni frame.VNI) *arp.Table {
+	if s := n.segments[vni]; s != nil {
+		return s.table
+	}
+	return nil
+}
+
+// Config returns what was applied last.
+func (n *Node) Config() *Config {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.cfg
+}
+
+// Switch returns the node's switch.
+func (n *Node) Switch() *vswitch.Switch { return n.sw }
+
+// Plane returns what writes the node's tables. Apply and other owners' updates do not meet:
+// use [Node.Program].
+func (n *Node) Plane() *control.Plane { return n.plane }
+
+// Program changes the rows of another owner than the configuration.
+func (n *Node) Program(owner string, u control.Update) error {
+	if owner == Owner {
+		return fmt.Errorf("node: %q is the configuration's own", owner)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.plane.Program(owner, u)
+}
+
+// Gateway returns the node's gateway.
+func (n *Node) Gateway() *l3.Gateway { return n.gateway }
+
+// Capture returns the capture that all ports and tunnels pass through. It is off.
+func (n *Node) Capture() *port.Capture { return n.capture }
+
+// Tunnels returns the VTEPs by name.
+func (n *Node) Tunnels() map[string]*vtep.VTEP {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := make(map[string]*vtep.VTEP, len(n.tunnels))
+	for name, t := range n.tunnels {
+		m[name] = t.v
+	}
+	return m
+}
+
+// Policies returns the policies by name.
+func (n *Node) Policies() map[string]*policy.Policy {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := make(map[string]*policy.Policy, len(n.policies))
+	for name, p := range n.policies {
+		m[name] = p
+	}
+	return m
+}
+
+// Interfaces returns the gateway's interfaces in the order of their VNIs.
+func (n *Node) Interfaces() (list []*l3.Interface) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, vni := range sortedKeys(n.segments) {
+		if i := n.segments[vni].iface; i != nil {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Neighbours returns the responder of a segment, nil if it has none.
+func (n *Node) Neighbours(vni frame.VNI) *arp.Responder {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if s := n.segments[vni]; s != nil {
+		return s.responder
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package node
+
+// Parse reads a configuration in JSON. The error is of type [Errors]: everything that is
+// wrong, with its position in the text and its key.
+func Parse(text []byte) (*Config, error) {
+	s := &source{text: text}
+	c := new(Config)
+	if s.decode(c) {
+		c.check(s)
+	}
+	if errs := s.sorted(); len(errs) > 0 {
+		return nil, errs
+	}
+	return c, nil
+}
+
+// Check reports everything that is wrong with a configuration, as [Errors] without
+// positions.
+func (c *Config) Check() error {
+	s := new(source)
+	c.check(s)
+	if len(s.errs) > 0 {
+		return s.errs
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// Everything that is wrong is said in one pass, in the order of the file, each with its
+// position and its key.
+func TestParseErrors(t *testing.T) {
+	text := `{
+  "tunnels": [
+    {"name": "t0", "local": "10.0.0.1", "ttl": 300, "ecn": "none"},
+    {"name": "t0", "local": "10.0.0.1"},
+    {"name": "ip0", "type": "ipip", "local": "10.0.0.1", "port": 4789}
+  ],
+  "ports": [{"name": "tap0"}, {"name": "tun0", "type": "tun", "mac": "02:00:00:00:00:01"}],
+  "segments": [
+    {"vni": 16777216},
+    {"vni": 100, "tunnel": "t0", "flood": ["10.0.0.1", "10.0.0.300", "fd00::1"],
+     "members": [{"port": "tap0"}, {"port": "tap1"}], "colour": "red",
+     "fdb": [{"mac": "02:00:00:00:00:09"}], "ageing": 300},
+    {"vni": 100, "members": [{"port": "tap0", "vlan": 5000}]},
+    {"vni": 7, "tunnel": "ip0"}
+  ],
+  "vrfs": [{"name": "red", "routes": [{"prefix": "10.1.2.3/8", "via": [{"segment": 9}]}, {"prefix": "10.0.0.0/8"}]}],
+  "maxMACs": "many", "maxMACs": 5
+}`
+	_, err := Parse([]byte(text))
+	var errs Errors
+	if !errors.As(err, &errs) {
+		t.Fatalf("%v", err)
+	}
+	want := []string{
+		`3:48: tunnels[0].ttl: 300: allowed are 0 to 255, and inherit`,
+		`3:60: tunnels[0].ecn: "none": allowed are normal, compat, rfc3168`,
+		`4:14: tunnels[1].name: "t0" is there twice`,
+		`4:29: tunnels[1].local: tunnel "t0" has 10.0.0.1 port 4789 already`,
+		`5:66: tunnels[2].port: ipip has no UDP header`,
+		`7:70: ports[1].mac: a tun port has none to be set`,
+		`9:13: segments[0].vni: 16777216; allowed are 0 to 16777215`,
+		`10:44: segments[1].flood[0]: 10.0.0.1 is this node itself`,
+		`10:56: segments[1].flood[1]: ParseAddr("10.0.0.300"): IPv4 field has value >255`,
+		`10:70: segments[1].flood[2]: fd00::1 is not of the family of 10.0.0.1, the local address of tunnel "t0"`,
+		`11:45: segments[1].members[1].port: there is no port "tap1"`,
+		`11:55: segments[1].colour: there is no such key; allowed are ageing, evict, fdb, flood, gateway, hub, maxMACs, members, neighbours, noFlood, noLearning, policy, tunnel, vni`,
+		`12:14: segments[1].fdb[0]: either remote or port is needed`,
+		`12:55: segments[1].ageing: 300: allowed are durations of at least 1s, such as 300s, and 0s for never`,
+		`13:13: segments[2].vni: 100 is there twice`,
+		`13:39: segments[2].members[0].port: tap0 is in VNI 100 already`,
+		`13:55: segments[2].members[0].vlan: 5000; allowed are 1 to 4094, and 0 for untagged`,
+		`14:5: segments[3].gateway: needed: tunnel "ip0" carries IP without Ethernet`,
+		`16:50: vrfs[0].routes[0].prefix: 10.1.2.3/8 has bits beyond its length`,
+		`16:84: vrfs[0].routes[0].via[0].segment: there is no segment of VNI 9`,
+		`17:14: maxMACs: "many"; wanted is a number`,
+	}
+	var got []string
+	for _, e := range errs {
+		got = append(got, e.Error())
+	}
+	for i := range max(len(got), len(want)) {
+		g, w := "nothing", "nothing"
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if g != w {
+			t.Errorf("got  %s\nwant %s", g, w)
+		}
+	}
+}
+
+// What is no JSON has a position too.
+func TestParseSyntax(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                 "1:1: the file ends in the middle",
+		"{\n \"ports\": [": "2:12: the file ends in the middle",
+		"{\"ports\": [}":   "1:12: invalid character '}'",
+		"{} {}":            "1:4: something follows the end",
+		"{\n  ports: 1}":   "2:3: invalid character 'p'",
+		"[]":               "1:1: a list; wanted is an object",
+		`{"ports": null}`:  "1:11: ports: null; leave the key out instead",
+		`{"ports": {}}`:    "1:11: ports: an object; wanted is a list",
+		`{"maxMACs": 1.5}`: "1:13: maxMACs: 1.5; wanted is a whole number",
+	} {
+		_, err := Parse([]byte(text))
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// What is parsed, written and parsed again is the same: the effective settings can be used
+// as a file.
+func TestParseAgain(t *testing.T) {
+	files, _ := filepath.Glob("../examples/node/configs/*.json")
+	if len(files) == 0 {
+		t.Skip("there are no configurations yet")
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", f, err)
+			continue
+		}
+		again, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := Parse(again)
+		if err != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%s: %v\n%s", f, err, again)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"segments":[{"vni":1,"flood":["10.0.0.2"],"members":[{"port":"a"}]}],"ports":[{"name":"a"}]}`))
+	f.Add([]byte(`{"tunnels":[{"name":"a","type":"gpe","local":"::1","ttl":"inherit"}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := Parse(text)
+		if (c == nil) == (err == nil) {
+			t.Fatal("neither, or both")
+		}
+		var errs Errors
+		if err != nil && (!errors.As(err, &errs) || len(errs) == 0) {
+			t.Fatalf("%T", err)
+		}
+	})
+}
