@@ -6,6 +6,8 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -39,6 +41,8 @@ type Sources struct {
 	Packets    map[string]*port.Packet
 	Buffers    map[string]*port.Buffered
 	Captures   map[string]*port.Capture
+	Policies   map[string]*policy.Policy
+	Guards     map[node.Place]*policy.Guard
 }
 
 // An Underlay is what a VTEP stands on: one of those of package underlay.
@@ -56,6 +60,7 @@ type Collector struct {
 	neighbours neighbourFamilies
 	gateways   gatewayFamilies
 	extras     extraFamilies
+	policies   policyFamilies
 }
 
 // New returns a Collector, to be registered in a prometheus.Registry.
@@ -68,6 +73,7 @@ func New(cfg Config) *Collector {
 	c.neighbours.describe(&c.all)
 	c.gateways.describe(&c.all)
 	c.extras.describe(&c.all)
+	c.policies.describe(&c.all)
 	return c
 }
 
@@ -97,6 +103,20 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		c.collectTunnels(ch, &s)
 		c.collectNetworks(ch, &s)
 		c.collectExtras(ch, &s)
+		c.collectPolicies(ch, &s)
+	}
+}
+
+func (c *Collector) collectPolicies(ch chan<- prometheus.Metric, s *Sources) {
+	for name, p := range s.Policies {
+		if p != nil {
+			c.policies.collect(ch, text(name), p.Stats())
+		}
+	}
+	for at, g := range s.Guards {
+		if g != nil {
+			c.policies.collectGuard(ch, text(at.Port), at.VNI.String(), g.Stats())
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -88,6 +89,10 @@ func (m *made) Collect(ch chan<- prometheus.Metric) {
 	m.extras.collectPacket(ch, "eth0", make1[port.PacketStats](m))
 	m.extras.collectBuffered(ch, "serial", make1[port.BufferedStats](m))
 	m.extras.collectCapture(ch, "file", make1[port.CaptureStats](m))
+	p := make1[policy.Stats](m)
+	p.Rules = map[string]policy.Count{"web": make1[policy.Count](m)}
+	m.policies.collect(ch, "pods", p)
+	m.policies.collectGuard(ch, "tap0", "100", make1[policy.GuardStats](m))
 }
 
 // Every number of every Stats is a sample: one that is added there has to be shown here.

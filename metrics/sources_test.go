@@ -10,6 +10,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -35,6 +37,7 @@ func TestZero(t *testing.T) {
 			Neighbours: map[frame.VNI]*arp.Responder{1: nil}, Interfaces: map[frame.VNI]*l3.Interface{1: nil},
 			TooBigs: map[string]*l3.TooBig{"a": nil}, Packets: map[string]*port.Packet{"a": nil},
 			Buffers: map[string]*port.Buffered{"a": nil}, Captures: map[string]*port.Capture{"a": nil},
+			Policies: map[string]*policy.Policy{"a": nil}, Guards: map[node.Place]*policy.Guard{{}: nil},
 		}
 	}
 	if f := gather(t, New(Config{Sources: nothing})); len(f) != 0 {

@@ -289,3 +289,22 @@ func (n *Node) Neighbours(vni frame.VNI) *arp.Responder {
 	}
 	return nil
 }
+
+// A Place is a port in a segment.
+type Place struct {
+	VNI  frame.VNI
+	Port string
+}
+
+// Guards returns the guards of members.
+func (n *Node) Guards() map[Place]*policy.Guard {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := map[Place]*policy.Guard{}
+	for vni, s := range n.segments {
+		for port, g := range s.guards {
+			m[Place{vni, port}] = g
+		}
+	}
+	return m
+}

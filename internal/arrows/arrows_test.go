@@ -35,7 +35,7 @@ var allowed = map[string][]string{
 	"underlay": {"frame", "internal/ring", "internal/sys"},
 	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
-	"metrics": {"arp", "frame", "l3", "port", "switch", "underlay", "vtep"}, // a module of its own
+	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep"}, // a module of its own
 
 	"internal/index":     {},
 	"internal/pending":   {},
