@@ -41,7 +41,6 @@ type modelFlow struct {
 	slots                 [2]bool
 	answered, closing     bool
 	seen                  frame.Tick
-	protocol              uint8
 	unanswered, open, end frame.Tick
 }
 
@@ -625,7 +624,7 @@ func TestModel(t *testing.T) {
 func FuzzPolicy(f *testing.F) {
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		in := make([]byte, 600)
+		in := make([]byte, 150)
 		for i := range in {
 			in[i] = byte(r.Uint32())
 		}
