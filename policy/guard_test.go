@@ -79,6 +79,8 @@ func TestGuard(t *testing.T) {
 		{"NA of another's", own, pkt{kind: "nd", v6: true, typ: 136, src: 1, dst: 2}, nil, badND},
 		{"NA, option of length 0", own, na, at(79, 0), badND},
 		{"RS", own, pkt{kind: "nd", v6: true, typ: 133, src: 1, srcIP: none6, dst: 2}, at(62, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), badND}, // options of length 0
+		{"RS, before there is an address", own, pkt{kind: "nd", v6: true, typ: 133, src: 1, srcIP: none6, dst: 2}, at(62, 14, 3), innocent},
+		{"RS", own, rs, at(62, 1, 3), innocent}, // a nonce; an option of another length is none
 		{"RS of another", own, rs, func(b []byte) { copy(b[22:], ipOf(true, 3).AsSlice()); copy(b[62:], []byte{1, 3}) }, badAddress},
 		{"RA", own, nd(134), nil, isRouter},
 		{"RA in fragments", own, first(nd(134)), nil, isRouter},

@@ -134,7 +134,11 @@ func TestMemory(t *testing.T) {
 // Slots change hands all the time while others look: what is found under a key is that
 // key's, and what stays is always found, also while the table grows.
 func TestTableConcurrent(t *testing.T) {
-	const limit, stay = 20_000, 500
+	concurrent(t, 20_000, 500)
+	concurrent(t, 20, 2) // hardly a slot keeps its flow
+}
+
+func concurrent(t *testing.T, limit, stay int) {
 	rounds := 200_000
 	if testing.Short() {
 		rounds = 20_000
@@ -206,5 +210,40 @@ func TestTableConcurrent(t *testing.T) {
 	}
 	if n != f.len() || n > limit {
 		t.Errorf("%d flows, %d counted, %d allowed", n, f.len(), limit)
+	}
+}
+
+// Who has looked a flow up and comes late does nothing to the one in its slot now.
+func TestLate(t *testing.T) {
+	a := newArray(bucket)
+	put := func(w key) found {
+		h := w.hash(new([3]uint64))
+		i, mark, ok := a.free(a.homes(h))
+		if !ok || i != 0 || !a.claim(i, mark, &w, h, stIngress, 1) {
+			t.Fatal(i, ok)
+		}
+		a.live.Add(1)
+		x, ok := a.find(&w, h)
+		if !ok {
+			t.Fatal("not there")
+		}
+		return x
+	}
+	old := put(keyOf(1))
+	late := old
+	if !old.remove() || old.remove() {
+		t.Error("removed twice")
+	}
+	x := put(keyOf(2))
+	late.change(late.state | stClosing)
+	if late.remove() || a.live.Load() != 1 {
+		t.Error("removed another's")
+	}
+	if _, y, ok := a.read(0); !ok || y.state != x.state {
+		t.Error("changed another's")
+	}
+	x.change(newState(7, 5, stEgress)) // a state that is made anew gets the slot's stamp
+	if _, y, _ := a.read(0); y.state != x.state || y.state.rule() != 5 || y.state == newState(7, 5, stEgress) {
+		t.Errorf("%x", y.state)
 	}
 }
