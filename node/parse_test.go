@@ -100,7 +100,7 @@ func TestParseSyntax(t *testing.T) {
 // What is parsed, written and parsed again is the same: the effective settings can be used
 // as a file.
 func TestParseAgain(t *testing.T) {
-	files, _ := filepath.Glob("../examples/node/configs/*.json")
+	files, _ := filepath.Glob("../examples/node/configs/*/*.json")
 	if len(files) == 0 {
 		t.Skip("there are no configurations yet")
 	}
