@@ -1,0 +1,240 @@
+package node
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// lab is nodes on one wire, 192.0.2.0/24 and 2001:db8::/64, and the guests behind them:
+//
+//	guest: TAP, moved here from the node's host once it is open
+//	   |
+//	node 192.0.2.X: sockets and packet ports in a host of its own
+//	   | eth0
+//	 wire ... other nodes
+type lab struct {
+	t     *testing.T
+	n     *netns.Net
+	wire  *netns.Host
+	sites []*site
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{t: t, n: netns.New(t)}
+	l.wire = l.n.Switch("wire")
+	return l
+}
+
+// site is a node and its host.
+type site struct {
+	*Node
+	l    *lab
+	h    *netns.Host
+	addr string // on the wire
+}
+
+// plug makes a host on the wire; what it sends is seen there packet by packet.
+func (l *lab) plug(name, addr string) *site {
+	l.t.Helper()
+	s := &site{l: l, h: l.n.Host(name), addr: addr}
+	_, last, _ := strings.Cut(addr, "192.0.2.")
+	l.n.Plug(s.h, addr+"/24,2001:db8::"+last+"/64", l.wire)
+	s.h.TxOff("eth0")
+	s.h.Ready()
+	l.sites = append(l.sites, s)
+	return s
+}
+
+// start runs a node in a host of its own.
+func (l *lab) start(name, addr string, cfg *Config) *site {
+	l.t.Helper()
+	s := l.plug(name, addr)
+	s.Node = running(l.t)
+	s.must(cfg)
+	return s
+}
+
+// file starts a node as examples/node/configs has it.
+func (l *lab) file(name string) *site {
+	l.t.Helper()
+	cfg := configFile(l.t, name)
+	_, base, _ := strings.Cut(name, "/")
+	return l.start(base, cfg.Tunnels[0].Local.String(), cfg)
+}
+
+func configFile(t *testing.T, name string) *Config {
+	t.Helper()
+	text, err := os.ReadFile("../examples/node/configs/" + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parse(t, string(text))
+}
+
+// apply is Apply in the node's host.
+func (s *site) apply(cfg *Config) (err error) {
+	s.l.t.Helper()
+	s.h.Do(func() { err = s.Apply(cfg) })
+	return err
+}
+
+func (s *site) must(cfg *Config) {
+	s.l.t.Helper()
+	if err := s.apply(cfg); err != nil {
+		s.l.t.Fatalf("%s: %v", s.h.Name, err)
+	}
+}
+
+// guest makes a host out of a TAP of the node, with addresses and default routers, commas
+// between them.
+func (s *site) guest(tap, addrs, routers string) *netns.Host {
+	s.l.t.Helper()
+	g := s.l.n.Host(s.h.Name + "-" + tap)
+	g.Sysctl("net.ipv6.conf.default.router_solicitations", "0")
+	s.h.IP("link", "set", tap, "netns", g.NS)
+	g.Up(tap)
+	g.Addr(tap, addrs)
+	for r := range strings.SplitSeq(routers, ",") {
+		switch {
+		case r == "":
+		case strings.Contains(r, ":"):
+			g.IP("-6", "route", "add", "default", "via", r, "dev", tap)
+		default:
+			g.IP("route", "add", "default", "via", r, "dev", tap, "onlink")
+		}
+	}
+	return g
+}
+
+var ttlOf = regexp.MustCompile(`bytes from .* ttl=(\d+)`)
+
+// wantTTL pings, which must be answered at the first time, and looks at the answer.
+func wantTTL(t *testing.T, h *netns.Host, to string, ttl int) {
+	t.Helper()
+	out := h.Run("ping", "-n", "-c", "1", "-W", "2", to)
+	m := ttlOf.FindStringSubmatch(out)
+	if m == nil {
+		t.Fatal(out)
+	}
+	if got, _ := strconv.Atoi(m[1]); got != ttl {
+		t.Errorf("%s pings %s: TTL %d, want %d", h.Name, to, got, ttl)
+	}
+}
+
+// traced returns the hops to a host.
+func traced(h *netns.Host, to string) (hops []string) {
+	for line := range strings.Lines(h.Run("traceroute", "-n", "-q", "1", "-N", "1", "-w", "2", "-m", "5", to)) {
+		if w := strings.Fields(line); len(w) > 1 && w[0] != "traceroute" {
+			hops = append(hops, w[1])
+		}
+	}
+	return hops
+}
+
+// watch is what the hosts send to the wire.
+type watch struct {
+	l    *lab
+	caps []*netns.Capture
+}
+
+func (l *lab) watch() *watch {
+	l.t.Helper()
+	w := &watch{l: l}
+	for _, s := range l.sites {
+		w.caps = append(w.caps, s.h.Capture("eth0", ""))
+	}
+	return w
+}
+
+// stop ends the watch and returns what was sent, as the fields of what matches a display
+// filter of tshark.
+func (w *watch) stop(filter string, fields ...string) (rows [][]string) {
+	w.l.t.Helper()
+	var ps []netns.Packet
+	for _, c := range w.caps {
+		for _, p := range c.Stop() {
+			if p.Out {
+				ps = append(ps, p)
+			}
+		}
+	}
+	if len(ps) == 0 {
+		return nil
+	}
+	return netns.Fields(w.l.t, ps, filter, fields...)
+}
+
+// lines ends the watch and returns, in order, the fields of what matches a filter: of values
+// that a packet has twice, the outer ones.
+func (w *watch) lines(filter string, fields ...string) (lines []string) {
+	w.l.t.Helper()
+	for _, r := range w.stop(filter, fields...) {
+		for i := range r {
+			r[i], _, _ = strings.Cut(r[i], ",")
+		}
+		lines = append(lines, strings.Join(r, " "))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// want compares lines with those that should be, in any order.
+func (w *watch) want(filter string, fields []string, lines ...string) {
+	w.l.t.Helper()
+	got := w.lines(filter, fields...)
+	slices.Sort(lines)
+	if !slices.Equal(got, lines) {
+		w.l.t.Errorf("on the wire, of %q\n%q\nwant\n%q", filter, got, lines)
+	}
+}
+
+// policyDrops returns how many frames from a port a policy or a guard has dropped.
+func (s *site) policyDrops(port string) uint64 { return s.stats(port).RxDrops[frame.Policy] }
+
+func (s *site) stats(port string) vswitch.PortStats {
+	s.l.t.Helper()
+	for _, p := range s.Switch().Stats().Ports {
+		if p.Name == port {
+			return p
+		}
+	}
+	s.l.t.Fatalf("%s: no port %s", s.h.Name, port)
+	return vswitch.PortStats{}
+}
+
+// dest returns where a node has a MAC, by name.
+func (s *site) dest(vni frame.VNI, mac string) string {
+	s.l.t.Helper()
+	vsi, err := s.Switch().VSI(vni, nil)
+	if err != nil {
+		s.l.t.Fatal(err)
+	}
+	m, err := frame.ParseMAC(mac)
+	if err != nil {
+		s.l.t.Fatal(err)
+	}
+	d, ok := vsi.FDB().Lookup(m)
+	if !ok {
+		return ""
+	}
+	return s.Switch().Name(d)
+}
+
+// prefixOf is an address of a subnet of a fabric: 10.0.SUBNET.N, or 2001:db8:SUBNET::N.
+func prefixOf(v6 bool, subnet, n int) netip.Addr {
+	if v6 {
+		return netip.MustParseAddr(fmt.Sprintf("2001:db8:%d::%d", subnet, n))
+	}
+	return netip.MustParseAddr(fmt.Sprintf("10.0.%d.%d", subnet, n))
+}
