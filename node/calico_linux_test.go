@@ -68,9 +68,7 @@ func TestConfigCalico(t *testing.T) {
 				{a2, b2, ip(2, 2), 80, true}, {a2, b2, ip(2, 2), 8080, false},
 				{a1, a2, ip(1, 2), 80, true}, {a1, a2, ip(1, 2), 8080, false},
 			} {
-				if got := tcp(t, to.from, to.to, to.addr, to.port); got != to.want {
-					t.Errorf("TCP from %s to %s port %d: %v", to.from.Name, to.addr, to.port, got)
-				}
+				wantTCP(t, to.from, to.to, to.addr, to.port, to.want)
 			}
 		})
 	}

@@ -14,12 +14,24 @@ import (
 )
 
 // patience is how long a flow that should pass may take, and one that should not is waited
-// for: longer than a SYN takes to be repeated (1 s).
-const patience = 300 * time.Millisecond
+// for.
+func patience(want bool) time.Duration {
+	if want {
+		return 5 * time.Second
+	}
+	return 150 * time.Millisecond
+}
 
-// tcp reports whether a connection to a port of another host is made, and carries data both
-// ways.
-func tcp(t *testing.T, from, to *netns.Host, addr string, port int) (ok bool) {
+// wantTCP tries a connection to a port of another host, which carries data both ways or
+// does not.
+func wantTCP(t *testing.T, from, to *netns.Host, addr string, port int, want bool) {
+	t.Helper()
+	if got := tcp(t, from, to, addr, port, patience(want)); got != want {
+		t.Errorf("TCP from %s to %s port %d: %v, want %v", from.Name, addr, port, got, want)
+	}
+}
+
+func tcp(t *testing.T, from, to *netns.Host, addr string, port int, wait time.Duration) (ok bool) {
 	t.Helper()
 	at := net.JoinHostPort(addr, strconv.Itoa(port))
 	var ln net.Listener
@@ -42,16 +54,23 @@ func tcp(t *testing.T, from, to *netns.Host, addr string, port int) (ok bool) {
 	}()
 	defer func() { ln.Close(); <-done }()
 	var c net.Conn
-	from.Do(func() { c, err = net.DialTimeout("tcp", at, patience) })
+	from.Do(func() { c, err = net.DialTimeout("tcp", at, wait) })
 	if err != nil {
 		return false
 	}
 	defer c.Close()
-	return echoed(t, c)
+	return echoed(t, c, wait)
 }
 
-// udp reports whether a datagram to a port of another host is answered.
-func udp(t *testing.T, from, to *netns.Host, addr string, port int) (ok bool) {
+// wantUDP sends a datagram to a port of another host, which answers or never hears of it.
+func wantUDP(t *testing.T, from, to *netns.Host, addr string, port int, want bool) {
+	t.Helper()
+	if got := udp(t, from, to, addr, port, patience(want)); got != want {
+		t.Errorf("UDP from %s to %s port %d: %v, want %v", from.Name, addr, port, got, want)
+	}
+}
+
+func udp(t *testing.T, from, to *netns.Host, addr string, port int, wait time.Duration) (ok bool) {
 	t.Helper()
 	at := netip.AddrPortFrom(netip.MustParseAddr(addr), uint16(port))
 	server := udpSocket(t, to, at)
@@ -75,7 +94,7 @@ func udp(t *testing.T, from, to *netns.Host, addr string, port int) (ok bool) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	return echoed(t, c)
+	return echoed(t, c, wait)
 }
 
 // udpSocket opens one in a host.
@@ -90,9 +109,9 @@ func udpSocket(t *testing.T, h *netns.Host, at netip.AddrPort) *net.UDPConn {
 	return c
 }
 
-func echoed(t *testing.T, c net.Conn) bool {
+func echoed(t *testing.T, c net.Conn, wait time.Duration) bool {
 	t.Helper()
-	c.SetDeadline(time.Now().Add(patience))
+	c.SetDeadline(time.Now().Add(wait))
 	const text = "is it there?"
 	if _, err := c.Write([]byte(text)); err != nil {
 		t.Fatal(err)
@@ -105,9 +124,11 @@ func echoed(t *testing.T, c net.Conn) bool {
 	return err == nil && string(b) == text
 }
 
-// icmp reports whether a ping is answered.
-func icmp(t *testing.T, from *netns.Host, addr string) bool {
+// wantPing pings once.
+func wantPing(t *testing.T, from *netns.Host, addr string, want bool) {
 	t.Helper()
-	_, err := from.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "0.3", addr)
-	return err == nil
+	wait := strconv.FormatFloat(patience(want).Seconds(), 'f', -1, 64)
+	if out, err := from.Try(t.Context(), "ping", "-n", "-c", "1", "-W", wait, addr); (err == nil) != want {
+		t.Errorf("%s pings %s: want %v, got\n%s", from.Name, addr, want, out)
+	}
 }
