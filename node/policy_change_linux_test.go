@@ -1,0 +1,162 @@
+package node
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/policy"
+)
+
+// changed returns a copy of a configuration with one thing changed.
+func changed(t *testing.T, c *Config, change func(c *Config)) *Config {
+	t.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = parse(t, string(text))
+	change(c)
+	return c
+}
+
+// A change of what may pass, applied under traffic: of datagrams that are sent after Apply has
+// returned none arrives, nor does one of those that answer them; and once it is taken back all
+// goes on.
+func TestPolicyChangesUnderTraffic(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		deny  func(c *Config)
+		start func(c *Config)
+	}{
+		{name: "a rule in front", deny: func(c *Config) {
+			p := &c.Policies[0]
+			p.Rules = append([]policy.Rule{{Name: "no", Action: policy.Deny, Protocol: 17}}, p.Rules...)
+		}},
+		{name: "a rule that goes", deny: func(c *Config) { c.Policies[0].Rules = c.Policies[0].Rules[:1] }},
+		{name: "a set", start: func(c *Config) { c.Policies[0].Rules[1].SrcSet = "admins" },
+			deny: func(c *Config) { c.Policies[0].Sets["admins"] = []netip.Prefix{} }},
+		{name: "a policy where there was none", start: func(c *Config) { c.Segments[0].Policy = "" }, deny: func(c *Config) {
+			c.Segments[0].Policy = "office"
+			c.Policies[0].Rules = c.Policies[0].Rules[:1]
+		}},
+		{name: "another policy", deny: func(c *Config) {
+			c.Policies = append(c.Policies, Policy{Name: "closed", Config: policy.Config{Default: policy.Deny}})
+			c.Segments[0].Policy = "closed"
+		}},
+		{name: "a guard", deny: func(c *Config) {
+			for i := range c.Segments[0].Members {
+				c.Segments[0].Members[i].Guard.Addrs = []netip.Prefix{netip.MustParsePrefix("10.0.0.99/32")}
+			}
+		}},
+		{name: "a guard where there was none", start: func(c *Config) {
+			for i := range c.Segments[0].Members {
+				c.Segments[0].Members[i].Guard = nil
+			}
+		}, deny: func(c *Config) {
+			for i := range c.Segments[0].Members {
+				c.Segments[0].Members[i].Guard = &policy.GuardConfig{Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.0.99/32")}}
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, vms := office(t)
+			open := s.Config()
+			if c.start != nil {
+				open = changed(t, open, c.start)
+				s.must(open)
+			}
+			closed := changed(t, open, c.deny)
+
+			// There and back are streams of their own, between the same two ports: the far
+			// end's is the reply, which nobody but the opener makes room for.
+			client, server := netip.MustParseAddrPort("10.0.0.1:4000"), netip.MustParseAddrPort("10.0.0.3:53")
+			a, b := udpSocket(t, vms[1], client), udpSocket(t, vms[3], server)
+			there := startStream(t, a, b, server, 100, 5)
+			there.moves()
+			back := startStream(t, b, a, client, 100, 5)
+			back.moves()
+			for range 3 {
+				s.must(closed)
+				there1, back1 := there.sent.Load(), back.sent.Load()
+				there.wantNoneAfter(there1)
+				back.wantNoneAfter(back1)
+				s.must(open)
+				there.moves()
+				back.moves()
+			}
+			back.end()
+			there.end()
+		})
+	}
+}
+
+// A TCP connection stops when what it is made of is denied, and goes on where it was when it
+// is allowed again.
+func TestPolicyStopsTCP(t *testing.T) {
+	s, vms := office(t)
+	open := s.Config()
+	closed := changed(t, open, func(c *Config) { c.Policies[0].Rules = c.Policies[0].Rules[1:] })
+	var ln net.Listener
+	var err error
+	vms[2].Do(func() { ln, err = net.Listen("tcp", "10.0.0.2:80") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	var c net.Conn
+	vms[1].Do(func() { c, err = net.DialTimeout("tcp", "10.0.0.2:80", 5*time.Second) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got atomic.Int64
+	var ends sync.WaitGroup
+	defer func() { c.Close(); server.Close(); ends.Wait() }()
+	ends.Go(func() {
+		b := make([]byte, 64<<10)
+		for {
+			if _, err := c.Write(b[:1000]); err != nil {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+	ends.Go(func() {
+		b := make([]byte, 64<<10)
+		for {
+			n, err := server.Read(b)
+			if got.Add(int64(n)); err != nil {
+				if err != io.EOF {
+					t.Logf("server: %v", err)
+				}
+				return
+			}
+		}
+	})
+	moves := func() {
+		t.Helper()
+		from := got.Load()
+		vms[2].Until("more data", func() bool { return got.Load() > from })
+	}
+	for range 3 {
+		moves()
+		s.must(closed)
+		time.Sleep(20 * time.Millisecond) // what had arrived, until it is read
+		from := got.Load()
+		time.Sleep(250 * time.Millisecond)
+		if n := got.Load() - from; n != 0 {
+			t.Errorf("%d bytes after it was denied", n)
+		}
+		s.must(open)
+	}
+	moves()
+}
