@@ -60,8 +60,23 @@ func (l *lab) plug(name, addr string) *site {
 func (l *lab) start(name, addr string, cfg *Config) *site {
 	l.t.Helper()
 	s := l.plug(name, addr)
-	s.Node = running(l.t)
+	s.run(cfg)
+	return s
+}
+
+// run runs the node.
+func (s *site) run(cfg *Config) {
+	s.l.t.Helper()
+	s.Node = running(s.l.t)
 	s.must(cfg)
+}
+
+// quiet starts a node whose own devices say nothing, and so teach nothing.
+func (l *lab) quiet(name, addr string, cfg *Config) *site {
+	l.t.Helper()
+	s := l.plug(name, addr)
+	s.h.Quiet()
+	s.run(cfg)
 	return s
 }
 

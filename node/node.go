@@ -114,12 +114,17 @@ func (n *Node) Apply(cfg *Config) error {
 	if n.closed {
 		return fmt.Errorf("node: Apply: %w", net.ErrClosed)
 	}
-	if cfg.MaxMACs != n.cfg.MaxMACs {
-		n.sw.SetMaxMACs(cfg.MaxMACs)
+	f, err := n.openFirst(cfg)
+	if err != nil {
+		return err // and nothing was touched
 	}
 	old := n.cfg
-	if err := n.apply(cfg); err != nil {
-		if e := n.apply(old); e != nil {
+	if err := n.apply(cfg, f); err != nil {
+		f, e := n.openFirst(old)
+		if e == nil {
+			e = n.apply(old, f)
+		}
+		if e != nil {
 			err = fmt.Errorf("%w; and what was before could not be put back: %w", err, e)
 		}
 		return err
@@ -127,18 +132,18 @@ func (n *Node) Apply(cfg *Config) error {
 	return nil
 }
 
-// apply changes what differs from what there is. n.mu is held.
-func (n *Node) apply(cfg *Config) error {
+// apply changes what differs from what there is; f is open already. n.mu is held.
+func (n *Node) apply(cfg *Config, f opened) error {
 	wanted := index(cfg)
+	if err := n.openAll(cfg, wanted, f); err != nil {
+		return err
+	}
 	for _, vni := range sortedKeys(n.segments) {
 		if wanted.segments[vni] == nil {
 			if err := n.deleteSegment(n.segments[vni]); err != nil {
 				return err
 			}
 		}
-	}
-	if err := n.openAll(cfg, wanted); err != nil {
-		return err
 	}
 	for i := range cfg.Policies {
 		if err := n.setPolicy(&cfg.Policies[i]); err != nil {
@@ -157,6 +162,9 @@ func (n *Node) apply(cfg *Config) error {
 		n.log.Warn("rows of others wait", "err", err)
 	}
 	n.closeUnused(wanted)
+	if cfg.MaxMACs != n.cfg.MaxMACs {
+		n.sw.SetMaxMACs(cfg.MaxMACs)
+	}
 	n.cfg = cfg
 	return nil
 }

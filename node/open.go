@@ -24,10 +24,75 @@ type device struct {
 	port vswitch.Port
 }
 
-// openAll opens what is new, and anew what differs.
-func (n *Node) openAll(cfg *Config, w wanted) error {
+// opened is what was opened before anything was touched.
+type opened struct {
+	tunnels map[string]*vtep.VTEP
+	ports   map[string]vswitch.Port
+}
+
+func (f opened) close() {
+	for _, v := range f.tunnels {
+		v.Close()
+	}
+	for _, p := range f.ports {
+		p.Close()
+	}
+}
+
+// openFirst opens what is new or differs, except for what an open one is in the way of: the
+// address and port of a tunnel, the device of a port. When something cannot be had, nothing
+// stays open.
+func (n *Node) openFirst(cfg *Config) (opened, error) {
+	f := opened{map[string]*vtep.VTEP{}, map[string]vswitch.Port{}}
+	for i := range cfg.Tunnels {
+		c := &cfg.Tunnels[i]
+		if n.inTheWay(c) {
+			continue
+		}
+		v, err := n.openTunnel(c)
+		if err != nil {
+			f.close()
+			return opened{}, fmt.Errorf("tunnel %q: %w", c.Name, err)
+		}
+		f.tunnels[c.Name] = v
+	}
+	for i := range cfg.Ports {
+		c := &cfg.Ports[i]
+		if n.ports[c.Name] != nil {
+			continue
+		}
+		p, err := n.openPort(c)
+		if err != nil {
+			f.close()
+			return opened{}, fmt.Errorf("port %q: %w", c.Name, err)
+		}
+		f.ports[c.Name] = p
+	}
+	return f, nil
+}
+
+// inTheWay reports whether a tunnel that is open has what c needs, be it c as it is.
+func (n *Node) inTheWay(c *Tunnel) bool {
+	for _, t := range n.tunnels {
+		if t.cfg.at() == c.at() {
+			return true
+		}
+	}
+	return false
+}
+
+// at returns what a tunnel has for itself: the port is 0 for IP-in-IP.
+func (t *Tunnel) at() netip.AddrPort { return netip.AddrPortFrom(t.Local, t.port()) }
+
+// openAll closes what differs or is in the way, takes over f and opens the rest.
+func (n *Node) openAll(cfg *Config, w wanted, f opened) error {
+	needed := map[netip.AddrPort]bool{}
+	for i := range cfg.Tunnels {
+		needed[cfg.Tunnels[i].at()] = true
+	}
 	for name, t := range n.tunnels {
-		if c := w.tunnels[name]; c != nil && !reflect.DeepEqual(t.cfg, *c) {
+		c := w.tunnels[name]
+		if c != nil && !reflect.DeepEqual(t.cfg, *c) || c == nil && needed[t.cfg.at()] {
 			n.leaveTunnel(name)
 			t.v.Close()
 			delete(n.tunnels, name)
@@ -39,6 +104,12 @@ func (n *Node) openAll(cfg *Config, w wanted) error {
 			d.port.Close()
 			delete(n.ports, name)
 		}
+	}
+	for name, v := range f.tunnels {
+		n.tunnels[name] = &tunnel{*w.tunnels[name], v}
+	}
+	for name, p := range f.ports {
+		n.ports[name] = &device{*w.ports[name], p}
 	}
 	for _, c := range cfg.Tunnels {
 		if n.tunnels[c.Name] != nil {
