@@ -180,3 +180,58 @@ func TestApplyPutsBack(t *testing.T) {
 	}
 	s.must(parse(t, inPair))
 }
+
+// Parts that change places in one Apply: names of tunnels, ports between segments, addresses
+// between gateways.
+func TestApplySwaps(t *testing.T) {
+	l := newLab(t)
+	text := `{
+	  "tunnels": [{"name": "vx0", "local": "192.0.2.1"}, {"name": "ip0", "type": "ipip", "local": "192.0.2.1"}],
+	  "ports": [{"name": "vm1"}, {"name": "vm2"}, {"name": "tun1", "type": "tun"}, {"name": "tun2", "type": "tun"}],
+	  "segments": [
+	    {"vni": 10, "tunnel": "vx0", "members": [{"port": "vm1"}, {"port": "vm2", "vlan": 5}],
+	     "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], "mac": "02:00:00:ff:00:10"}},
+	    {"vni": 20, "members": [{"port": "vm2"}],
+	     "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:ff:00:20"}},
+	    {"vni": 30, "members": [{"port": "tun1"}], "gateway": {"vrf": "red", "addresses": ["10.0.30.1/32"]}},
+	    {"vni": 40, "members": [{"port": "tun2"}], "gateway": {"vrf": "red", "addresses": ["10.0.40.1/32"]}},
+	    {"vni": 50, "tunnel": "ip0", "gateway": {"vrf": "red"}}
+	  ],
+	  "vrfs": [{"name": "red"}]
+	}`
+	s := l.quiet("one", "192.0.2.1", parse(t, text))
+	for _, c := range []struct {
+		name     string
+		old, new []string
+	}{
+		{"another name of a tunnel", []string{`"vx0"`}, []string{`"vx1"`}},
+		{"ports", []string{`{"port": "vm1"}, {"port": "vm2", "vlan": 5}`, `[{"port": "vm2"}]`, "X"}, []string{"X", `[{"port": "vm1"}, {"port": "vm2", "vlan": 5}]`, `{"port": "vm2"}`}},
+		{"VLANs", []string{`"vlan": 5`, `[{"port": "vm2"}]`}, []string{`"vlan": 0`, `[{"port": "vm2", "vlan": 5}]`}},
+		{"a port, to a segment before its own", []string{`[{"port": "vm2"}]`, `, {"port": "vm2", "vlan": 5}`}, []string{`[]`, `, {"port": "vm2"}`}},
+		{"gateways", []string{"10.0.10.1", "10.0.20.1", "X"}, []string{"X", "10.0.10.1", "10.0.20.1"}},
+		{"IP ports", []string{`[{"port": "tun1"}]`, `[{"port": "tun2"}]`, "tunX"}, []string{`[{"port": "tunX"}]`, `[{"port": "tun1"}]`, "tun2"}},
+		{"the segment of a tunnel for IP", []string{`"vni": 50`}, []string{`"vni": 5`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			with := text
+			for i := range c.old {
+				with = strings.ReplaceAll(with, c.old[i], c.new[i])
+			}
+			before := dump(s.Node)
+			cfg := parse(t, with)
+			if err := s.apply(cfg); err != nil {
+				t.Fatal(err)
+			}
+			fresh := dump(newLab(t).quiet("one", "192.0.2.1", cfg).Node)
+			if got := dump(s.Node); !slices.Equal(got, fresh) {
+				t.Errorf("\n%s\nof a new node:\n%s", strings.Join(got, "\n"), strings.Join(fresh, "\n"))
+			}
+			if err := s.apply(parse(t, text)); err != nil {
+				t.Fatal(err)
+			}
+			if got := dump(s.Node); !slices.Equal(got, before) {
+				t.Errorf("and back\n%s\nbefore:\n%s", strings.Join(got, "\n"), strings.Join(before, "\n"))
+			}
+		})
+	}
+}

@@ -139,10 +139,8 @@ func (n *Node) apply(cfg *Config, f opened) error {
 		return err
 	}
 	for _, vni := range sortedKeys(n.segments) {
-		if wanted.segments[vni] == nil {
-			if err := n.deleteSegment(n.segments[vni]); err != nil {
-				return err
-			}
+		if err := n.release(n.segments[vni], wanted.segments[vni]); err != nil {
+			return fmt.Errorf("segment %d: %w", vni, err)
 		}
 	}
 	for i := range cfg.Policies {

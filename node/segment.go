@@ -25,7 +25,31 @@ type segment struct {
 	guards    map[string]*policy.Guard
 }
 
-// setSegment makes a segment what c says.
+// release takes from a segment what c, nil for none, has no longer, so that other segments can
+// have it: the tunnel, members, the addresses of the gateway.
+func (n *Node) release(s *segment, c *Segment) error {
+	if c == nil {
+		return n.deleteSegment(s)
+	}
+	if s.gatewayDiffers(c) {
+		n.dropInterface(s)
+	}
+	if s.far != nil && (s.cfg.Tunnel != c.Tunnel || n.tunnels[c.Tunnel].v != s.far.Port()) {
+		if err := n.detachFar(s); err != nil {
+			return err
+		}
+	}
+	for _, port := range sortedKeys(s.members) {
+		if m := c.member(port); m == nil || m.VLAN != int(s.members[port].Tag()) {
+			if err := n.detachMember(s, port); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// setSegment makes a segment what c says. What c has no longer is released already.
 func (n *Node) setSegment(cfg *Config, c *Segment) error {
 	s := n.segments[c.VNI]
 	if s == nil {
@@ -44,15 +68,6 @@ func (n *Node) setSegment(cfg *Config, c *Segment) error {
 	}
 	if err := n.setFar(s, c); err != nil {
 		return err
-	}
-	for _, port := range sortedKeys(s.members) {
-		if m := c.member(port); m == nil || m.VLAN != int(s.members[port].Tag()) {
-			if err := s.members[port].Detach(); err != nil {
-				return err
-			}
-			delete(s.members, port)
-			delete(s.guards, port)
-		}
 	}
 	if err := n.setGateway(s, c); err != nil {
 		return err
@@ -95,11 +110,6 @@ func classSet(list []Class) (set vswitch.Class) {
 // setFar attaches the segment's tunnel.
 func (n *Node) setFar(s *segment, c *Segment) error {
 	at := vswitch.AttachConfig{Hub: c.Hub, Keep: true}
-	if s.far != nil && (s.cfg.Tunnel != c.Tunnel || n.tunnels[c.Tunnel].v != s.far.Port()) {
-		if err := n.detachFar(s); err != nil {
-			return err
-		}
-	}
 	if c.Tunnel == "" {
 		return nil
 	}
@@ -201,22 +211,31 @@ func (n *Node) leaveTunnel(name string) {
 
 func (n *Node) leavePort(name string) {
 	for _, s := range n.segments {
-		if a := s.members[name]; a != nil {
-			if s.onPort() {
-				n.dropInterface(s)
-			}
-			a.Detach()
-			delete(s.members, name)
-			delete(s.guards, name)
+		if s.members[name] != nil {
+			n.detachMember(s, name)
 		}
 	}
+}
+
+// detachMember takes a port out of the segment, and the interface that stands on it.
+func (n *Node) detachMember(s *segment, name string) error {
+	if s.onPort() {
+		n.dropInterface(s)
+	}
+	err := s.members[name].Detach()
+	delete(s.members, name)
+	delete(s.guards, name)
+	return err
+}
+
+func (s *segment) gatewayDiffers(c *Segment) bool {
+	return !reflect.DeepEqual(s.cfg.Gateway, c.Gateway) || mode(&s.cfg) != mode(c) || limit(&s.cfg) != limit(c)
 }
 
 // setGateway makes what answers for neighbours, and the interface of a segment that has
 // MACs.
 func (n *Node) setGateway(s *segment, c *Segment) error {
-	changed := !reflect.DeepEqual(s.cfg.Gateway, c.Gateway) || mode(&s.cfg) != mode(c) || limit(&s.cfg) != limit(c)
-	if changed {
+	if s.gatewayDiffers(c) {
 		n.dropInterface(s)
 		s.responder = nil
 	}
