@@ -22,13 +22,15 @@ type checker struct {
 	policies map[string]bool
 	segments map[frame.VNI]*Segment
 	vrfs     map[string]bool
-	used     map[string]string // where a port is a member: by port and VLAN
+	used     map[string]string   // where a port is a member: by port and VLAN
+	nets     map[inVRF]frame.VNI // that gateways have: their networks and addresses
 }
 
 func (c *Config) check(s *source) {
 	k := &checker{
 		source: s, c: c, tunnels: map[string]*Tunnel{}, ports: map[string]*Port{}, policies: map[string]bool{},
 		segments: map[frame.VNI]*Segment{}, vrfs: map[string]bool{}, used: map[string]string{},
+		nets: map[inVRF]frame.VNI{},
 	}
 	locals := map[string]string{}
 	for i := range c.Tunnels {

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 )
 
@@ -17,8 +16,27 @@ func (k *checker) bare(g *Segment) bool {
 	return len(g.Members) == 1 && k.ports[g.Members[0].Port] != nil && k.ports[g.Members[0].Port].Type == portTUN
 }
 
+// ownPrefixes returns what an interface has with an address: its network, itself, and the
+// first and the last address of the network, which are nobody's.
+func ownPrefixes(p netip.Prefix) []netip.Prefix {
+	own := []netip.Prefix{p.Masked(), netip.PrefixFrom(p.Addr(), p.Addr().BitLen())}
+	if p.Addr().Is4() && p.Bits() < 31 {
+		last := p.Masked().Addr().As4()
+		for i := p.Bits(); i < 32; i++ {
+			last[i/8] |= 0x80 >> (i % 8)
+		}
+		own = append(own, netip.PrefixFrom(p.Masked().Addr(), 32), netip.PrefixFrom(netip.AddrFrom4(last), 32))
+	}
+	return own
+}
+
+// inVRF is a prefix in a VRF.
+type inVRF struct {
+	vrf    string
+	prefix netip.Prefix
+}
+
 func (k *checker) gateways() {
-	nets := map[string]frame.VNI{} // of VRF and prefix
 	for i := range k.c.Segments {
 		g := &k.c.Segments[i]
 		if g.Gateway == nil {
@@ -50,11 +68,12 @@ func (k *checker) gateways() {
 			if p.Addr().IsLinkLocalUnicast() {
 				continue
 			}
-			name := w.VRF + " " + p.Masked().String()
-			if vni, ok := nets[name]; ok && vni != g.VNI {
-				k.fail(at, "%v is in VNI %d already", p.Masked(), vni)
+			for _, own := range ownPrefixes(p) {
+				if vni, ok := k.nets[inVRF{w.VRF, own}]; ok && vni != g.VNI {
+					k.fail(at, "%v is in VNI %d already", own, vni)
+				}
+				k.nets[inVRF{w.VRF, own}] = g.VNI
 			}
-			nets[name] = g.VNI
 		}
 	}
 }
@@ -69,6 +88,10 @@ func (k *checker) vrf(key string, v *VRF) {
 			k.fail(at, "%v has bits beyond its length", p)
 		case seen[p]:
 			k.fail(at, "%v is there twice", p)
+		default:
+			if vni, ok := k.nets[inVRF{v.Name, p}]; ok {
+				k.fail(at, "%v is the gateway's own in VNI %d", p, vni)
+			}
 		}
 		seen[p] = true
 	}

@@ -153,6 +153,9 @@ func (n *Node) apply(cfg *Config, f opened) error {
 			return fmt.Errorf("segment %d: %w", cfg.Segments[i].VNI, err)
 		}
 	}
+	for i := range cfg.VRFs {
+		n.gateway.VRF(cfg.VRFs[i].Name) // makes it, for routes where there is no gateway
+	}
 	if err := n.plane.Program(Owner, control.Update{Snapshot: true, Add: rows(cfg)}); err != nil {
 		return err
 	}

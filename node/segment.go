@@ -241,7 +241,7 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 	}
 	ethernet := c.Gateway != nil && !c.Gateway.MAC.IsZero()
 	if c.Neighbours == nil && !ethernet {
-		s.table = nil
+		s.table, s.responder = nil, nil
 		return nil
 	}
 	if s.table == nil || limit(&s.cfg) != limit(c) {
