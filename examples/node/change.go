@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/examples/node/api"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// A change is an api.Change that has been read.
+type change struct {
+	op  string
+	vsi *vswitch.VSI
+	mac frame.MAC
+	dst netip.Addr
+	dev string
+}
+
+func (s *server) postFDB(w http.ResponseWriter, r *http.Request) error {
+	c, err := s.readChange(w, r)
+	if err != nil {
+		return err
+	}
+	s.fdb.Lock()
+	defer s.fdb.Unlock()
+	if c.mac.IsZero() {
+		err = s.changeFlood(c)
+	} else {
+		err = s.changeMAC(c)
+	}
+	if err != nil {
+		return err
+	}
+	return reply(w, api.Done{Done: fmt.Sprintf("%s %v vni %d", c.op, c.mac, c.vsi.VNI())})
+}
+
+func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, err error) {
+	bad := func(format string, args ...any) (change, error) {
+		return c, wrong(http.StatusBadRequest, format, args...)
+	}
+	if _, err := query(r); err != nil {
+		return c, err
+	}
+	var x api.Change
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil {
+		return bad("body: %w", err)
+	}
+	if !slices.Contains([]string{api.Add, api.Append, api.Replace, api.Del}, x.Op) {
+		return bad("op %q: allowed are add, append, replace, del", x.Op)
+	}
+	c.op, c.dev = x.Op, x.Dev
+	if c.mac, err = frame.ParseMAC(x.MAC); err != nil || c.mac.IsGroup() {
+		return bad("mac %q: allowed is the MAC of one host, or 00:00:00:00:00:00 for the flood list", x.MAC)
+	}
+	if x.Dst != "" {
+		if c.dst, err = netip.ParseAddr(x.Dst); err != nil || c.dst.IsMulticast() || c.dst.IsUnspecified() {
+			return bad("dst %q: allowed is the address of one host", x.Dst)
+		}
+		c.dst = c.dst.Unmap()
+	}
+	switch to := x.Dst != "" || x.Dev != ""; {
+	case x.Dst != "" && x.Dev != "":
+		return bad("dst and dev: allowed is one of them")
+	case !to && (x.Op != api.Del || c.mac.IsZero()):
+		return bad("%s needs dst or dev", x.Op)
+	case c.mac.IsZero() && !c.dst.IsValid():
+		return bad("00:00:00:00:00:00 is the flood list: it needs dst")
+	case c.mac.IsZero() && x.Op == api.Replace:
+		return bad("replace is for the MAC of one host: use append and del for the flood list")
+	case !c.mac.IsZero() && x.Op == api.Append:
+		return bad("append is for 00:00:00:00:00:00, the flood list: use add or replace for one host")
+	}
+	for _, v := range s.n.Switch().VSIs() {
+		if uint32(v.VNI()) == x.VNI {
+			c.vsi = v
+			return c, nil
+		}
+	}
+	return c, wrong(http.StatusNotFound, "vni %d: there is no such segment", x.VNI)
+}
+
+// changeFlood adds a peer to a flood list, or removes one that was added here.
+func (s *server) changeFlood(c change) error {
+	row := control.Flood{VNI: c.vsi.VNI(), VTEP: netip.AddrPortFrom(c.dst, 0)}
+	own := s.own(row)
+	there, any := s.floods(c)
+	switch {
+	case c.op == api.Del && own:
+		return s.program(control.Update{Del: []control.Route{row}})
+	case c.op == api.Del && there:
+		return wrong(http.StatusConflict, "dst %v is in the configuration's flood list: change the file", c.dst)
+	case c.op == api.Del:
+		return wrong(http.StatusNotFound, "dst %v is not in the flood list of vni %d", c.dst, row.VNI)
+	case there || own:
+		return wrong(http.StatusConflict, "dst %v is in the flood list already", c.dst)
+	case c.op == api.Add && any:
+		return wrong(http.StatusConflict, "vni %d has a flood list: use append", row.VNI)
+	}
+	return s.program(control.Update{Add: []control.Route{row}})
+}
+
+// floods reports whether a flood list has a peer, and whether it has any.
+func (s *server) floods(c change) (there, any bool) {
+	for _, a := range c.vsi.Attachments() {
+		if v, ok := a.Port().(interface {
+			Flood(frame.VNI) []netip.AddrPort
+		}); ok {
+			list := v.Flood(c.vsi.VNI())
+			return slices.ContainsFunc(list, func(p netip.AddrPort) bool { return p.Addr() == c.dst }), len(list) > 0
+		}
+	}
+	return false, false
+}
+
+// changeMAC makes or removes an entry. Those made here are sticky: no host moves them.
+func (s *server) changeMAC(c change) error {
+	row := control.MAC{VNI: c.vsi.VNI(), MAC: c.mac, Port: c.dev, Sticky: true}
+	if c.dst.IsValid() {
+		row.VTEP = netip.AddrPortFrom(c.dst, 0)
+	}
+	own := s.own(control.MAC{VNI: row.VNI, MAC: row.MAC})
+	e, there := c.vsi.FDB().Get(c.mac)
+	static := there && e.Origin == fdb.OriginStatic
+	switch {
+	case c.op == api.Add && (there || own):
+		return wrong(http.StatusConflict, "%v is in vni %d already: use replace", c.mac, row.VNI)
+	case c.op == api.Del && own:
+		return s.program(control.Update{Del: []control.Route{row}})
+	case static:
+		return wrong(http.StatusConflict, "%v in vni %d is the configuration's: change the file", c.mac, row.VNI)
+	case c.op == api.Del && !there:
+		return wrong(http.StatusNotFound, "%v is not in vni %d", c.mac, row.VNI)
+	case c.op == api.Del && e.Origin == fdb.OriginLearned:
+		c.vsi.FDB().Delete(c.mac)
+		return nil
+	case c.op == api.Del:
+		return wrong(http.StatusConflict, "%v in vni %d is a control plane's: withdraw it there", c.mac, row.VNI)
+	}
+	return s.program(control.Update{Add: []control.Route{row}})
+}
+
+// own reports whether a row was made here; of a MAC only the key counts.
+func (s *server) own(row control.Route) bool {
+	for r := range s.n.Plane().Rows(owner) {
+		if m, ok := r.(control.MAC); ok {
+			r = control.MAC{VNI: m.VNI, MAC: m.MAC}
+		}
+		if r == row {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *server) program(u control.Update) error {
+	err := s.n.Program(owner, u)
+	for _, no := range []error{control.ErrNoPort, control.ErrNoVTEP, control.ErrNoSegment} {
+		if errors.Is(err, no) {
+			return failure{http.StatusNotFound, err}
+		}
+	}
+	if err != nil {
+		return failure{http.StatusConflict, err}
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// effective returns a configuration as the file it could be read from, with the defaults of
+// keys that are not there. What has its default from the system is left out.
+func effective(cfg *node.Config) []byte {
+	var tree map[string]any
+	text, _ := json.Marshal(cfg)
+	json.Unmarshal(text, &tree)
+	for _, t := range objects(tree, "tunnels") {
+		tunnelDefaults(t)
+	}
+	for _, p := range objects(tree, "ports") {
+		defaults(p, "type", "tap", "queues", 1)
+		if p["type"] != "packet" {
+			defaults(p, "offload", true)
+		}
+	}
+	for _, p := range objects(tree, "policies") {
+		defaults(p, "default", policy.Allow, "maxFlows", policy.DefaultMaxFlows)
+	}
+	for _, s := range objects(tree, "segments") {
+		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit)
+		if n, ok := s["neighbours"].(map[string]any); ok {
+			defaults(n, "mode", arp.Off.String(), "limit", arp.DefaultLimit)
+		}
+	}
+	if c, ok := tree["control"].(map[string]any); ok {
+		defaults(c, "mode", "0600")
+	}
+	text, _ = json.MarshalIndent(tree, "", "  ") // of what was JSON: cannot fail
+	return append(text, '\n')
+}
+
+func tunnelDefaults(t map[string]any) {
+	defaults(t, "type", encap.TypeVXLAN.String(), "queues", 1, "ttl", 64, "df", "set", "ecn", "normal", "peers", "any", "maxPeers", vtep.DefaultMaxPeers)
+	switch t["type"] {
+	case encap.TypeIPIP.String():
+		defaults(t, "tos", "inherit")
+		return
+	case encap.TypeGPE.String():
+		defaults(t, "port", encap.GPEPort)
+	}
+	defaults(t, "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "offload", true, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
+}
+
+// objects returns the objects in a list.
+func objects(tree map[string]any, key string) (list []map[string]any) {
+	all, _ := tree[key].([]any)
+	for _, x := range all {
+		list = append(list, x.(map[string]any))
+	}
+	return list
+}
+
+// defaults sets keys that are not there, given as key and value in turn.
+func defaults(o map[string]any, pairs ...any) {
+	for i := 0; i < len(pairs); i += 2 {
+		if key := pairs[i].(string); o[key] == nil {
+			o[key] = pairs[i+1]
+		}
+	}
+}

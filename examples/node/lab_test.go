@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+var folder string // for sockets, whose paths must be short, and programs
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if folder, err = os.MkdirTemp("", "node"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(folder)
+		if code := m.Run(); code != 0 {
+			return code
+		}
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}())
+}
+
+// A running is a node inside the test.
+type running struct {
+	t            *testing.T
+	file, socket string
+	out, errs    output
+	client       http.Client
+	stop         func() int // ends it and returns its exit status
+}
+
+// output is what a program prints, read while it does.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(b)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// until waits for something.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// begin starts a node with a configuration, in which SOCKET is its socket.
+func begin(t *testing.T, text string) *running {
+	t.Helper()
+	dir, err := os.MkdirTemp(folder, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{t: t, file: filepath.Join(dir, "node.json"), socket: filepath.Join(dir, "sock")}
+	r.write(text)
+	r.client.Transport = &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", r.socket)
+		},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan int, 1)
+	go func() { ended <- run(ctx, []string{"-config", r.file}, &r.out, &r.errs) }()
+	r.stop = sync.OnceValue(func() int {
+		cancel()
+		select {
+		case code := <-ended:
+			return code
+		case <-time.After(10 * time.Second):
+			t.Error("the node does not end")
+			return -1
+		}
+	})
+	t.Cleanup(func() { r.stop() })
+	until(t, "ready", func() bool {
+		if len(ended) > 0 {
+			t.Fatalf("ended: %s", r.errs.String())
+		}
+		return strings.Contains(r.out.String(), "ready ")
+	})
+	return r
+}
+
+func (r *running) write(text string) {
+	r.t.Helper()
+	if err := os.WriteFile(r.file, []byte(strings.ReplaceAll(text, "SOCKET", r.socket)), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// ask sends a request and returns status and body.
+func (r *running) ask(method, path, body string) (int, string) {
+	r.t.Helper()
+	req, err := http.NewRequest(method, "http://node"+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	resp, err := r.client.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if !json.Valid(text) {
+		r.t.Errorf("%s %s: no JSON: %q", method, path, text)
+	}
+	return resp.StatusCode, string(text)
+}
+
+// open begins a stream, which ends with the test.
+func (r *running) open(path string) *http.Response {
+	r.t.Helper()
+	resp, err := r.client.Get("http://node" + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// freePort returns a UDP port that nobody uses.
+func freePort(t *testing.T) int {
+	t.Helper()
+	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).Port
+}

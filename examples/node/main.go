@@ -1,0 +1,86 @@
+// Node is one VTEP node from a JSON file: tunnels, ports, segments, gateways, VRFs, policies.
+//
+//	node -config FILE -check     # says what is wrong, or prints the effective settings
+//	node -config FILE
+//
+// SIGHUP, or "vxsctl reload", reads the file again and changes what differs, under traffic.
+// SIGUSR1 prints a line of statistics, SIGINT and SIGTERM end the program. With a control
+// socket in the file, vxsctl shows and changes its tables. It needs CAP_NET_ADMIN.
+//
+// What it does is in package node of this module; here are the file, the signals and the
+// socket.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+const usage = `Usage: node -config FILE [-check]
+
+One VTEP node from a JSON file.
+
+  -config FILE   the configuration; required
+  -check         say what is wrong with it, or print the effective settings; touch nothing
+
+SIGHUP reads the file again, SIGUSR1 prints statistics, SIGINT and SIGTERM end the program.
+`
+
+// run is the program. It returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("node", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	file := fs.String("config", "", "")
+	check := fs.Bool("check", false, "")
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, usage)
+		return 0
+	case err == nil && *file == "":
+		err = errors.New("flag -config is missing: required is a file")
+	case err == nil && fs.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q: allowed are -config FILE and -check", fs.Arg(0))
+	}
+	if err != nil {
+		complain(stderr, err)
+		return 2
+	}
+	cfg, err := load(*file)
+	if err != nil {
+		complain(stderr, err)
+		return 2
+	}
+	if *check {
+		stdout.Write(effective(cfg))
+		return 0
+	}
+	if err := serve(ctx, *file, cfg, stdout, stderr); err != nil {
+		complain(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// complain prints an error: on one line, or of a file a line for each thing that is wrong.
+func complain(w io.Writer, err error) {
+	var wrong fileError
+	if errors.As(err, &wrong) {
+		fmt.Fprintln(w, strings.Join(wrong, "\n"))
+		return
+	}
+	fmt.Fprintln(w, "node:", strings.ReplaceAll(err.Error(), "\n", "; "))
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// owner is whose rows those made over the socket are.
+const owner = "vxsctl"
+
+// A daemon is a node with its file and its socket.
+type daemon struct {
+	file string
+	n    *node.Node
+	api  *server
+	out  io.Writer
+
+	mu     sync.Mutex // one reload at a time
+	socket *socket    // nil: none
+}
+
+// serve runs a node until ctx is done.
+func serve(ctx context.Context, file string, cfg *node.Config, stdout, stderr io.Writer) error {
+	out, errs := &lines{w: stdout}, &lines{w: stderr}
+	n, err := node.New(&node.Options{
+		Owners: []string{owner},
+		Log:    slog.New(slog.NewTextHandler(errs, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	if err != nil {
+		return err
+	}
+	d := &daemon{file: file, n: n, out: out}
+	d.api = newServer(n, d.reload)
+	var running sync.WaitGroup
+	events := n.Switch().Events()
+	running.Go(func() { watch(events, errs) })
+	running.Go(func() { n.Run(context.Background()) }) // Close ends it
+	defer running.Wait()
+	defer n.Close()
+	defer d.close()
+
+	reload, ask := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	notify(reload, ask)
+	defer signal.Stop(reload)
+	defer signal.Stop(ask)
+	if err := d.apply(cfg); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "ready segments=%d ports=%d tunnels=%d socket=%s\n",
+		len(cfg.Segments), len(cfg.Ports), len(cfg.Tunnels), cmp.Or(d.socket.at(), "none"))
+	for {
+		select {
+		case <-reload:
+			if err := d.reload(); err != nil {
+				complain(errs, err)
+			}
+		case <-ask:
+			fmt.Fprintln(out, statsLine(n))
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// reload reads the file again. What is wrong with it changes nothing.
+func (d *daemon) reload() error {
+	cfg, err := load(d.file)
+	if err != nil {
+		return err
+	}
+	if err := d.apply(cfg); err != nil {
+		return err
+	}
+	fmt.Fprintln(d.out, "reloaded")
+	return nil
+}
+
+// apply makes node and socket what cfg says, both or neither.
+func (d *daemon) apply(cfg *node.Config) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	old, next := d.socket, d.socket
+	moved := cfg.Control.Socket != old.at()
+	if moved {
+		var err error
+		if next, err = openSocket(cfg.Control); err != nil {
+			return err
+		}
+	}
+	if err := d.n.Apply(cfg); err != nil {
+		if moved {
+			next.close()
+		}
+		return advise(located(d.file, err))
+	}
+	if !moved {
+		return old.chmod(modeOf(cfg.Control))
+	}
+	d.socket = next
+	if next != nil {
+		d.api.listen(next)
+	}
+	old.close()
+	return nil
+}
+
+func (d *daemon) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.socket.close()
+	d.api.close()
+}
+
+// watch reports ports that fail. It ends with the switch.
+func watch(events *vswitch.Events, w io.Writer) {
+	for {
+		e, err := events.Next(context.Background())
+		if err != nil {
+			return
+		}
+		if e.Kind == frame.EventPortDown && e.Err != nil {
+			complain(w, fmt.Errorf("a port is down: %w: was the device deleted? a reload opens it again", e.Err))
+		}
+	}
+}
+
+// lines is a Writer whose lines do not mix.
+type lines struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}

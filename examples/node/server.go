@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/examples/node/api"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// Bounds of what clients may cost.
+const (
+	maxConns   = 64                    // connections
+	maxStreams = 16                    // of these, those that are streams
+	maxTables  = 2                     // tables that are being listed
+	perRequest = 5 * time.Millisecond  // time between requests, in the long run
+	maxBurst   = 64                    // requests without that time between them
+	maxBody    = 64 << 10              // bytes
+	stalled    = 5 * time.Second       // a client that reads nothing for so long is gone
+	listing    = 15 * time.Second      // a table is read within
+	tidy       = 10 * time.Millisecond // lines of a stream are collected for
+)
+
+// A server answers on the control socket. Whatever its clients do, frames do not wait.
+type server struct {
+	n      *node.Node
+	reload func() error
+
+	http   http.Server
+	end    context.CancelFunc // of every stream
+	serves sync.WaitGroup
+	conns  gate
+	tables gate
+	stream gate
+	rate   rate
+
+	fdb       sync.Mutex // one change at a time
+	tracing   atomic.Bool
+	capturing atomic.Bool
+}
+
+func newServer(n *node.Node, reload func() error) *server {
+	s := &server{n: n, reload: reload, conns: newGate(maxConns), tables: newGate(maxTables), stream: newGate(maxStreams)}
+	mux := http.NewServeMux()
+	for path, f := range map[string]answer{
+		"GET /v1/fdb": s.getFDB, "GET /v1/neigh": s.getNeigh, "GET /v1/route": s.getRoute, "GET /v1/vtep": s.getVTEP,
+		"GET /v1/port": s.getPort, "GET /v1/drops": s.getDrops, "GET /v1/policy": s.getPolicy, "GET /v1/flood": s.getFlood,
+		"GET /v1/config": s.getConfig, "GET /v1/stats": s.getStats,
+	} {
+		mux.Handle(path, s.table(f))
+	}
+	for path, f := range map[string]answer{
+		"GET /v1/monitor": s.getMonitor, "GET /v1/trace": s.getTrace, "GET /v1/capture": s.getCapture,
+	} {
+		mux.Handle(path, s.streaming(f))
+	}
+	mux.Handle("POST /v1/fdb", s.plain(s.postFDB))
+	mux.Handle("POST /v1/reload", s.plain(s.postReload))
+	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
+		return wrong(http.StatusNotFound, "there is no %s %s; see /v1/fdb, neigh, route, vtep, port, drops, policy, flood, config, stats, monitor, trace, capture, reload", r.Method, r.URL.Path)
+	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	s.end = cancel
+	s.http = http.Server{
+		Handler: mux, ReadTimeout: stalled, WriteTimeout: listing, IdleTimeout: 2 * stalled, MaxHeaderBytes: 8 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    log.New(io.Discard, "", 0),
+	}
+	return s
+}
+
+// listen serves a socket until it is closed.
+func (s *server) listen(l *socket) {
+	s.serves.Go(func() { s.http.Serve(&limited{Listener: l, s: s}) })
+}
+
+// close ends every request, and waits for streams: they hold what is the switch's.
+func (s *server) close() {
+	s.end()
+	s.http.Close()
+	s.serves.Wait()
+	s.stream.empty()
+}
+
+// An answer writes to w, or returns an error that is sent instead.
+type answer func(w http.ResponseWriter, r *http.Request) error
+
+// A failure is an error with a status of HTTP.
+type failure struct {
+	status int
+	error
+}
+
+func (f failure) Unwrap() error { return f.error }
+
+func wrong(status int, format string, args ...any) error {
+	return failure{status, fmt.Errorf(format, args...)}
+}
+
+func (s *server) plain(f answer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := s.rate.wait(r.Context())
+		if err == nil {
+			err = f(w, r)
+		}
+		if err != nil {
+			refuse(w, err)
+		}
+	})
+}
+
+// table is for answers that go through whole tables.
+func (s *server) table(f answer) http.Handler {
+	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
+		if !s.tables.enter(r.Context(), stalled) {
+			return wrong(http.StatusServiceUnavailable, "%d tables are being listed already: try again later", maxTables)
+		}
+		begin := time.Now()
+		defer func() { // half of the time belongs to frames
+			time.AfterFunc(min(time.Since(begin), time.Second), s.tables.leave)
+		}()
+		return f(w, r)
+	})
+}
+
+// streaming is for answers that end with their client.
+func (s *server) streaming(f answer) http.Handler {
+	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
+		if !s.stream.enter(r.Context(), 0) {
+			return wrong(http.StatusServiceUnavailable, "%d streams are read already: end one", maxStreams)
+		}
+		defer s.stream.leave()
+		http.NewResponseController(w).SetReadDeadline(time.Time{})
+		return f(w, r)
+	})
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if f := (failure{}); errors.As(err, &f) {
+		status = f.status
+	}
+	answer := api.Error{Text: strings.ReplaceAll(err.Error(), "\n", "; ")}
+	if lines := (fileError{}); errors.As(err, &lines) {
+		answer.Lines = lines
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(answer)
+}
+
+// reply answers with a value in JSON.
+func reply(w http.ResponseWriter, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	json.NewEncoder(w).Encode(v)
+	return nil
+}
+
+// query returns the words of a request, of which only some are allowed.
+func query(r *http.Request, allowed ...string) (map[string]string, error) {
+	q := map[string]string{}
+	for k, v := range r.URL.Query() {
+		if !slices.Contains(allowed, k) {
+			if len(allowed) == 0 {
+				return nil, wrong(http.StatusBadRequest, "%s takes no %q", r.URL.Path, k)
+			}
+			return nil, wrong(http.StatusBadRequest, "%s takes no %q; allowed are %s", r.URL.Path, k, strings.Join(allowed, ", "))
+		}
+		q[k] = v[0]
+	}
+	return q, nil
+}

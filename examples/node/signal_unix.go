@@ -1,0 +1,15 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// notify has SIGHUP sent to reload, and SIGUSR1 to ask.
+func notify(reload, ask chan<- os.Signal) {
+	signal.Notify(reload, syscall.SIGHUP)
+	signal.Notify(ask, syscall.SIGUSR1)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// A socket is a Unix socket in the file system, with the permissions it is to have from its
+// first moment on.
+type socket struct {
+	path string
+	mode fs.FileMode
+	*net.UnixListener
+	file fs.FileInfo
+}
+
+// openSocket makes the socket of a configuration, nil if it has none. One that a dead process
+// has left is replaced; one that answers is an error.
+func openSocket(c node.Control) (*socket, error) {
+	if c.Socket == "" {
+		return nil, nil
+	}
+	s, err := newSocket(c.Socket, modeOf(c))
+	if err != nil {
+		return nil, fmt.Errorf("control socket %s: %w", c.Socket, err)
+	}
+	return s, nil
+}
+
+func modeOf(c node.Control) fs.FileMode {
+	if n, err := strconv.ParseUint(c.Mode, 8, 12); err == nil {
+		return fs.FileMode(n)
+	}
+	return 0o600
+}
+
+// newSocket makes the socket in a folder that nobody else may enter and moves it to its place
+// when it has its permissions.
+func newSocket(path string, mode fs.FileMode) (*socket, error) {
+	if err := stale(path); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".vxs")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%w: make the folder first", err)
+	case err != nil:
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	inside := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: inside, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false)
+	s := &socket{path: path, mode: mode, UnixListener: l}
+	if err = os.Chmod(inside, mode); err == nil {
+		if err = os.Rename(inside, path); err == nil {
+			s.file, err = os.Lstat(path)
+		}
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// stale returns nil if nothing is at path, or the socket of a process that is gone.
+func stale(path string) error {
+	f, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case f.Mode().Type() != fs.ModeSocket:
+		return errors.New("something is there that is no socket: choose another path")
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	switch {
+	case err == nil:
+		c.Close()
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return errors.New("another program answers there: stop it, or choose another path")
+}
+
+// chmod changes the permissions.
+func (s *socket) chmod(mode fs.FileMode) error {
+	if s == nil || s.mode == mode {
+		return nil
+	}
+	s.mode = mode
+	return os.Chmod(s.path, mode)
+}
+
+// at returns the path, "" of nil.
+func (s *socket) at() string {
+	if s == nil {
+		return ""
+	}
+	return s.path
+}
+
+// close ends listening and removes the file, unless it is somebody else's by now.
+func (s *socket) close() {
+	if s == nil {
+		return
+	}
+	if f, err := os.Lstat(s.path); err == nil && os.SameFile(f, s.file) {
+		os.Remove(s.path)
+	}
+	s.UnixListener.Close()
+}

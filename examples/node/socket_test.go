@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func modeAt(t *testing.T, path string) os.FileMode {
+	t.Helper()
+	f, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.Mode()
+}
+
+// The socket has its permissions, follows the configuration and goes with the node.
+func TestSocket(t *testing.T) {
+	r := begin(t, basic(t))
+	if m := modeAt(t, r.socket); m != os.ModeSocket|0o600 {
+		t.Errorf("%v", m)
+	}
+	if want := "ready segments=2 ports=0 tunnels=1 socket=" + r.socket + "\n"; r.out.String() != want {
+		t.Errorf("%q, want %q", r.out.String(), want)
+	}
+	text, _ := os.ReadFile(r.file)
+	r.write(strings.Replace(string(text), `{"socket"`, `{"mode": "0660", "socket"`, 1))
+	r.ask("POST", "/v1/reload", "")
+	if m := modeAt(t, r.socket); m != os.ModeSocket|0o660 {
+		t.Errorf("%v", m)
+	}
+	old := r.socket
+	r.write(strings.Replace(string(text), old, old+"2", 1))
+	r.ask("POST", "/v1/reload", "")
+	r.socket += "2"
+	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {
+		t.Error(status)
+	}
+	if _, err := os.Lstat(old); !os.IsNotExist(err) {
+		t.Errorf("the old socket: %v", err)
+	}
+	if code := r.stop(); code != 0 {
+		t.Errorf("status %d", code)
+	}
+	left, _ := os.ReadDir(filepath.Dir(r.socket))
+	if len(left) != 1 || left[0].Name() != "node.json" {
+		t.Errorf("left are %v", left)
+	}
+}
+
+// What a dead process has left is replaced; what answers is not, nor is what is no socket.
+func TestSocketTaken(t *testing.T) {
+	r := begin(t, basic(t))
+	other := filepath.Join(filepath.Dir(r.file), "other.json")
+	another := func(socket string) (int, string) {
+		t.Helper()
+		text := strings.Replace(basic(t), "SOCKET", socket, 1)
+		if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		ctx := t.Context()
+		return run(ctx, []string{"-config", other}, &stderr, &stderr), stderr.String()
+	}
+	if code, text := another(r.socket); code != 1 || text != "node: control socket "+r.socket+": another program answers there: stop it, or choose another path\n" {
+		t.Errorf("%d %q", code, text)
+	}
+	if code, text := another(r.file); code != 1 || !strings.Contains(text, "is no socket") {
+		t.Errorf("%d %q", code, text)
+	}
+	if code, text := another("/nowhere/sock"); code != 1 || !strings.Contains(text, "make the folder first") {
+		t.Errorf("%d %q", code, text)
+	}
+	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {
+		t.Error(status)
+	}
+	r.stop()
+
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: r.socket, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close() // as a process that was killed leaves it
+	s, err := newSocket(r.socket, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	if c, err := net.DialTimeout("unix", r.socket, time.Second); err != nil {
+		t.Error(err)
+	} else {
+		c.Close()
+	}
+}

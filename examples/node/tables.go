@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/vxswitch/vxswitch/examples/node/api"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// list answers with a list that is never in memory as a whole.
+func list[T any](w http.ResponseWriter, all iter.Seq[T]) error {
+	w.Header().Set("Content-Type", "application/json")
+	buf := bufio.NewWriterSize(w, 32<<10)
+	sep := "["
+	for x := range all {
+		text, _ := json.Marshal(x) // of plain numbers and strings: cannot fail
+		buf.WriteString(sep)
+		if _, err := buf.Write(text); err != nil {
+			return nil // the client has gone
+		}
+		sep = ",\n"
+	}
+	if sep == "[" {
+		buf.WriteString(sep)
+	}
+	buf.WriteString("]\n")
+	buf.Flush()
+	return nil
+}
+
+func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "vni", "dev")
+	if err != nil {
+		return err
+	}
+	only, err := only(q)
+	if err != nil {
+		return err
+	}
+	return list(w, entries(s.n, only, q["dev"]))
+}
+
+// only returns whether a VNI is that of a query, if it has one.
+func only(q map[string]string) (func(uint32) bool, error) {
+	v, ok := q["vni"]
+	if !ok {
+		return all, nil
+	}
+	vni, err := vniOf(v)
+	return func(x uint32) bool { return x == uint32(vni) }, err
+}
+
+func all(uint32) bool { return true }
+
+// entries returns the FDBs, each in order of its MACs; of one port or tunnel if dev is not "".
+func entries(n *node.Node, only func(vni uint32) bool, dev string) iter.Seq[api.FDBEntry] {
+	return func(yield func(api.FDBEntry) bool) {
+		sw := n.Switch()
+		now := sw.Tick()
+		for _, v := range sw.VSIs() {
+			if !only(uint32(v.VNI())) {
+				continue
+			}
+			list := slices.SortedFunc(v.FDB().All(), func(a, b fdb.Entry) int { return cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()) })
+			for _, e := range list {
+				x := api.FDBEntry{
+					VNI: uint32(v.VNI()), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)),
+					Origin: e.Origin.String(), Age: float64(e.Age(now)), Flags: flags(e),
+				}
+				if (dev == "" || x.Dev == dev) && !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func flags(e fdb.Entry) (list []string) {
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{e.Flags&fdb.Sticky != 0, "sticky"}, {e.Flags&fdb.Filter != 0, "filter"}, {e.Flags&fdb.Anycast != 0, "anycast"}, {e.Frozen, "frozen"}} {
+		if f.set {
+			list = append(list, f.name)
+		}
+	}
+	return list
+}
+
+func (s *server) getNeigh(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "vni")
+	if err != nil {
+		return err
+	}
+	only, err := only(q)
+	if err != nil {
+		return err
+	}
+	return list(w, neighbours(s.n, only))
+}
+
+func neighbours(n *node.Node, only func(uint32) bool) iter.Seq[api.Neighbour] {
+	return func(yield func(api.Neighbour) bool) {
+		now := n.Switch().Tick()
+		for _, v := range n.Switch().VSIs() {
+			r := n.Neighbours(v.VNI())
+			if r == nil || !only(uint32(v.VNI())) {
+				continue
+			}
+			for e := range r.Table().All() {
+				if !yield(api.Neighbour{
+					VNI: uint32(v.VNI()), IP: e.IP.String(), MAC: e.MAC.String(), Origin: e.Origin.String(),
+					State: e.State.String(), Age: float64(e.Age(now)),
+				}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "vrf")
+	if err != nil {
+		return err
+	}
+	routes := []api.Route{}
+	for _, g := range s.n.Config().Segments {
+		if g.Gateway == nil {
+			continue
+		}
+		for _, p := range g.Gateway.Addresses {
+			routes = append(routes, api.Route{VRF: g.Gateway.VRF, Prefix: p.Masked().String(), Kind: "connected", Via: []string{"vni " + g.VNI.String()}})
+		}
+	}
+	for _, v := range s.n.Gateway().VRFs() {
+		for _, x := range v.Routes() {
+			to := api.Route{VRF: v.Name(), Prefix: x.Prefix.String(), Kind: "blackhole", Via: []string{}}
+			for _, h := range x.Via {
+				to.Kind, to.Via = "via", append(to.Via, h.String())
+			}
+			routes = append(routes, to)
+		}
+	}
+	routes = slices.DeleteFunc(routes, func(x api.Route) bool { return q["vrf"] != "" && x.VRF != q["vrf"] })
+	slices.SortStableFunc(routes, func(a, b api.Route) int { return cmp.Compare(a.VRF, b.VRF) })
+	return list(w, slices.Values(routes))
+}
+
+func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	floods := []api.Flood{}
+	tunnels := s.n.Tunnels()
+	for _, g := range s.n.Config().Segments {
+		v := tunnels[g.Tunnel]
+		if v == nil {
+			continue
+		}
+		x := api.Flood{VNI: uint32(g.VNI), Tunnel: g.Tunnel, Peers: []string{}}
+		for _, a := range v.Flood(g.VNI) {
+			x.Peers = append(x.Peers, a.String())
+		}
+		floods = append(floods, x)
+	}
+	return list(w, slices.Values(floods))
+}
+
+func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	policies := []api.Policy{}
+	for name, p := range s.n.Policies() {
+		text, _ := json.Marshal(p.Stats())
+		policies = append(policies, api.Policy{Name: name, Stats: text})
+	}
+	slices.SortFunc(policies, func(a, b api.Policy) int { return cmp.Compare(a.Name, b.Name) })
+	return list(w, slices.Values(policies))
+}
+
+func (s *server) getConfig(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(effective(s.n.Config()))
+	return nil
+}
+
+func (s *server) postReload(w http.ResponseWriter, r *http.Request) error {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
+	if err := s.reload(); err != nil {
+		return failure{http.StatusUnprocessableEntity, err}
+	}
+	return reply(w, api.Done{Done: "reloaded"})
+}

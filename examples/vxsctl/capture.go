@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+)
+
+// Blocks of pcapng (draft-ietf-opsawg-pcapng, section 3.1).
+const (
+	packetBlock = 6
+	maxBlock    = 16 << 20
+
+	// section is what a file begins with, little endian, version 1.0, of unknown length.
+	section = "\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x1c\x00\x00\x00"
+)
+
+// capture writes packets to a file, or to standard output, until ctx is done.
+func (s *session) capture(ctx context.Context, w *words) error {
+	if len(w.rest) != 1 {
+		return w.wrong("allowed is the name of one file, or - for standard output")
+	}
+	body, err := s.open(ctx, http.MethodGet, "/v1/capture", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if w.rest[0] == "-" {
+		_, err = blocks(s.out, body)
+		return err
+	}
+	f, err := os.Create(w.rest[0])
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.notice, "capturing to %s, until it is interrupted\n", w.rest[0])
+	n, err := blocks(f, body)
+	if e := f.Close(); e != nil {
+		err = e
+	}
+	fmt.Fprintf(s.notice, "%d packets\n", n)
+	return err
+}
+
+// blocks copies whole blocks, so that the file has none that ends in the middle, and counts
+// those that are packets. Without any block it writes a section without packets: an empty file
+// is no pcapng.
+func blocks(to io.Writer, from io.Reader) (packets int, err error) {
+	some := false
+	defer func() {
+		if !some {
+			io.WriteString(to, section)
+		}
+	}()
+	in, order := bufio.NewReaderSize(from, 64<<10), binary.ByteOrder(binary.LittleEndian)
+	var block []byte
+	for {
+		head, err := in.Peek(12)
+		if err != nil {
+			return packets, errEnded
+		}
+		if binary.BigEndian.Uint32(head) == 0x0a0d0d0a && binary.BigEndian.Uint32(head[8:]) == 0x1a2b3c4d {
+			order = binary.BigEndian
+		}
+		n := order.Uint32(head[4:])
+		if n < 12 || n > maxBlock {
+			return packets, errors.New("the node sends what is no pcapng")
+		}
+		if cap(block) < int(n) {
+			block = make([]byte, n)
+		}
+		block = block[:n]
+		if _, err := io.ReadFull(in, block); err != nil {
+			return packets, errEnded
+		}
+		if _, err := to.Write(block); err != nil {
+			return packets, err
+		}
+		some = true
+		if order.Uint32(block) == packetBlock {
+			packets++
+		}
+	}
+}

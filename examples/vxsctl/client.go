@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/vxswitch/vxswitch/examples/node/api"
+)
+
+// patience is how long an answer that is no stream may take.
+const patience = time.Minute
+
+// A client asks a node.
+type client struct {
+	socket string
+	http   http.Client
+}
+
+func newClient(socket string) *client {
+	return &client{socket: socket, http: http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+		DisableKeepAlives: true,
+	}}}
+}
+
+// A refusal is what a node says instead of an answer.
+type refusal api.Error
+
+func (r *refusal) Error() string { return r.Text }
+
+// open sends a request and returns the answer's body.
+func (c *client) open(ctx context.Context, method, path string, keys map[string]string, body any) (io.ReadCloser, error) {
+	q := url.Values{}
+	for k, v := range keys {
+		q.Set(k, v)
+	}
+	var text []byte
+	if body != nil {
+		text, _ = json.Marshal(body) // of plain strings and numbers: cannot fail
+	}
+	u := url.URL{Scheme: "http", Host: "node", Path: path, RawQuery: q.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf(`no node answers on %s: start one with that path as "socket" of "control", or name its socket with -socket`, c.socket)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("%s is not for this user: run as the node's user, or give the socket another \"mode\" in the node's \"control\"", c.socket)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", c.socket, errors.Unwrap(err))
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	r := new(refusal)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(r); err != nil || r.Text == "" {
+		return nil, fmt.Errorf("%s: the answer is %s: is it a node's socket?", c.socket, resp.Status)
+	}
+	return nil, r
+}
+
+// get returns the whole answer to a question.
+func (c *client) get(ctx context.Context, path string, keys map[string]string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	body, err := c.open(ctx, http.MethodGet, path, keys, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the answer ends in the middle: %w", c.socket, err)
+	}
+	return text, nil
+}
+
+// post has something changed, and prints what.
+func (s *session) post(ctx context.Context, path string, body any) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	answer, err := s.open(ctx, http.MethodPost, path, nil, body)
+	if err != nil {
+		return err
+	}
+	defer answer.Close()
+	text, err := io.ReadAll(answer)
+	if err != nil {
+		return err
+	}
+	if s.json {
+		_, err = s.out.Write(text)
+		return err
+	}
+	var done api.Done
+	if err := json.Unmarshal(text, &done); err != nil {
+		return err
+	}
+	if path == "/v1/reload" { // as bridge does, a change that is made is silent
+		fmt.Fprintln(s.out, done.Done)
+	}
+	return nil
+}

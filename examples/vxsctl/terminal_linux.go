@@ -1,0 +1,48 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	_, err := control(f, func(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TCGETS) })
+	return err == nil
+}
+
+// keyboard makes keys arrive when they are pressed, and unseen. It returns what ends that.
+func keyboard(in *os.File) (restore func()) {
+	if in == nil {
+		return func() {}
+	}
+	old, err := control(in, func(fd int) (*unix.Termios, error) { return unix.IoctlGetTermios(fd, unix.TCGETS) })
+	if err != nil {
+		return func() {}
+	}
+	set := func(t unix.Termios) {
+		control(in, func(fd int) (any, error) { return nil, unix.IoctlSetTermios(fd, unix.TCSETS, &t) })
+	}
+	now := *old
+	now.Lflag &^= unix.ICANON | unix.ECHO
+	now.Cc[unix.VMIN], now.Cc[unix.VTIME] = 1, 0
+	set(now)
+	return func() { set(*old) }
+}
+
+// control calls f with a file's descriptor, which stays as it is.
+func control[T any](file *os.File, f func(fd int) (T, error)) (v T, err error) {
+	c, err := file.SyscallConn()
+	if err != nil {
+		return v, err
+	}
+	if e := c.Control(func(fd uintptr) { v, err = f(int(fd)) }); e != nil {
+		err = e
+	}
+	return v, err
+}
