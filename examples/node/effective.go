@@ -29,6 +29,10 @@ func effective(cfg *node.Config) []byte {
 	}
 	for _, p := range objects(tree, "policies") {
 		defaults(p, "default", policy.Allow, "maxFlows", policy.DefaultMaxFlows)
+		times, _ := p["timeouts"].(map[string]any)
+		for k, x := range times {
+			times[k] = time.Duration(x.(float64)).String()
+		}
 	}
 	for _, s := range objects(tree, "segments") {
 		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit)

@@ -69,6 +69,9 @@ func TestCheck(t *testing.T) {
 		if again := string(effective(a)); again != out {
 			t.Errorf("another time it is\n%s\nnot\n%s", again, out)
 		}
+		if strings.Contains(text, "1h") && !strings.Contains(out, `"tcp": "1h0m0s"`) {
+			t.Errorf("%s", out)
+		}
 		// What was in the file is as it was there.
 		b, _ := node.Parse([]byte(text))
 		for i := range b.Tunnels {

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -249,7 +250,7 @@ func TestDeviceDeleted(t *testing.T) {
 	p.ga.Ping("192.168.7.2", 1)
 }
 
-// Clients that read nothing are let go, and frames do not wait for them.
+// Clients that read nothing are let go, those that ask on and on wait, and frames do not wait for them.
 func TestStalledClients(t *testing.T) {
 	p := newPair(t)
 	p.ga.Ping("192.168.7.2", 1)
@@ -270,6 +271,27 @@ func TestStalledClients(t *testing.T) {
 			t.Fatalf("%s: %q %v", path, status, err)
 		}
 	}
+	var hurry sync.WaitGroup
+	quiet := make(chan struct{})
+	for range 3 { // and some that ask as fast as they can
+		hurry.Go(func() {
+			for {
+				select {
+				case <-quiet:
+					return
+				default:
+				}
+				if c, err := net.Dial("unix", p.a.socket); err == nil {
+					c.SetDeadline(time.Now().Add(time.Second))
+					io.WriteString(c, "GET /v1/stats HTTP/1.1\r\nHost: node\r\nConnection: close\r\n\r\n")
+					io.Copy(io.Discard, c)
+					c.Close()
+				}
+			}
+		})
+	}
+	defer hurry.Wait()
+	defer close(quiet)
 	stop := pinging(t, p.ga, "192.168.7.2")
 	flood, end := context.WithTimeout(t.Context(), 9*time.Second)
 	defer end()
