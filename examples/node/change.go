@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // A change is an api.Change that has been read.
@@ -111,15 +112,18 @@ func (s *server) changeFlood(c change) error {
 
 // floods reports whether a flood list has a peer, and whether it has any.
 func (s *server) floods(c change) (there, any bool) {
-	for _, a := range c.vsi.Attachments() {
-		if v, ok := a.Port().(interface {
-			Flood(frame.VNI) []netip.AddrPort
-		}); ok {
-			list := v.Flood(c.vsi.VNI())
-			return slices.ContainsFunc(list, func(p netip.AddrPort) bool { return p.Addr() == c.dst }), len(list) > 0
+	_, list := floodOf(c.vsi)
+	return slices.ContainsFunc(list, func(p netip.AddrPort) bool { return p.Addr() == c.dst }), len(list) > 0
+}
+
+// floodOf returns a segment's attachment to a tunnel, nil if it has none, and its flood list.
+func floodOf(vsi *vswitch.VSI) (*vswitch.Attachment, []netip.AddrPort) {
+	for _, a := range vsi.Attachments() {
+		if v, ok := a.Port().(*vtep.VTEP); ok {
+			return a, v.Flood(frame.VNI(a.Tag()))
 		}
 	}
-	return false, false
+	return nil, nil
 }
 
 // changeMAC makes or removes an entry. Those made here are sticky: no host moves them.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"sync"
@@ -27,6 +28,7 @@ type daemon struct {
 
 	mu     sync.Mutex // one reload at a time
 	socket *socket    // nil: none
+	closed bool
 }
 
 // serve runs a node until ctx is done.
@@ -89,8 +91,11 @@ func (d *daemon) reload() error {
 func (d *daemon) apply(cfg *node.Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("the node ends: %w", net.ErrClosed)
+	}
 	old, next := d.socket, d.socket
-	moved := cfg.Control.Socket != old.at()
+	moved := cfg.Control.Socket != old.at() || !old.there()
 	if moved {
 		var err error
 		if next, err = openSocket(cfg.Control); err != nil {
@@ -117,6 +122,7 @@ func (d *daemon) apply(cfg *node.Config) error {
 func (d *daemon) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.closed = true
 	d.socket.close()
 	d.api.close()
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -53,22 +54,27 @@ type server struct {
 func newServer(n *node.Node, reload func() error) *server {
 	s := &server{n: n, reload: reload, conns: newGate(maxConns), tables: newGate(maxTables), stream: newGate(maxStreams)}
 	mux := http.NewServeMux()
-	for path, f := range map[string]answer{
-		"GET /v1/fdb": s.getFDB, "GET /v1/neigh": s.getNeigh, "GET /v1/route": s.getRoute, "GET /v1/vtep": s.getVTEP,
-		"GET /v1/port": s.getPort, "GET /v1/drops": s.getDrops, "GET /v1/policy": s.getPolicy, "GET /v1/flood": s.getFlood,
-		"GET /v1/config": s.getConfig, "GET /v1/stats": s.getStats,
-	} {
-		mux.Handle(path, s.table(f))
+	methods := map[string][]string{}
+	handle := func(method, path string, h http.Handler) {
+		methods[path] = append(methods[path], method)
+		mux.Handle(method+" "+path, h)
 	}
 	for path, f := range map[string]answer{
-		"GET /v1/monitor": s.getMonitor, "GET /v1/trace": s.getTrace, "GET /v1/capture": s.getCapture,
+		"/v1/fdb": s.getFDB, "/v1/neigh": s.getNeigh, "/v1/route": s.getRoute, "/v1/vtep": s.getVTEP, "/v1/port": s.getPort,
+		"/v1/drops": s.getDrops, "/v1/policy": s.getPolicy, "/v1/flood": s.getFlood, "/v1/config": s.getConfig, "/v1/stats": s.getStats,
 	} {
-		mux.Handle(path, s.streaming(f))
+		handle(http.MethodGet, path, s.table(f))
 	}
-	mux.Handle("POST /v1/fdb", s.plain(s.postFDB))
-	mux.Handle("POST /v1/reload", s.plain(s.postReload))
+	for path, f := range map[string]answer{"/v1/monitor": s.getMonitor, "/v1/trace": s.getTrace, "/v1/capture": s.getCapture} {
+		handle(http.MethodGet, path, s.streaming(f))
+	}
+	handle(http.MethodPost, "/v1/fdb", s.plain(s.postFDB))
+	handle(http.MethodPost, "/v1/reload", s.plain(s.postReload))
 	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
-		return wrong(http.StatusNotFound, "there is no %s %s; see /v1/fdb, neigh, route, vtep, port, drops, policy, flood, config, stats, monitor, trace, capture, reload", r.Method, r.URL.Path)
+		if allowed := methods[r.URL.Path]; allowed != nil {
+			return wrong(http.StatusMethodNotAllowed, "%s %s: allowed are %s", r.Method, r.URL.Path, strings.Join(allowed, ", "))
+		}
+		return wrong(http.StatusNotFound, "there is no %s; there are %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	s.end = cancel

@@ -240,8 +240,9 @@ func TestWrongRequests(t *testing.T) {
 		status       int
 		want         string
 	}{
-		{"GET", "/v1/nope", 404, "see /v1/fdb"},
-		{"DELETE", "/v1/fdb", 404, "there is no DELETE"},
+		{"GET", "/v1/nope", 404, "there are /v1/capture, /v1/config"},
+		{"DELETE", "/v1/fdb", 405, "allowed are GET, POST"},
+		{"GET", "/v1/reload", 405, "allowed are POST"},
 		{"GET", "/v1/fdb?colour=red", 400, "allowed are vni, dev"},
 		{"GET", "/v1/fdb?vni=16777216", 400, "allowed are 0 to 16777215"},
 		{"GET", "/v1/drops?x=1", 400, "takes no"},
@@ -277,7 +278,7 @@ func TestStreams(t *testing.T) {
 	lines := bufio.NewScanner(monitor.Body)
 	for _, want := range []string{"port-down", "port-up"} {
 		var e api.Event
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || e.Event != want || time.Since(e.Time) > time.Minute {
+		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || e.Event != want || e.Dest != "vx" || time.Since(e.Time) > time.Minute {
 			t.Errorf("%s, want %s", lines.Text(), want)
 		}
 	}

@@ -114,12 +114,22 @@ func (s *socket) at() string {
 	return s.path
 }
 
+// there reports whether the file is still this socket's: it may have been cleaned away, or
+// replaced. Nil is always there.
+func (s *socket) there() bool {
+	if s == nil {
+		return true
+	}
+	f, err := os.Lstat(s.path)
+	return err == nil && os.SameFile(f, s.file)
+}
+
 // close ends listening and removes the file, unless it is somebody else's by now.
 func (s *socket) close() {
 	if s == nil {
 		return
 	}
-	if f, err := os.Lstat(s.path); err == nil && os.SameFile(f, s.file) {
+	if s.there() {
 		os.Remove(s.path)
 	}
 	s.UnixListener.Close()

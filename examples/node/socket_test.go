@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -6,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -17,6 +20,17 @@ func modeAt(t *testing.T, path string) os.FileMode {
 		t.Fatal(err)
 	}
 	return f.Mode()
+}
+
+// hup has the file read again.
+func (r *running) hup() error {
+	r.t.Helper()
+	n := strings.Count(r.out.String(), "reloaded\n")
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		return err
+	}
+	until(r.t, "reloaded", func() bool { return strings.Count(r.out.String(), "reloaded\n") > n })
+	return nil
 }
 
 // The socket has its permissions, follows the configuration and goes with the node.
@@ -35,6 +49,10 @@ func TestSocket(t *testing.T) {
 		t.Errorf("%v", m)
 	}
 	old := r.socket
+	os.Remove(old) // as one cleans up who knows no better
+	if err := r.hup(); err != nil || modeAt(t, old) != os.ModeSocket|0o660 {
+		t.Errorf("%v %v", err, modeAt(t, old))
+	}
 	r.write(strings.Replace(string(text), old, old+"2", 1))
 	r.ask("POST", "/v1/reload", "")
 	r.socket += "2"

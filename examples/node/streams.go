@@ -27,7 +27,22 @@ func (s *server) getMonitor(w http.ResponseWriter, r *http.Request) error {
 	sw := s.n.Switch()
 	events := sw.Events()
 	defer events.Close()
-	each(r.Context(), newStream(w, "application/x-ndjson", maxEvents), events.Next, func(e frame.Event) any { return shownEvent(sw, e) })
+	ports := map[uint16]string{} // a port that has gone has no name
+	for _, p := range sw.Stats().Ports {
+		ports[p.Port] = p.Name
+	}
+	each(r.Context(), newStream(w, "application/x-ndjson", maxEvents), events.Next, func(e frame.Event) any {
+		x := shownEvent(sw, e)
+		switch port := e.Dest.Port(); e.Kind {
+		case frame.EventPortUp:
+			ports[port] = x.Dest
+		case frame.EventPortDown:
+			if name := ports[port]; name != "" {
+				x.Dest = name
+			}
+		}
+		return x
+	})
 	return nil
 }
 

@@ -160,15 +160,14 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	floods := []api.Flood{}
-	tunnels := s.n.Tunnels()
-	for _, g := range s.n.Config().Segments {
-		v := tunnels[g.Tunnel]
-		if v == nil {
+	for _, v := range s.n.Switch().VSIs() {
+		a, peers := floodOf(v)
+		if a == nil {
 			continue
 		}
-		x := api.Flood{VNI: uint32(g.VNI), Tunnel: g.Tunnel, Peers: []string{}}
-		for _, a := range v.Flood(g.VNI) {
-			x.Peers = append(x.Peers, a.String())
+		x := api.Flood{VNI: uint32(v.VNI()), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}}
+		for _, p := range peers {
+			x.Peers = append(x.Peers, p.String())
 		}
 		floods = append(floods, x)
 	}
