@@ -183,6 +183,18 @@ func TestApplyFails(t *testing.T) {
 		}
 		wantDump(t, n, firstDump)
 	}
+	// What is new is opened before anything goes: a segment that was to go has not been touched.
+	vsi, _ := n.Switch().VSI(20, nil)
+	less := strings.Replace(strings.Replace(first, `{"vni": 20, "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:20"}},`, "", 1),
+		`"segments": [`, `"ports": [{"name": "nope0", "type": "packet"}], "segments": [`, 1)
+	if err := n.Apply(parse(t, less)); err == nil {
+		t.Error("a device that is not there was opened")
+	}
+	if again, _ := n.Switch().VSI(20, nil); again != vsi {
+		t.Error("segment 20 was made anew")
+	}
+	wantDump(t, n, firstDump)
+
 	bad := parse(t, first)
 	bad.Segments[0].Flood[0] = bad.Tunnels[0].Local
 	var errs Errors

@@ -114,6 +114,7 @@ func (n *Node) Apply(cfg *Config) error {
 	if n.closed {
 		return fmt.Errorf("node: Apply: %w", net.ErrClosed)
 	}
+	n.dropFailed()
 	f, err := n.openFirst(cfg)
 	if err != nil {
 		return err // and nothing was touched

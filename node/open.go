@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/port"
@@ -132,6 +133,31 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened) error {
 		n.ports[c.Name] = &device{c, p}
 	}
 	return nil
+}
+
+// dropFailed closes ports and tunnels that the switch has let go because they failed, so that
+// they are opened anew.
+func (n *Node) dropFailed() {
+	for _, s := range n.segments {
+		here := s.vsi.Attachments()
+		if s.far != nil && !slices.Contains(here, s.far) {
+			name := s.cfg.Tunnel
+			n.leaveTunnel(name)
+			if t := n.tunnels[name]; t != nil {
+				t.v.Close()
+				delete(n.tunnels, name)
+			}
+		}
+		for name, a := range s.members {
+			if !slices.Contains(here, a) {
+				n.leavePort(name)
+				if d := n.ports[name]; d != nil {
+					d.port.Close()
+					delete(n.ports, name)
+				}
+			}
+		}
+	}
 }
 
 // closeUnused closes what the configuration has no longer.
