@@ -77,9 +77,9 @@ func TestPolicyChangesUnderTraffic(t *testing.T) {
 			// end's is the reply, which nobody but the opener makes room for.
 			client, server := netip.MustParseAddrPort("10.0.0.1:4000"), netip.MustParseAddrPort("10.0.0.3:53")
 			a, b := udpSocket(t, vms[1], client), udpSocket(t, vms[3], server)
-			there := startStream(t, a, b, server, 100, 5)
+			there := startStream(t, a, b, server, 100, 5000)
 			there.moves()
-			back := startStream(t, b, a, client, 100, 5)
+			back := startStream(t, b, a, client, 100, 5000)
 			back.moves()
 			for range 3 {
 				s.must(closed)

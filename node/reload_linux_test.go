@@ -82,7 +82,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 	streams := map[string]*stream{}
 	for to, h := range map[string]*netns.Host{"10.0.10.2:9000": b, "10.0.50.3:9000": c} {
 		at := netip.MustParseAddrPort(to)
-		streams[to] = startStream(t, udpSocket(t, a, netip.MustParseAddrPort("10.0.10.1:0")), udpSocket(t, h, at), at, 200, 5)
+		streams[to] = startStream(t, udpSocket(t, a, netip.MustParseAddrPort("10.0.10.1:0")), udpSocket(t, h, at), at, 200, 8000)
 	}
 	tcp := startBytes(t, func(listen func(net.Listener, error)) {
 		b.Do(func() { listen(net.Listen("tcp", "10.0.10.2:9001")) })

@@ -32,9 +32,9 @@ type stream struct {
 	longest  time.Duration // between two arrivals
 }
 
-// startStream sends burst datagrams of a size each millisecond until end. Both sockets are
-// closed then.
-func startStream(t *testing.T, from, to *net.UDPConn, dst netip.AddrPort, size, burst int) *stream {
+// startStream sends rate datagrams of a size a second, evenly, until end. Both sockets are closed
+// then.
+func startStream(t *testing.T, from, to *net.UDPConn, dst netip.AddrPort, size, rate int) *stream {
 	t.Helper()
 	s := &stream{t: t, from: from, to: to, size: size, stop: make(chan struct{})}
 	raw, err := to.SyscallConn()
@@ -46,29 +46,26 @@ func startStream(t *testing.T, from, to *net.UDPConn, dst netip.AddrPort, size, 
 		t.Fatal(err)
 	}
 	s.ended.Go(s.receive)
-	s.ended.Go(func() { s.send(dst, burst) })
+	s.ended.Go(func() { s.send(dst, rate) })
 	t.Cleanup(s.end)
 	return s
 }
 
-func (s *stream) send(dst netip.AddrPort, burst int) {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
+func (s *stream) send(dst netip.AddrPort, rate int) {
 	b := make([]byte, s.size)
-	for {
+	for next := time.Now(); ; next = next.Add(time.Second / time.Duration(rate)) {
 		select {
 		case <-s.stop:
 			return
-		case <-tick.C:
+		default:
 		}
-		for range burst {
-			binary.BigEndian.PutUint64(b, s.sent.Add(1))
-			if _, err := s.from.WriteToUDPAddrPort(b, dst); errors.Is(err, net.ErrClosed) {
-				return
-			} else if err != nil {
-				s.t.Errorf("datagram %d: %v", s.sent.Load(), err)
-				return
-			}
+		time.Sleep(time.Until(next))
+		binary.BigEndian.PutUint64(b, s.sent.Add(1))
+		if _, err := s.from.WriteToUDPAddrPort(b, dst); errors.Is(err, net.ErrClosed) {
+			return
+		} else if err != nil {
+			s.t.Errorf("datagram %d: %v", s.sent.Load(), err)
+			return
 		}
 	}
 }
