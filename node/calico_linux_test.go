@@ -42,7 +42,7 @@ func TestConfigCalico(t *testing.T) {
 			}
 			w := l.watch()
 			wantTTL(t, a1, ip(1, 2), 63)
-			w.want("("+echoes+") || ip.proto == 4 || ip.proto == 41", nil)
+			w.want("("+echoes+") || ip.proto == 4 || ip.proto == 41", []string{"eth.src", "eth.dst"})
 
 			w = l.watch()
 			wantTTL(t, a1, ip(2, 1), 62)

@@ -150,7 +150,7 @@ func TestPolicyStopsTCP(t *testing.T) {
 	for range 3 {
 		moves()
 		s.must(closed)
-		time.Sleep(20 * time.Millisecond) // what had arrived, until it is read
+		time.Sleep(100 * time.Millisecond) // what had arrived, until it is read
 		from := got.Load()
 		time.Sleep(250 * time.Millisecond)
 		if n := got.Load() - from; n != 0 {

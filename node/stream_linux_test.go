@@ -32,8 +32,11 @@ type stream struct {
 	longest  time.Duration // between two arrivals
 }
 
-// startStream sends rate datagrams of a size a second, evenly, until end. Both sockets are closed
-// then.
+// window is how much of a stream may be under way: queues and buffers hold several times that.
+const window = 1000
+
+// startStream sends rate datagrams of a size a second, evenly, until end, and fewer when they are
+// not taken. Both sockets are closed then.
 func startStream(t *testing.T, from, to *net.UDPConn, dst netip.AddrPort, size, rate int) *stream {
 	t.Helper()
 	s := &stream{t: t, from: from, to: to, size: size, stop: make(chan struct{})}
@@ -59,7 +62,14 @@ func (s *stream) send(dst netip.AddrPort, rate int) {
 			return
 		default:
 		}
-		time.Sleep(time.Until(next))
+		now := time.Now()
+		if s.sent.Load()-s.highest() > window {
+			next = now.Add(time.Millisecond) // as long as what is under way, or lost, is that much
+		}
+		if late := now.Sub(next); late > 5*time.Millisecond {
+			next = now // and make no burst of it
+		}
+		time.Sleep(next.Sub(now))
 		binary.BigEndian.PutUint64(b, s.sent.Add(1))
 		if _, err := s.from.WriteToUDPAddrPort(b, dst); errors.Is(err, net.ErrClosed) {
 			return
