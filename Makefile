@@ -59,8 +59,9 @@ unit:
 	$(GO) test -shuffle=on -timeout 10m ./...
 	$(GO) test -C metrics -shuffle=on -timeout 10m ./...
 
+# What only measures, and what only boots guests, has no workers of ours in it.
 race:
-	$(GO) test -race -shuffle=on -timeout 10m ./...
+	$(GO) test -race -shuffle=on -timeout 10m $$($(GO) list ./... | grep -v -e /bench -e /internal/lab/qemu)
 	$(GO) test -C metrics -race -shuffle=on -timeout 10m ./...
 
 run:
@@ -75,7 +76,7 @@ fuzz:
 	@set -e; $(GO) test -list '^Fuzz' ./... | \
 		awk '/^Fuzz/ {t[++n]=$$1} /^ok/ {for(i=1;i<=n;i++) print $$2, t[i]; n=0}' >.fuzz.list; \
 	[ -s .fuzz.list ]; while read -r pkg target; do \
-		case $$target in FuzzPlane) n=$(FUZZSLOW);; *) n=$(FUZZTIME);; esac; \
+		case $$target in FuzzPlane|FuzzTable|FuzzSwitch|FuzzPolicy) n=$(FUZZSLOW);; *) n=$(FUZZTIME);; esac; \
 		$(GO) test $$pkg -run '^$$' -fuzz "^$$target$$" -fuzztime $$n >.fuzz.log 2>&1 || { cat .fuzz.log; exit 1; }; \
 		echo "$$pkg $$target: $$(tail -2 .fuzz.log | head -1)"; \
 	done <.fuzz.list; rm -f .fuzz.list .fuzz.log
