@@ -17,7 +17,7 @@ TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arpi
 # a maker of initramfs: the smallest, if there is none.
 KERNEL = linux-image-cloud-amd64
 
-.PHONY: test tools check cross unit race run fuzz bench compare growth ways soak
+.PHONY: test tools check cross unit race run fuzz bench compare tunnels growth ways soak
 
 test: tools check cross unit race run fuzz
 	@echo "all passed"
@@ -93,6 +93,13 @@ bench:
 compare:
 	@$(GO) run ./bench/compare -json bench/results/compare.json -svg bench/results/compare.svg >.compare.txt; s=$$?; \
 	if [ -s .compare.txt ]; then mv .compare.txt bench/results/compare.txt; else rm -f .compare.txt; fi; exit $$s
+
+# The other encapsulations beside VXLAN, and IP-in-IP with and without batches: a part of
+# compare, in five minutes.
+TUNNELS = gpe-tcp1,gpe-udp64,tun-tcp1,tun-udp64,ipip-tcp1,ipip-udp64
+tunnels:
+	@$(GO) run ./bench/compare -case $(TUNNELS) -json bench/results/tunnels.json -svg bench/results/tunnels.svg >.tunnels.txt; s=$$?; \
+	if [ -s .tunnels.txt ]; then mv .tunnels.txt bench/results/tunnels.txt; else rm -f .tunnels.txt; fi; exit $$s
 
 # How the cost of a frame grows with MACs, VNIs, peers and ports; two minutes on a machine
 # that does nothing else.
