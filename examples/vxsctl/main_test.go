@@ -168,6 +168,8 @@ func TestTables(t *testing.T) {
 		{"policy", "GET /v1/policy", `[{"name":"p","stats":{"rules":{"web":{"packets":1,"bytes":60}},"default":{"packets":2,"bytes":120},"flows":{"tracked":9}}}]`,
 			"POLICY  WHAT        PACKETS  BYTES\np       rule web    1        60\np       default     2        120\np       neighbours  0        0\n" +
 				"p       replies     0        -\np       related     0        -\np       fragments   0        -\np       malformed   0        -\np       flows       9        -\n"},
+		{"policy", "GET /v1/policy", `[{"name":"guard","vni":7,"port":"tap0","stats":{"mac":3,"arp":1}}]`,
+			"POLICY               WHAT         PACKETS  BYTES\nguard of tap0 vni 7  dropped arp  1        -\nguard of tap0 vni 7  dropped mac  3        -\n"},
 		{"config", "GET /v1/config", "{\n}\n", "{\n}\n"},
 		{"-json drops", "GET /v1/drops", "[ ]\n", "[ ]\n"},
 		{"fdb add 02:00:00:00:00:01 dst 10.0.0.2 vni 7", `POST /v1/fdb {"op":"add","vni":7,"mac":"02:00:00:00:00:01","dst":"10.0.0.2"}`, `{"done":"x"}`, ""},

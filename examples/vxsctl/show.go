@@ -159,6 +159,9 @@ func floodTable(text []byte) ([][]string, error) {
 func policyTable(text []byte) ([][]string, error) {
 	type count struct{ Packets, Bytes uint64 }
 	return rowsOf(text, "POLICY WHAT PACKETS BYTES", func(p api.Policy) (rows [][]string) {
+		if p.Port != "" {
+			return guardRows(p)
+		}
 		var s struct {
 			Rules                                  map[string]count
 			Default, Neighbours                    count
@@ -176,6 +179,19 @@ func policyTable(text []byte) ([][]string, error) {
 			row(p.Name, "replies", s.Replies, ""), row(p.Name, "related", s.Related, ""), row(p.Name, "fragments", s.Fragments, ""),
 			row(p.Name, "malformed", s.Malformed, ""), row(p.Name, "flows", s.Flows.Tracked, ""))
 	})
+}
+
+// guardRows are what a guard has dropped, by its causes.
+func guardRows(p api.Policy) (rows [][]string) {
+	var drops map[string]uint64
+	name := fmt.Sprintf("%s of %s vni %d", p.Name, p.Port, p.VNI)
+	if err := json.Unmarshal(p.Stats, &drops); err != nil {
+		return [][]string{row(name, err, "", "")}
+	}
+	for _, cause := range slices.Sorted(maps.Keys(drops)) {
+		rows = append(rows, row(name, "dropped "+cause, drops[cause], ""))
+	}
+	return rows
 }
 
 func statsTable(text []byte) ([][]string, error) {

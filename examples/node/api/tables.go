@@ -97,10 +97,12 @@ type Flood struct {
 	Peers  []string `json:"peers"`
 }
 
-// A Policy is a policy and what it counted.
+// A Policy is a policy and what it counted, or with Port a member's guard and what it dropped.
 type Policy struct {
 	Name  string          `json:"name"`
-	Stats json.RawMessage `json:"stats"` // of package policy
+	VNI   uint32          `json:"vni,omitempty"`
+	Port  string          `json:"port,omitempty"`
+	Stats json.RawMessage `json:"stats"` // of package policy: Stats, or GuardStats
 }
 
 // A Drop is frames of one port that were dropped for one reason.
