@@ -150,7 +150,7 @@ func (n *Node) apply(cfg *Config, f opened) error {
 		}
 	}
 	for i := range cfg.Segments {
-		if err := n.setSegment(cfg, &cfg.Segments[i]); err != nil {
+		if err := n.setSegment(&cfg.Segments[i]); err != nil {
 			return fmt.Errorf("segment %d: %w", cfg.Segments[i].VNI, err)
 		}
 	}

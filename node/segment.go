@@ -50,7 +50,7 @@ func (n *Node) release(s *segment, c *Segment) error {
 }
 
 // setSegment makes a segment what c says. What c has no longer is released already.
-func (n *Node) setSegment(cfg *Config, c *Segment) error {
+func (n *Node) setSegment(c *Segment) error {
 	s := n.segments[c.VNI]
 	if s == nil {
 		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Evict: c.Evict})
@@ -64,7 +64,7 @@ func (n *Node) setSegment(cfg *Config, c *Segment) error {
 		if err := n.deleteSegment(s); err != nil {
 			return err
 		}
-		return n.setSegment(cfg, c)
+		return n.setSegment(c)
 	}
 	if err := n.setFar(s, c); err != nil {
 		return err
@@ -73,9 +73,7 @@ func (n *Node) setSegment(cfg *Config, c *Segment) error {
 		return err
 	}
 	slots := n.slots(s, c)
-	if err := s.vsi.Configure(vswitch.VSIConfig{
-		MaxMACs: c.MaxMACs, Evict: c.Evict, Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: slots,
-	}); err != nil {
+	if err := s.vsi.Configure(c.vsi(slots)); err != nil {
 		return err
 	}
 	for i := range c.Members {
@@ -89,6 +87,13 @@ func (n *Node) setSegment(cfg *Config, c *Segment) error {
 	}
 	s.cfg = *c
 	return nil
+}
+
+// vsi returns the settings of the segment's VSI.
+func (c *Segment) vsi(slots vswitch.Slots) vswitch.VSIConfig {
+	return vswitch.VSIConfig{
+		MaxMACs: c.MaxMACs, Evict: c.Evict, Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: slots,
+	}
 }
 
 func (c *Segment) member(port string) *Member {
@@ -305,9 +310,7 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 		return err
 	}
 	s.iface = i
-	return s.vsi.Configure(vswitch.VSIConfig{
-		MaxMACs: c.MaxMACs, Evict: c.Evict, Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: n.slots(s, c),
-	})
+	return s.vsi.Configure(c.vsi(n.slots(s, c)))
 }
 
 // dropInterface removes the gateway from a segment.
