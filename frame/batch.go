@@ -82,11 +82,17 @@ func (b *Batch) New(n int) *Frame {
 	if k == MaxBatch || n < 0 || size > len(b.arena.buf)-b.used {
 		return nil
 	}
-	buf := b.arena.buf[b.used : b.used+size : b.used+size]
-	b.used = min((b.used+size+63)&^63, len(b.arena.buf))
+	buf := b.carve(size)
 	f := b.grow(k)
 	f.reset(buf, Headroom, int32(size))
 	return f
+}
+
+// carve takes memory of the arena, which has that much; what follows begins a cache line.
+func (b *Batch) carve(size int) []byte {
+	buf := b.arena.buf[b.used : b.used+size : b.used+size]
+	b.used = min((b.used+size+63)&^63, len(b.arena.buf))
+	return buf
 }
 
 // Borrow appends a frame over buf[off:end], memory that the reader owns and will
@@ -116,8 +122,7 @@ func (b *Batch) Room(f *Frame, n int) bool {
 	if n > Headroom || b.arena == nil || size > len(b.arena.buf)-b.used {
 		return false
 	}
-	buf := b.arena.buf[b.used : b.used+size : b.used+size]
-	b.used = min((b.used+size+63)&^63, len(b.arena.buf))
+	buf := b.carve(size)
 	copy(buf[Headroom:], f.Bytes())
 	f.GSO = f.GSO.Moved(Headroom - f.Headroom())
 	f.buf, f.off, f.end = buf, Headroom, int32(size)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -271,11 +272,7 @@ func (n *Node) Tunnels() map[string]*vtep.VTEP {
 func (n *Node) Policies() map[string]*policy.Policy {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	m := make(map[string]*policy.Policy, len(n.policies))
-	for name, p := range n.policies {
-		m[name] = p
-	}
-	return m
+	return maps.Clone(n.policies)
 }
 
 // Interfaces returns the gateway's interfaces in the order of their VNIs.

@@ -89,24 +89,21 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 // sends reports whether what is quoted of a packet behind its outer headers may be ours, as
 // far as it is quoted.
 func (v *VTEP) sends(b []byte) bool {
+	if len(b) == 0 || len(b) < v.cfg.Type.Header() {
+		return true
+	}
 	var vni frame.VNI
 	switch v.cfg.Type {
 	case encap.TypeIPIP:
-		return len(b) == 0 || b[0]>>4 == 4 || b[0]>>4 == 6
+		return b[0]>>4 == 4 || b[0]>>4 == 6
 	case encap.TypeGPE:
 		head, drop := encap.ParseGPE(b)
-		if len(b) < encap.VXLANLen {
-			return true
-		}
 		if _, ok := head.Kind(); !ok || drop != frame.NotDropped || head&encap.GPEFlagProtocol == 0 || head.Reserved() != 0 {
 			return false
 		}
 		vni = head.VNI()
 	default:
 		head, drop := encap.ParseVXLAN(b)
-		if len(b) < encap.VXLANLen {
-			return true
-		}
 		if drop != frame.NotDropped || head.Reserved() != 0 {
 			return false
 		}
