@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net/netip"
-	"runtime"
-	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"github.com/vxswitch/vxswitch/bench/rig"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/vtep"
 )
 
 const neighbours = 1000 // on each side
@@ -110,25 +106,6 @@ func anew(packets [][]byte) func(*frame.Batch) {
 	}
 }
 
-// turns runs two things alternately, n batches of each, and returns the median time of a
-// turn for one frame, of each.
-func turns(n, chunk int, one, other func(batches int)) (a, b float64) {
-	var took [2][]float64
-	for n > 0 {
-		k := min(n, chunk)
-		for i, f := range []func(int){one, other} {
-			start := time.Now()
-			f(k)
-			took[i] = append(took[i], float64(time.Since(start).Nanoseconds())/float64(k*frame.MaxBatch))
-		}
-		n -= k
-	}
-	for i := range took {
-		slices.Sort(took[i])
-	}
-	return took[0][len(took[0])/2], took[1][len(took[1])/2]
-}
-
 // BenchmarkNeighbour is a worker in memory that answers questions in place, beside one that
 // forwards frames of the same size into the tunnel: the time is for one answer, and
 // x-forwarded how many times a forwarded frame's that is. spoofed is the time for a frame
@@ -161,117 +138,34 @@ func BenchmarkNeighbour(b *testing.B) {
 	b.Run("spoofed", benchmarkSpoofed)
 }
 
-// An attacker is another port of the segment, that sends at a rate of its own.
-type attacker struct {
-	*rig.Port
-	spoof    atomic.Bool
-	sent     atomic.Int64
-	interval time.Duration // between batches; 0 = as fast as it gets
-	next     time.Time
-	ordinary func(*frame.Batch)
-	spoofed  [][]byte
-	sender   uint32
-}
-
-const strangers = 1 << 20
-
-func newAttacker(tb testing.TB, r *neighBed, interval time.Duration) *attacker {
-	tb.Helper()
-	a := &attacker{Port: rig.NewPort(), interval: interval}
-	if _, err := r.vsi.Attach(a, 0); err != nil {
-		tb.Fatal(err)
-	}
-	var known [][]byte
-	for i := range neighbours {
-		known = append(known, rig.Packet(rig.MAC(1, (i*7+3)%neighbours), rig.MAC(2, i), 60))
-	}
-	a.ordinary = anew(known)
-	for range frame.MaxBatch {
-		a.spoofed = append(a.spoofed, question(tb, false, 0))
-	}
-	a.Fill = a.fill
-	return a
-}
-
-func (a *attacker) fill(b *frame.Batch) {
-	if a.interval > 0 {
-		for now := time.Now(); ; now = time.Now() { // busy: a timer is too coarse, and it is the same for both
-			if !now.Before(a.next) {
-				a.next = now.Add(a.interval)
-				break
-			}
-		}
-	}
-	a.sent.Add(frame.MaxBatch)
-	if !a.spoof.Load() {
-		a.ordinary(b)
-		return
-	}
-	for _, p := range a.spoofed {
-		a.sender = (a.sender + 1) % strangers
-		m := rig.MAC(3, int(a.sender))
-		copy(p[6:], m[:])
-		copy(p[22:], m[:])
-		binary.BigEndian.PutUint32(p[28:], 100<<24|a.sender)
-		copy(p[38:], []byte{10, 77, 0, 1}) // nobody has it
-		b.Borrow(p, 0, len(p))
-	}
-}
-
-// shared is a Wire that several workers send through: it counts nothing.
-type shared struct{ *rig.Wire }
-
-func (shared) Sender(int) frame.Sender { return nowhere{} }
-
-type nowhere struct{}
-
-func (nowhere) Send([]frame.Datagram) error { return nil }
-
+// newSpoofed is a bed beside which somebody sends ARP from a million senders that do not
+// exist, for an address that nobody has.
 func newSpoofed(tb testing.TB, interval time.Duration) (*neighBed, *attacker) {
 	tb.Helper()
-	r := newNeighBed(tb, newBedOver(tb, func(w *rig.Wire) vtep.Underlay { return shared{w} }), 60)
-	return r, newAttacker(tb, r, interval)
+	r := newNeighBed(tb, newSharedBed(tb, nil), 60)
+	a := newAttacker(tb, r.bed, interval)
+	packets, sender := make([][]byte, frame.MaxBatch), uint32(0)
+	for i := range packets {
+		packets[i] = question(tb, false, 0)
+	}
+	a.hostile = func(b *frame.Batch) {
+		for _, p := range packets {
+			sender = (sender + 1) % strangers
+			m := rig.MAC(3, int(sender))
+			copy(p[6:], m[:])
+			copy(p[22:], m[:])
+			binary.BigEndian.PutUint32(p[28:], 100<<24|sender)
+			copy(p[38:], []byte{10, 77, 0, 1})
+			b.Borrow(p, 0, len(p))
+		}
+	}
+	return r, a
 }
 
 func benchmarkSpoofed(b *testing.B) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	const interval = 128 * time.Microsecond // half a million frames a second
-	r, a := newSpoofed(b, interval)
-	a.Run(neighbours/frame.MaxBatch + 1)
-	a.spoof.Store(true)
-	a.Run(2 * arp.DefaultLimit / frame.MaxBatch) // from here on the tables are full
-	var stop atomic.Bool
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for !stop.Load() {
-			a.Run(16)
-		}
-	}()
-	var sent [2]int64
-	var took [2]time.Duration
-	phase := func(spoof bool) func(int) {
-		i := map[bool]int{true: 1}[spoof]
-		return func(n int) {
-			a.spoof.Store(spoof)
-			was, start := a.sent.Load(), time.Now()
-			r.port.Run(n)
-			sent[i] += a.sent.Load() - was
-			took[i] += time.Since(start)
-		}
-	}
-	r.port.Fill = anew(r.port.Packets)
-	b.ReportAllocs()
-	b.ResetTimer()
-	ordinary, spoofed := turns(b.N/frame.MaxBatch+1, 4000, phase(false), phase(true))
-	b.StopTimer()
-	stop.Store(true)
-	<-ended
-	b.ReportMetric(spoofed, "ns/op")
-	b.ReportMetric(spoofed/ordinary, "x-ordinary")
-	for i, unit := range []string{"ordinary-frames/s", "spoofed-frames/s"} { // the same, or the ratio means nothing
-		b.ReportMetric(float64(sent[i])/took[i].Seconds(), unit)
-	}
+	r, a := newSpoofed(b, 128*time.Microsecond)     // half a million frames a second
+	a.attack(2 * arp.DefaultLimit / frame.MaxBatch) // from here on the tables are full
+	r.beside(b, a)
 }
 
 // Answering allocates nothing, and sends nothing into the tunnel.
@@ -303,8 +197,7 @@ func TestSpoofedIsBounded(t *testing.T) {
 	qs := questions(t, false)
 	r.port.Fill = anew(qs)
 	r.port.Run(neighbours/frame.MaxBatch + 1)
-	a.spoof.Store(true)
-	a.Run(2 * arp.DefaultLimit / frame.MaxBatch)
+	a.attack(2 * arp.DefaultLimit / frame.MaxBatch)
 	full := r.r.Stats().Table
 	if full.Snooped != arp.DefaultLimit || full.Entries != arp.DefaultLimit+2*neighbours {
 		t.Errorf("%+v", full)

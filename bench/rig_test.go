@@ -24,11 +24,11 @@ const vni = 100
 
 func newBed(tb testing.TB) *bed {
 	tb.Helper()
-	return newBedOver(tb, func(w *rig.Wire) vtep.Underlay { return w })
+	return newBedOver(tb, nil, nil, func(w *rig.Wire) vtep.Underlay { return w })
 }
 
-// newBedOver is newBed with something between the VTEP and its wire.
-func newBedOver(tb testing.TB, under func(*rig.Wire) vtep.Underlay) *bed {
+// newBedOver is newBed with settings, and something between the VTEP and its wire.
+func newBedOver(tb testing.TB, tunnel *vtep.Config, segment *vswitch.VSIConfig, under func(*rig.Wire) vtep.Underlay) *bed {
 	tb.Helper()
 	r := &bed{port: rig.NewPort(), wire: rig.NewWire(netip.MustParseAddrPort("192.0.2.2:4789"))}
 	var err error
@@ -37,11 +37,11 @@ func newBedOver(tb testing.TB, under func(*rig.Wire) vtep.Underlay) *bed {
 			tb.Fatal(e)
 		}
 	}
-	r.v, err = vtep.New(nil, under(r.wire))
+	r.v, err = vtep.New(tunnel, under(r.wire))
 	check(err)
 	r.sw, err = vswitch.New(nil)
 	check(err)
-	r.vsi, err = r.sw.VSI(vni, nil)
+	r.vsi, err = r.sw.VSI(vni, segment)
 	check(err)
 	_, err = r.vsi.Attach(r.v, vni)
 	check(err)

@@ -35,6 +35,9 @@ func (s *Source) Run(n int) {
 	<-s.done
 }
 
+// Rewind has the next batch begin with the first of Packets.
+func (s *Source) Rewind() { s.next = 0 }
+
 // Read fills b with frame.MaxBatch packets.
 func (s *Source) Read(b *frame.Batch) error {
 	b.Reset()
