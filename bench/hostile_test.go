@@ -65,7 +65,12 @@ func BenchmarkHostile(b *testing.B) {
 			r.talk(1000, 60)
 			a := newAttacker(b, r, 64*time.Microsecond)
 			a.hostile = hostileFills(b)[c.what]
-			a.attack(max(c.cfg.MaxMACs, 20_000) / frame.MaxBatch) // from here on the table is full
+			for full := max(c.cfg.MaxMACs, 8192) - 1000; r.vsi.FDB().Len() < full; { // growing turns some away
+				a.attack(1000)
+				if c.what != "sources" {
+					break
+				}
+			}
 			r.beside(b, a)
 		})
 	}
