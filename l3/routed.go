@@ -40,7 +40,9 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		}
 	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
 		x.v6 = true
-		mtu = max(mtu, minMTU6)
+		if mtu = max(mtu, minMTU6); f.SegLen() <= ip+mtu {
+			return frame.Drop(frame.TooBig) // a link that IPv6 may not have: nobody sends shorter packets for it
+		}
 	} else {
 		return frame.Continue
 	}
