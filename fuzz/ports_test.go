@@ -1,0 +1,110 @@
+package fuzz
+
+import (
+	"bytes"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+const (
+	tunPort = 3 // its frames are bare IP packets
+	farPort = 4 // the VTEP
+	noPort  = -1
+)
+
+// A localPort is a port whose input is a feed and whose output is looked at and counted.
+type localPort struct {
+	*feed
+	r    *rig
+	id   int
+	mtu  int
+	full bool // takes nothing at the moment
+
+	entered, got uint64
+}
+
+func (p *localPort) Readers() []frame.Reader { return []frame.Reader{p.feed} }
+func (p *localPort) Writer(int) frame.Writer { return p }
+func (p *localPort) MTU(uint16) int          { return p.mtu }
+
+func (p *localPort) Write(out []frame.Out) error {
+	for i := range out {
+		o := &out[i]
+		p.r.emitted.Add(1)
+		switch bare := o.F.Kind != frame.Ethernet; {
+		case p.full:
+			o.Drop = frame.PortFull
+		case bare != (p.id == tunPort):
+			o.Drop = frame.BadKind
+		case o.F.SegLen() > p.mtu:
+			o.Drop = frame.TooBig
+		default:
+			p.got++
+		}
+		p.r.left(leaving{port: p.id, tag: o.Tag, kind: o.F.Kind, data: o.F.Bytes()})
+	}
+	return nil
+}
+
+// An underlay is likewise one; of a VTEP for IP it hands out packets without a header.
+type underlay struct {
+	*feed
+	r    *rig
+	mtu  int
+	full bool
+
+	path        func(frame.Endpoint, int, []byte)
+	unreachable func(frame.Endpoint, []byte)
+	entered     uint64
+}
+
+var ownAddr = netip.MustParseAddrPort("192.0.2.1:4789")
+
+func (u *underlay) Readers() []frame.Reader                     { return []frame.Reader{u.feed} }
+func (u *underlay) Sender(int) frame.Sender                     { return u }
+func (u *underlay) MTU() int                                    { return u.mtu }
+func (u *underlay) PathMTU(f func(frame.Endpoint, int, []byte)) { u.path = f }
+func (u *underlay) Unreachable(f func(frame.Endpoint, []byte))  { u.unreachable = f }
+
+// LocalAddr is without a port where there is no UDP.
+func (u *underlay) LocalAddr() netip.AddrPort {
+	if u.r.set.tunnel.Type == encap.TypeIPIP {
+		return netip.AddrPortFrom(ownAddr.Addr(), 0)
+	}
+	return ownAddr
+}
+
+func (u *underlay) Send(ds []frame.Datagram) error {
+	for i := range ds {
+		d := &ds[i]
+		b := bytes.Join(d.Parts, nil)
+		size := len(b)
+		if d.Seg != 0 {
+			size = int(d.Seg)
+		}
+		if size == 0 || len(d.To) == 0 {
+			u.r.errorf("a datagram of %d bytes to %d", len(b), len(d.To))
+			continue
+		}
+		for k, to := range d.To {
+			if !to.Is4() || to.AddrPort().Addr() == ownAddr.Addr() {
+				u.r.errorf("a datagram to %v", to)
+			}
+			for _, other := range d.To[:k] {
+				if to == other {
+					u.r.errorf("two copies to %v", to)
+				}
+			}
+			u.r.emitted.Add(int64((len(b) + size - 1) / size))
+		}
+		for ; len(b) > 0; b = b[min(size, len(b)):] {
+			u.r.sent(b[:min(size, len(b))], d)
+		}
+		if u.full {
+			d.Lost, d.Drop = uint16(len(d.To)), frame.PortFull
+		}
+	}
+	return nil
+}

@@ -1,0 +1,342 @@
+package fuzz
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/policy"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// vnis are the segments of hosts; ipVNI is the one that has only a gateway and a port for IP.
+var vnis = [2]frame.VNI{100, 200}
+
+const ipVNI frame.VNI = 300
+
+// vlans are the tags of local ports in the two segments; noVLAN where a port is in none.
+const noVLAN = ^uint32(0)
+
+var vlans = [2][3]uint32{{0, 0, 10}, {noVLAN, 30, 20}}
+
+var policies = []*policy.Config{
+	nil,
+	{MaxFlows: 4},
+	{Default: policy.Deny, MaxFlows: 8, Routed: true, PickUp: true, Rules: []policy.Rule{
+		{Name: "web", Protocol: 6, DstPorts: []policy.PortRange{policy.Port(80)}},
+		{Name: "ping", Protocol: 1, ICMP: []policy.ICMPType{{Type: 8}}},
+		{Name: "set", SrcSet: "some"},
+	}, Sets: map[string][]netip.Prefix{"some": {netip.MustParsePrefix("10.1.0.4/30"), netip.MustParsePrefix("fd01::/64")}}},
+	{Stateless: true, Rules: []policy.Rule{{Action: policy.Deny, Direction: policy.Egress, SrcMACs: []frame.MAC{hostMAC(3)}}}},
+}
+
+// A rig is a switch, what is attached to it, and what is known of both.
+type rig struct {
+	t       *testing.T
+	set     settings
+	sw      *vswitch.Switch
+	done    chan struct{}
+	closed  bool
+	trace   *vswitch.Trace
+	events  *vswitch.Events
+	ports   [4]*localPort
+	under   *underlay
+	vtep    *vtep.VTEP
+	gateway *l3.Gateway
+	vrf     *l3.VRF
+	pool    *l3.Pool
+	toIP    *l3.Interface
+	policy  *policy.Policy
+	segs    [2]*segment
+	spent   int // seconds
+
+	delisted bool // peers that were listed count as learned until they are forgotten
+
+	emitted atomic.Int64 // frames that left since the last one entered
+	gone    totals       // of ports that have left
+
+	mu      sync.Mutex
+	entered []entering // that may still come out
+}
+
+type segment struct {
+	vsi       *vswitch.VSI
+	table     *arp.Table
+	responder *arp.Responder
+	iface     *l3.Interface
+	guard     *policy.Guard
+	slots     vswitch.Slots
+	at        [5]*vswitch.Attachment // by port
+	cfg       [5]vswitch.AttachConfig
+}
+
+func (r *rig) errorf(format string, args ...any) {
+	r.t.Helper()
+	r.t.Errorf(format, args...)
+}
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func newRig(t *testing.T, s settings) *rig {
+	r := &rig{t: t, set: s, done: make(chan struct{})}
+	var err error
+	r.sw, err = vswitch.New(&vswitch.Config{MaxMACs: s.maxMACs, Injected: 64})
+	r.must(err)
+	r.events = r.sw.Events()
+	r.makeVTEP()
+	for i := range r.ports {
+		r.plug(i)
+	}
+	if s.routes() {
+		r.gateway, err = l3.NewGateway(&l3.GatewayConfig{Queued: 4096})
+		r.must(err)
+		r.vrf = r.gateway.VRF("red")
+	}
+	for i := range r.segs {
+		r.makeSegment(i)
+	}
+	if s.routes() {
+		r.makeRoutes()
+	}
+	go func() { r.sw.Run(context.Background()); close(r.done) }()
+	r.settle()
+	return r
+}
+
+// routes reports whether there is a gateway at all.
+func (s *settings) routes() bool { return s.segments[0].gateway+s.segments[1].gateway > 0 }
+
+// plug makes a local port anew.
+func (r *rig) plug(i int) {
+	r.ports[i] = &localPort{feed: newFeed(), r: r, id: i, mtu: []int{1514, 1514, 1000, 1500}[i]}
+}
+
+func (r *rig) makeVTEP() {
+	r.under = &underlay{feed: newFeed(), r: r, mtu: r.set.underMTU}
+	var err error
+	r.vtep, err = vtep.New(&r.set.tunnel, r.under)
+	r.must(err)
+	if r.set.tunnel.Type == encap.TypeIPIP {
+		_, err = r.vtep.AddPeer(r.peer(2))
+		r.must(err)
+		return
+	}
+	for _, vni := range vnis {
+		r.must(r.vtep.SetFlood(vni, peerAddrs(r.set.listed)...))
+	}
+}
+
+func peerAddr(n int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), 4789)
+}
+
+// peer is the address of a peer as the VTEP wants it.
+func (r *rig) peer(n int) netip.AddrPort {
+	return netip.AddrPortFrom(peerAddr(n).Addr(), r.under.LocalAddr().Port())
+}
+
+// peerAddrs returns those of peers 2, 3, ...
+func peerAddrs(n int) (list []netip.AddrPort) {
+	for i := range n {
+		list = append(list, peerAddr(2+i))
+	}
+	return list
+}
+
+func (r *rig) makeSegment(i int) {
+	c, x := &r.set.segments[i], &segment{}
+	r.segs[i] = x
+	var err error
+	x.vsi, err = r.sw.VSI(vnis[i], &vswitch.VSIConfig{Evict: c.vsi.Evict})
+	r.must(err)
+	if c.arp > 0 || c.gateway > 0 {
+		x.table, err = arp.NewTable(&arp.TableConfig{VNI: vnis[i], Limit: 8, PerDest: 4, Notify: r.sw.Notify})
+		r.must(err)
+		cfg := arp.Config{
+			Table: x.table, Locate: x.vsi.FDB().Lookup, MAC: hostMAC(14), LocalOnly: c.localOnly, Miss: c.localOnly, Notify: r.sw.Notify,
+			Refresh: c.localOnly, Inject: func(f *frame.Frame) bool { return r.sw.Inject(x.vsi, f) },
+		}
+		if c.arp > 0 {
+			cfg.Mode = arp.Mode(c.arp - 1)
+		}
+		x.responder, err = arp.NewResponder(cfg)
+		r.must(err)
+		r.must(x.table.Set(addr4(1+i, 13), hostMAC(13), arp.Static, 0))
+		x.slots.Neighbour = x.responder
+	}
+	var large []vswitch.Stage
+	if c.gateway > 0 {
+		r.makeInterface(i)
+		x.slots.Gateway, large = x.iface, append(large, x.iface.TooBig())
+	}
+	if c.tooBig {
+		s, err := l3.NewTooBig(nil)
+		r.must(err)
+		large = append(large, s)
+	}
+	if len(large) > 0 {
+		x.slots.TooBig = vswitch.Chain(large...)
+	}
+	r.makePolicy(i)
+	c.vsi.Slots = x.slots
+	r.must(x.vsi.Configure(c.vsi))
+	r.must(x.vsi.FDB().Set(hostMAC(9), 0, fdb.Static))
+	r.must(x.vsi.FDB().Set(hostMAC(8), 0, fdb.Filter))
+	for port := range x.at {
+		r.attach(i, port)
+	}
+}
+
+func (r *rig) makeInterface(i int) {
+	x, anycast := r.segs[i], r.set.segments[i].gateway == 2
+	cfg := l3.InterfaceConfig{
+		VNI: vnis[i], MAC: hostMAC(15), Neighbours: x.responder, Send: x.vsi.Send,
+		Addrs: []netip.Prefix{netip.PrefixFrom(addr4(1+i, 15), 24), netip.PrefixFrom(addr6(1+i, 15), 64)},
+	}
+	flags := fdb.Static
+	if anycast {
+		cfg.Own, cfg.Anycast = hostMAC(14), true
+		flags |= fdb.Anycast
+		r.must(x.vsi.FDB().Set(cfg.Own, 0, fdb.Static))
+	}
+	r.must(x.vsi.FDB().Set(cfg.MAC, 0, flags))
+	var err error
+	x.iface, err = r.vrf.NewInterface(cfg)
+	r.must(err)
+}
+
+func (r *rig) makePolicy(i int) {
+	c, x := &r.set.segments[i], r.segs[i]
+	var in []vswitch.Stage
+	var err error
+	switch c.guard {
+	case 1:
+		x.guard, err = policy.NewGuard(nil)
+	case 2:
+		x.guard, err = policy.NewGuard(&policy.GuardConfig{MACs: []frame.MAC{hostMAC(1), hostMAC(2)}, Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	}
+	r.must(err)
+	if x.guard != nil {
+		in = append(in, x.guard)
+	}
+	if p := policies[c.policy]; p != nil {
+		if r.policy == nil {
+			r.policy, err = policy.New(p)
+			r.must(err)
+		}
+		in, x.slots.Egress = append(in, r.policy.Ingress()), r.policy.Egress()
+	}
+	if c.mss != 0 {
+		m, err := l3.NewMSSClamp(c.mss)
+		r.must(err)
+		in = append(in, m)
+	}
+	if len(in) > 0 {
+		x.slots.Ingress = vswitch.Chain(in...)
+	}
+}
+
+// makeRoutes makes the segment for IP, and routes to it, to neighbours and to nowhere.
+func (r *rig) makeRoutes() {
+	vsi, err := r.sw.VSI(ipVNI, nil)
+	r.must(err)
+	var at *vswitch.Attachment
+	cfg := l3.InterfaceConfig{VNI: ipVNI, Send: vsi.Send, Addrs: []netip.Prefix{netip.PrefixFrom(addr4(9, 1), 32), netip.PrefixFrom(addr6(9, 1), 128)}}
+	if r.set.bare || r.set.tunnel.Type == encap.TypeVXLAN {
+		at, err = vsi.AttachWith(r.ports[tunPort], 0, vswitch.AttachConfig{})
+	} else {
+		tag := uint32(ipVNI)
+		if r.set.tunnel.Type == encap.TypeIPIP {
+			tag = 0
+		}
+		at, err = vsi.AttachWith(r.vtep, tag, vswitch.AttachConfig{Hub: r.set.gso})
+		cfg.Tunnel = r.vtep
+	}
+	r.must(err)
+	cfg.Port = at.Dest(0)
+	r.toIP, err = r.vrf.NewInterface(cfg)
+	r.must(err)
+	tooBig, err := l3.NewTooBig(nil)
+	r.must(err)
+	r.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: r.toIP, TooBig: vswitch.Chain(r.toIP.TooBig(), tooBig)}}))
+	node := func(n int) l3.NextHop {
+		h := l3.NextHop{Interface: r.toIP}
+		if cfg.Tunnel != nil {
+			h.Peer, err = r.vtep.AddPeer(r.peer(n))
+			r.must(err)
+		}
+		return h
+	}
+	prefix := func(n int) [2]netip.Prefix {
+		return [2]netip.Prefix{netip.PrefixFrom(addr4(n, 0), 24), netip.PrefixFrom(addr6(n, 0), 64)}
+	}
+	for k := range 2 {
+		routes := []l3.Route{{Prefix: prefix(3)[k], Via: []l3.NextHop{node(2)}}, {Prefix: prefix(4)[k], Via: []l3.NextHop{node(2), node(3)}}, {Prefix: prefix(5)[k]}}
+		for i, x := range r.segs {
+			if x.iface == nil {
+				continue
+			}
+			next := []netip.Addr{addr4(1+i, 4), addr6(1+i, 4)}[k]
+			routes = append(routes,
+				l3.Route{Prefix: prefix(6 + i)[k], Via: []l3.NextHop{{Interface: x.iface, IP: next}}},
+				l3.Route{Prefix: prefix(10 + i)[k], Via: []l3.NextHop{{Interface: x.iface, MAC: hostMAC(7)}}})
+		}
+		r.must(r.vrf.Add(routes...))
+	}
+	if r.pool, err = r.vrf.NewPool(l3.Always); err == nil {
+		_ = r.pool.Set(prefix(8)[0], l3.Node{Addr: peerAddr(2).Addr(), Tunnel: node(2), Direct: node(2)})
+	}
+}
+
+// attach attaches a port to a segment of hosts, if it is for it.
+func (r *rig) attach(i, port int) {
+	x, s := r.segs[i], &r.set.segments[i]
+	if x == nil || x.at[port] != nil || port == tunPort {
+		return
+	}
+	var p vswitch.Port
+	tag, cfg := uint32(vnis[i]), s.far
+	if port == farPort {
+		if r.set.tunnel.Type == encap.TypeIPIP || isClosed(r.under.closed) {
+			return
+		}
+		p = r.vtep
+	} else {
+		if tag, cfg = vlans[i][port], s.members[port]; tag == noVLAN {
+			return
+		}
+		if isClosed(r.ports[port].closed) {
+			r.plug(port)
+		}
+		p = r.ports[port]
+	}
+	a, err := x.vsi.AttachWith(p, tag, cfg)
+	if err != nil {
+		r.errorf("attach port %d to VNI %d: %v", port, vnis[i], err)
+		return
+	}
+	x.at[port], x.cfg[port] = a, cfg
+}
+
+// isClosed reports whether a channel is closed.
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

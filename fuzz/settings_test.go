@@ -1,0 +1,105 @@
+package fuzz
+
+import (
+	"time"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// settings is how a rig is set up. Each field is one choice out of the input; new ones go to
+// the end of their function, so that inputs which are kept go on meaning what they did.
+type settings struct {
+	tunnel   vtep.Config
+	underMTU int
+	listed   int  // peers in the first flood lists
+	maxMACs  int  // of the switch
+	bare     bool // the far end of the gateway's segment for IP is a TUN
+	gso      bool // underlays take runs
+	segments [2]segmentSettings
+}
+
+type segmentSettings struct {
+	vsi     vswitch.VSIConfig
+	far     vswitch.AttachConfig
+	members [3]vswitch.AttachConfig // by port
+
+	arp       int // 0 = no responder, else 1 + its mode
+	localOnly bool
+	gateway   int // 0 = none, 1 = one of its own, 2 = anycast
+	tooBig    bool
+	policy    int // 0 = none
+	guard     int // 0 = none
+	mss       int // 0 = none
+}
+
+func (s *settings) draw(d *draw) {
+	s.tunnel.Type = pick(d, encap.TypeVXLAN, encap.TypeGPE, encap.TypeIPIP)
+	s.tunnel.Peers = pick(d, vtep.AnyPeer, vtep.ListedOnly)
+	s.tunnel.MaxPeers = pick(d, 4, 1, 0)
+	s.tunnel.Header.TTL = pick(d, 0, vtep.Inherit, 3)
+	s.tunnel.Header.TOS = pick(d, 0, vtep.Inherit, 0xb8, vtep.None)
+	s.tunnel.Header.DF = pick(d, vtep.DFSet, vtep.DFUnset, vtep.DFInherit)
+	s.tunnel.Header.ECN = pick(d, vtep.ECNNormal, vtep.ECNCompat, vtep.ECNRFC3168)
+	s.tunnel.EthernetWithoutP = d.flag() && s.tunnel.Type == encap.TypeGPE
+	s.underMTU = pick(d, 1500, 600, 1300)
+	s.listed = pick(d, 2, 1, 0)
+	s.maxMACs = pick(d, 0, 3, 20)
+	s.bare = d.flag()
+	s.gso = d.flag()
+	for i := range s.segments {
+		s.segments[i].draw(d)
+	}
+}
+
+func (s *segmentSettings) draw(d *draw) {
+	drawVSI(&s.vsi, d)
+	drawAttachment(&s.far, d, true)
+	for i := range s.members {
+		drawAttachment(&s.members[i], d, false)
+	}
+	s.arp = d.under(int(arp.Access) + 2)
+	s.localOnly = d.flag()
+	s.gateway = d.under(3)
+	s.tooBig = d.flag()
+	s.policy = d.under(len(policies))
+	s.guard = d.under(3)
+	s.mss = pick(d, 0, 1400, 500)
+}
+
+func drawVSI(c *vswitch.VSIConfig, d *draw) {
+	c.MaxMACs = pick(d, 16, 1, 5, 0)
+	c.Evict = d.flag()
+	c.Ageing = pick[time.Duration](d, 0, -1, 5*time.Second, 20*time.Second)
+	c.NoLearn = d.flag()
+	c.NoFlood = vswitch.Class(d.under(8))
+	c.ForwardPinned = d.flag()
+	c.ForwardBridgeGroup = d.flag()
+	c.TellMisses = d.flag()
+}
+
+func drawAttachment(c *vswitch.AttachConfig, d *draw, tunnel bool) {
+	c.Group = pick[uint8](d, 0, vswitch.GroupIsolated, vswitch.GroupTunnel, 7)
+	c.Hub = d.flag() && tunnel
+	c.NoLearn = d.flag()
+	c.MaxMACs = pick(d, 0, 1, 3)
+	c.NoFlood = vswitch.Class(d.under(8))
+	c.Keep = d.flag()
+	if c.Hub {
+		c.Group = 0
+	}
+}
+
+// limit is how many MACs a VSI may learn.
+func limit(c *vswitch.VSIConfig) int {
+	if c.MaxMACs == 0 {
+		return 8192
+	}
+	return c.MaxMACs
+}
+
+// modes of a pool of routes to nodes.
+var modes = []l3.Encapsulation{l3.Always, l3.CrossSubnet, l3.Never}
