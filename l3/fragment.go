@@ -23,6 +23,9 @@ func fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int, to frame.Dest, send fun
 	if step < 8 {
 		return frame.Drop(frame.TooBig)
 	}
+	if p.FragmentOffset()+len(data) > 1<<16-1 {
+		return frame.Drop(frame.BadHeader) // the end of no packet: the offsets of its pieces would run into the flags
+	}
 	field := binary.BigEndian.Uint16(p[6:])
 	for at := 0; at < len(data); at += step {
 		piece := data[at:min(at+step, len(data))]
