@@ -3,8 +3,10 @@ package qemu
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,8 +19,9 @@ var modules = []string{"virtio_pci", "virtio_net", "ip_tunnel", "tunnel4", "ipip
 //go:embed init.sh
 var initScript []byte
 
-// initramfs makes the guest's files, as the kernel unpacks them.
-func initramfs(k *kernel) ([]byte, error) {
+// initramfs makes the guest's files, as the kernel unpacks them: with more modules than
+// those of every guest, and programs of this machine by their path there.
+func initramfs(k *kernel, more []string, programs map[string]string) ([]byte, error) {
 	var a archive
 	a.add("/init", initScript)
 	if err := a.copy("busybox", "/bin/busybox"); err != nil {
@@ -28,7 +31,12 @@ func initramfs(k *kernel) ([]byte, error) {
 	if err := a.copy("ip", "/sbin/ip"); err != nil {
 		return nil, err
 	}
-	order, err := k.order(modules...)
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		if err := a.copy(programs[name], name); err != nil {
+			return nil, err
+		}
+	}
+	order, err := k.order(slices.Concat(modules, more)...)
 	if err != nil {
 		return nil, err
 	}
@@ -100,4 +108,12 @@ func memory(data []byte) (string, error) {
 		data = data[n:]
 	}
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), nil
+}
+
+// forget frees a file of memory.
+func forget(path string) {
+	var pid, fd int
+	if _, err := fmt.Sscanf(path, "/proc/%d/fd/%d", &pid, &fd); err == nil {
+		unix.Close(fd)
+	}
 }

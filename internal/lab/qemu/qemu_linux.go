@@ -37,6 +37,11 @@ type Config struct {
 	// keep the guest from sending IPv6 packets of its own on eth0:
 	// "echo 1 >/proc/sys/net/ipv6/conf/eth0/disable_ipv6".
 	Setup []string
+	// Modules is modules of the guest's kernel to load beside those of every guest: "esp4".
+	Modules []string
+	// Programs is programs of this machine that the guest is to have, by their path in the
+	// guest: "/bin/p2p". The libraries they need come along.
+	Programs map[string]string
 }
 
 // A Guest is a machine that runs Linux. Its device eth0 is up, and so is lo; tunl0, sit0 and
@@ -60,18 +65,25 @@ var (
 		if err != nil {
 			return b, err
 		}
-		data, err := initramfs(k)
-		if err != nil {
-			return b, err
-		}
-		b.kernel = k.image
-		b.initramfs, err = memory(data)
-		return b, err
+		return newBoot(k, Config{})
 	})
 )
 
 // A boot is the files that QEMU starts a guest with.
-type boot struct{ kernel, initramfs string }
+type boot struct {
+	kernel, initramfs string
+	installed         *kernel
+}
+
+func newBoot(k *kernel, c Config) (b boot, err error) {
+	data, err := initramfs(k, c.Modules, c.Programs)
+	if err != nil {
+		return b, err
+	}
+	b.kernel, b.installed = k.image, k
+	b.initramfs, err = memory(data)
+	return b, err
+}
 
 // Boot starts a guest on a host and waits until it is up, at most [BootTimeout], and has
 // run its Setup. It ends with the test.
@@ -79,6 +91,11 @@ func Boot(t testing.TB, h *netns.Host, c Config) *Guest {
 	t.Helper()
 	require(t)
 	b, err := build()
+	if err == nil && len(c.Modules)+len(c.Programs) > 0 {
+		if b, err = newBoot(b.installed, c); err == nil {
+			t.Cleanup(func() { forget(b.initramfs) })
+		}
+	}
 	if err != nil {
 		t.Fatalf("lab: %v", err)
 	}

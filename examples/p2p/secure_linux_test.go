@@ -1,0 +1,252 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// A block is commands of a document, and whose they are.
+type block struct{ host, code string }
+
+// recipe returns the blocks under a heading of a document: those that begin with "sh HOST".
+func recipe(t *testing.T, file, heading string) (bs []block) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n## "+heading+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for i, b := range strings.Split(section, "```sh ") {
+		if i == 0 {
+			continue
+		}
+		host, code, _ := strings.Cut(b, "\n")
+		code, _, _ = strings.Cut(code, "```")
+		bs = append(bs, block{host, code})
+	}
+	if !ok || len(bs) == 0 {
+		t.Fatalf("%s: no commands under %q", file, heading)
+	}
+	return bs
+}
+
+// cutTunnel takes the command that runs p2p out of a block and returns its flags.
+func cutTunnel(code string) (rest string, flags []string) {
+	for line := range strings.Lines(code) {
+		if f := strings.Fields(line); len(f) > 2 && f[0] == "p2p" && f[len(f)-1] == "&" {
+			flags = f[1 : len(f)-1]
+			continue
+		}
+		rest += line
+	}
+	return rest, flags
+}
+
+// forgery is a VXLAN packet with a frame of type 0x88b5 to all, which says text.
+func forgery(h *netns.Host, dev, dstMAC, src, dst, text string) []byte {
+	e := &layers.Ethernet{SrcMAC: parseMAC(h.MAC(dev)), DstMAC: parseMAC(dstMAC), EthernetType: layers.EthernetTypeIPv4}
+	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: parseIP(src), DstIP: parseIP(dst)}
+	u := &layers.UDP{SrcPort: 55555, DstPort: 4789}
+	u.SetNetworkLayerForChecksum(ip)
+	inner := &layers.Ethernet{SrcMAC: parseMAC("02:00:00:00:66:66"), DstMAC: layers.EthernetBroadcast, EthernetType: 0x88b5}
+	b := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
+		e, ip, u, &layers.VXLAN{ValidIDFlag: true, VNI: 100}, inner, gopacket.Payload(text)); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// says reports whether a capture has a packet with text.
+func says(c *netns.Capture, text string) bool {
+	return slices.ContainsFunc(c.Seen(), func(p netns.Packet) bool { return bytes.Contains(p.Data, []byte(text)) })
+}
+
+const plain = "plainsecret12345" // 16 bytes, the longest pattern of ping
+
+// talk sends plaintext both ways that a look at the wire would find.
+func talk(h *netns.Host, addr string, size int) {
+	h.Run("ping", "-n", "-c", "3", "-i", "0.2", "-W", "2", "-M", "do", "-s", strconv.Itoa(size), "-p", fmt.Sprintf("%x", plain), addr)
+}
+
+// The recipe for WireGuard, step by step as it is written: the tunnel works, the wire has
+// nothing but WireGuard, and what is forged past it is not taken. The forger is on the link
+// itself and knows every address; before the filter is there he gets into the kernel's
+// device, and into a p2p without -bind.
+func TestWireGuard(t *testing.T) {
+	for _, tool := range []string{"wg", "wireguard-go", "nft"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("%v: install the packages wireguard-tools, wireguard-go and nftables", err)
+		}
+	}
+	n := netns.New(t)
+	sw, left, right, x := n.Switch("sw"), n.Host("left"), n.Host("right"), n.Host("x")
+	x.Quiet()
+	for i, h := range []*netns.Host{left, right, x} {
+		n.Plug(h, fmt.Sprintf("10.0.0.%d/24", i+1), sw)
+		h.TxOff("eth0")
+		h.Sysctl("net.ipv6.conf.eth0.disable_ipv6", "1")
+		for _, dev := range []string{"all", "eth0"} { // the forger's chance
+			h.Sysctl("net.ipv4.conf."+dev+".rp_filter", "0")
+		}
+	}
+	wire := left.Capture("eth0", "not arp")
+
+	hosts := map[string]*netns.Host{"left": left, "right": right}
+	dirs := map[string]string{"left": t.TempDir(), "right": t.TempDir()}
+	names := map[string]string{"left": fmt.Sprintf("wgl%d", os.Getpid()), "right": fmt.Sprintf("wgr%d", os.Getpid())}
+	for _, name := range names {
+		t.Cleanup(func() { os.Remove("/var/run/wireguard/" + name + ".sock") })
+	}
+	var p *netns.Proc
+	var flags []string
+	var out string
+	run := func(host, code string) {
+		// In the lab WireGuard is a program, whose device has a name of its own on the machine.
+		code = strings.ReplaceAll(code, "ip link add wg0 type wireguard\n", "wireguard-go wg0\n")
+		code = strings.ReplaceAll(code, "wg0", names[host])
+		code, found := cutTunnel(code)
+		out += hosts[host].Run("bash", "-ec", "cd "+dirs[host]+"\n"+code)
+		if found != nil {
+			flags = found
+			p = start(t, left, "ready dev=vxs0 type=vxlan id=100 local=10.99.0.1:4789 mtu=1370", flags...)
+		}
+	}
+	// forge sends to a host past WireGuard and reports whether it comes out of the tunnel:
+	// before a frame of the same way through the tunnel does.
+	forged := 0
+	forge := func(to *netns.Host, dev, addr, peer string, honest func(text string)) bool {
+		t.Helper()
+		c := to.Capture(dev, "")
+		defer c.Stop()
+		forged++
+		text := fmt.Sprintf("forged %d.", forged)
+		for range 3 {
+			x.Inject("eth0", forgery(x, "eth0", to.MAC("eth0"), peer, addr, text))
+		}
+		mark := fmt.Sprintf("honest %d.", forged)
+		honest(mark)
+		c.Want(1, func(p netns.Packet) bool { return bytes.Contains(p.Data, []byte(mark)) })
+		return says(c, text)
+	}
+	note := func(h *netns.Host, dev string) func(string) {
+		return func(text string) {
+			h.Inject(dev, slices.Concat(layers.EthernetBroadcast, parseMAC(h.MAC(dev)), []byte{0x88, 0xb5}, []byte(text)))
+		}
+	}
+
+	for _, b := range recipe(t, "encrypted.md", "WireGuard") {
+		for _, host := range []string{"left", "right"} {
+			if b.host != host && b.host != "both" {
+				continue
+			}
+			before, filter, found := strings.Cut(b.code, "nft add table")
+			run(host, before)
+			if found {
+				left.Until("the tunnel works", func() bool {
+					_, err := left.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", "192.168.7.2")
+					return err == nil
+				})
+				if !forge(right, "vx0", "10.99.0.2", "10.99.0.1", note(left, "vxs0")) {
+					t.Error("without the filter the kernel's device took nothing that was forged: the test cannot tell")
+				}
+				run(host, "nft add table"+filter)
+			}
+			if key, err := os.ReadFile(filepath.Join(dirs[host], "wg.pub")); err == nil {
+				other := map[string]string{"left": "right", "right": "left"}[host]
+				if err := os.WriteFile(filepath.Join(dirs[other], "peer.pub"), key, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if got := strings.Count(out, "3 packets transmitted, 3 received"); got != 2 {
+		t.Errorf("the pings of the recipe:\n%s", out)
+	}
+
+	// What is long enough to fill the tunnel fills WireGuard's packets, of 1420 + 60 bytes, and
+	// what is longer is refused at home.
+	inside := left.Capture(names["left"], "")
+	talk(left, "192.168.7.2", 1370-28)
+	talk(right, "192.168.7.1", 1370-28)
+	if out, err := left.Try(t.Context(), "ping", "-n", "-c", "1", "-M", "do", "-s", "1343", "192.168.7.2"); err == nil {
+		t.Errorf("1371 bytes passed:\n%s", out)
+	}
+	for _, way := range []string{"-n 8M", "-n 8M -R"} {
+		if r := left.IPerf(right, "192.168.7.2", strings.Fields(way)...); r.Bytes < 4<<20 {
+			t.Errorf("TCP %s: %+v", way, r)
+		}
+	}
+	if !says(inside, plain) {
+		t.Errorf("not even WireGuard's own device shows %q: the test cannot tell", plain)
+	}
+	inside.Stop()
+
+	if forge(right, "vx0", "10.99.0.2", "10.99.0.1", note(left, "vxs0")) {
+		t.Error("the kernel's device took a forged packet in spite of the filter")
+	}
+	if out := right.Run("nft", "list", "table", "inet", "vxlan"); !strings.Contains(out, "counter packets 3 ") {
+		t.Errorf("the filter has not counted three forged packets:\n%s", out)
+	}
+	ports := left.Nstat()["UdpNoPorts"]
+	if forge(left, "vxs0", "10.99.0.1", "10.99.0.2", note(right, "vx0")) {
+		t.Error("p2p took a forged packet in spite of -bind")
+	}
+	if got := left.Nstat()["UdpNoPorts"] - ports; got != 3 {
+		t.Errorf("%d forged packets found no socket, want 3", got)
+	}
+
+	// The way becomes narrower: p2p hears it and tells who sends.
+	left.MTU(names["left"], 1300)
+	left.Until("an error of ICMP names 1250", func() bool {
+		out, _ := left.Try(t.Context(), "ping", "-n", "-c", "2", "-i", "0.2", "-W", "0.2", "-M", "do", "-s", "1342", "192.168.7.2")
+		return strings.Contains(out, "mtu = 1250)") || strings.Contains(out, "mtu=1250")
+	})
+	left.MTU(names["left"], 1420)
+
+	bind := slices.Index(flags, "-bind")
+	if bind < 0 {
+		t.Fatalf("no -bind among %q", flags)
+	}
+	l := stop(t, p)
+	l.wantDrops(t, "port-full", "too-big")
+	p = start(t, left, "ready dev=vxs0 type=vxlan id=100 local=10.99.0.1:4789 mtu=1370", slices.Delete(slices.Clone(flags), bind, bind+2)...)
+	if !forge(left, "vxs0", "10.99.0.1", "10.99.0.2", note(right, "vx0")) {
+		t.Error("without -bind p2p took nothing that was forged: the test cannot tell")
+	}
+	stop(t, p)
+
+	seen := wire.Stop()
+	rows := netns.Fields(t, seen, "eth.src != "+x.MAC("eth0"), "udp.srcport", "udp.dstport", "ip.len", "frame.protocols")
+	longest, count := 0, 0
+	for _, r := range rows {
+		if r[0] != "51820" || r[1] != "51820" {
+			t.Fatalf("on the wire, beside WireGuard: %v", r)
+		}
+		if k, err := strconv.Atoi(r[2]); err == nil {
+			longest = max(longest, k)
+		}
+		count++
+	}
+	if count < 1000 || longest != 1480 {
+		t.Errorf("%d packets of WireGuard on the wire, the longest of %d bytes, want 1480", count, longest)
+	}
+	for _, s := range seen {
+		if bytes.Contains(s.Data, []byte(plain)) {
+			t.Fatalf("plaintext on the wire: %q", s.Data)
+		}
+	}
+}
