@@ -17,7 +17,7 @@ import (
 var packages = map[string]string{
 	"arping": "iputils-arping", "bridge": "iproute2", "ethtool": "ethtool", "ip": "iproute2", "iperf3": "iperf3",
 	"ndisc6": "ndisc6", "nft": "nftables", "ovs-vsctl": "openvswitch-switch", "ping": "iputils-ping", "ss": "iproute2",
-	"tcpdump": "tcpdump", "traceroute": "traceroute", "tshark": "tshark",
+	"tcpdump": "tcpdump", "wg": "wireguard-tools", "wireguard-go": "wireguard-go", "traceroute": "traceroute", "tshark": "tshark",
 }
 
 // tool ends the test when a program is missing, with what to install.
