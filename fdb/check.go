@@ -15,3 +15,9 @@ func (t *Table) Check(mac frame.MAC, d frame.Dest) Outcome {
 	}
 	return New
 }
+
+// Pinned reports whether a MAC has a static or control entry at d. It is wait-free.
+func (t *Table) Pinned(mac frame.MAC, d frame.Dest) bool {
+	_, v, ok := t.arr.Load().find(mac.Uint64())
+	return ok && t.live(v) && classOf(v) == pinned && destOf(v) == d
+}

@@ -40,7 +40,8 @@
 // # Entries
 //
 // Learned entries move with their MAC, age, are limited, and are told of in
-// events. Static entries never move. Control entries give way to a frame that
+// events; where it is set, one that moves too often stays where it is ([Config].Freeze).
+// Static entries never move. Control entries give way to a frame that
 // comes in at a Dest without a peer, that is, from a host here, unless they are
 // [Sticky]; a frame from a tunnel never moves them. [Filter] entries say that
 // frames to and from a MAC are dropped.

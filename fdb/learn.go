@@ -218,7 +218,7 @@ func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcom
 	}
 	moves = min(moves, 254) + 1
 	var f Flags
-	if t.cfg.Freeze != 0 && moves >= t.cfg.Freeze {
+	if t.freeze != 0 && moves >= t.freeze {
 		f = frozen
 		t.counters.frozen.Add(1)
 	}
@@ -231,6 +231,10 @@ func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcom
 	s.val.Store(w)
 	t.enter(a, i, w)
 	t.counters.moved.Add(1)
-	t.notify(frame.EventMACMoved, s.key.Load()>>16, d, destOf(v), classOf(v) == pinned)
+	mac := s.key.Load() >> 16
+	t.notify(frame.EventMACMoved, mac, d, destOf(v), classOf(v) == pinned)
+	if f == frozen {
+		t.notify(frame.EventMACFrozen, mac, d, destOf(v), false)
+	}
 	return Moved
 }

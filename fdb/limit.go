@@ -11,6 +11,14 @@ func (t *Table) SetLimit(n int) {
 	t.shed()
 }
 
+// SetFreeze sets after how many moves a MAC stays where it is, as in [Config]. 0 means
+// never. What is frozen stays so until it ages, is flushed or deleted; see [Entry].
+func (t *Table) SetFreeze(moves uint8) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.freeze = moves
+}
+
 // SetPerDest sets the limit of learned entries for each Dest of a port in place
 // of [Config].PerDest: 0 means no limit, a negative n takes the setting back.
 func (t *Table) SetPerDest(port uint16, n int) {

@@ -172,6 +172,27 @@ func TestFreeze(t *testing.T) {
 	if s := table.Stats(); s.Frozen != 1 || s.Refused != 1 || s.Moved != 5 {
 		t.Errorf("%+v", s)
 	}
+	for name, thaw := range map[string]func(t *Table){
+		"Delete": func(t *Table) { t.Delete(host) }, "Flush": func(t *Table) { t.Flush() }, "a flushed port": func(t *Table) { t.gens.FlushPort(tap2.Port()) },
+		"Set": func(t *Table) { t.Set(host, tap2, Static); t.Delete(host) },
+	} {
+		cold := NewTable(nil)
+		cold.SetFreeze(2)
+		for i := range 3 {
+			cold.Learn(host, at[(i+1)&1], 0)
+		}
+		if o := cold.Learn(host, tap1, 0); o != Frozen {
+			t.Error(name, "before:", o)
+		}
+		cold.SetFreeze(0)
+		if o := cold.Learn(host, tap1, 0); o != Frozen {
+			t.Error(name, "the setting thaws nothing:", o)
+		}
+		thaw(cold)
+		if o := cold.Learn(host, tap1, 0); o != New {
+			t.Error(name, "thaws:", o)
+		}
+	}
 	slow, off := NewTable(&Config{Freeze: 5}), NewTable(nil)
 	for i := range 300 {
 		if o := slow.Learn(host, at[i&1], frame.Tick(i*45)); i > 0 && o != Moved {
@@ -183,6 +204,34 @@ func TestFreeze(t *testing.T) {
 	}
 	if e, _ := off.Get(host); e.Moves != 255 {
 		t.Errorf("%+v", e)
+	}
+}
+
+// Pinned is for entries that somebody made, at the place they were made for.
+func TestPinned(t *testing.T) {
+	table := NewTable(nil)
+	want := func(d frame.Dest, want bool) {
+		t.Helper()
+		if got := table.Pinned(host, d); got != want {
+			t.Errorf("at %v: %v", d, got)
+		}
+	}
+	want(tap1, false)
+	table.Learn(host, tap1, 0)
+	want(tap1, false)
+	for _, f := range []Flags{Static, Control | Override, Control | Sticky | Override} {
+		table.Set(host, tap1, f)
+		want(tap1, true)
+		want(tap2, false)
+	}
+	table.gens.FlushPort(tap1.Port())
+	want(tap1, true)
+	table.gens.KillPort(tap1.Port())
+	want(tap1, false)
+	table.Set(host, 0, Filter)
+	want(tap1, false)
+	if table.Pinned(frame.MAC{}, tap1) || table.Pinned(frame.MAC{}, 0) {
+		t.Error("the zero MAC")
 	}
 }
 

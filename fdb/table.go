@@ -56,6 +56,7 @@ type Table struct {
 	rank     []*holder // heap by number of learned entries, in tables that evict
 	reaped   uint64    // t.bumps() when the holders were last checked
 	limit    int
+	freeze   uint8
 	perDest  int
 	portDest map[uint16]int
 
@@ -79,7 +80,7 @@ func NewTable(cfg *Config) *Table {
 	}
 	t.SetAgeing(t.cfg.Ageing)
 	t.limit = limitOf(t.cfg.Limit)
-	t.perDest = max(t.cfg.PerDest, 0)
+	t.perDest, t.freeze = max(t.cfg.PerDest, 0), t.cfg.Freeze
 	t.swept.Store(t.bumps())
 	t.arr.Store(newArray(minSlots, t.cfg.Evict))
 	return t

@@ -10,6 +10,7 @@ const (
 	EventOverflow   EventKind = iota // events were lost: list the tables again
 	EventMACLearned                  // VNI, MAC, Dest
 	EventMACMoved                    // VNI, MAC, Dest, Old; Pinned says it was a control entry that gave way
+	EventMACFrozen                   // VNI, MAC, Dest, Old: moved too often; stays at Dest, where Old has claimed it last
 	EventMACAged                     // VNI, MAC, Dest: not heard for the ageing time
 	EventMACEvicted                  // VNI, MAC, Dest: made room for another
 	EventPortUp                      // Dest
@@ -24,7 +25,7 @@ const (
 )
 
 var eventNames = [...]string{
-	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACAged: "mac-aged",
+	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACFrozen: "mac-frozen", EventMACAged: "mac-aged",
 	EventMACEvicted: "mac-evicted", EventPortUp: "port-up", EventPortDown: "port-down",
 	EventMACMiss: "mac-miss", EventNeighbourLearned: "neighbour-learned", EventNeighbourMoved: "neighbour-moved",
 	EventNeighbourAged: "neighbour-aged", EventNeighbourDuplicate: "neighbour-duplicate", EventNeighbourMiss: "neighbour-miss",
