@@ -12,13 +12,14 @@ const (
 	ReservedBits             // VXLAN with a reserved bit that the configuration rejects
 	UnknownVNI               // VNI without an attachment here
 	UnknownVLAN              // VLAN tag, or its absence, without an attachment on this port
-	InnerVLAN                // VLAN tag inside a tunnel (RFC 7348, section 6.1)
+	InnerVLAN                // VLAN tag inside a tunnel (RFC 7348, section 6.1), or one that nobody asked for
 	UnknownPeer              // outer source that is not a listed peer
 	OwnAddress               // outer source that is one of our own addresses
 	PeerLimit                // not a drop: no room for another learned peer, forwarded without learning
 	BadSourceMAC             // source MAC group, broadcast or zero
 	OwnMAC                   // source MAC that is one of our own
-	MACPinned                // source MAC that a static or sticky entry holds elsewhere
+	MACPinned                // source MAC that a static, sticky or frozen entry holds elsewhere
+	Locked                   // source MAC without an entry at the locked port it came in on
 	Filtered                 // source or destination MAC with a filter entry
 	BadKind                  // an IP packet in a segment without a gateway, or a frame on an IP port
 	SplitHorizon             // egress in the split-horizon group of the ingress
@@ -27,7 +28,7 @@ const (
 	BroadcastOff             // broadcast that the VSI or attachment does not flood
 	MulticastOff             // multicast, likewise
 	UnknownUnicastOff        // unknown unicast, likewise
-	Storm                    // beyond the storm control rate
+	Storm                    // flooded beyond the rate of its class
 	NoEgress                 // flooded, and nobody else is there
 	NoPeer                   // sent into a tunnel that leads to nobody
 	TooBig                   // longer than the egress takes
@@ -53,7 +54,7 @@ var reasonNames = [NumReasons]string{
 	NotDropped: "none", Short: "short", NoVNIFlag: "no-vni-flag", ReservedBits: "reserved-bits",
 	UnknownVNI: "unknown-vni", UnknownVLAN: "unknown-vlan", InnerVLAN: "inner-vlan",
 	UnknownPeer: "unknown-peer", OwnAddress: "own-address", PeerLimit: "peer-limit",
-	BadSourceMAC: "bad-source-mac", OwnMAC: "own-mac", MACPinned: "mac-pinned", Filtered: "filtered",
+	BadSourceMAC: "bad-source-mac", OwnMAC: "own-mac", MACPinned: "mac-pinned", Locked: "locked", Filtered: "filtered",
 	BadKind: "kind", SplitHorizon: "split-horizon", Reflect: "reflect", ReservedMAC: "reserved-mac",
 	BroadcastOff: "broadcast-off", MulticastOff: "multicast-off", UnknownUnicastOff: "unknown-unicast-off",
 	Storm: "storm", NoEgress: "no-egress", NoPeer: "no-peer", TooBig: "too-big", ECN: "ecn", TTL: "ttl",

@@ -24,6 +24,10 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	}
 	ip := 0
 	if f.Kind == frame.Ethernet {
+		e, ok := wire.ParseEthernet(f.Bytes())
+		if !ok || e.Type() != wire.TypeIPv4 && e.Type() != wire.TypeIPv6 {
+			return frame.Continue // injected, not routed
+		}
 		ip = wire.EthernetLen
 	}
 	if len(f.Bytes()) <= ip {

@@ -28,6 +28,8 @@ type AttachConfig struct {
 	NoLearn bool  // source MACs are not learned
 	MaxMACs int   // learned MACs on the port, or on each peer behind it; 0 = only the VSI's limit counts
 	NoFlood Class // classes whose copies do not leave here
+	Storm   Storm // rates of what comes in here and is flooded
+	Locked  bool  // frames from MACs without a static or control entry here are dropped; nothing is learned
 	Keep    bool  // the switch pauses the port instead of closing it; of the first attachment
 	Slots   Slots // stages instead of the VSI's; the VSI's where nil
 }
@@ -37,8 +39,10 @@ type Attachment struct {
 	vsi  *VSI
 	port *port
 	tag  uint32
-	cfg  AttachConfig // under Switch.mu
-	gone bool         // under Switch.mu
+
+	cfg   AttachConfig // under Switch.mu
+	storm *meters      // of cfg.Storm, under Switch.mu
+	gone  bool         // under Switch.mu
 }
 
 // Attach makes port, under its own name for the network, a member of the VSI, with
@@ -103,7 +107,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 			return err
 		}
 	}
-	a.port = x
+	a.port, a.storm = x, a.cfg.Storm.meters(nil, 0)
 	x.members = append(x.members, a)
 	v.members = append(v.members, a)
 	v.fdb.SetPerDest(x.num, a.cfg.MaxMACs)
@@ -140,7 +144,8 @@ func (a *Attachment) circuit() *circuit {
 		group = GroupTunnel
 	}
 	return &circuit{
-		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn,
+		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
+		locked: c.Locked, innerVLAN: v.InnerVLAN, storm: [2]*meters{a.storm, a.vsi.storm},
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: c.Slots.or(v.Slots),
 	}
@@ -158,7 +163,7 @@ func (a *Attachment) Configure(cfg AttachConfig) error {
 		return fmt.Errorf("vswitch: %w", err)
 	}
 	cfg.Keep = a.cfg.Keep
-	a.cfg = cfg
+	a.cfg, a.storm = cfg, cfg.Storm.meters(a.storm, s.now())
 	a.vsi.fdb.SetPerDest(a.port.num, cfg.MaxMACs)
 	a.vsi.publish()
 	return nil

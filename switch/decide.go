@@ -32,11 +32,16 @@ type circuit struct {
 	noFloodIn     Class // of the VSI: dropped instead of flooded
 	misses        bool  // of the VSI: unknown unicast is told of
 	noFloodOut    Class // of the attachment: gets no copies
+	locked        bool  // learn is false, and source MACs need an entry here
+	innerVLAN     VLANMode
 	slots         Slots
+	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }
 
 const (
+	macsLen   = 12
 	ethLen    = 14
+	vlanLen   = 4
 	typeARP   = 0x0806
 	typeVLAN  = 0x8100
 	typeIPv6  = 0x86dd
@@ -56,7 +61,10 @@ func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	b := f.Bytes()
 	if f.Kind == frame.Ethernet {
 		if r := c.wellFormed(b); r != frame.NotDropped {
-			return frame.Drop(r), nil
+			if r = c.tagged(f, r); r != frame.NotDropped {
+				return frame.Drop(r), nil
+			}
+			b = f.Bytes()
 		}
 	}
 	if c.slots.Ingress != nil {
@@ -95,6 +103,8 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	switch {
 	case d == frame.Filter:
 		return frame.Drop(frame.Filtered), nil
+	case d.Port() == 0 && c.keepsTag(f):
+		return frame.Drop(frame.InnerVLAN), nil
 	case d.Port() == 0:
 		return c.gateway(f, at, frame.NoRoute), nil
 	case d == f.From:
@@ -108,7 +118,9 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 		return frame.Drop(frame.SplitHorizon), nil
 	}
 	if mtu := e.port.MTU(d.Peer()); f.SegLen() > mtu {
-		return c.tooBig(f, at, d, mtu), nil
+		if mtu = e.room(f, mtu); f.SegLen() > mtu {
+			return c.tooBig(f, at, d, mtu), nil
+		}
 	}
 	return frame.Forward(d), e
 }
@@ -148,7 +160,7 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 }
 
 // source learns where f came from, or where learning is off only asks whether the
-// MAC may come from there. A frame from a tunnel whose peer has no number teaches
+// MAC may come from there. On a locked attachment it may if it has an entry there. A frame from a tunnel whose peer has no number teaches
 // nothing; the gateway's own frames are not asked.
 func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reason {
 	if f.From.Port() == 0 {
@@ -163,8 +175,8 @@ func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reas
 	var o fdb.Outcome
 	if learn {
 		o = c.vsi.fdb.Learn(src, d, at.Tick)
-	} else {
-		o = c.vsi.fdb.Check(src, d)
+	} else if o = c.vsi.fdb.Check(src, d); c.locked && o != fdb.Filtered && o != fdb.Own && !c.vsi.fdb.Pinned(src, d) {
+		return frame.Locked
 	}
 	switch o {
 	case fdb.Refused, fdb.Frozen:

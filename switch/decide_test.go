@@ -35,6 +35,10 @@ func TestDecide(t *testing.T) {
 	nd133, nd137, nd132, nd138 := ndType(nd, 133), ndType(nd, 137), ndType(nd, 132), ndType(nd, 138)
 	neighbour := func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.Reply) }
 
+	strip := func(v *VSIConfig, _ *AttachConfig) { v.InnerVLAN = VLANStrip }
+	pass := func(v *VSIConfig, _ *AttachConfig) { v.InnerVLAN = VLANPass }
+	locked := func(_ *VSIConfig, a *AttachConfig) { a.Locked = true }
+
 	for _, c := range []struct {
 		name string
 		from string // port, or tunnel/peer
@@ -62,6 +66,51 @@ func TestDecide(t *testing.T) {
 		{"short comes before source", "t/1", eth(macB, group, 0x800)[:12], nil, "drop short"},
 		{"tag inside a tunnel", "t/1", eth(macB, macT, typeVLAN, 0, 7, 8, 0), nil, "drop inner-vlan"},
 		{"service tag", "a", eth(macB, macA, typeQinQ, 0, 7, 8, 0), nil, "drop inner-vlan"},
+
+		{"too many tags to strip", "t/1", eth(macB, macT, typeQinQ, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3, 8, 0), strip, "drop inner-vlan"},
+		{"nothing behind a tag to strip", "t/1", eth(macB, macT, typeVLAN, 0, 7, 8), strip, "drop short"},
+		{"nothing behind the second tag to strip", "t/1", eth(macB, macT, typeQinQ, 0, 7, 0x81, 0, 0, 7, 8), strip, "drop short"},
+		{"tags to strip", "t/1", eth(macB, macT, typeQinQ, 0, 7, 0x81, 0, 0, 7, 8, 0), strip, "forward 2"},
+		{"stripped to the gateway", "t/1", eth(self, macT, typeVLAN, 0, 7, 8, 0), func(v *VSIConfig, a *AttachConfig) {
+			strip(v, a)
+			v.Slots.Gateway = say(frame.Consume)
+		}, "consume"},
+		{"stripped ARP to the neighbour slot", "t/1", eth(frame.Broadcast, macT, typeVLAN, 0, 7, 8, 6), func(v *VSIConfig, a *AttachConfig) {
+			strip(v, a)
+			v.Slots.Neighbour = say(frame.Reply)
+		}, "reply"},
+		{"strip is not for ports", "a", eth(macB, macA, typeQinQ, 0, 7, 8, 0), strip, "drop inner-vlan"},
+		{"a tag passes", "t/1", eth(macB, macT, typeVLAN, 0, 7, 8, 0), pass, "forward 2"},
+		{"a service tag passes", "a", eth(macB, macA, typeQinQ, 0, 7, 8, 0), pass, "forward 2"},
+		{"nothing behind a tag that passes", "a", eth(macB, macA, typeQinQ, 0, 7, 8), pass, "drop short"},
+		{"bad source before a tag that passes", "t/1", eth(macB, group, typeVLAN, 0, 7, 8, 0), pass, "drop bad-source-mac"},
+		{"tagged to the gateway", "a", eth(self, macA, typeVLAN, 0, 7, 8, 0), func(v *VSIConfig, a *AttachConfig) {
+			pass(v, a)
+			v.Slots.Gateway = say(frame.Consume)
+		}, "drop inner-vlan"},
+		{"tagged ARP not to the neighbour slot", "a", eth(frame.Broadcast, macA, typeVLAN, 0, 7, 8, 6), func(v *VSIConfig, a *AttachConfig) {
+			pass(v, a)
+			v.Slots.Neighbour = say(frame.Reply)
+		}, "flood"},
+		{"a tag on top of a port's MTU", "a", eth(macB, macA, typeVLAN, append([]byte{0, 7, 8, 0}, big[:1500]...)...), pass, "forward 2"},
+		{"but one byte more", "a", eth(macB, macA, typeVLAN, append([]byte{0, 7, 8, 0}, big[:1501]...)...), pass, "drop too-big"},
+		{"not on top of a tunnel's", "a", eth(macT, macA, typeVLAN, append([]byte{0, 7, 8, 0}, big[:1500]...)...), pass, "drop too-big"},
+
+		{"locked, without an entry", "a", eth(macB, macN, 0x800), locked, "drop locked"},
+		{"locked, learned here", "a", eth(macB, macA, 0x800), locked, "drop locked"},
+		{"locked, static here", "b", eth(macA, static, 0x800), locked, "forward 1"},
+		{"locked, of a control plane here", "b", eth(macA, control, 0x800), locked, "forward 1"},
+		{"locked, static elsewhere", "a", eth(macB, static, 0x800), locked, "drop locked"},
+		{"locked, of a control plane elsewhere", "a", eth(macB, control, 0x800), locked, "drop locked"},
+		{"locked, filtered", "a", eth(macB, filtered, 0x800), locked, "drop filtered"},
+		{"locked, our own", "a", eth(macB, self, 0x800), locked, "drop own-mac"},
+		{"locked, and forwarded if pinned elsewhere", "a", eth(macB, static, 0x800), func(v *VSIConfig, a *AttachConfig) {
+			locked(v, a)
+			v.ForwardPinned = true
+		}, "drop locked"},
+		{"to a locked port", "b", eth(macA, macB, 0x800), nil, "forward 1"},
+		{"a locked tunnel", "t/1", eth(macB, macT, 0x800), locked, "drop locked"},
+		{"a locked tunnel, a peer without a number", "t/0", eth(macB, macT, 0x800), locked, "drop locked"},
 
 		{"isolated to isolated", "i", eth(macJ, macI, 0x800), nil, "drop split-horizon"},
 		{"isolated to other", "i", eth(macA, macI, 0x800), nil, "forward 1"},

@@ -25,6 +25,11 @@
 // There is no queue, no lock and no copy between read and write. A VTEP is a port
 // like any other: one look-up in the FDB says where a MAC is, local or remote.
 //
+// Limits stand where what they bound begins: learned MACs in the FDB, source MACs of a
+// locked port where they would be learned, storm control where a frame becomes a flood,
+// so that it costs known unicast nothing. Frames of a VSI are untagged, unless its
+// [VLANMode] says otherwise.
+//
 // # What may be called from where
 //
 // Every method of Switch, VSI and Attachment is safe for concurrent use and takes

@@ -9,18 +9,18 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// eventQueue is how many events wait for one reader.
-const eventQueue = 4096
-
 // hub hands events to those who asked for them.
 type hub struct {
 	mu     sync.Mutex
 	subs   map[*Events]struct{}
 	any    atomic.Bool
+	limit  int           // of what waits for one reader
+	lost   atomic.Uint64 // of all readers
 	closed bool
 }
 
-// Events is one reader's queue of what happens in a switch. It is bounded: when the
+// Events is one reader's queue of what happens in a switch. It is bounded
+// (Config.Events): when the
 // reader is too slow, what waits is replaced by one frame.EventOverflow, and the
 // reader lists the tables again.
 type Events struct {
@@ -61,7 +61,12 @@ func (h *hub) emit(ev frame.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for e := range h.subs {
-		if len(e.queue) >= eventQueue {
+		if len(e.queue) >= h.limit {
+			n := len(e.queue)
+			if e.queue[0].Kind == frame.EventOverflow {
+				n--
+			}
+			h.lost.Add(uint64(n))
 			e.queue = append(e.queue[:0], frame.Event{Kind: frame.EventOverflow})
 		}
 		e.queue = append(e.queue, ev)

@@ -159,9 +159,9 @@ func (s *Switch) agePeers() {
 
 // addVSI makes a VSI. s.mu is held.
 func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
-	v := &VSI{sw: s, vni: vni, cfg: cfg}
+	v := &VSI{sw: s, vni: vni, cfg: cfg, storm: cfg.Storm.meters(nil, 0)}
 	v.fdb = fdb.NewTable(&fdb.Config{
-		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: cfg.Evict, Ageing: ageing(cfg.Ageing), Notify: s.events.emit,
+		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: cfg.Evict, Ageing: ageing(cfg.Ageing), Freeze: cfg.Freeze, Notify: s.events.emit,
 	})
 	s.vsis[vni] = v
 	s.setList(v, true)

@@ -117,17 +117,22 @@ func (w *worker) dropVSI(o *frame.Out, r frame.Reason) {
 }
 
 func (w *worker) ofVSI(v *VSI) *counters {
+	if v == w.of {
+		return w.last
+	}
 	c := w.vsis[v]
 	if c == nil {
 		c = v.ledger.join()
 		w.vsis[v] = c
 	}
+	w.of, w.last = v, c
 	return c
 }
 
 // prune lets go of ports and VSIs that are gone.
 func (w *worker) prune(version uint64) {
 	w.version = version
+	w.of, w.last = nil, nil
 	for i, x := range w.egress {
 		if x != nil && x.port.gone.Load() {
 			w.egress[i] = nil
@@ -185,8 +190,9 @@ type VSIStats struct {
 // Stats is a snapshot of a switch's counters. Port 0 is the switch itself: frames
 // that were injected.
 type Stats struct {
-	Ports []PortStats `json:"ports"`
-	VSIs  []VSIStats  `json:"vsis"`
+	Ports      []PortStats `json:"ports"`
+	VSIs       []VSIStats  `json:"vsis"`
+	EventsLost uint64      `json:"events_lost"` // that did not fit the queue of a reader, which was told of an overflow
 }
 
 func flooded(s *[numCounters]uint64) Flooded {
@@ -203,7 +209,7 @@ func (s *Switch) Stats() Stats {
 }
 
 func (s *Switch) stats(ports []*port) Stats {
-	var st Stats
+	st := Stats{EventsLost: s.events.lost.Load()}
 	for _, p := range ports {
 		if p != nil {
 			st.Ports = append(st.Ports, p.stats())

@@ -26,9 +26,14 @@ type Config struct {
 	// Injected is how many frames Inject may queue; default 1024.
 	Injected int
 
+	// Events is how many events may wait for one reader of Events; default 4096.
+	Events int
+
 	// Log gets what happens on the control path: ports up and down. nil = silent.
 	Log *slog.Logger
 }
+
+const eventQueue = 4096
 
 // A Switch forwards frames between ports. Make one with New, attach ports, Run it.
 type Switch struct {
@@ -102,9 +107,11 @@ func New(cfg *Config) (*Switch, error) {
 		return nil, fmt.Errorf("vswitch: Config.MaxMACs: %d is negative", c.MaxMACs)
 	case c.Injected < 0:
 		return nil, fmt.Errorf("vswitch: Config.Injected: %d is negative", c.Injected)
-	case c.Injected == 0:
-		c.Injected = 1024
+	case c.Events < 0 || c.Events == 1:
+		return nil, fmt.Errorf("vswitch: Config.Events: %d, allowed are 2 and more, or 0 for %d", c.Events, eventQueue)
 	}
+	s.cfg.Injected = cmp.Or(s.cfg.Injected, 1024)
+	s.events.limit = cmp.Or(s.cfg.Events, eventQueue)
 	s.gens.SetLimit(s.cfg.MaxMACs)
 	if s.log = s.cfg.Log; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

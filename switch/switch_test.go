@@ -425,15 +425,17 @@ func TestConfigErrors(t *testing.T) {
 	}
 	_, errMACs := New(&Config{MaxMACs: -1})
 	_, errInjected := New(&Config{Injected: -1})
+	_, errEvents := New(&Config{Events: 1})
 	_, errVNI := s.VSI(1<<24, nil)
 	_, errVSI := s.VSI(3, &VSIConfig{MaxMACs: -1})
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{errMACs, "Config.MaxMACs: -1"}, {errInjected, "Config.Injected: -1"}, {errVNI, "VNI 16777216"}, {errVSI, "VSIConfig.MaxMACs"},
+		{errMACs, "Config.MaxMACs: -1"}, {errInjected, "Config.Injected: -1"}, {errEvents, "Config.Events: 1"}, {errVNI, "VNI 16777216"}, {errVSI, "VSIConfig.MaxMACs"},
 		{v.Configure(VSIConfig{Ageing: time.Millisecond}), "VSIConfig.Ageing: 1ms"},
 		{v.Configure(VSIConfig{NoFlood: 8}), "VSIConfig.NoFlood"},
+		{v.Configure(VSIConfig{InnerVLAN: 3}), "VSIConfig.InnerVLAN: 3"},
 		{v.Configure(VSIConfig{Evict: true}), "VSIConfig.Evict"},
 		{attach(v, newStub("x"), 4095, AttachConfig{}), "a VLAN is 1 to 4094"},
 		{attach(v, p, 6, AttachConfig{}), "port: already attached"},

@@ -21,10 +21,13 @@ type VSIConfig struct {
 	Evict   bool          // at the limit, make room fairly instead of refusing
 	Ageing  time.Duration // learned MACs not heard for this long are forgotten; default 300 s, negative = never
 
-	NoLearn            bool  // source MACs are not learned, on no attachment
-	NoFlood            Class // classes that are dropped instead of flooded
-	ForwardPinned      bool  // forward frames whose source MAC is pinned elsewhere, instead of dropping them
-	ForwardBridgeGroup bool  // forward 01:80:c2:00:00:00-0f as other multicast
+	NoLearn            bool     // source MACs are not learned, on no attachment
+	Freeze             uint8    // moves within fdb.DefaultMoveWindow that freeze a MAC where it is (RFC 7432, section 15.1: 5); 0 = never
+	NoFlood            Class    // classes that are dropped instead of flooded
+	Storm              Storm    // rates of all that is flooded
+	InnerVLAN          VLANMode // what becomes of frames with a VLAN tag; default VLANDiscard
+	ForwardPinned      bool     // forward frames whose source MAC is pinned elsewhere, instead of dropping them
+	ForwardBridgeGroup bool     // forward 01:80:c2:00:00:00-0f as other multicast
 
 	// TellMisses makes an EventMACMiss of a unicast frame whose destination is unknown, one
 	// for each MAC in MissTimeout: a control plane that knows it sets it in the FDB. What
@@ -46,6 +49,7 @@ type VSI struct {
 	missing atomic.Pointer[pending.Set[frame.MAC]] // nil until misses are told of
 
 	cfg     VSIConfig     // under Switch.mu
+	storm   *meters       // of cfg.Storm, under Switch.mu
 	members []*Attachment // under Switch.mu, in the order they came
 	missFor time.Duration // what missing was made for; under Switch.mu
 	ledger  ledger
@@ -130,7 +134,7 @@ func (c *VSIConfig) check() error {
 	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
 		return fmt.Errorf("vswitch: VSIConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
 	}
-	return nil
+	return c.InnerVLAN.check()
 }
 
 // Configure changes the settings of a VSI, all but Evict, under traffic.
@@ -150,8 +154,9 @@ func (v *VSI) configure(cfg VSIConfig) error {
 	if cfg.Evict != v.cfg.Evict {
 		return errors.New("vswitch: VSIConfig.Evict: cannot be changed")
 	}
-	v.cfg = cfg
+	v.cfg, v.storm = cfg, cfg.Storm.meters(v.storm, v.sw.now())
 	v.fdb.SetLimit(cfg.MaxMACs)
+	v.fdb.SetFreeze(cfg.Freeze)
 	v.fdb.SetAgeing(ageing(cfg.Ageing))
 	v.publish()
 	return nil
@@ -167,8 +172,8 @@ func (v *VSI) publish() {
 	}
 	own := &circuit{
 		vsi: v, port: v.sw.own, tag: uint32(v.vni), forwardBridge: v.cfg.ForwardBridgeGroup, noFloodIn: v.cfg.NoFlood,
-		misses: v.cfg.TellMisses,
-		slots:  Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
+		misses: v.cfg.TellMisses, innerVLAN: v.cfg.InnerVLAN,
+		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
 	}
 	members := make([]*circuit, 0, len(v.members))
 	for _, a := range v.members {

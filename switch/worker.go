@@ -1,7 +1,6 @@
 package vswitch
 
 import (
-	"encoding/binary"
 	"runtime"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -23,6 +22,7 @@ type worker struct {
 	done  chan struct{}
 
 	at      frame.At
+	now     int64         // when some rate was first asked in this batch; 0 = not yet
 	tag     uint32        // the tag of the frame before,
 	circuit *circuit      // and its attachment; nil at the start of a batch
 	trace   *Trace        // nil while nobody looks
@@ -33,6 +33,8 @@ type worker struct {
 
 	rx   *counters
 	vsis map[*VSI]*counters
+	of   *VSI      // that was counted for last,
+	last *counters // and its counters
 	// Counted once a batch.
 	frames, bytes, forwarded uint64
 	dropped, droppedBytes    uint64
@@ -68,7 +70,7 @@ func (w *worker) handle() {
 		w.prune(v)
 	}
 	w.at.Tick = frame.Tick(w.sw.tick.Load())
-	w.circuit = nil
+	w.circuit, w.now = nil, 0
 	if w.trace = w.sw.trace.Load(); w.trace == nil {
 		for i := range w.batch.Frames {
 			w.frame(&w.batch.Frames[i])
@@ -124,7 +126,7 @@ func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 	if !w.port.byVNI {
 		tag, unknown = 0, frame.UnknownVLAN
 		if f.Kind == frame.Ethernet {
-			tag = takeVLAN(f)
+			tag = w.takeVLAN(f)
 		}
 	}
 	if w.circuit == nil || tag != w.tag {
@@ -138,19 +140,6 @@ func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 		w.circuit, w.tag = c, tag
 	}
 	return w.circuit, frame.NotDropped
-}
-
-// takeVLAN strips an 802.1Q tag and returns its VLAN, 0 for an untagged frame. VLAN
-// 0 means priority only: the frame counts as untagged (IEEE 802.1Q, 6.9.1).
-func takeVLAN(f *frame.Frame) uint32 {
-	b := f.Bytes()
-	if len(b) < ethLen+4 || binary.BigEndian.Uint16(b[12:]) != typeVLAN {
-		return 0
-	}
-	vid := binary.BigEndian.Uint16(b[14:]) & 0xfff
-	copy(b[4:16], b[:12])
-	f.Pull(4)
-	return uint32(vid)
 }
 
 // maxReenter bounds how often stages may hand one frame back.
@@ -243,6 +232,10 @@ func (w *worker) reply(f *frame.Frame, c *circuit) frame.Reason {
 // gateway: last, since the gateway may rewrite it.
 func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 	class := classOf(frame.MAC(f.Bytes()))
+	if c.storm != [2]*meters{} && !w.admit(f, c, class) {
+		w.drop(c, frame.Storm)
+		return
+	}
 	n, mtu := 0, 0 // the least MTU that was too small
 	for _, e := range c.vsi.view.Load().members {
 		skip, ok := floodTo(c, e, f, class)
@@ -251,11 +244,13 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		}
 		n++
 		if m := e.port.MTU(0); f.SegLen() > m {
-			w.dropOut(e, frame.TooBig)
-			if mtu == 0 || m < mtu {
-				mtu = m
+			if m = e.room(f, m); f.SegLen() > m {
+				w.dropOut(e, frame.TooBig)
+				if mtu == 0 || m < mtu {
+					mtu = m
+				}
+				continue
 			}
-			continue
 		}
 		w.stage(f, e, 0, skip)
 	}
@@ -268,7 +263,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 			w.reply(f, c)
 		}
 	}
-	if c.slots.Gateway != nil && class != UnknownUnicast {
+	if c.slots.Gateway != nil && class != UnknownUnicast && !c.keepsTag(f) {
 		n++
 		w.flush()
 		if v := c.slots.Gateway.Process(f, w.at); v.Action() != frame.ActDrop && v != frame.Continue {
