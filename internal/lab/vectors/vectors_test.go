@@ -59,9 +59,9 @@ func (r *row) runs() []string {
 }
 
 func allRows() []row {
-	return slices.Concat(receiveRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(), tunnelECNRows(), gpeRows, ipipRows,
-		entryRows, ageRows, moveRows, pinRows, limitRows, flushRows, runtimeRows,
-		floodRows, horizonRows, replicationRows, specialRows, neighbourRows, gatewayRows, bigRows, pathRows, tunnelOverheadRows())
+	return slices.Concat(receiveRows, vlanRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(), tunnelECNRows(), gpeRows, ipipRows,
+		entryRows, ageRows, moveRows, freezeRows, lockedRows, pinRows, limitRows, flushRows, runtimeRows,
+		floodRows, stormRows(), horizonRows, replicationRows, specialRows, neighbourRows, gatewayRows, bigRows, pathRows, tunnelOverheadRows())
 }
 
 func TestVectors(t *testing.T) {
