@@ -98,7 +98,7 @@ func setSender(f *frame.Frame, m *message, mac frame.MAC) bool {
 		wire.ARP(b[wire.EthernetLen:]).SetSenderMAC(mac)
 	}
 	copy(b[6:], mac[:])
-	f.GSO, f.Hash = frame.GSO{}, 0
+	f.GSO, f.GBP, f.Hash = frame.GSO{}, frame.GBP{}, 0
 	return true
 }
 

@@ -68,7 +68,8 @@ const (
 //
 // A Frame belongs to the [Reader] that read it and is valid until that Reader is
 // read again; it is never written to while it is staged for sending. Who wants
-// to keep it longer clones it. A stage that makes a new packet clears GSO.
+// to keep it longer clones it. A stage that makes a new packet clears GSO
+// and GBP.
 //
 // A Frame is 64 bytes and lies by value in its [Batch].
 type Frame struct {
@@ -86,6 +87,8 @@ type Frame struct {
 	// Replicated is a copy of a flooded frame, as the tunnel's header says: the peer that
 	// made it made all others too.
 	Replicated bool
+
+	GBP GBP // its group; see there
 }
 
 // Over makes a Frame over buf[off:end] without copying. The frame borrows buf.
@@ -102,6 +105,7 @@ func (f *Frame) reset(buf []byte, off, end int32) {
 	f.buf, f.off, f.end = buf, off, end
 	f.GSO = GSO{}
 	f.Kind, f.Drop, f.VNI, f.From, f.Hash, f.Tunnel, f.Replicated = 0, 0, 0, 0, 0, false, false
+	f.GBP = GBP{}
 }
 
 // Make returns a Frame with a copy of packet, [Headroom] in front of it. It is

@@ -10,7 +10,7 @@ func TestSizes(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) == 8 && unsafe.Sizeof(Frame{}) != 64 {
 		t.Errorf("a Frame is %d bytes, want 64", unsafe.Sizeof(Frame{}))
 	}
-	if unsafe.Sizeof(MAC{}) != 6 || unsafe.Sizeof(Endpoint{}) != 24 || unsafe.Sizeof(Verdict(0)) != 8 || unsafe.Sizeof(Dest(0)) != 4 || unsafe.Sizeof(GSO{}) != 10 {
+	if unsafe.Sizeof(MAC{}) != 6 || unsafe.Sizeof(Endpoint{}) != 24 || unsafe.Sizeof(Verdict(0)) != 8 || unsafe.Sizeof(Dest(0)) != 4 || unsafe.Sizeof(GSO{}) != 10 || unsafe.Sizeof(GBP{}) != 4 {
 		t.Error("a small type has grown")
 	}
 }
@@ -110,6 +110,7 @@ func TestClone(t *testing.T) {
 		f.VNI, f.From, f.Hash, f.Tunnel, f.Kind, f.Drop = 7, 9, 11, true, IPv6, Storm
 		// A checksum 6 bytes into the packet, and one without.
 		f.GSO = GSO{Flags: 1, Type: 2, Size: 4, CsumStart: uint16(off + 6), CsumOffset: 5, DataStart: uint16(off + 9)}
+		f.GBP = GBP{ID: 0x1234, DontLearn: true}
 		c := f.Clone()
 		if !bytes.Equal(c.Bytes(), f.Bytes()) || c.Headroom() != Headroom || c.Extend(1) != nil {
 			t.Errorf("offset %d: % x, headroom %d", off, c.Bytes(), c.Headroom())
@@ -121,7 +122,7 @@ func TestClone(t *testing.T) {
 			t.Errorf("DataStart %d behind the packet's start", got)
 		}
 		c.GSO.CsumStart, c.GSO.DataStart = f.GSO.CsumStart, f.GSO.DataStart
-		if c.GSO != f.GSO || c.VNI != f.VNI || c.From != f.From || c.Hash != f.Hash || !c.Tunnel || c.Kind != IPv6 || c.Drop != Storm {
+		if c.GSO != f.GSO || c.VNI != f.VNI || c.From != f.From || c.Hash != f.Hash || !c.Tunnel || c.Kind != IPv6 || c.Drop != Storm || c.GBP != f.GBP {
 			t.Errorf("offset %d: %+v, want %+v", off, c, f)
 		}
 		f.GSO = GSO{}

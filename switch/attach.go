@@ -23,15 +23,16 @@ var ErrTagTaken = errors.New("already attached")
 // AttachConfig holds the settings of an attachment. The zero value works. All but
 // Keep can be changed under traffic.
 type AttachConfig struct {
-	Group   uint8 // split horizon: nothing passes between members of one group; 0 = none, on a tunnel GroupTunnel
-	Hub     bool  // on a tunnel: group 0, so that its peers reach each other through this switch
-	NoLearn bool  // source MACs are not learned
-	MaxMACs int   // learned MACs on the port, or on each peer behind it; 0 = only the VSI's limit counts
-	NoFlood Class // classes whose copies do not leave here
-	Storm   Storm // rates of what comes in here and is flooded
-	Locked  bool  // frames from MACs without a static or control entry here are dropped; nothing is learned
-	Keep    bool  // the switch pauses the port instead of closing it; of the first attachment
-	Slots   Slots // stages instead of the VSI's; the VSI's where nil
+	Group   uint8  // split horizon: nothing passes between members of one group; 0 = none, on a tunnel GroupTunnel
+	Hub     bool   // on a tunnel: group 0, so that its peers reach each other through this switch
+	NoLearn bool   // source MACs are not learned
+	MaxMACs int    // learned MACs on the port, or on each peer behind it; 0 = only the VSI's limit counts
+	NoFlood Class  // classes whose copies do not leave here
+	Storm   Storm  // rates of what comes in here and is flooded
+	Locked  bool   // frames from MACs without a static or control entry here are dropped; nothing is learned
+	GBP     uint16 // group policy id of frames that enter here without one; 0 = none
+	Keep    bool   // the switch pauses the port instead of closing it; of the first attachment
+	Slots   Slots  // stages instead of the VSI's; the VSI's where nil
 }
 
 // An Attachment makes a port a member of a VSI: one for each (VSI, port).
@@ -145,7 +146,7 @@ func (a *Attachment) circuit() *circuit {
 	}
 	return &circuit{
 		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
-		locked: c.Locked, innerVLAN: v.InnerVLAN, storm: [2]*meters{a.storm, a.vsi.storm},
+		locked: c.Locked, innerVLAN: v.InnerVLAN, gbp: c.GBP, storm: [2]*meters{a.storm, a.vsi.storm},
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: c.Slots.or(v.Slots),
 	}

@@ -27,12 +27,13 @@ type circuit struct {
 	group         uint8 // split horizon; 0 = none
 	hub           bool  // what came in may go out here again, to another peer
 	learn         bool
-	forwardPinned bool  // of the VSI
-	forwardBridge bool  // of the VSI: 01:80:c2:00:00:0x
-	noFloodIn     Class // of the VSI: dropped instead of flooded
-	misses        bool  // of the VSI: unknown unicast is told of
-	noFloodOut    Class // of the attachment: gets no copies
-	locked        bool  // learn is false, and source MACs need an entry here
+	gbp           uint16 // group of what enters here without one
+	forwardPinned bool   // of the VSI
+	forwardBridge bool   // of the VSI: 01:80:c2:00:00:0x
+	noFloodIn     Class  // of the VSI: dropped instead of flooded
+	misses        bool   // of the VSI: unknown unicast is told of
+	noFloodOut    Class  // of the attachment: gets no copies
+	locked        bool   // learn is false, and source MACs need an entry here
 	innerVLAN     VLANMode
 	slots         Slots
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
@@ -66,6 +67,9 @@ func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 			}
 			b = f.Bytes()
 		}
+	}
+	if c.gbp != 0 && f.GBP.ID == 0 {
+		f.GBP.ID = c.gbp
 	}
 	if c.slots.Ingress != nil {
 		if v := c.slots.Ingress.Process(f, *at); v != frame.Continue {
@@ -160,13 +164,14 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 }
 
 // source learns where f came from, or where learning is off only asks whether the
-// MAC may come from there. On a locked attachment it may if it has an entry there. A frame from a tunnel whose peer has no number teaches
-// nothing; the gateway's own frames are not asked.
+// MAC may come from there. On a locked attachment it may if it has an entry there. A frame
+// from a tunnel whose peer has no number teaches nothing, nor does one whose mark says so;
+// the gateway's own frames are not asked.
 func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reason {
 	if f.From.Port() == 0 {
 		return frame.NotDropped
 	}
-	d, learn := f.From, c.learn
+	d, learn := f.From, c.learn && !f.GBP.DontLearn
 	if f.Tunnel && d.Peer() == 0 {
 		// From a tunnel all the same, and from none of the peers that have numbers:
 		// the last number stands for one.

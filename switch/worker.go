@@ -224,6 +224,7 @@ func (w *worker) reply(f *frame.Frame, c *circuit) frame.Reason {
 	case c.port.tunnel != nil && f.From.Peer() == 0:
 		return frame.NoPeer
 	}
+	f.GBP = frame.GBP{} // it is the switch's own
 	w.stage(f, c, f.From.Peer(), 0)
 	return frame.NotDropped
 }

@@ -18,7 +18,7 @@ func TestNewErrors(t *testing.T) {
 	}{
 		{"negative", "Config.MaxPeers", &Config{MaxPeers: -1}, []Underlay{fake4()}},
 		{"too many", "Config.MaxPeers", &Config{MaxPeers: 65_001}, []Underlay{fake4()}},
-		{"policy", "Config.Peers", &Config{Peers: 2}, []Underlay{fake4()}},
+		{"policy", "Config.Peers", &Config{Peers: 3}, []Underlay{fake4()}},
 		{"MTU of one frame's headers", "Config.MTU", &Config{MTU: 36 + 13}, []Underlay{fake4()}},
 		{"MTU over IPv6", "Config.MTU", &Config{MTU: 56 + 13}, []Underlay{fake6()}},
 		{"no underlay", "underlay", nil, nil},

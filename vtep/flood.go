@@ -15,8 +15,9 @@ func (k vniKey) Hash() uint64 { return uint64(k) }
 
 // network is what the VTEP knows of one VNI.
 type network struct {
-	open  atomic.Bool // frames with this VNI are accepted
-	flood atomic.Pointer[floodList]
+	open    atomic.Bool // frames with this VNI are accepted
+	flood   atomic.Pointer[floodList]
+	allowed atomic.Pointer[allowed]
 }
 
 // floodList is the set of peers that get BUM frames, immutable, by address family.
@@ -41,6 +42,7 @@ func (v *VTEP) network(vni frame.VNI) *network {
 	if !ok {
 		n = &network{}
 		n.flood.Store(&floodList{})
+		n.allow(nil)
 		v.networks.Store(vniKey(vni), n)
 	}
 	return n
@@ -68,10 +70,10 @@ func (v *VTEP) Shut(tag uint32) {
 	}
 }
 
-// forget drops the row of a VNI that has neither an attachment nor a flood list.
+// forget drops the row of a VNI that has neither an attachment nor peers.
 func (v *VTEP) forget(vni frame.VNI, n *network) {
 	l := n.flood.Load()
-	if !n.open.Load() && len(l.hops[side4])+len(l.hops[side6]) == 0 {
+	if !n.open.Load() && len(l.hops[side4])+len(l.hops[side6])+len(n.allowed.Load().own) == 0 {
 		v.networks.Delete(vniKey(vni))
 	}
 }
@@ -110,6 +112,7 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	}
 	n := v.network(vni)
 	old := n.flood.Swap(l)
+	n.allow(n.allowed.Load().own)
 	for h := range l.all {
 		v.list(h, func() { h.refs++ })
 	}

@@ -98,13 +98,13 @@ func (v *VTEP) sends(b []byte) bool {
 		return b[0]>>4 == 4 || b[0]>>4 == 6
 	case encap.TypeGPE:
 		head, drop := encap.ParseGPE(b)
-		if _, ok := head.Kind(); !ok || drop != frame.NotDropped || head&encap.GPEFlagProtocol == 0 || head.Reserved() != 0 {
+		if _, ok := head.Kind(); !ok || drop != frame.NotDropped || head&encap.GPEFlagProtocol == 0 || uint64(head)&^v.used != 0 {
 			return false
 		}
 		vni = head.VNI()
 	default:
 		head, drop := encap.ParseVXLAN(b)
-		if drop != frame.NotDropped || head.Reserved() != 0 {
+		if drop != frame.NotDropped || uint64(head)&^v.used != 0 {
 			return false
 		}
 		vni = head.VNI()

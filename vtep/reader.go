@@ -12,11 +12,13 @@ type reader struct {
 	side *side
 
 	// What the packet before was, good for one batch: most come in runs.
-	src  frame.Endpoint
-	from *hop // nil: none, or unknown
-	run  uint64
-	vni  frame.VNI
-	open bool // vni is open
+	src   frame.Endpoint
+	from  *hop // nil: none, or unknown
+	run   uint64
+	vni   frame.VNI
+	open  bool     // vni is open
+	net   *network // of vni
+	heard *hop     // one that may send frames of vni, where peers are listed for each
 }
 
 // noVNI is the VNI of a packet whose header was not understood: no attachment has
@@ -29,7 +31,7 @@ func (r *reader) Read(b *frame.Batch) error {
 	if err := r.in.Read(b); err != nil {
 		return err
 	}
-	r.open = false
+	r.open, r.heard = false, nil
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		f.VNI = noVNI
@@ -45,7 +47,8 @@ func (r *reader) Read(b *frame.Batch) error {
 }
 
 // accept checks in this order, which decides what a packet is dropped for: source, the
-// tunnel's header, VNI, inner length, ECN. The inner MACs are the switch's business. A refused packet teaches nothing.
+// tunnel's header, VNI, the VNI's peers, reserved bits, inner length, ECN. The inner MACs are
+// the switch's business. A refused packet teaches nothing.
 func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	v, src := r.v, &outer.Src
 	f.Tunnel = true
@@ -55,7 +58,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	if r.src == r.side.local {
 		return frame.OwnAddress
 	}
-	if v.cfg.Peers == ListedOnly && (r.from == nil || !r.from.known.Load()) {
+	if v.cfg.Peers != AnyPeer && (r.from == nil || !r.from.known.Load()) {
 		return frame.UnknownPeer
 	}
 	if drop := r.unwrap(f); drop != frame.NotDropped {

@@ -192,21 +192,31 @@ func FuzzReader(f *testing.F) {
 		}
 		return b
 	}
-	f.Add(pack(vx(vni, inner(1)), vx(0, inner(2)), vx(frame.MaxVNI, inner(3))), false)
-	f.Add(pack(vx(77, inner(1)), nil, make([]byte, 8), vx(vni, nil), vx(vni, inner(1)[:14])), true)
-	f.Fuzz(func(t *testing.T, in []byte, listed bool) {
+	f.Add(pack(vx(vni, inner(1)), vx(0, inner(2)), vx(frame.MaxVNI, inner(3))), uint8(0), uint64(0))
+	f.Add(pack(vx(77, inner(1)), nil, make([]byte, 8), vx(vni, nil), vx(vni, inner(1)[:14])), uint8(1), uint64(0))
+	f.Add(pack(nil, append([]byte{0x88, 0x48, 1, 2, 0, 0, vni, 0}, inner(1)...), vx(0, inner(2))), uint8(2|4), uint64(ReservedStrict))
+	f.Add(pack(nil, append([]byte{0x0c, 0, 0, 3, 0, 0, vni, 0}, inner(1)...), vx(0, inner(2))), uint8(0), uint64(1<<58))
+	f.Fuzz(func(t *testing.T, in []byte, settings uint8, reserved uint64) {
 		const bound = 4
-		cfg := &Config{MaxPeers: bound}
-		if listed {
-			cfg.Peers = ListedOnly
-		}
+		cfg := &Config{MaxPeers: bound, Peers: PeerPolicy(settings & 3 % 3), GBP: settings&4 != 0, Reserved: Reserved(reserved)}
+		listed := cfg.Peers != AnyPeer
+		mask, err := cfg.Reserved.Mask(cfg.Type, cfg.GBP)
 		u := fake4()
+		if err != nil {
+			if _, err := New(cfg, u); err == nil {
+				t.Fatalf("%+v", cfg)
+			}
+			return
+		}
 		v := newVTEP(t, cfg, u)
 		open := map[frame.VNI]bool{0: true, vni: true, frame.MaxVNI: true}
 		for n := range open {
 			must(t, v.Open(uint32(n)))
 		}
 		known := addPeer(t, v, at(1))
+		if cfg.Peers == ListedPerVNI {
+			must(t, v.Allow(vni, at(1)))
+		}
 		r, batch := v.Readers()[0], frame.NewBatch(nil)
 		accepted, rx := 0, 0
 		for len(in) >= 2 {
@@ -230,6 +240,14 @@ func FuzzReader(f *testing.F) {
 						t.Fatalf("refused for %v, and from %v", f.Drop, f.From)
 					}
 					continue
+				case frame.ReservedBits:
+					if binary.BigEndian.Uint64(p.data)&mask == 0 {
+						t.Fatalf("% x: %v, the mask is %#x", p.data, f.Drop, mask)
+					}
+					if f.From.Peer() != 0 {
+						t.Fatalf("refused for %v, and from %v", f.Drop, f.From)
+					}
+					continue
 				default:
 					t.Fatalf("reason %v", f.Drop)
 				}
@@ -241,8 +259,15 @@ func FuzzReader(f *testing.F) {
 					f.VNI != frame.VNI(binary.BigEndian.Uint32(p.data[4:])>>8) || !open[f.VNI] || !f.Tunnel {
 					t.Fatalf("% x became %+v", p.data, f)
 				}
-				if listed && f.From.Peer() != known {
-					t.Fatalf("from %v", f.From)
+				if listed && f.From.Peer() != known || cfg.Peers == ListedPerVNI && f.VNI != vni {
+					t.Fatalf("from %v in VNI %v", f.From, f.VNI)
+				}
+				mark := frame.GBP{}
+				if cfg.GBP && p.data[0]&0x80 != 0 {
+					mark = frame.GBP{ID: binary.BigEndian.Uint16(p.data[2:]), DontLearn: p.data[1]&0x40 != 0, Applied: p.data[1]&8 != 0}
+				}
+				if binary.BigEndian.Uint64(p.data)&mask != 0 || f.GBP != mark {
+					t.Fatalf("% x: %+v, the mask is %#x", p.data, f.GBP, mask)
 				}
 			}
 		}

@@ -23,6 +23,12 @@ func (r *reader) unwrap(f *frame.Frame) frame.Reason {
 	if drop := r.enter(f, head.VNI()); drop != frame.NotDropped {
 		return drop
 	}
+	if uint64(head)&r.v.reserved != 0 {
+		return frame.ReservedBits
+	}
+	if r.v.cfg.GBP {
+		f.GBP = head.GBP()
+	}
 	f.Pull(encap.VXLANLen)
 	if f.Len() < encap.EthernetLen {
 		return frame.Short
@@ -30,7 +36,7 @@ func (r *reader) unwrap(f *frame.Frame) frame.Reason {
 	return frame.NotDropped
 }
 
-// enter puts f into a network, if it is open.
+// enter puts f into a network, if it is open and the peer may send frames of it.
 func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
 	f.VNI = vni
 	if !r.open || vni != r.vni {
@@ -38,6 +44,13 @@ func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
 		if r.vni, r.open = vni, ok && n.open.Load(); !r.open {
 			return frame.UnknownVNI
 		}
+		r.net, r.heard = n, nil
+	}
+	if r.v.cfg.Peers == ListedPerVNI && r.from != r.heard {
+		if !r.net.lists(r.from) {
+			return frame.UnknownPeer
+		}
+		r.heard = r.from
 	}
 	return frame.NotDropped
 }
@@ -60,6 +73,9 @@ func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 	}
 	if drop := r.enter(f, head.VNI()); drop != frame.NotDropped {
 		return drop
+	}
+	if uint64(head)&r.v.reserved != 0 {
+		return frame.ReservedBits
 	}
 	f.Replicated = head&encap.GPEFlagBUM != 0
 	f.Pull(encap.VXLANLen)

@@ -42,8 +42,9 @@ type PeerPolicy uint8
 
 // Peer policies.
 const (
-	AnyPeer    PeerPolicy = iota // unknown outer sources become learned peers
-	ListedOnly                   // unknown outer sources are dropped as unknown-peer
+	AnyPeer      PeerPolicy = iota // unknown outer sources become learned peers
+	ListedOnly                     // unknown outer sources are dropped as unknown-peer
+	ListedPerVNI                   // and so are frames of a VNI from peers that are neither in its flood list nor allowed: see VTEP.Allow
 )
 
 // DefaultMaxPeers is how many peers a VTEP learns unless told otherwise.
@@ -62,15 +63,24 @@ type Config struct {
 	// EthernetWithoutP takes VXLAN-GPE packets without the P bit for Ethernet, as the draft
 	// does (section 3.1); without it they are dropped as gpe-protocol, as Linux does.
 	EthernetWithoutP bool
+
+	Reserved Reserved // header bits that a packet is dropped for; default ReservedRFC, none
+
+	// GBP sends and takes the marks of group policy, in VXLAN alone (package frame, type
+	// GBP). Without it their bits are reserved ones, and what leaves has no mark. A mark is
+	// believed: only peers that may set it should reach the VTEP.
+	GBP bool
 }
 
 // A VTEP is a tunnel end point. It satisfies the switch's Tunnel and Pauser.
 type VTEP struct {
-	cfg    Config
-	sides  [2]*side // IPv4, IPv6; nil without an underlay of that family
-	seed   uint64   // of the flow hash
-	mtu    int      // longest inner frame that every underlay takes
-	header *header
+	cfg      Config
+	sides    [2]*side // IPv4, IPv6; nil without an underlay of that family
+	seed     uint64   // of the flow hash
+	mtu      int      // longest inner frame that every underlay takes
+	header   *header
+	used     uint64 // bits of the tunnel's header
+	reserved uint64 // and those that packets are dropped for
 
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
@@ -132,11 +142,19 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	if c.EthernetWithoutP && c.Type != encap.TypeGPE {
 		return nil, fmt.Errorf("vtep: Config.EthernetWithoutP: %v has no P bit", c.Type)
 	}
+	if c.GBP && c.Type != encap.TypeVXLAN {
+		return nil, fmt.Errorf("vtep: Config.GBP: %v has no group policy", c.Type)
+	}
+	v.used = c.Type.Used(c.GBP)
+	var err error
+	if v.reserved, err = c.Reserved.Mask(c.Type, c.GBP); err != nil {
+		return nil, fmt.Errorf("vtep: Config.%w", err)
+	}
 	if err := c.Header.check(); err != nil {
 		return nil, fmt.Errorf("vtep: Config.%w", err)
 	}
 	v.header = c.Header.compile(c.Type)
-	if c.Peers > ListedOnly {
+	if c.Peers > ListedPerVNI {
 		return nil, fmt.Errorf("vtep: Config.Peers: %d is no policy", c.Peers)
 	}
 	if c.Type == encap.TypeIPIP && c.Port != 0 {

@@ -267,7 +267,11 @@ func (w *writer) stage(s, i int, f *frame.Frame, to []frame.Endpoint, head *head
 func (w *writer) wrap(p *packet, f *frame.Frame, vni frame.VNI, bum bool) bool {
 	switch w.v.cfg.Type {
 	case encap.TypeVXLAN:
-		encap.PutVXLAN(p.header[:], vni)
+		if w.v.cfg.GBP {
+			encap.PutVXLANGBP(p.header[:], vni, f.GBP)
+		} else {
+			encap.PutVXLAN(p.header[:], vni)
+		}
 	case encap.TypeGPE:
 		encap.PutGPE(p.header[:], vni, f.Kind, bum)
 	}
