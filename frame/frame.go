@@ -85,7 +85,7 @@ type Frame struct {
 	Tunnel bool   // came in through a tunnel
 
 	// Replicated is a copy of a flooded frame, as the tunnel's header says: the peer that
-	// made it made all others too.
+	// made it made those for all other peers of the tunnel too.
 	Replicated bool
 
 	GBP GBP // its group; see there

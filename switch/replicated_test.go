@@ -21,22 +21,25 @@ func (s gpeStub) Read(b *frame.Batch) error {
 
 func newGPEStub(name string) gpeStub { return gpeStub{&stubTunnel{stub: newStub(name)}} }
 
-// A copy goes to local ports and into no tunnel, a hub's own included: who made it has made
-// all others too.
-func TestReplicatedIsNotFloodedToTunnels(t *testing.T) {
+// A copy goes to local ports, and not into the tunnel it came from, be it a hub's: who made it
+// has made those for its other peers too. A tunnel out of its group is another fabric.
+func TestReplicatedIsNotFloodedToItsTunnel(t *testing.T) {
 	for _, hub := range []bool{false, true} {
 		inLab(t, func(l *lab) {
 			in := newGPEStub("in")
 			must[*Attachment](t)(l.v.AttachWith(in, 1, AttachConfig{Hub: hub}))
-			out := &stubTunnel{stub: newStub("out")}
+			out, same := &stubTunnel{stub: newStub("out")}, &stubTunnel{stub: newStub("same")}
 			must[*Attachment](t)(l.v.AttachWith(out, 1, AttachConfig{Hub: true})) // outside of the full mesh
+			if !hub {
+				must[*Attachment](t)(l.v.Attach(same, 1))
+			}
 			a, _ := l.port("a", 0)
 			b, _ := l.port("b", 0)
 
 			for _, dst := range []frame.MAC{frame.Broadcast, {1, 0, 0x5e, 0, 0, 1}, mac(99)} {
 				in.send(fromPeer(3, 1, eth(dst, mac(5), 0x800)))
-				if i, o := in.sent(), out.sent(); len(i) != 0 || len(o) != 0 {
-					t.Errorf("hub %v, to %v: back to %v, to another tunnel %v", hub, dst, i, o)
+				if i, s, o := in.sent(), same.sent(), out.sent(); len(i) != 0 || len(s) != 0 || len(o) != 1 {
+					t.Errorf("hub %v, to %v: back to %v, to another tunnel of the group %v, of none %v", hub, dst, i, s, o)
 				}
 				if len(a.sent()) != 1 || len(b.sent()) != 1 {
 					t.Errorf("hub %v, to %v: a local port has no copy", hub, dst)
@@ -46,6 +49,7 @@ func TestReplicatedIsNotFloodedToTunnels(t *testing.T) {
 			out.send(fromPeer(9, 1, eth(frame.Broadcast, mac(6), 0x800)))
 			in.sent()
 			out.sent()
+			same.sent()
 			a.sent()
 			in.send(fromPeer(3, 1, eth(mac(6), mac(5), 0x800)))
 			if got := out.sent(); len(got) != 1 || got[0].Peer != 9 {

@@ -282,10 +282,11 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 }
 
 // floodTo says whether a frame that entered on c is flooded to e, and which peer of
-// e to leave out: the one it came from.
+// e to leave out: the one it came from. A copy that a peer has made goes to no other peer of
+// its tunnel; another tunnel that split horizon lets it reach is another fabric.
 func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) {
 	switch {
-	case e.noFloodOut&class != 0, !c.reaches(e), f.Replicated && e.port.tunnel != nil:
+	case e.noFloodOut&class != 0, !c.reaches(e), f.Replicated && e.port == c.port:
 		return 0, false
 	case e.port == c.port:
 		// A hub sends on to its other peers, if it knows which one to leave out.

@@ -208,7 +208,7 @@ func gpeReceiveRows() []row {
 				b := eth(to, rmac(1), "")
 				f.send(bum(vni, 3, b))
 				h.Want(b)
-				g.want()
+				g.want(vx(vni, b)) // whom its sender knows nothing of
 				f.send(gpe(vni, 3, b))
 				h.Want(b)
 				g.want(vx(vni, b))
