@@ -22,7 +22,8 @@
 //     comes. What is asked and answered through tunnels carries the MACs of VTEPs, not
 //     those of hosts.
 //   - [Access]: every question is answered with the gateway's MAC and nothing is flooded,
-//     as workloads of Calico expect it.
+//     as workloads of Calico expect it. With [OnlyIP] in the slot Ingress nothing but IP
+//     passes such a port.
 //
 // The mode is the segment's; [Responder.With] makes the stage of an attachment that has
 // another one. What became of each message is counted under a [Branch].

@@ -47,6 +47,7 @@ const (
 	PortDown                 // the egress is gone
 	Unreachable              // the underlay cannot reach the peer
 	SendFailed               // the system refused the packet for another cause
+	EtherType                // other than IP and ARP, on an access port
 	NumReasons               // how many there are, for arrays indexed by Reason
 )
 
@@ -61,7 +62,7 @@ var reasonNames = [NumReasons]string{
 	NoRoute: "no-route", Unresolved: "unresolved", Martian: "martian", BadChecksum: "bad-checksum",
 	BadHeader: "bad-header", GPEVersion: "gpe-version", GPEProtocol: "gpe-protocol", GPEOAM: "gpe-oam",
 	Policy: "policy", PortFull: "port-full", PortDown: "port-down", Unreachable: "unreachable",
-	SendFailed: "send-failed",
+	SendFailed: "send-failed", EtherType: "ether-type",
 }
 
 // String returns the reason's name, as it appears in statistics.

@@ -23,7 +23,8 @@ import (
 type lab struct {
 	*mem.Fabric
 	ip6 bool
-	typ encap.Type // of the VTEP
+	typ encap.Type   // of the VTEP
+	vc  *vtep.Config // of a router's
 
 	*mem.Node
 	seg *vswitch.VSI        // VNI 100

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -15,7 +16,7 @@ func (l *lab) access(s *segment) {
 	l.T.Helper()
 	r, err := s.r.With(arp.Access)
 	l.must(err)
-	l.must(s.a.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: r}}))
+	l.must(s.a.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: r, Ingress: arp.OnlyIP{}}}))
 }
 
 // accessRows are a port in mode Access: whatever is asked there, the gateway's MAC is the
@@ -73,5 +74,49 @@ func accessRows() (rows []row) {
 			s.a.Want()
 		})...)
 	}
-	return rows
+	return append(rows, onlyRows()...)
+}
+
+// onlyRows are an access port that lets nothing but IP in.
+func onlyRows() (rows []row) {
+	for _, c := range []struct {
+		name   string
+		typ    uint16
+		passes bool
+	}{
+		{"IPv4", 0x0800, true}, {"IPv6", 0x86dd, true},
+		{"local experimental", 0x88b5, false}, {"LLDP", 0x88cc, false}, {"IPX", 0x8137, false}, {"PPPoE", 0x8864, false},
+		{"MPLS", 0x8847, false}, {"RARP", 0x8035, false}, {"802.3 length", 46, false}, {"zero", 0, false},
+	} {
+		rows = append(rows, row{id: "6.access-only", name: c.name, wire: func(l *lab) {
+			s := l.neighbours(false, 0, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)
+			l.access(s)
+			for _, to := range []frame.MAC{s.b.MAC, nobody} {
+				b := mem.Ethernet(to, s.a.MAC, c.typ, nil)
+				s.a.Send(b)
+				if c.passes {
+					s.b.Want(b)
+				} else {
+					s.b.Want()
+				}
+			}
+			if !c.passes {
+				s.f.want()
+				l.drops(map[string]uint64{"ether-type": 2})
+			}
+			// The other port and the tunnel are not access ports.
+			b := mem.Ethernet(s.a.MAC, s.b.MAC, c.typ, nil)
+			s.b.Send(b)
+			s.f.send(vx(vni, mem.Ethernet(s.a.MAC, rmac(3), c.typ, nil)))
+			s.a.Want(b, mem.Ethernet(s.a.MAC, rmac(3), c.typ, nil))
+		}})
+	}
+	return append(rows, row{id: "6.access-only", name: "teaches nothing", wire: func(l *lab) {
+		s := l.neighbours(false, 0, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)
+		l.access(s)
+		s.a.Send(mem.Ethernet(nobody, rmac(99), 0x88b5, nil))
+		if _, ok := l.seg.FDB().Lookup(rmac(99)); ok {
+			l.T.Error("learned")
+		}
+	}})
 }

@@ -58,7 +58,7 @@ type router struct {
 // router starts the node with underlay address k; the first one is that under test.
 func (l *lab) router(k byte, cfg *l3.GatewayConfig) *router {
 	l.T.Helper()
-	r := &router{Node: l.NodeWith(l.addr(k).String(), nil, nil), l: l, own: frame.MAC{2, 0xaa, 0, 0, 0, k}, arp: map[frame.VNI]*arp.Responder{}}
+	r := &router{Node: l.NodeWith(l.addr(k).String(), nil, l.vc), l: l, own: frame.MAC{2, 0xaa, 0, 0, 0, k}, arp: map[frame.VNI]*arp.Responder{}}
 	if l.Node == nil {
 		l.Node = r.Node
 	}

@@ -59,9 +59,9 @@ func (r *row) runs() []string {
 }
 
 func allRows() []row {
-	return slices.Concat(receiveRows, vlanRows, orderRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(), tunnelECNRows(), gpeRows, ipipRows,
+	return slices.Concat(receiveRows, vlanRows, orderRows, headerRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, ecnRows(), tunnelECNRows(), gpeRows, ipipRows,
 		entryRows, ageRows, moveRows, freezeRows, lockedRows, pinRows, limitRows, flushRows, runtimeRows,
-		floodRows, stormRows(), horizonRows, replicationRows, specialRows, neighbourRows, gatewayRows, bigRows, pathRows, tunnelOverheadRows())
+		floodRows, stormRows(), horizonRows, vtepRows(), replicationRows, specialRows, neighbourRows, gatewayRows, bigRows, pathRows, tunnelOverheadRows())
 }
 
 func TestVectors(t *testing.T) {
