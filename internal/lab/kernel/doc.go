@@ -28,7 +28,7 @@
 //   - IPv6 flow label: the kernel sends 0; ours follows the host's auto_flowlabels, by
 //     default a label for each outer flow (RFC 6438).
 //   - reserved bits: the kernel drops a header that has one set; ours ignores them (RFC
-//     7348, section 5).
+//     7348, section 5). vtep.ReservedStrict does as the kernel.
 //   - own source MAC: the kernel drops a frame from the tunnel with its device's MAC as
 //     source; to ours the MAC of a TAP is that of any host behind it, which may move.
 //   - cut IP headers: the kernel drops an inner frame that says IPv4 or IPv6 and is too
@@ -41,8 +41,17 @@
 // # Peer
 //
 // Scenarios with both on one underlay: flooding exactly once, in a mesh and in a star;
-// a host that moves between the two; ageing; two networks with equal addresses; a
+// a host that moves between the two; a segment in two fabrics, IPv4 and IPv6, on two ports; ageing; two networks with equal addresses; a
 // narrow link on the way; links, addresses and devices that go away and come back.
+//
+// # Group policy
+//
+// VTEPs that have it ("gbp" there) differ in two things more:
+//
+//   - reserved bits of octet 1: beside D and A the kernel ignores all six;
+//     vtep.ReservedStrict drops packets for them.
+//   - D: the kernel learns the source MAC of a frame with it; ours does not
+//     (draft-smith-vxlan-group-policy-05, section 2.1).
 //
 // # Hosts
 //

@@ -42,6 +42,9 @@ type settings struct {
 	args   []string // words for "ip link add type vxlan"
 	header vtep.Header
 	udp    underlay.UDPConfig
+
+	reserved vtep.Reserved
+	gbp      bool
 }
 
 // side is a host with a VTEP, and what it is joined to: a host without addresses, which

@@ -35,7 +35,7 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.v, err = vtep.New(&vtep.Config{Header: s.header}, n.u); err != nil {
+	if n.v, err = vtep.New(&vtep.Config{Header: s.header, Reserved: s.reserved, GBP: s.gbp}, n.u); err != nil {
 		t.Fatal(err)
 	}
 	if n.sw, err = vswitch.New(nil); err != nil {

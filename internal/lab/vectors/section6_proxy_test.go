@@ -6,6 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A leaf is one site of the walk: a VTEP in mode Proxy with its gateway and two hosts.
@@ -38,6 +39,16 @@ func proxyRows() (rows []row) {
 		return a, b
 	}
 	named := func(m message, mac frame.MAC) []byte { m.src, m.senderMAC = mac, mac; return m.bytes() }
+	rows = append(rows, row{id: "1.gbp-own", name: "what mode Proxy asks in its own name has none", wire: func(l *lab) {
+		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
+		l.flood(2)
+		f := l.far(2)
+		a := l.leaf(false, 1)
+		l.must(a.h.At.Configure(vswitch.AttachConfig{GBP: 8}))
+		q := asks(false, a.h.MAC, 1, 3)
+		a.h.Send(q.bytes())
+		f.want(vx(vni, named(q, a.own)))
+	}})
 	for _, v6 := range []bool{false, true} {
 		of := map[bool]string{false: "ARP", true: "ND"}[v6]
 		rows = append(rows, row{id: "6.proxy-walk", name: of, wire: func(l *lab) {

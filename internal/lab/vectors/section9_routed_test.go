@@ -52,6 +52,19 @@ func (l *lab) short(v6 bool, cfg *l3.GatewayConfig) *site {
 // routedBigRows are routed packets that are too long, and connections that are told before.
 func routedBigRows() []row {
 	return slices.Concat([]row{
+		{id: "1.gbp-carried", name: "each piece of what is too long keeps it", wire: func(l *lab) {
+			l.vc = withGBP
+			s := l.short(false, nil)
+			l.must(s.a.At.Configure(vswitch.AttachConfig{GBP: 0x66}))
+			p := s.fromA(s.ip(vni2, 3)).long(1500)
+			p.df = false
+			s.a.Send(p.bytes())
+			var want [][]byte
+			for _, b := range p.routed(s.own, rmac(3)).pieces(l.inner(1500)) {
+				want = append(want, header([8]byte{0x88, 0, 0, 0x66, 0, 0, vni2, 0}, b))
+			}
+			s.f.want(want...)
+		}},
 		{id: "9.routed-fragment", name: "without DF", wire: func(l *lab) {
 			s := l.short(false, nil)
 			fits := l.inner(1500)
