@@ -121,6 +121,12 @@ func flagSet(o *options) *flag.FlagSet {
 		return nil
 	})
 	fs.Func("peers", "`any|listed`: whose packets are accepted (default any)", choice(&o.vtep.Peers, []string{"any", "listed"}))
+	fs.Func("reserved", "`rfc|strict|0xMASK`: reserved bits of the header that packets are dropped for (default rfc: none)", func(s string) error {
+		if o.vtep.Reserved.UnmarshalText([]byte(s)) != nil {
+			return errors.New("allowed are rfc, strict, and a mask of 64 bits such as 0xf700000000000000")
+		}
+		return nil
+	})
 
 	h := &o.vtep.Header
 	fs.Func("ttl", "outer TTL `N|inherit` (default 64)", inheritable(1, 255, 1, &h.TTL))

@@ -75,6 +75,10 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -fdb 02:00:00:00:00:01=fd00::2", `invalid value "fd00::2" for flag -fdb: allowed are addresses of the family of -local 10.0.0.1`},
 		{"-local 10.0.0.1 -peers some", `invalid value "some" for flag -peers: allowed are any, listed`},
 		{"-local 10.0.0.1 -peers listed", `invalid value "listed" for flag -peers: nobody is listed, required are -remote or -fdb`},
+		{"-local 10.0.0.1 -reserved lax", `invalid value "lax" for flag -reserved: allowed are rfc, strict, and a mask of 64 bits such as 0xf700000000000000`},
+		{"-local 10.0.0.1 -reserved 0xff00000000000000", `invalid value "0xff00000000000000" for flag -reserved: bits 0x0800000000000000 are in use by vxlan, allowed are the others`},
+		{"-reserved 0x0400000000000001 -local 10.0.0.1 -type gpe", `invalid value "0x0400000000000001" for flag -reserved: bits 0x0400000000000000 are in use by gpe, allowed are the others`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -reserved strict", `flag -reserved: ipip has no header of its own, allowed with -type vxlan and gpe`},
 		{"-local 10.0.0.1 -ttl 0", `invalid value "0" for flag -ttl: allowed are 1 to 255, and inherit`},
 		{"-local 10.0.0.1 -ttl 256", `invalid value "256" for flag -ttl: allowed are 1 to 255, and inherit`},
 		{"-local 10.0.0.1 -tos 0x11", `invalid value "0x11" for flag -tos: allowed are 0 to 252 in steps of 4, and inherit`},
@@ -122,7 +126,7 @@ func TestHelp(t *testing.T) {
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
 		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
-		"-neigh off|suppress|proxy", "-gateway ADDR/LEN[,ADDR/LEN]", "-gateway-mac MAC", "-peers any|listed", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
+		"-neigh off|suppress|proxy", "-gateway ADDR/LEN[,ADDR/LEN]", "-gateway-mac MAC", "-peers any|listed", "-reserved rfc|strict|0xMASK", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
 		if !strings.Contains(stdout.String(), "  "+f+"\n") {
@@ -145,7 +149,7 @@ func TestDefaults(t *testing.T) {
 // Every flag arrives where the library takes it.
 func TestValues(t *testing.T) {
 	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 50us " +
-		"-offload=false -learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed " +
+		"-offload=false -learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed -reserved strict " +
 		"-ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -pcap f -stats 2s"))
 	if err != nil {
 		t.Fatal(err)
@@ -156,7 +160,7 @@ func TestValues(t *testing.T) {
 		t.Errorf("underlay %+v", o.underlay)
 	}
 	if want := (vtep.Config{
-		Peers:  vtep.ListedOnly,
+		Peers: vtep.ListedOnly, Reserved: vtep.ReservedStrict,
 		Header: vtep.Header{TTL: vtep.Inherit, TOS: 0xb8, DF: vtep.DFInherit, ECN: vtep.ECNRFC3168},
 	}); o.vtep != want {
 		t.Errorf("vtep %+v", o.vtep)
@@ -177,6 +181,11 @@ func TestValues(t *testing.T) {
 	} {
 		if o, err := parse(strings.Fields("-local 10.0.0.1 " + arg)); err != nil || o.vtep.Header != want {
 			t.Errorf("%s: %+v, %v", arg, o.vtep.Header, err)
+		}
+	}
+	for arg, want := range map[string]vtep.Reserved{"rfc": 0, "strict": vtep.ReservedStrict, "0x0400000000000001": 1<<58 | 1} {
+		if o, err := parse([]string{"-local", "10.0.0.1", "-reserved", arg}); err != nil || o.vtep.Reserved != want {
+			t.Errorf("-reserved %s: %v, %v", arg, o.vtep.Reserved, err)
 		}
 	}
 	for arg, want := range map[string]arp.Mode{"off": arp.Off, "suppress": arp.Suppress} {

@@ -38,6 +38,12 @@ func (o *options) settle(fs *flag.FlagSet) error {
 			wrong = fmt.Errorf("flag -%s: ipip has no UDP header, allowed with -type vxlan and gpe", f.Name)
 		case ipip && slices.Contains(ofVNI, f.Name):
 			wrong = fmt.Errorf("flag -%s: ipip has no VNI, allowed with -type vxlan and gpe", f.Name)
+		case ipip && f.Name == "reserved":
+			wrong = fmt.Errorf("flag -%s: ipip has no header of its own, allowed with -type vxlan and gpe", f.Name)
+		case f.Name == "reserved":
+			if _, err := o.vtep.Reserved.Mask(t, false); err != nil {
+				wrong = fmt.Errorf("invalid value %q for flag -reserved: bits %#016x are in use by %v, allowed are the others", o.vtep.Reserved.String(), uint64(o.vtep.Reserved)&t.Used(false), t)
+			}
 		case o.tun && slices.Contains(ofEthernet, f.Name):
 			wrong = fmt.Errorf("flag -%s: a TUN device has no Ethernet frames, allowed with -type vxlan, and gpe without -tun", f.Name)
 		case ipip && f.Name == "peers" && o.vtep.Peers != vtep.ListedOnly:
