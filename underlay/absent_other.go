@@ -3,6 +3,8 @@
 package underlay
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -34,6 +36,14 @@ func (u *absent) Pause() {}
 
 // Resume ends a Pause.
 func (u *absent) Resume() {}
+
+// SetLocal returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
+func (u *absent) SetLocal(addr netip.Addr) error {
+	if _, err := anotherLocal(u.local.Addr(), addr); err != nil {
+		return err
+	}
+	return fmt.Errorf("underlay: SetLocal: %w", errors.ErrUnsupported)
+}
 
 // Close closes all sockets.
 func (u *absent) Close() error { return nil }

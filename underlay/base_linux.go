@@ -22,14 +22,15 @@ import (
 // in the runtime's poller, sets of transmit sockets, and somebody who reads what the
 // network says about what they sent.
 type base struct {
-	name     string // of the configuration, as in errors
-	local    netip.AddrPort
+	name     string         // of the configuration, as in errors
+	local    netip.AddrPort // what sockets are bound to; once set up, under mu
 	is4      bool
 	raw      bool // of raw IP sockets, which have no ports
 	overhead int  // what the outer headers take of the IP MTU
 	cfg      UDPConfig
 
 	readers []*reader
+	addr    atomic.Pointer[netip.AddrPort] // local, for those who do not hold mu
 	sets    [maxSets]atomic.Pointer[txSet] // by Datagram.Set
 	runs    atomic.Bool                    // the kernel is to cut runs
 	paused  atomic.Bool
@@ -58,6 +59,7 @@ func (u *base) setUp() (err error) {
 	u.done = make(chan struct{})
 	u.senders = make(map[int]*sender)
 	u.sendmmsg = sys.Sendmmsg
+	u.publish()
 	if u.watch, err = newErrWatch(u); err != nil {
 		return err
 	}
@@ -65,9 +67,16 @@ func (u *base) setUp() (err error) {
 	return nil
 }
 
+// publish makes LocalAddr tell local.
+func (u *base) publish() {
+	local := u.local
+	u.addr.Store(&local)
+}
+
 // start opens the transmit sockets that most datagrams need, and keeps all sockets on
 // their device.
 func (u *base) start() error {
+	u.publish()
 	set := u.sets[0].Load()
 	if err := u.openTx(set.ports, set.lone).err; err != nil {
 		return err
@@ -148,7 +157,7 @@ func (u *base) Sender(w int) frame.Sender {
 }
 
 // LocalAddr returns the address and port peers send to.
-func (u *base) LocalAddr() netip.AddrPort { return u.local }
+func (u *base) LocalAddr() netip.AddrPort { return *u.addr.Load() }
 
 // Is4 reports whether this is an IPv4 underlay.
 func (u *base) Is4() bool { return u.is4 }
@@ -160,7 +169,7 @@ func (u *base) Is4() bool { return u.is4 }
 func (u *base) MTU() int {
 	m := defaultMTU
 	_ = u.inNamespace(func() error {
-		m = interfaceMTU(u.local.Addr(), u.cfg.Device)
+		m = interfaceMTU(u.LocalAddr().Addr(), u.cfg.Device)
 		return nil
 	})
 	return min(m, u.cfg.MaxDatagram+u.overhead)
@@ -177,13 +186,18 @@ func (u *base) pause(on bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.paused.Store(on)
+	for _, r := range u.readers {
+		r.sock.Load().pause(on)
+	}
+}
+
+// pause makes reads of a receive socket fail at once, or not any more.
+func (s *sock) pause(on bool) {
 	var t time.Time
 	if on {
 		t = time.Unix(1, 0)
 	}
-	for _, r := range u.readers {
-		_ = r.sock.conn.SetReadDeadline(t) // fails only after Close
-	}
+	_ = s.conn.SetReadDeadline(t) // fails only after Close
 }
 
 // stopped returns what a Read returns that has no need to ask a socket.
@@ -213,7 +227,7 @@ func (u *base) Close() error {
 	close(u.done)
 	var errs []error
 	for _, r := range u.readers {
-		errs = append(errs, r.sock.Close())
+		errs = append(errs, r.sock.Load().Close())
 	}
 	for _, p := range u.ranges {
 		p.all(func(s *txSock) { errs = append(errs, s.Close()) })
@@ -228,7 +242,7 @@ func (u *base) Stats() Stats {
 	var st Stats
 	for _, r := range u.readers {
 		r.addTo(&st)
-		st.RecvBuffer = smaller(st.RecvBuffer, r.sock.bufferSize(unix.SO_RCVBUF))
+		st.RecvBuffer = smaller(st.RecvBuffer, r.sock.Load().bufferSize(unix.SO_RCVBUF))
 	}
 	for _, p := range u.ranges {
 		p.all(func(s *txSock) { st.SendBuffer = smaller(st.SendBuffer, s.bufferSize(unix.SO_SNDBUF)) })

@@ -34,7 +34,7 @@ func (u *base) keepDevice() {
 // first receive socket is bound to (SO_BINDTOIFINDEX, Linux 5.1). The socket is asked, for
 // it knows its network namespace.
 func (u *base) deviceChanged() (changed bool) {
-	_ = u.readers[0].sock.raw.Control(func(fd uintptr) {
+	_ = u.readers[0].sock.Load().raw.Control(func(fd uintptr) {
 		ifr, err := unix.NewIfreq(u.cfg.Device)
 		if err != nil || unix.IoctlIfreq(int(fd), unix.SIOCGIFINDEX, ifr) != nil {
 			return
@@ -62,11 +62,11 @@ func (u *base) bindDevice() error {
 		p.all(func(s *txSock) { bind(s.sock) })
 	}
 	for _, r := range u.readers[1:] {
-		bind(r.sock)
+		bind(r.sock.Load())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	bind(u.readers[0].sock)
+	bind(u.readers[0].sock.Load())
 	return errors.Join(errs...)
 }

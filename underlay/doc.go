@@ -19,6 +19,7 @@
 //	Sender(w int) frame.Sender      worker w's way out
 //	Pause(), Resume(), Close()      of the readers; Close of everything
 //	LocalAddr(), Is4(), MTU(), Stats()
+//	SetLocal(addr)                  another local address, under traffic
 //	PathMTU(f)                      what the way to an endpoint turned out to take
 //	Sockets(TxConfig)               more transmit sockets, with settings of their own (not IP)
 //	Unreachable(f)                  what the network could not deliver (not UDP)
@@ -80,7 +81,8 @@
 // Nothing has to be done when an interface goes down and comes back, when the local address
 // is removed and put back, or when a peer is away for a while: what cannot be sent meanwhile
 // is lost as [frame.Unreachable]. An underlay bound to a device by name
-// (Device in its configuration) also follows it when it is made anew.
+// (Device in its configuration) also follows it when it is made anew. When the host gets
+// another address, SetLocal takes it, without a Reader or a Sender being made anew.
 //
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
 // of these is sent, in the network namespace ListenUDP or ListenIP was called in.

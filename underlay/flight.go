@@ -141,7 +141,7 @@ func (n *Network) landed() (told []*flight) {
 func (n *Network) leave(m *Memory) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.members, m.key)
+	delete(n.members, m.at.Load().key)
 	if len(n.members) > 0 {
 		return
 	}

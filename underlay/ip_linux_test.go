@@ -320,7 +320,7 @@ func TestIPSockets(t *testing.T) {
 		}
 		var socks []*sock
 		for _, r := range u.readers {
-			socks = append(socks, r.sock)
+			socks = append(socks, r.sock.Load())
 		}
 		u.ranges[0].all(func(s *txSock) { socks = append(socks, s.sock) })
 		have := func(name, value int) (n int) {

@@ -33,8 +33,8 @@ const (
 // of nothing that happens to it on the way, except what PathMTU tells.
 type Memory struct {
 	net   *Network
-	key   frame.Endpoint // address and port, 0 for IP
-	local netip.AddrPort
+	at    atomic.Pointer[memoryAddress]
+	is4   bool
 	ip    bool
 	ttl   uint8
 	sets  atomic.Pointer[[][]uint16] // source ports, by Datagram.Set
@@ -49,6 +49,12 @@ type Memory struct {
 	senders map[int]*memSender
 	configs []TxConfig
 	closed  bool
+}
+
+// memoryAddress is where a member of a Network is.
+type memoryAddress struct {
+	key   frame.Endpoint // address and port, 0 for IP
+	local netip.AddrPort
 }
 
 // meta goes with a datagram.
@@ -77,8 +83,8 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 	if err != nil {
 		return nil, err
 	}
-	if local.Addr().IsUnspecified() {
-		return nil, fmt.Errorf("underlay: local address %v: a Network has no wildcard addresses: %w", local.Addr(), syscall.EADDRNOTAVAIL)
+	if err := notWild(local.Addr()); err != nil {
+		return nil, err
 	}
 	r, ok := c.SrcPorts.orDefault()
 	if c.Inbox == 0 {
@@ -103,7 +109,7 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 	m := &Memory{
 		net:     n,
 		ip:      ip,
-		key:     frame.Endpoint{IP: local.Addr().As16(), Port: local.Port()},
+		is4:     local.Addr().Is4(),
 		ttl:     uint8(c.TTL),
 		senders: make(map[int]*memSender),
 	}
@@ -112,29 +118,41 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 	for range c.Queues {
 		m.boxes = append(m.boxes, ring.New[meta](c.Inbox))
 	}
-	if err := n.join(m); err != nil {
+	if err := n.join(m, local); err != nil {
 		return nil, err
 	}
-	m.local = netip.AddrPortFrom(local.Addr(), m.key.Port)
 	return m, nil
 }
 
-// join makes m a member, on a free port if it has none.
-func (n *Network) join(m *Memory) error {
+func notWild(a netip.Addr) error {
+	if a.IsUnspecified() {
+		return fmt.Errorf("underlay: local address %v: a Network has no wildcard addresses: %w", a, syscall.EADDRNOTAVAIL)
+	}
+	return nil
+}
+
+// join makes m a member at an address, in place of the one it has, on a free port if it is
+// given none.
+func (n *Network) join(m *Memory, local netip.AddrPort) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if m.key.Port == 0 && !m.ip {
+	key := frame.Endpoint{IP: local.Addr().As16(), Port: local.Port()}
+	if key.Port == 0 && !m.ip {
 		for p := firstFree; p < 65536; p++ {
-			if n.members[m.key.WithPort(uint16(p))] == nil {
-				m.key.Port = uint16(p)
+			if n.members[key.WithPort(uint16(p))] == nil {
+				key.Port = uint16(p)
 				break
 			}
 		}
 	}
-	if m.key.Port == 0 && !m.ip || n.members[m.key] != nil {
-		return fmt.Errorf("underlay: listen on %v: %w", m.key, syscall.EADDRINUSE)
+	if key.Port == 0 && !m.ip || n.members[key] != nil {
+		return fmt.Errorf("underlay: listen on %v: %w", key, syscall.EADDRINUSE)
 	}
-	n.members[m.key] = m
+	if old := m.at.Load(); old != nil {
+		delete(n.members, old.key)
+	}
+	n.members[key] = m
+	m.at.Store(&memoryAddress{key, netip.AddrPortFrom(local.Addr(), key.Port)})
 	return nil
 }
 
@@ -187,10 +205,31 @@ func setOuter(b *frame.Batch, i int, x meta) {
 }
 
 // LocalAddr returns the address and port peers send to.
-func (m *Memory) LocalAddr() netip.AddrPort { return m.local }
+func (m *Memory) LocalAddr() netip.AddrPort { return m.at.Load().local }
 
 // Is4 reports whether this is an IPv4 underlay.
-func (m *Memory) Is4() bool { return m.key.Is4() }
+func (m *Memory) Is4() bool { return m.is4 }
+
+// SetLocal gives the underlay another address, as [UDP.SetLocal] does: what is under way to
+// the old one finds nobody there. What waits in the inboxes is not lost.
+func (m *Memory) SetLocal(addr netip.Addr) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.LocalAddr()
+	addr, err := anotherLocal(old.Addr(), addr)
+	if err == nil {
+		err = notWild(addr)
+	}
+	switch {
+	case m.closed:
+		return net.ErrClosed
+	case err != nil:
+		return err
+	case addr == old.Addr():
+		return nil
+	}
+	return m.net.join(m, netip.AddrPortFrom(addr, old.Port()))
+}
 
 // MTU returns the network's IP MTU.
 func (m *Memory) MTU() int { return m.net.mtu }
@@ -331,7 +370,7 @@ func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) 
 		s.lose(d, frame.Unreachable)
 		return
 	}
-	x := meta{src: s.m.key, dst: *to, tos: d.TOS, ttl: d.TTL}
+	x := meta{src: s.m.at.Load().key, dst: *to, tos: d.TOS, ttl: d.TTL}
 	x.dst.Scope = 0
 	if s.m.ip {
 		x.dst.Port, x.flow = 0, d.Flow

@@ -37,7 +37,8 @@ type txSocks struct {
 type txSock struct {
 	*sock
 	port uint16
-	deaf bool // what the network says is read and not told: another socket gets it too
+	deaf bool                   // what the network says is read and not told: another socket gets it too
+	next atomic.Pointer[txSock] // in its place, since the address has changed
 
 	// What anybody has read from the error queue: entries, and how often there was one
 	// about the interface's MTU.
@@ -71,7 +72,7 @@ func (u *base) openTx(p *txPorts, k kind) *txSocks {
 // inNamespace runs f in the network namespace of the receive sockets: sockets are opened
 // by whoever sends first, on whatever thread that is.
 func (u *base) inNamespace(f func() error) (err error) {
-	if e := u.readers[0].sock.raw.Control(func(fd uintptr) {
+	if e := u.readers[0].sock.Load().raw.Control(func(fd uintptr) {
 		err = sys.InNamespaceOf(fd, f)
 	}); e != nil {
 		return e

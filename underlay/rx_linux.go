@@ -32,7 +32,7 @@ const (
 // sockets, one IP packet. Its frames lie where it was received.
 type reader struct {
 	u    *base
-	sock *sock
+	sock atomic.Pointer[sock]  // SetLocal puts another in its place
 	kind frame.Kind            // of what it receives, when that is IP packets
 	call func(fd uintptr) bool // recv, made once
 	busy sys.BusyPoll
@@ -57,7 +57,8 @@ type reader struct {
 }
 
 func newReader(u *base, s *sock) *reader {
-	r := &reader{u: u, sock: s, want: minWant, busy: sys.BusyPoll{Max: u.cfg.BusyPoll}}
+	r := &reader{u: u, want: minWant, busy: sys.BusyPoll{Max: u.cfg.BusyPoll}}
+	r.sock.Store(s)
 	r.call = r.recv
 	for i := range r.msgs {
 		h := &r.msgs[i].Hdr
@@ -84,9 +85,13 @@ func (r *reader) Read(b *frame.Batch) error {
 	defer func() { r.pool = nil }()
 	for failed := 0; ; failed++ {
 		r.n, r.at, r.errno = 0, 0, 0
-		if err := r.sock.raw.Read(r.call); err != nil {
+		s := r.sock.Load()
+		if err := s.raw.Read(r.call); err != nil {
 			r.release()
 			b.Release()
+			if r.sock.Load() != s {
+				continue // it was closed under us by SetLocal
+			}
 			return readError(err)
 		}
 		if r.n > 0 {
@@ -254,7 +259,7 @@ func (r *reader) outer(m *sys.Mmsghdr) frame.Outer {
 	o.Src, _ = sys.Endpoint(&r.names[r.at], m.Hdr.Namelen)
 	if r.info.HasDst {
 		o.Dst.IP = r.info.Dst
-		o.Dst.Port = r.u.local.Port()
+		o.Dst.Port = r.u.LocalAddr().Port()
 		if linkLocal(&o.Dst) {
 			o.Dst.Scope = r.info.If
 		}
@@ -295,17 +300,22 @@ func (r *reader) backOff(failed int) error {
 }
 
 func (r *reader) addTo(st *Stats) {
-	_ = r.sock.raw.Control(func(fd uintptr) {
-		if v, ok := sys.Drops(fd); ok {
-			r.dropped.seen(v)
-		}
-	})
+	r.countDrops()
 	st.RxDatagrams += r.datagrams.Load()
 	st.RxRuns += r.runs.Load()
 	st.RxSegments += r.segments.Load()
 	st.RxTruncated += r.truncated.Load()
 	st.RxErrors += r.errors.Load()
 	st.RxOverflow += r.dropped.total
+}
+
+// countDrops asks the socket how much it has dropped. u.mu is held.
+func (r *reader) countDrops() {
+	_ = r.sock.Load().raw.Control(func(fd uintptr) {
+		if v, ok := sys.Drops(fd); ok {
+			r.dropped.seen(v)
+		}
+	})
 }
 
 // A dropCounter extends a socket's 32-bit counter of dropped packets to 64 bits, for

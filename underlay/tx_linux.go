@@ -210,7 +210,7 @@ func (s *sender) socket(port int, k kind) (*txSock, frame.Reason) {
 		s.down = true
 		return nil, frame.PortDown
 	}
-	return x.socks[port], 0
+	return x.socks[port%len(x.socks)], 0 // another address may have fewer ports
 }
 
 // add builds a message to each endpoint of datagram i. They share its pieces of memory
@@ -289,7 +289,12 @@ func (s *sender) flush(t *txSock) {
 		s.sock = t
 		// Control, not Write: it holds the descriptor open as well, and does not
 		// make the senders wait for each other.
-		if err := t.raw.Control(s.call); err != nil {
+		err := t.raw.Control(s.call)
+		for next := t.next.Load(); err != nil && next != nil; next = next.next.Load() {
+			s.sock = next // SetLocal has closed t under us
+			err = next.raw.Control(s.call)
+		}
+		if err != nil {
 			s.down = true
 			for _, c := range s.who[:s.n] {
 				s.lose(c, frame.PortDown)

@@ -21,7 +21,7 @@ func TestDeviceMadeAgain(t *testing.T) {
 		boundTo := func(index int) (n int) {
 			var socks []*sock
 			for _, r := range u.readers {
-				socks = append(socks, r.sock)
+				socks = append(socks, r.sock.Load())
 			}
 			u.mu.Lock()
 			u.ranges[0].all(func(s *txSock) { socks = append(socks, s.sock) })

@@ -15,6 +15,7 @@ type UDP struct {
 	base
 	configs    []TxConfig // of the sets, under mu
 	canSegment bool       // the kernel knows UDP_SEGMENT
+	gro        bool       // the readers' sockets have UDP_GRO, under mu
 }
 
 // ListenUDP opens an underlay on a local address. The address may be a wildcard,
@@ -52,7 +53,7 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 // openAll opens the receive sockets and the first of the transmit sockets.
 func (u *UDP) openAll() error {
 	for q := range u.cfg.Queues {
-		s, err := u.listen(q)
+		s, err := u.listen(q, q > 0)
 		if err != nil {
 			return err
 		}
@@ -60,20 +61,21 @@ func (u *UDP) openAll() error {
 	}
 	u.configs = []TxConfig{{u.cfg.SrcPorts, u.cfg.Checksum}}
 	u.addSet(0)
-	u.canSegment = u.readers[0].sock.canSegment()
+	u.canSegment = u.readers[0].sock.Load().canSegment()
 	u.SetOffload(!u.cfg.NoOffload)
 	return u.start()
 }
 
-// listen opens receive socket q; the first may choose the port.
+// listen opens receive socket q, which may have to join others on its port; the first may
+// choose the port.
 //
 // The first is bound without SO_REUSEPORT, so that a port somebody else uses is an
 // error even if they share it, and gets the option afterwards: from then on sockets
 // of the same user that ask for it may join (udp_lib_lport_inuse looks at the option
 // at the time of the other's bind; seen on Linux 6.18).
-func (u *UDP) listen(q int) (*sock, error) {
+func (u *UDP) listen(q int, join bool) (*sock, error) {
 	s, err := u.open(u.network(), u.local.Port(), func(fd int) error {
-		if q > 0 {
+		if join {
 			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 				return u.fieldError("Queues", err)
 			}

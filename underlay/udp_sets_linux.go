@@ -89,8 +89,9 @@ func (u *UDP) SetOffload(on bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.runs.Store(on && u.canSegment)
+	u.gro = on
 	for _, r := range u.readers {
-		r.sock.setGRO(on)
+		r.sock.Load().setGRO(on)
 	}
 	for i := range u.sets {
 		if s := u.sets[i].Load(); s != nil && on {
