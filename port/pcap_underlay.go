@@ -1,7 +1,10 @@
 package port
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -24,19 +27,38 @@ type Underlay interface {
 // asked of u.
 func (c *Capture) Underlay(u Underlay) Underlay {
 	a := u.LocalAddr()
-	return &captureUnderlay{
+	x := &captureUnderlay{
 		Underlay: u,
 		c:        c,
 		source:   &captureSource{a.String()},
-		local:    frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()},
 	}
+	x.setLocal()
+	return x
 }
 
 type captureUnderlay struct {
 	Underlay
 	c      *Capture
 	source *captureSource
-	local  frame.Endpoint
+	local  atomic.Pointer[frame.Endpoint]
+}
+
+func (u *captureUnderlay) setLocal() {
+	a := u.LocalAddr()
+	u.local.Store(&frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()})
+}
+
+// SetLocal is the wrapped underlay's, if it has one.
+func (u *captureUnderlay) SetLocal(addr netip.Addr) error {
+	m, ok := u.Underlay.(interface {
+		SetLocal(addr netip.Addr) error
+	})
+	if !ok {
+		return fmt.Errorf("port: SetLocal: the underlay: %w", errors.ErrUnsupported)
+	}
+	err := m.SetLocal(addr)
+	u.setLocal()
+	return err
 }
 
 func (u *captureUnderlay) Readers() []frame.Reader {
@@ -61,7 +83,7 @@ func (u *captureUnderlay) Unreachable(f func(to frame.Endpoint, quoted []byte)) 
 }
 
 // raw reports whether the underlay carries IP in IP: it has no port.
-func (u *captureUnderlay) raw() bool { return u.local.Port == 0 }
+func (u *captureUnderlay) raw() bool { return u.local.Load().Port == 0 }
 
 type underlayReader struct {
 	u     *captureUnderlay
@@ -87,10 +109,10 @@ func (r *underlayReader) capture(file *captureFile, b *frame.Batch) {
 		}
 		h := addresses{src: o.Src, dst: o.Dst, tos: o.TOS, ttl: o.TTL, raw: r.u.raw()}
 		if h.dst.IP == [16]byte{} {
-			h.dst.IP = r.u.local.IP
+			h.dst.IP = r.u.local.Load().IP
 		}
 		if h.dst.Port == 0 {
-			h.dst.Port = r.u.local.Port
+			h.dst.Port = r.u.local.Load().Port
 		}
 		r.parts[1] = packet
 		r.parts[0] = r.outer.fill(&h, r.parts[1:], len(packet))
@@ -134,7 +156,7 @@ func (s *underlaySender) capture(file *captureFile, ds []frame.Datagram) {
 		if seg > maxPayload {
 			continue
 		}
-		h := addresses{src: s.u.local.WithPort(firstSource + d.Flow%sourcePorts), tos: d.TOS, df: d.DF, raw: s.u.raw()}
+		h := addresses{src: s.u.local.Load().WithPort(firstSource + d.Flow%sourcePorts), tos: d.TOS, df: d.DF, raw: s.u.raw()}
 		for k := range d.To {
 			h.dst = d.To[k]
 			switch {

@@ -53,7 +53,7 @@
 // A VTEP without a switch is a tunnel one can read and write: call Open for each
 // VNI, then use Readers and Writer.
 //
-// Open, Shut, SetFlood and the other methods that change tables are safe for
+// Open, Shut, SetFlood, SetLocal and the other methods that change tables are safe for
 // concurrent use and take effect at the next batch, under traffic. Readers and
 // writers are each for one goroutine, as package frame says.
 package vtep

@@ -22,8 +22,9 @@ type network struct {
 
 // floodList is the set of peers that get BUM frames, immutable, by address family.
 type floodList struct {
-	to   [2][]frame.Endpoint
-	hops [2][]*hop // parallel to to
+	to    [2][]frame.Endpoint
+	hops  [2][]*hop        // parallel to to
+	given []frame.Endpoint // all that SetFlood was given, if our own address is among them
 }
 
 func (l *floodList) all(yield func(*hop) bool) {
@@ -73,7 +74,7 @@ func (v *VTEP) Shut(tag uint32) {
 // forget drops the row of a VNI that has neither an attachment nor peers.
 func (v *VTEP) forget(vni frame.VNI, n *network) {
 	l := n.flood.Load()
-	if !n.open.Load() && len(l.hops[side4])+len(l.hops[side6])+len(n.allowed.Load().own) == 0 {
+	if !n.open.Load() && len(l.hops[side4])+len(l.hops[side6])+len(l.given)+len(n.allowed.Load().own) == 0 {
 		v.networks.Delete(vniKey(vni))
 	}
 }
@@ -86,22 +87,31 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
 	}
-	var es []frame.Endpoint
+	es := make([]frame.Endpoint, 0, len(peers))
 	seen := make(map[frame.Endpoint]bool, len(peers))
 	for _, p := range peers {
 		e, err := v.endpoint(p)
 		if err != nil {
 			return err
 		}
-		if !v.ours(e) && !seen[e.Host()] {
+		if !seen[e.Host()] {
 			seen[e.Host()] = true
 			es = append(es, e)
 		}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	return v.setFlood(vni, es)
+}
+
+// setFlood does the work of SetFlood. v.mu is held.
+func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 	l := &floodList{}
 	for _, e := range es {
+		if v.ours(e) {
+			l.given = es
+			continue
+		}
 		h, err := v.peer(e)
 		if err != nil {
 			return err

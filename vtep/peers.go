@@ -46,7 +46,7 @@ func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
 // ours reports whether e is an address of this VTEP.
 func (v *VTEP) ours(e frame.Endpoint) bool {
 	s := v.sides[sideOf(e)]
-	return s != nil && e.Host() == s.local
+	return s != nil && e.Host() == *s.local.Load()
 }
 
 // AddPeer lists a peer and returns its number, for a static entry in an FDB. Adding

@@ -19,6 +19,8 @@ type reader struct {
 	open  bool     // vni is open
 	net   *network // of vni
 	heard *hop     // one that may send frames of vni, where peers are listed for each
+
+	local frame.Endpoint // own address, as of the batch at hand
 }
 
 // noVNI is the VNI of a packet whose header was not understood: no attachment has
@@ -31,7 +33,7 @@ func (r *reader) Read(b *frame.Batch) error {
 	if err := r.in.Read(b); err != nil {
 		return err
 	}
-	r.open, r.heard = false, nil
+	r.open, r.heard, r.local = false, nil, *r.side.local.Load()
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		f.VNI = noVNI
@@ -55,7 +57,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	if src.IP != r.src.IP || src.Scope != r.src.Scope {
 		r.peer(src)
 	}
-	if r.src == r.side.local {
+	if r.src == r.local {
 		return frame.OwnAddress
 	}
 	if v.cfg.Peers != AnyPeer && (r.from == nil || !r.from.known.Load()) {

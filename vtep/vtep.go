@@ -102,9 +102,9 @@ type VTEP struct {
 // side is the half of a VTEP that speaks one address family.
 type side struct {
 	u     Underlay
-	local frame.Endpoint // host only; zero when bound to the wildcard address
-	port  uint16         // destination port of peers
-	mtu   int            // longest inner frame
+	local atomic.Pointer[frame.Endpoint] // host only; zero when bound to the wildcard address
+	port  uint16                         // destination port of peers
+	mtu   int                            // longest inner frame
 }
 
 const (
@@ -191,9 +191,7 @@ func (v *VTEP) addSide(u Underlay) error {
 		return fmt.Errorf("vtep: %v: a second underlay of one address family", addr)
 	}
 	s := &side{u: u, port: v.cfg.Port, mtu: v.cfg.MTU}
-	if !addr.Addr().IsUnspecified() {
-		s.local = e.Host()
-	}
+	s.setLocal(e)
 	if s.port == 0 {
 		s.port = e.Port
 	}
