@@ -16,7 +16,7 @@
 //
 // Apply is for one caller at a time and takes effect at the next batch. A tunnel, port or
 // gateway is made anew when its settings differ, and with it only what uses it is
-// interrupted; everything else keeps its descriptors, tables and counters. When something
+// interrupted; another local address of a tunnel is taken in place; everything else keeps its descriptors, tables and counters. When something
 // cannot be had, such as an address or a device, nothing has been touched yet; only for another
 // setting of a tunnel that keeps its address, or of a device, the old one has to go first, and
 // is put back.

@@ -45,8 +45,13 @@ func (f opened) close() {
 // stays open.
 func (n *Node) openFirst(cfg *Config) (opened, error) {
 	f := opened{map[string]*vtep.VTEP{}, map[string]vswitch.Port{}}
+	var move []*Tunnel
 	for i := range cfg.Tunnels {
 		c := &cfg.Tunnels[i]
+		if n.moves(c) {
+			move = append(move, c)
+			continue
+		}
 		if n.inTheWay(c) {
 			continue
 		}
@@ -69,7 +74,46 @@ func (n *Node) openFirst(cfg *Config) (opened, error) {
 		}
 		f.ports[c.Name] = p
 	}
+	if err := n.moveAll(move); err != nil {
+		f.close()
+		return opened{}, err
+	}
 	return f, nil
+}
+
+// moves reports whether c differs from the open tunnel of its name in nothing but the local
+// address, which nobody has.
+func (n *Node) moves(c *Tunnel) bool {
+	t := n.tunnels[c.Name]
+	if t == nil || n.inTheWay(c) || t.cfg.Local.Is4() != c.Local.Is4() {
+		return false
+	}
+	same := t.cfg
+	same.Local = c.Local
+	return reflect.DeepEqual(same, *c)
+}
+
+// moveAll gives open tunnels other local addresses: all of them, or with an error none.
+func (n *Node) moveAll(to []*Tunnel) error {
+	if len(to) == 0 {
+		return nil
+	}
+	c := to[0]
+	t := n.tunnels[c.Name]
+	old := t.cfg.Local
+	if err := t.v.SetLocal(c.Local); err != nil {
+		return fmt.Errorf("tunnel %q: %w", c.Name, err)
+	}
+	t.cfg.Local = c.Local
+	err := n.moveAll(to[1:])
+	if err == nil {
+		return nil
+	}
+	if e := t.v.SetLocal(old); e != nil {
+		return fmt.Errorf("%w; and tunnel %q could not be put back: %w", err, c.Name, e)
+	}
+	t.cfg.Local = old
+	return err
 }
 
 // inTheWay reports whether a tunnel that is open has what c needs, be it c as it is.
