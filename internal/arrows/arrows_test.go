@@ -53,7 +53,7 @@ var allowed = map[string][]string{
 	"bench/ways":    {"bench/tool", "internal/sys", "internal/wire"},
 	"bench/growth":  {"bench/rig", "bench/tool", "encap", "fdb", "frame", "switch", "vtep"},
 
-	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, // only tests
+	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, "internal/lab/chaos": {}, // only tests
 }
 
 // outside is which packages may use what is not the standard library; tests and

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package chaos
+
+func isChild() bool { return false }

@@ -1,0 +1,31 @@
+// Package chaos breaks everything around a tunnel while traffic runs through it, and has
+// only tests. Each of them ends the same way: traffic flows again within a second of the
+// cause's end, in both directions, and every frame that is missing is found in a counter,
+// ours or that of the cause.
+//
+//	cause                                       test
+//	------------------------------------------  --------------------------------------------------
+//	loss on the wire                            TestWire/loss
+//	duplication on the wire                     TestWire/duplication
+//	corruption on the wire                      TestWire/corruption
+//	loss, duplication, reordering, delay,       TestFaultyTAP, TestFaultyMemory
+//	  corruption by port.Faulty
+//	every bit of a packet flipped               TestFlippedBits (VXLAN, GPE, IP-in-IP)
+//	reordering, loss, duplication by a Network  TestFaultyMemory
+//	link down and up                            TestWire/link down; kernel.TestLinkDownAndUp
+//	carrier lost and back                       TestWire/carrier lost; kernel.TestCarrierLostAndBack
+//	address removed and back                    TestWire/address removed; kernel.TestAddressRemovedAndBack
+//	another address (SetLocal)                  TestWire/another address; underlay.TestSetLocal...;
+//	                                            TestSetLocalMemory; node.TestApplyMovesTunnel
+//	underlay device deleted and made anew       TestWire/device deleted; underlay.TestResilience
+//	TAP deleted under traffic                   kernel.TestDeviceDeletedAndBack; port.TestDevice...
+//	nobody reads a port                         TestStalledPipe, TestStalledTAP
+//	receive buffer of the underlay full         TestStalledUnderlay
+//	EPERM (a firewall drops or rejects output)  TestWire/output dropped, TestWire/output rejected
+//	ENOBUFS (a short queue)                     TestWire/short queue
+//	no descriptor left (EMFILE)                 TestNoDescriptors
+//	peer away and back                          TestWire/peer away; underlay.TestResilience
+//	a storm of ICMP errors                      TestWire/peer rejects; underlay.TestIPDeadPeers
+//	runs refused by the way out (EIO)           underlay.TestTCPWhileRunsAreRefused
+//	a part that cannot be had in a reload       node.TestApplyFailsUnderTraffic
+package chaos

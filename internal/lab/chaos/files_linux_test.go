@@ -1,0 +1,3 @@
+package chaos
+
+func isChild() bool { return false }
