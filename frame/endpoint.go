@@ -41,6 +41,15 @@ func (e Endpoint) Is4() bool {
 	return [12]byte(e.IP[:12]) == [12]byte{10: 0xff, 11: 0xff}
 }
 
+// IsMulticast reports whether it is a multicast group: 224.0.0.0/4, or ff00::/8.
+func (e Endpoint) IsMulticast() bool {
+	return e.IP[0] == 0xff || e.IP[12]&0xf0 == 0xe0 && e.Is4()
+}
+
+// IsLinkLocal reports whether it is in fe80::/10, where an address means something only
+// together with an interface (RFC 4007).
+func (e Endpoint) IsLinkLocal() bool { return e.IP[0] == 0xfe && e.IP[1]&0xc0 == 0x80 }
+
 // Host returns the endpoint without its port: what identifies a peer, whose source
 // port changes with every flow.
 func (e Endpoint) Host() Endpoint { e.Port = 0; return e }

@@ -84,8 +84,8 @@ type Frame struct {
 	Hash   uint32 // flow hash, 0 = not computed yet: outer source port, choice of queue and path
 	Tunnel bool   // came in through a tunnel
 
-	// Replicated is a copy of a flooded frame, as the tunnel's header says: the peer that
-	// made it made those for all other peers of the tunnel too.
+	// Replicated is a copy of a flooded frame, as the tunnel's header or the multicast group
+	// it was sent to says: all others have theirs from the peer that sent it.
 	Replicated bool
 
 	GBP GBP // its group; see there

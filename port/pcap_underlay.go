@@ -82,6 +82,28 @@ func (u *captureUnderlay) Unreachable(f func(to frame.Endpoint, quoted []byte)) 
 	}
 }
 
+// Join and Leave are the wrapped underlay's, if it has them.
+func (u *captureUnderlay) Join(group netip.Addr) error {
+	if g, ok := u.Underlay.(grouper); ok {
+		return g.Join(group)
+	}
+	return fmt.Errorf("port: multicast group %v: %w", group, errors.ErrUnsupported)
+}
+
+// Leave undoes one Join.
+func (u *captureUnderlay) Leave(group netip.Addr) error {
+	if g, ok := u.Underlay.(grouper); ok {
+		return g.Leave(group)
+	}
+	return nil
+}
+
+// A grouper is an underlay that can be a member of multicast groups.
+type grouper interface {
+	Join(group netip.Addr) error
+	Leave(group netip.Addr) error
+}
+
 // raw reports whether the underlay carries IP in IP: it has no port.
 func (u *captureUnderlay) raw() bool { return u.local.Load().Port == 0 }
 
@@ -162,7 +184,7 @@ func (s *underlaySender) capture(file *captureFile, ds []frame.Datagram) {
 			switch {
 			case d.TTL != 0:
 				h.ttl = d.TTL
-			case isGroup(&h.dst):
+			case h.dst.IsMulticast():
 				h.ttl = 1
 			default:
 				h.ttl = defaultTTL

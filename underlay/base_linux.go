@@ -31,6 +31,7 @@ type base struct {
 
 	readers []*reader
 	addr    atomic.Pointer[netip.AddrPort] // local, for those who do not hold mu
+	groups  *groups                        // multicast groups; nil for IP
 	sets    [maxSets]atomic.Pointer[txSet] // by Datagram.Set
 	runs    atomic.Bool                    // the kernel is to cut runs
 	paused  atomic.Bool
@@ -134,11 +135,14 @@ func (u *base) open(network string, port uint16, set func(fd int) error) (*sock,
 	return &sock{conn, raw, conn}, nil
 }
 
-// Readers returns one Reader for each receive queue.
+// Readers returns one Reader for each receive queue and, of a UDP, one for all multicast groups.
 func (u *base) Readers() []frame.Reader {
-	rs := make([]frame.Reader, len(u.readers))
+	rs := make([]frame.Reader, len(u.readers), len(u.readers)+1)
 	for i, r := range u.readers {
 		rs[i] = r
+	}
+	if u.groups != nil {
+		rs = append(rs, u.groups.rx)
 	}
 	return rs
 }
@@ -189,15 +193,22 @@ func (u *base) pause(on bool) {
 	for _, r := range u.readers {
 		r.sock.Load().pause(on)
 	}
+	if u.groups != nil {
+		_ = u.groups.file.SetReadDeadline(pausedUntil(on))
+	}
 }
 
 // pause makes reads of a receive socket fail at once, or not any more.
 func (s *sock) pause(on bool) {
-	var t time.Time
+	_ = s.conn.SetReadDeadline(pausedUntil(on)) // fails only after Close
+}
+
+// pausedUntil returns the deadline that reads have: one that is over, or none.
+func pausedUntil(on bool) (t time.Time) {
 	if on {
 		t = time.Unix(1, 0)
 	}
-	_ = s.conn.SetReadDeadline(t) // fails only after Close
+	return t
 }
 
 // stopped returns what a Read returns that has no need to ask a socket.
@@ -229,6 +240,9 @@ func (u *base) Close() error {
 	for _, r := range u.readers {
 		errs = append(errs, r.sock.Load().Close())
 	}
+	if u.groups != nil {
+		errs = append(errs, u.groups.close())
+	}
 	for _, p := range u.ranges {
 		p.all(func(s *txSock) { errs = append(errs, s.Close()) })
 	}
@@ -243,6 +257,9 @@ func (u *base) Stats() Stats {
 	for _, r := range u.readers {
 		r.addTo(&st)
 		st.RecvBuffer = smaller(st.RecvBuffer, r.sock.Load().bufferSize(unix.SO_RCVBUF))
+	}
+	if u.groups != nil {
+		u.groups.addTo(&st)
 	}
 	for _, p := range u.ranges {
 		p.all(func(s *txSock) { st.SendBuffer = smaller(st.SendBuffer, s.bufferSize(unix.SO_SNDBUF)) })

@@ -43,6 +43,12 @@ type UDPConfig struct {
 	// second, which needs CAP_NET_RAW.
 	Device string
 
+	// MulticastDevice is the interface on which multicast groups are joined and sent to; ""
+	// is Device or, without one, the interface that has the local address (of a wildcard
+	// address: what the routes say). When it is made again under the same name, or the
+	// address is on another, the memberships follow within half a second.
+	MulticastDevice string
+
 	// Control, when not nil, is called for every socket, receiving and sending,
 	// before it is bound and after the options above are set. The arguments are
 	// those of [net.ListenConfig]. It must not call the UDP's methods: the sockets
@@ -83,8 +89,8 @@ type UDPConfig struct {
 	NoOffload bool
 
 	// Queues is the number of receive sockets (SO_REUSEPORT), between which the
-	// kernel spreads flows: one Reader each. All of them must be read, or the
-	// flows of the others are lost. 0 means 1.
+	// kernel spreads flows: one Reader each, and one more for all multicast groups. All of
+	// them must be read, or the flows of the others are lost. 0 means 1.
 	Queues int
 }
 
@@ -132,6 +138,8 @@ func (d *UDPConfig) complete(name string) error {
 	switch {
 	case len(d.Device) > 15:
 		return bad("Device", "%q is longer than 15 bytes", d.Device)
+	case len(d.MulticastDevice) > 15:
+		return bad("MulticastDevice", "%q is longer than 15 bytes", d.MulticastDevice)
 	case d.TTL < 1 || d.TTL > 255:
 		return bad("TTL", "%d is not in 1-255", d.TTL)
 	case d.Checksum > ChecksumOff:
@@ -193,11 +201,6 @@ func localAddress(local netip.AddrPort) (netip.AddrPort, error) {
 
 // headers is what IP and UDP headers take of the IP MTU.
 func headers(is4 bool) int { return ipHeader(is4) + 8 }
-
-// isGroup reports whether e is a multicast address.
-func isGroup(e *frame.Endpoint) bool {
-	return e.IP[0] == 0xff || e.IP[12]&0xf0 == 0xe0 && e.Is4()
-}
 
 // lose books one copy of d as not sent.
 func lose(d *frame.Datagram, why frame.Reason) {

@@ -64,6 +64,9 @@ func (u *base) bindDevice() error {
 	for _, r := range u.readers[1:] {
 		bind(r.sock.Load())
 	}
+	if u.groups != nil {
+		u.groups.each(func(s *groupSock) { bind(s.sock) })
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

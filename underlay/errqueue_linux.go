@@ -1,7 +1,6 @@
 package underlay
 
 import (
-	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -94,20 +93,11 @@ type errWatch struct {
 }
 
 func newErrWatch(u *base) (*errWatch, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	file, raw, err := newEpoll("error queues")
 	if err != nil {
-		return nil, fmt.Errorf("underlay: %w", os.NewSyscallError("epoll_create1", err))
+		return nil, err
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // or the runtime would not wait for it
-		unix.Close(fd)
-		return nil, fmt.Errorf("underlay: %w", err)
-	}
-	w := &errWatch{file: os.NewFile(uintptr(fd), "error queues"), err: newErrReader(u), socks: make(map[int32]*txSock)}
-	if w.raw, err = w.file.SyscallConn(); err != nil {
-		w.file.Close()
-		return nil, fmt.Errorf("underlay: %w", err)
-	}
-	return w, nil
+	return &errWatch{file: file, raw: raw, err: newErrReader(u), socks: make(map[int32]*txSock)}, nil
 }
 
 // add watches a socket until it is closed.

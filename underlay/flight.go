@@ -142,6 +142,9 @@ func (n *Network) leave(m *Memory) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.members, m.at.Load().key)
+	for group := range m.users {
+		n.dropGroup(m, group)
+	}
 	if len(n.members) > 0 {
 		return
 	}

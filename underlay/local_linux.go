@@ -71,7 +71,7 @@ func (u *base) setLocal(addr netip.Addr, listen func(i int, join bool) (*sock, e
 			if err := u.share(true); err != nil {
 				return err
 			}
-			defer u.share(u.cfg.Queues > 1)
+			defer u.share(u.shares())
 		}
 		return u.openMove(&m, join, listen)
 	})
@@ -82,10 +82,15 @@ func (u *base) setLocal(addr netip.Addr, listen func(i int, join bool) (*sock, e
 	}
 	u.commit(&m)
 	if join && !u.raw {
-		_ = u.share(u.cfg.Queues > 1)
+		_ = u.share(u.shares())
 	}
+	_ = u.inNamespace(func() error { u.groups.relocate(); return nil })
 	return nil
 }
+
+// shares reports whether others of ours need the port of the first receive socket: its other
+// queues, or the multicast groups, which are in the way of one on the wildcard address.
+func (u *base) shares() bool { return u.cfg.Queues > 1 || u.local.Addr().IsUnspecified() }
 
 // share lets others of the same user have the port of the first receive socket too, if they
 // ask for it, or ends that. The others' they may have anyway.

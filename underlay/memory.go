@@ -21,6 +21,10 @@ type MemoryConfig struct {
 	Queues   int       // Readers, between which flows are spread, 0 means 1
 	SrcPorts PortRange // as in UDPConfig
 	TTL      int       // as in UDPConfig
+
+	// MulticastLoop has a member of a multicast group receive what it sends to the group
+	// itself, as sockets with IP_MULTICAST_LOOP do. Those of UDP do not.
+	MulticastLoop bool
 }
 
 const (
@@ -37,6 +41,8 @@ type Memory struct {
 	is4   bool
 	ip    bool
 	ttl   uint8
+	loop  bool                       // hears what it sends to groups
+	users map[[16]byte]int           // of multicast groups, under net.mu
 	sets  atomic.Pointer[[][]uint16] // source ports, by Datagram.Set
 	boxes []*ring.Ring[meta]
 
@@ -55,17 +61,20 @@ type Memory struct {
 type memoryAddress struct {
 	key   frame.Endpoint // address and port, 0 for IP
 	local netip.AddrPort
+	scope uint32 // zone of local
 }
 
 // meta goes with a datagram.
 type meta struct {
 	src, dst frame.Endpoint
 	tos, ttl uint8
-	flow     uint16 // of an IP packet, whose source port is 0
+	flow     uint16         // of an IP packet, whose source port is 0
+	at       frame.Endpoint // the member of the multicast group dst it is for
 }
 
-// Listen makes an underlay on a local address, which may not be a wildcard; a
-// zone is ignored. With port 0 the network chooses one. An address and port that
+// Listen makes an underlay on a local address, which may not be a wildcard. Zones keep
+// nobody apart: all members are on one link, which each has under the name of its own
+// address's zone. With port 0 the network chooses one. An address and port that
 // is taken is an error that errors.Is syscall.EADDRINUSE.
 func (n *Network) Listen(local netip.AddrPort, cfg *MemoryConfig) (*Memory, error) {
 	return n.listen(local, cfg, false)
@@ -110,6 +119,8 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 		net:     n,
 		ip:      ip,
 		is4:     local.Addr().Is4(),
+		loop:    c.MulticastLoop,
+		users:   make(map[[16]byte]int),
 		ttl:     uint8(c.TTL),
 		senders: make(map[int]*memSender),
 	}
@@ -136,7 +147,11 @@ func notWild(a netip.Addr) error {
 func (n *Network) join(m *Memory, local netip.AddrPort) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	key := frame.Endpoint{IP: local.Addr().As16(), Port: local.Port()}
+	e, err := frame.EndpointFrom(local)
+	if err != nil {
+		return fmt.Errorf("underlay: local address: %w", err)
+	}
+	key := frame.Endpoint{IP: e.IP, Port: e.Port}
 	if key.Port == 0 && !m.ip {
 		for p := firstFree; p < 65536; p++ {
 			if n.members[key.WithPort(uint16(p))] == nil {
@@ -152,12 +167,21 @@ func (n *Network) join(m *Memory, local netip.AddrPort) error {
 		delete(n.members, old.key)
 	}
 	n.members[key] = m
-	m.at.Store(&memoryAddress{key, netip.AddrPortFrom(local.Addr(), key.Port)})
+	m.at.Store(&memoryAddress{key, netip.AddrPortFrom(local.Addr(), key.Port), e.Scope})
+	for group := range m.users {
+		slices.SortFunc(n.groups[group], compareMembers)
+	}
 	return nil
 }
 
 // put takes a datagram into an inbox: always the same for one flow.
 func (m *Memory) put(x meta, parts [][]byte) frame.Reason {
+	if x.src.IsLinkLocal() {
+		x.src.Scope = m.at.Load().scope
+	}
+	if x.dst.IsLinkLocal() {
+		x.dst.Scope = m.at.Load().scope
+	}
 	q := 0
 	if len(m.boxes) > 1 {
 		h := uint32(x.src.Port | x.flow)
@@ -379,7 +403,7 @@ func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) 
 	}
 	switch {
 	case d.TTL != 0:
-	case isGroup(to):
+	case to.IsMulticast():
 		x.ttl = 1
 	default:
 		x.ttl = s.m.ttl

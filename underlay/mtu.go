@@ -22,22 +22,31 @@ func interfaceMTU(local netip.Addr, device string) int {
 	if local.IsUnspecified() {
 		return defaultMTU
 	}
+	if ifi := interfaceOf(local); ifi != nil {
+		return ifi.MTU
+	}
+	return defaultMTU
+}
+
+// interfaceOf returns the interface that has an address, or that its zone names; nil when
+// there is none.
+func interfaceOf(local netip.Addr) *net.Interface {
 	ifs, err := net.Interfaces()
 	if err != nil {
-		return defaultMTU
+		return nil
 	}
 	for i := range ifs {
 		if z := local.Zone(); z != "" {
 			if sameZone(&ifs[i], z) {
-				return ifs[i].MTU
+				return &ifs[i]
 			}
 			continue
 		}
 		if hasAddress(&ifs[i], local) {
-			return ifs[i].MTU
+			return &ifs[i]
 		}
 	}
-	return defaultMTU
+	return nil
 }
 
 // hasAddress reports whether ifi has the address. All of 127.0.0.0/8 belongs to

@@ -71,6 +71,7 @@ type Network struct {
 	special map[pair]Link
 	links   map[pair]*linkState
 	members map[frame.Endpoint]*Memory
+	groups  map[[16]byte][]*Memory // who is in a multicast group, ordered by address
 	stats   NetworkStats
 	queue   flights
 	order   uint64 // of flights, so that equal times keep their order
@@ -105,6 +106,7 @@ func NewNetwork(cfg *NetworkConfig) *Network {
 		special: make(map[pair]Link),
 		links:   make(map[pair]*linkState),
 		members: make(map[frame.Endpoint]*Memory),
+		groups:  make(map[[16]byte][]*Memory),
 	}
 }
 
@@ -193,6 +195,9 @@ func (n *Network) send(from *Memory, m meta, df bool, parts [][]byte, size int) 
 	case df && size > mtu-outer:
 		n.stats.TooBig++
 		return frame.TooBig, mtu
+	case m.dst.IsMulticast() && !m.ip():
+		n.sendToGroup(from, m, df, parts, size+outer)
+		return 0, 0
 	case l.Cut:
 		n.stats.Cut++
 		return 0, 0
@@ -204,15 +209,20 @@ func (n *Network) send(from *Memory, m meta, df bool, parts [][]byte, size int) 
 		n.returnError(from, m, l.PathMTU, parts, max(l.Delay, 0))
 		return 0, 0
 	}
+	n.copies(st, &l, m, parts)
+	return 0, 0
+}
+
+// copies takes a datagram over a link, once or twice.
+func (n *Network) copies(st *linkState, l *Link, m meta, parts [][]byte) {
 	copies := 1
 	if st.chance(l.Duplicate) {
 		n.stats.Duplicated++
 		copies = 2
 	}
 	for range copies {
-		n.carry(st, &l, m, parts)
+		n.carry(st, l, m, parts)
 	}
-	return 0, 0
 }
 
 // carry takes one copy over a link.
@@ -260,7 +270,11 @@ func (s *linkState) chance(p float64) bool { return p > 0 && s.rng.Float64() < p
 
 // deliver puts a datagram into the receiver's inbox.
 func (n *Network) deliver(m meta, parts ...[]byte) {
-	to := n.members[frame.Endpoint{IP: m.dst.IP, Port: m.dst.Port}]
+	at := m.at
+	if at == (frame.Endpoint{}) {
+		at = frame.Endpoint{IP: m.dst.IP, Port: m.dst.Port}
+	}
+	to := n.members[at]
 	if to == nil || to.ip != m.ip() { // a port of 0 is no port
 		n.stats.NoListener++
 		if from := n.members[m.src]; from != nil && m.ip() {

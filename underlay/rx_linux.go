@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -32,7 +33,8 @@ const (
 // sockets, one IP packet. Its frames lie where it was received.
 type reader struct {
 	u    *base
-	sock atomic.Pointer[sock]  // SetLocal puts another in its place
+	sock atomic.Pointer[sock]  // SetLocal puts another in its place; nil for the one of many sockets: see groupReader
+	wait syscall.RawConn       // what it waits for where it has no socket of its own
 	kind frame.Kind            // of what it receives, when that is IP packets
 	call func(fd uintptr) bool // recv, made once
 	busy sys.BusyPoll
@@ -85,12 +87,18 @@ func (r *reader) Read(b *frame.Batch) error {
 	defer func() { r.pool = nil }()
 	for failed := 0; ; failed++ {
 		r.n, r.at, r.errno = 0, 0, 0
-		s := r.sock.Load()
-		if err := s.raw.Read(r.call); err != nil {
+		s, wait := r.sock.Load(), r.wait
+		if s != nil {
+			wait = s.raw
+		}
+		if err := wait.Read(r.call); err != nil {
 			r.release()
 			b.Release()
 			if r.sock.Load() != s {
 				continue // it was closed under us by SetLocal
+			}
+			if stopped := r.u.stopped(); stopped != nil { // what a file that is closed returns is no sentinel
+				return stopped
 			}
 			return readError(err)
 		}
@@ -260,16 +268,12 @@ func (r *reader) outer(m *sys.Mmsghdr) frame.Outer {
 	if r.info.HasDst {
 		o.Dst.IP = r.info.Dst
 		o.Dst.Port = r.u.LocalAddr().Port()
-		if linkLocal(&o.Dst) {
+		if o.Dst.IsLinkLocal() {
 			o.Dst.Scope = r.info.If
 		}
 	}
 	return o
 }
-
-// linkLocal reports whether e is in fe80::/10, where an address means something
-// only together with an interface.
-func linkLocal(e *frame.Endpoint) bool { return e.IP[0] == 0xfe && e.IP[1]&0xc0 == 0x80 }
 
 // fatal reports whether a socket is broken for good. Everything else passes: errors
 // the network reported about what we sent (they come one at a time and are gone
@@ -301,28 +305,35 @@ func (r *reader) backOff(failed int) error {
 
 func (r *reader) addTo(st *Stats) {
 	r.countDrops()
+	st.RxOverflow += r.dropped.total
+	r.countTo(st)
+}
+
+func (r *reader) countTo(st *Stats) {
 	st.RxDatagrams += r.datagrams.Load()
 	st.RxRuns += r.runs.Load()
 	st.RxSegments += r.segments.Load()
 	st.RxTruncated += r.truncated.Load()
 	st.RxErrors += r.errors.Load()
-	st.RxOverflow += r.dropped.total
 }
 
 // countDrops asks the socket how much it has dropped. u.mu is held.
-func (r *reader) countDrops() {
-	_ = r.sock.Load().raw.Control(func(fd uintptr) {
-		if v, ok := sys.Drops(fd); ok {
-			r.dropped.seen(v)
-		}
-	})
-}
+func (r *reader) countDrops() { r.dropped.ask(r.sock.Load()) }
 
 // A dropCounter extends a socket's 32-bit counter of dropped packets to 64 bits, for
 // whoever asks at least once in four billion drops. It is used under base.mu.
 type dropCounter struct {
 	last  uint32
 	total uint64
+}
+
+// ask looks at a socket's counter.
+func (d *dropCounter) ask(s *sock) {
+	_ = s.raw.Control(func(fd uintptr) {
+		if v, ok := sys.Drops(fd); ok {
+			d.seen(v)
+		}
+	})
 }
 
 func (d *dropCounter) seen(v uint32) {

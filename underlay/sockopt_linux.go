@@ -120,8 +120,12 @@ func (u *UDP) kindOptions(fd int, k kind) error {
 	default:
 		discover = unix.IPV6_PMTUDISC_DONT
 	}
-	if err := u.txOptions(fd, discover); err != nil || k&withSum != 0 {
+	if err := u.txOptions(fd, discover); err != nil {
 		return err
+	}
+	_ = u.groups.sendFrom(fd) // if it fails the interface is gone, and keep will see to it
+	if k&withSum != 0 {
+		return nil
 	}
 	return setAll(fd, []option{noSum})
 }

@@ -18,6 +18,20 @@ type UDP struct {
 	gro        bool       // the readers' sockets have UDP_GRO, under mu
 }
 
+// Join makes the underlay a member of a multicast group of its address family, on the configured
+// MulticastDevice: what is sent to the group on the underlay's port is received, by a Reader of
+// its own, with the group as Outer.Dst. Nobody hears what the underlay itself sends to a group
+// on the same host. A group that is joined several times is left by the last Leave, or by Close.
+//
+// An interface that is not there is an error that errors.Is syscall.ENODEV and names the field.
+// It is no matter how many groups there are: each has a socket of its own, to which the system's
+// limit (net.ipv4.igmp_max_memberships) applies.
+func (u *UDP) Join(group netip.Addr) error { return u.groups.join(group) }
+
+// Leave undoes one Join. What has arrived from the group and is not read yet is lost with the
+// last one.
+func (u *UDP) Leave(group netip.Addr) error { return u.groups.leave(group) }
+
 // ListenUDP opens an underlay on a local address. The address may be a wildcard,
 // in its own family only (an IPv6 socket takes no IPv4), or IPv6 link-local with a
 // zone; with port 0 the kernel chooses one.
@@ -59,6 +73,10 @@ func (u *UDP) openAll() error {
 		}
 		u.readers = append(u.readers, newReader(&u.base, s))
 	}
+	var err error
+	if u.groups, err = newGroups(&u.base); err != nil {
+		return err
+	}
 	u.configs = []TxConfig{{u.cfg.SrcPorts, u.cfg.Checksum}}
 	u.addSet(0)
 	u.canSegment = u.readers[0].sock.Load().canSegment()
@@ -80,7 +98,10 @@ func (u *UDP) listen(q int, join bool) (*sock, error) {
 				return u.fieldError("Queues", err)
 			}
 		}
-		return u.rxOptions(fd)
+		if err := u.rxOptions(fd); err != nil {
+			return err
+		}
+		return u.hearNoOthers(fd)
 	})
 	if err != nil {
 		return nil, err
@@ -89,7 +110,7 @@ func (u *UDP) listen(q int, join bool) (*sock, error) {
 		bound := s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
 		u.local = netip.AddrPortFrom(u.local.Addr(), bound.Port())
 	}
-	if q == 0 && u.cfg.Queues > 1 {
+	if q == 0 && u.shares() {
 		if err := s.reusePort(); err != nil {
 			s.Close()
 			return nil, u.fieldError("Queues", err)
@@ -99,9 +120,4 @@ func (u *UDP) listen(q int, join bool) (*sock, error) {
 }
 
 // network returns the name the net package has for our sockets.
-func (u *UDP) network() string {
-	if u.is4 {
-		return "udp4"
-	}
-	return "udp6"
-}
+func (u *UDP) network() string { return u.udpNetwork() }

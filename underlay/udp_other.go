@@ -25,5 +25,15 @@ func (u *UDP) Sockets(c TxConfig) (uint8, error) {
 	return 0, fmt.Errorf("underlay: UDP: %w", errors.ErrUnsupported)
 }
 
+// Join returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
+func (u *UDP) Join(group netip.Addr) error {
+	return fmt.Errorf("underlay: UDP: %w", errors.ErrUnsupported)
+}
+
+// Leave returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
+func (u *UDP) Leave(group netip.Addr) error {
+	return fmt.Errorf("underlay: UDP: %w", errors.ErrUnsupported)
+}
+
 // SetOffload turns segmentation by the kernel on or off.
 func (u *UDP) SetOffload(on bool) {}

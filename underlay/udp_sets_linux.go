@@ -93,6 +93,7 @@ func (u *UDP) SetOffload(on bool) {
 	for _, r := range u.readers {
 		r.sock.Load().setGRO(on)
 	}
+	u.groups.each(func(s *groupSock) { s.setGRO(on && u.canSegment) })
 	for i := range u.sets {
 		if s := u.sets[i].Load(); s != nil && on {
 			s.split.Store(false)

@@ -20,15 +20,17 @@ type network struct {
 	allowed atomic.Pointer[allowed]
 }
 
-// floodList is the set of peers that get BUM frames, immutable, by address family.
+// floodList is the set of peers that get BUM frames, immutable, by address family, and of
+// multicast groups.
 type floodList struct {
-	to    [2][]frame.Endpoint
-	hops  [2][]*hop        // parallel to to
-	given []frame.Endpoint // all that SetFlood was given, if our own address is among them
+	to     [2][]frame.Endpoint
+	hops   [2][]*hop // parallel to to
+	groups []*hop
+	given  []frame.Endpoint // all that SetFlood was given, if our own address is among them
 }
 
 func (l *floodList) all(yield func(*hop) bool) {
-	for _, hops := range l.hops {
+	for _, hops := range [...][]*hop{l.hops[side4], l.hops[side6], l.groups} {
 		for _, h := range hops {
 			if !yield(h) {
 				return
@@ -36,6 +38,19 @@ func (l *floodList) all(yield func(*hop) bool) {
 		}
 	}
 }
+
+// endpoints returns peers and groups.
+func (l *floodList) endpoints() []frame.Endpoint {
+	es := slices.Concat(l.to[side4], l.to[side6])
+	for _, h := range l.groups {
+		es = append(es, h.to.Load()[0])
+	}
+	return es
+}
+
+func (l *floodList) empty() bool { return l.noPeers() && len(l.groups) == 0 }
+
+func (l *floodList) noPeers() bool { return len(l.hops[side4])+len(l.hops[side6]) == 0 }
 
 // network returns the row of a VNI, making it if there is none. v.mu is held.
 func (v *VTEP) network(vni frame.VNI) *network {
@@ -49,24 +64,36 @@ func (v *VTEP) network(vni frame.VNI) *network {
 	return n
 }
 
-// Open accepts frames of a VNI.
+// Open accepts frames of a VNI. The VTEP becomes a member of the multicast groups in the VNI's
+// flood list; where it cannot, the VNI stays shut.
 func (v *VTEP) Open(tag uint32) error {
 	if !frame.VNI(tag).Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", tag, frame.MaxVNI)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.network(frame.VNI(tag)).open.Store(true)
+	n := v.network(frame.VNI(tag))
+	if n.open.Load() {
+		return nil
+	}
+	if err := v.join(n.flood.Load()); err != nil {
+		v.forget(frame.VNI(tag), n)
+		return err
+	}
+	n.open.Store(true)
 	return nil
 }
 
 // Shut ends Open: frames of the VNI are dropped as unknown-vni. The flood list
-// stays for the next Open; SetFlood without peers empties it.
+// stays for the next Open; SetFlood without peers empties it. Multicast groups that no other
+// open VNI has in its list are left.
 func (v *VTEP) Shut(tag uint32) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if n, ok := v.networks.Load(vniKey(tag)); ok {
-		n.open.Store(false)
+		if n.open.Swap(false) {
+			v.leave(n.flood.Load())
+		}
 		v.forget(frame.VNI(tag), n)
 	}
 }
@@ -74,7 +101,7 @@ func (v *VTEP) Shut(tag uint32) {
 // forget drops the row of a VNI that has neither an attachment nor peers.
 func (v *VTEP) forget(vni frame.VNI, n *network) {
 	l := n.flood.Load()
-	if !n.open.Load() && len(l.hops[side4])+len(l.hops[side6])+len(l.given)+len(n.allowed.Load().own) == 0 {
+	if !n.open.Load() && l.empty() && len(l.given)+len(n.allowed.Load().own) == 0 {
 		v.networks.Delete(vniKey(vni))
 	}
 }
@@ -83,6 +110,14 @@ func (v *VTEP) forget(vni frame.VNI, n *network) {
 // VNI: one copy each, in the given order, repetitions and our own address left out.
 // Ports are as in AddPeer. The peers become listed. On an error the list has not
 // changed.
+//
+// An entry may be a multicast group: one copy is sent to it, with Config.GroupTTL, for all
+// that are in the group, and while the VNI is open the VTEP is in it itself. Several VNIs may
+// share a group; a frame's VNI decides, not its group. A change joins the new groups before
+// the first frame is sent by the new list, and leaves the old ones after that. So nothing
+// is lost when a VNI goes from peers to a group or back, if every VTEP is first given both, the others
+// and the group, and the same frames arrive twice meanwhile; when each is changed at once, what
+// one sends to a group that another has not joined yet, or has left already, is lost to that one.
 func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
@@ -90,7 +125,7 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	es := make([]frame.Endpoint, 0, len(peers))
 	seen := make(map[frame.Endpoint]bool, len(peers))
 	for _, p := range peers {
-		e, err := v.endpoint(p)
+		e, err := v.floodEntry(p)
 		if err != nil {
 			return err
 		}
@@ -116,11 +151,20 @@ func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 		if err != nil {
 			return err
 		}
-		s := h.side
-		l.to[s] = append(l.to[s], h.to.Load()[0])
-		l.hops[s] = append(l.hops[s], h)
+		if s := h.side; h.mcast {
+			l.groups = append(l.groups, h)
+		} else {
+			l.to[s] = append(l.to[s], h.to.Load()[0])
+			l.hops[s] = append(l.hops[s], h)
+		}
 	}
 	n := v.network(vni)
+	open := n.open.Load()
+	if open {
+		if err := v.join(l); err != nil {
+			return err
+		}
+	}
 	old := n.flood.Swap(l)
 	n.allow(n.allowed.Load().own)
 	for h := range l.all {
@@ -129,19 +173,23 @@ func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 	for h := range old.all {
 		v.list(h, func() { h.refs-- })
 	}
+	if open {
+		v.leave(old)
+	}
 	v.forget(vni, n)
 	return nil
 }
 
-// Flood returns the flood list of a VNI: IPv4 peers first, each family in order.
+// Flood returns the flood list of a VNI: IPv4 peers first, each family in order, and then the
+// multicast groups.
 func (v *VTEP) Flood(vni frame.VNI) []netip.AddrPort {
 	n, ok := v.networks.Load(vniKey(vni))
 	if !ok {
 		return nil
 	}
 	var out []netip.AddrPort
-	for _, e := range slices.Concat(n.flood.Load().to[side4], n.flood.Load().to[side6]) {
-		out = append(out, e.AddrPort())
+	for _, e := range n.flood.Load().endpoints() {
+		out = append(out, v.addr(e))
 	}
 	return out
 }

@@ -110,7 +110,7 @@ func (v *VTEP) SetHeader(peer uint16, h *Header) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	p := v.hops.get(peer)
-	if p == nil || p.side < 0 || p.retired {
+	if p == nil || p.side < 0 || p.retired || p.mcast {
 		return fmt.Errorf("vtep: header: %d is no peer", peer)
 	}
 	v.dress(p, c)

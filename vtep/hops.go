@@ -20,6 +20,7 @@ type hop struct {
 	num   uint16
 	side  int8      // which underlay; -1 for a group
 	host  bool      // in byHost: frames from its address come in from this hop
+	mcast bool      // a multicast group: nothing comes in from it
 	vni   frame.VNI // to send with; 0 = the attachment's tag
 	group []*hop
 	to    atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
@@ -36,6 +37,7 @@ type hop struct {
 	// Under VTEP.mu.
 	added   bool      // by AddPeer, NextHop or Group
 	refs    int       // flood lists and groups that hold it
+	joined  int       // open networks whose flood list holds it, of a multicast group
 	deleted bool      // to be retired at once
 	retired bool      // on its way out: Free is still to come
 	idle    bool      // nobody named it at the last Retire
@@ -45,8 +47,12 @@ type hop struct {
 
 func (h *hop) listed() bool { return h.added || h.refs > 0 }
 
+// learnable reports whether it counts as learned while nobody lists it.
+func (h *hop) learnable() bool { return h.host && !h.mcast }
+
 func newHop(e frame.Endpoint) *hop {
-	h := &hop{side: int8(sideOf(e))}
+	h := &hop{side: int8(sideOf(e)), mcast: e.IsMulticast()}
+	h.deleted = h.mcast // goes with the last flood list that has it
 	h.to.Store(&[1]frame.Endpoint{e})
 	return h
 }
@@ -137,7 +143,7 @@ func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	g := &hop{side: -1, added: true}
 	for _, n := range peers {
 		h := v.hops.get(n)
-		if h == nil || h.side < 0 || h.retired {
+		if h == nil || h.side < 0 || h.retired || h.mcast {
 			return 0, fmt.Errorf("vtep: group: %d is no peer", n)
 		}
 		g.group = append(g.group, h)

@@ -14,12 +14,12 @@ type mover interface {
 	SetLocal(addr netip.Addr) error
 }
 
-func (s *side) setLocal(e frame.Endpoint) {
-	h := e.Host()
+func (s *side) setLocal(e frame.Endpoint, zone string) {
+	own := &ownAddress{e.Host(), zone}
 	if e.AddrPort().Addr().IsUnspecified() {
-		h = frame.Endpoint{}
+		own.Endpoint = frame.Endpoint{}
 	}
-	s.local.Store(&h)
+	s.local.Store(own)
 }
 
 // SetLocal gives the underlay of addr's family another local address, while the VTEP is in
@@ -62,12 +62,12 @@ func (v *VTEP) moved(s *side, addr netip.Addr) error {
 	if err != nil {
 		return fmt.Errorf("vtep: SetLocal: %w", err)
 	}
-	s.setLocal(e)
+	s.setLocal(e, addr.Zone())
 	for vni, n := range v.networks.All() {
 		l := n.flood.Load()
 		es := l.given
 		if es == nil {
-			es = slices.Concat(l.to[side4], l.to[side6])
+			es = l.endpoints()
 		}
 		if l.given == nil && !slices.ContainsFunc(es, v.ours) {
 			continue

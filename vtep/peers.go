@@ -26,27 +26,32 @@ func (k hostKey) Hash() uint64 {
 
 // endpoint checks an address somebody configured. Port 0 stays: see peer.
 func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
-	e, err := frame.EndpointFrom(ap)
+	e, err := v.resolve(ap)
 	if err != nil {
-		return e, fmt.Errorf("vtep: peer: %w", err)
+		return e, err
 	}
 	a := ap.Addr().Unmap()
 	if a.IsUnspecified() || a.IsMulticast() {
 		return e, fmt.Errorf("vtep: peer %v: not an address of one host", a)
 	}
+	return e, v.reaches(ap, e)
+}
+
+// reaches checks that there is a way to an address somebody configured.
+func (v *VTEP) reaches(ap netip.AddrPort, e frame.Endpoint) error {
 	if v.cfg.Type == encap.TypeIPIP && e.Port != 0 {
-		return e, fmt.Errorf("vtep: peer %v: IP-in-IP has no ports", ap)
+		return fmt.Errorf("vtep: peer %v: IP-in-IP has no ports", ap)
 	}
 	if v.sides[sideOf(e)] == nil {
-		return e, fmt.Errorf("vtep: peer %v: the VTEP has no underlay of this address family", a)
+		return fmt.Errorf("vtep: peer %v: the VTEP has no underlay of this address family", ap.Addr().Unmap())
 	}
-	return e, nil
+	return nil
 }
 
 // ours reports whether e is an address of this VTEP.
 func (v *VTEP) ours(e frame.Endpoint) bool {
 	s := v.sides[sideOf(e)]
-	return s != nil && e.Host() == *s.local.Load()
+	return s != nil && e.Host() == s.local.Load().Endpoint
 }
 
 // AddPeer lists a peer and returns its number, for a static entry in an FDB. Adding
@@ -106,7 +111,9 @@ func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 		return nil, err
 	}
 	v.byHost.Store(key, h)
-	v.learned++ // until somebody lists it
+	if h.learnable() {
+		v.learned++ // until somebody lists it
+	}
 	return h, nil
 }
 
@@ -115,7 +122,7 @@ func (v *VTEP) list(h *hop, change func()) {
 	before := h.listed()
 	change()
 	h.known.Store(h.listed())
-	if h.host && before != h.listed() {
+	if h.learnable() && before != h.listed() {
 		if before {
 			v.learned++
 		} else {
@@ -171,6 +178,8 @@ func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 		h.retired = true
 		if h.host {
 			v.byHost.Delete(hostKey(h.to.Load()[0].Host()))
+		}
+		if h.learnable() {
 			v.learned--
 		}
 		for _, m := range h.group {
@@ -203,14 +212,14 @@ func (v *VTEP) PeerName(peer uint16) string {
 	case h.side < 0:
 		return fmt.Sprintf("group of %d", len(h.group))
 	case h.vni != 0:
-		return fmt.Sprintf("%v vni %d", h.to.Load()[0], h.vni)
+		return fmt.Sprintf("%v vni %d", v.addr(h.to.Load()[0]), h.vni)
 	}
 	return v.show(h)
 }
 
 // show returns the address of a hop, with the port if the encapsulation has ports.
 func (v *VTEP) show(h *hop) string {
-	to := h.to.Load()[0].AddrPort()
+	to := v.addr(h.to.Load()[0])
 	if v.cfg.Type == encap.TypeIPIP {
 		return to.Addr().String()
 	}

@@ -13,7 +13,8 @@ type reader struct {
 
 	// What the packet before was, good for one batch: most come in runs.
 	src   frame.Endpoint
-	from  *hop // nil: none, or unknown
+	bad   frame.Reason // of src: why nothing from it is taken
+	from  *hop         // nil: none, or unknown
 	run   uint64
 	vni   frame.VNI
 	open  bool     // vni is open
@@ -33,7 +34,7 @@ func (r *reader) Read(b *frame.Batch) error {
 	if err := r.in.Read(b); err != nil {
 		return err
 	}
-	r.open, r.heard, r.local = false, nil, *r.side.local.Load()
+	r.open, r.heard, r.local = false, nil, r.side.local.Load().Endpoint
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		f.VNI = noVNI
@@ -57,14 +58,17 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	if src.IP != r.src.IP || src.Scope != r.src.Scope {
 		r.peer(src)
 	}
-	if r.src == r.local {
-		return frame.OwnAddress
+	if r.bad != frame.NotDropped {
+		return r.bad
 	}
 	if v.cfg.Peers != AnyPeer && (r.from == nil || !r.from.known.Load()) {
 		return frame.UnknownPeer
 	}
 	if drop := r.unwrap(f); drop != frame.NotDropped {
 		return drop
+	}
+	if outer.Dst.IsMulticast() {
+		f.Replicated = true // a hub does not send it round: all in the group have it
 	}
 	if ecn := outer.TOS & 3; ecn != notECT {
 		if drop := v.congestion(f, ecn); drop != frame.NotDropped {
@@ -100,8 +104,13 @@ func (r *reader) peer(src *frame.Endpoint) {
 		r.from.rx.Add(r.run)
 		r.from.alive()
 	}
-	r.src, r.run, r.from = src.Host(), 0, nil
-	if r.src != (frame.Endpoint{}) {
+	r.src, r.run, r.from, r.bad = src.Host(), 0, nil, frame.NotDropped
+	switch {
+	case r.src == r.local:
+		r.bad = frame.OwnAddress
+	case r.src.IsMulticast(): // nobody's (RFC 1122, section 3.2.1.3; RFC 4291, section 2.7)
+		r.bad = frame.Martian
+	case r.src != frame.Endpoint{}:
 		r.from, _ = r.v.byHost.Load(hostKey(r.src))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// PeerStats is one peer and its traffic, in inner frames.
+// PeerStats is one peer, or one multicast group, and its traffic, in inner frames.
 type PeerStats struct {
 	Peer   uint16         `json:"-"`
 	Addr   netip.AddrPort `json:"addr"`
@@ -36,9 +36,9 @@ func (v *VTEP) Stats() Stats {
 		Learned: v.learned, PeerLimit: v.peerLimit.Load(), PeerBusy: v.peerBusy.Load(), ECN: v.ecn.Load(),
 	}
 	for h := range v.hops.all {
-		if h.side >= 0 && !h.retired {
+		if h.side >= 0 && !h.retired && (!h.mcast || h.listed()) {
 			s.Peers = append(s.Peers, PeerStats{
-				Peer: h.num, Addr: h.to.Load()[0].AddrPort(), Listed: h.listed(), Rx: h.rx.Load(), Tx: h.tx.Load(), MTU: v.mtuTo(h),
+				Peer: h.num, Addr: v.addr(h.to.Load()[0]), Listed: h.listed(), Rx: h.rx.Load(), Tx: h.tx.Load(), MTU: v.mtuTo(h),
 			})
 		}
 	}

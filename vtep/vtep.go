@@ -37,6 +37,13 @@ type reporter interface {
 	Unreachable(f func(to frame.Endpoint, quoted []byte))
 }
 
+// A grouper is an Underlay that can be a member of multicast groups of its family, as often
+// as it has been asked to: each Leave undoes one Join.
+type grouper interface {
+	Join(group netip.Addr) error
+	Leave(group netip.Addr) error
+}
+
 // PeerPolicy says whose packets are accepted.
 type PeerPolicy uint8
 
@@ -58,6 +65,7 @@ type Config struct {
 	Peers    PeerPolicy // default AnyPeer
 	MaxPeers int        // bound on learned peers; default DefaultMaxPeers, at most 65,000
 	Header   Header     // outer headers, except towards peers that have their own: see SetHeader
+	GroupTTL int        // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; otherwise Header counts
 	MTU      int        // longest underlay IP packet; default: what each underlay says
 
 	// EthernetWithoutP takes VXLAN-GPE packets without the P bit for Ethernet, as the draft
@@ -78,9 +86,10 @@ type VTEP struct {
 	sides    [2]*side // IPv4, IPv6; nil without an underlay of that family
 	seed     uint64   // of the flow hash
 	mtu      int      // longest inner frame that every underlay takes
-	header   *header
-	used     uint64 // bits of the tunnel's header
-	reserved uint64 // and those that packets are dropped for
+	header   *header  // towards peers
+	groups   *header  // towards multicast groups
+	used     uint64   // bits of the tunnel's header
+	reserved uint64   // and those that packets are dropped for
 
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
@@ -102,9 +111,15 @@ type VTEP struct {
 // side is the half of a VTEP that speaks one address family.
 type side struct {
 	u     Underlay
-	local atomic.Pointer[frame.Endpoint] // host only; zero when bound to the wildcard address
-	port  uint16                         // destination port of peers
-	mtu   int                            // longest inner frame
+	local atomic.Pointer[ownAddress]
+	port  uint16 // destination port of peers
+	mtu   int    // longest inner frame
+}
+
+// ownAddress is where a side is.
+type ownAddress struct {
+	frame.Endpoint        // host only; zero when bound to the wildcard address
+	zone           string // as it was given
 }
 
 const (
@@ -154,6 +169,12 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 		return nil, fmt.Errorf("vtep: Config.%w", err)
 	}
 	v.header = c.Header.compile(c.Type)
+	if c.GroupTTL < 0 || c.GroupTTL > 255 {
+		return nil, fmt.Errorf("vtep: Config.GroupTTL: %d, allowed are 1 to 255, and 0 for 1", c.GroupTTL)
+	}
+	toGroup := c.Header
+	toGroup.TTL = max(c.GroupTTL, 1)
+	v.groups = toGroup.compile(c.Type)
 	if c.Peers > ListedPerVNI {
 		return nil, fmt.Errorf("vtep: Config.Peers: %d is no policy", c.Peers)
 	}
@@ -191,7 +212,7 @@ func (v *VTEP) addSide(u Underlay) error {
 		return fmt.Errorf("vtep: %v: a second underlay of one address family", addr)
 	}
 	s := &side{u: u, port: v.cfg.Port, mtu: v.cfg.MTU}
-	s.setLocal(e)
+	s.setLocal(e, addr.Addr().Zone())
 	if s.port == 0 {
 		s.port = e.Port
 	}

@@ -37,14 +37,23 @@ type lane struct {
 
 // packet is the scratch of one Out.
 type packet struct {
-	header [encap.VXLANLen]byte
-	whole  [2][]byte // header, frame
-	parts  [][]byte  // whole, or the pieces of a superframe
-	seg    uint16    // 0, or the size of these segments
+	wrapped
+	group  wrapped // towards multicast groups, where that differs
 	copies int
 	lost   int          // of these
 	drop   frame.Reason // why
 }
+
+// wrapped is a frame behind the tunnel's header.
+type wrapped struct {
+	header [encap.VXLANLen]byte
+	whole  [2][]byte // header, frame
+	parts  [][]byte  // whole, or the pieces of a superframe
+	seg    uint16    // 0, or the size of these segments
+}
+
+// release forgets the frame, which was borrowed.
+func (x *wrapped) release() { x.whole[1], x.parts = nil, nil }
 
 // Write sends each frame to its peer, or with peer 0 to the flood list of its VNI.
 func (w *writer) Write(out []frame.Out) error {
@@ -82,7 +91,8 @@ func (w *writer) Write(out []frame.Out) error {
 		} else if p.lost > 0 {
 			w.v.lost[p.drop].Add(uint64(p.lost))
 		}
-		p.whole[1], p.parts = nil, nil // borrowed
+		p.release()
+		p.group.release()
 	}
 	if len(w.pieces) > 0 {
 		clear(w.pieces) // borrowed
@@ -104,7 +114,9 @@ func (w *writer) grow(n int) {
 	if n > len(w.pkt) {
 		w.pkt = make([]packet, max(n, frame.MaxBatch))
 		for i := range w.pkt {
-			w.pkt[i].whole[0] = w.pkt[i].header[:w.v.cfg.Type.Header()]
+			for _, x := range [...]*wrapped{&w.pkt[i].wrapped, &w.pkt[i].group} {
+				x.whole[0] = x.header[:w.v.cfg.Type.Header()]
+			}
 		}
 	}
 	w.to = w.to[:0]
@@ -134,10 +146,11 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 			return r
 		}
 	}
-	if !w.wrap(&w.pkt[i], o.F, vni, false) {
+	x := &w.pkt[i].wrapped
+	if !w.wrap(x, o.F, vni, false) {
 		return frame.BadHeader
 	}
-	w.stage(int(h.side), i, o.F, h.to.Load()[:], w.v.headerTo(h))
+	w.stage(int(h.side), i, x, o.F, h.to.Load()[:], w.v.headerTo(h))
 	if h != w.hop {
 		w.count()
 		w.hop, w.list = h, nil
@@ -153,10 +166,10 @@ func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
 	if !ok {
 		return frame.NoPeer
 	}
-	if !w.wrap(&w.pkt[i], o.F, frame.VNI(o.Tag), true) {
+	l := n.flood.Load()
+	if !l.noPeers() && !w.wrap(&w.pkt[i].wrapped, o.F, frame.VNI(o.Tag), true) {
 		return frame.BadHeader
 	}
-	l := n.flood.Load()
 	if uneven {
 		w.count()
 		w.hop, w.list = nil, nil
@@ -171,8 +184,11 @@ func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
 			to = w.without(l, s, o.Skip)
 		}
 		if len(to) > 0 {
-			w.stage(s, i, o.F, to, w.v.header)
+			w.stage(s, i, &w.pkt[i].wrapped, o.F, to, w.v.header)
 		}
+	}
+	if len(l.groups) > 0 && !w.toGroups(l, i, o, uneven) {
+		return frame.BadHeader
 	}
 	if w.pkt[i].copies == 0 {
 		return frame.NoPeer
@@ -222,7 +238,7 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 	var head *header
 	send := func() {
 		if to := w.to[from:len(w.to):len(w.to)]; len(to) > 0 {
-			w.stage(s, i, o.F, to, head)
+			w.stage(s, i, &p.wrapped, o.F, to, head)
 		}
 		from = len(w.to)
 	}
@@ -247,16 +263,16 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 }
 
 // stage makes a datagram in place: its memory is used again and again.
-func (w *writer) stage(s, i int, f *frame.Frame, to []frame.Endpoint, head *header) {
-	p, l := &w.pkt[i], &w.send[s]
-	p.copies += len(to)
+func (w *writer) stage(s, i int, x *wrapped, f *frame.Frame, to []frame.Endpoint, head *header) {
+	l := &w.send[s]
+	w.pkt[i].copies += len(to)
 	k := len(l.ds)
 	if k == cap(l.ds) {
 		l.ds = append(l.ds, frame.Datagram{})
 	}
 	l.ds = l.ds[:k+1]
 	d := &l.ds[k]
-	d.Parts, d.To, d.Seg = p.parts, to, p.seg
+	d.Parts, d.To, d.Seg = x.parts, to, x.seg
 	d.Flow = uint16(f.Hash)
 	head.fill(d, &w.in)
 	d.Lost, d.Drop = 0, frame.NotDropped
@@ -264,7 +280,7 @@ func (w *writer) stage(s, i int, f *frame.Frame, to []frame.Endpoint, head *head
 }
 
 // wrap puts the tunnel's header in front of a frame, or of each segment of a superframe.
-func (w *writer) wrap(p *packet, f *frame.Frame, vni frame.VNI, bum bool) bool {
+func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool) bool {
 	switch w.v.cfg.Type {
 	case encap.TypeVXLAN:
 		if w.v.cfg.GBP {

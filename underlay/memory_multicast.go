@@ -1,0 +1,128 @@
+package underlay
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+)
+
+// Join makes m a member of a multicast group, as [UDP.Join] does: it receives what others send
+// to the group on m's port. The copies of one datagram arrive in the order of the members'
+// addresses, each over the Link from its sender to that member; the Link to the group counts for
+// its MTU only.
+func (m *Memory) Join(group netip.Addr) error {
+	ip, err := groupAddress(group, m.Is4())
+	if err != nil {
+		return err
+	}
+	if m.ip {
+		return noGroups(group)
+	}
+	n := m.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.members[m.at.Load().key] != m {
+		return net.ErrClosed
+	}
+	if m.users[ip]++; m.users[ip] == 1 {
+		all := n.groups[ip]
+		i, _ := slices.BinarySearchFunc(all, m, compareMembers)
+		n.groups[ip] = slices.Insert(slices.Clone(all), i, m)
+	}
+	return nil
+}
+
+// Leave undoes one Join.
+func (m *Memory) Leave(group netip.Addr) error {
+	ip, err := groupAddress(group, m.Is4())
+	if err != nil {
+		return err
+	}
+	n := m.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch m.users[ip] {
+	case 0:
+		return notJoined(group)
+	case 1:
+		n.dropGroup(m, ip)
+	default:
+		m.users[ip]--
+	}
+	return nil
+}
+
+// dropGroup ends a membership; the network is locked.
+func (n *Network) dropGroup(m *Memory, group [16]byte) {
+	delete(m.users, group)
+	n.groups[group] = slices.DeleteFunc(slices.Clone(n.groups[group]), func(x *Memory) bool { return x == m })
+	if len(n.groups[group]) == 0 {
+		delete(n.groups, group)
+	}
+}
+
+func compareMembers(a, b *Memory) int {
+	x, y := &a.at.Load().key, &b.at.Load().key
+	if c := bytes.Compare(x.IP[:], y.IP[:]); c != 0 {
+		return c
+	}
+	return int(x.Port) - int(y.Port)
+}
+
+// sendToGroup takes a datagram to each member of a multicast group; the network is locked. What
+// is too long for a router on the way to one is lost there, and nobody is told (RFC 1112, section
+// 7.2).
+func (n *Network) sendToGroup(from *Memory, m meta, df bool, parts [][]byte, packet int) {
+	heard := false
+	for _, to := range n.groups[m.dst.IP] {
+		key := to.at.Load().key
+		if key.Port != m.dst.Port || to == from && !from.loop {
+			continue
+		}
+		heard = true
+		p := pair{m.src.Host(), key.Host()}
+		l, ok := n.special[p]
+		if !ok {
+			l = n.def
+		}
+		m.at = key
+		switch st := n.link(p); {
+		case l.Cut:
+			n.stats.Cut++
+		case st.chance(l.Loss):
+			n.stats.Lost++
+		case df && l.PathMTU > 0 && packet > l.PathMTU:
+			n.stats.TooLong++
+		default:
+			n.copies(st, &l, m, parts)
+		}
+	}
+	if !heard {
+		n.stats.NoListener++
+	}
+}
+
+// groupAddress checks the address of a multicast group.
+func groupAddress(group netip.Addr, is4 bool) ([16]byte, error) {
+	a := group.Unmap()
+	switch {
+	case !a.IsMulticast():
+		return [16]byte{}, fmt.Errorf("underlay: %v is no multicast group", group)
+	case a.Zone() != "":
+		return [16]byte{}, fmt.Errorf("underlay: multicast group %v: the zone is that of the underlay, allowed is none", group)
+	case a.Is4() != is4:
+		return [16]byte{}, fmt.Errorf("underlay: multicast group %v: is not of the underlay's address family", group)
+	}
+	return a.As16(), nil
+}
+
+func notJoined(group netip.Addr) error {
+	return fmt.Errorf("underlay: multicast group %v: not a member", group)
+}
+
+func noGroups(group netip.Addr) error {
+	return fmt.Errorf("underlay: multicast group %v: an IP underlay has none: %w", group, errors.ErrUnsupported)
+}

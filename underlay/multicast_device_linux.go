@@ -1,0 +1,149 @@
+package underlay
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A membership is of an interface's index, and so is what a socket sends to groups through
+// (IP_MULTICAST_IF). Both are lost when the interface is deleted.
+
+// indexOf returns the index of an interface in the sockets' network namespace.
+func (u *base) indexOf(name string) (index int, err error) {
+	if e := u.readers[0].sock.Load().raw.Control(func(fd uintptr) {
+		var ifr *unix.Ifreq
+		if ifr, err = unix.NewIfreq(name); err != nil {
+			return
+		}
+		if err = unix.IoctlIfreq(int(fd), unix.SIOCGIFINDEX, ifr); err == nil {
+			index = int(ifr.Uint32())
+		}
+	}); e != nil {
+		return 0, e
+	}
+	return index, err
+}
+
+// locate finds the interface for groups, if that is not done yet, and has all transmit sockets
+// send to groups through it. It runs in the sockets' namespace; base.mu is held.
+func (g *groups) locate() error {
+	if g.index != 0 {
+		return nil
+	}
+	dev, index, err := g.device()
+	if err != nil || index == 0 {
+		return err
+	}
+	return g.moveTo(dev, index)
+}
+
+// device returns the interface for groups: none for a wildcard address.
+func (g *groups) device() (dev string, index int, err error) {
+	u := g.u
+	dev, field := u.cfg.MulticastDevice, "MulticastDevice"
+	if dev == "" {
+		dev, field = u.cfg.Device, "Device"
+	}
+	switch {
+	case dev != "":
+		if index, err = u.indexOf(dev); err != nil {
+			return "", 0, u.fieldError(field, fmt.Errorf("%q: %w", dev, err))
+		}
+		return dev, index, nil
+	case u.local.Addr().IsUnspecified():
+		return "", 0, nil
+	}
+	ifi := interfaceOf(u.local.Addr())
+	if ifi == nil {
+		return "", 0, u.fieldError("MulticastDevice", fmt.Errorf("no interface has %v, one must be named: %w", u.local.Addr(), unix.ENODEV))
+	}
+	return ifi.Name, ifi.Index, nil
+}
+
+// moveTo makes an interface the one for groups.
+func (g *groups) moveTo(dev string, index int) error {
+	old := g.index
+	g.dev, g.index = dev, index
+	var errs []error
+	for _, p := range g.u.ranges {
+		p.all(func(s *txSock) {
+			if e := s.raw.Control(func(fd uintptr) { errs = append(errs, g.sendFrom(int(fd))) }); e != nil {
+				errs = append(errs, e)
+			}
+		})
+	}
+	g.each(func(s *groupSock) { errs = append(errs, g.follow(s)) })
+	err := errors.Join(errs...)
+	if err != nil {
+		g.index = old // try again
+	}
+	return err
+}
+
+// relocate follows the local address to its interface, where that is what says which one.
+// base.mu is held.
+func (g *groups) relocate() {
+	if g == nil || g.index == 0 {
+		return
+	}
+	if dev, index, err := g.device(); err == nil && index != 0 && index != g.index {
+		_ = g.moveTo(dev, index) // what fails now keep tries again
+	}
+}
+
+// sendFrom has a transmit socket send to groups through their interface, once there is one.
+func (g *groups) sendFrom(fd int) (err error) {
+	switch {
+	case g == nil || g.index == 0:
+		return nil
+	case g.u.is4:
+		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(g.index)})
+	default:
+		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, g.index)
+	}
+	if err != nil {
+		return g.u.fieldError("MulticastDevice", fmt.Errorf("sending through %q: %w", g.dev, err))
+	}
+	return nil
+}
+
+// keep moves to another interface when the one for groups is not there any more, or is another
+// under its name, until Close.
+func (g *groups) keep() {
+	t := time.NewTicker(checkDevice)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			g.check()
+		case <-g.u.done:
+			return
+		}
+	}
+}
+
+func (g *groups) check() {
+	u := g.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed || g.dev == "" {
+		return
+	}
+	if index, err := u.indexOf(g.dev); err == nil && index == g.index {
+		return
+	}
+	_ = u.inNamespace(func() error {
+		dev, index, err := g.device()
+		if err != nil {
+			return err // there is none now
+		}
+		if index == g.index {
+			g.dev = dev // it has another name
+			return nil
+		}
+		return g.moveTo(dev, index)
+	})
+}

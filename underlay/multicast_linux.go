@@ -1,0 +1,296 @@
+package underlay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A socket bound to a unicast address hears no group, and of the sockets of one port each gets
+// a copy of what is sent to a group, whoever has joined it, unless IP_MULTICAST_ALL is 0 (Linux
+// 6.18). So each group has one socket, bound to it: what it gets is for the group, once.
+
+// groups is the multicast groups of an underlay. All but socks is under base.mu.
+type groups struct {
+	u     *base
+	rx    *groupReader
+	file  *os.File // the epoll instance that has all sockets
+	raw   syscall.RawConn
+	socks atomic.Pointer[[]*groupSock] // by number, nil where one has gone; replaced, never changed
+	keeps bool                         // keepGroups runs
+	dev   string                       // where the groups are joined, "" before the first and without one
+	index int                          // of dev, 0 = what the routes say
+	gone  uint64                       // dropped by sockets that are closed
+}
+
+// A groupSock is the socket of one group.
+type groupSock struct {
+	*sock
+	group   netip.Addr
+	users   int // Joins without their Leave
+	index   int // of the interface on which it is a member
+	dropped dropCounter
+}
+
+func newGroups(u *base) (*groups, error) {
+	g := &groups{u: u}
+	g.socks.Store(new([]*groupSock))
+	var err error
+	if g.file, g.raw, err = newEpoll("multicast groups"); err != nil {
+		return nil, err
+	}
+	g.rx = newGroupReader(g)
+	if u.cfg.MulticastDevice != "" {
+		if _, err := u.indexOf(u.cfg.MulticastDevice); err != nil {
+			g.file.Close()
+			return nil, u.fieldError("MulticastDevice", fmt.Errorf("%q: %w", u.cfg.MulticastDevice, err))
+		}
+	}
+	return g, nil
+}
+
+// each calls f with every socket.
+func (g *groups) each(f func(s *groupSock)) {
+	for _, s := range *g.socks.Load() {
+		if s != nil {
+			f(s)
+		}
+	}
+}
+
+// numbered returns the socket with a number, nil if it is closed.
+func (g *groups) numbered(n int32) *groupSock {
+	if all := *g.socks.Load(); int(n) < len(all) {
+		return all[n]
+	}
+	return nil
+}
+
+// find returns the number of a group's socket, -1 if there is none.
+func (g *groups) find(group netip.Addr) int {
+	return slices.IndexFunc(*g.socks.Load(), func(s *groupSock) bool { return s != nil && s.group == group })
+}
+
+func (g *groups) join(group netip.Addr) error {
+	if _, err := groupAddress(group, g.u.is4); err != nil {
+		return err
+	}
+	group = group.Unmap()
+	g.u.mu.Lock()
+	defer g.u.mu.Unlock()
+	if g.u.closed {
+		return net.ErrClosed
+	}
+	if n := g.find(group); n >= 0 {
+		g.numbered(int32(n)).users++
+		return nil
+	}
+	return g.u.inNamespace(func() error {
+		if err := g.locate(); err != nil {
+			return err
+		}
+		return g.add(group)
+	})
+}
+
+// add opens the socket of a group.
+func (g *groups) add(group netip.Addr) error {
+	s, err := g.open(group)
+	if err != nil {
+		return err
+	}
+	all := slices.Clone(*g.socks.Load())
+	n := slices.Index(all, nil)
+	if n < 0 {
+		n, all = len(all), append(all, nil)
+	}
+	all[n] = s
+	g.socks.Store(&all)
+	both := func(epfd uintptr) {
+		if e := s.raw.Control(func(fd uintptr) {
+			err = unix.EpollCtl(int(epfd), unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(n)})
+		}); e != nil {
+			err = e
+		}
+	}
+	if e := g.raw.Control(both); e != nil || err != nil {
+		g.remove(n)
+		return fmt.Errorf("underlay: multicast group %v: %w", group, errors.Join(e, err))
+	}
+	if !g.keeps {
+		g.keeps = true
+		g.u.running.Go(g.keep)
+	}
+	return nil
+}
+
+// remove closes a socket, which leaves the group.
+func (g *groups) remove(n int) {
+	all := slices.Clone(*g.socks.Load())
+	s := all[n]
+	s.dropped.ask(s.sock)
+	g.gone += s.dropped.total
+	s.Close()
+	all[n] = nil
+	g.socks.Store(&all)
+}
+
+func (g *groups) leave(group netip.Addr) error {
+	g.u.mu.Lock()
+	defer g.u.mu.Unlock()
+	if g.u.closed {
+		return net.ErrClosed
+	}
+	n := g.find(group.Unmap())
+	if n < 0 {
+		return notJoined(group)
+	}
+	if s := g.numbered(int32(n)); s.users > 1 {
+		s.users--
+		return nil
+	}
+	g.remove(n)
+	return nil
+}
+
+// close leaves all groups; base.mu is held.
+func (g *groups) close() error {
+	var errs []error
+	g.each(func(s *groupSock) { errs = append(errs, s.Close()) })
+	return errors.Join(append(errs, g.file.Close())...)
+}
+
+func (g *groups) addTo(st *Stats) {
+	g.rx.countTo(st)
+	st.RxOverflow += g.gone
+	g.each(func(s *groupSock) {
+		s.dropped.ask(s.sock)
+		st.RxOverflow += s.dropped.total
+		st.RecvBuffer = smaller(st.RecvBuffer, s.bufferSize(unix.SO_RCVBUF))
+	})
+}
+
+// open makes the socket of a group and joins it. It is bound by hand: the net package binds
+// what is to be bound to a group to the wildcard address.
+func (g *groups) open(group netip.Addr) (*groupSock, error) {
+	u := g.u
+	family := unix.AF_INET
+	if !u.is4 {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("underlay: multicast group %v: %w", group, os.NewSyscallError("socket", err))
+	}
+	file := os.NewFile(uintptr(fd), "multicast group") // of a blocking socket: not for the runtime's poller
+	raw, err := file.SyscallConn()
+	if err != nil {
+		file.Close()
+		return nil, fmt.Errorf("underlay: %w", err)
+	}
+	s := &groupSock{sock: &sock{Closer: file, raw: raw}, group: group, users: 1}
+	set := func(f func(fd int) error) {
+		if err == nil {
+			if e := raw.Control(func(fd uintptr) { err = f(int(fd)) }); e != nil {
+				err = e
+			}
+		}
+	}
+	set(u.commonOptions)
+	set(u.shared)
+	set(u.rxOptions)
+	set(u.hearNoOthers)
+	if err == nil && u.cfg.Control != nil {
+		if err = u.cfg.Control(u.udpNetwork(), netip.AddrPortFrom(group, u.local.Port()).String(), raw); err != nil {
+			err = u.fieldError("Control", err)
+		}
+	}
+	set(func(fd int) error { return g.bind(fd, group) })
+	set(func(fd int) error { return g.member(fd, s) })
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	s.setGRO(u.runs.Load())
+	return s, nil
+}
+
+// shared lets the socket of a group stand beside those of others in the same group, and beside
+// our own on the wildcard address.
+func (u *base) shared(fd int) error {
+	opts := []option{{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.SOL_SOCKET, unix.SO_REUSEPORT, 1}}
+	if !u.is4 {
+		opts = append(opts, option{unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1})
+	}
+	return setAll(fd, opts)
+}
+
+// hearNoOthers has a socket receive nothing for groups that others have joined.
+func (u *base) hearNoOthers(fd int) error {
+	const ipv6MulticastAll = 29 // Linux 4.20
+	if u.is4 {
+		return setAll(fd, []option{{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}})
+	}
+	if err := setAll(fd, []option{{unix.IPPROTO_IPV6, ipv6MulticastAll, 0}}); err != nil && !errors.Is(err, unix.ENOPROTOOPT) {
+		return err
+	}
+	return nil
+}
+
+func (u *base) udpNetwork() string {
+	if u.is4 {
+		return "udp4"
+	}
+	return "udp6"
+}
+
+func (g *groups) bind(fd int, group netip.Addr) error {
+	var sa unix.Sockaddr = &unix.SockaddrInet6{Addr: group.As16(), Port: int(g.u.local.Port()), ZoneId: uint32(g.index)}
+	if g.u.is4 {
+		sa = &unix.SockaddrInet4{Addr: group.As4(), Port: int(g.u.local.Port())}
+	}
+	if err := unix.Bind(fd, sa); err != nil {
+		return fmt.Errorf("underlay: multicast group %v: %w", group, os.NewSyscallError("bind", err))
+	}
+	return nil
+}
+
+// member makes the socket of a group a member of it, on the interface where the groups are.
+func (g *groups) member(fd int, s *groupSock) (err error) {
+	if g.u.is4 {
+		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.group.As4(), Ifindex: int32(g.index)})
+	} else {
+		err = unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: s.group.As16(), Interface: uint32(g.index)})
+	}
+	if err != nil {
+		return g.u.fieldError("MulticastDevice", fmt.Errorf("joining %v on %q: %w", s.group, g.dev, err))
+	}
+	s.index = g.index
+	return nil
+}
+
+// follow moves a membership to the interface where the groups are now. The old one is ended
+// first: it may be of an interface that is gone, and counts as long as the socket has it.
+func (g *groups) follow(s *groupSock) (err error) {
+	if s.index == g.index {
+		return nil
+	}
+	if e := s.raw.Control(func(fd uintptr) {
+		if g.u.is4 {
+			_ = unix.SetsockoptIPMreqn(int(fd), unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.group.As4(), Ifindex: int32(s.index)})
+		} else {
+			_ = unix.SetsockoptIPv6Mreq(int(fd), unix.IPPROTO_IPV6, unix.IPV6_LEAVE_GROUP, &unix.IPv6Mreq{Multiaddr: s.group.As16(), Interface: uint32(s.index)})
+		}
+		err = g.member(int(fd), s)
+	}); e != nil {
+		return e
+	}
+	return err
+}

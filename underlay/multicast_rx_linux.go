@@ -1,0 +1,95 @@
+package underlay
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// A groupReader receives from the sockets of all multicast groups. It waits for an epoll
+// instance that has them, which the runtime's poller waits for in turn, so that groups come and
+// go while it waits.
+type groupReader struct {
+	*reader
+	g     *groups
+	take  func(fd uintptr) // receive, made once
+	ready [1]unix.EpollEvent
+}
+
+func newGroupReader(g *groups) *groupReader {
+	r := &groupReader{reader: newReader(g.u, nil), g: g}
+	r.wait, r.call, r.take = g.raw, r.recv, r.receive
+	return r
+}
+
+// recv is called when a socket may be readable; false asks to be called again when one is. It
+// takes from one socket at a time. The kernel puts that at the end of those that are ready, so
+// that each has its turn (ep_send_events, Linux 6.18).
+func (r *groupReader) recv(epfd uintptr) bool {
+	for {
+		n, err := unix.EpollWait(int(epfd), r.ready[:], 0)
+		switch {
+		case err == unix.EINTR, err == nil && n == 0 && r.busy.Again():
+			continue
+		case err != nil:
+			r.errno, _ = err.(unix.Errno)
+			return true
+		case n == 0:
+			r.release()
+			r.want = minWant
+			return false
+		}
+		s := r.g.numbered(r.ready[0].Fd)
+		if s == nil || s.raw.Control(r.take) != nil { // left meanwhile
+			continue
+		}
+		if r.n > 0 || r.errno != 0 {
+			r.busy.Found()
+			return true
+		}
+	}
+}
+
+// receive takes what one socket has.
+func (r *groupReader) receive(fd uintptr) {
+	r.prepare()
+	for {
+		var errno unix.Errno
+		r.n, errno = sys.Recvmmsg(fd, r.msgs[:r.want], unix.MSG_DONTWAIT)
+		switch errno {
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			r.n = 0
+		default:
+			r.errno = errno
+		}
+		return
+	}
+}
+
+// newEpoll returns an epoll instance that the runtime waits for.
+func newEpoll(name string) (*os.File, syscall.RawConn, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, nil, fmt.Errorf("underlay: %w", os.NewSyscallError("epoll_create1", err))
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // or the runtime would not wait for it
+		unix.Close(fd)
+		return nil, nil, fmt.Errorf("underlay: %w", err)
+	}
+	file := os.NewFile(uintptr(fd), name)
+	raw, err := file.SyscallConn()
+	if err != nil {
+		file.Close()
+		return nil, nil, fmt.Errorf("underlay: %w", err)
+	}
+	return file, raw, nil
+}
+
+var _ frame.Reader = (*groupReader)(nil)
