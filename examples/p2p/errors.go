@@ -4,12 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 )
 
 // localError says what to do when the underlay cannot be opened.
 func localError(o options, err error) error {
 	switch {
+	case errors.Is(err, syscall.ENODEV) && strings.Contains(err.Error(), "MulticastDevice"):
+		return fmt.Errorf("%w: -underlay-dev must be an interface of this host", err)
 	case o.underlay.Device != "" && errors.Is(err, syscall.ENODEV):
 		return fmt.Errorf("%w: -bind must be an interface of this host", err)
 	case o.underlay.Mark != 0 && errors.Is(err, os.ErrPermission):

@@ -20,6 +20,7 @@ import (
 type options struct {
 	local   netip.Addr
 	remotes []netip.Addr
+	group   netip.Addr // multicast group, none if not valid
 	id      frame.VNI
 	dstport uint16
 	static  []static
@@ -49,8 +50,11 @@ type static struct {
 	at  netip.Addr
 }
 
-// flood returns the remotes as SetFlood takes them; port 0 is the VTEP's own.
+// flood returns the remotes and the group as SetFlood takes them; port 0 is the VTEP's own.
 func (o *options) flood() (peers []netip.AddrPort) {
+	if o.group.IsValid() {
+		peers = append(peers, netip.AddrPortFrom(o.group, 0))
+	}
 	for _, a := range o.remotes {
 		peers = append(peers, netip.AddrPortFrom(a, 0))
 	}
@@ -83,6 +87,12 @@ func flagSet(o *options) *flag.FlagSet {
 		}
 		return nil
 	})
+	fs.Func("group", "multicast group `ADDR` that is joined, and gets what is flooded: in place of -remote, or beside it for peers that are not in the group", func(s string) (err error) {
+		o.group, err = groupAddr(s)
+		return err
+	})
+	fs.Func("group-ttl", "outer TTL `N` towards -group, 1 to 255 (default 1: the local network)", number(1, 255, &o.vtep.GroupTTL))
+	fs.Func("underlay-dev", "`IF`: interface where -group is (default: the one that has -local)", device(&o.underlay.MulticastDevice))
 	fs.Func("id", "VNI `N`, 0 to 16777215 (default 1)", number(0, uint64(frame.MaxVNI), &o.id))
 	fs.Func("dstport", "UDP destination `PORT`, 1 to 65535 (default 4789, gpe 4790)", number(1, 65535, &o.dstport))
 	fs.Func("srcport", "`LO-HI`: range of UDP source ports (default 49152-65535)", portRange(&o.underlay.SrcPorts))
@@ -192,6 +202,9 @@ func parse(args []string) (o options, err error) {
 	if err := o.settle(fs); err != nil {
 		return o, err
 	}
+	if err := o.checkGroup(fs); err != nil {
+		return o, err
+	}
 	for _, r := range o.remotes {
 		if err := o.reaches("remote", r); err != nil {
 			return o, err
@@ -218,12 +231,30 @@ func (o *options) reaches(name string, a netip.Addr) error {
 		return fmt.Errorf("invalid value %q for flag -%s: is the -local address, allowed are addresses of other hosts", a, name)
 	case a.Is4() != o.local.Is4():
 		return fmt.Errorf("invalid value %q for flag -%s: allowed are addresses of the family of -local %v", a, name, o.local)
+	case o.local.Zone() != "" && a.Zone() != "" && a.Zone() != o.local.Zone():
+		return fmt.Errorf("invalid value %q for flag -%s: allowed are addresses in the zone of -local %v", a, name, o.local)
 	}
 	return nil
 }
 
+// checkGroup checks -group against -local, and what is for it only.
+func (o *options) checkGroup(fs *flag.FlagSet) (wrong error) {
+	if o.group.IsValid() {
+		if o.group.Is4() != o.local.Is4() {
+			return fmt.Errorf("invalid value %q for flag -group: allowed are multicast groups of the family of -local %v", o.group, o.local)
+		}
+		return nil
+	}
+	fs.Visit(func(f *flag.Flag) {
+		if f.Name == "group-ttl" || f.Name == "underlay-dev" {
+			wrong = fmt.Errorf("flag -%s: is about a multicast group, required is -group", f.Name)
+		}
+	})
+	return wrong
+}
+
 func usage(w io.Writer) {
-	fmt.Fprintln(w, "usage: p2p -local ADDR [-remote ADDR[,ADDR...]] [flags]")
+	fmt.Fprintln(w, "usage: p2p -local ADDR [-remote ADDR[,ADDR...]] [-group ADDR] [flags]")
 	fs := flagSet(new(options))
 	fs.SetOutput(w)
 	fs.PrintDefaults()

@@ -23,6 +23,7 @@ func TestWrongValues(t *testing.T) {
 	const addr = "allowed are IPv4 and IPv6 addresses of one host"
 	const ports = "allowed are LO-HI with 1 <= LO <= HI <= 65535"
 	const name = "allowed is the name of a device, at most 15 bytes"
+	const group = "allowed are multicast groups, such as 239.1.1.1 and ff05::1; -underlay-dev says on which interface"
 	const busy = "allowed are durations of 0 to 1ms, such as 50us"
 	const age = "allowed are durations of at least 1s, such as 300s, and 0 for never"
 	const entry = "allowed is MAC=ADDR with the MAC of one host, such as 02:00:00:00:00:01=10.0.0.2"
@@ -42,6 +43,15 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -remote ::ffff:10.0.0.1", `invalid value "10.0.0.1" for flag -remote: is the -local address, allowed are addresses of other hosts`},
 		{"-local 10.0.0.1 -remote fd00::2", `invalid value "fd00::2" for flag -remote: allowed are addresses of the family of -local 10.0.0.1`},
 		{"-local fd00::1 -remote fd00::2,10.0.0.2", `invalid value "10.0.0.2" for flag -remote: allowed are addresses of the family of -local fd00::1`},
+		{"-local fe80::1%eth0 -remote fe80::2%eth1", `invalid value "fe80::2%eth1" for flag -remote: allowed are addresses in the zone of -local fe80::1%eth0`},
+		{"-local 10.0.0.1 -group 10.0.0.2", `invalid value "10.0.0.2" for flag -group: ` + group},
+		{"-local 10.0.0.1 -group ff02::1%eth0", `invalid value "ff02::1%eth0" for flag -group: ` + group},
+		{"-local 10.0.0.1 -group ff05::1", `invalid value "ff05::1" for flag -group: allowed are multicast groups of the family of -local 10.0.0.1`},
+		{"-local 10.0.0.1 -group 239.1.1.1 -group-ttl 0", `invalid value "0" for flag -group-ttl: allowed are 1 to 255`},
+		{"-local 10.0.0.1 -group-ttl 2", `flag -group-ttl: is about a multicast group, required is -group`},
+		{"-local 10.0.0.1 -remote 10.0.0.2 -underlay-dev eth0", `flag -underlay-dev: is about a multicast group, required is -group`},
+		{"-local 10.0.0.1 -underlay-dev a-very-long-name", `invalid value "a-very-long-name" for flag -underlay-dev: ` + name},
+		{"-type gpe -tun -local 10.0.0.1 -remote 10.0.0.2 -group 239.1.1.1", `flag -group: a TUN device has no Ethernet frames, allowed with -type vxlan, and gpe without -tun`},
 		{"-local 10.0.0.1 -id 16777216", `invalid value "16777216" for flag -id: ` + id},
 		{"-local 10.0.0.1 -id -1", `invalid value "-1" for flag -id: ` + id},
 		{"-local 10.0.0.1 -id blue", `invalid value "blue" for flag -id: ` + id},

@@ -139,6 +139,15 @@ func hostAddr(s string) (netip.Addr, error) {
 	return a, nil
 }
 
+// groupAddr parses a multicast group.
+func groupAddr(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	if a = a.Unmap(); err != nil || !a.IsMulticast() || a.Zone() != "" {
+		return a, errors.New("allowed are multicast groups, such as 239.1.1.1 and ff05::1; -underlay-dev says on which interface")
+	}
+	return a, nil
+}
+
 func busyPoll(v *time.Duration) func(string) error {
 	return func(s string) error {
 		d, err := time.ParseDuration(s)

@@ -1,0 +1,425 @@
+package underlay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+)
+
+// wire is hosts on one Ethernet, each with an underlay: host i has address .i+1.
+type wire struct {
+	t     *testing.T
+	sw    *netns.Host
+	hosts []*netns.Host
+	us    []*UDP
+	ears  []*ear
+}
+
+var groupFamilies = []struct{ name, local, bits, group string }{
+	{"IPv4", "10.0.0.%d", "/24", "239.1.1.%d"},
+	{"IPv6", "fd00::%d", "/64", "ff05::1:%d"},
+	{"IPv6 link-local groups", "fd00::%d", "/64", "ff02::1:%d"},
+}
+
+// ear keeps what an underlay receives, by payload.
+type ear struct {
+	mu   sync.Mutex
+	got  map[string]int
+	dst  map[netip.Addr]bool
+	src  map[netip.Addr]bool
+	ends sync.WaitGroup
+}
+
+func listenTo(u *UDP) *ear {
+	e := &ear{got: map[string]int{}, dst: map[netip.Addr]bool{}, src: map[netip.Addr]bool{}}
+	for _, r := range u.Readers() {
+		e.ends.Go(func() {
+			for b := frame.NewBatch(nil); ; {
+				if err := r.Read(b); err != nil {
+					if !errors.Is(err, net.ErrClosed) {
+						panic(err)
+					}
+					return
+				}
+				e.mu.Lock()
+				for i := range b.Frames {
+					e.got[string(b.Frames[i].Bytes())]++
+					e.dst[b.Outer[i].Dst.AddrPort().Addr()] = true
+					e.src[b.Outer[i].Src.AddrPort().Addr()] = true
+				}
+				e.mu.Unlock()
+			}
+		})
+	}
+	return e
+}
+
+func (e *ear) count(payload string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.got[payload]
+}
+
+func newWire(t *testing.T, local, bits string, hosts int, cfg UDPConfig) *wire {
+	n := netns.New(t)
+	w := &wire{t: t, sw: n.Switch("sw")}
+	for i := range hosts {
+		h := n.Host(fmt.Sprint("h", i+1))
+		n.Plug(h, fmt.Sprintf(local, i+1)+bits, w.sw)
+		h.Ready()
+		var u *UDP
+		h.Do(func() {
+			u = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(local, i+1)), 4789).String(), &cfg)
+		})
+		e := listenTo(u)
+		t.Cleanup(func() { u.Close(); e.ends.Wait() })
+		w.hosts, w.us, w.ears = append(w.hosts, h), append(w.us, u), append(w.ears, e)
+	}
+	return w
+}
+
+// until waits until ok, 10 s at most.
+func (w *wire) until(what string, ok func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.t.Fatalf("not within 10 s: %s", what)
+		}
+	}
+}
+
+func (w *wire) join(i int, group string) {
+	w.t.Helper()
+	if err := w.us[i].Join(netip.MustParseAddr(group)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *wire) leave(i int, group string) {
+	w.t.Helper()
+	if err := w.us[i].Leave(netip.MustParseAddr(group)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *wire) group(a string) frame.Endpoint {
+	return endpoint(w.t, netip.AddrPortFrom(netip.MustParseAddr(a), 4789))
+}
+
+// settle sends to each host what comes behind all that is on the way, and waits for it.
+func (w *wire) settle(from int, local string) {
+	w.t.Helper()
+	mark := fmt.Sprint("mark ", time.Now().UnixNano())
+	for i := range w.us {
+		if i != from {
+			send(w.t, w.us[from], to(mark, 0, w.group(fmt.Sprintf(local, i+1))))
+			w.until("mark", func() bool { return w.ears[i].count(mark) == 1 })
+		}
+	}
+	time.Sleep(20 * time.Millisecond) // what is for groups has another socket
+}
+
+// Who is in a group gets one copy of each datagram, from whichever source port, whatever the
+// number of its queues; who is not, and the sender, get none. The last Leave counts.
+func TestGroupOnce(t *testing.T) {
+	for _, fam := range groupFamilies {
+		t.Run(fam.name, func(t *testing.T) {
+			w := newWire(t, fam.local, fam.bits, 4, UDPConfig{Queues: 2})
+			one, two := fmt.Sprintf(fam.group, 1), fmt.Sprintf(fam.group, 2)
+			w.join(0, one) // the sender itself
+			w.join(1, one)
+			w.join(2, one)
+			w.join(2, one)
+			w.join(3, two)
+			const n = 64
+			for i := range n {
+				send(t, w.us[0], to(fmt.Sprint("one ", i), uint16(i)<<10, w.group(one)))
+			}
+			send(t, w.us[0], to("two", 0, w.group(two)))
+			w.until("all", func() bool {
+				return len(w.ears[1].snapshot()) == n && len(w.ears[2].snapshot()) == n && w.ears[3].count("two") == 1
+			})
+			w.settle(0, fam.local)
+			for i, want := range []int{0, n, n, 0} {
+				got, other := 0, 0
+				for p, c := range w.ears[i].snapshot() {
+					if c != 1 {
+						t.Errorf("host %d got %q %d times", i, p, c)
+					}
+					switch {
+					case strings.HasPrefix(p, "one "):
+						got++
+					case p == "two":
+						other++
+					}
+				}
+				if got != want || other != 0 && i != 3 {
+					t.Errorf("host %d: %d of group one, want %d; %d of group two", i, got, want, other)
+				}
+			}
+			if !w.ears[1].dst[netip.MustParseAddr(one)] || !w.ears[1].src[netip.MustParseAddr(fmt.Sprintf(fam.local, 1))] {
+				t.Errorf("from %v to %v", w.ears[1].src, w.ears[1].dst)
+			}
+
+			w.leave(1, one)
+			w.leave(2, one)
+			send(t, w.us[0], to("after", 0, w.group(one)))
+			w.until("after", func() bool { return w.ears[2].count("after") == 1 })
+			w.settle(0, fam.local)
+			if k := w.ears[1].count("after"); k != 0 {
+				t.Errorf("%d copies to who has left", k)
+			}
+			if err := w.us[1].Leave(netip.MustParseAddr(one)); err == nil {
+				t.Error("left twice")
+			}
+		})
+	}
+}
+
+func (e *ear) snapshot() map[string]int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := map[string]int{}
+	for p, c := range e.got {
+		m[p] = c
+	}
+	return m
+}
+
+// There may be more groups than igmp_max_memberships (20), and runs go to groups as they go to
+// hosts.
+func TestManyGroupsAndRuns(t *testing.T) {
+	for _, fam := range groupFamilies[:2] {
+		t.Run(fam.name, func(t *testing.T) {
+			w := newWire(t, fam.local, fam.bits, 2, UDPConfig{})
+			for i := range 60 {
+				w.join(1, fmt.Sprintf(fam.group, i+1))
+			}
+			for i := range 60 {
+				if i%2 == 1 {
+					w.leave(1, fmt.Sprintf(fam.group, i+1))
+				}
+			}
+			w.join(0, fmt.Sprintf(fam.group, 1)) // so that there is an interface to send through
+			for i := range 60 {
+				send(t, w.us[0], to(fmt.Sprint("to ", i), 0, w.group(fmt.Sprintf(fam.group, i+1))))
+			}
+			run := to(strings.Repeat("a", 1000)+strings.Repeat("b", 1000)+strings.Repeat("c", 10), 7, w.group(fmt.Sprintf(fam.group, 1)))
+			run.Seg = 1000
+			send(t, w.us[0], run)
+			w.until("the run", func() bool { return w.ears[1].count("cccccccccc") == 1 })
+			w.settle(0, fam.local)
+			for i := range 60 {
+				if got := w.ears[1].count(fmt.Sprint("to ", i)); got != 1-i%2 {
+					t.Errorf("group %d: %d copies", i, got)
+				}
+			}
+			if a, b := w.ears[1].count(strings.Repeat("a", 1000)), w.ears[1].count(strings.Repeat("b", 1000)); a != 1 || b != 1 {
+				t.Errorf("of the run %d and %d", a, b)
+			}
+			if st := w.us[0].Stats(); st.TxRuns != 1 {
+				t.Errorf("%d runs sent", st.TxRuns)
+			}
+		})
+	}
+}
+
+// Underlays on one host share a group; each gets its copy. So does one on the wildcard address,
+// whose other sockets hear no group.
+func TestGroupSharedOnOneHost(t *testing.T) {
+	for _, fam := range groupFamilies[:2] {
+		for _, second := range []string{fmt.Sprintf(fam.local, 77), map[bool]string{true: "0.0.0.0", false: "::"}[fam.name == "IPv4"]} {
+			t.Run(fam.name+" "+second, func(t *testing.T) {
+				w := newWire(t, fam.local, fam.bits, 1, UDPConfig{})
+				n := netns.New(t)
+				h := n.Host("far")
+				n.Link(h, fmt.Sprintf(fam.local, 2)+fam.bits, w.hosts[0], fmt.Sprintf(fam.local, 78)+fam.bits)
+				w.us[0].Close()
+				var a, b, c *UDP
+				cfg := &UDPConfig{MulticastDevice: "eth1", Queues: 2}
+				w.hosts[0].Addr("eth1", fmt.Sprintf(fam.local, 77)+fam.bits)
+				w.hosts[0].Do(func() {
+					if !netip.MustParseAddr(second).IsUnspecified() {
+						a = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, 78)), 4789).String(), cfg)
+					}
+					b = listen(t, netip.AddrPortFrom(netip.MustParseAddr(second), 4789).String(), cfg)
+				})
+				h.Do(func() {
+					c = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, 2)), 4789).String(), nil)
+				})
+				group := fmt.Sprintf(fam.group, 1)
+				var ears []*ear
+				for _, u := range []*UDP{a, b, c} {
+					if u == nil {
+						continue
+					}
+					if err := u.Join(netip.MustParseAddr(group)); err != nil {
+						t.Fatal(err)
+					}
+					e := listenTo(u)
+					ears = append(ears, e)
+					defer func() { u.Close(); e.ends.Wait() }()
+				}
+				for i := range 20 {
+					send(t, c, to(fmt.Sprint(i), uint16(i)<<11, w.group(group)))
+				}
+				for _, e := range ears[:len(ears)-1] {
+					w.until("19", func() bool { return e.count("19") > 0 })
+				}
+				time.Sleep(20 * time.Millisecond)
+				for k, e := range ears[:len(ears)-1] {
+					for i := range 20 {
+						if got := e.count(fmt.Sprint(i)); got != 1 {
+							t.Errorf("underlay %d: %d copies of %d", k, got, i)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// Sockets that loop hear themselves: what a VTEP's own-address drop is for.
+func TestGroupLoop(t *testing.T) {
+	for _, fam := range groupFamilies {
+		t.Run(fam.name, func(t *testing.T) {
+			loop := func(network, address string, c syscall.RawConn) (err error) {
+				e := c.Control(func(fd uintptr) {
+					if network == "udp4" {
+						err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 1)
+					} else {
+						err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_LOOP, 1)
+					}
+				})
+				return errors.Join(e, err)
+			}
+			w := newWire(t, fam.local, fam.bits, 1, UDPConfig{Control: loop})
+			w.join(0, fmt.Sprintf(fam.group, 1))
+			send(t, w.us[0], to("echo", 0, w.group(fmt.Sprintf(fam.group, 1))))
+			w.until("echo", func() bool { return w.ears[0].count("echo") == 1 })
+		})
+	}
+}
+
+// The memberships follow an interface that goes down and comes back, and one that is deleted
+// and made again; so does what is sent.
+func TestGroupFollowsDevice(t *testing.T) {
+	for _, fam := range groupFamilies[:2] {
+		for _, cfg := range []UDPConfig{{}, {Device: "eth0"}, {MulticastDevice: "eth0"}} {
+			t.Run(fmt.Sprintf("%s Device %q MulticastDevice %q", fam.name, cfg.Device, cfg.MulticastDevice), func(t *testing.T) {
+				w := newWire(t, fam.local, fam.bits, 2, cfg)
+				group := fmt.Sprintf(fam.group, 1)
+				w.join(0, group)
+				w.join(1, group)
+				number := 0
+				both := func(what string) {
+					t.Helper()
+					for i := range 2 {
+						w.until(fmt.Sprintf("%s: from %d", what, i), func() bool {
+							number++
+							p := fmt.Sprint(number)
+							send(t, w.us[i], to(p, 0, w.group(group)))
+							time.Sleep(5 * time.Millisecond)
+							return w.ears[1-i].count(p) == 1
+						})
+					}
+				}
+				both("at first")
+				h := w.hosts[1]
+				h.IP("link", "set", "eth0", "down")
+				h.IP("link", "set", "eth0", "up")
+				if fam.name == "IPv6" {
+					h.Addr("eth0", fmt.Sprintf(fam.local, 2)+fam.bits)
+				}
+				both("after down and up")
+				h.IP("link", "del", "eth0")
+				h.IP("link", "add", "eth0", "type", "veth", "peer", "name", "new", "netns", w.sw.NS)
+				w.sw.IP("link", "set", "new", "master", "br0")
+				w.sw.Up("new")
+				h.Addr("eth0", fmt.Sprintf(fam.local, 2)+fam.bits)
+				h.Up("eth0")
+				both("after it was made again")
+			})
+		}
+	}
+}
+
+func TestGroupErrors(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		u, err := ListenUDP(netip.MustParseAddrPort("10.9.0.1:4789"), &UDPConfig{MulticastDevice: "nope"})
+		if !errors.Is(err, syscall.ENODEV) || !strings.Contains(err.Error(), "UDPConfig.MulticastDevice") {
+			t.Errorf("%v, %v", u, err)
+		}
+		u = listen(t, "10.9.0.1:4789", nil)
+		for _, g := range []string{"10.9.0.2", "ff05::1", "0.0.0.0", "255.255.255.255"} {
+			if err := u.Join(netip.MustParseAddr(g)); err == nil || !strings.HasPrefix(err.Error(), "underlay: ") {
+				t.Errorf("joined %s: %v", g, err)
+			}
+		}
+		if err := u.Leave(netip.MustParseAddr("239.1.1.1")); err == nil {
+			t.Error("left what was not joined")
+		}
+		// An interface that is not the one the sockets are bound to.
+		v := listen(t, "10.9.0.1:4790", &UDPConfig{Device: "va", MulticastDevice: "vb"})
+		if err := v.Join(netip.MustParseAddr("239.1.1.1")); err == nil || !strings.Contains(err.Error(), "UDPConfig.MulticastDevice") {
+			t.Errorf("%v", err)
+		}
+		u.Close()
+		if err := u.Join(netip.MustParseAddr("239.1.1.1")); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+		// An address of no interface.
+		if !ip(t, "addr del 10.9.0.1/24 dev va") {
+			return
+		}
+		if err := v.Join(netip.MustParseAddr("239.1.1.2")); err == nil {
+			t.Error("joined")
+		}
+	})
+}
+
+// Pause and Close reach a Reader that waits for groups, also when there are none.
+func TestGroupReaderPause(t *testing.T) {
+	inNamespace(t, func(t *testing.T) {
+		for _, join := range []bool{false, true} {
+			u := listen(t, "10.9.0.1:4789", nil)
+			if join {
+				if err := u.Join(netip.MustParseAddr("239.1.1.1")); err != nil {
+					t.Error(err)
+				}
+			}
+			rs := u.Readers()
+			if len(rs) != 2 {
+				t.Fatalf("%d readers", len(rs))
+			}
+			read := make(chan error)
+			for _, want := range []error{frame.ErrPaused, net.ErrClosed} {
+				go func() { read <- rs[1].Read(frame.NewBatch(nil)) }()
+				time.Sleep(5 * time.Millisecond)
+				if want == net.ErrClosed {
+					u.Close()
+				} else {
+					u.Pause()
+				}
+				if err := <-read; !errors.Is(err, want) {
+					t.Errorf("%v, want %v", err, want)
+				}
+				u.Resume()
+			}
+			if err := rs[1].Read(frame.NewBatch(nil)); !errors.Is(err, net.ErrClosed) {
+				t.Error(err)
+			}
+		}
+	})
+}
