@@ -134,7 +134,7 @@ func TestHelp(t *testing.T) {
 		t.Errorf("status %d, stderr %q", code, &stderr)
 	}
 	for _, f := range []string{
-		"-local ADDR", "-remote ADDR[,ADDR...]", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
+		"-local ADDR", "-remote ADDR[,ADDR...]", "-group ADDR", "-group-ttl N", "-underlay-dev IF", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
 		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
 		"-neigh off|suppress|proxy", "-gateway ADDR/LEN[,ADDR/LEN]", "-gateway-mac MAC", "-peers any|listed", "-reserved rfc|strict|0xMASK", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
@@ -160,17 +160,18 @@ func TestDefaults(t *testing.T) {
 func TestValues(t *testing.T) {
 	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 50us " +
 		"-offload=false -learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed -reserved strict " +
-		"-ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -pcap f -stats 2s"))
+		"-group 239.1.1.1 -group-ttl 5 -underlay-dev eth1 -ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -pcap f -stats 2s"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := (underlay.UDPConfig{
 		SrcPorts: underlay.PortRange{Lo: 5000, Hi: 5999}, Mark: 16, Device: "eth0", Checksum: underlay.ChecksumOff, ZeroChecksum6RX: true, NoOffload: true,
+		MulticastDevice: "eth1",
 	}); !reflect.DeepEqual(o.underlay, want) {
 		t.Errorf("underlay %+v", o.underlay)
 	}
 	if want := (vtep.Config{
-		Peers: vtep.ListedOnly, Reserved: vtep.ReservedStrict,
+		Peers: vtep.ListedOnly, Reserved: vtep.ReservedStrict, GroupTTL: 5,
 		Header: vtep.Header{TTL: vtep.Inherit, TOS: 0xb8, DF: vtep.DFInherit, ECN: vtep.ECNRFC3168},
 	}); o.vtep != want {
 		t.Errorf("vtep %+v", o.vtep)
@@ -182,6 +183,9 @@ func TestValues(t *testing.T) {
 		{frame.MAC{2, 0, 0, 0, 0, 1}, netip.MustParseAddr("10.0.0.3")}, {frame.MAC{2, 0, 0, 0, 0, 2}, netip.MustParseAddr("10.0.0.4")},
 	}; !slices.Equal(o.static, want) {
 		t.Errorf("static %+v", o.static)
+	}
+	if f := o.flood(); len(f) != 2 || f[0] != netip.MustParseAddrPort("239.1.1.1:0") || f[1] != netip.MustParseAddrPort("10.0.0.2:0") {
+		t.Errorf("flood list %v", f)
 	}
 	if !o.plain || o.mtu != 9000 || o.queues != 4 || o.busy != 50*time.Microsecond || o.pcap != "f" || o.every != 2*time.Second {
 		t.Errorf("%+v", o)
