@@ -102,7 +102,10 @@ func (t *tx) checkAll(diff []delta) error {
 		case MAC:
 			err = t.checkMAC(r)
 		case Flood:
-			if err = checkVTEP(r.VTEP); err == nil {
+			if !r.VTEP.Addr().IsMulticast() {
+				err = checkVTEP(r.VTEP)
+			}
+			if err == nil {
 				err = t.reaches(r.VNI, r.VTEP, "")
 			}
 		case Prefix:

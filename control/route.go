@@ -28,7 +28,7 @@ type MAC struct {
 
 // A Flood says that a VTEP gets the broadcast, unknown unicast and multicast frames of a
 // segment, as EVPN's route type 3 does (RFC 7432, section 7.3). Rows that name this VTEP
-// itself do no harm.
+// itself do no harm. VTEP may be a multicast group, which stands for all that are in it.
 type Flood struct {
 	VNI  frame.VNI
 	VTEP netip.AddrPort

@@ -103,6 +103,8 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 		k.fail(key+".local", "an address of this host is needed")
 	case t.Local.IsMulticast() || t.Local.IsUnspecified():
 		k.fail(key+".local", "%v is no address of one host", t.Local)
+	case t.Local.Is6() && t.Local.IsLinkLocalUnicast() && t.Local.Zone() == "":
+		k.fail(key+".local", "%v needs a zone, such as %v%%eth0", t.Local, t.Local)
 	default:
 		what := fmt.Sprintf("%v port %d", t.Local, t.port())
 		if other := locals[what]; other != "" {
@@ -113,6 +115,7 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 	if ipip {
 		for name, set := range map[string]bool{
 			"port": t.Port != 0, "srcPorts": t.SrcPorts != Range{}, "udpChecksum": t.Checksum != 0, "udp6ZeroChecksumRx": t.ZeroSum6,
+			"multicastDevice": t.MulticastDevice != "", "groupTTL": t.GroupTTL != 0,
 		} {
 			if set {
 				k.fail(key+"."+name, "ipip has no UDP header")
@@ -121,6 +124,9 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 	}
 	if t.TOS > 0 && t.TOS&3 != 0 {
 		k.fail(key+".tos", "%d; allowed are multiples of 4: the two low bits are those of ECN", t.TOS)
+	}
+	if t.GroupTTL < 0 || t.GroupTTL > 255 {
+		k.fail(key+".groupTTL", "%d; allowed are 1 to 255", t.GroupTTL)
 	}
 	k.atLeast(key+".queues", t.Queues)
 	k.atLeast(key+".mtu", t.MTU)
@@ -209,6 +215,20 @@ func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 		k.fail(key, "%v is no address of one host", a)
 	case t.Local.IsValid() && a.Is4() != t.Local.Is4():
 		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+	case t.Local.Zone() != "" && a.Zone() != "" && a.Zone() != t.Local.Zone():
+		k.fail(key, "%v is not in the zone of %v, the local address of tunnel %q", a, t.Local, t.Name)
+	}
+}
+
+// flooded checks an entry of a flood list: a peer, or a multicast group.
+func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
+	switch {
+	case !a.IsMulticast() || t == nil || t.Type == Type(encap.TypeIPIP):
+		k.remote(key, t, a)
+	case a.Zone() != "":
+		k.fail(key, "%v: a multicast group has no zone, the tunnel's multicastDevice is its interface", a)
+	case t.Local.IsValid() && a.Is4() != t.Local.Is4():
+		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
 	}
 }
 
@@ -236,7 +256,7 @@ func (k *checker) segment(key string, g *Segment) {
 	}
 	seen := map[netip.Addr]bool{}
 	for i, a := range g.Flood {
-		k.remote(fmt.Sprintf("%s.flood[%d]", key, i), t, a)
+		k.flooded(fmt.Sprintf("%s.flood[%d]", key, i), t, a)
 		if seen[a] {
 			k.fail(fmt.Sprintf("%s.flood[%d]", key, i), "%v is there twice", a)
 		}

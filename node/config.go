@@ -55,6 +55,9 @@ type Tunnel struct {
 	ECN      ECN        `json:"ecn,omitempty"`   // normal, compat, rfc3168
 	Peers    Peers      `json:"peers,omitempty"` // any, listed
 	MaxPeers int        `json:"maxPeers,omitempty"`
+
+	MulticastDevice string `json:"multicastDevice,omitempty"` // interface of multicast groups; default that of the local address
+	GroupTTL        int    `json:"groupTTL,omitempty"`        // towards multicast groups; default 1
 }
 
 // A Port is a device.
@@ -79,7 +82,7 @@ type Policy struct {
 type Segment struct {
 	VNI        frame.VNI    `json:"vni"`
 	Tunnel     string       `json:"tunnel,omitempty"` // that it is in; none for a segment of this node only
-	Flood      []netip.Addr `json:"flood,omitempty"`  // peers that get what is flooded
+	Flood      []netip.Addr `json:"flood,omitempty"`  // peers, or multicast groups, that get what is flooded
 	Hub        bool         `json:"hub,omitempty"`
 	Members    []Member     `json:"members,omitempty"`
 	NoLearning bool         `json:"noLearning,omitempty"`

@@ -235,14 +235,14 @@ func (n *Node) openTunnel(c *Tunnel) (*vtep.VTEP, error) {
 	} else {
 		u, err = underlay.ListenUDP(netip.AddrPortFrom(c.Local, c.port()), &underlay.UDPConfig{
 			SrcPorts: underlay.PortRange{Lo: c.SrcPorts.Lo, Hi: c.SrcPorts.Hi}, Mark: c.Mark, Device: c.Bind, Queues: c.Queues,
-			Checksum: underlay.Checksum(c.Checksum), ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload),
+			Checksum: underlay.Checksum(c.Checksum), ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload), MulticastDevice: c.MulticastDevice,
 		})
 	}
 	if err != nil {
 		return nil, err
 	}
 	v, err := vtep.New(&vtep.Config{
-		Name: c.Name, Type: encap.Type(c.Type), Peers: vtep.PeerPolicy(c.Peers), MaxPeers: c.MaxPeers, MTU: c.MTU,
+		Name: c.Name, Type: encap.Type(c.Type), Peers: vtep.PeerPolicy(c.Peers), MaxPeers: c.MaxPeers, MTU: c.MTU, GroupTTL: c.GroupTTL,
 		Header: vtep.Header{TTL: int(c.TTL), TOS: int(c.TOS), DF: vtep.DF(c.DF), ECN: vtep.ECN(c.ECN)},
 	}, n.capture.Underlay(u))
 	if err != nil {

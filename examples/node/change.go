@@ -64,8 +64,8 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 		return bad("mac %q: allowed is the MAC of one host, or 00:00:00:00:00:00 for the flood list", x.MAC)
 	}
 	if x.Dst != "" {
-		if c.dst, err = netip.ParseAddr(x.Dst); err != nil || c.dst.IsMulticast() || c.dst.IsUnspecified() {
-			return bad("dst %q: allowed is the address of one host", x.Dst)
+		if c.dst, err = netip.ParseAddr(x.Dst); err != nil || c.dst.IsMulticast() && !c.mac.IsZero() || c.dst.IsUnspecified() {
+			return bad("dst %q: allowed is the address of one host, and in the flood list a multicast group", x.Dst)
 		}
 		c.dst = c.dst.Unmap()
 	}
