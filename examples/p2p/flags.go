@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ type options struct {
 	underlay underlay.UDPConfig
 	vtep     vtep.Config
 	vsi      vswitch.VSIConfig
+	storm    vswitch.Storm // of the device and of the tunnel, each
 	neigh    arp.Mode
 
 	gateway    []netip.Prefix
@@ -100,7 +102,7 @@ func flagSet(o *options) *flag.FlagSet {
 	fs.Func("bind", "`IF`: bind the underlay sockets to an interface", device(&o.underlay.Device))
 
 	fs.Func("dev", "`NAME` of the device (default vxs0); a persistent one stays at exit", device(&o.dev))
-	fs.Func("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead)", number(minMTU, 65521, &o.mtu))
+	fs.Func("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead, and minus a tag with -inner-vlan pass)", number(minMTU, 65521, &o.mtu))
 	fs.Func("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 64 (default 1)", number(1, 64, &o.queues))
 
 	fs.Func("busy-poll", "`DURATION` for which a queue asks again before it waits, 0 to 1ms (default 0; for machines with processors to spare)", busyPoll(&o.busy))
@@ -117,6 +119,9 @@ func flagSet(o *options) *flag.FlagSet {
 	})
 	fs.Func("ageing", "`DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", ageing(&o.vsi.Ageing))
 	fs.Func("maxaddress", "`N`: most MACs that are learned (default 8192)", number(1, 1<<24, &o.vsi.MaxMACs))
+	fs.Func("storm", "`CLASS=PPS`: flood no more than so many frames of broadcast, multicast or unknown a second, from the device and from the tunnel each; repeatable (default no limit)", func(s string) error { return o.addStorm(s) })
+	fs.Func("inner-vlan", "`discard|strip|pass`: frames with a VLAN tag inside the tunnel (default discard)",
+		choice(&o.vsi.InnerVLAN, []string{"discard", "strip", "pass"}))
 	fs.Func("fdb", "`MAC=ADDR`: static entry, the MAC is behind that peer; repeatable", func(s string) error { return o.addStatic(s) })
 	fs.Func("neigh", "`off|suppress|proxy`: answer ARP and ND for hosts behind the tunnel, with their MAC or with the gateway's (default off)",
 		choice(&o.neigh, []string{"off", "suppress", "proxy"}))
@@ -180,6 +185,20 @@ func (o *options) addStatic(s string) error {
 		return err
 	}
 	o.static = append(o.static, static{mac, at})
+	return nil
+}
+
+// addStorm takes one -storm.
+func (o *options) addStorm(s string) error {
+	class, n, _ := strings.Cut(s, "=")
+	rate := map[string]*vswitch.Rate{
+		"broadcast": &o.storm.Broadcast, "multicast": &o.storm.Multicast, "unknown": &o.storm.UnknownUnicast,
+	}[class]
+	pps, err := strconv.ParseUint(n, 10, 32)
+	if rate == nil || err != nil || pps == 0 {
+		return errors.New("allowed is CLASS=PPS, with broadcast, multicast or unknown, and 1 to 4294967295 frames a second")
+	}
+	rate.Packets = pps
 	return nil
 }
 

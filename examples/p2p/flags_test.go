@@ -27,6 +27,7 @@ func TestWrongValues(t *testing.T) {
 	const busy = "allowed are durations of 0 to 1ms, such as 50us"
 	const age = "allowed are durations of at least 1s, such as 300s, and 0 for never"
 	const entry = "allowed is MAC=ADDR with the MAC of one host, such as 02:00:00:00:00:01=10.0.0.2"
+	const storm = "allowed is CLASS=PPS, with broadcast, multicast or unknown, and 1 to 4294967295 frames a second"
 	const every = "allowed are durations of at least 10ms, such as 5s, and 0 for off"
 	for _, c := range []struct{ args, want string }{
 		{"", `flag -local is missing: required is an address of this host`},
@@ -77,6 +78,13 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -ageing -1", `invalid value "-1" for flag -ageing: ` + age},
 		{"-local 10.0.0.1 -ageing soon", `invalid value "soon" for flag -ageing: ` + age},
 		{"-local 10.0.0.1 -maxaddress 0", `invalid value "0" for flag -maxaddress: allowed are 1 to 16777216`},
+		{"-local 10.0.0.1 -storm broadcast", `invalid value "broadcast" for flag -storm: ` + storm},
+		{"-local 10.0.0.1 -storm all=5", `invalid value "all=5" for flag -storm: ` + storm},
+		{"-local 10.0.0.1 -storm unknown=0", `invalid value "unknown=0" for flag -storm: ` + storm},
+		{"-local 10.0.0.1 -storm multicast=1e3", `invalid value "multicast=1e3" for flag -storm: ` + storm},
+		{"-local 10.0.0.1 -inner-vlan keep", `invalid value "keep" for flag -inner-vlan: allowed are discard, strip, pass`},
+		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -storm broadcast=5", `flag -storm: a TUN device has no Ethernet frames, allowed with -type vxlan, and gpe without -tun`},
+		{"-local 10.0.0.1 -type gpe -tun -remote 10.0.0.2 -inner-vlan pass", `flag -inner-vlan: a TUN device has no Ethernet frames, allowed with -type vxlan, and gpe without -tun`},
 		{"-local 10.0.0.1 -fdb 10.0.0.2", `invalid value "10.0.0.2" for flag -fdb: ` + entry},
 		{"-local 10.0.0.1 -fdb ff:ff:ff:ff:ff:ff=10.0.0.2", `invalid value "ff:ff:ff:ff:ff:ff=10.0.0.2" for flag -fdb: ` + entry},
 		{"-local 10.0.0.1 -fdb 00:00:00:00:00:00=10.0.0.2", `invalid value "00:00:00:00:00:00=10.0.0.2" for flag -fdb: ` + entry},
@@ -135,7 +143,7 @@ func TestHelp(t *testing.T) {
 	}
 	for _, f := range []string{
 		"-local ADDR", "-remote ADDR[,ADDR...]", "-group ADDR", "-group-ttl N", "-underlay-dev IF", "-id N", "-dstport PORT", "-srcport LO-HI", "-mark N", "-bind IF",
-		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-fdb MAC=ADDR",
+		"-type vxlan|gpe|ipip", "-tun", "-dev NAME", "-mtu N", "-queues N", "-busy-poll DURATION", "-offload", "-learning", "-ageing DURATION", "-maxaddress N", "-storm CLASS=PPS", "-inner-vlan discard|strip|pass", "-fdb MAC=ADDR",
 		"-neigh off|suppress|proxy", "-gateway ADDR/LEN[,ADDR/LEN]", "-gateway-mac MAC", "-peers any|listed", "-reserved rfc|strict|0xMASK", "-ttl N|inherit", "-tos N|inherit", "-df set|unset|inherit", "-ecn normal|compat|rfc3168",
 		"-udpcsum auto|on|off", "-udp6zerocsumrx", "-pcap FILE", "-stats DURATION",
 	} {
@@ -151,7 +159,7 @@ func TestDefaults(t *testing.T) {
 		o.busy != 0 || o.mtu != 0 || o.every != 0 || o.neigh != arp.Off || len(o.flood()) != 2 {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o.vtep != (vtep.Config{}) || o.vsi != (vswitch.VSIConfig{}) || !reflect.DeepEqual(o.underlay, underlay.UDPConfig{}) {
+	if o.storm != (vswitch.Storm{}) || o.vtep != (vtep.Config{}) || o.vsi != (vswitch.VSIConfig{}) || !reflect.DeepEqual(o.underlay, underlay.UDPConfig{}) {
 		t.Errorf("the library's defaults are not left to it: %+v", o)
 	}
 }
@@ -159,7 +167,7 @@ func TestDefaults(t *testing.T) {
 // Every flag arrives where the library takes it.
 func TestValues(t *testing.T) {
 	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 50us " +
-		"-offload=false -learning=false -ageing 60 -maxaddress 100 -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed -reserved strict " +
+		"-offload=false -learning=false -ageing 60 -maxaddress 100 -storm broadcast=100 -storm unknown=5 -storm broadcast=200 -inner-vlan strip -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed -reserved strict " +
 		"-group 239.1.1.1 -group-ttl 5 -underlay-dev eth1 -ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -pcap f -stats 2s"))
 	if err != nil {
 		t.Fatal(err)
@@ -176,8 +184,11 @@ func TestValues(t *testing.T) {
 	}); o.vtep != want {
 		t.Errorf("vtep %+v", o.vtep)
 	}
-	if want := (vswitch.VSIConfig{NoLearn: true, Ageing: time.Minute, MaxMACs: 100}); o.vsi != want {
+	if want := (vswitch.VSIConfig{NoLearn: true, Ageing: time.Minute, MaxMACs: 100, InnerVLAN: vswitch.VLANStrip}); o.vsi != want {
 		t.Errorf("vsi %+v", o.vsi)
+	}
+	if want := (vswitch.Storm{Broadcast: vswitch.Rate{Packets: 200}, UnknownUnicast: vswitch.Rate{Packets: 5}}); o.storm != want {
+		t.Errorf("storm %+v", o.storm)
 	}
 	if want := []static{
 		{frame.MAC{2, 0, 0, 0, 0, 1}, netip.MustParseAddr("10.0.0.3")}, {frame.MAC{2, 0, 0, 0, 0, 2}, netip.MustParseAddr("10.0.0.4")},

@@ -47,6 +47,9 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		if !o.tun {
 			mtu -= encap.EthernetLen // of the device: without the inner Ethernet header
 		}
+		if o.vsi.InnerVLAN == vswitch.VLANPass {
+			mtu -= encap.VLANTagLen // a VLAN device on top has the same MTU
+		}
 	}
 	if mtu < minMTU {
 		return fmt.Errorf("the MTU towards %v, %d, leaves an MTU of %d inside the tunnel: raise it by %d or more", o.local, u.MTU(), mtu, minMTU-mtu)
@@ -80,7 +83,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	far, err := vsi.Attach(v, uint32(o.id))
+	far, err := vsi.AttachWith(v, uint32(o.id), vswitch.AttachConfig{Storm: o.storm})
 	if err != nil {
 		return err
 	}
@@ -151,7 +154,7 @@ func bridge(o options, sw *vswitch.Switch, v *vtep.VTEP, vsi *vswitch.VSI, dev v
 	if err != nil {
 		return nil, err
 	}
-	_, err = vsi.Attach(dev, 0)
+	_, err = vsi.AttachWith(dev, 0, vswitch.AttachConfig{Storm: o.storm})
 	return neigh, err
 }
 

@@ -19,7 +19,7 @@ import (
 var (
 	ofUDP      = []string{"dstport", "srcport", "udpcsum", "udp6zerocsumrx"}
 	ofVNI      = []string{"id"}
-	ofEthernet = []string{"learning", "ageing", "maxaddress", "fdb", "neigh", "gateway", "gateway-mac", "group"}
+	ofEthernet = []string{"learning", "ageing", "maxaddress", "storm", "inner-vlan", "fdb", "neigh", "gateway", "gateway-mac", "group"}
 )
 
 // settle fills in what depends on the type, and refuses flags that mean nothing with it.
