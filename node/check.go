@@ -316,6 +316,9 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 		if m.VLAN != 0 {
 			k.fail(key+".vlan", "%q carries IP without Ethernet", m.Port)
 		}
+		if m.Locked {
+			k.fail(key+".locked", "%q carries IP without Ethernet", m.Port)
+		}
 	}
 	here := strconv.Itoa(int(g.VNI))
 	for _, what := range []string{fmt.Sprintf("%s vlan %d", m.Port, m.VLAN), fmt.Sprintf("%s in %s", m.Port, here)} {

@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -90,6 +91,9 @@ type Segment struct {
 	MaxMACs    int          `json:"maxMACs,omitempty"`
 	Evict      bool         `json:"evict,omitempty"`
 	NoFlood    []Class      `json:"noFlood,omitempty"` // broadcast, multicast, unknown
+	Storm      Storm        `json:"storm,omitzero"`    // of all that is flooded
+	Freeze     uint8        `json:"freeze,omitempty"`  // moves in 180 s after which a MAC stays where it is; 0 is never
+	InnerVLAN  InnerVLAN    `json:"innerVLAN,omitempty"`
 	FDB        []FDB        `json:"fdb,omitempty"`
 	Neighbours *Neighbours  `json:"neighbours,omitempty"`
 	Gateway    *Gateway     `json:"gateway,omitempty"`
@@ -104,8 +108,23 @@ type Member struct {
 	NoLearning bool    `json:"noLearning,omitempty"`
 	MaxMACs    int     `json:"maxMACs,omitempty"`
 	NoFlood    []Class `json:"noFlood,omitempty"`
+	Storm      Storm   `json:"storm,omitzero"`   // of what comes in there and is flooded
+	Locked     bool    `json:"locked,omitempty"` // only MACs of the segment's fdb may send
 
 	Guard *policy.GuardConfig `json:"guard,omitempty"` // what it may say it is
+}
+
+// Storm is rates of flooded frames, by class.
+type Storm struct {
+	Broadcast Rate `json:"broadcast,omitzero"`
+	Multicast Rate `json:"multicast,omitzero"`
+	Unknown   Rate `json:"unknown,omitzero"`
+}
+
+// A Rate is in a second; 0 is no limit.
+type Rate struct {
+	Packets uint64 `json:"packets,omitempty"`
+	Bits    uint64 `json:"bits,omitempty"`
 }
 
 // An FDB entry is static.
@@ -182,15 +201,16 @@ type BlockNode struct {
 
 // Words of the configuration.
 type (
-	Type     uint8
-	PortType uint8
-	Checksum uint8
-	DF       uint8
-	ECN      uint8
-	Peers    uint8
-	Class    uint8
-	Mode     uint8
-	PoolMode l3.Encapsulation
+	Type      uint8
+	PortType  uint8
+	Checksum  uint8
+	DF        uint8
+	ECN       uint8
+	Peers     uint8
+	Class     uint8
+	InnerVLAN uint8
+	Mode      uint8
+	PoolMode  l3.Encapsulation
 )
 
 var (
@@ -201,6 +221,7 @@ var (
 	ecns      = []string{"normal", "compat", "rfc3168"}
 	policies  = []string{"any", "listed"}
 	classes   = []string{"broadcast", "multicast", "unknown"}
+	vlanModes = []string{vswitch.VLANDiscard: "discard", vswitch.VLANStrip: "strip", vswitch.VLANPass: "pass"}
 	modes     = []string{"off", "suppress", "proxy", "access"}
 	poolModes = []string{l3.Always: "always", l3.CrossSubnet: "cross-subnet", l3.Never: "never"}
 )
@@ -221,26 +242,28 @@ func word[T ~uint8](to *T, words []string, v any) error {
 	return nil
 }
 
-func (t *Type) choose(v any) error     { return word(t, types, v) }
-func (t *PortType) choose(v any) error { return word(t, portTypes, v) }
-func (t *Checksum) choose(v any) error { return word(t, checksums, v) }
-func (t *DF) choose(v any) error       { return word(t, dfs, v) }
-func (t *ECN) choose(v any) error      { return word(t, ecns, v) }
-func (t *Peers) choose(v any) error    { return word(t, policies, v) }
-func (t *Class) choose(v any) error    { return word(t, classes, v) }
-func (t *Mode) choose(v any) error     { return word(t, modes, v) }
-func (t *PoolMode) choose(v any) error { return word(t, poolModes, v) }
+func (t *Type) choose(v any) error      { return word(t, types, v) }
+func (t *PortType) choose(v any) error  { return word(t, portTypes, v) }
+func (t *Checksum) choose(v any) error  { return word(t, checksums, v) }
+func (t *DF) choose(v any) error        { return word(t, dfs, v) }
+func (t *ECN) choose(v any) error       { return word(t, ecns, v) }
+func (t *Peers) choose(v any) error     { return word(t, policies, v) }
+func (t *Class) choose(v any) error     { return word(t, classes, v) }
+func (t *InnerVLAN) choose(v any) error { return word(t, vlanModes, v) }
+func (t *Mode) choose(v any) error      { return word(t, modes, v) }
+func (t *PoolMode) choose(v any) error  { return word(t, poolModes, v) }
 
 // MarshalText writes the word.
-func (t Type) MarshalText() ([]byte, error)     { return []byte(types[t]), nil }
-func (t PortType) MarshalText() ([]byte, error) { return []byte(portTypes[t]), nil }
-func (t Checksum) MarshalText() ([]byte, error) { return []byte(checksums[t]), nil }
-func (t DF) MarshalText() ([]byte, error)       { return []byte(dfs[t]), nil }
-func (t ECN) MarshalText() ([]byte, error)      { return []byte(ecns[t]), nil }
-func (t Peers) MarshalText() ([]byte, error)    { return []byte(policies[t]), nil }
-func (t Class) MarshalText() ([]byte, error)    { return []byte(classes[t]), nil }
-func (t Mode) MarshalText() ([]byte, error)     { return []byte(modes[t]), nil }
-func (t PoolMode) MarshalText() ([]byte, error) { return []byte(poolModes[t]), nil }
+func (t Type) MarshalText() ([]byte, error)      { return []byte(types[t]), nil }
+func (t PortType) MarshalText() ([]byte, error)  { return []byte(portTypes[t]), nil }
+func (t Checksum) MarshalText() ([]byte, error)  { return []byte(checksums[t]), nil }
+func (t DF) MarshalText() ([]byte, error)        { return []byte(dfs[t]), nil }
+func (t ECN) MarshalText() ([]byte, error)       { return []byte(ecns[t]), nil }
+func (t Peers) MarshalText() ([]byte, error)     { return []byte(policies[t]), nil }
+func (t Class) MarshalText() ([]byte, error)     { return []byte(classes[t]), nil }
+func (t InnerVLAN) MarshalText() ([]byte, error) { return []byte(vlanModes[t]), nil }
+func (t Mode) MarshalText() ([]byte, error)      { return []byte(modes[t]), nil }
+func (t PoolMode) MarshalText() ([]byte, error)  { return []byte(poolModes[t]), nil }
 
 // Inherit is a number, or the word inherit. 0 is the default of the field.
 type Inherit int

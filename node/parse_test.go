@@ -47,7 +47,8 @@ func TestParseErrors(t *testing.T) {
      "members": [{"port": "tap0"}, {"port": "tap1"}], "colour": "red",
      "fdb": [{"mac": "02:00:00:00:00:09"}], "ageing": 300},
     {"vni": 100, "members": [{"port": "tap0", "vlan": 5000}]},
-    {"vni": 7, "tunnel": "ip0"}
+    {"vni": 7, "tunnel": "ip0"},
+    {"vni": 8, "freeze": 256, "innerVLAN": "keep", "storm": {"unicast": {}, "unknown": {"packets": -1}}, "members": [{"port": "tun0", "locked": true}]}
   ],
   "vrfs": [{"name": "red", "routes": [{"prefix": "10.1.2.3/8", "via": [{"segment": 9}]}, {"prefix": "10.0.0.0/8"}]}],
   "maxMACs": "many", "maxMACs": 5
@@ -69,16 +70,22 @@ func TestParseErrors(t *testing.T) {
 		`10:56: segments[1].flood[1]: ParseAddr("10.0.0.300"): IPv4 field has value >255`,
 		`10:70: segments[1].flood[2]: fd00::1 is not of the family of 10.0.0.1, the local address of tunnel "t0"`,
 		`11:45: segments[1].members[1].port: there is no port "tap1"`,
-		`11:55: segments[1].colour: there is no such key; allowed are ageing, evict, fdb, flood, gateway, hub, maxMACs, members, neighbours, noFlood, noLearning, policy, tunnel, vni`,
+		`11:55: segments[1].colour: there is no such key; allowed are ageing, evict, fdb, flood, freeze, gateway, hub, innerVLAN, maxMACs, members, neighbours, noFlood, noLearning, policy, storm, tunnel, vni`,
 		`12:14: segments[1].fdb[0]: either remote or port is needed`,
 		`12:55: segments[1].ageing: 300: allowed are durations of at least 1s, such as 300s, and 0s for never`,
 		`13:13: segments[2].vni: 100 is there twice`,
 		`13:39: segments[2].members[0].port: tap0 is in VNI 100 already`,
 		`13:55: segments[2].members[0].vlan: 5000; allowed are 1 to 4094, and 0 for untagged`,
 		`14:5: segments[3].gateway: needed: tunnel "ip0" carries IP without Ethernet`,
-		`16:50: vrfs[0].routes[0].prefix: 10.1.2.3/8 has bits beyond its length`,
-		`16:84: vrfs[0].routes[0].via[0].segment: there is no segment of VNI 9`,
-		`17:14: maxMACs: "many"; wanted is a number`,
+		`15:26: segments[4].freeze: 256; allowed are 0 to 255`,
+		`15:44: segments[4].innerVLAN: "keep": allowed are discard, strip, pass`,
+		`15:62: segments[4].storm.unicast: there is no such key; allowed are broadcast, multicast, unknown`,
+		`15:100: segments[4].storm.unknown.packets: -1; allowed are 0 to 18446744073709551615`,
+		`15:127: segments[4].members[0].port: "tun0" carries IP without Ethernet: a gateway is needed`,
+		`15:145: segments[4].members[0].locked: "tun0" carries IP without Ethernet`,
+		`17:50: vrfs[0].routes[0].prefix: 10.1.2.3/8 has bits beyond its length`,
+		`17:84: vrfs[0].routes[0].via[0].segment: there is no segment of VNI 9`,
+		`18:14: maxMACs: "many"; wanted is a number`,
 	}
 	var got []string
 	for _, e := range errs {

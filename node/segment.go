@@ -93,7 +93,12 @@ func (n *Node) setSegment(c *Segment) error {
 func (c *Segment) vsi(slots vswitch.Slots) vswitch.VSIConfig {
 	return vswitch.VSIConfig{
 		MaxMACs: c.MaxMACs, Evict: c.Evict, Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: slots,
+		Storm: c.Storm.rates(), Freeze: c.Freeze, InnerVLAN: vswitch.VLANMode(c.InnerVLAN),
 	}
+}
+
+func (s Storm) rates() vswitch.Storm {
+	return vswitch.Storm{Broadcast: vswitch.Rate(s.Broadcast), Multicast: vswitch.Rate(s.Multicast), UnknownUnicast: vswitch.Rate(s.Unknown)}
 }
 
 func (c *Segment) member(port string) *Member {
@@ -167,7 +172,9 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 
 // setMember attaches a port, or changes its settings.
 func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
-	at := vswitch.AttachConfig{NoLearn: m.NoLearning, MaxMACs: m.MaxMACs, NoFlood: classSet(m.NoFlood), Keep: true}
+	at := vswitch.AttachConfig{
+		NoLearn: m.NoLearning, MaxMACs: m.MaxMACs, NoFlood: classSet(m.NoFlood), Storm: m.Storm.rates(), Locked: m.Locked, Keep: true,
+	}
 	if m.Isolated {
 		at.Group = vswitch.GroupIsolated
 	}
