@@ -188,7 +188,7 @@ type VSIStats struct {
 }
 
 // Stats is a snapshot of a switch's counters. Port 0 is the switch itself: frames
-// that were injected.
+// that were injected. Its TxDrops are those that found no room.
 type Stats struct {
 	Ports      []PortStats `json:"ports"`
 	VSIs       []VSIStats  `json:"vsis"`

@@ -204,7 +204,11 @@ func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool { return vsi.Send(0, f) }
 // MAC: the only way out for what is no Ethernet frame. To 0 leaves it to the FDB.
 func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
 	m := injection{vni: v.vni, to: to, kind: f.Kind, gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
-	return v.sw.inject.Put(m, f.Bytes()) == frame.NotDropped
+	r := v.sw.inject.Put(m, f.Bytes())
+	if r != frame.NotDropped {
+		v.sw.own.tx.add(cDrops+int(r), 1)
+	}
+	return r == frame.NotDropped
 }
 
 // injection is what goes with the bytes of an injected frame.

@@ -175,6 +175,22 @@ func TestInject(t *testing.T) {
 	})
 }
 
+// What finds no room in the queue of the switch's own frames is counted.
+func TestInjectedFull(t *testing.T) {
+	s := must[*Switch](t)(New(&Config{Injected: 2}))
+	defer s.Close()
+	v := must[*VSI](t)(s.VSI(1, nil))
+	f := frame.Make(eth(frame.Broadcast, mac(1), 0x800))
+	for i := range 5 {
+		if got := s.Inject(v, &f); got != (i < 2) {
+			t.Errorf("frame %d: %v", i, got)
+		}
+	}
+	if d := s.Stats().Ports[0].TxDrops; d[frame.PortFull] != 3 || d.Total() != 3 {
+		t.Errorf("%v", d)
+	}
+}
+
 // What the switch sends to one member goes there whatever the FDB says, IP packets too; what
 // is too long for it goes to the stage that is told where to.
 func TestSend(t *testing.T) {

@@ -34,7 +34,7 @@
 //   - cut IP headers: the kernel drops an inner frame that says IPv4 or IPv6 and is too
 //     short for that header; ours carries it.
 //   - VLAN tag inside: the kernel carries tagged frames; ours drops them in both
-//     directions on an access port (RFC 7348, section 6.1).
+//     directions on an access port (RFC 7348, section 6.1). vswitch.VLANPass carries them.
 //   - 01:80:c2:00:00:00-0f: the kernel's device carries these; ours drops them, as
 //     bridges do (IEEE 802.1Q). VSIConfig.ForwardBridgeGroup carries them.
 //
@@ -52,6 +52,11 @@
 //     vtep.ReservedStrict drops packets for them.
 //   - D: the kernel learns the source MAC of a frame with it; ours does not
 //     (draft-smith-vxlan-group-policy-05, section 2.1).
+//
+// # Bridge
+//
+// A locked port against that of the kernel's bridge. What was learned before the port was
+// locked may send on there in the kernel's, not in ours.
 //
 // # Hosts
 //
