@@ -28,17 +28,41 @@ type tunnel interface {
 	DeletePeer(uint16)
 	SetFlood(frame.VNI, ...netip.AddrPort) error
 	Flood(frame.VNI) []netip.AddrPort
+	Allow(frame.VNI, ...netip.AddrPort) error
+	Disallow(frame.VNI, ...netip.AddrPort)
 }
 
 var _ tunnel = (*vtep.VTEP)(nil)
 
 // segment is a VSI as it is during one update.
 type segment struct {
-	vsi    *vswitch.VSI
-	at     *vswitch.Attachment // the first that is a VTEP
-	tunnel tunnel              // nil: none is
-	ports  map[string]frame.Dest
-	arp    *arp.Table
+	vsi     *vswitch.VSI
+	tunnels []far // in the order they were attached
+	ports   map[string]frame.Dest
+	arp     *arp.Table
+}
+
+// far is a VTEP that a segment is in.
+type far struct {
+	name   string
+	at     *vswitch.Attachment
+	tunnel tunnel
+}
+
+// vni returns what the VTEP calls the segment.
+func (f far) vni() frame.VNI { return frame.VNI(f.at.Tag()) }
+
+// far returns the VTEP of a name, "" for the first.
+func (s *segment) far(name string) (f far, err error) {
+	for _, f := range s.tunnels {
+		if name == "" || f.name == name {
+			return f, nil
+		}
+	}
+	if name != "" {
+		return f, fmt.Errorf("VTEP %q: %w", name, ErrNoVTEP)
+	}
+	return f, fmt.Errorf("VTEP: %w", ErrNoVTEP)
 }
 
 // segment returns the segment of a VNI.
@@ -56,10 +80,11 @@ func (t *tx) segment(vni frame.VNI) (*segment, error) {
 	if s.ports == nil {
 		s.ports = map[string]frame.Dest{}
 		for _, a := range s.vsi.Attachments() {
-			if x, ok := a.Port().(tunnel); !ok {
-				s.ports[t.p.cfg.Switch.Name(a.Dest(0))] = a.Dest(0)
-			} else if s.tunnel == nil {
-				s.tunnel, s.at = x, a
+			name := t.p.cfg.Switch.Name(a.Dest(0))
+			if x, ok := a.Port().(tunnel); ok {
+				s.tunnels = append(s.tunnels, far{name, a, x})
+			} else {
+				s.ports[name] = a.Dest(0)
 			}
 		}
 		if f := t.p.cfg.Neighbours; f != nil {
@@ -106,7 +131,7 @@ func (t *tx) checkAll(diff []delta) error {
 				err = checkVTEP(r.VTEP)
 			}
 			if err == nil {
-				err = t.reaches(r.VNI, r.VTEP, "")
+				err = t.reaches(r.VNI, r.VTEP, r.Tunnel, "")
 			}
 		case Prefix:
 			err = t.checkPrefix(r)
@@ -124,6 +149,8 @@ func (t *tx) checkMAC(r MAC) error {
 		return errors.New("MAC.MAC: is not one host's")
 	case r.VTEP.IsValid() == (r.Port != ""):
 		return errors.New("MAC.VTEP, Port: one of them is needed")
+	case r.Tunnel != "" && r.Port != "":
+		return errors.New("MAC.Tunnel: is not for a port")
 	case r.IP.IsValid() && !isHost(r.IP):
 		return errors.New("MAC.IP: is not one host's")
 	}
@@ -132,11 +159,12 @@ func (t *tx) checkMAC(r MAC) error {
 			return err
 		}
 	}
-	return t.reaches(r.VNI, r.VTEP, r.Port)
+	return t.reaches(r.VNI, r.VTEP, r.Tunnel, r.Port)
 }
 
-// reaches reports whether a segment has a VTEP, or the port that is named.
-func (t *tx) reaches(vni frame.VNI, vtep netip.AddrPort, port string) error {
+// reaches reports whether a segment has a VTEP, that of a name if there is one, or the port
+// that is named.
+func (t *tx) reaches(vni frame.VNI, vtep netip.AddrPort, tunnel, port string) error {
 	s, err := t.segment(vni)
 	if err != nil {
 		return err
@@ -144,10 +172,10 @@ func (t *tx) reaches(vni frame.VNI, vtep netip.AddrPort, port string) error {
 	if _, ok := s.ports[port]; port != "" && !ok {
 		return fmt.Errorf("port %q: %w", port, ErrNoPort)
 	}
-	if vtep.IsValid() && s.tunnel == nil {
-		return fmt.Errorf("VTEP: %w", ErrNoVTEP)
+	if vtep.IsValid() {
+		_, err = s.far(tunnel)
 	}
-	return nil
+	return err
 }
 
 func (t *tx) checkPrefix(r Prefix) error {
@@ -166,6 +194,8 @@ func (t *tx) checkPrefix(r Prefix) error {
 		return fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
 	}
 	switch {
+	case v.Tunnel != "" && !v.VTEP.IsValid():
+		return errors.New("Prefix.Via.Tunnel: needs a VTEP")
 	case v.IP.IsValid() && (!v.MAC.IsZero() || v.VTEP.IsValid()):
 		return errors.New("Prefix.Via.IP: is not for a tunnel")
 	case v.IP.IsValid() && v.IP.Is4() != r.Prefix.Addr().Is4():
@@ -180,7 +210,7 @@ func (t *tx) checkPrefix(r Prefix) error {
 	if err := checkVTEP(v.VTEP); err != nil {
 		return err
 	}
-	return t.reaches(v.VNI, v.VTEP, "")
+	return t.reaches(v.VNI, v.VTEP, v.Tunnel, "")
 }
 
 func checkVTEP(a netip.AddrPort) error {

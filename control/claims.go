@@ -20,7 +20,10 @@ type (
 		vni frame.VNI
 		ip  netip.Addr
 	}
-	floodPlace struct{ vni frame.VNI } // a whole flood list
+	floodPlace struct {
+		vni    frame.VNI
+		tunnel string
+	} // a whole flood list
 	routePlace struct {
 		vrf    string
 		prefix netip.Prefix
@@ -36,6 +39,7 @@ func (routePlace) place()     {}
 type (
 	location struct {
 		vtep   netip.AddrPort
+		tunnel string
 		port   string
 		sticky bool
 	}
@@ -70,16 +74,16 @@ type stored struct {
 func (s stored) claims(owner string, f func(place, claim)) {
 	switch r := s.row.(type) {
 	case MAC:
-		f(macPlace{r.VNI, r.MAC}, claim{owner, r, location{r.VTEP, r.Port, r.Sticky}, s.seq, 1})
+		f(macPlace{r.VNI, r.MAC}, claim{owner, r, location{r.VTEP, r.Tunnel, r.Port, r.Sticky}, s.seq, 1})
 		if r.IP.IsValid() {
 			f(neighbourPlace{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router}, s.seq, 1})
 		}
 	case Flood:
-		f(floodPlace{r.VNI}, claim{owner, r, r.VTEP, s.seq, 1})
+		f(floodPlace{r.VNI, r.Tunnel}, claim{owner, r, r.VTEP, s.seq, 1})
 	case Prefix:
 		f(routePlace{r.VRF, r.Prefix}, claim{owner, r, r.Via, s.seq, 1})
 		if !r.Via.MAC.IsZero() {
-			at := location{vtep: r.Via.VTEP, sticky: true}
+			at := location{vtep: r.Via.VTEP, tunnel: r.Via.Tunnel, sticky: true}
 			f(macPlace{r.Via.VNI, r.Via.MAC}, claim{owner, at, at, 0, 1})
 		}
 	}

@@ -22,18 +22,27 @@ type floodTarget struct {
 	vni    frame.VNI // as the VTEP calls it
 }
 
-func (at floodPlace) String() string { return fmt.Sprintf("flood vni %d", at.vni) }
+func (at floodPlace) String() string {
+	if at.tunnel != "" {
+		return fmt.Sprintf("flood vni %d tunnel %s", at.vni, at.tunnel)
+	}
+	return fmt.Sprintf("flood vni %d", at.vni)
+}
 
 func (t *tx) flood(at floodPlace, s *slot) (entry, error) {
 	list := s.flooded()
 	if len(list) == 0 {
 		return nil, nil
 	}
-	if err := t.reaches(at.vni, list[0], ""); err != nil {
+	x, err := t.segment(at.vni)
+	if err != nil {
 		return nil, err
 	}
-	x, _ := t.segment(at.vni)
-	return &floodEntry{floodTarget: floodTarget{x.tunnel, frame.VNI(x.at.Tag())}, list: list}, nil
+	f, err := x.far(at.tunnel)
+	if err != nil {
+		return nil, err
+	}
+	return &floodEntry{floodTarget: floodTarget{f.tunnel, f.vni()}, list: list}, nil
 }
 
 func (e *floodEntry) same(x entry) bool {
@@ -41,7 +50,7 @@ func (e *floodEntry) same(x entry) bool {
 	return e.floodTarget == o.floodTarget && slices.Equal(e.list, o.list)
 }
 func (e *floodEntry) where() any     { return e.floodTarget }
-func (e *floodEntry) peers() []*peer { return nil }
+func (e *floodEntry) peers() []held  { return nil }
 func (e *floodEntry) hold(*tx) error { return nil }
 
 func (e *floodEntry) set(t *tx, old entry) error {

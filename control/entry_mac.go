@@ -14,7 +14,7 @@ type macEntry struct {
 	macTarget
 	dest frame.Dest
 	anew bool // it need not give way to a local host
-	peer *peer
+	peer held
 }
 
 // macTarget is what makes two of them the same.
@@ -22,7 +22,8 @@ type macTarget struct {
 	at     macPlace
 	table  *fdb.Table
 	port   frame.Dest
-	tunnel tunnel // nil: on the port itself
+	tunnel tunnel    // nil: on the port itself
+	vni    frame.VNI // as the tunnel calls it
 	vtep   netip.AddrPort
 	flags  fdb.Flags
 }
@@ -41,11 +42,12 @@ func (t *tx) mac(at macPlace, l location, static, anew bool) (entry, error) {
 	if static {
 		e.flags = fdb.Static
 	}
-	if err := t.reaches(at.vni, l.vtep, l.port); err != nil {
+	if err := t.reaches(at.vni, l.vtep, l.tunnel, l.port); err != nil {
 		return nil, err
 	}
 	if e.port = s.ports[l.port]; l.port == "" {
-		e.port, e.tunnel, e.vtep = s.at.Dest(0), s.tunnel, l.vtep
+		f, _ := s.far(l.tunnel)
+		e.port, e.tunnel, e.vni, e.vtep = f.at.Dest(0), f.tunnel, f.vni(), l.vtep
 	}
 	return e, nil
 }
@@ -53,16 +55,16 @@ func (t *tx) mac(at macPlace, l location, static, anew bool) (entry, error) {
 func (e *macEntry) same(x entry) bool { return e.macTarget == x.(*macEntry).macTarget }
 func (e *macEntry) where() any        { return e.table }
 
-func (e *macEntry) peers() []*peer {
-	if e.peer == nil {
+func (e *macEntry) peers() []held {
+	if e.peer.peer == nil {
 		return nil
 	}
-	return []*peer{e.peer}
+	return []held{e.peer}
 }
 
 func (e *macEntry) hold(t *tx) (err error) {
 	if e.dest = e.port; e.tunnel != nil {
-		if e.peer, err = t.hold(e.tunnel, e.vtep); err == nil {
+		if e.peer, err = t.hold(e.tunnel, e.vni, e.vtep); err == nil {
 			e.dest = frame.NewDest(e.port.Port(), e.peer.num)
 		}
 	}

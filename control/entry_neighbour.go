@@ -43,7 +43,7 @@ func (e *neighbourEntry) same(x entry) bool {
 	return e.neighbourTarget == x.(*neighbourEntry).neighbourTarget
 }
 func (e *neighbourEntry) where() any     { return e.table }
-func (e *neighbourEntry) peers() []*peer { return nil }
+func (e *neighbourEntry) peers() []held  { return nil }
 func (e *neighbourEntry) hold(*tx) error { return nil }
 
 // is reports whether what a table has is this entry.

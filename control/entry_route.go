@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 )
 
@@ -14,13 +15,14 @@ type routeEntry struct {
 	vrf   *l3.VRF
 	hops  []nextHop
 	route l3.Route // with the peers' numbers
-	held  []*peer
+	held  []held
 }
 
 // nextHop is a next hop whose peer, if it has one, need not have a number yet.
 type nextHop struct {
 	l3.NextHop
 	tunnel tunnel
+	vni    frame.VNI // as the tunnel calls it
 	vtep   netip.AddrPort
 }
 
@@ -55,11 +57,12 @@ func (t *tx) nextHop(vrf *l3.VRF, v Via) (nextHop, error) {
 		return h, fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
 	}
 	if v.MAC.IsZero() && v.VTEP.IsValid() {
-		if err := t.reaches(v.VNI, v.VTEP, ""); err != nil {
+		if err := t.reaches(v.VNI, v.VTEP, v.Tunnel, ""); err != nil {
 			return h, err
 		}
 		s, _ := t.segment(v.VNI)
-		h.tunnel, h.vtep = s.tunnel, v.VTEP
+		f, _ := s.far(v.Tunnel)
+		h.tunnel, h.vni, h.vtep = f.tunnel, f.vni(), v.VTEP
 	}
 	return h, nil
 }
@@ -68,14 +71,14 @@ func (e *routeEntry) same(x entry) bool {
 	o := x.(*routeEntry)
 	return e.vrf == o.vrf && slices.Equal(e.hops, o.hops)
 }
-func (e *routeEntry) where() any     { return e.vrf }
-func (e *routeEntry) peers() []*peer { return e.held }
+func (e *routeEntry) where() any    { return e.vrf }
+func (e *routeEntry) peers() []held { return e.held }
 
 func (e *routeEntry) hold(t *tx) error {
 	e.route.Prefix = e.at.prefix
 	for _, h := range e.hops {
 		if h.tunnel != nil {
-			r, err := t.hold(h.tunnel, h.vtep)
+			r, err := t.hold(h.tunnel, h.vni, h.vtep)
 			if err != nil {
 				return err
 			}

@@ -20,8 +20,9 @@ type MAC struct {
 	VNI    frame.VNI
 	MAC    frame.MAC
 	IP     netip.Addr     // its address, for ARP and ND; invalid: none is known
-	VTEP   netip.AddrPort // behind which it is; port 0 is the VTEP's own choice. Or:
-	Port   string         // the name of the attached port it is on
+	VTEP   netip.AddrPort // behind which it is; port 0 is the VTEP's own choice
+	Tunnel string         // with VTEP: the name of this end's VTEP, of several that the segment is in; empty: the one that was attached first
+	Port   string         // or the name of the attached port it is on
 	Sticky bool           // it does not move by learning (RFC 7432, section 15.2)
 	Router bool           // with IP, IPv6: the R flag of its advertisements (RFC 9047)
 }
@@ -29,9 +30,11 @@ type MAC struct {
 // A Flood says that a VTEP gets the broadcast, unknown unicast and multicast frames of a
 // segment, as EVPN's route type 3 does (RFC 7432, section 7.3). Rows that name this VTEP
 // itself do no harm. VTEP may be a multicast group, which stands for all that are in it.
+// Tunnel is as in MAC; rows for one VTEP all name it, or none does.
 type Flood struct {
-	VNI  frame.VNI
-	VTEP netip.AddrPort
+	VNI    frame.VNI
+	VTEP   netip.AddrPort
+	Tunnel string
 }
 
 // A Prefix says where packets for a prefix go: EVPN's route type 5 (RFC 9136), the lease of a
@@ -54,6 +57,8 @@ type Via struct {
 	IP   netip.Addr
 	MAC  frame.MAC
 	VTEP netip.AddrPort
+
+	Tunnel string // with VTEP, as in MAC
 }
 
 // An Update changes the rows of one owner. First Del goes, then Add comes; a row in both is
@@ -82,7 +87,7 @@ func (r MAC) String() string {
 		s += " ip " + r.IP.String()
 	}
 	if r.VTEP.IsValid() {
-		s += " vtep " + r.VTEP.String()
+		s += " vtep " + r.VTEP.String() + of(r.Tunnel)
 	}
 	if r.Port != "" {
 		s += " port " + r.Port
@@ -97,7 +102,16 @@ func (r MAC) String() string {
 }
 
 // String returns the row in one line.
-func (r Flood) String() string { return fmt.Sprintf("flood vni %d vtep %v", r.VNI, r.VTEP) }
+func (r Flood) String() string {
+	return fmt.Sprintf("flood vni %d vtep %v%s", r.VNI, r.VTEP, of(r.Tunnel))
+}
+
+func of(tunnel string) string {
+	if tunnel == "" {
+		return ""
+	}
+	return " tunnel " + tunnel
+}
 
 // String returns the row in one line.
 func (r Prefix) String() string { return fmt.Sprintf("prefix %v vrf %s %v", r.Prefix, r.VRF, r.Via) }
@@ -115,7 +129,7 @@ func (v Via) String() string {
 		s += " mac " + v.MAC.String()
 	}
 	if v.VTEP.IsValid() {
-		s += " vtep " + v.VTEP.String()
+		s += " vtep " + v.VTEP.String() + of(v.Tunnel)
 	}
 	return s
 }
@@ -156,7 +170,7 @@ func compare(a, b Route) int {
 		}
 	case Flood:
 		if b, ok := b.(Flood); ok {
-			return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.VTEP.Compare(b.VTEP))
+			return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.VTEP.Compare(b.VTEP), cmp.Compare(a.Tunnel, b.Tunnel))
 		}
 	case Prefix:
 		if b, ok := b.(Prefix); ok {
@@ -178,5 +192,5 @@ func order(r Route) int {
 }
 
 func compareVia(a, b Via) int {
-	return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.IP.Compare(b.IP), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), a.VTEP.Compare(b.VTEP))
+	return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.IP.Compare(b.IP), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), a.VTEP.Compare(b.VTEP), cmp.Compare(a.Tunnel, b.Tunnel))
 }

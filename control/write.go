@@ -16,7 +16,7 @@ type entry interface {
 	hold(*tx) error             // takes the peers it names
 	set(t *tx, old entry) error // writes it, unless it is there; old is what this Plane wrote there
 	clear(*tx)                  // removes it, if it is still there
-	peers() []*peer
+	peers() []held
 }
 
 // tx is one update on its way into the tables.
@@ -32,7 +32,7 @@ type tx struct {
 	anew    map[uint64]bool // claims, by seq, of rows that were advertised anew
 	changes []*change
 	routes  []*change // that wait for each other, to be added together
-	garbage []*peer   // held for what could not be written
+	garbage []held    // held for what could not be written
 	undos   []func()
 
 	lost   error // an entry that could not be written, though its row stays

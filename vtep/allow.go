@@ -21,8 +21,13 @@ func (n *network) lists(h *hop) bool {
 }
 
 // allow publishes who may send: own, and the flood list as it is. v.mu is held.
-func (n *network) allow(own []*hop) {
-	a := &allowed{own: own, all: map[*hop]struct{}{}}
+func (v *VTEP) allow(n *network, own []*hop) {
+	a := &allowed{own: own}
+	if v.cfg.Peers != ListedPerVNI {
+		n.allowed.Store(a)
+		return
+	}
+	a.all = make(map[*hop]struct{}, len(own))
 	for _, h := range own {
 		a.all[h] = struct{}{}
 	}
@@ -65,7 +70,7 @@ func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 			more = append(more, h)
 		}
 	}
-	n.allow(slices.Concat(own, more))
+	v.allow(n, slices.Concat(own, more))
 	for _, h := range more {
 		v.list(h, func() { h.refs++ })
 	}
@@ -93,7 +98,7 @@ func (v *VTEP) Disallow(vni frame.VNI, peers ...netip.AddrPort) {
 			v.list(h, func() { h.refs-- })
 		}
 	}
-	n.allow(own)
+	v.allow(n, own)
 	v.forget(vni, n)
 }
 

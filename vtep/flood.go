@@ -58,7 +58,7 @@ func (v *VTEP) network(vni frame.VNI) *network {
 	if !ok {
 		n = &network{}
 		n.flood.Store(&floodList{})
-		n.allow(nil)
+		v.allow(n, nil)
 		v.networks.Store(vniKey(vni), n)
 	}
 	return n
@@ -166,7 +166,7 @@ func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 		}
 	}
 	old := n.flood.Swap(l)
-	n.allow(n.allowed.Load().own)
+	v.allow(n, n.allowed.Load().own)
 	for h := range l.all {
 		v.list(h, func() { h.refs++ })
 	}
