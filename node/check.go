@@ -22,15 +22,16 @@ type checker struct {
 	policies map[string]bool
 	segments map[frame.VNI]*Segment
 	vrfs     map[string]bool
-	used     map[string]string   // where a port is a member: by port and VLAN
-	nets     map[inVRF]frame.VNI // that gateways have: their networks and addresses
+	used     map[string]string      // where a port is a member: by port and VLAN
+	nets     map[inVRF]frame.VNI    // that gateways have: their networks and addresses
+	networks map[inTunnel]frame.VNI // that segments have
 }
 
 func (c *Config) check(s *source) {
 	k := &checker{
 		source: s, c: c, tunnels: map[string]*Tunnel{}, ports: map[string]*Port{}, policies: map[string]bool{},
 		segments: map[frame.VNI]*Segment{}, vrfs: map[string]bool{}, used: map[string]string{},
-		nets: map[inVRF]frame.VNI{},
+		nets: map[inVRF]frame.VNI{}, networks: map[inTunnel]frame.VNI{},
 	}
 	locals := map[string]string{}
 	for i := range c.Tunnels {
@@ -121,6 +122,11 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 				k.fail(key+"."+name, "ipip has no UDP header")
 			}
 		}
+	}
+	if t.GBP && t.Type != Type(encap.TypeVXLAN) {
+		k.fail(key+".gbp", "%s has no group policy", types[t.Type])
+	} else if _, err := t.Reserved.Mask(encap.Type(t.Type), t.GBP); err != nil {
+		k.fail(key+".reserved", "%s", strings.TrimPrefix(err.Error(), "Reserved: "))
 	}
 	if t.TOS > 0 && t.TOS&3 != 0 {
 		k.fail(key+".tos", "%d; allowed are multiples of 4: the two low bits are those of ECN", t.TOS)
@@ -233,42 +239,14 @@ func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
 }
 
 func (k *checker) segment(key string, g *Segment) {
-	t := k.tunnels[g.Tunnel]
-	switch {
-	case g.Tunnel != "" && t == nil:
-		k.fail(key+".tunnel", "there is no tunnel %q", g.Tunnel)
-	case g.Tunnel == "" && len(g.Flood) > 0:
-		k.fail(key+".flood", "the segment is in no tunnel")
-	case g.Tunnel == "" && g.Hub:
-		k.fail(key+".hub", "the segment is in no tunnel")
-	case t != nil && t.Type == Type(encap.TypeIPIP):
-		for _, o := range k.c.Segments {
-			if o.Tunnel == g.Tunnel && o.VNI < g.VNI {
-				k.fail(key+".tunnel", "%q carries one segment, and that is VNI %d", g.Tunnel, o.VNI)
-			}
-		}
-		if g.Gateway == nil {
-			k.fail(key+".gateway", "needed: tunnel %q carries IP without Ethernet", g.Tunnel)
-		}
-		if len(g.Members) > 0 {
-			k.fail(key+".members", "tunnel %q carries IP without Ethernet: its segment has no members", g.Tunnel)
-		}
-	}
-	seen := map[netip.Addr]bool{}
-	for i, a := range g.Flood {
-		k.flooded(fmt.Sprintf("%s.flood[%d]", key, i), t, a)
-		if seen[a] {
-			k.fail(fmt.Sprintf("%s.flood[%d]", key, i), "%v is there twice", a)
-		}
-		seen[a] = true
-	}
+	k.inTunnels(key, g)
 	for i := range g.Members {
 		k.member(fmt.Sprintf("%s.members[%d]", key, i), g, &g.Members[i])
 	}
 	k.atLeast(key+".maxMACs", g.MaxMACs)
 	macs := map[frame.MAC]bool{}
 	for i, e := range g.FDB {
-		k.entry(fmt.Sprintf("%s.fdb[%d]", key, i), g, t, e)
+		k.entry(fmt.Sprintf("%s.fdb[%d]", key, i), g, e)
 		if macs[e.MAC] {
 			k.fail(fmt.Sprintf("%s.fdb[%d].mac", key, i), "%v is there twice", e.MAC)
 		}
@@ -310,7 +288,7 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 		if g.Gateway == nil {
 			k.fail(key+".port", "%q carries IP without Ethernet: a gateway is needed", m.Port)
 		}
-		if len(g.Members) > 1 || g.Tunnel != "" {
+		if len(g.Members) > 1 || len(g.in()) > 0 {
 			k.fail(key+".port", "%q carries IP without Ethernet: it is alone in its segment", m.Port)
 		}
 		if m.VLAN != 0 {
@@ -351,17 +329,19 @@ func (k *checker) adopt(key string, err error) {
 	}
 }
 
-func (k *checker) entry(key string, g *Segment, t *Tunnel, e FDB) {
+func (k *checker) entry(key string, g *Segment, e FDB) {
 	if e.MAC.IsZero() || e.MAC.IsGroup() {
 		k.fail(key+".mac", "the MAC of one host is needed")
 	}
 	switch {
 	case e.Remote.IsValid() == (e.Port != ""):
 		k.fail(key, "either remote or port is needed")
-	case e.Port == "" && t == nil:
+	case e.Port == "" && len(g.in()) == 0:
 		k.fail(key+".remote", "the segment is in no tunnel")
 	case e.Port == "":
-		k.remote(key+".remote", t, e.Remote)
+		k.remote(key+".remote", k.tunnelOf(key, g, e.Tunnel), e.Remote)
+	case e.Tunnel != "":
+		k.fail(key+".tunnel", "is for remote, not for port")
 	case !g.has(e.Port):
 		k.fail(key+".port", "%q is no member of the segment", e.Port)
 	}

@@ -10,8 +10,10 @@ import (
 
 // bare reports whether a segment carries IP without Ethernet.
 func (k *checker) bare(g *Segment) bool {
-	if t := k.tunnels[g.Tunnel]; t != nil && t.Type == Type(encap.TypeIPIP) {
-		return true
+	for _, x := range g.in() {
+		if t := k.tunnels[x.Tunnel]; t != nil && t.Type == Type(encap.TypeIPIP) {
+			return true
+		}
 	}
 	return len(g.Members) == 1 && k.ports[g.Members[0].Port] != nil && k.ports[g.Members[0].Port].Type == portTUN
 }
@@ -150,9 +152,14 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		k.fail(key+".segment", "VRF %q has no gateway in VNI %d", vrf, h.Segment)
 		return
 	}
-	t := k.tunnels[g.Tunnel]
+	var t *Tunnel
+	if h.Remote.IsValid() || k.bare(g) || !h.MAC.IsZero() {
+		t = k.tunnelOf(key, g, h.Tunnel)
+	} else if h.Tunnel != "" {
+		k.fail(key+".tunnel", "is for remote")
+	}
 	switch {
-	case k.bare(g) && t == nil:
+	case k.bare(g) && len(g.in()) == 0:
 		if h.IP.IsValid() || h.Remote.IsValid() || !h.MAC.IsZero() {
 			k.fail(key, "behind an IP port there are neither addresses nor MACs to choose from")
 		}
@@ -164,7 +171,7 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		if h.MAC.IsGroup() {
 			k.fail(key+".mac", "%v is not one host's", h.MAC)
 		}
-		if t == nil {
+		if len(g.in()) == 0 {
 			k.fail(key+".segment", "VNI %d is in no tunnel", h.Segment)
 		}
 		k.remote(key+".remote", t, h.Remote)

@@ -38,24 +38,26 @@ type Control struct {
 
 // A Tunnel is a VTEP.
 type Tunnel struct {
-	Name     string     `json:"name"`
-	Type     Type       `json:"type,omitempty"` // vxlan, gpe, ipip; default vxlan
-	Local    netip.Addr `json:"local"`          // outer source, an address of this host
-	Port     uint16     `json:"port,omitempty"` // UDP destination port; default 4789, gpe 4790
-	SrcPorts Range      `json:"srcPorts,omitzero"`
-	Mark     uint32     `json:"mark,omitempty"`
-	Bind     string     `json:"bind,omitempty"` // interface the sockets are bound to
-	Queues   int        `json:"queues,omitempty"`
-	MTU      int        `json:"mtu,omitempty"` // longest outer packet; default that of the interface
-	Offload  *bool      `json:"offload,omitempty"`
-	Checksum Checksum   `json:"udpChecksum,omitempty"` // auto, on, off
-	ZeroSum6 bool       `json:"udp6ZeroChecksumRx,omitempty"`
-	TTL      Inherit    `json:"ttl,omitempty"`
-	TOS      Inherit    `json:"tos,omitempty"`
-	DF       DF         `json:"df,omitempty"`    // set, unset, inherit
-	ECN      ECN        `json:"ecn,omitempty"`   // normal, compat, rfc3168
-	Peers    Peers      `json:"peers,omitempty"` // any, listed
-	MaxPeers int        `json:"maxPeers,omitempty"`
+	Name     string        `json:"name"`
+	Type     Type          `json:"type,omitempty"` // vxlan, gpe, ipip; default vxlan
+	Local    netip.Addr    `json:"local"`          // outer source, an address of this host
+	Port     uint16        `json:"port,omitempty"` // UDP destination port; default 4789, gpe 4790
+	SrcPorts Range         `json:"srcPorts,omitzero"`
+	Mark     uint32        `json:"mark,omitempty"`
+	Bind     string        `json:"bind,omitempty"` // interface the sockets are bound to
+	Queues   int           `json:"queues,omitempty"`
+	MTU      int           `json:"mtu,omitempty"` // longest outer packet; default that of the interface
+	Offload  *bool         `json:"offload,omitempty"`
+	Checksum Checksum      `json:"udpChecksum,omitempty"` // auto, on, off
+	ZeroSum6 bool          `json:"udp6ZeroChecksumRx,omitempty"`
+	TTL      Inherit       `json:"ttl,omitempty"`
+	TOS      Inherit       `json:"tos,omitempty"`
+	DF       DF            `json:"df,omitempty"`    // set, unset, inherit
+	ECN      ECN           `json:"ecn,omitempty"`   // normal, compat, rfc3168
+	Peers    Peers         `json:"peers,omitempty"` // any, listed, listed-per-vni
+	MaxPeers int           `json:"maxPeers,omitempty"`
+	Reserved vtep.Reserved `json:"reserved,omitempty"` // rfc, strict, or a mask; default rfc
+	GBP      bool          `json:"gbp,omitempty"`
 
 	MulticastDevice string `json:"multicastDevice,omitempty"` // interface of multicast groups; default that of the local address
 	GroupTTL        int    `json:"groupTTL,omitempty"`        // towards multicast groups; default 1
@@ -81,23 +83,24 @@ type Policy struct {
 
 // A Segment is one VSI.
 type Segment struct {
-	VNI        frame.VNI    `json:"vni"`
-	Tunnel     string       `json:"tunnel,omitempty"` // that it is in; none for a segment of this node only
-	Flood      []netip.Addr `json:"flood,omitempty"`  // peers, or multicast groups, that get what is flooded
-	Hub        bool         `json:"hub,omitempty"`
-	Members    []Member     `json:"members,omitempty"`
-	NoLearning bool         `json:"noLearning,omitempty"`
-	Ageing     Duration     `json:"ageing,omitempty"` // default 300s, 0s is never
-	MaxMACs    int          `json:"maxMACs,omitempty"`
-	Evict      bool         `json:"evict,omitempty"`
-	NoFlood    []Class      `json:"noFlood,omitempty"` // broadcast, multicast, unknown
-	Storm      Storm        `json:"storm,omitzero"`    // of all that is flooded
-	Freeze     uint8        `json:"freeze,omitempty"`  // moves in 180 s after which a MAC stays where it is; 0 is never
-	InnerVLAN  InnerVLAN    `json:"innerVLAN,omitempty"`
-	FDB        []FDB        `json:"fdb,omitempty"`
-	Neighbours *Neighbours  `json:"neighbours,omitempty"`
-	Gateway    *Gateway     `json:"gateway,omitempty"`
-	Policy     string       `json:"policy,omitempty"` // what comes in, on members and from the tunnel
+	VNI        frame.VNI       `json:"vni"`
+	Tunnel     string          `json:"tunnel,omitempty"` // that it is in; none for a segment of this node only
+	Flood      []netip.Addr    `json:"flood,omitempty"`  // peers, or multicast groups, that get what is flooded
+	Hub        bool            `json:"hub,omitempty"`
+	Tunnels    []SegmentTunnel `json:"tunnels,omitempty"` // instead of these three, where there are several
+	Members    []Member        `json:"members,omitempty"`
+	NoLearning bool            `json:"noLearning,omitempty"`
+	Ageing     Duration        `json:"ageing,omitempty"` // default 300s, 0s is never
+	MaxMACs    int             `json:"maxMACs,omitempty"`
+	Evict      bool            `json:"evict,omitempty"`
+	NoFlood    []Class         `json:"noFlood,omitempty"` // broadcast, multicast, unknown
+	Storm      Storm           `json:"storm,omitzero"`    // of all that is flooded
+	Freeze     uint8           `json:"freeze,omitempty"`  // moves in 180 s after which a MAC stays where it is; 0 is never
+	InnerVLAN  InnerVLAN       `json:"innerVLAN,omitempty"`
+	FDB        []FDB           `json:"fdb,omitempty"`
+	Neighbours *Neighbours     `json:"neighbours,omitempty"`
+	Gateway    *Gateway        `json:"gateway,omitempty"`
+	Policy     string          `json:"policy,omitempty"` // what comes in, on members and from the tunnel
 }
 
 // A Member is a port in a segment.
@@ -110,6 +113,7 @@ type Member struct {
 	NoFlood    []Class `json:"noFlood,omitempty"`
 	Storm      Storm   `json:"storm,omitzero"`   // of what comes in there and is flooded
 	Locked     bool    `json:"locked,omitempty"` // only MACs of the segment's fdb may send
+	GBP        uint16  `json:"gbp,omitempty"`    // group policy id of what comes in
 
 	Guard *policy.GuardConfig `json:"guard,omitempty"` // what it may say it is
 }
@@ -130,8 +134,9 @@ type Rate struct {
 // An FDB entry is static.
 type FDB struct {
 	MAC    frame.MAC  `json:"mac"`
-	Remote netip.Addr `json:"remote,omitzero"` // behind that peer,
-	Port   string     `json:"port,omitempty"`  // or on that port
+	Remote netip.Addr `json:"remote,omitzero"`  // behind that peer,
+	Tunnel string     `json:"tunnel,omitempty"` // of that tunnel, where the segment is in several,
+	Port   string     `json:"port,omitempty"`   // or on that port
 	Sticky bool       `json:"sticky,omitempty"`
 }
 
@@ -177,6 +182,7 @@ type Hop struct {
 	IP      netip.Addr `json:"ip,omitzero"`
 	MAC     frame.MAC  `json:"mac,omitzero"`
 	Remote  netip.Addr `json:"remote,omitzero"`
+	Tunnel  string     `json:"tunnel,omitempty"` // of Remote, where the segment is in several
 }
 
 // A Pool is routes to blocks that other nodes have.
@@ -219,7 +225,7 @@ var (
 	checksums = []string{"auto", "on", "off"}
 	dfs       = []string{"set", "unset", "inherit"}
 	ecns      = []string{"normal", "compat", "rfc3168"}
-	policies  = []string{"any", "listed"}
+	policies  = []string{vtep.AnyPeer: "any", vtep.ListedOnly: "listed", vtep.ListedPerVNI: "listed-per-vni"}
 	classes   = []string{"broadcast", "multicast", "unknown"}
 	vlanModes = []string{vswitch.VLANDiscard: "discard", vswitch.VLANStrip: "strip", vswitch.VLANPass: "pass"}
 	modes     = []string{"off", "suppress", "proxy", "access"}

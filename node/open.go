@@ -184,12 +184,13 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened) error {
 func (n *Node) dropFailed() {
 	for _, s := range n.segments {
 		here := s.vsi.Attachments()
-		if s.far != nil && !slices.Contains(here, s.far) {
-			name := s.cfg.Tunnel
-			n.leaveTunnel(name)
-			if t := n.tunnels[name]; t != nil {
-				t.v.Close()
-				delete(n.tunnels, name)
+		for name, a := range s.far {
+			if !slices.Contains(here, a) {
+				n.leaveTunnel(name)
+				if t := n.tunnels[name]; t != nil {
+					t.v.Close()
+					delete(n.tunnels, name)
+				}
 			}
 		}
 		for name, a := range s.members {
@@ -243,6 +244,7 @@ func (n *Node) openTunnel(c *Tunnel) (*vtep.VTEP, error) {
 	}
 	v, err := vtep.New(&vtep.Config{
 		Name: c.Name, Type: encap.Type(c.Type), Peers: vtep.PeerPolicy(c.Peers), MaxPeers: c.MaxPeers, MTU: c.MTU, GroupTTL: c.GroupTTL,
+		Reserved: c.Reserved, GBP: c.GBP,
 		Header: vtep.Header{TTL: int(c.TTL), TOS: int(c.TOS), DF: vtep.DF(c.DF), ECN: vtep.ECN(c.ECN)},
 	}, n.capture.Underlay(u))
 	if err != nil {

@@ -4,19 +4,24 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // rows returns the rows that a configuration has for the plane.
 func rows(cfg *Config) (list []control.Route) {
+	segments := map[frame.VNI]*Segment{}
 	for i := range cfg.Segments {
 		s := &cfg.Segments[i]
-		for _, a := range s.Flood {
-			list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(a, 0)})
+		segments[s.VNI] = s
+		for _, x := range s.in() {
+			for _, a := range x.Flood {
+				list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(a, 0), Tunnel: s.named(x.Tunnel)})
+			}
 		}
 		for _, e := range s.FDB {
 			m := control.MAC{VNI: s.VNI, MAC: e.MAC, Port: e.Port, Sticky: e.Sticky}
 			if e.Port == "" {
-				m.VTEP = netip.AddrPortFrom(e.Remote, 0)
+				m.VTEP, m.Tunnel = netip.AddrPortFrom(e.Remote, 0), s.named(e.Tunnel)
 			}
 			list = append(list, m)
 		}
@@ -27,7 +32,7 @@ func rows(cfg *Config) (list []control.Route) {
 			for i := range r.Via {
 				via = append(via, &r.Via[i])
 			}
-			list = append(list, prefixes(v.Name, r.Prefix, via)...)
+			list = append(list, prefixes(segments, v.Name, r.Prefix, via)...)
 		}
 		for _, p := range v.Pools {
 			for _, b := range p.Blocks {
@@ -36,7 +41,7 @@ func rows(cfg *Config) (list []control.Route) {
 					_, h := b.Nodes[i].way(p)
 					via = append(via, h)
 				}
-				list = append(list, prefixes(v.Name, b.Prefix, via)...)
+				list = append(list, prefixes(segments, v.Name, b.Prefix, via)...)
 			}
 		}
 	}
@@ -44,14 +49,14 @@ func rows(cfg *Config) (list []control.Route) {
 }
 
 // prefixes returns a row for each way to a prefix, or the one that drops.
-func prefixes(vrf string, p netip.Prefix, via []*Hop) (list []control.Route) {
+func prefixes(segments map[frame.VNI]*Segment, vrf string, p netip.Prefix, via []*Hop) (list []control.Route) {
 	if len(via) == 0 {
 		return []control.Route{control.Prefix{VRF: vrf, Prefix: p}}
 	}
 	for _, h := range via {
 		x := control.Via{VNI: h.Segment, IP: h.IP, MAC: h.MAC}
 		if h.Remote.IsValid() {
-			x.VTEP = netip.AddrPortFrom(h.Remote, 0)
+			x.VTEP, x.Tunnel = netip.AddrPortFrom(h.Remote, 0), segments[h.Segment].named(h.Tunnel)
 		}
 		list = append(list, control.Prefix{VRF: vrf, Prefix: p, Via: x})
 	}

@@ -16,7 +16,7 @@ import (
 type segment struct {
 	cfg     Segment
 	vsi     *vswitch.VSI
-	far     *vswitch.Attachment            // the tunnel's
+	far     map[string]*vswitch.Attachment // by tunnel
 	members map[string]*vswitch.Attachment // by port
 
 	table     *arp.Table
@@ -34,9 +34,11 @@ func (n *Node) release(s *segment, c *Segment) error {
 	if s.gatewayDiffers(c) {
 		n.dropInterface(s)
 	}
-	if s.far != nil && (s.cfg.Tunnel != c.Tunnel || n.tunnels[c.Tunnel].v != s.far.Port()) {
-		if err := n.detachFar(s); err != nil {
-			return err
+	for _, name := range sortedKeys(s.far) {
+		if !n.keeps(c, name, s.far[name]) {
+			if err := n.detachFar(s, name); err != nil {
+				return err
+			}
 		}
 	}
 	for _, port := range sortedKeys(s.members) {
@@ -57,7 +59,7 @@ func (n *Node) setSegment(c *Segment) error {
 		if err != nil {
 			return err
 		}
-		s = &segment{vsi: vsi, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{}}
+		s = &segment{vsi: vsi, far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{}}
 		s.cfg = Segment{VNI: c.VNI, Evict: c.Evict}
 		n.segments[c.VNI] = s
 	} else if s.cfg.Evict != c.Evict { // the one thing a table cannot change
@@ -117,39 +119,7 @@ func classSet(list []Class) (set vswitch.Class) {
 	return set
 }
 
-// setFar attaches the segment's tunnel.
-func (n *Node) setFar(s *segment, c *Segment) error {
-	at := vswitch.AttachConfig{Hub: c.Hub, Keep: true}
-	if c.Tunnel == "" {
-		return nil
-	}
-	if s.far != nil {
-		return s.far.Configure(at)
-	}
-	t := n.tunnels[c.Tunnel]
-	tag := uint32(c.VNI)
-	if t.port() == 0 {
-		tag = 0 // IP-in-IP has one network
-	}
-	var err error
-	s.far, err = s.vsi.AttachWith(t.v, tag, at)
-	return err
-}
-
 func (t *tunnel) port() uint16 { return t.cfg.port() }
-
-// detachFar takes the tunnel out of the segment, and the interface that stands on it.
-func (n *Node) detachFar(s *segment) error {
-	if s.far == nil {
-		return nil
-	}
-	if s.onPort() {
-		n.dropInterface(s)
-	}
-	err := s.far.Detach()
-	s.far = nil
-	return err
-}
 
 // onPort reports whether the segment's interface is one without MACs, on a port or tunnel
 // for IP.
@@ -167,13 +137,20 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 	if p := n.policies[c.Policy]; p != nil {
 		slots.Ingress, slots.Egress = p.Ingress(), p.Egress()
 	}
+	switch {
+	case mode(c) != arp.Access:
+	case slots.Ingress == nil:
+		slots.Ingress = arp.OnlyIP{}
+	default:
+		slots.Ingress = vswitch.Chain(arp.OnlyIP{}, slots.Ingress)
+	}
 	return slots
 }
 
 // setMember attaches a port, or changes its settings.
 func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
 	at := vswitch.AttachConfig{
-		NoLearn: m.NoLearning, MaxMACs: m.MaxMACs, NoFlood: classSet(m.NoFlood), Storm: m.Storm.rates(), Locked: m.Locked, Keep: true,
+		NoLearn: m.NoLearning, MaxMACs: m.MaxMACs, NoFlood: classSet(m.NoFlood), Storm: m.Storm.rates(), Locked: m.Locked, GBP: m.GBP, Keep: true,
 	}
 	if m.Isolated {
 		at.Group = vswitch.GroupIsolated
@@ -212,15 +189,7 @@ func (n *Node) deleteSegment(s *segment) error {
 	return s.vsi.Delete()
 }
 
-// leaveTunnel and leavePort take a tunnel or port out of every segment.
-func (n *Node) leaveTunnel(name string) {
-	for _, s := range n.segments {
-		if s.cfg.Tunnel == name {
-			n.detachFar(s)
-		}
-	}
-}
-
+// leavePort takes a port out of every segment.
 func (n *Node) leavePort(name string) {
 	for _, s := range n.segments {
 		if s.members[name] != nil {
@@ -305,12 +274,11 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 		return nil
 	}
 	cfg := l3.InterfaceConfig{VNI: c.VNI, Addrs: c.Gateway.Addresses, Send: s.vsi.Send}
-	if s.far != nil {
-		cfg.Port, cfg.Tunnel = s.far.Dest(0), n.tunnels[c.Tunnel].v
-	} else {
-		for _, a := range s.members {
-			cfg.Port = a.Dest(0)
-		}
+	for _, a := range s.members {
+		cfg.Port = a.Dest(0)
+	}
+	for name, a := range s.far { // there is one, or a member
+		cfg.Port, cfg.Tunnel = a.Dest(0), n.tunnels[name].v
 	}
 	i, err := n.gateway.VRF(c.Gateway.VRF).NewInterface(cfg)
 	if err != nil {

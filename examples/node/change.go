@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -82,10 +83,18 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 		return bad("append is for 00:00:00:00:00:00, the flood list: use add or replace for one host")
 	}
 	for _, v := range s.n.Switch().VSIs() {
-		if uint32(v.VNI()) == x.VNI {
-			c.vsi = v
-			return c, nil
+		if uint32(v.VNI()) != x.VNI {
+			continue
 		}
+		c.vsi = v
+		tunnels := 0
+		for range floodsOf(v) {
+			tunnels++
+		}
+		if tunnels > 1 && c.dst.IsValid() {
+			return c, wrong(http.StatusConflict, "vni %d is in several tunnels: change the file", x.VNI)
+		}
+		return c, nil
 	}
 	return c, wrong(http.StatusNotFound, "vni %d: there is no such segment", x.VNI)
 }
@@ -112,18 +121,21 @@ func (s *server) changeFlood(c change) error {
 
 // floods reports whether a flood list has a peer, and whether it has any.
 func (s *server) floods(c change) (there, any bool) {
-	_, list := floodOf(c.vsi)
-	return slices.ContainsFunc(list, func(p netip.AddrPort) bool { return p.Addr() == c.dst }), len(list) > 0
+	for _, list := range floodsOf(c.vsi) {
+		return slices.ContainsFunc(list, func(p netip.AddrPort) bool { return p.Addr() == c.dst }), len(list) > 0
+	}
+	return false, false
 }
 
-// floodOf returns a segment's attachment to a tunnel, nil if it has none, and its flood list.
-func floodOf(vsi *vswitch.VSI) (*vswitch.Attachment, []netip.AddrPort) {
-	for _, a := range vsi.Attachments() {
-		if v, ok := a.Port().(*vtep.VTEP); ok {
-			return a, v.Flood(frame.VNI(a.Tag()))
+// floodsOf iterates over a segment's attachments to tunnels and their flood lists.
+func floodsOf(vsi *vswitch.VSI) iter.Seq2[*vswitch.Attachment, []netip.AddrPort] {
+	return func(yield func(*vswitch.Attachment, []netip.AddrPort) bool) {
+		for _, a := range vsi.Attachments() {
+			if v, ok := a.Port().(*vtep.VTEP); ok && !yield(a, v.Flood(frame.VNI(a.Tag()))) {
+				return
+			}
 		}
 	}
-	return nil, nil
 }
 
 // changeMAC makes or removes an entry. Those made here are sticky: no host moves them.

@@ -55,8 +55,10 @@ func tunnelDefaults(t map[string]any) {
 		return
 	case encap.TypeGPE.String():
 		defaults(t, "port", encap.GPEPort)
+	default:
+		defaults(t, "gbp", false)
 	}
-	defaults(t, "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "offload", true, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
+	defaults(t, "reserved", vtep.ReservedRFC.String(), "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "offload", true, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
 }
 
 // objects returns the objects in a list.

@@ -161,15 +161,13 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 	}
 	floods := []api.Flood{}
 	for _, v := range s.n.Switch().VSIs() {
-		a, peers := floodOf(v)
-		if a == nil {
-			continue
+		for a, peers := range floodsOf(v) {
+			x := api.Flood{VNI: uint32(v.VNI()), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}}
+			for _, p := range peers {
+				x.Peers = append(x.Peers, p.String())
+			}
+			floods = append(floods, x)
 		}
-		x := api.Flood{VNI: uint32(v.VNI()), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}}
-		for _, p := range peers {
-			x.Peers = append(x.Peers, p.String())
-		}
-		floods = append(floods, x)
 	}
 	return list(w, slices.Values(floods))
 }

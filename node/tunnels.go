@@ -1,0 +1,195 @@
+package node
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// A SegmentTunnel is one of several tunnels that a segment is in: each is a fabric of its
+// own. Tunnels of one group are kept apart, those of different groups and hubs are joined.
+type SegmentTunnel struct {
+	Tunnel string       `json:"tunnel"`
+	VNI    frame.VNI    `json:"vni,omitempty"`   // what the tunnel calls the segment; default the segment's own
+	Flood  []netip.Addr `json:"flood,omitempty"` // peers that get what is flooded
+	Hub    bool         `json:"hub,omitempty"`
+	Group  uint8        `json:"group,omitempty"` // split horizon, 1 to 255; default 1
+}
+
+// in returns the tunnels that a segment is in, however it says so.
+func (c *Segment) in() []SegmentTunnel {
+	if len(c.Tunnels) == 0 && c.Tunnel != "" {
+		return []SegmentTunnel{{Tunnel: c.Tunnel, Flood: c.Flood, Hub: c.Hub}}
+	}
+	return c.Tunnels
+}
+
+// named returns the name of a tunnel where rows have to say which: in a segment that is in
+// several.
+func (c *Segment) named(name string) string {
+	if len(c.in()) < 2 {
+		return ""
+	}
+	return name
+}
+
+// tag returns what a tunnel calls the segment.
+func (c *Segment) tag(x *SegmentTunnel, t *Tunnel) uint32 {
+	switch {
+	case t.Type == Type(encap.TypeIPIP):
+		return 0 // it has one network
+	case x.VNI != 0:
+		return uint32(x.VNI)
+	}
+	return uint32(c.VNI)
+}
+
+// keeps reports whether c has an attachment as it is, but for what can be changed under
+// traffic.
+func (n *Node) keeps(c *Segment, name string, a *vswitch.Attachment) bool {
+	for _, x := range c.in() {
+		if x.Tunnel == name {
+			t := n.tunnels[name]
+			return t.v == a.Port() && c.tag(&x, &t.cfg) == a.Tag()
+		}
+	}
+	return false
+}
+
+// setFar attaches the segment's tunnels.
+func (n *Node) setFar(s *segment, c *Segment) error {
+	for _, x := range c.in() {
+		at := vswitch.AttachConfig{Hub: x.Hub, Group: x.Group, Keep: true}
+		a, t := s.far[x.Tunnel], n.tunnels[x.Tunnel]
+		var err error
+		if a != nil {
+			err = a.Configure(at)
+		} else if a, err = s.vsi.AttachWith(t.v, c.tag(&x, &t.cfg), at); err == nil {
+			s.far[x.Tunnel] = a
+		}
+		if err != nil {
+			return fmt.Errorf("tunnel %q: %w", x.Tunnel, err)
+		}
+	}
+	return nil
+}
+
+// detachFar takes a tunnel out of the segment, and the interface that stands on it.
+func (n *Node) detachFar(s *segment, name string) error {
+	if s.onPort() {
+		n.dropInterface(s)
+	}
+	err := s.far[name].Detach()
+	delete(s.far, name)
+	return err
+}
+
+// leaveTunnel takes a tunnel out of every segment.
+func (n *Node) leaveTunnel(name string) {
+	for _, s := range n.segments {
+		if s.far[name] != nil {
+			n.detachFar(s, name)
+		}
+	}
+}
+
+// inTunnels checks what a segment says of its tunnels.
+func (k *checker) inTunnels(key string, g *Segment) {
+	switch {
+	case len(g.Tunnels) > 0 && g.Tunnel != "":
+		k.fail(key+".tunnel", "the segment has a list of tunnels: this one belongs there")
+	case len(g.Tunnels) > 0 && len(g.Flood) > 0:
+		k.fail(key+".flood", "the segment has a list of tunnels: each has its own")
+	case len(g.Tunnels) > 0 && g.Hub:
+		k.fail(key+".hub", "the segment has a list of tunnels: each has its own")
+	case len(g.in()) == 0 && len(g.Flood) > 0:
+		k.fail(key+".flood", "the segment is in no tunnel")
+	case len(g.in()) == 0 && g.Hub:
+		k.fail(key+".hub", "the segment is in no tunnel")
+	}
+	here := map[string]bool{}
+	for i, x := range g.in() {
+		at := key
+		if len(g.Tunnels) > 0 {
+			at = fmt.Sprintf("%s.tunnels[%d]", key, i)
+		}
+		t := k.tunnels[x.Tunnel]
+		switch {
+		case t == nil:
+			k.fail(at+".tunnel", "there is no tunnel %q", x.Tunnel)
+		case here[x.Tunnel]:
+			k.fail(at+".tunnel", "%q is there twice", x.Tunnel)
+		default:
+			k.tagged(at, g, &x, t)
+		}
+		here[x.Tunnel] = true
+		if !x.VNI.Valid() {
+			k.fail(at+".vni", "%d; allowed are 1 to %d, and 0 for the segment's own", x.VNI, frame.MaxVNI)
+		}
+		if x.Hub && x.Group != 0 {
+			k.fail(at+".group", "a hub is in no group")
+		}
+		seen := map[netip.Addr]bool{}
+		for j, a := range x.Flood {
+			k.flooded(fmt.Sprintf("%s.flood[%d]", at, j), t, a)
+			if seen[a] {
+				k.fail(fmt.Sprintf("%s.flood[%d]", at, j), "%v is there twice", a)
+			}
+			seen[a] = true
+		}
+	}
+}
+
+// tagged checks one tunnel of a segment: what it carries, and that no other segment has its
+// VNI.
+func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
+	ipip := t.Type == Type(encap.TypeIPIP)
+	network := inTunnel{t.Name, g.tag(x, t)}
+	switch other, taken := k.networks[network]; {
+	case taken && ipip:
+		k.fail(at+".tunnel", "%q carries one segment, and that is VNI %d", t.Name, other)
+	case taken:
+		k.fail(at+".vni", "%q has VNI %d already, in segment %d", t.Name, network.tag, other)
+	}
+	k.networks[network] = g.VNI
+	switch {
+	case !ipip:
+	case len(g.in()) > 1:
+		k.fail(at+".tunnel", "%q carries IP without Ethernet: it is alone in its segment", t.Name)
+	case len(g.Members) > 0:
+		k.fail(at+".members", "tunnel %q carries IP without Ethernet: its segment has no members", t.Name)
+	case g.Gateway == nil:
+		k.fail(at+".gateway", "needed: tunnel %q carries IP without Ethernet", t.Name)
+	}
+}
+
+// inTunnel is a network of a tunnel.
+type inTunnel struct {
+	tunnel string
+	tag    uint32
+}
+
+// tunnelOf returns the tunnel of a segment that an entry or hop is about, nil if there is
+// none.
+func (k *checker) tunnelOf(key string, g *Segment, name string) *Tunnel {
+	in := g.in()
+	switch {
+	case name == "" && len(in) == 1:
+		return k.tunnels[in[0].Tunnel]
+	case name == "" && len(in) > 1:
+		k.fail(key+".tunnel", "needed: the segment is in several")
+	}
+	if name == "" {
+		return nil
+	}
+	for _, x := range in {
+		if x.Tunnel == name {
+			return k.tunnels[name]
+		}
+	}
+	k.fail(key+".tunnel", "the segment is in no tunnel %q", name)
+	return nil
+}
