@@ -43,7 +43,8 @@ type flow struct {
 	key   [5]atomic.Uint64
 	state atomic.Uint64
 	seen  atomic.Uint32
-	_     [3]uint32
+	group atomic.Uint32 // of its opener
+	_     [2]uint32
 }
 
 // A found is a flow as it was when it was looked up.
@@ -53,6 +54,7 @@ type found struct {
 	mark  uint64
 	state state
 	seen  frame.Tick
+	group uint16
 }
 
 func newArray(slots int) *array {
@@ -90,7 +92,7 @@ func (a *array) find(w *key, h uint64) (x found, ok bool) {
 				s.key[3].Load() != w[3] || s.key[4].Load() != w[4] {
 				continue
 			}
-			x = found{a, home + n, m, state(s.state.Load()), frame.Tick(s.seen.Load())}
+			x = found{a, home + n, m, state(s.state.Load()), frame.Tick(s.seen.Load()), uint16(s.group.Load())}
 			if now := b.marks[n].Load(); now == m || now == m|1 {
 				return x, true
 			}
@@ -109,7 +111,7 @@ func (a *array) read(i uint64) (w key, x found, ok bool) {
 	for n := range w {
 		w[n] = s.key[n].Load()
 	}
-	x = found{a, i, m, state(s.state.Load()), frame.Tick(s.seen.Load())}
+	x = found{a, i, m, state(s.state.Load()), frame.Tick(s.seen.Load()), uint16(s.group.Load())}
 	return w, x, a.mark(i).Load() == m
 }
 
@@ -137,7 +139,7 @@ func (a *array) free(homes [2]uint64) (at, mark uint64, ok bool) {
 }
 
 // claim puts a flow into a slot whose mark was seen before; false when it has another now.
-func (a *array) claim(i, mark uint64, w *key, h uint64, st state, seen frame.Tick) bool {
+func (a *array) claim(i, mark uint64, w *key, h uint64, st state, seen frame.Tick, group uint16) bool {
 	v := version(mark) + 1
 	if !a.mark(i).CompareAndSwap(mark, uint64(v)<<32|statusBusy) {
 		return false
@@ -148,6 +150,7 @@ func (a *array) claim(i, mark uint64, w *key, h uint64, st state, seen frame.Tic
 	}
 	s.state.Store(uint64(st.stamped(v)))
 	s.seen.Store(uint32(seen))
+	s.group.Store(uint32(group))
 	a.mark(i).Store(uint64(v)<<32 | tag(h) | statusLive)
 	return true
 }
@@ -168,6 +171,15 @@ func (x *found) change(to state) {
 	to = to.stamped(version(x.mark))
 	if to != x.state && x.a.slot(x.i).state.CompareAndSwap(uint64(x.state), uint64(to)) {
 		x.state = to
+	}
+}
+
+// regroup notes the group of an opener whose packet the rules have judged. Should the slot have
+// gone to another flow just now, that one has a wrong group until the rules judge it again.
+func (x *found) regroup(group uint16) {
+	if group != x.group && x.a.mark(x.i).Load() == x.mark {
+		x.a.slot(x.i).group.Store(uint32(group))
+		x.group = group
 	}
 }
 

@@ -28,6 +28,10 @@
 // every default of Deny would cut hosts off: ARP meets only rules with EtherTypes or MACs,
 // ND those and rules with ICMP types; what none of them matches passes.
 //
+// Groups are those of VXLAN group policy (frame.GBP), of who sends a frame: an attachment's,
+// or what a tunnel has brought, flags aside; that a policy has been applied elsewhere is no
+// reason to pass here. A flow is of the group that its opener had when the rules judged it.
+//
 // Rules are compiled. Each field of a frame is looked up by itself, which gives the set of
 // rules it satisfies, one bit a rule; the first bit that all sets have is the answer. A
 // word above each set says which of its words are not zero, so that a thousand rules cost

@@ -76,7 +76,7 @@ func (t *flows) expire(x *found) {
 
 // insert tracks a flow. It returns evOpened, and evEvicted when another one had to go, or
 // evFull.
-func (t *flows) insert(w *key, st state, now frame.Tick, l *limits) event {
+func (t *flows) insert(w *key, st state, now frame.Tick, l *limits, group uint16) event {
 	h := w.hash(&t.seed)
 	for {
 		arrays := *t.arrays.Load()
@@ -91,7 +91,7 @@ func (t *flows) insert(w *key, st state, now frame.Tick, l *limits) event {
 		}
 		i, mark, ok := a.free(homes)
 		if ok && t.len() < t.max {
-			if a.live.Add(1); a.claim(i, mark, w, h, st, now) {
+			if a.live.Add(1); a.claim(i, mark, w, h, st, now, group) {
 				if (*t.arrays.Load())[0] == a {
 					return evOpened
 				}
@@ -108,7 +108,7 @@ func (t *flows) insert(w *key, st state, now frame.Tick, l *limits) event {
 		if e == evFull {
 			return evFull
 		}
-		if a.claim(old.i, old.mark, w, h, st, now) {
+		if a.claim(old.i, old.mark, w, h, st, now, group) {
 			if e == evOpened {
 				t.aged.Add(1)
 			}
@@ -213,7 +213,7 @@ func (t *flows) move(from, to *array, now frame.Tick, l *limits) {
 				t.expire(&x)
 				break
 			}
-			if to.claim(at, mark, &w, h, x.state, x.seen) {
+			if to.claim(at, mark, &w, h, x.state, x.seen, x.group) {
 				to.live.Add(1)
 				break
 			}

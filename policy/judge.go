@@ -84,7 +84,7 @@ func (j *judgement) open(w *key, down bool) frame.Verdict {
 	if v != frame.Continue || !j.k.opens(j.rules.pickUp) {
 		return v
 	}
-	e := j.p.flows.insert(w, j.opened(rule, down), j.at.Tick, &j.rules.limits)
+	e := j.p.flows.insert(w, j.opened(rule, down), j.at.Tick, &j.rules.limits, j.k.group)
 	j.event(e)
 	if e == evEvicted {
 		j.event(evOpened)
@@ -119,6 +119,7 @@ func (j *judgement) forward(x *found) frame.Verdict {
 			slots |= st & stSlots
 		}
 		st = st.admitted(j.rules.generation, rule, slots)
+		x.regroup(j.k.group)
 	}
 	if j.k.protocol == wire.ProtoTCP {
 		switch {
@@ -141,6 +142,7 @@ func (j *judgement) reply(w *key, x *found, down bool) frame.Verdict {
 	}
 	if st.generation() != j.rules.generation {
 		t := j.k.turned()
+		t.group = x.group
 		for slot := range 2 {
 			if st&slotBit(slot) == 0 {
 				continue
@@ -175,6 +177,7 @@ func (j *judgement) crossing(w *key, x *found, down bool) frame.Verdict {
 	v := j.count(rule)
 	if v == frame.Continue {
 		x.change(j.opened(rule, down))
+		x.regroup(j.k.group)
 		x.touch(j.at.Tick)
 	}
 	return v
@@ -197,7 +200,7 @@ func (j *judgement) remember() {
 	st := newState(j.rules.generation, 0, slotBit(j.slot))
 	x, ok := j.p.fragments.find(&w, j.at.Tick, &j.p.waits)
 	if !ok {
-		if j.p.fragments.insert(&w, st, j.at.Tick, &j.p.waits) == evFull {
+		if j.p.fragments.insert(&w, st, j.at.Tick, &j.p.waits, 0) == evFull {
 			j.event(evFull)
 		}
 		return

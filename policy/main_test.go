@@ -35,6 +35,7 @@ type pkt struct {
 	fragID   uint16
 	about    *pkt // what an ICMP error quotes
 	cut      int  // bytes of it
+	group    uint16
 }
 
 const echoAnswer = 255 // pkt.typ: an echo reply
@@ -242,7 +243,7 @@ func net4or6(a netip.Addr) net.IP { return a.AsSlice() }
 
 func (p *pkt) frame(t testing.TB) frame.Frame {
 	f := frame.Make(p.bytes(t))
-	f.VNI, f.From = 100, frame.NewDest(1, 0)
+	f.VNI, f.From, f.GBP.ID = 100, frame.NewDest(1, 0), p.group
 	if p.bare {
 		f.Kind = frame.IPv4
 		if p.v6 {

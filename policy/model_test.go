@@ -38,6 +38,7 @@ func (k modelKey) turned() modelKey { return modelKey{k.vni, k.dst, k.src, k.pro
 type modelFlow struct {
 	change                int
 	rule                  int
+	group                 uint16 // of the opener's packet that was judged last
 	slots                 [2]bool
 	answered, closing     bool
 	seen                  frame.Tick
@@ -57,6 +58,7 @@ type seenBy struct {
 	syn, other          bool // SYN alone; FIN or RST
 	first, later        bool
 	fragment            int
+	group               uint16
 	arp, nd, request, r bool
 	about               *seenBy
 }
@@ -189,7 +191,8 @@ func (m *model) matches(r *Rule, s *seenBy, slot int) bool {
 		port(s.sport, r.SrcPorts) && port(s.dport, r.DstPorts) &&
 		(r.ICMP == nil || s.icmp && slices.ContainsFunc(r.ICMP, func(t ICMPType) bool { return t.Type == s.typ && (!t.OneCode || t.Code == s.code) })) &&
 		mac(r.SrcMACs, func() []byte { return s.eth.SrcMAC }) && mac(r.DstMACs, func() []byte { return s.eth.DstMAC }) &&
-		(r.EtherTypes == nil || slices.Contains(r.EtherTypes, s.etherType))
+		(r.EtherTypes == nil || slices.Contains(r.EtherTypes, s.etherType)) &&
+		(r.Groups == nil || slices.Contains(r.Groups, s.group))
 }
 
 func (m *model) find(s *seenBy, slot int) (int, bool) {
@@ -228,9 +231,10 @@ func (f *modelFlow) dead(now frame.Tick) bool {
 	return now-f.seen >= limit
 }
 
-func (m *model) judge(b []byte, kind frame.Kind, vni frame.VNI, slot int, now frame.Tick) bool {
-	s := look(b, kind)
-	n := len(b)
+func (m *model) judge(f *frame.Frame, vni frame.VNI, slot int, now frame.Tick) bool {
+	s := look(f.Bytes(), f.Kind)
+	s.group = f.GBP.ID
+	n := f.Len()
 	byRules := func() bool { r, ok := m.find(&s, slot); m.count(r, n); return ok }
 	if m.cfg.Stateless {
 		return byRules()
@@ -282,7 +286,7 @@ func (m *model) whole(s *seenBy, vni frame.VNI, slot int, now frame.Tick, n int,
 		if !ok || s.r || s.protocol == 6 && !s.syn {
 			return ok
 		}
-		f := &modelFlow{change: m.change, rule: r, seen: now, unanswered: 600, open: 600, end: 600}
+		f := &modelFlow{change: m.change, rule: r, group: s.group, seen: now, unanswered: 600, open: 600, end: 600}
 		switch s.protocol {
 		case 6:
 			f.unanswered, f.open, f.end = 30, 7440, 60
@@ -308,7 +312,7 @@ func (m *model) whole(s *seenBy, vni frame.VNI, slot int, now frame.Tick, n int,
 			if f.change != m.change {
 				f.slots = [2]bool{}
 			}
-			f.change, f.rule, f.slots[slot] = m.change, r, true
+			f.change, f.rule, f.group, f.slots[slot] = m.change, r, s.group, true
 		}
 		if s.syn && f.closing {
 			f.closing, f.answered = false, false
@@ -335,7 +339,7 @@ func (m *model) whole(s *seenBy, vni frame.VNI, slot int, now frame.Tick, n int,
 	}
 	if f.change != m.change {
 		t := *s
-		t.src, t.dst, t.sport, t.dport = s.dst, s.src, s.dport, s.sport
+		t.src, t.dst, t.sport, t.dport, t.group = s.dst, s.src, s.dport, s.sport, f.group
 		if s.eth != nil {
 			t.eth = &layers.Ethernet{SrcMAC: s.eth.DstMAC, DstMAC: s.eth.SrcMAC}
 		}
@@ -428,7 +432,11 @@ func (c *chooser) rule() (r Rule) {
 	case 5:
 		r.Protocol = []uint8{1, 6, 17, 47, 58, 132}[c.n(6)]
 	}
-	switch c.n(12) {
+	switch c.n(16) {
+	case 3, 4:
+		for range 1 + c.n(2) {
+			r.Groups = append(r.Groups, uint16(c.n(3))*0x7fff)
+		}
 	case 0:
 		r.SrcMACs = []frame.MAC{macOf(c.n(5)), macOf(c.n(5))}
 	case 1:
@@ -459,7 +467,7 @@ func (c *chooser) pkt() pkt {
 	x := pkt{
 		kind: []string{"tcp", "udp", "tcp", "udp", "icmp", "sctp", "gre", "icmp", "arp", "nd", "lldp", "error"}[c.n(12)],
 		v6:   c.n(3) == 0, src: c.n(5), dst: c.n(5), sport: uint16(c.n(4)) * 300, dport: uint16(c.n(4)) * 300,
-		flags: []string{"S", "S", "SA", "A", "A", "FA", "R"}[c.n(7)], id: uint16(c.n(2)),
+		flags: []string{"S", "S", "SA", "A", "A", "FA", "R"}[c.n(7)], id: uint16(c.n(2)), group: uint16(c.n(5)/2) * 0x7fff,
 	}
 	switch x.kind {
 	case "icmp":
@@ -573,7 +581,7 @@ func play(t testing.TB, in []byte, steps int) {
 			slot, s = egress, l.p.Egress()
 		}
 		f := x.frame(t)
-		want := m.judge(f.Bytes(), f.Kind, l.vni, slot, l.at.Tick)
+		want := m.judge(&f, l.vni, slot, l.at.Tick)
 		if got := l.send(s, x); got != want {
 			t.Fatalf("step %d: slot %d, %+v: passed %v, the model says %v\n%+v", step, slot, x, got, want, cfg)
 		}

@@ -66,6 +66,7 @@ type packet struct {
 	srcMAC, dstMAC uint64
 	src, dst       addr
 	etherType      uint16
+	group          uint16 // of the sender
 	class          class
 	at             int  // where the packet begins in its frame
 	macs           bool // it is Ethernet
@@ -97,7 +98,7 @@ const (
 // parse reads a frame; false means that some header cannot be read, and so nobody can say
 // what the receiver will take it for.
 func (k *packet) parse(f *frame.Frame) bool {
-	*k = packet{}
+	*k = packet{group: f.GBP.ID}
 	b := f.Bytes()
 	kind := f.Kind
 	if kind == frame.Ethernet {

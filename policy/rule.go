@@ -30,6 +30,7 @@ type Rule struct {
 	SrcMACs    []frame.MAC `json:"srcMACs,omitempty"`
 	DstMACs    []frame.MAC `json:"dstMACs,omitempty"`
 	EtherTypes []uint16    `json:"etherTypes,omitempty"` // behind VLAN tags; of packets of IP ports, that of their version
+	Groups     []uint16    `json:"groups,omitempty"`     // the sender's, in VXLAN group policy (frame.GBP); 0 = none
 }
 
 // Action is what a rule does.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,13 +21,15 @@ func TestRule(t *testing.T) {
 	sctp.kind, gre.kind = "sctp", "gre"
 	back := tcp.answer()
 	tagged, twice, thrice, bare := tcp, tcp, tcp, tcp
+	grouped := tcp
+	grouped.group = 7
 	tagged.vlans, twice.vlans, thrice.vlans, bare.bare = 1, 2, 3, true
 	arp, nd, lldp := pkt{kind: "arp", src: 1, dst: 2}, pkt{kind: "nd", v6: true, typ: 135, src: 1, dst: 2}, pkt{kind: "lldp", src: 1, dst: 2}
 	unreachable := pkt{kind: "icmp", src: 1, dst: 2, typ: 3, code: 4, about: &back}
 	later := pkt{kind: "udp", src: 1, dst: 2, frag: "later", fragID: 9}
 	link := []pkt{arp, nd}
 	ip4 := []pkt{tcp, udp, ping, sctp, gre, tagged, twice, bare, back, unreachable, later}
-	all := append([]pkt{tcp6, ping6, lldp}, append(link, ip4...)...)
+	all := append([]pkt{tcp6, ping6, lldp, grouped}, append(link, ip4...)...)
 	for name, c := range map[string]struct {
 		rule Rule
 		pass []pkt // beside ARP and ND
@@ -56,7 +59,14 @@ func TestRule(t *testing.T) {
 		"EtherType":       {Rule{EtherTypes: []uint16{0x88cc}}, []pkt{lldp}},
 		"EtherType IPv6":  {Rule{EtherTypes: []uint16{0x86dd}}, []pkt{tcp6, ping6}},
 		"EtherTypes":      {Rule{EtherTypes: []uint16{0x800, 0x88cc}}, append([]pkt{lldp}, ip4...)},
+		"group":           {Rule{Groups: []uint16{7}}, []pkt{grouped}},
+		"groups":          {Rule{Groups: []uint16{8, 7, 9}, Protocol: 6}, []pkt{grouped}},
+		"another group":   {Rule{Groups: []uint16{8, 65535}}, nil},
+		"no group":        {Rule{Groups: []uint16{0}, Protocol: 6}, []pkt{tcp, tcp6, tagged, twice, bare, back}},
 	} {
+		if c.rule.Groups == nil && slices.ContainsFunc(c.pass, func(x pkt) bool { return reflect.DeepEqual(x, tcp) }) {
+			c.pass = append(slices.Clip(c.pass), grouped) // what does not ask for groups takes any
+		}
 		for _, stateless := range []bool{false, true} {
 			sets := map[string][]netip.Prefix{"them": prefixes("10.0.0.2/32"), "nobody": {}}
 			for _, x := range all {
@@ -203,7 +213,7 @@ func TestJSON(t *testing.T) {
 	cfg := Config{
 		Rules: []Rule{{
 			Name: "web", Action: Deny, Direction: Egress, Src: prefixes("10.0.0.0/8"), DstSet: "x", Protocol: 6,
-			SrcPorts: []PortRange{{1024, 65535}}, DstPorts: []PortRange{Port(80)}, SrcMACs: []frame.MAC{macOf(1)}, EtherTypes: []uint16{0x800},
+			SrcPorts: []PortRange{{1024, 65535}}, DstPorts: []PortRange{Port(80)}, SrcMACs: []frame.MAC{macOf(1)}, EtherTypes: []uint16{0x800}, Groups: []uint16{7},
 		}, {Protocol: 1, ICMP: []ICMPType{{Type: 8}, {3, 4, true}}}},
 		Default: Deny, Sets: map[string][]netip.Prefix{"x": prefixes("fd00::/64")}, MaxFlows: 9, Timeouts: Timeouts{UDP: time.Minute},
 	}

@@ -28,6 +28,7 @@ type ruleset struct {
 	protocols   *[256]uint32 // nil when no rule asks
 	noProtocol  uint32
 	src, dst    addrs
+	groups      *ports
 	sport       *ports
 	dport       *ports // and ICMP type<<8 | code
 	smac, dmac  map[uint64]uint32
@@ -80,6 +81,12 @@ func compile(c *Config, p *pool) *ruleset {
 		}
 	}
 	s.compileTypes(c.Rules, p)
+	s.groups = newPorts(p, n, func(i int) (list []PortRange) {
+		for _, g := range c.Rules[i].Groups {
+			list = append(list, Port(g))
+		}
+		return list
+	})
 	s.sport = newPorts(p, n, func(i int) []PortRange { return c.Rules[i].SrcPorts })
 	s.dport = newPorts(p, n, func(i int) []PortRange {
 		list := c.Rules[i].DstPorts
@@ -187,7 +194,7 @@ func nameOfRule(r *Rule, i int) string {
 // find returns the number of what decides on a packet in a slot: the first rule that
 // matches, or one of the two behind the last.
 func (s *ruleset) find(k *packet, slot int) int {
-	var sets [9]uint32
+	var sets [10]uint32
 	sets[0] = s.base[slot][k.class]
 	n := 1
 	if s.ether != nil {
@@ -199,6 +206,10 @@ func (s *ruleset) find(k *packet, slot int) int {
 		if k.ip {
 			sets[n] = s.protocols[k.protocol]
 		}
+		n++
+	}
+	if s.groups != nil {
+		sets[n] = s.groups.find(k.group)
 		n++
 	}
 	if s.dport != nil {

@@ -26,7 +26,7 @@ func TestBound(t *testing.T) {
 		f.init(limit)
 		for i := range limit {
 			w := keyOf(i)
-			if e := f.insert(&w, stIngress|stAnswered, 1, &forever); e != evOpened {
+			if e := f.insert(&w, stIngress|stAnswered, 1, &forever, 0); e != evOpened {
 				t.Fatalf("%d of %d: %v", i, limit, e)
 			}
 			if i == limit/2 {
@@ -38,7 +38,7 @@ func TestBound(t *testing.T) {
 		}
 		for i := range 1000 {
 			w := keyOf(limit + i)
-			if e := f.insert(&w, stIngress, 50, &forever); e != evFull {
+			if e := f.insert(&w, stIngress, 50, &forever, 0); e != evFull {
 				t.Fatalf("%d: one too many: %v", limit, e)
 			}
 		}
@@ -68,7 +68,7 @@ func TestRoom(t *testing.T) {
 	fill := func(from, n int, st state, now frame.Tick) (opened, evicted, full int) {
 		for i := range n {
 			w := keyOf(from + i)
-			switch f.insert(&w, st, now, &forever) {
+			switch f.insert(&w, st, now, &forever, 0) {
 			case evOpened:
 				opened++
 			case evEvicted:
@@ -123,7 +123,7 @@ func TestMemory(t *testing.T) {
 	}
 	for i := range 2 * limit {
 		w := keyOf(i)
-		p.flows.insert(&w, 0, 1, &forever)
+		p.flows.insert(&w, 0, 1, &forever, 0)
 	}
 	p.Tend(1)
 	if n := live() - before; n > 128*limit {
@@ -150,7 +150,7 @@ func concurrent(t *testing.T, limit, stay int) {
 	stateOf := func(n int) state { return newState(1, n&ruleMask, stAnswered) }
 	for i := range stay {
 		w := keyOf(i)
-		f.insert(&w, stateOf(i), 1, &forever)
+		f.insert(&w, stateOf(i), 1, &forever, 0)
 	}
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -177,7 +177,7 @@ func concurrent(t *testing.T, limit, stay int) {
 				}
 				return
 			}
-			f.insert(&w, stateOf(n), 1, &forever)
+			f.insert(&w, stateOf(n), 1, &forever, 0)
 		})
 	}
 	run(func(r *rand.Rand) {
@@ -192,7 +192,7 @@ func concurrent(t *testing.T, limit, stay int) {
 	run(func(*rand.Rand) { f.sweep(1, &forever); runtime.Gosched() })
 	for n := 0; n < rounds && !t.Failed(); n++ {
 		w := keyOf(1_000_000 + n%limit)
-		f.insert(&w, stateOf(1_000_000+n%limit), 1, &forever)
+		f.insert(&w, stateOf(1_000_000+n%limit), 1, &forever, 0)
 		if x, ok := f.find(&w, 1, &forever); ok {
 			x.remove()
 		}
@@ -220,7 +220,7 @@ func TestLate(t *testing.T) {
 	put := func(w key) found {
 		h := w.hash(new([3]uint64))
 		i, mark, ok := a.free(a.homes(h))
-		if !ok || i != 0 || !a.claim(i, mark, &w, h, stIngress, 1) {
+		if !ok || i != 0 || !a.claim(i, mark, &w, h, stIngress, 1, 0) {
 			t.Fatal(i, ok)
 		}
 		a.live.Add(1)
