@@ -128,3 +128,33 @@ func TestUDPPlainSocketsRefused(t *testing.T) {
 		t.Errorf("%d sockets were tried", n)
 	}
 }
+
+// When the sockets for runs cannot be had, as in a process without a descriptor left, runs
+// leave as single datagrams through those that are open.
+func TestUDPRunsWithoutSockets(t *testing.T) {
+	n, closed := 0, false
+	u := listen(t, "127.0.0.1:0", &UDPConfig{Control: func(string, string, syscall.RawConn) error {
+		if n++; closed {
+			return syscall.EMFILE
+		}
+		return nil
+	}})
+	closed = true
+	self := endpoint(t, u.LocalAddr())
+	for range 2 {
+		r, want := runOf(40, 10, 4, 7, self)
+		send(t, u, r, to("x", 7, self))
+		if r.Lost != 0 || u.Stats().Lost() != 0 {
+			t.Fatalf("lost %d, %v: %+v", r.Lost, r.Drop, u.Stats())
+		}
+		got := receive(t, u, len(want)+1)
+		for i, w := range append(want, "x") {
+			if g := got[i].payload; g != w {
+				t.Errorf("datagram %d is %q, want %q", i, g, w)
+			}
+		}
+	}
+	if st := u.Stats(); st.TxRuns != 0 || st.TxDatagrams != 10 || n != 1+16+1 {
+		t.Errorf("%d sockets were tried, %+v", n, st)
+	}
+}

@@ -163,6 +163,11 @@ func (s *sender) sendPort(port int, first, last uint8) {
 	for i := first; ; i = s.next[i] {
 		per := s.perMessage(&s.win[i])
 		to, why := s.socket(port, s.kind(&s.win[i], per))
+		if to == nil && per > 1 && !s.down {
+			// Those for runs cannot be opened; others may be there.
+			per = 1
+			to, why = s.socket(port, s.kind(&s.win[i], per))
+		}
 		if to != t && t != nil {
 			s.flush(t)
 		}
