@@ -1,5 +1,0 @@
-//go:build !linux
-
-package chaos
-
-func isChild() bool { return false }
