@@ -80,7 +80,8 @@
 //
 // Nothing has to be done when an interface goes down and comes back, when the local address
 // is removed and put back, or when a peer is away for a while: what cannot be sent meanwhile
-// is lost as [frame.Unreachable]. An underlay bound to a device by name
+// is lost as [frame.Unreachable], or as [frame.PortFull] where a link is up and has no carrier
+// (Linux 6.18 has no queue for it then). An underlay bound to a device by name
 // (Device in its configuration) also follows it when it is made anew. When the host gets
 // another address, SetLocal takes it, without a Reader or a Sender being made anew.
 //

@@ -8,22 +8,23 @@
 //	loss on the wire                            TestWire/loss
 //	duplication on the wire                     TestWire/duplication
 //	corruption on the wire                      TestWire/corruption
-//	loss, duplication, reordering, delay,       TestFaultyTAP, TestFaultyMemory
+//	loss, duplication, reordering, delay and    TestFaultyTAP
 //	  corruption by port.Faulty
-//	every bit of a packet flipped               TestFlippedBits (VXLAN, GPE, IP-in-IP)
+//	every bit of a packet flipped               TestFlippedBits (VXLAN, GPE, IP-in-IP), TestFlippedBitsSwitch
 //	reordering, loss, duplication by a Network  TestFaultyMemory
 //	link down and up                            TestWire/link down; kernel.TestLinkDownAndUp
 //	carrier lost and back                       TestWire/carrier lost; kernel.TestCarrierLostAndBack
 //	address removed and back                    TestWire/address removed; kernel.TestAddressRemovedAndBack
-//	another address (SetLocal)                  TestWire/another address; underlay.TestSetLocal...;
+//	another address (SetLocal)                  TestWire/another address; underlay.TestSetLocal*;
 //	                                            TestSetLocalMemory; node.TestApplyMovesTunnel
 //	underlay device deleted and made anew       TestWire/device deleted; underlay.TestResilience
-//	TAP deleted under traffic                   kernel.TestDeviceDeletedAndBack; port.TestDevice...
-//	nobody reads a port                         TestStalledPipe, TestStalledTAP
+//	TAP deleted under traffic                   kernel.TestDeviceDeletedAndBack
+//	nobody reads a port                         TestStalledPipe, TestStalledTAP, TestStalledBuffered
 //	receive buffer of the underlay full         TestStalledUnderlay
+//	transmit buffer of the underlay full        underlay.TestSendBufferFull, underlay.TestIPSendBufferFull
 //	EPERM (a firewall drops or rejects output)  TestWire/output dropped, TestWire/output rejected
 //	ENOBUFS (a short queue)                     TestWire/short queue
-//	no descriptor left (EMFILE)                 TestNoDescriptors
+//	no descriptor left (EMFILE)                 TestNoDescriptors; underlay.TestUDPRunsWithoutSockets
 //	peer away and back                          TestWire/peer away; underlay.TestResilience
 //	a storm of ICMP errors                      TestWire/peer rejects; underlay.TestIPDeadPeers
 //	runs refused by the way out (EIO)           underlay.TestTCPWhileRunsAreRefused

@@ -6,4 +6,6 @@ import (
 	"go.uber.org/goleak"
 )
 
+const vni = 100
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

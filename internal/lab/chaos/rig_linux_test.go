@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	vni    = 100
 	innerA = "192.168.7.1"
 	innerB = "192.168.7.2"
 	tapMAC = "02:00:00:00:aa:01"
