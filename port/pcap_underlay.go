@@ -26,26 +26,26 @@ type Underlay interface {
 // place of u; methods of u beyond those of [Underlay], such as its statistics, are still
 // asked of u.
 func (c *Capture) Underlay(u Underlay) Underlay {
-	a := u.LocalAddr()
-	x := &captureUnderlay{
-		Underlay: u,
-		c:        c,
-		source:   &captureSource{a.String()},
-	}
+	x := &captureUnderlay{Underlay: u, c: c}
 	x.setLocal()
 	return x
 }
 
 type captureUnderlay struct {
 	Underlay
-	c      *Capture
+	c  *Capture
+	at atomic.Pointer[capturePlace]
+}
+
+// capturePlace is a local address of an underlay, and what its packets are captured as.
+type capturePlace struct {
 	source *captureSource
-	local  atomic.Pointer[frame.Endpoint]
+	local  frame.Endpoint
 }
 
 func (u *captureUnderlay) setLocal() {
 	a := u.LocalAddr()
-	u.local.Store(&frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()})
+	u.at.Store(&capturePlace{&captureSource{a.String()}, frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()}})
 }
 
 // SetLocal is the wrapped underlay's, if it has one.
@@ -57,7 +57,9 @@ func (u *captureUnderlay) SetLocal(addr netip.Addr) error {
 		return fmt.Errorf("port: SetLocal: the underlay: %w", errors.ErrUnsupported)
 	}
 	err := m.SetLocal(addr)
-	u.setLocal()
+	if err == nil {
+		u.setLocal()
+	}
 	return err
 }
 
@@ -105,7 +107,7 @@ type grouper interface {
 }
 
 // raw reports whether the underlay carries IP in IP: it has no port.
-func (u *captureUnderlay) raw() bool { return u.local.Load().Port == 0 }
+func (u *captureUnderlay) raw() bool { return u.at.Load().local.Port == 0 }
 
 type underlayReader struct {
 	u     *captureUnderlay
@@ -123,7 +125,7 @@ func (r *underlayReader) Read(b *frame.Batch) error {
 }
 
 func (r *underlayReader) capture(file *captureFile, b *frame.Batch) {
-	at := now()
+	at, place := now(), r.u.at.Load()
 	for i := range b.Frames {
 		o, packet := &b.Outer[i], b.Frames[i].Bytes()
 		if len(packet) > maxPayload {
@@ -131,14 +133,14 @@ func (r *underlayReader) capture(file *captureFile, b *frame.Batch) {
 		}
 		h := addresses{src: o.Src, dst: o.Dst, tos: o.TOS, ttl: o.TTL, raw: r.u.raw()}
 		if h.dst.IP == [16]byte{} {
-			h.dst.IP = r.u.local.Load().IP
+			h.dst.IP = place.local.IP
 		}
 		if h.dst.Port == 0 {
-			h.dst.Port = r.u.local.Load().Port
+			h.dst.Port = place.local.Port
 		}
 		r.parts[1] = packet
 		r.parts[0] = r.outer.fill(&h, r.parts[1:], len(packet))
-		file.put(r.u.source, rawIP|outerHeaders, at, len(r.parts[0])+len(packet), r.parts[:])
+		file.put(place.source, rawIP|outerHeaders, at, len(r.parts[0])+len(packet), r.parts[:])
 	}
 	r.parts = [2][]byte{} // borrowed
 }
@@ -164,7 +166,7 @@ const (
 )
 
 func (s *underlaySender) capture(file *captureFile, ds []frame.Datagram) {
-	at := now()
+	at, place := now(), s.u.at.Load()
 	for i := range ds {
 		d := &ds[i]
 		length := 0
@@ -178,7 +180,7 @@ func (s *underlaySender) capture(file *captureFile, ds []frame.Datagram) {
 		if seg > maxPayload {
 			continue
 		}
-		h := addresses{src: s.u.local.Load().WithPort(firstSource + d.Flow%sourcePorts), tos: d.TOS, df: d.DF, raw: s.u.raw()}
+		h := addresses{src: place.local.WithPort(firstSource + d.Flow%sourcePorts), tos: d.TOS, df: d.DF, raw: s.u.raw()}
 		for k := range d.To {
 			h.dst = d.To[k]
 			switch {
@@ -193,7 +195,7 @@ func (s *underlaySender) capture(file *captureFile, ds []frame.Datagram) {
 				n := min(seg, length-off)
 				s.parts = window(append(s.parts[:0], nil), d.Parts, off, n)
 				s.parts[0] = s.outer.fill(&h, s.parts[1:], n)
-				file.put(s.u.source, rawIP|outerHeaders, at, len(s.parts[0])+n, s.parts)
+				file.put(place.source, rawIP|outerHeaders, at, len(s.parts[0])+n, s.parts)
 				if n == 0 {
 					break
 				}

@@ -2,6 +2,7 @@ package port
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"net/netip"
 	"testing"
@@ -213,5 +214,55 @@ func TestCaptureUnderlayIsOtherwiseTheSame(t *testing.T) {
 	u.Resume()
 	if err := u.Close(); err != net.ErrClosed || under.paused != 0 || under.closed != 1 {
 		t.Errorf("Close: %v", err)
+	}
+}
+
+// movingUnderlay takes another address.
+type movingUnderlay struct{ *fakeUnderlay }
+
+func (u movingUnderlay) SetLocal(a netip.Addr) error {
+	if !a.Is4() {
+		return net.ErrClosed
+	}
+	u.local = netip.AddrPortFrom(a, u.local.Port())
+	return nil
+}
+
+// A capture passes SetLocal on, and shows packets as what they are from then on.
+func TestCaptureSetLocal(t *testing.T) {
+	type mover interface{ SetLocal(netip.Addr) error }
+	under := newFakeUnderlay("192.0.2.1:4789")
+	c := newCapture(t, nil)
+	u := c.Underlay(movingUnderlay{under})
+	var file bytes.Buffer
+	if err := c.Start(&file); err != nil {
+		t.Fatal(err)
+	}
+	send := func() {
+		if err := u.Sender(7).Send([]frame.Datagram{{Parts: [][]byte{{1, 2, 3}}, To: []frame.Endpoint{endpointOf(t, "192.0.2.2:4789")}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send()
+	if err := u.(mover).SetLocal(netip.IPv6Loopback()); err != net.ErrClosed {
+		t.Error(err)
+	}
+	send()
+	if err := u.(mover).SetLocal(netip.MustParseAddr("192.0.2.9")); err != nil || u.LocalAddr() != under.local {
+		t.Errorf("%v, at %v", err, u.LocalAddr())
+	}
+	send()
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	got := entries(t, file.Bytes())
+	for i, src := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.9"} {
+		w := want{src + ":49152", "192.0.2.2:4789", 0, 64, false, []byte{1, 2, 3}}.bytes(t)
+		if len(got) != 3 || got[i].intf != src+":4789" || !bytes.Equal(got[i].data, w) {
+			t.Errorf("packet %d: %+v", i, got)
+		}
+	}
+	if err := c.Underlay(under).(mover).SetLocal(netip.MustParseAddr("192.0.2.9")); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
 	}
 }
