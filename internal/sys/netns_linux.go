@@ -3,6 +3,7 @@ package sys
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,10 @@ func InNamespace(path string, f func() error) error {
 // (SO_NETNS_COOKIE, Linux 5.14). Going there needs CAP_NET_ADMIN in that namespace
 // (SIOCGSKNS) and CAP_SYS_ADMIN (setns).
 func InNamespaceOf(fd uintptr, f func() error) error {
-	if here(fd) {
+	switch ok, err := here(fd); {
+	case err != nil:
+		return err
+	case ok:
 		return f()
 	}
 	ns, err := unix.IoctlRetInt(int(fd), unix.SIOCGSKNS)
@@ -56,16 +60,19 @@ func inNamespace(ns int, f func() error) error {
 }
 
 // here reports whether the thread is in the network namespace of a socket, and true
-// when the kernel cannot tell.
-func here(fd uintptr) bool {
+// when the kernel cannot tell. It needs a descriptor, and without one nobody knows.
+func here(fd uintptr) (bool, error) {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err == unix.EAFNOSUPPORT {
+		return true, nil
+	}
 	if err != nil {
-		return true
+		return false, fmt.Errorf("network namespace: %w", os.NewSyscallError("socket", err))
 	}
 	defer unix.Close(s)
 	a, ok := netnsCookie(uintptr(s))
 	b, ok2 := netnsCookie(fd)
-	return !ok || !ok2 || a == b
+	return !ok || !ok2 || a == b, nil
 }
 
 func netnsCookie(fd uintptr) (uint64, bool) {

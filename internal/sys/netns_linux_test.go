@@ -66,3 +66,37 @@ func TestInNamespaceOf(t *testing.T) {
 		t.Errorf("where the kernel cannot tell: %v", err)
 	}
 }
+
+// Without a descriptor to ask with, f does not run: it might be in another namespace than
+// the socket's, and what it opens, once there is a descriptor again, too.
+func TestInNamespaceOfWithoutDescriptors(t *testing.T) {
+	own, _ := udp(t)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	few := unix.Rlimit{Cur: min(limit.Cur, 100), Max: limit.Max}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	var taken []int
+	defer func() {
+		for _, fd := range taken {
+			unix.Close(fd)
+		}
+	}()
+	for {
+		fd, err := unix.Open("/dev/null", unix.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		taken = append(taken, fd)
+	}
+	control(t, own, func(fd uintptr) {
+		ran := false
+		if err := InNamespaceOf(fd, func() error { ran = true; return nil }); !errors.Is(err, unix.EMFILE) || ran {
+			t.Errorf("%v; ran: %v", err, ran)
+		}
+	})
+}
