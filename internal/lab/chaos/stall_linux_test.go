@@ -28,7 +28,7 @@ type gateWriter struct {
 
 func (w *gateWriter) Write(out []frame.Out) error {
 	w.g.mu.Lock()
-	w.g.mu.Unlock()
+	defer w.g.mu.Unlock()
 	return w.Writer.Write(out)
 }
 

@@ -59,7 +59,8 @@ func (r *rig) noPorts(h *netns.Host) int {
 	return h.Nstat()["UdpNoPorts"]
 }
 
-var onWire = func(*rig) missing { return missing{wireAB: any, wireBA: any} }
+// onWire: what is just past b's counter when a link goes is lost in b.
+var onWire = func(*rig) missing { return missing{wireAB: any, peerAB: any, wireBA: any} }
 
 var causes = []cause{
 	{
@@ -181,7 +182,7 @@ var causes = []cause{
 			r.know()
 			r.a.Ready()
 		},
-		missing: func(r *rig) missing { return missing{wireAB: any, wireBA: any, hostA: any} }, // the sockets follow
+		missing: func(r *rig) missing { return missing{wireAB: any, peerAB: any, wireBA: any, hostA: any} }, // the sockets follow
 		reasons: []frame.Reason{frame.Unreachable},
 	}, {
 		name:    "output dropped",
