@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -153,7 +154,15 @@ func TestParseAgain(t *testing.T) {
 	}
 }
 
+// FuzzParse: what is no configuration is told where, inside the text; what is one is the same
+// when it is written and read again.
 func FuzzParse(f *testing.F) {
+	files, _ := filepath.Glob("../examples/node/configs/*/*.json")
+	for _, name := range files {
+		if text, err := os.ReadFile(name); err == nil {
+			f.Add(text)
+		}
+	}
 	f.Add([]byte(`{"segments":[{"vni":1,"flood":["10.0.0.2"],"members":[{"port":"a"}]}],"ports":[{"name":"a"}]}`))
 	f.Add([]byte(`{"tunnels":[{"name":"a","type":"gpe","local":"::1","ttl":"inherit"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -164,6 +173,26 @@ func FuzzParse(f *testing.F) {
 		var errs Errors
 		if err != nil && (!errors.As(err, &errs) || len(errs) == 0) {
 			t.Fatalf("%T", err)
+		}
+		lines := bytes.Split(text, []byte("\n"))
+		for _, e := range errs {
+			if e.Line < 0 || e.Line > len(lines) || e.Line > 0 && (e.Column < 1 || e.Column > len(lines[e.Line-1])+1) || e.Text == "" {
+				t.Fatalf("%d:%d of %d lines: %v", e.Line, e.Column, len(lines), e)
+			}
+		}
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Parse(again)
+		if err != nil {
+			t.Fatalf("%v: %s", err, again)
+		}
+		if more, err := json.Marshal(d); err != nil || !bytes.Equal(more, again) {
+			t.Fatalf("%v: %s became %s", err, again, more)
 		}
 	})
 }

@@ -68,12 +68,28 @@ func FuzzControlMessages(f *testing.F) {
 	PutCmsgInt(b[PutCmsgInt(b, unix.IPPROTO_IP, unix.IP_TTL, 64):], unix.SOL_SOCKET, unix.SO_TIMESTAMP, 5)
 	f.Add(b)
 	f.Add(b[:CmsgInt-1])
+	aux := make([]byte, unix.CmsgSpace(auxdataLen))
+	binary.NativeEndian.PutUint64(aux, uint64(unix.CmsgLen(auxdataLen)))
+	binary.NativeEndian.PutUint32(aux[long:], unix.SOL_PACKET)
+	binary.NativeEndian.PutUint32(aux[long+4:], unix.PACKET_AUXDATA)
+	binary.NativeEndian.PutUint32(aux[cmsgHdr:], unix.TP_STATUS_VLAN_VALID|unix.TP_STATUS_CSUMNOTREADY)
+	f.Add(aux)
+	f.Add(getLink(3))
 	f.Add(append(unix.PktInfo4(&unix.Inet4Pktinfo{Ifindex: 3}), unix.PktInfo6(&unix.Inet6Pktinfo{Ifindex: 4})...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r RxInfo
 		r.Parse(b)
 		var e QueuedError
 		e.parse(b)
+		var aux PacketAux
+		aux.parse(b)
+		if !aux.VLAN && aux != (PacketAux{Unfinished: aux.Unfinished}) {
+			t.Fatalf("%+v", aux)
+		}
+		w := LinkWatch{index: 3}
+		if s, ok, _ := w.last(b); !ok && s.Gone {
+			t.Fatalf("%+v", s)
+		}
 		// What x/sys can parse, we see message by message.
 		ms, err := unix.ParseSocketControlMessage(b)
 		if err != nil {
