@@ -30,6 +30,9 @@ func frameOf(d *draw) []byte {
 	from, to := d.under(16), d.under(16)
 	network, away := 1+d.under(3), 1+d.under(8)
 	size := int(d.byte()) * 8
+	if d.byte()&7 == 7 { // to the gateway itself
+		away, to = network, 15
+	}
 	var b []byte
 	switch kind {
 	case 0:

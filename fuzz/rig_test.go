@@ -274,17 +274,30 @@ func (r *rig) makeRoutes() {
 	r.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: r.toIP, TooBig: vswitch.Chain(r.toIP.TooBig(), tooBig)}}))
 	node := func(n int) l3.NextHop {
 		h := l3.NextHop{Interface: r.toIP}
-		if cfg.Tunnel != nil {
+		switch {
+		case cfg.Tunnel == nil:
+			return h
+		case n == 3 && r.set.tunnel.Type == encap.TypeGPE:
+			h.Peer, err = r.vtep.NextHop(r.peer(n), 555)
+		default:
 			h.Peer, err = r.vtep.AddPeer(r.peer(n))
-			r.must(err)
 		}
+		r.must(err)
 		return h
+	}
+	either := l3.NextHop{Interface: r.toIP}
+	if cfg.Tunnel != nil {
+		either.Peer, err = r.vtep.Group(node(2).Peer, node(3).Peer)
+		r.must(err)
 	}
 	prefix := func(n int) [2]netip.Prefix {
 		return [2]netip.Prefix{netip.PrefixFrom(addr4(n, 0), 24), netip.PrefixFrom(addr6(n, 0), 64)}
 	}
 	for k := range 2 {
-		routes := []l3.Route{{Prefix: prefix(3)[k], Via: []l3.NextHop{node(2)}}, {Prefix: prefix(4)[k], Via: []l3.NextHop{node(2), node(3)}}, {Prefix: prefix(5)[k]}}
+		routes := []l3.Route{{Prefix: prefix(3)[k], Via: []l3.NextHop{node(2)}}, {Prefix: prefix(4)[k], Via: []l3.NextHop{node(2), node(3)}}, {Prefix: prefix(5)[k]}, {Prefix: prefix(2)[k], Via: []l3.NextHop{either}}}
+		if r.segs[1].iface != nil {
+			routes = routes[:3] // the prefix is a segment's
+		}
 		for i, x := range r.segs {
 			if x.iface == nil {
 				continue
