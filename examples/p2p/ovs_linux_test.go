@@ -21,8 +21,11 @@ type ovsLab struct {
 	a, b     *netns.Host
 	ga, gb   *netns.Host
 	ovs      *netns.OpenVSwitch
-	near     string // our underlay device
-	onA, onB *netns.Capture
+	near     string         // our underlay device
+	onA, onB *netns.Capture // of the guests
+	macA     string         // of the guests
+	macB     string
+	number   int // of packets
 }
 
 func newOVSLab(t *testing.T) *ovsLab {
@@ -50,6 +53,18 @@ func (l *ovsLab) tunnel(t *testing.T, f family, flags string, options ...string)
 	l.ovs.VXLAN("vx0", f.local, 9, options...)
 	p := start(t, l.a, f.ready("vxs0", 9, f.mtu), strings.Fields("-id 9 -local "+f.local+" -remote "+f.remote+" "+flags)...)
 	l.forget()
+	return p
+}
+
+// joined is tunnel, and waits until it carries frames both ways: for a moment OVS keeps flows
+// of the tunnel before.
+func (l *ovsLab) joined(t *testing.T, flags string, options ...string) *netns.Proc {
+	t.Helper()
+	p := l.tunnel(t, families[0], flags, options...)
+	l.a.Until("the tunnel works", func() bool {
+		_, err := l.ga.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "0.3", "192.168.7.2")
+		return err == nil
+	})
 	return p
 }
 

@@ -11,9 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -55,24 +52,10 @@ func cutTunnel(code string) (rest string, flags []string) {
 	return rest, flags
 }
 
-// forgery is a VXLAN packet with a frame of type 0x88b5 to all, which says text.
+// forgery is a VXLAN packet of network 100 with a frame to all, which says text.
 func forgery(h *netns.Host, dev, dstMAC, src, dst, text string) []byte {
-	e := &layers.Ethernet{SrcMAC: parseMAC(h.MAC(dev)), DstMAC: parseMAC(dstMAC), EthernetType: layers.EthernetTypeIPv4}
-	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: parseIP(src), DstIP: parseIP(dst)}
-	u := &layers.UDP{SrcPort: 55555, DstPort: 4789}
-	u.SetNetworkLayerForChecksum(ip)
-	inner := &layers.Ethernet{SrcMAC: parseMAC("02:00:00:00:66:66"), DstMAC: layers.EthernetBroadcast, EthernetType: 0x88b5}
-	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-		e, ip, u, &layers.VXLAN{ValidIDFlag: true, VNI: 100}, inner, gopacket.Payload(text)); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
-}
-
-// says reports whether a capture has a packet with text.
-func says(c *netns.Capture, text string) bool {
-	return slices.ContainsFunc(c.Seen(), func(p netns.Packet) bool { return bytes.Contains(p.Data, []byte(text)) })
+	o := outer{srcMAC: h.MAC(dev), dstMAC: dstMAC, src: src, dst: dst, header: []byte{8, 0, 0, 0, 0, 0, 100, 0}}
+	return o.packet(note("02:00:00:00:66:66", everyone, text))
 }
 
 const plain = "plainsecret12345" // 16 bytes, the longest pattern of ping
@@ -142,10 +125,8 @@ func TestWireGuard(t *testing.T) {
 		c.Want(1, func(p netns.Packet) bool { return bytes.Contains(p.Data, []byte(mark)) })
 		return says(c, text)
 	}
-	note := func(h *netns.Host, dev string) func(string) {
-		return func(text string) {
-			h.Inject(dev, slices.Concat(layers.EthernetBroadcast, parseMAC(h.MAC(dev)), []byte{0x88, 0xb5}, []byte(text)))
-		}
+	through := func(h *netns.Host, dev string) func(string) {
+		return func(text string) { h.Inject(dev, note(h.MAC(dev), everyone, text)) }
 	}
 
 	for _, b := range recipe(t, "encrypted.md", "WireGuard") {
@@ -160,7 +141,7 @@ func TestWireGuard(t *testing.T) {
 					_, err := left.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", "192.168.7.2")
 					return err == nil
 				})
-				if !forge(right, "vx0", "10.99.0.2", "10.99.0.1", note(left, "vxs0")) {
+				if !forge(right, "vx0", "10.99.0.2", "10.99.0.1", through(left, "vxs0")) {
 					t.Error("without the filter the kernel's device took nothing that was forged: the test cannot tell")
 				}
 				run(host, "nft add table"+filter)
@@ -195,14 +176,14 @@ func TestWireGuard(t *testing.T) {
 	}
 	inside.Stop()
 
-	if forge(right, "vx0", "10.99.0.2", "10.99.0.1", note(left, "vxs0")) {
+	if forge(right, "vx0", "10.99.0.2", "10.99.0.1", through(left, "vxs0")) {
 		t.Error("the kernel's device took a forged packet in spite of the filter")
 	}
 	if out := right.Run("nft", "list", "table", "inet", "vxlan"); !strings.Contains(out, "counter packets 3 ") {
 		t.Errorf("the filter has not counted three forged packets:\n%s", out)
 	}
 	ports := left.Nstat()["UdpNoPorts"]
-	if forge(left, "vxs0", "10.99.0.1", "10.99.0.2", note(right, "vx0")) {
+	if forge(left, "vxs0", "10.99.0.1", "10.99.0.2", through(right, "vx0")) {
 		t.Error("p2p took a forged packet in spite of -bind")
 	}
 	if got := left.Nstat()["UdpNoPorts"] - ports; got != 3 {
@@ -224,7 +205,7 @@ func TestWireGuard(t *testing.T) {
 	l := stop(t, p)
 	l.wantDrops(t, "port-full", "too-big")
 	p = start(t, left, "ready dev=vxs0 type=vxlan id=100 local=10.99.0.1:4789 mtu=1370", slices.Delete(slices.Clone(flags), bind, bind+2)...)
-	if !forge(left, "vxs0", "10.99.0.1", "10.99.0.2", note(right, "vx0")) {
+	if !forge(left, "vxs0", "10.99.0.1", "10.99.0.2", through(right, "vx0")) {
 		t.Error("without -bind p2p took nothing that was forged: the test cannot tell")
 	}
 	stop(t, p)

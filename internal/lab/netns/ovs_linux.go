@@ -60,7 +60,8 @@ func (s *OpenVSwitch) VXLAN(port, remote string, vni int, settings ...string) {
 			options = append(options, "options:"+o)
 		}
 	}
-	args := []string{"--", "--if-exists", "del-port", "br0", port, "--", "add-port", "br0", port}
+	s.Set("--if-exists", "del-port", "br0", port) // by itself: OVS 3.1 loses a port that changes its exts
+	args := []string{"--", "add-port", "br0", port}
 	args = append(append(args, columns...), "--", "set", "interface", port, "type=vxlan")
 	s.Set(append(args, options...)...)
 }
