@@ -231,3 +231,48 @@ func TestWireGuard(t *testing.T) {
 		}
 	}
 }
+
+// The filter of SECURITY.md: a tunnel to a peer in the set works; a stranger, and one who
+// takes a peer's address on another link, come no farther than it. Both get in before.
+func TestFilter(t *testing.T) {
+	if _, err := exec.LookPath("nft"); err != nil {
+		t.Skipf("%v: install the package nftables", err)
+	}
+	n := netns.New(t)
+	sw, a, b, x := n.Switch("sw"), n.Host("a"), n.Host("b"), n.Host("x")
+	n.Plug(a, "10.0.0.1/24", sw)
+	n.Plug(b, "10.0.0.2/24", sw)
+	n.Plug(x, "10.0.0.66/24", sw)
+	side, _ := n.Link(a, "10.66.0.1/24", x, "10.66.0.2/24")
+	for _, dev := range []string{"all", "eth0", side} {
+		a.Sysctl("net.ipv4.conf."+dev+".rp_filter", "0")
+	}
+	b.VXLAN("vx0", netns.VXLAN{ID: 100, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
+	p := start(t, a, families[0].ready("vxs0", 100, 1450), "-local", "10.0.0.1", "-remote", "10.0.0.2", "-id", "100")
+	a.Addr("vxs0", "192.168.7.1/24")
+	forge := func(name string) (stranger, impostor bool) {
+		t.Helper()
+		c := a.Capture("vxs0", "")
+		defer c.Stop()
+		x.Inject("eth0", forgery(x, "eth0", a.MAC("eth0"), "10.0.0.66", "10.0.0.1", name+" stranger"))
+		x.Inject("eth1", forgery(x, "eth1", a.MAC(side), "10.0.0.2", "10.0.0.1", name+" impostor"))
+		b.Inject("vx0", note(b.MAC("vx0"), everyone, name+" honest"))
+		c.Want(1, func(p netns.Packet) bool { return bytes.Contains(p.Data, []byte(name+" honest")) })
+		return says(c, name+" stranger"), says(c, name+" impostor")
+	}
+	a.Ping("192.168.7.2", 1)
+	if stranger, impostor := forge("before"); !stranger || !impostor {
+		t.Fatalf("without the filter: %v, %v: the test cannot tell", stranger, impostor)
+	}
+	for _, block := range recipe(t, "../../SECURITY.md", "Hardening") {
+		a.Run("sh", "-ec", block.code)
+	}
+	if stranger, impostor := forge("after"); stranger || impostor {
+		t.Errorf("past the filter: a stranger %v, an impostor %v", stranger, impostor)
+	}
+	if out := a.Run("nft", "list", "table", "inet", "vxswitch"); strings.Count(out, "counter packets 1 ") != 2 {
+		t.Errorf("the filter counts\n%s", out)
+	}
+	a.Ping("192.168.7.2", 2)
+	stop(t, p)
+}
