@@ -30,9 +30,9 @@ func TestOpenVSwitchWire(t *testing.T) {
 	t.Run("GBP", l.gbp)
 }
 
-// across sends a frame from one guest, waits until the other has it, and returns what
-// tshark says of the tunnel packet.
-func (l *ovsLab) across(t *testing.T, fromA bool, frame []byte, text string, fields ...string) []string {
+// across sends a frame from one guest, waits until the other has it, and returns the tunnel
+// packet.
+func (l *ovsLab) across(t *testing.T, fromA bool, frame []byte, text string) netns.Packet {
 	t.Helper()
 	from, to := l.ga, l.onB
 	if !fromA {
@@ -42,11 +42,11 @@ func (l *ovsLab) across(t *testing.T, fromA bool, frame []byte, text string, fie
 	from.Inject("eth0", frame)
 	has := func(p netns.Packet) bool { return bytes.Contains(p.Data, []byte(text)) }
 	to.Want(1, func(p netns.Packet) bool { return !p.Out && has(p) })
-	rows := netns.Fields(t, slices.DeleteFunc(only(wire.Stop(), fromA), func(p netns.Packet) bool { return !has(p) }), "", fields...)
-	if len(rows) != 1 {
-		t.Fatalf("%q crossed %d times", text, len(rows))
+	seen := slices.DeleteFunc(only(wire.Stop(), fromA), func(p netns.Packet) bool { return !has(p) })
+	if len(seen) != 1 {
+		t.Fatalf("%q crossed %d times", text, len(seen))
 	}
-	return rows[0]
+	return seen[0]
 }
 
 // The same frame into both: the outer headers are the same, when both are told the same.
@@ -60,23 +60,23 @@ func (l *ovsLab) headers(t *testing.T) {
 		{"-ttl inherit -tos inherit -ecn rfc3168", "ttl=inherit tos=inherit", ""},
 	} {
 		p := l.joined(t, c.flags, strings.Fields(c.options)...)
-		for _, ecn := range []uint8{1, 3} {
-			var got [2][]string
-			for i := range got {
+		var crossed []netns.Packet // ours, OVS's, and again
+		for ecn := range uint8(4) {
+			for i, way := range [][2]string{{l.macA, l.macB}, {l.macB, l.macA}} {
 				text := fmt.Sprintf("headers %q %d from %d.", c.flags, ecn, i)
-				src, dst := l.macA, l.macB
-				if i == 1 {
-					src, dst = dst, src
-				}
-				got[i] = l.across(t, i == 0, datagram(src, dst, 0xb8|ecn, 33, text), text, "ip.dsfield", "ip.ttl", "ip.flags.df", "vxlan.flags", "vxlan.vni", "udp.dstport")
+				crossed = append(crossed, l.across(t, i == 0, datagram(way[0], way[1], 0xb8|ecn, 33, text), text))
 			}
-			want := slices.Clone(got[0])
+		}
+		rows := netns.Fields(t, crossed, "", "ip.dsfield", "ip.ttl", "ip.flags.df", "vxlan.flags", "vxlan.vni", "udp.dstport")
+		for ecn := range 4 {
+			ours, theirs := rows[2*ecn], rows[2*ecn+1]
+			want := slices.Clone(ours)
 			if ecn == 3 && c.ce != "" {
 				_, inner, _ := strings.Cut(want[0], ",")
 				want[0] = c.ce + "," + inner
 			}
-			if !slices.Equal(got[1], want) {
-				t.Errorf("%q, ECN %d: ours %q, OVS %q, want %q", c.flags, ecn, got[0], got[1], want)
+			if !slices.Equal(theirs, want) {
+				t.Errorf("%q, ECN %d: ours %q, OVS %q, want %q", c.flags, ecn, ours, theirs, want)
 			}
 		}
 		stop(t, p)
@@ -235,9 +235,12 @@ func (l *ovsLab) gbp(t *testing.T) {
 	p := l.joined(t, "", "exts=gbp")
 	l.ovs.Flows("add-flow", "br0", "priority=10,in_port=eth0,actions=set_field:4660->tun_gbp_id,NORMAL")
 	defer l.ovs.Flows("del-flows", "br0", "in_port=eth0")
-	for fromA, frame := range map[bool][]byte{true: note(l.macA, l.macB, "a mark?"), false: note(l.macB, l.macA, "a mark?")} {
-		if got := l.across(t, fromA, frame, "a mark?", "vxlan.flags", "vxlan.gbp"); got[0] != "0x0800" || got[1] != "0" {
-			t.Errorf("from us %v: %q", fromA, got)
+	crossed := []netns.Packet{
+		l.across(t, true, note(l.macA, l.macB, "a mark?"), "a mark?"), l.across(t, false, note(l.macB, l.macA, "a mark?"), "a mark?"),
+	}
+	for i, got := range netns.Fields(t, crossed, "", "vxlan.flags", "vxlan.gbp") {
+		if got[0] != "0x0800" || got[1] != "0" {
+			t.Errorf("packet %d: %q", i, got)
 		}
 	}
 	marked := outer{header: []byte{0x88, 0, 0x12, 0x34, 0, 0, 9, 0}}

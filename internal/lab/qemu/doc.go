@@ -23,7 +23,8 @@
 //	+----------------------------------------------------+
 //
 // The guest is the kernel in /boot, its modules, busybox, and ip of iproute2 with its
-// libraries, in an initramfs that is made once in a process and never is a file. The
+// libraries, in an initramfs that is made once in a process and never is a file; with more
+// modules and programs, where Config says so, it is made for that guest. The
 // processor is emulated (TCG), so that a guest boots wherever the tests run, in some
 // seconds; one guest serves all subtests of a test. Only amd64 has such guests.
 //

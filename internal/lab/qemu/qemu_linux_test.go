@@ -116,6 +116,16 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// A guest may have more of the kernel's modules, and programs with their libraries.
+func TestMore(t *testing.T) {
+	h := netns.New(t).Host("a")
+	g := Boot(t, h, Config{Modules: []string{"vxlan"}, Programs: map[string]string{"/opt/sum": "sha224sum"}})
+	g.Run("ip link add vx0 type vxlan id 1 dstport 4789 local 10.0.0.1 remote 10.0.0.2")
+	if out := g.Run("echo -n | /opt/sum"); !strings.HasPrefix(out, "d14a028c2a3a2bc9476102bb288234c415a2b01f828ea62ac5b3e42f") {
+		t.Errorf("SHA-224 of nothing: %s", out)
+	}
+}
+
 // TestBreaks is what breaks runs in a process of its own.
 func TestBreaks(t *testing.T) {
 	how := os.Getenv("QEMU_TEST_BREAKS")
