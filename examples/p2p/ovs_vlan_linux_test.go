@@ -67,13 +67,13 @@ func TestOpenVSwitchInnerVLAN(t *testing.T) {
 			}
 			p := l.joined(t, c.flags)
 			wire := l.a.Capture(l.near, "udp dst port 4789")
-			if got := l.offer(t, false, func(text string) []byte { return tagged(note(l.macB, everyone, text), 10) }); got != c.toA {
+			if got := l.offer(t, false, func(text string) []byte { return withTag(note(l.macB, everyone, text), 10) }); got != c.toA {
 				t.Errorf("from OVS's guest: %q, want %q", got, c.toA)
 			}
 			if rows := netns.Fields(t, only(wire.Stop(), false), "vxlan && vlan", "vlan.id", "vxlan.vni"); len(rows) == 0 || rows[0][0] != "10" || rows[0][1] != "9" {
 				t.Errorf("in the tunnel: %v", rows)
 			}
-			if got := l.offer(t, true, func(text string) []byte { return tagged(note(l.macA, everyone, text), 10) }); got != c.toB {
+			if got := l.offer(t, true, func(text string) []byte { return withTag(note(l.macA, everyone, text), 10) }); got != c.toB {
 				t.Errorf("from ours: %q, want %q", got, c.toB)
 			}
 			s := stop(t, p)
@@ -112,7 +112,7 @@ func TestOpenVSwitchInnerVLAN(t *testing.T) {
 				if c.fromA {
 					l.ga.Inject("eth0", note(l.macA, everyone, text))
 				} else {
-					l.gb.Inject("eth0", tagged(note(l.macB, everyone, text), 10))
+					l.gb.Inject("eth0", withTag(note(l.macB, everyone, text), 10))
 				}
 				time.Sleep(20 * time.Millisecond)
 				return found(c.at, text) == c.want
@@ -177,13 +177,13 @@ func (l *ovsLab) trunks(t *testing.T) {
 		wire := l.a.Capture(l.near, "udp dst port 4789")
 		text := fmt.Sprintf("of VLAN %d.", vlan)
 		l.a.Until("OVS carries VLAN "+fmt.Sprint(vlan), func() bool {
-			l.gb.Inject("eth0", tagged(note(l.macB, everyone, text), vlan))
+			l.gb.Inject("eth0", withTag(note(l.macB, everyone, text), vlan))
 			time.Sleep(20 * time.Millisecond)
 			return found(on, text) != ""
 		})
 		back := "back " + text
 		l.a.Until("it comes back", func() bool {
-			l.a.Inject("trunk0", tagged(note(host, l.macB, back), vlan))
+			l.a.Inject("trunk0", withTag(note(host, l.macB, back), vlan))
 			time.Sleep(20 * time.Millisecond)
 			return found(l.onB, back) != ""
 		})

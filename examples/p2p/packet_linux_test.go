@@ -62,8 +62,8 @@ func datagram(src, dst string, tos, ttl uint8, text string) []byte {
 	return serialize(e, ip, u, gopacket.Payload(text))
 }
 
-// tagged puts an 802.1Q tag into a frame.
-func tagged(f []byte, vlan byte) []byte {
+// withTag puts an 802.1Q tag into a frame.
+func withTag(f []byte, vlan byte) []byte {
 	return slices.Concat(f[:12], []byte{0x81, 0, 0, vlan}, f[12:])
 }
 
