@@ -59,7 +59,7 @@ func TestOpenVSwitchInnerVLAN(t *testing.T) {
 		{"", "", ""}, // RFC 7348, section 6.1
 		{"-inner-vlan discard", "", ""},
 		{"-inner-vlan strip", "untagged", ""},
-		{"-inner-vlan pass", "tag 10", "tag 10"},
+		{"-inner-vlan pass -mtu 1450", "tag 10", "tag 10"},
 	} {
 		t.Run("p2p "+c.flags, func(t *testing.T) {
 			if _, err := parse(strings.Fields("-local 10.0.0.1 " + c.flags)); err != nil {
