@@ -290,21 +290,23 @@ func TestGroupSharedOnOneHost(t *testing.T) {
 	}
 }
 
+// loopGroups is a Control that has sockets hear what they send to groups.
+func loopGroups(network, address string, c syscall.RawConn) (err error) {
+	e := c.Control(func(fd uintptr) {
+		if network == "udp4" {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 1)
+		} else {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_LOOP, 1)
+		}
+	})
+	return errors.Join(e, err)
+}
+
 // Sockets that loop hear themselves: what a VTEP's own-address drop is for.
 func TestGroupLoop(t *testing.T) {
 	for _, fam := range groupFamilies {
 		t.Run(fam.name, func(t *testing.T) {
-			loop := func(network, address string, c syscall.RawConn) (err error) {
-				e := c.Control(func(fd uintptr) {
-					if network == "udp4" {
-						err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 1)
-					} else {
-						err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_LOOP, 1)
-					}
-				})
-				return errors.Join(e, err)
-			}
-			w := newWire(t, fam.local, fam.bits, 1, UDPConfig{Control: loop})
+			w := newWire(t, fam.local, fam.bits, 1, UDPConfig{Control: loopGroups})
 			w.join(0, fmt.Sprintf(fam.group, 1))
 			send(t, w.us[0], to("echo", 0, w.group(fmt.Sprintf(fam.group, 1))))
 			w.until("echo", func() bool { return w.ears[0].count("echo") == 1 })
