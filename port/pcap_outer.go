@@ -108,11 +108,3 @@ func sumPieces(pieces [][]byte, sum uint64) uint64 {
 	}
 	return sum
 }
-
-// isGroup reports whether e is a multicast address.
-func isGroup(e *frame.Endpoint) bool {
-	if e.Is4() {
-		return e.IP[12]>>4 == 0xe
-	}
-	return e.IP[0] == 0xff
-}

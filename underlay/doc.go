@@ -15,12 +15,13 @@
 // sockets, for IP in IP. [Memory] is one end of a [Network] that lives in this process, for
 // tests and simulations, in place of either; it builds everywhere. All have the same methods:
 //
-//	Readers() []frame.Reader        one for each receive queue, one goroutine each
+//	Readers() []frame.Reader        one for each receive queue, one goroutine each; of a UDP one more, for groups
 //	Sender(w int) frame.Sender      worker w's way out
 //	Pause(), Resume(), Close()      of the readers; Close of everything
 //	LocalAddr(), Is4(), MTU(), Stats()
 //	SetLocal(addr)                  another local address, under traffic
 //	PathMTU(f)                      what the way to an endpoint turned out to take
+//	Join(group), Leave(group)       multicast groups to receive from (not IP)
 //	Sockets(TxConfig)               more transmit sockets, with settings of their own (not IP)
 //	Unreachable(f)                  what the network could not deliver (not UDP)
 //
@@ -42,6 +43,11 @@
 // kernel joined on the way here (GRO). The TCP checksum of the latter is that of the pseudo
 // header only, and nothing says so (Linux 6.18); who cannot finish it turns joining off where
 // they come in (ethtool -K DEV gro off). Each queue has two Readers, one for each protocol.
+//
+// What is sent to a multicast group that was joined comes out of one Reader for all groups, with
+// the group as Outer.Dst, once, whatever the number of queues. Each group has a socket of its own, and nobody hears
+// a group on any other. Groups are of one interface, [UDPConfig].MulticastDevice, which is also the one
+// that datagrams to groups leave through once a group has been joined; they do not come back to the sender's host.
 //
 // # Sending
 //
@@ -82,8 +88,9 @@
 // is removed and put back, or when a peer is away for a while: what cannot be sent meanwhile
 // is lost as [frame.Unreachable], or as [frame.PortFull] where a link is up and has no carrier
 // (Linux 6.18 has no queue for it then). An underlay bound to a device by name
-// (Device in its configuration) also follows it when it is made anew. When the host gets
-// another address, SetLocal takes it, without a Reader or a Sender being made anew.
+// (Device in its configuration) also follows it when it is made anew, and so do multicast
+// groups; endpoints at link-local addresses do not: they have the interface's old index. When
+// the host gets another address, SetLocal takes it, without a Reader or a Sender being made anew.
 //
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
 // of these is sent, in the network namespace ListenUDP or ListenIP was called in.

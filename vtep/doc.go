@@ -10,13 +10,18 @@
 // the flood list of its VNI: one Datagram with many endpoints (head-end
 // replication), so that a thousand peers cost one Send and no copy.
 //
+// A flood list may have multicast groups, in place of peers or beside them: the network makes
+// the copies then. The VTEP is in the groups of its open VNIs; the senders of what comes to
+// them are peers, and are answered as such.
+//
 // # Peers
 //
 // The peer half of a frame.Dest is an index into the VTEP's next-hop table. A peer
 // is known by the address its packets come from, never by the port, and is sent to
 // on the VTEP's destination port. Listed peers are configured: by AddPeer, or by
 // being in a flood list. Others are learned from what they send, up to a bound, and
-// forgotten once no FDB entry names them.
+// forgotten once no FDB entry names them. IPv6 link-local peers are known with the interface
+// they are on; those of a VTEP with such an address itself are all on its interface.
 //
 // # Encapsulations
 //

@@ -112,12 +112,15 @@ func (v *VTEP) forget(vni frame.VNI, n *network) {
 // changed.
 //
 // An entry may be a multicast group: one copy is sent to it, with Config.GroupTTL, for all
-// that are in the group, and while the VNI is open the VTEP is in it itself. Several VNIs may
-// share a group; a frame's VNI decides, not its group. A change joins the new groups before
-// the first frame is sent by the new list, and leaves the old ones after that. So nothing
-// is lost when a VNI goes from peers to a group or back, if every VTEP is first given both, the others
-// and the group, and the same frames arrive twice meanwhile; when each is changed at once, what
-// one sends to a group that another has not joined yet, or has left already, is lost to that one.
+// that are in it, and while the VNI is open the VTEP is in it, too (RFC 7348, section 4.2).
+// Several VNIs may share a group: a frame's VNI decides, not the group it came to. A frame that came
+// to a group is not sent round by a hub.
+//
+// New groups are joined before the first frame goes by the new list, and old ones are left
+// after the last that went by the old. So a VNI that goes over from peers to a group, or back,
+// loses and doubles nothing if the underlay of every VTEP is in the group meanwhile (underlay.UDP.Join,
+// and Leave afterwards). Without that, what others send to the group before this VTEP has joined it, or
+// after it has left, does not reach it.
 func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)

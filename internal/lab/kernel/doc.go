@@ -41,8 +41,9 @@
 // # Peer
 //
 // Scenarios with both on one underlay: flooding exactly once, in a mesh and in a star;
-// a host that moves between the two; a segment in two fabrics, IPv4 and IPv6, on two ports; ageing; two networks with equal addresses; a
-// narrow link on the way; links, addresses and devices that go away and come back.
+// a host that moves between the two; a segment in two fabrics, IPv4 and IPv6, on two ports;
+// ageing; two networks with equal addresses; a narrow link on the way; a flood list that
+// becomes a multicast group, and back; links, addresses and devices that go away and come back.
 //
 // # Group policy
 //
