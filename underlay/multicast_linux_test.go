@@ -168,9 +168,11 @@ func TestGroupOnce(t *testing.T) {
 					t.Errorf("host %d: %d of group one, want %d; %d of group two", i, got, want, other)
 				}
 			}
+			w.ears[1].mu.Lock()
 			if !w.ears[1].dst[netip.MustParseAddr(one)] || !w.ears[1].src[netip.MustParseAddr(fmt.Sprintf(fam.local, 1))] {
 				t.Errorf("from %v to %v", w.ears[1].src, w.ears[1].dst)
 			}
+			w.ears[1].mu.Unlock()
 
 			w.leave(1, one)
 			w.leave(2, one)
