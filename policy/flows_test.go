@@ -421,3 +421,36 @@ func TestMalformed(t *testing.T) {
 	udp = pkt{kind: "udp", src: 1, dst: 2, frag: "later"}
 	l.in(true, udp)
 }
+
+// A flow has the group of its opener's packet that the rules judged last, and keeps it when the
+// table grows: by that its other side's packets are judged anew.
+func TestGroupOfFlow(t *testing.T) {
+	only := func(name string, group uint16) *Config {
+		return &Config{Default: Deny, Rules: []Rule{{Name: name, Groups: []uint16{group}}}}
+	}
+	l := newLab(t, only("a", 1))
+	x := pkt{kind: "udp", src: 1, dst: 2, sport: 1000, dport: 80, group: 1}
+	back := x.answer()
+	back.group = 5
+	l.in(true, x)
+	l.in(true, back)
+	l.update(only("b", 1))
+	l.in(true, back)
+	l.update(only("c", 2))
+	x.group = 2
+	l.in(true, x)
+	l.update(only("d", 2))
+	l.in(true, back)
+	l.update(only("e", 1))
+	l.in(false, back)
+
+	var f flows
+	f.init(1 << 14)
+	w := key{1, 2, 3, 4, 5}
+	f.insert(&w, stIngress|stAnswered, 1, &forever, 9)
+	f.grow((*f.arrays.Load())[0])
+	f.sweep(1, &forever)
+	if y, ok := f.find(&w, 1, &forever); !ok || y.group != 9 || y.a != (*f.arrays.Load())[0] {
+		t.Errorf("%v, group %d", ok, y.group)
+	}
+}
