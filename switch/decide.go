@@ -107,9 +107,10 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	switch {
 	case d == frame.Filter:
 		return frame.Drop(frame.Filtered), nil
-	case d.Port() == 0 && c.keepsTag(f):
-		return frame.Drop(frame.InnerVLAN), nil
 	case d.Port() == 0:
+		if c.keepsTag(f) {
+			return frame.Drop(frame.InnerVLAN), nil
+		}
 		return c.gateway(f, at, frame.NoRoute), nil
 	case d == f.From:
 		return frame.Drop(frame.Reflect), nil

@@ -241,6 +241,33 @@ func TestStormBoth(t *testing.T) {
 	})
 }
 
+// What a later bucket refuses is given back to those before it: packets to bits, the
+// attachment to the VSI.
+func TestStormGivesBack(t *testing.T) {
+	inLab(t, func(l *lab) {
+		a, at := l.port("a", 0)
+		b, _ := l.port("b", 0)
+		must[any](t)(nil, at.Configure(AttachConfig{Storm: Storm{Broadcast: Rate{Packets: 10, Bits: 480 * 100}}}))
+		must[any](t)(nil, l.v.Configure(VSIConfig{Storm: Storm{Broadcast: Rate{Packets: 3}}}))
+		if n := floods(a, b, frame.Broadcast, 30); n != 3 {
+			t.Errorf("%d of the segment", n)
+		}
+		must[any](t)(nil, l.v.Configure(VSIConfig{}))
+		if n := floods(a, b, frame.Broadcast, 30); n != 7 {
+			t.Errorf("%d are left of the port's 10", n)
+		}
+		must[any](t)(nil, at.Configure(AttachConfig{Storm: Storm{Multicast: Rate{Packets: 10, Bits: 480 * 4}}}))
+		group := frame.MAC{1, 0, 0x5e, 0, 0, 1}
+		if n := floods(a, b, group, 30); n != 4 {
+			t.Errorf("%d in bits", n)
+		}
+		must[any](t)(nil, at.Configure(AttachConfig{Storm: Storm{Multicast: Rate{Packets: 10}}}))
+		if n := floods(a, b, group, 30); n != 6 {
+			t.Errorf("%d packets are left of 10", n)
+		}
+	})
+}
+
 // What a stage floods is limited, what it answers is not; nor is known unicast, nor what
 // the switch itself sends.
 func TestStormOnlyFloods(t *testing.T) {
