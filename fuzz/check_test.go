@@ -73,6 +73,8 @@ func (r *rig) left(o leaving) {
 	}
 	seg := -1
 	switch {
+	case o.port == farPort && o.tag == farVNI:
+		return // to a next hop that numbers networks its own way
 	case o.port == farPort:
 		seg = slices.Index(vnis[:], frame.VNI(o.tag))
 	case o.port < tunPort:

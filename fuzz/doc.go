@@ -1,6 +1,8 @@
-// Package fuzz holds black-box fuzz targets with their corpora: bytes into a whole
-// switch, by way of its ports and its underlay. Decoders and tables have targets of
-// their own, beside the code.
+// Package fuzz holds a black-box fuzz target with its corpus: a whole switch, set up as the
+// input says, with packets into its ports and its underlay while it is being changed.
+// Decoders, tables and stages have targets of their own, beside the code, and so has the
+// golden model of forwarding (internal/lab/model).
 //
-//	go test ./fuzz -fuzz FuzzSwitch -fuzztime 1h
+//	make fuzz FUZZTIME=80s                     every target of the module, an hour in all
+//	go test ./fuzz -fuzz FuzzSwitch -fuzztime 1h -fuzzminimizetime 20x
 package fuzz

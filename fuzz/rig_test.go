@@ -22,6 +22,9 @@ var vnis = [2]frame.VNI{100, 200}
 
 const ipVNI frame.VNI = 300
 
+// farVNI is what one of the peers calls it.
+const farVNI = 555
+
 // vlans are the tags of local ports in the two segments; noVLAN where a port is in none.
 const noVLAN = ^uint32(0)
 
@@ -278,7 +281,7 @@ func (r *rig) makeRoutes() {
 		case cfg.Tunnel == nil:
 			return h
 		case n == 3 && r.set.tunnel.Type == encap.TypeGPE:
-			h.Peer, err = r.vtep.NextHop(r.peer(n), 555)
+			h.Peer, err = r.vtep.NextHop(r.peer(n), farVNI)
 		default:
 			h.Peer, err = r.vtep.AddPeer(r.peer(n))
 		}
