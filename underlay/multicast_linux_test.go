@@ -427,3 +427,42 @@ func TestGroupReaderPause(t *testing.T) {
 		}
 	})
 }
+
+// MulticastDevice is where groups are sent to, whatever interface has the local address; so it is
+// of sockets that are opened later.
+func TestGroupSentThroughDevice(t *testing.T) {
+	for _, fam := range groupFamilies {
+		t.Run(fam.name, func(t *testing.T) {
+			n := netns.New(t)
+			a, b := n.Host("a"), n.Host("b")
+			n.Link(a, fmt.Sprintf(fam.local, 1)+fam.bits, b, "")
+			n.Link(a, "", b, "")
+			a.Ready()
+			c0, c1 := b.Capture("eth0", "udp port 4789"), b.Capture("eth1", "udp port 4789")
+			for _, dev := range []string{"", "eth0", "eth1"} {
+				var u *UDP
+				a.Do(func() {
+					u = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, 1)), 4789).String(), &UDPConfig{MulticastDevice: dev})
+				})
+				group := fmt.Sprintf(fam.group, 1)
+				if err := u.Join(netip.MustParseAddr(group)); err != nil {
+					t.Fatal(err)
+				}
+				e := endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(group), 4789))
+				ds := []frame.Datagram{to("on "+dev+" with DF", 0, e), to("on "+dev+" without", 0, e)}
+				ds[1].DF = false
+				send(t, u, ds...)
+				u.Close()
+			}
+			for i, c := range []*netns.Capture{c0, c1} {
+				var got []string
+				for _, p := range c.Stop() {
+					got = append(got, string(p.Data[len(p.Data)-len("with DF"):]))
+				}
+				if want := 4 - 2*i; len(got) != want {
+					t.Errorf("%d packets on eth%d, want %d: %q", len(got), i, want, got)
+				}
+			}
+		})
+	}
+}
