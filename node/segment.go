@@ -119,8 +119,6 @@ func classSet(list []Class) (set vswitch.Class) {
 	return set
 }
 
-func (t *tunnel) port() uint16 { return t.cfg.port() }
-
 // onPort reports whether the segment's interface is one without MACs, on a port or tunnel
 // for IP.
 func (s *segment) onPort() bool { return s.iface != nil && s.iface.MAC().IsZero() }
