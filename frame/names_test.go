@@ -27,7 +27,7 @@ func TestReasonNames(t *testing.T) {
 	for _, want := range []string{
 		"short", "no-vni-flag", "reserved-bits", "unknown-vni", "unknown-peer", "bad-source-mac", "own-mac", "peer-limit", "kind",
 		"split-horizon", "reflect", "unknown-unicast-off", "storm", "mac-pinned", "filtered", "too-big", "ecn", "ttl", "no-route",
-		"unresolved", "martian", "bad-checksum", "bad-header", "gpe-version", "gpe-protocol", "gpe-oam", "policy", "port-full", "port-down",
+		"unresolved", "martian", "bad-checksum", "bad-header", "fragment", "gpe-version", "gpe-protocol", "gpe-oam", "policy", "port-full", "port-down",
 	} {
 		if _, ok := seen[want]; !ok {
 			t.Errorf("no reason is called %q", want)

@@ -39,6 +39,7 @@ const (
 	Martian                  // address that cannot be routed
 	BadChecksum              // header checksum wrong
 	BadHeader                // header field that contradicts another
+	Fragment                 // fragment of an outer packet, which nobody puts together
 	GPEVersion               // VXLAN-GPE version other than 0
 	GPEProtocol              // VXLAN-GPE next protocol that is not handled
 	GPEOAM                   // VXLAN-GPE OAM packet without a handler
@@ -60,7 +61,7 @@ var reasonNames = [NumReasons]string{
 	BroadcastOff: "broadcast-off", MulticastOff: "multicast-off", UnknownUnicastOff: "unknown-unicast-off",
 	Storm: "storm", NoEgress: "no-egress", NoPeer: "no-peer", TooBig: "too-big", ECN: "ecn", TTL: "ttl",
 	NoRoute: "no-route", Unresolved: "unresolved", Martian: "martian", BadChecksum: "bad-checksum",
-	BadHeader: "bad-header", GPEVersion: "gpe-version", GPEProtocol: "gpe-protocol", GPEOAM: "gpe-oam",
+	BadHeader: "bad-header", Fragment: "fragment", GPEVersion: "gpe-version", GPEProtocol: "gpe-protocol", GPEOAM: "gpe-oam",
 	Policy: "policy", PortFull: "port-full", PortDown: "port-down", Unreachable: "unreachable",
 	SendFailed: "send-failed", EtherType: "ether-type",
 }
