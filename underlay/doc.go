@@ -12,7 +12,8 @@
 //	   sendmmsg   recvmmsg           sendmmsg   recvmmsg
 //
 // [UDP] is the one for real networks (Linux), and [IP] the one for tunnels without UDP: raw
-// sockets, for IP in IP. [Memory] is one end of a [Network] that lives in this process, for
+// sockets, for IP in IP. [Packet] does as UDP does past the network stack of this host, with
+// headers of its own, on one interface (Linux). [Memory] is one end of a [Network] that lives in this process, for
 // tests and simulations, in place of either; it builds everywhere. All have the same methods:
 //
 //	Readers() []frame.Reader        one for each receive queue, one goroutine each; of a UDP one more, for groups
@@ -23,7 +24,7 @@
 //	PathMTU(f)                      what the way to an endpoint turned out to take
 //	Join(group), Leave(group)       multicast groups to receive from (not IP)
 //	Sockets(TxConfig)               more transmit sockets, with settings of their own (not IP)
-//	Unreachable(f)                  what the network could not deliver (not UDP)
+//	Unreachable(f)                  what the network could not deliver (not UDP, not Packet)
 //
 // # Receiving
 //
@@ -94,4 +95,44 @@
 //
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
 // of these is sent, in the network namespace ListenUDP or ListenIP was called in.
+//
+// # Past the stack
+//
+// A [Packet] sends and receives Ethernet frames on one interface (packet(7)), and sees itself
+// to what the stack does for a UDP socket.
+//
+//	         | frame to our MAC, no VLAN tag (a priority is none)
+//	         v
+//	+-----------------+   ARP, ND, ICMP    +-------------------+
+//	| filter (BPF)    |------------------->| next hops, errors |
+//	+-----------------+                    +-------------------+
+//	         v                                       | MAC
+//	 IP, UDP checked             Ethernet, IP, UDP   v
+//	         v                   ------------------------------>
+//	      Reader                           Sender
+//
+// It has an address of its own, best one that the host does not have: then it answers ARP and
+// neighbour discovery for it; see [ListenPacket]. No firewall, no route and no connection
+// tracking of this host has a part in its datagrams. It neither sends nor puts together
+// fragments: without DF too, what is longer than the interface's MTU is lost as
+// [frame.TooBig], and a fragment arrives as a frame whose Drop is [frame.Fragment]. Other
+// datagrams to our port that are refused have as Drop [frame.Short], [frame.BadHeader],
+// [frame.BadChecksum] or [frame.Martian]. IPv4 options are passed over; IPv6 extension headers
+// are refused, a hop-by-hop header included.
+//
+// Flow chooses among all ports of the range, and over IPv6 makes the flow label (RFC 6438).
+// A packet to a next hop whose MAC is not known waits for the answer, three for each hop and
+// 1 MiB in all; more are lost as [frame.Unresolved]. Of three questions without an answer the
+// hop is unreachable, and asked again when it is sent to two seconds later; one in use is
+// asked every 30 to 60 s, itself first.
+//
+// Datagrams that the kernel or the card left in one piece (UDP GRO, or a sender on this host)
+// are split as those of a UDP socket are. A card joins what is forwarded only when told to
+// ("ethtool -K eth0 rx-udp-gro-forwarding on"). A packet inside a datagram whose checksum is unfinished, as
+// a vxlan device of this host leaves it to the card, has that said in its [frame.GSO]. What the
+// kernel's tunnels leave in one piece inside a datagram has no name for packet sockets: it arrives as
+// BadHeader, and is switched off where it is sent ("ethtool -K veth0 tx off").
+//
+// Interface down: what is sent is lost as [frame.Unreachable]. Interface deleted, or moved to
+// another namespace: every Read returns an error that names it.
 package underlay

@@ -99,12 +99,16 @@ type txSum struct{ datagrams, runs, segments, calls, retries uint64 }
 // sent books messages the kernel took.
 func (c *txSum) sent(who []copyOf) {
 	for i := range who {
-		n := uint64(who[i].segs)
-		c.datagrams += n
-		if n > 1 {
-			c.runs++
-			c.segments += n
-		}
+		c.one(int(who[i].segs))
+	}
+}
+
+// one books a message of n datagrams.
+func (c *txSum) one(n int) {
+	c.datagrams += uint64(n)
+	if n > 1 {
+		c.runs++
+		c.segments += uint64(n)
 	}
 }
 

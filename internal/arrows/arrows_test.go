@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"control/controltest": {"control", "frame"},
 	"node":                {"control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep"},
 
-	"underlay": {"frame", "internal/ring", "internal/sys"},
+	"underlay": {"frame", "internal/index", "internal/ring", "internal/sys", "internal/wire"},
 	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
 	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep"}, // a module of its own
@@ -69,7 +69,10 @@ var outside = map[string][]string{
 	"internal/lab/qemu":  {"golang.org/x/sys/unix"},
 	"bench/ways":         {"golang.org/x/sys/unix"},
 	"metrics":            {"github.com/prometheus/client_golang/prometheus"},
-	"underlay":           {"golang.org/x/net/bpf", "golang.org/x/sys/unix"},
+	"underlay": {
+		"golang.org/x/sys/unix", "golang.org/x/net/bpf",
+		"github.com/mdlayher/arp", "github.com/mdlayher/ethernet",
+	},
 	"port": {
 		"golang.org/x/sys/unix",
 		"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo",

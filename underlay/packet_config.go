@@ -1,0 +1,133 @@
+package underlay
+
+import (
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// PacketConfig is how [ListenPacket] sets up its sockets. Device is needed; of all other
+// fields the zero value works.
+type PacketConfig struct {
+	// Device is the name of the Ethernet interface that datagrams come in and leave through.
+	Device string
+
+	// Prefix is the addresses that are reached without a router. By default it is that of
+	// an address of the interface: of the local address if the interface has it, else of
+	// one in whose prefix the local address lies.
+	Prefix netip.Prefix
+
+	// Gateway is the router to all other addresses, itself in Prefix or link-local. Without
+	// one they are Unreachable.
+	Gateway netip.Addr
+
+	// MAC is the source of frames, and where frames to us go to. Zero is that of the
+	// interface when it is opened.
+	//
+	// With another than the interface's the stack of this host takes no part in anything: it
+	// looks at no frame to a MAC that is not its own. Network cards have a few places for
+	// such MACs, and receive all frames when these are taken.
+	MAC frame.MAC
+
+	// SrcPorts is the range of the outer source ports, 49152-65535 by default. All of it is
+	// used.
+	SrcPorts PortRange
+
+	// TTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
+	TTL int
+
+	// Checksum says when the outer UDP checksum is computed.
+	Checksum Checksum
+
+	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6, which are otherwise
+	// dropped as [frame.BadChecksum] (RFC 6935).
+	ZeroChecksum6RX bool
+
+	// Queues is how many receive queues to open, at most 256; 0 is 1. The kernel spreads
+	// flows over them (PACKET_FANOUT). All of them must be read, or the flows of the others
+	// are lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
+	Queues int
+
+	// NoOffload has every datagram go out by itself, with a checksum of our own making.
+	// Without it the kernel or the network card cuts runs (Linux 6.2) and completes
+	// checksums. What comes in as a run comes in as one either way.
+	NoOffload bool
+
+	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of the buffers of each
+	// receive queue and of all Senders; 0 means 4 MiB. The kernel's limits
+	// net.core.rmem_max and wmem_max apply without CAP_NET_ADMIN; Stats tells what was
+	// granted.
+	RecvBuffer, SendBuffer int
+
+	// BusyPoll is that of [UDPConfig].
+	BusyPoll time.Duration
+
+	// Control, when not nil, is called for every socket, receiving and sending, before it is
+	// bound and after the options above are set. The network is "packet", the address the
+	// name of the interface.
+	Control func(network, address string, c syscall.RawConn) error
+}
+
+// withDefaults returns a copy with the defaults filled in, except for those that depend on
+// the interface, and an error that names the field.
+func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
+	var d PacketConfig
+	if c != nil {
+		d = *c
+	}
+	bad := func(field, format string, args ...any) error {
+		return fmt.Errorf("underlay: PacketConfig.%s: %s", field, fmt.Sprintf(format, args...))
+	}
+	if d.Device == "" {
+		return d, bad("Device", "the name of an interface is needed")
+	}
+	u := UDPConfig{
+		SrcPorts: d.SrcPorts, Device: d.Device, TTL: d.TTL, Checksum: d.Checksum, RecvBuffer: d.RecvBuffer,
+		SendBuffer: d.SendBuffer, BusyPoll: d.BusyPoll, Queues: d.Queues,
+	}
+	if err := u.complete("PacketConfig"); err != nil {
+		return d, err
+	}
+	d.SrcPorts, d.TTL, d.RecvBuffer, d.SendBuffer, d.Queues = u.SrcPorts, u.TTL, u.RecvBuffer, u.SendBuffer, u.Queues
+	d.Gateway = d.Gateway.Unmap().WithZone("")
+	switch p := d.Prefix; {
+	case p != (netip.Prefix{}) && !p.IsValid():
+		return d, bad("Prefix", "%v is no prefix", p)
+	case p.IsValid() && p.Addr().Is4() != local.Is4():
+		return d, bad("Prefix", "%v is of another address family than %v", p, local)
+	case d.Gateway.IsValid() && d.Gateway.Is4() != local.Is4():
+		return d, bad("Gateway", "%v is of another address family than %v", d.Gateway, local)
+	case d.Gateway.IsValid() && (d.Gateway.IsMulticast() || d.Gateway.IsUnspecified() || d.Gateway == local):
+		return d, bad("Gateway", "%v is no router", d.Gateway)
+	case p.IsValid() && d.Gateway.IsValid() && !onLink(p, d.Gateway):
+		return d, bad("Gateway", "%v is not in %v", d.Gateway, p)
+	case d.MAC.IsGroup():
+		return d, bad("MAC", "%v is that of a group", d.MAC)
+	}
+	return d, nil
+}
+
+// onLink reports whether an address is reached without a router.
+func onLink(p netip.Prefix, a netip.Addr) bool {
+	return p.Contains(a) || a.Is6() && a.IsLinkLocalUnicast()
+}
+
+// packetLocal checks a local address for a packet underlay, and returns it unmapped and
+// without a zone.
+func packetLocal(local netip.AddrPort) (netip.AddrPort, error) {
+	local, err := localAddress(local)
+	if err != nil {
+		return local, err
+	}
+	a := local.Addr().WithZone("")
+	switch {
+	case a.IsUnspecified() || a.IsLoopback():
+		return local, fmt.Errorf("underlay: local address %v is no address of one host on a network", local)
+	case local.Port() == 0:
+		return local, fmt.Errorf("underlay: local address %v: a port is needed, for nobody chooses one", local)
+	}
+	return netip.AddrPortFrom(a, local.Port()), nil
+}

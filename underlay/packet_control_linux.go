@@ -1,0 +1,177 @@
+package underlay
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// listen reads what neighbours say, and errors, until the underlay is closed.
+func (p *Packet) listen() {
+	var rx sys.PacketReader
+	b := make([]byte, 4<<10) // no message is longer; of an error the start is enough
+	_ = p.control.Conn.Read(func(fd uintptr) bool {
+		for {
+			n, aux, errno := rx.Read(fd, nil, b)
+			switch {
+			case errno == unix.EAGAIN:
+				return false
+			case errno == unix.ENETDOWN: // told once when the interface goes down
+			case errno != 0:
+				return true // the interface is gone, as the one who follows it says
+			case !aux.Cut:
+				p.heard(b[:n])
+			}
+		}
+	})
+}
+
+func (p *Packet) heard(b []byte) {
+	if n, ok := p.who.read(b); ok {
+		if n.told || n.sure {
+			p.hops.learn(&n, time.Now())
+		}
+		if n.asks && !p.hostAnswers() {
+			p.say(p.who.answer(&n))
+		}
+		return
+	}
+	if x, ok := p.who.readError(b); ok && p.sends(x.srcPort) {
+		p.tell(&x)
+	}
+}
+
+// tell books an error.
+func (p *Packet) tell(x *packetError) {
+	switch c := &p.errors; x.kind {
+	case errRefused:
+		c.refused.Add(1)
+	case errUnreachable:
+		c.unreachable.Add(1)
+	case errTooBig:
+		c.tooBig.Add(1)
+		if linkLocal(&x.to) {
+			x.to.Scope = uint32(p.index)
+		}
+		if f := p.pathMTU.Load(); f != nil && x.mtu != 0 {
+			(*f)(x.to, x.mtu, x.quoted)
+		}
+	case errProhibited:
+		c.prohibited.Add(1)
+	default:
+		c.others.Add(1)
+	}
+}
+
+// tend sees to the next hops until the underlay is closed.
+func (p *Packet) tend() {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-p.hops.kick:
+		case <-t.C:
+		}
+		now := time.Now()
+		t.Reset(max(p.hops.tend(now).Sub(now), time.Millisecond))
+	}
+}
+
+// ask sends a question, emit a frame that has waited for the answer.
+func (p *Packet) ask(ip hopKey, mac frame.MAC) { p.say(p.who.question(ip, mac)) }
+
+func (p *Packet) emit(b []byte) {
+	if why := p.say(b); why != frame.NotDropped {
+		p.late.lost[why].Add(1)
+		return
+	}
+	p.late.datagrams.Add(1)
+}
+
+// say sends a frame by the socket for such.
+func (p *Packet) say(b []byte) (why frame.Reason) {
+	if len(b) == 0 {
+		return frame.SendFailed
+	}
+	why = frame.PortDown
+	_ = p.control.Conn.Control(func(fd uintptr) {
+		if _, errno := sys.WriteFD(fd, b); errno == 0 {
+			why = frame.NotDropped
+		} else {
+			why, _ = verdict(unix.Errno(errno))
+		}
+	})
+	return why
+}
+
+// announce tells all on the link where our address is, if we are to answer for it.
+func (p *Packet) announce() {
+	if !p.hostAnswers() {
+		p.say(p.who.announcement())
+	}
+}
+
+// An ownership is what is known about whether this host has our address itself.
+type ownership struct {
+	has bool
+	at  time.Time
+}
+
+// ownAge is how long that is believed.
+const ownAge = time.Second
+
+// hostAnswers reports whether this host has our address, and so answers questions for it. It
+// is for the goroutine that hears these.
+func (p *Packet) hostAnswers() bool {
+	o := &p.owned
+	if now := time.Now(); now.Sub(o.at) > ownAge {
+		o.at = now
+		_ = p.control.Conn.Control(func(fd uintptr) {
+			_ = sys.InNamespaceOf(fd, func() error {
+				o.has = hostHas(p.local.Addr())
+				return nil
+			})
+		})
+	}
+	return o.has
+}
+
+// hostHas reports whether an interface has the address.
+func hostHas(a netip.Addr) bool {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, x := range addrs {
+		if n, ok := x.(*net.IPNet); ok {
+			if y, ok := netip.AddrFromSlice(n.IP); ok && y.Unmap() == a {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// words returns a prefix and its mask as two words each, IPv4 as IPv4-mapped.
+func words(p netip.Prefix) (net, mask [2]uint64) {
+	ones := p.Bits()
+	if p.Addr().Is4() {
+		ones += 96
+	}
+	mask[0] = ^uint64(0) << max(64-ones, 0)
+	mask[1] = ^uint64(0) << min(max(128-ones, 0), 64)
+	a := p.Addr().As16()
+	net[0], net[1] = binary.BigEndian.Uint64(a[:])&mask[0], binary.BigEndian.Uint64(a[8:])&mask[1]
+	return net, mask
+}
+
+func solicitedNode(ip [16]byte) [16]byte { return wire.SolicitedNode(ip) }

@@ -1,0 +1,294 @@
+package underlay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// A Packet is an underlay of packet sockets: UDP datagrams with Ethernet, IP and UDP headers
+// of our own making, past the network stack of this host (packet(7)). All methods are safe
+// for concurrent use; each Reader and each Sender is used by one goroutine. The package comment
+// says what a stack that is passed by does for a [UDP] and not for this.
+type Packet struct {
+	name  string
+	index int
+	local netip.AddrPort
+	cfg   PacketConfig
+	rules packetRules
+	who   messenger
+	near  [2]uint64 // the prefix of who is on the link ...
+	mask  [2]uint64 // ... and its mask, IPv4 as IPv4-mapped
+	via   hopKey    // the gateway, zero without
+	head  int       // length of the virtio header of what is sent, 0 without offloads
+
+	queues  []*packetReader
+	send    *sys.PacketSocket // of all Senders
+	control *sys.PacketSocket // of neighbours and errors
+	link    *sys.LinkWatch
+	group   int // a socket in the solicited-node group of our address, or -1
+	hops    *hops
+	owned   ownership
+
+	mtu    atomic.Int64
+	runs   atomic.Bool // the kernel is to cut runs
+	canRun bool        // and can
+	id     atomic.Uint32
+	sets   [maxSets]atomic.Pointer[packetSet] // by Datagram.Set
+	paused atomic.Bool
+	done   chan struct{} // closed by Close
+	errors errCounters
+	late   txCounters // what has waited for a next hop
+
+	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+
+	mu      sync.Mutex
+	senders map[int]*packetSender
+	configs []TxConfig // of the sets
+	lost    error      // what broke the underlay
+	closed  bool
+	running sync.WaitGroup
+
+	// sendmmsg is sys.Sendmmsg; a test puts a kernel that refuses in front of it.
+	sendmmsg func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno)
+}
+
+// A packetSet is what a Datagram's Set stands for.
+type packetSet struct {
+	lo   uint16
+	n    uint32 // ports
+	sum  bool   // a lone datagram has a checksum
+	runs bool   // the checksum mode allows runs
+}
+
+// Readers returns one Reader for each receive queue. When the interface is deleted, each Read
+// returns an error that names it; while it is down, Read waits.
+func (p *Packet) Readers() []frame.Reader {
+	rs := make([]frame.Reader, len(p.queues))
+	for i, r := range p.queues {
+		rs[i] = r
+	}
+	return rs
+}
+
+// Sender returns worker w's Sender; any number will do, and the same number gives
+// the same Sender. Senders share the socket, not their scratch.
+func (p *Packet) Sender(w int) frame.Sender {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.senders[w]
+	if s == nil {
+		s = newPacketSender(p)
+		p.senders[w] = s
+	}
+	return s
+}
+
+// LocalAddr returns the address and port peers send to.
+func (p *Packet) LocalAddr() netip.AddrPort { return p.local }
+
+// Is4 reports whether this is an IPv4 underlay.
+func (p *Packet) Is4() bool { return p.rules.is4 }
+
+// MTU returns the MTU of the interface. It costs one load; a change is seen at once.
+func (p *Packet) MTU() int { return int(p.mtu.Load()) }
+
+// PathMTU has f called whenever a datagram to an endpoint turned out too long, as [UDP] has
+// it: because a router said so, or because it is longer than the MTU of the interface. Close
+// waits until the goroutine that reads errors is not in f any more.
+func (p *Packet) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { p.pathMTU.Store(&f) }
+
+// Sockets returns the number of a set of settings for datagrams, for [frame.Datagram].Set, as
+// that of [UDP] does. Nothing is opened for it.
+func (p *Packet) Sockets(c TxConfig) (uint8, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return 0, net.ErrClosed
+	}
+	n, all, err := c.number(p.configs)
+	if err != nil {
+		return 0, err
+	}
+	if p.configs = all; p.sets[n].Load() == nil {
+		p.addSet(n)
+	}
+	return n, nil
+}
+
+func (p *Packet) addSet(n uint8) {
+	c := p.configs[n]
+	p.sets[n].Store(&packetSet{
+		lo: c.SrcPorts.Lo, n: uint32(c.SrcPorts.Hi) - uint32(c.SrcPorts.Lo) + 1,
+		sum:  c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !p.rules.is4,
+		runs: c.Checksum != ChecksumOff,
+	})
+}
+
+// sends reports whether a source port is one that datagrams of ours have.
+func (p *Packet) sends(port uint16) bool {
+	for i := range p.sets {
+		if s := p.sets[i].Load(); s != nil && uint32(port-s.lo) < s.n {
+			return true
+		}
+	}
+	return false
+}
+
+// SetOffload turns on or off, while the underlay is in use, that the kernel cuts runs. It
+// starts as PacketConfig.NoOffload says, and stays off where the kernel cannot do it or
+// NoOffload is set.
+func (p *Packet) SetOffload(on bool) { p.runs.Store(on && p.canRun) }
+
+// Pause makes every Read return [frame.ErrPaused], those that wait and those to
+// come, until Resume. Datagrams that arrive meanwhile wait in the receive buffer.
+func (p *Packet) Pause() { p.pause(true) }
+
+// Resume ends a Pause.
+func (p *Packet) Resume() { p.pause(false) }
+
+func (p *Packet) pause(on bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.paused.Store(on)
+	p.interrupt()
+}
+
+// fail breaks the underlay. The first error counts.
+func (p *Packet) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost == nil {
+		p.lost = err
+	}
+	p.interrupt()
+}
+
+// interrupt makes every Read return if there is a reason to, and lets them wait if not. A
+// packet socket itself says nothing when its interface is deleted while it is down.
+func (p *Packet) interrupt() {
+	var at time.Time
+	if p.paused.Load() || p.lost != nil {
+		at = time.Unix(1, 0)
+	}
+	for _, r := range p.queues {
+		_ = r.sock.File.SetReadDeadline(at) // fails only after Close
+	}
+}
+
+// stopped returns what a Read returns that has no need to ask a socket.
+func (p *Packet) stopped() error {
+	select {
+	case <-p.done:
+		return net.ErrClosed
+	default:
+	}
+	if p.paused.Load() {
+		return frame.ErrPaused
+	}
+	return nil
+}
+
+// ended returns what a Read or a Send says that ends with err.
+func (p *Packet) ended(err error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.closed:
+		return net.ErrClosed
+	case p.lost != nil:
+		err = p.lost
+	case errors.Is(err, os.ErrDeadlineExceeded): // Resume may have been faster
+		return frame.ErrPaused
+	case errors.Is(err, unix.ENXIO): // of a socket whose interface is gone
+		err = errDeviceGone
+	}
+	return p.wrap(err)
+}
+
+func (p *Packet) wrap(err error) error { return fmt.Errorf("underlay: interface %q: %w", p.name, err) }
+
+// errDeviceGone is what an underlay says whose interface is gone.
+var errDeviceGone = fmt.Errorf("it was deleted, or moved to another network namespace: %w", syscall.ENODEV)
+
+// follow watches the interface until the underlay is closed or broken.
+func (p *Packet) follow() {
+	for {
+		s, err := p.link.Next()
+		select {
+		case <-p.done:
+			return
+		default:
+		}
+		switch {
+		case err != nil:
+			p.fail(fmt.Errorf("following the interface: %w", err))
+			return
+		case s.Gone:
+			p.fail(errDeviceGone)
+			return
+		default:
+			p.mtu.Store(int64(s.MTU))
+		}
+	}
+}
+
+// Close closes all sockets. Every Read, waiting or to come, then returns an error
+// that errors.Is [net.ErrClosed], and every Send loses what it is given with
+// [frame.PortDown]. It is idempotent.
+func (p *Packet) Close() error {
+	defer p.running.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	p.closed = true
+	close(p.done)
+	var errs []error
+	for _, r := range p.queues {
+		errs = append(errs, r.sock.File.Close())
+	}
+	for _, s := range []*sys.PacketSocket{p.send, p.control} {
+		if s != nil {
+			errs = append(errs, s.File.Close())
+		}
+	}
+	if p.link != nil {
+		p.link.Close()
+	}
+	if p.group >= 0 {
+		errs = append(errs, unix.Close(p.group))
+	}
+	return errors.Join(errs...)
+}
+
+// Stats returns a snapshot of the counters. What waited for a next hop counts as sent when it
+// is, and as lost for Unresolved when nobody answered.
+func (p *Packet) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var st Stats
+	st.SendBuffer = p.send.Buffer(false)
+	for _, r := range p.queues {
+		r.addTo(&st)
+		st.RecvBuffer = smaller(st.RecvBuffer, r.sock.Buffer(true))
+	}
+	for _, s := range p.senders {
+		s.count.addTo(&st)
+	}
+	p.late.addTo(&st)
+	p.errors.addTo(&st)
+	return st
+}

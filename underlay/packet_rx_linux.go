@@ -1,0 +1,265 @@
+package underlay
+
+import (
+	"net"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// A packetReader receives from one packet socket. One message is one Ethernet frame, of one
+// datagram or of a run. Its frames lie where it was received.
+type packetReader struct {
+	p    *Packet
+	sock *sys.PacketSocket
+	call func(fd uintptr) bool // recv, made once
+	busy sys.BusyPoll
+
+	// Of the call in progress.
+	pool  *frame.Arenas
+	errno unix.Errno
+
+	// Messages received, and how far they have been handed over. They outlive a batch.
+	n, at  int
+	inside bool       // info is of message at, of which some is left
+	info   packetInfo // of message at
+	want   int        // messages to make room for: grows while all of it is used
+	blocks [rxMessages]*frame.Block
+	msgs   [rxMessages]sys.Mmsghdr
+	heads  [rxMessages]vnet
+	iov    [rxMessages][2]unix.Iovec
+
+	datagrams, runs, segments, truncated, errors atomic.Uint64
+	dropped                                      dropCounter
+}
+
+func newPacketReader(p *Packet, s *sys.PacketSocket) *packetReader {
+	r := &packetReader{p: p, sock: s, want: minWant, busy: sys.BusyPoll{Max: p.cfg.BusyPoll}}
+	r.call = r.recv
+	for i := range r.msgs {
+		h := &r.msgs[i].Hdr
+		r.iov[i][0].Base = &r.heads[i][0]
+		r.iov[i][0].SetLen(vnetLen)
+		h.Iov = &r.iov[i][0]
+		h.SetIovlen(2)
+	}
+	return r
+}
+
+// Read implements [frame.Reader]. Runs are split; the frames of one are not spread over two
+// batches unless there are more than [frame.MaxBatch]. What is refused has its Drop set.
+func (r *packetReader) Read(b *frame.Batch) error {
+	b.Reset()
+	for {
+		if r.at == r.n {
+			if err := r.receive(b); err != nil {
+				r.release()
+				b.Release()
+				return r.p.ended(err)
+			}
+		} else if err := r.p.stopped(); err != nil {
+			return err
+		}
+		r.deliver(b)
+		if len(b.Frames) > 0 { // else nothing was for us
+			return nil
+		}
+	}
+}
+
+// receive waits for messages.
+func (r *packetReader) receive(b *frame.Batch) error {
+	r.pool = b.Pool()
+	defer func() { r.pool = nil }()
+	for {
+		r.n, r.at, r.errno, r.inside = 0, 0, 0, false
+		if err := r.sock.Conn.Read(r.call); err != nil {
+			return err
+		}
+		switch r.errno {
+		case 0:
+			r.adapt()
+			return nil
+		case unix.ENETDOWN: // told once when the interface goes down
+		case unix.EINVAL: // a superframe that virtio has no name for, gone with the error (Linux 6.18)
+			r.errors.Add(1)
+			b.Reset()
+			if b.New(0) != nil {
+				b.Frames[0].Drop = frame.BadHeader
+				b.Outer[0] = frame.Outer{If: uint32(r.p.index)}
+			}
+			return nil
+		case unix.ENOMEM, unix.ENOBUFS:
+			r.errors.Add(1)
+		default:
+			return r.errno
+		}
+		select {
+		case <-r.p.done:
+			return net.ErrClosed
+		default:
+		}
+	}
+}
+
+// recv is called when the socket may be readable; false asks to be called again when it is.
+// It holds no packet memory while it waits.
+func (r *packetReader) recv(fd uintptr) bool {
+	r.prepare()
+	for {
+		var errno unix.Errno
+		switch r.n, errno = sys.Recvmmsg(fd, r.msgs[:r.want], unix.MSG_DONTWAIT); {
+		case errno == unix.EINTR, errno == unix.EAGAIN && r.busy.Again():
+			continue
+		case errno == unix.EAGAIN:
+			r.release()
+			r.want = minWant
+			return false
+		}
+		r.busy.Found()
+		r.errno = errno
+		return true
+	}
+}
+
+// prepare gives each message a Block.
+func (r *packetReader) prepare() {
+	for i := range r.want {
+		if r.blocks[i] == nil {
+			r.blocks[i] = r.pool.Block()
+			v := &r.iov[i][1]
+			v.Base = &r.blocks[i][roomAt(i)]
+			v.SetLen(frame.BlockSize - roomAt(i))
+		}
+		r.msgs[i].Hdr.Flags = 0
+	}
+}
+
+// release gives the Blocks back.
+func (r *packetReader) release() {
+	r.n, r.at = 0, 0
+	for i, x := range r.blocks {
+		if x == nil {
+			break
+		}
+		r.pool.Free(x)
+		r.blocks[i], r.iov[i][1].Base = nil, nil // or it would be kept from the garbage collector
+	}
+}
+
+// adapt chooses how many messages the next call makes room for.
+func (r *packetReader) adapt() {
+	bytes := 0
+	for i := range r.msgs[:r.n] {
+		bytes += int(r.msgs[i].Len)
+	}
+	switch {
+	case bytes > manyBytes, r.n < r.want/4:
+		r.want = max(r.want/2, minWant)
+	case r.n == r.want && bytes <= manyBytes/2:
+		r.want = min(2*r.want, rxMessages)
+	}
+}
+
+// deliver makes frames of the messages received, as many as the batch takes.
+func (r *packetReader) deliver(b *frame.Batch) {
+	taken := 0
+	for ; r.at < r.n; r.at, r.inside = r.at+1, false {
+		before := len(b.Frames)
+		done := r.split(b)
+		if len(b.Frames) > before && b.Frames[before].Drop == frame.NotDropped {
+			taken += len(b.Frames) - before
+		}
+		if !done {
+			break
+		}
+	}
+	r.datagrams.Add(uint64(taken))
+}
+
+// split makes frames of message r.at, or of what is left of it. It reports false when some
+// are left for the next batch.
+func (r *packetReader) split(b *frame.Batch) bool {
+	x, start := r.blocks[r.at][:], roomAt(r.at)
+	m, p := &r.msgs[r.at], &r.info
+	if !r.inside {
+		n := max(int(m.Len)-vnetLen, 0)
+		drop, ours := r.p.rules.parse(x[start:start+n], &r.heads[r.at], p)
+		if !ours {
+			return true
+		}
+		if m.Hdr.Flags&unix.MSG_TRUNC != 0 {
+			r.truncated.Add(1)
+			drop = frame.TooBig
+		}
+		if drop != frame.NotDropped {
+			f := b.Borrow(x, start, start+n)
+			if f == nil {
+				return false
+			}
+			f.Drop = drop
+			b.Outer[len(b.Outer)-1] = r.outer(p)
+			return true
+		}
+	}
+	seg := p.seg
+	if seg == 0 {
+		seg = p.to - p.from
+	} else if left := (p.to - p.from + seg - 1) / seg; left > frame.MaxBatch-len(b.Frames) && len(b.Frames) > 0 {
+		r.inside = true
+		return false
+	} else if !r.inside {
+		r.runs.Add(1)
+		r.segments.Add(uint64(left))
+	}
+	outer := r.outer(p)
+	for first := !r.inside; ; first = false {
+		end := min(p.from+seg, p.to)
+		lo, hi := start+p.from, start+end
+		if first { // the outer headers, which nobody needs any more, are room in front of it
+			lo = start - frame.Headroom
+		}
+		if end == p.to {
+			hi = len(x)
+		}
+		f := b.Borrow(x[lo:hi:hi], start+p.from-lo, start+end-lo)
+		if f == nil {
+			r.inside = true
+			return false
+		}
+		if p.csum != 0 {
+			f.GSO = frame.GSO{Flags: frame.NeedsCsum, CsumStart: uint16(start + p.csum - lo), CsumOffset: uint16(p.offset)}
+		}
+		b.Outer[len(b.Outer)-1] = outer
+		if p.from = end; end == p.to {
+			return true
+		}
+	}
+}
+
+func (r *packetReader) outer(p *packetInfo) frame.Outer {
+	o := frame.Outer{Src: p.src, If: uint32(r.p.index), TOS: p.tos, TTL: p.ttl}
+	o.Dst.IP, o.Dst.Port = r.p.rules.ip, r.p.rules.port
+	if linkLocal(&o.Dst) {
+		o.Dst.Scope = o.If
+	}
+	if linkLocal(&o.Src) {
+		o.Src.Scope = o.If
+	}
+	return o
+}
+
+func (r *packetReader) addTo(st *Stats) {
+	if v, ok := r.sock.Drops(); ok {
+		r.dropped.seen(v)
+	}
+	st.RxDatagrams += r.datagrams.Load()
+	st.RxRuns += r.runs.Load()
+	st.RxSegments += r.segments.Load()
+	st.RxTruncated += r.truncated.Load()
+	st.RxErrors += r.errors.Load()
+	st.RxOverflow += r.dropped.total
+}
