@@ -83,7 +83,6 @@ func (r *packetRules) parse(b []byte, h *vnet, p *packetInfo) (drop frame.Reason
 		return 0, false
 	}
 	var ip, udp []byte
-	var pseudo uint64
 	switch t := e.Type(); {
 	case r.is4 && t == wire.TypeIPv4:
 		ip = b[wire.EthernetLen:]
@@ -173,8 +172,11 @@ func (r *packetRules) parse(b []byte, h *vnet, p *packetInfo) (drop frame.Reason
 		}
 	case h.unfinished() || h[0]&vnetValid != 0:
 	default:
-		if pseudo = wire.Pseudo6(ip, wire.ProtoUDP, n); r.is4 {
+		var pseudo uint64
+		if r.is4 {
 			pseudo = wire.Pseudo4(ip, wire.ProtoUDP, n)
+		} else {
+			pseudo = wire.Pseudo6(ip, wire.ProtoUDP, n)
 		}
 		if wire.Fold(wire.Sum(u[:n], pseudo)) != 0xffff {
 			return frame.BadChecksum, true
