@@ -216,12 +216,12 @@ func (r *packetRules) offloaded(b []byte, h *vnet, at int, p *packetInfo) frame.
 	return frame.NotDropped
 }
 
-// isSource reports whether a packet can come from an address: not from a group, this
-// network, nor loopback (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
+// isSource reports whether a packet can come from an address: not from a group, no address at
+// all, nor loopback (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5).
 func isSource(e *frame.Endpoint) bool {
 	if e.Is4() {
-		a := e.IP[12:]
-		return a[0] != 0 && a[0] != 127 && a[0]&0xf0 != 0xe0 && binary.BigEndian.Uint32(a) != 0xffffffff
+		a := binary.BigEndian.Uint32(e.IP[12:])
+		return a != 0 && a>>24 != 127 && a>>28 != 0xe && a != 0xffffffff
 	}
-	return e.IP[0] != 0xff && [15]byte(e.IP[:15]) != [15]byte{}
+	return e.IP[0] != 0xff && ([15]byte(e.IP[:15]) != [15]byte{} || e.IP[15] > 1)
 }

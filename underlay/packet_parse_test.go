@@ -165,7 +165,7 @@ func parseCases(ip6 bool) (cs []parseCase) {
 		add("the reserved flag", ip(6, 0x80, 0), 0)
 		add("header checksum", with(good, 22, 9), frame.BadChecksum)
 		add("from a group", sumUDP(ip(12, 224)), frame.Martian)
-		add("from 0", sumUDP(ip(12, 0)), frame.Martian)
+		add("from 0", sumUDP(ip(12, 0, 0, 0, 0)), frame.Martian)
 		add("from loopback", sumUDP(ip(12, 127)), frame.Martian)
 		add("from broadcast", sumUDP(ip(12, 255, 255, 255, 255)), frame.Martian)
 	}
@@ -312,7 +312,7 @@ func oracleDatagram(r *packetRules, b []byte) ([]byte, bool) {
 		}
 		next, data, pseudo = ip.NextHeader.LayerType(), ip.Payload, body[8:40]
 	}
-	if s := src.IP[12:]; r.is4 && (s[0] == 0 || s[0] == 127 || s[0]>>4 == 14 || string(s) == "\xff\xff\xff\xff") {
+	if s := src.IP[12:]; r.is4 && (string(s) == "\x00\x00\x00\x00" || s[0] == 127 || s[0]>>4 == 14 || string(s) == "\xff\xff\xff\xff") {
 		return nil, false
 	}
 	var u layers.UDP

@@ -1,0 +1,555 @@
+package underlay
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// kernelTakes is what the kernel takes and we do not (Linux 6.18).
+var kernelTakes = map[string]bool{
+	"broadcast":            true, // a datagram to one host in a frame to all (RFC 1122, section 3.3.6, has it dropped)
+	"from an IPv4 address": true, // as an IPv4-mapped source on a wire; every peer is known by its address
+	"UDP length 0":         true, // over IPv6, as a jumbogram, though no option says so (RFC 2675, section 4)
+}
+
+// The kernel's UDP socket and the parser get the same frames, and take the same datagrams.
+func TestPacketAgainstKernel(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		v.a.SetMAC("eth0", testMAC.String())
+		v.b.SetMAC("eth0", peerMAC.String())
+		v.a.Addr("eth0", map[bool]string{false: "10.9.0.1/24", true: "fd09::1/64"}[v.ip6])
+		v.a.Ready()
+		p := v.packet(nil) // of an address that the host has too
+		k := v.udp(v.a, 1, &UDPConfig{MaxDatagram: 9000})
+		for _, c := range parseCases(v.ip6) {
+			if c.vnet != (vnet{}) || len(c.b) < 14 {
+				continue // nothing of this is on a wire
+			}
+			mark := frameOf(v.ip6, []byte("mark "+c.name))
+			v.b.Inject("eth0", c.b, mark)
+			take := func(u network) (got []string) {
+				for len(got) == 0 || got[len(got)-1] != "mark "+c.name {
+					for _, r := range receive1(t, u) {
+						if r.drop == 0 {
+							got = append(got, r.payload)
+						}
+					}
+				}
+				return got
+			}
+			ours, theirs := take(p), take(k)
+			if kernelTakes[c.name] && len(ours) < len(theirs) {
+				continue
+			}
+			if !slices.Equal(ours, theirs) {
+				t.Errorf("%s: the kernel takes %.60q, ours %.60q", c.name, theirs, ours)
+			}
+			if taken := len(ours) > 1; taken != (c.drop == 0 && !c.alien) {
+				t.Errorf("%s: taken %v, want %v", c.name, taken, c.drop)
+			}
+		}
+	})
+}
+
+// receive1 is one Read.
+func receive1(t *testing.T, u network) (out []got) {
+	t.Helper()
+	watchdog := time.AfterFunc(10*time.Second, u.Pause)
+	defer watchdog.Stop()
+	b := frame.NewBatch(nil)
+	if err := u.Readers()[0].Read(b); err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Frames {
+		out = append(out, got{string(b.Frames[i].Bytes()), b.Outer[i], b.Frames[i].Kind, b.Frames[i].Drop})
+	}
+	return out
+}
+
+// What leaves, as tshark reads it on the far side: every checksum is right or, where there is
+// to be none, 0; of runs that the kernel has cut too.
+func TestPacketOnTheWire(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		ip, sum := "ip", []string{"ip.checksum.status", "ip.dsfield", "ip.ttl", "ip.flags.df", "ip.len"}
+		if v.ip6 {
+			ip, sum = "ipv6", []string{"ipv6.tclass", "ipv6.hlim", "ipv6.plen", "ipv6.flow"}
+		}
+		for _, mode := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
+			for _, off := range []bool{false, true} {
+				p := v.packet(&PacketConfig{Checksum: mode, NoOffload: off, TTL: 50})
+				b := v.udp(v.b, 2, &UDPConfig{ZeroChecksum6RX: true})
+				v.a.Run("ethtool", "-K", "eth0", "tx", "off", "tso", "off", "gso", "on") // the kernel is the card
+				warm(t, v, p, b)
+				c := v.b.Capture("eth0", "udp dst port 4789")
+				run, want := runOf(2503, 1000, 3, 7, v.end(2))
+				odd := frame.Datagram{Parts: [][]byte{[]byte("abc"), []byte("d"), nil, []byte("efg")}, To: []frame.Endpoint{v.end(2), v.end(2)}, Flow: 7, TOS: 0xb9, TTL: 9, DF: true}
+				send(t, p, odd, run)
+				receive(t, b, 2+len(want))
+				rows := netns.Fields(t, c.Stop(), "", append([]string{ip + ".src", "udp.srcport", "udp.length", "udp.checksum", "udp.checksum.status"}, sum...)...)
+				if len(rows) != 2+len(want) {
+					t.Fatalf("mode %d: %d packets: %q", mode, len(rows), rows)
+				}
+				for i, r := range rows {
+					whole := i >= 2 && !off && mode != ChecksumOff
+					summed := mode == ChecksumOn || mode == ChecksumAuto && v.ip6 || whole
+					if zero := r[3] == "0x0000"; r[0] != v.at(1, 0).Addr().String() || r[1] != "49159" || zero == summed || summed && r[4] != "1" {
+						t.Errorf("mode %d, NoOffload %v, packet %d: %q", mode, off, i, r)
+					}
+					length := []int{7, 7, 1000, 1000, 503}[i] + 8
+					tos, ttl := "0xb9", "9"
+					if i >= 2 {
+						tos, ttl = "0x00", "50"
+					}
+					fields := []string{"1", tos, ttl, "1", fmt.Sprint(length + 20)}
+					if v.ip6 {
+						fields = []string{"0x000000" + tos[2:], ttl, fmt.Sprint(length), "0x010007"}
+					}
+					if r[2] != fmt.Sprint(length) || !slices.Equal(r[5:], fields) {
+						t.Errorf("mode %d, NoOffload %v, packet %d: %q, want %q", mode, off, i, r[5:], fields)
+					}
+				}
+				p.Close()
+				b.Close()
+			}
+		}
+	})
+}
+
+// All of the range of source ports is used, and no more.
+func TestPacketPorts(t *testing.T) {
+	v := newVeth(t, false)
+	p, b := v.packet(&PacketConfig{SrcPorts: PortRange{1000, 1099}}), v.udp(v.b, 2, nil)
+	warm(t, v, p, b)
+	seen := map[uint16]bool{}
+	for flow := range 500 {
+		send(t, p, to("x", uint16(flow), v.end(2)))
+		port := receive(t, b, 1)[0].outer.Src.Port
+		if seen[port] = true; port != uint16(1000+flow%100) {
+			t.Fatalf("flow %d from port %d", flow, port)
+		}
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d ports", len(seen))
+	}
+	all, err := p.Sockets(TxConfig{SrcPorts: PortRange{1, 65535}})
+	if err != nil || all != 1 {
+		t.Fatal(all, err)
+	}
+	d := to("x", 65535, v.end(2))
+	d.Set = all
+	send(t, p, d)
+	if port := receive(t, b, 1)[0].outer.Src.Port; port != 1 {
+		t.Errorf("port %d", port)
+	}
+}
+
+// Flows are spread over two queues, each stays in its own, and nothing comes twice.
+func TestPacketQueues(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		p := v.packet(&PacketConfig{Queues: 2})
+		b := v.udp(v.b, 2, nil)
+		e := v.end(1)
+		send(t, b, to("hello", 0, e))
+		const rounds = 4
+		var ds []frame.Datagram
+		for range rounds {
+			for flow := range 16 {
+				ds = append(ds, to(fmt.Sprint(flow), uint16(flow<<12), e))
+			}
+		}
+		send(t, b, ds...)
+		time.Sleep(100 * time.Millisecond)
+		queue, n := map[string]int{}, [2]int{}
+		for i := range p.Readers() {
+			time.AfterFunc(100*time.Millisecond, p.Pause)
+			batch := frame.NewBatch(nil)
+			for p.Readers()[i].Read(batch) == nil {
+				for k := range batch.Frames {
+					text := string(batch.Frames[k].Bytes())
+					if q, ok := queue[text]; ok && q != i {
+						t.Errorf("flow %s in both queues", text)
+					}
+					if text != "hello" {
+						queue[text] = i
+						n[i]++
+					}
+				}
+			}
+			p.Resume()
+		}
+		if n[0]+n[1] != rounds*16 || n[0] == 0 || n[1] == 0 {
+			t.Errorf("%v datagrams in the queues", n)
+		}
+	})
+}
+
+// The neighbour is not known: the first packets wait, the others are lost as unresolved.
+func TestPacketUnresolved(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		p, b := v.packet(nil), v.udp(v.b, 2, nil)
+		v.b.IP("link", "set", "eth0", "arp", "off") // deaf
+		if v.ip6 {
+			v.b.Run("nft", "add table ip6 f; add chain ip6 f i { type filter hook input priority 0; }; add rule ip6 f i icmpv6 type nd-neighbor-solicit drop")
+		}
+		run, want := runOf(50, 10, 3, 1, v.end(2))
+		ds := []frame.Datagram{to("one", 1, v.end(2)), run, to("two", 1, v.end(2), v.end(2))}
+		send(t, p, ds...)
+		for i, lost := range []uint16{0, 1, 2} {
+			if ds[i].Lost != lost || lost > 0 && ds[i].Drop != frame.Unresolved {
+				t.Errorf("datagram %d: lost %d, %v", i, ds[i].Lost, ds[i].Drop)
+			}
+		}
+		v.b.IP("link", "set", "eth0", "arp", "on")
+		if v.ip6 {
+			v.b.Run("nft", "delete table ip6 f")
+		}
+		if got := payloads(receive(t, b, 3)); !slices.Equal(got, []string{"one", want[0], want[1]}) {
+			t.Errorf("%q", got)
+		}
+		send(t, p, to("three", 1, v.end(2)))
+		if got := receive(t, b, 1)[0].payload; got != "three" {
+			t.Error(got)
+		}
+		if st := p.Stats(); st.TxDatagrams != 4 || st.TxLost[frame.Unresolved] != 5 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// A next hop that is not there costs others nothing, and is found when it comes.
+func TestPacketAbsentHop(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		p, b := v.packet(nil), v.udp(v.b, 2, nil)
+		warm(t, v, p, b)
+		absent := v.end(77)
+		v.a.Until("the hop is unreachable", func() bool {
+			ds := []frame.Datagram{to("x", 1, absent, v.end(2))}
+			send(t, p, ds...)
+			receive(t, b, 1)
+			return p.Stats().TxLost[frame.Unresolved] > 3
+		})
+		ds := []frame.Datagram{to("x", 1, absent)}
+		v.a.Until("the hop rests", func() bool { send(t, p, ds...); return ds[0].Lost == 1 })
+		if n := testing.AllocsPerRun(20, func() { p.Sender(0).Send(ds) }); n != 0 {
+			t.Errorf("%v allocations for a packet to nobody", n)
+		}
+		v.b.Addr("eth0", v.at(77, 0).Addr().String()+map[bool]string{false: "/24", true: "/64"}[v.ip6])
+		var c *UDP
+		v.b.Do(func() { c = listen(t, netip.AddrPortFrom(absent.AddrPort().Addr(), 4789).String(), nil) })
+		v.a.Until("the hop is found", func() bool {
+			ds := []frame.Datagram{to("found", 1, absent)}
+			send(t, p, ds...)
+			return p.hops.byIPHas(absent)
+		})
+		for got := ""; got != "found"; {
+			for _, r := range receive1(t, c) {
+				got = r.payload // behind what has waited
+			}
+		}
+	})
+}
+
+func (t *hops) byIPHas(e frame.Endpoint) bool {
+	h, ok := t.byIP.Load(hopKey(e.IP))
+	return ok && h.mac.Load() != 0
+}
+
+// The underlay answers for its address while the host does not have it, and not otherwise;
+// probes too. Another's address it leaves alone.
+func TestPacketAnswers(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		mac := frame.MAC{2, 1, 2, 3, 4, 5}
+		c := v.b.Capture("eth0", "arp or icmp6")
+		v.packet(&PacketConfig{MAC: mac})
+		us, other := v.at(1, 0).Addr().String(), v.at(55, 0).Addr().String()
+		lladdr := func(ip string) string {
+			for _, n := range v.b.Neighbours("eth0") {
+				if n.Addr.String() == ip {
+					return n.MAC
+				}
+			}
+			return ""
+		}
+		// The kernel asks before it sends.
+		ask := func(ip string) {
+			v.b.Do(func() {
+				k, err := net.Dial("udp", net.JoinHostPort(ip, "9"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				k.Write([]byte("x"))
+				k.Close()
+			})
+		}
+		ask(us)
+		ask(other)
+		v.b.Until("our answer", func() bool { return lladdr(us) == mac.String() })
+		if l := lladdr(other); l != "" {
+			t.Errorf("%s is at %s", other, l)
+		}
+		field, value := "arp.isgratuitous", "1"
+		if v.ip6 {
+			field, value = "icmpv6.nd.na.flag.s", "0"
+		}
+		announced := false
+		for _, r := range netns.Fields(t, c.Stop(), "", "eth.src", field) {
+			announced = announced || r[0] == mac.String() && (r[1] == value || r[1] == "True" && value == "1" || r[1] == "False" && value == "0")
+		}
+		if !announced {
+			t.Error("no announcement")
+		}
+
+		// Now the host has it: nobody but its stack answers.
+		v.a.Addr("eth0", us+map[bool]string{false: "/24", true: "/64"}[v.ip6])
+		time.Sleep(ownAge + 100*time.Millisecond)
+		v.b.IP("neigh", "flush", "dev", "eth0")
+		ask(us)
+		v.b.Until("the host's answer", func() bool { return lladdr(us) == v.a.MAC("eth0") })
+	})
+}
+
+// A neighbour announces that it has another MAC; somebody else says the same from a MAC that
+// is not his to tell, and about somebody nobody asked for.
+func TestPacketAnnouncements(t *testing.T) {
+	v := newVeth(t, false)
+	p, b := v.packet(nil), v.udp(v.b, 2, nil)
+	warm(t, v, p, b)
+	mac := func() frame.MAC {
+		h, _ := p.hops.byIP.Load(hopKey(v.end(2).IP))
+		return frame.MACFrom(h.mac.Load())
+	}
+	was := mac()
+	if was.String() != v.b.MAC("eth0") {
+		t.Errorf("MAC %v", was)
+	}
+	lie := messenger{is4: true, mac: newMAC, ip: v.end(2).IP}
+	spoof := lie.announcement()
+	copy(spoof[6:], peerMAC[:]) // the frame comes from another
+	stranger := messenger{is4: true, mac: newMAC, ip: v.end(99).IP}
+	v.b.Inject("eth0", spoof, stranger.announcement(), stranger.question(hopKey(v.end(1).IP), frame.MAC{}))
+	time.Sleep(50 * time.Millisecond)
+	if mac() != was {
+		t.Error("a lie was believed")
+	}
+	if p.hops.byIPHas(v.end(99)) {
+		t.Error("a stranger was learned")
+	}
+	v.b.Inject("eth0", lie.announcement())
+	v.a.Until("the announcement is believed", func() bool { return mac() == newMAC })
+}
+
+// Off the link there is the gateway, or nobody.
+func TestPacketGateway(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		n := netns.New(t)
+		r, c := n.Router("r"), n.Host("c")
+		cidr := map[bool][4]string{
+			false: {"10.9.0.100/24", "10.9.0.254/24", "10.8.0.1/24", "10.8.0.2/24"},
+			true:  {"fd09::100/64", "fd09::fe/64", "fd08::1/64", "fd08::2/64"},
+		}[v.ip6]
+		n.Link(v.a, cidr[0][:0], r, cidr[1])
+		n.Link(r, cidr[2], c, cidr[3])
+		r.Ready()
+		c.Ready()
+		gw, far := netip.MustParsePrefix(cidr[1]).Addr(), netip.MustParsePrefix(cidr[3]).Addr()
+		c.Route("default", "via", netip.MustParsePrefix(cidr[2]).Addr().String())
+		var p *Packet
+		var u *UDP
+		var err error
+		v.a.Do(func() {
+			p, err = ListenPacket(v.at(1, 4789), &PacketConfig{Device: "eth1", Prefix: netip.PrefixFrom(gw, 24+40*ip6Bit(v.ip6)), Gateway: gw})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		c.Do(func() { u = listen(t, netip.AddrPortFrom(far, 4789).String(), nil) })
+		e := endpoint(t, u.LocalAddr())
+		send(t, p, to("through", 1, e))
+		if g := receive(t, u, 1)[0]; g.payload != "through" || g.outer.TTL != 63 {
+			t.Errorf("%+v", g)
+		}
+		send(t, u, to("back", 1, v.end(1)))
+		if g := receive(t, p, 1)[0]; g.payload != "back" || g.outer.TTL != 63 {
+			t.Errorf("%+v", g)
+		}
+
+		// The link behind the router takes less: it says so, and the func is told.
+		r.MTU("eth1", 1300)
+		type word struct {
+			to     frame.Endpoint
+			mtu    int
+			quoted string
+		}
+		said := make(chan word, 10)
+		p.PathMTU(func(to frame.Endpoint, mtu int, quoted []byte) { said <- word{to, mtu, string(quoted)} })
+		send(t, p, to(strings.Repeat("long", 340), 1, e))
+		select {
+		case w := <-said:
+			if w.to != e || w.mtu != 1300 || !strings.HasPrefix(w.quoted, "longlong") || len(w.quoted) != quoteMax {
+				t.Errorf("%+v", w)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("nothing was said: %+v", p.Stats())
+		}
+		// Nobody listens there any more.
+		u.Close()
+		send(t, p, to("x", 1, e))
+		v.a.Until("refused", func() bool { return p.Stats().Errors.Refused == 1 })
+		// No such network.
+		nowhere := endpoint(t, netip.AddrPortFrom(map[bool]netip.Addr{false: netip.MustParseAddr("203.0.113.9"), true: netip.MustParseAddr("2001:db8::9")}[v.ip6], 4789))
+		send(t, p, to("x", 1, nowhere))
+		v.a.Until("unreachable", func() bool { return p.Stats().Errors.Unreachable == 1 })
+		if st := p.Stats(); st.Errors.TooBig != 1 || st.Lost() != 0 {
+			t.Errorf("%+v", st)
+		}
+
+		alone := v.packet(&PacketConfig{Prefix: netip.PrefixFrom(v.at(0, 0).Addr(), 24+40*ip6Bit(v.ip6))})
+		ds := []frame.Datagram{to("x", 1, nowhere), to("x", 1, endpoint(t, netip.MustParseAddrPort(map[bool]string{false: "239.1.1.1:9", true: "[ff02::1]:9"}[v.ip6]))), to("x", 1, v.end(1))}
+		send(t, alone, ds...)
+		for i := range ds {
+			if ds[i].Lost != 1 || ds[i].Drop != frame.Unreachable {
+				t.Errorf("datagram %d: %d, %v", i, ds[i].Lost, ds[i].Drop)
+			}
+		}
+	})
+}
+
+func ip6Bit(ip6 bool) int {
+	if ip6 {
+		return 1
+	}
+	return 0
+}
+
+// Errors that are not about a datagram of ours, or cannot be, are not believed.
+func TestPacketErrorsThatLie(t *testing.T) {
+	v := newVeth(t, false)
+	p := v.packet(nil)
+	told := atomic.Int32{}
+	p.PathMTU(func(frame.Endpoint, int, []byte) { told.Add(1) })
+	make1 := func(change func(icmp, quoted []byte)) []byte {
+		q := frameOf(false, make([]byte, 1400))[14:]
+		copy(q[12:], []byte{10, 9, 0, 1, 10, 9, 0, 2})
+		q = sumIP(append(make([]byte, 14), q...))[14 : 14+64]
+		c := append([]byte{3, 4, 0, 0, 0, 0, 0x04, 0xb0}, q...) // 1200
+		change(c, c[8:])
+		c[2], c[3] = 0, 0
+		binary.BigEndian.PutUint16(c[2:], ^plainSum(c, 0))
+		b := frameOf(false, c)
+		b[14+9] = 1
+		b = slices.Concat(b[:34], c)
+		binary.BigEndian.PutUint16(b[16:], uint16(20+len(c)))
+		copy(b, p.rules.mac[:])
+		return sumIP(b)
+	}
+	for name, change := range map[string]func(icmp, quoted []byte){
+		"another source":       func(_, q []byte) { q[15] = 9 },
+		"another source port":  func(_, q []byte) { q[20] = 1 },
+		"another protocol":     func(_, q []byte) { q[9] = 6 },
+		"a later fragment":     func(_, q []byte) { q[7] = 1 },
+		"it would have fitted": func(c, _ []byte) { c[6] = 0x10 },
+		"an echo":              func(c, _ []byte) { c[0], c[1] = 8, 0 },
+		"cut":                  func(c, q []byte) { q[0] = 0x4f },
+	} {
+		v.b.Inject("eth0", make1(change))
+		time.Sleep(20 * time.Millisecond)
+		if st := p.Stats(); st.Errors != (ErrorStats{}) || told.Load() != 0 {
+			t.Fatalf("%s: %+v, told %d", name, st.Errors, told.Load())
+		}
+	}
+	wrong := make1(func(_, _ []byte) {})
+	wrong[36] ^= 1
+	v.b.Inject("eth0", wrong, make1(func(_, _ []byte) {}))
+	v.a.Until("the right one is believed", func() bool { return told.Load() == 1 && p.Stats().Errors.TooBig == 1 })
+}
+
+// The interface changes its MTU, goes down, comes back, and is deleted.
+func TestPacketInterface(t *testing.T) {
+	v := newVeth(t, false)
+	p, b := v.packet(nil), v.udp(v.b, 2, nil)
+	warm(t, v, p, b)
+	v.a.MTU("eth0", 1280)
+	v.a.Until("the MTU is seen", func() bool { return p.MTU() == 1280 })
+	v.a.MTU("eth0", 1500)
+	v.a.Until("the MTU is seen", func() bool { return p.MTU() == 1500 })
+
+	v.a.IP("link", "set", "eth0", "down")
+	ds := []frame.Datagram{to("down", 1, v.end(2))}
+	send(t, p, ds...)
+	if ds[0].Lost != 1 || ds[0].Drop != frame.Unreachable {
+		t.Errorf("down: %d, %v", ds[0].Lost, ds[0].Drop)
+	}
+	v.a.Up("eth0")
+	v.a.Until("it is up", func() bool {
+		ds := []frame.Datagram{to("up", 1, v.end(2))}
+		send(t, p, ds...)
+		return ds[0].Lost == 0
+	})
+	if g := receive1(t, b)[0]; g.payload != "up" {
+		t.Errorf("%+v", g)
+	}
+	send(t, b, to("and back", 1, v.end(1)))
+	if g := receive(t, p, 1)[0]; g.payload != "and back" {
+		t.Errorf("%+v", g)
+	}
+
+	done := make(chan error, 1)
+	go func() { done <- p.Readers()[0].Read(frame.NewBatch(nil)) }()
+	v.a.IP("link", "del", "eth0")
+	if err := <-done; !errors.Is(err, unix.ENODEV) || !strings.Contains(err.Error(), `"eth0"`) {
+		t.Error(err)
+	}
+	if err := p.Sender(0).Send(ds); !errors.Is(err, unix.ENODEV) || ds[0].Drop != frame.PortDown {
+		t.Error(err, ds[0].Drop)
+	}
+	if err := p.Readers()[0].Read(frame.NewBatch(nil)); !errors.Is(err, unix.ENODEV) {
+		t.Error(err)
+	}
+}
+
+// A kernel that refuses runs gets single datagrams, and the full buffer costs what is next.
+func TestPacketRefusedRuns(t *testing.T) {
+	v := newVeth(t, false)
+	p, b := v.packet(nil), v.udp(v.b, 2, nil)
+	warm(t, v, p, b)
+	real := p.sendmmsg
+	p.sendmmsg = func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno) {
+		if n := len(msgs); n > 0 {
+			head := (*vnet)(unsafe.Pointer(msgs[0].Hdr.Iov.Base))
+			if head[1] != 0 {
+				return 0, unix.EINVAL
+			}
+			return real(fd, msgs[:1], flags)
+		}
+		return 0, 0
+	}
+	run, want := runOf(659, 10, 3, 1, v.end(2), v.end(2))
+	ds := []frame.Datagram{to("one", 1, v.end(2)), run, to("two", 1, v.end(2))}
+	send(t, p, ds...)
+	all := slices.Concat([]string{"one"}, want, want, []string{"two"})
+	if got := payloads(receive(t, b, len(all))); !slices.Equal(got, all) || ds[1].Lost != 0 {
+		t.Errorf("%d datagrams arrived changed, lost %d", len(got), ds[1].Lost)
+	}
+	p.sendmmsg = func(uintptr, []sys.Mmsghdr, int) (int, unix.Errno) { return 0, unix.EAGAIN }
+	ds = []frame.Datagram{run, to("x", 1, v.end(2))}
+	send(t, p, ds...)
+	if ds[0].Lost != 2 || ds[0].Drop != frame.PortFull || ds[1].Lost != 1 || p.Stats().TxLost[frame.PortFull] != 133 {
+		t.Errorf("%d, %v, %+v", ds[0].Lost, ds[0].Drop, p.Stats())
+	}
+}
