@@ -42,6 +42,7 @@ type settings struct {
 	args   []string // words for "ip link add type vxlan"
 	header vtep.Header
 	udp    underlay.UDPConfig
+	packet *underlay.PacketConfig // in the place of udp
 
 	reserved vtep.Reserved
 	gbp      bool

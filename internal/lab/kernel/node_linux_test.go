@@ -19,7 +19,7 @@ import (
 // node is a program with a VTEP of ours and a switch, whose sockets are in a host.
 type node struct {
 	t  *testing.T
-	u  *underlay.UDP
+	u  vtep.Underlay
 	v  *vtep.VTEP
 	sw *vswitch.Switch
 }
@@ -30,7 +30,12 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *node {
 	n := &node{t: t}
 	var err error
 	h.Do(func() {
-		n.u, err = underlay.ListenUDP(netip.AddrPortFrom(netip.MustParseAddr(local), encap.VXLANPort), &s.udp)
+		at := netip.AddrPortFrom(netip.MustParseAddr(local), encap.VXLANPort)
+		if s.packet != nil {
+			n.u, err = underlay.ListenPacket(at, s.packet)
+		} else {
+			n.u, err = underlay.ListenUDP(at, &s.udp)
+		}
 	})
 	if err != nil {
 		t.Fatal(err)

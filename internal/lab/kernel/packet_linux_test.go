@@ -1,0 +1,105 @@
+package kernel
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/underlay"
+)
+
+// A VTEP past the stack of its host, with an address that nobody else has, and the kernel's:
+// guests ping each other and talk TCP both ways, in superframes where ours takes them, and
+// every checksum on the wire is right. The kernel leaves the inner checksums of what it sends to a card that is not
+// there (transmit offload on), or not.
+func TestPacketUnderlay(t *testing.T) {
+	for _, fam := range families {
+		for _, offload := range []bool{true, false} {
+			t.Run(fam.name+map[bool]string{true: "/offload", false: "/no offload"}[offload], func(t *testing.T) {
+				n := netns.New(t)
+				a, b := n.Host("a"), n.Host("b")
+				n.Link(a, "", b, fam.far+fam.bits)
+				a.Ready()
+				b.Ready()
+				ours := newNode(t, a, fam.near, settings{packet: &underlay.PacketConfig{
+					Device: "eth0", Prefix: netip.MustParsePrefix(fam.near + fam.bits), Checksum: underlay.ChecksumOn, NoOffload: !offload,
+				}})
+				ours.tap(ours.vsi(vni, nil, fam.far), a, "tap0", frame.MAC{})
+				a.Addr("tap0", "192.168.7.1/24")
+				b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: fam.far, Remote: fam.near, Dev: "eth0", Addr: "192.168.7.2/24"})
+				a.Ready()
+				b.Ping("192.168.7.1", 2)
+				a.Ping("192.168.7.2", 2)
+				a.Run("ethtool", "-K", "eth0", "tx", "off", "gso", "on") // the kernel is the card
+				c := b.Capture("eth0", "udp port 4789")
+				transfer(t, a, b, "192.168.7.2")
+				transfer(t, b, a, "192.168.7.1")
+				seen := c.Stop()
+				rows := netns.Fields(t, seen, "tcp", "udp.checksum", "udp.checksum.status", "tcp.checksum.status", "ip.checksum.status")
+				for _, r := range rows {
+					if r[0] != "0x0000" && r[1] != "1" || strings.Contains(r[2], "0") || strings.Contains(r[3], "0") {
+						t.Fatalf("checksums %q of %d packets", r, len(rows))
+					}
+				}
+				st := ours.u.(*underlay.Packet).Stats()
+				if len(rows) < 100 || offload != (st.TxRuns > 0) || st.Lost() > 3 || st.RxOverflow != 0 {
+					t.Errorf("%d packets, %+v", len(rows), st)
+				}
+
+				// The unfinished ones: the checksum is said to be so, and TCP goes on.
+				b.Run("ethtool", "-K", "eth0", "tx", "on", "tx-udp_tnl-segmentation", "off", "tx-udp_tnl-csum-segmentation", "off")
+				b.Run("ethtool", "-K", "vx0", "tso", "off", "gso", "off")
+				before := a.Nstat()
+				transfer(t, b, a, "192.168.7.1")
+				after := a.Nstat()
+				if n := after["TcpInCsumErrors"] - before["TcpInCsumErrors"]; n != 0 {
+					t.Errorf("%d segments with a wrong checksum", n)
+				}
+			})
+		}
+	}
+}
+
+// transfer sends a megabyte by TCP.
+func transfer(t *testing.T, from, to *netns.Host, addr string) {
+	t.Helper()
+	var l net.Listener
+	var c net.Conn
+	var err error
+	to.Do(func() { l, err = net.Listen("tcp4", addr+":0") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	got := make(chan []byte, 1)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			got <- nil
+			return
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(20 * time.Second))
+		b, _ := io.ReadAll(c)
+		got <- b
+	}()
+	from.Do(func() { c, err = net.DialTimeout("tcp4", l.Addr().String(), 10*time.Second) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	if _, err := c.Write(want); err != nil {
+		t.Error(err)
+	}
+	c.Close()
+	if b := <-got; !bytes.Equal(b, want) {
+		t.Errorf("%d bytes arrived, or changed", len(b))
+	}
+}
