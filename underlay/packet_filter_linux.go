@@ -93,6 +93,7 @@ const (
 )
 
 // filter passes datagrams to us and, since only the first has a port, all fragments of UDP.
+// What is too short for the port is passed on to nobody.
 func (r *packetRules) filter() ([]unix.SockFilter, error) {
 	var p program
 	p.untagged()
@@ -114,6 +115,9 @@ func (r *packetRules) filter() ([]unix.SockFilter, error) {
 	p.needBytes(0, r.mac[:])
 	p.load(proto4, 1)
 	p.need(wire.ProtoUDP)
+	p.load(ipAt, 1) // a header that cannot be: the port would be looked for in it
+	p.take(bpf.JumpLessThan, 0x45)
+	p.take(bpf.JumpGreaterThan, 0x4f)
 	p.load(frag4, 2)
 	p.take(bpf.JumpBitsSet, anyFrag)
 	p.ins = append(p.ins, bpf.LoadMemShift{Off: ipAt}, bpf.LoadIndirect{Off: ipAt + portAt, Size: 2})

@@ -17,8 +17,8 @@ var rules = []rule{
 	{id: "1.order", text: "length, I flag, VNI, inner length, inner MACs, learn, forward: the first that fails names the drop"},
 	{id: "1.order-reserved", text: "reserved bits are looked at after the VNI and before the inner length"},
 	{id: "1.order-ecn", text: "ECN is decided after the inner MACs and before learning"},
-	{id: "1.length-raw", later: "raw underlays"},
-	{id: "1.fragments-raw", later: "raw underlays"},
+	{id: "1.length-raw", text: "past the stack: the length is that of UDP, capped by that of IP; padding is trimmed, and IHL may be more than 5"},
+	{id: "1.fragments-raw", text: "past the stack: fragments and what is too short are dropped before any later byte is read"},
 
 	// The outer UDP header.
 	{id: "1.dport", text: "the UDP destination port is 4789, and settable"},

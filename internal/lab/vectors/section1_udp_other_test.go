@@ -3,7 +3,7 @@
 package vectors
 
 // Rows over real sockets are for Linux, where package underlay has them.
-var udpRows, ipipWireRows []row
+var udpRows, rawRows, ipipWireRows []row
 
 type side struct{}
 
