@@ -20,40 +20,51 @@ import (
 // rawRows have another host send packets, byte by byte, to a VTEP that has no network stack
 // in front of it.
 var rawRows = []row{
-	rawRow("1.length-raw", "nothing but the datagram", "", nil, in1, ""),
-	rawRow("1.length-raw", "padding behind it", "", func(b []byte) []byte { return append(b, "padding of a short frame"...) }, in1, ""),
-	rawRow("1.length-raw", "UDP length less than IP has", "", func(b []byte) []byte { return udpLength(b, -1) }, in1[:len(in1)-1], ""),
-	rawRow("1.length-raw", "UDP length more than IP has", "", func(b []byte) []byte { return udpLength(b, 1) }, nil, "short"),
-	rawRow("1.length-raw", "UDP length more than IP has, and padding for it", "", func(b []byte) []byte { return append(udpLength(b, 1), make([]byte, 30)...) }, nil, "short"),
-	rawRow("1.length-raw", "UDP length without its header", "", func(b []byte) []byte { return udpLength(b, 7-8-8-len(in1)) }, nil, "short"),
-	rawRow("1.length-raw", "UDP length 15", "", func(b []byte) []byte { return udpLength(b, 15-8-8-len(in1)) }, nil, "short"),
-	rawRow("1.length-raw", "UDP length 16", "", func(b []byte) []byte { return udpLength(b, -len(in1)) }, nil, "short"), // no inner frame
-	rawRow("1.length-raw", "IP length more than there is", "", func(b []byte) []byte { return b[:len(b)-1] }, nil, "short"),
-	rawRow("1.length-raw", "IP length less than its header", "IPv4", func(b []byte) []byte { b[16], b[17] = 0, 19; return headerSum(b) }, nil, "bad-header"),
-	rawRow("1.length-raw", "IHL 6", "IPv4", func(b []byte) []byte { return ihl(b, 1) }, in1, ""),
-	rawRow("1.length-raw", "IHL 15, and padding", "IPv4", func(b []byte) []byte { return append(ihl(b, 10), make([]byte, 9)...) }, in1, ""),
-	rawRow("1.length-raw", "IHL 4", "IPv4", func(b []byte) []byte { b[14] = 0x44; return headerSum(b) }, nil, "bad-header"),
-	rawRow("1.length-raw", "version 5", "IPv4", func(b []byte) []byte { b[14] = 0x55; return headerSum(b) }, nil, "bad-header"),
-	rawRow("1.length-raw", "hop-by-hop options", "IPv6", func(b []byte) []byte {
-		b = slices.Insert(b, 54, 17, 0, 1, 4, 0, 0, 0, 0)
-		b[20] = 0
-		binary.BigEndian.PutUint16(b[18:], uint16(len(b)-54))
-		return b
-	}, nil, "bad-header"),
-
-	rawRow("1.fragments-raw", "the first of two", "IPv4", func(b []byte) []byte { b[20] = 0x20; return headerSum(b) }, nil, "fragment"),
-	rawRow("1.fragments-raw", "the second of two", "IPv4", func(b []byte) []byte { b[20], b[21] = 0, 1; return headerSum(b) }, nil, "fragment"),
-	rawRow("1.fragments-raw", "in the middle, with DF", "IPv4", func(b []byte) []byte { b[20], b[21] = 0x7f, 0xff; return headerSum(b) }, nil, "fragment"),
-	rawRow("1.fragments-raw", "DF is no fragment", "IPv4", func(b []byte) []byte { b[20] = 0x40; return headerSum(b) }, in1, ""),
-	rawRow("1.fragments-raw", "the first of two", "IPv6", func(b []byte) []byte { return fragment6(b, 1) }, nil, "fragment"),
-	rawRow("1.fragments-raw", "the second of two", "IPv6", func(b []byte) []byte { return fragment6(b, 8) }, nil, "fragment"),
-	rawRow("1.fragments-raw", "all of it in one", "IPv6", func(b []byte) []byte { return fragment6(b, 0) }, nil, "fragment"),
+	rawRow("1.length-raw", []rawCase{
+		{"nothing but the datagram", "", nil, in1, ""},
+		{"padding behind it", "", func(b []byte) []byte { return append(b, "padding of a short frame"...) }, in1, ""},
+		{"UDP length less than IP has", "", func(b []byte) []byte { return udpLength(b, -1) }, in1[:len(in1)-1], ""},
+		{"UDP length more than IP has", "", func(b []byte) []byte { return udpLength(b, 1) }, nil, "short"},
+		{"UDP length more than IP has, and padding for it", "", func(b []byte) []byte { return append(udpLength(b, 1), make([]byte, 30)...) }, nil, "short"},
+		{"UDP length without its header", "", func(b []byte) []byte { return udpLength(b, 7-8-8-len(in1)) }, nil, "short"},
+		{"UDP length 15", "", func(b []byte) []byte { return udpLength(b, 15-8-8-len(in1)) }, nil, "short"},
+		{"UDP length 16", "", func(b []byte) []byte { return udpLength(b, -len(in1)) }, nil, "short"}, // no inner frame
+		{"IP length more than there is", "", func(b []byte) []byte { return b[:len(b)-1] }, nil, "short"},
+		{"IP length less than its header", "IPv4", func(b []byte) []byte { b[16], b[17] = 0, 19; return headerSum(b) }, nil, "bad-header"},
+		{"IHL 6", "IPv4", func(b []byte) []byte { return ihl(b, 1) }, in1, ""},
+		{"IHL 15, and padding", "IPv4", func(b []byte) []byte { return append(ihl(b, 10), make([]byte, 9)...) }, in1, ""},
+		{"IHL 4", "IPv4", func(b []byte) []byte { b[14] = 0x44; return headerSum(b) }, nil, "bad-header"},
+		{"version 5", "IPv4", func(b []byte) []byte { b[14] = 0x55; return headerSum(b) }, nil, "bad-header"},
+		{"hop-by-hop options", "IPv6", func(b []byte) []byte {
+			b = slices.Insert(b, 54, 17, 0, 1, 4, 0, 0, 0, 0)
+			b[20] = 0
+			binary.BigEndian.PutUint16(b[18:], uint16(len(b)-54))
+			return b
+		}, nil, "bad-header"},
+	}),
+	rawRow("1.fragments-raw", []rawCase{
+		{"the first of two", "IPv4", func(b []byte) []byte { b[20] = 0x20; return headerSum(b) }, nil, "fragment"},
+		{"the second of two", "IPv4", func(b []byte) []byte { b[20], b[21] = 0, 1; return headerSum(b) }, nil, "fragment"},
+		{"in the middle, with DF", "IPv4", func(b []byte) []byte { b[20], b[21] = 0x7f, 0xff; return headerSum(b) }, nil, "fragment"},
+		{"DF is no fragment", "IPv4", func(b []byte) []byte { b[20] = 0x40; return headerSum(b) }, in1, ""},
+		{"the first of two", "IPv6", func(b []byte) []byte { return fragment6(b, 1) }, nil, "fragment"},
+		{"the second of two", "IPv6", func(b []byte) []byte { return fragment6(b, 8) }, nil, "fragment"},
+		{"all of it in one", "IPv6", func(b []byte) []byte { return fragment6(b, 0) }, nil, "fragment"},
+	}),
 }
 
-// rawRow changes a packet around in1: want comes out of the VTEP, or the packet is dropped
+// A rawCase changes a packet around in1: want comes out of the VTEP, or the packet is dropped
 // for a reason.
-func rawRow(id, name, only string, change func(b []byte) []byte, want []byte, drop string) row {
-	return row{id: id, name: name, only: only, sockets: func(t *testing.T, s side) {
+type rawCase struct {
+	name, only string
+	change     func(b []byte) []byte
+	want       []byte
+	drop       string
+}
+
+// rawRow sends the packets of all cases to one VTEP: its interface takes a second to come up.
+func rawRow(id string, cases []rawCase) row {
+	return row{id: id, name: "byte by byte", sockets: func(t *testing.T, s side) {
 		n := netns.New(t)
 		us, them := n.Host("us"), n.Host("them")
 		at, from := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
@@ -92,36 +103,41 @@ func rawRow(id, name, only string, change func(b []byte) []byte, want []byte, dr
 			udp.SetNetworkLayerForChecksum(ip)
 			return written(e, ip, udp, gopacket.Payload(vx(vni, inner)))
 		}
-		b := packet(in1)
-		if !s.ip6 {
-			b[40], b[41] = 0, 0 // of the UDP checksum the rows do not speak
-		}
-		if change != nil {
-			b = change(b)
-		}
 		mark := eth(rmac(1), rmac(2), "mark")
-		them.Inject("eth0", b, packet(mark))
-
-		timer := time.AfterFunc(5*time.Second, v.Pause)
-		defer timer.Stop()
 		r, batch := v.Readers()[0], frame.NewBatch(nil)
-		var got []frame.Frame
-		for len(got) == 0 || !bytes.Equal(got[len(got)-1].Bytes(), mark) {
-			if err := r.Read(batch); err != nil {
-				t.Fatalf("%v after %d frames", err, len(got))
+		for _, c := range cases {
+			if c.only != "" && (c.only == "IPv6") != s.ip6 {
+				continue
 			}
-			for i := range batch.Frames {
-				got = append(got, batch.Frames[i].Clone())
+			b := packet(in1)
+			if !s.ip6 {
+				b[40], b[41] = 0, 0 // of the UDP checksum the cases do not speak
 			}
-		}
-		if len(got) != 2 {
-			t.Fatalf("%d frames", len(got)-1)
-		}
-		switch f := &got[0]; {
-		case drop != "" && f.Drop.String() != drop:
-			t.Errorf("dropped as %v, want %s", f.Drop, drop)
-		case drop == "" && (f.Drop != 0 || !bytes.Equal(f.Bytes(), want)):
-			t.Errorf("%v, % x", f.Drop, f.Bytes())
+			if c.change != nil {
+				b = c.change(b)
+			}
+			them.Inject("eth0", b, packet(mark))
+			timer := time.AfterFunc(5*time.Second, v.Pause)
+			var got []frame.Frame
+			for len(got) == 0 || !bytes.Equal(got[len(got)-1].Bytes(), mark) {
+				if err := r.Read(batch); err != nil {
+					t.Fatalf("%s: %v after %d frames", c.name, err, len(got))
+				}
+				for i := range batch.Frames {
+					got = append(got, batch.Frames[i].Clone())
+				}
+			}
+			timer.Stop()
+			if len(got) != 2 {
+				t.Errorf("%s: %d frames", c.name, len(got)-1)
+				continue
+			}
+			switch f := &got[0]; {
+			case c.drop != "" && f.Drop.String() != c.drop:
+				t.Errorf("%s: dropped as %v, want %s", c.name, f.Drop, c.drop)
+			case c.drop == "" && (f.Drop != 0 || !bytes.Equal(f.Bytes(), c.want)):
+				t.Errorf("%s: %v, % x", c.name, f.Drop, f.Bytes())
+			}
 		}
 	}}
 }
