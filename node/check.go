@@ -123,6 +123,7 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 			}
 		}
 	}
+	k.underlay(key, t)
 	if t.GBP && t.Type != Type(encap.TypeVXLAN) {
 		k.fail(key+".gbp", "%s has no group policy", types[t.Type])
 	} else if _, err := t.Reserved.Mask(encap.Type(t.Type), t.GBP); err != nil {
@@ -138,6 +139,35 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 	k.atLeast(key+".mtu", t.MTU)
 	if t.MaxPeers < 0 || t.MaxPeers > 65_000 {
 		k.fail(key+".maxPeers", "%d; allowed are 1 to 65000", t.MaxPeers)
+	}
+}
+
+// underlay checks what only some underlays have.
+func (k *checker) underlay(key string, t *Tunnel) {
+	raw := t.Underlay == underlayPacket
+	for name, set := range map[string]bool{"prefix": t.Prefix.IsValid(), "gateway": t.Gateway.IsValid(), "mac": !t.MAC.IsZero()} {
+		if set && !raw {
+			k.fail(key+"."+name, "only the underlay packet has one")
+		}
+	}
+	if !raw {
+		return
+	}
+	switch {
+	case t.Type == Type(encap.TypeIPIP):
+		k.fail(key+".underlay", "ipip has no UDP header")
+	case t.Mark != 0:
+		k.fail(key+".mark", "no route of this host is asked for")
+	}
+	switch {
+	case t.Bind == "":
+		k.fail(key+".bind", "the underlay packet needs an interface")
+	case t.Prefix.IsValid() && t.Prefix.Addr().Is4() != t.Local.Is4():
+		k.fail(key+".prefix", "%v is of another address family than %v", t.Prefix, t.Local)
+	case t.Gateway.IsValid() && t.Gateway.Is4() != t.Local.Is4():
+		k.fail(key+".gateway", "%v is of another address family than %v", t.Gateway, t.Local)
+	case t.MAC.IsGroup():
+		k.fail(key+".mac", "%v is not one host's", t.MAC)
 	}
 }
 

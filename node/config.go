@@ -39,12 +39,16 @@ type Control struct {
 // A Tunnel is a VTEP.
 type Tunnel struct {
 	Name     string        `json:"name"`
-	Type     Type          `json:"type,omitempty"` // vxlan, gpe, ipip; default vxlan
-	Local    netip.Addr    `json:"local"`          // outer source, an address of this host
-	Port     uint16        `json:"port,omitempty"` // UDP destination port; default 4789, gpe 4790
+	Type     Type          `json:"type,omitempty"`     // vxlan, gpe, ipip; default vxlan
+	Underlay Underlay      `json:"underlay,omitempty"` // udp, packet; default udp
+	Local    netip.Addr    `json:"local"`              // outer source, an address of this host, of packet best one that it has not
+	Port     uint16        `json:"port,omitempty"`     // UDP destination port; default 4789, gpe 4790
 	SrcPorts Range         `json:"srcPorts,omitzero"`
 	Mark     uint32        `json:"mark,omitempty"`
-	Bind     string        `json:"bind,omitempty"` // interface the sockets are bound to
+	Bind     string        `json:"bind,omitempty"`   // interface the sockets are bound to
+	Prefix   netip.Prefix  `json:"prefix,omitzero"`  // packet only: who is on the link; default that of the interface
+	Gateway  netip.Addr    `json:"gateway,omitzero"` // packet only: router to all others
+	MAC      frame.MAC     `json:"mac,omitzero"`     // packet only; default that of the interface
 	Queues   int           `json:"queues,omitempty"`
 	MTU      int           `json:"mtu,omitempty"` // longest outer packet; default that of the interface
 	Offload  *bool         `json:"offload,omitempty"`
@@ -210,6 +214,7 @@ type (
 	Type      uint8
 	PortType  uint8
 	Checksum  uint8
+	Underlay  uint8
 	DF        uint8
 	ECN       uint8
 	Peers     uint8
@@ -223,6 +228,7 @@ var (
 	types     = []string{encap.TypeVXLAN: "vxlan", encap.TypeGPE: "gpe", encap.TypeIPIP: "ipip"}
 	portTypes = []string{"tap", "tun", "packet"}
 	checksums = []string{"auto", "on", "off"}
+	underlays = []string{"udp", "packet"}
 	dfs       = []string{"set", "unset", "inherit"}
 	ecns      = []string{"normal", "compat", "rfc3168"}
 	policies  = []string{vtep.AnyPeer: "any", vtep.ListedOnly: "listed", vtep.ListedPerVNI: "listed-per-vni"}
@@ -238,6 +244,8 @@ const (
 	portPacket
 )
 
+const underlayPacket Underlay = 1
+
 func word[T ~uint8](to *T, words []string, v any) error {
 	s, _ := v.(string)
 	i := slices.Index(words, s)
@@ -251,6 +259,7 @@ func word[T ~uint8](to *T, words []string, v any) error {
 func (t *Type) choose(v any) error      { return word(t, types, v) }
 func (t *PortType) choose(v any) error  { return word(t, portTypes, v) }
 func (t *Checksum) choose(v any) error  { return word(t, checksums, v) }
+func (t *Underlay) choose(v any) error  { return word(t, underlays, v) }
 func (t *DF) choose(v any) error        { return word(t, dfs, v) }
 func (t *ECN) choose(v any) error       { return word(t, ecns, v) }
 func (t *Peers) choose(v any) error     { return word(t, policies, v) }
@@ -263,6 +272,7 @@ func (t *PoolMode) choose(v any) error  { return word(t, poolModes, v) }
 func (t Type) MarshalText() ([]byte, error)      { return []byte(types[t]), nil }
 func (t PortType) MarshalText() ([]byte, error)  { return []byte(portTypes[t]), nil }
 func (t Checksum) MarshalText() ([]byte, error)  { return []byte(checksums[t]), nil }
+func (t Underlay) MarshalText() ([]byte, error)  { return []byte(underlays[t]), nil }
 func (t DF) MarshalText() ([]byte, error)        { return []byte(dfs[t]), nil }
 func (t ECN) MarshalText() ([]byte, error)       { return []byte(ecns[t]), nil }
 func (t Peers) MarshalText() ([]byte, error)     { return []byte(policies[t]), nil }

@@ -231,12 +231,19 @@ func off(b *bool) bool { return b != nil && !*b }
 func (n *Node) openTunnel(c *Tunnel) (*vtep.VTEP, error) {
 	var u vtep.Underlay
 	var err error
-	if c.Type == Type(encap.TypeIPIP) {
+	srcPorts, sum := underlay.PortRange{Lo: c.SrcPorts.Lo, Hi: c.SrcPorts.Hi}, underlay.Checksum(c.Checksum)
+	switch {
+	case c.Type == Type(encap.TypeIPIP):
 		u, err = underlay.ListenIP(c.Local, &underlay.IPConfig{Mark: c.Mark, Device: c.Bind, Queues: c.Queues})
-	} else {
+	case c.Underlay == underlayPacket:
+		u, err = underlay.ListenPacket(netip.AddrPortFrom(c.Local, c.port()), &underlay.PacketConfig{
+			Device: c.Bind, Prefix: c.Prefix, Gateway: c.Gateway, MAC: c.MAC, Queues: c.Queues,
+			SrcPorts: srcPorts, Checksum: sum, ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload),
+		})
+	default:
 		u, err = underlay.ListenUDP(netip.AddrPortFrom(c.Local, c.port()), &underlay.UDPConfig{
-			SrcPorts: underlay.PortRange{Lo: c.SrcPorts.Lo, Hi: c.SrcPorts.Hi}, Mark: c.Mark, Device: c.Bind, Queues: c.Queues,
-			Checksum: underlay.Checksum(c.Checksum), ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload), MulticastDevice: c.MulticastDevice,
+			SrcPorts: srcPorts, Mark: c.Mark, Device: c.Bind, Queues: c.Queues,
+			Checksum: sum, ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload), MulticastDevice: c.MulticastDevice,
 		})
 	}
 	if err != nil {

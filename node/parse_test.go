@@ -106,6 +106,28 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// Keys that only one kind of underlay has.
+func TestParseUnderlay(t *testing.T) {
+	for text, want := range map[string]string{
+		`"underlay": "raw"`:                                                `underlay: "raw": allowed are udp, packet`,
+		`"underlay": "packet"`:                                             `bind: the underlay packet needs an interface`,
+		`"underlay": "packet", "bind": "eth0", "mark": 5`:                  `mark: no route of this host is asked for`,
+		`"underlay": "packet", "bind": "eth0", "type": "ipip"`:             `underlay: ipip has no UDP header`,
+		`"gateway": "10.0.0.9"`:                                            `gateway: only the underlay packet has one`,
+		`"prefix": "10.0.0.0/24"`:                                          `prefix: only the underlay packet has one`,
+		`"mac": "02:00:00:00:00:01"`:                                       `mac: only the underlay packet has one`,
+		`"underlay": "packet", "bind": "eth0", "gateway": "fd00::1"`:       `gateway: fd00::1 is of another address family than 10.0.0.1`,
+		`"underlay": "packet", "bind": "eth0", "prefix": "fd00::/64"`:      `prefix: fd00::/64 is of another address family than 10.0.0.1`,
+		`"underlay": "packet", "bind": "eth0", "mac": "01:00:00:00:00:01"`: `mac: 01:00:00:00:00:01 is not one host's`,
+		`"underlay": "packet", "bind": "eth0", "mac": "02:00:00:00:00:01", "gateway": "10.0.0.9", "prefix": "10.0.0.0/24"`: "",
+	} {
+		_, err := Parse([]byte(`{"tunnels": [{"name": "t", "local": "10.0.0.1", ` + text + `}]}`))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), "tunnels[0]."+want)) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // What is no JSON has a position too.
 func TestParseSyntax(t *testing.T) {
 	for text, want := range map[string]string{

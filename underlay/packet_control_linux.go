@@ -57,7 +57,7 @@ func (p *Packet) tell(x *packetError) {
 		c.unreachable.Add(1)
 	case errTooBig:
 		c.tooBig.Add(1)
-		if linkLocal(&x.to) {
+		if x.to.IsLinkLocal() {
 			x.to.Scope = uint32(p.index)
 		}
 		if f := p.pathMTU.Load(); f != nil && x.mtu != 0 {

@@ -243,10 +243,10 @@ func (r *packetReader) split(b *frame.Batch) bool {
 func (r *packetReader) outer(p *packetInfo) frame.Outer {
 	o := frame.Outer{Src: p.src, If: uint32(r.p.index), TOS: p.tos, TTL: p.ttl}
 	o.Dst.IP, o.Dst.Port = r.p.rules.ip, r.p.rules.port
-	if linkLocal(&o.Dst) {
+	if o.Dst.IsLinkLocal() {
 		o.Dst.Scope = o.If
 	}
-	if linkLocal(&o.Src) {
+	if o.Src.IsLinkLocal() {
 		o.Src.Scope = o.If
 	}
 	return o

@@ -167,8 +167,8 @@ func (s *packetSender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 		return s.hop, 0
 	}
 	p := s.p
-	local := linkLocal(to)
-	if isGroup(to) || to.IP == p.rules.ip || !isSource(to) || local && to.Scope != 0 && to.Scope != uint32(p.index) {
+	local := to.IsLinkLocal()
+	if to.IsMulticast() || to.IP == p.rules.ip || !isSource(to) || local && to.Scope != 0 && to.Scope != uint32(p.index) {
 		return nil, frame.Unreachable
 	}
 	ip := hopKey(to.IP)

@@ -58,7 +58,7 @@ func tunnelDefaults(t map[string]any) {
 	default:
 		defaults(t, "gbp", false)
 	}
-	defaults(t, "reserved", vtep.ReservedRFC.String(), "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "offload", true, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
+	defaults(t, "underlay", "udp", "reserved", vtep.ReservedRFC.String(), "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "offload", true, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
 }
 
 // objects returns the objects in a list.
