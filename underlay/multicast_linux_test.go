@@ -17,8 +17,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// wire is hosts on one Ethernet, each with an underlay: host i has address .i+1.
-type wire struct {
+// ether is hosts on one Ethernet, each with an underlay: host i has address .i+1.
+type ether struct {
 	t     *testing.T
 	sw    *netns.Host
 	hosts []*netns.Host
@@ -71,9 +71,9 @@ func (e *ear) count(payload string) int {
 	return e.got[payload]
 }
 
-func newWire(t *testing.T, local, bits string, hosts int, cfg UDPConfig) *wire {
+func newEther(t *testing.T, local, bits string, hosts int, cfg UDPConfig) *ether {
 	n := netns.New(t)
-	w := &wire{t: t, sw: n.Switch("sw")}
+	w := &ether{t: t, sw: n.Switch("sw")}
 	for i := range hosts {
 		h := n.Host(fmt.Sprint("h", i+1))
 		n.Plug(h, fmt.Sprintf(local, i+1)+bits, w.sw)
@@ -90,7 +90,7 @@ func newWire(t *testing.T, local, bits string, hosts int, cfg UDPConfig) *wire {
 }
 
 // until waits until ok, 10 s at most.
-func (w *wire) until(what string, ok func() bool) {
+func (w *ether) until(what string, ok func() bool) {
 	w.t.Helper()
 	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -99,26 +99,26 @@ func (w *wire) until(what string, ok func() bool) {
 	}
 }
 
-func (w *wire) join(i int, group string) {
+func (w *ether) join(i int, group string) {
 	w.t.Helper()
 	if err := w.us[i].Join(netip.MustParseAddr(group)); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *wire) leave(i int, group string) {
+func (w *ether) leave(i int, group string) {
 	w.t.Helper()
 	if err := w.us[i].Leave(netip.MustParseAddr(group)); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *wire) group(a string) frame.Endpoint {
+func (w *ether) group(a string) frame.Endpoint {
 	return endpoint(w.t, netip.AddrPortFrom(netip.MustParseAddr(a), 4789))
 }
 
 // settle sends to each host what comes behind all that is on the way, and waits for it.
-func (w *wire) settle(from int, local string) {
+func (w *ether) settle(from int, local string) {
 	w.t.Helper()
 	mark := fmt.Sprint("mark ", time.Now().UnixNano())
 	for i := range w.us {
@@ -135,7 +135,7 @@ func (w *wire) settle(from int, local string) {
 func TestGroupOnce(t *testing.T) {
 	for _, fam := range groupFamilies {
 		t.Run(fam.name, func(t *testing.T) {
-			w := newWire(t, fam.local, fam.bits, 4, UDPConfig{Queues: 2})
+			w := newEther(t, fam.local, fam.bits, 4, UDPConfig{Queues: 2})
 			one, two := fmt.Sprintf(fam.group, 1), fmt.Sprintf(fam.group, 2)
 			w.join(0, one) // the sender itself
 			w.join(1, one)
@@ -204,7 +204,7 @@ func (e *ear) snapshot() map[string]int {
 func TestManyGroupsAndRuns(t *testing.T) {
 	for _, fam := range groupFamilies[:2] {
 		t.Run(fam.name, func(t *testing.T) {
-			w := newWire(t, fam.local, fam.bits, 2, UDPConfig{})
+			w := newEther(t, fam.local, fam.bits, 2, UDPConfig{})
 			for i := range 60 {
 				w.join(1, fmt.Sprintf(fam.group, i+1))
 			}
@@ -243,7 +243,7 @@ func TestGroupSharedOnOneHost(t *testing.T) {
 	for _, fam := range groupFamilies[:2] {
 		for _, second := range []string{fmt.Sprintf(fam.local, 77), map[bool]string{true: "0.0.0.0", false: "::"}[fam.name == "IPv4"]} {
 			t.Run(fam.name+" "+second, func(t *testing.T) {
-				w := newWire(t, fam.local, fam.bits, 1, UDPConfig{})
+				w := newEther(t, fam.local, fam.bits, 1, UDPConfig{})
 				n := netns.New(t)
 				h := n.Host("far")
 				n.Link(h, fmt.Sprintf(fam.local, 2)+fam.bits, w.hosts[0], fmt.Sprintf(fam.local, 78)+fam.bits)
@@ -308,7 +308,7 @@ func loopGroups(network, address string, c syscall.RawConn) (err error) {
 func TestGroupLoop(t *testing.T) {
 	for _, fam := range groupFamilies {
 		t.Run(fam.name, func(t *testing.T) {
-			w := newWire(t, fam.local, fam.bits, 1, UDPConfig{Control: loopGroups})
+			w := newEther(t, fam.local, fam.bits, 1, UDPConfig{Control: loopGroups})
 			w.join(0, fmt.Sprintf(fam.group, 1))
 			send(t, w.us[0], to("echo", 0, w.group(fmt.Sprintf(fam.group, 1))))
 			w.until("echo", func() bool { return w.ears[0].count("echo") == 1 })
@@ -322,7 +322,7 @@ func TestGroupFollowsDevice(t *testing.T) {
 	for _, fam := range groupFamilies[:2] {
 		for _, cfg := range []UDPConfig{{}, {Device: "eth0"}, {MulticastDevice: "eth0"}} {
 			t.Run(fmt.Sprintf("%s Device %q MulticastDevice %q", fam.name, cfg.Device, cfg.MulticastDevice), func(t *testing.T) {
-				w := newWire(t, fam.local, fam.bits, 2, cfg)
+				w := newEther(t, fam.local, fam.bits, 2, cfg)
 				group := fmt.Sprintf(fam.group, 1)
 				w.join(0, group)
 				w.join(1, group)

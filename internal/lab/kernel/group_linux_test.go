@@ -33,7 +33,7 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				h.Ready()
 				x := newNode(t, h, fmt.Sprintf(fam.addr, i), settings{udp: underlay.UDPConfig{Queues: 2}})
 				x.tap(x.vsi(vni, nil), h, "tap0", frame.MAC{})
-				if err := x.u.Join(group); err != nil {
+				if err := x.u.(*underlay.UDP).Join(group); err != nil {
 					t.Fatal(err)
 				}
 				hosts, nodes = append(hosts, h), append(nodes, x)
@@ -100,7 +100,7 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				}
 			}
 			for i, x := range nodes {
-				if st := x.u.Stats(); st.Lost() != 0 || st.RxOverflow != 0 {
+				if st := x.u.(*underlay.UDP).Stats(); st.Lost() != 0 || st.RxOverflow != 0 {
 					t.Errorf("node %d: %+v", i, st)
 				}
 			}
