@@ -439,3 +439,34 @@ func TestSetLocalKeepsSettings(t *testing.T) {
 		t.Errorf("%d runs, %d before", n, runs)
 	}
 }
+
+// A Sender that has chosen a socket which is closed before it sends goes on at the one in its
+// place, and what the old receive sockets have dropped stays counted.
+func TestSetLocalBetweenChoiceAndSend(t *testing.T) {
+	f := localFamilies[0]
+	h := f.host(t)
+	var u *UDP
+	h.Do(func() { u = listen(t, f.one+":4789", &UDPConfig{RecvBuffer: 1}) })
+	for range 200 {
+		send(t, u, to(string(pattern(1000)), 0, endpoint(t, u.LocalAddr())))
+	}
+	dropped := u.Stats().RxOverflow
+	s := newSender(&u.base)
+	s.win, s.set = []frame.Datagram{to("x", 0, endpoint(t, addrPort(f.two, 4789)))}, u.sets[0].Load()
+	chosen, _ := s.socket(0, s.kind(&s.win[0], 1))
+	s.add(chosen, 0)
+	for _, a := range []string{f.two, f.one, f.two} {
+		if err := u.SetLocal(netip.MustParseAddr(a)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.flush(chosen); s.down || s.win[0].Lost != 0 {
+		t.Errorf("lost %d, %v", s.win[0].Lost, s.win[0].Drop)
+	}
+	if got := receive(t, u, 1); got[0].payload != "x" || got[0].outer.Src.Host() != endpoint(t, addrPort(f.two, 0)) {
+		t.Errorf("%+v", got)
+	}
+	if n := u.Stats().RxOverflow; n != dropped || dropped == 0 {
+		t.Errorf("%d dropped, %d before", n, dropped)
+	}
+}
