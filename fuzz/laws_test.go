@@ -40,7 +40,8 @@ func (r *rig) forget() {
 	r.gone.staged -= left.staged
 	for _, p := range r.ports {
 		if !r.attached(p) { // when it comes back it is another one to the switch
-			p.entered, p.got = 0, 0
+			p.entered = 0
+			p.got.Store(0)
 		}
 	}
 }
@@ -51,8 +52,8 @@ func (r *rig) count(p *localPort) {
 		if x := r.numbered(s.Port); x != p || x == nil {
 			continue
 		}
-		if p.got != s.Tx.Frames {
-			r.errorf("port %d: %d frames out, %d counted", p.id, p.got, s.Tx.Frames)
+		if got := p.got.Load(); got != s.Tx.Frames {
+			r.errorf("port %d: %d frames out, %d counted", p.id, got, s.Tx.Frames)
 		}
 		if p.entered > s.Rx.Frames || p.entered != s.Rx.Frames && !r.set.routes() {
 			r.errorf("port %d: %d frames entered, %d counted", p.id, p.entered, s.Rx.Frames)

@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"net/netip"
+	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
@@ -22,7 +23,8 @@ type localPort struct {
 	mtu  int
 	full bool // takes nothing at the moment
 
-	entered, got uint64
+	entered uint64
+	got     atomic.Uint64 // workers write at once
 }
 
 func (p *localPort) Readers() []frame.Reader { return []frame.Reader{p.feed} }
@@ -41,7 +43,7 @@ func (p *localPort) Write(out []frame.Out) error {
 		case o.F.SegLen() > p.mtu:
 			o.Drop = frame.TooBig
 		default:
-			p.got++
+			p.got.Add(1)
 		}
 		p.r.left(leaving{port: p.id, tag: o.Tag, kind: o.F.Kind, data: o.F.Bytes()})
 	}
