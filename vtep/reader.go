@@ -106,11 +106,11 @@ func (r *reader) peer(src *frame.Endpoint) {
 	}
 	r.src, r.run, r.from, r.bad = src.Host(), 0, nil, frame.NotDropped
 	switch {
+	case r.src.IsMulticast(), r.src.AddrPort().Addr().IsUnspecified(): // nobody's (RFC 1122, section 3.2.1.3; RFC 4291, sections 2.5.2 and 2.7)
+		r.bad = frame.Martian
 	case r.src == r.local:
 		r.bad = frame.OwnAddress
-	case r.src.IsMulticast(): // nobody's (RFC 1122, section 3.2.1.3; RFC 4291, section 2.7)
-		r.bad = frame.Martian
-	case r.src != frame.Endpoint{}:
+	default:
 		r.from, _ = r.v.byHost.Load(hostKey(r.src))
 	}
 }

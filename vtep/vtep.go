@@ -246,7 +246,7 @@ func (v *VTEP) Readers() []frame.Reader {
 			continue
 		}
 		for _, r := range s.u.Readers() {
-			rs = append(rs, &reader{v: v, in: r, side: s})
+			rs = append(rs, &reader{v: v, in: r, side: s, bad: frame.Martian})
 		}
 	}
 	return rs

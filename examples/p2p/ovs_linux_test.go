@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -29,10 +28,6 @@ type ovsLab struct {
 }
 
 func newOVSLab(t *testing.T) *ovsLab {
-	netns.RequireRoot(t)
-	if _, err := exec.LookPath("ovs-vswitchd"); err != nil {
-		t.Skipf("%v: install the package openvswitch-switch", err)
-	}
 	n := netns.New(t)
 	l := &ovsLab{t: t, a: n.Host("a"), b: n.Host("b")}
 	var inA, inB, under string

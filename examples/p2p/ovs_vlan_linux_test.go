@@ -62,9 +62,6 @@ func TestOpenVSwitchInnerVLAN(t *testing.T) {
 		{"-inner-vlan pass -mtu 1450", "tag 10", "tag 10"},
 	} {
 		t.Run("p2p "+c.flags, func(t *testing.T) {
-			if _, err := parse(strings.Fields("-local 10.0.0.1 " + c.flags)); err != nil {
-				t.Skip(err)
-			}
 			p := l.joined(t, c.flags)
 			wire := l.a.Capture(l.near, "udp dst port 4789")
 			if got := l.offer(t, false, func(text string) []byte { return withTag(note(l.macB, everyone, text), 10) }); got != c.toA {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -70,11 +69,6 @@ func talk(h *netns.Host, addr string, size int) {
 // itself and knows every address; before the filter is there he gets into the kernel's
 // device, and into a p2p without -bind.
 func TestWireGuard(t *testing.T) {
-	for _, tool := range []string{"wg", "wireguard-go", "nft"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("%v: install the packages wireguard-tools, wireguard-go and nftables", err)
-		}
-	}
 	n := netns.New(t)
 	sw, left, right, x := n.Switch("sw"), n.Host("left"), n.Host("right"), n.Host("x")
 	x.Quiet()
@@ -235,9 +229,6 @@ func TestWireGuard(t *testing.T) {
 // The filter of SECURITY.md: a tunnel to a peer in the set works; a stranger, and one who
 // takes a peer's address on another link, come no farther than it. Both get in before.
 func TestFilter(t *testing.T) {
-	if _, err := exec.LookPath("nft"); err != nil {
-		t.Skipf("%v: install the package nftables", err)
-	}
 	n := netns.New(t)
 	sw, a, b, x := n.Switch("sw"), n.Host("a"), n.Host("b"), n.Host("x")
 	n.Plug(a, "10.0.0.1/24", sw)

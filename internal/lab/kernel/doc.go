@@ -37,6 +37,14 @@
 //     directions on an access port (RFC 7348, section 6.1). vswitch.VLANPass carries them.
 //   - 01:80:c2:00:00:00-0f: the kernel's device carries these; ours drops them, as
 //     bridges do (IEEE 802.1Q). VSIConfig.ForwardBridgeGroup carries them.
+//   - other local addresses: the kernel takes packets to any address of the host, its
+//     broadcast address included; ours takes those to the VTEP's own.
+//   - own outer source: over IPv6 the kernel takes a packet from the host's own address;
+//     ours drops it.
+//   - sent to itself: the kernel carries a frame to the MAC it is from; ours drops it, as
+//     bridges do.
+//   - longer than the device: the kernel delivers a frame from the tunnel that is longer
+//     than its device's MTU; ours drops it and counts it.
 //
 // # Peer
 //

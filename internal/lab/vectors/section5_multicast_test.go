@@ -262,18 +262,25 @@ var multicastRows = []row{
 		}
 		l.drops(nil)
 	}},
-	{id: "5.multicast-answers", name: "a group as outer source is nobody's", wire: func(l *lab) {
+	{id: "5.multicast-answers", name: "a group, or no address, as outer source is nobody's", wire: func(l *lab) {
 		l.std()
 		l.floodGroup(vni, []byte{9})
 		v, s := l.forged()
 		l.must(v.SetFlood(vni, l.groupAt(9)))
-		e, err := frame.EndpointFrom(netip.AddrPortFrom(l.groupAddr(9), 5000))
-		l.must(err)
-		s.outer = frame.Outer{Src: e, Dst: l.endpoint(2), TTL: 64}
-		b := frame.NewBatch(nil)
-		l.must(v.Readers()[0].Read(b))
-		if f := &b.Frames[0]; f.Drop != frame.Martian || f.From.Peer() != 0 || v.Stats().Learned != 0 {
-			l.T.Errorf("dropped as %v, from peer %d, %d learned", f.Drop, f.From.Peer(), v.Stats().Learned)
+		none := netip.IPv4Unspecified()
+		if l.ip6 {
+			none = netip.IPv6Unspecified()
+		}
+		in := v.Readers()[0]
+		for _, from := range []netip.Addr{none, l.groupAddr(9), none} {
+			e, err := frame.EndpointFrom(netip.AddrPortFrom(from, 5000))
+			l.must(err)
+			s.outer = frame.Outer{Src: e, Dst: l.endpoint(2), TTL: 64}
+			b := frame.NewBatch(nil)
+			l.must(in.Read(b))
+			if f := &b.Frames[0]; f.Drop != frame.Martian || f.From.Peer() != 0 || v.Stats().Learned != 0 {
+				l.T.Errorf("from %v: dropped as %v, from peer %d, %d learned", from, f.Drop, f.From.Peer(), v.Stats().Learned)
+			}
 		}
 		l.must(v.Close())
 	}},

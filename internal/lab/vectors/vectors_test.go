@@ -13,8 +13,8 @@
 //	8  IP-in-IP (RFC 2003, RFC 2473, RFC 4213)
 //	9  MTU and path MTU
 //
-// A [rule] is followed by rows, each a small network that is sent real bytes; or it
-// says which feature has to come first. TestVectors prints id -> rows.
+// A [rule] is followed by rows, each a small network that is sent real bytes. TestVectors
+// prints id -> rows.
 package vectors
 
 import (
@@ -35,7 +35,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type rule struct {
 	id    string
 	text  string
-	later string // the feature it belongs to, when that is not built yet
 }
 
 // A row is one vector of a rule. Exactly one of its functions is set.
@@ -94,8 +93,7 @@ func TestVectors(t *testing.T) {
 	checkRules(t, count)
 }
 
-// checkRules fails unless each rule has rows or says what it waits for, and prints
-// the list.
+// checkRules fails unless each rule has rows, and prints the list.
 func checkRules(t *testing.T, count map[string]int) {
 	var b strings.Builder
 	total, known := 0, map[string]bool{}
@@ -106,13 +104,7 @@ func checkRules(t *testing.T, count map[string]int) {
 		known[r.id] = true
 		n := count[r.id]
 		total += n
-		switch {
-		case r.later != "" && n > 0:
-			t.Errorf("%s waits for %s, and has %d rows", r.id, r.later, n)
-		case r.later != "":
-			fmt.Fprintf(&b, "%-28s later: %s\n", r.id, r.later)
-			continue
-		case n == 0 && (runtime.GOOS == "linux" || len(udpRows) > 0):
+		if n == 0 && (runtime.GOOS == "linux" || len(udpRows) > 0) {
 			t.Errorf("%s has no rows: %s", r.id, r.text)
 		}
 		fmt.Fprintf(&b, "%-28s %3d rows\n", r.id, n)
