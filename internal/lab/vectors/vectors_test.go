@@ -33,8 +33,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A rule is one clause that can be kept or broken by itself.
 type rule struct {
-	id    string
-	text  string
+	id   string
+	text string
 }
 
 // A row is one vector of a rule. Exactly one of its functions is set.
