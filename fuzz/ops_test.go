@@ -181,6 +181,12 @@ func (r *rig) fromWire(d *draw) {
 			}
 		default:
 			encap.PutVXLAN(h, vni)
+			if how&16 != 0 {
+				h[how>>5&1] |= 1 << (how >> 5) // of flags, reserved bits, or the mark of a group
+			}
+			for k := how >> 6; k > 0; k-- {
+				b = tagged(b, uint32(10*k))
+			}
 			p.data = append(h, b...)
 		}
 		ps = append(ps, p)
@@ -284,7 +290,11 @@ func (r *rig) setFlood(d *draw) {
 	vni := vnis[d.under(2)]
 	var list []netip.AddrPort
 	for range d.under(5) {
-		list = append(list, peerAddr(1+d.under(8)))
+		if b := d.byte(); b&128 != 0 {
+			list = append(list, netip.AddrPortFrom(netip.AddrFrom4([4]byte{239, 1, 1, b & 3}), 0))
+		} else {
+			list = append(list, peerAddr(1+int(b%8)))
+		}
 	}
 	if r.set.tunnel.Type != encap.TypeIPIP {
 		r.delisted = true
@@ -293,11 +303,23 @@ func (r *rig) setFlood(d *draw) {
 }
 
 func (r *rig) peers(d *draw) {
-	how, n := d.under(4), d.byte()
-	if r.set.tunnel.Type == encap.TypeIPIP && how != 0 {
+	b, n := d.byte(), d.byte()
+	how, ipip := int(b&3), r.set.tunnel.Type == encap.TypeIPIP
+	if ipip && how != 0 {
 		how = 3
 	}
-	switch how {
+	if b&128 != 0 {
+		how += 4
+	}
+	switch vni := vnis[n>>7]; how {
+	case 4:
+		r.delisted = true
+		r.must(r.vtep.SetLocal(peerAddr(1 + int(n&7)).Addr()))
+	case 5:
+		r.must(r.vtep.Allow(vni, peerAddr(1+int(n&7))))
+	case 6:
+		r.delisted = true
+		r.vtep.Disallow(vni, peerAddr(1+int(n&7)))
 	case 0:
 		_, _ = r.vtep.AddPeer(r.peer(2 + int(n&7)))
 	case 1:

@@ -57,9 +57,11 @@ type underlay struct {
 	mtu  int
 	full bool
 
+	local       atomic.Pointer[netip.Addr] // nil: ownAddr
 	path        func(frame.Endpoint, int, []byte)
 	unreachable func(frame.Endpoint, []byte)
 	entered     uint64
+	joined      map[netip.Addr]bool // multicast groups
 }
 
 var ownAddr = netip.MustParseAddrPort("192.0.2.1:4789")
@@ -72,10 +74,35 @@ func (u *underlay) Unreachable(f func(frame.Endpoint, []byte))  { u.unreachable 
 
 // LocalAddr is without a port where there is no UDP.
 func (u *underlay) LocalAddr() netip.AddrPort {
-	if u.r.set.tunnel.Type == encap.TypeIPIP {
-		return netip.AddrPortFrom(ownAddr.Addr(), 0)
+	a := ownAddr
+	if l := u.local.Load(); l != nil {
+		a = netip.AddrPortFrom(*l, a.Port())
 	}
-	return ownAddr
+	if u.r.set.tunnel.Type == encap.TypeIPIP {
+		a = netip.AddrPortFrom(a.Addr(), 0)
+	}
+	return a
+}
+
+func (u *underlay) SetLocal(a netip.Addr) error {
+	u.local.Store(&a)
+	return nil
+}
+
+func (u *underlay) Join(group netip.Addr) error {
+	if u.joined[group] {
+		u.r.errorf("joined %v twice", group)
+	}
+	u.joined[group] = true
+	return nil
+}
+
+func (u *underlay) Leave(group netip.Addr) error {
+	if !u.joined[group] {
+		u.r.errorf("left %v, which was not joined", group)
+	}
+	delete(u.joined, group)
+	return nil
 }
 
 func (u *underlay) Send(ds []frame.Datagram) error {
@@ -91,7 +118,9 @@ func (u *underlay) Send(ds []frame.Datagram) error {
 			continue
 		}
 		for k, to := range d.To {
-			if !to.Is4() || to.AddrPort().Addr() == ownAddr.Addr() {
+			// A peer by itself that has the address since a move is the user's business.
+			self := to.AddrPort().Addr() == u.LocalAddr().Addr() && (len(d.To) > 1 || u.local.Load() == nil)
+			if !to.Is4() || self {
 				u.r.errorf("a datagram to %v", to)
 			}
 			for _, other := range d.To[:k] {

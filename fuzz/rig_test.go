@@ -128,7 +128,7 @@ func (r *rig) plug(i int) {
 }
 
 func (r *rig) makeVTEP() {
-	r.under = &underlay{feed: newFeed(), r: r, mtu: r.set.underMTU}
+	r.under = &underlay{feed: newFeed(), r: r, mtu: r.set.underMTU, joined: map[netip.Addr]bool{}}
 	var err error
 	r.vtep, err = vtep.New(&r.set.tunnel, r.under)
 	r.must(err)

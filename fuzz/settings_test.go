@@ -53,6 +53,36 @@ func (s *settings) draw(d *draw) {
 	for i := range s.segments {
 		s.segments[i].draw(d)
 	}
+	s.tunnel.GBP = d.flag() && s.tunnel.Type == encap.TypeVXLAN
+	if s.tunnel.Type != encap.TypeIPIP {
+		s.tunnel.Reserved = pick(d, vtep.ReservedRFC, vtep.ReservedStrict, 1)
+		if d.flag() {
+			s.tunnel.Peers = vtep.ListedPerVNI
+		}
+	}
+	for i := range s.segments {
+		s.segments[i].harden(d)
+	}
+}
+
+// harden draws limits and policies of a segment.
+func (s *segmentSettings) harden(d *draw) {
+	s.vsi.Freeze = pick[uint8](d, 0, 1, 5)
+	s.vsi.InnerVLAN = pick(d, vswitch.VLANDiscard, vswitch.VLANStrip, vswitch.VLANPass)
+	s.vsi.Storm = drawStorm(d)
+	for _, c := range []*vswitch.AttachConfig{&s.far, &s.members[0], &s.members[1], &s.members[2]} {
+		c.Storm = drawStorm(d)
+		c.Locked = d.under(8) == 1
+		c.GBP = pick[uint16](d, 0, 7)
+	}
+}
+
+func drawStorm(d *draw) (s vswitch.Storm) {
+	for _, r := range []*vswitch.Rate{&s.Broadcast, &s.Multicast, &s.UnknownUnicast} {
+		r.Packets = pick[uint64](d, 0, 1, 3)
+		r.Bits = pick[uint64](d, 0, 1000, 100_000)
+	}
+	return s
 }
 
 func (s *segmentSettings) draw(d *draw) {
