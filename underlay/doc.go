@@ -13,8 +13,9 @@
 //
 // [UDP] is the one for real networks (Linux), and [IP] the one for tunnels without UDP: raw
 // sockets, for IP in IP. [Packet] does as UDP does past the network stack of this host, with
-// headers of its own, on one interface (Linux). [Memory] is one end of a [Network] that lives in this process, for
-// tests and simulations, in place of either; it builds everywhere. All have the same methods:
+// headers of its own, on one interface (Linux). [Memory] is one end of a [Network] that lives
+// in this process, for tests and simulations, in place of either; it builds everywhere. All
+// have the same methods:
 //
 //	Readers() []frame.Reader        one for each receive queue, one goroutine each; of a UDP one more, for groups
 //	Sender(w int) frame.Sender      worker w's way out
@@ -128,10 +129,10 @@
 //
 // Datagrams that the kernel or the card left in one piece (UDP GRO, or a sender on this host)
 // are split as those of a UDP socket are. A card joins what is forwarded only when told to
-// ("ethtool -K eth0 rx-udp-gro-forwarding on"). A packet inside a datagram whose checksum is unfinished, as
-// a vxlan device of this host leaves it to the card, has that said in its [frame.GSO]. What the
-// kernel's tunnels leave in one piece inside a datagram has no name for packet sockets: it arrives as
-// BadHeader, and is switched off where it is sent ("ethtool -K veth0 tx off").
+// ("ethtool -K eth0 rx-udp-gro-forwarding on"). A packet inside a datagram whose checksum is
+// unfinished, or that is a superframe, as a vxlan device of this machine leaves them to the
+// card, has that said in its [frame.GSO], its DataStart left out: who unwraps it checks it.
+// What has no name in a virtio header arrives as BadHeader.
 //
 // Interface down: what is sent is lost as [frame.Unreachable]. Interface deleted, or moved to
 // another namespace: every Read returns an error that names it.

@@ -137,7 +137,7 @@ func (p *Packet) hostAnswers() bool {
 		o.at = now
 		_ = p.control.Conn.Control(func(fd uintptr) {
 			_ = sys.InNamespaceOf(fd, func() error {
-				o.has = hostHas(p.local.Addr())
+				o.has = hostHas(p.local.Addr().WithZone(""))
 				return nil
 			})
 		})

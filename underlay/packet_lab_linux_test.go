@@ -353,6 +353,46 @@ func TestPacketAnnouncements(t *testing.T) {
 	v.a.Until("the announcement is believed", func() bool { return mac() == newMAC })
 }
 
+// Link-local addresses need no prefix, and mean something only on the interface.
+func TestPacketLinkLocal(t *testing.T) {
+	v := newVeth(t, true)
+	v.b.Addr("eth0", "fe80::b/64")
+	var p *Packet
+	var u *UDP
+	var err error
+	v.a.Do(func() {
+		p, err = ListenPacket(netip.MustParseAddrPort("[fe80::a]:4789"), &PacketConfig{Device: "eth0", Prefix: netip.MustParsePrefix("fd00:1::/64")})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	us, them := endpoint(t, p.LocalAddr()), frame.Endpoint{}
+	v.b.Do(func() {
+		u = listen(t, "[fe80::b%eth0]:4789", nil)
+		them = endpoint(t, u.LocalAddr())
+	})
+	if us.Scope != uint32(p.index) {
+		t.Errorf("local %v", us)
+	}
+	inA, inB := them, us
+	inA.Scope, inB.Scope = us.Scope, them.Scope
+	stray := inA
+	stray.Scope++
+	ds := []frame.Datagram{to("out", 1, inA, stray)}
+	send(t, p, ds...)
+	if ds[0].Lost != 1 || ds[0].Drop != frame.Unreachable {
+		t.Errorf("on another interface: lost %d, %v", ds[0].Lost, ds[0].Drop)
+	}
+	if r := receive(t, u, 1)[0]; r.payload != "out" || r.outer.Src.Host() != inB.Host() {
+		t.Errorf("%+v", r)
+	}
+	send(t, u, to("back", 1, inB))
+	if r := receive(t, p, 1)[0]; r.payload != "back" || r.outer.Src.Host() != inA.Host() || r.outer.Dst != us {
+		t.Errorf("%+v", r)
+	}
+}
+
 // Off the link there is the gateway, or nobody.
 func TestPacketGateway(t *testing.T) {
 	bothFamilies(t, func(t *testing.T, v *veth) {

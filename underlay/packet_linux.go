@@ -95,7 +95,8 @@ func (p *Packet) Sender(w int) frame.Sender {
 	return s
 }
 
-// LocalAddr returns the address and port peers send to.
+// LocalAddr returns the address and port peers send to, a link-local address with the
+// interface's index as its zone.
 func (p *Packet) LocalAddr() netip.AddrPort { return p.local }
 
 // Is4 reports whether this is an IPv4 underlay.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -133,6 +134,9 @@ func (p *Packet) learnInterface() error {
 	p.near, p.mask = words(prefix)
 	if g := p.cfg.Gateway; g.IsValid() {
 		p.via = g.As16()
+	}
+	if a := p.local.Addr(); a.Is6() && a.IsLinkLocalUnicast() {
+		p.local = netip.AddrPortFrom(a.WithZone(strconv.Itoa(p.index)), p.local.Port())
 	}
 	return nil
 }

@@ -61,10 +61,12 @@ func (h *vnet) put(at int, seg uint16) {
 
 // A packetInfo is a datagram, or a run of them, in a frame.
 type packetInfo struct {
-	from, to int // the payload
-	seg      int // 0, or the payload of each datagram of a run but the last
-	csum     int // 0, or where something inside the payload begins whose checksum is unfinished
-	offset   int // of that checksum, behind csum
+	from, to int           // the payload
+	seg      int           // 0, or the payload of each datagram of a run but the last
+	csum     int           // 0, or where something inside the payload begins whose checksum is unfinished
+	offset   int           // of that checksum, behind csum
+	inner    frame.GSOType // with csum: how what is inside is to be cut, if it is,
+	size     int           // and into which pieces
 	src      frame.Endpoint
 	tos, ttl uint8
 }
@@ -195,25 +197,35 @@ const (
 //
 // An unfinished checksum was never on a wire: the sender is on this machine, or its network
 // card has joined the datagrams of a run. It is that of the outer UDP header; or that of a
-// packet in the payload, as from a vxlan device of this kernel, and then goes on as such. The outer
-// one, if there is one, is right once the inner one is (checksum offload of a tunnel).
+// packet in the payload, as from a vxlan device of this kernel, and then goes on as such, as a
+// superframe if it is one. The outer one, if there is one, is right once the inner one is
+// (checksum offload of a tunnel).
 func (r *packetRules) offloaded(b []byte, h *vnet, at int, p *packetInfo) frame.Reason {
 	if h[0]&frame.NeedsCsum == 0 && h[1] == 0 {
 		return frame.NotDropped
 	}
-	own := h.unfinished() && h.start() == at && h.offset() == wire.UDPChecksum
-	switch {
-	case h[1] != 0 && (h[1] != vnetSegment || !own || h.size() == 0):
+	if !h.unfinished() || h[1] != 0 && h.size() == 0 {
 		return frame.BadHeader
-	case h[1] != 0 && p.to-p.from > h.size():
-		p.seg = h.size()
-	case h[1] == 0 && !own:
-		if h.start() < p.from || h.start()+h.offset()+2 > p.to {
-			return frame.BadHeader
-		}
-		p.csum, p.offset = h.start(), h.offset()
 	}
-	return frame.NotDropped
+	if h.start() == at && h.offset() == wire.UDPChecksum { // the outer one
+		switch {
+		case h[1] == 0:
+		case h[1] != vnetSegment:
+			return frame.BadHeader
+		case p.to-p.from > h.size():
+			p.seg = h.size()
+		}
+		return frame.NotDropped
+	}
+	if h.start() < p.from || h.start()+h.offset()+2 > p.to {
+		return frame.BadHeader
+	}
+	switch t := frame.GSOType(h[1]); t &^ frame.GSOECN {
+	case frame.GSONone, frame.GSOTCP4, frame.GSOTCP6, frame.GSOUDP:
+		p.csum, p.offset, p.inner, p.size = h.start(), h.offset(), t, h.size()
+		return frame.NotDropped
+	}
+	return frame.BadHeader
 }
 
 // isSource reports whether a packet can come from an address: not from a group, no address at

@@ -190,7 +190,8 @@ func parseCases(ip6 bool) (cs []parseCase) {
 	say("a run with finished checksum", long, 0, 5, 1000, at, 6, frame.BadHeader)
 	say("a run of TCP", long, frame.NeedsCsum, 1, 1000, at, 6, frame.BadHeader)
 	say("a run of UDP fragments", long, frame.NeedsCsum, 3, 1000, at, 6, frame.BadHeader)
-	say("a run of something inside", long, frame.NeedsCsum, 5, 1000, at+50, 6, frame.BadHeader)
+	say("a superframe inside", none(long), frame.NeedsCsum, 1, 1000, at+50, 16, map[bool]frame.Reason{true: frame.BadChecksum}[ip6]).csum = at + 50
+	say("a superframe of a kind there is not", long, frame.NeedsCsum, 7, 1000, at+50, 16, frame.BadHeader)
 	say("unfinished inside", none(long), frame.NeedsCsum, 0, 0, at+50, 16, map[bool]frame.Reason{true: frame.BadChecksum}[ip6]).csum = at + 50
 	say("unfinished in the UDP header", good, frame.NeedsCsum, 0, 0, at, 4, frame.BadHeader)
 	say("unfinished in front", good, frame.NeedsCsum, 0, 0, 14, 10, frame.BadHeader)

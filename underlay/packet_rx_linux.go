@@ -231,7 +231,10 @@ func (r *packetReader) split(b *frame.Batch) bool {
 			return false
 		}
 		if p.csum != 0 {
-			f.GSO = frame.GSO{Flags: frame.NeedsCsum, CsumStart: uint16(start + p.csum - lo), CsumOffset: uint16(p.offset)}
+			f.GSO = frame.GSO{
+				Flags: frame.NeedsCsum, Type: p.inner, Size: uint16(p.size),
+				CsumStart: uint16(start + p.csum - lo), CsumOffset: uint16(p.offset),
+			}
 		}
 		b.Outer[len(b.Outer)-1] = outer
 		if p.from = end; end == p.to {

@@ -24,7 +24,7 @@ type packetSender struct {
 	down error            // the underlay was closed, or broken, under us
 	last copyOf           // the copy that was lost last
 	hop  *hop             // of the endpoint before
-	to   [16]byte         // its address
+	to   frame.Endpoint   // its host
 
 	i      uint8 // the datagram in hand
 	k      int32 // its copy
@@ -82,7 +82,7 @@ func (s *packetSender) Send(ds []frame.Datagram) error {
 		s.flush()
 		ds = ds[n:]
 	}
-	s.win, s.hop, s.to = nil, nil, [16]byte{}
+	s.win, s.hop = nil, nil
 	s.count.add(&s.sum)
 	s.sum = txSum{}
 	return s.down
@@ -163,7 +163,7 @@ func (s *packetSender) copy(d *frame.Datagram, to *frame.Endpoint, n, seg, per i
 
 // nextHop returns who a packet to an endpoint is handed to, or why there is nobody.
 func (s *packetSender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
-	if s.hop != nil && to.IP == s.to && !s.hop.gone.Load() {
+	if s.hop != nil && to.IP == s.to.IP && to.Scope == s.to.Scope && !s.hop.gone.Load() {
 		return s.hop, 0
 	}
 	p := s.p
@@ -184,7 +184,7 @@ func (s *packetSender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 			return nil, frame.Unresolved
 		}
 	}
-	s.hop, s.to = h, to.IP
+	s.hop, s.to = h, to.Host()
 	return h, 0
 }
 

@@ -3,6 +3,7 @@ package vtep
 import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
 // reader turns datagrams into frames of the overlay, in place.
@@ -69,6 +70,11 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	}
 	if outer.Dst.IsMulticast() {
 		f.Replicated = true // a hub does not send it round: all in the group have it
+	}
+	if f.GSO != (frame.GSO{}) { // what the underlay was told is about the inner frame
+		if drop := gso.Check(f); drop != frame.NotDropped {
+			return drop
+		}
 	}
 	if ecn := outer.TOS & 3; ecn != notECT {
 		if drop := v.congestion(f, ecn); drop != frame.NotDropped {

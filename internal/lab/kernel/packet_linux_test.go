@@ -52,12 +52,15 @@ func TestPacketUnderlay(t *testing.T) {
 					t.Errorf("%d packets, %+v", len(rows), st)
 				}
 
-				// The unfinished ones: the checksum is said to be so, and TCP goes on.
-				b.Run("ethtool", "-K", "eth0", "tx", "on", "tx-udp_tnl-segmentation", "off", "tx-udp_tnl-csum-segmentation", "off")
-				b.Run("ethtool", "-K", "vx0", "tso", "off", "gso", "off")
+				// The unfinished ones, and superframes in a datagram: both are said to be so.
+				b.Run("ethtool", "-K", "eth0", "tx", "on", "tso", "on", "gso", "on", "tx-udp_tnl-segmentation", "on", "tx-udp_tnl-csum-segmentation", "on")
+				whole := a.Capture("tap0", "tcp and greater 3000")
 				before := a.Nstat()
 				transfer(t, b, a, "192.168.7.1")
 				after := a.Nstat()
+				if len(whole.Stop()) == 0 {
+					t.Error("no superframe came to the TAP in one piece")
+				}
 				if n := after["TcpInCsumErrors"] - before["TcpInCsumErrors"]; n != 0 {
 					t.Errorf("%d segments with a wrong checksum", n)
 				}
