@@ -33,6 +33,7 @@ type packetIn struct {
 	data []byte
 	drop frame.Reason
 	tos  uint8
+	gso  frame.GSO
 }
 
 // sent is a copy of a Datagram.
@@ -63,7 +64,7 @@ func (u *fake) Read(b *frame.Batch) error {
 	for i := range u.in {
 		p := &u.in[i]
 		f := b.Borrow(p.data, 0, len(p.data))
-		f.Drop = p.drop
+		f.Drop, f.GSO = p.drop, p.gso
 		b.Outer[len(b.Outer)-1] = frame.Outer{Src: p.src, TOS: p.tos}
 	}
 	u.in = u.in[:0]
