@@ -2,7 +2,6 @@ package underlay
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -290,27 +289,6 @@ func TestUDPSetOffload(t *testing.T) {
 		t.Error("no run again")
 	}
 	receive(t, b, 2*len(want))
-}
-
-// The sockets for runs cannot be had: only runs are lost.
-func TestUDPRunSocketsRefused(t *testing.T) {
-	n := 0
-	u := listen(t, "127.0.0.1:0", &UDPConfig{Control: func(string, string, syscall.RawConn) error {
-		if n++; n > 1+16 {
-			return errors.New("no more")
-		}
-		return nil
-	}})
-	d, want := runOf(50, 10, 4, 1, endpoint(t, u.LocalAddr()))
-	ds := []frame.Datagram{d, to("x", 1, endpoint(t, u.LocalAddr()))}
-	send(t, u, ds...)
-	if ds[0].Lost != 1 || ds[0].Drop != frame.SendFailed || ds[1].Lost != 0 {
-		t.Errorf("%+v", ds)
-	}
-	receive(t, u, 1)
-	if st := u.Stats(); st.TxLost[frame.SendFailed] != uint64(len(want)) {
-		t.Errorf("%+v", st)
-	}
 }
 
 func TestRefused(t *testing.T) {

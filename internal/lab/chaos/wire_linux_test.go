@@ -193,7 +193,7 @@ var causes = []cause{
 		name:    "output rejected",
 		begin:   func(r *rig) { rule(r, r.a, "inet", "output priority 0", "counter reject") },
 		end:     func(r *rig) { unrule(r, "inet") },
-		reasons: []frame.Reason{frame.SendFailed},
+		reasons: []frame.Reason{frame.SendFailed, frame.Unreachable}, // the stack tells itself of some
 	}, {
 		// What waits in the queue when it is taken away is lost with it: 3000 bytes.
 		name: "short queue",
