@@ -59,8 +59,8 @@ func (r *rig) noPorts(h *netns.Host) int {
 	return h.Nstat()["UdpNoPorts"]
 }
 
-// onWire: what is just past b's counter when a link goes is lost in b.
-var onWire = func(*rig) missing { return missing{wireAB: any, peerAB: any, wireBA: any} }
+// onWire: what is just past a host's counter when a link goes is lost in that host.
+var onWire = func(*rig) missing { return missing{wireAB: any, peerAB: any, wireBA: any, hostA: any} }
 
 var causes = []cause{
 	{
