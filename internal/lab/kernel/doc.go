@@ -39,8 +39,8 @@
 //     bridges do (IEEE 802.1Q). VSIConfig.ForwardBridgeGroup carries them.
 //   - other local addresses: the kernel takes packets to any address of the host, its
 //     broadcast address included; ours takes those to the VTEP's own.
-//   - own outer source: over IPv6 the kernel takes a packet from the host's own address;
-//     ours drops it.
+//   - own outer source, or none: over IPv6 the kernel takes a packet from the host's own
+//     address, or from ::; ours drops it.
 //   - sent to itself: the kernel carries a frame to the MAC it is from; ours drops it, as
 //     bridges do.
 //   - longer than the device: the kernel delivers a frame from the tunnel that is longer

@@ -12,15 +12,15 @@ import (
 var outerDifferences = []difference{
 	{field: "outcome", packets: []string{"another local address"}, kernel: "delivered unchanged", ours: "dropped", rule: otherAddress},
 	{only: "IPv4", field: "outcome", packets: []string{"broadcast address"}, kernel: "delivered unchanged", ours: "dropped", rule: otherAddress},
-	{only: "IPv6", field: "outcome", packets: []string{"from our own address"}, kernel: "delivered unchanged", ours: "dropped", rule: ownAddress},
+	{only: "IPv6", field: "outcome", packets: []string{"from our own address", "from no address"}, kernel: "delivered unchanged", ours: "dropped", rule: ownAddress},
 }
 
 // Rows of the documentation. The kernel's device takes packets to any of the host's
-// addresses, whatever its local one is; and over IPv6 packets from the host's own, which over
-// IPv4 the host itself refuses.
+// addresses, whatever its local one is; and over IPv6 packets from the host's own, and from the
+// unspecified one, which over IPv4 the host itself refuses.
 const (
 	otherAddress = "other local addresses"
-	ownAddress   = "own outer source"
+	ownAddress   = "own outer source, or none"
 )
 
 // second is another address of the near host.
