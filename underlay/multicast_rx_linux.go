@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // A groupReader receives from the sockets of all multicast groups. It waits for an epoll
@@ -17,13 +16,13 @@ import (
 type groupReader struct {
 	*reader
 	g     *groups
-	take  func(fd uintptr) // receive, made once
+	from  func(fd uintptr) // receive, made once
 	ready [1]unix.EpollEvent
 }
 
 func newGroupReader(g *groups) *groupReader {
 	r := &groupReader{reader: newReader(g.u, nil), g: g}
-	r.wait, r.call, r.take = g.raw, r.recv, r.receive
+	r.wait, r.call, r.from = g.raw, r.recv, r.receive
 	return r
 }
 
@@ -45,11 +44,10 @@ func (r *groupReader) recv(epfd uintptr) bool {
 			return false
 		}
 		s := r.g.numbered(r.ready[0].Fd)
-		if s == nil || s.raw.Control(r.take) != nil { // left meanwhile
+		if s == nil || s.raw.Control(r.from) != nil { // left meanwhile
 			continue
 		}
 		if r.n > 0 || r.errno != 0 {
-			r.busy.Found()
 			return true
 		}
 	}
@@ -58,19 +56,7 @@ func (r *groupReader) recv(epfd uintptr) bool {
 // receive takes what one socket has.
 func (r *groupReader) receive(fd uintptr) {
 	r.prepare()
-	for {
-		var errno unix.Errno
-		r.n, errno = sys.Recvmmsg(fd, r.msgs[:r.want], unix.MSG_DONTWAIT)
-		switch errno {
-		case unix.EINTR:
-			continue
-		case unix.EAGAIN:
-			r.n = 0
-		default:
-			r.errno = errno
-		}
-		return
-	}
+	r.take(fd)
 }
 
 // newEpoll returns an epoll instance that the runtime waits for.

@@ -164,6 +164,7 @@ func TestPacketQueues(t *testing.T) {
 		b := v.udp(v.b, 2, nil)
 		e := v.end(1)
 		send(t, b, to("hello", 0, e))
+		until(t, "the next hop answers", func() bool { return b.Stats().TxDatagrams == 1 })
 		const rounds = 4
 		var ds []frame.Datagram
 		for range rounds {

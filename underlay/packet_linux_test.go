@@ -139,6 +139,7 @@ func TestKindsEndToEnd(t *testing.T) {
 		if back[1].payload != "" || back[1].drop != 0 {
 			t.Errorf("empty answer: %+v", back[1])
 		}
+		until(t, "what waited for its next hop is counted", func() bool { return a.Stats().TxDatagrams == 3 })
 		if st := a.Stats(); st.TxDatagrams != 3 || st.RxDatagrams != 2 || st.Lost() != 0 || st.RecvBuffer == 0 || st.SendBuffer == 0 {
 			t.Errorf("stats %+v", st)
 		}

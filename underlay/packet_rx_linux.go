@@ -2,7 +2,6 @@ package underlay
 
 import (
 	"net"
-	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -13,37 +12,25 @@ import (
 // A packetReader receives from one packet socket. One message is one Ethernet frame, of one
 // datagram or of a run. Its frames lie where it was received.
 type packetReader struct {
+	inbox
 	p    *Packet
 	sock *sys.PacketSocket
 	call func(fd uintptr) bool // recv, made once
-	busy sys.BusyPoll
 
-	// Of the call in progress.
-	pool  *frame.Arenas
-	errno unix.Errno
-
-	// Messages received, and how far they have been handed over. They outlive a batch.
-	n, at  int
 	inside bool       // info is of message at, of which some is left
 	info   packetInfo // of message at
-	want   int        // messages to make room for: grows while all of it is used
-	blocks [rxMessages]*frame.Block
-	msgs   [rxMessages]sys.Mmsghdr
 	heads  [rxMessages]vnet
 	iov    [rxMessages][2]unix.Iovec
-
-	datagrams, runs, segments, truncated, errors atomic.Uint64
-	dropped                                      dropCounter
 }
 
 func newPacketReader(p *Packet, s *sys.PacketSocket) *packetReader {
-	r := &packetReader{p: p, sock: s, want: minWant, busy: sys.BusyPoll{Max: p.cfg.BusyPoll}}
+	r := &packetReader{p: p, sock: s, inbox: inbox{want: minWant, busy: sys.BusyPoll{Max: p.cfg.BusyPoll}}}
 	r.call = r.recv
 	for i := range r.msgs {
 		h := &r.msgs[i].Hdr
 		r.iov[i][0].Base = &r.heads[i][0]
 		r.iov[i][0].SetLen(vnetLen)
-		h.Iov = &r.iov[i][0]
+		h.Iov, r.into[i] = &r.iov[i][0], &r.iov[i][1]
 		h.SetIovlen(2)
 	}
 	return r
@@ -108,60 +95,8 @@ func (r *packetReader) receive(b *frame.Batch) error {
 // recv is called when the socket may be readable; false asks to be called again when it is.
 // It holds no packet memory while it waits.
 func (r *packetReader) recv(fd uintptr) bool {
-	r.prepare()
-	for {
-		var errno unix.Errno
-		switch r.n, errno = sys.Recvmmsg(fd, r.msgs[:r.want], unix.MSG_DONTWAIT); {
-		case errno == unix.EINTR, errno == unix.EAGAIN && r.busy.Again():
-			continue
-		case errno == unix.EAGAIN:
-			r.release()
-			r.want = minWant
-			return false
-		}
-		r.busy.Found()
-		r.errno = errno
-		return true
-	}
-}
-
-// prepare gives each message a Block.
-func (r *packetReader) prepare() {
-	for i := range r.want {
-		if r.blocks[i] == nil {
-			r.blocks[i] = r.pool.Block()
-			v := &r.iov[i][1]
-			v.Base = &r.blocks[i][roomAt(i)]
-			v.SetLen(frame.BlockSize - roomAt(i))
-		}
-		r.msgs[i].Hdr.Flags = 0
-	}
-}
-
-// release gives the Blocks back.
-func (r *packetReader) release() {
-	r.n, r.at = 0, 0
-	for i, x := range r.blocks {
-		if x == nil {
-			break
-		}
-		r.pool.Free(x)
-		r.blocks[i], r.iov[i][1].Base = nil, nil // or it would be kept from the garbage collector
-	}
-}
-
-// adapt chooses how many messages the next call makes room for.
-func (r *packetReader) adapt() {
-	bytes := 0
-	for i := range r.msgs[:r.n] {
-		bytes += int(r.msgs[i].Len)
-	}
-	switch {
-	case bytes > manyBytes, r.n < r.want/4:
-		r.want = max(r.want/2, minWant)
-	case r.n == r.want && bytes <= manyBytes/2:
-		r.want = min(2*r.want, rxMessages)
-	}
+	r.prepare(frame.BlockSize)
+	return r.take(fd)
 }
 
 // deliver makes frames of the messages received, as many as the batch takes.
@@ -259,10 +194,6 @@ func (r *packetReader) addTo(st *Stats) {
 	if v, ok := r.sock.Drops(); ok {
 		r.dropped.seen(v)
 	}
-	st.RxDatagrams += r.datagrams.Load()
-	st.RxRuns += r.runs.Load()
-	st.RxSegments += r.segments.Load()
-	st.RxTruncated += r.truncated.Load()
-	st.RxErrors += r.errors.Load()
 	st.RxOverflow += r.dropped.total
+	r.countTo(st)
 }

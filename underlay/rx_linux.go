@@ -14,58 +14,36 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-const (
-	// rxControl is room for the control messages of one message: address, TOS, TTL,
-	// segment size, and one or two that a Control func may have asked for.
-	rxControl = 192
-
-	rxMessages = 64 // most messages received at once
-	minWant    = 4  // fewest messages a reader makes room for
-
-	// manyBytes is how much one call may bring before the next makes room for less: what
-	// is received should still be in the processor's cache when it is sent, and who waits
-	// for it should not wait long.
-	manyBytes = 256 << 10
-)
+// rxControl is room for the control messages of one message: address, TOS, TTL,
+// segment size, and one or two that a Control func may have asked for.
+const rxControl = 192
 
 // A reader receives from one socket. One message is one datagram or, with UDP_GRO, a
 // run of datagrams that the sender's or the receiver's kernel left in one piece; or, of raw
 // sockets, one IP packet. Its frames lie where it was received.
 type reader struct {
+	inbox
 	u    *base
 	sock atomic.Pointer[sock]  // SetLocal puts another in its place; nil for the one of many sockets: see groupReader
 	wait syscall.RawConn       // what it waits for where it has no socket of its own
 	kind frame.Kind            // of what it receives, when that is IP packets
 	call func(fd uintptr) bool // recv, made once
-	busy sys.BusyPoll
 
-	// Of the call in progress.
-	pool  *frame.Arenas
-	errno unix.Errno
-
-	// Messages received, and how far they have been handed over. They outlive a batch.
-	n, at  int
-	off    int // bytes of message at
-	want   int // messages to make room for: grows while all of it is used
-	blocks [rxMessages]*frame.Block
-	msgs   [rxMessages]sys.Mmsghdr
-	names  [rxMessages]sys.Sockaddr
-	iov    [rxMessages]unix.Iovec
-	ctl    [rxMessages][rxControl]byte
-	info   sys.RxInfo
-
-	datagrams, runs, segments, truncated, errors atomic.Uint64
-	dropped                                      dropCounter
+	off   int // bytes of message at that have been handed over
+	names [rxMessages]sys.Sockaddr
+	iov   [rxMessages]unix.Iovec
+	ctl   [rxMessages][rxControl]byte
+	info  sys.RxInfo
 }
 
 func newReader(u *base, s *sock) *reader {
-	r := &reader{u: u, want: minWant, busy: sys.BusyPoll{Max: u.cfg.BusyPoll}}
+	r := &reader{u: u, inbox: inbox{want: minWant, busy: sys.BusyPoll{Max: u.cfg.BusyPoll}}}
 	r.sock.Store(s)
 	r.call = r.recv
 	for i := range r.msgs {
 		h := &r.msgs[i].Hdr
 		h.Name = (*byte)(unsafe.Pointer(&r.names[i]))
-		h.Iov = &r.iov[i]
+		h.Iov, r.into[i] = &r.iov[i], &r.iov[i]
 		h.SetIovlen(1)
 		h.Control = &r.ctl[i][0]
 	}
@@ -123,69 +101,21 @@ func (r *reader) Read(b *frame.Batch) error {
 // when it is. It holds no packet memory while it waits.
 func (r *reader) recv(fd uintptr) bool {
 	r.prepare()
-	for {
-		var errno unix.Errno
-		switch r.n, errno = sys.Recvmmsg(fd, r.msgs[:r.want], unix.MSG_DONTWAIT); {
-		case errno == unix.EINTR, errno == unix.EAGAIN && r.busy.Again():
-			continue // the kernel has not touched the headers
-		case errno == unix.EAGAIN:
-			r.release()
-			r.want = minWant
-			return false
-		}
-		r.busy.Found()
-		r.errno = errno
-		return true
-	}
+	return r.take(fd)
 }
 
-// prepare gives each message a Block.
+// prepare makes the messages ready for the kernel.
 func (r *reader) prepare() {
+	r.inbox.prepare(maxMessage)
 	for i := range r.want {
-		if r.blocks[i] == nil {
-			r.blocks[i] = r.pool.Block()
-			r.iov[i].Base = &r.blocks[i][roomAt(i)]
-			r.iov[i].SetLen(maxMessage)
-		}
 		h := &r.msgs[i].Hdr
 		h.Namelen = uint32(unsafe.Sizeof(r.names[i]))
 		h.SetControllen(rxControl)
-		h.Flags = 0
 	}
 }
 
 // maxMessage is the most that can arrive in one message.
 const maxMessage = 1<<16 - 1
-
-// roomAt returns where in its Block message i is received: at another cache line in each.
-// Blocks begin at page boundaries, and headers in the same place of 64 pages would all
-// compete for a few lines of the cache.
-func roomAt(i int) int { return frame.Headroom + i%64*64 }
-
-// release gives the Blocks back.
-func (r *reader) release() {
-	for i, x := range r.blocks {
-		if x == nil {
-			break
-		}
-		r.pool.Free(x)
-		r.blocks[i], r.iov[i].Base = nil, nil // or it would be kept from the garbage collector
-	}
-}
-
-// adapt chooses how many messages the next call makes room for.
-func (r *reader) adapt() {
-	bytes := 0
-	for i := range r.msgs[:r.n] {
-		bytes += int(r.msgs[i].Len)
-	}
-	switch {
-	case bytes > manyBytes, r.n < r.want/4:
-		r.want = max(r.want/2, minWant)
-	case r.n == r.want && bytes <= manyBytes/2:
-		r.want = min(2*r.want, rxMessages)
-	}
-}
 
 // deliver makes frames of the messages received, as many as the batch takes.
 func (r *reader) deliver(b *frame.Batch) {
@@ -307,14 +237,6 @@ func (r *reader) addTo(st *Stats) {
 	r.countDrops()
 	st.RxOverflow += r.dropped.total
 	r.countTo(st)
-}
-
-func (r *reader) countTo(st *Stats) {
-	st.RxDatagrams += r.datagrams.Load()
-	st.RxRuns += r.runs.Load()
-	st.RxSegments += r.segments.Load()
-	st.RxTruncated += r.truncated.Load()
-	st.RxErrors += r.errors.Load()
 }
 
 // countDrops asks the socket how much it has dropped. u.mu is held.
