@@ -90,13 +90,7 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 // in between.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	if c.cfg.Switch != nil {
-		st := c.cfg.Switch.Stats()
-		for i := range st.Ports {
-			c.ports.collect(ch, &st.Ports[i])
-		}
-		for i := range st.VSIs {
-			c.vsis.collect(ch, &st.VSIs[i])
-		}
+		c.collectSwitch(ch, c.cfg.Switch.Stats())
 	}
 	if c.cfg.Sources != nil {
 		s := c.cfg.Sources()
@@ -104,6 +98,16 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		c.collectNetworks(ch, &s)
 		c.collectExtras(ch, &s)
 		c.collectPolicies(ch, &s)
+	}
+}
+
+func (c *Collector) collectSwitch(ch chan<- prometheus.Metric, s vswitch.Stats) {
+	put(ch, c.ports.eventsLost, s.EventsLost)
+	for i := range s.Ports {
+		c.ports.collect(ch, &s.Ports[i])
+	}
+	for i := range s.VSIs {
+		c.vsis.collect(ch, &s.VSIs[i])
 	}
 }
 

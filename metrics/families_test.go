@@ -71,11 +71,9 @@ func newMade() *made {
 }
 
 func (m *made) Collect(ch chan<- prometheus.Metric) {
-	ports := make1[vswitch.PortStats](m)
-	ports.Name = "tap0"
-	m.ports.collect(ch, &ports)
-	vsis := make1[vswitch.VSIStats](m)
-	m.vsis.collect(ch, &vsis)
+	sw := make1[vswitch.Stats](m)
+	sw.Ports[1].Port, sw.VSIs[1].VNI = 1, 1
+	m.collectSwitch(ch, sw)
 	v := make1[vtep.Stats](m)
 	v.Peers[1].Peer = 1
 	m.vteps.collect(ch, "vtep", v, true)

@@ -11,7 +11,7 @@ import (
 // portFamilies show vswitch.PortStats.
 type portFamilies struct {
 	rxFrames, rxBytes, acceptedFrames, acceptedBytes, txFrames, txBytes family
-	decided, flooded, dropped, drops                                    family
+	decided, flooded, dropped, drops, eventsLost                        family
 }
 
 func (p *portFamilies) describe(fs *families) {
@@ -25,6 +25,7 @@ func (p *portFamilies) describe(fs *families) {
 	p.flooded = fs.counter("port_flooded_frames", "Frames that came in and were flooded, once each, by class.", "port", "number", "class")
 	p.dropped = fs.counter("port_dropped_frames", "Frames that came in, or copies meant to go out, and were dropped.", "port", "number", "direction")
 	p.drops = fs.counter("drops", "Of vxswitch_port_dropped_frames_total, by reason. A reason appears with its first drop.", "port", "number", "direction", "reason")
+	p.eventsLost = fs.counter("events_lost", "Events of the switch that did not fit the queue of a reader.")
 }
 
 func (p *portFamilies) collect(ch chan<- prometheus.Metric, s *vswitch.PortStats) {
