@@ -82,9 +82,10 @@
 // protocol of the version in the first byte. Endpoints have no port, and Flow means nothing.
 // Over IPv4 a packet without DF may be cut here or on its way, and has an identification.
 // Over IPv6 none is ever cut, DF or not: where an inner packet of 1280 bytes is to pass, the
-// way has to take 1320 (RFC 2473, section 7.1, would cut it at the entry). What the network says of a packet that did not arrive at all is told to the
-// Unreachable func. A host that has an IP never answers for one of its two protocols that
-// nobody wants it, not even while it has no room for what comes.
+// way has to take 1320 (RFC 2473, section 7.1, would cut it at the entry). What the network
+// says of a packet that did not arrive at all is told to the Unreachable func. A host that has
+// an IP never answers for one of its two protocols that nobody wants it, not even while it has
+// no room for what comes.
 //
 // Nothing has to be done when an interface goes down and comes back, when the local address
 // is removed and put back, or when a peer is away for a while: what cannot be sent meanwhile
@@ -136,4 +137,12 @@
 //
 // Interface down: what is sent is lost as [frame.Unreachable]. Interface deleted, or moved to
 // another namespace: every Read returns an error that names it.
+//
+// # Files
+//
+//	udp*         UDP: ports, sets of transmit sockets     base, sock*, device, local   what UDP and IP share
+//	ip*          raw IP: queues, filters                  inbox, rx                    the way in
+//	multicast*   groups of UDP                            tx, runs, transmit           the way out
+//	packet*      past the stack: filter, parse, hops      errqueue                     what the network reports
+//	memory*, network, flight                              in memory
 package underlay
