@@ -148,7 +148,8 @@ func (r *rig) sent(b []byte, d *frame.Datagram) {
 		}
 		o.kind, o.tag, o.data = [...]frame.Kind{1: frame.IPv4, 2: frame.IPv6, 3: frame.Ethernet}[b[3]], binary.BigEndian.Uint32(b[4:])>>8, b[8:]
 	default:
-		if len(b) < 8 || b[0] != 8 || b[1]|b[2]|b[3]|b[7] != 0 {
+		if h, drop := encap.ParseVXLAN(b); drop != frame.NotDropped || uint64(h)&^encap.TypeVXLAN.Used(r.set.tunnel.GBP) != 0 ||
+			h&encap.GBPMask != 0 && h&encap.FlagGBP == 0 {
 			r.errorf("header % x", b[:min(8, len(b))])
 			return
 		}
