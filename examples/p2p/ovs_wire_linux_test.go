@@ -181,16 +181,18 @@ func (l *ovsLab) ways(t *testing.T) {
 	before := ask(t, p)
 	for i, atA := range []bool{true, false, true, false} {
 		say(atA, x, everyone, fmt.Sprintf("x is here, %d.", i))
-		// OVS has flows of before for a moment, both ways.
-		from, home, at := l.gb, l.macB, l.onA
+		// OVS has flows of before for a moment, both ways, and hears what is in one of them later,
+		// and in any order: x has to say it again.
+		from, home, there, at := l.gb, l.macB, l.ga, l.onA
 		if !atA {
-			from, home, at = l.ga, l.macA, l.onB
+			from, home, there, at = l.ga, l.macA, l.gb, l.onB
 			text := fmt.Sprintf("once to x, %d.", i)
 			from.Inject("eth0", note(home, x, text))
 			wire.Want(1, func(p netns.Packet) bool { return p.Out && bytes.Contains(p.Data, []byte(text)) })
 		}
 		text := fmt.Sprintf("to x, %d.", i)
 		l.a.Until("OVS follows", func() bool {
+			there.Inject("eth0", note(x, everyone, "x is still here."))
 			from.Inject("eth0", note(home, x, text))
 			time.Sleep(20 * time.Millisecond)
 			return heard(at, text) > 0
@@ -220,7 +222,8 @@ func (l *ovsLab) tooLong(t *testing.T) {
 		t.Errorf("ours says %d, want 1450", got)
 	}
 	for size, want := range map[int]bool{1450: true, 1451: false} {
-		out, err := l.gb.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "0.5", "-M", "do", "-s", fmt.Sprint(size-28), "192.168.7.1")
+		wait := map[bool]string{true: "3", false: "0.5"}[want]
+		out, err := l.gb.Try(t.Context(), "ping", "-n", "-c", "1", "-W", wait, "-M", "do", "-s", fmt.Sprint(size-28), "192.168.7.1")
 		if (err == nil) != want || strings.Contains(out, "mtu") {
 			t.Errorf("%d bytes from OVS's guest:\n%s", size, out)
 		}
