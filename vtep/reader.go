@@ -68,10 +68,11 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	if drop := r.unwrap(f); drop != frame.NotDropped {
 		return drop
 	}
-	if outer.Dst.IsMulticast() {
+	// Of most addresses two bytes say that they are no group, without a copy being made.
+	if ip := &outer.Dst.IP; (ip[0] == 0xff || ip[12] >= 0xe0) && outer.Dst.IsMulticast() {
 		f.Replicated = true // a hub does not send it round: all in the group have it
 	}
-	if f.GSO != (frame.GSO{}) { // what the underlay was told is about the inner frame
+	if f.GSO.Flags != 0 || f.GSO.Type != 0 { // what the underlay was told is about the inner frame
 		if drop := gso.Check(f); drop != frame.NotDropped {
 			return drop
 		}
