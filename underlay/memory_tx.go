@@ -1,0 +1,118 @@
+package underlay
+
+import (
+	"net"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Sender returns worker w's Sender; the same number gives the same Sender.
+func (m *Memory) Sender(w int) frame.Sender {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.senders[w]
+	if s == nil {
+		s = &memSender{m: m}
+		m.senders[w] = s
+	}
+	return s
+}
+
+type memSender struct {
+	m    *Memory
+	seg  [][]byte // scratch for the pieces of a segment
+	sent atomic.Uint64
+	lost lostCounters
+}
+
+// Send implements [frame.Sender].
+func (s *memSender) Send(ds []frame.Datagram) error {
+	closed, sets := s.m.isClosed(), *s.m.sets.Load()
+	for i := range ds {
+		d := &ds[i]
+		d.Lost, d.Drop = 0, frame.NotDropped
+		for k := range d.To {
+			switch {
+			case closed:
+				s.lose(d, frame.PortDown)
+			case int(d.Set) >= len(sets):
+				s.lose(d, frame.SendFailed)
+			case s.m.ip && protocolOf(d.Parts) < 0:
+				s.lose(d, frame.BadHeader)
+			default:
+				s.send(d, &d.To[k], sets[d.Set])
+			}
+		}
+	}
+	if closed {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// send sends one copy, a run segment by segment.
+func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) {
+	if to.Is4() != s.m.Is4() {
+		s.lose(d, frame.Unreachable)
+		return
+	}
+	x := meta{src: s.m.at.Load().key, dst: *to, tos: d.TOS, ttl: d.TTL}
+	x.dst.Scope = 0
+	if s.m.ip {
+		x.dst.Port, x.flow = 0, d.Flow
+	} else {
+		x.src.Port = ports[txIndex(d.Flow, len(ports))]
+	}
+	switch {
+	case d.TTL != 0:
+	case to.IsMulticast():
+		x.ttl = 1
+	default:
+		x.ttl = s.m.ttl
+	}
+	n, seg := size(d), int(d.Seg)
+	if seg == 0 || seg > n {
+		seg = n
+	}
+	for off := 0; off < n || off == 0; off += seg {
+		k := min(seg, n-off)
+		s.seg = cut(s.seg[:0], d.Parts, off, k)
+		switch why, mtu := s.m.net.send(s.m, x, d.DF, s.seg, k); why {
+		case frame.NotDropped:
+			s.sent.Add(1)
+		case frame.TooBig:
+			s.m.report(&x.dst, mtu, nil)
+			fallthrough
+		default:
+			s.lose(d, why)
+		}
+		if seg == 0 {
+			break
+		}
+	}
+	clear(s.seg)
+}
+
+func (s *memSender) lose(d *frame.Datagram, why frame.Reason) {
+	lose(d, why)
+	s.lost[why].Add(1)
+}
+
+// cut appends bytes [off, off+n) of the parts to dst, without copying.
+func cut(dst, parts [][]byte, off, n int) [][]byte {
+	for _, p := range parts {
+		if off >= len(p) {
+			off -= len(p)
+			continue
+		}
+		p = p[off:]
+		off = 0
+		if p = p[:min(n, len(p))]; len(p) == 0 {
+			break
+		}
+		n -= len(p)
+		dst = append(dst, p)
+	}
+	return dst
+}
