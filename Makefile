@@ -61,9 +61,11 @@ unit:
 	$(GO) test -shuffle=on -timeout 10m ./...
 	$(GO) test -C metrics -shuffle=on -timeout 10m ./...
 
-# What only measures, and what only boots guests, has no workers of ours in it.
+# What only measures, and what only boots guests, has no workers of ours in it; nor have most
+# tests of p2p, which start it as a program: only those that run it themselves are of use here.
 race:
-	$(GO) test -race -shuffle=on -timeout 10m $$($(GO) list ./... | grep -v -e /bench -e /internal/lab/qemu)
+	$(GO) test -race -shuffle=on -timeout 10m $$($(GO) list ./... | grep -v -e /bench -e /internal/lab/qemu -e /examples/p2p)
+	$(GO) test -race -shuffle=on -timeout 10m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
 	$(GO) test -C metrics -race -shuffle=on -timeout 10m ./...
 
 run:
