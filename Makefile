@@ -7,7 +7,6 @@ FUZZTIME    ?=
 FUZZCAP     ?= 150
 BENCHTIME   ?= 500ms
 SOAKTIME    ?= 5m
-PACKAGES    ?= 3
 STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # command:package
@@ -57,16 +56,15 @@ cross:
 	GOOS=windows $(GO) vet -C metrics ./...
 	GOARCH=386 $(GO) vet -C metrics ./...
 
-# Without the race detector: allocation counts are exact only here. PACKAGES is how many are
-# tested at once: their tests wait more than they compute.
+# Without the race detector: allocation counts are exact only here.
 unit:
-	$(GO) test -p $(PACKAGES) -shuffle=on -timeout 10m ./...
+	$(GO) test -shuffle=on -timeout 10m ./...
 	$(GO) test -C metrics -shuffle=on -timeout 10m ./...
 
 # What only measures, and what only boots guests, has no workers of ours in it; nor have most
 # tests of p2p, which start it as a program: only those that run it themselves are of use here.
 race:
-	$(GO) test -p $(PACKAGES) -race -shuffle=on -timeout 10m $$($(GO) list ./... | grep -v -e /bench -e /internal/lab/qemu -e /examples/p2p)
+	$(GO) test -race -shuffle=on -timeout 10m $$($(GO) list ./... | grep -v -e /bench -e /internal/lab/qemu -e /examples/p2p)
 	$(GO) test -race -shuffle=on -timeout 10m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
 	$(GO) test -C metrics -race -shuffle=on -timeout 10m ./...
 
