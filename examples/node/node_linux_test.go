@@ -247,6 +247,7 @@ func TestDeviceDeleted(t *testing.T) {
 	p.a.IP("tuntap", "add", "tap0", "mode", "tap")
 	p.a.IP("link", "set", "tap0", "master", "br0", "up")
 	p.a.ctl("reload")
+	p.a.carries()
 	p.ga.Ping("192.168.7.2", 1)
 }
 

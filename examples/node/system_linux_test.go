@@ -129,7 +129,19 @@ func newPair(t *testing.T) *pair {
 	p.b.write(configOf("10.0.0.2", "10.0.0.1"))
 	p.a.run()
 	p.b.run()
+	p.a.carries()
+	p.b.carries()
 	return p
+}
+
+// carries waits until the bridge forwards to the TAP, which it does a moment after the node has
+// opened it.
+func (s *system) carries() {
+	s.t.Helper()
+	s.Until("the bridge forwards to tap0", func() bool {
+		out, _ := s.Try(s.t.Context(), "bridge", "link", "show", "dev", "tap0")
+		return strings.Contains(out, "state forwarding")
+	})
 }
 
 // guest makes a host behind a persistent TAP of the node's, joined by a bridge:
