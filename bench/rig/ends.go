@@ -33,7 +33,8 @@ func (p *Port) MTU(uint16) int { return 1514 }
 // A Wire is an underlay made of a source and a counter of what is sent.
 type Wire struct {
 	*Source
-	Sends, Datagrams, Copies int
+	Sends, Datagrams int
+	Copies           int // packets, also those of runs: two frames of one flow hash are one datagram
 }
 
 // NewWire returns an underlay whose packets come from a peer.
@@ -70,7 +71,19 @@ func (u *Wire) Send(ds []frame.Datagram) error {
 	u.Sends++
 	u.Datagrams += len(ds)
 	for i := range ds {
-		u.Copies += len(ds[i].To)
+		u.Copies += packets(&ds[i]) * len(ds[i].To)
 	}
 	return nil
+}
+
+// packets returns how many a datagram is on the wire.
+func packets(d *frame.Datagram) int {
+	if d.Seg == 0 {
+		return 1
+	}
+	n := 0
+	for _, p := range d.Parts {
+		n += len(p)
+	}
+	return (n + int(d.Seg) - 1) / int(d.Seg)
 }

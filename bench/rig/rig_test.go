@@ -58,8 +58,9 @@ func TestPacket(t *testing.T) {
 func TestCounts(t *testing.T) {
 	p, u := NewPort(), NewWire(netip.MustParseAddrPort("192.0.2.2:4789"))
 	p.Writer(3).Write(make([]frame.Out, 5))
-	u.Sender(3).Send([]frame.Datagram{{To: make([]frame.Endpoint, 2)}, {To: make([]frame.Endpoint, 3)}})
-	if p.Frames != 5 || u.Sends != 1 || u.Datagrams != 2 || u.Copies != 5 {
+	u.Sender(3).Send([]frame.Datagram{{To: make([]frame.Endpoint, 2)}, {To: make([]frame.Endpoint, 3)},
+		{To: make([]frame.Endpoint, 2), Seg: 8, Parts: [][]byte{make([]byte, 7), make([]byte, 10)}}})
+	if p.Frames != 5 || u.Sends != 1 || u.Datagrams != 3 || u.Copies != 2+3+2*3 {
 		t.Errorf("%d frames; %d sends, %d datagrams, %d copies", p.Frames, u.Sends, u.Datagrams, u.Copies)
 	}
 }
