@@ -153,6 +153,9 @@ func (k *checker) underlay(key string, t *Tunnel) {
 	if !raw {
 		return
 	}
+	if t.MulticastDevice != "" {
+		k.fail(key+".multicastDevice", "multicast groups of the underlay packet are on its interface")
+	}
 	switch {
 	case t.Type == Type(encap.TypeIPIP):
 		k.fail(key+".underlay", "ipip has no UDP header")

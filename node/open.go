@@ -82,10 +82,10 @@ func (n *Node) openFirst(cfg *Config) (opened, error) {
 }
 
 // moves reports whether c differs from the open tunnel of its name in nothing but the local
-// address, which nobody has. An underlay past the stack stays where it is.
+// address, which nobody has.
 func (n *Node) moves(c *Tunnel) bool {
 	t := n.tunnels[c.Name]
-	if t == nil || c.Underlay == underlayPacket || n.inTheWay(c) || t.cfg.Local.Is4() != c.Local.Is4() {
+	if t == nil || n.inTheWay(c) || t.cfg.Local.Is4() != c.Local.Is4() {
 		return false
 	}
 	same := t.cfg

@@ -46,10 +46,11 @@
 // header only, and nothing says so (Linux 6.18); who cannot finish it turns joining off where
 // they come in (ethtool -K DEV gro off). Each queue has two Readers, one for each protocol.
 //
-// What is sent to a multicast group that was joined comes out of one Reader for all groups, with
-// the group as Outer.Dst, once, whatever the number of queues. Each group has a socket of its own, and nobody hears
-// a group on any other. Groups are of one interface, [UDPConfig].MulticastDevice, which is also the one
-// that datagrams to groups leave through once a group has been joined; they do not come back to the sender's host.
+// What is sent to a multicast group that was joined comes out with the group as Outer.Dst, once,
+// whatever the number of queues: of a UDP out of one Reader for all groups, each of which has a
+// socket of its own. Nobody hears a group on any other interface than that of the groups,
+// [UDPConfig].MulticastDevice or a Packet's own. A UDP also sends to groups through it, once one
+// has been joined. They do not come back to the sender's host.
 //
 // # Sending
 //

@@ -17,14 +17,27 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// ether is hosts on one Ethernet, each with an underlay: host i has address .i+1.
+// ether is hosts on one Ethernet, each with an underlay: host i has address .i+1, and a packet
+// underlay there .i+101.
 type ether struct {
 	t     *testing.T
 	sw    *netns.Host
 	hosts []*netns.Host
-	us    []*UDP
+	us    []grouped
 	ears  []*ear
 }
+
+// grouped is an underlay that can be in groups.
+type grouped interface {
+	ported
+	Join(netip.Addr) error
+	Leave(netip.Addr) error
+}
+
+var (
+	_ grouped = (*UDP)(nil)
+	_ grouped = (*Packet)(nil)
+)
 
 var groupFamilies = []struct{ name, local, bits, group string }{
 	{"IPv4", "10.0.0.%d", "/24", "239.1.1.%d"},
@@ -41,7 +54,7 @@ type ear struct {
 	ends sync.WaitGroup
 }
 
-func listenTo(u *UDP) *ear {
+func listenTo(u ported) *ear {
 	e := &ear{got: map[string]int{}, dst: map[netip.Addr]bool{}, src: map[netip.Addr]bool{}}
 	for _, r := range u.Readers() {
 		e.ends.Go(func() {
@@ -72,16 +85,43 @@ func (e *ear) count(payload string) int {
 }
 
 func newEther(t *testing.T, local, bits string, hosts int, cfg UDPConfig) *ether {
+	return newEtherOf(t, local, bits, hosts, func(i int) grouped {
+		return listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(local, i+1)), 4789).String(), &cfg)
+	})
+}
+
+// eachEther runs a test with UDP underlays, with packet underlays, and with both.
+func eachEther(t *testing.T, families, hosts, queues int, f func(t *testing.T, w *ether, group string)) {
+	for _, fam := range groupFamilies[:families] {
+		for _, kind := range []string{"UDP", "Packet", "mixed"} {
+			t.Run(fam.name+" "+kind, func(t *testing.T) {
+				f(t, newEtherOf(t, fam.local, fam.bits, hosts, func(i int) grouped {
+					if kind == "UDP" || kind == "mixed" && i%2 == 1 {
+						at := netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, i+1)), 4789)
+						return listen(t, at.String(), &UDPConfig{Queues: queues})
+					}
+					at := netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, i+101)), 4789)
+					p, err := ListenPacket(at, &PacketConfig{Device: "eth0", Queues: queues})
+					if err != nil {
+						t.Fatal(err)
+					}
+					return p
+				}), fam.group)
+			})
+		}
+	}
+}
+
+// newEtherOf makes hosts, and in the namespace of each an underlay by open.
+func newEtherOf(t *testing.T, local, bits string, hosts int, open func(i int) grouped) *ether {
 	n := netns.New(t)
 	w := &ether{t: t, sw: n.Switch("sw")}
 	for i := range hosts {
 		h := n.Host(fmt.Sprint("h", i+1))
 		n.Plug(h, fmt.Sprintf(local, i+1)+bits, w.sw)
 		h.Ready()
-		var u *UDP
-		h.Do(func() {
-			u = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(local, i+1)), 4789).String(), &cfg)
-		})
+		var u grouped
+		h.Do(func() { u = open(i) })
 		e := listenTo(u)
 		t.Cleanup(func() { u.Close(); e.ends.Wait() })
 		w.hosts, w.us, w.ears = append(w.hosts, h), append(w.us, u), append(w.ears, e)
@@ -118,12 +158,12 @@ func (w *ether) group(a string) frame.Endpoint {
 }
 
 // settle sends to each host what comes behind all that is on the way, and waits for it.
-func (w *ether) settle(from int, local string) {
+func (w *ether) settle(from int) {
 	w.t.Helper()
 	mark := fmt.Sprint("mark ", time.Now().UnixNano())
 	for i := range w.us {
 		if i != from {
-			send(w.t, w.us[from], to(mark, 0, w.group(fmt.Sprintf(local, i+1))))
+			send(w.t, w.us[from], to(mark, 0, endpoint(w.t, w.us[i].LocalAddr())))
 			w.until("mark", func() bool { return w.ears[i].count(mark) == 1 })
 		}
 	}
@@ -133,60 +173,57 @@ func (w *ether) settle(from int, local string) {
 // Who is in a group gets one copy of each datagram, from whichever source port, whatever the
 // number of its queues; who is not, and the sender, get none. The last Leave counts.
 func TestGroupOnce(t *testing.T) {
-	for _, fam := range groupFamilies {
-		t.Run(fam.name, func(t *testing.T) {
-			w := newEther(t, fam.local, fam.bits, 4, UDPConfig{Queues: 2})
-			one, two := fmt.Sprintf(fam.group, 1), fmt.Sprintf(fam.group, 2)
-			w.join(0, one) // the sender itself
-			w.join(1, one)
-			w.join(2, one)
-			w.join(2, one)
-			w.join(3, two)
-			const n = 64
-			for i := range n {
-				send(t, w.us[0], to(fmt.Sprint("one ", i), uint16(i)<<10, w.group(one)))
-			}
-			send(t, w.us[0], to("two", 0, w.group(two)))
-			w.until("all", func() bool {
-				return len(w.ears[1].snapshot()) == n && len(w.ears[2].snapshot()) == n && w.ears[3].count("two") == 1
-			})
-			w.settle(0, fam.local)
-			for i, want := range []int{0, n, n, 0} {
-				got, other := 0, 0
-				for p, c := range w.ears[i].snapshot() {
-					if c != 1 {
-						t.Errorf("host %d got %q %d times", i, p, c)
-					}
-					switch {
-					case strings.HasPrefix(p, "one "):
-						got++
-					case p == "two":
-						other++
-					}
-				}
-				if got != want || other != 0 && i != 3 {
-					t.Errorf("host %d: %d of group one, want %d; %d of group two", i, got, want, other)
-				}
-			}
-			w.ears[1].mu.Lock()
-			if !w.ears[1].dst[netip.MustParseAddr(one)] || !w.ears[1].src[netip.MustParseAddr(fmt.Sprintf(fam.local, 1))] {
-				t.Errorf("from %v to %v", w.ears[1].src, w.ears[1].dst)
-			}
-			w.ears[1].mu.Unlock()
-
-			w.leave(1, one)
-			w.leave(2, one)
-			send(t, w.us[0], to("after", 0, w.group(one)))
-			w.until("after", func() bool { return w.ears[2].count("after") == 1 })
-			w.settle(0, fam.local)
-			if k := w.ears[1].count("after"); k != 0 {
-				t.Errorf("%d copies to who has left", k)
-			}
-			if err := w.us[1].Leave(netip.MustParseAddr(one)); err == nil {
-				t.Error("left twice")
-			}
+	eachEther(t, 3, 4, 2, func(t *testing.T, w *ether, group string) {
+		one, two := fmt.Sprintf(group, 1), fmt.Sprintf(group, 2)
+		w.join(0, one) // the sender itself
+		w.join(1, one)
+		w.join(2, one)
+		w.join(2, one)
+		w.join(3, two)
+		const n = 64
+		for i := range n {
+			send(t, w.us[0], to(fmt.Sprint("one ", i), uint16(i)<<10, w.group(one)))
+		}
+		send(t, w.us[0], to("two", 0, w.group(two)))
+		w.until("all", func() bool {
+			return len(w.ears[1].snapshot()) == n && len(w.ears[2].snapshot()) == n && w.ears[3].count("two") == 1
 		})
-	}
+		w.settle(0)
+		for i, want := range []int{0, n, n, 0} {
+			got, other := 0, 0
+			for p, c := range w.ears[i].snapshot() {
+				if c != 1 {
+					t.Errorf("host %d got %q %d times", i, p, c)
+				}
+				switch {
+				case strings.HasPrefix(p, "one "):
+					got++
+				case p == "two":
+					other++
+				}
+			}
+			if got != want || other != 0 && i != 3 {
+				t.Errorf("host %d: %d of group one, want %d; %d of group two", i, got, want, other)
+			}
+		}
+		w.ears[1].mu.Lock()
+		if !w.ears[1].dst[netip.MustParseAddr(one)] || !w.ears[1].src[w.us[0].LocalAddr().Addr()] {
+			t.Errorf("from %v to %v", w.ears[1].src, w.ears[1].dst)
+		}
+		w.ears[1].mu.Unlock()
+
+		w.leave(1, one)
+		w.leave(2, one)
+		send(t, w.us[0], to("after", 0, w.group(one)))
+		w.until("after", func() bool { return w.ears[2].count("after") == 1 })
+		w.settle(0)
+		if k := w.ears[1].count("after"); k != 0 {
+			t.Errorf("%d copies to who has left", k)
+		}
+		if err := w.us[1].Leave(netip.MustParseAddr(one)); err == nil {
+			t.Error("left twice")
+		}
+	})
 }
 
 func (e *ear) snapshot() map[string]int {
@@ -202,39 +239,36 @@ func (e *ear) snapshot() map[string]int {
 // There may be more groups than igmp_max_memberships (20), and runs go to groups as they go to
 // hosts.
 func TestManyGroupsAndRuns(t *testing.T) {
-	for _, fam := range groupFamilies[:2] {
-		t.Run(fam.name, func(t *testing.T) {
-			w := newEther(t, fam.local, fam.bits, 2, UDPConfig{})
-			for i := range 60 {
-				w.join(1, fmt.Sprintf(fam.group, i+1))
+	eachEther(t, 2, 2, 1, func(t *testing.T, w *ether, group string) {
+		for i := range 60 {
+			w.join(1, fmt.Sprintf(group, i+1))
+		}
+		for i := range 60 {
+			if i%2 == 1 {
+				w.leave(1, fmt.Sprintf(group, i+1))
 			}
-			for i := range 60 {
-				if i%2 == 1 {
-					w.leave(1, fmt.Sprintf(fam.group, i+1))
-				}
+		}
+		w.join(0, fmt.Sprintf(group, 1)) // so that there is an interface to send through
+		for i := range 60 {
+			send(t, w.us[0], to(fmt.Sprint("to ", i), 0, w.group(fmt.Sprintf(group, i+1))))
+		}
+		run := to(strings.Repeat("a", 1000)+strings.Repeat("b", 1000)+strings.Repeat("c", 10), 7, w.group(fmt.Sprintf(group, 1)))
+		run.Seg = 1000
+		send(t, w.us[0], run)
+		w.until("the run", func() bool { return w.ears[1].count("cccccccccc") == 1 })
+		w.settle(0)
+		for i := range 60 {
+			if got := w.ears[1].count(fmt.Sprint("to ", i)); got != 1-i%2 {
+				t.Errorf("group %d: %d copies", i, got)
 			}
-			w.join(0, fmt.Sprintf(fam.group, 1)) // so that there is an interface to send through
-			for i := range 60 {
-				send(t, w.us[0], to(fmt.Sprint("to ", i), 0, w.group(fmt.Sprintf(fam.group, i+1))))
-			}
-			run := to(strings.Repeat("a", 1000)+strings.Repeat("b", 1000)+strings.Repeat("c", 10), 7, w.group(fmt.Sprintf(fam.group, 1)))
-			run.Seg = 1000
-			send(t, w.us[0], run)
-			w.until("the run", func() bool { return w.ears[1].count("cccccccccc") == 1 })
-			w.settle(0, fam.local)
-			for i := range 60 {
-				if got := w.ears[1].count(fmt.Sprint("to ", i)); got != 1-i%2 {
-					t.Errorf("group %d: %d copies", i, got)
-				}
-			}
-			if a, b := w.ears[1].count(strings.Repeat("a", 1000)), w.ears[1].count(strings.Repeat("b", 1000)); a != 1 || b != 1 {
-				t.Errorf("of the run %d and %d", a, b)
-			}
-			if st := w.us[0].Stats(); st.TxRuns != 1 {
-				t.Errorf("%d runs sent", st.TxRuns)
-			}
-		})
-	}
+		}
+		if a, b := w.ears[1].count(strings.Repeat("a", 1000)), w.ears[1].count(strings.Repeat("b", 1000)); a != 1 || b != 1 {
+			t.Errorf("of the run %d and %d", a, b)
+		}
+		if st := w.us[0].Stats(); st.TxRuns != 1 {
+			t.Errorf("%d runs sent", st.TxRuns)
+		}
+	})
 }
 
 // Underlays on one host share a group; each gets its copy. So does one on the wildcard address,

@@ -1,16 +1,15 @@
 package underlay
 
 import (
-	"encoding/binary"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/sys"
-	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
 // listen reads what neighbours say, and errors, until the underlay is closed.
@@ -34,16 +33,17 @@ func (p *Packet) listen() {
 }
 
 func (p *Packet) heard(b []byte) {
-	if n, ok := p.who.read(b); ok {
+	at := p.place.Load()
+	if n, ok := at.who.read(b); ok {
 		if n.told || n.sure {
 			p.hops.learn(&n, time.Now())
 		}
-		if n.asks && !p.hostAnswers() {
-			p.say(p.who.answer(&n))
+		if n.asks && !p.hostAnswers(at) {
+			p.say(at.who.answer(&n))
 		}
 		return
 	}
-	if x, ok := p.who.readError(b); ok && p.sends(x.srcPort) {
+	if x, ok := at.who.readError(b); ok && p.sends(x.srcPort) {
 		p.tell(&x)
 	}
 }
@@ -87,7 +87,7 @@ func (p *Packet) tend() {
 }
 
 // ask sends a question, emit a frame that has waited for the answer.
-func (p *Packet) ask(ip hopKey, mac frame.MAC) { p.say(p.who.question(ip, mac)) }
+func (p *Packet) ask(ip hopKey, mac frame.MAC) { p.say(p.place.Load().who.question(ip, mac)) }
 
 func (p *Packet) emit(b []byte) {
 	if why := p.say(b); why != frame.NotDropped {
@@ -115,13 +115,14 @@ func (p *Packet) say(b []byte) (why frame.Reason) {
 
 // announce tells all on the link where our address is, if we are to answer for it.
 func (p *Packet) announce() {
-	if !p.hostAnswers() {
-		p.say(p.who.announcement())
+	if at := p.place.Load(); !p.hostAnswers(at) {
+		p.say(at.who.announcement())
 	}
 }
 
 // An ownership is what is known about whether this host has our address itself.
 type ownership struct {
+	mu  sync.Mutex
 	has bool
 	at  time.Time
 }
@@ -129,20 +130,27 @@ type ownership struct {
 // ownAge is how long that is believed.
 const ownAge = time.Second
 
-// hostAnswers reports whether this host has our address, and so answers questions for it. It
-// is for the goroutine that hears these.
-func (p *Packet) hostAnswers() bool {
-	o := &p.owned
+// hostAnswers reports whether this host has our address, and so answers questions for it.
+func (p *Packet) hostAnswers(at *packetPlace) bool {
+	o := at.owned
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if now := time.Now(); now.Sub(o.at) > ownAge {
 		o.at = now
-		_ = p.control.Conn.Control(func(fd uintptr) {
-			_ = sys.InNamespaceOf(fd, func() error {
-				o.has = hostHas(p.local.Addr().WithZone(""))
-				return nil
-			})
+		_ = p.inNamespace(func() error {
+			o.has = hostHas(at.local.Addr().WithZone(""))
+			return nil
 		})
 	}
 	return o.has
+}
+
+// inNamespace runs f in the network namespace of the sockets.
+func (p *Packet) inNamespace(f func() error) (err error) {
+	if e := p.control.Conn.Control(func(fd uintptr) { err = sys.InNamespaceOf(fd, f) }); e != nil {
+		return e
+	}
+	return err
 }
 
 // hostHas reports whether an interface has the address.
@@ -160,18 +168,3 @@ func hostHas(a netip.Addr) bool {
 	}
 	return false
 }
-
-// words returns a prefix and its mask as two words each, IPv4 as IPv4-mapped.
-func words(p netip.Prefix) (net, mask [2]uint64) {
-	ones := p.Bits()
-	if p.Addr().Is4() {
-		ones += 96
-	}
-	mask[0] = ^uint64(0) << max(64-ones, 0)
-	mask[1] = ^uint64(0) << min(max(128-ones, 0), 64)
-	a := p.Addr().As16()
-	net[0], net[1] = binary.BigEndian.Uint64(a[:])&mask[0], binary.BigEndian.Uint64(a[8:])&mask[1]
-	return net, mask
-}
-
-func solicitedNode(ip [16]byte) [16]byte { return wire.SolicitedNode(ip) }

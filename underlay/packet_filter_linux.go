@@ -13,7 +13,7 @@ import (
 // wakes anybody up. What they pass is parsed all the same.
 
 // A program is a filter under construction. A check whose frame fails it jumps to the
-// refusal at the end.
+// refusal at the end, or to the next or.
 type program struct {
 	ins   []bpf.Instruction
 	fails []int // jumps to the end
@@ -52,15 +52,21 @@ func (p *program) needBytes(off int, want []byte) {
 	}
 }
 
-// end refuses what was not accepted.
-func (p *program) end() ([]unix.SockFilter, error) {
-	refuse := len(p.ins)
-	p.ins = append(p.ins, bpf.RetConstant{Val: 0}, bpf.RetConstant{Val: 1<<32 - 1})
+// or has what was not accepted so far looked at anew.
+func (p *program) or() {
 	for _, i := range p.fails {
 		j := p.ins[i].(bpf.JumpIf)
-		j.SkipFalse = uint8(refuse - i - 1)
+		j.SkipFalse = uint8(len(p.ins) - i - 1)
 		p.ins[i] = j
 	}
+	p.fails = p.fails[:0]
+}
+
+// end refuses what was not accepted.
+func (p *program) end() ([]unix.SockFilter, error) {
+	p.or()
+	refuse := len(p.ins)
+	p.ins = append(p.ins, bpf.RetConstant{Val: 0}, bpf.RetConstant{Val: 1<<32 - 1})
 	for _, i := range p.takes {
 		j := p.ins[i].(bpf.JumpIf)
 		j.SkipTrue = uint8(refuse - i)
@@ -93,14 +99,37 @@ const (
 )
 
 // filter passes datagrams to us and, since only the first has a port, all fragments of UDP.
-// What is too short for the port is passed on to nobody.
+// What is too short for the port is passed on to nobody. Of those to multicast groups it passes
+// all that are to our port, once we are in any.
 func (r *packetRules) filter() ([]unix.SockFilter, error) {
 	var p program
 	p.untagged()
+	to, dst := r.ip[12:], dst4
+	if !r.is4 {
+		to, dst = r.ip[:], dst6
+	}
+	p.needBytes(dst, to)
+	p.needBytes(0, r.mac[:])
+	r.datagrams(&p)
+	if len(r.groups) > 0 {
+		p.or()
+		p.untagged()
+		p.load(dst, 1)
+		if r.is4 {
+			p.ins = append(p.ins, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xf0})
+			p.need(0xe0)
+		} else {
+			p.need(0xff)
+		}
+		r.datagrams(&p)
+	}
+	return p.end()
+}
+
+// datagrams accepts UDP to our port.
+func (r *packetRules) datagrams(p *program) {
 	if !r.is4 {
 		p.needBytes(typeAt, []byte{wire.TypeIPv6 >> 8, wire.TypeIPv6 & 0xff})
-		p.needBytes(dst6, r.ip[:])
-		p.needBytes(0, r.mac[:])
 		p.load(proto6, 1)
 		for _, refused := range []uint32{ipv6Fragment, wire.ProtoHopByHop, ipv6Routing, wire.ProtoDstOpts} {
 			p.take(bpf.JumpEqual, refused)
@@ -108,11 +137,9 @@ func (r *packetRules) filter() ([]unix.SockFilter, error) {
 		p.need(wire.ProtoUDP)
 		p.load(upper6+portAt, 2)
 		p.take(bpf.JumpEqual, uint32(r.port))
-		return p.end()
+		return
 	}
 	p.needBytes(typeAt, []byte{wire.TypeIPv4 >> 8, wire.TypeIPv4 & 0xff})
-	p.needBytes(dst4, r.ip[12:])
-	p.needBytes(0, r.mac[:])
 	p.load(proto4, 1)
 	p.need(wire.ProtoUDP)
 	p.load(ipAt, 1) // a header that cannot be: the port would be looked for in it
@@ -122,7 +149,6 @@ func (r *packetRules) filter() ([]unix.SockFilter, error) {
 	p.take(bpf.JumpBitsSet, anyFrag)
 	p.ins = append(p.ins, bpf.LoadMemShift{Off: ipAt}, bpf.LoadIndirect{Off: ipAt + portAt, Size: 2})
 	p.take(bpf.JumpEqual, uint32(r.port))
-	return p.end()
 }
 
 // controlFilter passes what is to be known about neighbours, and errors: ARP to us and

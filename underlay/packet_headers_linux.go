@@ -18,17 +18,17 @@ import (
 func (s *packetSender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, n int) {
 	p := s.p
 	copy(b, mac[:])
-	copy(b[6:], p.rules.mac[:])
+	copy(b[6:], p.mac[:])
 	ttl := d.TTL
 	if ttl == 0 {
 		ttl = uint8(p.cfg.TTL)
 	}
 	ip, length := b[wire.EthernetLen:], wire.UDPLen+n
-	if p.rules.is4 {
+	if p.is4 {
 		b[12], b[13] = wire.TypeIPv4>>8, wire.TypeIPv4&0xff
 		h := wire.IPv4Header{
 			TOS: d.TOS, TTL: ttl, Protocol: wire.ProtoUDP, DF: d.DF, TotalLen: uint16(wire.IPv4Len + length),
-			Src: [4]byte(p.rules.ip[12:]), Dst: [4]byte(to.IP[12:]),
+			Src: [4]byte(s.at.rules.ip[12:]), Dst: [4]byte(to.IP[12:]),
 		}
 		if !d.DF {
 			h.ID = uint16(p.id.Add(maxSegs))
@@ -37,7 +37,7 @@ func (s *packetSender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *f
 		ip = ip[wire.IPv4Len:]
 	} else {
 		b[12], b[13] = wire.TypeIPv6>>8, wire.TypeIPv6&0xff
-		h := wire.IPv6Header{NextHeader: wire.ProtoUDP, HopLimit: ttl, PayloadLen: uint16(length), Src: p.rules.ip, Dst: to.IP}
+		h := wire.IPv6Header{NextHeader: wire.ProtoUDP, HopLimit: ttl, PayloadLen: uint16(length), Src: s.at.rules.ip, Dst: to.IP}
 		h.Put(ip)
 		binary.BigEndian.PutUint32(ip, 6<<28|uint32(d.TOS)<<20|1<<16|uint32(d.Flow))
 		ip = ip[wire.IPv6Len:]
@@ -50,7 +50,7 @@ func (s *packetSender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *f
 
 // pseudo is the sum of the pseudo header of a frame's datagram.
 func (s *packetSender) pseudo(b []byte, n int) uint64 {
-	if s.p.rules.is4 {
+	if s.p.is4 {
 		return wire.Pseudo4(b[wire.EthernetLen:], wire.ProtoUDP, wire.UDPLen+n)
 	}
 	return wire.Pseudo6(b[wire.EthernetLen:], wire.ProtoUDP, wire.UDPLen+n)

@@ -65,6 +65,46 @@ func TestPacketAgainstKernel(t *testing.T) {
 	})
 }
 
+// So with groups, which both are in.
+func TestPacketGroupsAgainstKernel(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		v.a.SetMAC("eth0", testMAC.String())
+		v.b.SetMAC("eth0", peerMAC.String())
+		v.a.Addr("eth0", map[bool]string{false: "10.9.0.1/24", true: "fd09::1/64"}[v.ip6])
+		v.a.Ready()
+		group := netip.AddrFrom4(group4)
+		if v.ip6 {
+			group = netip.AddrFrom16(group6)
+		}
+		var ears []*ear
+		for _, u := range []grouped{v.packet(&PacketConfig{Queues: 2}), v.udp(v.a, 1, nil)} {
+			if err := u.Join(group); err != nil {
+				t.Fatal(err)
+			}
+			e := listenTo(u)
+			defer func() { u.Close(); e.ends.Wait() }()
+			ears = append(ears, e)
+		}
+		w := &ether{t: t}
+		cs := groupCases(v.ip6)
+		for _, c := range append(cs, cs[0]) {
+			v.b.Inject("eth0", c.b)
+		}
+		for i, e := range ears {
+			w.until("the last", func() bool { return e.count("to the group") == 2 })
+			for _, c := range cs[1:] {
+				want := 0
+				if c.drop == 0 && !c.alien {
+					want = 1
+				}
+				if got := e.count(c.name); got != want {
+					t.Errorf("%s: %s: %d, want %d", []string{"ours", "the kernel"}[i], c.name, got, want)
+				}
+			}
+		}
+	})
+}
+
 // receive1 is one Read.
 func receive1(t *testing.T, u network) (out []got) {
 	t.Helper()
@@ -305,7 +345,7 @@ func TestPacketGateway(t *testing.T) {
 		}
 
 		alone := v.packet(&PacketConfig{Prefix: netip.PrefixFrom(v.at(0, 0).Addr(), 24+40*ip6Bit(v.ip6))})
-		ds := []frame.Datagram{to("x", 1, nowhere), to("x", 1, endpoint(t, netip.MustParseAddrPort(map[bool]string{false: "239.1.1.1:9", true: "[ff02::1]:9"}[v.ip6]))), to("x", 1, v.end(1))}
+		ds := []frame.Datagram{to("x", 1, nowhere), to("x", 1, endpoint(t, netip.MustParseAddrPort(map[bool]string{false: "255.255.255.255:9", true: "[ff02::1%99]:9"}[v.ip6]))), to("x", 1, v.end(1))}
 		send(t, alone, ds...)
 		for i := range ds {
 			if ds[i].Lost != 1 || ds[i].Drop != frame.Unreachable {
@@ -340,7 +380,7 @@ func TestPacketErrorsThatLie(t *testing.T) {
 		b[14+9] = 1
 		b = slices.Concat(b[:34], c)
 		binary.BigEndian.PutUint16(b[16:], uint16(20+len(c)))
-		copy(b, p.rules.mac[:])
+		copy(b, p.mac[:])
 		return sumIP(b)
 	}
 	for name, change := range map[string]func(icmp, quoted []byte){

@@ -24,22 +24,18 @@ import (
 type Packet struct {
 	name  string
 	index int
-	local netip.AddrPort
+	is4   bool
+	mac   frame.MAC // ours
 	cfg   PacketConfig
-	rules packetRules
-	who   messenger
-	near  [2]uint64 // the prefix of who is on the link ...
-	mask  [2]uint64 // ... and its mask, IPv4 as IPv4-mapped
-	via   hopKey    // the gateway, zero without
-	head  int       // length of the virtio header of what is sent, 0 without offloads
+	via   hopKey // the gateway, zero without
+	head  int    // length of the virtio header of what is sent, 0 without offloads
+	place atomic.Pointer[packetPlace]
 
 	queues  []*packetReader
 	send    *sys.PacketSocket // of all Senders
 	control *sys.PacketSocket // of neighbours and errors
 	link    *sys.LinkWatch
-	group   int // a socket in the solicited-node group of our address, or -1
 	hops    *hops
-	owned   ownership
 
 	mtu    atomic.Int64
 	runs   atomic.Bool // the kernel is to cut runs
@@ -55,8 +51,9 @@ type Packet struct {
 
 	mu      sync.Mutex
 	senders map[int]*packetSender
-	configs []TxConfig // of the sets
-	lost    error      // what broke the underlay
+	groups  map[[16]byte]*membership // by Join
+	configs []TxConfig               // of the sets
+	lost    error                    // what broke the underlay
 	closed  bool
 	running sync.WaitGroup
 
@@ -97,10 +94,10 @@ func (p *Packet) Sender(w int) frame.Sender {
 
 // LocalAddr returns the address and port peers send to, a link-local address with the
 // interface's index as its zone.
-func (p *Packet) LocalAddr() netip.AddrPort { return p.local }
+func (p *Packet) LocalAddr() netip.AddrPort { return p.place.Load().local }
 
 // Is4 reports whether this is an IPv4 underlay.
-func (p *Packet) Is4() bool { return p.rules.is4 }
+func (p *Packet) Is4() bool { return p.is4 }
 
 // MTU returns the MTU of the interface. It costs one load; a change is seen at once.
 func (p *Packet) MTU() int { return int(p.mtu.Load()) }
@@ -132,7 +129,7 @@ func (p *Packet) addSet(n uint8) {
 	c := p.configs[n]
 	p.sets[n].Store(&packetSet{
 		lo: c.SrcPorts.Lo, n: uint32(c.SrcPorts.Hi) - uint32(c.SrcPorts.Lo) + 1,
-		sum:  c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !p.rules.is4,
+		sum:  c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !p.is4,
 		runs: c.Checksum != ChecksumOff,
 	})
 }
@@ -269,8 +266,11 @@ func (p *Packet) Close() error {
 	if p.link != nil {
 		p.link.Close()
 	}
-	if p.group >= 0 {
-		errs = append(errs, unix.Close(p.group))
+	if at := p.place.Load(); at != nil {
+		errs = append(errs, at.asked.close())
+	}
+	for _, m := range p.groups {
+		errs = append(errs, m.close())
 	}
 	return errors.Join(errs...)
 }

@@ -91,8 +91,13 @@ func (m *messenger) announcement() []byte {
 
 var allNodes = [16]byte{0xff, 2, 15: 1}
 
-// groupMAC returns the MAC of a multicast group (RFC 2464, section 7).
-func groupMAC(ip [16]byte) frame.MAC { return frame.MAC{0x33, 0x33, ip[12], ip[13], ip[14], ip[15]} }
+// groupMAC returns the MAC of a multicast group (RFC 1112, section 6.4; RFC 2464, section 7).
+func groupMAC(ip [16]byte) frame.MAC {
+	if ip[0] == 0xff {
+		return frame.MAC{0x33, 0x33, ip[12], ip[13], ip[14], ip[15]}
+	}
+	return frame.MAC{1, 0, 0x5e, ip[13] & 0x7f, ip[14], ip[15]}
+}
 
 // ndFrame makes a frame around a message with one option.
 func (m *messenger) ndFrame(to frame.MAC, dst [16]byte) (b []byte, p wire.IPv6) {

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/sys"
@@ -38,12 +35,13 @@ func ListenPacket(local netip.AddrPort, cfg *PacketConfig) (*Packet, error) {
 	if err != nil {
 		return nil, err
 	}
-	is4 := local.Addr().Is4()
 	p := &Packet{
-		name: c.Device, local: local, cfg: c, group: -1, done: make(chan struct{}), senders: make(map[int]*packetSender),
-		rules:    packetRules{is4: is4, ip: local.Addr().As16(), port: local.Port(), zero6: c.ZeroChecksum6RX},
-		configs:  []TxConfig{{c.SrcPorts, c.Checksum}},
+		name: c.Device, is4: local.Addr().Is4(), cfg: c, done: make(chan struct{}), senders: make(map[int]*packetSender),
+		groups: make(map[[16]byte]*membership), configs: []TxConfig{{c.SrcPorts, c.Checksum}},
 		sendmmsg: sys.Sendmmsg,
+	}
+	if g := c.Gateway; g.IsValid() {
+		p.via = g.As16()
 	}
 	p.hops = newHops(p.ask, p.emit, &p.late.lost)
 	if !c.NoOffload {
@@ -51,7 +49,7 @@ func ListenPacket(local netip.AddrPort, cfg *PacketConfig) (*Packet, error) {
 	}
 	p.addSet(0)
 	p.SetOffload(true)
-	if err := p.attach(); err != nil {
+	if err := p.attach(local); err != nil {
 		p.Close()
 		return nil, p.wrap(err)
 	}
@@ -63,7 +61,7 @@ func ListenPacket(local netip.AddrPort, cfg *PacketConfig) (*Packet, error) {
 }
 
 // attach opens the sockets, in the namespace of the calling thread.
-func (p *Packet) attach() (err error) {
+func (p *Packet) attach(local netip.AddrPort) (err error) {
 	c := &p.cfg
 	if p.send, err = p.open(sys.PacketMode{Vnet: p.head > 0, Buffer: c.SendBuffer}); err != nil {
 		return err
@@ -84,7 +82,15 @@ func (p *Packet) attach() (err error) {
 	default:
 		p.mtu.Store(int64(s.MTU))
 	}
-	if err := p.learnInterface(); err != nil {
+	if p.mac = c.MAC; p.mac.IsZero() {
+		ifi, err := net.InterfaceByIndex(p.index)
+		if err != nil {
+			return err
+		}
+		p.mac = frame.MAC(ifi.HardwareAddr)
+	}
+	at, err := p.placeAt(local)
+	if err != nil {
 		return err
 	}
 	if err := p.send.Bind(p.index, false); err != nil {
@@ -93,73 +99,15 @@ func (p *Packet) attach() (err error) {
 	if err := p.openControl(); err != nil {
 		return err
 	}
-	filter, err := p.rules.filter()
-	if err != nil {
-		return err
-	}
 	for range c.Queues {
 		if err := p.addQueue(); err != nil {
 			return err
 		}
 	}
-	for _, r := range p.queues { // all there: until now each would have got all frames
-		if err := r.sock.Filter(filter); err != nil {
-			return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
-		}
-	}
-	return nil
-}
-
-// learnInterface finds out our MAC and who is on the link.
-func (p *Packet) learnInterface() error {
-	ifi, err := net.InterfaceByIndex(p.index)
-	if err != nil {
+	if err := p.enter(at); err != nil {
 		return err
 	}
-	mac := p.cfg.MAC
-	if mac.IsZero() {
-		mac = frame.MAC(ifi.HardwareAddr)
-	}
-	prefix := p.cfg.Prefix
-	if !prefix.IsValid() {
-		if prefix = prefixOf(ifi, p.local.Addr()); !prefix.IsValid() {
-			return fmt.Errorf("PacketConfig.Prefix: needed, for no address of the interface has %v in its prefix", p.local.Addr())
-		}
-		if g := p.cfg.Gateway; g.IsValid() && !onLink(prefix, g) {
-			return fmt.Errorf("PacketConfig.Gateway: %v is not in %v", g, prefix)
-		}
-	}
-	p.rules.mac = mac
-	p.who = messenger{is4: p.rules.is4, mac: mac, ip: p.rules.ip}
-	p.near, p.mask = words(prefix)
-	if g := p.cfg.Gateway; g.IsValid() {
-		p.via = g.As16()
-	}
-	if a := p.local.Addr(); a.Is6() && a.IsLinkLocalUnicast() {
-		p.local = netip.AddrPortFrom(a.WithZone(strconv.Itoa(p.index)), p.local.Port())
-	}
-	return nil
-}
-
-// prefixOf returns the prefix of the interface's address that is a, else of one in whose
-// prefix a is.
-func prefixOf(ifi *net.Interface, a netip.Addr) (best netip.Prefix) {
-	addrs, _ := ifi.Addrs()
-	for _, x := range addrs {
-		n, ok := x.(*net.IPNet)
-		if !ok {
-			continue
-		}
-		y, _ := netip.AddrFromSlice(n.IP)
-		ones, _ := n.Mask.Size()
-		if q := netip.PrefixFrom(y.Unmap(), ones); q.Contains(a) && (!best.IsValid() || q.Addr() == a) {
-			best = q.Masked()
-			if q.Addr() == a {
-				break
-			}
-		}
-	}
-	return best
+	return p.moveTo(at) // all queues are there: until now each would have got all frames
 }
 
 // openControl opens the socket for neighbours and errors, and has frames come in that are not
@@ -167,13 +115,6 @@ func prefixOf(ifi *net.Interface, a netip.Addr) (best netip.Prefix) {
 func (p *Packet) openControl() (err error) {
 	if p.control, err = p.open(sys.PacketMode{Receive: true, Shut: true, Buffer: controlBuffer}); err != nil {
 		return err
-	}
-	filter, err := p.rules.controlFilter()
-	if err == nil {
-		err = p.control.Filter(filter)
-	}
-	if err != nil {
-		return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
 	}
 	if err := p.control.Bind(p.index, true); err != nil {
 		return fmt.Errorf("binding: %w", err)
@@ -183,20 +124,6 @@ func (p *Packet) openControl() (err error) {
 			return fmt.Errorf("PacketConfig.MAC: %w", err)
 		}
 	}
-	if p.rules.is4 {
-		return nil
-	}
-	group := solicitedNode(p.rules.ip)
-	if err := p.control.Accept(p.index, groupMAC(group)); err != nil {
-		return fmt.Errorf("PACKET_ADD_MEMBERSHIP: %w", err)
-	}
-	// Switches that look out for it want a report (MLD), which the kernel sends for a socket.
-	// Where IPv6 is off for this host there is none.
-	if p.group, err = unix.Socket(unix.AF_INET6, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
-		p.group = -1
-		return nil
-	}
-	_ = unix.SetsockoptIPv6Mreq(p.group, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: group, Interface: uint32(p.index)})
 	return nil
 }
 

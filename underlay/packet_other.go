@@ -29,5 +29,15 @@ func (u *Packet) Sockets(c TxConfig) (uint8, error) {
 	return 0, fmt.Errorf("underlay: Packet: %w", errors.ErrUnsupported)
 }
 
+// Join returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
+func (u *Packet) Join(group netip.Addr) error {
+	return fmt.Errorf("underlay: Packet: %w", errors.ErrUnsupported)
+}
+
+// Leave returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
+func (u *Packet) Leave(group netip.Addr) error {
+	return fmt.Errorf("underlay: Packet: %w", errors.ErrUnsupported)
+}
+
 // SetOffload turns segmentation by the kernel on or off.
 func (u *Packet) SetOffload(on bool) {}

@@ -24,6 +24,8 @@ type packetRules struct {
 	ip    [16]byte // IPv4 as IPv4-mapped
 	port  uint16
 	zero6 bool // datagrams without a checksum are taken over IPv6
+
+	groups map[[16]byte]bool // multicast groups we are in; replaced, never changed
 }
 
 // A vnet is what the kernel says beside a frame: struct virtio_net_hdr (virtio 1.2, section
@@ -68,6 +70,7 @@ type packetInfo struct {
 	inner    frame.GSOType // with csum: how what is inside is to be cut, if it is,
 	size     int           // and into which pieces
 	src      frame.Endpoint
+	dst      [16]byte // our address, or a group
 	tos, ttl uint8
 }
 
@@ -81,7 +84,7 @@ type packetInfo struct {
 func (r *packetRules) parse(b []byte, h *vnet, p *packetInfo) (drop frame.Reason, ours bool) {
 	*p = packetInfo{}
 	e, ok := wire.ParseEthernet(b)
-	if !ok || e.Dst() != r.mac {
+	if !ok || e.Dst() != r.mac && !r.toGroup(e) {
 		return 0, false
 	}
 	var ip, udp []byte
@@ -108,7 +111,7 @@ func (r *packetRules) parse(b []byte, h *vnet, p *packetInfo) (drop frame.Reason
 		if !x.ChecksumOK() {
 			return frame.BadChecksum, true
 		}
-		if x.Dst() != [4]byte(r.ip[12:]) || x.Protocol() != wire.ProtoUDP {
+		if p.dst = mapped(x.Dst()); p.dst != r.ip && !r.groups[p.dst] || x.Protocol() != wire.ProtoUDP {
 			return 0, false
 		}
 		p.src.IP = [16]byte{10: 0xff, 11: 0xff, 12: x[12], 13: x[13], 14: x[14], 15: x[15]}
@@ -126,7 +129,7 @@ func (r *packetRules) parse(b []byte, h *vnet, p *packetInfo) (drop frame.Reason
 		if wire.IPv6Len+x.PayloadLen() > len(ip) {
 			return frame.Short, true
 		}
-		if x.Dst() != r.ip {
+		if p.dst = x.Dst(); p.dst != r.ip && !r.groups[p.dst] {
 			return 0, false
 		}
 		switch x.NextHeader() {
@@ -185,6 +188,22 @@ func (r *packetRules) parse(b []byte, h *vnet, p *packetInfo) (drop frame.Reason
 		}
 	}
 	return frame.NotDropped, true
+}
+
+// toGroup reports whether a frame is to the MAC of a group, whichever, and the packet in it to a
+// multicast group we are in. A packet to one host is none of ours there (RFC 1122, section 3.3.6).
+func (r *packetRules) toGroup(e wire.Ethernet) bool {
+	if len(r.groups) == 0 || e.Dst()[0]&1 == 0 {
+		return false
+	}
+	var dst [16]byte
+	switch ip, t := e[wire.EthernetLen:], e.Type(); {
+	case r.is4 && t == wire.TypeIPv4 && len(ip) >= wire.IPv4Len:
+		dst = mapped(wire.IPv4(ip).Dst())
+	case !r.is4 && t == wire.TypeIPv6 && len(ip) >= wire.IPv6Len:
+		dst = wire.IPv6(ip).Dst()
+	}
+	return r.groups[dst]
 }
 
 // Extension headers of IPv6 that ahead of UDP are refused.

@@ -2,6 +2,7 @@ package underlay
 
 import (
 	"encoding/binary"
+	"net"
 	"slices"
 	"testing"
 
@@ -19,9 +20,11 @@ var (
 	peerIP4  = [4]byte{10, 9, 0, 2}
 	testIP6  = [16]byte{0: 0xfd, 1: 9, 15: 1}
 	peerIP6  = [16]byte{0: 0xfd, 1: 9, 15: 2}
+	group4   = [4]byte{239, 0x81, 1, 1}
+	group6   = [16]byte{0: 0xff, 1: 5, 15: 1}
 	testRule = [2]packetRules{
-		{is4: true, mac: testMAC, ip: mapped(testIP4), port: 4789},
-		{mac: testMAC, ip: testIP6, port: 4789},
+		{is4: true, mac: testMAC, ip: mapped(testIP4), port: 4789, groups: map[[16]byte]bool{mapped(group4): true}},
+		{mac: testMAC, ip: testIP6, port: 4789, groups: map[[16]byte]bool{group6: true}},
 	}
 )
 
@@ -199,10 +202,43 @@ func parseCases(ip6 bool) (cs []parseCase) {
 	return cs
 }
 
+// groupCases is frames to groups; the payload is the name.
+func groupCases(ip6 bool) (cs []parseCase) {
+	to := func(name string, mac frame.MAC, last byte, drop frame.Reason, alien bool) *parseCase {
+		b := with(frameOf(ip6, []byte(name)), 0, mac[:]...)
+		if ip6 {
+			b = sumUDP(with(b, 38, slices.Concat(group6[:15], []byte{last})...))
+		} else {
+			b = sumUDP(sumIP(with(b, 30, group4[0], group4[1], group4[2], last)))
+		}
+		cs = append(cs, parseCase{name: name, b: b, drop: drop, alien: alien})
+		return &cs[len(cs)-1]
+	}
+	mac := frame.MAC{1, 0, 0x5e, 1, 1, 1}
+	other := frame.MAC{1, 0, 0x5e, 1, 1, 2}
+	if ip6 {
+		mac, other = frame.MAC{0x33, 0x33, 0, 0, 0, 1}, frame.MAC{0x33, 0x33, 0, 0, 0, 2}
+	}
+	to("to the group", mac, 1, 0, false)
+	to("to the group at our MAC", testMAC, 1, 0, false)
+	to("to the group at another's MAC", other, 1, 0, false)
+	to("to the group at the broadcast MAC", frame.Broadcast, 1, 0, false)
+	to("to another group", other, 2, 0, true)
+	to("to another group at the group's MAC", mac, 2, 0, true)
+	to("to the group at somebody's MAC", frame.MAC{2, 0, 0, 0, 0, 9}, 1, 0, true)
+	c := to("cut", mac, 1, frame.Short, false)
+	c.b = c.b[:len(c.b)-1]
+	c = to("cut before the address", mac, 1, 0, true)
+	c.b = c.b[:32]
+	c = to("a wrong checksum", mac, 1, frame.BadChecksum, false)
+	c.b = with(c.b, len(c.b)-1, c.b[len(c.b)-1]^1)
+	return cs
+}
+
 func TestPacketParse(t *testing.T) {
 	for _, ip6 := range []bool{false, true} {
 		r := &testRule[map[bool]int{true: 1}[ip6]]
-		for _, c := range parseCases(ip6) {
+		for _, c := range slices.Concat(parseCases(ip6), groupCases(ip6)) {
 			p := packetInfo{from: 99, csum: 9} // dirty
 			drop, ours := r.parse(c.b, &c.vnet, &p)
 			if drop != c.drop || ours == c.alien {
@@ -214,7 +250,8 @@ func TestPacketParse(t *testing.T) {
 			}
 			at, _ := udpAt(c.b)
 			n := int(binary.BigEndian.Uint16(c.b[at+4:]))
-			if p.from != at+8 || p.to != at+n || p.seg != c.seg || p.csum != c.csum || p.tos != 0xb8 || p.ttl != 63 || p.src.Port != 50000 {
+			if p.from != at+8 || p.to != at+n || p.seg != c.seg || p.csum != c.csum || p.tos != 0xb8 || p.ttl != 63 || p.src.Port != 50000 ||
+				p.dst != r.ip && !r.groups[p.dst] {
 				t.Errorf("IPv6 %v, %s: %+v", ip6, c.name, p)
 			}
 		}
@@ -244,7 +281,7 @@ func BenchmarkPacketParse(b *testing.B) {
 // datagram to us, and which bytes.
 func FuzzPacket(f *testing.F) {
 	for _, ip6 := range []bool{false, true} {
-		for _, c := range parseCases(ip6) {
+		for _, c := range slices.Concat(parseCases(ip6), groupCases(ip6)) {
 			f.Add(c.b, c.vnet[:], ip6, false)
 			f.Add(c.b, c.vnet[:], ip6, true)
 		}
@@ -274,7 +311,7 @@ func FuzzPacket(f *testing.F) {
 // oracleDatagram returns the payload of the datagram to us that gopacket finds in a frame.
 func oracleDatagram(r *packetRules, b []byte) ([]byte, bool) {
 	var e layers.Ethernet
-	if e.DecodeFromBytes(b, gopacket.NilDecodeFeedback) != nil || frame.MAC(e.DstMAC) != r.mac || len(b) < 34 {
+	if e.DecodeFromBytes(b, gopacket.NilDecodeFeedback) != nil || len(b) < 34 {
 		return nil, false
 	}
 	body := b[14:] // gopacket takes a length out of a type below 1536
@@ -296,7 +333,7 @@ func oracleDatagram(r *packetRules, b []byte) ([]byte, bool) {
 			ip.DecodeFromBytes(body, &cut) != nil || cut {
 			return nil, false
 		}
-		if ip.Flags&layers.IPv4MoreFragments != 0 || ip.FragOffset != 0 || !right || [4]byte(ip.DstIP) != [4]byte(r.ip[12:]) {
+		if ip.Flags&layers.IPv4MoreFragments != 0 || ip.FragOffset != 0 || !right || !oracleTo(r, e.DstMAC, ip.DstIP) {
 			return nil, false
 		}
 		copy(src.IP[:], ip.SrcIP.To16())
@@ -304,7 +341,7 @@ func oracleDatagram(r *packetRules, b []byte) ([]byte, bool) {
 	} else {
 		var ip layers.IPv6
 		if e.EthernetType != layers.EthernetTypeIPv6 || len(body) < 40 || body[0]>>4 != 6 || body[6] != 17 || // it does not come back from some extension headers
-			ip.DecodeFromBytes(body, &cut) != nil || cut || [16]byte(ip.DstIP) != r.ip {
+			ip.DecodeFromBytes(body, &cut) != nil || bool(cut) || !oracleTo(r, e.DstMAC, ip.DstIP) {
 			return nil, false
 		}
 		copy(src.IP[:], ip.SrcIP.To16())
@@ -327,6 +364,12 @@ func oracleDatagram(r *packetRules, b []byte) ([]byte, bool) {
 		return nil, false
 	}
 	return u.Payload, true
+}
+
+// oracleTo says whether we are in the place a frame is for.
+func oracleTo(r *packetRules, mac net.HardwareAddr, ip net.IP) bool {
+	a := [16]byte(ip.To16())
+	return frame.MAC(mac) == r.mac && (a == r.ip || r.groups[a]) || mac[0]&1 == 1 && r.groups[a]
 }
 
 // truncated takes note that a decoder wants more bytes than there are.

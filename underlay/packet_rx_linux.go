@@ -17,8 +17,9 @@ type packetReader struct {
 	sock *sys.PacketSocket
 	call func(fd uintptr) bool // recv, made once
 
-	inside bool       // info is of message at, of which some is left
-	info   packetInfo // of message at
+	place  *packetPlace // while something is delivered
+	inside bool         // info is of message at, of which some is left
+	info   packetInfo   // of message at
 	heads  [rxMessages]vnet
 	iov    [rxMessages][2]unix.Iovec
 }
@@ -102,6 +103,7 @@ func (r *packetReader) recv(fd uintptr) bool {
 // deliver makes frames of the messages received, as many as the batch takes.
 func (r *packetReader) deliver(b *frame.Batch) {
 	taken := 0
+	r.place = r.p.place.Load()
 	for ; r.at < r.n; r.at, r.inside = r.at+1, false {
 		before := len(b.Frames)
 		done := r.split(b)
@@ -122,7 +124,7 @@ func (r *packetReader) split(b *frame.Batch) bool {
 	m, p := &r.msgs[r.at], &r.info
 	if !r.inside {
 		n := max(int(m.Len)-vnetLen, 0)
-		drop, ours := r.p.rules.parse(x[start:start+n], &r.heads[r.at], p)
+		drop, ours := r.place.rules.parse(x[start:start+n], &r.heads[r.at], p)
 		if !ours {
 			return true
 		}
@@ -180,7 +182,7 @@ func (r *packetReader) split(b *frame.Batch) bool {
 
 func (r *packetReader) outer(p *packetInfo) frame.Outer {
 	o := frame.Outer{Src: p.src, If: uint32(r.p.index), TOS: p.tos, TTL: p.ttl}
-	o.Dst.IP, o.Dst.Port = r.p.rules.ip, r.p.rules.port
+	o.Dst.IP, o.Dst.Port = p.dst, r.place.rules.port
 	if o.Dst.IsLinkLocal() {
 		o.Dst.Scope = o.If
 	}

@@ -19,10 +19,12 @@ type packetSender struct {
 	p    *Packet
 	call func(fd uintptr) // transmit, made once
 
+	at   *packetPlace     // while something is sent
 	win  []frame.Datagram // the window in hand
 	down error            // the underlay was closed, or broken, under us
 	last copyOf           // the copy that was lost last
 	hop  *hop             // of the endpoint before
+	all  hop              // in its place, of a multicast group
 	to   frame.Endpoint   // its host
 
 	i      uint8 // the datagram in hand
@@ -68,10 +70,10 @@ func newPacketSender(p *Packet) *packetSender {
 //
 // A run leaves as frames of up to 64 datagrams each, which the kernel or the network card
 // cuts. A copy of a run is lost when any of its datagrams is. An endpoint of the other address
-// family, off the link without a Gateway, or a multicast group is lost as Unreachable, one
-// whose MAC is not known yet, but for the first few packets, as Unresolved.
+// family, or off the link without a Gateway, is lost as Unreachable, one whose MAC is not known
+// yet, but for the first few packets, as Unresolved.
 func (s *packetSender) Send(ds []frame.Datagram) error {
-	s.down = nil
+	s.down, s.at = nil, s.p.place.Load()
 	for len(ds) > 0 {
 		n := min(window, len(ds))
 		s.win, s.last = ds[:n:n], copyOf{to: -1}
@@ -81,7 +83,7 @@ func (s *packetSender) Send(ds []frame.Datagram) error {
 		s.flush()
 		ds = ds[n:]
 	}
-	s.win, s.hop = nil, nil
+	s.win, s.hop, s.at = nil, nil, nil
 	s.count.add(&s.sum)
 	s.sum = txSum{}
 	return s.down
@@ -102,12 +104,12 @@ func (s *packetSender) datagram(i uint8) {
 		seg = n
 	}
 	mtu := s.p.MTU()
-	long := seg+headers(s.p.rules.is4) > mtu
+	long := seg+headers(s.p.is4) > mtu
 	per := s.perFrame(d, n, seg)
 	for k := range d.To {
 		s.k = int32(k)
 		switch {
-		case d.To[k].Is4() != s.p.rules.is4, d.To[k].Port == 0:
+		case d.To[k].Is4() != s.p.is4, d.To[k].Port == 0:
 			s.loseCopy(frame.Unreachable, n, seg)
 		case long:
 			s.loseCopy(frame.TooBig, n, seg)
@@ -126,7 +128,7 @@ func (s *packetSender) perFrame(d *frame.Datagram, n, seg int) int {
 	if n == seg || !s.set.runs || !s.p.runs.Load() || len(d.Parts) >= maxIov {
 		return 1
 	}
-	return max(1, min(maxSegs, (maxPacket-headers(s.p.rules.is4))/seg))
+	return max(1, min(maxSegs, (maxPacket-headers(s.p.is4))/seg))
 }
 
 // copy builds the copy of a datagram to one endpoint: frames of per datagrams each.
@@ -166,13 +168,20 @@ func (s *packetSender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 		return s.hop, 0
 	}
 	p := s.p
-	local := to.IsLinkLocal()
-	if to.IsMulticast() || to.IP == p.rules.ip || !isSource(to) || local && to.Scope != 0 && to.Scope != uint32(p.index) {
+	local, at := to.IsLinkLocal(), s.at
+	switch {
+	case to.Scope != 0 && to.Scope != uint32(p.index) && (local || to.IsMulticast()):
+		return nil, frame.Unreachable
+	case to.IsMulticast():
+		s.all.mac.Store(groupMAC(to.IP).Uint64() | hopResolved)
+		s.hop, s.to = &s.all, to.Host()
+		return s.hop, 0
+	case to.IP == at.rules.ip, !isSource(to):
 		return nil, frame.Unreachable
 	}
 	ip := hopKey(to.IP)
 	a, b := binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:])
-	if !local && (a&p.mask[0] != p.near[0] || b&p.mask[1] != p.near[1]) {
+	if !local && (a&at.mask[0] != at.near[0] || b&at.mask[1] != at.near[1]) {
 		if ip = p.via; ip == (hopKey{}) {
 			return nil, frame.Unreachable
 		}
@@ -226,7 +235,7 @@ func (s *packetSender) waiting(d *frame.Datagram, to *frame.Endpoint, off, size 
 	return b
 }
 
-func (s *packetSender) ipLen() int { return ipHeader(s.p.rules.is4) }
+func (s *packetSender) ipLen() int { return ipHeader(s.p.is4) }
 
 // add builds one frame of the size bytes of the payload that c is at, cut into pieces of seg
 // if that is less, and moves c behind them.

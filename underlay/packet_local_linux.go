@@ -1,0 +1,76 @@
+package underlay
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// SetLocal gives the underlay another local address of the same family, on the same port,
+// while it is in use, as [UDP.SetLocal] does. The underlay answers for the new address, and not
+// for the old one any more. Unless PacketConfig.Prefix is set, the address must be in the prefix
+// of one of the interface's; what is on the link is then that prefix.
+func (p *Packet) SetLocal(addr netip.Addr) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return net.ErrClosed
+	}
+	old := p.place.Load()
+	addr, err := anotherLocal(old.local.Addr(), addr)
+	if err != nil {
+		return err
+	}
+	local, err := packetLocal(netip.AddrPortFrom(addr, old.local.Port()))
+	if err != nil || local.Addr() == old.local.Addr().WithZone("") {
+		return err
+	}
+	if err := p.inNamespace(func() error { return p.move(old, local) }); err != nil {
+		return p.wrap(err)
+	}
+	p.announce()
+	return nil
+}
+
+func (p *Packet) move(old *packetPlace, local netip.AddrPort) error {
+	at, err := p.placeAt(local)
+	if err != nil {
+		return err
+	}
+	at.rules.groups = old.rules.groups
+	if err := p.enter(at); err != nil {
+		return err
+	}
+	if err := p.moveTo(at); err != nil {
+		p.quit(at)
+		return err
+	}
+	p.quit(old)
+	return nil
+}
+
+// enter has a place be asked for its address: over IPv6 by the solicited-node group. Switches
+// that look out for it want a report (MLD), which the kernel sends for a member of its own; where
+// IPv6 is off for this host there is none, and the interface takes the group's frames even so.
+func (p *Packet) enter(at *packetPlace) error {
+	if at.rules.is4 {
+		return nil
+	}
+	group := wire.SolicitedNode(at.rules.ip)
+	if err := p.control.Accept(p.index, groupMAC(group)); err != nil {
+		return fmt.Errorf("PACKET_ADD_MEMBERSHIP: %w", err)
+	}
+	at.asked, _ = p.member(group)
+	return nil
+}
+
+// quit ends enter.
+func (p *Packet) quit(at *packetPlace) {
+	if at.rules.is4 {
+		return
+	}
+	_ = p.control.Refuse(p.index, groupMAC(wire.SolicitedNode(at.rules.ip)))
+	at.asked.close()
+}

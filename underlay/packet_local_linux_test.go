@@ -1,0 +1,193 @@
+package underlay
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// While a packet underlay goes to and fro between two addresses, its Readers and Senders stay
+// as they are: at each, in turn, a host that knows neither asks who has it, is answered, and
+// reaches it; what is sent comes from there. It stays in its groups, and nobody answers for the
+// other address.
+func TestPacketSetLocal(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		p, b := v.packet(&PacketConfig{Queues: 2}), v.udp(v.b, 2, nil)
+		group := map[bool]string{false: "239.1.1.1", true: "ff05::1"}[v.ip6]
+		for _, u := range []grouped{p, b} {
+			if err := u.Join(netip.MustParseAddr(group)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wg sync.WaitGroup
+		var at [3]atomic.Uint64 // address 1, address 3, the group
+		for _, r := range p.Readers() {
+			reading(t, &wg, r, func(o *frame.Outer) {
+				for i, a := range []netip.Addr{v.at(1, 0).Addr(), v.at(3, 0).Addr(), netip.MustParseAddr(group)} {
+					if o.Dst.AddrPort().Addr() == a {
+						at[i].Add(1)
+						return
+					}
+				}
+				t.Errorf("to %v", o.Dst)
+			})
+		}
+		var from atomic.Pointer[netip.Addr]
+		for _, r := range b.Readers() {
+			reading(t, &wg, r, func(o *frame.Outer) { a := o.Src.AddrPort().Addr(); from.Store(&a) })
+		}
+		files := 0
+		for round := range 6 {
+			n := []int{1, 3}[round%2]
+			if round > 0 {
+				if err := p.SetLocal(v.at(n, 0).Addr()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := p.LocalAddr(); got != v.at(n, 4789) {
+				t.Fatalf("LocalAddr %v, want %v", got, v.at(n, 4789))
+			}
+			here, there := &at[round%2], at[1-round%2].Load()
+			was, all := here.Load(), at[2].Load()
+			until(t, "datagrams to it", func() bool {
+				send(t, b, to("x", 0, v.end(n)), to("to all", 0, endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(group), 4789))))
+				return here.Load() > was && at[2].Load() > all
+			})
+			until(t, "datagrams from it", func() bool {
+				send(t, p, to("y", 0, v.end(2)))
+				a := from.Load()
+				return a != nil && *a == v.at(n, 0).Addr()
+			})
+			other := v.at([]int{3, 1}[round%2], 0).Addr()
+			neigh := func(a netip.Addr) string { return v.b.IP("neigh", "show", "to", a.String(), "dev", "eth0") }
+			if !strings.Contains(neigh(v.at(n, 0).Addr()), v.a.MAC("eth0")) {
+				t.Errorf("of %v is known: %q", v.at(n, 0).Addr(), neigh(v.at(n, 0).Addr()))
+			}
+			v.b.IP("neigh", "flush", "to", other.String(), "dev", "eth0")
+			send(t, b, to("nobody", 0, v.end([]int{3, 1}[round%2])))
+			if s := neigh(other); strings.Contains(s, "lladdr") {
+				t.Errorf("somebody answers for %v: %q", other, s)
+			}
+			if got := at[1-round%2].Load(); got != there {
+				t.Errorf("round %d: %d datagrams to the other address", round, got-there)
+			}
+			switch n := openFiles(t); round {
+			case 1:
+				files = n
+			case 5:
+				if n != files {
+					t.Errorf("%d descriptors, there were %d", n, files)
+				}
+			}
+		}
+		p.Close()
+		b.Close()
+		wg.Wait()
+		if err := p.SetLocal(v.at(1, 0).Addr()); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+// On an error nothing has changed.
+func TestPacketSetLocalErrors(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		gateway := v.at(7, 0).Addr()
+		p, b := v.packet(&PacketConfig{Gateway: gateway}), v.udp(v.b, 2, nil)
+		files := openFiles(t)
+		far, other, group, loop := "10.10.0.1", "fd09::3", "239.1.1.1", "127.0.0.1"
+		if v.ip6 {
+			far, other, group, loop = "fd10::1", "10.9.0.3", "ff05::1", "::1"
+		}
+		for addr, word := range map[string]string{
+			far: "PacketConfig.Prefix", other: "family", group: "multicast", loop: "one host", gateway.String(): "PacketConfig.Gateway",
+			v.at(1, 0).Addr().String(): "",
+		} {
+			err := p.SetLocal(netip.MustParseAddr(addr))
+			if (err == nil) != (word == "") || err != nil && (!strings.Contains(err.Error(), word) || !strings.HasPrefix(err.Error(), "underlay: ")) {
+				t.Errorf("%s: %v", addr, err)
+			}
+			if p.LocalAddr() != v.at(1, 4789) {
+				t.Errorf("%s: LocalAddr %v", addr, p.LocalAddr())
+			}
+		}
+		if n := openFiles(t); n != files {
+			t.Errorf("%d descriptors, there were %d", n, files)
+		}
+		warm(t, v, p, b)
+	})
+}
+
+// A set prefix says who is on the link, whatever the interface has: the address may be any.
+func TestPacketSetLocalOfSetPrefix(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		far := "10.10.0.1"
+		if v.ip6 {
+			far = "fd10::1"
+		}
+		p, b := v.packet(&PacketConfig{Prefix: netip.PrefixFrom(v.at(0, 0).Addr(), 24)}), v.udp(v.b, 2, nil)
+		if err := p.SetLocal(netip.MustParseAddr(far)); err != nil {
+			t.Fatal(err)
+		}
+		v.b.IP("route", "add", fmt.Sprint(far), "dev", "eth0")
+		send(t, p, to("from afar", 0, v.end(2)))
+		if got := receive(t, b, 1)[0]; got.payload != "from afar" || got.outer.Src.AddrPort().Addr().String() != far {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// Groups of a packet underlay: errors, the last Leave, Close.
+func TestPacketGroupErrors(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		p := v.packet(nil)
+		group, other := "239.1.1.1", "ff05::1"
+		if v.ip6 {
+			group, other = other, group
+		}
+		for _, g := range []string{v.at(2, 0).Addr().String(), other} {
+			if err := p.Join(netip.MustParseAddr(g)); err == nil || !strings.HasPrefix(err.Error(), "underlay: ") {
+				t.Errorf("joined %s: %v", g, err)
+			}
+		}
+		g := netip.MustParseAddr(group)
+		if err := p.Leave(g); err == nil {
+			t.Error("left what was not joined")
+		}
+		files := openFiles(t)
+		for _, f := range []func(netip.Addr) error{p.Join, p.Join, p.Leave, p.Leave} {
+			if err := f(g); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := openFiles(t); n != files {
+			t.Errorf("%d descriptors, there were %d", n, files)
+		}
+		if err := p.Leave(g); err == nil {
+			t.Error("left three times")
+		}
+		if err := p.Join(g); err != nil {
+			t.Error(err)
+		}
+		if s := v.a.IP("maddr", "show", "dev", "eth0"); !strings.Contains(s, group) {
+			t.Errorf("groups of the interface: %s", s)
+		}
+		p.Close()
+		if s := v.a.IP("maddr", "show", "dev", "eth0"); strings.Contains(s, group) {
+			t.Errorf("after Close: %s", s)
+		}
+		if err := p.Join(g); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+		if err := p.Leave(g); !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
