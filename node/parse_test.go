@@ -113,6 +113,7 @@ func TestParseUnderlay(t *testing.T) {
 		`"underlay": "packet"`:                                             `bind: the underlay packet needs an interface`,
 		`"underlay": "packet", "bind": "eth0", "mark": 5`:                  `mark: no route of this host is asked for`,
 		`"underlay": "packet", "bind": "eth0", "type": "ipip"`:             `underlay: ipip has no UDP header`,
+		`"underlay": "packet", "bind": "eth0", "multicastDevice": "eth1"`:  `multicastDevice: multicast groups of the underlay packet are on its interface`,
 		`"gateway": "10.0.0.9"`:                                            `gateway: only the underlay packet has one`,
 		`"prefix": "10.0.0.0/24"`:                                          `prefix: only the underlay packet has one`,
 		`"mac": "02:00:00:00:00:01"`:                                       `mac: only the underlay packet has one`,
