@@ -1,12 +1,7 @@
 package port
 
 import (
-	"errors"
-	"fmt"
-	"net"
-	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -68,20 +63,13 @@ type PacketConfig struct {
 // writing go on. When it is deleted, or moved to another network namespace, the port is
 // broken.
 type Packet struct {
-	name string
+	dev *sys.PacketInterface
 	egress
 	queues []*packetQueue
 	send   *sys.PacketSocket // of all Writers
-	link   *sys.LinkWatch
-	mtu    atomic.Int64 // of the interface
 
-	closed  atomic.Bool
-	watched chan struct{} // closed when nobody watches the link any more
-
-	mu     sync.Mutex
-	lost   error // what broke the port
-	paused bool
-	drops  []dropCount // of the queues
+	mu    sync.Mutex
+	drops []dropCount // of the queues
 }
 
 // A dropCount extends the 32-bit counter of a socket to 64 bits, for whoever asks at least
@@ -92,12 +80,12 @@ type dropCount struct {
 }
 
 // Name returns the name the interface had when the port was opened.
-func (p *Packet) Name() string { return p.name }
+func (p *Packet) Name() string { return p.dev.Name }
 
 // MTU returns the longest frame the interface takes: its MTU and 14 bytes of Ethernet
 // header. An 802.1Q tag may come on top, as [frame.Out.Tag] does. It costs one load; a
 // change on the interface is seen at once.
-func (p *Packet) MTU(peer uint16) int { return int(p.mtu.Load()) + ethLen }
+func (p *Packet) MTU(peer uint16) int { return int(p.dev.MTU.Load()) + ethLen }
 
 // Readers returns the receive queues: what the interface receives, a flow always through the
 // same queue. When the interface is deleted, each Read returns an error that names it; while
@@ -158,117 +146,22 @@ func (p *Packet) Stats() (st PacketStats) {
 
 // Pause makes Read return [frame.ErrPaused] until Resume. Frames that arrive in between wait
 // in the receive buffer.
-func (p *Packet) Pause() { p.pause(true) }
+func (p *Packet) Pause() { p.dev.Pause(true) }
 
 // Resume ends Pause.
-func (p *Packet) Resume() { p.pause(false) }
-
-func (p *Packet) pause(on bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.paused = on
-	p.interrupt()
-}
-
-// fail breaks the port. The first error counts.
-func (p *Packet) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.lost == nil {
-		p.lost = err
-	}
-	p.interrupt()
-}
-
-// interrupt makes every Read return if there is a reason to, and lets them wait if not.
-// Nothing else wakes a Reader whose interface is deleted: the kernel reports an error to a
-// packet socket only when an interface that is up goes down (Linux 6.18).
-func (p *Packet) interrupt() {
-	var at time.Time
-	if p.paused || p.lost != nil {
-		at = longAgo
-	}
-	for _, q := range p.queues {
-		q.File.SetReadDeadline(at)
-	}
-}
-
-// watch follows the interface until the port is closed or broken.
-func (p *Packet) watch() {
-	defer close(p.watched)
-	for {
-		switch s, err := p.link.Next(); {
-		case p.closed.Load():
-			return
-		case err != nil:
-			p.fail(fmt.Errorf("following the interface: %w", err))
-			return
-		case s.Gone:
-			p.fail(errGone)
-			return
-		default:
-			p.mtu.Store(int64(s.MTU))
-		}
-	}
-}
+func (p *Packet) Resume() { p.dev.Pause(false) }
 
 // Close makes every Read return [net.ErrClosed], one that waits included. The interface is
 // left as it is.
 func (p *Packet) Close() error {
-	if p.closed.Swap(true) {
-		return nil
-	}
-	if err := p.release(); err != nil {
-		return p.wrap(err)
+	if err, _ := p.dev.Close(); err != nil {
+		return p.dev.Wrap(err)
 	}
 	return nil
 }
 
-// release gives up what is open.
-func (p *Packet) release() (err error) {
-	if p.link != nil {
-		p.link.Close()
-	}
-	if p.watched != nil {
-		<-p.watched
-	}
-	for _, q := range p.queues {
-		err = errors.Join(err, q.File.Close())
-	}
-	if p.send != nil {
-		err = errors.Join(err, p.send.File.Close())
-	}
-	return err
-}
-
-// refresh has nothing to do: watch follows the interface.
+// refresh has nothing to do: the MTU follows the interface.
 func (p *Packet) refresh() {}
 
 // over returns what the port says when a socket says err.
-func (p *Packet) over(err error) error {
-	switch {
-	case p.closed.Load():
-		return net.ErrClosed
-	case errors.Is(err, syscall.ENXIO): // of a socket whose interface is gone
-		err = errGone
-	}
-	return p.wrap(err)
-}
-
-// ended returns what a Read says that ends with err.
-func (p *Packet) ended(err error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.lost != nil:
-		err = p.lost
-	case errors.Is(err, os.ErrDeadlineExceeded) && !p.closed.Load(): // Resume may have been faster
-		return frame.ErrPaused
-	}
-	return p.over(err)
-}
-
-func (p *Packet) wrap(err error) error { return fmt.Errorf("port: interface %q: %w", p.name, err) }
-
-// errGone is what a port says whose interface is gone.
-var errGone = fmt.Errorf("it was deleted, or moved to another network namespace: %w", syscall.ENODEV)
+func (p *Packet) over(err error) error { return p.dev.Ended(err) }

@@ -243,7 +243,7 @@ func TestPacketNoOffloadRefusesSuperframes(t *testing.T) {
 			t.Errorf("frame %d: %d bytes, %v", i, f.Len(), f.Drop)
 		}
 	})
-	p.mtu.Store(1400) // as if it were so: a veth does not carry what is longer unless it is GSO
+	p.dev.MTU.Store(1400) // as if it were so: a veth does not carry what is longer unless it is GSO
 	far.Inject("eth0", long[:1414], long[:1415], tagged(long[:1414], 0, 5), tagged(long[:1415], 0, 5))
 	readAll(t, p, 4, func(i int, f *frame.Frame) {
 		if want := []frame.Reason{0, frame.TooBig, 0, frame.TooBig}[i]; f.Drop != want {

@@ -2,9 +2,7 @@ package port
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"syscall"
 
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
@@ -26,11 +24,11 @@ const packetBuffer = 4 << 20
 // ("ethtool -K eth0 tx-udp_tnl-segmentation off tx-udp_tnl-csum-segmentation off", and
 // "tx-checksum-sctp off tx-sctp-segmentation off").
 func OpenPacket(name string, cfg *PacketConfig) (*Packet, error) {
-	p := &Packet{name: name}
 	var c PacketConfig
 	if cfg != nil {
 		c = *cfg
 	}
+	p := &Packet{dev: sys.NewPacketInterface("port", name, c.Control)}
 	err := c.check()
 	switch {
 	case len(name) == 0 || len(name) > 15: // IFNAMSIZ - 1
@@ -39,12 +37,11 @@ func OpenPacket(name string, cfg *PacketConfig) (*Packet, error) {
 		err = inNamespace("PacketConfig", c.Namespace, func() error { return p.attach(c) })
 	}
 	if err != nil {
-		p.release()
-		return nil, p.wrap(err)
+		p.dev.Close()
+		return nil, p.dev.Wrap(err)
 	}
 	p.drops = make([]dropCount, len(p.queues))
-	p.watched = make(chan struct{})
-	go p.watch()
+	p.dev.Follow()
 	return p, nil
 }
 
@@ -70,27 +67,28 @@ func (p *Packet) attach(c PacketConfig) (err error) {
 	if !c.NoOffload {
 		p.header, p.whole, p.uso = virtioLen, true, sys.PacketUSO()
 	}
-	if p.send, err = p.open(c, sys.PacketMode{Buffer: cmp.Or(c.SendBuffer, packetBuffer)}); err != nil {
+	if p.send, err = p.dev.Open(sys.PacketMode{Vnet: p.header > 0, Buffer: cmp.Or(c.SendBuffer, packetBuffer)}); err != nil {
 		return err
 	}
-	index, err := p.send.Index(p.name)
-	if err != nil {
+	if err := p.dev.Find(p.send); err != nil {
 		return err
 	}
-	if err := p.follow(index); err != nil {
-		return err
-	}
-	if err := p.send.Bind(index, false); err != nil {
+	if err := p.send.Bind(p.dev.Index, false); err != nil {
 		return fmt.Errorf("binding: %w", err)
 	}
 	queues := max(c.Queues, 1)
 	for range queues {
-		if err := p.add(c, index); err != nil {
+		s, err := p.dev.Receive(sys.PacketMode{Vnet: p.header > 0, Buffer: cmp.Or(c.RecvBuffer, packetBuffer)}, queues)
+		if err != nil {
 			return err
 		}
+		q := &packetQueue{PacketSocket: s, p: p, head: make(virtioHeader, p.header)}
+		q.reader.open(q, s.Conn)
+		q.reader.busy.Max = c.BusyPoll
+		p.queues = append(p.queues, q)
 	}
 	if c.Promiscuous {
-		if err := p.queues[0].Promiscuous(index); err != nil {
+		if err := p.queues[0].Promiscuous(p.dev.Index); err != nil {
 			return fmt.Errorf("PacketConfig.Promiscuous: %w", err)
 		}
 	}
@@ -102,66 +100,4 @@ func (p *Packet) attach(c PacketConfig) (err error) {
 		}
 	}
 	return nil
-}
-
-// follow begins to watch the interface, and finds out what it is like.
-func (p *Packet) follow(index int) (err error) {
-	if p.link, err = sys.WatchLink(index); err != nil {
-		return fmt.Errorf("following the interface: %w", err)
-	}
-	switch s, err := p.link.Next(); {
-	case err != nil:
-		return fmt.Errorf("following the interface: %w", err)
-	case s.Gone:
-		return errGone
-	case !s.Ethernet:
-		return errors.New("not an Ethernet interface")
-	default:
-		p.mtu.Store(int64(s.MTU))
-	}
-	return nil
-}
-
-// add opens a receive queue.
-func (p *Packet) add(c PacketConfig, index int) error {
-	shut := c.Queues > 1
-	s, err := p.open(c, sys.PacketMode{Receive: true, Shut: shut, Buffer: cmp.Or(c.RecvBuffer, packetBuffer)})
-	if err != nil {
-		return err
-	}
-	q := &packetQueue{PacketSocket: s, p: p, head: make(virtioHeader, p.header)}
-	q.reader.open(q, s.Conn)
-	q.reader.busy.Max = c.BusyPoll
-	p.queues = append(p.queues, q)
-	if err := s.Bind(index, true); err != nil {
-		return fmt.Errorf("binding: %w", err)
-	}
-	if !shut {
-		return nil
-	}
-	var group *sys.PacketSocket
-	if len(p.queues) > 1 {
-		group = p.queues[0].PacketSocket
-	}
-	if err := s.Join(group); err != nil {
-		return fmt.Errorf("PacketConfig.Queues %d: PACKET_FANOUT with PACKET_FANOUT_FLAG_IGNORE_OUTGOING: %w", c.Queues, err)
-	}
-	return nil
-}
-
-// open opens a socket that is not bound yet.
-func (p *Packet) open(c PacketConfig, m sys.PacketMode) (*sys.PacketSocket, error) {
-	m.Vnet = p.header > 0
-	s, err := sys.OpenPacket(m)
-	if errors.Is(err, syscall.EPERM) {
-		err = fmt.Errorf("needs CAP_NET_RAW: %w", err)
-	}
-	if err != nil || c.Control == nil {
-		return s, err
-	}
-	if err := c.Control("packet", p.name, s.Conn); err != nil {
-		s.File.Close()
-		return nil, fmt.Errorf("PacketConfig.Control: %w", err)
-	}
-	return s, nil
 }

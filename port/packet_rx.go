@@ -18,7 +18,7 @@ type packetQueue struct {
 }
 
 func (q *packetQueue) refresh()              {}
-func (q *packetQueue) ended(err error) error { return q.p.ended(err) }
+func (q *packetQueue) ended(err error) error { return q.p.over(err) }
 
 // next puts the VLAN tag of a frame back in front of its type: the addresses make room for
 // it, so that what lies behind stays where it is.

@@ -58,7 +58,7 @@ func (p *Packet) tell(x *packetError) {
 	case errTooBig:
 		c.tooBig.Add(1)
 		if x.to.IsLinkLocal() {
-			x.to.Scope = uint32(p.index)
+			x.to.Scope = uint32(p.dev.Index)
 		}
 		if f := p.pathMTU.Load(); f != nil && x.mtu != 0 {
 			(*f)(x.to, x.mtu, x.quoted)
@@ -76,7 +76,7 @@ func (p *Packet) tend() {
 	defer t.Stop()
 	for {
 		select {
-		case <-p.done:
+		case <-p.dev.Done():
 			return
 		case <-p.hops.kick:
 		case <-t.C:

@@ -29,9 +29,9 @@ func (p *Packet) member(group [16]byte) (*membership, error) {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	if a.Is4() {
-		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: a.As4(), Ifindex: int32(p.index)})
+		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: a.As4(), Ifindex: int32(p.dev.Index)})
 	} else {
-		err = unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: group, Interface: uint32(p.index)})
+		err = unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: group, Interface: uint32(p.dev.Index)})
 	}
 	if err != nil {
 		unix.Close(fd)
@@ -59,7 +59,7 @@ func (p *Packet) Join(group netip.Addr) error {
 	switch m := p.groups[ip]; {
 	case err != nil:
 		return err
-	case p.closed:
+	case p.dev.Closed():
 		return net.ErrClosed
 	case m != nil:
 		m.users++
@@ -67,14 +67,14 @@ func (p *Packet) Join(group netip.Addr) error {
 	}
 	var m *membership
 	if err := p.inNamespace(func() (err error) { m, err = p.member(ip); return err }); err != nil {
-		return p.wrap(fmt.Errorf("joining %v: %w", group, err))
+		return p.dev.Wrap(fmt.Errorf("joining %v: %w", group, err))
 	}
 	all := map[[16]byte]bool{ip: true}
 	maps.Copy(all, at.rules.groups)
 	at.rules.groups = all
 	if err := p.moveTo(&at); err != nil {
 		m.close()
-		return p.wrap(err)
+		return p.dev.Wrap(err)
 	}
 	p.groups[ip] = m
 	return nil
@@ -87,7 +87,7 @@ func (p *Packet) Leave(group netip.Addr) error {
 	ip := group.Unmap().As16()
 	m := p.groups[ip]
 	switch {
-	case p.closed:
+	case p.dev.Closed():
 		return net.ErrClosed
 	case m == nil:
 		return notJoined(group)

@@ -257,7 +257,7 @@ func TestPacketLinkLocal(t *testing.T) {
 		u = listen(t, "[fe80::b%eth0]:4789", nil)
 		them = endpoint(t, u.LocalAddr())
 	})
-	if us.Scope != uint32(p.index) {
+	if us.Scope != uint32(p.dev.Index) {
 		t.Errorf("local %v", us)
 	}
 	inA, inB := them, us

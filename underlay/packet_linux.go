@@ -2,14 +2,10 @@ package underlay
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,8 +18,7 @@ import (
 // for concurrent use; each Reader and each Sender is used by one goroutine. The package comment
 // says what a stack that is passed by does for a [UDP] and not for this.
 type Packet struct {
-	name  string
-	index int
+	dev   *sys.PacketInterface
 	is4   bool
 	mac   frame.MAC // ours
 	cfg   PacketConfig
@@ -34,16 +29,12 @@ type Packet struct {
 	queues  []*packetReader
 	send    *sys.PacketSocket // of all Senders
 	control *sys.PacketSocket // of neighbours and errors
-	link    *sys.LinkWatch
 	hops    *hops
 
-	mtu    atomic.Int64
 	runs   atomic.Bool // the kernel is to cut runs
 	canRun bool        // and can
 	id     atomic.Uint32
 	sets   [maxSets]atomic.Pointer[packetSet] // by Datagram.Set
-	paused atomic.Bool
-	done   chan struct{} // closed by Close
 	errors errCounters
 	late   txCounters // what has waited for a next hop
 
@@ -53,9 +44,6 @@ type Packet struct {
 	senders map[int]*packetSender
 	groups  map[[16]byte]*membership // by Join
 	configs []TxConfig               // of the sets
-	lost    error                    // what broke the underlay
-	closed  bool
-	running sync.WaitGroup
 
 	// sendmmsg is sys.Sendmmsg; a test puts a kernel that refuses in front of it.
 	sendmmsg func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno)
@@ -100,7 +88,7 @@ func (p *Packet) LocalAddr() netip.AddrPort { return p.place.Load().local }
 func (p *Packet) Is4() bool { return p.is4 }
 
 // MTU returns the MTU of the interface. It costs one load; a change is seen at once.
-func (p *Packet) MTU() int { return int(p.mtu.Load()) }
+func (p *Packet) MTU() int { return int(p.dev.MTU.Load()) }
 
 // PathMTU has f called whenever a datagram to an endpoint turned out too long, as [UDP] has
 // it: because a router said so, or because it is longer than the MTU of the interface. Close
@@ -112,7 +100,7 @@ func (p *Packet) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { p.
 func (p *Packet) Sockets(c TxConfig) (uint8, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.dev.Closed() {
 		return 0, net.ErrClosed
 	}
 	n, all, err := c.number(p.configs)
@@ -151,128 +139,28 @@ func (p *Packet) SetOffload(on bool) { p.runs.Store(on && p.canRun) }
 
 // Pause makes every Read return [frame.ErrPaused], those that wait and those to
 // come, until Resume. Datagrams that arrive meanwhile wait in the receive buffer.
-func (p *Packet) Pause() { p.pause(true) }
+func (p *Packet) Pause() { p.dev.Pause(true) }
 
 // Resume ends a Pause.
-func (p *Packet) Resume() { p.pause(false) }
-
-func (p *Packet) pause(on bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.paused.Store(on)
-	p.interrupt()
-}
-
-// fail breaks the underlay. The first error counts.
-func (p *Packet) fail(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.lost == nil {
-		p.lost = err
-	}
-	p.interrupt()
-}
-
-// interrupt makes every Read return if there is a reason to, and lets them wait if not. A
-// packet socket itself says nothing when its interface is deleted while it is down.
-func (p *Packet) interrupt() {
-	var at time.Time
-	if p.paused.Load() || p.lost != nil {
-		at = time.Unix(1, 0)
-	}
-	for _, r := range p.queues {
-		_ = r.sock.File.SetReadDeadline(at) // fails only after Close
-	}
-}
-
-// stopped returns what a Read returns that has no need to ask a socket.
-func (p *Packet) stopped() error {
-	select {
-	case <-p.done:
-		return net.ErrClosed
-	default:
-	}
-	if p.paused.Load() {
-		return frame.ErrPaused
-	}
-	return nil
-}
-
-// ended returns what a Read or a Send says that ends with err.
-func (p *Packet) ended(err error) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case p.closed:
-		return net.ErrClosed
-	case p.lost != nil:
-		err = p.lost
-	case errors.Is(err, os.ErrDeadlineExceeded): // Resume may have been faster
-		return frame.ErrPaused
-	case errors.Is(err, unix.ENXIO): // of a socket whose interface is gone
-		err = errDeviceGone
-	}
-	return p.wrap(err)
-}
-
-func (p *Packet) wrap(err error) error { return fmt.Errorf("underlay: interface %q: %w", p.name, err) }
-
-// errDeviceGone is what an underlay says whose interface is gone.
-var errDeviceGone = fmt.Errorf("it was deleted, or moved to another network namespace: %w", syscall.ENODEV)
-
-// follow watches the interface until the underlay is closed or broken.
-func (p *Packet) follow() {
-	for {
-		s, err := p.link.Next()
-		select {
-		case <-p.done:
-			return
-		default:
-		}
-		switch {
-		case err != nil:
-			p.fail(fmt.Errorf("following the interface: %w", err))
-			return
-		case s.Gone:
-			p.fail(errDeviceGone)
-			return
-		default:
-			p.mtu.Store(int64(s.MTU))
-		}
-	}
-}
+func (p *Packet) Resume() { p.dev.Pause(false) }
 
 // Close closes all sockets. Every Read, waiting or to come, then returns an error
 // that errors.Is [net.ErrClosed], and every Send loses what it is given with
 // [frame.PortDown]. It is idempotent.
 func (p *Packet) Close() error {
-	defer p.running.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	err, first := p.dev.Close()
+	if !first {
 		return nil
 	}
-	p.closed = true
-	close(p.done)
-	var errs []error
-	for _, r := range p.queues {
-		errs = append(errs, r.sock.File.Close())
-	}
-	for _, s := range []*sys.PacketSocket{p.send, p.control} {
-		if s != nil {
-			errs = append(errs, s.File.Close())
-		}
-	}
-	if p.link != nil {
-		p.link.Close()
-	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if at := p.place.Load(); at != nil {
-		errs = append(errs, at.asked.close())
+		err = errors.Join(err, at.asked.close())
 	}
 	for _, m := range p.groups {
-		errs = append(errs, m.close())
+		err = errors.Join(err, m.close())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // Stats returns a snapshot of the counters. What waited for a next hop counts as sent when it

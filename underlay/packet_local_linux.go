@@ -15,7 +15,7 @@ import (
 func (p *Packet) SetLocal(addr netip.Addr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.dev.Closed() {
 		return net.ErrClosed
 	}
 	old := p.place.Load()
@@ -28,7 +28,7 @@ func (p *Packet) SetLocal(addr netip.Addr) error {
 		return err
 	}
 	if err := p.inNamespace(func() error { return p.move(old, local) }); err != nil {
-		return p.wrap(err)
+		return p.dev.Wrap(err)
 	}
 	p.announce()
 	return nil
@@ -59,7 +59,7 @@ func (p *Packet) enter(at *packetPlace) error {
 		return nil
 	}
 	group := wire.SolicitedNode(at.rules.ip)
-	if err := p.control.Accept(p.index, groupMAC(group)); err != nil {
+	if err := p.control.Accept(p.dev.Index, groupMAC(group)); err != nil {
 		return fmt.Errorf("PACKET_ADD_MEMBERSHIP: %w", err)
 	}
 	at.asked, _ = p.member(group)
@@ -71,6 +71,6 @@ func (p *Packet) quit(at *packetPlace) {
 	if at.rules.is4 {
 		return
 	}
-	_ = p.control.Refuse(p.index, groupMAC(wire.SolicitedNode(at.rules.ip)))
+	_ = p.control.Refuse(p.dev.Index, groupMAC(wire.SolicitedNode(at.rules.ip)))
 	at.asked.close()
 }

@@ -1,11 +1,9 @@
 package underlay
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"syscall"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/sys"
@@ -36,7 +34,7 @@ func ListenPacket(local netip.AddrPort, cfg *PacketConfig) (*Packet, error) {
 		return nil, err
 	}
 	p := &Packet{
-		name: c.Device, is4: local.Addr().Is4(), cfg: c, done: make(chan struct{}), senders: make(map[int]*packetSender),
+		dev: sys.NewPacketInterface("underlay", c.Device, c.Control), is4: local.Addr().Is4(), cfg: c, senders: make(map[int]*packetSender),
 		groups: make(map[[16]byte]*membership), configs: []TxConfig{{c.SrcPorts, c.Checksum}},
 		sendmmsg: sys.Sendmmsg,
 	}
@@ -51,39 +49,26 @@ func ListenPacket(local netip.AddrPort, cfg *PacketConfig) (*Packet, error) {
 	p.SetOffload(true)
 	if err := p.attach(local); err != nil {
 		p.Close()
-		return nil, p.wrap(err)
+		return nil, p.dev.Wrap(err)
 	}
 	p.announce()
-	p.running.Go(p.follow)
-	p.running.Go(p.listen)
-	p.running.Go(p.tend)
+	p.dev.Follow()
+	p.dev.Go(p.listen)
+	p.dev.Go(p.tend)
 	return p, nil
 }
 
 // attach opens the sockets, in the namespace of the calling thread.
 func (p *Packet) attach(local netip.AddrPort) (err error) {
 	c := &p.cfg
-	if p.send, err = p.open(sys.PacketMode{Vnet: p.head > 0, Buffer: c.SendBuffer}); err != nil {
+	if p.send, err = p.dev.Open(sys.PacketMode{Vnet: p.head > 0, Buffer: c.SendBuffer}); err != nil {
 		return err
 	}
-	if p.index, err = p.send.Index(p.name); err != nil {
+	if err := p.dev.Find(p.send); err != nil {
 		return fmt.Errorf("PacketConfig.Device: %w", err)
 	}
-	if p.link, err = sys.WatchLink(p.index); err != nil {
-		return fmt.Errorf("following the interface: %w", err)
-	}
-	switch s, err := p.link.Next(); {
-	case err != nil:
-		return fmt.Errorf("following the interface: %w", err)
-	case s.Gone:
-		return errDeviceGone
-	case !s.Ethernet:
-		return errors.New("PacketConfig.Device: not an Ethernet interface")
-	default:
-		p.mtu.Store(int64(s.MTU))
-	}
 	if p.mac = c.MAC; p.mac.IsZero() {
-		ifi, err := net.InterfaceByIndex(p.index)
+		ifi, err := net.InterfaceByIndex(p.dev.Index)
 		if err != nil {
 			return err
 		}
@@ -93,16 +78,18 @@ func (p *Packet) attach(local netip.AddrPort) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := p.send.Bind(p.index, false); err != nil {
+	if err := p.send.Bind(p.dev.Index, false); err != nil {
 		return fmt.Errorf("binding: %w", err)
 	}
 	if err := p.openControl(); err != nil {
 		return err
 	}
 	for range c.Queues {
-		if err := p.addQueue(); err != nil {
+		s, err := p.dev.Receive(sys.PacketMode{Shut: true, Vnet: true, Buffer: c.RecvBuffer}, c.Queues)
+		if err != nil {
 			return err
 		}
+		p.queues = append(p.queues, newPacketReader(p, s))
 	}
 	if err := p.enter(at); err != nil {
 		return err
@@ -113,14 +100,14 @@ func (p *Packet) attach(local netip.AddrPort) (err error) {
 // openControl opens the socket for neighbours and errors, and has frames come in that are not
 // to the interface's own MAC.
 func (p *Packet) openControl() (err error) {
-	if p.control, err = p.open(sys.PacketMode{Receive: true, Shut: true, Buffer: controlBuffer}); err != nil {
+	if p.control, err = p.dev.Open(sys.PacketMode{Receive: true, Shut: true, Buffer: controlBuffer}); err != nil {
 		return err
 	}
-	if err := p.control.Bind(p.index, true); err != nil {
+	if err := p.control.Bind(p.dev.Index, true); err != nil {
 		return fmt.Errorf("binding: %w", err)
 	}
 	if !p.cfg.MAC.IsZero() {
-		if err := p.control.Accept(p.index, p.cfg.MAC); err != nil {
+		if err := p.control.Accept(p.dev.Index, p.cfg.MAC); err != nil {
 			return fmt.Errorf("PacketConfig.MAC: %w", err)
 		}
 	}
@@ -129,42 +116,3 @@ func (p *Packet) openControl() (err error) {
 
 // controlBuffer is room for a burst of questions.
 const controlBuffer = 256 << 10
-
-// addQueue opens a receive queue, which takes nothing yet.
-func (p *Packet) addQueue() error {
-	s, err := p.open(sys.PacketMode{Receive: true, Shut: true, Vnet: true, Buffer: p.cfg.RecvBuffer})
-	if err != nil {
-		return err
-	}
-	p.queues = append(p.queues, newPacketReader(p, s))
-	if err := s.Bind(p.index, true); err != nil {
-		return fmt.Errorf("binding: %w", err)
-	}
-	if p.cfg.Queues == 1 {
-		return nil
-	}
-	var group *sys.PacketSocket
-	if len(p.queues) > 1 {
-		group = p.queues[0].sock
-	}
-	if err := s.Join(group); err != nil {
-		return fmt.Errorf("PacketConfig.Queues %d: PACKET_FANOUT with PACKET_FANOUT_FLAG_IGNORE_OUTGOING: %w", p.cfg.Queues, err)
-	}
-	return nil
-}
-
-// open opens a socket that is not bound yet.
-func (p *Packet) open(m sys.PacketMode) (*sys.PacketSocket, error) {
-	s, err := sys.OpenPacket(m)
-	if errors.Is(err, syscall.EPERM) {
-		err = fmt.Errorf("needs CAP_NET_RAW: %w", err)
-	}
-	if err != nil || p.cfg.Control == nil {
-		return s, err
-	}
-	if err := p.cfg.Control("packet", p.name, s.Conn); err != nil {
-		s.File.Close()
-		return nil, fmt.Errorf("PacketConfig.Control: %w", err)
-	}
-	return s, nil
-}

@@ -23,7 +23,7 @@ type packetPlace struct {
 // placeAt returns the place of a local address, in no multicast group, on an interface as it is
 // now.
 func (p *Packet) placeAt(local netip.AddrPort) (*packetPlace, error) {
-	ifi, err := net.InterfaceByIndex(p.index)
+	ifi, err := net.InterfaceByIndex(p.dev.Index)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (p *Packet) placeAt(local netip.AddrPort) (*packetPlace, error) {
 		return nil, fmt.Errorf("PacketConfig.Gateway: %v is not in %v", g, prefix)
 	}
 	if a.Is6() && a.IsLinkLocalUnicast() {
-		local = netip.AddrPortFrom(a.WithZone(strconv.Itoa(p.index)), local.Port())
+		local = netip.AddrPortFrom(a.WithZone(strconv.Itoa(p.dev.Index)), local.Port())
 	}
 	at := &packetPlace{local: local, owned: new(ownership)}
 	at.rules = packetRules{is4: a.Is4(), mac: p.mac, ip: a.As16(), port: local.Port(), zero6: p.cfg.ZeroChecksum6RX}

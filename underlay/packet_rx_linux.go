@@ -46,9 +46,9 @@ func (r *packetReader) Read(b *frame.Batch) error {
 			if err := r.receive(b); err != nil {
 				r.release()
 				b.Release()
-				return r.p.ended(err)
+				return r.p.dev.Ended(err)
 			}
-		} else if err := r.p.stopped(); err != nil {
+		} else if err := r.p.dev.Stopped(); err != nil {
 			return err
 		}
 		r.deliver(b)
@@ -77,7 +77,7 @@ func (r *packetReader) receive(b *frame.Batch) error {
 			b.Reset()
 			if b.New(0) != nil {
 				b.Frames[0].Drop = frame.BadHeader
-				b.Outer[0] = frame.Outer{If: uint32(r.p.index)}
+				b.Outer[0] = frame.Outer{If: uint32(r.p.dev.Index)}
 			}
 			return nil
 		case unix.ENOMEM, unix.ENOBUFS:
@@ -85,10 +85,8 @@ func (r *packetReader) receive(b *frame.Batch) error {
 		default:
 			return r.errno
 		}
-		select {
-		case <-r.p.done:
+		if r.p.dev.Closed() {
 			return net.ErrClosed
-		default:
 		}
 	}
 }
@@ -181,7 +179,7 @@ func (r *packetReader) split(b *frame.Batch) bool {
 }
 
 func (r *packetReader) outer(p *packetInfo) frame.Outer {
-	o := frame.Outer{Src: p.src, If: uint32(r.p.index), TOS: p.tos, TTL: p.ttl}
+	o := frame.Outer{Src: p.src, If: uint32(r.p.dev.Index), TOS: p.tos, TTL: p.ttl}
 	o.Dst.IP, o.Dst.Port = p.dst, r.place.rules.port
 	if o.Dst.IsLinkLocal() {
 		o.Dst.Scope = o.If

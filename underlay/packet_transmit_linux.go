@@ -51,7 +51,7 @@ func (s *packetSender) push(fd uintptr, t *packetBatch) {
 			off++
 			continue
 		case errno == unix.ENXIO && s.down == nil:
-			s.down = s.p.ended(errno)
+			s.down = s.p.dev.Ended(errno)
 		}
 		why := packetVerdict(errno)
 		s.lose(t.who[off].copyOf, why)

@@ -170,7 +170,7 @@ func (s *packetSender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 	p := s.p
 	local, at := to.IsLinkLocal(), s.at
 	switch {
-	case to.Scope != 0 && to.Scope != uint32(p.index) && (local || to.IsMulticast()):
+	case to.Scope != 0 && to.Scope != uint32(p.dev.Index) && (local || to.IsMulticast()):
 		return nil, frame.Unreachable
 	case to.IsMulticast():
 		s.all.mac.Store(groupMAC(to.IP).Uint64() | hopResolved)

@@ -5,7 +5,7 @@
 //
 //	underlay, port
 //	     |
-//	    sys      Mmsghdr, NextCmsg, PutSockaddr, ErrorQueue
+//	    sys      Mmsghdr, NextCmsg, PutSockaddr, ErrorQueue, PacketInterface
 //	     |
 //	 x/sys/unix  numbers and struct layouts of each architecture
 //
