@@ -31,6 +31,7 @@ func kernelGPE(h *netns.Host, local, remote, addrs string, to ...string) {
 // The kernel's VXLAN-GPE is the other end, over both address families and for both: ping
 // and TCP both ways, the header's bytes, the longest packet.
 func TestKernelGPE(t *testing.T) {
+	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			n := netns.New(t)
@@ -79,6 +80,7 @@ func TestKernelGPE(t *testing.T) {
 // Two of ours carry Ethernet in VXLAN-GPE, next protocol 3; only copies of flooded frames
 // have the B bit.
 func TestGPEBetweenTAPs(t *testing.T) {
+	t.Parallel()
 	n := netns.New(t)
 	a, b := n.Host("a"), n.Host("b")
 	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")

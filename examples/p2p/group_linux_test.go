@@ -33,6 +33,7 @@ func (f *groupFamily) at(i int) string { return fmt.Sprintf(f.host, i) }
 // both others, with TTL 1; hosts find each other, and answers are unicast; who ends leaves the
 // group.
 func TestGroup(t *testing.T) {
+	t.Parallel()
 	for _, f := range groupFamilies {
 		t.Run(f.group, func(t *testing.T) {
 			n := netns.New(t)
@@ -147,6 +148,7 @@ func TestGroup(t *testing.T) {
 
 // The tunnel survives an interface that goes down and comes back.
 func TestGroupDeviceDown(t *testing.T) {
+	t.Parallel()
 	for _, f := range groupFamilies[:2] {
 		t.Run(f.group, func(t *testing.T) {
 			n := netns.New(t)
@@ -176,6 +178,7 @@ func TestGroupDeviceDown(t *testing.T) {
 
 // A router passes on what goes to the group once its TTL allows that.
 func TestGroupRouted(t *testing.T) {
+	t.Parallel()
 	for _, f := range []struct {
 		name, a, b, ra, rb, via string
 		brackets, group         string
@@ -228,6 +231,7 @@ func TestGroupRouted(t *testing.T) {
 
 // Two hosts with link-local addresses; the other is the kernel.
 func TestLinkLocal(t *testing.T) {
+	t.Parallel()
 	n := netns.New(t)
 	a, b := n.Host("a"), n.Host("b")
 	n.Link(a, "fe80::1/64", b, "fe80::2/64")

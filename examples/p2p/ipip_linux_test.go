@@ -58,26 +58,9 @@ func (l *ipipLab) start(t *testing.T, args string) *netns.Proc {
 	return p
 }
 
-// outer pings from a and returns what tshark says of the request's headers on the way to
-// the router, outer and inner with a comma between them.
-func (l *ipipLab) outer(t *testing.T, to, how string) map[string]string {
-	t.Helper()
-	fields := []string{"ip.proto", "ip.len", "ip.flags.df", "ip.ttl", "ip.dsfield", "ip.id"}
-	c := l.r.Capture("eth0", "src host 10.0.1.1")
-	l.a.Run("ping", append(strings.Fields("-n -c 1 -W 2 "+how), to)...)
-	rows := netns.Fields(t, c.Stop(), "icmp.type==8", fields...)
-	if len(rows) != 1 {
-		t.Fatalf("ping %s: %d packets", how, len(rows))
-	}
-	m := map[string]string{}
-	for i, f := range fields {
-		m[f] = rows[0][i]
-	}
-	return m
-}
-
 // The kernel's own ipip, sit and ip6tnl devices are the other end.
 func TestKernelIPIP(t *testing.T) {
+	t.Parallel()
 	l := newIPIPLab(t)
 	a, r, g := l.a, l.r, l.g
 
@@ -102,7 +85,7 @@ func TestKernelIPIP(t *testing.T) {
 	})
 
 	t.Run("outer header", func(t *testing.T) {
-		for _, c := range []struct {
+		cases := []struct {
 			args, ping string
 			want       map[string]string
 			counts     bool // the outer identification
@@ -114,17 +97,31 @@ func TestKernelIPIP(t *testing.T) {
 			{"-df inherit", "-M dont", map[string]string{"ip.flags.df": "0,0"}, true},
 			{"-ttl inherit -tos 0x28", "-t 33 -Q 3", map[string]string{"ip.ttl": "33,33", "ip.dsfield": "0x2b,0x03"}, false},
 			{"-tos 0 -ecn compat", "-Q 0xba", map[string]string{"ip.dsfield": "0x00,0xba"}, false},
-		} {
+		}
+		// tshark shows the outer field and the inner, with a comma between them. It starts
+		// slowly, and looks at all of them at once: at two pings of each case.
+		fields := []string{"ip.proto", "ip.len", "ip.flags.df", "ip.ttl", "ip.dsfield", "ip.id"}
+		seen := r.Capture("eth0", "src host 10.0.1.1")
+		for _, c := range cases {
 			p := l.start(t, c.args)
-			first := l.outer(t, "192.168.7.2", c.ping)
-			again := l.outer(t, "192.168.7.2", c.ping)
+			for range 2 {
+				a.Run("ping", append(strings.Fields("-n -c 1 -W 2 "+c.ping), "192.168.7.2")...)
+			}
 			stop(t, p)
-			for f, want := range c.want {
-				if got := strings.ReplaceAll(strings.ReplaceAll(first[f], "True", "1"), "False", "0"); got != want {
+		}
+		rows := netns.Fields(t, seen.Stop(), "icmp.type==8", fields...)
+		if len(rows) != 2*len(cases) {
+			t.Fatalf("%d packets of %d pings", len(rows), 2*len(cases))
+		}
+		for i, c := range cases {
+			first, again := rows[2*i], rows[2*i+1]
+			for k, f := range fields {
+				want, is := c.want[f]
+				if got := strings.NewReplacer("True", "1", "False", "0").Replace(first[k]); is && got != want {
 					t.Errorf("p2p %s, ping %s: %s is %q, want %q", c.args, c.ping, f, got, want)
 				}
 			}
-			id := func(m map[string]string) string { s, _, _ := strings.Cut(m["ip.id"], ","); return s }
+			id := func(row []string) string { s, _, _ := strings.Cut(row[len(fields)-1], ","); return s }
 			if c.counts && (id(first) == id(again) || id(first) == "0x0000") {
 				t.Errorf("p2p %s: packets that may be cut have identifications %s and %s", c.args, id(first), id(again))
 			}
@@ -287,7 +284,7 @@ func (l *ipipLab) tcp(t *testing.T, local, remote string) {
 	if n := <-got; n != size {
 		t.Errorf("TCP from the guest: %d bytes of %d", n, size)
 	}
-	l.g.Run("nc -l -p 9001 >/tmp/got 2>/dev/null </dev/null & sleep 0.2")
+	l.g.Run("nc -l -p 9001 >/tmp/got 2>/dev/null </dev/null &" + listening(9001))
 	var c net.Conn
 	l.a.Do(func() { c, err = net.DialTimeout("tcp", remote+":9001", netns.Timeout) })
 	if err != nil {
@@ -300,7 +297,11 @@ func (l *ipipLab) tcp(t *testing.T, local, remote string) {
 	}
 	c.(*net.TCPConn).CloseWrite()
 	io.Copy(io.Discard, c) // until the guest has read all and closes
-	if out := strings.TrimSpace(l.g.Run("sleep 0.2; wc -c </tmp/got; rm /tmp/got")); out != fmt.Sprint(size) {
-		t.Errorf("TCP to the guest: %s bytes of %d", out, size)
-	}
+	l.a.Until("all has arrived", func() bool { return strings.TrimSpace(l.g.Run("wc -c </tmp/got")) == fmt.Sprint(size) })
+	l.g.Run("rm /tmp/got")
+}
+
+// listening waits, in a guest, until somebody listens to a TCP port.
+func listening(port int) string {
+	return fmt.Sprintf("\nuntil cat /proc/net/tcp /proc/net/tcp6 | grep -q ':%04X 0*:0000 0A '; do sleep 0.05; done", port)
 }

@@ -20,6 +20,7 @@ var ipsec = []string{"tun", "vxlan", "xfrm_user", "esp4", "gcm", "ctr", "ghash_g
 // kernel that runs tests has ESP: the tunnel works, the wire has nothing but ESP, and what
 // comes without it is not taken.
 func TestIPsec(t *testing.T) {
+	t.Parallel()
 	n := netns.New(t)
 	static := filepath.Join(t.TempDir(), "p2p")
 	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", static, ".")
@@ -40,8 +41,9 @@ func TestIPsec(t *testing.T) {
 	left, right := guests["left"], guests["right"]
 	wire := sw.Capture(left.TAP, "ip")
 
-	// What the forger sends while there is no policy yet gets in.
-	forge := func(to *qemu.Guest, addr, peer string) int {
+	// forge sends five packets past the tunnel and returns how many come out of it: at once
+	// if they have to, else not for a while.
+	forge := func(to *qemu.Guest, addr, peer string, want int) int {
 		t.Helper()
 		received := func() (n int) {
 			fmt.Sscan(to.Run("cat /sys/class/net/v*0/statistics/rx_packets"), &n)
@@ -52,6 +54,7 @@ func TestIPsec(t *testing.T) {
 			p := forgery(x, "eth0", to.MAC, peer, addr, fmt.Sprintf("forged %d", i))
 			x.Inject("eth0", p)
 		}
+		x.Until("what is forged comes out", func() bool { return received()-before >= want })
 		to.Run("sleep 0.3")
 		return received() - before
 	}
@@ -85,30 +88,30 @@ func TestIPsec(t *testing.T) {
 		}
 	}
 	// TCP both ways; superframes make runs, which the kernel refuses under a policy.
-	right.Run("sleep 60 | nc -l -p 7000 >/tmp/got &") // nc ends where its input does
-	left.Run("seq 1 200000 >/tmp/sent; sleep 0.3; nc 192.168.7.2 7000 </tmp/sent")
+	right.Run("sleep 60 | nc -l -p 7000 >/tmp/got &" + listening(7000)) // nc ends where its input does
+	left.Run("seq 1 200000 >/tmp/sent; nc 192.168.7.2 7000 </tmp/sent")
 	x.Until("all has arrived", func() bool { return right.Run("wc -c </tmp/got") == left.Run("wc -c </tmp/sent") })
 	if got, sent := right.Run("md5sum </tmp/got"), left.Run("md5sum </tmp/sent"); got != sent {
 		t.Errorf("sent %s, got %s", sent, got)
 	}
-	left.Run("sleep 60 | nc -l -p 7001 >/tmp/back &")
-	right.Run("sleep 0.3; nc 192.168.7.1 7001 </tmp/got")
+	left.Run("sleep 60 | nc -l -p 7001 >/tmp/back &" + listening(7001))
+	right.Run("nc 192.168.7.1 7001 </tmp/got")
 	x.Until("all has come back", func() bool { return left.Run("wc -c </tmp/back") == left.Run("wc -c </tmp/sent") })
 
-	if got := forge(right, "10.0.0.2", "10.0.0.1"); got != 0 {
+	if got := forge(right, "10.0.0.2", "10.0.0.1", 0); got != 0 {
 		t.Errorf("the kernel's device took %d forged packets", got)
 	}
-	if got := forge(left, "10.0.0.1", "10.0.0.2"); got != 0 {
+	if got := forge(left, "10.0.0.1", "10.0.0.2", 0); got != 0 {
 		t.Errorf("p2p took %d forged packets", got)
 	}
 	// Only the policy keeps them out.
 	for host, dir := range map[string]string{"left": "10.0.0.1/32", "right": "10.0.0.2/32"} {
 		guests[host].Run("ip xfrm policy del src 0.0.0.0/0 dst " + dir + " proto udp dport 4789 dir in")
 	}
-	if got := forge(right, "10.0.0.2", "10.0.0.1"); got != 5 {
+	if got := forge(right, "10.0.0.2", "10.0.0.1", 5); got != 5 {
 		t.Errorf("without the policy the kernel's device took %d forged packets, want 5", got)
 	}
-	if got := forge(left, "10.0.0.1", "10.0.0.2"); got != 5 {
+	if got := forge(left, "10.0.0.1", "10.0.0.2", 5); got != 5 {
 		t.Errorf("without the policy p2p took %d forged packets, want 5", got)
 	}
 	left.Run("kill $(pidof p2p)")

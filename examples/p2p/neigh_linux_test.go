@@ -10,6 +10,7 @@ import (
 // The second question for a host of the kernel's VTEP is answered here: no packet of the
 // tunnel asks. Without the flag it does.
 func TestSuppress(t *testing.T) {
+	t.Parallel()
 	for _, f := range families {
 		for _, mode := range []string{"off", "suppress"} {
 			t.Run(f.name+"/"+mode, func(t *testing.T) {

@@ -53,6 +53,7 @@ func mtuOf(t *testing.T, h *netns.Host, addr string, size int) int {
 // A guest behind a bridge, whose MTU is that of its Ethernet, learns from ICMP errors
 // what the tunnel takes: TCP works, the first oversize packet is answered.
 func TestOversize(t *testing.T) {
+	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			n := netns.New(t)
@@ -97,6 +98,7 @@ func TestOversize(t *testing.T) {
 // A link on the way to the peer is narrower than ours: the router's error about the
 // tunnel packet becomes, for the next packet, one about the packet inside.
 func TestPathMTU(t *testing.T) {
+	t.Parallel()
 	for _, f := range []family{
 		{"IPv4", "10.0.1.1", "10.0.2.2", "/24", "%s", 1400 - 50},
 		{"IPv6", "fd01::1", "fd02::2", "/64", "[%s]", 1400 - 70},

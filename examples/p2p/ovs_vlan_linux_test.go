@@ -51,6 +51,7 @@ func (l *ovsLab) offer(t *testing.T, fromA bool, frame func(text string) []byte)
 // A tagged frame of the guest of Open vSwitch, whose ports are trunks, is in the tunnel as
 // it is: what p2p does with it, and with one of its own guest.
 func TestOpenVSwitchInnerVLAN(t *testing.T) {
+	t.Parallel()
 	l := newOVSLab(t)
 	l.onA, l.onB = l.ga.Capture("eth0", ""), l.gb.Capture("eth0", "")
 	l.macA, l.macB = l.ga.MAC("eth0"), l.gb.MAC("eth0")

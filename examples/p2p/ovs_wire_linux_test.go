@@ -20,6 +20,7 @@ import (
 //   - too long for the tunnel: it drops, and tells nobody.
 //   - exts=gbp: it takes the setting, and neither sends nor takes marks.
 func TestOpenVSwitchWire(t *testing.T) {
+	t.Parallel()
 	l := newOVSLab(t)
 	l.onA, l.onB = l.ga.Capture("eth0", ""), l.gb.Capture("eth0", "")
 	l.macA, l.macB = l.ga.MAC("eth0"), l.gb.MAC("eth0")

@@ -14,6 +14,7 @@ import (
 // The kernel's VTEP is the other end, over both address families: ping and TCP both
 // ways, what each end has learned of the other, and the end of the program.
 func TestKernelPeer(t *testing.T) {
+	t.Parallel()
 	for _, c := range families {
 		t.Run(c.name, func(t *testing.T) {
 			n := netns.New(t)

@@ -11,6 +11,7 @@ import (
 // and no MAC of one end is in the FDB of the other (IPv6 hosts speak before they are asked,
 // with their own MAC: there only the way of packets is looked at).
 func TestProxy(t *testing.T) {
+	t.Parallel()
 	for _, f := range families {
 		for _, v6 := range []bool{false, true} {
 			name := f.name + "/IPv4 inside"

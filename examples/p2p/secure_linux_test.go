@@ -69,6 +69,7 @@ func talk(h *netns.Host, addr string, size int) {
 // itself and knows every address; before the filter is there he gets into the kernel's
 // device, and into a p2p without -bind.
 func TestWireGuard(t *testing.T) {
+	t.Parallel()
 	n := netns.New(t)
 	sw, left, right, x := n.Switch("sw"), n.Host("left"), n.Host("right"), n.Host("x")
 	x.Quiet()

@@ -9,6 +9,7 @@ import (
 // The kernel's SRv6 with one segment and no header for it (encap.red, RFC 8986, section 5.2)
 // is IP in IPv6 (RFC 2473): ping and TCP both ways, IPv4 and IPv6 inside.
 func TestKernelSRv6(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, sid, local, remote, bits, action, to, any string }{
 		{"IPv4 inside", "fd02::2", "192.168.7.1", "192.168.7.2", "/32", "End.DX4", "nh4", "0.0.0.0"},
 		{"IPv6 inside", "fd02::3", "fd07::1", "fd07::2", "/128", "End.DT6", "table", "255"},

@@ -34,6 +34,7 @@ func tagged(src byte, tag []byte, room int) []byte {
 // Frames with tags cross whole with -inner-vlan pass, both ways, as long as the tunnel takes
 // them; the kernel's vxlan device is the other end, and tshark sees Q-in-VNI.
 func TestInnerVLANPass(t *testing.T) {
+	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			n := netns.New(t)

@@ -12,6 +12,7 @@ import (
 
 // The walk in README.md is run as it stands, in namespaces of its own.
 func TestWalk(t *testing.T) {
+	t.Parallel()
 	n := netns.New(t)
 	left, right := n.Host("left"), n.Host("right")
 	path, err := program()

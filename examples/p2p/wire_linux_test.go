@@ -15,6 +15,7 @@ import (
 
 // What the flags say about outer headers is on the wire, as tshark reads it.
 func TestOuterHeaderFlags(t *testing.T) {
+	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			n := netns.New(t)
@@ -64,6 +65,7 @@ func TestOuterHeaderFlags(t *testing.T) {
 
 // The flags about the MAC table and about peers.
 func TestTableFlags(t *testing.T) {
+	t.Parallel()
 	n := netns.New(t)
 	a, b, c, sw := n.Host("a"), n.Host("b"), n.Host("c"), n.Switch("sw")
 	for _, h := range []*netns.Host{a, b, c} {
@@ -113,9 +115,9 @@ func TestTableFlags(t *testing.T) {
 	stop(t, p)
 
 	// An entry that is not heard goes.
-	p = run("-remote 10.0.0.2 -ageing 1")
-	a.Ping("192.168.7.2", 1)
 	mac := b.MAC("vx0")
+	p = run("-remote 10.0.0.2 -ageing 2")
+	a.Ping("192.168.7.2", 1)
 	if l := ask(t, p); l.dest(mac) == "" {
 		t.Errorf("fdb %+v", l.FDB)
 	}
@@ -171,6 +173,7 @@ func inside(h *netns.Host, path, args string) *exec.Cmd {
 
 // The capture has both sides, each packet in the tunnel as tshark decodes it.
 func TestCapture(t *testing.T) {
+	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
 			n := netns.New(t)
