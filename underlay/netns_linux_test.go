@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
@@ -29,6 +30,11 @@ func inNamespace(t *testing.T, f func(t *testing.T)) {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			t.Errorf("unshare: %v", err)
+			return
+		}
+		// Else link-local addresses wait for a second or two.
+		if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0); err != nil {
+			t.Error(err)
 			return
 		}
 		for _, c := range []string{
