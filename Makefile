@@ -19,6 +19,10 @@ TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arpi
 # a maker of initramfs: the smallest, if there is none.
 KERNEL = linux-image-cloud-amd64
 
+# Packages whose tests take longest, those first: go test begins in the order it is told, two at a
+# time on two processors, and at the end nobody waits for one of them alone.
+LONG = ./examples/p2p ./underlay ./internal/lab/kernel ./node ./port
+
 .PHONY: test tools check cross unit race run fuzz bench compare tunnels growth ways soak
 
 test: tools check cross unit race run fuzz
@@ -58,13 +62,13 @@ cross:
 
 # Without the race detector: allocation counts are exact only here.
 unit:
-	$(GO) test -shuffle=on -timeout 10m ./...
+	$(GO) test -shuffle=on -timeout 10m $(LONG) ./...
 	$(GO) test -C metrics -shuffle=on -timeout 10m ./...
 
 # What only measures, and what only boots guests, has no workers of ours in it; nor have most
 # tests of p2p, which start it as a program: only those that run it themselves are of use here.
 race:
-	$(GO) test -race -shuffle=on -timeout 10m $$($(GO) list ./... | grep -v -e /bench -e /internal/lab/qemu -e /examples/p2p)
+	$(GO) test -race -shuffle=on -timeout 10m $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/qemu -e /examples/p2p)
 	$(GO) test -race -shuffle=on -timeout 10m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
 	$(GO) test -C metrics -race -shuffle=on -timeout 10m ./...
 
