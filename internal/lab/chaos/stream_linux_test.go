@@ -162,6 +162,26 @@ func (s *stream) stop() {
 	s.wg.Wait()
 }
 
+// suffer leaves streams to what has befallen them for 300 ms, and until each has tried to
+// send 200 datagrams: on a busy machine that takes longer.
+func suffer(t *testing.T, ss ...*stream) {
+	t.Helper()
+	tried := func(s *stream) uint64 { return s.sent.Load() + s.refused.Load() }
+	var from []uint64
+	for _, s := range ss {
+		from = append(from, tried(s))
+	}
+	time.Sleep(300 * time.Millisecond)
+	end := time.Now().Add(netns.Timeout)
+	for i, s := range ss {
+		for ; tried(s) < from[i]+200; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("to %v: %d datagrams tried", s.to, tried(s)-from[i])
+			}
+		}
+	}
+}
+
 // flows wants datagrams that are sent from now on to arrive within limit.
 func flows(t *testing.T, limit time.Duration, ss ...*stream) {
 	t.Helper()
@@ -181,19 +201,16 @@ func flows(t *testing.T, limit time.Duration, ss ...*stream) {
 	t.Logf("flows after %v", time.Since(start).Round(time.Millisecond))
 }
 
-// quiet waits until nothing arrives any more.
+// quiet waits until nothing has arrived for 200 ms: on a busy machine a frame may be as long
+// on its way through our end.
 func quiet(ss ...*stream) {
-	for {
-		var before, after int
+	for last, still := -1, 0; still < 4; time.Sleep(50 * time.Millisecond) {
+		n := 0
 		for _, s := range ss {
-			before += s.got()
+			n += s.got()
 		}
-		time.Sleep(100 * time.Millisecond)
-		for _, s := range ss {
-			after += s.got()
-		}
-		if before == after {
-			return
+		if still++; n != last {
+			last, still = n, 0
 		}
 	}
 }
