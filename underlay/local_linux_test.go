@@ -111,10 +111,12 @@ func TestSetLocalLosesNothingSent(t *testing.T) {
 				got.Add(1)
 			})
 			stop := make(chan struct{})
+			var rounds atomic.Uint64
 			for w := range 3 {
 				senders.Go(func() {
 					s := u.Sender(w)
 					for i := uint16(0); ; i++ {
+						rounds.Add(1)
 						r, _ := runOf(25, 10, 4, i<<12, endpoint(t, peer.LocalAddr()))
 						d := to("x", i<<12, endpoint(t, peer.LocalAddr()))
 						d.DF, r.DF = i/16%2 == 0, i/16%2 == 0
@@ -141,7 +143,8 @@ func TestSetLocalLosesNothingSent(t *testing.T) {
 				}
 				from := got.Load()
 				until(t, "datagrams", func() bool { return got.Load() > from })
-				if i == 20 { // all kinds of sockets are open
+				if i == 20 {
+					until(t, "all kinds of sockets are open", func() bool { return rounds.Load() > 3*33 })
 					files = openFiles(t)
 				}
 			}

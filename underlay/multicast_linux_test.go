@@ -311,7 +311,7 @@ func TestGroupSharedOnOneHost(t *testing.T) {
 					send(t, c, to(fmt.Sprint(i), uint16(i)<<11, w.group(group)))
 				}
 				for _, e := range ears[:len(ears)-1] {
-					w.until("19", func() bool { return e.count("19") > 0 })
+					w.until("all", func() bool { return len(e.snapshot()) == 20 })
 				}
 				time.Sleep(20 * time.Millisecond)
 				for k, e := range ears[:len(ears)-1] {
@@ -364,12 +364,16 @@ func TestGroupFollowsDevice(t *testing.T) {
 				both := func(what string) {
 					t.Helper()
 					for i := range 2 {
+						first := number + 1
 						w.until(fmt.Sprintf("%s: from %d", what, i), func() bool {
 							number++
-							p := fmt.Sprint(number)
-							send(t, w.us[i], to(p, 0, w.group(group)))
-							time.Sleep(5 * time.Millisecond)
-							return w.ears[1-i].count(p) == 1
+							send(t, w.us[i], to(fmt.Sprint(number), 0, w.group(group)))
+							for k := first; k <= number; k++ {
+								if w.ears[1-i].count(fmt.Sprint(k)) == 1 {
+									return true
+								}
+							}
+							return false
 						})
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -213,25 +214,31 @@ func TestPacketQueues(t *testing.T) {
 			}
 		}
 		send(t, b, ds...)
-		time.Sleep(100 * time.Millisecond)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
 		queue, n := map[string]int{}, [2]int{}
-		for i := range p.Readers() {
-			time.AfterFunc(100*time.Millisecond, p.Pause)
-			batch := frame.NewBatch(nil)
-			for p.Readers()[i].Read(batch) == nil {
-				for k := range batch.Frames {
-					text := string(batch.Frames[k].Bytes())
-					if q, ok := queue[text]; ok && q != i {
-						t.Errorf("flow %s in both queues", text)
+		for i, r := range p.Readers() {
+			wg.Go(func() {
+				for batch := frame.NewBatch(nil); r.Read(batch) == nil; {
+					mu.Lock()
+					for k := range batch.Frames {
+						text := string(batch.Frames[k].Bytes())
+						if q, ok := queue[text]; ok && q != i {
+							t.Errorf("flow %s in both queues", text)
+						}
+						if text != "hello" {
+							queue[text] = i
+							n[i]++
+						}
 					}
-					if text != "hello" {
-						queue[text] = i
-						n[i]++
-					}
+					mu.Unlock()
 				}
-			}
-			p.Resume()
+			})
 		}
+		until(t, "all datagrams", func() bool { mu.Lock(); defer mu.Unlock(); return n[0]+n[1] >= rounds*16 })
+		time.Sleep(20 * time.Millisecond)
+		p.Pause()
+		wg.Wait()
 		if n[0]+n[1] != rounds*16 || n[0] == 0 || n[1] == 0 {
 			t.Errorf("%v datagrams in the queues", n)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -163,7 +164,7 @@ func TestUDPQueuesSpread(t *testing.T) {
 	for i := range 160 {
 		send(t, a, to("x", uint16(i<<12), endpoint(t, b.LocalAddr())))
 	}
-	time.Sleep(50 * time.Millisecond)
+	until(t, "all datagrams", func() bool { return b.Stats().RxDatagrams >= 160 })
 	b.Close()
 	wg.Wait()
 	if total != 160 || used < 2 {
@@ -174,25 +175,26 @@ func TestUDPQueuesSpread(t *testing.T) {
 // An error that stays neither ends a reader nor keeps a processor busy, and Close
 // ends the waiting.
 func TestUDPBackOff(t *testing.T) {
-	u := listen(t, "127.0.0.1:0", nil)
-	r := u.readers[0]
-	start := time.Now()
-	for i := range 8 {
-		if err := r.backOff(i); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		u := &base{done: make(chan struct{})}
+		r := newReader(u, nil)
+		start := time.Now()
+		for i := range 8 {
+			if err := r.backOff(i); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if d := time.Since(start); d > 50*time.Millisecond {
-		t.Errorf("the first errors cost %v", d)
-	}
-	start = time.Now()
-	if err := r.backOff(1000); err != nil || time.Since(start) < 100*time.Millisecond {
-		t.Errorf("%v after %v", err, time.Since(start))
-	}
-	time.AfterFunc(10*time.Millisecond, func() { u.Close() })
-	if err := r.backOff(1000); !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
-	}
+		if d := time.Since(start); d != 0 {
+			t.Errorf("the first errors cost %v", d)
+		}
+		if err := r.backOff(1000); err != nil || time.Since(start) != 100*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		time.AfterFunc(10*time.Millisecond, func() { close(u.done) })
+		if err := r.backOff(1000); !errors.Is(err, net.ErrClosed) || time.Since(start) != 110*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+	})
 	for _, e := range []syscall.Errno{unix.ECONNREFUSED, unix.ENETDOWN, unix.ENOBUFS, unix.ENOMEM, unix.EHOSTUNREACH} {
 		if fatal(e) {
 			t.Errorf("%v is fatal", e)

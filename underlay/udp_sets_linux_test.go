@@ -45,8 +45,8 @@ func TestWireSetChecksums(t *testing.T) {
 // Ports that are taken are tried again after a while.
 func TestUDPSetRecovers(t *testing.T) {
 	u := listen(t, "127.0.0.1:0", nil)
-	taken := listen(t, "127.0.0.1:0", &UDPConfig{SrcPorts: PortRange{46001, 46001}})
-	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{46001, 46001}})
+	taken := listen(t, "127.0.0.1:0", &UDPConfig{SrcPorts: PortRange{26001, 26001}})
+	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{26001, 26001}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestUDPSetRecovers(t *testing.T) {
 			t.Fatalf("still %v", ds[0].Drop)
 		}
 	}
-	if r := receive(t, u, 1)[0]; r.outer.Src.Port != 46001 {
+	if r := receive(t, u, 1)[0]; r.outer.Src.Port != 26001 {
 		t.Errorf("from %v", r.outer.Src)
 	}
 }
@@ -74,7 +74,7 @@ func TestUDPSetRecovers(t *testing.T) {
 func TestUDPSetsTogether(t *testing.T) {
 	u := listen(t, "127.0.0.1:0", nil)
 	self := endpoint(t, u.LocalAddr())
-	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{47000, 47999}})
+	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{27000, 27999}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestUDPLateSocketsNamespace(t *testing.T) {
 	var u *UDP
 	h.Do(func() { u = listen(t, "127.0.0.1:0", nil) })
 	self := endpoint(t, u.LocalAddr())
-	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{47000, 47999}})
+	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{27000, 27999}})
 	if err != nil {
 		t.Fatal(err)
 	}
