@@ -79,7 +79,7 @@ func (m *messenger) readError4(b []byte) (x packetError, ok bool) {
 	if x.mtu >= q.TotalLen() {
 		return x, false // then it was not too long
 	}
-	return x.about(mapped(q.Dst()), wire.UDP(q[q.HeaderLen():]))
+	return x.about(wire.Mapped(q.Dst()), wire.UDP(q[q.HeaderLen():]))
 }
 
 func (m *messenger) readError6(b []byte) (x packetError, ok bool) {

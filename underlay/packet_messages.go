@@ -141,12 +141,12 @@ func (m *messenger) readARP(e wire.Ethernet) (n notice, ok bool) {
 	if !ok || a.Op() != wire.ARPRequest && a.Op() != wire.ARPReply {
 		return n, false
 	}
-	from := frame.Endpoint{IP: mapped(a.SenderIP())}
+	from := frame.Endpoint{IP: wire.Mapped(a.SenderIP())}
 	mac := frame.MAC(a.SenderMAC())
 	if mac.IsGroup() || mac.IsZero() || mac != e.Src() && !isVRRP(mac) || mac == m.mac || from.IP == m.ip {
 		return n, false
 	}
-	us := mapped(a.TargetIP()) == m.ip
+	us := wire.Mapped(a.TargetIP()) == m.ip
 	n = notice{ip: from.IP, mac: mac, from: mac, to: from.IP}
 	n.asks = us && a.Op() == wire.ARPRequest
 	if isSource(&from) && (us || a.SenderIP() == a.TargetIP()) {
@@ -187,10 +187,6 @@ func (m *messenger) readND(e wire.Ethernet, p wire.IPv6) (n notice, ok bool) {
 		return n, told || n.sure
 	}
 	return n, false
-}
-
-func mapped(a [4]byte) [16]byte {
-	return [16]byte{10: 0xff, 11: 0xff, 12: a[0], 13: a[1], 14: a[2], 15: a[3]}
 }
 
 func isHostMAC(m frame.MAC) bool { return !m.IsGroup() && !m.IsZero() }

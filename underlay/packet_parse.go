@@ -111,10 +111,10 @@ func (r *packetRules) parse(b []byte, h *vnet, p *packetInfo) (drop frame.Reason
 		if !x.ChecksumOK() {
 			return frame.BadChecksum, true
 		}
-		if p.dst = mapped(x.Dst()); p.dst != r.ip && !r.groups[p.dst] || x.Protocol() != wire.ProtoUDP {
+		if p.dst = wire.Mapped(x.Dst()); p.dst != r.ip && !r.groups[p.dst] || x.Protocol() != wire.ProtoUDP {
 			return 0, false
 		}
-		p.src.IP = [16]byte{10: 0xff, 11: 0xff, 12: x[12], 13: x[13], 14: x[14], 15: x[15]}
+		p.src.IP = wire.Mapped(x.Src())
 		p.tos, p.ttl = x[1], x[8]
 		p.from, udp = wire.EthernetLen+n, x[n:]
 	case !r.is4 && t == wire.TypeIPv6:
@@ -199,7 +199,7 @@ func (r *packetRules) toGroup(e wire.Ethernet) bool {
 	var dst [16]byte
 	switch ip, t := e[wire.EthernetLen:], e.Type(); {
 	case r.is4 && t == wire.TypeIPv4 && len(ip) >= wire.IPv4Len:
-		dst = mapped(wire.IPv4(ip).Dst())
+		dst = wire.Mapped(wire.IPv4(ip).Dst())
 	case !r.is4 && t == wire.TypeIPv6 && len(ip) >= wire.IPv6Len:
 		dst = wire.IPv6(ip).Dst()
 	}

@@ -23,7 +23,7 @@ var (
 	group4   = [4]byte{239, 0x81, 1, 1}
 	group6   = [16]byte{0: 0xff, 1: 5, 15: 1}
 	testRule = [2]packetRules{
-		{is4: true, mac: testMAC, ip: mapped(testIP4), port: 4789, groups: map[[16]byte]bool{mapped(group4): true}},
+		{is4: true, mac: testMAC, ip: wire.Mapped(testIP4), port: 4789, groups: map[[16]byte]bool{wire.Mapped(group4): true}},
 		{mac: testMAC, ip: testIP6, port: 4789, groups: map[[16]byte]bool{group6: true}},
 	}
 )

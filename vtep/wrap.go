@@ -51,8 +51,7 @@ func (w *writer) loops(f *frame.Frame, h *hop) frame.Reason {
 	var src, dst [16]byte
 	if w.in.is4 {
 		p := wire.IPv4(b)
-		s, d := p.Src(), p.Dst()
-		src, dst = mapped(s), mapped(d)
+		src, dst = wire.Mapped(p.Src()), wire.Mapped(p.Dst())
 	} else {
 		p := wire.IPv6(b)
 		src, dst = p.Src(), p.Dst()
@@ -61,9 +60,4 @@ func (w *writer) loops(f *frame.Frame, h *hop) frame.Reason {
 		return frame.Martian
 	}
 	return frame.NotDropped
-}
-
-// mapped returns an IPv4 address as endpoints have it.
-func mapped(a [4]byte) [16]byte {
-	return [16]byte{10: 0xff, 11: 0xff, 12: a[0], 13: a[1], 14: a[2], 15: a[3]}
 }

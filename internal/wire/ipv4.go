@@ -89,6 +89,12 @@ func (p IPv4) Dst() [4]byte { return [4]byte(p[16:]) }
 // Payload returns what is behind the header.
 func (p IPv4) Payload() []byte { return p[p.HeaderLen():] }
 
+// Mapped returns an IPv4 address as an IPv4-mapped IPv6 one (RFC 4291, section 2.5.5.2):
+// that is how endpoints have it.
+func Mapped(a [4]byte) [16]byte {
+	return [16]byte{10: 0xff, 11: 0xff, 12: a[0], 13: a[1], 14: a[2], 15: a[3]}
+}
+
 // IPv4Header is what a new packet's header is made of: one without options that is
 // no fragment.
 type IPv4Header struct {

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"net"
+	"net/netip"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -39,6 +40,13 @@ func TestIPv4(t *testing.T) {
 		if _, ok := ParseIPv4(bad); ok {
 			t.Errorf("%s: taken", name)
 		}
+	}
+}
+
+func TestMapped(t *testing.T) {
+	a := netip.MustParseAddr("192.0.2.1")
+	if got := Mapped(a.As4()); got != a.As16() {
+		t.Errorf("% x, want % x", got, a.As16())
 	}
 }
 
