@@ -84,7 +84,7 @@ const (
 	New                    // added
 	Moved                  // to another MAC
 	Refused                // a static or control entry, or a frozen one, says otherwise
-	Full                   // no room
+	Full                   // no room, in all or at its Dest: what was known stays
 	Busy                   // another goroutine was changing the table: not learned this time
 	Invalid                // no address of a host, or no MAC of one
 	numOutcomes

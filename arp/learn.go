@@ -18,6 +18,9 @@ type Claim struct {
 // Learn notes that a neighbour was heard. It does not wait: one that is known as it is
 // costs a read lock and, once a tick, a write; for one that is new or has moved the lock
 // is tried.
+//
+// Where a limit is reached the outcome is Full: of a neighbour that is new there, and of one
+// that comes from another Dest, or was set. What was known of it stays as it is.
 func (t *Table) Learn(c *Claim, now frame.Tick) Outcome {
 	o := t.hear(c, now)
 	if o != Known {
@@ -52,23 +55,30 @@ func (t *Table) unchanged(c *Claim, now frame.Tick) (o Outcome, sure bool) {
 	defer t.mu.RUnlock()
 	i, ok := t.index[c.IP]
 	if !ok {
-		return Full, !t.room(c.From)
+		return Full, !t.room(c.From, nil)
 	}
 	e := &t.rows[i]
 	switch {
 	case t.refuses(e, c):
 		return Refused, e.State != Duplicate || e.Seen == now
+	case e.MAC == c.MAC && e.Origin != Snooped:
+		return Known, true
+	case !t.room(c.From, e):
+		return Full, true
 	case e.MAC != c.MAC:
 		return Moved, false
-	case e.Origin != Snooped:
-		return Known, true
 	}
 	return Known, e.Seen == now && e.State != Probing && e.From == c.From && (c.Flags&Taught == 0 || e.Flags == c.Flags)
 }
 
-// room reports whether another snooped row may come from a place. t.mu is held.
-func (t *Table) room(from frame.Dest) bool {
-	return t.snooped < t.cfg.Limit && (t.cfg.PerDest == 0 || t.held[from] < t.cfg.PerDest)
+// room reports whether a snooped row may be from a place: a new one, or e, which may have
+// been heard elsewhere, or not at all. t.mu is held.
+func (t *Table) room(from frame.Dest, e *Entry) bool {
+	counted := e != nil && e.Origin == Snooped
+	if counted && e.From == from {
+		return true
+	}
+	return (counted || t.snooped < t.cfg.Limit) && (t.cfg.PerDest == 0 || t.held[from] < t.cfg.PerDest)
 }
 
 // refuses reports whether an entry stands against a claim to another MAC. t.mu is held.
@@ -87,7 +97,7 @@ func (t *Table) refuses(e *Entry, c *Claim) bool {
 func (t *Table) learn(c *Claim, now frame.Tick) (o Outcome, events [2]frame.Event) {
 	i, ok := t.index[c.IP]
 	if !ok {
-		if !t.room(c.From) {
+		if !t.room(c.From, nil) {
 			return Full, events
 		}
 		t.add(Entry{IP: c.IP, MAC: c.MAC, Flags: c.Flags, State: Reachable, From: c.From, Seen: now})
@@ -101,10 +111,14 @@ func (t *Table) learn(c *Claim, now frame.Tick) (o Outcome, events [2]frame.Even
 		}
 		return Refused, events
 	}
+	if e.MAC == c.MAC && e.Origin != Snooped {
+		return Known, events
+	}
+	if !t.room(c.From, e) {
+		return Full, events
+	}
 	if e.MAC == c.MAC {
-		if e.Origin == Snooped {
-			t.heard(e, c, now)
-		}
+		t.heard(e, c, now)
 		return Known, events
 	}
 	if e.Origin != Snooped { // a control entry gives way

@@ -26,7 +26,7 @@ const (
 type TableConfig struct {
 	VNI     frame.VNI     // what events call the segment
 	Limit   int           // snooped entries; 0 = DefaultLimit
-	PerDest int           // snooped entries heard on one port, or from one peer behind it; 0 = only Limit counts
+	PerDest int           // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = only Limit counts
 	Ageing  time.Duration // entries not heard for so long are forgotten; 0 = DefaultAgeing, negative = never
 
 	DuplicateMoves  int           // moves of an address to another MAC that make it a duplicate; 0 = DefaultDuplicateMoves, negative = never
@@ -180,7 +180,7 @@ type TableStats struct {
 	Learned    uint64 `json:"learned"`
 	Moved      uint64 `json:"moved"`
 	Refused    uint64 `json:"refused"`    // a static, control or frozen entry said otherwise
-	Full       uint64 `json:"full"`       // no room
+	Full       uint64 `json:"full"`       // no room for one that is new, or comes from elsewhere
 	Busy       uint64 `json:"busy"`       // the table was being changed
 	Invalid    uint64 `json:"invalid"`    // an address or MAC that is no host's
 	Aged       uint64 `json:"aged"`       // not heard any more

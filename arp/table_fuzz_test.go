@@ -40,16 +40,20 @@ func (g *goldenTable) learn(c Claim, now frame.Tick) Outcome {
 	case e.State == Duplicate: // stays so until it has been silent
 		e.Seen = now
 		return Refused
+	case e.MAC == c.MAC && e.Origin != Snooped:
+		return Known
+	case e.MAC != c.MAC && (c.Weak || e.Origin == Static || e.Origin == Control && c.From.Peer() != 0):
+		return Refused
+	case e.Origin == Control && g.snooped(nil) >= g.cfg.Limit:
+		return Full
+	case (e.Origin == Control || e.From != c.From) && g.cfg.PerDest > 0 && g.snooped(&c.From) >= g.cfg.PerDest:
+		return Full
 	case e.MAC == c.MAC:
-		if e.Origin == Snooped {
-			e.From, e.Seen, e.State = c.From, now, Reachable
-			if c.Flags&Taught != 0 {
-				e.Flags = c.Flags
-			}
+		e.From, e.Seen, e.State = c.From, now, Reachable
+		if c.Flags&Taught != 0 {
+			e.Flags = c.Flags
 		}
 		return Known
-	case c.Weak || e.Origin == Static || e.Origin == Control && c.From.Peer() != 0:
-		return Refused
 	}
 	if e.Origin == Control { // gives way
 		e.Origin, e.From = Snooped, c.From

@@ -125,10 +125,31 @@ func TestLimits(t *testing.T) {
 	l.learns(claim(ip4(11), mac(11), port2), New)
 	l.learns(claim(ip4(12), mac(12), port2), Full) // in all
 	must(t, l.table.Set(ip4(13), mac(13), Static, 0))
-	l.learns(claim(ip4(0), mac(0x20), port2), Moved) // beyond PerDest: it is known already
+	l.learns(claim(ip4(0), mac(0x20), port2), Moved) // none more than before
 	l.table.Delete(ip4(1))
 	l.learns(claim(ip4(3), mac(3), port1), New)
 	if st := l.table.Stats(); st.Full != 3 || st.Entries != 6 || st.Snooped != 5 {
+		t.Errorf("%+v", st)
+	}
+
+	// Port 2 has its three now: nobody moves there, and those who are there stay as they like.
+	was, _ := l.table.Lookup(ip4(2))
+	l.now++
+	l.learns(claim(ip4(2), mac(2), port2), Full)
+	l.learns(claim(ip4(2), mac(0x22), port2), Full)
+	if e, _ := l.table.Lookup(ip4(2)); e != was {
+		t.Errorf("%+v, was %+v", e, was)
+	}
+	l.learns(claim(ip4(10), mac(10), port2), Known)
+	l.learns(claim(ip4(10), mac(0x2a), port2), Moved)
+	// An entry that was set counts once it has given way.
+	must(t, l.table.Set(ip4(13), mac(13), Control, 0))
+	l.table.Delete(ip4(2))
+	l.learns(claim(ip4(13), mac(0x2d), port2), Full) // at its port
+	l.learns(claim(ip4(13), mac(0x2d), port1), Moved)
+	must(t, l.table.Set(ip4(14), mac(14), Control, 0))
+	l.learns(claim(ip4(14), mac(0x2e), port1), Full) // in all
+	if st := l.table.Stats(); st.Full != 7 || st.Entries != 6 || st.Snooped != 5 {
 		t.Errorf("%+v", st)
 	}
 	for _, c := range []struct {
