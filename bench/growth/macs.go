@@ -43,5 +43,5 @@ func buildMACs(b *bed, size int) ([]drive, error) {
 	p.Fill = fill(blank(), func(f []byte, r *rand.Rand) {
 		rig.Address(f, rig.MAC(1, r.IntN(half)), rig.MAC(0, r.IntN(half)))
 	})
-	return []drive{{run: p.Run, moved: func() int { return w.copies }, copies: 1}}, nil
+	return []drive{{run: p.Run, moved: func() int { return w.Copies }, copies: 1}}, nil
 }

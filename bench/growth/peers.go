@@ -42,7 +42,7 @@ func buildPeers(b *bed, size int) ([]drive, error) {
 	sends := func(gather bool) drive {
 		return drive{
 			run:    func(n int) { w.gather = gather; p.Run(n) },
-			moved:  func() int { return w.copies },
+			moved:  func() int { return w.Copies },
 			copies: size,
 		}
 	}

@@ -65,7 +65,7 @@ func buildVNIs(b *bed, size int) ([]drive, error) {
 		return n
 	}
 	return []drive{
-		{run: func(n int) { inTurn(trunks, size, n) }, moved: func() int { return w.copies }, copies: 1},
+		{run: func(n int) { inTurn(trunks, size, n) }, moved: func() int { return w.Copies }, copies: 1},
 		{run: w.Run, moved: out, copies: 1},
 	}, nil
 }
