@@ -3,9 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,12 +19,7 @@ var ipsec = []string{"tun", "vxlan", "xfrm_user", "esp4", "gcm", "ctr", "ghash_g
 func TestIPsec(t *testing.T) {
 	t.Parallel()
 	n := netns.New(t)
-	static := filepath.Join(t.TempDir(), "p2p")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", static, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	static := staticProgram(t)
 	sw, x := n.Switch("sw"), n.Host("x")
 	x.Quiet()
 	n.Plug(x, "10.0.0.3/24", sw)
