@@ -97,9 +97,10 @@ func (fam family) inside() int {
 func TestShapes(t *testing.T) {
 	l := newLedger(t, shapeDifferences)
 	delivered := 0
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			p := newPair(t, fam, settings{})
+	for _, x := range underlays {
+		fam := x.fam
+		t.Run(x.name(), func(t *testing.T) {
+			p := newPair(t, fam, x.with(settings{}))
 			for _, c := range shapes(fam.inside()) {
 				kernel, ours := p.receive(fam.packet(outerIP{}, vxlan(c.frame)))
 				l.compare(t, fam, "receive", c.name, "outcome", outcome(c.frame, kernel), outcome(c.frame, ours))
@@ -134,9 +135,10 @@ func TestShapes(t *testing.T) {
 // The outer TTL, inherited from every inner one that matters.
 func TestSendTTL(t *testing.T) {
 	l := newLedger(t, nil)
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			p := newPair(t, fam, settings{args: []string{"ttl", "inherit"}, header: vtep.Header{TTL: vtep.Inherit}})
+	for _, x := range underlays {
+		fam := x.fam
+		t.Run(x.name(), func(t *testing.T) {
+			p := newPair(t, fam, x.with(settings{args: []string{"ttl", "inherit"}, header: vtep.Header{TTL: vtep.Inherit}}))
 			for _, v6 := range []bool{false, true} {
 				for _, ttl := range []uint8{0, 1, 2, 63, 64, 65, 127, 128, 254, 255} {
 					in := inner{src: nearInner, dst: farInner, v6: v6, ttl: ttl}

@@ -48,6 +48,35 @@ type settings struct {
 	gbp      bool
 }
 
+// underlays are ours, over both address families.
+var underlays = func() (all []ourUnderlay) {
+	for _, fam := range families {
+		all = append(all, ourUnderlay{fam, false}, ourUnderlay{fam, true})
+	}
+	return all
+}()
+
+// ourUnderlay is UDP sockets, or packet sockets.
+type ourUnderlay struct {
+	fam    family
+	packet bool
+}
+
+func (x ourUnderlay) name() string {
+	if x.packet {
+		return x.fam.name + "/Packet"
+	}
+	return x.fam.name
+}
+
+// with returns settings over the underlay: what they say of UDP sockets, said of it.
+func (x ourUnderlay) with(s settings) settings {
+	if x.packet {
+		s.packet = &underlay.PacketConfig{Device: "eth0", Checksum: s.udp.Checksum, SrcPorts: s.udp.SrcPorts}
+	}
+	return s
+}
+
 // side is a host with a VTEP, and what it is joined to: a host without addresses, which
 // answers nothing.
 type side struct {
@@ -74,6 +103,9 @@ func newPair(t *testing.T, fam family, s settings) *pair {
 		"local", fam.near, "remote", fam.far, "dev", "eth0")
 	p.kernel.near.IP(append(append([]string{"link", "add", "vx0"}, args...), s.args...)...)
 	p.kernel.near.Up("vx0")
+	if s.packet != nil {
+		p.ours.resolve(fam)
+	}
 	p.node = newNode(t, p.ours.near, fam.near, s)
 	vsi := p.vsi(vni, nil, fam.far)
 	mac, _ := frame.ParseMAC(devMAC)
@@ -97,6 +129,15 @@ func newSide(n *netns.Net, fam family, name, dev string) *side {
 	s.near.Neighbour("eth0", fam.far, farOuter)
 	s.near.Sysctl("net.ipv6.conf.default.disable_ipv6", "1") // of vx0 and the TAP
 	return s
+}
+
+// resolve gives the far host its address, for an underlay that asks for its MAC. It answers
+// nothing else: VXLAN packets are dropped.
+func (s *side) resolve(fam family) {
+	s.far.Sysctl("net.ipv6.conf.eth0.disable_ipv6", "0")
+	s.far.Addr("eth0", fam.far+fam.bits)
+	s.far.Run("nft", `add table inet silent; add chain inet silent in { type filter hook input priority 0; };
+		add rule inet silent in udp dport 4789 drop`)
 }
 
 // send sends a frame into each device and returns what leaves on each underlay.

@@ -30,10 +30,10 @@ func TestReceiveECN(t *testing.T) {
 		ect0: {not: "ECT(0)", ect1: "ECT(1)", ect0: "ECT(0)", ce: "CE"},
 		ce:   {not: "CE", ect1: "CE", ect0: "CE", ce: "CE"},
 	}
-	for _, x := range receivers {
+	for _, x := range underlays {
 		fam := x.fam
 		t.Run(x.name(), func(t *testing.T) {
-			p := newPair(t, fam, x.settings)
+			p := newPair(t, fam, x.with(settings{}))
 			for cell := range uint8(2 * 4 * 4) {
 				innerECN, outerECN := cell>>2&3, cell&3
 				in := inner{src: farInner, dst: nearInner, v6: cell>>4 == 1, ttl: 33, tos: 0xb8 | innerECN}
@@ -53,26 +53,6 @@ func TestReceiveECN(t *testing.T) {
 			}
 		})
 	}
-}
-
-// receivers are our underlays, over both address families.
-var receivers = func() (all []receiver) {
-	for _, fam := range families {
-		all = append(all, receiver{fam, settings{}}, receiver{fam, settings{packet: &underlay.PacketConfig{Device: "eth0"}}})
-	}
-	return all
-}()
-
-type receiver struct {
-	fam family
-	settings
-}
-
-func (x *receiver) name() string {
-	if x.packet != nil {
-		return x.fam.name + "/Packet"
-	}
-	return x.fam.name
 }
 
 // ecnOutcome says what the inner ECN field became. Nothing else may have changed but,
@@ -180,10 +160,10 @@ func receivedPackets(fam family) []received {
 // does not is counted.
 func TestReceive(t *testing.T) {
 	l := newLedger(t, receiveDifferences)
-	for _, x := range receivers {
+	for _, x := range underlays {
 		fam := x.fam
 		t.Run(x.name(), func(t *testing.T) {
-			p := newPair(t, fam, x.settings)
+			p := newPair(t, fam, x.with(settings{}))
 			for _, c := range receivedPackets(fam) {
 				if c.payload == nil {
 					c.payload = vxlan(c.inner)
@@ -191,7 +171,7 @@ func TestReceive(t *testing.T) {
 				count := p.count()
 				kernel, ours := p.receive(fam.packet(c.outer, c.payload))
 				l.compare(t, fam, "", c.name, "outcome", outcome(c.inner, kernel), outcome(c.inner, ours))
-				if x.packet != nil && strings.HasSuffix(c.ours, "InCsumErrors") {
+				if x.packet && strings.HasSuffix(c.ours, "InCsumErrors") {
 					c.ours += " bad-checksum" // beside the stack, which looks too
 				}
 				count.want(t, c.name, c.kernel, c.ours)

@@ -23,7 +23,8 @@ var sendDifferences = []difference{
 // The same frames into both, under every setting: what leaves must be the same.
 func TestSend(t *testing.T) {
 	l := newLedger(t, sendDifferences)
-	for _, fam := range families {
+	for _, x := range underlays {
+		fam := x.fam
 		on, off := "udpcsum", "noudpcsum"
 		normal := off
 		if fam.v6 {
@@ -58,8 +59,8 @@ func TestSend(t *testing.T) {
 				udp:    underlay.UDPConfig{Checksum: underlay.ChecksumOff},
 			}},
 		} {
-			t.Run(fam.name+"/"+c.name, func(t *testing.T) {
-				p := newPair(t, fam, c.settings)
+			t.Run(x.name()+"/"+c.name, func(t *testing.T) {
+				p := newPair(t, fam, x.with(c.settings))
 				for _, in := range innerFrames() {
 					kernel, ours := p.send(in.frame)
 					l.compare(t, fam, c.name, in.name, "packets", fmt.Sprint(len(kernel)), fmt.Sprint(len(ours)))
@@ -108,12 +109,12 @@ func innerFrames() (fs []struct {
 // A flow keeps one source port of the range, and flows are spread over it.
 func TestSourcePort(t *testing.T) {
 	const lo, hi = 50000, 50009
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			p := newPair(t, fam, settings{
+	for _, x := range underlays {
+		t.Run(x.name(), func(t *testing.T) {
+			p := newPair(t, x.fam, x.with(settings{
 				args: []string{"srcport", fmt.Sprint(lo), fmt.Sprint(hi + 1)},
 				udp:  underlay.UDPConfig{SrcPorts: underlay.PortRange{Lo: lo, Hi: hi}},
-			})
+			}))
 			ports := map[string][]uint16{}
 			for flow := range uint16(40) {
 				in := inner{src: nearInner, dst: farInner, ttl: 9, flow: flow}
@@ -146,11 +147,11 @@ func TestSourcePort(t *testing.T) {
 
 // The devices have the same MTU.
 func TestDeviceMTU(t *testing.T) {
-	for _, fam := range families {
-		p := newPair(t, fam, settings{})
+	for _, x := range underlays {
+		p := newPair(t, x.fam, x.with(settings{}))
 		mtu := func(s *side) string { return s.near.Run("cat", "/sys/class/net/"+s.dev+"/mtu") }
 		if k, u := mtu(p.kernel), mtu(p.ours); k != u {
-			t.Errorf("%s: MTU of the kernel's device %s, of ours %s", fam.name, k, u)
+			t.Errorf("%s: MTU of the kernel's device %s, of ours %s", x.name(), k, u)
 		}
 	}
 }
