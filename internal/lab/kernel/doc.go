@@ -45,6 +45,11 @@
 //     bridges do.
 //   - longer than the device: the kernel delivers a frame from the tunnel that is longer
 //     than its device's MTU; ours drops it and counts it.
+//   - B bit of VXLAN-GPE: to the kernel it is a reserved bit; to ours it marks a copy of a
+//     flooded frame (draft-ietf-nvo3-vxlan-gpe-13, section 3.1).
+//   - packets in VXLAN-GPE: the kernel hands to its host what is behind the header,
+//     Ethernet, NSH and MPLS too, as it is; ours takes IP packets as long as they say they are,
+//     and Ethernet where a port takes it, and drops all else.
 //
 // # Peer
 //

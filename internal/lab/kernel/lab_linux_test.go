@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -44,6 +45,7 @@ type settings struct {
 	udp    underlay.UDPConfig
 	packet *underlay.PacketConfig // in the place of udp
 
+	typ      encap.Type
 	reserved vtep.Reserved
 	gbp      bool
 }
@@ -91,18 +93,18 @@ type pair struct {
 	t            *testing.T
 	fam          family
 	kernel, ours *side
-	*node        // of ours
+	*node                                 // of ours
+	wrap         func(mark []byte) []byte // makes a packet of a mark that is for the near host
 	marks        uint32
 }
 
 func newPair(t *testing.T, fam family, s settings) *pair {
 	t.Helper()
-	n := netns.New(t)
-	p := &pair{t: t, fam: fam, kernel: newSide(n, fam, "k", "vx0"), ours: newSide(n, fam, "u", "tap0")}
-	args := append([]string{"address", devMAC}, "type", "vxlan", "id", fmt.Sprint(vni), "dstport", "4789",
-		"local", fam.near, "remote", fam.far, "dev", "eth0")
-	p.kernel.near.IP(append(append([]string{"link", "add", "vx0"}, args...), s.args...)...)
-	p.kernel.near.Up("vx0")
+	p := barePair(t, fam)
+	args := []string{"link", "add", "vx0", "type", "vxlan", "id", fmt.Sprint(vni), "dstport", "4789",
+		"local", fam.near, "remote", fam.far, "dev", "eth0"}
+	p.kernel.near.IP(append(args, s.args...)...)
+	p.kernel.near.SetMAC("vx0", devMAC)
 	if s.packet != nil {
 		p.ours.resolve(fam)
 	}
@@ -110,13 +112,30 @@ func newPair(t *testing.T, fam family, s settings) *pair {
 	vsi := p.vsi(vni, nil, fam.far)
 	mac, _ := frame.ParseMAC(devMAC)
 	p.tap(vsi, p.ours.near, "tap0", mac)
+	p.wrap = func(mark []byte) []byte {
+		return fam.packet(outerIP{}, vxlan(append(ethernet(nearInner, farInner, 0x88b5), mark[14:]...)))
+	}
+	p.start()
+	return p
+}
+
+// barePair is a pair without VTEPs.
+func barePair(t *testing.T, fam family) *pair {
+	t.Helper()
+	n := netns.New(t)
+	return &pair{t: t, fam: fam, kernel: newSide(n, fam, "k", "vx0"), ours: newSide(n, fam, "u", "tap0")}
+}
+
+// start waits until all carry packets, and captures them from then on.
+func (p *pair) start() {
+	p.t.Helper()
+	p.kernel.near.Up("vx0")
 	for _, x := range []*side{p.kernel, p.ours} {
 		x.near.Ready()
 		x.far.Ready()
 		x.wire = x.near.Capture("eth0", "udp port 4789")
 		x.out = x.near.Capture(x.dev, "")
 	}
-	return p
 }
 
 func newSide(n *netns.Net, fam family, name, dev string) *side {
@@ -156,10 +175,7 @@ func (p *pair) send(inner []byte) (kernel, ours []outer) {
 // each device.
 func (p *pair) receive(packet []byte) (kernel, ours [][]byte) {
 	p.t.Helper()
-	wrap := func(mark []byte) []byte {
-		return p.fam.packet(outerIP{}, vxlan(append(ethernet(nearInner, farInner, 0x88b5), mark[14:]...)))
-	}
-	get := func(s *side) [][]byte { return p.through(s.far, "eth0", s.out, packet, wrap) }
+	get := func(s *side) [][]byte { return p.through(s.far, "eth0", s.out, packet, p.wrap) }
 	return get(p.kernel), get(p.ours)
 }
 

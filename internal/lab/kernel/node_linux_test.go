@@ -31,6 +31,9 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *node {
 	var err error
 	h.Do(func() {
 		at := netip.AddrPortFrom(netip.MustParseAddr(local), encap.VXLANPort)
+		if s.typ == encap.TypeGPE {
+			at = netip.AddrPortFrom(at.Addr(), encap.GPEPort)
+		}
 		if s.packet != nil {
 			n.u, err = underlay.ListenPacket(at, s.packet)
 		} else {
@@ -40,7 +43,7 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n.v, err = vtep.New(&vtep.Config{Header: s.header, Reserved: s.reserved, GBP: s.gbp}, n.u); err != nil {
+	if n.v, err = vtep.New(&vtep.Config{Type: s.typ, Header: s.header, Reserved: s.reserved, GBP: s.gbp}, n.u); err != nil {
 		t.Fatal(err)
 	}
 	if n.sw, err = vswitch.New(nil); err != nil {

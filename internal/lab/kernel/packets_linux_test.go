@@ -93,6 +93,7 @@ type outerIP struct {
 	tos      uint8
 	src      string // "" = the peer
 	checksum int    // of UDP: right, zero, wrong
+	port     uint16 // of destination, 0 = that of VXLAN
 }
 
 const (
@@ -107,6 +108,9 @@ func (fam family) packet(o outerIP, payload []byte) []byte {
 	u := &layers.UDP{SrcPort: 55555, DstPort: 4789}
 	if o.src == "" {
 		o.src = fam.far
+	}
+	if o.port != 0 {
+		u.DstPort = layers.UDPPort(o.port)
 	}
 	var b []byte
 	at := 14 + 20 + 6

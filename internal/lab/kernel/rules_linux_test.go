@@ -24,7 +24,7 @@ const (
 // The documentation has a row for each cause of a difference, and no other.
 func TestDocumentation(t *testing.T) {
 	var want []string
-	for _, d := range slices.Concat(sendDifferences, receiveDifferences, outerDifferences, shapeDifferences) {
+	for _, d := range slices.Concat(sendDifferences, receiveDifferences, outerDifferences, shapeDifferences, gpeDifferences) {
 		if !slices.Contains(want, d.rule) {
 			want = append(want, d.rule)
 		}
