@@ -46,10 +46,12 @@
 //   - longer than the device: the kernel delivers a frame from the tunnel that is longer
 //     than its device's MTU; ours drops it and counts it.
 //   - B bit of VXLAN-GPE: to the kernel it is a reserved bit; to ours it marks a copy of a
-//     flooded frame (draft-ietf-nvo3-vxlan-gpe-13, section 3.1).
+//     flooded frame (draft-ietf-nvo3-vxlan-gpe-13, section 3.1), and is in no mask.
 //   - packets in VXLAN-GPE: the kernel hands to its host what is behind the header,
 //     Ethernet, NSH and MPLS too, as it is; ours takes IP packets as long as they say they are,
 //     and Ethernet where a port takes it, and drops all else.
+//
+// Masks of reserved bits drop the same ("reserved_bits" there, Linux 6.14).
 //
 // # Peer
 //
@@ -62,8 +64,8 @@
 //
 // VTEPs that have it ("gbp" there) differ in two things more:
 //
-//   - reserved bits of octet 1: beside D and A the kernel ignores all six;
-//     vtep.ReservedStrict drops packets for them.
+//   - reserved bits of octet 1: beside D and A the kernel ignores all six, and takes no
+//     mask with them; vtep.ReservedStrict and masks drop packets for them.
 //   - D: the kernel learns the source MAC of a frame with it; ours does not
 //     (draft-smith-vxlan-group-policy-05, section 2.1).
 //

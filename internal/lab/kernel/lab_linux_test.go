@@ -41,6 +41,7 @@ var families = []family{
 // settings are those of one pair of VTEPs, in both languages.
 type settings struct {
 	args   []string // words for "ip link add type vxlan"
+	mask   *uint64  // reserved_bits, which iproute2 has no word for before 6.14: in the place of args
 	header vtep.Header
 	udp    underlay.UDPConfig
 	packet *underlay.PacketConfig // in the place of udp
@@ -101,9 +102,15 @@ type pair struct {
 func newPair(t *testing.T, fam family, s settings) *pair {
 	t.Helper()
 	p := barePair(t, fam)
-	args := []string{"link", "add", "vx0", "type", "vxlan", "id", fmt.Sprint(vni), "dstport", "4789",
-		"local", fam.near, "remote", fam.far, "dev", "eth0"}
-	p.kernel.near.IP(append(args, s.args...)...)
+	if s.mask != nil {
+		if err := addVXLAN(p.kernel.near, "vx0", fam.attributes(*s.mask)...); err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		args := []string{"link", "add", "vx0", "type", "vxlan", "id", fmt.Sprint(vni), "dstport", "4789",
+			"local", fam.near, "remote", fam.far, "dev", "eth0"}
+		p.kernel.near.IP(append(args, s.args...)...)
+	}
 	p.kernel.near.SetMAC("vx0", devMAC)
 	if s.packet != nil {
 		p.ours.resolve(fam)
