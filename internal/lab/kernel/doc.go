@@ -50,6 +50,10 @@
 //   - packets in VXLAN-GPE: the kernel hands to its host what is behind the header,
 //     Ethernet, NSH and MPLS too, as it is; ours takes IP packets as long as they say they are,
 //     and Ethernet where a port takes it, and drops all else.
+//   - reserved bits with group policy: the kernel ("gbp" there) has octets 1 to 3 in use, and
+//     ignores the six bits beside D and A; vtep.ReservedStrict, or a mask, drops packets for them.
+//   - D of group policy: the kernel learns the source MAC of a frame with it; ours does not
+//     (draft-smith-vxlan-group-policy-05, section 2.1).
 //
 // Masks of reserved bits drop the same ("reserved_bits" there, Linux 6.14).
 //
@@ -59,15 +63,6 @@
 // a host that moves between the two; a segment in two fabrics, IPv4 and IPv6, on two ports;
 // ageing; two networks with equal addresses; a narrow link on the way; a flood list that
 // becomes a multicast group, and back; links, addresses and devices that go away and come back.
-//
-// # Group policy
-//
-// VTEPs that have it ("gbp" there) differ in two things more:
-//
-//   - reserved bits of octet 1: beside D and A the kernel ignores all six, and takes no
-//     mask with them; vtep.ReservedStrict and masks drop packets for them.
-//   - D: the kernel learns the source MAC of a frame with it; ours does not
-//     (draft-smith-vxlan-group-policy-05, section 2.1).
 //
 // # Bridge
 //

@@ -14,10 +14,10 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// The rows of the package's comment about group policy.
+// Rows of the documentation, about group policy.
 const (
-	gbpReserved  = "reserved bits of octet 1"
-	gbpDontLearn = "D"
+	gbpReserved  = "reserved bits with group policy"
+	gbpDontLearn = "D of group policy"
 )
 
 // reserved39 is the bits that VXLAN has no use for.

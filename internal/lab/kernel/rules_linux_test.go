@@ -24,7 +24,8 @@ const (
 // The documentation has a row for each cause of a difference, and no other.
 func TestDocumentation(t *testing.T) {
 	var want []string
-	for _, d := range slices.Concat(sendDifferences, receiveDifferences, outerDifferences, shapeDifferences, gpeDifferences) {
+	for _, d := range slices.Concat(sendDifferences, receiveDifferences, outerDifferences, shapeDifferences, gbpDifferences, gpeDifferences,
+		reservableDifferences) {
 		if !slices.Contains(want, d.rule) {
 			want = append(want, d.rule)
 		}
