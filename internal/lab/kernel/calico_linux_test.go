@@ -1,10 +1,7 @@
 package kernel
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"testing"
 
@@ -98,20 +95,10 @@ func (c *cluster) must(err error) {
 func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico {
 	c.t.Helper()
 	n := &calico{c: c, number: number, h: h, podNames: map[int]*netns.Host{}}
-	var err error
-	n.sw, err = vswitch.New(nil)
-	c.must(err)
+	n.sw = running(c.t)
 	g, err := l3.NewGateway(nil)
 	c.must(err)
 	n.vrf = g.VRF("cluster")
-	done := make(chan error, 1)
-	go func() { done <- n.sw.Run(context.Background()) }()
-	c.t.Cleanup(func() {
-		n.sw.Close()
-		if err := <-done; !errors.Is(err, net.ErrClosed) {
-			c.t.Errorf("Run: %v", err)
-		}
-	})
 
 	// The pods' gateway is on the link and nowhere else.
 	n.segment, err = n.sw.VSI(podsVNI, nil)

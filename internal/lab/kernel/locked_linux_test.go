@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -43,10 +42,7 @@ func TestLockedPort(t *testing.T) {
 	}
 
 	u, ours, up, uq := build("ours")
-	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sw := running(t)
 	v, err := sw.VSI(1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -61,12 +57,6 @@ func TestLockedPort(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	done := make(chan error, 1)
-	go func() { done <- sw.Run(context.Background()) }()
-	t.Cleanup(func() {
-		sw.Close()
-		<-done
-	})
 	ours.lock = func() {
 		if err := at[0].Configure(vswitch.AttachConfig{Locked: true}); err != nil {
 			t.Error(err)

@@ -46,19 +46,27 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *node {
 	if n.v, err = vtep.New(&vtep.Config{Type: s.typ, Header: s.header, Reserved: s.reserved, GBP: s.gbp}, n.u); err != nil {
 		t.Fatal(err)
 	}
-	if n.sw, err = vswitch.New(nil); err != nil {
+	t.Cleanup(func() { n.v.Close() }) // one that was never attached the switch does not close
+	n.sw = running(t)
+	return n
+}
+
+// running returns a switch that runs until the test ends.
+func running(t *testing.T) *vswitch.Switch {
+	t.Helper()
+	sw, err := vswitch.New(nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- n.sw.Run(context.Background()) }()
+	go func() { done <- sw.Run(context.Background()) }()
 	t.Cleanup(func() {
-		n.sw.Close()
-		n.v.Close()
+		sw.Close()
 		if err := <-done; !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Run: %v", err)
 		}
 	})
-	return n
+	return sw
 }
 
 // vsi makes a network that floods to the peers.
