@@ -37,7 +37,10 @@ func TestKernelGPE(t *testing.T) {
 			n := netns.New(t)
 			a, b := n.Host("a"), n.Host("b")
 			n.Link(a, f.local+f.bits, b, f.remote+f.bits)
-			b.TxOff("eth0") // its inner checksums are nobody's business there
+			b.TxOff("eth0")                                              // its inner checksums are nobody's business there
+			a.Run("ethtool", "-K", "eth0", "tx-udp-segmentation", "off") // a run is seen as the packets it is
+			a.Ready()
+			b.Ready()
 			kernelGPE(b, f.remote, f.local, "192.168.7.2/32,fd07::2/128", "192.168.7.1/32", "fd07::1/128")
 			mtu := f.mtu + 14
 			p := start(t, a, fmt.Sprintf("ready dev=vxs0 type=gpe id=77 local="+f.brackets+":4790 mtu=%d", f.local, mtu),
