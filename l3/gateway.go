@@ -14,14 +14,23 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// DefaultQueued is the default of [GatewayConfig].
-const DefaultQueued = 1 << 20
+// Defaults of [GatewayConfig].
+const (
+	DefaultPerNeighbour = 3
+	DefaultWaiting      = 1024
+	DefaultQueued       = 1 << 20
+)
 
 // GatewayConfig holds the settings of a [Gateway]. The zero value works.
 type GatewayConfig struct {
 	PerSender int // ICMP errors to one source address of one network in a second; 0 = DefaultPerSender
 	Total     int // ICMP errors in a second in all; 0 = DefaultTotal
-	Queued    int // bytes of packets that wait for their next hop's MAC, in all; 0 = DefaultQueued
+
+	// Packets wait for their next hop's MAC. What is beyond a limit is dropped as
+	// frame.Unresolved.
+	PerNeighbour int // packets that wait for one next hop; 0 = DefaultPerNeighbour
+	Waiting      int // next hops that are asked, or do not answer, at a time on one interface; 0 = DefaultWaiting
+	Queued       int // bytes that wait in all; 0 = DefaultQueued
 }
 
 // A Gateway routes between the segments of a switch. It is made of VRFs, each with routes
@@ -46,10 +55,16 @@ func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
 	if err := g.limit.set(c.PerSender, c.Total); err != nil {
 		return nil, fmt.Errorf("l3: GatewayConfig.%w", err)
 	}
-	if c.Queued < 0 {
-		return nil, fmt.Errorf("l3: GatewayConfig.Queued: %d is negative", c.Queued)
+	for _, s := range []struct {
+		name  string
+		n     *int
+		usual int
+	}{{"PerNeighbour", &c.PerNeighbour, DefaultPerNeighbour}, {"Waiting", &c.Waiting, DefaultWaiting}, {"Queued", &c.Queued, DefaultQueued}} {
+		if *s.n < 0 {
+			return nil, fmt.Errorf("l3: GatewayConfig.%s: %d is negative", s.name, *s.n)
+		}
+		*s.n = cmp.Or(*s.n, s.usual)
 	}
-	c.Queued = cmp.Or(c.Queued, DefaultQueued)
 	return g, nil
 }
 

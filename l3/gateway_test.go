@@ -518,7 +518,7 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-// What waits is bounded, in bytes and in next hops.
+// What waits is bounded: in bytes, in next hops, and in packets for each.
 func TestUnresolvedBounds(t *testing.T) {
 	l := newLab(t, &GatewayConfig{Queued: 1000})
 	drops := 0
@@ -531,18 +531,37 @@ func TestUnresolvedBounds(t *testing.T) {
 	if n := l.g.queued.Load(); n > 1000 || n < 800 || drops != 20-int(n)/106 {
 		t.Errorf("%d bytes, %d dropped", n, drops)
 	}
-	l = newLab(t, nil)
-	for k := range 3000 {
-		s := between(true, 1, 4)
-		s.dst = netip.AddrFrom16([16]byte{0xfd, 0, 3: 20, 14: byte(k >> 8), 15: byte(k)})
-		l.in(l.i10, s.bytes(t))
-	}
-	if st := l.i20.Stats(); st.Waiting != maxWaiting {
-		t.Errorf("%+v", st)
-	}
-	must(t, l.i20.Close())
-	if l.g.queued.Load() != 0 {
-		t.Error("closed, and packets wait")
+	for _, c := range []struct {
+		cfg                   GatewayConfig
+		waiting, perNeighbour int
+	}{
+		{GatewayConfig{}, 1024, 3},
+		{GatewayConfig{Waiting: 7, PerNeighbour: 5}, 7, 5},
+		{GatewayConfig{Waiting: 1, PerNeighbour: 1}, 1, 1},
+	} {
+		l = newLab(t, &c.cfg)
+		var kept [2000]int
+		for k := range len(kept) * 6 {
+			to := k % len(kept)
+			s := between(true, 1, 4)
+			s.payload = 10
+			s.dst = netip.AddrFrom16([16]byte{0xfd, 0, 3: 20, 13: 1, 14: byte(to >> 8), 15: byte(to)})
+			if v, _ := l.in(l.i10, s.bytes(t)); v == frame.Consume {
+				kept[to]++
+			}
+		}
+		for to, n := range kept {
+			if to < c.waiting && n != c.perNeighbour || to >= c.waiting && n != 0 {
+				t.Fatalf("%+v: %d packets wait for next hop %d", c.cfg, n, to)
+			}
+		}
+		if st := l.i20.Stats(); st.Waiting != c.waiting {
+			t.Errorf("%+v: %+v", c.cfg, st)
+		}
+		must(t, l.i20.Close())
+		if l.g.queued.Load() != 0 {
+			t.Error("closed, and packets wait")
+		}
 	}
 }
 
@@ -771,7 +790,10 @@ func TestGatewayConfig(t *testing.T) {
 	for _, c := range []struct {
 		cfg  GatewayConfig
 		name string
-	}{{GatewayConfig{PerSender: -1}, "PerSender"}, {GatewayConfig{Total: -1}, "Total"}, {GatewayConfig{Queued: -1}, "Queued"}} {
+	}{
+		{GatewayConfig{PerSender: -1}, "PerSender"}, {GatewayConfig{Total: -1}, "Total"}, {GatewayConfig{Queued: -1}, "Queued"},
+		{GatewayConfig{PerNeighbour: -1}, "PerNeighbour"}, {GatewayConfig{Waiting: -1}, "Waiting"},
+	} {
 		if _, err := NewGateway(&c.cfg); err == nil || !strings.Contains(err.Error(), "GatewayConfig."+c.name+": ") {
 			t.Errorf("%+v: %v", c.cfg, err)
 		}

@@ -9,10 +9,8 @@ import (
 )
 
 const (
-	perNeighbour = 3    // packets that wait for one next hop
-	maxWaiting   = 1024 // next hops that are asked at a time, on one interface
-	questions    = 3    // before a next hop counts as gone, one a second
-	penance      = 3    // seconds until a next hop that is gone is asked again
+	questions = 3 // before a next hop counts as gone, one a second
+	penance   = 3 // seconds until a next hop that is gone is asked again
 )
 
 // waiting is what is kept for a next hop that has been asked for its MAC.
@@ -33,6 +31,7 @@ type parked struct {
 
 // wait keeps a packet until the MAC of next is known, and asks for it.
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
+	g := i.vrf.gateway
 	i.mu.Lock()
 	w := i.waiting[next]
 	if w != nil && w.gone != 0 && x.tick < w.gone {
@@ -42,7 +41,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 	}
 	ask := w == nil || w.gone != 0
 	if ask {
-		if w == nil && len(i.waiting) >= maxWaiting {
+		if w == nil && len(i.waiting) >= g.cfg.Waiting {
 			i.mu.Unlock()
 			i.unresolved.Add(1)
 			return frame.Drop(frame.Unresolved)
@@ -50,7 +49,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		w = &waiting{asker: x.src(), asked: 1, next: x.tick + 1}
 		i.waiting[next] = w
 	}
-	kept := len(w.packets) < perNeighbour && i.vrf.gateway.take(x.f.Len())
+	kept := len(w.packets) < g.cfg.PerNeighbour && g.take(x.f.Len())
 	if kept {
 		p := parked{f: x.f.Clone(), x: *x, in: in}
 		w.packets = append(w.packets, p)
