@@ -14,7 +14,7 @@ import (
 // A superframe is TCP or UDP over IPv4, or over IPv6 with no extension headers but
 // options, behind up to two VLAN tags; its lengths are those of the whole packet and its
 // checksum is unfinished (virtio 1.2, section 5.1.6). A frame without a Type may be of any
-// protocol: its checksum only has to lie in the packet.
+// protocol: its checksum has to lie in the packet, and in no other field of its headers.
 //
 // It returns [frame.BadHeader] if the metadata contradicts the packet, else
 // [frame.NotDropped].
@@ -59,13 +59,6 @@ func Unfinished(f *frame.Frame) frame.Reason {
 		Flags: frame.NeedsCsum, CsumStart: uint16(f.Headroom() + h.l4), CsumOffset: uint16(h.csumOffset()),
 	}
 	return frame.NotDropped
-}
-
-// unfinished returns where in the packet the sum for an unfinished checksum begins; the
-// checksum itself lies in the packet too.
-func unfinished(f *frame.Frame) (at int, ok bool) {
-	at = int(f.GSO.CsumStart) - f.Headroom()
-	return at, at >= 0 && at+int(f.GSO.CsumOffset)+2 <= f.Len()
 }
 
 // super returns the headers of a superframe if they are as its metadata says.
