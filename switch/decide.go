@@ -119,7 +119,7 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if e == nil { // detached a moment ago
 		return c.flood(dst), nil
 	}
-	if !c.reaches(e) {
+	if !c.reaches(e) || f.Replicated && d.Peer() == 0 && e.port == c.port {
 		return frame.Drop(frame.SplitHorizon), nil
 	}
 	if mtu := e.port.MTU(d.Peer()); f.SegLen() > mtu {

@@ -144,6 +144,40 @@ func TestHub(t *testing.T) {
 	})
 }
 
+// An entry may name a tunnel's flood list, that of a group MAC above all. What it does not
+// lead to is where the frame comes from.
+func TestHubEntryOfFloodList(t *testing.T) {
+	inLab(t, func(l *lab) {
+		tun, copies := &stubTunnel{stub: newStub("t")}, newGPEStub("g")
+		at := must[*Attachment](t)(l.v.AttachWith(tun, 1, AttachConfig{Hub: true}))
+		gt := must[*Attachment](t)(l.v.AttachWith(copies, 1, AttachConfig{Hub: true}))
+		a, _ := l.port("a", 0)
+		for _, dst := range []frame.MAC{{1, 0, 0x5e, 1, 2, 3}, mac(9)} {
+			l.v.FDB().Set(dst, at.Dest(0), fdb.Static)
+			a.send(eth(dst, mac(6), 0x800))
+			if got := tun.sent(); len(got) != 1 || got[0].Peer != 0 || got[0].Skip != 0 {
+				t.Errorf("%v from another port: %v", dst, got)
+			}
+			tun.send(fromPeer(3, 1, eth(dst, mac(5), 0x800)))
+			if got := tun.sent(); len(got) != 1 || got[0].Peer != 0 || got[0].Skip != 3 {
+				t.Errorf("%v from a peer: %v", dst, got)
+			}
+			tun.send(fromPeer(0, 1, eth(dst, mac(5), 0x800)))
+			l.v.FDB().Set(dst, gt.Dest(0), fdb.Static)
+			copies.send(fromPeer(3, 1, eth(dst, mac(5), 0x800)))
+			if got := append(tun.sent(), copies.sent()...); len(got) != 0 {
+				t.Errorf("%v, from nobody that has a number, and a copy: %v", dst, got)
+			}
+		}
+		for port := 1; port <= 2; port++ {
+			if d := l.drops(port); d.Total() != 2 || d[frame.SplitHorizon]+d[frame.Reflect] != 2 {
+				t.Errorf("port %d: %v", port, d)
+			}
+		}
+		l.wantAccounts()
+	})
+}
+
 // Frames of the switch's own reach everybody, whatever the split-horizon groups.
 func TestInject(t *testing.T) {
 	inLab(t, func(l *lab) {

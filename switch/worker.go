@@ -117,7 +117,11 @@ func (w *worker) frame(f *frame.Frame) {
 	}
 	w.forwarded++
 	w.verdict = v
-	w.stage(f, e, v.Dest().Peer(), 0)
+	peer, skip := v.Dest().Peer(), uint16(0)
+	if peer == 0 && e.port == w.port { // an entry that names a hub's flood list
+		skip = f.From.Peer()
+	}
+	w.stage(f, e, peer, skip)
 }
 
 // attachment returns the circuit of (port, tag), taking a VLAN tag off.
