@@ -182,6 +182,9 @@ func (s *Switch) shut() {
 			s.remove(p, nil)
 		}
 	}
+	for _, v := range s.vsis {
+		v.gone.Store(true)
+	}
 	if t := s.trace.Swap(nil); t != nil {
 		t.ring.Close()
 	}

@@ -455,6 +455,26 @@ func TestRunEnds(t *testing.T) {
 	}
 }
 
+// After Close every method that changes something says so.
+func TestClosed(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	v := must[*VSI](t)(s.VSI(1, nil))
+	p := newStub("p")
+	a := must[*Attachment](t)(v.Attach(p, 0))
+	s.Close()
+	for name, err := range map[string]error{
+		"VSI.Configure": v.Configure(VSIConfig{}), "VSI.Delete": v.Delete(),
+		"Attachment.Configure": a.Configure(AttachConfig{}), "Attachment.Detach": a.Detach(),
+		"Switch.FlushPort": s.FlushPort(p),
+		"VSI.Attach":       func() error { _, err := v.Attach(newStub("q"), 0); return err }(),
+		"Switch.Trace":     func() error { _, err := s.Trace(TraceConfig{}); return err }(),
+	} {
+		if !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func running(s *Switch) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

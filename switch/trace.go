@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -50,7 +51,7 @@ type Trace struct {
 }
 
 // Trace begins to record, and ends the trace before, if there is one: frames that match
-// cost their workers some 100 ns more, and the others some 10.
+// cost their workers some 100 ns more, and the others some 10. The switch's Close ends it.
 func (s *Switch) Trace(cfg TraceConfig) (*Trace, error) {
 	switch {
 	case cfg.Every < 0:
@@ -61,6 +62,11 @@ func (s *Switch) Trace(cfg TraceConfig) (*Trace, error) {
 	cfg.Every = max(cfg.Every, 1)
 	if cfg.Buffer == 0 {
 		cfg.Buffer = 1024
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("vswitch: Trace: %w", net.ErrClosed)
 	}
 	t := &Trace{sw: s, cfg: cfg, ring: ring.New[TraceRecord](cfg.Buffer)}
 	if old := s.trace.Swap(t); old != nil {
