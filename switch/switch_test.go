@@ -504,6 +504,8 @@ func TestConfigErrors(t *testing.T) {
 	}{
 		{errMACs, "Config.MaxMACs: -1"}, {errInjected, "Config.Injected: -1"}, {errEvents, "Config.Events: 1"}, {errVNI, "VNI 16777216"}, {errVSI, "VSIConfig.MaxMACs"},
 		{v.Configure(VSIConfig{Ageing: time.Millisecond}), "VSIConfig.Ageing: 1ms"},
+		{v.Configure(VSIConfig{Ageing: (1 << 32) * time.Second}), "VSIConfig.Ageing: 1193046h28m16s"},
+		{v.Configure(VSIConfig{MissTimeout: (1 << 32) * time.Second}), "VSIConfig.MissTimeout: 1193046h28m16s"},
 		{v.Configure(VSIConfig{NoFlood: 8}), "VSIConfig.NoFlood"},
 		{v.Configure(VSIConfig{InnerVLAN: 3}), "VSIConfig.InnerVLAN: 3"},
 		{v.Configure(VSIConfig{Evict: true}), "VSIConfig.Evict"},

@@ -121,15 +121,18 @@ func (s *Switch) VSI(vni frame.VNI, cfg *VSIConfig) (*VSI, error) {
 	return v, nil
 }
 
+// maxTime is the longest time between two ticks that can be told: 68 years.
+const maxTime = (1<<31 - 1) * time.Second
+
 func (c *VSIConfig) check() error {
 	if c.MaxMACs < 0 {
 		return fmt.Errorf("vswitch: VSIConfig.MaxMACs: %d is negative", c.MaxMACs)
 	}
-	if c.Ageing > 0 && c.Ageing < time.Second {
-		return fmt.Errorf("vswitch: VSIConfig.Ageing: %v, allowed are 1s and more, 0 for the default, or negative for never", c.Ageing)
+	if c.Ageing > 0 && c.Ageing < time.Second || c.Ageing > maxTime {
+		return fmt.Errorf("vswitch: VSIConfig.Ageing: %v, allowed are 1s to %v, 0 for the default, or negative for never", c.Ageing, maxTime)
 	}
-	if c.MissTimeout != 0 && c.MissTimeout < time.Second {
-		return fmt.Errorf("vswitch: VSIConfig.MissTimeout: %v, allowed are 1s and more, or 0 for %v", c.MissTimeout, missTimeout)
+	if c.MissTimeout != 0 && c.MissTimeout < time.Second || c.MissTimeout > maxTime {
+		return fmt.Errorf("vswitch: VSIConfig.MissTimeout: %v, allowed are 1s to %v, or 0 for %v", c.MissTimeout, maxTime, missTimeout)
 	}
 	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
 		return fmt.Errorf("vswitch: VSIConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
