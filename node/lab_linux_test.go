@@ -137,7 +137,7 @@ var ttlOf = regexp.MustCompile(`bytes from .* ttl=(\d+)`)
 // wantTTL pings, which must be answered at the first time, and looks at the answer.
 func wantTTL(t *testing.T, h *netns.Host, to string, ttl int) {
 	t.Helper()
-	out := h.Run("ping", "-n", "-c", "1", "-W", "2", to)
+	out := h.Run("ping", "-n", "-c", "1", "-W", "5", to)
 	m := ttlOf.FindStringSubmatch(out)
 	if m == nil {
 		t.Fatal(out)

@@ -149,20 +149,29 @@ func (x *tunnel) recv() ([]byte, uint16) {
 	return b[:n], from.Port()
 }
 
-// read returns the frames that come out of the VTEP within a while.
-func (x *tunnel) read(while time.Duration) (frames [][]byte) {
-	timer := time.AfterFunc(while, x.v.Pause)
+// before returns how many frames come out of a reader in front of one that ends in mark, which
+// is sent now.
+func before(t *testing.T, r frame.Reader, pause func(), from *net.UDPConn, to netip.AddrPort) (n int) {
+	t.Helper()
+	mark := eth(nobody, rmac(1), "mark")
+	if _, err := from.WriteToUDPAddrPort(vx(vni, mark), to); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(5*time.Second, pause)
 	defer timer.Stop()
-	defer x.v.Resume()
-	r, b := x.v.Readers()[0], frame.NewBatch(nil)
-	for r.Read(b) == nil {
+	for b := frame.NewBatch(nil); ; {
+		if err := r.Read(b); err != nil {
+			t.Fatal(err)
+		}
 		for i := range b.Frames {
+			if bytes.HasSuffix(b.Frames[i].Bytes(), mark) {
+				return n
+			}
 			if b.Frames[i].Drop == 0 {
-				frames = append(frames, bytes.Clone(b.Frames[i].Bytes()))
+				n++
 			}
 		}
 	}
-	return frames
 }
 
 var udpRows = []row{
@@ -247,7 +256,7 @@ var udpRows = []row{
 		for _, right := range []bool{false, true} {
 			x := newTunnel(t, s, nil, nil)
 			rawUDP(t, x.local, right)
-			if n := len(x.read(50 * time.Millisecond)); (n == 1) != right {
+			if n := before(t, x.v.Readers()[0], x.v.Pause, x.peer, x.local); (n == 1) != right {
 				t.Errorf("checksum right = %v: %d frames", right, n)
 			}
 		}
@@ -418,13 +427,12 @@ func zeroIn(t *testing.T, s side, uc *underlay.UDPConfig) int {
 	if _, err := from.WriteToUDPAddrPort(vx(vni, in1), u.LocalAddr()); err != nil {
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(50*time.Millisecond, u.Pause)
-	defer timer.Stop()
-	b, n := frame.NewBatch(nil), 0
-	for r := u.Readers()[0]; r.Read(b) == nil; {
-		n += len(b.Frames)
+	summed, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return n
+	defer summed.Close()
+	return before(t, u.Readers()[0], u.Pause, summed, u.LocalAddr())
 }
 
 // rawUDP sends a datagram whose checksum is right or wrong.
