@@ -73,7 +73,6 @@ func (l *ovsLab) forget() {
 // Either side may be the first to speak, over IPv4 and IPv6, with every setting of the
 // outer checksum. Over IPv6 OVS computes it whatever csum says, and takes zero.
 func TestOpenVSwitchPeer(t *testing.T) {
-	t.Parallel()
 	l := newOVSLab(t)
 	for _, c := range []struct {
 		fam          int

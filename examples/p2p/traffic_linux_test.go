@@ -10,7 +10,6 @@ import (
 // TCP and UDP both ways, against the kernel, over both address families and with both
 // inside: nothing arrives corrupt, by the checksums that the stacks at the ends count.
 func TestTrafficIsIntact(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		family
 		flags string
