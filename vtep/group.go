@@ -84,8 +84,7 @@ func (w *writer) toGroups(l *floodList, i int, o *frame.Out, uneven bool) bool {
 		if uneven {
 			if o.F.SegLen() > w.v.mtuTo(h) {
 				p.copies++
-				p.lost++
-				p.drop = frame.TooBig
+				p.lose(tooLong, 1, frame.TooBig)
 				continue
 			}
 			h.tx.Add(1)

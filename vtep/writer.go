@@ -41,7 +41,27 @@ type packet struct {
 	group  wrapped // towards multicast groups, where that differs
 	copies int
 	lost   int          // of these
-	drop   frame.Reason // why
+	drop   frame.Reason // why, for the last one
+	losses [3]loss      // what lost is made of, by family, and what was too long
+}
+
+type loss struct {
+	copies int
+	why    frame.Reason
+}
+
+const tooLong = 2 // index of losses beside side4 and side6
+
+// lose takes note of copies that do not leave. Most packets lose none, and their losses are
+// never looked at.
+func (p *packet) lose(of, copies int, why frame.Reason) {
+	if p.lost == 0 {
+		p.losses = [3]loss{}
+	}
+	p.lost += copies
+	p.drop = why
+	p.losses[of].copies += copies
+	p.losses[of].why = why
 }
 
 // wrapped is a frame behind the tunnel's header.
@@ -89,7 +109,9 @@ func (w *writer) Write(out []frame.Out) error {
 		if p.lost > 0 && n == 0 {
 			out[i].Drop = p.drop
 		} else if p.lost > 0 {
-			w.v.lost[p.drop].Add(uint64(p.lost))
+			for _, l := range p.losses {
+				w.v.lost[l.why].Add(uint64(l.copies))
+			}
 		}
 		p.release()
 		p.group.release()
@@ -248,8 +270,7 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 		}
 		if o.F.SegLen() > w.v.mtuTo(h) {
 			p.copies++
-			p.lost++
-			p.drop = frame.TooBig
+			p.lose(tooLong, 1, frame.TooBig)
 			continue
 		}
 		if c := w.v.headerTo(h); c != head {
@@ -320,9 +341,7 @@ func (w *writer) flush() (err error) {
 		for k := range l.ds {
 			if d := &l.ds[k]; d.Lost > 0 {
 				for _, i := range l.owner[first : first+l.span[k]] {
-					p := &w.pkt[i]
-					p.lost += int(d.Lost)
-					p.drop = d.Drop
+					w.pkt[i].lose(s, int(d.Lost), d.Drop)
 				}
 			}
 			first += l.span[k]

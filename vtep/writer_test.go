@@ -165,6 +165,30 @@ func TestLostFamilies(t *testing.T) {
 	}
 }
 
+// Copies of one frame that are lost for several causes are counted under each.
+func TestLostForSeveralCauses(t *testing.T) {
+	a, b := fake4(), fake6()
+	v := newVTEP(t, nil, a, b)
+	must(t, v.SetFlood(vni, at(1), at(2), at(3), at6(1), at6(2)))
+	a.path(endpoint(t, at(2)), 700, nil)
+	lose := func(n uint16, why frame.Reason) func([]frame.Datagram) error {
+		return func(ds []frame.Datagram) error { ds[0].Lost, ds[0].Drop = n, why; return nil }
+	}
+	a.send, b.send = lose(1, frame.Unreachable), lose(2, frame.PortFull)
+	f := frame.Make(append(inner(1), make([]byte, 700)...))
+	o := []frame.Out{{F: &f, Tag: vni}}
+	must(t, v.Writer(0).Write(o))
+	l := v.Stats().Lost
+	if o[0].Drop != 0 || l[frame.TooBig] != 1 || l[frame.Unreachable] != 1 || l[frame.PortFull] != 2 || l.Total() != 4 {
+		t.Errorf("%v, lost %v", o[0].Drop, l)
+	}
+	a.send = lose(2, frame.Unreachable)
+	must(t, v.Writer(0).Write(o))
+	if o[0].Drop != frame.PortFull || v.Stats().Lost != l {
+		t.Errorf("to nobody: %v, lost %v", o[0].Drop, v.Stats().Lost)
+	}
+}
+
 // A frame may be on its way out of other ports: the writer does not touch its bytes,
 // nor those around it.
 func TestWriterLeavesFramesAlone(t *testing.T) {
