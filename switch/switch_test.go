@@ -301,6 +301,32 @@ func TestGateway(t *testing.T) {
 	})
 }
 
+// What a gateway alone was shown, and has dropped, is counted under the gateway's reason.
+func TestFloodedToTheGatewayAlone(t *testing.T) {
+	for _, c := range []struct {
+		says frame.Verdict
+		want frame.Reason
+	}{{frame.Continue, 0}, {frame.Drop(frame.BadChecksum), frame.BadChecksum}, {frame.Consume, 0}} {
+		inLab(t, func(l *lab) {
+			a, _ := l.port("a", 0)
+			if err := l.v.Configure(VSIConfig{Slots: Slots{Gateway: say(c.says)}}); err != nil {
+				t.Fatal(err)
+			}
+			a.send(eth(frame.Broadcast, mac(1), 0x800))
+			d := l.drops(1)
+			if flooded := l.s.Stats().Ports[1].Flood.Broadcast; c.want == 0 && (d.Total() != 0 || flooded != 1) || c.want != 0 && (d.Total() != 1 || d[c.want] != 1 || flooded != 0) {
+				t.Errorf("%v: dropped %v, flooded %d", c.says, d, flooded)
+			}
+			b, _ := l.port("b", 0)
+			a.send(eth(frame.Broadcast, mac(1), 0x800))
+			if st := l.s.Stats().Ports[1]; len(b.sent()) != 1 || st.RxDrops != d {
+				t.Errorf("%v, beside another: dropped %v", c.says, st.RxDrops)
+			}
+			l.wantAccounts()
+		})
+	}
+}
+
 func TestEgressSlotAndNoFlood(t *testing.T) {
 	inLab(t, func(l *lab) {
 		a, _ := l.port("a", 0)

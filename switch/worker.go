@@ -268,17 +268,23 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 			w.reply(f, c)
 		}
 	}
+	nobody := frame.NoEgress
 	if c.slots.Gateway != nil && class != UnknownUnicast && !c.keepsTag(f) {
-		n++
 		w.flush()
-		if v := c.slots.Gateway.Process(f, w.at); v.Action() != frame.ActDrop && v != frame.Continue {
+		switch v := c.slots.Gateway.Process(f, w.at); {
+		case v == frame.Continue:
+			n++ // it has heard it, as any member
+		case v.Action() == frame.ActDrop:
+			nobody = v.Reason()
+		default:
+			n++
 			w.frames++ // it is the gateway's frame now
 			w.bytes += w.length
 			w.act(f, c, v)
 		}
 	}
 	if n == 0 {
-		w.drop(c, frame.NoEgress)
+		w.drop(c, nobody)
 		return
 	}
 	w.rx.add(floodCounter(class), 1)
