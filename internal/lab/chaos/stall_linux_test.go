@@ -110,8 +110,8 @@ func TestStalledTAP(t *testing.T) {
 
 		r.a.IP("link", "set", "tap0", "down")
 		suffer(t, r.ab, r.ba)
+		r.a.Neighbour("tap0", innerB, farMAC) // first, or datagrams would wait for it in the guest
 		r.a.Up("tap0")
-		r.a.Neighbour("tap0", innerB, farMAC)
 		flows(t, time.Second, r.ab, r.ba, bc)
 		for _, s := range []*stream{r.ab, r.ba, bc} {
 			s.stop()
