@@ -30,7 +30,8 @@ func (s *Set[K]) Take(k K, now uint32) bool {
 	slot, word := s.word(k, now)
 	for {
 		old := slot.Load()
-		if old != 0 && now-(uint32(old)-1) < s.timeout {
+		// The age is negative where a worker's clock is behind that of who asked.
+		if age := int32(now - (uint32(old) - 1)); old != 0 && (age < 0 || uint32(age) < s.timeout) {
 			return false // this key, or another in its place
 		}
 		if slot.CompareAndSwap(old, word) {

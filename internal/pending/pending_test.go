@@ -12,7 +12,9 @@ func TestTake(t *testing.T) {
 		key  string
 		now  uint32
 		want bool
-	}{{"a", 0, true}, {"a", 0, false}, {"a", 4, false}, {"a", 5, true}, {"a", 9, false}, {"a", 10, true}} {
+	}{{"a", 0, true}, {"a", 0, false}, {"a", 4, false}, {"a", 5, true},
+		{"a", 4, false}, // of a worker whose clock is behind
+		{"a", 9, false}, {"a", 10, true}} {
 		if got := s.Take(c.key, c.now); got != c.want {
 			t.Errorf("%s at %d: %v", c.key, c.now, got)
 		}
