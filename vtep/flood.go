@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -69,6 +70,9 @@ func (v *VTEP) network(vni frame.VNI) *network {
 func (v *VTEP) Open(tag uint32) error {
 	if !frame.VNI(tag).Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", tag, frame.MaxVNI)
+	}
+	if tag != 0 && v.cfg.Type == encap.TypeIPIP {
+		return fmt.Errorf("vtep: tag %d: IP-in-IP has one network, tag 0", tag)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -18,6 +19,14 @@ func ipipVTEP(t testing.TB, cfg Config, us ...Underlay) *VTEP {
 	v := newVTEP(t, &cfg, us...)
 	must(t, v.Open(0))
 	return v
+}
+
+// All packets of IP-in-IP are of one network: under another tag nothing would ever come in.
+func TestIPIPHasOneNetwork(t *testing.T) {
+	v := ipipVTEP(t, Config{}, raw4())
+	if err := v.Open(7); err == nil || !strings.HasPrefix(err.Error(), "vtep: tag 7: ") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestIPIPReaderMixedBatch(t *testing.T) {
