@@ -30,6 +30,11 @@ func (f localFamily) host(t *testing.T) *netns.Host {
 	h := netns.New(t).Host("a")
 	for _, a := range []string{f.one, f.two, f.peer} {
 		h.Addr("lo", a+f.bits)
+		// The kernel enters the route of an IPv6 address in its own time.
+		h.Until("a route to "+a, func() bool {
+			out, err := h.Try(t.Context(), "ip", "route", "get", a)
+			return err == nil && strings.HasPrefix(out, "local ")
+		})
 	}
 	return h
 }

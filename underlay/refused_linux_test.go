@@ -196,7 +196,7 @@ func TestTCPWhileRunsAreRefused(t *testing.T) {
 			x.b.Ping("192.168.7.1", 1)
 			server := x.b.Start("iperf3", "-s", "-1", "--forceflush")
 			server.Want("Server listening")
-			client := x.a.Start("iperf3", "-c", "192.168.7.2", "-t", "5", "--forceflush")
+			client := x.a.Start("iperf3", "-c", "192.168.7.2", "-t", "6", "--forceflush")
 			second := func(n int) {
 				t.Helper()
 				x.a.Until("iperf3 has run for another second", func() bool { return len(intervals(client)) >= n })
@@ -217,16 +217,14 @@ func TestTCPWhileRunsAreRefused(t *testing.T) {
 				x.a.Until("something is sent", func() bool { return x.u.Stats().TxCalls != calls })
 			}
 			began, times := x.u.Stats(), x.refusal.Times.Load()
-			second(3)
+			second(max(3, len(intervals(client))+1)) // it is later than that on a busy machine
+			x.a.Until("datagrams are sent", func() bool { return x.u.Stats().TxDatagrams > began.TxDatagrams })
 			ended := x.u.Stats()
 			if ended.TxRuns != began.TxRuns {
 				t.Errorf("%d runs left while they were refused", ended.TxRuns-began.TxRuns)
 			}
 			t.Logf("1 s of runs: %d datagrams in %d calls, %d runs; 2 s without: %d in %d; lost %d", before.TxDatagrams, before.TxCalls, before.TxRuns,
 				ended.TxDatagrams-began.TxDatagrams, ended.TxCalls-began.TxCalls, ended.Lost())
-			if ended.TxDatagrams == began.TxDatagrams {
-				t.Error("no datagrams while runs were refused")
-			}
 			if lost := ended.Lost() - before.Lost(); lost > 0 != tc.lossy {
 				t.Errorf("lost %d: %v", lost, ended.TxLost)
 			}

@@ -201,15 +201,17 @@ var causes = []cause{
 	}, {
 		// What waits in the queue when it is taken away is lost with it: 3000 bytes. While a queue
 		// is put in place or taken away the device takes everything, and counts what it drops.
+		// Of a run that is longer than the burst the queue may drop a part, and does not tell.
 		name: "short queue",
 		begin: func(r *rig) {
 			r.a.Run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "200kbit", "burst", "3000", "limit", "3000")
 		},
 		end: func(r *rig) { r.a.Run("tc", "qdisc", "del", "dev", "eth0", "root") },
 		missing: func(r *rig) missing {
-			n := int(r.u.Stats().TxDatagrams) - counter(r.t, r.b, "inet count")
-			if dropped := r.a.Counter("eth0", "tx_dropped"); n < dropped || n > dropped+12 {
-				r.t.Errorf("%d are missing on the wire; the device has dropped %d, and the queue had room for 10", n, dropped)
+			st, dropped := r.u.Stats(), r.a.Counter("eth0", "tx_dropped")
+			n := int(st.TxDatagrams) - counter(r.t, r.b, "inet count")
+			if n < dropped || n > dropped+12+int(st.TxSegments) {
+				r.t.Errorf("%d are missing on the wire; the device has dropped %d, the queue had room for 10, and %d were in runs", n, dropped, st.TxSegments)
 			}
 			return missing{wireAB: n}
 		},
