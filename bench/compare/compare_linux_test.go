@@ -29,7 +29,7 @@ func nothing(t *testing.T) {
 // A round over the kernel and over p2p: the figures are there, and nothing else is left.
 func TestCompare(t *testing.T) {
 	netns.RequireRoot(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	o, err := parse(strings.Fields("-case tcp1 -contender kernel,vxswitch -rounds 1 -seconds 1"), nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s seen) Write(p []byte) (int, error) {
 // An interrupt in the middle of a measurement leaves nothing.
 func TestInterrupt(t *testing.T) {
 	netns.RequireRoot(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	o, err := parse(strings.Fields("-case rr -contender kernel,vxswitch -rounds 2 -seconds 1"), nil)
 	if err != nil {
@@ -94,8 +94,11 @@ func TestInterrupt(t *testing.T) {
 	}
 	var out bytes.Buffer
 	// After the first measurement the second is under way.
-	progress := seen{"[1/4]", func() { time.AfterFunc(200*time.Millisecond, cancel) }}
-	begin := time.Now()
+	var begin time.Time // of the end: before, p2p is built
+	progress := seen{"[1/4]", func() {
+		begin = time.Now()
+		time.AfterFunc(200*time.Millisecond, cancel)
+	}}
 	if err := compare(ctx, o, &out, progress); err == nil || err.Error() != "interrupted" || out.Len() > 0 {
 		t.Errorf("%v\n%s", err, &out)
 	}
@@ -111,7 +114,7 @@ func TestFailure(t *testing.T) {
 	if err := able(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	o, err := parse(strings.Fields("-case rr -contender veth -rounds 1 -seconds 1"), nil)
 	if err != nil {

@@ -18,7 +18,7 @@ func TestSpecial(t *testing.T) {
 	if err := able(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	s := shared{dir: t.TempDir()}
 	if err := s.build(ctx); err != nil {
@@ -68,7 +68,7 @@ func TestLab(t *testing.T) {
 	if err := able(); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	s := shared{dir: t.TempDir()}
 	if err := s.build(ctx); err != nil {

@@ -34,7 +34,7 @@ func endAtOnce(t *testing.T) { t.Setenv("GORACE", os.Getenv("GORACE")+" atexit_s
 func TestEveryWay(t *testing.T) {
 	netns.RequireRoot(t)
 	endAtOnce(t)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	o, err := parse(strings.Fields("-rounds 1 -seconds 0.04"), nil)
 	if err != nil {
@@ -96,14 +96,17 @@ func TestInterrupt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		// After the first measurement the second is under way, and would take long.
 		first, under := o.groups[0].ways[0], o.groups[0].ways[1]
 		o.groups[0].ways = []way{first, {under.name, func(ctx context.Context, l *lab, _ time.Duration) (sample, error) {
 			return under.run(ctx, l, time.Minute)
 		}}}
-		begin := time.Now()
-		_, err = measure(ctx, o, seen{"[1/2]", func() { time.AfterFunc(100*time.Millisecond, cancel) }})
+		var begin time.Time
+		_, err = measure(ctx, o, seen{"[1/2]", func() {
+			begin = time.Now()
+			time.AfterFunc(100*time.Millisecond, cancel)
+		}})
 		cancel()
 		if err == nil || err.Error() != "interrupted" {
 			t.Errorf("%s: %v", group, err)
