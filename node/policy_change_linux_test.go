@@ -150,8 +150,13 @@ func TestPolicyStopsTCP(t *testing.T) {
 	for range 3 {
 		moves()
 		s.must(closed)
-		time.Sleep(100 * time.Millisecond) // what had arrived, until it is read
 		from := got.Load()
+		vms[2].Until("what had arrived is read", func() bool {
+			was := from
+			time.Sleep(100 * time.Millisecond)
+			from = got.Load()
+			return from == was
+		})
 		time.Sleep(250 * time.Millisecond)
 		if n := got.Load() - from; n != 0 {
 			t.Errorf("%d bytes after it was denied", n)
