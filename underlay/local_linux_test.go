@@ -248,7 +248,7 @@ func TestSetLocalReaders(t *testing.T) {
 						if busy != 2 {
 							t.Errorf("round %d: %d queues of 2 received", round, busy)
 						}
-						if out := h.Run("ss", "-Hanuw"); strings.Contains(out, []string{f.one, f.two}[i]+":4789") {
+						if out := h.Run("ss", "-Hanuw"); strings.Contains(out, net.JoinHostPort([]string{f.one, f.two}[i], "4789 ")) {
 							t.Errorf("sockets at the old address:\n%s", out)
 						}
 					}

@@ -127,7 +127,7 @@ func noDescriptors(t *testing.T, fam family) {
 	if out := r.a.IP("-o", "link"); strings.Contains(out, "tap1") {
 		t.Errorf("left behind:\n%s", out)
 	}
-	if out := r.a.Run("ss", "-Hanuw"); strings.Count(out, fam.near2) != 0 || strings.Contains(out, ":5789") {
+	if out := r.a.Run("ss", "-Hanuw"); strings.Count(out, fam.near2) != 0 || strings.Contains(out, ":5789 ") {
 		t.Errorf("left behind:\n%s", out)
 	}
 	flows(t, time.Second, r.ab, r.ba)
