@@ -48,10 +48,10 @@ func TestKernelGPE(t *testing.T) {
 			a.Addr("vxs0", "192.168.7.1/24,fd07::1/64")
 
 			seen := b.Capture("eth0", "udp port 4790")
-			ping(t, a, "192.168.7.2")
-			ping(t, b, "192.168.7.1")
-			ping(t, a, "fd07::2")
-			ping(t, b, "fd07::1")
+			a.Ping("192.168.7.2", 5)
+			b.Ping("192.168.7.1", 5)
+			a.Ping("fd07::2", 5)
+			b.Ping("fd07::1", 5)
 			heads := map[string]int{}
 			for _, p := range seen.Stop() {
 				at := 14 + 20 + 8
@@ -94,7 +94,7 @@ func TestGPEBetweenTAPs(t *testing.T) {
 	seen := b.Capture("eth0", "udp port 4790")
 	a.Addr("vxs0", "192.168.7.1/24")
 	b.Addr("vxs0", "192.168.7.2/24")
-	ping(t, a, "192.168.7.2")
+	a.Ping("192.168.7.2", 5)
 	var wrong []string
 	arp := 0
 	for _, p := range seen.Stop() {

@@ -244,8 +244,8 @@ func TestLinkLocal(t *testing.T) {
 		if remotes == nil {
 			b.IP("neigh", "flush", "dev", "vx0")
 		}
-		ping(t, b, "192.168.7.1")
-		ping(t, a, "192.168.7.2")
+		b.Ping("192.168.7.1", 5)
+		a.Ping("192.168.7.2", 5)
 		if remotes != nil {
 			throughput(t, a, b, "192.168.7.2")
 		}

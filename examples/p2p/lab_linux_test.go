@@ -55,6 +55,7 @@ func start(t *testing.T, h *netns.Host, ready string, args ...string) *netns.Pro
 		t.Fatal(err)
 	}
 	p := h.Start(path, args...)
+	t.Cleanup(func() { p.Stop() }) // a subtest that has failed leaves no device to the next
 	p.Want("\n")
 	if got := p.Output(); got != ready+"\n" {
 		t.Fatalf("got %q, want %q", got, ready)
