@@ -152,6 +152,7 @@ func TestKindsEndToEnd(t *testing.T) {
 // warm has a and its next hop know each other, so that nothing has to wait.
 func warm(t *testing.T, v *veth, a ported, b *UDP) {
 	t.Helper()
+	v.b.IP("neigh", "flush", "dev", "eth0") // the one before may have had another MAC
 	send(t, a, to("hello", 0, v.end(2)))
 	send(t, b, to("hello", 0, endpoint(t, a.LocalAddr())))
 	receive(t, a, 1)
