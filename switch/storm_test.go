@@ -272,6 +272,7 @@ func TestStormGivesBack(t *testing.T) {
 // the switch itself sends.
 func TestStormOnlyFloods(t *testing.T) {
 	inLab(t, func(l *lab) {
+		time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping, during which nothing is learned
 		one := Storm{Broadcast: Rate{Packets: 1}, Multicast: Rate{Packets: 1}, UnknownUnicast: Rate{Packets: 1}}
 		a, at := l.port("a", 0)
 		b, _ := l.port("b", 0)
