@@ -314,9 +314,9 @@ func (r *rig) peers(d *draw) {
 	switch vni := vnis[n>>7]; how {
 	case 4:
 		r.delisted = true
-		r.must(r.vtep.SetLocal(peerAddr(1 + int(n&7)).Addr()))
+		r.mustOpen(r.vtep.SetLocal(peerAddr(1 + int(n&7)).Addr()))
 	case 5:
-		r.must(r.vtep.Allow(vni, peerAddr(1+int(n&7))))
+		r.mustOpen(r.vtep.Allow(vni, peerAddr(1+int(n&7))))
 	case 6:
 		r.delisted = true
 		r.vtep.Disallow(vni, peerAddr(1+int(n&7)))

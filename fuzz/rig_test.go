@@ -2,6 +2,8 @@ package fuzz
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -90,6 +92,14 @@ func (r *rig) must(err error) {
 	r.t.Helper()
 	if err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// mustOpen is must for the VTEP, which says so once the switch has closed it.
+func (r *rig) mustOpen(err error) {
+	r.t.Helper()
+	if !isClosed(r.under.closed) || !errors.Is(err, net.ErrClosed) {
+		r.must(err)
 	}
 }
 

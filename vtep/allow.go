@@ -57,6 +57,9 @@ func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err := v.alive(); err != nil {
+		return err
+	}
 	var more []*hop
 	n := v.network(vni)
 	own := n.allowed.Load().own

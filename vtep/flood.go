@@ -76,6 +76,9 @@ func (v *VTEP) Open(tag uint32) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err := v.alive(); err != nil {
+		return err
+	}
 	n := v.network(frame.VNI(tag))
 	if n.open.Load() {
 		return nil
@@ -143,6 +146,9 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err := v.alive(); err != nil && len(es) > 0 { // to take them away is like DeletePeer
+		return err
+	}
 	return v.setFlood(vni, es)
 }
 

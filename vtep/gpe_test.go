@@ -33,9 +33,9 @@ func TestGPEReaderMixedBatch(t *testing.T) {
 		u := fake4()
 		v := gpeVTEP(t, Config{EthernetWithoutP: !withP}, u)
 		a, b := addPeer(t, v, at(1)), addPeer(t, v, at(2))
-		noP, noPVNI, noPPeer := frame.NotDropped, frame.VNI(vni), a
+		noP, noPPeer := frame.NotDropped, a
 		if withP {
-			noP, noPVNI, noPPeer = frame.GPEProtocol, noVNI, 0
+			noP, noPPeer = frame.GPEProtocol, 0
 		}
 		rows := []struct {
 			name       string
@@ -56,16 +56,16 @@ func TestGPEReaderMixedBatch(t *testing.T) {
 			{"a copy of a packet", at(2), gpe(vni, frame.IPv4, true, four), 0, b, vni, frame.IPv4, true, four},
 			{"padding", at(1), append(bytes.Clone(ok), 1, 2, 3), 0, a, vni, frame.IPv4, false, four},
 			{"reserved bits", at(1), edit(edit(ok, 1, 0xff), 7, 0xff), 0, a, vni, frame.IPv4, false, four},
-			{"without P", at(1), withoutP, noP, noPPeer, noPVNI, frame.Ethernet, false, inner(8)},
-			{"without P, though IPv4 is said", at(1), edit(withoutP, 3, 1), noP, noPPeer, noPVNI, frame.Ethernet, false, inner(8)},
+			{"without P", at(1), withoutP, noP, noPPeer, vni, frame.Ethernet, false, inner(8)},
+			{"without P, though IPv4 is said", at(1), edit(withoutP, 3, 1), noP, noPPeer, vni, frame.Ethernet, false, inner(8)},
 
 			{"version", at(1), edit(ok, 0, 0x1c), frame.GPEVersion, 0, noVNI, 0, false, nil},
 			{"I", at(1), edit(ok, 0, 0x04), frame.NoVNIFlag, 0, noVNI, 0, false, nil},
-			{"O", at(1), edit(ok, 0, 0x0d), frame.GPEOAM, 0, noVNI, 0, false, nil},
-			{"NSH", at(1), edit(ok, 3, 4), frame.GPEProtocol, 0, noVNI, 0, false, nil},
-			{"next protocol 0", at(1), edit(ok, 3, 0), frame.GPEProtocol, 0, noVNI, 0, false, nil},
-			{"next protocol 5", at(1), edit(ok, 3, 5), frame.GPEProtocol, 0, noVNI, 0, false, nil},
-			{"protocol before VNI", at(1), edit(edit(ok, 3, 5), 6, 77), frame.GPEProtocol, 0, noVNI, 0, false, nil},
+			{"O", at(1), edit(ok, 0, 0x0d), frame.GPEOAM, 0, vni, 0, false, nil},
+			{"NSH", at(1), edit(ok, 3, 4), frame.GPEProtocol, 0, vni, 0, false, nil},
+			{"next protocol 0", at(1), edit(ok, 3, 0), frame.GPEProtocol, 0, vni, 0, false, nil},
+			{"next protocol 5", at(1), edit(ok, 3, 5), frame.GPEProtocol, 0, vni, 0, false, nil},
+			{"protocol before VNI", at(1), edit(edit(ok, 3, 5), 6, 77), frame.GPEProtocol, 0, 77, 0, false, nil},
 			{"VNI", at(1), gpe(5, frame.IPv4, false, four), frame.UnknownVNI, 0, 5, 0, false, nil},
 			{"VNI before what is inside", at(1), gpe(5, frame.IPv4, false, nil), frame.UnknownVNI, 0, 5, 0, false, nil},
 			{"7 bytes", at(1), ok[:7], frame.Short, 0, noVNI, 0, false, nil},
@@ -77,7 +77,7 @@ func TestGPEReaderMixedBatch(t *testing.T) {
 			{"Ethernet under IPv4", at(1), gpe(vni, frame.IPv4, false, inner(1)), frame.BadHeader, 0, vni, 0, false, nil},
 			{"TTL", at(1), gpe(vni, frame.IPv4, false, bare4(0, 0, true).data), frame.TTL, 0, vni, 0, false, nil},
 			{"hop limit", at(1), gpe(vni, frame.IPv6, false, bare6(0, 0).data), frame.TTL, 0, vni, 0, false, nil},
-			{"own address", local4, ok, frame.OwnAddress, 0, noVNI, 0, false, nil},
+			{"own address", local4, ok, frame.OwnAddress, 0, vni, 0, false, nil},
 			{"source MAC of a stranger", at(3), gpe(vni, frame.Ethernet, false, bad), frame.BadSourceMAC, 0, vni, 0, false, nil},
 			{"a stranger's bad packet", at(3), gpe(vni, frame.IPv4, false, six), frame.BadHeader, 0, vni, 0, false, nil},
 			{"and again what is right", at(1), ok, 0, a, vni, frame.IPv4, false, four},

@@ -109,6 +109,9 @@ func (v *VTEP) SetHeader(peer uint16, h *Header) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err := v.alive(); err != nil {
+		return err
+	}
 	p := v.hops.get(peer)
 	if p == nil || p.side < 0 || p.retired || p.mcast {
 		return fmt.Errorf("vtep: header: %d is no peer", peer)

@@ -126,6 +126,9 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err := v.alive(); err != nil {
+		return 0, err
+	}
 	h := newHop(e)
 	h.vni, h.added = vni, true
 	if err := v.hops.add(h); err != nil {
@@ -140,6 +143,9 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err := v.alive(); err != nil {
+		return 0, err
+	}
 	g := &hop{side: -1, added: true}
 	for _, n := range peers {
 		h := v.hops.get(n)

@@ -37,6 +37,9 @@ func (v *VTEP) SetLocal(addr netip.Addr) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err := v.alive(); err != nil {
+		return err
+	}
 	s := v.sides[sideOf(e)]
 	if s == nil {
 		return fmt.Errorf("vtep: SetLocal: %v: the VTEP has no underlay of this address family", addr)

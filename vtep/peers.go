@@ -67,6 +67,9 @@ func (v *VTEP) AddPeer(addr netip.AddrPort) (uint16, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if err := v.alive(); err != nil {
+		return 0, err
+	}
 	h, err := v.peer(e)
 	if err != nil {
 		return 0, err

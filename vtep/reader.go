@@ -60,10 +60,10 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 		r.peer(src)
 	}
 	if r.bad != frame.NotDropped {
-		return r.bad
+		return r.refuse(f, r.bad)
 	}
 	if v.cfg.Peers != AnyPeer && (r.from == nil || !r.from.known.Load()) {
-		return frame.UnknownPeer
+		return r.refuse(f, frame.UnknownPeer)
 	}
 	if drop := r.unwrap(f); drop != frame.NotDropped {
 		return drop

@@ -51,7 +51,7 @@ func TestReaderMixedBatch(t *testing.T) {
 		{at(2), vx(200, inner(3)), 0, b, 200},
 		{at(2), make([]byte, 8), frame.NoVNIFlag, 0, noVNI},
 		{at(2), nil, frame.Short, 0, noVNI},
-		{local4, vx(200, inner(4)), frame.OwnAddress, 0, noVNI},
+		{local4, vx(200, inner(4)), frame.OwnAddress, 0, 200},
 		{at(1), vx(vni, inner(5)), 0, a, vni},
 		{at(3), vx(vni, bad), frame.BadSourceMAC, 0, vni},
 		{at(1), vx(vni, inner(6)[:13]), frame.Short, 0, vni},

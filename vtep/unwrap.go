@@ -55,9 +55,23 @@ func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
 	return frame.NotDropped
 }
 
+// refuse says why the sender of f is refused, and in which network it counts: the one that its
+// header names, if that can be read.
+func (r *reader) refuse(f *frame.Frame, why frame.Reason) frame.Reason {
+	if r.v.cfg.Type == encap.TypeIPIP {
+		f.VNI = 0
+	} else if head, drop := encap.ParseVXLAN(f.Bytes()); drop == frame.NotDropped { // GPE has it there, too
+		f.VNI = head.VNI()
+	}
+	return why
+}
+
 // unwrapGPE judges each packet for itself: two of a batch may be of different kinds.
 func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 	head, drop := encap.ParseGPE(f.Bytes())
+	if drop == frame.NotDropped || drop == frame.GPEOAM {
+		f.VNI = head.VNI() // counts there, whatever it is dropped for
+	}
 	if drop != frame.NotDropped {
 		return drop
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -97,6 +98,7 @@ type VTEP struct {
 	uneven   atomic.Int32 // hops with a header or a path MTU of their own
 
 	mu        sync.Mutex // tables above, for writers
+	closed    bool
 	learned   int
 	peerLimit atomic.Uint64
 	peerBusy  atomic.Uint64
@@ -281,9 +283,13 @@ func (v *VTEP) Resume() {
 	}
 }
 
-// Close closes the underlays; every Read returns net.ErrClosed. It is idempotent.
+// Close closes the underlays; every Read returns net.ErrClosed, and so does what would add to
+// the tables. It is idempotent.
 func (v *VTEP) Close() error {
 	v.closeOnce.Do(func() {
+		v.mu.Lock()
+		v.closed = true
+		v.mu.Unlock() // the underlays' goroutines may want it before they end
 		for _, s := range v.sides {
 			if s != nil {
 				v.closeErr = errors.Join(v.closeErr, s.u.Close())
@@ -291,4 +297,12 @@ func (v *VTEP) Close() error {
 		}
 	})
 	return v.closeErr
+}
+
+// alive returns net.ErrClosed after Close. v.mu is held.
+func (v *VTEP) alive() error {
+	if v.closed {
+		return fmt.Errorf("vtep: %w", net.ErrClosed)
+	}
+	return nil
 }

@@ -39,7 +39,16 @@ func (g *golden) fromHost(n *gnode, p *gport, b []byte) {
 func (g *golden) fromWire(n *gnode, d datagram) {
 	p := n.ports[vtepPort]
 	p.rx++
-	drop := func(r frame.Reason) { p.rxDrops[r]++ }
+	var a *gatt // of the VNI that the header names, whatever else is wrong
+	if len(d.payload) >= 8 && d.payload[0]&0x08 != 0 {
+		a = p.tagged(binary.BigEndian.Uint32(d.payload[4:]) >> 8)
+	}
+	drop := func(r frame.Reason) {
+		p.rxDrops[r]++
+		if a != nil {
+			a.vsi.drops[r]++
+		}
+	}
 	if own, _ := n.addr(d.src); own == d.src {
 		drop(frame.OwnAddress)
 		return
@@ -56,7 +65,6 @@ func (g *golden) fromWire(n *gnode, d datagram) {
 		drop(frame.NoVNIFlag)
 		return
 	}
-	a := p.tagged(binary.BigEndian.Uint32(d.payload[4:]) >> 8)
 	if a == nil {
 		drop(frame.UnknownVNI)
 		return

@@ -1,0 +1,39 @@
+package vtep
+
+import (
+	"errors"
+	"net"
+	"testing"
+)
+
+// After Close nothing is changed any more, and says so; what only looks, or takes away, is as it
+// was.
+func TestClosed(t *testing.T) {
+	u := fake4()
+	v := newVTEP(t, nil, u)
+	must(t, v.SetFlood(vni, at(1)))
+	must(t, v.Open(vni))
+	n, err := v.AddPeer(at(2))
+	must(t, err)
+	must(t, v.Close())
+	must(t, v.Close())
+	if u.closed != 1 {
+		t.Errorf("the underlay was closed %d times", u.closed)
+	}
+	second := func(_ uint16, err error) error { return err }
+	for name, err := range map[string]error{
+		"Open": v.Open(vni + 1), "SetFlood": v.SetFlood(vni, at(3)), "Allow": v.Allow(vni, at(3)),
+		"AddPeer": second(v.AddPeer(at(4))), "NextHop": second(v.NextHop(at(4), 9)), "Group": second(v.Group(n)),
+		"SetHeader": v.SetHeader(n, &Header{}), "SetLocal": v.SetLocal(at(9).Addr()),
+	} {
+		if !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := v.Flood(vni); len(got) != 1 || got[0] != at(1) {
+		t.Errorf("the flood list is %v", got)
+	}
+	must(t, v.SetFlood(vni))
+	v.DeletePeer(n)
+	v.Shut(vni)
+}
