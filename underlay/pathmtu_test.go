@@ -39,6 +39,20 @@ func (r *reports) take() []report {
 	return all
 }
 
+// wantMTU waits until an MTU was told, which may be no other.
+func (r *reports) wantMTU(t *testing.T, mtu int) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		switch all := r.take(); {
+		case len(all) == 0 && time.Now().Before(end):
+			continue
+		case len(all) == 0 || all[0].mtu != mtu:
+			t.Errorf("told %v, want MTU %d", all, mtu)
+		}
+		return
+	}
+}
+
 // A router on the way: what is too long for it is lost, and the sender told later.
 func TestMemoryPathMTU(t *testing.T) {
 	for _, tc := range []struct {

@@ -184,8 +184,8 @@ func TestUDPRefusedRun(t *testing.T) {
 		}
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: ChecksumOn})
 		near := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
-		var mtus []int
-		u.PathMTU(func(to frame.Endpoint, mtu int, quoted []byte) { mtus = append(mtus, mtu) })
+		var said reports
+		u.PathMTU(said.add)
 		long, _ := runOf(3*1380+100, 1380, 8, 1, near)
 		fits, _ := runOf(3*1300+100, 1300, 8, 1, near)
 		ds := []frame.Datagram{fits, long, fits, to("x", 1, near)}
@@ -199,9 +199,7 @@ func TestUDPRefusedRun(t *testing.T) {
 		if st := u.Stats(); st.TxLost[frame.TooBig] != 3 || st.TxDatagrams != 4+1+4+1 || st.TxRuns != 2 || st.TxSegments != 8 {
 			t.Errorf("%+v", st)
 		}
-		if len(mtus) == 0 || mtus[0] != 1400 {
-			t.Errorf("MTUs reported: %v", mtus)
-		}
+		said.wantMTU(t, 1400)
 	})
 }
 

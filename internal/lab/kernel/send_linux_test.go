@@ -21,7 +21,7 @@ var sendDifferences = []difference{
 }
 
 // The same frames into both, under every setting: what leaves must be the same.
-func TestSend(t *testing.T) {
+func TestSendSettings(t *testing.T) {
 	l := newLedger(t, sendDifferences)
 	for _, x := range underlays {
 		fam := x.fam
