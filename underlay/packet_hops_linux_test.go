@@ -34,6 +34,7 @@ func TestPacketUnresolved(t *testing.T) {
 		if got := payloads(receive(t, b, 3)); !slices.Equal(got, []string{"one", want[0], want[1]}) {
 			t.Errorf("%q", got)
 		}
+		until(t, "the hop is found", func() bool { return p.hops.byIPHas(v.end(2)) }) // what has waited leaves first
 		send(t, p, to("three", 1, v.end(2)))
 		if got := receive(t, b, 1)[0].payload; got != "three" {
 			t.Error(got)
