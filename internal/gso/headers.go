@@ -19,28 +19,30 @@ type headers struct {
 	is4          bool
 }
 
+// network returns where an IP packet begins, and whether it is to be of IPv4; ok is false for
+// what is no IP.
+func network(p []byte, kind frame.Kind) (at int, is4, ok bool) {
+	switch kind {
+	case frame.IPv4:
+		return 0, true, true
+	case frame.IPv6:
+		return 0, false, true
+	case frame.Ethernet:
+		e, ok := wire.ParseEthernet(p)
+		if !ok {
+			return 0, false, false
+		}
+		t, at := e.Network()
+		return at, t == wire.TypeIPv4, t == wire.TypeIPv4 || t == wire.TypeIPv6
+	}
+	return 0, false, false
+}
+
 // locate finds the headers of a TCP or UDP packet. It refuses what cannot be cut or
 // joined: fragments, and lengths that contradict each other or the length of p, trailing
 // padding included.
 func locate(p []byte, kind frame.Kind) (h headers, ok bool) {
-	switch kind {
-	case frame.IPv4:
-		h.is4 = true
-	case frame.IPv6:
-	case frame.Ethernet:
-		e, ok := wire.ParseEthernet(p)
-		if !ok {
-			return h, false
-		}
-		var t uint16
-		switch t, h.l3 = e.Network(); t {
-		case wire.TypeIPv4:
-			h.is4 = true
-		case wire.TypeIPv6:
-		default:
-			return h, false
-		}
-	default:
+	if h.l3, h.is4, ok = network(p, kind); !ok {
 		return h, false
 	}
 	ip := p[h.l3:]

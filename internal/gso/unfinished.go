@@ -45,22 +45,11 @@ const (
 // upper returns what is behind the network header, and its protocol; ok is false for
 // packets that have none, or cannot be read.
 func upper(p []byte, kind frame.Kind) (at int, protocol uint8, ok bool) {
-	if kind == frame.Ethernet {
-		e, ok := wire.ParseEthernet(p)
-		if !ok {
-			return 0, 0, false
-		}
-		var t uint16
-		switch t, at = e.Network(); t {
-		case wire.TypeIPv4:
-			kind = frame.IPv4
-		case wire.TypeIPv6:
-			kind = frame.IPv6
-		default:
-			return 0, 0, false
-		}
+	at, is4, ok := network(p, kind)
+	if !ok {
+		return 0, 0, false
 	}
-	if kind == frame.IPv4 {
+	if is4 {
 		ip, ok := wire.ParseIPv4(p[at:])
 		if !ok || ip.FragmentOffset() != 0 {
 			return 0, 0, false
