@@ -26,10 +26,15 @@ LONG = ./examples/p2p ./underlay ./internal/lab/kernel ./node ./port
 # Tests of internal/lab/kernel that compare packet after packet with the kernel.
 ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|ReceiveGBP|ReceiveOuter|Reservable|SendSettings|SendTTL|SendGBP|SourcePort|Shapes|DeviceMTU)$$
 
-.PHONY: test tools check cross unit race run fuzz bench compare tunnels growth ways soak
+.PHONY: test quick tools check cross unit race run fuzz bench compare tunnels growth ways soak
 
 test: tools check cross unit race run fuzz
 	@echo "all passed"
+
+# For every commit, under three minutes: all but the tests that need other people's programs, guests or a minute.
+quick: check
+	$(GO) test -short $$($(GO) list ./... | grep -v -e /bench -e /examples/p2p -e /underlay -e /internal/lab/kernel -e /internal/lab/qemu -e /internal/lab/chaos)
+	$(GO) test -C metrics -short ./...
 
 tools:
 	@need=; for t in $(TOOLS); do \
