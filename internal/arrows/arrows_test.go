@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep"}, // a module of its own
 
 	"internal/index":     {},
+	"internal/mix":       {},
 	"internal/pending":   {},
 	"internal/ring":      {"frame"},
 	"internal/wire":      {},
@@ -54,6 +55,7 @@ var allowed = map[string][]string{
 	"bench/growth":  {"bench/rig", "bench/tool", "encap", "fdb", "frame", "switch", "vtep"},
 
 	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, "internal/lab/chaos": {}, // only tests
+	"internal/mix/mixtest": {"internal/mix"},
 }
 
 // outside is which packages may use what is not the standard library; tests and

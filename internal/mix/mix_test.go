@@ -1,0 +1,41 @@
+package mix_test
+
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/internal/mix/mixtest"
+)
+
+// Tables look at low bits, and at high ones.
+var ends = map[string]int{"low": 0, "middle": 20, "high": 64 - 13}
+
+func TestHashes(t *testing.T) {
+	all := mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}
+	word := mixtest.Word{Lo: ^uint64(0)}
+	for end, shift := range ends {
+		t.Run(end, func(t *testing.T) {
+			t.Run("64", func(t *testing.T) {
+				mixtest.Table(t, word, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 { return k.Hash64(w.Lo) >> shift })
+			})
+			t.Run("128", func(t *testing.T) {
+				mixtest.Table(t, all, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 { return k.Hash128(w.Hi, w.Lo) >> shift })
+			})
+			for at := range 4 { // the pair of words that differs
+				t.Run("320", func(t *testing.T) {
+					mixtest.Table(t, all, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 {
+						five := [5]uint64{1, 2, 3, 4, 5}
+						five[at], five[at+1] = w.Hi, w.Lo
+						return k.Hash320(&five) >> shift
+					})
+				})
+			}
+		})
+	}
+}
+
+func TestNew(t *testing.T) {
+	if a, b := mix.New(), mix.New(); a == b || a[1]&1 == 0 || a[2]&1 == 0 {
+		t.Errorf("%x, %x: two secrets wanted, the multipliers odd", a, b)
+	}
+}
