@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/index"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // ErrTooMany is returned when all 65,535 port numbers are in use.
@@ -38,7 +39,8 @@ func (p *port) MTU(peer uint16) int { return p.p.MTU(peer) }
 
 type tagKey uint32
 
-func (k tagKey) Hash() uint64 { return uint64(k) }
+// Hash implements [index.Key]. Which tags there are is for the configuration to say.
+func (k tagKey) Hash(*mix.Key) uint64 { return uint64(k) }
 
 // failure is a port whose Read returned an error.
 type failure struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/index"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // Next hops: who is at the other end of the link, and with which MAC. They are asked for by
@@ -67,8 +68,8 @@ type hopKey [16]byte
 
 // Hash implements [index.Key]. Who is a next hop is for the configuration to say, and for
 // strangers on our own link.
-func (k hopKey) Hash() uint64 {
-	return binary.LittleEndian.Uint64(k[:])*0x9ddfea08eb382d69 ^ binary.LittleEndian.Uint64(k[8:])
+func (k hopKey) Hash(secret *mix.Key) uint64 {
+	return secret.Hash128(binary.BigEndian.Uint64(k[:]), binary.BigEndian.Uint64(k[8:]))
 }
 
 // hops is the table of next hops. Senders read it without a lock; the clock is the

@@ -8,11 +8,13 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 type vniKey frame.VNI
 
-func (k vniKey) Hash() uint64 { return uint64(k) }
+// Hash implements [index.Key]. Which VNIs there are is for the configuration to say.
+func (k vniKey) Hash(*mix.Key) uint64 { return uint64(k) }
 
 // network is what the VTEP knows of one VNI.
 type network struct {

@@ -3,25 +3,21 @@ package vtep
 import (
 	"encoding/binary"
 	"fmt"
-	"math/bits"
-	"math/rand/v2"
 	"net/netip"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // hostKey is a frame.Endpoint without its port.
 type hostKey frame.Endpoint
 
-// Who sends packets chooses their source address, so the hash has a secret.
-var hostSecret = rand.Uint64()
-
-func (k hostKey) Hash() uint64 {
-	hi, lo := bits.Mul64(binary.BigEndian.Uint64(k.IP[:8])^hostSecret^uint64(k.Scope),
-		binary.BigEndian.Uint64(k.IP[8:])^0x9e3779b97f4a7c15)
-	return hi ^ lo
+// Hash implements [index.Key]. Who sends packets chooses their source address, but not the
+// interface they are on.
+func (k hostKey) Hash(secret *mix.Key) uint64 {
+	return secret.Hash128(binary.BigEndian.Uint64(k.IP[:8])^uint64(k.Scope), binary.BigEndian.Uint64(k.IP[8:]))
 }
 
 // endpoint checks an address somebody configured. Port 0 stays: see peer.

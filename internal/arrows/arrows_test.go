@@ -25,19 +25,19 @@ var allowed = map[string][]string{
 	"fdb":    {"frame"},
 	"l3":     {"frame", "arp", "internal/wire"},
 	"policy": {"frame", "internal/wire"},
-	"switch": {"frame", "fdb", "internal/index", "internal/pending", "internal/ring"},
-	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/wire"},
+	"switch": {"frame", "fdb", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
+	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep"},
 	"control/controltest": {"control", "frame"},
 	"node":                {"control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep"},
 
-	"underlay": {"frame", "internal/index", "internal/ring", "internal/sys", "internal/wire"},
+	"underlay": {"frame", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
 	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
 	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep"}, // a module of its own
 
-	"internal/index":     {},
+	"internal/index":     {"internal/mix"},
 	"internal/mix":       {},
 	"internal/pending":   {},
 	"internal/ring":      {"frame"},

@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/vxswitch/vxswitch/internal/index"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 type vni uint32
 
-func (v vni) Hash() uint64 { return uint64(v) }
+func (v vni) Hash(*mix.Key) uint64 { return uint64(v) }
 
 func Example() {
 	var m index.Map[vni, string]

@@ -6,13 +6,16 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // Key is what a Map can be indexed by. Hash may leave bits
-// badly mixed: the map spreads it. Keys a stranger can choose need a secret in it.
+// badly mixed: the map spreads it. Of keys that a stranger can choose it has to be one of the
+// hashes of secret, which is the map's.
 type Key interface {
 	comparable
-	Hash() uint64
+	Hash(secret *mix.Key) uint64
 }
 
 // A Map holds values by key: open addressing over pointers to immutable entries.
@@ -24,10 +27,11 @@ type Map[K Key, V any] struct {
 }
 
 type array[K Key, V any] struct {
-	shift uint
-	used  int // slots ever filled; at most 3/4
-	live  int
-	slots []atomic.Pointer[entry[K, V]]
+	secret mix.Key // a new one in each array
+	shift  uint
+	used   int // slots ever filled; at most 3/4
+	live   int
+	slots  []atomic.Pointer[entry[K, V]]
 }
 
 type entry[K Key, V any] struct {
@@ -43,7 +47,7 @@ const spread = 0x9e3779b97f4a7c15
 // find returns the slot that holds k, or the empty slot where its chain ends.
 func (a *array[K, V]) find(k K) (*atomic.Pointer[entry[K, V]], *entry[K, V]) {
 	mask := len(a.slots) - 1
-	for i := int(k.Hash() * spread >> a.shift); ; i++ {
+	for i := int(k.Hash(&a.secret) * spread >> a.shift); ; i++ {
 		s := &a.slots[i&mask]
 		if e := s.Load(); e == nil || e.key == k {
 			return s, e
@@ -101,7 +105,7 @@ func (m *Map[K, V]) rebuild(old *array[K, V]) *array[K, V] {
 	for old != nil && size < 2*(old.live+1) {
 		size, shift = size*2, shift-1
 	}
-	a := &array[K, V]{shift: shift, slots: make([]atomic.Pointer[entry[K, V]], size)}
+	a := &array[K, V]{secret: mix.New(), shift: shift, slots: make([]atomic.Pointer[entry[K, V]], size)}
 	if old != nil {
 		for i := range old.slots {
 			if e := old.slots[i].Load(); e != nil && !e.dead {

@@ -4,11 +4,14 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/internal/mix/mixtest"
 )
 
 type num uint32
 
-func (n num) Hash() uint64 { return uint64(n) }
+func (n num) Hash(*mix.Key) uint64 { return uint64(n) }
 
 func TestModel(t *testing.T) {
 	var m Map[num, int]
@@ -107,5 +110,23 @@ func BenchmarkLoad(b *testing.B) {
 		if _, ok := m.Load(k); !ok {
 			b.Fatal("missing")
 		}
+	}
+}
+
+type pair mixtest.Word
+
+func (p pair) Hash(secret *mix.Key) uint64 { return secret.Hash128(p.Hi, p.Lo) }
+
+// Keys that a stranger has chosen lie where keys at random would.
+func TestChosenKeys(t *testing.T) {
+	all := mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}
+	mixtest.Table(t, all, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 {
+		return pair(w).Hash(k) * spread >> (64 - 12) // 2048 keys in 4096 slots
+	})
+	var m, n Map[pair, int]
+	m.Store(pair{}, 1)
+	n.Store(pair{}, 1)
+	if m.arr.Load().secret == n.arr.Load().secret {
+		t.Error("two maps have one secret")
 	}
 }

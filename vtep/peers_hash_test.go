@@ -1,0 +1,61 @@
+package vtep
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/internal/mix/mixtest"
+)
+
+// Peers that strangers have chosen are found as soon as others: 2^64 divided by the golden ratio
+// as interface identifier once made one chain of all prefixes.
+func TestChosenPeers(t *testing.T) {
+	const peers = 4096
+	lookups := func(identifier func() uint64) time.Duration {
+		v := newVTEP(t, &Config{MaxPeers: peers}, fake6())
+		must(t, v.Open(vni))
+		keys := make([]hostKey, peers)
+		for i := range keys {
+			var a [16]byte
+			binary.BigEndian.PutUint64(a[:], 0x20010db8<<32|uint64(i))
+			binary.BigEndian.PutUint64(a[8:], identifier())
+			e := endpoint(t, netip.AddrPortFrom(netip.AddrFrom16(a), 0))
+			if v.learn(e) == nil {
+				t.Fatal("not learned")
+			}
+			keys[i] = hostKey(e)
+		}
+		best := time.Hour
+		for range 20 {
+			start := time.Now()
+			for _, k := range keys[peers-256:] {
+				if _, ok := v.byHost.Load(k); !ok {
+					t.Fatal("not found")
+				}
+			}
+			best = min(best, time.Since(start))
+		}
+		return best
+	}
+	usual := lookups(rand.Uint64)
+	for _, id := range []uint64{0x9e3779b97f4a7c15, 1, 0} {
+		if chosen := lookups(func() uint64 { return id }); chosen > 10*usual {
+			t.Errorf("identifier %x: 256 look-ups take %v, of random ones %v", id, chosen, usual)
+		}
+	}
+}
+
+func TestPeerHash(t *testing.T) {
+	slot := func(k *mix.Key, w mixtest.Word) uint64 {
+		var h hostKey
+		binary.BigEndian.PutUint64(h.IP[:], w.Hi)
+		binary.BigEndian.PutUint64(h.IP[8:], w.Lo)
+		return h.Hash(k)
+	}
+	mixtest.Table(t, mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}, mixtest.Word{}, slot)
+	mixtest.Table(t, mixtest.Word{Lo: 1<<32 - 1}, mixtest.Word{Lo: 0xffff << 32}, slot)
+}
