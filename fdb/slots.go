@@ -1,11 +1,10 @@
 package fdb
 
 import (
-	"math/bits"
-	"math/rand/v2"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // A slot holds one entry in two words, and a third in a row beside it, so that a
@@ -53,7 +52,7 @@ func nextStamp(k uint64) uint64 {
 // more than seven eighths of them used.
 type array struct {
 	slots []slot
-	seed  [3]uint64
+	seed  mix.Key
 	meta  []atomic.Uint64
 	links []link // only in tables that evict
 }
@@ -62,7 +61,7 @@ func newArray(size int, evict bool) *array {
 	a := &array{
 		slots: make([]slot, size),
 		meta:  make([]atomic.Uint64, size),
-		seed:  [3]uint64{rand.Uint64(), rand.Uint64() | 1, rand.Uint64() | 1},
+		seed:  mix.New(),
 	}
 	if evict {
 		a.links = make([]link, size)
@@ -79,14 +78,9 @@ func sizeFor(n int) int {
 	return size
 }
 
-// home returns where the chain of a MAC starts. The seeds are random and new in
-// every array, so nobody can send MACs that pile up. One multiplication is not
-// enough: MACs in rows and strides then do.
-func (a *array) home(mac uint64) uint64 {
-	hi, lo := bits.Mul64(mac^a.seed[0], a.seed[1])
-	hi, lo = bits.Mul64(hi^lo, a.seed[2])
-	return hi ^ lo
-}
+// home returns where the chain of a MAC starts. The seed is new in every array, so nobody can
+// send MACs that pile up.
+func (a *array) home(mac uint64) uint64 { return a.seed.Hash64(mac) }
 
 // find returns the slot of a MAC and its val. It finds dead entries too, but none
 // whose slot is changing owner.

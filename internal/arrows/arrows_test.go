@@ -21,10 +21,10 @@ const module = "github.com/vxswitch/vxswitch"
 var allowed = map[string][]string{
 	"frame":  {},
 	"encap":  {"frame"},
-	"arp":    {"frame", "internal/pending", "internal/wire"},
-	"fdb":    {"frame"},
-	"l3":     {"frame", "arp", "internal/wire"},
-	"policy": {"frame", "internal/wire"},
+	"arp":    {"frame", "internal/mix", "internal/pending", "internal/wire"},
+	"fdb":    {"frame", "internal/mix"},
+	"l3":     {"frame", "arp", "internal/mix", "internal/wire"},
+	"policy": {"frame", "internal/mix", "internal/wire"},
 	"switch": {"frame", "fdb", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
 	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
