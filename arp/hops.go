@@ -2,12 +2,11 @@ package arp
 
 import (
 	"encoding/binary"
-	"math/bits"
-	"math/rand/v2"
 	"net/netip"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // A Hop is what a router needs to know of a neighbour, in one word; 0 is none.
@@ -51,7 +50,7 @@ func (t *Table) show(e *Entry) {
 // address alone, 64 bits with a secret: two addresses of one table that share theirs, one
 // chance in 10^12 for a table of a million, would share a MAC.
 type hops struct {
-	seed [2]uint64
+	seed mix.Key
 	arr  atomic.Pointer[[]hopSlot]
 	used int // slots that are not empty, deleted ones included
 	live int
@@ -62,16 +61,14 @@ type hopSlot struct{ key, val atomic.Uint64 } // val: a Hop, 0 = deleted
 const minHops = 16
 
 func (h *hops) init() {
-	h.seed = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
+	h.seed = mix.New()
 	h.arr.Store(new(make([]hopSlot, minHops)))
 }
 
 // key hashes an address; it is never 0, which is an empty slot.
 func (h *hops) key(ip netip.Addr) uint64 {
 	b := ip.As16()
-	hi, lo := bits.Mul64(binary.BigEndian.Uint64(b[:])^h.seed[0], h.seed[1])
-	hi, lo = bits.Mul64(hi^lo^binary.BigEndian.Uint64(b[8:]), h.seed[1])
-	return (hi ^ lo) | 1<<63
+	return h.seed.Hash128(binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])) | 1<<63
 }
 
 func (h *hops) find(key uint64) Hop {
