@@ -74,7 +74,7 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	}
 	h := &r.hops[0]
 	if len(r.hops) > 1 {
-		h = r.pick(flow4(p))
+		h = r.pick(i.vrf.gateway.flow4(p))
 	}
 	v := i.send(&x, h)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
@@ -110,7 +110,7 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	}
 	h := &r.hops[0]
 	if len(r.hops) > 1 {
-		h = r.pick(flow6(p))
+		h = r.pick(i.vrf.gateway.flow6(p))
 	}
 	v := i.send(&x, h)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
@@ -198,24 +198,23 @@ func sourceRouted(p wire.IPv4) bool {
 
 // flow4 hashes what the packets of a flow have in common. A fragment has no ports, nor has
 // the first one, so that all go one way.
-func flow4(p wire.IPv4) uint64 {
-	h := binary.BigEndian.Uint64(p[12:]) * 0x9e3779b97f4a7c15
-	return ports(h, p.Protocol(), p.Payload(), p.Fragment())
+func (g *Gateway) flow4(p wire.IPv4) uint64 {
+	return g.seed.Hash128(binary.BigEndian.Uint64(p[12:]), transport(p.Protocol(), p.Payload(), p.Fragment()))
 }
 
-func flow6(p wire.IPv6) uint64 {
-	var h uint64
-	for k := 8; k < 40; k += 8 {
-		h = (h ^ binary.BigEndian.Uint64(p[k:])) * 0x9e3779b97f4a7c15
-		h ^= h >> 31
+func (g *Gateway) flow6(p wire.IPv6) uint64 {
+	w := [5]uint64{4: transport(p.NextHeader(), p[wire.IPv6Len:], false)}
+	for k := range 4 {
+		w[k] = binary.BigEndian.Uint64(p[8+8*k:])
 	}
-	return ports(h, p.NextHeader(), p[wire.IPv6Len:], false)
+	return g.seed.Hash320(&w)
 }
 
-func ports(h uint64, protocol uint8, payload []byte, fragment bool) uint64 {
-	h = (h ^ h>>29 ^ uint64(protocol)) * 0xbf58476d1ce4e5b9
+// transport returns protocol and ports.
+func transport(protocol uint8, payload []byte, fragment bool) uint64 {
+	w := uint64(protocol) << 32
 	if (protocol == wire.ProtoTCP || protocol == wire.ProtoUDP) && len(payload) >= 4 && !fragment {
-		h = (h ^ h>>32 ^ uint64(binary.BigEndian.Uint32(payload))) * 0x94d049bb133111eb
+		w |= uint64(binary.BigEndian.Uint32(payload))
 	}
-	return h ^ h>>31
+	return w
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 	"github.com/gaissmai/bart"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // Defaults of [GatewayConfig].
@@ -38,7 +38,7 @@ type GatewayConfig struct {
 type Gateway struct {
 	cfg    GatewayConfig
 	limit  limiter
-	seed   uint64 // of flow hashes
+	seed   mix.Key // of flow hashes
 	queued atomic.Int64
 
 	mu   sync.Mutex
@@ -47,7 +47,7 @@ type Gateway struct {
 
 // NewGateway returns a gateway without VRFs. A nil cfg means defaults.
 func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
-	g := &Gateway{vrfs: map[string]*VRF{}, seed: rand.Uint64() | 1}
+	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New()}
 	if cfg != nil {
 		g.cfg = *cfg
 	}

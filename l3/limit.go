@@ -2,11 +2,12 @@ package l3
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // limitSlots is how many words senders share: a power of two.
@@ -18,7 +19,7 @@ const limitSlots = 1024
 // of its own, so that a stranger cannot choose with whom.
 type limiter struct {
 	perSender, total uint32
-	seed             maphash.Seed
+	seed             mix.Key
 	all              atomic.Uint64
 	senders          [limitSlots]atomic.Uint64
 }
@@ -36,7 +37,7 @@ func (l *limiter) set(perSender, total int) error {
 			return fmt.Errorf("%s: %d, allowed are 1 to %d, or 0 for %d", s.name, s.n, maxRate, s.usual)
 		}
 	}
-	l.seed = maphash.MakeSeed()
+	l.seed = mix.New()
 	l.perSender = uint32(cmp.Or(perSender, DefaultPerSender))
 	l.total = uint32(cmp.Or(total, DefaultTotal))
 	return nil
@@ -45,8 +46,13 @@ func (l *limiter) set(perSender, total int) error {
 // allow counts one answer to the host src of a network and reports whether there was
 // room for it. What is beyond a sender's own limit does not count against the total.
 func (l *limiter) allow(src []byte, vni frame.VNI, now frame.Tick) bool {
-	i := (maphash.Bytes(l.seed, src) ^ uint64(vni)) * 0x9e3779b97f4a7c15 >> 32 % limitSlots
-	return take(&l.senders[i], now, l.perSender) && take(&l.all, now, l.total)
+	return take(&l.senders[l.hash(src, vni)%limitSlots], now, l.perSender) && take(&l.all, now, l.total)
+}
+
+func (l *limiter) hash(src []byte, vni frame.VNI) uint64 {
+	var ip [16]byte
+	n := copy(ip[:], src)
+	return l.seed.Hash320(&[5]uint64{binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:]), uint64(n), uint64(vni)})
 }
 
 // take counts one event in the second now, unless limit are counted. A word is the

@@ -1,12 +1,14 @@
 package l3
 
 import (
-	"hash/maphash"
+	"encoding/binary"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/internal/mix/mixtest"
 )
 
 // One sender gets its share of a second, all of them together theirs, and the next
@@ -88,7 +90,7 @@ func TestTakeConcurrently(t *testing.T) {
 
 // Senders spread over the words.
 func TestSpread(t *testing.T) {
-	l := limiter{perSender: 1, total: maxRate, seed: maphash.MakeSeed()}
+	l := limiter{perSender: 1, total: maxRate, seed: mix.New()}
 	n := 0
 	for i := range limitSlots {
 		if l.allow([]byte{10, 1, byte(i >> 8), byte(i)}, 7, 0) {
@@ -97,5 +99,24 @@ func TestSpread(t *testing.T) {
 	}
 	if n < limitSlots/2 { // 63% are expected of a random hash
 		t.Errorf("%d senders share %d words", limitSlots, n)
+	}
+}
+
+func TestLimiterHash(t *testing.T) {
+	slot := func(n int, vni frame.VNI) func(k *mix.Key, w mixtest.Word) uint64 {
+		return func(k *mix.Key, w mixtest.Word) uint64 {
+			l := limiter{seed: *k}
+			b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, w.Hi), w.Lo)
+			return l.hash(b[16-n:], vni)
+		}
+	}
+	mixtest.Table(t, mixtest.Word{Lo: 1<<32 - 1}, mixtest.Word{}, slot(4, 7))
+	mixtest.Table(t, mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}, mixtest.Word{}, slot(16, 7))
+	mixtest.Table(t, mixtest.Word{Lo: 1<<24 - 1}, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 {
+		return slot(16, frame.VNI(w.Lo))(k, mixtest.Word{})
+	})
+	l := limiter{seed: mix.New()}
+	if l.hash([]byte{10, 1, 0, 0}, 7) == l.hash([]byte{10, 1, 15: 0}, 7) {
+		t.Error("10.1.0.0 and a01:: share a word")
 	}
 }

@@ -1,6 +1,7 @@
 package l3
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -163,14 +164,9 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 // whatever the others are.
 func (g *Gateway) hopSeed(h NextHop) uint64 {
 	ip := h.IP.As16()
-	s := g.seed ^ uint64(h.Interface.cfg.VNI)<<40 ^ h.MAC.Uint64() ^ uint64(h.Peer)<<8
-	for i := 0; i < 16; i += 8 {
-		for _, b := range ip[i : i+8] {
-			s = (s ^ uint64(b)) * 0x9e3779b97f4a7c15
-		}
-		s ^= s >> 29
-	}
-	return s
+	return g.seed.Hash320(&[5]uint64{
+		binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:]), uint64(h.Interface.cfg.VNI), h.MAC.Uint64(), uint64(h.Peer),
+	})
 }
 
 // pick chooses a flow's next hop by rendezvous: one that goes takes only its own flows.
