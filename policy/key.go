@@ -1,9 +1,8 @@
 package policy
 
 import (
-	"math/bits"
-
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -43,11 +42,7 @@ func protocolOf(w uint64) uint8 { return uint8(w >> 24) }
 
 // hash mixes a key with a secret, so that nobody can send flows that pile up.
 func (w *key) hash(seed *[3]uint64) uint64 {
-	h1, l1 := bits.Mul64(w[0]^seed[0], w[1]^seed[1])
-	h2, l2 := bits.Mul64(w[2]^seed[1], w[3]^seed[2])
-	h3, l3 := bits.Mul64(w[4]^seed[2], h1^l1^seed[0])
-	h, l := bits.Mul64(h2^l2^seed[0], h3^l3^seed[1])
-	return h ^ l
+	return (*mix.Key)(seed).Hash320((*[5]uint64)(w))
 }
 
 // A kind is what a flow's timeout depends on.
