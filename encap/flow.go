@@ -25,55 +25,57 @@ const (
 // rest. The result is never 0 and depends on seed, so that a stranger cannot steer
 // flows into one bucket.
 func FlowHash(b []byte, seed uint64) uint32 {
+	x := second(seed)
 	if len(b) < EthernetLen {
-		return fold(mix(seed, uint64(len(b))))
+		return fold(mix(seed, uint64(len(b))^x))
 	}
 	// Both MACs and EtherType or first tag: 14 bytes in two words that overlap.
-	h := mix(seed^binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[6:]))
+	h := mix(seed^binary.BigEndian.Uint64(b), x^binary.BigEndian.Uint64(b[6:]))
 	etherType, p := binary.BigEndian.Uint16(b[12:]), b[EthernetLen:]
 	for range 2 {
 		if (etherType != typeVLAN && etherType != typeQinQ) || len(p) < VLANTagLen {
 			break
 		}
-		h = mix(h, uint64(binary.BigEndian.Uint32(p)))
+		h = mix(h, x^uint64(binary.BigEndian.Uint32(p)))
 		etherType, p = binary.BigEndian.Uint16(p[2:]), p[VLANTagLen:]
 	}
 	// The packet's hash does not wait for the frame's.
 	switch {
 	case etherType == typeIPv4 && len(p) >= ipv4Len && p[0]>>4 == 4:
-		h ^= hashIPv4(seed, p)
+		h ^= hashIPv4(seed, x, p)
 	case etherType == typeIPv6 && len(p) >= ipv6Len && p[0]>>4 == 6:
-		h ^= hashIPv6(seed, p)
+		h ^= hashIPv6(seed, x, p)
 	}
 	return fold(h)
 }
 
 // FlowHashIP is FlowHash of a packet without an Ethernet header.
 func FlowHashIP(p []byte, seed uint64) uint32 {
+	x := second(seed)
 	switch {
 	case len(p) >= ipv4Len && p[0]>>4 == 4:
-		return fold(hashIPv4(seed, p))
+		return fold(hashIPv4(seed, x, p))
 	case len(p) >= ipv6Len && p[0]>>4 == 6:
-		return fold(hashIPv6(seed, p))
+		return fold(hashIPv6(seed, x, p))
 	}
-	return fold(mix(seed, uint64(len(p))))
+	return fold(mix(seed, uint64(len(p))^x))
 }
 
-func hashIPv4(h uint64, p []byte) uint64 {
+func hashIPv4(h, x uint64, p []byte) uint64 {
 	proto, ihl := p[9], int(p[0]&0xf)*4
 	var ports uint64
 	if fragment := binary.BigEndian.Uint16(p[6:])&0x3fff != 0; !fragment && ihl >= ipv4Len {
 		ports = portsOf(proto, p, ihl)
 	}
-	return mix(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[12:]), uint64(proto)<<32|ports)
+	return mix(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[12:]), x^uint64(proto)<<32^ports)
 }
 
-func hashIPv6(h uint64, p []byte) uint64 {
+func hashIPv6(h, x uint64, p []byte) uint64 {
 	next := p[6]
 	// Behind an extension header, a fragment header among them, there are no ports.
 	ports := portsOf(next, p, ipv6Len)
-	h = mix(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[8:]), binary.BigEndian.Uint64(p[16:])^uint64(next)<<32^ports)
-	return mix(h^binary.BigEndian.Uint64(p[24:]), binary.BigEndian.Uint64(p[32:]))
+	h = mix(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[8:]), x^binary.BigEndian.Uint64(p[16:])^uint64(next)<<32^ports)
+	return mix(h^binary.BigEndian.Uint64(p[24:]), x^binary.BigEndian.Uint64(p[32:]))
 }
 
 // portsOf returns source and destination port of the transport header at p[at:].
@@ -87,10 +89,13 @@ func portsOf(proto byte, p []byte, at int) uint64 {
 	return 0
 }
 
-// mix folds the 128-bit product of its two inputs, each blended with an odd
-// constant so that a zero does not absorb the other.
+// second makes another secret of a seed, for the second factor of mix.
+func second(seed uint64) uint64 { return (seed ^ 0x9e3779b97f4a7c15) * 0xd1b54a32d192ed03 }
+
+// mix folds the 128-bit product of its two inputs. Each is blended with a secret, so that nobody
+// can make it zero and the other count for nothing.
 func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xd1b54a32d192ed03)
+	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
 }
 

@@ -1,6 +1,7 @@
 package encap
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 )
@@ -39,6 +40,26 @@ func TestFlowHashSpreadsForEverySeed(t *testing.T) {
 		}
 		if bad > 1 {
 			t.Errorf("%s: uneven for %d of 500 seeds", c.name, bad)
+		}
+	}
+}
+
+// A word of an address that makes a factor of the hash zero for one seed does not for another: with
+// a constant alone in front of it, all prefixes of such an interface identifier were one flow.
+func TestFlowHashHasNoZero(t *testing.T) {
+	for _, id := range []uint64{0xd1b54a32d192ed03, 0x9e3779b97f4a7c15, 0} {
+		hashes := map[uint32]bool{}
+		const flows = 512
+		for i := range uint64(flows) {
+			p := make([]byte, ipv6Len)
+			p[0], p[6] = 0x60, 59
+			binary.BigEndian.PutUint64(p[8:], 0x20010db8<<32|i) // source
+			binary.BigEndian.PutUint64(p[16:], id^59<<32)
+			p[39] = 1
+			hashes[FlowHashIP(p, 7)] = true
+		}
+		if len(hashes) < flows-8 {
+			t.Errorf("identifier %x: %d flows have %d hashes", id, flows, len(hashes))
 		}
 	}
 }
