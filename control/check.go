@@ -37,7 +37,8 @@ var _ tunnel = (*vtep.VTEP)(nil)
 // segment is a VSI as it is during one update.
 type segment struct {
 	vsi     *vswitch.VSI
-	tunnels []far // in the order they were attached
+	tunnels []far  // in the order they were attached
+	first   string // that rows without a name are about
 	ports   map[string]frame.Dest
 	arp     *arp.Table
 }
@@ -54,6 +55,9 @@ func (f far) vni() frame.VNI { return frame.VNI(f.at.Tag()) }
 
 // far returns the VTEP of a name, "" for the first.
 func (s *segment) far(name string) (f far, err error) {
+	if name == "" {
+		name = s.first
+	}
 	for _, f := range s.tunnels {
 		if name == "" || f.name == name {
 			return f, nil
@@ -89,6 +93,9 @@ func (t *tx) segment(vni frame.VNI) (*segment, error) {
 		}
 		if f := t.p.cfg.Neighbours; f != nil {
 			s.arp = f(vni)
+		}
+		if f := t.p.cfg.First; f != nil {
+			s.first = f(vni)
 		}
 	}
 	return s, nil

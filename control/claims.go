@@ -20,10 +20,7 @@ type (
 		vni frame.VNI
 		ip  netip.Addr
 	}
-	floodPlace struct {
-		vni    frame.VNI
-		tunnel string
-	} // a whole flood list
+	floodPlace struct{ vni frame.VNI } // all flood lists of a segment
 	routePlace struct {
 		vrf    string
 		prefix netip.Prefix
@@ -35,8 +32,12 @@ func (neighbourPlace) place() {}
 func (floodPlace) place()     {}
 func (routePlace) place()     {}
 
-// What rows say of a place. Of a floodPlace it is a netip.AddrPort, of a routePlace a Via.
+// What rows say of a place. Of a routePlace it is a Via.
 type (
+	flooded struct {
+		vtep   netip.AddrPort
+		tunnel string
+	}
 	location struct {
 		vtep   netip.AddrPort
 		tunnel string
@@ -79,7 +80,7 @@ func (s stored) claims(owner string, f func(place, claim)) {
 			f(neighbourPlace{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router}, s.seq, 1})
 		}
 	case Flood:
-		f(floodPlace{r.VNI, r.Tunnel}, claim{owner, r, r.VTEP, s.seq, 1})
+		f(floodPlace{r.VNI}, claim{owner, r, flooded{r.VTEP, r.Tunnel}, s.seq, 1})
 	case Prefix:
 		f(routePlace{r.VRF, r.Prefix}, claim{owner, r, r.Via, s.seq, 1})
 		if !r.Via.MAC.IsZero() {
@@ -151,16 +152,6 @@ func (p *Plane) rank(a, b string) int {
 		return last
 	}
 	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
-}
-
-// flooded returns the flood list that the claims make.
-func (s *slot) flooded() []netip.AddrPort {
-	var list []netip.AddrPort
-	for _, c := range s.claims {
-		list = append(list, c.says.(netip.AddrPort))
-	}
-	slices.SortFunc(list, netip.AddrPort.Compare)
-	return slices.Compact(list)
 }
 
 // routed returns the next hops of an owner: none for a blackhole.

@@ -23,7 +23,7 @@
 //
 //	VNI and MAC      in the FDB: of several rows of one owner the last that was added or changed
 //	VNI and IP       among the neighbours: likewise
-//	VNI              the flood list: all owners' together, each VTEP once, in order of address
+//	VNI and tunnel   the flood list: all owners' together, each VTEP once, in order of address
 //	VRF and prefix   a route: all next hops of one owner
 //
 // # What a Plane takes over

@@ -8,78 +8,175 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// floodEntry is the flood list of a segment.
+// floodEntry is the flood lists of a segment, one for each VTEP that rows name.
 type floodEntry struct {
+	at    floodPlace
+	lists []*floodList
+}
+
+// floodList is one of them.
+type floodList struct {
 	floodTarget
 	list  []netip.AddrPort
 	shown []netip.AddrPort // what the VTEP says that it is
 	later bool             // it only gets shorter: when the rest has gone
 }
 
-// floodTarget is the place of a list.
+// floodTarget is the place of a list. What a segment is called there changes, and then another
+// segment may have the place: whose list it has is in Plane.lists.
 type floodTarget struct {
 	tunnel tunnel
 	vni    frame.VNI // as the VTEP calls it
 }
 
-func (at floodPlace) String() string {
-	if at.tunnel != "" {
-		return fmt.Sprintf("flood vni %d tunnel %s", at.vni, at.tunnel)
-	}
-	return fmt.Sprintf("flood vni %d", at.vni)
-}
+func (at floodPlace) String() string { return fmt.Sprintf("flood vni %d", at.vni) }
 
+// flood makes lists of the rows whose VTEP there is.
 func (t *tx) flood(at floodPlace, s *slot) (entry, error) {
-	list := s.flooded()
-	if len(list) == 0 {
-		return nil, nil
-	}
 	x, err := t.segment(at.vni)
 	if err != nil {
 		return nil, err
 	}
-	f, err := x.far(at.tunnel)
-	if err != nil {
+	e := &floodEntry{at: at}
+	for _, c := range s.claims {
+		says := c.says.(flooded)
+		f, failed := x.far(says.tunnel)
+		if failed != nil {
+			err = failed
+			t.lose(at, err)
+			continue
+		}
+		l := e.list(floodTarget{f.tunnel, f.vni()})
+		if l == nil {
+			l = &floodList{floodTarget: floodTarget{f.tunnel, f.vni()}}
+			e.lists = append(e.lists, l)
+		}
+		l.list = append(l.list, says.vtep)
+	}
+	if len(e.lists) == 0 {
+		t.losses-- // counted by who asks
 		return nil, err
 	}
-	return &floodEntry{floodTarget: floodTarget{f.tunnel, f.vni()}, list: list}, nil
+	for _, l := range e.lists {
+		slices.SortFunc(l.list, netip.AddrPort.Compare)
+		l.list = slices.Compact(l.list)
+	}
+	return e, nil
+}
+
+// list returns the list of a target, nil if there is none.
+func (e *floodEntry) list(at floodTarget) *floodList {
+	for _, l := range e.lists {
+		if l.floodTarget == at {
+			return l
+		}
+	}
+	return nil
 }
 
 func (e *floodEntry) same(x entry) bool {
 	o := x.(*floodEntry)
-	return e.floodTarget == o.floodTarget && slices.Equal(e.list, o.list)
+	differs := func(l *floodList) bool {
+		was := o.list(l.floodTarget)
+		return was == nil || !slices.Equal(l.list, was.list)
+	}
+	return len(e.lists) == len(o.lists) && !slices.ContainsFunc(e.lists, differs)
 }
-func (e *floodEntry) where() any     { return e.floodTarget }
+func (e *floodEntry) where() any     { return e.at } // finish clears what has moved
 func (e *floodEntry) peers() []held  { return nil }
 func (e *floodEntry) hold(*tx) error { return nil }
 
 func (e *floodEntry) set(t *tx, old entry) error {
-	if o, ok := old.(*floodEntry); ok {
-		if slices.Equal(e.list, o.list) && slices.Equal(e.tunnel.Flood(e.vni), o.shown) {
-			e.shown = o.shown
-			return nil
-		}
-		added := func(a netip.AddrPort) bool { return !slices.Contains(o.list, a) }
-		if e.later = !slices.ContainsFunc(e.list, added) && len(e.list) < len(o.list); e.later {
-			return nil
+	o, _ := old.(*floodEntry)
+	if o == nil {
+		o = new(floodEntry)
+	}
+	kept := make([]*floodList, 0, len(e.lists))
+	for _, l := range e.lists {
+		was := o.list(l.floodTarget)
+		err := l.set(t, was)
+		switch {
+		case err == nil:
+			kept = append(kept, l)
+		case t.fresh[e.at] && (was == nil || slices.ContainsFunc(l.list, was.lacks)):
+			return err
+		default:
+			t.lose(e.at, err)
 		}
 	}
-	return e.put(t)
-}
-
-// put writes the list.
-func (e *floodEntry) put(t *tx) error {
-	was := e.tunnel.Flood(e.vni)
-	if err := e.tunnel.SetFlood(e.vni, e.list...); err != nil {
-		return err
-	}
-	t.p.stats.Floods++
-	t.undo(func() { t.p.stats.Floods++; e.tunnel.SetFlood(e.vni, was...) })
-	e.shown = e.tunnel.Flood(e.vni)
+	e.lists = kept
 	return nil
 }
 
+// finish does what is for last: lists that only get shorter, and those that are no more.
+func (e *floodEntry) finish(t *tx, old entry) {
+	for _, l := range e.lists {
+		if l.later {
+			l.put(t)
+		}
+	}
+	if o, ok := old.(*floodEntry); ok {
+		for _, l := range o.lists {
+			if e.list(l.floodTarget) == nil {
+				l.clear(t)
+			}
+		}
+	}
+}
+
 func (e *floodEntry) clear(t *tx) {
-	e.tunnel.SetFlood(e.vni)
+	for _, l := range e.lists {
+		l.clear(t)
+	}
+}
+
+func (l *floodList) lacks(a netip.AddrPort) bool { return !slices.Contains(l.list, a) }
+
+// set writes a list that takes the place of another of the segment, nil for none.
+func (l *floodList) set(t *tx, was *floodList) error {
+	if was == nil || t.p.lists[l.floodTarget] != was {
+		return l.put(t)
+	}
+	if slices.Equal(l.list, was.list) && slices.Equal(l.tunnel.Flood(l.vni), was.shown) {
+		l.shown = was.shown
+		l.own(t)
+		return nil
+	}
+	if l.later = len(l.list) < len(was.list) && !slices.ContainsFunc(l.list, was.lacks); l.later {
+		return nil
+	}
+	return l.put(t)
+}
+
+// put writes the list.
+func (l *floodList) put(t *tx) error {
+	was := l.tunnel.Flood(l.vni)
+	if err := l.tunnel.SetFlood(l.vni, l.list...); err != nil {
+		return err
+	}
 	t.p.stats.Floods++
+	t.undo(func() { t.p.stats.Floods++; l.tunnel.SetFlood(l.vni, was...) })
+	l.shown = l.tunnel.Flood(l.vni)
+	l.own(t)
+	return nil
+}
+
+// own notes whose list is in the place now.
+func (l *floodList) own(t *tx) {
+	was, had := t.p.lists[l.floodTarget]
+	t.p.lists[l.floodTarget] = l
+	t.undo(func() {
+		if delete(t.p.lists, l.floodTarget); had {
+			t.p.lists[l.floodTarget] = was
+		}
+	})
+}
+
+// clear removes the list, if no other has come to its place.
+func (l *floodList) clear(t *tx) {
+	if t.p.lists[l.floodTarget] == l {
+		delete(t.p.lists, l.floodTarget)
+		l.tunnel.SetFlood(l.vni)
+		t.p.stats.Floods++
+	}
 }

@@ -23,6 +23,10 @@ type Config struct {
 	// rows are not written anywhere. It must not call the Plane.
 	Neighbours func(frame.VNI) *arp.Table
 
+	// First returns the name of the VTEP that rows without one are about, in a segment that is
+	// in several; "": the one that was attached first. It must not call the Plane.
+	First func(frame.VNI) string
+
 	Owners []string // by precedence, the first wins; others come after them, in order of their names
 	Static []string // owners whose entries in FDB and neighbour table are static: no host moves them, and they replace what is there
 }
@@ -35,6 +39,7 @@ type Plane struct {
 	mu     sync.Mutex
 	owners map[string]map[Route]stored // by keyOf
 	slots  map[place]*slot
+	lists  map[floodTarget]*floodList // those in VTEPs
 	peers  map[peerKey]*peer
 	seq    uint64
 	stats  Stats
@@ -63,7 +68,8 @@ func New(cfg *Config) (*Plane, error) {
 			return nil, fmt.Errorf("control: Config.Owners: %q is in it twice", o)
 		}
 	}
-	return &Plane{cfg: c, owners: map[string]map[Route]stored{}, slots: map[place]*slot{}, peers: map[peerKey]*peer{}}, nil
+	return &Plane{cfg: c, owners: map[string]map[Route]stored{}, slots: map[place]*slot{},
+		lists: map[floodTarget]*floodList{}, peers: map[peerKey]*peer{}}, nil
 }
 
 // Program implements [Programmer]. Rows that are new or have changed are checked before

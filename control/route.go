@@ -21,7 +21,7 @@ type MAC struct {
 	MAC    frame.MAC
 	IP     netip.Addr     // its address, for ARP and ND; invalid: none is known
 	VTEP   netip.AddrPort // behind which it is; port 0 is the VTEP's own choice
-	Tunnel string         // with VTEP: the name of this end's VTEP, of several that the segment is in; empty: the one that was attached first
+	Tunnel string         // with VTEP: the name of this end's VTEP, of several that the segment is in; empty: the first, see [Config]
 	Port   string         // or the name of the attached port it is on
 	Sticky bool           // it does not move by learning (RFC 7432, section 15.2)
 	Router bool           // with IP, IPv6: the R flag of its advertisements (RFC 9047)
@@ -30,7 +30,7 @@ type MAC struct {
 // A Flood says that a VTEP gets the broadcast, unknown unicast and multicast frames of a
 // segment, as EVPN's route type 3 does (RFC 7432, section 7.3). Rows that name this VTEP
 // itself do no harm. VTEP may be a multicast group, which stands for all that are in it.
-// Tunnel is as in MAC; rows for one VTEP all name it, or none does.
+// Tunnel is as in MAC.
 type Flood struct {
 	VNI    frame.VNI
 	VTEP   netip.AddrPort

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -76,4 +77,163 @@ func TestTunnels(t *testing.T) {
 	want("after errors", one(p4), one(p4), nil, one(p6))
 	l.Forget("bgp")
 	want("forgotten", nil, nil, nil, nil)
+}
+
+// What two segments are called in a VTEP is exchanged, in turn, or each goes to the other's VTEP:
+// every list follows its segment, whoever wrote it.
+func TestFloodFollowsTag(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	u, err := l.net.Listen(netip.MustParseAddrPort("10.0.0.2:4789"), nil)
+	l.must(err)
+	v, err := vtep.New(&vtep.Config{Name: "other"}, u)
+	l.must(err)
+	vteps := map[string]vswitch.Port{"first": l.vtep, "other": v}
+	type place struct {
+		vtep string
+		tag  uint32
+	}
+	vnis := []frame.VNI{red, blue, l3vni}
+	var rows []control.Route
+	for i, vni := range vnis {
+		l.add("bgp", control.Flood{VNI: vni, VTEP: at(byte(10 + i))})
+		l.add("file", control.Flood{VNI: vni, VTEP: at(byte(20 + i))})
+		rows = append(rows, control.Flood{VNI: vni, VTEP: at(byte(10 + i))})
+	}
+	apply := map[string]func() error{
+		"Reapply": l.Reapply,
+		"rows of one, again": func() error { // the others' have to follow as well
+			if err := l.Program("bgp", control.Update{Snapshot: true}); err != nil {
+				return err
+			}
+			return errors.Join(l.Program("bgp", control.Update{Snapshot: true, Add: rows}), l.Reapply())
+		},
+	}
+	for name, apply := range apply {
+		for step, places := range [][]place{
+			{{"first", 1}, {"first", 2}, {"first", 3}},
+			{{"first", 2}, {"first", 1}, {"first", 3}},
+			{{"first", 3}, {"first", 2}, {"first", 1}},
+			{{"first", 1}, {"first", 3}, {"first", 2}},
+			{{"other", 1}, {"first", 3}, {"first", 2}},
+			{{"first", 3}, {"other", 1}, {"first", 2}},
+			{{"other", 2}, {"other", 1}, {"first", 2}},
+			{{"first", 2}, {"other", 2}, {"other", 1}},
+		} {
+			for _, vni := range vnis {
+				vsi, err := l.sw.VSI(vni, nil)
+				l.must(err)
+				for _, a := range vsi.Attachments() {
+					if a != l.local {
+						l.must(a.Detach())
+					}
+				}
+			}
+			for i, vni := range vnis {
+				vsi, err := l.sw.VSI(vni, nil)
+				l.must(err)
+				_, err = vsi.AttachWith(vteps[places[i].vtep], places[i].tag, vswitch.AttachConfig{Keep: true})
+				l.must(err)
+			}
+			l.must(apply())
+			for i, p := range places {
+				var got []netip.Addr
+				for _, a := range vteps[p.vtep].(interface {
+					Flood(frame.VNI) []netip.AddrPort
+				}).Flood(frame.VNI(p.tag)) {
+					got = append(got, a.Addr())
+				}
+				if want := []netip.Addr{at(byte(10 + i)).Addr(), at(byte(20 + i)).Addr()}; !slices.Equal(got, want) {
+					t.Errorf("%s, step %d: segment %d is tag %d of %s: %v, want %v", name, step, vnis[i], p.tag, p.vtep, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Rows that name a VTEP and rows that name none are one list where they mean one VTEP, whatever
+// is attached when, and each goes alone.
+func TestFloodNamedAndNot(t *testing.T) {
+	l := newLeaf(t, control.Config{First: func(vni frame.VNI) string {
+		if vni == red {
+			return "main"
+		}
+		return ""
+	}})
+	var vteps []*vtep.VTEP
+	for i, name := range []string{"main", "second"} {
+		u, err := l.net.Listen(netip.AddrPortFrom(at(byte(3+i)).Addr(), 4789), nil)
+		l.must(err)
+		v, err := vtep.New(&vtep.Config{Name: name}, u)
+		l.must(err)
+		vteps = append(vteps, v)
+	}
+	l.must(l.segment(red).Attachments()[0].Detach()) // the pipe
+	for _, a := range l.segment(red).Attachments() {
+		l.must(a.Detach())
+	}
+	vsi, err := l.sw.VSI(red, nil)
+	l.must(err)
+	first, err := vsi.AttachWith(vteps[0], 7, vswitch.AttachConfig{Keep: true})
+	l.must(err)
+	want := func(what string, main, second []byte) {
+		t.Helper()
+		for i, hosts := range [][]byte{main, second} {
+			var got, want []netip.Addr
+			for _, a := range vteps[i].Flood(7) {
+				got = append(got, a.Addr())
+			}
+			for _, h := range hosts {
+				want = append(want, at(h).Addr())
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: VTEP %d floods to %v, want %v", what, i, got, want)
+			}
+		}
+	}
+	flood := func(h byte, tunnel string) control.Route {
+		return control.Flood{VNI: red, VTEP: at(h), Tunnel: tunnel}
+	}
+	l.add("file", flood(10, ""))
+	l.add("hand", flood(11, ""))
+	want("one VTEP", []byte{10, 11}, nil)
+	_, err = vsi.AttachWith(vteps[1], 7, vswitch.AttachConfig{Keep: true})
+	l.must(err)
+	l.program("file", control.Update{Snapshot: true, Add: rows(flood(10, "main"), flood(12, "second"))})
+	want("a second VTEP", []byte{10, 11}, []byte{12})
+	l.must(l.Reapply())
+	want("and again", []byte{10, 11}, []byte{12})
+	l.add("hand", flood(10, ""))
+	l.del("file", flood(10, "main"))
+	want("named by one of two", []byte{10, 11}, []byte{12})
+	l.del("hand", flood(10, ""))
+	want("and by none", []byte{11}, []byte{12})
+	l.del("hand", flood(11, ""))
+	want("empty", nil, []byte{12})
+	l.add("hand", flood(11, ""))
+
+	// The order of attachments says nothing where First does.
+	l.must(first.Detach())
+	if err := l.Reapply(); !errors.Is(err, control.ErrNoVTEP) {
+		t.Errorf("without the first VTEP: %v", err)
+	}
+	want("the first VTEP has gone", nil, []byte{12})
+	_, err = vsi.AttachWith(vteps[0], 7, vswitch.AttachConfig{Keep: true})
+	l.must(err)
+	l.must(l.Reapply())
+	want("and is back", []byte{11}, []byte{12})
+
+	// A list that cannot be written is its owner's matter.
+	if err := l.Program("hand", control.Update{Add: rows(flood(13, "second"), control.Flood{VNI: red, VTEP: netip.MustParseAddrPort("[fd00::1]:0")})}); err == nil {
+		t.Error("a peer of another family was taken")
+	}
+	want("after an error", []byte{11}, []byte{12})
+	l.Forget("hand")
+	l.Forget("file")
+	want("forgotten", nil, nil)
+	if !l.Empty() {
+		t.Error("something is left")
+	}
+	for _, v := range vteps {
+		l.must(v.Close())
+	}
 }

@@ -118,10 +118,9 @@ func (t *tx) write() error {
 		return err
 	}
 	for _, c := range slices.Backward(t.changes) {
-		if x, ok := c.new.(*floodEntry); ok && x.later {
-			x.put(t)
-		}
-		if c.old != nil && (c.new == nil || c.old.where() != c.new.where()) {
+		if x, ok := c.new.(*floodEntry); ok {
+			x.finish(t, c.old)
+		} else if c.old != nil && (c.new == nil || c.old.where() != c.new.where()) {
 			c.old.clear(t)
 		}
 	}

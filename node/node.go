@@ -74,7 +74,7 @@ func New(o *Options) (*Node, error) {
 		return nil, err
 	}
 	n.plane, err = control.New(&control.Config{
-		Switch: n.sw, Gateway: n.gateway, Neighbours: n.neighbours,
+		Switch: n.sw, Gateway: n.gateway, Neighbours: n.neighbours, First: n.firstTunnel,
 		Owners: slices.Concat([]string{Owner}, o.Owners), Static: []string{Owner},
 	})
 	return n, err
@@ -225,6 +225,15 @@ func (n *Node) neighbours(vni frame.VNI) *arp.Table {
 		return s.table
 	}
 	return nil
+}
+
+// firstTunnel returns the tunnel of a segment that rows without a name are about: the first
+// of the configuration, whenever it was attached. The plane asks.
+func (n *Node) firstTunnel(vni frame.VNI) string {
+	if s := n.segments[vni]; s != nil && len(s.cfg.in()) > 0 {
+		return s.cfg.in()[0].Tunnel
+	}
+	return ""
 }
 
 // Config returns what was applied last.
