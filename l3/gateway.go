@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -78,6 +79,7 @@ type VRF struct {
 
 	mu         sync.Mutex
 	interfaces map[frame.VNI]*Interface
+	held       []netip.Prefix // of routes that Release looks at
 }
 
 // VRF returns the VRF of a name, making it if there is none.

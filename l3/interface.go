@@ -108,11 +108,13 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	}
 	v.interfaces[cfg.VNI] = i
 	v.speak()
+	t := v.routes.Load()
 	for _, p := range cfg.Addrs {
 		for _, b := range i.builtIn(p) {
-			v.insert(b.prefix, b.route)
+			t = t.InsertPersist(b.prefix, b.route)
 		}
 	}
+	v.routes.Store(t)
 	return i, nil
 }
 
@@ -186,7 +188,14 @@ func mask4(bits int) (m [4]byte) {
 
 // Close removes the interface, the routes of its addresses, and the next hops that are on
 // it; routes that have no other go with them.
-func (i *Interface) Close() error {
+func (i *Interface) Close() error { return i.close(false) }
+
+// Hold is Close, but for packets to the prefixes that the interface was the only way to: they are
+// dropped, instead of going where a shorter prefix leads, until there is another route or
+// [VRF.Release] is called. So who puts another interface in its place sends nothing astray.
+func (i *Interface) Hold() error { return i.close(true) }
+
+func (i *Interface) close(hold bool) error {
 	v := i.vrf
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -195,15 +204,20 @@ func (i *Interface) Close() error {
 	}
 	delete(v.interfaces, i.cfg.VNI)
 	v.speak()
-	t := v.routes.Load()
-	for p, r := range t.All() {
+	all := v.routes.Load()
+	t := all
+	for p, r := range all.All() {
 		switch left := r.without(i); {
+		case left == nil && hold:
+			t = t.InsertPersist(p, &route{kind: blackhole, held: true})
+			v.held = append(v.held, p)
 		case left == nil:
-			v.remove(p)
+			t = t.DeletePersist(p)
 		case left != r:
-			v.insert(p, left)
+			t = t.InsertPersist(p, left)
 		}
 	}
+	v.routes.Store(t)
 	if i.cfg.Neighbours != nil {
 		i.cfg.Neighbours.Table().Watch(nil)
 		i.cfg.Neighbours.SetGateway(nil)

@@ -60,6 +60,7 @@ type route struct {
 	kind kind
 	hops []hop
 	self *Interface // of local and connected
+	held bool       // a blackhole that VRF.Release removes; for all but packets it is not there
 	same Route
 }
 
@@ -210,7 +211,7 @@ func (v *VRF) Delete(p netip.Prefix) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t := v.routes.Load()
-	if old, ok := t.Get(p); !ok || old.self != nil {
+	if old, ok := t.Get(p); !ok || old.self != nil || old.held {
 		return false
 	}
 	v.routes.Store(t.DeletePersist(p))
@@ -219,7 +220,7 @@ func (v *VRF) Delete(p netip.Prefix) bool {
 
 // Route returns the route of a prefix that was added, and whether there is one.
 func (v *VRF) Route(p netip.Prefix) (Route, bool) {
-	if r, ok := v.routes.Load().Get(p); ok && r.self == nil {
+	if r, ok := v.routes.Load().Get(p); ok && r.self == nil && !r.held {
 		return r.same, true
 	}
 	return Route{}, false
@@ -228,13 +229,24 @@ func (v *VRF) Route(p netip.Prefix) (Route, bool) {
 // Routes returns the routes that were added, in the order of their prefixes.
 func (v *VRF) Routes() (list []Route) {
 	for _, r := range v.routes.Load().AllSorted() {
-		if r.self == nil {
+		if r.self == nil && !r.held {
 			list = append(list, r.same)
 		}
 	}
 	return list
 }
 
-// insert and remove change built-in routes. v.mu is held.
-func (v *VRF) insert(p netip.Prefix, r *route) { v.routes.Store(v.routes.Load().InsertPersist(p, r)) }
-func (v *VRF) remove(p netip.Prefix)           { v.routes.Store(v.routes.Load().DeletePersist(p)) }
+// Release ends what Interface.Hold began in the VRF: the prefixes that have no other route
+// meanwhile have none.
+func (v *VRF) Release() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	t := v.routes.Load()
+	for _, p := range v.held {
+		if r, ok := t.Get(p); ok && r.held {
+			t = t.DeletePersist(p)
+		}
+	}
+	v.held = nil
+	v.routes.Store(t)
+}
