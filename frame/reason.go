@@ -45,7 +45,7 @@ const (
 	GPEOAM                   // VXLAN-GPE OAM packet without a handler
 	Policy                   // a policy stage said no
 	PortFull                 // the egress has no room
-	PortDown                 // the egress is gone
+	PortDown                 // the egress is gone, or its attachment shut
 	Unreachable              // the underlay cannot reach the peer
 	SendFailed               // the system refused the packet for another cause
 	EtherType                // other than IP and ARP, on an access port

@@ -31,6 +31,7 @@ type AttachConfig struct {
 	Storm   Storm  // rates of what comes in here and is flooded
 	Locked  bool   // frames from MACs without a static or control entry here are dropped; nothing is learned
 	GBP     uint16 // group policy id of frames that enter here without one; 0 = none
+	Shut    bool   // no frame enters or leaves, as if it were not there: until what is to hold for the first one does
 	Keep    bool   // the switch pauses the port instead of closing it; of the first attachment
 	Slots   Slots  // stages instead of the VSI's; the VSI's where nil
 }
@@ -144,13 +145,22 @@ func (a *Attachment) circuit() *circuit {
 	if group == 0 && a.port.tunnel != nil && !c.Hub {
 		group = GroupTunnel
 	}
+	slots := c.Slots.or(v.Slots)
+	if c.Shut {
+		slots.Ingress, slots.Egress = shut{}, shut{}
+	}
 	return &circuit{
 		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
 		locked: c.Locked, innerVLAN: v.InnerVLAN, gbp: c.GBP, storm: [2]*meters{a.storm, a.vsi.storm},
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup,
-		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: c.Slots.or(v.Slots),
+		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
 	}
 }
+
+// shut fills the slots of an attachment that is shut.
+type shut struct{}
+
+func (shut) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Drop(frame.PortDown) }
 
 // Configure changes the settings of an attachment, all but Keep, under traffic.
 func (a *Attachment) Configure(cfg AttachConfig) error {

@@ -145,6 +145,10 @@ func TestDecide(t *testing.T) {
 		{"chain", "a", eth(macB, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) {
 			v.Slots.Ingress = Chain(say(frame.Continue), say(frame.Drop(frame.Storm)), say(frame.Drop(frame.Policy)))
 		}, "drop storm"},
+		{"shut", "a", eth(macB, macA, 0x800), func(_ *VSIConfig, a *AttachConfig) { a.Shut = true }, "drop port-down"},
+		{"shut, whatever stages say", "a", eth(macB, macA, 0x800), func(_ *VSIConfig, a *AttachConfig) {
+			a.Shut, a.Slots.Ingress = true, say(frame.FloodAll)
+		}, "drop port-down"},
 		{"malformed before policy", "a", eth(macB, group, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.Slots.Ingress = say(frame.Drop(frame.Policy)) }, "drop bad-source-mac"},
 		{"ARP to the neighbour slot", "a", arp, func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.Reply) }, "reply"},
 		{"ND to the neighbour slot", "a", nd, func(v *VSIConfig, _ *AttachConfig) { v.Slots.Neighbour = say(frame.FloodLocal) }, "flood local"},

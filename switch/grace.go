@@ -41,6 +41,14 @@ func (e *epoch) wait() {
 	}
 }
 
+// Settle returns once no frame is on its way by settings that were changed before the call: what
+// is changed after it never meets them. It must not be called from a Stage.
+func (s *Switch) Settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.grace()
+}
+
 // grace waits until no worker can hold anything that was unlinked before the call:
 // each has finished its batch or is parked in Read. s.mu is held, so that no worker
 // is added meanwhile; a new one sees the new tables.
