@@ -1,7 +1,9 @@
 package underlay
 
 import (
+	"net"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,7 +26,7 @@ const (
 type inbox struct {
 	busy sys.BusyPoll
 
-	pool  *frame.Arenas // of the call in progress
+	pool  *frame.Arenas // of the Read in progress
 	errno unix.Errno    // and how it ended
 
 	n, at  int // messages received, and how far they have been handed over
@@ -82,6 +84,33 @@ func (r *inbox) release() {
 		}
 		r.pool.Free(x)
 		r.blocks[i], r.into[i].Base = nil, nil // or it would be kept from the garbage collector
+	}
+}
+
+// stop ends a Read that has messages to hand over: they are kept for the Read after a pause, and
+// for none after Close.
+func (r *inbox) stop(b *frame.Batch, err error) error {
+	b.Release()
+	if err != frame.ErrPaused {
+		r.release()
+	}
+	return err
+}
+
+// backOff waits after many errors in a row, 1 ms at first and 100 ms at most, so
+// that an error that stays does not keep a processor busy. It notices Close.
+func backOff(failed int, done <-chan struct{}) error {
+	const free = 8
+	if failed < free {
+		return nil
+	}
+	t := time.NewTimer(min(time.Millisecond<<min(failed-free, 7), 100*time.Millisecond))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-done:
+		return net.ErrClosed
 	}
 }
 

@@ -25,6 +25,10 @@ type veth struct {
 	t    testing.TB
 	a, b *netns.Host
 	ip6  bool
+
+	// What host b sends from, of some tests.
+	from   *UDP
+	fromIP *IP
 }
 
 func newVeth(t testing.TB, ip6 bool) *veth {

@@ -1,8 +1,6 @@
 package underlay
 
 import (
-	"net"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -41,6 +39,8 @@ func newPacketReader(p *Packet, s *sys.PacketSocket) *packetReader {
 // batches unless there are more than [frame.MaxBatch]. What is refused has its Drop set.
 func (r *packetReader) Read(b *frame.Batch) error {
 	b.Reset()
+	r.pool = b.Pool()
+	defer func() { r.pool = nil }()
 	for {
 		if r.at == r.n {
 			if err := r.receive(b); err != nil {
@@ -49,7 +49,7 @@ func (r *packetReader) Read(b *frame.Batch) error {
 				return r.p.dev.Ended(err)
 			}
 		} else if err := r.p.dev.Stopped(); err != nil {
-			return err
+			return r.stop(b, err)
 		}
 		r.deliver(b)
 		if len(b.Frames) > 0 { // else nothing was for us
@@ -60,9 +60,7 @@ func (r *packetReader) Read(b *frame.Batch) error {
 
 // receive waits for messages.
 func (r *packetReader) receive(b *frame.Batch) error {
-	r.pool = b.Pool()
-	defer func() { r.pool = nil }()
-	for {
+	for failed := 0; ; failed++ {
 		r.n, r.at, r.errno, r.inside = 0, 0, 0, false
 		if err := r.sock.Conn.Read(r.call); err != nil {
 			return err
@@ -85,8 +83,10 @@ func (r *packetReader) receive(b *frame.Batch) error {
 		default:
 			return r.errno
 		}
-		if r.p.dev.Closed() {
-			return net.ErrClosed
+		r.release()
+		b.Release()
+		if err := backOff(failed, r.p.dev.Done()); err != nil {
+			return err
 		}
 	}
 }

@@ -1,11 +1,9 @@
 package underlay
 
 import (
-	"net"
 	"os"
 	"sync/atomic"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -54,15 +52,15 @@ func newReader(u *base, s *sock) *reader {
 // two batches unless there are more than [frame.MaxBatch].
 func (r *reader) Read(b *frame.Batch) error {
 	b.Reset()
+	r.pool = b.Pool()
+	defer func() { r.pool = nil }()
 	if r.at < r.n {
 		if err := r.u.stopped(); err != nil {
-			return err
+			return r.stop(b, err)
 		}
 		r.deliver(b)
 		return nil
 	}
-	r.pool = b.Pool()
-	defer func() { r.pool = nil }()
 	for failed := 0; ; failed++ {
 		r.n, r.at, r.errno = 0, 0, 0
 		s, wait := r.sock.Load(), r.wait
@@ -91,7 +89,7 @@ func (r *reader) Read(b *frame.Batch) error {
 			return readError(os.NewSyscallError("recvmmsg", r.errno))
 		}
 		r.errors.Add(1)
-		if err := r.backOff(failed); err != nil {
+		if err := backOff(failed, r.u.done); err != nil {
 			return err
 		}
 	}
@@ -214,23 +212,6 @@ func fatal(e unix.Errno) bool {
 		return true
 	}
 	return false
-}
-
-// backOff waits after many errors in a row, 1 ms at first and 100 ms at most, so
-// that an error that stays does not keep a processor busy. It notices Close.
-func (r *reader) backOff(failed int) error {
-	const free = 8
-	if failed < free {
-		return nil
-	}
-	t := time.NewTimer(min(time.Millisecond<<min(failed-free, 7), 100*time.Millisecond))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-r.u.done:
-		return net.ErrClosed
-	}
 }
 
 func (r *reader) addTo(st *Stats) {

@@ -176,22 +176,21 @@ func TestUDPQueuesSpread(t *testing.T) {
 // ends the waiting.
 func TestUDPBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		u := &base{done: make(chan struct{})}
-		r := newReader(u, nil)
+		done := make(chan struct{})
 		start := time.Now()
 		for i := range 8 {
-			if err := r.backOff(i); err != nil {
+			if err := backOff(i, done); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if d := time.Since(start); d != 0 {
 			t.Errorf("the first errors cost %v", d)
 		}
-		if err := r.backOff(1000); err != nil || time.Since(start) != 100*time.Millisecond {
+		if err := backOff(1000, done); err != nil || time.Since(start) != 100*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
-		time.AfterFunc(10*time.Millisecond, func() { close(u.done) })
-		if err := r.backOff(1000); !errors.Is(err, net.ErrClosed) || time.Since(start) != 110*time.Millisecond {
+		time.AfterFunc(10*time.Millisecond, func() { close(done) })
+		if err := backOff(1000, done); !errors.Is(err, net.ErrClosed) || time.Since(start) != 110*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
