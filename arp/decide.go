@@ -48,9 +48,9 @@ func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Branch, fra
 // passed is what becomes of a message that is not to be answered.
 func (r *Responder) passed(f *frame.Frame, m *message, b Branch) (Branch, frame.Verdict) {
 	switch {
-	case r.mode == Access && !f.Tunnel && m.dst.IsGroup():
-		if b == NotQuestion || b == Spoofed {
-			b = Forbidden
+	case r.mode == Access && !f.Tunnel:
+		if b == Spoofed || b == NotQuestion && m.dst != r.cfg.AccessMAC {
+			return Forbidden, frame.Drop(frame.NotGateway)
 		}
 		return b, frame.Consume
 	case r.cfg.LocalOnly && r.mode != Off && !f.Tunnel && m.dst.IsGroup() && (b == Probe || m.gratuitous()):

@@ -21,9 +21,10 @@
 //   - [Proxy]: the answer carries the MAC of the segment's gateway, which routes what
 //     comes. What is asked and answered through tunnels carries the MACs of VTEPs, not
 //     those of hosts.
-//   - [Access]: every question is answered with the gateway's MAC and nothing is flooded,
-//     as workloads of Calico expect it. With [OnlyIP] in the slot Ingress nothing but IP
-//     passes such a port.
+//   - [Access]: every question is answered with the gateway's MAC, as workloads of Calico
+//     expect it. A port reaches the gateway and nobody else at layer 2: what it says in ARP and
+//     ND ends here, and frames to other MACs are dropped as frame.NotGateway, however they are
+//     framed. With [OnlyIP] in the slot Ingress nothing but IP passes such a port.
 //
 // The mode is the segment's; [Responder.With] makes the stage of an attachment that has
 // another one. What became of each message is counted under a [Branch].

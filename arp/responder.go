@@ -21,7 +21,7 @@ const (
 	Off      Mode = iota // nothing is answered
 	Suppress             // answered with the target's own MAC
 	Proxy                // answered with the gateway's MAC
-	Access               // all are answered with the gateway's MAC, nothing is flooded
+	Access               // all are answered with the gateway's MAC; a port reaches nobody else
 	numModes
 )
 
@@ -135,6 +135,10 @@ func (r *Responder) With(m Mode) (*Responder, error) {
 	return &Responder{r.shared, m}, nil
 }
 
+// Confines reports whether the mode is Access: the ports that the stage is for reach the
+// gateway and nobody else.
+func (r *Responder) Confines() bool { return r.mode == Access }
+
 // Table returns the table it fills.
 func (r *Responder) Table() *Table { return r.table }
 
@@ -194,7 +198,7 @@ func (r *Responder) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	} else if b == NumBranches {
 		return frame.Continue
 	} else if r.mode == Access && !f.Tunnel {
-		v = frame.Consume
+		v = frame.Drop(frame.NotGateway)
 	}
 	family := 0
 	if m.v6 {

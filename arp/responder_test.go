@@ -168,10 +168,11 @@ func TestDecide(t *testing.T) {
 		{name: "access: unicast", mode: Access, from: port1, in: edit(q(1, 77), func(_ bool, s *said) { s.dst = DefaultAccessMAC }), verdict: frame.Reply, branch: Answered, mac: DefaultAccessMAC},
 		{name: "access: probe", mode: Access, from: port1, in: func(v6 bool) said { return probe(v6, 1, 77) }, verdict: frame.Consume, branch: Probe},
 		{name: "access: announcement", mode: Access, from: port1, in: func(v6 bool) said { return announcement(v6, 1) }, only: 4, verdict: frame.Consume, branch: Gratuitous, learned: 1},
-		{name: "access: unsolicited advertisement", mode: Access, from: port1, in: func(v6 bool) said { return announcement(v6, 1) }, only: 6, verdict: frame.Consume, branch: Forbidden, learned: 1},
-		{name: "access: malformed", mode: Access, from: port1, in: q(1, 3), bytes: func(_ bool, b []byte) []byte { return b[:41] }, verdict: frame.Consume, branch: Malformed},
-		{name: "access: spoofed", mode: Access, from: port1, in: edit(q(1, 3), func(_ bool, s *said) { s.senderMAC = mac(9) }), verdict: frame.Consume, branch: Forbidden, not: 1},
-		{name: "access: an answer to the gateway", mode: Access, from: port1, in: edit(func(v6 bool) said { return answer(v6, 1, 3) }, func(_ bool, s *said) { s.dst = DefaultAccessMAC }), verdict: frame.Continue, branch: NotQuestion, learned: 1},
+		{name: "access: unsolicited advertisement", mode: Access, from: port1, in: func(v6 bool) said { return announcement(v6, 1) }, only: 6, verdict: frame.Drop(frame.NotGateway), branch: Forbidden, learned: 1},
+		{name: "access: malformed", mode: Access, from: port1, in: q(1, 3), bytes: func(_ bool, b []byte) []byte { return b[:41] }, verdict: frame.Drop(frame.NotGateway), branch: Malformed},
+		{name: "access: spoofed", mode: Access, from: port1, in: edit(q(1, 3), func(_ bool, s *said) { s.senderMAC = mac(9) }), verdict: frame.Drop(frame.NotGateway), branch: Forbidden, not: 1},
+		{name: "access: an answer to the gateway", mode: Access, from: port1, in: edit(func(v6 bool) said { return answer(v6, 1, 3) }, func(_ bool, s *said) { s.dst = DefaultAccessMAC }), verdict: frame.Consume, branch: NotQuestion, learned: 1},
+		{name: "access: an answer to another", mode: Access, from: port1, in: func(v6 bool) said { return answer(v6, 1, 3) }, verdict: frame.Drop(frame.NotGateway), branch: Forbidden, learned: 1},
 	} {
 		for _, v6 := range []bool{false, true} {
 			if s.only == 4 && v6 || s.only == 6 && !v6 {

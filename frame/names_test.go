@@ -81,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 		{Reenter, ActReenter, 0, 0, "reenter"},
 		{Consume, ActConsume, 0, 0, "consume"},
 		{Drop(Reflect), ActDrop, 0, Reflect, "drop reflect"},
-		{Drop(NumReasons - 1), ActDrop, 0, EtherType, "drop ether-type"},
+		{Drop(NumReasons - 1), ActDrop, 0, NumReasons - 1, "drop " + (NumReasons - 1).String()},
 	} {
 		if c.v.Action() != c.action || c.v.Dest() != c.dest || c.v.Reason() != c.reason || c.v.String() != c.name {
 			t.Errorf("%v: %v %v %v, want %q %v %v %v", c.v, c.v.Action(), c.v.Dest(), c.v.Reason(), c.name, c.action, c.dest, c.reason)

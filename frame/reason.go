@@ -49,6 +49,7 @@ const (
 	Unreachable              // the underlay cannot reach the peer
 	SendFailed               // the system refused the packet for another cause
 	EtherType                // other than IP and ARP, on an access port
+	NotGateway               // from an access port to another than the gateway
 	NumReasons               // how many there are, for arrays indexed by Reason
 )
 
@@ -63,7 +64,7 @@ var reasonNames = [NumReasons]string{
 	NoRoute: "no-route", Unresolved: "unresolved", Martian: "martian", BadChecksum: "bad-checksum",
 	BadHeader: "bad-header", Fragment: "fragment", GPEVersion: "gpe-version", GPEProtocol: "gpe-protocol", GPEOAM: "gpe-oam",
 	Policy: "policy", PortFull: "port-full", PortDown: "port-down", Unreachable: "unreachable",
-	SendFailed: "send-failed", EtherType: "ether-type",
+	SendFailed: "send-failed", EtherType: "ether-type", NotGateway: "not-gateway",
 }
 
 // String returns the reason's name, as it appears in statistics.

@@ -39,15 +39,17 @@ func TestSegmentInTwoTunnels(t *testing.T) {
 	}
 }
 
-// Members of a segment in mode access let in nothing but IP; a member's group goes with what
-// comes in.
+// Members of a segment in mode access let in nothing but IP, and nothing to others than the
+// gateway; a member's group goes with what comes in.
 func TestAccessOnlyAndGroup(t *testing.T) {
 	l := newLab(t)
 	s := l.start("node", "192.0.2.1", parse(t, `{
 	  "tunnels": [{"name": "a", "local": "192.0.2.1", "gbp": true}],
-	  "ports": [{"name": "tap0", "mtu": 1450}],
-	  "segments": [{"vni": 10, "tunnel": "a", "flood": ["192.0.2.2"], "neighbours": {"mode": "access"},
-	    "members": [{"port": "tap0", "gbp": 4660}]}]
+	  "ports": [{"name": "tap0", "mtu": 1450}, {"name": "tap1", "mtu": 1450}],
+	  "segments": [
+	    {"vni": 10, "tunnel": "a", "flood": ["192.0.2.2"], "members": [{"port": "tap0", "gbp": 4660}]},
+	    {"vni": 11, "tunnel": "a", "flood": ["192.0.2.2"], "neighbours": {"mode": "access"}, "members": [{"port": "tap1"}]}
+	  ]
 	}`))
 	l.plug("far", "192.0.2.2")
 	w := l.watch()
@@ -56,8 +58,13 @@ func TestAccessOnlyAndGroup(t *testing.T) {
 		b := append([]byte{2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1}, typ...)
 		return append(b, 0x45, 0, 0, 20, 0, 0, 0, 0, 64, 253, 0, 0, 10, 0, 10, 1, 10, 0, 10, 9)
 	}
-	guest.Inject("tap0", eth(0x88, 0xb5), eth(8, 0))
+	member := s.guest("tap1", "10.0.11.1/24", "")
+	member.Inject("tap1", eth(0x88, 0xb5), eth(8, 0))
+	member.Until("both are dropped", func() bool {
+		drops := s.stats("tap1").RxDrops
+		return drops[frame.EtherType] == 1 && drops[frame.NotGateway] > 0 // beside what the guest's kernel says
+	})
+	guest.Inject("tap0", eth(8, 0))
 	w.caps[0].Want(1, func(p netns.Packet) bool { return p.Out && bytes.Contains(p.Data, eth(8, 0)) })
-	guest.Until("the other is dropped", func() bool { return s.stats("tap0").RxDrops[frame.EtherType] == 1 })
 	w.want("vxlan && !icmp && eth.dst == 02:00:00:00:00:09", []string{"vxlan.flag_g", "vxlan.gbp", "vxlan.vni", "ip.dst"}, "1 4660 10 192.0.2.2")
 }

@@ -154,6 +154,7 @@ func (a *Attachment) circuit() *circuit {
 		locked: c.Locked, innerVLAN: v.InnerVLAN, gbp: c.GBP, storm: [2]*meters{a.storm, a.vsi.storm},
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
+		confined: a.port.tunnel == nil && confines(slots.Neighbour),
 	}
 }
 

@@ -34,6 +34,7 @@ type circuit struct {
 	misses        bool   // of the VSI: unknown unicast is told of
 	noFloodOut    Class  // of the attachment: gets no copies
 	locked        bool   // learn is false, and source MACs need an entry here
+	confined      bool   // reaches the gateway and nobody else
 	innerVLAN     VLANMode
 	slots         Slots
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
@@ -98,6 +99,9 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 		return frame.Drop(frame.ReservedMAC), nil
 	}
 	d, known := c.vsi.fdb.Lookup(dst)
+	if c.confined && (!known || d.Port() != 0) {
+		return frame.Drop(frame.NotGateway), nil
+	}
 	if !known {
 		if c.misses && !dst.IsGroup() {
 			c.vsi.miss(dst, f.From, at.Tick)

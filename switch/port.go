@@ -1,6 +1,10 @@
 package vswitch
 
-import "github.com/vxswitch/vxswitch/frame"
+import (
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
 
 // A Port is anything frames come in from and go out to: a TAP, a VTEP, a Go
 // program's Pipe. Its identity is its Go value, so implementations are pointers.
@@ -62,6 +66,22 @@ type Stage interface {
 type Tended interface {
 	Stage
 	Tend(now frame.Tick)
+}
+
+// A Confiner is a Stage for the slot Neighbour that answers every question itself. A port whose
+// stage says so, alone or in a chain, reaches the gateway and nobody else: what is not for a
+// MAC of the switch's own is dropped as frame.NotGateway. Tunnels are not confined.
+type Confiner interface {
+	Stage
+	Confines() bool // the same each time
+}
+
+func confines(s Stage) bool {
+	if c, ok := s.(chain); ok {
+		return slices.ContainsFunc(c, confines)
+	}
+	c, ok := s.(Confiner)
+	return ok && c.Confines()
 }
 
 // Slots are the places where stages take part in decide. A nil slot is passed over.

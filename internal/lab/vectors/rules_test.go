@@ -218,7 +218,7 @@ var rules = []rule{
 	{id: "6.access", text: "an access port hears its gateway's MAC, whatever it asks for"},
 	{id: "6.access-quiet", text: "and nothing it says in ARP or ND is flooded"},
 	{id: "6.access-ip", text: "IP from an access port is routed, to hosts of the same segment too"},
-	{id: "6.access-only", text: "nothing but IP and ARP comes in on one, whose IP goes on"},
+	{id: "6.access-only", text: "nothing but IP and ARP comes in on one, and that IP goes on to the gateway and to nobody else"},
 	{id: "6.nd-form", text: "ND has code 0, hop limit 255 and a right checksum (RFC 4861, section 7.1)"},
 	{id: "6.nd-fragment", text: "and is not fragmented (RFC 6980)"},
 	{id: "6.nd-options", text: "options are walked, and one of length 0 or past the end is none (RFC 4861, section 4.6)"},

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -43,10 +44,10 @@ func accessRows() (rows []row) {
 			m := announces(false, s.a.MAC, 1)
 			m.answer = true
 			return m
-		}, fate: consumed, branch: arp.Forbidden},
-		{id: "6.access-quiet", name: "a spoofed question", in: question(3, func(_ *segment, m *message) { m.senderMAC = rmac(99) }), fate: consumed, branch: arp.Forbidden},
-		{id: "6.access-quiet", name: "hop limit 254", only: 6, in: question(3, func(_ *segment, m *message) { m.hopLimit = 254 }), fate: consumed, branch: arp.Malformed},
-		{id: "6.access-quiet", name: "unsolicited", only: 6, in: func(s *segment) message { return announces(true, s.a.MAC, 1) }, fate: consumed, branch: arp.Forbidden},
+		}, fate: confined, branch: arp.Forbidden},
+		{id: "6.access-quiet", name: "a spoofed question", in: question(3, func(_ *segment, m *message) { m.senderMAC = rmac(99) }), fate: confined, branch: arp.Forbidden},
+		{id: "6.access-quiet", name: "hop limit 254", only: 6, in: question(3, func(_ *segment, m *message) { m.hopLimit = 254 }), fate: confined, branch: arp.Malformed},
+		{id: "6.access-quiet", name: "unsolicited", only: 6, in: func(s *segment) message { return announces(true, s.a.MAC, 1) }, fate: confined, branch: arp.Forbidden},
 	} {
 		rows = append(rows, each(c.id, c.name, c.only, func(l *lab, v6 bool, vlan uint16) {
 			s := l.neighbours(v6, vlan, arp.TableConfig{}, arp.Config{Mode: arp.Suppress, AccessMAC: c.mac}, nil)
@@ -77,7 +78,7 @@ func accessRows() (rows []row) {
 	return append(rows, onlyRows()...)
 }
 
-// onlyRows are an access port that lets nothing but IP in.
+// onlyRows are an access port that lets nothing but IP in, and that to the gateway.
 func onlyRows() (rows []row) {
 	for _, c := range []struct {
 		name   string
@@ -91,18 +92,16 @@ func onlyRows() (rows []row) {
 		rows = append(rows, row{id: "6.access-only", name: c.name, wire: func(l *lab) {
 			s := l.neighbours(false, 0, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)
 			l.access(s)
-			for _, to := range []frame.MAC{s.b.MAC, nobody} {
-				b := mem.Ethernet(to, s.a.MAC, c.typ, nil)
-				s.a.Send(b)
-				if c.passes {
-					s.b.Want(b)
-				} else {
-					s.b.Want()
-				}
+			l.must(l.seg.FDB().Set(gwMAC, 0, fdb.Static))
+			for _, to := range []frame.MAC{s.b.MAC, rmac(3), nobody, frame.Broadcast, groupMAC(allNodes), gwMAC} {
+				s.a.Send(mem.Ethernet(to, s.a.MAC, c.typ, nil))
 			}
-			if !c.passes {
-				s.f.want()
-				l.drops(map[string]uint64{"ether-type": 2})
+			s.b.Want()
+			s.f.want()
+			if c.passes { // to the gateway, which there is none of
+				l.drops(map[string]uint64{"not-gateway": 5, "no-route": 1})
+			} else {
+				l.drops(map[string]uint64{"ether-type": 6})
 			}
 			// The other port and the tunnel are not access ports.
 			b := mem.Ethernet(s.a.MAC, s.b.MAC, c.typ, nil)

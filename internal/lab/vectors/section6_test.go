@@ -253,6 +253,7 @@ const (
 	localOnly             // to the other local port
 	toFar                 // to the one far end whose MAC it is for
 	consumed
+	confined // from an access port, to another than the gateway
 )
 
 // wantFate checks who got what of host 1's frame.
@@ -273,7 +274,11 @@ func (s *segment) wantFate(b []byte, f fate, answer []byte) {
 	s.b.Want(toB...)
 	s.f.want(toF...)
 	s.g.want(toG...)
-	s.drops(nil)
+	if f == confined {
+		s.drops(map[string]uint64{"not-gateway": 1})
+	} else {
+		s.drops(nil)
+	}
 }
 
 // wantEntry checks where the table says a host is; a zero MAC is nowhere.
