@@ -36,6 +36,7 @@ type circuit struct {
 	locked        bool   // learn is false, and source MACs need an entry here
 	confined      bool   // reaches the gateway and nobody else
 	innerVLAN     VLANMode
+	native        bool // tags pass, on a port where they name VLANs
 	slots         Slots
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }

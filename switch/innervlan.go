@@ -23,8 +23,9 @@ const (
 	VLANStrip
 
 	// VLANPass leaves the tags where they are. An access attachment then takes tagged frames
-	// too, unless another attachment of its port has the VLAN, and they cross the tunnel
-	// whole: Q-in-VNI. A tag counts towards the MTU of a tunnel; an access port takes one
+	// too, and they cross the tunnel whole: Q-in-VNI. What another attachment of its port has
+	// the VLAN of neither comes in there, nor goes out: it would be in that one's segment
+	// (frame.InnerVLAN). A tag counts towards the MTU of a tunnel; an access port takes one
 	// on top of its own, as Ethernet does.
 	//
 	// The VSI has one MAC table for all of them: a MAC that is in two VLANs at two places
@@ -51,6 +52,9 @@ func (c *circuit) tagged(f *frame.Frame, r frame.Reason) frame.Reason {
 	case c.innerVLAN == VLANPass:
 		if f.Len() < ethLen+vlanLen {
 			return frame.Short
+		}
+		if c.native && c.port.elsewhere(f.Bytes()) {
+			return r
 		}
 		return frame.NotDropped
 	case !f.Tunnel:
@@ -86,10 +90,25 @@ func (c *circuit) keepsTag(f *frame.Frame) bool {
 // Ethernet frame may be longer by its tag (IEEE 802.3, 3.2.7), and MTUs of ports are given
 // without it.
 func (e *circuit) room(f *frame.Frame, mtu int) int {
-	if e.tag == 0 && e.port.tunnel == nil && e.keepsTag(f) {
+	if e.native && e.keepsTag(f) {
 		return mtu + vlanLen
 	}
 	return mtu
+}
+
+// elsewhere reports whether another attachment of p has the VLAN that b is in. Bridges and
+// hosts take a priority tag off and look again; b with two of them is nobody's to judge.
+func (p *port) elsewhere(b []byte) bool {
+	for n := macsLen; n+vlanLen <= len(b) && isTag(binary.BigEndian.Uint16(b[n:])); n += vlanLen {
+		if vid := binary.BigEndian.Uint16(b[n+2:]) & 0xfff; vid != 0 {
+			_, ok := p.circuits.Load(tagKey(vid))
+			return ok && binary.BigEndian.Uint16(b[n:]) == typeVLAN
+		}
+		if n > macsLen {
+			return true
+		}
+	}
+	return false
 }
 
 // takeVLAN strips an 802.1Q tag and returns its VLAN, 0 for an untagged frame. VLAN

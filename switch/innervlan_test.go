@@ -125,3 +125,64 @@ func TestPassNotToTheGateway(t *testing.T) {
 		}
 	})
 }
+
+// What passes is in no VLAN that another attachment of the port has: neither on the way in, with
+// a priority tag in front (IEEE 802.1Q, 6.9.1), nor on the way out.
+func TestPassHopsNowhere(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		tags func(b []byte) []byte
+		in   bool // may come in on the port's access attachment
+		out  bool // may go out there
+	}{
+		{"another attachment's", func(b []byte) []byte { return tagged(0x8100, 10, b) }, false, false},
+		{"with a priority", func(b []byte) []byte { return tagged(0x8100, 0xe000|10, b) }, false, false},
+		{"behind a priority tag", func(b []byte) []byte { return tagged(0x8100, 0, tagged(0x8100, 10, b)) }, false, false},
+		{"behind a priority tag of 802.1ad", func(b []byte) []byte { return tagged(0x88a8, 0, tagged(0x8100, 10, b)) }, false, false},
+		{"behind two", func(b []byte) []byte { return tagged(0x8100, 0, tagged(0x8100, 0, tagged(0x8100, 10, b))) }, false, false},
+		{"behind three", func(b []byte) []byte {
+			return tagged(0x8100, 0, tagged(0x88a8, 0, tagged(0x8100, 0, tagged(0x8100, 10, b))))
+		}, false, false},
+		{"nobody's", func(b []byte) []byte { return tagged(0x8100, 20, b) }, true, true},
+		{"nobody's, behind a priority tag", func(b []byte) []byte { return tagged(0x8100, 0, tagged(0x8100, 20, b)) }, true, true},
+		{"a service tag of the same number", func(b []byte) []byte { return tagged(0x88a8, 10, b) }, true, true},
+		{"inside another", func(b []byte) []byte { return tagged(0x8100, 20, tagged(0x8100, 10, b)) }, true, true},
+		{"none", func(b []byte) []byte { return b }, true, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inLab(t, func(l *lab) {
+				must[any](t)(nil, l.v.Configure(VSIConfig{InnerVLAN: VLANPass}))
+				trunk, _ := l.port("trunk", 0)
+				other, _ := l.port("other", 0)
+				tun := &stubTunnel{stub: newStub("t")}
+				must[*Attachment](t)(l.v.Attach(tun, 77))
+				v2 := must[*VSI](t)(l.s.VSI(2, nil))
+				must[*Attachment](t)(v2.Attach(trunk, 10))
+				want := func(p *stub, n bool, what string) {
+					t.Helper()
+					if got := p.sent(); (len(got) == 1) != n || len(got) > 1 {
+						t.Errorf("%s: %d frames, want %v", what, len(got), n)
+					}
+				}
+				for _, dst := range []frame.MAC{frame.Broadcast, mac(9), mac(3)} {
+					trunk.send(eth(frame.Broadcast, mac(3), 0x800, 1)) // mac(3) is behind the trunk
+					other.sent()
+					tun.sent()
+					b := tc.tags(eth(dst, mac(1), 0x800, 1, 2, 3, 4))
+					other.send(b)
+					want(trunk, tc.out, "out")
+					tun.sent()
+					tun.send(fromPeer(1, 77, b))
+					want(trunk, tc.out, "out, from the tunnel")
+					other.sent()
+				}
+				trunk.send(tc.tags(eth(frame.Broadcast, mac(4), 0x800, 1, 2, 3, 4)))
+				want(other, tc.in, "in")
+				if _, ok := l.v.FDB().Lookup(mac(4)); ok != tc.in {
+					t.Errorf("learned: %v", ok)
+				}
+				l.wantAccounts()
+			})
+		})
+	}
+}

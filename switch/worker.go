@@ -307,6 +307,10 @@ func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) 
 
 // stage puts f on the list of e's port. From here on f is not written to.
 func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
+	if e.native && f.Kind == frame.Ethernet && e.port.elsewhere(f.Bytes()) {
+		w.dropOut(e, frame.InnerVLAN)
+		return
+	}
 	if e.slots.Egress != nil {
 		if v := e.slots.Egress.Process(f, w.at); v.Action() == frame.ActDrop {
 			w.dropOut(e, v.Reason())
