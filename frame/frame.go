@@ -89,6 +89,10 @@ type Frame struct {
 	Replicated bool
 
 	GBP GBP // its group; see there
+
+	// Horizon is the split-horizon group of the attachment it came in on, while a gateway has
+	// it: what goes back into that segment keeps to it. A copy that is injected has it too.
+	Horizon uint8
 }
 
 // Over makes a Frame over buf[off:end] without copying. The frame borrows buf.
@@ -105,7 +109,7 @@ func (f *Frame) reset(buf []byte, off, end int32) {
 	f.buf, f.off, f.end = buf, off, end
 	f.GSO = GSO{}
 	f.Kind, f.Drop, f.VNI, f.From, f.Hash, f.Tunnel, f.Replicated = 0, 0, 0, 0, 0, false, false
-	f.GBP = GBP{}
+	f.GBP, f.Horizon = GBP{}, 0
 }
 
 // Make returns a Frame with a copy of packet, [Headroom] in front of it. It is

@@ -23,6 +23,7 @@ const (
 	Filtered                 // source or destination MAC with a filter entry
 	BadKind                  // an IP packet in a segment without a gateway, or a frame on an IP port
 	SplitHorizon             // egress in the split-horizon group of the ingress
+	Isolated                 // from an isolated port to another one, through a gateway
 	Reflect                  // destination is where the frame came from
 	ReservedMAC              // to 01:80:c2:00:00:00-0f, which bridges do not forward (IEEE 802.1Q)
 	BroadcastOff             // broadcast that the VSI or attachment does not flood
@@ -58,7 +59,7 @@ var reasonNames = [NumReasons]string{
 	UnknownVNI: "unknown-vni", UnknownVLAN: "unknown-vlan", InnerVLAN: "inner-vlan",
 	UnknownPeer: "unknown-peer", OwnAddress: "own-address", PeerLimit: "peer-limit",
 	BadSourceMAC: "bad-source-mac", OwnMAC: "own-mac", MACPinned: "mac-pinned", Locked: "locked", Filtered: "filtered",
-	BadKind: "kind", SplitHorizon: "split-horizon", Reflect: "reflect", ReservedMAC: "reserved-mac",
+	BadKind: "kind", SplitHorizon: "split-horizon", Isolated: "isolated", Reflect: "reflect", ReservedMAC: "reserved-mac",
 	BroadcastOff: "broadcast-off", MulticastOff: "multicast-off", UnknownUnicastOff: "unknown-unicast-off",
 	Storm: "storm", NoEgress: "no-egress", NoPeer: "no-peer", TooBig: "too-big", ECN: "ecn", TTL: "ttl",
 	NoRoute: "no-route", Unresolved: "unresolved", Martian: "martian", BadChecksum: "bad-checksum",

@@ -46,7 +46,7 @@ func fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int, to frame.Dest, send fun
 		q.SetChecksum(0)
 		q.SetChecksum(wire.Checksum(wire.Sum(q[:len(head)], 0)))
 		g := frame.Make(b)
-		g.Kind, g.GBP = f.Kind, f.GBP
+		g.Kind, g.GBP, g.Horizon = f.Kind, f.GBP, f.Horizon
 		if !send(to, &g) {
 			return frame.Drop(frame.PortFull)
 		}

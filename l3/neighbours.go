@@ -116,6 +116,9 @@ func (i *Interface) found(next netip.Addr) {
 		p := &w.packets[k]
 		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
 		p.x.f, p.x.worker = &p.f, 0
+		if p.in != i {
+			p.f.Horizon = 0 // it does not go back where it came from
+		}
 		if p.in.again(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Send(0, &p.f) {
 			i.unresolved.Add(1)
 		}

@@ -101,6 +101,9 @@ type Segment struct {
 	Storm      Storm           `json:"storm,omitzero"`    // of all that is flooded
 	Freeze     uint8           `json:"freeze,omitempty"`  // moves in 180 s after which a MAC stays where it is; 0 is never
 	InnerVLAN  InnerVLAN       `json:"innerVLAN,omitempty"`
+
+	RouteIsolated bool `json:"routeIsolated,omitempty"` // isolated members reach each other through the gateway
+
 	FDB        []FDB           `json:"fdb,omitempty"`
 	Neighbours *Neighbours     `json:"neighbours,omitempty"`
 	Gateway    *Gateway        `json:"gateway,omitempty"`
@@ -111,7 +114,7 @@ type Segment struct {
 type Member struct {
 	Port       string  `json:"port"`
 	VLAN       int     `json:"vlan,omitempty"` // 0: untagged
-	Isolated   bool    `json:"isolated,omitempty"`
+	Isolated   bool    `json:"isolated,omitempty"` // from other such members, through the gateway too
 	NoLearning bool    `json:"noLearning,omitempty"`
 	MaxMACs    int     `json:"maxMACs,omitempty"`
 	NoFlood    []Class `json:"noFlood,omitempty"`

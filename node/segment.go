@@ -95,7 +95,7 @@ func (n *Node) setSegment(c *Segment) error {
 func (c *Segment) vsi(slots vswitch.Slots) vswitch.VSIConfig {
 	return vswitch.VSIConfig{
 		MaxMACs: c.MaxMACs, Evict: c.Evict, Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: slots,
-		Storm: c.Storm.rates(), Freeze: c.Freeze, InnerVLAN: vswitch.VLANMode(c.InnerVLAN),
+		Storm: c.Storm.rates(), Freeze: c.Freeze, InnerVLAN: vswitch.VLANMode(c.InnerVLAN), RouteIsolated: c.RouteIsolated,
 	}
 }
 

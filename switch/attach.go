@@ -152,7 +152,7 @@ func (a *Attachment) circuit() *circuit {
 	return &circuit{
 		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
 		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil, gbp: c.GBP, storm: [2]*meters{a.storm, a.vsi.storm},
-		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup,
+		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
 		confined: a.port.tunnel == nil && confines(slots.Neighbour),
 	}

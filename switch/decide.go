@@ -35,6 +35,7 @@ type circuit struct {
 	noFloodOut    Class  // of the attachment: gets no copies
 	locked        bool   // learn is false, and source MACs need an entry here
 	confined      bool   // reaches the gateway and nobody else
+	routeIsolated bool   // of the VSI
 	innerVLAN     VLANMode
 	native        bool // tags pass, on a port where they name VLANs
 	slots         Slots
@@ -127,6 +128,9 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if !c.reaches(e) || f.Replicated && d.Peer() == 0 && e.port == c.port {
 		return frame.Drop(frame.SplitHorizon), nil
 	}
+	if f.Horizon != 0 && c.apart(f, e) {
+		return frame.Drop(frame.Isolated), nil
+	}
 	if mtu := e.port.MTU(d.Peer()); f.SegLen() > mtu {
 		if mtu = e.room(f, mtu); f.SegLen() > mtu {
 			return c.tooBig(f, at, d, mtu), nil
@@ -151,6 +155,13 @@ func (c *circuit) tooBig(f *frame.Frame, at *frame.At, to frame.Dest, mtu int) f
 // the two may be of different times, so a port is told by itself, not by its group.
 func (c *circuit) reaches(e *circuit) bool {
 	return (e.group == 0 || e.group != c.group) && (e.port != c.port || e.hub)
+}
+
+// apart reports whether f, which has been in the gateway's hands, came from a port of the
+// segment that may not reach e. Peers of tunnels are not apart: a gateway may sit between
+// them.
+func (c *circuit) apart(f *frame.Frame, e *circuit) bool {
+	return f.Horizon > GroupTunnel && f.Horizon == e.group && e.port.tunnel == nil && !c.routeIsolated
 }
 
 // wellFormed is what every Ethernet frame must be, before anything is learned. A tag
@@ -204,11 +215,19 @@ func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reas
 
 func (c *circuit) gateway(f *frame.Frame, at *frame.At, otherwise frame.Reason) frame.Verdict {
 	if c.slots.Gateway != nil {
-		if v := c.slots.Gateway.Process(f, *at); v != frame.Continue {
+		if v := c.toGateway(f, at); v != frame.Continue {
 			return v
 		}
 	}
 	return frame.Drop(otherwise)
+}
+
+// toGateway hands f over, with the group of the port it came in on.
+func (c *circuit) toGateway(f *frame.Frame, at *frame.At) frame.Verdict {
+	if c.port.p != nil && c.port.tunnel == nil {
+		f.Horizon = c.group
+	}
+	return c.slots.Gateway.Process(f, *at)
 }
 
 func (c *circuit) flood(dst frame.MAC) frame.Verdict {

@@ -206,7 +206,7 @@ func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool { return vsi.Send(0, f) }
 // Send is Inject for a frame that leaves by one member of the VSI, wherever the FDB has its
 // MAC: the only way out for what is no Ethernet frame. To 0 leaves it to the FDB.
 func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
-	m := injection{vni: v.vni, to: to, kind: f.Kind, gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
+	m := injection{vni: v.vni, to: to, kind: f.Kind, horizon: f.Horizon, gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
 	r := v.sw.inject.Put(m, f.Bytes())
 	if r != frame.NotDropped {
 		v.sw.own.tx.add(cDrops+int(r), 1)
@@ -221,6 +221,8 @@ type injection struct {
 	kind frame.Kind
 	gso  frame.GSO
 	gbp  frame.GBP
+
+	horizon uint8
 }
 
 // injected reads what was queued. Where a frame is to go is in its From, until the worker
@@ -230,7 +232,7 @@ type injected struct{ *ring.Ring[injection] }
 func (r injected) Read(b *frame.Batch) error {
 	return r.Fill(b, func(b *frame.Batch, i int, m injection) {
 		f := &b.Frames[i]
-		f.VNI, f.From, f.Kind, f.GSO, f.GBP = m.vni, m.to, m.kind, m.gso.Moved(f.Headroom()), m.gbp
+		f.VNI, f.From, f.Kind, f.GSO, f.GBP, f.Horizon = m.vni, m.to, m.kind, m.gso.Moved(f.Headroom()), m.gbp, m.horizon
 	})
 }
 

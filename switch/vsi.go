@@ -29,6 +29,12 @@ type VSIConfig struct {
 	ForwardPinned      bool     // forward frames whose source MAC is pinned elsewhere, instead of dropping them
 	ForwardBridgeGroup bool     // forward 01:80:c2:00:00:00-0f as other multicast
 
+	// RouteIsolated lets isolated ports of the segment reach each other through its gateway.
+	// Without it such a packet is dropped under frame.Isolated: what the gateway would send
+	// back into the segment, from one port to another of its split-horizon group, but for
+	// groups 0 and GroupTunnel, and tunnels.
+	RouteIsolated bool
+
 	// TellMisses makes an EventMACMiss of a unicast frame whose destination is unknown, one
 	// for each MAC in MissTimeout: a control plane that knows it sets it in the FDB. What
 	// becomes of the frame is NoFlood's to say.
@@ -175,7 +181,7 @@ func (v *VSI) publish() {
 	}
 	own := &circuit{
 		vsi: v, port: v.sw.own, tag: uint32(v.vni), forwardBridge: v.cfg.ForwardBridgeGroup, noFloodIn: v.cfg.NoFlood,
-		misses: v.cfg.TellMisses, innerVLAN: v.cfg.InnerVLAN,
+		misses: v.cfg.TellMisses, innerVLAN: v.cfg.InnerVLAN, routeIsolated: v.cfg.RouteIsolated,
 		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
 	}
 	members := make([]*circuit, 0, len(v.members))

@@ -195,6 +195,9 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	if reenter {
 		f.From, f.Tunnel, f.Replicated = 0, false, false
 	}
+	if f.VNI != c.vsi.vni {
+		f.Horizon = 0
+	}
 	if reenter || f.VNI != c.vsi.vni {
 		own, ok := w.sw.own.circuits.Load(tagKey(uint32(f.VNI)))
 		if !ok {
@@ -212,6 +215,9 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	e := c.vsi.view.Load().find(v.Dest().Port())
 	if e == nil {
 		return c, nil, frame.Drop(frame.PortDown)
+	}
+	if f.Horizon != 0 && c.apart(f, e) {
+		return c, nil, frame.Drop(frame.Isolated)
 	}
 	if mtu := e.port.MTU(v.Dest().Peer()); f.SegLen() > mtu {
 		return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
@@ -271,7 +277,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 	nobody := frame.NoEgress
 	if c.slots.Gateway != nil && class != UnknownUnicast && !c.keepsTag(f) {
 		w.flush()
-		switch v := c.slots.Gateway.Process(f, w.at); {
+		switch v := c.toGateway(f, &w.at); {
 		case v == frame.Continue:
 			n++ // it has heard it, as any member
 		case v.Action() == frame.ActDrop:
@@ -296,7 +302,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 // its tunnel; another tunnel that split horizon lets it reach is another fabric.
 func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) {
 	switch {
-	case e.noFloodOut&class != 0, !c.reaches(e), f.Replicated && e.port == c.port:
+	case e.noFloodOut&class != 0, !c.reaches(e), c.apart(f, e), f.Replicated && e.port == c.port:
 		return 0, false
 	case e.port == c.port:
 		// A hub sends on to its other peers, if it knows which one to leave out.

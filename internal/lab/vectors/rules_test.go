@@ -164,6 +164,7 @@ var rules = []rule{
 	{id: "5.mesh-unicast", text: "known unicast from one tunnel peer to another is dropped"},
 	{id: "5.split-horizon-group", text: "nothing passes between attachments of one non-zero group"},
 	{id: "5.isolated", text: "isolated ports do not reach each other, and reach the others"},
+	{id: "5.isolated-routed", text: "nor through the gateway of their segment, at once, in pieces or after the next hop was asked for, unless RouteIsolated says so"},
 	{id: "5.hub", text: "a hub leaves only the source peer out of the flood list"},
 	{id: "5.hub-unicast", text: "a hub forwards known unicast between its peers"},
 	{id: "5.routed", text: "frames the gateway routes are its own: no split horizon"},

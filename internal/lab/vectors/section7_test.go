@@ -53,12 +53,13 @@ type router struct {
 	g   *l3.Gateway
 	own frame.MAC // the VTEP's, which an anycast gateway speaks with to other VTEPs
 	arp map[frame.VNI]*arp.Responder
+	in  map[frame.VNI]vswitch.Slots
 }
 
 // router starts the node with underlay address k; the first one is that under test.
 func (l *lab) router(k byte, cfg *l3.GatewayConfig) *router {
 	l.T.Helper()
-	r := &router{Node: l.NodeWith(l.addr(k).String(), nil, l.vc), l: l, own: frame.MAC{2, 0xaa, 0, 0, 0, k}, arp: map[frame.VNI]*arp.Responder{}}
+	r := &router{Node: l.NodeWith(l.addr(k).String(), nil, l.vc), l: l, own: frame.MAC{2, 0xaa, 0, 0, 0, k}, arp: map[frame.VNI]*arp.Responder{}, in: map[frame.VNI]vswitch.Slots{}}
 	if l.Node == nil {
 		l.Node = r.Node
 	}
@@ -93,6 +94,7 @@ func (r *router) iface(vrf string, c l3.InterfaceConfig, mode arp.Mode) *l3.Inte
 		l.must(v.FDB().Set(c.MAC, 0, flags))
 	}
 	l.must(v.Configure(vswitch.VSIConfig{Slots: slots}))
+	r.in[c.VNI] = slots
 	return i
 }
 
