@@ -104,16 +104,16 @@ type Segment struct {
 
 	RouteIsolated bool `json:"routeIsolated,omitempty"` // isolated members reach each other through the gateway
 
-	FDB        []FDB           `json:"fdb,omitempty"`
-	Neighbours *Neighbours     `json:"neighbours,omitempty"`
-	Gateway    *Gateway        `json:"gateway,omitempty"`
-	Policy     string          `json:"policy,omitempty"` // what comes in, on members and from the tunnel
+	FDB        []FDB       `json:"fdb,omitempty"`
+	Neighbours *Neighbours `json:"neighbours,omitempty"`
+	Gateway    *Gateway    `json:"gateway,omitempty"`
+	Policy     string      `json:"policy,omitempty"` // what comes in, on members and from the tunnel
 }
 
 // A Member is a port in a segment.
 type Member struct {
 	Port       string  `json:"port"`
-	VLAN       int     `json:"vlan,omitempty"` // 0: untagged
+	VLAN       int     `json:"vlan,omitempty"`     // 0: untagged
 	Isolated   bool    `json:"isolated,omitempty"` // from other such members, through the gateway too
 	NoLearning bool    `json:"noLearning,omitempty"`
 	MaxMACs    int     `json:"maxMACs,omitempty"`
