@@ -7,7 +7,7 @@
 //
 //	Guard       MAC, address, ARP, ND: is it the port's own?      -> dropped, by cause
 //	            DHCP server, router, tunnel: may it be one?       -> dropped, by cause
-//	Policy      headers that cannot be read                       -> dropped: Malformed
+//	Policy      headers or a framing that cannot be read          -> dropped: Malformed
 //	  1 later fragment   of a datagram whose first one passed?    -> passes: Fragments
 //	  2 ICMP error       about a packet of a flow?                -> passes: Related
 //	  3 flow             opened by the other side?                -> passes: Replies
@@ -23,10 +23,22 @@
 // A field of a [Rule] that is empty matches anything. One that is not asks for a frame
 // that has it: a rule with addresses, a protocol, ports or ICMP types matches no frame
 // that is not IP, one with MACs no packet of an IP port, one with ports or ICMP types no
-// later fragment. VLAN tags are looked through. Of ARP and neighbour discovery (ICMPv6
-// types 133 to 136 with hop limit 255, no extension header before them) less is asked, or
-// every default of Deny would cut hosts off: ARP meets only rules with EtherTypes or MACs,
-// ND those and rules with ICMP types; what none of them matches passes.
+// later fragment. Of ARP and neighbour discovery (ICMPv6 types 133 to 136 with hop limit
+// 255, no extension header before them) less is asked, or every default of Deny would cut
+// hosts off: ARP meets only rules with EtherTypes or MACs, ND those and rules with ICMP
+// types; what none of them matches passes.
+//
+// # Framings
+//
+// What is refused in one framing is refused in every framing that some receiver opens. VLAN
+// tags (EtherTypes 0x8100, 0x88a8, 0x9100, 0x9200 and 0x9300) and 802.2 LLC/SNAP headers with
+// the OUIs 00-00-00 and 00-00-f8 are looked through, two of each at most, in any order and
+// whatever the length field says: what is in them is judged as if it stood behind the MACs,
+// by rules and guards (CVE-2021-27853, -27854, -27861, -27862). EtherTypes below 0x600 are
+// lengths. A frame that some receiver might open and that cannot be read is malformed: with
+// more or cut headers, SNAP of any other form than AA-AA-03, or the LLC SAPs of IP and ARP.
+// Other LLC, like spanning tree's, and SNAP with other OUIs is a frame that is not IP, whose
+// EtherType is its length.
 //
 // Groups are those of VXLAN group policy (frame.GBP), of who sends a frame: an attachment's,
 // or what a tunnel has brought, flags aside; that a policy has been applied elsewhere is no

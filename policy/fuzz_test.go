@@ -9,6 +9,8 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/framing"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // FuzzText: what is read out of text is written as text that reads the same.
@@ -39,9 +41,23 @@ func FuzzText(f *testing.F) {
 	})
 }
 
+// refusedInAll fails unless a frame that a stage refuses is refused in every framing.
+func refusedInAll(t *testing.T, b []byte, s vswitch.Stage) {
+	t.Helper()
+	if len(b) < 14 {
+		return
+	}
+	for name, b := range framing.All(b) {
+		x := frame.Make(b)
+		if v := s.Process(&x, frame.At{Tick: 10, Worker: 1}); v != frame.Drop(frame.Policy) {
+			t.Fatalf("behind %s: %v", name, v)
+		}
+	}
+}
+
 // FuzzGuard: what a port with one MAC and two addresses gets past its guard is not from
 // another MAC or address, in the Ethernet header, IP, ARP or ND, nor from a DHCP server, a
-// router or a tunnel, as gopacket reads it.
+// router or a tunnel, as gopacket reads it; and what does not is refused in every framing.
 func FuzzGuard(f *testing.F) {
 	for _, x := range []pkt{
 		{kind: "tcp", src: 1, dst: 2}, {kind: "udp", v6: true, src: 1, dst: 2}, {kind: "arp", src: 1, dst: 2}, {kind: "nd", v6: true, typ: 135, src: 1, dst: 2},
@@ -50,6 +66,7 @@ func FuzzGuard(f *testing.F) {
 		{kind: "udp", src: 1, dst: 2, frag: "later", vlans: 2}, {kind: "arp", src: 1, srcIP: netip.IPv4Unspecified(), dst: 1, vlans: 1},
 	} {
 		f.Add(x.bytes(f))
+		f.Add(framing.Put(x.bytes(f), framing.Plain[0], framing.Plain[3]))
 	}
 	g, err := NewGuard(&GuardConfig{MACs: []frame.MAC{macOf(1)}, Addrs: prefixes("10.0.0.1/32", "fd00::1/128")})
 	if err != nil {
@@ -59,7 +76,8 @@ func FuzzGuard(f *testing.F) {
 	local := netip.MustParseAddr("fe80::ff:fe00:1")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		x := frame.Make(b)
-		if len(b) < 14 || g.Process(&x, frame.At{}) != frame.Continue {
+		if g.Process(&x, frame.At{}) != frame.Continue {
+			refusedInAll(t, b, g)
 			return
 		}
 		p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.DecodeOptions{NoCopy: true})

@@ -641,8 +641,8 @@ func FuzzPolicy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) { play(t, in, 200) })
 }
 
-// FuzzProcess: whatever the bytes, nothing panics, nothing is changed, and each packet is
-// counted once.
+// FuzzProcess: whatever the bytes, nothing panics, nothing is changed, each packet is counted
+// once, and what rules deny they deny in every framing.
 func FuzzProcess(f *testing.F) {
 	re := pkt{kind: "udp", src: 2, dst: 1}
 	for _, x := range []pkt{
@@ -661,7 +661,14 @@ func FuzzProcess(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	strict := newLab(f, &Config{Stateless: true, Rules: []Rule{
+		{Action: Deny, DstPorts: []PortRange{Port(80)}}, {Action: Deny, Src: prefixes("10.0.0.3/32", "fd00::3/128")}, {Action: Deny, EtherTypes: []uint16{0x806, 0x88cc}},
+		{Action: Deny, Protocol: 58, ICMP: []ICMPType{{Type: 134}}},
+	}}).p.Ingress()
 	f.Fuzz(func(t *testing.T, b []byte, kind uint8) {
+		if x := frame.Make(b); strict.Process(&x, frame.At{Worker: 1}) != frame.Continue {
+			refusedInAll(t, b, strict)
+		}
 		for _, s := range []interface {
 			Process(*frame.Frame, frame.At) frame.Verdict
 		}{l.p.Ingress(), l.p.Egress(), g} {

@@ -108,7 +108,10 @@ func (k *packet) parse(f *frame.Frame) bool {
 		}
 		k.macs = true
 		k.dstMAC, k.srcMAC = frame.MAC(b).Uint64(), frame.MAC(b[6:]).Uint64()
-		t, at := e.Network()
+		t, at, ok := e.Open()
+		if !ok {
+			return false
+		}
 		k.etherType, k.at, b = t, at, b[at:]
 		switch t {
 		case wire.TypeIPv4:
@@ -119,7 +122,7 @@ func (k *packet) parse(f *frame.Frame) bool {
 			k.class = classARP
 			return true
 		default:
-			return t != wire.TypeVLAN && t != wire.TypeQinQ // one tag too many
+			return true
 		}
 	}
 	if kind == frame.IPv4 {

@@ -48,6 +48,8 @@ var allowed = map[string][]string{
 	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
 
+	"internal/lab/framing": {},
+
 	"bench/compare": {"bench/tool", "encap", "frame", "internal/sys", "l3", "port", "switch", "underlay", "vtep"},
 	"bench/rig":     {"encap", "frame"},
 	"bench/tool":    {},
