@@ -84,6 +84,15 @@ func (u *captureUnderlay) Unreachable(f func(to frame.Endpoint, quoted []byte)) 
 	}
 }
 
+// Superframes is the wrapped underlay's, if it has one.
+func (u *captureUnderlay) Superframes(f func(payload []byte) bool) {
+	if j, ok := u.Underlay.(interface {
+		Superframes(f func(payload []byte) bool)
+	}); ok {
+		j.Superframes(f)
+	}
+}
+
 // Join and Leave are the wrapped underlay's, if it has them.
 func (u *captureUnderlay) Join(group netip.Addr) error {
 	if g, ok := u.Underlay.(grouper); ok {

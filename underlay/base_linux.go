@@ -42,6 +42,7 @@ type base struct {
 
 	pathMTU     atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
 	unreachable atomic.Pointer[func(to frame.Endpoint, quoted []byte)]
+	superframes atomic.Pointer[func(payload []byte) bool]
 
 	mu      sync.Mutex
 	senders map[int]*sender

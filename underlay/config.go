@@ -79,8 +79,8 @@ type UDPConfig struct {
 	BusyPoll time.Duration
 
 	// MaxDatagram is the longest payload received, in bytes; longer ones arrive
-	// cut and marked [frame.TooBig]. 0 means what the MTU of the local address's
-	// interface allows, between 2048 and 9216.
+	// cut and marked [frame.TooBig], unless they are superframes: see [UDP.Superframes].
+	// 0 means what the MTU of the local address's interface allows, between 2048 and 9216.
 	MaxDatagram int
 
 	// NoOffload has runs sent as single datagrams instead of leaving it to the kernel or

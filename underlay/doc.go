@@ -26,6 +26,7 @@
 //	Join(group), Leave(group)       multicast groups to receive from (not IP)
 //	Sockets(TxConfig)               more transmit sockets, with settings of their own (not IP)
 //	Unreachable(f)                  what the network could not deliver (not UDP, not Packet)
+//	Superframes(f)                  asks what is longer than a datagram, or seems to be several (UDP only)
 //
 // # Receiving
 //
@@ -39,12 +40,18 @@
 // first has the usual headroom; in front of every other lies its neighbour, so that it has
 // none: the bytes a VTEP pulls off it, and only those, can be pushed again.
 //
+// A message may also be one datagram of up to 64 KiB, longer than any MTU: the superframe that a
+// vxlan device of this machine's kernel leaves to a network card, with the inner TCP or UDP checksum
+// that of the pseudo header only. Nothing says so; of one of UDP, UDP_GRO says how long the
+// segments inside are, which makes it look like a run (Linux 6.18). A UDP knows nothing of what it
+// carries, and asks: see [UDP.Superframes].
+//
 // A frame from an [IP] is the inner packet, as [frame.IPv4] or [frame.IPv6] by the outer
 // protocol: whether the packet itself agrees is the VTEP's to see. It may be up to 64 KiB
 // long, longer than any MTU: what was in fragments, and segments of one TCP flow that the
 // kernel joined on the way here (GRO). The TCP checksum of the latter is that of the pseudo
-// header only, and nothing says so (Linux 6.18); who cannot finish it turns joining off where
-// they come in (ethtool -K DEV gro off). Each queue has two Readers, one for each protocol.
+// header only, and nothing says so (Linux 6.18): a VTEP finishes it. Each queue has two Readers,
+// one for each protocol.
 //
 // What is sent to a multicast group that was joined comes out with the group as Outer.Dst, once,
 // whatever the number of queues: of a UDP out of one Reader for all groups, each of which has a

@@ -135,6 +135,11 @@ func (r *reader) split(b *frame.Batch) bool {
 	}
 	n, seg := int(m.Len), r.info.Segment
 	lone := seg <= 0 || seg >= n
+	if (!lone || n > r.u.cfg.MaxDatagram) && r.off == 0 && m.Hdr.Flags&unix.MSG_TRUNC == 0 {
+		if super := r.u.superframes.Load(); super != nil && (*super)(r.blocks[r.at][roomAt(r.at):][:n]) {
+			return r.superframe(b, m, seg)
+		}
+	}
 	if lone {
 		seg = n
 	} else if left := (n - r.off + seg - 1) / seg; left > frame.MaxBatch-len(b.Frames) && len(b.Frames) > 0 {
@@ -164,6 +169,20 @@ func (r *reader) split(b *frame.Batch) bool {
 			return true
 		}
 	}
+}
+
+// superframe makes one frame of message r.at. With seg > 0 the kernel has said how long the
+// segments of what is inside are: it tells nobody that its superframes of UDP are in a tunnel.
+func (r *reader) superframe(b *frame.Batch, m *sys.Mmsghdr, seg int) bool {
+	f := r.frame(b, 0, int(m.Len), true)
+	if f == nil {
+		return false
+	}
+	if seg > 0 {
+		f.GSO = frame.GSO{Type: frame.GSOUDP, Size: uint16(seg)}
+	}
+	b.Outer[len(b.Outer)-1] = r.outer(m)
+	return true
 }
 
 // frame makes a frame of bytes [from, to) of a message. The first has headroom. What is

@@ -12,7 +12,7 @@ type Stats struct {
 	RxDatagrams uint64 // handed to a reader
 	RxRuns      uint64 // messages of several datagrams that the kernel left in one piece
 	RxSegments  uint64 // datagrams in them
-	RxTruncated uint64 // of RxDatagrams, longer than MaxDatagram: marked TooBig
+	RxTruncated uint64 // of RxDatagrams, longer than MaxDatagram, and no superframe: marked TooBig
 	RxOverflow  uint64 // dropped before a reader saw them: receive buffer or inbox full, or a wrong checksum
 	RxErrors    uint64 // errors of a receive socket that were passed over
 

@@ -32,6 +32,13 @@ func (u *UDP) Join(group netip.Addr) error { return u.groups.join(group) }
 // last one.
 func (u *UDP) Leave(group netip.Addr) error { return u.groups.leave(group) }
 
+// Superframes has f asked about what arrives longer than [UDPConfig].MaxDatagram, or as a run:
+// whether payload is one datagram with a superframe in it, as the vxlan device of a kernel on
+// this machine sends it. Such a datagram becomes one frame; if the kernel has said how long the
+// segments are, its [frame.GSO] has a Type and a Size and nothing else: who unwraps it does the
+// rest. f is called by the Readers, and must not keep payload.
+func (u *UDP) Superframes(f func(payload []byte) bool) { u.superframes.Store(&f) }
+
 // ListenUDP opens an underlay on a local address. The address may be a wildcard,
 // in its own family only (an IPv6 socket takes no IPv4), or IPv6 link-local with a
 // zone; with port 0 the kernel chooses one.

@@ -35,5 +35,8 @@ func (u *UDP) Leave(group netip.Addr) error {
 	return fmt.Errorf("underlay: UDP: %w", errors.ErrUnsupported)
 }
 
+// Superframes does nothing.
+func (u *UDP) Superframes(f func(payload []byte) bool) {}
+
 // SetOffload turns segmentation by the kernel on or off.
 func (u *UDP) SetOffload(on bool) {}

@@ -72,10 +72,12 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	if ip := &outer.Dst.IP; (ip[0] == 0xff || ip[12] >= 0xe0) && outer.Dst.IsMulticast() {
 		f.Replicated = true // a hub does not send it round: all in the group have it
 	}
-	if f.GSO.Flags != 0 || f.GSO.Type != 0 { // what the underlay was told is about the inner frame
+	if f.GSO.Flags != 0 { // what the underlay was told is about the inner frame
 		if drop := gso.Check(f); drop != frame.NotDropped {
 			return drop
 		}
+	} else if gso.Pending(f) || f.GSO.Type != 0 {
+		gso.Received(f, r.mtu())
 	}
 	if ecn := outer.TOS & 3; ecn != notECT {
 		if drop := v.congestion(f, ecn); drop != frame.NotDropped {
@@ -93,6 +95,14 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	f.From = frame.NewDest(0, r.from.num)
 	r.run++
 	return frame.NotDropped
+}
+
+// mtu returns the longest inner frame on the way to the sender.
+func (r *reader) mtu() int {
+	if r.from == nil {
+		return r.side.mtu
+	}
+	return r.v.mtuTo(r.from)
 }
 
 // badSource reports whether a frame is from no single host's MAC.

@@ -110,9 +110,28 @@ func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
 	}
 	drop := bareIP(f)
 	if drop == frame.NotDropped && f.Len() > r.side.mtu {
-		gso.Merged(f, r.side.mtu)
+		gso.Merged(f, r.mtu())
 	}
 	return drop
+}
+
+// superframe reports whether p, of which the underlay has reason to believe that it is more than
+// one datagram or more than one frame, is one superframe.
+func (v *VTEP) superframe(p []byte) bool {
+	kind := frame.Ethernet
+	switch v.cfg.Type {
+	case encap.TypeIPIP:
+		return false
+	case encap.TypeGPE:
+		head, drop := encap.ParseGPE(p)
+		if drop != frame.NotDropped {
+			return false
+		}
+		if head&encap.GPEFlagProtocol != 0 {
+			kind, _ = head.Kind()
+		}
+	}
+	return len(p) > encap.VXLANLen && gso.Superframe(p[encap.VXLANLen:], kind)
 }
 
 // bareIP checks an IP packet that has come without an Ethernet header.

@@ -38,6 +38,13 @@ type reporter interface {
 	Unreachable(f func(to frame.Endpoint, quoted []byte))
 }
 
+// A joiner is an Underlay whose messages may be other than they look: it asks f whether a payload,
+// longer than a datagram can be there or said to be a run of several, is one datagram with a
+// superframe in it. f is called by Readers.
+type joiner interface {
+	Superframes(f func(payload []byte) bool)
+}
+
 // A grouper is an Underlay that can be a member of multicast groups of its family, as often
 // as it has been asked to: each Leave undoes one Join.
 type grouper interface {
@@ -198,6 +205,9 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 		u.PathMTU(v.narrow)
 		if r, ok := u.(reporter); ok {
 			r.Unreachable(v.fail)
+		}
+		if j, ok := u.(joiner); ok {
+			j.Superframes(v.superframe)
 		}
 	}
 	return v, nil

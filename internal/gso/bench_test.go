@@ -1,6 +1,10 @@
 package gso
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
 
 // 62 kB of TCP, as a TAP hands them over, into segments for a tunnel.
 func BenchmarkCut(b *testing.B) {
@@ -47,5 +51,19 @@ func BenchmarkJoinNothing(b *testing.B) {
 		if n, _, _ := j.Join(out); n != 1 {
 			b.Fatal(n)
 		}
+	}
+}
+
+// What every packet out of a tunnel pays.
+func BenchmarkPending(b *testing.B) {
+	for name, k := range packets(100) {
+		b.Run(name, func(b *testing.B) {
+			f := over(k.bytes(), k.frameKind(), frame.GSO{})
+			for b.Loop() {
+				if Pending(f) {
+					b.Fatal("finished")
+				}
+			}
+		})
 	}
 }

@@ -1,8 +1,6 @@
 package gso
 
 import (
-	"encoding/binary"
-
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -19,16 +17,14 @@ func Merged(f *frame.Frame, mtu int) {
 	h, ok := locate(p, f.Kind)
 	size, data := mtu-h.data, f.Headroom()+h.data
 	if !ok || h.proto != wire.ProtoTCP || size <= 0 || data > 0xffff ||
-		h.is4 && wire.Fold(wire.Sum(p[h.l3:h.l4], 0)) != 0xffff { // segments would get a right one
+		!h.headerOK(p) {
 		return
 	}
-	pseudo := wire.Fold(h.pseudo(p, len(p)-h.l4))
-	at := h.l4 + wire.TCPChecksum
-	if binary.BigEndian.Uint16(p[at:]) != pseudo {
+	if !h.unfinished(p) {
 		if !h.verify(p) {
 			return
 		}
-		binary.BigEndian.PutUint16(p[at:], pseudo)
+		h.setChecksum(p, wire.Fold(h.pseudo(p, len(p)-h.l4)))
 	}
 	f.GSO = frame.GSO{
 		Flags: frame.NeedsCsum, Type: h.gsoType(), Size: uint16(size),
