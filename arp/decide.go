@@ -102,11 +102,26 @@ func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
 	if !m.told || m.sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.sender) || r.ours(m.senderMAC, g) {
 		return
 	}
-	c := Claim{IP: m.sender, MAC: m.senderMAC, Flags: m.flags, Weak: m.weak, From: f.From}
+	c := Claim{IP: m.sender, MAC: m.senderMAC, Flags: m.flags, Weak: m.weak, From: f.From, Foreign: g.foreign(m.sender)}
 	if f.Tunnel && c.From.Peer() == 0 {
 		c.From |= 0xffff // out of a tunnel, and from none of the peers that have numbers
 	}
 	r.table.Learn(&c, at.Tick)
+}
+
+// foreign reports whether the gateway has prefixes of an address's family, and it is in none
+// of them.
+func (g *Gateway) foreign(ip netip.Addr) (foreign bool) {
+	if g == nil || ip.Is6() && ip.IsLinkLocalUnicast() {
+		return false
+	}
+	for _, p := range g.Prefixes {
+		if p.Contains(ip) {
+			return false
+		}
+		foreign = foreign || p.Addr().Is4() == ip.Is4()
+	}
+	return foreign
 }
 
 // ours reports whether a MAC is our own, or the gateway's.

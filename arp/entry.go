@@ -38,7 +38,7 @@ const (
 	Permanent State = iota // set, not heard: it does not age
 	Reachable              // heard within the ageing time
 	Probing                // asked, because it was not heard for three quarters of the ageing time
-	Duplicate              // claimed by several MACs, and frozen
+	Duplicate              // claimed by several MACs, and frozen for the ageing time, or where there is none for its default
 )
 
 // String returns the state as it appears in statistics.
@@ -83,7 +83,7 @@ const (
 	Known   Outcome = iota // as it was
 	New                    // added
 	Moved                  // to another MAC
-	Refused                // a static or control entry, or a frozen one, says otherwise
+	Refused                // a static or control entry, or a frozen one, says otherwise; or it is foreign, and nobody asked
 	Full                   // no room, in all or at its Dest: what was known stays
 	Busy                   // another goroutine was changing the table: not learned this time
 	Invalid                // no address of a host, or no MAC of one

@@ -13,14 +13,20 @@ type Claim struct {
 	Flags Flags      // with Taught, those of an advertisement
 	Weak  bool       // it does not override another MAC: an advertisement without O (RFC 4861, section 7.2.5)
 	From  frame.Dest // where it came from; with a peer, out of a tunnel
+
+	// Foreign is an address in none of the segment's prefixes: noted only if it is known
+	// already, or asked for.
+	Foreign bool
 }
 
 // Learn notes that a neighbour was heard. It does not wait: one that is known as it is
 // costs a read lock and, once a tick, a write; for one that is new or has moved the lock
-// is tried.
+// is tried. Only the answer to an open question waits for it ([Table.Watch]).
 //
 // Where a limit is reached the outcome is Full: of a neighbour that is new there, and of one
-// that comes from another Dest, or was set. What was known of it stays as it is.
+// that comes from another Dest, or was set. What was known of it stays as it is. A table that
+// is full makes room for a Dest that has less than others, and for answers to open questions,
+// by forgetting who was heard least recently at the Dest that has the most.
 func (t *Table) Learn(c *Claim, now frame.Tick) Outcome {
 	o := t.hear(c, now)
 	if o != Known {
@@ -33,13 +39,23 @@ func (t *Table) hear(c *Claim, now frame.Tick) Outcome {
 	if !isHost(c.IP) || !isMAC(c.MAC) {
 		return Invalid
 	}
-	if o, sure := t.unchanged(c, now); sure {
+	o, sure := t.unchanged(c, now)
+	asked := sure && o != Known && t.asked(c.IP)
+	if sure && !asked {
 		return o
 	}
+	return t.write(c, now, asked)
+}
+
+// write notes what unchanged was not sure of.
+func (t *Table) write(c *Claim, now frame.Tick, asked bool) Outcome {
 	if !t.mu.TryLock() {
-		return Busy
+		if asked = asked || t.asked(c.IP); !asked {
+			return Busy
+		}
+		t.mu.Lock()
 	}
-	o, events := t.learn(c, now)
+	o, events := t.learn(c, now, asked)
 	t.mu.Unlock()
 	for _, e := range events {
 		if e.Kind != frame.EventOverflow {
@@ -49,42 +65,41 @@ func (t *Table) hear(c *Claim, now frame.Tick) Outcome {
 	return o
 }
 
-// unchanged looks, under the read lock, whether there is anything to write.
+// unchanged looks, under the read lock, whether there is anything to write, unless c is an
+// answer to an open question.
 func (t *Table) unchanged(c *Claim, now frame.Tick) (o Outcome, sure bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	i, ok := t.index[c.IP]
 	if !ok {
-		return Full, !t.room(c.From, nil)
+		if c.Foreign {
+			return Refused, true
+		}
+		_, ok = t.room(c.From, nil, false)
+		return Full, !ok
 	}
 	e := &t.rows[i]
-	switch {
-	case t.refuses(e, c):
-		return Refused, e.State != Duplicate || e.Seen == now
-	case e.MAC == c.MAC && e.Origin != Snooped:
+	if t.refuses(&e.Entry, c, now) {
+		return Refused, true
+	}
+	if e.MAC == c.MAC && e.Origin != Snooped {
 		return Known, true
-	case !t.room(c.From, e):
+	}
+	if _, ok := t.room(c.From, e, false); !ok {
 		return Full, true
-	case e.MAC != c.MAC:
+	}
+	if e.MAC != c.MAC {
 		return Moved, false
 	}
-	return Known, e.Seen == now && e.State != Probing && e.From == c.From && (c.Flags&Taught == 0 || e.Flags == c.Flags)
+	return Known, e.Seen == now && e.State == Reachable && e.From == c.From && (c.Flags&Taught == 0 || e.Flags == c.Flags)
 }
 
-// room reports whether a snooped row may be from a place: a new one, or e, which may have
-// been heard elsewhere, or not at all. t.mu is held.
-func (t *Table) room(from frame.Dest, e *Entry) bool {
-	counted := e != nil && e.Origin == Snooped
-	if counted && e.From == from {
-		return true
-	}
-	return (counted || t.snooped < t.cfg.Limit) && (t.cfg.PerDest == 0 || t.held[from] < t.cfg.PerDest)
-}
-
-// refuses reports whether an entry stands against a claim to another MAC. t.mu is held.
-func (t *Table) refuses(e *Entry, c *Claim) bool {
+// refuses reports whether an entry stands against a claim. A duplicate does until it is
+// forgotten, or where nothing is, for the usual ageing time: however often it is claimed.
+// t.mu is held.
+func (t *Table) refuses(e *Entry, c *Claim, now frame.Tick) bool {
 	if e.State == Duplicate {
-		return true
+		return t.ageing != never || e.Age(now) < ticks(DefaultAgeing)
 	}
 	if e.MAC == c.MAC {
 		return false
@@ -94,65 +109,79 @@ func (t *Table) refuses(e *Entry, c *Claim) bool {
 
 // learn writes what is new. t.mu is held. The events are to be told of without it; those
 // of kind EventOverflow stand for none.
-func (t *Table) learn(c *Claim, now frame.Tick) (o Outcome, events [2]frame.Event) {
+func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o Outcome, events [3]frame.Event) {
 	i, ok := t.index[c.IP]
-	if !ok {
-		if !t.room(c.From, nil) {
-			return Full, events
+	var e *row
+	switch {
+	case ok:
+		if e = &t.rows[i]; t.refuses(&e.Entry, c, now) {
+			return Refused, events
 		}
+		if e.MAC == c.MAC && e.Origin != Snooped {
+			return Known, events
+		}
+	case c.Foreign && !asked:
+		return Refused, events
+	}
+	victim, room := t.room(c.From, e, asked)
+	if !room {
+		return Full, events
+	}
+	if victim >= 0 {
+		x := t.rows[victim].Entry
+		events[2] = frame.Event{Kind: frame.EventNeighbourAged, IP: x.IP, MAC: x.MAC, Dest: x.From}
+		t.aged.Add(1)
+		t.remove(victim)
+		if i, ok = t.index[c.IP]; ok { // it may have another number now
+			e = &t.rows[i]
+		}
+	}
+	if !ok {
 		t.add(Entry{IP: c.IP, MAC: c.MAC, Flags: c.Flags, State: Reachable, From: c.From, Seen: now})
 		events[0] = frame.Event{Kind: frame.EventNeighbourLearned, IP: c.IP, MAC: c.MAC, Dest: c.From}
 		return New, events
 	}
-	e := &t.rows[i]
-	if t.refuses(e, c) {
-		if e.State == Duplicate {
-			e.Seen = now // not silent yet
-		}
-		return Refused, events
-	}
-	if e.MAC == c.MAC && e.Origin != Snooped {
-		return Known, events
-	}
-	if !t.room(c.From, e) {
-		return Full, events
-	}
 	if e.MAC == c.MAC {
-		t.heard(e, c, now)
+		t.heard(i, c, now)
 		return Known, events
 	}
 	if e.Origin != Snooped { // a control entry gives way
 		e.Origin, e.From = Snooped, c.From
-		t.hold(c.From, 1)
+		t.enter(i)
 	}
 	events[0] = frame.Event{Kind: frame.EventNeighbourMoved, IP: c.IP, MAC: c.MAC, OldMAC: e.MAC, Dest: c.From}
-	if t.duplicate(e, now) {
+	if t.duplicate(&e.Entry, now) {
 		events[1] = frame.Event{Kind: frame.EventNeighbourDuplicate, IP: c.IP, MAC: c.MAC, OldMAC: e.MAC, Dest: c.From}
 		if t.cfg.Freeze {
 			e.State, e.Seen = Duplicate, now
-			t.show(e)
+			t.show(&e.Entry)
 			events[0] = frame.Event{}
 			return Refused, events
 		}
 	}
 	e.MAC, e.Flags = c.MAC, c.Flags
-	t.heard(e, c, now)
-	t.show(e)
+	t.heard(i, c, now)
+	t.show(&e.Entry)
 	return Moved, events
 }
 
 // heard notes when and where. t.mu is held.
-func (t *Table) heard(e *Entry, c *Claim, now frame.Tick) {
+func (t *Table) heard(i int32, c *Claim, now frame.Tick) {
+	e := &t.rows[i]
+	show := e.From != c.From || e.State == Duplicate
 	if e.From != c.From {
-		t.hold(e.From, -1)
-		t.hold(c.From, 1)
+		t.leave(i)
 		e.From = c.From
-		t.show(e)
+		t.enter(i)
+	} else if e.Seen != now {
+		t.again(i)
 	}
 	if c.Flags&Taught != 0 {
 		e.Flags = c.Flags
 	}
-	e.Seen, e.State = now, Reachable
+	if e.Seen, e.State = now, Reachable; show {
+		t.show(&e.Entry)
+	}
 }
 
 // duplicate counts a move and reports whether it is one too many. t.mu is held.

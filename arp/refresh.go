@@ -11,7 +11,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// refreshBurst is how many neighbours are asked in one tick.
+// refreshBurst is how many neighbours are asked in one tick, or more where so few would not
+// do to ask all of them in time.
 const refreshBurst = 256
 
 // Tend is the table's housekeeping, for the switch's, which calls it with every tick: it
@@ -24,15 +25,18 @@ func (r *Responder) Tend(now frame.Tick) {
 		r.table.Sweep(now, nil)
 		return
 	}
-	budget := refreshBurst
-	r.table.Sweep(now, func(e Entry) {
+	budget := max(refreshBurst, r.table.Len()/max(int(r.table.ageing/8), 1))
+	r.table.Sweep(now, func(e Entry) bool {
 		if e.From.Peer() != 0 || budget == 0 { // behind a tunnel: its own VTEP asks
-			return
+			return false
 		}
-		if f, err := r.question(e); err == nil && r.cfg.Inject(&f) {
-			budget--
-			r.asked.Add(1)
+		f, err := r.question(e)
+		if err != nil || !r.cfg.Inject(&f) {
+			return false
 		}
+		budget--
+		r.asked.Add(1)
+		return true
 	})
 }
 

@@ -73,7 +73,12 @@ type Config struct {
 
 // Gateway is the segment's own interface.
 type Gateway struct {
-	IPs     []netip.Addr
+	IPs []netip.Addr
+
+	// Prefixes are the segment's. A sender outside of those of its family teaches nothing,
+	// unless it is link-local or answers a question of the gateway's.
+	Prefixes []netip.Prefix
+
 	MAC     frame.MAC
 	Own     frame.MAC // another one that it speaks with, the VTEP's; zero for none
 	Anycast bool      // other VTEPs have it too: it does not answer through tunnels
@@ -161,7 +166,7 @@ func (r *Responder) SetGateway(g *Gateway) error {
 		}
 	}
 	c := *g
-	c.IPs = slices.Clone(g.IPs)
+	c.IPs, c.Prefixes = slices.Clone(g.IPs), slices.Clone(g.Prefixes)
 	r.gateway.Store(&c)
 	return nil
 }

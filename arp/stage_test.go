@@ -262,7 +262,7 @@ func TestAllocations(t *testing.T) {
 
 // However many strangers speak, the table stays as it is, and refusing one costs nothing.
 func TestSpoofedFlood(t *testing.T) {
-	l := newLab(t, &TableConfig{Limit: 1000}, Config{Mode: Suppress})
+	l := newLab(t, &TableConfig{Limit: 2000}, Config{Mode: Suppress})
 	l.r.table.cfg.Notify = nil
 	in := question(false, 1, 5).bytes(t)
 	f := at(port1, in)

@@ -2,6 +2,7 @@ package arp
 
 import (
 	"runtime"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -10,10 +11,10 @@ import (
 const sweepSlice = 1024
 
 // Sweep forgets snooped entries that have not been heard for the ageing time, and tells of
-// them. With due it says which of the others have not been heard for three quarters of it,
-// and have not been asked since: those are Probing from then on. due may be nil, and is
-// called without the lock.
-func (t *Table) Sweep(now frame.Tick, due func(Entry)) {
+// them. With due it says which of the others have not been heard for three quarters of it, and
+// have not been asked since: those that due reports as asked are Probing from then on, the
+// others are due the next time too. due may be nil, and is called without the lock.
+func (t *Table) Sweep(now frame.Tick, due func(Entry) bool) {
 	if t.ageing == never {
 		return
 	}
@@ -23,7 +24,7 @@ func (t *Table) Sweep(now frame.Tick, due func(Entry)) {
 		t.mu.Lock()
 		end := min(i+sweepSlice, int32(len(t.rows)))
 		for i < end {
-			e := &t.rows[i]
+			e := &t.rows[i].Entry
 			age := e.Age(now)
 			if e.Origin == Snooped && age >= t.ageing {
 				gone = append(gone, *e)
@@ -32,7 +33,6 @@ func (t *Table) Sweep(now frame.Tick, due func(Entry)) {
 				continue
 			}
 			if due != nil && e.State == Reachable && age >= t.ageing-t.ageing/4 {
-				e.State = Probing
 				ask = append(ask, *e)
 			}
 			i++
@@ -43,12 +43,24 @@ func (t *Table) Sweep(now frame.Tick, due func(Entry)) {
 		for _, e := range gone {
 			t.notify(frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From})
 		}
-		for _, e := range ask {
-			due(e)
-		}
+		t.probing(slices.DeleteFunc(ask, func(e Entry) bool { return !due(e) }))
 		if done {
 			return
 		}
 		runtime.Gosched()
+	}
+}
+
+// probing marks entries that have been asked, unless they have been heard since.
+func (t *Table) probing(asked []Entry) {
+	if len(asked) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range asked {
+		if i, ok := t.index[e.IP]; ok && t.rows[i].State == Reachable && t.rows[i].Seen == e.Seen {
+			t.rows[i].State = Probing
+		}
 	}
 }

@@ -26,7 +26,7 @@ const (
 type TableConfig struct {
 	VNI     frame.VNI     // what events call the segment
 	Limit   int           // snooped entries; 0 = DefaultLimit
-	PerDest int           // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = only Limit counts
+	PerDest int           // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = half of Limit
 	Ageing  time.Duration // entries not heard for so long are forgotten; 0 = DefaultAgeing, negative = never
 
 	DuplicateMoves  int           // moves of an address to another MAC that make it a duplicate; 0 = DefaultDuplicateMoves, negative = never
@@ -41,14 +41,15 @@ type Table struct {
 	cfg            TableConfig
 	ageing, window frame.Tick
 
-	watch atomic.Pointer[func(netip.Addr)]
+	watch atomic.Pointer[watch]
 	hops  hops // the rows as Resolve shows them; written under mu
 
 	mu      sync.RWMutex
 	index   map[netip.Addr]int32
-	rows    []Entry // in no order
+	rows    []row // in no order
 	snooped int
-	held    map[frame.Dest]int // snooped rows by where they were heard
+	held    map[frame.Dest]*place // where snooped rows were heard
+	places  []*place              // the same, in no order
 
 	outcomes   [numOutcomes]atomic.Uint64
 	duplicates atomic.Uint64
@@ -60,7 +61,7 @@ const never = ^frame.Tick(0)
 
 // NewTable returns an empty table. A nil cfg means defaults.
 func NewTable(cfg *TableConfig) (*Table, error) {
-	t := &Table{index: map[netip.Addr]int32{}, held: map[frame.Dest]int{}}
+	t := &Table{index: map[netip.Addr]int32{}, held: map[frame.Dest]*place{}}
 	t.hops.init()
 	if cfg != nil {
 		t.cfg = *cfg
@@ -79,6 +80,7 @@ func NewTable(cfg *TableConfig) (*Table, error) {
 		return nil, fmt.Errorf("arp: TableConfig.DuplicateWindow: %v, allowed are 1s and more, or 0 for %v", c.DuplicateWindow, DefaultDuplicateWindow)
 	}
 	c.Limit = cmp.Or(c.Limit, DefaultLimit)
+	c.PerDest = cmp.Or(c.PerDest, (c.Limit+1)/2)
 	c.DuplicateMoves = cmp.Or(c.DuplicateMoves, DefaultDuplicateMoves)
 	t.window = ticks(cmp.Or(c.DuplicateWindow, DefaultDuplicateWindow))
 	t.ageing = never
@@ -98,7 +100,7 @@ func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
 	if !ok {
 		return Entry{}, false
 	}
-	return t.rows[i], true
+	return t.rows[i].Entry, true
 }
 
 // Set makes a static or control entry, whatever was there before. It takes effect at
@@ -115,7 +117,7 @@ func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 	t.mu.Lock()
 	old, had := Entry{}, false
 	if i, ok := t.index[ip]; ok {
-		old, had = t.rows[i], true
+		old, had = t.rows[i].Entry, true
 		t.remove(i)
 	}
 	t.add(Entry{IP: ip, MAC: mac, Origin: o, Flags: f | Taught})
@@ -164,9 +166,9 @@ func (t *Table) All() iter.Seq[Entry] {
 		t.mu.RLock()
 		rows := slices.Clone(t.rows)
 		t.mu.RUnlock()
-		slices.SortFunc(rows, func(a, b Entry) int { return a.IP.Compare(b.IP) })
-		for _, e := range rows {
-			if !yield(e) {
+		slices.SortFunc(rows, func(a, b row) int { return a.IP.Compare(b.IP) })
+		for i := range rows {
+			if !yield(rows[i].Entry) {
 				return
 			}
 		}
@@ -179,11 +181,11 @@ type TableStats struct {
 	Snooped    int    `json:"snooped"` // of Entries
 	Learned    uint64 `json:"learned"`
 	Moved      uint64 `json:"moved"`
-	Refused    uint64 `json:"refused"`    // a static, control or frozen entry said otherwise
+	Refused    uint64 `json:"refused"`    // a static, control or frozen entry said otherwise, or it is in none of the gateway's prefixes
 	Full       uint64 `json:"full"`       // no room for one that is new, or comes from elsewhere
 	Busy       uint64 `json:"busy"`       // the table was being changed
 	Invalid    uint64 `json:"invalid"`    // an address or MAC that is no host's
-	Aged       uint64 `json:"aged"`       // not heard any more
+	Aged       uint64 `json:"aged"`       // not heard any more, or making room for others
 	Duplicates uint64 `json:"duplicates"` // addresses found to be claimed by several MACs
 }
 
@@ -200,18 +202,19 @@ func (t *Table) Stats() TableStats {
 
 // add appends a row that is not there. t.mu is held.
 func (t *Table) add(e Entry) {
-	t.index[e.IP] = int32(len(t.rows))
-	t.rows = append(t.rows, e)
+	i := int32(len(t.rows))
+	t.index[e.IP] = i
+	t.rows = append(t.rows, row{Entry: e})
 	t.show(&e)
 	if e.Origin == Snooped {
-		t.hold(e.From, 1)
+		t.enter(i)
 	}
 }
 
 // remove takes row i out; the last one takes its place. t.mu is held.
 func (t *Table) remove(i int32) {
-	if e := &t.rows[i]; e.Origin == Snooped {
-		t.hold(e.From, -1)
+	if t.rows[i].Origin == Snooped {
+		t.leave(i)
 	}
 	delete(t.index, t.rows[i].IP)
 	t.hops.delete(t.hops.key(t.rows[i].IP))
@@ -219,29 +222,41 @@ func (t *Table) remove(i int32) {
 	if i != last {
 		t.rows[i] = t.rows[last]
 		t.index[t.rows[i].IP] = i
+		if t.rows[i].Origin == Snooped {
+			t.moved(i)
+		}
 	}
-	t.rows[last] = Entry{}
+	t.rows[last] = row{}
 	t.rows = t.rows[:last]
 }
 
-// hold counts snooped rows. t.mu is held.
-func (t *Table) hold(d frame.Dest, n int) {
-	t.snooped += n
-	if t.cfg.PerDest == 0 {
-		return
-	}
-	if t.held[d] += n; t.held[d] == 0 {
-		delete(t.held, d)
-	}
+// watch is who waits for neighbours.
+type watch struct {
+	asked func(netip.Addr) bool
+	found func(netip.Addr)
 }
 
-// Watch has f told of each neighbour that is new or has another MAC, by whoever learned
-// it: f must not wait. It is for one who waits for neighbours, a gateway; nil ends it.
-func (t *Table) Watch(f func(netip.Addr)) { t.watch.Store(&f) }
+// Watch is for one who waits for neighbours, a gateway. asked says whether it has an open
+// question for an address, whose answer is to be noted whatever else is in the table. found is
+// told of each neighbour that is new or has another MAC, by whoever learned it. Neither may
+// wait, and asked may not call the table. Two nils end it.
+func (t *Table) Watch(asked func(netip.Addr) bool, found func(netip.Addr)) {
+	if asked == nil || found == nil {
+		t.watch.Store(nil)
+		return
+	}
+	t.watch.Store(&watch{asked, found})
+}
+
+// asked reports whether there is an open question for an address.
+func (t *Table) asked(ip netip.Addr) bool {
+	w := t.watch.Load()
+	return w != nil && w.asked(ip)
+}
 
 func (t *Table) notify(e frame.Event) {
-	if f := t.watch.Load(); f != nil && *f != nil && (e.Kind == frame.EventNeighbourLearned || e.Kind == frame.EventNeighbourMoved) {
-		(*f)(e.IP)
+	if w := t.watch.Load(); w != nil && (e.Kind == frame.EventNeighbourLearned || e.Kind == frame.EventNeighbourMoved) {
+		w.found(e.IP)
 	}
 	if t.cfg.Notify != nil {
 		e.VNI = t.cfg.VNI

@@ -1,6 +1,7 @@
 package arp
 
 import (
+	"cmp"
 	"net/netip"
 	"testing"
 	"time"
@@ -13,6 +14,9 @@ type goldenTable struct {
 	cfg        TableConfig
 	rows       map[netip.Addr]*Entry
 	began      map[netip.Addr]frame.Tick // the window of moves
+	heard      map[netip.Addr]int        // in which order
+	asked      map[netip.Addr]bool
+	turn       int
 	duplicates uint64
 	aged       uint64
 }
@@ -26,30 +30,83 @@ func (g *goldenTable) snooped(from *frame.Dest) (n int) {
 	return n
 }
 
+// room makes room for a snooped entry from a place, and reports whether there is any; e is
+// what there is of it.
+func (g *goldenTable) room(c Claim, e *Entry) bool {
+	if e != nil && e.Origin == Snooped && e.From == c.From {
+		return true
+	}
+	forget := func(from frame.Dest) bool {
+		var oldest *Entry
+		for _, x := range g.rows {
+			if x.Origin == Snooped && x.From == from && (oldest == nil || g.heard[x.IP] < g.heard[oldest.IP]) {
+				oldest = x
+			}
+		}
+		delete(g.rows, oldest.IP)
+		g.aged++
+		return true
+	}
+	n := g.snooped(&c.From)
+	if n >= g.cfg.PerDest {
+		return g.asked[c.IP] && forget(c.From)
+	}
+	if e != nil && e.Origin == Snooped || g.snooped(nil) < g.cfg.Limit {
+		return true
+	}
+	var most frame.Dest
+	for _, x := range g.rows {
+		if x.Origin != Snooped {
+			continue
+		}
+		if d := g.snooped(&x.From) - g.snooped(&most); d > 0 || d == 0 && x.From < most {
+			most = x.From
+		}
+	}
+	if n+1 < g.snooped(&most) {
+		return forget(most)
+	}
+	if g.asked[c.IP] && n > 0 {
+		return forget(c.From)
+	}
+	return g.asked[c.IP] && forget(most)
+}
+
+// hears notes that an entry was heard at a place.
+func (g *goldenTable) hears(e *Entry, from frame.Dest, now frame.Tick) {
+	if e.Seen != now || e.From != from || g.heard[e.IP] == 0 {
+		g.turn++
+		g.heard[e.IP] = g.turn
+	}
+	e.From, e.Seen, e.State = from, now, Reachable
+}
+
 func (g *goldenTable) learn(c Claim, now frame.Tick) Outcome {
 	e := g.rows[c.IP]
 	switch {
 	case !isHost(c.IP) || !isMAC(c.MAC):
 		return Invalid
 	case e == nil:
-		if g.snooped(nil) >= g.cfg.Limit || g.cfg.PerDest > 0 && g.snooped(&c.From) >= g.cfg.PerDest {
+		if c.Foreign && !g.asked[c.IP] {
+			return Refused
+		}
+		if !g.room(c, nil) {
 			return Full
 		}
-		g.rows[c.IP] = &Entry{IP: c.IP, MAC: c.MAC, Flags: c.Flags, State: Reachable, From: c.From, Seen: now}
+		e = &Entry{IP: c.IP, MAC: c.MAC, Flags: c.Flags}
+		g.rows[c.IP], g.heard[c.IP] = e, 0
+		g.hears(e, c.From, now)
 		return New
-	case e.State == Duplicate: // stays so until it has been silent
-		e.Seen = now
+	case e.State == Duplicate: // stays so for the ageing time
 		return Refused
 	case e.MAC == c.MAC && e.Origin != Snooped:
 		return Known
 	case e.MAC != c.MAC && (c.Weak || e.Origin == Static || e.Origin == Control && c.From.Peer() != 0):
 		return Refused
-	case e.Origin == Control && g.snooped(nil) >= g.cfg.Limit:
-		return Full
-	case (e.Origin == Control || e.From != c.From) && g.cfg.PerDest > 0 && g.snooped(&c.From) >= g.cfg.PerDest:
+	case !g.room(c, e):
 		return Full
 	case e.MAC == c.MAC:
-		e.From, e.Seen, e.State = c.From, now, Reachable
+		g.hears(e, c.From, now)
 		if c.Flags&Taught != 0 {
 			e.Flags = c.Flags
 		}
@@ -57,6 +114,8 @@ func (g *goldenTable) learn(c Claim, now frame.Tick) Outcome {
 	}
 	if e.Origin == Control { // gives way
 		e.Origin, e.From = Snooped, c.From
+		g.turn++
+		g.heard[c.IP] = g.turn
 	}
 	if e.Moves == 0 || now-g.began[c.IP] >= frame.Tick(g.cfg.DuplicateWindow/time.Second) {
 		e.Moves, g.began[c.IP] = 0, now
@@ -69,7 +128,8 @@ func (g *goldenTable) learn(c Claim, now frame.Tick) Outcome {
 			return Refused
 		}
 	}
-	e.MAC, e.Flags, e.From, e.Seen, e.State = c.MAC, c.Flags, c.From, now, Reachable
+	e.MAC, e.Flags = c.MAC, c.Flags
+	g.hears(e, c.From, now)
 	return Moved
 }
 
@@ -103,7 +163,7 @@ func FuzzTable(f *testing.F) {
 			return b
 		}
 		b := next()
-		g := goldenTable{rows: map[netip.Addr]*Entry{}, began: map[netip.Addr]frame.Tick{}}
+		g := goldenTable{rows: map[netip.Addr]*Entry{}, began: map[netip.Addr]frame.Tick{}, heard: map[netip.Addr]int{}, asked: map[netip.Addr]bool{}}
 		g.cfg = TableConfig{
 			Limit: 1 + int(b&7), PerDest: int(b >> 3 & 3), Freeze: b&32 != 0, Ageing: 8 * time.Second, DuplicateMoves: 1 + int(b>>6),
 			DuplicateWindow: time.Duration(1+next()&15) * time.Second,
@@ -115,6 +175,8 @@ func FuzzTable(f *testing.F) {
 		g.cfg.Notify = func(e frame.Event) { events[e.Kind]++ }
 		table, err := NewTable(&g.cfg)
 		must(t, err)
+		table.Watch(func(ip netip.Addr) bool { return g.asked[ip] }, func(netip.Addr) {})
+		g.cfg.PerDest = cmp.Or(g.cfg.PerDest, (g.cfg.Limit+1)/2)
 		now, told := frame.Tick(1), map[Outcome]uint64{}
 		ipOf := func(b byte) netip.Addr { return addr(b&8 != 0, b&7) }
 		for steps := 0; len(in) > 0 && steps < 200; steps++ {
@@ -128,6 +190,7 @@ func FuzzTable(f *testing.F) {
 				if x > 250 {
 					c.IP = netip.MustParseAddr("224.0.0.1")
 				}
+				c.Foreign, g.asked[c.IP] = z&8 != 0, z&16 != 0
 				got, want := table.Learn(&c, now), g.learn(c, now)
 				if told[want]++; got != want {
 					t.Fatalf("%+v: %v, want %v", c, got, want)
@@ -145,10 +208,10 @@ func FuzzTable(f *testing.F) {
 				delete(g.rows, ip)
 			case 6:
 				now += frame.Tick(next() & 15)
-				var due func(Entry)
+				var due func(Entry) bool
 				asked := 0
 				if op&8 != 0 {
-					due = func(Entry) { asked++ }
+					due = func(Entry) bool { asked++; return true }
 				}
 				table.Sweep(now, due)
 				if want := g.sweep(now, due != nil); asked != want {

@@ -81,8 +81,12 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	}
 	i.mac, i.own = i.cfg.MAC.Uint64(), i.cfg.Own.Uint64()
 	var ips []netip.Addr
+	var prefixes []netip.Prefix
 	for _, p := range cfg.Addrs {
 		ips = append(ips, p.Addr())
+		if !p.Addr().IsLinkLocalUnicast() {
+			prefixes = append(prefixes, p)
+		}
 		switch a := p.Addr(); {
 		case a.Is4() && i.ip4 == [4]byte{}:
 			i.ip4 = a.As4()
@@ -101,10 +105,10 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		}
 	}
 	if cfg.Neighbours != nil {
-		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: ips, MAC: cfg.MAC, Own: i.cfg.Own, Anycast: cfg.Anycast}); err != nil {
+		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: ips, Prefixes: prefixes, MAC: cfg.MAC, Own: i.cfg.Own, Anycast: cfg.Anycast}); err != nil {
 			return nil, err
 		}
-		cfg.Neighbours.Table().Watch(i.found)
+		cfg.Neighbours.Table().Watch(i.asked, i.found)
 	}
 	v.interfaces[cfg.VNI] = i
 	v.speak()
@@ -219,7 +223,7 @@ func (i *Interface) close(hold bool) error {
 	}
 	v.routes.Store(t)
 	if i.cfg.Neighbours != nil {
-		i.cfg.Neighbours.Table().Watch(nil)
+		i.cfg.Neighbours.Table().Watch(nil, nil)
 		i.cfg.Neighbours.SetGateway(nil)
 	}
 	i.drain()

@@ -103,6 +103,14 @@ func (i *Interface) ask(next, asker netip.Addr) {
 	}
 }
 
+// asked reports whether a neighbour has been asked for, and not given up.
+func (i *Interface) asked(next netip.Addr) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w := i.waiting[next]
+	return w != nil && w.gone == 0
+}
+
 // found sends what waits for a neighbour.
 func (i *Interface) found(next netip.Addr) {
 	i.mu.Lock()

@@ -302,6 +302,7 @@ func (k *checker) segment(key string, g *Segment) {
 			k.fail(key+".neighbours.mode", "proxy answers with the gateway's MAC: a gateway with addresses is needed")
 		}
 		k.atLeast(key+".neighbours.limit", n.Limit)
+		k.atLeast(key+".neighbours.perDest", n.PerDest)
 	}
 	if g.Policy != "" && !k.policies[g.Policy] {
 		k.fail(key+".policy", "there is no policy %q", g.Policy)

@@ -149,9 +149,10 @@ type FDB struct {
 
 // Neighbours is ARP and ND of a segment.
 type Neighbours struct {
-	Mode   Mode        `json:"mode,omitempty"` // off, suppress, proxy, access
-	Static []Neighbour `json:"static,omitempty"`
-	Limit  int         `json:"limit,omitempty"`
+	Mode    Mode        `json:"mode,omitempty"` // off, suppress, proxy, access
+	Static  []Neighbour `json:"static,omitempty"`
+	Limit   int         `json:"limit,omitempty"`   // of what is heard, default 8192
+	PerDest int         `json:"perDest,omitempty"` // on one port, or from one peer of a tunnel; default half of limit
 }
 
 // A Neighbour is a static one.

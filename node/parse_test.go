@@ -17,15 +17,17 @@ import (
 func TestParseGroups(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"tunnels":[{"name":"t","local":"10.0.0.1","multicastDevice":"eth0","groupTTL":255}],"segments":[{"vni":1,"tunnel":"t","flood":["239.1.1.1","10.0.0.2"]}]}`: "",
-		`{"tunnels":[{"name":"t","local":"10.0.0.1","groupTTL":256}]}`:                                                                               "groupTTL: 256; allowed are 1 to 255",
-		`{"tunnels":[{"name":"t","local":"10.0.0.1","type":"ipip","groupTTL":1}]}`:                                                                   "groupTTL: ipip has no UDP header",
-		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff05::1"]}]}`:                                      "flood[0]: ff05::1 is not of the family",
-		`{"tunnels":[{"name":"t","local":"fd00::1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff02::1%eth0"]}]}`:                                  "flood[0]: ff02::1%eth0: a multicast group has no zone",
-		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["239.1.1.1","239.1.1.1"]}]}`:                        "flood[1]: 239.1.1.1 is there twice",
-		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","fdb":[{"mac":"02:00:00:00:00:01","remote":"239.1.1.1"}]}]}`: "fdb[0].remote: 239.1.1.1 is no address of one host",
-		`{"tunnels":[{"name":"t","local":"fe80::1%eth0"}],"segments":[{"vni":1,"tunnel":"t","flood":["fe80::2%eth0","fe80::3"]}]}`:                   "",
-		`{"tunnels":[{"name":"t","local":"fe80::1%eth0"}],"segments":[{"vni":1,"tunnel":"t","flood":["fe80::2%eth1"]}]}`:                             "flood[0]: fe80::2%eth1 is not in the zone of fe80::1%eth0",
-		`{"tunnels":[{"name":"t","local":"fe80::1"}]}`:                                                                                               "local: fe80::1 needs a zone, such as fe80::1%eth0",
+		`{"segments":[{"vni":1,"neighbours":{"mode":"suppress","perDest":-1}}]}`:                                                                                     "segments[0].neighbours.perDest: -1 is negative",
+		`{"segments":[{"vni":1,"neighbours":{"mode":"suppress","limit":100,"perDest":10}}]}`:                                                                         "",
+		`{"tunnels":[{"name":"t","local":"10.0.0.1","groupTTL":256}]}`:                                                                                               "groupTTL: 256; allowed are 1 to 255",
+		`{"tunnels":[{"name":"t","local":"10.0.0.1","type":"ipip","groupTTL":1}]}`:                                                                                   "groupTTL: ipip has no UDP header",
+		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff05::1"]}]}`:                                                      "flood[0]: ff05::1 is not of the family",
+		`{"tunnels":[{"name":"t","local":"fd00::1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff02::1%eth0"]}]}`:                                                  "flood[0]: ff02::1%eth0: a multicast group has no zone",
+		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["239.1.1.1","239.1.1.1"]}]}`:                                        "flood[1]: 239.1.1.1 is there twice",
+		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","fdb":[{"mac":"02:00:00:00:00:01","remote":"239.1.1.1"}]}]}`:                 "fdb[0].remote: 239.1.1.1 is no address of one host",
+		`{"tunnels":[{"name":"t","local":"fe80::1%eth0"}],"segments":[{"vni":1,"tunnel":"t","flood":["fe80::2%eth0","fe80::3"]}]}`:                                   "",
+		`{"tunnels":[{"name":"t","local":"fe80::1%eth0"}],"segments":[{"vni":1,"tunnel":"t","flood":["fe80::2%eth1"]}]}`:                                             "flood[0]: fe80::2%eth1 is not in the zone of fe80::1%eth0",
+		`{"tunnels":[{"name":"t","local":"fe80::1"}]}`:                                                                                                               "local: fe80::1 needs a zone, such as fe80::1%eth0",
 	} {
 		_, err := Parse([]byte(text))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -208,7 +208,7 @@ func (n *Node) detachMember(s *segment, name string) error {
 }
 
 func (s *segment) gatewayDiffers(c *Segment) bool {
-	return !reflect.DeepEqual(s.cfg.Gateway, c.Gateway) || mode(&s.cfg) != mode(c) || limit(&s.cfg) != limit(c)
+	return !reflect.DeepEqual(s.cfg.Gateway, c.Gateway) || mode(&s.cfg) != mode(c) || limits(&s.cfg) != limits(c)
 }
 
 // setGateway makes what answers for neighbours, and the interface of a segment that has
@@ -223,8 +223,12 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 		s.table, s.responder = nil, nil
 		return nil
 	}
-	if s.table == nil || limit(&s.cfg) != limit(c) {
-		t, err := arp.NewTable(&arp.TableConfig{VNI: c.VNI, Limit: limit(c), Notify: n.sw.Notify})
+	if s.table == nil || limits(&s.cfg) != limits(c) {
+		cfg := arp.TableConfig{VNI: c.VNI, Notify: n.sw.Notify}
+		if x := c.Neighbours; x != nil {
+			cfg.Limit, cfg.PerDest = x.Limit, x.PerDest
+		}
+		t, err := arp.NewTable(&cfg)
 		if err != nil {
 			return err
 		}
@@ -308,11 +312,12 @@ func mode(c *Segment) arp.Mode {
 	return arp.Mode(c.Neighbours.Mode)
 }
 
-func limit(c *Segment) int {
+// limits are what a table of neighbours cannot change.
+func limits(c *Segment) [2]int {
 	if c.Neighbours == nil {
-		return 0
+		return [2]int{}
 	}
-	return c.Neighbours.Limit
+	return [2]int{c.Neighbours.Limit, c.Neighbours.PerDest}
 }
 
 // keepNeighbours makes the static neighbours those of c.

@@ -38,6 +38,11 @@ func effective(cfg *node.Config) []byte {
 		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit, "innerVLAN", "discard")
 		if n, ok := s["neighbours"].(map[string]any); ok {
 			defaults(n, "mode", arp.Off.String(), "limit", arp.DefaultLimit)
+			limit := arp.DefaultLimit
+			if x, ok := n["limit"].(float64); ok {
+				limit = int(x)
+			}
+			defaults(n, "perDest", (limit+1)/2)
 		}
 	}
 	if c, ok := tree["control"].(map[string]any); ok {
