@@ -35,7 +35,7 @@ type Entry struct {
 	Dest   frame.Dest
 	Origin Origin
 	Flags  Flags      // of Set
-	Frozen bool       // moved too often, and stays until it ages, is flushed or deleted
+	Frozen bool       // moved too often, and stays for Config.FreezeTime, or until it ages, is flushed or deleted
 	Moves  uint8      // in the present window of moves
 	Seen   frame.Tick // when a frame from MAC last came in at Dest; 0 if none did
 }

@@ -41,6 +41,8 @@ func (o Outcome) String() string {
 // What does need the lock, a new MAC or a move, is best effort: when the lock is
 // taken the outcome is Busy, and the next frame tries again.
 //
+// A MAC that moves too often stays where it was before it began to ([Config].Freeze).
+//
 // At a limit the outcome is Full, or, in a table that evicts, the least recently
 // seen entry makes room: that of d if d has its limit, else that of the Dest
 // which holds the most, so that nobody who sends from a million MACs pushes out
@@ -205,36 +207,84 @@ func (t *Table) add(a *array, mac uint64, d frame.Dest, now frame.Tick) Outcome 
 	return New
 }
 
-// move lets the entry in slot i be learned at d.
+// move lets the entry in slot i be learned at d, or freezes it where its MAC was before it
+// began to move.
 func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcome {
-	if !t.room(d, classOf(v) == learned) {
-		t.counters.full.Add(1)
-		return Full
-	}
 	m := a.meta[i].Load()
 	since, moves := frame.Tick(m>>16), movesOf(m)
 	if moves == 0 || !inWindow(m, now, t.cfg.MoveWindow) {
 		since, moves = now, 0
 	}
 	moves = min(moves, 254) + 1
-	var f Flags
-	if t.freeze != 0 && moves >= t.freeze {
-		f = frozen
-		t.counters.frozen.Add(1)
+	k := t.moving(a, i, v, now)
+	home, other, to, f := destOf(k.home), d, d, Flags(0)
+	if d == home {
+		other = destOf(v)
 	}
+	if t.freeze != 0 && moves >= t.freeze && !(destOf(v) == home && classOf(v) == pinned) {
+		to, f, since = home, frozen, now
+	}
+	mac := a.slots[i].key.Load() >> 16
+	if to == destOf(v) { // home all the time: only frozen
+		a.meta[i].Store(newMeta(seenOf(m), since, moves, f))
+		a.mark[i] = k
+		t.told(mac, home, other, k, f)
+		return t.turnDown(Frozen)
+	}
+	if !t.room(to, classOf(v) == learned) {
+		t.counters.full.Add(1)
+		return Full
+	}
+	a.mark[i] = k
 	if !t.leave(a, i, v) && classOf(v) == learned {
 		t.gens.total.Add(1) // flushed in this moment, and its share given back
 	}
 	s := &a.slots[i]
-	w := newVal(d, t.gen(d, learned), learned) | v&stampMask
+	w := newVal(to, t.gen(to, learned), learned) | v&stampMask
 	a.meta[i].Store(newMeta(now, since, moves, f))
 	s.val.Store(w)
 	t.enter(a, i, w)
 	t.counters.moved.Add(1)
-	mac := s.key.Load() >> 16
-	t.notify(frame.EventMACMoved, mac, d, destOf(v), classOf(v) == pinned)
-	if f == frozen {
-		t.notify(frame.EventMACFrozen, mac, d, destOf(v), false)
+	t.notify(frame.EventMACMoved, mac, to, destOf(v), classOf(v) == pinned)
+	t.told(mac, home, other, k, f)
+	if to != d {
+		return t.turnDown(Frozen)
 	}
 	return Moved
+}
+
+// A mark is what is known of an entry that has moved. Its home is where it was, as a val, before
+// the first move that came within a window of the one before it.
+type mark struct {
+	home  uint64
+	last  frame.Tick // move
+	moves uint16     // in that tick
+}
+
+// moving returns the mark of the entry in slot i when it moves now.
+func (t *Table) moving(a *array, i, v uint64, now frame.Tick) mark {
+	if a.mark == nil {
+		a.mark = make([]mark, len(a.slots))
+	}
+	k := a.mark[i]
+	if k.home == 0 || !t.current(k.home) || ageOf(k.last, now) >= frame.Tick(t.cfg.MoveWindow) {
+		k = mark{home: v, last: now}
+	}
+	if k.last != now {
+		k.last, k.moves = now, 0
+	}
+	k.moves += min(1, ^k.moves)
+	return k
+}
+
+// told tells of a MAC that has moved too often: in its window, and in this tick.
+func (t *Table) told(mac uint64, home, other frame.Dest, k mark, f Flags) {
+	if f == frozen {
+		t.counters.frozen.Add(1)
+		t.notify(frame.EventMACFrozen, mac, home, other, false)
+	}
+	if int(k.moves) == t.flaps+1 {
+		t.counters.flapping.Add(1)
+		t.notify(frame.EventMACFlapping, mac, other, home, false)
+	}
 }

@@ -11,8 +11,17 @@ func (t *Table) SetLimit(n int) {
 	t.shed()
 }
 
-// SetFreeze sets after how many moves a MAC stays where it is, as in [Config]. 0 means
-// never. What is frozen stays so until it ages, is flushed or deleted; see [Entry].
+// SetFlaps sets of how many moves in one tick is told, as in [Config].
+func (t *Table) SetFlaps(n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.flaps = n; n == 0 {
+		t.flaps = DefaultFlaps
+	}
+}
+
+// SetFreeze sets after how many moves a MAC is frozen, as in [Config]. 0 means never. What is
+// frozen stays so until its time is over, it ages, is flushed or deleted; see [Entry].
 func (t *Table) SetFreeze(moves uint8) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

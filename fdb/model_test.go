@@ -23,6 +23,10 @@ type row struct {
 	since  frame.Tick
 	moves  int
 	frozen bool
+
+	home *row       // where it was before it moved; nil: nowhere any more
+	last frame.Tick // move
+	now  int        // moves in that tick
 }
 
 type model struct {
@@ -92,6 +96,8 @@ func newModel(t testing.TB, prog []byte) *model {
 	if b&8 != 0 {
 		m.cfg.Freeze = 3
 		m.cfg.MoveWindow = 20
+		m.cfg.FreezeTime = 30
+		m.cfg.Flaps = 4
 	}
 	if b&16 != 0 {
 		m.budget = 1 + m.byte()%60
@@ -174,6 +180,9 @@ func (m *model) op() {
 			if !r.pinned && m.ageing != Never && m.now-r.seen >= m.ageing {
 				m.fatalf("%v still there after a round: %+v", mac, *r)
 			}
+			if e, _ := m.table.Get(mac); e.Frozen && m.now-r.since >= frame.Tick(m.table.cfg.FreezeTime) {
+				m.fatalf("%v still frozen after a round: %+v", mac, *r)
+			}
 		}
 	case b < 243:
 		m.limit = 1 + m.byte()%60
@@ -204,8 +213,11 @@ func (m *model) op() {
 
 // learn is the model of Learn.
 func (m *model) learn(mac frame.MAC, d frame.Dest) {
-	got := m.table.Learn(mac, d, m.now)
 	r := m.rows[mac]
+	if e, ok := m.table.Get(mac); ok && r != nil {
+		m.thaw(r, e)
+	}
+	got := m.table.Learn(mac, d, m.now)
 	want := New
 	switch {
 	case mac.IsGroup() || mac.IsZero():
@@ -231,41 +243,88 @@ func (m *model) learn(mac frame.MAC, d frame.Dest) {
 	default:
 		want = Moved
 	}
-	if want <= Moved && want != Known {
+	to, freezes := d, false
+	if want == Moved && d.Port() != 0 {
+		moves, home := 1, r.home
+		if r.moves > 0 && m.now-r.since < frame.Tick(m.table.cfg.MoveWindow) {
+			moves = r.moves + 1
+		}
+		if home == nil || m.now-r.last >= frame.Tick(m.table.cfg.MoveWindow) {
+			home = r
+		}
+		if freezes = m.freeze > 0 && moves >= m.freeze && !(r.pinned && r.dest == home.dest); freezes {
+			if to = home.dest; to != d {
+				want = Frozen
+			}
+		}
+	}
+	if (want <= Moved || freezes && to != r.dest) && want != Known {
 		switch {
 		case d.Port() == 0:
 			want = Invalid
-		case !m.room(d, r != nil && !r.pinned):
+		case !m.room(to, r != nil && !r.pinned):
 			want = Full
 		}
 	}
 	if got != want {
 		m.fatalf("Learn(%v, %v) = %v, want %v; row %+v", mac, d, got, want, r)
 	}
+	if want == Moved || want == Frozen && freezes {
+		m.moved(mac, r, d, to, freezes)
+	}
 	switch want {
 	case New:
 		m.want(frame.Event{Kind: frame.EventMACLearned, VNI: 7, MAC: mac, Dest: d})
 		m.rows[mac] = &row{dest: d, seen: m.now}
 		m.stats.Learned++
-	case Moved:
-		m.want(frame.Event{Kind: frame.EventMACMoved, VNI: 7, MAC: mac, Dest: d, Old: r.dest, Pinned: r.pinned})
-		if r.moves == 0 || m.now-r.since >= frame.Tick(m.table.cfg.MoveWindow) {
-			r.since, r.moves = m.now, 0
-		}
-		r.moves++
-		from := r.dest
-		*r = row{dest: d, seen: m.now, since: r.since, moves: r.moves, frozen: m.freeze > 0 && r.moves >= m.freeze}
-		if r.frozen {
-			m.want(frame.Event{Kind: frame.EventMACFrozen, VNI: 7, MAC: mac, Dest: d, Old: from})
-			m.stats.Frozen++
-		}
-		m.stats.Moved++
 	case Full:
 		m.stats.Full++
 	case Refused, Frozen:
 		m.stats.Refused++
 	}
 	m.lookup(mac)
+}
+
+// moved is the model of a move to a Dest, because the MAC was heard at d.
+func (m *model) moved(mac frame.MAC, r *row, d, to frame.Dest, freezes bool) {
+	old := *r
+	if r.home == nil || m.now-r.last >= frame.Tick(m.table.cfg.MoveWindow) {
+		r.home, r.now = &row{dest: r.dest, pinned: r.pinned}, 0
+	}
+	if r.moves == 0 || m.now-r.since >= frame.Tick(m.table.cfg.MoveWindow) {
+		r.since, r.moves = m.now, 0
+	}
+	if r.last != m.now {
+		r.now = 0
+	}
+	r.moves, r.now, r.last, r.frozen = r.moves+1, r.now+1, m.now, freezes
+	other := d
+	if d == r.home.dest {
+		other = r.dest
+	}
+	if freezes {
+		r.since = m.now
+	}
+	if to != r.dest {
+		m.want(frame.Event{Kind: frame.EventMACMoved, VNI: 7, MAC: mac, Dest: to, Old: old.dest, Pinned: old.pinned})
+		m.stats.Moved++
+		r.dest, r.pinned, r.flags, r.seen = to, false, 0, m.now
+	}
+	if freezes {
+		m.want(frame.Event{Kind: frame.EventMACFrozen, VNI: 7, MAC: mac, Dest: r.home.dest, Old: other})
+		m.stats.Frozen++
+	}
+	if r.now == m.table.flaps+1 {
+		m.want(frame.Event{Kind: frame.EventMACFlapping, VNI: 7, MAC: mac, Dest: other, Old: r.home.dest})
+		m.stats.Flapped++
+	}
+}
+
+// thaw takes note that Sweep has ended a freeze whose time is over.
+func (m *model) thaw(r *row, e Entry) {
+	if r.frozen && !e.Frozen && m.now-r.since >= frame.Tick(m.table.cfg.FreezeTime) {
+		r.frozen, r.moves = false, 0
+	}
 }
 
 // room is the model of the limits: it takes back what the table evicted.
@@ -423,6 +482,8 @@ func (m *model) same(e Entry, mac frame.MAC, r *row) bool {
 	} else if r.pinned {
 		want.Origin = OriginStatic
 	}
+	m.thaw(r, e)
+	want.Frozen = r.frozen
 	if m.now-r.since >= frame.Tick(m.table.cfg.MoveWindow) && !r.frozen {
 		e.Moves, want.Moves = 0, 0
 	}
@@ -433,6 +494,8 @@ func (m *model) drop(gone func(*row) bool) {
 	for mac, r := range m.rows {
 		if gone(r) {
 			delete(m.rows, mac)
+		} else if r.home != nil && gone(r.home) {
+			r.home = nil
 		}
 	}
 }

@@ -55,6 +55,7 @@ type array struct {
 	seed  mix.Key
 	meta  []atomic.Uint64
 	links []link // only in tables that evict
+	mark  []mark // from the first move on; under the table's lock
 }
 
 func newArray(size int, evict bool) *array {
@@ -119,7 +120,7 @@ func (a *array) trim(i uint64) (n int) {
 
 // Meta words. The flags are those of Set and the two below.
 const (
-	frozen Flags = 1 << 6 // moved too often: stays until it ages
+	frozen Flags = 1 << 6 // moved too often: stays for a while
 	going  Flags = 1 << 7 // being removed or copied: refreshing it would be lost
 )
 

@@ -6,11 +6,12 @@ import "sync/atomic"
 type Stats struct {
 	Entries        int // of any kind
 	LearnedEntries int // those that count towards limits
-	Slots          int // memory: 24 bytes a slot, 32 in a table that evicts
+	Slots          int // memory: 24 bytes a slot, 32 in a table that evicts, 16 more once a MAC has moved
 
 	Learned uint64 // MACs learned
 	Moved   uint64 // moves followed
-	Frozen  uint64 // MACs that moved too often
+	Frozen  uint64 // MACs that moved too often in a window
+	Flapped uint64 // and in a tick
 	Aged    uint64 // entries not heard for the ageing time
 	Evicted uint64 // entries that made room
 	Refused uint64 // claims that met a static, sticky or frozen entry
@@ -19,7 +20,7 @@ type Stats struct {
 }
 
 type counters struct {
-	learned, moved, frozen, aged, evicted, refused, full, busy atomic.Uint64
+	learned, moved, frozen, flapping, aged, evicted, refused, full, busy atomic.Uint64
 }
 
 // Stats returns the counters. It waits for the lock.
@@ -35,6 +36,7 @@ func (t *Table) Stats() Stats {
 		Learned:        c.learned.Load(),
 		Moved:          c.moved.Load(),
 		Frozen:         c.frozen.Load(),
+		Flapped:        c.flapping.Load(),
 		Aged:           c.aged.Load(),
 		Evicted:        c.evicted.Load(),
 		Refused:        c.refused.Load(),

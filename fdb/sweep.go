@@ -59,8 +59,12 @@ func (t *Table) look(a *array, i uint64, now frame.Tick) {
 	dead := !t.live(v)
 	aged := classOf(v) == learned && t.aged(m, now)
 	if !dead && !aged {
-		if movesOf(m) != 0 && flagsOf(m)&frozen == 0 && !inWindow(m, now, t.cfg.MoveWindow) {
-			a.meta[i].CompareAndSwap(m, m&^(0xff<<8))
+		window := t.cfg.MoveWindow
+		if flagsOf(m)&frozen != 0 {
+			window = t.cfg.FreezeTime
+		}
+		if movesOf(m) != 0 && !inWindow(m, now, window) {
+			a.meta[i].CompareAndSwap(m, m&^(0xff<<8|uint64(frozen)))
 		}
 		return
 	}
@@ -138,6 +142,9 @@ func (t *Table) rebuild(size int) {
 	starts := t.bumps()
 	t.reap()
 	old, a := t.arr.Load(), newArray(size, t.cfg.Evict)
+	if old.mark != nil {
+		a.mark = make([]mark, size)
+	}
 	t.used = 0
 	for i := range old.slots {
 		switch v := old.slots[i].val.Load(); {
@@ -169,6 +176,9 @@ func (t *Table) copySlot(old, a *array, i uint64) uint64 {
 	a.meta[j].Store(old.meta[i].Or(uint64(going)))
 	a.slots[j].val.Store(v&^stampMask | 1)
 	a.slots[j].key.Store(mac<<16 | 1)
+	if a.mark != nil {
+		a.mark[j] = old.mark[i]
+	}
 	t.used++
 	return j
 }

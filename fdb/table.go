@@ -13,6 +13,8 @@ const (
 	DefaultLimit      = 8192
 	DefaultAgeing     = frame.Tick(300) // IEEE 802.1Q, clause 8.8.3
 	DefaultMoveWindow = 180             // RFC 7432, section 15.1
+	DefaultFreezeTime = 180
+	DefaultFlaps      = 10
 )
 
 // Never is an ageing time: learned entries stay.
@@ -29,8 +31,16 @@ type Config struct {
 	Evict   bool       // at a limit make room instead of refusing; see [Table.Learn]
 	Ageing  frame.Tick // 0 means DefaultAgeing; [Never]
 
-	Freeze     uint8  // moves within MoveWindow that freeze a MAC where it is (RFC 7432, section 15.1: 5); 0: never
+	// Freeze is after how many moves within MoveWindow a MAC is frozen (RFC 7432, section 15.1:
+	// 5); 0: never. It stays where it was before it began to move, that is, where it had last
+	// been for a MoveWindow, and for FreezeTime, whoever sends what.
+	Freeze     uint8
 	MoveWindow uint16 // ticks; 0 means DefaultMoveWindow
+	FreezeTime uint16 // ticks; 0 means DefaultFreezeTime
+
+	// Flaps is how many moves in one tick are told of as EventMACFlapping, when there are more;
+	// 0 means DefaultFlaps, negative: never.
+	Flaps int
 }
 
 // Table is the MAC table of one VSI. It is safe for concurrent use. See the
@@ -57,6 +67,7 @@ type Table struct {
 	reaped   uint64    // t.bumps() when the holders were last checked
 	limit    int
 	freeze   uint8
+	flaps    int
 	perDest  int
 	portDest map[uint16]int
 
@@ -75,6 +86,10 @@ func NewTable(cfg *Config) *Table {
 	if t.cfg.MoveWindow == 0 {
 		t.cfg.MoveWindow = DefaultMoveWindow
 	}
+	if t.cfg.FreezeTime == 0 {
+		t.cfg.FreezeTime = DefaultFreezeTime
+	}
+	t.SetFlaps(t.cfg.Flaps)
 	if t.gens = t.cfg.Gens; t.gens == nil {
 		t.gens = NewGens()
 	}
@@ -161,6 +176,9 @@ func (t *Table) put(a *array, i, mac, v, m uint64) {
 		t.forget(a, i, old)
 	}
 	a.meta[i].Store(m)
+	if a.mark != nil {
+		a.mark[i] = mark{}
+	}
 	if k>>16 == mac {
 		s.val.Store(v | k&stampMask)
 	} else {

@@ -10,7 +10,8 @@ const (
 	EventOverflow   EventKind = iota // events were lost: list the tables again
 	EventMACLearned                  // VNI, MAC, Dest
 	EventMACMoved                    // VNI, MAC, Dest, Old; Pinned says it was a control entry that gave way
-	EventMACFrozen                   // VNI, MAC, Dest, Old: moved too often; stays at Dest, where Old has claimed it last
+	EventMACFrozen                   // VNI, MAC, Dest, Old: moved too often; stays at Dest, where it was before, and Old has claimed it last
+	EventMACFlapping                 // VNI, MAC, Dest, Old: moves many times a second between Dest and Old, where it was before: a loop?
 	EventMACAged                     // VNI, MAC, Dest: not heard for the ageing time
 	EventMACEvicted                  // VNI, MAC, Dest: made room for another
 	EventPortUp                      // Dest
@@ -25,7 +26,7 @@ const (
 )
 
 var eventNames = [...]string{
-	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACFrozen: "mac-frozen", EventMACAged: "mac-aged",
+	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACFrozen: "mac-frozen", EventMACFlapping: "mac-flapping", EventMACAged: "mac-aged",
 	EventMACEvicted: "mac-evicted", EventPortUp: "port-up", EventPortDown: "port-down",
 	EventMACMiss: "mac-miss", EventNeighbourLearned: "neighbour-learned", EventNeighbourMoved: "neighbour-moved",
 	EventNeighbourAged: "neighbour-aged", EventNeighbourDuplicate: "neighbour-duplicate", EventNeighbourMiss: "neighbour-miss",

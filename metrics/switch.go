@@ -64,8 +64,8 @@ func putFlooded(ch chan<- prometheus.Metric, f family, n vswitch.Flooded, labels
 type vsiFamilies struct {
 	flooded, dropped, drops family
 
-	entries, learnedEntries, slots                             family
-	learned, moves, frozen, aged, evicted, refused, full, busy family
+	entries, learnedEntries, slots                                      family
+	learned, moves, frozen, flapped, aged, evicted, refused, full, busy family
 }
 
 func (v *vsiFamilies) describe(fs *families) {
@@ -78,7 +78,8 @@ func (v *vsiFamilies) describe(fs *families) {
 	v.slots = fs.gauge("fdb_slots", "Entries there is memory for, at 24 bytes each, 32 in a table that evicts.", "vni")
 	v.learned = fs.counter("fdb_learned", "MACs learned.", "vni")
 	v.moves = fs.counter("fdb_moves", "MACs that were heard elsewhere, and followed.", "vni")
-	v.frozen = fs.counter("fdb_frozen", "MACs that moved too often.", "vni")
+	v.frozen = fs.counter("fdb_frozen", "MACs that moved too often within minutes, and were frozen.", "vni")
+	v.flapped = fs.counter("fdb_flapped", "MACs that moved too often within a second: a loop?", "vni")
 	v.aged = fs.counter("fdb_aged", "MACs forgotten because they were not heard for the ageing time.", "vni")
 	v.evicted = fs.counter("fdb_evicted", "MACs that made room.", "vni")
 	v.refused = fs.counter("fdb_refused", "Claims that met a static, sticky or frozen entry.", "vni")
@@ -99,6 +100,7 @@ func (v *vsiFamilies) collect(ch chan<- prometheus.Metric, s *vswitch.VSIStats) 
 	put(ch, v.learned, s.FDB.Learned, vni)
 	put(ch, v.moves, s.FDB.Moved, vni)
 	put(ch, v.frozen, s.FDB.Frozen, vni)
+	put(ch, v.flapped, s.FDB.Flapped, vni)
 	put(ch, v.aged, s.FDB.Aged, vni)
 	put(ch, v.evicted, s.FDB.Evicted, vni)
 	put(ch, v.refused, s.FDB.Refused, vni)

@@ -99,7 +99,7 @@ type Segment struct {
 	Evict      bool            `json:"evict,omitempty"`
 	NoFlood    []Class         `json:"noFlood,omitempty"` // broadcast, multicast, unknown
 	Storm      Storm           `json:"storm,omitzero"`    // of all that is flooded
-	Freeze     uint8           `json:"freeze,omitempty"`  // moves in 180 s after which a MAC stays where it is; 0 is never
+	Freeze     uint8           `json:"freeze,omitempty"`  // moves in 180 s after which a MAC stays where it was, for 180 s; 0 is never
 	InnerVLAN  InnerVLAN       `json:"innerVLAN,omitempty"`
 
 	RouteIsolated bool `json:"routeIsolated,omitempty"` // isolated members reach each other through the gateway

@@ -22,7 +22,7 @@ type VSIConfig struct {
 	Ageing  time.Duration // learned MACs not heard for this long are forgotten; default 300 s, negative = never
 
 	NoLearn            bool     // source MACs are not learned, on no attachment
-	Freeze             uint8    // moves within fdb.DefaultMoveWindow that freeze a MAC where it is (RFC 7432, section 15.1: 5); 0 = never
+	Freeze             uint8    // moves within fdb.DefaultMoveWindow that freeze a MAC where it was before, for fdb.DefaultFreezeTime (RFC 7432, section 15.1: 5); 0 = never
 	NoFlood            Class    // classes that are dropped instead of flooded
 	Storm              Storm    // rates of all that is flooded
 	InnerVLAN          VLANMode // what becomes of frames with a VLAN tag; default VLANDiscard
