@@ -131,7 +131,7 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if f.Horizon != 0 && c.apart(f, e) {
 		return frame.Drop(frame.Isolated), nil
 	}
-	if mtu := e.port.MTU(d.Peer()); f.SegLen() > mtu {
+	if mtu := e.mtu(d.Peer()); f.SegLen() > mtu {
 		if mtu = e.room(f, mtu); f.SegLen() > mtu {
 			return c.tooBig(f, at, d, mtu), nil
 		}

@@ -20,7 +20,7 @@ type Port interface {
 
 	// MTU returns the longest frame the port takes towards peer, in bytes from the
 	// destination MAC on, VLAN tag and FCS not counted; a superframe is judged by
-	// its segments. Peer 0 asks for flooded frames.
+	// its segments. Peer 0 asks for flooded frames; see Flooder.
 	MTU(peer uint16) int
 
 	// Close makes every Read return net.ErrClosed. It is idempotent.
@@ -45,6 +45,15 @@ type Tunnel interface {
 
 	// PeerName returns what a peer is called, its address; "" if there is none.
 	PeerName(peer uint16) string
+}
+
+// A Flooder is a Tunnel whose peers take frames of different length: MTU of peer 0 would be that
+// of the whole tunnel.
+type Flooder interface {
+	// FloodMTU returns the longest frame that some of those whom the tunnel floods frames with a
+	// tag to take, and the longest that all of them take. One between the two is flooded, and the tunnel
+	// counts the copies that do not fit.
+	FloodMTU(tag uint32) (some, all int)
 }
 
 // A Pauser is a Port that can be detached without being closed: between Pause and

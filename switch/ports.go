@@ -18,9 +18,10 @@ var ErrTooMany = errors.New("vswitch: no port number left")
 // port is a Port while it is attached, under the number that Dests name.
 type port struct {
 	num     uint16
-	p       Port   // nil for the switch itself
-	tunnel  Tunnel // p, if it is one
-	byVNI   bool   // the tag comes in Frame.VNI, not in a VLAN tag
+	p       Port    // nil for the switch itself
+	tunnel  Tunnel  // p, if it is one
+	flooder Flooder // likewise
+	byVNI   bool    // the tag comes in Frame.VNI, not in a VLAN tag
 	keep    bool
 	name    string
 	readers []frame.Reader
@@ -34,8 +35,23 @@ type port struct {
 	tx       counters
 }
 
-// MTU returns the longest frame the port takes towards peer.
-func (p *port) MTU(peer uint16) int { return p.p.MTU(peer) }
+// mtu returns the longest frame that goes to peer.
+func (e *circuit) mtu(peer uint16) int {
+	if peer == 0 && e.port.flooder != nil {
+		some, _ := e.port.flooder.FloodMTU(e.tag)
+		return some
+	}
+	return e.port.p.MTU(peer)
+}
+
+// floodMTU returns the longest frame that some whom e floods to take, and the longest that all take.
+func (e *circuit) floodMTU() (some, all int) {
+	if e.port.flooder != nil {
+		return e.port.flooder.FloodMTU(e.tag)
+	}
+	m := e.port.p.MTU(0)
+	return m, m
+}
 
 type tagKey uint32
 
@@ -55,6 +71,7 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	}
 	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: p.Readers()}
 	x.tunnel, x.byVNI = p.(Tunnel)
+	x.flooder, _ = p.(Flooder)
 	x.name = fmt.Sprintf("port%d", x.num)
 	if n, ok := p.(interface{ Name() string }); ok && n.Name() != "" {
 		x.name = n.Name()

@@ -219,7 +219,7 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	if f.Horizon != 0 && c.apart(f, e) {
 		return c, nil, frame.Drop(frame.Isolated)
 	}
-	if mtu := e.port.MTU(v.Dest().Peer()); f.SegLen() > mtu {
+	if mtu := e.mtu(v.Dest().Peer()); f.SegLen() > mtu {
 		return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
 	}
 	return c, e, v
@@ -254,12 +254,13 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 			continue
 		}
 		n++
-		if m := e.port.MTU(0); f.SegLen() > m {
-			if m = e.room(f, m); f.SegLen() > m {
+		if some, all := e.floodMTU(); f.SegLen() > all {
+			some, all = e.room(f, some), e.room(f, all)
+			if f.SegLen() > all && (mtu == 0 || all < mtu) {
+				mtu = all
+			}
+			if f.SegLen() > some {
 				w.dropOut(e, frame.TooBig)
-				if mtu == 0 || m < mtu {
-					mtu = m
-				}
 				continue
 			}
 		}

@@ -46,7 +46,8 @@
 //
 // What the underlay hears of packets that were too long for their way makes
 // [VTEP.MTU] of that peer smaller, for [PathMTUAge]. The switch asks it for each frame,
-// and package l3 tells the frame's sender.
+// and package l3 tells the frame's sender. Of a flooded frame each copy is judged for itself: see
+// [VTEP.FloodMTU].
 //
 // # Superframes
 //

@@ -19,9 +19,9 @@ const (
 
 // MTU returns the longest inner frame to peer, from the destination MAC on: less than
 // the underlay's when an ICMP error said so of the way to that peer. With peer 0, or
-// one that is none, it is the longest that every underlay takes.
+// one that is none, it is the longest that every underlay takes; see [VTEP.FloodMTU].
 func (v *VTEP) MTU(peer uint16) int {
-	if peer == 0 || v.uneven.Load() == 0 && (v.sides[side4] == nil || v.sides[side6] == nil) {
+	if peer == 0 || v.uneven.Load() == 0 && v.onlySide() {
 		return v.mtu
 	}
 	h := v.hops.get(peer)
@@ -37,6 +37,36 @@ func (v *VTEP) MTU(peer uint16) int {
 	}
 	return m
 }
+
+// FloodMTU returns the longest inner frame that goes to at least one in the flood list of a VNI,
+// and the longest that goes to all of them. One between the two loses the copies that it is too
+// long for.
+func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
+	uneven := v.uneven.Load() != 0
+	n, ok := v.networks.Load(vniKey(tag))
+	if !ok || !uneven && v.onlySide() {
+		return v.mtu, v.mtu
+	}
+	l := n.flood.Load()
+	for _, hops := range [...][]*hop{l.hops[side4], l.hops[side6], l.groups} {
+		for _, h := range hops {
+			m := v.mtuTo(h)
+			if some = max(some, m); all == 0 || m < all {
+				all = m
+			}
+			if !uneven && !h.mcast {
+				break // as the others of its family
+			}
+		}
+	}
+	if some == 0 {
+		return v.mtu, v.mtu
+	}
+	return some, all
+}
+
+// onlySide reports whether there is one underlay, so that what every underlay takes is what any takes.
+func (v *VTEP) onlySide() bool { return v.sides[side4] == nil || v.sides[side6] == nil }
 
 // mtuTo returns the longest inner frame to one host.
 func (v *VTEP) mtuTo(h *hop) int {

@@ -91,6 +91,71 @@ func TestPathMTUAndFlood(t *testing.T) {
 	}
 }
 
+// Over both address families each copy of a flooded frame is judged for itself, superframes by their
+// segments, and so are those to multicast groups.
+func TestFloodOverBothFamilies(t *testing.T) {
+	const fits4, fits6 = 1500 - 36, 1500 - 56
+	group4, group6 := netip.MustParseAddrPort("239.1.1.1:4789"), netip.MustParseAddrPort("[ff05::1]:4789")
+	for _, c := range []struct {
+		name      string
+		list      []netip.AddrPort
+		some, all int
+	}{
+		{"nobody", nil, fits6, fits6},
+		{"IPv4", []netip.AddrPort{at(1), at(2)}, fits4, fits4},
+		{"IPv6", []netip.AddrPort{at6(1), at6(2)}, fits6, fits6},
+		{"both", []netip.AddrPort{at(1), at6(1), at(2)}, fits4, fits6},
+		{"IPv4 and a group of IPv6", []netip.AddrPort{at(1), group6}, fits4, fits6},
+		{"groups", []netip.AddrPort{group4, group6}, fits4, fits6},
+	} {
+		a, b := &groupFake{fake: fake4()}, &groupFake{fake: fake6()}
+		v := newVTEP(t, nil, a, b)
+		must(t, v.SetFlood(vni, c.list...))
+		if some, all := v.FloodMTU(vni); some != c.some || all != c.all {
+			t.Errorf("%s: FloodMTU = %d, %d, want %d, %d", c.name, some, all, c.some, c.all)
+		}
+		w := v.Writer(0)
+		for _, n := range []int{fits6, fits6 + 1, fits4, fits4 + 1} {
+			for _, f := range []frame.Frame{frame.Make(append(inner(1), make([]byte, n-len(inner(1)))...)), super(t, 9000, n-54)} {
+				a.sent, b.sent = nil, nil
+				lost, sent := v.Stats().Lost[frame.TooBig], v.Stats().Tx.Frames
+				outs := []frame.Out{{F: &f, Tag: vni}}
+				must(t, w.Write(outs))
+				var copies4, copies6 int
+				for _, p := range c.list {
+					switch {
+					case p.Addr().Is6() && n <= fits6:
+						copies6++
+					case p.Addr().Is4() && n <= fits4:
+						copies4++
+					}
+				}
+				got4, got6 := 0, 0
+				for _, s := range a.sent {
+					got4 += len(s.to)
+				}
+				for _, s := range b.sent {
+					got6 += len(s.to)
+				}
+				if got4 != copies4 || got6 != copies6 {
+					t.Errorf("%s: %d bytes: %d and %d copies, want %d and %d", c.name, n, got4, got6, copies4, copies6)
+				}
+				wantDrop, wantLost := frame.NotDropped, len(c.list)-copies4-copies6
+				switch {
+				case c.list == nil:
+					wantDrop = frame.NoPeer
+				case copies4+copies6 == 0:
+					wantDrop, wantLost = frame.TooBig, 0
+				}
+				st := v.Stats()
+				if outs[0].Drop != wantDrop || st.Lost[frame.TooBig]-lost != uint64(wantLost) || st.Tx.Frames-sent != uint64(copies4+copies6) {
+					t.Errorf("%s: %d bytes: %v, %d too big, %d sent", c.name, n, outs[0].Drop, st.Lost[frame.TooBig]-lost, st.Tx.Frames-sent)
+				}
+			}
+		}
+	}
+}
+
 func TestPathMTUAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := fake4()

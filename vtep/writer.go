@@ -189,6 +189,7 @@ func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
 		return frame.NoPeer
 	}
 	l := n.flood.Load()
+	uneven = uneven || o.F.SegLen() > w.v.mtu && !w.v.onlySide() // too long for one family
 	if !l.noPeers() && !w.wrap(&w.pkt[i].wrapped, o.F, frame.VNI(o.Tag), true) {
 		return frame.BadHeader
 	}
@@ -252,7 +253,7 @@ func (w *writer) without(l *floodList, s int, skip uint16) []frame.Endpoint {
 	return w.to[from:len(w.to):len(w.to)]
 }
 
-// each stages a flooded frame where peers differ in header or path MTU: neighbours in
+// each stages a flooded frame where peers differ in header or MTU: neighbours in
 // the list with one header share a datagram, and a peer that the frame is too long for
 // loses its copy.
 func (w *writer) each(l *floodList, s, i int, o *frame.Out) {

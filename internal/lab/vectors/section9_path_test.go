@@ -6,6 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -49,6 +50,59 @@ var pathRows = []row{
 		if lost := l.VTEP.Stats().Lost; lost.Total() != 1 {
 			l.T.Errorf("copies lost: %v", lost)
 		}
+	}},
+	{id: "9.flooded-families", name: "peers of one family", wire: func(l *lab) {
+		h, v, f, _ := l.families()
+		l.must(v.SetFlood(vni, l.at(2)))
+		fits := l.inner(1500)
+		in := ip4(frame.Broadcast, h.MAC, fits, udp4)
+		h.Send(in, ip4(frame.Broadcast, h.MAC, fits+1, udp4))
+		f.want(vx(vni, in))
+		h.Want()
+		in = ip4(nobody, h.MAC, fits, udp4)
+		h.Send(in)
+		f.want(vx(vni, in))
+		h.Want()
+		in = ip4(nobody, h.MAC, fits+1, udp4)
+		h.Send(in)
+		f.want()
+		h.Want(answer4(in, fits, 548))
+		l.drops(map[string]uint64{"too-big": 2})
+		l.narrowFamily(v, 2, 1400)
+		in = ip4(nobody, h.MAC, l.inner(1400)+1, udp4)
+		h.Send(in)
+		f.want()
+		h.Want(answer4(in, l.inner(1400), 548))
+	}},
+	{id: "9.flooded-families", name: "peers of both", wire: func(l *lab) {
+		h, v, f, g := l.families()
+		if l.ip6 {
+			f, g = g, f
+		}
+		l.must(v.SetFlood(vni, f.u.LocalAddr(), g.u.LocalAddr()))
+		in := ip4(frame.Broadcast, h.MAC, 1430, udp4)
+		h.Send(in)
+		f.want(vx(vni, in))
+		g.want(vx(vni, in))
+		for i, n := range []int{1431, 1450} {
+			in := ip4(frame.Broadcast, h.MAC, n, udp4)
+			h.Send(in)
+			f.want(vx(vni, in))
+			g.want()
+			h.Want()
+			in = ip4(nobody, h.MAC, n, udp4)
+			h.Send(in)
+			f.want(vx(vni, in))
+			g.want()
+			h.Want(answer4(in, 1430, 548))
+			if lost := v.Stats().Lost; lost[frame.TooBig] != uint64(2*i+2) || lost.Total() != lost[frame.TooBig] {
+				l.T.Errorf("copies lost: %v", lost)
+			}
+		}
+		l.drops(nil)
+		h.Send(ip4(frame.Broadcast, h.MAC, 1451, udp4))
+		f.want()
+		l.drops(one("too-big"))
 	}},
 	{id: "9.path-mtu-age", name: "ten minutes", wire: func(l *lab) {
 		h, f := l.narrow(1500, nil)
@@ -109,6 +163,36 @@ var pathRows = []row{
 			}
 		}
 	}},
+}
+
+// families starts a switch with a VTEP over both families, a jumbo host, and a far end of the lab's
+// family and one of the other.
+func (l *lab) families() (h *mem.Host, v *vtep.VTEP, f, g *far) {
+	l.T.Helper()
+	l.bridge(nil, toobig(nil))
+	h = l.jumbo()
+	o := *l
+	o.ip6 = !l.ip6
+	var us []vtep.Underlay
+	for _, x := range []*lab{l, &o} {
+		u, err := x.Listen(x.addr(9), encap.TypeVXLAN)
+		l.must(err)
+		us = append(us, u)
+	}
+	v, err := vtep.New(nil, us...)
+	l.must(err)
+	_, err = l.seg.Attach(v, vni)
+	l.must(err)
+	return h, v, l.far(2), o.far(2)
+}
+
+// narrowFamily has the router on the way from families' VTEP to a far end say what it passes.
+func (l *lab) narrowFamily(v *vtep.VTEP, i byte, mtu int) {
+	l.T.Helper()
+	l.Net.SetLink(l.addr(9), l.addr(i), underlay.Link{PathMTU: mtu})
+	f := frame.Make(ip4(frame.Broadcast, rmac(1), mtu, udp4))
+	l.must(v.Writer(1000).Write([]frame.Out{{F: &f, Tag: vni}}))
+	l.Settle()
 }
 
 // outer is what the outer headers take.
