@@ -1,0 +1,79 @@
+//go:build linux && (amd64 || arm64)
+
+package fault
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Every call fails once with each errno, in order, also those of the standard library.
+func TestEach(t *testing.T) {
+	var seen []string
+	Each(t, nil, func() error {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		c, err := net.ListenPacket("udp4", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		return c.Close()
+	}, func(x Fault, err error) {
+		if x.Errno == unix.EMFILE {
+			seen = append(seen, fmt.Sprint(x.N, x.Call))
+		}
+	})
+	if len(seen) < 4 || seen[0] != "1socket" || seen[1] != "2socket" || !slices.ContainsFunc(seen, func(s string) bool { return strings.HasSuffix(s, "bind") }) {
+		t.Errorf("%q failed", seen)
+	}
+}
+
+// A witness is a test whose failures are wanted.
+type witness struct {
+	testing.TB
+	said []string
+}
+
+func (w *witness) Errorf(format string, args ...any) {
+	w.said = append(w.said, fmt.Sprintf(format, args...))
+}
+func (w *witness) Fatal(args ...any) { w.said = append(w.said, fmt.Sprint(args...)) }
+
+func TestEachFindsLeaks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	defer func(d time.Duration) { patience = d }(patience)
+	patience = 10 * time.Millisecond
+	w := &witness{TB: t}
+	Each(w, nil, func() error {
+		a, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return fmt.Errorf("%v", err) // not wrapped
+		}
+		b, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Cleanup(func() { unix.Close(a) })
+			return err
+		}
+		unix.Close(a)
+		unix.Close(b)
+		return nil
+	}, nil)
+	if len(w.said) != 2*len(Errnos) || !strings.Contains(w.said[0], "call 1, socket: too many open files: the error is") || !strings.Contains(w.said[1], "descriptors before") {
+		t.Errorf("said %q", w.said)
+	}
+}
