@@ -164,6 +164,19 @@ func (g *golden) longest(n *gnode, out *gatt, peer netip.Addr) int {
 	return out.port.mtu
 }
 
+// longestFlooded is what the most capable of those whom out floods to takes.
+func (g *golden) longestFlooded(n *gnode, out *gatt) (most int) {
+	if out.port.id == vtepPort {
+		for _, peer := range n.flood[frame.VNI(out.tag)] {
+			most = max(most, n.mtu(peer))
+		}
+	}
+	if most == 0 { // a host, or nobody
+		return g.longest(n, out, netip.Addr{})
+	}
+	return most
+}
+
 // flood sends a copy to every member that may have one.
 func (g *golden) flood(x passage, dst frame.MAC) {
 	class, off := classUnknown, frame.UnknownUnicastOff
@@ -185,22 +198,29 @@ func (g *golden) flood(x passage, dst frame.MAC) {
 		}
 		someone = true
 		switch {
-		case len(x.b) > g.longest(x.n, out, netip.Addr{}):
+		case len(x.b) > g.longestFlooded(x.n, out):
 			x.dropOut(out, frame.TooBig)
 		case out.port.id != vtepPort:
 			g.toHost(out, x.b)
 		default:
-			copies := 0
+			copies, tooBig := 0, 0
 			for _, peer := range x.n.flood[frame.VNI(out.tag)] {
-				if !(back && peer == x.from.peer) {
+				switch {
+				case back && peer == x.from.peer:
+				case len(x.b) > x.n.mtu(peer):
+					tooBig++
+				default:
 					copies++
 					g.tunnel(x.n, out.tag, peer, x.b)
 				}
 			}
-			if copies == 0 {
-				x.dropOut(out, frame.NoPeer)
-			} else {
+			switch {
+			case copies > 0:
 				out.port.tx++
+			case tooBig > 0:
+				x.dropOut(out, frame.TooBig)
+			default:
+				x.dropOut(out, frame.NoPeer)
 			}
 		}
 	}

@@ -161,7 +161,7 @@ func (n *gnode) addr(a netip.Addr) (netip.Addr, bool) {
 }
 
 // mtu returns the longest frame that fits an IP packet of 1500 bytes, without the
-// outer IP, UDP and VXLAN headers. Flooded frames have to fit all families.
+// outer IP, UDP and VXLAN headers: to nobody in particular, one that fits all families.
 func (n *gnode) mtu(peer netip.Addr) int {
 	v4, v6 := 1500-20-8-8, 1500-40-8-8
 	switch {
