@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -127,6 +128,8 @@ func (i *Interface) check() error {
 	switch {
 	case !c.VNI.Valid():
 		return fmt.Errorf("InterfaceConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+	case c.Tunnel != nil && absent.Is(c.Tunnel):
+		return fmt.Errorf("InterfaceConfig.Tunnel: is a %T that is nil", c.Tunnel)
 	case c.Tunnel != nil && c.Port == 0:
 		return errors.New("InterfaceConfig.Tunnel: needs Port")
 	case c.Send == nil:

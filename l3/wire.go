@@ -2,8 +2,10 @@ package l3
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -32,6 +34,8 @@ func NewWire(cfg WireConfig) (*Wire, error) {
 		return nil, errors.New("l3: WireConfig.Near: needed")
 	case cfg.Far.Port() == 0 || cfg.Far.Port() == cfg.Near.Port():
 		return nil, errors.New("l3: WireConfig.Far: a port other than Near is needed")
+	case cfg.Tunnel != nil && absent.Is(cfg.Tunnel):
+		return nil, fmt.Errorf("l3: WireConfig.Tunnel: is a %T that is nil", cfg.Tunnel)
 	case cfg.Send == nil:
 		return nil, errors.New("l3: WireConfig.Send: needed")
 	}

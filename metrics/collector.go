@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
@@ -131,7 +132,7 @@ func (c *Collector) collectTunnels(ch chan<- prometheus.Metric, s *Sources) {
 		}
 	}
 	for name, u := range s.Underlays {
-		if u != nil {
+		if !absent.Is(u) {
 			c.underlays.collect(ch, text(name), u.Stats())
 		}
 	}

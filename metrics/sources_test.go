@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -33,7 +34,7 @@ func TestZero(t *testing.T) {
 	}
 	nothing := func() Sources {
 		return Sources{
-			VTEPs: map[string]*vtep.VTEP{"a": nil}, Underlays: map[string]Underlay{"a": nil},
+			VTEPs: map[string]*vtep.VTEP{"a": nil}, Underlays: map[string]Underlay{"a": nil, "b": (*underlay.UDP)(nil)},
 			Neighbours: map[frame.VNI]*arp.Responder{1: nil}, Interfaces: map[frame.VNI]*l3.Interface{1: nil},
 			TooBigs: map[string]*l3.TooBig{"a": nil}, Packets: map[string]*port.Packet{"a": nil},
 			Buffers: map[string]*port.Buffered{"a": nil}, Captures: map[string]*port.Capture{"a": nil},

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/absent"
 )
 
 // CaptureConfig configures [NewCapture]. The zero value works.
@@ -121,7 +123,7 @@ func (c *Capture) Start(w io.Writer) error {
 	switch {
 	case c.closed:
 		return fmt.Errorf("port: Capture.Start: %w", net.ErrClosed)
-	case w == nil:
+	case absent.Is(w):
 		return errors.New("port: Capture.Start: there is no writer")
 	case c.file != nil:
 		return errors.New("port: Capture.Start: it is on already; call Stop first")

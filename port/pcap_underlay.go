@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 )
 
 // Underlay is what [Capture.Underlay] wraps and returns: the methods of
@@ -24,8 +25,11 @@ type Underlay interface {
 
 // Underlay returns u with its packets captured. Give what is returned to the VTEP in
 // place of u; methods of u beyond those of [Underlay], such as its statistics, are still
-// asked of u.
+// asked of u. Around nothing there is nothing: nil.
 func (c *Capture) Underlay(u Underlay) Underlay {
+	if absent.Is(u) {
+		return nil
+	}
 	x := &captureUnderlay{Underlay: u, c: c}
 	x.setLocal()
 	return x

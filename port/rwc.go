@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 )
 
 // RWCConfig configures [FromReadWriteCloser]. The zero value works.
@@ -49,7 +50,7 @@ type RWC struct {
 // FromReadWriteCloser makes a port of rwc, which belongs to the port from here on.
 // A nil cfg is the zero value. It must be safe to call rwc's Read, Write and Close
 // at once, as it is for a [net.Conn] and an [os.File], and Close must make a Read
-// that waits return.
+// that waits return. Of nil it makes a port whose Read fails.
 func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
 	var c RWCConfig
 	if cfg != nil {
@@ -64,6 +65,9 @@ func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
 		mtu:  cmp.Or(max(c.MTU, 0), mtu),
 		ip:   c.IP,
 		rwc:  rwc,
+	}
+	if absent.Is(rwc) {
+		r.rwc = noRWC{}
 	}
 	r.reader.r = r
 	r.write = r.writeParts
@@ -108,6 +112,15 @@ func (r *RWC) over(err error) error {
 	}
 	return fmt.Errorf("port: %s: %w", r.name, err)
 }
+
+// noRWC stands for an io.ReadWriteCloser that is none.
+type noRWC struct{}
+
+var errNoRWC = errors.New("there is no ReadWriteCloser")
+
+func (noRWC) Read([]byte) (int, error)  { return 0, errNoRWC }
+func (noRWC) Write([]byte) (int, error) { return 0, errNoRWC }
+func (noRWC) Close() error              { return nil }
 
 type rwcReader struct {
 	r   *RWC

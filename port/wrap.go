@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 )
 
 // Port is what the decorators of this package wrap, and what they return: the
@@ -52,10 +53,10 @@ func nameOf(p any) string {
 // wrappable says what is against a decorator around p. A tunnel has methods that a
 // decorator does not, and a switch would take what is left for a plain port.
 func wrappable(decorator string, p Port) error {
-	switch p.(type) {
-	case nil:
+	if absent.Is(p) {
 		return fmt.Errorf("port: %s: there is no port to wrap", decorator)
-	case interface{ Open(tag uint32) error }:
+	}
+	if _, ok := p.(interface{ Open(tag uint32) error }); ok {
 		return fmt.Errorf("port: %s: %q is a tunnel: wrap its underlay instead", decorator, nameOf(p))
 	}
 	return nil

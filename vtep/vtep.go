@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/index"
 )
 
@@ -196,7 +197,10 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	if len(underlays) == 0 {
 		return nil, errors.New("vtep: New needs an underlay")
 	}
-	for _, u := range underlays {
+	for i, u := range underlays {
+		if absent.Is(u) {
+			return nil, fmt.Errorf("vtep: underlay %d of %d is nil", i+1, len(underlays))
+		}
 		if err := v.addSide(u); err != nil {
 			return nil, err
 		}

@@ -23,20 +23,21 @@ var allowed = map[string][]string{
 	"encap":  {"frame"},
 	"arp":    {"frame", "internal/mix", "internal/pending", "internal/wire"},
 	"fdb":    {"frame", "internal/mix"},
-	"l3":     {"frame", "arp", "internal/mix", "internal/wire"},
+	"l3":     {"frame", "arp", "internal/absent", "internal/mix", "internal/wire"},
 	"policy": {"frame", "internal/mix", "internal/wire"},
 	"switch": {"frame", "fdb", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
-	"vtep":   {"frame", "encap", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
+	"vtep":   {"frame", "encap", "internal/absent", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep"},
 	"control/controltest": {"control", "frame"},
 	"node":                {"control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep"},
 
 	"underlay": {"frame", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
-	"port":     {"frame", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
+	"port":     {"frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
-	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep"}, // a module of its own
+	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 
+	"internal/absent":    {},
 	"internal/index":     {"internal/mix"},
 	"internal/mix":       {},
 	"internal/pending":   {},
