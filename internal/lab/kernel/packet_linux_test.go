@@ -75,7 +75,7 @@ func transfer(t *testing.T, from, to *netns.Host, addr string) {
 	var l net.Listener
 	var c net.Conn
 	var err error
-	to.Do(func() { l, err = net.Listen("tcp4", addr+":0") })
+	to.Do(func() { l, err = net.Listen("tcp", net.JoinHostPort(addr, "0")) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func transfer(t *testing.T, from, to *netns.Host, addr string) {
 		b, _ := io.ReadAll(c)
 		got <- b
 	}()
-	from.Do(func() { c, err = net.DialTimeout("tcp4", l.Addr().String(), 10*time.Second) })
+	from.Do(func() { c, err = net.DialTimeout("tcp", l.Addr().String(), 10*time.Second) })
 	if err != nil {
 		t.Fatal(err)
 	}

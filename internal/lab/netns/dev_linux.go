@@ -116,14 +116,15 @@ type VXLAN struct {
 	Port   int      // UDP destination port, 0 = 4789
 	Addr   string   // overlay addresses of the device, CIDR, commas between them, "" for none
 	Args   []string // more words for "ip link add ... type vxlan", such as "noudpcsum"
+	Keep   bool     // the offloads of the host's veth devices
 }
 
 // VXLAN makes a vxlan device and brings it up.
 //
-// It also turns off transmit checksum offload on the host's veth devices. Over a
-// veth the kernel leaves the inner checksum of what its own stack sends through
-// vxlan to a network card that is not there, and a peer outside the kernel then
-// sees wrong TCP and UDP checksums inside the tunnel (Linux 6.18).
+// Unless told to Keep it, it also turns off transmit checksum offload on the host's veth
+// devices. Over a veth the kernel leaves the inner checksum of what its own stack sends
+// through vxlan, and superframes, to a network card that is not there: what is captured
+// is then not what a wire would carry (Linux 6.18).
 func (h *Host) VXLAN(dev string, v VXLAN) {
 	h.t.Helper()
 	if v.Port == 0 {
@@ -140,7 +141,9 @@ func (h *Host) VXLAN(dev string, v VXLAN) {
 		h.Run("bridge", "fdb", "append", "00:00:00:00:00:00", "dev", dev, "dst", peer)
 	}
 	for _, veth := range h.links {
-		h.TxOff(veth)
+		if !v.Keep {
+			h.TxOff(veth)
+		}
 	}
 	h.Up(dev)
 	h.Addr(dev, v.Addr)
