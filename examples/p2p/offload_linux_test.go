@@ -13,18 +13,23 @@ import (
 // checksums, offloads and jumbo frames, every packet a guest receives has its checksums.
 // Guests send superframes with unfinished checksums; the hosts' ends of their links
 // complete what leaves them, so that a capture inside the guest shows what would be on a
-// wire.
+// wire. So does the kernel's end of the underlay, or it keeps its offloads: then what it sends
+// is unfinished, and in superframes.
 func TestChecksumsOfGuests(t *testing.T) {
 	for _, c := range []struct {
 		sum, offload string
 		mtu          int // inside
+		keep         bool
 	}{
-		{"udpcsum", "-offload=true", 1450},
-		{"noudpcsum", "-offload=false", 1450},
-		{"udpcsum", "-offload=false", 8950},
-		{"noudpcsum", "-offload=true", 8950},
+		{"udpcsum", "-offload=true", 1450, false},
+		{"noudpcsum", "-offload=false", 1450, false},
+		{"udpcsum", "-offload=false", 8950, false},
+		{"noudpcsum", "-offload=true", 8950, false},
+		{"noudpcsum", "-offload=true", 1450, true},
+		{"udpcsum", "-offload=false", 1450, true},
+		{"udpcsum", "-offload=true", 8950, true},
 	} {
-		t.Run(fmt.Sprintf("%s%s-%d", c.sum, c.offload, c.mtu), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s%s-%d-%v", c.sum, c.offload, c.mtu, c.keep), func(t *testing.T) {
 			n := netns.New(t)
 			a, b := n.Host("a"), n.Host("b")
 			ga, inA := guest(n, "ga", a, 1, c.mtu)
@@ -32,7 +37,7 @@ func TestChecksumsOfGuests(t *testing.T) {
 			ua, ub := n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
 			a.MTU(ua, c.mtu+50)
 			b.MTU(ub, c.mtu+50)
-			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: "10.0.0.2", Remote: "10.0.0.1", Dev: ub, Args: []string{c.sum}})
+			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: "10.0.0.2", Remote: "10.0.0.1", Dev: ub, Args: []string{c.sum}, Keep: c.keep})
 			p := start(t, a, families[0].ready("vxs0", 9, c.mtu), "-local", "10.0.0.1", "-remote", "10.0.0.2", "-id", "9", c.offload)
 			a.Bridge("br0", inA, "vxs0")
 			b.Bridge("br0", inB, "vx0")
