@@ -60,7 +60,7 @@
 // so: a kernel's tunnel device leaves both to a network card, which a veth pair has none of. It is
 // told by its TCP or UDP checksum, which is the sum of the pseudo header. Longer than [VTEP.MTU]
 // of the peer, it is a superframe with segments as long as that allows; of UDP, as long as the
-// underlay says, if it says anything. It is not looked for in a tunnel inside the tunnel.
+// underlay says, if it says anything. In a tunnel inside the tunnel the kernel leaves nothing so.
 //
 // A VTEP without a switch is a tunnel one can read and write: call Open for each
 // VNI, then use Readers and Writer.

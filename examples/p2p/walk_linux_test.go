@@ -51,7 +51,7 @@ func TestWalk(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"ready dev=vxs0 type=vxlan id=100 local=10.0.0.1:4789 mtu=1450\n", "3 packets transmitted, 3 received",
+		"ready dev=vxs0 type=vxlan id=100 local=10.0.0.1:4789 mtu=1450\n", "3 packets transmitted, 3 received", "iperf Done.",
 		" dst 10.0.0.1 ", `"dest":"10.0.0.2:4789","origin":"learned"`, "1 packets transmitted, 1 received",
 		"From 192.168.7.2 icmp_seq=1 Frag needed and DF set (mtu = 1450)",
 	} {
