@@ -46,6 +46,7 @@ func cases() []testCase {
 	stream := []string{"Gbit/s", "CPU s/GB", "tunnel CPU s/GB"}
 	packets := []string{"kpps", "kpps, loss <1%", "CPU s/Mpkt", "tunnel CPU s/Mpkt"}
 	gpe, tun, ipip := []string{judged, "gpe"}, []string{"kernel-gpe", "gpe-tun"}, []string{"ipip-lone", "ipip-plain", "ipip"}
+	peers := []string{"ovs", "ovs-vxswitch", "vxswitch-ovs"}
 	return []testCase{
 		{"tcp1", "one TCP flow", veth, stream, tcp(1), nil},
 		{"tcp4", "four TCP flows", veth, stream, tcp(4), nil},
@@ -59,6 +60,9 @@ func cases() []testCase {
 		{"udp1400", "UDP, 1400 bytes of payload", veth, packets, udp(1400), nil},
 		{"rr", "TCP, a byte there and back", veth, []string{"transactions/s", "p50 us", "p99 us", "p99.9 us"}, rr, nil},
 		{"idle", "memory of the tunnel's process at the first end, without traffic", veth, []string{"MiB resident"}, idle, nil},
+		{"ovs-tcp1", "one TCP flow, Open vSwitch as the peer", veth, stream, tcp(1), peers},
+		{"ovs-tcp4", "four TCP flows, Open vSwitch as the peer", veth, stream, tcp(4), peers},
+		{"ovs-udp1400", "UDP, 1400 bytes of payload, Open vSwitch as the peer", veth, packets, udp(1400), peers},
 		{"gpe-tcp1", "one TCP flow, VXLAN-GPE beside VXLAN", veth, stream, tcp(1), gpe},
 		{"gpe-udp64", "UDP, 64 bytes of payload, VXLAN-GPE beside VXLAN", veth, packets, udp(64), gpe},
 		{"tun-tcp1", "one TCP flow, VXLAN-GPE without Ethernet", veth, stream, tcp(1), tun},

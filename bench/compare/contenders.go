@@ -19,15 +19,18 @@ type contender struct {
 func (c contender) String() string { return c.name }
 
 func contenders() []contender {
-	const txOff = "the kernel's side has ethtool -K under tx off: towards a user-space peer its vxlan device leaves the inner checksum to a network card, which veth has none of"
 	return []contender{
 		{name: "kernel", join: both(kernel), note: "kernel vxlan device in a kernel bridge, both ends"},
 		{name: "vxswitch", join: both(vxswitch()), note: "TAP device of examples/p2p in a kernel bridge, both ends"},
-		{name: "kernel-vxswitch", join: ends(finished(kernel), vxswitch()), note: "the sender is behind the kernel; " + txOff},
-		{name: "vxswitch-kernel", join: ends(vxswitch(), finished(kernel)), note: "the sender is behind p2p; " + txOff},
+		{name: "kernel-vxswitch", join: ends(kernel, vxswitch()), note: "the sender is behind the kernel"},
+		{name: "vxswitch-kernel", join: ends(vxswitch(), kernel), note: "the sender is behind p2p"},
 		{name: "veth", join: both(untunnelled), note: "bridge to bridge without a tunnel, the ceiling"},
-		{name: "ovs", join: both(ovs), need: "ovs-vswitchd", pkg: "openvswitch-switch",
+		{name: "ovs", join: both(ovs("tx")), need: "ovs-vswitchd", pkg: "openvswitch-switch",
 			note: "Open vSwitch, user-space datapath, both ends; the guests have ethtool -K eth0 tx off, since it takes no unfinished checksums"},
+		{name: "ovs-vxswitch", special: true, join: ends(ovs("tso", "gso"), finished(vxswitch())), need: "ovs-vswitchd", pkg: "openvswitch-switch",
+			note: "the sender is behind Open vSwitch and has ethtool -K eth0 tso off gso off; p2p's side has ethtool -K under tx off: Open vSwitch takes no superframes, and no unfinished checksums of its tunnel"},
+		{name: "vxswitch-ovs", special: true, join: ends(finished(vxswitch()), ovs("tso", "gso")), need: "ovs-vswitchd", pkg: "openvswitch-switch",
+			note: "as ovs-vxswitch, and the sender is behind p2p"},
 		{name: "gpe", special: true, join: both(tap("-type", "gpe", "-id", vni)), note: "as vxswitch, with -type gpe"},
 		{name: "kernel-gpe", special: true, join: both(kernelGPE), note: "kernel VXLAN-GPE device (external) that the hosts route to, both ends"},
 		{name: "gpe-tun", special: true, join: both(tun("-type", "gpe", "-tun", "-id", vni)), note: "TUN device of examples/p2p -type gpe that the hosts route to, both ends"},

@@ -25,6 +25,8 @@ func limits() []limit {
 	return []limit{
 		{Case: "tcp1", Beside: "kernel", Limit: 0.60},
 		{Case: "tcp1", Beside: "ovs", Limit: 5},
+		{Case: "tcp1", Of: "vxswitch-kernel", Beside: "kernel", Limit: 0.40},
+		{Case: "tcp1", Of: "kernel-vxswitch", Beside: "kernel", Limit: 0.75},
 		{Case: "tcp4", Beside: "kernel", Limit: 0.20},
 		{Case: "tcp1-off", Beside: "kernel", Limit: 0.50},
 		{Case: "udp64", Beside: "kernel", Limit: 1.2},

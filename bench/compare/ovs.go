@@ -10,11 +10,18 @@ import (
 
 // ovs is an end of Open vSwitch with its user-space datapath. Its bridge "phy" has the
 // underlay device and its address, since the datapath sends tunnel packets by the
-// addresses of its own bridges; bridge "br0" has the guest and the tunnel.
-func ovs(ctx context.Context, l *lab, i int) error {
-	if err := offloads(ctx, l.guests[i], "eth0", "tx"); err != nil {
-		return err
+// addresses of its own bridges; bridge "br0" has the guest, without some of its offloads, and
+// the tunnel.
+func ovs(without ...string) end {
+	return func(ctx context.Context, l *lab, i int) error {
+		if err := offloads(ctx, l.guests[i], "eth0", without...); err != nil {
+			return err
+		}
+		return l.openVSwitch(ctx, i)
 	}
+}
+
+func (l *lab) openVSwitch(ctx context.Context, i int) error {
 	dir, err := os.MkdirTemp(l.dir, "ovs")
 	if err != nil {
 		return err
