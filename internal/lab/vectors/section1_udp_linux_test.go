@@ -182,6 +182,34 @@ var udpRows = []row{
 			t.Errorf("% x", b)
 		}
 	}},
+	{id: "1.superframe-finished", name: "UDP sockets", only: "IPv4", sockets: func(t *testing.T, s side) {
+		x := newTunnel(t, s, &underlay.UDPConfig{MaxDatagram: 2048}, &vtep.Config{MTU: 1500})
+		text := bytes.Repeat([]byte("vxswitch"), 1<<13)
+		r, b := x.v.Readers()[0], frame.NewBatch(nil)
+		timer := time.AfterFunc(5*time.Second, x.v.Pause)
+		defer timer.Stop()
+		for _, k := range leftovers {
+			finished := k.frame(rmac(2), 0, 0, text[:60000])
+			wrong := bytes.Clone(finished)
+			wrong[len(wrong)-1] ^= 1
+			for name, in := range map[string][]byte{"right": finished, "wrong": wrong, "unfinished": k.unfinished(finished), "short": finished[:5000]} {
+				if _, err := x.peer.WriteToUDPAddrPort(vx(vni, in), x.local); err != nil {
+					t.Fatal(err)
+				}
+				if err := r.Read(b); err != nil {
+					t.Fatal(err)
+				}
+				f := &b.Frames[0]
+				if name == "unfinished" {
+					if f.Drop != 0 || !bytes.Equal(f.Bytes(), in) || f.SegLen() != x.v.MTU(0) {
+						t.Errorf("%v, %s: %v, %d bytes, segments of %d", k, name, f.Drop, f.Len(), f.SegLen())
+					}
+				} else if f.Drop != frame.TooBig {
+					t.Errorf("%v, %s: %v", k, name, f.Drop)
+				}
+			}
+		}
+	}},
 	{id: "1.srcport-range", name: "UDP default", sockets: func(t *testing.T, s side) {
 		udpPorts(t, newTunnel(t, s, nil, nil), 49152, 65535, 16)
 	}},

@@ -58,7 +58,7 @@ func (r *row) runs() []string {
 }
 
 func allRows() []row {
-	return slices.Concat(receiveRows, vlanRows, orderRows, headerRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, rawRows, ecnRows(), tunnelECNRows(), gpeRows, ipipRows,
+	return slices.Concat(receiveRows, unfinishedRows(), vlanRows, orderRows, headerRows, peerRows, sendRows, inheritRows, hashRows(), udpRows, rawRows, ecnRows(), tunnelECNRows(), gpeRows, ipipRows,
 		entryRows, ageRows, moveRows, freezeRows, lockedRows, pinRows, limitRows, flushRows, runtimeRows,
 		floodRows, stormRows(), horizonRows, isolatedRows(), vtepRows(), replicationRows, multicastRows, specialRows, neighbourRows, gatewayRows, bigRows, pathRows, tunnelOverheadRows())
 }
