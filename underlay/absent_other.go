@@ -26,7 +26,10 @@ func (u *absent) LocalAddr() netip.AddrPort { return u.local }
 func (u *absent) Is4() bool { return u.local.Addr().Is4() }
 
 // MTU returns the IP MTU of the interface that has the local address.
-func (u *absent) MTU() int { return interfaceMTU(u.local.Addr(), "") }
+func (u *absent) MTU() int {
+	m, _ := interfaceMTU(u.local.Addr(), "")
+	return m
+}
 
 // PathMTU has f called whenever a datagram turned out too long for its way.
 func (u *absent) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) {}

@@ -174,7 +174,9 @@ func (u *base) Is4() bool { return u.is4 }
 func (u *base) MTU() int {
 	m := defaultMTU
 	_ = u.inNamespace(func() error {
-		m = interfaceMTU(u.LocalAddr().Addr(), u.cfg.Device)
+		if known, err := interfaceMTU(u.LocalAddr().Addr(), u.cfg.Device); err == nil {
+			m = known
+		}
 		return nil
 	})
 	return min(m, u.cfg.MaxDatagram+u.overhead)

@@ -89,7 +89,7 @@ type errWatch struct {
 	ready [16]unix.EpollEvent
 
 	mu    sync.Mutex
-	socks map[int32]*txSock // by descriptor
+	socks map[int32]*txSock // by descriptor; those that are open
 }
 
 func newErrWatch(u *base) (*errWatch, error) {
@@ -106,7 +106,7 @@ func (w *errWatch) add(s *txSock) error {
 	both := func(epfd uintptr) {
 		if e := s.raw.Control(func(fd uintptr) {
 			w.mu.Lock()
-			w.socks[int32(fd)] = s
+			w.socks[int32(fd)], s.fd, s.watch = s, int32(fd), w
 			w.mu.Unlock()
 			err = unix.EpollCtl(int(epfd), unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: unix.EPOLLERR | unix.EPOLLET, Fd: int32(fd)})
 		}); e != nil {
@@ -117,6 +117,18 @@ func (w *errWatch) add(s *txSock) error {
 		err = e
 	}
 	return err
+}
+
+// Close closes the socket, and ends that it is watched.
+func (s *txSock) Close() error {
+	if w := s.watch; w != nil {
+		w.mu.Lock()
+		if w.socks[s.fd] == s {
+			delete(w.socks, s.fd)
+		}
+		w.mu.Unlock()
+	}
+	return s.sock.Close()
 }
 
 // run reads error queues until the watch is closed.
@@ -141,6 +153,9 @@ func (w *errWatch) read(fd int32) {
 	w.mu.Lock()
 	s := w.socks[fd]
 	w.mu.Unlock()
+	if s == nil { // closed meanwhile
+		return
+	}
 	_ = s.raw.Control(func(fd uintptr) { // fails when the socket is closed
 		for w.err.read(fd, s) == drainLimit {
 		}
@@ -179,15 +194,19 @@ func (u *base) countError(e *sys.QueuedError) {
 // for another cause than its length.
 func unreachable(e *sys.QueuedError) bool {
 	const ( // RFC 792; RFC 4443, sections 3.1, 3.3 and 3.4
-		unreachable4, needed, exceeded4 = 3, 4, 11
-		unreachable6, exceeded6         = 1, 3
-		problem6, unknownHeader         = 4, 1
+		unreachable4, exceeded4        = 3, 11
+		port4, needed, route4          = 3, 4, 5
+		unreachable6, port6, exceeded6 = 1, 4, 3
+		problem6, unknownHeader        = 4, 1
 	)
 	switch e.Origin {
 	case unix.SO_EE_ORIGIN_ICMP:
-		return e.Type == unreachable4 && e.Code != needed || e.Type == exceeded4
+		if e.Type == unreachable4 { // a tunnel has no ports and no source routes: not for the inner sender (RFC 2003, section 4.1)
+			return e.Code != port4 && e.Code != needed && e.Code != route4
+		}
+		return e.Type == exceeded4
 	case unix.SO_EE_ORIGIN_ICMP6:
-		return e.Type == unreachable6 || e.Type == exceeded6 || e.Type == problem6 && e.Code == unknownHeader
+		return e.Type == unreachable6 && e.Code != port6 || e.Type == exceeded6 || e.Type == problem6 && e.Code == unknownHeader
 	}
 	return false
 }

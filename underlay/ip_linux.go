@@ -158,8 +158,9 @@ func (u *IP) openProtocols(p *txPorts, k kind, x *txSocks) error {
 
 // Unreachable has f called whenever the network says that a packet did not get to an
 // endpoint, with the start of the inner packet as the error quoted it, at most 128 bytes:
-// ICMP destination unreachable other than fragmentation needed, and time exceeded (RFC 2003,
-// section 4); ICMPv6 destination unreachable and time exceeded, and the parameter problem of
+// ICMP destination unreachable other than fragmentation needed, port unreachable and source
+// route failed, and time exceeded (RFC 2003, section 4); ICMPv6 destination unreachable other
+// than port unreachable, time exceeded, and the parameter problem of
 // a host that knows no such tunnel (RFC 2473, section 8). A router owes no more than eight
 // bytes of an IPv4 packet, and nobody has authenticated any of it.
 //

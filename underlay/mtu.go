@@ -11,84 +11,76 @@ const defaultMTU = 1500
 
 // interfaceMTU returns the MTU of the interface called device or, when that is
 // empty, of the one that has the address; [defaultMTU] when there is none, as for a
-// wildcard address.
-func interfaceMTU(local netip.Addr, device string) int {
-	if device != "" {
-		if ifi, err := net.InterfaceByName(device); err == nil {
-			return ifi.MTU
+// wildcard address. The error is of a system that does not tell.
+func interfaceMTU(local netip.Addr, device string) (int, error) {
+	if device == "" && local.IsUnspecified() {
+		return defaultMTU, nil
+	}
+	ifi, err := interfaceWith(func(i *net.Interface) (bool, error) {
+		if device != "" {
+			return i.Name == device, nil
 		}
-		return defaultMTU
+		return isAt(i, local)
+	})
+	if ifi == nil {
+		return defaultMTU, err
 	}
-	if local.IsUnspecified() {
-		return defaultMTU
-	}
-	if ifi := interfaceOf(local); ifi != nil {
-		return ifi.MTU
-	}
-	return defaultMTU
+	return ifi.MTU, err
 }
 
 // interfaceOf returns the interface that has an address, or that its zone names; nil when
 // there is none.
-func interfaceOf(local netip.Addr) *net.Interface {
-	ifs, err := net.Interfaces()
-	if err != nil {
-		return nil
-	}
-	for i := range ifs {
-		if z := local.Zone(); z != "" {
-			if sameZone(&ifs[i], z) {
-				return &ifs[i]
-			}
-			continue
-		}
-		if hasAddress(&ifs[i], local) {
-			return &ifs[i]
-		}
-	}
-	return nil
+func interfaceOf(local netip.Addr) (*net.Interface, error) {
+	return interfaceWith(func(i *net.Interface) (bool, error) { return isAt(i, local) })
 }
 
-// hasAddress reports whether ifi has the address. All of 127.0.0.0/8 belongs to
-// the loopback interface, whatever its list of addresses says.
-func hasAddress(ifi *net.Interface, a netip.Addr) bool {
-	if a.IsLoopback() && ifi.Flags&net.FlagLoopback != 0 {
-		return true
+// interfaceWith returns the first interface for which ok reports true, nil when there is none.
+func interfaceWith(ok func(i *net.Interface) (bool, error)) (*net.Interface, error) {
+	ifs, err := net.Interfaces()
+	for i := range ifs {
+		switch yes, err := ok(&ifs[i]); {
+		case err != nil:
+			return nil, err
+		case yes:
+			return &ifs[i], nil
+		}
 	}
-	addrs, _ := ifi.Addrs()
+	return nil, err
+}
+
+// isAt reports whether ifi has the address, or is named by its zone. All of 127.0.0.0/8 belongs
+// to the loopback interface, whatever its list of addresses says.
+func isAt(ifi *net.Interface, a netip.Addr) (bool, error) {
+	if z := a.Zone(); z != "" {
+		return sameZone(ifi, z), nil
+	}
+	if a.IsLoopback() && ifi.Flags&net.FlagLoopback != 0 {
+		return true, nil
+	}
+	addrs, err := ifi.Addrs()
 	for _, x := range addrs {
 		if n, ok := x.(*net.IPNet); ok {
 			if y, ok := netip.AddrFromSlice(n.IP); ok && y.Unmap() == a {
-				return true
+				return true, nil
 			}
 		}
 	}
-	return false
+	return false, err
 }
 
-// largestMTU returns the largest MTU of the interfaces that are up, loopback left
-// out: what may arrive at a wildcard address.
-func largestMTU() int {
-	ifs, err := net.Interfaces()
-	if err != nil {
-		return defaultMTU
-	}
-	m := defaultMTU
-	for _, ifi := range ifs {
-		if ifi.Flags&net.FlagUp != 0 && ifi.Flags&net.FlagLoopback == 0 {
-			m = max(m, ifi.MTU)
-		}
-	}
-	return m
-}
-
-// maxDatagram is the default of UDPConfig.MaxDatagram.
-func maxDatagram(local netip.Addr, device string) int {
-	m := interfaceMTU(local, device)
+// maxDatagram is the default of UDPConfig.MaxDatagram: what may arrive at the interface or, at a
+// wildcard address, at any that is up, loopback left out.
+func maxDatagram(local netip.Addr, device string) (int, error) {
+	m, err := interfaceMTU(local, device)
 	if device == "" && local.IsUnspecified() {
-		m = largestMTU()
+		_, err = interfaceWith(func(i *net.Interface) (bool, error) {
+			if i.Flags&net.FlagUp != 0 && i.Flags&net.FlagLoopback == 0 {
+				m = max(m, i.MTU)
+			}
+			return false, nil
+		})
 	}
-	return min(max(m, minMax), maxMax)
+	return min(max(m, minMax), maxMax), err
 }
 
 // sameZone reports whether a zone, a name or an index, is ifi.

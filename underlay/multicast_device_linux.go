@@ -56,7 +56,10 @@ func (g *groups) device() (dev string, index int, err error) {
 	case u.local.Addr().IsUnspecified():
 		return "", 0, nil
 	}
-	ifi := interfaceOf(u.local.Addr())
+	ifi, err := interfaceOf(u.local.Addr())
+	if err != nil {
+		return "", 0, u.fieldError("MulticastDevice", err)
+	}
 	if ifi == nil {
 		return "", 0, u.fieldError("MulticastDevice", fmt.Errorf("no interface has %v, one must be named: %w", u.local.Addr(), unix.ENODEV))
 	}

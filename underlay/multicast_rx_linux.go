@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // A groupReader receives from the sockets of all multicast groups. It waits for an epoll
@@ -69,10 +70,8 @@ func newEpoll(name string) (*os.File, syscall.RawConn, error) {
 		unix.Close(fd)
 		return nil, nil, fmt.Errorf("underlay: %w", err)
 	}
-	file := os.NewFile(uintptr(fd), name)
-	raw, err := file.SyscallConn()
+	file, raw, err := sys.Pollable(fd, name)
 	if err != nil {
-		file.Close()
 		return nil, nil, fmt.Errorf("underlay: %w", err)
 	}
 	return file, raw, nil

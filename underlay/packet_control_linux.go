@@ -48,6 +48,11 @@ func (p *Packet) heard(b []byte) {
 	}
 }
 
+// leastQuote is how much of a payload an error must quote for its MTU to be believed: the header
+// of a tunnel, which says whether the packet is one of ours. Of a UDP socket the kernel knows the
+// ports; here thousands would do.
+const leastQuote = 8
+
 // tell books an error.
 func (p *Packet) tell(x *packetError) {
 	switch c := &p.errors; x.kind {
@@ -60,7 +65,7 @@ func (p *Packet) tell(x *packetError) {
 		if x.to.IsLinkLocal() {
 			x.to.Scope = uint32(p.dev.Index)
 		}
-		if f := p.pathMTU.Load(); f != nil && x.mtu != 0 {
+		if f := p.pathMTU.Load(); f != nil && x.mtu != 0 && len(x.quoted) >= leastQuote {
 			(*f)(x.to, x.mtu, x.quoted)
 		}
 	case errProhibited:
@@ -138,8 +143,11 @@ func (p *Packet) hostAnswers(at *packetPlace) bool {
 	if now := time.Now(); now.Sub(o.at) > ownAge {
 		o.at = now
 		_ = p.inNamespace(func() error {
-			o.has = hostHas(at.local.Addr().WithZone(""))
-			return nil
+			has, err := hostHas(at.local.Addr().WithZone(""))
+			if err == nil {
+				o.has = has
+			}
+			return err
 		})
 	}
 	return o.has
@@ -154,17 +162,14 @@ func (p *Packet) inNamespace(f func() error) (err error) {
 }
 
 // hostHas reports whether an interface has the address.
-func hostHas(a netip.Addr) bool {
+func hostHas(a netip.Addr) (bool, error) {
 	addrs, err := net.InterfaceAddrs()
-	if err != nil {
-		return false
-	}
 	for _, x := range addrs {
 		if n, ok := x.(*net.IPNet); ok {
 			if y, ok := netip.AddrFromSlice(n.IP); ok && y.Unmap() == a {
-				return true
+				return true, nil
 			}
 		}
 	}
-	return false
+	return false, err
 }

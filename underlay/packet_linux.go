@@ -91,7 +91,9 @@ func (p *Packet) Is4() bool { return p.is4 }
 func (p *Packet) MTU() int { return int(p.dev.MTU.Load()) }
 
 // PathMTU has f called whenever a datagram to an endpoint turned out too long, as [UDP] has
-// it: because a router said so, or because it is longer than the MTU of the interface. Close
+// it: because a router said so, or because it is longer than the MTU of the interface. A router is
+// believed if it quotes the first eight bytes of the payload, more than RFC 792 asks of it and less
+// than RFC 1812, section 4.3.2.3, does. Close
 // waits until the goroutine that reads errors is not in f any more.
 func (p *Packet) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { p.pathMTU.Store(&f) }
 

@@ -29,7 +29,10 @@ func (p *Packet) placeAt(local netip.AddrPort) (*packetPlace, error) {
 	}
 	a, prefix := local.Addr(), p.cfg.Prefix
 	if !prefix.IsValid() {
-		if prefix = prefixOf(ifi, a); !prefix.IsValid() {
+		if prefix, err = prefixOf(ifi, a); err != nil {
+			return nil, err
+		}
+		if !prefix.IsValid() {
 			return nil, fmt.Errorf("PacketConfig.Prefix: needed, for no address of the interface has %v in its prefix", a)
 		}
 	}
@@ -52,8 +55,8 @@ func (p *Packet) placeAt(local netip.AddrPort) (*packetPlace, error) {
 
 // prefixOf returns the prefix of the interface's address that is a, else of one in whose
 // prefix a is.
-func prefixOf(ifi *net.Interface, a netip.Addr) (best netip.Prefix) {
-	addrs, _ := ifi.Addrs()
+func prefixOf(ifi *net.Interface, a netip.Addr) (best netip.Prefix, err error) {
+	addrs, err := ifi.Addrs()
 	for _, x := range addrs {
 		n, ok := x.(*net.IPNet)
 		if !ok {
@@ -68,7 +71,7 @@ func prefixOf(ifi *net.Interface, a netip.Addr) (best netip.Prefix) {
 			}
 		}
 	}
-	return best
+	return best, err
 }
 
 // words returns a prefix and its mask as two words each, IPv4 as IPv4-mapped.

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,9 @@ type txSock struct {
 	deaf bool                   // what the network says is read and not told: another socket gets it too
 	next atomic.Pointer[txSock] // in its place, since the address has changed
 
+	watch *errWatch // that has it
+	fd    int32     // in there
+
 	// What anybody has read from the error queue: entries, and how often there was one
 	// about the interface's MTU.
 	taken, tooLong atomic.Uint32
@@ -72,10 +76,14 @@ func (u *base) openTx(p *txPorts, k kind) *txSocks {
 // inNamespace runs f in the network namespace of the receive sockets: sockets are opened
 // by whoever sends first, on whatever thread that is.
 func (u *base) inNamespace(f func() error) (err error) {
+	entered := false
 	if e := u.readers[0].sock.Load().raw.Control(func(fd uintptr) {
-		err = sys.InNamespaceOf(fd, f)
+		err = sys.InNamespaceOf(fd, func() error { entered = true; return f() })
 	}); e != nil {
 		return e
+	}
+	if err != nil && !entered {
+		return fmt.Errorf("underlay: %w", err)
 	}
 	return err
 }

@@ -35,7 +35,7 @@ func (s *sock) unpolled() (*sock, error) {
 			err = unix.SetNonblock(fd, false) // os.NewFile goes by this; we send with MSG_DONTWAIT
 		}
 	}); e != nil || err != nil {
-		return nil, fmt.Errorf("underlay: %w", errors.Join(e, err))
+		return nil, fmt.Errorf("underlay: %w", errors.Join(e, os.NewSyscallError("fcntl", err)))
 	}
 	f := os.NewFile(uintptr(fd), "transmit socket")
 	raw, err := f.SyscallConn()
@@ -44,6 +44,22 @@ func (s *sock) unpolled() (*sock, error) {
 		return nil, fmt.Errorf("underlay: %w", err)
 	}
 	return &sock{Closer: f, raw: raw}, nil
+}
+
+// port returns the port the socket is bound to. The net package does not say when it cannot tell.
+func (s *sock) port() (port uint16, err error) {
+	if e := s.raw.Control(func(fd uintptr) {
+		var sa unix.Sockaddr
+		switch sa, err = unix.Getsockname(int(fd)); x := sa.(type) {
+		case *unix.SockaddrInet4:
+			port = uint16(x.Port)
+		case *unix.SockaddrInet6:
+			port = uint16(x.Port)
+		}
+	}); e != nil {
+		return 0, e
+	}
+	return port, os.NewSyscallError("getsockname", err)
 }
 
 func (s *sock) reusePort() (err error) {

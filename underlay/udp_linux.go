@@ -1,7 +1,7 @@
 package underlay
 
 import (
-	"net"
+	"fmt"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -56,7 +56,9 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 		return nil, err
 	}
 	if c.MaxDatagram == 0 {
-		c.MaxDatagram = maxDatagram(local.Addr(), c.Device)
+		if c.MaxDatagram, err = maxDatagram(local.Addr(), c.Device); err != nil {
+			return nil, fmt.Errorf("underlay: UDPConfig.MaxDatagram: asking for the interfaces' MTU: %w", err)
+		}
 	}
 	is4 := local.Addr().Is4()
 	u := &UDP{base: base{name: "UDPConfig", local: local, is4: is4, overhead: headers(is4), cfg: c}}
@@ -114,8 +116,12 @@ func (u *UDP) listen(q int, join bool) (*sock, error) {
 		return nil, err
 	}
 	if q == 0 {
-		bound := s.conn.LocalAddr().(*net.UDPAddr).AddrPort()
-		u.local = netip.AddrPortFrom(u.local.Addr(), bound.Port())
+		port, err := s.port()
+		if err != nil {
+			s.Close()
+			return nil, fmt.Errorf("underlay: %w", err)
+		}
+		u.local = netip.AddrPortFrom(u.local.Addr(), port)
 	}
 	if q == 0 && u.shares() {
 		if err := s.reusePort(); err != nil {

@@ -28,13 +28,16 @@ type LinkState struct {
 func WatchLink(index int) (*LinkWatch, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
-		return nil, err
+		return nil, os.NewSyscallError("socket", err)
 	}
 	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_LINK}); err != nil {
 		unix.Close(fd)
+		return nil, os.NewSyscallError("bind", err)
+	}
+	w := &LinkWatch{index: uint32(index)}
+	if w.file, _, err = Pollable(fd, "rtnetlink socket"); err != nil {
 		return nil, err
 	}
-	w := &LinkWatch{file: os.NewFile(uintptr(fd), "rtnetlink socket"), index: uint32(index)}
 	if err := w.ask(); err != nil {
 		w.file.Close()
 		return nil, err

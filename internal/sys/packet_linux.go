@@ -30,13 +30,13 @@ type PacketMode struct {
 func OpenPacket(m PacketMode) (*PacketSocket, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	s := new(PacketSocket)
+	if s.File, s.Conn, err = Pollable(fd, "packet socket"); err != nil {
 		return nil, err
 	}
-	s := &PacketSocket{File: os.NewFile(uintptr(fd), "packet socket")}
-	if s.Conn, err = s.File.SyscallConn(); err == nil {
-		err = do(s.Conn, m.set)
-	}
-	if err != nil {
+	if err := do(s.Conn, m.set); err != nil {
 		s.File.Close()
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (m PacketMode) set(fd int) error {
 		}
 	}
 	if !m.Receive {
-		return setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, m.Buffer)
+		return os.NewSyscallError("SO_SNDBUF", setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, m.Buffer))
 	}
 	if err := option("PACKET_AUXDATA", unix.SOL_PACKET, unix.PACKET_AUXDATA); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (m PacketMode) set(fd int) error {
 			return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
 		}
 	}
-	return setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, m.Buffer)
+	return os.NewSyscallError("SO_RCVBUF", setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, m.Buffer))
 }
 
 // setBuffer asks for a buffer size beyond the system's limit, and for what the limit

@@ -95,7 +95,12 @@ func newTun(fd int) (*Tun, error) {
 	}
 	t := &Tun{File: os.NewFile(uintptr(fd), "/dev/net/tun")}
 	var err error
-	if t.Conn, err = t.File.SyscallConn(); err != nil {
+	if t.Conn, err = t.File.SyscallConn(); err == nil {
+		if _, none := t.Info(); none == nil { // of what is no tun Info tells the caller
+			err = polled(t.File)
+		}
+	}
+	if err != nil {
 		t.File.Close()
 		return nil, err
 	}

@@ -14,9 +14,10 @@ import (
 const most = 5000
 
 // Each calls f again and again: with its first system call failing, then with its second alone,
-// and so on until it makes no more; and all that with each of [Errnos]. f opens something, and
-// closes it again if that worked, which it may in spite of the failure. What it returns must be
-// nil, or wrap the errno. It leaves no descriptor and no goroutine behind: Each looks.
+// and so on until it makes no more, once for each of the errnos a call may say (EMFILE, ENOMEM,
+// EPERM, EADDRINUSE, ENODEV). f opens something, and closes it again if that worked, which it may
+// in spite of the failure. What it returns must be nil, or wrap the errno. It leaves no
+// descriptor and no goroutine behind: Each looks.
 //
 // All calls of f are on one thread, which runs enter first; nil is nothing. With after, each
 // call of f is followed by one of it, for further checks, in which nothing fails.
@@ -30,34 +31,31 @@ func Each(t testing.TB, enter func() error, f func() error, after func(x Fault, 
 		if err := f(); err != nil { // the first is to make what stays: the poller, caches
 			return fmt.Errorf("without a fault: %w", err)
 		}
-		for _, errno := range Errnos {
-			for n := 1; ; n++ {
-				if n > most {
-					return fmt.Errorf("more than %d system calls", most)
-				}
-				fds, goroutines := descriptors(), runtime.NumGoroutine()
-				x.arm(n, errno)
-				err := f()
-				at, failed := x.disarm()
-				switch {
-				case err != nil && !failed:
-					return fmt.Errorf("call %d: no fault, and %w", n, err)
-				case err != nil && !errors.Is(err, errno):
-					t.Errorf("%v: the error is %v", at, err)
-				}
-				if !failed {
-					break
-				}
-				left(t, at, fds, goroutines)
-				if after != nil {
-					after(at, err)
-				}
-				if n%64 == 0 {
-					runtime.GC()
-				}
+		for n, k := 1, 0; n < most; k++ {
+			fds, goroutines := descriptors(), runtime.NumGoroutine()
+			x.arm(n, k)
+			err := f()
+			at, failed := x.disarm()
+			switch {
+			case err != nil && !failed:
+				return fmt.Errorf("call %d: no fault, and %w", n, err)
+			case !failed:
+				return nil
+			case err != nil && !errors.Is(err, at.Errno):
+				t.Errorf("%v: the error is %v", at, err)
+			}
+			left(t, at, fds, goroutines)
+			if after != nil {
+				after(at, err)
+			}
+			if k+1 == len(errnos[at.Call]) {
+				n, k = n+1, -1
+			}
+			if n%64 == 0 {
+				runtime.GC()
 			}
 		}
-		return nil
+		return fmt.Errorf("more than %d system calls", most)
 	})
 	switch {
 	case errors.Is(err, errors.ErrUnsupported) && os.Getenv("CI") == "":

@@ -32,8 +32,8 @@ func TestEach(t *testing.T) {
 		}
 		return c.Close()
 	}, func(x Fault, err error) {
-		if x.Errno == unix.EMFILE {
-			seen = append(seen, fmt.Sprint(x.N, x.Call))
+		if n := fmt.Sprint(x.N, x.Call); !slices.Contains(seen, n) {
+			seen = append(seen, n)
 		}
 	})
 	if len(seen) < 4 || seen[0] != "1socket" || seen[1] != "2socket" || !slices.ContainsFunc(seen, func(s string) bool { return strings.HasSuffix(s, "bind") }) {
@@ -73,7 +73,7 @@ func TestEachFindsLeaks(t *testing.T) {
 		unix.Close(b)
 		return nil
 	}, nil)
-	if len(w.said) != 2*len(Errnos) || !strings.Contains(w.said[0], "call 1, socket: too many open files: the error is") || !strings.Contains(w.said[1], "descriptors before") {
+	if len(w.said) != 2*len(errnos["socket"]) || !strings.Contains(w.said[0], "call 1, socket: too many open files: the error is") || !strings.Contains(w.said[len(w.said)-1], "descriptors before") {
 		t.Errorf("said %q", w.said)
 	}
 }

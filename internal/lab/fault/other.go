@@ -2,14 +2,11 @@
 
 package fault
 
-import (
-	"errors"
-	"syscall"
-)
+import "errors"
 
 type thread struct{}
 
-func (*thread) arm(n int, errno syscall.Errno) {}
-func (*thread) disarm() (Fault, bool)          { return Fault{}, false }
+func (*thread) arm(n, k int)          {}
+func (*thread) disarm() (Fault, bool) { return Fault{}, false }
 
 func onThread(enter func() error, f func(x *thread) error) error { return errors.ErrUnsupported }

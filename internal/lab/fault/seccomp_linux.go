@@ -57,6 +57,7 @@ type thread struct {
 
 	mu   sync.Mutex
 	left int   // calls until the one that fails; 0 = none does
+	kind int   // which of its errnos it fails with
 	at   Fault // the one that failed
 }
 
@@ -128,6 +129,7 @@ func (x *thread) answer(n *notice) {
 	if x.left > 0 && n.fails() {
 		if x.left--; x.left == 0 {
 			x.at.Call = calls[n.nr]
+			x.at.Errno = errnos[x.at.Call][x.kind]
 			a = answer{id: n.id, err: -int32(x.at.Errno)}
 		}
 	}
@@ -136,11 +138,11 @@ func (x *thread) answer(n *notice) {
 	}
 }
 
-// arm has the n-th call from here on fail.
-func (x *thread) arm(n int, errno unix.Errno) {
+// arm has the n-th call from here on fail, with the k-th of its errnos.
+func (x *thread) arm(n, k int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.left, x.at = n, Fault{N: n, Errno: errno}
+	x.left, x.kind, x.at = n, k, Fault{N: n}
 }
 
 // disarm returns the call that has failed; false when there were fewer.
