@@ -87,7 +87,16 @@ func (p *Packet) tend() {
 		case <-t.C:
 		}
 		now := time.Now()
-		t.Reset(max(p.hops.tend(now).Sub(now), time.Millisecond))
+		next := p.hops.tend(now)
+		// However many hops there are, and however often they are new, this takes a tenth of a
+		// processor at most.
+		pause := max(10*time.Since(now), time.Millisecond)
+		select {
+		case <-p.dev.Done():
+			return
+		case <-time.After(pause):
+		}
+		t.Reset(max(time.Until(next), 0))
 	}
 }
 

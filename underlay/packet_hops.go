@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"container/list"
 	"encoding/binary"
 	"math/rand/v2"
 	"sync"
@@ -25,6 +26,11 @@ import (
 //
 // While it is asked again it is sent to as before. All else is dropped as Unresolved, but for
 // the first few packets, which wait for the answer.
+//
+// Whoever can have something sent to addresses nobody has fills the table. In a full one a hop
+// that has no MAC gives way to a new one, the oldest first, or one that has not been sent to for
+// a while; never one that is known and in use. When too many bytes wait, those that have waited longest give
+// way: an answer takes a millisecond, and who does not answer has no use for them.
 const (
 	hopAsk      = time.Second // between two questions
 	hopTries    = 3
@@ -59,9 +65,11 @@ type hop struct {
 	state hopState
 	tries int
 	idle  int
-	at    time.Time // when something is to be done
-	ready time.Time // hopFailed: when it may be asked again
-	held  [][]byte  // frames, without the destination MAC
+	at    time.Time     // when something is to be done
+	ready time.Time     // hopFailed: when it may be asked again
+	held  [][]byte      // frames, without the destination MAC
+	asked *list.Element // of hops.unknown
+	wait  *list.Element // of hops.wait
 }
 
 type hopKey [16]byte
@@ -87,11 +95,15 @@ type hops struct {
 
 	mu   sync.Mutex
 	all  map[*hop]struct{}
+	most int // of all; maxHops
 	held int // bytes that wait
+
+	unknown list.List // *hop: those without a MAC, in the order they were asked for
+	wait    list.List // *hop: those with held, in the order of their first
 }
 
 func newHops(ask func(hopKey, frame.MAC), emit func([]byte), lost *lostCounters) *hops {
-	return &hops{kick: make(chan struct{}, 1), ask: ask, emit: emit, lost: lost, all: make(map[*hop]struct{})}
+	return &hops{kick: make(chan struct{}, 1), ask: ask, emit: emit, lost: lost, all: make(map[*hop]struct{}), most: maxHops}
 }
 
 // use notes that somebody sends to h, which has no MAC or may need another question soon.
@@ -109,7 +121,7 @@ func (t *hops) wake() {
 }
 
 // find returns the hop at an address; one that is new is asked for at once. It is nil when
-// there are too many.
+// there are too many that are in use.
 func (t *hops) find(ip hopKey, now time.Time) *hop {
 	if h, ok := t.byIP.Load(ip); ok {
 		return h
@@ -119,7 +131,7 @@ func (t *hops) find(ip hopKey, now time.Time) *hop {
 	if h, ok := t.byIP.Load(ip); ok {
 		return h
 	}
-	if len(t.all) >= maxHops {
+	if len(t.all) >= t.most && !t.giveWay() {
 		return nil
 	}
 	h := &hop{ip: ip}
@@ -130,22 +142,63 @@ func (t *hops) find(ip hopKey, now time.Time) *hop {
 	return h
 }
 
+// giveWay forgets a hop: of those without a MAC the one asked for longest ago, else one that has
+// not been sent to for a while, if there is one among a few.
+func (t *hops) giveWay() bool {
+	if e := t.unknown.Front(); e != nil {
+		t.forget(e.Value.(*hop))
+		return true
+	}
+	const few = 32
+	n := 0
+	for h := range t.all {
+		if h.idle > 0 && !h.used.Load() {
+			t.forget(h)
+			return true
+		}
+		if n++; n == few {
+			break
+		}
+	}
+	return false
+}
+
 // begin asks all for a hop.
 func (t *hops) begin(h *hop, now time.Time) {
 	h.state, h.tries, h.idle = hopAsking, 1, 0
 	h.used.Store(false)
 	h.full.Store(false)
 	h.at = now.Add(hopAsk)
+	leave(&t.unknown, &h.asked)
+	h.asked = t.unknown.PushBack(h)
 	t.ask(h.ip, frame.MAC{})
 }
 
+// leave takes an element out of a list, if it is there.
+func leave(l *list.List, e **list.Element) {
+	if *e != nil {
+		l.Remove(*e)
+		*e = nil
+	}
+}
+
 // hold has a frame wait for a hop, the destination MAC of which is left out. It reports
-// false when there is no room, or when the MAC has come meanwhile.
+// false when as many wait as may, or when the MAC has come meanwhile.
 func (t *hops) hold(h *hop, b []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if h.mac.Load() != 0 || h.gone.Load() || h.state != hopAsking || len(h.held) >= hopHeld || t.held+len(b) > hopHeldAll {
+	if h.mac.Load() != 0 || h.gone.Load() || h.state != hopAsking || len(h.held) >= hopHeld {
 		return false
+	}
+	if h.wait == nil {
+		h.wait = t.wait.PushBack(h)
+	}
+	for t.held+len(b) > hopHeldAll {
+		first := t.wait.Front().Value.(*hop)
+		if first == h { // who has waited longest cannot have all
+			return false
+		}
+		t.lose(first)
 	}
 	h.held = append(h.held, b)
 	t.held += len(b)
@@ -183,6 +236,7 @@ func (t *hops) learn(n *notice, now time.Time) {
 		t.emit(b)
 	}
 	t.drop(h)
+	leave(&t.unknown, &h.asked)
 	h.mac.Store(v)
 	t.wake()
 }
@@ -199,6 +253,13 @@ func (t *hops) drop(h *hop) {
 	}
 	h.held = nil
 	h.full.Store(false)
+	leave(&t.wait, &h.wait)
+}
+
+// lose forgets what has waited for h in vain.
+func (t *hops) lose(h *hop) {
+	t.lost[frame.Unresolved].Add(uint64(len(h.held)))
+	t.drop(h)
 }
 
 // tend does what is due and returns when something is again.
@@ -232,8 +293,7 @@ func (t *hops) due(h *hop, now time.Time) {
 			t.ask(h.ip, frame.MAC{})
 			return
 		}
-		t.lost[frame.Unresolved].Add(uint64(len(h.held)))
-		t.drop(h)
+		t.lose(h)
 		h.full.Store(true)
 		h.state, h.ready, h.at = hopFailed, now.Add(hopRest), now.Add(hopFresh)
 		h.used.Store(false)
@@ -269,9 +329,14 @@ func (t *hops) rest(h *hop, now time.Time) {
 	if h.idle++; h.idle < hopIdle {
 		return
 	}
+	t.forget(h)
+}
+
+func (t *hops) forget(h *hop) {
 	h.gone.Store(true)
 	h.mac.Store(0)
-	t.drop(h)
+	t.lose(h)
+	leave(&t.unknown, &h.asked)
 	h.full.Store(true)
 	t.byIP.Delete(h.ip)
 	delete(t.all, h)

@@ -1,8 +1,10 @@
 package underlay
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,27 +202,112 @@ func TestHopAnnouncesAnotherMAC(t *testing.T) {
 
 func TestHopsAreBounded(t *testing.T) {
 	l := newHopLab(t)
+	l.most = 1000
 	big := make([]byte, 64<<10)
-	held := 0
+	var hs []*hop
 	for i := range 100 {
 		h := l.find(hopKey{14: 1, 15: byte(i)}, l.now)
+		hs = append(hs, h)
 		for range 3 {
-			if l.hold(h, big) {
-				held += len(big)
+			if !l.hold(h, big) {
+				t.Fatalf("hop %d refuses a packet", i)
+			}
+		}
+		if l.held > hopHeldAll {
+			t.Fatalf("%d bytes wait", l.held)
+		}
+	}
+	kept := 0
+	for i, h := range hs {
+		if kept += len(h.held); len(h.held) > 0 && i < 100-6 {
+			t.Errorf("hop %d still has packets, though others came later", i)
+		}
+	}
+	if lost := l.lost[frame.Unresolved].Load(); kept*len(big) != l.held || int(lost)+kept != 300 || kept < 15 {
+		t.Errorf("%d packets wait, %d bytes, %d lost", kept, l.held, lost)
+	}
+	l.pass(5 * time.Second)
+	if l.held != 0 || l.wait.Len() != 0 || l.lost[frame.Unresolved].Load() != 300 {
+		t.Errorf("%d bytes wait, %d lost", l.held, l.lost[frame.Unresolved].Load())
+	}
+	for i := range l.most {
+		h := l.find(hopKey{12: 1, 14: byte(i >> 8), 15: byte(i)}, l.now)
+		if h == nil || len(l.all) > l.most {
+			t.Fatalf("no room for hop %d of %d", i, len(l.all))
+		}
+		l.learn(&notice{ip: h.ip, mac: hopMAC, told: true, sure: true, change: true}, l.now)
+		l.use(h)
+	}
+	if h := l.find(hopKey{0: 9}, l.now); h != nil {
+		t.Error("a hop that is known and in use gave way")
+	}
+	if len(l.all) != l.most {
+		t.Errorf("%d hops", len(l.all))
+	}
+}
+
+// For ten minutes somebody has three packets sent to each of 200 new addresses a second, which
+// nobody has: more than the table holds, and more bytes than may wait. Hosts that are in use stay,
+// and new ones are found, and get the packets that waited for them.
+func TestHopsFair(t *testing.T) {
+	l := newHopLab(t)
+	l.most = 500
+	var ask []hopKey
+	l.ask = func(ip hopKey, mac frame.MAC) { ask = append(ask, ip) }
+	answer := func() { // of those that are there, a moment later
+		for _, ip := range ask {
+			if ip[0] == 1 {
+				l.learn(&notice{ip: ip, mac: hopMAC, told: true, sure: true, change: true}, l.now)
+			}
+		}
+		ask = ask[:0]
+	}
+	packet := make([]byte, 4000)
+	stranger := uint32(0)
+	worst := func(n int) {
+		for range n {
+			stranger++
+			ip := hopKey{0: 2}
+			binary.BigEndian.PutUint32(ip[12:], stranger)
+			if h := l.find(ip, l.now); h != nil {
+				for range 3 {
+					l.use(h)
+					l.hold(h, packet)
+				}
 			}
 		}
 	}
-	if held != hopHeldAll || l.held != held {
-		t.Errorf("%d bytes wait, %d counted", held, l.held)
+	const busy, seconds = 50, 600
+	sent, got, late := 0, 0, 0
+	for i := range busy {
+		l.find(hopKey{0: 1, 15: byte(i)}, l.now)
 	}
-	l.pass(5 * time.Second)
-	if l.held != 0 || l.lost[frame.Unresolved].Load() != 16 {
-		t.Errorf("%d bytes wait, %d lost", l.held, l.lost[frame.Unresolved].Load())
+	answer()
+	for s := range seconds {
+		l.now = l.now.Add(time.Second)
+		l.tend(l.now)
+		answer()
+		worst(180)
+		for i := range busy {
+			sent++
+			if h := l.find(hopKey{0: 1, 15: byte(i)}, l.now); h != nil && l.send(h, "x") && h.mac.Load() != 0 {
+				got++
+			}
+		}
+		l.sent = nil
+		late++
+		h := l.find(hopKey{0: 1, 1: 1, 14: byte(s >> 8), 15: byte(s)}, l.now)
+		if h == nil || !l.send(h, "first") {
+			t.Errorf("after %d s nothing may wait for a new host", s)
+			continue
+		}
+		worst(20) // before it answers
+		answer()
+		if len(l.sent) > 0 && strings.HasSuffix(l.sent[0], "first") {
+			late--
+		}
 	}
-	for i := range maxHops + 10 {
-		l.find(hopKey{13: byte(i >> 16), 14: byte(i >> 8), 15: byte(i)}, l.now)
-	}
-	if len(l.all) != maxHops || l.find(hopKey{0: 9}, l.now) != nil {
-		t.Errorf("%d hops", len(l.all))
+	if got*100 < sent*95 || late*100 > seconds*5 {
+		t.Errorf("%d of %d packets to hosts in use were sent; %d of %d to new hosts were not", got, sent, late, seconds)
 	}
 }
