@@ -20,7 +20,7 @@ func (p *policyFamilies) describe(fs *families) {
 	p.flows = fs.gauge("policy_flows", "Flows that are tracked.", "policy")
 	p.opened = fs.counter("policy_opened_flows", "Flows that began to be tracked.", "policy")
 	p.aged = fs.counter("policy_aged_flows", "Flows that were silent for their timeout.", "policy")
-	p.evicted = fs.counter("policy_evicted_flows", "Flows that nobody had answered, and that made room for others.", "policy")
+	p.evicted = fs.counter("policy_evicted_flows", "Flows that made room for others.", "policy")
 	p.revoked = fs.counter("policy_revoked_flows", "Flows that rules do not allow any more.", "policy")
 	p.noFlows = fs.counter("policy_untracked_packets", "Packets allowed whose flow found no room.", "policy")
 	p.guard = fs.counter("guard_dropped_frames", "Frames of a port that spoke in the name of others, or as what it may not be.", "port", "vni", "cause")

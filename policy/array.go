@@ -8,47 +8,50 @@ import (
 )
 
 // An array holds flows in buckets of eight; each flow is in one of two buckets, which its
-// hash names. For each slot there is a mark, those of a bucket in one cache line:
+// hash names. A word of the index says of each slot of a bucket, in a byte, which flow it may
+// have: some bits of its hash, 0 for none. The index is a sixty-fourth of the slots and stays
+// in a cache; of the slots a look-up reads the one cache line that has the flow, and in one of
+// thirty cases another.
 //
-//	version 32 | tag of the hash 24 | status 8
-//
-// Who wants a slot swaps its mark for a busy one, writes the flow, and then the mark with
-// the next version. Readers take what they read between two loads of the same mark. So
-// keys are exact, and nobody waits. Two workers that track the same flow at once may leave
-// it twice; one of the two is found, the other ages.
+// Who wants a slot swaps its mark for a busy one, writes the flow and its byte of the index,
+// and then the mark with the next version. Readers take what they read between two loads of
+// the same mark. So keys are exact, and nobody waits. Two workers that track the same flow at
+// once may leave it twice; one of the two is found, the other ages.
 type array struct {
-	buckets []eight
-	live    atomic.Int64
+	index []atomic.Uint64
+	slots []flow
 }
 
-// eight slots lie with their marks, so that what is looked at is in one page, mostly.
-type eight struct {
-	marks [bucket]atomic.Uint64
-	slots [bucket]flow
-}
-
-const (
-	bucket     = 8
-	few        = 4
-	statusFree = 0
-	statusBusy = 1
-	statusLive = 2
-	statusBoth = 3 // copied to a newer array
-	statusMask = 0xff
-	tagMask    = 0xffffff00
-)
+const bucket = 8
 
 // A flow is a cache line.
 type flow struct {
+	mark  atomic.Uint64
 	key   [5]atomic.Uint64
 	state atomic.Uint64
 	seen  atomic.Uint32
 	group atomic.Uint32 // of its opener
-	_     [2]uint32
 }
+
+// A mark is that of a slot:
+//
+//	version 30 | status 2 | where the flow was opened 32
+const (
+	statusFree = 0 << 32
+	statusBusy = 1 << 32
+	statusLive = 2 << 32
+	statusBoth = 3 << 32 // copied to a newer array
+	statusMask = 3 << 32
+	bothBit    = statusBoth &^ statusLive
+	oneVersion = 1 << 34
+)
+
+func version(mark uint64) uint32     { return uint32(mark >> 34) }
+func ownerOf(mark uint64) frame.Dest { return frame.Dest(mark) }
 
 // A found is a flow as it was when it was looked up.
 type found struct {
+	s     *flow
 	a     *array
 	i     uint64
 	mark  uint64
@@ -58,42 +61,46 @@ type found struct {
 }
 
 func newArray(slots int) *array {
-	return &array{buckets: make([]eight, (slots+bucket-1)/bucket)}
+	n := (slots + bucket - 1) / bucket
+	return &array{index: make([]atomic.Uint64, n), slots: make([]flow, n*bucket)}
 }
 
-func (a *array) size() int                    { return len(a.buckets) * bucket }
-func (a *array) mark(i uint64) *atomic.Uint64 { return &a.buckets[i/bucket].marks[i%bucket] }
-func (a *array) slot(i uint64) *flow          { return &a.buckets[i/bucket].slots[i%bucket] }
+func (a *array) size() int { return len(a.slots) }
 
-// homes returns where the two buckets of a hash begin.
+// homes returns the two buckets of a hash.
 func (a *array) homes(h uint64) [2]uint64 {
-	b1, _ := bits.Mul64(h, uint64(len(a.buckets)))
-	b2, _ := bits.Mul64(bits.RotateLeft64(h, 32), uint64(len(a.buckets)))
-	return [2]uint64{b1 * bucket, b2 * bucket}
+	b1, _ := bits.Mul64(h, uint64(len(a.index)))
+	b2, _ := bits.Mul64(bits.RotateLeft64(h, 32), uint64(len(a.index)))
+	return [2]uint64{b1, b2}
 }
 
-// tag returns bits of a hash that are in the middle of what homes looks at.
-func tag(h uint64) uint64 { return h >> 4 & tagMask }
+// tag returns bits of a hash that are in the middle of what homes looks at, and never 0.
+func tag(h uint64) uint64 { return max(h>>12&0xff, 1) }
 
-func version(mark uint64) uint32 { return uint32(mark >> 32) }
+// Bytes of a word of the index.
+const (
+	lowBits  = 0x0101010101010101
+	highBits = lowBits << 7
+)
+
+// zeros returns the high bits of the bytes that are 0.
+func zeros(w uint64) uint64 { return ^((w &^ highBits) + ^uint64(highBits) | w) & highBits }
 
 // find looks a flow up.
 func (a *array) find(w *key, h uint64) (x found, ok bool) {
-	want := tag(h) | statusBoth
+	want := tag(h) * lowBits
 	for _, home := range a.homes(h) {
-		b := &a.buckets[home/bucket]
-		for n := range uint64(bucket) {
-			m := b.marks[n].Load()
-			if m&(1<<32-1)|1 != want {
-				continue
-			}
-			s := &b.slots[n]
-			if s.key[0].Load() != w[0] || s.key[1].Load() != w[1] || s.key[2].Load() != w[2] ||
+		for z := zeros(a.index[home].Load() ^ want); z != 0; z &= z - 1 {
+			i := home*bucket + uint64(bits.TrailingZeros64(z)/8)
+			s := &a.slots[i]
+			m := s.mark.Load()
+			if m&statusLive == 0 ||
+				s.key[0].Load() != w[0] || s.key[1].Load() != w[1] || s.key[2].Load() != w[2] ||
 				s.key[3].Load() != w[3] || s.key[4].Load() != w[4] {
 				continue
 			}
-			x = found{a, home + n, m, state(s.state.Load()), frame.Tick(s.seen.Load()), uint16(s.group.Load())}
-			if now := b.marks[n].Load(); now == m || now == m|1 {
+			x = found{s, a, i, m, state(s.state.Load()), frame.Tick(s.seen.Load()), uint16(s.group.Load())}
+			if now := s.mark.Load(); now == m || now == m|bothBit {
 				return x, true
 			}
 		}
@@ -103,73 +110,92 @@ func (a *array) find(w *key, h uint64) (x found, ok bool) {
 
 // read returns the flow in a slot, if there is one.
 func (a *array) read(i uint64) (w key, x found, ok bool) {
-	m := a.mark(i).Load()
-	if m&statusMask < statusLive {
-		return w, found{mark: m}, false
+	s := &a.slots[i]
+	m := s.mark.Load()
+	if m&statusLive == 0 {
+		return w, x, false
 	}
-	s := a.slot(i)
 	for n := range w {
 		w[n] = s.key[n].Load()
 	}
-	x = found{a, i, m, state(s.state.Load()), frame.Tick(s.seen.Load()), uint16(s.group.Load())}
-	return w, x, a.mark(i).Load() == m
+	x = found{s, a, i, m, state(s.state.Load()), frame.Tick(s.seen.Load()), uint16(s.group.Load())}
+	return w, x, s.mark.Load() == m
 }
 
-// free returns a free slot: of the first bucket, where flows are found sooner, if it has a
-// few; else of the one that has more of them.
+// few is how many free slots of its first bucket are enough for a flow.
+const few = 4
+
+// free returns a free slot and its mark: of the first bucket, where flows are found sooner,
+// if it has a few; else of the one that has more of them.
 func (a *array) free(homes [2]uint64) (at, mark uint64, ok bool) {
-	most := 0
-	for _, home := range homes {
-		n, first, its := 0, uint64(0), uint64(0)
-		for i := home; i < home+bucket; i++ {
-			if m := a.mark(i).Load(); m&statusMask == statusFree {
-				if n++; n == 1 {
-					first, its = i, m
-				}
+	z := [2]uint64{zeros(a.index[homes[0]].Load()), zeros(a.index[homes[1]].Load())}
+	n := [2]int{bits.OnesCount64(z[0]), bits.OnesCount64(z[1])}
+	first := 0
+	if n[0] < few && n[1] > n[0] {
+		first = 1
+	}
+	for _, b := range [2]int{first, 1 - first} {
+		for z := z[b]; z != 0; z &= z - 1 {
+			i := homes[b]*bucket + uint64(bits.TrailingZeros64(z)/8)
+			if m := a.slots[i].mark.Load(); m&statusMask == statusFree {
+				return i, m, true
 			}
 		}
-		if n > most {
-			most, at, mark = n, first, its
-		}
-		if n >= few {
-			break
-		}
 	}
-	return at, mark, most != 0
+	return 0, 0, false
+}
+
+// A newcomer is what becomes a flow beside its key.
+type newcomer struct {
+	state state
+	seen  frame.Tick
+	group uint16
+	owner frame.Dest // where it was opened
 }
 
 // claim puts a flow into a slot whose mark was seen before; false when it has another now.
-func (a *array) claim(i, mark uint64, w *key, h uint64, st state, seen frame.Tick, group uint16) bool {
-	v := version(mark) + 1
-	if !a.mark(i).CompareAndSwap(mark, uint64(v)<<32|statusBusy) {
-		return false
+func (a *array) claim(i, mark uint64, w *key, h uint64, n *newcomer) (x found, ok bool) {
+	s := &a.slots[i]
+	mark, was := mark>>34<<34+oneVersion|uint64(n.owner), mark
+	if !s.mark.CompareAndSwap(was, mark|statusBusy) {
+		return x, false
 	}
-	s := a.slot(i)
 	for n := range w {
 		s.key[n].Store(w[n])
 	}
-	s.state.Store(uint64(st.stamped(v)))
-	s.seen.Store(uint32(seen))
-	s.group.Store(uint32(group))
-	a.mark(i).Store(uint64(v)<<32 | tag(h) | statusLive)
-	return true
+	s.state.Store(uint64(n.state.stamped(version(mark))))
+	s.seen.Store(uint32(n.seen))
+	s.group.Store(uint32(n.group))
+	a.note(i, tag(h))
+	s.mark.Store(mark | statusLive)
+	return found{s: s, a: a, i: i, mark: mark | statusLive}, true
+}
+
+// note writes the byte of a slot in the index. Whoever has made the slot busy does.
+func (a *array) note(i, tag uint64) {
+	word, shift := &a.index[i/bucket], i%bucket*8
+	for {
+		w := word.Load()
+		if word.CompareAndSwap(w, w&^(0xff<<shift)|tag<<shift) {
+			return
+		}
+	}
 }
 
 // remove ends a flow, unless its slot has gone to another.
 func (x *found) remove() bool {
-	if x.a.mark(x.i).CompareAndSwap(x.mark, x.mark>>32<<32) {
-		if x.mark&1 == 0 {
-			x.a.live.Add(-1)
-		}
-		return true
+	if !x.s.mark.CompareAndSwap(x.mark, x.mark&^statusMask|statusBusy) {
+		return false
 	}
-	return false
+	x.a.note(x.i, 0)
+	x.s.mark.Store(x.mark &^ statusMask)
+	return true
 }
 
 // change sets the state of a flow, unless it has changed since.
 func (x *found) change(to state) {
 	to = to.stamped(version(x.mark))
-	if to != x.state && x.a.slot(x.i).state.CompareAndSwap(uint64(x.state), uint64(to)) {
+	if to != x.state && x.s.state.CompareAndSwap(uint64(x.state), uint64(to)) {
 		x.state = to
 	}
 }
@@ -177,8 +203,8 @@ func (x *found) change(to state) {
 // regroup notes the group of an opener whose packet the rules have judged. Should the slot have
 // gone to another flow just now, that one has a wrong group until the rules judge it again.
 func (x *found) regroup(group uint16) {
-	if group != x.group && x.a.mark(x.i).Load() == x.mark {
-		x.a.slot(x.i).group.Store(uint32(group))
+	if group != x.group && x.s.mark.Load() == x.mark {
+		x.s.group.Store(uint32(group))
 		x.group = group
 	}
 }
@@ -186,7 +212,7 @@ func (x *found) regroup(group uint16) {
 // touch notes that a packet of the flow has been seen: once a tick.
 func (x *found) touch(now frame.Tick) {
 	if int32(now-x.seen) > 0 {
-		x.a.slot(x.i).seen.Store(uint32(now))
+		x.s.seen.Store(uint32(now))
 	}
 }
 

@@ -40,15 +40,17 @@ type Config struct {
 }
 
 // Timeouts are how long a flow is remembered after its last packet: whole seconds, 0 for
-// the defaults.
+// the defaults. It is assured when its opener has spoken again after an answer.
 type Timeouts struct {
-	TCPOpening time.Duration `json:"tcpOpening,omitempty"` // until it is answered; default 30 s
-	TCP        time.Duration `json:"tcp,omitempty"`        // default 2 h 4 min (RFC 5382, section 5)
-	TCPClosing time.Duration `json:"tcpClosing,omitempty"` // after FIN or RST; default 60 s
-	UDPOpening time.Duration `json:"udpOpening,omitempty"` // until it is answered; default 30 s
-	UDP        time.Duration `json:"udp,omitempty"`        // default 2 min (RFC 4787, section 4.3)
-	ICMP       time.Duration `json:"icmp,omitempty"`       // default 30 s
-	Other      time.Duration `json:"other,omitempty"`      // default 10 min
+	TCPOpening   time.Duration `json:"tcpOpening,omitempty"`   // until it is answered; default 30 s
+	TCPHalfOpen  time.Duration `json:"tcpHalfOpen,omitempty"`  // and then until it is assured; default 60 s
+	TCP          time.Duration `json:"tcp,omitempty"`          // default 2 h 4 min (RFC 5382, section 5)
+	TCPClosing   time.Duration `json:"tcpClosing,omitempty"`   // after FIN or RST; default 60 s
+	UDPOpening   time.Duration `json:"udpOpening,omitempty"`   // until it is assured; default 30 s
+	UDP          time.Duration `json:"udp,omitempty"`          // default 2 min (RFC 4787, section 4.3)
+	ICMP         time.Duration `json:"icmp,omitempty"`         // default 30 s
+	OtherOpening time.Duration `json:"otherOpening,omitempty"` // until it is assured; default 30 s
+	Other        time.Duration `json:"other,omitempty"`        // default 10 min
 }
 
 // maxTimeout keeps ages far from where ticks wrap.
@@ -66,12 +68,14 @@ func (t *Timeouts) ticks() (l limits, errs []error) {
 		for1, or kind
 	}{
 		{"TCPOpening", t.TCPOpening, 30 * time.Second, tcpOpening, tcpOpening},
+		{"TCPHalfOpen", t.TCPHalfOpen, time.Minute, tcpHalfOpen, tcpHalfOpen},
 		{"TCP", t.TCP, 124 * time.Minute, tcpOpen, tcpOpen},
 		{"TCPClosing", t.TCPClosing, time.Minute, tcpClosing, tcpClosing},
 		{"UDPOpening", t.UDPOpening, 30 * time.Second, udpOpening, udpOpening},
 		{"UDP", t.UDP, 2 * time.Minute, udpOpen, udpOpen},
 		{"ICMP", t.ICMP, 30 * time.Second, icmpOpening, icmpOpen},
-		{"Other", t.Other, 10 * time.Minute, otherOpening, otherOpen},
+		{"OtherOpening", t.OtherOpening, 30 * time.Second, otherOpening, otherOpening},
+		{"Other", t.Other, 10 * time.Minute, otherOpen, otherOpen},
 	} {
 		d := cmp.Or(s.is, s.usual)
 		if d < time.Second || d > maxTimeout || d%time.Second != 0 {

@@ -16,6 +16,8 @@ import (
 type flows struct {
 	max    int
 	seed   [3]uint64
+	live   atomic.Int64
+	shares shares
 	mu     sync.Mutex
 	arrays atomic.Pointer[[]*array] // the newest first
 	cursor uint64                   // of sweep
@@ -27,7 +29,7 @@ const (
 	growth     = 8
 	sweepSlice = 1024
 	stride     = 2654435761 // a prime, and larger than any array
-	patience   = 5          // ticks a flow without an answer is safe for in a full table
+	tries      = 64         // of a flow to get in, while others take the slots it has seen
 )
 
 func (t *flows) init(limit int) {
@@ -42,12 +44,7 @@ func (t *flows) slots() int { return max(t.max+t.max/4*3, 8*bucket) }
 
 // len returns how many flows there are, those that have expired and were not yet swept
 // included.
-func (t *flows) len() (n int) {
-	for _, a := range *t.arrays.Load() {
-		n += int(a.live.Load())
-	}
-	return n
-}
+func (t *flows) len() int { return int(t.live.Load()) }
 
 // find looks up a flow that has not expired.
 func (t *flows) find(w *key, now frame.Tick, l *limits) (x found, ok bool) {
@@ -67,80 +64,72 @@ func (t *flows) find(w *key, now frame.Tick, l *limits) (x found, ok bool) {
 	return x, false
 }
 
+// remove ends a flow, unless its slot has gone to another.
+func (t *flows) remove(x *found) bool {
+	if !x.remove() {
+		return false
+	}
+	if x.mark&statusMask != statusBoth {
+		t.live.Add(-1)
+		t.shares.add(ownerOf(x.mark), -1)
+	}
+	return true
+}
+
 // expire removes a flow that has been silent for its timeout.
 func (t *flows) expire(x *found) {
-	if x.remove() {
+	if t.remove(x) {
 		t.aged.Add(1)
 	}
 }
 
 // insert tracks a flow. It returns evOpened, and evEvicted when another one had to go, or
 // evFull.
-func (t *flows) insert(w *key, st state, now frame.Tick, l *limits, group uint16) event {
+func (t *flows) insert(w *key, n *newcomer, l *limits) event {
 	h := w.hash(&t.seed)
-	for {
+	result := evOpened
+	for range tries {
 		arrays := *t.arrays.Load()
 		if len(arrays) == 0 {
 			t.grow(nil)
 			continue
 		}
-		a, homes := arrays[0], arrays[0].homes(h)
-		if a.size() < t.slots() && int(a.live.Load()) > a.size()/3*2 {
+		a := arrays[0]
+		if a.size() < t.slots() && t.len() > a.size()/3*2 {
 			t.grow(a)
 			continue
 		}
-		i, mark, ok := a.free(homes)
-		if ok && t.len() < t.max {
-			if a.live.Add(1); a.claim(i, mark, w, h, st, now, group) {
-				if (*t.arrays.Load())[0] == a {
-					return evOpened
-				}
-			} else {
-				a.live.Add(-1)
-			}
-			continue
-		}
-		if !ok && a.size() < t.slots() {
-			t.grow(a)
-			continue
-		}
-		old, e := a.weakest(homes, now, l)
-		if e == evFull {
-			return evFull
-		}
-		if a.claim(old.i, old.mark, w, h, st, now, group) {
-			if e == evOpened {
-				t.aged.Add(1)
-			}
-			return e
-		}
-	}
-}
-
-// weakest returns which flow of two buckets goes first: one that has expired, evOpened; else
-// the one that has waited longest for an answer, evEvicted; or evFull.
-func (a *array) weakest(homes [2]uint64, now frame.Tick, l *limits) (found, event) {
-	var oldest found
-	longest := uint32(patience - 1)
-	for _, home := range homes {
-		for i := home; i < home+bucket; i++ {
-			w, x, ok := a.read(i)
+		i, mark, free := a.free(a.homes(h))
+		if free && int(t.live.Add(1)) <= t.max {
+			x, ok := a.claim(i, mark, w, h, n)
 			if !ok {
+				t.live.Add(-1)
 				continue
 			}
-			age := x.age(now)
-			if age >= l[kindOf(protocolOf(w[4]), x.state)] {
-				return x, evOpened
+			t.shares.add(n.owner, 1)
+			if (*t.arrays.Load())[0] == a || !t.remove(&x) { // or it has been copied
+				return result
 			}
-			if x.state&stAnswered == 0 && age > longest {
-				oldest, longest = x, age
-			}
+			continue
+		}
+		if free {
+			t.live.Add(-1)
+		} else if a.size() < t.slots() {
+			t.grow(a)
+			continue
+		}
+		old, e := t.room(arrays, h, n, l, free)
+		switch {
+		case e == evFull:
+			return evFull
+		case !t.remove(&old):
+		case e == evOpened:
+			t.aged.Add(1)
+		default:
+			result = e
 		}
 	}
-	if oldest.a == nil {
-		return oldest, evFull
-	}
-	return oldest, evEvicted
+	return evFull
 }
 
 // grow puts a larger array in front of a, unless another worker has.
@@ -166,12 +155,15 @@ func (t *flows) sweep(now frame.Tick, l *limits) {
 		return
 	}
 	a := arrays[0]
+	var empty []*array
 	for _, old := range arrays[1:] {
-		t.move(old, a, now, l)
+		if t.move(old, a, now, l) {
+			empty = append(empty, old)
+		}
 	}
-	if len(arrays) > 1 {
+	if len(empty) != 0 {
 		t.mu.Lock()
-		kept := slices.DeleteFunc(slices.Clone(*t.arrays.Load()), func(x *array) bool { return slices.Contains(arrays[1:], x) })
+		kept := slices.DeleteFunc(slices.Clone(*t.arrays.Load()), func(x *array) bool { return slices.Contains(empty, x) })
 		t.arrays.Store(&kept)
 		t.mu.Unlock()
 	}
@@ -189,37 +181,39 @@ func (t *flows) sweep(now frame.Tick, l *limits) {
 	}
 }
 
-// move copies the flows of an array to another. Each stays where it was for those who look
-// there, but counts no more. They are taken in no order: in that of their buckets they would
-// fill the buckets of the other array unevenly.
-func (t *flows) move(from, to *array, now frame.Tick, l *limits) {
+// move copies the flows of an array to another, and reports whether all found room. Each
+// stays where it was for those who look there, but counts no more. They are taken in no
+// order: in that of their buckets they would fill the buckets of the other array unevenly.
+func (t *flows) move(from, to *array, now frame.Tick, l *limits) (all bool) {
+	all = true
 	for n := range uint64(from.size()) {
 		if n%sweepSlice == sweepSlice-1 {
 			runtime.Gosched()
 		}
-		i := n * stride % uint64(from.size())
-		w, x, ok := from.read(i)
-		if !ok || x.mark&1 != 0 {
+		w, x, ok := from.read(n * stride % uint64(from.size()))
+		if !ok || x.mark&statusMask == statusBoth {
 			continue
 		}
 		if x.age(now) >= l[kindOf(protocolOf(w[4]), x.state)] {
 			t.expire(&x)
 			continue
 		}
+		if !x.s.mark.CompareAndSwap(x.mark, x.mark|bothBit) {
+			all = false // another's by now
+			continue
+		}
 		h := w.hash(&t.seed)
 		for {
 			at, mark, ok := to.free(to.homes(h))
-			if !ok { // one of a million, which has to be opened anew
-				t.expire(&x)
+			if !ok { // one of a million, which stays until there is room
+				x.s.mark.CompareAndSwap(x.mark|bothBit, x.mark)
+				all = false
 				break
 			}
-			if to.claim(at, mark, &w, h, x.state, x.seen, x.group) {
-				to.live.Add(1)
+			if _, ok = to.claim(at, mark, &w, h, &newcomer{x.state, x.seen, x.group, ownerOf(x.mark)}); ok {
 				break
 			}
-		}
-		if from.mark(i).CompareAndSwap(x.mark, x.mark|1) {
-			from.live.Add(-1)
 		}
 	}
+	return all
 }

@@ -103,20 +103,22 @@ func TestNoBeginning(t *testing.T) {
 }
 
 func TestTimeouts(t *testing.T) {
-	const opened, answered, closed = 0, 1, 2
+	const opened, answered, assured, closed = 0, 1, 2, 3
 	for _, c := range []struct {
 		kind string
 		what int
 		want frame.Tick
 	}{
-		{"tcp", opened, 3}, {"tcp", answered, 50}, {"tcp", closed, 5}, {"udp", opened, 4}, {"udp", answered, 20},
-		{"icmp", opened, 6}, {"icmp", answered, 6}, {"gre", opened, 7}, {"gre", answered, 7},
+		{"tcp", opened, 3}, {"tcp", answered, 8}, {"tcp", assured, 50}, {"tcp", closed, 5},
+		{"udp", opened, 4}, {"udp", answered, 4}, {"udp", assured, 20},
+		{"icmp", opened, 6}, {"icmp", answered, 6}, {"icmp", assured, 6},
+		{"gre", opened, 9}, {"gre", answered, 9}, {"gre", assured, 7},
 	} {
 		for _, sweep := range []bool{false, true} {
 			for _, before := range []bool{false, true} {
 				cfg := allowed()
 				s := time.Second
-				cfg.Timeouts = Timeouts{TCPOpening: 3 * s, TCP: 50 * s, TCPClosing: 5 * s, UDPOpening: 4 * s, UDP: 20 * s, ICMP: 6 * s, Other: 7 * s}
+				cfg.Timeouts = Timeouts{TCPOpening: 3 * s, TCPHalfOpen: 8 * s, TCP: 50 * s, TCPClosing: 5 * s, UDPOpening: 4 * s, UDP: 20 * s, ICMP: 6 * s, OtherOpening: 9 * s, Other: 7 * s}
 				l := newLab(t, cfg)
 				x := pkt{kind: c.kind, src: 1, dst: 2, sport: 5, dport: 6, flags: "S"}
 				l.in(true, x)
@@ -124,6 +126,12 @@ func TestTimeouts(t *testing.T) {
 				l.in(true, x)
 				if c.what >= answered {
 					l.in(true, x.answer())
+					if c.kind == "tcp" {
+						l.in(true, x) // a SYN again assures nothing
+					}
+				}
+				if x.flags = "A"; c.what >= assured {
+					l.in(true, x)
 				}
 				if c.what == closed {
 					fin := x.answer()
@@ -158,6 +166,9 @@ func TestAgain(t *testing.T) {
 	l.in(true, x)
 	l.at.Tick += 29
 	l.in(true, x.answer())
+	ack := x
+	ack.flags = "A"
+	l.in(true, ack)
 	l.at.Tick += 100 // not closing any more
 	l.in(true, x.answer())
 	syn := x.answer()
@@ -447,7 +458,7 @@ func TestGroupOfFlow(t *testing.T) {
 	var f flows
 	f.init(1 << 14)
 	w := key{1, 2, 3, 4, 5}
-	f.insert(&w, stIngress|stAnswered, 1, &forever, 9)
+	f.insert(&w, &newcomer{stIngress | stAnswered, 1, 9, 0}, &forever)
 	f.grow((*f.arrays.Load())[0])
 	f.sweep(1, &forever)
 	if y, ok := f.find(&w, 1, &forever); !ok || y.group != 9 || y.a != (*f.arrays.Load())[0] {

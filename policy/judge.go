@@ -7,7 +7,7 @@ import (
 
 // judge is the order of doc.go.
 func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
-	j := judgement{p: p, rules: p.rules.Load(), lane: p.lanes.of(at.Worker), at: at, slot: slot, bytes: f.Len()}
+	j := judgement{p: p, rules: p.rules.Load(), lane: p.lanes.of(at.Worker), at: at, slot: slot, bytes: f.Len(), from: f.From}
 	if !j.k.parse(f) {
 		j.event(evMalformed)
 		return frame.Drop(frame.Policy)
@@ -40,6 +40,7 @@ type judgement struct {
 	at    frame.At
 	slot  int
 	bytes int
+	from  frame.Dest
 	vni   frame.VNI // of keys
 	k     packet
 }
@@ -81,23 +82,24 @@ func (j *judgement) whole() frame.Verdict {
 func (j *judgement) open(w *key, down bool) frame.Verdict {
 	rule := j.rules.find(&j.k, j.slot)
 	v := j.count(rule)
-	if v != frame.Continue || !j.k.opens(j.rules.pickUp) {
-		return v
-	}
-	e := j.p.flows.insert(w, j.opened(rule, down), j.at.Tick, &j.rules.limits, j.k.group)
-	j.event(e)
-	if e == evEvicted {
-		j.event(evOpened)
+	if v == frame.Continue && j.k.opens(j.rules.pickUp) {
+		j.track(w, rule, down)
 	}
 	return v
 }
 
-func (j *judgement) opened(rule int, down bool) state {
+// track begins a flow, which counts for where the packet came from.
+func (j *judgement) track(w *key, rule int, down bool) {
 	st := slotBit(j.slot)
 	if down {
 		st |= stDown
 	}
-	return newState(j.rules.generation, rule, st)
+	n := newcomer{newState(j.rules.generation, rule, st), j.at.Tick, j.k.group, j.from}
+	e := j.p.flows.insert(w, &n, &j.rules.limits)
+	j.event(e)
+	if e == evEvicted {
+		j.event(evOpened)
+	}
 }
 
 // forward judges a packet of a flow's opener. It passes where one before it has, under the
@@ -109,7 +111,7 @@ func (j *judgement) forward(x *found) frame.Verdict {
 	if !fresh || st&slotBit(j.slot) == 0 {
 		rule = j.rules.find(&j.k, j.slot)
 		if j.rules.actions[rule] != Allow {
-			if !fresh && x.remove() {
+			if !fresh && j.p.flows.remove(x) {
 				j.event(evRevoked)
 			}
 			return j.count(rule)
@@ -124,10 +126,13 @@ func (j *judgement) forward(x *found) frame.Verdict {
 	if j.k.protocol == wire.ProtoTCP {
 		switch {
 		case j.k.opens(false) && st&stClosing != 0: // the same ports again
-			st &^= stClosing | stAnswered
+			st &^= stClosing | stAnswered | stAssured
 		case j.k.flags&(wire.FIN|wire.RST) != 0:
 			st |= stClosing
 		}
+	}
+	if st&stAnswered != 0 && j.k.flags&(wire.SYN|wire.FIN|wire.RST) == 0 {
+		st |= stAssured
 	}
 	x.change(st)
 	x.touch(j.at.Tick)
@@ -149,7 +154,7 @@ func (j *judgement) reply(w *key, x *found, down bool) frame.Verdict {
 			}
 			rule := j.rules.find(&t, slot)
 			if j.rules.actions[rule] != Allow {
-				if x.remove() {
+				if j.p.flows.remove(x) {
 					j.event(evRevoked)
 				}
 				return j.open(w, down)
@@ -175,10 +180,8 @@ func (j *judgement) crossing(w *key, x *found, down bool) frame.Verdict {
 	}
 	rule := j.rules.find(&j.k, j.slot)
 	v := j.count(rule)
-	if v == frame.Continue {
-		x.change(j.opened(rule, down))
-		x.regroup(j.k.group)
-		x.touch(j.at.Tick)
+	if v == frame.Continue && j.p.flows.remove(x) {
+		j.track(w, rule, down)
 	}
 	return v
 }
@@ -200,7 +203,7 @@ func (j *judgement) remember() {
 	st := newState(j.rules.generation, 0, slotBit(j.slot))
 	x, ok := j.p.fragments.find(&w, j.at.Tick, &j.p.waits)
 	if !ok {
-		if j.p.fragments.insert(&w, st, j.at.Tick, &j.p.waits, 0) == evFull {
+		if j.p.fragments.insert(&w, &newcomer{st, j.at.Tick, 0, j.from}, &j.p.waits) == evFull {
 			j.event(evFull)
 		}
 		return

@@ -50,6 +50,7 @@ type kind uint8
 
 const (
 	tcpOpening kind = iota
+	tcpHalfOpen
 	tcpOpen
 	tcpClosing
 	udpOpening
@@ -63,7 +64,7 @@ const (
 
 // A state is the word of a flow that changes, by compare and swap:
 //
-//	generation 32 | stamp 14 | rule 13 | closing, answered, egress, ingress, down
+//	generation 32 | stamp 13 | rule 13 | assured, closing, answered, egress, ingress, down
 //
 // The stamp is the slot's: when a slot goes to another flow, nobody changes the state of
 // the new one who meant the old.
@@ -75,26 +76,29 @@ const (
 	stEgress                     // and in this
 	stAnswered                   // the other side has spoken
 	stClosing                    // FIN or RST has been seen
+	stAssured                    // its opener has spoken again after that: of TCP, with an ACK alone
 
 	stSlots   = stIngress | stEgress
-	stampMask = 1<<14 - 1
+	ruleShift = 6
 	ruleMask  = 1<<13 - 1
+	stampMask = 1<<13 - 1
+	stampAt   = ruleShift + 13
 )
 
 func newState(generation uint32, rule int, flags state) state {
-	return state(generation)<<32 | state(rule)<<5 | flags
+	return state(generation)<<32 | state(rule)<<ruleShift | flags
 }
 
 func (s state) generation() uint32 { return uint32(s >> 32) }
-func (s state) rule() int          { return int(s>>5) & ruleMask }
+func (s state) rule() int          { return int(s>>ruleShift) & ruleMask }
 func (s state) stamped(version uint32) state {
-	return s&^(stampMask<<18) | state(version&stampMask)<<18
+	return s&^(stampMask<<stampAt) | state(version&stampMask)<<stampAt
 }
 func slotBit(slot int) state { return stIngress << slot }
 
 // admitted returns s as judged again: by a rule of a generation, in slots.
 func (s state) admitted(generation uint32, rule int, slots state) state {
-	return newState(generation, rule, s&(stampMask<<18|stDown|stAnswered|stClosing)|slots)
+	return newState(generation, rule, s&(stampMask<<stampAt|stDown|stAnswered|stClosing|stAssured)|slots)
 }
 
 // kindOf returns what the timeout of a flow depends on.
@@ -102,15 +106,21 @@ func kindOf(protocol uint8, s state) kind {
 	k := otherOpening
 	switch protocol {
 	case wire.ProtoTCP:
-		if k = tcpOpening; s&stClosing != 0 {
+		switch {
+		case s&stClosing != 0:
 			return tcpClosing
+		case s&(stAnswered|stAssured) == stAnswered:
+			return tcpHalfOpen
+		case s&stAssured != 0:
+			return tcpOpen
 		}
+		return tcpOpening
 	case wire.ProtoUDP, protoUDPLite:
 		k = udpOpening
 	case wire.ProtoICMP, wire.ProtoICMPv6:
 		k = icmpOpening
 	}
-	if s&stAnswered != 0 {
+	if s&stAssured != 0 {
 		k++
 	}
 	return k

@@ -36,13 +36,14 @@ type modelKey struct {
 func (k modelKey) turned() modelKey { return modelKey{k.vni, k.dst, k.src, k.protocol, k.b, k.a} }
 
 type modelFlow struct {
-	change                int
-	rule                  int
-	group                 uint16 // of the opener's packet that was judged last
-	slots                 [2]bool
-	answered, closing     bool
-	seen                  frame.Tick
-	unanswered, open, end frame.Tick
+	change                      int
+	rule                        int
+	group                       uint16 // of the opener's packet that was judged last
+	slots                       [2]bool
+	answered, closing           bool
+	assured                     bool
+	seen                        frame.Tick
+	unanswered, half, open, end frame.Tick
 }
 
 // seenBy is a frame as gopacket sees it.
@@ -55,7 +56,7 @@ type seenBy struct {
 	sport, dport        uint16
 	typ, code           uint8
 	id                  int
-	syn, other          bool // SYN alone; FIN or RST
+	syn, synack, other  bool // SYN alone; with ACK; FIN or RST
 	first, later        bool
 	fragment            int
 	group               uint16
@@ -121,7 +122,7 @@ func (s *seenBy) upper(p gopacket.Packet) {
 		case *layers.TCP:
 			s.ports, s.sport, s.dport = true, uint16(l.SrcPort), uint16(l.DstPort)
 			s.other = l.FIN || l.RST
-			s.syn = l.SYN && !l.ACK && !s.other
+			s.syn, s.synack = l.SYN && !l.ACK && !s.other, l.SYN && l.ACK
 		case *layers.UDP:
 			s.ports, s.sport, s.dport = true, uint16(l.SrcPort), uint16(l.DstPort)
 		case *layers.SCTP:
@@ -223,6 +224,9 @@ func (m *model) count(rule, n int) {
 func (f *modelFlow) dead(now frame.Tick) bool {
 	limit := f.unanswered
 	if f.answered {
+		limit = f.half
+	}
+	if f.assured {
 		limit = f.open
 	}
 	if f.closing {
@@ -286,14 +290,14 @@ func (m *model) whole(s *seenBy, vni frame.VNI, slot int, now frame.Tick, n int,
 		if !ok || s.r || s.protocol == 6 && !s.syn {
 			return ok
 		}
-		f := &modelFlow{change: m.change, rule: r, group: s.group, seen: now, unanswered: 600, open: 600, end: 600}
+		f := &modelFlow{change: m.change, rule: r, group: s.group, seen: now, unanswered: 30, half: 30, open: 600, end: 60}
 		switch s.protocol {
 		case 6:
-			f.unanswered, f.open, f.end = 30, 7440, 60
+			f.half, f.open = 60, 7440
 		case 17:
-			f.unanswered, f.open = 30, 120
+			f.open = 120
 		case 1, 58:
-			f.unanswered, f.open = 30, 30
+			f.open = 30
 		}
 		f.slots[slot] = true
 		m.flows[k] = f
@@ -315,9 +319,10 @@ func (m *model) whole(s *seenBy, vni frame.VNI, slot int, now frame.Tick, n int,
 			f.change, f.rule, f.group, f.slots[slot] = m.change, r, s.group, true
 		}
 		if s.syn && f.closing {
-			f.closing, f.answered = false, false
+			f.closing, f.answered, f.assured = false, false, false
 		}
 		f.closing = f.closing || s.other
+		f.assured = f.assured || f.answered && !s.syn && !s.other && !s.synack
 		f.seen = now
 		m.count(f.rule, n)
 		return true

@@ -12,7 +12,7 @@ type FlowStats struct {
 	Tracked int    `json:"tracked"` // now; those that have just expired are still in it
 	Opened  uint64 `json:"opened"`
 	Aged    uint64 `json:"aged"`    // silent for their timeout
-	Evicted uint64 `json:"evicted"` // unanswered, and made room for another
+	Evicted uint64 `json:"evicted"` // made room for others: see doc.go, Flows
 	Revoked uint64 `json:"revoked"` // not allowed any more by rules that have changed
 	Full    uint64 `json:"full"`    // passed untracked, for there was no room
 }

@@ -17,6 +17,11 @@ var forever = func() (l limits) {
 	return l
 }()
 
+// put tracks a flow of port 1.
+func (t *flows) put(w *key, st state, now frame.Tick) event {
+	return t.insert(w, &newcomer{st, now, 0, frame.NewDest(1, 0)}, &forever)
+}
+
 func keyOf(n int) key { return key{1, uint64(n), 2, 3, 17 << 24} }
 
 // A table holds what it was made for and no more, and grows as it fills.
@@ -26,7 +31,7 @@ func TestBound(t *testing.T) {
 		f.init(limit)
 		for i := range limit {
 			w := keyOf(i)
-			if e := f.insert(&w, stIngress|stAnswered, 1, &forever, 0); e != evOpened {
+			if e := f.put(&w, stIngress|stAnswered|stAssured, 1); e != evOpened {
 				t.Fatalf("%d of %d: %v", i, limit, e)
 			}
 			if i == limit/2 {
@@ -38,7 +43,7 @@ func TestBound(t *testing.T) {
 		}
 		for i := range 1000 {
 			w := keyOf(limit + i)
-			if e := f.insert(&w, stIngress, 50, &forever, 0); e != evFull {
+			if e := f.put(&w, stIngress, 50); e != evFull {
 				t.Fatalf("%d: one too many: %v", limit, e)
 			}
 		}
@@ -55,8 +60,9 @@ func TestBound(t *testing.T) {
 		for range 40 {
 			f.sweep(101, &forever)
 		}
-		if f.len() != 0 || f.aged.Load() != uint64(limit) {
-			t.Errorf("%d left of %d, %d aged", f.len(), limit, f.aged.Load())
+		all, own := f.shares.of(frame.NewDest(1, 0))
+		if f.len() != 0 || f.aged.Load() != uint64(limit) || all.Load() != 0 || own.Load() != 0 {
+			t.Errorf("%d left of %d, %d of the port, %d aged", f.len(), limit, all.Load(), f.aged.Load())
 		}
 	}
 }
@@ -68,7 +74,7 @@ func TestRoom(t *testing.T) {
 	fill := func(from, n int, st state, now frame.Tick) (opened, evicted, full int) {
 		for i := range n {
 			w := keyOf(from + i)
-			switch f.insert(&w, st, now, &forever, 0) {
+			switch f.put(&w, st, now) {
 			case evOpened:
 				opened++
 			case evEvicted:
@@ -79,7 +85,7 @@ func TestRoom(t *testing.T) {
 		}
 		return opened, evicted, full
 	}
-	if n, _, _ := fill(0, 50, stAnswered, 1); n != 50 {
+	if n, _, _ := fill(0, 50, stAnswered|stAssured, 1); n != 50 {
 		t.Error(n)
 	}
 	if n, _, _ := fill(100, 50, 0, 1); n != 50 {
@@ -88,7 +94,7 @@ func TestRoom(t *testing.T) {
 	if _, _, n := fill(1000, 1000, 0, 1+patience-1); n != 1000 {
 		t.Error(n)
 	}
-	_, n, _ := fill(2000, 1000, stAnswered, 1+patience)
+	_, n, _ := fill(2000, 1000, stAnswered|stAssured, 1+patience)
 	if n < 40 || n > 50 {
 		t.Error(n, "evicted")
 	}
@@ -100,6 +106,55 @@ func TestRoom(t *testing.T) {
 	}
 	if n, e, _ := fill(3000, 1000, 0, 101); n < 40 || e != 0 || f.len() != 100 {
 		t.Error(n, e, f.len())
+	}
+}
+
+// Who has most gives way to who has less, whatever it has, and takes from its own alone: of
+// ports first, then of peers behind one.
+func TestRoomByShares(t *testing.T) {
+	const assured = stAnswered | stAssured
+	var f flows
+	f.init(1000)
+	n := 0
+	open := func(port, peer uint16, st state, times int) (opened int) {
+		for range times {
+			n++
+			w := keyOf(n)
+			if f.insert(&w, &newcomer{st, 1, 0, frame.NewDest(port, peer)}, &forever) != evFull {
+				opened++
+			}
+		}
+		return opened
+	}
+	of := func(port, peer uint16) int32 {
+		all, own := f.shares.of(frame.NewDest(port, peer))
+		if peer == 0 {
+			return all.Load()
+		}
+		return own.Load()
+	}
+	open(1, 0, assured, 2000)
+	if got := open(2, 0, 0, 100); got != 100 || of(1, 0) != 900 || of(2, 0) != 100 {
+		t.Errorf("%d of 100, now %d and %d", got, of(1, 0), of(2, 0))
+	}
+	if got := open(1, 0, assured, 100); got != 0 || of(2, 0) != 100 {
+		t.Errorf("who has most got %d more, %d are left to another", got, of(2, 0))
+	}
+	open(3, 1, assured, 5000)
+	if of(2, 0) != 100 || of(3, 0) < 370 || of(3, 0) > 400 {
+		t.Errorf("%d, %d and %d", of(1, 0), of(2, 0), of(3, 0))
+	}
+	if got := open(3, 2, 0, 100); got != 100 || of(3, 2) != 100 || of(2, 0) != 100 {
+		t.Errorf("another peer %d of 100, %d are left to another port", got, of(2, 0))
+	}
+	for peer := range uint16(500) { // as many peers as there is room for, none of them with much
+		open(3, 10+peer, assured, 10)
+	}
+	if got := open(4, 0, 0, 100); got != 100 || of(2, 0) != 100 {
+		t.Errorf("%d of 100 beside %d of many peers, %d are left to another", got, of(3, 0), of(2, 0))
+	}
+	if f.len() != 1000 {
+		t.Errorf("%d flows", f.len())
 	}
 }
 
@@ -123,7 +178,7 @@ func TestMemory(t *testing.T) {
 	}
 	for i := range 2 * limit {
 		w := keyOf(i)
-		p.flows.insert(&w, 0, 1, &forever, 0)
+		p.flows.put(&w, 0, 1)
 	}
 	p.Tend(1)
 	if n := live() - before; n > 128*limit {
@@ -147,10 +202,10 @@ func concurrent(t *testing.T, limit, stay int) {
 	var f flows
 	f.init(limit)
 	// The rule of a state is its key's.
-	stateOf := func(n int) state { return newState(1, n&ruleMask, stAnswered) }
+	stateOf := func(n int) state { return newState(1, n&ruleMask, stAnswered|stAssured) }
 	for i := range stay {
 		w := keyOf(i)
-		f.insert(&w, stateOf(i), 1, &forever, 0)
+		f.put(&w, stateOf(i), 1)
 	}
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -171,13 +226,13 @@ func concurrent(t *testing.T, limit, stay int) {
 					t.Errorf("%d: that of %d", n, x.state.rule())
 				}
 				if r.IntN(2) == 0 {
-					x.remove()
+					f.remove(&x)
 				} else {
 					x.change(x.state | stClosing)
 				}
 				return
 			}
-			f.insert(&w, stateOf(n), 1, &forever, 0)
+			f.put(&w, stateOf(n), 1)
 		})
 	}
 	run(func(r *rand.Rand) {
@@ -192,9 +247,9 @@ func concurrent(t *testing.T, limit, stay int) {
 	run(func(*rand.Rand) { f.sweep(1, &forever); runtime.Gosched() })
 	for n := 0; n < rounds && !t.Failed(); n++ {
 		w := keyOf(1_000_000 + n%limit)
-		f.insert(&w, stateOf(1_000_000+n%limit), 1, &forever, 0)
+		f.put(&w, stateOf(1_000_000+n%limit), 1)
 		if x, ok := f.find(&w, 1, &forever); ok {
-			x.remove()
+			f.remove(&x)
 		}
 	}
 	stop.Store(true)
@@ -209,8 +264,9 @@ func concurrent(t *testing.T, limit, stay int) {
 			}
 		}
 	}
-	if n != f.len() || n > limit {
-		t.Errorf("%d flows, %d counted, %d allowed", n, f.len(), limit)
+	all, own := f.shares.of(frame.NewDest(1, 0))
+	if n != f.len() || n > limit || int(all.Load()) != n || int(own.Load()) != n {
+		t.Errorf("%d flows, %d counted, %d of the port, %d allowed", n, f.len(), all.Load(), limit)
 	}
 }
 
@@ -220,10 +276,12 @@ func TestLate(t *testing.T) {
 	put := func(w key) found {
 		h := w.hash(new([3]uint64))
 		i, mark, ok := a.free(a.homes(h))
-		if !ok || i != 0 || !a.claim(i, mark, &w, h, stIngress, 1, 0) {
+		if !ok || i != 0 {
 			t.Fatal(i, ok)
 		}
-		a.live.Add(1)
+		if _, ok := a.claim(i, mark, &w, h, &newcomer{stIngress, 1, 0, 0}); !ok {
+			t.Fatal("another's")
+		}
 		x, ok := a.find(&w, h)
 		if !ok {
 			t.Fatal("not there")
@@ -237,7 +295,7 @@ func TestLate(t *testing.T) {
 	}
 	x := put(keyOf(2))
 	late.change(late.state | stClosing)
-	if late.remove() || a.live.Load() != 1 {
+	if late.remove() {
 		t.Error("removed another's")
 	}
 	if _, y, ok := a.read(0); !ok || y.state != x.state {
