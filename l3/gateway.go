@@ -28,7 +28,8 @@ type GatewayConfig struct {
 	Total     int // ICMP errors in a second in all; 0 = DefaultTotal
 
 	// Packets wait for their next hop's MAC. What is beyond a limit is dropped as
-	// frame.Unresolved.
+	// frame.Unresolved, or takes the place of what has been waiting longer: each port and peer
+	// that packets come from has a share.
 	PerNeighbour int // packets that wait for one next hop; 0 = DefaultPerNeighbour
 	Waiting      int // next hops that are asked, or do not answer, at a time on one interface; 0 = DefaultWaiting
 	Queued       int // bytes that wait in all; 0 = DefaultQueued
@@ -40,7 +41,7 @@ type Gateway struct {
 	cfg    GatewayConfig
 	limit  limiter
 	seed   mix.Key // of flow hashes
-	queued atomic.Int64
+	parked lot
 
 	mu   sync.Mutex
 	vrfs map[string]*VRF
@@ -48,7 +49,7 @@ type Gateway struct {
 
 // NewGateway returns a gateway without VRFs. A nil cfg means defaults.
 func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
-	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New()}
+	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{from: map[frame.Dest]*parking{}}}
 	if cfg != nil {
 		g.cfg = *cfg
 	}

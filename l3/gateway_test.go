@@ -481,7 +481,7 @@ func TestUnresolved(t *testing.T) {
 				t.Errorf("packet %d: % x", k, x.f.Bytes())
 			}
 		}
-		if n := l.g.queued.Load(); n != 0 || l.i20.Stats().Waiting != 0 {
+		if n := l.g.queued(); n != 0 || l.i20.Stats().Waiting != 0 {
 			t.Errorf("%d bytes wait", n)
 		}
 		// Nobody is at 5.
@@ -501,8 +501,8 @@ func TestUnresolved(t *testing.T) {
 			told++
 			checkError(t, x.f.Bytes(), between(v6, 1, 5).bytes(t), v6, 3<<8|1, 1<<8|3, at4(10, 254), at6(10, 254))
 		}
-		if asked != 3 || told != 2 || l.g.queued.Load() != 0 {
-			t.Errorf("asked %d times, told %d, %d bytes wait", asked, told, l.g.queued.Load())
+		if asked != 3 || told != 2 || l.g.queued() != 0 {
+			t.Errorf("asked %d times, told %d, %d bytes wait", asked, told, l.g.queued())
 		}
 		// For a while nobody waits; then it is asked anew.
 		if v, _ := l.in(l.i10, between(v6, 1, 5).bytes(t)); v != frame.Reply {
@@ -518,18 +518,24 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
-// What waits is bounded: in bytes, in next hops, and in packets for each.
+// What waits is bounded: in bytes, in next hops, and in packets for each. What has been waiting
+// longest makes room.
 func TestUnresolvedBounds(t *testing.T) {
 	l := newLab(t, &GatewayConfig{Queued: 1000})
-	drops := 0
 	for k := range 20 {
 		s := between(false, 1, byte(k+1))
-		if v, _ := l.in(l.i10, s.bytes(t)); v == frame.Drop(frame.Unresolved) {
-			drops++
+		if v, _ := l.in(l.i10, s.bytes(t)); v != frame.Consume {
+			t.Errorf("%d: %v", k, v)
 		}
 	}
-	if n := l.g.queued.Load(); n > 1000 || n < 800 || drops != 20-int(n)/106 {
-		t.Errorf("%d bytes, %d dropped", n, drops)
+	if n := l.g.queued(); n != 9*106 || l.i20.Stats().Unresolved != 11 {
+		t.Errorf("%d bytes, %+v", n, l.i20.Stats())
+	}
+	l.injected = nil
+	for k := range 20 {
+		if l.knows(l.i20, byte(k+1), 0); len(l.injected) != max(0, k-10) {
+			t.Fatalf("%d packets sent to %d next hops", len(l.injected), k+1)
+		}
 	}
 	for _, c := range []struct {
 		cfg                   GatewayConfig
@@ -540,26 +546,32 @@ func TestUnresolvedBounds(t *testing.T) {
 		{GatewayConfig{Waiting: 1, PerNeighbour: 1}, 1, 1},
 	} {
 		l = newLab(t, &c.cfg)
-		var kept [2000]int
-		for k := range len(kept) * 6 {
-			to := k % len(kept)
+		hop := func(k int) netip.Addr {
+			return netip.AddrFrom16([16]byte{0xfd, 0, 3: 20, 13: 1, 14: byte(k >> 8), 15: byte(k)})
+		}
+		for k := range 3 * c.waiting {
 			s := between(true, 1, 4)
-			s.payload = 10
-			s.dst = netip.AddrFrom16([16]byte{0xfd, 0, 3: 20, 13: 1, 14: byte(to >> 8), 15: byte(to)})
-			if v, _ := l.in(l.i10, s.bytes(t)); v == frame.Consume {
-				kept[to]++
+			s.payload, s.dst = 10, hop(k)
+			for n := range c.perNeighbour + 2 {
+				want := frame.Consume
+				if n >= c.perNeighbour {
+					want = frame.Drop(frame.Unresolved)
+				}
+				if v, _ := l.in(l.i10, s.bytes(t)); v != want {
+					t.Fatalf("%+v: packet %d for next hop %d: %v", c.cfg, n, k, v)
+				}
 			}
 		}
-		for to, n := range kept {
-			if to < c.waiting && n != c.perNeighbour || to >= c.waiting && n != 0 {
-				t.Fatalf("%+v: %d packets wait for next hop %d", c.cfg, n, to)
+		for k := range 3 * c.waiting {
+			if got := l.i20.asked(hop(k)); got != (k >= 2*c.waiting) {
+				t.Fatalf("%+v: next hop %d is asked for: %v", c.cfg, k, got)
 			}
 		}
 		if st := l.i20.Stats(); st.Waiting != c.waiting {
 			t.Errorf("%+v: %+v", c.cfg, st)
 		}
 		must(t, l.i20.Close())
-		if l.g.queued.Load() != 0 {
+		if l.g.queued() != 0 {
 			t.Error("closed, and packets wait")
 		}
 	}

@@ -58,8 +58,12 @@ type Interface struct {
 	ip4 [4]byte  // its first address of each family; zero: none
 	ip6 [16]byte // not link-local
 
-	mu      sync.Mutex
+	mu sync.Mutex
+
+	// Of the gateway's lot, with its lock.
 	waiting map[netip.Addr]*waiting
+	asking  map[frame.Dest]*asking
+	closed  bool
 
 	unresolved atomic.Uint64
 	lanes      atomic.Pointer[[]*lane]
@@ -68,7 +72,7 @@ type Interface struct {
 // NewInterface adds an interface to the VRF: routes for its addresses and prefixes, answers
 // to ARP and ND for them. Nothing is changed when it fails.
 func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
-	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}}
+	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}, asking: map[frame.Dest]*asking{}}
 	i.lanes.Store(&[]*lane{new(lane)})
 	if err := i.check(); err != nil {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)

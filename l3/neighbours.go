@@ -1,6 +1,7 @@
 package l3
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -13,49 +14,28 @@ const (
 	penance   = 3 // seconds until a next hop that is gone is asked again
 )
 
-// waiting is what is kept for a next hop that has been asked for its MAC.
-type waiting struct {
-	packets []parked
-	asker   netip.Addr // the source of the first packet
-	asked   int
-	gone    frame.Tick // 0, or when it is asked again: until then nobody waits
-	next    frame.Tick // when to ask again
-}
-
-// parked is a packet that waits: a copy, before its TTL was touched.
-type parked struct {
-	f  frame.Frame
-	x  packet
-	in *Interface
-}
-
 // wait keeps a packet until the MAC of next is known, and asks for it.
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
-	g := i.vrf.gateway
-	i.mu.Lock()
+	l, from := &i.vrf.gateway.parked, origin(x.f)
+	l.mu.Lock()
 	w := i.waiting[next]
-	if w != nil && w.gone != 0 && x.tick < w.gone {
-		i.mu.Unlock()
+	ask := w == nil || w.gone != 0
+	switch {
+	case i.closed:
+		w = nil
+	case w != nil && w.gone != 0 && x.tick < w.gone:
+		l.mu.Unlock()
 		i.unresolved.Add(1)
 		return in.refuse(x, noHost, frame.Unresolved)
-	}
-	ask := w == nil || w.gone != 0
-	if ask {
-		if w == nil && len(i.waiting) >= g.cfg.Waiting {
-			i.mu.Unlock()
-			i.unresolved.Add(1)
-			return frame.Drop(frame.Unresolved)
+	case ask:
+		if w != nil {
+			i.forget(w)
 		}
-		w = &waiting{asker: x.src(), asked: 1, next: x.tick + 1}
-		i.waiting[next] = w
+		w = i.open(next, x, from)
 	}
-	kept := len(w.packets) < g.cfg.PerNeighbour && g.take(x.f.Len())
-	if kept {
-		p := parked{f: x.f.Clone(), x: *x, in: in}
-		w.packets = append(w.packets, p)
-	}
-	i.mu.Unlock()
-	if ask {
+	kept := w != nil && i.park(w, x, in, from)
+	l.mu.Unlock()
+	if ask && w != nil {
 		i.ask(next, x.src())
 	}
 	if !kept {
@@ -68,15 +48,6 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		i.found(next)
 	}
 	return frame.Consume
-}
-
-// take counts bytes that wait.
-func (g *Gateway) take(n int) bool {
-	if g.queued.Add(int64(n)) <= int64(g.cfg.Queued) {
-		return true
-	}
-	g.queued.Add(int64(-n))
-	return false
 }
 
 // ask asks everybody on the segment for a neighbour. An anycast gateway asks with the
@@ -105,24 +76,23 @@ func (i *Interface) ask(next, asker netip.Addr) {
 
 // asked reports whether a neighbour has been asked for, and not given up.
 func (i *Interface) asked(next netip.Addr) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	l := &i.vrf.gateway.parked
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	w := i.waiting[next]
 	return w != nil && w.gone == 0
 }
 
 // found sends what waits for a neighbour.
 func (i *Interface) found(next netip.Addr) {
-	i.mu.Lock()
-	w := i.waiting[next]
-	delete(i.waiting, next)
-	i.mu.Unlock()
-	if w == nil {
-		return
+	l := &i.vrf.gateway.parked
+	var packets []*parked
+	l.mu.Lock()
+	if w := i.waiting[next]; w != nil {
+		packets = i.forget(w)
 	}
-	for k := range w.packets {
-		p := &w.packets[k]
-		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
+	l.mu.Unlock()
+	for _, p := range packets {
 		p.x.f, p.x.worker = &p.f, 0
 		if p.in != i {
 			p.f.Horizon = 0 // it does not go back where it came from
@@ -141,34 +111,39 @@ func (i *Interface) again(p *parked) frame.Verdict {
 	return i.forward4(&p.f, p.x.at(), p.x.ip)
 }
 
-// Tend asks again, gives up, and forgets. It is for the switch's housekeeping.
+// Tend asks again, gives up, and forgets. It is for the switch's housekeeping. Where there is
+// no room for all questions, the places that have asked for few next hops come first.
 func (i *Interface) Tend(now frame.Tick) {
 	var ask [][2]netip.Addr
-	var gone []parked
-	i.mu.Lock()
-	for ip, w := range i.waiting {
-		switch {
-		case w.gone != 0:
-			if now >= w.gone {
-				delete(i.waiting, ip)
+	var gone []*parked
+	l := &i.vrf.gateway.parked
+	l.mu.Lock()
+	for _, a := range slices.SortedFunc(maps.Values(i.asking), func(a, b *asking) int { return a.hops.Len() - b.hops.Len() }) {
+		for e := a.hops.Front(); e != nil; {
+			w := e.Value.(*waiting)
+			e = e.Next()
+			switch {
+			case w.gone != 0:
+				if now >= w.gone {
+					i.forget(w)
+				}
+			case now < w.next:
+			case w.asked < questions:
+				w.asked++
+				w.next = now + 1
+				ask = append(ask, [2]netip.Addr{w.ip, w.asker})
+			default:
+				gone = append(gone, i.vrf.gateway.leave(w)...)
+				w.gone = now + penance
 			}
-		case now < w.next:
-		case w.asked < questions:
-			w.asked++
-			w.next = now + 1
-			ask = append(ask, [2]netip.Addr{ip, w.asker})
-		default:
-			gone = append(gone, w.packets...)
-			w.packets, w.gone = nil, now+penance
 		}
 	}
-	i.mu.Unlock()
+	maps.DeleteFunc(i.asking, func(_ frame.Dest, a *asking) bool { return a.hops.Len() == 0 && int32(now-a.second) > 0 })
+	l.mu.Unlock()
 	for _, a := range ask {
 		i.ask(a[0], a[1])
 	}
-	for k := range gone {
-		p := &gone[k]
-		i.vrf.gateway.queued.Add(int64(-p.f.Len()))
+	for _, p := range gone {
 		i.unresolved.Add(1)
 		p.x.f, p.x.tick, p.x.worker = &p.f, now, 0
 		if p.in.refuse(&p.x, noHost, frame.Unresolved) == frame.Reply {
@@ -177,14 +152,14 @@ func (i *Interface) Tend(now frame.Tick) {
 	}
 }
 
-// drain forgets everything that waits.
+// drain forgets everything that waits, for good.
 func (i *Interface) drain() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for ip, w := range i.waiting {
-		for k := range w.packets {
-			i.vrf.gateway.queued.Add(int64(-w.packets[k].f.Len()))
-		}
-		delete(i.waiting, ip)
+	l := &i.vrf.gateway.parked
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i.closed = true
+	for _, w := range i.waiting {
+		i.forget(w)
 	}
+	clear(i.asking)
 }

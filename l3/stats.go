@@ -60,8 +60,8 @@ func (i *Interface) Stats() (s InterfaceStats) {
 		s.Queued += l.queued.Load()
 	}
 	s.Unresolved = i.unresolved.Load()
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	i.vrf.gateway.parked.mu.Lock()
+	defer i.vrf.gateway.parked.mu.Unlock()
 	s.Waiting = len(i.waiting)
 	return s
 }

@@ -1,0 +1,218 @@
+package l3
+
+import (
+	"container/list"
+	"net/netip"
+	"sync"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Whoever sends to addresses where nobody is fills what waits for next hops, as a scan does.
+// So it has shares: of the next hops that are asked on one interface, and of the bytes that wait
+// in all, by where the packets come from. A newcomer replaces what has been waiting longest
+// (RFC 6583, section 7): at the place that has the most, if that has more than his would, else
+// at his own.
+
+// waiting is what is kept for a next hop that has been asked for its MAC.
+type waiting struct {
+	ip      netip.Addr
+	packets []*parked
+	asker   netip.Addr // the source of the first packet
+	asked   int
+	gone    frame.Tick // 0, or when it is asked again: until then nobody waits
+	next    frame.Tick // when to ask again
+	of      *asking
+	at      *list.Element // in of.hops
+}
+
+// asking is the next hops that packets from one place have had asked for, on one interface.
+type asking struct {
+	hops   list.List // of *waiting, the one that was asked first in front
+	second frame.Tick
+	n      int // questions in that second
+}
+
+// questionRate is how many next hops packets from one place may have asked for in a second, as
+// often as may wait on the interface.
+const questionRate = 4
+
+// parked is a packet that waits: a copy, before its TTL was touched.
+type parked struct {
+	f    frame.Frame
+	x    packet
+	in   *Interface
+	w    *waiting
+	from frame.Dest
+	at   *list.Element // in parking.packets
+}
+
+// A lot is all that waits at a gateway. Its lock is that of what waits on the interfaces, too.
+type lot struct {
+	mu    sync.Mutex
+	bytes int
+	from  map[frame.Dest]*parking
+}
+
+// parking is the packets from one place.
+type parking struct {
+	packets list.List // of *parked, the oldest in front
+	bytes   int
+}
+
+// origin is where a frame came in: a port, or a peer behind it.
+func origin(f *frame.Frame) frame.Dest {
+	if f.Tunnel && f.From.Peer() == 0 {
+		return f.From | 0xffff // none of the peers that have numbers
+	}
+	return f.From
+}
+
+// open begins to wait for a next hop, or returns nil if too much has been asked for from there
+// in this second. The lot is locked.
+func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
+	limit := i.vrf.gateway.cfg.Waiting
+	a := i.asking[from]
+	if a == nil {
+		a = new(asking)
+		i.asking[from] = a
+	}
+	if int32(x.tick-a.second) > 0 {
+		a.second, a.n = x.tick, 0
+	}
+	if a.n >= questionRate*limit {
+		return nil
+	}
+	a.n++
+	if len(i.waiting) >= limit {
+		most := a
+		for _, b := range i.asking {
+			if b.hops.Len() > most.hops.Len() {
+				most = b
+			}
+		}
+		if n := a.hops.Len(); n > 0 && n+1 >= most.hops.Len() {
+			most = a
+		}
+		w := most.hops.Front().Value.(*waiting)
+		i.unresolved.Add(uint64(len(w.packets)))
+		i.forget(w)
+	}
+	w := &waiting{ip: next, asker: x.src(), asked: 1, next: x.tick + 1, of: a}
+	w.at = a.hops.PushBack(w)
+	i.waiting[next] = w
+	return w
+}
+
+// forget ends the wait for a next hop, and returns what waited. The lot is locked.
+func (i *Interface) forget(w *waiting) []*parked {
+	delete(i.waiting, w.ip)
+	w.of.hops.Remove(w.at)
+	return i.vrf.gateway.leave(w)
+}
+
+// leave takes a next hop's packets out of the lot, which is locked.
+func (g *Gateway) leave(w *waiting) (list []*parked) {
+	list, w.packets = w.packets, nil
+	for _, p := range list {
+		g.parked.remove(p)
+	}
+	return list
+}
+
+// park keeps a packet for a next hop, if it may. The lot is locked.
+func (i *Interface) park(w *waiting, x *packet, in *Interface, from frame.Dest) bool {
+	g := i.vrf.gateway
+	l, n := &g.parked, x.f.Len()
+	var other *parked // that has to go, of this next hop's
+	if len(w.packets) >= g.cfg.PerNeighbour {
+		if other = w.unfair(from); other == nil {
+			return false
+		}
+	}
+	if n > g.cfg.Queued {
+		return false
+	}
+	if other != nil {
+		i.evict(other)
+	}
+	for l.bytes+n > g.cfg.Queued {
+		mine := l.from[from]
+		most := mine
+		for _, b := range l.from {
+			if most == nil || b.bytes > most.bytes {
+				most = b
+			}
+		}
+		if mine != nil && mine.bytes+n >= most.bytes {
+			most = mine
+		} else if n >= most.bytes {
+			return false
+		}
+		i.evict(most.packets.Front().Value.(*parked))
+	}
+	p := &parked{f: x.f.Clone(), x: *x, in: in, w: w, from: from}
+	w.packets = append(w.packets, p)
+	l.add(p)
+	return true
+}
+
+// unfair returns the oldest packet of the place that has the most of those that wait for a next
+// hop, if that has more than another place would with one more.
+func (w *waiting) unfair(from frame.Dest) (other *parked) {
+	count := func(d frame.Dest) (n int) {
+		for _, p := range w.packets {
+			if p.from == d {
+				n++
+			}
+		}
+		return n
+	}
+	most := count(from) + 1
+	for _, p := range w.packets {
+		if n := count(p.from); n > most {
+			other, most = p, n
+		}
+	}
+	return other
+}
+
+// evict drops a packet that waits, on whatever interface. The lot is locked.
+func (i *Interface) evict(p *parked) {
+	i.vrf.gateway.parked.remove(p)
+	for k, q := range p.w.packets {
+		if q == p {
+			p.w.packets = append(p.w.packets[:k], p.w.packets[k+1:]...)
+			break
+		}
+	}
+	i.unresolved.Add(1)
+}
+
+func (l *lot) add(p *parked) {
+	b := l.from[p.from]
+	if b == nil {
+		b = new(parking)
+		l.from[p.from] = b
+	}
+	p.at = b.packets.PushBack(p)
+	b.bytes += p.f.Len()
+	l.bytes += p.f.Len()
+}
+
+func (l *lot) remove(p *parked) {
+	b := l.from[p.from]
+	b.packets.Remove(p.at)
+	b.bytes -= p.f.Len()
+	l.bytes -= p.f.Len()
+	if b.packets.Len() == 0 {
+		delete(l.from, p.from)
+	}
+}
+
+// queued returns how many bytes wait.
+func (g *Gateway) queued() int {
+	g.parked.mu.Lock()
+	defer g.parked.mu.Unlock()
+	return g.parked.bytes
+}

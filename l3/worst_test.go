@@ -1,0 +1,178 @@
+package l3
+
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// tenMinutes is how long somebody does his worst.
+const tenMinutes = 600
+
+// worst compares what hosts get of a table in ten minutes beside somebody who does his worst
+// with what they get alone: it has to be 95%.
+func worst(t *testing.T, run func(attack bool) (served int)) {
+	t.Helper()
+	alone, beside := run(false), run(true)
+	if alone == 0 || beside*100 < alone*95 {
+		t.Errorf("%d served, %d alone", beside, alone)
+	}
+}
+
+// arrives hands an interface a frame that came in at a place.
+func (l *lab) arrives(i *Interface, from frame.Dest, b []byte) (frame.Verdict, frame.Frame) {
+	f := frame.Make(b)
+	f.From, f.VNI, f.Tunnel = from, i.VNI(), from.Peer() != 0
+	return i.Process(&f, frame.At{Tick: l.now}), f
+}
+
+// Somebody sends to addresses where nobody is, as a scan does. Hosts that are there are reached
+// all the same, from other places and from his own.
+func TestWorstScan(t *testing.T) {
+	const present, slices = 20, 10
+	quick := GatewayConfig{Waiting: 128, Queued: 1 << 17} // an eighth of the defaults, and of the rate
+	for _, c := range []struct {
+		name    string
+		cfg     GatewayConfig
+		from    frame.Dest // the honest packets; the scan is from 1
+		rate    int        // packets of the scan in a second
+		payload int
+		seconds int
+	}{
+		{"from another port", quick, frame.NewDest(2, 0), 312, 20, tenMinutes},
+		{"at 171 a second", quick, frame.NewDest(2, 0), 171 / 8, 20, tenMinutes},
+		{"from a peer", quick, frame.NewDest(9, 4), 312, 20, 60},
+		{"from the same port", quick, frame.NewDest(1, 0), 312, 20, tenMinutes},
+		{"long packets", quick, frame.NewDest(2, 0), 312, 1400, 60},
+		{"long packets from the same port", quick, frame.NewDest(1, 0), 312, 1400, 60},
+		{"with the defaults, from the same port", GatewayConfig{}, frame.NewDest(1, 0), 2500, 20, 20},
+		{"with the defaults, faster than may be asked", GatewayConfig{}, frame.NewDest(2, 0), 10_000, 20, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			worst(t, func(attack bool) (served int) {
+				l := newLab(t, &c.cfg)
+				s := between(true, 66, 0)
+				s.payload = c.payload
+				scan := s.bytes(t)
+				var honest [present][]byte
+				for h := range honest {
+					honest[h] = between(true, 1, byte(h)).bytes(t)
+				}
+				var late []byte // hosts that have been asked, and answer in the next slice
+				sent, n := 0, 0
+				for l.now = 0; l.now < frame.Tick(c.seconds); l.now++ {
+					if l.now%30 == 0 {
+						l.i20.neighbours.Flush()
+					}
+					for slice := range slices {
+						answers := late
+						late = nil
+						for range c.rate / slices {
+							if !attack {
+								break
+							}
+							n++
+							scan[14+24+13], scan[14+24+14], scan[14+24+15] = byte(1+n>>16), byte(n>>8), byte(n)
+							l.arrives(l.i10, frame.NewDest(1, 0), scan)
+						}
+						for h := slice * present / slices; h < (slice+1)*present/slices; h++ {
+							sent++
+							if v, _ := l.arrives(l.i10, c.from, honest[h]); v == frame.Reenter {
+								served++
+							}
+						}
+						for _, h := range answers {
+							l.i20.neighbours.Learn(&arp.Claim{IP: at6(20, h), MAC: host(h), From: frame.NewDest(3, 0)}, l.now)
+						}
+						for _, x := range l.injected {
+							b := x.f.Bytes()
+							switch p := wire.IPv6(b[14:]); {
+							case x.vni != 20 || len(p) < 64 || p[24] == 0xff && p[40+8+13] != 0:
+							case p[24] == 0xff && p[40+8+15] < present: // who is there?
+								late = append(late, p[40+8+15])
+							case p[24] != 0xff && p[8+15] == 1: // a packet that has waited
+								served++
+							}
+						}
+						l.injected = l.injected[:0]
+					}
+					l.i20.Tend(l.now)
+				}
+				return served
+			})
+		})
+	}
+}
+
+// One who fills what waits for a next hop leaves a place for a packet of another's.
+func TestWorstNeighbourQueue(t *testing.T) {
+	l := newLab(t, nil)
+	s := between(false, 66, 4)
+	for range 100 {
+		l.arrives(l.i10, frame.NewDest(1, 0), s.bytes(t))
+	}
+	s = between(false, 1, 4)
+	if v, _ := l.arrives(l.i10, frame.NewDest(2, 0), s.bytes(t)); v != frame.Consume {
+		t.Fatal(v)
+	}
+	l.injected = nil
+	l.knows(l.i20, 4, 0)
+	if len(l.injected) != 3 || wire.IPv4(l.injected[2].f.Bytes()[14:]).Src() != at4(10, 1).As4() {
+		t.Errorf("%d packets sent", len(l.injected))
+	}
+}
+
+// Superframes of one port fill all the bytes there are for what waits; another's have room.
+func TestWorstQueuedBytes(t *testing.T) {
+	l := newLab(t, nil)
+	big := shape{src: at6(10, 66), dst: at6(20, 4), from: host(66), to: gate(10), ttl: 64, payload: 60_000}.bytes(t)
+	for n := range 64 {
+		big[14+24+15] = byte(n)
+		l.arrives(l.i10, frame.NewDest(1, 0), big)
+	}
+	for n := range byte(100) {
+		if v, _ := l.arrives(l.i10, frame.NewDest(2, 0), between(false, 1, n+1).bytes(t)); v != frame.Consume {
+			t.Fatalf("packet %d: %v", n, v)
+		}
+	}
+	if n := l.g.queued(); n > DefaultQueued || n < DefaultQueued-120_000 {
+		t.Errorf("%d bytes wait", n)
+	}
+	l.injected = nil
+	for n := range byte(100) {
+		l.knows(l.i20, n+1, 0)
+	}
+	sent := 0
+	for _, x := range l.injected {
+		if b := x.f.Bytes(); b[12] == 8 && b[13] == 0 {
+			sent++
+		}
+	}
+	if sent != 100 {
+		t.Errorf("%d of 100 sent", sent)
+	}
+	must(t, l.i20.Close())
+	if l.g.queued() != 0 || len(l.g.parked.from) != 0 {
+		t.Errorf("%d bytes wait at nobody", l.g.queued())
+	}
+}
+
+// What comes to an interface that is closed, by a route that was looked up before, leaves no
+// bytes behind.
+func TestClosedUnderTraffic(t *testing.T) {
+	l := newLab(t, nil)
+	f := frame.Make(between(false, 1, 4).bytes(t))
+	f.From, f.VNI = frame.NewDest(1, 0), 10
+	x := packet{f: &f, ip: wire.EthernetLen}
+	must(t, l.i20.Close())
+	for range 5 {
+		if v := l.i20.wait(&x, at4(20, 4), l.i10); v != frame.Drop(frame.Unresolved) {
+			t.Errorf("%v", v)
+		}
+	}
+	if n := l.g.queued(); n != 0 || len(l.i20.waiting) != 0 || len(l.injected) != 0 {
+		t.Errorf("%d bytes wait for %d next hops, %d questions", n, len(l.i20.waiting), len(l.injected))
+	}
+}
