@@ -202,7 +202,7 @@ var rules = []rule{
 	{id: "6.control", text: "and by control planes; it needs no gateway address"},
 	{id: "6.ageing", text: "it ages"},
 	{id: "6.follow", text: "it follows announcements"},
-	{id: "6.bound", text: "it is bounded"},
+	{id: "6.bound", text: "it is bounded, and each port and peer has a share"},
 	{id: "6.shown", text: "it shows origin and state"},
 	{id: "6.gateway", text: "row 0: the gateway answers broadcast and unicast requests, and defends its address against probes"},
 	{id: "6.gateway-tunnel", text: "row 0: through a tunnel only when it is not anycast; not flooded to tunnels"},

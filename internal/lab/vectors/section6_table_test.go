@@ -91,8 +91,8 @@ func tableRows() []row {
 			s.forget()
 			s.wantEntry(3, rmac(3))
 		}),
-		each("6.bound", "one more than fits", 0, func(l *lab, v6 bool, vlan uint16) {
-			s := l.neighbours(v6, vlan, arp.TableConfig{Limit: 4}, plain, nil) // hosts 2 and 3 are in it
+		each("6.bound", "one more than the share of a peer", 0, func(l *lab, v6 bool, vlan uint16) {
+			s := l.neighbours(v6, vlan, arp.TableConfig{Limit: 6}, plain, nil) // hosts 2 and 3 are in it
 			for n := range byte(5) {
 				s.f.send(vx(vni, announces(v6, rmac(10+n), 10+n).bytes()))
 			}
