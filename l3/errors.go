@@ -27,7 +27,7 @@ var (
 // answer does not fit into the packet's buffer, by a frame of its own. A packet that is not
 // to be answered is dropped for the reason.
 func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
-	quote, ok := i.answers(x, 0)
+	quote, ok := i.answers(x, 0, origin(x.f))
 	if !ok {
 		return frame.Drop(r)
 	}
@@ -52,7 +52,7 @@ func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
 
 // tell is refuse for a packet that goes on all the same.
 func (i *Interface) tell(x *packet, e refusal) {
-	if quote, ok := i.answers(x, 0); ok {
+	if quote, ok := i.answers(x, 0, origin(x.f)); ok {
 		i.apart(x, e, quote)
 	}
 }
@@ -82,10 +82,25 @@ func (x *packet) head() int {
 	return head4
 }
 
-// answers reports whether a packet is to be answered with an ICMP error, and how much of it
-// to quote. No host is told of errors about errors, of later fragments, nor when the
-// interface has no address to say so from (RFC 1122, section 3.2.2; RFC 4443, section 2.4).
-func (i *Interface) answers(x *packet, mtu int) (quote int, ok bool) {
+// answers reports whether a packet is to be answered with an ICMP error now, and how much of
+// it to quote. The packet is from a place that has a share of what may be answered.
+func (i *Interface) answers(x *packet, mtu int, from frame.Dest) (quote int, ok bool) {
+	if quote, ok = i.answerable(x, mtu); !ok {
+		return 0, false
+	}
+	src := x.src().As16()
+	if !i.vrf.gateway.limit.allow(src[:], i.cfg.VNI, from, x.tick) {
+		i.lane(x.worker).limited.count(x.worker)
+		return 0, false
+	}
+	i.lane(x.worker).errors.count(x.worker)
+	return quote, true
+}
+
+// answerable is answers without the limits. No host is told of errors about errors, of later
+// fragments, nor when the interface has no address to say so from (RFC 1122, section 3.2.2;
+// RFC 4443, section 2.4).
+func (i *Interface) answerable(x *packet, mtu int) (quote int, ok bool) {
 	b := x.f.Bytes()[x.ip:]
 	if x.v6 {
 		p, _ := wire.ParseIPv6(b)
@@ -93,23 +108,16 @@ func (i *Interface) answers(x *packet, mtu int) (quote int, ok bool) {
 		if !whole || u.Later || u.Protocol == wire.ProtoICMPv6 && (u.At == len(p) || wire.ICMPv6IsError(p[u.At])) || i.addr6() == [16]byte{} {
 			return 0, false
 		}
-		quote = min(len(p), minMTU6-head6)
-	} else {
-		p, _ := wire.ParseIPv4(b)
-		if p.FragmentOffset() != 0 || p.Protocol() == wire.ProtoICMP && (len(p.Payload()) == 0 || wire.ICMPIsError(p.Payload()[0])) || i.addr4() == [4]byte{} {
-			return 0, false
-		}
-		quote = min(len(p), maxError4-head4)
-		if mtu != 0 {
-			quote = min(quote, mtu-head4)
-		}
+		return min(len(p), minMTU6-head6), true
 	}
-	src := x.src().As16()
-	if !i.vrf.gateway.limit.allow(src[:], i.cfg.VNI, x.tick) {
-		i.lane(x.worker).limited.count(x.worker)
+	p, _ := wire.ParseIPv4(b)
+	if p.FragmentOffset() != 0 || p.Protocol() == wire.ProtoICMP && (len(p.Payload()) == 0 || wire.ICMPIsError(p.Payload()[0])) || i.addr4() == [4]byte{} {
 		return 0, false
 	}
-	i.lane(x.worker).errors.count(x.worker)
+	quote = min(len(p), maxError4-head4)
+	if mtu != 0 {
+		quote = min(quote, mtu-head4)
+	}
 	return quote, true
 }
 

@@ -125,8 +125,10 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 func (i *Interface) send(x *packet, h *hop) frame.Verdict {
 	f, out := x.f, h.out
 	if out.cfg.Port != 0 {
-		if t := out.cfg.Tunnel; t != nil && t.Failed(h.to.Peer()) {
-			i.tell(x, noHost)
+		if t := out.cfg.Tunnel; t != nil {
+			if _, ok := i.answerable(x, 0); ok && t.Failed(h.to.Peer()) {
+				i.tell(x, noHost)
+			}
 		}
 		f.Pull(x.ip)
 		f.Trim(x.length()) // Ethernet's padding stays here

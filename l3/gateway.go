@@ -25,7 +25,7 @@ const (
 // GatewayConfig holds the settings of a [Gateway]. The zero value works.
 type GatewayConfig struct {
 	PerSender int // ICMP errors to one source address of one network in a second; 0 = DefaultPerSender
-	Total     int // ICMP errors in a second in all; 0 = DefaultTotal
+	Total     int // ICMP errors in a second in all, half of them about packets from one port or peer; 0 = DefaultTotal
 
 	// Packets wait for their next hop's MAC. What is beyond a limit is dropped as
 	// frame.Unresolved, or takes the place of what has been waiting longer: each port and peer

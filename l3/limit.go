@@ -10,17 +10,23 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// limitSlots is how many words senders share: a power of two.
-const limitSlots = 1024
+// limitSlots is how many words senders share, placeSlots how many places do: powers of two.
+const (
+	limitSlots = 4096
+	placeSlots = 1024
+)
 
-// A limiter bounds how many answers one sender gets in a second, and all of them
-// together. It neither waits nor grows: a sender's count is in the word its address
-// hashes to, so two senders may now and then share one allowance. The hash has a seed
-// of its own, so that a stranger cannot choose with whom.
+// A limiter bounds how many answers one sender gets in a second, and all of them together.
+// Senders are whoever a host says it is, so what comes from one place, a port or a peer, gets
+// half of the total, and its senders' counts are their own: in its name nobody else's
+// allowance can be spent. It neither waits nor grows: a sender's count is in the word that its
+// address and place hash to, so two senders may now and then share one allowance. The hash
+// has a seed of its own, so that a stranger cannot choose with whom.
 type limiter struct {
 	perSender, total uint32
 	seed             mix.Key
 	all              atomic.Uint64
+	places           [placeSlots]atomic.Uint64
 	senders          [limitSlots]atomic.Uint64
 }
 
@@ -43,16 +49,31 @@ func (l *limiter) set(perSender, total int) error {
 	return nil
 }
 
-// allow counts one answer to the host src of a network and reports whether there was
-// room for it. What is beyond a sender's own limit does not count against the total.
-func (l *limiter) allow(src []byte, vni frame.VNI, now frame.Tick) bool {
-	return take(&l.senders[l.hash(src, vni)%limitSlots], now, l.perSender) && take(&l.all, now, l.total)
+// allow counts one answer to the host src of a network, about a packet from a place, and
+// reports whether there was room for it. What is beyond a sender's own limit does not count
+// against the others'; what is beyond the place's does not count at all.
+func (l *limiter) allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Tick) bool {
+	place, share := l.place(from), (l.total+1)/2
+	return left(place, now, share) && take(&l.senders[l.hash(src, vni, from)%limitSlots], now, l.perSender) &&
+		take(place, now, share) && take(&l.all, now, l.total)
 }
 
-func (l *limiter) hash(src []byte, vni frame.VNI) uint64 {
+// place returns the word of a place. Ports have words of their own, and so have the peers of
+// one tunnel, unless there are more than words.
+func (l *limiter) place(from frame.Dest) *atomic.Uint64 {
+	return &l.places[(uint32(from.Port())*0x9e37+uint32(from.Peer()))%placeSlots]
+}
+
+func (l *limiter) hash(src []byte, vni frame.VNI, from frame.Dest) uint64 {
 	var ip [16]byte
 	n := copy(ip[:], src)
-	return l.seed.Hash320(&[5]uint64{binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:]), uint64(n), uint64(vni)})
+	return l.seed.Hash320(&[5]uint64{binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:]), uint64(n), uint64(vni), uint64(from)})
+}
+
+// left reports whether there is room for one more event in the second now.
+func left(w *atomic.Uint64, now frame.Tick, limit uint32) bool {
+	old := w.Load()
+	return int32(now-frame.Tick(old>>32)) > 0 || uint32(old) < limit
 }
 
 // take counts one event in the second now, unless limit are counted. A word is the

@@ -17,7 +17,7 @@ const (
 // TooBigConfig holds the settings of a [TooBig]. The zero value works.
 type TooBigConfig struct {
 	PerSender int // answers to one source address of one network in a second; 0 = DefaultPerSender
-	Total     int // answers in a second in all; 0 = DefaultTotal
+	Total     int // answers in a second in all, half of them to one port or peer; 0 = DefaultTotal
 }
 
 // A TooBig is the stage for a switch's slot TooBig: it answers unicast frames that are

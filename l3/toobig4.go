@@ -40,22 +40,31 @@ func (t *TooBig) forge4(f *frame.Frame, ip int, now frame.Tick, e refusal, mtu, 
 	b := f.Bytes()
 	p, _ := wire.ParseIPv4(b[ip:])
 	src, dst := p.Src(), p.Dst()
-	switch {
-	case !isHost4(src) || !isHost4(dst):
-		return notHost
-	case p.FragmentOffset() != 0:
-		return fragment
-	case e == fragNeeded && !p.DF():
+	switch o := tellable4(p); {
+	case (o == sent4 || o == icmpError) && e == fragNeeded && !p.DF():
 		return fragmenting
-	case p.Protocol() == wire.ProtoICMP && (len(p.Payload()) == 0 || wire.ICMPIsError(p.Payload()[0])):
-		return icmpError
-	case !t.limit.allow(src[:], f.VNI, now):
+	case o != sent4:
+		return o
+	case !t.limit.allow(src[:], f.VNI, f.From, now):
 		return limited
 	}
 	copy(b[ip+head4:], p[:quote])
 	a := b[ip : ip+head4+quote]
 	putError4(a, codes4[e], uint32(mtu), dst, src)
 	finish(f, ip+len(a))
+	return sent4
+}
+
+// tellable4 is why the sender of a packet is not to be told of an error about it, or sent4.
+func tellable4(p wire.IPv4) outcome {
+	switch {
+	case !isHost4(p.Src()) || !isHost4(p.Dst()):
+		return notHost
+	case p.FragmentOffset() != 0:
+		return fragment
+	case p.Protocol() == wire.ProtoICMP && (len(p.Payload()) == 0 || wire.ICMPIsError(p.Payload()[0])):
+		return icmpError
+	}
 	return sent4
 }
 

@@ -32,7 +32,22 @@ func (t *TooBig) forge6(f *frame.Frame, ip int, now frame.Tick, e refusal, mtu, 
 	b := f.Bytes()
 	p, _ := wire.ParseIPv6(b[ip:])
 	src, dst := p.Src(), p.Dst()
-	if !isHost6(src) || !isHost6(dst) {
+	switch o := tellable6(p); {
+	case o != sent6:
+		return o
+	case !t.limit.allow(src[:], f.VNI, f.From, now):
+		return limited
+	}
+	copy(b[ip+head6:], p[:quote])
+	a := b[ip : ip+head6+quote]
+	putError6(a, codes6[e], uint32(mtu), dst, src)
+	finish(f, ip+len(a))
+	return sent6
+}
+
+// tellable6 is tellable4 for IPv6; the answer is sent6.
+func tellable6(p wire.IPv6) outcome {
+	if !isHost6(p.Src()) || !isHost6(p.Dst()) {
 		return notHost
 	}
 	switch u, ok := p.Upper(); {
@@ -42,13 +57,7 @@ func (t *TooBig) forge6(f *frame.Frame, ip int, now frame.Tick, e refusal, mtu, 
 		return fragment
 	case u.Protocol == wire.ProtoICMPv6 && (u.At == len(p) || wire.ICMPv6IsError(p[u.At])):
 		return icmpError
-	case !t.limit.allow(src[:], f.VNI, now):
-		return limited
 	}
-	copy(b[ip+head6:], p[:quote])
-	a := b[ip : ip+head6+quote]
-	putError6(a, codes6[e], uint32(mtu), dst, src)
-	finish(f, ip+len(a))
 	return sent6
 }
 

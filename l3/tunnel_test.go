@@ -174,8 +174,20 @@ func TestNextHopFailed(t *testing.T) {
 		if s.proto, s.icmp = layers.IPProtocolICMPv4, 3; v6 {
 			s.proto, s.icmp = layers.IPProtocolICMPv6, 1
 		}
-		if v, _ := l.in(l.i10, s.bytes(t)); v != frame.Forward(frame.NewDest(6, 2)) || len(l.injected) != 0 {
-			t.Errorf("%v, told %d times", v, len(l.injected))
+		if v, _ := l.in(l.i10, s.bytes(t)); v != frame.Forward(frame.NewDest(6, 2)) || len(l.injected) != 0 || stub.failed[2] != 1 {
+			t.Errorf("%v, told %d times, %d to tell", v, len(l.injected), stub.failed[2])
+		}
+		// Nor of a later fragment: the report is kept for one who can be told.
+		if !v6 {
+			later := bytes.Clone(in)
+			later[14+7] = 9
+			fixSum(later[14:])
+			if v, _ := l.in(l.i10, later); v != frame.Forward(frame.NewDest(6, 2)) || len(l.injected) != 0 || stub.failed[2] != 1 {
+				t.Errorf("%v, told %d times, %d to tell", v, len(l.injected), stub.failed[2])
+			}
+		}
+		if v, _ := l.in(l.i10, in); v != frame.Forward(frame.NewDest(6, 2)) || len(l.injected) != 1 || stub.failed[2] != 0 {
+			t.Errorf("%v, told %d times, %d to tell", v, len(l.injected), stub.failed[2])
 		}
 	}
 }

@@ -53,10 +53,20 @@ func (w *Wire) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	case f.From.Port() != w.cfg.Near.Port():
 		return frame.Continue
 	}
-	if t := w.cfg.Tunnel; t != nil && t.Failed(w.cfg.Far.Peer()) {
+	if t := w.cfg.Tunnel; t != nil && tellable(f) && t.Failed(w.cfg.Far.Peer()) {
 		w.tell(f, at.Tick)
 	}
 	return frame.Forward(w.cfg.Far)
+}
+
+// tellable reports whether the sender of a packet may be told of an error about it.
+func tellable(f *frame.Frame) bool {
+	if f.Kind == frame.IPv4 {
+		p, ok := wire.ParseIPv4(f.Bytes())
+		return ok && tellable4(p) == sent4 && p.ChecksumOK()
+	}
+	p, ok := wire.ParseIPv6(f.Bytes())
+	return ok && tellable6(p) == sent6
 }
 
 // tell tells the sender of a packet that its host is not reached, by a frame of its own: the

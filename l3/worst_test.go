@@ -1,6 +1,7 @@
 package l3
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
@@ -174,5 +175,74 @@ func TestClosedUnderTraffic(t *testing.T) {
 	}
 	if n := l.g.queued(); n != 0 || len(l.i20.waiting) != 0 || len(l.injected) != 0 {
 		t.Errorf("%d bytes wait for %d next hops, %d questions", n, len(l.i20.waiting), len(l.injected))
+	}
+}
+
+// One port sends what calls for ICMP errors, from ever other addresses and from those of others:
+// hosts elsewhere are told as ever.
+func TestWorstErrors(t *testing.T) {
+	const hosts, each = 40, 8
+	var l limiter
+	must(t, l.set(0, 0))
+	addr := func(n int) []byte { return []byte{10, byte(n >> 16), byte(n >> 8), byte(n)} }
+	for name, rate := range map[string]int{"as many as are answered": 400, "more": 4000} {
+		t.Run(name, func(t *testing.T) {
+			n := hosts
+			worst(t, func(attack bool) (served int) {
+				for now := range frame.Tick(tenMinutes) {
+					for k := 0; attack && k < rate; k++ {
+						src := addr(n)
+						if n++; k%2 == 0 {
+							src = addr(k % hosts)
+						}
+						l.allow(src, 10, frame.NewDest(1, 0), now)
+					}
+					for k := range hosts * each {
+						if l.allow(addr(k%hosts), 10, frame.NewDest(2, 0), now) {
+							served++
+						}
+					}
+				}
+				l = limiter{}
+				must(t, l.set(0, 0))
+				return served
+			})
+		})
+	}
+}
+
+// The same through each stage that answers: who is there counts, not who he says he is.
+func TestErrorsByPlace(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		send func(l *lab, src netip.Addr, from frame.Dest) frame.Verdict
+	}{
+		{"time exceeded", func(l *lab, src netip.Addr, from frame.Dest) frame.Verdict {
+			s := between(false, 1, 4)
+			s.src, s.ttl = src, 1
+			v, _ := l.arrives(l.i10, from, s.bytes(l.t))
+			return v
+		}},
+		{"routed, and too big", func(l *lab, src netip.Addr, from frame.Dest) frame.Verdict {
+			s := between(false, 1, 4)
+			s.src, s.payload = src, 1400
+			f := frame.Make(s.bytes(l.t)) // as the gateway has routed it
+			v := l.i20.TooBig().Process(&f, frame.At{Tick: l.now, MTU: 1000})
+			return v
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, &GatewayConfig{Total: 100})
+			l.knows(l.i10, 1, 0)
+			l.i10.neighbours.Learn(&arp.Claim{IP: at4(10, 1), MAC: host(1), From: frame.NewDest(2, 0)}, 0)
+			for n := range 1000 { // from nobody who is known
+				c.send(l, at4(10, byte(100+n%150)), frame.NewDest(1, 0))
+			}
+			for n := range DefaultPerSender {
+				if v := c.send(l, at4(10, 1), frame.NewDest(2, 0)); v != frame.Reply && v != frame.Reenter {
+					t.Fatalf("packet %d: %v", n, v)
+				}
+			}
+		})
 	}
 }
