@@ -86,6 +86,9 @@ func (g *Gens) KillPeer(d frame.Dest) {
 	}
 }
 
+// Kills returns a number that changes when a Dest is killed, as its port or as a peer.
+func (g *Gens) Kills(d frame.Dest) uint32 { return g.sum(d, pinned) }
+
 // bump raises a generation for the classes up to c.
 func (g *Gens) bump(n *counter, c int) {
 	for ; c >= 0; c-- {

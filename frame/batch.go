@@ -1,5 +1,7 @@
 package frame
 
+import "sync/atomic"
+
 // MaxBatch is the largest number of frames in a [Batch].
 const MaxBatch = 64
 
@@ -23,6 +25,12 @@ type Outer struct {
 type Batch struct {
 	Frames []Frame
 	Outer  []Outer // parallel to Frames; only an underlay's reader sets it
+
+	// Who reads for a tunnel sets these: Gone counts the times that peers have lost their
+	// numbers, and Known is what it was before the first frame's peer was looked up. While they
+	// differ a number in From may be another peer's by now.
+	Gone  *atomic.Uint64
+	Known uint64
 
 	arena *arena
 	used  int

@@ -7,16 +7,16 @@ type EventKind uint8
 
 // Kinds of events, with the fields each one sets.
 const (
-	EventOverflow   EventKind = iota // events were lost: list the tables again
-	EventMACLearned                  // VNI, MAC, Dest
-	EventMACMoved                    // VNI, MAC, Dest, Old; Pinned says it was a control entry that gave way
-	EventMACFrozen                   // VNI, MAC, Dest, Old: moved too often; stays at Dest, where it was before, and Old has claimed it last
-	EventMACFlapping                 // VNI, MAC, Dest, Old: moves many times a second between Dest and Old, where it was before: a loop?
-	EventMACAged                     // VNI, MAC, Dest: not heard for the ageing time
-	EventMACEvicted                  // VNI, MAC, Dest: made room for another
-	EventPortUp                      // Dest
-	EventPortDown                    // Dest; Err when it failed, nil when it was detached
-	EventMACMiss                     // VNI, MAC, Dest: nobody knows where the MAC is that a frame from Dest is for
+	EventOverflow    EventKind = iota // events were lost: list the tables again
+	EventMACLearned                   // VNI, MAC, Dest
+	EventMACMoved                     // VNI, MAC, Dest, Old; Pinned says it was a control entry that gave way
+	EventMACFrozen                    // VNI, MAC, Dest, Old: moved too often; stays at Dest, where it was before, and Old has claimed it last
+	EventMACFlapping                  // VNI, MAC, Dest, Old: moves many times a second between Dest and Old, where it was before: a loop?
+	EventMACAged                      // VNI, MAC, Dest: not heard for the ageing time
+	EventMACEvicted                   // VNI, MAC, Dest: made room for another
+	EventPortUp                       // Dest
+	EventPortDown                     // Dest; Err when it failed, nil when it was detached
+	EventMACMiss                      // VNI, MAC, Dest: nobody knows where the MAC is that a frame from Dest is for
 
 	EventNeighbourLearned   // VNI, IP, MAC, Dest
 	EventNeighbourMoved     // VNI, IP, MAC, OldMAC, Dest

@@ -38,7 +38,7 @@ type Tunnel interface {
 	Shut(tag uint32)
 
 	// Retire starts the removal of learned peers for which named returns false: from
-	// here on no frame comes in from them. The switch then waits until no worker
+	// here on no frame comes in from them, but for those of Batches whose Gone says so. The switch then waits until no worker
 	// knows the number, flushes their entries, waits again and calls Free.
 	Retire(named func(peer uint16) bool) []uint16
 	Free(peers []uint16)

@@ -90,13 +90,18 @@ func (s *stubTunnel) Read(b *frame.Batch) error {
 	if err := s.stub.Read(b); err != nil {
 		return err
 	}
+	tunnelled(b)
+	return nil
+}
+
+// tunnelled takes what is in front of the frames of a batch off.
+func tunnelled(b *frame.Batch) {
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		h := f.Bytes()
 		f.From, f.VNI, f.Tunnel = frame.NewDest(0, binary.BigEndian.Uint16(h)), frame.VNI(binary.BigEndian.Uint32(h[2:])), true
 		f.Pull(6)
 	}
-	return nil
 }
 
 func fromPeer(peer uint16, vni frame.VNI, b []byte) []byte {

@@ -206,7 +206,7 @@ func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool { return vsi.Send(0, f) }
 // Send is Inject for a frame that leaves by one member of the VSI, wherever the FDB has its
 // MAC: the only way out for what is no Ethernet frame. To 0 leaves it to the FDB.
 func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
-	m := injection{vni: v.vni, to: to, kind: f.Kind, horizon: f.Horizon, gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
+	m := injection{vni: v.vni, to: to, kind: f.Kind, horizon: f.Horizon, kills: v.sw.gens.Kills(to), gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
 	r := v.sw.inject.Put(m, f.Bytes())
 	if r != frame.NotDropped {
 		v.sw.own.tx.add(cDrops+int(r), 1)
@@ -223,16 +223,17 @@ type injection struct {
 	gbp  frame.GBP
 
 	horizon uint8
+	kills   uint32 // of to, when it was queued
 }
 
-// injected reads what was queued. Where a frame is to go is in its From, until the worker
-// has seen it.
+// injected reads what was queued. Where a frame is to go is in its From, and in its Hash
+// whether that is still there, until the worker has seen it.
 type injected struct{ *ring.Ring[injection] }
 
 func (r injected) Read(b *frame.Batch) error {
 	return r.Fill(b, func(b *frame.Batch, i int, m injection) {
 		f := &b.Frames[i]
-		f.VNI, f.From, f.Kind, f.GSO, f.GBP, f.Horizon = m.vni, m.to, m.kind, m.gso.Moved(f.Headroom()), m.gbp, m.horizon
+		f.VNI, f.From, f.Kind, f.GSO, f.GBP, f.Horizon, f.Hash = m.vni, m.to, m.kind, m.gso.Moved(f.Headroom()), m.gbp, m.horizon, m.kills
 	})
 }
 

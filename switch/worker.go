@@ -56,11 +56,22 @@ func (w *worker) run() error {
 			return err
 		}
 		w.enter()
+		if b := w.batch; b.Gone != nil && b.Gone.Load() != b.Known {
+			forgetPeers(b)
+		}
 		w.handle()
 		w.leave()
 		if n%busyBatches == 0 {
 			runtime.Gosched()
 		}
+	}
+}
+
+// forgetPeers makes the frames of a batch come from a peer without a number, as its number may
+// have been given away between the look-up and enter.
+func forgetPeers(b *frame.Batch) {
+	for i := range b.Frames {
+		b.Frames[i].From = 0
 	}
 }
 
@@ -105,10 +116,18 @@ func (w *worker) frame(f *frame.Frame) {
 		return
 	}
 	f.VNI = c.vsi.vni
-	if w.port.p == nil && to != 0 { // from the switch itself, which knows where it goes
-		f.From = 0
-		w.act(f, c, frame.Forward(to))
-		return
+	if w.port.p == nil { // from the switch itself
+		kills := f.Hash
+		f.Hash = 0
+		if to != 0 { // which knows where it goes
+			f.From = 0
+			v := frame.Forward(to)
+			if kills != w.sw.gens.Kills(to) { // or did
+				v = frame.Drop(frame.PortDown)
+			}
+			w.act(f, c, v)
+			return
+		}
 	}
 	v, e := c.decide(f, &w.at)
 	if e == nil {

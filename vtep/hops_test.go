@@ -425,3 +425,32 @@ func TestGroupOfNextHops(t *testing.T) {
 		t.Errorf("%v", n)
 	}
 }
+
+// A batch says that peers have lost their numbers since theirs were looked up.
+func TestBatchKnowsOfGonePeers(t *testing.T) {
+	l := newLife(t, nil)
+	l.hear(1)
+	b := frame.NewBatch(nil)
+	l.u.in = append(l.u.in, packetIn{src: endpoint(t, at(1)), data: vx(vni, inner(1))})
+	must(t, l.r.Read(b))
+	for range 2 { // in the first, it may have been heard since
+		if nums := l.retire(l.number(1)); nums != nil || b.Gone.Load() != b.Known {
+			t.Fatalf("%v retired, %d, was %d", nums, b.Gone.Load(), b.Known)
+		}
+	}
+	for n := 0; len(l.retire()) == 0; n++ {
+		if n == 3 {
+			t.Fatal("not retired")
+		}
+	}
+	if b.Gone.Load() == b.Known {
+		t.Error("the batch is believed")
+	}
+	must(t, func() error {
+		l.u.in = append(l.u.in, packetIn{src: endpoint(t, at(2)), data: vx(vni, inner(1))})
+		return l.r.Read(b)
+	}())
+	if b.Gone.Load() != b.Known {
+		t.Error("one that was read later is not")
+	}
+}

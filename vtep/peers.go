@@ -186,6 +186,9 @@ func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 		}
 		nums = append(nums, h.num)
 	}
+	if nums != nil {
+		v.gone.Add(1) // after they have left byHost
+	}
 	return nums
 }
 

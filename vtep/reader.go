@@ -35,6 +35,7 @@ func (r *reader) Read(b *frame.Batch) error {
 	if err := r.in.Read(b); err != nil {
 		return err
 	}
+	b.Gone, b.Known = &r.v.gone, r.v.gone.Load()
 	r.open, r.heard, r.local = false, nil, r.side.local.Load().Endpoint
 	for i := range b.Frames {
 		f := &b.Frames[i]

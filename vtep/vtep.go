@@ -103,7 +103,8 @@ type VTEP struct {
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
 	hops     hopTable
-	uneven   atomic.Int32 // hops with a header or a path MTU of their own
+	uneven   atomic.Int32  // hops with a header or a path MTU of their own
+	gone     atomic.Uint64 // times that Retire took numbers away
 
 	mu        sync.Mutex // tables above, for writers
 	closed    bool
