@@ -109,7 +109,8 @@ func (p *Plane) Forget(owner string) {
 // Reapply writes again what tables have lost, or had no place for: after a port was attached
 // anew, a segment or interface was made, an entry was deleted by hand, or one that rows had
 // given way to has aged. It changes nothing that is as it should be, and gives way as Program
-// does. The error is about rows that cannot be written now; all others have been.
+// does. The error is about rows that cannot be written now, and wraps a [LostError]; all others
+// have been.
 func (p *Plane) Reapply() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,6 +125,19 @@ func (p *Plane) Reapply() error {
 	}
 	return nil
 }
+
+// A LostError is about an entry that cannot be written now: of several, about one of the owner
+// who comes first.
+type LostError struct {
+	Owner string // whose row it is
+	Err   error
+}
+
+// Error returns the text of Err.
+func (e *LostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *LostError) Unwrap() error { return e.Err }
 
 // Rows iterates over an owner's rows as they were when the iteration began: MACs, then floods,
 // then prefixes, each in order of their keys.

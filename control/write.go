@@ -35,7 +35,7 @@ type tx struct {
 	garbage []held    // held for what could not be written
 	undos   []func()
 
-	lost   error // an entry that could not be written, though its row stays
+	lost   *LostError // an entry that could not be written, though its row stays
 	losses int
 }
 
@@ -233,7 +233,11 @@ func (t *tx) failed(c *change, err error) error {
 
 func (t *tx) lose(at place, err error) {
 	t.losses++
-	if t.lost == nil {
-		t.lost = fmt.Errorf("%v: %w", at, err)
+	owner := ""
+	if best := t.p.best(t.p.slots[at]); best != nil {
+		owner = best.owner
+	}
+	if t.lost == nil || t.p.rank(owner, t.lost.Owner) < 0 {
+		t.lost = &LostError{owner, fmt.Errorf("%v: %w", at, err)}
 	}
 }

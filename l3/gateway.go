@@ -97,6 +97,23 @@ func (g *Gateway) VRF(name string) *VRF {
 	return v
 }
 
+// DeleteVRF forgets a VRF with its routes, if it has no interface, and reports whether it has.
+func (g *Gateway) DeleteVRF(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	v := g.vrfs[name]
+	if v == nil {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.interfaces) > 0 {
+		return false
+	}
+	delete(g.vrfs, name)
+	return true
+}
+
 // VRFs returns the VRFs in the order of their names.
 func (g *Gateway) VRFs() []*VRF {
 	g.mu.Lock()

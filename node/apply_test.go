@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -205,5 +206,27 @@ func TestApplyFails(t *testing.T) {
 	n.Close()
 	if err := n.Apply(parse(t, first)); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// What the settings of a segment are refused for is found before anything is changed: its
+// gateway is not another one already.
+func TestApplyRefusesSegment(t *testing.T) {
+	n := running(t)
+	cfg := parse(t, first)
+	if err := n.Apply(cfg); err != nil {
+		t.Fatal(err)
+	}
+	bad := parse(t, strings.Replace(first, "02:00:00:00:ff:10", "02:00:00:00:ff:11", 1))
+	bad.Segments[0].Ageing = Duration(613200 * time.Hour)
+	for range 2 {
+		if err := n.Apply(bad); err == nil {
+			t.Fatal("an ageing time of 70 years is taken")
+		}
+		wantDump(t, n, firstDump)
+		if err := n.Apply(cfg); err != nil {
+			t.Fatal(err)
+		}
+		wantDump(t, n, firstDump)
 	}
 }

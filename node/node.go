@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -38,14 +37,23 @@ type Node struct {
 	capture *port.Capture
 	tooBig  *l3.TooBig
 	log     *slog.Logger
+	open    openers
+	fault   func(step string) error // of tests: what fails instead of a step
 
 	mu       sync.Mutex
 	cfg      *Config
 	closed   bool
 	tunnels  map[string]*tunnel
 	ports    map[string]*device
-	policies map[string]*policy.Policy
+	policies map[string]*rules
 	segments map[frame.VNI]*segment
+	vrfs     map[string]bool // that configurations have made
+}
+
+// rules are a Policy as it runs.
+type rules struct {
+	maxFlows int // the one thing a policy cannot change
+	*policy.Policy
 }
 
 // New returns a node without anything. A nil o means defaults.
@@ -55,7 +63,8 @@ func New(o *Options) (*Node, error) {
 	}
 	n := &Node{
 		cfg: new(Config), tunnels: map[string]*tunnel{}, ports: map[string]*device{},
-		policies: map[string]*policy.Policy{}, segments: map[frame.VNI]*segment{},
+		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
+		open: openers{listen, openDevice},
 	}
 	if n.log = o.Log; n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -105,7 +114,8 @@ func (n *Node) Close() error {
 }
 
 // Apply makes the node what cfg says, under traffic. When it fails, with [Errors] or with
-// what the system says of one part, the node is as it was before.
+// what the system says of one part, the node is as it was before. What the system does not give
+// back then is missing, and the error says so: the next Apply has it again.
 func (n *Node) Apply(cfg *Config) error {
 	if err := cfg.Check(); err != nil {
 		return err
@@ -120,56 +130,98 @@ func (n *Node) Apply(cfg *Config) error {
 	if err != nil {
 		return err // and nothing was touched
 	}
-	old := n.cfg
-	if err := n.apply(cfg, f); err != nil {
-		f, e := n.openFirst(old)
-		if e == nil {
-			e = n.apply(old, f)
-		}
-		if e != nil {
-			err = fmt.Errorf("%w; and what was before could not be put back: %w", err, e)
-		}
-		return err
+	a := new(attempt)
+	if n.apply(cfg, f, a); a.err == nil {
+		return nil
 	}
-	return nil
+	// Every change is one from what there is to what is wanted. So this is the way back too,
+	// from wherever the way there has ended.
+	back := &attempt{back: true}
+	n.closeUnused(index(n.cfg))
+	if n.apply(n.cfg, opened{}, back); back.err != nil {
+		return fmt.Errorf("%w; and what was before could not be put back: %w", a.err, back.err)
+	}
+	return a.err
 }
 
-// apply changes what differs from what there is; f is open already. n.mu is held.
-func (n *Node) apply(cfg *Config, f opened) error {
-	wanted := index(cfg)
-	if err := n.openAll(cfg, wanted, f); err != nil {
-		return err
+// An attempt is one way through apply. The first error ends it, except on the way back, which
+// goes on with all that is left.
+type attempt struct {
+	back bool
+	at   string // what it is about
+	err  error
+}
+
+// ends notes an error, if it is one, and reports whether the attempt is over.
+func (a *attempt) ends(err error) bool {
+	if err != nil && a.at != "" {
+		err = fmt.Errorf("%s: %w", a.at, err)
 	}
-	for _, vni := range sortedKeys(n.segments) {
-		if err := n.release(n.segments[vni], wanted.segments[vni]); err != nil {
-			return fmt.Errorf("segment %d: %w", vni, err)
-		}
+	switch {
+	case a.err == nil:
+		a.err = err
+	case err != nil:
+		a.err = fmt.Errorf("%w; %w", a.err, err)
 	}
-	for i := range cfg.Policies {
-		if err := n.setPolicy(&cfg.Policies[i]); err != nil {
+	return a.err != nil && !a.back
+}
+
+// step takes a step that can fail. All that can go through here, so that tests have each of
+// them fail.
+func (n *Node) step(name string, f func() error) error {
+	if n.fault != nil {
+		if err := n.fault(name); err != nil {
 			return err
 		}
 	}
-	for i := range cfg.Segments {
-		if err := n.setSegment(&cfg.Segments[i]); err != nil {
-			return fmt.Errorf("segment %d: %w", cfg.Segments[i].VNI, err)
+	return f()
+}
+
+// apply changes what differs from what there is; f is open already. n.mu is held.
+func (n *Node) apply(cfg *Config, f opened, a *attempt) {
+	wanted := index(cfg)
+	if n.openAll(cfg, wanted, f, a); a.ends(nil) {
+		return
+	}
+	for _, vni := range sortedKeys(n.segments) {
+		a.at = fmt.Sprintf("segment %d", vni)
+		if a.ends(n.step("release", func() error { return n.release(n.segments[vni], wanted.segments[vni]) })) {
+			return
 		}
 	}
-	for i := range cfg.VRFs {
-		n.gateway.VRF(cfg.VRFs[i].Name) // makes it, for routes where there is no gateway
+	for i := range cfg.Policies {
+		c := &cfg.Policies[i]
+		a.at = fmt.Sprintf("policy %q", c.Name)
+		if a.ends(n.step("policy", func() error { return n.setPolicy(c) })) {
+			return
+		}
 	}
-	if err := n.plane.Program(Owner, control.Update{Snapshot: true, Add: rows(cfg)}); err != nil {
-		return err
+	for i := range cfg.Segments {
+		a.at = fmt.Sprintf("segment %d", cfg.Segments[i].VNI)
+		if n.setSegment(&cfg.Segments[i], a); a.ends(nil) {
+			return
+		}
+	}
+	a.at = ""
+	for i := range cfg.VRFs {
+		n.vrf(cfg.VRFs[i].Name) // makes it, for routes where there is no gateway
+	}
+	if a.ends(n.step("rows", func() error {
+		return n.plane.Program(Owner, control.Update{Snapshot: true, Add: rows(cfg)})
+	})) {
+		return
 	}
 	if err := n.plane.Reapply(); err != nil { // what was made anew has lost its rows
-		n.log.Warn("rows of others wait", "err", err)
+		if lost := (*control.LostError)(nil); errors.As(err, &lost) && lost.Owner == Owner && a.ends(lost) {
+			return
+		}
+		n.log.Warn("rows wait", "err", err)
 	}
 	n.closeUnused(wanted)
 	if cfg.MaxMACs != n.cfg.MaxMACs {
 		n.sw.SetMaxMACs(cfg.MaxMACs)
 	}
 	n.cfg = cfg
-	return nil
 }
 
 // wanted is a configuration by name.
@@ -177,11 +229,12 @@ type wanted struct {
 	tunnels  map[string]*Tunnel
 	ports    map[string]*Port
 	segments map[frame.VNI]*Segment
-	policies map[string]bool
+	policies map[string]*Policy
+	vrfs     map[string]bool
 }
 
 func index(cfg *Config) wanted {
-	w := wanted{map[string]*Tunnel{}, map[string]*Port{}, map[frame.VNI]*Segment{}, map[string]bool{}}
+	w := wanted{map[string]*Tunnel{}, map[string]*Port{}, map[frame.VNI]*Segment{}, map[string]*Policy{}, map[string]bool{}}
 	for i := range cfg.Tunnels {
 		w.tunnels[cfg.Tunnels[i].Name] = &cfg.Tunnels[i]
 	}
@@ -192,7 +245,10 @@ func index(cfg *Config) wanted {
 		w.segments[cfg.Segments[i].VNI] = &cfg.Segments[i]
 	}
 	for i := range cfg.Policies {
-		w.policies[cfg.Policies[i].Name] = true
+		w.policies[cfg.Policies[i].Name] = &cfg.Policies[i]
+	}
+	for i := range cfg.VRFs {
+		w.vrfs[cfg.VRFs[i].Name] = true
 	}
 	return w
 }
@@ -208,15 +264,20 @@ func sortedKeys[K frame.VNI | string, V any](m map[K]V) []K {
 
 // setPolicy makes a policy, or changes it in place.
 func (n *Node) setPolicy(c *Policy) error {
-	p := n.policies[c.Name]
-	if p != nil {
-		return p.Update(&c.Config)
+	if r := n.policies[c.Name]; r != nil && r.maxFlows == c.MaxFlows {
+		return r.Update(&c.Config)
 	}
 	p, err := policy.New(&c.Config)
 	if err == nil {
-		n.policies[c.Name] = p
+		n.policies[c.Name] = &rules{c.MaxFlows, p}
 	}
 	return err
+}
+
+// vrf returns the VRF of a name, making it if there is none.
+func (n *Node) vrf(name string) *l3.VRF {
+	n.vrfs[name] = true
+	return n.gateway.VRF(name)
 }
 
 // neighbours returns the table of a segment, nil if it has none. The plane asks.
@@ -230,8 +291,8 @@ func (n *Node) neighbours(vni frame.VNI) *arp.Table {
 // firstTunnel returns the tunnel of a segment that rows without a name are about: the first
 // of the configuration, whenever it was attached. The plane asks.
 func (n *Node) firstTunnel(vni frame.VNI) string {
-	if s := n.segments[vni]; s != nil && len(s.cfg.in()) > 0 {
-		return s.cfg.in()[0].Tunnel
+	if s := n.segments[vni]; s != nil {
+		return s.first
 	}
 	return ""
 }
@@ -281,7 +342,11 @@ func (n *Node) Tunnels() map[string]*vtep.VTEP {
 func (n *Node) Policies() map[string]*policy.Policy {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return maps.Clone(n.policies)
+	m := make(map[string]*policy.Policy, len(n.policies))
+	for name, r := range n.policies {
+		m[name] = r.Policy
+	}
+	return m
 }
 
 // Interfaces returns the gateway's interfaces in the order of their VNIs.

@@ -45,20 +45,15 @@ func (f opened) close() {
 // stays open.
 func (n *Node) openFirst(cfg *Config) (opened, error) {
 	f := opened{map[string]*vtep.VTEP{}, map[string]vswitch.Port{}}
-	var move []*Tunnel
 	for i := range cfg.Tunnels {
 		c := &cfg.Tunnels[i]
-		if n.moves(c) {
-			move = append(move, c)
-			continue
-		}
-		if n.inTheWay(c) {
+		if n.inTheWay(c) || n.moves(c) {
 			continue
 		}
 		v, err := n.openTunnel(c)
 		if err != nil {
 			f.close()
-			return opened{}, fmt.Errorf("tunnel %q: %w", c.Name, err)
+			return opened{}, err
 		}
 		f.tunnels[c.Name] = v
 	}
@@ -70,13 +65,9 @@ func (n *Node) openFirst(cfg *Config) (opened, error) {
 		p, err := n.openPort(c)
 		if err != nil {
 			f.close()
-			return opened{}, fmt.Errorf("port %q: %w", c.Name, err)
+			return opened{}, err
 		}
 		f.ports[c.Name] = p
-	}
-	if err := n.moveAll(move); err != nil {
-		f.close()
-		return opened{}, err
 	}
 	return f, nil
 }
@@ -93,27 +84,14 @@ func (n *Node) moves(c *Tunnel) bool {
 	return reflect.DeepEqual(same, *c)
 }
 
-// moveAll gives open tunnels other local addresses: all of them, or with an error none.
-func (n *Node) moveAll(to []*Tunnel) error {
-	if len(to) == 0 {
-		return nil
-	}
-	c := to[0]
+// move gives an open tunnel another local address.
+func (n *Node) move(c *Tunnel) error {
 	t := n.tunnels[c.Name]
-	old := t.cfg.Local
-	if err := t.v.SetLocal(c.Local); err != nil {
+	if err := n.step("address of a tunnel", func() error { return t.v.SetLocal(c.Local) }); err != nil {
 		return fmt.Errorf("tunnel %q: %w", c.Name, err)
 	}
 	t.cfg.Local = c.Local
-	err := n.moveAll(to[1:])
-	if err == nil {
-		return nil
-	}
-	if e := t.v.SetLocal(old); e != nil {
-		return fmt.Errorf("%w; and tunnel %q could not be put back: %w", err, c.Name, e)
-	}
-	t.cfg.Local = old
-	return err
+	return nil
 }
 
 // inTheWay reports whether a tunnel that is open has what c needs, be it c as it is.
@@ -129,25 +107,29 @@ func (n *Node) inTheWay(c *Tunnel) bool {
 // at returns what a tunnel has for itself: the port is 0 for IP-in-IP.
 func (t *Tunnel) at() netip.AddrPort { return netip.AddrPortFrom(t.Local, t.port()) }
 
-// openAll closes what differs or is in the way, takes over f and opens the rest.
-func (n *Node) openAll(cfg *Config, w wanted, f opened) error {
+// openAll moves tunnels, closes what differs or is in the way, takes over f and opens the rest.
+func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	needed := map[netip.AddrPort]bool{}
 	for i := range cfg.Tunnels {
-		needed[cfg.Tunnels[i].at()] = true
+		c := &cfg.Tunnels[i]
+		if needed[c.at()] = true; !n.moves(c) {
+			continue
+		}
+		if err := n.move(c); err != nil && !a.back { // one that does not move back is made anew
+			f.close()
+			a.ends(err)
+			return
+		}
 	}
 	for name, t := range n.tunnels {
 		c := w.tunnels[name]
 		if c != nil && !reflect.DeepEqual(t.cfg, *c) || c == nil && needed[t.cfg.at()] {
-			n.leaveTunnel(name)
-			t.v.Close()
-			delete(n.tunnels, name)
+			n.closeTunnel(name)
 		}
 	}
 	for name, d := range n.ports {
 		if c := w.ports[name]; c != nil && !reflect.DeepEqual(d.cfg, *c) {
-			n.leavePort(name)
-			d.port.Close()
-			delete(n.ports, name)
+			n.closePort(name)
 		}
 	}
 	for name, v := range f.tunnels {
@@ -161,22 +143,43 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened) error {
 			continue
 		}
 		v, err := n.openTunnel(&c)
-		if err != nil {
-			return fmt.Errorf("tunnel %q: %w", c.Name, err)
+		if a.ends(err) {
+			return
 		}
-		n.tunnels[c.Name] = &tunnel{c, v}
+		if err == nil {
+			n.tunnels[c.Name] = &tunnel{c, v}
+		}
 	}
 	for _, c := range cfg.Ports {
 		if n.ports[c.Name] != nil {
 			continue
 		}
 		p, err := n.openPort(&c)
-		if err != nil {
-			return fmt.Errorf("port %q: %w", c.Name, err)
+		if a.ends(err) {
+			return
 		}
-		n.ports[c.Name] = &device{c, p}
+		if err == nil {
+			n.ports[c.Name] = &device{c, p}
+		}
 	}
-	return nil
+}
+
+// closeTunnel takes a tunnel out of every segment and closes it.
+func (n *Node) closeTunnel(name string) {
+	n.leaveTunnel(name)
+	if t := n.tunnels[name]; t != nil {
+		t.v.Close()
+		delete(n.tunnels, name)
+	}
+}
+
+// closePort does so with a port.
+func (n *Node) closePort(name string) {
+	n.leavePort(name)
+	if d := n.ports[name]; d != nil {
+		d.port.Close()
+		delete(n.ports, name)
+	}
 }
 
 // dropFailed closes ports and tunnels that the switch has let go because they failed, so that
@@ -186,20 +189,12 @@ func (n *Node) dropFailed() {
 		here := s.vsi.Attachments()
 		for name, a := range s.far {
 			if !slices.Contains(here, a) {
-				n.leaveTunnel(name)
-				if t := n.tunnels[name]; t != nil {
-					t.v.Close()
-					delete(n.tunnels, name)
-				}
+				n.closeTunnel(name)
 			}
 		}
 		for name, a := range s.members {
 			if !slices.Contains(here, a) {
-				n.leavePort(name)
-				if d := n.ports[name]; d != nil {
-					d.port.Close()
-					delete(n.ports, name)
-				}
+				n.closePort(name)
 			}
 		}
 	}
@@ -207,75 +202,105 @@ func (n *Node) dropFailed() {
 
 // closeUnused closes what the configuration has no longer.
 func (n *Node) closeUnused(w wanted) {
-	for name, t := range n.tunnels {
+	for name := range n.tunnels {
 		if w.tunnels[name] == nil {
-			t.v.Close()
-			delete(n.tunnels, name)
+			n.closeTunnel(name)
 		}
 	}
-	for name, d := range n.ports {
+	for name := range n.ports {
 		if w.ports[name] == nil {
-			d.port.Close()
-			delete(n.ports, name)
+			n.closePort(name)
 		}
 	}
 	for name := range n.policies {
-		if !w.policies[name] {
+		if w.policies[name] == nil {
 			delete(n.policies, name)
+		}
+	}
+	for name := range n.vrfs {
+		if !w.vrfs[name] && n.gateway.DeleteVRF(name) {
+			delete(n.vrfs, name)
 		}
 	}
 }
 
 func off(b *bool) bool { return b != nil && !*b }
 
-func (n *Node) openTunnel(c *Tunnel) (*vtep.VTEP, error) {
-	var u vtep.Underlay
-	var err error
+// openers ask the system for what a node needs of it.
+type openers struct {
+	underlay func(*Tunnel) (port.Underlay, error)
+	device   func(*Port) (port.Port, error)
+}
+
+func listen(c *Tunnel) (port.Underlay, error) {
 	srcPorts, sum := underlay.PortRange{Lo: c.SrcPorts.Lo, Hi: c.SrcPorts.Hi}, underlay.Checksum(c.Checksum)
 	switch {
 	case c.Type == Type(encap.TypeIPIP):
-		u, err = underlay.ListenIP(c.Local, &underlay.IPConfig{Mark: c.Mark, Device: c.Bind, Queues: c.Queues})
+		return underlay.ListenIP(c.Local, &underlay.IPConfig{Mark: c.Mark, Device: c.Bind, Queues: c.Queues})
 	case c.Underlay == underlayPacket:
-		u, err = underlay.ListenPacket(netip.AddrPortFrom(c.Local, c.port()), &underlay.PacketConfig{
+		return underlay.ListenPacket(netip.AddrPortFrom(c.Local, c.port()), &underlay.PacketConfig{
 			Device: c.Bind, Prefix: c.Prefix, Gateway: c.Gateway, MAC: c.MAC, Queues: c.Queues,
 			SrcPorts: srcPorts, Checksum: sum, ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload),
 		})
-	default:
-		u, err = underlay.ListenUDP(netip.AddrPortFrom(c.Local, c.port()), &underlay.UDPConfig{
-			SrcPorts: srcPorts, Mark: c.Mark, Device: c.Bind, Queues: c.Queues,
-			Checksum: sum, ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload), MulticastDevice: c.MulticastDevice,
-		})
 	}
-	if err != nil {
-		return nil, err
-	}
-	v, err := vtep.New(&vtep.Config{
-		Name: c.Name, Type: encap.Type(c.Type), Peers: vtep.PeerPolicy(c.Peers), MaxPeers: c.MaxPeers, MTU: c.MTU, GroupTTL: c.GroupTTL,
-		Reserved: c.Reserved, GBP: c.GBP,
-		Header: vtep.Header{TTL: int(c.TTL), TOS: int(c.TOS), DF: vtep.DF(c.DF), ECN: vtep.ECN(c.ECN)},
-	}, n.capture.Underlay(u))
-	if err != nil {
-		u.Close()
-	}
-	return v, err
+	return underlay.ListenUDP(netip.AddrPortFrom(c.Local, c.port()), &underlay.UDPConfig{
+		SrcPorts: srcPorts, Mark: c.Mark, Device: c.Bind, Queues: c.Queues,
+		Checksum: sum, ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload), MulticastDevice: c.MulticastDevice,
+	})
 }
 
-func (n *Node) openPort(c *Port) (vswitch.Port, error) {
-	var p port.Port
-	var err error
+func openDevice(c *Port) (port.Port, error) {
 	cfg := &port.DeviceConfig{MTU: c.MTU, MAC: c.MAC, Queues: c.Queues, NoOffload: off(c.Offload), Namespace: c.Namespace}
 	switch c.Type {
 	case portTUN:
-		p, err = port.OpenTUN(c.Name, cfg)
+		return port.OpenTUN(c.Name, cfg)
 	case portPacket:
-		p, err = port.OpenPacket(c.Name, &port.PacketConfig{
+		return port.OpenPacket(c.Name, &port.PacketConfig{
 			Queues: c.Queues, Namespace: c.Namespace, Promiscuous: c.Promiscuous, NoOffload: off(c.Offload),
 		})
-	default:
-		p, err = port.OpenTAP(c.Name, cfg)
 	}
+	return port.OpenTAP(c.Name, cfg)
+}
+
+func (n *Node) openTunnel(c *Tunnel) (v *vtep.VTEP, err error) {
+	err = n.step("tunnel", func() error {
+		u, err := n.open.underlay(c)
+		if err != nil {
+			return err
+		}
+		if v, err = vtep.New(c.vtep(), n.capture.Underlay(u)); err != nil {
+			u.Close()
+		}
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("tunnel %q: %w", c.Name, err)
 	}
-	return n.capture.Port(p)
+	return v, nil
+}
+
+// vtep returns the settings of the tunnel's VTEP.
+func (c *Tunnel) vtep() *vtep.Config {
+	return &vtep.Config{
+		Name: c.Name, Type: encap.Type(c.Type), Peers: vtep.PeerPolicy(c.Peers), MaxPeers: c.MaxPeers, MTU: c.MTU, GroupTTL: c.GroupTTL,
+		Reserved: c.Reserved, GBP: c.GBP,
+		Header: vtep.Header{TTL: int(c.TTL), TOS: int(c.TOS), DF: vtep.DF(c.DF), ECN: vtep.ECN(c.ECN)},
+	}
+}
+
+func (n *Node) openPort(c *Port) (p vswitch.Port, err error) {
+	err = n.step("port", func() error {
+		d, err := n.open.device(c)
+		if err != nil {
+			return err
+		}
+		if p, err = n.capture.Port(d); err != nil {
+			d.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("port %q: %w", c.Name, err)
+	}
+	return p, nil
 }

@@ -2,11 +2,13 @@ package node
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -14,16 +16,29 @@ import (
 
 // A segment is a Segment as it runs.
 type segment struct {
-	cfg     Segment
+	vni     frame.VNI
+	evict   bool
+	first   string // its first tunnel
 	vsi     *vswitch.VSI
 	far     map[string]*vswitch.Attachment // by tunnel
 	members map[string]*vswitch.Attachment // by port
 
+	made      neighbourhood // what the next three are made of, those that there are
 	table     *arp.Table
 	responder *arp.Responder
 	iface     *l3.Interface
 	guards    map[string]*policy.Guard
 }
+
+// A neighbourhood is what a segment's neighbours and gateway are made of. For another one they
+// are made anew.
+type neighbourhood struct {
+	gateway *Gateway
+	mode    arp.Mode
+	limits  [2]int
+}
+
+func (c *Segment) neighbourhood() neighbourhood { return neighbourhood{c.Gateway, mode(c), limits(c)} }
 
 // release takes from a segment what c, nil for none, has no longer, so that other segments can
 // have it: the tunnel, members, the addresses of the gateway.
@@ -31,7 +46,7 @@ func (n *Node) release(s *segment, c *Segment) error {
 	if c == nil {
 		return n.deleteSegment(s)
 	}
-	if s.gatewayDiffers(c) {
+	if !reflect.DeepEqual(s.made, c.neighbourhood()) {
 		n.dropInterface(s)
 	}
 	for _, name := range sortedKeys(s.far) {
@@ -52,43 +67,58 @@ func (n *Node) release(s *segment, c *Segment) error {
 }
 
 // setSegment makes a segment what c says. What c has no longer is released already.
-func (n *Node) setSegment(c *Segment) error {
-	s := n.segments[c.VNI]
-	if s == nil {
-		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Evict: c.Evict})
-		if err != nil {
-			return err
-		}
-		s = &segment{vsi: vsi, far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{}}
-		s.cfg = Segment{VNI: c.VNI, Evict: c.Evict}
-		n.segments[c.VNI] = s
-	} else if s.cfg.Evict != c.Evict { // the one thing a table cannot change
-		if err := n.deleteSegment(s); err != nil {
-			return err
-		}
-		return n.setSegment(c)
+func (n *Node) setSegment(c *Segment, a *attempt) {
+	s, err := n.segment(c)
+	if err != nil {
+		a.ends(err)
+		return
 	}
-	if err := n.setFar(s, c); err != nil {
-		return err
+	s.first = ""
+	if in := c.in(); len(in) > 0 {
+		s.first = in[0].Tunnel
 	}
-	if err := n.setGateway(s, c); err != nil {
-		return err
+	if n.setFar(s, c, a); a.ends(nil) || a.ends(n.setGateway(s, c)) {
+		return
 	}
 	slots := n.slots(s, c)
-	if err := s.vsi.Configure(c.vsi(slots)); err != nil {
-		return err
+	if a.ends(n.step("segment settings", func() error { return s.vsi.Configure(c.vsi(slots)) })) {
+		return
 	}
 	for i := range c.Members {
-		if err := n.setMember(s, &c.Members[i], slots); err != nil {
-			return fmt.Errorf("member %q: %w", c.Members[i].Port, err)
+		m := &c.Members[i]
+		err := n.step("member", func() error { return n.setMember(s, m, slots) })
+		if err != nil && a.ends(fmt.Errorf("member %q: %w", m.Port, err)) {
+			return
 		}
 	}
 	// An interface on an IP port can be made only once the port is a member.
-	if err := n.setIPGateway(s, c); err != nil {
-		return err
+	a.ends(n.setIPGateway(s, c))
+}
+
+// segment returns the segment that c is about, making it if there is none.
+func (n *Node) segment(c *Segment) (*segment, error) {
+	s := n.segments[c.VNI]
+	if s != nil && s.evict != c.Evict { // the one thing a table cannot change
+		if err := n.deleteSegment(s); err != nil {
+			return nil, err
+		}
+		s = nil
 	}
-	s.cfg = *c
-	return nil
+	if s != nil {
+		return s, nil
+	}
+	err := n.step("segment", func() error {
+		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Evict: c.Evict})
+		if err == nil {
+			s = &segment{
+				vni: c.VNI, evict: c.Evict, vsi: vsi,
+				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
+			}
+			n.segments[c.VNI] = s
+		}
+		return err
+	})
+	return s, err
 }
 
 // vsi returns the settings of the segment's VSI.
@@ -153,25 +183,33 @@ func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
 	if m.Isolated {
 		at.Group = vswitch.GroupIsolated
 	}
-	if m.Guard == nil {
+	g := s.guards[m.Port]
+	switch {
+	case m.Guard == nil:
 		delete(s.guards, m.Port)
-	} else {
-		g := s.guards[m.Port]
-		if g == nil {
-			g = new(policy.Guard)
-			s.guards[m.Port] = g
-		}
+	case g != nil:
 		if err := g.Update(m.Guard); err != nil {
 			return err
 		}
-		at.Slots.Ingress = s.guards[m.Port]
+	default:
+		var err error
+		if g, err = policy.NewGuard(m.Guard); err != nil {
+			return err
+		}
+		s.guards[m.Port] = g
+	}
+	if m.Guard != nil {
+		at.Slots.Ingress = g
 		if slots.Ingress != nil {
-			at.Slots.Ingress = vswitch.Chain(s.guards[m.Port], slots.Ingress)
+			at.Slots.Ingress = vswitch.Chain(g, slots.Ingress)
 		}
 	}
 	d := n.ports[m.Port]
 	if a := s.members[m.Port]; a != nil {
 		return a.Configure(at)
+	}
+	if d == nil {
+		return nil // it could not be put back, which has been told
 	}
 	a, err := s.vsi.AttachWith(d.port, uint32(m.VLAN), at)
 	if err == nil {
@@ -183,7 +221,7 @@ func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
 // deleteSegment removes a segment with its gateway; ports and tunnels stay open.
 func (n *Node) deleteSegment(s *segment) error {
 	n.dropInterface(s)
-	delete(n.segments, s.cfg.VNI)
+	delete(n.segments, s.vni)
 	return s.vsi.Delete()
 }
 
@@ -207,34 +245,39 @@ func (n *Node) detachMember(s *segment, name string) error {
 	return err
 }
 
-func (s *segment) gatewayDiffers(c *Segment) bool {
-	return !reflect.DeepEqual(s.cfg.Gateway, c.Gateway) || mode(&s.cfg) != mode(c) || limits(&s.cfg) != limits(c)
-}
-
 // setGateway makes what answers for neighbours, and the interface of a segment that has
 // MACs.
 func (n *Node) setGateway(s *segment, c *Segment) error {
-	if s.gatewayDiffers(c) {
+	if want := c.neighbourhood(); !reflect.DeepEqual(s.made, want) {
 		n.dropInterface(s)
 		s.responder = nil
+		if s.made.limits != want.limits {
+			s.table = nil
+		}
+		s.made = want
 	}
 	ethernet := c.Gateway != nil && !c.Gateway.MAC.IsZero()
 	if c.Neighbours == nil && !ethernet {
 		s.table, s.responder = nil, nil
 		return nil
 	}
-	if s.table == nil || limits(&s.cfg) != limits(c) {
+	if s.table == nil {
+		s.responder = nil // it has the old one
 		cfg := arp.TableConfig{VNI: c.VNI, Notify: n.sw.Notify}
 		if x := c.Neighbours; x != nil {
 			cfg.Limit, cfg.PerDest = x.Limit, x.PerDest
 		}
-		t, err := arp.NewTable(&cfg)
+		err := n.step("neighbours", func() (err error) {
+			s.table, err = arp.NewTable(&cfg)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		s.table = t
 	}
-	s.keepNeighbours(c)
+	if err := s.keepNeighbours(c); err != nil {
+		return err
+	}
 	if s.responder == nil {
 		cfg := arp.Config{Table: s.table, Mode: mode(c), Locate: s.vsi.FDB().Lookup}
 		if ethernet {
@@ -243,27 +286,46 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 				cfg.MAC = c.Gateway.Own
 			}
 		}
-		r, err := arp.NewResponder(cfg)
+		err := n.step("responder", func() (err error) {
+			s.responder, err = arp.NewResponder(cfg)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		s.responder = r
 	}
 	if !ethernet || s.iface != nil {
 		return nil
 	}
-	g := c.Gateway
-	i, err := n.gateway.VRF(g.VRF).NewInterface(l3.InterfaceConfig{
-		VNI: c.VNI, Addrs: g.Addresses, MAC: g.MAC, Own: g.Own, Anycast: g.Anycast, Neighbours: s.responder, Send: s.vsi.Send,
+	err := n.setInterface(s, l3.InterfaceConfig{
+		VNI: c.VNI, Addrs: c.Gateway.Addresses, MAC: c.Gateway.MAC, Own: c.Gateway.Own, Anycast: c.Gateway.Anycast,
+		Neighbours: s.responder, Send: s.vsi.Send,
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		if err = n.step("gateway's MACs", s.setGatewayMACs); err != nil {
+			n.dropInterface(s)
+		}
 	}
-	flags := fdb.Static
+	return err
+}
+
+// setInterface makes a segment's interface.
+func (n *Node) setInterface(s *segment, cfg l3.InterfaceConfig) error {
+	return n.step("gateway", func() error {
+		i, err := n.vrf(s.made.gateway.VRF).NewInterface(cfg)
+		if err == nil {
+			s.iface = i
+		}
+		return err
+	})
+}
+
+// setGatewayMACs has frames to the gateway's MACs go to it.
+func (s *segment) setGatewayMACs() error {
+	g, flags := s.made.gateway, fdb.Static
 	if g.Anycast {
 		flags |= fdb.Anycast
 	}
-	s.iface = i
 	if err := s.vsi.FDB().Set(g.MAC, 0, flags); err != nil || g.Own.IsZero() {
 		return err
 	}
@@ -282,11 +344,12 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	for name, a := range s.far { // there is one, or a member
 		cfg.Port, cfg.Tunnel = a.Dest(0), n.tunnels[name].v
 	}
-	i, err := n.gateway.VRF(c.Gateway.VRF).NewInterface(cfg)
-	if err != nil {
+	if cfg.Port == 0 {
+		return nil // it could not be put back, which has been told
+	}
+	if err := n.setInterface(s, cfg); err != nil {
 		return err
 	}
-	s.iface = i
 	return s.vsi.Configure(c.vsi(n.slots(s, c)))
 }
 
@@ -296,7 +359,7 @@ func (n *Node) dropInterface(s *segment) {
 		return
 	}
 	s.iface.Close()
-	if g := s.cfg.Gateway; g != nil && !g.MAC.IsZero() {
+	if g := s.made.gateway; !g.MAC.IsZero() {
 		s.vsi.FDB().Delete(g.MAC)
 		if !g.Own.IsZero() {
 			s.vsi.FDB().Delete(g.Own)
@@ -321,21 +384,27 @@ func limits(c *Segment) [2]int {
 }
 
 // keepNeighbours makes the static neighbours those of c.
-func (s *segment) keepNeighbours(c *Segment) {
-	want := map[Neighbour]bool{}
+func (s *segment) keepNeighbours(c *Segment) error {
+	want := map[netip.Addr]frame.MAC{}
 	if c.Neighbours != nil {
 		for _, x := range c.Neighbours.Static {
-			want[x] = true
+			want[x.IP] = x.MAC
 		}
 	}
 	for e := range s.table.All() {
-		if x := (Neighbour{e.IP, e.MAC}); e.Origin == arp.Static && !want[x] {
+		if e.Origin != arp.Static {
+			continue
+		}
+		if mac, ok := want[e.IP]; !ok {
 			s.table.Delete(e.IP)
-		} else if e.Origin == arp.Static {
-			delete(want, x)
+		} else if mac == e.MAC {
+			delete(want, e.IP)
 		}
 	}
-	for x := range want {
-		s.table.Set(x.IP, x.MAC, arp.Static, 0)
+	for ip, mac := range want {
+		if err := s.table.Set(ip, mac, arp.Static, 0); err != nil {
+			return err
+		}
 	}
+	return nil
 }

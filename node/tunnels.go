@@ -53,28 +53,34 @@ func (n *Node) keeps(c *Segment, name string, a *vswitch.Attachment) bool {
 	for _, x := range c.in() {
 		if x.Tunnel == name {
 			t := n.tunnels[name]
-			return t.v == a.Port() && c.tag(&x, &t.cfg) == a.Tag()
+			return t != nil && t.v == a.Port() && c.tag(&x, &t.cfg) == a.Tag()
 		}
 	}
 	return false
 }
 
 // setFar attaches the segment's tunnels.
-func (n *Node) setFar(s *segment, c *Segment) error {
+func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 	for _, x := range c.in() {
-		at := vswitch.AttachConfig{Hub: x.Hub, Group: x.Group, Keep: true}
-		a, t := s.far[x.Tunnel], n.tunnels[x.Tunnel]
-		var err error
-		if a != nil {
-			err = a.Configure(at)
-		} else if a, err = s.vsi.AttachWith(t.v, c.tag(&x, &t.cfg), at); err == nil {
-			s.far[x.Tunnel] = a
+		t := n.tunnels[x.Tunnel]
+		if t == nil {
+			continue // it could not be put back, which has been told
 		}
-		if err != nil {
-			return fmt.Errorf("tunnel %q: %w", x.Tunnel, err)
+		err := n.step("tunnel of a segment", func() (err error) {
+			at := vswitch.AttachConfig{Hub: x.Hub, Group: x.Group, Keep: true}
+			a := s.far[x.Tunnel]
+			if a != nil {
+				return a.Configure(at)
+			}
+			if a, err = s.vsi.AttachWith(t.v, c.tag(&x, &t.cfg), at); err == nil {
+				s.far[x.Tunnel] = a
+			}
+			return err
+		})
+		if err != nil && by.ends(fmt.Errorf("tunnel %q: %w", x.Tunnel, err)) {
+			return
 		}
 	}
-	return nil
 }
 
 // detachFar takes a tunnel out of the segment, and the interface that stands on it.
