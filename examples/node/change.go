@@ -31,14 +31,12 @@ func (s *server) postFDB(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.fdb.Lock()
-	defer s.fdb.Unlock()
-	if c.mac.IsZero() {
-		err = s.changeFlood(c)
-	} else {
-		err = s.changeMAC(c)
-	}
-	if err != nil {
+	if err := s.change(r, func() error {
+		if c.mac.IsZero() {
+			return s.changeFlood(c)
+		}
+		return s.changeMAC(c)
+	}); err != nil {
 		return err
 	}
 	return reply(w, api.Done{Done: fmt.Sprintf("%s %v vni %d", c.op, c.mac, c.vsi.VNI())})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,7 +90,13 @@ func begin(t *testing.T, text string) *running {
 	r.client.Transport = &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", r.socket)
+			for {
+				c, err := new(net.Dialer).DialContext(ctx, "unix", r.socket)
+				if !errors.Is(err, syscall.EAGAIN) { // so many are waiting already
+					return c, err
+				}
+				time.Sleep(time.Millisecond)
+			}
 		},
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -3,65 +3,142 @@ package main
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
 
-// A gate lets in so many at a time.
-type gate chan struct{}
+// A who is the process at the other end of a connection, as the system knows it.
+type who struct {
+	uid uint32
+	pid int32 // 0: not known
+}
 
-func newGate(n int) gate { return make(gate, n) }
+// A gate lets in so many at a time: of one process a quarter, at least one, and of one user not
+// all. Others wait, in turn.
+type gate struct {
+	size int
 
-// enter waits for a place, at most so long.
-func (g gate) enter(ctx context.Context, d time.Duration) bool {
-	select {
-	case g <- struct{}{}:
-		return true
-	default:
+	mu      sync.Mutex
+	inside  []who
+	waiting []*visitor
+	shut    chan struct{} // closed when nobody is inside any longer; nil until nobody is let in
+}
+
+// A visitor waits at a gate.
+type visitor struct {
+	who
+	in chan struct{} // closed when it is let in
+}
+
+func newGate(n int) *gate { return &gate{size: n} }
+
+// room reports whether there is room for one more of w. g.mu is held.
+func (g *gate) room(w who) bool {
+	users, processes := 0, 0
+	for _, x := range g.inside {
+		if x.uid == w.uid {
+			users++
+		}
+		if x == w && w.pid != 0 {
+			processes++
+		}
 	}
-	if d == 0 {
+	return g.shut == nil && len(g.inside) < g.size && users < max(g.size*3/4, 1) && processes < max(g.size/4, 1)
+}
+
+// enter waits for a place, at most so long. Who does not get one has left none behind.
+func (g *gate) enter(ctx context.Context, w who, d time.Duration) bool {
+	g.mu.Lock()
+	if g.room(w) {
+		g.inside = append(g.inside, w)
+		g.mu.Unlock()
+		return true
+	}
+	if d == 0 || g.shut != nil {
+		g.mu.Unlock()
 		return false
 	}
+	v := &visitor{w, make(chan struct{})}
+	g.waiting = append(g.waiting, v)
+	g.mu.Unlock()
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case g <- struct{}{}:
+	case <-v.in:
 		return true
 	case <-t.C:
 	case <-ctx.Done():
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.waiting, v)
+	if i < 0 {
+		return true // at this very moment
+	}
+	g.waiting = slices.Delete(g.waiting, i, i+1)
 	return false
 }
 
-func (g gate) leave() { <-g }
-
-// empty waits until nobody is inside, and lets nobody in again.
-func (g gate) empty() {
-	for range cap(g) {
-		g <- struct{}{}
+// leave gives a place back, to the first who may have it.
+func (g *gate) leave(w who) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := slices.Index(g.inside, w)
+	g.inside = slices.Delete(g.inside, i, i+1)
+	g.waiting = slices.DeleteFunc(g.waiting, func(v *visitor) bool {
+		if !g.room(v.who) {
+			return false
+		}
+		g.inside = append(g.inside, v.who)
+		close(v.in)
+		return true
+	})
+	if g.shut != nil && len(g.inside) == 0 {
+		close(g.shut)
 	}
+}
+
+// empty lets nobody in again, and waits until nobody is inside.
+func (g *gate) empty() {
+	g.mu.Lock()
+	if g.shut == nil {
+		if g.shut = make(chan struct{}); len(g.inside) == 0 {
+			close(g.shut)
+		}
+	}
+	g.mu.Unlock()
+	<-g.shut
 }
 
 // rate spaces requests.
 type rate struct {
-	mu   sync.Mutex
-	next time.Time // when the next one would be due
+	first chan struct{} // held by who is next
+	next  time.Time     // when the next one is due
 }
 
-// wait returns when a request may go on.
+func newRate() *rate { return &rate{first: make(chan struct{}, 1)} }
+
+// wait returns when a request may go on. Requests go on in turn; one whose client has gone
+// leaves its turn to the next.
 func (r *rate) wait(ctx context.Context) error {
-	r.mu.Lock()
+	select {
+	case r.first <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-r.first }()
 	now := time.Now()
-	if first := now.Add(-maxBurst * perRequest); r.next.Before(first) {
-		r.next = first
+	if burst := now.Add(-maxBurst * perRequest); r.next.Before(burst) {
+		r.next = burst
 	}
-	d := r.next.Sub(now)
+	if d := r.next.Sub(now); d > 0 {
+		if err := sleep(ctx, d); err != nil {
+			return err
+		}
+	}
 	r.next = r.next.Add(perRequest)
-	r.mu.Unlock()
-	if d <= 0 {
-		return nil
-	}
-	return sleep(ctx, d)
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -86,30 +163,49 @@ const turnedAway = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: applicatio
 
 // Accept returns the next connection there is room for.
 func (l *limited) Accept() (net.Conn, error) {
-	for {
+	for refused := 1; ; refused++ {
 		c, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		if l.s.conns.enter(context.Background(), 0) {
-			return &counted{Conn: c, g: l.s.conns}, nil
+		w := peerOf(c)
+		if l.s.conns.enter(context.Background(), w, 0) {
+			return &counted{Conn: c, who: w, g: l.s.conns}, nil
 		}
 		c.SetDeadline(time.Now().Add(time.Millisecond))
 		c.Write([]byte(turnedAway))
 		c.Close()
-		time.Sleep(perRequest) // who floods waits in the kernel's queue
+		if refused%maxRefused == 0 {
+			time.Sleep(time.Millisecond) // who floods waits in the kernel's queue, but so do others: not for long
+		}
 	}
 }
 
 // counted is a connection that has a place.
 type counted struct {
 	net.Conn
-	g    gate
+	who
+	g    *gate
 	once sync.Once
 }
 
 func (c *counted) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(c.g.leave)
+	c.once.Do(func() { c.g.leave(c.who) })
 	return err
+}
+
+type whoKey struct{}
+
+// withWho has the requests of a connection know whose they are.
+func withWho(ctx context.Context, c net.Conn) context.Context {
+	if x, ok := c.(*counted); ok {
+		return context.WithValue(ctx, whoKey{}, x.who)
+	}
+	return ctx
+}
+
+func whoIn(ctx context.Context) who {
+	w, _ := ctx.Value(whoKey{}).(who)
+	return w
 }

@@ -24,8 +24,10 @@ import (
 const (
 	maxConns   = 64                    // connections
 	maxStreams = 16                    // of these, those that are streams
-	maxTables  = 2                     // tables that are being listed
+	maxTables  = 3                     // tables that are being listed
+	maxChanges = 3                     // changes, of which one is made at a time
 	perRequest = 5 * time.Millisecond  // time between requests, in the long run
+	maxRefused = 16                    // connections that are turned away in a millisecond
 	maxBurst   = 64                    // requests without that time between them
 	maxBody    = 64 << 10              // bytes
 	stalled    = 5 * time.Second       // a client that reads nothing for so long is gone
@@ -38,13 +40,14 @@ type server struct {
 	n      *node.Node
 	reload func() error
 
-	http   http.Server
-	end    context.CancelFunc // of every stream
-	serves sync.WaitGroup
-	conns  gate
-	tables gate
-	stream gate
-	rate   rate
+	http    http.Server
+	end     context.CancelFunc // of every stream
+	serves  sync.WaitGroup
+	conns   *gate
+	tables  *gate
+	changes *gate
+	stream  *gate
+	rate    *rate
 
 	fdb       sync.Mutex // one change at a time
 	tracing   atomic.Bool
@@ -52,7 +55,10 @@ type server struct {
 }
 
 func newServer(n *node.Node, reload func() error) *server {
-	s := &server{n: n, reload: reload, conns: newGate(maxConns), tables: newGate(maxTables), stream: newGate(maxStreams)}
+	s := &server{
+		n: n, reload: reload, rate: newRate(),
+		conns: newGate(maxConns), tables: newGate(maxTables), changes: newGate(maxChanges), stream: newGate(maxStreams),
+	}
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	handle := func(method, path string, h http.Handler) {
@@ -80,8 +86,8 @@ func newServer(n *node.Node, reload func() error) *server {
 	s.end = cancel
 	s.http = http.Server{
 		Handler: mux, ReadTimeout: stalled, WriteTimeout: listing, IdleTimeout: 2 * stalled, MaxHeaderBytes: 8 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return ctx }, ConnContext: withWho,
+		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	return s
 }
@@ -129,12 +135,13 @@ func (s *server) plain(f answer) http.Handler {
 // table is for answers that go through whole tables.
 func (s *server) table(f answer) http.Handler {
 	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
-		if !s.tables.enter(r.Context(), stalled) {
-			return wrong(http.StatusServiceUnavailable, "%d tables are being listed already: try again later", maxTables)
+		from := whoIn(r.Context())
+		if !s.tables.enter(r.Context(), from, stalled) {
+			return wrong(http.StatusServiceUnavailable, "tables are being listed already: try again later")
 		}
 		begin := time.Now()
 		defer func() { // half of the time belongs to frames
-			time.AfterFunc(min(time.Since(begin), time.Second), s.tables.leave)
+			time.AfterFunc(min(time.Since(begin), time.Second), func() { s.tables.leave(from) })
 		}()
 		return f(w, r)
 	})
@@ -143,13 +150,26 @@ func (s *server) table(f answer) http.Handler {
 // streaming is for answers that end with their client.
 func (s *server) streaming(f answer) http.Handler {
 	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
-		if !s.stream.enter(r.Context(), 0) {
-			return wrong(http.StatusServiceUnavailable, "%d streams are read already: end one", maxStreams)
+		from := whoIn(r.Context())
+		if !s.stream.enter(r.Context(), from, 0) {
+			return wrong(http.StatusServiceUnavailable, "too many streams are read already: end one")
 		}
-		defer s.stream.leave()
+		defer s.stream.leave(from)
 		http.NewResponseController(w).SetReadDeadline(time.Time{})
 		return f(w, r)
 	})
+}
+
+// change makes a change, one at a time.
+func (s *server) change(r *http.Request, f func() error) error {
+	from := whoIn(r.Context())
+	if !s.changes.enter(r.Context(), from, stalled) {
+		return wrong(http.StatusServiceUnavailable, "other changes are being made: try again later")
+	}
+	defer s.changes.leave(from)
+	s.fdb.Lock()
+	defer s.fdb.Unlock()
+	return f()
 }
 
 // refuse answers with an error.

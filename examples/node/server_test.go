@@ -299,7 +299,7 @@ func TestStreams(t *testing.T) {
 // Clients that stall or flood are bounded, and others get their answers.
 func TestManyClients(t *testing.T) {
 	r := begin(t, basic(t))
-	for range maxStreams {
+	for range maxStreams / 4 { // what one process may have
 		if resp := r.open("/v1/monitor"); resp.StatusCode != 200 {
 			t.Fatal(resp.Status)
 		}
@@ -317,7 +317,7 @@ func TestManyClients(t *testing.T) {
 		}
 	}()
 	turned := 0
-	for range maxConns + 5 {
+	for range maxConns/4 + 5 {
 		c, err := net.Dial("unix", r.socket)
 		if err != nil {
 			t.Fatal(err)

@@ -202,8 +202,13 @@ func (s *server) getConfig(w http.ResponseWriter, r *http.Request) error {
 
 func (s *server) postReload(w http.ResponseWriter, r *http.Request) error {
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
-	if err := s.reload(); err != nil {
-		return failure{http.StatusUnprocessableEntity, err}
+	if err := s.change(r, func() error {
+		if err := s.reload(); err != nil {
+			return failure{http.StatusUnprocessableEntity, err}
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
 	return reply(w, api.Done{Done: "reloaded"})
 }

@@ -28,11 +28,22 @@ type client struct {
 
 func newClient(socket string) *client {
 	return &client{socket: socket, http: http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", socket)
-		},
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, socket) },
 		DisableKeepAlives: true,
 	}}}
+}
+
+// dial connects. The system refuses while somebody floods the socket: then it is tried again.
+func dial(ctx context.Context, socket string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for {
+		c, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+		if !errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil {
+			return c, err
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // A refusal is what a node says instead of an answer.
@@ -84,9 +95,19 @@ func (c *client) get(ctx context.Context, path string, keys map[string]string) (
 		return nil, err
 	}
 	defer body.Close()
-	text, err := io.ReadAll(body)
-	if err != nil {
-		return nil, fmt.Errorf("%s: the answer ends in the middle: %w", c.socket, err)
+	return readAnswer(c.socket, body)
+}
+
+// maxAnswer is beyond what tables of millions of entries take.
+const maxAnswer = 1 << 30
+
+func readAnswer(socket string, body io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%s: the answer ends in the middle: %w", socket, err)
+	case len(text) > maxAnswer:
+		return nil, fmt.Errorf("%s: the answer is longer than %d MiB: is it a node's socket?", socket, maxAnswer>>20)
 	}
 	return text, nil
 }
@@ -100,7 +121,7 @@ func (s *session) post(ctx context.Context, path string, body any) error {
 		return err
 	}
 	defer answer.Close()
-	text, err := io.ReadAll(answer)
+	text, err := readAnswer(s.socket, answer)
 	if err != nil {
 		return err
 	}

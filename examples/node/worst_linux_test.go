@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+const worstSocket = "VXS_WORST_SOCKET"
+
+// doWorst is TestWorstClient's other process: it hangs up on requests, reads no answers, sends
+// half requests, reloads, and takes every connection and stream there is.
+func doWorst(socket string) {
+	again := func(times int, wait time.Duration, text string) {
+		for range times {
+			go func() {
+				for {
+					c, err := net.Dial("unix", socket)
+					if err != nil {
+						time.Sleep(time.Millisecond)
+						continue
+					}
+					io.WriteString(c, text)
+					time.Sleep(wait)
+					c.Close()
+				}
+			}()
+		}
+	}
+	const rest = " HTTP/1.1\r\nHost: node\r\n\r\n"
+	again(20, 0, "GET /v1/flood"+rest)
+	again(20, time.Second, strings.Repeat("GET /v1/fdb"+rest, 50))
+	again(20, time.Second, strings.Repeat("POST /v1/reload"+rest, 50))
+	again(20, time.Minute, "GET /v1/monitor"+rest)
+	again(40, time.Minute, "GET /v1/fdb HTT")
+	fmt.Println("worst")
+	time.Sleep(time.Minute)
+}
+
+// While one client does its worst, another has its answers within a second, of every kind. So it
+// has when the first has gone.
+func TestWorstClient(t *testing.T) {
+	if socket := os.Getenv(worstSocket); socket != "" {
+		doWorst(socket)
+		return
+	}
+	r := begin(t, basic(t))
+	r.client.Timeout = 5 * time.Second
+	worst := exec.Command(os.Args[0], "-test.run=^TestWorstClient$")
+	worst.Env = append(os.Environ(), worstSocket+"="+r.socket, "TMPDIR="+t.TempDir())
+	out, err := worst.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := worst.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := func() {
+		worst.Process.Kill()
+		worst.Wait()
+	}
+	defer stop()
+	io.ReadFull(out, make([]byte, len("worst")))
+	ask := func(when string) {
+		t.Helper()
+		for _, x := range [][2]string{{"GET", "/v1/flood"}, {"GET", "/v1/fdb"}, {"POST", "/v1/reload"}, {"GET", "/v1/monitor"}} {
+			begun := time.Now()
+			if x[1] == "/v1/monitor" {
+				if resp := r.open(x[1]); resp.StatusCode != http.StatusOK {
+					t.Errorf("%s: %s: %s", when, x[1], resp.Status)
+				}
+			} else if status, text := r.ask(x[0], x[1], ""); status != http.StatusOK {
+				t.Errorf("%s: %s: %d %s", when, x[1], status, text)
+			}
+			if took := time.Since(begun); took > time.Second {
+				t.Errorf("%s: %s took %v", when, x[1], took)
+			}
+		}
+	}
+	time.Sleep(time.Second) // as on a machine where it has been at it for long
+	ask("meanwhile")
+	stop()
+	ask("afterwards")
+}
