@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -48,14 +49,26 @@ type source struct {
 	text []byte
 	at   map[string]int // by key
 	errs Errors
+	has  map[string]bool // keys that errs are about
+	more int             // errors beyond maxErrors
 }
+
+// maxErrors is how many errors are told, one by one.
+const maxErrors = 1000
 
 // fail notes what is wrong at a key, or at the nearest one above that is in the file. The
 // first thing that is wrong with a value counts: others follow from it.
 func (s *source) fail(key, format string, args ...any) {
-	if slices.ContainsFunc(s.errs, func(e *Error) bool { return e.Key == key }) {
+	switch {
+	case s.has[key]:
 		return
+	case len(s.errs) >= maxErrors:
+		s.more++
+		return
+	case s.has == nil:
+		s.has = map[string]bool{}
 	}
+	s.has[key] = true
 	e := &Error{Key: key, Text: fmt.Sprintf(format, args...)}
 	for k := key; ; {
 		if at, ok := s.at[k]; ok {
@@ -73,8 +86,8 @@ func (s *source) fail(key, format string, args ...any) {
 
 // position returns the line and column of an offset, both from 1.
 func position(text []byte, at int) (line, column int) {
-	before := string(text[:min(at, len(text))])
-	return strings.Count(before, "\n") + 1, len(before) - strings.LastIndexByte(before, '\n')
+	before := text[:min(at, len(text))]
+	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
 // sorted returns the errors in the order of the file.
@@ -85,6 +98,9 @@ func (s *source) sorted() Errors {
 		}
 		return a.Column - b.Column
 	})
+	if s.more > 0 {
+		s.errs = append(s.errs, &Error{Text: fmt.Sprintf("and %d more", s.more)})
+	}
 	return s.errs
 }
 

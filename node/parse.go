@@ -19,8 +19,8 @@ func Parse(text []byte) (*Config, error) {
 func (c *Config) Check() error {
 	s := new(source)
 	c.check(s)
-	if len(s.errs) > 0 {
-		return s.errs
+	if errs := s.sorted(); len(errs) > 0 {
+		return errs
 	}
 	return nil
 }

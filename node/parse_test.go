@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Everything that is wrong is said in one pass, in the order of the file, each with its
@@ -220,4 +221,25 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v: %s became %s", err, again, more)
 		}
 	})
+}
+
+// A text made to be hard costs what its length does.
+func TestParseHostile(t *testing.T) {
+	for name, text := range map[string]string{
+		"deep lists":      strings.Repeat("[", 3<<20),
+		"deep objects":    strings.Repeat(`{"a":`, 1<<20),
+		"many errors":     `{"segments": [` + strings.TrimSuffix(strings.Repeat("0,", 100_000), ",") + `]}`,
+		"many keys":       `{` + strings.TrimSuffix(strings.Repeat(`"a":0,`, 100_000), ",") + `}`,
+		"many references": `{"segments": [{"vni": 1, "members": [` + strings.TrimSuffix(strings.Repeat(`{"port":"a"},`, 50_000), ",") + `]}]}`,
+	} {
+		begun := time.Now()
+		_, err := Parse([]byte(text))
+		var errs Errors
+		if !errors.As(err, &errs) || len(errs) > maxErrors+1 || time.Since(begun) > 10*time.Second {
+			t.Errorf("%s: %d errors after %v", name, len(errs), time.Since(begun))
+		}
+		if last := errs[len(errs)-1]; len(errs) > maxErrors && !strings.HasPrefix(last.Text, "and ") {
+			t.Errorf("%s: the last is %v", name, last)
+		}
+	}
 }

@@ -41,9 +41,13 @@ func (k kindOf) String() string {
 
 // A reader makes values of text.
 type reader struct {
-	text []byte
-	d    *json.Decoder
+	text  []byte
+	d     *json.Decoder
+	depth int
 }
+
+// maxDepth is far deeper than a configuration is.
+const maxDepth = 100
 
 // read makes a tree of a whole file. The error is what is no JSON, and where.
 func read(text []byte) (v *value, at int, err error) {
@@ -84,11 +88,15 @@ func (r *reader) value() (*value, error) {
 	}
 	switch t := t.(type) {
 	case json.Delim:
+		if r.depth++; r.depth > maxDepth {
+			return nil, fmt.Errorf("lists and objects are in each other more than %d deep", maxDepth)
+		}
 		if t == '[' {
 			v.is, err = isArray, r.array(v)
 		} else {
 			v.is, err = isObject, r.object(v)
 		}
+		r.depth--
 	case string:
 		v.is, v.token = isString, t
 	case json.Number:

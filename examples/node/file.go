@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/vxswitch/vxswitch/node"
 )
@@ -14,9 +16,14 @@ type fileError []string
 
 func (e fileError) Error() string { return strings.Join(e, "\n") }
 
+const (
+	maxFile  = 16 << 20        // bytes of a configuration
+	slowFile = 5 * time.Second // a pipe that says nothing for so long is none
+)
+
 // load reads a configuration. The error is a fileError, or the system's.
 func load(file string) (*node.Config, error) {
-	text, err := os.ReadFile(file)
+	text, err := readFile(file, maxFile, slowFile)
 	if err != nil {
 		return nil, fmt.Errorf("-config: %w", err)
 	}
@@ -25,6 +32,24 @@ func load(file string) (*node.Config, error) {
 		return nil, located(file, err)
 	}
 	return cfg, nil
+}
+
+// readFile reads a file, whatever it is, to its end. A pipe has so long.
+func readFile(file string, limit int64, long time.Duration) ([]byte, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	f.SetReadDeadline(time.Now().Add(long))
+	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case int64(len(text)) > limit:
+		return nil, fmt.Errorf("%s: longer than %d bytes, which are allowed", file, limit)
+	}
+	return text, nil
 }
 
 // located puts the file's name before each of several errors.

@@ -84,3 +84,25 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// What never ends is no configuration, whatever kind of file it is; a pipe is one.
+func TestEndlessFiles(t *testing.T) {
+	dir := t.TempDir()
+	long := filepath.Join(dir, "long")
+	if err := os.WriteFile(long, bytes.Repeat([]byte{' '}, 101), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"/dev/zero": "-config: /dev/zero: longer than 16777216 bytes, which are allowed",
+		dir:         "-config: read " + dir + ": is a directory",
+	} {
+		if _, err := load(file); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", file, err, want)
+		}
+	}
+	for limit, ok := range map[int64]bool{100: false, 101: true} {
+		if _, err := readFile(long, limit, slowFile); ok != (err == nil) {
+			t.Errorf("101 bytes of %d: %v", limit, err)
+		}
+	}
+}

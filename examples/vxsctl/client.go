@@ -28,7 +28,7 @@ type client struct {
 
 func newClient(socket string) *client {
 	return &client{socket: socket, http: http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, socket) },
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, socket) },
 		DisableKeepAlives: true,
 	}}}
 }
@@ -95,19 +95,19 @@ func (c *client) get(ctx context.Context, path string, keys map[string]string) (
 		return nil, err
 	}
 	defer body.Close()
-	return readAnswer(c.socket, body)
+	return readAnswer(c.socket, body, maxAnswer)
 }
 
 // maxAnswer is beyond what tables of millions of entries take.
 const maxAnswer = 1 << 30
 
-func readAnswer(socket string, body io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(body, maxAnswer+1))
+func readAnswer(socket string, body io.Reader, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(body, limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: the answer ends in the middle: %w", socket, err)
-	case len(text) > maxAnswer:
-		return nil, fmt.Errorf("%s: the answer is longer than %d MiB: is it a node's socket?", socket, maxAnswer>>20)
+	case int64(len(text)) > limit:
+		return nil, fmt.Errorf("%s: the answer is longer than %d bytes: is it a node's socket?", socket, limit)
 	}
 	return text, nil
 }
@@ -121,7 +121,7 @@ func (s *session) post(ctx context.Context, path string, body any) error {
 		return err
 	}
 	defer answer.Close()
-	text, err := readAnswer(s.socket, answer)
+	text, err := readAnswer(s.socket, answer, maxAnswer)
 	if err != nil {
 		return err
 	}
