@@ -135,7 +135,8 @@ func transport(proto byte, n int, how byte) []byte {
 	return b
 }
 
-// seal writes the checksum of a transport header.
+// seal writes the checksum of a transport header; of some lengths, what a kernel leaves to a
+// network card in its place.
 func seal(b []byte, proto byte, pseudo uint64) {
 	at := 2
 	switch proto {
@@ -145,6 +146,10 @@ func seal(b []byte, proto byte, pseudo uint64) {
 		at = wire.UDPChecksum
 	case wire.ProtoICMP:
 		pseudo = 0
+	}
+	if at != 2 && len(b)%8 == 3 {
+		binary.BigEndian.PutUint16(b[at:], wire.Fold(pseudo))
+		return
 	}
 	binary.BigEndian.PutUint16(b[at:], 0)
 	binary.BigEndian.PutUint16(b[at:], wire.Checksum(wire.Sum(b, pseudo)))
