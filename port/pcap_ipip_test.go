@@ -193,3 +193,22 @@ func TestCaptureTellsOfPeers(t *testing.T) {
 	}
 	newCapture(t, nil).Underlay(newFakeUnderlay("192.0.2.1:0")).(reporter).Unreachable(func(frame.Endpoint, []byte) { told++ })
 }
+
+// askingUnderlay asks about superframes.
+type askingUnderlay struct {
+	*fakeUnderlay
+	super func([]byte) bool
+}
+
+func (u *askingUnderlay) Superframes(f func([]byte) bool) { u.super = f }
+
+// A capture is not in the way of who asks.
+func TestCaptureSuperframes(t *testing.T) {
+	type asker interface{ Superframes(f func([]byte) bool) }
+	under := &askingUnderlay{fakeUnderlay: newFakeUnderlay("192.0.2.1:4789")}
+	newCapture(t, nil).Underlay(under).(asker).Superframes(func([]byte) bool { return true })
+	if under.super == nil || !under.super(nil) {
+		t.Error("it asks nobody")
+	}
+	newCapture(t, nil).Underlay(newFakeUnderlay("192.0.2.1:4789")).(asker).Superframes(func([]byte) bool { return true })
+}

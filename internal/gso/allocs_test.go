@@ -45,3 +45,20 @@ func TestAllocs(t *testing.T) {
 		}
 	}
 }
+
+func TestReceivedAllocatesNothing(t *testing.T) {
+	for name, k := range received(5000) {
+		f := k.unfinished()
+		if n := testing.AllocsPerRun(100, func() {
+			f.GSO = frame.GSO{}
+			if !Pending(f) || !Superframe(f.Bytes(), f.Kind) {
+				t.Fatal("not pending")
+			}
+			if Received(f, 1500); f.GSO.Size == 0 {
+				t.Fatal("no superframe")
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
