@@ -133,9 +133,9 @@
 // Flow chooses among all ports of the range, and over IPv6 makes the flow label (RFC 6438).
 // A packet to a next hop whose MAC is not known waits for the answer, three for each hop and
 // 1 MiB in all, where those that have waited longest give way; the others are lost as
-// [frame.Unresolved]. There are 65,536 next hops, of which those without a MAC give way. Of three questions without an answer the
-// hop is unreachable, and asked again when it is sent to two seconds later; one in use is
-// asked every 30 to 60 s, itself first.
+// [frame.Unresolved]. There are 65,536 next hops, of which those without a MAC give way. Of three
+// questions without an answer the hop is unreachable, and asked again when it is sent to two
+// seconds later; one in use is asked every 30 to 60 s, itself first.
 //
 // Datagrams that the kernel or the card left in one piece (UDP GRO, or a sender on this host)
 // are split as those of a UDP socket are. A card joins what is forwarded only when told to

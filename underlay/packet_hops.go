@@ -28,8 +28,8 @@ import (
 // the first few packets, which wait for the answer.
 //
 // Whoever can have something sent to addresses nobody has fills the table. In a full one a hop
-// that has no MAC gives way to a new one, the oldest first, or one that has not been sent to for
-// a while; never one that is known and in use. When too many bytes wait, those that have waited longest give
+// that has no MAC gives way to a new one, the oldest first, or, while there are few, one that has
+// not been sent to for a while; never one that is known and in use. When too many bytes wait, those that have waited longest give
 // way: an answer takes a millisecond, and who does not answer has no use for them.
 const (
 	hopAsk      = time.Second // between two questions
@@ -142,25 +142,36 @@ func (t *hops) find(ip hopKey, now time.Time) *hop {
 	return h
 }
 
-// giveWay forgets a hop: of those without a MAC the one asked for longest ago, else one that has
-// not been sent to for a while, if there is one among a few.
+// giveWay forgets a hop: of those without a MAC the one asked for longest ago. While these are a
+// few, and would not be there long enough to answer, it is one that has not been sent to for a
+// while, if there is such a one.
 func (t *hops) giveWay() bool {
+	if t.unknown.Len() < t.most/4 {
+		if h := t.idle(); h != nil {
+			t.forget(h)
+			return true
+		}
+	}
 	if e := t.unknown.Front(); e != nil {
 		t.forget(e.Value.(*hop))
 		return true
 	}
-	const few = 32
+	return false
+}
+
+// idle returns a hop that is known and idle, nil when there is none among a few.
+func (t *hops) idle() *hop {
+	const few = 64
 	n := 0
 	for h := range t.all {
 		if h.idle > 0 && !h.used.Load() {
-			t.forget(h)
-			return true
+			return h
 		}
 		if n++; n == few {
 			break
 		}
 	}
-	return false
+	return nil
 }
 
 // begin asks all for a hop.
