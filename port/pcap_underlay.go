@@ -1,8 +1,6 @@
 package port
 
 import (
-	"errors"
-	"fmt"
 	"net/netip"
 	"sync/atomic"
 
@@ -24,16 +22,77 @@ type Underlay interface {
 }
 
 // Underlay returns u with its packets captured. Give what is returned to the VTEP in
-// place of u; methods of u beyond those of [Underlay], such as its statistics, are still
-// asked of u. Around nothing there is nothing: nil.
+// place of u. What is returned has SetLocal, Unreachable, and Join and Leave exactly if u has
+// them; other methods of u, such as its statistics, are still asked of u. Around nothing there is
+// nothing: nil.
 func (c *Capture) Underlay(u Underlay) Underlay {
 	if absent.Is(u) {
 		return nil
 	}
 	x := &captureUnderlay{Underlay: u, c: c}
 	x.setLocal()
+	m, moves := u.(mover)
+	r, reports := u.(reporter)
+	g, groups := u.(grouper)
+	if moves {
+		m = captureMover{x, m}
+	}
+	switch {
+	case moves && reports && groups:
+		return struct {
+			*captureUnderlay
+			mover
+			reporter
+			grouper
+		}{x, m, r, g}
+	case moves && reports:
+		return struct {
+			*captureUnderlay
+			mover
+			reporter
+		}{x, m, r}
+	case moves && groups:
+		return struct {
+			*captureUnderlay
+			mover
+			grouper
+		}{x, m, g}
+	case reports && groups:
+		return struct {
+			*captureUnderlay
+			reporter
+			grouper
+		}{x, r, g}
+	case moves:
+		return struct {
+			*captureUnderlay
+			mover
+		}{x, m}
+	case reports:
+		return struct {
+			*captureUnderlay
+			reporter
+		}{x, r}
+	case groups:
+		return struct {
+			*captureUnderlay
+			grouper
+		}{x, g}
+	}
 	return x
 }
+
+// What an underlay may have beside the methods of Underlay.
+type (
+	mover    interface{ SetLocal(addr netip.Addr) error }
+	reporter interface {
+		Unreachable(f func(to frame.Endpoint, quoted []byte))
+	}
+	grouper interface {
+		Join(group netip.Addr) error
+		Leave(group netip.Addr) error
+	}
+)
 
 type captureUnderlay struct {
 	Underlay
@@ -52,17 +111,16 @@ func (u *captureUnderlay) setLocal() {
 	u.at.Store(&capturePlace{&captureSource{a.String()}, frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()}})
 }
 
-// SetLocal is the wrapped underlay's, if it has one.
-func (u *captureUnderlay) SetLocal(addr netip.Addr) error {
-	m, ok := u.Underlay.(interface {
-		SetLocal(addr netip.Addr) error
-	})
-	if !ok {
-		return fmt.Errorf("port: SetLocal: the underlay: %w", errors.ErrUnsupported)
-	}
-	err := m.SetLocal(addr)
+// A captureMover is SetLocal of an underlay that is captured.
+type captureMover struct {
+	u *captureUnderlay
+	m mover
+}
+
+func (x captureMover) SetLocal(addr netip.Addr) error {
+	err := x.m.SetLocal(addr)
 	if err == nil {
-		u.setLocal()
+		x.u.setLocal()
 	}
 	return err
 }
@@ -79,44 +137,13 @@ func (u *captureUnderlay) Sender(w int) frame.Sender {
 	return &underlaySender{u: u, to: u.Underlay.Sender(w)}
 }
 
-// Unreachable is the wrapped underlay's, if it has one.
-func (u *captureUnderlay) Unreachable(f func(to frame.Endpoint, quoted []byte)) {
-	if r, ok := u.Underlay.(interface {
-		Unreachable(f func(to frame.Endpoint, quoted []byte))
-	}); ok {
-		r.Unreachable(f)
-	}
-}
-
-// Superframes is the wrapped underlay's, if it has one.
+// Superframes is the wrapped underlay's. Around one without, f is never asked.
 func (u *captureUnderlay) Superframes(f func(payload []byte) bool) {
 	if j, ok := u.Underlay.(interface {
 		Superframes(f func(payload []byte) bool)
 	}); ok {
 		j.Superframes(f)
 	}
-}
-
-// Join and Leave are the wrapped underlay's, if it has them.
-func (u *captureUnderlay) Join(group netip.Addr) error {
-	if g, ok := u.Underlay.(grouper); ok {
-		return g.Join(group)
-	}
-	return fmt.Errorf("port: multicast group %v: %w", group, errors.ErrUnsupported)
-}
-
-// Leave undoes one Join.
-func (u *captureUnderlay) Leave(group netip.Addr) error {
-	if g, ok := u.Underlay.(grouper); ok {
-		return g.Leave(group)
-	}
-	return nil
-}
-
-// A grouper is an underlay that can be a member of multicast groups.
-type grouper interface {
-	Join(group netip.Addr) error
-	Leave(group netip.Addr) error
 }
 
 // raw reports whether the underlay carries IP in IP: it has no port.
