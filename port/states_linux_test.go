@@ -1,0 +1,317 @@
+package port
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/sys"
+)
+
+// A Reader of each port is brought into each state it can be in; then the port is paused or
+// closed, or its device deleted or moved away.
+
+// A subject is one port, and its Reader that is brought into a state.
+type subject struct {
+	t     *testing.T
+	name  string
+	p     Port
+	r     frame.Reader
+	b     *frame.Batch
+	dev   string // its device, "" without
+	gone  error  // what a Read says when the device is deleted
+	moves bool   // it stays with a device that is moved
+	feed  func() // has 100 frames come in
+	ended chan error
+}
+
+// A statesLab is two hosts and a veth between them.
+type statesLab struct {
+	t    *testing.T
+	a, b *netns.Host
+	n    int // devices made
+
+	conns []net.Conn // to close
+}
+
+func (l *statesLab) must(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// device opens a device of the tun driver, and has the kernel send UDP datagrams into it.
+func (l *statesLab) device(tun bool, cfg *DeviceConfig) *subject {
+	l.n++
+	name, ip := fmt.Sprintf("t%d", l.n), fmt.Sprintf("10.77.%d.", l.n)
+	var d *Device
+	var err error
+	l.a.Do(func() {
+		if tun {
+			d, err = OpenTUN(name, cfg)
+		} else {
+			d, err = OpenTAP(name, cfg)
+		}
+	})
+	l.must(err)
+	l.a.IP("addr", "add", ip+"1/24", "dev", name)
+	if !tun {
+		l.a.Neighbour(name, ip+"2", "02:00:00:00:00:99")
+	}
+	var c net.Conn
+	feed := func() {
+		if c == nil {
+			l.a.Do(func() { c, err = net.Dial("udp", ip+"2:9") })
+			l.must(err)
+			l.conns = append(l.conns, c)
+		}
+		for range 100 {
+			c.Write(make([]byte, 100))
+		}
+	}
+	return &subject{p: d, r: d.Readers()[0], dev: name, gone: sys.EBADFD, moves: true, feed: feed}
+}
+
+func (l *statesLab) packet(cfg *PacketConfig) *subject {
+	l.n++
+	name := fmt.Sprintf("v%d", l.n)
+	l.a.IP("link", "add", name, "type", "veth", "peer", "name", name, "netns", l.b.NS)
+	l.a.Up(name)
+	l.b.Up(name)
+	var p *Packet
+	var err error
+	l.a.Do(func() { p, err = OpenPacket(name, cfg) })
+	l.must(err)
+	frames := make([][]byte, 100)
+	for i := range frames {
+		frames[i] = bytes.Repeat([]byte{2}, 60)
+	}
+	return &subject{p: p, r: p.Readers()[0], dev: name, gone: syscall.ENODEV, feed: func() { l.b.Inject(name, frames...) }}
+}
+
+// pipe is a Pipe and what is put around it.
+func (l *statesLab) pipe(around func(p Port) (Port, error)) *subject {
+	pipe := NewPipe(nil)
+	p, err := around(pipe)
+	l.must(err)
+	return &subject{p: p, r: p.Readers()[0], feed: func() {
+		for range 100 {
+			pipe.Send(make([]byte, 60))
+		}
+	}}
+}
+
+func (l *statesLab) rwc() *subject {
+	ours, theirs := net.Pipe()
+	l.conns = append(l.conns, theirs)
+	p := FromReadWriteCloser(ours, nil)
+	return &subject{p: p, r: p.Readers()[0], feed: func() {
+		go theirs.Write(make([]byte, 60)) // until it is read or closed
+	}}
+}
+
+func TestReaderStates(t *testing.T) {
+	open := map[string]func(l *statesLab) *subject{
+		"TAP":                func(l *statesLab) *subject { return l.device(false, nil) },
+		"TAP, no offload":    func(l *statesLab) *subject { return l.device(false, &DeviceConfig{NoOffload: true}) },
+		"TUN":                func(l *statesLab) *subject { return l.device(true, nil) },
+		"TAP, 2 queues":      func(l *statesLab) *subject { return l.device(false, &DeviceConfig{Queues: 2}) },
+		"Packet":             func(l *statesLab) *subject { return l.packet(nil) },
+		"Packet, no offload": func(l *statesLab) *subject { return l.packet(&PacketConfig{NoOffload: true}) },
+		"Packet, 2 queues":   func(l *statesLab) *subject { return l.packet(&PacketConfig{Queues: 2}) },
+		"RWC":                func(l *statesLab) *subject { return l.rwc() },
+		"Pipe":               func(l *statesLab) *subject { return l.pipe(func(p Port) (Port, error) { return p, nil }) },
+		"Capture":            func(l *statesLab) *subject { return l.pipe(newCapture(t, nil).Port) },
+		"Buffered": func(l *statesLab) *subject {
+			return l.pipe(func(p Port) (Port, error) {
+				b, err := NewBuffered(p, nil)
+				return b.Port(), err
+			})
+		},
+		"Faulty": func(l *statesLab) *subject {
+			return l.pipe(func(p Port) (Port, error) {
+				f, err := NewFaulty(p, nil)
+				return f.Port(), err
+			})
+		},
+	}
+	for name, what := range map[string]struct {
+		event func(l *statesLab, x *subject) // as soon as all are in their states
+		then  func(x *subject, waits bool)
+	}{
+		"Pause":          {func(*statesLab, *subject) {}, (*subject).paused},
+		"Close":          {func(*statesLab, *subject) {}, (*subject).closed},
+		"device deleted": {func(l *statesLab, x *subject) { l.a.IP("link", "del", x.dev) }, (*subject).deleted},
+		"device moved":   {func(l *statesLab, x *subject) { l.a.IP("link", "set", x.dev, "netns", l.b.NS, "name", x.dev+"m") }, (*subject).moved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := netns.New(t)
+			l := &statesLab{t: t, a: n.Host("a"), b: n.Host("b")}
+			l.b.Inject("lo", make([]byte, 60)) // opens what it keeps
+			fds, goroutines := countDescriptors(t), goleak.IgnoreCurrent()
+			var checks []func()
+			for kind, f := range open {
+				for _, state := range []string{"never read", "waiting in Read", "between two Reads"} {
+					if state == "between two Reads" && strings.Contains(kind, "2 queues") {
+						continue // who knows in which
+					}
+					x := f(l)
+					if strings.HasPrefix(name, "device") && x.dev == "" {
+						x.p.Close()
+						continue
+					}
+					x.t, x.name, x.b = t, kind+", "+state, frame.NewBatch(new(frame.Arenas))
+					switch state {
+					case "waiting in Read":
+						x.wait()
+					case "between two Reads":
+						x.feed()
+						if err := x.r.Read(x.b); err != nil || len(x.b.Frames) == 0 {
+							t.Fatalf("%s: %v, %d frames", x.name, err, len(x.b.Frames))
+						}
+					}
+					checks = append(checks, func() {
+						what.then(x, state == "waiting in Read")
+						x.closed(false)
+					})
+					what.event(l, x)
+				}
+			}
+			for _, check := range checks {
+				check()
+			}
+			for _, c := range l.conns {
+				c.Close()
+			}
+			if now := countDescriptors(t); now != fds {
+				t.Errorf("%d descriptors before, %d after", fds, now)
+			}
+			goleak.VerifyNone(t, goroutines)
+		})
+	}
+}
+
+// readInBackground is where goroutines are that inRead looks for.
+func (x *subject) readInBackground() {
+	for { // a device that is new says something of its own
+		if err := x.r.Read(x.b); err != nil {
+			x.ended <- err
+			return
+		}
+	}
+}
+
+func (x *subject) wait() {
+	x.ended = make(chan error, 1)
+	before := inRead()
+	go x.readInBackground()
+	for end := time.Now().Add(5 * time.Second); inRead() == before; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			x.t.Fatalf("%s: does not wait", x.name)
+		}
+	}
+}
+
+// inRead returns how many goroutines wait there.
+func inRead() (n int) {
+	buf := make([]byte, 1<<20)
+	for g := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
+		head, _, _ := bytes.Cut(g, []byte("\n"))
+		for _, how := range []string{"[IO wait", "[sync.Cond.Wait", "[select"} {
+			if bytes.Contains(head, []byte(how)) && bytes.Contains(g, []byte("readInBackground(")) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// wantEnd reads until an error, which must be want then and ever after.
+func (x *subject) wantEnd(waits bool, want error) {
+	x.t.Helper()
+	var err error
+	if waits {
+		select {
+		case err = <-x.ended:
+		case <-time.After(10 * time.Second):
+			x.t.Fatalf("%s: Read waits", x.name)
+		}
+	}
+	for range 200 { // what it has it may hand over
+		if err != nil {
+			break
+		}
+		err = x.r.Read(x.b)
+	}
+	for range 2 {
+		if !errors.Is(err, want) {
+			x.t.Errorf("%s: %v, want %v", x.name, err, want)
+		}
+		if x.b.Frames != nil {
+			x.t.Errorf("%s: the batch holds memory", x.name)
+		}
+		err = x.r.Read(x.b)
+	}
+}
+
+func (x *subject) paused(waits bool) {
+	p, ok := x.p.(pauser)
+	if !ok {
+		x.closed(waits)
+		return
+	}
+	p.Pause()
+	x.wantEnd(waits, frame.ErrPaused)
+	p.Resume()
+	if !strings.Contains(x.name, "2 queues") {
+		x.feed()
+		if err := x.r.Read(x.b); err != nil || len(x.b.Frames) == 0 {
+			x.t.Errorf("%s: after the pause %v, %d frames", x.name, err, len(x.b.Frames))
+		}
+	}
+}
+
+func (x *subject) closed(waits bool) {
+	if err := x.p.Close(); err != nil {
+		x.t.Errorf("%s: Close: %v", x.name, err)
+	}
+	x.wantEnd(waits, net.ErrClosed)
+}
+
+func (x *subject) deleted(waits bool) {
+	x.wantEnd(waits, x.gone)
+	if err := x.r.Read(x.b); err == nil || !strings.Contains(err.Error(), x.dev) {
+		x.t.Errorf("%s: %v does not name the device", x.name, err)
+	}
+}
+
+func (x *subject) moved(waits bool) {
+	if !x.moves {
+		x.deleted(waits)
+		return
+	}
+	x.p.(pauser).Pause()
+	x.wantEnd(waits, frame.ErrPaused)
+	x.p.(pauser).Resume()
+}
+
+func countDescriptors(t *testing.T) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
