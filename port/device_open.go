@@ -219,7 +219,7 @@ func (d *Device) add(t *sys.Tun) error {
 	case errors.Is(err, sys.EBADFD):
 		return fmt.Errorf("attached to no device: %w", err)
 	case err != nil:
-		return err
+		return fmt.Errorf("asking for its device: %w", err)
 	case info.Vnet && (info.Header < virtioLen || info.Header > frame.Headroom):
 		return fmt.Errorf("virtio header of %d bytes, want %d to %d", info.Header, virtioLen, frame.Headroom)
 	case len(d.queues) == 1:
@@ -232,8 +232,10 @@ func (d *Device) add(t *sys.Tun) error {
 
 // find makes the link of the device, in the namespace of the calling thread.
 func (d *Device) find() (err error) {
-	d.link, err = sys.NewLink(d.queues[0].Tun)
-	return err
+	if d.link, err = sys.NewLink(d.queues[0].Tun); err != nil {
+		return fmt.Errorf("rtnetlink socket: %w", err)
+	}
+	return nil
 }
 
 // setup does to the device what cfg says. One that was lent may be out of reach.
@@ -285,7 +287,7 @@ func privilege(err error) error {
 
 // attachError says what an errno of the tun driver means and what to do.
 func attachError(name string, m sys.TunMode, err error) error {
-	hint := ""
+	hint := "attaching: "
 	switch {
 	case errors.Is(err, syscall.EPERM), errors.Is(err, syscall.EACCES):
 		hint = "needs CAP_NET_ADMIN, or a persistent device that belongs to this user: "

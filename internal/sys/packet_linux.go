@@ -90,7 +90,7 @@ func (s *PacketSocket) Index(name string) (index int, err error) {
 		return 0, err
 	}
 	err = do(s.Conn, func(fd int) error { return unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) })
-	return int(ifr.Uint32()), err
+	return int(ifr.Uint32()), os.NewSyscallError("SIOCGIFINDEX", err)
 }
 
 // Bind binds the socket to an interface, whose frames of all protocols come in from now on if
@@ -128,7 +128,7 @@ func (s *PacketSocket) Join(other *PacketSocket) error {
 
 // Admit ends PacketMode.Shut.
 func (s *PacketSocket) Admit() error {
-	return do(s.Conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) })
+	return os.NewSyscallError("SO_DETACH_FILTER", do(s.Conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) }))
 }
 
 // Promiscuous has the interface receive frames to any address while the socket is open.
