@@ -1,5 +1,6 @@
-// Package fuzz holds a black-box fuzz target with its corpus: a whole switch, set up as the
-// input says, with packets into its ports and its underlay while it is being changed.
+// Package fuzz holds black-box fuzz targets with their corpora: a whole switch, set up as the
+// input says, with packets into its ports and its underlay while it is being changed; and
+// members in mode Access, which reach nobody in any framing.
 // Decoders, tables and stages have targets of their own, beside the code, and so has the
 // golden model of forwarding (internal/lab/model).
 //
