@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/framing"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,6 +31,7 @@ type pkt struct {
 	code     uint8
 	id       uint16
 	vlans    int
+	head     int    // 0, or which of framing.Plain is in front
 	bare     bool   // an IP packet without Ethernet
 	frag     string // "", first, later
 	fragID   uint16
@@ -147,6 +149,9 @@ func (p *pkt) bytes(t testing.TB) []byte {
 	buf := gopacket.NewSerializeBuffer()
 	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
 		t.Fatal(err)
+	}
+	if p.head != 0 && !p.bare {
+		return framing.Put(buf.Bytes(), framing.Plain[p.head-1])
 	}
 	return bytes.Clone(buf.Bytes())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/framing"
 )
 
 // A model is a Policy in the plainest words: gopacket reads, a list of rules is walked, flows
@@ -235,10 +236,10 @@ func (f *modelFlow) dead(now frame.Tick) bool {
 	return now-f.seen >= limit
 }
 
-func (m *model) judge(f *frame.Frame, vni frame.VNI, slot int, now frame.Tick) bool {
+// judge is shown a frame without the framing that makes it n bytes long.
+func (m *model) judge(f *frame.Frame, n int, vni frame.VNI, slot int, now frame.Tick) bool {
 	s := look(f.Bytes(), f.Kind)
 	s.group = f.GBP.ID
-	n := f.Len()
 	byRules := func() bool { r, ok := m.find(&s, slot); m.count(r, n); return ok }
 	if m.cfg.Stateless {
 		return byRules()
@@ -499,7 +500,9 @@ func (c *chooser) pkt() pkt {
 	if n := c.n(6); n < 2 && x.kind != "lldp" && x.kind != "nd" {
 		x.frag, x.fragID = []string{"first", "later"}[n], uint16(c.n(3))
 	}
-	switch c.n(8) {
+	switch c.n(9) {
+	case 8:
+		x.head = 1 + c.n(len(framing.Plain))
 	case 0:
 		x.vlans = 1
 	case 1:
@@ -585,8 +588,10 @@ func play(t testing.TB, in []byte, steps int) {
 		if c.n(3) == 0 {
 			slot, s = egress, l.p.Egress()
 		}
-		f := x.frame(t)
-		want := m.judge(&f, l.vni, slot, l.at.Tick)
+		plain := x
+		plain.head = 0
+		f := plain.frame(t)
+		want := m.judge(&f, len(x.bytes(t)), l.vni, slot, l.at.Tick)
 		if got := l.send(s, x); got != want {
 			t.Fatalf("step %d: slot %d, %+v: passed %v, the model says %v\n%+v", step, slot, x, got, want, cfg)
 		}
