@@ -109,7 +109,7 @@ fuzz:
 # otherwise idle machine. The summary is medians and their spread.
 bench:
 	@rm -f .bench.log; for pass in 1 2 3 4 5 6; do echo "pass $$pass of 6"; \
-		$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./bench ./fdb ./internal/gso ./internal/wire ./underlay >>.bench.log || { tail .bench.log; exit 1; }; done
+		$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./bench ./fdb ./internal/gso ./internal/wire ./policy ./underlay >>.bench.log || { tail .bench.log; exit 1; }; done
 	@$(GO) run golang.org/x/perf/cmd/benchstat@latest .bench.log >bench/results/benchmarks.txt; rm -f .bench.log
 
 # Whole tunnels beside the kernel's vxlan, as root; about a quarter of an hour on a
