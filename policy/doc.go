@@ -63,24 +63,24 @@
 // opener's. An ICMP error about a flow that has not been judged anew yet meets the rules.
 //
 // A flow is assured when its opener has spoken again after an answer, of TCP with something
-// else than SYN, FIN or RST: a spoofed source gets no further than half open. Until then its
-// timeout is short ([Timeouts]).
+// else than SYN, FIN or RST. Until then its timeout is short ([Timeouts]).
 //
 // The table is bounded and grows as it fills. When it is full, a new flow takes the place of
-// another, by shares: what is opened at a port, or by a peer behind one, counts for it. Who has
-// less than others takes from who has most, and from assured flows where that is a quarter more,
-// so that no port keeps another from the flows it needs: with n ports at work each can have
-// about an nth of the table, and of that each peer behind a tunnel its part. Of a port's flows those go first that are unanswered or over, then those
-// that are half open, then the assured ones, of each the longest silent. Who has most takes
-// from its own alone, and of them only what is not assured and has been silent for some
-// seconds; if there is none the flow passes untracked, and is counted: the rules allowed it,
-// only its replies are then judged by the rules too. A flow takes 114 bytes of a table that is
-// full, and a look-up reads one cache line of it.
+// another, by shares: what is opened at a port, or by a peer behind one, counts for it. Who
+// has less than others takes from who has most, and from assured flows where that is a
+// quarter more, so that no port keeps another from the flows it needs: with n ports at work
+// each can have about an nth of the table, and of that each peer behind a tunnel its part. Of
+// a port's flows those go first that are unanswered or over, then those that are half open,
+// then the assured ones, of each the longest silent. Who has most takes from its own alone,
+// and of them only what is not assured and has been silent for some seconds; if there is none
+// the flow passes untracked, and is counted: the rules allowed it, only its replies are then
+// judged by the rules too. A flow takes 114 bytes of a table that is full, and a look-up
+// reads one cache line of it.
 //
 // Later fragments have no ports. They follow the first one, which the table of fragments
-// remembers for 30 seconds, 4096 of them, by the same shares; one whose first was not seen is judged by the rules. TCP
-// fragments that could overwrite a header that was judged (RFC 1858, section 3) are
-// malformed, as is a first one without the whole header.
+// remembers for 30 seconds, 4096 of them, by the same shares; one whose first was not seen is
+// judged by the rules. TCP fragments that could overwrite a header that was judged (RFC 1858,
+// section 3) are malformed, as is a first one without the whole header.
 //
 // # What may be called from where
 //

@@ -7,7 +7,7 @@ import (
 
 // judge is the order of doc.go.
 func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
-	j := judgement{p: p, rules: p.rules.Load(), lane: p.lanes.of(at.Worker), at: at, slot: slot, bytes: f.Len(), from: f.From}
+	j := judgement{p: p, rules: p.rules.Load(), lane: p.lanes.of(at.Worker), at: at, slot: slot, bytes: f.Len(), from: openedAt(f, at)}
 	if !j.k.parse(f) {
 		j.event(evMalformed)
 		return frame.Drop(frame.Policy)
@@ -30,6 +30,15 @@ func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
 		j.remember()
 	}
 	return v
+}
+
+// openedAt returns what a flow of f counts for. A gateway's packets come from nowhere, but the
+// worker that has them is still the one of the port, or of one of its queues, they came in by.
+func openedAt(f *frame.Frame, at frame.At) frame.Dest {
+	if f.From.Port() == 0 {
+		return frame.NewDest(0, uint16(at.Worker))
+	}
+	return f.From
 }
 
 // A judgement is one packet's.

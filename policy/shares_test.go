@@ -204,3 +204,26 @@ func TestShares(t *testing.T) {
 		}
 	}
 }
+
+// What a gateway has routed counts for the worker that read it: one port's flows leave another's
+// their share also where a policy sees nothing else.
+func TestSharesRouted(t *testing.T) {
+	const limit = 256
+	l := newLab(t, &Config{Default: Deny, MaxFlows: limit, Rules: []Rule{{Src: prefixes("10.0.0.0/24")}}})
+	a, v := l.place(9, 19, 0, frame.NewDest(2, 0)), l.place(1, 11, 0, frame.NewDest(2, 0))
+	l.at.Worker = 1
+	for n := range 4 * limit {
+		attacks["ping-pong"](a, n)
+	}
+	l.at.Worker = 2
+	answered := 0
+	for n := range 50 {
+		v.send(&v.udp, n, 0, false)
+	}
+	for n := range 50 {
+		answered += b2i(v.send(&v.udp, n, 0, true))
+	}
+	if full := l.p.flows.len(); full != limit || answered != 50 {
+		t.Errorf("%d of 50 beside %d flows", answered, full)
+	}
+}
