@@ -49,7 +49,7 @@ type Gateway struct {
 
 // NewGateway returns a gateway without VRFs. A nil cfg means defaults.
 func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
-	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{from: map[frame.Dest]*parking{}}}
+	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{shares: newShares()}}
 	if cfg != nil {
 		g.cfg = *cfg
 	}

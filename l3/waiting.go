@@ -44,20 +44,13 @@ type parked struct {
 	in   *Interface
 	w    *waiting
 	from frame.Dest
-	at   *list.Element // in parking.packets
+	at   *list.Element // in the lot
 }
 
 // A lot is all that waits at a gateway. Its lock is that of what waits on the interfaces, too.
 type lot struct {
-	mu    sync.Mutex
-	bytes int
-	from  map[frame.Dest]*parking
-}
-
-// parking is the packets from one place.
-type parking struct {
-	packets list.List // of *parked, the oldest in front
-	bytes   int
+	mu sync.Mutex
+	shares
 }
 
 // origin is where a frame came in: a port, or a peer behind it.
@@ -115,7 +108,7 @@ func (i *Interface) forget(w *waiting) []*parked {
 func (g *Gateway) leave(w *waiting) (list []*parked) {
 	list, w.packets = w.packets, nil
 	for _, p := range list {
-		g.parked.remove(p)
+		g.parked.remove(p.from, p.at, p.f.Len())
 	}
 	return list
 }
@@ -137,23 +130,15 @@ func (i *Interface) park(w *waiting, x *packet, in *Interface, from frame.Dest) 
 		i.evict(other)
 	}
 	for l.bytes+n > g.cfg.Queued {
-		mine := l.from[from]
-		most := mine
-		for _, b := range l.from {
-			if most == nil || b.bytes > most.bytes {
-				most = b
-			}
-		}
-		if mine != nil && mine.bytes+n >= most.bytes {
-			most = mine
-		} else if n >= most.bytes {
+		oldest := l.oldest(from, n)
+		if oldest == nil {
 			return false
 		}
-		i.evict(most.packets.Front().Value.(*parked))
+		i.evict(oldest.(*parked))
 	}
 	p := &parked{f: x.f.Clone(), x: *x, in: in, w: w, from: from}
 	w.packets = append(w.packets, p)
-	l.add(p)
+	p.at = l.add(from, p, n)
 	return true
 }
 
@@ -179,7 +164,7 @@ func (w *waiting) unfair(from frame.Dest) (other *parked) {
 
 // evict drops a packet that waits, on whatever interface. The lot is locked.
 func (i *Interface) evict(p *parked) {
-	i.vrf.gateway.parked.remove(p)
+	i.vrf.gateway.parked.remove(p.from, p.at, p.f.Len())
 	for k, q := range p.w.packets {
 		if q == p {
 			p.w.packets = append(p.w.packets[:k], p.w.packets[k+1:]...)
@@ -187,27 +172,6 @@ func (i *Interface) evict(p *parked) {
 		}
 	}
 	i.unresolved.Add(1)
-}
-
-func (l *lot) add(p *parked) {
-	b := l.from[p.from]
-	if b == nil {
-		b = new(parking)
-		l.from[p.from] = b
-	}
-	p.at = b.packets.PushBack(p)
-	b.bytes += p.f.Len()
-	l.bytes += p.f.Len()
-}
-
-func (l *lot) remove(p *parked) {
-	b := l.from[p.from]
-	b.packets.Remove(p.at)
-	b.bytes -= p.f.Len()
-	l.bytes -= p.f.Len()
-	if b.packets.Len() == 0 {
-		delete(l.from, p.from)
-	}
 }
 
 // queued returns how many bytes wait.

@@ -305,7 +305,7 @@ var rules = []rule{
 	{id: "9.group", text: "no answer is about a frame or packet to a group"},
 	{id: "9.source", text: "no answer goes to a source that is no single host"},
 	{id: "9.fragment", text: "no answer is about a fragment other than the first"},
-	{id: "9.rate", text: "answers are rate-limited, for each sender and in all"},
+	{id: "9.rate", text: "answers are rate-limited, for each sender, each port and peer, and in all"},
 	{id: "9.superframe", text: "a superframe is judged by its segments"},
 	{id: "9.routed-fragment", text: "routed IPv4 without DF that is too long is cut, before encapsulation (RFC 791, section 3.2)"},
 	{id: "9.routed", text: "with DF, and in IPv6, the gateway tells the sender what fits, from its own address"},

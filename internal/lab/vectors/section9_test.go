@@ -78,8 +78,8 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		h.Want(want)
 		f.want()
 	}},
-	{id: "9.rate", name: "all of them", wire: func(l *lab) {
-		h, _ := l.narrow(1500, &l3.TooBigConfig{Total: 3})
+	{id: "9.rate", name: "all at one port", wire: func(l *lab) {
+		h, _ := l.narrow(1500, &l3.TooBigConfig{Total: 6})
 		n := 0
 		for i := range 5 {
 			in := ip4(rmac(1), h.MAC, 1500, udp4, func(ip []byte) { ip[15] = byte(i + 1) })
