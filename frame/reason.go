@@ -40,7 +40,7 @@ const (
 	Martian                  // address that cannot be routed
 	BadChecksum              // header checksum wrong
 	BadHeader                // header field that contradicts another
-	Fragment                 // fragment of an outer packet, which nobody puts together
+	Fragment                 // fragment of an outer packet, which nobody puts together, or one for a gateway that has no room for it, or overlaps others
 	GPEVersion               // VXLAN-GPE version other than 0
 	GPEProtocol              // VXLAN-GPE next protocol that is not handled
 	GPEOAM                   // VXLAN-GPE OAM packet without a handler

@@ -16,7 +16,7 @@
 // # A packet's way
 //
 //	Interface.Process   is it for our MAC, and what is in it?
-//	forward4, forward6  is it well formed? which route?       -> local4, local6: ping
+//	forward4, forward6  is it well formed? which route?       -> local4, local6: ping, whole or in fragments
 //	send                which neighbour? rewrite MACs         -> wait: asked for first
 //	                    TTL - 1, and into the next segment    -> refuse: ICMP errors
 //

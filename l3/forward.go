@@ -57,10 +57,13 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
+	x := packet{f: f, ip: ip, tick: at.Tick, worker: int32(at.Worker)}
 	if !routable4(src) || !routable4(dst) || src == i.ip4 {
+		if isHost4(src) && i.onLink(x.src(), x.dst()) {
+			return i.local4(&x, p)
+		}
 		return frame.Drop(frame.Martian)
 	}
-	x := packet{f: f, ip: ip, tick: at.Tick, worker: int32(at.Worker)}
 	r, ok := i.vrf.routes.Load().Lookup(netip.AddrFrom4(dst))
 	switch {
 	case !ok:
@@ -93,10 +96,13 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
+	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: int32(at.Worker)}
 	if !routable6(src) || !routable6(dst) || src == i.ip6 {
+		if isHost6(src) && i.onLink(x.src(), x.dst()) {
+			return i.local6(&x, p)
+		}
 		return frame.Drop(frame.Martian)
 	}
-	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: int32(at.Worker)}
 	r, ok := i.vrf.routes.Load().Lookup(netip.AddrFrom16(dst))
 	switch {
 	case !ok:

@@ -20,6 +20,7 @@ const (
 	DefaultPerNeighbour = 3
 	DefaultWaiting      = 1024
 	DefaultQueued       = 1 << 20
+	DefaultFragments    = 1 << 18
 )
 
 // GatewayConfig holds the settings of a [Gateway]. The zero value works.
@@ -33,6 +34,10 @@ type GatewayConfig struct {
 	PerNeighbour int // packets that wait for one next hop; 0 = DefaultPerNeighbour
 	Waiting      int // next hops that are asked, or do not answer, at a time on one interface; 0 = DefaultWaiting
 	Queued       int // bytes that wait in all; 0 = DefaultQueued
+
+	// Fragments is the bytes of packets for the gateway itself that are not complete yet, with
+	// 256 more for each and for each fragment; 0 = DefaultFragments. They are shared likewise.
+	Fragments int
 }
 
 // A Gateway routes between the segments of a switch. It is made of VRFs, each with routes
@@ -43,13 +48,15 @@ type Gateway struct {
 	seed   mix.Key // of flow hashes
 	parked lot
 
+	fragments fragments
+
 	mu   sync.Mutex
 	vrfs map[string]*VRF
 }
 
 // NewGateway returns a gateway without VRFs. A nil cfg means defaults.
 func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
-	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{shares: newShares()}}
+	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{shares: newShares()}, fragments: newFragments()}
 	if cfg != nil {
 		g.cfg = *cfg
 	}
@@ -61,7 +68,7 @@ func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
 		name  string
 		n     *int
 		usual int
-	}{{"PerNeighbour", &c.PerNeighbour, DefaultPerNeighbour}, {"Waiting", &c.Waiting, DefaultWaiting}, {"Queued", &c.Queued, DefaultQueued}} {
+	}{{"PerNeighbour", &c.PerNeighbour, DefaultPerNeighbour}, {"Waiting", &c.Waiting, DefaultWaiting}, {"Queued", &c.Queued, DefaultQueued}, {"Fragments", &c.Fragments, DefaultFragments}} {
 		if *s.n < 0 {
 			return nil, fmt.Errorf("l3: GatewayConfig.%s: %d is negative", s.name, *s.n)
 		}

@@ -804,7 +804,7 @@ func TestGatewayConfig(t *testing.T) {
 		name string
 	}{
 		{GatewayConfig{PerSender: -1}, "PerSender"}, {GatewayConfig{Total: -1}, "Total"}, {GatewayConfig{Queued: -1}, "Queued"},
-		{GatewayConfig{PerNeighbour: -1}, "PerNeighbour"}, {GatewayConfig{Waiting: -1}, "Waiting"},
+		{GatewayConfig{Fragments: -1}, "Fragments"}, {GatewayConfig{PerNeighbour: -1}, "PerNeighbour"}, {GatewayConfig{Waiting: -1}, "Waiting"},
 	} {
 		if _, err := NewGateway(&c.cfg); err == nil || !strings.Contains(err.Error(), "GatewayConfig."+c.name+": ") {
 			t.Errorf("%+v: %v", c.cfg, err)

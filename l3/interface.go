@@ -58,6 +58,8 @@ type Interface struct {
 	ip4 [4]byte  // its first address of each family; zero: none
 	ip6 [16]byte // not link-local
 
+	addrs []netip.Addr // all of its own
+
 	mu sync.Mutex
 
 	// Of the gateway's lot, with its lock.
@@ -85,10 +87,9 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		i.cfg.Own = cfg.MAC
 	}
 	i.mac, i.own = i.cfg.MAC.Uint64(), i.cfg.Own.Uint64()
-	var ips []netip.Addr
 	var prefixes []netip.Prefix
 	for _, p := range cfg.Addrs {
-		ips = append(ips, p.Addr())
+		i.addrs = append(i.addrs, p.Addr())
 		if !p.Addr().IsLinkLocalUnicast() {
 			prefixes = append(prefixes, p)
 		}
@@ -98,6 +99,10 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		case a.Is6() && i.ip6 == [16]byte{} && !a.IsLinkLocalUnicast():
 			i.ip6 = a.As16()
 		}
+	}
+	own := i.addrs
+	if !cfg.MAC.IsZero() && i.ip6 != [16]byte{} { // what it asks from, too
+		i.addrs = append(slices.Clip(own), arp.LinkLocal(i.cfg.MAC), arp.LinkLocal(i.cfg.Own))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -110,7 +115,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		}
 	}
 	if cfg.Neighbours != nil {
-		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: ips, Prefixes: prefixes, MAC: cfg.MAC, Own: i.cfg.Own, Anycast: cfg.Anycast}); err != nil {
+		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: own, Prefixes: prefixes, MAC: cfg.MAC, Own: i.cfg.Own, Anycast: cfg.Anycast}); err != nil {
 			return nil, err
 		}
 		cfg.Neighbours.Table().Watch(i.asked, i.found)

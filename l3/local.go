@@ -1,17 +1,31 @@
 package l3
 
 import (
+	"net/netip"
+	"slices"
+
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
+// onLink reports whether a packet that is not routed is between a host of the segment and the
+// gateway, by a link-local address of one of them (RFC 4291, section 2.5.6; RFC 3927).
+func (i *Interface) onLink(src, dst netip.Addr) bool {
+	return slices.Contains(i.addrs, dst) && !slices.Contains(i.addrs, src) && (src.IsLinkLocalUnicast() || dst.IsLinkLocalUnicast())
+}
+
 // local4 answers what is for the gateway itself: echo requests. Who asks for another
 // service is told that there is none.
 func (i *Interface) local4(x *packet, p wire.IPv4) frame.Verdict {
+	if p.Fragment() {
+		return i.whole4(x, p)
+	}
+	return i.answer4(x, p)
+}
+
+func (i *Interface) answer4(x *packet, p wire.IPv4) frame.Verdict {
 	m := p.Payload()
 	switch {
-	case p.Fragment():
-		return frame.Drop(frame.NoRoute)
 	case p.Protocol() != wire.ProtoICMP:
 		return i.refuse(x, noService, frame.NoRoute)
 	case len(m) < wire.ICMPLen || m[0] != wire.ICMPEcho || m[1] != 0:
@@ -31,16 +45,35 @@ func (i *Interface) local4(x *packet, p wire.IPv4) frame.Verdict {
 	return i.echoed(x)
 }
 
-// local6 likewise.
+// local6 likewise. Extension headers are looked through (RFC 8200, section 4), and not
+// repeated in the answer.
 func (i *Interface) local6(x *packet, p wire.IPv6) frame.Verdict {
-	m := p[wire.IPv6Len:]
+	u, ok := p.Upper()
 	switch {
-	case p.NextHeader() != wire.ProtoICMPv6:
+	case !ok || segmentsLeft(p, u.At):
+		return frame.Drop(frame.BadHeader)
+	case u.Fragment != 0:
+		return i.whole6(x, p, u.Fragment)
+	}
+	return i.answer6(x, p, u)
+}
+
+func (i *Interface) answer6(x *packet, p wire.IPv6, u wire.IPv6Upper) frame.Verdict {
+	m := p[u.At:]
+	switch {
+	case u.Protocol != wire.ProtoICMPv6:
 		return i.refuse(x, noService, frame.NoRoute)
 	case len(m) < wire.ICMPLen || m[0] != wire.ICMPv6Echo || m[1] != 0:
 		return frame.Drop(frame.NoRoute)
 	case wire.Fold(wire.Sum(m, wire.Pseudo6(p, wire.ProtoICMPv6, len(m)))) != 0xffff:
 		return frame.Drop(frame.BadChecksum)
+	}
+	if u.At != wire.IPv6Len {
+		n := copy(p[wire.IPv6Len:], m)
+		p[6] = wire.ProtoICMPv6
+		p.SetPayloadLen(n)
+		m = p[wire.IPv6Len : wire.IPv6Len+n]
+		x.f.Trim(x.ip + wire.IPv6Len + n)
 	}
 	m[0] = wire.ICMPv6EchoReply
 	sum := wire.Update(uint16(m[2])<<8|uint16(m[3]), wire.ICMPv6Echo<<8, wire.ICMPv6EchoReply<<8)
@@ -50,6 +83,25 @@ func (i *Interface) local6(x *packet, p wire.IPv6) frame.Verdict {
 	copy(p[24:], src[:])
 	p[7] = ttl
 	return i.echoed(x)
+}
+
+// segmentsLeft reports whether a routing header in front of end says that the packet is to go on
+// from here: nobody has it do that (RFC 5095, section 3; RFC 8200, section 4.4).
+func segmentsLeft(p wire.IPv6, end int) bool {
+	for next, at := p.NextHeader(), wire.IPv6Len; at+8 <= end; {
+		if next == 43 && p[at+3] != 0 {
+			return true
+		}
+		size := (int(p[at+1]) + 1) * 8
+		switch next {
+		case protoFragment:
+			size = 8
+		case 51: // RFC 4302, section 2.2
+			size = (int(p[at+1]) + 2) * 4
+		}
+		next, at = p[at], at+size
+	}
+	return false
 }
 
 func (i *Interface) echoed(x *packet) frame.Verdict {

@@ -140,6 +140,7 @@ func (i *Interface) Tend(now frame.Tick) {
 	}
 	maps.DeleteFunc(i.asking, func(_ frame.Dest, a *asking) bool { return a.hops.Len() == 0 && int32(now-a.second) > 0 })
 	l.mu.Unlock()
+	i.vrf.gateway.fragments.expire(now)
 	for _, a := range ask {
 		i.ask(a[0], a[1])
 	}

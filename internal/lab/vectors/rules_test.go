@@ -236,7 +236,7 @@ var rules = []rule{
 	{id: "6.proxy-route", text: "proxy: what hosts of one segment at two sites send each other is routed twice: TTL less 2, no host's MAC at the other site"},
 
 	// The gateway. TTL is also IPv6's hop limit.
-	{id: "7.echo", text: "ICMP echo for its addresses is answered"},
+	{id: "7.echo", text: "ICMP echo for its addresses is answered, for link-local ones too"},
 	{id: "7.not-ours", text: "what is not for its MAC is not routed"},
 	{id: "7.ttl", text: "TTL is one less at each gateway"},
 	{id: "7.ttl-exceeded", text: "TTL 1 and 0: ICMP time exceeded from the address of the interface (RFC 1812, section 4.3.3), and nothing goes on"},

@@ -1,0 +1,285 @@
+package l3
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// What is for the gateway itself is put together from its fragments (RFC 1812, section 4.2.2.7;
+// RFC 8200, section 4.5). What it routes is not.
+
+const (
+	fragmentTime  = 30  // seconds that the fragments of a packet may take
+	maxPieces     = 128 // of a packet
+	datagramBytes = 256 // that one counts for beside its data, and each piece of it
+	maxIP         = 1<<16 - 1
+
+	protoFragment = 44 // RFC 8200, section 4.5
+)
+
+// fragmentKey is what the fragments of a packet have in common; those of one packet come from
+// one place.
+type fragmentKey struct {
+	src, dst netip.Addr
+	id       uint32
+	protocol uint8 // of IPv6, 0
+	vni      frame.VNI
+	from     frame.Dest
+}
+
+// A datagram is a packet of which some fragments are there.
+type datagram struct {
+	key     fragmentKey
+	head    []byte  // what is in front of the data in the first piece, which has offset 0
+	next    uint8   // IPv6: the protocol that the first piece says
+	pieces  []piece // in order
+	have    int     // bytes of data
+	total   int     // bytes it will have, -1 until the last piece is there
+	longest int     // of the IP packets it came in
+	dead    bool    // refused: of what else comes of it nothing is kept
+	until   frame.Tick
+	at      *list.Element
+	bytes   int // it counts for
+}
+
+type piece struct {
+	offset int
+	more   bool
+	data   []byte
+}
+
+// fragments is all that a gateway has not put together yet, shared by where it comes from.
+type fragments struct {
+	mu sync.Mutex
+	shares
+	of    map[fragmentKey]*datagram
+	swept frame.Tick
+}
+
+func newFragments() fragments {
+	return fragments{shares: newShares(), of: map[fragmentKey]*datagram{}}
+}
+
+// add keeps a copy of a piece, and returns the packet if that completes it. ok is false when the
+// piece was refused. head belongs to the first piece; limit is that of all bytes.
+func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, length, limit int, now frame.Tick) (d *datagram, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d = s.of[key]
+	if d != nil && int32(now-d.until) >= 0 {
+		s.drop(d)
+		d = nil
+	}
+	if d == nil {
+		d = &datagram{key: key, total: -1, until: now + fragmentTime, bytes: datagramBytes}
+		if !s.room(key.from, d.bytes, limit) {
+			return nil, false
+		}
+		s.of[key] = d
+		d.at = s.shares.add(key.from, d, d.bytes)
+	}
+	if d.dead {
+		return nil, false
+	}
+	at, known, fits := d.place(x)
+	switch {
+	case known:
+		return nil, true
+	case !fits || len(head)+x.offset+len(x.data) > maxIP:
+		s.grow(key.from, datagramBytes-d.bytes)
+		*d = datagram{key: key, dead: true, until: d.until, at: d.at, bytes: datagramBytes}
+		return nil, false
+	}
+	n := len(x.data) + datagramBytes
+	if !s.room(key.from, n, limit) || s.of[key] != d { // its own oldest was d
+		return nil, false
+	}
+	s.grow(key.from, n)
+	d.bytes += n
+	x.data = bytes.Clone(x.data)
+	d.pieces = slices.Insert(d.pieces, at, x)
+	d.have += len(x.data)
+	d.longest = max(d.longest, length)
+	if !x.more {
+		d.total = x.offset + len(x.data)
+	}
+	if x.offset == 0 {
+		d.head, d.next = bytes.Clone(head), next
+	}
+	if d.have != d.total {
+		return nil, true
+	}
+	s.drop(d)
+	return d, true
+}
+
+// place returns where a piece goes. One that is there already is known; others that overlap do
+// not fit (RFC 5722, section 4), nor do those that say something else of where the end is.
+func (d *datagram) place(x piece) (at int, known, fits bool) {
+	end := x.offset + len(x.data)
+	if len(x.data) == 0 || x.more && len(x.data)%8 != 0 {
+		return 0, false, false
+	}
+	at, same := slices.BinarySearchFunc(d.pieces, x.offset, func(p piece, offset int) int { return p.offset - offset })
+	if same && d.pieces[at].more == x.more && bytes.Equal(d.pieces[at].data, x.data) {
+		return at, true, false
+	}
+	switch {
+	case same, len(d.pieces) == maxPieces,
+		at < len(d.pieces) && (!x.more || end > d.pieces[at].offset),
+		at > 0 && d.pieces[at-1].offset+len(d.pieces[at-1].data) > x.offset,
+		d.total >= 0 && (!x.more || end > d.total):
+		return at, false, false
+	}
+	return at, false, true
+}
+
+// room makes room for n bytes from a place, if it may.
+func (s *fragments) room(from frame.Dest, n, limit int) bool {
+	for s.bytes+n > limit {
+		oldest := s.oldest(from, n)
+		if oldest == nil {
+			return false
+		}
+		s.drop(oldest.(*datagram))
+	}
+	return true
+}
+
+func (s *fragments) drop(d *datagram) {
+	delete(s.of, d.key)
+	s.remove(d.key.from, d.at, d.bytes)
+}
+
+// expire drops what has not been completed in time.
+func (s *fragments) expire(now frame.Tick) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.swept == now {
+		return // for another interface
+	}
+	s.swept = now
+	for _, d := range s.of {
+		if int32(now-d.until) >= 0 {
+			s.drop(d)
+		}
+	}
+}
+
+// whole4 keeps a fragment that is for the gateway, and answers the packet when it is complete.
+func (i *Interface) whole4(x *packet, p wire.IPv4) frame.Verdict {
+	key := fragmentKey{
+		src: x.src(), dst: x.dst(), id: uint32(p.ID()), protocol: p.Protocol(), vni: i.cfg.VNI, from: origin(x.f),
+	}
+	at := piece{p.FragmentOffset(), p[6]&0x20 != 0, p.Payload()}
+	d, v := i.gather(x, key, at, p[:p.HeaderLen()], 0, len(p))
+	if d == nil {
+		return v
+	}
+	y := assembled(x, d)
+	q := wire.IPv4(y.f.Bytes()[y.ip:])
+	q.SetTotalLen(len(q))
+	q[6], q[7] = 0, 0
+	q.SetChecksum(0)
+	q.SetChecksum(wire.Checksum(wire.Sum(q[:q.HeaderLen()], 0)))
+	if v := i.answer4(&y, q); v != frame.Reply {
+		return v
+	}
+	q, _ = wire.ParseIPv4(y.f.Bytes()[y.ip:])
+	if len(q) <= d.longest {
+		i.cfg.Send(back(x.f), y.f)
+		return frame.Consume
+	}
+	return fragment4(y.f, q, y.ip, d.longest, back(x.f), i.cfg.Send)
+}
+
+// whole6 likewise. The extension headers in front of the fragment header are left out.
+func (i *Interface) whole6(x *packet, p wire.IPv6, at int) frame.Verdict {
+	h := p[at:]
+	field := binary.BigEndian.Uint16(h[2:])
+	key := fragmentKey{src: x.src(), dst: x.dst(), id: binary.BigEndian.Uint32(h[4:]), vni: i.cfg.VNI, from: origin(x.f)}
+	d, v := i.gather(x, key, piece{int(field &^ 7), field&1 != 0, h[8:]}, p[:wire.IPv6Len], h[0], len(p))
+	if d == nil {
+		return v
+	}
+	y := assembled(x, d)
+	q := wire.IPv6(y.f.Bytes()[y.ip:])
+	q[6] = d.next
+	q.SetPayloadLen(len(q) - wire.IPv6Len)
+	u, ok := q.Upper()
+	if !ok || u.Fragment != 0 {
+		return frame.Drop(frame.BadHeader)
+	}
+	if v := i.answer6(&y, q, u); v != frame.Reply {
+		return v
+	}
+	q, _ = wire.ParseIPv6(y.f.Bytes()[y.ip:])
+	if len(q) <= d.longest {
+		i.cfg.Send(back(x.f), y.f)
+		return frame.Consume
+	}
+	return fragment6(y.f, q, y.ip, d.longest, key.id, back(x.f), i.cfg.Send)
+}
+
+// gather keeps a piece; head is the header that an answer needs of the first one.
+func (i *Interface) gather(x *packet, key fragmentKey, p piece, head []byte, next uint8, length int) (*datagram, frame.Verdict) {
+	g := i.vrf.gateway
+	d, ok := g.fragments.add(key, p, head, next, length, g.cfg.Fragments, x.tick)
+	if !ok {
+		return nil, frame.Drop(frame.Fragment)
+	}
+	return d, frame.Consume
+}
+
+// assembled makes a frame of a packet, as if it had come in as one.
+func assembled(x *packet, d *datagram) packet {
+	b := make([]byte, 0, x.ip+len(d.head)+d.total)
+	b = append(append(b, x.f.Bytes()[:x.ip]...), d.head...)
+	for _, p := range d.pieces {
+		b = append(b, p.data...)
+	}
+	f := frame.Make(b)
+	f.Kind, f.From, f.VNI, f.Tunnel = x.f.Kind, x.f.From, x.f.VNI, x.f.Tunnel
+	y := *x
+	y.f = &f
+	return y
+}
+
+// fragment6 sends a packet of the gateway's own in pieces (RFC 8200, section 4.5).
+func fragment6(f *frame.Frame, p wire.IPv6, ip, mtu int, id uint32, to frame.Dest, send func(frame.Dest, *frame.Frame) bool) frame.Verdict {
+	const front = wire.IPv6Len + 8
+	data := p[wire.IPv6Len:]
+	step := (mtu - front) &^ 7
+	if step < 8 {
+		return frame.Drop(frame.TooBig)
+	}
+	for at := 0; at < len(data); at += step {
+		part := data[at:min(at+step, len(data))]
+		b := make([]byte, ip+front+len(part))
+		copy(b, f.Bytes()[:ip+wire.IPv6Len])
+		q := wire.IPv6(b[ip:])
+		q[6] = protoFragment
+		q.SetPayloadLen(8 + len(part))
+		q[wire.IPv6Len] = p.NextHeader()
+		field := uint16(at)
+		if at+step < len(data) {
+			field |= 1
+		}
+		binary.BigEndian.PutUint16(q[wire.IPv6Len+2:], field)
+		binary.BigEndian.PutUint32(q[wire.IPv6Len+4:], id)
+		copy(q[front:], part)
+		g := frame.Make(b)
+		g.Kind = f.Kind
+		if !send(to, &g) {
+			return frame.Drop(frame.PortFull)
+		}
+	}
+	return frame.Consume
+}
