@@ -63,7 +63,7 @@ func (r *Responder) passed(f *frame.Frame, m *message, b Branch) (Branch, frame.
 func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) (Branch, frame.Verdict) {
 	e, known := r.table.Lookup(m.target)
 	if !known {
-		if r.missing != nil && r.missing.Take(m.target, uint32(at.Tick)) {
+		if r.missing != nil && r.missing.Take(m.target, f.From.Port(), f.From.Peer(), uint32(at.Tick)) {
 			r.cfg.Notify(frame.Event{Kind: frame.EventNeighbourMiss, VNI: r.table.cfg.VNI, IP: m.target, Dest: f.From})
 		}
 		return r.ask(f, m, g, UnknownIP)

@@ -200,7 +200,7 @@ const missTimeout = 5 * time.Second
 
 // miss tells control planes that nobody knows where a MAC is, if they do not know yet.
 func (v *VSI) miss(mac frame.MAC, from frame.Dest, now frame.Tick) {
-	if v.missing.Load().Take(mac, uint32(now)) {
+	if v.missing.Load().Take(mac, from.Port(), from.Peer(), uint32(now)) {
 		v.sw.events.emit(frame.Event{Kind: frame.EventMACMiss, VNI: v.vni, MAC: mac, Dest: from})
 	}
 }
