@@ -53,9 +53,9 @@ func BenchmarkHostile(b *testing.B) {
 		name, what string
 		cfg        vswitch.VSIConfig
 	}{
-		{"sources/refused", "sources", vswitch.VSIConfig{}},
-		{"sources/evicting", "sources", vswitch.VSIConfig{Evict: true}},
-		{"sources/evicting-1M", "sources", vswitch.VSIConfig{Evict: true, MaxMACs: 1 << 20}},
+		{"sources/refused", "sources", vswitch.VSIConfig{Refuse: true}},
+		{"sources/evicting", "sources", vswitch.VSIConfig{}},
+		{"sources/evicting-1M", "sources", vswitch.VSIConfig{MaxMACs: 1 << 20}},
 		{"destinations", "destinations", vswitch.VSIConfig{}},
 		{"broadcast", "broadcast", vswitch.VSIConfig{}},
 		{"garbage", "garbage", vswitch.VSIConfig{}},
@@ -80,7 +80,7 @@ func BenchmarkHostile(b *testing.B) {
 // allocated for them; with eviction those of the other ports stay.
 func TestHostileIsBounded(t *testing.T) {
 	for _, evict := range []bool{false, true} {
-		r := newSharedBed(t, &vswitch.VSIConfig{Evict: evict})
+		r := newSharedBed(t, &vswitch.VSIConfig{Refuse: !evict})
 		r.talk(1000, 60)
 		a := newAttacker(t, r, 0)
 		a.hostile = hostileFills(t)["sources"]

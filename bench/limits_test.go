@@ -23,7 +23,7 @@ func newHardened(tb testing.TB, locked bool) *bed {
 	rate := vswitch.Rate{Packets: 1000, Bits: 10_000_000}
 	storm := vswitch.Storm{Broadcast: rate, Multicast: rate, UnknownUnicast: rate}
 	segment := vswitch.VSIConfig{
-		MaxMACs: 10_000, Evict: true, Ageing: time.Minute, Freeze: 5, Storm: storm, InnerVLAN: vswitch.VLANStrip,
+		MaxMACs: 10_000, Ageing: time.Minute, Freeze: 5, Storm: storm, InnerVLAN: vswitch.VLANStrip,
 	}
 	r := newBedOver(tb, &vtep.Config{Reserved: vtep.ReservedStrict, Peers: vtep.ListedPerVNI}, &segment, func(w *rig.Wire) vtep.Underlay { return w })
 	check(tb, r.v.SetFlood(vni, netip.MustParseAddrPort("192.0.2.2:4789")))

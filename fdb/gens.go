@@ -33,8 +33,9 @@ type Gens struct {
 	ports [256]atomic.Pointer[[256]portGen] // by port>>8, port&255
 	_     [64]byte                          // what follows is written to while others look up
 
-	total atomic.Int64 // learned entries in all tables
-	limit atomic.Int64 // 0 for none
+	total  atomic.Int64 // learned entries in all tables
+	limit  atomic.Int64 // 0 for none
+	tables atomic.Int64
 }
 
 type portGen struct {
@@ -51,7 +52,10 @@ type (
 func NewGens() *Gens { return new(Gens) }
 
 // SetLimit sets how many learned entries all tables together may hold. 0 means no
-// limit. Entries beyond a lowered limit stay until they age.
+// limit. When they hold so many, a table that has less than its share, the same for each, still
+// learns: until tables that have more have made room, in the next round of [Table.Sweep], they
+// hold more than the limit. Tables that refuse, and what they hold beyond a lowered limit, make
+// room as entries age.
 func (g *Gens) SetLimit(n int) { g.limit.Store(int64(max(n, 0))) }
 
 // Learned returns how many learned entries all tables hold. Entries that a flush
@@ -142,6 +146,15 @@ func (g *Gens) take() bool {
 		return false
 	}
 	return true
+}
+
+// share is what a table may hold whatever others do.
+func (g *Gens) share() int { return int(g.limit.Load() / max(1, g.tables.Load())) }
+
+// over reports whether the limit in all is exceeded.
+func (g *Gens) over() bool {
+	limit := g.limit.Load()
+	return limit > 0 && g.total.Load() > limit
 }
 
 func (g *Gens) give(n int) { g.total.Add(-int64(n)) }

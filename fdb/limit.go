@@ -72,6 +72,23 @@ func (t *Table) shed() {
 	}
 }
 
+// shedShare evicts what is beyond the table's share while the limit in all is exceeded.
+func (t *Table) shedShare() {
+	if !t.cfg.Evict || !t.gens.over() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reap()
+	for range maxSweep {
+		if t.count[learned] <= t.gens.share() || !t.gens.over() {
+			break
+		}
+		t.evict(t.rank[0])
+		t.gens.give(1)
+	}
+}
+
 // room finds room for one more learned entry at d, and reports whether there is.
 // If so, the entry is reserved in the limit in all. moving says that it has been
 // counted before, at another Dest.
@@ -102,6 +119,10 @@ func (t *Table) room(d frame.Dest, moving bool) bool {
 		return true
 	}
 	if t.reap(); t.gens.take() {
+		return true
+	}
+	if t.count[learned] < t.gens.share() {
+		t.gens.total.Add(1)
 		return true
 	}
 	if !t.cfg.Evict || t.count[learned] == 0 {

@@ -510,7 +510,13 @@ func (m *model) sweep() {
 
 // aged takes back what Sweep has aged.
 func (m *model) aged() {
-	for _, e := range m.events {
+	for len(m.events) > 0 {
+		e := m.events[0]
+		if e.Kind == frame.EventMACEvicted {
+			m.evicted(func(r *row) bool { return m.budget > 0 && m.learned() > m.budget && m.ofTheLargest(r) })
+			continue
+		}
+		m.events = m.events[1:]
 		r := m.rows[e.MAC]
 		if e.Kind != frame.EventMACAged || r == nil || r.pinned || r.dest != e.Dest ||
 			m.ageing == Never || m.now-r.seen < m.ageing {
@@ -519,7 +525,6 @@ func (m *model) aged() {
 		delete(m.rows, e.MAC)
 		m.stats.Aged++
 	}
-	m.events = nil
 }
 
 func (m *model) want(e frame.Event) {

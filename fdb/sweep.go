@@ -13,7 +13,8 @@ const mustSweep = 1 << 14
 // table, and returns how many it looked at. It removes learned entries that were
 // not heard for the ageing time, and those that flushes and kills have left
 // dead. Before that it makes a crowded table larger, and after a round a large
-// table that has become empty smaller. It scans without the lock and takes it
+// table that has become empty smaller, and a table that evicts gives back what it has beyond its
+// share of the limit in all. It scans without the lock and takes it
 // only to remove one entry; while it makes the table larger or smaller, look-ups
 // go on and Learn is Busy with what is new.
 //
@@ -21,6 +22,7 @@ const mustSweep = 1 << 14
 func (t *Table) Sweep(now frame.Tick, n int) int {
 	t.hk.Lock()
 	defer t.hk.Unlock()
+	t.shedShare()
 	if t.crowded.Load() {
 		t.mu.Lock()
 		if t.used >= len(t.arr.Load().slots)/4*3 {

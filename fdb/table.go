@@ -93,6 +93,7 @@ func NewTable(cfg *Config) *Table {
 	if t.gens = t.cfg.Gens; t.gens == nil {
 		t.gens = NewGens()
 	}
+	t.gens.tables.Add(1)
 	t.SetAgeing(t.cfg.Ageing)
 	t.limit = limitOf(t.cfg.Limit)
 	t.perDest, t.freeze = max(t.cfg.PerDest, 0), t.cfg.Freeze
@@ -147,6 +148,15 @@ func (t *Table) current(v uint64) bool { return t.gen(destOf(v), classOf(v)) == 
 
 // bumps returns how often anything happened that changes a generation here.
 func (t *Table) bumps() uint64 { return t.gens.bumps.Load() + uint64(t.flushed[learned].Load()) }
+
+// Close gives the table's share of the limit in all back, after a Flush. It is not used again.
+func (t *Table) Close() {
+	t.Flush()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.reap()
+	t.gens.tables.Add(-1)
+}
 
 // Flush kills all learned entries, in constant time and without events. Sweep
 // clears them away.

@@ -263,7 +263,7 @@ func (r *rig) configure(d *draw) {
 	if x == nil {
 		return
 	}
-	c.Evict, c.Slots = r.set.segments[i].vsi.Evict, x.slots
+	c.Refuse, c.Slots = r.set.segments[i].vsi.Refuse, x.slots
 	if d.flag() {
 		c.Slots = vswitch.Slots{Gateway: x.slots.Gateway}
 	}

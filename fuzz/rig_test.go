@@ -173,7 +173,7 @@ func (r *rig) makeSegment(i int) {
 	c, x := &r.set.segments[i], &segment{}
 	r.segs[i] = x
 	var err error
-	x.vsi, err = r.sw.VSI(vnis[i], &vswitch.VSIConfig{Evict: c.vsi.Evict})
+	x.vsi, err = r.sw.VSI(vnis[i], &vswitch.VSIConfig{Refuse: c.vsi.Refuse})
 	r.must(err)
 	if c.arp > 0 || c.gateway > 0 {
 		x.table, err = arp.NewTable(&arp.TableConfig{VNI: vnis[i], Limit: 8, PerDest: 4, Notify: r.sw.Notify})

@@ -102,7 +102,7 @@ func (s *segmentSettings) draw(d *draw) {
 
 func drawVSI(c *vswitch.VSIConfig, d *draw) {
 	c.MaxMACs = pick(d, 16, 1, 5, 0)
-	c.Evict = d.flag()
+	c.Refuse = d.flag()
 	c.Ageing = pick[time.Duration](d, 0, -1, 5*time.Second, 20*time.Second)
 	c.NoLearn = d.flag()
 	c.NoFlood = vswitch.Class(d.under(8))

@@ -161,7 +161,7 @@ func tryConfig(r *rand.Rand) *Config {
 		if r.IntN(5) == 0 || vni >= 50 && !ipip && len(tuns) == 0 {
 			continue
 		}
-		s := Segment{VNI: vni, Evict: some(), NoLearning: some()}
+		s := Segment{VNI: vni, Evict: new(some()), NoLearning: some()}
 		if len(c.Policies) > 0 && some() {
 			s.Policy = c.Policies[r.IntN(len(c.Policies))].Name
 		}

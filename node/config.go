@@ -96,7 +96,7 @@ type Segment struct {
 	NoLearning bool            `json:"noLearning,omitempty"`
 	Ageing     Duration        `json:"ageing,omitempty"` // default 300s, 0s is never
 	MaxMACs    int             `json:"maxMACs,omitempty"`
-	Evict      bool            `json:"evict,omitempty"`
+	Evict      *bool           `json:"evict,omitempty"`   // default true; false: a full table learns nothing new
 	NoFlood    []Class         `json:"noFlood,omitempty"` // broadcast, multicast, unknown
 	Storm      Storm           `json:"storm,omitzero"`    // of all that is flooded
 	Freeze     uint8           `json:"freeze,omitempty"`  // moves in 180 s after which a MAC stays where it was, for 180 s; 0 is never

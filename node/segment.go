@@ -17,7 +17,7 @@ import (
 // A segment is a Segment as it runs.
 type segment struct {
 	vni     frame.VNI
-	evict   bool
+	refuse  bool
 	first   string // its first tunnel
 	vsi     *vswitch.VSI
 	far     map[string]*vswitch.Attachment // by tunnel
@@ -98,7 +98,7 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 // segment returns the segment that c is about, making it if there is none.
 func (n *Node) segment(c *Segment) (*segment, error) {
 	s := n.segments[c.VNI]
-	if s != nil && s.evict != c.Evict { // the one thing a table cannot change
+	if s != nil && s.refuse != c.refuse() { // the one thing a table cannot change
 		if err := n.deleteSegment(s); err != nil {
 			return nil, err
 		}
@@ -108,10 +108,10 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 		return s, nil
 	}
 	err := n.step("segment", func() error {
-		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Evict: c.Evict})
+		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Refuse: c.refuse()})
 		if err == nil {
 			s = &segment{
-				vni: c.VNI, evict: c.Evict, vsi: vsi,
+				vni: c.VNI, refuse: c.refuse(), vsi: vsi,
 				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
 			}
 			n.segments[c.VNI] = s
@@ -121,10 +121,13 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 	return s, err
 }
 
+// refuse reports whether the segment's table refuses new MACs when it is full.
+func (c *Segment) refuse() bool { return c.Evict != nil && !*c.Evict }
+
 // vsi returns the settings of the segment's VSI.
 func (c *Segment) vsi(slots vswitch.Slots) vswitch.VSIConfig {
 	return vswitch.VSIConfig{
-		MaxMACs: c.MaxMACs, Evict: c.Evict, Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: slots,
+		MaxMACs: c.MaxMACs, Refuse: c.refuse(), Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: slots,
 		Storm: c.Storm.rates(), Freeze: c.Freeze, InnerVLAN: vswitch.VLANMode(c.InnerVLAN), RouteIsolated: c.RouteIsolated,
 	}
 }

@@ -161,7 +161,7 @@ func (s *Switch) agePeers() {
 func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
 	v := &VSI{sw: s, vni: vni, cfg: cfg, storm: cfg.Storm.meters(nil, 0)}
 	v.fdb = fdb.NewTable(&fdb.Config{
-		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: cfg.Evict, Ageing: ageing(cfg.Ageing), Freeze: cfg.Freeze, Notify: s.events.emit,
+		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: !cfg.Refuse, Ageing: ageing(cfg.Ageing), Freeze: cfg.Freeze, Notify: s.events.emit,
 	})
 	s.vsis[vni] = v
 	s.setList(v, true)

@@ -20,7 +20,8 @@ import (
 // Config holds a switch's settings. The zero value works.
 type Config struct {
 	// MaxMACs bounds the learned MACs of all VSIs together; 0 = only each VSI's own
-	// limit counts.
+	// limit counts. Each VSI has the same share of it, and what others do not use: see
+	// fdb.Gens.SetLimit.
 	MaxMACs int
 
 	// Injected is how many frames Inject may queue; default 1024.

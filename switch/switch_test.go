@@ -534,7 +534,7 @@ func TestConfigErrors(t *testing.T) {
 		{v.Configure(VSIConfig{MissTimeout: (1 << 32) * time.Second}), "VSIConfig.MissTimeout: 1193046h28m16s"},
 		{v.Configure(VSIConfig{NoFlood: 8}), "VSIConfig.NoFlood"},
 		{v.Configure(VSIConfig{InnerVLAN: 3}), "VSIConfig.InnerVLAN: 3"},
-		{v.Configure(VSIConfig{Evict: true}), "VSIConfig.Evict"},
+		{v.Configure(VSIConfig{Refuse: true}), "VSIConfig.Refuse"},
 		{attach(v, newStub("x"), 4095, AttachConfig{}), "a VLAN is 1 to 4094"},
 		{attach(v, p, 6, AttachConfig{}), "port: already attached"},
 		{attach(v2, p, 5, AttachConfig{}), "tag: already attached"},
@@ -592,6 +592,10 @@ func TestMaxMACs(t *testing.T) {
 	}
 	n := 0
 	for _, v := range s.VSIs() {
+		v.FDB().Sweep(0, 100)
+		if v.FDB().Len() == 0 {
+			t.Errorf("VNI %d has nothing of it", v.VNI())
+		}
 		n += v.FDB().Len()
 	}
 	if n != 3 {

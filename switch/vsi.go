@@ -14,11 +14,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/pending"
 )
 
-// VSIConfig holds the settings of a VSI. The zero value works. All but Evict can be
+// VSIConfig holds the settings of a VSI. The zero value works. All but Refuse can be
 // changed under traffic.
 type VSIConfig struct {
 	MaxMACs int           // learned MACs; default 8192
-	Evict   bool          // at the limit, make room fairly instead of refusing
+	Refuse  bool          // at the limit learn nothing, instead of forgetting the MAC heard least recently of who has most
 	Ageing  time.Duration // learned MACs not heard for this long are forgotten; default 300 s, negative = never
 
 	NoLearn            bool     // source MACs are not learned, on no attachment
@@ -146,7 +146,7 @@ func (c *VSIConfig) check() error {
 	return c.InnerVLAN.check()
 }
 
-// Configure changes the settings of a VSI, all but Evict, under traffic.
+// Configure changes the settings of a VSI, all but Refuse, under traffic.
 func (v *VSI) Configure(cfg VSIConfig) error {
 	v.sw.mu.Lock()
 	defer v.sw.mu.Unlock()
@@ -160,8 +160,8 @@ func (v *VSI) configure(cfg VSIConfig) error {
 	if err := cfg.check(); err != nil {
 		return err
 	}
-	if cfg.Evict != v.cfg.Evict {
-		return errors.New("vswitch: VSIConfig.Evict: cannot be changed")
+	if cfg.Refuse != v.cfg.Refuse {
+		return errors.New("vswitch: VSIConfig.Refuse: cannot be changed")
 	}
 	v.cfg, v.storm = cfg, cfg.Storm.meters(v.storm, v.sw.now())
 	v.fdb.SetLimit(cfg.MaxMACs)
@@ -235,7 +235,6 @@ func (v *VSI) Delete() error {
 	s.own.circuits.Delete(tagKey(v.vni))
 	s.version.Add(1)
 	s.grace()
-	v.fdb.Flush()
-	v.fdb.Len() // gives its share of Config.MaxMACs back
+	v.fdb.Close()
 	return nil
 }

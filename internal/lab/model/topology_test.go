@@ -141,6 +141,7 @@ func randomVSI(r *rand.Rand) vswitch.VSIConfig {
 	if one(r, 5) {
 		c.MaxMACs = 1 + r.IntN(6)
 	}
+	c.Refuse = true
 	c.ForwardPinned, c.ForwardBridgeGroup = one(r, 5), one(r, 5)
 	return c
 }

@@ -40,7 +40,7 @@ func fill(h *mem.Host, side byte, n int) {
 
 var limitRows = []row{
 	{id: "4.limit-segment", name: "8192 by default", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge(nil, &vswitch.VSIConfig{Refuse: true})
 		h := l.host()
 		for range 2 { // as below
 			fill(h, 1, 8192+10)
@@ -50,7 +50,7 @@ var limitRows = []row{
 		}
 	}},
 	{id: "4.limit-segment", name: "3", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 3}, vswitch.AttachConfig{})
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 3, Refuse: true}, vswitch.AttachConfig{})
 		other, _ := l.join(200)
 		f := l.far(2)
 		for i := byte(1); i <= 5; i++ {
@@ -67,7 +67,7 @@ var limitRows = []row{
 		}
 	}},
 	{id: "4.limit-segment", name: "room again after ageing", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1}, vswitch.AttachConfig{})
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1, Refuse: true}, vswitch.AttachConfig{})
 		f := l.far(2)
 		f.learnt(rmac(1))
 		f.learnt(rmac(2))
@@ -77,7 +77,7 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(2): l.dest(2)})
 	}},
 	{id: "4.limit-segment", name: "a million", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{MaxMACs: 1_000_000})
+		l.bridge(nil, &vswitch.VSIConfig{MaxMACs: 1_000_000, Refuse: true})
 		h := l.host()
 		for range 3 { // one that comes while the table grows is learned with its next frame
 			fill(h, 1, 20_000)
@@ -87,7 +87,7 @@ var limitRows = []row{
 		}
 	}},
 	{id: "4.limit-port", name: "two of a port", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge(nil, &vswitch.VSIConfig{Refuse: true})
 		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 2}), l.host()
 		for i := byte(1); i <= 4; i++ {
 			a.Send(eth(nobody, rmac(i), ""))
@@ -98,7 +98,7 @@ var limitRows = []row{
 		}
 	}},
 	{id: "4.limit-port", name: "a MAC does not move to a full port", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge(nil, &vswitch.VSIConfig{Refuse: true})
 		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 1}), l.host()
 		a.Send(eth(nobody, rmac(1), ""))
 		b.Send(eth(nobody, rmac(2), ""))
@@ -106,7 +106,7 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): a.At.Dest(0), rmac(2): b.At.Dest(0)})
 	}},
 	{id: "4.limit-peer", name: "two of each peer", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{MaxMACs: 2})
+		l.start(nil, nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 2})
 		f, g := l.far(2), l.far(3)
 		for i := byte(1); i <= 4; i++ {
 			f.learnt(rmac(i))
@@ -115,7 +115,7 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2), rmac(11): l.dest(3), rmac(12): l.dest(3)})
 	}},
 	{id: "4.limit-all", name: "three in two segments", wire: func(l *lab) {
-		l.start(&vswitch.Config{MaxMACs: 3}, nil, nil, vswitch.AttachConfig{})
+		l.start(&vswitch.Config{MaxMACs: 3}, nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{})
 		other, tun := l.join(200)
 		f := l.far(2)
 		f.learnt(rmac(1))
@@ -124,22 +124,23 @@ var limitRows = []row{
 		f.learnt(rmac(3))
 		f.send(vx(200, eth(nobody, rmac(2), "")))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
-		l.wantFDB(other, table{rmac(1): tun.Dest(l.peer(2))})
+		l.wantFDB(other, table{rmac(2): tun.Dest(l.peer(2))}) // evicts what is its own
 	}},
 	{id: "4.limit-all", name: "a segment that goes gives its share back", wire: func(l *lab) {
-		l.start(&vswitch.Config{MaxMACs: 2}, nil, nil, vswitch.AttachConfig{})
+		l.start(&vswitch.Config{MaxMACs: 2}, nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{})
 		other, _ := l.join(200)
 		f := l.far(2)
 		f.send(vx(200, eth(nobody, rmac(1), "")))
 		f.send(vx(200, eth(nobody, rmac(2), "")))
-		f.learnt(rmac(3))
-		l.wantFDB(l.seg, table{})
-		l.must(other.Delete())
-		f.learnt(rmac(3))
+		f.learnt(rmac(3)) // a half is its own, whatever the other has
+		f.learnt(rmac(4))
 		l.wantFDB(l.seg, table{rmac(3): l.dest(2)})
+		l.must(other.Delete())
+		f.learnt(rmac(4))
+		l.wantFDB(l.seg, table{rmac(3): l.dest(2), rmac(4): l.dest(2)})
 	}},
 	{id: "4.limit-learned", name: "static and control ones do not count", wire: func(l *lab) {
-		l.start(&vswitch.Config{MaxMACs: 2}, nil, &vswitch.VSIConfig{MaxMACs: 2}, vswitch.AttachConfig{MaxMACs: 2})
+		l.start(&vswitch.Config{MaxMACs: 2}, nil, &vswitch.VSIConfig{MaxMACs: 2, Refuse: true}, vswitch.AttachConfig{MaxMACs: 2})
 		n, err := l.VTEP.AddPeer(l.at(2))
 		l.must(err)
 		want := table{}
@@ -158,12 +159,12 @@ var limitRows = []row{
 		want[rmac(11)], want[rmac(12)] = l.tun.Dest(n), l.tun.Dest(n)
 		l.wantFDB(l.seg, want)
 	}},
-	forwardsRow("segment", nil, &vswitch.VSIConfig{MaxMACs: 1}, vswitch.AttachConfig{}),
-	forwardsRow("peer", nil, nil, vswitch.AttachConfig{MaxMACs: 1}),
-	forwardsRow("all", &vswitch.Config{MaxMACs: 1}, nil, vswitch.AttachConfig{}),
+	forwardsRow("segment", nil, &vswitch.VSIConfig{MaxMACs: 1, Refuse: true}, vswitch.AttachConfig{}),
+	forwardsRow("peer", nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 1}),
+	forwardsRow("all", &vswitch.Config{MaxMACs: 1}, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{}),
 
 	{id: "4.evict", name: "the oldest of the only holder", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 3, Evict: true}, vswitch.AttachConfig{})
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 3}, vswitch.AttachConfig{})
 		f, w := l.far(2), l.watch()
 		l.host()
 		w.got()
@@ -182,7 +183,7 @@ var limitRows = []row{
 		l.drops(nil)
 	}},
 	{id: "4.evict", name: "whoever holds the most", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 4, Evict: true}, vswitch.AttachConfig{})
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 4}, vswitch.AttachConfig{})
 		f, g := l.far(2), l.far(3)
 		g.learnt(rmac(31)) // the oldest of all, but g holds little
 		for i := byte(1); i <= 20; i++ {
@@ -193,7 +194,7 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(31): l.dest(3), rmac(32): l.dest(3), rmac(19): l.dest(2), rmac(20): l.dest(2)})
 	}},
 	{id: "4.evict", name: "of the port at its own limit", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{Evict: true})
+		l.bridge(nil, &vswitch.VSIConfig{})
 		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 1}), l.host()
 		for i := byte(1); i <= 3; i++ {
 			b.Send(eth(nobody, rmac(10+i), ""))
@@ -203,7 +204,7 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(11): d, rmac(12): d, rmac(13): d, rmac(2): a.At.Dest(0)})
 	}},
 	{id: "4.evict", name: "never a pinned one", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1, Evict: true}, vswitch.AttachConfig{})
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1}, vswitch.AttachConfig{})
 		n, err := l.VTEP.AddPeer(l.at(2))
 		l.must(err)
 		d := l.tun.Dest(n)
@@ -431,27 +432,27 @@ var flushRows = []row{
 
 var runtimeRows = []row{
 	{id: "4.runtime-limit", name: "segment, raised", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1}, vswitch.AttachConfig{})
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1, Refuse: true}, vswitch.AttachConfig{})
 		f := l.far(2)
 		f.learnt(rmac(1))
 		f.learnt(rmac(2))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
-		l.must(l.seg.Configure(vswitch.VSIConfig{MaxMACs: 2}))
+		l.must(l.seg.Configure(vswitch.VSIConfig{MaxMACs: 2, Refuse: true}))
 		f.learnt(rmac(2))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
 	}},
 	{id: "4.runtime-limit", name: "segment, lowered, evicts", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 5, Evict: true}, vswitch.AttachConfig{})
+		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 5}, vswitch.AttachConfig{})
 		f := l.far(2)
 		for i := byte(1); i <= 5; i++ {
 			f.learnt(rmac(i))
 			l.pass(time.Second)
 		}
-		l.must(l.seg.Configure(vswitch.VSIConfig{MaxMACs: 2, Evict: true}))
+		l.must(l.seg.Configure(vswitch.VSIConfig{MaxMACs: 2}))
 		l.wantFDB(l.seg, table{rmac(4): l.dest(2), rmac(5): l.dest(2)})
 	}},
 	{id: "4.runtime-limit", name: "attachment", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{MaxMACs: 1})
+		l.start(nil, nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 1})
 		f := l.far(2)
 		f.learnt(rmac(1))
 		f.learnt(rmac(2))

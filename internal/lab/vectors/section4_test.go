@@ -281,7 +281,7 @@ var moveRows = []row{
 	{id: "4.freeze", name: "at the fifth move", local: func(l *lab) {
 		t := fdb.NewTable(&fdb.Config{Freeze: 5})
 		a, b := frame.NewDest(1, 0), frame.NewDest(2, 7)
-		want := []fdb.Outcome{fdb.New, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Frozen, fdb.Known, fdb.Frozen}
+		want := []fdb.Outcome{fdb.New, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Frozen, fdb.Known, fdb.Frozen, fdb.Known}
 		for i, w := range want {
 			d := a
 			if i%2 == 1 {
@@ -291,10 +291,10 @@ var moveRows = []row{
 				l.T.Errorf("frame %d: %v, want %v", i, o, w)
 			}
 		}
-		if e, _ := t.Get(rmac(1)); !e.Frozen || e.Dest != b {
+		if e, _ := t.Get(rmac(1)); !e.Frozen || e.Dest != a {
 			l.T.Errorf("%+v", e)
 		}
-		if st := t.Stats(); st.Frozen != 1 || st.Moved != 5 || st.Refused != 2 {
+		if st := t.Stats(); st.Frozen != 1 || st.Moved != 4 || st.Refused != 2 {
 			l.T.Errorf("%+v", st)
 		}
 	}},
