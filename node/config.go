@@ -118,7 +118,7 @@ type Member struct {
 	NoLearning bool    `json:"noLearning,omitempty"`
 	MaxMACs    int     `json:"maxMACs,omitempty"`
 	NoFlood    []Class `json:"noFlood,omitempty"`
-	Storm      Storm   `json:"storm,omitzero"`   // of what comes in there and is flooded
+	Storm      Storm   `json:"storm,omitzero"`   // of what comes in there and is flooded; default vswitch.DefaultStorm
 	Locked     bool    `json:"locked,omitempty"` // only MACs of the segment's fdb may send
 	GBP        uint16  `json:"gbp,omitempty"`    // group policy id of what comes in
 
@@ -132,7 +132,7 @@ type Storm struct {
 	Unknown   Rate `json:"unknown,omitzero"`
 }
 
-// A Rate is in a second; 0 is no limit.
+// A Rate is in a second. Both 0 are the default of the place, one of them is no limit.
 type Rate struct {
 	Packets uint64 `json:"packets,omitempty"`
 	Bits    uint64 `json:"bits,omitempty"`

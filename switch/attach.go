@@ -28,7 +28,7 @@ type AttachConfig struct {
 	NoLearn bool   // source MACs are not learned
 	MaxMACs int    // learned MACs on the port, or on each peer behind it; 0 = only the VSI's limit counts
 	NoFlood Class  // classes whose copies do not leave here
-	Storm   Storm  // rates of what comes in here and is flooded
+	Storm   Storm  // rates of what comes in here and is flooded; where zero, on a port that is no tunnel, DefaultStorm
 	Locked  bool   // frames from MACs without a static or control entry here are dropped; nothing is learned
 	GBP     uint16 // group policy id of frames that enter here without one; 0 = none
 	Shut    bool   // no frame enters or leaves, as if it were not there: until what is to hold for the first one does
@@ -109,7 +109,8 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 			return err
 		}
 	}
-	a.port, a.storm = x, a.cfg.Storm.meters(nil, 0)
+	a.port = x
+	a.storm = a.meters(0)
 	x.members = append(x.members, a)
 	v.members = append(v.members, a)
 	v.fdb.SetPerDest(x.num, a.cfg.MaxMACs)
@@ -151,7 +152,7 @@ func (a *Attachment) circuit() *circuit {
 	}
 	return &circuit{
 		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
-		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil, gbp: c.GBP, storm: [2]*meters{a.storm, a.vsi.storm},
+		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil, gbp: c.GBP, storm: a.limits(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
 		confined: a.port.tunnel == nil && confines(slots.Neighbour),
@@ -175,7 +176,8 @@ func (a *Attachment) Configure(cfg AttachConfig) error {
 		return fmt.Errorf("vswitch: %w", err)
 	}
 	cfg.Keep = a.cfg.Keep
-	a.cfg, a.storm = cfg, cfg.Storm.meters(a.storm, s.now())
+	a.cfg = cfg
+	a.storm = a.meters(s.now())
 	a.vsi.fdb.SetPerDest(a.port.num, cfg.MaxMACs)
 	a.vsi.publish()
 	return nil

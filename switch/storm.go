@@ -1,22 +1,37 @@
 package vswitch
 
 import (
+	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Rate bounds what is flooded of one class. The zero value is no bound.
+// A Rate bounds what is flooded of one class. The zero value is the default of the place.
 type Rate struct {
 	Packets uint64 // in a second; a superframe counts as the frames it is cut into
 	Bits    uint64 // in a second, of frames from the destination MAC on, without FCS
+}
+
+// Unlimited as Packets or Bits is no bound, as 0 is beside the other one.
+const Unlimited = math.MaxUint64
+
+// DefaultStorm returns what zero Rates of an attachment stand for, on a port that is no tunnel: more
+// than any network of thousands of hosts floods, and what a loop reaches at once. Where sources
+// are not learned on every attachment unknown unicast is no sign of a loop, and has no bound.
+func DefaultStorm() Storm {
+	return Storm{Broadcast: Rate{Packets: 10_000}, Multicast: Rate{Packets: 50_000}, UnknownUnicast: Rate{Packets: 50_000}}
 }
 
 // Storm is storm control: rates of flooded frames by class. Frames beyond a rate are
 // dropped under frame.Storm. A rate is a token bucket that holds one second of it: after
 // silence that much passes at once. A frame that is more than that by itself passes
 // when the bucket is full, and is paid for afterwards.
+//
+// An attachment has buckets of its own, by default those of [DefaultStorm]. Those of a VSI, by
+// default none, are shared by all that comes in: one port can use them up, up to its own.
 //
 // Only what would be flooded counts, so that neither known unicast nor a question the
 // neighbour slot answers does. What the gateway sends of its own is not limited.
@@ -79,7 +94,7 @@ func (s *Storm) meters(old *meters, now int64) *meters {
 // at returns the bucket with another rate; b may be nil.
 func (b *bucket) at(rate uint64, now int64) *bucket {
 	switch {
-	case rate == 0:
+	case rate == 0, rate == Unlimited:
 		return nil
 	case b != nil && b.rate == rate:
 		return b
@@ -89,6 +104,32 @@ func (b *bucket) at(rate uint64, now int64) *bucket {
 		x.full.Store(min(b.full.Load(), now+second))
 	}
 	return x
+}
+
+// meters returns the buckets of an attachment with these settings.
+func (a *Attachment) meters(now int64) *meters {
+	s := a.cfg.Storm
+	if a.port.tunnel == nil {
+		d := DefaultStorm()
+		for _, r := range [][2]*Rate{{&s.Broadcast, &d.Broadcast}, {&s.Multicast, &d.Multicast}, {&s.UnknownUnicast, &d.UnknownUnicast}} {
+			if *r[0] == (Rate{}) {
+				*r[0] = *r[1]
+			}
+		}
+	}
+	return s.meters(a.storm, now)
+}
+
+// limits returns the buckets that hold in the VSI as it is now.
+func (a *Attachment) limits() [2]*meters {
+	v, m := a.vsi, a.storm
+	deaf := v.cfg.NoLearn || slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.cfg.NoLearn })
+	if deaf && m != nil && a.cfg.Storm.UnknownUnicast == (Rate{}) {
+		n := *m
+		n[UnknownUnicast>>1].packets = nil
+		m = &n
+	}
+	return [2]*meters{m, v.storm}
 }
 
 // admit takes what f costs from all buckets in its way, or from none.

@@ -2,6 +2,7 @@ package vswitch
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -228,7 +229,8 @@ func TestStormBoth(t *testing.T) {
 		want("no more than a second", floods(a, o, frame.Broadcast, 30), 10)
 		must[any](t)(nil, at.Configure(AttachConfig{}))
 		must[any](t)(nil, l.v.Configure(VSIConfig{}))
-		want("no limits", floods(a, o, frame.Broadcast, 30), 30)
+		time.Sleep(time.Second)
+		want("no limits but the usual ones", floods(a, o, frame.Broadcast, 30), 30)
 
 		st := l.s.Stats()
 		if n := st.Ports[1].RxDrops[frame.Storm]; n != 20+26+27+30+25+20 {
@@ -338,4 +340,58 @@ func TestStormAdmit(t *testing.T) {
 	if w.admit(&f, c, Multicast); w.now != 0 {
 		t.Error("the clock was read for a class without a rate")
 	}
+}
+
+// Without a word about storms a port floods no more than DefaultStorm; tunnels, and who says
+// Unlimited, are not bound, nor is unknown unicast where MACs are not learned.
+func TestStormDefault(t *testing.T) {
+	group := frame.MAC{1, 0, 0x5e, 0, 0, 1}
+	d := DefaultStorm()
+	inLab(t, func(l *lab) {
+		tun := &stubTunnel{stub: newStub("t")}
+		must[*Attachment](t)(l.v.Attach(tun, 1))
+		o, _ := l.port("o", 0)
+		a, at := l.port("a", 0)
+		floods := func(dst frame.MAC, n int) (got int) {
+			t.Helper()
+			b := eth(dst, mac(1), 0x800)
+			for ; n > 0; n -= frame.MaxBatch {
+				a.send(slices.Repeat([][]byte{b}, min(n, frame.MaxBatch))...)
+				got += len(o.sent())
+				tun.sent()
+			}
+			return got
+		}
+		const more = 60_000
+		for i, c := range []struct {
+			dst   frame.MAC
+			class *Rate
+		}{{frame.Broadcast, &d.Broadcast}, {group, &d.Multicast}, {mac(99), &d.UnknownUnicast}} {
+			if n := floods(c.dst, more); n != int(c.class.Packets) {
+				t.Errorf("class %d: %d, want %d", i, n, c.class.Packets)
+			}
+		}
+		time.Sleep(time.Second)
+		must[any](t)(nil, l.v.Configure(VSIConfig{NoLearn: true}))
+		if n := floods(mac(99), more); n != more {
+			t.Errorf("without learning: %d", n)
+		}
+		must[any](t)(nil, l.v.Configure(VSIConfig{}))
+		none := Rate{Packets: Unlimited}
+		must[any](t)(nil, at.Configure(AttachConfig{Storm: Storm{Broadcast: none, Multicast: none, UnknownUnicast: none}}))
+		for _, dst := range []frame.MAC{frame.Broadcast, group, mac(99)} {
+			if n := floods(dst, more); n != more {
+				t.Errorf("unlimited, to %v: %d", dst, n)
+			}
+		}
+		n := 0
+		for range more / frame.MaxBatch {
+			tun.send(slices.Repeat([][]byte{fromPeer(1, 1, eth(frame.Broadcast, mac(2), 0x800))}, frame.MaxBatch)...)
+			n += len(o.sent())
+			a.sent()
+		}
+		if n != more/frame.MaxBatch*frame.MaxBatch {
+			t.Errorf("from a tunnel: %d", n)
+		}
+	})
 }

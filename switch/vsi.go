@@ -24,7 +24,7 @@ type VSIConfig struct {
 	NoLearn            bool     // source MACs are not learned, on no attachment
 	Freeze             uint8    // moves within fdb.DefaultMoveWindow that freeze a MAC where it was before, for fdb.DefaultFreezeTime (RFC 7432, section 15.1: 5); 0 = never
 	NoFlood            Class    // classes that are dropped instead of flooded
-	Storm              Storm    // rates of all that is flooded
+	Storm              Storm    // rates of all that is flooded, whoever sends it; none where zero
 	InnerVLAN          VLANMode // what becomes of frames with a VLAN tag; default VLANDiscard
 	ForwardPinned      bool     // forward frames whose source MAC is pinned elsewhere, instead of dropping them
 	ForwardBridgeGroup bool     // forward 01:80:c2:00:00:00-0f as other multicast
