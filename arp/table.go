@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
 // Defaults of [TableConfig].
@@ -266,14 +267,7 @@ func (t *Table) notify(e frame.Event) {
 
 // isHost reports whether an address may be that of one host on a segment.
 func isHost(ip netip.Addr) bool {
-	switch {
-	case !ip.IsValid() || ip.Is4In6() || ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLoopback():
-		return false
-	case ip.Is4():
-		b := ip.As4()
-		return b[0] != 0 && b != [4]byte{255, 255, 255, 255} // RFC 1122, section 3.2.1.3
-	}
-	return true
+	return hostaddr.Check(ip) == nil && !ip.Is4In6() && ip.Zone() == "" && !ip.IsLoopback()
 }
 
 // isMAC reports whether a MAC may be that of one host.

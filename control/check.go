@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -221,16 +222,13 @@ func (t *tx) checkPrefix(r Prefix) error {
 }
 
 func checkVTEP(a netip.AddrPort) error {
-	if !a.IsValid() || a.Addr().IsUnspecified() || a.Addr().IsMulticast() {
-		return errors.New("VTEP: is not an address of one host")
+	if err := hostaddr.Check(a.Addr()); err != nil {
+		return fmt.Errorf("VTEP: %v %w", a.Addr(), err)
 	}
 	return nil
 }
 
 // isHost reports whether the neighbour table takes an address.
 func isHost(ip netip.Addr) bool {
-	if ip.Zone() != "" || ip.IsUnspecified() || ip.IsMulticast() || ip.IsLoopback() {
-		return false
-	}
-	return !ip.Is4() || ip.As4()[0] != 0 && ip.As4() != [4]byte{255, 255, 255, 255}
+	return hostaddr.Check(ip) == nil && ip.Zone() == "" && !ip.IsLoopback()
 }

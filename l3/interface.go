@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -161,9 +162,22 @@ func (i *Interface) check() error {
 		if c.Port != 0 && !p.IsSingleIP() {
 			return fmt.Errorf("InterfaceConfig.Addrs: %v, on an IP port only /32 and /128 are allowed", p)
 		}
-		if !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !isHost4(a.As4()) || a.Is6() && !isHost6(a.As16()) {
-			return fmt.Errorf("InterfaceConfig.Addrs: %v is no address of a host with its prefix", p)
+		if err := hostIn(p, a); err != nil {
+			return fmt.Errorf("InterfaceConfig.Addrs: %v %w", p, err)
 		}
+	}
+	return nil
+}
+
+var errNoHost = errors.New("is no address of a host; allowed are addresses of hosts on a network, with the length of its prefix")
+
+// hostIn says why a is not the address of a host that may be on the network p.
+func hostIn(p netip.Prefix, a netip.Addr) error {
+	switch err := hostaddr.In(p, a); {
+	case err != nil:
+		return err
+	case !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !isHost4(a.As4()) || a.Is6() && !isHost6(a.As16()):
+		return errNoHost
 	}
 	return nil
 }

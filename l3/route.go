@@ -158,6 +158,11 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 	case h.Interface.neighbours == nil:
 		return fmt.Errorf("next hop %v: the interface has no neighbours", h)
 	}
+	for _, p := range h.Interface.cfg.Addrs {
+		if err := hostIn(p, h.IP); err != nil {
+			return fmt.Errorf("next hop %v: IP: %v %w", h, h.IP, err)
+		}
+	}
 	return nil
 }
 

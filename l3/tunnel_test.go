@@ -277,7 +277,7 @@ func TestIPPortConfig(t *testing.T) {
 	}{
 		{"Addrs: 10.244.1.9/24, on an IP port only /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("10.244.1.9/24")}},
 		{"Addrs: fd98::9/64, on an IP port only /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("fd98::9/64")}},
-		{"Addrs: 224.0.0.1/32 is no address of a host", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("224.0.0.1/32")}},
+		{"Addrs: 224.0.0.1/32 is a multicast group; allowed are addresses of one host", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("224.0.0.1/32")}},
 		{"Addrs: 10.244.1.1/32 is on VNI 60", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("10.244.1.1/32")}},
 		{"Port: an IP port has neither neighbours nor", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, MAC: gate(61)}},
 		{"Port: an IP port has neither neighbours nor", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Neighbours: l.i10.cfg.Neighbours}},

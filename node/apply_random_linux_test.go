@@ -262,7 +262,7 @@ func TestCheckOwnPrefixes(t *testing.T) {
 		}
 	}
 	_, err := Parse([]byte(`{"vrfs": [{"name": "red"}], "segments": [
-	  {"vni": 1, "gateway": {"vrf": "red", "addresses": ["10.0.10.255/24"], "mac": "02:00:00:00:00:01"}},
+	  {"vni": 1, "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], "mac": "02:00:00:00:00:01"}},
 	  {"vni": 2, "gateway": {"vrf": "red", "addresses": ["10.0.10.255/32"], "mac": "02:00:00:00:00:01"}}]}`))
 	if err == nil || !strings.Contains(err.Error(), "segments[1].gateway.addresses[0]: 10.0.10.255/32 is in VNI 1 already") {
 		t.Error(err)

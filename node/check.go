@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/policy"
 )
 
@@ -102,8 +104,8 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 	switch {
 	case !t.Local.IsValid():
 		k.fail(key+".local", "an address of this host is needed")
-	case t.Local.IsMulticast() || t.Local.IsUnspecified():
-		k.fail(key+".local", "%v is no address of one host", t.Local)
+	case hostaddr.Check(t.Local) != nil:
+		k.fail(key+".local", "%v %v", t.Local, hostaddr.Check(t.Local))
 	case t.Local.Is6() && t.Local.IsLinkLocalUnicast() && t.Local.Zone() == "":
 		k.fail(key+".local", "%v needs a zone, such as %v%%eth0", t.Local, t.Local)
 	default:
@@ -169,6 +171,10 @@ func (k *checker) underlay(key string, t *Tunnel) {
 		k.fail(key+".prefix", "%v is of another address family than %v", t.Prefix, t.Local)
 	case t.Gateway.IsValid() && t.Gateway.Is4() != t.Local.Is4():
 		k.fail(key+".gateway", "%v is of another address family than %v", t.Gateway, t.Local)
+	case hostaddr.In(t.Prefix, t.Local) != nil && hostaddr.Check(t.Local) == nil:
+		k.fail(key+".prefix", "%v: %v %v", t.Prefix, t.Local, hostaddr.In(t.Prefix, t.Local))
+	case t.Gateway.IsValid() && hostaddr.In(t.Prefix, t.Gateway) != nil:
+		k.fail(key+".gateway", "%v %v", t.Gateway, hostaddr.In(t.Prefix, t.Gateway))
 	case t.MAC.IsGroup():
 		k.fail(key+".mac", "%v is not one host's", t.MAC)
 	}
@@ -250,8 +256,8 @@ func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 	case t == nil:
 	case a == t.Local:
 		k.fail(key, "%v is this node itself", a)
-	case a.IsMulticast() || a.IsUnspecified():
-		k.fail(key, "%v is no address of one host", a)
+	case hostaddr.Check(a) != nil:
+		k.fail(key, "%v %v", a, hostaddr.Check(a))
 	case t.Local.IsValid() && a.Is4() != t.Local.Is4():
 		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
 	case t.Local.Zone() != "" && a.Zone() != "" && a.Zone() != t.Local.Zone():
@@ -289,8 +295,8 @@ func (k *checker) segment(key string, g *Segment) {
 		ips := map[netip.Addr]bool{}
 		for i, x := range n.Static {
 			at := fmt.Sprintf("%s.neighbours.static[%d]", key, i)
-			if !x.IP.IsValid() || x.IP.IsMulticast() || x.IP.IsUnspecified() {
-				k.fail(at+".ip", "the address of one host is needed")
+			if err := g.neighbour(x.IP); err != nil {
+				k.fail(at+".ip", "%v %v", x.IP, err)
 			} else if ips[x.IP] {
 				k.fail(at+".ip", "%v is there twice", x.IP)
 			}
@@ -307,6 +313,24 @@ func (k *checker) segment(key string, g *Segment) {
 	if g.Policy != "" && !k.policies[g.Policy] {
 		k.fail(key+".policy", "there is no policy %q", g.Policy)
 	}
+}
+
+// neighbour says why an address is not that of a host in the segment.
+func (g *Segment) neighbour(ip netip.Addr) error {
+	if g.Gateway != nil {
+		for _, p := range g.Gateway.Addresses {
+			if err := hostaddr.In(p, ip); err != nil {
+				return err
+			}
+		}
+	}
+	if err := hostaddr.Check(ip); err != nil {
+		return err
+	}
+	if ip.IsLoopback() || ip.Zone() != "" || ip.Is4In6() {
+		return errors.New("is no address of a host on a network")
+	}
+	return nil
 }
 
 func (k *checker) member(key string, g *Segment, m *Member) {

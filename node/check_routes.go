@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
 )
 
@@ -60,8 +61,12 @@ func (k *checker) gateways() {
 		}
 		for j, p := range w.Addresses {
 			at := fmt.Sprintf("%s.addresses[%d]", key, j)
-			if a := p.Addr(); a.Is4In6() || a.IsMulticast() || a.IsUnspecified() || a.IsLoopback() {
-				k.fail(at, "%v is no address of a host", p)
+			if err := hostaddr.In(p, p.Addr()); err != nil {
+				k.fail(at, "%v %v", p, err)
+				continue
+			}
+			if a := p.Addr(); a.Is4In6() || a.IsLoopback() || a.Is4() && a.As4()[0] >= 240 {
+				k.fail(at, "%v is no address of a host on a network", p)
 				continue
 			}
 			if bare && !p.IsSingleIP() {

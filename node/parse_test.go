@@ -25,7 +25,7 @@ func TestParseGroups(t *testing.T) {
 		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff05::1"]}]}`:                                                      "flood[0]: ff05::1 is not of the family",
 		`{"tunnels":[{"name":"t","local":"fd00::1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff02::1%eth0"]}]}`:                                                  "flood[0]: ff02::1%eth0: a multicast group has no zone",
 		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["239.1.1.1","239.1.1.1"]}]}`:                                        "flood[1]: 239.1.1.1 is there twice",
-		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","fdb":[{"mac":"02:00:00:00:00:01","remote":"239.1.1.1"}]}]}`:                 "fdb[0].remote: 239.1.1.1 is no address of one host",
+		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","fdb":[{"mac":"02:00:00:00:00:01","remote":"239.1.1.1"}]}]}`:                 "fdb[0].remote: 239.1.1.1 is a multicast group; allowed are addresses of one host",
 		`{"tunnels":[{"name":"t","local":"fe80::1%eth0"}],"segments":[{"vni":1,"tunnel":"t","flood":["fe80::2%eth0","fe80::3"]}]}`:                                   "",
 		`{"tunnels":[{"name":"t","local":"fe80::1%eth0"}],"segments":[{"vni":1,"tunnel":"t","flood":["fe80::2%eth1"]}]}`:                                             "flood[0]: fe80::2%eth1 is not in the zone of fe80::1%eth0",
 		`{"tunnels":[{"name":"t","local":"fe80::1"}]}`:                                                                                                               "local: fe80::1 needs a zone, such as fe80::1%eth0",

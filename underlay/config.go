@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -190,11 +191,8 @@ func txIndex(flow uint16, n int) int { return int(flow) * n >> 16 }
 // localAddress checks an address to listen on and returns it unmapped.
 func localAddress(local netip.AddrPort) (netip.AddrPort, error) {
 	a := local.Addr().Unmap()
-	switch {
-	case !a.IsValid():
-		return netip.AddrPort{}, fmt.Errorf("underlay: invalid local address %v", local)
-	case a.IsMulticast():
-		return netip.AddrPort{}, fmt.Errorf("underlay: local address %v is a multicast group", local)
+	if err := hostaddr.Check(a); err != nil && !a.IsUnspecified() {
+		return netip.AddrPort{}, fmt.Errorf("underlay: local address %v %w", a, err)
 	}
 	return netip.AddrPortFrom(a, local.Port()), nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
 // PacketConfig is how [ListenPacket] sets up its sockets. Device is needed; of all other
@@ -100,8 +101,12 @@ func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
 		return d, bad("Prefix", "%v is of another address family than %v", p, local)
 	case d.Gateway.IsValid() && d.Gateway.Is4() != local.Is4():
 		return d, bad("Gateway", "%v is of another address family than %v", d.Gateway, local)
-	case d.Gateway.IsValid() && (d.Gateway.IsMulticast() || d.Gateway.IsUnspecified() || d.Gateway == local):
-		return d, bad("Gateway", "%v is no router", d.Gateway)
+	case hostaddr.In(p, local) != nil:
+		return d, bad("Prefix", "%v: %v %v", p, local, hostaddr.In(p, local))
+	case d.Gateway == local:
+		return d, bad("Gateway", "%v is the local address", d.Gateway)
+	case d.Gateway.IsValid() && hostaddr.In(p, d.Gateway) != nil:
+		return d, bad("Gateway", "%v %v", d.Gateway, hostaddr.In(p, d.Gateway))
 	case p.IsValid() && d.Gateway.IsValid() && !onLink(p, d.Gateway):
 		return d, bad("Gateway", "%v is not in %v", d.Gateway, p)
 	case d.MAC.IsGroup():

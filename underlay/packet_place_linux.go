@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
 // A packetPlace is what a packet underlay is on its link: an address, and the multicast groups
@@ -36,10 +38,15 @@ func (p *Packet) placeAt(local netip.AddrPort) (*packetPlace, error) {
 			return nil, fmt.Errorf("PacketConfig.Prefix: needed, for no address of the interface has %v in its prefix", a)
 		}
 	}
+	if err := hostaddr.In(prefix, a); err != nil {
+		return nil, fmt.Errorf("local address %v %w", a, err)
+	}
 	switch g := p.cfg.Gateway; {
 	case !g.IsValid():
 	case g == a:
 		return nil, fmt.Errorf("PacketConfig.Gateway: %v is no router", g)
+	case hostaddr.In(prefix, g) != nil:
+		return nil, fmt.Errorf("PacketConfig.Gateway: %v %w", g, hostaddr.In(prefix, g))
 	case !onLink(prefix, g):
 		return nil, fmt.Errorf("PacketConfig.Gateway: %v is not in %v", g, prefix)
 	}

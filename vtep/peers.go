@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
@@ -26,9 +27,8 @@ func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
 	if err != nil {
 		return e, err
 	}
-	a := ap.Addr().Unmap()
-	if a.IsUnspecified() || a.IsMulticast() {
-		return e, fmt.Errorf("vtep: peer %v: not an address of one host", a)
+	if err := hostaddr.Check(ap.Addr()); err != nil {
+		return e, fmt.Errorf("vtep: peer %v: %w", ap.Addr().Unmap(), err)
 	}
 	return e, v.reaches(ap, e)
 }

@@ -1,9 +1,12 @@
 package vtep
 
 import (
+	"net/netip"
+
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
 // reader turns datagrams into frames of the overlay, in place.
@@ -124,7 +127,7 @@ func (r *reader) peer(src *frame.Endpoint) {
 	}
 	r.src, r.run, r.from, r.bad = src.Host(), 0, nil, frame.NotDropped
 	switch {
-	case r.src.IsMulticast(), r.src.AddrPort().Addr().IsUnspecified(): // nobody's (RFC 1122, section 3.2.1.3; RFC 4291, sections 2.5.2 and 2.7)
+	case hostaddr.Check(netip.AddrFrom16(r.src.IP)) != nil: // nobody's
 		r.bad = frame.Martian
 	case r.src == r.local:
 		r.bad = frame.OwnAddress

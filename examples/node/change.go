@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/examples/node/api"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -63,7 +64,7 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 		return bad("mac %q: allowed is the MAC of one host, or 00:00:00:00:00:00 for the flood list", x.MAC)
 	}
 	if x.Dst != "" {
-		if c.dst, err = netip.ParseAddr(x.Dst); err != nil || c.dst.IsMulticast() && !c.mac.IsZero() || c.dst.IsUnspecified() {
+		if c.dst, err = netip.ParseAddr(x.Dst); err != nil || hostaddr.Check(c.dst) != nil && !(c.dst.IsMulticast() && c.mac.IsZero()) {
 			return bad("dst %q: allowed is the address of one host, and in the flood list a multicast group", x.Dst)
 		}
 		c.dst = c.dst.Unmap()

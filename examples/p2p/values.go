@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -131,7 +132,7 @@ func hostAddr(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	a = a.Unmap()
 	switch {
-	case err != nil || a.IsUnspecified() || a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+	case err != nil || hostaddr.Check(a) != nil:
 		return a, fmt.Errorf("%q: allowed are IPv4 and IPv6 addresses of one host", s)
 	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "":
 		return a, fmt.Errorf("%q: allowed are link-local addresses with a zone, such as fe80::1%%eth0", s)

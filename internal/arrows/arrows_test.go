@@ -21,22 +21,23 @@ const module = "github.com/vxswitch/vxswitch"
 var allowed = map[string][]string{
 	"frame":  {},
 	"encap":  {"frame"},
-	"arp":    {"frame", "internal/mix", "internal/pending", "internal/wire"},
+	"arp":    {"frame", "internal/hostaddr", "internal/mix", "internal/pending", "internal/wire"},
 	"fdb":    {"frame", "internal/mix"},
-	"l3":     {"frame", "arp", "internal/absent", "internal/mix", "internal/wire"},
+	"l3":     {"frame", "arp", "internal/absent", "internal/hostaddr", "internal/mix", "internal/wire"},
 	"policy": {"frame", "internal/mix", "internal/wire"},
 	"switch": {"frame", "fdb", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
-	"vtep":   {"frame", "encap", "internal/absent", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
+	"vtep":   {"frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
-	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep"},
+	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep"},
+	"node":                {"control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr"},
 
-	"underlay": {"frame", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
+	"underlay": {"frame", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
 	"port":     {"frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
 	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 
+	"internal/hostaddr":  {},
 	"internal/absent":    {},
 	"internal/index":     {"internal/mix"},
 	"internal/mix":       {},

@@ -1,0 +1,58 @@
+// Package hostaddr says which addresses may be those of one host: one rule for all that is configured.
+package hostaddr
+
+import (
+	"errors"
+	"net/netip"
+)
+
+// Errors begin where a sentence that names the address goes on.
+var (
+	errNone      = errors.New("is no address; allowed are those of one host")
+	errThis      = errors.New("is in 0.0.0.0/8, no host's; allowed are addresses of one host")
+	errUnknown   = errors.New("is the unspecified address; allowed are those of one host")
+	errGroup     = errors.New("is a multicast group; allowed are addresses of one host")
+	errLimited   = errors.New("is the broadcast address; allowed are those of one host")
+	errNetwork   = errors.New("is the address of the network itself; allowed are those of its hosts")
+	errBroadcast = errors.New("is the broadcast address of its network; allowed are those of its hosts")
+)
+
+// Check says why a is not the address of one host, nil if it may be (RFC 1122, section 3.2.1.3; RFC
+// 4291, sections 2.5.2 and 2.7). A loopback address may be. IPv4-mapped addresses count as IPv4.
+func Check(a netip.Addr) error {
+	a = a.Unmap()
+	switch {
+	case !a.IsValid():
+		return errNone
+	case a.IsUnspecified():
+		return errUnknown
+	case a.IsMulticast():
+		return errGroup
+	case !a.Is4():
+		return nil
+	}
+	switch b := a.As4(); {
+	case b[0] == 0:
+		return errThis
+	case b == [4]byte{255, 255, 255, 255}:
+		return errLimited
+	}
+	return nil
+}
+
+// In is Check for an address that may be in the network p: there the first address is the network's
+// (RFC 1122, section 3.2.1.3; over IPv6 that of all its routers, RFC 4291, section 2.6.1), and the last
+// one of IPv4 is for broadcasts. A network of two addresses has two hosts (RFC 3021, RFC 6164).
+func In(p netip.Prefix, a netip.Addr) error {
+	a = a.Unmap()
+	if err := Check(a); err != nil || !p.IsValid() || p.Bits() >= p.Addr().BitLen()-1 || !p.Contains(a.WithZone("")) {
+		return err
+	}
+	switch {
+	case a.WithZone("") == p.Masked().Addr():
+		return errNetwork
+	case a.Is4() && !p.Contains(a.Next()):
+		return errBroadcast
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package hostaddr_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
+)
+
+func TestCheck(t *testing.T) {
+	for _, s := range []string{
+		"192.0.2.1", "10.0.0.255", "10.0.0.0", "127.0.0.1", "240.0.0.1", "255.255.255.254", "1.0.0.0", "223.255.255.255",
+		"::1", "2001:db8::", "fe80::1%eth0", "::ffff:192.0.2.1", "fd00::ffff:ffff:ffff:ffff",
+	} {
+		if err := hostaddr.Check(netip.MustParseAddr(s)); err != nil {
+			t.Errorf("%s %v", s, err)
+		}
+	}
+	for _, s := range []string{
+		"0.0.0.0", "0.0.0.1", "0.255.255.255", "224.0.0.1", "239.255.255.255", "255.255.255.255",
+		"::", "ff02::1", "ff05::1%eth0", "::ffff:255.255.255.255", "::ffff:0.1.2.3", "::ffff:224.0.0.1",
+	} {
+		if hostaddr.Check(netip.MustParseAddr(s)) == nil {
+			t.Errorf("%s: allowed", s)
+		}
+	}
+	if hostaddr.Check(netip.Addr{}) == nil {
+		t.Error("none: allowed")
+	}
+}
+
+func TestIn(t *testing.T) {
+	for _, c := range []struct {
+		prefix, addr string
+		ok           bool
+	}{
+		{"10.0.0.0/24", "10.0.0.1", true},
+		{"10.0.0.0/24", "10.0.0.254", true},
+		{"10.0.0.0/24", "10.0.0.0", false},
+		{"10.0.0.0/24", "10.0.0.255", false},
+		{"10.0.0.7/24", "10.0.0.255", false},
+		{"10.0.0.0/24", "::ffff:10.0.0.255", false},
+		{"10.0.0.0/23", "10.0.0.255", true},
+		{"10.0.0.0/24", "10.0.1.0", true}, // of another network
+		{"10.0.0.0/30", "10.0.0.3", false},
+		{"10.0.0.0/31", "10.0.0.0", true},
+		{"10.0.0.0/31", "10.0.0.1", true},
+		{"10.0.0.0/32", "10.0.0.0", true},
+		{"240.0.0.0/4", "255.255.255.255", false},
+		{"0.0.0.0/0", "192.0.2.1", true},
+		{"2001:db8::/64", "2001:db8::", false},
+		{"2001:db8::/64", "2001:db8::ffff:ffff:ffff:ffff", true},
+		{"2001:db8::/126", "2001:db8::", false},
+		{"2001:db8::/127", "2001:db8::", true},
+		{"2001:db8::/128", "2001:db8::", true},
+		{"fe80::/64", "fe80::%eth0", false},
+		{"fe80::/64", "fe80::1%eth0", true},
+		{"10.0.0.0/24", "2001:db8::1", true},
+	} {
+		if err := hostaddr.In(netip.MustParsePrefix(c.prefix), netip.MustParseAddr(c.addr)); (err == nil) != c.ok {
+			t.Errorf("%s in %s: %v", c.addr, c.prefix, err)
+		}
+	}
+	if err := hostaddr.In(netip.Prefix{}, netip.MustParseAddr("10.0.0.0")); err != nil {
+		t.Errorf("in no network: %v", err)
+	}
+}

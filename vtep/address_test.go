@@ -1,0 +1,46 @@
+package vtep
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// Peers are addresses of one host, however they come.
+func TestPeerAddresses(t *testing.T) {
+	v := newVTEP(t, &Config{Peers: ListedPerVNI}, fake4(), fake6())
+	for _, s := range []string{"255.255.255.255", "0.1.2.3", "0.0.0.0", "::", "::ffff:255.255.255.255", "::ffff:0.0.0.1"} {
+		to := netip.AddrPortFrom(netip.MustParseAddr(s), 4789)
+		_, peer := v.AddPeer(to)
+		_, hop := v.NextHop(to, 7)
+		for what, err := range map[string]error{
+			"AddPeer": peer, "NextHop": hop, "SetFlood": v.SetFlood(vni, to), "Allow": v.Allow(vni, to),
+		} {
+			if err == nil || !strings.HasPrefix(err.Error(), "vtep: peer "+to.Addr().Unmap().String()+": is ") || !strings.Contains(err.Error(), "; allowed are ") {
+				t.Errorf("%s %v: %v", what, to, err)
+			}
+		}
+	}
+	if st := v.Stats(); len(st.Peers) != 0 {
+		t.Errorf("%v", st.Peers)
+	}
+}
+
+// What comes from an address that is no host's makes no peer.
+func TestSourceAddresses(t *testing.T) {
+	u := fake4()
+	v := newVTEP(t, nil, u)
+	must(t, v.Open(vni))
+	r := v.Readers()[0]
+	for _, s := range []string{"255.255.255.255", "0.0.0.1", "0.0.0.0", "224.0.0.1"} {
+		f := u.hear(t, r, netip.AddrPortFrom(netip.MustParseAddr(s), 4789), vx(vni, inner(1)))
+		if f[0].Drop != frame.Martian {
+			t.Errorf("%s: %v", s, f[0].Drop)
+		}
+	}
+	if f := u.hear(t, r, at(1), vx(vni, inner(1))); f[0].Drop != frame.NotDropped || len(v.Stats().Peers) != 1 {
+		t.Errorf("%v: %v", f[0].Drop, v.Stats().Peers)
+	}
+}
