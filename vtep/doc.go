@@ -20,7 +20,9 @@
 // is known by the address its packets come from, never by the port, and is sent to
 // on the VTEP's destination port. Listed peers are configured: by AddPeer, or by
 // being in a flood list. Others are learned from what they send, up to a bound, and
-// forgotten once no FDB entry names them. IPv6 link-local peers are known with the interface
+// forgotten once no FDB entry names them. At the bound a newcomer takes the place of a learned
+// peer that has sent little, or of one whose prefix (24 bits of IPv4, 64 of IPv6) has more than a
+// quarter of all; where there is none it gets no number, and teaches nothing. IPv6 link-local peers are known with the interface
 // they are on; those of a VTEP with such an address itself are all on its interface.
 //
 // # Encapsulations

@@ -110,9 +110,7 @@ func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 		return nil, err
 	}
 	v.byHost.Store(key, h)
-	if h.learnable() {
-		v.learned++ // until somebody lists it
-	}
+	v.count(h, 1) // until somebody lists it
 	return h, nil
 }
 
@@ -121,12 +119,12 @@ func (v *VTEP) list(h *hop, change func()) {
 	before := h.listed()
 	change()
 	h.known.Store(h.listed())
-	if h.learnable() && before != h.listed() {
-		if before {
-			v.learned++
-		} else {
-			v.learned--
-		}
+	switch {
+	case before == h.listed():
+	case before:
+		v.count(h, 1)
+	default:
+		v.count(h, -1)
 	}
 }
 
@@ -139,7 +137,7 @@ func (v *VTEP) learn(src frame.Endpoint) *hop {
 		return nil
 	}
 	defer v.mu.Unlock()
-	if v.learned >= v.cfg.MaxPeers {
+	if !v.room(src) {
 		v.peerLimit.Add(1)
 		return nil
 	}
@@ -159,7 +157,8 @@ func (v *VTEP) learn(src frame.Endpoint) *hop {
 func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var nums []uint16
+	nums := v.going // have given way
+	v.going, v.spare = nil, nil
 	now := time.Now()
 	for h := range v.hops.all {
 		if h.path.Load() != 0 && now.Sub(h.learned) >= PathMTUAge {
@@ -169,27 +168,34 @@ func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 			continue
 		}
 		heard := h.rx.Load()
-		quiet := h.idle && heard == h.heard
+		silent := heard == h.heard
+		quiet := h.idle && silent
 		h.idle, h.heard = !named(h.num), heard
 		if !h.deleted && (!quiet || !h.idle) {
+			if silent && heard < fewPackets && h.learnable() {
+				v.spare = append(v.spare, h)
+			}
 			continue
 		}
-		h.retired = true
-		if h.host {
-			v.byHost.Delete(hostKey(h.to.Load()[0].Host()))
-		}
-		if h.learnable() {
-			v.learned--
-		}
-		for _, m := range h.group {
-			v.list(m, func() { m.refs-- })
-		}
+		v.retire(h)
 		nums = append(nums, h.num)
 	}
 	if nums != nil {
 		v.gone.Add(1) // after they have left byHost
 	}
 	return nums
+}
+
+// retire takes a hop out of what readers look at. Retire returns its number. v.mu is held.
+func (v *VTEP) retire(h *hop) {
+	h.retired = true
+	if h.host {
+		v.byHost.Delete(hostKey(h.to.Load()[0].Host()))
+	}
+	v.count(h, -1)
+	for _, m := range h.group {
+		v.list(m, func() { m.refs-- })
+	}
 }
 
 // Free ends what Retire began: the numbers may be given to other peers.

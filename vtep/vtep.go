@@ -109,6 +109,9 @@ type VTEP struct {
 	mu        sync.Mutex // tables above, for writers
 	closed    bool
 	learned   int
+	shares    shares
+	spare     []*hop   // learned peers that have sent little, and nothing between the last two Retires
+	going     []uint16 // those that have given way since
 	peerLimit atomic.Uint64
 	peerBusy  atomic.Uint64
 	ecn       atomic.Uint64
