@@ -103,23 +103,11 @@ type shared struct {
 
 // NewResponder returns a stage.
 func NewResponder(cfg Config) (*Responder, error) {
-	switch {
-	case cfg.Table == nil:
+	if cfg.Table == nil {
 		return nil, errors.New("arp: Config.Table: needed")
-	case cfg.Mode >= numModes:
-		return nil, fmt.Errorf("arp: Config.Mode: %d is none", cfg.Mode)
-	case cfg.Locate == nil && (cfg.Mode == Suppress || cfg.Mode == Proxy):
-		return nil, fmt.Errorf("arp: Config.Locate: needed in mode %v", cfg.Mode)
-	case cfg.MAC.IsGroup(), cfg.MAC.IsZero() && (cfg.Mode == Proxy || cfg.Refresh):
-		return nil, fmt.Errorf("arp: Config.MAC: %v is not one host's", cfg.MAC)
-	case cfg.AccessMAC.IsGroup():
-		return nil, fmt.Errorf("arp: Config.AccessMAC: %v is not one host's", cfg.AccessMAC)
-	case cfg.Refresh && cfg.Inject == nil:
-		return nil, errors.New("arp: Config.Inject: needed for Refresh")
-	case cfg.Miss && cfg.Notify == nil:
-		return nil, errors.New("arp: Config.Notify: needed for Miss")
-	case cfg.MissTimeout != 0 && cfg.MissTimeout < time.Second:
-		return nil, fmt.Errorf("arp: Config.MissTimeout: %v, allowed are 1s and more, or 0 for %v", cfg.MissTimeout, DefaultMissTimeout)
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
 	}
 	cfg.AccessMAC = cmp.Or(cfg.AccessMAC, DefaultAccessMAC)
 	s := &shared{cfg: cfg, table: cfg.Table}
@@ -127,6 +115,27 @@ func NewResponder(cfg Config) (*Responder, error) {
 		s.missing = pending.New[netip.Addr](uint32(ticks(cmp.Or(cfg.MissTimeout, DefaultMissTimeout))))
 	}
 	return &Responder{s, cfg.Mode}, nil
+}
+
+// Check returns what NewResponder refuses, a Table it has not got aside.
+func (cfg *Config) Check() error {
+	switch {
+	case cfg.Mode >= numModes:
+		return fmt.Errorf("arp: Config.Mode: %d is none", cfg.Mode)
+	case cfg.Locate == nil && (cfg.Mode == Suppress || cfg.Mode == Proxy):
+		return fmt.Errorf("arp: Config.Locate: needed in mode %v", cfg.Mode)
+	case cfg.MAC.IsGroup(), cfg.MAC.IsZero() && (cfg.Mode == Proxy || cfg.Refresh):
+		return fmt.Errorf("arp: Config.MAC: %v is not one host's", cfg.MAC)
+	case cfg.AccessMAC.IsGroup():
+		return fmt.Errorf("arp: Config.AccessMAC: %v is not one host's", cfg.AccessMAC)
+	case cfg.Refresh && cfg.Inject == nil:
+		return errors.New("arp: Config.Inject: needed for Refresh")
+	case cfg.Miss && cfg.Notify == nil:
+		return errors.New("arp: Config.Notify: needed for Miss")
+	case cfg.MissTimeout != 0 && cfg.MissTimeout < time.Second:
+		return fmt.Errorf("arp: Config.MissTimeout: %v, allowed are 1s and more, or 0 for %v", cfg.MissTimeout, DefaultMissTimeout)
+	}
+	return nil
 }
 
 // With returns the stage of an attachment whose mode is another one than the segment's:

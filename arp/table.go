@@ -68,17 +68,8 @@ func NewTable(cfg *TableConfig) (*Table, error) {
 		t.cfg = *cfg
 	}
 	c := &t.cfg
-	switch {
-	case !c.VNI.Valid():
-		return nil, fmt.Errorf("arp: TableConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
-	case c.Limit < 0:
-		return nil, fmt.Errorf("arp: TableConfig.Limit: %d is negative", c.Limit)
-	case c.PerDest < 0:
-		return nil, fmt.Errorf("arp: TableConfig.PerDest: %d is negative", c.PerDest)
-	case c.Ageing > 0 && c.Ageing < time.Second:
-		return nil, fmt.Errorf("arp: TableConfig.Ageing: %v, allowed are 1s and more, 0 for %v, or negative for never", c.Ageing, DefaultAgeing)
-	case c.DuplicateWindow < 0 || c.DuplicateWindow > 0 && c.DuplicateWindow < time.Second:
-		return nil, fmt.Errorf("arp: TableConfig.DuplicateWindow: %v, allowed are 1s and more, or 0 for %v", c.DuplicateWindow, DefaultDuplicateWindow)
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
 	c.Limit = cmp.Or(c.Limit, DefaultLimit)
 	c.PerDest = cmp.Or(c.PerDest, (c.Limit+1)/2)
@@ -89,6 +80,23 @@ func NewTable(cfg *TableConfig) (*Table, error) {
 		t.ageing = ticks(cmp.Or(c.Ageing, DefaultAgeing))
 	}
 	return t, nil
+}
+
+// Check returns what NewTable refuses.
+func (c *TableConfig) Check() error {
+	switch {
+	case !c.VNI.Valid():
+		return fmt.Errorf("arp: TableConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+	case c.Limit < 0:
+		return fmt.Errorf("arp: TableConfig.Limit: %d is negative", c.Limit)
+	case c.PerDest < 0:
+		return fmt.Errorf("arp: TableConfig.PerDest: %d is negative", c.PerDest)
+	case c.Ageing > 0 && c.Ageing < time.Second:
+		return fmt.Errorf("arp: TableConfig.Ageing: %v, allowed are 1s and more, 0 for %v, or negative for never", c.Ageing, DefaultAgeing)
+	case c.DuplicateWindow < 0 || c.DuplicateWindow > 0 && c.DuplicateWindow < time.Second:
+		return fmt.Errorf("arp: TableConfig.DuplicateWindow: %v, allowed are 1s and more, or 0 for %v", c.DuplicateWindow, DefaultDuplicateWindow)
+	}
+	return nil
 }
 
 func ticks(d time.Duration) frame.Tick { return frame.Tick(d / time.Second) }
@@ -107,12 +115,10 @@ func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
 // Set makes a static or control entry, whatever was there before. It takes effect at
 // once, and does not age.
 func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
-	switch {
-	case !isHost(ip):
-		return fmt.Errorf("arp: address %v is not one host's", ip)
-	case !isMAC(mac):
-		return fmt.Errorf("arp: MAC %v is not one host's", mac)
-	case o != Static && o != Control:
+	if err := CheckNeighbour(ip, mac); err != nil {
+		return err
+	}
+	if o != Static && o != Control {
 		return errors.New("arp: origin: static or control entries are set, others are snooped")
 	}
 	t.mu.Lock()
@@ -263,6 +269,17 @@ func (t *Table) notify(e frame.Event) {
 		e.VNI = t.cfg.VNI
 		t.cfg.Notify(e)
 	}
+}
+
+// CheckNeighbour returns what [Table.Set] refuses of an address and a MAC.
+func CheckNeighbour(ip netip.Addr, mac frame.MAC) error {
+	switch {
+	case !isHost(ip):
+		return fmt.Errorf("arp: address %v is not one host's", ip)
+	case !isMAC(mac):
+		return fmt.Errorf("arp: MAC %v is not one host's", mac)
+	}
+	return nil
 }
 
 // isHost reports whether an address may be that of one host on a segment.

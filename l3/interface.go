@@ -77,7 +77,7 @@ type Interface struct {
 func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}, asking: map[frame.Dest]*asking{}}
 	i.lanes.Store(&[]*lane{new(lane)})
-	if err := i.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}
 	i.cfg.Addrs = slices.Clone(cfg.Addrs)
@@ -133,8 +133,8 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	return i, nil
 }
 
-func (i *Interface) check() error {
-	c := &i.cfg
+// Check returns what [VRF.NewInterface] refuses, whatever else is in the VRF.
+func (c *InterfaceConfig) Check() error {
 	switch {
 	case !c.VNI.Valid():
 		return fmt.Errorf("InterfaceConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -72,12 +73,18 @@ func (c *Config) check(s *source) {
 		k.vrf(fmt.Sprintf("vrfs[%d]", i), &c.VRFs[i])
 	}
 	k.atLeast("maxMACs", c.MaxMACs)
+	if dir := filepath.Dir(c.Control.Socket); len(dir) > maxSocket || len(c.Control.Socket) > maxSocket+17 {
+		k.fail("control.socket", "longer than the system allows: its folder may have %d bytes, and all of it %d", maxSocket, maxSocket+17)
+	}
 	if m := c.Control.Mode; m != "" {
 		if n, err := strconv.ParseUint(m, 8, 12); err != nil || n > 0o777 {
 			k.fail("control.mode", `%q; allowed are permissions in octal, such as "0600"`, m)
 		}
 	}
 }
+
+// maxSocket leaves room in 107 bytes for a folder in the socket's, in which it is made.
+const maxSocket = 90
 
 func (k *checker) atLeast(key string, n int) {
 	if n < 0 {
@@ -106,6 +113,8 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 		k.fail(key+".local", "an address of this host is needed")
 	case hostaddr.Check(t.Local) != nil:
 		k.fail(key+".local", "%v %v", t.Local, hostaddr.Check(t.Local))
+	case t.Local.Is4In6():
+		k.fail(key+".local", "%v; allowed is %v", t.Local, t.Local.Unmap())
 	case t.Local.Is6() && t.Local.IsLinkLocalUnicast() && t.Local.Zone() == "":
 		k.fail(key+".local", "%v needs a zone, such as %v%%eth0", t.Local, t.Local)
 	default:
@@ -142,6 +151,7 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 	if t.MaxPeers < 0 || t.MaxPeers > 65_000 {
 		k.fail(key+".maxPeers", "%d; allowed are 1 to 65000", t.MaxPeers)
 	}
+	k.tunnelSettings(key, t)
 }
 
 // underlay checks what only some underlays have.
@@ -219,6 +229,7 @@ func (k *checker) port(key string, p *Port) {
 		k.fail(key+".promiscuous", "only packet ports can be")
 	}
 	k.atLeast(key+".queues", p.Queues)
+	k.portSettings(key, p)
 }
 
 func (k *checker) policy(key string, p *Policy) {
@@ -260,6 +271,8 @@ func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 		k.fail(key, "%v %v", a, hostaddr.Check(a))
 	case t.Local.IsValid() && a.Is4() != t.Local.Is4():
 		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" && t.Local.Zone() == "":
+		k.fail(key, "%v needs a zone, such as %v%%eth0", a, a)
 	case t.Local.Zone() != "" && a.Zone() != "" && a.Zone() != t.Local.Zone():
 		k.fail(key, "%v is not in the zone of %v, the local address of tunnel %q", a, t.Local, t.Name)
 	}
@@ -313,6 +326,7 @@ func (k *checker) segment(key string, g *Segment) {
 	if g.Policy != "" && !k.policies[g.Policy] {
 		k.fail(key+".policy", "there is no policy %q", g.Policy)
 	}
+	k.segmentSettings(key, g)
 }
 
 // neighbour says why an address is not that of a host in the segment.
@@ -371,25 +385,12 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	}
 }
 
-// adopt takes over what package policy says is wrong with a part, whose fields it names as
-// Go does.
-func (k *checker) adopt(key string, err error) {
-	if err == nil {
-		return
-	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		field, text, ok := strings.Cut(strings.TrimPrefix(line, "policy: "), ": ")
-		if !ok {
-			field, text = "", line
-		}
-		field = strings.TrimPrefix(strings.TrimPrefix(field, "Config."), "GuardConfig.")
-		k.fail(join(key, lowerCamel(field)), "%s", text)
-	}
-}
-
 func (k *checker) entry(key string, g *Segment, e FDB) {
 	if e.MAC.IsZero() || e.MAC.IsGroup() {
 		k.fail(key+".mac", "the MAC of one host is needed")
+	}
+	if w := g.Gateway; w != nil && !e.MAC.IsZero() && (e.MAC == w.MAC || e.MAC == w.Own) {
+		k.fail(key+".mac", "%v is the gateway's", e.MAC)
 	}
 	switch {
 	case e.Remote.IsValid() == (e.Port != ""):

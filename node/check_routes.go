@@ -82,6 +82,7 @@ func (k *checker) gateways() {
 				k.nets[inVRF{w.VRF, own}] = g.VNI
 			}
 		}
+		k.gatewaySettings(key, g)
 	}
 }
 
@@ -91,6 +92,8 @@ func (k *checker) vrf(key string, v *VRF) {
 		switch {
 		case !p.IsValid():
 			k.fail(at, "a prefix is needed")
+		case p.Addr().Is4In6():
+			k.fail(at, "%v; allowed is an IPv4 prefix as such", p)
 		case p != p.Masked():
 			k.fail(at, "%v has bits beyond its length", p)
 		case seen[p]:
@@ -164,6 +167,8 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		k.fail(key+".tunnel", "is for remote")
 	}
 	switch {
+	case !k.bare(g) && h.IP.IsValid() && (!h.MAC.IsZero() || h.Remote.IsValid()):
+		k.fail(key+".ip", "is for a neighbour, mac and remote are for a router behind a tunnel")
 	case k.bare(g) && len(g.in()) == 0:
 		if h.IP.IsValid() || h.Remote.IsValid() || !h.MAC.IsZero() {
 			k.fail(key, "behind an IP port there are neither addresses nor MACs to choose from")
@@ -173,8 +178,11 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 			k.fail(key, "a tunnel for IP has nodes only: remote")
 		}
 	case !h.MAC.IsZero():
-		if h.MAC.IsGroup() {
+		switch {
+		case h.MAC.IsGroup():
 			k.fail(key+".mac", "%v is not one host's", h.MAC)
+		case h.MAC == g.Gateway.MAC || h.MAC == g.Gateway.Own:
+			k.fail(key+".mac", "%v is the gateway's own", h.MAC)
 		}
 		if len(g.in()) == 0 {
 			k.fail(key+".segment", "VNI %d is in no tunnel", h.Segment)

@@ -19,5 +19,6 @@
 // interrupted; another local address of a tunnel is taken in place; everything else keeps its descriptors, tables and counters. When something
 // cannot be had, such as an address or a device, nothing has been touched yet; only for another
 // setting of a tunnel that keeps its address, or of a device, the old one has to go first, and
-// is put back.
+// is put back. What is wrong with the configuration itself Check says, by asking the packages
+// whose settings these are.
 package node

@@ -233,33 +233,49 @@ type openers struct {
 }
 
 func listen(c *Tunnel) (port.Underlay, error) {
-	srcPorts, sum := underlay.PortRange{Lo: c.SrcPorts.Lo, Hi: c.SrcPorts.Hi}, underlay.Checksum(c.Checksum)
 	switch {
 	case c.Type == Type(encap.TypeIPIP):
-		return underlay.ListenIP(c.Local, &underlay.IPConfig{Mark: c.Mark, Device: c.Bind, Queues: c.Queues})
+		return underlay.ListenIP(c.Local, c.ip())
 	case c.Underlay == underlayPacket:
-		return underlay.ListenPacket(netip.AddrPortFrom(c.Local, c.port()), &underlay.PacketConfig{
-			Device: c.Bind, Prefix: c.Prefix, Gateway: c.Gateway, MAC: c.MAC, Queues: c.Queues,
-			SrcPorts: srcPorts, Checksum: sum, ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload),
-		})
+		return underlay.ListenPacket(c.at(), c.packet())
 	}
-	return underlay.ListenUDP(netip.AddrPortFrom(c.Local, c.port()), &underlay.UDPConfig{
-		SrcPorts: srcPorts, Mark: c.Mark, Device: c.Bind, Queues: c.Queues,
-		Checksum: sum, ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload), MulticastDevice: c.MulticastDevice,
-	})
+	return underlay.ListenUDP(c.at(), c.udp())
+}
+
+func (c *Tunnel) ip() *underlay.IPConfig {
+	return &underlay.IPConfig{Mark: c.Mark, Device: c.Bind, Queues: c.Queues}
+}
+
+func (c *Tunnel) packet() *underlay.PacketConfig {
+	return &underlay.PacketConfig{
+		Device: c.Bind, Prefix: c.Prefix, Gateway: c.Gateway, MAC: c.MAC, Queues: c.Queues, SrcPorts: underlay.PortRange(c.SrcPorts),
+		Checksum: underlay.Checksum(c.Checksum), ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload),
+	}
+}
+
+func (c *Tunnel) udp() *underlay.UDPConfig {
+	return &underlay.UDPConfig{
+		SrcPorts: underlay.PortRange(c.SrcPorts), Mark: c.Mark, Device: c.Bind, Queues: c.Queues, MulticastDevice: c.MulticastDevice,
+		Checksum: underlay.Checksum(c.Checksum), ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload),
+	}
 }
 
 func openDevice(c *Port) (port.Port, error) {
-	cfg := &port.DeviceConfig{MTU: c.MTU, MAC: c.MAC, Queues: c.Queues, NoOffload: off(c.Offload), Namespace: c.Namespace}
 	switch c.Type {
 	case portTUN:
-		return port.OpenTUN(c.Name, cfg)
+		return port.OpenTUN(c.Name, c.device())
 	case portPacket:
-		return port.OpenPacket(c.Name, &port.PacketConfig{
-			Queues: c.Queues, Namespace: c.Namespace, Promiscuous: c.Promiscuous, NoOffload: off(c.Offload),
-		})
+		return port.OpenPacket(c.Name, c.packet())
 	}
-	return port.OpenTAP(c.Name, cfg)
+	return port.OpenTAP(c.Name, c.device())
+}
+
+func (c *Port) device() *port.DeviceConfig {
+	return &port.DeviceConfig{MTU: c.MTU, MAC: c.MAC, Queues: c.Queues, NoOffload: off(c.Offload), Namespace: c.Namespace}
+}
+
+func (c *Port) packet() *port.PacketConfig {
+	return &port.PacketConfig{Queues: c.Queues, Namespace: c.Namespace, Promiscuous: c.Promiscuous, NoOffload: off(c.Offload)}
 }
 
 func (n *Node) openTunnel(c *Tunnel) (v *vtep.VTEP, err error) {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"reflect"
@@ -178,14 +179,20 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 	return slots
 }
 
-// setMember attaches a port, or changes its settings.
-func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
-	at := vswitch.AttachConfig{
+// attach returns the settings of the member's attachment.
+func (m *Member) attach() vswitch.AttachConfig {
+	c := vswitch.AttachConfig{
 		NoLearn: m.NoLearning, MaxMACs: m.MaxMACs, NoFlood: classSet(m.NoFlood), Storm: m.Storm.rates(), Locked: m.Locked, GBP: m.GBP, Keep: true,
 	}
 	if m.Isolated {
-		at.Group = vswitch.GroupIsolated
+		c.Group = vswitch.GroupIsolated
 	}
+	return c
+}
+
+// setMember attaches a port, or changes its settings.
+func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
+	at := m.attach()
 	g := s.guards[m.Port]
 	switch {
 	case m.Guard == nil:
@@ -259,19 +266,16 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 		}
 		s.made = want
 	}
-	ethernet := c.Gateway != nil && !c.Gateway.MAC.IsZero()
-	if c.Neighbours == nil && !ethernet {
+	if c.Neighbours == nil && !c.ethernet() {
 		s.table, s.responder = nil, nil
 		return nil
 	}
 	if s.table == nil {
 		s.responder = nil // it has the old one
-		cfg := arp.TableConfig{VNI: c.VNI, Notify: n.sw.Notify}
-		if x := c.Neighbours; x != nil {
-			cfg.Limit, cfg.PerDest = x.Limit, x.PerDest
-		}
+		cfg := c.table()
+		cfg.Notify = n.sw.Notify
 		err := n.step("neighbours", func() (err error) {
-			s.table, err = arp.NewTable(&cfg)
+			s.table, err = arp.NewTable(cfg)
 			return err
 		})
 		if err != nil {
@@ -282,13 +286,8 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 		return err
 	}
 	if s.responder == nil {
-		cfg := arp.Config{Table: s.table, Mode: mode(c), Locate: s.vsi.FDB().Lookup}
-		if ethernet {
-			cfg.MAC, cfg.AccessMAC = c.Gateway.MAC, c.Gateway.MAC
-			if !c.Gateway.Own.IsZero() {
-				cfg.MAC = c.Gateway.Own
-			}
-		}
+		cfg := c.responder(s.vsi.FDB().Lookup)
+		cfg.Table = s.table
 		err := n.step("responder", func() (err error) {
 			s.responder, err = arp.NewResponder(cfg)
 			return err
@@ -297,19 +296,43 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 			return err
 		}
 	}
-	if !ethernet || s.iface != nil {
+	if !c.ethernet() || s.iface != nil {
 		return nil
 	}
-	err := n.setInterface(s, l3.InterfaceConfig{
-		VNI: c.VNI, Addrs: c.Gateway.Addresses, MAC: c.Gateway.MAC, Own: c.Gateway.Own, Anycast: c.Gateway.Anycast,
-		Neighbours: s.responder, Send: s.vsi.Send,
-	})
+	err := n.setInterface(s, c.iface(s.responder, s.vsi.Send))
 	if err == nil {
 		if err = n.step("gateway's MACs", s.setGatewayMACs); err != nil {
 			n.dropInterface(s)
 		}
 	}
 	return err
+}
+
+// ethernet reports whether the segment has a gateway with a MAC.
+func (c *Segment) ethernet() bool { return c.Gateway != nil && !c.Gateway.MAC.IsZero() }
+
+// table returns the settings of the segment's neighbours.
+func (c *Segment) table() *arp.TableConfig {
+	t := &arp.TableConfig{VNI: c.VNI}
+	if x := c.Neighbours; x != nil {
+		t.Limit, t.PerDest = x.Limit, x.PerDest
+	}
+	return t
+}
+
+// responder returns the settings of what answers for them.
+func (c *Segment) responder(locate func(frame.MAC) (frame.Dest, bool)) arp.Config {
+	cfg := arp.Config{Mode: mode(c), Locate: locate}
+	if c.ethernet() {
+		cfg.MAC, cfg.AccessMAC = cmp.Or(c.Gateway.Own, c.Gateway.MAC), c.Gateway.MAC
+	}
+	return cfg
+}
+
+// iface returns the settings of the gateway's interface.
+func (c *Segment) iface(r *arp.Responder, send func(frame.Dest, *frame.Frame) bool) l3.InterfaceConfig {
+	g := c.Gateway
+	return l3.InterfaceConfig{VNI: c.VNI, Addrs: g.Addresses, MAC: g.MAC, Own: g.Own, Anycast: g.Anycast, Neighbours: r, Send: send}
 }
 
 // setInterface makes a segment's interface.
@@ -340,7 +363,7 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	if c.Gateway == nil || !c.Gateway.MAC.IsZero() || s.iface != nil {
 		return nil
 	}
-	cfg := l3.InterfaceConfig{VNI: c.VNI, Addrs: c.Gateway.Addresses, Send: s.vsi.Send}
+	cfg := c.iface(nil, s.vsi.Send)
 	for _, a := range s.members {
 		cfg.Port = a.Dest(0)
 	}

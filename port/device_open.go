@@ -38,7 +38,7 @@ func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
 	if cfg != nil {
 		c = *cfg
 	}
-	err := c.check(tun)
+	err := c.Check(tun)
 	switch {
 	case !sys.TunSupported:
 		err = errors.ErrUnsupported
@@ -102,7 +102,8 @@ func FromFiles(files []*os.File, cfg *DeviceConfig) (*Device, error) {
 	return d, nil
 }
 
-func (c *DeviceConfig) check(tun bool) error {
+// Check returns what [OpenTAP] refuses of a device's settings, and for a TUN what [OpenTUN] does.
+func (c *DeviceConfig) Check(tun bool) error {
 	switch {
 	case c.MTU < 0:
 		return fmt.Errorf("DeviceConfig.MTU %d is negative", c.MTU)
@@ -188,7 +189,7 @@ func (d *Device) take(files []*os.File, c DeviceConfig) error {
 			return err
 		}
 	}
-	if err := c.check(d.tun); err != nil {
+	if err := c.Check(d.tun); err != nil {
 		return err
 	}
 	if c.NoOffload {

@@ -29,7 +29,7 @@ func OpenPacket(name string, cfg *PacketConfig) (*Packet, error) {
 		c = *cfg
 	}
 	p := &Packet{dev: sys.NewPacketInterface("port", name, c.Control)}
-	err := c.check()
+	err := c.Check()
 	switch {
 	case len(name) == 0 || len(name) > 15: // IFNAMSIZ - 1
 		return nil, fmt.Errorf("port: interface name %q: want 1 to 15 bytes", name)
@@ -45,7 +45,8 @@ func OpenPacket(name string, cfg *PacketConfig) (*Packet, error) {
 	return p, nil
 }
 
-func (c *PacketConfig) check() error {
+// Check returns what [OpenPacket] refuses of its settings.
+func (c *PacketConfig) Check() error {
 	switch {
 	case c.Queues < 0 || c.Queues > maxQueues:
 		return fmt.Errorf("PacketConfig.Queues %d: want 1 to %d, or 0 for 1", c.Queues, maxQueues)

@@ -77,7 +77,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 		return fmt.Errorf("port: %T cannot be told from others, want a pointer", p)
 	}
 	tunnel, isTunnel := p.(Tunnel)
-	if err := a.cfg.check(isTunnel); err != nil {
+	if err := a.cfg.Check(isTunnel); err != nil {
 		return err
 	}
 	if !isTunnel && a.tag > 4094 {
@@ -125,7 +125,8 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	return nil
 }
 
-func (c *AttachConfig) check(tunnel bool) error {
+// Check returns what [VSI.AttachWith] refuses, of a tunnel or of another port.
+func (c *AttachConfig) Check(tunnel bool) error {
 	switch {
 	case c.MaxMACs < 0:
 		return fmt.Errorf("AttachConfig.MaxMACs: %d is negative", c.MaxMACs)
@@ -172,7 +173,7 @@ func (a *Attachment) Configure(cfg AttachConfig) error {
 	if a.gone {
 		return fmt.Errorf("vswitch: attachment: %w", net.ErrClosed)
 	}
-	if err := cfg.check(a.port.tunnel != nil); err != nil {
+	if err := cfg.Check(a.port.tunnel != nil); err != nil {
 		return fmt.Errorf("vswitch: %w", err)
 	}
 	cfg.Keep = a.cfg.Keep

@@ -116,7 +116,7 @@ func (s *Switch) VSI(vni frame.VNI, cfg *VSIConfig) (*VSI, error) {
 		if cfg != nil {
 			c = *cfg
 		}
-		if err := c.check(); err != nil {
+		if err := c.Check(); err != nil {
 			return nil, err
 		}
 		return s.addVSI(vni, c), nil
@@ -130,7 +130,8 @@ func (s *Switch) VSI(vni frame.VNI, cfg *VSIConfig) (*VSI, error) {
 // maxTime is the longest time between two ticks that can be told: 68 years.
 const maxTime = (1<<31 - 1) * time.Second
 
-func (c *VSIConfig) check() error {
+// Check returns what [Switch.VSI] and [VSI.Configure] refuse.
+func (c *VSIConfig) Check() error {
 	if c.MaxMACs < 0 {
 		return fmt.Errorf("vswitch: VSIConfig.MaxMACs: %d is negative", c.MaxMACs)
 	}
@@ -157,7 +158,7 @@ func (v *VSI) Configure(cfg VSIConfig) error {
 }
 
 func (v *VSI) configure(cfg VSIConfig) error {
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return err
 	}
 	if cfg.Refuse != v.cfg.Refuse {

@@ -114,6 +114,15 @@ func (c *UDPConfig) withDefaults() (UDPConfig, error) {
 	return d, d.complete("UDPConfig")
 }
 
+// Check returns what [ListenUDP] refuses of a local address and its settings.
+func (c *UDPConfig) Check(local netip.AddrPort) error {
+	if _, err := c.withDefaults(); err != nil {
+		return err
+	}
+	_, err := localAddress(local)
+	return err
+}
+
 // complete fills in the defaults and checks the values of a configuration, whose name is in
 // the errors.
 func (d *UDPConfig) complete(name string) error {

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"net/netip"
 	"syscall"
 	"time"
 
@@ -51,6 +52,15 @@ func (c *IPConfig) withDefaults() (UDPConfig, error) {
 		MaxDatagram: 1<<16 - 1, // what arrives may be many packets of the sender's, joined on the way
 	}
 	return d, d.complete("IPConfig")
+}
+
+// Check returns what [ListenIP] refuses of a local address and its settings.
+func (c *IPConfig) Check(local netip.Addr) error {
+	if _, err := c.withDefaults(); err != nil {
+		return err
+	}
+	_, err := localAddress(netip.AddrPortFrom(local, 0))
+	return err
 }
 
 // The two protocols of a tunnel, as indices of a set's sockets.

@@ -115,6 +115,15 @@ func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
 	return d, nil
 }
 
+// Check returns what [ListenPacket] refuses of a local address and its settings.
+func (c *PacketConfig) Check(local netip.AddrPort) error {
+	local, err := packetLocal(local)
+	if err == nil {
+		_, err = c.withDefaults(local.Addr())
+	}
+	return err
+}
+
 // onLink reports whether an address is reached without a router.
 func onLink(p netip.Prefix, a netip.Addr) bool {
 	return p.Contains(a) || a.Is6() && a.IsLinkLocalUnicast()

@@ -1,6 +1,7 @@
 package vtep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -156,45 +157,17 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 		v.cfg = *cfg
 	}
 	c := &v.cfg
-	if c.Name == "" {
-		c.Name = "vtep"
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
-	if c.MaxPeers == 0 {
-		c.MaxPeers = DefaultMaxPeers
-	}
-	if c.MaxPeers < 0 || c.MaxPeers > 65_000 {
-		return nil, fmt.Errorf("vtep: Config.MaxPeers: %d, allowed are 1 to 65000", c.MaxPeers)
-	}
-	if !c.Type.Valid() {
-		return nil, fmt.Errorf("vtep: Config.Type: %d is no encapsulation", c.Type)
-	}
-	if c.EthernetWithoutP && c.Type != encap.TypeGPE {
-		return nil, fmt.Errorf("vtep: Config.EthernetWithoutP: %v has no P bit", c.Type)
-	}
-	if c.GBP && c.Type != encap.TypeVXLAN {
-		return nil, fmt.Errorf("vtep: Config.GBP: %v has no group policy", c.Type)
-	}
+	c.Name = cmp.Or(c.Name, "vtep")
+	c.MaxPeers = cmp.Or(c.MaxPeers, DefaultMaxPeers)
 	v.used = c.Type.Used(c.GBP)
-	var err error
-	if v.reserved, err = c.Reserved.Mask(c.Type, c.GBP); err != nil {
-		return nil, fmt.Errorf("vtep: Config.%w", err)
-	}
-	if err := c.Header.check(); err != nil {
-		return nil, fmt.Errorf("vtep: Config.%w", err)
-	}
+	v.reserved, _ = c.Reserved.Mask(c.Type, c.GBP)
 	v.header = c.Header.compile(c.Type)
-	if c.GroupTTL < 0 || c.GroupTTL > 255 {
-		return nil, fmt.Errorf("vtep: Config.GroupTTL: %d, allowed are 1 to 255, and 0 for 1", c.GroupTTL)
-	}
 	toGroup := c.Header
 	toGroup.TTL = max(c.GroupTTL, 1)
 	v.groups = toGroup.compile(c.Type)
-	if c.Peers > ListedPerVNI {
-		return nil, fmt.Errorf("vtep: Config.Peers: %d is no policy", c.Peers)
-	}
-	if c.Type == encap.TypeIPIP && c.Port != 0 {
-		return nil, fmt.Errorf("vtep: Config.Port: %d: IP-in-IP has no ports", c.Port)
-	}
 	if c.Type == encap.TypeIPIP {
 		c.Peers = ListedOnly // RFC 2003 leaves it to us; RFC 4213, section 3.6, does not
 	}
@@ -221,6 +194,42 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	return v, nil
 }
 
+// Check returns what New refuses, whatever the underlays are.
+func (c *Config) Check() error {
+	bad := func(format string, args ...any) error { return fmt.Errorf("vtep: Config."+format, args...) }
+	switch {
+	case c.MaxPeers < 0 || c.MaxPeers > 65_000:
+		return bad("MaxPeers: %d, allowed are 1 to 65000", c.MaxPeers)
+	case !c.Type.Valid():
+		return bad("Type: %d is no encapsulation", c.Type)
+	case c.EthernetWithoutP && c.Type != encap.TypeGPE:
+		return bad("EthernetWithoutP: %v has no P bit", c.Type)
+	case c.GBP && c.Type != encap.TypeVXLAN:
+		return bad("GBP: %v has no group policy", c.Type)
+	case c.GroupTTL < 0 || c.GroupTTL > 255:
+		return bad("GroupTTL: %d, allowed are 1 to 255, and 0 for 1", c.GroupTTL)
+	case c.Peers > ListedPerVNI:
+		return bad("Peers: %d is no policy", c.Peers)
+	case c.Type == encap.TypeIPIP && c.Port != 0:
+		return bad("Port: %d: IP-in-IP has no ports", c.Port)
+	}
+	if _, err := c.Reserved.Mask(c.Type, c.GBP); err != nil {
+		return bad("%w", err)
+	}
+	if err := c.Header.check(); err != nil {
+		return bad("%w", err)
+	}
+	return nil
+}
+
+// CheckMTU returns what New refuses of Config.MTU, or of an underlay's MTU, at a local address.
+func (c *Config) CheckMTU(mtu int, local netip.Addr) error {
+	if least := c.Type.Outer(!local.Unmap().Is4()) + encap.EthernetLen; mtu < least {
+		return fmt.Errorf("vtep: Config.MTU: %d over %v leaves no room for a frame, at least %d are needed", mtu, local, least)
+	}
+	return nil
+}
+
 func (v *VTEP) addSide(u Underlay) error {
 	addr := u.LocalAddr()
 	e, err := frame.EndpointFrom(addr)
@@ -245,8 +254,8 @@ func (v *VTEP) addSide(u Underlay) error {
 	case !ipip && addr.Port() == 0:
 		return fmt.Errorf("vtep: Config.Type: %v needs an underlay of UDP, %v is one of raw IP", v.cfg.Type, addr.Addr())
 	}
-	if least := v.cfg.Type.Outer(i == side6) + encap.EthernetLen; s.mtu < least {
-		return fmt.Errorf("vtep: Config.MTU: %d over %v leaves no room for a frame, at least %d are needed", s.mtu, addr, least)
+	if err := v.cfg.CheckMTU(s.mtu, addr.Addr()); err != nil {
+		return err
 	}
 	s.mtu -= v.cfg.Type.Outer(i == side6)
 	if v.sides[i] = s; v.mtu == 0 || s.mtu < v.mtu {

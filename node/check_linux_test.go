@@ -1,0 +1,155 @@
+package node
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// settingsOf returns everything that can be set in a configuration, and sets all pointers.
+func settingsOf(v reflect.Value) (list []reflect.Value) {
+	switch v.Interface().(type) {
+	case netip.Addr, netip.Prefix, frame.MAC:
+		return []reflect.Value{v}
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			list = settingsOf(v.Elem())
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Field(i); f.CanSet() {
+				list = append(list, settingsOf(f)...)
+			}
+		}
+		return list
+	case reflect.Slice:
+		for i := range v.Len() {
+			list = append(list, settingsOf(v.Index(i))...)
+		}
+	}
+	return append(list, v)
+}
+
+func all[T any](parse func(string) (T, error), words string) (list []reflect.Value) {
+	for _, w := range strings.Fields(words) {
+		x, _ := parse(w) // what is none is the zero value
+		list = append(list, reflect.ValueOf(x))
+	}
+	return list
+}
+
+// odd is values that may be refused, by the checks or by what is under them.
+var odd = map[reflect.Type][]reflect.Value{
+	reflect.TypeFor[netip.Addr](): all(netip.ParseAddr, `none 0.0.0.0 127.0.0.1 0.1.2.3 10.0.10.0 10.0.10.255 240.0.0.1 255.255.255.255 239.1.1.9 192.0.2.1 192.0.2.100
+		:: ::1 fd00::1 fe80::1 ff02::1 ::ffff:10.0.0.1`),
+	reflect.TypeFor[netip.Prefix](): all(netip.ParsePrefix, `none 0.0.0.0/0 10.0.10.0/24 10.0.10.1/32 10.0.10.255/24 127.0.0.1/8 10.1.0.1/16 fd00::1/64 fe80::1/64 fe80::/10
+		::ffff:10.0.0.0/104 10.0.20.1/24 224.0.0.1/32 0.0.0.1/24 255.255.255.255/32 240.0.0.1/8 10.5.0.1/32`),
+	reflect.TypeFor[frame.MAC](): all(frame.ParseMAC, `none ff:ff:ff:ff:ff:ff 01:00:5e:00:00:01 02:00:00:00:ff:10 02:00:00:00:00:09 02:00:00:00:ee:20`),
+	reflect.TypeFor[string](): all(func(s string) (string, error) { return strings.Trim(s, "'"), nil },
+		"'' x . .. a/b tap%d sixteen-bytes-are stays moves ip p1 u1 red one hosts /nowhere/"+strings.Repeat("x", 100)),
+	reflect.TypeFor[Duration](): {reflect.ValueOf(Duration(-1)), reflect.ValueOf(Duration(time.Second)), reflect.ValueOf(Duration(613200 * time.Hour))},
+}
+
+var oddNumbers = []int64{0, -1, 1, 2, 3, 12, 13, 35, 63, 67, 68, 255, 256, 257, 4094, 4095, 65_000, 65_535, 1 << 24, 1<<24 - 1, 1 << 40}
+
+// twist changes a setting to something that its type allows.
+func twist(r *rand.Rand, v reflect.Value) {
+	if values := odd[v.Type()]; values != nil {
+		v.Set(values[r.IntN(len(values))])
+		return
+	}
+	n := oddNumbers[r.IntN(len(oddNumbers))]
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Pointer:
+		if !v.IsNil() {
+			v.SetZero()
+		} else {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+	case reflect.Slice:
+		switch l := v.Len(); {
+		case l == 0:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		case r.IntN(2) == 0:
+			v.Set(reflect.AppendSlice(v.Slice3(0, l-1, l-1), v.Slice(l, l)))
+		default:
+			v.Set(reflect.Append(v.Slice3(0, l, l), v.Index(r.IntN(l))))
+		}
+	case reflect.Int, reflect.Int64:
+		v.SetInt(n)
+	case reflect.Uint8:
+		v.SetUint(uint64(n) % 4) // words of the configuration, mostly: the decoder knows them
+	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(uint64(n) & (1<<v.Type().Bits() - 1))
+	}
+}
+
+// What the checks take Apply takes, but for what the system refuses.
+func TestCheckRefusesWhatApplyDoes(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 0))
+	applied, refused, b := 0, 0, newBench(t)
+	for i := range 1000 {
+		cfg := parse(t, []string{stepsOld, stepsNew}[i%2])
+		var what []string
+		for range 1 + r.IntN(2) {
+			all := settingsOf(reflect.ValueOf(cfg).Elem())
+			v := all[r.IntN(len(all))]
+			twist(r, v)
+			what = append(what, v.Type().String()+" "+settings(v))
+		}
+		if slices.ContainsFunc(cfg.Tunnels, func(c Tunnel) bool { return int(c.Type) >= len(types) || int(c.Peers) >= len(policies) }) {
+			continue // no words for these
+		}
+		if err := cfg.Check(); err != nil {
+			refused++
+			continue
+		}
+		if applied++; applied%20 == 0 {
+			b.Close()
+			b = newBench(t) // a fresh one, and one with a past
+		}
+		if err := b.Apply(cfg); err != nil {
+			t.Errorf("%v: %v", what, err)
+		}
+	}
+	t.Logf("%d applied, %d refused", applied, refused)
+	if applied < 200 || refused < 200 {
+		t.Errorf("%d applied, %d refused", applied, refused)
+	}
+}
+
+// What the packages refuse has the key of the setting it is about.
+func TestCheckAsksTheLibrary(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"segments": [{"vni": 1, "ageing": "613200h"}]}`:                                                                                      "1:36: segments[0].ageing: 613200h0m0s, allowed are 1s to ",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "queues": 257}]}`:                                                                     "tunnels[0].queues: 257 is not in 1-256",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "sixteen-bytes-are"}]}`:                                                       `tunnels[0].bind: "sixteen-bytes-are" is longer than 15 bytes`,
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "mtu": 49}]}`:                                                                         "tunnels[0].mtu: 49 over 10.0.0.1 leaves no room for a frame, at least 50",
+		`{"tunnels": [{"name": "t", "local": "::ffff:10.0.0.1"}]}`:                                                                             "tunnels[0].local: ::ffff:10.0.0.1; allowed is 10.0.0.1",
+		`{"tunnels": [{"name": "t", "local": "127.0.0.1", "underlay": "packet", "bind": "e"}]}`:                                                "tunnels[0]: local address 127.0.0.1:4789 is no address of one host",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "underlay": "packet", "bind": "e", "prefix": "10.0.0.0/24", "gateway": "10.1.0.1"}]}`: "tunnels[0].gateway: 10.1.0.1 is not in 10.0.0.0/24",
+		`{"tunnels": [{"name": "t", "local": "fd00::1"}], "segments": [{"vni": 1, "tunnel": "t", "flood": ["fe80::2"]}]}`:                      "flood[0]: fe80::2 needs a zone",
+		`{"ports": [{"name": "p", "queues": 257}]}`:                                                                                            "ports[0].queues: 257: want 1 to 256",
+		`{"ports": [{"name": "tap%d"}]}`:                                                                                                       `ports[0].name: "tap%d" is no name of a device`,
+		`{"segments": [{"vni": 1, "neighbours": {"static": [{"ip": "127.0.0.1", "mac": "02:00:00:00:00:01"}]}}]}`:                              "neighbours.static[0]: address 127.0.0.1 is not one host's",
+		`{"ports": [{"name": "u", "type": "tun"}], "vrfs": [{"name": "v"}], "segments": [{"vni": 1, "members": [{"port": "u"}], "neighbours": {"mode": "proxy"}, "gateway": {"vrf": "v", "addresses": ["10.0.0.1/32"]}}]}`: "segments[0].neighbours.mac: 00:00:00:00:00:00 is not one host's",
+		`{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["240.0.0.1/8"]}}]}`:                                                                           "segments[0].gateway.addresses: 240.0.0.1/8 is no address of a host",
+		`{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}, "fdb": [{"mac": "02:00:00:00:00:01", "port": "p"}]}]}`:                                                     "fdb[0].mac: 02:00:00:00:00:01 is the gateway's",
+		`{"vrfs": [{"name": "v", "routes": [{"prefix": "::ffff:10.0.0.0/104"}]}]}`:                                                                                                                                         "vrfs[0].routes[0].prefix: ::ffff:10.0.0.0/104; allowed is an IPv4 prefix",
+		`{"control": {"socket": "/` + strings.Repeat("x", 110) + `"}}`:                                                                                                                                                     "control.socket: longer than the system allows",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
