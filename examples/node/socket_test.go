@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,5 +115,46 @@ func TestSocketTaken(t *testing.T) {
 		t.Error(err)
 	} else {
 		c.Close()
+	}
+}
+
+// A file that cannot be applied at SIGHUP is a line on standard error, found before anything is
+// closed or after; the node goes on as it was, and the next file is taken.
+func TestHangupFails(t *testing.T) {
+	r := begin(t, basic(t))
+	good, _ := os.ReadFile(r.file)
+	tables := func() (list []string) {
+		for _, path := range []string{"fdb", "neigh", "route", "flood", "config"} {
+			_, text := r.ask("GET", "/v1/"+path, "")
+			list = append(list, ages.ReplaceAllString(text, ""))
+		}
+		return list
+	}
+	before := tables()
+	gateway := strings.NewReplacer("02:00:00:00:ff:10", "02:00:00:00:ff:11", "10.0.10.1/24", "10.0.10.2/24")
+	for old, new := range map[string]string{
+		`{"vni": 20}`:          `{"vni": 20, "ageing": "613200h"}`,
+		`"local"`:              `"bind": "nope0", "local"`, // found when the tunnel there was is closed
+		`"local": "127.0.0.1"`: `"local": "192.0.2.77"`,
+	} {
+		r.write(gateway.Replace(strings.Replace(string(good), old, new, 1)))
+		said := len(r.errs.String())
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the error", func() bool { return strings.HasSuffix(r.errs.String()[said:], "\n") })
+		if text := r.errs.String()[said:]; strings.Count(text, "\n") != 1 || strings.Contains(text, "put back") {
+			t.Errorf("%s: %q", new, text)
+		}
+		if after := tables(); !slices.Equal(after, before) {
+			t.Errorf("%s:\n%s\nbefore\n%s", new, after, before)
+		}
+	}
+	r.write(gateway.Replace(string(good)))
+	if err := r.hup(); err != nil {
+		t.Fatal(err)
+	}
+	if after := tables(); slices.Equal(after, before) {
+		t.Error("the next file is not taken")
 	}
 }

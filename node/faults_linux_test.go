@@ -1,0 +1,64 @@
+//go:build amd64 || arm64
+
+package node
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/lab/fault"
+)
+
+// Whichever system call of Apply fails, what runs is what Config says, and nothing of what was
+// to be is left open.
+func TestApplyFaults(t *testing.T) {
+	l := newLab(t)
+	s := l.quiet("one", "192.0.2.1", parse(t, strings.Replace(inPair, `"local"`, `"srcPorts": "2000-2000", "local"`, 1)))
+	enter := func() error {
+		f, err := os.Open("/run/netns/" + s.h.NS)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
+	}
+	a := s.Config()
+	b := changed(t, a, func(c *Config) {
+		c.Tunnels[0].TTL = 7
+		c.Ports[1].MTU = 1400
+		c.Segments[0].Flood = nil
+		c.Segments[1].Gateway.Addresses[0] = parse(t, strings.Replace(inPair, "10.0.20.1/24", "10.0.20.2/24", 1)).Segments[1].Gateway.Addresses[0]
+	})
+	want := map[*Config][]string{a: parts(s.Node)}
+	s.must(b)
+	want[b] = parts(s.Node)
+	was, failures := b, 0
+	fault.Each(t, enter, func() error {
+		to := a
+		if was = s.Config(); was == a {
+			to = b
+		}
+		return s.Apply(to)
+	}, func(x fault.Fault, err error) {
+		if err != nil {
+			failures++
+			if s.Config() != was {
+				t.Errorf("%v: Config is another one", x)
+			}
+			if strings.Contains(err.Error(), "put back") {
+				t.Errorf("%v: %v", x, err)
+			}
+		}
+		if got := parts(s.Node); !slices.Equal(got, want[s.Config()]) {
+			t.Errorf("%v: %v\n%s\nwant\n%s", x, err, strings.Join(got, "\n"), strings.Join(want[s.Config()], "\n"))
+		}
+	})
+	if failures < 10 {
+		t.Errorf("%d failures", failures)
+	}
+	t.Logf("%d failures", failures)
+}
