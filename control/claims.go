@@ -47,6 +47,7 @@ type (
 	neighbour struct {
 		mac    frame.MAC
 		router bool
+		at     location
 	}
 )
 
@@ -75,9 +76,10 @@ type stored struct {
 func (s stored) claims(owner string, f func(place, claim)) {
 	switch r := s.row.(type) {
 	case MAC:
-		f(macPlace{r.VNI, r.MAC}, claim{owner, r, location{r.VTEP, r.Tunnel, r.Port, r.Sticky}, s.seq, 1})
+		at := location{r.VTEP, r.Tunnel, r.Port, r.Sticky}
+		f(macPlace{r.VNI, r.MAC}, claim{owner, r, at, s.seq, 1})
 		if r.IP.IsValid() {
-			f(neighbourPlace{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router}, s.seq, 1})
+			f(neighbourPlace{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router, at}, s.seq, 1})
 		}
 	case Flood:
 		f(floodPlace{r.VNI}, claim{owner, r, flooded{r.VTEP, r.Tunnel}, s.seq, 1})
@@ -118,16 +120,28 @@ func (s *slot) find(c claim) int {
 	return slices.IndexFunc(s.claims, func(x claim) bool { return x.seq == c.seq && x.owner == c.owner && x.by == c.by })
 }
 
+// ranked brings the claims into the order in which they count.
+func (p *Plane) ranked(s *slot) []claim {
+	if len(s.claims) > 1 {
+		slices.SortStableFunc(s.claims, func(a, b claim) int {
+			switch {
+			case p.before(&a, &b):
+				return -1
+			case p.before(&b, &a):
+				return 1
+			}
+			return 0
+		})
+	}
+	return s.claims
+}
+
 // best returns the claim that counts.
 func (p *Plane) best(s *slot) *claim {
-	var best *claim
-	for i := range s.claims {
-		c := &s.claims[i]
-		if best == nil || p.before(c, best) {
-			best = c
-		}
+	if len(s.claims) == 0 {
+		return nil
 	}
-	return best
+	return &p.ranked(s)[0]
 }
 
 func (p *Plane) before(a, b *claim) bool {

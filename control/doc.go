@@ -19,7 +19,8 @@
 // Every row belongs to the owner that added it. One owner's snapshot never removes what
 // another has. When two have a row for one key, the owner that Config.Owners names first is
 // the one whose row is in the tables; when it withdraws, the next one's takes its place at
-// once, without a moment in which there is none. The keys are
+// once, without a moment in which there is none. A row whose port, segment or VTEP is not there
+// waits as a whole, and the next one's is in the tables meanwhile. The keys are
 //
 //	VNI and MAC      in the FDB: of several rows of one owner the last that was added or changed
 //	VNI and IP       among the neighbours: likewise

@@ -17,6 +17,7 @@ type floodEntry struct {
 // floodList is one of them.
 type floodList struct {
 	floodTarget
+	owner string // of the row that counts most
 	list  []netip.AddrPort
 	shown []netip.AddrPort // what the VTEP says that it is
 	later bool             // it only gets shorter: when the rest has gone
@@ -43,12 +44,12 @@ func (t *tx) flood(at floodPlace, s *slot) (entry, error) {
 		f, failed := x.far(says.tunnel)
 		if failed != nil {
 			err = failed
-			t.lose(at, err)
+			t.lose(at, c.owner, err)
 			continue
 		}
 		l := e.list(floodTarget{f.tunnel, f.vni()})
 		if l == nil {
-			l = &floodList{floodTarget: floodTarget{f.tunnel, f.vni()}}
+			l = &floodList{floodTarget: floodTarget{f.tunnel, f.vni()}, owner: c.owner}
 			e.lists = append(e.lists, l)
 		}
 		l.list = append(l.list, says.vtep)
@@ -101,7 +102,7 @@ func (e *floodEntry) set(t *tx, old entry) error {
 		case t.fresh[e.at] && (was == nil || slices.ContainsFunc(l.list, was.lacks)):
 			return err
 		default:
-			t.lose(e.at, err)
+			t.lose(e.at, l.owner, err)
 		}
 	}
 	e.lists = kept

@@ -29,7 +29,7 @@ type nextHop struct {
 func (at routePlace) String() string { return fmt.Sprintf("prefix %v vrf %s", at.prefix, at.vrf) }
 
 // route makes a route of those next hops that there are.
-func (t *tx) route(at routePlace, vias []Via) (entry, error) {
+func (t *tx) route(at routePlace, owner string, vias []Via) (entry, error) {
 	vrf, err := t.vrf(at.vrf)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (t *tx) route(at routePlace, vias []Via) (entry, error) {
 		h, failed := t.nextHop(vrf, v)
 		if failed != nil {
 			err = failed
-			t.lose(at, err)
+			t.lose(at, owner, err)
 			continue
 		}
 		e.hops = append(e.hops, h)

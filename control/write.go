@@ -154,12 +154,20 @@ func layer(at place) int {
 func (t *tx) plan(at place) {
 	s := t.p.slots[at]
 	c := &change{at: at, old: s.written}
-	anew := false
-	if best := t.p.best(s); best != nil {
-		var err error
-		anew = t.anew[best.seq]
-		if c.new, err = t.entry(at, s, best, anew); err != nil {
-			t.lose(at, err)
+	anew, last := false, ""
+	for _, best := range t.p.ranked(s) {
+		if _, ok := at.(routePlace); ok && best.owner == last {
+			continue // its rows are one route, which there cannot be
+		}
+		last = best.owner
+		e, err := t.entry(at, s, &best, t.anew[best.seq])
+		if err == nil {
+			c.new, anew = e, t.anew[best.seq]
+			break
+		}
+		t.lose(at, best.owner, err) // it waits, and meanwhile the next one counts
+		if _, ok := at.(floodPlace); ok {
+			break // of all owners there is none
 		}
 	}
 	switch {
@@ -182,7 +190,7 @@ func (t *tx) entry(at place, s *slot, best *claim, anew bool) (entry, error) {
 	case floodPlace:
 		return t.flood(at, s)
 	case routePlace:
-		return t.route(at, s.routed(best.owner))
+		return t.route(at, best.owner, s.routed(best.owner))
 	}
 	return nil, nil
 }
@@ -225,18 +233,15 @@ func (t *tx) failed(c *change, err error) error {
 	if t.fresh[c.at] {
 		return fmt.Errorf("%v: %w", c.at, err)
 	}
-	t.lose(c.at, err)
+	t.lose(c.at, t.p.best(t.p.slots[c.at]).owner, err)
 	t.garbage = append(t.garbage, c.new.peers()...)
 	c.new = nil
 	return nil
 }
 
-func (t *tx) lose(at place, err error) {
+// lose notes an entry, or a part of one, that an owner's row has and that cannot be written now.
+func (t *tx) lose(at place, owner string, err error) {
 	t.losses++
-	owner := ""
-	if best := t.p.best(t.p.slots[at]); best != nil {
-		owner = best.owner
-	}
 	if t.lost == nil || t.p.rank(owner, t.lost.Owner) < 0 {
 		t.lost = &LostError{owner, fmt.Errorf("%v: %w", at, err)}
 	}

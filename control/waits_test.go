@@ -1,0 +1,65 @@
+package control_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/control"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// A row whose place is not to be had waits as a whole, and the next owner's counts meanwhile, or
+// an older one of the same owner. The error is about whose row it is.
+func TestRowsThatWait(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"first", "second"}})
+	onPort := control.MAC{VNI: red, MAC: mac(1), IP: ip(1), Port: "pipe"}
+	l.add("first", onPort)
+	l.add("second", control.MAC{VNI: red, MAC: mac(1), IP: ip(1), VTEP: at(2)})
+	l.add("second", control.MAC{VNI: red, MAC: mac(2), IP: ip(2), VTEP: at(3)})
+	l.add("first", control.MAC{VNI: red, MAC: mac(2), IP: ip(3), VTEP: at(4)}, control.MAC{VNI: red, MAC: mac(2), IP: ip(2), Port: "pipe"})
+	want := func(what, one, two string, neighbours ...byte) {
+		t.Helper()
+		if a, b := l.MAC(red, mac(1)), l.MAC(red, mac(2)); a != one || b != two {
+			t.Errorf("%s: MACs at %q and %q, want %q and %q", what, a, b, one, two)
+		}
+		for n := byte(1); n <= 3; n++ {
+			m := mac(2)
+			if n == 1 {
+				m = mac(1)
+			}
+			if got := l.Neighbour(red, ip(n)); got != m {
+				t.Errorf("%s: neighbour %d is %v, want %v", what, n, got, m)
+			}
+		}
+	}
+	want("all is there", "pipe", "pipe")
+	l.must(l.local.Detach())
+	var lost *control.LostError
+	if err := l.Reapply(); !errors.As(err, &lost) || lost.Owner != "first" || !errors.Is(err, control.ErrNoPort) {
+		t.Errorf("%v", err)
+	}
+	want("without the port", "10.0.0.2", "10.0.0.4")
+	l.Forget("second")
+	l.del("first", control.MAC{VNI: red, MAC: mac(2), IP: ip(3)}, control.MAC{VNI: red, MAC: mac(2), IP: ip(2)})
+	if got := l.Neighbour(red, ip(1)); !got.IsZero() {
+		t.Errorf("%v is the neighbour of a row that waits", got)
+	}
+	_, err := l.segment(red).AttachWith(l.pipe, 0, vswitch.AttachConfig{})
+	l.must(err)
+	l.must(l.Reapply())
+	if a := l.MAC(red, mac(1)); a != "pipe" || l.Neighbour(red, ip(1)) != mac(1) {
+		t.Errorf("with the port again: at %q", a)
+	}
+
+	// Of a flood list, too, what cannot be had is its owner's.
+	l.add("second", control.Flood{VNI: red, VTEP: at(5)})
+	if err := l.Program("first", control.Update{Add: rows(control.Flood{VNI: red, VTEP: at(6)}, control.Flood{VNI: red, VTEP: at(6), Tunnel: "none"})}); !errors.Is(err, control.ErrNoVTEP) {
+		t.Error(err)
+	}
+	for _, a := range l.segment(red).Attachments() {
+		l.must(a.Detach())
+	}
+	if err := l.Reapply(); !errors.As(err, &lost) || lost.Owner != "first" {
+		t.Errorf("%v", err)
+	}
+}
