@@ -180,6 +180,10 @@ func (n *Node) step(name string, f func() error) error {
 // apply changes what differs from what there is; f is open already. n.mu is held.
 func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	wanted := index(cfg)
+	if n.closeGates(wanted, a); a.ends(nil) {
+		f.close()
+		return
+	}
 	if n.openAll(cfg, wanted, f, a); a.ends(nil) {
 		return
 	}
@@ -217,6 +221,9 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 		}
 		n.log.Warn("rows wait", "err", err)
 	}
+	if n.openGates(a); a.ends(nil) {
+		return
+	}
 	n.closeUnused(wanted)
 	if cfg.MaxMACs != n.cfg.MaxMACs {
 		n.sw.SetMaxMACs(cfg.MaxMACs)
@@ -230,11 +237,11 @@ type wanted struct {
 	ports    map[string]*Port
 	segments map[frame.VNI]*Segment
 	policies map[string]*Policy
-	vrfs     map[string]bool
+	vrfs     map[string]*VRF
 }
 
 func index(cfg *Config) wanted {
-	w := wanted{map[string]*Tunnel{}, map[string]*Port{}, map[frame.VNI]*Segment{}, map[string]*Policy{}, map[string]bool{}}
+	w := wanted{map[string]*Tunnel{}, map[string]*Port{}, map[frame.VNI]*Segment{}, map[string]*Policy{}, map[string]*VRF{}}
 	for i := range cfg.Tunnels {
 		w.tunnels[cfg.Tunnels[i].Name] = &cfg.Tunnels[i]
 	}
@@ -248,7 +255,7 @@ func index(cfg *Config) wanted {
 		w.policies[cfg.Policies[i].Name] = &cfg.Policies[i]
 	}
 	for i := range cfg.VRFs {
-		w.vrfs[cfg.VRFs[i].Name] = true
+		w.vrfs[cfg.VRFs[i].Name] = &cfg.VRFs[i]
 	}
 	return w
 }

@@ -218,7 +218,7 @@ func (n *Node) closeUnused(w wanted) {
 		}
 	}
 	for name := range n.vrfs {
-		if !w.vrfs[name] && n.gateway.DeleteVRF(name) {
+		if w.vrfs[name] == nil && n.gateway.DeleteVRF(name) {
 			delete(n.vrfs, name)
 		}
 	}

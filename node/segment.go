@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
@@ -28,7 +29,12 @@ type segment struct {
 	table     *arp.Table
 	responder *arp.Responder
 	iface     *l3.Interface
+	macs      []frame.MAC // of the interface, in the FDB
 	guards    map[string]*policy.Guard
+
+	settings vswitch.VSIConfig // of the VSI and its attachments, when the gate is open
+	at       map[*vswitch.Attachment]vswitch.AttachConfig
+	gate     gate
 }
 
 // A neighbourhood is what a segment's neighbours and gateway are made of. For another one they
@@ -49,6 +55,7 @@ func (n *Node) release(s *segment, c *Segment) error {
 	}
 	if !reflect.DeepEqual(s.made, c.neighbourhood()) {
 		n.dropInterface(s)
+		s.dropMACs(c.Gateway)
 	}
 	for _, name := range sortedKeys(s.far) {
 		if !n.keeps(c, name, s.far[name]) {
@@ -82,7 +89,7 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 		return
 	}
 	slots := n.slots(s, c)
-	if a.ends(n.step("segment settings", func() error { return s.vsi.Configure(c.vsi(slots)) })) {
+	if a.ends(n.step("segment settings", func() error { return s.configure(c.vsi(slots)) })) {
 		return
 	}
 	for i := range c.Members {
@@ -114,6 +121,8 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 			s = &segment{
 				vni: c.VNI, refuse: c.refuse(), vsi: vsi,
 				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
+				settings: vswitch.VSIConfig{Evict: c.Evict}, at: map[*vswitch.Attachment]vswitch.AttachConfig{},
+				gate: gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},
 			}
 			n.segments[c.VNI] = s
 		}
@@ -216,12 +225,12 @@ func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
 	}
 	d := n.ports[m.Port]
 	if a := s.members[m.Port]; a != nil {
-		return a.Configure(at)
+		return s.set(a, at)
 	}
 	if d == nil {
 		return nil // it could not be put back, which has been told
 	}
-	a, err := s.vsi.AttachWith(d.port, uint32(m.VLAN), at)
+	a, err := s.attach(d.port, uint32(m.VLAN), at)
 	if err == nil {
 		s.members[m.Port] = a
 	}
@@ -249,7 +258,7 @@ func (n *Node) detachMember(s *segment, name string) error {
 	if s.onPort() {
 		n.dropInterface(s)
 	}
-	err := s.members[name].Detach()
+	err := s.detach(s.members[name])
 	delete(s.members, name)
 	delete(s.guards, name)
 	return err
@@ -260,6 +269,7 @@ func (n *Node) detachMember(s *segment, name string) error {
 func (n *Node) setGateway(s *segment, c *Segment) error {
 	if want := c.neighbourhood(); !reflect.DeepEqual(s.made, want) {
 		n.dropInterface(s)
+		s.dropMACs(c.Gateway)
 		s.responder = nil
 		if s.made.limits != want.limits {
 			s.table = nil
@@ -303,6 +313,7 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 	if err == nil {
 		if err = n.step("gateway's MACs", s.setGatewayMACs); err != nil {
 			n.dropInterface(s)
+			s.dropMACs(nil)
 		}
 	}
 	return err
@@ -348,14 +359,32 @@ func (n *Node) setInterface(s *segment, cfg l3.InterfaceConfig) error {
 
 // setGatewayMACs has frames to the gateway's MACs go to it.
 func (s *segment) setGatewayMACs() error {
-	g, flags := s.made.gateway, fdb.Static
-	if g.Anycast {
+	flags := fdb.Static
+	if s.made.gateway.Anycast {
 		flags |= fdb.Anycast
 	}
-	if err := s.vsi.FDB().Set(g.MAC, 0, flags); err != nil || g.Own.IsZero() {
-		return err
+	for _, mac := range s.made.gateway.macs() {
+		if err := s.vsi.FDB().Set(mac, 0, flags); err != nil {
+			return err
+		}
+		if !slices.Contains(s.macs, mac) {
+			s.macs = append(s.macs, mac)
+		}
+		flags = fdb.Static // of its own one
 	}
-	return s.vsi.FDB().Set(g.Own, 0, fdb.Static)
+	return nil
+}
+
+// dropMACs has frames to the gateway's MACs no longer go to it, but for those of another gateway
+// that comes.
+func (s *segment) dropMACs(next *Gateway) {
+	keep := next.macs()
+	for _, mac := range s.macs {
+		if !slices.Contains(keep, mac) {
+			s.vsi.FDB().Delete(mac)
+		}
+	}
+	s.macs = slices.DeleteFunc(s.macs, func(mac frame.MAC) bool { return !slices.Contains(keep, mac) })
 }
 
 // setIPGateway makes the interface of a segment without MACs.
@@ -376,22 +405,16 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	if err := n.setInterface(s, cfg); err != nil {
 		return err
 	}
-	return s.vsi.Configure(c.vsi(n.slots(s, c)))
+	return s.configure(c.vsi(n.slots(s, c)))
 }
 
-// dropInterface removes the gateway from a segment.
+// dropInterface removes the gateway from a segment. What was routed by it is held until the
+// gates open.
 func (n *Node) dropInterface(s *segment) {
-	if s.iface == nil {
-		return
+	if s.iface != nil {
+		s.iface.Hold()
+		s.iface = nil
 	}
-	s.iface.Close()
-	if g := s.made.gateway; !g.MAC.IsZero() {
-		s.vsi.FDB().Delete(g.MAC)
-		if !g.Own.IsZero() {
-			s.vsi.FDB().Delete(g.Own)
-		}
-	}
-	s.iface = nil
 }
 
 func mode(c *Segment) arp.Mode {

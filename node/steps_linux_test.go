@@ -24,17 +24,23 @@ type bench struct {
 	refuse func(step string) error
 
 	mu        sync.Mutex
+	net       *underlay.Network
 	underlays map[*benchUnderlay]bool // that are open
 	ports     map[*benchPort]bool
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	return benchOf(t, running(t))
+}
+
+// benchOf is a bench with a node that has nothing yet.
+func benchOf(t *testing.T, n *Node) *bench {
+	net := underlay.NewNetwork(nil)
 	b := &bench{
-		t: t, Node: running(t), refuse: func(string) error { return nil },
+		t: t, Node: n, refuse: func(string) error { return nil }, net: net,
 		underlays: map[*benchUnderlay]bool{}, ports: map[*benchPort]bool{},
 	}
-	net := underlay.NewNetwork(nil)
 	b.fault = func(step string) error { return b.refuse(step) }
 	b.Node.open = openers{
 		underlay: func(c *Tunnel) (port.Underlay, error) {

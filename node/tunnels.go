@@ -70,9 +70,9 @@ func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 			at := vswitch.AttachConfig{Hub: x.Hub, Group: x.Group, Keep: true}
 			a := s.far[x.Tunnel]
 			if a != nil {
-				return a.Configure(at)
+				return s.set(a, at)
 			}
-			if a, err = s.vsi.AttachWith(t.v, c.tag(&x, &t.cfg), at); err == nil {
+			if a, err = s.attach(t.v, c.tag(&x, &t.cfg), at); err == nil {
 				s.far[x.Tunnel] = a
 			}
 			return err
@@ -88,7 +88,7 @@ func (n *Node) detachFar(s *segment, name string) error {
 	if s.onPort() {
 		n.dropInterface(s)
 	}
-	err := s.far[name].Detach()
+	err := s.detach(s.far[name])
 	delete(s.far, name)
 	return err
 }

@@ -1,0 +1,213 @@
+package node
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// A change takes many steps, and a frame that comes between two of them must not get where
+// neither the old nor the new configuration lets it:
+//
+//	close     what is changed in more than one step, and what goes, lets no more frames pass
+//	release   what goes, goes
+//	set       policies, settings, gateways; new tunnels and members are attached shut
+//	rows      flood lists, MACs and routes become those of the new configuration
+//	open      what is shut lets frames pass
+//
+// What changes in one step is not interrupted: another rule, another peer, one member isolated.
+
+// A gate is what of a segment lets no frames pass between close and open.
+type gate struct {
+	shut    map[*vswitch.Attachment]bool
+	gateway bool // nothing is handed to it
+	quiet   bool // unknown unicast is dropped: it may be to what a configuration has a place for
+}
+
+// attach makes a port a member of the segment, shut.
+func (s *segment) attach(p vswitch.Port, tag uint32, at vswitch.AttachConfig) (*vswitch.Attachment, error) {
+	at.Shut = true
+	a, err := s.vsi.AttachWith(p, tag, at)
+	if err == nil {
+		at.Shut = false
+		s.at[a], s.gate.shut[a] = at, true
+	}
+	return a, err
+}
+
+// set changes the settings of an attachment, which stays shut if it is.
+func (s *segment) set(a *vswitch.Attachment, at vswitch.AttachConfig) error {
+	s.at[a] = at
+	at.Shut = s.gate.shut[a]
+	return a.Configure(at)
+}
+
+// detach ends an attachment.
+func (s *segment) detach(a *vswitch.Attachment) error {
+	delete(s.at, a)
+	delete(s.gate.shut, a)
+	return a.Detach()
+}
+
+// configure changes the settings of the VSI, behind the gate.
+func (s *segment) configure(cfg vswitch.VSIConfig) error {
+	s.settings = cfg
+	if s.gate.gateway {
+		cfg.Slots.Gateway = nil
+	}
+	if s.gate.quiet {
+		cfg.NoFlood |= vswitch.UnknownUnicast
+	}
+	return s.vsi.Configure(cfg)
+}
+
+// closeGates closes those of segments, as far as it is needed for w.
+func (n *Node) closeGates(w wanted, a *attempt) {
+	was, closed := index(n.cfg), false
+	defer func() { a.at = "" }()
+	for _, vni := range sortedKeys(n.segments) {
+		s, c := n.segments[vni], w.segments[vni]
+		a.at = fmt.Sprintf("segment %d", vni)
+		gateway := c == nil || !reflect.DeepEqual(s.made, c.neighbourhood())
+		quiet := c != nil && (gateway && s.iface != nil || n.losesEntries(s, c, w))
+		shut := a.back || c != nil && entangled(was.segments[vni], c, was, w)
+		if !gateway && !quiet && !shut {
+			continue
+		}
+		closed = true
+		s.gate.gateway, s.gate.quiet = s.gate.gateway || gateway, s.gate.quiet || quiet
+		err := n.step("close", func() error {
+			err := s.configure(s.settings)
+			for a, at := range s.at {
+				if shut && err == nil {
+					s.gate.shut[a] = true
+					err = s.set(a, at)
+				}
+			}
+			return err
+		})
+		if a.ends(err) {
+			return
+		}
+	}
+	if closed {
+		n.sw.Settle()
+	}
+}
+
+// openGates opens them all.
+func (n *Node) openGates(a *attempt) {
+	defer func() { a.at = "" }()
+	for _, vni := range sortedKeys(n.segments) {
+		s := n.segments[vni]
+		a.at = fmt.Sprintf("segment %d", vni)
+		err := n.step("open", func() (err error) {
+			if s.gate.gateway || s.gate.quiet {
+				s.gate.gateway, s.gate.quiet = false, false
+				err = s.configure(s.settings)
+			}
+			for a := range s.gate.shut {
+				if err == nil {
+					delete(s.gate.shut, a)
+					err = s.set(a, s.at[a])
+				}
+			}
+			return err
+		})
+		if a.ends(err) {
+			return
+		}
+	}
+	for _, v := range n.gateway.VRFs() {
+		v.Release()
+	}
+}
+
+// losesEntries reports whether the FDB has entries that nobody has learned on what is detached
+// for c and w.
+func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
+	goes := map[uint16]bool{}
+	for name, a := range s.far {
+		t, is := n.tunnels[name], w.tunnels[name]
+		if t == nil || is == nil || !reflect.DeepEqual(t.cfg, *is) && !n.moves(is) || !n.keeps(c, name, a) {
+			goes[a.Dest(0).Port()] = true
+		}
+	}
+	for name, a := range s.members {
+		d, is, m := n.ports[name], w.ports[name], c.member(name)
+		if d == nil || is == nil || m == nil || !reflect.DeepEqual(d.cfg, *is) || m.VLAN != int(a.Tag()) {
+			goes[a.Dest(0).Port()] = true
+		}
+	}
+	if len(goes) == 0 {
+		return false
+	}
+	for e := range s.vsi.FDB().All() {
+		if e.Origin != fdb.OriginLearned && goes[e.Dest.Port()] {
+			return true
+		}
+	}
+	return false
+}
+
+// entangled reports whether more than one thing that says where frames may go is another one in
+// c: each is changed at once, but not all of them together.
+func entangled(old, c *Segment, was, is wanted) bool {
+	if old == nil {
+		return true
+	}
+	n := 0
+	count := func(differs bool) {
+		if differs {
+			n++
+		}
+	}
+	rules := func(name string) bool {
+		return was.policies[name] != nil && is.policies[name] != nil && !reflect.DeepEqual(was.policies[name], is.policies[name])
+	}
+	routes := func(g *Gateway) bool {
+		return g != nil && !reflect.DeepEqual(was.vrfs[g.VRF], is.vrfs[g.VRF])
+	}
+	count(old.Policy != c.Policy)
+	count(rules(old.Policy) || rules(c.Policy))
+	count((mode(old) == arp.Access) != (mode(c) == arp.Access))
+	count(classSet(old.NoFlood) != classSet(c.NoFlood))
+	count(old.InnerVLAN != c.InnerVLAN)
+	count(!reflect.DeepEqual(old.Gateway, c.Gateway))
+	guards, members, lists := false, false, false
+	for _, m := range c.Members {
+		if o := old.member(m.Port); o != nil {
+			x := *o
+			guards = guards || !reflect.DeepEqual(x.Guard, m.Guard)
+			x.Guard, m.Guard = nil, nil
+			members = members || !reflect.DeepEqual(x, m)
+		}
+	}
+	for _, x := range c.in() {
+		for _, o := range old.in() {
+			if o.Tunnel == x.Tunnel {
+				count(o.Hub != x.Hub || o.Group != x.Group) // one after the other, two fabrics would meet
+				lists = lists || !reflect.DeepEqual(o.Flood, x.Flood)
+			}
+		}
+	}
+	count(guards)
+	count(members)
+	count(lists || !reflect.DeepEqual(old.FDB, c.FDB) || routes(old.Gateway) || routes(c.Gateway))
+	return n > 1
+}
+
+// macs returns the MACs of a gateway, nil for none.
+func (g *Gateway) macs() (list []frame.MAC) {
+	if g == nil || g.MAC.IsZero() {
+		return nil
+	}
+	if list = append(list, g.MAC); !g.Own.IsZero() {
+		list = append(list, g.Own)
+	}
+	return list
+}
