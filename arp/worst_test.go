@@ -35,9 +35,9 @@ func TestWorstNeighbours(t *testing.T) {
 		rate int             // messages of the attacker in a second
 		asks func(n int) int // which of its addresses is asked for while it says so, -1 for none
 	}{
-		{"announcements", 1000, func(int) int { return -1 }},
+		{"announcements", 100, func(int) int { return -1 }},
 		{"announcements, then ten a second", 10, func(int) int { return -1 }},
-		{"answers to questions that it has caused", 1000, func(n int) int { return n }},
+		{"answers to questions that it has caused", 100, func(n int) int { return n }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			worst(t, func(attack bool) (served int) {
