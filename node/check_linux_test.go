@@ -38,7 +38,7 @@ func settingsOf(v reflect.Value) (list []reflect.Value) {
 	return append(list, v)
 }
 
-func all[T any](parse func(string) (T, error), words string) (list []reflect.Value) {
+func values[T any](parse func(string) (T, error), words string) (list []reflect.Value) {
 	for _, w := range strings.Fields(words) {
 		x, _ := parse(w) // what is none is the zero value
 		list = append(list, reflect.ValueOf(x))
@@ -48,12 +48,12 @@ func all[T any](parse func(string) (T, error), words string) (list []reflect.Val
 
 // odd is values that may be refused, by the checks or by what is under them.
 var odd = map[reflect.Type][]reflect.Value{
-	reflect.TypeFor[netip.Addr](): all(netip.ParseAddr, `none 0.0.0.0 127.0.0.1 0.1.2.3 10.0.10.0 10.0.10.255 240.0.0.1 255.255.255.255 239.1.1.9 192.0.2.1 192.0.2.100
+	reflect.TypeFor[netip.Addr](): values(netip.ParseAddr, `none 0.0.0.0 127.0.0.1 0.1.2.3 10.0.10.0 10.0.10.255 240.0.0.1 255.255.255.255 239.1.1.9 192.0.2.1 192.0.2.100
 		:: ::1 fd00::1 fe80::1 ff02::1 ::ffff:10.0.0.1`),
-	reflect.TypeFor[netip.Prefix](): all(netip.ParsePrefix, `none 0.0.0.0/0 10.0.10.0/24 10.0.10.1/32 10.0.10.255/24 127.0.0.1/8 10.1.0.1/16 fd00::1/64 fe80::1/64 fe80::/10
+	reflect.TypeFor[netip.Prefix](): values(netip.ParsePrefix, `none 0.0.0.0/0 10.0.10.0/24 10.0.10.1/32 10.0.10.255/24 127.0.0.1/8 10.1.0.1/16 fd00::1/64 fe80::1/64 fe80::/10
 		::ffff:10.0.0.0/104 10.0.20.1/24 224.0.0.1/32 0.0.0.1/24 255.255.255.255/32 240.0.0.1/8 10.5.0.1/32`),
-	reflect.TypeFor[frame.MAC](): all(frame.ParseMAC, `none ff:ff:ff:ff:ff:ff 01:00:5e:00:00:01 02:00:00:00:ff:10 02:00:00:00:00:09 02:00:00:00:ee:20`),
-	reflect.TypeFor[string](): all(func(s string) (string, error) { return strings.Trim(s, "'"), nil },
+	reflect.TypeFor[frame.MAC](): values(frame.ParseMAC, `none ff:ff:ff:ff:ff:ff 01:00:5e:00:00:01 02:00:00:00:ff:10 02:00:00:00:00:09 02:00:00:00:ee:20`),
+	reflect.TypeFor[string](): values(func(s string) (string, error) { return strings.Trim(s, "'"), nil },
 		"'' x . .. a/b tap%d sixteen-bytes-are stays moves ip p1 u1 red one hosts /nowhere/"+strings.Repeat("x", 100)),
 	reflect.TypeFor[Duration](): {reflect.ValueOf(Duration(-1)), reflect.ValueOf(Duration(time.Second)), reflect.ValueOf(Duration(613200 * time.Hour))},
 }

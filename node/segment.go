@@ -121,7 +121,7 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 			s = &segment{
 				vni: c.VNI, refuse: c.refuse(), vsi: vsi,
 				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
-				settings: vswitch.VSIConfig{Evict: c.Evict}, at: map[*vswitch.Attachment]vswitch.AttachConfig{},
+				settings: vswitch.VSIConfig{Refuse: c.refuse()}, at: map[*vswitch.Attachment]vswitch.AttachConfig{},
 				gate: gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},
 			}
 			n.segments[c.VNI] = s
