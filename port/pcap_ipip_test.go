@@ -179,32 +179,16 @@ type reportingUnderlay struct {
 
 func (u *reportingUnderlay) Unreachable(f func(to frame.Endpoint, quoted []byte)) { u.unreachable = f }
 
-// What the underlay tells of peers gets through a capture.
+// What the underlay tells of peers is had through a capture.
 func TestCaptureTellsOfPeers(t *testing.T) {
+	type reporter interface {
+		Unreachable(f func(to frame.Endpoint, quoted []byte))
+	}
 	under := &reportingUnderlay{fakeUnderlay: newFakeUnderlay("192.0.2.1:0")}
 	told := 0
-	newCapture(t, nil).Underlay(under).(reporter).Unreachable(func(frame.Endpoint, []byte) { told++ })
+	newCapture(t, nil).Underlay(under).(interface{ Unwrap() any }).Unwrap().(reporter).Unreachable(func(frame.Endpoint, []byte) { told++ })
 	under.unreachable(frame.Endpoint{}, nil)
 	if told != 1 {
 		t.Errorf("told %d times", told)
 	}
-}
-
-// askingUnderlay asks about superframes.
-type askingUnderlay struct {
-	*fakeUnderlay
-	super func([]byte) bool
-}
-
-func (u *askingUnderlay) Superframes(f func([]byte) bool) { u.super = f }
-
-// A capture is not in the way of who asks.
-func TestCaptureSuperframes(t *testing.T) {
-	type asker interface{ Superframes(f func([]byte) bool) }
-	under := &askingUnderlay{fakeUnderlay: newFakeUnderlay("192.0.2.1:4789")}
-	newCapture(t, nil).Underlay(under).(asker).Superframes(func([]byte) bool { return true })
-	if under.super == nil || !under.super(nil) {
-		t.Error("it asks nobody")
-	}
-	newCapture(t, nil).Underlay(newFakeUnderlay("192.0.2.1:4789")).(asker).Superframes(func([]byte) bool { return true })
 }

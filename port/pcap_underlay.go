@@ -22,77 +22,25 @@ type Underlay interface {
 }
 
 // Underlay returns u with its packets captured. Give what is returned to the VTEP in
-// place of u. What is returned has SetLocal, Unreachable, and Join and Leave exactly if u has
-// them; other methods of u, such as its statistics, are still asked of u. Around nothing there is
-// nothing: nil.
+// place of u. It has SetLocal exactly if u has; what else u has beside the methods of [Underlay],
+// such as multicast groups and statistics, is had from u, which Unwrap returns. Around nothing
+// there is nothing: nil.
 func (c *Capture) Underlay(u Underlay) Underlay {
 	if absent.Is(u) {
 		return nil
 	}
 	x := &captureUnderlay{Underlay: u, c: c}
 	x.setLocal()
-	m, moves := u.(mover)
-	r, reports := u.(reporter)
-	g, groups := u.(grouper)
-	if moves {
-		m = captureMover{x, m}
-	}
-	switch {
-	case moves && reports && groups:
-		return struct {
-			*captureUnderlay
-			mover
-			reporter
-			grouper
-		}{x, m, r, g}
-	case moves && reports:
-		return struct {
-			*captureUnderlay
-			mover
-			reporter
-		}{x, m, r}
-	case moves && groups:
-		return struct {
-			*captureUnderlay
-			mover
-			grouper
-		}{x, m, g}
-	case reports && groups:
-		return struct {
-			*captureUnderlay
-			reporter
-			grouper
-		}{x, r, g}
-	case moves:
-		return struct {
-			*captureUnderlay
-			mover
-		}{x, m}
-	case reports:
-		return struct {
-			*captureUnderlay
-			reporter
-		}{x, r}
-	case groups:
-		return struct {
-			*captureUnderlay
-			grouper
-		}{x, g}
+	if m, ok := u.(mover); ok {
+		return &captureMover{x, m}
 	}
 	return x
 }
 
-// What an underlay may have beside the methods of Underlay.
-type (
-	mover    interface{ SetLocal(addr netip.Addr) error }
-	reporter interface {
-		Unreachable(f func(to frame.Endpoint, quoted []byte))
-	}
-	grouper interface {
-		Join(group netip.Addr) error
-		Leave(group netip.Addr) error
-	}
-)
+// A mover is an underlay that can be given another local address.
+type mover interface {
+	SetLocal(addr netip.Addr) error
+}
 
 type captureUnderlay struct {
 	Underlay
@@ -111,16 +59,19 @@ func (u *captureUnderlay) setLocal() {
 	u.at.Store(&capturePlace{&captureSource{a.String()}, frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()}})
 }
 
-// A captureMover is SetLocal of an underlay that is captured.
+// Unwrap returns the underlay that is captured.
+func (u *captureUnderlay) Unwrap() any { return u.Underlay }
+
+// A captureMover captures an underlay that is a mover.
 type captureMover struct {
-	u *captureUnderlay
-	m mover
+	*captureUnderlay
+	to mover
 }
 
-func (x captureMover) SetLocal(addr netip.Addr) error {
-	err := x.m.SetLocal(addr)
+func (u *captureMover) SetLocal(addr netip.Addr) error {
+	err := u.to.SetLocal(addr)
 	if err == nil {
-		x.u.setLocal()
+		u.setLocal()
 	}
 	return err
 }
@@ -135,15 +86,6 @@ func (u *captureUnderlay) Readers() []frame.Reader {
 
 func (u *captureUnderlay) Sender(w int) frame.Sender {
 	return &underlaySender{u: u, to: u.Underlay.Sender(w)}
-}
-
-// Superframes is the wrapped underlay's. Around one without, f is never asked.
-func (u *captureUnderlay) Superframes(f func(payload []byte) bool) {
-	if j, ok := u.Underlay.(interface {
-		Superframes(f func(payload []byte) bool)
-	}); ok {
-		j.Superframes(f)
-	}
 }
 
 // raw reports whether the underlay carries IP in IP: it has no port.

@@ -29,7 +29,7 @@ func (v *VTEP) floodEntry(ap netip.AddrPort) (frame.Endpoint, error) {
 	if err := v.reaches(ap, e); err != nil {
 		return e, err
 	}
-	if _, ok := v.sides[sideOf(e)].u.(grouper); !ok {
+	if _, ok := optional[grouper](v.sides[sideOf(e)].u); !ok {
 		return e, fmt.Errorf("vtep: group %v: the underlay takes no multicast: %w", a, errors.ErrUnsupported)
 	}
 	return e, nil
@@ -59,7 +59,10 @@ func (v *VTEP) leave(l *floodList) {
 	}
 }
 
-func (v *VTEP) grouper(h *hop) grouper { return v.sides[h.side].u.(grouper) }
+func (v *VTEP) grouper(h *hop) grouper {
+	g, _ := optional[grouper](v.sides[h.side].u) // floodEntry has seen to it
+	return g
+}
 
 // address returns the address of a multicast group.
 func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }

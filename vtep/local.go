@@ -44,7 +44,7 @@ func (v *VTEP) SetLocal(addr netip.Addr) error {
 	if s == nil {
 		return fmt.Errorf("vtep: SetLocal: %v: the VTEP has no underlay of this address family", addr)
 	}
-	m, ok := s.u.(mover)
+	m, ok := optional[mover](s.u)
 	if !ok {
 		return fmt.Errorf("vtep: SetLocal: the underlay: %w", errors.ErrUnsupported)
 	}

@@ -16,7 +16,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/index"
 )
 
-// An Underlay carries datagrams of one address family. Package underlay has them.
+// An Underlay carries datagrams of one address family. Package underlay has them. One that is
+// wrapped around another has "Unwrap() any", by which the VTEP finds what only the other has.
 type Underlay interface {
 	Readers() []frame.Reader   // receive queues; they fill Batch.Outer
 	Sender(w int) frame.Sender // transmit side of worker w
@@ -52,6 +53,21 @@ type joiner interface {
 type grouper interface {
 	Join(group netip.Addr) error
 	Leave(group netip.Addr) error
+}
+
+// optional returns what an Underlay has beside its methods or, of one that is wrapped around
+// another and does not say otherwise, what that one has.
+func optional[T any](u any) (x T, ok bool) {
+	for {
+		if x, ok = u.(T); ok {
+			return x, true
+		}
+		w, wraps := u.(interface{ Unwrap() any })
+		if !wraps {
+			return x, false
+		}
+		u = w.Unwrap()
+	}
 }
 
 // PeerPolicy says whose packets are accepted.
@@ -184,10 +200,10 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	}
 	for _, u := range underlays { // last: from here on these are called
 		u.PathMTU(v.narrow)
-		if r, ok := u.(reporter); ok {
+		if r, ok := optional[reporter](u); ok {
 			r.Unreachable(v.fail)
 		}
-		if j, ok := u.(joiner); ok {
+		if j, ok := optional[joiner](u); ok {
 			j.Superframes(v.superframe)
 		}
 	}
