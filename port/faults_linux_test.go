@@ -72,6 +72,9 @@ func TestConstructorFaults(t *testing.T) {
 				}
 				failed++
 				said, ok := strings.CutPrefix(err.Error(), "port: ")
+				if said == `interface "eth0": `+unix.ENODEV.Error() {
+					return // nothing else has failed
+				}
 				if _, rest, named := strings.Cut(said, `": `); named {
 					said = rest
 				}

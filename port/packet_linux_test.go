@@ -265,7 +265,7 @@ func TestPacketOpenErrors(t *testing.T) {
 func TestPacketWithoutPrivilege(t *testing.T) {
 	netns.New(t)
 	_, lines := startChild(t, packetJob)
-	if want := `true port: interface "lo": needs CAP_NET_RAW: operation not permitted`; !lines.Scan() || lines.Text() != want {
+	if want := `true port: interface "lo": needs CAP_NET_RAW: socket: operation not permitted`; !lines.Scan() || lines.Text() != want {
 		t.Errorf("\n got %s\nwant %s", lines.Text(), want)
 	}
 }

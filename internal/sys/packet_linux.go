@@ -90,7 +90,10 @@ func (s *PacketSocket) Index(name string) (index int, err error) {
 		return 0, err
 	}
 	err = do(s.Conn, func(fd int) error { return unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) })
-	return int(ifr.Uint32()), os.NewSyscallError("SIOCGIFINDEX", err)
+	if err != nil && err != unix.ENODEV { // which says it all
+		err = os.NewSyscallError("SIOCGIFINDEX", err)
+	}
+	return int(ifr.Uint32()), err
 }
 
 // Bind binds the socket to an interface, whose frames of all protocols come in from now on if
