@@ -6,4 +6,8 @@
 //
 //	make fuzz FUZZTIME=80s                     every target of the module, an hour in all
 //	go test ./fuzz -fuzz FuzzSwitch -fuzztime 1h -fuzzminimizetime 20x
+//
+// Each target keeps some inputs in testdata/fuzz beside it: of those that go test has found
+// interesting (go env GOCACHE, folder fuzz), the smallest that together reach what all of them
+// do, ten or twenty. A target whose inputs come to mean something else gets others.
 package fuzz
