@@ -12,7 +12,7 @@ func TestHomes(t *testing.T) {
 		a := array{seed: *k}
 		return a.home(w.Lo)
 	})
-	if newArray(16, false).seed == newArray(16, false).seed {
+	if a, b := newArray(16, false), newArray(16, false); a.seed == b.seed {
 		t.Error("two arrays have one seed")
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Flows that a stranger has chosen lie where flows at random would, in both buckets and by tag.
 func TestKeyHash(t *testing.T) {
 	all := mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}
-	for name, end := range map[string]int{"first bucket": 64 - 12, "second bucket": 32 - 12, "tag": 12} {
+	for name, end := range map[string]int{"first bucket": 64 - 11, "second bucket": 32 - 11, "tag": 12} {
 		t.Run(name, func(t *testing.T) {
 			for _, at := range []int{0, 2, 3} {
 				mixtest.Table(t, all, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 {

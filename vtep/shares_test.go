@@ -72,7 +72,7 @@ func TestWorstPeers(t *testing.T) {
 	for name, at := range map[string]func(prefix, i int) netip.AddrPort{"IPv6": six, "IPv4": four} {
 		t.Run(name, func(t *testing.T) {
 			cfg := &Config{} // 1024 peers
-			mine, theirs := 200, 1500
+			mine, theirs := 200, 1100
 			if name == "IPv4" {
 				cfg.MaxPeers, mine, theirs = 240, 60, 254
 			}

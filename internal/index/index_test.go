@@ -121,7 +121,7 @@ func (p pair) Hash(secret *mix.Key) uint64 { return secret.Hash128(p.Hi, p.Lo) }
 func TestChosenKeys(t *testing.T) {
 	all := mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}
 	mixtest.Table(t, all, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 {
-		return pair(w).Hash(k) * spread >> (64 - 12) // 2048 keys in 4096 slots
+		return pair(w).Hash(k) * spread >> (64 - 11) // 1024 keys in 2048 slots
 	})
 	var m, n Map[pair, int]
 	m.Store(pair{}, 1)

@@ -8,7 +8,7 @@ import (
 )
 
 // Tables look at low bits, and at high ones.
-var ends = map[string]int{"low": 0, "middle": 20, "high": 64 - 13}
+var ends = map[string]int{"low": 0, "middle": 20, "high": 64 - 11}
 
 func TestHashes(t *testing.T) {
 	all := mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}

@@ -14,7 +14,7 @@ import (
 type Word struct{ Hi, Lo uint64 }
 
 // size is how many keys a set has. It is looked up in a table of twice as many slots.
-const size = 2048
+const size = 1024
 
 // Odd constants that hashes multiply with. A factor that was blended with one of them is made
 // zero by the constant itself.
@@ -26,7 +26,7 @@ var constants = []uint64{
 // Keys returns some keys, the same ones each time.
 func Keys() []mix.Key {
 	r := rand.New(rand.NewPCG(10, 1))
-	ks := make([]mix.Key, 4)
+	ks := make([]mix.Key, 3)
 	for i := range ks {
 		ks[i] = mix.Key{r.Uint64(), r.Uint64() | 1, r.Uint64() | 1}
 	}
