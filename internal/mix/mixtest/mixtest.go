@@ -135,7 +135,7 @@ func check(set []Word, slot func(Word) uint64) error {
 	switch average := float64(looks) / n; {
 	case float64(used) < mean-7*deviation:
 		return fmt.Errorf("%d slots are hit, keys at random hit %.0f", used, mean)
-	case average > 1.2*(1+1/(1-load))/2:
+	case average > 1.4*(1+1/(1-load))/2: // of 12,000 sets at random the worst has 1.2 times as many
 		return fmt.Errorf("found after %.2f looks, keys at random after %.2f", average, (1+1/(1-load))/2)
 	case longest > 80:
 		return fmt.Errorf("found after %d looks", longest)
