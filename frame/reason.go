@@ -30,6 +30,7 @@ const (
 	MulticastOff             // multicast, likewise
 	UnknownUnicastOff        // unknown unicast, likewise
 	Storm                    // flooded beyond the rate of its class
+	Flapping                 // on a port that is taken out because a MAC moved to and fro between it and another
 	NoEgress                 // flooded, and nobody else is there
 	NoPeer                   // sent into a tunnel that leads to nobody
 	TooBig                   // longer than the egress takes
@@ -61,7 +62,7 @@ var reasonNames = [NumReasons]string{
 	BadSourceMAC: "bad-source-mac", OwnMAC: "own-mac", MACPinned: "mac-pinned", Locked: "locked", Filtered: "filtered",
 	BadKind: "kind", SplitHorizon: "split-horizon", Isolated: "isolated", Reflect: "reflect", ReservedMAC: "reserved-mac",
 	BroadcastOff: "broadcast-off", MulticastOff: "multicast-off", UnknownUnicastOff: "unknown-unicast-off",
-	Storm: "storm", NoEgress: "no-egress", NoPeer: "no-peer", TooBig: "too-big", ECN: "ecn", TTL: "ttl",
+	Storm: "storm", Flapping: "flapping", NoEgress: "no-egress", NoPeer: "no-peer", TooBig: "too-big", ECN: "ecn", TTL: "ttl",
 	NoRoute: "no-route", Unresolved: "unresolved", Martian: "martian", BadChecksum: "bad-checksum",
 	BadHeader: "bad-header", Fragment: "fragment", GPEVersion: "gpe-version", GPEProtocol: "gpe-protocol", GPEOAM: "gpe-oam",
 	Policy: "policy", PortFull: "port-full", PortDown: "port-down", Unreachable: "unreachable",

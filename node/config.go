@@ -102,6 +102,10 @@ type Segment struct {
 	Freeze     uint8           `json:"freeze,omitempty"`  // moves in 180 s after which a MAC stays where it was, for 180 s; 0 is never
 	InnerVLAN  InnerVLAN       `json:"innerVLAN,omitempty"`
 
+	ForwardBridgeGroup bool     `json:"forwardBridgeGroup,omitempty"` // 01:80:c2:00:00:00-0f as other multicast, so that STP sees loops
+	Flaps              uint8    `json:"flaps,omitempty"`              // moves of a MAC in a second, beyond which it is told of; default 10
+	FlapHold           Duration `json:"flapHold,omitempty"`           // a member that it moves to is taken out so long; default never
+
 	RouteIsolated bool `json:"routeIsolated,omitempty"` // isolated members reach each other through the gateway
 
 	FDB        []FDB       `json:"fdb,omitempty"`

@@ -74,7 +74,7 @@ func TestParseErrors(t *testing.T) {
 		`10:56: segments[1].flood[1]: ParseAddr("10.0.0.300"): IPv4 field has value >255`,
 		`10:70: segments[1].flood[2]: fd00::1 is not of the family of 10.0.0.1, the local address of tunnel "t0"`,
 		`11:45: segments[1].members[1].port: there is no port "tap1"`,
-		`11:55: segments[1].colour: there is no such key; allowed are ageing, evict, fdb, flood, freeze, gateway, hub, innerVLAN, maxMACs, members, neighbours, noFlood, noLearning, policy, routeIsolated, storm, tunnel, tunnels, vni`,
+		`11:55: segments[1].colour: there is no such key; allowed are ageing, evict, fdb, flapHold, flaps, flood, forwardBridgeGroup, freeze, gateway, hub, innerVLAN, maxMACs, members, neighbours, noFlood, noLearning, policy, routeIsolated, storm, tunnel, tunnels, vni`,
 		`12:14: segments[1].fdb[0]: either remote or port is needed`,
 		`12:55: segments[1].ageing: 300: allowed are durations of at least 1s, such as 300s, and 0s for never`,
 		`13:13: segments[2].vni: 100 is there twice`,

@@ -139,6 +139,7 @@ func (c *Segment) vsi(slots vswitch.Slots) vswitch.VSIConfig {
 	return vswitch.VSIConfig{
 		MaxMACs: c.MaxMACs, Refuse: c.refuse(), Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: slots,
 		Storm: c.Storm.rates(), Freeze: c.Freeze, InnerVLAN: vswitch.VLANMode(c.InnerVLAN), RouteIsolated: c.RouteIsolated,
+		ForwardBridgeGroup: c.ForwardBridgeGroup, Flaps: c.Flaps, FlapHold: max(0, time.Duration(c.FlapHold)),
 	}
 }
 

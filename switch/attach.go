@@ -6,6 +6,7 @@ import (
 	"net"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -45,6 +46,7 @@ type Attachment struct {
 	cfg   AttachConfig // under Switch.mu
 	storm *meters      // of cfg.Storm, under Switch.mu
 	gone  bool         // under Switch.mu
+	held  time.Time    // under Switch.mu; until then it is taken out
 }
 
 // Attach makes port, under its own name for the network, a member of the VSI, with
@@ -148,6 +150,9 @@ func (a *Attachment) circuit() *circuit {
 		group = GroupTunnel
 	}
 	slots := c.Slots.or(v.Slots)
+	if !a.held.IsZero() {
+		slots.Ingress, slots.Egress = held{}, held{}
+	}
 	if c.Shut {
 		slots.Ingress, slots.Egress = shut{}, shut{}
 	}

@@ -33,9 +33,12 @@ func (s *Switch) keep(ctx context.Context) {
 			return
 		case <-s.kick:
 			s.removeFailed()
+			s.holdPorts(time.Now())
 		case now := <-turn.C:
 			if tick := uint32(now.Sub(s.started) / time.Second); s.tick.Swap(tick) != tick {
 				s.tend(frame.Tick(tick))
+				s.warn()
+				s.holdPorts(now)
 			}
 			next = s.sweep(next)
 			if now.After(peers) {
@@ -161,8 +164,10 @@ func (s *Switch) agePeers() {
 func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
 	v := &VSI{sw: s, vni: vni, cfg: cfg, storm: cfg.Storm.meters(nil, 0)}
 	v.fdb = fdb.NewTable(&fdb.Config{
-		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: !cfg.Refuse, Ageing: ageing(cfg.Ageing), Freeze: cfg.Freeze, Notify: s.events.emit,
+		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: !cfg.Refuse, Ageing: ageing(cfg.Ageing), Freeze: cfg.Freeze,
+		Flaps: int(cfg.Flaps), Notify: v.notify,
 	})
+	v.holds.Store(cfg.FlapHold > 0)
 	s.vsis[vni] = v
 	s.setList(v, true)
 	v.publish()

@@ -185,6 +185,7 @@ type VSIStats struct {
 	Flood Flooded     `json:"flood"`
 	Drops frame.Drops `json:"drops"`
 	FDB   fdb.Stats   `json:"fdb"`
+	Held  uint64      `json:"held"` // ports taken out, because a MAC moved to and fro
 }
 
 // Stats is a snapshot of a switch's counters. Port 0 is the switch itself: frames
@@ -217,7 +218,7 @@ func (s *Switch) stats(ports []*port) Stats {
 	}
 	for _, v := range s.VSIs() {
 		sum := v.ledger.sum()
-		st.VSIs = append(st.VSIs, VSIStats{VNI: v.vni, Flood: flooded(&sum), Drops: frame.Drops(sum[cDrops:]), FDB: v.fdb.Stats()})
+		st.VSIs = append(st.VSIs, VSIStats{VNI: v.vni, Flood: flooded(&sum), Drops: frame.Drops(sum[cDrops:]), FDB: v.fdb.Stats(), Held: v.holding.Load()})
 	}
 	return st
 }

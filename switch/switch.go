@@ -52,7 +52,9 @@ type Switch struct {
 	tick    atomic.Uint32
 	last    atomic.Pointer[Stats] // after Close
 	sweeper epoch
-	kick    chan struct{} // wakes the housekeeping
+	flap    atomic.Pointer[frame.Event] // to be logged
+	flapAt  atomic.Uint32               // the tick of it, and one
+	kick    chan struct{}               // wakes the housekeeping
 
 	failMu sync.Mutex
 	failed []failure

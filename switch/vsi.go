@@ -35,6 +35,12 @@ type VSIConfig struct {
 	// groups 0 and GroupTunnel, and tunnels.
 	RouteIsolated bool
 
+	// FlapHold takes a port that is no tunnel out of the VSI for so long, when a MAC moves more
+	// than Flaps times in a second between it and the place where it was before: the way out
+	// of a loop. All its frames are dropped under frame.Flapping. 0 = never.
+	FlapHold time.Duration
+	Flaps    uint8 // 0 = fdb.DefaultFlaps
+
 	// TellMisses makes an EventMACMiss of a unicast frame whose destination is unknown, one
 	// for each MAC in MissTimeout: a control plane that knows it sets it in the FDB. What
 	// becomes of the frame is NoFlood's to say.
@@ -51,6 +57,10 @@ type VSI struct {
 	fdb  *fdb.Table
 	view atomic.Pointer[view]
 	gone atomic.Bool
+
+	holds   atomic.Bool                 // cfg.FlapHold is set
+	flapped atomic.Pointer[frame.Event] // for the housekeeping
+	holding atomic.Uint64               // ports taken out so far
 
 	missing atomic.Pointer[pending.Set[frame.MAC]] // nil until misses are told of
 
@@ -144,6 +154,9 @@ func (c *VSIConfig) Check() error {
 	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
 		return fmt.Errorf("vswitch: VSIConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
 	}
+	if c.FlapHold != 0 && c.FlapHold < time.Second || c.FlapHold > maxTime {
+		return fmt.Errorf("vswitch: VSIConfig.FlapHold: %v, allowed are 1s to %v, or 0 for never", c.FlapHold, maxTime)
+	}
 	return c.InnerVLAN.check()
 }
 
@@ -167,6 +180,8 @@ func (v *VSI) configure(cfg VSIConfig) error {
 	v.cfg, v.storm = cfg, cfg.Storm.meters(v.storm, v.sw.now())
 	v.fdb.SetLimit(cfg.MaxMACs)
 	v.fdb.SetFreeze(cfg.Freeze)
+	v.fdb.SetFlaps(int(cfg.Flaps))
+	v.holds.Store(cfg.FlapHold > 0)
 	v.fdb.SetAgeing(ageing(cfg.Ageing))
 	v.publish()
 	return nil

@@ -1,0 +1,69 @@
+package vswitch
+
+import (
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A MAC that moves to and fro many times a second is what a loop looks like, or two hosts with
+// one MAC. The FDB tells of each once a second; the switch passes on one of them a second, as
+// an event and in the log, and takes ports out where FlapHold says so.
+
+// notify hears what the VSI's FDB tells, with the table locked.
+func (v *VSI) notify(e frame.Event) {
+	s := v.sw
+	if e.Kind != frame.EventMACFlapping {
+		s.events.emit(e)
+		return
+	}
+	if v.holds.Load() && v.flapped.CompareAndSwap(nil, &e) {
+		s.wake()
+	}
+	// Those of a second are one: the first.
+	if now := s.tick.Load() + 1; s.flapAt.Swap(now) != now {
+		s.flap.Store(&e)
+		s.events.emit(e)
+	}
+}
+
+// warn logs the flapping MAC of the last second.
+func (s *Switch) warn() {
+	if e := s.flap.Swap(nil); e != nil {
+		s.log.Warn("a MAC moves to and fro: a loop?", "vni", e.VNI, "mac", e.MAC, "at", s.Name(e.Dest), "and", s.Name(e.Old))
+	}
+}
+
+// holdPorts takes the ports that MACs flap to out of their VSIs, and lets those in again whose
+// time is over.
+func (s *Switch) holdPorts(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range *s.list.Load() {
+		e := v.flapped.Swap(nil)
+		change := false
+		for _, a := range v.members {
+			switch {
+			case !a.held.IsZero() && !now.Before(a.held):
+				a.held = time.Time{}
+				s.events.emit(frame.Event{Kind: frame.EventPortReleased, VNI: v.vni, Dest: a.Dest(0)})
+			case e != nil && a.held.IsZero() && v.cfg.FlapHold > 0 && a.port.num == e.Dest.Port() && a.port.tunnel == nil:
+				a.held = now.Add(v.cfg.FlapHold)
+				v.holding.Add(1)
+				s.events.emit(frame.Event{Kind: frame.EventPortHeld, VNI: v.vni, MAC: e.MAC, Dest: a.Dest(0), Old: e.Old})
+				s.log.Warn("port taken out: a MAC moves to and fro", "vni", v.vni, "port", a.port.name, "mac", e.MAC, "other", s.Name(e.Old), "for", v.cfg.FlapHold)
+			default:
+				continue
+			}
+			change = true
+		}
+		if change {
+			v.publish()
+		}
+	}
+}
+
+// held fills the slots of an attachment that is taken out.
+type held struct{}
+
+func (held) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Drop(frame.Flapping) }
