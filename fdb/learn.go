@@ -11,7 +11,7 @@ const (
 	Known    Outcome = iota // was here already
 	New                     // learned
 	Moved                   // learned here, was elsewhere; a control entry that was not sticky may have given way
-	Kept                    // a control entry elsewhere stays, for the claim came from a tunnel
+	Kept                    // stays elsewhere: a control entry, for the claim came from a tunnel, or a MAC that moves too often in one tick
 	Refused                 // a static or sticky entry elsewhere stays
 	Frozen                  // moved too often and stays elsewhere
 	Filtered                // has a filter entry
@@ -41,7 +41,8 @@ func (o Outcome) String() string {
 // What does need the lock, a new MAC or a move, is best effort: when the lock is
 // taken the outcome is Busy, and the next frame tries again.
 //
-// A MAC that moves too often stays where it was before it began to ([Config].Freeze).
+// A MAC that moves too often stays where it was before it began to, frozen ([Config].Freeze)
+// or until the tick is over ([Config].Flaps).
 //
 // At a limit the outcome is Full, or, in a table that evicts, the least recently
 // seen entry makes room: that of d if d has its limit, else that of the Dest
@@ -221,15 +222,19 @@ func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcom
 	if d == home {
 		other = destOf(v)
 	}
-	if t.freeze != 0 && moves >= t.freeze && !(destOf(v) == home && classOf(v) == pinned) {
+	switch {
+	case destOf(v) == home && classOf(v) == pinned:
+	case t.freeze != 0 && moves >= t.freeze:
 		to, f, since = home, frozen, now
+	case t.flaps >= 0 && int(k.moves) > t.flaps:
+		to = home
 	}
 	mac := a.slots[i].key.Load() >> 16
-	if to == destOf(v) { // home all the time: only frozen
+	if to == destOf(v) { // home all the time
 		a.meta[i].Store(newMeta(seenOf(m), since, moves, f))
 		a.mark[i] = k
 		t.told(mac, home, other, k, f)
-		return t.turnDown(Frozen)
+		return t.stays(f)
 	}
 	if !t.room(to, classOf(v) == learned) {
 		t.counters.full.Add(1)
@@ -248,9 +253,17 @@ func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcom
 	t.notify(frame.EventMACMoved, mac, to, destOf(v), classOf(v) == pinned)
 	t.told(mac, home, other, k, f)
 	if to != d {
-		return t.turnDown(Frozen)
+		return t.stays(f)
 	}
 	return Moved
+}
+
+// stays is the outcome of a claim to a MAC that is at home, frozen or not.
+func (t *Table) stays(f Flags) Outcome {
+	if f != frozen {
+		return Kept
+	}
+	return t.turnDown(Frozen)
 }
 
 // A mark is what is known of an entry that has moved. Its home is where it was, as a val, before

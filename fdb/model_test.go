@@ -243,7 +243,7 @@ func (m *model) learn(mac frame.MAC, d frame.Dest) {
 	default:
 		want = Moved
 	}
-	to, freezes := d, false
+	to, freezes, flaps := d, false, false
 	if want == Moved && d.Port() != 0 {
 		moves, home := 1, r.home
 		if r.moves > 0 && m.now-r.since < frame.Tick(m.table.cfg.MoveWindow) {
@@ -252,13 +252,22 @@ func (m *model) learn(mac frame.MAC, d frame.Dest) {
 		if home == nil || m.now-r.last >= frame.Tick(m.table.cfg.MoveWindow) {
 			home = r
 		}
+		now := 1
+		if r.last == m.now && r.home != nil && m.now-r.last < frame.Tick(m.table.cfg.MoveWindow) {
+			now = r.now + 1
+		}
+		if flaps = now > m.table.flaps && !(r.pinned && r.dest == home.dest); flaps {
+			if to = home.dest; to != d {
+				want = Kept
+			}
+		}
 		if freezes = m.freeze > 0 && moves >= m.freeze && !(r.pinned && r.dest == home.dest); freezes {
 			if to = home.dest; to != d {
 				want = Frozen
 			}
 		}
 	}
-	if (want <= Moved || freezes && to != r.dest) && want != Known {
+	if (want <= Moved || (freezes || flaps) && to != r.dest) && want != Known {
 		switch {
 		case d.Port() == 0:
 			want = Invalid
@@ -269,7 +278,7 @@ func (m *model) learn(mac frame.MAC, d frame.Dest) {
 	if got != want {
 		m.fatalf("Learn(%v, %v) = %v, want %v; row %+v", mac, d, got, want, r)
 	}
-	if want == Moved || want == Frozen && freezes {
+	if want == Moved || want == Frozen && freezes || want == Kept && flaps {
 		m.moved(mac, r, d, to, freezes)
 	}
 	switch want {

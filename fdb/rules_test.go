@@ -194,7 +194,7 @@ func TestFreeze(t *testing.T) {
 			t.Error(name, "thaws:", o)
 		}
 	}
-	slow, off := NewTable(&Config{Freeze: 5}), NewTable(nil)
+	slow, off := NewTable(&Config{Freeze: 5}), NewTable(&Config{Flaps: -1})
 	for i := range 300 {
 		if o := slow.Learn(host, at[i&1], frame.Tick(i*45)); i > 0 && o != Moved {
 			t.Fatal("4 moves in 180 s:", i, o)
@@ -281,8 +281,8 @@ func TestFreezeGoesHome(t *testing.T) {
 	}
 }
 
-// A MAC that moves more often than Flaps in a tick is told of once in it, with the place it was
-// at before.
+// A MAC that would move more often than Flaps in a tick is told of once in it, and stays where it
+// was at first until the next one.
 func TestFlaps(t *testing.T) {
 	var events []frame.Event
 	table := NewTable(&Config{Notify: func(e frame.Event) {
@@ -291,19 +291,27 @@ func TestFlaps(t *testing.T) {
 		}
 	}})
 	table.Learn(host, tap1, 0)
-	for i := range 11 * 5 {
-		table.Learn(host, []frame.Dest{tap2, tap1}[i&1], frame.Tick(i/11)) // 11 in a tick
+	claims := func(from, to frame.Tick, n int) {
+		for now := from; now < to; now++ {
+			for i := range n {
+				o := table.Learn(host, []frame.Dest{tap2, tap1}[i&1], now)
+				if e, _ := table.Get(host); i > 10 && (o == Moved || e.Dest != tap1 || e.Frozen) {
+					t.Fatalf("tick %d, claim %d: %v, %+v", now, i, o, e)
+				}
+			}
+		}
 	}
+	claims(1, 6, 30)
 	want := slices.Repeat([]frame.Event{{Kind: frame.EventMACFlapping, MAC: host, Dest: tap2, Old: tap1}}, 5)
 	if !slices.Equal(events, want) {
 		t.Errorf("%v, want %v", events, want)
 	}
-	for i := range 10 * 5 {
-		table.Learn(host, []frame.Dest{tap2, tap1}[i&1], frame.Tick(10+i/10)) // 10, the first may be none
-	}
+	claims(6, 11, 10)
 	table.SetFlaps(-1)
 	for i := range 100 {
-		table.Learn(host, []frame.Dest{tap2, tap1}[i&1], 20)
+		if o := table.Learn(host, []frame.Dest{tap2, tap1}[i&1], 20); o != Moved {
+			t.Error(i, o)
+		}
 	}
 	if s := table.Stats(); len(events) != 5 || s.Flapped != 5 {
 		t.Errorf("%d events, %d counted", len(events), s.Flapped)

@@ -38,8 +38,10 @@ type Config struct {
 	MoveWindow uint16 // ticks; 0 means DefaultMoveWindow
 	FreezeTime uint16 // ticks; 0 means DefaultFreezeTime
 
-	// Flaps is how many moves in one tick are told of as EventMACFlapping, when there are more;
-	// 0 means DefaultFlaps, negative: never.
+	// Flaps is how often a MAC may move in one tick; 0 means DefaultFlaps, negative: as often as
+	// it likes. One that would move more often is told of in an EventMACFlapping, and for the
+	// rest of the tick it stays where it was before it began to move, so that a loop takes
+	// nobody's MAC away.
 	Flaps int
 }
 
