@@ -43,6 +43,7 @@ type (
 		tunnel string
 		port   string
 		sticky bool
+		vrf    string // of a router: that has its prefixes
 	}
 	neighbour struct {
 		mac    frame.MAC
@@ -76,7 +77,7 @@ type stored struct {
 func (s stored) claims(owner string, f func(place, claim)) {
 	switch r := s.row.(type) {
 	case MAC:
-		at := location{r.VTEP, r.Tunnel, r.Port, r.Sticky}
+		at := location{vtep: r.VTEP, tunnel: r.Tunnel, port: r.Port, sticky: r.Sticky}
 		f(macPlace{r.VNI, r.MAC}, claim{owner, r, at, s.seq, 1})
 		if r.IP.IsValid() {
 			f(neighbourPlace{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router, at}, s.seq, 1})
@@ -86,7 +87,7 @@ func (s stored) claims(owner string, f func(place, claim)) {
 	case Prefix:
 		f(routePlace{r.VRF, r.Prefix}, claim{owner, r, r.Via, s.seq, 1})
 		if !r.Via.MAC.IsZero() {
-			at := location{vtep: r.Via.VTEP, tunnel: r.Via.Tunnel, sticky: true}
+			at := location{vtep: r.Via.VTEP, tunnel: r.Via.Tunnel, sticky: true, vrf: r.VRF}
 			f(macPlace{r.Via.VNI, r.Via.MAC}, claim{owner, at, at, 0, 1})
 		}
 	}
@@ -168,14 +169,18 @@ func (p *Plane) rank(a, b string) int {
 	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
 }
 
-// routed returns the next hops of an owner: none for a blackhole.
-func (s *slot) routed(owner string) []Via {
-	list := []Via{}
+// routed returns the next hops of an owner, and whether it has a blackhole, which counts when
+// there are none.
+func (s *slot) routed(owner string) (list []Via, blackhole bool) {
 	for _, c := range s.claims {
-		if v := c.says.(Via); c.owner == owner && v != (Via{}) {
+		switch v := c.says.(Via); {
+		case c.owner != owner:
+		case v == (Via{}):
+			blackhole = true
+		default:
 			list = append(list, v)
 		}
 	}
 	slices.SortFunc(list, compareVia)
-	return list
+	return list, blackhole
 }

@@ -45,6 +45,15 @@ func (t *tx) mac(at macPlace, l location, static, anew bool) (entry, error) {
 	if err := t.reaches(at.vni, l.vtep, l.tunnel, l.port); err != nil {
 		return nil, err
 	}
+	if l.vrf != "" {
+		v, err := t.vrf(l.vrf)
+		if err == nil && v.Interface(at.vni) == nil {
+			err = fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	if e.port = s.ports[l.port]; l.port == "" {
 		f, _ := s.far(l.tunnel)
 		e.port, e.tunnel, e.vni, e.vtep = f.at.Dest(0), f.tunnel, f.vni(), l.vtep

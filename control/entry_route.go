@@ -29,12 +29,13 @@ type nextHop struct {
 func (at routePlace) String() string { return fmt.Sprintf("prefix %v vrf %s", at.prefix, at.vrf) }
 
 // route makes a route of those next hops that there are.
-func (t *tx) route(at routePlace, owner string, vias []Via) (entry, error) {
+func (t *tx) route(at routePlace, s *slot, owner string) (entry, error) {
 	vrf, err := t.vrf(at.vrf)
 	if err != nil {
 		return nil, err
 	}
 	e := &routeEntry{at: at, vrf: vrf}
+	vias, blackhole := s.routed(owner)
 	for _, v := range vias {
 		h, failed := t.nextHop(vrf, v)
 		if failed != nil {
@@ -44,7 +45,7 @@ func (t *tx) route(at routePlace, owner string, vias []Via) (entry, error) {
 		}
 		e.hops = append(e.hops, h)
 	}
-	if len(e.hops) == 0 && err != nil {
+	if len(e.hops) == 0 && err != nil && !blackhole {
 		t.losses-- // counted by who asks
 		return nil, err
 	}
@@ -56,10 +57,12 @@ func (t *tx) nextHop(vrf *l3.VRF, v Via) (nextHop, error) {
 	if h.Interface == nil {
 		return h, fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
 	}
-	if v.MAC.IsZero() && v.VTEP.IsValid() {
+	if v.VTEP.IsValid() {
 		if err := t.reaches(v.VNI, v.VTEP, v.Tunnel, ""); err != nil {
 			return h, err
 		}
+	}
+	if v.MAC.IsZero() && v.VTEP.IsValid() {
 		s, _ := t.segment(v.VNI)
 		f, _ := s.far(v.Tunnel)
 		h.tunnel, h.vni, h.vtep = f.tunnel, f.vni(), v.VTEP

@@ -62,4 +62,18 @@ func TestRowsThatWait(t *testing.T) {
 	if err := l.Reapply(); !errors.As(err, &lost) || lost.Owner != "first" {
 		t.Errorf("%v", err)
 	}
+
+	// The MAC of a router waits with its prefixes.
+	l.segment(l3vni)
+	l.add("first", control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16"), Via: control.Via{VNI: l3vni, MAC: mac(9), VTEP: at(7)}})
+	if got := l.MAC(l3vni, mac(9)); got != "10.0.0.7" {
+		t.Errorf("a router at %q", got)
+	}
+	l.must(l.gw.VRF("red").Interface(l3vni).Close())
+	if err := l.Reapply(); !errors.Is(err, control.ErrNoInterface) && !errors.Is(err, control.ErrNoVTEP) && !errors.Is(err, control.ErrNoPort) {
+		t.Error(err)
+	}
+	if got := l.MAC(l3vni, mac(9)); got != "" {
+		t.Errorf("a router without an interface at %q", got)
+	}
 }

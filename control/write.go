@@ -190,7 +190,7 @@ func (t *tx) entry(at place, s *slot, best *claim, anew bool) (entry, error) {
 	case floodPlace:
 		return t.flood(at, s)
 	case routePlace:
-		return t.route(at, best.owner, s.routed(best.owner))
+		return t.route(at, s, best.owner)
 	}
 	return nil, nil
 }
