@@ -184,10 +184,15 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		case h.MAC == g.Gateway.MAC || h.MAC == g.Gateway.Own:
 			k.fail(key+".mac", "%v is the gateway's own", h.MAC)
 		}
+		if h.IP.IsValid() {
+			k.fail(key+".ip", "a router behind a tunnel has mac and remote alone")
+		}
 		if len(g.in()) == 0 {
 			k.fail(key+".segment", "VNI %d is in no tunnel", h.Segment)
 		}
 		k.remote(key+".remote", t, h.Remote)
+	case h.Remote.IsValid():
+		k.fail(key+".remote", "needs mac, that of the router behind it")
 	case !h.IP.IsValid() || to.IsValid() && h.IP.Is4() != to.Addr().Is4():
 		k.fail(key+".ip", "an address of the family of %v is needed", to)
 	}
