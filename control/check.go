@@ -201,6 +201,9 @@ func (t *tx) checkPrefix(r Prefix) error {
 	if vrf.Interface(v.VNI) == nil {
 		return fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
 	}
+	if err := t.suits(vrf.Interface(v.VNI), v); err != nil {
+		return err
+	}
 	switch {
 	case v.Tunnel != "" && !v.VTEP.IsValid():
 		return errors.New("Prefix.Via.Tunnel: needs a VTEP")
@@ -219,6 +222,21 @@ func (t *tx) checkPrefix(r Prefix) error {
 		return err
 	}
 	return t.reaches(v.VNI, v.VTEP, v.Tunnel, "")
+}
+
+// suits reports whether a next hop is of the kind that its interface has: a tunnel for IP leads
+// to peers, an IP port to whatever is behind it, all others to neighbours and routers.
+func (t *tx) suits(i *l3.Interface, v Via) error {
+	s, err := t.segment(v.VNI)
+	switch {
+	case err != nil:
+		return err
+	case i.MAC().IsZero() && v.VTEP.IsValid() != (len(s.tunnels) > 0):
+		return errors.New("Prefix.Via.VTEP: is for a tunnel for IP, and needed there")
+	case !i.MAC().IsZero() && v.MAC.IsZero() && !v.IP.IsValid():
+		return errors.New("Prefix.Via.IP, MAC: one of them is needed")
+	}
+	return nil
 }
 
 func checkVTEP(a netip.AddrPort) error {

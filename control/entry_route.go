@@ -57,6 +57,9 @@ func (t *tx) nextHop(vrf *l3.VRF, v Via) (nextHop, error) {
 	if h.Interface == nil {
 		return h, fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
 	}
+	if err := t.suits(h.Interface, v); err != nil {
+		return h, err
+	}
 	if v.VTEP.IsValid() {
 		if err := t.reaches(v.VNI, v.VTEP, v.Tunnel, ""); err != nil {
 			return h, err

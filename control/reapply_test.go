@@ -194,7 +194,7 @@ func TestTakeOverFails(t *testing.T) {
 	l.add("first", control.MAC{VNI: red, MAC: mac(1), VTEP: at(2)}, prefix("10.1.0.0/16", good),
 		prefix("10.2.0.0/16", tun), prefix("10.3.0.0/16", good))
 	l.add("second", control.MAC{VNI: red, MAC: mac(1), VTEP: at(1)}, // this VTEP itself
-		prefix("10.1.0.0/16", control.Via{VNI: red, VTEP: at(2)}), // no tunnel for IP
+		prefix("10.1.0.0/16", control.Via{VNI: l3vni, IP: ip(2)}), // it has no neighbours
 		prefix("10.2.0.0/16", control.Via{VNI: ipip, VTEP: at(1)}),
 		prefix("10.2.0.0/16", control.Via{VNI: ipip, VTEP: at(5)}),
 		prefix("10.3.0.0/16", control.Via{VNI: red, IP: ip(2)}))
