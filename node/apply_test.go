@@ -69,9 +69,9 @@ func dump(n *Node) (list []string) {
 	for _, i := range n.Interfaces() {
 		add("gateway %d %v", i.VNI(), i.MAC())
 	}
-	for _, vrf := range []string{"red", "blue"} {
-		for _, r := range n.Gateway().VRF(vrf).Routes() {
-			add("route %s %v via %v", vrf, r.Prefix, r.Via)
+	for _, vrf := range n.Gateway().VRFs() {
+		for _, r := range vrf.Routes() {
+			add("route %s %v via %v", vrf.Name(), r.Prefix, r.Via)
 		}
 	}
 	slices.Sort(list)

@@ -1,0 +1,457 @@
+package node
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/policy"
+)
+
+// A maker makes configurations of few names, numbers and addresses, so that they meet.
+type maker struct{ *rand.Rand }
+
+func (m maker) some(n int) bool { return m.IntN(n) == 0 }
+
+func pick[T any](m maker, list ...T) T { return list[m.IntN(len(list))] }
+
+func (m maker) addr(list ...string) netip.Addr { return netip.MustParseAddr(pick(m, list...)) }
+
+func (m maker) peer() netip.Addr {
+	return m.addr("192.0.2.7", "192.0.2.8", "192.0.2.9", "192.0.2.10")
+}
+
+func (m maker) mac() frame.MAC { return frame.MAC{2, 0, 0, 0, 0, byte(m.IntN(4))} }
+
+// config returns one that is right.
+func (m maker) config() *Config {
+	for {
+		if c := m.try(); c.Check() == nil {
+			return c
+		}
+	}
+}
+
+// next returns another one: something quite different, or what there is with a few changes.
+func (m maker) next(old *Config) *Config {
+	for range 50 * m.IntN(6) {
+		c := deepCopy(reflect.ValueOf(old)).Interface().(*Config)
+		for n := 1 + m.IntN(4); n > 0; n-- {
+			m.mutate(c)
+		}
+		if c.Check() == nil && !reflect.DeepEqual(c, old) {
+			return c
+		}
+	}
+	return m.config()
+}
+
+// mutate makes one change to what is in a list: two elements exchange one of their fields, or
+// their places; one comes, goes, or gets a field of another configuration's.
+func (m maker) mutate(c *Config) {
+	lists := listsOf(reflect.ValueOf(c).Elem(), nil)
+	if len(lists) == 0 {
+		return
+	}
+	list := pick(m, lists...)
+	n := list.Len()
+	i := m.IntN(n)
+	others := slices.DeleteFunc(listsOf(reflect.ValueOf(m.try()).Elem(), nil), func(l reflect.Value) bool { return l.Type() != list.Type() })
+	same, fresh := len(others) > 0, list
+	if same {
+		fresh = pick(m, others...)
+	}
+	is := list.Type().Elem().Kind() == reflect.Struct && list.Index(0).Field(0).CanSet()
+	switch j := m.IntN(n); m.IntN(9) {
+	case 0, 1, 2:
+		if is {
+			f := m.IntN(list.Index(0).NumField())
+			a, b := list.Index(i).Field(f), list.Index(j).Field(f)
+			was := reflect.ValueOf(a.Interface())
+			a.Set(b)
+			b.Set(was)
+		}
+	case 3:
+		reflect.Swapper(list.Interface())(i, j)
+	case 4, 5:
+		if same && is {
+			f := m.IntN(list.Index(0).NumField())
+			list.Index(i).Field(f).Set(fresh.Index(m.IntN(fresh.Len())).Field(f))
+		}
+	case 6, 7:
+		if same {
+			list.Set(reflect.Append(list, fresh.Index(m.IntN(fresh.Len()))))
+		}
+	case 8:
+		list.Set(reflect.AppendSlice(list.Slice3(0, i, i), list.Slice(i+1, n)))
+	}
+}
+
+// listsOf returns all lists in v that are not empty, each before what is in it.
+func listsOf(v reflect.Value, all []reflect.Value) []reflect.Value {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			all = listsOf(v.Elem(), all)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				all = listsOf(v.Field(i), all)
+			}
+		}
+	case reflect.Slice:
+		if v.Len() > 0 && v.Type().Elem().Kind() != reflect.Uint8 {
+			all = append(all, v)
+			for i := range v.Len() {
+				all = listsOf(v.Index(i), all)
+			}
+		}
+	}
+	return all
+}
+
+// deepCopy copies lists, and what pointers lead to.
+func deepCopy(v reflect.Value) reflect.Value {
+	to := reflect.New(v.Type()).Elem()
+	to.Set(v)
+	switch {
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		to.Set(reflect.New(v.Type().Elem()))
+		to.Elem().Set(deepCopy(v.Elem()))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			if to.Field(i).CanSet() {
+				to.Field(i).Set(deepCopy(v.Field(i)))
+			}
+		}
+	case v.Kind() == reflect.Slice && !v.IsNil():
+		to.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		for i := range v.Len() {
+			to.Index(i).Set(deepCopy(v.Index(i)))
+		}
+	}
+	return to
+}
+
+func (m maker) try() *Config {
+	c := &Config{MaxMACs: m.IntN(2) * 1000}
+	for _, name := range []string{"vx0", "vx1", "vx2"} {
+		if m.some(4) {
+			continue
+		}
+		t := Tunnel{
+			Name: name, Local: m.addr("192.0.2.1", "192.0.2.2", "192.0.2.3"), Port: uint16(4789 + m.IntN(2)), TTL: Inherit(7 * m.IntN(2)),
+			Peers: pick[Peers](m, 0, 0, 1, 2), GBP: m.some(4),
+		}
+		if m.some(5) {
+			t.Type, t.GBP = Type(encap.TypeGPE), false
+		}
+		c.Tunnels = append(c.Tunnels, t)
+	}
+	if m.some(2) {
+		c.Tunnels = append(c.Tunnels, Tunnel{Name: "ip0", Type: Type(encap.TypeIPIP), Local: m.addr("192.0.2.1", "192.0.2.2")})
+	}
+	for _, name := range []string{"t1", "t2", "t3", "u1", "u2"} {
+		p := Port{Name: name, MTU: 1400 + 50*m.IntN(2)}
+		if name[0] == 'u' {
+			p.Type = portTUN
+		}
+		if !m.some(4) {
+			c.Ports = append(c.Ports, p)
+		}
+	}
+	for _, name := range []string{"p1", "p2", "p3"} {
+		if m.some(2) {
+			c.Policies = append(c.Policies, m.policy(name))
+		}
+	}
+	for _, name := range []string{"red", "blue"} {
+		if !m.some(4) {
+			c.VRFs = append(c.VRFs, VRF{Name: name})
+		}
+	}
+	var bare []Segment // that are in a tunnel for IP, or on a port for IP
+	var tunnels, taps []string
+	for _, t := range c.Tunnels {
+		if t.Type == Type(encap.TypeIPIP) {
+			bare = append(bare, Segment{Tunnel: t.Name})
+		} else {
+			tunnels = append(tunnels, t.Name)
+		}
+	}
+	for _, p := range c.Ports {
+		if p.Type == portTUN {
+			bare = append(bare, Segment{Members: []Member{{Port: p.Name}}})
+		} else {
+			taps = append(taps, p.Name)
+		}
+	}
+	for _, vni := range []frame.VNI{10, 20, 30, 40} {
+		if !m.some(4) {
+			c.Segments = append(c.Segments, m.segment(c, vni, tunnels, taps))
+		}
+	}
+	for i, s := range bare {
+		if len(c.VRFs) > 0 && m.some(2) {
+			s.VNI = frame.VNI(50 + i)
+			s.Gateway = &Gateway{VRF: pick(m, c.VRFs...).Name, Addresses: []netip.Prefix{netip.MustParsePrefix(pick(m, "10.5.0.1/32", "10.5.0.2/32"))}}
+			c.Segments = append(c.Segments, s)
+		}
+	}
+	for i := range c.VRFs {
+		m.routes(c, &c.VRFs[i])
+	}
+	return c
+}
+
+func (m maker) policy(name string) Policy {
+	p := Policy{Name: name, Config: policy.Config{Default: policy.Action(m.IntN(2)), Stateless: true, MaxFlows: 10 * m.IntN(3)}}
+	for i := range m.IntN(3) {
+		p.Rules = append(p.Rules, policy.Rule{
+			Name: fmt.Sprint("rule", i), Action: policy.Action(m.IntN(2)), Protocol: pick[uint8](m, 6, 17), Direction: policy.Direction(m.IntN(2)),
+			Dst: []netip.Prefix{netip.MustParsePrefix(pick(m, "10.0.10.0/24", "10.0.20.0/24"))},
+		})
+	}
+	return p
+}
+
+func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment {
+	s := Segment{
+		VNI: vni, Evict: m.some(4), NoLearning: m.some(4), Ageing: Duration(m.IntN(2)) * 60e9, MaxMACs: m.IntN(2) * 100,
+		Freeze: uint8(m.IntN(2) * 5), InnerVLAN: InnerVLAN(m.IntN(3)),
+	}
+	if m.some(3) {
+		s.NoFlood, s.Storm.Broadcast.Packets = []Class{Class(m.IntN(3))}, uint64(m.IntN(2)*1000)
+	}
+	if len(c.Policies) > 0 && m.some(2) {
+		s.Policy = pick(m, c.Policies...).Name
+	}
+	var in []SegmentTunnel
+	for _, name := range tunnels {
+		if !m.some(3) {
+			continue
+		}
+		x := SegmentTunnel{Tunnel: name, VNI: pick[frame.VNI](m, 0, 0, 10, 20, 30, 40), Hub: m.some(4)}
+		if !x.Hub {
+			x.Group = uint8(m.IntN(4))
+		}
+		for range m.IntN(3) {
+			x.Flood = append(x.Flood, m.peer())
+		}
+		in = append(in, x)
+	}
+	if len(in) == 1 && m.some(2) {
+		s.Tunnel, s.Flood, s.Hub = in[0].Tunnel, in[0].Flood, in[0].Hub
+	} else {
+		s.Tunnels = in
+	}
+	for range m.IntN(3) * len(in) {
+		f := FDB{MAC: m.mac(), Remote: m.peer()}
+		if len(in) > 1 {
+			f.Tunnel = pick(m, in...).Tunnel
+		}
+		s.FDB = append(s.FDB, f)
+	}
+	for _, p := range taps {
+		if !m.some(2) {
+			continue
+		}
+		x := Member{
+			Port: p, VLAN: m.IntN(3), Isolated: m.some(3), NoLearning: m.some(4), MaxMACs: m.IntN(2) * 10, Locked: m.some(4), GBP: uint16(m.IntN(2)),
+		}
+		if m.some(3) {
+			x.Guard = &policy.GuardConfig{Tunnels: m.some(2), MACs: []frame.MAC{m.mac()}}
+		}
+		if m.some(4) {
+			x.NoFlood = []Class{Class(m.IntN(3))}
+		}
+		s.Members = append(s.Members, x)
+		if m.some(3) {
+			s.FDB = append(s.FDB, FDB{MAC: m.mac(), Port: p, Sticky: m.some(2)})
+		}
+	}
+	if m.some(2) {
+		s.Neighbours = &Neighbours{Mode: Mode(m.IntN(3)), Limit: 100 * m.IntN(2)}
+		for range m.IntN(3) {
+			s.Neighbours.Static = append(s.Neighbours.Static, Neighbour{m.addr("10.0.10.7", "10.0.10.8"), m.mac()})
+		}
+	}
+	if len(c.VRFs) > 0 && !m.some(3) {
+		g := &Gateway{VRF: pick(m, c.VRFs...).Name, MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(m.IntN(2))}}
+		if !m.some(3) {
+			g.Addresses = []netip.Prefix{netip.MustParsePrefix(pick(m, "10.0.10.1/24", "10.0.20.1/24", "10.0.30.1/24", "10.0.30.2/24"))}
+		}
+		if m.some(3) {
+			g.Own, g.Anycast = frame.MAC{2, 0, 0, 0xee, 0, byte(m.IntN(2))}, m.some(2)
+		}
+		if s.Gateway = g; s.Neighbours != nil && m.some(3) {
+			s.Neighbours.Mode = Mode(arp.Access)
+		}
+	}
+	return s
+}
+
+func (m maker) routes(c *Config, v *VRF) {
+	for _, p := range []string{"0.0.0.0/0", "172.16.0.0/16", "172.17.0.0/16", "10.0.10.0/24"} {
+		if m.some(3) {
+			continue
+		}
+		x := Route{Prefix: netip.MustParsePrefix(p)}
+		for i := range c.Segments {
+			if s := &c.Segments[i]; s.Gateway != nil && s.Gateway.VRF == v.Name && m.some(2) {
+				x.Via = append(x.Via, m.hop(s))
+			}
+		}
+		v.Routes = append(v.Routes, x)
+	}
+}
+
+func (m maker) hop(s *Segment) Hop {
+	h := Hop{Segment: s.VNI}
+	switch in := s.in(); {
+	case s.Gateway.MAC.IsZero() && len(in) > 0:
+		h.Remote = m.peer()
+	case s.Gateway.MAC.IsZero():
+	case len(in) > 0 && m.some(2):
+		h.MAC, h.Remote = frame.MAC{2, 0, 0, 0xdd, 0, byte(m.IntN(2))}, m.peer()
+		if len(in) > 1 {
+			h.Tunnel = pick(m, in...).Tunnel
+		}
+	default:
+		h.IP = m.addr("10.0.10.7", "10.0.20.7")
+	}
+	return h
+}
+
+// row returns what another owner may have, be it possible with c or not.
+func (m maker) row(c *Config) control.Route {
+	vni, vtep := pick[frame.VNI](m, 10, 20, 30, 40, 50, 51), netip.AddrPortFrom(m.peer(), 0)
+	tunnel := pick(m, "", "", "vx0", "vx1", "vx2")
+	switch m.IntN(4) {
+	case 0:
+		return control.Flood{VNI: vni, VTEP: vtep, Tunnel: tunnel}
+	case 1:
+		if m.some(3) {
+			return control.MAC{VNI: vni, MAC: m.mac(), Port: pick(m, "t1", "t2"), IP: m.addr("10.0.10.7", "10.0.10.8")}
+		}
+		return control.MAC{VNI: vni, MAC: m.mac(), VTEP: vtep, Tunnel: tunnel, Sticky: m.some(2)}
+	case 2:
+		return control.MAC{VNI: vni, MAC: m.mac(), VTEP: vtep, Tunnel: tunnel, IP: m.addr("10.0.10.7", "10.0.10.8"), Router: m.some(2)}
+	}
+	p := control.Prefix{VRF: pick(m, "red", "blue"), Prefix: netip.MustParsePrefix(pick(m, "172.16.0.0/16", "172.18.0.0/16"))}
+	switch m.IntN(4) {
+	case 0:
+	case 1:
+		p.Via = control.Via{VNI: vni, IP: m.addr("10.0.10.7", "10.0.20.7")}
+	case 2:
+		p.Via = control.Via{VNI: vni, MAC: frame.MAC{2, 0, 0, 0xdd, 0, byte(m.IntN(2))}, VTEP: vtep, Tunnel: tunnel}
+	case 3:
+		p.Via = control.Via{VNI: pick[frame.VNI](m, 50, 51), VTEP: vtep}
+	}
+	return p
+}
+
+// A step is a configuration, and what another owner says after it.
+type step struct {
+	cfg      *Config
+	add, del []control.Route
+}
+
+func (s step) String() string {
+	text := strings.ReplaceAll(fmt.Sprintf("%s\n", asText(s.cfg)), "},{", "},\n  {")
+	for _, r := range s.add {
+		text += fmt.Sprintf("  add %v\n", r)
+	}
+	for _, r := range s.del {
+		text += fmt.Sprintf("  del %v\n", r)
+	}
+	return text
+}
+
+// shrink leaves out of steps what a failure does not need, for half a minute.
+func shrink(steps []step, fails func([]step) bool) []step {
+	end := time.Now().Add(30 * time.Second)
+	for less := true; less; {
+		less = false
+		try := func(with []step) bool {
+			if time.Now().After(end) || !fails(with) {
+				return false
+			}
+			steps, less = with, true
+			return true
+		}
+		for n := max(1, len(steps)/2); n > 0; n /= 2 {
+			for i := 0; i+n <= len(steps); {
+				if !try(append(append([]step(nil), steps[:i]...), steps[i+n:]...)) {
+					i += n
+				}
+			}
+		}
+		for i := range steps {
+			for k := 0; k < len(steps[i].add)+len(steps[i].del); {
+				with := append([]step(nil), steps...)
+				if s, a := &with[i], len(steps[i].add); k < a {
+					s.add = append(append([]control.Route(nil), s.add[:k]...), s.add[k+1:]...)
+				} else {
+					s.del = append(append([]control.Route(nil), s.del[:k-a]...), s.del[k-a+1:]...)
+				}
+				if !try(with) {
+					k++
+				}
+			}
+			for k := 0; ; k++ {
+				with := append([]step(nil), steps...)
+				with[i].cfg = deepCopy(reflect.ValueOf(steps[i].cfg)).Interface().(*Config)
+				if !leaveOut(with[i].cfg, k) {
+					break
+				}
+				if with[i].cfg.Check() == nil && try(with) {
+					k--
+				}
+			}
+		}
+	}
+	return steps
+}
+
+// leaveOut takes the k-th element out of the lists of c, counted through, and then fields that
+// are not zero; it reports whether there is one.
+func leaveOut(c *Config, k int) bool {
+	lists := listsOf(reflect.ValueOf(c).Elem(), nil)
+	for _, l := range lists {
+		n := l.Len()
+		if k < n {
+			l.Set(reflect.AppendSlice(l.Slice3(0, k, k), l.Slice(k+1, n)))
+			return true
+		}
+		k -= n
+	}
+	for _, l := range lists {
+		if l.Type().Elem().Kind() != reflect.Struct {
+			continue
+		}
+		for i := range l.Len() {
+			for f := 1; f < l.Index(i).NumField(); f++ {
+				x := l.Index(i).Field(f)
+				if !x.CanSet() || x.IsZero() {
+					continue
+				}
+				if k == 0 {
+					x.SetZero()
+					return true
+				}
+				k--
+			}
+		}
+	}
+	return false
+}
