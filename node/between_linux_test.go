@@ -170,9 +170,9 @@ func (b *between) name(s sighting) string {
 }
 
 var (
-	all     = frame.Broadcast
-	nobody  = frame.MAC{2, 0, 0, 0, 0, 0x99}
-	theGate = frame.MAC{2, 0, 0, 0, 0xff, 1}
+	everybody = frame.Broadcast
+	nobody    = frame.MAC{2, 0, 0, 0, 0, 0x99}
+	theGate   = frame.MAC{2, 0, 0, 0, 0xff, 1}
 )
 
 // While one configuration follows the other again and again, no frame gets where neither of them
@@ -204,7 +204,7 @@ func TestBetween(t *testing.T) {
 			{"vni": 20, "tunnel": "vx", "flood": ["192.0.2.12"], "members": [{"port": "p2"}], "noLearning": true}]}`, head + `"segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.13"], "members": [{"port": "p2"}], "noLearning": true},
 			{"vni": 20, "tunnel": "vx", "flood": ["192.0.2.14"], "members": [{"port": "p1"}], "noLearning": true}]}`,
-			[]talker{{from: "p1", src: 1, dst: all}, {from: "p2", src: 2, dst: all}, {from: "p1", src: 1, dst: nobody}}},
+			[]talker{{from: "p1", src: 1, dst: everybody}, {from: "p2", src: 2, dst: everybody}, {from: "p1", src: 1, dst: nobody}}},
 		{"ports and static MACs", head + `"segments": [
 			{"vni": 10, "tunnel": "vx", "fdb": [{"mac": "02:00:00:00:00:99", "remote": "192.0.2.11"}], "members": [{"port": "p1"}, {"port": "p3"}], "noLearning": true},
 			{"vni": 20, "tunnel": "vx", "fdb": [{"mac": "02:00:00:00:00:99", "remote": "192.0.2.12"}], "members": [{"port": "p2"}], "noLearning": true}]}`, head + `"segments": [
@@ -216,43 +216,43 @@ func TestBetween(t *testing.T) {
 			{"vni": 20, "tunnels": [{"tunnel": "vx", "vni": 2000, "flood": ["192.0.2.12"]}], "members": [{"port": "p2"}], "noLearning": true}]}`, head + `"segments": [
 			{"vni": 10, "tunnels": [{"tunnel": "vx", "vni": 2000, "flood": ["192.0.2.11"]}], "members": [{"port": "p1"}], "noLearning": true},
 			{"vni": 20, "tunnels": [{"tunnel": "vx", "vni": 1000, "flood": ["192.0.2.12"]}], "members": [{"port": "p2"}], "noLearning": true}]}`,
-			[]talker{{from: "p1", src: 1, dst: all}, {from: "p2", src: 2, dst: all}, {from: "192.0.2.11", to: "192.0.2.1 1000", src: 3, dst: all}}},
+			[]talker{{from: "p1", src: 1, dst: everybody}, {from: "p2", src: 2, dst: everybody}, {from: "192.0.2.11", to: "192.0.2.1 1000", src: 3, dst: everybody}}},
 		{"a segment with a policy comes and goes", head + `"policies": [` + deny("a", "10.0.20.0/24") + `], "segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "policy": "a", "members": [{"port": "p1"}], "noLearning": true}]}`, head + `"segments": []}`,
 			[]talker{
-				{from: "192.0.2.11", to: "192.0.2.1 10", src: 3, dst: all, ip: "10.0.20.1"}, {from: "192.0.2.11", to: "192.0.2.1 10", src: 3, dst: all, ip: "10.0.30.1"},
-				{from: "p1", src: 1, dst: all, ip: "10.0.20.1"}, {from: "p1", src: 1, dst: all, ip: "10.0.30.1"},
+				{from: "192.0.2.11", to: "192.0.2.1 10", src: 3, dst: everybody, ip: "10.0.20.1"}, {from: "192.0.2.11", to: "192.0.2.1 10", src: 3, dst: everybody, ip: "10.0.30.1"},
+				{from: "p1", src: 1, dst: everybody, ip: "10.0.20.1"}, {from: "p1", src: 1, dst: everybody, ip: "10.0.30.1"},
 			}},
 		{"policies exchange names and rules", head + `"policies": [` + deny("a", "10.0.20.0/24") + `,` + deny("b") + `], "segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "policy": "a", "members": [{"port": "p1"}], "noLearning": true},
 			{"vni": 20, "tunnel": "vx", "flood": ["192.0.2.12"], "policy": "b", "members": [{"port": "p2"}], "noLearning": true}]}`, head + `"policies": [` + deny("a") + `,` + deny("b", "10.0.20.0/24", "10.0.40.0/24") + `], "segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "policy": "b", "members": [{"port": "p1"}], "noLearning": true},
 			{"vni": 20, "tunnel": "vx", "flood": ["192.0.2.12"], "policy": "a", "members": [{"port": "p2"}], "noLearning": true}]}`,
-			[]talker{{from: "p1", src: 1, dst: all, ip: "10.0.20.1"}, {from: "p1", src: 1, dst: all, ip: "10.0.30.1"}, {from: "p2", src: 2, dst: all, ip: "10.0.20.1"}}},
+			[]talker{{from: "p1", src: 1, dst: everybody, ip: "10.0.20.1"}, {from: "p1", src: 1, dst: everybody, ip: "10.0.30.1"}, {from: "p2", src: 2, dst: everybody, ip: "10.0.20.1"}}},
 		{"a policy for one list, none for the other", head + `"policies": [` + deny("a", "10.0.20.0/24") + `], "segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "policy": "a", "members": [{"port": "p1"}], "noLearning": true}]}`, head + `"segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.12"], "members": [{"port": "p1"}], "noLearning": true}]}`,
-			[]talker{{from: "p1", src: 1, dst: all, ip: "10.0.20.1"}, {from: "p1", src: 1, dst: all, ip: "10.0.30.1"}}},
+			[]talker{{from: "p1", src: 1, dst: everybody, ip: "10.0.20.1"}, {from: "p1", src: 1, dst: everybody, ip: "10.0.30.1"}}},
 		{"a guard for a policy", head + `"policies": [` + deny("a", "0.0.0.0/0") + `], "segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "policy": "a", "members": [{"port": "p1"}, {"port": "p3"}], "noLearning": true}]}`, head + `"segments": [
 			{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "members": [{"port": "p1", "guard": {"macs": ["02:00:00:00:00:77"]}}, {"port": "p3"}], "noLearning": true}]}`,
-			[]talker{{from: "p1", src: 1, dst: all}, {from: "p3", src: 3, dst: all}}},
+			[]talker{{from: "p1", src: 1, dst: everybody}, {from: "p3", src: 3, dst: everybody}}},
 		{"another gateway", head + `"segments": [{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "members": [{"port": "p1"}, {"port": "p2"}], "noLearning": true,
 			"gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], ` + gate + `}}], "vrfs": [{"name": "red"}]}`, head + `"segments": [{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.11"], "members": [{"port": "p1"}, {"port": "p2"}], "noLearning": true,
 			"gateway": {"vrf": "red", "addresses": ["10.0.10.2/24"], ` + gate + `}}], "vrfs": [{"name": "red"}]}`,
-			[]talker{{from: "p1", src: 7, dst: theGate, ip: "10.9.0.1"}, {from: "p1", src: 7, dst: all}}},
+			[]talker{{from: "p1", src: 7, dst: theGate, ip: "10.9.0.1"}, {from: "p1", src: 7, dst: everybody}}},
 		{"a tunnel made anew", head + `"segments": [{"vni": 10, "tunnel": "vx", "members": [{"port": "p1"}, {"port": "p2"}], "noLearning": true, "fdb": [{"mac": "02:00:00:00:00:99", "remote": "192.0.2.11"}]}]}`,
 			strings.Replace(head, `"local": "192.0.2.1"`, `"local": "192.0.2.1", "ttl": 7`, 1) + `"segments": [{"vni": 10, "tunnel": "vx", "members": [{"port": "p1"}, {"port": "p2"}], "noLearning": true, "fdb": [{"mac": "02:00:00:00:00:99", "remote": "192.0.2.11"}]}]}`,
-			[]talker{{from: "p1", src: 1, dst: nobody}, {from: "p2", src: 2, dst: all}}},
+			[]talker{{from: "p1", src: 1, dst: nobody}, {from: "p2", src: 2, dst: everybody}}},
 		{"tunnels change groups", head + `"segments": [{"vni": 10, "tunnels": [{"tunnel": "vx", "flood": ["192.0.2.11"], "group": 1}, {"tunnel": "vy", "flood": ["192.0.2.12"], "group": 1}], "members": [{"port": "p1"}], "noLearning": true}]}`,
 			head + `"segments": [{"vni": 10, "tunnels": [{"tunnel": "vx", "flood": ["192.0.2.11"], "group": 2}, {"tunnel": "vy", "flood": ["192.0.2.12"], "group": 2}], "members": [{"port": "p1"}], "noLearning": true}]}`,
-			[]talker{{from: "192.0.2.11", to: "192.0.2.1 10", src: 3, dst: all}, {from: "192.0.2.12", to: "192.0.2.2 10", src: 4, dst: all}}},
+			[]talker{{from: "192.0.2.11", to: "192.0.2.1 10", src: 3, dst: everybody}, {from: "192.0.2.12", to: "192.0.2.2 10", src: 4, dst: everybody}}},
 		{"others are isolated", head + `"segments": [{"vni": 10, "members": [{"port": "p1", "isolated": true}, {"port": "p2", "isolated": true}, {"port": "p3"}], "noLearning": true}]}`,
 			head + `"segments": [{"vni": 10, "members": [{"port": "p1", "isolated": true}, {"port": "p2"}, {"port": "p3", "isolated": true}], "noLearning": true}]}`,
-			[]talker{{from: "p1", src: 1, dst: all}, {from: "p2", src: 2, dst: all}, {from: "p3", src: 3, dst: all}}},
+			[]talker{{from: "p1", src: 1, dst: everybody}, {from: "p2", src: 2, dst: everybody}, {from: "p3", src: 3, dst: everybody}}},
 		{"tags of a trunk are exchanged", head + `"segments": [{"vni": 10, "members": [{"port": "p1", "vlan": 5}, {"port": "p2"}], "noLearning": true}, {"vni": 20, "members": [{"port": "p1", "vlan": 6}, {"port": "p3"}], "noLearning": true}]}`,
 			head + `"segments": [{"vni": 10, "members": [{"port": "p1", "vlan": 6}, {"port": "p3"}], "noLearning": true}, {"vni": 20, "members": [{"port": "p1", "vlan": 5}, {"port": "p2"}], "noLearning": true}]}`,
-			[]talker{{from: "p1", vlan: 5, src: 1, dst: all}, {from: "p1", vlan: 6, src: 1, dst: all}, {from: "p2", src: 2, dst: all}}},
+			[]talker{{from: "p1", vlan: 5, src: 1, dst: everybody}, {from: "p1", vlan: 6, src: 1, dst: everybody}, {from: "p2", src: 2, dst: everybody}}},
 		{"the gateway of a network, beside a default route", head + `"segments": [` + l3("red") + `,
 			{"vni": 10, "members": [{"port": "p1"}], "noLearning": true, "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], ` + gate + `}},
 			{"vni": 20, "members": [{"port": "p2"}], "noLearning": true, "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:02"},

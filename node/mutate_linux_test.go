@@ -224,9 +224,11 @@ func (m maker) policy(name string) Policy {
 	return p
 }
 
+var yes = true
+
 func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment {
 	s := Segment{
-		VNI: vni, Evict: m.some(4), NoLearning: m.some(4), Ageing: Duration(m.IntN(2)) * 60e9, MaxMACs: m.IntN(2) * 100,
+		VNI: vni, Evict: pick(m, nil, nil, new(bool), &yes), NoLearning: m.some(4), Ageing: Duration(m.IntN(2)) * 60e9, MaxMACs: m.IntN(2) * 100,
 		Freeze: uint8(m.IntN(2) * 5), InnerVLAN: InnerVLAN(m.IntN(3)),
 	}
 	if m.some(3) {
