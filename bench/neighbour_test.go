@@ -190,8 +190,8 @@ func TestAnswersAllocateNothing(t *testing.T) {
 	}
 }
 
-// However many strangers speak, the tables hold as many entries as they may, and once they
-// are full a stranger costs no memory at all. Those who were known stay known.
+// However many strangers speak at a port, the table holds as many entries as the port's share, and
+// once it is full a stranger costs no memory at all. Those who were known stay known.
 func TestSpoofedIsBounded(t *testing.T) {
 	r, a := newSpoofed(t, 0)
 	qs := questions(t, false)
@@ -199,7 +199,7 @@ func TestSpoofedIsBounded(t *testing.T) {
 	r.port.Run(neighbours/frame.MaxBatch + 1)
 	a.attack(2 * arp.DefaultLimit / frame.MaxBatch)
 	full := r.r.Stats().Table
-	if full.Snooped != arp.DefaultLimit || full.Entries != arp.DefaultLimit+2*neighbours {
+	if snooped := arp.DefaultLimit/2 + neighbours; full.Snooped != snooped || full.Entries != snooped+2*neighbours {
 		t.Errorf("%+v", full)
 	}
 	batches := strangers / frame.MaxBatch

@@ -158,9 +158,17 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 	case h.Interface.neighbours == nil:
 		return fmt.Errorf("next hop %v: the interface has no neighbours", h)
 	}
-	for _, p := range h.Interface.cfg.Addrs {
-		if err := hostIn(p, h.IP); err != nil {
-			return fmt.Errorf("next hop %v: IP: %v %w", h, h.IP, err)
+	if err := CheckNextHop(h.Interface.cfg.Addrs, h.IP); err != nil {
+		return fmt.Errorf("next hop %v: IP: %v %w", h, h.IP, err)
+	}
+	return nil
+}
+
+// CheckNextHop says why ip is not the address of a next hop on an interface with addrs, nil if it may be.
+func CheckNextHop(addrs []netip.Prefix, ip netip.Addr) error {
+	for _, p := range addrs {
+		if err := hostIn(p, ip); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -195,5 +195,9 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		k.fail(key+".remote", "needs mac, that of the router behind it")
 	case !h.IP.IsValid() || to.IsValid() && h.IP.Is4() != to.Addr().Is4():
 		k.fail(key+".ip", "an address of the family of %v is needed", to)
+	default:
+		if err := l3.CheckNextHop(g.Gateway.Addresses, h.IP); err != nil {
+			k.fail(key+".ip", "%v %v", h.IP, err)
+		}
 	}
 }
