@@ -9,7 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// An MSSClamp is a stage for the slots Ingress and Egress: it lowers the maximum segment
+// An MSSClamp is a stage for the slot Ingress: it lowers the maximum segment
 // size that hosts announce when they open a TCP connection (RFC 9293, section 3.7.1), so
 // that no segment is longer than the MTU, for paths that lose the errors which would say
 // so.
@@ -34,6 +34,9 @@ func NewMSSClamp(mtu int) (*MSSClamp, error) {
 
 // Clamped returns how many connections have been changed.
 func (c *MSSClamp) Clamped() uint64 { return c.clamped.Load() }
+
+// Rewrites says that frames are written to, which no stage may do where copies share one.
+func (c *MSSClamp) Rewrites() {}
 
 // Process returns frame.Continue, whatever it did.
 func (c *MSSClamp) Process(f *frame.Frame, at frame.At) frame.Verdict {

@@ -75,7 +75,10 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	if s.closed || v.gone.Load() {
 		return net.ErrClosed
 	}
-	if p == nil || !reflect.TypeOf(p).Comparable() {
+	switch {
+	case p == nil, reflect.ValueOf(p).Kind() == reflect.Pointer && reflect.ValueOf(p).IsNil():
+		return fmt.Errorf("port: nil %T, want a port", p)
+	case !reflect.TypeOf(p).Comparable():
 		return fmt.Errorf("port: %T cannot be told from others, want a pointer", p)
 	}
 	tunnel, isTunnel := p.(Tunnel)
@@ -138,6 +141,9 @@ func (c *AttachConfig) Check(tunnel bool) error {
 		return errors.New("AttachConfig.Hub: a hub is in no group")
 	case c.NoFlood > Broadcast|Multicast|UnknownUnicast:
 		return fmt.Errorf("AttachConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
+	}
+	if err := c.Slots.check(); err != nil {
+		return fmt.Errorf("AttachConfig.%w", err)
 	}
 	return nil
 }

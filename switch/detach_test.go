@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -217,3 +218,30 @@ func TestPeerRetired(t *testing.T) {
 		t.Errorf("%d peers freed", tun.freed.Load())
 	}
 }
+
+// What is no port is an error, and a stage that rewrites frames where others share them too.
+func TestAttachRefuses(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	defer s.Close()
+	v := must[*VSI](t)(s.VSI(1, nil))
+	var none *stub
+	var tunnel *stubTunnel
+	for _, p := range []Port{nil, none, tunnel} {
+		if _, err := v.Attach(p, 0); err == nil || !strings.Contains(err.Error(), "nil") {
+			t.Errorf("%T: %v", p, err)
+		}
+	}
+	slots := Slots{Egress: Chain(say(frame.Continue), rewriter{})}
+	if _, err := v.AttachWith(newStub("a"), 0, AttachConfig{Slots: slots}); err == nil || !strings.Contains(err.Error(), "AttachConfig.Slots.Egress") {
+		t.Error(err)
+	}
+	if err := v.Configure(VSIConfig{Slots: slots}); err == nil || !strings.Contains(err.Error(), "VSIConfig.Slots.Egress") {
+		t.Error(err)
+	}
+	must[*Attachment](t)(v.AttachWith(newStub("a"), 0, AttachConfig{Slots: Slots{Ingress: rewriter{}}}))
+}
+
+type rewriter struct{}
+
+func (rewriter) Rewrites()                                    {}
+func (rewriter) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Continue }

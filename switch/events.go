@@ -20,9 +20,9 @@ type hub struct {
 }
 
 // Events is one reader's queue of what happens in a switch. It is bounded
-// (Config.Events): when the
-// reader is too slow, what waits is replaced by one frame.EventOverflow, and the
-// reader lists the tables again.
+// (Config.Events): when the reader is too slow, what waits is replaced by one
+// frame.EventOverflow and the events about ports that came before, and the reader lists
+// the tables again.
 type Events struct {
 	hub    *hub
 	queue  []frame.Event // under hub.mu
@@ -62,16 +62,32 @@ func (h *hub) emit(ev frame.Event) {
 	defer h.mu.Unlock()
 	for e := range h.subs {
 		if len(e.queue) >= h.limit {
-			n := len(e.queue)
-			if e.queue[0].Kind == frame.EventOverflow {
-				n--
-			}
-			h.lost.Add(uint64(n))
-			e.queue = append(e.queue[:0], frame.Event{Kind: frame.EventOverflow})
+			h.lost.Add(uint64(e.overflow(h.limit / 2)))
 		}
 		e.queue = append(e.queue, ev)
 		e.wake()
 	}
+}
+
+// overflow replaces what waits by one event, but for at most n about ports: senders of frames
+// make few of those or none, and so cannot hide them. It returns how many were lost.
+func (e *Events) overflow(n int) (lost int) {
+	q := []frame.Event{{Kind: frame.EventOverflow}}
+	for _, ev := range e.queue {
+		switch ev.Kind {
+		case frame.EventOverflow:
+		case frame.EventPortUp, frame.EventPortDown, frame.EventPortHeld, frame.EventPortReleased:
+			if len(q) < n {
+				q = append(q, ev)
+				break
+			}
+			fallthrough
+		default:
+			lost++
+		}
+	}
+	e.queue = q
+	return lost
 }
 
 func (h *hub) close() {

@@ -38,3 +38,30 @@ func TestEventsOverflow(t *testing.T) {
 	}
 	s.Close()
 }
+
+// However many MACs move, a reader hears what became of ports.
+func TestEventsKeepPorts(t *testing.T) {
+	s := must[*Switch](t)(New(&Config{Events: 16}))
+	defer s.Close()
+	e := s.Events()
+	defer e.Close()
+	for i := range 1_000_000 {
+		s.Notify(frame.Event{Kind: frame.EventMACMoved, MAC: mac(byte(i))})
+		if i%100_000 == 50_000 {
+			s.Notify(frame.Event{Kind: frame.EventPortDown, Dest: frame.NewDest(uint16(i/100_000), 0)})
+		}
+	}
+	var ports []uint16
+	for {
+		ev, ok, err := e.poll()
+		if !ok || err != nil {
+			break
+		}
+		if ev.Kind == frame.EventPortDown {
+			ports = append(ports, ev.Dest.Port())
+		}
+	}
+	if len(ports) < 7 || ports[0] != 0 {
+		t.Errorf("heard of ports %v", ports)
+	}
+}

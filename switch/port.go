@@ -1,6 +1,7 @@
 package vswitch
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -91,6 +92,29 @@ func confines(s Stage) bool {
 	}
 	c, ok := s.(Confiner)
 	return ok && c.Confines()
+}
+
+// A Rewriter is a Stage that writes into frames it lets pass. It is refused in the slot Egress:
+// the frame there is the one that all copies share.
+type Rewriter interface {
+	Stage
+	Rewrites()
+}
+
+func rewrites(s Stage) bool {
+	if c, ok := s.(chain); ok {
+		return slices.ContainsFunc(c, rewrites)
+	}
+	_, ok := s.(Rewriter)
+	return ok
+}
+
+// check refuses what cannot be in a slot.
+func (s *Slots) check() error {
+	if rewrites(s.Egress) {
+		return errors.New("Slots.Egress: a stage there may only drop, and this one rewrites frames; its slot is Ingress")
+	}
+	return nil
 }
 
 // Slots are the places where stages take part in decide. A nil slot is passed over.

@@ -157,6 +157,9 @@ func (c *VSIConfig) Check() error {
 	if c.FlapHold != 0 && c.FlapHold < time.Second || c.FlapHold > maxTime {
 		return fmt.Errorf("vswitch: VSIConfig.FlapHold: %v, allowed are 1s to %v, or 0 for never", c.FlapHold, maxTime)
 	}
+	if err := c.Slots.check(); err != nil {
+		return fmt.Errorf("vswitch: VSIConfig.%w", err)
+	}
 	return c.InnerVLAN.check()
 }
 
