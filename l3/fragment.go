@@ -13,7 +13,7 @@ const moreFragments = 0x2000
 // section 3.2). Its own header is repeated; of its options, those that are to be
 // copied. A superframe is not cut: the packets in it are too long one by one, and hosts that
 // make them set DF or know the path's MTU.
-func fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int, to frame.Dest, send func(frame.Dest, *frame.Frame) bool) frame.Verdict {
+func fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int, from, to frame.Dest, send func(frame.Dest, *frame.Frame) bool) frame.Verdict {
 	if f.GSO.Size != 0 {
 		return frame.Drop(frame.TooBig)
 	}
@@ -46,7 +46,7 @@ func fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int, to frame.Dest, send fun
 		q.SetChecksum(0)
 		q.SetChecksum(wire.Checksum(wire.Sum(q[:len(head)], 0)))
 		g := frame.Make(b)
-		g.Kind, g.GBP, g.Horizon = f.Kind, f.GBP, f.Horizon
+		g.Kind, g.From, g.GBP, g.Horizon = f.Kind, from, f.GBP, f.Horizon
 		if !send(to, &g) {
 			return frame.Drop(frame.PortFull)
 		}

@@ -174,7 +174,7 @@ func cut(t testing.TB, b []byte, mtu int, id uint32) (list [][]byte) {
 	}
 	if p, ok := wire.ParseIPv4(b[14:]); ok {
 		p.SetID(uint16(id))
-		fragment4(&f, wire.IPv4(f.Bytes()[14:]), 14, mtu, 0, keep)
+		fragment4(&f, wire.IPv4(f.Bytes()[14:]), 14, mtu, 0, 0, keep)
 		for _, x := range list {
 			q := wire.IPv4(x[14:])
 			q.SetID(uint16(id))

@@ -197,7 +197,7 @@ func (i *Interface) whole4(x *packet, p wire.IPv4) frame.Verdict {
 		i.cfg.Send(back(x.f), y.f)
 		return frame.Consume
 	}
-	return fragment4(y.f, q, y.ip, d.longest, back(x.f), i.cfg.Send)
+	return fragment4(y.f, q, y.ip, d.longest, x.f.From, back(x.f), i.cfg.Send)
 }
 
 // whole6 likewise. The extension headers in front of the fragment header are left out.

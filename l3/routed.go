@@ -40,7 +40,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 			return frame.Drop(frame.TooBig)
 		}
 		if !p.DF() {
-			return fragment4(f, p, ip, mtu, at.To, i.cfg.Send)
+			return fragment4(f, p, ip, mtu, at.From, at.To, i.cfg.Send)
 		}
 	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
 		x.v6 = true

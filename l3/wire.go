@@ -96,7 +96,7 @@ func (w *Wire) TooBig() WireTooBig { return WireTooBig{w} }
 // 5.1). A packet whose header is damaged is dropped: each piece would have a right checksum.
 func (s WireTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && p.ChecksumOK() && at.MTU >= minMTU4 {
-		return fragment4(f, p, 0, at.MTU, at.To, s.w.cfg.Send)
+		return fragment4(f, p, 0, at.MTU, at.From, at.To, s.w.cfg.Send)
 	}
 	return s.w.errs.Process(f, at)
 }

@@ -144,6 +144,9 @@ func (c *circuit) tooBig(f *frame.Frame, at *frame.At, to frame.Dest, mtu int) f
 	if c.slots.TooBig != nil {
 		told := *at
 		told.To, told.MTU = to, mtu
+		if f.From != 0 {
+			told.From = f.From
+		}
 		if v := c.slots.TooBig.Process(f, told); v != frame.Continue {
 			return v
 		}

@@ -24,7 +24,9 @@ type Config struct {
 	// fdb.Gens.SetLimit.
 	MaxMACs int
 
-	// Injected is how many frames Inject may queue; default 1024.
+	// Injected is how many frames that came in on one port, or from one peer, or are the
+	// switch's own, Inject may queue; default 1024. All of them together are twice as many, and
+	// who has more than what is free gets no more.
 	Injected int
 
 	// Events is how many events may wait for one reader of Events; default 4096.
@@ -44,6 +46,7 @@ type Switch struct {
 	arenas  frame.Arenas
 	started time.Time
 	inject  *ring.Ring[injection]
+	share   shares // of inject
 	events  hub
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 
@@ -119,8 +122,9 @@ func New(cfg *Config) (*Switch, error) {
 	if s.log = s.cfg.Log; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.inject = ring.New[injection](s.cfg.Injected)
-	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{injected{s.inject}}}
+	s.share.size = 2 * s.cfg.Injected
+	s.inject = ring.New[injection](s.share.size)
+	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{&injected{Ring: s.inject, share: &s.share}}}
 	s.ports.Store(&[]*port{s.own})
 	s.list.Store(new([]*VSI))
 	return s, nil
@@ -202,15 +206,21 @@ func (s *Switch) shut() {
 
 // Inject queues a copy of f as a frame the switch itself sends into vsi: a stage's
 // answer that needs a packet of its own, or one from housekeeping. It is not learned
-// from, and split horizon does not apply. A superframe stays one. When the queue is full or
+// from, and split horizon does not apply. A superframe stays one. f.From is whose share of the
+// queue it takes. When the queue is full or
 // the switch closed it reports false. It may be called from a Stage.
 func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool { return vsi.Send(0, f) }
 
 // Send is Inject for a frame that leaves by one member of the VSI, wherever the FDB has its
 // MAC: the only way out for what is no Ethernet frame. To 0 leaves it to the FDB.
 func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
-	m := injection{vni: v.vni, to: to, kind: f.Kind, horizon: f.Horizon, kills: v.sw.gens.Kills(to), gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
-	r := v.sw.inject.Put(m, f.Bytes())
+	m := injection{vni: v.vni, from: f.From, to: to, kind: f.Kind, horizon: f.Horizon, kills: v.sw.gens.Kills(to), gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
+	r := frame.PortFull
+	if v.sw.share.take(m.from) {
+		if r = v.sw.inject.Put(m, f.Bytes()); r != frame.NotDropped {
+			v.sw.share.give(m.from)
+		}
+	}
 	if r != frame.NotDropped {
 		v.sw.own.tx.add(cDrops+int(r), 1)
 	}
@@ -220,6 +230,7 @@ func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
 // injection is what goes with the bytes of an injected frame.
 type injection struct {
 	vni  frame.VNI
+	from frame.Dest
 	to   frame.Dest
 	kind frame.Kind
 	gso  frame.GSO
@@ -231,13 +242,21 @@ type injection struct {
 
 // injected reads what was queued. Where a frame is to go is in its From, and in its Hash
 // whether that is still there, until the worker has seen it.
-type injected struct{ *ring.Ring[injection] }
+type injected struct {
+	*ring.Ring[injection]
+	share *shares
+	taken []frame.Dest
+}
 
-func (r injected) Read(b *frame.Batch) error {
-	return r.Fill(b, func(b *frame.Batch, i int, m injection) {
+func (r *injected) Read(b *frame.Batch) error {
+	r.taken = r.taken[:0]
+	err := r.Fill(b, func(b *frame.Batch, i int, m injection) {
+		r.taken = append(r.taken, m.from)
 		f := &b.Frames[i]
 		f.VNI, f.From, f.Kind, f.GSO, f.GBP, f.Horizon, f.Hash = m.vni, m.to, m.kind, m.gso.Moved(f.Headroom()), m.gbp, m.horizon, m.kills
 	})
+	r.share.give(r.taken...)
+	return err
 }
 
 // Name returns what a Dest is called: the port's name, or the peer's address.

@@ -212,6 +212,9 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *circuit, _ frame.Verdict) {
 	reenter := v.Action() == frame.ActReenter
 	if reenter {
+		if f.From != 0 {
+			w.at.From = f.From
+		}
 		f.From, f.Tunnel, f.Replicated = 0, false, false
 	}
 	if f.VNI != c.vsi.vni {

@@ -1,0 +1,69 @@
+package vswitch
+
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// One port that has frames injected without end, as one whose packets are all cut, leaves others
+// and the switch itself their room; so do several.
+func TestInjectShares(t *testing.T) {
+	for _, hogs := range []int{1, 2} {
+		s := must[*Switch](t)(New(&Config{Injected: 100}))
+		defer s.Close()
+		v := must[*VSI](t)(s.VSI(1, nil))
+		b := frame.NewBatch(nil)
+		in := s.own.readers[0]
+		inject := func(from frame.Dest, n int) (took int) {
+			f := frame.Make(eth(mac(1), mac(2), 0x800))
+			f.From = from
+			for range n {
+				if s.Inject(v, &f) {
+					took++
+				}
+			}
+			return took
+		}
+		refused := 0
+		for range 600 { // ten minutes of seconds
+			for hog := range hogs {
+				inject(frame.NewDest(uint16(1+hog), 0), 10_000/hogs)
+			}
+			for _, other := range []frame.Dest{frame.NewDest(9, 0), frame.NewDest(9, 5), 0} {
+				refused += 10 - inject(other, 10)
+			}
+			for s.share.n > 0 {
+				if err := in.Read(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if refused != 0 || len(s.share.held) != 0 {
+			t.Errorf("%d hogs: %d frames of others refused, %v held at the end", hogs, refused, s.share.held)
+		}
+		if n := inject(frame.NewDest(1, 0), 1000); n != 100 {
+			t.Errorf("one alone has %d, want 100", n)
+		}
+	}
+}
+
+// What is cut on its way out of the gateway is the port's that it came in on.
+func TestInjectShareOfRouted(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var from []frame.Dest
+		cut := hears(func(at frame.At) { from = append(from, at.From) })
+		a, at := l.port("a", 0)
+		small := newStub("small")
+		small.mtu = 100
+		b := must[*Attachment](t)(l.v.Attach(small, 0))
+		must[any](t)(nil, l.v.FDB().Set(mac(7), b.Dest(0), 0))
+		must[any](t)(nil, l.v.FDB().Set(mac(8), 0, 0))
+		must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{Gateway: gatewayStub{mac(7)}, TooBig: cut}}))
+		long := make([]byte, 200)
+		a.send(eth(mac(8), mac(1), 0x800, long...), eth(mac(7), mac(1), 0x800, long...))
+		if len(from) != 2 || from[0] != at.Dest(0) || from[1] != at.Dest(0) {
+			t.Errorf("%v, want %v twice", from, at.Dest(0))
+		}
+	})
+}
