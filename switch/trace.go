@@ -19,7 +19,7 @@ type TraceConfig struct {
 	MAC    frame.MAC  // source or destination
 	VNI    *frame.VNI // of the segment it came in on, or was routed to; nil = any
 	Dest   frame.Dest // the port, or the peer behind it, that it came from or goes to; a port stands for all its peers
-	Buffer int        // records that may wait for Next, default 1024; more are counted as lost
+	Buffer int        // records of one port or peer that may wait for Next, of all twice as many; default 1024; more are counted as lost
 }
 
 // A TraceRecord is what a switch did with one frame.
@@ -46,6 +46,7 @@ type Trace struct {
 	sw   *Switch
 	cfg  TraceConfig
 	ring *ring.Ring[TraceRecord]
+	room shares // of the ring, by where frames entered
 	seen atomic.Uint64
 	lost atomic.Uint64
 }
@@ -68,7 +69,8 @@ func (s *Switch) Trace(cfg TraceConfig) (*Trace, error) {
 	if s.closed {
 		return nil, fmt.Errorf("vswitch: Trace: %w", net.ErrClosed)
 	}
-	t := &Trace{sw: s, cfg: cfg, ring: ring.New[TraceRecord](cfg.Buffer)}
+	t := &Trace{sw: s, cfg: cfg, ring: ring.New[TraceRecord](2 * cfg.Buffer)}
+	t.room.size = 2 * cfg.Buffer
 	if old := s.trace.Swap(t); old != nil {
 		old.ring.Close()
 	}
@@ -78,6 +80,9 @@ func (s *Switch) Trace(cfg TraceConfig) (*Trace, error) {
 // Next waits for the next record. After Close it returns net.ErrClosed.
 func (t *Trace) Next(ctx context.Context) (TraceRecord, error) {
 	_, r, err := t.ring.Take(ctx)
+	if err == nil {
+		t.room.give(r.From)
+	}
 	return r, err
 }
 
@@ -123,7 +128,11 @@ func (t *Trace) record(r TraceRecord, in frame.VNI) {
 		return
 	}
 	r.Time = time.Now()
-	if t.ring.Put(r) != frame.NotDropped {
+	switch {
+	case !t.room.take(r.From):
+		t.lost.Add(1)
+	case t.ring.Put(r) != frame.NotDropped:
+		t.room.give(r.From)
 		t.lost.Add(1)
 	}
 }

@@ -112,3 +112,24 @@ func TestTrace(t *testing.T) {
 		}
 	})
 }
+
+// One port's frames do not hide those of another from who traces all of them.
+func TestTraceShares(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	defer s.Close()
+	tr := must[*Trace](t)(s.Trace(TraceConfig{Buffer: 50}))
+	for range 100_000 {
+		tr.record(TraceRecord{From: frame.NewDest(1, 0)}, 1)
+	}
+	for range 20 {
+		tr.record(TraceRecord{From: frame.NewDest(2, 0)}, 1)
+	}
+	var n [3]int
+	for range 70 {
+		r := must[TraceRecord](t)(tr.Next(t.Context()))
+		n[r.From.Port()]++
+	}
+	if n != [3]int{0, 50, 20} || tr.Lost() != 100_000-50 || tr.room.n != 0 {
+		t.Errorf("%v records, %d lost, %d held", n, tr.Lost(), tr.room.n)
+	}
+}
