@@ -148,6 +148,7 @@ func (i *Interface) Tend(now frame.Tick) {
 		i.unresolved.Add(1)
 		p.x.f, p.x.tick, p.x.worker = &p.f, now, 0
 		if p.in.refuse(&p.x, noHost, frame.Unresolved) == frame.Reply {
+			p.f.Horizon = 0 // the gateway's own now
 			p.in.cfg.Send(back(&p.f), &p.f)
 		}
 	}

@@ -1,6 +1,9 @@
 package vectors
 
 import (
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -64,6 +67,22 @@ func isolatedRows() (rows []row) {
 			s.d.Want(q.bytes())
 			s.d.Send(isAt(q, s.d.MAC).bytes())
 			want(l, s, 1, p.routed(gwMAC, s.d.MAC).bytes())
+		})...)
+		rows = append(rows, inside("5.isolated-routed", name+", to nobody: it is told so", func(l *lab, v6 bool) {
+			s := start(l, v6, allowed)
+			s.c.Send(packetOf(s.c.MAC, s.c.IP, gwMAC, s.ip(vni, 77)).bytes())
+			hear(s.a, s.c, s.d)
+			l.pass(5 * time.Second)
+			s.d.Got()
+			told := 0
+			for _, b := range s.c.Got() {
+				if frame.MAC(b) == s.c.MAC {
+					told++
+				}
+			}
+			if told != 1 {
+				l.T.Errorf("told %d times", told)
+			}
 		})...)
 		rows = append(rows, row{id: "5.isolated-routed", name: name + ", in pieces, flooded", wire: func(l *lab) {
 			s := start(l, false, allowed)
