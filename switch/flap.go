@@ -12,11 +12,16 @@ import (
 
 // notify hears what the VSI's FDB tells, with the table locked.
 func (v *VSI) notify(e frame.Event) {
-	s := v.sw
-	if e.Kind != frame.EventMACFlapping {
-		s.events.emit(e)
-		return
+	if e.Kind == frame.EventMACFlapping {
+		v.flaps(e)
+	} else {
+		v.sw.events.emit(e)
 	}
+}
+
+// flaps is notify of a MAC that moves to and fro. It is apart, since it keeps the event.
+func (v *VSI) flaps(e frame.Event) {
+	s := v.sw
 	if v.holds.Load() && v.flapped.CompareAndSwap(nil, &e) {
 		s.wake()
 	}
