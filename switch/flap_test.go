@@ -53,6 +53,7 @@ func TestFlap(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
+		synctest.Wait() // the log is read
 		list := told()
 		if len(list) != 3 {
 			t.Fatalf("%d events in three seconds: %v", len(list), list)
