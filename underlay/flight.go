@@ -11,8 +11,9 @@ import (
 type flight struct {
 	due   time.Time
 	order uint64
-	index int // in the heap
-	link  *linkState
+	index int        // in the heap
+	link  *linkState // that it is held back on
+	way   *linkState
 	m     meta
 	data  []byte
 
@@ -52,21 +53,26 @@ func (q *flights) Pop() any {
 }
 
 // fly sends a copy on its way; the network is locked.
-func (n *Network) fly(m meta, parts [][]byte, wait time.Duration) *flight {
-	return n.push(&flight{m: m, data: slices.Concat(parts...)}, wait)
+func (n *Network) fly(st *linkState, m meta, parts [][]byte, wait time.Duration) *flight {
+	return n.push(&flight{way: st, m: m, data: slices.Concat(parts...)}, wait)
 }
 
 // returnError sends an error about a datagram back to its sender; the network is locked.
 func (n *Network) returnError(tell *Memory, m meta, mtu int, parts [][]byte, wait time.Duration) {
+	st := n.link(pair{m.src.Host(), m.dst.Host()})
+	if st.way >= n.way {
+		return
+	}
 	var quoted []byte
 	for _, p := range parts {
 		quoted = append(quoted, p[:min(len(p), quoteLen-len(quoted))]...)
 	}
 	n.reports++
-	n.push(&flight{m: m, data: quoted, tell: tell, mtu: mtu}, wait)
+	n.push(&flight{way: st, m: m, data: quoted, tell: tell, mtu: mtu}, wait)
 }
 
 func (n *Network) push(f *flight, wait time.Duration) *flight {
+	f.way.way++
 	n.order++
 	f.due, f.order = time.Now().Add(wait), n.order
 	heap.Push(&n.queue, f)
@@ -86,6 +92,7 @@ func (n *Network) release(f *flight, wait time.Duration) {
 		heap.Fix(&n.queue, f.index)
 	} else {
 		heap.Remove(&n.queue, f.index)
+		f.way.way--
 		n.deliver(f.m, f.data)
 	}
 	n.schedule()
@@ -123,6 +130,7 @@ func (n *Network) landed() (told []*flight) {
 	now := time.Now()
 	for len(n.queue) > 0 && !n.queue[0].due.After(now) {
 		f := heap.Pop(&n.queue).(*flight)
+		f.way.way--
 		if f.tell != nil {
 			n.reports--
 			told = append(told, f)
@@ -150,6 +158,7 @@ func (n *Network) leave(m *Memory) {
 	}
 	n.stats.NoListener += uint64(len(n.queue) - n.reports)
 	for _, f := range n.queue {
+		f.way.way--
 		if f.link != nil {
 			f.link.held = nil
 		}

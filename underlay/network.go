@@ -50,7 +50,7 @@ type NetworkStats struct {
 	Lost       uint64 // by chance
 	Cut        uint64 // the link was cut
 	NoListener uint64 // nobody listens there
-	Overflow   uint64 // the receiver's inbox was full
+	Overflow   uint64 // the receiver's inbox was full, or 16384 were under way on the link
 	TooBig     uint64 // refused: above the MTU, told to the sender
 	TooLong    uint64 // lost on the way: above the PathMTU
 
@@ -65,6 +65,7 @@ type NetworkStats struct {
 type Network struct {
 	mtu  int
 	seed uint64
+	way  int // maxWay
 
 	mu      sync.Mutex
 	def     Link
@@ -85,7 +86,11 @@ type pair struct{ from, to frame.Endpoint } // hosts
 type linkState struct {
 	rng  *rand.Rand
 	held *flight
+	way  int // datagrams under way, and errors on their way back
 }
+
+// maxWay bounds what is under way on one link, so that a long one is not a place to fill memory.
+const maxWay = 1 << 14
 
 // holdTime is how long a datagram that is to be overtaken waits for another.
 const holdTime = 10 * time.Millisecond
@@ -102,6 +107,7 @@ func NewNetwork(cfg *NetworkConfig) *Network {
 	return &Network{
 		mtu:     c.MTU,
 		seed:    c.Seed,
+		way:     maxWay,
 		def:     c.Link,
 		special: make(map[pair]Link),
 		links:   make(map[pair]*linkState),
@@ -231,15 +237,19 @@ func (n *Network) carry(st *linkState, l *Link, m meta, parts [][]byte) {
 	if l.Jitter > 0 {
 		wait += time.Duration(st.rng.Int64N(int64(l.Jitter) + 1))
 	}
+	if st.way >= n.way {
+		n.stats.Overflow++
+		return
+	}
 	if st.held == nil && st.chance(l.Reorder) {
 		n.stats.Reordered++
-		st.held = n.fly(m, parts, wait+holdTime)
+		st.held = n.fly(st, m, parts, wait+holdTime)
 		st.held.link = st
 		return
 	}
 	held := st.held
 	if wait > 0 {
-		n.fly(m, parts, wait)
+		n.fly(st, m, parts, wait)
 	} else {
 		n.deliver(m, parts...)
 	}

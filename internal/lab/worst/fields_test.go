@@ -1,0 +1,65 @@
+package worst
+
+// configured is filled by who writes the configuration, calls the library, or runs a control
+// plane, with as many things as he names: no stranger has any in it.
+const configured = `
+control.Plane.lists control.Plane.owners control.Plane.peers control.Plane.slots control.floodEntry.lists
+control.floodList.list control.floodList.shown control.peer.in control.routeEntry.held control.routeEntry.hops
+control.segment.ports control.segment.tunnels control.slot.claims control.tx.anew control.tx.changes
+control.tx.fresh control.tx.garbage control.tx.routes control.tx.segments control.tx.touched control.tx.undos
+control.tx.vrfs
+fdb.Table.portDest
+l3.Gateway.vrfs l3.Interface.addrs l3.Pool.blocks l3.Pool.subnets l3.VRF.held l3.VRF.interfaces l3.route.hops
+node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.nets
+node.checker.networks node.checker.policies node.checker.ports node.checker.segments node.checker.tunnels
+node.checker.used node.checker.vrfs node.gate.shut node.opened.ports node.opened.tunnels node.segment.at
+node.segment.far node.segment.guards node.segment.macs node.segment.members node.wanted.policies
+node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
+policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.sets policy.Policy.unused
+policy.ownership.macs policy.pool.array policy.pool.known policy.ports.page policy.ports.sets
+policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.base policy.ruleset.counters
+policy.ruleset.dmac policy.ruleset.ether policy.ruleset.protocols policy.ruleset.smac policy.side.calls
+policy.side.free policy.side.literal
+port.Device.queues port.Faulty.in port.Packet.queues port.captureFile.ids
+switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports switch.Switch.vsis
+switch.Switch.workers switch.VSI.members switch.numbers.free switch.port.circuits switch.port.members
+switch.port.readers switch.port.workers switch.view.byPort switch.view.members
+underlay.Memory.configs underlay.Memory.senders underlay.Memory.sets underlay.Memory.users
+underlay.Network.groups underlay.Network.links underlay.Network.members underlay.Network.special
+underlay.Packet.configs underlay.Packet.groups underlay.Packet.queues underlay.Packet.senders
+underlay.Packet.sets underlay.UDP.configs underlay.base.ranges underlay.base.readers underlay.base.senders
+underlay.base.sets underlay.errWatch.socks underlay.groups.socks underlay.move.rx underlay.move.tx
+underlay.packetRules.groups underlay.program.fails underlay.program.ins underlay.program.takes
+underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks
+vtep.VTEP.networks vtep.allowed.all vtep.allowed.own vtep.floodList.given vtep.floodList.groups
+vtep.floodList.hops vtep.floodList.to vtep.hop.group
+`
+
+// fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
+// signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
+const fixed = `
+arp.Table.outcomes arp.shared.counts
+examples/node.gate.shut
+fdb.Gens.ports
+frame.arena.frames frame.arena.outer frame.spare.free
+internal/gso.Joiner.parts
+l3.Interface.lanes l3.TooBig.count
+node.source.at node.source.errs node.source.has node.value.array node.value.object
+policy.Guard.drops policy.Policy.waits policy.lane.events policy.lane.rules policy.lanes.list
+policy.ruleset.limits
+port.Buffered.done port.Buffered.drops port.Packet.drops port.captureFile.done port.captureRing.wake
+port.captureWriter.parts port.deviceWriter.out port.faultCounters.faults port.faultyReader.ps port.plain.parts
+port.plain.segments port.transmitter.parts port.underlaySender.parts
+switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out
+switch.epoch.left switch.ledger.live switch.ledger.past switch.port.tx switch.worker.done switch.worker.egress
+switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
+underlay.apart.iov underlay.apart.msgs underlay.apart.who underlay.base.done underlay.cursor.parts
+underlay.hops.kick underlay.hops.lost underlay.inbox.blocks underlay.inbox.into underlay.inbox.msgs
+underlay.memSender.lost underlay.memSender.seg underlay.packetBatch.heads underlay.packetBatch.iov
+underlay.packetBatch.msgs underlay.packetBatch.who underlay.packetReader.heads underlay.packetReader.iov
+underlay.packetSender.win underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl
+underlay.sender.iov underlay.sender.msgs underlay.sender.names underlay.sender.next underlay.sender.who
+underlay.sender.win underlay.txCounters.lost
+vtep.VTEP.lost vtep.lane.ds vtep.lane.owner vtep.lane.span vtep.wrapped.parts vtep.writer.pieces
+vtep.writer.pkt vtep.writer.runs vtep.writer.to
+`
