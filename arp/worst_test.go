@@ -6,20 +6,11 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
 // tenMinutes is how long somebody does his worst.
 const tenMinutes = 600
-
-// worst compares what hosts get of a table in ten minutes beside somebody who does his worst
-// with what they get alone: it has to be 95%.
-func worst(t *testing.T, run func(attack bool) (served int)) {
-	t.Helper()
-	alone, beside := run(false), run(true)
-	if alone == 0 || beside*100 < alone*95 {
-		t.Errorf("%d served, %d alone", beside, alone)
-	}
-}
 
 // strange is the n-th address of a prefix of 10.0.0.0/8 that nobody counts.
 func strange(n int) netip.Addr {
@@ -40,7 +31,7 @@ func TestWorstNeighbours(t *testing.T) {
 		{"answers to questions that it has caused", 100, func(n int) int { return n }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			worst(t, func(attack bool) (served int) {
+			run := func(attack bool) (served int) {
 				table, err := NewTable(nil)
 				must(t, err)
 				var open netip.Addr
@@ -69,7 +60,8 @@ func TestWorstNeighbours(t *testing.T) {
 					table.Sweep(tick, nil)
 				}
 				return served
-			})
+			}
+			worst.Kept(t, "neighbours", run(false), run(true))
 		})
 	}
 }

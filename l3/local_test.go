@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/worst"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -324,7 +325,7 @@ func TestWorstFragments(t *testing.T) {
 		{"from the same port", frame.NewDest(1, 0), 1400, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			worst(t, func(attack bool) (served int) {
+			run := func(attack bool) (served int) {
 				l := newLab(t, &GatewayConfig{Fragments: limit})
 				bad := pingOf(at6(10, 66), at6(10, 254), 2*c.size)
 				first := cut(t, bad.bytes(t), c.size+48, 1)[0]
@@ -349,7 +350,8 @@ func TestWorstFragments(t *testing.T) {
 					}
 				}
 				return served
-			})
+			}
+			worst.Kept(t, "packets for the gateway in fragments", run(false), run(true))
 		})
 	}
 }

@@ -4,9 +4,13 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
 // six returns the address of host i in an IPv6 prefix, and four in an IPv4 one.
@@ -76,11 +80,11 @@ func TestWorstPeers(t *testing.T) {
 			if name == "IPv4" {
 				cfg.MaxPeers, mine, theirs = 240, 60, 254
 			}
-			run := func(worst bool) (heard int) {
+			run := func(bad bool) (heard int) {
 				a := newArena(t, cfg)
 				attack := func(step int) {
 					for i := range theirs {
-						if worst {
+						if bad {
 							a.from(at(1, (i+step*7)%theirs), 4)
 						}
 					}
@@ -96,7 +100,7 @@ func TestWorstPeers(t *testing.T) {
 						if a.from(at(2, i), 1) {
 							heard++
 						}
-						if i%16 == 0 && worst {
+						if i%16 == 0 && bad {
 							a.from(at(1, (i*step)%theirs), fewPackets)
 						}
 					}
@@ -105,11 +109,7 @@ func TestWorstPeers(t *testing.T) {
 				}
 				return heard
 			}
-			alone, beside := run(false), run(true)
-			t.Logf("%d of %d packets had a peer", beside, alone)
-			if alone == 0 || beside*100 < alone*95 {
-				t.Errorf("%d of %d packets had a peer", beside, alone)
-			}
+			worst.Kept(t, "learned peers", run(false), run(true))
 		})
 	}
 }
@@ -172,4 +172,58 @@ func TestYieldingIsBounded(t *testing.T) {
 	}
 	a.v.Free(gone)
 	a.step()
+}
+
+// A peer has it said of the way to itself that ever less passes, and a router that it is not
+// reached: frames for others are as long as they were, and their senders are told of their own.
+func TestWorstPathMTU(t *testing.T) {
+	run := func(bad bool) (sent int) {
+		u := fake4()
+		v := newVTEP(t, nil, u)
+		must(t, v.SetFlood(vni, at(1), at(2)))
+		long := frame.Make(append(inner(1), make([]byte, 1400)...))
+		w := v.Writer(0)
+		for n := range 600 {
+			for k := 0; bad && k < 10; k++ {
+				u.path(endpoint(t, at(1)), 1400-n, vx(vni, nil))
+				u.path(endpoint(t, at(100+k)), 576, nil)
+			}
+			out := []frame.Out{{F: &long, Tag: vni}}
+			must(t, w.Write(out))
+			for _, d := range u.sent {
+				if slices.Contains(d.to, at(2)) {
+					sent++
+				}
+			}
+			u.sent = nil
+		}
+		return sent
+	}
+	worst.Kept(t, "path MTUs of peers", run(false), run(true))
+}
+
+// Likewise of reports that it is not reached: senders are told of their own peers.
+func TestWorstReports(t *testing.T) {
+	run := func(bad bool) (n int) {
+		synctest.Test(t, func(t *testing.T) {
+			u := raw4()
+			v := ipipVTEP(t, Config{}, u)
+			one, two := addPeer(t, v, host(at(1))), addPeer(t, v, host(at(2)))
+			quoted := bare4(0, 9, true).data
+			for range 600 {
+				for k := 0; bad && k < 100; k++ {
+					u.unreachable(endpoint(t, host(at(1))), quoted)
+					u.unreachable(endpoint(t, host(at(3+k))), quoted)
+				}
+				u.unreachable(endpoint(t, host(at(2))), quoted)
+				if told(v, one) > maxReports {
+					t.Fatal("told more often than is kept")
+				}
+				n += told(v, two)
+				time.Sleep(time.Second)
+			}
+		})
+		return n
+	}
+	worst.Kept(t, "reports that a peer is not reached", run(false), run(true))
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
 const worstSocket = "VXS_WORST_SOCKET"
@@ -52,22 +54,7 @@ func TestWorstClient(t *testing.T) {
 	}
 	r := begin(t, basic(t))
 	r.client.Timeout = 5 * time.Second
-	worst := exec.Command(os.Args[0], "-test.run=^TestWorstClient$")
-	worst.Env = append(os.Environ(), worstSocket+"="+r.socket, "TMPDIR="+t.TempDir())
-	out, err := worst.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := worst.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stop := func() {
-		worst.Process.Kill()
-		worst.Wait()
-	}
-	defer stop()
-	io.ReadFull(out, make([]byte, len("worst")))
-	ask := func(when string) {
+	ask := func(when string) (served int) {
 		t.Helper()
 		for _, x := range [][2]string{{"GET", "/v1/flood"}, {"GET", "/v1/fdb"}, {"POST", "/v1/reload"}, {"GET", "/v1/monitor"}} {
 			took := time.Hour
@@ -82,6 +69,7 @@ func TestWorstClient(t *testing.T) {
 					t.Errorf("%s: %s: %d %s", when, x[1], status, text)
 				}
 				if took = min(took, time.Since(begun)); took <= time.Second {
+					served++
 					break
 				}
 			}
@@ -89,9 +77,25 @@ func TestWorstClient(t *testing.T) {
 				t.Errorf("%s: %s took %v", when, x[1], took)
 			}
 		}
+		return served
 	}
+	other := exec.Command(os.Args[0], "-test.run=^TestWorstClient$")
+	other.Env = append(os.Environ(), worstSocket+"="+r.socket, "TMPDIR="+t.TempDir())
+	out, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	stop := func() {
+		other.Process.Kill()
+		other.Wait()
+	}
+	defer stop()
+	io.ReadFull(out, make([]byte, len("worst")))
 	time.Sleep(time.Second / 2) // as on a machine where it has been at it for long
-	ask("meanwhile")
+	beside := ask("meanwhile")
 	stop()
-	ask("afterwards")
+	worst.Kept(t, "requests of the control socket", ask("afterwards"), beside)
 }
