@@ -27,6 +27,18 @@ func (l *lab) attach(p Port, cfg AttachConfig) *Attachment {
 	return must[*Attachment](l.t)(l.v.AttachWith(p, 0, cfg))
 }
 
+// inSmall is inLab with room for little.
+func inSmall(t *testing.T, test func(l *lab)) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lab{t: t, s: must[*Switch](t)(New(&Config{Injected: 128, Events: 32})), end: make(chan error, 1)}
+		l.v = must[*VSI](t)(l.s.VSI(1, &VSIConfig{MaxMACs: 256}))
+		go func() { l.end <- l.s.Run(context.Background()) }()
+		defer func() { l.s.Close() }()
+		time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping, during which nothing is learned
+		test(l)
+	})
+}
+
 // many returns a batch of frames from n MACs, beginning with the k-th of a port.
 func many(port byte, k, n int, dst frame.MAC) (batch [][]byte) {
 	for i := range n {
@@ -40,7 +52,7 @@ func many(port byte, k, n int, dst frame.MAC) (batch [][]byte) {
 // One port floods as much as it can: what others flood goes on as ever.
 func TestWorstStorm(t *testing.T) {
 	run := func(attack bool) (got int) {
-		inLab(t, func(l *lab) {
+		inSmall(t, func(l *lab) {
 			limit := AttachConfig{Storm: Storm{Broadcast: Rate{Packets: 100}}}
 			bad, good, o := newSink("bad"), newSink("good"), newStub("o")
 			l.attach(bad, limit)
@@ -73,8 +85,7 @@ func TestWorstStorm(t *testing.T) {
 // to, and so knows of a MAC elsewhere.
 func TestWorstEvents(t *testing.T) {
 	run := func(attack bool) (known int) {
-		inLab(t, func(l *lab) {
-			l.s.events.limit = 64
+		inSmall(t, func(l *lab) {
 			bad, good := l.sink("bad"), l.sink("good")
 			e := l.s.Events()
 			defer e.Close()
@@ -84,7 +95,6 @@ func TestWorstEvents(t *testing.T) {
 				good.send(many(2, k, 1, frame.Broadcast)...)
 				if attack {
 					bad.send(many(1, k*frame.MaxBatch, frame.MaxBatch, mac(1))...)
-					bad.send(many(3, k*frame.MaxBatch, frame.MaxBatch, mac(1))...)
 				}
 				for {
 					ev, ok, err := e.poll()
@@ -104,7 +114,7 @@ func TestWorstEvents(t *testing.T) {
 					known++
 				}
 			}
-			if n := l.s.Stats().EventsLost; attack && n < 50_000 {
+			if n := l.s.Stats().EventsLost; attack && n < 20_000 {
 				t.Errorf("%d lost: no attack", n)
 			}
 		})
@@ -116,7 +126,7 @@ func TestWorstEvents(t *testing.T) {
 // One port sends more than a reader of traces takes: what is traced of another is complete.
 func TestWorstTrace(t *testing.T) {
 	run := func(attack bool) (got int) {
-		inLab(t, func(l *lab) {
+		inSmall(t, func(l *lab) {
 			bad, good := l.sink("bad"), newSink("good")
 			at := l.attach(good, AttachConfig{})
 			tr := must[*Trace](t)(l.s.Trace(TraceConfig{Dest: at.Dest(0), Buffer: 32}))
@@ -152,7 +162,7 @@ func (s asking) Process(f *frame.Frame, _ frame.At) frame.Verdict {
 // sends for another are sent.
 func TestWorstInjected(t *testing.T) {
 	run := func(attack bool) (got int) {
-		inLab(t, func(l *lab) {
+		inSmall(t, func(l *lab) {
 			cfg := AttachConfig{Slots: Slots{Ingress: asking{l}}}
 			bad, good, o := newSink("bad"), newSink("good"), newStub("o")
 			l.attach(bad, cfg)
