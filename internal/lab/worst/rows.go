@@ -144,9 +144,9 @@ var Rows = []Row{
 	},
 	{
 		Name:  "frames of the switch's own",
-		Holds: "switch.Switch.inject",
-		Limit: "1024 (`Config.Injected`)",
-		Share: "none: a worker of its own sends them as they come, and who has them sent is limited above",
+		Holds: "switch.Switch.inject switch.shares.held",
+		Limit: "1024 of a place, twice that of all (`Config.Injected`)",
+		Share: "a place, and the switch itself, has at most as many as are free",
 		Full:  "the newcomer; questions are asked again",
 		Test:  "switch.TestWorstInjected", Kept: 100,
 	},
@@ -177,8 +177,8 @@ var Rows = []Row{
 	{
 		Name:  "traces",
 		Holds: "switch.Trace.ring",
-		Limit: "1024 (`TraceConfig.Buffer`)",
-		Share: "the reader's, for the port, peer, MAC or network that it names",
+		Limit: "1024 of a place, twice that of all (`TraceConfig.Buffer`)",
+		Share: "a place has at most as many as are free",
 		Full:  "the newcomer",
 		Test:  "switch.TestWorstTrace", Kept: 100,
 	},
