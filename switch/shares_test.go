@@ -30,7 +30,7 @@ func TestWorstInjected(t *testing.T) {
 			for range tenMinutes {
 				for hog := range hogs {
 					if attack {
-						inject(frame.NewDest(uint16(1+hog), 0), 10_000/hogs)
+						inject(frame.NewDest(uint16(1+hog), 0), 1000/hogs)
 					}
 				}
 				for _, other := range []frame.Dest{frame.NewDest(9, 0), frame.NewDest(9, 5), 0} {

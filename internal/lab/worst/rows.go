@@ -171,7 +171,7 @@ var Rows = []Row{
 		Holds: "switch.Events.queue",
 		Limit: "4096 (`Config.Events`)",
 		Share: "each reader's own",
-		Full:  "all that wait, for one that says so: the reader lists the tables",
+		Full:  "all that wait but those about ports, for one that says so: the reader lists the tables",
 		Test:  "switch.TestWorstEvents", Kept: 100,
 	},
 	{
