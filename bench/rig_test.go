@@ -45,13 +45,20 @@ func newBedOver(tb testing.TB, tunnel *vtep.Config, segment *vswitch.VSIConfig, 
 	check(err)
 	_, err = r.vsi.Attach(r.v, vni)
 	check(err)
-	_, err = r.vsi.Attach(r.port, 0)
+	_, err = r.vsi.AttachWith(r.port, 0, vswitch.AttachConfig{Storm: unlimited})
 	check(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { r.sw.Run(ctx); close(ended) }()
 	tb.Cleanup(func() { cancel(); <-ended })
 	return r
+}
+
+// unlimited floods whatever comes in.
+var unlimited = vswitch.Storm{
+	Broadcast:      vswitch.Rate{Packets: vswitch.Unlimited},
+	Multicast:      vswitch.Rate{Packets: vswitch.Unlimited},
+	UnknownUnicast: vswitch.Rate{Packets: vswitch.Unlimited},
 }
 
 // talk fills both sources with frames between n local and n remote MACs and lets

@@ -22,7 +22,7 @@ const Unlimited = math.MaxUint64
 // than any network of thousands of hosts floods, and what a loop reaches at once. Where sources
 // are not learned on every attachment unknown unicast is no sign of a loop, and has no bound.
 func DefaultStorm() Storm {
-	return Storm{Broadcast: Rate{Packets: 10_000}, Multicast: Rate{Packets: 20_000}, UnknownUnicast: Rate{Packets: 20_000}}
+	return Storm{Broadcast: Rate{Packets: 10_000}, Multicast: Rate{Packets: 50_000}, UnknownUnicast: Rate{Packets: 50_000}}
 }
 
 // Storm is storm control: rates of flooded frames by class. Frames beyond a rate are

@@ -79,6 +79,13 @@ func (b *bed) vsi(id frame.VNI, macs int) (*vswitch.VSI, error) {
 	return b.sw.VSI(id, &vswitch.VSIConfig{MaxMACs: macs, Ageing: -1})
 }
 
+// unlimited floods whatever comes in.
+var unlimited = vswitch.AttachConfig{Storm: vswitch.Storm{
+	Broadcast:      vswitch.Rate{Packets: vswitch.Unlimited},
+	Multicast:      vswitch.Rate{Packets: vswitch.Unlimited},
+	UnknownUnicast: vswitch.Rate{Packets: vswitch.Unlimited},
+}}
+
 // join makes a VSI between a VTEP and a port, under a tag each.
 func (b *bed) join(id frame.VNI, macs int, v *vtep.VTEP, p *rig.Port, tag uint32) (tunnel, local *vswitch.Attachment, err error) {
 	vsi, err := b.vsi(id, macs)
@@ -88,7 +95,7 @@ func (b *bed) join(id frame.VNI, macs int, v *vtep.VTEP, p *rig.Port, tag uint32
 	if tunnel, err = vsi.Attach(v, uint32(id)); err != nil {
 		return nil, nil, err
 	}
-	local, err = vsi.Attach(p, tag)
+	local, err = vsi.AttachWith(p, tag, unlimited)
 	return tunnel, local, err
 }
 

@@ -137,7 +137,7 @@ func (n *calico) iface(vsi *vswitch.VSI, cfg l3.InterfaceConfig, mode arp.Mode) 
 	i, err := n.vrf.NewInterface(cfg)
 	c.must(err)
 	slots.Gateway, slots.TooBig = i, i.TooBig()
-	c.must(vsi.Configure(vswitch.VSIConfig{Slots: slots}))
+	c.must(vsi.Configure(vswitch.VSIConfig{Slots: slots, RouteIsolated: true}))
 	return i
 }
 

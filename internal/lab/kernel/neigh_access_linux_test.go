@@ -56,7 +56,7 @@ func TestNeighAccess(t *testing.T) {
 
 		// Traffic to anywhere resolves the gateway; the packet itself gets as far as routing.
 		before, x := a.counts(), l.begin()
-		routed := a.noRoute()
+		routed := a.drops(frame.NoRoute)
 		pod.Do(func() {
 			var c net.Conn
 			if c, err = net.Dial("udp", elsewhere); err == nil {
@@ -77,7 +77,7 @@ func TestNeighAccess(t *testing.T) {
 		}
 		quiet("traffic", x)
 		a.wantBranch("traffic", before, arp.Answered, 1)
-		pod.Until("the packet has come to routing", func() bool { return a.noRoute() == routed+1 })
+		pod.Until("the packet has come to routing", func() bool { return a.drops(frame.NoRoute) == routed+1 })
 
 		// Any other address is there too: a pod's, a host's, one behind the tunnel, nobody's.
 		nobody := netip.MustParseAddr("192.168.7.99")
@@ -124,10 +124,10 @@ func TestNeighAccess(t *testing.T) {
 	})
 }
 
-// noRoute returns how many frames have come to the switch's own MACs, where nothing routes.
-func (s *neighSite) noRoute() (n uint64) {
+// drops returns how many frames have been dropped for a reason.
+func (s *neighSite) drops(why frame.Reason) (n uint64) {
 	for _, v := range s.sw.Stats().VSIs {
-		n += v.Drops[frame.NoRoute]
+		n += v.Drops[why]
 	}
 	return n
 }

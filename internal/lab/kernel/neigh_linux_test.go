@@ -56,6 +56,8 @@ type guest struct {
 	speaks netip.Addr // whose questions come from; over IPv6 the link-local one
 	link   *netns.Capture
 	away   bool // its device is down
+
+	confined *neighSite // where it reaches the gateway alone
 }
 
 // neighFamilies runs a test with ARP over IPv4 and with ND over IPv6.
@@ -149,6 +151,9 @@ func (s *neighSite) guestWith(name string, number int, at vswitch.AttachConfig) 
 	g.Sysctl("net.ipv6.conf.default.router_solicitations", "0")
 	g.Sysctl("net.ipv6.conf.default.addr_gen_mode", "1") // link-local addresses: as address() says
 	s.plug(g, name, at)
+	if r, ok := at.Slots.Neighbour.(vswitch.Confiner); ok && r.Confines() {
+		g.confined = s
+	}
 	return g
 }
 
@@ -328,6 +333,12 @@ func (l *neighLab) settle() {
 			l.marks++
 			// From MACs of their own: that of a guest is to be learned from what the guest says.
 			f := append(ethernet("ff:ff:ff:ff:ff:ff", fmt.Sprintf("02:00:00:00:ee:%02x", g.number), 0x88b5), fmt.Sprintf("marker %d.", l.marks)...)
+			if s := g.confined; s != nil {
+				dropped := s.drops(frame.NotGateway)
+				g.Inject(g.dev, f)
+				g.Until("the marker is dropped", func() bool { return s.drops(frame.NotGateway) > dropped })
+				continue
+			}
 			g.Inject(g.dev, f)
 			for _, to := range l.guests {
 				if to != g && !to.away {
