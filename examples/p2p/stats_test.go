@@ -62,9 +62,9 @@ func TestNeighbourStats(t *testing.T) {
 		row := func(ip, mac, origin, state string) any {
 			return map[string]any{"vni": 77.0, "ip": ip, "mac": mac, "origin": origin, "state": state}
 		}
-		if want := []any{ // -maxaddress bounds what is heard
+		if want := []any{ // -maxaddress bounds what is heard, and one place has half of it
 			row("192.0.2.0", "02:00:00:00:00:00", "snooped", "reachable"), row("192.0.2.1", "02:01:00:00:00:00", "snooped", "reachable"),
-			row("192.0.2.2", "02:02:00:00:00:00", "snooped", "reachable"), row("192.0.2.9", "02:09:00:00:00:00", "static", "permanent"),
+			row("192.0.2.9", "02:09:00:00:00:00", "static", "permanent"),
 		}; !reflect.DeepEqual(got["neigh"], want) {
 			t.Errorf("neigh %v, want\n%v", got["neigh"], want)
 		}
@@ -72,11 +72,11 @@ func TestNeighbourStats(t *testing.T) {
 		if !reflect.DeepEqual(counts["arp"], map[string]any{"malformed": 1.0}) || !reflect.DeepEqual(counts["nd"], map[string]any{}) || counts["asked"] != 0.0 {
 			t.Errorf("neigh_counts %v", counts)
 		}
-		if table := counts["table"].(map[string]any); table["entries"] != 4.0 || table["snooped"] != 3.0 || table["learned"] != 3.0 || table["full"] != 2.0 {
+		if table := counts["table"].(map[string]any); table["entries"] != 3.0 || table["snooped"] != 2.0 || table["learned"] != 2.0 || table["full"] != 3.0 {
 			t.Errorf("table %v", table)
 		}
 		r.Tend(59)
-		if r.Table().Len() != 4 {
+		if r.Table().Len() != 3 {
 			t.Error("aged before -ageing")
 		}
 		if r.Tend(60); r.Table().Len() != 1 {

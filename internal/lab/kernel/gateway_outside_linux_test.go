@@ -82,7 +82,11 @@ func TestGatewayOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: clamp, Egress: clamp, Gateway: i}}); err != nil {
+	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: clamp, Gateway: i}}); err != nil {
+		t.Fatal(err)
+	}
+	_, far := b.segment(10)
+	if err := far.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: clamp}}); err != nil {
 		t.Fatal(err)
 	}
 	vm.IP("route", "flush", "cache")
