@@ -1,13 +1,13 @@
 package policy
 
 import (
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // flows is a bounded table of flows. It begins with nothing, and makes an array eight times
@@ -15,7 +15,7 @@ import (
 // are looked at.
 type flows struct {
 	max    int
-	seed   [3]uint64
+	seed   mix.Key
 	live   atomic.Int64
 	shares shares
 	mu     sync.Mutex
@@ -34,7 +34,7 @@ const (
 
 func (t *flows) init(limit int) {
 	t.max = limit
-	t.seed = [3]uint64{rand.Uint64(), rand.Uint64(), rand.Uint64()}
+	t.seed = mix.New()
 	t.arrays.Store(new([]*array))
 }
 

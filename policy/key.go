@@ -41,9 +41,7 @@ func (k *packet) fragmentKey(vni frame.VNI) key {
 func protocolOf(w uint64) uint8 { return uint8(w >> 24) }
 
 // hash mixes a key with a secret, so that nobody can send flows that pile up.
-func (w *key) hash(seed *[3]uint64) uint64 {
-	return (*mix.Key)(seed).Hash320((*[5]uint64)(w))
-}
+func (w *key) hash(seed *mix.Key) uint64 { return seed.Hash320((*[5]uint64)(w)) }
 
 // A kind is what a flow's timeout depends on.
 type kind uint8

@@ -16,13 +16,13 @@ func TestKeyHash(t *testing.T) {
 				mixtest.Table(t, all, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 {
 					f := key{0, 0xffff0a000001, 0, 0xffff0a000002, 443<<32 | 6<<24 | 7}
 					f[at], f[at+1] = w.Hi, w.Lo
-					return f.hash((*[3]uint64)(k)) >> end
+					return f.hash(k) >> end
 				})
 			}
 			// Ports and low bits of addresses, as one host behind an IPv4 address has them.
 			mixtest.Table(t, mixtest.Word{Hi: 1<<32 - 1, Lo: (1<<32 - 1) << 32}, mixtest.Word{Hi: 0xffff << 32, Lo: 6<<24 | 7}, func(k *mix.Key, w mixtest.Word) uint64 {
 				f := key{0, 0xffff0a000001, 0, w.Hi, w.Lo}
-				return f.hash((*[3]uint64)(k)) >> end
+				return f.hash(k) >> end
 			})
 		})
 	}

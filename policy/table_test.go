@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 var forever = func() (l limits) {
@@ -274,7 +275,7 @@ func concurrent(t *testing.T, limit, stay int) {
 func TestLate(t *testing.T) {
 	a := newArray(bucket)
 	put := func(w key) found {
-		h := w.hash(new([3]uint64))
+		h := w.hash(new(mix.Key))
 		i, mark, ok := a.free(a.homes(h))
 		if !ok || i != 0 {
 			t.Fatal(i, ok)
