@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 )
 
 // Split-horizon groups with a meaning of their own. Any other number may be used.
@@ -76,7 +77,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 		return net.ErrClosed
 	}
 	switch {
-	case p == nil, reflect.ValueOf(p).Kind() == reflect.Pointer && reflect.ValueOf(p).IsNil():
+	case absent.Is(p):
 		return fmt.Errorf("port: nil %T, want a port", p)
 	case !reflect.TypeOf(p).Comparable():
 		return fmt.Errorf("port: %T cannot be told from others, want a pointer", p)
@@ -157,24 +158,25 @@ func (a *Attachment) circuit() *circuit {
 	}
 	slots := c.Slots.or(v.Slots)
 	if !a.held.IsZero() {
-		slots.Ingress, slots.Egress = held{}, held{}
+		slots.Ingress, slots.Egress = closed(frame.Flapping), closed(frame.Flapping)
 	}
 	if c.Shut {
-		slots.Ingress, slots.Egress = shut{}, shut{}
+		slots.Ingress, slots.Egress = closed(frame.PortDown), closed(frame.PortDown)
 	}
 	return &circuit{
 		vsi: a.vsi, port: a.port, tag: a.tag, group: group, hub: c.Hub, learn: !c.NoLearn && !v.NoLearn && !c.Locked,
-		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil, gbp: c.GBP, storm: a.limits(),
+		locked: c.Locked, innerVLAN: v.InnerVLAN, native: v.InnerVLAN == VLANPass && a.tag == 0 && a.port.tunnel == nil,
+		gbp: c.GBP, storm: a.limits(),
 		forwardPinned: v.ForwardPinned, forwardBridge: v.ForwardBridgeGroup, routeIsolated: v.RouteIsolated,
 		noFloodIn: v.NoFlood, misses: v.TellMisses, noFloodOut: c.NoFlood, slots: slots,
 		confined: a.port.tunnel == nil && confines(slots.Neighbour),
 	}
 }
 
-// shut fills the slots of an attachment that is shut.
-type shut struct{}
+// closed fills the slots of an attachment that lets nothing pass, and says why.
+type closed frame.Reason
 
-func (shut) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Drop(frame.PortDown) }
+func (c closed) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Drop(frame.Reason(c)) }
 
 // Configure changes the settings of an attachment, all but Keep, under traffic.
 func (a *Attachment) Configure(cfg AttachConfig) error {

@@ -67,8 +67,3 @@ func (s *Switch) holdPorts(now time.Time) {
 		}
 	}
 }
-
-// held fills the slots of an attachment that is taken out.
-type held struct{}
-
-func (held) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Drop(frame.Flapping) }

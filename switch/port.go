@@ -39,8 +39,9 @@ type Tunnel interface {
 	Shut(tag uint32)
 
 	// Retire starts the removal of learned peers for which named returns false: from
-	// here on no frame comes in from them, but for those of Batches whose Gone says so. The switch then waits until no worker
-	// knows the number, flushes their entries, waits again and calls Free.
+	// here on no frame comes in from them, but for those of Batches whose Gone says so.
+	// The switch then waits until no worker knows the number, flushes their entries,
+	// waits again and calls Free.
 	Retire(named func(peer uint16) bool) []uint16
 	Free(peers []uint16)
 
@@ -51,9 +52,9 @@ type Tunnel interface {
 // A Flooder is a Tunnel whose peers take frames of different length: MTU of peer 0 would be that
 // of the whole tunnel.
 type Flooder interface {
-	// FloodMTU returns the longest frame that some of those whom the tunnel floods frames with a
-	// tag to take, and the longest that all of them take. One between the two is flooded, and the tunnel
-	// counts the copies that do not fit.
+	// FloodMTU returns the longest frame that some of the peers on a tag's flood list take,
+	// and the longest that all of them take. A frame between the two is flooded, and the
+	// tunnel counts the copies that do not fit.
 	FloodMTU(tag uint32) (some, all int)
 }
 

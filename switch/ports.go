@@ -44,7 +44,7 @@ func (e *circuit) mtu(peer uint16) int {
 	return e.port.p.MTU(peer)
 }
 
-// floodMTU returns the longest frame that some whom e floods to take, and the longest that all take.
+// floodMTU returns the longest frame that some receivers of a flood at e take, and the longest that all take.
 func (e *circuit) floodMTU() (some, all int) {
 	if e.port.flooder != nil {
 		return e.port.flooder.FloodMTU(e.tag)

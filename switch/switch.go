@@ -206,9 +206,9 @@ func (s *Switch) shut() {
 
 // Inject queues a copy of f as a frame the switch itself sends into vsi: a stage's
 // answer that needs a packet of its own, or one from housekeeping. It is not learned
-// from, and split horizon does not apply. A superframe stays one. f.From is whose share of the
-// queue it takes. When the queue is full or
-// the switch closed it reports false. It may be called from a Stage.
+// from, and split horizon does not apply. A superframe stays one. It takes a place in the queue
+// from the share of f.From. When that or the queue is full, or the switch closed, it reports
+// false. It may be called from a Stage.
 func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool { return vsi.Send(0, f) }
 
 // Send is Inject for a frame that leaves by one member of the VSI, wherever the FDB has its

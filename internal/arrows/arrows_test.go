@@ -25,7 +25,7 @@ var allowed = map[string][]string{
 	"fdb":    {"frame", "internal/mix"},
 	"l3":     {"frame", "arp", "internal/absent", "internal/hostaddr", "internal/mix", "internal/wire"},
 	"policy": {"frame", "internal/mix", "internal/wire"},
-	"switch": {"frame", "fdb", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
+	"switch": {"frame", "fdb", "internal/absent", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
 	"vtep":   {"frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
