@@ -283,9 +283,7 @@ func CheckNeighbour(ip netip.Addr, mac frame.MAC) error {
 }
 
 // isHost reports whether an address may be that of one host on a segment.
-func isHost(ip netip.Addr) bool {
-	return hostaddr.Check(ip) == nil && !ip.Is4In6() && ip.Zone() == "" && !ip.IsLoopback()
-}
+func isHost(ip netip.Addr) bool { return hostaddr.Neighbour(ip) == nil }
 
 // isMAC reports whether a MAC may be that of one host.
 func isMAC(m frame.MAC) bool { return !m.IsGroup() && !m.IsZero() }

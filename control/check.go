@@ -159,7 +159,7 @@ func (t *tx) checkMAC(r MAC) error {
 		return errors.New("MAC.VTEP, Port: one of them is needed")
 	case r.Tunnel != "" && r.Port != "":
 		return errors.New("MAC.Tunnel: is not for a port")
-	case r.IP.IsValid() && !isHost(r.IP):
+	case r.IP.IsValid() && hostaddr.Neighbour(r.IP) != nil:
 		return errors.New("MAC.IP: is not one host's")
 	}
 	if r.Port == "" {
@@ -244,9 +244,4 @@ func checkVTEP(a netip.AddrPort) error {
 		return fmt.Errorf("VTEP: %v %w", a.Addr(), err)
 	}
 	return nil
-}
-
-// isHost reports whether the neighbour table takes an address.
-func isHost(ip netip.Addr) bool {
-	return hostaddr.Check(ip) == nil && ip.Zone() == "" && !ip.IsLoopback()
 }

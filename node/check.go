@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -338,13 +337,7 @@ func (g *Segment) neighbour(ip netip.Addr) error {
 			}
 		}
 	}
-	if err := hostaddr.Check(ip); err != nil {
-		return err
-	}
-	if ip.IsLoopback() || ip.Zone() != "" || ip.Is4In6() {
-		return errors.New("is no address of a host on a network")
-	}
-	return nil
+	return hostaddr.Neighbour(ip)
 }
 
 func (k *checker) member(key string, g *Segment, m *Member) {

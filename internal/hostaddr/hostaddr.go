@@ -14,6 +14,7 @@ var (
 	errGroup     = errors.New("is a multicast group; allowed are addresses of one host")
 	errLimited   = errors.New("is the broadcast address; allowed are those of one host")
 	errNetwork   = errors.New("is the address of the network itself; allowed are those of its hosts")
+	errNotOnLink = errors.New("is no address of a host on a network")
 	errBroadcast = errors.New("is the broadcast address of its network; allowed are those of its hosts")
 )
 
@@ -36,6 +37,18 @@ func Check(a netip.Addr) error {
 		return errThis
 	case b == [4]byte{255, 255, 255, 255}:
 		return errLimited
+	}
+	return nil
+}
+
+// Neighbour is Check for an address that ARP or ND may say of a host: no loopback, and as packets have
+// it, without a zone and not IPv4-mapped.
+func Neighbour(a netip.Addr) error {
+	if err := Check(a); err != nil {
+		return err
+	}
+	if a.IsLoopback() || a.Zone() != "" || a.Is4In6() {
+		return errNotOnLink
 	}
 	return nil
 }

@@ -29,6 +29,19 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+func TestNeighbour(t *testing.T) {
+	for _, s := range []string{"192.0.2.1", "169.254.0.1", "fe80::1", "2001:db8::1"} {
+		if err := hostaddr.Neighbour(netip.MustParseAddr(s)); err != nil {
+			t.Errorf("%s %v", s, err)
+		}
+	}
+	for _, s := range []string{"127.0.0.1", "::1", "fe80::1%eth0", "::ffff:192.0.2.1", "224.0.0.1", "0.0.0.0", "ff02::1"} {
+		if hostaddr.Neighbour(netip.MustParseAddr(s)) == nil {
+			t.Errorf("%s: allowed", s)
+		}
+	}
+}
+
 func TestIn(t *testing.T) {
 	for _, c := range []struct {
 		prefix, addr string
