@@ -102,10 +102,7 @@ func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
 	if !m.told || m.sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.sender) || r.ours(m.senderMAC, g) {
 		return
 	}
-	c := Claim{IP: m.sender, MAC: m.senderMAC, Flags: m.flags, Weak: m.weak, From: f.From, Foreign: g.foreign(m.sender)}
-	if f.Tunnel && c.From.Peer() == 0 {
-		c.From |= 0xffff // out of a tunnel, and from none of the peers that have numbers
-	}
+	c := Claim{IP: m.sender, MAC: m.senderMAC, Flags: m.flags, Weak: m.weak, From: f.Origin(), Foreign: g.foreign(m.sender)}
 	r.table.Learn(&c, at.Tick)
 }
 

@@ -136,6 +136,15 @@ func (f *Frame) SegLen() int {
 	return min(f.Len(), int(f.GSO.DataStart)-int(f.off)+int(f.GSO.Size))
 }
 
+// Origin returns what From stands for in tables. Frames of peers that have no number count as
+// those of one more, which has the last number there is: they come from the tunnel all the same.
+func (f *Frame) Origin() Dest {
+	if f.Tunnel && f.From.Peer() == 0 {
+		return f.From | 0xffff
+	}
+	return f.From
+}
+
 // Headroom returns how many bytes Push can add: where the packet begins in its buffer.
 func (f *Frame) Headroom() int { return int(f.off) }
 

@@ -27,7 +27,7 @@ var (
 // answer does not fit into the packet's buffer, by a frame of its own. A packet that is not
 // to be answered is dropped for the reason.
 func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
-	quote, ok := i.answers(x, 0, origin(x.f))
+	quote, ok := i.answers(x, 0, x.f.Origin())
 	if !ok {
 		return frame.Drop(r)
 	}
@@ -52,7 +52,7 @@ func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
 
 // tell is refuse for a packet that goes on all the same.
 func (i *Interface) tell(x *packet, e refusal) {
-	if quote, ok := i.answers(x, 0, origin(x.f)); ok {
+	if quote, ok := i.answers(x, 0, x.f.Origin()); ok {
 		i.apart(x, e, quote)
 	}
 }

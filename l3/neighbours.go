@@ -16,7 +16,7 @@ const (
 
 // wait keeps a packet until the MAC of next is known, and asks for it.
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
-	l, from := &i.vrf.gateway.parked, origin(x.f)
+	l, from := &i.vrf.gateway.parked, x.f.Origin()
 	l.mu.Lock()
 	w := i.waiting[next]
 	ask := w == nil || w.gone != 0

@@ -176,7 +176,7 @@ func (s *fragments) expire(now frame.Tick) {
 // whole4 keeps a fragment that is for the gateway, and answers the packet when it is complete.
 func (i *Interface) whole4(x *packet, p wire.IPv4) frame.Verdict {
 	key := fragmentKey{
-		src: x.src(), dst: x.dst(), id: uint32(p.ID()), protocol: p.Protocol(), vni: i.cfg.VNI, from: origin(x.f),
+		src: x.src(), dst: x.dst(), id: uint32(p.ID()), protocol: p.Protocol(), vni: i.cfg.VNI, from: x.f.Origin(),
 	}
 	at := piece{p.FragmentOffset(), p[6]&0x20 != 0, p.Payload()}
 	d, v := i.gather(x, key, at, p[:p.HeaderLen()], 0, len(p))
@@ -204,7 +204,7 @@ func (i *Interface) whole4(x *packet, p wire.IPv4) frame.Verdict {
 func (i *Interface) whole6(x *packet, p wire.IPv6, at int) frame.Verdict {
 	h := p[at:]
 	field := binary.BigEndian.Uint16(h[2:])
-	key := fragmentKey{src: x.src(), dst: x.dst(), id: binary.BigEndian.Uint32(h[4:]), vni: i.cfg.VNI, from: origin(x.f)}
+	key := fragmentKey{src: x.src(), dst: x.dst(), id: binary.BigEndian.Uint32(h[4:]), vni: i.cfg.VNI, from: x.f.Origin()}
 	d, v := i.gather(x, key, piece{int(field &^ 7), field&1 != 0, h[8:]}, p[:wire.IPv6Len], h[0], len(p))
 	if d == nil {
 		return v

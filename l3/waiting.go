@@ -53,14 +53,6 @@ type lot struct {
 	shares
 }
 
-// origin is where a frame came in: a port, or a peer behind it.
-func origin(f *frame.Frame) frame.Dest {
-	if f.Tunnel && f.From.Peer() == 0 {
-		return f.From | 0xffff // none of the peers that have numbers
-	}
-	return f.From
-}
-
 // open begins to wait for a next hop, or returns nil if too much has been asked for from there
 // in this second. The lot is locked.
 func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {

@@ -191,12 +191,8 @@ func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reas
 	if f.From.Port() == 0 {
 		return frame.NotDropped
 	}
-	d, learn := f.From, c.learn && !f.GBP.DontLearn
-	if f.Tunnel && d.Peer() == 0 {
-		// From a tunnel all the same, and from none of the peers that have numbers:
-		// the last number stands for one.
-		d, learn = d|0xffff, false
-	}
+	d := f.Origin()
+	learn := c.learn && !f.GBP.DontLearn && d == f.From
 	var o fdb.Outcome
 	if learn {
 		o = c.vsi.fdb.Learn(src, d, at.Tick)
