@@ -56,7 +56,7 @@ type Gateway struct {
 
 // NewGateway returns a gateway without VRFs. A nil cfg means defaults.
 func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
-	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{shares: newShares()}, fragments: newFragments()}
+	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{shares: newShares[*parked]()}, fragments: newFragments()}
 	if cfg != nil {
 		g.cfg = *cfg
 	}

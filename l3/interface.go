@@ -61,15 +61,15 @@ type Interface struct {
 
 	addrs []netip.Addr // all of its own
 
-	mu sync.Mutex
-
-	// Of the gateway's lot, with its lock.
+	// Of the gateway's lot, under its lock.
 	waiting map[netip.Addr]*waiting
 	asking  map[frame.Dest]*asking
 	closed  bool
 
 	unresolved atomic.Uint64
-	lanes      atomic.Pointer[[]*lane]
+
+	mu    sync.Mutex // for who makes lanes
+	lanes atomic.Pointer[[]*lane]
 }
 
 // NewInterface adds an interface to the VRF: routes for its addresses and prefixes, answers

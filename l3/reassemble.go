@@ -58,13 +58,13 @@ type piece struct {
 // fragments is all that a gateway has not put together yet, shared by where it comes from.
 type fragments struct {
 	mu sync.Mutex
-	shares
+	shares[*datagram]
 	of    map[fragmentKey]*datagram
 	swept frame.Tick
 }
 
 func newFragments() fragments {
-	return fragments{shares: newShares(), of: map[fragmentKey]*datagram{}}
+	return fragments{shares: newShares[*datagram](), of: map[fragmentKey]*datagram{}}
 }
 
 // add keeps a copy of a piece, and returns the packet if that completes it. ok is false when the
@@ -79,7 +79,7 @@ func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, lengt
 	}
 	if d == nil {
 		d = &datagram{key: key, total: -1, until: now + fragmentTime, bytes: datagramBytes}
-		if !s.room(key.from, d.bytes, limit) {
+		if !s.room(key.from, d.bytes, limit, s.drop) {
 			return nil, false
 		}
 		s.of[key] = d
@@ -98,7 +98,7 @@ func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, lengt
 		return nil, false
 	}
 	n := len(x.data) + datagramBytes
-	if !s.room(key.from, n, limit) || s.of[key] != d { // its own oldest was d
+	if !s.room(key.from, n, limit, s.drop) || s.of[key] != d { // its own oldest was d
 		return nil, false
 	}
 	s.grow(key.from, n)
@@ -139,18 +139,6 @@ func (d *datagram) place(x piece) (at int, known, fits bool) {
 		return at, false, false
 	}
 	return at, false, true
-}
-
-// room makes room for n bytes from a place, if it may.
-func (s *fragments) room(from frame.Dest, n, limit int) bool {
-	for s.bytes+n > limit {
-		oldest := s.oldest(from, n)
-		if oldest == nil {
-			return false
-		}
-		s.drop(oldest.(*datagram))
-	}
-	return true
 }
 
 func (s *fragments) drop(d *datagram) {

@@ -6,9 +6,9 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// shares are bytes that are kept for strangers, by where they come from. They have no limit of their
-// own: who adds makes room first, as oldest says.
-type shares struct {
+// shares are items of so many bytes that are kept for strangers, by where they come from. They have
+// no limit of their own: who adds makes room first.
+type shares[T any] struct {
 	bytes int
 	from  map[frame.Dest]*share
 }
@@ -19,12 +19,24 @@ type share struct {
 	bytes int
 }
 
-func newShares() shares { return shares{from: map[frame.Dest]*share{}} }
+func newShares[T any]() shares[T] { return shares[T]{from: map[frame.Dest]*share{}} }
+
+// room makes room within limit for n more bytes from a place, if it may: drop removes an item.
+func (s *shares[T]) room(from frame.Dest, n, limit int, drop func(T)) bool {
+	for s.bytes+n > limit {
+		x, ok := s.oldest(from, n)
+		if !ok {
+			return false
+		}
+		drop(x)
+	}
+	return true
+}
 
 // oldest returns what is to go when n more bytes from a place find no room: the oldest item of
-// the place that has the most, if that has more than the newcomer's would; else that of its own.
-// It is nil where that is nobody's.
-func (s *shares) oldest(from frame.Dest, n int) any {
+// the place that has the most, if that has more than the newcomer's would; else that of its own,
+// if it has one.
+func (s *shares[T]) oldest(from frame.Dest, n int) (x T, ok bool) {
 	mine := s.from[from]
 	most := mine
 	for _, x := range s.from {
@@ -36,12 +48,12 @@ func (s *shares) oldest(from frame.Dest, n int) any {
 	case mine != nil && mine.bytes+n >= most.bytes:
 		most = mine
 	case most == nil || n >= most.bytes:
-		return nil
+		return x, false
 	}
-	return most.items.Front().Value
+	return most.items.Front().Value.(T), true
 }
 
-func (s *shares) add(from frame.Dest, item any, n int) *list.Element {
+func (s *shares[T]) add(from frame.Dest, item T, n int) *list.Element {
 	if s.from[from] == nil {
 		s.from[from] = new(share)
 	}
@@ -50,13 +62,13 @@ func (s *shares) add(from frame.Dest, item any, n int) *list.Element {
 }
 
 // grow counts n more bytes of what is there, or less.
-func (s *shares) grow(from frame.Dest, n int) {
+func (s *shares[T]) grow(from frame.Dest, n int) {
 	s.from[from].bytes += n
 	s.bytes += n
 }
 
 // remove takes out an item, with its n bytes.
-func (s *shares) remove(from frame.Dest, at *list.Element, n int) {
+func (s *shares[T]) remove(from frame.Dest, at *list.Element, n int) {
 	s.grow(from, -n)
 	if x := s.from[from]; x.items.Remove(at) != nil && x.items.Len() == 0 {
 		delete(s.from, from)

@@ -50,7 +50,7 @@ type parked struct {
 // A lot is all that waits at a gateway. Its lock is that of what waits on the interfaces, too.
 type lot struct {
 	mu sync.Mutex
-	shares
+	shares[*parked]
 }
 
 // open begins to wait for a next hop, or returns nil if too much has been asked for from there
@@ -121,12 +121,8 @@ func (i *Interface) park(w *waiting, x *packet, in *Interface, from frame.Dest) 
 	if other != nil {
 		i.evict(other)
 	}
-	for l.bytes+n > g.cfg.Queued {
-		oldest := l.oldest(from, n)
-		if oldest == nil {
-			return false
-		}
-		i.evict(oldest.(*parked))
+	if !l.room(from, n, g.cfg.Queued, i.evict) {
+		return false
 	}
 	p := &parked{f: x.f.Clone(), x: *x, in: in, w: w, from: from}
 	w.packets = append(w.packets, p)
