@@ -2,10 +2,12 @@ package arp_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/framing"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -18,29 +20,14 @@ func (e *end) Process(f *frame.Frame, _ frame.At) frame.Verdict {
 	return frame.Consume
 }
 
-// framings are the ways in which one and the same packet can be put into a frame. A receiver
-// that opens one may open them all.
-var framings = []struct {
-	name string
-	wrap func(etherType uint16) (typ uint16, head []byte)
-}{
-	{"Ethernet II", func(t uint16) (uint16, []byte) { return t, nil }},
-	{"SNAP", func(t uint16) (uint16, []byte) { return 0x0300, append(snap(), be(t)...) }},
-	{"SNAP, a length that is right", func(t uint16) (uint16, []byte) { return 0x0048, append(snap(), be(t)...) }},
-	{"a VLAN in SNAP", func(t uint16) (uint16, []byte) {
-		return 0x0300, append(append(snap(), 0x81, 0, 0, 7), be(t)...)
-	}},
-	{"802.1Q", func(t uint16) (uint16, []byte) { return 0x8100, append([]byte{0, 7}, be(t)...) }},
-	{"a priority tag", func(t uint16) (uint16, []byte) { return 0x8100, append([]byte{0xe0, 0}, be(t)...) }},
-	{"Q-in-Q", func(t uint16) (uint16, []byte) { return 0x88a8, append([]byte{0, 7, 0x81, 0, 0, 8}, be(t)...) }},
-	{"SNAP behind a tag", func(t uint16) (uint16, []byte) {
-		return 0x8100, append(append([]byte{0, 0, 3, 0}, snap()...), be(t)...)
-	}},
-	{"an EtherType that is neither", func(uint16) (uint16, []byte) { return 0x05fe, nil }},
-}
+// heads are the framings that a receiver might open, and an EtherType that is neither type nor
+// length.
+var heads = slices.Concat([][]byte{nil, {5, 0xfe}}, framing.Plain, framing.Odd, [][]byte{
+	slices.Concat(framing.Plain[1], framing.Plain[0]), // Q-in-Q
+	slices.Concat(framing.Plain[0], framing.Plain[3]), // SNAP behind a tag
+	slices.Concat(framing.Plain[3], framing.Plain[0]), // a tag in SNAP
+})
 
-func snap() []byte       { return []byte{0xaa, 0xaa, 3, 0, 0, 0} }
-func be(t uint16) []byte { return []byte{byte(t >> 8), byte(t)} }
 func six(next byte) []byte { // from a link-local address to a solicited-node group, hop limit 255
 	b := make([]byte, 40)
 	b[0], b[5], b[6], b[7], b[8], b[9], b[23], b[24], b[25], b[39] = 0x60, 64, next, 255, 0xfe, 0x80, 1, 0xff, 2, 1
@@ -105,30 +92,25 @@ func TestAccessReachesNobodyElse(t *testing.T) {
 					must(t, vsi.FDB().Set(gate, 0, 0))
 					a, b, c := n.Host(100), n.Host(100), n.HostWith(100, 0, vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: vswitch.Chain(r)}})
 					d := far.Host(100)
-					if ip := mem.Ethernet(gate, a.MAC, 0x0800, []byte{0x45}); ingress == nil || vlan == vswitch.VLANDiscard {
-						for _, h := range []*mem.Host{b, c, d} { // where they are is known
-							h.Send(mem.Ethernet(gate, h.MAC, 0x0800, []byte{0x45}))
-						}
-						was := g.frames
-						a.Send(ip)
-						if g.frames != was+1 {
+					for n, h := range []*mem.Host{a, b, c, d} { // where they are is known from here on
+						h.Send(mem.Ethernet(gate, h.MAC, 0x0800, []byte{0x45}))
+						if g.frames != n+1 {
 							t.Fatal("the gateway is not reached")
 						}
 					}
 					for name, p := range packets(a.MAC) {
-						for _, w := range framings {
-							typ, head := w.wrap(p.typ)
+						for _, head := range heads {
 							for _, to := range []frame.MAC{
 								b.MAC, c.MAC, d.MAC, {2, 9, 9, 9, 9, 9}, frame.Broadcast, {0x33, 0x33, 0, 0, 0, 1}, {1, 0, 0x5e, 0, 0, 1}, {1, 0x80, 0xc2, 0, 0, 3},
 							} {
 								for _, from := range []*mem.Host{a, c} {
-									must(t, from.Pipe.Send(mem.Ethernet(to, from.MAC, typ, append(head[:len(head):len(head)], p.body...))))
+									must(t, from.Pipe.Send(framing.Put(mem.Ethernet(to, from.MAC, p.typ, p.body), head)))
 								}
 							}
 							f.Settle()
 							for _, h := range []*mem.Host{a, b, c, d} {
 								if got := h.Got(); len(got) != 0 {
-									t.Errorf("%s in %s: % x at %s", name, w.name, got[0], h.Name())
+									t.Errorf("%s behind % x: % x at %s", name, head, got[0], h.Name())
 								}
 							}
 						}
