@@ -31,6 +31,7 @@ type NextHop struct {
 	Peer      uint16
 }
 
+// String returns what is set, for errors.
 func (h NextHop) String() string {
 	s := fmt.Sprintf("vni %d", h.Interface.cfg.VNI)
 	if h.IP.IsValid() {

@@ -16,7 +16,8 @@
 //
 // Apply is for one caller at a time and takes effect at the next batch. A tunnel, port or
 // gateway is made anew when its settings differ, and with it only what uses it is
-// interrupted; another local address of a tunnel is taken in place; everything else keeps its descriptors, tables and counters.
+// interrupted; another local address of a tunnel is taken in place; everything else keeps its
+// descriptors, tables and counters.
 //
 // No frame that comes meanwhile gets where neither the old configuration nor the new one lets it:
 // what changes in more than one step, such as a port that moves, a gateway made anew, or a segment
@@ -24,9 +25,8 @@
 // milliseconds. What is one change alone, such as other rules, another peer or an isolated port, takes
 // effect without a pause.
 //
-// When something
-// cannot be had, such as an address or a device, nothing has been touched yet; only for another
-// setting of a tunnel that keeps its address, or of a device, the old one has to go first, and
-// is put back. What is wrong with the configuration itself Check says, by asking the packages
-// whose settings these are.
+// When something cannot be had, such as an address or a device, nothing has been touched yet; only
+// for another setting of a tunnel that keeps its address, or of a device, the old one has to go
+// first, and is put back. What is wrong with the configuration itself Check says, by asking the
+// packages whose settings these are.
 package node
