@@ -103,22 +103,15 @@ func (i *Interface) answers(x *packet, mtu int, from frame.Dest) (quote int, ok 
 func (i *Interface) answerable(x *packet, mtu int) (quote int, ok bool) {
 	b := x.f.Bytes()[x.ip:]
 	if x.v6 {
-		p, _ := wire.ParseIPv6(b)
-		u, whole := p.Upper()
-		if !whole || u.Later || u.Protocol == wire.ProtoICMPv6 && (u.At == len(p) || wire.ICMPv6IsError(p[u.At])) || i.addr6() == [16]byte{} {
-			return 0, false
-		}
-		return min(len(p), minMTU6-head6), true
+		p, ok := wire.ParseIPv6(b)
+		return min(len(p), minMTU6-head6), ok && tellable6(p) == sent6 && i.addr6() != [16]byte{}
 	}
-	p, _ := wire.ParseIPv4(b)
-	if p.FragmentOffset() != 0 || p.Protocol() == wire.ProtoICMP && (len(p.Payload()) == 0 || wire.ICMPIsError(p.Payload()[0])) || i.addr4() == [4]byte{} {
-		return 0, false
-	}
+	p, ok := wire.ParseIPv4(b)
 	quote = min(len(p), maxError4-head4)
 	if mtu != 0 {
 		quote = min(quote, mtu-head4)
 	}
-	return quote, true
+	return quote, ok && tellable4(p) == sent4 && i.addr4() != [4]byte{}
 }
 
 // write makes b the error about the packet that begins in old at x.ip; the two may be parts
