@@ -286,7 +286,7 @@ func (t *Table) moving(a *array, i, v uint64, now frame.Tick) mark {
 	if k.last != now {
 		k.last, k.moves = now, 0
 	}
-	k.moves += min(1, ^k.moves)
+	k.moves += min(1, ^k.moves) // until it is full
 	return k
 }
 
@@ -297,7 +297,7 @@ func (t *Table) told(mac uint64, home, other frame.Dest, k mark, f Flags) {
 		t.notify(frame.EventMACFrozen, mac, home, other, false)
 	}
 	if int(k.moves) == t.flaps+1 {
-		t.counters.flapping.Add(1)
+		t.counters.flapped.Add(1)
 		t.notify(frame.EventMACFlapping, mac, other, home, false)
 	}
 }

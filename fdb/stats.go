@@ -20,7 +20,7 @@ type Stats struct {
 }
 
 type counters struct {
-	learned, moved, frozen, flapping, aged, evicted, refused, full, busy atomic.Uint64
+	learned, moved, frozen, flapped, aged, evicted, refused, full, busy atomic.Uint64
 }
 
 // Stats returns the counters. It waits for the lock.
@@ -36,7 +36,7 @@ func (t *Table) Stats() Stats {
 		Learned:        c.learned.Load(),
 		Moved:          c.moved.Load(),
 		Frozen:         c.frozen.Load(),
-		Flapped:        c.flapping.Load(),
+		Flapped:        c.flapped.Load(),
 		Aged:           c.aged.Load(),
 		Evicted:        c.evicted.Load(),
 		Refused:        c.refused.Load(),

@@ -19,7 +19,8 @@ func (v *VSI) notify(e frame.Event) {
 	}
 }
 
-// flaps is notify of a MAC that moves to and fro. It is apart, since it keeps the event.
+// flaps is notify of a MAC that moves to and fro. It is a function of its own, since the event
+// escapes here: no other is to allocate.
 func (v *VSI) flaps(e frame.Event) {
 	s := v.sw
 	if v.holds.Load() && v.flapped.CompareAndSwap(nil, &e) {
@@ -54,7 +55,7 @@ func (s *Switch) holdPorts(now time.Time) {
 				s.events.emit(frame.Event{Kind: frame.EventPortReleased, VNI: v.vni, Dest: a.Dest(0)})
 			case e != nil && a.held.IsZero() && v.cfg.FlapHold > 0 && a.port.num == e.Dest.Port() && a.port.tunnel == nil:
 				a.held = now.Add(v.cfg.FlapHold)
-				v.holding.Add(1)
+				v.held.Add(1)
 				s.events.emit(frame.Event{Kind: frame.EventPortHeld, VNI: v.vni, MAC: e.MAC, Dest: a.Dest(0), Old: e.Old})
 				s.log.Warn("port taken out: a MAC moves to and fro", "vni", v.vni, "port", a.port.name, "mac", e.MAC, "other", s.Name(e.Old), "for", v.cfg.FlapHold)
 			default:

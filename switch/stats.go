@@ -218,7 +218,7 @@ func (s *Switch) stats(ports []*port) Stats {
 	}
 	for _, v := range s.VSIs() {
 		sum := v.ledger.sum()
-		st.VSIs = append(st.VSIs, VSIStats{VNI: v.vni, Flood: flooded(&sum), Drops: frame.Drops(sum[cDrops:]), FDB: v.fdb.Stats(), Held: v.holding.Load()})
+		st.VSIs = append(st.VSIs, VSIStats{VNI: v.vni, Flood: flooded(&sum), Drops: frame.Drops(sum[cDrops:]), FDB: v.fdb.Stats(), Held: v.held.Load()})
 	}
 	return st
 }

@@ -60,7 +60,7 @@ type VSI struct {
 
 	holds   atomic.Bool                 // cfg.FlapHold is set
 	flapped atomic.Pointer[frame.Event] // for the housekeeping
-	holding atomic.Uint64               // ports taken out so far
+	held    atomic.Uint64               // ports taken out so far
 
 	missing atomic.Pointer[pending.Set[frame.MAC]] // nil until misses are told of
 
