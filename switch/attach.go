@@ -15,7 +15,7 @@ import (
 // Split-horizon groups with a meaning of their own. Any other number may be used.
 const (
 	GroupTunnel   uint8 = 1 // what tunnels are in: a full mesh
-	GroupIsolated uint8 = 2 // ports that may not reach each other
+	GroupIsolated uint8 = 2 // ports that may not reach each other; see VSIConfig.RouteIsolated
 )
 
 // ErrTagTaken is returned by Attach when the port already has an attachment with
@@ -33,7 +33,7 @@ type AttachConfig struct {
 	Storm   Storm  // rates of what comes in here and is flooded; where zero, on a port that is no tunnel, DefaultStorm
 	Locked  bool   // frames from MACs without a static or control entry here are dropped; nothing is learned
 	GBP     uint16 // group policy id of frames that enter here without one; 0 = none
-	Shut    bool   // no frame enters or leaves, as if it were not there: until what is to hold for the first one does
+	Shut    bool   // no frame enters or leaves (frame.PortDown): for who still has to set what is to hold for the first one
 	Keep    bool   // the switch pauses the port instead of closing it; of the first attachment
 	Slots   Slots  // stages instead of the VSI's; the VSI's where nil
 }

@@ -29,10 +29,10 @@ type VSIConfig struct {
 	ForwardPinned      bool     // forward frames whose source MAC is pinned elsewhere, instead of dropping them
 	ForwardBridgeGroup bool     // forward 01:80:c2:00:00:00-0f as other multicast
 
-	// RouteIsolated lets isolated ports of the segment reach each other through its gateway.
-	// Without it such a packet is dropped under frame.Isolated: what the gateway would send
-	// back into the segment, from one port to another of its split-horizon group, but for
-	// groups 0 and GroupTunnel, and tunnels.
+	// RouteIsolated lets ports of one split-horizon group, such as isolated ones, reach each
+	// other through the segment's gateway. Without it what the gateway sends back into the
+	// segment, from one of them to another, is dropped under frame.Isolated. Tunnels, and ports
+	// in groups 0 and GroupTunnel, are not kept apart so.
 	RouteIsolated bool
 
 	// FlapHold takes a port that is no tunnel out of the VSI for so long, when a MAC moves more
