@@ -87,6 +87,9 @@ func FuzzAccess(f *testing.F) {
 				}
 			}
 			f.Settle()
+			if _, guarded := in.(*policy.Guard); !guarded && g.frames < len(others) { // a guard refuses half a packet
+				t.Fatalf("%d frames at the gateway, %d were sent to it by others", g.frames, len(others))
+			}
 			for _, x := range others {
 				if got := x.Got(); len(got) != 0 {
 					t.Errorf("% x at %s", got[0], x.Name())
