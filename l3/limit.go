@@ -58,8 +58,8 @@ func (l *limiter) allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Ti
 		take(place, now, share) && take(&l.all, now, l.total)
 }
 
-// place returns the word of a place. Ports have words of their own, and so have the peers of
-// one tunnel, unless there are more than words.
+// place returns the word of a place: no two of the first thousand ports share one, nor do two
+// of the first thousand peers of one tunnel.
 func (l *limiter) place(from frame.Dest) *atomic.Uint64 {
 	return &l.places[(uint32(from.Port())*0x9e37+uint32(from.Peer()))%placeSlots]
 }

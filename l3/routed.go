@@ -67,9 +67,9 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	return i.send(&x, h)
 }
 
-// place is what stands for the place a packet came from, once it has been routed: where an answer
-// to it goes, 0 for nobody who is known. A host that names others as the sender of its packets
-// spends their share, or that of nobody.
+// place returns whose share an answer to a packet that has been routed counts for. That is where the
+// answer goes, as its source address says, or 0 where nobody is known there: a host that names
+// others as the sender of its packets spends their share, or that of nobody.
 func (h *hop) place(x *packet) frame.Dest {
 	switch {
 	case h.out.cfg.Port != 0:

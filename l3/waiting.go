@@ -3,6 +3,7 @@ package l3
 import (
 	"container/list"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -153,12 +154,7 @@ func (w *waiting) unfair(from frame.Dest) (other *parked) {
 // evict drops a packet that waits, on whatever interface. The lot is locked.
 func (i *Interface) evict(p *parked) {
 	i.vrf.gateway.parked.remove(p.from, p.at, p.f.Len())
-	for k, q := range p.w.packets {
-		if q == p {
-			p.w.packets = append(p.w.packets[:k], p.w.packets[k+1:]...)
-			break
-		}
-	}
+	p.w.packets = slices.DeleteFunc(p.w.packets, func(q *parked) bool { return q == p })
 	i.unresolved.Add(1)
 }
 
