@@ -355,3 +355,51 @@ func TestWorstFragments(t *testing.T) {
 		})
 	}
 }
+
+// The header that counts is that of the first fragment, which may be longer than those of the
+// others: what is too long with it is no packet.
+func TestFragmentsTooLongByFirstHeader(t *testing.T) {
+	const step, end = 1 << 10, 65_515 // with 20 bytes 65,535, and with 60 too many
+	for _, firstLast := range []bool{false, true} {
+		for _, proto := range []byte{wire.ProtoICMP, wire.ProtoUDP} {
+			l := newLab(t, nil)
+			s := pingOf(addrOf(false, 10, 1), addrOf(false, 10, 254), 8)
+			var list [][]byte
+			for at := 0; at < end; at += step {
+				n, head := min(step, end-at), wire.IPv4Len
+				if at == 0 {
+					head = 60
+				}
+				b := make([]byte, 14+head+n)
+				copy(b, s.bytes(t)[:34])
+				p := wire.IPv4(b[14:])
+				p[0] = 4<<4 | byte(head/4)
+				for i := wire.IPv4Len; i < head; i++ {
+					p[i] = 1 // no operation
+				}
+				p[9] = proto
+				p.SetTotalLen(head + n)
+				p.SetID(5)
+				field := uint16(at / 8)
+				if at+n < end {
+					field |= moreFragments
+				}
+				p[6], p[7] = byte(field>>8), byte(field)
+				p.SetChecksum(0)
+				p.SetChecksum(wire.Checksum(wire.Sum(p[:head], 0)))
+				list = append(list, b)
+			}
+			if firstLast {
+				list = append(list[1:], list[0])
+			}
+			refused := false
+			for _, b := range list {
+				v, _ := l.in(l.i10, b)
+				refused = refused || v == frame.Drop(frame.Fragment)
+			}
+			if !refused || len(l.injected) != 0 {
+				t.Errorf("protocol %d, first last %v: refused %v, %d answers", proto, firstLast, refused, len(l.injected))
+			}
+		}
+	}
+}

@@ -92,7 +92,7 @@ func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, lengt
 	switch {
 	case known:
 		return nil, true
-	case !fits || len(head)+x.offset+len(x.data) > maxIP:
+	case !fits || max(len(head), len(d.head))+d.end(x) > maxIP:
 		s.grow(key.from, datagramBytes-d.bytes)
 		*d = datagram{key: key, dead: true, until: d.until, at: d.at, bytes: datagramBytes}
 		return nil, false
@@ -139,6 +139,15 @@ func (d *datagram) place(x piece) (at int, known, fits bool) {
 		return at, false, false
 	}
 	return at, false, true
+}
+
+// end returns where the data ends that is known of, with one more piece.
+func (d *datagram) end(x piece) int {
+	end := x.offset + len(x.data)
+	if n := len(d.pieces); n > 0 {
+		end = max(end, d.pieces[n-1].offset+len(d.pieces[n-1].data))
+	}
+	return end
 }
 
 func (s *fragments) drop(d *datagram) {
