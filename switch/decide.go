@@ -221,8 +221,12 @@ func (c *circuit) gateway(f *frame.Frame, at *frame.At, otherwise frame.Reason) 
 	return frame.Drop(otherwise)
 }
 
-// toGateway hands f over, with the group of the port it came in on.
+// toGateway hands f over, with the group of the port it came in on. Where that was is noted in at:
+// what the gateway forwards is nobody's.
 func (c *circuit) toGateway(f *frame.Frame, at *frame.At) frame.Verdict {
+	if f.From != 0 {
+		at.From = f.From
+	}
 	if c.port.p != nil && c.port.tunnel == nil {
 		f.Horizon = c.group
 	}

@@ -73,3 +73,30 @@ func TestInjectShareOfRouted(t *testing.T) {
 		}
 	})
 }
+
+// So is what the gateway sends out of one member, by which no frame goes back into a segment: as
+// packets into a tunnel for IP, of which the gateway has taken the Ethernet header and the sender.
+func TestInjectShareOfForwarded(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var from []frame.Dest
+		cut := hears(func(at frame.At) { from = append(from, at.From) })
+		a, at := l.port("a", 0)
+		small := newStub("small")
+		small.mtu = 100
+		b := must[*Attachment](t)(l.v.Attach(small, 0))
+		must[any](t)(nil, l.v.FDB().Set(mac(8), 0, 0))
+		must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{Gateway: routes(b.Dest(0)), TooBig: cut}}))
+		a.send(eth(mac(8), mac(1), 0x800, make([]byte, 200)...))
+		if len(from) != 1 || from[0] != at.Dest(0) {
+			t.Errorf("%v, want %v", from, at.Dest(0))
+		}
+	})
+}
+
+// routes sends a frame out of a member, as nobody's.
+type routes frame.Dest
+
+func (r routes) Process(f *frame.Frame, _ frame.At) frame.Verdict {
+	f.From, f.Tunnel = 0, false
+	return frame.Forward(frame.Dest(r))
+}
