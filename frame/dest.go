@@ -49,7 +49,7 @@ type Tick uint32
 // At is what a stage is told beside the frame: the time and who asks.
 type At struct {
 	Tick   Tick
-	From   Dest // in the TooBig slot: where the frame entered, whoever's it is by now; 0 = the switch
+	From   Dest // in the TooBig slot, and of a gateway's frames: where the frame entered, whoever's it is by now; 0 = the switch
 	To     Dest // in the TooBig slot: the egress; 0 = several, where the frame was flooded to
 	Worker int  // number of the worker, for counters without contention
 	MTU    int  // in the TooBig slot: the longest frame the egress takes, from its first byte on

@@ -33,12 +33,15 @@ func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
 }
 
 // openedAt returns what a flow of f counts for. A gateway's packets come from nowhere, but the
-// worker that has them is still the one of the port, or of one of its queues, they came in by.
+// switch says where they came in; of those that have waited for a next hop nobody does.
 func openedAt(f *frame.Frame, at frame.At) frame.Dest {
-	if f.From.Port() == 0 {
-		return frame.NewDest(0, uint16(at.Worker))
+	switch {
+	case f.From.Port() != 0:
+		return f.From
+	case at.From != 0:
+		return at.From
 	}
-	return f.From
+	return frame.NewDest(0, uint16(at.Worker))
 }
 
 // A judgement is one packet's.

@@ -230,3 +230,26 @@ func TestSharesRouted(t *testing.T) {
 		t.Errorf("%d of 50 beside %d flows", answered, full)
 	}
 }
+
+// Peers behind one tunnel have one worker: what a gateway has routed for one of them leaves the
+// others their share, too.
+func TestSharesRoutedPeers(t *testing.T) {
+	const limit = 256
+	l := newLab(t, &Config{Default: Deny, MaxFlows: limit, Rules: []Rule{{Src: prefixes("10.0.0.0/24")}}})
+	a, v := l.place(9, 19, 0, frame.NewDest(2, 0)), l.place(1, 11, 0, frame.NewDest(2, 0))
+	l.at.From = frame.NewDest(3, 1)
+	for n := range 4 * limit {
+		attacks["ping-pong"](a, n)
+	}
+	l.at.From = frame.NewDest(3, 2)
+	answered := 0
+	for n := range 50 {
+		v.send(&v.udp, n, 0, false)
+	}
+	for n := range 50 {
+		answered += b2i(v.send(&v.udp, n, 0, true))
+	}
+	if full := l.p.flows.len(); full != limit || answered != 50 {
+		t.Errorf("%d of 50 beside %d flows", answered, full)
+	}
+}

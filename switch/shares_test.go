@@ -100,3 +100,22 @@ func (r routes) Process(f *frame.Frame, _ frame.At) frame.Verdict {
 	f.From, f.Tunnel = 0, false
 	return frame.Forward(frame.Dest(r))
 }
+
+// A stage in the way out of what the gateway has sent back into a segment is told where it came in.
+func TestEgressOfRouted(t *testing.T) {
+	inLab(t, func(l *lab) {
+		var from []frame.Dest
+		a, at := l.port("a", 0)
+		c, ct := l.port("c", 0)
+		b := must[*Attachment](t)(l.v.Attach(newStub("b"), 0))
+		must[any](t)(nil, l.v.FDB().Set(mac(7), b.Dest(0), 0))
+		must[any](t)(nil, l.v.FDB().Set(mac(8), 0, 0))
+		slots := Slots{Gateway: gatewayStub{mac(7)}, Egress: hears(func(at frame.At) { from = append(from, at.From) })}
+		must[any](t)(nil, l.v.Configure(VSIConfig{Slots: slots}))
+		a.send(eth(mac(8), mac(1), 0x800))
+		c.send(eth(mac(8), mac(2), 0x800))
+		if len(from) != 2 || from[0] != at.Dest(0) || from[1] != ct.Dest(0) {
+			t.Errorf("%v, want %v and %v", from, at.Dest(0), ct.Dest(0))
+		}
+	})
+}
