@@ -64,6 +64,7 @@ type Interface struct {
 	// Of the gateway's lot, under its lock.
 	waiting map[netip.Addr]*waiting
 	asking  map[frame.Dest]*asking
+	busy    []*asking // those that wait for some
 	closed  bool
 
 	unresolved atomic.Uint64

@@ -2,6 +2,7 @@ package l3
 
 import (
 	"container/list"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -11,12 +12,14 @@ import (
 type shares[T any] struct {
 	bytes int
 	from  map[frame.Dest]*share
+	all   []*share // the same, in no order: to be looked through with each packet
 }
 
 // A share is that of one place.
 type share struct {
 	items list.List // the oldest in front
 	bytes int
+	at    int // in shares.all
 }
 
 func newShares[T any]() shares[T] { return shares[T]{from: map[frame.Dest]*share{}} }
@@ -39,7 +42,7 @@ func (s *shares[T]) room(from frame.Dest, n, limit int, drop func(T)) bool {
 func (s *shares[T]) oldest(from frame.Dest, n int) (x T, ok bool) {
 	mine := s.from[from]
 	most := mine
-	for _, x := range s.from {
+	for _, x := range s.all {
 		if most == nil || x.bytes > most.bytes {
 			most = x
 		}
@@ -55,7 +58,8 @@ func (s *shares[T]) oldest(from frame.Dest, n int) (x T, ok bool) {
 
 func (s *shares[T]) add(from frame.Dest, item T, n int) *list.Element {
 	if s.from[from] == nil {
-		s.from[from] = new(share)
+		s.from[from] = &share{at: len(s.all)}
+		s.all = append(s.all, s.from[from])
 	}
 	s.grow(from, n)
 	return s.from[from].items.PushBack(item)
@@ -72,5 +76,8 @@ func (s *shares[T]) remove(from frame.Dest, at *list.Element, n int) {
 	s.grow(from, -n)
 	if x := s.from[from]; x.items.Remove(at) != nil && x.items.Len() == 0 {
 		delete(s.from, from)
+		last := len(s.all) - 1
+		s.all[x.at], s.all[last].at = s.all[last], x.at
+		s.all = slices.Delete(s.all, last, last+1)
 	}
 }

@@ -30,6 +30,7 @@ type waiting struct {
 // asking is the next hops that packets from one place have had asked for, on one interface.
 type asking struct {
 	hops   list.List // of *waiting, the one that was asked first in front
+	busy   int       // in Interface.busy, while there are hops
 	second frame.Tick
 	n      int // questions in that second
 }
@@ -72,7 +73,7 @@ func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
 	a.n++
 	if len(i.waiting) >= limit {
 		most := a
-		for _, b := range i.asking {
+		for _, b := range i.busy {
 			if b.hops.Len() > most.hops.Len() {
 				most = b
 			}
@@ -85,6 +86,10 @@ func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
 		i.forget(w)
 	}
 	w := &waiting{ip: next, asker: x.src(), asked: 1, next: x.tick + 1, of: a}
+	if a.hops.Len() == 0 {
+		a.busy = len(i.busy)
+		i.busy = append(i.busy, a)
+	}
 	w.at = a.hops.PushBack(w)
 	i.waiting[next] = w
 	return w
@@ -93,7 +98,11 @@ func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
 // forget ends the wait for a next hop, and returns what waited. The lot is locked.
 func (i *Interface) forget(w *waiting) []*parked {
 	delete(i.waiting, w.ip)
-	w.of.hops.Remove(w.at)
+	if a := w.of; a.hops.Remove(w.at) != nil && a.hops.Len() == 0 {
+		last := len(i.busy) - 1
+		i.busy[a.busy], i.busy[last].busy = i.busy[last], a.busy
+		i.busy = slices.Delete(i.busy, last, last+1)
+	}
 	return i.vrf.gateway.leave(w)
 }
 
