@@ -119,7 +119,7 @@ func flagSet(o *options) *flag.FlagSet {
 	})
 	fs.Func("ageing", "`DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", ageing(&o.vsi.Ageing))
 	fs.Func("maxaddress", "`N`: most MACs that are learned (default 8192)", number(1, 1<<24, &o.vsi.MaxMACs))
-	fs.Func("storm", "`CLASS=PPS`: flood no more than so many frames of broadcast, multicast or unknown a second, from the device and from the tunnel each; repeatable (default 10000, 20000 and 20000 from the device, no limit from the tunnel)", func(s string) error { return o.addStorm(s) })
+	fs.Func("storm", "`CLASS=PPS`: flood no more than so many frames of broadcast, multicast or unknown a second, from the device and from the tunnel each; repeatable (default 10000, 50000 and 50000 from the device, no limit from the tunnel)", func(s string) error { return o.addStorm(s) })
 	fs.Func("inner-vlan", "`discard|strip|pass`: frames with a VLAN tag inside the tunnel (default discard)",
 		choice(&o.vsi.InnerVLAN, []string{"discard", "strip", "pass"}))
 	fs.Func("fdb", "`MAC=ADDR`: static entry, the MAC is behind that peer; repeatable", func(s string) error { return o.addStatic(s) })
