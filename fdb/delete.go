@@ -5,6 +5,15 @@ package fdb
 // generation lives on. It walks the table with the lock held, while look-ups go on.
 // The caller has made sure that nobody learns at the port any more.
 func (t *Table) DeletePort(port uint16) {
+	t.deletePort(port, func(uint64) bool { return true })
+}
+
+// FlushPort removes what was learned at a port or a peer behind it, as DeletePort does.
+func (t *Table) FlushPort(port uint16) {
+	t.deletePort(port, func(v uint64) bool { return classOf(v) == learned })
+}
+
+func (t *Table) deletePort(port uint16, goes func(v uint64) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.arr.Load()
@@ -12,7 +21,7 @@ func (t *Table) DeletePort(port uint16) {
 		if a.mark != nil && destOf(a.mark[i].home).Port() == port {
 			a.mark[i] = mark{} // nothing goes back there
 		}
-		if v := a.slots[i].val.Load(); v != 0 && destOf(v).Port() == port {
+		if v := a.slots[i].val.Load(); v != 0 && destOf(v).Port() == port && goes(v) {
 			t.remove(a, uint64(i), v)
 		}
 	}

@@ -48,13 +48,14 @@ func (s *Switch) holdPorts(now time.Time) {
 	for _, v := range *s.list.Load() {
 		e := v.flapped.Swap(nil)
 		change := false
+		var out *Attachment
 		for _, a := range v.members {
 			switch {
 			case !a.held.IsZero() && !now.Before(a.held):
 				a.held = time.Time{}
 				s.events.emit(frame.Event{Kind: frame.EventPortReleased, VNI: v.vni, Dest: a.Dest(0)})
 			case e != nil && a.held.IsZero() && v.cfg.FlapHold > 0 && a.port.num == e.Dest.Port() && a.port.tunnel == nil:
-				a.held = now.Add(v.cfg.FlapHold)
+				a.held, out = now.Add(v.cfg.FlapHold), a
 				v.held.Add(1)
 				s.events.emit(frame.Event{Kind: frame.EventPortHeld, VNI: v.vni, MAC: e.MAC, Dest: a.Dest(0), Old: e.Old})
 				s.log.Warn("port taken out: a MAC moves to and fro", "vni", v.vni, "port", a.port.name, "mac", e.MAC, "other", s.Name(e.Old), "for", v.cfg.FlapHold)
@@ -63,8 +64,13 @@ func (s *Switch) holdPorts(now time.Time) {
 			}
 			change = true
 		}
-		if change {
-			v.publish()
+		if !change {
+			continue
+		}
+		v.publish()
+		if out != nil { // whose MACs were last heard there is reached by flooding, until heard elsewhere
+			s.grace()
+			v.fdb.FlushPort(out.port.num)
 		}
 	}
 }

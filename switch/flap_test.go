@@ -66,6 +66,8 @@ func TestFlap(t *testing.T) {
 		}
 
 		must[any](t)(nil, l.v.Configure(VSIConfig{FlapHold: 10 * time.Second}))
+		b.send(eth(frame.Broadcast, mac(43), 0x800))
+		a.send(eth(frame.Broadcast, mac(44), 0x800))
 		flap(8, 40)
 		want := []frame.Event{
 			{Kind: frame.EventMACFlapping, VNI: 1, MAC: mac(40), Dest: bt.Dest(0), Old: at.Dest(0)},
@@ -73,6 +75,12 @@ func TestFlap(t *testing.T) {
 		}
 		if list := told(); len(list) != 2 || list[0] != want[0] || list[1] != want[1] {
 			t.Errorf("%v, want %v", list, want)
+		}
+		if d, ok := l.v.FDB().Lookup(mac(43)); ok {
+			t.Errorf("a host heard at the port that is out before is still at %v", d)
+		}
+		if _, ok := l.v.FDB().Lookup(mac(44)); !ok {
+			t.Error("a host at another port is forgotten")
 		}
 		o.sent()
 		b.sent()
