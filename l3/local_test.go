@@ -169,13 +169,17 @@ func TestPingBehindExtensionHeaders(t *testing.T) {
 // cut returns a packet in fragments of at most mtu bytes.
 func cut(t testing.TB, b []byte, mtu int, id uint32) (list [][]byte) {
 	f := frame.Make(b)
+	from := frame.NewDest(7, 1) // whose share of what waits to be sent they take
 	keep := func(_ frame.Dest, g *frame.Frame) bool {
+		if g.From != from {
+			t.Errorf("a piece is from %v, want %v", g.From, from)
+		}
 		list = append(list, bytes.Clone(g.Bytes()))
 		return true
 	}
 	if p, ok := wire.ParseIPv4(b[14:]); ok {
 		p.SetID(uint16(id))
-		fragment4(&f, wire.IPv4(f.Bytes()[14:]), 14, mtu, 0, 0, keep)
+		fragment4(&f, wire.IPv4(f.Bytes()[14:]), 14, mtu, from, 0, keep)
 		for _, x := range list {
 			q := wire.IPv4(x[14:])
 			q.SetID(uint16(id))
@@ -184,7 +188,7 @@ func cut(t testing.TB, b []byte, mtu int, id uint32) (list [][]byte) {
 		}
 		return list
 	}
-	fragment6(&f, wire.IPv6(f.Bytes()[14:]), 14, mtu, id, 0, keep)
+	fragment6(&f, wire.IPv6(f.Bytes()[14:]), 14, mtu, id, from, 0, keep)
 	return list
 }
 

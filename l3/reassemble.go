@@ -222,7 +222,7 @@ func (i *Interface) whole6(x *packet, p wire.IPv6, at int) frame.Verdict {
 		i.cfg.Send(back(x.f), y.f)
 		return frame.Consume
 	}
-	return fragment6(y.f, q, y.ip, d.longest, key.id, back(x.f), i.cfg.Send)
+	return fragment6(y.f, q, y.ip, d.longest, key.id, x.f.From, back(x.f), i.cfg.Send)
 }
 
 // gather keeps a piece; head is the header that an answer needs of the first one.
@@ -250,7 +250,7 @@ func assembled(x *packet, d *datagram) packet {
 }
 
 // fragment6 sends a packet of the gateway's own in pieces (RFC 8200, section 4.5).
-func fragment6(f *frame.Frame, p wire.IPv6, ip, mtu int, id uint32, to frame.Dest, send func(frame.Dest, *frame.Frame) bool) frame.Verdict {
+func fragment6(f *frame.Frame, p wire.IPv6, ip, mtu int, id uint32, from, to frame.Dest, send func(frame.Dest, *frame.Frame) bool) frame.Verdict {
 	const front = wire.IPv6Len + 8
 	data := p[wire.IPv6Len:]
 	step := (mtu - front) &^ 7
@@ -273,7 +273,7 @@ func fragment6(f *frame.Frame, p wire.IPv6, ip, mtu int, id uint32, to frame.Des
 		binary.BigEndian.PutUint32(q[wire.IPv6Len+4:], id)
 		copy(q[front:], part)
 		g := frame.Make(b)
-		g.Kind = f.Kind
+		g.Kind, g.From = f.Kind, from
 		if !send(to, &g) {
 			return frame.Drop(frame.PortFull)
 		}
