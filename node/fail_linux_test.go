@@ -114,6 +114,9 @@ func TestApplyFailsUnderTraffic(t *testing.T) {
 		{"a namespace that is not there", func(c *Config) {
 			c.Ports = append(c.Ports, Port{Name: "vm9", Namespace: "vxs-nowhere"})
 		}, `port "vm9"`, syscall.ENOENT},
+		{"a port for a namespace that is not there", func(c *Config) {
+			c.Ports[0].Namespace = "vxs-nowhere"
+		}, `port "vm1"`, syscall.ENOENT},
 	} {
 		for _, more := range []bool{false, true} {
 			err := s.apply(changed(t, s.Config(), func(x *Config) {

@@ -117,6 +117,9 @@ func (n *Node) Close() error {
 // what the system says of one part, the node is as it was before. What the system does not give
 // back then is missing, and the error says so: the next Apply has it again.
 func (n *Node) Apply(cfg *Config) error {
+	if cfg == nil {
+		return errors.New("node: Apply: the configuration is nil")
+	}
 	if err := cfg.Check(); err != nil {
 		return err
 	}

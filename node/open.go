@@ -3,8 +3,10 @@ package node
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/port"
@@ -59,7 +61,7 @@ func (n *Node) openFirst(cfg *Config) (opened, error) {
 	}
 	for i := range cfg.Ports {
 		c := &cfg.Ports[i]
-		if n.ports[c.Name] != nil {
+		if d := n.ports[c.Name]; d != nil && !d.elsewhere(c) {
 			continue
 		}
 		p, err := n.openPort(c)
@@ -70,6 +72,27 @@ func (n *Node) openFirst(cfg *Config) (opened, error) {
 		f.ports[c.Name] = p
 	}
 	return f, nil
+}
+
+// elsewhere reports whether c is for another network namespace, where d is not in its way.
+func (d *device) elsewhere(c *Port) bool {
+	if d.cfg.Namespace == c.Namespace {
+		return false
+	}
+	was, err := os.Stat(namespace(d.cfg.Namespace))
+	is, failed := os.Stat(namespace(c.Namespace))
+	return err != nil || failed != nil || !os.SameFile(was, is)
+}
+
+// namespace returns the file of a network namespace as ports name it.
+func namespace(name string) string {
+	switch {
+	case name == "":
+		return "/proc/thread-self/ns/net"
+	case !strings.Contains(name, "/"):
+		return "/run/netns/" + name
+	}
+	return name
 }
 
 // moves reports whether c differs from the open tunnel of its name in nothing but the local
