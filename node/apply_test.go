@@ -203,6 +203,9 @@ func TestApplyFails(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	wantDump(t, n, firstDump)
+	if err := n.Apply(nil); err == nil || !strings.Contains(err.Error(), "nil") {
+		t.Errorf("no configuration: %v", err)
+	}
 	n.Close()
 	if err := n.Apply(parse(t, first)); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
