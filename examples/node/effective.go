@@ -35,7 +35,7 @@ func effective(cfg *node.Config) []byte {
 		}
 	}
 	for _, s := range objects(tree, "segments") {
-		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit, "innerVLAN", "discard")
+		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit, "evict", true, "flaps", fdb.DefaultFlaps, "innerVLAN", "discard")
 		if n, ok := s["neighbours"].(map[string]any); ok {
 			defaults(n, "mode", arp.Off.String(), "limit", arp.DefaultLimit)
 			limit := arp.DefaultLimit
