@@ -62,7 +62,7 @@ func putFlooded(ch chan<- prometheus.Metric, f family, n vswitch.Flooded, labels
 
 // vsiFamilies show vswitch.VSIStats.
 type vsiFamilies struct {
-	flooded, dropped, drops family
+	flooded, dropped, drops, held family
 
 	entries, learnedEntries, slots                                      family
 	learned, moves, frozen, flapped, aged, evicted, refused, full, busy family
@@ -79,6 +79,7 @@ func (v *vsiFamilies) describe(fs *families) {
 	v.learned = fs.counter("fdb_learned", "MACs learned.", "vni")
 	v.moves = fs.counter("fdb_moves", "MACs that were heard elsewhere, and followed.", "vni")
 	v.frozen = fs.counter("fdb_frozen", "MACs that moved too often within minutes, and were frozen.", "vni")
+	v.held = fs.counter("vsi_held_ports", "Ports taken out because MACs moved to and fro.", "vni")
 	v.flapped = fs.counter("fdb_flapped", "MACs that moved too often within a second: a loop?", "vni")
 	v.aged = fs.counter("fdb_aged", "MACs forgotten because they were not heard for the ageing time.", "vni")
 	v.evicted = fs.counter("fdb_evicted", "MACs that made room.", "vni")
@@ -100,6 +101,7 @@ func (v *vsiFamilies) collect(ch chan<- prometheus.Metric, s *vswitch.VSIStats) 
 	put(ch, v.learned, s.FDB.Learned, vni)
 	put(ch, v.moves, s.FDB.Moved, vni)
 	put(ch, v.frozen, s.FDB.Frozen, vni)
+	put(ch, v.held, s.Held, vni)
 	put(ch, v.flapped, s.FDB.Flapped, vni)
 	put(ch, v.aged, s.FDB.Aged, vni)
 	put(ch, v.evicted, s.FDB.Evicted, vni)
