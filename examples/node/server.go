@@ -123,7 +123,9 @@ func wrong(status int, format string, args ...any) error {
 func (s *server) plain(f answer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := s.rate.wait(r.Context())
-		if err == nil {
+		if err != nil { // nobody hears it
+			err = wrong(http.StatusServiceUnavailable, "given up before its turn: %w", err)
+		} else {
 			err = f(w, r)
 		}
 		if err != nil {
