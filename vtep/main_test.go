@@ -159,11 +159,13 @@ func (u *fake) hear(t testing.TB, r frame.Reader, from netip.AddrPort, packets .
 	return b.Frames
 }
 
-// out makes Outs of frames, one flow each.
+// out makes Outs of frames, one flow each, with hashes that never meet: a secret hash of two of
+// them may, and they then leave in one datagram.
 func out(peer uint16, n int) []frame.Out {
 	outs := make([]frame.Out, n)
 	for i := range outs {
 		f := frame.Make(inner(i))
+		f.Hash = uint32(i+1) * 0x9e3779b1
 		outs[i] = frame.Out{F: &f, Peer: peer, Tag: vni}
 	}
 	return outs
