@@ -151,9 +151,9 @@ func (f *Frame) Headroom() int { return int(f.off) }
 // Pull strips n bytes from the front and returns what is left. It panics if the
 // packet is shorter than n, as a slice expression would.
 func (f *Frame) Pull(n int) []byte {
-	_ = f.buf[int(f.off)+n : f.end]
+	b := f.Bytes()[n:]
 	f.off += int32(n)
-	return f.Bytes()
+	return b
 }
 
 // Push grows the packet n bytes into the headroom and returns it, or nil when

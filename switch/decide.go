@@ -96,10 +96,11 @@ func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 
 // egress looks up where f goes: steps 5 to 8 of decide.
 func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit) {
-	dst := frame.MAC(f.Bytes())
-	if dst.Uint64()&^0xf == bridgeMAC && !c.forwardBridge {
+	b := f.Bytes()
+	if binary.BigEndian.Uint64(b)>>20 == bridgeMAC>>4 && !c.forwardBridge {
 		return frame.Drop(frame.ReservedMAC), nil
 	}
+	dst := frame.MAC(b)
 	d, known := c.vsi.fdb.Lookup(dst)
 	if c.confined && (!known || d.Port() != 0) {
 		return frame.Drop(frame.NotGateway), nil
@@ -131,8 +132,8 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if f.Horizon != 0 && c.apart(f, e) {
 		return frame.Drop(frame.Isolated), nil
 	}
-	if mtu := e.mtu(d.Peer()); f.SegLen() > mtu {
-		if mtu = e.room(f, mtu); f.SegLen() > mtu {
+	if n := f.SegLen(); n > e.port.p.MTU(d.Peer()) {
+		if mtu := e.longest(f, d.Peer()); n > mtu {
 			return c.tooBig(f, at, d, mtu), nil
 		}
 	}

@@ -35,13 +35,14 @@ type port struct {
 	tx       counters
 }
 
-// mtu returns the longest frame that goes to peer.
-func (e *circuit) mtu(peer uint16) int {
-	if peer == 0 && e.port.flooder != nil {
-		some, _ := e.port.flooder.FloodMTU(e.tag)
-		return some
+// longest returns the longest frame of f's kind that goes to peer. It costs more than the port's
+// MTU, which is nearly always enough to know.
+func (e *circuit) longest(f *frame.Frame, peer uint16) int {
+	mtu := e.port.p.MTU(peer)
+	if peer == 0 {
+		mtu, _ = e.floodMTU()
 	}
-	return e.port.p.MTU(peer)
+	return e.room(f, mtu)
 }
 
 // floodMTU returns the longest frame that some receivers of a flood at e take, and the longest that all take.

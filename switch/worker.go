@@ -241,8 +241,10 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	if f.Horizon != 0 && c.apart(f, e) {
 		return c, nil, frame.Drop(frame.Isolated)
 	}
-	if mtu := e.mtu(v.Dest().Peer()); f.SegLen() > mtu {
-		return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
+	if n := f.SegLen(); n > e.port.p.MTU(v.Dest().Peer()) {
+		if mtu := e.longest(f, v.Dest().Peer()); n > mtu {
+			return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
+		}
 	}
 	return c, e, v
 }

@@ -69,7 +69,8 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	if v.cfg.Peers != AnyPeer && (r.from == nil || !r.from.known.Load()) {
 		return r.refuse(f, frame.UnknownPeer)
 	}
-	if drop := r.unwrap(f); drop != frame.NotDropped {
+	p, drop := r.unwrap(f)
+	if drop != frame.NotDropped {
 		return drop
 	}
 	// Of most addresses two bytes say that they are no group, without a copy being made.
@@ -80,7 +81,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 		if drop := gso.Check(f); drop != frame.NotDropped {
 			return drop
 		}
-	} else if gso.Pending(f) || f.GSO.Type != 0 {
+	} else if gso.Pending(p, f.Kind) || f.GSO.Type != 0 {
 		gso.Received(f, r.mtu())
 	}
 	if ecn := outer.TOS & 3; ecn != notECT {

@@ -6,34 +6,38 @@ import (
 	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
-// unwrap takes the tunnel's header off a packet, and says what network the rest is in and
-// what kind of packet it is.
-func (r *reader) unwrap(f *frame.Frame) frame.Reason {
+// unwrap takes the tunnel's header off a packet, says what network the rest is in and what kind
+// of packet it is, and returns it.
+func (r *reader) unwrap(f *frame.Frame) ([]byte, frame.Reason) {
 	switch r.v.cfg.Type {
 	case encap.TypeGPE:
-		return r.unwrapGPE(f)
+		drop := r.unwrapGPE(f)
+		return f.Bytes(), drop
 	case encap.TypeIPIP:
-		return r.unwrapIP(f)
+		drop := r.unwrapIP(f)
+		return f.Bytes(), drop
 	}
 	head, drop := encap.ParseVXLAN(f.Bytes())
 	if drop != frame.NotDropped {
-		return drop
+		return nil, drop
 	}
 	f.Kind = frame.Ethernet
-	if drop := r.enter(f, head.VNI()); drop != frame.NotDropped {
-		return drop
+	if vni := head.VNI(); vni == r.vni && r.open && r.v.cfg.Peers != ListedPerVNI {
+		f.VNI = vni // as the one before: most come in runs
+	} else if drop := r.enter(f, vni); drop != frame.NotDropped {
+		return nil, drop
 	}
 	if uint64(head)&r.v.reserved != 0 {
-		return frame.ReservedBits
+		return nil, frame.ReservedBits
 	}
 	if r.v.cfg.GBP {
 		f.GBP = head.GBP()
 	}
-	f.Pull(encap.VXLANLen)
-	if f.Len() < encap.EthernetLen {
-		return frame.Short
+	p := f.Pull(encap.VXLANLen)
+	if len(p) < encap.EthernetLen {
+		return nil, frame.Short
 	}
-	return frame.NotDropped
+	return p, frame.NotDropped
 }
 
 // enter puts f into a network, if it is open and the peer may send frames of it.

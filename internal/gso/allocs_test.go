@@ -51,7 +51,7 @@ func TestReceivedAllocatesNothing(t *testing.T) {
 		f := k.unfinished()
 		if n := testing.AllocsPerRun(100, func() {
 			f.GSO = frame.GSO{}
-			if !Pending(f) || !Superframe(f.Bytes(), f.Kind) {
+			if !Pending(f.Bytes(), f.Kind) || !Superframe(f.Bytes(), f.Kind) {
 				t.Fatal("not pending")
 			}
 			if Received(f, 1500); f.GSO.Size == 0 {

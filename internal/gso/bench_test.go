@@ -60,7 +60,7 @@ func BenchmarkPending(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			f := over(k.bytes(), k.frameKind(), frame.GSO{})
 			for b.Loop() {
-				if Pending(f) {
+				if Pending(f.Bytes(), f.Kind) {
 					b.Fatal("finished")
 				}
 			}

@@ -11,13 +11,12 @@ import (
 // inside: the checksum of TCP or UDP is that of the pseudo header only, and a superframe is
 // whole. Nothing says so to who receives the tunnel's packets in user space (Linux 6.18).
 
-// Pending reports whether the TCP or UDP checksum of f may be unfinished: [Received] says for
-// sure. It is for every packet there is, so it looks at that field alone, and at that of most
-// packets first: TCP and UDP over IPv4 without options over Ethernet.
-func Pending(f *frame.Frame) bool {
-	p := f.Bytes()
-	if f.Kind != frame.Ethernet || len(p) < wire.EthernetLen+wire.IPv4Len+wire.TCPLen {
-		return pending(p, f.Kind)
+// Pending reports whether the TCP or UDP checksum of p, a packet of a kind, may be unfinished:
+// [Received] says for sure. It is for every packet there is, so it looks at that field alone, and
+// at that of most packets first: TCP and UDP over IPv4 without options over Ethernet.
+func Pending(p []byte, kind frame.Kind) bool {
+	if kind != frame.Ethernet || len(p) < wire.EthernetLen+wire.IPv4Len+wire.TCPLen {
+		return pending(p, kind)
 	}
 	start := binary.BigEndian.Uint64(p[12:]) // type, version, header length, TOS, length, identification
 	if start>>40 != wire.TypeIPv4<<8|4<<4|wire.IPv4Len/4 {

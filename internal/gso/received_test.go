@@ -27,7 +27,7 @@ func received(payload int) map[string]packet {
 func TestReceived(t *testing.T) {
 	for name, k := range received(500) {
 		f := k.unfinished()
-		if !Pending(f) {
+		if !Pending(f.Bytes(), f.Kind) {
 			t.Errorf("%s: not pending", name)
 		}
 		Received(f, f.Len())
@@ -45,7 +45,7 @@ func TestReceived(t *testing.T) {
 		summed(t, k, whole[0], gopacketReads(t, k, whole[0], k.payload))
 
 		f = k.plain()
-		if Pending(f) && len(k.ipOptions) == 0 {
+		if Pending(f.Bytes(), f.Kind) && len(k.ipOptions) == 0 {
 			t.Errorf("%s: pending, and finished", name)
 		}
 		if Received(f, 100); f.GSO != (frame.GSO{}) || !bytes.Equal(f.Bytes(), k.bytes()) {
@@ -135,7 +135,7 @@ func TestReceivedByChance(t *testing.T) {
 			b := k.bytes()
 			if f := over(b, k.frameKind(), frame.GSO{}); w != int(binary.BigEndian.Uint16(b[at:])) {
 				t.Fatal("another word")
-			} else if !Pending(f) {
+			} else if !Pending(f.Bytes(), f.Kind) {
 				continue
 			} else if Received(f, 1500); f.GSO.Flags == 0 {
 				continue // options: it was looked at, and is not
@@ -202,7 +202,7 @@ func TestNotReceived(t *testing.T) {
 		}
 		for n := range was[:min(len(was), 90)] { // cut short anywhere
 			g := over(was[:n], f.Kind, frame.GSO{})
-			Pending(g)
+			Pending(g.Bytes(), g.Kind)
 			if Received(g, 1400); g.GSO != (frame.GSO{}) || g.Len() != n {
 				t.Fatalf("%s, %d bytes: %+v", name, n, g.GSO)
 			}
@@ -237,13 +237,13 @@ func TestPending(t *testing.T) {
 		}
 		refChecksums(b, k.l3(), k.l4(), !k.v6, map[bool]byte{true: 17, false: 6}[k.udp])
 		f := over(b, k.frameKind(), frame.GSO{})
-		if Pending(f) {
+		if Pending(f.Bytes(), f.Kind) {
 			seen++
 		}
 		pseudo := ^refPseudo(b, k.l3(), k.l4(), !k.v6, nil)
 		binary.BigEndian.PutUint16(b[k.l4()+int(k.gso(1).CsumOffset):], pseudo)
 		f = over(b, k.frameKind(), frame.GSO{})
-		if !Pending(f) {
+		if !Pending(f.Bytes(), f.Kind) {
 			t.Fatalf("not pending: % x", b)
 		}
 		if Received(f, 1500); f.GSO.Flags != frame.NeedsCsum {
@@ -271,7 +271,7 @@ func FuzzReceived(f *testing.F) {
 		if told != 0 {
 			g.GSO = frame.GSO{Type: frame.GSOUDP, Size: told}
 		}
-		pending, whole := Pending(&g), Superframe(b, g.Kind)
+		pending, whole := Pending(b, g.Kind), Superframe(b, g.Kind)
 		Received(&g, int(mtu))
 		if !bytes.Equal(buf[headroom:], b) {
 			t.Fatal("written to")

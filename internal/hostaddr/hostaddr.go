@@ -21,6 +21,9 @@ var (
 // Check says why a is not the address of one host, nil if it may be (RFC 1122, section 3.2.1.3; RFC
 // 4291, sections 2.5.2 and 2.7). A loopback address may be. IPv4-mapped addresses count as IPv4.
 func Check(a netip.Addr) error {
+	if ordinary(a) {
+		return nil
+	}
 	a = a.Unmap()
 	switch {
 	case !a.IsValid():
@@ -44,6 +47,9 @@ func Check(a netip.Addr) error {
 // Neighbour is Check for an address that ARP or ND may say of a host: no loopback, and as packets have
 // it, without a zone and not IPv4-mapped.
 func Neighbour(a netip.Addr) error {
+	if ordinary(a) {
+		return nil
+	}
 	if err := Check(a); err != nil {
 		return err
 	}
@@ -51,6 +57,16 @@ func Neighbour(a netip.Addr) error {
 		return errNotOnLink
 	}
 	return nil
+}
+
+// ordinary reports whether the first byte says that a may be a host's, as that of nearly every one does.
+func ordinary(a netip.Addr) bool {
+	if a.Is4() {
+		b := a.As4()
+		return b[0] != 0 && b[0] != 127 && b[0] < 224
+	}
+	b := a.As16()
+	return b[0] != 0 && b[0] != 0xff && a.Zone() == ""
 }
 
 // In is Check for an address that may be in the network p: there the first address is the network's
