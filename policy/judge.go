@@ -7,7 +7,7 @@ import (
 
 // judge is the order of doc.go.
 func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
-	j := judgement{p: p, rules: p.rules.Load(), lane: p.lanes.of(at.Worker), at: at, slot: slot, bytes: f.Len(), from: openedAt(f, at)}
+	j := judgement{p: p, rules: p.rules.Load(), lane: p.lanes.of(at.Worker), at: at, slot: slot, bytes: f.Len()}
 	if !j.k.parse(f) {
 		j.event(evMalformed)
 		return frame.Drop(frame.Policy)
@@ -15,6 +15,7 @@ func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
 	if j.rules.stateless {
 		return j.byRules()
 	}
+	j.from = openedAt(f, at)
 	if !j.rules.routed {
 		j.vni = f.VNI
 	}

@@ -53,6 +53,9 @@ func IsTag(etherType uint16) bool {
 // filters has to drop it.
 func (e Ethernet) Open() (etherType uint16, at int, ok bool) {
 	etherType, at = e.Type(), EthernetLen
+	if etherType == TypeIPv4 || etherType == TypeIPv6 { // nearly all
+		return etherType, at, true
+	}
 	for tags, snaps := 0, 0; ; {
 		switch {
 		case IsTag(etherType):
