@@ -102,14 +102,14 @@ func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
 	if !m.told || m.sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.sender) || r.ours(m.senderMAC, g) {
 		return
 	}
-	c := Claim{IP: m.sender, MAC: m.senderMAC, Flags: m.flags, Weak: m.weak, From: f.Origin(), Foreign: g.foreign(m.sender)}
+	c := Claim{IP: m.sender, MAC: m.senderMAC, Flags: m.flags, Weak: m.weak, From: f.Origin(), Foreign: g != nil && g.foreign(m.sender)}
 	r.table.Learn(&c, at.Tick)
 }
 
 // foreign reports whether the gateway has prefixes of an address's family, and it is in none
 // of them.
 func (g *Gateway) foreign(ip netip.Addr) (foreign bool) {
-	if g == nil || ip.Is6() && ip.IsLinkLocalUnicast() {
+	if ip.Is6() && ip.IsLinkLocalUnicast() {
 		return false
 	}
 	for _, p := range g.Prefixes {

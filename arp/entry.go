@@ -62,9 +62,8 @@ type Entry struct {
 	State  State
 	From   frame.Dest // where it was heard last; 0 for one that was set
 	Seen   frame.Tick // when
-	Moves  int        // to other MACs, in the window that runs
-
-	since frame.Tick // when that window began
+	since  frame.Tick // when the window that runs began
+	Moves  int        // to other MACs, in that window
 }
 
 // Age returns how long ago the entry was heard.

@@ -36,11 +36,14 @@ func (t *Table) Learn(c *Claim, now frame.Tick) Outcome {
 }
 
 func (t *Table) hear(c *Claim, now frame.Tick) Outcome {
+	o, sure := t.unchanged(c, now)
+	if sure && o == Known {
+		return Known
+	}
 	if !isHost(c.IP) || !isMAC(c.MAC) {
 		return Invalid
 	}
-	o, sure := t.unchanged(c, now)
-	asked := sure && o != Known && t.asked(c.IP)
+	asked := sure && t.asked(c.IP)
 	if sure && !asked {
 		return o
 	}
@@ -85,8 +88,10 @@ func (t *Table) unchanged(c *Claim, now frame.Tick) (o Outcome, sure bool) {
 	if e.MAC == c.MAC && e.Origin != Snooped {
 		return Known, true
 	}
-	if _, ok := t.room(c.From, e, false); !ok {
-		return Full, true
+	if e.From != c.From || e.Origin != Snooped {
+		if _, ok := t.room(c.From, e, false); !ok {
+			return Full, true
+		}
 	}
 	if e.MAC != c.MAC {
 		return Moved, false
