@@ -58,11 +58,13 @@ func cases() []testCase {
 		{"tcp4-9000-off", "four TCP flows, underlay with an MTU of 9000, without offloads", plainJumbo, stream, tcp(4), nil},
 		{"udp64", "UDP, 64 bytes of payload", veth, packets, udp(64), nil},
 		{"udp1400", "UDP, 1400 bytes of payload", veth, packets, udp(1400), nil},
+		{"udp4", "four UDP flows, 1400 bytes of payload", veth, stream, iperf("-u", "-b", "0", "-l", "1400", "-P", "4"), nil},
 		{"rr", "TCP, a byte there and back", veth, []string{"transactions/s", "p50 us", "p99 us", "p99.9 us"}, rr, nil},
 		{"idle", "memory of the tunnel's process at the first end, without traffic", veth, []string{"MiB resident"}, idle, nil},
 		{"ovs-tcp1", "one TCP flow, Open vSwitch as the peer", veth, stream, tcp(1), peers},
 		{"ovs-tcp4", "four TCP flows, Open vSwitch as the peer", veth, stream, tcp(4), peers},
 		{"ovs-udp1400", "UDP, 1400 bytes of payload, Open vSwitch as the peer", veth, packets, udp(1400), peers},
+		{"ovs-udp4", "four UDP flows, 1400 bytes of payload, Open vSwitch as the peer", veth, stream, iperf("-u", "-b", "0", "-l", "1400", "-P", "4"), peers},
 		{"gpe-tcp1", "one TCP flow, VXLAN-GPE beside VXLAN", veth, stream, tcp(1), gpe},
 		{"gpe-udp64", "UDP, 64 bytes of payload, VXLAN-GPE beside VXLAN", veth, packets, udp(64), gpe},
 		{"tun-tcp1", "one TCP flow, VXLAN-GPE without Ethernet", veth, stream, tcp(1), tun},
@@ -72,9 +74,12 @@ func cases() []testCase {
 	}
 }
 
-func tcp(flows int) measure {
+func tcp(flows int) measure { return iperf("-P", strconv.Itoa(flows)) }
+
+// iperf is what iperf3 measures with some flags.
+func iperf(args ...string) measure {
 	return func(ctx context.Context, l *lab, seconds int) ([]float64, error) {
-		t, err := l.iperf(ctx, seconds, "-P", strconv.Itoa(flows))
+		t, err := l.iperf(ctx, seconds, args...)
 		all, own := l.per(t.cpu, t.Bytes/1e9)
 		return []float64{t.gigabits(), all, own}, err
 	}
