@@ -55,7 +55,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		return frame.Drop(frame.TooBig)
 	}
 	h := r.pick(0)
-	quote, ok := h.out.answers(&x, mtu, h.place(&x))
+	quote, ok := h.out.answers(&x, mtu, at.From)
 	if !ok {
 		return frame.Drop(frame.TooBig)
 	}
@@ -65,24 +65,6 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	h.out.write(f.Bytes(), old, &x, fragNeeded, quote, uint32(mtu))
 	f.GSO, f.Hash = frame.GSO{}, 0
 	return i.send(&x, h)
-}
-
-// place returns whose share an answer to a packet that has been routed counts for. That is where the
-// answer goes, as its source address says, or 0 where nobody is known there: a host that names
-// others as the sender of its packets spends their share, or that of nobody.
-func (h *hop) place(x *packet) frame.Dest {
-	switch {
-	case h.out.cfg.Port != 0:
-		return h.to
-	case h.mac != 0:
-		return frame.Dest(h.mac)
-	}
-	next := h.ip
-	if !next.IsValid() {
-		next = x.src()
-	}
-	e, _ := h.out.neighbours.Lookup(next)
-	return e.From
 }
 
 // untouch gives a packet that has been routed the TTL it came with: that is the packet its

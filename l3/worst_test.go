@@ -37,12 +37,12 @@ func TestWorstScan(t *testing.T) {
 	}{
 		{"from another port", quick, frame.NewDest(2, 0), 312, 20, tenMinutes},
 		{"at 171 a second", quick, frame.NewDest(2, 0), 171 / 8, 20, tenMinutes},
-		{"from a peer", quick, frame.NewDest(9, 4), 312, 20, 60},
+		{"from a peer", quick, frame.NewDest(9, 4), 312, 20, tenMinutes},
 		{"from the same port", quick, frame.NewDest(1, 0), 312, 20, tenMinutes},
-		{"long packets", quick, frame.NewDest(2, 0), 312, 1400, 60},
-		{"long packets from the same port", quick, frame.NewDest(1, 0), 312, 1400, 60},
-		{"with the defaults, from the same port", GatewayConfig{}, frame.NewDest(1, 0), 2500, 20, 20},
-		{"with the defaults, faster than may be asked", GatewayConfig{}, frame.NewDest(2, 0), 10_000, 20, 10},
+		{"long packets", quick, frame.NewDest(2, 0), 312, 1400, tenMinutes},
+		{"long packets from the same port", quick, frame.NewDest(1, 0), 312, 1400, tenMinutes},
+		{"with the defaults, from the same port", GatewayConfig{}, frame.NewDest(1, 0), 2500, 20, 60},
+		{"with the defaults, faster than may be asked", GatewayConfig{}, frame.NewDest(2, 0), 10_000, 20, 60},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			run := func(attack bool) (served int) {

@@ -131,7 +131,7 @@ func TestCheckRefusesWhatApplyDoes(t *testing.T) {
 // What the packages refuse has the key of the setting it is about.
 func TestCheckAsksTheLibrary(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"segments": [{"vni": 1, "ageing": "613200h"}]}`:                                                                                      "1:36: segments[0].ageing: 613200h0m0s, allowed are 1s to ",
+		`{"segments": [{"vni": 1, "ageing": "613200h"}]}`:                                                                                      "1:36: segments[0].ageing: \"613200h\": allowed are durations of 1s to 596523h",
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "queues": 257}]}`:                                                                     "tunnels[0].queues: 257 is not in 1-256",
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "sixteen-bytes-are"}]}`:                                                       `tunnels[0].bind: "sixteen-bytes-are" is longer than 15 bytes`,
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "mtu": 49}]}`:                                                                         "tunnels[0].mtu: 49 over 10.0.0.1 leaves no room for a frame, at least 50",

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -324,8 +325,8 @@ func (d *Duration) choose(v any) error {
 	s, _ := v.(string)
 	x, err := time.ParseDuration(s)
 	switch {
-	case err != nil || x < 0 || x > 0 && x < time.Second:
-		return errors.New("allowed are durations of at least 1s, such as 300s, and 0s for never")
+	case err != nil || x < 0 || x > 0 && x < time.Second || x > math.MaxInt32*time.Second:
+		return errors.New("allowed are durations of 1s to 596523h, such as 300s, and 0s for never")
 	case x == 0:
 		x = -1
 	}

@@ -76,7 +76,7 @@ func TestParseErrors(t *testing.T) {
 		`11:45: segments[1].members[1].port: there is no port "tap1"`,
 		`11:55: segments[1].colour: there is no such key; allowed are ageing, evict, fdb, flapHold, flaps, flood, forwardBridgeGroup, freeze, gateway, hub, innerVLAN, maxMACs, members, neighbours, noFlood, noLearning, policy, routeIsolated, storm, tunnel, tunnels, vni`,
 		`12:14: segments[1].fdb[0]: either remote or port is needed`,
-		`12:55: segments[1].ageing: 300: allowed are durations of at least 1s, such as 300s, and 0s for never`,
+		`12:55: segments[1].ageing: 300: allowed are durations of 1s to 596523h, such as 300s, and 0s for never`,
 		`13:13: segments[2].vni: 100 is there twice`,
 		`13:39: segments[2].members[0].port: tap0 is in VNI 100 already`,
 		`13:55: segments[2].members[0].vlan: 5000; allowed are 1 to 4094, and 0 for untagged`,

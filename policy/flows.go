@@ -202,6 +202,7 @@ func (t *flows) move(from, to *array, now frame.Tick, l *limits) (all bool) {
 			all = false // another's by now
 			continue
 		}
+		x.state, x.seen = state(x.s.state.Load()), frame.Tick(x.s.seen.Load()) // a packet may have changed them since
 		h := w.hash(&t.seed)
 		for {
 			at, mark, ok := to.free(to.homes(h))

@@ -25,7 +25,7 @@ func TestWrongValues(t *testing.T) {
 	const name = "allowed is the name of a device, at most 15 bytes"
 	const group = "allowed are multicast groups, such as 239.1.1.1 and ff05::1; -underlay-dev says on which interface"
 	const busy = "allowed are durations of 0 to 1ms, such as 50us"
-	const age = "allowed are durations of at least 1s, such as 300s, and 0 for never"
+	const age = "allowed are durations of 1s to 596523h, such as 300s, and 0 for never"
 	const entry = "allowed is MAC=ADDR with the MAC of one host, such as 02:00:00:00:00:01=10.0.0.2"
 	const storm = "allowed is CLASS=PPS, with broadcast, multicast or unknown, and 1 to 4294967295 frames a second"
 	const every = "allowed are durations of at least 10ms, such as 5s, and 0 for off"
@@ -110,6 +110,8 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -neigh=", `invalid value "" for flag -neigh: allowed are off, suppress, proxy`},
 		{"-local 10.0.0.1 -gateway 192.168.7.254", `invalid value "192.168.7.254" for flag -gateway: allowed are addresses of a host with the length of its network, such as 192.168.7.254/24`},
 		{"-local 10.0.0.1 -gateway 192.168.7.254/24,224.0.0.1/8", `invalid value "192.168.7.254/24,224.0.0.1/8" for flag -gateway: allowed are addresses of a host with the length of its network, such as 192.168.7.254/24`},
+		{"-local 10.0.0.1 -gateway 192.168.7.255/24", `invalid value "192.168.7.255/24" for flag -gateway: allowed are addresses of a host with the length of its network, such as 192.168.7.254/24`},
+		{"-local 10.0.0.1 -ageing 596524h", `invalid value "596524h" for flag -ageing: ` + age},
 		{"-local 10.0.0.1 -gateway-mac ff:ff:ff:ff:ff:ff", `invalid value "ff:ff:ff:ff:ff:ff" for flag -gateway-mac: allowed is the MAC of one host, such as 02:00:00:00:00:01`},
 		{"-local 10.0.0.1 -neighbours off", `flag provided but not defined: -neighbours; p2p -h lists the flags`},
 		{"-local 10.0.0.1 -type gre", `invalid value "gre" for flag -type: allowed are vxlan, gpe, ipip`},

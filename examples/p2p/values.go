@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -66,7 +67,7 @@ func prefixes(v *[]netip.Prefix) func(string) error {
 		*v = nil
 		for a := range strings.SplitSeq(s, ",") {
 			p, err := netip.ParsePrefix(a)
-			if ip := p.Addr(); err != nil || !ip.IsGlobalUnicast() || ip.Is4In6() {
+			if ip := p.Addr(); err != nil || !ip.IsGlobalUnicast() || hostaddr.In(p, ip) != nil || hostaddr.Neighbour(ip) != nil {
 				return errors.New("allowed are addresses of a host with the length of its network, such as 192.168.7.254/24")
 			}
 			*v = append(*v, p)
@@ -118,8 +119,8 @@ func ageing(v *time.Duration) func(string) error {
 		switch {
 		case err == nil && d == 0:
 			*v = -1 // never
-		case err != nil || d < time.Second:
-			return errors.New("allowed are durations of at least 1s, such as 300s, and 0 for never")
+		case err != nil || d < 0 || (&vswitch.VSIConfig{Ageing: d}).Check() != nil:
+			return errors.New("allowed are durations of 1s to 596523h, such as 300s, and 0 for never")
 		default:
 			*v = d
 		}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 )
@@ -17,7 +18,7 @@ const most = 5000
 // and so on until it makes no more, once for each of the errnos a call may say (EMFILE, ENOMEM,
 // EPERM, EADDRINUSE, ENODEV). f opens something, and closes it again if that worked, which it may
 // in spite of the failure. What it returns must be nil, or wrap the errno. It leaves no
-// descriptor and no goroutine behind: Each looks.
+// descriptor, no goroutine and no memory behind, neither mapped nor on the heap: Each looks.
 //
 // All calls of f are on one thread, which runs enter first; nil is nothing. With after, each
 // call of f is followed by one of it, for further checks, in which nothing fails.
@@ -31,8 +32,9 @@ func Each(t testing.TB, enter func() error, f func() error, after func(x Fault, 
 		if err := f(); err != nil { // the first is to make what stays: the poller, caches
 			return fmt.Errorf("without a fault: %w", err)
 		}
+		heap, failures := onHeap(), 0
 		for n, k := 1, 0; n < most; k++ {
-			fds, goroutines := descriptors(), runtime.NumGoroutine()
+			before := inUse()
 			x.arm(n, k)
 			err := f()
 			at, failed := x.disarm()
@@ -40,11 +42,15 @@ func Each(t testing.TB, enter func() error, f func() error, after func(x Fault, 
 			case err != nil && !failed:
 				return fmt.Errorf("call %d: no fault, and %w", n, err)
 			case !failed:
+				if more := onHeap() - heap; more > slack+failures*perFailure {
+					t.Errorf("%d bytes more on the heap after %d failures", more, failures)
+				}
 				return nil
 			case err != nil && !errors.Is(err, at.Errno):
 				t.Errorf("%v: the error is %v", at, err)
 			}
-			left(t, at, fds, goroutines)
+			failures++
+			left(t, at, before)
 			if after != nil {
 				after(at, err)
 			}
@@ -68,16 +74,22 @@ func Each(t testing.TB, enter func() error, f func() error, after func(x Fault, 
 // patience is how long a goroutine may take to end.
 var patience = 2 * time.Second
 
+// A usage is what is open.
+type usage struct{ descriptors, goroutines, mappings int }
+
+func inUse() usage { return usage{descriptors(), runtime.NumGoroutine(), mappings()} }
+
 // left fails if there is more than before.
-func left(t testing.TB, at Fault, fds, goroutines int) {
+func left(t testing.TB, at Fault, before usage) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		f, g := descriptors(), runtime.NumGoroutine()
+		now := inUse()
 		switch {
-		case f <= fds && g <= goroutines:
+		case now.descriptors <= before.descriptors && now.goroutines <= before.goroutines && now.mappings <= before.mappings:
 			return
 		case time.Now().After(end):
-			t.Errorf("%v: %d descriptors before and %d after, %d goroutines before and %d after", at, fds, f, goroutines, g)
+			t.Errorf("%v: %d descriptors before and %d after, %d goroutines before and %d after, %d mappings before and %d after", at,
+				before.descriptors, now.descriptors, before.goroutines, now.goroutines, before.mappings, now.mappings)
 			return
 		}
 	}
@@ -89,4 +101,28 @@ func descriptors() int {
 		return -1
 	}
 	return len(all)
+}
+
+// mappings counts those of files and sockets, such as packet rings: the heap's have no inode.
+func mappings() (n int) {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	for line := range strings.Lines(string(maps)) {
+		if f := strings.Fields(line); len(f) > 4 && f[4] != "0" {
+			n++
+		}
+	}
+	return n
+}
+
+// What the runtime and the test itself may keep, bytes: in all, and of each failure.
+const slack, perFailure = 64 << 10, 256
+
+// onHeap returns how many bytes are in use.
+func onHeap() int {
+	var m runtime.MemStats
+	for range 2 { // finalizers, and what these let go
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

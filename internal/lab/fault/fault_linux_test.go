@@ -77,3 +77,29 @@ func TestEachFindsLeaks(t *testing.T) {
 		t.Errorf("said %q", w.said)
 	}
 }
+
+// So is memory that is left: a mapping, or what the heap keeps.
+func TestEachFindsMemory(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	defer func(d time.Duration) { patience = d }(patience)
+	patience = 10 * time.Millisecond
+	var kept [][]byte
+	defer func() { kept = nil }()
+	w := &witness{TB: t}
+	Each(w, nil, func() error {
+		a, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			kept = append(kept, make([]byte, 100<<10))
+			m, _ := unix.Mmap(-1, 0, 4096, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_ANONYMOUS) // has an inode
+			t.Cleanup(func() { unix.Munmap(m) })
+			return err
+		}
+		return unix.Close(a)
+	}, nil)
+	n := len(errnos["socket"])
+	if len(w.said) != n+1 || !strings.Contains(w.said[0], "mappings before") || !strings.Contains(w.said[n], "bytes more on the heap") {
+		t.Errorf("said %q", w.said)
+	}
+}
