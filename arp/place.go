@@ -2,7 +2,7 @@ package arp
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// A row is an entry in the list of its place, 64 bytes.
+// A row is an entry in the list of its place; at most 64 bytes.
 type row struct {
 	Entry
 	prev, next int32 // snooped rows of the place, in the order they were heard last; -1 = none

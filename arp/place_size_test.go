@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// A row is a cache line: every message is a look at one.
+// A row is as long as a cache line where pointers have 64 bits: every message is a look at one.
 func TestRowSize(t *testing.T) {
-	if n := unsafe.Sizeof(row{}); n != 64 {
+	if n := unsafe.Sizeof(row{}); n != 64 && unsafe.Sizeof(uintptr(0)) == 8 {
 		t.Errorf("%d bytes", n)
 	}
 }

@@ -55,7 +55,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		return frame.Drop(frame.TooBig)
 	}
 	h := r.pick(0)
-	quote, ok := h.out.answers(&x, mtu, at.From)
+	quote, ok := h.out.answers(&x, mtu, at.From) // packets that waited for their next hop share a place
 	if !ok {
 		return frame.Drop(frame.TooBig)
 	}

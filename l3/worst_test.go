@@ -41,10 +41,13 @@ func TestWorstScan(t *testing.T) {
 		{"from the same port", quick, frame.NewDest(1, 0), 312, 20, tenMinutes},
 		{"long packets", quick, frame.NewDest(2, 0), 312, 1400, tenMinutes},
 		{"long packets from the same port", quick, frame.NewDest(1, 0), 312, 1400, tenMinutes},
-		{"with the defaults, from the same port", GatewayConfig{}, frame.NewDest(1, 0), 2500, 20, 60},
-		{"with the defaults, faster than may be asked", GatewayConfig{}, frame.NewDest(2, 0), 10_000, 20, 60},
+		{"with the defaults, from the same port", GatewayConfig{}, frame.NewDest(1, 0), 2500, 20, tenMinutes},
+		{"with the defaults, faster than may be asked", GatewayConfig{}, frame.NewDest(2, 0), 10_000, 20, tenMinutes},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() {
+				c.seconds = 60
+			}
 			run := func(attack bool) (served int) {
 				l := newLab(t, &c.cfg)
 				s := between(true, 66, 0)

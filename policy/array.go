@@ -203,7 +203,7 @@ func (x *found) change(to state) {
 // regroup notes the group of an opener whose packet the rules have judged. Should the slot have
 // gone to another flow just now, that one has a wrong group until the rules judge it again.
 func (x *found) regroup(group uint16) {
-	if group != x.group && x.s.mark.Load() == x.mark {
+	if now := x.s.mark.Load(); group != x.group && (now == x.mark || now == x.mark|bothBit) {
 		x.s.group.Store(uint32(group))
 		x.group = group
 	}

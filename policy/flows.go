@@ -202,7 +202,12 @@ func (t *flows) move(from, to *array, now frame.Tick, l *limits) (all bool) {
 			all = false // another's by now
 			continue
 		}
-		x.state, x.seen = state(x.s.state.Load()), frame.Tick(x.s.seen.Load()) // a packet may have changed them since
+		// A packet may have changed them since.
+		x.state, x.seen, x.group = state(x.s.state.Load()), frame.Tick(x.s.seen.Load()), uint16(x.s.group.Load())
+		if x.s.mark.Load() != x.mark|bothBit {
+			all = false // gone meanwhile
+			continue
+		}
 		h := w.hash(&t.seed)
 		for {
 			at, mark, ok := to.free(to.homes(h))

@@ -38,7 +38,7 @@ func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
 func openedAt(f *frame.Frame, at frame.At) frame.Dest {
 	switch {
 	case f.From.Port() != 0:
-		return f.From
+		return f.Origin()
 	case at.From != 0:
 		return at.From
 	}

@@ -16,7 +16,7 @@ type shares struct {
 // A share is a port's.
 type share struct {
 	all   atomic.Int32 // its peers' included
-	alone atomic.Int32 // of no peer, or of one without a number
+	alone atomic.Int32 // of no peer
 	peers atomic.Pointer[radix[atomic.Int32]]
 }
 

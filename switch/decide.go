@@ -132,7 +132,7 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if f.Horizon != 0 && c.apart(f, e) {
 		return frame.Drop(frame.Isolated), nil
 	}
-	if n := f.SegLen(); n > e.port.p.MTU(d.Peer()) {
+	if n := f.SegLen(); n > e.port.p.MTU(d.Peer()) || e.floods(d.Peer()) {
 		if mtu := e.longest(f, d.Peer()); n > mtu {
 			return c.tooBig(f, at, d, mtu), nil
 		}
@@ -146,7 +146,7 @@ func (c *circuit) tooBig(f *frame.Frame, at *frame.At, to frame.Dest, mtu int) f
 		told := *at
 		told.To, told.MTU = to, mtu
 		if f.From != 0 {
-			told.From = f.From
+			told.From = f.Origin()
 		}
 		if v := c.slots.TooBig.Process(f, told); v != frame.Continue {
 			return v
@@ -226,7 +226,7 @@ func (c *circuit) gateway(f *frame.Frame, at *frame.At, otherwise frame.Reason) 
 // what the gateway forwards is nobody's.
 func (c *circuit) toGateway(f *frame.Frame, at *frame.At) frame.Verdict {
 	if f.From != 0 {
-		at.From = f.From
+		at.From = f.Origin()
 	}
 	if c.port.p != nil && c.port.tunnel == nil {
 		f.Horizon = c.group

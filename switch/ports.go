@@ -35,8 +35,7 @@ type port struct {
 	tx       counters
 }
 
-// longest returns the longest frame of f's kind that goes to peer. It costs more than the port's
-// MTU, which is nearly always enough to know.
+// longest returns the longest frame of f's kind that goes to peer.
 func (e *circuit) longest(f *frame.Frame, peer uint16) int {
 	mtu := e.port.p.MTU(peer)
 	if peer == 0 {
@@ -44,6 +43,9 @@ func (e *circuit) longest(f *frame.Frame, peer uint16) int {
 	}
 	return e.room(f, mtu)
 }
+
+// floods reports whether peer stands for the flood list of a tunnel, whose MTU is its own.
+func (e *circuit) floods(peer uint16) bool { return peer == 0 && e.port.flooder != nil }
 
 // floodMTU returns the longest frame that some receivers of a flood at e take, and the longest that all take.
 func (e *circuit) floodMTU() (some, all int) {

@@ -213,7 +213,7 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	reenter := v.Action() == frame.ActReenter
 	if reenter {
 		if f.From != 0 {
-			w.at.From = f.From
+			w.at.From = f.Origin()
 		}
 		f.From, f.Tunnel, f.Replicated = 0, false, false
 	}
@@ -241,7 +241,7 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	if f.Horizon != 0 && c.apart(f, e) {
 		return c, nil, frame.Drop(frame.Isolated)
 	}
-	if n := f.SegLen(); n > e.port.p.MTU(v.Dest().Peer()) {
+	if n := f.SegLen(); n > e.port.p.MTU(v.Dest().Peer()) || e.floods(v.Dest().Peer()) {
 		if mtu := e.longest(f, v.Dest().Peer()); n > mtu {
 			return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
 		}

@@ -22,9 +22,10 @@
 // IP without Ethernet has no br0: vx0 is a TUN device, or the kernel's VXLAN-GPE, and the
 // hosts route between it and their guests.
 //
-// TCP streams are iperf3's. Packets come from a generator of the program's own, and go
-// to a sink of its own, which it executes inside the guests: they move 64 at a time and
-// the sink reads in intervals, so that it is the tunnel that is measured and not they.
+// TCP streams, and four flows of UDP, are iperf3's. Other packets come from a generator of
+// the program's own, and go to a sink of its own, which it executes inside the guests: they
+// move 64 at a time and the sink reads in intervals, so that it is the tunnel that is measured
+// and not they.
 //
 // Every measurement has hosts of its own, made before and removed after it, so that
 // nothing else of the program runs meanwhile. In a round every contender is measured

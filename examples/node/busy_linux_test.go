@@ -52,7 +52,7 @@ func TestBusyClient(t *testing.T) {
 	}
 	r := begin(t, basic(t))
 	r.client.Timeout = 5 * time.Second
-	ask := func(when string) (served int) {
+	ask := func(when string) {
 		t.Helper()
 		for _, x := range [][2]string{{"GET", "/v1/flood"}, {"GET", "/v1/fdb"}, {"POST", "/v1/reload"}, {"GET", "/v1/monitor"}} {
 			took := time.Hour
@@ -67,7 +67,6 @@ func TestBusyClient(t *testing.T) {
 					t.Errorf("%s: %s: %d %s", when, x[1], status, text)
 				}
 				if took = min(took, time.Since(begun)); took <= time.Second {
-					served++
 					break
 				}
 			}
@@ -75,7 +74,6 @@ func TestBusyClient(t *testing.T) {
 				t.Errorf("%s: %s took %v", when, x[1], took)
 			}
 		}
-		return served
 	}
 	other := exec.Command(os.Args[0], "-test.run=^TestBusyClient$")
 	other.Env = append(os.Environ(), busySocket+"="+r.socket, "TMPDIR="+t.TempDir())
@@ -93,9 +91,7 @@ func TestBusyClient(t *testing.T) {
 	defer stop()
 	io.ReadFull(out, make([]byte, len("worst")))
 	time.Sleep(time.Second / 2) // as on a machine where it has been at it for long
-	beside := ask("meanwhile")
+	ask("meanwhile")
 	stop()
-	if after := ask("afterwards"); beside != after {
-		t.Errorf("%d requests were served meanwhile, %d afterwards", beside, after)
-	}
+	ask("afterwards")
 }

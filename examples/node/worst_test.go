@@ -15,10 +15,10 @@ import (
 // reloads without end, and takes every connection and stream there is: another process of the same
 // user has its answers within a second.
 func TestWorstRequests(t *testing.T) {
-	const attackers, honest = 20, 600 // connections of each kind, requests of each kind
+	const attackers, rounds, pace = 20, 300, 2 * time.Second // connections of each kind; rounds of requests, and how often
 	run := func(attack bool) (served int) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newServer(nil, nil)
+			s, results := newServer(nil, nil), make(chan int, 3)
 			handlers := map[string]http.Handler{
 				"table": s.table(func(http.ResponseWriter, *http.Request) error {
 					time.Sleep(20 * time.Millisecond)
@@ -51,7 +51,7 @@ func TestWorstRequests(t *testing.T) {
 				}
 				return ok
 			}
-			over := time.Now().Add(honest * time.Second)
+			over := time.Now().Add(rounds * pace)
 			again := func(kind string, requests int, d time.Duration) {
 				for range attackers {
 					go func() {
@@ -69,11 +69,14 @@ func TestWorstRequests(t *testing.T) {
 				again("stream", 1, time.Minute)
 				again("nothing", 1, time.Minute)
 			}
-			for time.Now().Before(over) {
+			for begun, n := time.Now(), 1; n <= rounds; n++ {
 				for _, kind := range []string{"table", "change", "stream"} {
-					served += ask(who{1, 2}, kind, 1, time.Second)
+					go func() { results <- ask(who{1, 2}, kind, 1, time.Second) }()
 				}
-				time.Sleep(time.Second)
+				time.Sleep(time.Until(begun.Add(time.Duration(n) * pace)))
+				for range 3 {
+					served += <-results
+				}
 			}
 			synctest.Wait()
 			time.Sleep(2 * time.Minute) // the last of them hang up
