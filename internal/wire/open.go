@@ -49,8 +49,8 @@ func IsTag(etherType uint16) bool {
 // packet of Ethernet's in it, the type is the length, and at is where LLC begins.
 //
 // ok is false for what may be opened, and cannot be read here: headers that are too many or
-// cut short, LLC with the SAP of SNAP, IP or ARP in another form than RFC 1042's. Who
-// filters has to drop it.
+// cut short, LLC with the SAP of SNAP, IP or ARP in another form than RFC 1042's, IP, ARP and
+// tags of other OUIs. Who filters has to drop it.
 func (e Ethernet) Open() (etherType uint16, at int, ok bool) {
 	etherType, at = e.Type(), EthernetLen
 	if etherType == TypeIPv4 || etherType == TypeIPv6 { // nearly all
@@ -96,9 +96,11 @@ func snap(b []byte) (etherType uint16, is, ok bool) {
 	if len(b) < snapLen || b[0] != sapSNAP || b[1] != sapSNAP || b[2] != 3 {
 		return 0, false, false
 	}
+	etherType = binary.BigEndian.Uint16(b[6:])
 	switch uint32(b[3])<<16 | uint32(b[4])<<8 | uint32(b[5]) {
 	case ouiEthernet, ouiBridge:
-		return binary.BigEndian.Uint16(b[6:]), true, true
+		return etherType, true, true
 	}
-	return 0, false, true
+	// There are receivers that do not look at the OUI.
+	return 0, false, etherType != TypeIPv4 && etherType != TypeIPv6 && etherType != TypeARP && !IsTag(etherType)
 }
