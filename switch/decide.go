@@ -132,7 +132,8 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if f.Horizon != 0 && c.apart(f, e) {
 		return frame.Drop(frame.Isolated), nil
 	}
-	if n := f.SegLen(); n > e.port.p.MTU(d.Peer()) || e.floods(d.Peer()) {
+	// Of nearly all frames the port's MTU says that they fit; a tunnel's flood list has one of its own.
+	if n := f.SegLen(); n > e.port.p.MTU(d.Peer()) || d.Peer() == 0 && e.port.flooder != nil {
 		if mtu := e.longest(f, d.Peer()); n > mtu {
 			return c.tooBig(f, at, d, mtu), nil
 		}

@@ -44,9 +44,6 @@ func (e *circuit) longest(f *frame.Frame, peer uint16) int {
 	return e.room(f, mtu)
 }
 
-// floods reports whether peer stands for the flood list of a tunnel, whose MTU is its own.
-func (e *circuit) floods(peer uint16) bool { return peer == 0 && e.port.flooder != nil }
-
 // floodMTU returns the longest frame that some receivers of a flood at e take, and the longest that all take.
 func (e *circuit) floodMTU() (some, all int) {
 	if e.port.flooder != nil {

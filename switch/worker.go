@@ -241,10 +241,8 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	if f.Horizon != 0 && c.apart(f, e) {
 		return c, nil, frame.Drop(frame.Isolated)
 	}
-	if n := f.SegLen(); n > e.port.p.MTU(v.Dest().Peer()) || e.floods(v.Dest().Peer()) {
-		if mtu := e.longest(f, v.Dest().Peer()); n > mtu {
-			return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
-		}
+	if mtu := e.longest(f, v.Dest().Peer()); f.SegLen() > mtu {
+		return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
 	}
 	return c, e, v
 }
