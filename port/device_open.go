@@ -22,9 +22,9 @@ import (
 // one that contains "%d" the kernel picks a free one; see [Device.Name].
 //
 // An error that errors.Is(err, os.ErrPermission) means CAP_NET_ADMIN is missing;
-// [syscall.EBUSY], that another program is attached; [syscall.EINVAL], that there is
-// a device of that name of another kind. On systems other than Linux the error is
-// [errors.ErrUnsupported].
+// [syscall.EBUSY], that another program is attached (a persistent device with several
+// queues takes several programs); [syscall.EINVAL], that there is a device of that name
+// of another kind. On systems other than Linux the error is [errors.ErrUnsupported].
 func OpenTAP(name string, cfg *DeviceConfig) (*Device, error) { return open(name, false, cfg) }
 
 // OpenTUN attaches to the TUN device name, as [OpenTAP] does to a TAP. Its frames
@@ -149,11 +149,29 @@ func (d *Device) attach(name string, c DeviceConfig) error {
 		}
 		name = d.name // the kernel may have picked it
 	}
+	if err := d.find(); err != nil {
+		return err
+	}
+	if mode.Multi {
+		if err := d.alone(); err != nil {
+			return attachError(name, mode, err)
+		}
+	}
 	return d.offload(!c.NoOffload)
 }
 
-// offload switches the offloads of the device on or off, and finds its link. A device
-// that others are attached to may have no virtio header, or have one all the same.
+// alone returns EBUSY if the device has queues of another program, which made it and gets a
+// part of its packets. A persistent device with several queues is for whoever attaches. Of one
+// with a single queue the kernel says itself that it is taken.
+func (d *Device) alone() error {
+	if n, persistent, err := d.link.Shared(); err == nil && n > len(d.queues) && !persistent {
+		return syscall.EBUSY
+	}
+	return nil
+}
+
+// offload switches the offloads of the device on or off. A device that others are attached
+// to may have no virtio header, or have one all the same.
 //
 // A persistent device keeps the offloads an earlier program asked for: without the
 // header that goes with them its packets would come in as superframes and with
@@ -164,7 +182,7 @@ func (d *Device) offload(on bool) (err error) {
 		return fmt.Errorf("setting offloads: %w", err)
 	}
 	d.reset = d.whole
-	return d.find()
+	return nil
 }
 
 // take makes queues of files. Their offloads stay as they are, unless they are
@@ -198,9 +216,9 @@ func (d *Device) take(files []*os.File, c DeviceConfig) error {
 		}
 	} else {
 		d.whole = d.header > 0
-		if err := d.find(); err != nil {
-			return err
-		}
+	}
+	if err := d.find(); err != nil {
+		return err
 	}
 	if pi, err := d.link.PacketInfo(); err == nil && pi {
 		return errors.New("it was opened without IFF_NO_PI")

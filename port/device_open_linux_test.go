@@ -245,6 +245,24 @@ func TestDeviceFromFileErrors(t *testing.T) {
 	}
 }
 
+// A device with several queues belongs to the program that made it.
+func TestDeviceMultiQueueTaken(t *testing.T) {
+	h := netns.New(t).Host("h")
+	h.Quiet()
+	d := openTAP(t, h, "taken0", &DeviceConfig{Queues: 2})
+	h.Do(func() {
+		for _, queues := range []int{2, 1} { // of one queue the kernel says that it does not fit
+			want := map[int]syscall.Errno{1: syscall.EINVAL, 2: syscall.EBUSY}[queues]
+			if x, err := OpenTAP("taken0", &DeviceConfig{Queues: queues}); !errors.Is(err, want) {
+				t.Errorf("%d queues: %v, %v, want %v", queues, x, err, want)
+			}
+		}
+	})
+	if n, _, err := d.link.Shared(); n != 2 || err != nil {
+		t.Errorf("%d queues are attached, %v, want 2", n, err)
+	}
+}
+
 // A persistent device for several queues: as many as one likes, at once with others.
 func TestDevicePersistentMultiQueue(t *testing.T) {
 	h := netns.New(t).Host("h")

@@ -167,22 +167,25 @@ func TestDropsAndLearnedPeers(t *testing.T) {
 	stop(t, p)
 }
 
-// A persistent device is used and left.
+// A persistent device is used and left, with as many queues as it was made for.
 func TestPersistentDevice(t *testing.T) {
 	n := netns.New(t)
 	a, b := n.Host("a"), n.Host("b")
 	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
 	b.VXLAN("vx0", netns.VXLAN{ID: 1, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
-	a.IP("tuntap", "add", "kept", "mode", "tap")
-	a.Addr("kept", "192.168.7.1/24")
-	for range 2 {
-		p := start(t, a, "ready dev=kept type=vxlan id=1 local=10.0.0.1:4789 mtu=1450",
-			"-local", "10.0.0.1", "-remote", "10.0.0.2", "-dev", "kept")
-		a.Ping("192.168.7.2", 2)
-		stop(t, p)
-		if gone(t, a, "kept") {
-			t.Fatal("the device is gone")
+	for dev, queues := range map[string]string{"kept1": "", "kept2": "multi_queue"} {
+		a.IP(strings.Fields("tuntap add dev " + dev + " mode tap " + queues)...)
+		a.Addr(dev, "192.168.7.1/24")
+		for range 2 {
+			p := start(t, a, "ready dev="+dev+" type=vxlan id=1 local=10.0.0.1:4789 mtu=1450",
+				"-local", "10.0.0.1", "-remote", "10.0.0.2", "-dev", dev)
+			a.Ping("192.168.7.2", 2)
+			stop(t, p)
+			if gone(t, a, dev) {
+				t.Fatal("the device is gone")
+			}
 		}
+		a.IP("link", "del", dev)
 	}
 }
 

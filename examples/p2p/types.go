@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
+	"syscall"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/l3"
@@ -70,21 +73,38 @@ func (o *options) settle(fs *flag.FlagSet) error {
 
 // listen opens the underlay.
 func listen(o options) (vtep.Underlay, error) {
+	queues := cmp.Or(o.queues, o.defaultQueues())
 	if o.vtep.Type == encap.TypeIPIP {
 		c := &o.underlay
-		return underlay.ListenIP(o.local, &underlay.IPConfig{Mark: c.Mark, Device: c.Device, Queues: o.queues, BusyPoll: o.busy})
+		return underlay.ListenIP(o.local, &underlay.IPConfig{Mark: c.Mark, Device: c.Device, Queues: queues, BusyPoll: o.busy})
 	}
-	o.underlay.Queues, o.underlay.BusyPoll = o.queues, o.busy
+	o.underlay.Queues, o.underlay.BusyPoll = queues, o.busy
 	return underlay.ListenUDP(netip.AddrPortFrom(o.local, o.dstport), &o.underlay)
 }
 
-// open opens the device.
+// open opens the device. One that was made with a single queue is opened with one, unless
+// -queues says otherwise.
 func open(o options, mtu int) (*port.Device, error) {
-	cfg := &port.DeviceConfig{MTU: mtu, Queues: o.queues, BusyPoll: o.busy, NoOffload: o.plain}
+	openAs := port.OpenTAP
 	if o.tun {
-		return port.OpenTUN(o.dev, cfg)
+		openAs = port.OpenTUN
 	}
-	return port.OpenTAP(o.dev, cfg)
+	cfg := &port.DeviceConfig{MTU: mtu, Queues: cmp.Or(o.queues, o.defaultQueues()), BusyPoll: o.busy, NoOffload: o.plain}
+	dev, err := openAs(o.dev, cfg)
+	if errors.Is(err, syscall.EINVAL) && o.queues == 0 && cfg.Queues > 1 {
+		cfg.Queues = 1
+		dev, err = openAs(o.dev, cfg)
+	}
+	return dev, err
+}
+
+// defaultQueues is one for each processor, up to four: flows are shared among them, and more
+// are of little use to one tunnel. With IP in IP every queue costs the others something.
+func (o *options) defaultQueues() int {
+	if o.vtep.Type == encap.TypeIPIP {
+		return 1
+	}
+	return min(runtime.GOMAXPROCS(0), 4)
 }
 
 // ready is the line that says that the tunnel carries traffic.

@@ -24,6 +24,23 @@ func (l *Link) PacketInfo() (bool, error) {
 	return len(pi) > 0 && pi[0] != 0, nil
 }
 
+// Shared returns how many queues of a device with several are attached, by whatever program,
+// and whether the device is persistent.
+func (l *Link) Shared() (queues int, persistent bool, err error) {
+	link, err := l.describe()
+	if err != nil {
+		return 0, false, err
+	}
+	data := attribute(attribute(link, unix.IFLA_LINKINFO), unix.IFLA_INFO_DATA)
+	for _, typ := range []uint16{unix.IFLA_TUN_NUM_QUEUES, unix.IFLA_TUN_NUM_DISABLED_QUEUES} {
+		if b := attribute(data, typ); len(b) == 4 {
+			queues += int(binary.NativeEndian.Uint32(b))
+		}
+	}
+	persist := attribute(data, unix.IFLA_TUN_PERSIST)
+	return queues, len(persist) > 0 && persist[0] != 0, nil
+}
+
 // describe asks for the attributes of the device.
 //
 //	0            16            32

@@ -50,7 +50,8 @@ func (l *Link) SetMTU(mtu int) error     { return errors.ErrUnsupported }
 func (l *Link) SetMAC(mac [6]byte) error { return errors.ErrUnsupported }
 func (l *Link) Up() error                { return errors.ErrUnsupported }
 
-func (l *Link) PacketInfo() (bool, error) { return false, errors.ErrUnsupported }
+func (l *Link) PacketInfo() (bool, error)  { return false, errors.ErrUnsupported }
+func (l *Link) Shared() (int, bool, error) { return 0, false, errors.ErrUnsupported }
 
 func Kind(name string) (driver, kind string)            { return "", "" }
 func InNamespace(path string, f func() error) error     { return errors.ErrUnsupported }
