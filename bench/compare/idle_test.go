@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -44,9 +43,6 @@ func TestIdleOf(t *testing.T) {
 
 // What a process printed in the background is there after its end.
 func TestWait(t *testing.T) {
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("no shell")
-	}
 	p, err := start(t.Context(), "ready", "", "sh", "-c", "echo ready; echo more")
 	if err != nil {
 		t.Fatal(err)

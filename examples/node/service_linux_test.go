@@ -13,9 +13,7 @@ import (
 
 // systemd has nothing to say about the unit.
 func TestService(t *testing.T) {
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("systemd-analyze is not installed")
-	}
+	netns.Tool(t, "systemd-analyze")
 	text, err := os.ReadFile("vxswitch-node.service")
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +31,7 @@ func TestService(t *testing.T) {
 // The unit's capabilities are enough, for a user who has nothing else.
 func TestServiceCapabilities(t *testing.T) {
 	netns.RequireRoot(t)
-	if _, err := exec.LookPath("setpriv"); err != nil {
-		t.Skip("setpriv is not installed")
-	}
+	netns.Tool(t, "setpriv")
 	text, _ := os.ReadFile("vxswitch-node.service")
 	m := regexp.MustCompile(`(?m)^AmbientCapabilities=(.*)$`).FindStringSubmatch(string(text))
 	if m == nil {

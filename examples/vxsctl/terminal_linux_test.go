@@ -18,7 +18,7 @@ func terminal(t *testing.T) (far, near *os.File) {
 	t.Helper()
 	far, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no pseudo terminal: %v", err)
+		t.Fatalf("no pseudo terminal: %v", err)
 	}
 	n, err := control(far, func(fd int) (int, error) {
 		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
@@ -31,7 +31,7 @@ func terminal(t *testing.T) (far, near *os.File) {
 	}
 	near, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skipf("no pseudo terminal: %v", err)
+		t.Fatalf("no pseudo terminal: %v", err)
 	}
 	return far, near
 }

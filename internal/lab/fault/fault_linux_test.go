@@ -5,13 +5,14 @@ package fault
 import (
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"golang.org/x/sys/unix"
 )
 
@@ -53,9 +54,7 @@ func (w *witness) Errorf(format string, args ...any) {
 func (w *witness) Fatal(args ...any) { w.said = append(w.said, fmt.Sprint(args...)) }
 
 func TestEachFindsLeaks(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	netns.RequireRoot(t)
 	defer func(d time.Duration) { patience = d }(patience)
 	patience = 10 * time.Millisecond
 	w := &witness{TB: t}
@@ -80,9 +79,7 @@ func TestEachFindsLeaks(t *testing.T) {
 
 // So is memory that is left: a mapping, or what the heap keeps.
 func TestEachFindsMemory(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs root")
-	}
+	netns.RequireRoot(t)
 	defer func(d time.Duration) { patience = d }(patience)
 	patience = 10 * time.Millisecond
 	var kept [][]byte

@@ -86,7 +86,7 @@ func compile(t testing.TB, filter string) ([]unix.SockFilter, error) {
 	if filter == "" {
 		return nil, nil
 	}
-	tool(t, "tcpdump")
+	Tool(t, "tcpdump")
 	out, err := exec.Command("tcpdump", "-ddd", "-s", "262144", "-y", "EN10MB", filter).Output()
 	if err != nil {
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {

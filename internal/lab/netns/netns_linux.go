@@ -42,7 +42,7 @@ type Net struct {
 func New(t testing.TB) *Net {
 	t.Helper()
 	RequireRoot(t)
-	tool(t, "ip")
+	Tool(t, "ip")
 	sweeping.Do(func() { sweep(t) })
 	return &Net{t: t, id: nets.Add(1)}
 }

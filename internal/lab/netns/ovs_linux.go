@@ -28,7 +28,7 @@ type OpenVSwitch struct {
 // It drops packets with unfinished checksums: see [Host.TxOff].
 func (h *Host) OVS(o OVS) *OpenVSwitch {
 	h.t.Helper()
-	tool(h.t, "ovs-vsctl")
+	Tool(h.t, "ovs-vsctl")
 	s := &OpenVSwitch{h, h.t.TempDir()}
 	db := filepath.Join(s.dir, "conf.db")
 	s.run("ovsdb-tool", "create", db, "/usr/share/openvswitch/vswitch.ovsschema")

@@ -16,12 +16,13 @@ import (
 // packages says what to install for a tool.
 var packages = map[string]string{
 	"arping": "iputils-arping", "bridge": "iproute2", "ethtool": "ethtool", "ip": "iproute2", "iperf3": "iperf3",
-	"ndisc6": "ndisc6", "nft": "nftables", "ovs-vsctl": "openvswitch-switch", "ping": "iputils-ping", "smcrouted": "smcroute", "ss": "iproute2",
+	"ndisc6": "ndisc6", "nft": "nftables", "ovs-vsctl": "openvswitch-switch", "ping": "iputils-ping", "setpriv": "util-linux", "smcrouted": "smcroute",
+	"ss": "iproute2", "systemd-analyze": "systemd",
 	"tcpdump": "tcpdump", "wg": "wireguard-tools", "wireguard-go": "wireguard-go", "traceroute": "traceroute", "tshark": "tshark",
 }
 
-// tool ends the test when a program is missing, with what to install.
-func tool(t testing.TB, name string) {
+// Tool ends the test when a program is missing, with what to install.
+func Tool(t testing.TB, name string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
 		pkg := packages[name]
@@ -35,7 +36,7 @@ func tool(t testing.TB, name string) {
 // command prepares a program inside the host. It leads a process group of its own.
 func (h *Host) command(ctx context.Context, name string, args []string) *exec.Cmd {
 	h.t.Helper()
-	tool(h.t, name)
+	Tool(h.t, name)
 	c := exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", h.NS, name}, args...)...)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }

@@ -33,7 +33,7 @@ func Pcap(ps []Packet) []byte {
 // what the args ask for. It names no hosts and checks no checksums unless told to.
 func Tshark(t testing.TB, ps []Packet, args ...string) string {
 	t.Helper()
-	tool(t, "tshark")
+	Tool(t, "tshark")
 	ctx, cancel := context.WithTimeout(t.Context(), Timeout)
 	defer cancel()
 	c := exec.CommandContext(ctx, "tshark", append([]string{"-n", "-r", "-"}, args...)...)
