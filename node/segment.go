@@ -94,7 +94,7 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 	}
 	for i := range c.Members {
 		m := &c.Members[i]
-		err := n.step("member", func() error { return n.setMember(s, m, slots) })
+		err := n.step("member", func() error { return n.setMember(s, m) })
 		if err != nil && a.ends(fmt.Errorf("member %q: %w", m.Port, err)) {
 			return
 		}
@@ -201,7 +201,7 @@ func (m *Member) attach() vswitch.AttachConfig {
 }
 
 // setMember attaches a port, or changes its settings.
-func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
+func (n *Node) setMember(s *segment, m *Member) error {
 	at := m.attach()
 	g := s.guards[m.Port]
 	switch {
@@ -220,9 +220,6 @@ func (n *Node) setMember(s *segment, m *Member, slots vswitch.Slots) error {
 	}
 	if m.Guard != nil {
 		at.Slots.Ingress = g
-		if slots.Ingress != nil {
-			at.Slots.Ingress = vswitch.Chain(g, slots.Ingress)
-		}
 	}
 	d := n.ports[m.Port]
 	if a := s.members[m.Port]; a != nil {

@@ -35,7 +35,7 @@ type AttachConfig struct {
 	GBP     uint16 // group policy id of frames that enter here without one; 0 = none
 	Shut    bool   // no frame enters or leaves (frame.PortDown): for who still has to set what is to hold for the first one
 	Keep    bool   // the switch pauses the port instead of closing it; of the first attachment
-	Slots   Slots  // stages instead of the VSI's; the VSI's where nil
+	Slots   Slots  // stages that are asked before the VSI's
 }
 
 // An Attachment makes a port a member of a VSI: one for each (VSI, port).
@@ -156,7 +156,7 @@ func (a *Attachment) circuit() *circuit {
 	if group == 0 && a.port.tunnel != nil && !c.Hub {
 		group = GroupTunnel
 	}
-	slots := c.Slots.or(v.Slots)
+	slots := c.Slots.before(v.Slots)
 	if !a.held.IsZero() {
 		slots.Ingress, slots.Egress = closed(frame.Flapping), closed(frame.Flapping)
 	}

@@ -140,8 +140,14 @@ func TestDecide(t *testing.T) {
 
 		{"policy in", "a", eth(macB, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.Slots.Ingress = say(frame.Drop(frame.Policy)) }, "drop policy"},
 		{"the attachment's own slot goes first", "a", eth(macB, macA, 0x800), func(v *VSIConfig, a *AttachConfig) {
+			v.Slots.Ingress, a.Slots.Ingress = say(frame.Drop(frame.Policy)), say(frame.Drop(frame.Storm))
+		}, "drop storm"},
+		{"and the VSI's is asked behind it", "a", eth(macB, macA, 0x800), func(v *VSIConfig, a *AttachConfig) {
 			v.Slots.Ingress, a.Slots.Ingress = say(frame.Drop(frame.Policy)), say(frame.Continue)
-		}, "forward 2"},
+		}, "drop policy"},
+		{"as in the slot Neighbour", "a", arp, func(v *VSIConfig, a *AttachConfig) {
+			v.Slots.Neighbour, a.Slots.Neighbour = say(frame.Reply), say(frame.Continue)
+		}, "reply"},
 		{"chain", "a", eth(macB, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) {
 			v.Slots.Ingress = Chain(say(frame.Continue), say(frame.Drop(frame.Storm)), say(frame.Drop(frame.Policy)))
 		}, "drop storm"},

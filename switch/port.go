@@ -127,17 +127,20 @@ type Slots struct {
 	Egress    Stage // sees a frame on its way out to one attachment, and may only drop it
 }
 
-// or returns the slots of s, with those of other where s has none.
-func (s Slots) or(other Slots) Slots {
-	pick := func(a, b Stage) Stage {
-		if a != nil {
+// before returns the slots of s, each with the stage of other behind its own.
+func (s Slots) before(other Slots) Slots {
+	both := func(a, b Stage) Stage {
+		switch {
+		case a == nil:
+			return b
+		case b == nil:
 			return a
 		}
-		return b
+		return chain{a, b}
 	}
 	return Slots{
-		Ingress: pick(s.Ingress, other.Ingress), Neighbour: pick(s.Neighbour, other.Neighbour),
-		Gateway: pick(s.Gateway, other.Gateway), TooBig: pick(s.TooBig, other.TooBig), Egress: pick(s.Egress, other.Egress),
+		Ingress: both(s.Ingress, other.Ingress), Neighbour: both(s.Neighbour, other.Neighbour),
+		Gateway: both(s.Gateway, other.Gateway), TooBig: both(s.TooBig, other.TooBig), Egress: both(s.Egress, other.Egress),
 	}
 }
 

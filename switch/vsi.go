@@ -47,7 +47,7 @@ type VSIConfig struct {
 	TellMisses  bool
 	MissTimeout time.Duration // whole seconds; 0 = 5 s
 
-	Slots Slots // stages for all attachments that have none of their own
+	Slots Slots // stages for all attachments, behind their own
 }
 
 // A VSI is a virtual switching instance: one Ethernet segment.
