@@ -49,8 +49,8 @@ func Tshark(t testing.TB, ps []Packet, args ...string) string {
 // Fields has tshark decode packets and returns, for each that the display filter
 // matches, "" for all, the values of the fields. A field that is in a packet several
 // times, as an outer and an inner one, has its values with commas between them, the
-// outer first; one that is not there is "". A TCP checksum of 0xffff is good where 0 is: it
-// is the same number, and the one that Linux writes.
+// outer first; one that is not there is "". A TCP checksum of 0xffff is good where 0 is, as
+// Linux writes it: it is the same number.
 func Fields(t testing.TB, ps []Packet, filter string, fields ...string) [][]string {
 	t.Helper()
 	args := []string{"-T", "fields", "-E", "separator=/t", "-E", "occurrence=a",
@@ -58,14 +58,17 @@ func Fields(t testing.TB, ps []Packet, filter string, fields ...string) [][]stri
 	if filter != "" {
 		args = append(args, "-Y", filter)
 	}
-	for _, f := range append(fields[:len(fields):len(fields)], "tcp.checksum") {
+	ask, status := fields, slices.Index(fields, "tcp.checksum.status")
+	if status >= 0 {
+		ask = append(slices.Clip(fields), "tcp.checksum.ffff") // says that it is 0xffff in place of 0
+	}
+	for _, f := range ask {
 		args = append(args, "-e", f)
 	}
-	status := slices.Index(fields, "tcp.checksum.status")
 	var rows [][]string
 	for line := range strings.Lines(Tshark(t, ps, args...)) {
 		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if status >= 0 && row[len(fields)] == "0xffff" && row[status] == "0" {
+		if status >= 0 && row[len(fields)] != "" {
 			row[status] = "1"
 		}
 		rows = append(rows, row[:len(fields)])
