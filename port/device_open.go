@@ -22,9 +22,11 @@ import (
 // one that contains "%d" the kernel picks a free one; see [Device.Name].
 //
 // An error that errors.Is(err, os.ErrPermission) means CAP_NET_ADMIN is missing;
-// [syscall.EBUSY], that another program is attached (a persistent device with several
-// queues takes several programs); [syscall.EINVAL], that there is a device of that name
-// of another kind. On systems other than Linux the error is [errors.ErrUnsupported].
+// [syscall.EBUSY], that another program is attached, or has made the device (programs
+// share a persistent one with several queues, or hand over files, see [FromFile]);
+// [syscall.EINVAL], that there is a device of that name of another kind, or made for
+// one queue and not for several, or the other way round. On systems other than Linux
+// the error is [errors.ErrUnsupported].
 func OpenTAP(name string, cfg *DeviceConfig) (*Device, error) { return open(name, false, cfg) }
 
 // OpenTUN attaches to the TUN device name, as [OpenTAP] does to a TAP. Its frames
@@ -139,35 +141,33 @@ func inNamespace(config, namespace string, f func() error) error {
 // attach opens the queues, in the namespace of the calling thread.
 func (d *Device) attach(name string, c DeviceConfig) error {
 	mode := sys.TunMode{TUN: d.tun, Multi: c.Queues > 1, Vnet: !c.NoOffload}
+	open := first
 	for range max(c.Queues, 1) {
-		t, err := sys.OpenTun(name, mode)
+		t, err := open(name, mode)
 		if err != nil {
 			return attachError(name, mode, err)
 		}
 		if err := d.add(t); err != nil {
 			return err
 		}
-		name = d.name // the kernel may have picked it
+		name, open = d.name, sys.OpenTun // the kernel may have picked it
 	}
 	if err := d.find(); err != nil {
 		return err
 	}
-	if mode.Multi {
-		if err := d.alone(); err != nil {
-			return attachError(name, mode, err)
-		}
-	}
 	return d.offload(!c.NoOffload)
 }
 
-// alone returns EBUSY if the device has queues of another program, which made it and gets a
-// part of its packets. A persistent device with several queues is for whoever attaches. Of one
-// with a single queue the kernel says itself that it is taken.
-func (d *Device) alone() error {
-	if n, persistent, err := d.link.Shared(); err == nil && n > len(d.queues) && !persistent {
-		return syscall.EBUSY
+// first opens the first queue: of a new device, or of a persistent one. Any other belongs to the
+// program that made it, and a further queue would get a part of that program's packets.
+func first(name string, mode sys.TunMode) (*sys.Tun, error) {
+	mode.New = true
+	t, err := sys.OpenTun(name, mode)
+	if errors.Is(err, syscall.EBUSY) && !sys.TunTaken(name) {
+		mode.New = false
+		t, err = sys.OpenTun(name, mode)
 	}
-	return nil
+	return t, err
 }
 
 // offload switches the offloads of the device on or off. A device that others are attached

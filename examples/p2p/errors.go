@@ -35,7 +35,11 @@ func deviceError(o options, mtu int, err error) error {
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%w: stop that program, or choose another -dev", err)
 	case errors.Is(err, syscall.EINVAL):
-		return fmt.Errorf("%w: choose another -dev, a name of at most 15 bytes", err)
+		hint := "choose another -dev, a name of at most 15 bytes"
+		if o.queues != 0 {
+			hint += ", or leave -queues out"
+		}
+		return fmt.Errorf("%w: %s", err, hint)
 	}
 	return err
 }

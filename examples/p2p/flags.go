@@ -103,7 +103,7 @@ func flagSet(o *options) *flag.FlagSet {
 
 	fs.Func("dev", "`NAME` of the device (default vxs0); a persistent one stays at exit", device(&o.dev))
 	fs.Func("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead, and minus a tag with -inner-vlan pass)", number(minMTU, 65521, &o.mtu))
-	fs.Func("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 64 (default: one a processor, at most 4; one with -type ipip, and on a device that was made with one)", number(1, 64, &o.queues))
+	fs.Func("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 64 (default: one a processor, at most 4; with -type ipip one; and the device has one if it was made for one)", number(1, 64, &o.queues))
 
 	fs.Func("busy-poll", "`DURATION` for which a queue asks again before it waits, 0 to 1ms (default 0; for machines with processors to spare)", busyPoll(&o.busy))
 	fs.BoolFunc("offload", "superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", func(s string) error {

@@ -134,6 +134,8 @@ func TestDeviceErrors(t *testing.T) {
 		fail(dev, `port: TAP "`+dev+`": `+why+`: invalid argument: choose another -dev, a name of at most 15 bytes`)
 	}
 
+	fail("tun9 -queues 2", `port: TAP "tun9": the device is a TUN, not a TAP: invalid argument: choose another -dev, a name of at most 15 bytes, or leave -queues out`)
+
 	a.IP("link", "del", "vxs0")
 	var exit *exec.ExitError
 	if err := p.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {

@@ -82,8 +82,8 @@ func listen(o options) (vtep.Underlay, error) {
 	return underlay.ListenUDP(netip.AddrPortFrom(o.local, o.dstport), &o.underlay)
 }
 
-// open opens the device. One that was made with a single queue is opened with one, unless
-// -queues says otherwise.
+// open opens the device. A persistent one was made for one queue or for several: where -queues
+// does not say, it is opened as it was made.
 func open(o options, mtu int) (*port.Device, error) {
 	openAs := port.OpenTAP
 	if o.tun {
@@ -91,11 +91,15 @@ func open(o options, mtu int) (*port.Device, error) {
 	}
 	cfg := &port.DeviceConfig{MTU: mtu, Queues: cmp.Or(o.queues, o.defaultQueues()), BusyPoll: o.busy, NoOffload: o.plain}
 	dev, err := openAs(o.dev, cfg)
-	if errors.Is(err, syscall.EINVAL) && o.queues == 0 && cfg.Queues > 1 {
-		cfg.Queues = 1
-		dev, err = openAs(o.dev, cfg)
+	if !errors.Is(err, syscall.EINVAL) || o.queues != 0 {
+		return dev, err
 	}
-	return dev, err
+	if cfg.Queues > 1 {
+		cfg.Queues = 1
+	} else {
+		cfg.Queues = 2
+	}
+	return openAs(o.dev, cfg)
 }
 
 // defaultQueues is one for each processor, up to four: flows are shared among them, and more

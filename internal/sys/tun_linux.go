@@ -19,6 +19,7 @@ type TunMode struct {
 	TUN   bool // IP packets, not Ethernet frames
 	Multi bool // may have several queues
 	Vnet  bool // a virtio header in front of each packet
+	New   bool // of OpenTun: EBUSY if there is a device of that name
 }
 
 func (m TunMode) flags() uint16 {
@@ -31,6 +32,9 @@ func (m TunMode) flags() uint16 {
 	}
 	if m.Vnet {
 		flags |= unix.IFF_VNET_HDR
+	}
+	if m.New {
+		flags |= unix.IFF_TUN_EXCL
 	}
 	return flags
 }

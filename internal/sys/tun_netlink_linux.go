@@ -24,23 +24,6 @@ func (l *Link) PacketInfo() (bool, error) {
 	return len(pi) > 0 && pi[0] != 0, nil
 }
 
-// Shared returns how many queues of a device with several are attached, by whatever program,
-// and whether the device is persistent.
-func (l *Link) Shared() (queues int, persistent bool, err error) {
-	link, err := l.describe()
-	if err != nil {
-		return 0, false, err
-	}
-	data := attribute(attribute(link, unix.IFLA_LINKINFO), unix.IFLA_INFO_DATA)
-	for _, typ := range []uint16{unix.IFLA_TUN_NUM_QUEUES, unix.IFLA_TUN_NUM_DISABLED_QUEUES} {
-		if b := attribute(data, typ); len(b) == 4 {
-			queues += int(binary.NativeEndian.Uint32(b))
-		}
-	}
-	persist := attribute(data, unix.IFLA_TUN_PERSIST)
-	return queues, len(persist) > 0 && persist[0] != 0, nil
-}
-
 // describe asks for the attributes of the device.
 //
 //	0            16            32
@@ -62,6 +45,25 @@ func (l *Link) describe() (attributes []byte, err error) {
 		return err
 	})
 	return attributes, err
+}
+
+// TunTaken reports whether there is a device of that name, in the namespace of the calling
+// thread, that goes when the program that made it ends: a TUN or TAP that is not persistent.
+func TunTaken(name string) bool {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	ifr, err := unix.NewIfreq(name)
+	if err != nil || unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) != nil {
+		return false
+	}
+	link, err := exchange(fd, getLink(ifr.Uint32()))
+	info := attribute(link, unix.IFLA_LINKINFO)
+	persist := attribute(attribute(info, unix.IFLA_INFO_DATA), unix.IFLA_TUN_PERSIST)
+	kind := unix.ByteSliceToString(attribute(info, unix.IFLA_INFO_KIND))
+	return err == nil && kind == "tun" && len(persist) > 0 && persist[0] == 0
 }
 
 // getLink is the question for the device with an index.

@@ -18,7 +18,7 @@ const EBADFD = syscall.Errno(0xffff)
 var ErrNamespace = errors.New("entering the network namespace")
 
 // TunMode is what a device of the tun driver is.
-type TunMode struct{ TUN, Multi, Vnet bool }
+type TunMode struct{ TUN, Multi, Vnet, New bool }
 
 // TunInfo is what the kernel says about the device of a queue.
 type TunInfo struct {
@@ -50,9 +50,9 @@ func (l *Link) SetMTU(mtu int) error     { return errors.ErrUnsupported }
 func (l *Link) SetMAC(mac [6]byte) error { return errors.ErrUnsupported }
 func (l *Link) Up() error                { return errors.ErrUnsupported }
 
-func (l *Link) PacketInfo() (bool, error)  { return false, errors.ErrUnsupported }
-func (l *Link) Shared() (int, bool, error) { return 0, false, errors.ErrUnsupported }
+func (l *Link) PacketInfo() (bool, error) { return false, errors.ErrUnsupported }
 
+func TunTaken(name string) bool                         { return false }
 func Kind(name string) (driver, kind string)            { return "", "" }
 func InNamespace(path string, f func() error) error     { return errors.ErrUnsupported }
 func ReadFD(fd uintptr, p []byte) (int, syscall.Errno)  { return 0, syscall.ENOSYS }
