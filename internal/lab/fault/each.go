@@ -59,7 +59,7 @@ func Each(t testing.TB, enter func() error, f func() error, after func(x Fault, 
 			if after != nil {
 				after(at, err)
 			}
-			if k+1 == len(errnos[at.Call]) {
+			if k+1 >= len(errnos[at.Call]) {
 				n, k = n+1, -1
 			}
 			if n%64 == 0 {

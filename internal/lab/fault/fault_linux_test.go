@@ -100,3 +100,29 @@ func TestEachFindsMemory(t *testing.T) {
 		t.Errorf("said %q", w.said)
 	}
 }
+
+// What is called n-th may be another call each time, with fewer errnos.
+func TestEachTakesAnotherOrder(t *testing.T) {
+	netns.RequireRoot(t)
+	runs := 0
+	Each(t, nil, func() error {
+		first, second := unix.AF_UNIX, -1
+		if runs++; runs%2 == 1 {
+			first, second = second, first
+		}
+		for _, family := range []int{first, second} {
+			var fd int
+			var err error
+			if family < 0 {
+				fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC)
+			} else {
+				fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+			}
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+		}
+		return nil
+	}, nil)
+}

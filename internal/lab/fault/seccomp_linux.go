@@ -129,7 +129,8 @@ func (x *thread) answer(n *notice) {
 	if x.left > 0 && n.fails() {
 		if x.left--; x.left == 0 {
 			x.at.Call = calls[n.nr]
-			x.at.Errno = errnos[x.at.Call][x.kind]
+			all := errnos[x.at.Call]
+			x.at.Errno = all[min(x.kind, len(all)-1)]
 			a = answer{id: n.id, err: -int32(x.at.Errno)}
 		}
 	}
@@ -138,7 +139,8 @@ func (x *thread) answer(n *notice) {
 	}
 }
 
-// arm has the n-th call from here on fail, with the k-th of its errnos.
+// arm has the n-th call from here on fail, with the k-th of its errnos, or the last: it may be
+// another call than the last time, where f ranges over a map or something else is ready first.
 func (x *thread) arm(n, k int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
