@@ -1,15 +1,11 @@
 package node
 
 import (
-	"cmp"
 	"fmt"
-	"net/netip"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
@@ -36,16 +32,6 @@ type segment struct {
 	at       map[*vswitch.Attachment]vswitch.AttachConfig
 	gate     gate
 }
-
-// A neighbourhood is what a segment's neighbours and gateway are made of. For another one they
-// are made anew.
-type neighbourhood struct {
-	gateway *Gateway
-	mode    arp.Mode
-	limits  [2]int
-}
-
-func (c *Segment) neighbourhood() neighbourhood { return neighbourhood{c.Gateway, mode(c), limits(c)} }
 
 // release takes from a segment what c, nil for none, has no longer, so that other segments can
 // have it: the tunnel, members, the addresses of the gateway.
@@ -260,198 +246,4 @@ func (n *Node) detachMember(s *segment, name string) error {
 	delete(s.members, name)
 	delete(s.guards, name)
 	return err
-}
-
-// setGateway makes what answers for neighbours, and the interface of a segment that has
-// MACs.
-func (n *Node) setGateway(s *segment, c *Segment) error {
-	if want := c.neighbourhood(); !reflect.DeepEqual(s.made, want) {
-		n.dropInterface(s)
-		s.dropMACs(c.Gateway)
-		s.responder = nil
-		if s.made.limits != want.limits {
-			s.table = nil
-		}
-		s.made = want
-	}
-	if c.Neighbours == nil && !c.ethernet() {
-		s.table, s.responder = nil, nil
-		return nil
-	}
-	if s.table == nil {
-		s.responder = nil // it has the old one
-		cfg := c.table()
-		cfg.Notify = n.sw.Notify
-		err := n.step("neighbours", func() (err error) {
-			s.table, err = arp.NewTable(cfg)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if err := s.keepNeighbours(c); err != nil {
-		return err
-	}
-	if s.responder == nil {
-		cfg := c.responder(s.vsi.FDB().Lookup)
-		cfg.Table = s.table
-		err := n.step("responder", func() (err error) {
-			s.responder, err = arp.NewResponder(cfg)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if !c.ethernet() || s.iface != nil {
-		return nil
-	}
-	err := n.setInterface(s, c.iface(s.responder, s.vsi.Send))
-	if err == nil {
-		if err = n.step("gateway's MACs", s.setGatewayMACs); err != nil {
-			n.dropInterface(s)
-			s.dropMACs(nil)
-		}
-	}
-	return err
-}
-
-// ethernet reports whether the segment has a gateway with a MAC.
-func (c *Segment) ethernet() bool { return c.Gateway != nil && !c.Gateway.MAC.IsZero() }
-
-// table returns the settings of the segment's neighbours.
-func (c *Segment) table() *arp.TableConfig {
-	t := &arp.TableConfig{VNI: c.VNI}
-	if x := c.Neighbours; x != nil {
-		t.Limit, t.PerDest = x.Limit, x.PerDest
-	}
-	return t
-}
-
-// responder returns the settings of what answers for them.
-func (c *Segment) responder(locate func(frame.MAC) (frame.Dest, bool)) arp.Config {
-	cfg := arp.Config{Mode: mode(c), Locate: locate}
-	if c.ethernet() {
-		cfg.MAC, cfg.AccessMAC = cmp.Or(c.Gateway.Own, c.Gateway.MAC), c.Gateway.MAC
-	}
-	return cfg
-}
-
-// iface returns the settings of the gateway's interface.
-func (c *Segment) iface(r *arp.Responder, send func(frame.Dest, *frame.Frame) bool) l3.InterfaceConfig {
-	g := c.Gateway
-	return l3.InterfaceConfig{VNI: c.VNI, Addrs: g.Addresses, MAC: g.MAC, Own: g.Own, Anycast: g.Anycast, Neighbours: r, Send: send}
-}
-
-// setInterface makes a segment's interface.
-func (n *Node) setInterface(s *segment, cfg l3.InterfaceConfig) error {
-	return n.step("gateway", func() error {
-		i, err := n.vrf(s.made.gateway.VRF).NewInterface(cfg)
-		if err == nil {
-			s.iface = i
-		}
-		return err
-	})
-}
-
-// setGatewayMACs has frames to the gateway's MACs go to it.
-func (s *segment) setGatewayMACs() error {
-	flags := fdb.Static
-	if s.made.gateway.Anycast {
-		flags |= fdb.Anycast
-	}
-	for _, mac := range s.made.gateway.macs() {
-		if err := s.vsi.FDB().Set(mac, 0, flags); err != nil {
-			return err
-		}
-		if !slices.Contains(s.macs, mac) {
-			s.macs = append(s.macs, mac)
-		}
-		flags = fdb.Static // of its own one
-	}
-	return nil
-}
-
-// dropMACs has frames to the gateway's MACs no longer go to it, but for those of another gateway
-// that comes.
-func (s *segment) dropMACs(next *Gateway) {
-	keep := next.macs()
-	for _, mac := range s.macs {
-		if !slices.Contains(keep, mac) {
-			s.vsi.FDB().Delete(mac)
-		}
-	}
-	s.macs = slices.DeleteFunc(s.macs, func(mac frame.MAC) bool { return !slices.Contains(keep, mac) })
-}
-
-// setIPGateway makes the interface of a segment without MACs.
-func (n *Node) setIPGateway(s *segment, c *Segment) error {
-	if c.Gateway == nil || !c.Gateway.MAC.IsZero() || s.iface != nil {
-		return nil
-	}
-	cfg := c.iface(nil, s.vsi.Send)
-	for _, a := range s.members {
-		cfg.Port = a.Dest(0)
-	}
-	for name, a := range s.far { // there is one, or a member
-		cfg.Port, cfg.Tunnel = a.Dest(0), n.tunnels[name].v
-	}
-	if cfg.Port == 0 {
-		return nil // it could not be put back, which has been told
-	}
-	if err := n.setInterface(s, cfg); err != nil {
-		return err
-	}
-	return s.configure(c.vsi(n.slots(s, c)))
-}
-
-// dropInterface removes the gateway from a segment. What was routed by it is held until the
-// gates open.
-func (n *Node) dropInterface(s *segment) {
-	if s.iface != nil {
-		s.iface.Hold()
-		s.iface = nil
-	}
-}
-
-func mode(c *Segment) arp.Mode {
-	if c.Neighbours == nil {
-		return arp.Off
-	}
-	return arp.Mode(c.Neighbours.Mode)
-}
-
-// limits are what a table of neighbours cannot change.
-func limits(c *Segment) [2]int {
-	if c.Neighbours == nil {
-		return [2]int{}
-	}
-	return [2]int{c.Neighbours.Limit, c.Neighbours.PerDest}
-}
-
-// keepNeighbours makes the static neighbours those of c.
-func (s *segment) keepNeighbours(c *Segment) error {
-	want := map[netip.Addr]frame.MAC{}
-	if c.Neighbours != nil {
-		for _, x := range c.Neighbours.Static {
-			want[x.IP] = x.MAC
-		}
-	}
-	for e := range s.table.All() {
-		if e.Origin != arp.Static {
-			continue
-		}
-		if mac, ok := want[e.IP]; !ok {
-			s.table.Delete(e.IP)
-		} else if mac == e.MAC {
-			delete(want, e.IP)
-		}
-	}
-	for ip, mac := range want {
-		if err := s.table.Set(ip, mac, arp.Static, 0); err != nil {
-			return err
-		}
-	}
-	return nil
 }
