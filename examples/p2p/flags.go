@@ -29,7 +29,7 @@ type options struct {
 	dev    string
 	tun    bool // a TUN: IP packets, and no segment around them
 	mtu    int  // 0 = what the tunnel takes
-	queues int  // 0: see defaultQueues
+	queues int  // 0: see queueCount
 	busy   time.Duration
 	plain  bool // no offloads
 

@@ -157,7 +157,7 @@ func TestHelp(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	o, err := parse([]string{"-local", "::ffff:10.0.0.1", "-remote", "10.0.0.2,10.0.0.3"})
-	if err != nil || o.local.String() != "10.0.0.1" || o.id != 1 || o.dstport != 4789 || o.dev != "vxs0" || o.queues != 0 || o.defaultQueues() < 1 || o.defaultQueues() > 4 ||
+	if err != nil || o.local.String() != "10.0.0.1" || o.id != 1 || o.dstport != 4789 || o.dev != "vxs0" || o.queues != 0 || o.queueCount() < 1 || o.queueCount() > 4 ||
 		o.busy != 0 || o.mtu != 0 || o.every != 0 || o.neigh != arp.Off || len(o.flood()) != 2 {
 		t.Errorf("%+v, %v", o, err)
 	}

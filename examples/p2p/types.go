@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -73,7 +72,7 @@ func (o *options) settle(fs *flag.FlagSet) error {
 
 // listen opens the underlay.
 func listen(o options) (vtep.Underlay, error) {
-	queues := cmp.Or(o.queues, o.defaultQueues())
+	queues := o.queueCount()
 	if o.vtep.Type == encap.TypeIPIP {
 		c := &o.underlay
 		return underlay.ListenIP(o.local, &underlay.IPConfig{Mark: c.Mark, Device: c.Device, Queues: queues, BusyPoll: o.busy})
@@ -89,7 +88,7 @@ func open(o options, mtu int) (*port.Device, error) {
 	if o.tun {
 		openAs = port.OpenTUN
 	}
-	cfg := &port.DeviceConfig{MTU: mtu, Queues: cmp.Or(o.queues, o.defaultQueues()), BusyPoll: o.busy, NoOffload: o.plain}
+	cfg := &port.DeviceConfig{MTU: mtu, Queues: o.queueCount(), BusyPoll: o.busy, NoOffload: o.plain}
 	dev, err := openAs(o.dev, cfg)
 	if !errors.Is(err, syscall.EINVAL) || o.queues != 0 {
 		return dev, err
@@ -102,10 +101,14 @@ func open(o options, mtu int) (*port.Device, error) {
 	return openAs(o.dev, cfg)
 }
 
-// defaultQueues is one for each processor, up to four: flows are shared among them, and more
-// are of little use to one tunnel. With IP in IP every queue costs the others something.
-func (o *options) defaultQueues() int {
-	if o.vtep.Type == encap.TypeIPIP {
+// queueCount is what -queues says, or one for each processor, up to four: flows are shared among
+// them, and more are of little use to one tunnel. With IP in IP every queue costs the others
+// something.
+func (o *options) queueCount() int {
+	switch {
+	case o.queues != 0:
+		return o.queues
+	case o.vtep.Type == encap.TypeIPIP:
 		return 1
 	}
 	return min(runtime.GOMAXPROCS(0), 4)
