@@ -43,19 +43,23 @@ func (f opened) close() {
 }
 
 // openFirst opens what is new or differs, except for what an open one is in the way of: the
-// address and port of a tunnel, the device of a port. When something cannot be had, nothing
-// stays open.
+// address and port of a tunnel, the device of a port. The address that a tunnel moves to is
+// tried. When something cannot be had, nothing stays open.
 func (n *Node) openFirst(cfg *Config) (opened, error) {
 	f := opened{map[string]*vtep.VTEP{}, map[string]vswitch.Port{}}
 	for i := range cfg.Tunnels {
 		c := &cfg.Tunnels[i]
-		if n.inTheWay(c) || n.moves(c) {
+		if n.inTheWay(c) {
 			continue
 		}
 		v, err := n.openTunnel(c)
 		if err != nil {
 			f.close()
 			return opened{}, err
+		}
+		if n.moves(c) { // and can: the address is to be had
+			v.Close()
+			continue
 		}
 		f.tunnels[c.Name] = v
 	}
