@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/pending"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Mode says what a [Responder] does with questions.
@@ -28,15 +29,13 @@ const (
 var modeNames = []string{"off", "suppress", "proxy", "access"}
 
 // String returns the mode as settings call it.
-func (m Mode) String() string { return name(modeNames, int(m)) }
+func (m Mode) String() string { return setting.Name(modeNames, m) }
 
-// ParseMode reads what String writes.
-func ParseMode(s string) (Mode, error) {
-	if i := slices.Index(modeNames, s); i >= 0 {
-		return Mode(i), nil
-	}
-	return 0, fmt.Errorf("arp: mode %q, allowed are %v", s, modeNames)
-}
+// MarshalText implements [encoding.TextMarshaler].
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText reads what String writes.
+func (m *Mode) UnmarshalText(text []byte) error { return setting.Parse(m, modeNames, text) }
 
 // DefaultAccessMAC is the MAC that Calico's workloads know their gateway by.
 var DefaultAccessMAC = frame.MAC{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
@@ -46,29 +45,29 @@ const DefaultMissTimeout = 5 * time.Second
 
 // Config holds the settings of a [Responder].
 type Config struct {
-	Table *Table // needed
-	Mode  Mode
+	Table *Table `json:"-"` // needed
+	Mode  Mode   `json:"mode,omitzero"`
 
 	// Locate is the look-up of the segment's FDB: where a MAC is. Needed in the modes
 	// Suppress and Proxy.
-	Locate func(frame.MAC) (frame.Dest, bool)
+	Locate func(frame.MAC) (frame.Dest, bool) `json:"-"`
 
-	MAC       frame.MAC // the VTEP's own: of what Proxy asks in its own name, and of what Refresh asks
-	AccessMAC frame.MAC // what Access answers; zero = DefaultAccessMAC
-	LocalOnly bool      // probes and announcements are not flooded to tunnels
+	MAC       frame.MAC `json:"mac,omitzero"`       // the VTEP's own: of what Proxy asks in its own name, and of what Refresh asks
+	AccessMAC frame.MAC `json:"accessMAC,omitzero"` // what Access answers; zero = DefaultAccessMAC
+	LocalOnly bool      `json:"localOnly,omitzero"` // probes and announcements are not flooded to tunnels
 
 	// Refresh asks local neighbours that have not been heard for three quarters of the
 	// ageing time whether they are still there. It needs MAC, and IP for IPv4, the
 	// address it asks from; zero asks as a probe does (RFC 5227).
-	Refresh bool
-	Inject  func(*frame.Frame) bool // sends a frame into the segment: Switch.Inject; for Refresh
+	Refresh bool                    `json:"refresh,omitzero"`
+	Inject  func(*frame.Frame) bool `json:"-"` // sends a frame into the segment: Switch.Inject; for Refresh
 
 	// Miss makes an EventNeighbourMiss of a question whose target is unknown, one for each
 	// target in MissTimeout: a control plane that knows it calls Table.Set. The question is
 	// flooded all the same.
-	Miss        bool
-	MissTimeout time.Duration     // whole seconds; 0 = DefaultMissTimeout
-	Notify      func(frame.Event) // is told of it, and must not wait
+	Miss        bool              `json:"miss,omitzero"`
+	MissTimeout time.Duration     `json:"missTimeout,omitzero"` // whole seconds; 0 = DefaultMissTimeout
+	Notify      func(frame.Event) `json:"-"`                    // is told of it, and must not wait
 }
 
 // Gateway is the segment's own interface.
@@ -119,23 +118,29 @@ func NewResponder(cfg Config) (*Responder, error) {
 
 // Check returns what NewResponder refuses, a Table it has not got aside.
 func (cfg *Config) Check() error {
-	switch {
-	case cfg.Mode >= numModes:
-		return fmt.Errorf("arp: Config.Mode: %d is none", cfg.Mode)
-	case cfg.Locate == nil && (cfg.Mode == Suppress || cfg.Mode == Proxy):
-		return fmt.Errorf("arp: Config.Locate: needed in mode %v", cfg.Mode)
-	case cfg.MAC.IsGroup(), cfg.MAC.IsZero() && (cfg.Mode == Proxy || cfg.Refresh):
-		return fmt.Errorf("arp: Config.MAC: %v is not one host's", cfg.MAC)
-	case cfg.AccessMAC.IsGroup():
-		return fmt.Errorf("arp: Config.AccessMAC: %v is not one host's", cfg.AccessMAC)
-	case cfg.Refresh && cfg.Inject == nil:
-		return errors.New("arp: Config.Inject: needed for Refresh")
-	case cfg.Miss && cfg.Notify == nil:
-		return errors.New("arp: Config.Notify: needed for Miss")
-	case cfg.MissTimeout != 0 && cfg.MissTimeout < time.Second:
-		return fmt.Errorf("arp: Config.MissTimeout: %v, allowed are 1s and more, or 0 for %v", cfg.MissTimeout, DefaultMissTimeout)
+	w := setting.Of("arp: Config")
+	if cfg.Mode >= numModes {
+		w.Wrong("Mode", "%d is none", cfg.Mode)
 	}
-	return nil
+	if cfg.Locate == nil && (cfg.Mode == Suppress || cfg.Mode == Proxy) {
+		w.Wrong("Locate", "needed in mode %v", cfg.Mode)
+	}
+	if cfg.MAC.IsGroup() || cfg.MAC.IsZero() && (cfg.Mode == Proxy || cfg.Refresh) {
+		w.Wrong("MAC", "%v is not one host's", cfg.MAC)
+	}
+	if cfg.AccessMAC.IsGroup() {
+		w.Wrong("AccessMAC", "%v is not one host's", cfg.AccessMAC)
+	}
+	if cfg.Refresh && cfg.Inject == nil {
+		w.Wrong("Inject", "needed for Refresh")
+	}
+	if cfg.Miss && cfg.Notify == nil {
+		w.Wrong("Notify", "needed for Miss")
+	}
+	if cfg.MissTimeout != 0 && cfg.MissTimeout < time.Second {
+		w.Wrong("MissTimeout", "%v, allowed are 1s and more, and 0 for %v", cfg.MissTimeout, DefaultMissTimeout)
+	}
+	return w.Err()
 }
 
 // With returns the stage of an attachment whose mode is another one than the segment's:

@@ -186,11 +186,12 @@ func TestConfig(t *testing.T) {
 		t.Error("SetGateway")
 	}
 	for _, m := range []Mode{Off, Suppress, Proxy, Access} {
-		if got, err := ParseMode(m.String()); got != m || err != nil {
+		var got Mode
+		if err := got.UnmarshalText([]byte(m.String())); got != m || err != nil {
 			t.Errorf("%v: %v, %v", m, got, err)
 		}
 	}
-	if _, err := ParseMode("on"); err == nil {
+	if err := new(Mode).UnmarshalText([]byte("on")); err == nil {
 		t.Error("mode on")
 	}
 }

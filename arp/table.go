@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Defaults of [TableConfig].
@@ -25,16 +26,16 @@ const (
 
 // TableConfig holds the settings of a [Table]. The zero value works.
 type TableConfig struct {
-	VNI     frame.VNI     // what events call the segment
-	Limit   int           // snooped entries; 0 = DefaultLimit
-	PerDest int           // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = half of Limit
-	Ageing  time.Duration // entries not heard for so long are forgotten; 0 = DefaultAgeing, negative = never
+	VNI     frame.VNI     `json:"-"`                     // what events call the segment
+	Limit   int           `json:"limit,omitzero"`        // snooped entries; 0 = DefaultLimit
+	PerDest int           `json:"perDest,omitzero"`      // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = half of Limit
+	Ageing  time.Duration `json:"ageing,omitzero,never"` // entries not heard for so long are forgotten; 0 = DefaultAgeing, negative = never
 
-	DuplicateMoves  int           // moves of an address to another MAC that make it a duplicate; 0 = DefaultDuplicateMoves, negative = never
-	DuplicateWindow time.Duration // within which they happen; 0 = DefaultDuplicateWindow
-	Freeze          bool          // a duplicate is neither followed nor answered for until it has been silent for the ageing time
+	DuplicateMoves  int           `json:"duplicateMoves,omitzero"`  // moves of an address to another MAC that make it a duplicate; 0 = DefaultDuplicateMoves, negative = never
+	DuplicateWindow time.Duration `json:"duplicateWindow,omitzero"` // within which they happen; 0 = DefaultDuplicateWindow
+	Freeze          bool          `json:"freeze,omitzero"`          // a duplicate is neither followed nor answered for until it has been silent for the ageing time
 
-	Notify func(frame.Event) // is told what changes, and must not wait; nil = nobody
+	Notify func(frame.Event) `json:"-"` // is told what changes, and must not wait; nil = nobody
 }
 
 // A Table is the neighbours of one segment. Make one with NewTable.
@@ -84,19 +85,19 @@ func NewTable(cfg *TableConfig) (*Table, error) {
 
 // Check returns what NewTable refuses.
 func (c *TableConfig) Check() error {
-	switch {
-	case !c.VNI.Valid():
-		return fmt.Errorf("arp: TableConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
-	case c.Limit < 0:
-		return fmt.Errorf("arp: TableConfig.Limit: %d is negative", c.Limit)
-	case c.PerDest < 0:
-		return fmt.Errorf("arp: TableConfig.PerDest: %d is negative", c.PerDest)
-	case c.Ageing > 0 && c.Ageing < time.Second:
-		return fmt.Errorf("arp: TableConfig.Ageing: %v, allowed are 1s and more, 0 for %v, or negative for never", c.Ageing, DefaultAgeing)
-	case c.DuplicateWindow < 0 || c.DuplicateWindow > 0 && c.DuplicateWindow < time.Second:
-		return fmt.Errorf("arp: TableConfig.DuplicateWindow: %v, allowed are 1s and more, or 0 for %v", c.DuplicateWindow, DefaultDuplicateWindow)
+	w := setting.Of("arp: TableConfig")
+	if !c.VNI.Valid() {
+		w.Wrong("VNI", "%d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
 	}
-	return nil
+	w.Limit("Limit", c.Limit)
+	w.Limit("PerDest", c.PerDest)
+	if c.Ageing > 0 && c.Ageing < time.Second {
+		w.Wrong("Ageing", "%v, allowed are 1s and more, 0 for %v, and negative for never", c.Ageing, DefaultAgeing)
+	}
+	if c.DuplicateWindow < 0 || c.DuplicateWindow > 0 && c.DuplicateWindow < time.Second {
+		w.Wrong("DuplicateWindow", "%v, allowed are 1s and more, and 0 for %v", c.DuplicateWindow, DefaultDuplicateWindow)
+	}
+	return w.Err()
 }
 
 func ticks(d time.Duration) frame.Tick { return frame.Tick(d / time.Second) }

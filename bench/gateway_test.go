@@ -31,7 +31,7 @@ func (r *bed) routed(tb testing.TB, prefixes int) {
 		n, err := arp.NewResponder(arp.Config{Table: table})
 		check(tb, err)
 		i, err := vrf.NewInterface(l3.InterfaceConfig{
-			VNI: v, Addrs: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: gatewayMAC, Neighbours: n,
+			VNI: v, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: gatewayMAC, Neighbours: n,
 			Send: vsi.Send,
 		})
 		check(tb, err)

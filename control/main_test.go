@@ -103,7 +103,7 @@ func newLeaf(t testing.TB, cfg control.Config) *leaf {
 	vrf := l.gw.VRF("red")
 	neighbours, err := arp.NewResponder(arp.Config{Table: l.arps[red]})
 	l.must(err)
-	_, err = vrf.NewInterface(l3.InterfaceConfig{VNI: red, Addrs: []netip.Prefix{netip.MustParsePrefix("192.168.7.254/24")},
+	_, err = vrf.NewInterface(l3.InterfaceConfig{VNI: red, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.7.254/24")},
 		MAC: mac(0xfe), Neighbours: neighbours, Send: l.segment(red).Send})
 	l.must(err)
 	_, err = vrf.NewInterface(l3.InterfaceConfig{VNI: l3vni, MAC: mac(0xfd), Send: l.segment(l3vni).Send})

@@ -1,5 +1,7 @@
 package encap
 
+import "github.com/vxswitch/vxswitch/setting"
+
 // Type is a way to carry packets through a tunnel.
 type Type uint8
 
@@ -10,18 +12,19 @@ const (
 	TypeIPIP              // IP in IP (RFC 2003, RFC 4213, RFC 2473)
 )
 
-var typeNames = [...]string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip"}
+var typeNames = []string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip"}
 
 // Valid reports whether t is one of the types.
 func (t Type) Valid() bool { return int(t) < len(typeNames) }
 
-// String returns vxlan, gpe or ipip.
-func (t Type) String() string {
-	if !t.Valid() {
-		return "invalid"
-	}
-	return typeNames[t]
-}
+// String returns the type as settings call it.
+func (t Type) String() string { return setting.Name(typeNames, t) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText reads what String writes.
+func (t *Type) UnmarshalText(text []byte) error { return setting.Parse(t, typeNames, text) }
 
 // Lengths of headers in bytes.
 const (

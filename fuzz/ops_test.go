@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 const (
@@ -331,7 +332,7 @@ func (r *rig) peers(d *draw) {
 		}
 	default:
 		h := r.set.tunnel.Header
-		h.TTL = 1 + int(n)%255
+		h.TTL = vtep.Value(1 + int(n)%255)
 		_ = r.vtep.SetHeader(uint16(n&15), &h)
 	}
 }

@@ -217,7 +217,7 @@ func (r *rig) makeInterface(i int) {
 	x, anycast := r.segs[i], r.set.segments[i].gateway == 2
 	cfg := l3.InterfaceConfig{
 		VNI: vnis[i], MAC: hostMAC(15), Neighbours: x.responder, Send: x.vsi.Send,
-		Addrs: []netip.Prefix{netip.PrefixFrom(addr4(1+i, 15), 24), netip.PrefixFrom(addr6(1+i, 15), 64)},
+		Addresses: []netip.Prefix{netip.PrefixFrom(addr4(1+i, 15), 24), netip.PrefixFrom(addr6(1+i, 15), 64)},
 	}
 	flags := fdb.Static
 	if anycast {
@@ -267,7 +267,7 @@ func (r *rig) makeRoutes() {
 	vsi, err := r.sw.VSI(ipVNI, nil)
 	r.must(err)
 	var at *vswitch.Attachment
-	cfg := l3.InterfaceConfig{VNI: ipVNI, Send: vsi.Send, Addrs: []netip.Prefix{netip.PrefixFrom(addr4(9, 1), 32), netip.PrefixFrom(addr6(9, 1), 128)}}
+	cfg := l3.InterfaceConfig{VNI: ipVNI, Send: vsi.Send, Addresses: []netip.Prefix{netip.PrefixFrom(addr4(9, 1), 32), netip.PrefixFrom(addr6(9, 1), 128)}}
 	if r.set.bare || r.set.tunnel.Type == encap.TypeVXLAN {
 		at, err = vsi.AttachWith(r.ports[tunPort], 0, vswitch.AttachConfig{})
 	} else {

@@ -40,8 +40,8 @@ func (s *settings) draw(d *draw) {
 	s.tunnel.Type = pick(d, encap.TypeVXLAN, encap.TypeGPE, encap.TypeIPIP)
 	s.tunnel.Peers = pick(d, vtep.AnyPeer, vtep.ListedOnly)
 	s.tunnel.MaxPeers = pick(d, 4, 1, 0)
-	s.tunnel.Header.TTL = pick(d, 0, vtep.Inherit, 3)
-	s.tunnel.Header.TOS = pick(d, 0, vtep.Inherit, 0xb8, vtep.None)
+	s.tunnel.Header.TTL = pick[vtep.Value](d, 0, vtep.Inherit, 3)
+	s.tunnel.Header.TOS = pick[vtep.Value](d, 0, vtep.Inherit, 0xb8, vtep.None)
 	s.tunnel.Header.DF = pick(d, vtep.DFSet, vtep.DFUnset, vtep.DFInherit)
 	s.tunnel.Header.ECN = pick(d, vtep.ECNNormal, vtep.ECNCompat, vtep.ECNRFC3168)
 	s.tunnel.EthernetWithoutP = d.flag() && s.tunnel.Type == encap.TypeGPE

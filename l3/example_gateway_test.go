@@ -40,7 +40,7 @@ func ExampleVRF_NewInterface() {
 			log.Fatal(err)
 		}
 		i, err := red.NewInterface(l3.InterfaceConfig{
-			VNI: vni, Addrs: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: mac,
+			VNI: vni, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: mac,
 			Neighbours: neighbours, Send: vsi.Send,
 		})
 		if err != nil {

@@ -2,7 +2,6 @@ package l3
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Defaults of [GatewayConfig].
@@ -25,19 +25,19 @@ const (
 
 // GatewayConfig holds the settings of a [Gateway]. The zero value works.
 type GatewayConfig struct {
-	PerSender int // ICMP errors to one source address of one network in a second; 0 = DefaultPerSender
-	Total     int // ICMP errors in a second in all, half of them about packets from one port or peer; 0 = DefaultTotal
+	PerSender int `json:"perSender,omitzero"` // ICMP errors to one source address of one network in a second; 0 = DefaultPerSender
+	Total     int `json:"total,omitzero"`     // ICMP errors in a second in all, half of them about packets from one port or peer; 0 = DefaultTotal
 
 	// Packets wait for their next hop's MAC. What is beyond a limit is dropped as
 	// frame.Unresolved, or takes the place of what has been waiting longer: each port and peer
 	// that packets come from has a share.
-	PerNeighbour int // packets that wait for one next hop; 0 = DefaultPerNeighbour
-	Waiting      int // next hops that are asked, or do not answer, at a time on one interface; 0 = DefaultWaiting
-	Queued       int // bytes that wait in all; 0 = DefaultQueued
+	PerNeighbour int `json:"perNeighbour,omitzero"` // packets that wait for one next hop; 0 = DefaultPerNeighbour
+	Waiting      int `json:"waiting,omitzero"`      // next hops that are asked, or do not answer, at a time on one interface; 0 = DefaultWaiting
+	Queued       int `json:"queued,omitzero"`       // bytes that wait in all; 0 = DefaultQueued
 
 	// Fragments is the bytes of packets for the gateway itself that are not complete yet, with
 	// 256 more for each and for each fragment; 0 = DefaultFragments. They are shared likewise.
-	Fragments int
+	Fragments int `json:"fragments,omitzero"`
 }
 
 // A Gateway routes between the segments of a switch. It is made of VRFs, each with routes
@@ -61,20 +61,26 @@ func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
 		g.cfg = *cfg
 	}
 	c := &g.cfg
-	if err := g.limit.set(c.PerSender, c.Total); err != nil {
-		return nil, fmt.Errorf("l3: GatewayConfig.%w", err)
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
-	for _, s := range []struct {
-		name  string
-		n     *int
-		usual int
-	}{{"PerNeighbour", &c.PerNeighbour, DefaultPerNeighbour}, {"Waiting", &c.Waiting, DefaultWaiting}, {"Queued", &c.Queued, DefaultQueued}, {"Fragments", &c.Fragments, DefaultFragments}} {
-		if *s.n < 0 {
-			return nil, fmt.Errorf("l3: GatewayConfig.%s: %d is negative", s.name, *s.n)
-		}
-		*s.n = cmp.Or(*s.n, s.usual)
-	}
+	g.limit.set(c.PerSender, c.Total)
+	c.PerNeighbour = cmp.Or(c.PerNeighbour, DefaultPerNeighbour)
+	c.Waiting = cmp.Or(c.Waiting, DefaultWaiting)
+	c.Queued = cmp.Or(c.Queued, DefaultQueued)
+	c.Fragments = cmp.Or(c.Fragments, DefaultFragments)
 	return g, nil
+}
+
+// Check returns what [NewGateway] refuses.
+func (c *GatewayConfig) Check() error {
+	w := setting.Of("l3: GatewayConfig")
+	checkRates(w, c.PerSender, c.Total)
+	w.Limit("PerNeighbour", c.PerNeighbour)
+	w.Limit("Waiting", c.Waiting)
+	w.Limit("Queued", c.Queued)
+	w.Limit("Fragments", c.Fragments)
+	return w.Err()
 }
 
 // A VRF is a table of routes, and the interfaces whose packets are routed by it. Addresses

@@ -80,7 +80,7 @@ func (l *lab) iface(v *VRF, vni byte, anycast bool) *Interface {
 	r, err := arp.NewResponder(arp.Config{Table: table})
 	must(l.t, err)
 	i, err := v.NewInterface(InterfaceConfig{
-		VNI: frame.VNI(vni), Addrs: []netip.Prefix{netip.PrefixFrom(at4(vni, 254), 24), netip.PrefixFrom(at6(vni, 254), 64)},
+		VNI: frame.VNI(vni), Addresses: []netip.Prefix{netip.PrefixFrom(at4(vni, 254), 24), netip.PrefixFrom(at6(vni, 254), 64)},
 		MAC: gate(vni), Own: own, Anycast: anycast, Neighbours: r, Send: l.send(frame.VNI(vni)),
 	})
 	must(l.t, err)
@@ -812,19 +812,19 @@ func TestGatewayConfig(t *testing.T) {
 	}
 	l := newLab(t, nil)
 	r := l.i10.cfg.Neighbours
-	ok := InterfaceConfig{VNI: 30, MAC: gate(30), Own: own, Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.30.254/24")}, Neighbours: r, Send: l.send(30)}
+	ok := InterfaceConfig{VNI: 30, MAC: gate(30), Own: own, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.30.254/24")}, Neighbours: r, Send: l.send(30)}
 	for name, edit := range map[string]func(c *InterfaceConfig){
-		"VNI: 16777216":   func(c *InterfaceConfig) { c.VNI = 1 << 24 },
-		"VNI: 10 has":     func(c *InterfaceConfig) { c.VNI = 10 },
-		"MAC: ":           func(c *InterfaceConfig) { c.MAC = frame.MAC{} },
-		"MAC: ff":         func(c *InterfaceConfig) { c.MAC = frame.Broadcast },
-		"Own: ff":         func(c *InterfaceConfig) { c.Own = frame.Broadcast },
-		"Own: an anycast": func(c *InterfaceConfig) { c.Anycast, c.Own = true, c.MAC },
-		"Neighbours: ":    func(c *InterfaceConfig) { c.Neighbours = nil },
-		"Send: ":          func(c *InterfaceConfig) { c.Send = nil },
-		"Port: ":          func(c *InterfaceConfig) { c.Port = frame.NewDest(3, 0) },
-		"Addrs: 224":      func(c *InterfaceConfig) { c.Addrs = []netip.Prefix{netip.MustParsePrefix("224.0.0.1/24")} },
-		"Addrs: 10.0.20":  func(c *InterfaceConfig) { c.Addrs = []netip.Prefix{netip.MustParsePrefix("10.0.20.7/24")} },
+		"VNI: 16777216":      func(c *InterfaceConfig) { c.VNI = 1 << 24 },
+		"VNI: 10 has":        func(c *InterfaceConfig) { c.VNI = 10 },
+		"MAC: ":              func(c *InterfaceConfig) { c.MAC = frame.MAC{} },
+		"MAC: ff":            func(c *InterfaceConfig) { c.MAC = frame.Broadcast },
+		"Own: ff":            func(c *InterfaceConfig) { c.Own = frame.Broadcast },
+		"Own: an anycast":    func(c *InterfaceConfig) { c.Anycast, c.Own = true, c.MAC },
+		"Neighbours: ":       func(c *InterfaceConfig) { c.Neighbours = nil },
+		"Send: ":             func(c *InterfaceConfig) { c.Send = nil },
+		"Port: ":             func(c *InterfaceConfig) { c.Port = frame.NewDest(3, 0) },
+		"Addresses[0]: 224":  func(c *InterfaceConfig) { c.Addresses = []netip.Prefix{netip.MustParsePrefix("224.0.0.1/24")} },
+		"Addresses: 10.0.20": func(c *InterfaceConfig) { c.Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.20.7/24")} },
 	} {
 		c := ok
 		edit(&c)

@@ -14,30 +14,31 @@ import (
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/wire"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // InterfaceConfig holds the settings of an [Interface].
 type InterfaceConfig struct {
-	VNI   frame.VNI      // the segment
-	Addrs []netip.Prefix // its addresses, with the length of the segment's prefix; none on an L3VNI
+	VNI       frame.VNI      `json:"-"`                  // the segment
+	Addresses []netip.Prefix `json:"addresses,omitzero"` // its addresses, with the length of the segment's prefix; none on an L3VNI
 
-	MAC     frame.MAC // what hosts know the gateway by; on an L3VNI, the router's MAC
-	Own     frame.MAC // the VTEP's own: what questions are asked with, and packets for neighbours behind tunnels are from; zero = MAC
-	Anycast bool      // other VTEPs have the same addresses and MAC: needs Own
+	MAC     frame.MAC `json:"mac,omitzero"`     // what hosts know the gateway by; on an L3VNI, the router's MAC
+	Own     frame.MAC `json:"own,omitzero"`     // the VTEP's own: what questions are asked with, and packets for neighbours behind tunnels are from; zero = MAC
+	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC: needs Own
 
-	// Neighbours is the segment's ARP and ND; needed with Addrs.
-	Neighbours *arp.Responder
+	// Neighbours is the segment's ARP and ND; needed with Addresses.
+	Neighbours *arp.Responder `json:"-"`
 
 	// Send has the switch send a frame that the gateway has made: VSI.Send.
-	Send func(to frame.Dest, f *frame.Frame) bool
+	Send func(to frame.Dest, f *frame.Frame) bool `json:"-"`
 
 	// Port is what packets leave through without an Ethernet header: a TUN, or a tunnel for
 	// IP, whose peers are next hops. It has neither MAC nor neighbours; its addresses are the
 	// gateway's alone, without a prefix of hosts around them.
-	Port frame.Dest
+	Port frame.Dest `json:"-"`
 
 	// Tunnel is what Port is, where that is a tunnel for IP: a vtep.VTEP.
-	Tunnel Tunnel
+	Tunnel Tunnel `json:"-"`
 }
 
 // A Tunnel carries IP packets to its peers.
@@ -81,7 +82,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}
-	i.cfg.Addrs = slices.Clone(cfg.Addrs)
+	i.cfg.Addresses = slices.Clone(cfg.Addresses)
 	if cfg.Neighbours != nil {
 		i.neighbours = cfg.Neighbours.Table()
 	}
@@ -90,7 +91,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	}
 	i.mac, i.own = i.cfg.MAC.Uint64(), i.cfg.Own.Uint64()
 	var prefixes []netip.Prefix
-	for _, p := range cfg.Addrs {
+	for _, p := range cfg.Addresses {
 		i.addrs = append(i.addrs, p.Addr())
 		if !p.Addr().IsLinkLocalUnicast() {
 			prefixes = append(prefixes, p)
@@ -111,9 +112,9 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	if v.interfaces[cfg.VNI] != nil {
 		return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.VNI: %d has an interface", v.name, cfg.VNI)
 	}
-	for _, p := range cfg.Addrs {
+	for _, p := range cfg.Addresses {
 		if old, ok := v.routes.Load().Get(p.Masked()); ok && old.self != nil && !p.Addr().IsLinkLocalUnicast() {
-			return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.Addrs: %v is on VNI %d", v.name, p.Masked(), old.self.cfg.VNI)
+			return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.Addresses: %v is on VNI %d", v.name, p.Masked(), old.self.cfg.VNI)
 		}
 	}
 	if cfg.Neighbours != nil {
@@ -125,7 +126,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	v.interfaces[cfg.VNI] = i
 	v.speak()
 	t := v.routes.Load()
-	for _, p := range cfg.Addrs {
+	for _, p := range cfg.Addresses {
 		for _, b := range i.builtIn(p) {
 			t = t.InsertPersist(b.prefix, b.route)
 		}
@@ -136,38 +137,41 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 
 // Check returns what [VRF.NewInterface] refuses, whatever else is in the VRF.
 func (c *InterfaceConfig) Check() error {
+	w := setting.Of("InterfaceConfig")
+	if !c.VNI.Valid() {
+		w.Wrong("VNI", "%d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+	}
+	if c.Tunnel != nil && absent.Is(c.Tunnel) {
+		w.Wrong("Tunnel", "is a %T that is nil", c.Tunnel)
+	} else if c.Tunnel != nil && c.Port == 0 {
+		w.Wrong("Tunnel", "needs Port")
+	}
+	if c.Send == nil {
+		w.Wrong("Send", "needed")
+	}
 	switch {
-	case !c.VNI.Valid():
-		return fmt.Errorf("InterfaceConfig.VNI: %d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
-	case c.Tunnel != nil && absent.Is(c.Tunnel):
-		return fmt.Errorf("InterfaceConfig.Tunnel: is a %T that is nil", c.Tunnel)
-	case c.Tunnel != nil && c.Port == 0:
-		return errors.New("InterfaceConfig.Tunnel: needs Port")
-	case c.Send == nil:
-		return errors.New("InterfaceConfig.Send: needed")
 	case c.Port != 0:
-		if c.Neighbours != nil || !c.MAC.IsZero() {
-			return errors.New("InterfaceConfig.Port: an IP port has neither neighbours nor MAC")
+		if c.Neighbours != nil || !c.MAC.IsZero() || !c.Own.IsZero() || c.Anycast {
+			w.Wrong("Port", "an IP port has neither neighbours nor MACs")
 		}
 	case c.MAC.IsZero() || c.MAC.IsGroup():
-		return fmt.Errorf("InterfaceConfig.MAC: %v is not one host's", c.MAC)
+		w.Wrong("MAC", "%v is not one host's", c.MAC)
 	case c.Own.IsGroup():
-		return fmt.Errorf("InterfaceConfig.Own: %v is not one host's", c.Own)
+		w.Wrong("Own", "%v is not one host's", c.Own)
 	case c.Anycast && (c.Own.IsZero() || c.Own == c.MAC):
-		return errors.New("InterfaceConfig.Own: an anycast gateway needs a MAC of its own beside the common one")
-	case len(c.Addrs) > 0 && c.Neighbours == nil:
-		return errors.New("InterfaceConfig.Neighbours: needed with addresses")
+		w.Wrong("Own", "an anycast gateway needs a MAC of its own beside the common one")
+	case len(c.Addresses) > 0 && c.Neighbours == nil:
+		w.Wrong("Neighbours", "needed with addresses")
 	}
-	for _, p := range c.Addrs {
-		a := p.Addr()
+	for i, p := range c.Addresses {
+		field := fmt.Sprintf("Addresses[%d]", i)
 		if c.Port != 0 && !p.IsSingleIP() {
-			return fmt.Errorf("InterfaceConfig.Addrs: %v, on an IP port only /32 and /128 are allowed", p)
-		}
-		if err := hostIn(p, a); err != nil {
-			return fmt.Errorf("InterfaceConfig.Addrs: %v %w", p, err)
+			w.Wrong(field, "%v, on an IP port only /32 and /128 are allowed", p)
+		} else if err := hostIn(p, p.Addr()); err != nil {
+			w.Wrong(field, "%v %v", p, err)
 		}
 	}
-	return nil
+	return w.Err()
 }
 
 var errNoHost = errors.New("is no address of a host; allowed are addresses of hosts on a network, with the length of its prefix")

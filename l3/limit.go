@@ -3,11 +3,11 @@ package l3
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // limitSlots is how many words senders share, placeSlots how many places do: powers of two.
@@ -34,19 +34,16 @@ type limiter struct {
 const maxRate = 1_000_000_000
 
 // set makes a limiter of the settings PerSender and Total, 0 for their defaults.
-func (l *limiter) set(perSender, total int) error {
-	for _, s := range []struct {
-		name     string
-		n, usual int
-	}{{"PerSender", perSender, DefaultPerSender}, {"Total", total, DefaultTotal}} {
-		if s.n < 0 || s.n > maxRate {
-			return fmt.Errorf("%s: %d, allowed are 1 to %d, or 0 for %d", s.name, s.n, maxRate, s.usual)
-		}
-	}
+func (l *limiter) set(perSender, total int) {
 	l.seed = mix.New()
 	l.perSender = uint32(cmp.Or(perSender, DefaultPerSender))
 	l.total = uint32(cmp.Or(total, DefaultTotal))
-	return nil
+}
+
+// checkRates notes what a limiter cannot be set to.
+func checkRates(w *setting.Check, perSender, total int) {
+	w.Number("PerSender", perSender, 1, maxRate, DefaultPerSender)
+	w.Number("Total", total, 1, maxRate, DefaultTotal)
 }
 
 // allow counts one answer to the host src of a network, about a packet from a place, and

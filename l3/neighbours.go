@@ -61,7 +61,7 @@ func (i *Interface) ask(next, asker netip.Addr) {
 	}
 	on := func(p netip.Prefix) bool { return p.Contains(asker) }
 	switch {
-	case i.cfg.Neighbours.Mode() == arp.Proxy && slices.ContainsFunc(i.cfg.Addrs, on):
+	case i.cfg.Neighbours.Mode() == arp.Proxy && slices.ContainsFunc(i.cfg.Addresses, on):
 		mac, from = i.cfg.Own, asker
 	case i.cfg.Anycast:
 		mac, from = i.cfg.Own, netip.IPv4Unspecified()

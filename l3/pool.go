@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Encapsulation says when packets for another node go through its tunnel, and when they are
@@ -18,12 +20,17 @@ const (
 	Never                            // directly
 )
 
-// String returns always, cross-subnet or never.
-func (e Encapsulation) String() string {
-	if e > Never {
-		return "invalid"
-	}
-	return [...]string{"always", "cross-subnet", "never"}[e]
+var encapsulationWords = []string{"always", "cross-subnet", "never"}
+
+// String returns the mode as settings call it.
+func (e Encapsulation) String() string { return setting.Name(encapsulationWords, e) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (e Encapsulation) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
+
+// UnmarshalText reads what String writes.
+func (e *Encapsulation) UnmarshalText(text []byte) error {
+	return setting.Parse(e, encapsulationWords, text)
 }
 
 // Direct reports whether a node is reached directly from one that is in these subnets.

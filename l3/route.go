@@ -159,7 +159,7 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 	case h.Interface.neighbours == nil:
 		return fmt.Errorf("next hop %v: the interface has no neighbours", h)
 	}
-	if err := CheckNextHop(h.Interface.cfg.Addrs, h.IP); err != nil {
+	if err := CheckNextHop(h.Interface.cfg.Addresses, h.IP); err != nil {
 		return fmt.Errorf("next hop %v: IP: %v %w", h, h.IP, err)
 	}
 	return nil

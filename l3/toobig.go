@@ -1,11 +1,11 @@
 package l3
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Defaults of [TooBigConfig].
@@ -16,8 +16,8 @@ const (
 
 // TooBigConfig holds the settings of a [TooBig]. The zero value works.
 type TooBigConfig struct {
-	PerSender int // answers to one source address of one network in a second; 0 = DefaultPerSender
-	Total     int // answers in a second in all, half of them to one port or peer; 0 = DefaultTotal
+	PerSender int `json:"perSender,omitzero"` // answers to one source address of one network in a second; 0 = DefaultPerSender
+	Total     int `json:"total,omitzero"`     // answers in a second in all, half of them to one port or peer; 0 = DefaultTotal
 }
 
 // A TooBig is the stage for a switch's slot TooBig: it answers unicast frames that are
@@ -81,11 +81,19 @@ func NewTooBig(cfg *TooBigConfig) (*TooBig, error) {
 	if cfg != nil {
 		c = *cfg
 	}
-	t := new(TooBig)
-	if err := t.limit.set(c.PerSender, c.Total); err != nil {
-		return nil, fmt.Errorf("l3: TooBigConfig.%w", err)
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
+	t := new(TooBig)
+	t.limit.set(c.PerSender, c.Total)
 	return t, nil
+}
+
+// Check returns what [NewTooBig] refuses.
+func (c *TooBigConfig) Check() error {
+	w := setting.Of("l3: TooBigConfig")
+	checkRates(w, c.PerSender, c.Total)
+	return w.Err()
 }
 
 // Process answers f, which is longer than at.MTU, with frame.Reply; f is then the

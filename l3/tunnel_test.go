@@ -21,7 +21,7 @@ func (l *lab) tunnel(addrs ...string) (*Interface, *stubTunnel) {
 	t := newStubTunnel()
 	c := InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Tunnel: t, Send: l.send(60)}
 	for _, a := range addrs {
-		c.Addrs = append(c.Addrs, netip.MustParsePrefix(a))
+		c.Addresses = append(c.Addresses, netip.MustParsePrefix(a))
 	}
 	i, err := l.vrf.NewInterface(c)
 	must(l.t, err)
@@ -275,10 +275,10 @@ func TestIPPortConfig(t *testing.T) {
 		want string
 		cfg  InterfaceConfig
 	}{
-		{"Addrs: 10.244.1.9/24, on an IP port only /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("10.244.1.9/24")}},
-		{"Addrs: fd98::9/64, on an IP port only /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("fd98::9/64")}},
-		{"Addrs: 224.0.0.1/32 is a multicast group; allowed are addresses of one host", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("224.0.0.1/32")}},
-		{"Addrs: 10.244.1.1/32 is on VNI 60", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addrs: p("10.244.1.1/32")}},
+		{"Addresses[0]: 10.244.1.9/24, on an IP port only /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("10.244.1.9/24")}},
+		{"Addresses[0]: fd98::9/64, on an IP port only /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("fd98::9/64")}},
+		{"Addresses[0]: 224.0.0.1/32 is a multicast group; allowed are addresses of one host", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("224.0.0.1/32")}},
+		{"Addresses: 10.244.1.1/32 is on VNI 60", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("10.244.1.1/32")}},
 		{"Port: an IP port has neither neighbours nor", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, MAC: gate(61)}},
 		{"Port: an IP port has neither neighbours nor", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Neighbours: l.i10.cfg.Neighbours}},
 		{"Tunnel: needs Port", InterfaceConfig{VNI: 61, MAC: gate(61), Send: send, Tunnel: newStubTunnel()}},

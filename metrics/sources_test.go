@@ -103,7 +103,7 @@ func TestNetworks(t *testing.T) {
 		neigh := must(arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: vsi.FDB().Lookup}))(t)
 		mac := frame.MAC{2, 0xff, 0, 0, 0, 1}
 		in := must(gw.VRF("tenant").NewInterface(l3.InterfaceConfig{
-			VNI: 100, Addrs: []netip.Prefix{netip.MustParsePrefix("192.168.0.254/16")}, MAC: mac, Neighbours: neigh, Send: vsi.Send,
+			VNI: 100, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.0.254/16")}, MAC: mac, Neighbours: neigh, Send: vsi.Send,
 		}))(t)
 		if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: neigh, Gateway: in}}); err != nil {
 			t.Fatal(err)

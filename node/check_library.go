@@ -36,7 +36,7 @@ func (k *checker) wrong(key string) bool {
 // renamed are keys that are not called as the library's fields are.
 var renamed = map[string]string{
 	"device": "bind", "checksum": "udpChecksum", "zeroChecksum6RX": "udp6ZeroChecksumRx", "header.ttl": "ttl", "header.tos": "tos",
-	"header.df": "df", "header.ecn": "ecn", "noLearn": "noLearning", "group": "isolated", "addrs": "addresses",
+	"header.df": "df", "header.ecn": "ecn", "noLearn": "noLearning", "group": "isolated", 
 	"storm.unknownUnicast": "storm.unknown",
 }
 

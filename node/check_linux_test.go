@@ -132,14 +132,14 @@ func TestCheckRefusesWhatApplyDoes(t *testing.T) {
 func TestCheckAsksTheLibrary(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"segments": [{"vni": 1, "ageing": "613200h"}]}`:                                                                                      "1:36: segments[0].ageing: \"613200h\": allowed are durations of 1s to 596523h",
-		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "queues": 257}]}`:                                                                     "tunnels[0].queues: 257 is not in 1-256",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "queues": 257}]}`:                                                                     "tunnels[0].queues: 257, allowed are 1 to 256, and 0 for 1",
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "sixteen-bytes-are"}]}`:                                                       `tunnels[0].bind: "sixteen-bytes-are" is longer than 15 bytes`,
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "mtu": 49}]}`:                                                                         "tunnels[0].mtu: 49 over 10.0.0.1 leaves no room for a frame, at least 50",
 		`{"tunnels": [{"name": "t", "local": "::ffff:10.0.0.1"}]}`:                                                                             "tunnels[0].local: ::ffff:10.0.0.1; allowed is 10.0.0.1",
 		`{"tunnels": [{"name": "t", "local": "127.0.0.1", "underlay": "packet", "bind": "e"}]}`:                                                "tunnels[0]: local address 127.0.0.1:4789 is no address of one host",
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "underlay": "packet", "bind": "e", "prefix": "10.0.0.0/24", "gateway": "10.1.0.1"}]}`: "tunnels[0].gateway: 10.1.0.1 is not in 10.0.0.0/24",
 		`{"tunnels": [{"name": "t", "local": "fd00::1"}], "segments": [{"vni": 1, "tunnel": "t", "flood": ["fe80::2"]}]}`:                      "flood[0]: fe80::2 needs a zone",
-		`{"ports": [{"name": "p", "queues": 257}]}`:                                                                                            "ports[0].queues: 257: want 1 to 256",
+		`{"ports": [{"name": "p", "queues": 257}]}`:                                                                                            "ports[0].queues: 257, allowed are 1 to 256, and 0 for 1",
 		`{"ports": [{"name": "tap%d"}]}`:                                                                                                       `ports[0].name: "tap%d" is no name of a device`,
 		`{"segments": [{"vni": 1, "neighbours": {"static": [{"ip": "127.0.0.1", "mac": "02:00:00:00:00:01"}]}}]}`:                              "neighbours.static[0].ip: 127.0.0.1 is no address of a host on a network",
 		`{"ports": [{"name": "u", "type": "tun"}], "vrfs": [{"name": "v"}], "segments": [{"vni": 1, "members": [{"port": "u"}], "neighbours": {"mode": "proxy"}, "gateway": {"vrf": "v", "addresses": ["10.0.0.1/32"]}}]}`: "segments[0].neighbours.mac: 00:00:00:00:00:00 is not one host's",

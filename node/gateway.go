@@ -101,7 +101,7 @@ func (c *Segment) responder(locate func(frame.MAC) (frame.Dest, bool)) arp.Confi
 // iface returns the settings of the gateway's interface.
 func (c *Segment) iface(r *arp.Responder, send func(frame.Dest, *frame.Frame) bool) l3.InterfaceConfig {
 	g := c.Gateway
-	return l3.InterfaceConfig{VNI: c.VNI, Addrs: g.Addresses, MAC: g.MAC, Own: g.Own, Anycast: g.Anycast, Neighbours: r, Send: send}
+	return l3.InterfaceConfig{VNI: c.VNI, Addresses: g.Addresses, MAC: g.MAC, Own: g.Own, Anycast: g.Anycast, Neighbours: r, Send: send}
 }
 
 // setInterface makes a segment's interface.

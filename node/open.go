@@ -327,7 +327,7 @@ func (c *Tunnel) vtep() *vtep.Config {
 	return &vtep.Config{
 		Name: c.Name, Type: encap.Type(c.Type), Peers: vtep.PeerPolicy(c.Peers), MaxPeers: c.MaxPeers, MTU: c.MTU, GroupTTL: c.GroupTTL,
 		Reserved: c.Reserved, GBP: c.GBP,
-		Header: vtep.Header{TTL: int(c.TTL), TOS: int(c.TOS), DF: vtep.DF(c.DF), ECN: vtep.ECN(c.ECN)},
+		Header: vtep.Header{TTL: vtep.Value(c.TTL), TOS: vtep.Value(c.TOS), DF: vtep.DF(c.DF), ECN: vtep.ECN(c.ECN)},
 	}
 }
 

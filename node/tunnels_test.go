@@ -37,7 +37,7 @@ func TestParseTunnelErrors(t *testing.T) {
 			`segments[0].fdb[0].tunnel: the segment is in no tunnel "b"`},
 		{head + `{"vni": 1, "members": [{"port": "p", "gbp": 65536}]}]}`, `segments[0].members[0].gbp: 65536; allowed are 0 to 65535`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "reserved": "lax"}]}`,
-			`tunnels[0].reserved: vtep: reserved bits "lax", allowed are rfc, strict, and a mask of 64 bits such as 0xf700000000000000`},
+			`tunnels[0].reserved: "lax", allowed are rfc, strict, and a mask of 64 bits such as 0xf700000000000000`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "reserved": "0x0800000000000000"}]}`,
 			`tunnels[0].reserved: 0x0800000000000000 has bits 0x0800000000000000, which vxlan needs`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "gbp": true, "reserved": "0x8000000000000000"}]}`,

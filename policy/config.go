@@ -2,12 +2,14 @@ package policy
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/wire"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Bounds of a Config.
@@ -59,8 +61,8 @@ const maxTimeout = 365 * 24 * time.Hour
 // limits are the timeouts in ticks, by what the flow is.
 type limits [numKinds]uint32
 
-// ticks returns the timeouts, and what is wrong with them.
-func (t *Timeouts) ticks() (l limits, errs []error) {
+// ticks returns the timeouts, and notes what is wrong with them.
+func (t *Timeouts) ticks(w *setting.Check) (l limits) {
 	for _, s := range []struct {
 		name     string
 		is       time.Duration
@@ -79,43 +81,42 @@ func (t *Timeouts) ticks() (l limits, errs []error) {
 	} {
 		d := cmp.Or(s.is, s.usual)
 		if d < time.Second || d > maxTimeout || d%time.Second != 0 {
-			errs = append(errs, fmt.Errorf("policy: Config.Timeouts.%s: %v, allowed are whole seconds up to a year, or 0 for %v", s.name, d, s.usual))
+			w.Wrong("Timeouts."+s.name, "%v, allowed are whole seconds up to a year, and 0 for %v", d, s.usual)
 		}
 		l[s.for1], l[s.or] = uint32(d/time.Second), uint32(d/time.Second)
 	}
-	return l, errs
+	return l
 }
 
-// check returns everything that is wrong with c, joined.
-func (c *Config) check() error {
-	var errs []error
-	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf("policy: Config."+format, args...)) }
+// Check returns what [New] and [Policy.Update] refuse.
+func (c *Config) Check() error {
+	w := setting.Of("policy: Config")
 	if len(c.Rules) > MaxRules {
-		wrong("Rules: %d, allowed are up to %d", len(c.Rules), MaxRules)
+		w.Wrong("Rules", "%d, allowed are up to %d", len(c.Rules), MaxRules)
 	}
 	if c.Default >= numActions {
-		wrong("Default: %d is no action", c.Default)
+		w.Wrong("Default", "%d is no action", c.Default)
 	}
-	if c.MaxFlows < 0 || c.MaxFlows > maxMaxFlows {
-		wrong("MaxFlows: %d, allowed are 1 to %d, or 0 for %d", c.MaxFlows, maxMaxFlows, DefaultMaxFlows)
-	}
-	for name, set := range c.Sets {
+	w.Number("MaxFlows", c.MaxFlows, 1, maxMaxFlows, DefaultMaxFlows)
+	for _, name := range slices.Sorted(maps.Keys(c.Sets)) {
 		if name == "" {
-			wrong("Sets: one without a name")
+			w.Wrong("Sets", "one without a name")
 		}
-		for i, p := range set {
-			if !isPrefix(p) {
-				wrong("Sets[%q][%d]: %v is no prefix, or has bits beyond its length", name, i, p)
-			}
-		}
+		checkPrefixes(w, fmt.Sprintf("Sets[%q]", name), c.Sets[name])
 	}
 	for i := range c.Rules {
-		c.Rules[i].check(c.Sets, func(format string, args ...any) {
-			wrong("Rules[%d].%s", i, fmt.Sprintf(format, args...))
-		})
+		w.Add(fmt.Sprintf("Rules[%d]", i), c.Rules[i].check(c.Sets))
 	}
-	_, more := c.Timeouts.ticks()
-	return errors.Join(append(errs, more...)...)
+	c.Timeouts.ticks(w)
+	return w.Err()
+}
+
+func checkPrefixes(w *setting.Check, field string, list []netip.Prefix) {
+	for i, p := range list {
+		if !isPrefix(p) {
+			w.Wrong(fmt.Sprintf("%s[%d]", field, i), "%v is no prefix, or has bits beyond its length", p)
+		}
+	}
 }
 
 func isPrefix(p netip.Prefix) bool {
@@ -131,26 +132,19 @@ func hasPorts(protocol uint8) bool {
 	return false
 }
 
-func (r *Rule) check(sets map[string][]netip.Prefix, wrong func(string, ...any)) {
+func (r *Rule) check(sets map[string][]netip.Prefix) error {
+	w := setting.Of("policy: Rule")
 	if r.Action >= numActions {
-		wrong("Action: %d is none", r.Action)
+		w.Wrong("Action", "%d is none", r.Action)
 	}
 	if r.Direction >= numDirections {
-		wrong("Direction: %d is none", r.Direction)
+		w.Wrong("Direction", "%d is none", r.Direction)
 	}
-	for _, l := range []struct {
-		name string
-		list []netip.Prefix
-	}{{"Src", r.Src}, {"Dst", r.Dst}} {
-		for i, p := range l.list {
-			if !isPrefix(p) {
-				wrong("%s[%d]: %v is no prefix, or has bits beyond its length", l.name, i, p)
-			}
-		}
-	}
+	checkPrefixes(w, "Src", r.Src)
+	checkPrefixes(w, "Dst", r.Dst)
 	for _, s := range [][2]string{{"SrcSet", r.SrcSet}, {"DstSet", r.DstSet}} {
 		if _, ok := sets[s[1]]; s[1] != "" && !ok {
-			wrong("%s: %q is not in Sets", s[0], s[1])
+			w.Wrong(s[0], "%q is not in Sets", s[1])
 		}
 	}
 	for _, l := range []struct {
@@ -159,15 +153,15 @@ func (r *Rule) check(sets map[string][]netip.Prefix, wrong func(string, ...any))
 	}{{"SrcPorts", r.SrcPorts}, {"DstPorts", r.DstPorts}} {
 		for i, p := range l.list {
 			if p.First > p.Last {
-				wrong("%s[%d]: %v is no range", l.name, i, p)
+				w.Wrong(fmt.Sprintf("%s[%d]", l.name, i), "%v is no range", p)
 			}
 		}
 		if len(l.list) != 0 && r.Protocol != 0 && !hasPorts(r.Protocol) {
-			wrong("%s: protocol %d has no ports", l.name, r.Protocol)
+			w.Wrong(l.name, "protocol %d has no ports", r.Protocol)
 		}
 	}
-	icmp := r.Protocol == wire.ProtoICMP || r.Protocol == wire.ProtoICMPv6
-	if len(r.ICMP) != 0 && !icmp {
-		wrong("ICMP: needs Protocol %d or %d", wire.ProtoICMP, wire.ProtoICMPv6)
+	if len(r.ICMP) != 0 && r.Protocol != wire.ProtoICMP && r.Protocol != wire.ProtoICMPv6 {
+		w.Wrong("ICMP", "needs Protocol %d or %d", wire.ProtoICMP, wire.ProtoICMPv6)
 	}
+	return w.Err()
 }

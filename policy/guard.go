@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"github.com/gaissmai/bart"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // GuardConfig holds the settings of a [Guard]: what is the port's own, and what it may be.
@@ -72,30 +72,34 @@ func (g *Guard) Update(cfg *GuardConfig) error {
 	if cfg == nil {
 		cfg = &GuardConfig{}
 	}
-	var errs []error
+	if err := cfg.Check(); err != nil {
+		return err
+	}
 	own := &ownership{GuardConfig: *cfg}
-	for i, m := range cfg.MACs {
-		if m.IsGroup() || m.IsZero() {
-			errs = append(errs, fmt.Errorf("policy: GuardConfig.MACs[%d]: %v is not one host's", i, m))
-		}
+	for _, m := range cfg.MACs {
 		own.macs = append(own.macs, m.Uint64())
 	}
 	slices.Sort(own.macs)
-	for i, x := range cfg.Addrs {
-		if !isPrefix(x) {
-			errs = append(errs, fmt.Errorf("policy: GuardConfig.Addrs[%d]: %v is no prefix, or has bits beyond its length", i, x))
-			continue
-		}
+	for _, x := range cfg.Addrs {
 		if own.addrs == nil {
 			own.addrs = new(bart.Lite)
 		}
 		own.addrs.Insert(x)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
 	g.own.Store(own)
 	return nil
+}
+
+// Check returns what [NewGuard] and [Guard.Update] refuse.
+func (cfg *GuardConfig) Check() error {
+	w := setting.Of("policy: GuardConfig")
+	for i, m := range cfg.MACs {
+		if m.IsGroup() || m.IsZero() {
+			w.Wrong(fmt.Sprintf("MACs[%d]", i), "%v is not one host's", m)
+		}
+	}
+	checkPrefixes(w, "Addrs", cfg.Addrs)
+	return w.Err()
 }
 
 // GuardStats counts what a guard has dropped, by cause.

@@ -58,7 +58,7 @@ func New(cfg *Config) (*Policy, error) {
 	if cfg == nil {
 		cfg = &Config{}
 	}
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	p := &Policy{counters: map[string]account{}, sets: map[string]map[netip.Prefix]struct{}{}}
@@ -80,7 +80,7 @@ func (p *Policy) Update(cfg *Config) error {
 	if cfg == nil {
 		cfg = &Config{}
 	}
-	if err := cfg.check(); err != nil {
+	if err := cfg.Check(); err != nil {
 		return err
 	}
 	p.mu.Lock()

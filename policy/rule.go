@@ -3,11 +3,11 @@ package policy
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A Rule says what becomes of the frames it matches. An empty field matches anything; of
@@ -58,49 +58,23 @@ const (
 
 var directionNames = []string{"both", "ingress", "egress"}
 
-func nameOf(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return "invalid"
-}
-
-func numberOf(names []string, what string, text []byte) (int, error) {
-	if i := slices.Index(names, string(text)); i >= 0 {
-		return i, nil
-	}
-	return 0, fmt.Errorf("policy: %s %q, allowed are %v", what, text, names)
-}
-
 // String returns the action as settings call it.
-func (a Action) String() string { return nameOf(actionNames, int(a)) }
+func (a Action) String() string { return setting.Name(actionNames, a) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 // UnmarshalText reads what String writes.
-func (a *Action) UnmarshalText(text []byte) error {
-	i, err := numberOf(actionNames, "action", text)
-	if err == nil {
-		*a = Action(i)
-	}
-	return err
-}
+func (a *Action) UnmarshalText(text []byte) error { return setting.Parse(a, actionNames, text) }
 
 // String returns the direction as settings call it.
-func (d Direction) String() string { return nameOf(directionNames, int(d)) }
+func (d Direction) String() string { return setting.Name(directionNames, d) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalText reads what String writes.
-func (d *Direction) UnmarshalText(text []byte) error {
-	i, err := numberOf(directionNames, "direction", text)
-	if err == nil {
-		*d = Direction(i)
-	}
-	return err
-}
+func (d *Direction) UnmarshalText(text []byte) error { return setting.Parse(d, directionNames, text) }
 
 // A PortRange is the ports from First to Last, both included. As text it is "80" or
 // "8000-8100".
@@ -129,7 +103,7 @@ func (r *PortRange) UnmarshalText(text []byte) error {
 	a, err1 := strconv.ParseUint(first, 10, 16)
 	b, err2 := strconv.ParseUint(last, 10, 16)
 	if err1 != nil || err2 != nil || a > b {
-		return fmt.Errorf("policy: ports %q, allowed are 80 or 8000-8100, up to 65535", text)
+		return fmt.Errorf("%q, allowed are 80 or 8000-8100, up to 65535", text)
 	}
 	*r = PortRange{uint16(a), uint16(b)}
 	return nil
@@ -163,7 +137,7 @@ func (t *ICMPType) UnmarshalText(text []byte) error {
 	a, err1 := strconv.ParseUint(typ, 10, 8)
 	b, err2 := strconv.ParseUint(code, 10, 8)
 	if err1 != nil || err2 != nil {
-		return fmt.Errorf("policy: ICMP type %q, allowed are 3 or 3/4, up to 255", text)
+		return fmt.Errorf("%q, allowed are 3 or 3/4, up to 255", text)
 	}
 	*t = ICMPType{uint8(a), uint8(b), two}
 	return nil

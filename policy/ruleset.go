@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A ruleset is what a Config has been compiled to: immutable. Rule len(rules) stands for
@@ -51,7 +52,7 @@ const (
 func compile(c *Config, p *pool) *ruleset {
 	n := len(c.Rules)
 	s := &ruleset{rules: n, stateless: c.Stateless, routed: c.Routed, pickUp: c.PickUp}
-	s.limits, _ = c.Timeouts.ticks()
+	s.limits = c.Timeouts.ticks(setting.Of(""))
 	var base [2][numClasses]ruleBits
 	for slot := range base {
 		for k := range base[slot] {

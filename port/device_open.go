@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/sys"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // OpenTAP attaches to the TAP device name, at most 15 bytes long. A nil cfg is the
@@ -106,19 +107,25 @@ func FromFiles(files []*os.File, cfg *DeviceConfig) (*Device, error) {
 
 // Check returns what [OpenTAP] refuses of a device's settings, and for a TUN what [OpenTUN] does.
 func (c *DeviceConfig) Check(tun bool) error {
-	switch {
-	case c.MTU < 0:
-		return fmt.Errorf("DeviceConfig.MTU %d is negative", c.MTU)
-	case c.MAC.IsGroup():
-		return fmt.Errorf("DeviceConfig.MAC %v is a group address", c.MAC)
-	case tun && !c.MAC.IsZero():
-		return fmt.Errorf("DeviceConfig.MAC %v: a TUN has none", c.MAC)
-	case c.Queues < 0 || c.Queues > maxQueues:
-		return fmt.Errorf("DeviceConfig.Queues %d: want 1 to %d, or 0 for 1", c.Queues, maxQueues)
-	case c.BusyPoll < 0 || c.BusyPoll > sys.MaxBusyPoll:
-		return fmt.Errorf("DeviceConfig.BusyPoll %v: want 0 to %v", c.BusyPoll, sys.MaxBusyPoll)
+	w := setting.Of("DeviceConfig")
+	if c.MTU < 0 {
+		w.Wrong("MTU", "%d is negative", c.MTU)
 	}
-	return nil
+	if c.MAC.IsGroup() {
+		w.Wrong("MAC", "%v is a group address", c.MAC)
+	} else if tun && !c.MAC.IsZero() {
+		w.Wrong("MAC", "%v: a TUN has none", c.MAC)
+	}
+	checkQueues(w, c.Queues, c.BusyPoll)
+	return w.Err()
+}
+
+// checkQueues is for what devices and interfaces have in common.
+func checkQueues(w *setting.Check, queues int, poll time.Duration) {
+	w.Number("Queues", queues, 1, maxQueues, 1)
+	if poll < 0 || poll > sys.MaxBusyPoll {
+		w.Wrong("BusyPoll", "%v, allowed are 0s to %v", poll, sys.MaxBusyPoll)
+	}
 }
 
 // inNamespace runs f in the configured namespace; config is the type that names it.

@@ -14,37 +14,38 @@ type PacketConfig struct {
 	// Queues is how many receive queues to open, at most 256; 0 is 1. The kernel spreads
 	// flows over them (PACKET_FANOUT). All of them must be read, or the flows of the others
 	// are lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
-	Queues int
+	Queues int `json:"queues,omitzero"`
 
 	// Namespace is the network namespace the interface is in: the path of a file such as
 	// /proc/1/ns/net, or a name without a slash, as "ip netns" uses, which stands for a file
 	// in /run/netns. Empty is that of the calling thread. It takes CAP_SYS_ADMIN.
-	Namespace string
+	Namespace string `json:"namespace,omitzero"`
 
 	// Promiscuous has a network card hand over frames to any address while the port is open,
 	// which it must if there are hosts behind the switch. A veth does anyway.
-	Promiscuous bool
+	Promiscuous bool `json:"promiscuous,omitzero"`
 
 	// BusyPoll is that of [DeviceConfig].
-	BusyPoll time.Duration
+	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
 	// NoOffload has single frames come in and go out, with complete checksums on the way out.
 	// It changes nothing about what the kernel sends: a frame longer than the MTU, which
 	// would have been cut by the network card, then comes in as [frame.TooBig], unless the
 	// sender's offloads are off ("ethtool -K eth0 tso off gso off", and "gro off" at the
 	// interface itself).
-	NoOffload bool
+	NoOffload bool `json:"noOffload,omitzero"`
 
 	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of the buffers of each
 	// receive queue and of all Writers; 0 means 4 MiB. The kernel's limits
 	// net.core.rmem_max and wmem_max apply without CAP_NET_ADMIN; Stats tells what was
 	// granted.
-	RecvBuffer, SendBuffer int
+	RecvBuffer int `json:"recvBuffer,omitzero"`
+	SendBuffer int `json:"sendBuffer,omitzero"`
 
 	// Control, when not nil, is called for every socket, receiving and sending, before it is
 	// bound and after the options above are set. The network is "packet", the address the
 	// name of the interface.
-	Control func(network, address string, c syscall.RawConn) error
+	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 }
 
 // A Packet is a port whose far side is beyond a network interface that exists already: the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vxswitch/vxswitch/internal/sys"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // packetBuffer is the size of a buffer by default, in bytes: dozens of superframes.
@@ -47,17 +48,11 @@ func OpenPacket(name string, cfg *PacketConfig) (*Packet, error) {
 
 // Check returns what [OpenPacket] refuses of its settings.
 func (c *PacketConfig) Check() error {
-	switch {
-	case c.Queues < 0 || c.Queues > maxQueues:
-		return fmt.Errorf("PacketConfig.Queues %d: want 1 to %d, or 0 for 1", c.Queues, maxQueues)
-	case c.BusyPoll < 0 || c.BusyPoll > sys.MaxBusyPoll:
-		return fmt.Errorf("PacketConfig.BusyPoll %v: want 0 to %v", c.BusyPoll, sys.MaxBusyPoll)
-	case c.RecvBuffer < 0 || c.RecvBuffer > maxPacketBuffer:
-		return fmt.Errorf("PacketConfig.RecvBuffer %d: want 1 to %d, or 0 for %d", c.RecvBuffer, maxPacketBuffer, packetBuffer)
-	case c.SendBuffer < 0 || c.SendBuffer > maxPacketBuffer:
-		return fmt.Errorf("PacketConfig.SendBuffer %d: want 1 to %d, or 0 for %d", c.SendBuffer, maxPacketBuffer, packetBuffer)
-	}
-	return nil
+	w := setting.Of("PacketConfig")
+	checkQueues(w, c.Queues, c.BusyPoll)
+	w.Number("RecvBuffer", c.RecvBuffer, 1, maxPacketBuffer, packetBuffer)
+	w.Number("SendBuffer", c.SendBuffer, 1, maxPacketBuffer, packetBuffer)
+	return w.Err()
 }
 
 // maxPacketBuffer is what the kernel can double in an int.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Split-horizon groups with a meaning of their own. Any other number may be used.
@@ -25,17 +26,17 @@ var ErrTagTaken = errors.New("already attached")
 // AttachConfig holds the settings of an attachment. The zero value works. All but
 // Keep can be changed under traffic.
 type AttachConfig struct {
-	Group   uint8  // split horizon: nothing passes between members of one group; 0 = none, on a tunnel GroupTunnel
-	Hub     bool   // on a tunnel: group 0, so that its peers reach each other through this switch
-	NoLearn bool   // source MACs are not learned
-	MaxMACs int    // learned MACs on the port, or on each peer behind it; 0 = only the VSI's limit counts
-	NoFlood Class  // classes whose copies do not leave here
-	Storm   Storm  // rates of what comes in here and is flooded; where zero, on a port that is no tunnel, DefaultStorm
-	Locked  bool   // frames from MACs without a static or control entry here are dropped; nothing is learned
-	GBP     uint16 // group policy id of frames that enter here without one; 0 = none
-	Shut    bool   // no frame enters or leaves (frame.PortDown): for who still has to set what is to hold for the first one
-	Keep    bool   // the switch pauses the port instead of closing it; of the first attachment
-	Slots   Slots  // stages that are asked before the VSI's
+	Group   uint8  `json:"group,omitzero"`      // split horizon: nothing passes between members of one group; 0 = none, on a tunnel GroupTunnel
+	Hub     bool   `json:"hub,omitzero"`        // on a tunnel: group 0, so that its peers reach each other through this switch
+	NoLearn bool   `json:"noLearning,omitzero"` // source MACs are not learned
+	MaxMACs int    `json:"maxMACs,omitzero"`    // learned MACs on the port, or on each peer behind it; 0 = only the VSI's limit counts
+	NoFlood Class  `json:"noFlood,omitzero"`    // classes whose copies do not leave here
+	Storm   Storm  `json:"storm,omitzero"`      // rates of what comes in here and is flooded; where zero, on a port that is no tunnel, DefaultStorm
+	Locked  bool   `json:"locked,omitzero"`     // frames from MACs without a static or control entry here are dropped; nothing is learned
+	GBP     uint16 `json:"gbp,omitzero"`        // group policy id of frames that enter here without one; 0 = none
+	Shut    bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown): for who still has to set what is to hold for the first one
+	Keep    bool   `json:"-"`                   // the switch pauses the port instead of closing it; of the first attachment
+	Slots   Slots  `json:"-"`                   // stages that are asked before the VSI's
 }
 
 // An Attachment makes a port a member of a VSI: one for each (VSI, port).
@@ -133,20 +134,18 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 
 // Check returns what [VSI.AttachWith] refuses, of a tunnel or of another port.
 func (c *AttachConfig) Check(tunnel bool) error {
-	switch {
-	case c.MaxMACs < 0:
-		return fmt.Errorf("AttachConfig.MaxMACs: %d is negative", c.MaxMACs)
-	case c.Hub && !tunnel:
-		return errors.New("AttachConfig.Hub: the port is no tunnel")
-	case c.Hub && c.Group != 0:
-		return errors.New("AttachConfig.Hub: a hub is in no group")
-	case c.NoFlood > Broadcast|Multicast|UnknownUnicast:
-		return fmt.Errorf("AttachConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
+	w := setting.Of("AttachConfig")
+	w.Limit("MaxMACs", c.MaxMACs)
+	if c.Hub && !tunnel {
+		w.Wrong("Hub", "the port is no tunnel")
+	} else if c.Hub && c.Group != 0 {
+		w.Wrong("Hub", "a hub is in no group")
 	}
-	if err := c.Slots.check(); err != nil {
-		return fmt.Errorf("AttachConfig.%w", err)
+	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
+		w.Wrong("NoFlood", "%#x is no set of classes", uint8(c.NoFlood))
 	}
-	return nil
+	w.Add("Slots", c.Slots.check())
+	return w.Err()
 }
 
 // circuit returns the attachment as the workers see it.

@@ -2,7 +2,6 @@ package vswitch
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -33,13 +32,6 @@ const (
 	// one for the gateway's MAC is dropped. Other stages see the tags.
 	VLANPass
 )
-
-func (m VLANMode) check() error {
-	if m > VLANPass {
-		return fmt.Errorf("vswitch: VSIConfig.InnerVLAN: %d is no mode", m)
-	}
-	return nil
-}
 
 func isTag(etherType uint16) bool { return etherType == typeVLAN || etherType == typeQinQ }
 

@@ -1,10 +1,10 @@
 package vswitch
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A Port is anything frames come in from and go out to: a TAP, a VTEP, a Go
@@ -112,10 +112,11 @@ func rewrites(s Stage) bool {
 
 // check refuses what cannot be in a slot.
 func (s *Slots) check() error {
+	w := setting.Of("Slots")
 	if rewrites(s.Egress) {
-		return errors.New("Slots.Egress: a stage there may only drop, and this one rewrites frames; its slot is Ingress")
+		w.Wrong("Egress", "a stage there may only drop, and this one rewrites frames; its slot is Ingress")
 	}
-	return nil
+	return w.Err()
 }
 
 // Slots are the places where stages take part in decide. A nil slot is passed over.

@@ -11,8 +11,8 @@ import (
 
 // A Rate bounds what is flooded of one class. The zero value is the default of the place.
 type Rate struct {
-	Packets uint64 // in a second; a superframe counts as the frames it is cut into
-	Bits    uint64 // in a second, of frames from the destination MAC on, without FCS
+	Packets uint64 `json:"packets,omitzero"` // in a second; a superframe counts as the frames it is cut into
+	Bits    uint64 `json:"bits,omitzero"`    // in a second, of frames from the destination MAC on, without FCS
 }
 
 // Unlimited as Packets or Bits is no bound, as 0 is beside the other one.

@@ -12,42 +12,43 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/pending"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // VSIConfig holds the settings of a VSI. The zero value works. All but Refuse can be
 // changed under traffic.
 type VSIConfig struct {
-	MaxMACs int           // learned MACs; default 8192
-	Refuse  bool          // at the limit learn nothing, instead of forgetting the MAC heard least recently of who has most
-	Ageing  time.Duration // learned MACs not heard for this long are forgotten; default 300 s, negative = never
+	MaxMACs int           `json:"maxMACs,omitzero"`      // learned MACs; default 8192
+	Refuse  bool          `json:"refuse,omitzero"`       // at the limit learn nothing, instead of forgetting the MAC heard least recently of who has most
+	Ageing  time.Duration `json:"ageing,omitzero,never"` // learned MACs not heard for this long are forgotten; default 300 s, negative = never
 
-	NoLearn            bool     // source MACs are not learned, on no attachment
-	Freeze             uint8    // moves within fdb.DefaultMoveWindow that freeze a MAC where it was before, for fdb.DefaultFreezeTime (RFC 7432, section 15.1: 5); 0 = never
-	NoFlood            Class    // classes that are dropped instead of flooded
-	Storm              Storm    // rates of all that is flooded, whoever sends it; none where zero
-	InnerVLAN          VLANMode // what becomes of frames with a VLAN tag; default VLANDiscard
-	ForwardPinned      bool     // forward frames whose source MAC is pinned elsewhere, instead of dropping them
-	ForwardBridgeGroup bool     // forward 01:80:c2:00:00:00-0f as other multicast
+	NoLearn            bool     `json:"noLearning,omitzero"`         // source MACs are not learned, on no attachment
+	Freeze             uint8    `json:"freeze,omitzero"`             // moves within fdb.DefaultMoveWindow that freeze a MAC where it was before, for fdb.DefaultFreezeTime (RFC 7432, section 15.1: 5); 0 = never
+	NoFlood            Class    `json:"noFlood,omitzero"`            // classes that are dropped instead of flooded
+	Storm              Storm    `json:"storm,omitzero"`              // rates of all that is flooded, whoever sends it; none where zero
+	InnerVLAN          VLANMode `json:"innerVLAN,omitzero"`          // what becomes of frames with a VLAN tag; default VLANDiscard
+	ForwardPinned      bool     `json:"forwardPinned,omitzero"`      // forward frames whose source MAC is pinned elsewhere, instead of dropping them
+	ForwardBridgeGroup bool     `json:"forwardBridgeGroup,omitzero"` // forward 01:80:c2:00:00:00-0f as other multicast
 
 	// RouteIsolated lets ports of one split-horizon group, such as isolated ones, reach each
 	// other through the segment's gateway. Without it what the gateway sends back into the
 	// segment, from one of them to another, is dropped under frame.Isolated. Tunnels, and ports
 	// in groups 0 and GroupTunnel, are not kept apart so.
-	RouteIsolated bool
+	RouteIsolated bool `json:"routeIsolated,omitzero"`
 
 	// FlapHold takes a port that is no tunnel out of the VSI for so long, when a MAC moves more
 	// than Flaps times in a second between it and the place where it was before: the way out
 	// of a loop. All its frames are dropped under frame.Flapping. 0 = never.
-	FlapHold time.Duration
-	Flaps    uint8 // 0 = fdb.DefaultFlaps
+	FlapHold time.Duration `json:"flapHold,omitzero"`
+	Flaps    uint8         `json:"flaps,omitzero"` // 0 = fdb.DefaultFlaps
 
 	// TellMisses makes an EventMACMiss of a unicast frame whose destination is unknown, one
 	// for each MAC in MissTimeout: a control plane that knows it sets it in the FDB. What
 	// becomes of the frame is NoFlood's to say.
-	TellMisses  bool
-	MissTimeout time.Duration // whole seconds; 0 = 5 s
+	TellMisses  bool          `json:"tellMisses,omitzero"`
+	MissTimeout time.Duration `json:"missTimeout,omitzero"` // whole seconds; 0 = 5 s
 
-	Slots Slots // stages for all attachments, behind their own
+	Slots Slots `json:"-"` // stages for all attachments, behind their own
 }
 
 // A VSI is a virtual switching instance: one Ethernet segment.
@@ -142,25 +143,25 @@ const maxTime = (1<<31 - 1) * time.Second
 
 // Check returns what [Switch.VSI] and [VSI.Configure] refuse.
 func (c *VSIConfig) Check() error {
-	if c.MaxMACs < 0 {
-		return fmt.Errorf("vswitch: VSIConfig.MaxMACs: %d is negative", c.MaxMACs)
-	}
+	w := setting.Of("vswitch: VSIConfig")
+	w.Limit("MaxMACs", c.MaxMACs)
 	if c.Ageing > 0 && c.Ageing < time.Second || c.Ageing > maxTime {
-		return fmt.Errorf("vswitch: VSIConfig.Ageing: %v, allowed are 1s to %v, 0 for the default, or negative for never", c.Ageing, maxTime)
+		w.Wrong("Ageing", "%v, allowed are 1s to %v, 0 for the default, and negative for never", c.Ageing, maxTime)
 	}
 	if c.MissTimeout != 0 && c.MissTimeout < time.Second || c.MissTimeout > maxTime {
-		return fmt.Errorf("vswitch: VSIConfig.MissTimeout: %v, allowed are 1s to %v, or 0 for %v", c.MissTimeout, maxTime, missTimeout)
+		w.Wrong("MissTimeout", "%v, allowed are 1s to %v, and 0 for %v", c.MissTimeout, maxTime, missTimeout)
 	}
 	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
-		return fmt.Errorf("vswitch: VSIConfig.NoFlood: %#x is no set of classes", uint8(c.NoFlood))
+		w.Wrong("NoFlood", "%#x is no set of classes", uint8(c.NoFlood))
 	}
 	if c.FlapHold != 0 && c.FlapHold < time.Second || c.FlapHold > maxTime {
-		return fmt.Errorf("vswitch: VSIConfig.FlapHold: %v, allowed are 1s to %v, or 0 for never", c.FlapHold, maxTime)
+		w.Wrong("FlapHold", "%v, allowed are 1s to %v, and 0 for never", c.FlapHold, maxTime)
 	}
-	if err := c.Slots.check(); err != nil {
-		return fmt.Errorf("vswitch: VSIConfig.%w", err)
+	if c.InnerVLAN > VLANPass {
+		w.Wrong("InnerVLAN", "%d is no mode", c.InnerVLAN)
 	}
-	return c.InnerVLAN.check()
+	w.Add("Slots", c.Slots.check())
+	return w.Err()
 }
 
 // Configure changes the settings of a VSI, all but Refuse, under traffic.

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"syscall"
@@ -9,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/sys"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A PortRange is the ports Lo to Hi, both included. The zero value stands for
@@ -34,65 +36,66 @@ type UDPConfig struct {
 	// SrcPorts is the range of the outer source ports, 49152-65535 by default.
 	// 16 ports of it are taken, one out of each sixteenth; a smaller range gives
 	// fewer.
-	SrcPorts PortRange
+	SrcPorts PortRange `json:"srcPorts,omitzero"`
 
 	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
-	Mark uint32
+	Mark uint32 `json:"mark,omitzero"`
 
 	// Device binds every socket to an interface (SO_BINDTODEVICE), "" for none. When it
 	// is deleted and made again under the same name, the sockets follow within half a
 	// second, which needs CAP_NET_RAW.
-	Device string
+	Device string `json:"bind,omitzero"`
 
 	// MulticastDevice is the interface on which multicast groups are joined and sent to; ""
 	// is Device or, without one, the interface that has the local address (of a wildcard
 	// address: what the routes say). When it is made again under the same name, or the
 	// address is on another, the memberships follow within half a second.
-	MulticastDevice string
+	MulticastDevice string `json:"multicastDevice,omitzero"`
 
 	// Control, when not nil, is called for every socket, receiving and sending,
 	// before it is bound and after the options above are set. The arguments are
 	// those of [net.ListenConfig]. It must not call the UDP's methods: the sockets
 	// for datagrams without DF, and for runs, are opened when the first is sent.
-	Control func(network, address string, c syscall.RawConn) error
+	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
 	// TTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
 	// Datagrams to a multicast group that name none leave with 1.
-	TTL int
+	TTL int `json:"-"`
 
 	// Checksum says when the outer UDP checksum is computed.
-	Checksum Checksum
+	Checksum Checksum `json:"udpChecksum,omitzero"`
 
 	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6, which
 	// are otherwise dropped by the kernel (RFC 6935). Over IPv4 they always are
 	// accepted.
-	ZeroChecksum6RX bool
+	ZeroChecksum6RX bool `json:"udp6ZeroChecksumRx,omitzero"`
 
 	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of each
 	// socket's buffers; 0 means 4 MiB. The kernel's limits net.core.rmem_max
 	// and wmem_max apply without CAP_NET_ADMIN; Stats tells what was granted.
-	RecvBuffer, SendBuffer int
+	RecvBuffer int `json:"recvBuffer,omitzero"`
+	SendBuffer int `json:"sendBuffer,omitzero"`
 
 	// BusyPoll is for how long a Reader that found nothing asks again before it waits in
 	// the poller, at most 1 ms; 0 is not at all. It asks again only if its last wait was
 	// shorter than four times as long. It is for machines with more processors (also:
 	// GOMAXPROCS) than threads that are busy; with fewer everything gets slower.
-	BusyPoll time.Duration
+	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
 	// MaxDatagram is the longest payload received, in bytes; longer ones arrive
 	// cut and marked [frame.TooBig], unless they are superframes: see [UDP.Superframes].
 	// 0 means what the MTU of the local address's interface allows, between 2048 and 9216.
-	MaxDatagram int
+	MaxDatagram int `json:"maxDatagram,omitzero"`
 
 	// NoOffload has runs sent as single datagrams instead of leaving it to the kernel or
 	// the network card to cut them (UDP_SEGMENT), and received as such (no UDP_GRO).
 	// SetOffload changes it later.
-	NoOffload bool
+	NoOffload bool `json:"noOffload,omitzero"`
 
 	// Queues is the number of receive sockets (SO_REUSEPORT), between which the
 	// kernel spreads flows: one Reader each, and one more for all multicast groups. All of
 	// them must be read, or the flows of the others are lost. 0 means 1.
-	Queues int
+	Queues int `json:"queues,omitzero"`
 }
 
 const (
@@ -126,46 +129,39 @@ func (c *UDPConfig) Check(local netip.AddrPort) error {
 // complete fills in the defaults and checks the values of a configuration, whose name is in
 // the errors.
 func (d *UDPConfig) complete(name string) error {
-	bad := func(field, format string, args ...any) error {
-		return fmt.Errorf("underlay: %s.%s: %s", name, field, fmt.Sprintf(format, args...))
-	}
+	w := setting.Of("underlay: " + name)
 	var ok bool
 	if d.SrcPorts, ok = d.SrcPorts.orDefault(); !ok {
-		return bad("SrcPorts", "%d-%d is not a range of ports", d.SrcPorts.Lo, d.SrcPorts.Hi)
+		w.Wrong("SrcPorts", "%v is not a range of ports", d.SrcPorts)
 	}
-	if d.TTL == 0 {
-		d.TTL = defaultTTL
+	for _, s := range []struct{ field, name string }{{"Device", d.Device}, {"MulticastDevice", d.MulticastDevice}} {
+		if len(s.name) > 15 {
+			w.Wrong(s.field, "%q is longer than 15 bytes", s.name)
+		}
 	}
-	if d.RecvBuffer == 0 {
-		d.RecvBuffer = defaultBuffer
+	for _, s := range []struct {
+		field              string
+		n                  *int
+		least, most, usual int
+	}{
+		{"TTL", &d.TTL, 1, 255, defaultTTL},
+		{"RecvBuffer", &d.RecvBuffer, 1, 1 << 30, defaultBuffer},
+		{"SendBuffer", &d.SendBuffer, 1, 1 << 30, defaultBuffer},
+		{"Queues", &d.Queues, 1, maxQueues, 1},
+	} {
+		w.Number(s.field, *s.n, s.least, s.most, s.usual)
+		*s.n = cmp.Or(*s.n, s.usual)
 	}
-	if d.SendBuffer == 0 {
-		d.SendBuffer = defaultBuffer
+	if d.Checksum > ChecksumOff {
+		w.Wrong("Checksum", "%d is no mode", d.Checksum)
 	}
-	if d.Queues == 0 {
-		d.Queues = 1
+	if d.MaxDatagram != 0 && (d.MaxDatagram < 64 || d.MaxDatagram > 65535) {
+		w.Wrong("MaxDatagram", "%d, allowed are 64 to 65535, and 0 for what the MTU allows", d.MaxDatagram)
 	}
-	switch {
-	case len(d.Device) > 15:
-		return bad("Device", "%q is longer than 15 bytes", d.Device)
-	case len(d.MulticastDevice) > 15:
-		return bad("MulticastDevice", "%q is longer than 15 bytes", d.MulticastDevice)
-	case d.TTL < 1 || d.TTL > 255:
-		return bad("TTL", "%d is not in 1-255", d.TTL)
-	case d.Checksum > ChecksumOff:
-		return bad("Checksum", "unknown mode %d", d.Checksum)
-	case d.RecvBuffer < 0 || d.RecvBuffer > 1<<30:
-		return bad("RecvBuffer", "%d is not in 0-%d", d.RecvBuffer, 1<<30)
-	case d.SendBuffer < 0 || d.SendBuffer > 1<<30:
-		return bad("SendBuffer", "%d is not in 0-%d", d.SendBuffer, 1<<30)
-	case d.MaxDatagram != 0 && (d.MaxDatagram < 64 || d.MaxDatagram > 65535):
-		return bad("MaxDatagram", "%d is not in 64-65535", d.MaxDatagram)
-	case d.BusyPoll < 0 || d.BusyPoll > sys.MaxBusyPoll:
-		return bad("BusyPoll", "%v is not in 0-%v", d.BusyPoll, sys.MaxBusyPoll)
-	case d.Queues < 0 || d.Queues > maxQueues:
-		return bad("Queues", "%d is not in 1-%d", d.Queues, maxQueues)
+	if d.BusyPoll < 0 || d.BusyPoll > sys.MaxBusyPoll {
+		w.Wrong("BusyPoll", "%v, allowed are 0s to %v", d.BusyPoll, sys.MaxBusyPoll)
 	}
-	return nil
+	return w.Err()
 }
 
 func (r PortRange) orDefault() (PortRange, bool) {

@@ -12,33 +12,34 @@ import (
 // it.
 type IPConfig struct {
 	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
-	Mark uint32
+	Mark uint32 `json:"mark,omitzero"`
 
 	// Device binds every socket to an interface (SO_BINDTODEVICE), "" for none. When it
 	// is deleted and made again under the same name, the sockets follow within half a
 	// second.
-	Device string
+	Device string `json:"bind,omitzero"`
 
 	// Control, when not nil, is called for every socket, receiving and sending, before it
 	// is bound and after the options above are set. The arguments are those of
 	// [net.ListenConfig]. It must not call the IP's methods.
-	Control func(network, address string, c syscall.RawConn) error
+	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
 	// TTL is the hop limit of packets that name none, 1-255; 0 means 64. Packets to a
 	// multicast group that name none leave with 1.
-	TTL int
+	TTL int `json:"-"`
 
 	// RecvBuffer and SendBuffer are as in [UDPConfig].
-	RecvBuffer, SendBuffer int
+	RecvBuffer int `json:"recvBuffer,omitzero"`
+	SendBuffer int `json:"sendBuffer,omitzero"`
 
 	// BusyPoll is as in [UDPConfig].
-	BusyPoll time.Duration
+	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
 	// Queues is the number of receive queues, 0 means 1, with two Readers each. Packets are
 	// spread between them by their inner addresses; those of a queue that is not read are
 	// lost. The kernel makes a copy of each packet for every socket and only then asks
 	// whose it is: a queue costs all others something.
-	Queues int
+	Queues int `json:"queues,omitzero"`
 }
 
 // withDefaults is that of UDPConfig, for the fields there are.

@@ -8,22 +8,23 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // PacketConfig is how [ListenPacket] sets up its sockets. Device is needed; of all other
 // fields the zero value works.
 type PacketConfig struct {
 	// Device is the name of the Ethernet interface that datagrams come in and leave through.
-	Device string
+	Device string `json:"bind,omitzero"`
 
 	// Prefix is the addresses that are reached without a router. By default it is that of
 	// an address of the interface: of the local address if the interface has it, else of
 	// one in whose prefix the local address lies.
-	Prefix netip.Prefix
+	Prefix netip.Prefix `json:"prefix,omitzero"`
 
 	// Gateway is the router to all other addresses, itself in Prefix or link-local. Without
 	// one they are Unreachable.
-	Gateway netip.Addr
+	Gateway netip.Addr `json:"gateway,omitzero"`
 
 	// MAC is the source of frames, and where frames to us go to. Zero is that of the
 	// interface when it is opened.
@@ -31,45 +32,46 @@ type PacketConfig struct {
 	// With another than the interface's the stack of this host takes no part in anything: it
 	// looks at no frame to a MAC that is not its own. Network cards have a few places for
 	// such MACs, and receive all frames when these are taken.
-	MAC frame.MAC
+	MAC frame.MAC `json:"mac,omitzero"`
 
 	// SrcPorts is the range of the outer source ports, 49152-65535 by default. All of it is
 	// used.
-	SrcPorts PortRange
+	SrcPorts PortRange `json:"srcPorts,omitzero"`
 
 	// TTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
-	TTL int
+	TTL int `json:"-"`
 
 	// Checksum says when the outer UDP checksum is computed.
-	Checksum Checksum
+	Checksum Checksum `json:"udpChecksum,omitzero"`
 
 	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6, which are otherwise
 	// dropped as [frame.BadChecksum] (RFC 6935).
-	ZeroChecksum6RX bool
+	ZeroChecksum6RX bool `json:"udp6ZeroChecksumRx,omitzero"`
 
 	// Queues is how many receive queues to open, at most 256; 0 is 1. The kernel spreads
 	// flows over them (PACKET_FANOUT). All of them must be read, or the flows of the others
 	// are lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
-	Queues int
+	Queues int `json:"queues,omitzero"`
 
 	// NoOffload has every datagram go out by itself, with a checksum of our own making.
 	// Without it the kernel or the network card cuts runs (Linux 6.2) and completes
 	// checksums. What comes in as a run comes in as one either way.
-	NoOffload bool
+	NoOffload bool `json:"noOffload,omitzero"`
 
 	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of the buffers of each
 	// receive queue and of all Senders; 0 means 4 MiB. The kernel's limits
 	// net.core.rmem_max and wmem_max apply without CAP_NET_ADMIN; Stats tells what was
 	// granted.
-	RecvBuffer, SendBuffer int
+	RecvBuffer int `json:"recvBuffer,omitzero"`
+	SendBuffer int `json:"sendBuffer,omitzero"`
 
 	// BusyPoll is that of [UDPConfig].
-	BusyPoll time.Duration
+	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
 	// Control, when not nil, is called for every socket, receiving and sending, before it is
 	// bound and after the options above are set. The network is "packet", the address the
 	// name of the interface.
-	Control func(network, address string, c syscall.RawConn) error
+	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 }
 
 // withDefaults returns a copy with the defaults filled in, except for those that depend on
@@ -79,19 +81,19 @@ func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
 	if c != nil {
 		d = *c
 	}
+	w := setting.Of("underlay: PacketConfig")
 	bad := func(field, format string, args ...any) error {
-		return fmt.Errorf("underlay: PacketConfig.%s: %s", field, fmt.Sprintf(format, args...))
+		w.Wrong(field, format, args...)
+		return w.Err()
 	}
 	if d.Device == "" {
-		return d, bad("Device", "the name of an interface is needed")
+		w.Wrong("Device", "the name of an interface is needed")
 	}
 	u := UDPConfig{
 		SrcPorts: d.SrcPorts, Device: d.Device, TTL: d.TTL, Checksum: d.Checksum, RecvBuffer: d.RecvBuffer,
 		SendBuffer: d.SendBuffer, BusyPoll: d.BusyPoll, Queues: d.Queues,
 	}
-	if err := u.complete("PacketConfig"); err != nil {
-		return d, err
-	}
+	w.Add("", u.complete("PacketConfig"))
 	d.SrcPorts, d.TTL, d.RecvBuffer, d.SendBuffer, d.Queues = u.SrcPorts, u.TTL, u.RecvBuffer, u.SendBuffer, u.Queues
 	d.Gateway = d.Gateway.Unmap().WithZone("")
 	switch p := d.Prefix; {
@@ -112,7 +114,7 @@ func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
 	case d.MAC.IsGroup():
 		return d, bad("MAC", "%v is that of a group", d.MAC)
 	}
-	return d, nil
+	return d, w.Err()
 }
 
 // Check returns what [ListenPacket] refuses of a local address and its settings.

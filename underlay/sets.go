@@ -8,8 +8,8 @@ const maxSets = 32
 // TxConfig is what one set of transmit sockets differs in from the underlay's own: see
 // Sockets. A zero field stands for the underlay's own setting.
 type TxConfig struct {
-	SrcPorts PortRange // of the outer source ports, as in UDPConfig
-	Checksum Checksum  // as in UDPConfig; ChecksumAuto stands for the underlay's own mode
+	SrcPorts PortRange `json:"srcPorts,omitzero"`    // of the outer source ports, as in UDPConfig
+	Checksum Checksum  `json:"udpChecksum,omitzero"` // as in UDPConfig; ChecksumAuto stands for the underlay's own mode
 }
 
 // number returns the number of c in list, whose first entry is the underlay's own
@@ -21,11 +21,9 @@ func (c TxConfig) number(list []TxConfig) (uint8, []TxConfig, error) {
 	if c.Checksum == ChecksumAuto {
 		c.Checksum = list[0].Checksum
 	}
-	switch r, ok := c.SrcPorts.orDefault(); {
-	case !ok:
-		return 0, list, fmt.Errorf("underlay: TxConfig.SrcPorts: %d-%d is not a range of ports", r.Lo, r.Hi)
-	case c.Checksum > ChecksumOff:
-		return 0, list, fmt.Errorf("underlay: TxConfig.Checksum: unknown mode %d", c.Checksum)
+	u := UDPConfig{SrcPorts: c.SrcPorts, Checksum: c.Checksum}
+	if err := u.complete("TxConfig"); err != nil {
+		return 0, list, err
 	}
 	for i := range list {
 		if list[i] == c {

@@ -2,16 +2,47 @@ package vtep
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
-// Inherit takes the value of an outer header field from the inner packet.
-const Inherit = -1
+// A Value is that of an outer header field: a number, Inherit or None. In JSON the last two are
+// "inherit" and "none".
+type Value int
 
-// None is TOS 0 where 0 stands for another default.
-const None = -2
+const (
+	Inherit = -1 // taken from the inner packet
+	None    = -2 // TOS 0, where 0 stands for another default
+)
+
+// MarshalJSON writes a number or a word.
+func (v Value) MarshalJSON() ([]byte, error) {
+	switch v {
+	case Inherit:
+		return []byte(`"inherit"`), nil
+	case None:
+		return []byte(`"none"`), nil
+	}
+	return strconv.AppendInt(nil, int64(v), 10), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (v *Value) UnmarshalJSON(text []byte) error {
+	switch n, err := strconv.ParseUint(string(text), 10, 8); {
+	case string(text) == `"inherit"`:
+		*v = Inherit
+	case string(text) == `"none"`:
+		*v = None
+	case err != nil:
+		return fmt.Errorf("%s, allowed are 0 to 255, inherit and none", text)
+	default:
+		*v = Value(n)
+	}
+	return nil
+}
 
 // A Header says how outer IP headers are made. The zero value is what RFC 7348 and
 // RFC 6040 ask for, and in IP-in-IP what RFC 2003, section 3.1, does.
@@ -20,14 +51,14 @@ const None = -2
 // behind up to two VLAN tags. Frames that carry no IP, ARP among them, leave with TTL
 // 64, TOS 0 and DF set.
 type Header struct {
-	TTL int // TTL or hop limit, 1 to 255, or Inherit; 0 = 64
-	TOS int // TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or None; 0 = None, in IP-in-IP Inherit
-	DF  DF  // over IPv4; in IP-in-IP it is always set where the inner one is
-	ECN ECN // what the two ECN bits say
+	TTL Value `json:"ttl,omitzero"` // TTL or hop limit, 1 to 255, or Inherit; 0 = 64
+	TOS Value `json:"tos,omitzero"` // TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or None; 0 = None, in IP-in-IP Inherit
+	DF  DF    `json:"df,omitzero"`  // over IPv4; in IP-in-IP it is always set where the inner one is
+	ECN ECN   `json:"ecn,omitzero"` // what the two ECN bits say
 
 	// Set is the number of the underlay's transmit sockets to use: 0 for its own, or
 	// what underlay.UDP.Sockets gave for another checksum mode or source port range.
-	Set uint8
+	Set uint8 `json:"-"`
 }
 
 // DF says whether the outer IPv4 header forbids routers to fragment the packet. Over
@@ -54,19 +85,22 @@ const (
 const defaultTTL = 64
 
 func (h *Header) check() error {
-	switch {
-	case h.TTL < Inherit || h.TTL > 255:
-		return fmt.Errorf("Header.TTL: %d, allowed are 1 to 255, 0 for 64, and Inherit", h.TTL)
-	case h.TOS < None || h.TOS > 255:
-		return fmt.Errorf("Header.TOS: %d, allowed are 0 to 252, Inherit and None", h.TOS)
-	case h.TOS > 0 && h.TOS&3 != 0:
-		return fmt.Errorf("Header.TOS: %#x, allowed are multiples of 4: the two low bits are those of ECN", h.TOS)
-	case h.DF > DFInherit:
-		return fmt.Errorf("Header.DF: %d is no mode", h.DF)
-	case h.ECN > ECNRFC3168:
-		return fmt.Errorf("Header.ECN: %d is no mode", h.ECN)
+	w := setting.Of("vtep: Header")
+	if h.TTL < Inherit || h.TTL > 255 {
+		w.Wrong("TTL", "%d, allowed are 1 to 255, 0 for 64, and Inherit", h.TTL)
 	}
-	return nil
+	if h.TOS < None || h.TOS > 255 {
+		w.Wrong("TOS", "%d, allowed are 0 to 252, Inherit and None", h.TOS)
+	} else if h.TOS > 0 && h.TOS&3 != 0 {
+		w.Wrong("TOS", "%d, allowed are multiples of 4: the two low bits are those of ECN", h.TOS)
+	}
+	if h.DF > DFInherit {
+		w.Wrong("DF", "%d is no mode", h.DF)
+	}
+	if h.ECN > ECNRFC3168 {
+		w.Wrong("ECN", "%d is no mode", h.ECN)
+	}
+	return w.Err()
 }
 
 // header is a Header as the writers use it: immutable.

@@ -44,7 +44,7 @@ func (r *Reserved) UnmarshalText(text []byte) error {
 	default:
 		n, err := strconv.ParseUint(s, 0, 64)
 		if err != nil {
-			return fmt.Errorf("vtep: reserved bits %q, allowed are rfc, strict, and a mask of 64 bits such as 0xf700000000000000", s)
+			return fmt.Errorf("%q, allowed are rfc, strict, and a mask of 64 bits such as 0xf700000000000000", s)
 		}
 		*r = Reserved(n)
 	}
@@ -59,13 +59,13 @@ func (r Reserved) Mask(t encap.Type, gbp bool) (uint64, error) {
 	case r == ReservedRFC:
 		return 0, nil
 	case t.Header() == 0:
-		return 0, fmt.Errorf("Reserved: %v: %v has no header", r, t)
+		return 0, fmt.Errorf("%v: %v has no header", r, t)
 	case r == ReservedStrict:
 		return ^used, nil
 	case uint64(r)&used != 0 && gbp:
-		return 0, fmt.Errorf("Reserved: %v has bits %#016x, which %v with GBP needs", r, uint64(r)&used, t)
+		return 0, fmt.Errorf("%v has bits %#016x, which %v with GBP needs", r, uint64(r)&used, t)
 	case uint64(r)&used != 0:
-		return 0, fmt.Errorf("Reserved: %v has bits %#016x, which %v needs", r, uint64(r)&used, t)
+		return 0, fmt.Errorf("%v has bits %#016x, which %v needs", r, uint64(r)&used, t)
 	}
 	return uint64(r), nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/index"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // An Underlay carries datagrams of one address family. Package underlay has them. One that is
@@ -85,25 +86,25 @@ const DefaultMaxPeers = 1024
 
 // Config holds a VTEP's settings. The zero value works.
 type Config struct {
-	Name     string     // default "vtep"
-	Type     encap.Type // encapsulation; default encap.TypeVXLAN
-	Port     uint16     // UDP destination port of peers given without one; default: the underlay's own
-	Peers    PeerPolicy // default AnyPeer
-	MaxPeers int        // bound on learned peers; default DefaultMaxPeers, at most 65,000
-	Header   Header     // outer headers, except towards peers that have their own: see SetHeader
-	GroupTTL int        // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; otherwise Header counts
-	MTU      int        // longest underlay IP packet; default: what each underlay says
+	Name     string     `json:"name,omitzero"`     // default "vtep"
+	Type     encap.Type `json:"type,omitzero"`     // encapsulation; default encap.TypeVXLAN
+	Port     uint16     `json:"port,omitzero"`     // UDP destination port of peers given without one; default: the underlay's own
+	Peers    PeerPolicy `json:"peers,omitzero"`    // default AnyPeer
+	MaxPeers int        `json:"maxPeers,omitzero"` // bound on learned peers; default DefaultMaxPeers, at most 65,000
+	Header              // outer headers, except towards peers that have their own: see SetHeader
+	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; otherwise Header counts
+	MTU      int        `json:"mtu,omitzero"`      // longest underlay IP packet; default: what each underlay says
 
 	// EthernetWithoutP takes VXLAN-GPE packets without the P bit for Ethernet, as the draft
 	// does (section 3.1); without it they are dropped as gpe-protocol, as Linux does.
-	EthernetWithoutP bool
+	EthernetWithoutP bool `json:"ethernetWithoutP,omitzero"`
 
-	Reserved Reserved // header bits that a packet is dropped for; default ReservedRFC, none
+	Reserved Reserved `json:"reserved,omitzero"` // header bits that a packet is dropped for; default ReservedRFC, none
 
 	// GBP sends and takes the marks of group policy, in VXLAN alone (package frame, type
 	// GBP). Without it their bits are reserved ones, and what leaves has no mark. A mark is
 	// believed: only peers that may set it should reach the VTEP.
-	GBP bool
+	GBP bool `json:"gbp,omitzero"`
 }
 
 // A VTEP is a tunnel end point. It satisfies the switch's Tunnel and Pauser.
@@ -182,7 +183,7 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	v.reserved, _ = c.Reserved.Mask(c.Type, c.GBP)
 	v.header = c.Header.compile(c.Type)
 	toGroup := c.Header
-	toGroup.TTL = max(c.GroupTTL, 1)
+	toGroup.TTL = Value(max(c.GroupTTL, 1))
 	v.groups = toGroup.compile(c.Type)
 	if c.Type == encap.TypeIPIP {
 		c.Peers = ListedOnly // RFC 2003 leaves it to us; RFC 4213, section 3.6, does not
@@ -212,30 +213,29 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 
 // Check returns what New refuses, whatever the underlays are.
 func (c *Config) Check() error {
-	bad := func(format string, args ...any) error { return fmt.Errorf("vtep: Config."+format, args...) }
-	switch {
-	case c.MaxPeers < 0 || c.MaxPeers > 65_000:
-		return bad("MaxPeers: %d, allowed are 1 to 65000", c.MaxPeers)
-	case !c.Type.Valid():
-		return bad("Type: %d is no encapsulation", c.Type)
-	case c.EthernetWithoutP && c.Type != encap.TypeGPE:
-		return bad("EthernetWithoutP: %v has no P bit", c.Type)
-	case c.GBP && c.Type != encap.TypeVXLAN:
-		return bad("GBP: %v has no group policy", c.Type)
-	case c.GroupTTL < 0 || c.GroupTTL > 255:
-		return bad("GroupTTL: %d, allowed are 1 to 255, and 0 for 1", c.GroupTTL)
-	case c.Peers > ListedPerVNI:
-		return bad("Peers: %d is no policy", c.Peers)
-	case c.Type == encap.TypeIPIP && c.Port != 0:
-		return bad("Port: %d: IP-in-IP has no ports", c.Port)
+	w := setting.Of("vtep: Config")
+	w.Number("MaxPeers", c.MaxPeers, 1, 65_000, DefaultMaxPeers)
+	if !c.Type.Valid() {
+		w.Wrong("Type", "%d is no encapsulation", c.Type)
+		return w.Err()
 	}
-	if _, err := c.Reserved.Mask(c.Type, c.GBP); err != nil {
-		return bad("%w", err)
+	if c.EthernetWithoutP && c.Type != encap.TypeGPE {
+		w.Wrong("EthernetWithoutP", "%v has no P bit", c.Type)
 	}
-	if err := c.Header.check(); err != nil {
-		return bad("%w", err)
+	if c.GBP && c.Type != encap.TypeVXLAN {
+		w.Wrong("GBP", "%v has no group policy", c.Type)
+	} else if _, err := c.Reserved.Mask(c.Type, c.GBP); err != nil {
+		w.Wrong("Reserved", "%v", err)
 	}
-	return nil
+	w.Number("GroupTTL", c.GroupTTL, 1, 255, 1)
+	if c.Peers > ListedPerVNI {
+		w.Wrong("Peers", "%d is no policy", c.Peers)
+	}
+	if c.Type == encap.TypeIPIP && c.Port != 0 {
+		w.Wrong("Port", "%d: IP-in-IP has no ports", c.Port)
+	}
+	w.Add("Header", c.Header.check())
+	return w.Err()
 }
 
 // CheckMTU returns what New refuses of Config.MTU, or of an underlay's MTU, at a local address.

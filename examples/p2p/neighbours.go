@@ -41,7 +41,7 @@ func gateway(o *options, sw *vswitch.Switch, vsi *vswitch.VSI, r *arp.Responder,
 		return err
 	}
 	i, err := g.VRF("p2p").NewInterface(l3.InterfaceConfig{
-		VNI: o.id, Addrs: o.gateway, MAC: o.gatewayMAC, Own: own, Anycast: true,
+		VNI: o.id, Addresses: o.gateway, MAC: o.gatewayMAC, Own: own, Anycast: true,
 		Neighbours: r, Send: vsi.Send,
 	})
 	if err != nil {

@@ -30,7 +30,7 @@ func number[T ~int | ~uint16 | ~uint32](lo, hi uint64, v *T) func(string) error 
 }
 
 // inheritable sets v to a number of lo to hi in steps, or to vtep.Inherit.
-func inheritable(lo, hi, step uint64, v *int) func(string) error {
+func inheritable(lo, hi, step uint64, v *vtep.Value) func(string) error {
 	return func(s string) error {
 		if s == "inherit" {
 			*v = vtep.Inherit
@@ -39,7 +39,7 @@ func inheritable(lo, hi, step uint64, v *int) func(string) error {
 		n, err := strconv.ParseUint(s, 0, 64)
 		switch {
 		case err == nil && n >= lo && n <= hi && n%step == 0:
-			*v = int(n)
+			*v = vtep.Value(n)
 			return nil
 		case step > 1:
 			return fmt.Errorf("allowed are %d to %d in steps of %d, and inherit", lo, hi, step)

@@ -138,7 +138,7 @@ func (f *fabric) route(vni frame.VNI, addr netip.Prefix) error {
 			return err
 		}
 		i, err := n.vrf.NewInterface(l3.InterfaceConfig{
-			VNI: vni, Addrs: []netip.Prefix{addr}, MAC: gatewayMAC, Own: n.own, Anycast: true,
+			VNI: vni, Addresses: []netip.Prefix{addr}, MAC: gatewayMAC, Own: n.own, Anycast: true,
 			Neighbours: n.neigh[vni], Send: vsi.Send,
 		})
 		if err != nil {

@@ -19,21 +19,22 @@ const module = "github.com/vxswitch/vxswitch"
 // allowed is every arrow between our packages, tests left out. A new arrow is a
 // decision: it is made here.
 var allowed = map[string][]string{
-	"frame":  {},
-	"encap":  {"frame"},
-	"arp":    {"frame", "internal/hostaddr", "internal/mix", "internal/pending", "internal/wire"},
-	"fdb":    {"frame", "internal/mix"},
-	"l3":     {"frame", "arp", "internal/absent", "internal/hostaddr", "internal/mix", "internal/wire"},
-	"policy": {"frame", "internal/mix", "internal/wire"},
-	"switch": {"frame", "fdb", "internal/absent", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
-	"vtep":   {"frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
+	"frame":   {},
+	"setting": {},
+	"encap":   {"setting", "frame"},
+	"arp":     {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/pending", "internal/wire"},
+	"fdb":     {"frame", "internal/mix"},
+	"l3":      {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/mix", "internal/wire"},
+	"policy":  {"setting", "frame", "internal/mix", "internal/wire"},
+	"switch":  {"setting", "frame", "fdb", "internal/absent", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
+	"vtep":    {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr"},
+	"node":                {"setting", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr"},
 
-	"underlay": {"frame", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
-	"port":     {"frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
+	"underlay": {"setting", "frame", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
+	"port":     {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
 	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 

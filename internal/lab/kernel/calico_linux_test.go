@@ -105,7 +105,7 @@ func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico
 	c.must(err)
 	n.pods = n.iface(n.segment, l3.InterfaceConfig{
 		MAC:   arp.DefaultAccessMAC,
-		Addrs: []netip.Prefix{netip.MustParsePrefix("169.254.1.1/32"), netip.MustParsePrefix("fe80::ecee:eeff:feee:eeee/128")},
+		Addresses: []netip.Prefix{netip.MustParsePrefix("169.254.1.1/32"), netip.MustParsePrefix("fe80::ecee:eeff:feee:eeee/128")},
 	}, arp.Access)
 	for p := range c.planes {
 		n.join(p)
@@ -158,7 +158,7 @@ func (n *calico) join(plane int) {
 	c.must(err)
 	n.peers = append(n.peers, peer)
 	n.tunnels = append(n.tunnels, n.iface(vsi, l3.InterfaceConfig{
-		Port: at.Dest(0), Tunnel: v, Addrs: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.66.%d.%d/32", n.number, plane))},
+		Port: at.Dest(0), Tunnel: v, Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.66.%d.%d/32", n.number, plane))},
 	}, arp.Off))
 
 	// Its router has an address and a MAC of its own on the link, beside the node's.
@@ -169,7 +169,7 @@ func (n *calico) join(plane int) {
 	_, err = vsi.Attach(link, 0)
 	c.must(err)
 	n.direct = append(n.direct, n.iface(vsi, l3.InterfaceConfig{
-		MAC: frame.MAC{2, 0, 0, 0xca, byte(plane), byte(n.number)}, Addrs: []netip.Prefix{netip.MustParsePrefix(on(plane, 100+n.number) + "/24")},
+		MAC: frame.MAC{2, 0, 0, 0xca, byte(plane), byte(n.number)}, Addresses: []netip.Prefix{netip.MustParsePrefix(on(plane, 100+n.number) + "/24")},
 	}, arp.Off))
 }
 

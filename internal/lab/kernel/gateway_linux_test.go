@@ -152,7 +152,7 @@ func (s *leaf) gateway(vrf string, vni frame.VNI, subnet byte, anycast bool) *l3
 	cfg := arp.Config{Table: table}
 	c := l3.InterfaceConfig{
 		VNI: vni, MAC: gatewayMAC(subnet), Send: vsi.Send,
-		Addrs: []netip.Prefix{netip.MustParsePrefix(in4(subnet, gatewayNo) + "/24"), netip.MustParsePrefix(in6(subnet, gatewayNo) + "/64")},
+		Addresses: []netip.Prefix{netip.MustParsePrefix(in4(subnet, gatewayNo) + "/24"), netip.MustParsePrefix(in6(subnet, gatewayNo) + "/64")},
 	}
 	s.f.names[c.MAC.String()] = fmt.Sprintf("G%d", subnet)
 	flags := fdb.Static

@@ -80,7 +80,7 @@ func proxyRouteRows() []row {
 		l.T.Helper()
 		r, o = l.router(1, nil), l.router(2, nil)
 		for _, x := range []*router{r, o} {
-			x.iface("red", l3.InterfaceConfig{VNI: vni, Addrs: gateAddrs(vni), MAC: gwMAC, Anycast: true}, arp.Proxy)
+			x.iface("red", l3.InterfaceConfig{VNI: vni, Addresses: gateAddrs(vni), MAC: gwMAC, Anycast: true}, arp.Proxy)
 			x.tunnel(vni, 1, 2)
 		}
 		a, b = r.Host(vni), o.Host(vni)
@@ -131,7 +131,7 @@ func proxyRouteRows() []row {
 		}),
 		inside("6.proxy-route", "the MACs on the way are those of the VTEPs", func(l *lab, v6 bool) {
 			s := &site{router: l.router(1, nil), v6: v6, f: l.far(2)}
-			s.iface("red", l3.InterfaceConfig{VNI: vni, Addrs: gateAddrs(vni), MAC: gwMAC, Anycast: true}, arp.Proxy)
+			s.iface("red", l3.InterfaceConfig{VNI: vni, Addresses: gateAddrs(vni), MAC: gwMAC, Anycast: true}, arp.Proxy)
 			s.tunnel(vni, 2)
 			s.a = guest(s.Node, vni, s.ip(vni, 1))
 			other := frame.MAC{2, 0xaa, 0, 0, 0, 2}

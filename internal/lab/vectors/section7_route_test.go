@@ -132,7 +132,7 @@ func routeRows() []row {
 			s := l.site(v6, true, nil)
 			// Blue has red's addresses in segments of its own.
 			for n, of := range map[frame.VNI]byte{101: vni, 201: vni2} {
-				s.iface("blue", l3.InterfaceConfig{VNI: n, Addrs: gateAddrs(of), MAC: gwMAC, Anycast: true}, arp.Suppress)
+				s.iface("blue", l3.InterfaceConfig{VNI: n, Addresses: gateAddrs(of), MAC: gwMAC, Anycast: true}, arp.Suppress)
 			}
 			c, d := guest(s.Node, 101, s.a.IP), guest(s.Node, 201, s.b.IP)
 			red, blue := s.fromA(s.b.IP), packetOf(c.MAC, c.IP, gwMAC, d.IP)

@@ -124,7 +124,7 @@ func strayRows() (rows []row) {
 func symmetricPing(l *lab, v6 bool, gateway frame.MAC, access bool) {
 	r, o := l.router(1, nil), l.router(2, nil)
 	at := func(x *router, n frame.VNI, k byte) *l3.Interface {
-		x.iface("red", l3.InterfaceConfig{VNI: n, Addrs: gateAddrs(byte(n)), MAC: gateway, Anycast: true}, arp.Suppress)
+		x.iface("red", l3.InterfaceConfig{VNI: n, Addresses: gateAddrs(byte(n)), MAC: gateway, Anycast: true}, arp.Suppress)
 		return x.between(k, 1, 2)
 	}
 	ri, oi := at(r, vni, 1), at(o, vni2, 2)

@@ -77,7 +77,7 @@ func (r *router) iface(vrf string, c l3.InterfaceConfig, mode arp.Mode) *l3.Inte
 	v := r.Segment(c.VNI)
 	var slots vswitch.Slots
 	c.Send = v.Send
-	if len(c.Addrs) > 0 {
+	if len(c.Addresses) > 0 {
 		nb := l.responder(v, arp.TableConfig{}, arp.Config{Mode: mode, MAC: r.own, AccessMAC: c.MAC}, nil)
 		r.arp[c.VNI], c.Neighbours, slots.Neighbour = nb, nb, nb
 	}
@@ -101,7 +101,7 @@ func (r *router) iface(vrf string, c l3.InterfaceConfig, mode arp.Mode) *l3.Inte
 // gate is iface for a segment and the subnet of its number, with gwMAC.
 func (r *router) gate(n frame.VNI, anycast bool) *l3.Interface {
 	r.l.T.Helper()
-	return r.iface("red", l3.InterfaceConfig{VNI: n, Addrs: gateAddrs(byte(n)), MAC: gwMAC, Anycast: anycast}, arp.Suppress)
+	return r.iface("red", l3.InterfaceConfig{VNI: n, Addresses: gateAddrs(byte(n)), MAC: gwMAC, Anycast: anycast}, arp.Suppress)
 }
 
 // tunnel makes the router's VTEP a member of a VNI, with a flood list.
