@@ -14,7 +14,11 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // Whatever was applied before, a configuration leaves what it leaves on a new node.
@@ -119,17 +123,17 @@ func tryConfig(r *rand.Rand) *Config {
 	c := &Config{MaxMACs: r.IntN(2) * 1000}
 	for _, name := range []string{"vx0", "vx1"} {
 		if !some() {
-			c.Tunnels = append(c.Tunnels, Tunnel{Name: name, Local: addr(one("192.0.2.1", "192.0.2.2", "192.0.2.3")), TTL: Inherit(7 * r.IntN(2)), Port: uint16(4789 + r.IntN(2))})
+			c.Tunnels = append(c.Tunnels, Tunnel{Local: addr(one("192.0.2.1", "192.0.2.2", "192.0.2.3")), Config: vtep.Config{Name: name, Header: vtep.Header{TTL: vtep.Value(7 * r.IntN(2))}, Port: uint16(4789 + r.IntN(2))}})
 		}
 	}
 	if some() {
-		c.Tunnels = append(c.Tunnels, Tunnel{Name: "ip0", Type: Type(encap.TypeIPIP), Local: addr(one("192.0.2.1", "192.0.2.2"))})
+		c.Tunnels = append(c.Tunnels, Tunnel{Config: vtep.Config{Name: "ip0", Type: encap.TypeIPIP}, Local: addr(one("192.0.2.1", "192.0.2.2"))})
 	}
 	r.Shuffle(len(c.Tunnels), func(i, j int) { c.Tunnels[i], c.Tunnels[j] = c.Tunnels[j], c.Tunnels[i] })
 	for _, name := range []string{"t1", "t2", "u1", "u2"} {
-		p := Port{Name: name, MTU: 1400 + 50*r.IntN(2)}
+		p := Port{Name: name, DeviceConfig: port.DeviceConfig{MTU: 1400 + 50*r.IntN(2)}}
 		if name[0] == 'u' {
-			p.Type = portTUN
+			p.Type = PortTUN
 		}
 		if !some() {
 			c.Ports = append(c.Ports, p)
@@ -151,7 +155,7 @@ func tryConfig(r *rand.Rand) *Config {
 		}
 	}
 	for _, p := range c.Ports {
-		if p.Type == portTAP {
+		if p.Type == PortTAP {
 			taps = append(taps, p.Name)
 		} else {
 			tuns = append(tuns, p.Name)
@@ -161,7 +165,7 @@ func tryConfig(r *rand.Rand) *Config {
 		if r.IntN(5) == 0 || vni >= 50 && !ipip && len(tuns) == 0 {
 			continue
 		}
-		s := Segment{VNI: vni, Evict: new(some()), NoLearning: some()}
+		s := Segment{VNI: vni, VSIConfig: vswitch.VSIConfig{Refuse: some(), NoLearn: some()}}
 		if len(c.Policies) > 0 && some() {
 			s.Policy = c.Policies[r.IntN(len(c.Policies))].Name
 		}
@@ -172,7 +176,7 @@ func tryConfig(r *rand.Rand) *Config {
 				s.Members = []Member{{Port: tuns[0]}}
 				tuns = tuns[1:]
 			}
-			s.Gateway = &Gateway{VRF: one("red", "blue"), Addresses: []netip.Prefix{netip.MustParsePrefix(one("10.5.0.1/32", "10.5.0.2/32"))}}
+			s.Gateway = &Gateway{VRF: one("red", "blue"), InterfaceConfig: l3.InterfaceConfig{Addresses: []netip.Prefix{netip.MustParsePrefix(one("10.5.0.1/32", "10.5.0.2/32"))}}}
 			c.Segments = append(c.Segments, s)
 			continue
 		}
@@ -193,13 +197,13 @@ func tryConfig(r *rand.Rand) *Config {
 			}
 		}
 		if some() {
-			s.Neighbours = &Neighbours{Mode: Mode(r.IntN(2)) * Mode(arp.Suppress), Limit: 100 * r.IntN(2)}
+			s.Neighbours = &Neighbours{Config: arp.Config{Mode: arp.Mode(r.IntN(2)) * arp.Suppress}, TableConfig: arp.TableConfig{Limit: 100 * r.IntN(2)}}
 			if some() {
 				s.Neighbours.Static = []Neighbour{{addr(one("10.0.10.7", "10.0.10.8")), frame.MAC{2, 0, 0, 0, 0, byte(r.IntN(3))}}}
 			}
 		}
 		if !some() {
-			s.Gateway = &Gateway{VRF: one("red", "blue"), MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(r.IntN(2))}}
+			s.Gateway = &Gateway{VRF: one("red", "blue"), InterfaceConfig: l3.InterfaceConfig{MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(r.IntN(2))}}}
 			if !some() {
 				s.Gateway.Addresses = []netip.Prefix{netip.MustParsePrefix(one("10.0.10.1/24", "10.0.20.1/24", "10.0.30.1/24", "10.0.30.2/24"))}
 			}

@@ -221,7 +221,7 @@ func TestApplyRefusesSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := parse(t, strings.Replace(first, "02:00:00:00:ff:10", "02:00:00:00:ff:11", 1))
-	bad.Segments[0].Ageing = Duration(613200 * time.Hour)
+	bad.Segments[0].Ageing = 613200 * time.Hour
 	for range 2 {
 		if err := n.Apply(bad); err == nil {
 			t.Fatal("an ageing time of 70 years is taken")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,9 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
-	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/underlay"
 )
 
 // A checker finds contradictions. What it knows of parts by name is of those that are
@@ -106,7 +109,6 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 		}
 		k.tunnels[t.Name] = t
 	}
-	ipip := t.Type == Type(encap.TypeIPIP)
 	switch {
 	case !t.Local.IsValid():
 		k.fail(key+".local", "an address of this host is needed")
@@ -123,80 +125,63 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 		}
 		locals[what] = t.Name
 	}
-	if ipip {
-		for name, set := range map[string]bool{
-			"port": t.Port != 0, "srcPorts": t.SrcPorts != Range{}, "udpChecksum": t.Checksum != 0, "udp6ZeroChecksumRx": t.ZeroSum6,
-			"multicastDevice": t.MulticastDevice != "", "groupTTL": t.GroupTTL != 0,
-		} {
-			if set {
-				k.fail(key+"."+name, "ipip has no UDP header")
-			}
-		}
+	k.asks(key, *t, t.Config.Check)
+	if t.MTU != 0 {
+		k.asks(key, *t, func() error { return t.CheckMTU(t.MTU, t.Local) })
 	}
 	k.underlay(key, t)
-	if t.GBP && t.Type != Type(encap.TypeVXLAN) {
-		k.fail(key+".gbp", "%s has no group policy", types[t.Type])
-	} else if _, err := t.Reserved.Mask(encap.Type(t.Type), t.GBP); err != nil {
-		k.fail(key+".reserved", "%s", strings.TrimPrefix(err.Error(), "Reserved: "))
-	}
-	if t.TOS > 0 && t.TOS&3 != 0 {
-		k.fail(key+".tos", "%d; allowed are multiples of 4: the two low bits are those of ECN", t.TOS)
-	}
-	if t.GroupTTL < 0 || t.GroupTTL > 255 {
-		k.fail(key+".groupTTL", "%d; allowed are 1 to 255", t.GroupTTL)
-	}
-	k.atLeast(key+".queues", t.Queues)
-	k.atLeast(key+".mtu", t.MTU)
-	if t.MaxPeers < 0 || t.MaxPeers > 65_000 {
-		k.fail(key+".maxPeers", "%d; allowed are 1 to 65000", t.MaxPeers)
-	}
-	k.tunnelSettings(key, t)
 }
 
-// underlay checks what only some underlays have.
+// underlay checks the settings of a tunnel's sockets, and that they are of its kind.
 func (k *checker) underlay(key string, t *Tunnel) {
-	raw := t.Underlay == underlayPacket
-	for name, set := range map[string]bool{"prefix": t.Prefix.IsValid(), "gateway": t.Gateway.IsValid(), "mac": !t.MAC.IsZero()} {
-		if set && !raw {
-			k.fail(key+"."+name, "only the underlay packet has one")
-		}
-	}
-	if !raw {
+	var check func() error
+	var left []string
+	switch {
+	case t.Type == encap.TypeIPIP && t.Underlay != UnderlayUDP:
+		k.fail(key+".underlay", "IP-in-IP has no UDP header")
 		return
+	case t.Type == encap.TypeIPIP:
+		var cfg *underlay.IPConfig
+		cfg, left = convert[underlay.IPConfig](t)
+		check = func() error { return cfg.Check(t.Local) }
+		if t.GroupTTL != 0 {
+			k.fail(key+".groupTTL", "IP-in-IP has no groups")
+		}
+	case t.Underlay == UnderlayPacket:
+		var cfg *underlay.PacketConfig
+		cfg, left = convert[underlay.PacketConfig](t)
+		check = func() error { return cfg.Check(t.at()) }
+	default:
+		_, left = convert[underlay.UDPConfig](t)
+		check = func() error { return t.UDPConfig.Check(t.at()) }
 	}
-	if t.MulticastDevice != "" {
-		k.fail(key+".multicastDevice", "multicast groups of the underlay packet are on its interface")
+	kind := t.Underlay.String()
+	if t.Type == encap.TypeIPIP {
+		kind = t.Type.String()
 	}
-	switch {
-	case t.Type == Type(encap.TypeIPIP):
-		k.fail(key+".underlay", "ipip has no UDP header")
-	case t.Mark != 0:
-		k.fail(key+".mark", "no route of this host is asked for")
-	}
-	switch {
-	case t.Bind == "":
-		k.fail(key+".bind", "the underlay packet needs an interface")
-	case t.Prefix.IsValid() && t.Prefix.Addr().Is4() != t.Local.Is4():
-		k.fail(key+".prefix", "%v is of another address family than %v", t.Prefix, t.Local)
-	case t.Gateway.IsValid() && t.Gateway.Is4() != t.Local.Is4():
-		k.fail(key+".gateway", "%v is of another address family than %v", t.Gateway, t.Local)
-	case hostaddr.In(t.Prefix, t.Local) != nil && hostaddr.Check(t.Local) == nil:
-		k.fail(key+".prefix", "%v: %v %v", t.Prefix, t.Local, hostaddr.In(t.Prefix, t.Local))
-	case t.Gateway.IsValid() && hostaddr.In(t.Prefix, t.Gateway) != nil:
-		k.fail(key+".gateway", "%v %v", t.Gateway, hostaddr.In(t.Prefix, t.Gateway))
-	case t.MAC.IsGroup():
-		k.fail(key+".mac", "%v is not one host's", t.MAC)
+	k.misplaced(key, *t, left, []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}, "an underlay of type "+kind+" has no such setting")
+	k.asks(key, *t, check)
+}
+
+// misplaced notes which of the fields that are left belong to one of the structs in of.
+func (k *checker) misplaced(key string, at any, left []string, of []any, text string) {
+	for _, name := range left {
+		for _, x := range of {
+			if _, ok := reflect.TypeOf(x).FieldByName(name); ok {
+				k.fail(join(key, keyOf(reflect.TypeOf(at), name)), "%s", text)
+			}
+		}
 	}
 }
 
 // port returns the UDP port that a tunnel has.
 func (t *Tunnel) port() uint16 {
 	switch {
-	case t.Type == Type(encap.TypeIPIP):
+	case t.Type == encap.TypeIPIP:
 		return 0
 	case t.Port != 0:
 		return t.Port
-	case t.Type == Type(encap.TypeGPE):
+	case t.Type == encap.TypeGPE:
 		return encap.GPEPort
 	}
 	return encap.VXLANPort
@@ -212,23 +197,17 @@ func (k *checker) port(key string, p *Port) {
 		}
 		k.ports[p.Name] = p
 	}
-	if p.MTU != 0 && (p.MTU < 68 || p.MTU > 65521) {
-		k.fail(key+".mtu", "%d; allowed are 68 to 65521", p.MTU)
+	if name := p.Name; name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00") {
+		k.fail(key+".name", "%q is no name of a device", name)
 	}
-	if p.MAC.IsGroup() {
-		k.fail(key+".mac", "%v is not one host's", p.MAC)
+	cfg, left := convert[port.PacketConfig](p)
+	check := cfg.Check
+	if p.Type != PortPacket {
+		_, left = convert[port.DeviceConfig](p)
+		check = func() error { return p.Check(p.Type == PortTUN) }
 	}
-	if p.Type != portTAP && !p.MAC.IsZero() {
-		k.fail(key+".mac", "a %s port has none to be set", portTypes[p.Type])
-	}
-	if p.Type == portPacket && p.MTU != 0 {
-		k.fail(key+".mtu", "a packet port has that of its interface")
-	}
-	if p.Type != portPacket && p.Promiscuous {
-		k.fail(key+".promiscuous", "only packet ports can be")
-	}
-	k.atLeast(key+".queues", p.Queues)
-	k.portSettings(key, p)
+	k.misplaced(key, *p, left, []any{port.DeviceConfig{}, port.PacketConfig{}}, "a port of type "+p.Type.String()+" has no such setting")
+	k.asks(key, *p, check)
 }
 
 func (k *checker) policy(key string, p *Policy) {
@@ -238,8 +217,7 @@ func (k *checker) policy(key string, p *Policy) {
 		}
 		k.policies[p.Name] = true
 	}
-	_, err := policy.New(&p.Config)
-	k.adopt(key, err)
+	k.asks(key, *p, p.Check)
 }
 
 // lowerCamel makes the name of a field in Go one of a key.
@@ -280,7 +258,7 @@ func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 // flooded checks an entry of a flood list: a peer, or a multicast group.
 func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
 	switch {
-	case !a.IsMulticast() || t == nil || t.Type == Type(encap.TypeIPIP):
+	case !a.IsMulticast() || t == nil || t.Type == encap.TypeIPIP:
 		k.remote(key, t, a)
 	case a.Zone() != "":
 		k.fail(key, "%v: a multicast group has no zone, the tunnel's multicastDevice is its interface", a)
@@ -316,7 +294,7 @@ func (k *checker) segment(key string, g *Segment) {
 				k.fail(at+".mac", "the MAC of one host is needed")
 			}
 		}
-		if n.Mode == Mode(arp.Proxy) && (g.Gateway == nil || len(g.Gateway.Addresses) == 0) {
+		if n.Mode == arp.Proxy && (g.Gateway == nil || len(g.Gateway.Addresses) == 0) {
 			k.fail(key+".neighbours.mode", "proxy answers with the gateway's MAC: a gateway with addresses is needed")
 		}
 		k.atLeast(key+".neighbours.limit", n.Limit)
@@ -349,7 +327,7 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	if m.VLAN < 0 || m.VLAN > 4094 {
 		k.fail(key+".vlan", "%d; allowed are 1 to 4094, and 0 for untagged", m.VLAN)
 	}
-	if p.Type == portTUN {
+	if p.Type == PortTUN {
 		if g.Gateway == nil {
 			k.fail(key+".port", "%q carries IP without Ethernet: a gateway is needed", m.Port)
 		}
@@ -373,8 +351,18 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	}
 	k.atLeast(key+".maxMACs", m.MaxMACs)
 	if m.Guard != nil {
-		_, err := policy.NewGuard(m.Guard)
-		k.adopt(key+".guard", err)
+		k.asks(key+".guard", *m.Guard, m.Guard.Check)
+	}
+	if m.Policy != "" && !k.policies[m.Policy] {
+		k.fail(key+".policy", "there is no policy %q", m.Policy)
+	}
+	if m.MSSClamp != 0 {
+		if _, err := l3.NewMSSClamp(m.MSSClamp); err != nil {
+			k.fail(key+".mssClamp", "%d, allowed are 68 to 65535, and 0 for none", m.MSSClamp)
+		}
+	}
+	if m.Isolated && m.Group != 0 {
+		k.fail(key+".group", "%d: an isolated member has a group already", m.Group)
 	}
 }
 

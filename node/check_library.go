@@ -1,25 +1,33 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // What the packages refuse whose settings these are is asked of them, with the settings that
 // they get when the configuration is applied. The error is theirs.
 
-// asks asks about a part of the configuration, unless something is known to be wrong with it.
-func (k *checker) asks(key string, about ...func() error) {
+// asks asks about a part of the configuration that is of the type of at, unless something is
+// known to be wrong with it.
+func (k *checker) asks(key string, at any, about func() error) {
 	if k.wrong(key) {
 		return
 	}
-	for _, f := range about {
-		k.adopt(key, f())
+	err := about()
+	var errs setting.Errors
+	if err != nil && !errors.As(err, &errs) {
+		_, text, _ := strings.Cut(err.Error(), ": ")
+		k.fail(key, "%s", text)
+	}
+	for _, e := range errs {
+		k.fail(join(key, keyOf(reflect.TypeOf(at), e.Field)), "%s", e.Text)
 	}
 }
 
@@ -33,86 +41,58 @@ func (k *checker) wrong(key string) bool {
 	return false
 }
 
-// renamed are keys that are not called as the library's fields are.
-var renamed = map[string]string{
-	"device": "bind", "checksum": "udpChecksum", "zeroChecksum6RX": "udp6ZeroChecksumRx", "header.ttl": "ttl", "header.tos": "tos",
-	"header.df": "df", "header.ecn": "ecn", "noLearn": "noLearning", "group": "isolated", 
-	"storm.unknownUnicast": "storm.unknown",
-}
-
-// adopt takes over what a package says is wrong with a part: "package: Config.Field: text", or
-// for several things a line each.
-func (k *checker) adopt(key string, err error) {
-	if err == nil {
-		return
+// keyOf returns the key of a field in a type: storm.unknown for Storm.UnknownUnicast. What has
+// none has that of what it is in.
+func keyOf(t reflect.Type, path string) (key string) {
+	for name := range strings.SplitSeq(path, ".") {
+		name, index, indexed := strings.Cut(name, "[")
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct {
+			break
+		}
+		f, _ := t.FieldByName(name)
+		word, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if word == "-" || word == "" && !f.Anonymous {
+			break
+		}
+		if t = f.Type; word != "" {
+			key = join(key, word)
+		}
+		if name, quoted := strings.CutPrefix(index, `"`); quoted { // of a map
+			name, index, indexed = strings.Cut(name, `"]`)
+			key, index, indexed = join(key, name), strings.TrimPrefix(index, "["), indexed && index != ""
+		}
+		if indexed {
+			key += "[" + index
+		}
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
-		field, text := "", line
-		if _, rest, ok := strings.Cut(line, "Config."); ok {
-			sep := ": "
-			if at := strings.IndexAny(rest, ` "`); at > 0 && rest[at] == ' ' && rest[at-1] != ':' {
-				sep = " " // "Queues 300: text"
-			}
-			field, text, _ = strings.Cut(rest, sep)
-		} else if pkg, rest, ok := strings.Cut(line, ": "); ok && !strings.Contains(pkg, " ") {
-			text = rest
-		}
-		field = lowerCamel(field)
-		if name := renamed[field]; name != "" {
-			field = name
-		}
-		k.fail(strings.TrimSuffix(join(key, field), "."), "%s", text)
-	}
-}
-
-func (k *checker) tunnelSettings(key string, t *Tunnel) {
-	k.asks(key, func() error {
-		switch {
-		case t.Type == Type(encap.TypeIPIP):
-			return t.ip().Check(t.Local)
-		case t.Underlay == underlayPacket:
-			return t.packet().Check(t.at())
-		}
-		return t.udp().Check(t.at())
-	}, t.vtep().Check, func() error {
-		if t.MTU == 0 {
-			return nil
-		}
-		return t.vtep().CheckMTU(t.MTU, t.Local)
-	})
-}
-
-func (k *checker) portSettings(key string, p *Port) {
-	if name := p.Name; name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00") {
-		k.fail(key+".name", "%q is no name of a device", name)
-	}
-	k.asks(key, func() error {
-		if p.Type == portPacket {
-			return p.packet().Check()
-		}
-		return p.device().Check(p.Type == portTUN)
-	})
+	return key
 }
 
 func (k *checker) segmentSettings(key string, g *Segment) {
-	cfg := g.vsi(vswitch.Slots{})
-	k.asks(key, cfg.Check)
+	k.asks(key, *g, g.VSIConfig.Check)
 	for i := range g.Members {
-		at := g.Members[i].attach()
-		k.asks(fmt.Sprintf("%s.members[%d]", key, i), func() error { return at.Check(false) })
+		m := &g.Members[i]
+		at := m.attach()
+		k.asks(fmt.Sprintf("%s.members[%d]", key, i), *m, func() error { return at.Check(false) })
 	}
 	for i, x := range g.in() {
-		at := vswitch.AttachConfig{Hub: x.Hub, Group: x.Group}
-		k.asks(fmt.Sprintf("%s.tunnels[%d]", key, i), func() error { return at.Check(true) })
+		k.asks(fmt.Sprintf("%s.tunnels[%d]", key, i), x, func() error { return x.AttachConfig.Check(true) })
 	}
 	if n := g.Neighbours; n != nil {
 		for i, x := range n.Static {
-			k.asks(fmt.Sprintf("%s.neighbours.static[%d]", key, i), func() error { return arp.CheckNeighbour(x.IP, x.MAC) })
+			k.asks(fmt.Sprintf("%s.neighbours.static[%d]", key, i), x, func() error { return arp.CheckNeighbour(x.IP, x.MAC) })
 		}
 	}
 	if g.Neighbours != nil || g.ethernet() {
-		cfg := g.responder(func(frame.MAC) (frame.Dest, bool) { return 0, false })
-		k.asks(key+".neighbours", g.table().Check, cfg.Check)
+		k.asks(key+".neighbours", Neighbours{}, g.table().Check)
+		k.asks(key+".neighbours", Neighbours{}, func() error {
+			cfg := g.responder(func(frame.MAC) (frame.Dest, bool) { return 0, false })
+			cfg.Inject, cfg.Notify = func(*frame.Frame) bool { return false }, func(frame.Event) {}
+			return cfg.Check()
+		})
 	}
 }
 
@@ -122,10 +102,10 @@ func (k *checker) gatewaySettings(key string, g *Segment) {
 	if !g.ethernet() {
 		cfg.Neighbours, cfg.Port = nil, frame.NewDest(1, 0)
 	}
-	k.asks(key, cfg.Check)
+	k.asks(key, *w, cfg.Check)
 	for i, p := range w.Addresses {
 		if g.ethernet() {
-			k.asks(fmt.Sprintf("%s.addresses[%d]", key, i), func() error { return arp.CheckNeighbour(p.Addr(), w.MAC) })
+			k.asks(fmt.Sprintf("%s.addresses[%d]", key, i), p, func() error { return arp.CheckNeighbour(p.Addr(), w.MAC) })
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 // bare reports whether a segment carries IP without Ethernet.
 func (k *checker) bare(g *Segment) bool {
 	for _, x := range g.in() {
-		if t := k.tunnels[x.Tunnel]; t != nil && t.Type == Type(encap.TypeIPIP) {
+		if t := k.tunnels[x.Tunnel]; t != nil && t.Type == encap.TypeIPIP {
 			return true
 		}
 	}
-	return len(g.Members) == 1 && k.ports[g.Members[0].Port] != nil && k.ports[g.Members[0].Port].Type == portTUN
+	return len(g.Members) == 1 && k.ports[g.Members[0].Port] != nil && k.ports[g.Members[0].Port].Type == PortTUN
 }
 
 // ownPrefixes returns what an interface has with an address: its network, itself, and the
@@ -138,13 +138,13 @@ func (k *checker) node(key, vrf string, p Pool, block netip.Prefix, n BlockNode)
 		}
 	}
 	if way, h := n.way(p); h == nil {
-		k.fail(key+"."+way, "needed: mode %s goes that way", poolModes[p.Mode])
+		k.fail(key+"."+way, "needed: mode %s goes that way", p.Mode)
 	}
 }
 
 // way returns which of its ways a node is reached by, nil if it has not got it.
 func (n *BlockNode) way(p Pool) (name string, h *Hop) {
-	if l3.Encapsulation(p.Mode).Direct(n.Address, p.Subnets) {
+	if p.Mode.Direct(n.Address, p.Subnets) {
 		return "direct", n.Direct
 	}
 	return "tunnel", n.Tunnel

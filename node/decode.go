@@ -4,13 +4,19 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tailscale/hujson"
 )
 
 // An Error is one thing that is wrong with a configuration.
@@ -104,114 +110,156 @@ func (s *source) sorted() Errors {
 	return s.errs
 }
 
-// decode fills to, a pointer to a configuration, with what is in the text. Keys that there
-// are not, or twice, and values of the wrong type are noted; the rest is filled in.
+// decode fills to, a pointer to a configuration, with what is in the text: JSON, with comments
+// and a comma after the last of a list. Keys that there are not, or twice, and values of the
+// wrong type are noted; the rest is filled in.
 func (s *source) decode(to any) bool {
 	s.at = map[string]int{}
-	v, at, err := read(s.text)
+	v, err := hujson.Value{}, error(nil)
+	if err = shallow(s.text); err == nil {
+		v, err = hujson.Parse(s.text)
+	}
 	if err != nil {
 		e := &Error{Text: err.Error()}
-		e.Line, e.Column = position(s.text, at)
+		if n, _ := fmt.Sscanf(e.Text, "hujson: line %d, column %d:", &e.Line, &e.Column); n == 2 {
+			_, e.Text, _ = strings.Cut(e.Text, ": ")
+			_, e.Text, _ = strings.Cut(e.Text, ": ")
+		}
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			e.Text = "the file ends in the middle"
+		}
 		s.errs = append(s.errs, e)
 		return false
 	}
-	s.fill(v, "", reflect.ValueOf(to).Elem())
+	s.fill(&v, "", reflect.ValueOf(to).Elem(), false)
 	return true
 }
 
-// A choice is a word, or a number and a word, that has a type of its own.
-type choice interface{ choose(v any) error }
+// maxDepth is far deeper than a configuration is.
+const maxDepth = 100
 
-func (s *source) fill(v *value, key string, to reflect.Value) {
-	s.at[key] = v.at
-	if v.is == isNull {
+// shallow reports whether lists and objects are in each other deeper than a parser's stack likes.
+// Brackets in comments and strings count too.
+func shallow(text []byte) error {
+	depth := 0
+	for _, c := range text {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		}
+		if depth > maxDepth {
+			return fmt.Errorf("lists and objects are in each other more than %d deep", maxDepth)
+		}
+	}
+	return nil
+}
+
+// fill sets to to a value of the file. Where never is set, a duration of 0 is a negative one: it
+// stands for never, and leaving the key out for the default.
+func (s *source) fill(v *hujson.Value, key string, to reflect.Value, never bool) {
+	s.at[key] = v.StartOffset
+	kind := v.Value.Kind()
+	if kind == 'n' {
 		s.fail(key, "null; leave the key out instead")
 		return
 	}
 	if to.Kind() == reflect.Pointer {
 		to.Set(reflect.New(to.Type().Elem()))
-		s.fill(v, key, to.Elem())
+		s.fill(v, key, to.Elem(), never)
 		return
 	}
 	switch x := to.Addr().Interface().(type) {
-	case choice:
-		if err := x.choose(v.token); err != nil || v.is == isObject || v.is == isArray {
-			s.fail(key, "%v: %v", s.shown(v), err)
+	case json.Unmarshaler:
+		w := v.Clone()
+		w.Minimize()
+		if err := x.UnmarshalJSON(w.Pack()); err != nil {
+			s.fail(key, "%v", err)
 		}
 		return
 	case encoding.TextUnmarshaler:
-		if !s.want(v, key, isString) {
+		if !s.want(v, key, '"') {
 			return
 		}
-		if err := x.UnmarshalText([]byte(v.token.(string))); err != nil {
+		if err := x.UnmarshalText([]byte(v.Value.(hujson.Literal).String())); err != nil {
 			s.fail(key, "%s", strings.TrimPrefix(err.Error(), "frame: "))
 		}
 		return
-	}
-	if to.Type() == reflect.TypeFor[time.Duration]() && v.is == isString {
-		d, err := time.ParseDuration(v.token.(string))
-		if err != nil {
-			s.fail(key, "%s; wanted is a duration such as 30s", s.shown(v))
+	case *time.Duration:
+		d, err := time.ParseDuration(s.literal(v).String())
+		if kind != '"' || err != nil || d < 0 {
+			s.fail(key, "%s; wanted is a duration such as 300s", s.shown(v))
+		} else if *x = d; d == 0 && never {
+			*x = -1
 		}
-		to.SetInt(int64(d))
 		return
 	}
 	switch to.Kind() {
 	case reflect.Struct:
-		if s.want(v, key, isObject) {
-			s.fields(v, key, to)
+		if s.want(v, key, '{') {
+			s.fields(v.Value.(*hujson.Object), key, to)
 		}
 	case reflect.Slice:
-		if !s.want(v, key, isArray) {
+		if !s.want(v, key, '[') {
 			return
 		}
-		to.Set(reflect.MakeSlice(to.Type(), len(v.array), len(v.array)))
-		for i, x := range v.array {
-			s.fill(x, fmt.Sprintf("%s[%d]", key, i), to.Index(i))
+		list := v.Value.(*hujson.Array).Elements
+		to.Set(reflect.MakeSlice(to.Type(), len(list), len(list)))
+		for i := range list {
+			s.fill(&list[i], fmt.Sprintf("%s[%d]", key, i), to.Index(i), never)
 		}
 	case reflect.Map:
-		if !s.want(v, key, isObject) {
+		if !s.want(v, key, '{') {
 			return
 		}
 		to.Set(reflect.MakeMap(to.Type()))
-		for _, m := range v.object {
-			x := reflect.New(to.Type().Elem()).Elem()
-			s.fill(m.v, join(key, m.key), x)
-			to.SetMapIndex(reflect.ValueOf(m.key), x)
+		for i := range v.Value.(*hujson.Object).Members {
+			m := &v.Value.(*hujson.Object).Members[i]
+			x, name := reflect.New(to.Type().Elem()).Elem(), s.literal(&m.Name).String()
+			s.fill(&m.Value, join(key, name), x, never)
+			to.SetMapIndex(reflect.ValueOf(name), x)
 		}
 	case reflect.String:
-		if s.want(v, key, isString) {
-			to.SetString(v.token.(string))
+		if s.want(v, key, '"') {
+			to.SetString(s.literal(v).String())
 		}
 	case reflect.Bool:
-		if s.want(v, key, isBool) {
-			to.SetBool(v.token.(bool))
+		if s.want(v, key, 't') {
+			to.SetBool(s.literal(v).Bool())
 		}
 	default:
-		if s.want(v, key, isNumber) {
-			s.number(v, key, to)
+		if s.want(v, key, '0') {
+			s.number(string(s.literal(v)), key, to)
 		}
 	}
 }
 
-func (s *source) want(v *value, key string, k kindOf) bool {
-	if v.is != k {
-		s.fail(key, "%s; wanted is %v", s.shown(v), k)
+// literal returns a string, number, true or false; "" of what is none.
+func (s *source) literal(v *hujson.Value) hujson.Literal {
+	l, _ := v.Value.(hujson.Literal)
+	return l
+}
+
+var kinds = map[hujson.Kind]string{'"': "a string", '0': "a number", 't': "true or false", 'f': "true or false", '{': "an object", '[': "a list"}
+
+func (s *source) want(v *hujson.Value, key string, k hujson.Kind) bool {
+	if kinds[v.Value.Kind()] != kinds[k] {
+		s.fail(key, "%s; wanted is %v", s.shown(v), kinds[k])
 		return false
 	}
 	return true
 }
 
 // shown is a value as the file has it, if it is short.
-func (s *source) shown(v *value) string {
-	if v.is == isObject || v.is == isArray || v.end-v.at > 60 {
-		return v.is.String()
+func (s *source) shown(v *hujson.Value) string {
+	if l := s.literal(v); l != nil && len(l) <= 60 {
+		return string(l)
 	}
-	return string(s.text[v.at:v.end])
+	return kinds[v.Value.Kind()]
 }
 
-func (s *source) number(v *value, key string, to reflect.Value) {
-	text := v.token.(json.Number).String()
+func (s *source) number(text, key string, to reflect.Value) {
 	if to.CanUint() {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if limit := uint64(math.MaxUint64) >> (64 - to.Type().Bits()); err != nil || n > limit {
@@ -229,48 +277,64 @@ func (s *source) number(v *value, key string, to reflect.Value) {
 	to.SetInt(n)
 }
 
+// was says what to write for keys of earlier versions.
+var was = map[string]string{
+	"evict":   `is now refuse, which says the opposite: write "refuse": true for "evict": false`,
+	"offload": `is now noOffload, which says the opposite: write "noOffload": true for "offload": false`,
+}
+
 // fields fills a struct, the fields of structs embedded in it included.
-func (s *source) fields(v *value, key string, to reflect.Value) {
-	known := map[string]reflect.Value{}
-	gather(to, known)
+func (s *source) fields(o *hujson.Object, key string, to reflect.Value) {
+	known := map[string]field{}
+	for f := range fieldsOf(to) {
+		known[f.key] = f
+	}
 	seen := map[string]bool{}
-	for _, m := range v.object {
-		k := join(key, m.key)
-		f, ok := known[m.key]
+	for i := range o.Members {
+		m := &o.Members[i]
+		name := s.literal(&m.Name).String()
+		k := join(key, name)
+		f, ok := known[name]
 		switch {
+		case !ok && was[name] != "":
+			s.at[k] = m.Name.StartOffset
+			s.fail(k, "%s", was[name])
 		case !ok:
-			s.at[k] = m.at
-			s.fail(k, "there is no such key; allowed are %s", names(known))
-		case seen[m.key]:
-			s.at[k] = m.at
+			s.at[k] = m.Name.StartOffset
+			s.fail(k, "there is no such key; allowed are %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		case seen[name]:
+			s.at[k] = m.Name.StartOffset
 			s.fail(k, "the key is there twice")
 		default:
-			s.fill(m.v, k, f)
+			s.fill(&m.Value, k, f.value, f.never)
 		}
-		seen[m.key] = true
+		seen[name] = true
 	}
 }
 
-func gather(to reflect.Value, known map[string]reflect.Value) {
-	for i := range to.NumField() {
-		f := to.Type().Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		switch {
-		case f.Anonymous && name == "":
-			gather(to.Field(i), known)
-		case name != "" && name != "-":
-			known[name] = to.Field(i)
-		}
-	}
+// A field is one setting of a struct.
+type field struct {
+	key   string
+	value reflect.Value
+	never bool // a duration of 0 is never, and its field negative
+	omit  bool // where it is zero
 }
 
-func names(known map[string]reflect.Value) string {
-	var list []string
-	for n := range known {
-		list = append(list, n)
+// fieldsOf returns the settings of a struct, and of structs embedded in it, in their order.
+// Of two with one key, only the outer one is a setting.
+func fieldsOf(v reflect.Value) iter.Seq[field] {
+	return func(yield func(field) bool) {
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Anonymous && key == "" || key == "" || key == "-" {
+				continue
+			}
+			omit := strings.Contains(options, "omit")
+			if !yield(field{key, v.FieldByIndex(f.Index), strings.Contains(options, "never"), omit}) {
+				return
+			}
+		}
 	}
-	slices.Sort(list)
-	return strings.Join(list, ", ")
 }
 
 func join(key, name string) string {

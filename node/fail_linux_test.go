@@ -15,6 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 const inPair = `{
@@ -80,7 +81,7 @@ func TestApplyFailsUnderTraffic(t *testing.T) {
 	// Beside what fails, everything else would change too.
 	other := func(c *Config) {
 		c.Segments = slices.Delete(c.Segments, 2, 3)
-		c.Segments[0].NoLearning = true
+		c.Segments[0].NoLearn = true
 		c.Segments[0].Flood = nil
 		c.Segments[1].Gateway.Addresses = []netip.Prefix{netip.MustParsePrefix("10.0.21.1/24")}
 		c.VRFs[0].Routes = nil
@@ -97,22 +98,22 @@ func TestApplyFailsUnderTraffic(t *testing.T) {
 		is     error
 	}{
 		{"another tunnel on an address that is not local", func(c *Config) {
-			c.Tunnels = append(c.Tunnels, Tunnel{Name: "vx9", Local: netip.MustParseAddr("192.0.2.77")})
+			c.Tunnels = append(c.Tunnels, Tunnel{Config: vtep.Config{Name: "vx9"}, Local: netip.MustParseAddr("192.0.2.77")})
 		}, `tunnel "vx9"`, syscall.EADDRNOTAVAIL},
 		{"the tunnel on an address that is not local", func(c *Config) {
 			c.Tunnels[0].Local = netip.MustParseAddr("192.0.2.77")
 		}, `tunnel "vx0"`, syscall.EADDRNOTAVAIL},
 		{"a UDP port that is taken", func(c *Config) {
-			c.Tunnels = append(c.Tunnels, Tunnel{Name: "vx9", Local: netip.MustParseAddr("192.0.2.1"), Port: 5789})
+			c.Tunnels = append(c.Tunnels, Tunnel{Config: vtep.Config{Name: "vx9", Port: 5789}, Local: netip.MustParseAddr("192.0.2.1")})
 		}, `tunnel "vx9"`, syscall.EADDRINUSE},
 		{"a device that is busy", func(c *Config) {
 			c.Ports = append(c.Ports, Port{Name: "busy0"})
 		}, `port "busy0"`, syscall.EBUSY},
 		{"an interface that is not there", func(c *Config) {
-			c.Ports = append(c.Ports, Port{Name: "nope0", Type: portPacket})
+			c.Ports = append(c.Ports, Port{Name: "nope0", Type: PortPacket})
 		}, `port "nope0"`, nil},
 		{"a namespace that is not there", func(c *Config) {
-			c.Ports = append(c.Ports, Port{Name: "vm9", Namespace: "vxs-nowhere"})
+			c.Ports = append(c.Ports, Port{Name: "vm9", DeviceConfig: port.DeviceConfig{Namespace: "vxs-nowhere"}})
 		}, `port "vm9"`, syscall.ENOENT},
 		{"a port for a namespace that is not there", func(c *Config) {
 			c.Ports[0].Namespace = "vxs-nowhere"
@@ -147,7 +148,7 @@ func TestApplyFailsUnderTraffic(t *testing.T) {
 	taken.Close()
 	if err := s.apply(changed(t, s.Config(), func(c *Config) {
 		c.Ports = append(c.Ports, Port{Name: "busy0"})
-		c.Tunnels = append(c.Tunnels, Tunnel{Name: "vx9", Local: netip.MustParseAddr("192.0.2.1"), Port: 5789})
+		c.Tunnels = append(c.Tunnels, Tunnel{Config: vtep.Config{Name: "vx9", Port: 5789}, Local: netip.MustParseAddr("192.0.2.1")})
 	})); err != nil {
 		t.Errorf("now they can be had: %v", err)
 	}
@@ -160,7 +161,7 @@ func TestApplyPutsBack(t *testing.T) {
 	s := l.quiet("one", "192.0.2.1", parse(t, inPair))
 	before := dump(s.Node)
 	err := s.apply(changed(t, s.Config(), func(c *Config) {
-		c.Tunnels[0].Bind = "nope0"
+		c.Tunnels[0].Device = "nope0"
 		c.Segments = c.Segments[:1]
 		c.VRFs = nil
 		c.MaxMACs = 1

@@ -15,12 +15,14 @@ import (
 // A neighbourhood is what a segment's neighbours and gateway are made of. For another one they
 // are made anew.
 type neighbourhood struct {
-	gateway *Gateway
-	mode    arp.Mode
-	limits  [2]int
+	gateway   *Gateway
+	responder arp.Config
+	table     arp.TableConfig
 }
 
-func (c *Segment) neighbourhood() neighbourhood { return neighbourhood{c.Gateway, mode(c), limits(c)} }
+func (c *Segment) neighbourhood() neighbourhood {
+	return neighbourhood{c.Gateway, c.responder(nil), *c.table()}
+}
 
 // setGateway makes what answers for neighbours, and the interface of a segment that has
 // MACs.
@@ -29,7 +31,7 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 		n.dropInterface(s)
 		s.dropMACs(c.Gateway)
 		s.responder = nil
-		if s.made.limits != want.limits {
+		if !reflect.DeepEqual(s.made.table, want.table) {
 			s.table = nil
 		}
 		s.made = want
@@ -55,7 +57,8 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 	}
 	if s.responder == nil {
 		cfg := c.responder(s.vsi.FDB().Lookup)
-		cfg.Table = s.table
+		cfg.Table, cfg.Notify = s.table, n.sw.Notify
+		cfg.Inject = func(f *frame.Frame) bool { return s.vsi.Send(0, f) }
 		err := n.step("responder", func() (err error) {
 			s.responder, err = arp.NewResponder(cfg)
 			return err
@@ -82,26 +85,31 @@ func (c *Segment) ethernet() bool { return c.Gateway != nil && !c.Gateway.MAC.Is
 
 // table returns the settings of the segment's neighbours.
 func (c *Segment) table() *arp.TableConfig {
-	t := &arp.TableConfig{VNI: c.VNI}
-	if x := c.Neighbours; x != nil {
-		t.Limit, t.PerDest = x.Limit, x.PerDest
+	t := new(arp.TableConfig)
+	if c.Neighbours != nil {
+		*t = c.Neighbours.TableConfig
 	}
+	t.VNI = c.VNI
 	return t
 }
 
 // responder returns the settings of what answers for them.
-func (c *Segment) responder(locate func(frame.MAC) (frame.Dest, bool)) arp.Config {
-	cfg := arp.Config{Mode: mode(c), Locate: locate}
+func (c *Segment) responder(locate func(frame.MAC) (frame.Dest, bool)) (cfg arp.Config) {
+	if c.Neighbours != nil {
+		cfg = c.Neighbours.Config
+	}
+	cfg.Locate = locate
 	if c.ethernet() {
-		cfg.MAC, cfg.AccessMAC = cmp.Or(c.Gateway.Own, c.Gateway.MAC), c.Gateway.MAC
+		cfg.MAC, cfg.AccessMAC = cmp.Or(cfg.MAC, c.Gateway.Own, c.Gateway.MAC), cmp.Or(cfg.AccessMAC, c.Gateway.MAC)
 	}
 	return cfg
 }
 
 // iface returns the settings of the gateway's interface.
 func (c *Segment) iface(r *arp.Responder, send func(frame.Dest, *frame.Frame) bool) l3.InterfaceConfig {
-	g := c.Gateway
-	return l3.InterfaceConfig{VNI: c.VNI, Addresses: g.Addresses, MAC: g.MAC, Own: g.Own, Anycast: g.Anycast, Neighbours: r, Send: send}
+	cfg := c.Gateway.InterfaceConfig
+	cfg.VNI, cfg.Neighbours, cfg.Send = c.VNI, r, send
+	return cfg
 }
 
 // setInterface makes a segment's interface.
@@ -179,15 +187,7 @@ func mode(c *Segment) arp.Mode {
 	if c.Neighbours == nil {
 		return arp.Off
 	}
-	return arp.Mode(c.Neighbours.Mode)
-}
-
-// limits are what a table of neighbours cannot change.
-func limits(c *Segment) [2]int {
-	if c.Neighbours == nil {
-		return [2]int{}
-	}
-	return [2]int{c.Neighbours.Limit, c.Neighbours.PerDest}
+	return c.Neighbours.Mode
 }
 
 // keepNeighbours makes the static neighbours those of c.

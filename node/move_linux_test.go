@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/port"
 )
 
 // Another local address of a tunnel is taken in place: the tunnel, what it has learned and
@@ -52,10 +54,10 @@ func TestApplyMovesTunnel(t *testing.T) {
 		},
 		"a port": func(c *Config) {
 			c.Tunnels[0].Local = taken
-			c.Ports = append(c.Ports, Port{Name: "vm9", Namespace: "vxs-nowhere"})
+			c.Ports = append(c.Ports, Port{Name: "vm9", DeviceConfig: port.DeviceConfig{Namespace: "vxs-nowhere"}})
 		},
 		"a setting of the second tunnel": func(c *Config) { // found when the first has moved
-			c.Tunnels[0].Local, c.Tunnels[1].Bind = taken, "nope0"
+			c.Tunnels[0].Local, c.Tunnels[1].Device = taken, "nope0"
 		},
 	} {
 		old := dump(s.Node)

@@ -13,7 +13,11 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // A maker makes configurations of few names, numbers and addresses, so that they meet.
@@ -149,21 +153,24 @@ func (m maker) try() *Config {
 			continue
 		}
 		t := Tunnel{
-			Name: name, Local: m.addr("192.0.2.1", "192.0.2.2", "192.0.2.3"), Port: uint16(4789 + m.IntN(2)), TTL: Inherit(7 * m.IntN(2)),
-			Peers: pick[Peers](m, 0, 0, 1, 2), GBP: m.some(4),
+			Local: m.addr("192.0.2.1", "192.0.2.2", "192.0.2.3"),
+			Config: vtep.Config{
+				Name: name, Port: uint16(4789 + m.IntN(2)), Header: vtep.Header{TTL: vtep.Value(7 * m.IntN(2))},
+				Peers: pick[vtep.PeerPolicy](m, 0, 0, 1, 2), GBP: m.some(4),
+			},
 		}
 		if m.some(5) {
-			t.Type, t.GBP = Type(encap.TypeGPE), false
+			t.Type, t.GBP = encap.TypeGPE, false
 		}
 		c.Tunnels = append(c.Tunnels, t)
 	}
 	if m.some(2) {
-		c.Tunnels = append(c.Tunnels, Tunnel{Name: "ip0", Type: Type(encap.TypeIPIP), Local: m.addr("192.0.2.1", "192.0.2.2")})
+		c.Tunnels = append(c.Tunnels, Tunnel{Config: vtep.Config{Name: "ip0", Type: encap.TypeIPIP}, Local: m.addr("192.0.2.1", "192.0.2.2")})
 	}
 	for _, name := range []string{"t1", "t2", "t3", "u1", "u2"} {
-		p := Port{Name: name, MTU: 1400 + 50*m.IntN(2)}
+		p := Port{Name: name, DeviceConfig: port.DeviceConfig{MTU: 1400 + 50*m.IntN(2)}}
 		if name[0] == 'u' {
-			p.Type = portTUN
+			p.Type = PortTUN
 		}
 		if !m.some(4) {
 			c.Ports = append(c.Ports, p)
@@ -182,14 +189,14 @@ func (m maker) try() *Config {
 	var bare []Segment // that are in a tunnel for IP, or on a port for IP
 	var tunnels, taps []string
 	for _, t := range c.Tunnels {
-		if t.Type == Type(encap.TypeIPIP) {
+		if t.Type == encap.TypeIPIP {
 			bare = append(bare, Segment{Tunnel: t.Name})
 		} else {
 			tunnels = append(tunnels, t.Name)
 		}
 	}
 	for _, p := range c.Ports {
-		if p.Type == portTUN {
+		if p.Type == PortTUN {
 			bare = append(bare, Segment{Members: []Member{{Port: p.Name}}})
 		} else {
 			taps = append(taps, p.Name)
@@ -203,7 +210,7 @@ func (m maker) try() *Config {
 	for i, s := range bare {
 		if len(c.VRFs) > 0 && m.some(2) {
 			s.VNI = frame.VNI(50 + i)
-			s.Gateway = &Gateway{VRF: pick(m, c.VRFs...).Name, Addresses: []netip.Prefix{netip.MustParsePrefix(pick(m, "10.5.0.1/32", "10.5.0.2/32"))}}
+			s.Gateway = &Gateway{VRF: pick(m, c.VRFs...).Name, InterfaceConfig: l3.InterfaceConfig{Addresses: []netip.Prefix{netip.MustParsePrefix(pick(m, "10.5.0.1/32", "10.5.0.2/32"))}}}
 			c.Segments = append(c.Segments, s)
 		}
 	}
@@ -224,15 +231,16 @@ func (m maker) policy(name string) Policy {
 	return p
 }
 
-var yes = true
-
 func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment {
 	s := Segment{
-		VNI: vni, Evict: pick(m, nil, nil, new(bool), &yes), NoLearning: m.some(4), Ageing: Duration(m.IntN(2)) * 60e9, MaxMACs: m.IntN(2) * 100,
-		Freeze: uint8(m.IntN(2) * 5), InnerVLAN: InnerVLAN(m.IntN(3)),
+		VNI: vni,
+		VSIConfig: vswitch.VSIConfig{
+			Refuse: m.some(4), NoLearn: m.some(4), Ageing: time.Duration(m.IntN(2)) * 60e9, MaxMACs: m.IntN(2) * 100,
+			Freeze: uint8(m.IntN(2) * 5), InnerVLAN: vswitch.VLANMode(m.IntN(3)),
+		},
 	}
 	if m.some(3) {
-		s.NoFlood, s.Storm.Broadcast.Packets = []Class{Class(m.IntN(3))}, uint64(m.IntN(2)*1000)
+		s.NoFlood, s.Storm.Broadcast.Packets = vswitch.Class(1<<m.IntN(3)), uint64(m.IntN(2)*1000)
 	}
 	if len(c.Policies) > 0 && m.some(2) {
 		s.Policy = pick(m, c.Policies...).Name
@@ -242,7 +250,7 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 		if !m.some(3) {
 			continue
 		}
-		x := SegmentTunnel{Tunnel: name, VNI: pick[frame.VNI](m, 0, 0, 10, 20, 30, 40), Hub: m.some(4)}
+		x := SegmentTunnel{Tunnel: name, VNI: pick[frame.VNI](m, 0, 0, 10, 20, 30, 40), AttachConfig: vswitch.AttachConfig{Hub: m.some(4)}}
 		if !x.Hub {
 			x.Group = uint8(m.IntN(4))
 		}
@@ -268,13 +276,14 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 			continue
 		}
 		x := Member{
-			Port: p, VLAN: m.IntN(3), Isolated: m.some(3), NoLearning: m.some(4), MaxMACs: m.IntN(2) * 10, Locked: m.some(4), GBP: uint16(m.IntN(2)),
+			Port: p, VLAN: m.IntN(3), Isolated: m.some(3),
+			AttachConfig: vswitch.AttachConfig{NoLearn: m.some(4), MaxMACs: m.IntN(2) * 10, Locked: m.some(4), GBP: uint16(m.IntN(2))},
 		}
 		if m.some(3) {
 			x.Guard = &policy.GuardConfig{Tunnels: m.some(2), MACs: []frame.MAC{m.mac()}}
 		}
 		if m.some(4) {
-			x.NoFlood = []Class{Class(m.IntN(3))}
+			x.NoFlood = vswitch.Class(1 << m.IntN(3))
 		}
 		s.Members = append(s.Members, x)
 		if m.some(3) {
@@ -282,13 +291,13 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 		}
 	}
 	if m.some(2) {
-		s.Neighbours = &Neighbours{Mode: Mode(m.IntN(3)), Limit: 100 * m.IntN(2)}
+		s.Neighbours = &Neighbours{Config: arp.Config{Mode: arp.Mode(m.IntN(3))}, TableConfig: arp.TableConfig{Limit: 100 * m.IntN(2)}}
 		for range m.IntN(3) {
 			s.Neighbours.Static = append(s.Neighbours.Static, Neighbour{m.addr("10.0.10.7", "10.0.10.8"), m.mac()})
 		}
 	}
 	if len(c.VRFs) > 0 && !m.some(3) {
-		g := &Gateway{VRF: pick(m, c.VRFs...).Name, MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(m.IntN(2))}}
+		g := &Gateway{VRF: pick(m, c.VRFs...).Name, InterfaceConfig: l3.InterfaceConfig{MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(m.IntN(2))}}}
 		if !m.some(3) {
 			g.Addresses = []netip.Prefix{netip.MustParsePrefix(pick(m, "10.0.10.1/24", "10.0.20.1/24", "10.0.30.1/24", "10.0.30.2/24"))}
 		}
@@ -296,7 +305,7 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 			g.Own, g.Anycast = frame.MAC{2, 0, 0, 0xee, 0, byte(m.IntN(2))}, m.some(2)
 		}
 		if s.Gateway = g; s.Neighbours != nil && m.some(3) {
-			s.Neighbours.Mode = Mode(arp.Access)
+			s.Neighbours.Mode = arp.Access
 		}
 	}
 	return s

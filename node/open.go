@@ -251,8 +251,6 @@ func (n *Node) closeUnused(w wanted) {
 	}
 }
 
-func off(b *bool) bool { return b != nil && !*b }
-
 // openers ask the system for what a node needs of it.
 type openers struct {
 	underlay func(*Tunnel) (port.Underlay, error)
@@ -261,48 +259,45 @@ type openers struct {
 
 func listen(c *Tunnel) (port.Underlay, error) {
 	switch {
-	case c.Type == Type(encap.TypeIPIP):
-		return underlay.ListenIP(c.Local, c.ip())
-	case c.Underlay == underlayPacket:
-		return underlay.ListenPacket(c.at(), c.packet())
+	case c.Type == encap.TypeIPIP:
+		cfg, _ := convert[underlay.IPConfig](c)
+		return underlay.ListenIP(c.Local, cfg)
+	case c.Underlay == UnderlayPacket:
+		cfg, _ := convert[underlay.PacketConfig](c)
+		return underlay.ListenPacket(c.at(), cfg)
 	}
-	return underlay.ListenUDP(c.at(), c.udp())
-}
-
-func (c *Tunnel) ip() *underlay.IPConfig {
-	return &underlay.IPConfig{Mark: c.Mark, Device: c.Bind, Queues: c.Queues}
-}
-
-func (c *Tunnel) packet() *underlay.PacketConfig {
-	return &underlay.PacketConfig{
-		Device: c.Bind, Prefix: c.Prefix, Gateway: c.Gateway, MAC: c.MAC, Queues: c.Queues, SrcPorts: underlay.PortRange(c.SrcPorts),
-		Checksum: underlay.Checksum(c.Checksum), ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload),
-	}
-}
-
-func (c *Tunnel) udp() *underlay.UDPConfig {
-	return &underlay.UDPConfig{
-		SrcPorts: underlay.PortRange(c.SrcPorts), Mark: c.Mark, Device: c.Bind, Queues: c.Queues, MulticastDevice: c.MulticastDevice,
-		Checksum: underlay.Checksum(c.Checksum), ZeroChecksum6RX: c.ZeroSum6, NoOffload: off(c.Offload),
-	}
+	return underlay.ListenUDP(c.at(), &c.UDPConfig)
 }
 
 func openDevice(c *Port) (port.Port, error) {
 	switch c.Type {
-	case portTUN:
-		return port.OpenTUN(c.Name, c.device())
-	case portPacket:
-		return port.OpenPacket(c.Name, c.packet())
+	case PortTUN:
+		return port.OpenTUN(c.Name, &c.DeviceConfig)
+	case PortPacket:
+		cfg, _ := convert[port.PacketConfig](c)
+		return port.OpenPacket(c.Name, cfg)
 	}
-	return port.OpenTAP(c.Name, c.device())
+	return port.OpenTAP(c.Name, &c.DeviceConfig)
 }
 
-func (c *Port) device() *port.DeviceConfig {
-	return &port.DeviceConfig{MTU: c.MTU, MAC: c.MAC, Queues: c.Queues, NoOffload: off(c.Offload), Namespace: c.Namespace}
-}
-
-func (c *Port) packet() *port.PacketConfig {
-	return &port.PacketConfig{Queues: c.Queues, Namespace: c.Namespace, Promiscuous: c.Promiscuous, NoOffload: off(c.Offload)}
+// convert returns the settings of a kind out of c, a pointer to a Tunnel or a Port: the fields
+// of the same name. What is set in c beside them and has no place there is in left, by its
+// field; that of its own fields is not.
+func convert[T any](c any) (to *T, left []string) {
+	to = new(T)
+	from, into := reflect.ValueOf(c).Elem(), reflect.ValueOf(to).Elem()
+	for _, f := range reflect.VisibleFields(from.Type()) {
+		if f.Anonymous {
+			continue
+		}
+		v := from.FieldByIndex(f.Index)
+		if x := into.FieldByName(f.Name); x.IsValid() && x.Type() == f.Type {
+			x.Set(v)
+		} else if !v.IsZero() {
+			left = append(left, f.Name)
+		}
+	}
+	return to, left
 }
 
 func (n *Node) openTunnel(c *Tunnel) (v *vtep.VTEP, err error) {
@@ -311,7 +306,7 @@ func (n *Node) openTunnel(c *Tunnel) (v *vtep.VTEP, err error) {
 		if err != nil {
 			return err
 		}
-		if v, err = vtep.New(c.vtep(), n.capture.Underlay(u)); err != nil {
+		if v, err = vtep.New(&c.Config, n.capture.Underlay(u)); err != nil {
 			u.Close()
 		}
 		return err
@@ -320,15 +315,6 @@ func (n *Node) openTunnel(c *Tunnel) (v *vtep.VTEP, err error) {
 		return nil, fmt.Errorf("tunnel %q: %w", c.Name, err)
 	}
 	return v, nil
-}
-
-// vtep returns the settings of the tunnel's VTEP.
-func (c *Tunnel) vtep() *vtep.Config {
-	return &vtep.Config{
-		Name: c.Name, Type: encap.Type(c.Type), Peers: vtep.PeerPolicy(c.Peers), MaxPeers: c.MaxPeers, MTU: c.MTU, GroupTTL: c.GroupTTL,
-		Reserved: c.Reserved, GBP: c.GBP,
-		Header: vtep.Header{TTL: vtep.Value(c.TTL), TOS: vtep.Value(c.TOS), DF: vtep.DF(c.DF), ECN: vtep.ECN(c.ECN)},
-	}
 }
 
 func (n *Node) openPort(c *Port) (p vswitch.Port, err error) {

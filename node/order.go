@@ -175,7 +175,7 @@ func entangled(old, c *Segment, was, is wanted) bool {
 	count(old.Policy != c.Policy)
 	count(rules(old.Policy) || rules(c.Policy))
 	count((mode(old) == arp.Access) != (mode(c) == arp.Access))
-	count(classSet(old.NoFlood) != classSet(c.NoFlood))
+	count(old.NoFlood != c.NoFlood)
 	count(old.InnerVLAN != c.InnerVLAN)
 	count(!reflect.DeepEqual(old.Gateway, c.Gateway))
 	guards, members, lists := false, false, false
@@ -184,7 +184,7 @@ func entangled(old, c *Segment, was, is wanted) bool {
 			x := *o
 			guards = guards || !reflect.DeepEqual(x.Guard, m.Guard)
 			x.Guard, m.Guard = nil, nil
-			members = members || !reflect.DeepEqual(x, m)
+			members = members || !reflect.DeepEqual(x, m) || rules(m.Policy)
 		}
 	}
 	for _, x := range c.in() {

@@ -12,6 +12,10 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // large is a configuration of 10,000 static MACs and 1,000 routes, of node 1 or 2. Two with
@@ -27,29 +31,29 @@ func large(this, number int) *Config {
 		}
 		return list
 	}
-	odd := number % 2
+	odd, mtu := number%2, port.DeviceConfig{MTU: 1450}
 	anycast := func(address string) *Gateway {
-		return &Gateway{VRF: "red", Addresses: []netip.Prefix{netip.MustParsePrefix(address)}, MAC: frame.MAC{2, 0, 0, 0xff, 0, 0}, Own: frame.MAC{2, 0, 0, 0xee, 0, byte(this)}, Anycast: true}
+		return &Gateway{VRF: "red", InterfaceConfig: l3.InterfaceConfig{Addresses: []netip.Prefix{netip.MustParsePrefix(address)}, MAC: frame.MAC{2, 0, 0, 0xff, 0, 0}, Own: frame.MAC{2, 0, 0, 0xee, 0, byte(this)}, Anycast: true}}
 	}
 	c := &Config{
-		Tunnels: []Tunnel{{Name: "vx0", Local: netip.AddrFrom4([4]byte{192, 0, 2, byte(this)})}},
-		Ports:   []Port{{Name: "vm10", MTU: 1450}, {Name: "vm20", MTU: 1450}, {Name: "vm50", MTU: 1450}},
+		Tunnels: []Tunnel{{Config: vtep.Config{Name: "vx0"}, Local: netip.AddrFrom4([4]byte{192, 0, 2, byte(this)})}},
+		Ports:   []Port{{Name: "vm10", DeviceConfig: mtu}, {Name: "vm20", DeviceConfig: mtu}, {Name: "vm50", DeviceConfig: mtu}},
 		Segments: []Segment{
 			{VNI: 10, Tunnel: "vx0", Flood: []netip.Addr{peer}, Members: []Member{{Port: "vm10"}}, FDB: macs(10, 5000, 0), Gateway: anycast("10.0.10.254/24")},
 			{VNI: 50, Tunnel: "vx0", Flood: []netip.Addr{peer}, Members: []Member{{Port: "vm50"}}, Gateway: anycast("10.0.50.254/24")},
 			{VNI: 20, Tunnel: "vx0", Flood: []netip.Addr{peer}, Members: []Member{{Port: "vm20", Isolated: odd == 1}},
 				FDB:        append(macs(20, 2500, 0), macs(20, 2500, 1+odd)...),
-				Neighbours: &Neighbours{Mode: Mode(arp.Suppress), Static: []Neighbour{{netip.AddrFrom4([4]byte{10, 0, 20, byte(100 + odd)}), frame.MAC{2, 20, 0, 1, 0, 0}}}},
-				Gateway:    &Gateway{VRF: "red", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.20.1/24")}, MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(20 + odd)}},
+				Neighbours: &Neighbours{Config: arp.Config{Mode: arp.Suppress}, Static: []Neighbour{{netip.AddrFrom4([4]byte{10, 0, 20, byte(100 + odd)}), frame.MAC{2, 20, 0, 1, 0, 0}}}},
+				Gateway:    &Gateway{VRF: "red", InterfaceConfig: l3.InterfaceConfig{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.20.1/24")}, MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(20 + odd)}}},
 			},
-			{VNI: 40, Tunnel: "vx0", Gateway: &Gateway{VRF: "red", MAC: frame.MAC{2, 0, 0, 0xdd, 0, byte(this)}}},
+			{VNI: 40, Tunnel: "vx0", Gateway: &Gateway{VRF: "red", InterfaceConfig: l3.InterfaceConfig{MAC: frame.MAC{2, 0, 0, 0xdd, 0, byte(this)}}}},
 		},
 	}
 	c.Policies = []Policy{{Name: "some"}}
 	c.Segments[2].Policy = []string{"some", ""}[odd]
 	if odd == 1 {
 		c.Ports = append(c.Ports, Port{Name: "vm30"})
-		c.Segments = append(c.Segments, Segment{VNI: 30, Tunnel: "vx0", Members: []Member{{Port: "vm30"}}, Flood: []netip.Addr{peer}, MaxMACs: 100})
+		c.Segments = append(c.Segments, Segment{VNI: 30, Tunnel: "vx0", Members: []Member{{Port: "vm30"}}, Flood: []netip.Addr{peer}, VSIConfig: vswitch.VSIConfig{MaxMACs: 100}})
 	}
 	red := VRF{Name: "red"}
 	for i := range 1000 {

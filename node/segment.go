@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
@@ -92,7 +91,7 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 // segment returns the segment that c is about, making it if there is none.
 func (n *Node) segment(c *Segment) (*segment, error) {
 	s := n.segments[c.VNI]
-	if s != nil && s.refuse != c.refuse() { // the one thing a table cannot change
+	if s != nil && s.refuse != c.Refuse { // the one thing a table cannot change
 		if err := n.deleteSegment(s); err != nil {
 			return nil, err
 		}
@@ -102,12 +101,12 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 		return s, nil
 	}
 	err := n.step("segment", func() error {
-		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Refuse: c.refuse()})
+		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Refuse: c.Refuse})
 		if err == nil {
 			s = &segment{
-				vni: c.VNI, refuse: c.refuse(), vsi: vsi,
+				vni: c.VNI, refuse: c.Refuse, vsi: vsi,
 				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
-				settings: vswitch.VSIConfig{Refuse: c.refuse()}, at: map[*vswitch.Attachment]vswitch.AttachConfig{},
+				settings: vswitch.VSIConfig{Refuse: c.Refuse}, at: map[*vswitch.Attachment]vswitch.AttachConfig{},
 				gate: gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},
 			}
 			n.segments[c.VNI] = s
@@ -117,20 +116,11 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 	return s, err
 }
 
-// refuse reports whether the segment's table refuses new MACs when it is full.
-func (c *Segment) refuse() bool { return c.Evict != nil && !*c.Evict }
-
 // vsi returns the settings of the segment's VSI.
 func (c *Segment) vsi(slots vswitch.Slots) vswitch.VSIConfig {
-	return vswitch.VSIConfig{
-		MaxMACs: c.MaxMACs, Refuse: c.refuse(), Ageing: time.Duration(c.Ageing), NoLearn: c.NoLearning, NoFlood: classSet(c.NoFlood), Slots: slots,
-		Storm: c.Storm.rates(), Freeze: c.Freeze, InnerVLAN: vswitch.VLANMode(c.InnerVLAN), RouteIsolated: c.RouteIsolated,
-		ForwardBridgeGroup: c.ForwardBridgeGroup, Flaps: c.Flaps, FlapHold: max(0, time.Duration(c.FlapHold)),
-	}
-}
-
-func (s Storm) rates() vswitch.Storm {
-	return vswitch.Storm{Broadcast: vswitch.Rate(s.Broadcast), Multicast: vswitch.Rate(s.Multicast), UnknownUnicast: vswitch.Rate(s.Unknown)}
+	cfg := c.VSIConfig
+	cfg.Slots = slots
+	return cfg
 }
 
 func (c *Segment) member(port string) *Member {
@@ -140,13 +130,6 @@ func (c *Segment) member(port string) *Member {
 		}
 	}
 	return nil
-}
-
-func classSet(list []Class) (set vswitch.Class) {
-	for _, c := range list {
-		set |= vswitch.Class(1 << c)
-	}
-	return set
 }
 
 // onPort reports whether the segment's interface is one without MACs, on a port or tunnel
@@ -177,9 +160,8 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 
 // attach returns the settings of the member's attachment.
 func (m *Member) attach() vswitch.AttachConfig {
-	c := vswitch.AttachConfig{
-		NoLearn: m.NoLearning, MaxMACs: m.MaxMACs, NoFlood: classSet(m.NoFlood), Storm: m.Storm.rates(), Locked: m.Locked, GBP: m.GBP, Keep: true,
-	}
+	c := m.AttachConfig
+	c.Keep = true
 	if m.Isolated {
 		c.Group = vswitch.GroupIsolated
 	}
@@ -204,9 +186,7 @@ func (n *Node) setMember(s *segment, m *Member) error {
 		}
 		s.guards[m.Port] = g
 	}
-	if m.Guard != nil {
-		at.Slots.Ingress = g
-	}
+	at.Slots = n.memberSlots(m, g)
 	d := n.ports[m.Port]
 	if a := s.members[m.Port]; a != nil {
 		return s.set(a, at)
@@ -219,6 +199,24 @@ func (n *Node) setMember(s *segment, m *Member) error {
 		s.members[m.Port] = a
 	}
 	return err
+}
+
+// memberSlots returns the stages of a member, g its guard. They come before those of the segment.
+func (n *Node) memberSlots(m *Member, g *policy.Guard) (slots vswitch.Slots) {
+	var ingress []vswitch.Stage
+	if m.Guard != nil {
+		ingress = append(ingress, g)
+	}
+	if p := n.policies[m.Policy]; p != nil {
+		ingress, slots.Egress = append(ingress, p.Ingress()), p.Egress()
+	}
+	if clamp, err := l3.NewMSSClamp(m.MSSClamp); err == nil {
+		ingress = append(ingress, clamp)
+	}
+	if len(ingress) > 0 {
+		slots.Ingress = vswitch.Chain(ingress...)
+	}
+	return slots
 }
 
 // deleteSegment removes a segment with its gateway; ports and tunnels stay open.

@@ -47,7 +47,7 @@ func benchOf(t *testing.T, n *Node) *bench {
 			open := func() (*underlay.Memory, error) {
 				return net.Listen(netip.AddrPortFrom(c.Local, c.port()), &underlay.MemoryConfig{Queues: c.Queues})
 			}
-			if c.Type == Type(encap.TypeIPIP) {
+			if c.Type == encap.TypeIPIP {
 				open = func() (*underlay.Memory, error) {
 					return net.ListenIP(c.Local, &underlay.MemoryConfig{Queues: c.Queues})
 				}
@@ -169,7 +169,7 @@ func (b *bench) state() []string {
 }
 
 func (m neighbourhood) show() string {
-	s := fmt.Sprintf("mode %v, limits %d", m.mode, m.limits)
+	s := fmt.Sprintf("responder %+v, table %+v", m.responder, m.table)
 	if m.gateway != nil {
 		s += fmt.Sprintf(", gateway %+v", *m.gateway)
 	}
@@ -226,7 +226,7 @@ const stepsOld = `{
     {"vni": 20, "tunnels": [{"tunnel": "moves", "vni": 21, "group": 1, "flood": ["192.0.2.100"]}, {"tunnel": "moves2", "group": 2, "flood": ["192.0.2.101"]}],
      "members": [{"port": "p2"}], "policy": "two",
      "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:20", "own": "02:00:00:00:ee:20", "anycast": true}},
-    {"vni": 30, "tunnel": "differs", "flood": ["192.0.2.100", "239.1.1.3"], "members": [{"port": "p3"}], "policy": "three", "evict": true},
+    {"vni": 30, "tunnel": "differs", "flood": ["192.0.2.100", "239.1.1.3"], "members": [{"port": "p3"}], "policy": "three"},
     {"vni": 40, "tunnel": "goes", "flood": ["239.1.1.2"], "neighbours": {"mode": "access"},
      "gateway": {"vrf": "blue", "addresses": ["10.0.40.1/24"], "mac": "02:00:00:00:ff:40"}},
     {"vni": 50, "tunnel": "ip", "gateway": {"vrf": "red", "addresses": ["10.5.0.1/32"]}},
@@ -258,7 +258,7 @@ var stepsNew = strings.NewReplacer(
 	`02:00:00:00:ff:10`, `02:00:00:00:ff:11`, `10.0.10.1/24`, `10.0.10.2/24`,
 	`"02:00:00:00:00:08", "port": "p1"`, `"02:00:00:00:00:08", "remote": "192.0.2.102"`,
 	`239.1.1.1`, `239.1.1.11`, `"vni": 21`, `"vni": 22`, `"own": "02:00:00:00:ee:20", "anycast": true`, `"own": "02:00:00:00:ee:21"`,
-	`"policy": "three", "evict": true`, `"policy": "four"`,
+	`"policy": "three"`, `"policy": "four"`,
 	`{"vni": 40, "tunnel": "goes"`, `{"vni": 41, "tunnel": "comes"`, `"mode": "access"`, `"mode": "proxy"`, `"mode": "suppress"`, `"mode": "access"`, `"segment": 40`, `"segment": 41`,
 	`{"port": "u1"}`, `{"port": "u2"}`, `10.5.0.1/32`, `10.5.0.2/32`,
 	`"blue"`, `"green"`, `"maxMACs": 1000`, `"maxMACs": 2000`,

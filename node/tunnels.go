@@ -13,16 +13,16 @@ import (
 // own. Tunnels of one group are kept apart, those of different groups and hubs are joined.
 type SegmentTunnel struct {
 	Tunnel string       `json:"tunnel"`
-	VNI    frame.VNI    `json:"vni,omitempty"`   // what the tunnel calls the segment; default the segment's own
+	VNI    frame.VNI    `json:"vni,omitzero"`    // what the tunnel calls the segment; default the segment's own
 	Flood  []netip.Addr `json:"flood,omitempty"` // peers that get what is flooded
-	Hub    bool         `json:"hub,omitempty"`
-	Group  uint8        `json:"group,omitempty"` // split horizon, 1 to 255; default 1
+
+	vswitch.AttachConfig // its Group, 1 to 255, is 1 by default
 }
 
 // in returns the tunnels that a segment is in, however it says so.
 func (c *Segment) in() []SegmentTunnel {
 	if len(c.Tunnels) == 0 && c.Tunnel != "" {
-		return []SegmentTunnel{{Tunnel: c.Tunnel, Flood: c.Flood, Hub: c.Hub}}
+		return []SegmentTunnel{{Tunnel: c.Tunnel, Flood: c.Flood, AttachConfig: vswitch.AttachConfig{Hub: c.Hub}}}
 	}
 	return c.Tunnels
 }
@@ -39,7 +39,7 @@ func (c *Segment) named(name string) string {
 // tag returns what a tunnel calls the segment.
 func (c *Segment) tag(x *SegmentTunnel, t *Tunnel) uint32 {
 	switch {
-	case t.Type == Type(encap.TypeIPIP):
+	case t.Type == encap.TypeIPIP:
 		return 0 // it has one network
 	case x.VNI != 0:
 		return uint32(x.VNI)
@@ -67,7 +67,8 @@ func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 			continue // it could not be put back, which has been told
 		}
 		err := n.step("tunnel of a segment", func() (err error) {
-			at := vswitch.AttachConfig{Hub: x.Hub, Group: x.Group, Keep: true}
+			at := x.AttachConfig
+			at.Keep = true
 			a := s.far[x.Tunnel]
 			if a != nil {
 				return s.set(a, at)
@@ -152,7 +153,7 @@ func (k *checker) inTunnels(key string, g *Segment) {
 // tagged checks one tunnel of a segment: what it carries, and that no other segment has its
 // VNI.
 func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
-	ipip := t.Type == Type(encap.TypeIPIP)
+	ipip := t.Type == encap.TypeIPIP
 	network := inTunnel{t.Name, g.tag(x, t)}
 	switch other, taken := k.networks[network]; {
 	case taken && ipip:

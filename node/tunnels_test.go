@@ -44,7 +44,7 @@ func TestParseTunnelErrors(t *testing.T) {
 			`tunnels[0].reserved: 0x8000000000000000 has bits 0x8000000000000000, which vxlan with GBP needs`},
 		{`{"tunnels": [{"name": "a", "type": "gpe", "local": "10.0.0.1", "gbp": true}]}`, `tunnels[0].gbp: gpe has no group policy`},
 		{`{"tunnels": [{"name": "a", "type": "ipip", "local": "10.0.0.1", "reserved": "strict"}]}`, `tunnels[0].reserved: strict: ipip has no header`},
-		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "peers": "some"}]}`, `tunnels[0].peers: "some": allowed are any, listed, listed-per-vni`},
+		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "peers": "some"}]}`, `tunnels[0].peers: "some", allowed are any, listed, listed-per-vni`},
 	} {
 		_, err := Parse([]byte(c.text))
 		var errs Errors
@@ -86,7 +86,7 @@ func tunnelsOf(n *Node) string {
 // segment says so in the old way. Peers that entries and routes name are allowed.
 func TestApplyTunnels(t *testing.T) {
 	n := running(t)
-	if c := parse(t, two).Tunnels[0]; c.Reserved != vtep.ReservedStrict || !c.GBP || c.Peers != Peers(vtep.ListedPerVNI) {
+	if c := parse(t, two).Tunnels[0]; c.Reserved != vtep.ReservedStrict || !c.GBP || c.Peers != vtep.ListedPerVNI {
 		t.Errorf("%+v", c)
 	}
 	const (

@@ -26,7 +26,7 @@ func TestPacketUnderlay(t *testing.T) {
 
 	raw2 := *raw
 	raw2.Tunnels = append([]Tunnel(nil), raw.Tunnels...)
-	raw2.Tunnels[0].Underlay, raw2.Tunnels[0].Bind, raw2.Tunnels[0].MAC = 0, "", [6]byte{}
+	raw2.Tunnels[0].Underlay, raw2.Tunnels[0].Device, raw2.Tunnels[0].MAC = 0, "", [6]byte{}
 	a.h.Addr("eth0", "192.0.2.101/24")
 	a.must(&raw2)
 	b.h.IP("neigh", "flush", "dev", "eth0")

@@ -35,7 +35,11 @@ func DefaultStorm() Storm {
 //
 // Only what would be flooded counts, so that neither known unicast nor a question the
 // neighbour slot answers does. What the gateway sends of its own is not limited.
-type Storm struct{ Broadcast, Multicast, UnknownUnicast Rate }
+type Storm struct {
+	Broadcast      Rate `json:"broadcast,omitzero"`
+	Multicast      Rate `json:"multicast,omitzero"`
+	UnknownUnicast Rate `json:"unknown,omitzero"`
+}
 
 // second is one, in the unit of a bucket's clock: a sixteenth of a nanosecond, in which a
 // short frame at 100 Gbit/s is 82. It goes round after 18 years.

@@ -58,9 +58,9 @@ type UDPConfig struct {
 	// for datagrams without DF, and for runs, are opened when the first is sent.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
-	// TTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
+	// DefaultTTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
 	// Datagrams to a multicast group that name none leave with 1.
-	TTL int `json:"-"`
+	DefaultTTL int `json:"-"`
 
 	// Checksum says when the outer UDP checksum is computed.
 	Checksum Checksum `json:"udpChecksum,omitzero"`
@@ -144,7 +144,7 @@ func (d *UDPConfig) complete(name string) error {
 		n                  *int
 		least, most, usual int
 	}{
-		{"TTL", &d.TTL, 1, 255, defaultTTL},
+		{"DefaultTTL", &d.DefaultTTL, 1, 255, defaultTTL},
 		{"RecvBuffer", &d.RecvBuffer, 1, 1 << 30, defaultBuffer},
 		{"SendBuffer", &d.SendBuffer, 1, 1 << 30, defaultBuffer},
 		{"Queues", &d.Queues, 1, maxQueues, 1},

@@ -14,7 +14,7 @@ import (
 func ExampleListenUDP() {
 	u, err := underlay.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), &underlay.UDPConfig{
 		SrcPorts: underlay.PortRange{Lo: 50000, Hi: 59999},
-		TTL:      32,
+		DefaultTTL:      32,
 	})
 	if err != nil {
 		fmt.Println(err)

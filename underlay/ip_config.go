@@ -24,9 +24,9 @@ type IPConfig struct {
 	// [net.ListenConfig]. It must not call the IP's methods.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
-	// TTL is the hop limit of packets that name none, 1-255; 0 means 64. Packets to a
+	// DefaultTTL is the hop limit of packets that name none, 1-255; 0 means 64. Packets to a
 	// multicast group that name none leave with 1.
-	TTL int `json:"-"`
+	DefaultTTL int `json:"-"`
 
 	// RecvBuffer and SendBuffer are as in [UDPConfig].
 	RecvBuffer int `json:"recvBuffer,omitzero"`
@@ -48,7 +48,7 @@ func (c *IPConfig) withDefaults() (UDPConfig, error) {
 		c = new(IPConfig)
 	}
 	d := UDPConfig{
-		Mark: c.Mark, Device: c.Device, Control: c.Control, TTL: c.TTL, RecvBuffer: c.RecvBuffer,
+		Mark: c.Mark, Device: c.Device, Control: c.Control, DefaultTTL: c.DefaultTTL, RecvBuffer: c.RecvBuffer,
 		SendBuffer: c.SendBuffer, BusyPoll: c.BusyPoll, Queues: c.Queues,
 		MaxDatagram: 1<<16 - 1, // what arrives may be many packets of the sender's, joined on the way
 	}

@@ -252,7 +252,7 @@ func TestIPConfigErrors(t *testing.T) {
 	}{
 		{"Device", IPConfig{Device: strings.Repeat("x", 16)}},
 		{"Device", IPConfig{Device: "nosuchdevice"}},
-		{"TTL", IPConfig{TTL: 256}},
+		{"DefaultTTL", IPConfig{DefaultTTL: 256}},
 		{"RecvBuffer", IPConfig{RecvBuffer: -1}},
 		{"SendBuffer", IPConfig{SendBuffer: -1}},
 		{"Queues", IPConfig{Queues: 1000}},

@@ -21,7 +21,7 @@ import (
 func TestIPWireHeaders(t *testing.T) {
 	a, b := wired(t)
 	for _, local := range [][2]string{wired4, wired6} {
-		ua, ub := both(t, a, b, local, &IPConfig{TTL: 50})
+		ua, ub := both(t, a, b, local, &IPConfig{DefaultTTL: 50})
 		eb := endpoint(t, ub.LocalAddr())
 		c := b.Capture("eth0", "ip proto 4 or ip proto 41 or ip6 proto 4 or ip6 proto 41")
 		p4, p6 := inside(t, 4, 1, 2, 60), inside(t, 6, 1, 2, 90)

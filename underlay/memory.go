@@ -17,10 +17,10 @@ import (
 // MemoryConfig is how [Network.Listen] makes an underlay. The zero value works,
 // and nil stands for it.
 type MemoryConfig struct {
-	Inbox    int       // datagrams that wait for one Reader, 0 means 1024; more are lost and counted as overflow
-	Queues   int       // Readers, between which flows are spread, 0 means 1
-	SrcPorts PortRange // as in UDPConfig
-	TTL      int       // as in UDPConfig
+	Inbox      int       // datagrams that wait for one Reader, 0 means 1024; more are lost and counted as overflow
+	Queues     int       // Readers, between which flows are spread, 0 means 1
+	SrcPorts   PortRange // as in UDPConfig
+	DefaultTTL int       // as in UDPConfig
 
 	// MulticastLoop has a member of a multicast group receive what it sends to the group
 	// itself, as sockets with IP_MULTICAST_LOOP do. Those of UDP do not.
@@ -102,8 +102,8 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 	if c.Queues == 0 {
 		c.Queues = 1
 	}
-	if c.TTL == 0 {
-		c.TTL = defaultTTL
+	if c.DefaultTTL == 0 {
+		c.DefaultTTL = defaultTTL
 	}
 	switch {
 	case !ok:
@@ -112,8 +112,8 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 		return bad("Inbox", c.Inbox)
 	case c.Queues < 1 || c.Queues > maxQueues:
 		return bad("Queues", c.Queues)
-	case c.TTL < 1 || c.TTL > 255:
-		return bad("TTL", c.TTL)
+	case c.DefaultTTL < 1 || c.DefaultTTL > 255:
+		return bad("TTL", c.DefaultTTL)
 	}
 	m := &Memory{
 		net:     n,
@@ -121,7 +121,7 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 		is4:     local.Addr().Is4(),
 		loop:    c.MulticastLoop,
 		users:   make(map[[16]byte]int),
-		ttl:     uint8(c.TTL),
+		ttl:     uint8(c.DefaultTTL),
 		senders: make(map[int]*memSender),
 	}
 	m.configs = []TxConfig{{SrcPorts: r}}

@@ -255,7 +255,7 @@ func TestMemoryListenErrors(t *testing.T) {
 		cfg   MemoryConfig
 	}{
 		{"Inbox", MemoryConfig{Inbox: -1}}, {"Queues", MemoryConfig{Queues: -1}},
-		{"TTL", MemoryConfig{TTL: 256}}, {"SrcPorts", MemoryConfig{SrcPorts: PortRange{2, 1}}},
+		{"TTL", MemoryConfig{DefaultTTL: 256}}, {"SrcPorts", MemoryConfig{SrcPorts: PortRange{2, 1}}},
 	} {
 		_, err := n.Listen(netip.MustParseAddrPort("192.0.2.9:1"), &tc.cfg)
 		if err == nil || !strings.HasPrefix(err.Error(), "underlay: MemoryConfig."+tc.field+": ") {

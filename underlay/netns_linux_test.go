@@ -129,7 +129,7 @@ func TestWireHeaders4(t *testing.T) {
 		dst := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
 		c := newCapture(t, "vb")
 		for _, sum := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
-			u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: sum, TTL: 50, MaxDatagram: 2048})
+			u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: sum, DefaultTTL: 50, MaxDatagram: 2048})
 			send(t, u,
 				frame.Datagram{Parts: [][]byte{[]byte("abcd")}, To: []frame.Endpoint{dst}, TOS: 0xbb, TTL: 3, DF: true},
 				frame.Datagram{Parts: [][]byte{[]byte("efgh")}, To: []frame.Endpoint{dst}})
@@ -156,7 +156,7 @@ func TestWireHeaders6(t *testing.T) {
 		dst := frame.Endpoint{IP: [16]byte{0: 0xfd, 1: 0x09, 15: 2}, Port: 4789}
 		c := newCapture(t, "vb")
 		for _, sum := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
-			u := listen(t, "[fd09::1]:4789", &UDPConfig{Checksum: sum, TTL: 50})
+			u := listen(t, "[fd09::1]:4789", &UDPConfig{Checksum: sum, DefaultTTL: 50})
 			send(t, u,
 				frame.Datagram{Parts: [][]byte{[]byte("abcd")}, To: []frame.Endpoint{dst}, TOS: 0xbb, TTL: 3, DF: true},
 				frame.Datagram{Parts: [][]byte{[]byte("efgh")}, To: []frame.Endpoint{dst}, DF: true})

@@ -38,8 +38,8 @@ type PacketConfig struct {
 	// used.
 	SrcPorts PortRange `json:"srcPorts,omitzero"`
 
-	// TTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
-	TTL int `json:"-"`
+	// DefaultTTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
+	DefaultTTL int `json:"-"`
 
 	// Checksum says when the outer UDP checksum is computed.
 	Checksum Checksum `json:"udpChecksum,omitzero"`
@@ -90,11 +90,11 @@ func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
 		w.Wrong("Device", "the name of an interface is needed")
 	}
 	u := UDPConfig{
-		SrcPorts: d.SrcPorts, Device: d.Device, TTL: d.TTL, Checksum: d.Checksum, RecvBuffer: d.RecvBuffer,
+		SrcPorts: d.SrcPorts, Device: d.Device, DefaultTTL: d.DefaultTTL, Checksum: d.Checksum, RecvBuffer: d.RecvBuffer,
 		SendBuffer: d.SendBuffer, BusyPoll: d.BusyPoll, Queues: d.Queues,
 	}
 	w.Add("", u.complete("PacketConfig"))
-	d.SrcPorts, d.TTL, d.RecvBuffer, d.SendBuffer, d.Queues = u.SrcPorts, u.TTL, u.RecvBuffer, u.SendBuffer, u.Queues
+	d.SrcPorts, d.DefaultTTL, d.RecvBuffer, d.SendBuffer, d.Queues = u.SrcPorts, u.DefaultTTL, u.RecvBuffer, u.SendBuffer, u.Queues
 	d.Gateway = d.Gateway.Unmap().WithZone("")
 	switch p := d.Prefix; {
 	case p != (netip.Prefix{}) && !p.IsValid():

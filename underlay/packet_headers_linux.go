@@ -21,7 +21,7 @@ func (s *packetSender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *f
 	copy(b[6:], p.mac[:])
 	ttl := d.TTL
 	if ttl == 0 {
-		ttl = uint8(p.cfg.TTL)
+		ttl = uint8(p.cfg.DefaultTTL)
 	}
 	ip, length := b[wire.EthernetLen:], wire.UDPLen+n
 	if p.is4 {

@@ -131,7 +131,7 @@ func TestPacketOnTheWire(t *testing.T) {
 		}
 		for _, mode := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
 			for _, off := range []bool{false, true} {
-				p := v.packet(&PacketConfig{Checksum: mode, NoOffload: off, TTL: 50})
+				p := v.packet(&PacketConfig{Checksum: mode, NoOffload: off, DefaultTTL: 50})
 				b := v.udp(v.b, 2, &UDPConfig{ZeroChecksum6RX: true})
 				v.a.Run("ethtool", "-K", "eth0", "tx", "off", "tso", "off", "gso", "on") // the kernel is the card
 				warm(t, v, p, b)

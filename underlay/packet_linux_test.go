@@ -373,7 +373,7 @@ func TestPacketConfigErrors(t *testing.T) {
 		{"10.9.0.1:4789", &PacketConfig{Device: "eth0", Gateway: netip.MustParseAddr("10.8.0.1")}, "PacketConfig.Gateway"},
 		{"10.9.0.1:4789", &PacketConfig{Device: "eth0", Gateway: netip.MustParseAddr("10.9.0.1")}, "PacketConfig.Gateway"},
 		{"10.9.0.1:4789", &PacketConfig{Device: "eth0", MAC: frame.MAC{1}}, "PacketConfig.MAC"},
-		{"10.9.0.1:4789", &PacketConfig{Device: "eth0", TTL: 300}, "PacketConfig.TTL"},
+		{"10.9.0.1:4789", &PacketConfig{Device: "eth0", DefaultTTL: 300}, "PacketConfig.DefaultTTL"},
 		{"10.9.0.1:4789", &PacketConfig{Device: "eth0", Queues: 1000}, "PacketConfig.Queues"},
 		{"10.9.0.1:4789", &PacketConfig{Device: "eth0", SrcPorts: PortRange{9, 8}}, "PacketConfig.SrcPorts"},
 	} {

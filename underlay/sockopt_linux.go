@@ -90,14 +90,14 @@ func (u *base) txOptions(fd, discover int) error {
 		return setAll(fd, []option{
 			{unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, discover},
 			{unix.IPPROTO_IP, unix.IP_RECVERR, 1},
-			{unix.IPPROTO_IP, unix.IP_TTL, u.cfg.TTL},
+			{unix.IPPROTO_IP, unix.IP_TTL, u.cfg.DefaultTTL},
 			{unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 0},
 		})
 	}
 	return setAll(fd, []option{
 		{unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, discover},
 		{unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 1},
-		{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, u.cfg.TTL},
+		{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, u.cfg.DefaultTTL},
 		{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_LOOP, 0},
 	})
 }

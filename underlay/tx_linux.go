@@ -267,7 +267,7 @@ func (s *sender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who copyO
 // bytes: none when the sockets' defaults are right. It uses the scratch of the next
 // message.
 func (s *sender) control(d *frame.Datagram, seg uint16) []byte {
-	ttl := d.TTL != 0 && (int(d.TTL) != s.u.cfg.TTL || d.To[0].IsMulticast())
+	ttl := d.TTL != 0 && (int(d.TTL) != s.u.cfg.DefaultTTL || d.To[0].IsMulticast())
 	if !ttl && d.TOS == 0 && seg == 0 {
 		return nil
 	}

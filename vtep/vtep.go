@@ -240,10 +240,11 @@ func (c *Config) Check() error {
 
 // CheckMTU returns what New refuses of Config.MTU, or of an underlay's MTU, at a local address.
 func (c *Config) CheckMTU(mtu int, local netip.Addr) error {
+	w := setting.Of("vtep: Config")
 	if least := c.Type.Outer(!local.Unmap().Is4()) + encap.EthernetLen; mtu < least {
-		return fmt.Errorf("vtep: Config.MTU: %d over %v leaves no room for a frame, at least %d are needed", mtu, local, least)
+		w.Wrong("MTU", "%d over %v leaves no room for a frame, at least %d are needed", mtu, local, least)
 	}
-	return nil
+	return w.Err()
 }
 
 func (v *VTEP) addSide(u Underlay) error {

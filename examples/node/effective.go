@@ -24,18 +24,14 @@ func effective(cfg *node.Config) []byte {
 	for _, p := range objects(tree, "ports") {
 		defaults(p, "type", "tap", "queues", 1)
 		if p["type"] != "packet" {
-			defaults(p, "offload", true)
+			defaults(p, "noOffload", false)
 		}
 	}
 	for _, p := range objects(tree, "policies") {
 		defaults(p, "default", policy.Allow, "maxFlows", policy.DefaultMaxFlows)
-		times, _ := p["timeouts"].(map[string]any)
-		for k, x := range times {
-			times[k] = time.Duration(x.(float64)).String()
-		}
 	}
 	for _, s := range objects(tree, "segments") {
-		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit, "evict", true, "flaps", fdb.DefaultFlaps, "innerVLAN", "discard")
+		defaults(s, "ageing", (time.Duration(fdb.DefaultAgeing) * time.Second).String(), "maxMACs", fdb.DefaultLimit, "refuse", false, "flaps", fdb.DefaultFlaps, "innerVLAN", "discard")
 		if n, ok := s["neighbours"].(map[string]any); ok {
 			defaults(n, "mode", arp.Off.String(), "limit", arp.DefaultLimit)
 			limit := arp.DefaultLimit
@@ -63,7 +59,7 @@ func tunnelDefaults(t map[string]any) {
 	default:
 		defaults(t, "gbp", false)
 	}
-	defaults(t, "underlay", "udp", "reserved", vtep.ReservedRFC.String(), "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "offload", true, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
+	defaults(t, "underlay", "udp", "reserved", vtep.ReservedRFC.String(), "tos", 0, "port", encap.VXLANPort, "srcPorts", "49152-65535", "noOffload", false, "udpChecksum", "auto", "udp6ZeroChecksumRx", false)
 }
 
 // objects returns the objects in a list.

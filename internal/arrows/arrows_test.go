@@ -69,6 +69,7 @@ var allowed = map[string][]string{
 var outside = map[string][]string{
 	"l3":                 {"github.com/gaissmai/bart"},
 	"policy":             {"github.com/gaissmai/bart"},
+	"node":               {"github.com/tailscale/hujson"},
 	"arp":                {"github.com/mdlayher/arp", "github.com/mdlayher/ethernet"},
 	"internal/sys":       {"golang.org/x/sys/unix"},
 	"internal/wire":      {"golang.org/x/sys/cpu"},

@@ -104,7 +104,7 @@ func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico
 	n.segment, err = n.sw.VSI(podsVNI, nil)
 	c.must(err)
 	n.pods = n.iface(n.segment, l3.InterfaceConfig{
-		MAC:   arp.DefaultAccessMAC,
+		MAC:       arp.DefaultAccessMAC,
 		Addresses: []netip.Prefix{netip.MustParsePrefix("169.254.1.1/32"), netip.MustParsePrefix("fe80::ecee:eeff:feee:eeee/128")},
 	}, arp.Access)
 	for p := range c.planes {
