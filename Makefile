@@ -74,11 +74,11 @@ unit:
 	$(GO) test -shuffle=on -timeout 10m $(LONG) ./...
 	$(GO) test -C metrics -shuffle=on -timeout 10m ./...
 
-# What only measures, and what only boots guests, has no workers of ours in it, and those that
+# What only measures, boots guests or pastes pages has no workers of ours in it, and those that
 # only ever have one packet have nothing to race with; most tests of p2p start it as a program:
 # only those that run it themselves are of use here.
 race:
-	$(GO) test -race -shuffle=on -timeout 10m -skip '$(ALONE)' $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
+	$(GO) test -race -shuffle=on -timeout 10m -skip '$(ALONE)' $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
 	$(GO) test -race -shuffle=on -timeout 10m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
 	$(GO) test -C metrics -race -shuffle=on -timeout 10m ./...
 
@@ -122,7 +122,7 @@ bench:
 # Whole tunnels beside the kernel's vxlan, as root; about 25 minutes on a
 # machine that does nothing else.
 compare:
-	@$(GO) run ./bench/compare -json bench/results/compare.json -svg bench/results/compare.svg >.compare.txt; s=$$?; \
+	@$(GO) run ./bench/compare -json bench/results/compare.json -svg bench/results/compare.svg -bars docs/compare.svg >.compare.txt; s=$$?; \
 	if [ -s .compare.txt ]; then mv .compare.txt bench/results/compare.txt; else rm -f .compare.txt; fi; exit $$s
 
 # The other encapsulations beside VXLAN, and IP-in-IP with and without batches: a part of

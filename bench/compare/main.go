@@ -36,7 +36,8 @@ type options struct {
 	rounds, seconds int
 	cases           []testCase
 	contenders      []contender
-	json, svg       string // files, "" for none
+	json, svg, bars string // files, "" for none
+	from            string // a report to draw, in place of measuring
 }
 
 func parse(args []string, usage io.Writer) (o options, err error) {
@@ -47,6 +48,8 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	fs.StringVar(&o.json, "json", "", "`FILE` to write the results to as JSON")
 	fs.StringVar(&o.svg, "svg", "", "`FILE` to write the results to as a bar chart")
 	all := strings.Join(tool.Names(o.cases), ",")
+	fs.StringVar(&o.bars, "bars", "", "`FILE` to draw the picture of the README to")
+	fs.StringVar(&o.from, "from", "", "`FILE` that -json has written: its results, nothing is measured")
 	fs.Func("case", "`NAME[,NAME...]` of the cases (default "+all+")", func(s string) (err error) {
 		o.cases, err = tool.Pick(cases(), s)
 		return err

@@ -127,9 +127,18 @@ func (r *report) write(out io.Writer, o options) error {
 		return err
 	}
 	if o.svg != "" {
-		return os.WriteFile(o.svg, []byte(r.plot()), 0o644)
+		if err := os.WriteFile(o.svg, []byte(r.plot()), 0o644); err != nil {
+			return err
+		}
 	}
-	return nil
+	if o.bars == "" {
+		return nil
+	}
+	picture, err := r.bars()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.bars, []byte(picture), 0o644)
 }
 
 func (r *report) table(out io.Writer) error {

@@ -15,6 +15,13 @@ import (
 // compare runs all rounds and writes the results. A measurement that fails is said and
 // left out, and is an error at the end.
 func compare(ctx context.Context, o options, out, progress io.Writer) (err error) {
+	if o.from != "" {
+		r, err := load(o.from)
+		if err != nil {
+			return err
+		}
+		return r.write(out, o)
+	}
 	if err := able(); err != nil {
 		return err
 	}
