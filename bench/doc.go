@@ -1,6 +1,6 @@
 // Package bench holds the benchmarks that span packages, and side-by-side
 // comparisons with other ways to do the same. Its results directory keeps the
-// figures the README quotes, each with the command that reproduces it.
+// figures that pages quote, each with the command that reproduces it.
 //
 // The program in the folder compare measures whole tunnels, beside the kernel's own
 // vxlan device: go run ./bench/compare, as root. The one in the folder growth measures

@@ -54,10 +54,10 @@ func TestIPsec(t *testing.T) {
 	const ready = "ready dev=vxs0 type=vxlan id=100 local=10.0.0.1:4789 mtu=1416\n"
 	for _, b := range recipe(t, "encrypted.md", "IPsec") {
 		for _, host := range []string{"left", "right"} {
-			if b.host != host && b.host != "both" {
+			if b.Arg != host && b.Arg != "both" {
 				continue
 			}
-			code, flags := cutTunnel(b.code)
+			code, flags := cutTunnel(b.Text)
 			if out, status := guests[host].Try("cd /tmp\n" + "set -e\n" + code); status != 0 {
 				t.Fatalf("%s: %s: status %d\n%s", host, code, status, out)
 			}

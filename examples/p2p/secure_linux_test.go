@@ -10,31 +10,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/docs"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// A block is commands of a document, and whose they are.
-type block struct{ host, code string }
-
-// recipe returns the blocks under a heading of a document: those that begin with "sh HOST".
-func recipe(t *testing.T, file, heading string) (bs []block) {
+// recipe returns the commands under a heading of a page, with whose they are.
+func recipe(t *testing.T, page, heading string) (bs []docs.Block) {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	all, err := docs.Blocks(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, ok := strings.Cut(string(text), "\n## "+heading+"\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	for i, b := range strings.Split(section, "```sh ") {
-		if i == 0 {
-			continue
+	for _, b := range all {
+		if b.Heading == heading && b.Lang == "sh" {
+			bs = append(bs, b)
 		}
-		host, code, _ := strings.Cut(b, "\n")
-		code, _, _ = strings.Cut(code, "```")
-		bs = append(bs, block{host, code})
 	}
-	if !ok || len(bs) == 0 {
-		t.Fatalf("%s: no commands under %q", file, heading)
+	if len(bs) == 0 {
+		t.Fatalf("%s: no commands under %q", page, heading)
 	}
 	return bs
 }
@@ -126,10 +119,10 @@ func TestWireGuard(t *testing.T) {
 
 	for _, b := range recipe(t, "encrypted.md", "WireGuard") {
 		for _, host := range []string{"left", "right"} {
-			if b.host != host && b.host != "both" {
+			if b.Arg != host && b.Arg != "both" {
 				continue
 			}
-			before, filter, found := strings.Cut(b.code, "nft add table")
+			before, filter, found := strings.Cut(b.Text, "nft add table")
 			run(host, before)
 			if found {
 				left.Until("the tunnel works", func() bool {
@@ -257,7 +250,7 @@ func TestFilter(t *testing.T) {
 		t.Fatalf("without the filter: %v, %v: the test cannot tell", stranger, impostor)
 	}
 	for _, block := range recipe(t, "../../SECURITY.md", "Hardening") {
-		a.Run("sh", "-ec", block.code)
+		a.Run("sh", "-ec", block.Text)
 	}
 	if stranger, impostor := forge("after"); stranger || impostor {
 		t.Errorf("past the filter: a stranger %v, an impostor %v", stranger, impostor)

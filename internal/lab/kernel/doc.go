@@ -15,7 +15,7 @@
 //
 // A difference fails, unless it is in the test's list; one in the list that is none any
 // more fails too. Each names its cause, a row of this table, which is also in the
-// project's README.md (Linux 6.18):
+// project's docs/kernel.md (Linux 6.18):
 //
 //   - CE inside: the kernel sends ECT(0) outside (RFC 3168, section 9.1.1); ours sends
 //     CE (RFC 6040, section 4.1). vtep.ECNRFC3168 does as the kernel.
