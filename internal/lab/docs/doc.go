@@ -12,7 +12,9 @@
 //	```              a drawing
 //
 // In an output "..." stands for anything, and MACs, times and durations for any other.
-// A page's hosts are those that it names; one whose blocks name none has one host. The
-// package's own tests run all pages, each in network namespaces of its own; pages.go
-// there says what a page takes for granted, and what is not run, with the reason.
+// What a page prints may come in any order, and with more beside it.
+//
+// The package's own tests find all pages. Each is run by itself: its hosts, "here" and
+// "there" or those that it names, have 10.0.0.1 and 10.0.0.2 on eth0, a repository as
+// cloned, and nothing in /run. What is not run is in a list, with the reason.
 package docs
