@@ -13,8 +13,8 @@ import (
 // One datagram to two peers, one of which is of the wrong address family.
 func ExampleListenUDP() {
 	u, err := underlay.ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), &underlay.UDPConfig{
-		SrcPorts: underlay.PortRange{Lo: 50000, Hi: 59999},
-		DefaultTTL:      32,
+		SrcPorts:   underlay.PortRange{Lo: 50000, Hi: 59999},
+		DefaultTTL: 32,
 	})
 	if err != nil {
 		fmt.Println(err)
