@@ -14,7 +14,6 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -176,7 +175,7 @@ func tryConfig(r *rand.Rand) *Config {
 				s.Members = []Member{{Port: tuns[0]}}
 				tuns = tuns[1:]
 			}
-			s.Gateway = &Gateway{VRF: one("red", "blue"), InterfaceConfig: l3.InterfaceConfig{Addresses: []netip.Prefix{netip.MustParsePrefix(one("10.5.0.1/32", "10.5.0.2/32"))}}}
+			s.Gateway = &SegmentGateway{VRF: one("red", "blue"), Gateway: Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix(one("10.5.0.1/32", "10.5.0.2/32"))}}}
 			c.Segments = append(c.Segments, s)
 			continue
 		}
@@ -203,7 +202,7 @@ func tryConfig(r *rand.Rand) *Config {
 			}
 		}
 		if !some() {
-			s.Gateway = &Gateway{VRF: one("red", "blue"), InterfaceConfig: l3.InterfaceConfig{MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(r.IntN(2))}}}
+			s.Gateway = &SegmentGateway{VRF: one("red", "blue"), Gateway: Gateway{MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(r.IntN(2))}}}
 			if !some() {
 				s.Gateway.Addresses = []netip.Prefix{netip.MustParsePrefix(one("10.0.10.1/24", "10.0.20.1/24", "10.0.30.1/24", "10.0.30.2/24"))}
 			}

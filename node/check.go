@@ -192,21 +192,25 @@ func (k *checker) port(key string, p *Port) {
 		if k.ports[p.Name] != nil {
 			k.fail(key+".name", "%q is there twice", p.Name)
 		}
-		if len(p.Name) > 15 {
+		if len(p.Name) > 15 && p.Type != PortOwn {
 			k.fail(key+".name", "%q is longer than 15 bytes", p.Name)
 		}
 		k.ports[p.Name] = p
 	}
-	if name := p.Name; name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00") {
+	if name := p.Name; p.Type != PortOwn && (name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00")) {
 		k.fail(key+".name", "%q is no name of a device", name)
 	}
 	cfg, left := convert[port.PacketConfig](p)
 	check := cfg.Check
-	if p.Type != PortPacket {
+	switch p.Type {
+	case PortTAP, PortTUN:
 		_, left = convert[port.DeviceConfig](p)
 		check = func() error { return p.Check(p.Type == PortTUN) }
+	case PortOwn:
+		_, left = convert[struct{ IP bool }](p)
+		check = func() error { return nil }
 	}
-	k.misplaced(key, *p, left, []any{port.DeviceConfig{}, port.PacketConfig{}}, "a port of type "+p.Type.String()+" has no such setting")
+	k.misplaced(key, *p, left, []any{port.DeviceConfig{}, port.PacketConfig{}, struct{ IP bool }{}}, "a port of type "+p.Type.String()+" has no such setting")
 	k.asks(key, *p, check)
 }
 
@@ -327,7 +331,7 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	if m.VLAN < 0 || m.VLAN > 4094 {
 		k.fail(key+".vlan", "%d; allowed are 1 to 4094, and 0 for untagged", m.VLAN)
 	}
-	if p.Type == PortTUN {
+	if p.bare() {
 		if g.Gateway == nil {
 			k.fail(key+".port", "%q carries IP without Ethernet: a gateway is needed", m.Port)
 		}

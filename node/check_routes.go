@@ -16,7 +16,7 @@ func (k *checker) bare(g *Segment) bool {
 			return true
 		}
 	}
-	return len(g.Members) == 1 && k.ports[g.Members[0].Port] != nil && k.ports[g.Members[0].Port].Type == PortTUN
+	return len(g.Members) == 1 && k.ports[g.Members[0].Port] != nil && k.ports[g.Members[0].Port].bare()
 }
 
 // ownPrefixes returns what an interface has with an address: its network, itself, and the

@@ -55,7 +55,12 @@ type Port struct {
 	Promiscuous bool `json:"promiscuous,omitzero"` // of port.PacketConfig, like the next two
 	RecvBuffer  int  `json:"recvBuffer,omitzero"`
 	SendBuffer  int  `json:"sendBuffer,omitzero"`
+
+	IP bool `json:"ip,omitzero"` // of PortOwn: it carries IP without Ethernet, as a TUN does
 }
+
+// bare reports whether the port carries IP without Ethernet.
+func (p *Port) bare() bool { return p.Type == PortTUN || p.IP }
 
 // A Policy is rules under a name.
 type Policy struct {
@@ -74,10 +79,10 @@ type Segment struct {
 
 	vswitch.VSIConfig
 
-	FDB        []FDB       `json:"fdb,omitempty"`
-	Neighbours *Neighbours `json:"neighbours,omitzero"`
-	Gateway    *Gateway    `json:"gateway,omitzero"`
-	Policy     string      `json:"policy,omitzero"` // what comes in, on members and from the tunnel
+	FDB        []FDB           `json:"fdb,omitempty"`
+	Neighbours *Neighbours     `json:"neighbours,omitzero"`
+	Gateway    *SegmentGateway `json:"gateway,omitzero"`
+	Policy     string          `json:"policy,omitzero"` // what comes in, on members and from the tunnel
 }
 
 // A Member is a port in a segment.
@@ -115,11 +120,14 @@ type Neighbour struct {
 	MAC frame.MAC  `json:"mac"`
 }
 
-// A Gateway is an interface of a VRF in a segment. Without a MAC it is one for IP alone.
-type Gateway struct {
+// A SegmentGateway is an interface of a VRF in a segment. Without a MAC it is one for IP alone.
+type SegmentGateway struct {
 	VRF string `json:"vrf"`
-	l3.InterfaceConfig
+	Gateway
 }
+
+// Gateway is the settings of a gateway's interface.
+type Gateway = l3.InterfaceConfig
 
 // A VRF is a table of routes.
 type VRF struct {
@@ -172,9 +180,10 @@ const (
 	PortTAP    PortType = iota // Ethernet: port.OpenTAP
 	PortTUN                    // IP: port.OpenTUN
 	PortPacket                 // an interface that is there: port.OpenPacket
+	PortOwn                    // the program's own: see VSI.Add
 )
 
-var portWords = []string{PortTAP: "tap", PortTUN: "tun", PortPacket: "packet"}
+var portWords = []string{PortTAP: "tap", PortTUN: "tun", PortPacket: "packet", PortOwn: "own"}
 
 // String returns the type as settings call it.
 func (t PortType) String() string { return setting.Name(portWords, t) }

@@ -15,7 +15,7 @@ import (
 // A neighbourhood is what a segment's neighbours and gateway are made of. For another one they
 // are made anew.
 type neighbourhood struct {
-	gateway   *Gateway
+	gateway   *SegmentGateway
 	responder arp.Config
 	table     arp.TableConfig
 }
@@ -107,7 +107,7 @@ func (c *Segment) responder(locate func(frame.MAC) (frame.Dest, bool)) (cfg arp.
 
 // iface returns the settings of the gateway's interface.
 func (c *Segment) iface(r *arp.Responder, send func(frame.Dest, *frame.Frame) bool) l3.InterfaceConfig {
-	cfg := c.Gateway.InterfaceConfig
+	cfg := c.Gateway.Gateway
 	cfg.VNI, cfg.Neighbours, cfg.Send = c.VNI, r, send
 	return cfg
 }
@@ -143,7 +143,7 @@ func (s *segment) setGatewayMACs() error {
 
 // dropMACs has frames to the gateway's MACs no longer go to it, but for those of another gateway
 // that comes.
-func (s *segment) dropMACs(next *Gateway) {
+func (s *segment) dropMACs(next *SegmentGateway) {
 	keep := next.macs()
 	for _, mac := range s.macs {
 		if !slices.Contains(keep, mac) {

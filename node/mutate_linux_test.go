@@ -13,7 +13,6 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -210,7 +209,7 @@ func (m maker) try() *Config {
 	for i, s := range bare {
 		if len(c.VRFs) > 0 && m.some(2) {
 			s.VNI = frame.VNI(50 + i)
-			s.Gateway = &Gateway{VRF: pick(m, c.VRFs...).Name, InterfaceConfig: l3.InterfaceConfig{Addresses: []netip.Prefix{netip.MustParsePrefix(pick(m, "10.5.0.1/32", "10.5.0.2/32"))}}}
+			s.Gateway = &SegmentGateway{VRF: pick(m, c.VRFs...).Name, Gateway: Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix(pick(m, "10.5.0.1/32", "10.5.0.2/32"))}}}
 			c.Segments = append(c.Segments, s)
 		}
 	}
@@ -297,7 +296,7 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 		}
 	}
 	if len(c.VRFs) > 0 && !m.some(3) {
-		g := &Gateway{VRF: pick(m, c.VRFs...).Name, InterfaceConfig: l3.InterfaceConfig{MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(m.IntN(2))}}}
+		g := &SegmentGateway{VRF: pick(m, c.VRFs...).Name, Gateway: Gateway{MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(m.IntN(2))}}}
 		if !m.some(3) {
 			g.Addresses = []netip.Prefix{netip.MustParsePrefix(pick(m, "10.0.10.1/24", "10.0.20.1/24", "10.0.30.1/24", "10.0.30.2/24"))}
 		}

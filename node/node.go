@@ -26,6 +26,10 @@ const Owner = "config"
 type Options struct {
 	Log    *slog.Logger // what happens on the control path; nil = silent
 	Owners []string     // others who program rows, in the order of their precedence; the configuration comes first
+
+	// Listen opens what a tunnel goes over, in place of the system's sockets: an
+	// underlay.Memory in tests. nil = the sockets.
+	Listen func(*Tunnel) (port.Underlay, error)
 }
 
 // A Node is a switch and everything around it. Make one with New, Apply a configuration,
@@ -39,6 +43,9 @@ type Node struct {
 	log     *slog.Logger
 	open    openers
 	fault   func(step string) error // of tests: what fails instead of a step
+
+	updates sync.Mutex              // one change at a time; before mu
+	own     map[string]vswitch.Port // of the program, by name; under updates
 
 	mu       sync.Mutex
 	cfg      *Config
@@ -62,9 +69,12 @@ func New(o *Options) (*Node, error) {
 		o = new(Options)
 	}
 	n := &Node{
-		cfg: new(Config), tunnels: map[string]*tunnel{}, ports: map[string]*device{},
+		cfg: new(Config), own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{},
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
-		open: openers{listen, openDevice},
+	}
+	n.open = openers{listen, n.openDevice}
+	if o.Listen != nil {
+		n.open.underlay = o.Listen
 	}
 	if n.log = o.Log; n.log == nil {
 		n.log = slog.New(slog.DiscardHandler)
@@ -120,6 +130,13 @@ func (n *Node) Apply(cfg *Config) error {
 	if cfg == nil {
 		return errors.New("node: Apply: the configuration is nil")
 	}
+	n.updates.Lock()
+	defer n.updates.Unlock()
+	return n.change(clone(cfg))
+}
+
+// change is Apply of a configuration that nobody else has. n.updates is held.
+func (n *Node) change(cfg *Config) error {
 	if err := cfg.Check(); err != nil {
 		return err
 	}
@@ -128,6 +145,9 @@ func (n *Node) Apply(cfg *Config) error {
 	if n.closed {
 		return fmt.Errorf("node: Apply: %w", net.ErrClosed)
 	}
+	if err := n.lacks(cfg); err != nil {
+		return err
+	}
 	n.dropFailed()
 	f, err := n.openFirst(cfg)
 	if err != nil {
@@ -135,6 +155,7 @@ func (n *Node) Apply(cfg *Config) error {
 	}
 	a := new(attempt)
 	if n.apply(cfg, f, a); a.err == nil {
+		n.fit()
 		return nil
 	}
 	// Every change is one from what there is to what is wanted. So this is the way back too,
@@ -307,11 +328,11 @@ func (n *Node) firstTunnel(vni frame.VNI) string {
 	return ""
 }
 
-// Config returns what was applied last.
+// Config returns a copy of what was applied last, with what Tunnel, Segment and the like added.
 func (n *Node) Config() *Config {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.cfg
+	return clone(n.cfg)
 }
 
 // Switch returns the node's switch.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"reflect"
@@ -24,21 +25,24 @@ type tunnel struct {
 // A device is a Port as it runs.
 type device struct {
 	cfg  Port
-	port vswitch.Port
+	raw  port.Port    // as it was opened
+	port vswitch.Port // the same, as the switch has it
 }
 
 // opened is what was opened before anything was touched.
 type opened struct {
 	tunnels map[string]*vtep.VTEP
-	ports   map[string]vswitch.Port
+	ports   map[string]*device
 }
 
 func (f opened) close() {
 	for _, v := range f.tunnels {
 		v.Close()
 	}
-	for _, p := range f.ports {
-		p.Close()
+	for _, d := range f.ports {
+		if d.cfg.Type != PortOwn {
+			d.port.Close()
+		}
 	}
 }
 
@@ -46,7 +50,7 @@ func (f opened) close() {
 // address and port of a tunnel, the device of a port. The address that a tunnel moves to is
 // tried. When something cannot be had, nothing stays open.
 func (n *Node) openFirst(cfg *Config) (opened, error) {
-	f := opened{map[string]*vtep.VTEP{}, map[string]vswitch.Port{}}
+	f := opened{map[string]*vtep.VTEP{}, map[string]*device{}}
 	for i := range cfg.Tunnels {
 		c := &cfg.Tunnels[i]
 		if n.inTheWay(c) {
@@ -66,6 +70,9 @@ func (n *Node) openFirst(cfg *Config) (opened, error) {
 	for i := range cfg.Ports {
 		c := &cfg.Ports[i]
 		if d := n.ports[c.Name]; d != nil && !d.elsewhere(c) {
+			continue
+		}
+		if n.gone(c) {
 			continue
 		}
 		p, err := n.openPort(c)
@@ -106,9 +113,19 @@ func (n *Node) moves(c *Tunnel) bool {
 	if t == nil || n.inTheWay(c) || t.cfg.Local.Is4() != c.Local.Is4() {
 		return false
 	}
-	same := t.cfg
-	same.Local = c.Local
-	return reflect.DeepEqual(same, *c)
+	moved := t.cfg
+	moved.Local = c.Local
+	return moved.same(c)
+}
+
+// same reports whether c has the same settings. Functions are the same if their code is.
+func (t Tunnel) same(c *Tunnel) bool {
+	other := *c
+	if reflect.ValueOf(t.Control).Pointer() != reflect.ValueOf(other.Control).Pointer() {
+		return false
+	}
+	t.Control, other.Control = nil, nil
+	return reflect.DeepEqual(t, other)
 }
 
 // move gives an open tunnel another local address.
@@ -150,7 +167,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	}
 	for name, t := range n.tunnels {
 		c := w.tunnels[name]
-		if c != nil && !reflect.DeepEqual(t.cfg, *c) || c == nil && needed[t.cfg.at()] {
+		if c != nil && !t.cfg.same(c) || c == nil && needed[t.cfg.at()] {
 			n.closeTunnel(name)
 		}
 	}
@@ -162,9 +179,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	for name, v := range f.tunnels {
 		n.tunnels[name] = &tunnel{*w.tunnels[name], v}
 	}
-	for name, p := range f.ports {
-		n.ports[name] = &device{*w.ports[name], p}
-	}
+	maps.Copy(n.ports, f.ports)
 	for _, c := range cfg.Tunnels {
 		if n.tunnels[c.Name] != nil {
 			continue
@@ -178,7 +193,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 		}
 	}
 	for _, c := range cfg.Ports {
-		if n.ports[c.Name] != nil {
+		if n.ports[c.Name] != nil || n.gone(&c) {
 			continue
 		}
 		p, err := n.openPort(&c)
@@ -186,7 +201,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 			return
 		}
 		if err == nil {
-			n.ports[c.Name] = &device{c, p}
+			n.ports[c.Name] = p
 		}
 	}
 }
@@ -206,6 +221,49 @@ func (n *Node) closePort(name string) {
 	if d := n.ports[name]; d != nil {
 		d.port.Close()
 		delete(n.ports, name)
+		delete(n.own, name)
+	}
+}
+
+// lacks returns an error if cfg has ports of the program that it has not given.
+func (n *Node) lacks(cfg *Config) error {
+	for _, p := range cfg.Ports {
+		if p.Type == PortOwn && n.own[p.Name] == nil && n.cfg.port(p.Name) == nil {
+			return fmt.Errorf("port %q: the program has none of that name", p.Name)
+		}
+	}
+	return nil
+}
+
+// gone reports whether a port is one of the program's that has failed: it cannot be opened again.
+func (n *Node) gone(c *Port) bool { return c.Type == PortOwn && n.own[c.Name] == nil }
+
+// fit sets the MTU of TAPs and TUNs that have none of their own to what fits the tunnels they
+// are in segments with. Where that cannot be, senders are told of it by packet.
+func (n *Node) fit() {
+	for name, d := range n.ports {
+		x, ok := d.raw.(interface{ Fit(int) error })
+		if !ok {
+			continue
+		}
+		fits := 0
+		for i := range n.cfg.Segments {
+			if c := &n.cfg.Segments[i]; c.member(name) != nil {
+				for _, in := range c.in() {
+					if t := n.tunnels[in.Tunnel]; t != nil && (fits == 0 || t.v.MTU(0) < fits) {
+						if fits = t.v.MTU(0); c.InnerVLAN == vswitch.VLANPass {
+							fits -= encap.VLANTagLen // a VLAN device on top has the same MTU
+						}
+					}
+				}
+			}
+		}
+		if fits == 0 {
+			continue
+		}
+		if err := x.Fit(fits); err != nil {
+			n.log.Warn("the MTU of a port is not what fits its tunnels", "port", name, "err", err)
+		}
 	}
 }
 
@@ -269,8 +327,10 @@ func listen(c *Tunnel) (port.Underlay, error) {
 	return underlay.ListenUDP(c.at(), &c.UDPConfig)
 }
 
-func openDevice(c *Port) (port.Port, error) {
+func (n *Node) openDevice(c *Port) (port.Port, error) {
 	switch c.Type {
+	case PortOwn:
+		return n.own[c.Name], nil
 	case PortTUN:
 		return port.OpenTUN(c.Name, &c.DeviceConfig)
 	case PortPacket:
@@ -317,19 +377,19 @@ func (n *Node) openTunnel(c *Tunnel) (v *vtep.VTEP, err error) {
 	return v, nil
 }
 
-func (n *Node) openPort(c *Port) (p vswitch.Port, err error) {
-	err = n.step("port", func() error {
-		d, err := n.open.device(c)
-		if err != nil {
+func (n *Node) openPort(c *Port) (*device, error) {
+	d := &device{cfg: *c}
+	err := n.step("port", func() (err error) {
+		if d.raw, err = n.open.device(c); err != nil {
 			return err
 		}
-		if p, err = n.capture.Port(d); err != nil {
-			d.Close()
+		if d.port, err = n.capture.Port(d.raw); err != nil {
+			d.raw.Close()
 		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("port %q: %w", c.Name, err)
 	}
-	return p, nil
+	return d, nil
 }

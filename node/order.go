@@ -133,7 +133,7 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 	goes := map[uint16]bool{}
 	for name, a := range s.far {
 		t, is := n.tunnels[name], w.tunnels[name]
-		if t == nil || is == nil || !reflect.DeepEqual(t.cfg, *is) && !n.moves(is) || !n.keeps(c, name, a) {
+		if t == nil || is == nil || !t.cfg.same(is) && !n.moves(is) || !n.keeps(c, name, a) {
 			goes[a.Dest(0).Port()] = true
 		}
 	}
@@ -169,7 +169,7 @@ func entangled(old, c *Segment, was, is wanted) bool {
 	rules := func(name string) bool {
 		return was.policies[name] != nil && is.policies[name] != nil && !reflect.DeepEqual(was.policies[name], is.policies[name])
 	}
-	routes := func(g *Gateway) bool {
+	routes := func(g *SegmentGateway) bool {
 		return g != nil && !reflect.DeepEqual(was.vrfs[g.VRF], is.vrfs[g.VRF])
 	}
 	count(old.Policy != c.Policy)
@@ -202,7 +202,7 @@ func entangled(old, c *Segment, was, is wanted) bool {
 }
 
 // macs returns the MACs of a gateway, nil for none.
-func (g *Gateway) macs() (list []frame.MAC) {
+func (g *SegmentGateway) macs() (list []frame.MAC) {
 	if g == nil || g.MAC.IsZero() {
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -32,8 +31,8 @@ func large(this, number int) *Config {
 		return list
 	}
 	odd, mtu := number%2, port.DeviceConfig{MTU: 1450}
-	anycast := func(address string) *Gateway {
-		return &Gateway{VRF: "red", InterfaceConfig: l3.InterfaceConfig{Addresses: []netip.Prefix{netip.MustParsePrefix(address)}, MAC: frame.MAC{2, 0, 0, 0xff, 0, 0}, Own: frame.MAC{2, 0, 0, 0xee, 0, byte(this)}, Anycast: true}}
+	anycast := func(address string) *SegmentGateway {
+		return &SegmentGateway{VRF: "red", Gateway: Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix(address)}, MAC: frame.MAC{2, 0, 0, 0xff, 0, 0}, Own: frame.MAC{2, 0, 0, 0xee, 0, byte(this)}, Anycast: true}}
 	}
 	c := &Config{
 		Tunnels: []Tunnel{{Config: vtep.Config{Name: "vx0"}, Local: netip.AddrFrom4([4]byte{192, 0, 2, byte(this)})}},
@@ -44,9 +43,9 @@ func large(this, number int) *Config {
 			{VNI: 20, Tunnel: "vx0", Flood: []netip.Addr{peer}, Members: []Member{{Port: "vm20", Isolated: odd == 1}},
 				FDB:        append(macs(20, 2500, 0), macs(20, 2500, 1+odd)...),
 				Neighbours: &Neighbours{Config: arp.Config{Mode: arp.Suppress}, Static: []Neighbour{{netip.AddrFrom4([4]byte{10, 0, 20, byte(100 + odd)}), frame.MAC{2, 20, 0, 1, 0, 0}}}},
-				Gateway:    &Gateway{VRF: "red", InterfaceConfig: l3.InterfaceConfig{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.20.1/24")}, MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(20 + odd)}}},
+				Gateway:    &SegmentGateway{VRF: "red", Gateway: Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.20.1/24")}, MAC: frame.MAC{2, 0, 0, 0xff, 0, byte(20 + odd)}}},
 			},
-			{VNI: 40, Tunnel: "vx0", Gateway: &Gateway{VRF: "red", InterfaceConfig: l3.InterfaceConfig{MAC: frame.MAC{2, 0, 0, 0xdd, 0, byte(this)}}}},
+			{VNI: 40, Tunnel: "vx0", Gateway: &SegmentGateway{VRF: "red", Gateway: Gateway{MAC: frame.MAC{2, 0, 0, 0xdd, 0, byte(this)}}}},
 		},
 	}
 	c.Policies = []Policy{{Name: "some"}}

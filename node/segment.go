@@ -161,7 +161,6 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 // attach returns the settings of the member's attachment.
 func (m *Member) attach() vswitch.AttachConfig {
 	c := m.AttachConfig
-	c.Keep = true
 	if m.Isolated {
 		c.Group = vswitch.GroupIsolated
 	}
@@ -188,6 +187,9 @@ func (n *Node) setMember(s *segment, m *Member) error {
 	}
 	at.Slots = n.memberSlots(m, g)
 	d := n.ports[m.Port]
+	if d != nil {
+		_, at.Keep = d.port.(vswitch.Pauser)
+	}
 	if a := s.members[m.Port]; a != nil {
 		return s.set(a, at)
 	}

@@ -318,7 +318,7 @@ func TestApplyFailsAtEveryStep(t *testing.T) {
 				if !errors.Is(err, want) {
 					t.Fatalf("%s: %v", about, err)
 				}
-				if b.Config() != way.from {
+				if !reflect.DeepEqual(b.Config(), way.from) {
 					t.Fatalf("%s: Config is another one", about)
 				}
 				if put := strings.Contains(err.Error(), "put back"); !lasting && put {

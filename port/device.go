@@ -64,6 +64,7 @@ type Device struct {
 	link   *sys.Link
 	egress
 	reset bool // its offloads are switched off again at Close
+	fixed bool // its MTU is that of its settings
 
 	closed  atomic.Bool
 	mtu     atomic.Int64 // of the device
@@ -103,6 +104,25 @@ func (d *Device) MTU(peer uint16) int {
 		return int(d.mtu.Load())
 	}
 	return int(d.mtu.Load()) + ethLen
+}
+
+// IP reports whether the device carries IP packets without Ethernet: a TUN.
+func (d *Device) IP() bool { return d.tun }
+
+// Fit sets the device's MTU so that its longest frame is of so many bytes, as [Device.MTU] counts
+// them, unless DeviceConfig.MTU has said what it is to be.
+func (d *Device) Fit(longest int) error {
+	if !d.tun {
+		longest -= ethLen
+	}
+	if d.fixed || int64(longest) == d.mtu.Load() {
+		return nil
+	}
+	if err := d.link.SetMTU(longest); err != nil {
+		return fmt.Errorf("port: %s %q: MTU %d: %w", d.kind(), d.name, longest, privilege(err))
+	}
+	d.mtu.Store(int64(longest))
+	return nil
 }
 
 // refresh has the MTU read again when what is known is old. It does not wait for

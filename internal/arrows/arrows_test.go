@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"setting", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr"},
+	"node":                {"setting", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr"},
 
 	"underlay": {"setting", "frame", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
 	"port":     {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},

@@ -1,0 +1,235 @@
+package node
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// Update changes the configuration under traffic: edit gets a copy of the one there is, and
+// what it leaves is applied, as by [Node.Apply]. An error of edit changes nothing. Several
+// callers take turns.
+//
+// The calls below are Updates of one thing each; who makes hundreds of segments makes them in
+// one.
+func (n *Node) Update(edit func(*Config) error) error {
+	n.updates.Lock()
+	defer n.updates.Unlock()
+	cfg := n.Config()
+	if err := edit(cfg); err != nil {
+		return err
+	}
+	return n.change(cfg)
+}
+
+// Tunnel adds a VTEP and opens its sockets. Its name is that of messages, and of the device in
+// tables; the zero Tunnel lacks only a Local address.
+func (n *Node) Tunnel(name string, t Tunnel) (*vtep.VTEP, error) {
+	t.Name = name
+	if err := n.Update(func(c *Config) error { c.Tunnels = append(c.Tunnels, t); return nil }); err != nil {
+		return nil, err
+	}
+	if v := n.Tunnels()[name]; v != nil {
+		return v, nil
+	}
+	return nil, fmt.Errorf("node: tunnel %q: %w", name, net.ErrClosed)
+}
+
+// Policy adds rules under a name, for segments and members.
+func (n *Node) Policy(p Policy) error {
+	return n.Update(func(c *Config) error { c.Policies = append(c.Policies, p); return nil })
+}
+
+// A VSI is a segment of a running node. It is the same one for as long as there is a segment of
+// its VNI.
+type VSI struct {
+	n   *Node
+	vni frame.VNI
+}
+
+// Segment returns the segment of a VNI, adding it with the settings s if there is none; nil is
+// all defaults. One that is there is changed by Update.
+func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
+	err := n.Update(func(c *Config) error {
+		switch there := c.segment(vni); {
+		case there == nil && s != nil:
+			x := *s
+			x.VNI = vni
+			c.Segments = append(c.Segments, x)
+		case there == nil:
+			c.Segments = append(c.Segments, Segment{VNI: vni})
+		case s != nil:
+			return fmt.Errorf("node: segment %d is there; Update changes it", vni)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &VSI{n, vni}, nil
+}
+
+// VNI returns the segment's number.
+func (v *VSI) VNI() frame.VNI { return v.vni }
+
+// Switch returns the segment as the switch has it: its FDB, attachments and counters.
+func (v *VSI) Switch() (*vswitch.VSI, error) { return v.n.sw.VSI(v.vni, nil) }
+
+// Update changes the settings of the segment: see [Node.Update].
+func (v *VSI) Update(edit func(*Segment) error) error {
+	return v.n.Update(func(c *Config) error {
+		if s := c.segment(v.vni); s != nil {
+			return edit(s)
+		}
+		return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+	})
+}
+
+// Join puts the segment into a tunnel, or adds peers to those that it has there. They get what
+// is flooded; a multicast group stands for all that are in it, and is joined.
+func (v *VSI) Join(t *vtep.VTEP, peers ...netip.Addr) error {
+	if t == nil {
+		return errors.New("node: Join: the tunnel is nil")
+	}
+	return v.Update(func(s *Segment) error {
+		s.Tunnel, s.Flood, s.Hub, s.Tunnels = "", nil, false, s.in()
+		i := slices.IndexFunc(s.Tunnels, func(x SegmentTunnel) bool { return x.Tunnel == t.Name() })
+		if i < 0 {
+			i, s.Tunnels = len(s.Tunnels), append(s.Tunnels, SegmentTunnel{Tunnel: t.Name()})
+		}
+		s.Tunnels[i].Flood = append(s.Tunnels[i].Flood, peers...)
+		return nil
+	})
+}
+
+// Add makes a port a member of the segment, m its settings; nil is all defaults: an untagged
+// member. The port is one of the program's own, such as a TAP that it has opened, a [port.Pipe]
+// or whatever else is a Port, with a name of its own. It may be a member of several segments,
+// with a VLAN each. The node closes it at its end, or when it leaves its last segment. A TAP or
+// TUN that was opened without an MTU gets what fits the segment's tunnels.
+func (v *VSI) Add(p vswitch.Port, m *Member) error {
+	if absent.Is(p) {
+		return fmt.Errorf("node: segment %d: the port is a %T that is nil", v.vni, p)
+	}
+	n, name, fresh := v.n, nameOf(p), false
+	err := n.Update(func(c *Config) error {
+		s := c.segment(v.vni)
+		if s == nil {
+			return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+		}
+		switch there := c.port(name); {
+		case there != nil && n.own[name] != p:
+			return fmt.Errorf("node: segment %d: there is another port %q", v.vni, name)
+		case there == nil:
+			x, ok := p.(interface{ IP() bool })
+			c.Ports = append(c.Ports, Port{Name: name, Type: PortOwn, IP: ok && x.IP()})
+			n.own[name], fresh = p, true
+		}
+		x := Member{}
+		if m != nil {
+			x = *m
+		}
+		x.Port = name
+		s.Members = append(s.Members, x)
+		return nil
+	})
+	if err != nil && fresh {
+		delete(n.own, name)
+	}
+	return err
+}
+
+// Remove takes a port out of the segment. Out of its last one it is closed.
+func (v *VSI) Remove(p vswitch.Port) error {
+	name := nameOf(p)
+	return v.n.Update(func(c *Config) error {
+		s := c.segment(v.vni)
+		if s == nil || s.member(name) == nil {
+			return fmt.Errorf("node: segment %d: port %q is no member", v.vni, name)
+		}
+		s.Members = slices.DeleteFunc(s.Members, func(m Member) bool { return m.Port == name })
+		for _, x := range c.Segments {
+			if x.member(name) != nil {
+				return nil
+			}
+		}
+		c.Ports = slices.DeleteFunc(c.Ports, func(p Port) bool { return p.Name == name && p.Type == PortOwn })
+		return nil
+	})
+}
+
+// Gateway gives the segment an interface in a VRF, which is made if there is none of that name.
+// Without a MAC it gets one, at random, unless the segment carries IP without Ethernet.
+func (v *VSI) Gateway(vrf string, g Gateway) error {
+	return v.n.Update(func(c *Config) error {
+		s := c.segment(v.vni)
+		if s == nil {
+			return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+		}
+		if s.Gateway != nil {
+			return fmt.Errorf("node: segment %d has a gateway; Update changes it", v.vni)
+		}
+		if g.MAC.IsZero() && !v.n.bare(c, s) {
+			rand.Read(g.MAC[:])
+			g.MAC[0] = g.MAC[0]&^1 | 2 // locally administered, of one host
+		}
+		s.Gateway = &SegmentGateway{VRF: vrf, Gateway: g}
+		if !slices.ContainsFunc(c.VRFs, func(x VRF) bool { return x.Name == vrf }) {
+			c.VRFs = append(c.VRFs, VRF{Name: vrf})
+		}
+		return nil
+	})
+}
+
+// bare reports whether a segment carries IP without Ethernet.
+func (n *Node) bare(c *Config, s *Segment) bool {
+	for _, x := range s.in() {
+		if t := c.tunnel(x.Tunnel); t != nil && t.Type == encap.TypeIPIP {
+			return true
+		}
+	}
+	for _, m := range s.Members {
+		if p := c.port(m.Port); p != nil && p.bare() {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Config) segment(vni frame.VNI) *Segment {
+	return find(c.Segments, func(s *Segment) bool { return s.VNI == vni })
+}
+
+func (c *Config) tunnel(name string) *Tunnel {
+	return find(c.Tunnels, func(t *Tunnel) bool { return t.Name == name })
+}
+
+func (c *Config) port(name string) *Port {
+	return find(c.Ports, func(p *Port) bool { return p.Name == name })
+}
+
+func find[T any](list []T, is func(*T) bool) *T {
+	for i := range list {
+		if is(&list[i]) {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// nameOf returns what a port is called.
+func nameOf(p any) string {
+	if x, ok := p.(interface{ Name() string }); ok {
+		return x.Name()
+	}
+	return fmt.Sprintf("%T", p)
+}

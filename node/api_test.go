@@ -1,0 +1,141 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/port"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Ports of the program: two hosts in two segments talk through a gateway made by two calls.
+func TestOwnPorts(t *testing.T) {
+	n := running(t)
+	a, b := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "b"})
+	one, err := n.Segment(1, nil)
+	must(t, err)
+	must(t, one.Add(a, nil))
+	must(t, one.Add(b, nil))
+	f := frame.MAC{2, 0, 0, 0, 0, 1}
+	must(t, a.Send(append(append(frame.Broadcast[:], f[:]...), make([]byte, 50)...)))
+	ctx, cancel := context.WithTimeout(context.Background(), 5e9)
+	defer cancel()
+	if _, err := b.Recv(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	// A port in two segments is open until it has left both.
+	two, err := n.Segment(2, nil)
+	must(t, err)
+	must(t, two.Add(b, &Member{VLAN: 7}))
+	must(t, one.Remove(b))
+	must(t, b.Send(make([]byte, 60)))
+	must(t, two.Remove(b))
+	if err := b.Send(make([]byte, 60)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("out of its last segment: %v", err)
+	}
+	if got := n.Config().Ports; len(got) != 1 || got[0].Name != "a" {
+		t.Errorf("%+v", got)
+	}
+	if got, err := two.Switch(); err != nil || len(got.Attachments()) != 0 || two.VNI() != 2 {
+		t.Error(got, err)
+	}
+}
+
+// A wrong call says what is wrong, and has changed nothing.
+func TestProgramErrors(t *testing.T) {
+	n := running(t)
+	a := port.NewPipe(&port.PipeConfig{Name: "a"})
+	seg, err := n.Segment(1, nil)
+	must(t, err)
+	must(t, seg.Add(a, nil))
+	before := n.Config()
+	other, fresh := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "fresh"})
+	for want, f := range map[string]func() error{
+		"is a *port.Pipe that is nil":        func() error { return seg.Add((*port.Pipe)(nil), nil) },
+		"is a <nil> that is nil":             func() error { return seg.Add(nil, nil) },
+		`there is another port "a"`:          func() error { return seg.Add(other, nil) },
+		"a is in VNI 1 already":              func() error { return seg.Add(a, &Member{VLAN: 2}) },
+		"members[1].vlan: 5000":              func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
+		`port "x" is no member`:              func() error { return seg.Remove(port.NewPipe(&port.PipeConfig{Name: "x"})) },
+		"the tunnel is nil":                  func() error { return seg.Join(nil) },
+		"segment 1 is there; Update":         func() error { _, err := n.Segment(1, &Segment{}); return err },
+		"segments[1].vni: 16777216":          func() error { _, err := n.Segment(1<<24, nil); return err },
+		"tunnels[0].local: an address of":    func() error { _, err := n.Tunnel("t", Tunnel{}); return err },
+		"gateway.addresses[0]: invalid Pre":  func() error { return seg.Gateway("v", Gateway{Addresses: []netip.Prefix{{}}}) },
+		`policies[0].name: a name is needed`: func() error { return n.Policy(Policy{}) },
+		"segment 9: use of closed":           func() error { return (&VSI{n, 9}).Add(fresh, nil) },
+		"stop":                               func() error { return n.Update(func(c *Config) error { c.Segments = nil; return errors.New("stop") }) },
+		`port "none": the program has none`: func() error {
+			return n.Update(func(c *Config) error { c.Ports = append(c.Ports, Port{Name: "none", Type: PortOwn}); return nil })
+		},
+		"ports[0].mtu: a port of type own": func() error { return n.Update(func(c *Config) error { c.Ports[0].MTU = 1400; return nil }) },
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+		if !reflect.DeepEqual(n.Config(), before) {
+			t.Fatalf("%s: %+v", want, n.Config())
+		}
+	}
+	must(t, fresh.Send(make([]byte, 60))) // still the program's
+	must(t, seg.Add(fresh, nil))
+	n.Close()
+	if err := seg.Add(other, nil); !errors.Is(err, net.ErrClosed) && !strings.Contains(fmt.Sprint(err), "another port") {
+		t.Error(err)
+	}
+	if err := n.Update(func(*Config) error { return nil }); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// Callers take turns: nothing that one of them adds is lost.
+func TestUpdates(t *testing.T) {
+	n := running(t)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			if _, err := n.Segment(frame.VNI(i), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if got := len(n.Config().Segments); got != 20 {
+		t.Errorf("%d segments of 20", got)
+	}
+}
+
+// What a caller does to a Config that it got or gave is nothing to the node.
+func TestClone(t *testing.T) {
+	cfg := parse(t, first)
+	n := running(t)
+	must(t, n.Apply(cfg))
+	want := clone(cfg)
+	if !reflect.DeepEqual(cfg, want) || !reflect.DeepEqual(n.Config(), want) {
+		t.Fatal("a copy differs")
+	}
+	got := n.Config()
+	for _, c := range []*Config{cfg, got} {
+		for _, v := range settingsOf(reflect.ValueOf(c).Elem()) {
+			v.SetZero()
+		}
+	}
+	if !reflect.DeepEqual(n.Config(), want) {
+		t.Errorf("%+v", n.Config())
+	}
+}
