@@ -1,9 +1,13 @@
 package frame
 
 // A Reader is one receive queue. Read waits until there is at least one frame and
-// fills b; it invalidates the frames of the Read before. It is used by one
-// goroutine. After the port it belongs to is closed it returns an error that
-// errors.Is(err, net.ErrClosed); while the port is paused, [ErrPaused].
+// fills b, as [Batch] says; it invalidates the frames of the Read before. Until then their memory
+// belongs to who reads, and may be written to. It is used by one goroutine. After the port it belongs to is closed it returns an error that
+// errors.Is(err, net.ErrClosed); while the port is paused, [ErrPaused]. Any error ends the port.
+//
+// A reader that says no more than that hands over Ethernet frames, from the destination MAC on and
+// without FCS. Kind says that it is an IP packet, GSO that it is a superframe or its checksum not
+// finished; a VLAN tag stays in the frame.
 //
 // A reader that refuses a packet it has read says so in the frame's Drop, so that
 // the switch counts it.
@@ -16,14 +20,18 @@ type Out struct {
 	F    *Frame
 	Peer uint16 // 0 = none; on a tunnel: its flood list
 	Skip uint16 // peer that the flood list leaves out: where the frame came from
-	Tag  uint32 // the port's name for the network: VNI on a VTEP, VLAN on a trunk, else 0
+	Tag  uint32 // the port's name for the network: VNI on a VTEP, VLAN on a trunk if it takes OffloadVLAN, else 0
 	Drop Reason // set by the Writer: why it was not sent
 }
 
-// A Writer sends frames out of a port, in order. It sets Drop on those it did not
-// send. It must not keep or change a frame, its Hash aside, nor wait: when there is no
-// room it drops with [PortFull]. The error says that the port is broken as a whole; which
-// frames were not sent is still told by their Drop. It is used by one goroutine.
+// A Writer sends frames out of a port, in order. It gets what the port takes, see [Offloads]: of
+// an ordinary port out[i].F.Bytes() is what to send, and nothing else need be looked at. It sets
+// Drop on the frames it did not send.
+//
+// It must not change a frame, its Hash aside: other ports may be sending the same one. It must keep
+// neither out nor a frame once it has returned. It must not wait: when there is no room it drops
+// with [PortFull]. The error says that the port is broken as a whole; which frames were not sent
+// is still told by their Drop. It is used by one goroutine.
 type Writer interface {
 	Write(out []Out) error
 }

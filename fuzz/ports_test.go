@@ -27,9 +27,10 @@ type localPort struct {
 	got     atomic.Uint64 // workers write at once
 }
 
-func (p *localPort) Readers() []frame.Reader { return []frame.Reader{p.feed} }
-func (p *localPort) Writer(int) frame.Writer { return p }
-func (p *localPort) MTU(uint16) int          { return p.mtu }
+func (p *localPort) Readers() []frame.Reader  { return []frame.Reader{p.feed} }
+func (p *localPort) Writer(int) frame.Writer  { return p }
+func (p *localPort) Offloads() frame.Offloads { return frame.OffloadAll }
+func (p *localPort) MTU(uint16) int           { return p.mtu }
 
 func (p *localPort) Write(out []frame.Out) error {
 	for i := range out {

@@ -147,6 +147,7 @@ func (p bufferedPort) Name() string              { return nameOf(p.b.p) }
 func (p bufferedPort) MTU(peer uint16) int       { return p.b.p.MTU(peer) }
 func (p bufferedPort) Readers() []frame.Reader   { return p.b.p.Readers() }
 func (p bufferedPort) Writer(w int) frame.Writer { return p }
+func (p bufferedPort) Offloads() frame.Offloads  { return offloadsOf(p.b.p) }
 
 func (p bufferedPort) Close() error {
 	b := p.b

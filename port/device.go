@@ -160,6 +160,10 @@ func (d *Device) Readers() []frame.Reader {
 	return readers
 }
 
+// Offloads returns all with offloads, UDP superframes if the kernel takes them (Linux 6.2), and
+// without them VLAN tags only. A TUN is for IP only.
+func (d *Device) Offloads() frame.Offloads { return d.offloads() }
+
 // Writer returns a new transmit side on queue w mod [DeviceConfig].Queues: what it
 // writes the kernel receives on the device. It drops with [frame.PortFull] when the
 // kernel has no memory for the frame and with [frame.PortDown] while the device is

@@ -58,6 +58,21 @@ type egress struct {
 	transmitters sync.Pool // *transmitter
 }
 
+// offloads returns what is taken.
+func (e *egress) offloads() frame.Offloads {
+	o := frame.OffloadVLAN
+	if e.tun {
+		o |= frame.IPOnly
+	}
+	if e.whole {
+		o |= frame.OffloadCsum | frame.OffloadTSO4 | frame.OffloadTSO6
+	}
+	if e.uso {
+		o |= frame.OffloadUSO
+	}
+	return o
+}
+
 // A transmitter writes one system call a packet. To a device with offloads frames that
 // follow each other go as one packet, and superframes as they are; for a device without
 // they are cut.

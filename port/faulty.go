@@ -206,8 +206,9 @@ func (f *Faulty) send(w frame.Writer) {
 
 type faultyPort struct{ f *Faulty }
 
-func (p faultyPort) Name() string        { return nameOf(p.f.p) }
-func (p faultyPort) MTU(peer uint16) int { return p.f.p.MTU(peer) }
+func (p faultyPort) Name() string             { return nameOf(p.f.p) }
+func (p faultyPort) MTU(peer uint16) int      { return p.f.p.MTU(peer) }
+func (p faultyPort) Offloads() frame.Offloads { return offloadsOf(p.f.p) }
 
 func (p faultyPort) Writer(w int) frame.Writer {
 	return &faultyWriter{p.f.stream(outward, w, p.f.out)}

@@ -103,6 +103,9 @@ func (p *Packet) Readers() []frame.Reader {
 	return readers
 }
 
+// Offloads returns all with offloads, UDP superframes since Linux 6.2, and without them VLAN tags only.
+func (p *Packet) Offloads() frame.Offloads { return p.offloads() }
+
 // Writer returns a new transmit side: what it writes leaves through the interface. It drops
 // with [frame.PortFull] when the queue of the interface or the send buffer is full, with
 // [frame.PortDown] while the interface is down, with [frame.TooBig] what is longer than its

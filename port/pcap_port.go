@@ -19,6 +19,8 @@ type capturePort struct {
 
 func (p *capturePort) Name() string { return p.source.name }
 
+func (p *capturePort) Offloads() frame.Offloads { return offloadsOf(p.Port) }
+
 func (p *capturePort) Readers() []frame.Reader {
 	var rs []frame.Reader
 	for _, r := range p.Port.Readers() {

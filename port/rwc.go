@@ -87,6 +87,14 @@ func (r *RWC) MTU(peer uint16) int { return r.mtu }
 // wraps [io.EOF].
 func (r *RWC) Readers() []frame.Reader { return []frame.Reader{&r.reader} }
 
+// Offloads returns none.
+func (r *RWC) Offloads() frame.Offloads {
+	if r.ip {
+		return frame.IPOnly
+	}
+	return 0
+}
+
 // Writer returns a new transmit side. A frame that rwc refuses is dropped with
 // [frame.SendFailed], or [frame.PortDown] when rwc is closed. It gets superframes cut
 // and checksums completed.

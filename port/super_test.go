@@ -187,3 +187,41 @@ func TestPlainPortsOddChecksum(t *testing.T) {
 		t.Errorf("%v, %v", err, o[0].Drop)
 	}
 }
+
+// What is put around a port takes what the port takes.
+func TestDecoratorsTakeWhatThePortTakes(t *testing.T) {
+	for _, want := range []frame.Offloads{0, frame.IPOnly, frame.OffloadAll, frame.OffloadCsum | frame.OffloadVLAN} {
+		for name, around := range map[string]func(p Port) (Port, error){
+			"Capture": newCapture(t, nil).Port,
+			"Buffered": func(p Port) (Port, error) {
+				b, err := NewBuffered(p, nil)
+				return b.Port(), err
+			},
+			"Faulty": func(p Port) (Port, error) {
+				f, err := NewFaulty(p, nil)
+				return f.Port(), err
+			},
+		} {
+			p, err := around(&taking{newFake("p"), want})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := offloadsOf(p); got != want {
+				t.Errorf("%s takes %b, want %b", name, got, want)
+			}
+			p.Close()
+			if p, err = around(&fakePauser{fake: newFake("p")}); err != nil || offloadsOf(p) != 0 {
+				t.Errorf("%s around a port that says nothing: %b, %v", name, offloadsOf(p), err)
+			}
+			p.Close()
+		}
+	}
+}
+
+// taking is a fake that says what it takes.
+type taking struct {
+	*fake
+	takes frame.Offloads
+}
+
+func (p *taking) Offloads() frame.Offloads { return p.takes }

@@ -8,8 +8,8 @@ import (
 )
 
 // Port is what the decorators of this package wrap, and what they return: the
-// methods of vswitch.Port. What is returned also has Name, and is a Pauser exactly
-// if the port it wraps is one.
+// methods of vswitch.Port. What is returned also has Name and the Offloads of the port it
+// wraps, and is a Pauser exactly if that is one.
 type Port interface {
 	Readers() []frame.Reader
 	Writer(w int) frame.Writer
@@ -21,6 +21,7 @@ type Port interface {
 type named interface {
 	Port
 	Name() string
+	Offloads() frame.Offloads
 }
 
 type pauser interface {
@@ -48,6 +49,14 @@ func nameOf(p any) string {
 		return n.Name()
 	}
 	return ""
+}
+
+// offloadsOf returns what p takes, nothing if it does not say.
+func offloadsOf(p any) frame.Offloads {
+	if o, ok := p.(interface{ Offloads() frame.Offloads }); ok {
+		return o.Offloads()
+	}
+	return 0
 }
 
 // wrappable says what is against a decorator around p. A tunnel has methods that a

@@ -23,11 +23,12 @@ type busy struct {
 	got    atomic.Int64
 }
 
-func (p *busy) Name() string            { return p.name }
-func (p *busy) Readers() []frame.Reader { return []frame.Reader{p} }
-func (p *busy) Writer(int) frame.Writer { return p }
-func (p *busy) MTU(uint16) int          { return 1514 }
-func (p *busy) Close() error            { p.closed.Store(true); return nil }
+func (p *busy) Name() string             { return p.name }
+func (p *busy) Readers() []frame.Reader  { return []frame.Reader{p} }
+func (p *busy) Writer(int) frame.Writer  { return p }
+func (p *busy) Offloads() frame.Offloads { return frame.OffloadAll }
+func (p *busy) MTU(uint16) int           { return 1514 }
+func (p *busy) Close() error             { p.closed.Store(true); return nil }
 func (p *busy) Read(b *frame.Batch) error {
 	if p.closed.Load() {
 		return net.ErrClosed

@@ -22,8 +22,9 @@
 //	worker.act       the verdict becomes entries in the lists of egress ports
 //	worker.flush     each list is written, sent and dropped frames are counted
 //
-// There is no queue, no lock and no copy between read and write. A VTEP is a port
-// like any other: one look-up in the FDB says where a MAC is, local or remote.
+// There is no queue, no lock and no copy between read and write, but for what a port does not take
+// (see [Offloader]). A VTEP is a port like any other: one look-up in the FDB says where a MAC is,
+// local or remote.
 //
 // Limits stand where what they bound begins: learned MACs in the FDB, source MACs of a
 // locked port where they would be learned, storm control where a frame becomes a flood,

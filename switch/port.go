@@ -9,23 +9,46 @@ import (
 
 // A Port is anything frames come in from and go out to: a TAP, a VTEP, a Go
 // program's Pipe. Its identity is its Go value, so implementations are pointers.
+//
+// One of your own has these four methods, a [frame.Reader] and a [frame.Writer]; the example shows
+// how little that can be. Its Writers get whole Ethernet frames that can be sent as they are, cut,
+// with complete checksums and their VLAN tag, unless the port says that it takes more: see
+// Offloader. What its Readers hand over may be of any kind that [frame.Frame] describes, and is an
+// Ethernet frame if they say nothing else.
+//
+// Name() string, if there is one, is what the port is called in logs and statistics. Pauser, Tunnel
+// and Flooder are methods that some ports have as well.
 type Port interface {
-	// Readers returns the receive queues. The switch runs one goroutine on each.
+	// Readers returns the receive queues. The switch runs one goroutine on each, and asks
+	// once, when the port is attached.
 	Readers() []frame.Reader
 
 	// Writer returns the transmit side for worker w, which is any number from 0 on;
-	// a port with n queues uses queue w mod n. Writers of one port may share
+	// a port with n queues uses queue w mod n. Each is used by one goroutine, several at the
+	// same time, and may be one for all if its Write can bear that: Writers of one port may share
 	// descriptors, never scratch memory. It is called once for each worker that
 	// sends here, on first use.
 	Writer(w int) frame.Writer
 
 	// MTU returns the longest frame the port takes towards peer, in bytes from the
 	// destination MAC on, VLAN tag and FCS not counted; a superframe is judged by
-	// its segments. Peer 0 asks for flooded frames; see Flooder.
+	// its segments. Of a port of IP packets it is that of the packet. Peer is 0 on all but a
+	// Tunnel, where that asks for flooded frames; see Flooder. It is called for every frame,
+	// from any goroutine.
 	MTU(peer uint16) int
 
-	// Close makes every Read return net.ErrClosed. It is idempotent.
+	// Close makes every Read return net.ErrClosed, one that waits included. It is idempotent.
+	// The switch calls it when the port is detached, and when a Read has failed.
 	Close() error
+}
+
+// An Offloader is a Port whose Writers take more than ordinary frames, or another kind: see
+// [frame.Offloads]. What they do not take they do not get: the switch does that work, and frames
+// that cannot be made fit are dropped with [frame.BadKind], [frame.Short], [frame.TooBig] or
+// [frame.BadHeader]. To a port that takes everything frames go as they are. It is asked once, when
+// the port is attached.
+type Offloader interface {
+	Offloads() frame.Offloads
 }
 
 // A Tunnel is a Port that leads to many peers, such as a VTEP. Its attachments are

@@ -21,7 +21,8 @@ type port struct {
 	p       Port    // nil for the switch itself
 	tunnel  Tunnel  // p, if it is one
 	flooder Flooder // likewise
-	byVNI   bool    // the tag comes in Frame.VNI, not in a VLAN tag
+	takes   frame.Offloads
+	byVNI   bool // the tag comes in Frame.VNI, not in a VLAN tag
 	keep    bool
 	name    string
 	readers []frame.Reader
@@ -72,6 +73,9 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: p.Readers()}
 	x.tunnel, x.byVNI = p.(Tunnel)
 	x.flooder, _ = p.(Flooder)
+	if o, ok := p.(Offloader); ok {
+		x.takes = o.Offloads()
+	}
 	x.name = fmt.Sprintf("port%d", x.num)
 	if n, ok := p.(interface{ Name() string }); ok && n.Name() != "" {
 		x.name = n.Name()

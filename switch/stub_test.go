@@ -33,11 +33,12 @@ func newStub(name string) *stub {
 	return &stub{name: name, mtu: 1514, in: make(chan [][]byte), end: make(chan struct{}), err: net.ErrClosed}
 }
 
-func (s *stub) Name() string            { return s.name }
-func (s *stub) Readers() []frame.Reader { return []frame.Reader{s} }
-func (s *stub) Writer(int) frame.Writer { return s }
-func (s *stub) MTU(uint16) int          { return s.mtu }
-func (s *stub) Close() error            { s.closed.Store(true); s.once.Do(func() { close(s.end) }); return nil }
+func (s *stub) Name() string             { return s.name }
+func (s *stub) Readers() []frame.Reader  { return []frame.Reader{s} }
+func (s *stub) Writer(int) frame.Writer  { return s }
+func (s *stub) Offloads() frame.Offloads { return frame.OffloadAll }
+func (s *stub) MTU(uint16) int           { return s.mtu }
+func (s *stub) Close() error             { s.closed.Store(true); s.once.Do(func() { close(s.end) }); return nil }
 
 func (s *stub) Read(b *frame.Batch) error {
 	b.Reset()

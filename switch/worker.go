@@ -30,6 +30,7 @@ type worker struct {
 	egress  []*egress
 	staged  []*egress // those with something to write
 	version uint64    // of the switch's tables, when pruned
+	mender  *mender   // of those egresses that need it
 
 	rx   *counters
 	vsis map[*VSI]*counters
@@ -371,7 +372,7 @@ func (w *worker) newEgress(p *port) *egress {
 	if n >= len(w.egress) {
 		w.egress = append(w.egress, make([]*egress, n+1-len(w.egress))...)
 	}
-	w.egress[n] = &egress{port: p, to: p.p.Writer(w.id)}
+	w.egress[n] = &egress{port: p, to: p.writer(w)}
 	return w.egress[n]
 }
 

@@ -18,6 +18,7 @@ const tenMinutes = 600
 type sink struct{ *stub }
 
 func (s sink) Writer(int) frame.Writer   { return s }
+func (s sink) Offloads() frame.Offloads  { return frame.OffloadAll }
 func (s sink) Readers() []frame.Reader   { return []frame.Reader{s} }
 func (s sink) Write([]frame.Out) error   { return nil }
 func newSink(name string) sink           { return sink{newStub(name)} }

@@ -298,6 +298,10 @@ func (v *VTEP) Readers() []frame.Reader {
 	return rs
 }
 
+// Offloads returns all: superframes are cut into runs, of which an underlay may leave the cutting to
+// the kernel.
+func (v *VTEP) Offloads() frame.Offloads { return frame.OffloadAll }
+
 // Writer returns the transmit side of worker w.
 func (v *VTEP) Writer(w int) frame.Writer {
 	x := &writer{v: v}

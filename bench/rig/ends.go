@@ -27,6 +27,9 @@ func (p *Port) Readers() []frame.Reader { return []frame.Reader{p.Source} }
 // Writer returns the sink, the same for every worker: only one may run at a time.
 func (p *Port) Writer(int) frame.Writer { return p.Sink }
 
+// Offloads returns all, so that nothing is done for the sink.
+func (p *Port) Offloads() frame.Offloads { return frame.OffloadAll }
+
 // MTU returns that of an ordinary Ethernet.
 func (p *Port) MTU(uint16) int { return 1514 }
 

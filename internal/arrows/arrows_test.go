@@ -26,7 +26,7 @@ var allowed = map[string][]string{
 	"fdb":     {"frame", "internal/mix"},
 	"l3":      {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/mix", "internal/wire"},
 	"policy":  {"setting", "frame", "internal/mix", "internal/wire"},
-	"switch":  {"setting", "frame", "fdb", "internal/absent", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
+	"switch":  {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
 	"vtep":    {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},

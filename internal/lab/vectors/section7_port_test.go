@@ -22,11 +22,12 @@ type tun struct {
 	out [][]byte
 }
 
-func (p *tun) Name() string            { return "tun" }
-func (p *tun) Readers() []frame.Reader { return []frame.Reader{p} }
-func (p *tun) Writer(int) frame.Writer { return p }
-func (p *tun) MTU(uint16) int          { return p.mtu }
-func (p *tun) Close() error            { p.once.Do(func() { close(p.end) }); return nil }
+func (p *tun) Name() string             { return "tun" }
+func (p *tun) Readers() []frame.Reader  { return []frame.Reader{p} }
+func (p *tun) Writer(int) frame.Writer  { return p }
+func (p *tun) Offloads() frame.Offloads { return frame.OffloadAll | frame.IPOnly }
+func (p *tun) MTU(uint16) int           { return p.mtu }
+func (p *tun) Close() error             { p.once.Do(func() { close(p.end) }); return nil }
 
 func (p *tun) Read(b *frame.Batch) error {
 	b.Reset()

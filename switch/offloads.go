@@ -1,0 +1,175 @@
+package vswitch
+
+import (
+	"encoding/binary"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
+)
+
+// writer returns w's way into p.
+func (p *port) writer(w *worker) frame.Writer {
+	to := p.p.Writer(w.id)
+	if p.takes&frame.OffloadAll == frame.OffloadAll {
+		return to
+	}
+	if w.mender == nil {
+		w.mender = &mender{batch: frame.NewBatch(&w.sw.arenas)}
+	}
+	return &mendingWriter{mender: w.mender, port: p, to: to}
+}
+
+// A mendingWriter is in front of a Writer that does not take all that a switch carries: it does the
+// work, and drops what stays unfit.
+type mendingWriter struct {
+	*mender
+	port *port
+	to   frame.Writer
+}
+
+// A mender is the scratch memory of a worker's mendingWriters, which write one after the other.
+type mender struct {
+	cutter gso.Cutter
+	pieces [][]byte     // of a superframe: headers in scratch, payload in the frame
+	batch  *frame.Batch // what was made; its arena is given back after each Write
+	out    []frame.Out
+	of     []int // parallel to out: index of the Out each is made from
+}
+
+func (m *mendingWriter) Write(out []frame.Out) error {
+	for i := range out {
+		if o := &out[i]; !m.whole(o) || m.unfit(o) != frame.NotDropped {
+			return m.mend(out)
+		}
+	}
+	return m.to.Write(out)
+}
+
+// whole reports whether the port takes a frame as it is.
+func (m *mendingWriter) whole(o *frame.Out) bool {
+	return m.port.takes.Take(o.F.GSO) && !m.tags(o)
+}
+
+// tags reports whether the tag is to be put into the frame. That of a tunnel is no VLAN.
+func (m *mendingWriter) tags(o *frame.Out) bool {
+	return o.Tag != 0 && m.port.takes&frame.OffloadVLAN == 0 && m.port.tunnel == nil
+}
+
+// unfit says why the port cannot be given a frame, whatever is done to it, or NotDropped. A tunnel,
+// which has a kind and an MTU for each peer, judges for itself.
+func (m *mendingWriter) unfit(o *frame.Out) frame.Reason {
+	if m.port.tunnel != nil {
+		return frame.NotDropped
+	}
+	ip, room := o.F.Kind != frame.Ethernet, m.port.p.MTU(o.Peer)
+	switch n := o.F.Len(); {
+	case ip != (m.port.takes&frame.IPOnly != 0), ip && o.Tag != 0:
+		return frame.BadKind
+	case ip:
+	case n < ethLen:
+		return frame.Short
+	case isTag(binary.BigEndian.Uint16(o.F.Bytes()[macsLen:])):
+		room += vlanLen
+	}
+	if o.F.SegLen() > room {
+		return frame.TooBig
+	}
+	return frame.NotDropped
+}
+
+// mend is Write for frames of which some need work.
+func (m *mendingWriter) mend(out []frame.Out) (err error) {
+	for i := range out {
+		o := &out[i]
+		if o.Drop = m.unfit(o); o.Drop == frame.NotDropped {
+			if m.whole(o) {
+				m.put(i, o, o.F)
+			} else {
+				err = m.split(out, i)
+			}
+		}
+		if err != nil {
+			for k := range out[i:] {
+				out[i+k].Drop = frame.PortDown
+			}
+			break
+		}
+	}
+	if err == nil {
+		err = m.flush(out)
+	}
+	m.batch.Release()
+	return err
+}
+
+// split makes of out[i] what the port takes.
+func (m *mendingWriter) split(out []frame.Out, i int) error {
+	o := &out[i]
+	g := o.F.GSO
+	m.cutter.Reset()
+	if m.port.takes.Take(g) {
+		m.pieces = append(m.pieces[:0], nil, o.F.Bytes())
+	} else {
+		m.pieces, _ = m.cutter.Cut(m.pieces[:0], nil, o.F)
+		g = frame.GSO{}
+	}
+	if len(m.pieces) == 0 {
+		o.Drop = frame.BadHeader
+	}
+	tag := 0
+	if m.tags(o) {
+		tag = vlanLen
+	}
+	for s := m.pieces; len(s) > 0 && o.Drop == frame.NotDropped; s = s[2:] {
+		n := tag + len(s[0]) + len(s[1])
+		f := m.batch.New(n)
+		if f == nil {
+			if err := m.flush(out); err != nil {
+				return err
+			}
+			if f = m.batch.New(n); f == nil {
+				o.Drop = frame.TooBig
+				break
+			}
+		}
+		b := f.Bytes()
+		copy(b[tag+copy(b[tag:], s[0]):], s[1])
+		if tag != 0 { // IEEE 802.1Q, section 9.6; priority 0
+			copy(b, b[tag:tag+macsLen])
+			binary.BigEndian.PutUint16(b[macsLen:], typeVLAN)
+			binary.BigEndian.PutUint16(b[macsLen+2:], uint16(o.Tag))
+		}
+		f.GSO = g.Moved(f.Headroom() + tag - o.F.Headroom())
+		f.Kind, f.VNI, f.From, f.Hash, f.Tunnel, f.GBP = o.F.Kind, o.F.VNI, o.F.From, o.F.Hash, o.F.Tunnel, o.F.GBP
+		m.put(i, o, f)
+		if tag != 0 {
+			m.out[len(m.out)-1].Tag = 0
+		}
+	}
+	clear(m.pieces) // borrowed
+	return nil
+}
+
+// put has f written, for o, which is the i-th.
+func (m *mender) put(i int, o *frame.Out, f *frame.Frame) {
+	x := *o
+	x.F = f
+	m.out, m.of = append(m.out, x), append(m.of, i)
+}
+
+// flush writes what has been put. An Out of which a part is lost is dropped.
+func (m *mendingWriter) flush(out []frame.Out) error {
+	if len(m.out) == 0 {
+		return nil
+	}
+	err := m.to.Write(m.out)
+	for k, i := range m.of {
+		if r := m.out[k].Drop; r != frame.NotDropped {
+			out[i].Drop = r
+		}
+	}
+	clear(m.out) // borrowed
+	m.out, m.of = m.out[:0], m.of[:0]
+	m.batch.Reset()
+	return err
+}
