@@ -171,7 +171,7 @@ func (d *Device) Offloads() frame.Offloads { return d.offloads() }
 // others are dropped with [frame.BadKind].
 //
 // With offloads, frames of one flow that follow each other in a Write are written as
-// one superframe, and superframes as they are; without, superframes are cut.
+// one superframe, and superframes as they are.
 func (d *Device) Writer(w int) frame.Writer {
 	x := &deviceWriter{d: d, conn: d.queues[w%len(d.queues)].Conn, egress: &d.egress}
 	x.emit = x.send

@@ -33,6 +33,8 @@ type countedReader struct {
 	c *counted
 }
 
+func (c *counted) Offloads() frame.Offloads { return offloadsOf(c.Port) }
+
 func (c *counted) Readers() (rs []frame.Reader) {
 	for _, r := range c.Port.Readers() {
 		rs = append(rs, countedReader{r, c})

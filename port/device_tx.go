@@ -74,18 +74,18 @@ func (e *egress) offloads() frame.Offloads {
 }
 
 // A transmitter writes one system call a packet. To a device with offloads frames that
-// follow each other go as one packet, and superframes as they are; for a device without
-// they are cut.
+// follow each other go as one packet, and superframes as they are.
 //
 // It is mostly scratch memory. A port has as many as there are Writes at the same
 // time, not as many as there are workers: every worker may send to every port.
 type transmitter struct {
-	egress *egress
-	write  func(parts [][]byte) frame.Reason // writePlain, as a closure made once
+	takes frame.Offloads
+	whole bool // of the egress
 
 	joiner gso.Joiner
-	plain  plain
+	head   tagHead
 	virtio virtioHeader // as long as the device wants it
+	alone  [1][]byte
 	parts  [][]byte
 	gather sys.Gather
 
@@ -96,8 +96,7 @@ type transmitter struct {
 func (e *egress) transmitter(fd uintptr) *transmitter {
 	t, _ := e.transmitters.Get().(*transmitter)
 	if t == nil {
-		t = &transmitter{egress: e, virtio: make(virtioHeader, e.header)}
-		t.write = t.writePlain
+		t = &transmitter{takes: e.offloads(), whole: e.whole, virtio: make(virtioHeader, e.header)}
 		t.joiner.UDP = e.uso
 	}
 	t.fd, t.errno = fd, 0
@@ -106,16 +105,12 @@ func (e *egress) transmitter(fd uintptr) *transmitter {
 
 func (t *transmitter) send(out []frame.Out) {
 	for i := range out {
-		out[i].Drop = t.unfit(&out[i])
+		out[i].Drop = unfit(&out[i], t.takes)
 	}
 	for len(out) > 0 {
 		n := 1
-		switch o := &out[0]; {
-		case o.Drop != frame.NotDropped:
-		case t.whole(o.F.GSO):
+		if out[0].Drop == frame.NotDropped {
 			n = t.joined(out)
-		default:
-			o.Drop = t.plain.each(o, t.write)
 		}
 		if t.errno != 0 {
 			dropAll(out, frame.PortDown)
@@ -125,44 +120,29 @@ func (t *transmitter) send(out []frame.Out) {
 	}
 }
 
-// unfit says why the device cannot send the frame, or NotDropped.
-func (t *transmitter) unfit(o *frame.Out) frame.Reason {
-	if t.egress.tun {
-		return unfitIP(o)
-	}
-	return unfit(o)
-}
-
-// whole reports whether the device takes such a frame as it is.
-func (t *transmitter) whole(g frame.GSO) bool {
-	return t.egress.whole && (g.Type != frame.GSOUDP || t.egress.uso)
-}
-
 // joined writes the first frame and those that can be joined to it as one packet, and
 // returns how many they are.
 func (t *transmitter) joined(out []frame.Out) int {
-	n, g, pieces := t.joiner.Join(out)
+	n, g := 1, frame.GSO{}
+	t.alone[0] = out[0].F.Bytes()
+	pieces := t.alone[:]
+	if t.whole {
+		n, g, pieces = t.joiner.Join(out)
+	}
 	tag := out[0].Tag
 	if tag != 0 {
 		g = g.Moved(vlanLen)
 	}
-	t.virtio.put(g)
-	t.parts = t.plain.head.gather(append(t.parts[:0], t.virtio), tag, pieces...)
+	t.parts = t.parts[:0]
+	if len(t.virtio) > 0 {
+		t.virtio.put(g)
+		t.parts = append(t.parts, t.virtio)
+	}
+	t.parts = t.head.gather(t.parts, tag, pieces...)
 	dropAll(out[:n], t.writeParts(t.parts))
 	clear(t.parts) // borrowed
+	t.alone[0] = nil
 	return n
-}
-
-// writePlain writes an ordinary frame.
-func (t *transmitter) writePlain(parts [][]byte) frame.Reason {
-	if len(t.virtio) == 0 {
-		return t.writeParts(parts)
-	}
-	t.virtio.put(frame.GSO{})
-	t.parts = append(append(t.parts[:0], t.virtio), parts...)
-	r := t.writeParts(t.parts)
-	clear(t.parts) // borrowed
-	return r
 }
 
 // writeParts is one system call.

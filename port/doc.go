@@ -16,25 +16,27 @@
 //
 // Each type here has the methods of vswitch.Port (Readers, Writer, MTU, Close) and
 // Name; Device, Packet and Pipe are also Pausers. They work without a switch as well: read
-// frames with a [frame.Batch], write them as [frame.Out].
+// frames with a [frame.Batch], write them as [frame.Out], if they are what the port takes.
 //
 // # What goes through
 //
 // Frames are Ethernet, from the destination MAC on, without FCS; those of a TUN are
 // IP packets. Frames shorter than an Ethernet header are handed over as they came:
 // the switch counts them.
-// [frame.Out.Tag] is a VLAN id, 0 for none; the tag is gathered in behind the MAC
+// [frame.Out.Tag] is a VLAN id, 0 for none; a Device or a Packet gathers the tag in behind the MAC
 // addresses on the way out, while the frame itself is not touched. An 802.1Q tag
 // that comes in stays in the frame.
 //
-// A port that gets a frame of another kind than its own drops it with [frame.BadKind].
+// A port that gets a frame of another kind than its own, or one that it does not take, drops it
+// with [frame.BadKind].
 //
 // # Superframes
 //
 // A [Device] or a [Packet] brings superframes of up to 64 KiB in, TCP segments or UDP datagrams that
 // the kernel has not cut yet, and frames whose checksum is still to be completed:
 // [frame.GSO] says which. It also takes them, and joins what can be joined: one system
-// call carries dozens of frames. Everything else gets such frames cut and completed.
+// call carries dozens of frames. A Pipe, an RWC, and a Device or a Packet without offloads take
+// ordinary frames only, as their [frame.Offloads] tell the switch, which cuts and completes the others.
 // Only a whole frame is counted as sent: one of which a segment is lost is dropped,
 // whatever became of its other segments.
 //

@@ -1,9 +1,6 @@
 package port
 
-import (
-	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/gso"
-)
+import "github.com/vxswitch/vxswitch/frame"
 
 const (
 	macLen   = 12 // both addresses of an Ethernet header
@@ -12,21 +9,15 @@ const (
 	vlanMask = 0xfff
 )
 
-// unfit says why a port for Ethernet cannot send the frame, or NotDropped.
-func unfit(o *frame.Out) frame.Reason {
+// unfit says why a Writer that takes no more than this cannot send the frame, or NotDropped. A
+// switch gives it no such frames.
+func unfit(o *frame.Out, takes frame.Offloads) frame.Reason {
+	ip := o.F.Kind != frame.Ethernet
 	switch {
-	case o.F.Kind != frame.Ethernet:
+	case ip != (takes&frame.IPOnly != 0), ip && o.Tag != 0, !takes.Take(o.F.GSO), o.Tag != 0 && takes&frame.OffloadVLAN == 0:
 		return frame.BadKind
 	case o.Tag != 0 && o.F.Len() < macLen:
 		return frame.Short
-	}
-	return frame.NotDropped
-}
-
-// unfitIP is unfit for a port that carries IP packets.
-func unfitIP(o *frame.Out) frame.Reason {
-	if o.F.Kind != frame.IPv4 && o.F.Kind != frame.IPv6 || o.Tag != 0 {
-		return frame.BadKind
 	}
 	return frame.NotDropped
 }
@@ -52,39 +43,6 @@ func (h *tagHead) gather(parts [][]byte, tag uint32, pieces ...[]byte) [][]byte 
 		pieces = pieces[1:]
 	}
 	return append(parts, pieces...)
-}
-
-// A plain makes of what is on its way out of a port the frames that a receiver
-// without offloads understands: superframes are cut and checksums completed.
-type plain struct {
-	cutter   gso.Cutter
-	head     tagHead
-	segments [][]byte
-	parts    [][]byte
-}
-
-// each calls send with each frame that o is, in pieces, in order. It stops at the
-// first that is not sent, and returns why.
-func (p *plain) each(o *frame.Out, send func(parts [][]byte) frame.Reason) frame.Reason {
-	if o.F.GSO == (frame.GSO{}) {
-		p.parts = p.head.gather(p.parts[:0], o.Tag, o.F.Bytes())
-		r := send(p.parts)
-		clear(p.parts) // borrowed
-		return r
-	}
-	p.cutter.Reset()
-	p.segments, _ = p.cutter.Cut(p.segments[:0], nil, o.F)
-	r := frame.NotDropped
-	if len(p.segments) == 0 || o.Tag != 0 && len(p.segments[0]) < macLen {
-		r = frame.BadHeader
-	}
-	for s := p.segments; r == frame.NotDropped && len(s) > 0; s = s[2:] {
-		p.parts = p.head.gather(p.parts[:0], o.Tag, s[0], s[1])
-		r = send(p.parts)
-	}
-	clear(p.segments)
-	clear(p.parts)
-	return r
 }
 
 // dropAll gives every frame the same reason.

@@ -112,8 +112,7 @@ func (p *Packet) Offloads() frame.Offloads { return p.offloads() }
 // MTU, and with [frame.BadKind] what is not Ethernet.
 //
 // With offloads, frames of one flow that follow each other in a Write are written as one
-// superframe, and superframes as they are, UDP superframes since Linux 6.2; if the network
-// card cannot cut them, the kernel does. Without, superframes are cut.
+// superframe, and superframes as they are; if the network card cannot cut them, the kernel does.
 func (p *Packet) Writer(w int) frame.Writer {
 	x := &deviceWriter{d: p, conn: p.send.Conn, egress: &p.egress}
 	x.emit = x.send

@@ -32,7 +32,7 @@ func ExampleCapture() {
 
 	var file bytes.Buffer // os.Create("h1.pcapng")
 	_ = c.Start(&file)
-	_ = w.Write([]frame.Out{{F: &f, Tag: 100}})
+	_ = w.Write([]frame.Out{{F: &f}})
 	_ = c.Stop()
 	_ = w.Write([]frame.Out{{F: &f}})
 
@@ -51,7 +51,7 @@ func ExampleCapture() {
 	}
 	fmt.Printf("%+v\n", c.Stats())
 	// Output:
-	// h1: "to-macfrommc\x81\x00\x00d\x88\xb5hello"
+	// h1: "to-macfrommc\x88\xb5hello"
 	// {Packets:1 Dropped:0}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/ring"
@@ -40,9 +39,6 @@ type Pipe struct {
 	mtu  int
 	in   *ring.Ring[struct{}] // host to switch
 	out  *ring.Ring[struct{}] // switch to host
-
-	put    func(parts [][]byte) frame.Reason // into out, as a closure made once
-	plains sync.Pool                         // *plain, for those who Write at this moment
 }
 
 // NewPipe makes a Pipe. A nil cfg is the zero value.
@@ -52,14 +48,12 @@ func NewPipe(cfg *PipeConfig) *Pipe {
 		c = *cfg
 	}
 	queue := cmp.Or(max(c.Queue, 0), 256)
-	p := &Pipe{
+	return &Pipe{
 		name: cmp.Or(c.Name, "pipe"),
 		mtu:  cmp.Or(max(c.MTU, 0), DefaultMTU),
 		in:   ring.New[struct{}](queue),
 		out:  ring.New[struct{}](queue),
 	}
-	p.put = func(parts [][]byte) frame.Reason { return p.out.Put(struct{}{}, parts...) }
-	return p
 }
 
 // Send hands the switch a copy of an Ethernet frame. It never waits: with a full
@@ -97,8 +91,7 @@ func (p *Pipe) MTU(peer uint16) int { return p.mtu }
 func (p *Pipe) Readers() []frame.Reader { return []frame.Reader{pipeReader{p}} }
 
 // Writer returns a new transmit side. With the host side's queue full it drops
-// with [frame.PortFull]; after Close Write returns [net.ErrClosed]. The host side gets
-// superframes cut and checksums completed.
+// with [frame.PortFull]; after Close Write returns [net.ErrClosed].
 func (p *Pipe) Writer(w int) frame.Writer { return pipeWriter{p} }
 
 // Pause makes Read return [frame.ErrPaused] until Resume. The host side is not
@@ -123,19 +116,14 @@ func (r pipeReader) Read(b *frame.Batch) error { return r.p.in.Fill(b, nil) }
 type pipeWriter struct{ p *Pipe }
 
 func (w pipeWriter) Write(out []frame.Out) error {
-	s, _ := w.p.plains.Get().(*plain)
-	if s == nil {
-		s = new(plain)
-	}
-	defer w.p.plains.Put(s)
 	for i := range out {
 		o := &out[i]
-		switch o.Drop = unfit(o); {
+		switch o.Drop = unfit(o, 0); {
 		case o.Drop != frame.NotDropped:
-		case o.F.SegLen() > w.p.mtu+vlanLen:
+		case o.F.Len() > w.p.mtu+vlanLen:
 			o.Drop = frame.TooBig
 		default:
-			o.Drop = s.each(o, w.p.put)
+			o.Drop = w.p.out.Put(struct{}{}, o.F.Bytes())
 		}
 		if o.Drop == frame.PortDown {
 			dropAll(out[i:], frame.PortDown)

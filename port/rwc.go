@@ -38,13 +38,7 @@ type RWC struct {
 	closed atomic.Bool
 	reader rwcReader
 
-	// Held during Write: an io.Writer may not be safe for concurrent use. It guards the
-	// scratch memory as well, which is one for all writers.
-	mu    sync.Mutex
-	plain plain
-	write func(parts [][]byte) frame.Reason // writeParts, as a closure made once
-	buf   []byte                            // a frame in one piece
-	err   error                             // rwc was closed during the Write under way
+	mu sync.Mutex // held during Write: an io.Writer may not be safe for concurrent use
 }
 
 // FromReadWriteCloser makes a port of rwc, which belongs to the port from here on.
@@ -70,7 +64,6 @@ func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
 		r.rwc = noRWC{}
 	}
 	r.reader.r = r
-	r.write = r.writeParts
 	return r
 }
 
@@ -96,8 +89,7 @@ func (r *RWC) Offloads() frame.Offloads {
 }
 
 // Writer returns a new transmit side. A frame that rwc refuses is dropped with
-// [frame.SendFailed], or [frame.PortDown] when rwc is closed. It gets superframes cut
-// and checksums completed.
+// [frame.SendFailed], or [frame.PortDown] when rwc is closed.
 func (r *RWC) Writer(w int) frame.Writer { return rwcWriter{r} }
 
 // Close closes rwc and returns its error.
@@ -171,46 +163,24 @@ func (r *rwcReader) Read(b *frame.Batch) error {
 type rwcWriter struct{ r *RWC }
 
 func (w rwcWriter) Write(out []frame.Out) error {
-	r := w.r
+	r, takes := w.r, w.r.Offloads()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.err = nil
 	for i := range out {
 		o := &out[i]
-		if o.Drop = unfit(o); r.ip {
-			o.Drop = unfitIP(o)
+		if o.Drop = unfit(o, takes); o.Drop != frame.NotDropped {
+			continue
 		}
-		if o.Drop == frame.NotDropped {
-			o.Drop = r.plain.each(o, r.write)
+		n, err := r.rwc.Write(o.F.Bytes())
+		if err != nil {
+			if err = r.over(err); errors.Is(err, net.ErrClosed) {
+				dropAll(out[i:], frame.PortDown)
+				return err
+			}
 		}
-		if r.err != nil {
-			dropAll(out[i:], frame.PortDown)
-			return r.err
+		if err != nil || n < o.F.Len() {
+			o.Drop = frame.SendFailed
 		}
 	}
 	return nil
-}
-
-// writeParts writes one frame.
-func (r *RWC) writeParts(parts [][]byte) frame.Reason {
-	packet := parts[0]
-	if len(parts) > 1 {
-		r.buf = r.buf[:0]
-		for _, p := range parts {
-			r.buf = append(r.buf, p...)
-		}
-		packet = r.buf
-	}
-	n, err := r.rwc.Write(packet)
-	switch {
-	case err != nil:
-		if err = r.over(err); errors.Is(err, net.ErrClosed) {
-			r.err = err
-			return frame.PortDown
-		}
-		return frame.SendFailed
-	case n < len(packet):
-		return frame.SendFailed
-	}
-	return frame.NotDropped
 }

@@ -2,9 +2,6 @@ package port
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"io"
 	"net"
 	"testing"
 
@@ -71,120 +68,35 @@ func unfinished(t testing.TB, packet []byte) *frame.Frame {
 	return f
 }
 
-// A port without offloads on its far side gets ordinary frames, and counts one Out.
-func TestPlainPortsCutSuperframes(t *testing.T) {
-	segments := tcpSegments(t, 5, 1400)
-	plainFrame := ethernet(60, 1)
-	stage := func() []frame.Out {
-		o := outs(plainFrame, nil, nil, plainFrame)
-		o[1].F, o[2].F = super(t, segments[:4]...), unfinished(t, segments[0])
-		return o
-	}
-	for _, tag := range []uint32{0, 0x123} {
-		want := append([][]byte{plainFrame}, segments[:4]...)
-		want = append(want, segments[0], plainFrame)
-		if tag != 0 {
-			for i := range want {
-				want[i] = tagged(want[i], 0x01, 0x23)
-			}
-		}
-		check := func(port string, got [][]byte, o []frame.Out) {
-			t.Helper()
-			if len(got) != len(want) {
-				t.Fatalf("%s: %d frames, want %d", port, len(got), len(want))
-			}
-			for i := range want {
-				if !bytes.Equal(got[i], want[i]) {
-					t.Errorf("%s, frame %d:\n got %.80x\nwant %.80x", port, i, got[i], want[i])
-				}
-			}
-			for i := range o {
-				if o[i].Drop != 0 {
-					t.Errorf("%s, out %d: %v", port, i, o[i].Drop)
-				}
-			}
-		}
-		o := stage()
-		for i := range o {
-			o[i].Tag = tag
-		}
-		p := NewPipe(nil)
-		defer p.Close()
-		if err := p.Writer(0).Write(o); err != nil {
-			t.Fatal(err)
-		}
-		var got [][]byte
-		for range want {
-			b, err := p.Recv(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, b)
-		}
-		check("pipe", got, o)
-
-		got = nil
-		s := &script{closed: make(chan struct{}), write: func(p []byte) (int, error) {
-			got = append(got, bytes.Clone(p))
-			return len(p), nil
-		}}
-		r := FromReadWriteCloser(s, nil)
-		defer r.Close()
-		if err := r.Writer(0).Write(o); err != nil {
-			t.Fatal(err)
-		}
-		check("rwc", got, o)
-	}
-}
-
-// A superframe that is not sent to its end is dropped: the others are not.
-func TestPlainPortsDropSuperframesInPart(t *testing.T) {
+// A Writer that is given what its port does not take, past a switch, says so, and the tag of a
+// frame that is in a superframe is behind the MAC addresses as in any other.
+func TestWritersRefuseWhatIsNotTaken(t *testing.T) {
 	segments := tcpSegments(t, 4, 1400)
-	p := NewPipe(&PipeConfig{Queue: 3})
-	o := outs(ethernet(60, 0), nil, nil)
-	o[1].F, o[2].F = super(t, segments...), super(t, segments...)
-	o[2].F.GSO.Size = 0 // refused: not what a reader lets in
-	if err := p.Writer(0).Write(o); err != nil || o[0].Drop != 0 || o[1].Drop != frame.PortFull || o[2].Drop != frame.TooBig {
-		t.Errorf("%v: %v, %v, %v", err, o[0].Drop, o[1].Drop, o[2].Drop)
-	}
-	small := NewPipe(&PipeConfig{MTU: 1400 + 54 - vlanLen - 1})
-	defer small.Close()
-	if err := small.Writer(0).Write(o); err != nil || o[1].Drop != frame.TooBig {
-		t.Errorf("longer segments than the MTU: %v, %v", err, o[1].Drop)
-	}
-	p.Close()
-	if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) || o[0].Drop != frame.PortDown || o[2].Drop != frame.PortDown {
-		t.Errorf("closed: %v, %v, %v", err, o[0].Drop, o[2].Drop)
-	}
-	if _, err := p.Recv(context.Background()); !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
-	}
-
-	n := 0
-	s := &script{closed: make(chan struct{}), write: func(p []byte) (int, error) {
-		if n++; n == 3 {
-			return 0, io.ErrShortWrite
+	s := &script{closed: make(chan struct{}), write: func(p []byte) (int, error) { return len(p), nil }}
+	ip := ethernet(60, 0)
+	for name, p := range map[string]Port{
+		"pipe": NewPipe(nil), "rwc": FromReadWriteCloser(s, nil),
+		"rwc, IP": FromReadWriteCloser(s, &RWCConfig{IP: true}),
+	} {
+		defer p.Close()
+		o := outs(ethernet(60, 0), nil, nil, ip, ethernet(60, 1))
+		o[1].F, o[2].F = super(t, segments...), unfinished(t, segments[0])
+		o[3].F.Kind, o[4].Tag = frame.IPv4, 7
+		if err := p.Writer(0).Write(o); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-		return len(p), nil
-	}}
-	r := FromReadWriteCloser(s, nil)
-	defer r.Close()
-	o = outs(nil, ethernet(60, 0))
-	o[0].F = super(t, segments...)
-	if err := r.Writer(0).Write(o); err != nil || o[0].Drop != frame.SendFailed || o[1].Drop != 0 || n != 4 {
-		t.Errorf("%v: %v, %v, %d writes", err, o[0].Drop, o[1].Drop, n)
-	}
-}
-
-// A checksum that begins inside the MAC addresses: allowed by virtio, of no use.
-func TestPlainPortsOddChecksum(t *testing.T) {
-	p := NewPipe(nil)
-	defer p.Close()
-	o := outs(ethernet(60, 0))
-	o[0].F.GSO = frame.GSO{Flags: frame.NeedsCsum, CsumStart: frame.Headroom, CsumOffset: 4}
-	o[0].Tag = 7
-	if err := p.Writer(0).Write(o); err != nil || o[0].Drop != frame.BadHeader {
-		t.Errorf("%v, %v", err, o[0].Drop)
+		ordinary, other := 0, 3
+		if name == "rwc, IP" {
+			ordinary, other = 3, 0
+		}
+		for i := range o {
+			if got := o[i].Drop; got == frame.NotDropped != (i == ordinary) || got != frame.NotDropped && got != frame.BadKind {
+				t.Errorf("%s: frame %d: %v", name, i, got)
+			}
+		}
+		if o[other].Drop != frame.BadKind {
+			t.Errorf("%s: %v", name, o[other].Drop)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func TestWaterTUNKinds(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	for i, want := range []frame.Reason{0, 0, frame.BadKind, frame.BadKind, frame.BadHeader, 0} {
+	for i, want := range []frame.Reason{0, 0, frame.BadKind, frame.BadKind, frame.BadKind, 0} {
 		if o[i].Drop != want {
 			t.Errorf("packet %d: %v, want %v", i, o[i].Drop, want)
 		}

@@ -19,6 +19,8 @@ type gate struct {
 
 func (g *gate) Name() string { return "tap0" }
 
+func (g *gate) Offloads() frame.Offloads { return frame.OffloadAll } // as a TAP
+
 func (g *gate) Writer(w int) frame.Writer { return &gateWriter{g, g.Port.Writer(w)} }
 
 type gateWriter struct {
