@@ -48,10 +48,11 @@ node.source.at node.source.errs node.source.has node.value.array node.value.obje
 policy.Guard.drops policy.Policy.waits policy.lane.events policy.lane.rules policy.lanes.list
 policy.ruleset.limits
 port.Buffered.done port.Buffered.drops port.Packet.drops port.captureFile.done port.captureRing.wake
-port.captureWriter.parts port.deviceWriter.out port.faultCounters.faults port.faultyReader.ps port.plain.parts
-port.plain.segments port.transmitter.parts port.underlaySender.parts
+port.captureWriter.parts port.deviceWriter.out port.faultCounters.faults port.faultyReader.ps
+port.transmitter.parts port.underlaySender.parts
 switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out
-switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.port.tx switch.worker.done switch.worker.egress
+switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.mender.of
+switch.mender.out switch.mender.pieces switch.port.tx switch.worker.done switch.worker.egress
 switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 underlay.apart.iov underlay.apart.msgs underlay.apart.who underlay.base.done underlay.cursor.parts
 underlay.hops.kick underlay.hops.lost underlay.inbox.blocks underlay.inbox.into underlay.inbox.msgs
