@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -458,5 +459,43 @@ func FuzzOffloads(f *testing.F) {
 				t.Fatalf("frame %d of %d: %x, want %x", i, len(got), got[i], want[i])
 			}
 		}
+	})
+}
+
+// Through a switch: a superframe that is flooded goes whole to a port that takes it, in segments to
+// one that says nothing, and what does not fit there is counted under its name.
+func TestOffloadsOnASwitch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sw := must[*Switch](t)(New(nil))
+		vsi := must[*VSI](t)(sw.VSI(1, nil))
+		all, none, ip := &far{stub: stub{mtu: 1514}, takes: frame.OffloadAll}, &far{stub: stub{mtu: 1514}}, &far{stub: stub{mtu: 1514}, takes: frame.IPOnly}
+		for _, p := range []*far{all, none, ip} {
+			p.in, p.end, p.stub.err = make(chan [][]byte), make(chan struct{}), net.ErrClosed
+			must[*Attachment](t)(vsi.Attach(p, 0))
+		}
+		go sw.Run(t.Context())
+		k := flow{}
+		segments := k.segments(t, 5, 1400)
+		f := k.super(t, segments)
+		f.From = 0
+		if !sw.Inject(vsi, f) {
+			t.Fatal("not injected")
+		}
+		synctest.Wait()
+		if len(all.got) != 1 || all.got[0].F.GSO.Type != frame.GSOTCP4 || len(ip.got) != 0 {
+			t.Errorf("%d frames to a port that takes all, %d to one of IP packets", len(all.got), len(ip.got))
+		}
+		if len(none.got) != len(segments) {
+			t.Fatalf("%d frames to a port that says nothing, want %d", len(none.got), len(segments))
+		}
+		for i, o := range none.got {
+			if !bytes.Equal(o.F.Bytes(), segments[i]) {
+				t.Errorf("segment %d is another", i)
+			}
+		}
+		if n := sw.Stats().Ports[3].TxDrops[frame.BadKind]; n != 1 {
+			t.Errorf("%d dropped as %v, want 1", n, frame.BadKind)
+		}
+		sw.Close()
 	})
 }

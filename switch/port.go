@@ -46,7 +46,7 @@ type Port interface {
 // [frame.Offloads]. What they do not take they do not get: the switch does that work, and frames
 // that cannot be made fit are dropped with [frame.BadKind], [frame.Short], [frame.TooBig] or
 // [frame.BadHeader]. To a port that takes everything frames go as they are. It is asked once, when
-// the port is attached.
+// the port is attached; who wraps a port passes it on.
 type Offloader interface {
 	Offloads() frame.Offloads
 }
