@@ -77,16 +77,18 @@ func TestNaivePortTCP(t *testing.T) {
 			}
 		}
 		var naive, rwc []float64
-		for range 5 { // in turns, until it has been shown once
-			naive = append(naive, a.IPerf(b, "10.9.0.2", append(slices.Clone(way), "-n", "60M")...).BitsPerSecond/1e9)
-			rwc = append(rwc, c.IPerf(d, "10.9.0.2", append(slices.Clone(way), "-n", "60M")...).BitsPerSecond/1e9)
-			if len(naive) >= 2 && slices.Max(naive) >= 0.8*slices.Max(rwc) {
+		median := func(x []float64) float64 { return slices.Sorted(slices.Values(x))[len(x)/2] }
+		enough := func() bool { return median(naive) >= 0.8*median(rwc) }
+		for n := range 9 { // in turns; on a busy machine a run differs from the next by a third
+			naive = append(naive, a.IPerf(b, "10.9.0.2", append(slices.Clone(way), "-n", "50M")...).BitsPerSecond/1e9)
+			rwc = append(rwc, c.IPerf(d, "10.9.0.2", append(slices.Clone(way), "-n", "50M")...).BitsPerSecond/1e9)
+			if n >= 2 && enough() {
 				break
 			}
 		}
 		t.Logf("%v: %.2f Gbit/s, RWC %.2f", way, naive, rwc)
-		if slices.Max(naive) < 0.8*slices.Max(rwc) {
-			t.Errorf("%v: %.2f Gbit/s, RWC %.2f", way, naive, rwc)
+		if !enough() {
+			t.Errorf("%v: less than 0.8 of an RWC", way)
 		}
 	}
 }
