@@ -33,22 +33,19 @@ func (s *segment) attach(p vswitch.Port, tag uint32, at vswitch.AttachConfig) (*
 	at.Shut = true
 	a, err := s.vsi.AttachWith(p, tag, at)
 	if err == nil {
-		at.Shut = false
-		s.at[a], s.gate.shut[a] = at, true
+		s.gate.shut[a] = true
 	}
 	return a, err
 }
 
 // set changes the settings of an attachment, which stays shut if it is.
 func (s *segment) set(a *vswitch.Attachment, at vswitch.AttachConfig) error {
-	s.at[a] = at
 	at.Shut = s.gate.shut[a]
 	return a.Configure(at)
 }
 
 // detach ends an attachment.
 func (s *segment) detach(a *vswitch.Attachment) error {
-	delete(s.at, a)
 	delete(s.gate.shut, a)
 	return a.Detach()
 }
@@ -82,10 +79,10 @@ func (n *Node) closeGates(w wanted, a *attempt) {
 		s.gate.gateway, s.gate.quiet = s.gate.gateway || gateway, s.gate.quiet || quiet
 		err := n.step("close", func() error {
 			err := s.configure(s.settings)
-			for a, at := range s.at {
+			for _, a := range s.vsi.Attachments() {
 				if shut && err == nil {
 					s.gate.shut[a] = true
-					err = s.set(a, at)
+					err = s.set(a, a.Config())
 				}
 			}
 			return err
@@ -113,7 +110,7 @@ func (n *Node) openGates(a *attempt) {
 			for a := range s.gate.shut {
 				if err == nil {
 					delete(s.gate.shut, a)
-					err = s.set(a, s.at[a])
+					err = s.set(a, a.Config())
 				}
 			}
 			return err

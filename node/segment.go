@@ -27,8 +27,7 @@ type segment struct {
 	macs      []frame.MAC // of the interface, in the FDB
 	guards    map[string]*policy.Guard
 
-	settings vswitch.VSIConfig // of the VSI and its attachments, when the gate is open
-	at       map[*vswitch.Attachment]vswitch.AttachConfig
+	settings vswitch.VSIConfig // of the VSI, when the gate is open
 	gate     gate
 }
 
@@ -106,8 +105,8 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 			s = &segment{
 				vni: c.VNI, refuse: c.Refuse, vsi: vsi,
 				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
-				settings: vswitch.VSIConfig{Refuse: c.Refuse}, at: map[*vswitch.Attachment]vswitch.AttachConfig{},
-				gate: gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},
+				settings: vswitch.VSIConfig{Refuse: c.Refuse},
+				gate:     gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},
 			}
 			n.segments[c.VNI] = s
 		}

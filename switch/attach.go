@@ -196,6 +196,13 @@ func (a *Attachment) Configure(cfg AttachConfig) error {
 	return nil
 }
 
+// Config returns the settings that were last set.
+func (a *Attachment) Config() AttachConfig {
+	a.vsi.sw.mu.Lock()
+	defer a.vsi.sw.mu.Unlock()
+	return a.cfg
+}
+
 // VSI returns the VSI the attachment is a member of.
 func (a *Attachment) VSI() *VSI { return a.vsi }
 

@@ -174,6 +174,13 @@ func (v *VSI) Configure(cfg VSIConfig) error {
 	return v.configure(cfg)
 }
 
+// Config returns the settings that were last set.
+func (v *VSI) Config() VSIConfig {
+	v.sw.mu.Lock()
+	defer v.sw.mu.Unlock()
+	return v.cfg
+}
+
 func (v *VSI) configure(cfg VSIConfig) error {
 	if err := cfg.Check(); err != nil {
 		return err
