@@ -28,7 +28,7 @@ func running(t *testing.T) *Node {
 	go func() { done <- n.Run(context.Background()) }()
 	t.Cleanup(func() {
 		n.Close()
-		if err := <-done; !errors.Is(err, net.ErrClosed) {
+		if err := <-done; err != nil && !errors.Is(err, net.ErrClosed) { // so where Close came first
 			t.Errorf("Run: %v", err)
 		}
 	})
@@ -231,5 +231,53 @@ func TestApplyRefusesSegment(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantDump(t, n, firstDump)
+	}
+}
+
+// The end that was asked for is no error; to run once more is one, and changes nothing.
+func TestRunEnds(t *testing.T) {
+	for name, end := range map[string]func(n *Node, cancel func()){
+		"context": func(_ *Node, cancel func()) { cancel() },
+		"Close":   func(n *Node, _ func()) { n.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, err := New(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer n.Close()
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			done := make(chan error, 1)
+			go func() { done <- n.Run(ctx) }()
+			if err := n.Apply(parse(t, `{"segments": [{"vni": 1}]}`)); err != nil {
+				t.Fatal(err)
+			}
+			other := make(chan error, 2)
+			go func() { other <- n.Run(ctx) }()
+			// Of two, whichever came second is refused, and the first runs on.
+			var second error
+			select {
+			case second = <-other:
+			case second = <-done:
+				done = other
+			}
+			if second == nil || errors.Is(second, net.ErrClosed) {
+				t.Errorf("a second Run: %v", second)
+			}
+			if err := n.Apply(parse(t, `{"segments": [{"vni": 2}]}`)); err != nil {
+				t.Errorf("after a second Run: %v", err)
+			}
+			end(n, cancel)
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			if err := n.Apply(parse(t, `{}`)); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Apply after the end: %v", err)
+			}
+			if err := n.Run(ctx); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Run after the end: %v", err)
+			}
+		})
 	}
 }

@@ -99,11 +99,14 @@ func New(o *Options) (*Node, error) {
 	return n, err
 }
 
-// Run moves frames until ctx is done or Close is called, and then closes the node. It
-// returns the context's error, or net.ErrClosed.
+// Run moves frames until ctx is done or Close is called; then it closes the node, and returns
+// nil, or what went wrong in closing. To run a node that runs is an error, and one that is
+// closed, net.ErrClosed.
 func (n *Node) Run(ctx context.Context) error {
-	err := n.sw.Run(ctx)
-	return errors.Join(err, n.Close())
+	if err := n.sw.Run(ctx); err != nil {
+		return fmt.Errorf("node: %w", err)
+	}
+	return n.Close()
 }
 
 // Close ends Run and closes every port and tunnel. It is idempotent.

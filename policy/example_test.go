@@ -49,7 +49,10 @@ func Example() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	sw.Run(ctx)
+	if err := sw.Run(ctx); err != nil {
+		fmt.Println(err)
+		return
+	}
 
 	// Another server, under traffic.
 	fmt.Println(p.AddToSet("web", netip.MustParsePrefix("10.0.0.81/32")))

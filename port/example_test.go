@@ -63,7 +63,9 @@ func ExampleOpenPacket() {
 			return
 		}
 	}
-	sw.Run(context.Background())
+	if err := sw.Run(context.Background()); err != nil {
+		fmt.Println(err)
+	}
 }
 
 // A child without privileges gets a queue from its parent as descriptor 3, as with

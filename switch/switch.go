@@ -131,8 +131,9 @@ func New(cfg *Config) (*Switch, error) {
 }
 
 // Run moves frames until ctx is done or Close is called; then it closes the switch
-// and with it every attached port that is not kept. It returns the context's error,
-// or net.ErrClosed.
+// and with it every attached port that is not kept, and returns nil. A port that fails
+// does not end it: see EventPortDown. To run a switch that runs is an error, and one that is
+// closed, net.ErrClosed.
 func (s *Switch) Run(ctx context.Context) error {
 	s.mu.Lock()
 	switch {
@@ -153,10 +154,7 @@ func (s *Switch) Run(ctx context.Context) error {
 	s.keep(ctx)
 	s.shut()
 	close(s.done)
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return fmt.Errorf("vswitch: Run: %w", net.ErrClosed)
+	return nil
 }
 
 // Close ends Run and every worker, and closes every attached port that is not kept.

@@ -2,8 +2,6 @@ package underlay_test
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/netip"
 	"regexp"
 	"strconv"
@@ -66,7 +64,7 @@ func newTunnel(t *testing.T, df vtep.DF) *tunnel {
 	t.Cleanup(func() {
 		sw.Close()
 		v.Close()
-		if err := <-done; !errors.Is(err, net.ErrClosed) {
+		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})

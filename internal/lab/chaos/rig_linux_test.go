@@ -3,8 +3,6 @@ package chaos
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"net"
 	"net/netip"
 	"strings"
 	"testing"
@@ -114,7 +112,7 @@ func (r *rig) start(cfg config) {
 	t.Cleanup(func() {
 		r.sw.Close()
 		r.v.Close()
-		if err := <-done; !errors.Is(err, net.ErrClosed) {
+		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
