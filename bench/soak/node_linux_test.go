@@ -2,8 +2,6 @@ package soak
 
 import (
 	"context"
-	"errors"
-	"net"
 	"net/netip"
 	"testing"
 
@@ -48,7 +46,7 @@ func newEnd(t *testing.T, h *netns.Host, local, remote, inner string) *end {
 	t.Cleanup(func() {
 		e.sw.Close()
 		v.Close()
-		if err := <-done; !errors.Is(err, net.ErrClosed) {
+		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
 	})
