@@ -2,6 +2,7 @@ package vswitch_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/songgao/water"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -89,6 +91,59 @@ func TestNaivePortTCP(t *testing.T) {
 		t.Logf("%v: %.2f Gbit/s, RWC %.2f", way, naive, rwc)
 		if !enough() {
 			t.Errorf("%v: less than 0.8 of an RWC", way)
+		}
+	}
+}
+
+// A port of IP packets that takes nothing else: a TUN without offloads behind one that has them.
+func TestNaiveTUN(t *testing.T) {
+	n := netns.New(t)
+	a, b := n.Host("a"), n.Host("b")
+	c := water.Config{DeviceType: water.TUN}
+	c.Name = "tun0"
+	var tun *port.Device
+	var far port.Port
+	var err, err2 error
+	a.Do(func() { tun, err = port.OpenTUN("tun0", nil) })
+	b.Do(func() { far, err2 = port.OpenWater(c, nil) })
+	if err = errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	b.Up("tun0")
+	a.Addr("tun0", "10.9.0.1/24,fd09::1/64")
+	b.Addr("tun0", "10.9.0.2/24,fd09::2/64")
+	sw, err := vswitch.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	vsi, err := sw.VSI(1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var at []*vswitch.Attachment
+	for _, p := range []vswitch.Port{tun, far} {
+		x, err := vsi.Attach(p, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = append(at, x)
+	}
+	w, err := l3.NewWire(l3.WireConfig{Near: at[0].Dest(0), Far: at[1].Dest(0), Send: vsi.Send})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.TooBig()}}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan bool)
+	go func() { defer close(done); sw.Run(context.Background()) }()
+	t.Cleanup(func() { sw.Close(); <-done })
+	for _, addr := range []string{"10.9.0.2", "fd09::2"} {
+		a.Ping(addr, 2)
+		for _, way := range [][]string{nil, {"-R"}} {
+			if got := a.IPerf(b, addr, append(way, "-n", "8M")...); got.Bytes == 0 {
+				t.Errorf("%s %v: %v", addr, way, got)
+			}
 		}
 	}
 }
