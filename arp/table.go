@@ -26,10 +26,10 @@ const (
 
 // TableConfig holds the settings of a [Table]. The zero value works.
 type TableConfig struct {
-	VNI     frame.VNI     `json:"-"`                     // what events call the segment
-	Limit   int           `json:"limit,omitzero"`        // snooped entries; 0 = DefaultLimit
-	PerDest int           `json:"perDest,omitzero"`      // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = half of Limit
-	Ageing  time.Duration `json:"ageing,omitzero,never"` // entries not heard for so long are forgotten; 0 = DefaultAgeing, negative = never
+	VNI     frame.VNI     `json:"-"`                            // what events call the segment
+	Limit   int           `json:"limit,omitzero"`               // snooped entries; 0 = DefaultLimit
+	PerDest int           `json:"perDest,omitzero"`             // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = half of Limit
+	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // entries not heard for so long are forgotten; 0 = DefaultAgeing, negative = never
 
 	DuplicateMoves  int           `json:"duplicateMoves,omitzero"`  // moves of an address to another MAC that make it a duplicate; 0 = DefaultDuplicateMoves, negative = never
 	DuplicateWindow time.Duration `json:"duplicateWindow,omitzero"` // within which they happen; 0 = DefaultDuplicateWindow

@@ -224,22 +224,6 @@ func (k *checker) policy(key string, p *Policy) {
 	k.asks(key, *p, p.Check)
 }
 
-// lowerCamel makes the name of a field in Go one of a key.
-func lowerCamel(field string) string {
-	parts := strings.Split(field, ".")
-	for i, p := range parts {
-		n := 0
-		for n < len(p) && p[n] >= 'A' && p[n] <= 'Z' {
-			n++
-		}
-		if n > 1 && n < len(p) && p[n] >= 'a' && p[n] <= 'z' && p[n] != 's' {
-			n-- // the last capital begins a word; MACs and IPs are words of their own
-		}
-		parts[i] = strings.ToLower(p[:n]) + p[n:]
-	}
-	return strings.Join(parts, ".")
-}
-
 // remote checks the address of a peer of a tunnel.
 func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 	switch {

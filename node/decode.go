@@ -330,7 +330,7 @@ func fieldsOf(v reflect.Value) iter.Seq[field] {
 				continue
 			}
 			omit := strings.Contains(options, "omit")
-			if !yield(field{key, v.FieldByIndex(f.Index), strings.Contains(options, "never"), omit}) {
+			if !yield(field{key, v.FieldByIndex(f.Index), f.Tag.Get("zero") == "never", omit}) {
 				return
 			}
 		}

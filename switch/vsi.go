@@ -18,9 +18,9 @@ import (
 // VSIConfig holds the settings of a VSI. The zero value works. All but Refuse can be
 // changed under traffic.
 type VSIConfig struct {
-	MaxMACs int           `json:"maxMACs,omitzero"`      // learned MACs; default 8192
-	Refuse  bool          `json:"refuse,omitzero"`       // at the limit learn nothing, instead of forgetting the MAC heard least recently of who has most
-	Ageing  time.Duration `json:"ageing,omitzero,never"` // learned MACs not heard for this long are forgotten; default 300 s, negative = never
+	MaxMACs int           `json:"maxMACs,omitzero"`             // learned MACs; default 8192
+	Refuse  bool          `json:"refuse,omitzero"`              // at the limit learn nothing, instead of forgetting the MAC heard least recently of who has most
+	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // learned MACs not heard for this long are forgotten; default 300 s, negative = never
 
 	NoLearn            bool     `json:"noLearning,omitzero"`         // source MACs are not learned, on no attachment
 	Freeze             uint8    `json:"freeze,omitzero"`             // moves within fdb.DefaultMoveWindow that freeze a MAC where it was before, for fdb.DefaultFreezeTime (RFC 7432, section 15.1: 5); 0 = never

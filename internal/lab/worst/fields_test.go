@@ -10,7 +10,7 @@ control.tx.fresh control.tx.garbage control.tx.routes control.tx.segments contro
 control.tx.vrfs
 fdb.Table.portDest
 l3.Gateway.vrfs l3.Interface.addrs l3.Pool.blocks l3.Pool.subnets l3.VRF.held l3.VRF.interfaces l3.route.hops
-node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.nets
+node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.nets
 node.checker.networks node.checker.policies node.checker.ports node.checker.segments node.checker.tunnels
 node.checker.used node.checker.vrfs node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.far node.segment.guards node.segment.macs node.segment.members node.wanted.policies
@@ -44,7 +44,7 @@ fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts
 l3.Interface.lanes l3.TooBig.count
-node.source.at node.source.errs node.source.has node.value.array node.value.object
+node.source.at node.source.errs node.source.has
 policy.Guard.drops policy.Policy.waits policy.lane.events policy.lane.rules policy.lanes.list
 policy.ruleset.limits
 port.Buffered.done port.Buffered.drops port.Packet.drops port.captureFile.done port.captureRing.wake
