@@ -19,7 +19,7 @@ const module = "github.com/vxswitch/vxswitch/"
 
 // given is what a piece of a program on a page has from elsewhere.
 var given = map[string]string{
-	"README.md":         "ctx context.Context",
+	"README.md":         "ctx context.Context, prefixes []netip.Prefix",
 	"metrics/README.md": "sw *vswitch.Switch, v *vtep.VTEP, u *underlay.UDP",
 }
 
@@ -44,7 +44,7 @@ func TestCode(t *testing.T) {
 				}
 			case "go":
 				code := b.Text
-				if !strings.HasPrefix(code, "package ") {
+				if !strings.HasPrefix(code, "package ") && !strings.HasPrefix(code, "//go:build") {
 					var err error
 					if code, err = whole(code, given[p.name]); err != nil {
 						t.Errorf("%s: %v", where, err)
@@ -57,7 +57,7 @@ func TestCode(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := exec.Command("go", "build", "-o", os.DevNull, file)
-				if c.Dir = root; strings.HasPrefix(p.name, "metrics/") { // a module of its own
+				if c.Dir = root; strings.HasPrefix(p.name, "metrics/") || strings.Contains(code, module+"metrics\"") { // a module of its own
 					c.Dir = filepath.Join(root, "metrics")
 				}
 				if out, err := c.CombinedOutput(); err != nil {
