@@ -22,7 +22,7 @@ const (
 	Off      Mode = iota // nothing is answered
 	Suppress             // answered with the target's own MAC
 	Proxy                // answered with the gateway's MAC
-	Access               // all are answered with the gateway's MAC; a port reaches nobody else
+	Access               // all are answered with the gateway's MAC: ports let in nothing but IP and ARP, and reach the gateway and nobody else at layer 2, isolated or not
 	numModes
 )
 
@@ -45,28 +45,28 @@ const DefaultMissTimeout = 5 * time.Second
 
 // Config holds the settings of a [Responder].
 type Config struct {
-	Table *Table `json:"-"` // needed
-	Mode  Mode   `json:"mode,omitzero"`
+	Table *Table `json:"-"`             // needed
+	Mode  Mode   `json:"mode,omitzero"` // how questions are answered
 
 	// Locate is the look-up of the segment's FDB: where a MAC is. Needed in the modes
 	// Suppress and Proxy.
 	Locate func(frame.MAC) (frame.Dest, bool) `json:"-"`
 
 	MAC       frame.MAC `json:"mac,omitzero"`       // the VTEP's own: of what Proxy asks in its own name, and of what Refresh asks
-	AccessMAC frame.MAC `json:"accessMAC,omitzero"` // what Access answers; zero = DefaultAccessMAC
+	AccessMAC frame.MAC `json:"accessMAC,omitzero"` // what Access answers; default ee:ee:ee:ee:ee:ee, beside a gateway the gateway's
 	LocalOnly bool      `json:"localOnly,omitzero"` // probes and announcements are not flooded to tunnels
 
 	// Refresh asks local neighbours that have not been heard for three quarters of the
-	// ageing time whether they are still there. It needs MAC, and IP for IPv4, the
-	// address it asks from; zero asks as a probe does (RFC 5227).
+	// ageing time whether they are still there, from the gateway's address, or as a probe does
+	// (RFC 5227). It needs MAC.
 	Refresh bool                    `json:"refresh,omitzero"`
 	Inject  func(*frame.Frame) bool `json:"-"` // sends a frame into the segment: Switch.Inject; for Refresh
 
-	// Miss makes an EventNeighbourMiss of a question whose target is unknown, one for each
-	// target in MissTimeout: a control plane that knows it calls Table.Set. The question is
+	// Miss makes an event, neighbour-miss, of a question whose target is unknown, one for each
+	// target in MissTimeout: a control plane that knows it sets it in the Table. The question is
 	// flooded all the same.
 	Miss        bool              `json:"miss,omitzero"`
-	MissTimeout time.Duration     `json:"missTimeout,omitzero"` // whole seconds; 0 = DefaultMissTimeout
+	MissTimeout time.Duration     `json:"missTimeout,omitzero"` // whole seconds; 0 = 5 s
 	Notify      func(frame.Event) `json:"-"`                    // is told of it, and must not wait
 }
 

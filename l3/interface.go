@@ -20,11 +20,11 @@ import (
 // InterfaceConfig holds the settings of an [Interface].
 type InterfaceConfig struct {
 	VNI       frame.VNI      `json:"-"`                  // the segment
-	Addresses []netip.Prefix `json:"addresses,omitzero"` // its addresses, with the length of the segment's prefix; none on an L3VNI
+	Addresses []netip.Prefix `json:"addresses,omitzero"` // its addresses, such as 10.1.0.1/24, with the length of the segment's prefix; none on an L3VNI
 
-	MAC     frame.MAC `json:"mac,omitzero"`     // what hosts know the gateway by; on an L3VNI, the router's MAC
+	MAC     frame.MAC `json:"mac,omitzero"`     // what hosts know the gateway by, needed where there is Ethernet; on an L3VNI, the router's MAC
 	Own     frame.MAC `json:"own,omitzero"`     // the VTEP's own: what questions are asked with, and packets for neighbours behind tunnels are from; zero = MAC
-	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC: needs Own
+	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC; Own is needed then
 
 	// Neighbours is the segment's ARP and ND; needed with Addresses.
 	Neighbours *arp.Responder `json:"-"`

@@ -14,162 +14,174 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
+//go:generate go run ../internal/settings ..
+
 // Config is what a node is to be: the whole of it. Its zero value is a node that does
 // nothing. Names join the parts: segments name tunnels and ports, gateways name VRFs.
+//
+// docs/settings.md has the comments of all fields, in the order of a file.
 type Config struct {
-	Tunnels  []Tunnel  `json:"tunnels,omitempty"`
-	Ports    []Port    `json:"ports,omitempty"`
-	Policies []Policy  `json:"policies,omitempty"`
-	Segments []Segment `json:"segments,omitempty"`
-	VRFs     []VRF     `json:"vrfs,omitempty"`
-	MaxMACs  int       `json:"maxMACs,omitzero"` // learned MACs in all; 0 = only each segment's limit counts
-	Control  Control   `json:"control,omitzero"`
+	Tunnels  []Tunnel  `json:"tunnels,omitempty"`  // VTEPs
+	Ports    []Port    `json:"ports,omitempty"`    // devices, and interfaces that are there
+	Policies []Policy  `json:"policies,omitempty"` // what segments and members filter by
+	Segments []Segment `json:"segments,omitempty"` // networks
+	VRFs     []VRF     `json:"vrfs,omitempty"`     // what gateways route by
+	MaxMACs  int       `json:"maxMACs,omitzero"`   // learned MACs in all, of which each segment has its share; 0 = no bound but theirs
+	Control  Control   `json:"control,omitzero"`   // how the node is asked and told
 }
 
 // Control is how a running node is asked and told.
 type Control struct {
-	Socket string `json:"socket,omitempty"` // path of the Unix socket; none without
+	Socket string `json:"socket,omitempty"` // path of the Unix socket, in a folder that is there; none without
 	Mode   string `json:"mode,omitempty"`   // its permissions in octal, default "0600"
 }
 
-// A Tunnel is a VTEP: its settings, and those of its sockets.
+// A Tunnel is a VTEP: its settings, and those of its sockets. The underlays are "udp" and "packet";
+// a tunnel of type "ipip" has raw sockets instead, called ipip below.
 type Tunnel struct {
-	vtep.Config
-	Underlay Underlay   `json:"underlay,omitzero"` // default UnderlayUDP
-	Local    netip.Addr `json:"local"`             // outer source, an address of this host, of UnderlayPacket best one that it has not
+	vtep.Config // Name: needed, one for each tunnel; Port: UDP port of the node and of its peers; default 4789, in type "gpe" 4790
 
-	underlay.UDPConfig // of which other underlays have their part
+	Underlay Underlay   `json:"underlay,omitzero"` // what its packets come in and leave through
+	Local    netip.Addr `json:"local"`             // needed: outer source, an address of this host, IPv4 or IPv6; over "packet" best one that no host has
 
-	Prefix  netip.Prefix `json:"prefix,omitzero"`  // of underlay.PacketConfig, like the next two
-	Gateway netip.Addr   `json:"gateway,omitzero"` // router to all that is not in Prefix
+	underlay.UDPConfig
+
+	// Those of underlay.PacketConfig:
+
+	Prefix  netip.Prefix `json:"prefix,omitzero"`
+	Gateway netip.Addr   `json:"gateway,omitzero"`
 	MAC     frame.MAC    `json:"mac,omitzero"`
 }
 
-// A Port is a device, or with PortPacket an interface that is there.
+// A Port is a device that the node makes or opens, or with type "packet" an interface that is there.
 type Port struct {
-	Name string   `json:"name"`
-	Type PortType `json:"type,omitzero"` // default PortTAP
+	Name string   `json:"name"`          // needed: of the device
+	Type PortType `json:"type,omitzero"` // what it is
 
-	port.DeviceConfig // of which an interface has its part
+	port.DeviceConfig
 
-	Promiscuous bool `json:"promiscuous,omitzero"` // of port.PacketConfig, like the next two
+	// Those of port.PacketConfig:
+
+	Promiscuous bool `json:"promiscuous,omitzero"`
 	RecvBuffer  int  `json:"recvBuffer,omitzero"`
 	SendBuffer  int  `json:"sendBuffer,omitzero"`
 
-	IP bool `json:"ip,omitzero"` // of PortOwn: it carries IP without Ethernet, as a TUN does
+	IP bool `json:"ip,omitzero"` // of type PortOwn: it carries IP without Ethernet, as a TUN does
 }
 
 // bare reports whether the port carries IP without Ethernet.
 func (p *Port) bare() bool { return p.Type == PortTUN || p.IP }
 
-// A Policy is rules under a name.
+// A Policy is rules under a name: what is to pass, and what not.
 type Policy struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // needed: by which segments and members call it
 	policy.Config
 }
 
-// A Segment is one VSI.
+// A Segment is one network of Ethernet (a VSI), or of IP alone.
 type Segment struct {
-	VNI     frame.VNI       `json:"vni"`
-	Tunnel  string          `json:"tunnel,omitzero"` // that it is in; none for a segment of this node only
-	Flood   []netip.Addr    `json:"flood,omitempty"` // peers, or multicast groups, that get what is flooded
-	Hub     bool            `json:"hub,omitzero"`
-	Tunnels []SegmentTunnel `json:"tunnels,omitempty"` // instead of these three, where there are several
-	Members []Member        `json:"members,omitempty"`
+	VNI     frame.VNI       `json:"vni"`               // needed: 0 to 16777215
+	Tunnel  string          `json:"tunnel,omitzero"`   // name of the tunnel that it is in; none for a segment of this node only
+	Flood   []netip.Addr    `json:"flood,omitempty"`   // peers that get broadcast, multicast and unknown unicast; a multicast group stands for all that are in it, and is joined
+	Hub     bool            `json:"hub,omitzero"`      // peers reach each other through this node
+	Tunnels []SegmentTunnel `json:"tunnels,omitempty"` // instead of Tunnel, Flood and Hub, where the segment is in several
+	Members []Member        `json:"members,omitempty"` // ports
 
 	vswitch.VSIConfig
 
-	FDB        []FDB           `json:"fdb,omitempty"`
-	Neighbours *Neighbours     `json:"neighbours,omitzero"`
-	Gateway    *SegmentGateway `json:"gateway,omitzero"`
-	Policy     string          `json:"policy,omitzero"` // what comes in, on members and from the tunnel
+	FDB        []FDB           `json:"fdb,omitempty"`       // static entries
+	Neighbours *Neighbours     `json:"neighbours,omitzero"` // ARP and ND; none without, but a gateway's own
+	Gateway    *SegmentGateway `json:"gateway,omitzero"`    // none without
+	Policy     string          `json:"policy,omitzero"`     // name of a policy for what comes in and goes out, on members and tunnels
 }
 
 // A Member is a port in a segment.
 type Member struct {
-	Port     string `json:"port"`
-	VLAN     int    `json:"vlan,omitzero"`     // 0: untagged
-	Isolated bool   `json:"isolated,omitzero"` // from other such members, through the gateway too: Group is vswitch.GroupIsolated
+	Port     string `json:"port"`              // needed: its name
+	VLAN     int    `json:"vlan,omitzero"`     // tag of the frames on the port, 1 to 4094; 0 = untagged
+	Isolated bool   `json:"isolated,omitzero"` // kept apart from other such members, through the gateway too: in Group 2
 
-	vswitch.AttachConfig
+	vswitch.AttachConfig // Hub: of tunnels only; Group: nothing passes between members of one group, 1 to 255; tunnels are in 1, isolated members in 2; 0 = none
 
-	Guard    *policy.GuardConfig `json:"guard,omitzero"`    // what it may say it is
-	Policy   string              `json:"policy,omitzero"`   // before that of the segment
-	MSSClamp int                 `json:"mssClamp,omitzero"` // MTU that TCP connections from here are made for; 0 = as they ask
+	Guard    *policy.GuardConfig `json:"guard,omitzero"`    // what hosts behind it may say they are; none without
+	Policy   string              `json:"policy,omitzero"`   // name of a policy for what comes in and goes out here, asked before that of the segment
+	MSSClamp int                 `json:"mssClamp,omitzero"` // MTU that TCP connections from here are made for, 68 to 65535; 0 = as they ask
 }
 
-// An FDB entry is static.
+// An FDB entry is static: where a MAC is, a peer or a port.
 type FDB struct {
-	MAC    frame.MAC  `json:"mac"`
-	Remote netip.Addr `json:"remote,omitzero"` // behind that peer,
-	Tunnel string     `json:"tunnel,omitzero"` // of that tunnel, where the segment is in several,
-	Port   string     `json:"port,omitzero"`   // or on that port
-	Sticky bool       `json:"sticky,omitzero"`
+	MAC    frame.MAC  `json:"mac"`             // needed: of one host
+	Remote netip.Addr `json:"remote,omitzero"` // peer that it is behind; this or Port is needed
+	Tunnel string     `json:"tunnel,omitzero"` // name of the tunnel of Remote, where the segment is in several
+	Port   string     `json:"port,omitzero"`   // name of the member that it is behind
+	Sticky bool       `json:"sticky,omitzero"` // says what holds anyway: no host moves an entry of the file (RFC 7432, section 15.2)
 }
 
-// Neighbours is ARP and ND of a segment: what answers, and what it knows.
+// Neighbours is ARP and ND of a segment: what answers, and what it knows. Beside a gateway
+// nothing is learned from senders outside its prefixes.
 type Neighbours struct {
-	arp.Config
+	arp.Config // MAC: the node's own: of what arp.Proxy asks in its own name, and of what Refresh asks; default the gateway's
 	arp.TableConfig
-	Static []Neighbour `json:"static,omitempty"`
+	Static []Neighbour `json:"static,omitempty"` // entries that no host changes
 }
 
-// A Neighbour is a static one.
+// A Neighbour is a host whose MAC does not change.
 type Neighbour struct {
-	IP  netip.Addr `json:"ip"`
-	MAC frame.MAC  `json:"mac"`
+	IP  netip.Addr `json:"ip"`  // needed
+	MAC frame.MAC  `json:"mac"` // needed
 }
 
 // A SegmentGateway is an interface of a VRF in a segment. Without a MAC it is one for IP alone.
 type SegmentGateway struct {
-	VRF string `json:"vrf"`
+	VRF string `json:"vrf"` // needed: its name
 	Gateway
 }
 
 // Gateway is the settings of a gateway's interface.
 type Gateway = l3.InterfaceConfig
 
-// A VRF is a table of routes.
+// A VRF is a table of routes. Those to the prefixes of its gateways are not written.
 type VRF struct {
-	Name   string  `json:"name"`
-	Routes []Route `json:"routes,omitempty"`
-	Pools  []Pool  `json:"pools,omitempty"`
+	Name   string  `json:"name"`             // needed
+	Routes []Route `json:"routes,omitempty"` // to prefixes
+	Pools  []Pool  `json:"pools,omitempty"`  // of addresses that are given to nodes in blocks
 }
 
-// A Route is to a prefix; without Via such packets are dropped.
+// A Route is to a prefix.
 type Route struct {
-	Prefix netip.Prefix `json:"prefix"`
-	Via    []Hop        `json:"via,omitempty"`
+	Prefix netip.Prefix `json:"prefix"`        // needed: the longest that matches counts
+	Via    []Hop        `json:"via,omitempty"` // ways on, between which flows are spread; without any its packets are dropped
 }
 
 // A Hop is a way on: a neighbour in a segment (IP), a router behind a tunnel (MAC and
-// Remote), a node of a tunnel for IP (Remote), or all that is behind an IP port.
+// Remote), a node of a tunnel for IP (Remote), or, with the segment alone, all that is behind
+// its TUN.
 type Hop struct {
-	Segment frame.VNI  `json:"segment"`
-	IP      netip.Addr `json:"ip,omitzero"`
-	MAC     frame.MAC  `json:"mac,omitzero"`
-	Remote  netip.Addr `json:"remote,omitzero"`
-	Tunnel  string     `json:"tunnel,omitempty"` // of Remote, where the segment is in several
+	Segment frame.VNI  `json:"segment"`          // needed: its VNI
+	IP      netip.Addr `json:"ip,omitzero"`      // of a neighbour there
+	MAC     frame.MAC  `json:"mac,omitzero"`     // of a router behind Remote
+	Remote  netip.Addr `json:"remote,omitzero"`  // peer of the tunnel
+	Tunnel  string     `json:"tunnel,omitempty"` // name of the tunnel of Remote, where the segment is in several
 }
 
-// A Pool is routes to blocks that other nodes have.
+// A Pool is routes to blocks of addresses that nodes have.
 type Pool struct {
-	Mode    l3.Encapsulation `json:"mode"`
-	Subnets []netip.Prefix   `json:"subnets,omitempty"` // of this node
-	Blocks  []Block          `json:"blocks,omitempty"`
+	Mode    l3.Encapsulation `json:"mode"`              // when packets for another node go through its tunnel; default "always"
+	Subnets []netip.Prefix   `json:"subnets,omitempty"` // that this node is in
+	Blocks  []Block          `json:"blocks,omitempty"`  // and who has them
 }
 
-// A Block is addresses of one pool; without Nodes they are this node's.
+// A Block is addresses of one pool.
 type Block struct {
-	Prefix netip.Prefix `json:"prefix"`
-	Nodes  []BlockNode  `json:"nodes,omitempty"`
+	Prefix netip.Prefix `json:"prefix"`          // needed
+	Nodes  []BlockNode  `json:"nodes,omitempty"` // that have it; without any it is this node's
 }
 
-// A BlockNode has a block.
+// A BlockNode has a block. Which of the two ways is taken is the mode of the pool to say.
 type BlockNode struct {
-	Address netip.Addr `json:"address"`
-	Tunnel  *Hop       `json:"tunnel,omitempty"`
-	Direct  *Hop       `json:"direct,omitempty"`
+	Address netip.Addr `json:"address"`          // needed: of the node, which is in the pool's subnets or not
+	Tunnel  *Hop       `json:"tunnel,omitempty"` // way through the tunnel
+	Direct  *Hop       `json:"direct,omitempty"` // way without
 }
 
 // PortType is what a [Port] is.
@@ -177,10 +189,10 @@ type PortType uint8
 
 // Types of ports.
 const (
-	PortTAP    PortType = iota // Ethernet: port.OpenTAP
-	PortTUN                    // IP: port.OpenTUN
-	PortPacket                 // an interface that is there: port.OpenPacket
-	PortOwn                    // the program's own: see VSI.Add
+	PortTAP    PortType = iota // a device for Ethernet (port.OpenTAP)
+	PortTUN                    // a device for IP (port.OpenTUN)
+	PortPacket                 // an interface that is there, past its stack (port.OpenPacket)
+	PortOwn                    // a port that the program around the node has made (VSI.Add)
 )
 
 var portWords = []string{PortTAP: "tap", PortTUN: "tun", PortPacket: "packet", PortOwn: "own"}
@@ -199,8 +211,8 @@ type Underlay uint8
 
 // Underlays.
 const (
-	UnderlayUDP    Underlay = iota // sockets: underlay.ListenUDP
-	UnderlayPacket                 // an interface, past the host's stack: underlay.ListenPacket
+	UnderlayUDP    Underlay = iota // UDP sockets (underlay.ListenUDP)
+	UnderlayPacket                 // the interface that bind names, past the host's stack (underlay.ListenPacket)
 )
 
 var underlayWords = []string{UnderlayUDP: "udp", UnderlayPacket: "packet"}

@@ -12,11 +12,11 @@ import (
 // A SegmentTunnel is one of several tunnels that a segment is in: each is a fabric of its
 // own. Tunnels of one group are kept apart, those of different groups and hubs are joined.
 type SegmentTunnel struct {
-	Tunnel string       `json:"tunnel"`
+	Tunnel string       `json:"tunnel"`          // needed: its name
 	VNI    frame.VNI    `json:"vni,omitzero"`    // what the tunnel calls the segment; default the segment's own
-	Flood  []netip.Addr `json:"flood,omitempty"` // peers that get what is flooded
+	Flood  []netip.Addr `json:"flood,omitempty"` // peers there that get broadcast, multicast and unknown unicast, and multicast groups
 
-	vswitch.AttachConfig // its Group, 1 to 255, is 1 by default
+	vswitch.AttachConfig // Group: nothing passes between tunnels and members of one group, 1 to 255; default 1
 }
 
 // in returns the tunnels that a segment is in, however it says so.

@@ -21,10 +21,11 @@ const (
 
 // Config holds the settings of a [Policy]. The zero value allows everything.
 type Config struct {
-	Rules   []Rule `json:"rules,omitempty"`   // at most MaxRules; the first that matches decides
+	Rules   []Rule `json:"rules,omitempty"`   // at most 4096; the first that matches decides
 	Default Action `json:"default,omitempty"` // what becomes of what no rule matches
 
-	// Sets are what rules call by name. In [Policy.Update] one that is nil stays as it is.
+	// Sets are prefixes that rules call by name ([Policy.Update] leaves one that is nil as it
+	// is).
 	Sets map[string][]netip.Prefix `json:"sets,omitempty"`
 
 	Stateless bool `json:"stateless,omitempty"` // no flow is tracked: replies need rules of their own
@@ -37,22 +38,22 @@ type Config struct {
 	// hosts which are talking already.
 	PickUp bool `json:"pickUp,omitempty"`
 
-	MaxFlows int      `json:"maxFlows,omitempty"` // 0 = DefaultMaxFlows; of New, Update leaves it
-	Timeouts Timeouts `json:"timeouts,omitzero"`
+	MaxFlows int      `json:"maxFlows,omitempty"` // flows that are tracked at a time, up to 16,777,216; 0 = 65,536 ([Policy.Update] leaves it)
+	Timeouts Timeouts `json:"timeouts,omitzero"`  // how long a flow is remembered
 }
 
-// Timeouts are how long a flow is remembered after its last packet: whole seconds, 0 for
-// the defaults. It is assured when its opener has spoken again after an answer.
+// Timeouts are how long a flow is remembered after its last packet: whole seconds up to a year,
+// 0 for the defaults. It is assured when its opener has spoken again after an answer.
 type Timeouts struct {
-	TCPOpening   time.Duration `json:"tcpOpening,omitempty"`   // until it is answered; default 30 s
+	TCPOpening   time.Duration `json:"tcpOpening,omitempty"`   // TCP until it is answered; default 30 s
 	TCPHalfOpen  time.Duration `json:"tcpHalfOpen,omitempty"`  // and then until it is assured; default 60 s
-	TCP          time.Duration `json:"tcp,omitempty"`          // default 2 h 4 min (RFC 5382, section 5)
+	TCP          time.Duration `json:"tcp,omitempty"`          // and then until its end; default 2 h 4 min (RFC 5382, section 5)
 	TCPClosing   time.Duration `json:"tcpClosing,omitempty"`   // after FIN or RST; default 60 s
-	UDPOpening   time.Duration `json:"udpOpening,omitempty"`   // until it is assured; default 30 s
-	UDP          time.Duration `json:"udp,omitempty"`          // default 2 min (RFC 4787, section 4.3)
-	ICMP         time.Duration `json:"icmp,omitempty"`         // default 30 s
-	OtherOpening time.Duration `json:"otherOpening,omitempty"` // until it is assured; default 30 s
-	Other        time.Duration `json:"other,omitempty"`        // default 10 min
+	UDPOpening   time.Duration `json:"udpOpening,omitempty"`   // UDP until it is assured; default 30 s
+	UDP          time.Duration `json:"udp,omitempty"`          // and then; default 2 min (RFC 4787, section 4.3)
+	ICMP         time.Duration `json:"icmp,omitempty"`         // ICMP and ICMPv6; default 30 s
+	OtherOpening time.Duration `json:"otherOpening,omitempty"` // other protocols until they are assured; default 30 s
+	Other        time.Duration `json:"other,omitempty"`        // and then; default 10 min
 }
 
 // maxTimeout keeps ages far from where ticks wrap.

@@ -12,7 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// GuardConfig holds the settings of a [Guard]: what is the port's own, and what it may be.
+// GuardConfig is what hosts behind a port may say they are: the settings of a [Guard].
 // The zero value lets every MAC and address speak, but no server, router or tunnel.
 type GuardConfig struct {
 	MACs []frame.MAC `json:"macs,omitempty"` // source MACs, of ARP and ND too; empty = any
@@ -20,11 +20,11 @@ type GuardConfig struct {
 	// Addrs are the source addresses, of ARP and ND too; empty = any. The IPv6 link-local
 	// address that is made of the source MAC (RFC 4291, appendix A) need not be listed.
 	Addrs     []netip.Prefix `json:"addrs,omitempty"`
-	LinkLocal bool           `json:"linkLocal,omitempty"` // nor any other IPv6 link-local one
+	LinkLocal bool           `json:"linkLocal,omitempty"` // any other IPv6 link-local address is taken too
 
-	DHCPServer           bool `json:"dhcpServer,omitempty"`           // may send what DHCP servers do
-	RouterAdvertisements bool `json:"routerAdvertisements,omitempty"` // and ICMPv6 redirects
-	Tunnels              bool `json:"tunnels,omitempty"`              // VXLAN, GPE, Geneve, GRE, IP in IP
+	DHCPServer           bool `json:"dhcpServer,omitempty"`           // it may send what DHCP and DHCPv6 servers do
+	RouterAdvertisements bool `json:"routerAdvertisements,omitempty"` // it may send these, and ICMPv6 redirects
+	Tunnels              bool `json:"tunnels,omitempty"`              // it may send VXLAN, GPE, Geneve, GRE and IP in IP
 }
 
 // A Guard is the stage that keeps a port from speaking in the name of others; it comes

@@ -13,24 +13,24 @@ import (
 // A Rule says what becomes of the frames it matches. An empty field matches anything; of
 // a list, one element has to match.
 type Rule struct {
-	Name      string    `json:"name,omitempty"` // of its counter, which rules may share; empty = #0, #1, ... by position
-	Action    Action    `json:"action"`
-	Direction Direction `json:"direction,omitzero"` // the slot it is asked in
+	Name      string    `json:"name,omitempty"`     // of its counter, which rules may share; default #0, #1, ... by position
+	Action    Action    `json:"action"`             // what becomes of a frame that matches; default Allow
+	Direction Direction `json:"direction,omitzero"` // of the frames that it is about, seen from the switch
 
 	Src    []netip.Prefix `json:"src,omitempty"`    // source addresses
 	Dst    []netip.Prefix `json:"dst,omitempty"`    // destination addresses
 	SrcSet string         `json:"srcSet,omitempty"` // or the source is in this set
 	DstSet string         `json:"dstSet,omitempty"` // or the destination is in this set
 
-	Protocol uint8       `json:"protocol,omitempty"` // number of IANA: 6 = TCP; 0 = any, and no IP too
-	SrcPorts []PortRange `json:"srcPorts,omitempty"` // of TCP, UDP, UDP-Lite, SCTP, DCCP
-	DstPorts []PortRange `json:"dstPorts,omitempty"`
-	ICMP     []ICMPType  `json:"icmp,omitempty"` // needs Protocol 1 or 58
+	Protocol uint8       `json:"protocol,omitempty"` // number of IANA: 1 ICMP, 6 TCP, 17 UDP, 58 ICMPv6; 0 = any, and no IP too
+	SrcPorts []PortRange `json:"srcPorts,omitempty"` // source ports; Protocol is TCP, UDP, UDP-Lite, SCTP or DCCP
+	DstPorts []PortRange `json:"dstPorts,omitempty"` // destination ports, likewise
+	ICMP     []ICMPType  `json:"icmp,omitempty"`     // types, or type and code; Protocol is 1 or 58
 
-	SrcMACs    []frame.MAC `json:"srcMACs,omitempty"`
-	DstMACs    []frame.MAC `json:"dstMACs,omitempty"`
-	EtherTypes []uint16    `json:"etherTypes,omitempty"` // behind VLAN tags; of packets of IP ports, that of their version
-	Groups     []uint16    `json:"groups,omitempty"`     // the sender's, in VXLAN group policy (frame.GBP); 0 = none
+	SrcMACs    []frame.MAC `json:"srcMACs,omitempty"`    // source MACs
+	DstMACs    []frame.MAC `json:"dstMACs,omitempty"`    // destination MACs
+	EtherTypes []uint16    `json:"etherTypes,omitempty"` // numbers, such as 2054 for ARP; behind VLAN tags; of packets of IP ports, that of their version
+	Groups     []uint16    `json:"groups,omitempty"`     // group policy ids of the sender (frame.GBP); 0 = none
 }
 
 // Action is what a rule does.
@@ -39,7 +39,7 @@ type Action uint8
 // Actions.
 const (
 	Allow Action = iota // the frame passes
-	Deny                // it is dropped: frame.Policy
+	Deny                // it is dropped under frame.Policy
 	numActions
 )
 

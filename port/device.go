@@ -14,29 +14,29 @@ import (
 // DeviceConfig configures a [Device]. The zero value works.
 type DeviceConfig struct {
 	// MTU is set on the device: bytes of an IP packet, as in "ip link set mtu". 0
-	// leaves it: 1500 on a new device. Note that [Device.MTU] of a TAP counts the
-	// Ethernet header too.
+	// leaves it: 1500 on a new device. ([Device.MTU] of a TAP counts the Ethernet header too.)
 	MTU int `json:"mtu,omitzero"`
 
-	// MAC is the address the kernel's side of a TAP gets. Zero leaves it: random on a
-	// new device.
+	// MAC is the address the kernel's side of a TAP gets; a TUN has none. Zero leaves it:
+	// random on a new device.
 	MAC frame.MAC `json:"mac,omitzero"`
 
 	// Down leaves the device as it is. Without it the device is brought up.
 	Down bool `json:"down,omitzero"`
 
-	// Queues is how many queues to attach, at most 256; 0 is 1. More than one needs a
-	// device that is new, or was made with multi_queue.
+	// Queues is the number of queues to attach, at most 256; 0 is 1. Each is read by a worker
+	// of the switch. More than one needs a device that is new, or was made with
+	// multi_queue.
 	Queues int `json:"queues,omitzero"`
 
 	// Namespace is the network namespace the device is in or is made in: the path of a
 	// file such as /proc/1/ns/net, or a name without a slash, as "ip netns" uses, which
-	// stands for a file in /run/netns. Empty is that of the calling thread. It takes
-	// CAP_SYS_ADMIN.
+	// stands for a file in /run/netns. Empty is that of the calling thread: of the program.
+	// It takes CAP_SYS_ADMIN.
 	Namespace string `json:"namespace,omitzero"`
 
-	// BusyPoll is for how long a Reader that found nothing asks again before it waits in
-	// the poller, at most 1 ms; 0 is not at all. To be woken up takes longer than to handle
+	// BusyPoll is for how long who found no packet asks again before it sleeps, at most
+	// 1 ms; 0 is not at all. To be woken up takes longer than to handle
 	// a packet, and a request and its answer wake up both ends. It asks again only if its
 	// last wait was shorter than four times as long, so one with little to do does not.
 	//
@@ -46,7 +46,7 @@ type DeviceConfig struct {
 
 	// NoOffload switches all offloads off: one system call carries one frame, whose
 	// checksums are complete. Without it the kernel may hand over superframes and
-	// frames with unfinished checksums, see [frame.GSO], and gets such.
+	// frames with unfinished checksums, and gets such (frame.GSO).
 	NoOffload bool `json:"noOffload,omitzero"`
 }
 

@@ -11,21 +11,19 @@ import (
 
 // PacketConfig configures a [Packet]. The zero value works.
 type PacketConfig struct {
-	// Queues is how many receive queues to open, at most 256; 0 is 1. The kernel spreads
+	// Queues is the number of receive queues, at most 256; 0 is 1. The kernel spreads
 	// flows over them (PACKET_FANOUT). All of them must be read, or the flows of the others
 	// are lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
 	Queues int `json:"queues,omitzero"`
 
-	// Namespace is the network namespace the interface is in: the path of a file such as
-	// /proc/1/ns/net, or a name without a slash, as "ip netns" uses, which stands for a file
-	// in /run/netns. Empty is that of the calling thread. It takes CAP_SYS_ADMIN.
+	// Namespace is the network namespace the interface is in, as in [DeviceConfig].
 	Namespace string `json:"namespace,omitzero"`
 
 	// Promiscuous has a network card hand over frames to any address while the port is open,
 	// which it must if there are hosts behind the switch. A veth does anyway.
 	Promiscuous bool `json:"promiscuous,omitzero"`
 
-	// BusyPoll is that of [DeviceConfig].
+	// BusyPoll is as in [DeviceConfig].
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
 	// NoOffload has single frames come in and go out, with complete checksums on the way out.
@@ -35,11 +33,12 @@ type PacketConfig struct {
 	// interface itself).
 	NoOffload bool `json:"noOffload,omitzero"`
 
-	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of the buffers of each
-	// receive queue and of all Writers; 0 means 4 MiB. The kernel's limits
-	// net.core.rmem_max and wmem_max apply without CAP_NET_ADMIN; Stats tells what was
-	// granted.
+	// RecvBuffer is the size to ask for, in bytes, of the buffer of each receive queue, up to
+	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max bounds it.
 	RecvBuffer int `json:"recvBuffer,omitzero"`
+
+	// SendBuffer is the size to ask for, in bytes, of the buffer for all that is sent, up to
+	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.wmem_max bounds it.
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
 	// Control, when not nil, is called for every socket, receiving and sending, before it is

@@ -26,13 +26,13 @@ var ErrTagTaken = errors.New("already attached")
 // AttachConfig holds the settings of an attachment. The zero value works. All but
 // Keep can be changed under traffic.
 type AttachConfig struct {
-	Group   uint8  `json:"group,omitzero"`      // split horizon: nothing passes between members of one group; 0 = none, on a tunnel GroupTunnel
-	Hub     bool   `json:"hub,omitzero"`        // on a tunnel: group 0, so that its peers reach each other through this switch
+	Group   uint8  `json:"group,omitzero"`      // split horizon: nothing passes between members of one group; 0 = none, on a tunnel 1
+	Hub     bool   `json:"hub,omitzero"`        // of a tunnel: its peers reach each other through this switch (group 0)
 	NoLearn bool   `json:"noLearning,omitzero"` // source MACs are not learned
-	MaxMACs int    `json:"maxMACs,omitzero"`    // learned MACs on the port, or on each peer behind it; 0 = only the VSI's limit counts
+	MaxMACs int    `json:"maxMACs,omitzero"`    // learned MACs on the port, or on each peer behind it; 0 = only the segment's limit counts
 	NoFlood Class  `json:"noFlood,omitzero"`    // classes whose copies do not leave here
-	Storm   Storm  `json:"storm,omitzero"`      // rates of what comes in here and is flooded; where zero, on a port that is no tunnel, DefaultStorm
-	Locked  bool   `json:"locked,omitzero"`     // frames from MACs without a static or control entry here are dropped; nothing is learned
+	Storm   Storm  `json:"storm,omitzero"`      // rates of what comes in here and is flooded; where zero, on a port that is no tunnel, 10,000 packets of broadcast and 50,000 each of multicast and unknown unicast, the last where learning is on (DefaultStorm)
+	Locked  bool   `json:"locked,omitzero"`     // only MACs with a static entry here, or a control plane's, may send; nothing is learned
 	GBP     uint16 `json:"gbp,omitzero"`        // group policy id of frames that enter here without one; 0 = none
 	Shut    bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown): for who still has to set what is to hold for the first one
 	Keep    bool   `json:"-"`                   // the switch pauses the port instead of closing it; of the first attachment

@@ -9,7 +9,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Rate bounds what is flooded of one class. The zero value is the default of the place.
+// A Rate bounds what is flooded of one class. The zero value is the default of the place; where
+// one field is set, the other has no bound, and 18446744073709551615 ([Unlimited]) is none either.
 type Rate struct {
 	Packets uint64 `json:"packets,omitzero"` // in a second; a superframe counts as the frames it is cut into
 	Bits    uint64 `json:"bits,omitzero"`    // in a second, of frames from the destination MAC on, without FCS
@@ -30,15 +31,15 @@ func DefaultStorm() Storm {
 // silence that much passes at once. A frame that is more than that by itself passes
 // when the bucket is full, and is paid for afterwards.
 //
-// An attachment has buckets of its own, by default those of [DefaultStorm]. Those of a VSI, by
-// default none, are shared by all that comes in: one port can use them up, up to its own.
+// A port's attachment has buckets of its own, by default those of [DefaultStorm]. Those of a segment,
+// by default none, are shared by all that comes in: one port can use them up, up to its own.
 //
 // Only what would be flooded counts, so that neither known unicast nor a question the
 // neighbour slot answers does. What the gateway sends of its own is not limited.
 type Storm struct {
-	Broadcast      Rate `json:"broadcast,omitzero"`
-	Multicast      Rate `json:"multicast,omitzero"`
-	UnknownUnicast Rate `json:"unknown,omitzero"`
+	Broadcast      Rate `json:"broadcast,omitzero"` // to ff:ff:ff:ff:ff:ff
+	Multicast      Rate `json:"multicast,omitzero"` // to other group MACs
+	UnknownUnicast Rate `json:"unknown,omitzero"`   // to MACs that the segment does not know
 }
 
 // second is one, in the unit of a bucket's clock: a sixteenth of a nanosecond, in which a

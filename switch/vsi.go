@@ -19,30 +19,30 @@ import (
 // changed under traffic.
 type VSIConfig struct {
 	MaxMACs int           `json:"maxMACs,omitzero"`             // learned MACs; default 8192
-	Refuse  bool          `json:"refuse,omitzero"`              // at the limit learn nothing, instead of forgetting the MAC heard least recently of who has most
+	Refuse  bool          `json:"refuse,omitzero"`              // at the limit nothing is learned; without it a new MAC takes the place of the one heard least recently of the port or peer that has most
 	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // learned MACs not heard for this long are forgotten; default 300 s, negative = never
 
-	NoLearn            bool     `json:"noLearning,omitzero"`         // source MACs are not learned, on no attachment
-	Freeze             uint8    `json:"freeze,omitzero"`             // moves within fdb.DefaultMoveWindow that freeze a MAC where it was before, for fdb.DefaultFreezeTime (RFC 7432, section 15.1: 5); 0 = never
+	NoLearn            bool     `json:"noLearning,omitzero"`         // source MACs are not learned, on no port and from no peer
+	Freeze             uint8    `json:"freeze,omitzero"`             // moves within 180 s after which a MAC stays, for 180 s, where it was before it began to move (RFC 7432, section 15.1, says 5); 0 = never
 	NoFlood            Class    `json:"noFlood,omitzero"`            // classes that are dropped instead of flooded
-	Storm              Storm    `json:"storm,omitzero"`              // rates of all that is flooded, whoever sends it; none where zero
-	InnerVLAN          VLANMode `json:"innerVLAN,omitzero"`          // what becomes of frames with a VLAN tag; default VLANDiscard
-	ForwardPinned      bool     `json:"forwardPinned,omitzero"`      // forward frames whose source MAC is pinned elsewhere, instead of dropping them
-	ForwardBridgeGroup bool     `json:"forwardBridgeGroup,omitzero"` // forward 01:80:c2:00:00:00-0f as other multicast
+	Storm              Storm    `json:"storm,omitzero"`              // rates of all that is flooded, whoever sends it; where zero, no bound
+	InnerVLAN          VLANMode `json:"innerVLAN,omitzero"`          // what becomes of frames with a VLAN tag where none is expected, in the tunnel above all
+	ForwardPinned      bool     `json:"forwardPinned,omitzero"`      // frames whose source MAC is pinned elsewhere are forwarded instead of dropped
+	ForwardBridgeGroup bool     `json:"forwardBridgeGroup,omitzero"` // frames to 01:80:c2:00:00:00-0f go on as other multicast, so that the STP of a bridge with two ports here finds the loop
 
 	// RouteIsolated lets ports of one split-horizon group, such as isolated ones, reach each
 	// other through the segment's gateway. Without it what the gateway sends back into the
 	// segment, from one of them to another, is dropped under frame.Isolated. Tunnels, and ports
-	// in groups 0 and GroupTunnel, are not kept apart so.
+	// in groups 0 and 1, are not kept apart so.
 	RouteIsolated bool `json:"routeIsolated,omitzero"`
 
-	// FlapHold takes a port that is no tunnel out of the VSI for so long, when a MAC moves more
+	// FlapHold is for how long a port that is no tunnel is taken out of the segment, when a MAC moves more
 	// than Flaps times in a second between it and the place where it was before: the way out
 	// of a loop. All its frames are dropped under frame.Flapping. 0 = never.
 	FlapHold time.Duration `json:"flapHold,omitzero"`
-	Flaps    uint8         `json:"flaps,omitzero"` // 0 = fdb.DefaultFlaps
+	Flaps    uint8         `json:"flaps,omitzero"` // moves of one MAC in a second beyond which an event and a warning tell of it; 0 = 10
 
-	// TellMisses makes an EventMACMiss of a unicast frame whose destination is unknown, one
+	// TellMisses makes an event, mac-miss, of a unicast frame whose destination is unknown, one
 	// for each MAC in MissTimeout: a control plane that knows it sets it in the FDB. What
 	// becomes of the frame is NoFlood's to say.
 	TellMisses  bool          `json:"tellMisses,omitzero"`

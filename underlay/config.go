@@ -41,9 +41,9 @@ type UDPConfig struct {
 	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
 	Mark uint32 `json:"mark,omitzero"`
 
-	// Device binds every socket to an interface (SO_BINDTODEVICE), "" for none. When it
-	// is deleted and made again under the same name, the sockets follow within half a
-	// second, which needs CAP_NET_RAW.
+	// Device is the interface that every socket is bound to (SO_BINDTODEVICE), "" for none.
+	// When it is deleted and made again under the same name, the sockets follow within half
+	// a second, which needs CAP_NET_RAW.
 	Device string `json:"bind,omitzero"`
 
 	// MulticastDevice is the interface on which multicast groups are joined and sent to; ""
@@ -62,7 +62,7 @@ type UDPConfig struct {
 	// Datagrams to a multicast group that name none leave with 1.
 	DefaultTTL int `json:"-"`
 
-	// Checksum says when the outer UDP checksum is computed.
+	// Checksum is when the outer UDP checksum is computed.
 	Checksum Checksum `json:"udpChecksum,omitzero"`
 
 	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6, which
@@ -70,31 +70,32 @@ type UDPConfig struct {
 	// accepted.
 	ZeroChecksum6RX bool `json:"udp6ZeroChecksumRx,omitzero"`
 
-	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of each
-	// socket's buffers; 0 means 4 MiB. The kernel's limits net.core.rmem_max
-	// and wmem_max apply without CAP_NET_ADMIN; Stats tells what was granted.
+	// RecvBuffer is the size to ask for, in bytes, of each socket's receive buffer, up to
+	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max bounds it.
 	RecvBuffer int `json:"recvBuffer,omitzero"`
+
+	// SendBuffer is the size to ask for, in bytes, of each socket's send buffer, up to 1 GiB;
+	// 0 means 4 MiB. Without CAP_NET_ADMIN net.core.wmem_max bounds it.
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
-	// BusyPoll is for how long a Reader that found nothing asks again before it waits in
-	// the poller, at most 1 ms; 0 is not at all. It asks again only if its last wait was
-	// shorter than four times as long. It is for machines with more processors (also:
-	// GOMAXPROCS) than threads that are busy; with fewer everything gets slower.
+	// BusyPoll is for how long who found no packet asks again before it sleeps, at most
+	// 1 ms; 0 is not at all. It asks again only if its last wait was shorter than four times
+	// as long. It is for machines with more processors (also: GOMAXPROCS) than threads that
+	// are busy; with fewer everything gets slower.
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
-	// MaxDatagram is the longest payload received, in bytes; longer ones arrive
-	// cut and marked [frame.TooBig], unless they are superframes: see [UDP.Superframes].
+	// MaxDatagram is the longest payload received, 64 to 65535 bytes; longer ones are dropped
+	// under [frame.TooBig], unless they are superframes ([UDP.Superframes]).
 	// 0 means what the MTU of the local address's interface allows, between 2048 and 9216.
 	MaxDatagram int `json:"maxDatagram,omitzero"`
 
 	// NoOffload has runs sent as single datagrams instead of leaving it to the kernel or
 	// the network card to cut them (UDP_SEGMENT), and received as such (no UDP_GRO).
-	// SetOffload changes it later.
 	NoOffload bool `json:"noOffload,omitzero"`
 
-	// Queues is the number of receive sockets (SO_REUSEPORT), between which the
-	// kernel spreads flows: one Reader each, and one more for all multicast groups. All of
-	// them must be read, or the flows of the others are lost. 0 means 1.
+	// Queues is the number of receive sockets (SO_REUSEPORT), at most 256; 0 means 1. Each is
+	// read by a worker of the switch; the kernel spreads flows between them. Multicast groups
+	// have one more. All must be read, or their flows are lost.
 	Queues int `json:"queues,omitzero"`
 }
 

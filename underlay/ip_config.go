@@ -14,9 +14,7 @@ type IPConfig struct {
 	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
 	Mark uint32 `json:"mark,omitzero"`
 
-	// Device binds every socket to an interface (SO_BINDTODEVICE), "" for none. When it
-	// is deleted and made again under the same name, the sockets follow within half a
-	// second.
+	// Device is as in [UDPConfig].
 	Device string `json:"bind,omitzero"`
 
 	// Control, when not nil, is called for every socket, receiving and sending, before it
@@ -28,17 +26,19 @@ type IPConfig struct {
 	// multicast group that name none leave with 1.
 	DefaultTTL int `json:"-"`
 
-	// RecvBuffer and SendBuffer are as in [UDPConfig].
+	// RecvBuffer is as in [UDPConfig].
 	RecvBuffer int `json:"recvBuffer,omitzero"`
+
+	// SendBuffer is as in [UDPConfig].
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
 	// BusyPoll is as in [UDPConfig].
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
-	// Queues is the number of receive queues, 0 means 1, with two Readers each. Packets are
-	// spread between them by their inner addresses; those of a queue that is not read are
-	// lost. The kernel makes a copy of each packet for every socket and only then asks
-	// whose it is: a queue costs all others something.
+	// Queues is the number of receive queues, at most 256; 0 means 1. Each has two Readers, and
+	// packets are spread between them by their inner addresses; those of a queue that is not
+	// read are lost. The kernel makes a copy of each packet for every socket and only then
+	// asks whose it is: a queue costs all others something.
 	Queues int `json:"queues,omitzero"`
 }
 

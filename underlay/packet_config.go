@@ -14,7 +14,7 @@ import (
 // PacketConfig is how [ListenPacket] sets up its sockets. Device is needed; of all other
 // fields the zero value works.
 type PacketConfig struct {
-	// Device is the name of the Ethernet interface that datagrams come in and leave through.
+	// Device is needed: the name of the Ethernet interface that packets come in and leave through.
 	Device string `json:"bind,omitzero"`
 
 	// Prefix is the addresses that are reached without a router. By default it is that of
@@ -23,7 +23,7 @@ type PacketConfig struct {
 	Prefix netip.Prefix `json:"prefix,omitzero"`
 
 	// Gateway is the router to all other addresses, itself in Prefix or link-local. Without
-	// one they are Unreachable.
+	// one, packets to them are dropped under [frame.Unreachable].
 	Gateway netip.Addr `json:"gateway,omitzero"`
 
 	// MAC is the source of frames, and where frames to us go to. Zero is that of the
@@ -35,22 +35,22 @@ type PacketConfig struct {
 	MAC frame.MAC `json:"mac,omitzero"`
 
 	// SrcPorts is the range of the outer source ports, 49152-65535 by default. All of it is
-	// used.
+	// taken.
 	SrcPorts PortRange `json:"srcPorts,omitzero"`
 
 	// DefaultTTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
 	DefaultTTL int `json:"-"`
 
-	// Checksum says when the outer UDP checksum is computed.
+	// Checksum is when the outer UDP checksum is computed.
 	Checksum Checksum `json:"udpChecksum,omitzero"`
 
 	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6, which are otherwise
 	// dropped as [frame.BadChecksum] (RFC 6935).
 	ZeroChecksum6RX bool `json:"udp6ZeroChecksumRx,omitzero"`
 
-	// Queues is how many receive queues to open, at most 256; 0 is 1. The kernel spreads
-	// flows over them (PACKET_FANOUT). All of them must be read, or the flows of the others
-	// are lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
+	// Queues is the number of receive queues, at most 256; 0 is 1. The kernel spreads flows
+	// over them (PACKET_FANOUT). All of them must be read, or the flows of the others are
+	// lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
 	Queues int `json:"queues,omitzero"`
 
 	// NoOffload has every datagram go out by itself, with a checksum of our own making.
@@ -58,14 +58,13 @@ type PacketConfig struct {
 	// checksums. What comes in as a run comes in as one either way.
 	NoOffload bool `json:"noOffload,omitzero"`
 
-	// RecvBuffer and SendBuffer are the sizes to ask for, in bytes, of the buffers of each
-	// receive queue and of all Senders; 0 means 4 MiB. The kernel's limits
-	// net.core.rmem_max and wmem_max apply without CAP_NET_ADMIN; Stats tells what was
-	// granted.
+	// RecvBuffer is as in [UDPConfig], of each receive queue.
 	RecvBuffer int `json:"recvBuffer,omitzero"`
+
+	// SendBuffer is as in [UDPConfig], of all Senders together.
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
-	// BusyPoll is that of [UDPConfig].
+	// BusyPoll is as in [UDPConfig].
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
 	// Control, when not nil, is called for every socket, receiving and sending, before it is

@@ -51,10 +51,10 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 // behind up to two VLAN tags. Frames that carry no IP, ARP among them, leave with TTL
 // 64, TOS 0 and DF set.
 type Header struct {
-	TTL Value `json:"ttl,omitzero"` // TTL or hop limit, 1 to 255, or Inherit; 0 = 64
-	TOS Value `json:"tos,omitzero"` // TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or None; 0 = None, in IP-in-IP Inherit
-	DF  DF    `json:"df,omitzero"`  // over IPv4; in IP-in-IP it is always set where the inner one is
-	ECN ECN   `json:"ecn,omitzero"` // what the two ECN bits say
+	TTL Value `json:"ttl,omitzero"` // outer TTL or hop limit, 1 to 255, or Inherit; 0 = 64
+	TOS Value `json:"tos,omitzero"` // outer TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or None; 0 = None, in IP-in-IP Inherit
+	DF  DF    `json:"df,omitzero"`  // outer DF bit, over IPv4; in IP-in-IP it is always set where the inner one is
+	ECN ECN   `json:"ecn,omitzero"` // outer ECN bits
 
 	// Set is the number of the underlay's transmit sockets to use: 0 for its own, or
 	// what underlay.UDP.Sockets gave for another checksum mode or source port range.

@@ -77,8 +77,8 @@ type PeerPolicy uint8
 // Peer policies.
 const (
 	AnyPeer      PeerPolicy = iota // unknown outer sources become learned peers
-	ListedOnly                     // unknown outer sources are dropped as unknown-peer
-	ListedPerVNI                   // and so are frames of a VNI from peers that are neither in its flood list nor allowed: see VTEP.Allow
+	ListedOnly                     // outer sources that nothing names are dropped under frame.UnknownPeer
+	ListedPerVNI                   // and so are frames of a VNI from peers that nothing of that VNI names (VTEP.Allow)
 )
 
 // DefaultMaxPeers is how many peers a VTEP learns unless told otherwise.
@@ -87,22 +87,22 @@ const DefaultMaxPeers = 1024
 // Config holds a VTEP's settings. The zero value works.
 type Config struct {
 	Name     string     `json:"name,omitzero"`     // default "vtep"
-	Type     encap.Type `json:"type,omitzero"`     // encapsulation; default encap.TypeVXLAN
+	Type     encap.Type `json:"type,omitzero"`     // encapsulation
 	Port     uint16     `json:"port,omitzero"`     // UDP destination port of peers given without one; default: the underlay's own
-	Peers    PeerPolicy `json:"peers,omitzero"`    // default AnyPeer
-	MaxPeers int        `json:"maxPeers,omitzero"` // bound on learned peers; default DefaultMaxPeers, at most 65,000
+	Peers    PeerPolicy `json:"peers,omitzero"`    // whose packets are taken
+	MaxPeers int        `json:"maxPeers,omitzero"` // learned peers, at most 65,000; default 1024
 	Header              // outer headers, except towards peers that have their own: see SetHeader
-	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; otherwise Header counts
-	MTU      int        `json:"mtu,omitzero"`      // longest underlay IP packet; default: what each underlay says
+	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; not in IP-in-IP
+	MTU      int        `json:"mtu,omitzero"`      // longest outer IP packet; default: what each underlay says, the MTU of its interface
 
 	// EthernetWithoutP takes VXLAN-GPE packets without the P bit for Ethernet, as the draft
-	// does (section 3.1); without it they are dropped as gpe-protocol, as Linux does.
+	// does (section 3.1); without it they are dropped under frame.GPEProtocol, as Linux does.
 	EthernetWithoutP bool `json:"ethernetWithoutP,omitzero"`
 
-	Reserved Reserved `json:"reserved,omitzero"` // header bits that a packet is dropped for; default ReservedRFC, none
+	Reserved Reserved `json:"reserved,omitzero"` // reserved header bits that a packet is dropped for: ReservedRFC, none, by default; ReservedStrict, all; or a mask; not in IP-in-IP
 
-	// GBP sends and takes the marks of group policy, in VXLAN alone (package frame, type
-	// GBP). Without it their bits are reserved ones, and what leaves has no mark. A mark is
+	// GBP is whether marks of group policy are sent and taken, in VXLAN alone (frame.GBP), as "gbp" of
+	// Linux does. Without it their bits are reserved ones, and what leaves has no mark. A mark is
 	// believed: only peers that may set it should reach the VTEP.
 	GBP bool `json:"gbp,omitzero"`
 }

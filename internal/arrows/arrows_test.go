@@ -52,6 +52,8 @@ var allowed = map[string][]string{
 	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
 
+	"internal/settings": {"frame", "node", "policy", "port", "switch", "underlay", "vtep"},
+
 	"internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
 
 	"bench/compare": {"bench/tool", "encap", "frame", "internal/sys", "l3", "port", "switch", "underlay", "vtep"},

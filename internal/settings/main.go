@@ -1,0 +1,237 @@
+// Settings writes docs/settings.md: all keys of the file of package node, in its order, with what
+// the comments of their fields say. "go generate ./node" runs it.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/underlay"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: settings ROOT-OF-THE-REPOSITORY")
+		os.Exit(2)
+	}
+	text, err := page(os.Args[1])
+	if err == nil {
+		err = os.WriteFile(filepath.Join(os.Args[1], "docs", "settings.md"), text, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "settings:", err)
+		os.Exit(1)
+	}
+}
+
+const head = `# Settings
+
+<!-- Written by "go generate ./node" from the comments of the Go source: change those. -->
+
+All keys of the file of package node, in its order; [examples/node](../examples/node/README.md) is a program that reads one. A
+key that is left out has its default, which of a bool is false; *needed* has none. Parts have names and are joined by them:
+segments name tunnels and ports, gateways name VRFs.
+
+| type | written |
+|---|---|
+| bool | ` + "`true`, `false`" + ` |
+| duration | ` + "`\"300s\"`, `\"1m30s\"`, `\"500us\"`" + ` |
+| IP | ` + "`\"10.0.0.1\"`, `\"2001:db8::1\"`, `\"fe80::1%eth0\"`" + ` |
+| prefix | ` + "`\"10.0.0.0/8\"`, `\"2001:db8::/32\"`" + ` |
+| MAC | ` + "`\"02:00:00:00:00:01\"`" + ` |
+`
+
+// A variant is settings of which others, embedded, stand for all: the key is for those
+// variants that have a field of its name.
+type variant struct {
+	word string
+	t    reflect.Type
+}
+
+var variants = map[reflect.Type][]variant{
+	reflect.TypeFor[node.Tunnel](): {
+		{"udp", reflect.TypeFor[underlay.UDPConfig]()},
+		{"packet", reflect.TypeFor[underlay.PacketConfig]()},
+		{"ipip", reflect.TypeFor[underlay.IPConfig]()},
+	},
+	reflect.TypeFor[node.Port](): {
+		{"tap, tun", reflect.TypeFor[port.DeviceConfig]()},
+		{"packet", reflect.TypeFor[port.PacketConfig]()},
+	},
+}
+
+// A writer makes the page.
+type writer struct {
+	*source
+	order []reflect.Type
+	paths map[reflect.Type][]string       // where objects of a type are in the file
+	in    map[reflect.Type][]reflect.Type // what they are in
+}
+
+// page returns the page, of the repository at root.
+func page(root string) ([]byte, error) {
+	w := &writer{source: newSource(root), paths: map[reflect.Type][]string{}, in: map[reflect.Type][]reflect.Type{}}
+	w.find(reflect.TypeFor[node.Config](), "")
+	var b strings.Builder
+	b.WriteString(head)
+	for i, t := range w.order {
+		if i == 0 {
+			b.WriteString("\n## The file\n\n")
+		} else {
+			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", w.title(t), w.typeDoc(t))
+		}
+		if in := w.in[t]; len(w.paths[t]) > 1 {
+			var links []string
+			for _, p := range in {
+				links = append(links, fmt.Sprintf("[%s](%s)", w.title(p), w.anchor(p)))
+			}
+			fmt.Fprintf(&b, "It is in %s.\n\n", strings.Join(links, ", "))
+		}
+		b.WriteString("| key | type | |\n|---|---|---|\n")
+		for _, f := range fields(t) {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key(f), w.kind(f.Type, ""), w.about(t, f))
+		}
+	}
+	return []byte(b.String()), w.err
+}
+
+// fields returns those that are keys, embedded ones included, as node's Parse does.
+func fields(t reflect.Type) (list []reflect.StructField) {
+	for _, f := range reflect.VisibleFields(t) {
+		if key(f) != "" {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// key returns what a field is called in a file, "" for one that is not there.
+func key(f reflect.StructField) string {
+	k, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return strings.TrimPrefix(k, "-")
+}
+
+// find notes the objects below one, and where they are.
+func (w *writer) find(t reflect.Type, path string) {
+	if w.paths[t] == nil {
+		w.order = append(w.order, t)
+	}
+	w.paths[t] = append(w.paths[t], path)
+	for _, f := range fields(t) {
+		below, x := strings.TrimPrefix(path+"."+key(f), "."), f.Type
+		for ; x.Kind() == reflect.Slice || x.Kind() == reflect.Pointer; x = x.Elem() {
+			if x.Kind() == reflect.Slice {
+				below += "[]"
+			}
+		}
+		w.name(x)
+		if isObject(x) {
+			if !slices.Contains(w.in[x], t) {
+				w.in[x] = append(w.in[x], t)
+			}
+			w.find(x, below)
+		}
+	}
+}
+
+// title returns the heading of an object: its place, or where it has several its name.
+func (w *writer) title(t reflect.Type) string {
+	switch at := w.paths[t]; {
+	case at[0] == "":
+		return "The file"
+	case len(at) > 1:
+		return t.Name()
+	default:
+		return "`" + at[0] + "`"
+	}
+}
+
+// anchor returns what links to a heading end in.
+func (w *writer) anchor(t reflect.Type) string {
+	return "#" + strings.NewReplacer("`", "", ".", "", "[]", "", " ", "-").Replace(strings.ToLower(w.title(t)))
+}
+
+// about returns what the comments of a field of an object say.
+func (w *writer) about(t reflect.Type, f reflect.StructField) string {
+	owner, text := t, ""
+	for i := range f.Index[1:] { // embedded
+		e := t.FieldByIndex(f.Index[:i+1])
+		if owner = e.Type; text == "" {
+			text = instead(w.doc(t, e), f.Name)
+		}
+	}
+	where := owner
+	if text == "" {
+		text = w.doc(owner, f)
+	} else {
+		where = t
+	}
+	var has, others []string // variants; what differs in some
+	all := variants[t]
+	for _, v := range all {
+		x, ok := v.t.FieldByName(f.Name)
+		if !ok || x.Type != f.Type {
+			continue
+		}
+		switch more := w.doc(v.t, x); {
+		case text == "":
+			text, where = more, v.t
+			fallthrough
+		case v.t == where || more == text || strings.Contains(more, "["+where.Name()+"]"):
+			has = append(has, v.word)
+		default:
+			others = append(others, fmt.Sprintf("<br>*%s:* %s", v.word, sentence(w.prose(more, f.Name, v.t))))
+		}
+	}
+	if text == "" {
+		w.fail("%v.%s has no comment", owner, f.Name)
+	}
+	text = sentence(w.prose(text, f.Name, where))
+	switch {
+	case len(others) > 0:
+		text = fmt.Sprintf("*%s:* %s", strings.Join(has, ", "), text)
+	case len(has) > 0 && len(has) < len(all):
+		text = fmt.Sprintf("*%s only:* %s", strings.Join(has, ", "), text)
+	}
+	if f.Tag.Get("zero") == "never" {
+		text = strings.ReplaceAll(text, "negative = never", "`\"0s\"` = never")
+	}
+	return text + strings.Join(others, "") + w.words(f)
+}
+
+// instead returns what the comment of an embedded struct says of one of its fields, as in
+// "Name: text; Type: text".
+func instead(comment, field string) string {
+	_, text, ok := strings.Cut("; "+comment, "; "+field+": ")
+	if end := next.FindStringIndex(text); ok && end != nil {
+		text = text[:end[0]]
+	}
+	return text
+}
+
+var next = regexp.MustCompile(`; [A-Z]\w*: `)
+
+// words returns what the words of an enum mean, a line each.
+func (w *writer) words(f reflect.StructField) (text string) {
+	t := f.Type
+	for _, c := range wordsOf(t) {
+		name := w.constant(t, c.value)
+		doc := w.of(t)[name]
+		if doc == "" {
+			continue
+		}
+		text += "<br>`\"" + c.text + "\"`"
+		if c.value == 0 && strings.Contains(f.Tag.Get("json"), ",omit") {
+			text += ", the default"
+		}
+		text += ": " + w.prose(doc, name, t)
+	}
+	return text
+}
