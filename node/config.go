@@ -58,7 +58,7 @@ type Port struct {
 	Name string   `json:"name"`          // needed: of the device
 	Type PortType `json:"type,omitzero"` // what it is
 
-	port.DeviceConfig
+	port.DeviceConfig // MTU: bytes of an IP packet, as in "ip link set mtu"; default what fits the tunnels of its segments, without any what the device has
 
 	// Those of port.PacketConfig:
 

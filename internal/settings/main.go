@@ -167,14 +167,11 @@ func (w *writer) about(t reflect.Type, f reflect.StructField) string {
 			text = instead(w.doc(t, e), f.Name)
 		}
 	}
-	where := owner
+	where, all := t, variants[t]
 	if text == "" {
-		text = w.doc(owner, f)
-	} else {
-		where = t
+		text, where = w.doc(owner, f), owner
 	}
 	var has, others []string // variants; what differs in some
-	all := variants[t]
 	for _, v := range all {
 		x, ok := v.t.FieldByName(f.Name)
 		if !ok || x.Type != f.Type {
@@ -184,7 +181,7 @@ func (w *writer) about(t reflect.Type, f reflect.StructField) string {
 		case text == "":
 			text, where = more, v.t
 			fallthrough
-		case v.t == where || more == text || strings.Contains(more, "["+where.Name()+"]"):
+		case where == t || where == v.t || more == text || strings.Contains(more, "["+where.Name()+"]"):
 			has = append(has, v.word)
 		default:
 			others = append(others, fmt.Sprintf("<br>*%s:* %s", v.word, sentence(w.prose(more, f.Name, v.t))))

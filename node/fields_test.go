@@ -1,0 +1,281 @@
+package node
+
+import (
+	"encoding"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// library is all Config structs of the library, each with the part of a configuration that has
+// its fields without embedding it, if there is one.
+var library = map[reflect.Type]reflect.Type{
+	reflect.TypeFor[arp.Config]():             nil,
+	reflect.TypeFor[arp.TableConfig]():        nil,
+	reflect.TypeFor[control.Config]():         nil,
+	reflect.TypeFor[fdb.Config]():             nil,
+	reflect.TypeFor[l3.GatewayConfig]():       nil,
+	reflect.TypeFor[l3.InterfaceConfig]():     nil,
+	reflect.TypeFor[l3.TooBigConfig]():        nil,
+	reflect.TypeFor[l3.WireConfig]():          nil,
+	reflect.TypeFor[policy.Config]():          nil,
+	reflect.TypeFor[policy.GuardConfig]():     nil,
+	reflect.TypeFor[port.BufferedConfig]():    nil,
+	reflect.TypeFor[port.CaptureConfig]():     nil,
+	reflect.TypeFor[port.DeviceConfig]():      nil,
+	reflect.TypeFor[port.FaultyConfig]():      nil,
+	reflect.TypeFor[port.PacketConfig]():      reflect.TypeFor[Port](),
+	reflect.TypeFor[port.PipeConfig]():        nil,
+	reflect.TypeFor[port.RWCConfig]():         nil,
+	reflect.TypeFor[port.WaterConfig]():       nil,
+	reflect.TypeFor[underlay.IPConfig]():      reflect.TypeFor[Tunnel](),
+	reflect.TypeFor[underlay.MemoryConfig]():  nil,
+	reflect.TypeFor[underlay.NetworkConfig](): nil,
+	reflect.TypeFor[underlay.PacketConfig]():  reflect.TypeFor[Tunnel](),
+	reflect.TypeFor[underlay.TxConfig]():      nil,
+	reflect.TypeFor[underlay.UDPConfig]():     nil,
+	reflect.TypeFor[vswitch.AttachConfig]():   nil,
+	reflect.TypeFor[vswitch.Config]():         reflect.TypeFor[Config](),
+	reflect.TypeFor[vswitch.TraceConfig]():    nil,
+	reflect.TypeFor[vswitch.VSIConfig]():      nil,
+	reflect.TypeFor[vtep.Config]():            nil,
+}
+
+// elsewhere is why a Config, or one field, is not in a configuration.
+var elsewhere = map[string]string{
+	"arp.Config.Table":  "the node makes it, from arp.TableConfig",
+	"arp.Config.Locate": "the look-up of the segment's FDB",
+	"arp.Config.Inject": "the switch's",
+	"arp.Config.Notify": "the switch's",
+
+	"arp.TableConfig.VNI":    "the segment's",
+	"arp.TableConfig.Notify": "the switch's",
+
+	"control.Config.Switch":     "the node's",
+	"control.Config.Gateway":    "the node's",
+	"control.Config.Neighbours": "the tables of the segments",
+	"control.Config.First":      "the first of a segment's tunnels",
+	"control.Config.Owners":     "Options.Owners: of the program, which knows its control planes",
+	"control.Config.Static":     "the configuration's own rows",
+
+	"fdb.Config": "the switch makes the tables, of vswitch.VSIConfig",
+
+	"l3.InterfaceConfig.VNI":        "the segment's",
+	"l3.InterfaceConfig.Neighbours": "the segment's responder",
+	"l3.InterfaceConfig.Send":       "the switch's",
+	"l3.InterfaceConfig.Port":       "the segment's TUN or tunnel for IP",
+	"l3.InterfaceConfig.Tunnel":     "the segment's tunnel for IP",
+	"l3.WireConfig":                 "its ends are ports; a node routes between them instead",
+
+	"port.BufferedConfig":       "of ports of the program's own: VSI.Add",
+	"port.FaultyConfig":         "of ports of the program's own: VSI.Add",
+	"port.PipeConfig":           "of ports of the program's own: VSI.Add",
+	"port.RWCConfig":            "of ports of the program's own: VSI.Add",
+	"port.WaterConfig":          "of ports of the program's own: VSI.Add",
+	"port.PacketConfig.Control": "a func",
+
+	"underlay.IPConfig.Control":        "a func",
+	"underlay.IPConfig.DefaultTTL":     "every packet of a VTEP has a TTL: vtep.Header",
+	"underlay.MemoryConfig":            "for tests of programs",
+	"underlay.NetworkConfig":           "for tests of programs",
+	"underlay.PacketConfig.Control":    "a func",
+	"underlay.PacketConfig.DefaultTTL": "every packet of a VTEP has a TTL: vtep.Header",
+	"underlay.UDPConfig.Control":       "a func",
+	"underlay.UDPConfig.DefaultTTL":    "every packet of a VTEP has a TTL: vtep.Header",
+
+	"vswitch.AttachConfig.Shut":  "the node shuts and opens while it changes things",
+	"vswitch.AttachConfig.Keep":  "the node closes ports itself",
+	"vswitch.AttachConfig.Slots": "stages: the policies, guard and clamp of a member",
+	"vswitch.Config.Log":         "Options.Log: of the program",
+	"vswitch.TraceConfig":        "of one trace, asked for while the node runs",
+	"vswitch.VSIConfig.Slots":    "stages: the policy, neighbours and gateway of a segment",
+}
+
+// missing is what a configuration should have, and has not yet.
+var missing = map[string]string{
+	"l3.GatewayConfig":        "not yet: limits of the gateway",
+	"l3.TooBigConfig":         "not yet: rates of its answers",
+	"port.CaptureConfig":      "not yet: buffer and length of captures",
+	"underlay.TxConfig":       "not yet: checksum and source ports towards single peers",
+	"vtep.Header.Set":         "not yet: with headers of single peers, VTEP.SetHeader",
+	"vswitch.Config.Injected": "not yet",
+	"vswitch.Config.Events":   "not yet",
+}
+
+// What the library can be told, a configuration can say, or a list says why not.
+func TestFields(t *testing.T) {
+	type field struct {
+		owner reflect.Type
+		name  string
+	}
+	has := map[field]bool{}
+	seen := map[reflect.Type]bool{}
+	var walk func(x reflect.Type)
+	walk = func(x reflect.Type) {
+		if x = object(x); x == nil || seen[x] {
+			return
+		}
+		seen[x] = true
+		for _, f := range reflect.VisibleFields(x) {
+			if !keyed(f) {
+				continue
+			}
+			owner := x
+			if n := len(f.Index); n > 1 {
+				owner = x.FieldByIndex(f.Index[:n-1]).Type
+			}
+			has[field{owner, f.Name}] = true
+			walk(f.Type)
+		}
+	}
+	walk(reflect.TypeFor[Config]())
+
+	used := map[string]bool{}
+	excused := func(name string) bool {
+		used[name] = true
+		return elsewhere[name] != "" || missing[name] != ""
+	}
+	found := 0
+	checked := map[reflect.Type]bool{}
+	var check func(c, stands reflect.Type)
+	check = func(c, stands reflect.Type) {
+		if checked[c] || excused(c.String()) {
+			return
+		}
+		checked[c] = true
+		for i := range c.NumField() {
+			f := c.Field(i)
+			name := c.String() + "." + f.Name
+			in := has[field{c, f.Name}]
+			if stands != nil {
+				x, ok := stands.FieldByName(f.Name)
+				in = ok && x.Type == f.Type && keyed(x)
+			}
+			switch {
+			case !f.IsExported():
+			case f.Anonymous && f.Tag.Get("json") == "":
+				check(f.Type, nil)
+			case in && excused(name):
+				t.Errorf("%s is in a configuration, and in a list of what is not", name)
+			case in:
+				found++
+				if x := object(f.Type); x != nil && strings.HasPrefix(x.PkgPath(), module) {
+					check(x, nil)
+				}
+			case !excused(name):
+				t.Errorf("%s is not in a configuration; give it a key, or say in a list why it has none", name)
+			}
+		}
+	}
+	for c, stands := range library {
+		check(c, stands)
+	}
+	for _, list := range []map[string]string{elsewhere, missing} {
+		for name, why := range list {
+			if !used[name] || why == "" {
+				t.Errorf("%s is in a list: no such field, or no reason", name)
+			}
+		}
+	}
+	for name := range missing {
+		if elsewhere[name] != "" {
+			t.Errorf("%s is in both lists", name)
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d fields are in a configuration", found)
+	}
+}
+
+const module = "github.com/vxswitch/vxswitch/"
+
+// keyed reports whether a field is a key of the file.
+func keyed(f reflect.StructField) bool {
+	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return key != "" && key != "-"
+}
+
+// object returns the struct that is at the end of lists and pointers, nil if it is none or has a
+// text or JSON of its own.
+func object(x reflect.Type) reflect.Type {
+	for x.Kind() == reflect.Pointer || x.Kind() == reflect.Slice || x.Kind() == reflect.Map {
+		x = x.Elem()
+	}
+	if x.Kind() != reflect.Struct {
+		return nil
+	}
+	switch reflect.New(x).Interface().(type) {
+	case encoding.TextUnmarshaler, json.Unmarshaler:
+		return nil
+	}
+	return x
+}
+
+// The list of Config structs is that of the source.
+func TestLibrary(t *testing.T) {
+	var want, got []string
+	for c := range library {
+		got = append(got, c.String())
+	}
+	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			name := d.Name()
+			_, mod := os.Stat(filepath.Join(file, "go.mod")) // metrics, of which a node knows nothing
+			if file != ".." && (mod == nil || strings.HasPrefix(name, ".") || slices.Contains([]string{"internal", "examples", "bench", "fuzz", "node", "testdata"}, name)) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, d := range f.Decls {
+			g, ok := d.(*ast.GenDecl)
+			if !ok {
+				continue
+			}
+			for _, s := range g.Specs {
+				if x, ok := s.(*ast.TypeSpec); ok && x.Name.IsExported() && strings.HasSuffix(x.Name.Name, "Config") {
+					if _, ok := x.Type.(*ast.StructType); ok {
+						want = append(want, f.Name.Name+"."+x.Name.Name)
+					}
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	want = slices.Compact(want) // of one system each
+	if !slices.Equal(got, want) {
+		t.Errorf("the list has\n%v\nthe source\n%v", got, want)
+	}
+}
