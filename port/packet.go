@@ -34,7 +34,8 @@ type PacketConfig struct {
 	NoOffload bool `json:"noOffload,omitzero"`
 
 	// RecvBuffer is the size to ask for, in bytes, of the buffer of each receive queue, up to
-	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max bounds it.
+	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max bounds it
+	// ([Packet.Stats] tells what was granted).
 	RecvBuffer int `json:"recvBuffer,omitzero"`
 
 	// SendBuffer is the size to ask for, in bytes, of the buffer for all that is sent, up to

@@ -71,7 +71,8 @@ type UDPConfig struct {
 	ZeroChecksum6RX bool `json:"udp6ZeroChecksumRx,omitzero"`
 
 	// RecvBuffer is the size to ask for, in bytes, of each socket's receive buffer, up to
-	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max bounds it.
+	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max bounds it ([UDP.Stats]
+	// tells what was granted).
 	RecvBuffer int `json:"recvBuffer,omitzero"`
 
 	// SendBuffer is the size to ask for, in bytes, of each socket's send buffer, up to 1 GiB;
@@ -84,13 +85,14 @@ type UDPConfig struct {
 	// are busy; with fewer everything gets slower.
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
-	// MaxDatagram is the longest payload received, 64 to 65535 bytes; longer ones are dropped
-	// under [frame.TooBig], unless they are superframes ([UDP.Superframes]).
-	// 0 means what the MTU of the local address's interface allows, between 2048 and 9216.
+	// MaxDatagram is the longest payload received, 64 to 65535 bytes; longer ones arrive cut, to
+	// be dropped under [frame.TooBig], unless they are superframes ([UDP.Superframes]). 0 means
+	// what the MTU of the local address's interface allows, between 2048 and 9216.
 	MaxDatagram int `json:"maxDatagram,omitzero"`
 
 	// NoOffload has runs sent as single datagrams instead of leaving it to the kernel or
-	// the network card to cut them (UDP_SEGMENT), and received as such (no UDP_GRO).
+	// the network card to cut them (UDP_SEGMENT), and received as such, without UDP_GRO
+	// ([UDP.SetOffload] changes it later).
 	NoOffload bool `json:"noOffload,omitzero"`
 
 	// Queues is the number of receive sockets (SO_REUSEPORT), at most 256; 0 means 1. Each is
