@@ -199,10 +199,10 @@ func (r *rig) makeSegment(i int) {
 		s, err := l3.NewTooBig(nil)
 		r.must(err)
 		large = append(large, s)
+	} else {
+		large = append(large, vswitch.NoTooBig{})
 	}
-	if len(large) > 0 {
-		x.slots.TooBig = vswitch.Chain(large...)
-	}
+	x.slots.TooBig = vswitch.Chain(large...)
 	r.makePolicy(i)
 	c.vsi.Slots = x.slots
 	r.must(x.vsi.Configure(c.vsi))

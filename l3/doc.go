@@ -43,8 +43,9 @@
 //
 // # Too big
 //
-// [TooBig] serves segments without a gateway. It tells the sender of a packet that is too
-// long for its tunnel how long a packet may be. A bridge has no address to say so from, and
+// [TooBig] serves what is bridged. It tells the sender of a packet that is too
+// long for its tunnel how long a packet may be. A switch has one of its own (Switch.TooBig);
+// one from [NewTooBig] has other rates. A bridge has no address to say so from, and
 // a sender that hears nothing goes on sending what never arrives; so the answer is forged
 // from the host the packet was for:
 //

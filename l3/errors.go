@@ -2,31 +2,14 @@ package l3
 
 import (
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
-)
-
-// A refusal is why a packet goes no further, as its sender is told.
-type refusal uint8
-
-const (
-	noRoute refusal = iota
-	timeExceeded
-	noService // of the gateway itself
-	noHost    // the next hop does not answer
-	fragNeeded
-)
-
-// codes4 and codes6 are the type and code of each (RFC 792, RFC 1812 section 5.2.7; RFC 4443,
-// section 3).
-var (
-	codes4 = [...][2]uint8{noRoute: {3, 0}, timeExceeded: {11, 0}, noService: {3, 3}, noHost: {3, 1}, fragNeeded: {3, 4}}
-	codes6 = [...][2]uint8{noRoute: {1, 0}, timeExceeded: {3, 0}, noService: {1, 4}, noHost: {1, 3}, fragNeeded: {2, 0}}
 )
 
 // refuse tells the sender of a packet why it goes no further: on the way it came, or if the
 // answer does not fit into the packet's buffer, by a frame of its own. A packet that is not
 // to be answered is dropped for the reason.
-func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
+func (i *Interface) refuse(x *packet, e icmperr.Refusal, r frame.Reason) frame.Verdict {
 	quote, ok := i.answers(x, 0, x.f.Origin())
 	if !ok {
 		return frame.Drop(r)
@@ -51,14 +34,14 @@ func (i *Interface) refuse(x *packet, e refusal, r frame.Reason) frame.Verdict {
 }
 
 // tell is refuse for a packet that goes on all the same.
-func (i *Interface) tell(x *packet, e refusal) {
+func (i *Interface) tell(x *packet, e icmperr.Refusal) {
 	if quote, ok := i.answers(x, 0, x.f.Origin()); ok {
 		i.apart(x, e, quote)
 	}
 }
 
 // apart sends an error as a frame of its own.
-func (i *Interface) apart(x *packet, e refusal, quote int) bool {
+func (i *Interface) apart(x *packet, e icmperr.Refusal, quote int) bool {
 	g := frame.Make(make([]byte, x.ip+x.head()+quote))
 	g.Kind = x.f.Kind
 	i.write(g.Bytes(), x.f.Bytes(), x, e, quote, 0)
@@ -77,9 +60,9 @@ func back(f *frame.Frame) frame.Dest {
 // head is the length of what is in front of the quoted packet.
 func (x *packet) head() int {
 	if x.v6 {
-		return head6
+		return icmperr.Head6
 	}
-	return head4
+	return icmperr.Head4
 }
 
 // answers reports whether a packet is to be answered with an ICMP error now, and how much of
@@ -89,7 +72,7 @@ func (i *Interface) answers(x *packet, mtu int, from frame.Dest) (quote int, ok 
 		return 0, false
 	}
 	src := x.src().As16()
-	if !i.vrf.gateway.limit.allow(src[:], i.cfg.VNI, from, x.tick) {
+	if !i.vrf.gateway.limit.Allow(src[:], i.cfg.VNI, from, x.tick) {
 		i.lane(x.worker).limited.count(x.worker)
 		return 0, false
 	}
@@ -104,19 +87,19 @@ func (i *Interface) answerable(x *packet, mtu int) (quote int, ok bool) {
 	b := x.f.Bytes()[x.ip:]
 	if x.v6 {
 		p, ok := wire.ParseIPv6(b)
-		return min(len(p), minMTU6-head6), ok && tellable6(p) == sent6 && i.addr6() != [16]byte{}
+		return min(len(p), icmperr.MinMTU6-icmperr.Head6), ok && icmperr.Tellable6(p) == icmperr.Sent6 && i.addr6() != [16]byte{}
 	}
 	p, ok := wire.ParseIPv4(b)
-	quote = min(len(p), maxError4-head4)
+	quote = min(len(p), icmperr.MaxError4-icmperr.Head4)
 	if mtu != 0 {
-		quote = min(quote, mtu-head4)
+		quote = min(quote, mtu-icmperr.Head4)
 	}
-	return quote, ok && tellable4(p) == sent4 && i.addr4() != [4]byte{}
+	return quote, ok && icmperr.Tellable4(p) == icmperr.Sent4 && i.addr4() != [4]byte{}
 }
 
 // write makes b the error about the packet that begins in old at x.ip; the two may be parts
 // of one buffer.
-func (i *Interface) write(b, old []byte, x *packet, e refusal, quote int, mtu uint32) {
+func (i *Interface) write(b, old []byte, x *packet, e icmperr.Refusal, quote int, mtu uint32) {
 	var macs [12]byte
 	if x.ip != 0 {
 		copy(macs[:], old)
@@ -137,26 +120,10 @@ func (i *Interface) write(b, old []byte, x *packet, e refusal, quote int, mtu ui
 		}
 	}
 	if x.v6 {
-		putError6(a, codes6[e], mtu, i.addr6(), src)
+		icmperr.Put6(a, e, mtu, i.addr6(), src)
 	} else {
-		putError4(a, codes4[e], mtu, i.addr4(), [4]byte(src[:4]))
+		icmperr.Put4(a, e, mtu, i.addr4(), [4]byte(src[:4]))
 	}
-}
-
-// putError4 writes the headers of an ICMP error over a, in which the quoted packet is in
-// place; rest is the four bytes that depend on its type.
-func putError4(a []byte, typeCode [2]uint8, rest uint32, src, dst [4]byte) {
-	wire.PutICMP(a[wire.IPv4Len:], typeCode[0], typeCode[1], rest, 0)
-	h := wire.IPv4Header{TOS: tosControl, TTL: ttl, Protocol: wire.ProtoICMP, DF: true, TotalLen: uint16(len(a)), Src: src, Dst: dst}
-	h.Put(a)
-}
-
-// putError6 likewise writes those of ICMPv6.
-func putError6(a []byte, typeCode [2]uint8, rest uint32, src, dst [16]byte) {
-	h := wire.IPv6Header{NextHeader: wire.ProtoICMPv6, HopLimit: ttl, PayloadLen: uint16(len(a) - wire.IPv6Len), Src: src, Dst: dst}
-	h.Put(a)
-	m := a[wire.IPv6Len:]
-	wire.PutICMP(m, typeCode[0], typeCode[1], rest, wire.Pseudo6(a, wire.ProtoICMPv6, len(m)))
 }
 
 // addr4 is what errors come from: the interface's address, or on one that has none that is

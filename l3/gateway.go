@@ -11,6 +11,7 @@ import (
 	"github.com/gaissmai/bart"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/mix"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -44,7 +45,7 @@ type GatewayConfig struct {
 // and interfaces of its own. Make one with NewGateway.
 type Gateway struct {
 	cfg    GatewayConfig
-	limit  limiter
+	limit  icmperr.Limiter
 	seed   mix.Key // of flow hashes
 	parked lot
 
@@ -64,7 +65,7 @@ func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	g.limit.set(c.PerSender, c.Total)
+	g.limit.Set(c.PerSender, c.Total)
 	c.PerNeighbour = cmp.Or(c.PerNeighbour, DefaultPerNeighbour)
 	c.Waiting = cmp.Or(c.Waiting, DefaultWaiting)
 	c.Queued = cmp.Or(c.Queued, DefaultQueued)

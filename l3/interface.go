@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -181,7 +182,7 @@ func hostIn(p netip.Prefix, a netip.Addr) error {
 	switch err := hostaddr.In(p, a); {
 	case err != nil:
 		return err
-	case !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !isHost4(a.As4()) || a.Is6() && !isHost6(a.As16()):
+	case !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !icmperr.IsHost4(a.As4()) || a.Is6() && !icmperr.IsHost6(a.As16()):
 		return errNoHost
 	}
 	return nil

@@ -1,14 +1,9 @@
 package l3
 
 import (
-	"encoding/binary"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/mix"
-	"github.com/vxswitch/vxswitch/internal/mix/mixtest"
 )
 
 // One sender gets its share of a second, all of them together theirs, and the next
@@ -58,65 +53,5 @@ func TestDefaultRates(t *testing.T) {
 	// 100 senders, who are at one port, which gets half of the total.
 	if st := s.Stats(); st.Sent4 != DefaultTotal/2 || st.Sent4+st.Limited != 2000 {
 		t.Errorf("%+v", st)
-	}
-}
-
-// However many workers ask at once, exactly the limit is counted.
-func TestTakeConcurrently(t *testing.T) {
-	var w atomic.Uint64
-	var granted atomic.Uint32
-	for second := range frame.Tick(20) {
-		var g sync.WaitGroup
-		for worker := range 4 {
-			g.Go(func() {
-				for range 500 {
-					if take(&w, second-frame.Tick(worker&1), 100) {
-						granted.Add(1)
-					}
-				}
-			})
-		}
-		g.Wait()
-		// Half of the workers are a second behind, which has nothing left.
-		if n := granted.Swap(0); n != 100 {
-			t.Fatalf("second %d: %d granted", second, n)
-		}
-	}
-	w.Store(0xffff_ffff<<32 | 100) // the clock wraps
-	if !take(&w, 0, 100) || take(&w, 0xffff_ffff, 1) {
-		t.Errorf("second 0 after the last: %#x", w.Load())
-	}
-}
-
-// Senders spread over the words.
-func TestSpread(t *testing.T) {
-	l := limiter{perSender: 1, total: maxRate, seed: mix.New()}
-	n := 0
-	for i := range limitSlots {
-		if l.allow([]byte{10, 1, byte(i >> 8), byte(i)}, 7, frame.Dest(i), 0) {
-			n++
-		}
-	}
-	if n < limitSlots/2 { // 63% are expected of a random hash
-		t.Errorf("%d senders share %d words", limitSlots, n)
-	}
-}
-
-func TestLimiterHash(t *testing.T) {
-	slot := func(n int, vni frame.VNI) func(k *mix.Key, w mixtest.Word) uint64 {
-		return func(k *mix.Key, w mixtest.Word) uint64 {
-			l := limiter{seed: *k}
-			b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, w.Hi), w.Lo)
-			return l.hash(b[16-n:], vni, 1<<16)
-		}
-	}
-	mixtest.Table(t, mixtest.Word{Lo: 1<<32 - 1}, mixtest.Word{}, slot(4, 7))
-	mixtest.Table(t, mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}, mixtest.Word{}, slot(16, 7))
-	mixtest.Table(t, mixtest.Word{Lo: 1<<24 - 1}, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 {
-		return slot(16, frame.VNI(w.Lo))(k, mixtest.Word{})
-	})
-	l := limiter{seed: mix.New()}
-	if l.hash([]byte{10, 1, 0, 0}, 7, 1) == l.hash([]byte{10, 1, 15: 0}, 7, 1) {
-		t.Error("10.1.0.0 and a01:: share a word")
 	}
 }

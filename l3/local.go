@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -27,7 +28,7 @@ func (i *Interface) answer4(x *packet, p wire.IPv4) frame.Verdict {
 	m := p.Payload()
 	switch {
 	case p.Protocol() != wire.ProtoICMP:
-		return i.refuse(x, noService, frame.NoRoute)
+		return i.refuse(x, icmperr.NoService, frame.NoRoute)
 	case len(m) < wire.ICMPLen || m[0] != wire.ICMPEcho || m[1] != 0:
 		return frame.Drop(frame.NoRoute)
 	case wire.Fold(wire.Sum(m, 0)) != 0xffff:
@@ -39,7 +40,7 @@ func (i *Interface) answer4(x *packet, p wire.IPv4) frame.Verdict {
 	src, dst := p.Src(), p.Dst()
 	copy(p[12:], dst[:])
 	copy(p[16:], src[:])
-	p[8] = ttl
+	p[8] = icmperr.TTL
 	p.SetChecksum(0)
 	p.SetChecksum(wire.Checksum(wire.Sum(p[:p.HeaderLen()], 0)))
 	return i.echoed(x)
@@ -62,7 +63,7 @@ func (i *Interface) answer6(x *packet, p wire.IPv6, u wire.IPv6Upper) frame.Verd
 	m := p[u.At:]
 	switch {
 	case u.Protocol != wire.ProtoICMPv6:
-		return i.refuse(x, noService, frame.NoRoute)
+		return i.refuse(x, icmperr.NoService, frame.NoRoute)
 	case len(m) < wire.ICMPLen || m[0] != wire.ICMPv6Echo || m[1] != 0:
 		return frame.Drop(frame.NoRoute)
 	case wire.Fold(wire.Sum(m, wire.Pseudo6(p, wire.ProtoICMPv6, len(m)))) != 0xffff:
@@ -81,7 +82,7 @@ func (i *Interface) answer6(x *packet, p wire.IPv6, u wire.IPv6Upper) frame.Verd
 	src, dst := p.Src(), p.Dst()
 	copy(p[8:], dst[:])
 	copy(p[24:], src[:])
-	p[7] = ttl
+	p[7] = icmperr.TTL
 	return i.echoed(x)
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -26,8 +27,8 @@ const (
 
 // NewMSSClamp returns a stage for an MTU of IP, 68 to 65535.
 func NewMSSClamp(mtu int) (*MSSClamp, error) {
-	if mtu < minMTU4 || mtu > 65535 {
-		return nil, fmt.Errorf("l3: MSS clamp: MTU %d, allowed are %d to 65535", mtu, minMTU4)
+	if mtu < icmperr.MinMTU4 || mtu > 65535 {
+		return nil, fmt.Errorf("l3: MSS clamp: MTU %d, allowed are %d to 65535", mtu, icmperr.MinMTU4)
 	}
 	return &MSSClamp{mtu: mtu}, nil
 }
@@ -62,7 +63,7 @@ func (c *MSSClamp) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		}
 	} else if p, ok := wire.ParseIPv6(b[ip:]); ok {
 		if u, ok := p.Upper(); ok && u.Protocol == wire.ProtoTCP && !u.Later {
-			c.clamp(f, p[u.At:], max(c.mtu, minMTU6)-mss6)
+			c.clamp(f, p[u.At:], max(c.mtu, icmperr.MinMTU6)-mss6)
 		}
 	}
 	return frame.Continue

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 )
 
 const (
@@ -26,7 +27,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 	case w != nil && w.gone != 0 && x.tick < w.gone:
 		l.mu.Unlock()
 		i.unresolved.Add(1)
-		return in.refuse(x, noHost, frame.Unresolved)
+		return in.refuse(x, icmperr.NoHost, frame.Unresolved)
 	case ask:
 		if w != nil {
 			i.forget(w)
@@ -147,7 +148,7 @@ func (i *Interface) Tend(now frame.Tick) {
 	for _, p := range gone {
 		i.unresolved.Add(1)
 		p.x.f, p.x.tick, p.x.worker = &p.f, now, 0
-		if p.in.refuse(&p.x, noHost, frame.Unresolved) == frame.Reply {
+		if p.in.refuse(&p.x, icmperr.NoHost, frame.Unresolved) == frame.Reply {
 			p.f.Horizon = 0 // the gateway's own now
 			p.in.cfg.Send(back(&p.f), &p.f)
 		}

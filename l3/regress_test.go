@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -34,7 +35,7 @@ func TestRoutedToTinyLink(t *testing.T) {
 			t.Errorf("%d bytes, MTU %d: %v, want %v", c.payload+48, c.mtu, v, c.want)
 		} else if v != frame.Reenter && !bytes.Equal(f.Bytes(), in) {
 			t.Errorf("%d bytes, MTU %d: changed", c.payload+48, c.mtu)
-		} else if v == frame.Reenter && f.Len() != 14+minMTU6 {
+		} else if v == frame.Reenter && f.Len() != 14+icmperr.MinMTU6 {
 			t.Errorf("%d bytes, MTU %d: an answer of %d bytes", c.payload+48, c.mtu, f.Len())
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -36,7 +37,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	mtu := at.MTU - ip
 	x := packet{f: f, ip: ip, tick: at.Tick, worker: int32(at.Worker)}
 	if p, ok := wire.ParseIPv4(f.Bytes()[ip:]); ok {
-		if mtu < minMTU4 {
+		if mtu < icmperr.MinMTU4 {
 			return frame.Drop(frame.TooBig)
 		}
 		if !p.DF() {
@@ -44,7 +45,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		}
 	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
 		x.v6 = true
-		if mtu = max(mtu, minMTU6); f.SegLen() <= ip+mtu {
+		if mtu = max(mtu, icmperr.MinMTU6); f.SegLen() <= ip+mtu {
 			return frame.Drop(frame.TooBig) // a link that IPv6 may not have: nobody sends shorter packets for it
 		}
 	} else {
@@ -62,7 +63,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	x.untouch()
 	old := f.Bytes()
 	f.Trim(ip + x.head() + quote)
-	h.out.write(f.Bytes(), old, &x, fragNeeded, quote, uint32(mtu))
+	h.out.write(f.Bytes(), old, &x, icmperr.FragNeeded, quote, uint32(mtu))
 	f.GSO, f.Hash = frame.GSO{}, 0
 	return i.send(&x, h)
 }

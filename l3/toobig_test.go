@@ -11,6 +11,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -252,9 +253,9 @@ func TestUnreachable(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	for field, cfg := range map[string]TooBigConfig{
 		"PerSender: -1":         {PerSender: -1},
-		"PerSender: 1000000001": {PerSender: maxRate + 1},
+		"PerSender: 1000000001": {PerSender: icmperr.MaxRate + 1},
 		"Total: -1":             {Total: -1},
-		"Total: 1000000001":     {Total: maxRate + 1},
+		"Total: 1000000001":     {Total: icmperr.MaxRate + 1},
 	} {
 		if _, err := NewTooBig(&cfg); err == nil || !strings.Contains(err.Error(), "l3: TooBigConfig."+field) {
 			t.Errorf("%+v: %v", cfg, err)

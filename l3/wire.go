@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -24,7 +25,7 @@ type WireConfig struct {
 // for Gateway, and its TooBig for the other.
 type Wire struct {
 	cfg  WireConfig
-	errs *TooBig // says errors in the name of the far end
+	errs icmperr.TooBig // says errors in the name of the far end
 }
 
 // NewWire returns a wire.
@@ -39,8 +40,9 @@ func NewWire(cfg WireConfig) (*Wire, error) {
 	case cfg.Send == nil:
 		return nil, errors.New("l3: WireConfig.Send: needed")
 	}
-	t, err := NewTooBig(nil)
-	return &Wire{cfg: cfg, errs: t}, err
+	w := &Wire{cfg: cfg}
+	w.errs.Set(0, 0)
+	return w, nil
 }
 
 // Process sends f out at the other end: frame.Forward.
@@ -63,25 +65,25 @@ func (w *Wire) Process(f *frame.Frame, at frame.At) frame.Verdict {
 func tellable(f *frame.Frame) bool {
 	if f.Kind == frame.IPv4 {
 		p, ok := wire.ParseIPv4(f.Bytes())
-		return ok && tellable4(p) == sent4 && p.ChecksumOK()
+		return ok && icmperr.Tellable4(p) == icmperr.Sent4 && p.ChecksumOK()
 	}
 	p, ok := wire.ParseIPv6(f.Bytes())
-	return ok && tellable6(p) == sent6
+	return ok && icmperr.Tellable6(p) == icmperr.Sent6
 }
 
 // tell tells the sender of a packet that its host is not reached, by a frame of its own: the
 // packet goes on.
 func (w *Wire) tell(f *frame.Frame, now frame.Tick) {
-	g := frame.Make(make([]byte, max(f.Len(), minMTU6)))
+	g := frame.Make(make([]byte, max(f.Len(), icmperr.MinMTU6)))
 	g.Kind, g.VNI = f.Kind, f.VNI
 	copy(g.Bytes(), f.Bytes())
-	o := malformed
+	o := icmperr.Malformed
 	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && p.ChecksumOK() {
-		o = w.errs.forge4(&g, 0, now, noHost, 0, min(len(p), maxError4-head4))
+		o = w.errs.Forge4(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MaxError4-icmperr.Head4))
 	} else if p, ok := wire.ParseIPv6(f.Bytes()); ok && f.Kind == frame.IPv6 {
-		o = w.errs.forge6(&g, 0, now, noHost, 0, min(len(p), minMTU6-head6))
+		o = w.errs.Forge6(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MinMTU6-icmperr.Head6))
 	}
-	if o == sent4 || o == sent6 {
+	if o == icmperr.Sent4 || o == icmperr.Sent6 {
 		w.cfg.Send(f.From, &g)
 	}
 }
@@ -95,7 +97,7 @@ func (w *Wire) TooBig() WireTooBig { return WireTooBig{w} }
 // Process cuts IPv4 packets without DF, and answers others as [TooBig] does (RFC 2003, section
 // 5.1). A packet whose header is damaged is dropped: each piece would have a right checksum.
 func (s WireTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
-	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && p.ChecksumOK() && at.MTU >= minMTU4 {
+	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && p.ChecksumOK() && at.MTU >= icmperr.MinMTU4 {
 		return fragment4(f, p, 0, at.MTU, at.From, at.To, s.w.cfg.Send)
 	}
 	return s.w.errs.Process(f, at)

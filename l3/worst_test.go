@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 	"github.com/vxswitch/vxswitch/internal/mix"
 	"github.com/vxswitch/vxswitch/internal/wire"
@@ -196,9 +197,9 @@ func TestWorstErrors(t *testing.T) {
 	for name, rate := range map[string]int{"as many as are answered": 400, "more": 4000} {
 		t.Run(name, func(t *testing.T) {
 			run := func(attack bool) (served int) {
-				var l limiter
-				l.set(0, 0)
-				l.seed = mix.Key{0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1} // none of the 40 share a word
+				var l icmperr.Limiter
+				l.Set(0, 0)
+				l.Seed = mix.Key{0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1} // none of the 40 share a word
 				n := hosts
 				for now := range frame.Tick(tenMinutes) {
 					for k := 0; attack && k < rate; k++ {
@@ -206,10 +207,10 @@ func TestWorstErrors(t *testing.T) {
 						if n++; k%2 == 0 {
 							src = addr(k % hosts)
 						}
-						l.allow(src, 10, frame.NewDest(1, 0), now)
+						l.Allow(src, 10, frame.NewDest(1, 0), now)
 					}
 					for k := range hosts * each {
-						if l.allow(addr(k%hosts), 10, frame.NewDest(2, 0), now) {
+						if l.Allow(addr(k%hosts), 10, frame.NewDest(2, 0), now) {
 							served++
 						}
 					}
@@ -243,7 +244,7 @@ func TestErrorsByPlace(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLab(t, &GatewayConfig{Total: 100})
-			l.g.limit.seed = mix.Key{0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1} // nobody shares the host's word
+			l.g.limit.Seed = mix.Key{0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1} // nobody shares the host's word
 			l.knows(l.i10, 1, 0)
 			l.i10.neighbours.Learn(&arp.Claim{IP: at4(10, 1), MAC: host(1), From: frame.NewDest(2, 0)}, 0)
 			for n := range 1000 { // from nobody who is known

@@ -38,7 +38,7 @@ type Sources struct {
 	Underlays  map[string]Underlay
 	Neighbours map[frame.VNI]*arp.Responder // one of those that share a table: they count together
 	Interfaces map[frame.VNI]*l3.Interface  // by the segment they are on
-	TooBigs    map[string]*l3.TooBig
+	TooBigs    map[string]*l3.TooBig        // others than the switch's own, whose name is "switch"
 	Packets    map[string]*port.Packet
 	Buffers    map[string]*port.Buffered
 	Captures   map[string]*port.Capture
@@ -104,6 +104,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 
 func (c *Collector) collectSwitch(ch chan<- prometheus.Metric, s vswitch.Stats) {
 	put(ch, c.ports.eventsLost, s.EventsLost)
+	c.gateways.collectTooBig(ch, "switch", s.TooBig)
 	for i := range s.Ports {
 		c.ports.collect(ch, &s.Ports[i])
 	}

@@ -83,7 +83,6 @@ func (m *made) Collect(ch chan<- prometheus.Metric) {
 	m.fields[float64(n.Table.Entries-n.Table.Snooped)] = m.fields[float64(n.Table.Entries)]
 	delete(m.fields, float64(n.Table.Entries))
 	m.gateways.collect(ch, "tenant", "100", make1[l3.InterfaceStats](m))
-	m.gateways.collectTooBig(ch, "all", make1[l3.TooBigStats](m))
 	m.extras.collectPacket(ch, "eth0", make1[port.PacketStats](m))
 	m.extras.collectBuffered(ch, "serial", make1[port.BufferedStats](m))
 	m.extras.collectCapture(ch, "file", make1[port.CaptureStats](m))

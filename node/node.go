@@ -39,7 +39,6 @@ type Node struct {
 	gateway *l3.Gateway
 	plane   *control.Plane
 	capture *port.Capture
-	tooBig  *l3.TooBig
 	log     *slog.Logger
 	open    openers
 	fault   func(step string) error // of tests: what fails instead of a step
@@ -84,9 +83,6 @@ func New(o *Options) (*Node, error) {
 		return nil, err
 	}
 	if n.gateway, err = l3.NewGateway(nil); err != nil {
-		return nil, err
-	}
-	if n.tooBig, err = l3.NewTooBig(nil); err != nil {
 		return nil, err
 	}
 	if n.capture, err = port.NewCapture(nil); err != nil {

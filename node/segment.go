@@ -137,12 +137,12 @@ func (s *segment) onPort() bool { return s.iface != nil && s.iface.MAC().IsZero(
 
 // slots returns what fills the VSI's slots.
 func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
-	slots.TooBig = n.tooBig
+	slots.TooBig = n.sw.TooBig() // between ports as well
 	if s.responder != nil {
 		slots.Neighbour = s.responder
 	}
 	if s.iface != nil {
-		slots.Gateway, slots.TooBig = s.iface, vswitch.Chain(s.iface.TooBig(), n.tooBig)
+		slots.Gateway, slots.TooBig = s.iface, vswitch.Chain(s.iface.TooBig(), slots.TooBig)
 	}
 	if p := n.policies[c.Policy]; p != nil {
 		slots.Ingress, slots.Egress = p.Ingress(), p.Egress()

@@ -148,14 +148,14 @@ func (c *AttachConfig) Check(tunnel bool) error {
 	return w.Err()
 }
 
-// circuit returns the attachment as the workers see it.
-func (a *Attachment) circuit() *circuit {
+// circuit returns the attachment as the workers see it, with the stages that come behind all others.
+func (a *Attachment) circuit(last Slots) *circuit {
 	c, v := &a.cfg, &a.vsi.cfg
 	group := c.Group
 	if group == 0 && a.port.tunnel != nil && !c.Hub {
 		group = GroupTunnel
 	}
-	slots := c.Slots.before(v.Slots)
+	slots := c.Slots.before(v.Slots).before(last)
 	if !a.held.IsZero() {
 		slots.Ingress, slots.Egress = closed(frame.Flapping), closed(frame.Flapping)
 	}

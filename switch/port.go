@@ -147,7 +147,7 @@ type Slots struct {
 	Ingress   Stage // first of all: policy, anti-spoofing
 	Neighbour Stage // gets ARP and ND: suppression, proxy
 	Gateway   Stage // gets frames to the switch's own MACs, and IP frames: routing
-	TooBig    Stage // gets unicast frames longer than their egress takes, and in At.MTU what it takes; nil drops them
+	TooBig    Stage // gets unicast frames longer than their egress takes, and in At.MTU what it takes; nil, or Continue: see Switch.TooBig
 	Egress    Stage // sees a frame on its way out to one attachment, and may only drop it
 }
 

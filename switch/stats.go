@@ -191,9 +191,10 @@ type VSIStats struct {
 // Stats is a snapshot of a switch's counters. Port 0 is the switch itself: frames
 // that were injected. Its TxDrops are those that found no room.
 type Stats struct {
-	Ports      []PortStats `json:"ports"`
-	VSIs       []VSIStats  `json:"vsis"`
-	EventsLost uint64      `json:"events_lost"` // that did not fit the queue of a reader, which was told of an overflow
+	Ports      []PortStats       `json:"ports"`
+	VSIs       []VSIStats        `json:"vsis"`
+	TooBig     frame.TooBigStats `json:"too_big"`     // of Switch.TooBig
+	EventsLost uint64            `json:"events_lost"` // that did not fit the queue of a reader, which was told of an overflow
 }
 
 func flooded(s *[numCounters]uint64) Flooded {
@@ -210,7 +211,7 @@ func (s *Switch) Stats() Stats {
 }
 
 func (s *Switch) stats(ports []*port) Stats {
-	st := Stats{EventsLost: s.events.lost.Load()}
+	st := Stats{TooBig: s.tooBig.Stats(), EventsLost: s.events.lost.Load()}
 	for _, p := range ports {
 		if p != nil {
 			st.Ports = append(st.Ports, p.stats())

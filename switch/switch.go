@@ -14,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/ring"
 )
 
@@ -47,6 +48,7 @@ type Switch struct {
 	started time.Time
 	inject  *ring.Ring[injection]
 	share   shares // of inject
+	tooBig  icmperr.TooBig
 	events  hub
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 
@@ -123,6 +125,7 @@ func New(cfg *Config) (*Switch, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.share.size = 2 * s.cfg.Injected
+	s.tooBig.Set(0, 0)
 	s.inject = ring.New[injection](s.share.size)
 	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{&injected{Ring: s.inject, share: &s.share}}}
 	s.ports.Store(&[]*port{s.own})

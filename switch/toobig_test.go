@@ -296,3 +296,89 @@ func TestTooBigLimited(t *testing.T) {
 		l.wantAccounts()
 	})
 }
+
+// A segment with a tunnel tells senders what fits, without a word; who wants it silent says so.
+func TestTooBigByDefault(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		vsi, at  Stage
+		answered bool
+	}{
+		{"nothing set", nil, nil, true},
+		{"a stage that does not mind", say(frame.Continue), nil, true},
+		{"one of the port that does not", nil, Chain(say(frame.Continue)), true},
+		{"none for the segment", NoTooBig{}, nil, false},
+		{"none for the port", nil, NoTooBig{}, false},
+		{"none behind a stage", nil, Chain(say(frame.Continue), NoTooBig{}), false},
+		{"another answer", say(frame.Drop(frame.Policy)), nil, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inLab(t, func(l *lab) {
+				must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{TooBig: c.vsi}}))
+				a, tun := newStub("a"), &stubTunnel{stub: newStub("t")}
+				a.mtu, tun.mtu = 1514, 1464
+				must[*Attachment](t)(l.v.AttachWith(a, 0, AttachConfig{Slots: Slots{TooBig: c.at}}))
+				far := must[*Attachment](t)(l.v.Attach(tun, 77))
+				tun.send(fromPeer(3, 77, eth(frame.Broadcast, mac(2), 0x88b5)))
+				a.sent()
+				reason := frame.TooBig
+				if c.vsi == say(frame.Drop(frame.Policy)) {
+					reason = frame.Policy
+				}
+				for k, dst := range []frame.MAC{mac(2), mac(9)} { // known, and not
+					a.send(packet(dst, mac(1), 1500))
+					if got := a.sent(); c.answered {
+						wantAnswer(t, got, mac(1), dst, 1450)
+					} else if d := l.drops(1); len(got) != 0 || k == 0 && d[reason] != 1 || d.Total() != d[reason] {
+						t.Errorf("to %v: %d answers, drops %v", dst, len(got), d)
+					}
+				}
+				if n := l.s.Stats().TooBig.Sent4; c.answered != (n == 2) || !c.answered && n != 0 {
+					t.Errorf("%d counted as answered", n)
+				}
+				a.send(packet(mac(2), mac(1), 1450))
+				if got := tun.sent(); len(got) != 1 || got[0].F.Len() != 1464 {
+					t.Errorf("what fits: %v", got)
+				}
+				l.wantAccounts()
+
+				// Once the tunnel is gone, the segment is a bridge: nobody is told.
+				must[any](t)(nil, far.Detach())
+				b, _ := l.port("b", 0)
+				b.mtu = 1464
+				b.send(eth(frame.Broadcast, mac(2), 0x88b5))
+				a.sent()
+				was := l.drops(1)[reason]
+				a.send(packet(mac(2), mac(1), 1500))
+				if got, d := a.sent(), l.drops(1); len(got) != 0 || d[reason] != was+1 {
+					t.Errorf("without a tunnel: %d answers, drops %v", len(got), d)
+				}
+				l.wantAccounts()
+			})
+		})
+	}
+}
+
+// All segments share one, with its rates, and what one port sends does not take the others' share.
+func TestTooBigByDefaultRates(t *testing.T) {
+	inLab(t, func(l *lab) {
+		tun := &stubTunnel{stub: newStub("t")}
+		tun.mtu = 1464
+		v2 := must[*VSI](t)(l.s.VSI(2, nil))
+		must[*Attachment](t)(l.v.Attach(tun, 1))
+		must[*Attachment](t)(v2.Attach(tun, 2))
+		a, b := newStub("a"), newStub("b")
+		must[*Attachment](t)(l.v.Attach(a, 0))
+		must[*Attachment](t)(v2.Attach(b, 0))
+		for k := range 200 {
+			a.send(slices.Repeat([][]byte{packet(mac(2), frame.MAC{2, 0, 0, 0, 0, byte(k + 3)}, 1500)}, 12)...)
+		}
+		st := l.s.Stats().TooBig
+		if n := len(a.sent()); n == 0 || n > l3.DefaultTotal/2 || st.Sent4 != uint64(n) || st.Sent4+st.Limited != 200*12 {
+			t.Errorf("%d answers, %+v", n, st)
+		}
+		b.send(packet(mac(2), mac(1), 1500))
+		wantAnswer(t, b.sent(), mac(1), mac(2), 1450)
+		l.wantAccounts()
+	})
+}

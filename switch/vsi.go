@@ -211,9 +211,9 @@ func (v *VSI) publish() {
 		misses: v.cfg.TellMisses, innerVLAN: v.cfg.InnerVLAN, routeIsolated: v.cfg.RouteIsolated,
 		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
 	}
-	members := make([]*circuit, 0, len(v.members))
+	members, last := make([]*circuit, 0, len(v.members)), v.last()
 	for _, a := range v.members {
-		members = append(members, a.circuit())
+		members = append(members, a.circuit(last))
 	}
 	v.view.Store(newView(own, members))
 	v.sw.own.circuits.Store(tagKey(v.vni), own)

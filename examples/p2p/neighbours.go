@@ -48,7 +48,7 @@ func gateway(o *options, sw *vswitch.Switch, vsi *vswitch.VSI, r *arp.Responder,
 		return err
 	}
 	o.vsi.Slots.Gateway = i
-	o.vsi.Slots.TooBig = vswitch.Chain(i.TooBig(), o.vsi.Slots.TooBig)
+	o.vsi.Slots.TooBig = i.TooBig()
 	// What is sent to these MACs is for the gateway. The common one may come out of the
 	// tunnel as well: it is the other end's.
 	if err := vsi.FDB().Set(o.gatewayMAC, 0, fdb.Static|fdb.Anycast); err != nil {

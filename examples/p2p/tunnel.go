@@ -13,7 +13,6 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -142,11 +141,6 @@ func bridge(o options, sw *vswitch.Switch, v *vtep.VTEP, vsi *vswitch.VSI, dev v
 			return nil, err
 		}
 	}
-	tooBig, err := l3.NewTooBig(nil)
-	if err != nil {
-		return nil, err
-	}
-	o.vsi.Slots.TooBig = tooBig
 	if err := vsi.Configure(o.vsi); err != nil {
 		return nil, err
 	}

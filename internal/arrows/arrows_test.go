@@ -24,9 +24,9 @@ var allowed = map[string][]string{
 	"encap":   {"setting", "frame"},
 	"arp":     {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/pending", "internal/wire"},
 	"fdb":     {"frame", "internal/mix"},
-	"l3":      {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/mix", "internal/wire"},
+	"l3":      {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/wire"},
 	"policy":  {"setting", "frame", "internal/mix", "internal/wire"},
-	"switch":  {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
+	"switch":  {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
 	"vtep":    {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 
 	"internal/hostaddr":  {},
 	"internal/absent":    {},
+	"internal/icmperr":   {"frame", "internal/mix", "internal/wire"},
 	"internal/index":     {"internal/mix"},
 	"internal/mix":       {},
 	"internal/pending":   {},

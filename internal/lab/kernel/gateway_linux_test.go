@@ -176,14 +176,10 @@ func (s *leaf) gateway(vrf string, vni frame.VNI, subnet byte, anycast bool) *l3
 	return i
 }
 
-// stages fills the slots of a VSI, TooBig for what is routed and for what is bridged.
+// stages fills the slots of a VSI, TooBig for what is routed: for what is bridged the switch has one.
 func (s *leaf) stages(vni frame.VNI, slots vswitch.Slots, i *l3.Interface) {
 	s.t.Helper()
-	tooBig, err := l3.NewTooBig(nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	slots.TooBig = vswitch.Chain(i.TooBig(), tooBig)
+	slots.TooBig = i.TooBig()
 	vsi, _ := s.segment(vni)
 	if err := vsi.Configure(vswitch.VSIConfig{Slots: slots}); err != nil {
 		s.t.Fatal(err)

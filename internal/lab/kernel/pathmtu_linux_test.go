@@ -8,8 +8,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/l3"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A link on the way takes only 1400 bytes. The VTEP hears of it from the router, and
@@ -75,11 +73,7 @@ func newPath(t *testing.T, fam family, ours bool) path {
 	if ours {
 		dev = "tap0"
 		node := newNode(t, a, left[0], settings{})
-		tooBig, err := l3.NewTooBig(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		vsi := node.vsi(vni, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: tooBig}}, right[1])
+		vsi := node.vsi(vni, nil, right[1])
 		node.tap(vsi, a, dev, frame.MAC{})
 	} else {
 		a.VXLAN(dev, netns.VXLAN{ID: vni, Local: left[0], Remote: right[1], Dev: "eth0", Args: []string{"df", "set"}})

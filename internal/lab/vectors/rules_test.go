@@ -296,6 +296,7 @@ var rules = []rule{
 	{id: "9.df", text: "IPv4 with DF that is too long is answered with ICMP 3/4 and the MTU (RFC 1191, section 4), from the host it was for"},
 	{id: "9.ipv6", text: "IPv6 that is too long is answered with ICMPv6 packet too big (RFC 4443, section 3.2), from the host it was for"},
 	{id: "9.size", text: "an answer quotes what fits 576 bytes (RFC 1812, section 4.3.2.3), over IPv6 1280 (RFC 4443, section 2.4, c)"},
+	{id: "9.default", text: "a segment with a tunnel answers without being told to; vswitch.NoTooBig in the slot makes it drop"},
 	{id: "9.flooded-families", text: "over both address families a flooded frame is judged copy by copy, and its sender hears what all peers of its network take"},
 	{id: "9.back", text: "an answer goes back where the frame came from: port and VLAN, or tunnel and peer"},
 	{id: "9.flooded", text: "unknown unicast goes to those that take it, and its sender is told"},

@@ -33,6 +33,21 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		h.Send(in)
 		h.Want(answer6(in, l.inner(1500), 1232))
 	}},
+	{id: "9.default", name: "nothing set", wire: func(l *lab) {
+		h, f := l.narrowWith(1500, nil)
+		four, six := ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6)
+		h.Send(four, six)
+		h.Want(answer4(four, l.inner(1500), 548), answer6(six, l.inner(1500), 1232))
+		f.want()
+		l.drops(nil)
+	}},
+	{id: "9.default", name: "told otherwise", wire: func(l *lab) {
+		h, f := l.narrowWith(1500, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: vswitch.NoTooBig{}}})
+		h.Send(ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6))
+		h.Want()
+		f.want()
+		l.drops(map[string]uint64{"too-big": 2})
+	}},
 	{id: "9.flooded", name: "unknown unicast", wire: func(l *lab) {
 		h, f := l.narrow(1500, nil)
 		o := l.jumbo()
@@ -242,8 +257,13 @@ func (l *lab) inner(underlay int) int {
 // end where rmac(1) is.
 func (l *lab) narrow(mtu int, cfg *l3.TooBigConfig) (*mem.Host, *far) {
 	l.T.Helper()
+	return l.narrowWith(mtu, toobig(cfg))
+}
+
+func (l *lab) narrowWith(mtu int, cfg *vswitch.VSIConfig) (*mem.Host, *far) {
+	l.T.Helper()
 	l.bigger(mtu)
-	l.start(nil, nil, toobig(cfg), vswitch.AttachConfig{})
+	l.start(nil, nil, cfg, vswitch.AttachConfig{})
 	l.flood(2)
 	h, f := l.jumbo(), l.far(2)
 	f.send(vx(vni, eth(frame.Broadcast, rmac(1), "here")))

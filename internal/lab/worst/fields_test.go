@@ -42,8 +42,8 @@ arp.Table.outcomes arp.shared.counts
 examples/node.gate.shut
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
-internal/gso.Joiner.parts
-l3.Interface.lanes l3.TooBig.count
+internal/gso.Joiner.parts internal/icmperr.TooBig.count
+l3.Interface.lanes
 node.source.at node.source.errs node.source.has
 policy.Guard.drops policy.Policy.waits policy.lane.events policy.lane.rules policy.lanes.list
 policy.ruleset.limits

@@ -136,7 +136,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "ICMP errors",
-		Holds: "l3.limiter.places l3.limiter.senders",
+		Holds: "internal/icmperr.Limiter.places internal/icmperr.Limiter.senders",
 		Limit: "10 to a sender, 1000 to all in a second (`PerSender`, `Total`)",
 		Share: "half of all about packets from one place",
 		Full:  "the newcomer, until the second is over",

@@ -1,4 +1,4 @@
-package l3
+package icmperr
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/mix"
-	"github.com/vxswitch/vxswitch/setting"
 )
 
 // limitSlots is how many words senders share, placeSlots how many places do: powers of two.
@@ -16,40 +15,40 @@ const (
 	placeSlots = 1024
 )
 
-// A limiter bounds how many answers one sender gets in a second, and all of them together.
+// A Limiter bounds how many answers one sender gets in a second, and all of them together.
 // Senders are whoever a host says it is, so what comes from one place, a port or a peer, gets
 // half of the total, and its senders' counts are their own: in its name nobody else's
 // allowance can be spent. It neither waits nor grows: a sender's count is in the word that its
 // address and place hash to, so two senders may now and then share one allowance. The hash
 // has a seed of its own, so that a stranger cannot choose with whom.
-type limiter struct {
+type Limiter struct {
 	perSender, total uint32
-	seed             mix.Key
+	Seed             mix.Key // tests choose it
 	all              atomic.Uint64
 	places           [placeSlots]atomic.Uint64
 	senders          [limitSlots]atomic.Uint64
 }
 
-// maxRate bounds what settings may ask for.
-const maxRate = 1_000_000_000
+// Defaults of a [Limiter].
+const (
+	DefaultPerSender = 10
+	DefaultTotal     = 1000
+)
 
-// set makes a limiter of the settings PerSender and Total, 0 for their defaults.
-func (l *limiter) set(perSender, total int) {
-	l.seed = mix.New()
+// MaxRate bounds what settings may ask for.
+const MaxRate = 1_000_000_000
+
+// Set makes a Limiter of the settings PerSender and Total, 0 for their defaults.
+func (l *Limiter) Set(perSender, total int) {
+	l.Seed = mix.New()
 	l.perSender = uint32(cmp.Or(perSender, DefaultPerSender))
 	l.total = uint32(cmp.Or(total, DefaultTotal))
 }
 
-// checkRates notes what a limiter cannot be set to.
-func checkRates(w *setting.Check, perSender, total int) {
-	w.Number("PerSender", perSender, 1, maxRate, DefaultPerSender)
-	w.Number("Total", total, 1, maxRate, DefaultTotal)
-}
-
-// allow counts one answer to the host src of a network, about a packet from a place, and
+// Allow counts one answer to the host src of a network, about a packet from a place, and
 // reports whether there was room for it. What is beyond a sender's own limit does not count
 // against the others'; what is beyond the place's does not count at all.
-func (l *limiter) allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Tick) bool {
+func (l *Limiter) Allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Tick) bool {
 	place, share := l.place(from), (l.total+1)/2
 	return left(place, now, share) && take(&l.senders[l.hash(src, vni, from)%limitSlots], now, l.perSender) &&
 		take(place, now, share) && take(&l.all, now, l.total)
@@ -57,14 +56,14 @@ func (l *limiter) allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Ti
 
 // place returns the word of a place: no two of the first thousand ports share one, nor do two
 // of the first thousand peers of one tunnel.
-func (l *limiter) place(from frame.Dest) *atomic.Uint64 {
+func (l *Limiter) place(from frame.Dest) *atomic.Uint64 {
 	return &l.places[(uint32(from.Port())*0x9e37+uint32(from.Peer()))%placeSlots]
 }
 
-func (l *limiter) hash(src []byte, vni frame.VNI, from frame.Dest) uint64 {
+func (l *Limiter) hash(src []byte, vni frame.VNI, from frame.Dest) uint64 {
 	var ip [16]byte
 	n := copy(ip[:], src)
-	return l.seed.Hash320(&[5]uint64{binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:]), uint64(n), uint64(vni), uint64(from)})
+	return l.Seed.Hash320(&[5]uint64{binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:]), uint64(n), uint64(vni), uint64(from)})
 }
 
 // left reports whether there is room for one more event in the second now.

@@ -1,0 +1,92 @@
+package icmperr
+
+import (
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A TooBig answers frames that are longer than their egress takes. What it says, and to whom,
+// is in the documentation of l3.TooBig. Until Set it answers nothing.
+type TooBig struct {
+	limit Limiter
+	count [numOutcomes]atomic.Uint64
+}
+
+// An Outcome is what became of a frame: an index into TooBig.count.
+type Outcome int
+
+// Outcomes, as [frame.TooBigStats] explains them.
+const (
+	Sent4 Outcome = iota
+	Sent6
+	limited
+	fragmenting
+	notIP
+	notHost
+	icmpError
+	fragment
+	Malformed
+	fits
+	tinyMTU
+	unreachable
+	numOutcomes
+)
+
+// Set is [Limiter.Set], once.
+func (t *TooBig) Set(perSender, total int) { t.limit.Set(perSender, total) }
+
+// Process answers f, which is longer than at.MTU, with frame.Reply; f is then the
+// answer, and not longer than at.MTU. What gets none is frame.Drop(frame.TooBig), and f
+// is unchanged. A frame that fits is none of its business: frame.Continue.
+func (t *TooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	if f.SegLen() <= at.MTU {
+		return frame.Continue
+	}
+	o := t.answer(f, at)
+	t.count[o].Add(1)
+	if o == Sent4 || o == Sent6 {
+		return frame.Reply
+	}
+	return frame.Drop(frame.TooBig)
+}
+
+// answer looks at what is no matter of IPv4 or IPv6.
+func (t *TooBig) answer(f *frame.Frame, at frame.At) Outcome {
+	if f.From.Port() == 0 || f.Tunnel && f.From.Peer() == 0 {
+		return unreachable
+	}
+	switch f.Kind {
+	case frame.IPv4:
+		return t.answer4(f, 0, at)
+	case frame.IPv6:
+		return t.answer6(f, 0, at)
+	}
+	e, ok := wire.ParseEthernet(f.Bytes())
+	if !ok {
+		return Malformed
+	}
+	dst, src := frame.MAC(e.Dst()), frame.MAC(e.Src())
+	switch {
+	case dst.IsGroup() || dst.IsZero() || src.IsGroup() || src.IsZero():
+		return notHost
+	}
+	switch etherType, ip := e.Network(); etherType {
+	case wire.TypeIPv4:
+		return t.answer4(f, ip, at)
+	case wire.TypeIPv6:
+		return t.answer6(f, ip, at)
+	}
+	return notIP
+}
+
+// Stats returns a snapshot.
+func (t *TooBig) Stats() frame.TooBigStats {
+	n := func(o Outcome) uint64 { return t.count[o].Load() }
+	return frame.TooBigStats{
+		Sent4: n(Sent4), Sent6: n(Sent6), Limited: n(limited), Fragmenting: n(fragmenting), NotIP: n(notIP),
+		NotHost: n(notHost), ICMPError: n(icmpError), Fragment: n(fragment), Malformed: n(Malformed),
+		Fits: n(fits), TinyMTU: n(tinyMTU), Unreachable: n(unreachable),
+	}
+}
