@@ -1,6 +1,7 @@
 package fuzz
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"testing/synctest"
@@ -317,7 +318,9 @@ func (r *rig) peers(d *draw) {
 		r.delisted = true
 		r.mustOpen(r.vtep.SetLocal(peerAddr(1 + int(n&7)).Addr()))
 	case 5:
-		r.mustOpen(r.vtep.Allow(vni, peerAddr(1+int(n&7))))
+		if err := r.vtep.Allow(vni, peerAddr(1+int(n&7))); !errors.Is(err, vtep.ErrNotOpen) {
+			r.mustOpen(err)
+		}
 	case 6:
 		r.delisted = true
 		r.vtep.Disallow(vni, peerAddr(1+int(n&7)))

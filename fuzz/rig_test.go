@@ -148,7 +148,9 @@ func (r *rig) makeVTEP() {
 		return
 	}
 	for _, vni := range vnis {
+		r.must(r.vtep.Open(uint32(vni)))
 		r.must(r.vtep.SetFlood(vni, peerAddrs(r.set.listed)...))
+		r.vtep.Shut(uint32(vni)) // the list stays for who attaches it
 	}
 }
 

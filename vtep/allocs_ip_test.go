@@ -14,7 +14,7 @@ func TestPacketsAllocateNothing(t *testing.T) {
 	r.send = u.send
 	v, w := gpeVTEP(t, Config{}, u), ipipVTEP(t, Config{}, r)
 	n, m := addPeer(t, v, at(1)), addPeer(t, w, host(at(1)))
-	must(t, v.SetFlood(vni, at(1), at(2)))
+	flood(t, v, vni, at(1), at(2))
 
 	var gpeIn, rawIn []packetIn
 	var kinds []frame.Kind

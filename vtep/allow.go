@@ -40,7 +40,8 @@ func (v *VTEP) allow(n *network, own []*hop) {
 // Allow lets peers send frames of a VNI that are not in its flood list, where Config.Peers
 // is ListedPerVNI: those that entries of the FDB or routes name, and that get nothing that
 // is flooded. Ports are as in AddPeer. The peers become listed; our own address, and one that
-// is allowed already, changes nothing. On an error nobody has been added.
+// is allowed already, changes nothing. The VNI must be open, as in SetFlood. On an error nobody
+// has been added.
 func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
@@ -57,7 +58,7 @@ func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.alive(); err != nil {
+	if err := v.isOpen(vni); err != nil {
 		return err
 	}
 	var more []*hop

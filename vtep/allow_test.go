@@ -40,15 +40,15 @@ func TestListedPerVNI(t *testing.T) {
 		}
 	}
 	want("nobody", no, no, no, no, no, no, no, no, no)
-	must(t, v.SetFlood(100, at(1)))
-	must(t, v.SetFlood(200, at(2)))
+	flood(t, v, 100, at(1))
+	flood(t, v, 200, at(2))
 	want("flood lists", ok, no, none, no, ok, none, no, no, no)
 	must(t, v.Allow(100, at(2), at(2), local4, netip.AddrPortFrom(at(3).Addr(), 0)))
 	want("allowed", ok, no, none, ok, ok, none, ok, no, none)
 	if got := v.Allowed(100); !slices.Equal(got, []netip.AddrPort{at(2), at(3)}) {
 		t.Errorf("allowed are %v", got)
 	}
-	must(t, v.SetFlood(100, at(3), at(1)))
+	flood(t, v, 100, at(3), at(1))
 	v.Disallow(100, at(2), at(3), at(9), netip.AddrPort{})
 	v.Disallow(999, at(2))
 	want("disallowed", ok, no, none, no, ok, none, ok, no, none)
@@ -63,7 +63,12 @@ func TestListedPerVNI(t *testing.T) {
 		t.Errorf("%d learned peers", st.Learned)
 	}
 	// What is left of a VNI goes with its last peer.
+	must(t, v.Open(300))
 	must(t, v.Allow(300, at(5)))
+	v.Shut(300)
+	if got := v.Allowed(300); len(got) != 1 {
+		t.Errorf("VNI 300, shut: %v are allowed", got)
+	}
 	v.Disallow(300, at(5))
 	if _, there := v.networks.Load(300); there {
 		t.Error("VNI 300 is still there")

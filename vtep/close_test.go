@@ -11,8 +11,7 @@ import (
 func TestClosed(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.SetFlood(vni, at(1)))
-	must(t, v.Open(vni))
+	flood(t, v, vni, at(1))
 	n, err := v.AddPeer(at(2))
 	must(t, err)
 	must(t, v.Close())

@@ -109,6 +109,7 @@ func TestPeerNumbersRunOut(t *testing.T) {
 	if _, err := v.Group(1, 2); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
+	must(t, v.Open(vni))
 	if err := v.SetFlood(vni, at(1)); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}

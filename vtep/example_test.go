@@ -48,6 +48,7 @@ func ExampleVTEP_SetFlood() {
 	u, _ := net.Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
 	v, _ := vtep.New(nil, u)
 	defer v.Close()
+	_ = v.Open(100) // as a switch does where the VTEP is attached
 	_ = v.SetFlood(100,
 		netip.MustParseAddrPort("192.0.2.3:0"), // the VTEP's own destination port
 		netip.MustParseAddrPort("192.0.2.2:4789"),

@@ -1,6 +1,7 @@
 package vtep
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -93,8 +94,8 @@ func (v *VTEP) Open(tag uint32) error {
 	return nil
 }
 
-// Shut ends Open: frames of the VNI are dropped as unknown-vni. The flood list
-// stays for the next Open; SetFlood without peers empties it. Multicast groups that no other
+// Shut ends Open: frames of the VNI are dropped as unknown-vni. The flood list, and who is
+// allowed, stay for the next Open; SetFlood without peers empties the list. Multicast groups that no other
 // open VNI has in its list are left.
 func (v *VTEP) Shut(tag uint32) {
 	v.mu.Lock()
@@ -115,10 +116,27 @@ func (v *VTEP) forget(vni frame.VNI, n *network) {
 	}
 }
 
+// ErrNotOpen is about a VNI that the VTEP is not attached to a segment under.
+var ErrNotOpen = errors.New("is not open; attach the VTEP to a segment with this tag, or Open it, first")
+
+// isOpen returns the error of what is set for a VNI that is not open. v.mu is held.
+func (v *VTEP) isOpen(vni frame.VNI) error {
+	if err := v.alive(); err != nil {
+		return err
+	}
+	if n, ok := v.networks.Load(vniKey(vni)); !ok || !n.open.Load() {
+		return fmt.Errorf("vtep: VNI %d %w", vni, ErrNotOpen)
+	}
+	return nil
+}
+
 // SetFlood sets who gets the broadcast, unknown unicast and multicast frames of a
 // VNI: one copy each, in the given order, repetitions and our own address left out.
 // Ports are as in AddPeer. The peers become listed. On an error the list has not
 // changed.
+//
+// The VNI must be open, which it is once the VTEP is attached to a segment under this tag:
+// [ErrNotOpen]. No peers empty the list of any VNI.
 //
 // An entry may be a multicast group: one copy is sent to it, with Config.GroupTTL, for all
 // that are in it, and while the VNI is open the VTEP is in it, too (RFC 7348, section 4.2).
@@ -148,8 +166,10 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.alive(); err != nil && len(es) > 0 { // to take them away is like DeletePeer
-		return err
+	if len(es) > 0 { // to take them away is like DeletePeer
+		if err := v.isOpen(vni); err != nil {
+			return err
+		}
 	}
 	return v.setFlood(vni, es)
 }

@@ -122,7 +122,7 @@ func TestGPEWriter(t *testing.T) {
 	u := fake4()
 	v := gpeVTEP(t, Config{}, u)
 	n := addPeer(t, v, at(1))
-	must(t, v.SetFlood(vni, at(1), at(2)))
+	flood(t, v, vni, at(1), at(2))
 	far, err := v.NextHop(at(3), 9)
 	must(t, err)
 	group, err := v.Group(n)
@@ -182,7 +182,7 @@ func TestGPERoundTrip(t *testing.T) {
 	a, b := fake4(), fake4()
 	from, to := gpeVTEP(t, Config{}, a), gpeVTEP(t, Config{}, b)
 	n := addPeer(t, from, at(1))
-	must(t, from.SetFlood(vni, at(1)))
+	flood(t, from, vni, at(1))
 	r, batch := to.Readers()[0], frame.NewBatch(nil)
 	f := frame.Make(inner(1))
 	outs := []frame.Out{bare4(0, 9, true).out(n, vni), {F: &f, Tag: vni}, bare6(0, 9).out(n, 200), {F: &f, Peer: n, Tag: 200}}
@@ -217,7 +217,7 @@ func TestVXLANRefusesPackets(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
 	n := addPeer(t, v, at(1))
-	must(t, v.SetFlood(vni, at(1)))
+	flood(t, v, vni, at(1))
 	outs := []frame.Out{bare4(0, 9, true).out(n, vni), bare6(0, 9).out(n, vni), bare4(0, 9, true).out(0, vni)}
 	must(t, v.Writer(0).Write(outs))
 	for i, o := range outs {

@@ -49,17 +49,15 @@ func groupAt(i int) netip.AddrPort {
 func TestGroupMembership(t *testing.T) {
 	u := &groupFake{fake: fake4()}
 	v := newVTEP(t, nil, u)
-	must(t, v.SetFlood(1, groupAt(1), at(1)))
-	u.did(t)
-	must(t, v.Open(1))
+	flood(t, v, 1, groupAt(1), at(1))
 	must(t, v.Open(1))
 	u.did(t, "join 239.0.0.1")
 	must(t, v.Open(2))
-	must(t, v.SetFlood(2, groupAt(2), groupAt(1), groupAt(2)))
+	flood(t, v, 2, groupAt(2), groupAt(1), groupAt(2))
 	u.did(t, "join 239.0.0.2")
-	must(t, v.SetFlood(1, groupAt(3)))
+	flood(t, v, 1, groupAt(3))
 	u.did(t, "join 239.0.0.3")
-	must(t, v.SetFlood(2, at(5), groupAt(2)))
+	flood(t, v, 2, at(5), groupAt(2))
 	u.did(t, "leave 239.0.0.1")
 	v.Shut(2)
 	v.Shut(2)
@@ -77,7 +75,7 @@ func TestGroupMembership(t *testing.T) {
 	if st := v.Stats(); st.Learned != 2 { // the two peers
 		t.Errorf("%+v", st)
 	}
-	must(t, v.SetFlood(2, groupAt(2)))
+	flood(t, v, 2, groupAt(2))
 	u.did(t, "join 239.0.0.2")
 }
 
@@ -86,7 +84,7 @@ func TestGroupJoinFails(t *testing.T) {
 	u := &groupFake{fake: fake4(), fail: groupAt(9).Addr()}
 	v := newVTEP(t, nil, u)
 	must(t, v.Open(1))
-	must(t, v.SetFlood(1, groupAt(1)))
+	flood(t, v, 1, groupAt(1))
 	u.did(t, "join 239.0.0.1")
 	if err := v.SetFlood(1, groupAt(1), groupAt(2), groupAt(9)); err == nil || !strings.Contains(err.Error(), "vtep: group 239.0.0.9: no room") {
 		t.Errorf("%v", err)
@@ -95,7 +93,11 @@ func TestGroupJoinFails(t *testing.T) {
 	if got := v.Flood(1); len(got) != 1 || got[0].Addr() != groupAt(1).Addr() {
 		t.Errorf("flood list %v", got)
 	}
-	must(t, v.SetFlood(2, groupAt(1), groupAt(9)))
+	u.fail = netip.Addr{}
+	flood(t, v, 2, groupAt(1), groupAt(9))
+	v.Shut(2)
+	u.did(t, "join 239.0.0.9", "leave 239.0.0.9")
+	u.fail = groupAt(9).Addr()
 	if err := v.Open(2); err == nil {
 		t.Error("open")
 	}
@@ -118,7 +120,7 @@ func TestGroupErrors(t *testing.T) {
 		t.Errorf("a group of another family: %v", err)
 	}
 	v := newVTEP(t, nil, &groupFake{fake: fake4()})
-	must(t, v.SetFlood(1, groupAt(1)))
+	flood(t, v, 1, groupAt(1))
 	n := v.Stats().Peers[0].Peer
 	if err := v.SetHeader(n, &Header{}); err == nil {
 		t.Error("SetHeader of a group")
@@ -138,7 +140,7 @@ func TestGroupRuns(t *testing.T) {
 	for _, typ := range []encap.Type{encap.TypeVXLAN, encap.TypeGPE} {
 		u := &groupFake{fake: fake4()}
 		v := newVTEP(t, &Config{Type: typ}, u)
-		must(t, v.SetFlood(vni, groupAt(1)))
+		flood(t, v, vni, groupAt(1))
 		write := func() []sent {
 			t.Helper()
 			u.sent = nil
@@ -157,7 +159,7 @@ func TestGroupRuns(t *testing.T) {
 		if got := write(); len(got) != 1 || len(got[0].payload) != 8*(8+len(inner(1))) || got[0].seg == 0 || got[0].ttl != 1 {
 			t.Errorf("%v: %d datagrams", typ, len(got))
 		}
-		must(t, v.SetFlood(vni, at(1), groupAt(1), at(2)))
+		flood(t, v, vni, at(1), groupAt(1), at(2))
 		got := write()
 		if len(got) != 16 {
 			t.Fatalf("%v: %d datagrams", typ, len(got))
@@ -187,7 +189,7 @@ func TestGroupWriterAllocatesNothing(t *testing.T) {
 		u := &groupFake{fake: fake4()}
 		u.send = func(ds []frame.Datagram) error { return nil }
 		v := newVTEP(t, &Config{Type: typ}, u)
-		must(t, v.SetFlood(vni, groupAt(1), groupAt(2), at(1), at(2)))
+		flood(t, v, vni, groupAt(1), groupAt(2), at(1), at(2))
 		w, outs := v.Writer(0), out(0, frame.MaxBatch)
 		if k := testing.AllocsPerRun(100, func() {
 			for i := range outs {

@@ -138,7 +138,7 @@ func TestHeaderErrors(t *testing.T) {
 func TestHeaderOfAPeer(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, &Config{Header: Header{TTL: 9}}, u)
-	must(t, v.SetFlood(vni, at(1), at(2), at(3), at(4), at(5)))
+	flood(t, v, vni, at(1), at(2), at(3), at(4), at(5))
 	one, two := addPeer(t, v, at(2)), addPeer(t, v, at(3))
 	other := &Header{TTL: 30, TOS: 8, DF: DFUnset, Set: 2}
 	must(t, v.SetHeader(one, other))

@@ -138,8 +138,8 @@ func TestLearnedCount(t *testing.T) {
 		t.Error("AddPeer gave a known peer another number")
 	}
 	l.learned(0)
-	must(t, l.v.SetFlood(vni, at(1), at(2)))
-	must(t, l.v.SetFlood(200, at(1)))
+	flood(t, l.v, vni, at(1), at(2))
+	flood(t, l.v, 200, at(1))
 	l.learned(0)
 	l.v.DeletePeer(a)
 	l.learned(0) // in flood lists

@@ -33,7 +33,7 @@ func TestIPIPReaderMixedBatch(t *testing.T) {
 	u := raw4()
 	v := ipipVTEP(t, Config{Peers: AnyPeer}, u) // listed only, whatever is asked for
 	a, b := addPeer(t, v, host(at(1))), addPeer(t, v, host(at(2)))
-	must(t, v.SetFlood(0, host(at(3)))) // in a list is listed
+	flood(t, v, 0, host(at(3))) // in a list is listed
 	c := addPeer(t, v, host(at(3)))
 	four, six := bare4(0, 9, true), bare6(0, 9)
 	as := func(k frame.Kind, p ipPacket) ipPacket { return ipPacket{k, p.data} }
@@ -103,7 +103,7 @@ func TestIPIPWriter(t *testing.T) {
 	a, b := raw4(), raw6()
 	v := ipipVTEP(t, Config{}, a, b)
 	n, six := addPeer(t, v, host(at(1))), addPeer(t, v, host(at6(1)))
-	must(t, v.SetFlood(0, host(at(1))))
+	flood(t, v, 0, host(at(1)))
 	group, err := v.Group(n)
 	must(t, err)
 	eth := frame.Make(inner(1))

@@ -61,9 +61,9 @@ func TestSetLocalFlood(t *testing.T) {
 	u := &movable{fake4(), nil}
 	v := newVTEP(t, nil, u)
 	old := u.local
-	must(t, v.SetFlood(1, at(1), old, at(2), at(3)))
-	must(t, v.SetFlood(2, at(1), at(3)))
-	must(t, v.SetFlood(3, old)) // nobody else yet
+	flood(t, v, 1, at(1), old, at(2), at(3))
+	flood(t, v, 2, at(1), at(3))
+	flood(t, v, 3, old) // nobody else yet
 	check := func(want ...[]netip.AddrPort) {
 		t.Helper()
 		for i, w := range want {
@@ -84,6 +84,9 @@ func TestSetLocalFlood(t *testing.T) {
 	must(t, v.SetFlood(1))
 	must(t, v.SetFlood(2))
 	must(t, v.SetFlood(3))
+	for vni := range uint32(4) {
+		v.Shut(vni)
+	}
 	if n := v.networks.Len(); n != 0 {
 		t.Errorf("%d networks are left", n)
 	}
@@ -99,7 +102,7 @@ func TestSetLocalErrors(t *testing.T) {
 	u := &movable{fake4(), map[netip.Addr]bool{at(7).Addr(): true}}
 	v := newVTEP(t, nil, u)
 	must(t, v.Open(vni))
-	must(t, v.SetFlood(vni, at(1), at(7)))
+	flood(t, v, vni, at(1), at(7))
 	if err := v.SetLocal(at(7).Addr()); !errors.Is(err, syscall.EADDRNOTAVAIL) {
 		t.Error(err)
 	}

@@ -1,6 +1,9 @@
 package vtep
 
 import (
+	"errors"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,4 +18,42 @@ func TestNilUnderlay(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// What is set for a VNI that nobody attached is an error, and changes nothing: it may be misspelt.
+// What is set of one that was attached stays for the next time, and may be taken away at any time.
+func TestVNIThatIsNotOpen(t *testing.T) {
+	v := newVTEP(t, &Config{Peers: ListedPerVNI}, fake4())
+	refused := func(when string) {
+		t.Helper()
+		for what, err := range map[string]error{"SetFlood": v.SetFlood(vni, at(1)), "Allow": v.Allow(vni, at(1))} {
+			if !errors.Is(err, ErrNotOpen) || !strings.HasPrefix(err.Error(), "vtep: VNI 100 is not open; ") {
+				t.Errorf("%s: %s: %v", when, what, err)
+			}
+		}
+		if st := v.Stats(); len(st.Peers) != 1 || v.networks.Len() != 1 {
+			t.Errorf("%s: %d peers, %d networks", when, len(st.Peers), v.networks.Len())
+		}
+	}
+	flood(t, v, 7, at(7))
+	refused("never open")
+	flood(t, v, vni, at(1), at(2))
+	must(t, v.Allow(vni, at(3)))
+	v.Shut(vni)
+	for what, err := range map[string]error{"SetFlood": v.SetFlood(vni, at(9)), "Allow": v.Allow(vni, at(9))} {
+		if !errors.Is(err, ErrNotOpen) {
+			t.Errorf("shut: %s: %v", what, err)
+		}
+	}
+	must(t, v.Open(vni))
+	if got := v.Flood(vni); !slices.Equal(got, []netip.AddrPort{at(1), at(2)}) || len(v.Allowed(vni)) != 1 {
+		t.Errorf("open again: %v, %v", got, v.Allowed(vni))
+	}
+	v.Shut(vni)
+	must(t, v.SetFlood(vni))
+	v.Disallow(vni, at(3))
+	for range 2 { // one that was heard of at the last Retire waits for the next
+		v.Free(v.Retire(func(uint16) bool { return false }))
+	}
+	refused("emptied")
 }

@@ -13,7 +13,7 @@ import (
 func TestPathMTU(t *testing.T) {
 	a, b := fake4(), fake6()
 	v := newVTEP(t, nil, a, b)
-	must(t, v.SetFlood(vni, at(1), at(2), at6(1)))
+	flood(t, v, vni, at(1), at(2), at6(1))
 	one, two, six := addPeer(t, v, at(1)), addPeer(t, v, at(2)), addPeer(t, v, at6(1))
 	other, err := v.NextHop(at(1), 7)
 	must(t, err)
@@ -67,7 +67,7 @@ func TestPathMTU(t *testing.T) {
 func TestPathMTUAndFlood(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.SetFlood(vni, at(1), at(2), at(3)))
+	flood(t, v, vni, at(1), at(2), at(3))
 	u.path(endpoint(t, at(2)), 700, nil)
 	f := frame.Make(append(inner(1), make([]byte, 700)...))
 	w := v.Writer(0)
@@ -79,7 +79,7 @@ func TestPathMTUAndFlood(t *testing.T) {
 	if st := v.Stats(); st.Lost[frame.TooBig] != 1 || st.Tx.Frames != 2 {
 		t.Errorf("%+v", st)
 	}
-	must(t, v.SetFlood(vni, at(2)))
+	flood(t, v, vni, at(2))
 	must(t, w.Write(outs))
 	if outs[0].Drop != frame.TooBig {
 		t.Errorf("to nobody: %v", outs[0].Drop)
@@ -110,7 +110,7 @@ func TestFloodOverBothFamilies(t *testing.T) {
 	} {
 		a, b := &groupFake{fake: fake4()}, &groupFake{fake: fake6()}
 		v := newVTEP(t, nil, a, b)
-		must(t, v.SetFlood(vni, c.list...))
+		flood(t, v, vni, c.list...)
 		if some, all := v.FloodMTU(vni); some != c.some || all != c.all {
 			t.Errorf("%s: FloodMTU = %d, %d, want %d, %d", c.name, some, all, c.some, c.all)
 		}

@@ -94,7 +94,7 @@ func TestOpenShut(t *testing.T) {
 	}
 	// The flood list outlives Shut, and goes when it is emptied.
 	must(t, v.Open(vni))
-	must(t, v.SetFlood(vni, at(1)))
+	flood(t, v, vni, at(1))
 	v.Shut(vni)
 	if len(v.Flood(vni)) != 1 {
 		t.Error("Shut took the flood list")
@@ -376,7 +376,7 @@ func TestConcurrent(t *testing.T) {
 	const rounds = 300
 	control.Go(func() {
 		for i := range rounds {
-			must(t, v.SetFlood(vni, at(i%7+1), at(i%5+20), at(30)))
+			flood(t, v, vni, at(i%7+1), at(i%5+20), at(30))
 			v.Flood(vni)
 		}
 	})

@@ -138,7 +138,7 @@ func TestGBP(t *testing.T) {
 		v := newVTEP(t, &Config{GBP: gbp}, u)
 		must(t, v.Open(vni))
 		n := addPeer(t, v, at(1))
-		must(t, v.SetFlood(vni, at(1), at(2)))
+		flood(t, v, vni, at(1), at(2))
 		w, r := v.Writer(0), v.Readers()[0]
 		for i, g := range marks {
 			for _, peer := range []uint16{n, 0} {

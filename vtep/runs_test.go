@@ -74,7 +74,7 @@ func bytesOf[T any](x T, n int) (all []T) {
 func TestNoRuns(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, &Config{Header: Header{TTL: Inherit, DF: DFInherit}}, u)
-	must(t, v.SetFlood(vni, at(1), at(2), at(3)))
+	flood(t, v, vni, at(1), at(2), at(3))
 	one, two := addPeer(t, v, at(1)), addPeer(t, v, at(2))
 	var outs []frame.Out
 	for _, x := range []struct {

@@ -180,7 +180,7 @@ func TestWorstPathMTU(t *testing.T) {
 	run := func(bad bool) (sent int) {
 		u := fake4()
 		v := newVTEP(t, nil, u)
-		must(t, v.SetFlood(vni, at(1), at(2)))
+		flood(t, v, vni, at(1), at(2))
 		long := frame.Make(append(inner(1), make([]byte, 1400)...))
 		w := v.Writer(0)
 		for n := range 600 {

@@ -37,9 +37,7 @@ func TestTxCountsCopies(t *testing.T) {
 	for _, a := range []string{"192.0.2.2", "192.0.2.3", "192.0.2.4"} {
 		peers = append(peers, netip.AddrPortFrom(netip.MustParseAddr(a), 0))
 	}
-	if err := v.SetFlood(7, peers...); err != nil {
-		t.Fatal(err)
-	}
+	flood(t, v, 7, peers...)
 	one, err := v.AddPeer(peers[0])
 	if err != nil {
 		t.Fatal(err)

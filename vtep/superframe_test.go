@@ -51,7 +51,7 @@ func TestSuperframe(t *testing.T) {
 	for _, c := range []struct{ n, size, segs int }{{3000, 1400, 3}, {2800, 1400, 2}, {100, 0, 1}, {60000, 1448, 42}} {
 		u := fake4()
 		v := newVTEP(t, &Config{Header: Header{TOS: Inherit}}, u)
-		must(t, v.SetFlood(vni, at(1), at(2)))
+		flood(t, v, vni, at(1), at(2))
 		f := super(t, c.n, c.size)
 		whole := bytes.Clone(f.Bytes())
 		must(t, v.Writer(0).Write([]frame.Out{{F: &f, Tag: vni}, {F: &f, Peer: addPeer(t, v, at(1)), Tag: 9}}))
@@ -108,7 +108,7 @@ func TestSuperframe(t *testing.T) {
 func TestSuperframeThatLies(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.SetFlood(vni, at(1)))
+	flood(t, v, vni, at(1))
 	f := super(t, 3000, 1400)
 	f.GSO.Type = frame.GSOTCP6
 	outs := []frame.Out{{F: &f, Tag: vni}, {F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}
@@ -122,7 +122,7 @@ func TestSuperframeAllocs(t *testing.T) {
 	u := fake4()
 	u.send = func([]frame.Datagram) error { return nil }
 	v := newVTEP(t, nil, u)
-	must(t, v.SetFlood(vni, at(1), at(2), at(3)))
+	flood(t, v, vni, at(1), at(2), at(3))
 	n := addPeer(t, v, at(2))
 	must(t, v.SetHeader(n, &Header{TTL: 3}))
 	u.path(endpoint(t, at(3)), 1000, nil)

@@ -37,7 +37,7 @@ func TestOuterSettings(t *testing.T) {
 func TestFloodOfTwoFamilies(t *testing.T) {
 	a, b := fake4(), fake6()
 	v := newVTEP(t, nil, a, b)
-	must(t, v.SetFlood(vni, at6(1), at(2), at6(3), at(1), at(2), local4, local6))
+	flood(t, v, vni, at6(1), at(2), at6(3), at(1), at(2), local4, local6)
 	want4, want6 := []netip.AddrPort{at(2), at(1)}, []netip.AddrPort{at6(1), at6(3)}
 	if got := v.Flood(vni); !slices.Equal(got, slices.Concat(want4, want6)) {
 		t.Errorf("list %v", got)
@@ -65,7 +65,7 @@ func TestFloodOfTwoFamilies(t *testing.T) {
 func TestFloodSkips(t *testing.T) {
 	a, b := fake4(), fake6()
 	v := newVTEP(t, nil, a, b)
-	must(t, v.SetFlood(vni, at(1), at(2), at(3), at6(1)))
+	flood(t, v, vni, at(1), at(2), at(3), at6(1))
 	n := addPeer(t, v, at(2))
 	outs := out(0, 3)
 	outs[1].Skip = n
@@ -79,7 +79,7 @@ func TestFloodSkips(t *testing.T) {
 	if len(b.sent) != 2 { // the third frame's only IPv6 peer is left out
 		t.Errorf("%d datagrams over IPv6", len(b.sent))
 	}
-	must(t, v.SetFlood(vni, at(2)))
+	flood(t, v, vni, at(2))
 	outs = out(0, 1)
 	outs[0].Skip = n
 	must(t, v.Writer(0).Write(outs))
@@ -112,7 +112,7 @@ func TestNobodyToSendTo(t *testing.T) {
 func TestLostCopies(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.SetFlood(vni, at(1), at(2), at(3)))
+	flood(t, v, vni, at(1), at(2), at(3))
 	n := addPeer(t, v, at(1))
 	lose := []uint16{0, 1, 3, 1, 0}
 	u.send = func(ds []frame.Datagram) error {
@@ -140,7 +140,7 @@ func TestLostCopies(t *testing.T) {
 func TestLostFamilies(t *testing.T) {
 	a, b := fake4(), fake6()
 	v := newVTEP(t, nil, a, b)
-	must(t, v.SetFlood(vni, at(1), at6(1)))
+	flood(t, v, vni, at(1), at6(1))
 	broken := errors.New("broken")
 	all := func(why frame.Reason, err error) func([]frame.Datagram) error {
 		return func(ds []frame.Datagram) error {
@@ -169,7 +169,7 @@ func TestLostFamilies(t *testing.T) {
 func TestLostForSeveralCauses(t *testing.T) {
 	a, b := fake4(), fake6()
 	v := newVTEP(t, nil, a, b)
-	must(t, v.SetFlood(vni, at(1), at(2), at(3), at6(1), at6(2)))
+	flood(t, v, vni, at(1), at(2), at(3), at6(1), at6(2))
 	a.path(endpoint(t, at(2)), 700, nil)
 	lose := func(n uint16, why frame.Reason) func([]frame.Datagram) error {
 		return func(ds []frame.Datagram) error { ds[0].Lost, ds[0].Drop = n, why; return nil }
@@ -194,7 +194,7 @@ func TestLostForSeveralCauses(t *testing.T) {
 func TestWriterLeavesFramesAlone(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.SetFlood(vni, at(1), at(2)))
+	flood(t, v, vni, at(1), at(2))
 	buf := bytes.Repeat([]byte{0xaa}, 64)
 	buf = append(append(buf, inner(1)...), bytes.Repeat([]byte{0xbb}, 64)...)
 	was := bytes.Clone(buf)
@@ -248,7 +248,7 @@ func TestStatsAreExact(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
 	must(t, v.Open(vni))
-	must(t, v.SetFlood(vni, at(1), at(2), at(3)))
+	flood(t, v, vni, at(1), at(2), at(3))
 	p := []uint16{0, addPeer(t, v, at(1)), addPeer(t, v, at(2)), addPeer(t, v, at(3))}
 	w := v.Writer(0)
 	// Runs and changes: 2 floods, 3 floods without 2, 1 to peer 1, 2 to peer 3, 1 flood, 1 to peer 1.
@@ -293,7 +293,7 @@ func TestWriterAllocatesNothing(t *testing.T) {
 	for i := range 100 {
 		peers = append(peers, at(i+1), at6(i+1))
 	}
-	must(t, v.SetFlood(vni, peers...))
+	flood(t, v, vni, peers...)
 	n := addPeer(t, v, at(1))
 	g, err := v.Group(n, addPeer(t, v, at6(2)))
 	must(t, err)

@@ -132,9 +132,9 @@ func (f *Fabric) Mesh(vni frame.VNI, nodes ...*Node) {
 		for _, o := range nodes {
 			peers = append(peers, o.Addr) // its own is left out by the VTEP
 		}
-		f.must(n.VTEP.SetFlood(vni, peers...))
 		_, err := n.Segment(vni).Attach(n.VTEP, uint32(vni))
 		f.must(err)
+		f.must(n.VTEP.SetFlood(vni, peers...))
 	}
 }
 

@@ -75,7 +75,6 @@ func newOrderEnd(t *testing.T, n *underlay.Network, addr, peer string) *orderEnd
 	must(err)
 	v, err := vtep.New(nil, u)
 	must(err)
-	must(v.SetFlood(orderVNI, netip.AddrPortFrom(netip.MustParseAddr(peer), 0)))
 	e := &orderEnd{spreader: newSpreader()}
 	for f := range e.next {
 		e.next[f] = make(chan uint32, orderWindow)
@@ -86,6 +85,7 @@ func newOrderEnd(t *testing.T, n *underlay.Network, addr, peer string) *orderEnd
 	must(err)
 	_, err = vsi.Attach(v, orderVNI)
 	must(err)
+	must(v.SetFlood(orderVNI, netip.AddrPortFrom(netip.MustParseAddr(peer), 0)))
 	_, err = vsi.Attach(e.spreader, 0)
 	must(err)
 	ran := make(chan struct{})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/fdb"
@@ -72,11 +73,6 @@ func (w *world) attachTunnel(i, net int, cfg vswitch.AttachConfig) error {
 			return err
 		}
 		n.listening = true
-		for k := range w.t.nets {
-			if err := w.setFlood(i, k, w.t.floodList(nil, i, k, false)); err != nil {
-				return err
-			}
-		}
 	}
 	ok, fresh := w.g.attach(n, n.vsi(vni, vc), vtepPort, 0, uint32(w.t.nets[net].vni), cfg)
 	if err := agree("attach", w.l.nodes[i].attach(vni, vc, vtepPort, uint32(w.t.nets[net].vni), cfg), ok); err != nil {
@@ -89,6 +85,10 @@ func (w *world) attachTunnel(i, net int, cfg vswitch.AttachConfig) error {
 			w.g.fromWire(n, d)
 			w.g.settle()
 		}
+	}
+	if _, set := n.flood[w.t.nets[net].vni]; ok && !set {
+		synctest.Wait() // what had waited goes by no list
+		return w.setFlood(i, net, w.t.floodList(nil, i, net, false))
 	}
 	return nil
 }
@@ -217,8 +217,11 @@ func (w *world) setFlood(i, net int, to []netip.Addr) error {
 			list = append(list, a)
 		}
 	}
-	n.flood[vni] = list
-	return w.l.nodes[i].vtep.SetFlood(vni, w.l.endpoints(to)...)
+	ok := len(to) == 0 || n.ports[vtepPort] != nil && n.ports[vtepPort].tagged(uint32(vni)) != nil
+	if ok {
+		n.flood[vni] = list
+	}
+	return agree("flood", w.l.nodes[i].vtep.SetFlood(vni, w.l.endpoints(to)...), ok)
 }
 
 func (w *world) link(from, to netip.Addr, cut bool) error {

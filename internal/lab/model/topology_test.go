@@ -269,10 +269,10 @@ func (t *topology) build(queue int, calm bool) (*world, error) {
 	}
 	for k, p := range t.nets {
 		for _, i := range p.members {
-			if err := w.setFlood(i, k, t.floodList(r, i, k, !calm)); err != nil {
+			if err := w.attachTunnel(i, k, t.tunnelAttach(r, i, k)); err != nil {
 				return w, err
 			}
-			if err := w.attachTunnel(i, k, t.tunnelAttach(r, i, k)); err != nil {
+			if err := w.setFlood(i, k, t.floodList(r, i, k, !calm)); err != nil {
 				return w, err
 			}
 		}

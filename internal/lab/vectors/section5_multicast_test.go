@@ -140,7 +140,10 @@ var multicastRows = []row{
 		l.must(err)
 		l.floodGroup(vni, []byte{9})
 		l.floodGroup(200, []byte{9})
-		l.floodGroup(300, []byte{9, 7}) // nobody is attached
+		past, err := l.vsi(300, nil).AttachWith(l.VTEP, 300, keep)
+		l.must(err)
+		l.floodGroup(300, []byte{9, 7})
+		l.must(past.Detach())
 		h, o, f := l.host(), l.Host(200), l.member(2)
 		hear := func(group byte, n frame.VNI, want bool) {
 			l.T.Helper()
