@@ -2,6 +2,7 @@ package fdb
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -24,11 +25,13 @@ var (
 	ErrZeroMAC = errors.New("fdb: the zero MAC cannot have an entry")
 	ErrLocal   = errors.New("fdb: MAC is learned on a local port")
 	ErrStatic  = errors.New("fdb: MAC has a static entry")
+	ErrNoDest  = errors.New("fdb: there is no such port or peer")
 )
 
 // Set adds or replaces a static or control entry. These do not age and count
 // towards no limit, and Set tells no events. A group MAC is allowed. Set waits
-// for the lock, and makes the table larger when it has to.
+// for the lock, and makes the table larger when it has to. Where the table knows what is
+// there ([Config].Has), as that of a segment does, a Dest that is not is [ErrNoDest].
 //
 // A Control entry replaces one that was learned at a Dest without a peer
 // ([ErrLocal]), or a static one ([ErrStatic]), only with Override.
@@ -42,6 +45,9 @@ func (t *Table) Set(mac frame.MAC, d frame.Dest, f Flags) error {
 	u := mac.Uint64()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if d != frame.Filter && t.cfg.Has != nil && !t.cfg.Has(d) {
+		return fmt.Errorf("%w: %v", ErrNoDest, d)
+	}
 	a := t.arr.Load()
 	var seen frame.Tick
 	if i, v, ok := a.find(u); ok && t.live(v) {

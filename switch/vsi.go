@@ -222,6 +222,19 @@ func (v *VSI) publish() {
 	}
 }
 
+// has reports whether the FDB may have entries for d: the switch itself, a member, or a peer
+// behind one that is a tunnel.
+func (v *VSI) has(d frame.Dest) bool {
+	c := v.view.Load().find(d.Port())
+	switch {
+	case d.Peer() == 0:
+		return c != nil || d == 0
+	case c == nil || c.port.tunnel == nil:
+		return false
+	}
+	return c.port.tunnel.PeerName(d.Peer()) != ""
+}
+
 // missTimeout is how long a control plane has to answer before it is asked again.
 const missTimeout = 5 * time.Second
 
@@ -235,7 +248,8 @@ func (v *VSI) miss(mac frame.MAC, from frame.Dest, now frame.Tick) {
 // VNI returns the VSI's number.
 func (v *VSI) VNI() frame.VNI { return v.vni }
 
-// FDB returns the VSI's MAC table.
+// FDB returns the VSI's MAC table. It takes entries for members, peers behind them, and with
+// Dest 0 the switch itself: others are fdb.ErrNoDest.
 func (v *VSI) FDB() *fdb.Table { return v.fdb }
 
 // Attachments returns the members in the order they were attached.

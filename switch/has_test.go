@@ -1,0 +1,84 @@
+package vswitch
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// peersOf is a tunnel that has the peers in it.
+type peersOf struct {
+	*stubTunnel
+	names map[uint16]string
+}
+
+func (p *peersOf) PeerName(n uint16) string { return p.names[n] }
+
+// An entry may name the switch itself, members of its segment, and peers behind those.
+func TestEntriesForWhatIsThere(t *testing.T) {
+	inLab(t, func(l *lab) {
+		_, a := l.port("a", 0)
+		tun := &peersOf{&stubTunnel{stub: newStub("t")}, map[uint16]string{4: "192.0.2.4"}}
+		far := must[*Attachment](t)(l.v.Attach(tun, 1))
+		v2 := must[*VSI](t)(l.s.VSI(2, nil))
+		other := must[*Attachment](t)(v2.Attach(newStub("other"), 0))
+		for _, c := range []struct {
+			name string
+			d    frame.Dest
+			ok   bool
+		}{
+			{"the switch itself", 0, true},
+			{"a port", a.Dest(0), true},
+			{"a tunnel's flood list", far.Dest(0), true},
+			{"a peer", far.Dest(4), true},
+			{"a filter", frame.Filter, true},
+			{"no peer", far.Dest(5), false},
+			{"a peer of a port", a.Dest(4), false},
+			{"a peer of the switch", frame.NewDest(0, 4), false},
+			{"a port of another segment", other.Dest(0), false},
+			{"no port", frame.NewDest(77, 0), false},
+		} {
+			err := l.v.FDB().Set(mac(9), c.d, fdb.Static)
+			if c.ok && err != nil || !c.ok && !errors.Is(err, fdb.ErrNoDest) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			if l.v.FDB().Delete(mac(9)) != c.ok {
+				t.Errorf("%s: entry %v", c.name, !c.ok)
+			}
+		}
+		must[any](t)(nil, v2.FDB().Set(mac(9), other.Dest(0), fdb.Static))
+		must[any](t)(nil, far.Detach())
+		if err := l.v.FDB().Set(mac(9), far.Dest(4), fdb.Static); !errors.Is(err, fdb.ErrNoDest) {
+			t.Errorf("a peer of a tunnel that has gone: %v", err)
+		}
+	})
+}
+
+// Whoever sets entries meanwhile: once Detach has returned, none names the attachment.
+func TestEntriesWhileDetached(t *testing.T) {
+	s := must[*Switch](t)(New(nil))
+	defer s.Close()
+	v, v2 := must[*VSI](t)(s.VSI(1, nil)), must[*VSI](t)(s.VSI(2, nil))
+	trunk := newStub("trunk")
+	must[*Attachment](t)(v2.Attach(trunk, 20)) // so that its number lives on
+	for range 200 {
+		a := must[*Attachment](t)(v.Attach(trunk, 10))
+		must[any](t)(nil, v.FDB().Set(mac(9), a.Dest(0), fdb.Static))
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for v.FDB().Set(mac(9), a.Dest(0), fdb.Static) == nil {
+			}
+		})
+		must[any](t)(nil, a.Detach())
+		if d, ok := v.FDB().Lookup(mac(9)); ok {
+			t.Fatalf("an entry at %v", d)
+		}
+		wg.Wait()
+		if d, ok := v.FDB().Lookup(mac(9)); ok {
+			t.Fatalf("an entry at %v, later", d)
+		}
+	}
+}
