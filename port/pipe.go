@@ -88,7 +88,12 @@ func (p *Pipe) Name() string { return p.name }
 func (p *Pipe) MTU(peer uint16) int { return p.mtu }
 
 // Readers returns the one receive queue: what the host side sent.
-func (p *Pipe) Readers() []frame.Reader { return []frame.Reader{pipeReader{p}} }
+func (p *Pipe) Readers() []frame.Reader {
+	if p.in == nil {
+		return nil // not made by NewPipe: the switch refuses it
+	}
+	return []frame.Reader{pipeReader{p}}
+}
 
 // Writer returns a new transmit side. With the host side's queue full it drops
 // with [frame.PortFull]; after Close Write returns [net.ErrClosed].

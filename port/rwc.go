@@ -78,7 +78,12 @@ func (r *RWC) MTU(peer uint16) int { return r.mtu }
 // and a VLAN tag with Drop set to [frame.TooBig], and what should be an IP packet and
 // is none with [frame.BadKind]. When the other side ends, Read returns an error that
 // wraps [io.EOF].
-func (r *RWC) Readers() []frame.Reader { return []frame.Reader{&r.reader} }
+func (r *RWC) Readers() []frame.Reader {
+	if r.rwc == nil {
+		return nil // not made by FromReadWriteCloser: the switch refuses it
+	}
+	return []frame.Reader{&r.reader}
+}
 
 // Offloads returns none.
 func (r *RWC) Offloads() frame.Offloads {

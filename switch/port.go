@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -19,7 +20,7 @@ import (
 // Name() string, if there is one, is what the port is called in logs and statistics. Pauser, Tunnel
 // and Flooder are methods that some ports have as well.
 type Port interface {
-	// Readers returns the receive queues. The switch runs one goroutine on each, and asks
+	// Readers returns the receive queues, one at least. The switch runs one goroutine on each, and asks
 	// once, when the port is attached.
 	Readers() []frame.Reader
 
@@ -133,9 +134,25 @@ func rewrites(s Stage) bool {
 	return ok
 }
 
+// lacks reports whether a stage is none: a nil pointer, or a nil in a chain.
+func lacks(s Stage) bool {
+	if c, ok := s.(chain); ok {
+		return slices.ContainsFunc(c, lacks)
+	}
+	return absent.Is(s)
+}
+
 // check refuses what cannot be in a slot.
 func (s *Slots) check() error {
 	w := setting.Of("Slots")
+	for _, x := range []struct {
+		name  string
+		stage Stage
+	}{{"Ingress", s.Ingress}, {"Neighbour", s.Neighbour}, {"Gateway", s.Gateway}, {"TooBig", s.TooBig}, {"Egress", s.Egress}} {
+		if x.stage != nil && lacks(x.stage) {
+			w.Wrong(x.name, "the %T is nil or holds a nil; an empty slot is nil itself", x.stage)
+		}
+	}
 	if rewrites(s.Egress) {
 		w.Wrong("Egress", "a stage there may only drop, and this one rewrites frames; its slot is Ingress")
 	}

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/index"
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
@@ -70,7 +71,11 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	if s.nums.next-len(s.nums.free) >= 1<<16-1 {
 		return nil, ErrTooMany
 	}
-	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: p.Readers()}
+	readers := p.Readers()
+	if len(readers) == 0 || slices.ContainsFunc(readers, func(r frame.Reader) bool { return absent.Is(r) }) {
+		return nil, fmt.Errorf("port: %T has no receive queue; was it made by its constructor?", p)
+	}
+	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: readers}
 	x.tunnel, x.byVNI = p.(Tunnel)
 	x.flooder, _ = p.(Flooder)
 	if o, ok := p.(Offloader); ok {
