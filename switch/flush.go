@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -40,10 +41,16 @@ func (s *Switch) FlushPort(p Port) error {
 	return nil
 }
 
-// FlushPeer forgets every MAC learned behind one peer of a tunnel, in every VSI.
-func (s *Switch) FlushPeer(d frame.Dest) {
+// FlushPeer forgets every MAC learned behind one peer of a tunnel, in every VSI. A Dest that
+// is neither a port nor a peer is fdb.ErrNoDest.
+func (s *Switch) FlushPeer(d frame.Dest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	ports := *s.ports.Load()
+	if n := int(d.Port()); n == 0 || n >= len(ports) || ports[n] == nil || !ports[n].has(d.Peer()) {
+		return fmt.Errorf("vswitch: flush: %w: %v", fdb.ErrNoDest, d)
+	}
 	s.beforeBump()
 	s.gens.FlushPeer(d)
+	return nil
 }

@@ -26,20 +26,20 @@ func TestEntriesForWhatIsThere(t *testing.T) {
 		v2 := must[*VSI](t)(l.s.VSI(2, nil))
 		other := must[*Attachment](t)(v2.Attach(newStub("other"), 0))
 		for _, c := range []struct {
-			name string
-			d    frame.Dest
-			ok   bool
+			name      string
+			d         frame.Dest
+			ok, flush bool
 		}{
-			{"the switch itself", 0, true},
-			{"a port", a.Dest(0), true},
-			{"a tunnel's flood list", far.Dest(0), true},
-			{"a peer", far.Dest(4), true},
-			{"a filter", frame.Filter, true},
-			{"no peer", far.Dest(5), false},
-			{"a peer of a port", a.Dest(4), false},
-			{"a peer of the switch", frame.NewDest(0, 4), false},
-			{"a port of another segment", other.Dest(0), false},
-			{"no port", frame.NewDest(77, 0), false},
+			{"the switch itself", 0, true, false},
+			{"a port", a.Dest(0), true, true},
+			{"a tunnel's flood list", far.Dest(0), true, true},
+			{"a peer", far.Dest(4), true, true},
+			{"a filter", frame.Filter, true, false},
+			{"no peer", far.Dest(5), false, false},
+			{"a peer of a port", a.Dest(4), false, false},
+			{"a peer of the switch", frame.NewDest(0, 4), false, false},
+			{"a port of another segment", other.Dest(0), false, true},
+			{"no port", frame.NewDest(77, 0), false, false},
 		} {
 			err := l.v.FDB().Set(mac(9), c.d, fdb.Static)
 			if c.ok && err != nil || !c.ok && !errors.Is(err, fdb.ErrNoDest) {
@@ -47,6 +47,10 @@ func TestEntriesForWhatIsThere(t *testing.T) {
 			}
 			if l.v.FDB().Delete(mac(9)) != c.ok {
 				t.Errorf("%s: entry %v", c.name, !c.ok)
+			}
+			// Of ports and peers MACs are learned, in every segment.
+			if err, ok := l.s.FlushPeer(c.d), c.flush; ok != (err == nil) || !ok && !errors.Is(err, fdb.ErrNoDest) {
+				t.Errorf("%s: FlushPeer: %v", c.name, err)
 			}
 		}
 		must[any](t)(nil, v2.FDB().Set(mac(9), other.Dest(0), fdb.Static))

@@ -37,6 +37,11 @@ type port struct {
 	tx       counters
 }
 
+// has reports whether there is such a peer behind the port; 0 is the port itself.
+func (p *port) has(peer uint16) bool {
+	return peer == 0 || p.tunnel != nil && p.tunnel.PeerName(peer) != ""
+}
+
 // longest returns the longest frame of f's kind that goes to peer.
 func (e *circuit) longest(f *frame.Frame, peer uint16) int {
 	mtu := e.port.p.MTU(peer)

@@ -226,13 +226,7 @@ func (v *VSI) publish() {
 // behind one that is a tunnel.
 func (v *VSI) has(d frame.Dest) bool {
 	c := v.view.Load().find(d.Port())
-	switch {
-	case d.Peer() == 0:
-		return c != nil || d == 0
-	case c == nil || c.port.tunnel == nil:
-		return false
-	}
-	return c.port.tunnel.PeerName(d.Peer()) != ""
+	return d == 0 || c != nil && c.port.has(d.Peer())
 }
 
 // missTimeout is how long a control plane has to answer before it is asked again.
