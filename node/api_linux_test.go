@@ -2,6 +2,7 @@ package node
 
 import (
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -39,5 +40,25 @@ func TestProgram(t *testing.T) {
 		if got := s.h.IPerf(far, "10.0.100.2", args...); got.Bytes < 5_000_000 {
 			t.Errorf("%v: %+v", args, got)
 		}
+	}
+}
+
+// What a caller does to a Config that it got or gave is nothing to the node.
+func TestClone(t *testing.T) {
+	cfg := parse(t, first)
+	n := running(t)
+	must(t, n.Apply(cfg))
+	want := clone(cfg)
+	if !reflect.DeepEqual(cfg, want) || !reflect.DeepEqual(n.Config(), want) {
+		t.Fatal("a copy differs")
+	}
+	got := n.Config()
+	for _, c := range []*Config{cfg, got} {
+		for _, v := range settingsOf(reflect.ValueOf(c).Elem()) {
+			v.SetZero()
+		}
+	}
+	if !reflect.DeepEqual(n.Config(), want) {
+		t.Errorf("%+v", n.Config())
 	}
 }

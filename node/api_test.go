@@ -119,23 +119,3 @@ func TestUpdates(t *testing.T) {
 		t.Errorf("%d segments of 20", got)
 	}
 }
-
-// What a caller does to a Config that it got or gave is nothing to the node.
-func TestClone(t *testing.T) {
-	cfg := parse(t, first)
-	n := running(t)
-	must(t, n.Apply(cfg))
-	want := clone(cfg)
-	if !reflect.DeepEqual(cfg, want) || !reflect.DeepEqual(n.Config(), want) {
-		t.Fatal("a copy differs")
-	}
-	got := n.Config()
-	for _, c := range []*Config{cfg, got} {
-		for _, v := range settingsOf(reflect.ValueOf(c).Elem()) {
-			v.SetZero()
-		}
-	}
-	if !reflect.DeepEqual(n.Config(), want) {
-		t.Errorf("%+v", n.Config())
-	}
-}

@@ -14,7 +14,7 @@ func TestIPUnsupported(t *testing.T) {
 	if _, err := ListenIP(local, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
-	if _, err := ListenIP(local, &IPConfig{TTL: 256}); err == nil || !strings.HasPrefix(err.Error(), "underlay: IPConfig.TTL: ") {
+	if _, err := ListenIP(local, &IPConfig{DefaultTTL: 256}); err == nil || !strings.HasPrefix(err.Error(), "underlay: IPConfig.TTL: ") {
 		t.Error(err)
 	}
 }
