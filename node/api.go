@@ -24,6 +24,11 @@ import (
 func (n *Node) Update(edit func(*Config) error) error {
 	n.updates.Lock()
 	defer n.updates.Unlock()
+	return n.update(edit)
+}
+
+// update is Update; n.updates is held.
+func (n *Node) update(edit func(*Config) error) error {
 	cfg := n.Config()
 	if err := edit(cfg); err != nil {
 		return err
@@ -115,13 +120,16 @@ func (v *VSI) Join(t *vtep.VTEP, peers ...netip.Addr) error {
 // member. The port is one of the program's own, such as a TAP that it has opened, a [port.Pipe]
 // or whatever else is a Port, with a name of its own. It may be a member of several segments,
 // with a VLAN each. The node closes it at its end, or when it leaves its last segment. A TAP or
-// TUN that was opened without an MTU gets what fits the segment's tunnels.
+// TUN that was opened without an MTU gets what fits the segment's tunnels. On an error the port is
+// still the program's, open unless the error came after it was attached.
 func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	if absent.Is(p) {
 		return fmt.Errorf("node: segment %d: the port is a %T that is nil", v.vni, p)
 	}
 	n, name, fresh := v.n, nameOf(p), false
-	err := n.Update(func(c *Config) error {
+	n.updates.Lock()
+	defer n.updates.Unlock()
+	err := n.update(func(c *Config) error {
 		s := c.segment(v.vni)
 		if s == nil {
 			return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)

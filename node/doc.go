@@ -1,20 +1,34 @@
-// Package node is one whole VTEP node made from a [Config]: tunnels, ports, segments,
-// gateways, VRFs, policies and static entries, changed under traffic.
+// Package node is the way into the library: a whole VTEP node, its tunnels, ports, segments,
+// gateways, VRFs, policies and static entries, from a few calls or from a file, changed under
+// traffic.
 //
-//	        Config --Check--> Node.Apply --> what is new is opened, what differs is changed,
-//	          ^                    |         what is gone is closed; the rest is not touched
-//	Parse ----+                    v
-//	(JSON, every      switch   VTEPs   ports   gateway   policies
-//	error with its        \_______|_______|_______|________/
-//	position)                           |
-//	                          control.Plane: flood lists, static
-//	                          entries and routes, owner "config"
+//	n, err := node.New(nil)
+//	t, err := n.Tunnel("vx", node.Tunnel{Local: addr})
+//	seg, err := n.Segment(100, nil)
+//	err = seg.Join(t, peers...)
+//	err = seg.Add(port, nil)
+//	err = n.Run(ctx)
 //
-// An agent embeds a node, or the packages it is made of; examples/node is the program that
-// runs one from a file. Other owners program rows of their own beside the configuration's
-// through [Node.Plane].
+// What calls say and what a file says is one thing, a [Config]. Each call is an [Node.Update] of
+// it, and every Update is an Apply of the whole:
 //
-// Apply is for one caller at a time and takes effect at the next batch. A tunnel, port or
+//	Tunnel, Segment, Join, Add, Gateway --> Update --+
+//	                                                 v
+//	Parse (JSON, every error with its place) --> Config --Check--> Apply --> what is new is opened,
+//	                                                                 |       what differs is changed,
+//	                                                                 v       what is gone is closed
+//	                                      switch   VTEPs   ports   gateway   policies
+//	                                          \_______|_______|_______|________/
+//	                                                          |
+//	                              control.Plane: flood lists, static entries and routes
+//
+// The settings are those of the packages underneath, which also say what is wrong with them. What
+// a caller leaves out is safe: a TAP gets the MTU that fits the tunnels, who sends packets that
+// do not fit is told so, a gateway has its entry in the FDB, and a stage of a member comes before
+// those of its segment. Other owners program rows of their own beside the configuration's
+// through [Node.Program].
+//
+// Callers take turns, and a change takes effect at the next batch. A tunnel, port or
 // gateway is made anew when its settings differ, and with it only what uses it is
 // interrupted; another local address of a tunnel is taken in place; everything else keeps its
 // descriptors, tables and counters.
