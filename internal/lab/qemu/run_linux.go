@@ -2,8 +2,10 @@ package qemu
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -55,7 +57,21 @@ func (g *Guest) ready() {
 			g.fail("boot", err)
 		}
 		if strings.TrimSpace(line) == "ready" {
-			return
+			break
+		}
+	}
+	// A line that was just opened may lose the first of what comes in.
+	for end := time.Now().Add(BootTimeout); ; {
+		g.last++
+		g.deadline(time.Second)
+		_, err := fmt.Fprintf(g.conn, "%d \n", g.last)
+		for line := ""; err == nil; {
+			if line, err = g.in.ReadString('\n'); strings.TrimSpace(line) == fmt.Sprintf("%d 0 0", g.last) {
+				return
+			}
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || time.Now().After(end) {
+			g.fail("the first command", err)
 		}
 	}
 }
