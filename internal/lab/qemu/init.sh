@@ -18,10 +18,15 @@ ip link set eth0 up
 exec <>/dev/ttyS1 >&0
 stty raw -echo 115200
 echo ready
-# A command comes as a number and base64, and is answered with the number, its status and
-# the length of its output, then the output. This shell takes its own ip before that of
+# A command comes as a number, a length and so much base64, and is answered with the number, its
+# status and the length of its output, then the output; one that lost a part is asked for
+# again. This shell takes its own ip before that of
 # the path, but a function before both.
-while read -r number command; do
+while read -r number length command; do
+	if [ "${#command}" != "$length" ]; then
+		echo again
+		continue
+	fi
 	out=/tmp/$number
 	{
 		printf '%s' 'ip() { /sbin/ip "$@"; }; '

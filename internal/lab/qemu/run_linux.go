@@ -2,10 +2,8 @@ package qemu
 
 import (
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -19,16 +17,23 @@ func (g *Guest) Try(lines string) (out string, status int) {
 	g.t.Helper()
 	g.last++
 	g.deadline(netns.Timeout)
-	if _, err := fmt.Fprintf(g.conn, "%d %s\n", g.last, base64.StdEncoding.EncodeToString([]byte(lines))); err != nil {
-		g.fail(lines, err)
-	}
+	command := base64.StdEncoding.EncodeToString([]byte(lines))
 	var number, size int
-	head, err := g.in.ReadString('\n')
-	if err != nil {
-		g.fail(lines, err)
-	}
-	if _, err := fmt.Sscan(head, &number, &status, &size); err != nil || number != g.last {
-		g.fail(lines, fmt.Errorf("the answer is %q", head))
+	for tries := 0; ; tries++ {
+		if _, err := fmt.Fprintf(g.conn, "%d %d %s\n", g.last, len(command), command); err != nil {
+			g.fail(lines, err)
+		}
+		head, err := g.in.ReadString('\n')
+		if err != nil {
+			g.fail(lines, err)
+		}
+		if head == "again\n" && tries < 10 {
+			continue // a part of the line was lost, as happens on a serial line while a guest comes up
+		}
+		if _, err := fmt.Sscan(head, &number, &status, &size); err != nil || number != g.last {
+			g.fail(lines, fmt.Errorf("the answer is %q", head))
+		}
+		break
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(g.in, text); err != nil {
@@ -57,21 +62,7 @@ func (g *Guest) ready() {
 			g.fail("boot", err)
 		}
 		if strings.TrimSpace(line) == "ready" {
-			break
-		}
-	}
-	// A line that was just opened may lose the first of what comes in.
-	for end := time.Now().Add(BootTimeout); ; {
-		g.last++
-		g.deadline(time.Second)
-		_, err := fmt.Fprintf(g.conn, "%d \n", g.last)
-		for line := ""; err == nil; {
-			if line, err = g.in.ReadString('\n'); strings.TrimSpace(line) == fmt.Sprintf("%d 0 0", g.last) {
-				return
-			}
-		}
-		if !errors.Is(err, os.ErrDeadlineExceeded) || time.Now().After(end) {
-			g.fail("the first command", err)
+			return
 		}
 	}
 }
