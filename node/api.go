@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -92,11 +91,20 @@ func (v *VSI) Switch() (*vswitch.VSI, error) { return v.n.sw.VSI(v.vni, nil) }
 // Update changes the settings of the segment: see [Node.Update].
 func (v *VSI) Update(edit func(*Segment) error) error {
 	return v.n.Update(func(c *Config) error {
-		if s := c.segment(v.vni); s != nil {
-			return edit(s)
+		s, err := v.of(c)
+		if err != nil {
+			return err
 		}
-		return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+		return edit(s)
 	})
+}
+
+// of returns the segment's settings in c.
+func (v *VSI) of(c *Config) (*Segment, error) {
+	if s := c.segment(v.vni); s != nil {
+		return s, nil
+	}
+	return nil, fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
 }
 
 // Join puts the segment into a tunnel, or adds peers to those that it has there. They get what
@@ -130,9 +138,9 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	n.updates.Lock()
 	defer n.updates.Unlock()
 	err := n.update(func(c *Config) error {
-		s := c.segment(v.vni)
-		if s == nil {
-			return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+		s, err := v.of(c)
+		if err != nil {
+			return err
 		}
 		switch there := c.port(name); {
 		case there != nil && n.own[name] != p:
@@ -179,14 +187,14 @@ func (v *VSI) Remove(p vswitch.Port) error {
 // Without a MAC it gets one, at random, unless the segment carries IP without Ethernet.
 func (v *VSI) Gateway(vrf string, g Gateway) error {
 	return v.n.Update(func(c *Config) error {
-		s := c.segment(v.vni)
-		if s == nil {
-			return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+		s, err := v.of(c)
+		if err != nil {
+			return err
 		}
 		if s.Gateway != nil {
 			return fmt.Errorf("node: segment %d has a gateway; Update changes it", v.vni)
 		}
-		if g.MAC.IsZero() && !v.n.bare(c, s) {
+		if g.MAC.IsZero() && !s.bare(c.tunnel, c.port) {
 			rand.Read(g.MAC[:])
 			g.MAC[0] = g.MAC[0]&^1 | 2 // locally administered, of one host
 		}
@@ -196,21 +204,6 @@ func (v *VSI) Gateway(vrf string, g Gateway) error {
 		}
 		return nil
 	})
-}
-
-// bare reports whether a segment carries IP without Ethernet.
-func (n *Node) bare(c *Config, s *Segment) bool {
-	for _, x := range s.in() {
-		if t := c.tunnel(x.Tunnel); t != nil && t.Type == encap.TypeIPIP {
-			return true
-		}
-	}
-	for _, m := range s.Members {
-		if p := c.port(m.Port); p != nil && p.bare() {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *Config) segment(vni frame.VNI) *Segment {

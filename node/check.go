@@ -370,16 +370,7 @@ func (k *checker) entry(key string, g *Segment, e FDB) {
 		k.remote(key+".remote", k.tunnelOf(key, g, e.Tunnel), e.Remote)
 	case e.Tunnel != "":
 		k.fail(key+".tunnel", "is for remote, not for port")
-	case !g.has(e.Port):
+	case g.member(e.Port) == nil:
 		k.fail(key+".port", "%q is no member of the segment", e.Port)
 	}
-}
-
-func (g *Segment) has(port string) bool {
-	for _, m := range g.Members {
-		if m.Port == port {
-			return true
-		}
-	}
-	return false
 }

@@ -11,12 +11,21 @@ import (
 
 // bare reports whether a segment carries IP without Ethernet.
 func (k *checker) bare(g *Segment) bool {
+	return g.bare(func(name string) *Tunnel { return k.tunnels[name] }, func(name string) *Port { return k.ports[name] })
+}
+
+// bare asks by name about tunnels and ports, nil for one that there is not.
+func (g *Segment) bare(tunnel func(string) *Tunnel, port func(string) *Port) bool {
 	for _, x := range g.in() {
-		if t := k.tunnels[x.Tunnel]; t != nil && t.Type == encap.TypeIPIP {
+		if t := tunnel(x.Tunnel); t != nil && t.Type == encap.TypeIPIP {
 			return true
 		}
 	}
-	return len(g.Members) == 1 && k.ports[g.Members[0].Port] != nil && k.ports[g.Members[0].Port].bare()
+	if len(g.Members) != 1 {
+		return false
+	}
+	p := port(g.Members[0].Port)
+	return p != nil && p.bare()
 }
 
 // ownPrefixes returns what an interface has with an address: its network, itself, and the

@@ -14,7 +14,6 @@ import (
 // A segment is a Segment as it runs.
 type segment struct {
 	vni     frame.VNI
-	refuse  bool
 	first   string // its first tunnel
 	vsi     *vswitch.VSI
 	far     map[string]*vswitch.Attachment // by tunnel
@@ -90,7 +89,7 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 // segment returns the segment that c is about, making it if there is none.
 func (n *Node) segment(c *Segment) (*segment, error) {
 	s := n.segments[c.VNI]
-	if s != nil && s.refuse != c.Refuse { // the one thing a table cannot change
+	if s != nil && s.vsi.Config().Refuse != c.Refuse { // the one thing a table cannot change
 		if err := n.deleteSegment(s); err != nil {
 			return nil, err
 		}
@@ -103,7 +102,7 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Refuse: c.Refuse})
 		if err == nil {
 			s = &segment{
-				vni: c.VNI, refuse: c.Refuse, vsi: vsi,
+				vni: c.VNI, vsi: vsi,
 				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
 				settings: vswitch.VSIConfig{Refuse: c.Refuse},
 				gate:     gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},
@@ -123,12 +122,7 @@ func (c *Segment) vsi(slots vswitch.Slots) vswitch.VSIConfig {
 }
 
 func (c *Segment) member(port string) *Member {
-	for i := range c.Members {
-		if c.Members[i].Port == port {
-			return &c.Members[i]
-		}
-	}
-	return nil
+	return find(c.Members, func(m *Member) bool { return m.Port == port })
 }
 
 // onPort reports whether the segment's interface is one without MACs, on a port or tunnel
