@@ -92,7 +92,7 @@ func (c *TableConfig) Check() error {
 	w.Limit("Limit", c.Limit)
 	w.Limit("PerDest", c.PerDest)
 	if c.Ageing > 0 && c.Ageing < time.Second {
-		w.Wrong("Ageing", "%v, allowed are 1s and more, 0 for %v, and negative for never", c.Ageing, DefaultAgeing)
+		w.Wrong("Ageing", "%v, allowed are 1s and more", c.Ageing)
 	}
 	if c.DuplicateWindow < 0 || c.DuplicateWindow > 0 && c.DuplicateWindow < time.Second {
 		w.Wrong("DuplicateWindow", "%v, allowed are 1s and more, and 0 for %v", c.DuplicateWindow, DefaultDuplicateWindow)

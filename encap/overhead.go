@@ -35,6 +35,17 @@ const (
 	VLANTagLen  = 4
 )
 
+// Port returns the UDP port that IANA has given to the encapsulation, 0 to one without UDP.
+func (t Type) Port() uint16 {
+	switch t {
+	case TypeVXLAN:
+		return VXLANPort
+	case TypeGPE:
+		return GPEPort
+	}
+	return 0
+}
+
 // Header returns the length of the tunnel's own header, behind IP and UDP.
 func (t Type) Header() int {
 	if t == TypeIPIP {

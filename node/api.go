@@ -32,6 +32,9 @@ func (n *Node) update(edit func(*Config) error) error {
 	if err := edit(cfg); err != nil {
 		return err
 	}
+	if err := cfg.errors(true); err != nil {
+		return err
+	}
 	return n.change(cfg)
 }
 

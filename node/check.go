@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -22,6 +23,7 @@ import (
 type checker struct {
 	*source
 	c        *Config
+	begun    bool // calls make it step by step: what has no gateway yet may get one
 	tunnels  map[string]*Tunnel
 	ports    map[string]*Port
 	policies map[string]bool
@@ -32,9 +34,9 @@ type checker struct {
 	networks map[inTunnel]frame.VNI // that segments have
 }
 
-func (c *Config) check(s *source) {
+func (c *Config) check(s *source, begun bool) {
 	k := &checker{
-		source: s, c: c, tunnels: map[string]*Tunnel{}, ports: map[string]*Port{}, policies: map[string]bool{},
+		source: s, c: c, begun: begun, tunnels: map[string]*Tunnel{}, ports: map[string]*Port{}, policies: map[string]bool{},
 		segments: map[frame.VNI]*Segment{}, vrfs: map[string]bool{}, used: map[string]string{},
 		nets: map[inVRF]frame.VNI{}, networks: map[inTunnel]frame.VNI{},
 	}
@@ -176,15 +178,10 @@ func (k *checker) misplaced(key string, at any, left []string, of []any, text st
 
 // port returns the UDP port that a tunnel has.
 func (t *Tunnel) port() uint16 {
-	switch {
-	case t.Type == encap.TypeIPIP:
+	if t.Type == encap.TypeIPIP {
 		return 0
-	case t.Port != 0:
-		return t.Port
-	case t.Type == encap.TypeGPE:
-		return encap.GPEPort
 	}
-	return encap.VXLANPort
+	return cmp.Or(t.Port, t.Type.Port())
 }
 
 func (k *checker) port(key string, p *Port) {
@@ -316,10 +313,10 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 		k.fail(key+".vlan", "%d; allowed are 1 to 4094, and 0 for untagged", m.VLAN)
 	}
 	if p.bare() {
-		if g.Gateway == nil {
-			k.fail(key+".port", "%q carries IP without Ethernet: a gateway is needed", m.Port)
+		if g.Gateway == nil && !g.Wire.IsValid() && !k.begun {
+			k.fail(key+".port", "%q carries IP without Ethernet: a gateway or a wire is needed", m.Port)
 		}
-		if len(g.Members) > 1 || len(g.in()) > 0 {
+		if len(g.Members) > 1 || len(g.in()) > 0 && !g.Wire.IsValid() {
 			k.fail(key+".port", "%q carries IP without Ethernet: it is alone in its segment", m.Port)
 		}
 		if m.VLAN != 0 {

@@ -10,6 +10,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -182,7 +183,13 @@ func (s *source) fill(v *hujson.Value, key string, to reflect.Value, never bool)
 		if !s.want(v, key, '"') {
 			return
 		}
-		if err := x.UnmarshalText([]byte(v.Value.(hujson.Literal).String())); err != nil {
+		if err := x.UnmarshalText([]byte(s.literal(v).String())); err != nil {
+			switch x.(type) {
+			case *netip.Addr:
+				err = fmt.Errorf("%s; wanted is an IP address such as 10.0.0.1", s.shown(v))
+			case *netip.Prefix:
+				err = fmt.Errorf("%s; wanted is an IP address with a length, such as 10.0.0.1/24", s.shown(v))
+			}
 			s.fail(key, "%s", strings.TrimPrefix(err.Error(), "frame: "))
 		}
 		return

@@ -18,10 +18,11 @@ type neighbourhood struct {
 	gateway   *SegmentGateway
 	responder arp.Config
 	table     arp.TableConfig
+	wire      netip.Addr
 }
 
 func (c *Segment) neighbourhood() neighbourhood {
-	return neighbourhood{c.Gateway, c.responder(nil), *c.table()}
+	return neighbourhood{c.Gateway, c.responder(nil), *c.table(), c.Wire}
 }
 
 // setGateway makes what answers for neighbours, and the interface of a segment that has
@@ -174,13 +175,13 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	return s.configure(c.vsi(n.slots(s, c)))
 }
 
-// dropInterface removes the gateway from a segment. What was routed by it is held until the
-// gates open.
+// dropInterface removes the gateway, or the wire, from a segment. What was routed by the gateway
+// is held until the gates open.
 func (n *Node) dropInterface(s *segment) {
 	if s.iface != nil {
 		s.iface.Hold()
-		s.iface = nil
 	}
+	s.iface, s.wire = nil, nil
 }
 
 func mode(c *Segment) arp.Mode {

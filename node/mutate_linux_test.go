@@ -195,7 +195,9 @@ func (m maker) try() *Config {
 		}
 	}
 	for _, p := range c.Ports {
-		if p.Type == PortTUN {
+		if i := len(bare) - 1; p.Type == PortTUN && i >= 0 && bare[i].Tunnel != "" && len(bare[i].Members) == 0 && m.some(2) {
+			bare[i].Members, bare[i].Wire = []Member{{Port: p.Name}}, m.addr("192.0.2.7", "192.0.2.8")
+		} else if p.Type == PortTUN {
 			bare = append(bare, Segment{Members: []Member{{Port: p.Name}}})
 		} else {
 			taps = append(taps, p.Name)
@@ -207,7 +209,10 @@ func (m maker) try() *Config {
 		}
 	}
 	for i, s := range bare {
-		if len(c.VRFs) > 0 && m.some(2) {
+		if s.Wire.IsValid() {
+			s.VNI = frame.VNI(50 + i)
+			c.Segments = append(c.Segments, s)
+		} else if len(c.VRFs) > 0 && m.some(2) {
 			s.VNI = frame.VNI(50 + i)
 			s.Gateway = &SegmentGateway{VRF: pick(m, c.VRFs...).Name, Gateway: Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix(pick(m, "10.5.0.1/32", "10.5.0.2/32"))}}}
 			c.Segments = append(c.Segments, s)

@@ -131,14 +131,15 @@ func (n *Node) Apply(cfg *Config) error {
 	}
 	n.updates.Lock()
 	defer n.updates.Unlock()
-	return n.change(clone(cfg))
-}
-
-// change is Apply of a configuration that nobody else has. n.updates is held.
-func (n *Node) change(cfg *Config) error {
+	cfg = clone(cfg)
 	if err := cfg.Check(); err != nil {
 		return err
 	}
+	return n.change(cfg)
+}
+
+// change is Apply of a configuration that was checked and that nobody else has. n.updates is held.
+func (n *Node) change(cfg *Config) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
@@ -244,6 +245,14 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 		}
 		n.log.Warn("rows wait", "err", err)
 	}
+	for i := range cfg.Segments {
+		c := &cfg.Segments[i]
+		a.at = fmt.Sprintf("segment %d", c.VNI)
+		if a.ends(n.step("wire", func() error { return n.setWire(n.segments[c.VNI], c) })) {
+			return
+		}
+	}
+	a.at = ""
 	if n.openGates(a); a.ends(nil) {
 		return
 	}

@@ -6,7 +6,7 @@ func Parse(text []byte) (*Config, error) {
 	s := &source{text: text}
 	c := new(Config)
 	if s.decode(c) {
-		c.check(s)
+		c.check(s, false)
 	}
 	if errs := s.sorted(); len(errs) > 0 {
 		return nil, errs
@@ -16,9 +16,11 @@ func Parse(text []byte) (*Config, error) {
 
 // Check reports everything that is wrong with a configuration, as [Errors] without
 // positions.
-func (c *Config) Check() error {
+func (c *Config) Check() error { return c.errors(false) }
+
+func (c *Config) errors(begun bool) error {
 	s := new(source)
-	c.check(s)
+	c.check(s, begun)
 	if errs := s.sorted(); len(errs) > 0 {
 		return errs
 	}

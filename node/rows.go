@@ -18,6 +18,9 @@ func rows(cfg *Config) (list []control.Route) {
 				list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(a, 0), Tunnel: s.named(x.Tunnel)})
 			}
 		}
+		if s.Wire.IsValid() {
+			list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(s.Wire, 0)})
+		}
 		for _, e := range s.FDB {
 			m := control.MAC{VNI: s.VNI, MAC: e.MAC, Port: e.Port, Sticky: e.Sticky}
 			if e.Port == "" {

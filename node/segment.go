@@ -23,6 +23,7 @@ type segment struct {
 	table     *arp.Table
 	responder *arp.Responder
 	iface     *l3.Interface
+	wire      *l3.Wire
 	macs      []frame.MAC // of the interface, in the FDB
 	guards    map[string]*policy.Guard
 
@@ -125,9 +126,9 @@ func (c *Segment) member(port string) *Member {
 	return find(c.Members, func(m *Member) bool { return m.Port == port })
 }
 
-// onPort reports whether the segment's interface is one without MACs, on a port or tunnel
-// for IP.
-func (s *segment) onPort() bool { return s.iface != nil && s.iface.MAC().IsZero() }
+// onPort reports whether the segment has a wire, or an interface without MACs, on a port or
+// tunnel for IP.
+func (s *segment) onPort() bool { return s.wire != nil || s.iface != nil && s.iface.MAC().IsZero() }
 
 // slots returns what fills the VSI's slots.
 func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
@@ -137,6 +138,9 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 	}
 	if s.iface != nil {
 		slots.Gateway, slots.TooBig = s.iface, vswitch.Chain(s.iface.TooBig(), slots.TooBig)
+	}
+	if s.wire != nil {
+		slots.Gateway, slots.TooBig = s.wire, s.wire.TooBig()
 	}
 	if p := n.policies[c.Policy]; p != nil {
 		slots.Ingress, slots.Egress = p.Ingress(), p.Egress()

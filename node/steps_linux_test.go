@@ -159,6 +159,9 @@ func (b *bench) state() []string {
 		if s.responder != nil {
 			add("segment %d: responder %s", vni, settings(reflect.ValueOf(s.responder).Elem().FieldByName("cfg")))
 		}
+		if s.wire != nil {
+			add("segment %d: a wire", vni)
+		}
 		if s.iface != nil {
 			add("segment %d: interface %v of %s", vni, s.iface.MAC(), s.iface.VRF().Name())
 		}

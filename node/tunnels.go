@@ -117,6 +117,9 @@ func (k *checker) inTunnels(key string, g *Segment) {
 	case len(g.in()) == 0 && g.Hub:
 		k.fail(key+".hub", "the segment is in no tunnel")
 	}
+	if g.Wire.IsValid() {
+		k.wire(key, g)
+	}
 	here := map[string]bool{}
 	for i, x := range g.in() {
 		at := key
@@ -166,10 +169,11 @@ func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
 	case !ipip:
 	case len(g.in()) > 1:
 		k.fail(at+".tunnel", "%q carries IP without Ethernet: it is alone in its segment", t.Name)
+	case g.Wire.IsValid():
 	case len(g.Members) > 0:
-		k.fail(at+".members", "tunnel %q carries IP without Ethernet: its segment has no members", t.Name)
-	case g.Gateway == nil:
-		k.fail(at+".gateway", "needed: tunnel %q carries IP without Ethernet", t.Name)
+		k.fail(at+".members", "tunnel %q carries IP without Ethernet: its segment has no members, unless a wire joins one", t.Name)
+	case g.Gateway == nil && !k.begun:
+		k.fail(at+".gateway", "needed, or a wire: tunnel %q carries IP without Ethernet", t.Name)
 	}
 }
 

@@ -209,7 +209,7 @@ func TestTAPOpenErrors(t *testing.T) {
 		{"t", &DeviceConfig{Namespace: "no-such"}, os.ErrNotExist, `port: TAP "t": DeviceConfig.Namespace "no-such": no such file`},
 		{"t", &DeviceConfig{Namespace: "/dev/null"}, syscall.EINVAL, `port: TAP "t": DeviceConfig.Namespace "/dev/null": entering the network namespace`},
 		{"t", &DeviceConfig{MTU: -1}, nil, "MTU: -1"},
-		{"t", &DeviceConfig{MTU: 1 << 20}, syscall.EINVAL, "MTU 1048576"},
+		{"t", &DeviceConfig{MTU: 1 << 20}, nil, "MTU: 1048576"},
 		{"t", &DeviceConfig{MAC: frame.Broadcast}, nil, "group address"},
 	} {
 		h.Do(func() {

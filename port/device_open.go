@@ -108,8 +108,12 @@ func FromFiles(files []*os.File, cfg *DeviceConfig) (*Device, error) {
 // Check returns what [OpenTAP] refuses of a device's settings, and for a TUN what [OpenTUN] does.
 func (c *DeviceConfig) Check(tun bool) error {
 	w := setting.Of("DeviceConfig")
-	if c.MTU < 0 {
-		w.Wrong("MTU", "%d is negative", c.MTU)
+	longest := maxMTU
+	if !tun {
+		longest -= ethLen
+	}
+	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > longest) {
+		w.Wrong("MTU", "%d, allowed are %d to %d, and 0 for that of the device", c.MTU, minMTU, longest)
 	}
 	if c.MAC.IsGroup() {
 		w.Wrong("MAC", "%v is a group address", c.MAC)
@@ -119,6 +123,12 @@ func (c *DeviceConfig) Check(tun bool) error {
 	checkQueues(w, c.Queues, c.BusyPoll)
 	return w.Err()
 }
+
+// The kernel's bounds of a device's MTU, with the Ethernet header of a TAP.
+const (
+	minMTU = 68
+	maxMTU = 65535
+)
 
 // checkQueues is for what devices and interfaces have in common.
 func checkQueues(w *setting.Check, queues int, poll time.Duration) {

@@ -222,7 +222,7 @@ func TestDeviceFromFileErrors(t *testing.T) {
 		"namespace": {[]*os.File{queue("a3", plainTAP)}, &DeviceConfig{Namespace: "x"}, nil, "is open already"},
 		"MAC":       {[]*os.File{queue("a4", plainTUN)}, &DeviceConfig{MAC: frame.MAC{2}}, nil, "a TUN has none"},
 		"prefix":    {[]*os.File{queue("a6", unix.IFF_TAP)}, nil, nil, `port: TAP "a6": it was opened without IFF_NO_PI`},
-		"MTU":       {[]*os.File{queue("a5", plainTAP)}, &DeviceConfig{MTU: 9}, syscall.EINVAL, `port: TAP "a5": DeviceConfig.MTU 9`},
+		"MTU":       {[]*os.File{queue("a5", plainTAP)}, &DeviceConfig{MTU: 9}, nil, `port: TAP "a5": DeviceConfig.MTU: 9`},
 	} {
 		d, err := FromFiles(c.files, c.cfg)
 		if err == nil {

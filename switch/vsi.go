@@ -146,7 +146,7 @@ func (c *VSIConfig) Check() error {
 	w := setting.Of("vswitch: VSIConfig")
 	w.Limit("MaxMACs", c.MaxMACs)
 	if c.Ageing > 0 && c.Ageing < time.Second || c.Ageing > maxTime {
-		w.Wrong("Ageing", "%v, allowed are 1s to %v, 0 for the default, and negative for never", c.Ageing, maxTime)
+		w.Wrong("Ageing", "%v, allowed are 1s to %v", c.Ageing, maxTime)
 	}
 	if c.MissTimeout != 0 && c.MissTimeout < time.Second || c.MissTimeout > maxTime {
 		w.Wrong("MissTimeout", "%v, allowed are 1s to %v, and 0 for %v", c.MissTimeout, maxTime, missTimeout)
