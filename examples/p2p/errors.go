@@ -8,14 +8,22 @@ import (
 	"syscall"
 )
 
+// cause returns err without the part of the node that it is about: there is one of each.
+func cause(err error) error {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner
+	}
+	return err
+}
+
 // localError says what to do when the underlay cannot be opened.
 func localError(o options, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENODEV) && strings.Contains(err.Error(), "MulticastDevice"):
 		return fmt.Errorf("%w: -underlay-dev must be an interface of this host", err)
-	case o.underlay.Device != "" && errors.Is(err, syscall.ENODEV):
+	case o.node.Tunnels[0].Device != "" && errors.Is(err, syscall.ENODEV):
 		return fmt.Errorf("%w: -bind must be an interface of this host", err)
-	case o.underlay.Mark != 0 && errors.Is(err, os.ErrPermission):
+	case o.node.Tunnels[0].Mark != 0 && errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w: -mark needs CAP_NET_ADMIN: run as root", err)
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%w: stop the program or vxlan device that has the port, or choose another -dstport", err)
@@ -28,15 +36,15 @@ func localError(o options, err error) error {
 }
 
 // deviceError says what to do when the device cannot be opened with that MTU.
-func deviceError(o options, mtu int, err error) error {
+func deviceError(o options, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w: run as root, or first, as root: ip tuntap add %s mode tap user NAME; ip link set %[2]s mtu %d up", err, o.dev, mtu)
+		return fmt.Errorf("%w: run as root, or first, as root: ip tuntap add %s mode tap user NAME; ip link set %[2]s mtu %d up", err, o.node.Ports[0].Name, o.node.Ports[0].MTU)
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%w: stop that program, or choose another -dev", err)
 	case errors.Is(err, syscall.EINVAL):
 		hint := "choose another -dev, a name of at most 15 bytes"
-		if o.queues != 0 {
+		if o.queues {
 			hint += ", or leave -queues out"
 		}
 		return fmt.Errorf("%w: %s", err, hint)

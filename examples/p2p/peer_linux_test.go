@@ -102,7 +102,7 @@ func TestFloodList(t *testing.T) {
 	b.VXLAN("vx0", netns.VXLAN{ID: 7, Port: 8472, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
 	c.VXLAN("vx0", netns.VXLAN{ID: 7, Port: 8472, Local: "10.0.0.3", Remote: "10.0.0.1", Addr: "192.168.7.3/24"})
 	p := start(t, a, "ready dev=blue type=vxlan id=7 local=10.0.0.1:8472 mtu=1450",
-		"-local", "10.0.0.1", "-remote", "10.0.0.2,10.0.0.3,10.0.0.2", "-id", "7", "-dstport", "8472", "-dev", "blue")
+		"-local", "10.0.0.1", "-remote", "10.0.0.2,10.0.0.3", "-id", "7", "-dstport", "8472", "-dev", "blue")
 	a.Addr("blue", "192.168.7.1/24")
 
 	out := a.Run("ping", "-n", "-b", "-c", "4", "-i", "0.2", "-W", "1", "192.168.7.255")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -46,13 +47,13 @@ type peer struct {
 	Tx   uint64 `json:"tx"`
 }
 
-// takeStats returns the stats line; far is where v is attached, neigh may be nil. It is for
-// a switch that still has its ports.
-func takeStats(sw *vswitch.Switch, v *vtep.VTEP, far *vswitch.Attachment, neigh *arp.Responder) string {
+// takeStats returns the stats line of a node that still has its ports, v its tunnel.
+func takeStats(n *node.Node, v *vtep.VTEP) string {
+	sw, vni := n.Switch(), n.Config().Segments[0].VNI
 	tunnel := v.Stats()
 	s := stats{Tx: tunnel.Tx, FDB: []fdbEntry{}, Neigh: []neighbour{}, Peers: []peer{}}
 	for _, p := range sw.Stats().Ports {
-		if p.Port == far.Dest(0).Port() {
+		if p.Name == v.Name() {
 			s.Rx = p.Accepted
 		}
 		s.Flood.Broadcast += p.Flood.Broadcast
@@ -74,11 +75,11 @@ func takeStats(sw *vswitch.Switch, v *vtep.VTEP, far *vswitch.Attachment, neigh 
 		}
 	}
 	slices.SortFunc(s.FDB, func(a, b fdbEntry) int { return cmp.Compare(a.MAC, b.MAC) })
-	if neigh != nil {
+	if neigh := n.Neighbours(vni); neigh != nil {
 		counts := neigh.Stats()
 		s.Counts = &counts
 		for e := range neigh.Table().All() {
-			s.Neigh = append(s.Neigh, neighbour{far.VSI().VNI(), e.IP.String(), e.MAC.String(), e.Origin.String(), e.State.String()})
+			s.Neigh = append(s.Neigh, neighbour{vni, e.IP.String(), e.MAC.String(), e.Origin.String(), e.State.String()})
 		}
 	}
 	for _, p := range tunnel.Peers {

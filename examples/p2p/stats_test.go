@@ -9,9 +9,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
-	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/underlay"
-	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // The stats line has no counts without -neigh; with it, the neighbours by address and what
@@ -28,29 +28,28 @@ func TestNeighbourStats(t *testing.T) {
 		check(err)
 		net := underlay.NewNetwork(nil)
 		defer net.Close()
-		u, err := net.Listen(netip.MustParseAddrPort("10.0.0.1:4789"), nil)
+		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
+			return net.Listen(netip.AddrPortFrom(t.Local, 4789), nil)
+		}})
 		check(err)
-		v, err := vtep.New(nil, u)
+		defer n.Close()
+		v, err := n.Tunnel("p2p", o.node.Tunnels[0])
 		check(err)
-		sw, err := vswitch.New(nil)
+		s := o.node.Segments[0]
+		s.Members = nil // the device
+		_, err = n.Segment(77, &s)
 		check(err)
-		defer sw.Close()
-		vsi, err := sw.VSI(o.id, &o.vsi)
-		check(err)
-		far, err := vsi.Attach(v, uint32(o.id))
-		check(err)
-		r, err := neighbours(o, sw, vsi)
-		check(err)
+		r := n.Neighbours(77)
 		if r != nil {
 			check(r.Table().Set(netip.MustParseAddr("192.0.2.9"), frame.MAC{2, 9}, arp.Static, 0))
 			for n := range byte(5) {
-				r.Table().Learn(&arp.Claim{IP: netip.AddrFrom4([4]byte{192, 0, 2, n}), MAC: frame.MAC{2, n}, From: far.Dest(1)}, 0)
+				r.Table().Learn(&arp.Claim{IP: netip.AddrFrom4([4]byte{192, 0, 2, n}), MAC: frame.MAC{2, n}, From: frame.NewDest(1, 1)}, 0)
 			}
 			f := frame.Make([]byte{12: 8, 13: 6, 59: 0}) // ARP in name only
 			f.From = frame.NewDest(9, 0)
 			r.Process(&f, frame.At{})
 		}
-		text := takeStats(sw, v, far, r)
+		text := takeStats(n, v)
 		var got map[string]any
 		check(json.Unmarshal([]byte(strings.TrimPrefix(text, "stats ")), &got))
 		if mode == "off" {

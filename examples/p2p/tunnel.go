@@ -1,19 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
-	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -23,44 +24,25 @@ const minMTU = 68
 
 // tunnel runs the tunnel until ctx is done or a port fails:
 //
-//	kernel -- TAP --- VSI ---- VTEP -- UDP -- peers
-//	kernel -- TUN --- Wire --- VTEP -- raw IP, or UDP -- one peer
+//	kernel -- TAP --- segment ----- VTEP -- UDP -- peers
+//	kernel -- TUN --- its wire ---- VTEP -- raw IP, or UDP -- one peer
 func tunnel(ctx context.Context, o options, out io.Writer) error {
-	u, err := listen(o)
-	if err != nil {
-		return localError(o, err)
-	}
-	defer u.Close()
-	capture, err := port.NewCapture(nil)
+	n, err := node.New(nil)
 	if err != nil {
 		return err
 	}
-	defer capture.Close()
-	v, err := vtep.New(&o.vtep, capture.Underlay(u))
+	defer n.Close()
+	v, err := n.Tunnel(o.node.Tunnels[0].Name, o.node.Tunnels[0])
+	if err != nil {
+		return localError(o, cause(err))
+	}
+	mtu, err := deviceMTU(o.node, v)
 	if err != nil {
 		return err
 	}
-	mtu := o.mtu
-	if mtu == 0 {
-		mtu = v.MTU(0)
-		if !o.tun {
-			mtu -= encap.EthernetLen // of the device: without the inner Ethernet header
-		}
-		if o.vsi.InnerVLAN == vswitch.VLANPass {
-			mtu -= encap.VLANTagLen // a VLAN device on top has the same MTU
-		}
-	}
-	if mtu < minMTU {
-		return fmt.Errorf("the MTU towards %v, %d, leaves an MTU of %d inside the tunnel: raise it by %d or more", o.local, u.MTU(), mtu, minMTU-mtu)
-	}
-	device, err := open(o, mtu)
-	if err != nil {
-		return deviceError(o, mtu, err)
-	}
-	defer device.Close()
-	dev, err := capture.Port(device)
-	if err != nil {
-		return err
+	o.node.Ports[0].MTU = mtu
+	if err := apply(n, o); err != nil {
+		return deviceError(o, cause(err))
 	}
 	if o.pcap != "" {
 		f, err := os.Create(o.pcap)
@@ -68,34 +50,10 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 			return fmt.Errorf("-pcap: %w", err)
 		}
 		defer f.Close()
-		if err := capture.Start(f); err != nil {
+		if err := n.Capture().Start(f); err != nil {
 			return fmt.Errorf("-pcap: %w", err)
 		}
 	}
-
-	sw, err := vswitch.New(nil)
-	if err != nil {
-		return err
-	}
-	defer sw.Close()
-	vsi, err := sw.VSI(o.id, &o.vsi)
-	if err != nil {
-		return err
-	}
-	far, err := vsi.AttachWith(v, uint32(o.id), vswitch.AttachConfig{Storm: o.storm})
-	if err != nil {
-		return err
-	}
-	var neigh *arp.Responder
-	if o.tun {
-		err = join(o, v, vsi, dev, far)
-	} else {
-		neigh, err = bridge(o, sw, v, vsi, dev, far)
-	}
-	if err != nil {
-		return err
-	}
-
 	asked := make(chan os.Signal, 1)
 	notifyStats(asked)
 	defer signal.Stop(asked)
@@ -106,59 +64,72 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 		every = t.C
 	}
 	failed := make(chan error, 1)
-	go watch(sw.Events(), failed)
-	go sw.Run(context.Background()) // not ctx: the last statistics are taken before it closes the ports
-	fmt.Fprintln(out, ready(o, device.Name(), u.LocalAddr(), mtu))
+	go watch(n.Switch().Events(), failed)
+	go n.Run(context.Background()) // not ctx: the last statistics are taken before it closes the ports
+	fmt.Fprintln(out, ready(o.node, mtu))
 	for {
 		select {
 		case <-asked:
-			fmt.Fprintln(out, takeStats(sw, v, far, neigh))
+			fmt.Fprintln(out, takeStats(n, v))
 			continue
 		case <-every:
-			fmt.Fprintln(out, takeStats(sw, v, far, neigh))
+			fmt.Fprintln(out, takeStats(n, v))
 			continue
 		case <-ctx.Done():
 		case err = <-failed:
 		}
-		last := takeStats(sw, v, far, neigh)
-		sw.Close()
+		last := takeStats(n, v)
+		n.Switch().Close()
 		fmt.Fprintln(out, last)
-		if e := capture.Stop(); e != nil && err == nil {
+		if e := n.Capture().Stop(); e != nil && err == nil {
 			err = fmt.Errorf("-pcap: %w", e)
 		}
 		return err
 	}
 }
 
-// bridge makes a segment of a TAP and the tunnel. It returns what answers for neighbours, nil
-// without.
-func bridge(o options, sw *vswitch.Switch, v *vtep.VTEP, vsi *vswitch.VSI, dev vswitch.Port, far *vswitch.Attachment) (*arp.Responder, error) {
-	if err := v.SetFlood(o.id, o.flood()...); err != nil {
-		return nil, err
+// deviceMTU returns the MTU of the device: what -mtu says, or what fits the tunnel.
+func deviceMTU(cfg *node.Config, v *vtep.VTEP) (int, error) {
+	p, t := &cfg.Ports[0], &cfg.Tunnels[0]
+	if p.MTU != 0 {
+		return p.MTU, nil
 	}
-	for _, e := range o.static {
-		if err := addStatic(v, vsi, far, e); err != nil {
-			return nil, err
-		}
+	mtu := v.MTU(0)
+	if p.Type == node.PortTAP {
+		mtu -= encap.EthernetLen // of the device: without the inner Ethernet header
 	}
-	if err := vsi.Configure(o.vsi); err != nil {
-		return nil, err
+	if cfg.Segments[0].InnerVLAN == vswitch.VLANPass {
+		mtu -= encap.VLANTagLen // a VLAN device on top has the same MTU
 	}
-	neigh, err := neighbours(o, sw, vsi)
-	if err != nil {
-		return nil, err
+	if mtu < minMTU {
+		outer := v.MTU(0) + t.Type.Outer(t.Local.Is6())
+		return 0, fmt.Errorf("the MTU towards %v, %d, leaves an MTU of %d inside the tunnel: raise it by %d or more", t.Local, outer, mtu, minMTU-mtu)
 	}
-	_, err = vsi.AttachWith(dev, 0, vswitch.AttachConfig{Storm: o.storm})
-	return neigh, err
+	return mtu, nil
 }
 
-// addStatic puts an entry of -fdb into the table.
-func addStatic(v *vtep.VTEP, vsi *vswitch.VSI, far *vswitch.Attachment, e static) error {
-	peer, err := v.AddPeer(netip.AddrPortFrom(e.at, 0))
-	if err != nil {
+// apply makes the rest of the node. A persistent device was made for one queue or for several:
+// where -queues does not say, it is opened as it was made.
+func apply(n *node.Node, o options) error {
+	err := n.Apply(o.node)
+	if !errors.Is(err, syscall.EINVAL) || o.queues {
 		return err
 	}
-	return vsi.FDB().Set(e.mac, far.Dest(peer), fdb.Static)
+	if p := &o.node.Ports[0]; p.Queues > 1 {
+		p.Queues = 1
+	} else {
+		p.Queues = 2
+	}
+	return n.Apply(o.node)
+}
+
+// ready is the line that says that the tunnel carries traffic.
+func ready(cfg *node.Config, mtu int) string {
+	t, dev := &cfg.Tunnels[0], cfg.Ports[0].Name
+	if t.Type == encap.TypeIPIP {
+		return fmt.Sprintf("ready dev=%s type=%v local=%v mtu=%d", dev, t.Type, t.Local, mtu)
+	}
+	return fmt.Sprintf("ready dev=%s type=%v id=%d local=%v mtu=%d", dev, t.Type, cfg.Segments[0].VNI, netip.AddrPortFrom(t.Local, cmp.Or(t.Port, t.Type.Port())), mtu)
 }
 
 // watch reports the first port that fails. It ends with the switch.

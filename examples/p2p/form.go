@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/node"
+)
+
+// A form is a node's file that is filled in flag by flag. What is wrong with a value is for the
+// file's reader to say.
+type form struct {
+	root  any
+	given map[string]given // by key
+}
+
+// given is a flag and its value, as it was given.
+type given struct{ flag, value string }
+
+// put writes v at a key such as segments[0].fdb[1].mac, or with nil takes away what is there; flag
+// is where it came from, "" for none.
+func (f *form) put(flag, value string, v any, key string) {
+	f.root = set(f.root, strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune(".[]", r) }), v)
+	if flag != "" {
+		f.given[key] = given{flag, value}
+	}
+}
+
+// set returns in, an object or a list, with v at a place in it.
+func set(in any, path []string, v any) any {
+	if len(path) == 0 {
+		return v
+	}
+	if i, err := strconv.Atoi(path[0]); err == nil {
+		list, _ := in.([]any)
+		for len(list) <= i {
+			list = append(list, nil)
+		}
+		list[i] = set(list[i], path[1:], v)
+		return list
+	}
+	object, _ := in.(map[string]any)
+	if object == nil {
+		object = map[string]any{}
+	}
+	if object[path[0]] = set(object[path[0]], path[1:], v); object[path[0]] == nil {
+		delete(object, path[0])
+	}
+	return object
+}
+
+// read returns the node. The error names the flag, what was given and what is allowed.
+func (f *form) read() (*node.Config, error) {
+	text, err := json.Marshal(f.root)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := node.Parse(text)
+	var errs node.Errors
+	if !errors.As(err, &errs) {
+		return cfg, err
+	}
+	for _, e := range errs {
+		for key := e.Key; key != ""; key = key[:max(0, strings.LastIndexAny(key, ".["))] {
+			if g, ok := f.given[key]; ok {
+				return nil, g.wrong(e.Text)
+			}
+		}
+		for key, g := range f.given {
+			if strings.HasPrefix(key, e.Key+".") { // it is about a part of which the flag has written all
+				return nil, g.wrong(e.Text)
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s: %s", errs[0].Key, errs[0].Text)
+}
+
+// wrong returns an error about a flag. A text that begins with the value has it once.
+func (g given) wrong(text string) error {
+	for _, value := range []string{strconv.Quote(g.value), g.value} {
+		if rest, ok := strings.CutPrefix(text, value); ok && rest != "" && strings.ContainsRune(",; :", rune(rest[0])) {
+			text = strings.TrimLeft(rest, ",; :")
+			break
+		}
+	}
+	return fmt.Errorf("invalid value %q for flag -%s: %s", g.value, g.flag, text)
+}
