@@ -24,7 +24,11 @@ const (
 	DefaultFragments    = 1 << 18
 )
 
-// GatewayConfig holds the settings of a [Gateway]. The zero value works.
+// maxWaiting is far more next hops than a segment has.
+const maxWaiting = 1 << 24
+
+// GatewayConfig holds the settings of a [Gateway]. The zero value works. All can be changed
+// under traffic.
 type GatewayConfig struct {
 	PerSender int `json:"perSender,omitzero"` // ICMP errors to one source address of one network in a second; 0 = DefaultPerSender
 	Total     int `json:"total,omitzero"`     // ICMP errors in a second in all, half of them about packets from one port or peer; 0 = DefaultTotal
@@ -44,7 +48,7 @@ type GatewayConfig struct {
 // A Gateway routes between the segments of a switch. It is made of VRFs, each with routes
 // and interfaces of its own. Make one with NewGateway.
 type Gateway struct {
-	cfg    GatewayConfig
+	limits atomic.Pointer[GatewayConfig] // with the defaults filled in
 	limit  icmperr.Limiter
 	seed   mix.Key // of flow hashes
 	parked lot
@@ -52,33 +56,55 @@ type Gateway struct {
 	fragments fragments
 
 	mu   sync.Mutex
+	cfg  GatewayConfig // as it was set
 	vrfs map[string]*VRF
 }
 
 // NewGateway returns a gateway without VRFs. A nil cfg means defaults.
 func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
 	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{shares: newShares[*parked]()}, fragments: newFragments()}
+	g.limit.Init(0, 0)
+	var c GatewayConfig
 	if cfg != nil {
-		g.cfg = *cfg
+		c = *cfg
 	}
-	c := &g.cfg
-	if err := c.Check(); err != nil {
+	if err := g.Configure(c); err != nil {
 		return nil, err
 	}
-	g.limit.Set(c.PerSender, c.Total)
-	c.PerNeighbour = cmp.Or(c.PerNeighbour, DefaultPerNeighbour)
-	c.Waiting = cmp.Or(c.Waiting, DefaultWaiting)
-	c.Queued = cmp.Or(c.Queued, DefaultQueued)
-	c.Fragments = cmp.Or(c.Fragments, DefaultFragments)
 	return g, nil
 }
 
-// Check returns what [NewGateway] refuses.
+// Configure changes the settings of a gateway under traffic. What waits stays: what is beyond a
+// lower limit goes in its time, or when something else comes.
+func (g *Gateway) Configure(cfg GatewayConfig) error {
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cfg = cfg
+	g.limit.Set(cfg.PerSender, cfg.Total)
+	cfg.PerNeighbour = cmp.Or(cfg.PerNeighbour, DefaultPerNeighbour)
+	cfg.Waiting = cmp.Or(cfg.Waiting, DefaultWaiting)
+	cfg.Queued = cmp.Or(cfg.Queued, DefaultQueued)
+	cfg.Fragments = cmp.Or(cfg.Fragments, DefaultFragments)
+	g.limits.Store(&cfg)
+	return nil
+}
+
+// Config returns the settings that were last set.
+func (g *Gateway) Config() GatewayConfig {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.cfg
+}
+
+// Check returns what [NewGateway] and [Gateway.Configure] refuse.
 func (c *GatewayConfig) Check() error {
 	w := setting.Of("l3: GatewayConfig")
 	checkRates(w, c.PerSender, c.Total)
 	w.Limit("PerNeighbour", c.PerNeighbour)
-	w.Limit("Waiting", c.Waiting)
+	w.Number("Waiting", c.Waiting, 1, maxWaiting, DefaultWaiting)
 	w.Limit("Queued", c.Queued)
 	w.Limit("Fragments", c.Fragments)
 	return w.Err()

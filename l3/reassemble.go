@@ -228,7 +228,7 @@ func (i *Interface) whole6(x *packet, p wire.IPv6, at int) frame.Verdict {
 // gather keeps a piece; head is the header that an answer needs of the first one.
 func (i *Interface) gather(x *packet, key fragmentKey, p piece, head []byte, next uint8, length int) (*datagram, frame.Verdict) {
 	g := i.vrf.gateway
-	d, ok := g.fragments.add(key, p, head, next, length, g.cfg.Fragments, x.tick)
+	d, ok := g.fragments.add(key, p, head, next, length, g.limits.Load().Fragments, x.tick)
 	if !ok {
 		return nil, frame.Drop(frame.Fragment)
 	}

@@ -1,6 +1,8 @@
 package l3
 
 import (
+	"sync"
+
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/setting"
@@ -12,7 +14,8 @@ const (
 	DefaultTotal     = icmperr.DefaultTotal
 )
 
-// TooBigConfig holds the settings of a [TooBig]. The zero value works.
+// TooBigConfig holds the settings of a [TooBig]. The zero value works. All can be changed
+// under traffic.
 type TooBigConfig struct {
 	PerSender int `json:"perSender,omitzero"` // answers to one source address of one network in a second; 0 = DefaultPerSender
 	Total     int `json:"total,omitzero"`     // answers in a second in all, half of them to one port or peer; 0 = DefaultTotal
@@ -33,26 +36,49 @@ type TooBigConfig struct {
 // It answers nothing else; [TooBigStats] names every cause. No host is told of errors
 // about errors (RFC 1122, section 3.2.2; RFC 4443, section 2.4), nor that an IPv4 packet
 // without DF is too long: a bridge does not fragment, and the frame is dropped.
-type TooBig struct{ stage icmperr.TooBig }
+type TooBig struct {
+	stage icmperr.TooBig
+	mu    sync.Mutex
+	cfg   TooBigConfig // as it was set; under mu
+}
 
 // TooBigStats counts the frames a [TooBig] was asked about, each in one field.
 type TooBigStats = frame.TooBigStats
 
 // NewTooBig returns a stage. A nil cfg means defaults.
 func NewTooBig(cfg *TooBigConfig) (*TooBig, error) {
+	t := new(TooBig)
+	t.stage.Init(0, 0)
 	var c TooBigConfig
 	if cfg != nil {
 		c = *cfg
 	}
-	if err := c.Check(); err != nil {
+	if err := t.Configure(c); err != nil {
 		return nil, err
 	}
-	t := new(TooBig)
-	t.stage.Set(c.PerSender, c.Total)
 	return t, nil
 }
 
-// Check returns what [NewTooBig] refuses.
+// Configure changes the settings of a stage under traffic.
+func (t *TooBig) Configure(cfg TooBigConfig) error {
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cfg = cfg
+	t.stage.Set(cfg.PerSender, cfg.Total)
+	return nil
+}
+
+// Config returns the settings that were last set.
+func (t *TooBig) Config() TooBigConfig {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cfg
+}
+
+// Check returns what [NewTooBig] and [TooBig.Configure] refuse.
 func (c *TooBigConfig) Check() error {
 	w := setting.Of("l3: TooBigConfig")
 	checkRates(w, c.PerSender, c.Total)

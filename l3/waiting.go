@@ -58,7 +58,7 @@ type lot struct {
 // open begins to wait for a next hop, or returns nil if too much has been asked for from there
 // in this second. The lot is locked.
 func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
-	limit := i.vrf.gateway.cfg.Waiting
+	limit := i.vrf.gateway.limits.Load().Waiting
 	a := i.asking[from]
 	if a == nil {
 		a = new(asking)
@@ -71,7 +71,7 @@ func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
 		return nil
 	}
 	a.n++
-	if len(i.waiting) >= limit {
+	for len(i.waiting) >= limit { // once, unless the limit was lowered
 		most := a
 		for _, b := range i.busy {
 			if b.hops.Len() > most.hops.Len() {
@@ -118,20 +118,20 @@ func (g *Gateway) leave(w *waiting) (list []*parked) {
 // park keeps a packet for a next hop, if it may. The lot is locked.
 func (i *Interface) park(w *waiting, x *packet, in *Interface, from frame.Dest) bool {
 	g := i.vrf.gateway
-	l, n := &g.parked, x.f.Len()
+	l, limits, n := &g.parked, g.limits.Load(), x.f.Len()
 	var other *parked // that has to go, of this next hop's
-	if len(w.packets) >= g.cfg.PerNeighbour {
+	if len(w.packets) >= limits.PerNeighbour {
 		if other = w.unfair(from); other == nil {
 			return false
 		}
 	}
-	if n > g.cfg.Queued {
+	if n > limits.Queued {
 		return false
 	}
 	if other != nil {
 		i.evict(other)
 	}
-	if !l.room(from, n, g.cfg.Queued, i.evict) {
+	if !l.room(from, n, limits.Queued, i.evict) {
 		return false
 	}
 	p := &parked{f: x.f.Clone(), x: *x, in: in, w: w, from: from}

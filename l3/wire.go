@@ -41,7 +41,7 @@ func NewWire(cfg WireConfig) (*Wire, error) {
 		return nil, errors.New("l3: WireConfig.Send: needed")
 	}
 	w := &Wire{cfg: cfg}
-	w.errs.Set(0, 0)
+	w.errs.Init(0, 0)
 	return w, nil
 }
 

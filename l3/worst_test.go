@@ -198,7 +198,7 @@ func TestWorstErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := func(attack bool) (served int) {
 				var l icmperr.Limiter
-				l.Set(0, 0)
+				l.Init(0, 0)
 				l.Seed = mix.Key{0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1} // none of the 40 share a word
 				n := hosts
 				for now := range frame.Tick(tenMinutes) {

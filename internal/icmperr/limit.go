@@ -22,7 +22,7 @@ const (
 // address and place hash to, so two senders may now and then share one allowance. The hash
 // has a seed of its own, so that a stranger cannot choose with whom.
 type Limiter struct {
-	perSender, total uint32
+	perSender, total atomic.Uint32
 	Seed             mix.Key // tests choose it
 	all              atomic.Uint64
 	places           [placeSlots]atomic.Uint64
@@ -38,20 +38,26 @@ const (
 // MaxRate bounds what settings may ask for.
 const MaxRate = 1_000_000_000
 
-// Set makes a Limiter of the settings PerSender and Total, 0 for their defaults.
-func (l *Limiter) Set(perSender, total int) {
+// Init makes a Limiter of the settings PerSender and Total, 0 for their defaults.
+func (l *Limiter) Init(perSender, total int) {
 	l.Seed = mix.New()
-	l.perSender = uint32(cmp.Or(perSender, DefaultPerSender))
-	l.total = uint32(cmp.Or(total, DefaultTotal))
+	l.Set(perSender, total)
+}
+
+// Set changes the settings, also while answers are counted: a second's count goes on.
+func (l *Limiter) Set(perSender, total int) {
+	l.perSender.Store(uint32(cmp.Or(perSender, DefaultPerSender)))
+	l.total.Store(uint32(cmp.Or(total, DefaultTotal)))
 }
 
 // Allow counts one answer to the host src of a network, about a packet from a place, and
 // reports whether there was room for it. What is beyond a sender's own limit does not count
 // against the others'; what is beyond the place's does not count at all.
 func (l *Limiter) Allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Tick) bool {
-	place, share := l.place(from), (l.total+1)/2
-	return left(place, now, share) && take(&l.senders[l.hash(src, vni, from)%limitSlots], now, l.perSender) &&
-		take(place, now, share) && take(&l.all, now, l.total)
+	total := l.total.Load()
+	place, share := l.place(from), (total+1)/2
+	return left(place, now, share) && take(&l.senders[l.hash(src, vni, from)%limitSlots], now, l.perSender.Load()) &&
+		take(place, now, share) && take(&l.all, now, total)
 }
 
 // place returns the word of a place: no two of the first thousand ports share one, nor do two

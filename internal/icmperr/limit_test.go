@@ -40,7 +40,8 @@ func TestTakeConcurrently(t *testing.T) {
 
 // Senders spread over the words.
 func TestSpread(t *testing.T) {
-	l := Limiter{perSender: 1, total: MaxRate, Seed: mix.New()}
+	var l Limiter
+	l.Init(1, MaxRate)
 	n := 0
 	for i := range limitSlots {
 		if l.Allow([]byte{10, 1, byte(i >> 8), byte(i)}, 7, frame.Dest(i), 0) {
@@ -69,4 +70,55 @@ func TestLimiterHash(t *testing.T) {
 	if l.hash([]byte{10, 1, 0, 0}, 7, 1) == l.hash([]byte{10, 1, 15: 0}, 7, 1) {
 		t.Error("10.1.0.0 and a01:: share a word")
 	}
+}
+
+// Other rates hold from the next answer on, in the second that there is too, and senders keep
+// their words.
+func TestSet(t *testing.T) {
+	var l Limiter
+	l.Init(5, 100)
+	seed := l.Seed
+	ask := func(n int) (granted int) {
+		for range n {
+			if l.Allow([]byte{10, 0, 0, 1}, 7, 1<<16, 3) {
+				granted++
+			}
+		}
+		return granted
+	}
+	for _, c := range []struct{ perSender, total, asked, want int }{
+		{5, 100, 3, 3},   // three in all
+		{2, 100, 9, 0},   // which are more than this allows
+		{4, 100, 9, 1},   // four
+		{9, 100, 2, 2},   // six
+		{9, 13, 9, 1},    // half of the total, seven
+		{0, 0, 99, 3},    // ten, the default
+		{99, 99, 99, 40}, // fifty
+	} {
+		l.Set(c.perSender, c.total)
+		if n := ask(c.asked); n != c.want {
+			t.Errorf("%+v: %d granted", c, n)
+		}
+	}
+	if l.Seed != seed {
+		t.Error("senders have other words")
+	}
+}
+
+// Who counts and who sets need not know of each other.
+func TestSetUnderTraffic(t *testing.T) {
+	var l Limiter
+	l.Init(0, 0)
+	var g sync.WaitGroup
+	for range 2 {
+		g.Go(func() {
+			for n := range 2000 {
+				l.Allow([]byte{10, 0, 0, byte(n)}, 7, 1<<16, frame.Tick(n/100))
+			}
+		})
+	}
+	for n := range 200 {
+		l.Set(n, 2*n)
+	}
+	g.Wait()
 }

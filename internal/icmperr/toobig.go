@@ -8,7 +8,7 @@ import (
 )
 
 // A TooBig answers frames that are longer than their egress takes. What it says, and to whom,
-// is in the documentation of l3.TooBig. Until Set it answers nothing.
+// is in the documentation of l3.TooBig. Until Init it answers nothing.
 type TooBig struct {
 	limit Limiter
 	count [numOutcomes]atomic.Uint64
@@ -34,7 +34,10 @@ const (
 	numOutcomes
 )
 
-// Set is [Limiter.Set], once.
+// Init is [Limiter.Init].
+func (t *TooBig) Init(perSender, total int) { t.limit.Init(perSender, total) }
+
+// Set is [Limiter.Set].
 func (t *TooBig) Set(perSender, total int) { t.limit.Set(perSender, total) }
 
 // Process answers f, which is longer than at.MTU, with frame.Reply; f is then the
