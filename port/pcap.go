@@ -1,7 +1,6 @@
 package port
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,19 +10,34 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
-// CaptureConfig configures [NewCapture]. The zero value works.
+// CaptureConfig holds the settings of a [Capture]. The zero value works. All can be changed,
+// for the next file.
 type CaptureConfig struct {
-	Buffer  int // bytes of packets that may wait to be written, 128 KiB to 1 GiB; 0 = 4 MiB
-	SnapLen int // bytes kept of each packet, 1 to 262144; 0 = 262144, which is all of any
+	Buffer  int `json:"buffer,omitzero"`  // bytes of packets that may wait to be written, 128 KiB to 1 GiB; 0 = 4 MiB
+	SnapLen int `json:"snapLen,omitzero"` // bytes kept of each packet, 1 to 262144; 0 = 262144, which is all of any
 }
+
+// Defaults of [CaptureConfig].
+const (
+	DefaultCaptureBuffer = 4 << 20
+	DefaultSnapLen       = 256 << 10 // more than any packet has
+)
 
 const (
 	minCapture = 128 << 10
 	maxCapture = 1 << 30
-	maxSnapLen = 256 << 10
 )
+
+// Check returns what [NewCapture] and [Capture.Configure] refuse.
+func (c *CaptureConfig) Check() error {
+	w := setting.Of("port: CaptureConfig")
+	w.Number("Buffer", c.Buffer, minCapture, maxCapture, DefaultCaptureBuffer)
+	w.Number("SnapLen", c.SnapLen, 1, DefaultSnapLen, DefaultSnapLen)
+	return w.Err()
+}
 
 // CaptureStats is a snapshot of a capture's counters, over all its files.
 type CaptureStats struct {
@@ -75,10 +89,10 @@ type CaptureStats struct {
 // datagram to several endpoints once for each, a run once for each of its segments.
 // Payloads of more than 65,507 bytes, which IPv4 has no room for, are left out.
 type Capture struct {
-	cfg     CaptureConfig
 	on      atomic.Pointer[captureFile] // nil while off
 	packets atomic.Uint64
 	dropped atomic.Uint64
+	cfg     atomic.Pointer[CaptureConfig] // as it was set; not under mu, which Stop holds for as long as a writer takes
 
 	mu     sync.Mutex
 	file   *captureFile // from Start to Stop
@@ -100,19 +114,27 @@ const (
 // NewCapture returns a capture that is off. A nil cfg is the zero value.
 func NewCapture(cfg *CaptureConfig) (*Capture, error) {
 	c := new(Capture)
+	var set CaptureConfig
 	if cfg != nil {
-		c.cfg = *cfg
+		set = *cfg
 	}
-	c.cfg.Buffer = cmp.Or(c.cfg.Buffer, 4<<20)
-	c.cfg.SnapLen = cmp.Or(c.cfg.SnapLen, maxSnapLen)
-	switch {
-	case c.cfg.Buffer < minCapture || c.cfg.Buffer > maxCapture:
-		return nil, fmt.Errorf("port: CaptureConfig.Buffer: %d, allowed are %d to %d", c.cfg.Buffer, minCapture, maxCapture)
-	case c.cfg.SnapLen < 1 || c.cfg.SnapLen > maxSnapLen:
-		return nil, fmt.Errorf("port: CaptureConfig.SnapLen: %d, allowed are 1 to %d", c.cfg.SnapLen, maxSnapLen)
+	if err := c.Configure(set); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
+
+// Configure changes the settings, from the next Start on.
+func (c *Capture) Configure(cfg CaptureConfig) error {
+	if err := cfg.Check(); err != nil {
+		return err
+	}
+	c.cfg.Store(&cfg)
+	return nil
+}
+
+// Config returns the settings that were last set.
+func (c *Capture) Config() CaptureConfig { return *c.cfg.Load() }
 
 // Start begins a new file on w, which one goroutine writes to until Stop. The buffer
 // is there from Start to Stop, and a sixth of its size for notes. It is an error if the

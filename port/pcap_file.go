@@ -1,6 +1,7 @@
 package port
 
 import (
+	"cmp"
 	"io"
 	"time"
 
@@ -30,11 +31,13 @@ type captureKey struct {
 	kind   captureKind
 }
 
+// newCaptureFile makes one with the settings that c has now.
 func newCaptureFile(c *Capture) *captureFile {
+	cfg := c.Config()
 	return &captureFile{
 		c:    c,
-		ring: newCaptureRing(c.cfg.Buffer),
-		snap: c.cfg.SnapLen,
+		ring: newCaptureRing(cmp.Or(cfg.Buffer, DefaultCaptureBuffer)),
+		snap: cmp.Or(cfg.SnapLen, DefaultSnapLen),
 		done: make(chan struct{}),
 		ids:  map[captureKey]int{},
 	}

@@ -391,11 +391,67 @@ func TestCaptureConfig(t *testing.T) {
 		field string
 	}{
 		{CaptureConfig{Buffer: -1}, "Buffer"}, {CaptureConfig{Buffer: minCapture - 1}, "Buffer"}, {CaptureConfig{Buffer: maxCapture + 1}, "Buffer"},
-		{CaptureConfig{SnapLen: -1}, "SnapLen"}, {CaptureConfig{SnapLen: maxSnapLen + 1}, "SnapLen"},
+		{CaptureConfig{SnapLen: -1}, "SnapLen"}, {CaptureConfig{SnapLen: DefaultSnapLen + 1}, "SnapLen"},
 	} {
 		if _, err := NewCapture(&c.cfg); err == nil || !strings.Contains(err.Error(), "CaptureConfig."+c.field+": ") {
 			t.Errorf("%+v: %v", c.cfg, err)
 		}
+	}
+}
+
+// Other settings hold for the next file; one that is written keeps its own.
+func TestCaptureConfigure(t *testing.T) {
+	c := newCapture(t, &CaptureConfig{SnapLen: 15})
+	w := capturePortOf(t, c, newFake("p")).Writer(0)
+	for _, x := range []struct {
+		next      CaptureConfig
+		kept, buf int
+	}{
+		{CaptureConfig{SnapLen: 20, Buffer: minCapture}, 15, DefaultCaptureBuffer}, {CaptureConfig{Buffer: 2 * minCapture}, 20, minCapture}, {CaptureConfig{}, 100, 2 * minCapture},
+		{CaptureConfig{}, 100, DefaultCaptureBuffer},
+	} {
+		var file bytes.Buffer
+		if err := c.Start(&file); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Configure(x.next); err != nil || c.Config() != x.next {
+			t.Errorf("%v, %+v, want %+v", err, c.Config(), x.next)
+		}
+		if n := len(c.file.ring.buf); n != x.buf {
+			t.Errorf("a buffer of %d bytes, want %d", n, x.buf)
+		}
+		w.Write(outs(ethernet(100, 1)))
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if got := entries(t, file.Bytes()); len(got) != 1 || len(got[0].data) != x.kept {
+			t.Errorf("%d packets, of the first %d bytes, want %d", len(got), len(got[0].data), x.kept)
+		}
+	}
+	if err := c.Configure(CaptureConfig{Buffer: 1}); err == nil || c.Config() != (CaptureConfig{}) {
+		t.Errorf("%v, %+v", err, c.Config())
+	}
+}
+
+// Who sets does not wait for a file that takes nothing.
+func TestCaptureConfigureWhileStopping(t *testing.T) {
+	c := newCapture(t, nil)
+	g := &gate{entered: make(chan bool), open: make(chan bool)}
+	c.Start(g)
+	capturePortOf(t, c, newFake("p")).Writer(0).Write(outs(ethernet(60, 0)))
+	<-g.entered
+	stopped := make(chan error)
+	go func() { stopped <- c.Stop() }()
+	for c.on.Load() != nil { // until Stop waits
+		runtime.Gosched()
+	}
+	set := CaptureConfig{SnapLen: 77}
+	if err := c.Configure(set); err != nil || c.Config() != set {
+		t.Errorf("%v, %+v", err, c.Config())
+	}
+	close(g.open)
+	if err := <-stopped; err != nil {
+		t.Error(err)
 	}
 }
 
