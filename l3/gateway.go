@@ -30,18 +30,19 @@ const maxWaiting = 1 << 24
 // GatewayConfig holds the settings of a [Gateway]. The zero value works. All can be changed
 // under traffic.
 type GatewayConfig struct {
-	PerSender int `json:"perSender,omitzero"` // ICMP errors to one source address of one network in a second; 0 = DefaultPerSender
-	Total     int `json:"total,omitzero"`     // ICMP errors in a second in all, half of them about packets from one port or peer; 0 = DefaultTotal
+	PerSender int `json:"perSender,omitzero"` // ICMP errors to one source address of one network in a second; 0 = 10
+	Total     int `json:"total,omitzero"`     // ICMP errors in a second in all, half of them about packets from one port or peer; 0 = 1000
 
-	// Packets wait for their next hop's MAC. What is beyond a limit is dropped as
-	// frame.Unresolved, or takes the place of what has been waiting longer: each port and peer
-	// that packets come from has a share.
-	PerNeighbour int `json:"perNeighbour,omitzero"` // packets that wait for one next hop; 0 = DefaultPerNeighbour
-	Waiting      int `json:"waiting,omitzero"`      // next hops that are asked, or do not answer, at a time on one interface; 0 = DefaultWaiting
-	Queued       int `json:"queued,omitzero"`       // bytes that wait in all; 0 = DefaultQueued
+	PerNeighbour int `json:"perNeighbour,omitzero"` // packets that wait for the MAC of one next hop; 0 = 3
+	Waiting      int `json:"waiting,omitzero"`      // next hops that are asked, or do not answer, at a time on one interface; 0 = 1024
+
+	// Queued is the bytes of packets that wait for MACs of next hops, in all; 0 = 1 MiB. What is
+	// beyond this limit or the two before is dropped as frame.Unresolved, or takes the place of
+	// what has been waiting longer: each port and peer that packets come from has a share.
+	Queued int `json:"queued,omitzero"`
 
 	// Fragments is the bytes of packets for the gateway itself that are not complete yet, with
-	// 256 more for each and for each fragment; 0 = DefaultFragments. They are shared likewise.
+	// 256 more for each and for each fragment; 0 = 256 KiB. They are shared likewise.
 	Fragments int `json:"fragments,omitzero"`
 }
 

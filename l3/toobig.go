@@ -17,8 +17,8 @@ const (
 // TooBigConfig holds the settings of a [TooBig]. The zero value works. All can be changed
 // under traffic.
 type TooBigConfig struct {
-	PerSender int `json:"perSender,omitzero"` // answers to one source address of one network in a second; 0 = DefaultPerSender
-	Total     int `json:"total,omitzero"`     // answers in a second in all, half of them to one port or peer; 0 = DefaultTotal
+	PerSender int `json:"perSender,omitzero"` // answers to one source address of one network in a second; 0 = 10
+	Total     int `json:"total,omitzero"`     // answers in a second in all, half of them to one port or peer; 0 = 1000
 }
 
 // A TooBig is the stage for a switch's slot TooBig: it answers unicast frames that are
