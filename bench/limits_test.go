@@ -27,7 +27,7 @@ func newHardened(tb testing.TB, locked bool) *bed {
 	}
 	r := newBedOver(tb, &vtep.Config{Reserved: vtep.ReservedStrict, Peers: vtep.ListedPerVNI}, &segment, func(w *rig.Wire) vtep.Underlay { return w })
 	check(tb, r.v.SetFlood(vni, netip.MustParseAddrPort("192.0.2.2:4789")))
-	r.sw.SetMaxMACs(100_000)
+	check(tb, r.sw.Configure(vswitch.Config{MaxMACs: 100_000}))
 	table, err := arp.NewTable(&arp.TableConfig{VNI: vni, Notify: r.sw.Notify, PerDest: 5000})
 	check(tb, err)
 	segment.Slots.Neighbour, err = arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: r.vsi.FDB().Lookup})

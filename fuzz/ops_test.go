@@ -433,7 +433,7 @@ func (r *rig) tracing(d *draw) {
 }
 
 func (r *rig) limits(d *draw) {
-	r.sw.SetMaxMACs(d.under(20))
+	r.must(r.sw.Configure(vswitch.Config{MaxMACs: d.under(20), Injected: 64}))
 	r.set.maxMACs = 0 // those beyond a lowered limit stay until they age
 }
 

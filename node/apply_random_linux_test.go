@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -119,7 +120,7 @@ func tryConfig(r *rand.Rand) *Config {
 	one := func(list ...string) string { return list[r.IntN(len(list))] }
 	some := func() bool { return r.IntN(3) == 0 }
 	addr := netip.MustParseAddr
-	c := &Config{MaxMACs: r.IntN(2) * 1000}
+	c := &Config{Config: vswitch.Config{MaxMACs: r.IntN(2) * 1000, Events: r.IntN(2) * 100}, Gateway: l3.GatewayConfig{Waiting: r.IntN(2) * 10}}
 	for _, name := range []string{"vx0", "vx1"} {
 		if !some() {
 			c.Tunnels = append(c.Tunnels, Tunnel{Local: addr(one("192.0.2.1", "192.0.2.2", "192.0.2.3")), Config: vtep.Config{Name: name, Header: vtep.Header{TTL: vtep.Value(7 * r.IntN(2))}, Port: uint16(4789 + r.IntN(2))}})

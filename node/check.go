@@ -76,7 +76,9 @@ func (c *Config) check(s *source, begun bool) {
 	for i := range c.VRFs {
 		k.vrf(fmt.Sprintf("vrfs[%d]", i), &c.VRFs[i])
 	}
-	k.atLeast("maxMACs", c.MaxMACs)
+	k.asks("", *c, c.Config.Check)
+	k.asks("gateway", c.Gateway, c.Gateway.Check)
+	k.asks("capture", c.Capture, c.Capture.Check)
 	if dir := filepath.Dir(c.Control.Socket); len(dir) > maxSocket || len(c.Control.Socket) > maxSocket+17 {
 		k.fail("control.socket", "longer than the system allows: its folder may have %d bytes, and all of it %d", maxSocket, maxSocket+17)
 	}

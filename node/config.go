@@ -26,8 +26,12 @@ type Config struct {
 	Policies []Policy  `json:"policies,omitempty"` // what segments and members filter by
 	Segments []Segment `json:"segments,omitempty"` // networks
 	VRFs     []VRF     `json:"vrfs,omitempty"`     // what gateways route by
-	MaxMACs  int       `json:"maxMACs,omitzero"`   // learned MACs in all, of which each segment has its share; 0 = no bound but theirs
-	Control  Control   `json:"control,omitzero"`   // how the node is asked and told
+
+	vswitch.Config // but for Log, which is that of Options
+
+	Gateway l3.GatewayConfig   `json:"gateway,omitzero"` // limits of all gateways
+	Capture port.CaptureConfig `json:"capture,omitzero"` // how what passes through ports and tunnels is captured, from the next start on
+	Control Control            `json:"control,omitzero"` // how the node is asked and told
 }
 
 // Control is how a running node is asked and told.

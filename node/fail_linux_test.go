@@ -87,7 +87,7 @@ func TestApplyFailsUnderTraffic(t *testing.T) {
 		c.VRFs[0].Routes = nil
 		c.Policies[0].Default = 1
 		c.Ports[0].MTU = 1400
-		c.MaxMACs = 1
+		c.MaxMACs, c.Injected, c.TooBig.Total, c.Gateway.Waiting, c.Capture.SnapLen = 1, 2, 3, 4, 5
 	}
 	before, tunnel, device := dump(s.Node), s.Tunnels()["vx0"], s.ports["vm1"].port
 	stop := pinging(a, "10.0.10.2")
@@ -164,7 +164,7 @@ func TestApplyPutsBack(t *testing.T) {
 		c.Tunnels[0].Device = "nope0"
 		c.Segments = c.Segments[:1]
 		c.VRFs = nil
-		c.MaxMACs = 1
+		c.MaxMACs, c.Injected, c.TooBig.Total, c.Gateway.Waiting, c.Capture.SnapLen = 1, 2, 3, 4, 5
 	}))
 	if err == nil || !strings.Contains(err.Error(), `tunnel "vx0"`) || strings.Contains(err.Error(), "put back") {
 		t.Error(err)

@@ -53,7 +53,8 @@ var library = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[underlay.TxConfig]():      nil,
 	reflect.TypeFor[underlay.UDPConfig]():     nil,
 	reflect.TypeFor[vswitch.AttachConfig]():   nil,
-	reflect.TypeFor[vswitch.Config]():         reflect.TypeFor[Config](),
+	reflect.TypeFor[vswitch.Config]():         nil,
+	reflect.TypeFor[vswitch.TooBigConfig]():   nil,
 	reflect.TypeFor[vswitch.TraceConfig]():    nil,
 	reflect.TypeFor[vswitch.VSIConfig]():      nil,
 	reflect.TypeFor[vtep.Config]():            nil,
@@ -83,6 +84,7 @@ var elsewhere = map[string]string{
 	"l3.InterfaceConfig.Send":       "the switch's",
 	"l3.InterfaceConfig.Port":       "the segment's TUN or tunnel for IP",
 	"l3.InterfaceConfig.Tunnel":     "the segment's tunnel for IP",
+	"l3.TooBigConfig":               "of stages of the program's own; the node has the switch's, of vswitch.TooBigConfig",
 	"l3.WireConfig":                 "its ends are ports; a node routes between them instead",
 
 	"port.BufferedConfig":       "of ports of the program's own: VSI.Add",
@@ -111,13 +113,8 @@ var elsewhere = map[string]string{
 
 // missing is what a configuration should have, and has not yet.
 var missing = map[string]string{
-	"l3.GatewayConfig":        "not yet: limits of the gateway",
-	"l3.TooBigConfig":         "not yet: rates of its answers",
-	"port.CaptureConfig":      "not yet: buffer and length of captures",
-	"underlay.TxConfig":       "not yet: checksum and source ports towards single peers",
-	"vtep.Header.Set":         "not yet: with headers of single peers, VTEP.SetHeader",
-	"vswitch.Config.Injected": "not yet",
-	"vswitch.Config.Events":   "not yet",
+	"underlay.TxConfig": "not yet: checksum and source ports towards single peers",
+	"vtep.Header.Set":   "not yet: with headers of single peers, VTEP.SetHeader",
 }
 
 // What the library can be told, a configuration can say, or a list says why not.

@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -146,7 +147,10 @@ func deepCopy(v reflect.Value) reflect.Value {
 }
 
 func (m maker) try() *Config {
-	c := &Config{MaxMACs: m.IntN(2) * 1000}
+	c := &Config{
+		Config:  vswitch.Config{MaxMACs: m.IntN(2) * 1000, Injected: m.IntN(2) * 100, TooBig: vswitch.TooBigConfig{Total: m.IntN(2) * 10}},
+		Gateway: l3.GatewayConfig{Total: m.IntN(2) * 10, Queued: m.IntN(2) * 1000}, Capture: port.CaptureConfig{SnapLen: m.IntN(2) * 100},
+	}
 	for _, name := range []string{"vx0", "vx1", "vx2"} {
 		if m.some(4) {
 			continue

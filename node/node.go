@@ -257,10 +257,22 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 		return
 	}
 	n.closeUnused(wanted)
-	if cfg.MaxMACs != n.cfg.MaxMACs {
-		n.sw.SetMaxMACs(cfg.MaxMACs)
-	}
+	n.limits(cfg)
 	n.cfg = cfg
+}
+
+// limits sets what concerns the node as a whole. All of it has been checked; only a switch that
+// was closed meanwhile takes nothing, and needs nothing.
+func (n *Node) limits(cfg *Config) {
+	if cfg.Config != n.cfg.Config {
+		n.sw.Configure(cfg.Config)
+	}
+	if cfg.Gateway != n.cfg.Gateway {
+		n.gateway.Configure(cfg.Gateway)
+	}
+	if cfg.Capture != n.cfg.Capture {
+		n.capture.Configure(cfg.Capture)
+	}
 }
 
 // wanted is a configuration by name.

@@ -166,7 +166,9 @@ func (b *bench) state() []string {
 			add("segment %d: interface %v of %s", vni, s.iface.MAC(), s.iface.VRF().Name())
 		}
 	}
-	add("maxMACs %d", n.cfg.MaxMACs)
+	add("switch %s", settings(reflect.ValueOf(n.sw.Config())))
+	add("gateway %+v", n.gateway.Config())
+	add("capture %+v", n.capture.Config())
 	slices.Sort(list)
 	return list
 }

@@ -14,7 +14,7 @@ type hub struct {
 	mu     sync.Mutex
 	subs   map[*Events]struct{}
 	any    atomic.Bool
-	limit  int           // of what waits for one reader
+	limit  int           // of what waits for one who asks now
 	lost   atomic.Uint64 // of all readers
 	closed bool
 }
@@ -25,6 +25,7 @@ type hub struct {
 // the tables again.
 type Events struct {
 	hub    *hub
+	limit  int           // of queue
 	queue  []frame.Event // under hub.mu
 	ready  chan struct{}
 	closed bool // under hub.mu
@@ -46,6 +47,7 @@ func (s *Switch) Events() *Events {
 	}
 	h.subs[e] = struct{}{}
 	h.any.Store(true)
+	e.limit = h.limit
 	return e
 }
 
@@ -61,8 +63,8 @@ func (h *hub) emit(ev frame.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for e := range h.subs {
-		if len(e.queue) >= h.limit {
-			h.lost.Add(uint64(e.overflow(h.limit / 2)))
+		if len(e.queue) >= e.limit {
+			h.lost.Add(uint64(e.overflow(e.limit / 2)))
 		}
 		e.queue = append(e.queue, ev)
 		e.wake()
@@ -88,6 +90,13 @@ func (e *Events) overflow(n int) (lost int) {
 	}
 	e.queue = q
 	return lost
+}
+
+// resize changes how much may wait for those who ask from now on.
+func (h *hub) resize(limit int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.limit = limit
 }
 
 func (h *hub) close() {

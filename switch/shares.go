@@ -15,6 +15,13 @@ type shares struct {
 	held map[frame.Dest]int // by where the frame entered; 0 is the switch itself
 }
 
+// resize changes the room; what is held beyond it stays held.
+func (s *shares) resize(size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size = size
+}
+
 // take reserves a place for d, if it may have one more.
 func (s *shares) take(d frame.Dest) bool {
 	s.mu.Lock()

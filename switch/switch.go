@@ -18,30 +18,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/ring"
 )
 
-// Config holds a switch's settings. The zero value works.
-type Config struct {
-	// MaxMACs bounds the learned MACs of all VSIs together; 0 = only each VSI's own
-	// limit counts. Each VSI has the same share of it, and what others do not use: see
-	// fdb.Gens.SetLimit.
-	MaxMACs int
-
-	// Injected is how many frames that came in on one port, or from one peer, or are the
-	// switch's own, Inject may queue; default 1024. All of them together are twice as many, and
-	// who has more than what is free gets no more.
-	Injected int
-
-	// Events is how many events may wait for one reader of Events; default 4096.
-	Events int
-
-	// Log gets what happens on the control path: ports up and down. nil = silent.
-	Log *slog.Logger
-}
-
-const eventQueue = 4096
-
 // A Switch forwards frames between ports. Make one with New, attach ports, Run it.
 type Switch struct {
-	cfg     Config
 	log     *slog.Logger
 	gens    *fdb.Gens
 	arenas  frame.Arenas
@@ -65,6 +43,7 @@ type Switch struct {
 	failed []failure
 
 	mu      sync.Mutex // everything below, and every change
+	cfg     Config     // as it was set
 	own     *port      // port 0: the switch itself
 	vsis    map[frame.VNI]*VSI
 	list    atomic.Pointer[[]*VSI] // vsis by VNI
@@ -107,26 +86,19 @@ func New(cfg *Config) (*Switch, error) {
 		kick: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 		vsis: map[frame.VNI]*VSI{}, byPort: map[Port]*port{}, workers: map[*worker]struct{}{},
 	}
+	var c Config
 	if cfg != nil {
-		s.cfg = *cfg
+		c = *cfg
 	}
-	switch c := &s.cfg; {
-	case c.MaxMACs < 0:
-		return nil, fmt.Errorf("vswitch: Config.MaxMACs: %d is negative", c.MaxMACs)
-	case c.Injected < 0:
-		return nil, fmt.Errorf("vswitch: Config.Injected: %d is negative", c.Injected)
-	case c.Events < 0 || c.Events == 1:
-		return nil, fmt.Errorf("vswitch: Config.Events: %d, allowed are 2 and more, or 0 for %d", c.Events, eventQueue)
+	if err := c.Check(); err != nil {
+		return nil, err
 	}
-	s.cfg.Injected = cmp.Or(s.cfg.Injected, 1024)
-	s.events.limit = cmp.Or(s.cfg.Events, eventQueue)
-	s.gens.SetLimit(s.cfg.MaxMACs)
-	if s.log = s.cfg.Log; s.log == nil {
+	if s.log = c.Log; s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.share.size = 2 * s.cfg.Injected
-	s.tooBig.Set(0, 0)
-	s.inject = ring.New[injection](s.share.size)
+	s.tooBig.Init(0, 0)
+	s.inject = ring.New[injection](0)
+	s.configure(c)
 	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{&injected{Ring: s.inject, share: &s.share}}}
 	s.ports.Store(&[]*port{s.own})
 	s.list.Store(new([]*VSI))
@@ -274,9 +246,6 @@ func (s *Switch) Name(d frame.Dest) string {
 	}
 	return p.name
 }
-
-// SetMaxMACs changes Config.MaxMACs; 0 = only each VSI's own limit counts.
-func (s *Switch) SetMaxMACs(n int) { s.gens.SetLimit(n) }
 
 // Tick returns the switch's clock, which the ages of FDB entries count from.
 func (s *Switch) Tick() frame.Tick { return frame.Tick(s.tick.Load()) }

@@ -635,7 +635,7 @@ func TestAgeing(t *testing.T) {
 func TestEventOverflow(t *testing.T) {
 	inLab(t, func(l *lab) {
 		slow, fast := l.s.Events(), l.s.Events()
-		for range eventQueue {
+		for range DefaultEvents {
 			l.s.events.emit(frame.Event{Kind: frame.EventMACLearned})
 		}
 		if ev, err := fast.Next(context.Background()); err != nil || ev.Kind != frame.EventMACLearned {

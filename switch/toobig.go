@@ -6,8 +6,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// TooBig returns the switch's own stage for the slot TooBig. It answers as l3.TooBig does, with
-// the default rates, for the whole switch, and Stats.TooBig has its counters.
+// TooBig returns the switch's own stage for the slot TooBig. It answers as l3.TooBig does, at
+// the rates of Config.TooBig, for the whole switch, and Stats.TooBig has its counters.
 //
 // In a VSI that has a tunnel it is there by itself, behind what the slot holds: a sender that
 // never hears of the tunnel's MTU has ping, and no TCP. [NoTooBig] ends that. A VSI without a

@@ -7,8 +7,11 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -40,6 +43,16 @@ func effective(cfg *node.Config) []byte {
 			}
 			defaults(n, "perDest", (limit+1)/2)
 		}
+	}
+	defaults(tree, "injected", vswitch.DefaultInjected, "events", vswitch.DefaultEvents)
+	rates := []any{"perSender", l3.DefaultPerSender, "total", l3.DefaultTotal}
+	for key, pairs := range map[string][]any{
+		"tooBig":  rates,
+		"gateway": append(rates, "perNeighbour", l3.DefaultPerNeighbour, "waiting", l3.DefaultWaiting, "queued", l3.DefaultQueued, "fragments", l3.DefaultFragments),
+		"capture": {"buffer", port.DefaultCaptureBuffer, "snapLen", port.DefaultSnapLen},
+	} {
+		defaults(tree, key, map[string]any{})
+		defaults(tree[key].(map[string]any), pairs...)
 	}
 	if c, ok := tree["control"].(map[string]any); ok {
 		defaults(c, "mode", "0600")

@@ -50,6 +50,14 @@ func New[M any](size int) *Ring[M] {
 	return r
 }
 
+// Resize changes how many packets there is room for, at least one. Those that are in beyond it
+// stay.
+func (r *Ring[M]) Resize(size int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.size = max(size, 1)
+}
+
 // Put copies the parts, joined, to the end of the ring. It reports PortFull when
 // there is no room, PortDown after Close, and NotDropped when it is in.
 func (r *Ring[M]) Put(m M, parts ...[]byte) frame.Reason {
@@ -58,7 +66,7 @@ func (r *Ring[M]) Put(m M, parts ...[]byte) frame.Reason {
 	switch {
 	case r.closed:
 		return frame.PortDown
-	case r.n == r.size:
+	case r.n >= r.size:
 		return frame.PortFull
 	case r.n == len(r.slots):
 		r.grow()

@@ -226,6 +226,43 @@ func TestManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
+// The room can be changed while packets are in: none is lost, and they keep their order.
+func TestResize(t *testing.T) {
+	r := New[int](4)
+	in, out := 0, 0
+	put := func(want int) {
+		t.Helper()
+		n := 0
+		for ; r.Put(in, []byte{byte(in)}) == frame.NotDropped; n++ {
+			in++
+		}
+		if n != want {
+			t.Errorf("room for %d more, want %d", n, want)
+		}
+	}
+	take := func(n int) {
+		t.Helper()
+		for ; n > 0; n-- {
+			if p, m, err := r.Take(context.Background()); err != nil || m != out || p[0] != byte(out) {
+				t.Errorf("packet %d, %v, want %d", m, err, out)
+			}
+			out++
+		}
+	}
+	put(4)
+	take(1)
+	for _, c := range []struct{ size, room int }{{20, 17}, {3, 0}, {0, 0}, {25, 5}, {100, 75}} {
+		r.Resize(c.size)
+		put(c.room)
+	}
+	take(98)
+	r.Resize(3)
+	put(1)
+	take(3)
+	put(3)
+	take(3)
+}
+
 func BenchmarkPutFill(b *testing.B) {
 	r := New[int](frame.MaxBatch)
 	batch := frame.NewBatch(nil)
