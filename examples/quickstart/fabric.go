@@ -10,158 +10,100 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// node is one switch with one VTEP.
-type node struct {
+// site is one node with one tunnel.
+type site struct {
+	*node.Node
 	name   string
-	addr   netip.AddrPort
-	sw     *vswitch.Switch
-	vtep   *vtep.VTEP
+	addr   netip.Addr
+	tunnel *vtep.VTEP
 	events *vswitch.Events
-	neigh  map[frame.VNI]*arp.Responder
-	vrf    *l3.VRF
-	own    frame.MAC
 }
 
-// fabric is the nodes and what they run in.
+// fabric is the sites and what they run in.
 type fabric struct {
-	nodes []*node
+	sites []*site
 	hosts []*host
 	wg    sync.WaitGroup
 }
 
-// newFabric starts a node on each address, all on one UDP port: 4789, or if somebody
-// has it, one that is free.
+// newFabric starts a node on each address, all on one UDP port: 4789, or if somebody has it,
+// the next one that is free.
 func newFabric(ctx context.Context, addrs ...string) (*fabric, error) {
-	f := &fabric{}
-	p := uint16(encap.VXLANPort)
+	for udp := uint16(encap.VXLANPort); ; udp++ {
+		f := &fabric{}
+		err := f.start(ctx, udp, addrs)
+		if err == nil {
+			return f, nil
+		}
+		f.Close()
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, err
+		}
+	}
+}
+
+func (f *fabric) start(ctx context.Context, udp uint16, addrs []string) error {
 	for i, a := range addrs {
-		addr := netip.AddrPortFrom(netip.MustParseAddr(a), p)
-		u, err := underlay.ListenUDP(addr, nil)
-		if i == 0 && errors.Is(err, syscall.EADDRINUSE) {
-			u, err = underlay.ListenUDP(netip.AddrPortFrom(addr.Addr(), 0), nil)
-		}
-		if err != nil {
-			f.Close()
-			return nil, err
-		}
-		p = u.LocalAddr().Port()
-		if err := f.start(ctx, fmt.Sprintf("vtep%d", i+1), u); err != nil {
-			f.Close()
-			return nil, err
-		}
-	}
-	return f, nil
-}
-
-func (f *fabric) start(ctx context.Context, name string, u *underlay.UDP) error {
-	v, err := vtep.New(&vtep.Config{Name: name}, u)
-	if err != nil {
-		return errors.Join(err, u.Close())
-	}
-	sw, err := vswitch.New(nil)
-	if err != nil {
-		return errors.Join(err, v.Close())
-	}
-	g, err := l3.NewGateway(nil)
-	if err != nil {
-		return errors.Join(err, v.Close())
-	}
-	f.nodes = append(f.nodes, &node{
-		name: name, addr: u.LocalAddr(), sw: sw, vtep: v, events: sw.Events(), neigh: map[frame.VNI]*arp.Responder{},
-		vrf: g.VRF("tenant"), own: frame.MAC{2, 0xee, 0, 0, 0, byte(len(f.nodes) + 1)},
-	})
-	f.wg.Go(func() { sw.Run(ctx) })
-	return nil
-}
-
-// mesh joins nodes in a VNI: each floods to all the others (head-end replication).
-func (f *fabric) mesh(vni frame.VNI, members ...int) error {
-	var peers []netip.AddrPort
-	for _, m := range members {
-		peers = append(peers, f.nodes[m].addr)
-	}
-	for _, m := range members {
-		n := f.nodes[m]
-		vsi, err := n.sw.VSI(vni, nil)
+		n, err := node.New(nil)
 		if err != nil {
 			return err
 		}
-		if err := n.suppress(vsi); err != nil {
+		s := &site{Node: n, name: fmt.Sprintf("vtep%d", i+1), addr: netip.MustParseAddr(a), events: n.Switch().Events()}
+		f.sites = append(f.sites, s)
+		s.tunnel, err = n.Tunnel(s.name, node.Tunnel{Local: s.addr, Config: vtep.Config{Port: udp}})
+		if err != nil {
 			return err
 		}
-		if _, err := vsi.Attach(n.vtep, uint32(vni)); err != nil {
-			return err
-		}
-		if err := n.vtep.SetFlood(vni, peers...); err != nil { // its own address is left out
-			return err
-		}
+		f.wg.Go(func() { n.Run(ctx) })
 	}
 	return nil
 }
 
-// suppress has a node answer ARP for hosts that it knows to be behind other nodes.
-func (n *node) suppress(vsi *vswitch.VSI) error {
-	table, err := arp.NewTable(&arp.TableConfig{VNI: vsi.VNI(), Notify: n.sw.Notify})
-	if err != nil {
-		return err
-	}
-	r, err := arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: vsi.FDB().Lookup})
-	if err != nil {
-		return err
-	}
-	n.neigh[vsi.VNI()] = r
-	return vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}})
-}
-
-// gatewayMAC is the gateway's on every node and in every network: a host that moves finds
+// gatewayMAC is the gateway's on every site and in every network: a host that moves finds
 // it where it comes.
 var gatewayMAC = frame.MAC{2, 0xff, 0, 0, 0, 1}
 
-// route puts a gateway with an address into a VNI of every node that has it (distributed
-// anycast).
-func (f *fabric) route(vni frame.VNI, addr netip.Prefix) error {
-	for _, n := range f.nodes {
-		if n.neigh[vni] == nil {
-			continue
-		}
-		vsi, err := n.sw.VSI(vni, nil)
+// network joins sites in a VNI. Each floods to all the others (head-end replication), answers
+// ARP for hosts that it knows to be behind them, and is the same gateway, if there is one
+// (distributed anycast).
+func (f *fabric) network(vni frame.VNI, gateway netip.Prefix, members ...int) error {
+	for _, m := range members {
+		s := f.sites[m]
+		seg, err := s.Segment(vni, &node.Segment{Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Suppress}}})
 		if err != nil {
 			return err
 		}
-		i, err := n.vrf.NewInterface(l3.InterfaceConfig{
-			VNI: vni, Addresses: []netip.Prefix{addr}, MAC: gatewayMAC, Own: n.own, Anycast: true,
-			Neighbours: n.neigh[vni], Send: vsi.Send,
+		for _, peer := range members {
+			if peer == m {
+				continue
+			}
+			if err := seg.Join(s.tunnel, f.sites[peer].addr); err != nil {
+				return err
+			}
+		}
+		if !gateway.IsValid() {
+			continue
+		}
+		err = seg.Gateway("tenant", node.Gateway{
+			Addresses: []netip.Prefix{gateway}, MAC: gatewayMAC, Anycast: true,
+			Own: frame.MAC{2, 0xee, 0, 0, 0, byte(m + 1)},
 		})
 		if err != nil {
 			return err
 		}
-		// Frames to these MACs are the gateway's; frames from the common one may come from
-		// other nodes too.
-		if err := vsi.FDB().Set(gatewayMAC, 0, fdb.Static|fdb.Anycast); err != nil {
-			return err
-		}
-		if err := vsi.FDB().Set(n.own, 0, fdb.Static); err != nil {
-			return err
-		}
-		slots := vswitch.Slots{Neighbour: n.neigh[vni], Gateway: i}
-		if err := vsi.Configure(vswitch.VSIConfig{Slots: slots}); err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
-// host starts a host of a network on a node. Hosts of different networks that are on
-// the same node have the same addresses.
+// host starts a host of a network on a site. Hosts of different networks that are on
+// the same site have the same addresses.
 func (f *fabric) host(network string, vni frame.VNI, at int) (*host, error) {
 	h := &host{
 		name: fmt.Sprintf("%s%d", network, at+1),
@@ -176,15 +118,14 @@ func (f *fabric) host(network string, vni frame.VNI, at int) (*host, error) {
 	return h, f.plug(h, at)
 }
 
-// plug puts a host on a port of a node.
-func (f *fabric) plug(h *host, at int) error {
-	h.node = f.nodes[at]
+// plug puts a host on a port of a site.
+func (f *fabric) plug(h *host, at int) (err error) {
+	h.site = f.sites[at]
 	h.port = port.NewPipe(&port.PipeConfig{Name: h.name})
-	vsi, err := h.node.sw.VSI(h.vni, nil)
-	if err != nil {
+	if h.segment, err = h.site.Segment(h.vni, nil); err != nil {
 		return err
 	}
-	if h.at, err = vsi.Attach(h.port, 0); err != nil {
+	if err := h.segment.Add(h.port, nil); err != nil {
 		return err
 	}
 	p := h.port
@@ -194,9 +135,8 @@ func (f *fabric) plug(h *host, at int) error {
 
 // Close stops every node and waits for all that runs.
 func (f *fabric) Close() {
-	for _, n := range f.nodes {
-		n.sw.Close()
-		n.vtep.Close() // not attached, it is not the switch's to close
+	for _, s := range f.sites {
+		s.Close()
 	}
 	f.wg.Wait()
 }

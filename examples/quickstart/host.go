@@ -10,8 +10,8 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // host is a host in 100 lines: it answers ARP and ping, and says what it hears. Its
@@ -22,10 +22,10 @@ type host struct {
 	ip   netip.Addr
 	vni  frame.VNI
 
-	node  *node
-	port  *port.Pipe
-	at    *vswitch.Attachment
-	heard chan string // what came in, in words
+	site    *site
+	segment *node.VSI
+	port    *port.Pipe
+	heard   chan string // what came in, in words
 
 	gateway atomic.Pointer[frame.MAC] // once it has answered
 }

@@ -35,18 +35,13 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	defer f.Close()
 	// Red is on all three VTEPs, blue on two. Both use the same addresses, down to
-	// the MACs: two networks have nothing to do with each other.
-	if err := f.mesh(100, 0, 1, 2); err != nil {
-		return err
-	}
-	if err := f.mesh(200, 0, 1); err != nil {
-		return err
-	}
-	// Green has addresses of its own, and a gateway to red.
-	if err := f.mesh(300, 0, 2); err != nil {
-		return err
-	}
-	if err := errors.Join(f.route(100, netip.MustParsePrefix("192.168.0.254/24")), f.route(300, netip.MustParsePrefix("192.168.1.254/24"))); err != nil {
+	// the MACs: two networks have nothing to do with each other. Green has addresses of
+	// its own, and a gateway to red.
+	if err := errors.Join(
+		f.network(100, netip.MustParsePrefix("192.168.0.254/24"), 0, 1, 2),
+		f.network(200, netip.Prefix{}, 0, 1),
+		f.network(300, netip.MustParsePrefix("192.168.1.254/24"), 0, 2),
+	); err != nil {
 		return err
 	}
 	var red, blue []*host

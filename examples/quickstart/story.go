@@ -66,34 +66,34 @@ func (s *story) flooded(ctx context.Context, from, target *host, others ...*host
 	question := "arp-request " + target.ip.String()
 	for _, h := range append([]*host{target}, others...) {
 		if s.hears(ctx, h, question) {
-			s.tell("%-6s broadcast -> %v heard it on %s", from.node.name, h, h.node.name)
+			s.tell("%-6s broadcast -> %v heard it on %s", from.site.name, h, h.site.name)
 		}
 	}
 	if s.err == nil {
-		peers := from.node.vtep.Flood(from.vni)
-		s.tell("%-6s flood list of VNI %d: %v (head-end replication)", from.node.name, from.vni, peers)
+		peers := from.site.tunnel.Flood(from.vni)
+		s.tell("%-6s flood list of VNI %d: %v (head-end replication)", from.site.name, from.vni, peers)
 	}
 }
 
 func (s *story) answered(ctx context.Context, from, target *host) {
 	if s.hears(ctx, from, fmt.Sprintf("arp-reply %v %v", target.ip, target.mac)) {
-		s.tell("%-6s %v is at %v: the answer came back to %v alone", target.node.name, target.ip, target.mac, from)
+		s.tell("%-6s %v is at %v: the answer came back to %v alone", target.site.name, target.ip, target.mac, from)
 	}
 }
 
-// suppressed sends a question that the asker's own node answers: nothing goes into the
+// suppressed sends a question that the asker's own site answers: nothing goes into the
 // tunnel.
 func (s *story) suppressed(ctx context.Context, from, target *host) {
-	n := from.node
-	r := n.neigh[from.vni]
-	sent, answered := n.vtep.Stats().Tx.Frames, r.Stats().ARP[arp.Answered]
+	n := from.site
+	r := n.Neighbours(from.vni)
+	sent, answered := n.tunnel.Stats().Tx.Frames, r.Stats().ARP[arp.Answered]
 	from.sendARP(layers.ARPRequest, frame.Broadcast, target.ip)
 	if !s.hears(ctx, from, fmt.Sprintf("arp-reply %v %v", target.ip, target.mac)) {
 		return
 	}
 	e, _ := r.Table().Lookup(target.ip)
 	s.tell("%-6s %v is at %v: %s, so it answers itself", n.name, target.ip, e.MAC, e.Origin)
-	switch now := n.vtep.Stats().Tx.Frames; {
+	switch now := n.tunnel.Stats().Tx.Frames; {
 	case r.Stats().ARP[arp.Answered] != answered+1:
 		s.err = fmt.Errorf("%s: did not count its answer", n.name)
 	case now != sent:
@@ -110,7 +110,7 @@ func (s *story) pinged(ctx context.Context, from, target *host) {
 	start := time.Now()
 	from.sendICMP(layers.ICMPv4TypeEchoRequest, target.mac, target.ip, 1)
 	if s.ponged(ctx, from, target, 64) {
-		s.tell("%-6s reply from %v in %v", from.node.name, target.ip, time.Since(start).Round(time.Microsecond))
+		s.tell("%-6s reply from %v in %v", from.site.name, target.ip, time.Since(start).Round(time.Microsecond))
 	}
 }
 
@@ -120,7 +120,7 @@ func (s *story) ponged(ctx context.Context, from, target *host, ttl int) bool {
 		s.hears(ctx, from, fmt.Sprintf("pong %v ttl %d", target.ip, ttl))
 }
 
-// routed has two hosts of different networks find their gateway, each on its own node, and
+// routed has two hosts of different networks find their gateway, each on its own site, and
 // ping each other.
 func (s *story) routed(ctx context.Context, from, target *host) {
 	for _, h := range []*host{target, from} {
@@ -131,7 +131,7 @@ func (s *story) routed(ctx context.Context, from, target *host) {
 		gw[3] = 254
 		h.sendARP(layers.ARPRequest, frame.Broadcast, netip.AddrFrom4(gw))
 		if s.hears(ctx, h, fmt.Sprintf("arp-reply %v %v", netip.AddrFrom4(gw), gatewayMAC)) {
-			s.tell("%-6s the gateway %v is at %v: here, as on every VTEP", h.node.name, netip.AddrFrom4(gw), gatewayMAC)
+			s.tell("%-6s the gateway %v is at %v: here, as on every VTEP", h.site.name, netip.AddrFrom4(gw), gatewayMAC)
 		}
 	}
 	if s.err != nil {
@@ -141,7 +141,7 @@ func (s *story) routed(ctx context.Context, from, target *host) {
 	from.sendICMP(layers.ICMPv4TypeEchoRequest, gatewayMAC, target.ip, 1)
 	// The gateway asks for its next hop first, in nobody's name.
 	if s.hears(ctx, target, "arp-request "+target.ip.String()) && s.ponged(ctx, from, target, 63) {
-		s.tell("%-6s routed from VNI %d to %d: reply from %v in %v, TTL 63", from.node.name, from.vni, target.vni, target.ip,
+		s.tell("%-6s routed from VNI %d to %d: reply from %v in %v, TTL 63", from.site.name, from.vni, target.vni, target.ip,
 			time.Since(start).Round(time.Microsecond))
 	}
 }
@@ -163,16 +163,16 @@ func (s *story) silent(hosts ...*host) {
 	s.tell("%-6s heard nothing", strings.Join(names, ", "))
 }
 
-// learned waits until a node's FDB says that h is at where: a port or a VTEP.
+// learned waits until a site's FDB says that h is at where: a port or a VTEP.
 func (s *story) learned(ctx context.Context, h *host, at int, where string) {
-	n := s.f.nodes[at]
-	vsi, err := n.sw.VSI(h.vni, nil)
+	n := s.f.sites[at]
+	vsi, err := n.Switch().VSI(h.vni, nil)
 	if s.err = errors.Join(s.err, err); s.err != nil {
 		return
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if d, ok := vsi.FDB().Lookup(h.mac); ok {
-			if name := n.sw.Name(d); name == where || strings.HasPrefix(name, where+":") {
+			if name := n.Switch().Name(d); name == where || strings.HasPrefix(name, where+":") {
 				s.tell("%-6s %v in VNI %d is at %s", n.name, h.mac, h.vni, where)
 				return
 			}
@@ -190,27 +190,27 @@ func (s *story) moved(ctx context.Context, h *host, to int) {
 	if s.err != nil {
 		return
 	}
-	from := h.node
-	if s.err = h.at.Detach(); s.err != nil {
+	from := h.site
+	if s.err = h.segment.Remove(h.port); s.err != nil {
 		return
 	}
 	if s.err = s.f.plug(h, to); s.err != nil {
 		return
 	}
 	h.sendARP(layers.ARPRequest, frame.Broadcast, h.ip)
-	s.tell("%-6s port down; %s: port up", from.name, h.node.name)
+	s.tell("%-6s port down; %s: port up", from.name, h.site.name)
 	for _, o := range s.f.hosts {
 		if o != h && o.vni == h.vni {
 			s.hears(ctx, o, "arp-request "+h.ip.String())
 		}
 	}
-	if s.err == nil && !slices.Contains(s.f.movesSeen(s.f.nodes[0]), h.mac) {
+	if s.err == nil && !slices.Contains(s.f.movesSeen(s.f.sites[0]), h.mac) {
 		s.err = fmt.Errorf("vtep1: no event that %v moved", h)
 	}
 }
 
-// movesSeen returns the MACs a node has reported as moved since it was last asked.
-func (f *fabric) movesSeen(n *node) (macs []frame.MAC) {
+// movesSeen returns the MACs a site has reported as moved since it was last asked.
+func (f *fabric) movesSeen(n *site) (macs []frame.MAC) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	for {
