@@ -32,8 +32,8 @@ func testAgeing(t *testing.T, fam family) {
 	// Two VTEPs with the same settings, and a third that speaks to both.
 	const ageing = 2 * time.Second
 	ours := newNode(t, a, addrs[0], settings{})
-	vsi := ours.vsi(vni, &vswitch.VSIConfig{Ageing: ageing}, addrs[2])
-	ours.tap(vsi, a, "tap0", frame.MAC{})
+	vsi := ours.vsiWith(vni, vswitch.VSIConfig{Ageing: ageing}, vswitch.AttachConfig{}, addrs[2])
+	ours.tap(vni, a, "tap0", frame.MAC{})
 	b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: addrs[1], Flood: []string{addrs[2]}, Dev: "eth0", Args: []string{"ageing", "2"}})
 	sender.VXLAN("vx0", netns.VXLAN{ID: vni, Local: addrs[2], Flood: addrs[:2], Dev: "eth0"})
 	for _, h := range []*netns.Host{a, b, sender} {

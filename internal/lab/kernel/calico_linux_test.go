@@ -7,13 +7,12 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -38,18 +37,10 @@ type cluster struct {
 
 // calico is one node. Its numbers are 1 and 2.
 type calico struct {
-	c        *cluster
-	number   int
-	h        *netns.Host // where its sockets are
-	sw       *vswitch.Switch
-	vrf      *l3.VRF
-	pods     *l3.Interface
-	segment  *vswitch.VSI // the pods'
-	tunnels  []*l3.Interface
-	direct   []*l3.Interface
-	pool     *l3.Pool
-	peers    []uint16 // the other node's, by plane
-	podNames map[int]*netns.Host
+	*node.Node
+	c      *cluster
+	number int
+	h      *netns.Host // where its sockets are
 }
 
 const (
@@ -72,9 +63,6 @@ func newCluster(t *testing.T, planes int, mode l3.Encapsulation) *cluster {
 		h.Ready()
 		c.nodes[i] = c.node(i+1, h, mode)
 	}
-	for i, n := range c.nodes {
-		n.learn(c.nodes[1-i], nil)
-	}
 	return c
 }
 
@@ -94,117 +82,87 @@ func (c *cluster) must(err error) {
 
 func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico {
 	c.t.Helper()
-	n := &calico{c: c, number: number, h: h, podNames: map[int]*netns.Host{}}
-	n.sw = running(c.t)
-	g, err := l3.NewGateway(nil)
-	c.must(err)
-	n.vrf = g.VRF("cluster")
-
+	n := &calico{running(c.t, nil), c, number, h}
+	gateway := func(mac frame.MAC, addrs ...string) *node.SegmentGateway {
+		g := &node.SegmentGateway{VRF: "cluster", Gateway: node.Gateway{MAC: mac}}
+		for _, a := range addrs {
+			g.Addresses = append(g.Addresses, netip.MustParsePrefix(a))
+		}
+		return g
+	}
+	// What no pod has of the node's own block is nowhere.
+	pool := node.Pool{Mode: mode, Blocks: []node.Block{{Prefix: block(number)}, {Prefix: block(3 - number), Nodes: n.ways(nil)}}}
 	// The pods' gateway is on the link and nowhere else.
-	n.segment, err = n.sw.VSI(podsVNI, nil)
-	c.must(err)
-	n.pods = n.iface(n.segment, l3.InterfaceConfig{
-		MAC:       arp.DefaultAccessMAC,
-		Addresses: []netip.Prefix{netip.MustParsePrefix("169.254.1.1/32"), netip.MustParsePrefix("fe80::ecee:eeff:feee:eeee/128")},
-	}, arp.Access)
+	cfg := &node.Config{Segments: []node.Segment{{
+		VNI: podsVNI, VSIConfig: vswitch.VSIConfig{RouteIsolated: true},
+		Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Access}},
+		Gateway:    gateway(arp.DefaultAccessMAC, "169.254.1.1/32", "fe80::ecee:eeff:feee:eeee/128"),
+	}}}
+	// Both ways to the other node on a plane. Its router has an address and a MAC of its own on
+	// the link, beside the node's.
 	for p := range c.planes {
-		n.join(p)
+		pool.Subnets = append(pool.Subnets, netip.MustParsePrefix(on(p, 0)+"/24"))
+		tunnel, link := fmt.Sprintf("ipip%d", p), fmt.Sprintf("eth%d", p)
+		cfg.Tunnels = append(cfg.Tunnels, node.Tunnel{
+			Config: vtep.Config{Name: tunnel, Type: encap.TypeIPIP}, Local: netip.MustParseAddr(on(p, number)),
+		})
+		cfg.Ports = append(cfg.Ports, node.Port{Name: link, Type: node.PortPacket, DeviceConfig: port.DeviceConfig{Namespace: h.NS}})
+		cfg.Segments = append(cfg.Segments, node.Segment{
+			VNI: tunnelVNI + frame.VNI(p), Tunnel: tunnel,
+			Flood:   []netip.Addr{netip.MustParseAddr(on(p, 3-number))}, // whose packets are taken while ours go directly
+			Gateway: gateway(frame.MAC{}, fmt.Sprintf("10.66.%d.%d/32", number, p)),
+		}, node.Segment{
+			VNI: directVNI + frame.VNI(p), Members: []node.Member{{Port: link}},
+			Gateway: gateway(frame.MAC{2, 0, 0, 0xca, byte(p), byte(number)}, on(p, 100+number)+"/24"),
+		})
 	}
-	var subnets []netip.Prefix
-	for p := range c.planes {
-		subnets = append(subnets, netip.MustParsePrefix(on(p, 0)+"/24"))
-	}
-	n.pool, err = n.vrf.NewPool(mode, subnets...)
-	c.must(err)
-	c.must(n.pool.Set(block(number))) // what no pod of its own has is nowhere
+	cfg.VRFs = []node.VRF{{Name: "cluster", Pools: []node.Pool{pool}}}
+	h.Do(func() { c.must(n.Apply(cfg)) })
 	return n
 }
 
-// iface puts the gateway into a VSI, with what answers for neighbours where it has a MAC.
-func (n *calico) iface(vsi *vswitch.VSI, cfg l3.InterfaceConfig, mode arp.Mode) *l3.Interface {
-	c := n.c
-	c.t.Helper()
-	cfg.VNI, cfg.Send = vsi.VNI(), vsi.Send
-	var slots vswitch.Slots
-	if !cfg.MAC.IsZero() {
-		table, err := arp.NewTable(&arp.TableConfig{VNI: vsi.VNI()})
-		c.must(err)
-		r, err := arp.NewResponder(arp.Config{Table: table, Mode: mode, MAC: cfg.MAC})
-		c.must(err)
-		cfg.Neighbours, slots.Neighbour = r, r
-		c.must(vsi.FDB().Set(cfg.MAC, 0, fdb.Static))
-	}
-	i, err := n.vrf.NewInterface(cfg)
-	c.must(err)
-	slots.Gateway, slots.TooBig = i, i.TooBig()
-	c.must(vsi.Configure(vswitch.VSIConfig{Slots: slots, RouteIsolated: true}))
-	return i
-}
-
-// join opens both ways to the other node on a plane.
-func (n *calico) join(plane int) {
-	c := n.c
-	c.t.Helper()
-	vsi, err := n.sw.VSI(tunnelVNI+frame.VNI(plane), nil)
-	c.must(err)
-	var u *underlay.IP
-	n.h.Do(func() { u, err = underlay.ListenIP(netip.MustParseAddr(on(plane, n.number)), nil) })
-	c.must(err)
-	v, err := vtep.New(&vtep.Config{Name: fmt.Sprintf("ipip%d", plane), Type: encap.TypeIPIP}, u)
-	c.must(err)
-	at, err := vsi.Attach(v, 0)
-	c.must(err)
-	peer, err := v.AddPeer(netip.AddrPortFrom(netip.MustParseAddr(on(plane, 3-n.number)), 0))
-	c.must(err)
-	n.peers = append(n.peers, peer)
-	n.tunnels = append(n.tunnels, n.iface(vsi, l3.InterfaceConfig{
-		Port: at.Dest(0), Tunnel: v, Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.66.%d.%d/32", n.number, plane))},
-	}, arp.Off))
-
-	// Its router has an address and a MAC of its own on the link, beside the node's.
-	vsi, err = n.sw.VSI(directVNI+frame.VNI(plane), nil)
-	c.must(err)
-	link, err := port.OpenPacket(fmt.Sprintf("eth%d", plane), &port.PacketConfig{Namespace: n.h.NS})
-	c.must(err)
-	_, err = vsi.Attach(link, 0)
-	c.must(err)
-	n.direct = append(n.direct, n.iface(vsi, l3.InterfaceConfig{
-		MAC: frame.MAC{2, 0, 0, 0xca, byte(plane), byte(n.number)}, Addresses: []netip.Prefix{netip.MustParsePrefix(on(plane, 100+n.number) + "/24")},
-	}, arp.Off))
-}
-
-// learn routes the other node's block to it, by the planes that are not cut.
-func (n *calico) learn(o *calico, cut map[int]bool) {
-	n.c.t.Helper()
-	var ways []l3.Node
+// ways are those to the other node, by the planes that are not cut.
+func (n *calico) ways(cut map[int]bool) (ways []node.BlockNode) {
+	other := 3 - n.number
 	for p := range n.c.planes {
 		if cut[p] {
 			continue
 		}
-		ways = append(ways, l3.Node{
-			Addr:   netip.MustParseAddr(on(p, o.number)),
-			Tunnel: l3.NextHop{Interface: n.tunnels[p], Peer: n.peers[p]},
-			Direct: l3.NextHop{Interface: n.direct[p], IP: netip.MustParseAddr(on(p, 100+o.number))},
+		addr := netip.MustParseAddr(on(p, other))
+		ways = append(ways, node.BlockNode{
+			Address: addr,
+			Tunnel:  &node.Hop{Segment: tunnelVNI + frame.VNI(p), Remote: addr},
+			Direct:  &node.Hop{Segment: directVNI + frame.VNI(p), IP: netip.MustParseAddr(on(p, 100+other))},
 		})
 	}
-	n.c.must(n.pool.Set(block(o.number), ways...))
+	return ways
+}
+
+// setPool changes the pool under traffic.
+func (n *calico) setPool(edit func(*node.Pool)) {
+	n.c.t.Helper()
+	n.c.must(n.Update(func(c *node.Config) error { edit(&c.VRFs[0].Pools[0]); return nil }))
 }
 
 // pod starts a pod.
 func (n *calico) pod(k int) *netns.Host {
 	c := n.c
 	c.t.Helper()
-	h := c.n.Host(fmt.Sprintf("pod%d-%d", n.number, k))
-	tap, err := port.OpenTAP("tap0", &port.DeviceConfig{MTU: 1480, MAC: frame.MAC{2, 0, 0, 0xdd, byte(n.number), byte(k)}, Namespace: h.NS})
-	c.must(err)
-	if _, err := n.segment.AttachWith(tap, 0, vswitch.AttachConfig{Group: vswitch.GroupIsolated}); err != nil {
-		tap.Close()
-		c.t.Fatal(err)
-	}
-	ip := podIP(n.number, k)
-	h.Addr("tap0", ip+"/32")
-	h.Route("169.254.1.1/32", "dev", "tap0", "scope", "link")
-	h.Route("default", "via", "169.254.1.1", "dev", "tap0")
-	c.must(n.vrf.Add(l3.Route{Prefix: netip.MustParsePrefix(ip + "/32"), Via: []l3.NextHop{{Interface: n.pods, IP: netip.MustParseAddr(ip)}}}))
+	name, ip := fmt.Sprintf("pod%d-%d", n.number, k), podIP(n.number, k)
+	h := c.n.Host(name)
+	addr := netip.MustParseAddr(ip)
+	c.must(n.Update(func(cfg *node.Config) error {
+		cfg.Ports = append(cfg.Ports, node.Port{Name: name, DeviceConfig: port.DeviceConfig{
+			MTU: 1480, MAC: frame.MAC{2, 0, 0, 0xdd, byte(n.number), byte(k)}, Namespace: h.NS,
+		}})
+		cfg.Segments[0].Members = append(cfg.Segments[0].Members, node.Member{Port: name, Isolated: true})
+		cfg.VRFs[0].Routes = append(cfg.VRFs[0].Routes, node.Route{
+			Prefix: netip.PrefixFrom(addr, 32), Via: []node.Hop{{Segment: podsVNI, IP: addr}},
+		})
+		return nil
+	}))
+	h.Addr(name, ip+"/32")
+	h.Route("169.254.1.1/32", "dev", name, "scope", "link")
+	h.Route("default", "via", "169.254.1.1", "dev", name)
 	return h
 }

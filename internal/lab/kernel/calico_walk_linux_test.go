@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // Pods reach each other between nodes: by IP-in-IP, and once the mode is another one,
@@ -54,9 +55,7 @@ func TestCalico(t *testing.T) {
 		seen := b.h.Capture("eth0", "")
 		for _, n := range c.nodes {
 			time.Sleep(250 * time.Millisecond)
-			if err := n.pool.SetMode(m); err != nil {
-				t.Fatal(err)
-			}
+			n.setPool(func(p *node.Pool) { p.Mode = m })
 		}
 		time.Sleep(250 * time.Millisecond)
 		ipip, bare, arp := tunnelled(seen.Stop())
@@ -80,9 +79,7 @@ func TestCalico(t *testing.T) {
 		t.Errorf("TTLs other than 62:\n%s", ping.Output())
 	}
 	// Directly, and no larger than the pods' own MTU says.
-	if err := a.pool.SetMode(l3.Never); err != nil {
-		t.Fatal(err)
-	}
+	a.setPool(func(p *node.Pool) { p.Mode = l3.Never })
 	p5.Run("ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", "1452", podIP(2, 6))
 	r := p5.IPerf(p6, podIP(2, 6), "-t", "1")
 	t.Logf("TCP, there directly and back by IP-in-IP: %v", r)
@@ -128,8 +125,8 @@ func TestCalicoPlanes(t *testing.T) {
 			t.Fatalf("plane %d is cut: flow %d of plane %d, arrived %v", cut, f, p, got[f])
 		}
 	}
-	for i, n := range c.nodes {
-		n.learn(c.nodes[1-i], map[int]bool{cut: true})
+	for _, n := range c.nodes {
+		n.setPool(func(p *node.Pool) { p.Blocks[1].Nodes = n.ways(map[int]bool{cut: true}) })
 	}
 	if got := all.arrive(); len(got) != flows {
 		t.Errorf("%d of %d flows arrive after the route is gone", len(got), flows)

@@ -37,7 +37,8 @@ func TestUnfinishedInnerChecksum(t *testing.T) {
 				a.Ready()
 				b.Ready()
 				ours := newNode(t, a, fam.near, s)
-				ours.tap(ours.vsi(vni, nil, fam.far), a, "tap0", frame.MAC{})
+				ours.vsi(vni, fam.far)
+				ours.tap(vni, a, "tap0", frame.MAC{})
 				a.Addr("tap0", "192.168.7.1/24,fd07::1/64")
 				if fam.v6 {
 					csum = strings.Replace(csum, "udpcsum", "udp6zerocsumtx", 1)

@@ -34,7 +34,7 @@ func (p *pair) kernelDrops() map[string]uint64 {
 func (p *pair) ourDrops() map[string]uint64 {
 	p.t.Helper()
 	got := map[string]uint64{}
-	for _, port := range p.sw.Stats().Ports {
+	for _, port := range p.Switch().Stats().Ports {
 		for r, n := range port.RxDrops.All() {
 			got[r.String()] += n
 		}

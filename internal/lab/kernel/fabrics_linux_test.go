@@ -8,8 +8,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -59,25 +59,14 @@ func TestTwoFabrics(t *testing.T) {
 				ss = append(ss, s)
 			}
 			u.Sysctl("net.ipv6.conf.default.disable_ipv6", "1")
-			node := newNode(t, u, v4[0], settings{})
-			var x *underlay.UDP
-			var err error
-			u.Do(func() { x, err = underlay.ListenUDP(netip.MustParseAddrPort("["+v6[0]+"]:8472"), nil) })
-			if err != nil {
-				t.Fatal(err)
-			}
-			other, err := vtep.New(&vtep.Config{Name: "other"}, x)
-			if err != nil {
-				t.Fatal(err)
-			}
-			vsi := node.vsiWith(vni, nil, c.a, v4[1], v4[2])
-			if _, err := vsi.AttachWith(other, vni, c.b); err != nil {
-				t.Fatal(err)
-			}
-			if err := other.SetFlood(vni, netip.MustParseAddrPort("["+v6[1]+"]:0"), netip.MustParseAddrPort("["+v6[2]+"]:0")); err != nil {
-				t.Fatal(err)
-			}
-			node.tapMTU(vsi, u, "tap0", frame.MAC{}, other.MTU(0)-14, vswitch.AttachConfig{})
+			ours := newNode(t, u, v4[0], settings{})
+			_, err := ours.Tunnel("other", node.Tunnel{Local: netip.MustParseAddr(v6[0]), Config: vtep.Config{Port: 8472}})
+			ours.must(err)
+			_, err = ours.Segment(vni, &node.Segment{Tunnels: []node.SegmentTunnel{
+				{Tunnel: "vtep", Flood: addrs(v4[1:]), AttachConfig: c.a}, {Tunnel: "other", Flood: addrs(v6[1:]), AttachConfig: c.b},
+			}})
+			ours.must(err)
+			ours.tap(vni, u, "tap0", frame.MAC{})
 			ss = append(ss, &site{host: u, dev: "tap0"})
 			for i, s := range ss {
 				s.host.Addr(s.dev, fmt.Sprintf("192.168.7.%d/24", i+1))
@@ -116,9 +105,9 @@ func TestTwoFabrics(t *testing.T) {
 				ss[p[0]].host.Ping(fmt.Sprintf("192.168.7.%d", p[1]+1), 2)
 			}
 			if c.drop != "" {
-				before := node.port("vtep").RxDrops[frame.SplitHorizon]
+				before := ours.port("vtep").RxDrops[frame.SplitHorizon]
 				ss[0].host.Inject("vx0", append(ethernet("02:00:00:00:ee:02", "02:00:00:00:ee:00", 0x88b5), "known"...))
-				u.Until("the frame is dropped", func() bool { return node.port("vtep").RxDrops[frame.SplitHorizon] > before })
+				u.Until("the frame is dropped", func() bool { return ours.port("vtep").RxDrops[frame.SplitHorizon] > before })
 			}
 		})
 	}

@@ -9,14 +9,15 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // outage is a tunnel between our VTEP on a and the kernel's on b, and what is broken.
 type outage struct {
-	*node
+	*ourNode
 	fam  family
-	vsi  *vswitch.VSI
+	dev  *port.Device
 	a, b *netns.Host
 }
 
@@ -34,8 +35,8 @@ func newOutage(t *testing.T, fam family) *outage {
 		h.Sysctl("net.ipv6.conf.default.disable_ipv6", "1")
 		h.Sysctl("net.ipv6.conf.all.keep_addr_on_down", "1") // as IPv4 does
 	}
-	o.node = newNode(t, o.a, fam.near, settings{})
-	o.vsi = o.node.vsi(vni, nil, fam.far)
+	o.ourNode = newNode(t, o.a, fam.near, settings{})
+	o.vsi(vni, fam.far)
 	o.attach()
 	o.b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: fam.far, Remote: fam.near, Dev: "eth0", Addr: innerB + "/24"})
 	o.a.Ready()
@@ -47,7 +48,7 @@ func newOutage(t *testing.T, fam family) *outage {
 func (o *outage) attach() {
 	o.t.Helper()
 	mac, _ := frame.ParseMAC(devMAC)
-	o.tap(o.vsi, o.a, "tap0", mac)
+	o.dev = o.tap(vni, o.a, "tap0", mac)
 	o.a.Addr("tap0", innerA+"/24")
 }
 
@@ -67,7 +68,7 @@ func (o *outage) back() {
 		start := time.Now()
 		for !answers(o.t, x.h, x.to) {
 			if time.Since(start) > 10*time.Second {
-				o.t.Fatalf("no answer to %s within 10 s: %+v", x.h.Name, o.sw.Stats())
+				o.t.Fatalf("no answer to %s within 10 s: %+v", x.h.Name, o.Switch().Stats())
 			}
 		}
 		d := time.Since(start)
@@ -158,7 +159,7 @@ func TestDeviceDeletedAndBack(t *testing.T) {
 	for _, fam := range families {
 		t.Run(fam.name, func(t *testing.T) {
 			o := newOutage(t, fam)
-			events := o.sw.Events()
+			events := o.Switch().Events()
 			defer events.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
@@ -169,7 +170,7 @@ func TestDeviceDeletedAndBack(t *testing.T) {
 				if ev.Err == nil || !strings.Contains(ev.Err.Error(), "tap0") {
 					t.Errorf("round %d: %+v", round, ev)
 				}
-				for _, p := range o.sw.Stats().Ports {
+				for _, p := range o.Switch().Stats().Ports {
 					if p.Name == "tap0" {
 						t.Errorf("round %d: the port is still there", round)
 					}
@@ -177,6 +178,7 @@ func TestDeviceDeletedAndBack(t *testing.T) {
 				// What comes from the tunnel has nowhere to go.
 				before := o.noEgress()
 				o.a.Until("a frame without egress is counted", func() bool { return o.noEgress() > before })
+				o.must(o.segment(vni).Remove(o.dev))
 				o.attach()
 				o.back()
 				traffic()

@@ -49,7 +49,8 @@ func newSites(t *testing.T, fam family, kinds string, peers [][]int) []*site {
 		} else {
 			s.dev = "tap0"
 			n := newNode(t, s.host, s.addr, settings{})
-			n.tap(n.vsiWith(vni, nil, vswitch.AttachConfig{Hub: kind == 'h'}, flood...), s.host, "tap0", frame.MAC{})
+			n.vsiWith(vni, vswitch.VSIConfig{}, vswitch.AttachConfig{Hub: kind == 'h'}, flood...)
+			n.tap(vni, s.host, "tap0", frame.MAC{})
 		}
 		ss = append(ss, s)
 	}

@@ -37,7 +37,7 @@ func TestCentralGateway(t *testing.T) {
 		t.Run(fam.name, func(t *testing.T) {
 			here, there := fam.in(10, 1), fam.in(20, 4)
 			gate10 := fam.in(10, gatewayNo)
-			w, link := f.watch(), vm4.Capture("tap0", "icmp or icmp6")
+			w, link := f.watch(), vm4.Capture(vm4.Name, "icmp or icmp6")
 			if ttl := first(t, vm1, there); ttl != 63 {
 				t.Errorf("the answer has TTL %d", ttl)
 			}

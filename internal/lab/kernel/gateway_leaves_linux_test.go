@@ -65,7 +65,7 @@ func TestAnycastGateway(t *testing.T) {
 		}
 	})
 	for _, s := range f.leaves {
-		for _, vsi := range s.sw.VSIs() {
+		for _, vsi := range s.Switch().VSIs() {
 			if m := vsi.FDB().Stats().Moved; m != 0 {
 				t.Errorf("%s, VNI %d: %d MACs moved", s.name, vsi.VNI(), m)
 			}
@@ -117,7 +117,7 @@ func TestSymmetricIRB(t *testing.T) {
 	}
 
 	// The L3VNI does not bridge: a frame for a host that comes out of it goes nowhere.
-	before, link := a.dropped(), vm1.Capture("tap0", "")
+	before, link := a.dropped(), vm1.Capture(vm1.Name, "")
 	inner := ethernet("02:00:00:00:0a:01", b.router().String(), 0x0800)
 	inner = append(inner, inner4("10.0.20.4", in4(10, 1))...)
 	b.inject(a, 999, inner)
@@ -130,8 +130,8 @@ func TestSymmetricIRB(t *testing.T) {
 // symmetric gives A a gateway in VNI 10 and B one in VNI 20, and routes to each other's.
 func (f *fabric) symmetric(a, b *leaf) {
 	f.t.Helper()
-	a.vsi(10, nil)
-	b.vsi(20, nil)
+	a.vsi(10)
+	b.vsi(20)
 	a.gateway("red", 10, 10, false)
 	b.gateway("red", 20, 20, false)
 	a.reach(a.l3vni("red", 999), "red", b.router(), b.addr, "10.0.20.0/24", "fd00:20::/64")

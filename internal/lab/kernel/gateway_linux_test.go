@@ -14,12 +14,10 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
-	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // fabric is nodes of ours on one underlay, its leaves; Linux hosts behind them; perhaps a
@@ -35,13 +33,12 @@ type fabric struct {
 
 // leaf is a node that may be a gateway, and its host.
 type leaf struct {
-	*node
+	*ourNode
 	f    *fabric
 	h    *netns.Host
 	name string
 	addr string // on the underlay
 	own  frame.MAC
-	gw   *l3.Gateway
 }
 
 // newFabric starts nodes A, B and so on.
@@ -53,11 +50,7 @@ func newFabric(t *testing.T, leaves int) *fabric {
 		s := &leaf{f: f, name: string(rune('A' + i)), own: frame.MAC{2, 0, 0, 0xee, 0, byte(i + 1)}}
 		s.h, s.addr = f.plug(s.name)
 		f.names[s.own.String()] = s.name
-		s.node = newNode(t, s.h, s.addr, settings{})
-		var err error
-		if s.gw, err = l3.NewGateway(nil); err != nil {
-			t.Fatal(err)
-		}
+		s.ourNode = newNode(t, s.h, s.addr, settings{})
 		f.leaves = append(f.leaves, s)
 	}
 	return f
@@ -85,18 +78,8 @@ func (f *fabric) mesh(vni frame.VNI, members ...*leaf) {
 				peers = append(peers, o.addr)
 			}
 		}
-		m.vsi(vni, nil, peers...)
+		m.vsi(vni, peers...)
 	}
-}
-
-// segment returns the leaf's VSI of a VNI, and its attachment to the tunnel.
-func (s *leaf) segment(vni frame.VNI) (*vswitch.VSI, *vswitch.Attachment) {
-	s.t.Helper()
-	vsi, err := s.sw.VSI(vni, nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return vsi, vsi.Attachments()[0]
 }
 
 func in4(subnet, n byte) string { return fmt.Sprintf("10.0.%d.%d", subnet, n) }
@@ -104,14 +87,14 @@ func in6(subnet, n byte) string { return fmt.Sprintf("fd00:%d::%d", subnet, n) }
 
 const gatewayNo = 254 // of the gateway in each subnet
 
-// host starts a host in a VNI of a leaf, with the gateway of its subnet as default router.
+// host starts a host in a VNI of a leaf, with the gateway of its subnet as default router. Its
+// device has its name.
 func (s *leaf) host(vni frame.VNI, subnet, n byte, mtu int) *netns.Host {
 	s.t.Helper()
 	mac := hostMAC(subnet, n)
 	h := s.f.vm(vni, subnet, n)
-	vsi, _ := s.segment(vni)
-	s.tapMTU(vsi, h, "tap0", mac, mtu, vswitch.AttachConfig{})
-	behind(h, "tap0", subnet, n)
+	s.tapMTU(vni, h, h.Name, mac, mtu)
+	behind(h, h.Name, subnet, n)
 	return h
 }
 
@@ -144,54 +127,21 @@ func gatewayMAC(subnet byte) frame.MAC { return frame.MAC{2, 0, 0, 0xff, 0, subn
 // too: nobody else's node has to answer for a host that is known.
 func (s *leaf) gateway(vrf string, vni frame.VNI, subnet byte, anycast bool) *l3.Interface {
 	s.t.Helper()
-	vsi, _ := s.segment(vni)
-	table, err := arp.NewTable(&arp.TableConfig{VNI: vni})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	cfg := arp.Config{Table: table}
-	c := l3.InterfaceConfig{
-		VNI: vni, MAC: gatewayMAC(subnet), Send: vsi.Send,
+	g := node.Gateway{
+		MAC:       gatewayMAC(subnet),
 		Addresses: []netip.Prefix{netip.MustParsePrefix(in4(subnet, gatewayNo) + "/24"), netip.MustParsePrefix(in6(subnet, gatewayNo) + "/64")},
 	}
-	s.f.names[c.MAC.String()] = fmt.Sprintf("G%d", subnet)
-	flags := fdb.Static
+	s.f.names[g.MAC.String()] = fmt.Sprintf("G%d", subnet)
 	if anycast {
-		cfg.Mode, cfg.Locate = arp.Suppress, vsi.FDB().Lookup
-		c.MAC, c.Own, c.Anycast, flags = anycastMAC, s.own, true, fdb.Anycast
+		g.MAC, g.Own, g.Anycast = anycastMAC, s.own, true
 		s.f.names[anycastMAC.String()] = "G"
+		s.must(s.segment(vni).Update(func(c *node.Segment) error {
+			c.Neighbours = &node.Neighbours{Config: arp.Config{Mode: arp.Suppress}}
+			return nil
+		}))
 	}
-	if c.Neighbours, err = arp.NewResponder(cfg); err != nil {
-		s.t.Fatal(err)
-	}
-	i, err := s.gw.VRF(vrf).NewInterface(c)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.set(vni, c.MAC, 0, flags)
-	if anycast {
-		s.set(vni, c.Own, 0, fdb.Static)
-	}
-	s.stages(vni, vswitch.Slots{Neighbour: c.Neighbours, Gateway: i}, i)
-	return i
-}
-
-// stages fills the slots of a VSI, TooBig for what is routed: for what is bridged the switch has one.
-func (s *leaf) stages(vni frame.VNI, slots vswitch.Slots, i *l3.Interface) {
-	s.t.Helper()
-	slots.TooBig = i.TooBig()
-	vsi, _ := s.segment(vni)
-	if err := vsi.Configure(vswitch.VSIConfig{Slots: slots}); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *leaf) set(vni frame.VNI, mac frame.MAC, to frame.Dest, flags fdb.Flags) {
-	s.t.Helper()
-	vsi, _ := s.segment(vni)
-	if err := vsi.FDB().Set(mac, to, flags); err != nil {
-		s.t.Fatal(err)
-	}
+	s.must(s.segment(vni).Gateway(vrf, g))
+	return s.Gateway().VRF(vrf).Interface(vni)
 }
 
 // router is the MAC of the leaf's router on L3VNIs; named R and the leaf.
@@ -205,33 +155,22 @@ func (s *leaf) router() frame.MAC {
 // l3vni makes a VNI of the leaf one that has only the gateway and the VTEP.
 func (s *leaf) l3vni(vrf string, vni frame.VNI) *l3.Interface {
 	s.t.Helper()
-	vsi := s.vsi(vni, nil)
-	i, err := s.gw.VRF(vrf).NewInterface(l3.InterfaceConfig{
-		VNI: vni, MAC: s.router(), Send: vsi.Send,
-	})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.set(vni, s.router(), 0, fdb.Static)
-	s.stages(vni, vswitch.Slots{Gateway: i}, i)
-	return i
+	s.vsi(vni)
+	s.must(s.segment(vni).Gateway(vrf, node.Gateway{MAC: s.router()}))
+	return s.Gateway().VRF(vrf).Interface(vni)
 }
 
 // reach adds routes to a router behind the tunnel, as a control plane would.
 func (s *leaf) reach(i *l3.Interface, vrf string, router frame.MAC, at string, prefixes ...string) {
 	s.t.Helper()
-	peer, err := s.v.AddPeer(netip.AddrPortFrom(netip.MustParseAddr(at), encap.VXLANPort))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	_, tunnel := s.segment(i.VNI())
-	s.set(i.VNI(), router, tunnel.Dest(peer), fdb.Control)
-	for _, p := range prefixes {
-		r := l3.Route{Prefix: netip.MustParsePrefix(p), Via: []l3.NextHop{{Interface: i, MAC: router}}}
-		if err := s.gw.VRF(vrf).Add(r); err != nil {
-			s.t.Fatal(err)
+	via := []node.Hop{{Segment: i.VNI(), MAC: router, Remote: netip.MustParseAddr(at)}}
+	s.must(s.Update(func(c *node.Config) error {
+		v := slices.IndexFunc(c.VRFs, func(v node.VRF) bool { return v.Name == vrf })
+		for _, p := range prefixes {
+			c.VRFs[v].Routes = append(c.VRFs[v].Routes, node.Route{Prefix: netip.MustParsePrefix(p), Via: via})
 		}
-	}
+		return nil
+	}))
 }
 
 var ttlOf = regexp.MustCompile(`bytes from .* ttl=(\d+)`)
@@ -411,7 +350,7 @@ func (s *leaf) macs(vnis ...frame.VNI) string {
 	for _, vni := range vnis {
 		all[vni] = nil
 	}
-	for _, vsi := range s.sw.VSIs() {
+	for _, vsi := range s.Switch().VSIs() {
 		for e := range vsi.FDB().All() {
 			all[vsi.VNI()] = append(all[vsi.VNI()], s.f.name(e.MAC))
 		}

@@ -80,7 +80,7 @@ func TestRoutedMTU(t *testing.T) {
 			first(t, vm1, fam.in(20, 4))
 			first(t, vm2, fam.in(20, 5))
 			w := f.watch()
-			link := vm1.Capture("tap0", "icmp or icmp6")
+			link := vm1.Capture(vm1.Name, "icmp or icmp6")
 			ping := func(length int) string {
 				out, _ := vm1.Try(t.Context(), "ping", "-n", "-M", "do", "-c", "1", "-W", "2", "-s", fmt.Sprint(length-fam.headers), fam.in(20, 4))
 				return out

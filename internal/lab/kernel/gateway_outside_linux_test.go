@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -22,31 +23,15 @@ func TestGatewayOutside(t *testing.T) {
 	vm := a.host(10, 10, 1, 9000)
 	in := b.gateway("red", 10, 10, false)
 	out := f.n.Host("outside")
-	tun, err := port.OpenTUN("tun0", &port.DeviceConfig{MTU: 1400, Namespace: out.NS})
-	if err != nil {
-		t.Fatal(err)
-	}
 	const vni = frame.VNI(60)
-	vsi := b.vsi(vni, nil)
-	at, err := vsi.Attach(tun, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	red := b.gw.VRF("red")
-	i, err := red.NewInterface(l3.InterfaceConfig{VNI: vni, Port: at.Dest(0), Send: vsi.Send})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: i, TooBig: i.TooBig()}}); err != nil {
-		t.Fatal(err)
-	}
-	var routes []l3.Route
-	for _, p := range []string{"0.0.0.0/0", "::/0"} {
-		routes = append(routes, l3.Route{Prefix: netip.MustParsePrefix(p), Via: []l3.NextHop{{Interface: i}}})
-	}
-	if err := red.Add(routes...); err != nil {
-		t.Fatal(err)
-	}
+	b.must(b.Update(func(c *node.Config) error {
+		c.Ports = append(c.Ports, node.Port{Name: "tun0", Type: node.PortTUN, DeviceConfig: port.DeviceConfig{MTU: 1400, Namespace: out.NS}})
+		c.Segments = append(c.Segments, node.Segment{VNI: vni, Members: []node.Member{{Port: "tun0"}}, Gateway: &node.SegmentGateway{VRF: "red"}})
+		for _, p := range []string{"0.0.0.0/0", "::/0"} {
+			c.VRFs[0].Routes = append(c.VRFs[0].Routes, node.Route{Prefix: netip.MustParsePrefix(p), Via: []node.Hop{{Segment: vni}}})
+		}
+		return nil
+	}))
 	out.Addr("tun0", "198.51.100.1/32,2001:db8::1/128")
 	out.Route("10.0.10.0/24", "dev", "tun0", "src", "198.51.100.1")
 	out.IP("-6", "route", "add", "fd00:10::/64", "dev", "tun0", "src", "2001:db8::1")
@@ -82,12 +67,12 @@ func TestGatewayOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: clamp, Gateway: i}}); err != nil {
-		t.Fatal(err)
-	}
-	_, far := b.segment(10)
-	if err := far.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: clamp}}); err != nil {
-		t.Fatal(err)
+	for _, vni := range []frame.VNI{10, vni} {
+		vsi, err := b.Switch().VSI(vni, nil)
+		b.must(err)
+		c := vsi.Config()
+		c.Slots.Ingress, c.Slots.TooBig = clamp, vswitch.NoTooBig{}
+		b.must(vsi.Configure(c))
 	}
 	vm.IP("route", "flush", "cache")
 	syn := out.Capture("tun0", "tcp[tcpflags] & tcp-syn != 0")

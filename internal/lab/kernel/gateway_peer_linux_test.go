@@ -39,7 +39,7 @@ func TestKernelUsesCentralGateway(t *testing.T) {
 	k.IP("link", "set", port, "master", "br0")
 	vm5.MTU("eth0", b.v.MTU(0)-encap.EthernetLen)
 	behind(vm5, "eth0", 20, 5)
-	b.vsi(20, nil, addr)
+	b.vsi(20, addr)
 	b.gateway("red", 10, 10, false)
 	b.gateway("red", 20, 20, false)
 	vm1 := a.host(10, 10, 1, 1450)
@@ -83,7 +83,7 @@ func TestKernelUsesCentralGateway(t *testing.T) {
 func TestSymmetricIRBWithKernel(t *testing.T) {
 	f := newFabric(t, 1)
 	a := f.leaves[0]
-	a.vsi(10, nil)
+	a.vsi(10)
 	a.gateway("red", 10, 10, false)
 	vm1 := a.host(10, 10, 1, 1450)
 

@@ -74,8 +74,8 @@ func TestVRFs(t *testing.T) {
 func TestRoutingLoop(t *testing.T) {
 	f := newFabric(t, 2)
 	a, b := f.leaves[0], f.leaves[1]
-	a.vsi(10, nil)
-	b.vsi(20, nil)
+	a.vsi(10)
+	b.vsi(20)
 	a.gateway("red", 10, 10, false)
 	b.gateway("red", 20, 20, false)
 	a.reach(a.l3vni("red", 999), "red", b.router(), b.addr, "0.0.0.0/0", "::/0")

@@ -41,7 +41,7 @@ func newGPEPair(t *testing.T, fam family, reserved vtep.Reserved) *pair {
 	p := barePair(t, fam)
 	p.kernel.near.IP("link", "add", "vx0", "type", "vxlan", "external", "vnifilter", "gpe", "dstport", "4790", "local", fam.near)
 	p.kernel.near.Run("bridge", "vni", "add", "vni", fmt.Sprint(vni), "dev", "vx0")
-	p.node = newNode(t, p.ours.near, fam.near, settings{typ: encap.TypeGPE, reserved: reserved})
+	p.ourNode = newNode(t, p.ours.near, fam.near, settings{typ: encap.TypeGPE, reserved: reserved})
 	p.tun(p.ours.near, p.ours.dev, fam.far)
 	p.wrap = func(mark []byte) []byte {
 		return fam.gpe(gpeHeader, serialize(&layers.IPv4{Version: 4, TTL: 1, Protocol: 253, SrcIP: net.IPv4(192, 168, 7, 1),
@@ -52,27 +52,19 @@ func newGPEPair(t *testing.T, fam family, reserved vtep.Reserved) *pair {
 }
 
 // tun joins a TUN device of a host to a peer.
-func (n *node) tun(h *netns.Host, name, peer string) {
+func (n *ourNode) tun(h *netns.Host, name, peer string) {
 	n.t.Helper()
-	must := func(err error) {
-		n.t.Helper()
-		if err != nil {
-			n.t.Fatal(err)
-		}
-	}
-	vsi, err := n.sw.VSI(vni, nil)
-	must(err)
-	far, err := vsi.Attach(n.v, vni)
-	must(err)
+	vsi := n.vsi(vni)
+	far := vsi.Attachments()[0]
 	to, err := n.v.AddPeer(netip.AddrPortFrom(netip.MustParseAddr(peer), 0))
-	must(err)
+	n.must(err)
 	tun, err := port.OpenTUN(name, &port.DeviceConfig{Namespace: h.NS})
-	must(err)
+	n.must(err)
 	near, err := vsi.Attach(tun, 0)
-	must(err)
+	n.must(err)
 	w, err := l3.NewWire(l3.WireConfig{Near: near.Dest(0), Far: far.Dest(to), Tunnel: n.v, Send: vsi.Send})
-	must(err)
-	must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.TooBig()}}))
+	n.must(err)
+	n.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.TooBig()}}))
 }
 
 // gpeHeader is that of an IPv4 packet of the test's VNI: I, P, next protocol 1.

@@ -24,7 +24,7 @@ func TestFloodListBecomesGroup(t *testing.T) {
 			sw := n.Switch("sw")
 			group := netip.MustParseAddr(fam.group)
 			var hosts []*netns.Host
-			var nodes []*node
+			var nodes []*ourNode
 			var outs []*netns.Capture
 			for i := 1; i <= 3; i++ {
 				h := n.Host(fmt.Sprint("h", i))
@@ -32,7 +32,8 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				h.Sysctl("net.ipv6.conf.default.disable_ipv6", "1") // of the TAP
 				h.Ready()
 				x := newNode(t, h, fmt.Sprintf(fam.addr, i), settings{udp: underlay.UDPConfig{Queues: 2}})
-				x.tap(x.vsi(vni, nil), h, "tap0", frame.MAC{})
+				x.vsi(vni)
+				x.tap(vni, h, "tap0", frame.MAC{})
 				if err := x.u.(*underlay.UDP).Join(group); err != nil {
 					t.Fatal(err)
 				}

@@ -132,7 +132,7 @@ func TestReceiveGBP(t *testing.T) {
 		t.Run(fam.name, func(t *testing.T) {
 			p := newPair(t, fam, settings{args: []string{"gbp"}, gbp: true, reserved: vtep.ReservedStrict})
 			stage := new(gbpStage)
-			vsi := p.sw.VSIs()[0]
+			vsi := p.Switch().VSIs()[0]
 			if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}); err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestSendGBP(t *testing.T) {
 				}
 				p := newPair(t, fam, s)
 				stage := new(gbpStage)
-				vsi := p.sw.VSIs()[0]
+				vsi := p.Switch().VSIs()[0]
 				if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}); err != nil {
 					t.Fatal(err)
 				}
@@ -232,7 +232,7 @@ func TestSendGBP(t *testing.T) {
 					t.Fatal(err)
 				}
 				for _, a := range vsi.Attachments() {
-					if p.sw.Name(a.Dest(0)) == "tap0" {
+					if p.Switch().Name(a.Dest(0)) == "tap0" {
 						if err := a.Configure(vswitch.AttachConfig{GBP: 0x4321}); err != nil {
 							t.Fatal(err)
 						}

@@ -171,7 +171,8 @@ func TestEdgeVNIs(t *testing.T) {
 	ids := []frame.VNI{0, 1, frame.MaxVNI - 1, frame.MaxVNI}
 	for i, id := range ids {
 		tap, vx := fmt.Sprint("tap", i), fmt.Sprint("vx", i)
-		ours.tap(ours.vsi(id, nil, fam.far), a, tap, frame.MAC{})
+		ours.vsi(id, fam.far)
+		ours.tap(id, a, tap, frame.MAC{})
 		a.Addr(tap, fmt.Sprintf("192.168.%d.1/24", i))
 		b.VXLAN(vx, netns.VXLAN{ID: int(id), Local: fam.far, Remote: fam.near, Dev: "eth0", Addr: fmt.Sprintf("192.168.%d.2/24", i)})
 	}

@@ -94,7 +94,7 @@ type pair struct {
 	t            *testing.T
 	fam          family
 	kernel, ours *side
-	*node                                 // of ours
+	*ourNode                              // of ours
 	wrap         func(mark []byte) []byte // makes a packet of a mark that is for the near host
 	marks        uint32
 }
@@ -115,10 +115,10 @@ func newPair(t *testing.T, fam family, s settings) *pair {
 	if s.packet != nil {
 		p.ours.resolve(fam)
 	}
-	p.node = newNode(t, p.ours.near, fam.near, s)
-	vsi := p.vsi(vni, nil, fam.far)
+	p.ourNode = newNode(t, p.ours.near, fam.near, s)
+	p.vsi(vni, fam.far)
 	mac, _ := frame.ParseMAC(devMAC)
-	p.tap(vsi, p.ours.near, "tap0", mac)
+	p.tap(vni, p.ours.near, "tap0", mac)
 	p.wrap = func(mark []byte) []byte {
 		return fam.packet(outerIP{}, vxlan(append(ethernet(nearInner, farInner, 0x88b5), mark[14:]...)))
 	}

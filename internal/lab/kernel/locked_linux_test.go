@@ -42,7 +42,7 @@ func TestLockedPort(t *testing.T) {
 	}
 
 	u, ours, up, uq := build("ours")
-	sw := running(t)
+	sw := running(t, nil).Switch()
 	v, err := sw.VSI(1, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -35,8 +35,8 @@ func TestHostMoves(t *testing.T) {
 			right, bx := n.Link(x, "", b, "")
 
 			ours := newNode(t, a, fam.near, settings{})
-			vsi := ours.vsi(vni, nil, fam.far)
-			ours.tap(vsi, a, "tap0", frame.MAC{})
+			vsi := ours.vsi(vni, fam.far)
+			ours.tap(vni, a, "tap0", frame.MAC{})
 			b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: fam.far, Flood: []string{fam.near}, Dev: "eth0"})
 			a.Bridge("br0", "tap0", ap, ax)
 			b.Bridge("br0", "vx0", bo, bx)
@@ -80,7 +80,7 @@ func TestHostMoves(t *testing.T) {
 				}
 				mac, _ := frame.ParseMAC(macX)
 				d, ok := vsi.FDB().Lookup(mac)
-				if name := ours.sw.Name(d); !ok || (name == "tap0") != (place == left) {
+				if name := ours.Switch().Name(d); !ok || (name == "tap0") != (place == left) {
 					t.Errorf("move %d: our FDB has the host at %q", i, name)
 				}
 				// What decides is the kernel's bridge; its vxlan device keeps what it once learned.

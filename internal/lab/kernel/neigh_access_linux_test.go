@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A Linux host as Calico sets up a pod: an address of its own, and a gateway that is on
@@ -19,16 +19,11 @@ import (
 // an ordinary host on the same segment.
 func TestNeighAccess(t *testing.T) {
 	neighFamilies(t, func(t *testing.T, v6 bool) {
-		l := newNeighLab(t, v6, "uu", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		l := newNeighLab(t, v6, "uu")
 		a, b := l.sites[0], l.sites[1]
-		access, err := a.r.With(arp.Access)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.ours(arp.DefaultAccessMAC)
-		atPod := vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: access}}
-		pod, pod2 := a.guestWith("pod", 1, atPod), a.guestWith("pod2", 2, atPod)
+		pod, pod2 := a.bare("pod", 1), a.bare("pod2", 2)
 		host, far := a.guest("host", 3), b.guest("far", 4)
+		a.confine(pod, pod2)
 		gateway, all, elsewhere := netip.MustParseAddr("169.254.1.1"), "0.0.0.0/0", "198.51.100.7:9"
 		if v6 {
 			gateway, all, elsewhere = netip.MustParseAddr("fe80::ecee:eeff:feee:eeee"), "::/0", "[2001:db8::7]:9"
@@ -57,6 +52,7 @@ func TestNeighAccess(t *testing.T) {
 		// Traffic to anywhere resolves the gateway; the packet itself gets as far as routing.
 		before, x := a.counts(), l.begin()
 		routed := a.drops(frame.NoRoute)
+		var err error
 		pod.Do(func() {
 			var c net.Conn
 			if c, err = net.Dial("udp", elsewhere); err == nil {
@@ -124,9 +120,32 @@ func TestNeighAccess(t *testing.T) {
 	})
 }
 
+// confine has guests reach the gateway alone, beside others of the segment that are as they were.
+func (s *neighSite) confine(guests ...*guest) {
+	s.l.t.Helper()
+	access, err := s.r.With(arp.Access)
+	s.must(err)
+	s.must(s.vsi.FDB().Set(arp.DefaultAccessMAC, 0, fdb.Static))
+	for _, at := range s.vsi.Attachments() {
+		for _, g := range guests {
+			if s.Switch().Name(at.Dest(0)) == g.dev {
+				g.confined = s
+				c := at.Config()
+				c.Slots.Neighbour = access
+				s.must(at.Configure(c))
+			}
+		}
+	}
+	for _, g := range guests {
+		if g.confined == nil {
+			s.l.t.Fatalf("%s is on no port", g.Name)
+		}
+	}
+}
+
 // drops returns how many frames have been dropped for a reason.
 func (s *neighSite) drops(why frame.Reason) (n uint64) {
-	for _, v := range s.sw.Stats().VSIs {
+	for _, v := range s.Switch().Stats().VSIs {
 		n += v.Drops[why]
 	}
 	return n

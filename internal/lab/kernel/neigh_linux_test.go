@@ -12,9 +12,9 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -36,7 +36,7 @@ type neighLab struct {
 
 // neighSite is a site with our VTEP, or the kernel's.
 type neighSite struct {
-	*node
+	*ourNode
 	l    *neighLab
 	host *netns.Host
 	name string         // what the others' switches call it
@@ -68,7 +68,7 @@ func neighFamilies(t *testing.T, f func(t *testing.T, v6 bool)) {
 }
 
 // newNeighLab makes sites, by their letter in kinds: u is ours, k the kernel's.
-func newNeighLab(t *testing.T, v6 bool, kinds string, cfg arp.Config, slots vswitch.Slots) *neighLab {
+func newNeighLab(t *testing.T, v6 bool, kinds string) *neighLab {
 	t.Helper()
 	n := netns.New(t)
 	l := &neighLab{t: t, n: n, under: n.Switch("sw"), v6: v6}
@@ -86,9 +86,11 @@ func newNeighLab(t *testing.T, v6 bool, kinds string, cfg arp.Config, slots vswi
 			s.host.VXLAN("vx0", netns.VXLAN{ID: vni, Local: addrs[i], Dev: "eth0", Flood: others})
 			s.host.Bridge("br0", "vx0")
 		} else {
-			s.node = newNode(t, s.host, addrs[i], settings{})
-			s.vsi = s.node.vsi(vni, nil, others...)
-			s.respond(cfg, slots)
+			s.ourNode = newNode(t, s.host, addrs[i], settings{})
+			s.vsi = s.ourNode.vsi(vni, others...)
+			s.configure(func(c *node.Segment) {
+				c.Neighbours = &node.Neighbours{Config: arp.Config{Mode: arp.Suppress, MAC: s.own()}}
+			})
 		}
 		s.wire = s.host.Capture("eth0", "udp port 4789")
 		l.sites = append(l.sites, s)
@@ -102,47 +104,26 @@ func newNeighLab(t *testing.T, v6 bool, kinds string, cfg arp.Config, slots vswi
 	return l
 }
 
-// respond fills the slot of ARP and ND. Each site has an own MAC of its own.
-func (s *neighSite) respond(cfg arp.Config, slots vswitch.Slots) {
+// configure changes the segment of the site. Its responder may be another one then.
+func (s *neighSite) configure(edit func(*node.Segment)) {
 	s.l.t.Helper()
-	table, err := arp.NewTable(&arp.TableConfig{VNI: vni, Notify: s.sw.Notify})
-	if err != nil {
-		s.l.t.Fatal(err)
-	}
-	cfg.Table, cfg.Locate = table, s.vsi.FDB().Lookup
-	if cfg.MAC = s.own(); cfg.Mode == arp.Proxy {
-		s.ours(cfg.MAC)
-	}
-	if s.r, err = arp.NewResponder(cfg); err != nil {
-		s.l.t.Fatal(err)
-	}
-	slots.Neighbour = s.r
-	if err := s.vsi.Configure(vswitch.VSIConfig{Slots: slots}); err != nil {
-		s.l.t.Fatal(err)
-	}
+	s.must(s.segment(vni).Update(func(c *node.Segment) error { edit(c); return nil }))
+	s.r = s.ourNode.Neighbours(vni)
 }
 
 // own is the VTEP's own MAC.
 func (s *neighSite) own() frame.MAC { return frame.MAC{2, 0, 0, 0, 0xf0, s.host.Name[0]} }
 
-// ours makes a MAC one of the switch's own: frames to it are not forwarded.
-func (s *neighSite) ours(mac frame.MAC) {
-	s.l.t.Helper()
-	if err := s.vsi.FDB().Set(mac, 0, fdb.Static); err != nil {
-		s.l.t.Fatal(err)
-	}
-}
-
 // guest makes a Linux host behind a site, on the segment's subnet.
 func (s *neighSite) guest(name string, number int) *guest {
 	s.l.t.Helper()
-	g := s.guestWith(name, number, vswitch.AttachConfig{})
+	g := s.bare(name, number)
 	g.address()
 	return g
 }
 
-// guestWith makes one without addresses.
-func (s *neighSite) guestWith(name string, number int, at vswitch.AttachConfig) *guest {
+// bare makes one without addresses.
+func (s *neighSite) bare(name string, number int) *guest {
 	s.l.t.Helper()
 	g := &guest{Host: s.l.n.Host(name), number: number}
 	if !s.l.v6 {
@@ -150,15 +131,12 @@ func (s *neighSite) guestWith(name string, number int, at vswitch.AttachConfig) 
 	}
 	g.Sysctl("net.ipv6.conf.default.router_solicitations", "0")
 	g.Sysctl("net.ipv6.conf.default.addr_gen_mode", "1") // link-local addresses: as address() says
-	s.plug(g, name, at)
-	if r, ok := at.Slots.Neighbour.(vswitch.Confiner); ok && r.Confines() {
-		g.confined = s
-	}
+	s.plug(g, name)
 	return g
 }
 
 // plug gives a host a device that leads to the site; at one of ours, of that name.
-func (s *neighSite) plug(g *guest, dev string, at vswitch.AttachConfig) {
+func (s *neighSite) plug(g *guest, dev string) {
 	s.l.t.Helper()
 	l := s.l
 	mac := frame.MAC{2, 0, 0, 0, 7, byte(g.number)}
@@ -170,7 +148,7 @@ func (s *neighSite) plug(g *guest, dev string, at vswitch.AttachConfig) {
 		g.speaks = netip.MustParseAddr(fmt.Sprintf("fe80::7:%x", g.number))
 	}
 	if s.vsi != nil {
-		s.tapWith(s.vsi, g.Host, dev, mac, at)
+		s.tap(vni, g.Host, dev, mac)
 		g.Up(dev)
 	} else {
 		var port string
@@ -411,9 +389,9 @@ func (s *neighSite) wantEntry(what string, ip netip.Addr, mac, place string) {
 		s.l.t.Fatal(err)
 	}
 	d, ok := s.vsi.FDB().Lookup(m)
-	if e.MAC != m || s.sw.Name(e.From) != place || !ok || s.sw.Name(d) != place {
+	if e.MAC != m || s.Switch().Name(e.From) != place || !ok || s.Switch().Name(d) != place {
 		s.l.t.Errorf("%s: site %s has %v at %v, heard from %s, and that MAC at %s; want %s at %s",
-			what, s.host.Name, ip, e.MAC, s.sw.Name(e.From), s.sw.Name(d), mac, place)
+			what, s.host.Name, ip, e.MAC, s.Switch().Name(e.From), s.Switch().Name(d), mac, place)
 	}
 }
 

@@ -7,7 +7,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
-	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/policy"
 )
 
 // proxyMAC is that of the segment's gateway, the same at every site.
@@ -15,30 +16,29 @@ var proxyMAC = frame.MAC{2, 0, 0, 0, 0xfe, 0xfe}
 
 // noReports keeps reports of multicast groups from tunnels: they carry the MAC of a host
 // to other sites, which is not what these tests are about.
-type noReports struct{}
-
-func (noReports) Process(f *frame.Frame, _ frame.At) frame.Verdict {
-	if b := f.Bytes(); len(b) > 20 && b[12] == 0x86 && b[13] == 0xdd && b[20] == 0 { // hop-by-hop options
-		return frame.Drop(frame.Filtered)
-	}
-	return frame.Continue
-}
+var noReports = node.Policy{Name: "no reports", Config: policy.Config{Default: policy.Allow, Rules: []policy.Rule{
+	{Action: policy.Deny, Protocol: 58, ICMP: []policy.ICMPType{{Type: 131}, {Type: 132}, {Type: 143}}},
+}}}
 
 // newProxyLab makes two sites of ours with one anycast gateway.
 func newProxyLab(t *testing.T, v6 bool) (l *neighLab, a, b *neighSite, gateway netip.Addr) {
 	t.Helper()
-	l = newNeighLab(t, v6, "uu", arp.Config{Mode: arp.Proxy}, vswitch.Slots{Ingress: noReports{}})
-	gateway = netip.MustParseAddr("192.168.7.254")
+	l = newNeighLab(t, v6, "uu")
+	prefix := netip.MustParsePrefix("192.168.7.254/24")
 	if v6 {
-		gateway = netip.MustParseAddr("fd07::fe")
+		prefix = netip.MustParsePrefix("fd07::fe/64")
 	}
 	for _, s := range l.sites {
-		s.ours(proxyMAC)
-		if err := s.r.SetGateway(&arp.Gateway{IPs: []netip.Addr{gateway}, MAC: proxyMAC, Anycast: true}); err != nil {
-			t.Fatal(err)
-		}
+		s.must(s.ourNode.Policy(noReports))
+		s.must(s.ourNode.Update(func(c *node.Config) error { c.VRFs = []node.VRF{{Name: "red"}}; return nil }))
+		s.configure(func(c *node.Segment) {
+			c.Neighbours.Mode, c.Policy = arp.Proxy, noReports.Name
+			c.Gateway = &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{
+				Addresses: []netip.Prefix{prefix}, MAC: proxyMAC, Own: s.own(), Anycast: true,
+			}}
+		})
 	}
-	return l, l.sites[0], l.sites[1], gateway
+	return l, l.sites[0], l.sites[1], prefix.Addr()
 }
 
 // The walk that arp/proxy.go draws, on every link it passes: no MAC of a host is on the
@@ -90,12 +90,12 @@ func TestNeighProxyWalk(t *testing.T) {
 		for _, s := range []*neighSite{a, b} {
 			for _, g := range []*guest{h1, h2, h3} {
 				mac, _ := frame.ParseMAC(g.mac)
-				if d, ok := s.vsi.FDB().Lookup(mac); ok && s.sw.Name(d) != g.dev {
-					t.Errorf("site %s has the MAC of %s at %s", s.host.Name, g.Name, s.sw.Name(d))
+				if d, ok := s.vsi.FDB().Lookup(mac); ok && s.Switch().Name(d) != g.dev {
+					t.Errorf("site %s has the MAC of %s at %s", s.host.Name, g.Name, s.Switch().Name(d))
 				}
 			}
 			if d, ok := s.vsi.FDB().Lookup(proxyMAC); !ok || d != 0 {
-				t.Errorf("site %s has the gateway's MAC at %s", s.host.Name, s.sw.Name(d))
+				t.Errorf("site %s has the gateway's MAC at %s", s.host.Name, s.Switch().Name(d))
 			}
 		}
 		if e := h3.knows(h1.speaks); e.MAC != gw {

@@ -11,14 +11,13 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // The first question for a host behind a tunnel is flooded to all sites; the next is
 // answered at home with the host's own MAC, and no datagram leaves.
 func TestNeighSuppress(t *testing.T) {
 	neighFamilies(t, func(t *testing.T, v6 bool) {
-		l := newNeighLab(t, v6, "uuk", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		l := newNeighLab(t, v6, "uuk")
 		a, b, k := l.sites[0], l.sites[1], l.sites[2]
 		h1, h2, h3, hk := a.guest("h1", 1), a.guest("h2", 2), b.guest("h3", 3), k.guest("hk", 4)
 		for _, far := range []struct {
@@ -80,14 +79,14 @@ func TestNeighSuppress(t *testing.T) {
 // FDBs follow, the kernel's too, and who asks afterwards is answered at home, and right.
 func TestNeighMoves(t *testing.T) {
 	neighFamilies(t, func(t *testing.T, v6 bool) {
-		l := newNeighLab(t, v6, "uuk", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		l := newNeighLab(t, v6, "uuk")
 		a, b, k := l.sites[0], l.sites[1], l.sites[2]
 		p, q, hk := a.guest("p", 1), b.guest("q", 2), k.guest("hk", 3)
 		// One host with a device to each site: the MAC and the address are where it is.
-		left := a.guestWith("left", 9, vswitch.AttachConfig{})
+		left := a.bare("left", 9)
 		right := &guest{Host: left.Host, number: 9}
 		right.away = true
-		b.plug(right, "right", vswitch.AttachConfig{})
+		b.plug(right, "right")
 		left.IP("link", "set", "left", "down")
 		right.IP("link", "set", "right", "down")
 		left.away = true
@@ -185,7 +184,7 @@ func (g *guest) announce(i int, mac string) {
 // address is taken, and one whose owner has gone is free, whatever the tables have.
 func TestNeighDuplicates(t *testing.T) {
 	neighFamilies(t, func(t *testing.T, v6 bool) {
-		l := newNeighLab(t, v6, "uuk", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		l := newNeighLab(t, v6, "uuk")
 		a, b, k := l.sites[0], l.sites[1], l.sites[2]
 		prober, other := a.guest("prober", 1), a.guest("other", 2)
 		ours, kernels := b.guest("ours", 3), k.guest("kernels", 4)
@@ -257,7 +256,7 @@ func (g *guest) isTaken(ip netip.Addr) (taken bool) {
 // nobody but the neighbour: one that has gone is found gone.
 func TestNeighReachability(t *testing.T) {
 	neighFamilies(t, func(t *testing.T, v6 bool) {
-		l := newNeighLab(t, v6, "uuk", arp.Config{Mode: arp.Suppress}, vswitch.Slots{})
+		l := newNeighLab(t, v6, "uuk")
 		a, b, k := l.sites[0], l.sites[1], l.sites[2]
 		asker := a.guest("asker", 1)
 		ours, kernels := b.guest("ours", 3), k.guest("kernels", 4)

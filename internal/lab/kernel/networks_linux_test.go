@@ -26,8 +26,9 @@ func TestTwoNetworksWithTheSameAddresses(t *testing.T) {
 				g, k := n.Host(fmt.Sprintf("g%d", id)), n.Host(fmt.Sprintf("k%d", id))
 				g.Quiet()
 				k.Quiet()
-				ours.tap(ours.vsi(id, nil, fam.far), g, "tap0", mac)
-				g.Addr("tap0", "192.168.7.1/24")
+				ours.vsi(id, fam.far)
+				ours.tap(id, g, g.Name, mac)
+				g.Addr(g.Name, "192.168.7.1/24")
 				dev := fmt.Sprintf("vx%d", id)
 				b.VXLAN(dev, netns.VXLAN{ID: int(id), Local: fam.far, Remote: fam.near, Dev: "eth0"})
 				b.IP("link", "set", dev, "netns", k.NS)
@@ -48,18 +49,18 @@ func TestTwoNetworksWithTheSameAddresses(t *testing.T) {
 				t.Errorf("echo requests at the peers: %v, then %v", before, after)
 			}
 			dests := map[frame.Dest]bool{}
-			for _, vsi := range ours.sw.VSIs() {
+			for _, vsi := range ours.Switch().VSIs() {
 				here, ok := vsi.FDB().Lookup(mac)
 				there, ok2 := vsi.FDB().Lookup(far)
-				if !ok || !ok2 || ours.sw.Name(here) != "tap0" || ours.sw.Name(there) != fam.endpoint() {
-					t.Errorf("VNI %d: %q and %q", vsi.VNI(), ours.sw.Name(here), ours.sw.Name(there))
+				if !ok || !ok2 || ours.Switch().Name(here) != fmt.Sprintf("g%d", vsi.VNI()) || ours.Switch().Name(there) != fam.endpoint() {
+					t.Errorf("VNI %d: %q and %q", vsi.VNI(), ours.Switch().Name(here), ours.Switch().Name(there))
 				}
 				dests[here] = true
 			}
 			if len(dests) != 2 {
 				t.Errorf("the guests' MAC is on one port in both networks: %v", dests)
 			}
-			for _, s := range ours.sw.Stats().VSIs {
+			for _, s := range ours.Switch().Stats().VSIs {
 				if s.Drops.Total() != 0 || s.FDB.Moved != 0 {
 					t.Errorf("VNI %d: %+v", s.VNI, s)
 				}

@@ -30,7 +30,8 @@ func TestPacketUnderlay(t *testing.T) {
 				ours := newNode(t, a, fam.near, settings{packet: &underlay.PacketConfig{
 					Device: "eth0", Prefix: netip.MustParsePrefix(fam.near + fam.bits), Checksum: underlay.ChecksumOn, NoOffload: !offload,
 				}})
-				ours.tap(ours.vsi(vni, nil, fam.far), a, "tap0", frame.MAC{})
+				ours.vsi(vni, fam.far)
+				ours.tap(vni, a, "tap0", frame.MAC{})
 				a.Addr("tap0", "192.168.7.1/24")
 				b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: fam.far, Remote: fam.near, Dev: "eth0", Addr: "192.168.7.2/24"})
 				a.Ready()

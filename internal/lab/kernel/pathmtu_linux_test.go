@@ -73,8 +73,8 @@ func newPath(t *testing.T, fam family, ours bool) path {
 	if ours {
 		dev = "tap0"
 		node := newNode(t, a, left[0], settings{})
-		vsi := node.vsi(vni, nil, right[1])
-		node.tap(vsi, a, dev, frame.MAC{})
+		node.vsi(vni, right[1])
+		node.tap(vni, a, dev, frame.MAC{})
 	} else {
 		a.VXLAN(dev, netns.VXLAN{ID: vni, Local: left[0], Remote: right[1], Dev: "eth0", Args: []string{"df", "set"}})
 	}
