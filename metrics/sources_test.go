@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -96,27 +96,26 @@ func TestNoPeers(t *testing.T) {
 // What a gateway and its neighbours do is in the scrape; what is closed or left out is not.
 func TestNetworks(t *testing.T) {
 	mem.Run(t, nil, func(f *mem.Fabric) {
-		n := f.Node("10.0.0.1")
-		vsi := n.Segment(100)
-		gw := must(l3.NewGateway(nil))(t)
-		table := must(arp.NewTable(&arp.TableConfig{VNI: 100}))(t)
-		neigh := must(arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: vsi.FDB().Lookup}))(t)
-		mac := frame.MAC{2, 0xff, 0, 0, 0, 1}
-		in := must(gw.VRF("tenant").NewInterface(l3.InterfaceConfig{
-			VNI: 100, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.0.254/16")}, MAC: mac, Neighbours: neigh, Send: vsi.Send,
-		}))(t)
-		if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: neigh, Gateway: in}}); err != nil {
-			t.Fatal(err)
-		}
-		src := Sources{
-			Neighbours: map[frame.VNI]*arp.Responder{100: neigh}, Interfaces: map[frame.VNI]*l3.Interface{100: in},
-			TooBigs: map[string]*l3.TooBig{"all": must(l3.NewTooBig(nil))(t)},
-		}
-		c := New(Config{Switch: n.Switch, Sources: func() Sources { return src }})
+		n := must(node.New(nil))(t)
+		seg := must(n.Segment(100, &node.Segment{Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Suppress}}}))(t)
+		must(0, seg.Gateway("tenant", node.Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.0.254/16")}}))(t)
+		go n.Run(context.Background())
+		defer n.Close()
+		p := port.NewPipe(nil)
+		must(0, seg.Add(p, nil))(t)
+		cfg := OfNode(n)
+		tooBigs := map[string]*l3.TooBig{"all": must(l3.NewTooBig(nil))(t)}
+		c := New(Config{Switch: cfg.Switch, Sources: func() Sources {
+			src := cfg.Sources()
+			src.TooBigs = tooBigs
+			return src
+		}})
 
-		h := n.Host(100)
-		h.Send(mem.ARPRequest(h, netip.MustParseAddr("192.168.0.254")))
-		h.Send(mem.ARPRequest(h, netip.MustParseAddr("192.168.0.254")))
+		h := &mem.Host{MAC: frame.MAC{2, 0, 0, 0, 0, 1}, IP: netip.MustParseAddr("192.168.0.1")}
+		for range 2 {
+			must(0, p.Send(mem.ARPRequest(h, netip.MustParseAddr("192.168.0.254"))))(t)
+			f.Settle()
+		}
 		all := gather(t, c)
 		for name, want := range map[string]map[string]float64{
 			"vxswitch_neighbour_messages_total":         {"arp 100": 2, "nd 100": 0},
@@ -147,7 +146,7 @@ func TestNetworks(t *testing.T) {
 			t.Errorf("%d outcomes of TooBig, want 12 of a stage and of the switch's own", len(m))
 		}
 
-		src = Sources{}
+		must(0, n.Apply(&node.Config{}))(t)
 		for name := range gather(t, c) {
 			if strings.HasPrefix(name, "vxswitch_gateway_") || strings.HasPrefix(name, "vxswitch_neighbour_") {
 				t.Errorf("%s is still there", name)
