@@ -336,7 +336,11 @@ func (r *rig) peers(d *draw) {
 	default:
 		h := r.set.tunnel.Header
 		h.TTL = vtep.Value(1 + int(n)%255)
-		_ = r.vtep.SetHeader(uint16(n&15), &h)
+		p := vtep.PeerConfig{Address: peerAddr(1 + int(n&7)).Addr(), Header: h}
+		if !ipip {
+			p.Port = uint16(n >> 4 & 1)
+		}
+		r.mustOpen(r.vtep.SetPeers([]vtep.PeerConfig{p}))
 	}
 }
 

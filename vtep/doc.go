@@ -18,8 +18,8 @@
 //
 // The peer half of a frame.Dest is an index into the VTEP's next-hop table. A peer
 // is known by the address its packets come from, never by the port, and is sent to
-// on the VTEP's destination port. Listed peers are configured: by AddPeer, or by
-// being in a flood list. Others are learned from what they send, up to a bound, and
+// on the VTEP's destination port, or one of its own: see [VTEP.SetPeers]. Listed peers are
+// configured: by AddPeer, or by being in a flood list. Others are learned from what they send, up to a bound, and
 // forgotten once no FDB entry names them. At the bound a newcomer takes the place of a learned
 // peer that has sent little, or of one whose prefix (24 bits of IPv4, 64 of IPv6) has more than a
 // quarter of all; where there is none it gets no number, and teaches nothing. IPv6 link-local peers are known with the interface
@@ -40,7 +40,7 @@
 // # Outer headers
 //
 // A [Header] says what the outer IP header takes from the packet inside: TTL, TOS, DF
-// and ECN, for the VTEP and by [VTEP.SetHeader] for one peer. On receipt the two ECN
+// and ECN, for the VTEP and by [VTEP.SetPeers] for one peer. On receipt the two ECN
 // fields are combined before anything is learned from the frame (RFC 6040): a congestion
 // mark reaches the host, and where the host could not understand it the frame is dropped.
 //

@@ -122,8 +122,8 @@ func TestGroupErrors(t *testing.T) {
 	v := newVTEP(t, nil, &groupFake{fake: fake4()})
 	flood(t, v, 1, groupAt(1))
 	n := v.Stats().Peers[0].Peer
-	if err := v.SetHeader(n, &Header{}); err == nil {
-		t.Error("SetHeader of a group")
+	if err := v.SetPeers([]PeerConfig{{Address: groupAt(1).Addr()}}); err == nil {
+		t.Error("SetPeers of a group")
 	}
 	if _, err := v.Group(n); err == nil {
 		t.Error("a next hop that is a multicast group")

@@ -1,6 +1,7 @@
 package vtep
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -67,7 +68,8 @@ type DF uint8
 
 // DF modes.
 const (
-	DFSet     DF = iota // always (RFC 7348, section 4.3)
+	DFDefault DF = iota // DFSet; of a single peer, what holds for all
+	DFSet               // always (RFC 7348, section 4.3)
 	DFUnset             // never
 	DFInherit           // as the inner IPv4 header; set for all else
 )
@@ -77,7 +79,8 @@ type ECN uint8
 
 // ECN modes.
 const (
-	ECNNormal  ECN = iota // a copy of the inner field (RFC 6040, section 4.1, normal mode)
+	ECNDefault ECN = iota // ECNNormal; of a single peer, what holds for all
+	ECNNormal             // a copy of the inner field (RFC 6040, section 4.1, normal mode)
 	ECNCompat             // Not-ECT, for a peer that does not look at it (RFC 6040, section 4.1, compatibility mode)
 	ECNRFC3168            // as normal, but CE becomes ECT(0) (RFC 3168, section 9.1.1, full functionality), as Linux and OVS do
 )
@@ -114,7 +117,7 @@ type header struct {
 }
 
 func (h *Header) compile(t encap.Type) *header {
-	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, dfKeep: t == encap.TypeIPIP, ecn: h.ECN, set: h.Set}
+	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, dfKeep: t == encap.TypeIPIP, ecn: cmp.Or(h.ECN, ECNNormal), set: h.Set}
 	switch {
 	case h.TTL == Inherit:
 		c.ttlIn = true
@@ -128,40 +131,6 @@ func (h *Header) compile(t encap.Type) *header {
 		c.tos = uint8(h.TOS)
 	}
 	return c
-}
-
-// SetHeader gives a peer, or a next hop with a VNI of its own, outer headers other
-// than Config.Header; nil takes them back. It lasts as long as the number does: for a
-// peer that was only learned, until it is forgotten.
-func (v *VTEP) SetHeader(peer uint16, h *Header) error {
-	var c *header
-	if h != nil {
-		if err := h.check(); err != nil {
-			return fmt.Errorf("vtep: peer %d: %w", peer, err)
-		}
-		c = h.compile(v.cfg.Type)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if err := v.alive(); err != nil {
-		return err
-	}
-	p := v.hops.get(peer)
-	if p == nil || p.side < 0 || p.retired || p.mcast {
-		return fmt.Errorf("vtep: header: %d is no peer", peer)
-	}
-	v.dress(p, c)
-	return nil
-}
-
-// dress gives a hop a header of its own, or with nil takes it away. v.mu is held.
-func (v *VTEP) dress(h *hop, c *header) {
-	if c != nil {
-		v.uneven.Add(1)
-	}
-	if h.header.Swap(c) != nil {
-		v.uneven.Add(-1)
-	}
 }
 
 // headerTo returns the header towards a hop.

@@ -45,11 +45,11 @@ func TestHeaderOfPackets(t *testing.T) {
 			t.Errorf("%s, IP in IP: TTL %d TOS %#x DF %t, want %d %#x %t", c.name, s.ttl, s.tos, s.df, c.ttl, c.tos, c.df)
 		}
 	}
-	// A peer's own header is of the VTEP's type: its zero value inherits, too.
+	// A peer's own header is of the VTEP's type.
 	r := raw4()
 	v := ipipVTEP(t, Config{Header: Header{TOS: None}}, r)
 	n := addPeer(t, v, host(at(1)))
-	must(t, v.SetHeader(n, &Header{}))
+	must(t, v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: Header{TOS: Inherit}}}))
 	must(t, v.Writer(0).Write([]frame.Out{bare4(0xb8, 7, false).out(n, 0)}))
 	if s := r.sent[0]; s.tos != 0xb8 {
 		t.Errorf("TOS %#x", s.tos)

@@ -89,6 +89,7 @@ func TestHeaderModes(t *testing.T) {
 // RFC 6040, section 4.1, and RFC 3168, section 9.1.1.
 func TestECNOnSending(t *testing.T) {
 	for mode, want := range map[ECN][4]uint8{
+		ECNDefault: {notECT: notECT, ect1: ect1, ect0: ect0, ce: ce},
 		ECNNormal:  {notECT: notECT, ect1: ect1, ect0: ect0, ce: ce},
 		ECNCompat:  {},
 		ECNRFC3168: {notECT: notECT, ect1: ect1, ect0: ect0, ce: ect0},
@@ -113,22 +114,14 @@ func TestHeaderErrors(t *testing.T) {
 	}{
 		{Header{TTL: 256}, "Header.TTL: 256"}, {Header{TTL: -2}, "Header.TTL: -2"},
 		{Header{TOS: 256}, "Header.TOS: 256"}, {Header{TOS: -3}, "Header.TOS: -3"}, {Header{TOS: 0x11}, "ECN"},
-		{Header{DF: 3}, "Header.DF: 3"}, {Header{ECN: 3}, "Header.ECN: 3"},
+		{Header{DF: 4}, "Header.DF: 4"}, {Header{ECN: 4}, "Header.ECN: 4"},
 	} {
 		if _, err := New(&Config{Header: c.h}, fake4()); err == nil || !strings.Contains(err.Error(), "Config."+c.want) && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("New: %v, want something about %s", err, c.want)
 		}
 		v := newVTEP(t, nil, fake4())
-		if err := v.SetHeader(addPeer(t, v, at(1)), &c.h); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("SetHeader: %v, want something about %s", err, c.want)
-		}
-	}
-	v := newVTEP(t, nil, fake4())
-	g, err := v.Group(addPeer(t, v, at(1)))
-	must(t, err)
-	for _, n := range []uint16{0, 77, g} {
-		if err := v.SetHeader(n, &Header{}); err == nil {
-			t.Errorf("peer %d has a header", n)
+		if err := v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: c.h}}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("SetPeers: %v, want something about %s", err, c.want)
 		}
 	}
 }
@@ -140,9 +133,8 @@ func TestHeaderOfAPeer(t *testing.T) {
 	v := newVTEP(t, &Config{Header: Header{TTL: 9}}, u)
 	flood(t, v, vni, at(1), at(2), at(3), at(4), at(5))
 	one, two := addPeer(t, v, at(2)), addPeer(t, v, at(3))
-	other := &Header{TTL: 30, TOS: 8, DF: DFUnset, Set: 2}
-	must(t, v.SetHeader(one, other))
-	must(t, v.SetHeader(two, other))
+	other := Header{TTL: 30, TOS: 8, DF: DFUnset, Set: 2}
+	must(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: other}, {Address: at(3).Addr(), Header: other}, {Address: at(4).Addr(), Header: Header{TTL: 9, DF: DFSet}}}))
 	if v.uneven.Load() != 2 {
 		t.Errorf("%d hops are uneven", v.uneven.Load())
 	}
@@ -161,9 +153,8 @@ func TestHeaderOfAPeer(t *testing.T) {
 		}
 		return fmt.Sprint(as, ttl, tos, df, set)
 	}
-	// Two headers of equal values are two headers: a datagram more.
 	if w := []string{
-		line(9, 0, true, 0, 1), line(30, 8, false, 2, 2), line(30, 8, false, 2, 3), line(9, 0, true, 0, 4, 5),
+		line(9, 0, true, 0, 1), line(30, 8, false, 2, 2, 3), line(9, 0, true, 0, 4, 5),
 		line(9, 0, true, 0, 1), line(30, 8, false, 2, 2), line(9, 0, true, 0, 4, 5),
 		line(30, 8, false, 2, 2),
 	}; !slices.Equal(got, w) {
@@ -179,9 +170,12 @@ func TestHeaderOfAPeer(t *testing.T) {
 		}
 	}
 
-	must(t, v.SetHeader(one, nil))
+	must(t, v.SetPeers(nil))
+	if n := v.uneven.Load(); n != 0 {
+		t.Errorf("%d hops are uneven", n)
+	}
+	must(t, v.SetPeers([]PeerConfig{{Address: at(3).Addr(), Header: Header{TTL: 31}}}))
 	must(t, v.SetFlood(vni))
-	must(t, v.SetHeader(two, &Header{TTL: 31}))
 	v.DeletePeer(two)
 	v.DeletePeer(one)
 	u.sent = nil

@@ -35,6 +35,7 @@ type hop struct {
 	rx, tx atomic.Uint64
 
 	// Under VTEP.mu.
+	asked   uint16    // port that it was given last; 0 = none
 	added   bool      // by AddPeer, NextHop or Group
 	refs    int       // flood lists and groups that hold it
 	joined  int       // open networks whose flood list holds it, of a multicast group
@@ -51,7 +52,7 @@ func (h *hop) listed() bool { return h.added || h.refs > 0 }
 func (h *hop) learnable() bool { return h.host && !h.mcast }
 
 func newHop(e frame.Endpoint) *hop {
-	h := &hop{side: int8(sideOf(e)), mcast: e.IsMulticast()}
+	h := &hop{side: int8(sideOf(e)), mcast: e.IsMulticast(), asked: e.Port}
 	h.deleted = h.mcast // goes with the last flood list that has it
 	h.to.Store(&[1]frame.Endpoint{e})
 	return h
@@ -121,9 +122,6 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	if vni == 0 || !vni.Valid() {
 		return 0, fmt.Errorf("vtep: next hop %v: VNI %d, allowed are 1 to %d", addr, vni, frame.MaxVNI)
 	}
-	if e = v.aimed(e); v.ours(e) && e.Port == v.sides[sideOf(e)].port {
-		return 0, fmt.Errorf("vtep: next hop %v: is this VTEP itself", e)
-	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.alive(); err != nil {
@@ -131,7 +129,10 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	}
 	h := newHop(e)
 	h.vni, h.added = vni, true
-	if err := v.hops.add(h); err != nil {
+	if v.aim(h); v.ours(e) && h.to.Load()[0].Port == v.sides[h.side].port {
+		return 0, fmt.Errorf("vtep: next hop %v: is this VTEP itself", h.to.Load()[0])
+	}
+	if err := v.add(h); err != nil {
 		return 0, err
 	}
 	return h.num, nil

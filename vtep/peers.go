@@ -1,6 +1,7 @@
 package vtep
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
@@ -52,7 +53,8 @@ func (v *VTEP) ours(e frame.Endpoint) bool {
 
 // AddPeer lists a peer and returns its number, for a static entry in an FDB. Adding
 // a peer that is known returns the number it has, and aims it at the given port. Port
-// 0 stands for the VTEP's destination port, or the one the peer is aimed at already.
+// 0 stands for the VTEP's destination port, or the one the peer is aimed at already. Where
+// SetPeers has a port for the peer, that holds.
 func (v *VTEP) AddPeer(addr netip.AddrPort) (uint16, error) {
 	e, err := v.endpoint(addr)
 	if err != nil {
@@ -85,33 +87,34 @@ func (v *VTEP) DeletePeer(num uint16) {
 	}
 }
 
-// aimed fills in the destination port of an address that was given without one.
-func (v *VTEP) aimed(e frame.Endpoint) frame.Endpoint {
-	if e.Port == 0 {
-		e.Port = v.sides[sideOf(e)].port
-	}
-	return e
-}
-
 // peer returns the hop of a host, making one if there is none. A port in e aims the
 // hop at it; without one it stays as it is, or takes the VTEP's. v.mu is held.
 func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 	key := hostKey(e.Host())
 	if h, ok := v.byHost.Load(key); ok {
-		if e.Port != 0 {
-			h.to.Store(&[1]frame.Endpoint{e})
+		if h.asked = cmp.Or(e.Port, h.asked); v.aim(h) {
+			v.reaim()
 		}
 		return h, nil
 	}
-	e = v.aimed(e)
 	h := newHop(e)
 	h.host = true
-	if err := v.hops.add(h); err != nil {
+	v.aim(h)
+	if err := v.add(h); err != nil {
 		return nil, err
 	}
 	v.byHost.Store(key, h)
 	v.count(h, 1) // until somebody lists it
 	return h, nil
+}
+
+// add gives a hop a number, and what SetPeers has for its address. v.mu is held.
+func (v *VTEP) add(h *hop) error {
+	err := v.hops.add(h)
+	if err == nil {
+		v.dress(h, v.settings[h.key()].header)
+	}
+	return err
 }
 
 // list changes how h is listed and keeps the count of learned peers. v.mu is held.

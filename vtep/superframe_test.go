@@ -124,7 +124,7 @@ func TestSuperframeAllocs(t *testing.T) {
 	v := newVTEP(t, nil, u)
 	flood(t, v, vni, at(1), at(2), at(3))
 	n := addPeer(t, v, at(2))
-	must(t, v.SetHeader(n, &Header{TTL: 3}))
+	must(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: Header{TTL: 3}}}))
 	u.path(endpoint(t, at(3)), 1000, nil)
 	f := super(t, 60000, 1380)
 	w, outs := v.Writer(0), []frame.Out{{F: &f, Peer: n, Tag: vni}, {F: &f, Tag: vni}}

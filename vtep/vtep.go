@@ -91,7 +91,7 @@ type Config struct {
 	Port     uint16     `json:"port,omitzero"`     // UDP destination port of peers given without one; default: the underlay's own
 	Peers    PeerPolicy `json:"peers,omitzero"`    // whose packets are taken
 	MaxPeers int        `json:"maxPeers,omitzero"` // learned peers, at most 65,000; default 1024
-	Header              // outer headers, except towards peers that have their own: see SetHeader
+	Header              // outer headers, except towards peers that have their own: see SetPeers
 	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; not in IP-in-IP
 	MTU      int        `json:"mtu,omitzero"`      // longest outer IP packet; default: what each underlay says, the MTU of its interface
 
@@ -128,8 +128,9 @@ type VTEP struct {
 	closed    bool
 	learned   int
 	shares    shares
-	spare     []*hop   // learned peers that have sent little, and nothing between the last two Retires
-	going     []uint16 // those that have given way since
+	settings  map[hostKey]peerSetting // by SetPeers
+	spare     []*hop                  // learned peers that have sent little, and nothing between the last two Retires
+	going     []uint16                // those that have given way since
 	peerLimit atomic.Uint64
 	peerBusy  atomic.Uint64
 	ecn       atomic.Uint64

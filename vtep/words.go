@@ -4,8 +4,8 @@ import "github.com/vxswitch/vxswitch/setting"
 
 // The words of the settings.
 var (
-	dfWords   = []string{DFSet: "set", DFUnset: "unset", DFInherit: "inherit"}
-	ecnWords  = []string{ECNNormal: "normal", ECNCompat: "compat", ECNRFC3168: "rfc3168"}
+	dfWords   = []string{DFDefault: "default", DFSet: "set", DFUnset: "unset", DFInherit: "inherit"}
+	ecnWords  = []string{ECNDefault: "default", ECNNormal: "normal", ECNCompat: "compat", ECNRFC3168: "rfc3168"}
 	peerWords = []string{AnyPeer: "any", ListedOnly: "listed", ListedPerVNI: "listed-per-vni"}
 )
 

@@ -94,8 +94,8 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -ttl 256", `invalid value "256" for flag -ttl: allowed are 0 to 255, inherit and none`},
 		{"-local 10.0.0.1 -tos 0x11", `invalid value "0x11" for flag -tos: 17, allowed are multiples of 4: the two low bits are those of ECN`},
 		{"-local 10.0.0.1 -tos 256", `invalid value "256" for flag -tos: allowed are 0 to 255, inherit and none`},
-		{"-local 10.0.0.1 -df maybe", `invalid value "maybe" for flag -df: allowed are set, unset, inherit`},
-		{"-local 10.0.0.1 -ecn full", `invalid value "full" for flag -ecn: allowed are normal, compat, rfc3168`},
+		{"-local 10.0.0.1 -df maybe", `invalid value "maybe" for flag -df: allowed are default, set, unset, inherit`},
+		{"-local 10.0.0.1 -ecn full", `invalid value "full" for flag -ecn: allowed are default, normal, compat, rfc3168`},
 		{"-local 10.0.0.1 -udpcsum yes", `invalid value "yes" for flag -udpcsum: allowed are auto, on, off`},
 		{"-local 10.0.0.1 -stats 5", `invalid value "5" for flag -stats: allowed are durations of at least 10ms, such as 5s, and 0 for off`},
 		{"-local 10.0.0.1 -stats 1ms", `invalid value "1ms" for flag -stats: allowed are durations of at least 10ms, such as 5s, and 0 for off`},
@@ -222,7 +222,7 @@ func TestValuesOneByOne(t *testing.T) {
 	}
 	values(func(c *node.Config) any { return c.Tunnels[0].Header }, map[string]any{
 		"-ttl 1": vtep.Header{TTL: 1}, "-tos inherit": vtep.Header{TOS: vtep.Inherit}, "-tos 0": vtep.Header{TOS: vtep.None},
-		"-df set": vtep.Header{}, "-df unset": vtep.Header{DF: vtep.DFUnset}, "-ecn compat": vtep.Header{ECN: vtep.ECNCompat},
+		"-df set": vtep.Header{DF: vtep.DFSet}, "-df unset": vtep.Header{DF: vtep.DFUnset}, "-ecn compat": vtep.Header{ECN: vtep.ECNCompat},
 	})
 	values(func(c *node.Config) any { return c.Tunnels[0].Reserved }, map[string]any{
 		"-reserved rfc": vtep.ReservedRFC, "-reserved strict": vtep.ReservedStrict, "-reserved 0x0400000000000001": vtep.Reserved(1<<58 | 1),

@@ -73,7 +73,7 @@ func ecnRows() (rows []row) {
 		l.std()
 		l.flood(2, 3)
 		h, f, g := l.host(), l.far(2), l.far(3)
-		l.must(l.VTEP.SetHeader(l.peer(3), &vtep.Header{ECN: vtep.ECNCompat}))
+		l.must(l.VTEP.SetPeers([]vtep.PeerConfig{{Address: l.addr(3), Header: vtep.Header{ECN: vtep.ECNCompat}}}))
 		h.Send(withTOS(false, h.MAC, ce, 9))
 		if a, b := f.got(), g.got(); len(a) != 1 || len(b) != 1 || a[0].TOS != ce || b[0].TOS != 0 {
 			l.T.Errorf("%+v and %+v", a, b)
