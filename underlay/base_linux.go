@@ -32,7 +32,7 @@ type base struct {
 	readers []*reader
 	addr    atomic.Pointer[netip.AddrPort] // local, for those who do not hold mu
 	groups  *groups                        // multicast groups; nil for IP
-	sets    [maxSets]atomic.Pointer[txSet] // by Datagram.Set
+	sets    [MaxSets]atomic.Pointer[txSet] // by Datagram.Set
 	runs    atomic.Bool                    // the kernel is to cut runs
 	paused  atomic.Bool
 	done    chan struct{} // closed by Close

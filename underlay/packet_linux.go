@@ -34,7 +34,7 @@ type Packet struct {
 	runs   atomic.Bool // the kernel is to cut runs
 	canRun bool        // and can
 	id     atomic.Uint32
-	sets   [maxSets]atomic.Pointer[packetSet] // by Datagram.Set
+	sets   [MaxSets]atomic.Pointer[packetSet] // by Datagram.Set
 	errors errCounters
 	late   txCounters // what has waited for a next hop
 

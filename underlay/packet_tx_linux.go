@@ -94,7 +94,7 @@ func (s *packetSender) datagram(i uint8) {
 	d := &s.win[i]
 	d.Lost, d.Drop = 0, frame.NotDropped
 	s.i, s.paid = i, false
-	if d.Set >= maxSets || s.p.sets[d.Set].Load() == nil {
+	if d.Set >= MaxSets || s.p.sets[d.Set].Load() == nil {
 		s.loseAll(frame.SendFailed)
 		return
 	}

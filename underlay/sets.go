@@ -2,14 +2,20 @@ package underlay
 
 import "fmt"
 
-// maxSets is how many sets of transmit sockets an underlay has, its own included.
-const maxSets = 32
+// MaxSets is how many sets of transmit sockets an underlay has, its own included.
+const MaxSets = 32
 
 // TxConfig is what one set of transmit sockets differs in from the underlay's own: see
 // Sockets. A zero field stands for the underlay's own setting.
 type TxConfig struct {
 	SrcPorts PortRange `json:"srcPorts,omitzero"`    // of the outer source ports, as in UDPConfig
 	Checksum Checksum  `json:"udpChecksum,omitzero"` // as in UDPConfig; ChecksumAuto stands for the underlay's own mode
+}
+
+// Check returns what Sockets refuses of settings, whatever the underlay's own are.
+func (c *TxConfig) Check() error {
+	u := UDPConfig{SrcPorts: c.SrcPorts, Checksum: c.Checksum}
+	return u.complete("TxConfig")
 }
 
 // number returns the number of c in list, whose first entry is the underlay's own
@@ -21,8 +27,7 @@ func (c TxConfig) number(list []TxConfig) (uint8, []TxConfig, error) {
 	if c.Checksum == ChecksumAuto {
 		c.Checksum = list[0].Checksum
 	}
-	u := UDPConfig{SrcPorts: c.SrcPorts, Checksum: c.Checksum}
-	if err := u.complete("TxConfig"); err != nil {
+	if err := c.Check(); err != nil {
 		return 0, list, err
 	}
 	for i := range list {
@@ -30,8 +35,8 @@ func (c TxConfig) number(list []TxConfig) (uint8, []TxConfig, error) {
 			return uint8(i), list, nil
 		}
 	}
-	if len(list) == maxSets {
-		return 0, list, fmt.Errorf("underlay: TxConfig: there are %d sets of transmit sockets already", maxSets)
+	if len(list) == MaxSets {
+		return 0, list, fmt.Errorf("underlay: TxConfig: there are %d sets of transmit sockets already", MaxSets)
 	}
 	return uint8(len(list)), append(list, c), nil
 }

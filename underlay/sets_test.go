@@ -96,7 +96,7 @@ func TestSocketsErrors(t *testing.T) {
 				t.Errorf("%s: %v", field, err)
 			}
 		}
-		for i := range uint16(maxSets - 1) {
+		for i := range uint16(MaxSets - 1) {
 			if n, err := a.Sockets(TxConfig{SrcPorts: PortRange{30000 + i, 30000 + i}}); err != nil || n != uint8(i)+1 {
 				t.Fatalf("set %d: %d, %v", i+1, n, err)
 			}

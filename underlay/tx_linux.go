@@ -101,7 +101,7 @@ func (s *sender) sendWindow() {
 	for i := range s.win {
 		d := &s.win[i]
 		d.Lost, d.Drop = 0, frame.NotDropped
-		if d.Set >= maxSets || s.u.sets[d.Set].Load() == nil {
+		if d.Set >= MaxSets || s.u.sets[d.Set].Load() == nil {
 			s.loseAll(uint8(i), frame.SendFailed)
 			continue
 		}
