@@ -117,14 +117,54 @@ func (v *VSI) Join(t *vtep.VTEP, peers ...netip.Addr) error {
 		return errors.New("node: Join: the tunnel is nil")
 	}
 	return v.Update(func(s *Segment) error {
-		s.Tunnel, s.Flood, s.Hub, s.Tunnels = "", nil, false, s.in()
-		i := slices.IndexFunc(s.Tunnels, func(x SegmentTunnel) bool { return x.Tunnel == t.Name() })
-		if i < 0 {
-			i, s.Tunnels = len(s.Tunnels), append(s.Tunnels, SegmentTunnel{Tunnel: t.Name()})
-		}
-		s.Tunnels[i].Flood = append(s.Tunnels[i].Flood, peers...)
+		s.join(t.Name(), peers...)
 		return nil
 	})
+}
+
+// join puts the segment into a tunnel, if it is not there, and adds peers.
+func (c *Segment) join(tunnel string, peers ...netip.Addr) {
+	c.Tunnel, c.Flood, c.Hub, c.Tunnels = "", nil, false, c.in()
+	i := slices.IndexFunc(c.Tunnels, func(x SegmentTunnel) bool { return x.Tunnel == tunnel })
+	if i < 0 {
+		i, c.Tunnels = len(c.Tunnels), append(c.Tunnels, SegmentTunnel{Tunnel: tunnel})
+	}
+	c.Tunnels[i].Flood = append(c.Tunnels[i].Flood, peers...)
+}
+
+// JoinAddrPort is Join of peers with UDP ports of their own, which the tunnel's PeerSettings have
+// then, for all its segments. Port 0 leaves a peer's port as it is.
+func (v *VSI) JoinAddrPort(t *vtep.VTEP, peers ...netip.AddrPort) error {
+	if t == nil {
+		return errors.New("node: JoinAddrPort: the tunnel is nil")
+	}
+	return v.n.Update(func(c *Config) error {
+		s, err := v.of(c)
+		if err != nil {
+			return err
+		}
+		var list []netip.Addr
+		for _, p := range peers {
+			if x := c.tunnel(t.Name()); x != nil {
+				x.aim(p)
+			}
+			list = append(list, p.Addr())
+		}
+		s.join(t.Name(), list...)
+		return nil
+	})
+}
+
+// aim gives a peer a port of its own, if it is not that of all.
+func (t *Tunnel) aim(p netip.AddrPort) {
+	there := find(t.PeerSettings, func(x *PeerSetting) bool { return x.Address == p.Addr() })
+	switch {
+	case p.Port() == 0:
+	case there != nil:
+		there.Port = p.Port()
+	case p.Port() != t.port():
+		t.PeerSettings = append(t.PeerSettings, PeerSetting{PeerConfig: vtep.PeerConfig{Address: p.Addr(), Port: p.Port()}})
+	}
 }
 
 // Add makes a port a member of the segment, m its settings; nil is all defaults: an untagged

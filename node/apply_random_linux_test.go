@@ -30,6 +30,10 @@ func TestApplyAnyAfterAny(t *testing.T) {
 		for _, a := range []string{"192.0.2.1/32", "192.0.2.2/32", "192.0.2.3/32"} {
 			h.IP("addr", "add", a, "dev", "lo")
 		}
+		h.Sysctl("net.ipv6.conf.lo.disable_ipv6", "0")
+		for _, a := range []string{"2001:db8::1/128", "2001:db8::2/128"} {
+			h.IP("addr", "add", a, "dev", "lo", "nodad")
+		}
 	}
 	seed, steps := uint64(2), 110
 	if testing.Short() {
@@ -126,6 +130,13 @@ func tryConfig(r *rand.Rand) *Config {
 			c.Tunnels = append(c.Tunnels, Tunnel{Local: addr(one("192.0.2.1", "192.0.2.2", "192.0.2.3")), Config: vtep.Config{Name: name, Header: vtep.Header{TTL: vtep.Value(7 * r.IntN(2))}, Port: uint16(4789 + r.IntN(2))}})
 		}
 	}
+	for i := range c.Tunnels {
+		t := &c.Tunnels[i]
+		if some() {
+			t.Local6 = addr(one("2001:db8::1", "2001:db8::2"))
+		}
+		t.PeerSettings = maker{r}.peerSettings(t)
+	}
 	if some() {
 		c.Tunnels = append(c.Tunnels, Tunnel{Config: vtep.Config{Name: "ip0", Type: encap.TypeIPIP}, Local: addr(one("192.0.2.1", "192.0.2.2"))})
 	}
@@ -182,6 +193,9 @@ func tryConfig(r *rand.Rand) *Config {
 		}
 		if s.Tunnel = one(tunnels...); s.Tunnel != "" && !some() {
 			s.Flood = []netip.Addr{addr(one("192.0.2.7", "192.0.2.8")), addr("192.0.2.9")}
+			if c.tunnel(s.Tunnel).Local6.IsValid() {
+				s.Flood = append(s.Flood, addr(one("2001:db8::7", "2001:db8::8")))
+			}
 			s.FDB = append(s.FDB, FDB{MAC: frame.MAC{2, 0, 0, 0, 0, byte(r.IntN(3))}, Remote: addr(one("192.0.2.7", "192.0.2.9", "192.0.2.10"))})
 		}
 		for _, p := range taps {

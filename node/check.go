@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -10,12 +9,10 @@ import (
 	"strings"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
-	"github.com/vxswitch/vxswitch/underlay"
 )
 
 // A checker finds contradictions. What it knows of parts by name is of those that are
@@ -106,67 +103,6 @@ func (k *checker) named(key, name string) bool {
 	return name != ""
 }
 
-func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
-	if k.named(key+".name", t.Name) {
-		if k.tunnels[t.Name] != nil {
-			k.fail(key+".name", "%q is there twice", t.Name)
-		}
-		k.tunnels[t.Name] = t
-	}
-	switch {
-	case !t.Local.IsValid():
-		k.fail(key+".local", "an address of this host is needed")
-	case hostaddr.Check(t.Local) != nil:
-		k.fail(key+".local", "%v %v", t.Local, hostaddr.Check(t.Local))
-	case t.Local.Is4In6():
-		k.fail(key+".local", "%v; allowed is %v", t.Local, t.Local.Unmap())
-	case t.Local.Is6() && t.Local.IsLinkLocalUnicast() && t.Local.Zone() == "":
-		k.fail(key+".local", "%v needs a zone, such as %v%%eth0", t.Local, t.Local)
-	default:
-		what := fmt.Sprintf("%v port %d", t.Local, t.port())
-		if other := locals[what]; other != "" {
-			k.fail(key+".local", "tunnel %q has %s already", other, what)
-		}
-		locals[what] = t.Name
-	}
-	k.asks(key, *t, t.Config.Check)
-	if t.MTU != 0 {
-		k.asks(key, *t, func() error { return t.CheckMTU(t.MTU, t.Local) })
-	}
-	k.underlay(key, t)
-}
-
-// underlay checks the settings of a tunnel's sockets, and that they are of its kind.
-func (k *checker) underlay(key string, t *Tunnel) {
-	var check func() error
-	var left []string
-	switch {
-	case t.Type == encap.TypeIPIP && t.Underlay != UnderlayUDP:
-		k.fail(key+".underlay", "IP-in-IP has no UDP header")
-		return
-	case t.Type == encap.TypeIPIP:
-		var cfg *underlay.IPConfig
-		cfg, left = convert[underlay.IPConfig](t)
-		check = func() error { return cfg.Check(t.Local) }
-		if t.GroupTTL != 0 {
-			k.fail(key+".groupTTL", "IP-in-IP has no groups")
-		}
-	case t.Underlay == UnderlayPacket:
-		var cfg *underlay.PacketConfig
-		cfg, left = convert[underlay.PacketConfig](t)
-		check = func() error { return cfg.Check(t.at()) }
-	default:
-		_, left = convert[underlay.UDPConfig](t)
-		check = func() error { return t.UDPConfig.Check(t.at()) }
-	}
-	kind := t.Underlay.String()
-	if t.Type == encap.TypeIPIP {
-		kind = t.Type.String()
-	}
-	k.misplaced(key, *t, left, []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}, "an underlay of type "+kind+" has no such setting")
-	k.asks(key, *t, check)
-}
-
 // misplaced notes which of the fields that are left belong to one of the structs in of.
 func (k *checker) misplaced(key string, at any, left []string, of []any, text string) {
 	for _, name := range left {
@@ -176,14 +112,6 @@ func (k *checker) misplaced(key string, at any, left []string, of []any, text st
 			}
 		}
 	}
-}
-
-// port returns the UDP port that a tunnel has.
-func (t *Tunnel) port() uint16 {
-	if t.Type == encap.TypeIPIP {
-		return 0
-	}
-	return cmp.Or(t.Port, t.Type.Port())
 }
 
 func (k *checker) port(key string, p *Port) {
@@ -221,37 +149,6 @@ func (k *checker) policy(key string, p *Policy) {
 		k.policies[p.Name] = true
 	}
 	k.asks(key, *p, p.Check)
-}
-
-// remote checks the address of a peer of a tunnel.
-func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
-	switch {
-	case !a.IsValid():
-		k.fail(key, "an address is needed")
-	case t == nil:
-	case a == t.Local:
-		k.fail(key, "%v is this node itself", a)
-	case hostaddr.Check(a) != nil:
-		k.fail(key, "%v %v", a, hostaddr.Check(a))
-	case t.Local.IsValid() && a.Is4() != t.Local.Is4():
-		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
-	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" && t.Local.Zone() == "":
-		k.fail(key, "%v needs a zone, such as %v%%eth0", a, a)
-	case t.Local.Zone() != "" && a.Zone() != "" && a.Zone() != t.Local.Zone():
-		k.fail(key, "%v is not in the zone of %v, the local address of tunnel %q", a, t.Local, t.Name)
-	}
-}
-
-// flooded checks an entry of a flood list: a peer, or a multicast group.
-func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
-	switch {
-	case !a.IsMulticast() || t == nil || t.Type == encap.TypeIPIP:
-		k.remote(key, t, a)
-	case a.Zone() != "":
-		k.fail(key, "%v: a multicast group has no zone, the tunnel's multicastDevice is its interface", a)
-	case t.Local.IsValid() && a.Is4() != t.Local.Is4():
-		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
-	}
 }
 
 func (k *checker) segment(key string, g *Segment) {

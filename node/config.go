@@ -47,6 +47,9 @@ type Tunnel struct {
 
 	Underlay Underlay   `json:"underlay,omitzero"` // what its packets come in and leave through
 	Local    netip.Addr `json:"local"`             // needed: outer source, an address of this host, IPv4 or IPv6; over "packet" best one that no host has
+	Local6   netip.Addr `json:"local6,omitzero"`   // its IPv6 address beside an IPv4 Local: the tunnel has peers of both families then
+
+	PeerSettings []PeerSetting `json:"peerSettings,omitempty"` // what is different towards single peers, whoever lists them and when they are learned
 
 	underlay.UDPConfig
 
@@ -55,6 +58,21 @@ type Tunnel struct {
 	Prefix  netip.Prefix `json:"prefix,omitzero"`
 	Gateway netip.Addr   `json:"gateway,omitzero"`
 	MAC     frame.MAC    `json:"mac,omitzero"`
+}
+
+// A PeerSetting is what is different towards one peer of a tunnel. What is left out, or 0, is as the
+// tunnel has it.
+type PeerSetting struct {
+	vtep.PeerConfig
+	underlay.TxConfig
+}
+
+// Check returns what is wrong with it, whatever the tunnel is.
+func (p *PeerSetting) Check() error {
+	w := setting.Of("node: PeerSetting")
+	w.Add("", p.PeerConfig.Check())
+	w.Add("", p.TxConfig.Check())
+	return w.Err()
 }
 
 // A Port is a device that the node makes or opens, or with type "packet" an interface that is there.

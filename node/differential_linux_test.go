@@ -145,6 +145,16 @@ func (b *bench) tables() []string {
 		}
 	}
 	for n, v := range b.Tunnels() {
+		for it := reflect.ValueOf(v).Elem().FieldByName("settings").MapRange(); it.Next(); {
+			head := it.Value().FieldByName("header")
+			if head.IsNil() {
+				add("peer of %s: %v port %v", n, it.Key(), it.Value().FieldByName("port"))
+				continue
+			}
+			head = head.Elem()
+			add("peer of %s: %v port %v TTL %v DF %v sockets %v", n, it.Key(), it.Value().FieldByName("port"),
+				head.FieldByName("ttl"), head.FieldByName("df"), head.FieldByName("set").Uint() != 0)
+		}
 		for _, tag := range []frame.VNI{0, 10, 20, 30, 40} {
 			if f := v.Flood(tag); len(f) > 0 {
 				add("flood %s tag %d: %v", n, tag, f)

@@ -30,7 +30,7 @@
 //
 // Callers take turns, and a change takes effect at the next batch. A tunnel, port or
 // gateway is made anew when its settings differ, and with it only what uses it is
-// interrupted; another local address of a tunnel is taken in place; everything else keeps its
+// interrupted; another local address of a tunnel, and settings of its peers, are taken in place; everything else keeps its
 // descriptors, tables and counters.
 //
 // No frame that comes meanwhile gets where neither the old configuration nor the new one lets it:

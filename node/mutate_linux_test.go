@@ -17,6 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -31,6 +32,27 @@ func (m maker) addr(list ...string) netip.Addr { return netip.MustParseAddr(pick
 
 func (m maker) peer() netip.Addr {
 	return m.addr("192.0.2.7", "192.0.2.8", "192.0.2.9", "192.0.2.10")
+}
+
+// peerOf returns a peer of a tunnel.
+func (m maker) peerOf(t *Tunnel) netip.Addr {
+	if t != nil && t.Local6.IsValid() && m.some(2) {
+		return m.addr("2001:db8::7", "2001:db8::8")
+	}
+	return m.peer()
+}
+
+// peerSettings returns some of peers of a tunnel.
+func (m maker) peerSettings(t *Tunnel) (list []PeerSetting) {
+	for range m.IntN(3) {
+		p := PeerSetting{PeerConfig: vtep.PeerConfig{Address: m.peerOf(t), Header: vtep.Header{TTL: vtep.Value(m.IntN(3) * 5), DF: vtep.DF(m.IntN(4))}}}
+		if t.Type != encap.TypeIPIP {
+			p.Port = pick[uint16](m, 0, 8472)
+			p.TxConfig = pick(m, underlay.TxConfig{}, underlay.TxConfig{Checksum: underlay.ChecksumOn}, underlay.TxConfig{SrcPorts: underlay.PortRange{Lo: 40000, Hi: 40099}})
+		}
+		list = append(list, p)
+	}
+	return list
 }
 
 func (m maker) mac() frame.MAC { return frame.MAC{2, 0, 0, 0, 0, byte(m.IntN(4))} }
@@ -165,10 +187,19 @@ func (m maker) try() *Config {
 		if m.some(5) {
 			t.Type, t.GBP = encap.TypeGPE, false
 		}
+		if m.some(3) {
+			t.Local6 = m.addr("2001:db8::1", "2001:db8::2", "2001:db8::3")
+		}
+		t.PeerSettings = m.peerSettings(&t)
 		c.Tunnels = append(c.Tunnels, t)
 	}
 	if m.some(2) {
-		c.Tunnels = append(c.Tunnels, Tunnel{Config: vtep.Config{Name: "ip0", Type: encap.TypeIPIP}, Local: m.addr("192.0.2.1", "192.0.2.2")})
+		t := Tunnel{Config: vtep.Config{Name: "ip0", Type: encap.TypeIPIP}, Local: m.addr("192.0.2.1", "192.0.2.2")}
+		if m.some(3) {
+			t.Local6 = m.addr("2001:db8::1", "2001:db8::2")
+		}
+		t.PeerSettings = m.peerSettings(&t)
+		c.Tunnels = append(c.Tunnels, t)
 	}
 	for _, name := range []string{"t1", "t2", "t3", "u1", "u2"} {
 		p := Port{Name: name, DeviceConfig: port.DeviceConfig{MTU: 1400 + 50*m.IntN(2)}}
@@ -263,7 +294,7 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 			x.Group = uint8(m.IntN(4))
 		}
 		for range m.IntN(3) {
-			x.Flood = append(x.Flood, m.peer())
+			x.Flood = append(x.Flood, m.peerOf(c.tunnel(name)))
 		}
 		in = append(in, x)
 	}
@@ -273,9 +304,10 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 		s.Tunnels = in
 	}
 	for range m.IntN(3) * len(in) {
-		f := FDB{MAC: m.mac(), Remote: m.peer()}
+		name := pick(m, in...).Tunnel
+		f := FDB{MAC: m.mac(), Remote: m.peerOf(c.tunnel(name))}
 		if len(in) > 1 {
-			f.Tunnel = pick(m, in...).Tunnel
+			f.Tunnel = name
 		}
 		s.FDB = append(s.FDB, f)
 	}

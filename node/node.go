@@ -28,7 +28,8 @@ type Options struct {
 	Owners []string     // others who program rows, in the order of their precedence; the configuration comes first
 
 	// Listen opens what a tunnel goes over, in place of the system's sockets: an
-	// underlay.Memory in tests. nil = the sockets.
+	// underlay.Memory in tests. One of both address families it opens twice: each time with a
+	// Tunnel whose Local is the address, and that has no Local6. nil = the sockets.
 	Listen func(*Tunnel) (port.Underlay, error)
 }
 

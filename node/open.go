@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -18,8 +19,10 @@ import (
 
 // A tunnel is a Tunnel as it runs.
 type tunnel struct {
-	cfg Tunnel
-	v   *vtep.VTEP
+	cfg   Tunnel
+	v     *vtep.VTEP
+	under []port.Underlay            // by locals
+	sets  map[underlay.TxConfig]bool // that peers have had
 }
 
 // A device is a Port as it runs.
@@ -31,13 +34,13 @@ type device struct {
 
 // opened is what was opened before anything was touched.
 type opened struct {
-	tunnels map[string]*vtep.VTEP
+	tunnels map[string]*tunnel
 	ports   map[string]*device
 }
 
 func (f opened) close() {
-	for _, v := range f.tunnels {
-		v.Close()
+	for _, t := range f.tunnels {
+		t.v.Close()
 	}
 	for _, d := range f.ports {
 		if d.cfg.Type != PortOwn {
@@ -47,25 +50,28 @@ func (f opened) close() {
 }
 
 // openFirst opens what is new or differs, except for what an open one is in the way of: the
-// address and port of a tunnel, the device of a port. The address that a tunnel moves to is
+// address and port of a tunnel, the device of a port. Addresses that a tunnel moves to are
 // tried. When something cannot be had, nothing stays open.
 func (n *Node) openFirst(cfg *Config) (opened, error) {
-	f := opened{map[string]*vtep.VTEP{}, map[string]*device{}}
+	f := opened{map[string]*tunnel{}, map[string]*device{}}
 	for i := range cfg.Tunnels {
 		c := &cfg.Tunnels[i]
-		if n.inTheWay(c) {
+		if n.stays(c) {
+			if err := n.try(c); err != nil {
+				f.close()
+				return opened{}, err
+			}
 			continue
 		}
-		v, err := n.openTunnel(c)
+		if slices.ContainsFunc(c.ats(), n.has) {
+			continue
+		}
+		t, err := n.openTunnel(c)
 		if err != nil {
 			f.close()
 			return opened{}, err
 		}
-		if n.moves(c) { // and can: the address is to be had
-			v.Close()
-			continue
-		}
-		f.tunnels[c.Name] = v
+		f.tunnels[c.Name] = t
 	}
 	for i := range cfg.Ports {
 		c := &cfg.Ports[i]
@@ -106,16 +112,21 @@ func namespace(name string) string {
 	return name
 }
 
-// moves reports whether c differs from the open tunnel of its name in nothing but the local
-// address, which nobody has.
-func (n *Node) moves(c *Tunnel) bool {
+// stays reports whether the open tunnel of its name becomes c without being made anew: they
+// differ in nothing but local addresses, which nobody has, and settings of peers.
+func (n *Node) stays(c *Tunnel) bool {
 	t := n.tunnels[c.Name]
-	if t == nil || n.inTheWay(c) || t.cfg.Local.Is4() != c.Local.Is4() {
+	if t == nil || t.cfg.Local.Is4() != c.Local.Is4() || t.cfg.Local6.IsValid() != c.Local6.IsValid() || !t.room(c) {
 		return false
 	}
-	moved := t.cfg
-	moved.Local = c.Local
-	return moved.same(c)
+	x := t.cfg
+	x.Local, x.Local6, x.PeerSettings = c.Local, c.Local6, c.PeerSettings
+	return x.same(c) && !slices.ContainsFunc(t.news(c), n.has)
+}
+
+// news returns the addresses of c that the tunnel has not.
+func (t *tunnel) news(c *Tunnel) []netip.AddrPort {
+	return slices.DeleteFunc(c.ats(), func(a netip.AddrPort) bool { return slices.Contains(t.cfg.ats(), a) })
 }
 
 // same reports whether c has the same settings. Functions are the same if their code is.
@@ -128,35 +139,57 @@ func (t Tunnel) same(c *Tunnel) bool {
 	return reflect.DeepEqual(t, other)
 }
 
-// move gives an open tunnel another local address.
+// move makes an open tunnel that stays what c says.
 func (n *Node) move(c *Tunnel) error {
 	t := n.tunnels[c.Name]
-	if err := n.step("address of a tunnel", func() error { return t.v.SetLocal(c.Local) }); err != nil {
-		return fmt.Errorf("tunnel %q: %w", c.Name, err)
+	for _, x := range []struct {
+		is *netip.Addr
+		to netip.Addr
+	}{{&t.cfg.Local, c.Local}, {&t.cfg.Local6, c.Local6}} {
+		if *x.is == x.to {
+			continue
+		}
+		if err := n.step("address of a tunnel", func() error { return t.v.SetLocal(x.to) }); err != nil {
+			return fmt.Errorf("tunnel %q: %w", c.Name, err)
+		}
+		*x.is = x.to
 	}
-	t.cfg.Local = c.Local
+	if !reflect.DeepEqual(t.cfg.PeerSettings, c.PeerSettings) {
+		if err := n.step("peers of a tunnel", func() error { return t.setPeers(c.PeerSettings) }); err != nil {
+			return fmt.Errorf("tunnel %q: %w", c.Name, err)
+		}
+		t.cfg.PeerSettings = c.PeerSettings
+	}
 	return nil
 }
 
-// inTheWay reports whether a tunnel that is open has what c needs, be it c as it is.
-func (n *Node) inTheWay(c *Tunnel) bool {
+// has reports whether a tunnel that is open has an address.
+func (n *Node) has(a netip.AddrPort) bool {
 	for _, t := range n.tunnels {
-		if t.cfg.at() == c.at() {
+		if slices.Contains(t.cfg.ats(), a) {
 			return true
 		}
 	}
 	return false
 }
 
-// at returns what a tunnel has for itself: the port is 0 for IP-in-IP.
-func (t *Tunnel) at() netip.AddrPort { return netip.AddrPortFrom(t.Local, t.port()) }
+// ats returns what a tunnel has for itself, with each of its addresses.
+func (t *Tunnel) ats() (list []netip.AddrPort) {
+	for _, a := range t.locals() {
+		list = append(list, t.on(a).at())
+	}
+	return list
+}
 
 // openAll moves tunnels, closes what differs or is in the way, takes over f and opens the rest.
 func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	needed := map[netip.AddrPort]bool{}
 	for i := range cfg.Tunnels {
 		c := &cfg.Tunnels[i]
-		if needed[c.at()] = true; !n.moves(c) {
+		for _, at := range c.ats() {
+			needed[at] = true
+		}
+		if !n.stays(c) {
 			continue
 		}
 		if err := n.move(c); err != nil && !a.back { // one that does not move back is made anew
@@ -167,7 +200,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	}
 	for name, t := range n.tunnels {
 		c := w.tunnels[name]
-		if c != nil && !t.cfg.same(c) || c == nil && needed[t.cfg.at()] {
+		if c != nil && !t.cfg.same(c) || c == nil && slices.ContainsFunc(t.cfg.ats(), func(at netip.AddrPort) bool { return needed[at] }) {
 			n.closeTunnel(name)
 		}
 	}
@@ -176,20 +209,18 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 			n.closePort(name)
 		}
 	}
-	for name, v := range f.tunnels {
-		n.tunnels[name] = &tunnel{*w.tunnels[name], v}
-	}
+	maps.Copy(n.tunnels, f.tunnels)
 	maps.Copy(n.ports, f.ports)
 	for _, c := range cfg.Tunnels {
 		if n.tunnels[c.Name] != nil {
 			continue
 		}
-		v, err := n.openTunnel(&c)
+		t, err := n.openTunnel(&c)
 		if a.ends(err) {
 			return
 		}
 		if err == nil {
-			n.tunnels[c.Name] = &tunnel{c, v}
+			n.tunnels[c.Name] = t
 		}
 	}
 	for _, c := range cfg.Ports {
@@ -360,21 +391,103 @@ func convert[T any](c any) (to *T, left []string) {
 	return to, left
 }
 
-func (n *Node) openTunnel(c *Tunnel) (v *vtep.VTEP, err error) {
-	err = n.step("tunnel", func() error {
-		u, err := n.open.underlay(c)
-		if err != nil {
-			return err
+func (n *Node) openTunnel(c *Tunnel) (*tunnel, error) {
+	t := &tunnel{cfg: *c, sets: map[underlay.TxConfig]bool{}}
+	err := n.step("tunnel", func() (err error) {
+		var captured []vtep.Underlay
+		for _, a := range c.locals() {
+			u, err := n.open.underlay(c.on(a))
+			if err != nil {
+				t.shut()
+				return err
+			}
+			t.under, captured = append(t.under, u), append(captured, n.capture.Underlay(u))
 		}
-		if v, err = vtep.New(&c.Config, n.capture.Underlay(u)); err != nil {
-			u.Close()
+		if t.v, err = vtep.New(&c.Config, captured...); err == nil {
+			err = t.setPeers(c.PeerSettings)
+		}
+		switch {
+		case err != nil && t.v != nil:
+			t.v.Close()
+		case err != nil:
+			t.shut()
 		}
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("tunnel %q: %w", c.Name, err)
 	}
-	return v, nil
+	return t, nil
+}
+
+// shut closes the underlays of what has not become a tunnel.
+func (t *tunnel) shut() {
+	for _, u := range t.under {
+		u.Close()
+	}
+}
+
+// try opens the addresses that a tunnel is to move to, and closes them again.
+func (n *Node) try(c *Tunnel) error {
+	for _, a := range n.tunnels[c.Name].news(c) {
+		err := n.step("tunnel", func() error {
+			u, err := n.open.underlay(c.on(a.Addr()))
+			if err == nil {
+				err = u.Close()
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("tunnel %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// room reports whether the tunnel's underlays have room for the transmit sockets of c's peers:
+// those that were made stay until the end.
+func (t *tunnel) room(c *Tunnel) bool {
+	n := len(t.sets)
+	for _, x := range c.PeerSettings {
+		if x.TxConfig != (underlay.TxConfig{}) && !t.sets[x.TxConfig] {
+			n++
+		}
+	}
+	return n < underlay.MaxSets
+}
+
+// A transmitter is an underlay that has transmit sockets with settings of their own.
+type transmitter interface {
+	Sockets(underlay.TxConfig) (uint8, error)
+}
+
+// setPeers sets what is different towards single peers.
+func (t *tunnel) setPeers(list []PeerSetting) error {
+	peers := make([]vtep.PeerConfig, len(list))
+	for i, x := range list {
+		peers[i] = x.PeerConfig
+		if x.TxConfig == (underlay.TxConfig{}) {
+			continue
+		}
+		u := any(t.under[0])
+		if x.Address.Is4() != t.cfg.Local.Is4() {
+			u = t.under[1]
+		}
+		s, ok := u.(transmitter)
+		for w, wraps := u.(interface{ Unwrap() any }); !ok && wraps; w, wraps = u.(interface{ Unwrap() any }) {
+			u = w.Unwrap()
+			s, ok = u.(transmitter)
+		}
+		if !ok {
+			return fmt.Errorf("peer %v: the underlay has one set of transmit sockets: %w", x.Address, errors.ErrUnsupported)
+		}
+		var err error
+		if peers[i].Set, err = s.Sockets(x.TxConfig); err != nil {
+			return fmt.Errorf("peer %v: %w", x.Address, err)
+		}
+		t.sets[x.TxConfig] = true
+	}
+	return t.v.SetPeers(peers)
 }
 
 func (n *Node) openPort(c *Port) (*device, error) {

@@ -130,7 +130,7 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 	goes := map[uint16]bool{}
 	for name, a := range s.far {
 		t, is := n.tunnels[name], w.tunnels[name]
-		if t == nil || is == nil || !t.cfg.same(is) && !n.moves(is) || !n.keeps(c, name, a) {
+		if t == nil || is == nil || !n.stays(is) || !n.keeps(c, name, a) {
 			goes[a.Dest(0).Port()] = true
 		}
 	}

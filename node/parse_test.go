@@ -64,7 +64,7 @@ func TestParseErrors(t *testing.T) {
 	}
 	want := []string{
 		`3:48: tunnels[0].ttl: 300, allowed are 0 to 255, inherit and none`,
-		`3:60: tunnels[0].ecn: "none", allowed are normal, compat, rfc3168`,
+		`3:60: tunnels[0].ecn: "none", allowed are default, normal, compat, rfc3168`,
 		`4:14: tunnels[1].name: "t0" is there twice`,
 		`4:29: tunnels[1].local: tunnel "t0" has 10.0.0.1 port 4789 already`,
 		`5:66: tunnels[2].port: 4789: IP-in-IP has no ports`,

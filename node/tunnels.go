@@ -9,6 +9,34 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
+// locals returns a tunnel's own addresses, one of each family that it has.
+func (t *Tunnel) locals() []netip.Addr {
+	if t.Local6.IsValid() {
+		return []netip.Addr{t.Local, t.Local6}
+	}
+	return []netip.Addr{t.Local}
+}
+
+// beside returns the tunnel's own address of the family of a, if it has one.
+func (t *Tunnel) beside(a netip.Addr) netip.Addr {
+	for _, own := range t.locals() {
+		if own.IsValid() && own.Is4() == a.Is4() {
+			return own
+		}
+	}
+	return netip.Addr{}
+}
+
+// on returns the tunnel as it is on one of its addresses.
+func (t *Tunnel) on(local netip.Addr) *Tunnel {
+	x := *t
+	x.Local, x.Local6 = local, netip.Addr{}
+	return &x
+}
+
+// at returns what a tunnel with one address has for itself: the port is 0 for IP-in-IP.
+func (t *Tunnel) at() netip.AddrPort { return netip.AddrPortFrom(t.Local, t.port()) }
+
 // A SegmentTunnel is one of several tunnels that a segment is in: each is a fabric of its
 // own. Tunnels of one group are kept apart, those of different groups and hubs are joined.
 type SegmentTunnel struct {

@@ -45,8 +45,11 @@ func vteps(n *node.Node) iter.Seq[api.VTEP] {
 			}
 			st := v.Stats()
 			x := api.VTEP{
-				Name: c.Name, Type: encap.Type(c.Type).String(), Local: local(&c), MTU: v.MTU(0), Tx: api.Count(st.Tx),
+				Name: c.Name, Type: encap.Type(c.Type).String(), Local: local(&c, c.Local), MTU: v.MTU(0), Tx: api.Count(st.Tx),
 				Learned: st.Learned, Lost: lost(&st), Peers: []api.Peer{},
+			}
+			if c.Local6.IsValid() {
+				x.Local6 = local(&c, c.Local6)
 			}
 			for _, p := range st.Peers {
 				x.Peers = append(x.Peers, api.Peer{Tunnel: c.Name, Addr: v.PeerName(p.Peer), Listed: p.Listed, MTU: p.MTU, Rx: p.Rx, Tx: p.Tx})
@@ -58,18 +61,18 @@ func vteps(n *node.Node) iter.Seq[api.VTEP] {
 	}
 }
 
-// local returns a tunnel's own address, with its UDP port if it has one.
-func local(c *node.Tunnel) string {
+// local returns one of a tunnel's own addresses, with its UDP port if it has one.
+func local(c *node.Tunnel, a netip.Addr) string {
 	port := c.Port
 	switch encap.Type(c.Type) {
 	case encap.TypeIPIP:
-		return c.Local.String()
+		return a.String()
 	case encap.TypeGPE:
 		port = cmp.Or(port, encap.GPEPort)
 	default:
 		port = cmp.Or(port, encap.VXLANPort)
 	}
-	return netip.AddrPortFrom(c.Local, port).String()
+	return netip.AddrPortFrom(a, port).String()
 }
 
 func lost(st *vtep.Stats) map[string]uint64 {

@@ -109,15 +109,19 @@ func routeTable(text []byte) ([][]string, error) {
 
 func vtepTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "TUNNEL TYPE LOCAL PEER KIND MTU RX TX", func(v api.VTEP) (rows [][]string) {
+		local := v.Local
+		if v.Local6 != "" {
+			local += "," + v.Local6
+		}
 		for _, p := range v.Peers {
 			kind := "learned"
 			if p.Listed {
 				kind = "listed"
 			}
-			rows = append(rows, row(v.Name, v.Type, v.Local, p.Addr, kind, p.MTU, p.Rx, p.Tx))
+			rows = append(rows, row(v.Name, v.Type, local, p.Addr, kind, p.MTU, p.Rx, p.Tx))
 		}
 		if len(rows) == 0 {
-			rows = append(rows, row(v.Name, v.Type, v.Local, "", "", v.MTU, "", ""))
+			rows = append(rows, row(v.Name, v.Type, local, "", "", v.MTU, "", ""))
 		}
 		return rows
 	})

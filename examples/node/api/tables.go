@@ -35,9 +35,10 @@ type Route struct {
 type VTEP struct {
 	Name    string            `json:"name"`
 	Type    string            `json:"type"`
-	Local   string            `json:"local"` // address, and port if it has one
-	MTU     int               `json:"mtu"`   // longest inner frame, from the destination MAC on
-	Tx      Count             `json:"tx"`    // copies sent
+	Local   string            `json:"local"`            // address, and port if it has one
+	Local6  string            `json:"local6,omitempty"` // the same over IPv6, of a tunnel with both families
+	MTU     int               `json:"mtu"`              // longest inner frame, from the destination MAC on
+	Tx      Count             `json:"tx"`               // copies sent
 	Learned int               `json:"learned"`
 	Lost    map[string]uint64 `json:"lost"` // copies not sent of frames of which others were, by reason
 	Peers   []Peer            `json:"peers"`

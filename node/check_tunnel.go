@@ -1,0 +1,166 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
+	if k.named(key+".name", t.Name) {
+		if k.tunnels[t.Name] != nil {
+			k.fail(key+".name", "%q is there twice", t.Name)
+		}
+		k.tunnels[t.Name] = t
+	}
+	switch {
+	case !t.Local.IsValid():
+		k.fail(key+".local", "an address of this host is needed")
+	case t.Local.Is4In6():
+		k.fail(key+".local", "%v; allowed is %v", t.Local, t.Local.Unmap())
+	default:
+		k.local(key+".local", t, t.Local, locals)
+	}
+	switch {
+	case !t.Local6.IsValid():
+	case t.Local.IsValid() && !t.Local.Is4() || !t.Local6.Is6() || t.Local6.Is4In6():
+		k.fail(key+".local6", "%v beside %v; allowed is an IPv6 address beside an IPv4 one", t.Local6, t.Local)
+	default:
+		k.local(key+".local6", t, t.Local6, locals)
+	}
+	k.asks(key, *t, t.Config.Check)
+	for _, a := range t.locals() {
+		if t.MTU != 0 {
+			k.asks(key, *t, func() error { return t.CheckMTU(t.MTU, a) })
+		}
+		k.underlay(key, t.on(a))
+	}
+	k.peerSettings(key, t)
+}
+
+// local checks one of a tunnel's own addresses, and that no other tunnel has it.
+func (k *checker) local(key string, t *Tunnel, a netip.Addr, locals map[string]string) {
+	switch {
+	case hostaddr.Check(a) != nil:
+		k.fail(key, "%v %v", a, hostaddr.Check(a))
+	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "":
+		k.fail(key, "%v needs a zone, such as %v%%eth0", a, a)
+	default:
+		what := fmt.Sprintf("%v port %d", a, t.port())
+		if other := locals[what]; other != "" {
+			k.fail(key, "tunnel %q has %s already", other, what)
+		}
+		locals[what] = t.Name
+	}
+}
+
+// underlay checks the settings of a tunnel's sockets, and that they are of its kind.
+func (k *checker) underlay(key string, t *Tunnel) {
+	var check func() error
+	var left []string
+	switch {
+	case t.Type == encap.TypeIPIP && t.Underlay != UnderlayUDP:
+		k.fail(key+".underlay", "IP-in-IP has no UDP header")
+		return
+	case t.Type == encap.TypeIPIP:
+		var cfg *underlay.IPConfig
+		cfg, left = convert[underlay.IPConfig](t)
+		check = func() error { return cfg.Check(t.Local) }
+		if t.GroupTTL != 0 {
+			k.fail(key+".groupTTL", "IP-in-IP has no groups")
+		}
+	case t.Underlay == UnderlayPacket:
+		var cfg *underlay.PacketConfig
+		cfg, left = convert[underlay.PacketConfig](t)
+		check = func() error { return cfg.Check(t.at()) }
+	default:
+		_, left = convert[underlay.UDPConfig](t)
+		check = func() error { return t.UDPConfig.Check(t.at()) }
+	}
+	kind := t.Underlay.String()
+	if t.Type == encap.TypeIPIP {
+		kind = t.Type.String()
+	}
+	k.misplaced(key, *t, left, []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}, "an underlay of type "+kind+" has no such setting")
+	k.asks(key, *t, check)
+}
+
+// peerSettings checks what is different towards single peers.
+func (k *checker) peerSettings(key string, t *Tunnel) {
+	seen, sets := map[netip.Addr]bool{}, map[underlay.TxConfig]bool{}
+	for i := range t.PeerSettings {
+		p := &t.PeerSettings[i]
+		at := fmt.Sprintf("%s.peerSettings[%d]", key, i)
+		k.asks(at, *p, p.Check)
+		k.remote(at+".address", t, p.Address)
+		a := p.Address
+		if a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" {
+			a = a.WithZone(t.beside(a).Zone())
+		}
+		if seen[a] {
+			k.fail(at+".address", "%v is there twice", p.Address)
+		}
+		seen[a] = true
+		if t.Type == encap.TypeIPIP {
+			_, left := convert[vtep.PeerConfig](p)
+			if p.Port != 0 {
+				left = append(left, "Port")
+			}
+			k.misplaced(at, *p, left, []any{underlay.TxConfig{}, struct{ Port int }{}}, "IP-in-IP has no UDP header")
+		}
+		if p.TxConfig != (underlay.TxConfig{}) {
+			sets[p.TxConfig] = true
+		}
+		if len(sets) == underlay.MaxSets {
+			k.fail(at, "more than %d different pairs of source ports and checksum", underlay.MaxSets-1)
+			break
+		}
+	}
+}
+
+// port returns the UDP port that a tunnel has.
+func (t *Tunnel) port() uint16 {
+	if t.Type == encap.TypeIPIP {
+		return 0
+	}
+	return cmp.Or(t.Port, t.Type.Port())
+}
+
+// remote checks the address of a peer of a tunnel.
+func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
+	if !a.IsValid() {
+		k.fail(key, "an address is needed")
+	}
+	if !a.IsValid() || t == nil {
+		return
+	}
+	switch own := t.beside(a); {
+	case a == own:
+		k.fail(key, "%v is this node itself", a)
+	case hostaddr.Check(a) != nil:
+		k.fail(key, "%v %v", a, hostaddr.Check(a))
+	case t.Local.IsValid() && !own.IsValid():
+		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" && own.Zone() == "":
+		k.fail(key, "%v needs a zone, such as %v%%eth0", a, a)
+	case own.Zone() != "" && a.Zone() != "" && a.Zone() != own.Zone():
+		k.fail(key, "%v is not in the zone of %v, the local address of tunnel %q", a, own, t.Name)
+	}
+}
+
+// flooded checks an entry of a flood list: a peer, or a multicast group.
+func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
+	switch {
+	case !a.IsMulticast() || t == nil || t.Type == encap.TypeIPIP:
+		k.remote(key, t, a)
+	case a.Zone() != "":
+		k.fail(key, "%v: a multicast group has no zone, the tunnel's multicastDevice is its interface", a)
+	case t.Local.IsValid() && !t.beside(a).IsValid():
+		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+	}
+}

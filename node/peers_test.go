@@ -1,0 +1,176 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// What may be wrong with settings of single peers, and with a second address.
+func TestParsePeerErrors(t *testing.T) {
+	tunnel := func(rest string) string { return `{"tunnels": [{"name": "a", "local": "10.0.0.1", ` + rest + `}]}` }
+	peer := func(rest string) string { return tunnel(`"peerSettings": [{"address": "10.0.0.2"}, {` + rest + `}]`) }
+	const ipip = `"type": "ipip", `
+	var many strings.Builder
+	for i := range 32 {
+		fmt.Fprintf(&many, `{"address": "10.0.1.%d", "srcPorts": "%d-20000"},`, i+1, i+1)
+	}
+	for _, c := range []struct{ text, want string }{
+		{peer(`"ttl": 5`), `tunnels[0].peerSettings[1].address: an address is needed`},
+		{peer(`"address": "10.0.0.2"`), `tunnels[0].peerSettings[1].address: 10.0.0.2 is there twice`},
+		{peer(`"address": "10.0.0.1"`), `tunnels[0].peerSettings[1].address: 10.0.0.1 is this node itself`},
+		{peer(`"address": "239.1.1.1"`), `tunnels[0].peerSettings[1].address: 239.1.1.1 is a multicast group`},
+		{peer(`"address": "fd00::2"`), `tunnels[0].peerSettings[1].address: fd00::2 is not of the family of 10.0.0.1, the local address of tunnel "a"`},
+		{peer(`"address": "10.0.0.3", "ttl": 300`), `tunnels[0].peerSettings[1].ttl: 300, allowed are 0 to 255, inherit and none`},
+		{peer(`"address": "10.0.0.3", "tos": 3`), `tunnels[0].peerSettings[1].tos: 3, allowed are multiples of 4: the two low bits are those of ECN`},
+		{peer(`"address": "10.0.0.3", "df": "no"`), `tunnels[0].peerSettings[1].df: "no", allowed are default, set, unset, inherit`},
+		{peer(`"address": "10.0.0.3", "port": 65536`), `tunnels[0].peerSettings[1].port: 65536; allowed are 0 to 65535`},
+		{peer(`"address": "10.0.0.3", "srcPorts": "9-8"`), `tunnels[0].peerSettings[1].srcPorts: 9-8 is not a range of ports`},
+		{tunnel(ipip + `"peerSettings": [{"address": "10.0.0.3", "port": 7}]`), `tunnels[0].peerSettings[0].port: IP-in-IP has no UDP header`},
+		{tunnel(ipip + `"peerSettings": [{"address": "10.0.0.3", "udpChecksum": "on"}]`), `tunnels[0].peerSettings[0].udpChecksum: IP-in-IP has no UDP header`},
+		{tunnel(`"peerSettings": [` + many.String() + `]`), `tunnels[0].peerSettings[31]: more than 31 different pairs of source ports and checksum`},
+		{tunnel(`"local6": "10.0.0.2"`), `tunnels[0].local6: 10.0.0.2 beside 10.0.0.1; allowed is an IPv6 address beside an IPv4 one`},
+		{tunnel(`"local6": "::ffff:10.0.0.2"`), `tunnels[0].local6: ::ffff:10.0.0.2 beside 10.0.0.1; allowed is an IPv6 address beside an IPv4 one`},
+		{tunnel(`"local6": "fe80::1"`), `tunnels[0].local6: fe80::1 needs a zone, such as fe80::1%eth0`},
+		{tunnel(`"local6": "ff02::1"`), `tunnels[0].local6: ff02::1 is a multicast group`},
+		{`{"tunnels": [{"name": "a", "local": "fd00::1", "local6": "fd00::2"}]}`, `tunnels[0].local6: fd00::2 beside fd00::1; allowed is an IPv6 address beside an IPv4 one`},
+		{`{"tunnels": [{"name": "a", "local": "fd00::1"}, {"name": "b", "local": "10.0.0.1", "local6": "fd00::1"}]}`, `tunnels[1].local6: tunnel "a" has fd00::1 port 4789 already`},
+		{tunnel(`"local6": "fd00::1", "mtu": 60`), `tunnels[0].mtu: 60 over fd00::1 leaves no room for a frame, at least 70 are needed`},
+		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "local6": "fd00::1"}], "segments": [{"vni": 1, "tunnel": "a", "flood": ["10.0.0.2", "fd00::2", "fd00::1"]}]}`,
+			`segments[0].flood[2]: fd00::1 is this node itself`},
+	} {
+		_, err := Parse([]byte(c.text))
+		var errs Errors
+		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *Error) bool { return strings.Contains(e.Error(), c.want) }) {
+			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// inMemory is a node over a network in memory, and the underlays that it has opened.
+func inMemory(t *testing.T) (n *Node, net *underlay.Network, opened *[]*underlay.Memory) {
+	net, opened = underlay.NewNetwork(nil), new([]*underlay.Memory)
+	t.Cleanup(func() { net.Close() })
+	n, err := New(&Options{Listen: func(c *Tunnel) (port.Underlay, error) {
+		if c.Local6.IsValid() {
+			t.Errorf("asked for %v and %v at once", c.Local, c.Local6)
+		}
+		u, err := net.Listen(netip.AddrPortFrom(c.Local, c.port()), nil)
+		if err == nil {
+			*opened = append(*opened, u)
+		}
+		return u, err
+	}})
+	must(t, err)
+	t.Cleanup(func() { n.Close() })
+	return n, net, opened
+}
+
+// A port of a peer's own is a setting of the tunnel, for every segment, and given by the call that
+// joins the peer.
+func TestJoinAddrPort(t *testing.T) {
+	n, _, opened := inMemory(t)
+	addr := netip.MustParseAddr
+	v, err := n.Tunnel("vx", Tunnel{Local: addr("192.0.2.1"), Local6: addr("2001:db8::1")})
+	must(t, err)
+	if len(*opened) != 2 {
+		t.Errorf("%d underlays", len(*opened))
+	}
+	one, err := n.Segment(1, nil)
+	must(t, err)
+	two, err := n.Segment(2, nil)
+	must(t, err)
+	must(t, one.JoinAddrPort(v, netip.MustParseAddrPort("192.0.2.2:8472"), netip.MustParseAddrPort("[2001:db8::2]:8473"), netip.MustParseAddrPort("192.0.2.3:4789")))
+	must(t, two.Join(v, addr("192.0.2.2")))
+	must(t, two.JoinAddrPort(v, netip.MustParseAddrPort("[2001:db8::2]:0")))
+	want := []PeerSetting{
+		{PeerConfig: vtep.PeerConfig{Address: addr("192.0.2.2"), Port: 8472}},
+		{PeerConfig: vtep.PeerConfig{Address: addr("2001:db8::2"), Port: 8473}},
+	}
+	if got := n.Config().Tunnels[0].PeerSettings; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
+	}
+	for vni, want := range map[frame.VNI]string{1: "[192.0.2.2:8472 192.0.2.3:4789 [2001:db8::2]:8473]", 2: "[192.0.2.2:8472 [2001:db8::2]:8473]"} {
+		if got := v.Flood(vni); fmt.Sprint(got) != want {
+			t.Errorf("VNI %d: %v, want %v", vni, got, want)
+		}
+	}
+	three, err := n.Segment(3, nil)
+	must(t, err)
+	must(t, three.JoinAddrPort(v, netip.MustParseAddrPort("192.0.2.2:4789")))
+	if got := fmt.Sprint(v.Flood(1)); !strings.HasPrefix(got, "[192.0.2.2:4789 ") {
+		t.Errorf("given another port: %v", got)
+	}
+	before := n.Config()
+	for want, f := range map[string]func() error{
+		"the tunnel is nil":                                      func() error { return one.JoinAddrPort(nil) },
+		"tunnels[0].peerSettings[2].address: 239.1.1.1":          func() error { return one.JoinAddrPort(v, netip.MustParseAddrPort("239.1.1.1:9")) },
+		"segments[0].tunnels[0].flood[3]: 192.0.2.2 is there tw": func() error { return one.JoinAddrPort(v, netip.MustParseAddrPort("192.0.2.2:9")) },
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+		if !reflect.DeepEqual(n.Config(), before) {
+			t.Fatalf("%s: %+v", want, n.Config())
+		}
+	}
+}
+
+// Transmit sockets stay until a tunnel is closed, and there are only so many: one that has no room
+// for more is made anew.
+func TestPeerSocketsRunOut(t *testing.T) {
+	n, _, _ := inMemory(t)
+	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
+	must(t, err)
+	made := 0
+	for i := range 100 {
+		must(t, n.Update(func(c *Config) error {
+			p := PeerSetting{PeerConfig: vtep.PeerConfig{Address: netip.MustParseAddr("192.0.2.2")}}
+			p.SrcPorts = underlay.PortRange{Lo: uint16(1000 + i), Hi: 2000}
+			c.Tunnels[0].PeerSettings = []PeerSetting{p}
+			return nil
+		}))
+		if is := n.Tunnels()["vx"]; is != v {
+			made, v = made+1, is
+		}
+	}
+	if made != 3 {
+		t.Errorf("%d tunnels after the first", made)
+	}
+}
+
+// An underlay of the program's that has one set of transmit sockets says so, and nothing has
+// changed.
+func TestPeerSocketsUnsupported(t *testing.T) {
+	net := underlay.NewNetwork(nil)
+	defer net.Close()
+	n, err := New(&Options{Listen: func(c *Tunnel) (port.Underlay, error) {
+		u, err := net.Listen(netip.AddrPortFrom(c.Local, 4789), nil)
+		return struct{ port.Underlay }{u}, err
+	}})
+	must(t, err)
+	defer n.Close()
+	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
+	must(t, err)
+	for _, on := range []underlay.Checksum{underlay.ChecksumOn, underlay.ChecksumAuto} {
+		p := PeerSetting{PeerConfig: vtep.PeerConfig{Address: netip.MustParseAddr("192.0.2.2"), Port: 1}, TxConfig: underlay.TxConfig{Checksum: on}}
+		err := n.Update(func(c *Config) error { c.Tunnels[0].PeerSettings = []PeerSetting{p}; return nil })
+		if wrong := on == underlay.ChecksumOn; errors.Is(err, errors.ErrUnsupported) != wrong || !wrong && err != nil {
+			t.Error(err)
+		} else if wrong && len(n.Config().Tunnels[0].PeerSettings) > 0 {
+			t.Errorf("%+v", n.Config().Tunnels[0])
+		}
+	}
+	if n.Tunnels()["vx"] != v {
+		t.Error("the tunnel was made anew")
+	}
+}
