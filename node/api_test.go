@@ -83,6 +83,11 @@ func TestProgramErrors(t *testing.T) {
 		`port "none": the program has none`: func() error {
 			return n.Update(func(c *Config) error { c.Ports = append(c.Ports, Port{Name: "none", Type: PortOwn}); return nil })
 		},
+		`port "tap0": the program has none`: func() error { // one of the node's becomes none
+			n.cfg.Ports = append(n.cfg.Ports, Port{Name: "tap0"})
+			defer func() { n.cfg.Ports = n.cfg.Ports[:1] }()
+			return n.Update(func(c *Config) error { c.Ports[1].Type = PortOwn; return nil })
+		},
 		"ports[0].mtu: a port of type own": func() error { return n.Update(func(c *Config) error { c.Ports[0].MTU = 1400; return nil }) },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {

@@ -107,8 +107,11 @@ func (k *checker) named(key, name string) bool {
 func (k *checker) misplaced(key string, at any, left []string, of []any, text string) {
 	for _, name := range left {
 		for _, x := range of {
-			if _, ok := reflect.TypeOf(x).FieldByName(name); ok {
-				k.fail(join(key, keyOf(reflect.TypeOf(at), name)), "%s", text)
+			if _, ok := reflect.TypeOf(x).FieldByName(name); !ok {
+				continue
+			}
+			if at := keyOf(reflect.TypeOf(at), name); at != "" {
+				k.fail(join(key, at), "%s", text)
 			}
 		}
 	}

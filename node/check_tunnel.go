@@ -38,9 +38,25 @@ func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
 		if t.MTU != 0 {
 			k.asks(key, *t, func() error { return t.CheckMTU(t.MTU, a) })
 		}
-		k.underlay(key, t.on(a))
+		var at any = *t
+		if a == t.Local6 {
+			at = second{}
+		}
+		k.underlay(key, t.on(a), at)
+	}
+	if !t.Local6.IsValid() && t.Prefix6.IsValid() {
+		k.fail(key+".prefix6", "the tunnel has no local6")
+	}
+	if !t.Local6.IsValid() && t.Gateway6.IsValid() {
+		k.fail(key+".gateway6", "the tunnel has no local6")
 	}
 	k.peerSettings(key, t)
+}
+
+// second is what of a Tunnel its Local6 has for itself.
+type second struct {
+	Prefix  netip.Prefix `json:"prefix6"`
+	Gateway netip.Addr   `json:"gateway6"`
 }
 
 // local checks one of a tunnel's own addresses, and that no other tunnel has it.
@@ -59,8 +75,9 @@ func (k *checker) local(key string, t *Tunnel, a netip.Addr, locals map[string]s
 	}
 }
 
-// underlay checks the settings of a tunnel's sockets, and that they are of its kind.
-func (k *checker) underlay(key string, t *Tunnel) {
+// underlay checks the settings of a tunnel's sockets on one of its addresses, and that they are of
+// its kind. The keys are those of at.
+func (k *checker) underlay(key string, t *Tunnel, at any) {
 	var check func() error
 	var left []string
 	switch {
@@ -86,8 +103,8 @@ func (k *checker) underlay(key string, t *Tunnel) {
 	if t.Type == encap.TypeIPIP {
 		kind = t.Type.String()
 	}
-	k.misplaced(key, *t, left, []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}, "an underlay of type "+kind+" has no such setting")
-	k.asks(key, *t, check)
+	k.misplaced(key, at, left, []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}, "an underlay of type "+kind+" has no such setting")
+	k.asks(key, at, check)
 }
 
 // peerSettings checks what is different towards single peers.

@@ -58,6 +58,9 @@ type Tunnel struct {
 	Prefix  netip.Prefix `json:"prefix,omitzero"`
 	Gateway netip.Addr   `json:"gateway,omitzero"`
 	MAC     frame.MAC    `json:"mac,omitzero"`
+
+	Prefix6  netip.Prefix `json:"prefix6,omitzero"`  // over "packet": as Prefix is of Local, of Local6
+	Gateway6 netip.Addr   `json:"gateway6,omitzero"` // over "packet": as Gateway is of Local, of Local6
 }
 
 // A PeerSetting is what is different towards one peer of a tunnel. What is left out, or 0, is as the

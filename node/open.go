@@ -259,7 +259,7 @@ func (n *Node) closePort(name string) {
 // lacks returns an error if cfg has ports of the program that it has not given.
 func (n *Node) lacks(cfg *Config) error {
 	for _, p := range cfg.Ports {
-		if p.Type == PortOwn && n.own[p.Name] == nil && n.cfg.port(p.Name) == nil {
+		if was := n.cfg.port(p.Name); p.Type == PortOwn && n.own[p.Name] == nil && (was == nil || was.Type != PortOwn) {
 			return fmt.Errorf("port %q: the program has none of that name", p.Name)
 		}
 	}

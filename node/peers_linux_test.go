@@ -231,6 +231,35 @@ func TestTunnelOfBothFamilies(t *testing.T) {
 	guest.Ping("10.0.10.3", 1)
 }
 
+// Past the stack of the host, on one interface, it is the same; a peer of the second family is
+// behind a router of that family.
+func TestPacketUnderlayOfBothFamilies(t *testing.T) {
+	l := newLab(t)
+	four, six := l.plug("four", "192.0.2.2"), l.plug("six", "192.0.2.3")
+	four.h.VXLAN("vx0", netns.VXLAN{ID: 10, Local: "192.0.2.2", Remote: "192.0.2.101", Dev: "eth0", Addr: "10.0.10.2/24"})
+	six.h.IP("addr", "add", "2001:db8:9::3/128", "dev", "lo", "nodad")
+	six.h.VXLAN("vx0", netns.VXLAN{ID: 10, Local: "2001:db8:9::3", Remote: "2001:db8::101", Addr: "10.0.10.3/24"})
+	s := l.start("node", "192.0.2.1", parse(t, `{
+	  "tunnels": [{"name": "vx", "underlay": "packet", "bind": "eth0", "local": "192.0.2.101", "local6": "2001:db8::101", "gateway6": "2001:db8::3",
+	    "peerSettings": [{"address": "2001:db8:9::3", "ttl": 9, "srcPorts": "40000-40099"}]}],
+	  "ports": [{"name": "tap0", "mtu": 1430}],
+	  "segments": [{"vni": 10, "tunnel": "vx", "flood": ["192.0.2.2", "2001:db8:9::3"], "members": [{"port": "tap0"}]}]}`))
+	guest := s.guest("tap0", "10.0.10.1/24", "")
+	w := l.watch()
+	guest.Inject("tap0", broadcast)
+	guest.Ping("10.0.10.2", 2)
+	guest.Ping("10.0.10.3", 2)
+	w.want("eth.type == 0x88b5", []string{"ip.dst", "ipv6.dst", "ipv6.hlim"}, "192.0.2.2  ", " 2001:db8:9::3 9")
+	vx := s.Tunnels()["vx"]
+	s.must(changed(t, s.Config(), func(c *Config) { c.Tunnels[0].Local6 = netip.MustParseAddr("2001:db8::102") }))
+	guest.Ping("10.0.10.2", 1)
+	six.h.Run("bridge", "fdb", "append", "00:00:00:00:00:00", "dev", "vx0", "dst", "2001:db8::102")
+	guest.Ping("10.0.10.3", 1)
+	if s.Tunnels()["vx"] != vx {
+		t.Error("the tunnel was made anew")
+	}
+}
+
 // IP in IP over both: routes to nodes of either family.
 func TestIPIPOfBothFamilies(t *testing.T) {
 	l := newLab(t)

@@ -30,7 +30,10 @@ func (t *Tunnel) beside(a netip.Addr) netip.Addr {
 // on returns the tunnel as it is on one of its addresses.
 func (t *Tunnel) on(local netip.Addr) *Tunnel {
 	x := *t
-	x.Local, x.Local6 = local, netip.Addr{}
+	if local == t.Local6 {
+		x.Prefix, x.Gateway = t.Prefix6, t.Gateway6
+	}
+	x.Local, x.Local6, x.Prefix6, x.Gateway6 = local, netip.Addr{}, netip.Prefix{}, netip.Addr{}
 	return &x
 }
 
