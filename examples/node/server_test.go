@@ -49,7 +49,7 @@ func noAges(v any) {
 }
 
 func TestTables(t *testing.T) {
-	r := begin(t, basic(t))
+	r := begin(t, strings.Replace(basic(t), `"local"`, `"local6": "::1", "local"`, 1))
 	peer := func() string {
 		_, text := r.ask("GET", "/v1/flood", "")
 		var f []api.Flood
@@ -92,7 +92,8 @@ func TestTables(t *testing.T) {
 	if len(ports) != 2 || ports[1].Name != "vx" || ports[1].Type != "vxlan" || !slices.Equal(ports[1].Members, []api.Member{{VNI: 10, Tag: 10}}) {
 		t.Errorf("%+v", ports)
 	}
-	if len(vteps) != 1 || len(vteps[0].Peers) != 1 || vteps[0].Peers[0].Addr != peer || !vteps[0].Peers[0].Listed {
+	if len(vteps) != 1 || len(vteps[0].Peers) != 1 || vteps[0].Peers[0].Addr != peer || !vteps[0].Peers[0].Listed ||
+		!strings.HasPrefix(vteps[0].Local, "127.0.0.1:") || !strings.HasPrefix(vteps[0].Local6, "[::1]:") {
 		t.Errorf("%+v", vteps)
 	}
 	if len(policies) != 1 || !strings.Contains(string(policies[0].Stats), `"web"`) {

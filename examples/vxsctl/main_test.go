@@ -158,10 +158,10 @@ func TestTables(t *testing.T) {
 			"WHERE  DIRECTION  REASON        FRAMES\ntap0   rx         unknown-vlan  5\n"},
 		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","peers":["10.0.0.2:4789","10.0.0.3:4789"]}]`,
 			"VNI  TUNNEL  PEERS\n7    vx      10.0.0.2:4789 10.0.0.3:4789\n"},
-		{"vtep", "GET /v1/vtep", `[{"name":"vx","type":"vxlan","local":"10.0.0.1:4789","mtu":1464,"peers":[{"addr":"10.0.0.2:4789","listed":true,"mtu":1400,"rx":1,"tx":2}]}, {"name":"e","type":"ipip","local":"10.0.0.1","mtu":1480,"peers":[]}]`,
-			"TUNNEL  TYPE   LOCAL          PEER           KIND    MTU   RX  TX\n" +
-				"vx      vxlan  10.0.0.1:4789  10.0.0.2:4789  listed  1400  1   2\n" +
-				"e       ipip   10.0.0.1       -              -       1480  -   -\n"},
+		{"vtep", "GET /v1/vtep", `[{"name":"vx","type":"vxlan","local":"10.0.0.1:4789","mtu":1464,"peers":[{"addr":"10.0.0.2:4789","listed":true,"mtu":1400,"rx":1,"tx":2}]}, {"name":"e","type":"ipip","local":"10.0.0.1","local6":"fd00::1","mtu":1480,"peers":[]}]`,
+			"TUNNEL  TYPE   LOCAL             PEER           KIND    MTU   RX  TX\n" +
+				"vx      vxlan  10.0.0.1:4789     10.0.0.2:4789  listed  1400  1   2\n" +
+				"e       ipip   10.0.0.1,fd00::1  -              -       1480  -   -\n"},
 		{"port", "GET /v1/port", `[{"name":"tap0","type":"tap","mtu":1514,"members":[{"vni":7,"tag":0},{"vni":8,"tag":30}],"rx":{"frames":1,"bytes":60},"tx":{"frames":2,"bytes":120},"rx_drops":{"short":3,"policy":4},"tx_drops":{}}]`,
 			"PORT  TYPE  MTU   VNIS          RX  RX-BYTES  TX  TX-BYTES  RX-DROPS  TX-DROPS\n" +
 				"tap0  tap   1514  7,8(vlan 30)  1   60        2   120       7         0\n"},
