@@ -11,13 +11,13 @@ func (t *Table) Check(mac frame.MAC, d frame.Dest) Outcome {
 	}
 	a := t.arr.Load()
 	if i, v, ok := a.find(mac.Uint64()); ok && t.live(v) {
-		return claim(v, a.meta[i].Load(), d)
+		return t.claim(v, a.meta[i].Load(), d)
 	}
 	return New
 }
 
-// Pinned reports whether a MAC has a static or control entry at d. It is wait-free.
+// Pinned reports whether a MAC has a static or control entry at d, or at what leads there. It is wait-free.
 func (t *Table) Pinned(mac frame.MAC, d frame.Dest) bool {
 	_, v, ok := t.arr.Load().find(mac.Uint64())
-	return ok && t.live(v) && classOf(v) == pinned && destOf(v) == d
+	return ok && t.live(v) && classOf(v) == pinned && (destOf(v) == d || t.leads(destOf(v), d))
 }

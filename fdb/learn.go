@@ -59,7 +59,7 @@ func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
 	}
 	if i, v, ok := a.find(u); ok && t.live(v) {
 		m := a.meta[i].Load()
-		switch o := claim(v, m, d); o {
+		switch o := t.claim(v, m, d); o {
 		case Known:
 			if t.refresh(a, i, m, now) {
 				t.reorder(a, i, v)
@@ -89,6 +89,20 @@ func (t *Table) heard(a *array, u uint64, d frame.Dest, now frame.Tick) bool {
 			return false
 		}
 	}
+}
+
+// claim is what becomes of the entry v, m when its MAC is seen at d.
+func (t *Table) claim(v, m uint64, d frame.Dest) Outcome {
+	o := claim(v, m, d)
+	if o == Refused && t.leads(destOf(v), d) {
+		return Kept
+	}
+	return o
+}
+
+// leads reports whether a static entry at one peer of a port is one for what another sends.
+func (t *Table) leads(to, d frame.Dest) bool {
+	return t.cfg.Leads != nil && to.Port() == d.Port() && to.Peer() != 0 && d.Peer() != 0 && t.cfg.Leads(to, d)
 }
 
 // claim decides what becomes of the entry v, m when its MAC is seen at d: Moved
@@ -168,7 +182,7 @@ func (t *Table) learn(mac uint64, d frame.Dest, now frame.Tick) Outcome {
 		return t.add(a, mac, d, now)
 	}
 	m := a.meta[i].Load()
-	switch o := claim(v, m, d); o {
+	switch o := t.claim(v, m, d); o {
 	case Known:
 		t.refresh(a, i, m, now)
 		if h := t.holders[place{d, learned}]; a.links != nil && classOf(v) == learned && h != nil && h.gen == genOf(v) {

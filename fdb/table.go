@@ -22,10 +22,14 @@ const Never = ^frame.Tick(0)
 
 // Config is the configuration of a [Table]. The zero value works.
 type Config struct {
-	VNI    frame.VNI             // named in events
-	Gens   *Gens                 // shared by the tables of a switch; nil: the table's own
-	Has    func(frame.Dest) bool // whether a Dest is there, for Set; called with the table locked; nil: all are
-	Notify func(frame.Event)     // told of learned entries; called with the table locked: must not block or call the table
+	VNI  frame.VNI             // named in events
+	Gens *Gens                 // shared by the tables of a switch; nil: the table's own
+	Has  func(frame.Dest) bool // whether a Dest is there, for Set; called with the table locked; nil: all are
+	// Leads says whether what is sent to one peer of a port may go to another: frames from that
+	// one may come from a MAC whose entry names the first. It must not block; nil: each is one.
+	Leads func(to, peer frame.Dest) bool
+
+	Notify func(frame.Event) // told of learned entries; called with the table locked: must not block or call the table
 
 	Limit   int        // learned entries; 0 means DefaultLimit, negative no limit
 	PerDest int        // learned entries of one Dest; 0 means no limit

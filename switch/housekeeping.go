@@ -165,7 +165,7 @@ func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
 	v := &VSI{sw: s, vni: vni, cfg: cfg, storm: cfg.Storm.meters(nil, 0)}
 	v.fdb = fdb.NewTable(&fdb.Config{
 		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: !cfg.Refuse, Ageing: ageing(cfg.Ageing), Freeze: cfg.Freeze,
-		Flaps: int(cfg.Flaps), Has: v.has, Notify: v.notify,
+		Flaps: int(cfg.Flaps), Has: v.has, Leads: v.leads, Notify: v.notify,
 	})
 	v.holds.Store(cfg.FlapHold > 0)
 	s.vsis[vni] = v

@@ -73,6 +73,13 @@ type Tunnel interface {
 	PeerName(peer uint16) string
 }
 
+// A Leader is a Tunnel with numbers that stand for other peers, or for several.
+type Leader interface {
+	// Leads reports whether what is sent to one number may go to the peer that sends under
+	// another: then this peer may send from a MAC whose static entry names the first.
+	Leads(to, peer uint16) bool
+}
+
 // A Flooder is a Tunnel whose peers take frames of different length: MTU of peer 0 would be that
 // of the whole tunnel.
 type Flooder interface {

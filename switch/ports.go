@@ -22,6 +22,7 @@ type port struct {
 	p       Port    // nil for the switch itself
 	tunnel  Tunnel  // p, if it is one
 	flooder Flooder // likewise
+	leader  Leader  // likewise
 	takes   frame.Offloads
 	byVNI   bool // the tag comes in Frame.VNI, not in a VLAN tag
 	keep    bool
@@ -83,6 +84,7 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: readers}
 	x.tunnel, x.byVNI = p.(Tunnel)
 	x.flooder, _ = p.(Flooder)
+	x.leader, _ = p.(Leader)
 	if o, ok := p.(Offloader); ok {
 		x.takes = o.Offloads()
 	}

@@ -229,6 +229,15 @@ func (v *VSI) has(d frame.Dest) bool {
 	return d == 0 || c != nil && c.port.has(d.Peer())
 }
 
+// leads reports whether frames to one peer may go to another one of the same tunnel.
+func (v *VSI) leads(to, peer frame.Dest) bool {
+	c := v.view.Load().find(to.Port())
+	if c == nil || c.port.leader == nil {
+		return false
+	}
+	return c.port.leader.Leads(to.Peer(), peer.Peer())
+}
+
 // missTimeout is how long a control plane has to answer before it is asked again.
 const missTimeout = 5 * time.Second
 

@@ -167,6 +167,22 @@ func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	return g.num, nil
 }
 
+// Leads reports whether what is sent to a number goes, or may go, to a peer: the number is that
+// peer's, a next hop's with its address, or that of a group with one of them.
+func (v *VTEP) Leads(to, peer uint16) bool {
+	h, p := v.hops.get(to), v.hops.get(peer)
+	if h == nil || p == nil || p.side < 0 {
+		return false
+	}
+	from := p.to.Load()[0].Host()
+	for _, m := range h.group {
+		if m.to.Load()[0].Host() == from {
+			return true
+		}
+	}
+	return h.side >= 0 && h.to.Load()[0].Host() == from
+}
+
 // pick chooses a member by rendezvous hashing: the one whose number, mixed with the
 // flow, is largest. A member that leaves moves only its own flows.
 func (h *hop) pick(flow uint32) *hop {

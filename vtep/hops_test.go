@@ -454,3 +454,24 @@ func TestBatchKnowsOfGonePeers(t *testing.T) {
 		t.Error("one that was read later is not")
 	}
 }
+
+// A number leads to the peer that it has, or one of which it has.
+func TestLeads(t *testing.T) {
+	v := newVTEP(t, nil, fake4())
+	one, two, three := addPeer(t, v, at(1)), addPeer(t, v, at(2)), addPeer(t, v, at(3))
+	far, err := v.NextHop(netip.AddrPortFrom(at(2).Addr(), 4999), 7)
+	must(t, err)
+	group, err := v.Group(one, far)
+	must(t, err)
+	for _, c := range []struct {
+		to   uint16
+		want [3]bool
+	}{{one, [3]bool{true}}, {far, [3]bool{1: true}}, {group, [3]bool{true, true}}, {0, [3]bool{}}, {999, [3]bool{}}} {
+		if got := [3]bool{v.Leads(c.to, one), v.Leads(c.to, two), v.Leads(c.to, three)}; got != c.want {
+			t.Errorf("%d leads to %v, want %v", c.to, got, c.want)
+		}
+		if v.Leads(c.to, 0) || v.Leads(c.to, group) {
+			t.Errorf("%d leads to a number that nobody sends under", c.to)
+		}
+	}
+}
