@@ -158,6 +158,10 @@ func (r *Responder) With(m Mode) (*Responder, error) {
 // gateway and nobody else.
 func (r *Responder) Confines() bool { return r.mode == Access }
 
+// Shares returns what the stages of one segment have in common: that of an attachment takes the
+// place of the segment's.
+func (r *Responder) Shares() any { return r.shared }
+
 // Table returns the table it fills.
 func (r *Responder) Table() *Table { return r.table }
 

@@ -36,7 +36,7 @@ type AttachConfig struct {
 	GBP     uint16 `json:"gbp,omitzero"`        // group policy id of frames that enter here without one; 0 = none
 	Shut    bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown): for who still has to set what is to hold for the first one
 	Keep    bool   `json:"-"`                   // the switch pauses the port instead of closing it; of the first attachment
-	Slots   Slots  `json:"-"`                   // stages that are asked before the VSI's
+	Slots   Slots  `json:"-"`                   // stages that are asked before those of the VSI; see Variant
 }
 
 // An Attachment makes a port a member of a VSI: one for each (VSI, port).

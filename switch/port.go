@@ -118,6 +118,19 @@ type Confiner interface {
 	Confines() bool // the same each time
 }
 
+// A Variant is a Stage with settings of its own for what it shares with others. One of an attachment
+// takes the place of one of the VSI that shares the same, instead of being asked before it.
+type Variant interface {
+	Stage
+	Shares() any // what; nil: nothing
+}
+
+func sameState(a, b Stage) bool {
+	x, ok := a.(Variant)
+	y, is := b.(Variant)
+	return ok && is && x.Shares() != nil && x.Shares() == y.Shares()
+}
+
 func confines(s Stage) bool {
 	if c, ok := s.(chain); ok {
 		return slices.ContainsFunc(c, confines)
@@ -181,7 +194,7 @@ func (s Slots) before(other Slots) Slots {
 		switch {
 		case a == nil:
 			return b
-		case b == nil:
+		case b == nil || sameState(a, b):
 			return a
 		}
 		return chain{a, b}
