@@ -17,6 +17,7 @@ import (
 var (
 	ErrNoSegment   = errors.New("there is no such segment")
 	ErrNoVTEP      = errors.New("the segment has no VTEP")
+	ErrNoGroup     = errors.New("the owner has no such group on the segment")
 	ErrNoPort      = errors.New("no such port is attached to the segment")
 	ErrNoVRF       = errors.New("there is no such VRF")
 	ErrNoInterface = errors.New("the VRF has no interface on the segment")
@@ -26,6 +27,8 @@ var (
 type tunnel interface {
 	vswitch.Tunnel
 	AddPeer(netip.AddrPort) (uint16, error)
+	NextHop(netip.AddrPort, frame.VNI) (uint16, error)
+	Group(...uint16) (uint16, error)
 	DeletePeer(uint16)
 	SetFlood(frame.VNI, ...netip.AddrPort) error
 	Flood(frame.VNI) []netip.AddrPort
@@ -121,25 +124,31 @@ func (t *tx) vrf(name string) (*l3.VRF, error) {
 // known reports what is not a row at all: a nil, or a pointer to one.
 func known(r Route) error {
 	switch r.(type) {
-	case MAC, Flood, Prefix:
+	case MAC, Group, Flood, Prefix:
 		return nil
 	}
 	return fmt.Errorf("Update: %T is no row", r)
 }
 
-// checkAll checks the rows that are new or have changed.
-func (t *tx) checkAll(diff []delta) error {
+// checkAll checks the rows that are new or have changed, which are staged.
+func (t *tx) checkAll(owner string, diff []delta) error {
 	for _, d := range diff {
 		var err error
 		switch r := d.new.row.(type) {
 		case MAC:
-			err = t.checkMAC(r)
+			err = t.checkMAC(owner, r)
+		case Group:
+			if r.Name == "" {
+				err = errors.New("Group.Name: is needed")
+			} else if err = checkHop("Group", hop{r.VTEP, r.FarVNI}); err == nil {
+				err = t.reaches(r.VNI, location{hop: hop{vtep: r.VTEP}, tunnel: r.Tunnel})
+			}
 		case Flood:
 			if !r.VTEP.Addr().IsMulticast() {
 				err = checkVTEP(r.VTEP)
 			}
 			if err == nil {
-				err = t.reaches(r.VNI, r.VTEP, r.Tunnel, "")
+				err = t.reaches(r.VNI, location{hop: hop{vtep: r.VTEP}, tunnel: r.Tunnel})
 			}
 		case Prefix:
 			err = t.checkPrefix(r)
@@ -151,37 +160,63 @@ func (t *tx) checkAll(diff []delta) error {
 	return nil
 }
 
-func (t *tx) checkMAC(r MAC) error {
+func (t *tx) checkMAC(owner string, r MAC) error {
+	places := 0
+	for _, is := range []bool{r.VTEP.IsValid(), r.Group != "", r.Port != "", r.Filter} {
+		if is {
+			places++
+		}
+	}
 	switch {
-	case r.MAC.IsZero() || r.MAC.IsGroup():
+	case r.MAC.IsZero():
 		return errors.New("MAC.MAC: is not one host's")
-	case r.VTEP.IsValid() == (r.Port != ""):
-		return errors.New("MAC.VTEP, Port: one of them is needed")
-	case r.Tunnel != "" && r.Port != "":
-		return errors.New("MAC.Tunnel: is not for a port")
+	case places != 1:
+		return errors.New("MAC.VTEP, Group, Port, Filter: one of them is needed")
+	case r.MAC.IsGroup() && (r.IP.IsValid() || r.Group != ""):
+		return errors.New("MAC.MAC: is not one host's, as IP and Group need it")
+	case r.Tunnel != "" && (r.Port != "" || r.Filter):
+		return errors.New("MAC.Tunnel: is not for a port, nor for a filter")
+	case r.FarVNI != 0 && !r.VTEP.IsValid():
+		return errors.New("MAC.FarVNI: needs a VTEP")
+	case r.IP.IsValid() && r.Filter:
+		return errors.New("MAC.IP: is not for a filter")
 	case r.IP.IsValid() && hostaddr.Neighbour(r.IP) != nil:
 		return errors.New("MAC.IP: is not one host's")
 	}
-	if r.Port == "" {
-		if err := checkVTEP(r.VTEP); err != nil {
+	at := location{hop: hop{r.VTEP, r.FarVNI}, tunnel: r.Tunnel, port: r.Port}
+	if r.VTEP.IsValid() {
+		if err := checkHop("MAC", at.hop); err != nil {
 			return err
 		}
 	}
-	return t.reaches(r.VNI, r.VTEP, r.Tunnel, r.Port)
+	if r.Group != "" {
+		at.group = r.in(owner)
+	}
+	return t.reaches(r.VNI, at)
 }
 
-// reaches reports whether a segment has a VTEP, that of a name if there is one, or the port
-// that is named.
-func (t *tx) reaches(vni frame.VNI, vtep netip.AddrPort, tunnel, port string) error {
+func checkHop(row string, h hop) error {
+	if !h.far.Valid() {
+		return fmt.Errorf("%s.FarVNI: %d, allowed are 1 to %d, and 0 for none", row, h.far, frame.MaxVNI)
+	}
+	return checkVTEP(h.vtep)
+}
+
+// reaches reports whether a segment has the VTEP that a location needs, that of a name if there is
+// one, or the port that is named; and its owner the group.
+func (t *tx) reaches(vni frame.VNI, l location) error {
 	s, err := t.segment(vni)
 	if err != nil {
 		return err
 	}
-	if _, ok := s.ports[port]; port != "" && !ok {
-		return fmt.Errorf("port %q: %w", port, ErrNoPort)
+	if _, ok := s.ports[l.port]; l.port != "" && !ok {
+		return fmt.Errorf("port %q: %w", l.port, ErrNoPort)
 	}
-	if vtep.IsValid() {
-		_, err = s.far(tunnel)
+	if l.vtep.IsValid() || l.group.name != "" {
+		_, err = s.far(l.tunnel)
+	}
+	if err == nil && l.group.name != "" && t.p.slots[l.group].empty() {
+		return fmt.Errorf("group %q: %w", l.group.name, ErrNoGroup)
 	}
 	return err
 }
@@ -207,6 +242,8 @@ func (t *tx) checkPrefix(r Prefix) error {
 	switch {
 	case v.Tunnel != "" && !v.VTEP.IsValid():
 		return errors.New("Prefix.Via.Tunnel: needs a VTEP")
+	case v.FarVNI != 0 && (v.MAC.IsZero() || !v.VTEP.IsValid()):
+		return errors.New("Prefix.Via.FarVNI: needs a MAC and a VTEP")
 	case v.IP.IsValid() && (!v.MAC.IsZero() || v.VTEP.IsValid()):
 		return errors.New("Prefix.Via.IP: is not for a tunnel")
 	case v.IP.IsValid() && v.IP.Is4() != r.Prefix.Addr().Is4():
@@ -218,10 +255,10 @@ func (t *tx) checkPrefix(r Prefix) error {
 	case !v.VTEP.IsValid():
 		return nil
 	}
-	if err := checkVTEP(v.VTEP); err != nil {
+	if err := checkHop("Prefix.Via", hop{v.VTEP, v.FarVNI}); err != nil {
 		return err
 	}
-	return t.reaches(v.VNI, v.VTEP, v.Tunnel, "")
+	return t.reaches(v.VNI, location{hop: hop{vtep: v.VTEP}, tunnel: v.Tunnel})
 }
 
 // suits reports whether a next hop is of the kind that its interface has: a tunnel for IP leads

@@ -21,6 +21,12 @@ type (
 		ip  netip.Addr
 	}
 	floodPlace struct{ vni frame.VNI } // all flood lists of a segment
+	groupPlace struct {
+		owner  string
+		vni    frame.VNI
+		tunnel string // as rows call it
+		name   string
+	} // a group: in no table, it only has what its members are
 	routePlace struct {
 		vrf    string
 		prefix netip.Prefix
@@ -30,6 +36,7 @@ type (
 func (macPlace) place()       {}
 func (neighbourPlace) place() {}
 func (floodPlace) place()     {}
+func (groupPlace) place()     {}
 func (routePlace) place()     {}
 
 // What rows say of a place. Of a routePlace it is a Via.
@@ -38,10 +45,16 @@ type (
 		vtep   netip.AddrPort
 		tunnel string
 	}
+	hop struct {
+		vtep netip.AddrPort
+		far  frame.VNI // 0: what this end's VTEP calls the segment
+	}
 	location struct {
-		vtep   netip.AddrPort
+		hop
+		group  groupPlace // of a name: instead of hop
 		tunnel string
 		port   string
+		filter bool
 		sticky bool
 		vrf    string // of a router: that has its prefixes
 	}
@@ -77,21 +90,29 @@ type stored struct {
 func (s stored) claims(owner string, f func(place, claim)) {
 	switch r := s.row.(type) {
 	case MAC:
-		at := location{vtep: r.VTEP, tunnel: r.Tunnel, port: r.Port, sticky: r.Sticky}
+		at := location{hop: hop{r.VTEP, r.FarVNI}, tunnel: r.Tunnel, port: r.Port, filter: r.Filter, sticky: r.Sticky}
+		if r.Group != "" {
+			at.group = r.in(owner)
+		}
 		f(macPlace{r.VNI, r.MAC}, claim{owner, r, at, s.seq, 1})
 		if r.IP.IsValid() {
 			f(neighbourPlace{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router, at}, s.seq, 1})
 		}
+	case Group:
+		f(groupPlace{owner, r.VNI, r.Tunnel, r.Name}, claim{owner, r, hop{r.VTEP, r.FarVNI}, s.seq, 1})
 	case Flood:
 		f(floodPlace{r.VNI}, claim{owner, r, flooded{r.VTEP, r.Tunnel}, s.seq, 1})
 	case Prefix:
 		f(routePlace{r.VRF, r.Prefix}, claim{owner, r, r.Via, s.seq, 1})
 		if !r.Via.MAC.IsZero() {
-			at := location{vtep: r.Via.VTEP, tunnel: r.Via.Tunnel, sticky: true, vrf: r.VRF}
+			at := location{hop: hop{r.Via.VTEP, r.Via.FarVNI}, tunnel: r.Via.Tunnel, sticky: true, vrf: r.VRF}
 			f(macPlace{r.Via.VNI, r.Via.MAC}, claim{owner, at, at, 0, 1})
 		}
 	}
 }
+
+// in returns the group that a row is about.
+func (r MAC) in(owner string) groupPlace { return groupPlace{owner, r.VNI, r.Tunnel, r.Group} }
 
 // claim and unclaim change the claims to a place. The slot stays until it is written.
 func (p *Plane) claim(at place, c claim) {
@@ -154,7 +175,11 @@ func (p *Plane) before(a, b *claim) bool {
 	}
 	x, ok := a.says.(location)
 	y, _ := b.says.(location)
-	return ok && x.vtep.Compare(y.vtep) < 0 // of a router behind several VTEPs, any
+	return ok && x.hop.compare(y.hop) < 0 // of a router behind several VTEPs, any
+}
+
+func (h hop) compare(x hop) int {
+	return cmp.Or(h.vtep.Compare(x.vtep), cmp.Compare(h.far, x.far))
 }
 
 // rank compares owners by precedence.

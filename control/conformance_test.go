@@ -24,6 +24,8 @@ func owners() []string { return []string{"second name", "first name", "bgp"} }
 var bad = map[string]control.Route{
 	"route":  control.Prefix{VRF: "red", Prefix: pfx("192.168.7.0/24"), Via: control.Via{VNI: red, IP: ip(1)}},
 	"peer":   control.MAC{VNI: red, MAC: mac(0x77), VTEP: at(1)}, // this VTEP itself
+	"far":    control.MAC{VNI: red, MAC: mac(0x77), VTEP: at(1), FarVNI: 7},
+	"group":  control.Group{VNI: red, Name: "self", VTEP: at(1)},
 	"flood":  control.Flood{VNI: blue, VTEP: netip.MustParseAddrPort("[fd00::1]:0")},
 	"router": control.Prefix{VRF: "red", Prefix: pfx("10.77.0.0/16"), Via: control.Via{VNI: l3vni, MAC: mac(0x78), VTEP: at(1)}},
 }

@@ -1,5 +1,5 @@
 // Package control is where control planes plug in. What BGP, an address manager or a file
-// says about a network reaches the tables of a switch as rows of three kinds ([MAC], [Flood],
+// says about a network reaches the tables of a switch as rows of four kinds ([MAC], [Group], [Flood],
 // [Prefix]) through one method, [Programmer.Program]. A [Plane] is the Programmer of the
 // switches of this module.
 //
@@ -19,19 +19,21 @@
 // Every row belongs to the owner that added it. One owner's snapshot never removes what
 // another has. When two have a row for one key, the owner that Config.Owners names first is
 // the one whose row is in the tables; when it withdraws, the next one's takes its place at
-// once, without a moment in which there is none. A row whose port, segment or VTEP is not there
+// once, without a moment in which there is none. A row whose port, segment, VTEP or group is not there
 // waits as a whole, and the next one's is in the tables meanwhile. The keys are
 //
 //	VNI and MAC      in the FDB: of several rows of one owner the last that was added or changed
 //	VNI and IP       among the neighbours: likewise
 //	VNI and tunnel   the flood list: all owners' together, each VTEP once, in order of address
+//	VNI and name     a group: all rows of one owner, for MAC rows of that owner alone
 //	VRF and prefix   a route: all next hops of one owner
 //
 // # What a Plane takes over
 //
 // A table's entries that no row names are none of its business. But of a segment for which
 // there is a Flood row it has the whole flood list, and of a VTEP that a row names it has
-// the peer: it is deleted with the last row. What a program sets for itself in the same
+// the peer: it is deleted with the last row, as are the numbers of next hops with a VNI of their own
+// and of groups. What a program sets for itself in the same
 // places goes through an owner of its own, which Config.Static may make a static one.
 //
 // # Hosts that move

@@ -3,7 +3,7 @@ package control
 import (
 	"errors"
 	"fmt"
-	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
@@ -12,9 +12,10 @@ import (
 // macEntry is an entry of an FDB.
 type macEntry struct {
 	macTarget
+	hops []hop // behind the tunnel
 	dest frame.Dest
 	anew bool // it need not give way to a local host
-	peer held
+	held []held
 }
 
 // macTarget is what makes two of them the same.
@@ -24,7 +25,6 @@ type macTarget struct {
 	port   frame.Dest
 	tunnel tunnel    // nil: on the port itself
 	vni    frame.VNI // as the tunnel calls it
-	vtep   netip.AddrPort
 	flags  fdb.Flags
 }
 
@@ -35,14 +35,19 @@ func (t *tx) mac(at macPlace, l location, static, anew bool) (entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &macEntry{macTarget: macTarget{at: at, table: s.vsi.FDB(), flags: fdb.Control}, anew: anew || l.sticky}
+	e := &macEntry{macTarget: macTarget{at: at, table: s.vsi.FDB(), flags: fdb.Control}, anew: anew || l.sticky || l.filter}
 	if l.sticky {
 		e.flags |= fdb.Sticky
 	}
 	if static {
 		e.flags = fdb.Static
 	}
-	if err := t.reaches(at.vni, l.vtep, l.tunnel, l.port); err != nil {
+	if l.filter {
+		e.flags |= fdb.Filter
+		e.port = frame.Filter
+		return e, nil
+	}
+	if err := t.reaches(at.vni, l); err != nil {
 		return nil, err
 	}
 	if l.vrf != "" {
@@ -56,26 +61,26 @@ func (t *tx) mac(at macPlace, l location, static, anew bool) (entry, error) {
 	}
 	if e.port = s.ports[l.port]; l.port == "" {
 		f, _ := s.far(l.tunnel)
-		e.port, e.tunnel, e.vni, e.vtep = f.at.Dest(0), f.tunnel, f.vni(), l.vtep
+		e.port, e.tunnel, e.vni, e.hops = f.at.Dest(0), f.tunnel, f.vni(), []hop{l.hop}
+		if l.group.name != "" {
+			e.hops = t.p.slots[l.group].members()
+		}
 	}
 	return e, nil
 }
 
-func (e *macEntry) same(x entry) bool { return e.macTarget == x.(*macEntry).macTarget }
-func (e *macEntry) where() any        { return e.table }
-
-func (e *macEntry) peers() []held {
-	if e.peer.peer == nil {
-		return nil
-	}
-	return []held{e.peer}
+func (e *macEntry) same(x entry) bool {
+	o := x.(*macEntry)
+	return e.macTarget == o.macTarget && slices.Equal(e.hops, o.hops)
 }
+func (e *macEntry) where() any    { return e.table }
+func (e *macEntry) peers() []held { return e.held }
 
 func (e *macEntry) hold(t *tx) (err error) {
 	if e.dest = e.port; e.tunnel != nil {
-		if e.peer, err = t.hold(e.tunnel, e.vni, e.vtep); err == nil {
-			e.dest = frame.NewDest(e.port.Port(), e.peer.num)
-		}
+		var num uint16
+		num, e.held, err = t.holdHops(e.tunnel, e.vni, e.hops)
+		e.dest = frame.NewDest(e.port.Port(), num)
 	}
 	return err
 }

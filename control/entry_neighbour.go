@@ -27,7 +27,7 @@ func (at neighbourPlace) String() string { return fmt.Sprintf("neighbour %v vni 
 func (t *tx) neighbour(at neighbourPlace, n neighbour, static, anew bool) (entry, error) {
 	s, err := t.segment(at.vni)
 	if err == nil {
-		err = t.reaches(at.vni, n.at.vtep, n.at.tunnel, n.at.port) // a row waits as a whole
+		err = t.reaches(at.vni, n.at) // a row waits as a whole
 	}
 	if err != nil || s.arp == nil {
 		return nil, err

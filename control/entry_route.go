@@ -61,7 +61,7 @@ func (t *tx) nextHop(vrf *l3.VRF, v Via) (nextHop, error) {
 		return h, err
 	}
 	if v.VTEP.IsValid() {
-		if err := t.reaches(v.VNI, v.VTEP, v.Tunnel, ""); err != nil {
+		if err := t.reaches(v.VNI, location{hop: hop{vtep: v.VTEP}, tunnel: v.Tunnel}); err != nil {
 			return h, err
 		}
 	}
@@ -85,10 +85,12 @@ func (e *routeEntry) hold(t *tx) error {
 	for _, h := range e.hops {
 		if h.tunnel != nil {
 			r, err := t.hold(h.tunnel, h.vni, h.vtep)
+			if r.peer != nil {
+				e.held = append(e.held, r)
+			}
 			if err != nil {
 				return err
 			}
-			e.held = append(e.held, r)
 			h.Peer = r.num
 		}
 		if !slices.Contains(e.route.Via, h.NextHop) { // of a router that has two VTEPs there is one

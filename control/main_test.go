@@ -3,6 +3,7 @@ package control_test
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -47,6 +48,24 @@ type leaf struct {
 type counted struct {
 	*vtep.VTEP
 	peers, floods atomic.Uint64
+	groups        map[uint16][]uint16
+}
+
+func (c *counted) NextHop(a netip.AddrPort, vni frame.VNI) (uint16, error) {
+	n, err := c.VTEP.NextHop(a, vni)
+	if err == nil {
+		c.peers.Add(1)
+	}
+	return n, err
+}
+
+func (c *counted) Group(peers ...uint16) (uint16, error) {
+	n, err := c.VTEP.Group(peers...)
+	if err == nil {
+		c.peers.Add(1)
+		c.groups[n] = peers
+	}
+	return n, err
 }
 
 func (c *counted) AddPeer(a netip.AddrPort) (uint16, error) {
@@ -83,10 +102,10 @@ func newLeaf(t testing.TB, cfg control.Config) *leaf {
 	l.must(err)
 	v, err := vtep.New(nil, u)
 	l.must(err)
-	l.vtep = &counted{VTEP: v}
+	l.vtep = &counted{VTEP: v, groups: map[uint16][]uint16{}}
 	v, err = vtep.New(&vtep.Config{Name: "ipip", Type: encap.TypeIPIP}, ip)
 	l.must(err)
-	l.tun = &counted{VTEP: v}
+	l.tun = &counted{VTEP: v, groups: map[uint16][]uint16{}}
 	t.Cleanup(func() {
 		l.sw.Close()
 		l.net.Close()
@@ -160,11 +179,23 @@ func (l *leaf) MAC(vni frame.VNI, m frame.MAC) string {
 	if !ok {
 		return ""
 	}
-	name := l.sw.Name(e.Dest)
-	if a, err := netip.ParseAddrPort(name); err == nil {
-		return a.Addr().String()
+	if e.Dest == frame.Filter {
+		return "filter"
 	}
-	return name
+	var names []string
+	members := l.vtep.groups[e.Dest.Peer()]
+	if !strings.HasPrefix(l.sw.Name(e.Dest), "group of ") {
+		members = []uint16{e.Dest.Peer()}
+	}
+	for _, n := range members {
+		name, vni, _ := strings.Cut(l.sw.Name(frame.NewDest(e.Dest.Port(), n)), " ")
+		if a, err := netip.ParseAddrPort(name); err == nil {
+			name = a.Addr().String()
+		}
+		names = append(names, strings.TrimSpace(name+" "+vni))
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 func (l *leaf) Neighbour(vni frame.VNI, a netip.Addr) frame.MAC {
@@ -217,8 +248,11 @@ func (l *leaf) check() {
 	}
 }
 
-// listed returns the peers that a VTEP has been told of.
+// listed returns the peers that a VTEP has been told of, and not deleted, groups of them included.
 func listed(v *counted) (list []string) {
+	for range 2 { // groups, and then their members
+		v.Free(v.Retire(func(uint16) bool { return true }))
+	}
 	for _, p := range v.Stats().Peers {
 		if p.Listed {
 			list = append(list, p.Addr.Addr().String())

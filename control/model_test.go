@@ -37,13 +37,23 @@ func (d *draw) more() bool { return len(d.bytes) > 0 || d.r != nil }
 func (d *draw) row() control.Route {
 	vni := []frame.VNI{red, blue, l3vni, 7}[max(d.n(24)-20, d.n(2))]
 	vtep := at(byte(2 + d.n(4)))
-	switch d.n(8) {
+	far := []frame.VNI{0, 0, 0, 7001, 7002, red}[d.n(6)]
+	switch d.n(10) {
+	case 8, 9:
+		return control.Group{VNI: vni, Name: []string{"a", "b"}[d.n(2)], VTEP: vtep, FarVNI: far}
 	case 0, 1, 2, 3:
 		r := control.MAC{VNI: vni, MAC: mac(byte(d.n(4))), VTEP: vtep, Sticky: vni == l3vni} // as MACs of routers are
 		if i := byte(d.n(4)); i > 0 {
 			r.IP = ip(i)
 		}
-		if d.n(5) == 0 {
+		switch d.n(9) {
+		case 3:
+			r.FarVNI = far
+		case 4, 5, 6:
+			r.VTEP, r.Group = netip.AddrPort{}, []string{"a", "b"}[d.n(2)]
+		case 7:
+			r.VTEP, r.Filter, r.IP = netip.AddrPort{}, true, netip.Addr{}
+		case 8:
 			r.VTEP, r.Port = netip.AddrPort{}, []string{"pipe", "pipe", "pipe", "none"}[d.n(4)]
 		}
 		return r
@@ -157,7 +167,9 @@ func play(t testing.TB, l *leaf, d *draw, updates int) {
 			t.Fatalf("%d: %s %+v: %v, want %v", i, owner, u, err, wantErr)
 		}
 		if d.n(10) == 0 {
-			l.must(l.Reapply())
+			if err := l.Reapply(); err != nil && !errors.Is(err, control.ErrNoGroup) {
+				t.Fatal(err)
+			}
 		}
 		was := want
 		want = view(m)

@@ -41,6 +41,7 @@ type Plane struct {
 	slots  map[place]*slot
 	lists  map[floodTarget]*floodList // those in VTEPs
 	peers  map[peerKey]*peer
+	users  map[groupPlace]map[MAC]struct{} // the keys of the rows that name a group
 	seq    uint64
 	stats  Stats
 }
@@ -48,7 +49,7 @@ type Plane struct {
 // Stats counts what a [Plane] has written, undone writes and their undoing included.
 type Stats struct {
 	Rows       int    `json:"rows"`       // that there are, of all owners
-	Peers      uint64 `json:"peers"`      // added to and deleted from VTEPs
+	Peers      uint64 `json:"peers"`      // next hops and groups likewise: added to and deleted from VTEPs
 	Floods     uint64 `json:"floods"`     // flood lists set
 	MACs       uint64 `json:"macs"`       // FDB entries set and deleted
 	Neighbours uint64 `json:"neighbours"` // set and deleted
@@ -69,7 +70,7 @@ func New(cfg *Config) (*Plane, error) {
 		}
 	}
 	return &Plane{cfg: c, owners: map[string]map[Route]stored{}, slots: map[place]*slot{},
-		lists: map[floodTarget]*floodList{}, peers: map[peerKey]*peer{}}, nil
+		lists: map[floodTarget]*floodList{}, peers: map[peerKey]*peer{}, users: map[groupPlace]map[MAC]struct{}{}}, nil
 }
 
 // Program implements [Programmer]. Rows that are new or have changed are checked before
@@ -85,11 +86,11 @@ func (p *Plane) Program(owner string, u Update) error {
 	t := p.begin()
 	diff, err := p.diff(owner, u)
 	if err == nil {
-		err = t.checkAll(diff)
-	}
-	if err == nil {
 		t.stage(owner, diff)
-		if err = t.write(); err != nil {
+		if err = t.checkAll(owner, diff); err == nil {
+			err = t.write()
+		}
+		if err != nil {
 			t.unstage(owner, diff)
 		}
 	}
@@ -139,8 +140,8 @@ func (e *LostError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// Rows iterates over an owner's rows as they were when the iteration began: MACs, then floods,
-// then prefixes, each in order of their keys.
+// Rows iterates over an owner's rows as they were when the iteration began: MACs, groups,
+// floods, prefixes, each in order of their keys.
 func (p *Plane) Rows(owner string) iter.Seq[Route] {
 	return func(yield func(Route) bool) {
 		p.mu.Lock()

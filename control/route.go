@@ -8,23 +8,40 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Route is one row: a [MAC], a [Flood] or a [Prefix], by value. All are comparable.
+// A Route is one row: a [MAC], a [Group], a [Flood] or a [Prefix], by value. All are comparable.
 type Route interface {
 	route()
 	String() string
 }
 
-// A MAC says where a host is, as EVPN's route type 2 does (RFC 7432, section 7.2). VNI, MAC
-// and IP are its key: another row with the same key replaces it, and Del needs no more.
+// A MAC says where a host is, as EVPN's route type 2 does (RFC 7432, section 7.2): one of VTEP,
+// Group, Port and Filter. VNI, MAC and IP are its key: another row with the same key replaces it,
+// and Del needs no more. A group MAC, of multicast, has one place too, and then is not flooded; it
+// has no IP.
 type MAC struct {
 	VNI    frame.VNI
 	MAC    frame.MAC
 	IP     netip.Addr     // its address, for ARP and ND; invalid: none is known
 	VTEP   netip.AddrPort // behind which it is; port 0 is the VTEP's own choice
-	Tunnel string         // with VTEP: the name of this end's VTEP, of several that the segment is in; empty: the first, see [Config]
+	FarVNI frame.VNI      // with VTEP: what the far end calls the network; 0: what it is called here
+	Group  string         // or the name of a [Group] of the same owner, VNI and Tunnel, behind any of whose VTEPs it is
+	Tunnel string         // with VTEP or Group: the name of this end's VTEP, of several that the segment is in; empty: the first, see [Config]
 	Port   string         // or the name of the attached port it is on
-	Sticky bool           // it does not move by learning (RFC 7432, section 15.2)
+	Filter bool           // or nowhere: frames to and from it are dropped
+	Sticky bool           // it does not move by learning (RFC 7432, section 15.2); a Filter never does
 	Router bool           // with IP, IPv6: the R flag of its advertisements (RFC 9047)
+}
+
+// A Group says that a VTEP is one of several that hosts are behind, as those of an Ethernet segment
+// are that is all-active (RFC 7432, sections 7.1 and 8.4; RFC 8365, section 8). The rows of an owner
+// with one VNI, Tunnel and Name are one group, by which its MAC rows call it. Each flow takes one
+// VTEP; when one comes or goes, only its own flows go elsewhere.
+type Group struct {
+	VNI    frame.VNI
+	Name   string
+	VTEP   netip.AddrPort
+	FarVNI frame.VNI // as in MAC
+	Tunnel string    // likewise
 }
 
 // A Flood says that a VTEP gets the broadcast, unknown unicast and multicast frames of a
@@ -58,7 +75,8 @@ type Via struct {
 	MAC  frame.MAC
 	VTEP netip.AddrPort
 
-	Tunnel string // with VTEP, as in MAC
+	FarVNI frame.VNI // with MAC and VTEP, as in MAC
+	Tunnel string    // with VTEP, likewise
 }
 
 // An Update changes the rows of one owner. First Del goes, then Add comes; a row in both is
@@ -77,6 +95,7 @@ type Programmer interface {
 }
 
 func (MAC) route()    {}
+func (Group) route()  {}
 func (Flood) route()  {}
 func (Prefix) route() {}
 
@@ -87,10 +106,16 @@ func (r MAC) String() string {
 		s += " ip " + r.IP.String()
 	}
 	if r.VTEP.IsValid() {
-		s += " vtep " + r.VTEP.String() + of(r.Tunnel)
+		s += " vtep " + behind(r.VTEP, r.FarVNI, r.Tunnel)
+	}
+	if r.Group != "" {
+		s += " group " + r.Group + of(r.Tunnel)
 	}
 	if r.Port != "" {
 		s += " port " + r.Port
+	}
+	if r.Filter {
+		s += " filter"
 	}
 	if r.Sticky {
 		s += " sticky"
@@ -102,8 +127,21 @@ func (r MAC) String() string {
 }
 
 // String returns the row in one line.
+func (r Group) String() string {
+	return fmt.Sprintf("group %s vni %d vtep %s", r.Name, r.VNI, behind(r.VTEP, r.FarVNI, r.Tunnel))
+}
+
+// String returns the row in one line.
 func (r Flood) String() string {
 	return fmt.Sprintf("flood vni %d vtep %v%s", r.VNI, r.VTEP, of(r.Tunnel))
+}
+
+func behind(vtep netip.AddrPort, vni frame.VNI, tunnel string) string {
+	s := vtep.String()
+	if vni != 0 {
+		s += fmt.Sprintf(" far vni %d", vni)
+	}
+	return s + of(tunnel)
 }
 
 func of(tunnel string) string {
@@ -129,7 +167,7 @@ func (v Via) String() string {
 		s += " mac " + v.MAC.String()
 	}
 	if v.VTEP.IsValid() {
-		s += " vtep " + v.VTEP.String() + of(v.Tunnel)
+		s += " vtep " + behind(v.VTEP, v.FarVNI, v.Tunnel)
 	}
 	return s
 }
@@ -139,6 +177,9 @@ func clean(r Route) Route {
 	switch r := r.(type) {
 	case MAC:
 		r.IP, r.VTEP = r.IP.Unmap(), unmap(r.VTEP)
+		return r
+	case Group:
+		r.VTEP = unmap(r.VTEP)
 		return r
 	case Flood:
 		r.VTEP = unmap(r.VTEP)
@@ -161,12 +202,17 @@ func keyOf(r Route) Route {
 	return r
 }
 
-// compare orders rows of one owner: MACs, floods, prefixes, each by its key.
+// compare orders rows of one owner: MACs, groups, floods, prefixes, each by its key.
 func compare(a, b Route) int {
 	switch a := a.(type) {
 	case MAC:
 		if b, ok := b.(MAC); ok {
 			return cmp.Or(cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), a.IP.Compare(b.IP))
+		}
+	case Group:
+		if b, ok := b.(Group); ok {
+			return cmp.Or(cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.Tunnel, b.Tunnel), cmp.Compare(a.Name, b.Name),
+				a.VTEP.Compare(b.VTEP), cmp.Compare(a.FarVNI, b.FarVNI))
 		}
 	case Flood:
 		if b, ok := b.(Flood); ok {
@@ -185,12 +231,15 @@ func order(r Route) int {
 	switch r.(type) {
 	case MAC:
 		return 0
-	case Flood:
+	case Group:
 		return 1
+	case Flood:
+		return 2
 	}
-	return 2
+	return 3
 }
 
 func compareVia(a, b Via) int {
-	return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.IP.Compare(b.IP), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), a.VTEP.Compare(b.VTEP), cmp.Compare(a.Tunnel, b.Tunnel))
+	return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.IP.Compare(b.IP), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), a.VTEP.Compare(b.VTEP),
+		cmp.Compare(a.FarVNI, b.FarVNI), cmp.Compare(a.Tunnel, b.Tunnel))
 }

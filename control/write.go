@@ -66,6 +66,11 @@ func (t *tx) stage(owner string, diff []delta) {
 			t.touch(at)
 			t.fresh[at] = true
 		})
+		for _, s := range []stored{d.old, d.new} {
+			if g, ok := s.row.(Group); ok {
+				t.touchUsers(groupPlace{owner, g.VNI, g.Tunnel, g.Name})
+			}
+		}
 		t.anew[d.new.seq] = d.anew
 	}
 }
@@ -82,6 +87,7 @@ func (t *tx) swap(owner string, key Route, old, new stored) {
 	p := t.p
 	old.claims(owner, p.unclaim)
 	new.claims(owner, p.claim)
+	p.use(owner, key, old, new)
 	rows := p.owners[owner]
 	if rows == nil {
 		rows = map[Route]stored{}
@@ -140,7 +146,7 @@ func (t *tx) write() error {
 // layer is the order in which tables stand on each other.
 func layer(at place) int {
 	switch at.(type) {
-	case floodPlace:
+	case groupPlace, floodPlace:
 		return 0
 	case macPlace:
 		return 1
@@ -166,8 +172,8 @@ func (t *tx) plan(at place) {
 			break
 		}
 		t.lose(at, best.owner, err) // it waits, and meanwhile the next one counts
-		if _, ok := at.(floodPlace); ok {
-			break // of all owners there is none
+		if layer(at) == 0 {
+			break // all rows are one entry, which there cannot be
 		}
 	}
 	switch {
@@ -187,6 +193,8 @@ func (t *tx) entry(at place, s *slot, best *claim, anew bool) (entry, error) {
 		return t.mac(at, best.says.(location), static, anew)
 	case neighbourPlace:
 		return t.neighbour(at, best.says.(neighbour), static, anew)
+	case groupPlace:
+		return t.group(at, s)
 	case floodPlace:
 		return t.flood(at, s)
 	case routePlace:

@@ -3,6 +3,7 @@ package controltest
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
@@ -11,7 +12,10 @@ import (
 
 // Tables is what a test sees of what was programmed. A [Model] is one.
 type Tables interface {
-	MAC(vni frame.VNI, mac frame.MAC) string // where it is: a VTEP's address without port, or a port's name; "" if nowhere
+	// MAC returns where a MAC is: what Behind says of a VTEP, of those of a group in order of these
+	// texts, with ", " between them; a port's name; "filter"; "" if nowhere.
+	MAC(vni frame.VNI, mac frame.MAC) string
+
 	Neighbour(vni frame.VNI, ip netip.Addr) frame.MAC
 	Flood(vni frame.VNI) []netip.Addr // in order of address
 	Prefix(vrf string, p netip.Prefix) ([]control.Via, bool)
@@ -57,6 +61,15 @@ func (f *Fixture) flood(vtep int) control.Flood {
 
 func (f *Fixture) prefix(s string, v control.Via) control.Prefix {
 	return control.Prefix{VRF: f.VRF, Prefix: netip.MustParsePrefix(s), Via: v}
+}
+
+func (f *Fixture) group(name string, vtep int) control.Group {
+	return control.Group{VNI: f.VNIs[0], Name: name, VTEP: f.VTEPs[vtep]}
+}
+
+// behind is a host behind a group.
+func (f *Fixture) behind(n byte, name string) control.MAC {
+	return control.MAC{VNI: f.VNIs[0], MAC: host(n), Group: name}
 }
 
 // all is a row of each kind that there is, behind one VTEP.
@@ -115,6 +128,25 @@ func (t tester) wantMAC(n byte, vtep int) {
 	if got := t.Tables.MAC(t.VNIs[0], host(n)); got != want {
 		t.Errorf("%v is at %q, want %q", host(n), got, want)
 	}
+}
+
+// wantPlace wants a host where Tables.MAC says.
+func (t tester) wantPlace(mac frame.MAC, want string) {
+	t.Helper()
+	if got := t.Tables.MAC(t.VNIs[0], mac); got != want {
+		t.Errorf("%v is at %q, want %q", mac, got, want)
+	}
+}
+
+// wantBehind wants a host behind VTEPs, given in the order of their addresses.
+func (t tester) wantBehind(n byte, vteps ...int) {
+	t.Helper()
+	var list []string
+	for _, i := range vteps {
+		list = append(list, t.VTEPs[i].Addr().String())
+	}
+	slices.Sort(list)
+	t.wantPlace(host(n), strings.Join(list, ", "))
 }
 
 func (t tester) wantNeighbour(n byte, want frame.MAC) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/vxswitch/vxswitch/control"
@@ -46,6 +47,7 @@ func (m *Model) Program(owner string, u control.Update) error {
 		return slices.IndexFunc(rows, func(r row) bool { return r.owner == owner && r.key == key })
 	}
 	keep := map[control.Route]control.Route{}
+	var changed []control.Route
 	for _, r := range u.Add {
 		keep[key(r)] = r
 	}
@@ -69,9 +71,7 @@ func (m *Model) Program(owner string, u control.Update) error {
 		if i >= 0 && rows[i].is == r && !gone[k] {
 			continue
 		}
-		if err := m.check(r); err != nil {
-			return err
-		}
+		changed = append(changed, r)
 		m.seq++
 		if n := (row{owner, k, r, m.seq}); i >= 0 {
 			rows[i] = n
@@ -79,7 +79,14 @@ func (m *Model) Program(owner string, u control.Update) error {
 			rows = append(rows, n)
 		}
 	}
+	was := m.rows
 	m.rows = rows
+	for _, r := range changed {
+		if err := m.check(owner, r); err != nil {
+			m.rows = was
+			return err
+		}
+	}
 	return nil
 }
 
@@ -93,7 +100,28 @@ func key(r control.Route) control.Route {
 	return r
 }
 
-func (m *Model) check(r control.Route) error {
+// group returns the members of the group that a row names, in order, each as MAC shows it.
+func (m *Model) group(owner string, x control.MAC) (list []string) {
+	for _, r := range m.rows {
+		g, ok := r.is.(control.Group)
+		if ok && r.owner == owner && g.VNI == x.VNI && g.Tunnel == x.Tunnel && g.Name == x.Group {
+			list = append(list, Behind(g.VNI, g.VTEP.Addr(), g.FarVNI))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// Behind returns what Tables.MAC returns of a MAC behind a VTEP. What the far end calls as this one
+// does is not said.
+func Behind(vni frame.VNI, vtep netip.Addr, far frame.VNI) string {
+	if far == 0 || far == vni {
+		return vtep.String()
+	}
+	return fmt.Sprintf("%v vni %d", vtep, far)
+}
+
+func (m *Model) check(owner string, r control.Route) error {
 	segment := func(vni frame.VNI) error {
 		if !slices.Contains(m.VNIs, vni) {
 			return fmt.Errorf("model: %v: %w", r, control.ErrNoSegment)
@@ -105,10 +133,17 @@ func (m *Model) check(r control.Route) error {
 	case control.MAC:
 		switch err = segment(r.VNI); {
 		case err != nil:
-		case r.VTEP.IsValid() == (r.Port != "") || r.MAC.IsZero() || r.MAC.IsGroup():
+		case places(r) != 1 || r.MAC.IsZero() || r.IP.IsValid() && (r.Filter || r.MAC.IsGroup()) ||
+			r.MAC.IsGroup() && r.Group != "" || r.FarVNI != 0 && !r.VTEP.IsValid() || !r.FarVNI.Valid():
 			err = fmt.Errorf("model: %v: is no host's place", r)
+		case r.Group != "" && len(m.group(owner, r)) == 0:
+			err = fmt.Errorf("model: %v: %w", r, control.ErrNoGroup)
 		case r.Port != "" && !slices.Contains(m.Ports[r.VNI], r.Port):
 			err = fmt.Errorf("model: %v: %w", r, control.ErrNoPort)
+		}
+	case control.Group:
+		if err = segment(r.VNI); err == nil && (r.Name == "" || !r.VTEP.IsValid() || !r.FarVNI.Valid()) {
+			err = fmt.Errorf("model: %v: is no member of a group", r)
 		}
 	case control.Flood:
 		err = segment(r.VNI)
@@ -131,10 +166,22 @@ func (m *Model) check(r control.Route) error {
 	return err
 }
 
+func places(r control.MAC) (n int) {
+	for _, is := range []bool{r.VTEP.IsValid(), r.Group != "", r.Port != "", r.Filter} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
 // winner returns the row that counts among those for which claims is true: of the first
-// owner, the last that was added or changed.
+// owner, the last that was added or changed. One whose group is not there waits.
 func (m *Model) winner(claims func(control.Route) bool) (w row, ok bool) {
 	for _, r := range m.rows {
+		if x, is := r.is.(control.MAC); is && x.Group != "" && len(m.group(r.owner, x)) == 0 {
+			continue
+		}
 		if claims(r.is) && (!ok || cmp.Or(m.rank(r.owner, w.owner), cmp.Compare(w.seq, r.seq)) < 0) {
 			w, ok = r, true
 		}
@@ -152,7 +199,7 @@ func (m *Model) rank(a, b string) int {
 	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
 }
 
-// MAC returns where a MAC is: a VTEP's address or a port's name, "" for nowhere.
+// MAC returns where a MAC is, as [Tables] says.
 func (m *Model) MAC(vni frame.VNI, mac frame.MAC) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,10 +217,15 @@ func (m *Model) MAC(vni frame.VNI, mac frame.MAC) string {
 	if !ok {
 		return ""
 	}
-	if x := w.is.(control.MAC); x.Port != "" {
+	switch x := w.is.(control.MAC); {
+	case x.Port != "":
 		return x.Port
-	} else {
-		return x.VTEP.Addr().String()
+	case x.Filter:
+		return "filter"
+	case x.Group != "":
+		return strings.Join(m.group(w.owner, x), ", ")
+	default:
+		return Behind(vni, x.VTEP.Addr(), x.FarVNI)
 	}
 }
 

@@ -19,6 +19,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"add", add}, {"replace", replace}, {"withdraw", withdraw}, {"last row counts", lastRow},
 		{"snapshot", snapshot}, {"other owner untouched", otherOwner}, {"precedence", precedence},
 		{"flood lists are joined", floodUnion}, {"next hops", nextHops}, {"routers", routers},
+		{"filters", filters}, {"group MACs", groupMACs}, {"far VNIs", farVNIs}, {"groups", groups}, {"groups of owners", groupsOfOwners},
 		{"idempotent", idempotent}, {"restart", restart}, {"unknown", unknown}, {"malformed", malformed},
 		{"roll back", rollBack}, {"concurrent owners", concurrent},
 	} {
@@ -244,6 +245,8 @@ func unknown(t tester) {
 	}{
 		{control.MAC{VNI: nowhere, MAC: host(3), VTEP: t.VTEPs[0]}, control.ErrNoSegment, true},
 		{control.Flood{VNI: nowhere, VTEP: t.VTEPs[0]}, control.ErrNoSegment, true},
+		{control.Group{VNI: nowhere, Name: "pair", VTEP: t.VTEPs[0]}, control.ErrNoSegment, true},
+		{t.behind(3, "no such group"), control.ErrNoGroup, true},
 		{control.MAC{VNI: t.VNIs[0], MAC: host(3), Port: "no such port"}, control.ErrNoPort, true},
 		{control.Prefix{VRF: "no such VRF", Prefix: netip.MustParsePrefix("10.0.0.0/8")}, control.ErrNoVRF, true},
 		{t.prefix("10.0.0.0/8", control.Via{VNI: nowhere, IP: addr(1)}), control.ErrNoInterface, t.VRF != ""},
@@ -266,7 +269,16 @@ func malformed(t tester) {
 	rows := []control.Route{
 		nil,
 		control.MAC{VNI: t.VNIs[0], VTEP: t.VTEPs[0]},
-		control.MAC{VNI: t.VNIs[0], MAC: frame.Broadcast, VTEP: t.VTEPs[0]},
+		control.MAC{VNI: t.VNIs[0], VTEP: t.VTEPs[0]},
+		control.MAC{VNI: t.VNIs[0], MAC: frame.Broadcast, VTEP: t.VTEPs[0], IP: addr(3)},
+		control.MAC{VNI: t.VNIs[0], MAC: host(3), Filter: true, VTEP: t.VTEPs[0]},
+		control.MAC{VNI: t.VNIs[0], MAC: host(3), Filter: true, IP: addr(3)},
+		control.MAC{VNI: t.VNIs[0], MAC: host(3), VTEP: t.VTEPs[0], FarVNI: frame.MaxVNI + 1},
+		control.MAC{VNI: t.VNIs[0], MAC: host(3), Filter: true, FarVNI: 7},
+		control.MAC{VNI: t.VNIs[0], MAC: host(3), Group: "pair", VTEP: t.VTEPs[0]},
+		control.Group{VNI: t.VNIs[0], VTEP: t.VTEPs[0]},
+		control.Group{VNI: t.VNIs[0], Name: "pair"},
+		control.Group{VNI: t.VNIs[0], Name: "pair", VTEP: t.VTEPs[0], FarVNI: frame.MaxVNI + 1},
 		control.MAC{VNI: t.VNIs[0], MAC: host(3)},
 		control.MAC{VNI: t.VNIs[0], MAC: host(3), VTEP: t.VTEPs[0], Port: "both"},
 	}

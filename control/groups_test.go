@@ -1,0 +1,154 @@
+package control_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// numbers returns how many hops of each kind a VTEP has.
+func numbers(v *counted) (peers, hops, groups int) {
+	listed(v) // what is deleted goes
+	for n := range uint16(200) {
+		switch s := v.PeerName(n + 1); {
+		case s == "":
+		case len(s) > 5 && s[:5] == "group":
+			groups++
+		case slices.Contains([]byte(s), ' '):
+			hops++
+		default:
+			peers++
+		}
+	}
+	return peers, hops, groups
+}
+
+// Groups of the same VTEPs are one number, whose MACs and segments they are; it and the numbers of
+// next hops go with the last row.
+func TestNumbers(t *testing.T) {
+	l := newLeaf(t, control.Config{Static: []string{"file"}})
+	want := func(what string, peers, hops, groups int) {
+		t.Helper()
+		if p, h, g := numbers(l.vtep); p != peers || h != hops || g != groups {
+			t.Errorf("%s: %d peers, %d next hops and %d groups, want %d, %d and %d", what, p, h, g, peers, hops, groups)
+		}
+	}
+	group := func(vni frame.VNI, name string, n byte, far frame.VNI) control.Group {
+		return control.Group{VNI: vni, Name: name, VTEP: at(n), FarVNI: far}
+	}
+	l.add("bgp", group(red, "a", 2, 0), group(red, "a", 3, 0), group(blue, "b", 3, 0), group(blue, "b", 2, 0))
+	want("two groups of the same VTEPs", 2, 0, 1)
+	l.add("file", group(red, "a", 2, 0), group(red, "a", 3, 7), control.MAC{VNI: red, MAC: mac(1), Group: "a"})
+	want("one with a next hop", 2, 1, 2)
+	l.add("bgp", control.MAC{VNI: red, MAC: mac(2), Group: "a"}, control.MAC{VNI: blue, MAC: mac(2), Group: "b"},
+		control.MAC{VNI: red, MAC: mac(3), VTEP: at(3), FarVNI: 7})
+	want("MACs", 2, 1, 2)
+	a, _ := l.entry(red, mac(2))
+	if b, _ := l.entry(blue, mac(2)); a.Dest != b.Dest || a.Origin != fdb.OriginControl {
+		t.Errorf("at %v and %v", a, b)
+	}
+	if e, _ := l.entry(red, mac(1)); e.Dest == a.Dest || e.Origin != fdb.OriginStatic {
+		t.Errorf("the file's is at %+v", e)
+	}
+	l.Forget("file")
+	want("the next hop that a MAC names", 2, 1, 1)
+	l.del("bgp", control.MAC{VNI: red, MAC: mac(3)})
+	want("and nobody names", 2, 0, 1)
+	l.del("bgp", group(red, "a", 2, 0))
+	want("a group of one is that one", 2, 0, 1)
+	if e, _ := l.entry(red, mac(2)); l.sw.Name(e.Dest) != at(3).Addr().String()+":4789" {
+		t.Errorf("at %s", l.sw.Name(e.Dest))
+	}
+	l.del("bgp", group(blue, "b", 2, 0))
+	want("a peer less", 1, 0, 0)
+	l.Forget("bgp")
+	want("all gone", 0, 0, 0)
+	l.check()
+}
+
+// An update that fails puts groups back, with the numbers that they had.
+func TestGroupPutBack(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	l.add("bgp", control.Group{VNI: red, Name: "a", VTEP: at(2)}, control.Group{VNI: red, Name: "a", VTEP: at(3), FarVNI: 7},
+		control.MAC{VNI: red, MAC: mac(1), IP: ip(1), Group: "a"})
+	was, _ := l.entry(red, mac(1))
+	for name, row := range bad {
+		for _, u := range []control.Update{
+			{Add: rows(control.Group{VNI: red, Name: "a", VTEP: at(4)}, row)},
+			{Del: rows(control.Group{VNI: red, Name: "a", VTEP: at(2)}), Add: rows(row)},
+			{Snapshot: true, Add: rows(row)},
+			{Add: rows(control.Group{VNI: red, Name: "a", VTEP: at(1)})}, // an address of its own
+		} {
+			if l.Program("bgp", u) == nil {
+				t.Fatalf("%s: %v was taken", name, u)
+			}
+			if e, _ := l.entry(red, mac(1)); e != was || l.MAC(red, mac(1)) != "10.0.0.2, 10.0.0.3 vni 7" || l.Neighbour(red, ip(1)) != mac(1) {
+				t.Fatalf("%s: %v: at %v, %s, was %v", name, u, e.Dest, l.MAC(red, mac(1)), was.Dest)
+			}
+			if p, h, g := numbers(l.vtep); p != 2 || h != 1 || g != 1 {
+				t.Fatalf("%s: %v: %d peers, %d next hops and %d groups", name, u, p, h, g)
+			}
+		}
+	}
+	l.check()
+}
+
+// A group whose VTEP has gone waits with its MACs, and comes back with it.
+func TestGroupWaits(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	l.add("bgp", control.Group{VNI: blue, Name: "a", VTEP: at(2)}, control.Group{VNI: blue, Name: "a", VTEP: at(3)},
+		control.MAC{VNI: blue, MAC: mac(1), IP: ip(1), Group: "a"})
+	l.must(l.segment(blue).Delete())
+	var lost *control.LostError
+	if err := l.Reapply(); !errors.As(err, &lost) || !errors.Is(err, control.ErrNoSegment) {
+		t.Errorf("Reapply: %v", err)
+	}
+	if p, h, g := numbers(l.vtep); p+h+g != 0 {
+		t.Errorf("%d peers, %d next hops and %d groups are left", p, h, g)
+	}
+	l.segment(blue)
+	l.must(l.Reapply())
+	if got := l.MAC(blue, mac(1)); got != "10.0.0.2, 10.0.0.3" {
+		t.Errorf("at %q", got)
+	}
+	l.Forget("bgp")
+	if !l.Empty() {
+		t.Error("something is left")
+	}
+	l.check()
+}
+
+// A filter is there for a host that was learned here, too, and stays.
+func TestFilterStays(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	table := l.segment(red).FDB()
+	if o := table.Learn(mac(1), l.local.Dest(0), 5); o != fdb.New {
+		t.Fatal(o)
+	}
+	l.add("bgp", control.MAC{VNI: red, MAC: mac(1), Filter: true})
+	if o := table.Learn(mac(1), l.local.Dest(0), 6); o != fdb.Filtered || l.MAC(red, mac(1)) != "filter" {
+		t.Errorf("%v, at %s", o, l.MAC(red, mac(1)))
+	}
+	l.must(l.Reapply())
+	l.del("bgp", control.MAC{VNI: red, MAC: mac(1)})
+	if got := l.MAC(red, mac(1)); got != "" {
+		t.Errorf("at %s", got)
+	}
+	l.check()
+}
+
+// A router may be in a network that its end calls otherwise.
+func TestRouterFarVNI(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	via := control.Via{VNI: l3vni, MAC: mac(0x50), VTEP: at(5), FarVNI: 7}
+	l.add("bgp", control.Prefix{VRF: "red", Prefix: pfx("10.9.0.0/16"), Via: via})
+	if got := l.MAC(l3vni, mac(0x50)); got != "10.0.0.5 vni 7" {
+		t.Errorf("at %q", got)
+	}
+	l.Forget("bgp")
+	l.check()
+}
