@@ -164,7 +164,7 @@ func TestLearnedCount(t *testing.T) {
 	must(t, err)
 	l.learned(0)
 	l.v.DeletePeer(g)
-	l.learned(0)
+	l.learned(2)
 	l.v.Free(l.retire(b, c))
 	l.learned(2)
 	if _, err := l.v.NextHop(at(3), 7); err != nil {
@@ -373,7 +373,7 @@ func TestGroup(t *testing.T) {
 	if !slices.Equal(a, choices(four)) {
 		t.Error("a flow changed its way")
 	}
-	if s := v.PeerName(four); s != "group of 4" {
+	if s := v.PeerName(four); s != "group of 198.51.0.1:4789, 198.51.0.2:4789, 198.51.0.3:4789, 198.51.0.4:4789" {
 		t.Error(s)
 	}
 	if _, err := v.Group(four); err == nil {

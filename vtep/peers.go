@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -84,6 +86,9 @@ func (v *VTEP) DeletePeer(num uint16) {
 	defer v.mu.Unlock()
 	if h := v.hops.get(num); h != nil && h.added {
 		v.list(h, func() { h.added, h.deleted = false, true })
+		for _, m := range h.group {
+			v.list(m, func() { m.refs-- })
+		}
 	}
 }
 
@@ -196,9 +201,6 @@ func (v *VTEP) retire(h *hop) {
 		v.byHost.Delete(hostKey(h.to.Load()[0].Host()))
 	}
 	v.count(h, -1)
-	for _, m := range h.group {
-		v.list(m, func() { m.refs-- })
-	}
 }
 
 // Free ends what Retire began: the numbers may be given to other peers.
@@ -214,14 +216,20 @@ func (v *VTEP) Free(peers []uint16) {
 	}
 }
 
-// PeerName returns the address of a peer, and "" for a number that is none.
+// PeerName returns the address of a peer, of a group those of its members, and "" for a number that
+// is none.
 func (v *VTEP) PeerName(peer uint16) string {
 	h := v.hops.get(peer)
 	switch {
 	case h == nil:
 		return ""
 	case h.side < 0:
-		return fmt.Sprintf("group of %d", len(h.group))
+		names := make([]string, len(h.group))
+		for i, m := range h.group {
+			names[i] = v.PeerName(m.num)
+		}
+		slices.Sort(names)
+		return "group of " + strings.Join(names, ", ")
 	case h.vni != 0:
 		return fmt.Sprintf("%v vni %d", v.addr(h.to.Load()[0]), h.vni)
 	}
