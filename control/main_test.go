@@ -48,7 +48,6 @@ type leaf struct {
 type counted struct {
 	*vtep.VTEP
 	peers, floods atomic.Uint64
-	groups        map[uint16][]uint16
 }
 
 func (c *counted) NextHop(a netip.AddrPort, vni frame.VNI) (uint16, error) {
@@ -63,7 +62,6 @@ func (c *counted) Group(peers ...uint16) (uint16, error) {
 	n, err := c.VTEP.Group(peers...)
 	if err == nil {
 		c.peers.Add(1)
-		c.groups[n] = peers
 	}
 	return n, err
 }
@@ -102,10 +100,10 @@ func newLeaf(t testing.TB, cfg control.Config) *leaf {
 	l.must(err)
 	v, err := vtep.New(nil, u)
 	l.must(err)
-	l.vtep = &counted{VTEP: v, groups: map[uint16][]uint16{}}
+	l.vtep = &counted{VTEP: v}
 	v, err = vtep.New(&vtep.Config{Name: "ipip", Type: encap.TypeIPIP}, ip)
 	l.must(err)
-	l.tun = &counted{VTEP: v, groups: map[uint16][]uint16{}}
+	l.tun = &counted{VTEP: v}
 	t.Cleanup(func() {
 		l.sw.Close()
 		l.net.Close()
@@ -182,17 +180,13 @@ func (l *leaf) MAC(vni frame.VNI, m frame.MAC) string {
 	if e.Dest == frame.Filter {
 		return "filter"
 	}
-	var names []string
-	members := l.vtep.groups[e.Dest.Peer()]
-	if !strings.HasPrefix(l.sw.Name(e.Dest), "group of ") {
-		members = []uint16{e.Dest.Peer()}
-	}
-	for _, n := range members {
-		name, vni, _ := strings.Cut(l.sw.Name(frame.NewDest(e.Dest.Port(), n)), " ")
+	names := strings.Split(strings.TrimPrefix(l.sw.Name(e.Dest), "group of "), ", ")
+	for i := range names {
+		name, vni, _ := strings.Cut(names[i], " ")
 		if a, err := netip.ParseAddrPort(name); err == nil {
 			name = a.Addr().String()
 		}
-		names = append(names, strings.TrimSpace(name+" "+vni))
+		names[i] = strings.TrimSpace(name + " " + vni)
 	}
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), ", ")
@@ -248,11 +242,8 @@ func (l *leaf) check() {
 	}
 }
 
-// listed returns the peers that a VTEP has been told of, and not deleted, groups of them included.
+// listed returns the peers that a VTEP has been told of.
 func listed(v *counted) (list []string) {
-	for range 2 { // groups, and then their members
-		v.Free(v.Retire(func(uint16) bool { return true }))
-	}
 	for _, p := range v.Stats().Peers {
 		if p.Listed {
 			list = append(list, p.Addr.Addr().String())

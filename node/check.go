@@ -5,10 +5,12 @@ import (
 	"net/netip"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
@@ -161,7 +163,8 @@ func (k *checker) segment(key string, g *Segment) {
 	}
 	k.atLeast(key+".maxMACs", g.MaxMACs)
 	macs := map[frame.MAC]bool{}
-	for i, e := range g.FDB {
+	for i := range g.FDB {
+		e := &g.FDB[i]
 		k.entry(fmt.Sprintf("%s.fdb[%d]", key, i), g, e)
 		if macs[e.MAC] {
 			k.fail(fmt.Sprintf("%s.fdb[%d].mac", key, i), "%v is there twice", e.MAC)
@@ -181,9 +184,7 @@ func (k *checker) segment(key string, g *Segment) {
 				k.fail(at+".mac", "the MAC of one host is needed")
 			}
 		}
-		if n.Mode == arp.Proxy && (g.Gateway == nil || len(g.Gateway.Addresses) == 0) {
-			k.fail(key+".neighbours.mode", "proxy answers with the gateway's MAC: a gateway with addresses is needed")
-		}
+		k.neighbourMode(key+".neighbours.mode", g, n.Mode)
 		k.atLeast(key+".neighbours.limit", n.Limit)
 		k.atLeast(key+".neighbours.perDest", n.PerDest)
 	}
@@ -191,6 +192,13 @@ func (k *checker) segment(key string, g *Segment) {
 		k.fail(key+".policy", "there is no policy %q", g.Policy)
 	}
 	k.segmentSettings(key, g)
+}
+
+// neighbourMode checks that a segment has what a mode needs.
+func (k *checker) neighbourMode(key string, g *Segment, mode arp.Mode) {
+	if mode == arp.Proxy && (g.Gateway == nil || len(g.Gateway.Addresses) == 0) {
+		k.fail(key, "proxy answers with the gateway's MAC: a gateway with addresses is needed")
+	}
 }
 
 // neighbour says why an address is not that of a host in the segment.
@@ -248,28 +256,72 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 			k.fail(key+".mssClamp", "%d, allowed are 68 to 65535, and 0 for none", m.MSSClamp)
 		}
 	}
+	switch {
+	case m.NeighbourMode == nil:
+	case p.bare():
+		k.fail(key+".neighbourMode", "%q carries IP without Ethernet", m.Port)
+	case g.Neighbours == nil && !g.ethernet():
+		k.fail(key+".neighbourMode", "the segment has no neighbours, nor a gateway with a MAC")
+	default:
+		k.neighbourMode(key+".neighbourMode", g, *m.NeighbourMode)
+	}
 	if m.Isolated && m.Group != 0 {
 		k.fail(key+".group", "%d: an isolated member has a group already", m.Group)
 	}
 }
 
-func (k *checker) entry(key string, g *Segment, e FDB) {
-	if e.MAC.IsZero() || e.MAC.IsGroup() {
-		k.fail(key+".mac", "the MAC of one host is needed")
+func (k *checker) entry(key string, g *Segment, e *FDB) {
+	places := 0
+	for _, is := range []bool{e.Remote.IsValid(), len(e.Remotes) > 0, e.Port != "", e.Filter} {
+		if is {
+			places++
+		}
 	}
-	if w := g.Gateway; w != nil && !e.MAC.IsZero() && (e.MAC == w.MAC || e.MAC == w.Own) {
+	far := e.Remote.IsValid() || len(e.Remotes) > 0
+	switch w := g.Gateway; {
+	case e.MAC.IsZero():
+		k.fail(key+".mac", "a MAC is needed")
+	case w != nil && (e.MAC == w.MAC || e.MAC == w.Own):
 		k.fail(key+".mac", "%v is the gateway's", e.MAC)
+	case e.MAC.IsGroup() && len(e.Remotes) > 0:
+		k.fail(key+".mac", "%v is a multicast group: it goes to one of remote, port and filter", e.MAC)
 	}
 	switch {
-	case e.Remote.IsValid() == (e.Port != ""):
-		k.fail(key, "either remote or port is needed")
-	case e.Port == "" && len(g.in()) == 0:
+	case places != 1:
+		k.fail(key, "one of remote, remotes, port and filter is needed")
+	case far && len(g.in()) == 0 && e.Remote.IsValid():
 		k.fail(key+".remote", "the segment is in no tunnel")
-	case e.Port == "":
-		k.remote(key+".remote", k.tunnelOf(key, g, e.Tunnel), e.Remote)
+	case far && len(g.in()) == 0:
+		k.fail(key+".remotes", "the segment is in no tunnel")
+	case far:
+		k.remotes(key, k.tunnelOf(key, g, e.Tunnel), e)
 	case e.Tunnel != "":
-		k.fail(key+".tunnel", "is for remote, not for port")
-	case g.member(e.Port) == nil:
+		k.fail(key+".tunnel", "is for remote and remotes")
+	case e.VNI != 0:
+		k.fail(key+".vni", "is for remote and remotes")
+	case e.Port != "" && g.member(e.Port) == nil:
 		k.fail(key+".port", "%q is no member of the segment", e.Port)
+	}
+}
+
+// remotes checks the peers of an entry.
+func (k *checker) remotes(key string, t *Tunnel, e *FDB) {
+	if e.Remote.IsValid() {
+		k.remote(key+".remote", t, e.Remote)
+	}
+	if len(e.Remotes) == 1 {
+		k.fail(key+".remotes", "%v is alone: it belongs in remote", e.Remotes[0])
+	}
+	for i, a := range e.Remotes {
+		at := fmt.Sprintf("%s.remotes[%d]", key, i)
+		if k.remote(at, t, a); slices.Contains(e.Remotes[:i], a) {
+			k.fail(at, "%v is there twice", a)
+		}
+	}
+	switch {
+	case !e.VNI.Valid():
+		k.fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", e.VNI, frame.MaxVNI)
+	case e.VNI != 0 && t != nil && t.Type == encap.TypeIPIP:
+		k.fail(key+".vni", "%d: IP-in-IP has none", e.VNI)
 	}
 }

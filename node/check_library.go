@@ -88,11 +88,20 @@ func (k *checker) segmentSettings(key string, g *Segment) {
 	}
 	if g.Neighbours != nil || g.ethernet() {
 		k.asks(key+".neighbours", Neighbours{}, g.table().Check)
-		k.asks(key+".neighbours", Neighbours{}, func() error {
-			cfg := g.responder(func(frame.MAC) (frame.Dest, bool) { return 0, false })
-			cfg.Inject, cfg.Notify = func(*frame.Frame) bool { return false }, func(frame.Event) {}
-			return cfg.Check()
-		})
+		cfg := g.responder(func(frame.MAC) (frame.Dest, bool) { return 0, false })
+		cfg.Inject, cfg.Notify = func(*frame.Frame) bool { return false }, func(frame.Event) {}
+		k.asks(key+".neighbours", Neighbours{}, cfg.Check)
+		for i := range g.Members {
+			at, m := fmt.Sprintf("%s.members[%d].neighbourMode", key, i), g.Members[i].NeighbourMode
+			if m == nil || k.wrong(at) || k.wrong(key+".neighbours") {
+				continue
+			}
+			cfg.Mode = *m
+			var errs setting.Errors
+			if errors.As(cfg.Check(), &errs) {
+				k.fail(at, "%v: %s: %s", *m, keyOf(reflect.TypeFor[Neighbours](), errs[0].Field), errs[0].Text)
+			}
+		}
 	}
 }
 

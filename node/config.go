@@ -132,15 +132,21 @@ type Member struct {
 	Guard    *policy.GuardConfig `json:"guard,omitzero"`    // what hosts behind it may say they are; none without
 	Policy   string              `json:"policy,omitzero"`   // name of a policy for what comes in and goes out here, asked before that of the segment
 	MSSClamp int                 `json:"mssClamp,omitzero"` // MTU that TCP connections from here are made for, 68 to 65535; 0 = as they ask
+
+	NeighbourMode *arp.Mode `json:"neighbourMode,omitzero"` // what becomes of ARP and ND from here; default as in the segment, which needs neighbours or a gateway with a MAC
 }
 
-// An FDB entry is static: where a MAC is, a peer or a port.
+// An FDB entry is static: where a MAC is, a peer, several of them, a port, or nowhere. One of Remote,
+// Remotes, Port and Filter is needed.
 type FDB struct {
-	MAC    frame.MAC  `json:"mac"`             // needed: of one host
-	Remote netip.Addr `json:"remote,omitzero"` // peer that it is behind; this or Port is needed
-	Tunnel string     `json:"tunnel,omitzero"` // name of the tunnel of Remote, where the segment is in several
-	Port   string     `json:"port,omitzero"`   // name of the member that it is behind
-	Sticky bool       `json:"sticky,omitzero"` // says what holds anyway: no host moves an entry of the file (RFC 7432, section 15.2)
+	MAC     frame.MAC    `json:"mac"`               // needed: of one host; or of a multicast group, whose frames then go to one place and are not flooded
+	Remote  netip.Addr   `json:"remote,omitzero"`   // peer that it is behind
+	Remotes []netip.Addr `json:"remotes,omitempty"` // or peers, two or more, that it is behind all of: each flow goes to one (RFC 8365, section 8)
+	VNI     frame.VNI    `json:"vni,omitzero"`      // what Remote or Remotes call the network, 1 to 16777215; default what the tunnel calls it here
+	Tunnel  string       `json:"tunnel,omitzero"`   // name of the tunnel of Remote or Remotes, where the segment is in several
+	Port    string       `json:"port,omitzero"`     // name of the member that it is behind
+	Filter  bool         `json:"filter,omitzero"`   // frames to and from it are dropped
+	Sticky  bool         `json:"sticky,omitzero"`   // says what holds anyway: no host moves an entry of the file (RFC 7432, section 15.2)
 }
 
 // Neighbours is ARP and ND of a segment: what answers, and what it knows. Beside a gateway

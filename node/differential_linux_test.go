@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -58,8 +59,12 @@ func (r *replay) apply(s step) string {
 	if err := fresh.Apply(s.cfg); err != nil {
 		return fmt.Sprintf("Apply on a new node: %v", err)
 	}
-	for _, x := range r.rows {
-		fresh.Program("hand", control.Update{Add: []control.Route{x}}) // some have to wait
+	for _, groups := range []bool{true, false} { // what names them would be refused
+		for _, x := range r.rows {
+			if _, is := x.(control.Group); is == groups {
+				fresh.Program("hand", control.Update{Add: []control.Route{x}}) // some have to wait
+			}
+		}
 	}
 	got, want := r.b.tables(), fresh.tables()
 	var list []string
@@ -133,6 +138,9 @@ func (b *bench) tables() []string {
 	for _, vsi := range b.sw.VSIs() {
 		add("vsi %d: %s", vsi.VNI(), named(reflect.ValueOf(vsi).Elem().FieldByName("cfg"), names))
 		for _, a := range vsi.Attachments() {
+			if r, ok := a.Config().Slots.Neighbour.(*arp.Responder); ok {
+				name(r, "responder of mode %v", r.Mode())
+			}
 			add("attachment %d %s: %s", vsi.VNI(), b.sw.Name(a.Dest(0)), named(reflect.ValueOf(a).Elem().FieldByName("cfg"), names))
 		}
 		for e := range vsi.FDB().All() {

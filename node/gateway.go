@@ -191,6 +191,14 @@ func mode(c *Segment) arp.Mode {
 	return c.Neighbours.Mode
 }
 
+// mode returns how ARP and ND from the member are treated.
+func (m *Member) mode(c *Segment) arp.Mode {
+	if m.NeighbourMode != nil {
+		return *m.NeighbourMode
+	}
+	return mode(c)
+}
+
 // keepNeighbours makes the static neighbours those of c.
 func (s *segment) keepNeighbours(c *Segment) error {
 	want := map[netip.Addr]frame.MAC{}

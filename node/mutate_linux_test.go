@@ -305,7 +305,16 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 	}
 	for range m.IntN(3) * len(in) {
 		name := pick(m, in...).Tunnel
-		f := FDB{MAC: m.mac(), Remote: m.peerOf(c.tunnel(name))}
+		peer := func() netip.Addr { return m.peerOf(c.tunnel(name)) }
+		f := FDB{MAC: m.mac(), Remote: peer(), VNI: pick[frame.VNI](m, 0, 0, 10, 7001)}
+		switch m.IntN(6) {
+		case 0, 1:
+			if f.Remote, f.Remotes = (netip.Addr{}), []netip.Addr{peer(), peer()}; m.some(2) {
+				f.Remotes = append(f.Remotes, peer())
+			}
+		case 2:
+			f.MAC = frame.MAC{1, 0, 0x5e, 0, 0, byte(m.IntN(2))}
+		}
 		if len(in) > 1 {
 			f.Tunnel = name
 		}
@@ -330,6 +339,9 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 			s.FDB = append(s.FDB, FDB{MAC: m.mac(), Port: p, Sticky: m.some(2)})
 		}
 	}
+	if m.some(3) {
+		s.FDB = append(s.FDB, FDB{MAC: m.mac(), Filter: true})
+	}
 	if m.some(2) {
 		s.Neighbours = &Neighbours{Config: arp.Config{Mode: arp.Mode(m.IntN(3))}, TableConfig: arp.TableConfig{Limit: 100 * m.IntN(2)}}
 		for range m.IntN(3) {
@@ -348,8 +360,15 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 			s.Neighbours.Mode = arp.Access
 		}
 	}
+	for i := range s.Members {
+		if (s.Neighbours != nil || s.Gateway != nil) && m.some(3) {
+			s.Members[i].NeighbourMode = pointer(arp.Mode(m.IntN(4)))
+		}
+	}
 	return s
 }
+
+func pointer[T any](x T) *T { return &x }
 
 func (m maker) routes(c *Config, v *VRF) {
 	for _, p := range []string{"0.0.0.0/0", "172.16.0.0/16", "172.17.0.0/16", "10.0.10.0/24"} {
@@ -387,14 +406,22 @@ func (m maker) hop(s *Segment) Hop {
 func (m maker) row(c *Config) control.Route {
 	vni, vtep := pick[frame.VNI](m, 10, 20, 30, 40, 50, 51), netip.AddrPortFrom(m.peer(), 0)
 	tunnel := pick(m, "", "", "vx0", "vx1", "vx2")
-	switch m.IntN(4) {
+	switch m.IntN(5) {
+	case 4:
+		if m.some(3) {
+			return control.Group{VNI: vni, Name: pick(m, "a", "b"), VTEP: vtep, FarVNI: pick[frame.VNI](m, 0, 0, 7001), Tunnel: tunnel}
+		}
+		return control.MAC{VNI: vni, MAC: m.mac(), Group: pick(m, "a", "b"), Tunnel: tunnel, IP: m.addr("10.0.10.7", "10.0.10.8")}
 	case 0:
 		return control.Flood{VNI: vni, VTEP: vtep, Tunnel: tunnel}
 	case 1:
 		if m.some(3) {
 			return control.MAC{VNI: vni, MAC: m.mac(), Port: pick(m, "t1", "t2"), IP: m.addr("10.0.10.7", "10.0.10.8")}
 		}
-		return control.MAC{VNI: vni, MAC: m.mac(), VTEP: vtep, Tunnel: tunnel, Sticky: m.some(2)}
+		if m.some(3) {
+			return control.MAC{VNI: vni, MAC: m.mac(), Filter: true}
+		}
+		return control.MAC{VNI: vni, MAC: m.mac(), VTEP: vtep, Tunnel: tunnel, Sticky: m.some(2), FarVNI: pick[frame.VNI](m, 0, 0, 7001)}
 	case 2:
 		return control.MAC{VNI: vni, MAC: m.mac(), VTEP: vtep, Tunnel: tunnel, IP: m.addr("10.0.10.7", "10.0.10.8"), Router: m.some(2)}
 	}

@@ -75,7 +75,7 @@ func TestParseErrors(t *testing.T) {
 		`10:70: segments[1].flood[2]: fd00::1 is not of the family of 10.0.0.1, the local address of tunnel "t0"`,
 		`11:45: segments[1].members[1].port: there is no port "tap1"`,
 		`11:55: segments[1].colour: there is no such key; allowed are ageing, fdb, flapHold, flaps, flood, forwardBridgeGroup, forwardPinned, freeze, gateway, hub, innerVLAN, maxMACs, members, missTimeout, neighbours, noFlood, noLearning, policy, refuse, routeIsolated, storm, tellMisses, tunnel, tunnels, vni, wire`,
-		`12:14: segments[1].fdb[0]: either remote or port is needed`,
+		`12:14: segments[1].fdb[0]: one of remote, remotes, port and filter is needed`,
 		`12:55: segments[1].ageing: 300; wanted is a duration such as 300s`,
 		`13:13: segments[2].vni: 100 is there twice`,
 		`13:39: segments[2].members[0].port: tap0 is in VNI 100 already`,

@@ -22,11 +22,7 @@ func rows(cfg *Config) (list []control.Route) {
 			list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(s.Wire, 0)})
 		}
 		for _, e := range s.FDB {
-			m := control.MAC{VNI: s.VNI, MAC: e.MAC, Port: e.Port, Sticky: e.Sticky}
-			if e.Port == "" {
-				m.VTEP, m.Tunnel = netip.AddrPortFrom(e.Remote, 0), s.named(e.Tunnel)
-			}
-			list = append(list, m)
+			list = append(list, e.rows(s)...)
 		}
 	}
 	for _, v := range cfg.VRFs {
@@ -47,6 +43,24 @@ func rows(cfg *Config) (list []control.Route) {
 				list = append(list, prefixes(segments, v.Name, b.Prefix, via)...)
 			}
 		}
+	}
+	return list
+}
+
+// rows returns an entry's row, and behind it those of the group of peers that it names.
+func (e *FDB) rows(s *Segment) []control.Route {
+	m := control.MAC{VNI: s.VNI, MAC: e.MAC, Port: e.Port, Filter: e.Filter, Sticky: e.Sticky}
+	if e.Port != "" || e.Filter {
+		return []control.Route{m}
+	}
+	if m.Tunnel = s.named(e.Tunnel); len(e.Remotes) == 0 {
+		m.VTEP, m.FarVNI = netip.AddrPortFrom(e.Remote, 0), e.VNI
+		return []control.Route{m}
+	}
+	m.Group = e.MAC.String()
+	list := []control.Route{m}
+	for _, a := range e.Remotes {
+		list = append(list, control.Group{VNI: s.VNI, Name: m.Group, VTEP: netip.AddrPortFrom(a, 0), FarVNI: e.VNI, Tunnel: m.Tunnel})
 	}
 	return list
 }

@@ -78,7 +78,7 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 	}
 	for i := range c.Members {
 		m := &c.Members[i]
-		err := n.step("member", func() error { return n.setMember(s, m) })
+		err := n.step("member", func() error { return n.setMember(s, c, m) })
 		if err != nil && a.ends(fmt.Errorf("member %q: %w", m.Port, err)) {
 			return
 		}
@@ -145,13 +145,6 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 	if p := n.policies[c.Policy]; p != nil {
 		slots.Ingress, slots.Egress = p.Ingress(), p.Egress()
 	}
-	switch {
-	case mode(c) != arp.Access:
-	case slots.Ingress == nil:
-		slots.Ingress = arp.OnlyIP{}
-	default:
-		slots.Ingress = vswitch.Chain(arp.OnlyIP{}, slots.Ingress)
-	}
 	return slots
 }
 
@@ -165,7 +158,7 @@ func (m *Member) attach() vswitch.AttachConfig {
 }
 
 // setMember attaches a port, or changes its settings.
-func (n *Node) setMember(s *segment, m *Member) error {
+func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 	at := m.attach()
 	g := s.guards[m.Port]
 	switch {
@@ -182,7 +175,10 @@ func (n *Node) setMember(s *segment, m *Member) error {
 		}
 		s.guards[m.Port] = g
 	}
-	at.Slots = n.memberSlots(m, g)
+	var err error
+	if at.Slots, err = n.memberSlots(s, c, m, g); err != nil {
+		return err
+	}
 	d := n.ports[m.Port]
 	if d != nil {
 		_, at.Keep = d.port.(vswitch.Pauser)
@@ -201,7 +197,7 @@ func (n *Node) setMember(s *segment, m *Member) error {
 }
 
 // memberSlots returns the stages of a member, g its guard. They come before those of the segment.
-func (n *Node) memberSlots(m *Member, g *policy.Guard) (slots vswitch.Slots) {
+func (n *Node) memberSlots(s *segment, c *Segment, m *Member, g *policy.Guard) (slots vswitch.Slots, err error) {
 	var ingress []vswitch.Stage
 	if m.Guard != nil {
 		ingress = append(ingress, g)
@@ -212,10 +208,18 @@ func (n *Node) memberSlots(m *Member, g *policy.Guard) (slots vswitch.Slots) {
 	if clamp, err := l3.NewMSSClamp(m.MSSClamp); err == nil {
 		ingress = append(ingress, clamp)
 	}
+	if m.mode(c) == arp.Access {
+		ingress = append(ingress, arp.OnlyIP{})
+	}
+	if m.NeighbourMode != nil && s.responder != nil {
+		if slots.Neighbour, err = s.responder.With(*m.NeighbourMode); err != nil {
+			return slots, err
+		}
+	}
 	if len(ingress) > 0 {
 		slots.Ingress = vswitch.Chain(ingress...)
 	}
-	return slots
+	return slots, nil
 }
 
 // deleteSegment removes a segment with its gateway; ports and tunnels stay open.

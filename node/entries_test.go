@@ -1,0 +1,100 @@
+package node
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/control"
+)
+
+// Each kind of entry, and the rows that the plane gets of it.
+func TestEntryRows(t *testing.T) {
+	c, err := Parse([]byte(`{"tunnels": [{"name": "a", "local": "10.0.0.1"}, {"name": "b", "local": "fd00::1"}], "ports": [{"name": "t1"}],
+  "segments": [{"vni": 10, "tunnels": [{"tunnel": "a"}, {"tunnel": "b", "vni": 77}], "members": [{"port": "t1"}], "fdb": [
+    {"mac": "02:00:00:00:00:01", "port": "t1"},
+    {"mac": "02:00:00:00:00:02", "remote": "10.0.0.2", "tunnel": "a", "vni": 7001},
+    {"mac": "02:00:00:00:00:03", "remotes": ["fd00::2", "fd00::3"], "tunnel": "b"},
+    {"mac": "02:00:00:00:00:04", "remotes": ["10.0.0.2", "10.0.0.3"], "tunnel": "a", "vni": 7002},
+    {"mac": "02:00:00:00:00:05", "filter": true},
+    {"mac": "01:00:5e:00:00:01", "filter": true},
+    {"mac": "01:00:5e:00:00:02", "remote": "10.0.0.2", "tunnel": "a"},
+    {"mac": "01:00:5e:00:00:03", "port": "t1"}]}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range rows(c) {
+		got = append(got, r.(control.Route).String())
+	}
+	if want := []string{
+		"mac 02:00:00:00:00:01 vni 10 port t1",
+		"mac 02:00:00:00:00:02 vni 10 vtep 10.0.0.2:0 far vni 7001 tunnel a",
+		"mac 02:00:00:00:00:03 vni 10 group 02:00:00:00:00:03 tunnel b",
+		"group 02:00:00:00:00:03 vni 10 vtep [fd00::2]:0 tunnel b",
+		"group 02:00:00:00:00:03 vni 10 vtep [fd00::3]:0 tunnel b",
+		"mac 02:00:00:00:00:04 vni 10 group 02:00:00:00:00:04 tunnel a",
+		"group 02:00:00:00:00:04 vni 10 vtep 10.0.0.2:0 far vni 7002 tunnel a",
+		"group 02:00:00:00:00:04 vni 10 vtep 10.0.0.3:0 far vni 7002 tunnel a",
+		"mac 02:00:00:00:00:05 vni 10 filter",
+		"mac 01:00:5e:00:00:01 vni 10 filter",
+		"mac 01:00:5e:00:00:02 vni 10 vtep 10.0.0.2:0 tunnel a",
+		"mac 01:00:5e:00:00:03 vni 10 port t1",
+	}; !slices.Equal(got, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// What an entry, or the mode of a member, contradicts has its place.
+func TestEntryChecks(t *testing.T) {
+	const head = `{"tunnels": [{"name": "a", "local": "10.0.0.1"}, {"name": "p", "type": "ipip", "local": "10.0.0.1"}], "ports": [{"name": "t1"}, {"name": "u1", "type": "tun"}], "vrfs": [{"name": "v"}], "segments": [{"vni": 10, `
+	entry := func(e string) string {
+		return head + `"tunnel": "a", "members": [{"port": "t1"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:ff:01"}, "fdb": [{` + e + `}]}]}`
+	}
+	const mac = `"mac": "02:00:00:00:00:01", `
+	for text, want := range map[string]string{
+		entry(`"filter": true`): "fdb[0].mac: a MAC is needed",
+		entry(mac + `"remote": "10.0.0.2", "remotes": ["10.0.0.2", "10.0.0.3"]`):            "fdb[0]: one of remote, remotes, port and filter is needed",
+		entry(mac + `"remote": "10.0.0.2", "filter": true`):                                 "fdb[0]: one of remote, remotes, port and filter is needed",
+		entry(mac + `"port": "t1", "filter": true`):                                         "fdb[0]: one of remote, remotes, port and filter is needed",
+		entry(mac + `"filter": false`):                                                      "fdb[0]: one of remote, remotes, port and filter is needed",
+		entry(mac + `"remotes": []`):                                                        "fdb[0]: one of remote, remotes, port and filter is needed",
+		entry(mac + `"remotes": ["10.0.0.2"]`):                                              "fdb[0].remotes: 10.0.0.2 is alone: it belongs in remote",
+		entry(mac + `"remotes": ["10.0.0.2", "10.0.0.3", "10.0.0.2"]`):                      "fdb[0].remotes[2]: 10.0.0.2 is there twice",
+		entry(mac + `"remotes": ["10.0.0.2", "fd00::3"]`):                                   `fdb[0].remotes[1]: fd00::3 is not of the family of 10.0.0.1, the local address of tunnel "a"`,
+		entry(mac + `"remotes": ["10.0.0.1", "10.0.0.3"]`):                                  "fdb[0].remotes[0]: 10.0.0.1 is this node itself",
+		entry(mac + `"remotes": ["239.1.1.1", "10.0.0.3"]`):                                 "fdb[0].remotes[0]: 239.1.1.1 is a multicast group; allowed are addresses of one host",
+		entry(mac + `"remote": "10.0.0.2", "vni": 16777216`):                                "fdb[0].vni: 16777216; allowed are 1 to 16777215, and 0 for what the tunnel calls it here",
+		entry(mac + `"port": "t1", "vni": 7`):                                               "fdb[0].vni: is for remote and remotes",
+		entry(mac + `"filter": true, "vni": 7`):                                             "fdb[0].vni: is for remote and remotes",
+		entry(mac + `"filter": true, "tunnel": "a"`):                                        "fdb[0].tunnel: is for remote and remotes",
+		entry(mac + `"remotes": ["10.0.0.2", "10.0.0.3"], "tunnel": "x"`):                   `fdb[0].tunnel: the segment is in no tunnel "x"`,
+		entry(`"mac": "01:00:5e:00:00:01", "remotes": ["10.0.0.2", "10.0.0.3"]`):            "fdb[0].mac: 01:00:5e:00:00:01 is a multicast group: it goes to one of remote, port and filter",
+		entry(`"mac": "02:00:00:00:ff:01", "filter": true`):                                 "fdb[0].mac: 02:00:00:00:ff:01 is the gateway's",
+		head + `"fdb": [{` + mac + `"remotes": ["10.0.0.2", "10.0.0.3"]}]}]}`:               "fdb[0].remotes: the segment is in no tunnel",
+		head + `"tunnel": "p", "fdb": [{` + mac + `"remote": "10.0.0.2", "vni": 7}]}]}`:     "fdb[0].vni: 7: IP-in-IP has none",
+		head + `"members": [{"port": "t1", "neighbourMode": "suppress"}]}]}`:                "members[0].neighbourMode: the segment has no neighbours, nor a gateway with a MAC",
+		head + `"neighbours": {}, "members": [{"port": "t1", "neighbourMode": "proxy"}]}]}`: "members[0].neighbourMode: proxy answers with the gateway's MAC: a gateway with addresses is needed",
+		head + `"neighbours": {}, "gateway": {"vrf": "v", "addresses": ["10.9.0.1/24"]}, "members": [{"port": "t1", "neighbourMode": "proxy"}]}]}`:  "members[0].neighbourMode: proxy: mac: 00:00:00:00:00:00 is not one host's",
+		head + `"members": [{"port": "u1", "neighbourMode": "access"}], "gateway": {"vrf": "v", "addresses": ["10.9.0.1/24"]}, "neighbours": {}}]}`: `members[0].neighbourMode: "u1" carries IP without Ethernet`,
+		head + `"members": [{"port": "t1", "neighbourMode": "wrong"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:ff:01"}}]}`:                      "members[0].neighbourMode: ",
+	} {
+		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s:\n%v\nwant %s", text, err, want)
+		}
+	}
+	for _, text := range []string{
+		entry(mac + `"remote": "10.0.0.2", "vni": 7`), entry(mac + `"remotes": ["10.0.0.2", "10.0.0.3"], "vni": 10, "tunnel": "a", "sticky": true`),
+		head + `"members": [{"port": "t1", "neighbourMode": "access"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:ff:01"}}]}`,
+		head + `"neighbours": {"mode": "access"}, "members": [{"port": "t1", "neighbourMode": "off"}]}]}`,
+	} {
+		c, err := Parse([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if again, err := Parse(asText(c)); err != nil || string(asText(again)) != string(asText(c)) {
+			t.Errorf("%s: written and read again: %v", text, err)
+		}
+	}
+}
