@@ -101,12 +101,17 @@ func (f *Fabric) NodeWith(addr string, sc *vswitch.Config, vc *vtep.Config) *Nod
 	}
 	u, err := f.Listen(netip.MustParseAddr(addr), t)
 	f.must(err)
-	n := &Node{fab: f, Addr: u.LocalAddr(), Underlay: u}
-	n.VTEP, err = vtep.New(vc, u)
+	v, err := vtep.New(vc, u)
 	f.must(err)
-	n.Switch, err = vswitch.New(sc)
+	sw, err := vswitch.New(sc)
 	f.must(err)
-	go n.Run(context.Background())
+	go sw.Run(context.Background())
+	return f.NodeOf(sw, v, u)
+}
+
+// NodeOf is a Node of a switch that runs already, with its VTEP.
+func (f *Fabric) NodeOf(sw *vswitch.Switch, v *vtep.VTEP, u *underlay.Memory) *Node {
+	n := &Node{Switch: sw, Underlay: u, VTEP: v, Addr: u.LocalAddr(), fab: f}
 	f.nodes = append(f.nodes, n)
 	return n
 }

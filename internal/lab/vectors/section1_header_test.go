@@ -237,7 +237,7 @@ var gbpRows = []row{
 	}},
 	{id: "1.gbp-own", name: "answers for neighbours have none", wire: func(l *lab) {
 		l.vc = withGBP
-		s := l.site(false, false, nil)
+		s := l.site(false, false)
 		q := whoHas(ipOf(false, vni, gatewayHost), rmac(1), ipOf(false, vni, 1))
 		s.f.send(marked(0, 7, q.bytes()))
 		got := s.f.got()
@@ -303,7 +303,7 @@ var gbpRows = []row{
 func gbpRoutedRows() []row {
 	return inside("1.gbp-carried", "a frame that waits for its next hop keeps it, its question has none", func(l *lab, v6 bool) {
 		l.vc = withGBP
-		s := l.site(v6, false, nil)
+		s := l.site(v6, false)
 		l.must(s.a.At.Configure(vswitch.AttachConfig{GBP: 0x77}))
 		p := s.fromA(s.ip(vni2, 9))
 		s.a.Send(p.bytes())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -150,9 +151,8 @@ var vlanRows = slices.Concat([]row{
 		f.want()
 	}},
 }, inside("1.vlan-pass-gateway", "routed without a tag only", func(l *lab, v6 bool) {
-	s := l.site(v6, false, nil)
-	cfg := vswitch.VSIConfig{InnerVLAN: vswitch.VLANPass, Slots: vswitch.Slots{Gateway: s.g.VRF("red").Interface(vni), Neighbour: s.arp[vni]}}
-	l.must(s.Segment(vni).Configure(cfg))
+	s := l.site(v6, false)
+	s.configure(vni, func(c *node.Segment) { c.InnerVLAN = vswitch.VLANPass })
 	s.behind(vni, 7)
 	p := s.fromA(s.b.IP).bytes()
 	s.a.Send(mem.Tagged(5, p))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -17,11 +18,11 @@ func isolatedRows() (rows []row) {
 	}
 	start := func(l *lab, v6, allowed bool) *hosts {
 		l.T.Helper()
-		s := &hosts{site: l.site(v6, false, nil)}
+		s := &hosts{site: l.site(v6, false)}
 		iso := vswitch.AttachConfig{Group: vswitch.GroupIsolated}
 		s.c, s.d, s.e = s.HostWith(vni, 0, iso), s.HostWith(vni, 0, iso), s.HostWith(vni2, 0, iso)
 		s.c.IP, s.d.IP, s.e.IP = s.ip(vni, 11), s.ip(vni, 12), s.ip(vni2, 13)
-		l.must(s.Segment(vni).Configure(vswitch.VSIConfig{Slots: s.in[vni], RouteIsolated: allowed}))
+		s.configure(vni, func(c *node.Segment) { c.RouteIsolated = allowed })
 		for _, h := range []*mem.Host{s.c, s.e} {
 			h.Send(here(h.MAC, h.IP))
 		}

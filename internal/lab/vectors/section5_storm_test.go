@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -150,14 +151,13 @@ func stormRows() (rows []row) {
 		}})
 	}
 	return append(rows, slices.Concat(stormCountedRows, inside("5.storm-floods", "what the gateway sends", func(l *lab, v6 bool) {
-		s := l.site(v6, false, nil)
+		s := l.site(v6, false)
 		// No flood at all passes but the first; what is routed to a host that the FDB does not
 		// know is flooded too, and the gateway's questions are.
 		rate := vswitch.Rate{Packets: 1}
 		all := vswitch.Storm{Broadcast: rate, Multicast: rate, UnknownUnicast: rate}
 		for _, n := range []frame.VNI{vni, vni2} {
-			i := s.g.VRF("red").Interface(n)
-			l.must(s.Segment(n).Configure(vswitch.VSIConfig{Storm: all, Slots: vswitch.Slots{Gateway: i, TooBig: i.TooBig(), Neighbour: s.arp[n]}}))
+			s.configure(n, func(c *node.Segment) { c.Storm = all })
 		}
 		s.Segment(vni2).Flush()
 		for range 5 {

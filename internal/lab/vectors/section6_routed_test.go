@@ -6,7 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
-	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -20,10 +20,10 @@ func accessIPRows() []row {
 	// ports is a site with host a at an access port, in VNI 100; c is on another one.
 	ports := func(l *lab, v6 bool) (s *site, c *mem.Host) {
 		l.T.Helper()
-		s = l.site(v6, true, nil)
+		s = l.site(v6, true)
 		c = guest(s.Node, vni, s.ip(vni, 4))
 		for _, h := range []*mem.Host{s.a, c} {
-			stage, err := s.arp[vni].With(arp.Access)
+			stage, err := s.n.Neighbours(vni).With(arp.Access)
 			l.must(err)
 			l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: stage}}))
 		}
@@ -78,9 +78,9 @@ func proxyRouteRows() []row {
 	// the other; neither has said anything.
 	sites := func(l *lab, v6 bool) (r, o *router, a, b *mem.Host) {
 		l.T.Helper()
-		r, o = l.router(1, nil), l.router(2, nil)
+		r, o = l.router(1), l.router(2)
 		for _, x := range []*router{r, o} {
-			x.iface("red", l3.InterfaceConfig{VNI: vni, Addresses: gateAddrs(vni), MAC: gwMAC, Anycast: true}, arp.Proxy)
+			x.iface("red", vni, node.Gateway{Addresses: gateAddrs(vni), MAC: gwMAC, Anycast: true}, arp.Proxy)
 			x.tunnel(vni, 1, 2)
 		}
 		a, b = r.Host(vni), o.Host(vni)
@@ -130,8 +130,8 @@ func proxyRouteRows() []row {
 			apart(l, r, o, a, b)
 		}),
 		inside("6.proxy-route", "the MACs on the way are those of the VTEPs", func(l *lab, v6 bool) {
-			s := &site{router: l.router(1, nil), v6: v6, f: l.far(2)}
-			s.iface("red", l3.InterfaceConfig{VNI: vni, Addresses: gateAddrs(vni), MAC: gwMAC, Anycast: true}, arp.Proxy)
+			s := &site{router: l.router(1), v6: v6, f: l.far(2)}
+			s.iface("red", vni, node.Gateway{Addresses: gateAddrs(vni), MAC: gwMAC, Anycast: true}, arp.Proxy)
 			s.tunnel(vni, 2)
 			s.a = guest(s.Node, vni, s.ip(vni, 1))
 			other := frame.MAC{2, 0xaa, 0, 0, 0, 2}

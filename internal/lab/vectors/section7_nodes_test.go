@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
@@ -34,7 +33,7 @@ func (r *router) nodes(t encap.Type, k byte) *nodes {
 	l.must(err)
 	a, err := r.Segment(nodesVNI).Attach(v, tagOf(t, nodesVNI))
 	l.must(err)
-	i := r.iface("red", l3.InterfaceConfig{VNI: nodesVNI, Port: a.Dest(0), Tunnel: v}, arp.Off)
+	i := r.bare(l3.InterfaceConfig{VNI: nodesVNI, Port: a.Dest(0), Tunnel: v})
 	return &nodes{i, l, t, v, r}
 }
 
@@ -49,7 +48,7 @@ func (n *nodes) hop(at byte) l3.NextHop {
 // leads adds a route to a node.
 func (n *nodes) leads(to netip.Prefix, at byte) {
 	n.l.T.Helper()
-	n.l.must(n.r.g.VRF("red").Add(l3.Route{Prefix: to, Via: []l3.NextHop{n.hop(at)}}))
+	n.l.must(n.r.n.Gateway().VRF("red").Add(l3.Route{Prefix: to, Via: []l3.NextHop{n.hop(at)}}))
 }
 
 func (n *nodes) wrap(p packet) []byte { return wrapped(n.t, nodesVNI, p.naked().bytes()) }
@@ -58,7 +57,7 @@ func (n *nodes) wrap(p packet) []byte { return wrapped(n.t, nodesVNI, p.naked().
 // addresses that are away.
 func (l *lab) nodesOf(t encap.Type, v6 bool) (s *site, n *nodes, node *far) {
 	l.T.Helper()
-	s = l.site(v6, true, nil)
+	s = l.site(v6, true)
 	n = s.nodes(t, 1)
 	_, wide, _, _ := away(v6)
 	n.leads(wide, 3)
@@ -87,7 +86,7 @@ func nodeRows() []row {
 		inside("7.via-ipip", "of several ways, as the mode of their pool says", func(l *lab, v6 bool) {
 			s, n, node := l.nodesOf(encap.TypeIPIP, v6)
 			ip, _, narrow, _ := away(v6)
-			red := s.g.VRF("red")
+			red := s.n.Gateway().VRF("red")
 			here, there := netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24")
 			direct := l3.NextHop{Interface: red.Interface(vni2), IP: s.b.IP}
 			p := s.fromA(ip)
@@ -140,7 +139,7 @@ func nodeRowsOf(id string, t encap.Type) []row {
 			p, other := s.fromA(ip), l.farOf(t, 4)
 			s.a.Send(p.bytes())
 			other.want(n.wrap(p.routed(gwMAC, gwMAC)))
-			s.g.VRF("red").Delete(narrow)
+			s.n.Gateway().VRF("red").Delete(narrow)
 			s.a.Send(p.bytes())
 			node.want(n.wrap(p.routed(gwMAC, gwMAC)))
 			other.want()
@@ -201,7 +200,7 @@ func nodeRowsOf(id string, t encap.Type) []row {
 
 // nodesPing has a segment of hosts at each of two nodes.
 func nodesPing(l *lab, t encap.Type, v6 bool) {
-	r, o := l.router(1, nil), l.router(2, nil)
+	r, o := l.router(1), l.router(2)
 	r.gate(vni, true)
 	o.gate(vni2, true)
 	r.nodes(t, 1).leads(prefixOf(v6, vni2), 2)

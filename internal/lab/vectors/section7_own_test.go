@@ -13,7 +13,7 @@ import (
 func ownRows() []row {
 	return slices.Concat(
 		inside("7.echo", "each of its addresses", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			for _, seg := range []frame.VNI{vni, vni2} { // the near one, the far one
 				p := s.fromA(s.ip(seg, gatewayHost)).asEcho()
 				p.ttl = 1 // it need not go further
@@ -24,7 +24,7 @@ func ownRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.echo", "through a tunnel", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			p := packetOf(rmac(3), s.ip(vni, 3), gwMAC, s.ip(vni, gatewayHost)).asEcho()
 			s.f.send(vx(vni, p.bytes()))
 			s.f.want(vx(vni, p.replied().bytes()))
@@ -32,7 +32,7 @@ func ownRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.echo", "a wrong checksum", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			b := s.fromA(s.ip(vni, gatewayHost)).asEcho().bytes()
 			b[len(b)-1]++
 			s.a.Send(b)
@@ -40,7 +40,7 @@ func ownRows() []row {
 			l.drops(one("bad-checksum"))
 		}),
 		inside("7.echo", "another service", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			p := s.fromA(s.ip(vni2, gatewayHost))
 			s.a.Send(p.bytes())
 			s.a.Want(portClosed.about(p, s.ip(vni, gatewayHost), 0))
@@ -50,7 +50,7 @@ func ownRows() []row {
 		strangerRows(),
 		checksumRows(),
 		inside("7.rewrite", "MACs, and nothing else", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			p := s.fromA(s.b.IP)
 			s.a.Send(p.bytes())
 			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
@@ -76,7 +76,7 @@ func strangerRows() (rows []row) {
 		{name: "multicast", to: mcast, flooded: true},
 	} {
 		rows = append(rows, inside("7.not-ours", c.name, func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			l.must(s.Segment(vni).FDB().Set(other, 0, fdb.Static))
 			p := s.fromA(s.b.IP)
 			p.to = c.to
@@ -89,7 +89,7 @@ func strangerRows() (rows []row) {
 		})...)
 	}
 	return append(rows, row{id: "7.not-ours", name: "to its MAC, and no IP", wire: func(l *lab) {
-		s := l.site(false, true, nil)
+		s := l.site(false, true)
 		s.a.Send(eth(gwMAC, s.a.MAC, "what is this?"))
 		s.silent()
 		l.drops(one("no-route"))
@@ -99,14 +99,14 @@ func strangerRows() (rows []row) {
 // checksumRows are about the header's checksum of IPv4.
 func checksumRows() (rows []row) {
 	rows = append(rows, row{id: "7.checksum", name: "wrong on entry", wire: func(l *lab) {
-		s := l.site(false, true, nil)
+		s := l.site(false, true)
 		b := s.fromA(s.b.IP).bytes()
 		b[24] ^= 1
 		s.a.Send(b)
 		s.silent()
 		l.drops(one("bad-checksum"))
 	}}, row{id: "7.checksum", name: "wrong inside is not its business", wire: func(l *lab) {
-		s := l.site(false, true, nil)
+		s := l.site(false, true)
 		p := s.fromA(s.b.IP)
 		b, want := p.bytes(), p.routed(gwMAC, s.b.MAC).bytes()
 		b[40]++ // UDP's
@@ -118,7 +118,7 @@ func checksumRows() (rows []row) {
 	// Fixing it incrementally has its traps where the sum is 0 (RFC 1624, section 3).
 	for _, sum := range []uint16{0, 1, 0xfe, 0xff, 0x100, 0xfefe, 0xfeff, 0xff00, 0xfffe} {
 		rows = append(rows, row{id: "7.checksum", name: fmt.Sprintf("%04x after TTL 63", sum), wire: func(l *lab) {
-			s := l.site(false, true, nil)
+			s := l.site(false, true)
 			p := s.fromA(s.b.IP)
 			p.id = 0
 			h := slices.Clone(p.routed(gwMAC, s.b.MAC).bytes()[14:34])
@@ -141,7 +141,7 @@ func checksumRows() (rows []row) {
 func hopRows() []row {
 	return slices.Concat(
 		inside("7.ttl", "one less", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			for _, ttl := range []uint8{255, 64, 2} {
 				p := s.fromA(s.b.IP)
 				p.ttl = ttl
@@ -152,7 +152,7 @@ func hopRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.ttl-exceeded", "1 and 0, for a local host", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			for ttl := range uint8(2) {
 				p := s.fromA(s.b.IP)
 				p.ttl = ttl
@@ -163,7 +163,7 @@ func hopRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.ttl-exceeded", "1 and 0, for a host behind a tunnel", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			s.behind(vni2, 3)
 			for ttl := range uint8(2) {
 				p := s.fromA(s.ip(vni2, 3))
@@ -174,7 +174,7 @@ func hopRows() []row {
 			s.silent()
 		}),
 		inside("7.ttl-exceeded", "1, out of a tunnel", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			p := packetOf(rmac(3), s.ip(vni, 3), gwMAC, s.b.IP)
 			p.ttl = 1
 			s.f.send(vx(vni, p.bytes()))
@@ -182,12 +182,12 @@ func hopRows() []row {
 			s.silent()
 		}),
 		inside("7.ttl-rate", "one sender, and another one", func(l *lab, v6 bool) {
-			s := l.site(v6, true, &l3.GatewayConfig{PerSender: 1})
+			s := l.site(v6, true)
 			p := s.fromA(s.b.IP)
 			p.ttl = 1
 			told := exceeded.about(p, s.ip(vni, gatewayHost), 0)
-			s.a.Send(p.bytes(), p.bytes(), p.bytes())
-			s.a.Want(told)
+			s.a.Send(slices.Repeat([][]byte{p.bytes()}, l3.DefaultPerSender+2)...)
+			s.a.Want(slices.Repeat([][]byte{told}, l3.DefaultPerSender)...)
 			l.drops(map[string]uint64{"ttl": 2})
 			// Two senders share an allowance once in a thousand runs: any of three will do.
 			answers := 0
@@ -205,7 +205,7 @@ func hopRows() []row {
 			s.a.Want(told)
 		}),
 		inside("7.ttl-bridged", "to a host of the same segment", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			c := guest(s.Node, vni, s.ip(vni, 4))
 			s.behind(vni, 3)
 			hear(s.a, c)

@@ -11,7 +11,7 @@ func placeRows() []row {
 	return slices.Concat(
 		inside("7.centralised", "63 at the receiver, from nothing known", centralPing),
 		inside("7.centralised", "two encapsulations", func(l *lab, v6 bool) {
-			r := l.router(1, nil)
+			r := l.router(1)
 			r.gate(vni, false)
 			r.gate(vni2, false)
 			r.tunnel(vni, 2)
@@ -25,7 +25,7 @@ func placeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.centralised", "out of one tunnel and into it again", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			s.behind(vni2, 3)
 			p := packetOf(rmac(1), s.ip(vni, 1), gwMAC, s.ip(vni2, 3))
 			s.f.send(vx(vni, p.bytes()))
@@ -34,7 +34,7 @@ func placeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.distributed", "two hosts of one leaf never leave it", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			q := whoHas(s.ip(vni, gatewayHost), s.a.MAC, s.a.IP)
 			s.a.Send(q.bytes())
 			q = isAt(q, gwMAC)
@@ -53,14 +53,14 @@ func placeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.distributed", "asked through a tunnel it says nothing", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			q := whoHas(s.ip(vni, gatewayHost), rmac(3), s.ip(vni, 3))
 			s.f.send(vx(vni, q.bytes()))
 			s.a.Want(q.bytes())
 			s.silent()
 		}),
 		inside("7.anycast-source", "from a tunnel: accepted, and never learned", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			p := packetOf(gwMAC, s.ip(vni, 3), s.b.MAC, s.b.IP)
 			s.f.send(vx(vni2, p.bytes()))
 			s.b.Want(p.bytes())
@@ -72,7 +72,7 @@ func placeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.anycast-source", "from a local port: dropped", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			c := guest(s.Node, vni2, s.ip(vni2, 4))
 			s.b.Got()
 			s.f.got()
@@ -83,21 +83,21 @@ func placeRows() []row {
 			l.drops(one("own-mac"))
 		}),
 		inside("7.anycast-source", "the VTEP's own, from a tunnel: dropped", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			s.f.send(vx(vni2, packetOf(s.own, s.ip(vni, 3), s.b.MAC, s.b.IP).bytes()))
 			s.gateKept(vni2)
 			s.silent()
 			l.drops(one("own-mac"))
 		}),
 		inside("7.anycast-source", "not its own, a centralised gateway's", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			s.f.send(vx(vni2, packetOf(gwMAC, s.ip(vni, 3), s.b.MAC, s.b.IP).bytes()))
 			s.gateKept(vni2)
 			s.silent()
 			l.drops(one("own-mac"))
 		}),
 		inside("7.asymmetric", "into the target's segment, from the VTEP's own MAC", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			s.behind(vni2, 3)
 			p := s.fromA(s.ip(vni2, 3))
 			s.a.Send(p.bytes())
@@ -120,7 +120,7 @@ func (s *site) gateKept(n frame.VNI) {
 // centralPing has two leaves without gateways, and one at a third VTEP. Nobody knows
 // anybody; the first ping is answered.
 func centralPing(l *lab, v6 bool) {
-	r := l.router(1, nil)
+	r := l.router(1)
 	r.gate(vni, false)
 	r.gate(vni2, false)
 	n, m := l.NodeWith(l.addr(2).String(), nil, nil), l.NodeWith(l.addr(3).String(), nil, nil)
@@ -160,7 +160,7 @@ func centralPing(l *lab, v6 bool) {
 // asymmetricPing has both segments and the gateway at both VTEPs, host a at one and host b
 // at the other.
 func asymmetricPing(l *lab, v6 bool) {
-	r, o := l.router(1, nil), l.router(2, nil)
+	r, o := l.router(1), l.router(2)
 	for _, x := range []*router{r, o} {
 		for _, n := range []frame.VNI{vni, vni2} {
 			x.gate(n, true)

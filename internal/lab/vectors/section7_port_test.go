@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 )
@@ -80,9 +79,9 @@ func (s *site) tun() *tun {
 	p := s.l.newTun(1500)
 	at, err := s.Segment(6000).Attach(p, 0)
 	s.l.must(err)
-	i := s.iface("red", l3.InterfaceConfig{VNI: 6000, Port: at.Dest(0)}, arp.Off)
+	i := s.bare(l3.InterfaceConfig{VNI: 6000, Port: at.Dest(0)})
 	_, _, _, all := away(s.v6)
-	s.l.must(s.g.VRF("red").Add(l3.Route{Prefix: all, Via: []l3.NextHop{{Interface: i}}}))
+	s.l.must(s.n.Gateway().VRF("red").Add(l3.Route{Prefix: all, Via: []l3.NextHop{{Interface: i}}}))
 	return p
 }
 
@@ -90,7 +89,7 @@ func (s *site) tun() *tun {
 func portRows() []row {
 	return slices.Concat(
 		inside("7.direct", "out", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			tun := s.tun()
 			ip, _, _, _ := away(v6)
 			p := s.fromA(ip)
@@ -100,7 +99,7 @@ func portRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.direct", "in", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			tun := s.tun()
 			ip, _, _, _ := away(v6)
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.a.IP)
@@ -111,7 +110,7 @@ func portRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.direct", "errors go out as they are", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			tun := s.tun()
 			ip, _, _, _ := away(v6)
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.a.IP).naked()
@@ -122,7 +121,7 @@ func portRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.direct", "an echo request for the gateway", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			tun := s.tun()
 			ip, _, _, _ := away(v6)
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, gatewayHost)).asEcho().naked()
@@ -131,7 +130,7 @@ func portRows() []row {
 			s.silent()
 		}),
 		inside("7.direct", "the first ping waits for its host", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			tun := s.tun()
 			ip, _, _, _ := away(v6)
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, 5)).asEcho()
@@ -145,7 +144,7 @@ func portRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.direct", "its sender is told when there is no host", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			tun := s.tun()
 			ip, _, _, _ := away(v6)
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, 5)).naked()
@@ -157,7 +156,7 @@ func portRows() []row {
 			tun.want(told)
 		}),
 		inside("7.other-networks", "from VXLAN and back", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			s.behind(vni, 3)
 			tun := s.tun()
 			ip, _, _, _ := away(v6)

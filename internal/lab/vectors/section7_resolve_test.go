@@ -33,7 +33,7 @@ func resolveRows() (rows []row) {
 	for _, anycast := range []bool{false, true} {
 		name := map[bool]string{false: "centralised", true: "anycast"}[anycast]
 		rows = append(rows, inside("7.first", "a local host, "+name, func(l *lab, v6 bool) {
-			s := l.site(v6, anycast, nil)
+			s := l.site(v6, anycast)
 			c := s.Host(vni2) // it has said nothing
 			c.IP = s.ip(vni2, 5)
 			p := s.fromA(c.IP).asEcho()
@@ -52,7 +52,7 @@ func resolveRows() (rows []row) {
 			l.drops(nil)
 		})...)
 		rows = append(rows, inside("7.first", "a host behind a tunnel, "+name, func(l *lab, v6 bool) {
-			s := l.site(v6, anycast, nil)
+			s := l.site(v6, anycast)
 			ip := s.ip(vni2, 5)
 			p := s.fromA(ip).asEcho()
 			s.a.Send(p.bytes())
@@ -71,7 +71,7 @@ func resolveRows() (rows []row) {
 	}
 	return slices.Concat(rows,
 		inside("7.anycast-asks", "a host at a VTEP which has the same gateway", func(l *lab, v6 bool) {
-			r, o := l.router(1, nil), l.router(2, nil)
+			r, o := l.router(1), l.router(2)
 			for _, x := range []*router{r, o} {
 				x.gate(vni, true)
 				x.gate(vni2, true)
@@ -89,7 +89,7 @@ func resolveRows() (rows []row) {
 			o.WantDrops(nil)
 		}),
 		inside("7.queue", "three wait, in order, and are asked for once", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			ip := s.ip(vni2, 5)
 			p := s.fromA(ip)
 			for n := range uint16(5) {
@@ -110,7 +110,7 @@ func resolveRows() (rows []row) {
 			s.silent()
 		}),
 		inside("7.unresolved", "asked three times, then its senders are told", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			ip := s.ip(vni2, 5)
 			p, told := s.fromA(ip), [][]byte(nil)
 			for n := range uint16(2) {
@@ -137,7 +137,7 @@ func resolveRows() (rows []row) {
 			s.a.Want()
 		}),
 		inside("7.unresolved", "who asks through a tunnel is told there", func(l *lab, v6 bool) {
-			s := l.site(v6, false, nil)
+			s := l.site(v6, false)
 			s.behind(vni, 3)
 			p := packetOf(rmac(3), s.ip(vni, 3), gwMAC, s.ip(vni2, 5))
 			s.f.send(vx(vni, p.bytes()))

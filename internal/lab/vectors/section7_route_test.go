@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // away returns an address that is in no segment, and prefixes of it.
@@ -23,7 +24,7 @@ func away(v6 bool) (ip netip.Addr, wide, narrow, all netip.Prefix) {
 // via adds a route through neighbours in VNI 200.
 func (s *site) via(p netip.Prefix, hosts ...byte) {
 	s.l.T.Helper()
-	v := s.g.VRF("red")
+	v := s.n.Gateway().VRF("red")
 	r := l3.Route{Prefix: p}
 	for _, n := range hosts {
 		r.Via = append(r.Via, l3.NextHop{Interface: v.Interface(vni2), IP: s.ip(vni2, n)})
@@ -35,7 +36,7 @@ func (s *site) via(p netip.Prefix, hosts ...byte) {
 func routeRows() []row {
 	return slices.Concat(
 		inside("7.no-route", "the sender is told", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			ip, _, _, _ := away(v6)
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
@@ -44,7 +45,7 @@ func routeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.on-link", "the same segment", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			c := guest(s.Node, vni, s.ip(vni, 4))
 			s.a.Got()
 			s.f.got()
@@ -55,7 +56,7 @@ func routeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.via", "a neighbour", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			ip, wide, _, _ := away(v6)
 			s.via(wide, 2)
 			p := s.fromA(ip)
@@ -65,7 +66,7 @@ func routeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.longest", "of three prefixes, and when it goes the next", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			c, d := guest(s.Node, vni2, s.ip(vni2, 4)), guest(s.Node, vni2, s.ip(vni2, 5))
 			hear(s.b, c, d)
 			s.f.got()
@@ -77,7 +78,7 @@ func routeRows() []row {
 				p := s.fromA(ip)
 				s.a.Send(p.bytes())
 				h.Want(p.routed(gwMAC, h.MAC).bytes())
-				s.g.VRF("red").Delete(map[*mem.Host]netip.Prefix{c: narrow, d: wide, s.b: all}[h])
+				s.n.Gateway().VRF("red").Delete(map[*mem.Host]netip.Prefix{c: narrow, d: wide, s.b: all}[h])
 			}
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
@@ -86,7 +87,7 @@ func routeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.blackhole", "nobody is told", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			ip, _, narrow, all := away(v6)
 			s.via(all, 2)
 			s.via(narrow)
@@ -95,7 +96,7 @@ func routeRows() []row {
 			l.drops(one("no-route"))
 		}),
 		inside("7.multipath", "a flow has one way, flows have several", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			c := guest(s.Node, vni2, s.ip(vni2, 4))
 			hear(s.b, c)
 			s.f.got()
@@ -129,10 +130,10 @@ func routeRows() []row {
 			l.drops(nil)
 		}),
 		inside("7.vrf", "the same prefixes and hosts in two", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			// Blue has red's addresses in segments of its own.
 			for n, of := range map[frame.VNI]byte{101: vni, 201: vni2} {
-				s.iface("blue", l3.InterfaceConfig{VNI: n, Addresses: gateAddrs(of), MAC: gwMAC, Anycast: true}, arp.Suppress)
+				s.iface("blue", n, node.Gateway{Addresses: gateAddrs(of), MAC: gwMAC, Anycast: true}, arp.Suppress)
 			}
 			c, d := guest(s.Node, 101, s.a.IP), guest(s.Node, 201, s.b.IP)
 			red, blue := s.fromA(s.b.IP), packetOf(c.MAC, c.IP, gwMAC, d.IP)
@@ -183,7 +184,7 @@ func martianRows() (rows []row) {
 		{name: "IPv6 from the gateway's address", v6: true, src: "2001:db8:0:64::fe", reason: "martian"},
 	} {
 		rows = append(rows, row{id: "7.not-routed", name: c.name, wire: func(l *lab) {
-			s := l.site(c.v6, true, nil)
+			s := l.site(c.v6, true)
 			_, _, _, all := away(c.v6)
 			s.via(all, 2) // whatever has no other route would go there
 			p := s.fromA(s.b.IP)

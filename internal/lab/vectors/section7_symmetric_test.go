@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -18,7 +19,7 @@ func routerMAC(k byte) frame.MAC { return frame.MAC{2, 0xcc, 0xcc, 0, 0, k} }
 // between puts router k into the segment between routers, whose other members are peers.
 func (r *router) between(k byte, peers ...byte) *l3.Interface {
 	r.l.T.Helper()
-	i := r.iface("red", l3.InterfaceConfig{VNI: l3vni, MAC: routerMAC(k)}, arp.Off)
+	i := r.iface("red", l3vni, node.Gateway{MAC: routerMAC(k)}, arp.Off)
 	r.tunnel(l3vni, peers...)
 	return i
 }
@@ -35,14 +36,14 @@ func (r *router) leads(i *l3.Interface, to netip.Prefix, k, at byte) {
 		}
 	}
 	r.l.must(v.FDB().Set(routerMAC(k), v.Attachments()[0].Dest(peer), fdb.Control))
-	r.l.must(r.g.VRF("red").Add(l3.Route{Prefix: to, Via: []l3.NextHop{{Interface: i, MAC: routerMAC(k)}}}))
+	r.l.must(r.n.Gateway().VRF("red").Add(l3.Route{Prefix: to, Via: []l3.NextHop{{Interface: i, MAC: routerMAC(k)}}}))
 }
 
 // symmetric is a router with host a in VNI 100, in the segment between routers with far ends
 // f and g.
 func (l *lab) symmetric(v6 bool) (r *router, i *l3.Interface, a *mem.Host, f, g *far) {
 	l.T.Helper()
-	r = l.router(1, nil)
+	r = l.router(1)
 	r.gate(vni, true)
 	i = r.between(1, 2, 3)
 	a = guest(r.Node, vni, ipOf(v6, vni, 1))
@@ -122,9 +123,9 @@ func strayRows() (rows []row) {
 
 // symmetricPing has a segment of hosts at each of two VTEPs.
 func symmetricPing(l *lab, v6 bool, gateway frame.MAC, access bool) {
-	r, o := l.router(1, nil), l.router(2, nil)
+	r, o := l.router(1), l.router(2)
 	at := func(x *router, n frame.VNI, k byte) *l3.Interface {
-		x.iface("red", l3.InterfaceConfig{VNI: n, Addresses: gateAddrs(byte(n)), MAC: gateway, Anycast: true}, arp.Suppress)
+		x.iface("red", n, node.Gateway{Addresses: gateAddrs(byte(n)), MAC: gateway, Anycast: true}, arp.Suppress)
 		return x.between(k, 1, 2)
 	}
 	ri, oi := at(r, vni, 1), at(o, vni2, 2)
@@ -136,7 +137,7 @@ func symmetricPing(l *lab, v6 bool, gateway frame.MAC, access bool) {
 			x *router
 			h *mem.Host
 		}{{r, a}, {o, b}} {
-			stage, err := c.x.arp[c.h.VNI].With(arp.Access)
+			stage, err := c.x.n.Neighbours(c.h.VNI).With(arp.Access)
 			l.must(err)
 			l.must(c.h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: stage}}))
 		}

@@ -1,15 +1,18 @@
 package vectors
 
 import (
+	"context"
 	"net/netip"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
 )
 
 var gatewayRows = slices.Concat(ownRows(), hopRows(), placeRows(), symmetricRows(), resolveRows(), routeRows(), portRows(), nodeRows(), martianRows(),
@@ -50,71 +53,87 @@ func gateAddrs(subnet byte) (addrs []netip.Prefix) {
 type router struct {
 	*mem.Node
 	l   *lab
-	g   *l3.Gateway
+	n   *node.Node
 	own frame.MAC // the VTEP's, which an anycast gateway speaks with to other VTEPs
-	arp map[frame.VNI]*arp.Responder
-	in  map[frame.VNI]vswitch.Slots
 }
 
 // router starts the node with underlay address k; the first one is that under test.
-func (l *lab) router(k byte, cfg *l3.GatewayConfig) *router {
+func (l *lab) router(k byte) *router {
 	l.T.Helper()
-	r := &router{Node: l.NodeWith(l.addr(k).String(), nil, l.vc), l: l, own: frame.MAC{2, 0xaa, 0, 0, 0, k}, arp: map[frame.VNI]*arp.Responder{}, in: map[frame.VNI]vswitch.Slots{}}
+	var u *underlay.Memory
+	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (_ port.Underlay, err error) {
+		u, err = l.Listen(t.Local, t.Type)
+		return u, err
+	}})
+	l.must(err)
+	t := node.Tunnel{Local: l.addr(k)}
+	if l.vc != nil {
+		t.Config = *l.vc
+	}
+	v, err := n.Tunnel("vtep", t)
+	l.must(err)
+	go n.Run(context.Background())
+	r := &router{Node: l.NodeOf(n.Switch(), v, u), l: l, n: n, own: frame.MAC{2, 0xaa, 0, 0, 0, k}}
 	if l.Node == nil {
 		l.Node = r.Node
 	}
-	var err error
-	r.g, err = l3.NewGateway(cfg)
-	l.must(err)
 	return r
 }
 
-// iface puts the router into a segment, as a system has to: the stages into their slots, the
-// MACs into the table.
-func (r *router) iface(vrf string, c l3.InterfaceConfig, mode arp.Mode) *l3.Interface {
-	l := r.l
-	l.T.Helper()
+// vsi returns the router's segment of a VNI.
+func (r *router) vsi(n frame.VNI) *node.VSI {
+	r.l.T.Helper()
+	v, err := r.n.Segment(n, nil)
+	r.l.must(err)
+	return v
+}
+
+// configure changes the settings of a segment.
+func (r *router) configure(n frame.VNI, edit func(*node.Segment)) {
+	r.l.T.Helper()
+	r.l.must(r.vsi(n).Update(func(s *node.Segment) error { edit(s); return nil }))
+}
+
+// iface puts the router into a segment. An interface without addresses has no neighbours.
+func (r *router) iface(vrf string, n frame.VNI, g node.Gateway, mode arp.Mode) *l3.Interface {
+	r.l.T.Helper()
+	if g.Anycast {
+		g.Own = r.own
+	}
+	r.l.must(r.vsi(n).Gateway(vrf, g))
+	if len(g.Addresses) > 0 {
+		r.configure(n, func(s *node.Segment) { s.Neighbours = &node.Neighbours{Config: arp.Config{Mode: mode}} })
+	}
+	return r.n.Gateway().VRF(vrf).Interface(n)
+}
+
+// bare puts the router into a segment without MACs, on a port or tunnel for IP.
+func (r *router) bare(c l3.InterfaceConfig) *l3.Interface {
+	r.l.T.Helper()
 	v := r.Segment(c.VNI)
-	var slots vswitch.Slots
 	c.Send = v.Send
-	if len(c.Addresses) > 0 {
-		nb := l.responder(v, arp.TableConfig{}, arp.Config{Mode: mode, MAC: r.own, AccessMAC: c.MAC}, nil)
-		r.arp[c.VNI], c.Neighbours, slots.Neighbour = nb, nb, nb
-	}
-	flags := fdb.Static
-	if c.Anycast {
-		c.Own = r.own
-		flags |= fdb.Anycast
-		l.must(v.FDB().Set(r.own, 0, fdb.Static))
-	}
-	i, err := r.g.VRF(vrf).NewInterface(c)
-	l.must(err)
-	slots.Gateway, slots.TooBig = i, i.TooBig()
-	if !c.MAC.IsZero() {
-		l.must(v.FDB().Set(c.MAC, 0, flags))
-	}
-	l.must(v.Configure(vswitch.VSIConfig{Slots: slots}))
-	r.in[c.VNI] = slots
+	i, err := r.n.Gateway().VRF("red").NewInterface(c)
+	r.l.must(err)
+	r.l.must(v.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: i, TooBig: i.TooBig()}}))
 	return i
 }
 
 // gate is iface for a segment and the subnet of its number, with gwMAC.
 func (r *router) gate(n frame.VNI, anycast bool) *l3.Interface {
 	r.l.T.Helper()
-	return r.iface("red", l3.InterfaceConfig{VNI: n, Addresses: gateAddrs(byte(n)), MAC: gwMAC, Anycast: anycast}, arp.Suppress)
+	return r.iface("red", n, node.Gateway{Addresses: gateAddrs(byte(n)), MAC: gwMAC, Anycast: anycast}, arp.Suppress)
 }
 
 // tunnel makes the router's VTEP a member of a VNI, with a flood list.
-func (r *router) tunnel(n frame.VNI, peers ...byte) *vswitch.Attachment {
+func (r *router) tunnel(n frame.VNI, peers ...byte) {
 	r.l.T.Helper()
-	a, err := r.Segment(n).Attach(r.VTEP, uint32(n))
-	r.l.must(err)
-	var to []netip.AddrPort
+	var to []netip.Addr
 	for _, i := range peers {
-		to = append(to, r.l.at(i))
+		if a := r.l.addr(i); a != r.Addr.Addr() {
+			to = append(to, a)
+		}
 	}
-	r.l.must(r.VTEP.SetFlood(n, to...))
-	return a
+	r.l.must(r.vsi(n).Join(r.VTEP, to...))
 }
 
 // guest puts a host with an address on a node. It has told everybody.
@@ -167,9 +186,9 @@ type site struct {
 	f    *far
 }
 
-func (l *lab) site(v6, anycast bool, cfg *l3.GatewayConfig) *site {
+func (l *lab) site(v6, anycast bool) *site {
 	l.T.Helper()
-	s := &site{router: l.router(1, cfg), v6: v6}
+	s := &site{router: l.router(1), v6: v6}
 	s.gate(vni, anycast)
 	s.gate(vni2, anycast)
 	s.tunnel(vni, 2)

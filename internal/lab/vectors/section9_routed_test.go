@@ -41,10 +41,10 @@ func (p packet) pieces(mtu int) (all [][]byte) {
 }
 
 // short starts a site over an underlay of 1500 bytes, host 3 of VNI 200 behind the far end.
-func (l *lab) short(v6 bool, cfg *l3.GatewayConfig) *site {
+func (l *lab) short(v6 bool) *site {
 	l.T.Helper()
 	l.bigger(1500)
-	s := l.site(v6, true, cfg)
+	s := l.site(v6, true)
 	s.behind(vni2, 3)
 	return s
 }
@@ -54,7 +54,7 @@ func routedBigRows() []row {
 	return slices.Concat([]row{
 		{id: "1.gbp-carried", name: "each piece of what is too long keeps it", wire: func(l *lab) {
 			l.vc = withGBP
-			s := l.short(false, nil)
+			s := l.short(false)
 			l.must(s.a.At.Configure(vswitch.AttachConfig{GBP: 0x66}))
 			p := s.fromA(s.ip(vni2, 3)).long(1500)
 			p.df = false
@@ -66,7 +66,7 @@ func routedBigRows() []row {
 			s.f.want(want...)
 		}},
 		{id: "9.routed-fragment", name: "without DF", wire: func(l *lab) {
-			s := l.short(false, nil)
+			s := l.short(false)
 			fits := l.inner(1500)
 			for _, n := range []int{fits, fits + 1, 1500} {
 				p := s.fromA(s.ip(vni2, 3)).long(n)
@@ -82,7 +82,7 @@ func routedBigRows() []row {
 			l.drops(nil)
 		}},
 		{id: "9.routed-fragment", name: "several of them, on a path of 608 bytes", only: "IPv4", wire: func(l *lab) {
-			s := l.short(false, nil)
+			s := l.short(false)
 			l.narrowPath(2, 608, vx(vni2, make([]byte, 1200)))
 			p := s.fromA(s.ip(vni2, 3)).long(1500)
 			p.df = false
@@ -99,7 +99,7 @@ func routedBigRows() []row {
 			l.drops(nil)
 		}},
 		{id: "9.routed-fragment", name: "out of an IP port", only: "IPv4", wire: func(l *lab) {
-			s := l.site(false, true, nil)
+			s := l.site(false, true)
 			tun := s.tun()
 			tun.mtu = 600
 			ip, _, _, _ := away(false)
@@ -116,7 +116,7 @@ func routedBigRows() []row {
 		}},
 	},
 		inside("9.routed", "DF, and IPv6", func(l *lab, v6 bool) {
-			s := l.short(v6, nil)
+			s := l.short(v6)
 			fits := l.inner(1500)
 			p := s.fromA(s.ip(vni2, 3)).long(fits)
 			s.a.Send(p.bytes())
@@ -128,7 +128,7 @@ func routedBigRows() []row {
 			l.drops(nil)
 		}),
 		inside("9.routed", "to a sender behind a tunnel", func(l *lab, v6 bool) {
-			s := l.short(v6, nil)
+			s := l.short(v6)
 			s.behind(vni, 4)
 			fits := l.inner(1500)
 			p := packetOf(rmac(4), s.ip(vni, 4), s.own, s.ip(vni2, 3)).long(fits)
@@ -139,7 +139,7 @@ func routedBigRows() []row {
 			l.drops(nil)
 		}),
 		inside("9.routed", "out of an IP port", func(l *lab, v6 bool) {
-			s := l.site(v6, true, nil)
+			s := l.site(v6, true)
 			tun := s.tun()
 			tun.mtu = 1400
 			ip, _, _, _ := away(v6)
@@ -154,15 +154,15 @@ func routedBigRows() []row {
 			l.drops(nil)
 		}),
 		inside("9.routed", "rate-limited", func(l *lab, v6 bool) {
-			s := l.short(v6, &l3.GatewayConfig{PerSender: 1})
+			s := l.short(v6)
 			p := s.fromA(s.ip(vni2, 3)).long(1500)
-			s.a.Send(p.bytes(), p.bytes())
-			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1500)))
+			s.a.Send(slices.Repeat([][]byte{p.bytes()}, l3.DefaultPerSender+1)...)
+			s.a.Want(slices.Repeat([][]byte{tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1500))}, l3.DefaultPerSender)...)
 			s.silent()
 			l.drops(one("too-big"))
 		}),
 		inside("9.routed-path-mtu", "a router on the way to a peer", func(l *lab, v6 bool) {
-			s := l.short(v6, nil)
+			s := l.short(v6)
 			l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
 			fits := l.inner(1400)
 			p := s.fromA(s.ip(vni2, 3)).long(fits + 1)
@@ -176,7 +176,7 @@ func routedBigRows() []row {
 			s.silent()
 		}),
 		inside("9.mss-clamp", "bridged and routed, there and back", func(l *lab, v6 bool) {
-			s := l.short(v6, nil)
+			s := l.short(v6)
 			s.behind(vni, 3)
 			fits := l.inner(1500)
 			clamp, err := l3.NewMSSClamp(fits)
