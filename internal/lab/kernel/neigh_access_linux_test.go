@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // A Linux host as Calico sets up a pod: an address of its own, and a gateway that is on
@@ -123,23 +124,13 @@ func TestNeighAccess(t *testing.T) {
 // confine has guests reach the gateway alone, beside others of the segment that are as they were.
 func (s *neighSite) confine(guests ...*guest) {
 	s.l.t.Helper()
-	access, err := s.r.With(arp.Access)
-	s.must(err)
 	s.must(s.vsi.FDB().Set(arp.DefaultAccessMAC, 0, fdb.Static))
-	for _, at := range s.vsi.Attachments() {
-		for _, g := range guests {
-			if s.Switch().Name(at.Dest(0)) == g.dev {
-				g.confined = s
-				c := at.Config()
-				c.Slots.Neighbour = access
-				s.must(at.Configure(c))
-			}
-		}
-	}
 	for _, g := range guests {
-		if g.confined == nil {
-			s.l.t.Fatalf("%s is on no port", g.Name)
-		}
+		g.confined = s
+		s.configure(func(c *node.Segment) {
+			i := slices.IndexFunc(c.Members, func(m node.Member) bool { return m.Port == g.dev })
+			c.Members[i].NeighbourMode = new(arp.Access)
+		})
 	}
 }
 

@@ -312,9 +312,9 @@ func (l *neighLab) settle() {
 			// From MACs of their own: that of a guest is to be learned from what the guest says.
 			f := append(ethernet("ff:ff:ff:ff:ff:ff", fmt.Sprintf("02:00:00:00:ee:%02x", g.number), 0x88b5), fmt.Sprintf("marker %d.", l.marks)...)
 			if s := g.confined; s != nil {
-				dropped := s.drops(frame.NotGateway)
+				dropped := s.drops(frame.EtherType)
 				g.Inject(g.dev, f)
-				g.Until("the marker is dropped", func() bool { return s.drops(frame.NotGateway) > dropped })
+				g.Until("the marker is dropped", func() bool { return s.drops(frame.EtherType) > dropped })
 				continue
 			}
 			g.Inject(g.dev, f)
