@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -105,6 +106,36 @@ func TestTables(t *testing.T) {
 	// What the node says it does is a file that it reads.
 	if _, text := r.ask("GET", "/v1/config", ""); !strings.Contains(text, `"ageing": "5m0s"`) {
 		t.Errorf("%s", text)
+	}
+}
+
+// Entries of every kind can be read.
+func TestEntryTable(t *testing.T) {
+	text := strings.Replace(basic(t), `{"vni": 20}`, `{"vni": 20, "tunnel": "vx", "fdb": [
+      {"mac": "01:00:5e:00:00:01", "remote": "127.0.0.2"},
+      {"mac": "02:00:00:00:00:01", "filter": true},
+      {"mac": "02:00:00:00:00:02", "remote": "127.0.0.2", "vni": 7001},
+      {"mac": "02:00:00:00:00:03", "remotes": ["127.0.0.3", "127.0.0.2"]},
+      {"mac": "02:00:00:00:00:04", "remotes": ["127.0.0.2", "127.0.0.3"], "vni": 7001}]}`, 1)
+	r := begin(t, text)
+	_, answer := r.ask("GET", "/v1/fdb?vni=20", "")
+	var es []api.FDBEntry
+	if err := json.Unmarshal([]byte(answer), &es); err != nil {
+		t.Fatal(err)
+	}
+	port := regexp.MustCompile(`(127\.0\.0\.\d):\d+`)
+	var got []string
+	for _, e := range es {
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s; %s %s %s", e.MAC, port.ReplaceAllString(e.Dest, "$1"), e.Dev, e.Origin, strings.Join(e.Flags, ","))))
+	}
+	if want := []string{
+		"01:00:5e:00:00:01 127.0.0.2; vx static",
+		"02:00:00:00:00:01 filter;  static filter",
+		"02:00:00:00:00:02 127.0.0.2 vni 7001; vx static",
+		"02:00:00:00:00:03 group of 127.0.0.2, 127.0.0.3; vx static",
+		"02:00:00:00:00:04 group of 127.0.0.2 vni 7001, 127.0.0.3 vni 7001; vx static",
+	}; !slices.Equal(got, want) {
+		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

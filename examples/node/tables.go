@@ -75,6 +75,9 @@ func entries(n *node.Node, only func(vni uint32) bool, dev string) iter.Seq[api.
 					VNI: uint32(v.VNI()), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)),
 					Origin: e.Origin.String(), Age: float64(e.Age(now)), Flags: flags(e),
 				}
+				if e.Dest == frame.Filter {
+					x.Dev = "" // nowhere
+				}
 				if (dev == "" || x.Dev == dev) && !yield(x) {
 					return
 				}

@@ -2,12 +2,14 @@ package api
 
 import "encoding/json"
 
-// An FDBEntry is where a MAC of a segment is.
+// An FDBEntry is where a MAC of a segment is. Dest is a port's name, or a peer's address, behind which
+// "vni N" is what the peer calls the network if it calls it otherwise; of several peers it is
+// "group of" and a list of these; and it may be "switch" or "filter".
 type FDBEntry struct {
 	VNI    uint32   `json:"vni"`
 	MAC    string   `json:"mac"`
-	Dest   string   `json:"dest"`            // the port's name, or the peer's address
-	Dev    string   `json:"dev"`             // the name of the port or tunnel
+	Dest   string   `json:"dest"`
+	Dev    string   `json:"dev"`             // the name of the port or tunnel; "" of a filter
 	Origin string   `json:"origin"`          // learned, static, control
 	Age    float64  `json:"age"`             // seconds since it was last heard; of what was not, since the node began
 	Flags  []string `json:"flags,omitempty"` // sticky, filter, anycast, frozen
