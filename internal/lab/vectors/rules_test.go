@@ -128,6 +128,7 @@ var rules = []rule{
 	{id: "4.freeze-thaw", text: "a frozen MAC thaws when it is not heard for the ageing time, is flushed or deleted"},
 	{id: "4.static", text: "a static entry never moves: a frame that claims its MAC elsewhere is dropped and counted"},
 	{id: "4.sticky", text: "a sticky entry never moves: a frame that claims its MAC elsewhere is dropped and counted (RFC 7432, section 15.2)"},
+	{id: "4.static-hops", text: "the MAC of a static entry at a next hop or a group is claimed by a peer that this leads to, and by nobody else"},
 	{id: "4.pinned-forward", text: "a setting forwards such frames"},
 	{id: "4.control-local", text: "a control entry gives way to learning on a local attachment"},
 	{id: "4.control-tunnel", text: "a control entry never gives way to learning from a tunnel"},

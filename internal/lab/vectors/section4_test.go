@@ -387,6 +387,30 @@ var pinRows = []row{
 		h.Send(eth(nobody, h.MAC, "from where it is"))
 		l.drops(map[string]uint64{"mac-pinned": 1, "no-peer": 1})
 	}},
+	{id: "4.static-hops", name: "a next hop with a VNI of its own, and a group of it and a peer", wire: func(l *lab) {
+		l.std()
+		h, f, g, x := l.host(), l.far(2), l.far(3), l.far(4)
+		l.flood(2, 3, 4)
+		hop, err := l.VTEP.NextHop(l.at(2), 7)
+		l.must(err)
+		group, err := l.VTEP.Group(hop, l.peer(3))
+		l.must(err)
+		one, both := l.tun.Dest(hop), l.tun.Dest(group)
+		l.must(l.seg.FDB().Set(rmac(1), one, fdb.Static))
+		l.must(l.seg.FDB().Set(rmac(2), both, fdb.Control|fdb.Sticky))
+		claim := func(i byte) []byte { return eth(nobody, rmac(i), "claim") }
+		f.send(vx(vni, claim(1)))
+		f.send(vx(vni, claim(2)))
+		g.send(vx(vni, claim(2)))
+		h.Want(claim(1), claim(2), claim(2))
+		g.send(vx(vni, claim(1)))
+		x.send(vx(vni, claim(1)))
+		x.send(vx(vni, claim(2)))
+		h.Send(claim(2))
+		h.Want()
+		l.drops(map[string]uint64{"mac-pinned": 4})
+		l.wantFDB(l.seg, table{rmac(1): one, rmac(2): both})
+	}},
 	{id: "4.static", name: "with learning off", wire: func(l *lab) {
 		l.start(nil, nil, nil, vswitch.AttachConfig{NoLearn: true})
 		h, f := l.host(), l.far(2)
