@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
 )
@@ -174,6 +175,11 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		t = k.tunnelOf(key, g, h.Tunnel)
 	} else if h.Tunnel != "" {
 		k.fail(key+".tunnel", "is for remote")
+	}
+	if h.VNI != 0 && h.MAC.IsZero() {
+		k.fail(key+".vni", "is for a router behind a tunnel, which has a mac")
+	} else if !h.VNI.Valid() {
+		k.fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", h.VNI, frame.MaxVNI)
 	}
 	switch {
 	case !k.bare(g) && h.IP.IsValid() && (!h.MAC.IsZero() || h.Remote.IsValid()):

@@ -193,6 +193,7 @@ type Hop struct {
 	IP      netip.Addr `json:"ip,omitzero"`      // of a neighbour there
 	MAC     frame.MAC  `json:"mac,omitzero"`     // of a router behind Remote
 	Remote  netip.Addr `json:"remote,omitzero"`  // peer of the tunnel
+	VNI     frame.VNI  `json:"vni,omitzero"`     // with MAC: what the router calls the segment's network, 1 to 16777215; default what the tunnel calls it here
 	Tunnel  string     `json:"tunnel,omitempty"` // name of the tunnel of Remote, where the segment is in several
 }
 

@@ -19,7 +19,8 @@ func TestEntryRows(t *testing.T) {
     {"mac": "02:00:00:00:00:05", "filter": true},
     {"mac": "01:00:5e:00:00:01", "filter": true},
     {"mac": "01:00:5e:00:00:02", "remote": "10.0.0.2", "tunnel": "a"},
-    {"mac": "01:00:5e:00:00:03", "port": "t1"}]}]}`))
+    {"mac": "01:00:5e:00:00:03", "port": "t1"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:ff:01"}}],
+  "vrfs": [{"name": "v", "routes": [{"prefix": "10.9.0.0/16", "via": [{"segment": 10, "mac": "02:00:00:00:00:09", "remote": "10.0.0.2", "tunnel": "a", "vni": 7001}]}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,6 +41,7 @@ func TestEntryRows(t *testing.T) {
 		"mac 01:00:5e:00:00:01 vni 10 filter",
 		"mac 01:00:5e:00:00:02 vni 10 vtep 10.0.0.2:0 tunnel a",
 		"mac 01:00:5e:00:00:03 vni 10 port t1",
+		"prefix 10.9.0.0/16 vrf v via vni 10 mac 02:00:00:00:00:09 vtep 10.0.0.2:0 far vni 7001 tunnel a",
 	}; !slices.Equal(got, want) {
 		t.Errorf("%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
@@ -51,9 +53,15 @@ func TestEntryChecks(t *testing.T) {
 	entry := func(e string) string {
 		return head + `"tunnel": "a", "members": [{"port": "t1"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:ff:01"}, "fdb": [{` + e + `}]}]}`
 	}
+	hop := func(h string) string {
+		return `{"tunnels": [{"name": "a", "local": "10.0.0.1"}], "segments": [{"vni": 10, "tunnel": "a", "gateway": {"vrf": "v", "mac": "02:00:00:00:ff:01", "addresses": ["10.8.0.1/24"]}}],
+			"vrfs": [{"name": "v", "routes": [{"prefix": "10.9.0.0/16", "via": [{"segment": 10, ` + h + `}]}]}]}`
+	}
 	const mac = `"mac": "02:00:00:00:00:01", `
 	for text, want := range map[string]string{
-		entry(`"filter": true`): "fdb[0].mac: a MAC is needed",
+		hop(`"ip": "10.8.0.2", "vni": 7`):                                                   "via[0].vni: is for a router behind a tunnel, which has a mac",
+		hop(mac + `"remote": "10.0.0.2", "vni": 16777216`):                                  "via[0].vni: 16777216; allowed are 1 to 16777215, and 0 for what the tunnel calls it here",
+		entry(`"filter": true`):                                                             "fdb[0].mac: a MAC is needed",
 		entry(mac + `"remote": "10.0.0.2", "remotes": ["10.0.0.2", "10.0.0.3"]`):            "fdb[0]: one of remote, remotes, port and filter is needed",
 		entry(mac + `"remote": "10.0.0.2", "filter": true`):                                 "fdb[0]: one of remote, remotes, port and filter is needed",
 		entry(mac + `"port": "t1", "filter": true`):                                         "fdb[0]: one of remote, remotes, port and filter is needed",

@@ -393,6 +393,7 @@ func (m maker) hop(s *Segment) Hop {
 	case s.Gateway.MAC.IsZero():
 	case len(in) > 0 && m.some(2):
 		h.MAC, h.Remote = frame.MAC{2, 0, 0, 0xdd, 0, byte(m.IntN(2))}, m.peer()
+		h.VNI = pick[frame.VNI](m, 0, 0, 7001)
 		if len(in) > 1 {
 			h.Tunnel = pick(m, in...).Tunnel
 		}

@@ -73,7 +73,7 @@ func prefixes(segments map[frame.VNI]*Segment, vrf string, p netip.Prefix, via [
 	for _, h := range via {
 		x := control.Via{VNI: h.Segment, IP: h.IP, MAC: h.MAC}
 		if h.Remote.IsValid() {
-			x.VTEP, x.Tunnel = netip.AddrPortFrom(h.Remote, 0), segments[h.Segment].named(h.Tunnel)
+			x.VTEP, x.FarVNI, x.Tunnel = netip.AddrPortFrom(h.Remote, 0), h.VNI, segments[h.Segment].named(h.Tunnel)
 		}
 		list = append(list, control.Prefix{VRF: vrf, Prefix: p, Via: x})
 	}
