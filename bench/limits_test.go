@@ -9,7 +9,6 @@ import (
 	"github.com/vxswitch/vxswitch/bench/rig"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -32,8 +31,7 @@ func newHardened(tb testing.TB, locked bool) *bed {
 	check(tb, err)
 	segment.Slots.Neighbour, err = arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: r.vsi.FDB().Lookup})
 	check(tb, err)
-	segment.Slots.TooBig, err = l3.NewTooBig(nil)
-	check(tb, err)
+	segment.Slots.TooBig = r.sw.TooBig()
 	check(tb, r.vsi.Configure(segment))
 	for _, a := range r.vsi.Attachments() {
 		c := vswitch.AttachConfig{MaxMACs: 5000, Storm: storm}

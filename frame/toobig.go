@@ -1,7 +1,7 @@
 package frame
 
-// TooBigStats counts the frames that a stage for too long ones was asked about, each in one
-// field: l3.TooBig, and the one that a switch has of its own.
+// TooBigStats counts the frames that a switch's stage for too long ones (Switch.TooBig) was
+// asked about, each in one field.
 type TooBigStats struct {
 	Sent4       uint64 `json:"sent4"`       // answered with ICMP
 	Sent6       uint64 `json:"sent6"`       // answered with ICMPv6

@@ -198,9 +198,7 @@ func (r *rig) makeSegment(i int) {
 		x.slots.Gateway, large = x.iface, append(large, x.iface.TooBig())
 	}
 	if c.tooBig {
-		s, err := l3.NewTooBig(nil)
-		r.must(err)
-		large = append(large, s)
+		large = append(large, r.sw.TooBig())
 	} else {
 		large = append(large, vswitch.NoTooBig{})
 	}
@@ -284,9 +282,7 @@ func (r *rig) makeRoutes() {
 	cfg.Port = at.Dest(0)
 	r.toIP, err = r.vrf.NewInterface(cfg)
 	r.must(err)
-	tooBig, err := l3.NewTooBig(nil)
-	r.must(err)
-	r.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: r.toIP, TooBig: vswitch.Chain(r.toIP.TooBig(), tooBig)}}))
+	r.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: r.toIP, TooBig: vswitch.Chain(r.toIP.TooBig(), r.sw.TooBig())}}))
 	node := func(n int) l3.NextHop {
 		h := l3.NextHop{Interface: r.toIP}
 		switch {

@@ -157,34 +157,6 @@ func TestConfigureFragments(t *testing.T) {
 	}
 }
 
-// The rates of a stage for too long frames hold from the next one on.
-func TestConfigureTooBig(t *testing.T) {
-	s := newTooBig(t, &TooBigConfig{PerSender: 2})
-	now := frame.Tick(0)
-	for _, c := range []struct {
-		cfg  TooBigConfig
-		want int
-	}{
-		{TooBigConfig{PerSender: 2}, 2}, {TooBigConfig{PerSender: 5}, 5}, {TooBigConfig{Total: 6}, 3}, {TooBigConfig{}, DefaultPerSender},
-	} {
-		must(t, s.Configure(c.cfg))
-		now++
-		n := 0
-		for range 20 {
-			f := entered(src4(t, 10, 0, 0, 1))
-			if s.Process(&f, frame.At{MTU: 1464, Tick: now}) == frame.Reply {
-				n++
-			}
-		}
-		if n != c.want || s.Config() != c.cfg {
-			t.Errorf("%+v: %d answers, want %d", s.Config(), n, c.want)
-		}
-	}
-	if err := s.Configure(TooBigConfig{Total: -1}); err == nil || s.Config() != (TooBigConfig{}) {
-		t.Errorf("%v, %+v", err, s.Config())
-	}
-}
-
 // Workers need not know that somebody changes limits.
 func TestConfigureGatewayUnderTraffic(t *testing.T) {
 	l := newLab(t, nil)

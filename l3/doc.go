@@ -41,19 +41,6 @@
 //
 // A [Wire] is none of these: it joins two IP ports and routes nothing.
 //
-// # Too big
-//
-// [TooBig] serves what is bridged. It tells the sender of a packet that is too
-// long for its tunnel how long a packet may be. A switch has one of its own (Switch.TooBig);
-// one from [NewTooBig] has other rates. A bridge has no address to say so from, and
-// a sender that hears nothing goes on sending what never arrives; so the answer is forged
-// from the host the packet was for:
-//
-//	host A ---- 1500 ----> switch ---- tunnel, 1450 ----> host B
-//	       <-- from B: fragmentation needed, MTU 1450
-//
-// Linux does the same for its tunnels that are ports of a bridge.
-//
 // # What may be called from where
 //
 // Process runs inside the workers of a switch, any number of them at once. For a packet

@@ -18,6 +18,8 @@ import (
 
 // Defaults of [GatewayConfig].
 const (
+	DefaultPerSender    = icmperr.DefaultPerSender
+	DefaultTotal        = icmperr.DefaultTotal
 	DefaultPerNeighbour = 3
 	DefaultWaiting      = 1024
 	DefaultQueued       = 1 << 20
@@ -103,7 +105,8 @@ func (g *Gateway) Config() GatewayConfig {
 // Check returns what [NewGateway] and [Gateway.Configure] refuse.
 func (c *GatewayConfig) Check() error {
 	w := setting.Of("l3: GatewayConfig")
-	checkRates(w, c.PerSender, c.Total)
+	w.Number("PerSender", c.PerSender, 1, icmperr.MaxRate, DefaultPerSender)
+	w.Number("Total", c.Total, 1, icmperr.MaxRate, DefaultTotal)
 	w.Limit("PerNeighbour", c.PerNeighbour)
 	w.Number("Waiting", c.Waiting, 1, maxWaiting, DefaultWaiting)
 	w.Limit("Queued", c.Queued)

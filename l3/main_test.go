@@ -54,44 +54,10 @@ func ether(typ layers.EthernetType, vids ...uint16) (ls []gopacket.SerializableL
 	return ls
 }
 
-// udp4 returns a frame from A to B with an IPv4 packet of n bytes in it, DF set.
-func udp4(t testing.TB, n int, vids ...uint16) []byte {
-	t.Helper()
-	ip := &layers.IPv4{Version: 4, IHL: 5, Id: 77, Flags: layers.IPv4DontFragment, TTL: 63, Protocol: layers.IPProtocolUDP, SrcIP: ip4A, DstIP: ip4B}
-	u := &layers.UDP{SrcPort: 5001, DstPort: 5002}
-	u.SetNetworkLayerForChecksum(ip)
-	return serialize(t, append(ether(layers.EthernetTypeIPv4, vids...), ip, u, gopacket.Payload(counting(n-28)))...)
-}
-
-// udp6 is likewise one with an IPv6 packet of n bytes.
-func udp6(t testing.TB, n int, vids ...uint16) []byte {
-	t.Helper()
-	ip := &layers.IPv6{Version: 6, HopLimit: 63, NextHeader: layers.IPProtocolUDP, SrcIP: ip6A, DstIP: ip6B}
-	u := &layers.UDP{SrcPort: 5001, DstPort: 5002}
-	u.SetNetworkLayerForChecksum(ip)
-	return serialize(t, append(ether(layers.EthernetTypeIPv6, vids...), ip, u, gopacket.Payload(counting(n-48)))...)
-}
-
 func counting(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(i)
 	}
 	return b
-}
-
-// entered returns a frame that came in on port 1.
-func entered(b []byte) frame.Frame {
-	f := frame.Make(b)
-	f.From, f.VNI, f.Hash = frame.NewDest(1, 0), 100, 12345
-	return f
-}
-
-func newTooBig(t testing.TB, cfg *TooBigConfig) *TooBig {
-	t.Helper()
-	s, err := NewTooBig(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

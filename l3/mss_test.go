@@ -68,7 +68,7 @@ func TestMSSClamp(t *testing.T) {
 		for name, in := range map[string][]byte{
 			"no SYN": synOf(t, v6, 9000, 0, func(h *layers.TCP) { h.SYN = false }),
 			"cut":    synOf(t, v6, 9000, 0, nil)[:60],
-			"UDP":    udp4(t, 200),
+			"UDP":    between(v6, 1, 4).bytes(t),
 		} {
 			f := frame.Make(in)
 			if c.Process(&f, frame.At{}); !bytes.Equal(f.Bytes(), in) {

@@ -94,8 +94,8 @@ type WireTooBig struct{ w *Wire }
 // TooBig returns the wire's stage for the slot TooBig of its segment.
 func (w *Wire) TooBig() WireTooBig { return WireTooBig{w} }
 
-// Process cuts IPv4 packets without DF, and answers others as [TooBig] does (RFC 2003, section
-// 5.1). A packet whose header is damaged is dropped: each piece would have a right checksum.
+// Process cuts IPv4 packets without DF, and answers others as Switch.TooBig does (RFC 2003,
+// section 5.1). A packet whose header is damaged is dropped: each piece would have a right checksum.
 func (s WireTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && p.ChecksumOK() && at.MTU >= icmperr.MinMTU4 {
 		return fragment4(f, p, 0, at.MTU, at.From, at.To, s.w.cfg.Send)

@@ -38,7 +38,6 @@ type Sources struct {
 	Underlays  map[string]Underlay
 	Neighbours map[frame.VNI]*arp.Responder // one of those that share a table: they count together
 	Interfaces map[frame.VNI]*l3.Interface  // by the segment they are on
-	TooBigs    map[string]*l3.TooBig        // others than the switch's own, whose name is "switch"
 	Packets    map[string]*port.Packet
 	Buffers    map[string]*port.Buffered
 	Captures   map[string]*port.Capture
@@ -104,7 +103,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 
 func (c *Collector) collectSwitch(ch chan<- prometheus.Metric, s vswitch.Stats) {
 	put(ch, c.ports.eventsLost, s.EventsLost)
-	c.gateways.collectTooBig(ch, "switch", s.TooBig)
+	c.gateways.collectTooBig(ch, s.TooBig)
 	for i := range s.Ports {
 		c.ports.collect(ch, &s.Ports[i])
 	}
@@ -148,11 +147,6 @@ func (c *Collector) collectNetworks(ch chan<- prometheus.Metric, s *Sources) {
 	for vni, i := range s.Interfaces {
 		if i != nil {
 			c.gateways.collect(ch, text(i.VRF().Name()), vni.String(), i.Stats())
-		}
-	}
-	for name, t := range s.TooBigs {
-		if t != nil {
-			c.gateways.collectTooBig(ch, text(name), t.Stats())
 		}
 	}
 }

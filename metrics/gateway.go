@@ -3,10 +3,11 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 )
 
-// gatewayFamilies show l3.InterfaceStats and l3.TooBigStats.
+// gatewayFamilies show l3.InterfaceStats and frame.TooBigStats.
 type gatewayFamilies struct {
 	routed, echo, errors, limited, queued, unresolved, waiting family
 	tooBig                                                     family
@@ -34,7 +35,8 @@ func (g *gatewayFamilies) collect(ch chan<- prometheus.Metric, vrf, vni string, 
 	put(ch, g.waiting, s.Waiting, vrf, vni)
 }
 
-func (g *gatewayFamilies) collectTooBig(ch chan<- prometheus.Metric, stage string, s l3.TooBigStats) {
+func (g *gatewayFamilies) collectTooBig(ch chan<- prometheus.Metric, s frame.TooBigStats) {
+	const stage = "switch"
 	put(ch, g.tooBig, s.Sent4, stage, "sent-ipv4")
 	put(ch, g.tooBig, s.Sent6, stage, "sent-ipv6")
 	put(ch, g.tooBig, s.Limited, stage, "limited")

@@ -36,7 +36,7 @@ func TestZero(t *testing.T) {
 		return Sources{
 			VTEPs: map[string]*vtep.VTEP{"a": nil}, Underlays: map[string]Underlay{"a": nil, "b": (*underlay.UDP)(nil)},
 			Neighbours: map[frame.VNI]*arp.Responder{1: nil}, Interfaces: map[frame.VNI]*l3.Interface{1: nil},
-			TooBigs: map[string]*l3.TooBig{"a": nil}, Packets: map[string]*port.Packet{"a": nil},
+			Packets: map[string]*port.Packet{"a": nil},
 			Buffers: map[string]*port.Buffered{"a": nil}, Captures: map[string]*port.Capture{"a": nil},
 			Policies: map[string]*policy.Policy{"a": nil}, Guards: map[node.Place]*policy.Guard{{}: nil},
 		}
@@ -103,13 +103,7 @@ func TestNetworks(t *testing.T) {
 		defer n.Close()
 		p := port.NewPipe(nil)
 		must(0, seg.Add(p, nil))(t)
-		cfg := OfNode(n)
-		tooBigs := map[string]*l3.TooBig{"all": must(l3.NewTooBig(nil))(t)}
-		c := New(Config{Switch: cfg.Switch, Sources: func() Sources {
-			src := cfg.Sources()
-			src.TooBigs = tooBigs
-			return src
-		}})
+		c := New(OfNode(n))
 
 		h := &mem.Host{MAC: frame.MAC{2, 0, 0, 0, 0, 1}, IP: netip.MustParseAddr("192.168.0.1")}
 		for range 2 {
@@ -142,8 +136,8 @@ func TestNetworks(t *testing.T) {
 				t.Errorf("%s has %d samples, want %d", name, len(all[name].Metric), len(want))
 			}
 		}
-		if m := all["vxswitch_toobig_frames_total"].Metric; len(m) != 2*12 {
-			t.Errorf("%d outcomes of TooBig, want 12 of a stage and of the switch's own", len(m))
+		if m := all["vxswitch_toobig_frames_total"].Metric; len(m) != 12 {
+			t.Errorf("%d outcomes of TooBig, want 12 of the switch's own", len(m))
 		}
 
 		must(0, n.Apply(&node.Config{}))(t)

@@ -34,7 +34,6 @@ var library = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[fdb.Config]():             nil,
 	reflect.TypeFor[l3.GatewayConfig]():       nil,
 	reflect.TypeFor[l3.InterfaceConfig]():     nil,
-	reflect.TypeFor[l3.TooBigConfig]():        nil,
 	reflect.TypeFor[l3.WireConfig]():          nil,
 	reflect.TypeFor[policy.Config]():          nil,
 	reflect.TypeFor[policy.GuardConfig]():     nil,
@@ -85,7 +84,6 @@ var elsewhere = map[string]string{
 	"l3.InterfaceConfig.Send":       "the switch's",
 	"l3.InterfaceConfig.Port":       "the segment's TUN or tunnel for IP",
 	"l3.InterfaceConfig.Tunnel":     "the segment's tunnel for IP",
-	"l3.TooBigConfig":               "of stages of the program's own; the node has the switch's, of vswitch.TooBigConfig",
 	"l3.WireConfig":                 "its ends are ports; a node routes between them instead",
 
 	"port.BufferedConfig":       "of ports of the program's own: VSI.Add",

@@ -82,7 +82,7 @@ func TestSlotsOfNothing(t *testing.T) {
 		"Ingress":   {Ingress: (*policy.Guard)(nil)},
 		"Neighbour": {Neighbour: vswitch.Chain(vswitch.NoTooBig{}, nil)},
 		"Gateway":   {Gateway: (*l3.Interface)(nil)},
-		"TooBig":    {TooBig: vswitch.Chain(vswitch.Chain((*l3.TooBig)(nil)))},
+		"TooBig":    {TooBig: vswitch.Chain(vswitch.Chain((*l3.Interface)(nil)))},
 		"Egress":    {Egress: (*policy.Guard)(nil)},
 	} {
 		_, made := sw.VSI(2, &vswitch.VSIConfig{Slots: slots})

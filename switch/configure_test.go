@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 )
 
 // injects has n frames of a place injected, and returns how many were taken.
@@ -119,7 +120,7 @@ func TestConfigureTooBig(t *testing.T) {
 			for range 20 {
 				a.send(packet(mac(2), mac(1), 5000))
 			}
-			if got := len(a.sent()); got != c.want {
+			if got := len(a.sent()); got != c.want || l.s.Config().TooBig != c.cfg {
 				t.Errorf("%d: %+v: %d answers, want %d", n, c.cfg, got, c.want)
 			}
 		}
@@ -139,7 +140,9 @@ func TestConfigOfSwitch(t *testing.T) {
 	}
 	for field, bad := range map[string]Config{
 		"MaxMACs: -1": {MaxMACs: -1}, "Injected: -1": {Injected: -1}, "Injected: 16777217": {Injected: maxQueue + 1}, "Events: 1,": {Events: 1},
-		"Events: 16777217": {Events: maxQueue + 1}, "TooBig.PerSender: -1": {TooBig: TooBigConfig{PerSender: -1}}, "TooBig.Total: 1000000001": {TooBig: TooBigConfig{Total: 1_000_000_001}},
+		"Events: 16777217":     {Events: maxQueue + 1},
+		"TooBig.PerSender: -1": {TooBig: TooBigConfig{PerSender: -1}}, "TooBig.PerSender: 1000000001": {TooBig: TooBigConfig{PerSender: icmperr.MaxRate + 1}},
+		"TooBig.Total: -1": {TooBig: TooBigConfig{Total: -1}}, "TooBig.Total: 1000000001": {TooBig: TooBigConfig{Total: icmperr.MaxRate + 1}},
 	} {
 		if err := s.Configure(bad); err == nil || !strings.HasPrefix(err.Error(), "vswitch: Config."+field) || s.Config() != set {
 			t.Errorf("%s: %v", field, err)

@@ -2,10 +2,12 @@ package vswitch_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"log"
 	"net/netip"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -61,6 +63,40 @@ func Example() {
 	// Output:
 	// hello
 	// 02:00:00:00:00:01 is on port 1 learned
+}
+
+// A full-sized packet on its way into a tunnel that takes 1464 bytes: what its sender hears, as
+// often as the switch is set to tell it.
+func ExampleSwitch_TooBig() {
+	sw, err := vswitch.New(&vswitch.Config{TooBig: vswitch.TooBigConfig{PerSender: 1}})
+	check(err)
+	defer sw.Close()
+	packet := make([]byte, 14+1500)
+	copy(packet, []byte{
+		2, 0, 0, 0, 0, 0xb, // to
+		2, 0, 0, 0, 0, 0xa, // from
+		8, 0, // IPv4
+		0x45, 0, 1500 >> 8, 1500 & 0xff, 0, 0, 0x40, 0, // DF
+		64, 17, 0xa5, 0xbd, // UDP, checksum
+		192, 168, 7, 1, // from
+		192, 168, 7, 2, // to
+	})
+	for range 2 {
+		f := frame.Make(packet)
+		f.From = frame.NewDest(1, 0) // port 1
+		fmt.Println(sw.TooBig().Process(&f, frame.At{MTU: 1464}))
+		if b := f.Bytes(); len(b) < len(packet) {
+			fmt.Println("to", frame.MAC(b), "from", frame.MAC(b[6:]))
+			fmt.Println("ICMP type", b[34], "code", b[35], "MTU", binary.BigEndian.Uint16(b[40:]))
+		}
+	}
+	fmt.Println(sw.Stats().TooBig.Sent4, "sent")
+	// Output:
+	// reply
+	// to 02:00:00:00:00:0a from 02:00:00:00:00:0b
+	// ICMP type 3 code 4 MTU 1450
+	// drop too-big
+	// 1 sent
 }
 
 func check(err error) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
-	"github.com/vxswitch/vxswitch/l3"
 )
 
 // packet returns a frame with an IPv4 packet of n bytes in it, DF set.
@@ -21,14 +21,12 @@ func packet(dst, src frame.MAC, n int) []byte {
 	return b
 }
 
-// tooBigLab has l3.TooBig in the slot of the segment, and ports a with an MTU of 9014
+// tooBigLab has the switch's own stage in the slot of the segment, and ports a with an MTU of 9014
 // and small with one of 1464.
-func tooBigLab(t *testing.T, cfg *l3.TooBigConfig, test func(l *lab, a, small *stub)) {
+func tooBigLab(t *testing.T, cfg TooBigConfig, test func(l *lab, a, small *stub)) {
 	inLab(t, func(l *lab) {
-		s := must[*l3.TooBig](t)(l3.NewTooBig(cfg))
-		if err := l.v.Configure(VSIConfig{Slots: Slots{TooBig: s}}); err != nil {
-			t.Fatal(err)
-		}
+		must[any](t)(nil, l.s.Configure(Config{TooBig: cfg}))
+		must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{TooBig: l.s.TooBig()}}))
 		a, small := newStub("a"), newStub("small")
 		a.mtu, small.mtu = 9014, 1464
 		must[*Attachment](t)(l.v.Attach(a, 0))
@@ -65,7 +63,7 @@ func (l *lab) wantAccounts() {
 }
 
 func TestTooBigKnown(t *testing.T) {
-	tooBigLab(t, nil, func(l *lab, a, small *stub) {
+	tooBigLab(t, TooBigConfig{}, func(l *lab, a, small *stub) {
 		small.send(eth(frame.Broadcast, mac(2), 0x88b5))
 		a.sent()
 		a.send(packet(mac(2), mac(1), 1451))
@@ -87,7 +85,7 @@ func TestTooBigKnown(t *testing.T) {
 
 // Frames around one that is answered are what they were, in their order.
 func TestTooBigInABatch(t *testing.T) {
-	tooBigLab(t, nil, func(l *lab, a, small *stub) {
+	tooBigLab(t, TooBigConfig{}, func(l *lab, a, small *stub) {
 		small.send(eth(frame.Broadcast, mac(2), 0x88b5))
 		a.sent()
 		before, after := packet(mac(2), mac(1), 100), packet(mac(2), mac(1), 101)
@@ -111,7 +109,7 @@ func TestTooBigInABatch(t *testing.T) {
 func TestTooBigFlooded(t *testing.T) {
 	for _, mtus := range [][]int{{1464, 1364}, {1364, 1464}} {
 		inLab(t, func(l *lab) {
-			l.v.Configure(VSIConfig{Slots: Slots{TooBig: must[*l3.TooBig](t)(l3.NewTooBig(nil))}})
+			l.v.Configure(VSIConfig{Slots: Slots{TooBig: l.s.TooBig()}})
 			a, _ := l.port("a", 0)
 			one, _ := l.port("one", 0)
 			big, _ := l.port("big", 0)
@@ -140,7 +138,7 @@ func TestTooBigFlooded(t *testing.T) {
 
 // Nobody is told about broadcast and multicast; those ports that take it get it.
 func TestTooBigGroups(t *testing.T) {
-	tooBigLab(t, nil, func(l *lab, a, small *stub) {
+	tooBigLab(t, TooBigConfig{}, func(l *lab, a, small *stub) {
 		big, _ := l.port("big", 0)
 		for _, dst := range []frame.MAC{frame.Broadcast, {1, 0, 0x5e, 0, 0, 1}} {
 			in := packet(dst, mac(1), 1500)
@@ -164,7 +162,7 @@ func TestTooBigGroups(t *testing.T) {
 
 // On a trunk the answer is in the VLAN the frame came in.
 func TestTooBigTrunk(t *testing.T) {
-	tooBigLab(t, nil, func(l *lab, _, small *stub) {
+	tooBigLab(t, TooBigConfig{}, func(l *lab, _, small *stub) {
 		trunk, _ := l.port("trunk", 10)
 		small.send(eth(frame.Broadcast, mac(2), 0x88b5))
 		trunk.sent()
@@ -180,7 +178,7 @@ func TestTooBigTrunk(t *testing.T) {
 // Through a tunnel the answer goes to the peer it came from, known or flooded; to one
 // without a number not at all: the tunnel would send it to all of its flood list.
 func TestTooBigTunnel(t *testing.T) {
-	tooBigLab(t, nil, func(l *lab, a, small *stub) {
+	tooBigLab(t, TooBigConfig{}, func(l *lab, a, small *stub) {
 		tun := &stubTunnel{stub: newStub("t")}
 		must[*Attachment](t)(l.v.Attach(tun, 77))
 		small.send(eth(frame.Broadcast, mac(2), 0x88b5))
@@ -217,7 +215,7 @@ func TestTooBigTunnel(t *testing.T) {
 // From one peer of a hub to another: the answer goes back to the first.
 func TestTooBigHub(t *testing.T) {
 	inLab(t, func(l *lab) {
-		l.v.Configure(VSIConfig{Slots: Slots{TooBig: must[*l3.TooBig](t)(l3.NewTooBig(nil))}})
+		l.v.Configure(VSIConfig{Slots: Slots{TooBig: l.s.TooBig()}})
 		tun := &stubTunnel{stub: newStub("t")}
 		tun.mtu = 1464
 		must[*Attachment](t)(l.v.AttachWith(tun, 1, AttachConfig{Hub: true}))
@@ -233,7 +231,7 @@ func TestTooBigHub(t *testing.T) {
 
 // Frames of the switch's own have no sender to tell.
 func TestTooBigInjected(t *testing.T) {
-	tooBigLab(t, nil, func(l *lab, a, small *stub) {
+	tooBigLab(t, TooBigConfig{}, func(l *lab, a, small *stub) {
 		small.send(eth(frame.Broadcast, mac(2), 0x88b5))
 		a.sent()
 		f := frame.Make(packet(mac(2), mac(1), 1500))
@@ -255,7 +253,7 @@ func (s segments) Process(f *frame.Frame, _ frame.At) frame.Verdict {
 }
 
 func TestTooBigSuperframe(t *testing.T) {
-	tooBigLab(t, nil, func(l *lab, a, small *stub) {
+	tooBigLab(t, TooBigConfig{}, func(l *lab, a, small *stub) {
 		small.send(eth(frame.Broadcast, mac(2), 0x88b5))
 		a.sent()
 		set := func(size segments) {
@@ -281,7 +279,7 @@ func TestTooBigSuperframe(t *testing.T) {
 
 // What is beyond the rate is dropped and counted; in the next second there is room.
 func TestTooBigLimited(t *testing.T) {
-	tooBigLab(t, &l3.TooBigConfig{PerSender: 1}, func(l *lab, a, small *stub) {
+	tooBigLab(t, TooBigConfig{PerSender: 1}, func(l *lab, a, small *stub) {
 		small.send(eth(frame.Broadcast, mac(2), 0x88b5))
 		a.sent()
 		in := packet(mac(2), mac(1), 1500)
@@ -374,7 +372,7 @@ func TestTooBigByDefaultRates(t *testing.T) {
 			a.send(slices.Repeat([][]byte{packet(mac(2), frame.MAC{2, 0, 0, 0, 0, byte(k + 3)}, 1500)}, 12)...)
 		}
 		st := l.s.Stats().TooBig
-		if n := len(a.sent()); n == 0 || n > l3.DefaultTotal/2 || st.Sent4 != uint64(n) || st.Sent4+st.Limited != 200*12 {
+		if n := len(a.sent()); n == 0 || n > icmperr.DefaultTotal/2 || st.Sent4 != uint64(n) || st.Sent4+st.Limited != 200*12 {
 			t.Errorf("%d answers, %+v", n, st)
 		}
 		b.send(packet(mac(2), mac(1), 1500))

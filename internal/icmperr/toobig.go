@@ -8,7 +8,7 @@ import (
 )
 
 // A TooBig answers frames that are longer than their egress takes. What it says, and to whom,
-// is in the documentation of l3.TooBig. Until Init it answers nothing.
+// is in the documentation of vswitch.Switch.TooBig. Until Init it answers nothing.
 type TooBig struct {
 	limit Limiter
 	count [numOutcomes]atomic.Uint64

@@ -132,9 +132,7 @@ var vlanRows = slices.Concat([]row{
 	}},
 }, []row{
 	{id: "1.vlan-pass-mtu", name: "of the tunnel", wire: func(l *lab) {
-		vc := toobig(nil)
-		vc.InnerVLAN = vswitch.VLANPass
-		l.start(nil, nil, vc, vswitch.AttachConfig{})
+		l.start(nil, nil, &vswitch.VSIConfig{InnerVLAN: vswitch.VLANPass}, vswitch.AttachConfig{})
 		h, f := l.jumbo(), l.far(2)
 		f.learnt(rmac(1))
 		h.Got()

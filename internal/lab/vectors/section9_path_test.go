@@ -14,7 +14,7 @@ import (
 // pathRows are packets that a router on the way to one peer does not pass.
 var pathRows = []row{
 	{id: "9.path-mtu", name: "one peer of two", wire: func(l *lab) {
-		h, f := l.narrow(1500, nil)
+		h, f := l.narrow(1500)
 		g := l.far(3)
 		g.send(vx(vni, eth(h.MAC, rmac(2), "here")))
 		h.Got()
@@ -37,7 +37,7 @@ var pathRows = []row{
 		l.drops(map[string]uint64{})
 	}},
 	{id: "9.path-mtu", name: "a flooded frame reaches the others", wire: func(l *lab) {
-		h, f := l.narrow(1500, nil)
+		h, f := l.narrow(1500)
 		g := l.far(3)
 		l.flood(2, 3)
 		l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
@@ -105,7 +105,7 @@ var pathRows = []row{
 		l.drops(one("too-big"))
 	}},
 	{id: "9.path-mtu-age", name: "ten minutes", wire: func(l *lab) {
-		h, f := l.narrow(1500, nil)
+		h, f := l.narrow(1500)
 		l.narrowPath(2, 1400, vx(vni, make([]byte, 1390)))
 		in := ip4(rmac(1), h.MAC, l.inner(1500), udp4)
 		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Static)) // or its entry would age first
@@ -117,7 +117,7 @@ var pathRows = []row{
 		f.want(vx(vni, in))
 	}},
 	{id: "9.path-mtu-floor", name: "a router that lies", wire: func(l *lab) {
-		l.narrow(1500, nil)
+		l.narrow(1500)
 		floor := 576
 		if l.ip6 {
 			floor = 1280
@@ -128,7 +128,7 @@ var pathRows = []row{
 		}
 	}},
 	{id: "9.path-mtu-quoted", name: "packets that are not ours", wire: func(l *lab) {
-		l.narrow(1500, nil)
+		l.narrow(1500)
 		whole, long := l.VTEP.MTU(l.peer(2)), make([]byte, 1390)
 		for name, sent := range map[string][]byte{
 			"another VNI": vx(77, long), "no I flag": header([8]byte{0, 0, 0, 0, 0, 0, vni, 0}, long),
@@ -169,7 +169,7 @@ var pathRows = []row{
 // family and one of the other.
 func (l *lab) families() (h *mem.Host, v *vtep.VTEP, f, g *far) {
 	l.T.Helper()
-	l.bridge(nil, toobig(nil))
+	l.bridge(nil, nil)
 	h = l.jumbo()
 	o := *l
 	o.ip6 = !l.ip6

@@ -7,7 +7,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
-	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -16,7 +15,7 @@ import (
 // bigRows are packets that are longer than their tunnel takes.
 var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 	{id: "9.size", name: "IPv4: 576 bytes", wire: func(l *lab) {
-		h, _ := l.narrow(1500, nil)
+		h, _ := l.narrow(1500)
 		in := ip4(rmac(1), h.MAC, 1500, udp4)
 		h.Send(in)
 		h.Want(answer4(in, l.inner(1500), 548))
@@ -28,13 +27,13 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		a.Want(answer4(in, 400, 372)) // 400 bytes in all
 	}},
 	{id: "9.size", name: "IPv6: 1280 bytes", wire: func(l *lab) {
-		h, _ := l.narrow(1500, nil)
+		h, _ := l.narrow(1500)
 		in := ip6(rmac(1), h.MAC, 1500, udp6)
 		h.Send(in)
 		h.Want(answer6(in, l.inner(1500), 1232))
 	}},
 	{id: "9.default", name: "nothing set", wire: func(l *lab) {
-		h, f := l.narrowWith(1500, nil)
+		h, f := l.narrow(1500)
 		four, six := ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6)
 		h.Send(four, six)
 		h.Want(answer4(four, l.inner(1500), 548), answer6(six, l.inner(1500), 1232))
@@ -42,14 +41,14 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		l.drops(nil)
 	}},
 	{id: "9.default", name: "told otherwise", wire: func(l *lab) {
-		h, f := l.narrowWith(1500, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: vswitch.NoTooBig{}}})
+		h, f := l.narrowWith(1500, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: vswitch.NoTooBig{}}})
 		h.Send(ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6))
 		h.Want()
 		f.want()
 		l.drops(map[string]uint64{"too-big": 2})
 	}},
 	{id: "9.flooded", name: "unknown unicast", wire: func(l *lab) {
-		h, f := l.narrow(1500, nil)
+		h, f := l.narrow(1500)
 		o := l.jumbo()
 		in := ip4(nobody, h.MAC, l.inner(1500)+1, udp4)
 		h.Send(in)
@@ -59,7 +58,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 	}},
 	{id: "9.back", name: "through a tunnel, to the peer it came from", wire: func(l *lab) {
 		l.bigger(9000)
-		l.start(nil, nil, toobig(nil), vswitch.AttachConfig{})
+		l.std()
 		l.flood(2, 3)
 		f, g, h := l.far(2), l.far(3), l.host()
 		h.Send(eth(frame.Broadcast, h.MAC, "here"))
@@ -72,7 +71,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		h.Want()
 	}},
 	{id: "9.back", name: "on a trunk, in its VLAN", local: func(l *lab) {
-		l.bridge(nil, toobig(nil))
+		l.telling()
 		a, b := l.HostWith(vni, 10, vswitch.AttachConfig{}), l.pipe(514)
 		b.Send(eth(frame.Broadcast, b.MAC, "here"))
 		a.Got()
@@ -82,7 +81,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		b.Want()
 	}},
 	{id: "9.rate", name: "one sender", wire: func(l *lab) {
-		h, f := l.narrow(1500, &l3.TooBigConfig{PerSender: 2})
+		h, f := l.narrowWith(1500, &vswitch.Config{TooBig: vswitch.TooBigConfig{PerSender: 2}}, nil)
 		in := ip4(rmac(1), h.MAC, 1500, udp4)
 		want := answer4(in, l.inner(1500), 548)
 		h.Send(in, in, in, in)
@@ -94,7 +93,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		f.want()
 	}},
 	{id: "9.rate", name: "all at one port", wire: func(l *lab) {
-		h, _ := l.narrow(1500, &l3.TooBigConfig{Total: 6})
+		h, _ := l.narrowWith(1500, &vswitch.Config{TooBig: vswitch.TooBigConfig{Total: 6}}, nil)
 		n := 0
 		for i := range 5 {
 			in := ip4(rmac(1), h.MAC, 1500, udp4, func(ip []byte) { ip[15] = byte(i + 1) })
@@ -121,7 +120,7 @@ func overheadRows() (rows []row) {
 			return c.over4
 		}
 		rows = append(rows, row{id: "9.overhead", name: fmt.Sprint("underlay ", c.underlay), wire: func(l *lab) {
-			h, f := l.narrow(c.underlay, nil)
+			h, f := l.narrow(c.underlay)
 			n := fits(l)
 			in := ip4(rmac(1), h.MAC, n, udp4)
 			h.Send(in)
@@ -136,7 +135,7 @@ func overheadRows() (rows []row) {
 			f.want()
 			l.drops(nil)
 		}}, row{id: "9.overhead-tag", name: fmt.Sprint("underlay ", c.underlay), wire: func(l *lab) {
-			h, f := l.narrow(c.underlay, nil)
+			h, f := l.narrow(c.underlay)
 			l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: tagging(7)}}))
 			n := fits(l) - 4
 			in := ip4(rmac(1), h.MAC, n, udp4)
@@ -169,7 +168,7 @@ func answerRows() (rows []row) {
 		{"9.ipv6", "options", true, func(ip []byte) { udp6(ip); ip[6] = 60; copy(ip[40:], []byte{17, 0}) }},
 	} {
 		rows = append(rows, row{id: c.id, name: c.name, wire: func(l *lab) {
-			h, f := l.narrow(1500, nil)
+			h, f := l.narrow(1500)
 			n := l.inner(1500)
 			if c.is6 {
 				in := ip6(rmac(1), h.MAC, n+1, c.change)
@@ -191,7 +190,7 @@ func answerRows() (rows []row) {
 func silentRows() (rows []row) {
 	silent := func(id, name string, in func(dst, src frame.MAC) []byte) {
 		rows = append(rows, row{id: id, name: name, wire: func(l *lab) {
-			h, f := l.narrow(1500, nil)
+			h, f := l.narrow(1500)
 			h.Send(in(rmac(1), h.MAC))
 			h.Want()
 			f.want()
@@ -231,12 +230,11 @@ func silentRows() (rows []row) {
 // tick is the switch's clock.
 const tick = 1e9
 
-func toobig(cfg *l3.TooBigConfig) *vswitch.VSIConfig {
-	s, err := l3.NewTooBig(cfg)
-	if err != nil {
-		panic(err)
-	}
-	return &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: s}}
+// telling is bridge, of a switch that answers without a tunnel too.
+func (l *lab) telling() {
+	l.T.Helper()
+	l.bridge(nil, nil)
+	l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: l.TooBig()}}))
 }
 
 // bigger gives the underlay another MTU, before anything is on it.
@@ -253,17 +251,16 @@ func (l *lab) inner(underlay int) int {
 	return underlay - 50
 }
 
-// narrow starts a switch that answers, with a jumbo host, and behind the tunnel a far
-// end where rmac(1) is.
-func (l *lab) narrow(mtu int, cfg *l3.TooBigConfig) (*mem.Host, *far) {
+// narrow starts a switch with a jumbo host, and behind the tunnel a far end where rmac(1) is.
+func (l *lab) narrow(mtu int) (*mem.Host, *far) {
 	l.T.Helper()
-	return l.narrowWith(mtu, toobig(cfg))
+	return l.narrowWith(mtu, nil, nil)
 }
 
-func (l *lab) narrowWith(mtu int, cfg *vswitch.VSIConfig) (*mem.Host, *far) {
+func (l *lab) narrowWith(mtu int, sc *vswitch.Config, cfg *vswitch.VSIConfig) (*mem.Host, *far) {
 	l.T.Helper()
 	l.bigger(mtu)
-	l.start(nil, nil, cfg, vswitch.AttachConfig{})
+	l.start(sc, nil, cfg, vswitch.AttachConfig{})
 	l.flood(2)
 	h, f := l.jumbo(), l.far(2)
 	f.send(vx(vni, eth(frame.Broadcast, rmac(1), "here")))
@@ -288,7 +285,7 @@ func (l *lab) pipe(mtu int) *mem.Host {
 // the second one's port of this MTU.
 func (l *lab) pipes(mtu int) (a, b *mem.Host) {
 	l.T.Helper()
-	l.bridge(nil, toobig(nil))
+	l.telling()
 	a, b = l.jumbo(), l.pipe(mtu)
 	b.Send(eth(frame.Broadcast, b.MAC, "here"))
 	a.Got()
@@ -297,7 +294,7 @@ func (l *lab) pipes(mtu int) (a, b *mem.Host) {
 
 // superframe sends one whose segments are IP packets of n bytes.
 func (l *lab) superframe(n int, answered bool) {
-	h, f := l.narrow(1500, nil)
+	h, f := l.narrow(1500)
 	l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: segments(n - 28)}}))
 	in := ip4(rmac(1), h.MAC, 9000, udp4)
 	h.Send(in)

@@ -53,7 +53,7 @@ func tunnelOverheadRows() (rows []row) {
 	for _, c := range []struct{ mtu, over4, over6 int }{{1500, 1450, 1430}, {9000, 8950, 8930}} {
 		rows = append(rows, row{id: "9.overhead-gpe", name: fmt.Sprint("underlay ", c.mtu), wire: func(l *lab) {
 			l.bigger(c.mtu)
-			l.start(nil, &vtep.Config{Type: encap.TypeGPE}, toobig(nil), vswitch.AttachConfig{})
+			l.start(nil, &vtep.Config{Type: encap.TypeGPE}, nil, vswitch.AttachConfig{})
 			h, f := l.jumbo(), l.far(2)
 			f.send(gpe(vni, 3, eth(frame.Broadcast, rmac(1), "here")))
 			h.Got()

@@ -1,17 +1,16 @@
 //go:build !race
 
-package l3
+package icmperr
 
 import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/icmperr"
 )
 
 // No answer, and no refusal, allocates.
 func TestAllocations(t *testing.T) {
-	s := newTooBig(t, &TooBigConfig{PerSender: icmperr.MaxRate, Total: icmperr.MaxRate})
+	s := newTooBig(MaxRate, MaxRate)
 	for name, in := range map[string][]byte{
 		"IPv4": udp4(t, 1500), "IPv6": udp6(t, 1500), "tagged": udp4(t, 1500, 7), "an ICMP error": icmp4(t, 3),
 	} {

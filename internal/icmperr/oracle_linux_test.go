@@ -1,4 +1,4 @@
-package l3
+package icmperr
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func TestAgainstLinux(t *testing.T) {
 			answers := make(chan []byte, 100)
 			go read(tap, answers)
 
-			s := newTooBig(t, nil)
+			s := newTooBig(0, 0)
 			w := tap.Writer(0)
 			ours := func(in []byte) (answer []byte) {
 				f := entered(in)
@@ -84,7 +84,7 @@ func TestAgainstLinux(t *testing.T) {
 			} {
 				send(in)
 				send(last)
-				s = newTooBig(t, nil)
+				s = newTooBig(0, 0)
 				if ours(in) != nil {
 					t.Errorf("%s: answered by us", name)
 				}

@@ -1,4 +1,4 @@
-package l3_test
+package vswitch_test
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -23,13 +22,11 @@ func (n *narrow) MTU(uint16) int { return n.mtu }
 
 // kernels returns two hosts, 10.9.0.1 and 10.9.0.2, whose TAPs have an MTU of 1500 and
 // are joined by a switch that takes frames of mtu bytes towards the second.
-func kernels(t *testing.T, mtu int) (a, b *netns.Host, stage *l3.TooBig) {
+func kernels(t *testing.T, mtu int) (a, b *netns.Host, sw *vswitch.Switch) {
 	n := netns.New(t)
-	stage, err := l3.NewTooBig(nil)
-	must(t, err)
 	sw, err := vswitch.New(nil)
 	must(t, err)
-	vsi, err := sw.VSI(1, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: stage}})
+	vsi, err := sw.VSI(1, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: sw.TooBig()}})
 	must(t, err)
 	open := func(h *netns.Host, addr string) (tap *port.Device) {
 		h.Do(func() { tap, err = port.OpenTAP("tap0", nil) })
@@ -45,14 +42,7 @@ func kernels(t *testing.T, mtu int) (a, b *netns.Host, stage *l3.TooBig) {
 	done := make(chan struct{})
 	go func() { sw.Run(context.Background()); close(done) }()
 	t.Cleanup(func() { sw.Close(); <-done })
-	return a, b, stage
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return a, b, sw
 }
 
 // The Linux kernel as sender believes the answers: ping says the MTU, the route cache
@@ -70,7 +60,7 @@ func TestLinuxBelieves(t *testing.T) {
 		{"fd09::2", 48, 1280, "Packet too big: mtu=%d"},
 	} {
 		t.Run(fmt.Sprintf("%s/%d", c.to, c.mtu), func(t *testing.T) {
-			a, b, stage := kernels(t, c.mtu+14)
+			a, b, sw := kernels(t, c.mtu+14)
 			a.Ping(c.to, 1)
 			ping := func(n int) string {
 				out, _ := a.Try(t.Context(), "ping", "-n", "-M", "do", "-c", "1", "-W", "2", "-s", fmt.Sprint(n), c.to)
@@ -97,12 +87,12 @@ func TestLinuxBelieves(t *testing.T) {
 			if out := route(); strings.Contains(out, "mtu") {
 				t.Fatalf("route after a flush: %s", out)
 			}
-			was := stage.Stats()
+			was := sw.Stats().TooBig
 			server := b.Start("iperf3", "-s", "-1", "--forceflush")
 			server.Want("Server listening")
 			a.Run("iperf3", "-c", c.to, "-n", "1M")
 			must(t, server.Wait())
-			now := stage.Stats()
+			now := sw.Stats().TooBig
 			if now.Sent4+now.Sent6 == was.Sent4+was.Sent6 || now.Malformed != 0 {
 				t.Errorf("before TCP %+v, after %+v", was, now)
 			}

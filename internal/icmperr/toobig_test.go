@@ -1,21 +1,16 @@
-package l3
+package icmperr
 
 import (
 	"bytes"
 	"encoding/binary"
 	"net"
-	"strings"
 	"testing"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/icmperr"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
-
-var _ vswitch.Stage = (*TooBig)(nil)
 
 // change4 is udp4(1500) with something changed and the header checksum made right.
 func change4(t *testing.T, change func(ip []byte)) []byte {
@@ -70,16 +65,16 @@ func ethernet(b []byte, at int, mac frame.MAC) []byte {
 // TestOutcomes is one frame for each cause, and the field of the statistics it counts
 // in.
 func TestOutcomes(t *testing.T) {
-	sent4 := func(s TooBigStats) uint64 { return s.Sent4 }
-	sent6 := func(s TooBigStats) uint64 { return s.Sent6 }
-	fragmenting := func(s TooBigStats) uint64 { return s.Fragmenting }
-	notIP := func(s TooBigStats) uint64 { return s.NotIP }
-	notHost := func(s TooBigStats) uint64 { return s.NotHost }
-	icmpError := func(s TooBigStats) uint64 { return s.ICMPError }
-	fragment := func(s TooBigStats) uint64 { return s.Fragment }
-	malformed := func(s TooBigStats) uint64 { return s.Malformed }
-	fits := func(s TooBigStats) uint64 { return s.Fits }
-	tinyMTU := func(s TooBigStats) uint64 { return s.TinyMTU }
+	sent4 := func(s frame.TooBigStats) uint64 { return s.Sent4 }
+	sent6 := func(s frame.TooBigStats) uint64 { return s.Sent6 }
+	fragmenting := func(s frame.TooBigStats) uint64 { return s.Fragmenting }
+	notIP := func(s frame.TooBigStats) uint64 { return s.NotIP }
+	notHost := func(s frame.TooBigStats) uint64 { return s.NotHost }
+	icmpError := func(s frame.TooBigStats) uint64 { return s.ICMPError }
+	fragment := func(s frame.TooBigStats) uint64 { return s.Fragment }
+	malformed := func(s frame.TooBigStats) uint64 { return s.Malformed }
+	fits := func(s frame.TooBigStats) uint64 { return s.Fits }
+	tinyMTU := func(s frame.TooBigStats) uint64 { return s.TinyMTU }
 	none8 := func(next byte) []byte { return []byte{next, 0, 0, 0, 0, 0, 0, 0} }
 	manyTags := udp4(t, 1500, 7, 9)
 	manyTags = append(manyTags[:20:20], append([]byte{0x81, 0, 0, 1}, manyTags[20:]...)...)
@@ -88,7 +83,7 @@ func TestOutcomes(t *testing.T) {
 		name string
 		in   []byte
 		mtu  int
-		want func(TooBigStats) uint64
+		want func(frame.TooBigStats) uint64
 	}{
 		{"IPv4", udp4(t, 1500), 1464, sent4},
 		{"IPv6", udp6(t, 1500), 1464, sent6},
@@ -98,8 +93,8 @@ func TestOutcomes(t *testing.T) {
 		{"later fragment, DF", change4(t, func(ip []byte) { ip[7] = 1 }), 1464, fragment},
 		{"last fragment", change4(t, func(ip []byte) { ip[6], ip[7] = 0x1f, 0xff }), 1464, fragment},
 
-		{"ARP", serialize(t, ether(layers.EthernetTypeARP)[0], gopacket.Payload(counting(1500))), 1464, notIP},
-		{"a length, not a type", serialize(t, ether(1500)[0], gopacket.Payload(counting(1500))), 1464, notIP},
+		{"ARP", serialize(t, ether(layers.EthernetTypeARP), gopacket.Payload(counting(1500))), 1464, notIP},
+		{"a length, not a type", serialize(t, ether(1500), gopacket.Payload(counting(1500))), 1464, notIP},
 		{"three tags", manyTags, 1464, notIP},
 		{"13 bytes", udp4(t, 100)[:13], 5, malformed},
 		{"tag cut short", udp4(t, 100, 7)[:16], 5, notIP},
@@ -171,7 +166,7 @@ func TestOutcomes(t *testing.T) {
 		{"MTU 1279, IPv6", udp6(t, 1500), 1293, tinyMTU},
 		{"MTU 1280 less a tag, IPv6", udp6(t, 1500, 7), 1294, tinyMTU},
 	} {
-		s := newTooBig(t, nil)
+		s := newTooBig(0, 0)
 		f := entered(c.in)
 		v := s.Process(&f, frame.At{MTU: c.mtu})
 		st := s.Stats()
@@ -192,7 +187,7 @@ func TestOutcomes(t *testing.T) {
 
 // ICMPv6 whose options end where the packet does: its type is not known.
 func TestICMPTypeUnseen(t *testing.T) {
-	s := newTooBig(t, nil)
+	s := newTooBig(0, 0)
 	b := chain6(t, 60, 58, 1456/8-1)
 	b[14+4], b[14+5] = 1456>>8, 1456&255
 	f := entered(b)
@@ -202,7 +197,7 @@ func TestICMPTypeUnseen(t *testing.T) {
 }
 
 func TestNotAsked(t *testing.T) {
-	s := newTooBig(t, nil)
+	s := newTooBig(0, 0)
 	fit, bare := entered(udp4(t, 1450)), entered(udp4(t, 1464)[14:])
 	bare.Kind = frame.IPv4
 	for _, f := range []*frame.Frame{&fit, &bare} {
@@ -210,7 +205,7 @@ func TestNotAsked(t *testing.T) {
 			t.Errorf("%v", v)
 		}
 	}
-	if s.Stats() != (TooBigStats{}) {
+	if s.Stats() != (frame.TooBigStats{}) {
 		t.Errorf("%+v", s.Stats())
 	}
 }
@@ -218,7 +213,7 @@ func TestNotAsked(t *testing.T) {
 // Packets of an IP port are answered as those in frames are.
 func TestTooBigWithoutEthernet(t *testing.T) {
 	for kind, in := range map[frame.Kind][]byte{frame.IPv4: udp4(t, 1500), frame.IPv6: udp6(t, 1500)} {
-		s, same := newTooBig(t, nil), newTooBig(t, nil)
+		s, same := newTooBig(0, 0), newTooBig(0, 0)
 		framed, bare := entered(in), entered(in[14:])
 		bare.Kind = kind
 		if v := s.Process(&bare, frame.At{MTU: 1464}); v != frame.Reply {
@@ -232,7 +227,7 @@ func TestTooBigWithoutEthernet(t *testing.T) {
 
 // Who cannot be reached is not answered, and uses up nobody's allowance.
 func TestUnreachable(t *testing.T) {
-	s := newTooBig(t, &TooBigConfig{PerSender: 1})
+	s := newTooBig(1, 0)
 	own, unnumbered, numbered := entered(udp4(t, 1500)), entered(udp4(t, 1500)), entered(udp4(t, 1500))
 	own.From = 0
 	unnumbered.Tunnel = true
@@ -245,20 +240,7 @@ func TestUnreachable(t *testing.T) {
 	if v := s.Process(&numbered, frame.At{MTU: 1464}); v != frame.Reply || numbered.From != frame.NewDest(1, 3) {
 		t.Errorf("%v", v)
 	}
-	if st := s.Stats(); st != (TooBigStats{Sent4: 1, Unreachable: 2}) {
+	if st := s.Stats(); st != (frame.TooBigStats{Sent4: 1, Unreachable: 2}) {
 		t.Errorf("%+v", st)
-	}
-}
-
-func TestConfigErrors(t *testing.T) {
-	for field, cfg := range map[string]TooBigConfig{
-		"PerSender: -1":         {PerSender: -1},
-		"PerSender: 1000000001": {PerSender: icmperr.MaxRate + 1},
-		"Total: -1":             {Total: -1},
-		"Total: 1000000001":     {Total: icmperr.MaxRate + 1},
-	} {
-		if _, err := NewTooBig(&cfg); err == nil || !strings.Contains(err.Error(), "l3: TooBigConfig."+field) {
-			t.Errorf("%+v: %v", cfg, err)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package l3
+package icmperr
 
 import (
 	"bytes"
@@ -107,7 +107,7 @@ func TestAnswers(t *testing.T) {
 		{"IPv6, two tags", udp6(t, 1500, 7, 9), 1464, 1442, 1280, []uint16{7, 9}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newTooBig(t, nil)
+			s := newTooBig(0, 0)
 			f := entered(c.in)
 			if v := s.Process(&f, frame.At{MTU: c.mtu}); v != frame.Reply {
 				t.Fatalf("%v, %+v", v, s.Stats())
@@ -147,7 +147,7 @@ func TestSuperframe(t *testing.T) {
 			CsumStart: uint16(f.Headroom()) + 34, CsumOffset: 6, DataStart: uint16(f.Headroom()) + 42}
 		return f
 	}
-	s := newTooBig(t, nil)
+	s := newTooBig(0, 0)
 	f := super(1422) // 1450 with its IP and UDP headers
 	if v := s.Process(&f, frame.At{MTU: 1464}); v != frame.Continue || f.GSO.Size != 1422 {
 		t.Errorf("segments that fit: %v", v)
