@@ -66,6 +66,10 @@ type VSI struct {
 // Segment returns the segment of a VNI, adding it with the settings s if there is none; nil is
 // all defaults. One that is there is changed by Update.
 func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
+	v := &VSI{n, vni}
+	if _, err := v.Switch(); err == nil && s == nil {
+		return v, nil
+	}
 	err := n.Update(func(c *Config) error {
 		switch there := c.segment(vni); {
 		case there == nil && s != nil:
@@ -82,14 +86,21 @@ func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &VSI{n, vni}, nil
+	return v, nil
 }
 
 // VNI returns the segment's number.
 func (v *VSI) VNI() frame.VNI { return v.vni }
 
 // Switch returns the segment as the switch has it: its FDB, attachments and counters.
-func (v *VSI) Switch() (*vswitch.VSI, error) { return v.n.sw.VSI(v.vni, nil) }
+func (v *VSI) Switch() (*vswitch.VSI, error) {
+	v.n.mu.Lock()
+	defer v.n.mu.Unlock()
+	if s := v.n.segments[v.vni]; s != nil && !v.n.closed {
+		return s.vsi, nil
+	}
+	return nil, fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+}
 
 // Update changes the settings of the segment: see [Node.Update].
 func (v *VSI) Update(edit func(*Segment) error) error {

@@ -54,6 +54,10 @@ func TestOwnPorts(t *testing.T) {
 	if got, err := two.Switch(); err != nil || len(got.Attachments()) != 0 || two.VNI() != 2 {
 		t.Error(got, err)
 	}
+	must(t, n.Update(func(c *Config) error { c.Segments = c.Segments[:1]; return nil }))
+	if got, err := two.Switch(); !errors.Is(err, net.ErrClosed) || len(n.Switch().VSIs()) != 1 {
+		t.Errorf("a segment that is gone: %v, %v", got, err)
+	}
 }
 
 // A wrong call says what is wrong, and has changed nothing.

@@ -37,8 +37,12 @@ func rows(cfg *Config) (list []control.Route) {
 			for _, b := range p.Blocks {
 				var via []*Hop
 				for i := range b.Nodes {
-					_, h := b.Nodes[i].way(p)
+					x := &b.Nodes[i]
+					_, h := x.way(p)
 					via = append(via, h)
+					if t := x.Tunnel; t != nil && t != h && t.MAC.IsZero() && t.Remote.IsValid() { // whose packets are taken while ours go directly
+						list = append(list, control.Flood{VNI: t.Segment, VTEP: netip.AddrPortFrom(t.Remote, 0)})
+					}
 				}
 				list = append(list, prefixes(segments, v.Name, b.Prefix, via)...)
 			}

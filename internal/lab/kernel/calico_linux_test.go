@@ -109,7 +109,6 @@ func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico
 		cfg.Ports = append(cfg.Ports, node.Port{Name: link, Type: node.PortPacket, DeviceConfig: port.DeviceConfig{Namespace: h.NS}})
 		cfg.Segments = append(cfg.Segments, node.Segment{
 			VNI: tunnelVNI + frame.VNI(p), Tunnel: tunnel,
-			Flood:   []netip.Addr{netip.MustParseAddr(on(p, 3-number))}, // whose packets are taken while ours go directly
 			Gateway: gateway(frame.MAC{}, fmt.Sprintf("10.66.%d.%d/32", number, p)),
 		}, node.Segment{
 			VNI: directVNI + frame.VNI(p), Members: []node.Member{{Port: link}},
