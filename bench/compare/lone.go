@@ -8,9 +8,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	rawip "github.com/vxswitch/vxswitch/underlay" // the name is that of a type here
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -31,12 +30,18 @@ func lone(local, remote, mtu string) error {
 	if err != nil {
 		return err
 	}
-	u, err := rawip.ListenIP(from, nil)
+	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
+		u, err := rawip.ListenIP(t.Local, nil)
+		return loneUnderlay{u}, err
+	}})
 	if err != nil {
 		return err
 	}
-	defer u.Close()
-	v, err := vtep.New(&vtep.Config{Type: encap.TypeIPIP}, loneUnderlay{u})
+	defer n.Close()
+	if _, err := n.Tunnel("ipip", node.Tunnel{Config: vtep.Config{Type: encap.TypeIPIP}, Local: from}); err != nil {
+		return err
+	}
+	seg, err := n.Segment(0, &node.Segment{Tunnel: "ipip", Wire: to})
 	if err != nil {
 		return err
 	}
@@ -45,36 +50,11 @@ func lone(local, remote, mtu string) error {
 		return err
 	}
 	defer dev.Close()
-	sw, err := vswitch.New(nil)
-	if err != nil {
-		return err
-	}
-	defer sw.Close()
-	vsi, err := sw.VSI(0, nil)
-	if err != nil {
-		return err
-	}
-	far, err := vsi.Attach(v, 0)
-	if err != nil {
-		return err
-	}
-	peer, err := v.AddPeer(netip.AddrPortFrom(to, 0))
-	if err != nil {
-		return err
-	}
-	near, err := vsi.Attach(lonePort{dev}, 0)
-	if err != nil {
-		return err
-	}
-	w, err := l3.NewWire(l3.WireConfig{Near: near.Dest(0), Far: far.Dest(peer), Tunnel: v, Send: vsi.Send})
-	if err != nil {
-		return err
-	}
-	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.TooBig()}}); err != nil {
+	if err := seg.Add(lonePort{dev}, nil); err != nil {
 		return err
 	}
 	fmt.Println("ready")
-	return sw.Run(context.Background())
+	return n.Run(context.Background())
 }
 
 type (

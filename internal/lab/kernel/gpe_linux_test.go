@@ -14,9 +14,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -54,17 +53,11 @@ func newGPEPair(t *testing.T, fam family, reserved vtep.Reserved) *pair {
 // tun joins a TUN device of a host to a peer.
 func (n *ourNode) tun(h *netns.Host, name, peer string) {
 	n.t.Helper()
-	vsi := n.vsi(vni)
-	far := vsi.Attachments()[0]
-	to, err := n.v.AddPeer(netip.AddrPortFrom(netip.MustParseAddr(peer), 0))
+	seg, err := n.Segment(vni, &node.Segment{Tunnel: n.v.Name(), Wire: netip.MustParseAddr(peer)})
 	n.must(err)
 	tun, err := port.OpenTUN(name, &port.DeviceConfig{Namespace: h.NS})
 	n.must(err)
-	near, err := vsi.Attach(tun, 0)
-	n.must(err)
-	w, err := l3.NewWire(l3.WireConfig{Near: near.Dest(0), Far: far.Dest(to), Tunnel: n.v, Send: vsi.Send})
-	n.must(err)
-	n.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.TooBig()}}))
+	n.must(seg.Add(tun, nil))
 }
 
 // gpeHeader is that of an IPv4 packet of the test's VNI: I, P, next protocol 1.
