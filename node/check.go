@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"path/filepath"
 	"reflect"
@@ -21,6 +22,7 @@ import (
 // named well.
 type checker struct {
 	*source
+	unread   map[string]bool // source.wrong of the text: keys whose values are not what it says
 	c        *Config
 	begun    bool // calls make it step by step: what has no gateway yet may get one
 	tunnels  map[string]*Tunnel
@@ -35,7 +37,7 @@ type checker struct {
 
 func (c *Config) check(s *source, begun bool) {
 	k := &checker{
-		source: s, c: c, begun: begun, tunnels: map[string]*Tunnel{}, ports: map[string]*Port{}, policies: map[string]bool{},
+		source: s, unread: maps.Clone(s.wrong), c: c, begun: begun, tunnels: map[string]*Tunnel{}, ports: map[string]*Port{}, policies: map[string]bool{},
 		segments: map[frame.VNI]*Segment{}, vrfs: map[string]bool{}, used: map[string]string{},
 		nets: map[inVRF]frame.VNI{}, networks: map[inTunnel]frame.VNI{},
 	}

@@ -14,31 +14,22 @@ import (
 // What the packages refuse whose settings these are is asked of them, with the settings that
 // they get when the configuration is applied. The error is theirs.
 
-// asks asks about a part of the configuration that is of the type of at, unless something is
-// known to be wrong with it.
+// asks asks about a part of the configuration that is of the type of at, unless a value in it
+// could not be read. What is wrong with the part as a whole follows from a value that is wrong,
+// if there is one.
 func (k *checker) asks(key string, at any, about func() error) {
-	if k.wrong(key) {
+	if k.unread[key] {
 		return
 	}
 	err := about()
 	var errs setting.Errors
-	if err != nil && !errors.As(err, &errs) {
+	if err != nil && !errors.As(err, &errs) && !k.wrong[key] {
 		_, text, _ := strings.Cut(err.Error(), ": ")
 		k.fail(key, "%s", text)
 	}
 	for _, e := range errs {
 		k.fail(join(key, keyOf(reflect.TypeOf(at), e.Field)), "%s", e.Text)
 	}
-}
-
-// wrong reports whether there is an error about a part.
-func (k *checker) wrong(key string) bool {
-	for _, e := range k.errs {
-		if rest, ok := strings.CutPrefix(e.Key, key); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return true
-		}
-	}
-	return false
 }
 
 // keyOf returns the key of a field in a type: storm.unknown for Storm.UnknownUnicast. What has
@@ -93,7 +84,7 @@ func (k *checker) segmentSettings(key string, g *Segment) {
 		k.asks(key+".neighbours", Neighbours{}, cfg.Check)
 		for i := range g.Members {
 			at, m := fmt.Sprintf("%s.members[%d].neighbourMode", key, i), g.Members[i].NeighbourMode
-			if m == nil || k.wrong(at) || k.wrong(key+".neighbours") {
+			if m == nil || k.wrong[at] || k.wrong[key+".neighbours"] {
 				continue
 			}
 			cfg.Mode = *m

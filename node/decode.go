@@ -53,19 +53,31 @@ func (es Errors) Error() string {
 
 // A source is where the values of a configuration are in its text.
 type source struct {
-	text []byte
-	at   map[string]int // by key
-	errs Errors
-	has  map[string]bool // keys that errs are about
-	more int             // errors beyond maxErrors
+	text  []byte
+	at    map[string]int // by key
+	errs  Errors
+	has   map[string]bool // keys that errs are about
+	wrong map[string]bool // keys of values that are wrong, and of what they are in
+	more  int             // errors beyond maxErrors
 }
 
 // maxErrors is how many errors are told, one by one.
 const maxErrors = 1000
 
-// fail notes what is wrong at a key, or at the nearest one above that is in the file. The
-// first thing that is wrong with a value counts: others follow from it.
+// fail notes what is wrong with the value at a key. The first thing counts: others follow from
+// it.
 func (s *source) fail(key, format string, args ...any) {
+	s.note(key, fmt.Sprintf(format, args...))
+	if s.wrong == nil {
+		s.wrong = map[string]bool{}
+	}
+	for k := key; k != "" && !s.wrong[k]; k = above(k) {
+		s.wrong[k] = true
+	}
+}
+
+// note notes an error at a key, or at the nearest one above that is in the file.
+func (s *source) note(key, text string) {
 	switch {
 	case s.has[key]:
 		return
@@ -76,20 +88,21 @@ func (s *source) fail(key, format string, args ...any) {
 		s.has = map[string]bool{}
 	}
 	s.has[key] = true
-	e := &Error{Key: key, Text: fmt.Sprintf(format, args...)}
-	for k := key; ; {
+	e := &Error{Key: key, Text: text}
+	for k := key; ; k = above(k) {
 		if at, ok := s.at[k]; ok {
 			e.Line, e.Column = position(s.text, at)
 			break
 		}
-		i := max(strings.LastIndexByte(k, '.'), strings.LastIndexByte(k, '['))
-		if i < 0 {
+		if above(k) == "" {
 			break
 		}
-		k = k[:i]
 	}
 	s.errs = append(s.errs, e)
 }
+
+// above returns the key of what a value is in, "" for the whole configuration.
+func above(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
 
 // position returns the line and column of an offset, both from 1.
 func position(text []byte, at int) (line, column int) {
@@ -305,13 +318,13 @@ func (s *source) fields(o *hujson.Object, key string, to reflect.Value) {
 		switch {
 		case !ok && was[name] != "":
 			s.at[k] = m.Name.StartOffset
-			s.fail(k, "%s", was[name])
+			s.note(k, was[name])
 		case !ok:
 			s.at[k] = m.Name.StartOffset
-			s.fail(k, "there is no such key; allowed are %s", strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			s.note(k, "there is no such key; allowed are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		case seen[name]:
 			s.at[k] = m.Name.StartOffset
-			s.fail(k, "the key is there twice")
+			s.note(k, "the key is there twice")
 		default:
 			s.fill(&m.Value, k, f.value, f.never)
 		}

@@ -109,6 +109,25 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// A key that there is not, or twice, hides no wrong value beside it, nor does a value that
+// contradicts others; one that could not be read hides what is asked of all of its part.
+func TestParseBeside(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"gateway": {"perSendr": 5, "total": -1}}`: `1:14: gateway.perSendr: there is no such key; allowed are fragments, perNeighbour, perSender, queued, total, waiting
+1:38: gateway.total: -1, allowed are 1 to 1000000000, and 0 for 1000`,
+		`{"gateway": {"waiting": -2, "total": -1, "total": 3}}`: `1:25: gateway.waiting: -2, allowed are 1 to 16777216, and 0 for 1024
+1:42: gateway.total: the key is there twice`,
+		`{"gateway": {"perSender": "5", "total": -1}}`: `1:27: gateway.perSender: "5"; wanted is a number`,
+		`{"segments": [{"vni": 1, "storm": {"known": {}}, "members": [{"port": "no", "maxMACs": -1}]}]}`: `1:36: segments[0].storm.known: there is no such key; allowed are broadcast, multicast, unknown
+1:71: segments[0].members[0].port: there is no port "no"
+1:88: segments[0].members[0].maxMACs: -1 is negative`,
+	} {
+		if _, err := Parse([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s:\n%v\nwant\n%s", text, err, want)
+		}
+	}
+}
+
 // Keys that only one kind of underlay has.
 func TestParseUnderlay(t *testing.T) {
 	for text, want := range map[string]string{

@@ -12,7 +12,7 @@ fdb.Table.portDest
 l3.Gateway.vrfs l3.Interface.addrs l3.Pool.blocks l3.Pool.subnets l3.VRF.held l3.VRF.interfaces l3.route.hops
 node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.nets
 node.checker.networks node.checker.policies node.checker.ports node.checker.segments node.checker.tunnels
-node.checker.used node.checker.vrfs node.gate.shut node.opened.ports node.opened.tunnels
+node.checker.unread node.checker.used node.checker.vrfs node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.far node.segment.guards node.segment.macs node.segment.members node.wanted.policies
 node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
 policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.sets policy.Policy.unused
@@ -44,7 +44,7 @@ fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.TooBig.count
 l3.Interface.lanes
-node.source.at node.source.errs node.source.has
+node.source.at node.source.errs node.source.has node.source.wrong
 policy.Guard.drops policy.Policy.waits policy.lane.events policy.lane.rules policy.lanes.list
 policy.ruleset.limits
 port.Buffered.done port.Buffered.drops port.Packet.drops port.captureFile.done port.captureRing.wake
