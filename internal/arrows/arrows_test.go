@@ -57,7 +57,7 @@ var allowed = map[string][]string{
 
 	"internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
 
-	"bench/compare": {"bench/tool", "encap", "frame", "internal/sys", "l3", "port", "switch", "underlay", "vtep"},
+	"bench/compare": {"bench/tool", "encap", "frame", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
 	"bench/rig":     {"encap", "frame"},
 	"bench/tool":    {},
 	"bench/ways":    {"bench/tool", "internal/sys", "internal/wire"},

@@ -3,8 +3,9 @@ package worst
 // configured is filled by who writes the configuration, calls the library, or runs a control
 // plane, with as many things as he names: no stranger has any in it.
 const configured = `
-control.Plane.lists control.Plane.owners control.Plane.peers control.Plane.slots control.floodEntry.lists
-control.floodList.list control.floodList.shown control.peer.in control.routeEntry.held control.routeEntry.hops
+control.Plane.lists control.Plane.owners control.Plane.peers control.Plane.slots control.Plane.users control.floodEntry.lists
+control.floodList.list control.floodList.shown control.groupEntry.held control.groupEntry.hops control.macEntry.held
+control.macEntry.hops control.peer.in control.routeEntry.held control.routeEntry.hops
 control.segment.ports control.segment.tunnels control.slot.claims control.tx.anew control.tx.changes
 control.tx.fresh control.tx.garbage control.tx.routes control.tx.segments control.tx.touched control.tx.undos
 control.tx.vrfs
@@ -13,8 +14,8 @@ l3.Gateway.vrfs l3.Interface.addrs l3.Pool.blocks l3.Pool.subnets l3.VRF.held l3
 node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.nets
 node.checker.networks node.checker.policies node.checker.ports node.checker.segments node.checker.tunnels
 node.checker.unread node.checker.used node.checker.vrfs node.gate.shut node.opened.ports node.opened.tunnels
-node.segment.far node.segment.guards node.segment.macs node.segment.members node.wanted.policies
-node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
+node.segment.far node.segment.guards node.segment.macs node.segment.members node.tunnel.sets node.tunnel.under
+node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
 policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.sets policy.Policy.unused
 policy.ownership.macs policy.pool.array policy.pool.known policy.ports.page policy.ports.sets
 policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.base policy.ruleset.counters
@@ -31,7 +32,7 @@ underlay.Packet.sets underlay.UDP.configs underlay.base.ranges underlay.base.rea
 underlay.base.sets underlay.errWatch.socks underlay.groups.socks underlay.move.rx underlay.move.tx
 underlay.packetRules.groups underlay.program.fails underlay.program.ins underlay.program.takes
 underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks
-vtep.VTEP.networks vtep.allowed.all vtep.allowed.own vtep.floodList.given vtep.floodList.groups
+vtep.VTEP.networks vtep.VTEP.settings vtep.allowed.all vtep.allowed.own vtep.floodList.given vtep.floodList.groups
 vtep.floodList.hops vtep.floodList.to vtep.hop.group
 `
 
