@@ -156,7 +156,7 @@ func (c *InterfaceConfig) Check() error {
 			w.Wrong("Port", "an IP port has neither neighbours nor MACs")
 		}
 	case c.MAC.IsZero() || c.MAC.IsGroup():
-		w.Wrong("MAC", "%v is not one host's", c.MAC)
+		w.Wrong("MAC", "%v, the MAC of one host is needed", c.MAC)
 	case c.Own.IsGroup():
 		w.Wrong("Own", "%v is not one host's", c.Own)
 	case c.Anycast && (c.Own.IsZero() || c.Own == c.MAC):
@@ -175,7 +175,7 @@ func (c *InterfaceConfig) Check() error {
 	return w.Err()
 }
 
-var errNoHost = errors.New("is no address of a host; allowed are addresses of hosts on a network, with the length of its prefix")
+var errNoHost = errors.New("is no address of a host on a network; allowed are addresses of hosts, with the length of their prefix")
 
 // hostIn says why a is not the address of a host that may be on the network p.
 func hostIn(p netip.Prefix, a netip.Addr) error {
@@ -203,23 +203,12 @@ func (i *Interface) builtIn(p netip.Prefix) (list []builtIn) {
 	if !p.IsSingleIP() {
 		list = append(list, builtIn{p.Masked(), &route{kind: connected, self: i, hops: hops}})
 	}
-	if a := p.Masked().Addr(); a.Is4() && p.Bits() < 31 {
-		last := a.As4()
-		for k := range last {
-			last[k] |= ^mask4(p.Bits())[k]
-		}
-		for _, x := range []netip.Addr{a, netip.AddrFrom4(last)} {
+	if last, ok := hostaddr.Broadcast(p); ok {
+		for _, x := range []netip.Addr{p.Masked().Addr(), last} {
 			list = append(list, builtIn{netip.PrefixFrom(x, 32), &route{kind: blackhole, self: i}})
 		}
 	}
 	return append(list, builtIn{netip.PrefixFrom(p.Addr(), p.Addr().BitLen()), &route{kind: local, self: i}})
-}
-
-func mask4(bits int) (m [4]byte) {
-	for k := range bits {
-		m[k/8] |= 0x80 >> (k % 8)
-	}
-	return m
 }
 
 // Close removes the interface, the routes of its addresses, and the next hops that are on

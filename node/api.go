@@ -71,7 +71,7 @@ func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
 		return v, nil
 	}
 	err := n.Update(func(c *Config) error {
-		switch there := c.segment(vni); {
+		switch there := index(c).segments[vni]; {
 		case there == nil && s != nil:
 			x := *s
 			x.VNI = vni
@@ -115,7 +115,7 @@ func (v *VSI) Update(edit func(*Segment) error) error {
 
 // of returns the segment's settings in c.
 func (v *VSI) of(c *Config) (*Segment, error) {
-	if s := c.segment(v.vni); s != nil {
+	if s := index(c).segments[v.vni]; s != nil {
 		return s, nil
 	}
 	return nil, fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
@@ -156,7 +156,7 @@ func (v *VSI) JoinAddrPort(t *vtep.VTEP, peers ...netip.AddrPort) error {
 		}
 		var list []netip.Addr
 		for _, p := range peers {
-			if x := c.tunnel(t.Name()); x != nil {
+			if x := index(c).tunnels[t.Name()]; x != nil {
 				x.aim(p)
 			}
 			list = append(list, p.Addr())
@@ -196,7 +196,7 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 		if err != nil {
 			return err
 		}
-		switch there := c.port(name); {
+		switch there := index(c).ports[name]; {
 		case there != nil && n.own[name] != p:
 			return fmt.Errorf("node: segment %d: there is another port %q", v.vni, name)
 		case there == nil:
@@ -222,7 +222,7 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 func (v *VSI) Remove(p vswitch.Port) error {
 	name := nameOf(p)
 	return v.n.Update(func(c *Config) error {
-		s := c.segment(v.vni)
+		s := index(c).segments[v.vni]
 		if s == nil || s.member(name) == nil {
 			return fmt.Errorf("node: segment %d: port %q is no member", v.vni, name)
 		}
@@ -248,7 +248,7 @@ func (v *VSI) Gateway(vrf string, g Gateway) error {
 		if s.Gateway != nil {
 			return fmt.Errorf("node: segment %d has a gateway; Update changes it", v.vni)
 		}
-		if g.MAC.IsZero() && !s.bare(c.tunnel, c.port) {
+		if g.MAC.IsZero() && !s.bare(index(c)) {
 			rand.Read(g.MAC[:])
 			g.MAC[0] = g.MAC[0]&^1 | 2 // locally administered, of one host
 		}
@@ -258,18 +258,6 @@ func (v *VSI) Gateway(vrf string, g Gateway) error {
 		}
 		return nil
 	})
-}
-
-func (c *Config) segment(vni frame.VNI) *Segment {
-	return find(c.Segments, func(s *Segment) bool { return s.VNI == vni })
-}
-
-func (c *Config) tunnel(name string) *Tunnel {
-	return find(c.Tunnels, func(t *Tunnel) bool { return t.Name == name })
-}
-
-func (c *Config) port(name string) *Port {
-	return find(c.Ports, func(p *Port) bool { return p.Name == name })
 }
 
 func find[T any](list []T, is func(*T) bool) *T {

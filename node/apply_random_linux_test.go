@@ -193,7 +193,7 @@ func tryConfig(r *rand.Rand) *Config {
 		}
 		if s.Tunnel = one(tunnels...); s.Tunnel != "" && !some() {
 			s.Flood = []netip.Addr{addr(one("192.0.2.7", "192.0.2.8")), addr("192.0.2.9")}
-			if c.tunnel(s.Tunnel).Local6.IsValid() {
+			if index(c).tunnels[s.Tunnel].Local6.IsValid() {
 				s.Flood = append(s.Flood, addr(one("2001:db8::7", "2001:db8::8")))
 			}
 			s.FDB = append(s.FDB, FDB{MAC: frame.MAC{2, 0, 0, 0, 0, byte(r.IntN(3))}, Remote: addr(one("192.0.2.7", "192.0.2.9", "192.0.2.10"))})

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -16,67 +17,25 @@ import (
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A checker finds contradictions. What it knows of parts by name is of those that are
-// named well.
+// A checker finds contradictions.
 type checker struct {
 	*source
-	unread   map[string]bool // source.wrong of the text: keys whose values are not what it says
-	c        *Config
-	begun    bool // calls make it step by step: what has no gateway yet may get one
-	tunnels  map[string]*Tunnel
-	ports    map[string]*Port
-	policies map[string]bool
-	segments map[frame.VNI]*Segment
-	vrfs     map[string]bool
-	used     map[string]string      // where a port is a member: by port and VLAN
-	nets     map[inVRF]frame.VNI    // that gateways have: their networks and addresses
-	networks map[inTunnel]frame.VNI // that segments have
+	wanted
+	unread  map[string]bool   // source.wrong of the text: keys whose values are not what it says
+	begun   bool              // calls make it step by step: what has no gateway yet may get one
+	claimed map[string]string // who has what only one may have
 }
 
 func (c *Config) check(s *source, begun bool) {
-	k := &checker{
-		source: s, unread: maps.Clone(s.wrong), c: c, begun: begun, tunnels: map[string]*Tunnel{}, ports: map[string]*Port{}, policies: map[string]bool{},
-		segments: map[frame.VNI]*Segment{}, vrfs: map[string]bool{}, used: map[string]string{},
-		nets: map[inVRF]frame.VNI{}, networks: map[inTunnel]frame.VNI{},
-	}
-	locals := map[string]string{}
-	for i := range c.Tunnels {
-		k.tunnel(fmt.Sprintf("tunnels[%d]", i), &c.Tunnels[i], locals)
-	}
-	for i := range c.Ports {
-		k.port(fmt.Sprintf("ports[%d]", i), &c.Ports[i])
-	}
-	for i := range c.Policies {
-		k.policy(fmt.Sprintf("policies[%d]", i), &c.Policies[i])
-	}
-	for i := range c.VRFs {
-		key := fmt.Sprintf("vrfs[%d].name", i)
-		if n := c.VRFs[i].Name; k.named(key, n) {
-			if k.vrfs[n] {
-				k.fail(key, "%q is there twice", n)
-			}
-			k.vrfs[n] = true
-		}
-	}
-	for i := range c.Segments {
-		key, g := fmt.Sprintf("segments[%d]", i), &c.Segments[i]
-		if !g.VNI.Valid() {
-			k.fail(key+".vni", "%d; allowed are 0 to %d", g.VNI, frame.MaxVNI)
-		} else if k.segments[g.VNI] != nil {
-			k.fail(key+".vni", "%d is there twice", g.VNI)
-		} else {
-			k.segments[g.VNI] = g
-		}
-	}
-	for i := range c.Segments {
-		k.segment(fmt.Sprintf("segments[%d]", i), &c.Segments[i])
-	}
-	k.gateways()
-	for i := range c.VRFs {
-		k.vrf(fmt.Sprintf("vrfs[%d]", i), &c.VRFs[i])
-	}
+	k := &checker{source: s, wanted: index(c), unread: maps.Clone(s.wrong), begun: begun, claimed: map[string]string{}}
+	each("tunnels", c.Tunnels, k.tunnel)
+	each("ports", c.Ports, k.port)
+	each("policies", c.Policies, k.policy)
+	each("segments", c.Segments, k.segment)
+	each("vrfs", c.VRFs, k.vrf)
 	k.asks("", *c, c.Config.Check)
 	k.asks("gateway", c.Gateway, c.Gateway.Check)
 	k.asks("capture", c.Capture, c.Capture.Check)
@@ -93,107 +52,144 @@ func (c *Config) check(s *source, begun bool) {
 // maxSocket leaves room in 107 bytes for a folder in the socket's, in which it is made.
 const maxSocket = 90
 
-func (k *checker) atLeast(key string, n int) {
-	if n < 0 {
-		k.fail(key, "%d is negative", n)
+// each checks what is in a list, which is at a key.
+func each[T any](key string, list []T, check func(key string, x *T)) {
+	for i := range list {
+		check(fmt.Sprintf("%s[%d]", key, i), &list[i])
 	}
 }
 
-// named reports whether there is a name.
-func (k *checker) named(key, name string) bool {
-	if name == "" {
+// once notes a value of a list that came before.
+func once[T comparable](k *checker, key string, seen map[T]bool, v T) {
+	if seen[v] {
+		k.fail(key, "%v is there twice", v)
+	}
+	seen[v] = true
+}
+
+// named checks a name; first is whether what has it is the first of that name.
+func (k *checker) named(key, name string, first bool) {
+	switch {
+	case name == "":
 		k.fail(key, "a name is needed")
+	case !first:
+		k.fail(key, "%q is there twice", name)
 	}
-	return name != ""
 }
 
-// misplaced notes which of the fields that are left belong to one of the structs in of.
-func (k *checker) misplaced(key string, at any, left []string, of []any, text string) {
-	for _, name := range left {
-		for _, x := range of {
-			if _, ok := reflect.TypeOf(x).FieldByName(name); !ok {
-				continue
-			}
-			if at := keyOf(reflect.TypeOf(at), name); at != "" {
-				k.fail(join(key, at), "%s", text)
-			}
+// claim returns who has what only one may have; if nobody has it, it is who's from now on.
+func (k *checker) claim(what, who string) (other string) {
+	if other = k.claimed[what]; other == "" {
+		k.claimed[what] = who
+	}
+	return other
+}
+
+// misplaced notes what is set in x that only others have, and not what x is. The keys are those of at.
+func (k *checker) misplaced(key string, at, x, is any, others []any, text string) {
+	has := func(a any, field string) bool {
+		_, ok := reflect.TypeOf(a).FieldByName(field)
+		return ok
+	}
+	v := reflect.ValueOf(x)
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		if f.Anonymous || v.FieldByIndex(f.Index).IsZero() || has(is, f.Name) {
+			continue
+		}
+		name := keyOf(reflect.TypeOf(at), f.Name)
+		if name != "" && slices.ContainsFunc(others, func(other any) bool { return has(other, f.Name) }) {
+			k.fail(join(key, name), "%s", text)
 		}
 	}
 }
 
 func (k *checker) port(key string, p *Port) {
-	if k.named(key+".name", p.Name) {
-		if k.ports[p.Name] != nil {
-			k.fail(key+".name", "%q is there twice", p.Name)
-		}
-		if len(p.Name) > 15 && p.Type != PortOwn {
-			k.fail(key+".name", "%q is longer than 15 bytes", p.Name)
-		}
-		k.ports[p.Name] = p
-	}
-	if name := p.Name; p.Type != PortOwn && (name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00")) {
+	k.named(key+".name", p.Name, k.ports[p.Name] == p)
+	switch name := p.Name; {
+	case p.Type == PortOwn:
+	case len(name) > 15:
+		k.fail(key+".name", "%q is longer than 15 bytes", name)
+	case name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00"):
 		k.fail(key+".name", "%q is no name of a device", name)
 	}
-	cfg, left := convert[port.PacketConfig](p)
-	check := cfg.Check
+	cfg, own := convert[port.PacketConfig](p), struct{ IP bool }{}
+	is, check := any(*cfg), cfg.Check
 	switch p.Type {
 	case PortTAP, PortTUN:
-		_, left = convert[port.DeviceConfig](p)
-		check = func() error { return p.Check(p.Type == PortTUN) }
+		is, check = p.DeviceConfig, func() error { return p.Check(p.Type == PortTUN) }
 	case PortOwn:
-		_, left = convert[struct{ IP bool }](p)
-		check = func() error { return nil }
+		is, check = own, func() error { return nil }
 	}
-	k.misplaced(key, *p, left, []any{port.DeviceConfig{}, port.PacketConfig{}, struct{ IP bool }{}}, "a port of type "+p.Type.String()+" has no such setting")
+	others := []any{port.DeviceConfig{}, port.PacketConfig{}, own}
+	k.misplaced(key, *p, *p, is, others, "a port of type "+p.Type.String()+" has no such setting")
 	k.asks(key, *p, check)
 }
 
 func (k *checker) policy(key string, p *Policy) {
-	if k.named(key+".name", p.Name) {
-		if k.policies[p.Name] {
-			k.fail(key+".name", "%q is there twice", p.Name)
-		}
-		k.policies[p.Name] = true
-	}
+	k.named(key+".name", p.Name, k.policies[p.Name] == p)
 	k.asks(key, *p, p.Check)
 }
 
+// hasPolicy checks the name of a policy, "" for none.
+func (k *checker) hasPolicy(key, name string) {
+	if name != "" && k.policies[name] == nil {
+		k.fail(key, "there is no policy %q", name)
+	}
+}
+
 func (k *checker) segment(key string, g *Segment) {
+	k.asks(key, *g, g.VSIConfig.Check)
+	switch {
+	case !g.VNI.Valid():
+		k.fail(key+".vni", "%d; allowed are 0 to %d", g.VNI, frame.MaxVNI)
+	case k.segments[g.VNI] != g:
+		k.fail(key+".vni", "%d is there twice", g.VNI)
+	}
 	k.inTunnels(key, g)
-	for i := range g.Members {
-		k.member(fmt.Sprintf("%s.members[%d]", key, i), g, &g.Members[i])
-	}
-	k.atLeast(key+".maxMACs", g.MaxMACs)
+	k.neighbours(key+".neighbours", g)
+	each(key+".members", g.Members, func(at string, m *Member) {
+		k.member(at, g, m)
+		k.memberMode(at+".neighbourMode", key, g, m)
+	})
 	macs := map[frame.MAC]bool{}
-	for i := range g.FDB {
-		e := &g.FDB[i]
-		k.entry(fmt.Sprintf("%s.fdb[%d]", key, i), g, e)
-		if macs[e.MAC] {
-			k.fail(fmt.Sprintf("%s.fdb[%d].mac", key, i), "%v is there twice", e.MAC)
-		}
-		macs[e.MAC] = true
+	each(key+".fdb", g.FDB, func(at string, e *FDB) {
+		k.entry(at, g, e)
+		once(k, at+".mac", macs, e.MAC)
+	})
+	k.hasPolicy(key+".policy", g.Policy)
+	if g.Gateway != nil {
+		k.gateway(key+".gateway", g)
 	}
+}
+
+// neighbours checks what a segment's ARP and ND are, and what they know.
+func (k *checker) neighbours(key string, g *Segment) {
+	if g.Neighbours == nil && !g.ethernet() {
+		return
+	}
+	k.asks(key, Neighbours{}, g.table().Check)
 	if n := g.Neighbours; n != nil {
 		ips := map[netip.Addr]bool{}
-		for i, x := range n.Static {
-			at := fmt.Sprintf("%s.neighbours.static[%d]", key, i)
+		each(key+".static", n.Static, func(at string, x *Neighbour) {
 			if err := g.neighbour(x.IP); err != nil {
 				k.fail(at+".ip", "%v %v", x.IP, err)
-			} else if ips[x.IP] {
-				k.fail(at+".ip", "%v is there twice", x.IP)
 			}
-			if ips[x.IP] = true; x.MAC.IsZero() || x.MAC.IsGroup() {
+			once(k, at+".ip", ips, x.IP)
+			if x.MAC.IsZero() || x.MAC.IsGroup() {
 				k.fail(at+".mac", "the MAC of one host is needed")
 			}
-		}
-		k.neighbourMode(key+".neighbours.mode", g, n.Mode)
-		k.atLeast(key+".neighbours.limit", n.Limit)
-		k.atLeast(key+".neighbours.perDest", n.PerDest)
+		})
+		k.neighbourMode(key+".mode", g, n.Mode)
 	}
-	if g.Policy != "" && !k.policies[g.Policy] {
-		k.fail(key+".policy", "there is no policy %q", g.Policy)
-	}
-	k.segmentSettings(key, g)
+	cfg := g.asked()
+	k.asks(key, Neighbours{}, cfg.Check)
+}
+
+// asked returns the settings of the segment's responder as far as they can be checked.
+func (g *Segment) asked() arp.Config {
+	cfg := g.responder(func(frame.MAC) (frame.Dest, bool) { return 0, false })
+	cfg.Inject, cfg.Notify = func(*frame.Frame) bool { return false }, func(frame.Event) {}
+	return cfg
 }
 
 // neighbourMode checks that a segment has what a mode needs.
@@ -216,6 +212,8 @@ func (g *Segment) neighbour(ip netip.Addr) error {
 }
 
 func (k *checker) member(key string, g *Segment, m *Member) {
+	at := m.attach()
+	k.asks(key, *m, func() error { return at.Check(false) })
 	p := k.ports[m.Port]
 	if p == nil {
 		k.fail(key+".port", "there is no port %q", m.Port)
@@ -225,50 +223,65 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 		k.fail(key+".vlan", "%d; allowed are 1 to 4094, and 0 for untagged", m.VLAN)
 	}
 	if p.bare() {
-		if g.Gateway == nil && !g.Wire.IsValid() && !k.begun {
-			k.fail(key+".port", "%q carries IP without Ethernet: a gateway or a wire is needed", m.Port)
-		}
-		if len(g.Members) > 1 || len(g.in()) > 0 && !g.Wire.IsValid() {
-			k.fail(key+".port", "%q carries IP without Ethernet: it is alone in its segment", m.Port)
-		}
-		if m.VLAN != 0 {
-			k.fail(key+".vlan", "%q carries IP without Ethernet", m.Port)
-		}
-		if m.Locked {
-			k.fail(key+".locked", "%q carries IP without Ethernet", m.Port)
-		}
+		k.bareMember(key, g, m)
 	}
 	here := strconv.Itoa(int(g.VNI))
-	for _, what := range []string{fmt.Sprintf("%s vlan %d", m.Port, m.VLAN), fmt.Sprintf("%s in %s", m.Port, here)} {
-		if at := k.used[what]; at != "" {
-			k.fail(key+".port", "%s is in VNI %s already", strings.TrimSuffix(what, " in "+here), at)
-			break
-		}
-		k.used[what] = here
+	tagged := fmt.Sprintf("%s vlan %d", m.Port, m.VLAN)
+	if other := k.claim("port "+tagged, here); other != "" {
+		k.fail(key+".port", "%s is in VNI %s already", tagged, other)
+	} else if k.claim("port "+m.Port+" in "+here, here) != "" {
+		k.fail(key+".port", "%s is in VNI %s already", m.Port, here)
 	}
-	k.atLeast(key+".maxMACs", m.MaxMACs)
 	if m.Guard != nil {
 		k.asks(key+".guard", *m.Guard, m.Guard.Check)
 	}
-	if m.Policy != "" && !k.policies[m.Policy] {
-		k.fail(key+".policy", "there is no policy %q", m.Policy)
-	}
-	if m.MSSClamp != 0 {
-		if _, err := l3.NewMSSClamp(m.MSSClamp); err != nil {
-			k.fail(key+".mssClamp", "%d, allowed are 68 to 65535, and 0 for none", m.MSSClamp)
-		}
-	}
-	switch {
-	case m.NeighbourMode == nil:
-	case p.bare():
-		k.fail(key+".neighbourMode", "%q carries IP without Ethernet", m.Port)
-	case g.Neighbours == nil && !g.ethernet():
-		k.fail(key+".neighbourMode", "the segment has no neighbours, nor a gateway with a MAC")
-	default:
-		k.neighbourMode(key+".neighbourMode", g, *m.NeighbourMode)
+	k.hasPolicy(key+".policy", m.Policy)
+	if _, err := l3.NewMSSClamp(m.MSSClamp); err != nil && m.MSSClamp != 0 {
+		k.fail(key+".mssClamp", "%d, allowed are 68 to 65535, and 0 for none", m.MSSClamp)
 	}
 	if m.Isolated && m.Group != 0 {
 		k.fail(key+".group", "%d: an isolated member has a group already", m.Group)
+	}
+}
+
+// bareMember checks a member that carries IP without Ethernet.
+func (k *checker) bareMember(key string, g *Segment, m *Member) {
+	if g.Gateway == nil && !g.Wire.IsValid() && !k.begun {
+		k.fail(key+".port", "%q carries IP without Ethernet: a gateway or a wire is needed", m.Port)
+	}
+	if len(g.Members) > 1 || len(g.in()) > 0 && !g.Wire.IsValid() {
+		k.fail(key+".port", "%q carries IP without Ethernet: it is alone in its segment", m.Port)
+	}
+	const ethernet = "%q carries IP without Ethernet"
+	if m.VLAN != 0 {
+		k.fail(key+".vlan", ethernet, m.Port)
+	}
+	if m.Locked {
+		k.fail(key+".locked", ethernet, m.Port)
+	}
+	if m.NeighbourMode != nil {
+		k.fail(key+".neighbourMode", ethernet, m.Port)
+	}
+}
+
+// memberMode checks that a member's mode is one that the segment, which is at a key, could have.
+func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
+	if m.NeighbourMode == nil || k.ports[m.Port] == nil {
+		return
+	}
+	if g.Neighbours == nil && !g.ethernet() {
+		k.fail(at, "the segment has no neighbours, nor a gateway with a MAC")
+		return
+	}
+	k.neighbourMode(at, g, *m.NeighbourMode)
+	if k.wrong[key+".neighbours"] {
+		return
+	}
+	cfg := g.asked()
+	cfg.Mode = *m.NeighbourMode
+	var errs setting.Errors
+	if errors.As(cfg.Check(), &errs) {
+		k.fail(at, "%v: %s: %s", cfg.Mode, keyOf(reflect.TypeFor[Neighbours](), errs[0].Field), errs[0].Text)
 	}
 }
 
@@ -279,7 +292,13 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 			places++
 		}
 	}
-	far := e.Remote.IsValid() || len(e.Remotes) > 0
+	far := ""
+	switch {
+	case e.Remote.IsValid():
+		far = ".remote"
+	case len(e.Remotes) > 0:
+		far = ".remotes"
+	}
 	switch w := g.Gateway; {
 	case e.MAC.IsZero():
 		k.fail(key+".mac", "a MAC is needed")
@@ -291,11 +310,9 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 	switch {
 	case places != 1:
 		k.fail(key, "one of remote, remotes, port and filter is needed")
-	case far && len(g.in()) == 0 && e.Remote.IsValid():
-		k.fail(key+".remote", "the segment is in no tunnel")
-	case far && len(g.in()) == 0:
-		k.fail(key+".remotes", "the segment is in no tunnel")
-	case far:
+	case far != "" && len(g.in()) == 0:
+		k.fail(key+far, "the segment is in no tunnel")
+	case far != "":
 		k.remotes(key, k.tunnelOf(key, g, e.Tunnel), e)
 	case e.Tunnel != "":
 		k.fail(key+".tunnel", "is for remote and remotes")
@@ -314,16 +331,20 @@ func (k *checker) remotes(key string, t *Tunnel, e *FDB) {
 	if len(e.Remotes) == 1 {
 		k.fail(key+".remotes", "%v is alone: it belongs in remote", e.Remotes[0])
 	}
-	for i, a := range e.Remotes {
-		at := fmt.Sprintf("%s.remotes[%d]", key, i)
-		if k.remote(at, t, a); slices.Contains(e.Remotes[:i], a) {
-			k.fail(at, "%v is there twice", a)
-		}
-	}
+	k.peers(key+".remotes", e.Remotes, t, k.remote)
 	switch {
 	case !e.VNI.Valid():
 		k.fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", e.VNI, frame.MaxVNI)
 	case e.VNI != 0 && t != nil && t.Type == encap.TypeIPIP:
 		k.fail(key+".vni", "%d: IP-in-IP has none", e.VNI)
 	}
+}
+
+// peers checks a list of peers of a tunnel, each once.
+func (k *checker) peers(key string, list []netip.Addr, t *Tunnel, check func(key string, t *Tunnel, a netip.Addr)) {
+	seen := map[netip.Addr]bool{}
+	each(key, list, func(at string, a *netip.Addr) {
+		check(at, t, *a)
+		once(k, at, seen, *a)
+	})
 }

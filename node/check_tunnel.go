@@ -8,30 +8,24 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/underlay"
-	"github.com/vxswitch/vxswitch/vtep"
 )
 
-func (k *checker) tunnel(key string, t *Tunnel, locals map[string]string) {
-	if k.named(key+".name", t.Name) {
-		if k.tunnels[t.Name] != nil {
-			k.fail(key+".name", "%q is there twice", t.Name)
-		}
-		k.tunnels[t.Name] = t
-	}
+func (k *checker) tunnel(key string, t *Tunnel) {
+	k.named(key+".name", t.Name, k.tunnels[t.Name] == t)
 	switch {
 	case !t.Local.IsValid():
 		k.fail(key+".local", "an address of this host is needed")
 	case t.Local.Is4In6():
 		k.fail(key+".local", "%v; allowed is %v", t.Local, t.Local.Unmap())
 	default:
-		k.local(key+".local", t, t.Local, locals)
+		k.local(key+".local", t, t.Local)
 	}
 	switch {
 	case !t.Local6.IsValid():
 	case t.Local.IsValid() && !t.Local.Is4() || !t.Local6.Is6() || t.Local6.Is4In6():
 		k.fail(key+".local6", "%v beside %v; allowed is an IPv6 address beside an IPv4 one", t.Local6, t.Local)
 	default:
-		k.local(key+".local6", t, t.Local6, locals)
+		k.local(key+".local6", t, t.Local6)
 	}
 	k.asks(key, *t, t.Config.Check)
 	for _, a := range t.locals() {
@@ -60,7 +54,7 @@ type second struct {
 }
 
 // local checks one of a tunnel's own addresses, and that no other tunnel has it.
-func (k *checker) local(key string, t *Tunnel, a netip.Addr, locals map[string]string) {
+func (k *checker) local(key string, t *Tunnel, a netip.Addr) {
 	switch {
 	case hostaddr.Check(a) != nil:
 		k.fail(key, "%v %v", a, hostaddr.Check(a))
@@ -68,76 +62,58 @@ func (k *checker) local(key string, t *Tunnel, a netip.Addr, locals map[string]s
 		k.fail(key, "%v needs a zone, such as %v%%eth0", a, a)
 	default:
 		what := fmt.Sprintf("%v port %d", a, t.port())
-		if other := locals[what]; other != "" {
+		if other := k.claim(what, t.Name); other != "" {
 			k.fail(key, "tunnel %q has %s already", other, what)
 		}
-		locals[what] = t.Name
 	}
 }
 
 // underlay checks the settings of a tunnel's sockets on one of its addresses, and that they are of
 // its kind. The keys are those of at.
 func (k *checker) underlay(key string, t *Tunnel, at any) {
-	var check func() error
-	var left []string
+	kind, is := t.Underlay.String(), any(t.UDPConfig)
+	check := func() error { return t.UDPConfig.Check(t.at()) }
 	switch {
 	case t.Type == encap.TypeIPIP && t.Underlay != UnderlayUDP:
 		k.fail(key+".underlay", "IP-in-IP has no UDP header")
 		return
 	case t.Type == encap.TypeIPIP:
-		var cfg *underlay.IPConfig
-		cfg, left = convert[underlay.IPConfig](t)
-		check = func() error { return cfg.Check(t.Local) }
+		cfg := convert[underlay.IPConfig](t)
+		kind, is, check = t.Type.String(), *cfg, func() error { return cfg.Check(t.Local) }
 		if t.GroupTTL != 0 {
 			k.fail(key+".groupTTL", "IP-in-IP has no groups")
 		}
 	case t.Underlay == UnderlayPacket:
-		var cfg *underlay.PacketConfig
-		cfg, left = convert[underlay.PacketConfig](t)
-		check = func() error { return cfg.Check(t.at()) }
-	default:
-		_, left = convert[underlay.UDPConfig](t)
-		check = func() error { return t.UDPConfig.Check(t.at()) }
+		cfg := convert[underlay.PacketConfig](t)
+		is, check = *cfg, func() error { return cfg.Check(t.at()) }
 	}
-	kind := t.Underlay.String()
-	if t.Type == encap.TypeIPIP {
-		kind = t.Type.String()
-	}
-	k.misplaced(key, at, left, []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}, "an underlay of type "+kind+" has no such setting")
+	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}
+	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" has no such setting")
 	k.asks(key, at, check)
 }
 
 // peerSettings checks what is different towards single peers.
 func (k *checker) peerSettings(key string, t *Tunnel) {
 	seen, sets := map[netip.Addr]bool{}, map[underlay.TxConfig]bool{}
-	for i := range t.PeerSettings {
-		p := &t.PeerSettings[i]
-		at := fmt.Sprintf("%s.peerSettings[%d]", key, i)
+	each(key+".peerSettings", t.PeerSettings, func(at string, p *PeerSetting) {
 		k.asks(at, *p, p.Check)
 		k.remote(at+".address", t, p.Address)
 		a := p.Address
 		if a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" {
 			a = a.WithZone(t.beside(a).Zone())
 		}
-		if seen[a] {
-			k.fail(at+".address", "%v is there twice", p.Address)
-		}
-		seen[a] = true
+		once(k, at+".address", seen, a)
 		if t.Type == encap.TypeIPIP {
-			_, left := convert[vtep.PeerConfig](p)
-			if p.Port != 0 {
-				left = append(left, "Port")
-			}
-			k.misplaced(at, *p, left, []any{underlay.TxConfig{}, struct{ Port int }{}}, "IP-in-IP has no UDP header")
+			others := []any{underlay.TxConfig{}, struct{ Port int }{}}
+			k.misplaced(at, *p, *p, struct{}{}, others, "IP-in-IP has no UDP header")
 		}
 		if p.TxConfig != (underlay.TxConfig{}) {
 			sets[p.TxConfig] = true
 		}
-		if len(sets) == underlay.MaxSets {
+		if len(sets) >= underlay.MaxSets {
 			k.fail(at, "more than %d different pairs of source ports and checksum", underlay.MaxSets-1)
-			break
 		}
-	}
+	})
 }
 
 // port returns the UDP port that a tunnel has.

@@ -294,7 +294,7 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 			x.Group = uint8(m.IntN(4))
 		}
 		for range m.IntN(3) {
-			x.Flood = append(x.Flood, m.peerOf(c.tunnel(name)))
+			x.Flood = append(x.Flood, m.peerOf(index(c).tunnels[name]))
 		}
 		in = append(in, x)
 	}
@@ -305,7 +305,7 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 	}
 	for range m.IntN(3) * len(in) {
 		name := pick(m, in...).Tunnel
-		peer := func() netip.Addr { return m.peerOf(c.tunnel(name)) }
+		peer := func() netip.Addr { return m.peerOf(index(c).tunnels[name]) }
 		f := FDB{MAC: m.mac(), Remote: peer(), VNI: pick[frame.VNI](m, 0, 0, 10, 7001)}
 		switch m.IntN(6) {
 		case 0, 1:

@@ -286,23 +286,24 @@ type wanted struct {
 }
 
 func index(cfg *Config) wanted {
-	w := wanted{map[string]*Tunnel{}, map[string]*Port{}, map[frame.VNI]*Segment{}, map[string]*Policy{}, map[string]*VRF{}}
-	for i := range cfg.Tunnels {
-		w.tunnels[cfg.Tunnels[i].Name] = &cfg.Tunnels[i]
+	return wanted{
+		tunnels:  by(cfg.Tunnels, func(t *Tunnel) string { return t.Name }),
+		ports:    by(cfg.Ports, func(p *Port) string { return p.Name }),
+		segments: by(cfg.Segments, func(s *Segment) frame.VNI { return s.VNI }),
+		policies: by(cfg.Policies, func(p *Policy) string { return p.Name }),
+		vrfs:     by(cfg.VRFs, func(v *VRF) string { return v.Name }),
 	}
-	for i := range cfg.Ports {
-		w.ports[cfg.Ports[i].Name] = &cfg.Ports[i]
+}
+
+// by returns what is in a list by its name. Of two with one name it has the first.
+func by[K comparable, T any](list []T, name func(*T) K) map[K]*T {
+	m := make(map[K]*T, len(list))
+	for i := range list {
+		if x := name(&list[i]); m[x] == nil {
+			m[x] = &list[i]
+		}
 	}
-	for i := range cfg.Segments {
-		w.segments[cfg.Segments[i].VNI] = &cfg.Segments[i]
-	}
-	for i := range cfg.Policies {
-		w.policies[cfg.Policies[i].Name] = &cfg.Policies[i]
-	}
-	for i := range cfg.VRFs {
-		w.vrfs[cfg.VRFs[i].Name] = &cfg.VRFs[i]
-	}
-	return w
+	return m
 }
 
 func sortedKeys[K frame.VNI | string, V any](m map[K]V) []K {

@@ -258,8 +258,9 @@ func (n *Node) closePort(name string) {
 
 // lacks returns an error if cfg has ports of the program that it has not given.
 func (n *Node) lacks(cfg *Config) error {
+	ports := index(n.cfg).ports
 	for _, p := range cfg.Ports {
-		if was := n.cfg.port(p.Name); p.Type == PortOwn && n.own[p.Name] == nil && (was == nil || was.Type != PortOwn) {
+		if was := ports[p.Name]; p.Type == PortOwn && n.own[p.Name] == nil && (was == nil || was.Type != PortOwn) {
 			return fmt.Errorf("port %q: the program has none of that name", p.Name)
 		}
 	}
@@ -349,11 +350,9 @@ type openers struct {
 func listen(c *Tunnel) (port.Underlay, error) {
 	switch {
 	case c.Type == encap.TypeIPIP:
-		cfg, _ := convert[underlay.IPConfig](c)
-		return underlay.ListenIP(c.Local, cfg)
+		return underlay.ListenIP(c.Local, convert[underlay.IPConfig](c))
 	case c.Underlay == UnderlayPacket:
-		cfg, _ := convert[underlay.PacketConfig](c)
-		return underlay.ListenPacket(c.at(), cfg)
+		return underlay.ListenPacket(c.at(), convert[underlay.PacketConfig](c))
 	}
 	return underlay.ListenUDP(c.at(), &c.UDPConfig)
 }
@@ -365,30 +364,22 @@ func (n *Node) openDevice(c *Port) (port.Port, error) {
 	case PortTUN:
 		return port.OpenTUN(c.Name, &c.DeviceConfig)
 	case PortPacket:
-		cfg, _ := convert[port.PacketConfig](c)
-		return port.OpenPacket(c.Name, cfg)
+		return port.OpenPacket(c.Name, convert[port.PacketConfig](c))
 	}
 	return port.OpenTAP(c.Name, &c.DeviceConfig)
 }
 
 // convert returns the settings of a kind out of c, a pointer to a Tunnel or a Port: the fields
-// of the same name. What is set in c beside them and has no place there is in left, by its
-// field; that of its own fields is not.
-func convert[T any](c any) (to *T, left []string) {
-	to = new(T)
+// of the same name.
+func convert[T any](c any) *T {
+	to := new(T)
 	from, into := reflect.ValueOf(c).Elem(), reflect.ValueOf(to).Elem()
-	for _, f := range reflect.VisibleFields(from.Type()) {
-		if f.Anonymous {
-			continue
-		}
-		v := from.FieldByIndex(f.Index)
-		if x := into.FieldByName(f.Name); x.IsValid() && x.Type() == f.Type {
-			x.Set(v)
-		} else if !v.IsZero() {
-			left = append(left, f.Name)
+	for _, f := range reflect.VisibleFields(into.Type()) {
+		if x := from.FieldByName(f.Name); x.IsValid() && x.Type() == f.Type {
+			into.FieldByIndex(f.Index).Set(x)
 		}
 	}
-	return to, left
+	return to
 }
 
 func (n *Node) openTunnel(c *Tunnel) (*tunnel, error) {

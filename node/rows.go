@@ -9,10 +9,9 @@ import (
 
 // rows returns the rows that a configuration has for the plane.
 func rows(cfg *Config) (list []control.Route) {
-	segments := map[frame.VNI]*Segment{}
+	segments := index(cfg).segments
 	for i := range cfg.Segments {
 		s := &cfg.Segments[i]
-		segments[s.VNI] = s
 		for _, x := range s.in() {
 			for _, a := range x.Flood {
 				list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(a, 0), Tunnel: s.named(x.Tunnel)})
@@ -33,7 +32,8 @@ func rows(cfg *Config) (list []control.Route) {
 			}
 			list = append(list, prefixes(segments, v.Name, r.Prefix, via)...)
 		}
-		for _, p := range v.Pools {
+		for i := range v.Pools {
+			p := &v.Pools[i]
 			for _, b := range p.Blocks {
 				var via []*Hop
 				for i := range b.Nodes {

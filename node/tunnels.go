@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
@@ -151,51 +152,49 @@ func (k *checker) inTunnels(key string, g *Segment) {
 	if g.Wire.IsValid() {
 		k.wire(key, g)
 	}
-	here := map[string]bool{}
-	for i, x := range g.in() {
-		at := key
-		if len(g.Tunnels) > 0 {
-			at = fmt.Sprintf("%s.tunnels[%d]", key, i)
-		}
-		t := k.tunnels[x.Tunnel]
-		switch {
-		case t == nil:
-			k.fail(at+".tunnel", "there is no tunnel %q", x.Tunnel)
-		case here[x.Tunnel]:
-			k.fail(at+".tunnel", "%q is there twice", x.Tunnel)
-		default:
-			k.tagged(at, g, &x, t)
-		}
-		here[x.Tunnel] = true
-		if !x.VNI.Valid() {
-			k.fail(at+".vni", "%d; allowed are 1 to %d, and 0 for the segment's own", x.VNI, frame.MaxVNI)
-		}
-		if x.Hub && x.Group != 0 {
-			k.fail(at+".group", "a hub is in no group")
-		}
-		seen := map[netip.Addr]bool{}
-		for j, a := range x.Flood {
-			k.flooded(fmt.Sprintf("%s.flood[%d]", at, j), t, a)
-			if seen[a] {
-				k.fail(fmt.Sprintf("%s.flood[%d]", at, j), "%v is there twice", a)
-			}
-			seen[a] = true
-		}
+	if len(g.Tunnels) == 0 && g.Tunnel != "" {
+		k.inTunnel(key, g, &g.in()[0], true)
 	}
+	here := map[string]bool{}
+	each(key+".tunnels", g.Tunnels, func(at string, x *SegmentTunnel) {
+		k.inTunnel(at, g, x, !here[x.Tunnel])
+		here[x.Tunnel] = true
+	})
+}
+
+// inTunnel checks what a segment says of one tunnel; first is whether it says so for the first time.
+func (k *checker) inTunnel(key string, g *Segment, x *SegmentTunnel, first bool) {
+	t := k.tunnels[x.Tunnel]
+	switch {
+	case t == nil:
+		k.fail(key+".tunnel", "there is no tunnel %q", x.Tunnel)
+	case !first:
+		k.fail(key+".tunnel", "%q is there twice", x.Tunnel)
+	default:
+		k.tagged(key, g, x, t)
+	}
+	if !x.VNI.Valid() {
+		k.fail(key+".vni", "%d; allowed are 1 to %d, and 0 for the segment's own", x.VNI, frame.MaxVNI)
+	}
+	if x.Hub && x.Group != 0 {
+		k.fail(key+".group", "a hub is in no group")
+	}
+	k.asks(key, *x, func() error { return x.AttachConfig.Check(true) })
+	k.peers(key+".flood", x.Flood, t, k.flooded)
 }
 
 // tagged checks one tunnel of a segment: what it carries, and that no other segment has its
 // VNI.
 func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
 	ipip := t.Type == encap.TypeIPIP
-	network := inTunnel{t.Name, g.tag(x, t)}
-	switch other, taken := k.networks[network]; {
-	case taken && ipip:
-		k.fail(at+".tunnel", "%q carries one segment, and that is VNI %d", t.Name, other)
-	case taken:
-		k.fail(at+".vni", "%q has VNI %d already, in segment %d", t.Name, network.tag, other)
+	tag := g.tag(x, t)
+	switch other := k.claim(fmt.Sprintf("tunnel %q %d", t.Name, tag), strconv.Itoa(int(g.VNI))); {
+	case other == "":
+	case ipip:
+		k.fail(at+".tunnel", "%q carries one segment, and that is VNI %s", t.Name, other)
+	default:
+		k.fail(at+".vni", "%q has VNI %d already, in segment %s", t.Name, tag, other)
 	}
-	k.networks[network] = g.VNI
 	switch {
 	case !ipip:
 	case len(g.in()) > 1:
@@ -208,30 +207,20 @@ func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
 	}
 }
 
-// inTunnel is a network of a tunnel.
-type inTunnel struct {
-	tunnel string
-	tag    uint32
-}
-
 // tunnelOf returns the tunnel of a segment that an entry or hop is about, nil if there is
 // none.
 func (k *checker) tunnelOf(key string, g *Segment, name string) *Tunnel {
 	in := g.in()
-	switch {
-	case name == "" && len(in) == 1:
-		return k.tunnels[in[0].Tunnel]
-	case name == "" && len(in) > 1:
-		k.fail(key+".tunnel", "needed: the segment is in several")
-	}
-	if name == "" {
-		return nil
-	}
 	for _, x := range in {
-		if x.Tunnel == name {
-			return k.tunnels[name]
+		if x.Tunnel == name || name == "" && len(in) == 1 {
+			return k.tunnels[x.Tunnel]
 		}
 	}
-	k.fail(key+".tunnel", "the segment is in no tunnel %q", name)
+	switch {
+	case name != "":
+		k.fail(key+".tunnel", "the segment is in no tunnel %q", name)
+	case len(in) > 1:
+		k.fail(key+".tunnel", "needed: the segment is in several")
+	}
 	return nil
 }

@@ -85,3 +85,15 @@ func In(p netip.Prefix, a netip.Addr) error {
 	}
 	return nil
 }
+
+// Broadcast returns the last address of an IPv4 network, which is for broadcasts, if it has one.
+func Broadcast(p netip.Prefix) (netip.Addr, bool) {
+	if !p.Addr().Is4() || p.Bits() >= 31 {
+		return netip.Addr{}, false
+	}
+	last := p.Masked().Addr().As4()
+	for i := p.Bits(); i < 32; i++ {
+		last[i/8] |= 0x80 >> (i % 8)
+	}
+	return netip.AddrFrom4(last), true
+}
