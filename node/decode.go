@@ -2,12 +2,12 @@ package node
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"math"
 	"net/netip"
@@ -110,13 +110,13 @@ func position(text []byte, at int) (line, column int) {
 	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// sorted returns the errors in the order of the file.
-func (s *source) sorted() Errors {
+// err returns Errors in the order of the file, or nil.
+func (s *source) err() error {
+	if len(s.errs) == 0 {
+		return nil
+	}
 	slices.SortStableFunc(s.errs, func(a, b *Error) int {
-		if a.Line != b.Line {
-			return a.Line - b.Line
-		}
-		return a.Column - b.Column
+		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
 	})
 	if s.more > 0 {
 		s.errs = append(s.errs, &Error{Text: fmt.Sprintf("and %d more", s.more)})
@@ -305,30 +305,29 @@ var was = map[string]string{
 
 // fields fills a struct, the fields of structs embedded in it included.
 func (s *source) fields(o *hujson.Object, key string, to reflect.Value) {
-	known := map[string]field{}
-	for f := range fieldsOf(to) {
+	known, seen := map[string]field{}, map[string]bool{}
+	for _, f := range fieldsOf(to) {
 		known[f.key] = f
 	}
-	seen := map[string]bool{}
 	for i := range o.Members {
 		m := &o.Members[i]
 		name := s.literal(&m.Name).String()
 		k := join(key, name)
 		f, ok := known[name]
-		switch {
-		case !ok && was[name] != "":
-			s.at[k] = m.Name.StartOffset
-			s.note(k, was[name])
-		case !ok:
-			s.at[k] = m.Name.StartOffset
-			s.note(k, "there is no such key; allowed are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
-		case seen[name]:
-			s.at[k] = m.Name.StartOffset
-			s.note(k, "the key is there twice")
-		default:
+		if ok && !seen[name] {
 			s.fill(&m.Value, k, f.value, f.never)
+			seen[name] = true
+			continue
 		}
-		seen[name] = true
+		s.at[k] = m.Name.StartOffset
+		switch {
+		case ok:
+			s.note(k, "the key is there twice")
+		case was[name] != "":
+			s.note(k, was[name])
+		default:
+			s.note(k, "there is no such key; allowed are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
 	}
 }
 
@@ -342,19 +341,14 @@ type field struct {
 
 // fieldsOf returns the settings of a struct, and of structs embedded in it, in their order.
 // Of two with one key, only the outer one is a setting.
-func fieldsOf(v reflect.Value) iter.Seq[field] {
-	return func(yield func(field) bool) {
-		for _, f := range reflect.VisibleFields(v.Type()) {
-			key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if f.Anonymous && key == "" || key == "" || key == "-" {
-				continue
-			}
-			omit := strings.Contains(options, "omit")
-			if !yield(field{key, v.FieldByIndex(f.Index), f.Tag.Get("zero") == "never", omit}) {
-				return
-			}
+func fieldsOf(v reflect.Value) (list []field) {
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if key != "" && key != "-" {
+			list = append(list, field{key, v.FieldByIndex(f.Index), f.Tag.Get("zero") == "never", strings.Contains(options, "omit")})
 		}
 	}
+	return list
 }
 
 func join(key, name string) string {

@@ -52,8 +52,7 @@ func encode(b *bytes.Buffer, v reflect.Value, never bool) (err error) {
 	case reflect.Pointer:
 		return encode(b, v.Elem(), never)
 	case reflect.Struct:
-		list := slices.Collect(fieldsOf(v))
-		list = slices.DeleteFunc(list, func(f field) bool { return f.omit && f.value.IsZero() })
+		list := slices.DeleteFunc(fieldsOf(v), func(f field) bool { return f.omit && f.value.IsZero() })
 		return each(len(list), "{}", func(i int) error {
 			name(list[i].key)
 			return encode(b, list[i].value, list[i].never)

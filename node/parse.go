@@ -8,8 +8,8 @@ func Parse(text []byte) (*Config, error) {
 	if s.decode(c) {
 		c.check(s, false)
 	}
-	if errs := s.sorted(); len(errs) > 0 {
-		return nil, errs
+	if err := s.err(); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
@@ -21,8 +21,5 @@ func (c *Config) Check() error { return c.errors(false) }
 func (c *Config) errors(begun bool) error {
 	s := new(source)
 	c.check(s, begun)
-	if errs := s.sorted(); len(errs) > 0 {
-		return errs
-	}
-	return nil
+	return s.err()
 }
