@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -8,6 +9,14 @@ import (
 
 // MAC is an EUI-48 address. It is comparable and holds no pointer.
 type MAC [6]byte
+
+// RandomMAC returns the MAC of one host that nobody else is likely to have: locally administered, and
+// else at random.
+func RandomMAC() (m MAC) {
+	rand.Read(m[:])
+	m[0] = m[0]&^1 | 2
+	return m
+}
 
 // Broadcast is ff:ff:ff:ff:ff:ff.
 var Broadcast = MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}

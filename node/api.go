@@ -1,7 +1,7 @@
 package node
 
 import (
-	"crypto/rand"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -71,15 +71,14 @@ func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
 		return v, nil
 	}
 	err := n.Update(func(c *Config) error {
-		switch there := index(c).segments[vni]; {
-		case there == nil && s != nil:
-			x := *s
+		there := index(c).segments[vni] != nil
+		if there && s != nil {
+			return fmt.Errorf("node: segment %d is there; Update changes it", vni)
+		}
+		if !there {
+			x := *cmp.Or(s, &Segment{})
 			x.VNI = vni
 			c.Segments = append(c.Segments, x)
-		case there == nil:
-			c.Segments = append(c.Segments, Segment{VNI: vni})
-		case s != nil:
-			return fmt.Errorf("node: segment %d is there; Update changes it", vni)
 		}
 		return nil
 	})
@@ -104,66 +103,52 @@ func (v *VSI) Switch() (*vswitch.VSI, error) {
 
 // Update changes the settings of the segment: see [Node.Update].
 func (v *VSI) Update(edit func(*Segment) error) error {
-	return v.n.Update(func(c *Config) error {
-		s, err := v.of(c)
-		if err != nil {
-			return err
-		}
-		return edit(s)
-	})
+	return v.n.Update(v.edit(func(_ *Config, s *Segment) error { return edit(s) }))
 }
 
-// of returns the segment's settings in c.
-func (v *VSI) of(c *Config) (*Segment, error) {
-	if s := index(c).segments[v.vni]; s != nil {
-		return s, nil
+// edit returns a change that is about the segment, s its settings.
+func (v *VSI) edit(change func(c *Config, s *Segment) error) func(*Config) error {
+	return func(c *Config) error {
+		s := index(c).segments[v.vni]
+		if s == nil {
+			return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+		}
+		return change(c, s)
 	}
-	return nil, fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
 }
 
 // Join puts the segment into a tunnel, or adds peers to those that it has there. They get what
 // is flooded; a multicast group stands for all that are in it, and is joined.
 func (v *VSI) Join(t *vtep.VTEP, peers ...netip.Addr) error {
-	if t == nil {
-		return errors.New("node: Join: the tunnel is nil")
+	list := make([]netip.AddrPort, len(peers))
+	for i, a := range peers {
+		list[i] = netip.AddrPortFrom(a, 0)
 	}
-	return v.Update(func(s *Segment) error {
-		s.join(t.Name(), peers...)
-		return nil
-	})
-}
-
-// join puts the segment into a tunnel, if it is not there, and adds peers.
-func (c *Segment) join(tunnel string, peers ...netip.Addr) {
-	c.Tunnel, c.Flood, c.Hub, c.Tunnels = "", nil, false, c.in()
-	i := slices.IndexFunc(c.Tunnels, func(x SegmentTunnel) bool { return x.Tunnel == tunnel })
-	if i < 0 {
-		i, c.Tunnels = len(c.Tunnels), append(c.Tunnels, SegmentTunnel{Tunnel: tunnel})
-	}
-	c.Tunnels[i].Flood = append(c.Tunnels[i].Flood, peers...)
+	return v.JoinAddrPort(t, list...)
 }
 
 // JoinAddrPort is Join of peers with UDP ports of their own, which the tunnel's PeerSettings have
 // then, for all its segments. Port 0 leaves a peer's port as it is.
 func (v *VSI) JoinAddrPort(t *vtep.VTEP, peers ...netip.AddrPort) error {
 	if t == nil {
-		return errors.New("node: JoinAddrPort: the tunnel is nil")
+		return errors.New("node: Join: the tunnel is nil")
 	}
-	return v.n.Update(func(c *Config) error {
-		s, err := v.of(c)
-		if err != nil {
-			return err
+	return v.n.Update(v.edit(func(c *Config, s *Segment) error {
+		s.Tunnel, s.Flood, s.Hub, s.Tunnels = "", nil, false, s.in()
+		in := find(s.Tunnels, func(x *SegmentTunnel) bool { return x.Tunnel == t.Name() })
+		if in == nil {
+			s.Tunnels = append(s.Tunnels, SegmentTunnel{Tunnel: t.Name()})
+			in = &s.Tunnels[len(s.Tunnels)-1]
 		}
-		var list []netip.Addr
+		settings := index(c).tunnels[t.Name()]
 		for _, p := range peers {
-			if x := index(c).tunnels[t.Name()]; x != nil {
-				x.aim(p)
+			in.Flood = append(in.Flood, p.Addr())
+			if settings != nil {
+				settings.aim(p)
 			}
-			list = append(list, p.Addr())
 		}
-		s.join(t.Name(), list...)
 		return nil
-	})
+	}))
 }
 
 // aim gives a peer a port of its own, if it is not that of all.
@@ -191,11 +176,7 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	n, name, fresh := v.n, nameOf(p), false
 	n.updates.Lock()
 	defer n.updates.Unlock()
-	err := n.update(func(c *Config) error {
-		s, err := v.of(c)
-		if err != nil {
-			return err
-		}
+	err := n.update(v.edit(func(c *Config, s *Segment) error {
 		switch there := index(c).ports[name]; {
 		case there != nil && n.own[name] != p:
 			return fmt.Errorf("node: segment %d: there is another port %q", v.vni, name)
@@ -204,14 +185,11 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 			c.Ports = append(c.Ports, Port{Name: name, Type: PortOwn, IP: ok && x.IP()})
 			n.own[name], fresh = p, true
 		}
-		x := Member{}
-		if m != nil {
-			x = *m
-		}
+		x := *cmp.Or(m, &Member{})
 		x.Port = name
 		s.Members = append(s.Members, x)
 		return nil
-	})
+	}))
 	if err != nil && fresh {
 		delete(n.own, name)
 	}
@@ -221,9 +199,8 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 // Remove takes a port out of the segment. Out of its last one it is closed.
 func (v *VSI) Remove(p vswitch.Port) error {
 	name := nameOf(p)
-	return v.n.Update(func(c *Config) error {
-		s := index(c).segments[v.vni]
-		if s == nil || s.member(name) == nil {
+	return v.n.Update(v.edit(func(c *Config, s *Segment) error {
+		if s.member(name) == nil {
 			return fmt.Errorf("node: segment %d: port %q is no member", v.vni, name)
 		}
 		s.Members = slices.DeleteFunc(s.Members, func(m Member) bool { return m.Port == name })
@@ -234,30 +211,25 @@ func (v *VSI) Remove(p vswitch.Port) error {
 		}
 		c.Ports = slices.DeleteFunc(c.Ports, func(p Port) bool { return p.Name == name && p.Type == PortOwn })
 		return nil
-	})
+	}))
 }
 
 // Gateway gives the segment an interface in a VRF, which is made if there is none of that name.
 // Without a MAC it gets one, at random, unless the segment carries IP without Ethernet.
 func (v *VSI) Gateway(vrf string, g Gateway) error {
-	return v.n.Update(func(c *Config) error {
-		s, err := v.of(c)
-		if err != nil {
-			return err
-		}
+	return v.n.Update(v.edit(func(c *Config, s *Segment) error {
 		if s.Gateway != nil {
 			return fmt.Errorf("node: segment %d has a gateway; Update changes it", v.vni)
 		}
 		if g.MAC.IsZero() && !s.bare(index(c)) {
-			rand.Read(g.MAC[:])
-			g.MAC[0] = g.MAC[0]&^1 | 2 // locally administered, of one host
+			g.MAC = frame.RandomMAC()
 		}
 		s.Gateway = &SegmentGateway{VRF: vrf, Gateway: g}
 		if !slices.ContainsFunc(c.VRFs, func(x VRF) bool { return x.Name == vrf }) {
 			c.VRFs = append(c.VRFs, VRF{Name: vrf})
 		}
 		return nil
-	})
+	}))
 }
 
 func find[T any](list []T, is func(*T) bool) *T {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -295,12 +294,9 @@ func (f *flags) neighbours() {
 	if len(f.gateway) == 0 {
 		return
 	}
-	var own frame.MAC // this end's: locally administered, and at random
-	rand.Read(own[:])
-	own[0] = own[0]&^1 | 2
 	f.put("", "", "p2p", "vrfs[0].name")
 	f.put("", "", "p2p", segment0+"gateway.vrf")
-	f.put("", "", own, segment0+"gateway.own")
+	f.put("", "", frame.RandomMAC(), segment0+"gateway.own")
 	f.put("", "", true, segment0+"gateway.anycast")
 	if f.given[segment0+"gateway.mac"].value == "" {
 		f.put("", "", gatewayMAC, segment0+"gateway.mac")
