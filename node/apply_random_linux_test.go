@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -81,7 +82,7 @@ func TestApplyAnyAfterAny(t *testing.T) {
 // parts is a dump, and what the parts are made of.
 func parts(n *Node) []string {
 	list := dump(n)
-	for _, name := range sortedKeys(n.tunnels) {
+	for _, name := range slices.Sorted(maps.Keys(n.tunnels)) {
 		list = append(list, "tunnel "+name)
 		for _, p := range n.tunnels[name].v.Stats().Peers {
 			if !p.Listed { // deleted, and forgotten within a second
@@ -90,7 +91,7 @@ func parts(n *Node) []string {
 			list = append(list, fmt.Sprintf("peer of %s: %v", name, p.Addr))
 		}
 	}
-	for _, name := range sortedKeys(n.ports) {
+	for _, name := range slices.Sorted(maps.Keys(n.ports)) {
 		list = append(list, "port "+name)
 	}
 	for name := range n.Policies() {
@@ -99,10 +100,10 @@ func parts(n *Node) []string {
 	for _, i := range n.Interfaces() {
 		list = append(list, fmt.Sprintf("interface %d of %s", i.VNI(), i.VRF().Name()))
 	}
-	for _, vni := range sortedKeys(n.segments) {
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
 		s := n.segments[vni]
 		list = append(list, fmt.Sprintf("segment %d: table %v, responder %v, of one another %v, guards %v", vni,
-			s.table != nil, s.responder != nil, s.responder == nil || s.responder.Table() == s.table, sortedKeys(s.guards)))
+			s.table != nil, s.responder != nil, s.responder == nil || s.responder.Table() == s.table, slices.Sorted(maps.Keys(s.guards))))
 		for e := range s.vsi.FDB().All() {
 			list = append(list, fmt.Sprintf("fdb %d %v flags %v", vni, e.MAC, e.Flags))
 		}

@@ -29,7 +29,7 @@ func (c *Segment) neighbourhood() neighbourhood {
 // MACs.
 func (n *Node) setGateway(s *segment, c *Segment) error {
 	if want := c.neighbourhood(); !reflect.DeepEqual(s.made, want) {
-		n.dropInterface(s)
+		s.dropInterface()
 		s.dropMACs(c.Gateway)
 		s.responder = nil
 		if !reflect.DeepEqual(s.made.table, want.table) {
@@ -74,7 +74,7 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 	err := n.setInterface(s, c.iface(s.responder, s.vsi.Send))
 	if err == nil {
 		if err = n.step("gateway's MACs", s.setGatewayMACs); err != nil {
-			n.dropInterface(s)
+			s.dropInterface()
 			s.dropMACs(nil)
 		}
 	}
@@ -177,7 +177,7 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 
 // dropInterface removes the gateway, or the wire, from a segment. What was routed by the gateway
 // is held until the gates open.
-func (n *Node) dropInterface(s *segment) {
+func (s *segment) dropInterface() {
 	if s.iface != nil {
 		s.iface.Hold()
 	}

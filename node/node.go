@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -150,8 +151,9 @@ func (n *Node) change(cfg *Config) error {
 		return err
 	}
 	n.dropFailed()
-	f, err := n.openFirst(cfg)
-	if err != nil {
+	f := opened{map[string]*tunnel{}, map[string]*device{}}
+	if err := n.openFirst(cfg, f); err != nil {
+		f.close()
 		return err // and nothing was touched
 	}
 	a := new(attempt)
@@ -159,6 +161,7 @@ func (n *Node) change(cfg *Config) error {
 		n.fit()
 		return nil
 	}
+	f.close()
 	// Every change is one from what there is to what is wanted. So this is the way back too,
 	// from wherever the way there has ended.
 	back := &attempt{back: true}
@@ -202,42 +205,49 @@ func (n *Node) step(name string, f func() error) error {
 	return f()
 }
 
-// apply changes what differs from what there is; f is open already. n.mu is held.
+// take takes a step that is about a part, and reports whether the attempt is over.
+func (n *Node) take(a *attempt, about, name string, f func() error) bool {
+	a.at = about
+	over := a.ends(n.step(name, f))
+	a.at = ""
+	return over
+}
+
+// about is a segment as errors call it.
+func about(vni frame.VNI) string { return fmt.Sprintf("segment %d", vni) }
+
+// apply changes what differs from what there is; it takes over what is open already in f. n.mu is
+// held.
 func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	wanted := index(cfg)
 	if n.closeGates(wanted, a); a.ends(nil) {
-		f.close()
 		return
 	}
 	if n.openAll(cfg, wanted, f, a); a.ends(nil) {
 		return
 	}
-	for _, vni := range sortedKeys(n.segments) {
-		a.at = fmt.Sprintf("segment %d", vni)
-		if a.ends(n.step("release", func() error { return n.release(n.segments[vni], wanted.segments[vni]) })) {
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
+		if n.take(a, about(vni), "release", func() error { return n.release(n.segments[vni], wanted.segments[vni]) }) {
 			return
 		}
 	}
 	for i := range cfg.Policies {
 		c := &cfg.Policies[i]
-		a.at = fmt.Sprintf("policy %q", c.Name)
-		if a.ends(n.step("policy", func() error { return n.setPolicy(c) })) {
+		if n.take(a, fmt.Sprintf("policy %q", c.Name), "policy", func() error { return n.setPolicy(c) }) {
 			return
 		}
 	}
 	for i := range cfg.Segments {
-		a.at = fmt.Sprintf("segment %d", cfg.Segments[i].VNI)
 		if n.setSegment(&cfg.Segments[i], a); a.ends(nil) {
 			return
 		}
 	}
-	a.at = ""
 	for i := range cfg.VRFs {
 		n.vrf(cfg.VRFs[i].Name) // makes it, for routes where there is no gateway
 	}
-	if a.ends(n.step("rows", func() error {
+	if n.take(a, "", "rows", func() error {
 		return n.plane.Program(Owner, control.Update{Snapshot: true, Add: rows(cfg)})
-	})) {
+	}) {
 		return
 	}
 	if err := n.plane.Reapply(); err != nil { // what was made anew has lost its rows
@@ -248,12 +258,10 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	}
 	for i := range cfg.Segments {
 		c := &cfg.Segments[i]
-		a.at = fmt.Sprintf("segment %d", c.VNI)
-		if a.ends(n.step("wire", func() error { return n.setWire(n.segments[c.VNI], c) })) {
+		if n.take(a, about(c.VNI), "wire", func() error { return n.setWire(n.segments[c.VNI], c) }) {
 			return
 		}
 	}
-	a.at = ""
 	if n.openGates(a); a.ends(nil) {
 		return
 	}
@@ -304,15 +312,6 @@ func by[K comparable, T any](list []T, name func(*T) K) map[K]*T {
 		}
 	}
 	return m
-}
-
-func sortedKeys[K frame.VNI | string, V any](m map[K]V) []K {
-	keys := make([]K, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // setPolicy makes a policy, or changes it in place.
@@ -406,7 +405,7 @@ func (n *Node) Policies() map[string]*policy.Policy {
 func (n *Node) Interfaces() (list []*l3.Interface) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, vni := range sortedKeys(n.segments) {
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
 		if i := n.segments[vni].iface; i != nil {
 			list = append(list, i)
 		}

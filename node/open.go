@@ -38,6 +38,7 @@ type opened struct {
 	ports   map[string]*device
 }
 
+// close closes what nobody has taken over.
 func (f opened) close() {
 	for _, t := range f.tunnels {
 		t.v.Close()
@@ -49,46 +50,32 @@ func (f opened) close() {
 	}
 }
 
-// openFirst opens what is new or differs, except for what an open one is in the way of: the
+// openFirst opens into f what is new or differs, except for what an open one is in the way of: the
 // address and port of a tunnel, the device of a port. Addresses that a tunnel moves to are
-// tried. When something cannot be had, nothing stays open.
-func (n *Node) openFirst(cfg *Config) (opened, error) {
-	f := opened{map[string]*tunnel{}, map[string]*device{}}
+// tried.
+func (n *Node) openFirst(cfg *Config, f opened) (err error) {
 	for i := range cfg.Tunnels {
 		c := &cfg.Tunnels[i]
-		if n.stays(c) {
-			if err := n.try(c); err != nil {
-				f.close()
-				return opened{}, err
-			}
-			continue
+		switch {
+		case n.stays(c):
+			err = n.try(c)
+		case !slices.ContainsFunc(c.ats(), n.has):
+			err = n.openTunnel(c, f.tunnels)
 		}
-		if slices.ContainsFunc(c.ats(), n.has) {
-			continue
-		}
-		t, err := n.openTunnel(c)
 		if err != nil {
-			f.close()
-			return opened{}, err
+			return err
 		}
-		f.tunnels[c.Name] = t
 	}
 	for i := range cfg.Ports {
 		c := &cfg.Ports[i]
-		if d := n.ports[c.Name]; d != nil && !d.elsewhere(c) {
+		if d := n.ports[c.Name]; n.gone(c) || d != nil && !d.elsewhere(c) {
 			continue
 		}
-		if n.gone(c) {
-			continue
+		if err := n.openPort(c, f.ports); err != nil {
+			return err
 		}
-		p, err := n.openPort(c)
-		if err != nil {
-			f.close()
-			return opened{}, err
-		}
-		f.ports[c.Name] = p
 	}
-	return f, nil
+	return nil
 }
 
 // elsewhere reports whether c is for another network namespace, where d is not in its way.
@@ -193,7 +180,6 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 			continue
 		}
 		if err := n.move(c); err != nil && !a.back { // one that does not move back is made anew
-			f.close()
 			a.ends(err)
 			return
 		}
@@ -211,44 +197,42 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	}
 	maps.Copy(n.tunnels, f.tunnels)
 	maps.Copy(n.ports, f.ports)
-	for _, c := range cfg.Tunnels {
-		if n.tunnels[c.Name] != nil {
-			continue
-		}
-		t, err := n.openTunnel(&c)
-		if a.ends(err) {
+	clear(f.tunnels)
+	clear(f.ports)
+	for i := range cfg.Tunnels {
+		c := &cfg.Tunnels[i]
+		if n.tunnels[c.Name] == nil && a.ends(n.openTunnel(c, n.tunnels)) {
 			return
-		}
-		if err == nil {
-			n.tunnels[c.Name] = t
 		}
 	}
-	for _, c := range cfg.Ports {
-		if n.ports[c.Name] != nil || n.gone(&c) {
-			continue
-		}
-		p, err := n.openPort(&c)
-		if a.ends(err) {
+	for i := range cfg.Ports {
+		c := &cfg.Ports[i]
+		if n.ports[c.Name] == nil && !n.gone(c) && a.ends(n.openPort(c, n.ports)) {
 			return
-		}
-		if err == nil {
-			n.ports[c.Name] = p
 		}
 	}
 }
 
 // closeTunnel takes a tunnel out of every segment and closes it.
 func (n *Node) closeTunnel(name string) {
-	n.leaveTunnel(name)
+	for _, s := range n.segments {
+		if s.far[name] != nil {
+			s.detach(s.far, name)
+		}
+	}
 	if t := n.tunnels[name]; t != nil {
 		t.v.Close()
 		delete(n.tunnels, name)
 	}
 }
 
-// closePort does so with a port.
+// closePort takes a port out of every segment and closes it.
 func (n *Node) closePort(name string) {
-	n.leavePort(name)
+	for _, s := range n.segments {
+		if s.members[name] != nil {
+			s.detachMember(name)
+		}
+	}
 	if d := n.ports[name]; d != nil {
 		d.port.Close()
 		delete(n.ports, name)
@@ -329,16 +313,8 @@ func (n *Node) closeUnused(w wanted) {
 			n.closePort(name)
 		}
 	}
-	for name := range n.policies {
-		if w.policies[name] == nil {
-			delete(n.policies, name)
-		}
-	}
-	for name := range n.vrfs {
-		if w.vrfs[name] == nil && n.gateway.DeleteVRF(name) {
-			delete(n.vrfs, name)
-		}
-	}
+	maps.DeleteFunc(n.policies, func(name string, _ *rules) bool { return w.policies[name] == nil })
+	maps.DeleteFunc(n.vrfs, func(name string, _ bool) bool { return w.vrfs[name] == nil && n.gateway.DeleteVRF(name) })
 }
 
 // openers ask the system for what a node needs of it.
@@ -382,7 +358,8 @@ func convert[T any](c any) *T {
 	return to
 }
 
-func (n *Node) openTunnel(c *Tunnel) (*tunnel, error) {
+// openTunnel opens a tunnel, and puts it in to.
+func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
 	t := &tunnel{cfg: *c, sets: map[underlay.TxConfig]bool{}}
 	err := n.step("tunnel", func() (err error) {
 		var captured []vtep.Underlay
@@ -394,21 +371,20 @@ func (n *Node) openTunnel(c *Tunnel) (*tunnel, error) {
 			}
 			t.under, captured = append(t.under, u), append(captured, n.capture.Underlay(u))
 		}
-		if t.v, err = vtep.New(&c.Config, captured...); err == nil {
-			err = t.setPeers(c.PeerSettings)
-		}
-		switch {
-		case err != nil && t.v != nil:
-			t.v.Close()
-		case err != nil:
+		if t.v, err = vtep.New(&c.Config, captured...); err != nil {
 			t.shut()
+			return err
+		}
+		if err = t.setPeers(c.PeerSettings); err != nil {
+			t.v.Close()
 		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("tunnel %q: %w", c.Name, err)
+		return fmt.Errorf("tunnel %q: %w", c.Name, err)
 	}
-	return t, nil
+	to[c.Name] = t
+	return nil
 }
 
 // shut closes the underlays of what has not become a tunnel.
@@ -481,7 +457,8 @@ func (t *tunnel) setPeers(list []PeerSetting) error {
 	return t.v.SetPeers(peers)
 }
 
-func (n *Node) openPort(c *Port) (*device, error) {
+// openPort opens a port, and puts it in to.
+func (n *Node) openPort(c *Port, to map[string]*device) error {
 	d := &device{cfg: *c}
 	err := n.step("port", func() (err error) {
 		if d.raw, err = n.open.device(c); err != nil {
@@ -493,7 +470,8 @@ func (n *Node) openPort(c *Port) (*device, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("port %q: %w", c.Name, err)
+		return fmt.Errorf("port %q: %w", c.Name, err)
 	}
-	return d, nil
+	to[c.Name] = d
+	return nil
 }

@@ -1,8 +1,9 @@
 package node
 
 import (
-	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
@@ -44,8 +45,13 @@ func (s *segment) set(a *vswitch.Attachment, at vswitch.AttachConfig) error {
 	return a.Configure(at)
 }
 
-// detach ends an attachment.
-func (s *segment) detach(a *vswitch.Attachment) error {
+// detach ends one of two kinds of attachments, and the interface that stands on it.
+func (s *segment) detach(from map[string]*vswitch.Attachment, name string) error {
+	if s.onPort() {
+		s.dropInterface()
+	}
+	a := from[name]
+	delete(from, name)
 	delete(s.gate.shut, a)
 	return a.Detach()
 }
@@ -62,13 +68,38 @@ func (s *segment) configure(cfg vswitch.VSIConfig) error {
 	return s.vsi.Configure(cfg)
 }
 
+// closeGate closes the segment's, and with shut that of each attachment.
+func (s *segment) closeGate(shut bool) error {
+	err := s.configure(s.settings)
+	for _, a := range s.vsi.Attachments() {
+		if shut && err == nil {
+			s.gate.shut[a] = true
+			err = s.set(a, a.Config())
+		}
+	}
+	return err
+}
+
+// openGate opens it, and those of attachments.
+func (s *segment) openGate() (err error) {
+	if s.gate.gateway || s.gate.quiet {
+		s.gate.gateway, s.gate.quiet = false, false
+		err = s.configure(s.settings)
+	}
+	for a := range s.gate.shut {
+		if err == nil {
+			delete(s.gate.shut, a)
+			err = s.set(a, a.Config())
+		}
+	}
+	return err
+}
+
 // closeGates closes those of segments, as far as it is needed for w.
 func (n *Node) closeGates(w wanted, a *attempt) {
 	was, closed := index(n.cfg), false
-	defer func() { a.at = "" }()
-	for _, vni := range sortedKeys(n.segments) {
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
 		s, c := n.segments[vni], w.segments[vni]
-		a.at = fmt.Sprintf("segment %d", vni)
 		gateway := c == nil || !reflect.DeepEqual(s.made, c.neighbourhood())
 		quiet := c != nil && (gateway && s.iface != nil || n.losesEntries(s, c, w))
 		shut := a.back || c != nil && entangled(was.segments[vni], c, was, w)
@@ -77,17 +108,7 @@ func (n *Node) closeGates(w wanted, a *attempt) {
 		}
 		closed = true
 		s.gate.gateway, s.gate.quiet = s.gate.gateway || gateway, s.gate.quiet || quiet
-		err := n.step("close", func() error {
-			err := s.configure(s.settings)
-			for _, a := range s.vsi.Attachments() {
-				if shut && err == nil {
-					s.gate.shut[a] = true
-					err = s.set(a, a.Config())
-				}
-			}
-			return err
-		})
-		if a.ends(err) {
+		if n.take(a, about(vni), "close", func() error { return s.closeGate(shut) }) {
 			return
 		}
 	}
@@ -98,24 +119,8 @@ func (n *Node) closeGates(w wanted, a *attempt) {
 
 // openGates opens them all.
 func (n *Node) openGates(a *attempt) {
-	defer func() { a.at = "" }()
-	for _, vni := range sortedKeys(n.segments) {
-		s := n.segments[vni]
-		a.at = fmt.Sprintf("segment %d", vni)
-		err := n.step("open", func() (err error) {
-			if s.gate.gateway || s.gate.quiet {
-				s.gate.gateway, s.gate.quiet = false, false
-				err = s.configure(s.settings)
-			}
-			for a := range s.gate.shut {
-				if err == nil {
-					delete(s.gate.shut, a)
-					err = s.set(a, a.Config())
-				}
-			}
-			return err
-		})
-		if a.ends(err) {
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
+		if n.take(a, about(vni), "open", n.segments[vni].openGate) {
 			return
 		}
 	}

@@ -26,20 +26,16 @@ func rows(cfg *Config) (list []control.Route) {
 	}
 	for _, v := range cfg.VRFs {
 		for _, r := range v.Routes {
-			var via []*Hop
-			for i := range r.Via {
-				via = append(via, &r.Via[i])
-			}
-			list = append(list, prefixes(segments, v.Name, r.Prefix, via)...)
+			list = append(list, prefixes(segments, v.Name, r.Prefix, r.Via)...)
 		}
 		for i := range v.Pools {
 			p := &v.Pools[i]
 			for _, b := range p.Blocks {
-				var via []*Hop
+				var via []Hop
 				for i := range b.Nodes {
 					x := &b.Nodes[i]
 					_, h := x.way(p)
-					via = append(via, h)
+					via = append(via, *h)
 					if t := x.Tunnel; t != nil && t != h && t.MAC.IsZero() && t.Remote.IsValid() { // whose packets are taken while ours go directly
 						list = append(list, control.Flood{VNI: t.Segment, VTEP: netip.AddrPortFrom(t.Remote, 0)})
 					}
@@ -70,7 +66,7 @@ func (e *FDB) rows(s *Segment) []control.Route {
 }
 
 // prefixes returns a row for each way to a prefix, or the one that drops.
-func prefixes(segments map[frame.VNI]*Segment, vrf string, p netip.Prefix, via []*Hop) (list []control.Route) {
+func prefixes(segments map[frame.VNI]*Segment, vrf string, p netip.Prefix, via []Hop) (list []control.Route) {
 	if len(via) == 0 {
 		return []control.Route{control.Prefix{VRF: vrf, Prefix: p}}
 	}

@@ -2,7 +2,9 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
@@ -38,19 +40,19 @@ func (n *Node) release(s *segment, c *Segment) error {
 		return n.deleteSegment(s)
 	}
 	if !reflect.DeepEqual(s.made, c.neighbourhood()) {
-		n.dropInterface(s)
+		s.dropInterface()
 		s.dropMACs(c.Gateway)
 	}
-	for _, name := range sortedKeys(s.far) {
+	for _, name := range slices.Sorted(maps.Keys(s.far)) {
 		if !n.keeps(c, name, s.far[name]) {
-			if err := n.detachFar(s, name); err != nil {
+			if err := s.detach(s.far, name); err != nil {
 				return err
 			}
 		}
 	}
-	for _, port := range sortedKeys(s.members) {
+	for _, port := range slices.Sorted(maps.Keys(s.members)) {
 		if m := c.member(port); m == nil || m.VLAN != int(s.members[port].Tag()) {
-			if err := n.detachMember(s, port); err != nil {
+			if err := s.detachMember(port); err != nil {
 				return err
 			}
 		}
@@ -60,6 +62,8 @@ func (n *Node) release(s *segment, c *Segment) error {
 
 // setSegment makes a segment what c says. What c has no longer is released already.
 func (n *Node) setSegment(c *Segment, a *attempt) {
+	a.at = about(c.VNI)
+	defer func() { a.at = "" }()
 	s, err := n.segment(c)
 	if err != nil {
 		a.ends(err)
@@ -224,27 +228,13 @@ func (n *Node) memberSlots(s *segment, c *Segment, m *Member, g *policy.Guard) (
 
 // deleteSegment removes a segment with its gateway; ports and tunnels stay open.
 func (n *Node) deleteSegment(s *segment) error {
-	n.dropInterface(s)
+	s.dropInterface()
 	delete(n.segments, s.vni)
 	return s.vsi.Delete()
 }
 
-// leavePort takes a port out of every segment.
-func (n *Node) leavePort(name string) {
-	for _, s := range n.segments {
-		if s.members[name] != nil {
-			n.detachMember(s, name)
-		}
-	}
-}
-
-// detachMember takes a port out of the segment, and the interface that stands on it.
-func (n *Node) detachMember(s *segment, name string) error {
-	if s.onPort() {
-		n.dropInterface(s)
-	}
-	err := s.detach(s.members[name])
-	delete(s.members, name)
+// detachMember takes a port out of the segment.
+func (s *segment) detachMember(name string) error {
 	delete(s.guards, name)
-	return err
+	return s.detach(s.members, name)
 }

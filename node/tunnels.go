@@ -116,25 +116,6 @@ func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 	}
 }
 
-// detachFar takes a tunnel out of the segment, and the interface that stands on it.
-func (n *Node) detachFar(s *segment, name string) error {
-	if s.onPort() {
-		n.dropInterface(s)
-	}
-	err := s.detach(s.far[name])
-	delete(s.far, name)
-	return err
-}
-
-// leaveTunnel takes a tunnel out of every segment.
-func (n *Node) leaveTunnel(name string) {
-	for _, s := range n.segments {
-		if s.far[name] != nil {
-			n.detachFar(s, name)
-		}
-	}
-}
-
 // inTunnels checks what a segment says of its tunnels.
 func (k *checker) inTunnels(key string, g *Segment) {
 	switch {
