@@ -153,21 +153,40 @@ func (s *source) decode(to any) bool {
 const maxDepth = 100
 
 // shallow reports whether lists and objects are in each other deeper than a parser's stack likes.
-// Brackets in comments and strings count too.
+// What is in strings and comments opens and closes nothing.
 func shallow(text []byte) error {
 	depth := 0
-	for _, c := range text {
-		switch c {
-		case '[', '{':
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '[' || c == '{':
 			depth++
-		case ']', '}':
+		case c == ']' || c == '}':
 			depth--
+		case c == '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case bytes.HasPrefix(text[i:], []byte("//")):
+			i = after(text, i+2, "\n")
+		case bytes.HasPrefix(text[i:], []byte("/*")):
+			i = after(text, i+2, "*/")
 		}
 		if depth > maxDepth {
 			return fmt.Errorf("lists and objects are in each other more than %d deep", maxDepth)
 		}
 	}
 	return nil
+}
+
+// after returns where what ends that begins at i or later: the end of the text without it.
+func after(text []byte, i int, what string) int {
+	n := bytes.Index(text[i:], []byte(what))
+	if n < 0 {
+		return len(text)
+	}
+	return i + n + len(what) - 1
 }
 
 // fill sets to to a value of the file. Where never is set, a duration of 0 is a negative one: it

@@ -247,6 +247,12 @@ func TestParseHostile(t *testing.T) {
 	for name, text := range map[string]string{
 		"deep lists":      strings.Repeat("[", 3<<20),
 		"deep objects":    strings.Repeat(`{"a":`, 1<<20),
+		"deep, strings":   strings.Repeat(`["]",`, 4<<20),
+		"deep, quotes":    strings.Repeat(`["\"]",`, 4<<20),
+		"deep, comments":  strings.Repeat(`[/*]*/`, 4<<20),
+		"deep, lines":     strings.Repeat("[//]\n", 4<<20),
+		"deep, keys":      strings.Repeat(`{"}":`, 4<<20),
+		"shut first":      `/*` + strings.Repeat("]", 4<<20) + `*/` + strings.Repeat("[", 4<<20),
 		"many errors":     `{"segments": [` + strings.TrimSuffix(strings.Repeat("0,", 100_000), ",") + `]}`,
 		"many keys":       `{` + strings.TrimSuffix(strings.Repeat(`"a":0,`, 100_000), ",") + `}`,
 		"many references": `{"segments": [{"vni": 1, "members": [` + strings.TrimSuffix(strings.Repeat(`{"port":"a"},`, 50_000), ",") + `]}]}`,
