@@ -32,6 +32,7 @@ func (n *Node) update(edit func(*Config) error) error {
 	if err := edit(cfg); err != nil {
 		return err
 	}
+	cfg = clone(cfg) // edit may have put in lists and pointers that the caller has too
 	if err := cfg.errors(true); err != nil {
 		return err
 	}

@@ -11,8 +11,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 func must(t *testing.T, err error) {
@@ -109,6 +112,49 @@ func TestProgramErrors(t *testing.T) {
 	}
 	if err := n.Update(func(*Config) error { return nil }); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// What callers do with what they have given, and with what Config returned, does not change a node.
+func TestNothingShared(t *testing.T) {
+	n, _, _ := inMemory(t)
+	addr := netip.MustParseAddr
+	tunnel := Tunnel{Local: addr("192.0.2.1"), PeerSettings: []PeerSetting{{PeerConfig: vtep.PeerConfig{Address: addr("192.0.2.2"), Port: 7}}}}
+	_, err := n.Tunnel("vx", tunnel)
+	must(t, err)
+	segment := Segment{
+		Tunnel: "vx", Flood: []netip.Addr{addr("192.0.2.2")}, FDB: []FDB{{MAC: frame.MAC{2, 1}, Filter: true}},
+		Neighbours: &Neighbours{Static: []Neighbour{{IP: addr("10.0.0.1"), MAC: frame.MAC{2, 1}}}},
+	}
+	seg, err := n.Segment(1, &segment)
+	must(t, err)
+	mode := arp.Suppress
+	member := Member{NeighbourMode: &mode, Guard: &policy.GuardConfig{Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}}
+	must(t, seg.Add(port.NewPipe(&port.PipeConfig{Name: "a"}), &member))
+	gateway := Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.254/24")}}
+	must(t, seg.Gateway("v", gateway))
+	rules := Policy{Name: "p", Config: policy.Config{Rules: []policy.Rule{{}}}}
+	must(t, n.Policy(rules))
+
+	scribble := func(c *Config) {
+		c.Tunnels[0].PeerSettings[0].Port = 8
+		s := &c.Segments[0]
+		s.Flood[0], s.FDB[0].Filter, s.Neighbours.Static[0].MAC = addr("192.0.2.3"), false, frame.MAC{2, 2}
+		if len(s.Members) > 0 {
+			*s.Members[0].NeighbourMode, s.Members[0].Guard.Addrs[0] = arp.Access, netip.Prefix{}
+			s.Gateway.Addresses[0] = netip.Prefix{}
+		}
+		c.Policies[0].Rules[0].Protocol = 6
+	}
+	want := string(asText(n.Config()))
+	scribble(&Config{Tunnels: []Tunnel{tunnel}, Segments: []Segment{segment}, Policies: []Policy{rules}})
+	mode, member.Guard.Addrs[0], gateway.Addresses[0] = arp.Access, netip.Prefix{}, netip.Prefix{}
+	if got := string(asText(n.Config())); got != want {
+		t.Errorf("what a caller had given is\n%s\nwas\n%s", got, want)
+	}
+	scribble(n.Config())
+	if got := string(asText(n.Config())); got != want {
+		t.Errorf("behind Config there is\n%s\nwas\n%s", got, want)
 	}
 }
 

@@ -14,7 +14,7 @@ func copied(v reflect.Value) reflect.Value {
 	to.Set(v)
 	switch v.Kind() {
 	case reflect.Pointer:
-		if !v.IsNil() && v.Elem().Kind() == reflect.Struct {
+		if !v.IsNil() {
 			to.Set(reflect.New(v.Type().Elem()))
 			to.Elem().Set(copied(v.Elem()))
 		}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -20,14 +19,6 @@ var (
 	diffSteps = flag.Int("differential.steps", 400, "configurations that TestDifferential applies in a row")
 	diffSeed  = flag.Uint64("differential.seed", 1, "what it makes them of")
 )
-
-func asText(c *Config) []byte {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
 
 // A replay is a node that goes through steps, and the rows of another owner on it.
 type replay struct {

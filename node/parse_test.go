@@ -199,6 +199,15 @@ func TestParseAgain(t *testing.T) {
 	}
 }
 
+// asText returns a configuration as a file.
+func asText(c *Config) []byte {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
 // FuzzParse: what is no configuration is told where, inside the text; what is one is the same
 // when it is written and read again.
 func FuzzParse(f *testing.F) {
