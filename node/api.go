@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"reflect"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -171,8 +172,11 @@ func (t *Tunnel) aim(p netip.AddrPort) {
 // TUN that was opened without an MTU gets what fits the segment's tunnels. On an error the port is
 // still the program's, open unless the error came after it was attached.
 func (v *VSI) Add(p vswitch.Port, m *Member) error {
-	if absent.Is(p) {
+	switch {
+	case absent.Is(p):
 		return fmt.Errorf("node: segment %d: the port is a %T that is nil", v.vni, p)
+	case !reflect.TypeOf(p).Comparable():
+		return fmt.Errorf("node: segment %d: the port is a %T, which cannot be told from others; wanted is a pointer", v.vni, p)
 	}
 	n, name, fresh := v.n, nameOf(p), false
 	n.updates.Lock()
@@ -199,10 +203,16 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 
 // Remove takes a port out of the segment. Out of its last one it is closed.
 func (v *VSI) Remove(p vswitch.Port) error {
+	if absent.Is(p) {
+		return fmt.Errorf("node: segment %d: the port is a %T that is nil", v.vni, p)
+	}
 	name := nameOf(p)
 	return v.n.Update(v.edit(func(c *Config, s *Segment) error {
 		if s.member(name) == nil {
 			return fmt.Errorf("node: segment %d: port %q is no member", v.vni, name)
+		}
+		if !v.n.is(name, p) {
+			return fmt.Errorf("node: segment %d: port %q is another one", v.vni, name)
 		}
 		s.Members = slices.DeleteFunc(s.Members, func(m Member) bool { return m.Port == name })
 		for _, x := range c.Segments {
@@ -213,6 +223,15 @@ func (v *VSI) Remove(p vswitch.Port) error {
 		c.Ports = slices.DeleteFunc(c.Ports, func(p Port) bool { return p.Name == name && p.Type == PortOwn })
 		return nil
 	}))
+}
+
+// is reports whether p is the port of a name, as it was opened or as the switch has it. One that has
+// failed is known by its name alone.
+func (n *Node) is(name string, p vswitch.Port) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	d := n.ports[name]
+	return d == nil || p == d.port || any(p) == any(d.raw)
 }
 
 // Gateway gives the segment an interface in a VRF, which is made if there is none of that name.

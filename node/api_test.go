@@ -63,6 +63,12 @@ func TestOwnPorts(t *testing.T) {
 	}
 }
 
+// unlike is a port that == is not for.
+type unlike struct {
+	*port.Pipe
+	_ []int
+}
+
 // A wrong call says what is wrong, and has changed nothing.
 func TestProgramErrors(t *testing.T) {
 	n := running(t)
@@ -75,6 +81,10 @@ func TestProgramErrors(t *testing.T) {
 	for want, f := range map[string]func() error{
 		"is a *port.Pipe that is nil":        func() error { return seg.Add((*port.Pipe)(nil), nil) },
 		"is a <nil> that is nil":             func() error { return seg.Add(nil, nil) },
+		"a *port.Pipe that is nil":           func() error { return seg.Remove((*port.Pipe)(nil)) },
+		"a <nil> that is nil":                func() error { return seg.Remove(nil) },
+		`port "a" is another one`:            func() error { return seg.Remove(other) },
+		"cannot be told from others":         func() error { return seg.Add(unlike{other, nil}, nil) },
 		`there is another port "a"`:          func() error { return seg.Add(other, nil) },
 		"a is in VNI 1 already":              func() error { return seg.Add(a, &Member{VLAN: 2}) },
 		"members[1].vlan: 5000":              func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
