@@ -63,6 +63,24 @@ func TestOwnPorts(t *testing.T) {
 	}
 }
 
+// What a configuration says of a port of the program's is another thing: the port is the same.
+func TestOwnPortIsSaidToCarryIP(t *testing.T) {
+	n := running(t)
+	seg, err := n.Segment(1, nil)
+	must(t, err)
+	a := port.NewPipe(&port.PipeConfig{Name: "a"})
+	must(t, seg.Add(a, nil))
+	was, err := seg.Switch()
+	must(t, err)
+	at := was.Attachments()
+	must(t, n.Update(func(c *Config) error { c.Ports[0].IP = true; return nil }))
+	must(t, seg.Gateway("v", Gateway{}))
+	must(t, a.Send(make([]byte, 60)))
+	if is := was.Attachments(); len(is) != 1 || is[0] != at[0] || len(n.Interfaces()) != 1 {
+		t.Errorf("%v, was %v, and %d interfaces", is, at, len(n.Interfaces()))
+	}
+}
+
 // unlike is a port that == is not for.
 type unlike struct {
 	*port.Pipe

@@ -78,6 +78,12 @@ func (n *Node) openFirst(cfg *Config, f opened) (err error) {
 	return nil
 }
 
+// is reports whether c has the same settings. The program's own ports have none, only what is said
+// of them.
+func (d *device) is(c *Port) bool {
+	return d.cfg.Type == PortOwn && c.Type == PortOwn || reflect.DeepEqual(d.cfg, *c)
+}
+
 // elsewhere reports whether c is for another network namespace, where d is not in its way.
 func (d *device) elsewhere(c *Port) bool {
 	if d.cfg.Namespace == c.Namespace {
@@ -191,7 +197,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 		}
 	}
 	for name, d := range n.ports {
-		if c := w.ports[name]; c != nil && !reflect.DeepEqual(d.cfg, *c) {
+		if c := w.ports[name]; c != nil && !d.is(c) {
 			n.closePort(name)
 		}
 	}
