@@ -81,6 +81,46 @@ func TestOwnPortIsSaidToCarryIP(t *testing.T) {
 	}
 }
 
+// A port that cannot be paused is closed by what takes it out of all its places, even if it is to
+// have another one at once: that is refused.
+func TestOwnPortThatCannotPause(t *testing.T) {
+	n := running(t)
+	one, err := n.Segment(1, nil)
+	must(t, err)
+	two, err := n.Segment(2, nil)
+	must(t, err)
+	near, far := net.Pipe()
+	defer far.Close()
+	p := port.FromReadWriteCloser(near, &port.RWCConfig{Name: "p"})
+	must(t, one.Add(p, nil))
+	before := n.Config()
+	for name, change := range map[string]func(*Config) error{
+		"another VLAN":       func(c *Config) error { c.Segments[0].Members[0].VLAN = 7; return nil },
+		"a segment anew":     func(c *Config) error { c.Segments[0].Refuse = true; return nil },
+		"no segment for now": func(c *Config) error { c.Segments[0].Members = nil; return nil },
+		"another segment": func(c *Config) error {
+			c.Segments[0].Members, c.Segments[1].Members = nil, c.Segments[0].Members
+			return nil
+		},
+	} {
+		if err := n.Update(change); err == nil || !strings.Contains(err.Error(), `port "p": it cannot be paused`) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !reflect.DeepEqual(n.Config(), before) {
+			t.Errorf("%s: %s", name, asText(n.Config()))
+		}
+	}
+	must(t, two.Add(p, &Member{VLAN: 7})) // first there, then away
+	must(t, one.Remove(p))
+	if _, err := far.Write(make([]byte, 60)); err != nil {
+		t.Error(err)
+	}
+	must(t, two.Remove(p))
+	if _, err := far.Write([]byte{0}); err == nil {
+		t.Error("out of its last segment, it is open")
+	}
+}
+
 // unlike is a port that == is not for.
 type unlike struct {
 	*port.Pipe

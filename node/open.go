@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -246,15 +247,48 @@ func (n *Node) closePort(name string) {
 	}
 }
 
-// lacks returns an error if cfg has ports of the program that it has not given.
+// lacks returns an error if cfg has ports of the program that it has not given, or that it would
+// have to give again.
 func (n *Node) lacks(cfg *Config) error {
-	ports := index(n.cfg).ports
+	had, wants := index(n.cfg).ports, index(cfg).segments
 	for _, p := range cfg.Ports {
-		if was := ports[p.Name]; p.Type == PortOwn && n.own[p.Name] == nil && (was == nil || was.Type != PortOwn) {
+		if p.Type != PortOwn {
+			continue
+		}
+		if was := had[p.Name]; n.own[p.Name] == nil && (was == nil || was.Type != PortOwn) {
 			return fmt.Errorf("port %q: the program has none of that name", p.Name)
+		}
+		if n.closes(p.Name, wants) {
+			return fmt.Errorf("port %q: it cannot be paused, and is closed if it has not one place in common with those that it has now; Remove it, and Add another one", p.Name)
 		}
 	}
 	return nil
+}
+
+// closes reports whether the switch closes a port on the way to segments: one that is no Pauser, when it
+// leaves the last place that it has now.
+func (n *Node) closes(name string, wants map[frame.VNI]*Segment) bool {
+	d := n.ports[name]
+	if d == nil {
+		return false
+	}
+	if _, ok := d.port.(vswitch.Pauser); ok {
+		return false
+	}
+	member := false
+	for vni, s := range n.segments {
+		a := s.members[name]
+		if a == nil {
+			continue
+		}
+		member = true
+		if c := wants[vni]; c != nil && c.Refuse == s.vsi.Config().Refuse {
+			if m := c.member(name); m != nil && m.VLAN == int(a.Tag()) {
+				return false
+			}
+		}
+	}
+	return member
 }
 
 // gone reports whether a port is one of the program's that has failed: it cannot be opened again.
