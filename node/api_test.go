@@ -81,6 +81,34 @@ func TestOwnPortIsSaidToCarryIP(t *testing.T) {
 	}
 }
 
+// A port that was refused before it was attached is still the program's, and can be added again.
+func TestOwnPortThatIsRefused(t *testing.T) {
+	for step, open := range map[string]bool{"port": true, "release": true, "segment settings": true, "member": true, "rows": false} {
+		n := running(t)
+		seg, err := n.Segment(1, nil)
+		must(t, err)
+		a := port.NewPipe(&port.PipeConfig{Name: "a"})
+		hit := false
+		n.fault = func(s string) error {
+			if s == step && !hit {
+				hit = true
+				return errors.New("refused")
+			}
+			return nil
+		}
+		if err := seg.Add(a, nil); err == nil {
+			t.Errorf("%s: no error", step)
+		}
+		if err := a.Send(make([]byte, 60)); (err == nil) != open {
+			t.Errorf("%s: %v", step, err)
+		}
+		if open {
+			must(t, seg.Add(a, nil))
+			must(t, seg.Remove(a))
+		}
+	}
+}
+
 // A port that cannot be paused is closed by what takes it out of all its places, even if it is to
 // have another one at once: that is refused.
 func TestOwnPortThatCannotPause(t *testing.T) {

@@ -31,6 +31,7 @@ type device struct {
 	cfg  Port
 	raw  port.Port    // as it was opened
 	port vswitch.Port // the same, as the switch has it
+	used bool         // it has been attached
 }
 
 // opened is what was opened before anything was touched.
@@ -233,7 +234,8 @@ func (n *Node) closeTunnel(name string) {
 	}
 }
 
-// closePort takes a port out of every segment and closes it.
+// closePort takes a port out of every segment and closes it. One of the program's that was never
+// attached is still the program's.
 func (n *Node) closePort(name string) {
 	for _, s := range n.segments {
 		if s.members[name] != nil {
@@ -241,7 +243,9 @@ func (n *Node) closePort(name string) {
 		}
 	}
 	if d := n.ports[name]; d != nil {
-		d.port.Close()
+		if d.used || d.cfg.Type != PortOwn {
+			d.port.Close()
+		}
 		delete(n.ports, name)
 		delete(n.own, name)
 	}

@@ -195,7 +195,7 @@ func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 	}
 	a, err := s.attach(d.port, uint32(m.VLAN), at)
 	if err == nil {
-		s.members[m.Port] = a
+		s.members[m.Port], d.used = a, true
 	}
 	return err
 }
