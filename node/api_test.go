@@ -15,6 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -78,6 +79,34 @@ func TestOwnPortIsSaidToCarryIP(t *testing.T) {
 	must(t, a.Send(make([]byte, 60)))
 	if is := was.Attachments(); len(is) != 1 || is[0] != at[0] || len(n.Interfaces()) != 1 {
 		t.Errorf("%v, was %v, and %d interfaces", is, at, len(n.Interfaces()))
+	}
+}
+
+// fitted is a port that is told what fits.
+type fitted struct {
+	*port.Pipe
+	mtu int
+}
+
+func (f *fitted) Fit(mtu int) error { f.mtu = mtu; return nil }
+
+// A port in several segments gets what fits all of them, with room for a tag where one passes,
+// whichever comes first.
+func TestFitsAllSegments(t *testing.T) {
+	for _, modes := range [][]vswitch.VLANMode{{vswitch.VLANPass, vswitch.VLANDiscard}, {vswitch.VLANDiscard, vswitch.VLANPass}} {
+		n, _, _ := inMemory(t)
+		v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
+		must(t, err)
+		p := &fitted{Pipe: port.NewPipe(&port.PipeConfig{Name: "p"})}
+		for i, mode := range modes {
+			seg, err := n.Segment(frame.VNI(i), &Segment{VSIConfig: vswitch.VSIConfig{InnerVLAN: mode}})
+			must(t, err)
+			must(t, seg.Join(v))
+			must(t, seg.Add(p, &Member{VLAN: i}))
+		}
+		if want := v.MTU(0) - 4; p.mtu != want {
+			t.Errorf("%v: %d fits, want %d", modes, p.mtu, want)
+		}
 	}
 }
 

@@ -310,10 +310,16 @@ func (n *Node) fit() {
 		for i := range n.cfg.Segments {
 			if c := &n.cfg.Segments[i]; c.member(name) != nil {
 				for _, in := range c.in() {
-					if t := n.tunnels[in.Tunnel]; t != nil && (fits == 0 || t.v.MTU(0) < fits) {
-						if fits = t.v.MTU(0); c.InnerVLAN == vswitch.VLANPass {
-							fits -= encap.VLANTagLen // a VLAN device on top has the same MTU
-						}
+					t := n.tunnels[in.Tunnel]
+					if t == nil {
+						continue
+					}
+					mtu := t.v.MTU(0)
+					if c.InnerVLAN == vswitch.VLANPass {
+						mtu -= encap.VLANTagLen // a VLAN device on top has the same MTU
+					}
+					if fits == 0 || mtu < fits {
+						fits = mtu
 					}
 				}
 			}
