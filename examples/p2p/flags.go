@@ -83,7 +83,7 @@ func newFlags() *flags {
 	f.Func("storm", "`CLASS=PPS`: flood no more than so many frames of broadcast, multicast or unknown a second, from the device and from the tunnel each; repeatable (default 10000, 50000 and 50000 from the device, no limit from the tunnel)", func(s string) error {
 		class, pps, _ := strings.Cut(s, "=")
 		n, err := strconv.ParseUint(pps, 10, 32)
-		if class == "" || err != nil || n == 0 {
+		if !slices.Contains([]string{"broadcast", "multicast", "unknown"}, class) || err != nil || n == 0 {
 			return errors.New("allowed is CLASS=PPS, with broadcast, multicast or unknown, and 1 to 4294967295 frames a second")
 		}
 		for _, at := range []string{member0, far0} {
