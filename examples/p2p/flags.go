@@ -212,6 +212,8 @@ func (f *flags) fit() (wrong error) {
 	f.Visit(func(x *flag.Flag) {
 		switch {
 		case wrong != nil:
+		case x.Name == "group" && f.group == "": // of a variable that is not set, say
+			wrong = given{"group", ""}.wrong("an address is needed")
 		case kind == "ipip" && slices.Contains(ofVNI, x.Name):
 			wrong = fmt.Errorf("flag -%s: ipip has no VNI, allowed with -type vxlan and gpe", x.Name)
 		case f.tun && slices.Contains(ofEthernet, x.Name):
@@ -223,18 +225,24 @@ func (f *flags) fit() (wrong error) {
 		}
 	})
 	group, _ := netip.ParseAddr(f.group)
-	_, local := f.given[tunnel0+"local"]
 	switch {
 	case wrong != nil:
 		return wrong
-	case !local:
+	case !f.has(tunnel0 + "local"):
 		return errors.New("flag -local is missing: required is an address of this host")
 	case f.group != "" && !group.IsMulticast():
 		return given{"group", f.group}.wrong("allowed are multicast groups, such as 239.1.1.1 and ff05::1; -underlay-dev says on which interface")
 	case f.tun && len(f.remotes) != 1:
 		return fmt.Errorf("flag -remote: a tunnel on a TUN device has one other end, required is one address, given are %d", len(f.remotes))
+	case f.tun && f.remotes[0] == "":
+		return given{"remote", ""}.wrong("an address is needed")
 	case f.given[tunnel0+"peers"].value == "listed" && len(f.remotes)+f.entries == 0:
 		return errors.New(`invalid value "listed" for flag -peers: nobody is listed, required are -remote or -fdb`)
+	}
+	for _, key := range []string{tunnel0 + "bind", tunnel0 + "multicastDevice"} { // which are any in a file, if they are nothing
+		if g, ok := f.given[key]; ok && g.value == "" {
+			return g.wrong("a name is needed")
+		}
 	}
 	return nil
 }
@@ -245,11 +253,11 @@ func (f *flags) finish() {
 	f.put("", "", "p2p", far0+"tunnel")
 	f.put("", "", f.dev, member0+"port")
 	f.put("dev", f.dev, f.dev, port0+"name")
-	if f.given[segment0+"vni"].value == "" {
+	if !f.has(segment0 + "vni") {
 		f.put("", "", 1, segment0+"vni")
 	}
 	ipip := f.given[tunnel0+"type"].value == "ipip"
-	if f.queues = f.given[port0+"queues"].value != ""; !f.queues {
+	if f.queues = f.has(port0 + "queues"); !f.queues {
 		n := min(runtime.GOMAXPROCS(0), 4) // flows are shared among them; more are of little use to one tunnel
 		if ipip {
 			n = 1 // each socket of IP in IP gets what comes for all
@@ -298,7 +306,7 @@ func (f *flags) neighbours() {
 	f.put("", "", "p2p", segment0+"gateway.vrf")
 	f.put("", "", frame.RandomMAC(), segment0+"gateway.own")
 	f.put("", "", true, segment0+"gateway.anycast")
-	if f.given[segment0+"gateway.mac"].value == "" {
+	if !f.has(segment0 + "gateway.mac") {
 		f.put("", "", gatewayMAC, segment0+"gateway.mac")
 	}
 	for i, a := range f.gateway {

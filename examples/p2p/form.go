@@ -29,6 +29,12 @@ func (f *form) put(flag, value string, v any, key string) {
 	}
 }
 
+// has reports whether a flag has filled in a key, be it with nothing.
+func (f *form) has(key string) bool {
+	_, ok := f.given[key]
+	return ok
+}
+
 // set returns in, an object or a list, with v at a place in it.
 func set(in any, path []string, v any) any {
 	if len(path) == 0 {
