@@ -52,8 +52,9 @@ func takeStats(n *node.Node, v *vtep.VTEP) string {
 	sw, vni := n.Switch(), n.Config().Segments[0].VNI
 	tunnel := v.Stats()
 	s := stats{Tx: tunnel.Tx, FDB: []fdbEntry{}, Neigh: []neighbour{}, Peers: []peer{}}
+	far := far(n, v)
 	for _, p := range sw.Stats().Ports {
-		if p.Name == v.Name() {
+		if far != 0 && p.Port == far {
 			s.Rx = p.Accepted
 		}
 		s.Flood.Broadcast += p.Flood.Broadcast
@@ -87,4 +88,17 @@ func takeStats(n *node.Node, v *vtep.VTEP) string {
 	}
 	line, _ := json.Marshal(s) // of plain numbers and strings: cannot fail
 	return "stats " + string(line)
+}
+
+// far returns the number that the tunnel has in the switch, 0 when it has left. The device may have
+// its name.
+func far(n *node.Node, v *vtep.VTEP) uint16 {
+	for _, vsi := range n.Switch().VSIs() {
+		for _, a := range vsi.Attachments() {
+			if a.Port() == vswitch.Port(v) {
+				return a.Dest(0).Port()
+			}
+		}
+	}
+	return 0
 }

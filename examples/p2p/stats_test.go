@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
@@ -81,5 +82,47 @@ func TestNeighbourStats(t *testing.T) {
 		if r.Tend(60); r.Table().Len() != 1 {
 			t.Error("-ageing is not the table's")
 		}
+	}
+}
+
+// A device may be called as the tunnel is: what comes in from it is not received.
+func TestDeviceCalledP2P(t *testing.T) {
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	net := underlay.NewNetwork(nil)
+	defer net.Close()
+	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
+		return net.Listen(netip.AddrPortFrom(t.Local, 4789), nil)
+	}})
+	check(err)
+	defer n.Close()
+	v, err := n.Tunnel("p2p", node.Tunnel{Local: netip.MustParseAddr("10.0.0.1")})
+	check(err)
+	seg, err := n.Segment(1, nil)
+	check(err)
+	check(seg.Join(v))
+	device := port.NewPipe(&port.PipeConfig{Name: "p2p"})
+	check(seg.Add(device, nil))
+	go n.Run(t.Context())
+	check(device.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
+	for until := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		text := takeStats(n, v)
+		var got struct {
+			Rx    struct{ Frames uint64 }
+			Flood struct{ Broadcast uint64 }
+			FDB   []any
+		}
+		check(json.Unmarshal([]byte(strings.TrimPrefix(text, "stats ")), &got))
+		if (len(got.FDB) == 0 || got.Flood.Broadcast == 0) && time.Now().Before(until) {
+			continue // it has not been heard yet
+		}
+		if len(got.FDB) != 1 || got.Flood.Broadcast != 1 || got.Rx.Frames != 0 {
+			t.Error(text)
+		}
+		return
 	}
 }
