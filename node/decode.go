@@ -256,6 +256,11 @@ func (s *source) fill(v *hujson.Value, key string, to reflect.Value, never bool)
 		for i := range v.Value.(*hujson.Object).Members {
 			m := &v.Value.(*hujson.Object).Members[i]
 			x, name := reflect.New(to.Type().Elem()).Elem(), s.literal(&m.Name).String()
+			if to.MapIndex(reflect.ValueOf(name)).IsValid() {
+				s.at[join(key, name)] = m.Name.StartOffset
+				s.fail(join(key, name), "the key is there twice")
+				continue
+			}
 			s.fill(&m.Value, join(key, name), x, never)
 			to.SetMapIndex(reflect.ValueOf(name), x)
 		}
