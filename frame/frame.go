@@ -21,7 +21,7 @@ const (
 // checksums are complete. CsumStart and DataStart count from the start of the
 // frame's buffer, so that Push and Pull leave them alone.
 type GSO struct {
-	Flags      uint8   // NeedsCsum: the checksum at CsumStart+CsumOffset is to be completed
+	Flags      uint8   // NeedsCsum: the checksum at CsumStart+CsumOffset is to be completed; AnySize
 	Type       GSOType // how to segment
 	Size       uint16  // payload bytes of a segment
 	CsumStart  uint16  // the transport header, from the start of the buffer
@@ -45,6 +45,10 @@ func (g GSO) Moved(n int) GSO {
 // NeedsCsum is the flag of a frame whose transport checksum covers the pseudo header
 // only: who sends it out of the machine completes it.
 const NeedsCsum = 1
+
+// AnySize is the flag, not virtio's, of a TCP packet that may be a superframe or not, and of which
+// nobody has said how long its segments are to be: Size is a guess, and may become smaller.
+const AnySize = 0x80
 
 // GSOType says how a superframe is cut; the numbers are virtio's.
 type GSOType uint8

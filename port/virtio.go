@@ -42,7 +42,7 @@ func (h virtioHeader) put(g frame.GSO) {
 	if g == (frame.GSO{}) {
 		return
 	}
-	h[0], h[1] = g.Flags, byte(g.Type)
+	h[0], h[1] = g.Flags&frame.NeedsCsum, byte(g.Type)
 	binary.NativeEndian.PutUint16(h[2:], max(g.DataStart, g.CsumStart+g.CsumOffset+2))
 	binary.NativeEndian.PutUint16(h[4:], g.Size)
 	binary.NativeEndian.PutUint16(h[6:], g.CsumStart)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
 // Class is a set of kinds of flooded frames (BUM).
@@ -134,7 +135,7 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	}
 	// Of nearly all frames the port's MTU says that they fit; a tunnel's flood list has one of its own.
 	if n := f.SegLen(); n > e.port.p.MTU(d.Peer()) || d.Peer() == 0 && e.port.flooder != nil {
-		if mtu := e.longest(f, d.Peer()); n > mtu {
+		if mtu := e.longest(f, d.Peer()); n > mtu && !gso.Shorten(f, mtu) {
 			return c.tooBig(f, at, d, mtu), nil
 		}
 	}

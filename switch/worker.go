@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
 // busyBatches is how many batches a worker handles before it lets others run: a
@@ -242,7 +243,7 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	if f.Horizon != 0 && c.apart(f, e) {
 		return c, nil, frame.Drop(frame.Isolated)
 	}
-	if mtu := e.longest(f, v.Dest().Peer()); f.SegLen() > mtu {
+	if mtu := e.longest(f, v.Dest().Peer()); f.SegLen() > mtu && !gso.Shorten(f, mtu) {
 		return c, nil, c.tooBig(f, &w.at, v.Dest(), mtu)
 	}
 	return c, e, v
@@ -279,7 +280,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		n++
 		if some, all := e.floodMTU(); f.SegLen() > all {
 			some, all = e.room(f, some), e.room(f, all)
-			if f.SegLen() > all && (mtu == 0 || all < mtu) {
+			if f.SegLen() > all && !gso.Shorten(f, all) && (mtu == 0 || all < mtu) {
 				mtu = all
 			}
 			if f.SegLen() > some {

@@ -108,3 +108,31 @@ func wantChecksums(t *testing.T, a, b *netns.Host, mtu int) {
 		}
 	}
 }
+
+// A device with an MTU below what the tunnel carries: what a kernel sends whole, in segments that
+// nobody has said the length of, fits it.
+func TestNarrowDevice(t *testing.T) {
+	for flags, mtu := range map[string]int{"-mtu 1400": 1400, "-mtu 1000 -offload=false": 1000, "-inner-vlan pass": 1446} {
+		t.Run(flags, func(t *testing.T) {
+			n := netns.New(t)
+			a, b := n.Host("a"), n.Host("b")
+			n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24,fd07::2/64", Keep: true})
+			p := start(t, a, families[0].ready("vxs0", 9, mtu), append([]string{"-local", "10.0.0.1", "-remote", "10.0.0.2", "-id", "9"}, strings.Fields(flags)...)...)
+			addrs := []string{"192.168.7.1/24", "fd07::1/64"}
+			if mtu < 1280 {
+				addrs = addrs[:1] // no IPv6 there
+			}
+			a.Addr("vxs0", strings.Join(addrs, ","))
+			a.Ready()
+			for i := range addrs {
+				to := []string{"192.168.7.2", "fd07::2"}[i]
+				a.Ping(to, 2)
+				if r := a.IPerf(b, to, "-n", "20M", "-R"); r.Bytes < 20_000_000 {
+					t.Errorf("from %s: %+v", to, r)
+				}
+			}
+			stop(t, p)
+		})
+	}
+}

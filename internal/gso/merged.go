@@ -27,7 +27,7 @@ func Merged(f *frame.Frame, mtu int) {
 		h.setChecksum(p, wire.Fold(h.pseudo(p, len(p)-h.l4)))
 	}
 	f.GSO = frame.GSO{
-		Flags: frame.NeedsCsum, Type: h.gsoType(), Size: uint16(size),
+		Flags: frame.NeedsCsum | frame.AnySize, Type: h.gsoType(), Size: uint16(size),
 		CsumStart: uint16(f.Headroom() + h.l4), CsumOffset: wire.TCPChecksum, DataStart: uint16(data),
 	}
 }

@@ -107,12 +107,33 @@ func Received(f *frame.Frame, mtu int) {
 	if len(p) <= mtu {
 		size = 0
 	}
-	if h.proto == wire.ProtoUDP && told != 0 {
+	switch {
+	case h.proto == wire.ProtoTCP:
+		f.GSO.Flags |= frame.AnySize
+	case told != 0:
 		size = told
 	}
 	if size > 0 && h.data+size < len(p) && h.headerOK(p) {
 		f.GSO.Type, f.GSO.Size, f.GSO.DataStart = h.gsoType(), uint16(size), uint16(data)
 	}
+}
+
+// minSegment is what a segment of TCP carries at the least (Linux: TCP_MIN_SND_MSS).
+const minSegment = 48
+
+// Shorten makes the segments of f not longer than mtu, if f has frame.AnySize, and reports whether
+// it could.
+func Shorten(f *frame.Frame, mtu int) bool {
+	if f.GSO.Flags&frame.AnySize == 0 {
+		return false
+	}
+	p := f.Bytes()
+	h, ok := locate(p, f.Kind)
+	if size := mtu - h.data; ok && size >= minSegment && h.headerOK(p) {
+		f.GSO.Type, f.GSO.Size, f.GSO.DataStart = h.gsoType(), uint16(size), uint16(f.Headroom()+h.data)
+		return true
+	}
+	return false
 }
 
 // Superframe reports whether all of p is one packet with an unfinished checksum.

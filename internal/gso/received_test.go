@@ -22,6 +22,14 @@ func received(payload int) map[string]packet {
 	return all
 }
 
+// guessed is what Received makes of a packet whose segments are as g says.
+func (k packet) guessed(g frame.GSO) frame.GSO {
+	if !k.udp {
+		g.Flags |= frame.AnySize
+	}
+	return g
+}
+
 // A packet that fits is one whose checksum is to be finished, and then it is what gopacket writes;
 // one that is finished is left alone.
 func TestReceived(t *testing.T) {
@@ -33,10 +41,10 @@ func TestReceived(t *testing.T) {
 		Received(f, f.Len())
 		want := k.super(1).GSO
 		want.Type, want.Size, want.DataStart = 0, 0, 0
-		if f.GSO != want {
+		if f.GSO != k.guessed(want) {
 			t.Fatalf("%s: %+v, want %+v", name, f.GSO, want)
 		}
-		if r := Check(f); r != frame.NotDropped {
+		if r := Check(f); r != frame.NotDropped || f.GSO != want {
 			t.Errorf("%s: %v", name, r)
 		}
 		var c Cutter
@@ -73,7 +81,7 @@ func TestReceivedSuperframe(t *testing.T) {
 			if size >= 5000 {
 				want.Type, want.Size, want.DataStart = 0, 0, 0
 			}
-			if f.GSO != want || !bytes.Equal(f.Bytes(), k.super(1).Bytes()) {
+			if f.GSO != k.guessed(want) || !bytes.Equal(f.Bytes(), k.super(1).Bytes()) {
 				t.Fatalf("%s, %d told: %+v, want %+v", name, told, f.GSO, want)
 			}
 			if want.Type != 0 && !Superframe(k.unfinished().Bytes(), k.frameKind()) {
@@ -101,7 +109,7 @@ func TestReceivedNoRoom(t *testing.T) {
 	k := packet{payload: pattern(5000)}
 	for mtu, want := range map[int]uint16{0: 0, k.data(): 0, k.data() + 1: 1} {
 		f := k.unfinished()
-		if Received(f, mtu); f.GSO.Size != want || f.GSO.Flags != frame.NeedsCsum {
+		if Received(f, mtu); f.GSO.Size != want || f.GSO.Flags&^frame.AnySize != frame.NeedsCsum {
 			t.Errorf("MTU %d: %+v", mtu, f.GSO)
 		}
 	}
@@ -116,7 +124,7 @@ func TestReceivedPadding(t *testing.T) {
 			t.Errorf("%s: a superframe with something behind it", name)
 		}
 		Received(f, 1500)
-		if f.GSO.Flags != frame.NeedsCsum || !bytes.Equal(f.Bytes(), want.Bytes()) {
+		if f.GSO.Flags&^frame.AnySize != frame.NeedsCsum || !bytes.Equal(f.Bytes(), want.Bytes()) {
 			t.Errorf("%s: %+v % x", name, f.GSO, f.Bytes())
 		}
 		f = over(append(k.bytes(), 1, 2, 3), k.frameKind(), frame.GSO{})
@@ -213,7 +221,7 @@ func TestNotReceived(t *testing.T) {
 		if Superframe(f.Bytes(), f.Kind) {
 			t.Error("a superframe with a wrong header checksum")
 		}
-		if Received(f, 1400); f.GSO.Type != 0 || f.GSO.Flags != frame.NeedsCsum {
+		if Received(f, 1400); f.GSO.Type != 0 || f.GSO.Flags&^frame.AnySize != frame.NeedsCsum {
 			t.Errorf("wrong header checksum: %+v", f.GSO)
 		}
 	}
@@ -246,7 +254,7 @@ func TestPending(t *testing.T) {
 		if !Pending(f.Bytes(), f.Kind) {
 			t.Fatalf("not pending: % x", b)
 		}
-		if Received(f, 1500); f.GSO.Flags != frame.NeedsCsum {
+		if Received(f, 1500); f.GSO.Flags&^frame.AnySize != frame.NeedsCsum {
 			t.Fatalf("%+v of % x", f.GSO, b)
 		}
 	}
@@ -285,6 +293,7 @@ func FuzzReceived(f *testing.F) {
 		if !pending || whole && g.Len() != len(b) {
 			t.Fatalf("pending %v, %d of %d bytes: %+v", pending, g.Len(), len(b), g.GSO)
 		}
+		g.GSO.Flags &^= frame.AnySize // which no device has
 		was := g.GSO
 		if r := Check(&g); r != frame.NotDropped || g.GSO != was {
 			t.Fatalf("%v, %+v, was %+v", r, g.GSO, was)
@@ -315,4 +324,35 @@ func FuzzReceived(f *testing.F) {
 			t.Fatal("the payload is another")
 		}
 	})
+}
+
+// Segments of TCP of which nobody has said how long they are become shorter, be the packet one or
+// many, and stay what gopacket writes; others do not.
+func TestShorten(t *testing.T) {
+	for name, k := range received(2000) {
+		for _, mtu := range []int{9000, 1500} { // one frame, and a superframe
+			f := k.unfinished()
+			Received(f, mtu)
+			was := f.GSO
+			if got := Shorten(f, 1000); got == k.udp {
+				t.Fatalf("%s: %v", name, got)
+			}
+			if k.udp {
+				if f.GSO != was {
+					t.Errorf("%s: %+v", name, f.GSO)
+				}
+				continue
+			}
+			if want := k.guessed(k.super(1000 - k.data()).GSO); f.GSO != want || f.SegLen() != 1000 {
+				t.Fatalf("%s: %+v, want %+v", name, f.GSO, want)
+			}
+			if Shorten(f, k.data()+minSegment-1) || !Shorten(f, k.data()+minSegment) {
+				t.Errorf("%s: segments without an end, %+v", name, f.GSO)
+			}
+			g := k.super(1400)
+			if Shorten(g, 1000) || g.SegLen() != k.data()+1400 {
+				t.Errorf("%s: a length that somebody has said", name)
+			}
+		}
+	}
 }
