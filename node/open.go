@@ -308,19 +308,13 @@ func (n *Node) fit() {
 		}
 		fits := 0
 		for i := range n.cfg.Segments {
-			if c := &n.cfg.Segments[i]; c.member(name) != nil {
-				for _, in := range c.in() {
-					t := n.tunnels[in.Tunnel]
-					if t == nil {
-						continue
-					}
-					mtu := t.v.MTU(0)
-					if c.InnerVLAN == vswitch.VLANPass {
-						mtu -= encap.VLANTagLen // a VLAN device on top has the same MTU
-					}
-					if fits == 0 || mtu < fits {
-						fits = mtu
-					}
+			c := &n.cfg.Segments[i]
+			if c.member(name) == nil {
+				continue
+			}
+			for _, in := range c.in() {
+				if t := n.tunnels[in.Tunnel]; t != nil && (fits == 0 || c.Fits(t.v) < fits) {
+					fits = c.Fits(t.v)
 				}
 			}
 		}
@@ -331,6 +325,14 @@ func (n *Node) fit() {
 			n.log.Warn("the MTU of a port is not what fits its tunnels", "port", name, "err", err)
 		}
 	}
+}
+
+// Fits returns the length of the longest frame on a port that fits a tunnel of the segment.
+func (c *Segment) Fits(t *vtep.VTEP) int {
+	if c.InnerVLAN == vswitch.VLANPass {
+		return t.MTU(0) - encap.VLANTagLen // a VLAN device on top has the same MTU
+	}
+	return t.MTU(0)
 }
 
 // dropFailed closes ports and tunnels that the switch has let go because they failed, so that

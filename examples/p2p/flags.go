@@ -30,10 +30,10 @@ type flags struct {
 	form
 	options
 
-	dev, group                       string
-	remotes, gateway                 []string
-	entries                          int // of -fdb
-	tun, learning, offload, zeroSums bool
+	dev, group       string
+	remotes, gateway []string
+	entries          int // of -fdb
+	tun              bool
 }
 
 // The places of settings in the file.
@@ -47,11 +47,11 @@ const (
 
 // newFlags declares the flags. Their names are those of "ip link add type vxlan".
 func newFlags() *flags {
-	f := &flags{FlagSet: flag.NewFlagSet("p2p", flag.ContinueOnError), form: form{given: map[string]given{}}, learning: true, offload: true}
+	f := &flags{FlagSet: flag.NewFlagSet("p2p", flag.ContinueOnError), form: form{given: map[string]given{}}}
 	f.SetOutput(io.Discard) // an error is one line, and run prints it
 
 	f.word("type", "`vxlan|gpe|ipip`: encapsulation (default vxlan)", tunnel0+"type")
-	f.truth("tun", "a TUN device, whose IP packets the tunnel carries without Ethernet: with -type gpe; ipip always has one", &f.tun)
+	f.truth("tun", "a TUN device, whose IP packets the tunnel carries without Ethernet: with -type gpe; ipip always has one", func(_ string, yes bool) { f.tun = yes })
 	f.word("local", "outer source `ADDR`, IPv4 or IPv6, of this host; required", tunnel0+"local")
 	f.list("remote", "`ADDR[,ADDR...]` of the peers: the flood list of the VNI", &f.remotes)
 	f.StringVar(&f.group, "group", "", "multicast group `ADDR` that is joined, and gets what is flooded: in place of -remote, or beside it for peers that are not in the group")
@@ -67,16 +67,19 @@ func newFlags() *flags {
 	f.number("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead, and minus a tag with -inner-vlan pass)", port0+"mtu")
 	f.number("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 256 (default: one a processor, at most 4; with -type ipip one; and the device has one if it was made for one)", port0+"queues", tunnel0+"queues")
 	f.word("busy-poll", "`DURATION` for which a queue asks again before it waits, 0 to 1ms (default 0; for machines with processors to spare)", port0+"busyPoll", tunnel0+"busyPoll")
-	f.truth("offload", "superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", &f.offload)
+	f.truth("offload", "superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", func(s string, yes bool) {
+		f.put("offload", s, !yes, port0+"noOffload", tunnel0+"noOffload")
+	})
 
-	f.truth("learning", "learn source MACs (default true)", &f.learning)
+	f.truth("learning", "learn source MACs (default true)", func(s string, yes bool) {
+		f.put("learning", s, !yes, segment0+"noLearning")
+	})
 	f.Func("ageing", "`DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", func(s string) error {
 		d := s
 		if strings.Trim(s, "0123456789") == "" { // seconds, as for ip link
 			d += "s"
 		}
-		f.put("ageing", s, d, segment0+"ageing")
-		f.put("ageing", s, d, segment0+"neighbours.ageing")
+		f.put("ageing", s, d, segment0+"ageing", segment0+"neighbours.ageing")
 		return nil
 	})
 	f.number("maxaddress", "`N`: most MACs that are learned (default 8192)", segment0+"maxMACs", segment0+"neighbours.limit")
@@ -86,9 +89,8 @@ func newFlags() *flags {
 		if !slices.Contains([]string{"broadcast", "multicast", "unknown"}, class) || err != nil || n == 0 {
 			return errors.New("allowed is CLASS=PPS, with broadcast, multicast or unknown, and 1 to 4294967295 frames a second")
 		}
-		for _, at := range []string{member0, far0} {
-			f.put("storm", s, n, at+"storm."+class+".packets")
-		}
+		rate := "storm." + class + ".packets"
+		f.put("storm", s, n, member0+rate, far0+rate)
 		return nil
 	})
 	f.word("inner-vlan", "`discard|strip|pass`: frames with a VLAN tag inside the tunnel (default discard)", segment0+"innerVLAN")
@@ -114,7 +116,9 @@ func newFlags() *flags {
 	f.word("df", "`set|unset|inherit`: DF of the outer IPv4 header (default set)", tunnel0+"df")
 	f.word("ecn", "`normal|compat|rfc3168`: ECN of the outer header (default normal)", tunnel0+"ecn")
 	f.word("udpcsum", "`auto|on|off`: outer UDP checksum (default auto: over IPv6, and where the kernel must)", tunnel0+"udpChecksum")
-	f.truth("udp6zerocsumrx", "accept packets without UDP checksum over IPv6", &f.zeroSums)
+	f.truth("udp6zerocsumrx", "accept packets without UDP checksum over IPv6", func(s string, yes bool) {
+		f.put("udp6zerocsumrx", s, yes, tunnel0+"udp6ZeroChecksumRx")
+	})
 
 	f.StringVar(&f.pcap, "pcap", "", "`FILE`: write a pcapng capture of the device side and of the tunnel side")
 	f.Func("stats", "print a stats line every `DURATION` (default 0: only on SIGUSR1 and at exit)", func(s string) (err error) {
@@ -131,12 +135,7 @@ const gatewayMAC = "02:76:78:73:00:01"
 
 // word declares a flag that is a setting in the file's words, at each of some keys.
 func (f *flags) word(name, usage string, keys ...string) {
-	f.Func(name, usage, func(s string) error {
-		for _, key := range keys {
-			f.put(name, s, s, key)
-		}
-		return nil
-	})
+	f.Func(name, usage, func(s string) error { f.put(name, s, s, keys...); return nil })
 }
 
 // number declares one that is a number, or a word beside it. A default has no number of its own.
@@ -152,9 +151,7 @@ func (f *flags) number(name, usage string, keys ...string) {
 		case err == nil:
 			v = n
 		}
-		for _, key := range keys {
-			f.put(name, s, v, key)
-		}
+		f.put(name, s, v, keys...)
 		return nil
 	})
 }
@@ -164,12 +161,14 @@ func (f *flags) list(name, usage string, v *[]string) {
 	f.Func(name, usage, func(s string) error { *v = strings.Split(s, ","); return nil })
 }
 
-// truth declares one that is true or false.
-func (f *flags) truth(name, usage string, v *bool) {
-	f.BoolFunc(name, usage, func(s string) (err error) {
-		if *v, err = strconv.ParseBool(s); err != nil {
+// truth declares one that is true or false. What is done with it gets it as it was given, too.
+func (f *flags) truth(name, usage string, do func(s string, yes bool)) {
+	f.BoolFunc(name, usage, func(s string) error {
+		yes, err := strconv.ParseBool(s)
+		if err != nil {
 			return errors.New("allowed are true and false")
 		}
+		do(s, yes)
 		return nil
 	})
 }
@@ -249,8 +248,7 @@ func (f *flags) fit() (wrong error) {
 
 // finish writes what goes without saying, and what is more than one setting.
 func (f *flags) finish() {
-	f.put("", "", "p2p", tunnel0+"name")
-	f.put("", "", "p2p", far0+"tunnel")
+	f.put("", "", "p2p", tunnel0+"name", far0+"tunnel")
 	f.put("", "", f.dev, member0+"port")
 	f.put("dev", f.dev, f.dev, port0+"name")
 	if !f.has(segment0 + "vni") {
@@ -262,48 +260,36 @@ func (f *flags) finish() {
 		if ipip {
 			n = 1 // each socket of IP in IP gets what comes for all
 		}
-		f.put("", "", n, port0+"queues")
-		f.put("", "", n, tunnel0+"queues")
+		f.put("", "", n, port0+"queues", tunnel0+"queues")
 	}
-	if !f.offload {
-		f.put("offload", "false", true, port0+"noOffload")
-		if !ipip {
-			f.put("offload", "false", true, tunnel0+"noOffload")
-		}
-	}
-	if !f.learning {
-		f.put("learning", "false", true, segment0+"noLearning")
-	}
-	if f.zeroSums {
-		f.put("udp6zerocsumrx", "true", true, tunnel0+"udp6ZeroChecksumRx")
+	if ipip {
+		f.put("", "", nil, tunnel0+"noOffload")
 	}
 	if f.tun {
 		f.put("", "", "tun", port0+"type")
 		f.put("remote", f.remotes[0], f.remotes[0], segment0+"wire")
 		f.remotes = nil
 	}
-	flood := 0
+	first := 0
 	if f.group != "" {
 		f.put("group", f.group, f.group, far0+"flood[0]")
-		flood++
+		first = 1
 	}
-	for _, a := range f.remotes {
-		f.put("remote", a, a, fmt.Sprintf("%sflood[%d]", far0, flood))
-		flood++
+	for i, a := range f.remotes {
+		f.put("remote", a, a, fmt.Sprintf("%sflood[%d]", far0, first+i))
 	}
 	f.neighbours()
 }
 
 // neighbours writes the gateway, which other ends have too, and what answers ARP and ND.
 func (f *flags) neighbours() {
-	if mode, ok := f.given[segment0+"neighbours.mode"]; len(f.gateway) == 0 && (!ok || mode.value == "off") {
-		f.put("", "", nil, segment0+"neighbours")
-	}
 	if len(f.gateway) == 0 {
+		if mode := f.given[segment0+"neighbours.mode"]; mode.flag == "" || mode.value == "off" {
+			f.put("", "", nil, segment0+"neighbours")
+		}
 		return
 	}
-	f.put("", "", "p2p", "vrfs[0].name")
-	f.put("", "", "p2p", segment0+"gateway.vrf")
+	f.put("", "", "p2p", "vrfs[0].name", segment0+"gateway.vrf")
 	f.put("", "", frame.RandomMAC(), segment0+"gateway.own")
 	f.put("", "", true, segment0+"gateway.anycast")
 	if !f.has(segment0 + "gateway.mac") {

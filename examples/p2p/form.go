@@ -20,12 +20,14 @@ type form struct {
 // given is a flag and its value, as it was given.
 type given struct{ flag, value string }
 
-// put writes v at a key such as segments[0].fdb[1].mac, or with nil takes away what is there; flag
+// put writes v at keys such as segments[0].fdb[1].mac, or with nil takes away what is there; flag
 // is where it came from, "" for none.
-func (f *form) put(flag, value string, v any, key string) {
-	f.root = set(f.root, strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune(".[]", r) }), v)
-	if flag != "" {
-		f.given[key] = given{flag, value}
+func (f *form) put(flag, value string, v any, keys ...string) {
+	for _, key := range keys {
+		f.root = set(f.root, strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune(".[]", r) }), v)
+		if flag != "" {
+			f.given[key] = given{flag, value}
+		}
 	}
 }
 

@@ -94,12 +94,9 @@ func deviceMTU(cfg *node.Config, v *vtep.VTEP) (int, error) {
 	if p.MTU != 0 {
 		return p.MTU, nil
 	}
-	mtu := v.MTU(0)
+	mtu := cfg.Segments[0].Fits(v)
 	if p.Type == node.PortTAP {
 		mtu -= encap.EthernetLen // of the device: without the inner Ethernet header
-	}
-	if cfg.Segments[0].InnerVLAN == vswitch.VLANPass {
-		mtu -= encap.VLANTagLen // a VLAN device on top has the same MTU
 	}
 	if mtu < minMTU {
 		outer := v.MTU(0) + t.Type.Outer(t.Local.Is6())
