@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,12 +74,10 @@ func New(o *Options) (*Node, error) {
 		cfg: new(Config), own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{},
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
 	}
+	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	n.open = openers{listen, n.openDevice}
 	if o.Listen != nil {
 		n.open.underlay = o.Listen
-	}
-	if n.log = o.Log; n.log == nil {
-		n.log = slog.New(slog.DiscardHandler)
 	}
 	var err error
 	if n.sw, err = vswitch.New(&vswitch.Config{Log: o.Log}); err != nil {

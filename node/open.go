@@ -137,17 +137,15 @@ func (t Tunnel) same(c *Tunnel) bool {
 // move makes an open tunnel that stays what c says.
 func (n *Node) move(c *Tunnel) error {
 	t := n.tunnels[c.Name]
-	for _, x := range []struct {
-		is *netip.Addr
-		to netip.Addr
-	}{{&t.cfg.Local, c.Local}, {&t.cfg.Local6, c.Local6}} {
-		if *x.is == x.to {
+	own := []*netip.Addr{&t.cfg.Local, &t.cfg.Local6}
+	for i, to := range c.locals() {
+		if *own[i] == to {
 			continue
 		}
-		if err := n.step("address of a tunnel", func() error { return t.v.SetLocal(x.to) }); err != nil {
+		if err := n.step("address of a tunnel", func() error { return t.v.SetLocal(to) }); err != nil {
 			return fmt.Errorf("tunnel %q: %w", c.Name, err)
 		}
-		*x.is = x.to
+		*own[i] = to
 	}
 	if !reflect.DeepEqual(t.cfg.PeerSettings, c.PeerSettings) {
 		if err := n.step("peers of a tunnel", func() error { return t.setPeers(c.PeerSettings) }); err != nil {
@@ -171,7 +169,7 @@ func (n *Node) has(a netip.AddrPort) bool {
 // ats returns what a tunnel has for itself, with each of its addresses.
 func (t *Tunnel) ats() (list []netip.AddrPort) {
 	for _, a := range t.locals() {
-		list = append(list, t.on(a).at())
+		list = append(list, netip.AddrPortFrom(a, t.port()))
 	}
 	return list
 }

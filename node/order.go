@@ -204,12 +204,9 @@ func entangled(old, c *Segment, was, is wanted) bool {
 }
 
 // macs returns the MACs of a gateway, nil for none.
-func (g *SegmentGateway) macs() (list []frame.MAC) {
+func (g *SegmentGateway) macs() []frame.MAC {
 	if g == nil || g.MAC.IsZero() {
 		return nil
 	}
-	if list = append(list, g.MAC); !g.Own.IsZero() {
-		list = append(list, g.Own)
-	}
-	return list
+	return slices.DeleteFunc([]frame.MAC{g.MAC, g.Own}, frame.MAC.IsZero)
 }
