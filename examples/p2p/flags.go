@@ -51,7 +51,8 @@ func newFlags() *flags {
 	f.SetOutput(io.Discard) // an error is one line, and run prints it
 
 	f.word("type", "`vxlan|gpe|ipip`: encapsulation (default vxlan)", tunnel0+"type")
-	f.truth("tun", "a TUN device, whose IP packets the tunnel carries without Ethernet: with -type gpe; ipip always has one", func(_ string, yes bool) { f.tun = yes })
+	f.truth("tun", "a TUN device, whose IP packets the tunnel carries without Ethernet: with -type gpe; ipip always has one",
+		func(_ string, yes bool) { f.tun = yes })
 	f.word("local", "outer source `ADDR`, IPv4 or IPv6, of this host; required", tunnel0+"local")
 	f.list("remote", "`ADDR[,ADDR...]` of the peers: the flood list of the VNI", &f.remotes)
 	f.StringVar(&f.group, "group", "", "multicast group `ADDR` that is joined, and gets what is flooded: in place of -remote, or beside it for peers that are not in the group")
