@@ -285,7 +285,7 @@ func (f *flags) finish() {
 // neighbours writes the gateway, which other ends have too, and what answers ARP and ND.
 func (f *flags) neighbours() {
 	if len(f.gateway) == 0 {
-		if mode := f.given[segment0+"neighbours.mode"]; mode.flag == "" || mode.value == "off" {
+		if mode := segment0 + "neighbours.mode"; !f.has(mode) || f.given[mode].value == "off" {
 			f.put("", "", nil, segment0+"neighbours")
 		}
 		return
