@@ -186,8 +186,8 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 		case there != nil && n.own[name] != p:
 			return fmt.Errorf("node: segment %d: there is another port %q", v.vni, name)
 		case there == nil:
-			x, ok := p.(interface{ IP() bool })
-			c.Ports = append(c.Ports, Port{Name: name, Type: PortOwn, IP: ok && x.IP()})
+			x, ok := p.(vswitch.Offloader)
+			c.Ports = append(c.Ports, Port{Name: name, Type: PortOwn, IP: ok && x.Offloads()&frame.IPOnly != 0})
 			n.own[name], fresh = p, true
 		}
 		x := *cmp.Or(m, &Member{})

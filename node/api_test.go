@@ -178,6 +178,28 @@ func TestOwnPortThatCannotPause(t *testing.T) {
 	}
 }
 
+// A port for IP is one that says that it takes nothing else, also behind a decorator.
+func TestOwnPortForIP(t *testing.T) {
+	for _, wrapped := range []bool{false, true} {
+		n := running(t)
+		seg, err := n.Segment(1, nil)
+		must(t, err)
+		near, far := net.Pipe()
+		defer far.Close()
+		var p vswitch.Port = port.FromReadWriteCloser(near, &port.RWCConfig{Name: "p", IP: true})
+		if wrapped {
+			b, err := port.NewBuffered(p, nil)
+			must(t, err)
+			p = b.Port()
+		}
+		must(t, seg.Add(p, nil))
+		must(t, seg.Gateway("v", Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}))
+		if c := n.Config(); !c.Ports[0].IP || !c.Segments[0].Gateway.MAC.IsZero() {
+			t.Errorf("wrapped %v: %s", wrapped, asText(c))
+		}
+	}
+}
+
 // unlike is a port that == is not for.
 type unlike struct {
 	*port.Pipe
