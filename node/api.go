@@ -178,6 +178,9 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	case !reflect.TypeOf(p).Comparable():
 		return fmt.Errorf("node: segment %d: the port is a %T, which cannot be told from others; wanted is a pointer", v.vni, p)
 	}
+	if _, ok := p.(vswitch.Tunnel); ok {
+		return fmt.Errorf("node: segment %d: %q is a tunnel, which a segment is in by Join", v.vni, nameOf(p))
+	}
 	n, name, fresh := v.n, nameOf(p), false
 	n.updates.Lock()
 	defer n.updates.Unlock()

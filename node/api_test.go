@@ -200,6 +200,22 @@ func TestOwnPortForIP(t *testing.T) {
 	}
 }
 
+// A tunnel is no port of a segment's: who adds it is told to join it, and it goes on.
+func TestAddTunnel(t *testing.T) {
+	n, _, opened := inMemory(t)
+	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
+	must(t, err)
+	seg, err := n.Segment(1, nil)
+	must(t, err)
+	if err := seg.Add(v, nil); err == nil || !strings.Contains(err.Error(), "Join") {
+		t.Error(err)
+	}
+	must(t, seg.Join(v))
+	if _, err := v.AddPeer(netip.MustParseAddrPort("192.0.2.2:4789")); err != nil || len(*opened) != 1 {
+		t.Errorf("it was closed: %v, and %d underlays were opened", err, len(*opened))
+	}
+}
+
 // unlike is a port that == is not for.
 type unlike struct {
 	*port.Pipe

@@ -514,7 +514,7 @@ func (n *Node) openPort(c *Port, to map[string]*device) error {
 		if d.raw, err = n.open.device(c); err != nil {
 			return err
 		}
-		if d.port, err = n.capture.Port(d.raw); err != nil {
+		if d.port, err = n.capture.Port(d.raw); err != nil && c.Type != PortOwn {
 			d.raw.Close()
 		}
 		return err
