@@ -22,6 +22,9 @@ import (
 // The calls below are Updates of one thing each; who makes hundreds of segments makes them in
 // one.
 func (n *Node) Update(edit func(*Config) error) error {
+	if edit == nil {
+		return errors.New("node: Update: the edit is nil")
+	}
 	n.updates.Lock()
 	defer n.updates.Unlock()
 	return n.update(edit)
@@ -105,6 +108,9 @@ func (v *VSI) Switch() (*vswitch.VSI, error) {
 
 // Update changes the settings of the segment: see [Node.Update].
 func (v *VSI) Update(edit func(*Segment) error) error {
+	if edit == nil {
+		return fmt.Errorf("node: segment %d: Update: the edit is nil", v.vni)
+	}
 	return v.n.Update(v.edit(func(_ *Config, s *Segment) error { return edit(s) }))
 }
 

@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -200,6 +202,18 @@ func TestOwnPortForIP(t *testing.T) {
 	}
 }
 
+// What a program's Listen returns without an error may be none still.
+func TestListenOfNothing(t *testing.T) {
+	for _, u := range []port.Underlay{nil, (*underlay.Memory)(nil)} {
+		n, err := New(&Options{Listen: func(*Tunnel) (port.Underlay, error) { return u, nil }})
+		must(t, err)
+		defer n.Close()
+		if _, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")}); err == nil || !strings.Contains(err.Error(), `tunnel "vx": the underlay is a `) {
+			t.Error(err)
+		}
+	}
+}
+
 // A tunnel is no port of a segment's: who adds it is told to join it, and it goes on.
 func TestAddTunnel(t *testing.T) {
 	n, _, opened := inMemory(t)
@@ -243,6 +257,8 @@ func TestProgramErrors(t *testing.T) {
 		"members[1].vlan: 5000":              func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
 		`port "x" is no member`:              func() error { return seg.Remove(port.NewPipe(&port.PipeConfig{Name: "x"})) },
 		"the tunnel is nil":                  func() error { return seg.Join(nil) },
+		"node: Update: the edit is nil":      func() error { return n.Update(nil) },
+		"segment 1: Update: the edit is nil": func() error { return seg.Update(nil) },
 		"segment 1 is there; Update":         func() error { _, err := n.Segment(1, &Segment{}); return err },
 		"segments[1].vni: 16777216":          func() error { _, err := n.Segment(1<<24, nil); return err },
 		"tunnels[0].local: an address of":    func() error { _, err := n.Tunnel("t", Tunnel{}); return err },
@@ -270,6 +286,9 @@ func TestProgramErrors(t *testing.T) {
 	must(t, fresh.Send(make([]byte, 60))) // still the program's
 	must(t, seg.Add(fresh, nil))
 	n.Close()
+	if err := n.Program("other", control.Update{Add: []control.Route{control.MAC{VNI: 1, MAC: frame.MAC{2}, Filter: true}}}); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Program after Close: %v", err)
+	}
 	if err := seg.Add(other, nil); !errors.Is(err, net.ErrClosed) && !strings.Contains(fmt.Sprint(err), "another port") {
 		t.Error(err)
 	}

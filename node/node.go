@@ -369,6 +369,9 @@ func (n *Node) Program(owner string, u control.Update) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.closed {
+		return fmt.Errorf("node: Program: %w", net.ErrClosed)
+	}
 	return n.plane.Program(owner, u)
 }
 

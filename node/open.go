@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -414,7 +415,7 @@ func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
 	err := n.step("tunnel", func() (err error) {
 		var captured []vtep.Underlay
 		for _, a := range c.locals() {
-			u, err := n.open.underlay(c.on(a))
+			u, err := n.listen(c.on(a))
 			if err != nil {
 				t.shut()
 				return err
@@ -437,6 +438,15 @@ func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
 	return nil
 }
 
+// listen opens an underlay, which a program's function may say it has done and return none.
+func (n *Node) listen(c *Tunnel) (port.Underlay, error) {
+	u, err := n.open.underlay(c)
+	if err == nil && absent.Is(u) {
+		err = fmt.Errorf("the underlay is a %T that is nil", u)
+	}
+	return u, err
+}
+
 // shut closes the underlays of what has not become a tunnel.
 func (t *tunnel) shut() {
 	for _, u := range t.under {
@@ -448,7 +458,7 @@ func (t *tunnel) shut() {
 func (n *Node) try(c *Tunnel) error {
 	for _, a := range n.tunnels[c.Name].news(c) {
 		err := n.step("tunnel", func() error {
-			u, err := n.open.underlay(c.on(a.Addr()))
+			u, err := n.listen(c.on(a.Addr()))
 			if err == nil {
 				err = u.Close()
 			}
