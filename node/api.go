@@ -161,7 +161,7 @@ func (v *VSI) JoinAddrPort(t *vtep.VTEP, peers ...netip.AddrPort) error {
 
 // aim gives a peer a port of its own, if it is not that of all.
 func (t *Tunnel) aim(p netip.AddrPort) {
-	there := find(t.PeerSettings, func(x *PeerSetting) bool { return x.Address == p.Addr() })
+	there := find(t.PeerSettings, func(x *PeerSetting) bool { return t.zoned(x.Address) == t.zoned(p.Addr()) })
 	switch {
 	case p.Port() == 0:
 	case there != nil:

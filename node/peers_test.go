@@ -130,6 +130,21 @@ func TestJoinAddrPort(t *testing.T) {
 	}
 }
 
+// The zone of a link-local peer may be left out: with it and without, it is one peer with one setting.
+func TestJoinAddrPortInZone(t *testing.T) {
+	n, _, _ := inMemory(t)
+	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("fe80::1%eth0")})
+	must(t, err)
+	for i, a := range []string{"[fe80::2]:7", "[fe80::2%eth0]:8"} {
+		seg, err := n.Segment(frame.VNI(i), nil)
+		must(t, err)
+		must(t, seg.JoinAddrPort(v, netip.MustParseAddrPort(a)))
+	}
+	if got := n.Config().Tunnels[0].PeerSettings; len(got) != 1 || got[0].Port != 8 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Transmit sockets stay until a tunnel is closed, and there are only so many: one that has no room
 // for more is made anew.
 func TestPeerSocketsRunOut(t *testing.T) {

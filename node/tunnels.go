@@ -28,6 +28,14 @@ func (t *Tunnel) beside(a netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
+// zoned returns the address of a peer with the tunnel's zone, if it needs one and has none.
+func (t *Tunnel) zoned(a netip.Addr) netip.Addr {
+	if a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" {
+		return a.WithZone(t.beside(a).Zone())
+	}
+	return a
+}
+
 // on returns the tunnel as it is on one of its addresses.
 func (t *Tunnel) on(local netip.Addr) *Tunnel {
 	x := *t
