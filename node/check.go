@@ -105,6 +105,10 @@ func (k *checker) misplaced(key string, at, x, is any, others []any, text string
 
 func (k *checker) port(key string, p *Port) {
 	k.named(key+".name", p.Name, k.ports[p.Name] == p)
+	if p.Type > PortOwn {
+		k.fail(key+".type", "%d is no type", p.Type)
+		return
+	}
 	switch name := p.Name; {
 	case p.Type == PortOwn:
 	case len(name) > 15:

@@ -80,6 +80,9 @@ func (k *checker) vrf(key string, v *VRF) {
 		each(at+".via", r.Via, func(at string, h *Hop) { k.hop(at, v.Name, h, r.Prefix) })
 	})
 	each(key+".pools", v.Pools, func(at string, p *Pool) {
+		if p.Mode > l3.Never {
+			k.fail(at+".mode", "%d is no mode", p.Mode)
+		}
 		each(at+".subnets", p.Subnets, func(at string, s *netip.Prefix) {
 			if *s != s.Masked() {
 				k.fail(at, "%v has bits beyond its length", *s)

@@ -74,6 +74,9 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	kind, is := t.Underlay.String(), any(t.UDPConfig)
 	check := func() error { return t.UDPConfig.Check(t.at()) }
 	switch {
+	case t.Underlay > UnderlayPacket:
+		k.fail(key+".underlay", "%d is no underlay", t.Underlay)
+		return
 	case t.Type == encap.TypeIPIP && t.Underlay != UnderlayUDP:
 		k.fail(key+".underlay", "IP-in-IP has no UDP header")
 		return

@@ -84,7 +84,7 @@ var elsewhere = map[string]string{
 	"l3.InterfaceConfig.Send":       "the switch's",
 	"l3.InterfaceConfig.Port":       "the segment's TUN or tunnel for IP",
 	"l3.InterfaceConfig.Tunnel":     "the segment's tunnel for IP",
-	"l3.WireConfig":                 "its ends are ports; a node routes between them instead",
+	"l3.WireConfig":                 "the port, the peer and the tunnel of a segment with a Wire",
 
 	"port.BufferedConfig":       "of ports of the program's own: VSI.Add",
 	"port.FaultyConfig":         "of ports of the program's own: VSI.Add",
