@@ -137,8 +137,8 @@ func (cfg *Config) Check() error {
 	if cfg.Miss && cfg.Notify == nil {
 		w.Wrong("Notify", "needed for Miss")
 	}
-	if cfg.MissTimeout != 0 && cfg.MissTimeout < time.Second {
-		w.Wrong("MissTimeout", "%v, allowed are 1s and more, and 0 for %v", cfg.MissTimeout, DefaultMissTimeout)
+	if cfg.MissTimeout != 0 && cfg.MissTimeout < time.Second || cfg.MissTimeout > maxTime {
+		w.Wrong("MissTimeout", "%v, allowed are 1s to %v, and 0 for %v", cfg.MissTimeout, maxTime, DefaultMissTimeout)
 	}
 	return w.Err()
 }

@@ -73,7 +73,7 @@ func NewTable(cfg *TableConfig) (*Table, error) {
 		return nil, err
 	}
 	c.Limit = cmp.Or(c.Limit, DefaultLimit)
-	c.PerDest = cmp.Or(c.PerDest, (c.Limit+1)/2)
+	c.PerDest = cmp.Or(c.PerDest, c.Limit/2+c.Limit%2)
 	c.DuplicateMoves = cmp.Or(c.DuplicateMoves, DefaultDuplicateMoves)
 	t.window = ticks(cmp.Or(c.DuplicateWindow, DefaultDuplicateWindow))
 	t.ageing = never
@@ -83,6 +83,9 @@ func NewTable(cfg *TableConfig) (*Table, error) {
 	return t, nil
 }
 
+// maxTime is the longest time between two ticks that can be told: 68 years.
+const maxTime = (1<<31 - 1) * time.Second
+
 // Check returns what NewTable refuses.
 func (c *TableConfig) Check() error {
 	w := setting.Of("arp: TableConfig")
@@ -91,11 +94,11 @@ func (c *TableConfig) Check() error {
 	}
 	w.Limit("Limit", c.Limit)
 	w.Limit("PerDest", c.PerDest)
-	if c.Ageing > 0 && c.Ageing < time.Second {
-		w.Wrong("Ageing", "%v, allowed are 1s and more", c.Ageing)
+	if c.Ageing > 0 && c.Ageing < time.Second || c.Ageing > maxTime {
+		w.Wrong("Ageing", "%v, allowed are 1s to %v", c.Ageing, maxTime)
 	}
-	if c.DuplicateWindow < 0 || c.DuplicateWindow > 0 && c.DuplicateWindow < time.Second {
-		w.Wrong("DuplicateWindow", "%v, allowed are 1s and more, and 0 for %v", c.DuplicateWindow, DefaultDuplicateWindow)
+	if c.DuplicateWindow != 0 && c.DuplicateWindow < time.Second || c.DuplicateWindow > maxTime {
+		w.Wrong("DuplicateWindow", "%v, allowed are 1s to %v, and 0 for %v", c.DuplicateWindow, maxTime, DefaultDuplicateWindow)
 	}
 	return w.Err()
 }

@@ -2,6 +2,7 @@ package arp
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -163,6 +164,25 @@ func TestLimits(t *testing.T) {
 		if _, err := NewTable(&c.cfg); err == nil || !strings.Contains(err.Error(), "TableConfig."+c.name+": ") {
 			t.Errorf("%+v: %v", c.cfg, err)
 		}
+	}
+}
+
+// A limit as large as a number gets is no limit, and a time that no tick can tell is refused.
+func TestLargeSettings(t *testing.T) {
+	l := newLab(t, &TableConfig{Limit: math.MaxInt}, Config{})
+	l.learns(claim(ip4(1), mac(1), port1), New)
+	const wraps = (1<<32 + 1) * time.Second
+	for field, err := range map[string]error{
+		"Ageing":          (&TableConfig{Ageing: wraps}).Check(),
+		"DuplicateWindow": (&TableConfig{DuplicateWindow: wraps}).Check(),
+	} {
+		if err == nil || !strings.Contains(err.Error(), field+": 1193046h28m17s, allowed are 1s to 596523h14m7s") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	cfg := Config{Table: l.table, MissTimeout: wraps}
+	if err := cfg.Check(); err == nil || !strings.Contains(err.Error(), "MissTimeout: 1193046h28m17s, allowed are 1s to 596523h14m7s") {
+		t.Error(err)
 	}
 }
 
