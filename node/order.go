@@ -179,6 +179,9 @@ func entangled(old, c *Segment, was, is wanted) bool {
 	count((mode(old) == arp.Access) != (mode(c) == arp.Access))
 	count(old.NoFlood != c.NoFlood)
 	count(old.InnerVLAN != c.InnerVLAN)
+	count(old.ForwardPinned != c.ForwardPinned)
+	count(old.ForwardBridgeGroup != c.ForwardBridgeGroup)
+	count(old.RouteIsolated != c.RouteIsolated)
 	count(!reflect.DeepEqual(old.Gateway, c.Gateway))
 	guards, members, lists := false, false, false
 	for _, m := range c.Members {
@@ -193,6 +196,7 @@ func entangled(old, c *Segment, was, is wanted) bool {
 		for _, o := range old.in() {
 			if o.Tunnel == x.Tunnel {
 				count(o.Hub != x.Hub || o.Group != x.Group) // one after the other, two fabrics would meet
+				count(o.NoFlood != x.NoFlood || o.Locked != x.Locked || o.GBP != x.GBP)
 				lists = lists || !reflect.DeepEqual(o.Flood, x.Flood)
 			}
 		}

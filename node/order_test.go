@@ -1,0 +1,86 @@
+package node
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// A policy that comes to allow what a tunnel no longer takes: in between no frame goes there.
+func TestNoFloodAndRules(t *testing.T) {
+	n, _, _ := inMemory(t)
+	go n.Run(t.Context())
+	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
+	must(t, err)
+	must(t, n.Policy(Policy{Name: "p", Config: policy.Config{Default: policy.Deny}}))
+	seg, err := n.Segment(1, &Segment{Policy: "p", Tunnels: []SegmentTunnel{{Tunnel: "vx", Flood: []netip.Addr{netip.MustParseAddr("192.0.2.2")}}}})
+	must(t, err)
+	a := port.NewPipe(&port.PipeConfig{Name: "a"})
+	must(t, seg.Add(a, nil))
+	sent := uint64(0)
+	n.fault = func(step string) error {
+		must(t, a.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
+		sent++
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
+			for _, p := range n.sw.Stats().Ports {
+				if p.Name == "a" && p.Rx.Frames == sent {
+					end = time.Time{}
+				}
+			}
+		}
+		if got := v.Stats().Tx.Frames; got != 0 {
+			t.Errorf("before step %q: %d frames in the tunnel", step, got)
+		}
+		return nil
+	}
+	must(t, n.Update(func(c *Config) error {
+		c.Policies[0].Default, c.Segments[0].Tunnels[0].NoFlood = policy.Allow, vswitch.Broadcast
+		return nil
+	}))
+	if sent < 5 {
+		t.Errorf("%d steps", sent)
+	}
+}
+
+// Each setting that says where frames may go counts, beside other rules.
+func TestEntangled(t *testing.T) {
+	make := func(change func(*Segment)) wanted {
+		c := &Config{
+			Policies: []Policy{{Name: "p"}},
+			Segments: []Segment{{VNI: 1, Policy: "p", Members: []Member{{Port: "a"}}, Tunnels: []SegmentTunnel{{Tunnel: "vx"}}}},
+		}
+		if change != nil {
+			c.Policies[0].Default = policy.Deny
+			change(&c.Segments[0])
+		}
+		return index(c)
+	}
+	for name, change := range map[string]func(*Segment){
+		"routeIsolated":      func(s *Segment) { s.RouteIsolated = true },
+		"forwardPinned":      func(s *Segment) { s.ForwardPinned = true },
+		"forwardBridgeGroup": func(s *Segment) { s.ForwardBridgeGroup = true },
+		"innerVLAN":          func(s *Segment) { s.InnerVLAN = vswitch.VLANPass },
+		"noFlood":            func(s *Segment) { s.NoFlood = vswitch.Broadcast },
+		"of a tunnel":        func(s *Segment) { s.Tunnels[0].NoFlood = vswitch.Broadcast },
+		"locked tunnel":      func(s *Segment) { s.Tunnels[0].Locked = true },
+		"gbp of a tunnel":    func(s *Segment) { s.Tunnels[0].GBP = 7 },
+		"group of a tunnel":  func(s *Segment) { s.Tunnels[0].Group = 7 },
+		"of a member":        func(s *Segment) { s.Members[0].NoFlood = vswitch.Broadcast },
+		"isolated":           func(s *Segment) { s.Members[0].Isolated = true },
+		"fdb":                func(s *Segment) { s.FDB = []FDB{{MAC: frame.MAC{2}, Filter: true}} },
+	} {
+		was, is := make(nil), make(change)
+		if !entangled(was.segments[1], is.segments[1], was, is) {
+			t.Errorf("%s and other rules are not", name)
+		}
+	}
+	was, is := make(nil), make(func(*Segment) {})
+	if entangled(was.segments[1], is.segments[1], was, is) {
+		t.Error("other rules alone are")
+	}
+}
