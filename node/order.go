@@ -168,14 +168,17 @@ func entangled(old, c *Segment, was, is wanted) bool {
 			n++
 		}
 	}
-	rules := func(name string) bool {
-		return was.policies[name] != nil && is.policies[name] != nil && !reflect.DeepEqual(was.policies[name], is.policies[name])
+	ruled := map[string]bool{}
+	rules := func(name string) {
+		count(!ruled[name] && was.policies[name] != nil && is.policies[name] != nil && !reflect.DeepEqual(was.policies[name], is.policies[name]))
+		ruled[name] = true
 	}
 	routes := func(g *SegmentGateway) bool {
 		return g != nil && !reflect.DeepEqual(was.vrfs[g.VRF], is.vrfs[g.VRF])
 	}
 	count(old.Policy != c.Policy)
-	count(rules(old.Policy) || rules(c.Policy))
+	rules(old.Policy)
+	rules(c.Policy)
 	count((mode(old) == arp.Access) != (mode(c) == arp.Access))
 	count(old.NoFlood != c.NoFlood)
 	count(old.InnerVLAN != c.InnerVLAN)
@@ -183,13 +186,15 @@ func entangled(old, c *Segment, was, is wanted) bool {
 	count(old.ForwardBridgeGroup != c.ForwardBridgeGroup)
 	count(old.RouteIsolated != c.RouteIsolated)
 	count(!reflect.DeepEqual(old.Gateway, c.Gateway))
-	guards, members, lists := false, false, false
+	guards, lists := false, false
 	for _, m := range c.Members {
 		if o := old.member(m.Port); o != nil {
 			x := *o
 			guards = guards || !reflect.DeepEqual(x.Guard, m.Guard)
 			x.Guard, m.Guard = nil, nil
-			members = members || !reflect.DeepEqual(x, m) || rules(m.Policy)
+			count(!reflect.DeepEqual(x, m)) // two of one group that go over to another one are in none together meanwhile
+			rules(o.Policy)
+			rules(m.Policy)
 		}
 	}
 	for _, x := range c.in() {
@@ -202,7 +207,6 @@ func entangled(old, c *Segment, was, is wanted) bool {
 		}
 	}
 	count(guards)
-	count(members)
 	count(lists || !reflect.DeepEqual(old.FDB, c.FDB) || routes(old.Gateway) || routes(c.Gateway))
 	return n > 1
 }

@@ -47,6 +47,61 @@ func TestNoFloodAndRules(t *testing.T) {
 	}
 }
 
+// Members that are kept apart before and after are so in between.
+func TestGroupOfMembersChanges(t *testing.T) {
+	n := running(t)
+	seg, err := n.Segment(1, nil)
+	must(t, err)
+	a, b := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "b"})
+	for _, p := range []*port.Pipe{a, b} {
+		must(t, seg.Add(p, &Member{AttachConfig: vswitch.AttachConfig{Group: 5}}))
+	}
+	sent := uint64(0)
+	n.fault = func(step string) error {
+		must(t, a.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
+		sent++
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
+			for _, p := range n.sw.Stats().Ports {
+				if p.Name == "a" && p.Rx.Frames == sent {
+					end = time.Time{}
+				}
+			}
+		}
+		for _, p := range n.sw.Stats().Ports {
+			if p.Name == "b" && p.Tx.Frames != 0 {
+				t.Errorf("before step %q: %d frames from one to the other", step, p.Tx.Frames)
+			}
+		}
+		return nil
+	}
+	must(t, seg.Update(func(s *Segment) error {
+		s.Members[0].Group, s.Members[1].Group = 6, 6
+		return nil
+	}))
+	if sent < 5 {
+		t.Errorf("%d steps", sent)
+	}
+}
+
+// Rules of two members are two changes: what one sends passes both.
+func TestEntangledMembers(t *testing.T) {
+	make := func(one, other policy.Action) wanted {
+		return index(&Config{
+			Policies: []Policy{{Name: "p", Config: policy.Config{Default: one}}, {Name: "q", Config: policy.Config{Default: other}}},
+			Segments: []Segment{{VNI: 1, Members: []Member{{Port: "a", Policy: "p"}, {Port: "b", Policy: "q"}, {Port: "c", Policy: "q"}}}},
+		})
+	}
+	old := make(policy.Deny, policy.Allow)
+	for is, want := range map[[2]policy.Action]bool{
+		{policy.Deny, policy.Allow}: false, {policy.Allow, policy.Allow}: false, {policy.Deny, policy.Deny}: false, {policy.Allow, policy.Deny}: true,
+	} {
+		w := make(is[0], is[1])
+		if got := entangled(old.segments[1], w.segments[1], old, w); got != want {
+			t.Errorf("%v: %v", is, got)
+		}
+	}
+}
+
 // Each setting that says where frames may go counts, beside other rules.
 func TestEntangled(t *testing.T) {
 	make := func(change func(*Segment)) wanted {
