@@ -204,6 +204,7 @@ func (s *source) fill(v *hujson.Value, key string, to reflect.Value, never bool)
 		return
 	}
 	switch x := to.Addr().Interface().(type) {
+	case *Config:
 	case json.Unmarshaler:
 		w := v.Clone()
 		w.Minimize()

@@ -16,6 +16,19 @@ func (c Config) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// UnmarshalJSON reads what MarshalJSON writes; see [Parse] for what else it reads. It does not
+// check: [Config.Check] does.
+func (c *Config) UnmarshalJSON(text []byte) error {
+	s := &source{text: text}
+	x := new(Config)
+	s.decode(x)
+	if err := s.err(); err != nil {
+		return err
+	}
+	*c = *x
+	return nil
+}
+
 // encode writes a value as fill reads it.
 func encode(b *bytes.Buffer, v reflect.Value, never bool) (err error) {
 	each := func(n int, brackets string, item func(i int) error) error {

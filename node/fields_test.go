@@ -208,6 +208,7 @@ func object(x reflect.Type) reflect.Type {
 		return nil
 	}
 	switch reflect.New(x).Interface().(type) {
+	case *Config:
 	case encoding.TextUnmarshaler, json.Unmarshaler:
 		return nil
 	}

@@ -197,6 +197,30 @@ func TestParseAgain(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(a, b) {
 			t.Errorf("%s: %v\n%s", f, err, again)
 		}
+		var c Config
+		if err := json.Unmarshal(again, &c); err != nil || !reflect.DeepEqual(*a, c) {
+			t.Errorf("%s: encoding/json: %v\n%s", f, err, again)
+		}
+	}
+}
+
+// encoding/json takes what Parse does, but for comments, and leaves no key out silently.
+func TestUnmarshalJSON(t *testing.T) {
+	c := Config{Control: Control{Mode: "0600"}}
+	for text, want := range map[string]string{
+		`{"segments": [{"vni": 1, "agein": "1s"}]}`: "1:26: segments[0].agein: there is no such key; allowed are ",
+		`{"segments": [{"vni": 1, "ageing": 1}]}`:   "1:36: segments[0].ageing: 1; wanted is a duration such as 300s",
+	} {
+		var errs Errors
+		if err := json.Unmarshal([]byte(text), &c); !errors.As(err, &errs) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if !reflect.DeepEqual(c, Config{Control: Control{Mode: "0600"}}) {
+		t.Errorf("an error has changed it: %+v", c)
+	}
+	if err := json.Unmarshal([]byte(`{"segments": [{"vni": 1, "ageing": "0s"}]}`), &c); err != nil || c.Segments[0].Ageing >= 0 {
+		t.Errorf("%v, %+v", err, c)
 	}
 }
 
