@@ -72,7 +72,7 @@ func (k *checker) local(key string, t *Tunnel, a netip.Addr) {
 // its kind. The keys are those of at.
 func (k *checker) underlay(key string, t *Tunnel, at any) {
 	kind, is := t.Underlay.String(), any(t.UDPConfig)
-	check := func() error { return t.UDPConfig.Check(t.at()) }
+	check := func() error { return t.UDPConfig.Check(t.AddrPort()) }
 	switch {
 	case t.Underlay > UnderlayPacket:
 		k.fail(key+".underlay", "%d is no underlay", t.Underlay)
@@ -88,7 +88,7 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 		}
 	case t.Underlay == UnderlayPacket:
 		cfg := convert[underlay.PacketConfig](t)
-		is, check = *cfg, func() error { return cfg.Check(t.at()) }
+		is, check = *cfg, func() error { return cfg.Check(t.AddrPort()) }
 	}
 	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}
 	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" has no such setting")

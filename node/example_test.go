@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
@@ -30,7 +29,7 @@ func Example() {
 	defer stop()
 	start := func(local, peer string) *port.Pipe {
 		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
-			return wire.Listen(netip.AddrPortFrom(t.Local, encap.VXLANPort), nil)
+			return wire.Listen(t.AddrPort(), nil)
 		}})
 		check(err)
 		t, err := n.Tunnel("vx", node.Tunnel{Local: netip.MustParseAddr(local)})

@@ -29,9 +29,9 @@ type Options struct {
 	Log    *slog.Logger // what happens on the control path; nil = silent
 	Owners []string     // others who program rows, in the order of their precedence; the configuration comes first
 
-	// Listen opens what a tunnel goes over, in place of the system's sockets: an
-	// underlay.Memory in tests. One of both address families it opens twice: each time with a
-	// Tunnel whose Local is the address, and that has no Local6. nil = the sockets.
+	// Listen opens what a tunnel goes over, on its AddrPort, in place of the system's sockets: an
+	// underlay.Memory in tests. It is called twice for a tunnel of both address families: each
+	// time with a Tunnel that has one of them, as Local. nil = the sockets.
 	Listen func(*Tunnel) (port.Underlay, error)
 }
 

@@ -379,9 +379,9 @@ func listen(c *Tunnel) (port.Underlay, error) {
 	case c.Type == encap.TypeIPIP:
 		return underlay.ListenIP(c.Local, convert[underlay.IPConfig](c))
 	case c.Underlay == UnderlayPacket:
-		return underlay.ListenPacket(c.at(), convert[underlay.PacketConfig](c))
+		return underlay.ListenPacket(c.AddrPort(), convert[underlay.PacketConfig](c))
 	}
-	return underlay.ListenUDP(c.at(), &c.UDPConfig)
+	return underlay.ListenUDP(c.AddrPort(), &c.UDPConfig)
 }
 
 func (n *Node) openDevice(c *Port) (port.Port, error) {

@@ -69,7 +69,7 @@ func inMemory(t *testing.T) (n *Node, net *underlay.Network, opened *[]*underlay
 		if c.Local6.IsValid() {
 			t.Errorf("asked for %v and %v at once", c.Local, c.Local6)
 		}
-		u, err := net.Listen(netip.AddrPortFrom(c.Local, c.port()), nil)
+		u, err := net.Listen(c.AddrPort(), nil)
 		if err == nil {
 			*opened = append(*opened, u)
 		}
@@ -174,7 +174,7 @@ func TestPeerSocketsUnsupported(t *testing.T) {
 	net := underlay.NewNetwork(nil)
 	defer net.Close()
 	n, err := New(&Options{Listen: func(c *Tunnel) (port.Underlay, error) {
-		u, err := net.Listen(netip.AddrPortFrom(c.Local, 4789), nil)
+		u, err := net.Listen(c.AddrPort(), nil)
 		return struct{ port.Underlay }{u}, err
 	}})
 	must(t, err)

@@ -45,7 +45,7 @@ func benchOf(t *testing.T, n *Node) *bench {
 	b.Node.open = openers{
 		underlay: func(c *Tunnel) (port.Underlay, error) {
 			open := func() (*underlay.Memory, error) {
-				return net.Listen(netip.AddrPortFrom(c.Local, c.port()), &underlay.MemoryConfig{Queues: c.Queues})
+				return net.Listen(c.AddrPort(), &underlay.MemoryConfig{Queues: c.Queues})
 			}
 			if c.Type == encap.TypeIPIP {
 				open = func() (*underlay.Memory, error) {

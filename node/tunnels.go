@@ -46,8 +46,8 @@ func (t *Tunnel) on(local netip.Addr) *Tunnel {
 	return &x
 }
 
-// at returns what a tunnel with one address has for itself: the port is 0 for IP-in-IP.
-func (t *Tunnel) at() netip.AddrPort { return netip.AddrPortFrom(t.Local, t.port()) }
+// AddrPort returns Local and the tunnel's UDP port, 0 for IP-in-IP: what [Options].Listen opens.
+func (t *Tunnel) AddrPort() netip.AddrPort { return netip.AddrPortFrom(t.Local, t.port()) }
 
 // A SegmentTunnel is one of several tunnels that a segment is in: each is a fabric of its
 // own. Tunnels of one group are kept apart, those of different groups and hubs are joined.

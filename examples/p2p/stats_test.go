@@ -30,7 +30,7 @@ func TestNeighbourStats(t *testing.T) {
 		net := underlay.NewNetwork(nil)
 		defer net.Close()
 		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
-			return net.Listen(netip.AddrPortFrom(t.Local, 4789), nil)
+			return net.Listen(t.AddrPort(), nil)
 		}})
 		check(err)
 		defer n.Close()
@@ -96,7 +96,7 @@ func TestDeviceCalledP2P(t *testing.T) {
 	net := underlay.NewNetwork(nil)
 	defer net.Close()
 	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
-		return net.Listen(netip.AddrPortFrom(t.Local, 4789), nil)
+		return net.Listen(t.AddrPort(), nil)
 	}})
 	check(err)
 	defer n.Close()

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/signal"
 	"syscall"
@@ -126,7 +124,7 @@ func ready(cfg *node.Config, mtu int) string {
 	if t.Type == encap.TypeIPIP {
 		return fmt.Sprintf("ready dev=%s type=%v local=%v mtu=%d", dev, t.Type, t.Local, mtu)
 	}
-	return fmt.Sprintf("ready dev=%s type=%v id=%d local=%v mtu=%d", dev, t.Type, cfg.Segments[0].VNI, netip.AddrPortFrom(t.Local, cmp.Or(t.Port, t.Type.Port())), mtu)
+	return fmt.Sprintf("ready dev=%s type=%v id=%d local=%v mtu=%d", dev, t.Type, cfg.Segments[0].VNI, t.AddrPort(), mtu)
 }
 
 // watch reports the first port that fails. It ends with the switch.

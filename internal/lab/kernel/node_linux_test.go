@@ -1,12 +1,10 @@
 package kernel
 
 import (
-	"cmp"
 	"context"
 	"net/netip"
 	"testing"
 
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
@@ -30,11 +28,10 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *ourNode {
 	n := &ourNode{t: t}
 	n.Node = running(t, &node.Options{Listen: func(c *node.Tunnel) (_ port.Underlay, err error) {
 		h.Do(func() {
-			at := netip.AddrPortFrom(c.Local, cmp.Or(c.Port, map[encap.Type]uint16{encap.TypeGPE: encap.GPEPort}[s.typ], encap.VXLANPort))
 			if s.packet != nil {
-				n.u, err = underlay.ListenPacket(at, s.packet)
+				n.u, err = underlay.ListenPacket(c.AddrPort(), s.packet)
 			} else {
-				n.u, err = underlay.ListenUDP(at, &s.udp)
+				n.u, err = underlay.ListenUDP(c.AddrPort(), &s.udp)
 			}
 		})
 		return n.u, err
