@@ -22,7 +22,7 @@ import (
 // docs/settings.md has the comments of all fields, in the order of a file.
 type Config struct {
 	Tunnels  []Tunnel  `json:"tunnels,omitempty"`  // VTEPs
-	Ports    []Port    `json:"ports,omitempty"`    // devices, and interfaces that are there
+	Ports    []Port    `json:"ports,omitempty"`    // devices, and existing interfaces
 	Policies []Policy  `json:"policies,omitempty"` // what segments and members filter by
 	Segments []Segment `json:"segments,omitempty"` // networks
 	VRFs     []VRF     `json:"vrfs,omitempty"`     // what gateways route by
@@ -78,7 +78,7 @@ func (p *PeerSetting) Check() error {
 	return w.Err()
 }
 
-// A Port is a device that the node makes or opens, or with type "packet" an interface that is there.
+// A Port is a device that the node makes or opens, or with type "packet" an existing interface.
 type Port struct {
 	Name string   `json:"name"`          // needed: of the device
 	Type PortType `json:"type,omitzero"` // what it is
@@ -224,7 +224,7 @@ type PortType uint8
 const (
 	PortTAP    PortType = iota // a device for Ethernet (port.OpenTAP)
 	PortTUN                    // a device for IP (port.OpenTUN)
-	PortPacket                 // an interface that is there, past its stack (port.OpenPacket)
+	PortPacket                 // an existing interface, past the host's stack (port.OpenPacket)
 	PortOwn                    // a port that the program around the node has made (VSI.Add)
 )
 

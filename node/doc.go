@@ -28,19 +28,18 @@
 // those of its segment. Other owners program rows of their own beside the configuration's
 // through [Node.Program].
 //
-// Callers take turns, and a change takes effect at the next batch. A tunnel, port or
-// gateway is made anew when its settings differ, and with it only what uses it is
-// interrupted; another local address of a tunnel, and settings of its peers, are taken in place; everything else keeps its
+// Callers take turns, and a change takes effect at the next batch. A tunnel, port or gateway with
+// other settings is closed and made again, and only what uses it is interrupted. A tunnel takes
+// another local address, and other settings of its peers, in place. Everything else keeps its
 // descriptors, tables and counters.
 //
-// No frame that comes meanwhile gets where neither the old configuration nor the new one lets it:
-// what changes in more than one step, such as a port that moves, a gateway made anew, or a segment
-// that gets another policy and other peers, lets none pass until all is in place, which takes
-// milliseconds. What is one change alone, such as other rules, another peer or an isolated port, takes
-// effect without a pause.
+// During a change no frame gets where neither the old configuration nor the new one lets it. What
+// changes in several steps lets no frames pass until the last of them, for some milliseconds: a port
+// that moves, a new gateway, a segment with another policy and other peers. What changes in one
+// step goes on without a pause: other rules, another peer, an isolated port.
 //
-// When something cannot be had, such as an address or a device, nothing has been touched yet; only
-// for another setting of a tunnel that keeps its address, or of a device, the old one has to go
-// first, and is put back. What is wrong with the configuration itself Check says, by asking the
-// packages whose settings these are.
+// What is new is opened first: when an address or a device cannot be had, nothing has changed. A
+// device, or a tunnel that keeps its address, has to be closed before it can have other settings;
+// on an error it is opened again as it was. [Config.Check] says what is wrong with the
+// configuration itself, by asking the packages whose settings these are.
 package node

@@ -22,11 +22,11 @@ import (
 //
 // What changes in one step is not interrupted: another rule, another peer, one member isolated.
 
-// A gate is what of a segment lets no frames pass between close and open.
+// A gate is what lets no frames pass in a segment between close and open.
 type gate struct {
 	shut    map[*vswitch.Attachment]bool
-	gateway bool // nothing is handed to it
-	quiet   bool // unknown unicast is dropped: it may be to what a configuration has a place for
+	gateway bool // it gets no frames
+	unknown bool // unknown unicast is dropped: the configuration may say where it is to go
 }
 
 // attach makes a port a member of the segment, shut.
@@ -62,7 +62,7 @@ func (s *segment) configure(cfg vswitch.VSIConfig) error {
 	if s.gate.gateway {
 		cfg.Slots.Gateway = nil
 	}
-	if s.gate.quiet {
+	if s.gate.unknown {
 		cfg.NoFlood |= vswitch.UnknownUnicast
 	}
 	return s.vsi.Configure(cfg)
@@ -82,8 +82,8 @@ func (s *segment) closeGate(shut bool) error {
 
 // openGate opens it, and those of attachments.
 func (s *segment) openGate() (err error) {
-	if s.gate.gateway || s.gate.quiet {
-		s.gate.gateway, s.gate.quiet = false, false
+	if s.gate.gateway || s.gate.unknown {
+		s.gate.gateway, s.gate.unknown = false, false
 		err = s.configure(s.settings)
 	}
 	for a := range s.gate.shut {
@@ -101,13 +101,13 @@ func (n *Node) closeGates(w wanted, a *attempt) {
 	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
 		s, c := n.segments[vni], w.segments[vni]
 		gateway := c == nil || !reflect.DeepEqual(s.made, c.neighbourhood())
-		quiet := c != nil && (gateway && s.iface != nil || n.losesEntries(s, c, w))
-		shut := a.back || c != nil && entangled(was.segments[vni], c, was, w)
-		if !gateway && !quiet && !shut {
+		unknown := c != nil && (gateway && s.iface != nil || n.losesEntries(s, c, w))
+		shut := a.back || c != nil && inSteps(was.segments[vni], c, was, w)
+		if !gateway && !unknown && !shut {
 			continue
 		}
 		closed = true
-		s.gate.gateway, s.gate.quiet = s.gate.gateway || gateway, s.gate.quiet || quiet
+		s.gate.gateway, s.gate.unknown = s.gate.gateway || gateway, s.gate.unknown || unknown
 		if n.take(a, about(vni), "close", func() error { return s.closeGate(shut) }) {
 			return
 		}
@@ -156,9 +156,9 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 	return false
 }
 
-// entangled reports whether more than one thing that says where frames may go is another one in
-// c: each is changed at once, but not all of them together.
-func entangled(old, c *Segment, was, is wanted) bool {
+// inSteps reports whether c differs from old in more than one thing that says where frames may go:
+// each of them changes in one step, but not all in the same step.
+func inSteps(old, c *Segment, was, is wanted) bool {
 	if old == nil {
 		return true
 	}

@@ -15,7 +15,7 @@ func Parse(text []byte) (*Config, error) {
 }
 
 // Check reports everything that is wrong with a configuration, as [Errors] without
-// positions.
+// positions. Where a part of it has a Check too, that is about the settings embedded in it alone.
 func (c *Config) Check() error { return c.errors(false) }
 
 func (c *Config) errors(begun bool) error {
