@@ -69,7 +69,7 @@ func (m maker) config() *Config {
 // next returns another one: something quite different, or what there is with a few changes.
 func (m maker) next(old *Config) *Config {
 	for range 50 * m.IntN(6) {
-		c := deepCopy(reflect.ValueOf(old)).Interface().(*Config)
+		c := clone(old)
 		for n := 1 + m.IntN(4); n > 0; n-- {
 			m.mutate(c)
 		}
@@ -143,29 +143,6 @@ func listsOf(v reflect.Value, all []reflect.Value) []reflect.Value {
 		}
 	}
 	return all
-}
-
-// deepCopy copies lists, and what pointers lead to.
-func deepCopy(v reflect.Value) reflect.Value {
-	to := reflect.New(v.Type()).Elem()
-	to.Set(v)
-	switch {
-	case v.Kind() == reflect.Pointer && !v.IsNil():
-		to.Set(reflect.New(v.Type().Elem()))
-		to.Elem().Set(deepCopy(v.Elem()))
-	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			if to.Field(i).CanSet() {
-				to.Field(i).Set(deepCopy(v.Field(i)))
-			}
-		}
-	case v.Kind() == reflect.Slice && !v.IsNil():
-		to.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-		for i := range v.Len() {
-			to.Index(i).Set(deepCopy(v.Index(i)))
-		}
-	}
-	return to
 }
 
 func (m maker) try() *Config {
@@ -489,7 +466,7 @@ func shrink(steps []step, fails func([]step) bool) []step {
 			}
 			for k := 0; ; k++ {
 				with := append([]step(nil), steps...)
-				with[i].cfg = deepCopy(reflect.ValueOf(steps[i].cfg)).Interface().(*Config)
+				with[i].cfg = copied(reflect.ValueOf(steps[i].cfg)).Interface().(*Config)
 				if !leaveOut(with[i].cfg, k) {
 					break
 				}
