@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
@@ -14,14 +15,15 @@ import (
 // A wire is a port of one's own: it carries one Ethernet frame in each message of c. As it
 // says nothing about offloads, what it is given can be sent as it is.
 type wire struct {
-	c   io.ReadWriteCloser // safe for concurrent use, as a net.Conn is
-	buf [frame.Headroom + 1518]byte
+	c     io.ReadWriter // safe for concurrent use, as a net.Conn is
+	close func() error  // once
+	buf   [frame.Headroom + 1518]byte
 }
 
 func (w *wire) Readers() []frame.Reader { return []frame.Reader{w} }
 func (w *wire) Writer(int) frame.Writer { return w }
 func (w *wire) MTU(uint16) int          { return 1514 }
-func (w *wire) Close() error            { return w.c.Close() }
+func (w *wire) Close() error            { return w.close() }
 
 func (w *wire) Read(b *frame.Batch) error {
 	b.Release()
@@ -56,7 +58,7 @@ func ExamplePort() {
 	alice := port.NewPipe(nil)
 	_, err = vsi.Attach(alice, 0)
 	check(err)
-	_, err = vsi.Attach(&wire{c: near}, 0)
+	_, err = vsi.Attach(&wire{c: near, close: sync.OnceValue(near.Close)}, 0)
 	check(err)
 	go sw.Run(context.Background())
 	defer sw.Close()
