@@ -44,7 +44,7 @@ func TestCode(t *testing.T) {
 				}
 			case "go":
 				code := b.Text
-				if !strings.HasPrefix(code, "package ") && !strings.HasPrefix(code, "//go:build") {
+				if !strings.HasPrefix(code, "package ") {
 					var err error
 					if code, err = whole(code, given[p.name]); err != nil {
 						t.Errorf("%s: %v", where, err)

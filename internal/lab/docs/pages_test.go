@@ -17,6 +17,7 @@ const root = "../../.."
 // under a heading.
 var notRun = []struct{ page, begins, why string }{
 	{"README.md", "go get", "it needs a registry"},
+	{"docs/programs/README.md", "go mod init", "it needs a registry"},
 	{"CONTRIBUTING.md", "make test", "minutes and hours; and make test runs this test"},
 	{"bench/results/README.md", "go run ./bench/compare", "nearly five minutes of measuring"},
 	{"examples/node/README.md", "$ ./vxsctl monitor", "it follows what happens, without an end"},
