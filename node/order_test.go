@@ -96,7 +96,7 @@ func TestEntangledMembers(t *testing.T) {
 		{policy.Deny, policy.Allow}: false, {policy.Allow, policy.Allow}: false, {policy.Deny, policy.Deny}: false, {policy.Allow, policy.Deny}: true,
 	} {
 		w := make(is[0], is[1])
-		if got := entangled(old.segments[1], w.segments[1], old, w); got != want {
+		if got := inSteps(old.segments[1], w.segments[1], old, w); got != want {
 			t.Errorf("%v: %v", is, got)
 		}
 	}
@@ -130,12 +130,12 @@ func TestEntangled(t *testing.T) {
 		"fdb":                func(s *Segment) { s.FDB = []FDB{{MAC: frame.MAC{2}, Filter: true}} },
 	} {
 		was, is := make(nil), make(change)
-		if !entangled(was.segments[1], is.segments[1], was, is) {
+		if !inSteps(was.segments[1], is.segments[1], was, is) {
 			t.Errorf("%s and other rules are not", name)
 		}
 	}
 	was, is := make(nil), make(func(*Segment) {})
-	if entangled(was.segments[1], is.segments[1], was, is) {
+	if inSteps(was.segments[1], is.segments[1], was, is) {
 		t.Error("other rules alone are")
 	}
 }
