@@ -224,3 +224,11 @@ func (s *segment) keepNeighbours(c *Segment) error {
 	}
 	return nil
 }
+
+// macs returns the MACs of a gateway, nil for none.
+func (g *SegmentGateway) macs() []frame.MAC {
+	if g == nil || g.MAC.IsZero() {
+		return nil
+	}
+	return slices.DeleteFunc([]frame.MAC{g.MAC, g.Own}, frame.MAC.IsZero)
+}

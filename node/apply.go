@@ -1,0 +1,206 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/policy"
+)
+
+// change is Apply of a configuration that was checked and that nobody else has. n.updates is held.
+func (n *Node) change(cfg *Config) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return fmt.Errorf("node: Apply: %w", net.ErrClosed)
+	}
+	if err := n.lacks(cfg); err != nil {
+		return err
+	}
+	n.dropFailed()
+	f := opened{map[string]*tunnel{}, map[string]*device{}}
+	if err := n.openFirst(cfg, f); err != nil {
+		f.close()
+		return err // and nothing was touched
+	}
+	a := new(attempt)
+	if n.apply(cfg, f, a); a.err == nil {
+		n.fit()
+		return nil
+	}
+	f.close()
+	// Every change is one from what there is to what is wanted. So this is the way back too,
+	// from wherever the way there has ended.
+	back := &attempt{back: true}
+	n.closeUnused(index(n.cfg))
+	if n.apply(n.cfg, opened{}, back); back.err != nil {
+		return fmt.Errorf("%w; and what was before could not be put back: %w", a.err, back.err)
+	}
+	return a.err
+}
+
+// An attempt is one way through apply. The first error ends it, except on the way back, which
+// goes on with all that is left.
+type attempt struct {
+	back bool
+	at   string // what it is about
+	err  error
+}
+
+// ends notes an error, if it is one, and reports whether the attempt is over.
+func (a *attempt) ends(err error) bool {
+	if err != nil && a.at != "" {
+		err = fmt.Errorf("%s: %w", a.at, err)
+	}
+	switch {
+	case a.err == nil:
+		a.err = err
+	case err != nil:
+		a.err = fmt.Errorf("%w; %w", a.err, err)
+	}
+	return a.err != nil && !a.back
+}
+
+// step takes a step that can fail. All that can go through here, so that tests have each of
+// them fail.
+func (n *Node) step(name string, f func() error) error {
+	if n.fault != nil {
+		if err := n.fault(name); err != nil {
+			return err
+		}
+	}
+	return f()
+}
+
+// take takes a step that is about a part, and reports whether the attempt is over.
+func (n *Node) take(a *attempt, about, name string, f func() error) bool {
+	a.at = about
+	over := a.ends(n.step(name, f))
+	a.at = ""
+	return over
+}
+
+// about is a segment as errors call it.
+func about(vni frame.VNI) string { return fmt.Sprintf("segment %d", vni) }
+
+// apply changes what differs from what there is; it takes over what is open already in f. n.mu is
+// held.
+func (n *Node) apply(cfg *Config, f opened, a *attempt) {
+	wanted := index(cfg)
+	if n.closeGates(wanted, a); a.ends(nil) {
+		return
+	}
+	if n.openAll(cfg, wanted, f, a); a.ends(nil) {
+		return
+	}
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
+		if n.take(a, about(vni), "release", func() error { return n.release(n.segments[vni], wanted.segments[vni]) }) {
+			return
+		}
+	}
+	for i := range cfg.Policies {
+		c := &cfg.Policies[i]
+		if n.take(a, fmt.Sprintf("policy %q", c.Name), "policy", func() error { return n.setPolicy(c) }) {
+			return
+		}
+	}
+	for i := range cfg.Segments {
+		if n.setSegment(&cfg.Segments[i], a); a.ends(nil) {
+			return
+		}
+	}
+	for i := range cfg.VRFs {
+		n.vrf(cfg.VRFs[i].Name) // makes it, for routes where there is no gateway
+	}
+	if n.take(a, "", "rows", func() error {
+		return n.plane.Program(Owner, control.Update{Snapshot: true, Add: rows(cfg)})
+	}) {
+		return
+	}
+	if err := n.plane.Reapply(); err != nil { // what was made anew has lost its rows
+		if lost := (*control.LostError)(nil); errors.As(err, &lost) && lost.Owner == Owner && a.ends(lost) {
+			return
+		}
+		n.log.Warn("rows wait", "err", err)
+	}
+	for i := range cfg.Segments {
+		c := &cfg.Segments[i]
+		if n.take(a, about(c.VNI), "wire", func() error { return n.setWire(n.segments[c.VNI], c) }) {
+			return
+		}
+	}
+	if n.openGates(a); a.ends(nil) {
+		return
+	}
+	n.closeUnused(wanted)
+	n.limits(cfg)
+	n.cfg = cfg
+}
+
+// limits sets what concerns the node as a whole. All of it has been checked; only a switch that
+// was closed meanwhile takes nothing, and needs nothing.
+func (n *Node) limits(cfg *Config) {
+	if cfg.Config != n.cfg.Config {
+		n.sw.Configure(cfg.Config)
+	}
+	if cfg.Gateway != n.cfg.Gateway {
+		n.gateway.Configure(cfg.Gateway)
+	}
+	if cfg.Capture != n.cfg.Capture {
+		n.capture.Configure(cfg.Capture)
+	}
+}
+
+// wanted is a configuration by name.
+type wanted struct {
+	tunnels  map[string]*Tunnel
+	ports    map[string]*Port
+	segments map[frame.VNI]*Segment
+	policies map[string]*Policy
+	vrfs     map[string]*VRF
+}
+
+func index(cfg *Config) wanted {
+	return wanted{
+		tunnels:  by(cfg.Tunnels, func(t *Tunnel) string { return t.Name }),
+		ports:    by(cfg.Ports, func(p *Port) string { return p.Name }),
+		segments: by(cfg.Segments, func(s *Segment) frame.VNI { return s.VNI }),
+		policies: by(cfg.Policies, func(p *Policy) string { return p.Name }),
+		vrfs:     by(cfg.VRFs, func(v *VRF) string { return v.Name }),
+	}
+}
+
+// by returns what is in a list by its name. Of two with one name it has the first.
+func by[K comparable, T any](list []T, name func(*T) K) map[K]*T {
+	m := make(map[K]*T, len(list))
+	for i := range list {
+		if x := name(&list[i]); m[x] == nil {
+			m[x] = &list[i]
+		}
+	}
+	return m
+}
+
+// setPolicy makes a policy, or changes it in place.
+func (n *Node) setPolicy(c *Policy) error {
+	if r := n.policies[c.Name]; r != nil && r.maxFlows == c.MaxFlows {
+		return r.Update(&c.Config)
+	}
+	p, err := policy.New(&c.Config)
+	if err == nil {
+		n.policies[c.Name] = &rules{c.MaxFlows, p}
+	}
+	return err
+}
+
+// vrf returns the VRF of a name, making it if there is none.
+func (n *Node) vrf(name string) *l3.VRF {
+	n.vrfs[name] = true
+	return n.gateway.VRF(name)
+}

@@ -1,0 +1,181 @@
+package node
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A device is a Port as it runs.
+type device struct {
+	cfg  Port
+	raw  port.Port    // as it was opened
+	port vswitch.Port // the same, as the switch has it
+	used bool         // it has been attached
+}
+
+// is reports whether c has the same settings. The program's own ports have none, only what is said
+// of them.
+func (d *device) is(c *Port) bool {
+	return d.cfg.Type == PortOwn && c.Type == PortOwn || reflect.DeepEqual(d.cfg, *c)
+}
+
+// elsewhere reports whether c is for another network namespace, where d is not in its way.
+func (d *device) elsewhere(c *Port) bool {
+	if d.cfg.Namespace == c.Namespace {
+		return false
+	}
+	was, err := os.Stat(namespace(d.cfg.Namespace))
+	is, failed := os.Stat(namespace(c.Namespace))
+	return err != nil || failed != nil || !os.SameFile(was, is)
+}
+
+// namespace returns the file of a network namespace as ports name it.
+func namespace(name string) string {
+	switch {
+	case name == "":
+		return "/proc/thread-self/ns/net"
+	case !strings.Contains(name, "/"):
+		return "/run/netns/" + name
+	}
+	return name
+}
+
+// closePort takes a port out of every segment and closes it. One of the program's that was never
+// attached is still the program's.
+func (n *Node) closePort(name string) {
+	for _, s := range n.segments {
+		if s.members[name] != nil {
+			s.detachMember(name)
+		}
+	}
+	if d := n.ports[name]; d != nil {
+		if d.used || d.cfg.Type != PortOwn {
+			d.port.Close()
+		}
+		delete(n.ports, name)
+		delete(n.own, name)
+	}
+}
+
+// lacks returns an error if cfg has ports of the program that it has not given, or that it would
+// have to give again.
+func (n *Node) lacks(cfg *Config) error {
+	had, wants := index(n.cfg).ports, index(cfg).segments
+	for _, p := range cfg.Ports {
+		if p.Type != PortOwn {
+			continue
+		}
+		if was := had[p.Name]; n.own[p.Name] == nil && (was == nil || was.Type != PortOwn) {
+			return fmt.Errorf("port %q: the program has none of that name", p.Name)
+		}
+		if n.closes(p.Name, wants) {
+			return fmt.Errorf("port %q: it cannot be paused, and is closed if it has not one place in common with those that it has now; Remove it, and Add another one", p.Name)
+		}
+	}
+	return nil
+}
+
+// closes reports whether the switch closes a port on the way to segments: one that is no Pauser, when it
+// leaves the last place that it has now.
+func (n *Node) closes(name string, wants map[frame.VNI]*Segment) bool {
+	d := n.ports[name]
+	if d == nil {
+		return false
+	}
+	if _, ok := d.port.(vswitch.Pauser); ok {
+		return false
+	}
+	member := false
+	for vni, s := range n.segments {
+		a := s.members[name]
+		if a == nil {
+			continue
+		}
+		member = true
+		if c := wants[vni]; c != nil && c.Refuse == s.vsi.Config().Refuse {
+			if m := c.member(name); m != nil && m.VLAN == int(a.Tag()) {
+				return false
+			}
+		}
+	}
+	return member
+}
+
+// gone reports whether a port is one of the program's that has failed: it cannot be opened again.
+func (n *Node) gone(c *Port) bool { return c.Type == PortOwn && n.own[c.Name] == nil }
+
+// fit sets the MTU of TAPs and TUNs that have none of their own to what fits the tunnels they
+// are in segments with. Where that cannot be, senders are told of it by packet.
+func (n *Node) fit() {
+	for name, d := range n.ports {
+		x, ok := d.raw.(interface{ Fit(int) error })
+		if !ok {
+			continue
+		}
+		fits := 0
+		for i := range n.cfg.Segments {
+			c := &n.cfg.Segments[i]
+			if c.member(name) == nil {
+				continue
+			}
+			for _, in := range c.in() {
+				if t := n.tunnels[in.Tunnel]; t != nil && (fits == 0 || c.Fits(t.v) < fits) {
+					fits = c.Fits(t.v)
+				}
+			}
+		}
+		if fits == 0 {
+			continue
+		}
+		if err := x.Fit(fits); err != nil {
+			n.log.Warn("the MTU of a port is not what fits its tunnels", "port", name, "err", err)
+		}
+	}
+}
+
+// Fits returns the length of the longest frame on a port that fits a tunnel of the segment.
+func (c *Segment) Fits(t *vtep.VTEP) int {
+	if c.InnerVLAN == vswitch.VLANPass {
+		return t.MTU(0) - encap.VLANTagLen // a VLAN device on top has the same MTU
+	}
+	return t.MTU(0)
+}
+
+func (n *Node) openDevice(c *Port) (port.Port, error) {
+	switch c.Type {
+	case PortOwn:
+		return n.own[c.Name], nil
+	case PortTUN:
+		return port.OpenTUN(c.Name, &c.DeviceConfig)
+	case PortPacket:
+		return port.OpenPacket(c.Name, convert[port.PacketConfig](c))
+	}
+	return port.OpenTAP(c.Name, &c.DeviceConfig)
+}
+
+// openPort opens a port, and puts it in to.
+func (n *Node) openPort(c *Port, to map[string]*device) error {
+	d := &device{cfg: *c}
+	err := n.step("port", func() (err error) {
+		if d.raw, err = n.open.device(c); err != nil {
+			return err
+		}
+		if d.port, err = n.capture.Port(d.raw); err != nil && c.Type != PortOwn {
+			d.raw.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("port %q: %w", c.Name, err)
+	}
+	to[c.Name] = d
+	return nil
+}

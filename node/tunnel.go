@@ -1,0 +1,221 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// A tunnel is a Tunnel as it runs.
+type tunnel struct {
+	cfg   Tunnel
+	v     *vtep.VTEP
+	under []port.Underlay            // by locals
+	sets  map[underlay.TxConfig]bool // that peers have had
+}
+
+// stays reports whether the open tunnel of its name becomes c without being made anew: they
+// differ in nothing but local addresses, which nobody has, and settings of peers.
+func (n *Node) stays(c *Tunnel) bool {
+	t := n.tunnels[c.Name]
+	if t == nil || t.cfg.Local.Is4() != c.Local.Is4() || t.cfg.Local6.IsValid() != c.Local6.IsValid() || !t.room(c) {
+		return false
+	}
+	x := t.cfg
+	x.Local, x.Local6, x.PeerSettings = c.Local, c.Local6, c.PeerSettings
+	return x.same(c) && !slices.ContainsFunc(t.news(c), n.has)
+}
+
+// news returns the addresses of c that the tunnel has not.
+func (t *tunnel) news(c *Tunnel) []netip.AddrPort {
+	return slices.DeleteFunc(c.ats(), func(a netip.AddrPort) bool { return slices.Contains(t.cfg.ats(), a) })
+}
+
+// same reports whether c has the same settings. Functions are the same if their code is.
+func (t Tunnel) same(c *Tunnel) bool {
+	other := *c
+	if reflect.ValueOf(t.Control).Pointer() != reflect.ValueOf(other.Control).Pointer() {
+		return false
+	}
+	t.Control, other.Control = nil, nil
+	return reflect.DeepEqual(t, other)
+}
+
+// move makes an open tunnel that stays what c says.
+func (n *Node) move(c *Tunnel) error {
+	t := n.tunnels[c.Name]
+	own := []*netip.Addr{&t.cfg.Local, &t.cfg.Local6}
+	for i, to := range c.locals() {
+		if *own[i] == to {
+			continue
+		}
+		if err := n.step("address of a tunnel", func() error { return t.v.SetLocal(to) }); err != nil {
+			return fmt.Errorf("tunnel %q: %w", c.Name, err)
+		}
+		*own[i] = to
+	}
+	if !reflect.DeepEqual(t.cfg.PeerSettings, c.PeerSettings) {
+		if err := n.step("peers of a tunnel", func() error { return t.setPeers(c.PeerSettings) }); err != nil {
+			return fmt.Errorf("tunnel %q: %w", c.Name, err)
+		}
+		t.cfg.PeerSettings = c.PeerSettings
+	}
+	return nil
+}
+
+// has reports whether a tunnel that is open has an address.
+func (n *Node) has(a netip.AddrPort) bool {
+	for _, t := range n.tunnels {
+		if slices.Contains(t.cfg.ats(), a) {
+			return true
+		}
+	}
+	return false
+}
+
+// ats returns what a tunnel has for itself, with each of its addresses.
+func (t *Tunnel) ats() (list []netip.AddrPort) {
+	for _, a := range t.locals() {
+		list = append(list, netip.AddrPortFrom(a, t.port()))
+	}
+	return list
+}
+
+// closeTunnel takes a tunnel out of every segment and closes it.
+func (n *Node) closeTunnel(name string) {
+	for _, s := range n.segments {
+		if s.far[name] != nil {
+			s.detach(s.far, name)
+		}
+	}
+	if t := n.tunnels[name]; t != nil {
+		t.v.Close()
+		delete(n.tunnels, name)
+	}
+}
+
+func listen(c *Tunnel) (port.Underlay, error) {
+	switch {
+	case c.Type == encap.TypeIPIP:
+		return underlay.ListenIP(c.Local, convert[underlay.IPConfig](c))
+	case c.Underlay == UnderlayPacket:
+		return underlay.ListenPacket(c.AddrPort(), convert[underlay.PacketConfig](c))
+	}
+	return underlay.ListenUDP(c.AddrPort(), &c.UDPConfig)
+}
+
+// openTunnel opens a tunnel, and puts it in to.
+func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
+	t := &tunnel{cfg: *c, sets: map[underlay.TxConfig]bool{}}
+	err := n.step("tunnel", func() (err error) {
+		var captured []vtep.Underlay
+		for _, a := range c.locals() {
+			u, err := n.listen(c.on(a))
+			if err != nil {
+				t.shut()
+				return err
+			}
+			t.under, captured = append(t.under, u), append(captured, n.capture.Underlay(u))
+		}
+		if t.v, err = vtep.New(&c.Config, captured...); err != nil {
+			t.shut()
+			return err
+		}
+		if err = t.setPeers(c.PeerSettings); err != nil {
+			t.v.Close()
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("tunnel %q: %w", c.Name, err)
+	}
+	to[c.Name] = t
+	return nil
+}
+
+// listen opens an underlay, which a program's function may say it has done and return none.
+func (n *Node) listen(c *Tunnel) (port.Underlay, error) {
+	u, err := n.open.underlay(c)
+	if err == nil && absent.Is(u) {
+		err = fmt.Errorf("the underlay is a %T that is nil", u)
+	}
+	return u, err
+}
+
+// shut closes the underlays of what has not become a tunnel.
+func (t *tunnel) shut() {
+	for _, u := range t.under {
+		u.Close()
+	}
+}
+
+// try opens the addresses that a tunnel is to move to, and closes them again.
+func (n *Node) try(c *Tunnel) error {
+	for _, a := range n.tunnels[c.Name].news(c) {
+		err := n.step("tunnel", func() error {
+			u, err := n.listen(c.on(a.Addr()))
+			if err == nil {
+				err = u.Close()
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("tunnel %q: %w", c.Name, err)
+		}
+	}
+	return nil
+}
+
+// room reports whether the tunnel's underlays have room for the transmit sockets of c's peers:
+// those that were made stay until the end.
+func (t *tunnel) room(c *Tunnel) bool {
+	n := len(t.sets)
+	for _, x := range c.PeerSettings {
+		if x.TxConfig != (underlay.TxConfig{}) && !t.sets[x.TxConfig] {
+			n++
+		}
+	}
+	return n < underlay.MaxSets
+}
+
+// A transmitter is an underlay that has transmit sockets with settings of their own.
+type transmitter interface {
+	Sockets(underlay.TxConfig) (uint8, error)
+}
+
+// setPeers sets what is different towards single peers.
+func (t *tunnel) setPeers(list []PeerSetting) error {
+	peers := make([]vtep.PeerConfig, len(list))
+	for i, x := range list {
+		peers[i] = x.PeerConfig
+		if x.TxConfig == (underlay.TxConfig{}) {
+			continue
+		}
+		u := any(t.under[0])
+		if x.Address.Is4() != t.cfg.Local.Is4() {
+			u = t.under[1]
+		}
+		s, ok := u.(transmitter)
+		for w, wraps := u.(interface{ Unwrap() any }); !ok && wraps; w, wraps = u.(interface{ Unwrap() any }) {
+			u = w.Unwrap()
+			s, ok = u.(transmitter)
+		}
+		if !ok {
+			return fmt.Errorf("peer %v: the underlay has one set of transmit sockets: %w", x.Address, errors.ErrUnsupported)
+		}
+		var err error
+		if peers[i].Set, err = s.Sockets(x.TxConfig); err != nil {
+			return fmt.Errorf("peer %v: %w", x.Address, err)
+		}
+		t.sets[x.TxConfig] = true
+	}
+	return t.v.SetPeers(peers)
+}

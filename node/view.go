@@ -1,0 +1,98 @@
+package node
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// Config returns a copy of what was applied last, with what Tunnel, Segment and the like added.
+func (n *Node) Config() *Config {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return clone(n.cfg)
+}
+
+// Switch returns the node's switch.
+func (n *Node) Switch() *vswitch.Switch { return n.sw }
+
+// Plane returns what writes the node's tables. Apply and other owners' updates do not meet:
+// use [Node.Program].
+func (n *Node) Plane() *control.Plane { return n.plane }
+
+// Gateway returns the node's gateway.
+func (n *Node) Gateway() *l3.Gateway { return n.gateway }
+
+// Capture returns the capture that all ports and tunnels pass through. It is off.
+func (n *Node) Capture() *port.Capture { return n.capture }
+
+// Tunnels returns the VTEPs by name.
+func (n *Node) Tunnels() map[string]*vtep.VTEP {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := make(map[string]*vtep.VTEP, len(n.tunnels))
+	for name, t := range n.tunnels {
+		m[name] = t.v
+	}
+	return m
+}
+
+// Policies returns the policies by name.
+func (n *Node) Policies() map[string]*policy.Policy {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := make(map[string]*policy.Policy, len(n.policies))
+	for name, r := range n.policies {
+		m[name] = r.Policy
+	}
+	return m
+}
+
+// Interfaces returns the gateway's interfaces in the order of their VNIs.
+func (n *Node) Interfaces() (list []*l3.Interface) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
+		if i := n.segments[vni].iface; i != nil {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// Neighbours returns the responder of a segment, nil if it has none.
+func (n *Node) Neighbours(vni frame.VNI) *arp.Responder {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if s := n.segments[vni]; s != nil {
+		return s.responder
+	}
+	return nil
+}
+
+// A Place is a port in a segment.
+type Place struct {
+	VNI  frame.VNI
+	Port string
+}
+
+// Guards returns the guards of members.
+func (n *Node) Guards() map[Place]*policy.Guard {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m := map[Place]*policy.Guard{}
+	for vni, s := range n.segments {
+		for port, g := range s.guards {
+			m[Place{vni, port}] = g
+		}
+	}
+	return m
+}
