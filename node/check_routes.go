@@ -84,7 +84,9 @@ func (k *checker) vrf(key string, v *VRF) {
 			k.fail(at+".mode", "%d is no mode", p.Mode)
 		}
 		each(at+".subnets", p.Subnets, func(at string, s *netip.Prefix) {
-			if *s != s.Masked() {
+			if !s.IsValid() {
+				k.fail(at, "a prefix is needed")
+			} else if *s != s.Masked() {
 				k.fail(at, "%v has bits beyond its length", *s)
 			}
 		})

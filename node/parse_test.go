@@ -18,6 +18,7 @@ import (
 func TestParseGroups(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"tunnels":[{"name":"t","local":"10.0.0.1","multicastDevice":"eth0","groupTTL":255}],"segments":[{"vni":1,"tunnel":"t","flood":["239.1.1.1","10.0.0.2"]}]}`: "",
+		`{"vrfs":[{"name":"v","pools":[{"mode":"always","subnets":[""]}]}]}`:                                                                                         "vrfs[0].pools[0].subnets[0]: a prefix is needed",
 		`{"policies":[{"name":"p","sets":{"a":["10.0.0.0/8"],"b":[],"a":["10.1.0.0/16"]}}]}`:                                                                         "policies[0].sets.a: the key is there twice",
 		`{"segments":[{"vni":1,"neighbours":{"mode":"suppress","perDest":-1}}]}`:                                                                                     "segments[0].neighbours.perDest: -1 is negative",
 		`{"segments":[{"vni":1,"neighbours":{"mode":"suppress","limit":100,"perDest":10}}]}`:                                                                         "",
