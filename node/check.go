@@ -3,7 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"path/filepath"
 	"reflect"
@@ -24,13 +23,12 @@ import (
 type checker struct {
 	*source
 	wanted
-	unread  map[string]bool   // source.wrong of the text: keys whose values are not what it says
 	begun   bool              // calls make it step by step: what has no gateway yet may get one
 	claimed map[string]string // who has what only one may have
 }
 
 func (c *Config) check(s *source, begun bool) {
-	k := &checker{source: s, wanted: index(c), unread: maps.Clone(s.wrong), begun: begun, claimed: map[string]string{}}
+	k := &checker{source: s, wanted: index(c), begun: begun, claimed: map[string]string{}}
 	each("tunnels", c.Tunnels, k.tunnel)
 	each("ports", c.Ports, k.port)
 	each("policies", c.Policies, k.policy)
@@ -87,6 +85,9 @@ func (k *checker) claim(what, who string) (other string) {
 
 // misplaced notes what is set in x that only others have, and not what x is. The keys are those of at.
 func (k *checker) misplaced(key string, at, x, is any, others []any, text string) {
+	if k.wrong[key+".type"] || k.wrong[key+".underlay"] {
+		return // nobody knows what x is
+	}
 	has := func(a any, field string) bool {
 		_, ok := reflect.TypeOf(a).FieldByName(field)
 		return ok
@@ -278,14 +279,14 @@ func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
 		return
 	}
 	k.neighbourMode(at, g, *m.NeighbourMode)
-	if k.wrong[key+".neighbours"] {
-		return
-	}
 	cfg := g.asked()
 	cfg.Mode = *m.NeighbourMode
 	var errs setting.Errors
-	if errors.As(cfg.Check(), &errs) {
-		k.fail(at, "%v: %s: %s", cfg.Mode, keyOf(reflect.TypeFor[Neighbours](), errs[0].Field), errs[0].Text)
+	errors.As(cfg.Check(), &errs)
+	for _, e := range errs {
+		if name := keyOf(reflect.TypeFor[Neighbours](), e.Field); !k.has[key+".neighbours."+name] {
+			k.fail(at, "%v: %s: %s", cfg.Mode, name, e.Text)
+		}
 	}
 }
 
@@ -312,8 +313,11 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 		k.fail(key+".mac", "%v is a multicast group: it goes to one of remote, port and filter", e.MAC)
 	}
 	switch {
-	case places != 1:
+	case places > 1:
+		k.fail(key, "only one of remote, remotes, port and filter is allowed")
+	case places == 0 && !k.wrong[key]:
 		k.fail(key, "one of remote, remotes, port and filter is needed")
+	case places == 0:
 	case far != "" && len(g.in()) == 0:
 		k.fail(key+far, "the segment is in no tunnel")
 	case far != "":

@@ -11,13 +11,10 @@ import (
 // What the packages refuse whose settings these are is asked of them, with the settings that
 // they get when the configuration is applied. The error is theirs.
 
-// asks asks about a part of the configuration that is of the type of at, unless a value in it
-// could not be read. What is wrong with the part as a whole follows from a value that is wrong,
-// if there is one.
+// asks asks about a part of the configuration that is of the type of at. A value in it that could not
+// be read is zero, and what is wrong with the part as a whole follows from a value that is wrong, if
+// there is one.
 func (k *checker) asks(key string, at any, about func() error) {
-	if k.unread[key] {
-		return
-	}
 	err := about()
 	var errs setting.Errors
 	if err != nil && !errors.As(err, &errs) && !k.wrong[key] {

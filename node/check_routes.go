@@ -107,7 +107,7 @@ func (k *checker) node(key, vrf string, p *Pool, block netip.Prefix, n *BlockNod
 	if n.Direct != nil {
 		k.hop(key+".direct", vrf, n.Direct, block)
 	}
-	if way, h := n.way(p); h == nil {
+	if way, h := n.way(p); h == nil && n.Address.IsValid() {
 		k.fail(key+"."+way, "needed: mode %s goes that way", p.Mode)
 	}
 }
@@ -130,14 +130,14 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		k.fail(key+".segment", "VRF %q has no gateway in VNI %d", vrf, h.Segment)
 		return
 	}
-	bare, tunnels, router := g.bare(k.wanted), len(g.in()) > 0, !h.MAC.IsZero()
+	bare, tunnels, router := g.bare(k.wanted), len(g.in()) > 0, !h.MAC.IsZero() || k.wrong[key+".mac"]
 	var t *Tunnel
 	if h.Remote.IsValid() || bare || router {
 		t = k.tunnelOf(key, g, h.Tunnel)
 	} else if h.Tunnel != "" {
 		k.fail(key+".tunnel", "is for remote")
 	}
-	if h.VNI != 0 && h.MAC.IsZero() {
+	if h.VNI != 0 && !router {
 		k.fail(key+".vni", "is for a router behind a tunnel, which has a mac")
 	} else if !h.VNI.Valid() {
 		k.fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", h.VNI, frame.MaxVNI)

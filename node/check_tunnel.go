@@ -29,11 +29,11 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 	}
 	k.asks(key, *t, t.Config.Check)
 	for _, a := range t.locals() {
-		if t.MTU != 0 {
-			k.asks(key, *t, func() error { return t.CheckMTU(t.MTU, a) })
+		if t.MTU != 0 && !k.wrong[key+".type"] {
+			k.asks(key, *t, func() error { return t.CheckMTU(t.MTU, cmp.Or(a, netip.IPv4Unspecified())) })
 		}
 		var at any = *t
-		if a == t.Local6 {
+		if a != t.Local {
 			at = second{}
 		}
 		k.underlay(key, t.on(a), at)

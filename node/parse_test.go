@@ -112,14 +112,36 @@ func TestParseErrors(t *testing.T) {
 }
 
 // A key that there is not, or twice, hides no wrong value beside it, nor does a value that
-// contradicts others; one that could not be read hides what is asked of all of its part.
+// contradicts others, or one that could not be read.
 func TestParseBeside(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"gateway": {"perSendr": 5, "total": -1}}`: `1:14: gateway.perSendr: there is no such key; allowed are fragments, perNeighbour, perSender, queued, total, waiting
 1:38: gateway.total: -1, allowed are 1 to 1000000000, and 0 for 1000`,
 		`{"gateway": {"waiting": -2, "total": -1, "total": 3}}`: `1:25: gateway.waiting: -2, allowed are 1 to 16777216, and 0 for 1024
 1:42: gateway.total: the key is there twice`,
-		`{"gateway": {"perSender": "5", "total": -1}}`: `1:27: gateway.perSender: "5"; wanted is a number`,
+		`{"gateway": {"perSender": "5", "total": -1}}`: `1:27: gateway.perSender: "5"; wanted is a number
+1:41: gateway.total: -1, allowed are 1 to 1000000000, and 0 for 1000`,
+		`{"tunnels": [{"name": "t", "local": "x", "port": 70000, "mtu": 10, "maxPeers": -1, "queues": -1, "mark": "x", "gateway": "10.0.0.9"}]}`: `1:37: tunnels[0].local: "x"; wanted is an IP address such as 10.0.0.1
+1:50: tunnels[0].port: 70000; allowed are 0 to 65535
+1:64: tunnels[0].mtu: 10 over 0.0.0.0 leaves no room for a frame, at least 50 are needed
+1:80: tunnels[0].maxPeers: -1, allowed are 1 to 65000, and 0 for 1024
+1:94: tunnels[0].queues: -1, allowed are 1 to 256, and 0 for 1
+1:106: tunnels[0].mark: "x"; wanted is a number
+1:122: tunnels[0].gateway: an underlay of type udp has no such setting`,
+		`{"tunnels": [{"name": "t", "local": "x", "underlay": "packet", "bind": "eth0", "gateway": "10.0.0.9", "mac": "01:00:00:00:00:01", "queues": -1}]}`: `1:37: tunnels[0].local: "x"; wanted is an IP address such as 10.0.0.1
+1:110: tunnels[0].mac: 01:00:00:00:00:01 is that of a group
+1:141: tunnels[0].queues: -1, allowed are 1 to 256, and 0 for 1`,
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "type": "ipp", "mtu": 25, "gateway": "10.0.0.9", "peerSettings": [{"address": "10.0.0.2", "port": "x", "tos": 3}]}]}`: `1:57: tunnels[0].type: "ipp", allowed are vxlan, gpe, ipip
+1:147: tunnels[0].peerSettings[0].port: "x"; wanted is a number
+1:159: tunnels[0].peerSettings[0].tos: 3, allowed are multiples of 4: the two low bits are those of ECN`,
+		`{"ports": [{"name": "p", "type": "pakcet", "promiscuous": true, "queues": -1}]}`: `1:34: ports[0].type: "pakcet", allowed are tap, tun, packet, own
+1:75: ports[0].queues: -1, allowed are 1 to 256, and 0 for 1`,
+		`{"ports": [{"name": "p", "promiscuous": true, "mtu": -1, "queues": -1}]}`: `1:41: ports[0].promiscuous: a port of type tap has no such setting
+1:54: ports[0].mtu: -1, allowed are 68 to 65521, and 0 for that of the device
+1:68: ports[0].queues: -1, allowed are 1 to 256, and 0 for 1`,
+		`{"segments": [{"vni": 1, "freeze": 300, "ageing": "500ms", "fdb": [{"mac": "02:00:00:00:00:01", "remote": "x"}]}]}`: `1:36: segments[0].freeze: 300; allowed are 0 to 255
+1:51: segments[0].ageing: 500ms, allowed are 1s to 596523h14m7s
+1:107: segments[0].fdb[0].remote: "x"; wanted is an IP address such as 10.0.0.1`,
 		`{"segments": [{"vni": 1, "storm": {"known": {}}, "members": [{"port": "no", "maxMACs": -1}]}]}`: `1:36: segments[0].storm.known: there is no such key; allowed are broadcast, multicast, unknown
 1:71: segments[0].members[0].port: there is no port "no"
 1:88: segments[0].members[0].maxMACs: -1 is negative`,

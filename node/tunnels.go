@@ -39,7 +39,7 @@ func (t *Tunnel) zoned(a netip.Addr) netip.Addr {
 // on returns the tunnel as it is on one of its addresses.
 func (t *Tunnel) on(local netip.Addr) *Tunnel {
 	x := *t
-	if local == t.Local6 {
+	if local != t.Local {
 		x.Prefix, x.Gateway = t.Prefix6, t.Gateway6
 	}
 	x.Local, x.Local6, x.Prefix6, x.Gateway6 = local, netip.Addr{}, netip.Prefix{}, netip.Addr{}

@@ -95,9 +95,13 @@ func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
 	w.Add("", u.complete("PacketConfig"))
 	d.SrcPorts, d.DefaultTTL, d.RecvBuffer, d.SendBuffer, d.Queues = u.SrcPorts, u.DefaultTTL, u.RecvBuffer, u.SendBuffer, u.Queues
 	d.Gateway = d.Gateway.Unmap().WithZone("")
+	if d.MAC.IsGroup() {
+		bad("MAC", "%v is that of a group", d.MAC)
+	}
 	switch p := d.Prefix; {
 	case p != (netip.Prefix{}) && !p.IsValid():
 		return d, bad("Prefix", "%v is no prefix", p)
+	case !local.IsValid():
 	case p.IsValid() && p.Addr().Is4() != local.Is4():
 		return d, bad("Prefix", "%v is of another address family than %v", p, local)
 	case d.Gateway.IsValid() && d.Gateway.Is4() != local.Is4():
@@ -110,8 +114,6 @@ func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
 		return d, bad("Gateway", "%v %v", d.Gateway, hostaddr.In(p, d.Gateway))
 	case p.IsValid() && d.Gateway.IsValid() && !onLink(p, d.Gateway):
 		return d, bad("Gateway", "%v is not in %v", d.Gateway, p)
-	case d.MAC.IsGroup():
-		return d, bad("MAC", "%v is that of a group", d.MAC)
 	}
 	return d, w.Err()
 }
@@ -119,8 +121,8 @@ func (c *PacketConfig) withDefaults(local netip.Addr) (PacketConfig, error) {
 // Check returns what [ListenPacket] refuses of a local address and its settings.
 func (c *PacketConfig) Check(local netip.AddrPort) error {
 	local, err := packetLocal(local)
-	if err == nil {
-		_, err = c.withDefaults(local.Addr())
+	if _, wrong := c.withDefaults(local.Addr()); wrong != nil {
+		return wrong
 	}
 	return err
 }
