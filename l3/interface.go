@@ -155,14 +155,18 @@ func (c *InterfaceConfig) Check() error {
 		if c.Neighbours != nil || !c.MAC.IsZero() || !c.Own.IsZero() || c.Anycast {
 			w.Wrong("Port", "an IP port has neither neighbours nor MACs")
 		}
-	case c.MAC.IsZero() || c.MAC.IsGroup():
-		w.Wrong("MAC", "%v, the MAC of one host is needed", c.MAC)
-	case c.Own.IsGroup():
-		w.Wrong("Own", "%v is not one host's", c.Own)
-	case c.Anycast && (c.Own.IsZero() || c.Own == c.MAC):
-		w.Wrong("Own", "an anycast gateway needs a MAC of its own beside the common one")
-	case len(c.Addresses) > 0 && c.Neighbours == nil:
-		w.Wrong("Neighbours", "needed with addresses")
+	default:
+		if c.MAC.IsZero() || c.MAC.IsGroup() {
+			w.Wrong("MAC", "%v, the MAC of one host is needed", c.MAC)
+		}
+		if c.Own.IsGroup() {
+			w.Wrong("Own", "%v is not one host's", c.Own)
+		} else if c.Anycast && (c.Own.IsZero() || c.Own == c.MAC) {
+			w.Wrong("Own", "an anycast gateway needs a MAC of its own beside the common one")
+		}
+		if len(c.Addresses) > 0 && c.Neighbours == nil {
+			w.Wrong("Neighbours", "needed with addresses")
+		}
 	}
 	for i, p := range c.Addresses {
 		field := fmt.Sprintf("Addresses[%d]", i)

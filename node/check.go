@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -169,30 +170,36 @@ func (k *checker) segment(key string, g *Segment) {
 
 // neighbours checks what a segment's ARP and ND are, and what they know.
 func (k *checker) neighbours(key string, g *Segment) {
-	if g.Neighbours == nil && !g.ethernet() {
+	n := g.Neighbours
+	if n == nil {
 		return
 	}
-	k.asks(key, Neighbours{}, g.table().Check)
-	if n := g.Neighbours; n != nil {
-		ips := map[netip.Addr]bool{}
-		each(key+".static", n.Static, func(at string, x *Neighbour) {
-			if err := g.neighbour(x.IP); err != nil {
-				k.fail(at+".ip", "%v %v", x.IP, err)
-			}
-			once(k, at+".ip", ips, x.IP)
-			if x.MAC.IsZero() || x.MAC.IsGroup() {
-				k.fail(at+".mac", "the MAC of one host is needed")
-			}
-		})
-		k.neighbourMode(key+".mode", g, n.Mode)
-	}
+	k.asks(key, *n, n.TableConfig.Check)
+	ips := map[netip.Addr]bool{}
+	each(key+".static", n.Static, func(at string, x *Neighbour) {
+		if err := g.neighbour(x.IP); err != nil {
+			k.fail(at+".ip", "%v %v", x.IP, err)
+		}
+		once(k, at+".ip", ips, x.IP)
+		if x.MAC.IsZero() || x.MAC.IsGroup() {
+			k.fail(at+".mac", "the MAC of one host is needed")
+		}
+	})
+	k.neighbourMode(key+".mode", g, n.Mode)
 	cfg := g.asked()
-	k.asks(key, Neighbours{}, cfg.Check)
+	k.asks(key, *n, cfg.Check)
 }
 
-// asked returns the settings of the segment's responder as far as they can be checked.
-func (g *Segment) asked() arp.Config {
-	cfg := g.responder(func(frame.MAC) (frame.Dest, bool) { return 0, false })
+// asked returns the settings of the segment's responder as far as they can be checked. What is wrong
+// with the gateway's MACs is said of them.
+func (g *Segment) asked() (cfg arp.Config) {
+	if g.Neighbours != nil {
+		cfg = g.Neighbours.Config
+	}
+	if g.ethernet() {
+		cfg.MAC = cmp.Or(cfg.MAC, arp.DefaultAccessMAC)
+	}
+	cfg.Locate = func(frame.MAC) (frame.Dest, bool) { return 0, false }
 	cfg.Inject, cfg.Notify = func(*frame.Frame) bool { return false }, func(frame.Event) {}
 	return cfg
 }

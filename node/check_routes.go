@@ -29,6 +29,7 @@ func (g *Segment) bare(w wanted) bool {
 func (k *checker) gateway(key string, g *Segment) {
 	w, bare := g.Gateway, g.bare(k.wanted)
 	cfg := g.iface(new(arp.Responder), func(frame.Dest, *frame.Frame) bool { return false })
+	cfg.VNI = 0 // the segment's, of which all is said there
 	if bare {
 		cfg.Neighbours, cfg.Port = nil, frame.NewDest(1, 0)
 	}
@@ -39,7 +40,7 @@ func (k *checker) gateway(key string, g *Segment) {
 	here := strconv.Itoa(int(g.VNI))
 	each(key+".addresses", w.Addresses, func(at string, p *netip.Prefix) {
 		if g.ethernet() {
-			k.asks(at, *p, func() error { return arp.CheckNeighbour(p.Addr(), w.MAC) })
+			k.asks(at, *p, func() error { return arp.CheckNeighbour(p.Addr(), arp.DefaultAccessMAC) })
 		}
 		if k.wrong[at] || p.Addr().IsLinkLocalUnicast() {
 			return

@@ -95,7 +95,7 @@ type Port struct {
 }
 
 // bare reports whether the port carries IP without Ethernet.
-func (p *Port) bare() bool { return p.Type == PortTUN || p.IP }
+func (p *Port) bare() bool { return p.Type == PortTUN || p.Type == PortOwn && p.IP }
 
 // A Policy is rules under a name: what is to pass, and what not.
 type Policy struct {

@@ -152,6 +152,28 @@ func TestParseBeside(t *testing.T) {
 	}
 }
 
+// One mistake is one error, at its own key.
+func TestParseOnce(t *testing.T) {
+	for text, want := range map[string]string{
+		`"segments": [{"vni": 1, "gateway": {"vrf": "v", "mac": "01:00:00:00:00:01", "addresses": ["10.0.0.1/24"]}}]`: `segments[0].gateway.mac: 01:00:00:00:00:01, the MAC of one host is needed`,
+		`"segments": [{"vni": 1, "members": [{"port": "p", "neighbourMode": "suppress"}], "neighbours": {"mode": "proxy"},
+		 "gateway": {"vrf": "v", "mac": "01:00:00:00:00:01", "anycast": true, "addresses": ["10.0.0.1/24"]}}]`: `segments[0].gateway.mac: 01:00:00:00:00:01, the MAC of one host is needed
+segments[0].gateway.own: an anycast gateway needs a MAC of its own beside the common one`,
+		`"segments": [{"vni": 1, "neighbours": {"accessMAC": "01:00:00:00:00:01"}, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}]`: `segments[0].neighbours.accessMAC: 01:00:00:00:00:01 is not one host's`,
+		`"segments": [{"vni": 1, "members": [{"port": "t"}]}], "ports": [{"name": "t", "ip": true}, {"name": "p"}]`:                       `ports[0].ip: a port of type tap has no such setting`,
+		`"segments": [{"vni": 1000000000, "neighbours": {}, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01"}}]`:                        `segments[0].vni: 1000000000; allowed are 0 to 16777215`,
+	} {
+		if !strings.Contains(text, "ports") {
+			text += `, "ports": [{"name": "p"}]`
+		}
+		c := new(Config)
+		(&source{text: []byte("{" + text + `, "vrfs": [{"name": "v"}]}`)}).decode(c)
+		if err := c.Check(); err == nil || err.Error() != want {
+			t.Errorf("%s:\n%v\nwant\n%s", text, err, want)
+		}
+	}
+}
+
 // Keys that only one kind of underlay has.
 func TestParseUnderlay(t *testing.T) {
 	for text, want := range map[string]string{
