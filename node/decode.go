@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // An Error is one thing that is wrong with a configuration.
@@ -304,10 +306,15 @@ func (s *source) shown(v *hujson.Value) string {
 	return kinds[v.Value.Kind()]
 }
 
+var vniType = reflect.TypeFor[frame.VNI]()
+
 func (s *source) number(text, key string, to reflect.Value) {
 	if to.CanUint() {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if limit := uint64(math.MaxUint64) >> (64 - to.Type().Bits()); err != nil || n > limit {
+			if to.Type() == vniType {
+				limit = uint64(frame.MaxVNI)
+			}
 			s.fail(key, "%s; allowed are 0 to %d", text, limit)
 			return
 		}
@@ -316,7 +323,7 @@ func (s *source) number(text, key string, to reflect.Value) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || to.OverflowInt(n) {
-		s.fail(key, "%s; wanted is a whole number", text)
+		s.fail(key, "%s; wanted is a whole number in digits, up to %d", text, int64(math.MaxInt64)>>(64-to.Type().Bits()))
 		return
 	}
 	to.SetInt(n)
@@ -352,6 +359,11 @@ func (s *source) fields(o *hujson.Object, key string, to reflect.Value) {
 			s.note(k, was[name])
 		default:
 			s.note(k, "there is no such key; allowed are "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	for name, f := range known {
+		if !seen[name] && !f.omit && f.value.Type() == vniType { // 0 is one
+			s.fail(join(key, name), "needed")
 		}
 	}
 }

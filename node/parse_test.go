@@ -200,15 +200,19 @@ func TestParseUnderlay(t *testing.T) {
 // What is no JSON has a position too.
 func TestParseSyntax(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                 "1:1: the file ends in the middle",
-		"{\n \"ports\": [": "2:12: the file ends in the middle",
-		"{\"ports\": [}":   "1:12: invalid character '}'",
-		"{} {}":            "1:4: invalid character '{' after top-level value",
-		"{\n  ports: 1}":   "2:3: invalid literal: ports",
-		"[]":               "1:1: a list; wanted is an object",
-		`{"ports": null}`:  "1:11: ports: null; leave the key out instead",
-		`{"ports": {}}`:    "1:11: ports: an object; wanted is a list",
-		`{"maxMACs": 1.5}`: "1:13: maxMACs: 1.5; wanted is a whole number",
+		"":                                 "1:1: the file ends in the middle",
+		"{\n \"ports\": [":                 "2:12: the file ends in the middle",
+		"{\"ports\": [}":                   "1:12: invalid character '}'",
+		"{} {}":                            "1:4: invalid character '{' after top-level value",
+		"{\n  ports: 1}":                   "2:3: invalid literal: ports",
+		"[]":                               "1:1: a list; wanted is an object",
+		`{"ports": null}`:                  "1:11: ports: null; leave the key out instead",
+		`{"ports": {}}`:                    "1:11: ports: an object; wanted is a list",
+		`{"maxMACs": 1.5}`:                 "1:13: maxMACs: 1.5; wanted is a whole number in digits, up to 9223372036854775807",
+		`{"events": 99999999999999999999}`: "1:12: events: 99999999999999999999; wanted is a whole number in digits, up to 9223372036854775807",
+		`{"segments": [{"vni": -1}]}`:      "1:23: segments[0].vni: -1; allowed are 0 to 16777215",
+		`{"segments": [{}]}`:               "1:15: segments[0].vni: needed",
+		`{"vrfs": [{"name": "v", "routes": [{"prefix": "::/0", "via": [{}]}]}]}`: "1:63: vrfs[0].routes[0].via[0].segment: needed",
 	} {
 		_, err := Parse([]byte(text))
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
