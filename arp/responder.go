@@ -63,10 +63,10 @@ type Config struct {
 	Inject  func(*frame.Frame) bool `json:"-"` // sends a frame into the segment: Switch.Inject; for Refresh
 
 	// Miss makes an event, neighbour-miss, of a question whose target is unknown, one for each
-	// target in MissTimeout: a control plane that knows it sets it in the Table. The question is
+	// target in MissTimeout: a control plane that knows it sets the entry. The question is
 	// flooded all the same.
 	Miss        bool              `json:"miss,omitzero"`
-	MissTimeout time.Duration     `json:"missTimeout,omitzero"` // whole seconds; 0 = 5 s
+	MissTimeout time.Duration     `json:"missTimeout,omitzero"` // whole seconds; default 5 s
 	Notify      func(frame.Event) `json:"-"`                    // is told of it, and must not wait
 }
 

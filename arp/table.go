@@ -29,10 +29,10 @@ type TableConfig struct {
 	VNI     frame.VNI     `json:"-"`                            // what events call the segment
 	Limit   int           `json:"limit,omitzero"`               // snooped entries; 0 = 8192
 	PerDest int           `json:"perDest,omitzero"`             // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = half of Limit
-	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // entries not heard for so long are forgotten; 0 = 300 s, negative = never
+	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // entries not heard for so long are forgotten; default 300 s, negative = never
 
 	DuplicateMoves  int           `json:"duplicateMoves,omitzero"`  // moves of an address to another MAC that make it a duplicate; 0 = 5, negative = never
-	DuplicateWindow time.Duration `json:"duplicateWindow,omitzero"` // within which they happen; 0 = 180 s
+	DuplicateWindow time.Duration `json:"duplicateWindow,omitzero"` // within which they happen; default 180 s
 	Freeze          bool          `json:"freeze,omitzero"`          // a duplicate is neither followed nor answered for until it has been silent for the ageing time
 
 	Notify func(frame.Event) `json:"-"` // is told what changes, and must not wait; nil = nobody

@@ -42,8 +42,8 @@ type Config struct {
 	Timeouts Timeouts `json:"timeouts,omitzero"`  // how long a flow is remembered
 }
 
-// Timeouts are how long a flow is remembered after its last packet: whole seconds up to a year,
-// 0 for the defaults. It is assured when its opener has spoken again after an answer.
+// Timeouts are how long a flow is remembered after its last packet: whole seconds up to a year.
+// It is assured when its opener has spoken again after an answer.
 type Timeouts struct {
 	TCPOpening   time.Duration `json:"tcpOpening,omitempty"`   // TCP until it is answered; default 30 s
 	TCPHalfOpen  time.Duration `json:"tcpHalfOpen,omitempty"`  // and then until it is assured; default 60 s

@@ -12,8 +12,8 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// GuardConfig is what hosts behind a port may say they are: the settings of a [Guard].
-// The zero value lets every MAC and address speak, but no server, router or tunnel.
+// GuardConfig is what hosts behind a port may say they are ([Guard]).
+// What is left empty lets every MAC and address speak, but no server, router or tunnel.
 type GuardConfig struct {
 	MACs []frame.MAC `json:"macs,omitempty"` // source MACs, of ARP and ND too; empty = any
 

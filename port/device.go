@@ -36,7 +36,7 @@ type DeviceConfig struct {
 	Namespace string `json:"namespace,omitzero"`
 
 	// BusyPoll is for how long who found no packet asks again before it sleeps, at most
-	// 1 ms; 0 is not at all. To be woken up takes longer than to handle
+	// 1 ms; by default it does not. To be woken up takes longer than to handle
 	// a packet, and a request and its answer wake up both ends. It asks again only if its
 	// last wait was shorter than four times as long, so one with little to do does not.
 	//

@@ -25,11 +25,11 @@ type Config struct {
 	MaxMACs int `json:"maxMACs,omitzero"` // learned MACs in all, of which each segment has the same share, and what others do not use; 0 = no bound but theirs
 
 	// Injected is how many frames that came in on one port, or from one peer, or are the
-	// switch's own, may be queued to be sent by the switch itself; 0 = 1024. All of them
+	// switch's own, may be queued to be sent by the switch itself, up to 16,777,216; 0 = 1024. All of them
 	// together are twice as many, and who has more than what is free gets no more.
 	Injected int `json:"injected,omitzero"`
 
-	Events int `json:"events,omitzero"` // events that may wait for one reader, of those who come from now on, 2 and more; 0 = 4096
+	Events int `json:"events,omitzero"` // events that may wait for one reader, of those who come from now on, 2 to 16,777,216; 0 = 4096
 
 	TooBig TooBigConfig `json:"tooBig,omitzero"` // how often senders of what is too long for its way out are told
 

@@ -9,7 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Rate bounds what is flooded of one class. The zero value is the default of the place; where
+// A Rate bounds what is flooded of one class. Left out it is the default of the place; where
 // one field is set, the other has no bound, and 18446744073709551615 ([Unlimited]) is none either.
 type Rate struct {
 	Packets uint64 `json:"packets,omitzero"` // in a second; a superframe counts as the frames it is cut into
@@ -31,7 +31,8 @@ func DefaultStorm() Storm {
 // silence that much passes at once. A frame that is more than that by itself passes
 // when the bucket is full, and is paid for afterwards.
 //
-// A port's attachment has buckets of its own, by default those of [DefaultStorm]. Those of a segment,
+// A port's attachment has buckets of its own, by default 10,000 packets of broadcast and
+// 50,000 each of multicast and unknown unicast (DefaultStorm). Those of a segment,
 // by default none, are shared by all that comes in: one port can use them up, up to its own.
 //
 // Only what would be flooded counts, so that neither known unicast nor a question the

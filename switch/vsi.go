@@ -23,7 +23,7 @@ type VSIConfig struct {
 	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // learned MACs not heard for this long are forgotten; default 300 s, negative = never
 
 	NoLearn            bool     `json:"noLearning,omitzero"`         // source MACs are not learned, on no port and from no peer
-	Freeze             uint8    `json:"freeze,omitzero"`             // moves within 180 s after which a MAC stays, for 180 s, where it was before it began to move (RFC 7432, section 15.1, says 5); 0 = never
+	Freeze             uint8    `json:"freeze,omitzero"`             // moves within 180 s after which a MAC stays, for 180 s, where it was before it began to move (RFC 7432, section 15.1, says 5), at most 255; 0 = never
 	NoFlood            Class    `json:"noFlood,omitzero"`            // classes that are dropped instead of flooded
 	Storm              Storm    `json:"storm,omitzero"`              // rates of all that is flooded, whoever sends it; where zero, no bound
 	InnerVLAN          VLANMode `json:"innerVLAN,omitzero"`          // what becomes of frames with a VLAN tag where none is expected, in the tunnel above all
@@ -38,15 +38,15 @@ type VSIConfig struct {
 
 	// FlapHold is for how long a port that is no tunnel is taken out of the segment, when a MAC moves more
 	// than Flaps times in a second between it and the place where it was before: the way out
-	// of a loop. All its frames are dropped under frame.Flapping. 0 = never.
+	// of a loop. All its frames are dropped under frame.Flapping. By default it never is.
 	FlapHold time.Duration `json:"flapHold,omitzero"`
-	Flaps    uint8         `json:"flaps,omitzero"` // moves of one MAC in a second beyond which an event and a warning tell of it; 0 = 10
+	Flaps    uint8         `json:"flaps,omitzero"` // moves of one MAC in a second beyond which an event and a warning tell of it, at most 255; 0 = 10
 
 	// TellMisses makes an event, mac-miss, of a unicast frame whose destination is unknown, one
 	// for each MAC in MissTimeout: a control plane that knows it sets it in the FDB. What
 	// becomes of the frame is NoFlood's to say.
 	TellMisses  bool          `json:"tellMisses,omitzero"`
-	MissTimeout time.Duration `json:"missTimeout,omitzero"` // whole seconds; 0 = 5 s
+	MissTimeout time.Duration `json:"missTimeout,omitzero"` // whole seconds; default 5 s
 
 	Slots Slots `json:"-"` // stages for all attachments, behind their own
 }

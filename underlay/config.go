@@ -80,7 +80,7 @@ type UDPConfig struct {
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
 	// BusyPoll is for how long who found no packet asks again before it sleeps, at most
-	// 1 ms; 0 is not at all. It asks again only if its last wait was shorter than four times
+	// 1 ms; by default it does not. It asks again only if its last wait was shorter than four times
 	// as long. It is for machines with more processors (also: GOMAXPROCS) than threads that
 	// are busy; with fewer everything gets slower.
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`

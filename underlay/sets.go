@@ -8,8 +8,8 @@ const MaxSets = 32
 // TxConfig is what one set of transmit sockets differs in from the underlay's own: see
 // Sockets. A zero field stands for the underlay's own setting.
 type TxConfig struct {
-	SrcPorts PortRange `json:"srcPorts,omitzero"`    // of the outer source ports, as in UDPConfig
-	Checksum Checksum  `json:"udpChecksum,omitzero"` // as in UDPConfig; ChecksumAuto stands for the underlay's own mode
+	SrcPorts PortRange `json:"srcPorts,omitzero"`    // range of the outer source ports; default that of the underlay itself
+	Checksum Checksum  `json:"udpChecksum,omitzero"` // when the outer UDP checksum is computed
 }
 
 // Check returns what Sockets refuses of settings, whatever the underlay's own are.

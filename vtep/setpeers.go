@@ -16,7 +16,11 @@ import (
 type PeerConfig struct {
 	Address netip.Addr `json:"address"`       // needed: of one host
 	Port    uint16     `json:"port,omitzero"` // UDP destination port, whatever port it is listed with; not in IP-in-IP
-	Header             // outer headers; what is zero here is as in Config.Header, of the VTEP
+
+	// TTL: outer TTL or hop limit, 1 to 255, or Inherit; 0 = as the tunnel has it; TOS: outer TOS or
+	// traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or None; 0 = as the
+	// tunnel has it; DF: outer DF bit, over IPv4; ECN: outer ECN bits
+	Header
 }
 
 // Check returns what SetPeers refuses, whatever the VTEP is.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,19 @@ func (w *writer) kind(t reflect.Type, plural string) string {
 		return "bool" + plural
 	}
 	return "number" + plural
+}
+
+// kindOf returns what is written for a value of a field. Of the words beside a number it has those
+// that are said of it.
+func (w *writer) kindOf(f reflect.StructField, about string) string {
+	kind := w.kind(f.Type, "")
+	if f.Type != reflect.TypeFor[vtep.Value]() {
+		return kind
+	}
+	list := strings.Split(kind, ", ")
+	return strings.Join(slices.DeleteFunc(list, func(word string) bool {
+		return strings.HasPrefix(word, "`") && !strings.Contains(about, word)
+	}), ", ")
 }
 
 // isObject reports whether a value has keys.

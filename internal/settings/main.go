@@ -85,7 +85,10 @@ func page(root string) ([]byte, error) {
 		if i == 0 {
 			b.WriteString("\n## The file\n\n")
 		} else {
-			fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", w.title(t), w.typeDoc(t))
+			fmt.Fprintf(&b, "\n## %s\n\n", w.title(t))
+			if doc := w.typeDoc(t); doc != "" {
+				fmt.Fprintf(&b, "%s\n\n", doc)
+			}
 		}
 		if in := w.in[t]; len(w.paths[t]) > 1 {
 			var links []string
@@ -96,7 +99,8 @@ func page(root string) ([]byte, error) {
 		}
 		b.WriteString("| key | type | |\n|---|---|---|\n")
 		for _, f := range fields(t) {
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key(f), w.kind(f.Type, ""), w.about(t, f))
+			about := w.about(t, f)
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key(f), w.kindOf(f, about), about)
 		}
 	}
 	return []byte(b.String()), w.err
@@ -160,14 +164,14 @@ func (w *writer) anchor(t reflect.Type) string {
 
 // about returns what the comments of a field of an object say.
 func (w *writer) about(t reflect.Type, f reflect.StructField) string {
-	owner, text := t, ""
+	owner, text, where, all := t, "", t, variants[t]
 	for i := range f.Index[1:] { // embedded
 		e := t.FieldByIndex(f.Index[:i+1])
-		if owner = e.Type; text == "" {
-			text = instead(w.doc(t, e), f.Name)
+		if text == "" {
+			text, where = instead(w.doc(owner, e), f.Name), owner
 		}
+		owner = e.Type
 	}
-	where, all := t, variants[t]
 	if text == "" {
 		text, where = w.doc(owner, f), owner
 	}
@@ -200,7 +204,7 @@ func (w *writer) about(t reflect.Type, f reflect.StructField) string {
 	if f.Tag.Get("zero") == "never" {
 		text = strings.ReplaceAll(text, "negative = never", "`\"0s\"` = never")
 	}
-	return text + strings.Join(others, "") + w.words(f)
+	return text + strings.Join(others, "") + w.words(t, f)
 }
 
 // instead returns what the comment of an embedded struct says of one of its fields, as in
@@ -215,8 +219,9 @@ func instead(comment, field string) string {
 
 var next = regexp.MustCompile(`; [A-Z]\w*: `)
 
-// words returns what the words of an enum mean, a line each.
-func (w *writer) words(f reflect.StructField) (text string) {
+// words returns what the words of an enum mean, a line each. Towards single peers the first is
+// what the tunnel has.
+func (w *writer) words(in reflect.Type, f reflect.StructField) (text string) {
 	t := f.Type
 	for _, c := range wordsOf(t) {
 		name := w.constant(t, c.value)
@@ -227,6 +232,9 @@ func (w *writer) words(f reflect.StructField) (text string) {
 		text += "<br>`\"" + c.text + "\"`"
 		if c.value == 0 && strings.Contains(f.Tag.Get("json"), ",omit") {
 			text += ", the default"
+		}
+		if c.value == 0 && in == reflect.TypeFor[node.PeerSetting]() {
+			doc = "as the tunnel has it"
 		}
 		text += ": " + w.prose(doc, name, t)
 	}

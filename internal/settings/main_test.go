@@ -32,6 +32,31 @@ func TestPage(t *testing.T) {
 	}
 }
 
+var goWord = regexp.MustCompile(`[^\n]\b[A-Z]+[a-z]*Config\b|DefaultStorm|Switch\.`)
+
+// What a reader of the page, who has no Go, would trip over.
+func TestWords(t *testing.T) {
+	text, err := page("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		switch {
+		case strings.Contains(line, "ttl` | number") && strings.Contains(line, "none"):
+			t.Errorf("a TTL cannot be none: %s", line)
+		case strings.Contains(line, "| duration |") && strings.Contains(line, " 0 "):
+			t.Errorf("a duration has a unit: %s", line)
+		case strings.Contains(line, "zero value") || goWord.MatchString(line):
+			t.Errorf("words of Go: %s", line)
+		}
+	}
+	_, settings, _ := strings.Cut(string(text), "## `tunnels[].peerSettings[]`")
+	settings, _, _ = strings.Cut(settings, "\n## ")
+	if n := strings.Count(settings, "as the tunnel has it"); n != 6 {
+		t.Errorf("%d settings of peers are as the tunnel has them, 5 and the whole:\n%s", n, settings)
+	}
+}
+
 // What the page has as examples of a type is read.
 func TestExamples(t *testing.T) {
 	code := regexp.MustCompile("`([^`]+)`")

@@ -152,6 +152,9 @@ func (s *source) doc(t reflect.Type, f reflect.StructField) string {
 func (s *source) typeDoc(t reflect.Type) string {
 	var list []string
 	for part := range strings.SplitSeq(s.of(t)[t.Name()], "\n\n") {
+		if part = forGo.ReplaceAllString(strings.Join(strings.Fields(part), " "), ""); part == "" {
+			continue
+		}
 		list = append(list, sentence(s.prose(part, "", t)))
 	}
 	return strings.Join(list, "\n\n")
@@ -160,6 +163,7 @@ func (s *source) typeDoc(t reflect.Type) string {
 var (
 	link  = regexp.MustCompile(`\[([A-Za-z][\w.]*)\]`)
 	ident = regexp.MustCompile(`\b(?:[a-z]\w*\.)?[A-Z]\w*(?:\.[A-Z]\w*)*`)
+	forGo = regexp.MustCompile(`^\w+ holds the settings of \S+ ?\S+\. ?|The zero value works\. ?`)
 	only  = regexp.MustCompile(` \((?:\w+\.[A-Z][^()]*|[A-Z]\w*[a-z]\w*)\)`) // for Go alone
 )
 

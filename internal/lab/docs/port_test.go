@@ -62,7 +62,7 @@ func TestPort(t *testing.T) {
 	if !ok || !ok2 || !ok3 {
 		t.Fatal("no port in the program")
 	}
-	page := before + "func page() {" + after + "\nfunc newWire(tap *os.File) *wire { return " + port + " }\n"
+	page := before + "func page() {" + after + "\nfunc newWire(tap io.ReadWriteCloser) *wire { return " + port + " }\n"
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "page.go"), filepath.Join(dir, "asks.go")}
 	for i, text := range []string{page, asks} {
