@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/netip"
@@ -16,6 +17,11 @@ import (
 )
 
 func main() {
+	flag.Usage = func() { fmt.Fprint(flag.CommandLine.Output(), usage) }
+	if flag.Parse(); flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	err := run(ctx, os.Stdout)
@@ -103,6 +109,10 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	return f.report(out)
 }
+
+const usage = `usage: quickstart
+It takes no flags and needs no root: a VXLAN fabric in one process tells what happens in it.
+`
 
 const picture = `
    red1 blue1            red2 blue2            red3 green3
