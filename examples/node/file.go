@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,9 @@ func load(file string) (*node.Config, error) {
 	text, err := readFile(file, maxFile, slowFile)
 	if err != nil {
 		return nil, fmt.Errorf("-config: %w", err)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, fileError{file + ": is empty; allowed is {} for a node that does nothing"}
 	}
 	cfg, err := node.Parse(text)
 	if err != nil {

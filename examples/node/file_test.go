@@ -50,6 +50,11 @@ func TestCheck(t *testing.T) {
 	if code != 2 || out != "" || errs != want {
 		t.Errorf("%d %q\n%s\nwant\n%s", code, out, errs, want)
 	}
+	for _, text := range []string{"", " \n"} {
+		if code, _, errs := check(text); code != 2 || errs != file+": is empty; allowed is {} for a node that does nothing\n" {
+			t.Errorf("%d %q", code, errs)
+		}
+	}
 	for _, text := range []string{
 		`{}`,
 		`{"tunnels": [{"name": "a", "local": "192.0.2.1"}, {"name": "b", "type": "ipip", "local": "192.0.2.1"}, {"name": "g", "type": "gpe", "local": "fd00::1", "ttl": "inherit"}],

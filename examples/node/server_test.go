@@ -66,9 +66,8 @@ func TestTables(t *testing.T) {
 		"/v1/route": `[{"vrf":"red","prefix":"10.0.10.0/24","kind":"connected","via":["vni 10"]},
 			{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","via":["vni 10 via 10.0.10.9"]},
 			{"vrf":"red","prefix":"10.2.0.0/16","kind":"blackhole","via":[]}]`,
-		"/v1/route?vrf=blue": `[]`,
-		"/v1/flood":          `[{"vni":10,"tunnel":"vx","peers":["PEER"]}]`,
-		"/v1/drops":          `[]`,
+		"/v1/flood": `[{"vni":10,"tunnel":"vx","peers":["PEER"]}]`,
+		"/v1/drops": `[]`,
 	} {
 		status, text := r.ask("GET", path, "")
 		var got, wanted any
@@ -106,6 +105,15 @@ func TestTables(t *testing.T) {
 	// What the node says it does is a file that it reads.
 	if _, text := r.ask("GET", "/v1/config", ""); !strings.Contains(text, `"ageing": "5m0s"`) {
 		t.Errorf("%s", text)
+	}
+}
+
+// A peer of IP-in-IP has no port.
+func TestFloodWithoutPorts(t *testing.T) {
+	r := begin(t, `{"tunnels": [{"name": "ip", "type": "ipip", "local": "127.0.0.1"}], "control": {"socket": "SOCKET"},
+  "segments": [{"vni": 30, "tunnel": "ip", "flood": ["127.0.0.2"], "gateway": {"vrf": "red", "addresses": ["10.9.0.1/32"]}}], "vrfs": [{"name": "red"}]}`)
+	if status, text := r.ask("GET", "/v1/flood", ""); status != 200 || !strings.Contains(text, `["127.0.0.2"]`) {
+		t.Errorf("%d %s", status, text)
 	}
 }
 
@@ -279,6 +287,11 @@ func TestWrongRequests(t *testing.T) {
 		{"GET", "/v1/fdb?vni=16777216", 400, "allowed are 0 to 16777215"},
 		{"GET", "/v1/drops?x=1", 400, "takes no"},
 		{"GET", "/v1/monitor?x=1", 400, "takes no"},
+		{"GET", "/v1/fdb?vni=5", 404, "no such segment"},
+		{"GET", "/v1/fdb?dev=nope", 404, "no such port or tunnel"},
+		{"GET", "/v1/neigh?vni=5", 404, "no such segment"},
+		{"GET", "/v1/route?vrf=blue", 404, "no such VRF"},
+		{"GET", "/v1/trace?vni=999", 404, "no such segment"},
 		{"GET", "/v1/trace?every=0", 400, "allowed are numbers from 1"},
 		{"GET", "/v1/trace?mac=x", 400, "allowed are addresses"},
 		{"GET", "/v1/trace?dest=tap9", 404, "no such port, tunnel or peer"},

@@ -111,7 +111,7 @@ func (s *server) traceConfig(r *http.Request) (cfg vswitch.TraceConfig, err erro
 		}
 	}
 	if v, ok := q["vni"]; ok {
-		vni, err := vniOf(v)
+		vni, err := s.vni(v)
 		if err != nil {
 			return cfg, err
 		}
@@ -123,12 +123,18 @@ func (s *server) traceConfig(r *http.Request) (cfg vswitch.TraceConfig, err erro
 	return cfg, err
 }
 
-func vniOf(s string) (frame.VNI, error) {
-	n, err := strconv.ParseUint(s, 10, 24)
+// vni returns that of a segment.
+func (s *server) vni(text string) (frame.VNI, error) {
+	n, err := strconv.ParseUint(text, 10, 24)
 	if err != nil {
-		return 0, wrong(http.StatusBadRequest, "vni %q: allowed are 0 to %d", s, frame.MaxVNI)
+		return 0, wrong(http.StatusBadRequest, "vni %q: allowed are 0 to %d", text, frame.MaxVNI)
 	}
-	return frame.VNI(n), nil
+	for _, v := range s.n.Switch().VSIs() {
+		if v.VNI() == frame.VNI(n) {
+			return v.VNI(), nil
+		}
+	}
+	return 0, wrong(http.StatusNotFound, "vni %d: there is no such segment", n)
 }
 
 // dest returns a port or tunnel by name, or a peer by address.

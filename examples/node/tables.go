@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // list answers with a list that is never in memory as a whole.
@@ -41,20 +42,23 @@ func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	only, err := only(q)
+	only, err := s.only(q)
 	if err != nil {
 		return err
+	}
+	if dev, ok := q["dev"]; ok && !slices.ContainsFunc(s.n.Switch().Stats().Ports, func(p vswitch.PortStats) bool { return p.Name == dev }) {
+		return wrong(http.StatusNotFound, "dev %q: there is no such port or tunnel", dev)
 	}
 	return list(w, entries(s.n, only, q["dev"]))
 }
 
 // only returns whether a VNI is that of a query, if it has one.
-func only(q map[string]string) (func(uint32) bool, error) {
+func (s *server) only(q map[string]string) (func(uint32) bool, error) {
 	v, ok := q["vni"]
 	if !ok {
 		return all, nil
 	}
-	vni, err := vniOf(v)
+	vni, err := s.vni(v)
 	return func(x uint32) bool { return x == uint32(vni) }, err
 }
 
@@ -103,7 +107,7 @@ func (s *server) getNeigh(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	only, err := only(q)
+	only, err := s.only(q)
 	if err != nil {
 		return err
 	}
@@ -134,6 +138,9 @@ func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
 	q, err := query(r, "vrf")
 	if err != nil {
 		return err
+	}
+	if v, ok := q["vrf"]; ok && !slices.ContainsFunc(s.n.Config().VRFs, func(x node.VRF) bool { return x.Name == v }) {
+		return wrong(http.StatusNotFound, "vrf %q: there is no such VRF", v)
 	}
 	routes := []api.Route{}
 	for _, g := range s.n.Config().Segments {
@@ -167,7 +174,11 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 		for a, peers := range floodsOf(v) {
 			x := api.Flood{VNI: uint32(v.VNI()), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}}
 			for _, p := range peers {
-				x.Peers = append(x.Peers, p.String())
+				if p.Port() == 0 { // of IP-in-IP
+					x.Peers = append(x.Peers, p.Addr().String())
+				} else {
+					x.Peers = append(x.Peers, p.String())
+				}
 			}
 			floods = append(floods, x)
 		}
