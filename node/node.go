@@ -24,7 +24,7 @@ const Owner = "config"
 
 // Options are what a node takes from the program around it. The zero value works.
 type Options struct {
-	Log    *slog.Logger // what happens on the control path; nil = silent
+	Log    *slog.Logger // what happens on the control path, told by a handler that does not call the node; nil = silent
 	Owners []string     // others who program rows, in the order of their precedence; the configuration comes first
 
 	// Listen opens what a tunnel goes over, on its AddrPort, in place of the system's sockets: an
