@@ -116,7 +116,7 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -gateway 192.168.7.254/24,224.0.0.1/8", `invalid value "192.168.7.254/24,224.0.0.1/8" for flag -gateway: 224.0.0.1/8 is a multicast group; allowed are addresses of one host`},
 		{"-local 10.0.0.1 -gateway 192.168.7.255/24", `invalid value "192.168.7.255/24" for flag -gateway: is the broadcast address of its network; allowed are those of its hosts`},
 		{"-local 10.0.0.1 -ageing 596524h", `invalid value "596524h" for flag -ageing: 596524h0m0s, allowed are 1s to 596523h14m7s`},
-		{"-local 10.0.0.1 -gateway 10.1.0.1/24 -gateway-mac ff:ff:ff:ff:ff:ff", `invalid value "10.1.0.1/24" for flag -gateway: MAC ff:ff:ff:ff:ff:ff is not one host's`},
+		{"-local 10.0.0.1 -gateway 10.1.0.1/24 -gateway-mac ff:ff:ff:ff:ff:ff", `invalid value "ff:ff:ff:ff:ff:ff" for flag -gateway-mac: the MAC of one host is needed`},
 		{"-local 10.0.0.1 -neighbours off", `flag provided but not defined: -neighbours; p2p -h lists the flags`},
 		{"-local 10.0.0.1 -type gre", `invalid value "gre" for flag -type: allowed are vxlan, gpe, ipip`},
 		{"-local 10.0.0.1 -tun=perhaps", `invalid boolean value "perhaps" for -tun: allowed are true and false`},
