@@ -133,7 +133,11 @@ func (s *server) getDrops(w http.ResponseWriter, r *http.Request) error {
 			drops = append(drops, api.Drop{Where: where, Direction: direction, Reason: name, Frames: reasons[name]})
 		}
 	}
-	for _, p := range s.n.Switch().Stats().Ports {
+	total := s.n.Switch().Stats()
+	if n := total.TooBig.Sent4 + total.TooBig.Sent6; n > 0 { // no drops of a port: it has them as replied
+		add("switch", "rx", map[string]uint64{"too-big-answered": n})
+	}
+	for _, p := range total.Ports {
 		add(p.Name, "rx", byReason(&p.RxDrops))
 		add(p.Name, "tx", byReason(&p.TxDrops))
 	}
@@ -166,7 +170,9 @@ func stats(n *node.Node) api.Stats {
 		st.Peers = append(st.Peers, v.Peers...)
 		add(v.Lost)
 	}
-	for _, p := range n.Switch().Stats().Ports {
+	total := n.Switch().Stats()
+	st.TooBig = total.TooBig
+	for _, p := range total.Ports {
 		if tunnels[p.Name] != nil {
 			st.Rx.Frames += p.Accepted.Frames
 			st.Rx.Bytes += p.Accepted.Bytes

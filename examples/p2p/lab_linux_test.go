@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -108,6 +109,7 @@ func settle(t *testing.T, p *netns.Proc, peers ...*netns.Host) (l line) {
 
 // line is a stats line as users read it.
 type line struct {
+	TooBig frame.TooBigStats
 	Rx, Tx struct{ Frames, Bytes int }
 	Flood  struct{ Broadcast, Multicast, Unknown int }
 	Drops  map[string]int

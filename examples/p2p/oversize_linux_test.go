@@ -79,6 +79,9 @@ func TestOversize(t *testing.T) {
 			if got := mtuOf(t, guest, "fd07::2", f.mtu-48+1); got != f.mtu {
 				t.Errorf("%d bytes of IPv6: an MTU of %d, want %d", f.mtu+1, got, f.mtu)
 			}
+			if l := ask(t, p); l.TooBig.Sent4 != 1 || l.TooBig.Sent6 != 1 {
+				t.Errorf("too big: %+v, want one answer of each kind", l.TooBig)
+			}
 			if out := guest.IP("route", "get", "192.168.7.2"); !strings.Contains(out, fmt.Sprintf("mtu %d", f.mtu)) {
 				t.Errorf("the guest did not believe it: %s", out)
 			}

@@ -18,9 +18,12 @@ type stats struct {
 	Tx    frame.Count     `json:"tx"` // copies sent into the tunnel
 	Flood vswitch.Flooded `json:"flood"`
 	Drops frame.Drops     `json:"drops"`
-	FDB   []fdbEntry      `json:"fdb"`
-	Neigh []neighbour     `json:"neigh"`
-	Peers []peer          `json:"peers"`
+
+	TooBig frame.TooBigStats `json:"toobig,omitzero"` // frames too long for their way out, by what their senders were told
+
+	FDB   []fdbEntry  `json:"fdb"`
+	Neigh []neighbour `json:"neigh"`
+	Peers []peer      `json:"peers"`
 
 	Counts *arp.Stats `json:"neigh_counts,omitempty"` // with -neigh: what was answered, and why the rest was not
 }
@@ -53,7 +56,8 @@ func takeStats(n *node.Node, v *vtep.VTEP) string {
 	tunnel := v.Stats()
 	s := stats{Tx: tunnel.Tx, FDB: []fdbEntry{}, Neigh: []neighbour{}, Peers: []peer{}}
 	far := far(n, v)
-	for _, p := range sw.Stats().Ports {
+	total := sw.Stats()
+	for _, p := range total.Ports {
 		if far != 0 && p.Port == far {
 			s.Rx = p.Accepted
 		}
@@ -64,6 +68,7 @@ func takeStats(n *node.Node, v *vtep.VTEP) string {
 			s.Drops[r] += p.RxDrops[r] + p.TxDrops[r]
 		}
 	}
+	s.TooBig = total.TooBig
 	for r, n := range tunnel.Lost.All() { // copies; to the switch the frame was sent
 		s.Drops[r] += n
 	}

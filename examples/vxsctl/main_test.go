@@ -190,8 +190,8 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s: %d %q\ngot\n%s\nwant\n%s\nasked %s", c.words, code, errs, out, c.want, f.last())
 		}
 	}
-	f.answers["/v1/stats"] = `{"rx":{"frames":4,"bytes":5},"drops":{"short":2},"fdb":[{}]}`
-	if _, out, _ := do(t.Context(), "-socket", f.socket, "stats"); !regexp.MustCompile(`(?s)from tunnels +4 +5\n.*dropped short +2.*fdb +1`).MatchString(out) {
+	f.answers["/v1/stats"] = `{"rx":{"frames":4,"bytes":5},"drops":{"short":2},"toobig":{"sent4":3},"fdb":[{}]}`
+	if _, out, _ := do(t.Context(), "-socket", f.socket, "stats"); !regexp.MustCompile(`(?s)from tunnels +4 +5\n.*dropped short +2.*too big, sent4 +3 .*fdb +1`).MatchString(out) {
 		t.Errorf("%s", out)
 	}
 }

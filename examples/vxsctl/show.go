@@ -208,5 +208,14 @@ func statsTable(text []byte) ([][]string, error) {
 	for _, r := range slices.Sorted(maps.Keys(s.Drops)) {
 		rows = append(rows, row("dropped "+r, s.Drops[r], ""))
 	}
+	var tooBig map[string]uint64
+	if b, e := json.Marshal(s.TooBig); e == nil {
+		json.Unmarshal(b, &tooBig)
+	}
+	for _, k := range slices.Sorted(maps.Keys(tooBig)) {
+		if n := tooBig[k]; n > 0 {
+			rows = append(rows, row("too big, "+k, n, ""))
+		}
+	}
 	return append(rows, row("", "", ""), row("TABLE", "ENTRIES", ""), row("fdb", len(s.FDB), ""), row("neigh", len(s.Neigh), ""), row("peers", len(s.Peers), "")), err
 }

@@ -1,6 +1,10 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
 
 // An FDBEntry is where a MAC of a segment is. Dest is a port's name, or a peer's address, behind which
 // "vni N" is what the peer calls the network if it calls it otherwise; of several peers it is
@@ -112,7 +116,7 @@ type Policy struct {
 type Drop struct {
 	Where     string `json:"where"`     // the port or tunnel
 	Direction string `json:"direction"` // rx: what came in there; tx: copies that were to leave there
-	Reason    string `json:"reason"`
+	Reason    string `json:"reason"`    // too-big-answered: too long for their way out, and their senders were told
 	Frames    uint64 `json:"frames"`
 }
 
@@ -122,7 +126,10 @@ type Stats struct {
 	Tx    Count             `json:"tx"` // copies sent into tunnels
 	Flood Flooded           `json:"flood"`
 	Drops map[string]uint64 `json:"drops"`
-	FDB   []FDBEntry        `json:"fdb"`
-	Neigh []Neighbour       `json:"neigh"`
-	Peers []Peer            `json:"peers"`
+
+	TooBig frame.TooBigStats `json:"toobig,omitzero"` // frames too long for their way out, by what their senders were told
+
+	FDB   []FDBEntry  `json:"fdb"`
+	Neigh []Neighbour `json:"neigh"`
+	Peers []Peer      `json:"peers"`
 }
