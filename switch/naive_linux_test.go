@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/songgao/water"
@@ -66,7 +67,7 @@ func (l *naiveLab) join(name string, of func(io.ReadWriteCloser) vswitch.Port) (
 // the same file.
 func TestNaivePortTCP(t *testing.T) {
 	l := &naiveLab{t, netns.New(t)}
-	a, b := l.join("n", func(f io.ReadWriteCloser) vswitch.Port { return &wire{c: f} })
+	a, b := l.join("n", func(f io.ReadWriteCloser) vswitch.Port { return &wire{c: f, close: sync.OnceValue(f.Close)} })
 	c, d := l.join("r", func(f io.ReadWriteCloser) vswitch.Port { return port.FromReadWriteCloser(f, nil) })
 	for _, addr := range []string{"10.9.0.2", "fd09::2"} {
 		a.Ping(addr, 2)
