@@ -41,7 +41,9 @@ func (c *Config) check(s *source, begun bool) {
 	if dir := filepath.Dir(c.Control.Socket); len(dir) > maxSocket || len(c.Control.Socket) > maxSocket+17 {
 		k.fail("control.socket", "longer than the system allows: its folder may have %d bytes, and all of it %d", maxSocket, maxSocket+17)
 	}
-	if m := c.Control.Mode; m != "" {
+	if m := c.Control.Mode; m != "" && c.Control.Socket == "" {
+		k.fail("control.mode", "is that of socket, which there is none")
+	} else if m != "" {
 		if n, err := strconv.ParseUint(m, 8, 12); err != nil || n > 0o777 {
 			k.fail("control.mode", `%q; allowed are permissions in octal, such as "0600"`, m)
 		}
@@ -112,6 +114,8 @@ func (k *checker) port(key string, p *Port) {
 		return
 	}
 	switch name := p.Name; {
+	case p.Type == PortOwn && k.text != nil:
+		k.fail(key+".type", "own is a port that the program around the node has made, which no file can; allowed are tap, tun and packet")
 	case p.Type == PortOwn:
 	case len(name) > 15:
 		k.fail(key+".name", "%q is longer than 15 bytes", name)
@@ -177,7 +181,9 @@ func (k *checker) neighbours(key string, g *Segment) {
 	k.asks(key, *n, n.TableConfig.Check)
 	ips := map[netip.Addr]bool{}
 	each(key+".static", n.Static, func(at string, x *Neighbour) {
-		if err := g.neighbour(x.IP); err != nil {
+		if !x.IP.IsValid() {
+			k.fail(at+".ip", "an address is needed")
+		} else if err := g.neighbour(x.IP); err != nil {
 			k.fail(at+".ip", "%v %v", x.IP, err)
 		}
 		once(k, at+".ip", ips, x.IP)
@@ -314,6 +320,8 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 	switch w := g.Gateway; {
 	case e.MAC.IsZero():
 		k.fail(key+".mac", "a MAC is needed")
+	case e.MAC == frame.Broadcast:
+		k.fail(key+".mac", "%v is for all; allowed are the MAC of one host and of a multicast group", e.MAC)
 	case w != nil && (e.MAC == w.MAC || e.MAC == w.Own):
 		k.fail(key+".mac", "%v is the gateway's", e.MAC)
 	case e.MAC.IsGroup() && len(e.Remotes) > 0:

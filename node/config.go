@@ -142,7 +142,7 @@ type FDB struct {
 	MAC     frame.MAC    `json:"mac"`               // needed: of one host; or of a multicast group, whose frames then go to one place and are not flooded
 	Remote  netip.Addr   `json:"remote,omitzero"`   // peer that it is behind
 	Remotes []netip.Addr `json:"remotes,omitempty"` // or peers, two or more, that it is behind all of: each flow goes to one (RFC 8365, section 8)
-	VNI     frame.VNI    `json:"vni,omitzero"`      // what Remote or Remotes call the network, 1 to 16777215; default what the tunnel calls it here
+	VNI     frame.VNI    `json:"vni,omitzero"`      // what Remote or Remotes call the network, 1 to 16777215; 0 = what the tunnel calls it here
 	Tunnel  string       `json:"tunnel,omitzero"`   // name of the tunnel of Remote or Remotes, where the segment is in several
 	Port    string       `json:"port,omitzero"`     // name of the member that it is behind
 	Filter  bool         `json:"filter,omitzero"`   // frames to and from it are dropped
@@ -193,7 +193,7 @@ type Hop struct {
 	IP      netip.Addr `json:"ip,omitzero"`      // of a neighbour there
 	MAC     frame.MAC  `json:"mac,omitzero"`     // of a router behind Remote
 	Remote  netip.Addr `json:"remote,omitzero"`  // peer of the tunnel
-	VNI     frame.VNI  `json:"vni,omitzero"`     // with MAC: what the router calls the segment's network, 1 to 16777215; default what the tunnel calls it here
+	VNI     frame.VNI  `json:"vni,omitzero"`     // with MAC: what the router calls the segment's network, 1 to 16777215; 0 = what the tunnel calls it here
 	Tunnel  string     `json:"tunnel,omitempty"` // name of the tunnel of Remote, where the segment is in several
 }
 
@@ -225,7 +225,7 @@ const (
 	PortTAP    PortType = iota // a device for Ethernet (port.OpenTAP)
 	PortTUN                    // a device for IP (port.OpenTUN)
 	PortPacket                 // an existing interface, past the host's stack (port.OpenPacket)
-	PortOwn                    // a port that the program around the node has made (VSI.Add)
+	PortOwn                    // a port that the program around the node has made (VSI.Add): in no file
 )
 
 var portWords = []string{PortTAP: "tap", PortTUN: "tun", PortPacket: "packet", PortOwn: "own"}

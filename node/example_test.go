@@ -87,7 +87,7 @@ func ExampleParse() {
 }`))
 	fmt.Println(err)
 	// Output:
-	// 2:59: tunnels[0].ttl: 300, allowed are 0 to 255, inherit and none
+	// 2:59: tunnels[0].ttl: 300, allowed are 1 to 255, 0 for 64, and "inherit"
 	// 4:28: segments[0].tunnel: there is no tunnel "vy"
 }
 

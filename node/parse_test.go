@@ -65,7 +65,7 @@ func TestParseErrors(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	want := []string{
-		`3:48: tunnels[0].ttl: 300, allowed are 0 to 255, inherit and none`,
+		`3:48: tunnels[0].ttl: 300, allowed are 1 to 255, 0 for 64, and "inherit"`,
 		`3:60: tunnels[0].ecn: "none", allowed are default, normal, compat, rfc3168`,
 		`4:14: tunnels[1].name: "t0" is there twice`,
 		`4:29: tunnels[1].local: tunnel "t0" has 10.0.0.1 port 4789 already`,
@@ -171,6 +171,38 @@ segments[0].gateway.own: an anycast gateway needs a MAC of its own beside the co
 		if err := c.Check(); err == nil || err.Error() != want {
 			t.Errorf("%s:\n%v\nwant\n%s", text, err, want)
 		}
+	}
+}
+
+// What is wrong is said in the words of a file.
+func TestParseWords(t *testing.T) {
+	for text, want := range map[string]string{
+		`"segments": [{"vni": 1, "fdb": [{"mac": "ff:ff:ff:ff:ff:ff", "filter": true}]}]`:              `segments[0].fdb[0].mac: ff:ff:ff:ff:ff:ff is for all; allowed are the MAC of one host and of a multicast group`,
+		`"segments": [{"vni": 1, "fdb": [{"mac": "02:00:00:00:00:01", "filter": true, "port": "p"}]}]`: `segments[0].fdb[0]: only one of remote, remotes, port and filter is allowed`,
+		`"segments": [{"vni": 1, "neighbours": {"static": [{"mac": "02:00:00:00:00:01"}]}}]`:           `segments[0].neighbours.static[0].ip: an address is needed`,
+		`"control": {"mode": "0600"}`:                                    `control.mode: is that of socket, which there is none`,
+		`"tunnels": [{"name": "t", "local": "10.0.0.1", "ttl": "none"}]`: `tunnels[0].ttl: "none", allowed are 1 to 255, 0 for 64, and "inherit"`,
+		`"tunnels": [{"name": "t", "local": "10.0.0.1", "ttl": -1}]`:     `tunnels[0].ttl: -1; wanted is a number up to 255, or a word such as "inherit"`,
+		`"tunnels": [{"name": "t", "local": "10.0.0.1", "tos": 256}]`:    `tunnels[0].tos: 256, allowed are 0 to 252, "inherit" and "none"`,
+		`"policies": [{"name": "p", "rules": [{"srcSet": "no"}]}]`:       `policies[0].rules[0].srcSet: "no": there is no set of that name`,
+		`"policies": [{"name": "p", "rules": [{"icmp": ["8"]}]}]`:        `policies[0].rules[0].protocol: 0 has no ICMP types, allowed beside them are 1 and 58`,
+	} {
+		_, err := Parse([]byte("{" + text + "}"))
+		if err == nil || !strings.HasSuffix(err.Error(), ": "+want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s:\n%v\nwant\n%s", text, err, want)
+		}
+	}
+}
+
+// A file has no program around it, a configuration in Go has.
+func TestParseOwn(t *testing.T) {
+	text := asText(&Config{Ports: []Port{{Name: "p", Type: PortOwn}}})
+	if err := (&Config{Ports: []Port{{Name: "p", Type: PortOwn}}}).Check(); err != nil {
+		t.Error(err)
+	}
+	const want = "1:30: ports[0].type: own is a port that the program around the node has made, which no file can; allowed are tap, tun and packet"
+	if _, err := Parse(text); err == nil || err.Error() != want {
+		t.Errorf("%v of %s", err, text)
 	}
 }
 

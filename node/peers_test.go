@@ -30,7 +30,7 @@ func TestParsePeerErrors(t *testing.T) {
 		{peer(`"address": "10.0.0.1"`), `tunnels[0].peerSettings[1].address: 10.0.0.1 is this node itself`},
 		{peer(`"address": "239.1.1.1"`), `tunnels[0].peerSettings[1].address: 239.1.1.1 is a multicast group`},
 		{peer(`"address": "fd00::2"`), `tunnels[0].peerSettings[1].address: fd00::2 is not of the family of 10.0.0.1, the local address of tunnel "a"`},
-		{peer(`"address": "10.0.0.3", "ttl": 300`), `tunnels[0].peerSettings[1].ttl: 300, allowed are 0 to 255, inherit and none`},
+		{peer(`"address": "10.0.0.3", "ttl": 300`), `tunnels[0].peerSettings[1].ttl: 300, allowed are 1 to 255, 0 for 64, and "inherit"`},
 		{peer(`"address": "10.0.0.3", "tos": 3`), `tunnels[0].peerSettings[1].tos: 3, allowed are multiples of 4: the two low bits are those of ECN`},
 		{peer(`"address": "10.0.0.3", "df": "no"`), `tunnels[0].peerSettings[1].df: "no", allowed are default, set, unset, inherit`},
 		{peer(`"address": "10.0.0.3", "port": 65536`), `tunnels[0].peerSettings[1].port: 65536; allowed are 0 to 65535`},

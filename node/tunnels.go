@@ -53,7 +53,7 @@ func (t *Tunnel) AddrPort() netip.AddrPort { return netip.AddrPortFrom(t.Local, 
 // own. Tunnels of one group are kept apart, those of different groups and hubs are joined.
 type SegmentTunnel struct {
 	Tunnel string       `json:"tunnel"`          // needed: its name
-	VNI    frame.VNI    `json:"vni,omitzero"`    // what the tunnel calls the segment; default the segment's own
+	VNI    frame.VNI    `json:"vni,omitzero"`    // what the tunnel calls the segment, 1 to 16777215; 0 = the segment's own
 	Flood  []netip.Addr `json:"flood,omitempty"` // peers there that get broadcast, multicast and unknown unicast, and multicast groups
 
 	vswitch.AttachConfig // Group: nothing passes between tunnels and members of one group, 1 to 255; default 1

@@ -145,7 +145,7 @@ func (r *Rule) check(sets map[string][]netip.Prefix) error {
 	checkPrefixes(w, "Dst", r.Dst)
 	for _, s := range [][2]string{{"SrcSet", r.SrcSet}, {"DstSet", r.DstSet}} {
 		if _, ok := sets[s[1]]; s[1] != "" && !ok {
-			w.Wrong(s[0], "%q is not in Sets", s[1])
+			w.Wrong(s[0], "%q: there is no set of that name", s[1])
 		}
 	}
 	for _, l := range []struct {
@@ -162,7 +162,7 @@ func (r *Rule) check(sets map[string][]netip.Prefix) error {
 		}
 	}
 	if len(r.ICMP) != 0 && r.Protocol != wire.ProtoICMP && r.Protocol != wire.ProtoICMPv6 {
-		w.Wrong("ICMP", "needs Protocol %d or %d", wire.ProtoICMP, wire.ProtoICMPv6)
+		w.Wrong("Protocol", "%d has no ICMP types, allowed beside them are %d and %d", r.Protocol, wire.ProtoICMP, wire.ProtoICMPv6)
 	}
 	return w.Err()
 }

@@ -23,7 +23,7 @@ type Rule struct {
 	DstSet string         `json:"dstSet,omitempty"` // or the destination is in this set
 
 	Protocol uint8       `json:"protocol,omitempty"` // number of IANA: 1 ICMP, 6 TCP, 17 UDP, 58 ICMPv6; 0 = any, and no IP too
-	SrcPorts []PortRange `json:"srcPorts,omitempty"` // source ports; Protocol is TCP, UDP, UDP-Lite, SCTP or DCCP
+	SrcPorts []PortRange `json:"srcPorts,omitempty"` // source ports; Protocol is TCP, UDP, UDP-Lite, SCTP or DCCP, or 0 for all of these
 	DstPorts []PortRange `json:"dstPorts,omitempty"` // destination ports, likewise
 	ICMP     []ICMPType  `json:"icmp,omitempty"`     // types, or type and code; Protocol is 1 or 58
 

@@ -30,15 +30,21 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return strconv.AppendInt(nil, int64(v), 10), nil
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// String returns what MarshalJSON writes.
+func (v Value) String() string {
+	text, _ := v.MarshalJSON()
+	return string(text)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, numbers that are too large included.
 func (v *Value) UnmarshalJSON(text []byte) error {
-	switch n, err := strconv.ParseUint(string(text), 10, 8); {
+	switch n, err := strconv.ParseUint(string(text), 10, 31); {
 	case string(text) == `"inherit"`:
 		*v = Inherit
 	case string(text) == `"none"`:
 		*v = None
 	case err != nil:
-		return fmt.Errorf("%s, allowed are 0 to 255, inherit and none", text)
+		return fmt.Errorf(`%s; wanted is a number up to 255, or a word such as "inherit"`, text)
 	default:
 		*v = Value(n)
 	}
@@ -90,10 +96,10 @@ const defaultTTL = 64
 func (h *Header) check() error {
 	w := setting.Of("vtep: Header")
 	if h.TTL < Inherit || h.TTL > 255 {
-		w.Wrong("TTL", "%d, allowed are 1 to 255, 0 for 64, and Inherit", h.TTL)
+		w.Wrong("TTL", `%v, allowed are 1 to 255, 0 for 64, and "inherit"`, h.TTL)
 	}
 	if h.TOS < None || h.TOS > 255 {
-		w.Wrong("TOS", "%d, allowed are 0 to 252, Inherit and None", h.TOS)
+		w.Wrong("TOS", `%v, allowed are 0 to 252, "inherit" and "none"`, h.TOS)
 	} else if h.TOS > 0 && h.TOS&3 != 0 {
 		w.Wrong("TOS", "%d, allowed are multiples of 4: the two low bits are those of ECN", h.TOS)
 	}

@@ -112,7 +112,7 @@ func TestHeaderErrors(t *testing.T) {
 		h    Header
 		want string
 	}{
-		{Header{TTL: 256}, "Header.TTL: 256"}, {Header{TTL: -2}, "Header.TTL: -2"},
+		{Header{TTL: 256}, "Header.TTL: 256"}, {Header{TTL: -2}, `Header.TTL: "none"`},
 		{Header{TOS: 256}, "Header.TOS: 256"}, {Header{TOS: -3}, "Header.TOS: -3"}, {Header{TOS: 0x11}, "ECN"},
 		{Header{DF: 4}, "Header.DF: 4"}, {Header{ECN: 4}, "Header.ECN: 4"},
 	} {
