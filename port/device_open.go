@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"syscall"
@@ -344,6 +345,9 @@ func attachError(name string, m sys.TunMode, err error) error {
 func mismatch(name string, m sys.TunMode) string {
 	switch driver, kind := sys.Kind(name); {
 	case driver == "":
+		if _, err := net.InterfaceByName(name); err == nil { // lo has no driver
+			return "the device is no TAP or TUN"
+		}
 		return "not a device name"
 	case driver != "tun":
 		return "a device of another driver, " + driver
