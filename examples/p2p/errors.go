@@ -43,7 +43,7 @@ func deviceError(o options, err error) error {
 	case errors.Is(err, syscall.EBUSY):
 		return fmt.Errorf("%w: stop that program, or choose another -dev", err)
 	case errors.Is(err, syscall.EINVAL):
-		hint := "choose another -dev, a name of at most 15 bytes"
+		hint := "choose another -dev"
 		if o.queues {
 			hint += ", or leave -queues out"
 		}

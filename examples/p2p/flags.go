@@ -75,7 +75,7 @@ func newFlags() *flags {
 	f.truth("learning", "learn source MACs (default true)", func(s string, yes bool) {
 		f.put("learning", s, !yes, segment0+"noLearning")
 	})
-	f.Func("ageing", "`DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", func(s string) error {
+	f.Func("ageing", "seconds or `DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", func(s string) error {
 		d := s
 		if strings.Trim(s, "0123456789") == "" { // seconds, as for ip link
 			d += "s"
@@ -106,10 +106,10 @@ func newFlags() *flags {
 		f.entries++
 		return nil
 	})
-	f.word("neigh", "`off|suppress|proxy`: answer ARP and ND for hosts behind the tunnel, with their MAC or with the gateway's (default off)", segment0+"neighbours.mode")
+	f.word("neigh", "`off|suppress|proxy|access`: answer ARP and ND for hosts behind the tunnel, with their MAC or with the gateway's; or for all, and the device reaches the gateway alone (default off)", segment0+"neighbours.mode")
 	f.list("gateway", "`ADDR/LEN[,ADDR/LEN]` of a gateway, the same at every end", &f.gateway)
 	f.word("gateway-mac", "`MAC` of the gateway, the same at every end (default "+gatewayMAC+")", segment0+"gateway.mac")
-	f.word("peers", "`any|listed`: whose packets are accepted (default any)", tunnel0+"peers")
+	f.word("peers", "`any|listed|listed-per-vni`: whose packets are accepted (default any)", tunnel0+"peers")
 	f.word("reserved", "`rfc|strict|0xMASK`: reserved bits of the header that packets are dropped for (default rfc: none)", tunnel0+"reserved")
 
 	f.number("ttl", "outer TTL `N|inherit` (default 64)", tunnel0+"ttl")
@@ -236,8 +236,15 @@ func (f *flags) fit() (wrong error) {
 		return fmt.Errorf("flag -remote: a tunnel on a TUN device has one other end, required is one address, given are %d", len(f.remotes))
 	case f.tun && f.remotes[0] == "":
 		return given{"remote", ""}.wrong("an address is needed")
-	case f.given[tunnel0+"peers"].value == "listed" && len(f.remotes)+f.entries == 0:
-		return errors.New(`invalid value "listed" for flag -peers: nobody is listed, required are -remote or -fdb`)
+	case strings.HasPrefix(f.given[tunnel0+"peers"].value, "listed") && len(f.remotes)+f.entries == 0:
+		return f.given[tunnel0+"peers"].wrong("nobody is listed, required are -remote or -fdb")
+	case f.given[segment0+"neighbours.mode"].value == "access" && len(f.gateway) == 0:
+		return f.given[segment0+"neighbours.mode"].wrong("leaves the gateway to talk to, and nobody else: required is -gateway")
+	}
+	for _, r := range f.remotes {
+		if a, _ := netip.ParseAddr(r); a.IsMulticast() {
+			return given{"remote", r}.wrong("is a multicast group: -group joins it")
+		}
 	}
 	for _, key := range []string{tunnel0 + "bind", tunnel0 + "multicastDevice"} { // which are any in a file, if they are nothing
 		if g, ok := f.given[key]; ok && g.value == "" {

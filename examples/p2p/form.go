@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -86,6 +87,18 @@ func (f *form) read() (*node.Config, error) {
 	return nil, fmt.Errorf("%s: %s", errs[0].Key, errs[0].Text)
 }
 
+// allowed is what flags take whose values a file has in other words: there, 0 may be the default,
+// and a duration has a unit.
+var allowed = map[string]string{
+	"id": "0 to 16777215", "dstport": "1 to 65535", "srcport": "LO-HI, two ports from 1 to 65535, such as 49152-65535",
+	"mark": "0 to 4294967295", "mtu": "68 to 65521", "queues": "1 to 256", "group-ttl": "1 to 255", "maxaddress": "numbers from 1",
+	"ttl": "1 to 255, and inherit", "tos": "0 to 252 in steps of 4, and inherit",
+	"ageing": "seconds such as 300, durations such as 300s, and 0 for never", "busy-poll": "durations from 0 to 1ms, such as 50us",
+}
+
+// kind matches a text that says no more than what is allowed.
+var kind = regexp.MustCompile(`^(allowed are [^:]*|wanted is .*|is not a range of ports)$`)
+
 // wrong returns an error about a flag. A text that begins with the value has it once.
 func (g given) wrong(text string) error {
 	for _, value := range []string{strconv.Quote(g.value), g.value} {
@@ -93,6 +106,9 @@ func (g given) wrong(text string) error {
 			text = strings.TrimLeft(rest, ",; :")
 			break
 		}
+	}
+	if a := allowed[g.flag]; a != "" && kind.MatchString(text) {
+		text = "allowed are " + a
 	}
 	return fmt.Errorf("invalid value %q for flag -%s: %s", g.value, g.flag, text)
 }

@@ -130,9 +130,9 @@ func TestDeviceErrors(t *testing.T) {
 		wantFailure(t, inside(a, path, "-local 10.0.0.1 -dev "+dev), want)
 	}
 	fail("vxs0", `port: TAP "vxs0": another program is attached to it: device or resource busy: stop that program, or choose another -dev`)
-	fail("tun9", `port: TAP "tun9": the device is a TUN, not a TAP: invalid argument: choose another -dev, a name of at most 15 bytes`)
+	fail("tun9", `port: TAP "tun9": the device is a TUN, not a TAP: invalid argument: choose another -dev`)
 
-	fail("tun9 -queues 2", `port: TAP "tun9": the device is a TUN, not a TAP: invalid argument: choose another -dev, a name of at most 15 bytes, or leave -queues out`)
+	fail("tun9 -queues 2", `port: TAP "tun9": the device is a TUN, not a TAP: invalid argument: choose another -dev, or leave -queues out`)
 
 	a.IP("link", "del", "vxs0")
 	var exit *exec.ExitError
