@@ -32,7 +32,12 @@ func (n *Node) Update(edit func(*Config) error) error {
 
 // update is Update; n.updates is held.
 func (n *Node) update(edit func(*Config) error) error {
-	cfg := n.Config()
+	n.mu.Lock()
+	cfg, closed := clone(n.cfg), n.closed
+	n.mu.Unlock()
+	if closed {
+		return fmt.Errorf("node: Update: %w", net.ErrClosed)
+	}
 	if err := edit(cfg); err != nil {
 		return err
 	}
@@ -46,6 +51,9 @@ func (n *Node) update(edit func(*Config) error) error {
 // Tunnel adds a VTEP and opens its sockets. Its name is that of messages, and of the device in
 // tables; the zero Tunnel lacks only a Local address.
 func (n *Node) Tunnel(name string, t Tunnel) (*vtep.VTEP, error) {
+	if t.Name != "" && t.Name != name {
+		return nil, fmt.Errorf("node: tunnel %q: its Name is %q", name, t.Name)
+	}
 	t.Name = name
 	if err := n.Update(func(c *Config) error { c.Tunnels = append(c.Tunnels, t); return nil }); err != nil {
 		return nil, err
@@ -71,9 +79,11 @@ type VSI struct {
 // Segment returns the segment of a VNI, adding it with the settings s if there is none; nil is
 // all defaults. One that is there is changed by Update.
 func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
-	v := &VSI{n, vni}
-	if _, err := v.Switch(); err == nil && s == nil {
-		return v, nil
+	if s != nil && s.VNI != 0 && s.VNI != vni {
+		return nil, fmt.Errorf("node: segment %d: its VNI is %d", vni, s.VNI)
+	}
+	if x, err := n.running(vni); err == nil && s == nil {
+		return x.handle, nil
 	}
 	err := n.Update(func(c *Config) error {
 		there := index(c).segments[vni] != nil
@@ -90,7 +100,26 @@ func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v, nil
+	x, err := n.running(vni)
+	if err != nil {
+		return nil, err
+	}
+	return x.handle, nil
+}
+
+// running returns the segment of a VNI as it runs.
+func (n *Node) running(vni frame.VNI) (*segment, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if s := n.segments[vni]; s != nil && !n.closed {
+		return s, nil
+	}
+	return nil, gone(vni)
+}
+
+// gone is the error of a segment that there is no longer.
+func gone(vni frame.VNI) error {
+	return fmt.Errorf("node: segment %d is gone: %w", vni, net.ErrClosed)
 }
 
 // VNI returns the segment's number.
@@ -98,12 +127,11 @@ func (v *VSI) VNI() frame.VNI { return v.vni }
 
 // Switch returns the segment as the switch has it: its FDB, attachments and counters.
 func (v *VSI) Switch() (*vswitch.VSI, error) {
-	v.n.mu.Lock()
-	defer v.n.mu.Unlock()
-	if s := v.n.segments[v.vni]; s != nil && !v.n.closed {
-		return s.vsi, nil
+	s, err := v.n.running(v.vni)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+	return s.vsi, nil
 }
 
 // Update changes the settings of the segment: see [Node.Update].
@@ -119,7 +147,7 @@ func (v *VSI) edit(change func(c *Config, s *Segment) error) func(*Config) error
 	return func(c *Config) error {
 		s := index(c).segments[v.vni]
 		if s == nil {
-			return fmt.Errorf("node: segment %d: %w", v.vni, net.ErrClosed)
+			return gone(v.vni)
 		}
 		return change(c, s)
 	}
@@ -136,12 +164,16 @@ func (v *VSI) Join(t *vtep.VTEP, peers ...netip.Addr) error {
 }
 
 // JoinAddrPort is Join of peers with UDP ports of their own, which the tunnel's PeerSettings have
-// then, for all its segments. Port 0 leaves a peer's port as it is.
+// then, for all its segments, and all that changes of a peer that is joined already. Port 0 leaves a
+// peer's port as it is.
 func (v *VSI) JoinAddrPort(t *vtep.VTEP, peers ...netip.AddrPort) error {
 	if t == nil {
 		return errors.New("node: Join: the tunnel is nil")
 	}
 	return v.n.Update(v.edit(func(c *Config, s *Segment) error {
+		if own := v.n.Tunnels()[t.Name()]; own != nil && own != t {
+			return fmt.Errorf("node: segment %d: Join: the node's tunnel %q is another one", v.vni, t.Name())
+		}
 		s.Tunnel, s.Flood, s.Hub, s.Tunnels = "", nil, false, s.in()
 		in := find(s.Tunnels, func(x *SegmentTunnel) bool { return x.Tunnel == t.Name() })
 		if in == nil {
@@ -150,7 +182,9 @@ func (v *VSI) JoinAddrPort(t *vtep.VTEP, peers ...netip.AddrPort) error {
 		}
 		settings := index(c).tunnels[t.Name()]
 		for _, p := range peers {
-			in.Flood = append(in.Flood, p.Addr())
+			if p.Port() == 0 || !slices.Contains(in.Flood, p.Addr()) {
+				in.Flood = append(in.Flood, p.Addr())
+			}
 			if settings != nil {
 				settings.aim(p)
 			}
@@ -180,7 +214,7 @@ func (t *Tunnel) aim(p netip.AddrPort) {
 func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	switch {
 	case absent.Is(p):
-		return fmt.Errorf("node: segment %d: the port is a %T that is nil", v.vni, p)
+		return fmt.Errorf("node: segment %d: wanted is a port, not %#v", v.vni, p)
 	case !reflect.TypeOf(p).Comparable():
 		return fmt.Errorf("node: segment %d: the port is a %T, which cannot be told from others; wanted is a pointer", v.vni, p)
 	}
@@ -193,7 +227,7 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	err := n.update(v.edit(func(c *Config, s *Segment) error {
 		switch there := index(c).ports[name]; {
 		case there != nil && n.own[name] != p:
-			return fmt.Errorf("node: segment %d: there is another port %q", v.vni, name)
+			return fmt.Errorf("node: segment %d: there is another port %q; each needs a Name() of its own", v.vni, name)
 		case there == nil:
 			x, ok := p.(vswitch.Offloader)
 			c.Ports = append(c.Ports, Port{Name: name, Type: PortOwn, IP: ok && x.Offloads()&frame.IPOnly != 0})
@@ -213,7 +247,7 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 // Remove takes a port out of the segment. Out of its last one it is closed.
 func (v *VSI) Remove(p vswitch.Port) error {
 	if absent.Is(p) {
-		return fmt.Errorf("node: segment %d: the port is a %T that is nil", v.vni, p)
+		return fmt.Errorf("node: segment %d: wanted is a port, not %#v", v.vni, p)
 	}
 	name := nameOf(p)
 	return v.n.Update(v.edit(func(c *Config, s *Segment) error {

@@ -356,3 +356,51 @@ func TestUpdates(t *testing.T) {
 		t.Errorf("%d segments of 20", got)
 	}
 }
+
+// What two places say, and contradicts itself, is an error; what is there stays the same.
+func TestContradictions(t *testing.T) {
+	net := underlay.NewNetwork(nil)
+	listen := func(c *Tunnel) (port.Underlay, error) { return net.Listen(netip.AddrPortFrom(c.Local, 4789), nil) }
+	n, err := New(&Options{Listen: listen})
+	must(t, err)
+	other, err := New(&Options{Listen: listen})
+	must(t, err)
+	defer other.Close()
+	peer := netip.MustParseAddr("10.0.0.9")
+	vx, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("10.0.0.1")})
+	must(t, err)
+	theirs, err := other.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("10.0.0.2")})
+	must(t, err)
+	seg, err := n.Segment(100, nil)
+	must(t, err)
+	must(t, seg.Join(vx, peer))
+	must(t, seg.JoinAddrPort(vx, netip.AddrPortFrom(peer, 5000)))
+	c := n.Config()
+	if p := c.Tunnels[0].PeerSettings; len(c.Segments[0].Tunnels[0].Flood) != 1 || len(p) != 1 || p[0].Port != 5000 {
+		t.Errorf("%+v, %+v", c.Segments[0].Tunnels, p)
+	}
+	must(t, seg.Update(func(s *Segment) error { s.Refuse = true; return nil }))
+	if again, err := n.Segment(100, nil); again != seg || err != nil {
+		t.Errorf("%p and %p, %v", seg, again, err)
+	}
+	fails := func(err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	_, err = n.Segment(101, &Segment{VNI: 102})
+	fails(err, "segment 101: its VNI is 102")
+	_, err = n.Tunnel("vz", Tunnel{Config: vtep.Config{Name: "zz"}, Local: peer})
+	fails(err, `tunnel "vz": its Name is "zz"`)
+	fails(seg.Join(theirs, peer), `the node's tunnel "vx" is another one`)
+	fails(seg.Add(nil, nil), "wanted is a port, not <nil>")
+	must(t, n.Update(func(c *Config) error { c.Segments = nil; return nil }))
+	_, err = seg.Switch()
+	fails(err, "segment 100 is gone")
+	must(t, n.Close())
+	_, err = n.Tunnel("", Tunnel{})
+	for _, err := range []error{err, seg.Join(vx), seg.Gateway("", Gateway{}), n.Policy(Policy{}), seg.Update(func(*Segment) error { return nil })} {
+		fails(err, "use of closed network connection")
+	}
+}

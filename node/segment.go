@@ -16,6 +16,7 @@ import (
 // A segment is a Segment as it runs.
 type segment struct {
 	vni     frame.VNI
+	handle  *VSI
 	first   string // its first tunnel
 	vsi     *vswitch.VSI
 	far     map[string]*vswitch.Attachment // by tunnel
@@ -93,12 +94,12 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 
 // segment returns the segment that c is about, making it if there is none.
 func (n *Node) segment(c *Segment) (*segment, error) {
-	s := n.segments[c.VNI]
+	s, handle := n.segments[c.VNI], &VSI{n, c.VNI}
 	if s != nil && s.vsi.Config().Refuse != c.Refuse { // the one thing a table cannot change
 		if err := n.deleteSegment(s); err != nil {
 			return nil, err
 		}
-		s = nil
+		s, handle = nil, s.handle
 	}
 	if s != nil {
 		return s, nil
@@ -107,7 +108,7 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 		vsi, err := n.sw.VSI(c.VNI, &vswitch.VSIConfig{Refuse: c.Refuse})
 		if err == nil {
 			s = &segment{
-				vni: c.VNI, vsi: vsi,
+				vni: c.VNI, handle: handle, vsi: vsi,
 				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
 				settings: vswitch.VSIConfig{Refuse: c.Refuse},
 				gate:     gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},

@@ -79,7 +79,11 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	}
 	readers := p.Readers()
 	if len(readers) == 0 || slices.ContainsFunc(readers, func(r frame.Reader) bool { return absent.Is(r) }) {
-		return nil, fmt.Errorf("port: %T has no receive queue; was it made by its constructor?", p)
+		of := any(p)
+		for w, ok := of.(interface{ Unwrap() any }); ok; w, ok = of.(interface{ Unwrap() any }) {
+			of = w.Unwrap()
+		}
+		return nil, fmt.Errorf("port: %T has no receive queue (Readers); was it made by its constructor?", of)
 	}
 	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: readers}
 	x.tunnel, x.byVNI = p.(Tunnel)
