@@ -404,3 +404,21 @@ func TestContradictions(t *testing.T) {
 		fails(err, "use of closed network connection")
 	}
 }
+
+// deaf is a port that nobody has made.
+type deaf struct{ *port.Pipe }
+
+func (deaf) Name() string            { return "a" }
+func (deaf) Readers() []frame.Reader { return nil }
+
+// A port without queues is called by its name.
+func TestAddDeaf(t *testing.T) {
+	n, err := New(nil)
+	must(t, err)
+	defer n.Close()
+	seg, err := n.Segment(1, nil)
+	must(t, err)
+	if err := seg.Add(&deaf{port.NewPipe(nil)}, nil); err == nil || !strings.Contains(err.Error(), `port: a has no receive queue (Readers)`) {
+		t.Error(err)
+	}
+}
