@@ -418,7 +418,7 @@ func TestAddDeaf(t *testing.T) {
 	defer n.Close()
 	seg, err := n.Segment(1, nil)
 	must(t, err)
-	if err := seg.Add(&deaf{port.NewPipe(nil)}, nil); err == nil || !strings.Contains(err.Error(), `port: a has no receive queue (Readers)`) {
+	if err := seg.Add(&deaf{port.NewPipe(nil)}, nil); err == nil || !strings.HasPrefix(err.Error(), `segment 1: member "a": `) || !strings.Contains(err.Error(), `has no receive queue (Readers)`) {
 		t.Error(err)
 	}
 }

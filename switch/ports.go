@@ -79,11 +79,7 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	}
 	readers := p.Readers()
 	if len(readers) == 0 || slices.ContainsFunc(readers, func(r frame.Reader) bool { return absent.Is(r) }) {
-		of := fmt.Sprintf("%T", p)
-		if n, ok := p.(interface{ Name() string }); ok && n.Name() != "" {
-			of = n.Name() // whatever it is wrapped in
-		}
-		return nil, fmt.Errorf("port: %s has no receive queue (Readers); was it made by its constructor?", of)
+		return nil, fmt.Errorf("port: %T has no receive queue (Readers); was it made by its constructor?", p)
 	}
 	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: readers}
 	x.tunnel, x.byVNI = p.(Tunnel)

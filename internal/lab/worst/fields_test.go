@@ -12,7 +12,7 @@ control.tx.vrfs
 fdb.Table.portDest
 l3.Gateway.vrfs l3.Interface.addrs l3.Pool.blocks l3.Pool.subnets l3.VRF.held l3.VRF.interfaces l3.route.hops
 node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
-node.checker.unread node.gate.shut node.opened.ports node.opened.tunnels
+node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.far node.segment.guards node.segment.macs node.segment.members node.tunnel.sets node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
 policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.sets policy.Policy.unused
