@@ -127,8 +127,10 @@ func (n *Node) fit() {
 				continue
 			}
 			for _, in := range c.in() {
-				if t := n.tunnels[in.Tunnel]; t != nil && (fits == 0 || c.Fits(t.v) < fits) {
-					fits = c.Fits(t.v)
+				if t := n.tunnels[in.Tunnel]; t != nil {
+					if most := c.Fits(t.v); fits == 0 || most < fits {
+						fits = most
+					}
 				}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/internal/optional"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -199,15 +200,11 @@ func (t *tunnel) setPeers(list []PeerSetting) error {
 		if x.TxConfig == (underlay.TxConfig{}) {
 			continue
 		}
-		u := any(t.under[0])
+		u := t.under[0]
 		if x.Address.Is4() != t.cfg.Local.Is4() {
 			u = t.under[1]
 		}
-		s, ok := u.(transmitter)
-		for w, wraps := u.(interface{ Unwrap() any }); !ok && wraps; w, wraps = u.(interface{ Unwrap() any }) {
-			u = w.Unwrap()
-			s, ok = u.(transmitter)
-		}
+		s, ok := optional.Of[transmitter](u)
 		if !ok {
 			return fmt.Errorf("peer %v: the underlay has one set of transmit sockets: %w", x.Address, errors.ErrUnsupported)
 		}

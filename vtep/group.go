@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/optional"
 )
 
 // A multicast group in a flood list is a hop like a peer's, but one that nothing comes in
@@ -29,7 +30,7 @@ func (v *VTEP) floodEntry(ap netip.AddrPort) (frame.Endpoint, error) {
 	if err := v.reaches(ap, e); err != nil {
 		return e, err
 	}
-	if _, ok := optional[grouper](v.sides[sideOf(e)].u); !ok {
+	if _, ok := optional.Of[grouper](v.sides[sideOf(e)].u); !ok {
 		return e, fmt.Errorf("vtep: group %v: the underlay takes no multicast: %w", a, errors.ErrUnsupported)
 	}
 	return e, nil
@@ -60,7 +61,7 @@ func (v *VTEP) leave(l *floodList) {
 }
 
 func (v *VTEP) grouper(h *hop) grouper {
-	g, _ := optional[grouper](v.sides[h.side].u) // floodEntry has seen to it
+	g, _ := optional.Of[grouper](v.sides[h.side].u) // floodEntry has seen to it
 	return g
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/optional"
 )
 
 // A mover is an Underlay whose local address can be changed under traffic.
@@ -44,7 +45,7 @@ func (v *VTEP) SetLocal(addr netip.Addr) error {
 	if s == nil {
 		return fmt.Errorf("vtep: SetLocal: %v: the VTEP has no underlay of this address family", addr)
 	}
-	m, ok := optional[mover](s.u)
+	m, ok := optional.Of[mover](s.u)
 	if !ok {
 		return fmt.Errorf("vtep: SetLocal: the underlay: %w", errors.ErrUnsupported)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/index"
+	"github.com/vxswitch/vxswitch/internal/optional"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -54,21 +55,6 @@ type joiner interface {
 type grouper interface {
 	Join(group netip.Addr) error
 	Leave(group netip.Addr) error
-}
-
-// optional returns what an Underlay has beside its methods or, of one that is wrapped around
-// another and does not say otherwise, what that one has.
-func optional[T any](u any) (x T, ok bool) {
-	for {
-		if x, ok = u.(T); ok {
-			return x, true
-		}
-		w, wraps := u.(interface{ Unwrap() any })
-		if !wraps {
-			return x, false
-		}
-		u = w.Unwrap()
-	}
 }
 
 // PeerPolicy says whose packets are accepted.
@@ -202,10 +188,10 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	}
 	for _, u := range underlays { // last: from here on these are called
 		u.PathMTU(v.narrow)
-		if r, ok := optional[reporter](u); ok {
+		if r, ok := optional.Of[reporter](u); ok {
 			r.Unreachable(v.fail)
 		}
-		if j, ok := optional[joiner](u); ok {
+		if j, ok := optional.Of[joiner](u); ok {
 			j.Superframes(v.superframe)
 		}
 	}

@@ -27,11 +27,11 @@ var allowed = map[string][]string{
 	"l3":      {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/wire"},
 	"policy":  {"setting", "frame", "internal/mix", "internal/wire"},
 	"switch":  {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
-	"vtep":    {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
+	"vtep":    {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/optional", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"setting", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr"},
+	"node":                {"setting", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
 
 	"underlay": {"setting", "frame", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
 	"port":     {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"internal/icmperr":   {"frame", "internal/mix", "internal/wire"},
 	"internal/index":     {"internal/mix"},
 	"internal/mix":       {},
+	"internal/optional":  {},
 	"internal/pending":   {},
 	"internal/ring":      {"frame"},
 	"internal/wire":      {},

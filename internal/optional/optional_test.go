@@ -1,9 +1,16 @@
-package vtep
+package optional
 
 import (
 	"net/netip"
 	"testing"
 )
+
+type mover interface{ SetLocal(netip.Addr) error }
+
+type grouper interface {
+	Join(group netip.Addr) error
+	Leave(group netip.Addr) error
+}
 
 type restless struct{ at *netip.Addr }
 
@@ -18,11 +25,11 @@ func TestOptional(t *testing.T) {
 	var at netip.Addr
 	for _, u := range []any{restless{&at}, cover{restless{&at}}, cover{cover{restless{&at}}}} {
 		at = netip.Addr{}
-		m, ok := optional[mover](u)
+		m, ok := Of[mover](u)
 		if !ok || m.SetLocal(netip.IPv6Loopback()) != nil || at != netip.IPv6Loopback() {
 			t.Errorf("%T: SetLocal is not found", u)
 		}
-		if _, ok := optional[grouper](u); ok {
+		if _, ok := Of[grouper](u); ok {
 			t.Errorf("%T: Join is found", u)
 		}
 	}
