@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -33,7 +34,7 @@ func (n *Node) Update(edit func(*Config) error) error {
 // update is Update; n.updates is held.
 func (n *Node) update(edit func(*Config) error) error {
 	n.mu.Lock()
-	cfg, closed := clone(n.cfg), n.closed
+	cfg, closed := setting.Clone(n.cfg), n.closed
 	n.mu.Unlock()
 	if closed {
 		return fmt.Errorf("node: Update: %w", net.ErrClosed)
@@ -41,8 +42,8 @@ func (n *Node) update(edit func(*Config) error) error {
 	if err := edit(cfg); err != nil {
 		return err
 	}
-	cfg = clone(cfg) // edit may have put in lists and pointers that the caller has too
-	if err := cfg.errors(true); err != nil {
+	cfg = setting.Clone(cfg) // edit may have put in lists and pointers that the caller has too
+	if err := (checker{begun: true}).check(cfg); err != nil {
 		return err
 	}
 	return n.change(cfg)

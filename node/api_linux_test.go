@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // The shortest program that is a tunnel with a TAP, opened without settings: TCP at full size
@@ -48,7 +49,7 @@ func TestClone(t *testing.T) {
 	cfg := parse(t, first)
 	n := running(t)
 	must(t, n.Apply(cfg))
-	want := clone(cfg)
+	want := setting.Clone(cfg)
 	if !reflect.DeepEqual(cfg, want) || !reflect.DeepEqual(n.Config(), want) {
 		t.Fatal("a copy differs")
 	}

@@ -18,36 +18,41 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // A checker finds contradictions.
 type checker struct {
-	*source
+	*conf.Report
+	file  bool // the configuration is from one
+	begun bool // calls make it step by step: what has no gateway yet may get one
+
 	wanted
-	begun   bool              // calls make it step by step: what has no gateway yet may get one
 	claimed map[string]string // who has what only one may have
 }
 
-func (c *Config) check(s *source, begun bool) {
-	k := &checker{source: s, wanted: index(c), begun: begun, claimed: map[string]string{}}
+// check returns all that is wrong with a configuration, beside what is in the report already.
+func (k checker) check(c *Config) error {
+	k.Report, k.wanted, k.claimed = cmp.Or(k.Report, new(conf.Report)), index(c), map[string]string{}
 	each("tunnels", c.Tunnels, k.tunnel)
 	each("ports", c.Ports, k.port)
 	each("policies", c.Policies, k.policy)
 	each("segments", c.Segments, k.segment)
 	each("vrfs", c.VRFs, k.vrf)
-	k.asks("", *c, c.Config.Check)
-	k.asks("gateway", c.Gateway, c.Gateway.Check)
-	k.asks("capture", c.Capture, c.Capture.Check)
+	k.Ask("", *c, c.Config.Check)
+	k.Ask("gateway", c.Gateway, c.Gateway.Check)
+	k.Ask("capture", c.Capture, c.Capture.Check)
 	if dir := filepath.Dir(c.Control.Socket); len(dir) > maxSocket || len(c.Control.Socket) > maxSocket+17 {
-		k.fail("control.socket", "longer than the system allows: its folder may have %d bytes, and all of it %d", maxSocket, maxSocket+17)
+		k.Fail("control.socket", "longer than the system allows: its folder may have %d bytes, and all of it %d", maxSocket, maxSocket+17)
 	}
 	if m := c.Control.Mode; m != "" && c.Control.Socket == "" {
-		k.fail("control.mode", "is that of socket, which there is none")
+		k.Fail("control.mode", "is that of socket, which there is none")
 	} else if m != "" {
 		if n, err := strconv.ParseUint(m, 8, 12); err != nil || n > 0o777 {
-			k.fail("control.mode", `%q; allowed are permissions in octal, such as "0600"`, m)
+			k.Fail("control.mode", `%q; allowed are permissions in octal, such as "0600"`, m)
 		}
 	}
+	return k.Err()
 }
 
 // maxSocket leaves room in 107 bytes for a folder in the socket's, in which it is made.
@@ -63,7 +68,7 @@ func each[T any](key string, list []T, check func(key string, x *T)) {
 // once notes a value of a list that came before.
 func once[T comparable](k *checker, key string, seen map[T]bool, v T) {
 	if seen[v] {
-		k.fail(key, "%v is there twice", v)
+		k.Fail(key, "%v is there twice", v)
 	}
 	seen[v] = true
 }
@@ -72,9 +77,9 @@ func once[T comparable](k *checker, key string, seen map[T]bool, v T) {
 func (k *checker) named(key, name string, first bool) {
 	switch {
 	case name == "":
-		k.fail(key, "a name is needed")
+		k.Fail(key, "a name is needed")
 	case !first:
-		k.fail(key, "%q is there twice", name)
+		k.Fail(key, "%q is there twice", name)
 	}
 }
 
@@ -88,7 +93,7 @@ func (k *checker) claim(what, who string) (other string) {
 
 // misplaced notes what is set in x that only others have, and not what x is. The keys are those of at.
 func (k *checker) misplaced(key string, at, x, is any, others []any, text string) {
-	if k.wrong[key+".type"] || k.wrong[key+".underlay"] {
+	if k.Failed(key+".type") || k.Failed(key+".underlay") {
 		return // nobody knows what x is
 	}
 	has := func(a any, field string) bool {
@@ -100,9 +105,9 @@ func (k *checker) misplaced(key string, at, x, is any, others []any, text string
 		if f.Anonymous || v.FieldByIndex(f.Index).IsZero() || has(is, f.Name) {
 			continue
 		}
-		name := keyOf(reflect.TypeOf(at), f.Name)
+		name := conf.Key(reflect.TypeOf(at), f.Name)
 		if name != "" && slices.ContainsFunc(others, func(other any) bool { return has(other, f.Name) }) {
-			k.fail(join(key, name), "%s", text)
+			k.Fail(conf.Join(key, name), "%s", text)
 		}
 	}
 }
@@ -110,17 +115,17 @@ func (k *checker) misplaced(key string, at, x, is any, others []any, text string
 func (k *checker) port(key string, p *Port) {
 	k.named(key+".name", p.Name, k.ports[p.Name] == p)
 	if p.Type > PortOwn {
-		k.fail(key+".type", "%d is no type", p.Type)
+		k.Fail(key+".type", "%d is no type", p.Type)
 		return
 	}
 	switch name := p.Name; {
-	case p.Type == PortOwn && k.text != nil:
-		k.fail(key+".type", "own is a port that the program around the node has made, which no file can; allowed are tap, tun and packet")
+	case p.Type == PortOwn && k.file:
+		k.Fail(key+".type", "own is a port that the program around the node has made, which no file can; allowed are tap, tun and packet")
 	case p.Type == PortOwn:
 	case len(name) > 15:
-		k.fail(key+".name", "%q is longer than 15 bytes", name)
+		k.Fail(key+".name", "%q is longer than 15 bytes", name)
 	case name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00"):
-		k.fail(key+".name", "%q is no name of a device", name)
+		k.Fail(key+".name", "%q is no name of a device", name)
 	}
 	cfg, own := convert[port.PacketConfig](p), struct{ IP bool }{}
 	is, check := any(*cfg), cfg.Check
@@ -132,28 +137,28 @@ func (k *checker) port(key string, p *Port) {
 	}
 	others := []any{port.DeviceConfig{}, port.PacketConfig{}, own}
 	k.misplaced(key, *p, *p, is, others, "a port of type "+p.Type.String()+" has no such setting")
-	k.asks(key, *p, check)
+	k.Ask(key, *p, check)
 }
 
 func (k *checker) policy(key string, p *Policy) {
 	k.named(key+".name", p.Name, k.policies[p.Name] == p)
-	k.asks(key, *p, p.Check)
+	k.Ask(key, *p, p.Check)
 }
 
 // hasPolicy checks the name of a policy, "" for none.
 func (k *checker) hasPolicy(key, name string) {
 	if name != "" && k.policies[name] == nil {
-		k.fail(key, "there is no policy %q", name)
+		k.Fail(key, "there is no policy %q", name)
 	}
 }
 
 func (k *checker) segment(key string, g *Segment) {
-	k.asks(key, *g, g.VSIConfig.Check)
+	k.Ask(key, *g, g.VSIConfig.Check)
 	switch {
 	case !g.VNI.Valid():
-		k.fail(key+".vni", "%d; allowed are 0 to %d", g.VNI, frame.MaxVNI)
+		k.Fail(key+".vni", "%d; allowed are 0 to %d", g.VNI, frame.MaxVNI)
 	case k.segments[g.VNI] != g:
-		k.fail(key+".vni", "%d is there twice", g.VNI)
+		k.Fail(key+".vni", "%d is there twice", g.VNI)
 	}
 	k.inTunnels(key, g)
 	k.neighbours(key+".neighbours", g)
@@ -178,22 +183,22 @@ func (k *checker) neighbours(key string, g *Segment) {
 	if n == nil {
 		return
 	}
-	k.asks(key, *n, n.TableConfig.Check)
+	k.Ask(key, *n, n.TableConfig.Check)
 	ips := map[netip.Addr]bool{}
 	each(key+".static", n.Static, func(at string, x *Neighbour) {
 		if !x.IP.IsValid() {
-			k.fail(at+".ip", "an address is needed")
+			k.Fail(at+".ip", "an address is needed")
 		} else if err := g.neighbour(x.IP); err != nil {
-			k.fail(at+".ip", "%v %v", x.IP, err)
+			k.Fail(at+".ip", "%v %v", x.IP, err)
 		}
 		once(k, at+".ip", ips, x.IP)
 		if x.MAC.IsZero() || x.MAC.IsGroup() {
-			k.fail(at+".mac", "the MAC of one host is needed")
+			k.Fail(at+".mac", "the MAC of one host is needed")
 		}
 	})
 	k.neighbourMode(key+".mode", g, n.Mode)
 	cfg := g.asked()
-	k.asks(key, *n, cfg.Check)
+	k.Ask(key, *n, cfg.Check)
 }
 
 // asked returns the settings of the segment's responder as far as they can be checked. What is wrong
@@ -213,7 +218,7 @@ func (g *Segment) asked() (cfg arp.Config) {
 // neighbourMode checks that a segment has what a mode needs.
 func (k *checker) neighbourMode(key string, g *Segment, mode arp.Mode) {
 	if mode == arp.Proxy && (g.Gateway == nil || len(g.Gateway.Addresses) == 0) {
-		k.fail(key, "proxy answers with the gateway's MAC: a gateway with addresses is needed")
+		k.Fail(key, "proxy answers with the gateway's MAC: a gateway with addresses is needed")
 	}
 }
 
@@ -231,14 +236,14 @@ func (g *Segment) neighbour(ip netip.Addr) error {
 
 func (k *checker) member(key string, g *Segment, m *Member) {
 	at := m.attach()
-	k.asks(key, *m, func() error { return at.Check(false) })
+	k.Ask(key, *m, func() error { return at.Check(false) })
 	p := k.ports[m.Port]
 	if p == nil {
-		k.fail(key+".port", "there is no port %q", m.Port)
+		k.Fail(key+".port", "there is no port %q", m.Port)
 		return
 	}
 	if m.VLAN < 0 || m.VLAN > 4094 {
-		k.fail(key+".vlan", "%d; allowed are 1 to 4094, and 0 for untagged", m.VLAN)
+		k.Fail(key+".vlan", "%d; allowed are 1 to 4094, and 0 for untagged", m.VLAN)
 	}
 	if p.bare() {
 		k.bareMember(key, g, m)
@@ -246,39 +251,39 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	here := strconv.Itoa(int(g.VNI))
 	tagged := fmt.Sprintf("%s vlan %d", m.Port, m.VLAN)
 	if other := k.claim("port "+tagged, here); other != "" {
-		k.fail(key+".port", "%s is in VNI %s already", tagged, other)
+		k.Fail(key+".port", "%s is in VNI %s already", tagged, other)
 	} else if k.claim("port "+m.Port+" in "+here, here) != "" {
-		k.fail(key+".port", "%s is in VNI %s already", m.Port, here)
+		k.Fail(key+".port", "%s is in VNI %s already", m.Port, here)
 	}
 	if m.Guard != nil {
-		k.asks(key+".guard", *m.Guard, m.Guard.Check)
+		k.Ask(key+".guard", *m.Guard, m.Guard.Check)
 	}
 	k.hasPolicy(key+".policy", m.Policy)
 	if _, err := l3.NewMSSClamp(m.MSSClamp); err != nil && m.MSSClamp != 0 {
-		k.fail(key+".mssClamp", "%d, allowed are 68 to 65535, and 0 for none", m.MSSClamp)
+		k.Fail(key+".mssClamp", "%d, allowed are 68 to 65535, and 0 for none", m.MSSClamp)
 	}
 	if m.Isolated && m.Group != 0 {
-		k.fail(key+".group", "%d: an isolated member has a group already", m.Group)
+		k.Fail(key+".group", "%d: an isolated member has a group already", m.Group)
 	}
 }
 
 // bareMember checks a member that carries IP without Ethernet.
 func (k *checker) bareMember(key string, g *Segment, m *Member) {
 	if g.Gateway == nil && !g.Wire.IsValid() && !k.begun {
-		k.fail(key+".port", "%q carries IP without Ethernet: a gateway or a wire is needed", m.Port)
+		k.Fail(key+".port", "%q carries IP without Ethernet: a gateway or a wire is needed", m.Port)
 	}
 	if len(g.Members) > 1 || len(g.in()) > 0 && !g.Wire.IsValid() {
-		k.fail(key+".port", "%q carries IP without Ethernet: it is alone in its segment", m.Port)
+		k.Fail(key+".port", "%q carries IP without Ethernet: it is alone in its segment", m.Port)
 	}
 	const ethernet = "%q carries IP without Ethernet"
 	if m.VLAN != 0 {
-		k.fail(key+".vlan", ethernet, m.Port)
+		k.Fail(key+".vlan", ethernet, m.Port)
 	}
 	if m.Locked {
-		k.fail(key+".locked", ethernet, m.Port)
+		k.Fail(key+".locked", ethernet, m.Port)
 	}
 	if m.NeighbourMode != nil {
-		k.fail(key+".neighbourMode", ethernet, m.Port)
+		k.Fail(key+".neighbourMode", ethernet, m.Port)
 	}
 }
 
@@ -288,7 +293,7 @@ func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
 		return
 	}
 	if g.Neighbours == nil && !g.ethernet() {
-		k.fail(at, "the segment has no neighbours, nor a gateway with a MAC")
+		k.Fail(at, "the segment has no neighbours, nor a gateway with a MAC")
 		return
 	}
 	k.neighbourMode(at, g, *m.NeighbourMode)
@@ -297,8 +302,8 @@ func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
 	var errs setting.Errors
 	errors.As(cfg.Check(), &errs)
 	for _, e := range errs {
-		if name := keyOf(reflect.TypeFor[Neighbours](), e.Field); !k.has[key+".neighbours."+name] {
-			k.fail(at, "%v: %s: %s", cfg.Mode, name, e.Text)
+		if name := conf.Key(reflect.TypeFor[Neighbours](), e.Field); !k.Told(key + ".neighbours." + name) {
+			k.Fail(at, "%v: %s: %s", cfg.Mode, name, e.Text)
 		}
 	}
 }
@@ -319,30 +324,30 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 	}
 	switch w := g.Gateway; {
 	case e.MAC.IsZero():
-		k.fail(key+".mac", "a MAC is needed")
+		k.Fail(key+".mac", "a MAC is needed")
 	case e.MAC == frame.Broadcast:
-		k.fail(key+".mac", "%v is for all; allowed are the MAC of one host and of a multicast group", e.MAC)
+		k.Fail(key+".mac", "%v is for all; allowed are the MAC of one host and of a multicast group", e.MAC)
 	case w != nil && (e.MAC == w.MAC || e.MAC == w.Own):
-		k.fail(key+".mac", "%v is the gateway's", e.MAC)
+		k.Fail(key+".mac", "%v is the gateway's", e.MAC)
 	case e.MAC.IsGroup() && len(e.Remotes) > 0:
-		k.fail(key+".mac", "%v is a multicast group: it goes to one of remote, port and filter", e.MAC)
+		k.Fail(key+".mac", "%v is a multicast group: it goes to one of remote, port and filter", e.MAC)
 	}
 	switch {
 	case places > 1:
-		k.fail(key, "only one of remote, remotes, port and filter is allowed")
-	case places == 0 && !k.wrong[key]:
-		k.fail(key, "one of remote, remotes, port and filter is needed")
+		k.Fail(key, "only one of remote, remotes, port and filter is allowed")
+	case places == 0 && !k.Failed(key):
+		k.Fail(key, "one of remote, remotes, port and filter is needed")
 	case places == 0:
 	case far != "" && len(g.in()) == 0:
-		k.fail(key+far, "the segment is in no tunnel")
+		k.Fail(key+far, "the segment is in no tunnel")
 	case far != "":
 		k.remotes(key, k.tunnelOf(key, g, e.Tunnel), e)
 	case e.Tunnel != "":
-		k.fail(key+".tunnel", "is for remote and remotes")
+		k.Fail(key+".tunnel", "is for remote and remotes")
 	case e.VNI != 0:
-		k.fail(key+".vni", "is for remote and remotes")
+		k.Fail(key+".vni", "is for remote and remotes")
 	case e.Port != "" && g.member(e.Port) == nil:
-		k.fail(key+".port", "%q is no member of the segment", e.Port)
+		k.Fail(key+".port", "%q is no member of the segment", e.Port)
 	}
 }
 
@@ -352,14 +357,14 @@ func (k *checker) remotes(key string, t *Tunnel, e *FDB) {
 		k.remote(key+".remote", t, e.Remote)
 	}
 	if len(e.Remotes) == 1 {
-		k.fail(key+".remotes", "%v is alone: it belongs in remote", e.Remotes[0])
+		k.Fail(key+".remotes", "%v is alone: it belongs in remote", e.Remotes[0])
 	}
 	k.peers(key+".remotes", e.Remotes, t, k.remote)
 	switch {
 	case !e.VNI.Valid():
-		k.fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", e.VNI, frame.MaxVNI)
+		k.Fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", e.VNI, frame.MaxVNI)
 	case e.VNI != 0 && t != nil && t.Type == encap.TypeIPIP:
-		k.fail(key+".vni", "%d: IP-in-IP has none", e.VNI)
+		k.Fail(key+".vni", "%d: IP-in-IP has none", e.VNI)
 	}
 }
 

@@ -33,16 +33,16 @@ func (k *checker) gateway(key string, g *Segment) {
 	if bare {
 		cfg.Neighbours, cfg.Port = nil, frame.NewDest(1, 0)
 	}
-	k.asks(key, *w, cfg.Check)
+	k.Ask(key, *w, cfg.Check)
 	if k.vrfs[w.VRF] == nil {
-		k.fail(key+".vrf", "there is no VRF %q", w.VRF)
+		k.Fail(key+".vrf", "there is no VRF %q", w.VRF)
 	}
 	here := strconv.Itoa(int(g.VNI))
 	each(key+".addresses", w.Addresses, func(at string, p *netip.Prefix) {
 		if g.ethernet() {
-			k.asks(at, *p, func() error { return arp.CheckNeighbour(p.Addr(), arp.DefaultAccessMAC) })
+			k.Ask(at, *p, func() error { return arp.CheckNeighbour(p.Addr(), arp.DefaultAccessMAC) })
 		}
-		if k.wrong[at] || p.Addr().IsLinkLocalUnicast() {
+		if k.Failed(at) || p.Addr().IsLinkLocalUnicast() {
 			return
 		}
 		own := []netip.Prefix{p.Masked(), netip.PrefixFrom(p.Addr(), p.Addr().BitLen())}
@@ -51,7 +51,7 @@ func (k *checker) gateway(key string, g *Segment) {
 		}
 		for _, p := range own {
 			if other := k.claim(inVRF(w.VRF, p), here); other != "" && other != here {
-				k.fail(at, "%v is in VNI %s already", p, other)
+				k.Fail(at, "%v is in VNI %s already", p, other)
 			}
 		}
 	})
@@ -66,13 +66,13 @@ func (k *checker) vrf(key string, v *VRF) {
 	to := func(at string, p netip.Prefix) {
 		switch vni := k.claimed[inVRF(v.Name, p)]; {
 		case !p.IsValid():
-			k.fail(at, "a prefix is needed")
+			k.Fail(at, "a prefix is needed")
 		case p.Addr().Is4In6():
-			k.fail(at, "%v; allowed is an IPv4 prefix as such", p)
+			k.Fail(at, "%v; allowed is an IPv4 prefix as such", p)
 		case p != p.Masked():
-			k.fail(at, "%v has bits beyond its length", p)
+			k.Fail(at, "%v has bits beyond its length", p)
 		case vni != "":
-			k.fail(at, "%v is the gateway's own in VNI %s", p, vni)
+			k.Fail(at, "%v is the gateway's own in VNI %s", p, vni)
 		}
 		once(k, at, seen, p)
 	}
@@ -82,13 +82,13 @@ func (k *checker) vrf(key string, v *VRF) {
 	})
 	each(key+".pools", v.Pools, func(at string, p *Pool) {
 		if p.Mode > l3.Never {
-			k.fail(at+".mode", "%d is no mode", p.Mode)
+			k.Fail(at+".mode", "%d is no mode", p.Mode)
 		}
 		each(at+".subnets", p.Subnets, func(at string, s *netip.Prefix) {
 			if !s.IsValid() {
-				k.fail(at, "a prefix is needed")
+				k.Fail(at, "a prefix is needed")
 			} else if *s != s.Masked() {
-				k.fail(at, "%v has bits beyond its length", *s)
+				k.Fail(at, "%v has bits beyond its length", *s)
 			}
 		})
 		each(at+".blocks", p.Blocks, func(at string, b *Block) {
@@ -100,7 +100,7 @@ func (k *checker) vrf(key string, v *VRF) {
 
 func (k *checker) node(key, vrf string, p *Pool, block netip.Prefix, n *BlockNode) {
 	if !n.Address.IsValid() {
-		k.fail(key+".address", "an address is needed")
+		k.Fail(key+".address", "an address is needed")
 	}
 	if n.Tunnel != nil {
 		k.hop(key+".tunnel", vrf, n.Tunnel, block)
@@ -109,7 +109,7 @@ func (k *checker) node(key, vrf string, p *Pool, block netip.Prefix, n *BlockNod
 		k.hop(key+".direct", vrf, n.Direct, block)
 	}
 	if way, h := n.way(p); h == nil && n.Address.IsValid() {
-		k.fail(key+"."+way, "needed: mode %s goes that way", p.Mode)
+		k.Fail(key+"."+way, "needed: mode %s goes that way", p.Mode)
 	}
 }
 
@@ -125,54 +125,54 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 	g := k.segments[h.Segment]
 	switch {
 	case g == nil:
-		k.fail(key+".segment", "there is no segment of VNI %d", h.Segment)
+		k.Fail(key+".segment", "there is no segment of VNI %d", h.Segment)
 		return
 	case g.Gateway == nil || g.Gateway.VRF != vrf:
-		k.fail(key+".segment", "VRF %q has no gateway in VNI %d", vrf, h.Segment)
+		k.Fail(key+".segment", "VRF %q has no gateway in VNI %d", vrf, h.Segment)
 		return
 	}
-	bare, tunnels, router := g.bare(k.wanted), len(g.in()) > 0, !h.MAC.IsZero() || k.wrong[key+".mac"]
+	bare, tunnels, router := g.bare(k.wanted), len(g.in()) > 0, !h.MAC.IsZero() || k.Failed(key+".mac")
 	var t *Tunnel
 	if h.Remote.IsValid() || bare || router {
 		t = k.tunnelOf(key, g, h.Tunnel)
 	} else if h.Tunnel != "" {
-		k.fail(key+".tunnel", "is for remote")
+		k.Fail(key+".tunnel", "is for remote")
 	}
 	if h.VNI != 0 && !router {
-		k.fail(key+".vni", "is for a router behind a tunnel, which has a mac")
+		k.Fail(key+".vni", "is for a router behind a tunnel, which has a mac")
 	} else if !h.VNI.Valid() {
-		k.fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", h.VNI, frame.MaxVNI)
+		k.Fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", h.VNI, frame.MaxVNI)
 	}
 	switch {
 	case bare && !tunnels:
 		if h.IP.IsValid() || h.Remote.IsValid() || router {
-			k.fail(key, "behind an IP port there are neither addresses nor MACs to choose from")
+			k.Fail(key, "behind an IP port there are neither addresses nor MACs to choose from")
 		}
 	case bare:
 		k.remote(key+".remote", t, h.Remote)
 		if h.IP.IsValid() || router {
-			k.fail(key, "a tunnel for IP has nodes only: remote")
+			k.Fail(key, "a tunnel for IP has nodes only: remote")
 		}
 	case h.IP.IsValid() && (router || h.Remote.IsValid()):
-		k.fail(key+".ip", "is for a neighbour, mac and remote are for a router behind a tunnel")
+		k.Fail(key+".ip", "is for a neighbour, mac and remote are for a router behind a tunnel")
 	case router:
 		switch {
 		case h.MAC.IsGroup():
-			k.fail(key+".mac", "%v is not one host's", h.MAC)
+			k.Fail(key+".mac", "%v is not one host's", h.MAC)
 		case h.MAC == g.Gateway.MAC || h.MAC == g.Gateway.Own:
-			k.fail(key+".mac", "%v is the gateway's own", h.MAC)
+			k.Fail(key+".mac", "%v is the gateway's own", h.MAC)
 		}
 		if !tunnels {
-			k.fail(key+".segment", "VNI %d is in no tunnel", h.Segment)
+			k.Fail(key+".segment", "VNI %d is in no tunnel", h.Segment)
 		}
 		k.remote(key+".remote", t, h.Remote)
 	case h.Remote.IsValid():
-		k.fail(key+".remote", "needs mac, that of the router behind it")
+		k.Fail(key+".remote", "needs mac, that of the router behind it")
 	case !h.IP.IsValid() || to.IsValid() && h.IP.Is4() != to.Addr().Is4():
-		k.fail(key+".ip", "an address of the family of %v is needed", to)
+		k.Fail(key+".ip", "an address of the family of %v is needed", to)
 	default:
 		if err := l3.CheckNextHop(g.Gateway.Addresses, h.IP); err != nil {
-			k.fail(key+".ip", "%v %v", h.IP, err)
+			k.Fail(key+".ip", "%v %v", h.IP, err)
 		}
 	}
 }

@@ -14,23 +14,23 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 	k.named(key+".name", t.Name, k.tunnels[t.Name] == t)
 	switch {
 	case !t.Local.IsValid():
-		k.fail(key+".local", "an address of this host is needed")
+		k.Fail(key+".local", "an address of this host is needed")
 	case t.Local.Is4In6():
-		k.fail(key+".local", "%v; allowed is %v", t.Local, t.Local.Unmap())
+		k.Fail(key+".local", "%v; allowed is %v", t.Local, t.Local.Unmap())
 	default:
 		k.local(key+".local", t, t.Local)
 	}
 	switch {
 	case !t.Local6.IsValid():
 	case t.Local.IsValid() && !t.Local.Is4() || !t.Local6.Is6() || t.Local6.Is4In6():
-		k.fail(key+".local6", "%v beside %v; allowed is an IPv6 address beside an IPv4 one", t.Local6, t.Local)
+		k.Fail(key+".local6", "%v beside %v; allowed is an IPv6 address beside an IPv4 one", t.Local6, t.Local)
 	default:
 		k.local(key+".local6", t, t.Local6)
 	}
-	k.asks(key, *t, t.Config.Check)
+	k.Ask(key, *t, t.Config.Check)
 	for _, a := range t.locals() {
-		if t.MTU != 0 && !k.wrong[key+".type"] {
-			k.asks(key, *t, func() error { return t.CheckMTU(t.MTU, cmp.Or(a, netip.IPv4Unspecified())) })
+		if t.MTU != 0 && !k.Failed(key+".type") {
+			k.Ask(key, *t, func() error { return t.CheckMTU(t.MTU, cmp.Or(a, netip.IPv4Unspecified())) })
 		}
 		var at any = *t
 		if a != t.Local {
@@ -39,10 +39,10 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 		k.underlay(key, t.on(a), at)
 	}
 	if !t.Local6.IsValid() && t.Prefix6.IsValid() {
-		k.fail(key+".prefix6", "the tunnel has no local6")
+		k.Fail(key+".prefix6", "the tunnel has no local6")
 	}
 	if !t.Local6.IsValid() && t.Gateway6.IsValid() {
-		k.fail(key+".gateway6", "the tunnel has no local6")
+		k.Fail(key+".gateway6", "the tunnel has no local6")
 	}
 	k.peerSettings(key, t)
 }
@@ -57,13 +57,13 @@ type second struct {
 func (k *checker) local(key string, t *Tunnel, a netip.Addr) {
 	switch {
 	case hostaddr.Check(a) != nil:
-		k.fail(key, "%v %v", a, hostaddr.Check(a))
+		k.Fail(key, "%v %v", a, hostaddr.Check(a))
 	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "":
-		k.fail(key, "%v needs a zone, such as %v%%eth0", a, a)
+		k.Fail(key, "%v needs a zone, such as %v%%eth0", a, a)
 	default:
 		what := fmt.Sprintf("%v port %d", a, t.port())
 		if other := k.claim(what, t.Name); other != "" {
-			k.fail(key, "tunnel %q has %s already", other, what)
+			k.Fail(key, "tunnel %q has %s already", other, what)
 		}
 	}
 }
@@ -75,16 +75,16 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	check := func() error { return t.UDPConfig.Check(t.AddrPort()) }
 	switch {
 	case t.Underlay > UnderlayPacket:
-		k.fail(key+".underlay", "%d is no underlay", t.Underlay)
+		k.Fail(key+".underlay", "%d is no underlay", t.Underlay)
 		return
 	case t.Type == encap.TypeIPIP && t.Underlay != UnderlayUDP:
-		k.fail(key+".underlay", "IP-in-IP has no UDP header")
+		k.Fail(key+".underlay", "IP-in-IP has no UDP header")
 		return
 	case t.Type == encap.TypeIPIP:
 		cfg := convert[underlay.IPConfig](t)
 		kind, is, check = t.Type.String(), *cfg, func() error { return cfg.Check(t.Local) }
 		if t.GroupTTL != 0 {
-			k.fail(key+".groupTTL", "IP-in-IP has no groups")
+			k.Fail(key+".groupTTL", "IP-in-IP has no groups")
 		}
 	case t.Underlay == UnderlayPacket:
 		cfg := convert[underlay.PacketConfig](t)
@@ -92,14 +92,14 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	}
 	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}
 	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" has no such setting")
-	k.asks(key, at, check)
+	k.Ask(key, at, check)
 }
 
 // peerSettings checks what is different towards single peers.
 func (k *checker) peerSettings(key string, t *Tunnel) {
 	seen, sets := map[netip.Addr]bool{}, map[underlay.TxConfig]bool{}
 	each(key+".peerSettings", t.PeerSettings, func(at string, p *PeerSetting) {
-		k.asks(at, *p, p.Check)
+		k.Ask(at, *p, p.Check)
 		k.remote(at+".address", t, p.Address)
 		a := p.Address
 		if a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" {
@@ -114,7 +114,7 @@ func (k *checker) peerSettings(key string, t *Tunnel) {
 			sets[p.TxConfig] = true
 		}
 		if len(sets) >= underlay.MaxSets {
-			k.fail(at, "more than %d different pairs of source ports and checksum", underlay.MaxSets-1)
+			k.Fail(at, "more than %d different pairs of source ports and checksum", underlay.MaxSets-1)
 		}
 	})
 }
@@ -130,22 +130,22 @@ func (t *Tunnel) port() uint16 {
 // remote checks the address of a peer of a tunnel.
 func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 	if !a.IsValid() {
-		k.fail(key, "an address is needed")
+		k.Fail(key, "an address is needed")
 	}
 	if !a.IsValid() || t == nil {
 		return
 	}
 	switch own := t.beside(a); {
 	case a == own:
-		k.fail(key, "%v is this node itself", a)
+		k.Fail(key, "%v is this node itself", a)
 	case hostaddr.Check(a) != nil:
-		k.fail(key, "%v %v", a, hostaddr.Check(a))
+		k.Fail(key, "%v %v", a, hostaddr.Check(a))
 	case t.Local.IsValid() && !own.IsValid():
-		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+		k.Fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
 	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" && own.Zone() == "":
-		k.fail(key, "%v needs a zone, such as %v%%eth0", a, a)
+		k.Fail(key, "%v needs a zone, such as %v%%eth0", a, a)
 	case own.Zone() != "" && a.Zone() != "" && a.Zone() != own.Zone():
-		k.fail(key, "%v is not in the zone of %v, the local address of tunnel %q", a, own, t.Name)
+		k.Fail(key, "%v is not in the zone of %v, the local address of tunnel %q", a, own, t.Name)
 	}
 }
 
@@ -155,8 +155,8 @@ func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
 	case !a.IsMulticast() || t == nil || t.Type == encap.TypeIPIP:
 		k.remote(key, t, a)
 	case a.Zone() != "":
-		k.fail(key, "%v: a multicast group has no zone, the tunnel's multicastDevice is its interface", a)
+		k.Fail(key, "%v: a multicast group has no zone, the tunnel's multicastDevice is its interface", a)
 	case t.Local.IsValid() && !t.beside(a).IsValid():
-		k.fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+		k.Fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
 	}
 }

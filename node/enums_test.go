@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // A value of an enum that has no word is wrong, wherever it is: in Go anybody can write one.
@@ -27,9 +29,9 @@ func TestEnumsWrong(t *testing.T) {
 			was := v.Uint()
 			v.SetUint(none)
 			defer v.SetUint(was)
-			var errs Errors
+			var errs conf.Errors
 			errors.As(c.Check(), &errs)
-			if !slices.ContainsFunc(errs, func(e *Error) bool { return e.Key == key }) {
+			if !slices.ContainsFunc(errs, func(e *conf.Error) bool { return e.Key == key }) {
 				t.Errorf("%s may be %v(%d)", key, v.Type(), none)
 			}
 			return
@@ -51,8 +53,10 @@ func TestEnumsWrong(t *testing.T) {
 			if object(v.Type()) == nil {
 				return
 			}
-			for _, f := range fieldsOf(v) {
-				walk(join(key, f.key), f.value)
+			for _, f := range reflect.VisibleFields(v.Type()) {
+				if word := conf.Key(v.Type(), f.Name); word != "" && !f.Anonymous {
+					walk(conf.Join(key, word), v.FieldByIndex(f.Index))
+				}
 			}
 		}
 	}

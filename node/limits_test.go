@@ -12,6 +12,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/setting/conf"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -65,7 +67,7 @@ func TestLimitsOfTheNode(t *testing.T) {
 	if kept(n) != 0 {
 		t.Error("three events may wait, and ten do")
 	}
-	wrong := clone(cfg)
+	wrong := setting.Clone(cfg)
 	wrong.Gateway.Total, wrong.MaxMACs, wrong.Capture.Buffer = -1, 99, 0
 	if n.Apply(wrong) == nil {
 		t.Error("wrong, and applied")
@@ -88,7 +90,7 @@ func TestLimitsWrong(t *testing.T) {
 "tooBig": {"perSender": -1, "total": 1000000001},
 "gateway": {"perSender": -1, "waiting": 33554432, "queued": -3},
 "capture": {"buffer": 7, "snapLen": 262145}, "log": 1}`))
-	var errs Errors
+	var errs conf.Errors
 	if !errors.As(err, &errs) {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -69,7 +70,7 @@ func (m maker) config() *Config {
 // next returns another one: something quite different, or what there is with a few changes.
 func (m maker) next(old *Config) *Config {
 	for range 50 * m.IntN(6) {
-		c := clone(old)
+		c := setting.Clone(old)
 		for n := 1 + m.IntN(4); n > 0; n-- {
 			m.mutate(c)
 		}
@@ -466,7 +467,7 @@ func shrink(steps []step, fails func([]step) bool) []step {
 			}
 			for k := 0; ; k++ {
 				with := append([]step(nil), steps...)
-				with[i].cfg = copied(reflect.ValueOf(steps[i].cfg)).Interface().(*Config)
+				with[i].cfg = setting.Clone(steps[i].cfg)
 				if !leaveOut(with[i].cfg, k) {
 					break
 				}

@@ -16,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -121,7 +122,7 @@ func (n *Node) Close() error {
 	return errors.Join(err, n.capture.Close())
 }
 
-// Apply makes the node what cfg says, under traffic. When it fails, with [Errors] or with
+// Apply makes the node what cfg says, under traffic. When it fails, with [conf.Errors] or with
 // what the system says of one part, the node is as it was before. What the system does not give
 // back then is missing, and the error says so: the next Apply has it again.
 func (n *Node) Apply(cfg *Config) error {
@@ -130,7 +131,7 @@ func (n *Node) Apply(cfg *Config) error {
 	}
 	n.updates.Lock()
 	defer n.updates.Unlock()
-	cfg = clone(cfg)
+	cfg = setting.Clone(cfg)
 	if err := cfg.Check(); err != nil {
 		return err
 	}

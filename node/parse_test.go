@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // Everything that is wrong is said in one pass, in the order of the file, each with its
@@ -60,7 +62,7 @@ func TestParseErrors(t *testing.T) {
   "maxMACs": "many", "maxMACs": 5
 }`
 	_, err := Parse([]byte(text))
-	var errs Errors
+	var errs conf.Errors
 	if !errors.As(err, &errs) {
 		t.Fatalf("%v", err)
 	}
@@ -167,7 +169,9 @@ segments[0].gateway.own: an anycast gateway needs a MAC of its own beside the co
 			text += `, "ports": [{"name": "p"}]`
 		}
 		c := new(Config)
-		(&source{text: []byte("{" + text + `, "vrfs": [{"name": "v"}]}`)}).decode(c)
+		if _, err := conf.Read([]byte("{"+text+`, "vrfs": [{"name": "v"}]}`), c, nil); err != nil {
+			t.Fatal(err)
+		}
 		if err := c.Check(); err == nil || err.Error() != want {
 			t.Errorf("%s:\n%v\nwant\n%s", text, err, want)
 		}
@@ -292,7 +296,7 @@ func TestUnmarshalJSON(t *testing.T) {
 		`{"segments": [{"vni": 1, "agein": "1s"}]}`: "1:26: segments[0].agein: there is no such key; allowed are ",
 		`{"segments": [{"vni": 1, "ageing": 1}]}`:   "1:36: segments[0].ageing: 1; wanted is a duration such as 300s",
 	} {
-		var errs Errors
+		var errs conf.Errors
 		if err := json.Unmarshal([]byte(text), &c); !errors.As(err, &errs) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -330,7 +334,7 @@ func FuzzParse(f *testing.F) {
 		if (c == nil) == (err == nil) {
 			t.Fatal("neither, or both")
 		}
-		var errs Errors
+		var errs conf.Errors
 		if err != nil && (!errors.As(err, &errs) || len(errs) == 0) {
 			t.Fatalf("%T", err)
 		}
@@ -374,11 +378,11 @@ func TestParseHostile(t *testing.T) {
 	} {
 		begun := time.Now()
 		_, err := Parse([]byte(text))
-		var errs Errors
-		if !errors.As(err, &errs) || len(errs) > maxErrors+1 || time.Since(begun) > 10*time.Second {
+		var errs conf.Errors
+		if !errors.As(err, &errs) || len(errs) > conf.MaxErrors+1 || time.Since(begun) > 10*time.Second {
 			t.Errorf("%s: %d errors after %v", name, len(errs), time.Since(begun))
 		}
-		if last := errs[len(errs)-1]; len(errs) > maxErrors && !strings.HasPrefix(last.Text, "and ") {
+		if last := errs[len(errs)-1]; len(errs) > conf.MaxErrors && !strings.HasPrefix(last.Text, "and ") {
 			t.Errorf("%s: the last is %v", name, last)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting/conf"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -54,8 +55,8 @@ func TestParsePeerErrors(t *testing.T) {
 			`segments[0].flood[2]: fd00::1 is this node itself`},
 	} {
 		_, err := Parse([]byte(c.text))
-		var errs Errors
-		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *Error) bool { return strings.Contains(e.Error(), c.want) }) {
+		var errs conf.Errors
+		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *conf.Error) bool { return strings.Contains(e.Error(), c.want) }) {
 			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
 		}
 	}

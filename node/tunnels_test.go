@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting/conf"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -52,8 +53,8 @@ func TestParseTunnelErrors(t *testing.T) {
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "peers": "some"}]}`, `tunnels[0].peers: "some", allowed are any, listed, listed-per-vni`},
 	} {
 		_, err := Parse([]byte(c.text))
-		var errs Errors
-		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *Error) bool { return strings.HasSuffix(e.Error(), c.want) }) {
+		var errs conf.Errors
+		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *conf.Error) bool { return strings.HasSuffix(e.Error(), c.want) }) {
 			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -18,7 +19,7 @@ import (
 func (n *Node) Config() *Config {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return clone(n.cfg)
+	return setting.Clone(n.cfg)
 }
 
 // Switch returns the node's switch.

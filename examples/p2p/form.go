@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/vxswitch/vxswitch/node"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 // A form is a node's file that is filled in flag by flag. What is wrong with a value is for the
@@ -68,7 +69,7 @@ func (f *form) read() (*node.Config, error) {
 		return nil, err
 	}
 	cfg, err := node.Parse(text)
-	var errs node.Errors
+	var errs conf.Errors
 	if !errors.As(err, &errs) {
 		return cfg, err
 	}

@@ -21,17 +21,20 @@ const module = "github.com/vxswitch/vxswitch"
 var allowed = map[string][]string{
 	"frame":   {},
 	"setting": {},
-	"encap":   {"setting", "frame"},
-	"arp":     {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/pending", "internal/wire"},
-	"fdb":     {"frame", "internal/mix"},
-	"l3":      {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/wire"},
-	"policy":  {"setting", "frame", "internal/mix", "internal/wire"},
-	"switch":  {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
-	"vtep":    {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/optional", "internal/wire"},
+
+	"setting/conf": {"setting", "frame"},
+
+	"encap":  {"setting", "frame"},
+	"arp":    {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/pending", "internal/wire"},
+	"fdb":    {"frame", "internal/mix"},
+	"l3":     {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/wire"},
+	"policy": {"setting", "frame", "internal/mix", "internal/wire"},
+	"switch": {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
+	"vtep":   {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/optional", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"setting", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
+	"node":                {"setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
 
 	"underlay": {"setting", "frame", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
 	"port":     {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
@@ -73,7 +76,7 @@ var allowed = map[string][]string{
 var outside = map[string][]string{
 	"l3":                 {"github.com/gaissmai/bart"},
 	"policy":             {"github.com/gaissmai/bart"},
-	"node":               {"github.com/tailscale/hujson"},
+	"setting/conf":       {"github.com/tailscale/hujson"},
 	"arp":                {"github.com/mdlayher/arp", "github.com/mdlayher/ethernet"},
 	"internal/sys":       {"golang.org/x/sys/unix"},
 	"internal/wire":      {"golang.org/x/sys/cpu"},

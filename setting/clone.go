@@ -1,14 +1,12 @@
-package node
+package setting
 
 import "reflect"
 
-// clone returns a copy of a configuration that shares nothing with it that can be changed.
-func clone(c *Config) *Config {
-	return copied(reflect.ValueOf(c)).Interface().(*Config)
-}
+// Clone returns a copy of settings that shares nothing with them that can be changed: what is in
+// pointers, slices, maps and structs with exported fields alone is copied at any depth. Other
+// structs, such as a netip.Addr, arrays and functions are values.
+func Clone[T any](x T) T { return copied(reflect.ValueOf(x)).Interface().(T) }
 
-// copied copies what is in pointers, slices, maps and structs with exported fields alone, at any
-// depth. Other structs, such as a netip.Addr, and functions are values.
 func copied(v reflect.Value) reflect.Value {
 	to := reflect.New(v.Type()).Elem()
 	to.Set(v)

@@ -1,0 +1,12 @@
+// Package conf reads settings from a file, and writes them: structs with json tags, as the Configs
+// of the library are and whatever embeds them.
+//
+// A file is JSON with comments, and a comma after the last of a list or object. [Read] fills a
+// struct; what is wrong is in a [Report] by then, and [Report.Ask] and [Report.Fail] add what the
+// packages and the reader's own program say. [Report.Err] is all of it, each with its place:
+//
+//	12:7: segments[0].flood[1]: 10.0.0.1 is there twice
+//
+// A duration is a string, such as "300s". In a field with the tag zero:"never" 0s stands for never,
+// which in Go is a negative duration; the key is left out for the default.
+package conf
