@@ -15,13 +15,15 @@ import (
 var ErrFull = errors.New("vtep: no peer number left")
 
 // A hop is one row of the next-hop table: an endpoint, or a group of rows one of
-// which is chosen by flow.
+// which is chosen by flow. What a flooded frame touches of each is in one cache line.
 type hop struct {
 	num   uint16
 	side  int8      // which underlay; -1 for a group
 	host  bool      // in byHost: frames from its address come in from this hop
 	mcast bool      // a multicast group: nothing comes in from it
 	vni   frame.VNI // to send with; 0 = the attachment's tag
+	tx    atomic.Uint64
+	rx    atomic.Uint64
 	group []*hop
 	to    atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
 
@@ -31,8 +33,7 @@ type hop struct {
 	failures atomic.Uint32 // reports that nobody has been told of yet
 	failed   atomic.Int64  // when the last one came, in Unix nanoseconds
 
-	known  atomic.Bool // listed, for readers
-	rx, tx atomic.Uint64
+	known atomic.Bool // listed, for readers
 
 	// Under VTEP.mu.
 	asked   uint16    // port that it was given last; 0 = none
