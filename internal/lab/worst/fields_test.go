@@ -44,7 +44,7 @@ fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.TooBig.count
 l3.Interface.lanes
-node.source.at node.source.errs node.source.has node.source.wrong
+setting/conf.Report.at setting/conf.Report.errs setting/conf.Report.told setting/conf.Report.wrong setting/conf.Report.was
 policy.Guard.drops policy.Policy.waits policy.lane.events policy.lane.rules policy.lanes.list
 policy.ruleset.limits
 port.Buffered.done port.Buffered.drops port.Packet.drops port.captureFile.done port.captureRing.wake
