@@ -33,7 +33,7 @@
 //
 // Process runs inside the workers of a switch, any number of them at once. It allocates
 // nothing and keeps no frame. Looking up takes a read lock, which only ARP and ND need;
-// learning what is new tries the lock, and gives up when it is taken. Tend is for the
+// learning what is new tries the lock, and gives up when it is taken. Housekeep is for the
 // switch's housekeeping; everything else may be called from anywhere.
 //
 // # Duplicates

@@ -15,10 +15,10 @@ import (
 // do to ask all of them in time.
 const refreshBurst = 256
 
-// Tend is the table's housekeeping, for the switch's, which calls it with every tick: it
+// Housekeep is the table's housekeeping, for the switch's, which calls it with every tick: it
 // ages entries, and asks those that have not been heard for long if Refresh is set.
-func (r *Responder) Tend(now frame.Tick) {
-	if r.tended.Swap(uint64(now)+1) == uint64(now)+1 {
+func (r *Responder) Housekeep(now frame.Tick) {
+	if r.housekept.Swap(uint64(now)+1) == uint64(now)+1 {
 		return // by another stage of the segment
 	}
 	if !r.cfg.Refresh {

@@ -95,7 +95,7 @@ type shared struct {
 	table   *Table
 	gateway atomic.Pointer[Gateway]
 	missing *pending.Set[netip.Addr]
-	tended  atomic.Uint64 // the tick after the last Tend
+	housekept  atomic.Uint64 // the tick after the last Housekeep
 	counts  [2][NumBranches]atomic.Uint64
 	asked   atomic.Uint64
 }

@@ -24,8 +24,8 @@ func TestRefresh(t *testing.T) {
 		tend := func(now frame.Tick, want int) {
 			t.Helper()
 			asked, l.now = nil, now
-			l.r.Tend(now)
-			l.r.Tend(now) // by another stage
+			l.r.Housekeep(now)
+			l.r.Housekeep(now) // by another stage
 			if len(asked) != want {
 				t.Fatalf("IPv6 %v, at %d: %d asked, want %d", v6, now, len(asked), want)
 			}
@@ -82,7 +82,7 @@ func TestRefreshBurst(t *testing.T) {
 	for i := range 2000 {
 		l.learns(claim(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), mac(1), port1), New)
 	}
-	l.r.Tend(225)
+	l.r.Housekeep(225)
 	if n != refreshBurst {
 		t.Errorf("%d asked, want %d", n, refreshBurst)
 	}

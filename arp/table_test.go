@@ -234,7 +234,7 @@ func TestDuplicates(t *testing.T) {
 				t.Errorf("%v, %v", v, b)
 			}
 			l.now++
-			l.r.Tend(l.now)
+			l.r.Housekeep(l.now)
 		}
 		if e, ok := l.table.Lookup(ip4(1)); !ok || e.State != Duplicate || e.MAC != mac(0) {
 			t.Errorf("%+v", e)
@@ -243,7 +243,7 @@ func TestDuplicates(t *testing.T) {
 			t.Errorf("packets go to %+v", h)
 		}
 		l.now++
-		l.r.Tend(l.now)
+		l.r.Housekeep(l.now)
 		l.learns(claim(ip4(1), mac(1), port1), New)
 	}
 }

@@ -115,7 +115,7 @@ func TestForeign(t *testing.T) {
 		l.now += 200
 		l.say(port1, foreign) // still there
 		l.now += 200
-		l.r.Tend(l.now)
+		l.r.Housekeep(l.now)
 		known(stranger, true)
 		// Of a family that the gateway has no prefix of, and link-local ones of IPv6, nothing is said.
 		l.say(port1, question(!v6, 1, 9))
@@ -150,7 +150,7 @@ func TestRefreshAsksAll(t *testing.T) {
 		}
 		for range 2 * ageing / time.Second {
 			l.now++
-			l.r.Tend(l.now)
+			l.r.Housekeep(l.now)
 			if n := l.table.Len(); n != hosts {
 				t.Fatalf("ageing %v: %d of %d are left at %d", ageing, n, hosts, l.now)
 			}

@@ -155,7 +155,7 @@ func (l *leaf) segment(vni frame.VNI) *vswitch.VSI {
 			return vsi
 		}
 	}
-	_, err = vsi.AttachWith(l.vtep, uint32(vni), vswitch.AttachConfig{Keep: true})
+	_, err = vsi.AttachWith(l.vtep, uint32(vni), vswitch.AttachConfig{KeepOpen: true})
 	l.must(err)
 	return vsi
 }

@@ -283,7 +283,7 @@ func (r *rig) reconfigure(d *draw) {
 	if x == nil || x.at[port] == nil {
 		return
 	}
-	c.Keep = x.cfg[port].Keep
+	c.KeepOpen = x.cfg[port].KeepOpen
 	x.cfg[port] = c
 	r.must(x.at[port].Configure(c))
 }

@@ -117,7 +117,7 @@ func drawAttachment(c *vswitch.AttachConfig, d *draw, tunnel bool) {
 	c.NoLearn = d.flag()
 	c.MaxMACs = pick(d, 0, 1, 3)
 	c.NoFlood = vswitch.Class(d.under(8))
-	c.Keep = d.flag()
+	c.KeepOpen = d.flag()
 	if c.Hub {
 		c.Group = 0
 	}

@@ -46,5 +46,5 @@
 // Process runs inside the workers of a switch, any number of them at once. For a packet
 // whose next hop is known it takes no lock and allocates nothing; one that has to wait is
 // copied, within bounds. Everything else may be called from anywhere, and takes effect
-// with the next packet. Tend is for the switch's housekeeping.
+// with the next packet. Housekeep is for the switch's housekeeping.
 package l3

@@ -16,7 +16,7 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-var _ vswitch.Tended = (*Interface)(nil)
+var _ vswitch.Housekeeper = (*Interface)(nil)
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -490,7 +490,7 @@ func TestUnresolved(t *testing.T) {
 			l.in(l.i10, between(v6, 1, 5).bytes(t))
 		}
 		for l.now = 1; l.now < 4; l.now++ {
-			l.i20.Tend(l.now)
+			l.i20.Housekeep(l.now)
 		}
 		var asked, told int
 		for _, x := range l.injected {
@@ -510,7 +510,7 @@ func TestUnresolved(t *testing.T) {
 		}
 		for range penance {
 			l.now++
-			l.i20.Tend(l.now)
+			l.i20.Housekeep(l.now)
 		}
 		if v, _ := l.in(l.i10, between(v6, 1, 5).bytes(t)); v != frame.Consume {
 			t.Errorf("%v", v)

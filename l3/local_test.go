@@ -348,7 +348,7 @@ func TestWorstFragments(t *testing.T) {
 						served++
 					}
 					l.injected = l.injected[:0]
-					l.i10.Tend(l.now)
+					l.i10.Housekeep(l.now)
 					if b := l.g.fragments.bytes; b > limit {
 						t.Fatalf("%d bytes", b)
 					}

@@ -112,9 +112,9 @@ func (i *Interface) again(p *parked) frame.Verdict {
 	return i.forward4(&p.f, p.x.at(), p.x.ip)
 }
 
-// Tend asks again, gives up, and forgets. It is for the switch's housekeeping. Where there is
+// Housekeep asks again, gives up, and forgets. It is for the switch's housekeeping. Where there is
 // no room for all questions, the places that have asked for few next hops come first.
-func (i *Interface) Tend(now frame.Tick) {
+func (i *Interface) Housekeep(now frame.Tick) {
 	var ask [][2]netip.Addr
 	var gone []*parked
 	l := &i.vrf.gateway.parked

@@ -96,7 +96,7 @@ func TestWorstScan(t *testing.T) {
 						}
 						l.injected = l.injected[:0]
 					}
-					l.i20.Tend(l.now)
+					l.i20.Housekeep(l.now)
 				}
 				return served
 			}
@@ -125,7 +125,7 @@ func TestWorstNeighbourQueue(t *testing.T) {
 				}
 			}
 			l.i20.neighbours.Flush()
-			l.i20.Tend(l.now)
+			l.i20.Housekeep(l.now)
 		}
 		return served
 	}
@@ -160,7 +160,7 @@ func TestWorstQueuedBytes(t *testing.T) {
 				}
 			}
 			l.i20.neighbours.Flush()
-			l.i20.Tend(l.now)
+			l.i20.Housekeep(l.now)
 		}
 		must(t, l.i20.Close())
 		if l.g.queued() != 0 || len(l.g.parked.from) != 0 {

@@ -186,7 +186,7 @@ func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 	}
 	d := n.ports[m.Port]
 	if d != nil {
-		_, at.Keep = d.port.(vswitch.Pauser)
+		_, at.KeepOpen = d.port.(vswitch.Pauser)
 	}
 	if a := s.members[m.Port]; a != nil {
 		return s.set(a, at)

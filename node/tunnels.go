@@ -108,7 +108,7 @@ func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 		}
 		err := n.step("tunnel of a segment", func() (err error) {
 			at := x.AttachConfig
-			at.Keep = true
+			at.KeepOpen = true
 			a := s.far[x.Tunnel]
 			if a != nil {
 				return s.set(a, at)

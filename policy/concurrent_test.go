@@ -68,7 +68,7 @@ func TestConcurrent(t *testing.T) {
 		if err := p.AddToSet("x", member...); err != nil {
 			t.Error(err)
 		}
-		p.Tend(frame.Tick(5 + n/1000))
+		p.Housekeep(frame.Tick(5 + n/1000))
 		p.Stats()
 		if err := p.DeleteFromSet("x", member[n%2]); err != nil {
 			t.Error(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // flows is a bounded table of flows. It begins with nothing, and makes an array eight times
-// as large when one is full; Tend then copies the flows of the old one. Until it has, both
+// as large when one is full; Housekeep then copies the flows of the old one. Until it has, both
 // are looked at.
 type flows struct {
 	max    int

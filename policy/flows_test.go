@@ -143,8 +143,8 @@ func TestTimeouts(t *testing.T) {
 					l.at.Tick--
 				}
 				if sweep {
-					l.p.Tend(l.at.Tick)
-					l.p.Ingress().Tend(l.at.Tick)
+					l.p.Housekeep(l.at.Tick)
+					l.p.Ingress().Housekeep(l.at.Tick)
 				}
 				l.in(before, x.answer())
 				if n := l.p.Stats().Flows; n.Tracked != b2i(before) || n.Aged != uint64(1-b2i(before)) {

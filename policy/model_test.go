@@ -569,7 +569,7 @@ func play(t testing.TB, in []byte, steps int) {
 			continue
 		case 3:
 			l.at.Tick += frame.Tick(c.n(100))
-			l.p.Tend(l.at.Tick)
+			l.p.Housekeep(l.at.Tick)
 			continue
 		}
 		x := pkt{}
@@ -604,7 +604,7 @@ func play(t testing.TB, in []byte, steps int) {
 	l.at.Tick++
 	live := 0
 	for range 1 + firstSlots*16/sweepSlice {
-		l.p.Tend(l.at.Tick)
+		l.p.Housekeep(l.at.Tick)
 	}
 	for _, f := range m.flows {
 		live += b2i(!f.dead(l.at.Tick))

@@ -19,7 +19,7 @@ type Policy struct {
 	fragments flows
 	waits     limits // for later fragments
 	lanes     lanes
-	tended    atomic.Uint64 // the tick after the last Tend
+	housekept    atomic.Uint64 // the tick after the last Housekeep
 	tending   sync.Mutex
 	in, out   Stage
 
@@ -244,14 +244,14 @@ func (p *Policy) Egress() *Stage { return &p.out }
 // Process returns frame.Continue, or frame.Drop(frame.Policy).
 func (s *Stage) Process(f *frame.Frame, at frame.At) frame.Verdict { return s.p.judge(f, at, s.slot) }
 
-// Tend ages flows, once a tick however many stages call it.
-func (s *Stage) Tend(now frame.Tick) { s.p.Tend(now) }
+// Housekeep ages flows, once a tick however many stages call it.
+func (s *Stage) Housekeep(now frame.Tick) { s.p.Housekeep(now) }
 
-// Tend ages flows: of a large table a sixteenth at a time, which is no matter for packets,
+// Housekeep ages flows: of a large table a sixteenth at a time, which is no matter for packets,
 // since a flow that has expired is none.
-func (p *Policy) Tend(now frame.Tick) {
-	last := p.tended.Load()
-	if last == uint64(now)+1 || !p.tended.CompareAndSwap(last, uint64(now)+1) {
+func (p *Policy) Housekeep(now frame.Tick) {
+	last := p.housekept.Load()
+	if last == uint64(now)+1 || !p.housekept.CompareAndSwap(last, uint64(now)+1) {
 		return
 	}
 	if !p.tending.TryLock() {

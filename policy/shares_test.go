@@ -182,7 +182,7 @@ func TestWorstFlows(t *testing.T) {
 		}
 		for tick := range seconds {
 			l.at.Tick++
-			l.p.Tend(l.at.Tick)
+			l.p.Housekeep(l.at.Tick)
 			hit(rate / 2)
 			local += v.live(tick)
 			remote += w.live(tick)

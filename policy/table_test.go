@@ -181,7 +181,7 @@ func TestMemory(t *testing.T) {
 		w := keyOf(i)
 		p.flows.put(&w, 0, 1)
 	}
-	p.Tend(1)
+	p.Housekeep(1)
 	if n := live() - before; n > 128*limit {
 		t.Errorf("%d bytes, %d a flow", n, n/limit)
 	}

@@ -35,7 +35,7 @@ type AttachConfig struct {
 	Locked  bool   `json:"locked,omitzero"`     // only MACs with a static entry here, or a control plane's, may send; nothing is learned
 	GBP     uint16 `json:"gbp,omitzero"`        // group policy id of frames that enter here without one; 0 = none
 	Shut    bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown): for who still has to set what is to hold for the first one
-	Keep    bool   `json:"-"`                   // the switch pauses the port instead of closing it; of the first attachment
+	KeepOpen    bool   `json:"-"`                   // the switch pauses the port instead of closing it; of the first attachment
 	Slots   Slots  `json:"-"`                   // stages that are asked before those of the VSI; see Variant
 }
 
@@ -98,8 +98,8 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 		if slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.port == x }) {
 			return fmt.Errorf("port: %w", ErrTagTaken)
 		}
-	} else if _, ok := p.(Pauser); a.cfg.Keep && !ok {
-		return errors.New("AttachConfig.Keep: the port cannot be paused")
+	} else if _, ok := p.(Pauser); a.cfg.KeepOpen && !ok {
+		return errors.New("AttachConfig.KeepOpen: the port cannot be paused")
 	}
 	if isTunnel {
 		if err := tunnel.Open(a.tag); err != nil {
@@ -109,7 +109,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	fresh := x == nil
 	if fresh {
 		var err error
-		if x, err = s.add(p, a.cfg.Keep); err != nil {
+		if x, err = s.add(p, a.cfg.KeepOpen); err != nil {
 			if isTunnel {
 				tunnel.Shut(a.tag)
 			}
@@ -188,7 +188,7 @@ func (a *Attachment) Configure(cfg AttachConfig) error {
 	if err := cfg.Check(a.port.tunnel != nil); err != nil {
 		return fmt.Errorf("vswitch: %w", err)
 	}
-	cfg.Keep = a.cfg.Keep
+	cfg.KeepOpen = a.cfg.KeepOpen
 	a.cfg = cfg
 	a.storm = a.meters(s.now())
 	a.vsi.fdb.SetPerDest(a.port.num, cfg.MaxMACs)

@@ -130,7 +130,7 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if !c.reaches(e) || f.Replicated && d.Peer() == 0 && e.port == c.port {
 		return frame.Drop(frame.SplitHorizon), nil
 	}
-	if f.Horizon != 0 && c.apart(f, e) {
+	if f.Horizon != 0 && c.isolates(f, e) {
 		return frame.Drop(frame.Isolated), nil
 	}
 	// Of nearly all frames the port's MTU says that they fit; a tunnel's flood list has one of its own.
@@ -163,10 +163,10 @@ func (c *circuit) reaches(e *circuit) bool {
 	return (e.group == 0 || e.group != c.group) && (e.port != c.port || e.hub)
 }
 
-// apart reports whether f, which has been in the gateway's hands, came from a port of the
-// segment that may not reach e. Peers of tunnels are not apart: a gateway may sit between
+// isolates reports whether f, which has been in the gateway's hands, came from a port of the
+// segment that may not reach e. Peers of tunnels are not isolates: a gateway may sit between
 // them.
-func (c *circuit) apart(f *frame.Frame, e *circuit) bool {
+func (c *circuit) isolates(f *frame.Frame, e *circuit) bool {
 	return f.Horizon > GroupTunnel && f.Horizon == e.group && e.port.tunnel == nil && !c.routeIsolated
 }
 

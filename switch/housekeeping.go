@@ -18,10 +18,10 @@ const (
 	peerEvery   = 10 * time.Second       // between two rounds of peer ageing
 )
 
-// keep is the housekeeping: it moves the clock, ages entries and peers, lets tables
+// housekeep is the housekeeping: it moves the clock, ages entries and peers, lets tables
 // grow and detaches ports that have failed. It returns when ctx is done or the
 // switch closes.
-func (s *Switch) keep(ctx context.Context) {
+func (s *Switch) housekeep(ctx context.Context) {
 	turn := time.NewTicker(interval)
 	defer turn.Stop()
 	next, peers := 0, time.Now().Add(peerEvery)
@@ -36,7 +36,7 @@ func (s *Switch) keep(ctx context.Context) {
 			s.holdPorts(time.Now())
 		case now := <-turn.C:
 			if tick := uint32(now.Sub(s.started) / time.Second); s.tick.Swap(tick) != tick {
-				s.tend(frame.Tick(tick))
+				s.housekeepStages(frame.Tick(tick))
 				s.warn()
 				s.holdPorts(now)
 			}
@@ -49,9 +49,9 @@ func (s *Switch) keep(ctx context.Context) {
 	}
 }
 
-// tend has the stages do their own housekeeping, each once however many slots it is in.
-func (s *Switch) tend(now frame.Tick) {
-	stages := map[Tended]struct{}{}
+// housekeepStages has the stages do their own housekeeping, each once however many slots it is in.
+func (s *Switch) housekeepStages(now frame.Tick) {
+	stages := map[Housekeeper]struct{}{}
 	s.mu.Lock()
 	for _, v := range s.vsis {
 		collect(stages, v.cfg.Slots)
@@ -61,24 +61,24 @@ func (s *Switch) tend(now frame.Tick) {
 	}
 	s.mu.Unlock()
 	for t := range stages {
-		t.Tend(now)
+		t.Housekeep(now)
 	}
 }
 
-func collect(stages map[Tended]struct{}, s Slots) {
+func collect(stages map[Housekeeper]struct{}, s Slots) {
 	for _, x := range []Stage{s.Ingress, s.Neighbour, s.Gateway, s.TooBig, s.Egress} {
 		collectStage(stages, x)
 	}
 }
 
-func collectStage(stages map[Tended]struct{}, x Stage) {
+func collectStage(stages map[Housekeeper]struct{}, x Stage) {
 	if c, ok := x.(chain); ok {
 		for _, x := range c {
 			collectStage(stages, x)
 		}
 		return
 	}
-	if t, ok := x.(Tended); ok && reflect.TypeOf(x).Comparable() {
+	if t, ok := x.(Housekeeper); ok && reflect.TypeOf(x).Comparable() {
 		stages[t] = struct{}{}
 	}
 }

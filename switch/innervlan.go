@@ -45,7 +45,7 @@ func (c *circuit) tagged(f *frame.Frame, r frame.Reason) frame.Reason {
 		if f.Len() < ethLen+vlanLen {
 			return frame.Short
 		}
-		if c.native && c.port.elsewhere(f.Bytes()) {
+		if c.native && c.port.inOtherVLAN(f.Bytes()) {
 			return r
 		}
 		return frame.NotDropped
@@ -88,9 +88,9 @@ func (e *circuit) room(f *frame.Frame, mtu int) int {
 	return mtu
 }
 
-// elsewhere reports whether another attachment of p has the VLAN that b is in. Bridges and
+// inOtherVLAN reports whether another attachment of p has the VLAN that b is in. Bridges and
 // hosts take a priority tag off and look again; b with two of them is nobody's to judge.
-func (p *port) elsewhere(b []byte) bool {
+func (p *port) inOtherVLAN(b []byte) bool {
 	for n := macsLen; n+vlanLen <= len(b) && isTag(binary.BigEndian.Uint16(b[n:])); n += vlanLen {
 		if vid := binary.BigEndian.Uint16(b[n+2:]) & 0xfff; vid != 0 {
 			_, ok := p.circuits.Load(tagKey(vid))

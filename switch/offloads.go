@@ -13,22 +13,22 @@ func (p *port) writer(w *worker) frame.Writer {
 	if p.takes&frame.OffloadAll == frame.OffloadAll {
 		return to
 	}
-	if w.mender == nil {
-		w.mender = &mender{batch: frame.NewBatch(&w.sw.arenas)}
+	if w.adapter == nil {
+		w.adapter = &adapter{batch: frame.NewBatch(&w.sw.arenas)}
 	}
-	return &mendingWriter{mender: w.mender, port: p, to: to}
+	return &adaptingWriter{adapter: w.adapter, port: p, to: to}
 }
 
-// A mendingWriter is in front of a Writer that does not take all that a switch carries: it does the
+// A adaptingWriter is in front of a Writer that does not take all that a switch carries: it does the
 // work, and drops what stays unfit.
-type mendingWriter struct {
-	*mender
+type adaptingWriter struct {
+	*adapter
 	port *port
 	to   frame.Writer
 }
 
-// A mender is the scratch memory of a worker's mendingWriters, which write one after the other.
-type mender struct {
+// A adapter is the scratch memory of a worker's mendingWriters, which write one after the other.
+type adapter struct {
 	cutter gso.Cutter
 	pieces [][]byte     // of a superframe: headers in scratch, payload in the frame
 	batch  *frame.Batch // what was made; its arena is given back after each Write
@@ -36,28 +36,28 @@ type mender struct {
 	of     []int // parallel to out: index of the Out each is made from
 }
 
-func (m *mendingWriter) Write(out []frame.Out) error {
+func (m *adaptingWriter) Write(out []frame.Out) error {
 	for i := range out {
-		if o := &out[i]; !m.whole(o) || m.unfit(o) != frame.NotDropped {
-			return m.mend(out)
+		if o := &out[i]; !m.takes(o) || m.unfit(o) != frame.NotDropped {
+			return m.adapt(out)
 		}
 	}
 	return m.to.Write(out)
 }
 
-// whole reports whether the port takes a frame as it is.
-func (m *mendingWriter) whole(o *frame.Out) bool {
-	return m.port.takes.Take(o.F.GSO) && !m.tags(o)
+// takes reports whether the port takes a frame as it is.
+func (m *adaptingWriter) takes(o *frame.Out) bool {
+	return m.port.takes.Take(o.F.GSO) && !m.needsTag(o)
 }
 
-// tags reports whether the tag is to be put into the frame. That of a tunnel is no VLAN.
-func (m *mendingWriter) tags(o *frame.Out) bool {
+// needsTag reports whether the tag is to be put into the frame. That of a tunnel is no VLAN.
+func (m *adaptingWriter) needsTag(o *frame.Out) bool {
 	return o.Tag != 0 && m.port.takes&frame.OffloadVLAN == 0 && m.port.tunnel == nil
 }
 
 // unfit says why the port cannot be given a frame, whatever is done to it, or NotDropped. A tunnel,
 // which has a kind and an MTU for each peer, judges for itself.
-func (m *mendingWriter) unfit(o *frame.Out) frame.Reason {
+func (m *adaptingWriter) unfit(o *frame.Out) frame.Reason {
 	if m.port.tunnel != nil {
 		return frame.NotDropped
 	}
@@ -77,12 +77,12 @@ func (m *mendingWriter) unfit(o *frame.Out) frame.Reason {
 	return frame.NotDropped
 }
 
-// mend is Write for frames of which some need work.
-func (m *mendingWriter) mend(out []frame.Out) (err error) {
+// adapt is Write for frames of which some need work.
+func (m *adaptingWriter) adapt(out []frame.Out) (err error) {
 	for i := range out {
 		o := &out[i]
 		if o.Drop = m.unfit(o); o.Drop == frame.NotDropped {
-			if m.whole(o) {
+			if m.takes(o) {
 				m.put(i, o, o.F)
 			} else {
 				err = m.split(out, i)
@@ -103,7 +103,7 @@ func (m *mendingWriter) mend(out []frame.Out) (err error) {
 }
 
 // split makes of out[i] what the port takes.
-func (m *mendingWriter) split(out []frame.Out, i int) error {
+func (m *adaptingWriter) split(out []frame.Out, i int) error {
 	o := &out[i]
 	g := o.F.GSO
 	m.cutter.Reset()
@@ -117,7 +117,7 @@ func (m *mendingWriter) split(out []frame.Out, i int) error {
 		o.Drop = frame.BadHeader
 	}
 	tag := 0
-	if m.tags(o) {
+	if m.needsTag(o) {
 		tag = vlanLen
 	}
 	for s := m.pieces; len(s) > 0 && o.Drop == frame.NotDropped; s = s[2:] {
@@ -151,14 +151,14 @@ func (m *mendingWriter) split(out []frame.Out, i int) error {
 }
 
 // put has f written, for o, which is the i-th.
-func (m *mender) put(i int, o *frame.Out, f *frame.Frame) {
+func (m *adapter) put(i int, o *frame.Out, f *frame.Frame) {
 	x := *o
 	x.F = f
 	m.out, m.of = append(m.out, x), append(m.of, i)
 }
 
 // flush writes what has been put. An Out of which a part is lost is dropped.
-func (m *mendingWriter) flush(out []frame.Out) error {
+func (m *adaptingWriter) flush(out []frame.Out) error {
 	if len(m.out) == 0 {
 		return nil
 	}

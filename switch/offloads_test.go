@@ -267,7 +267,7 @@ func TestOffloads(t *testing.T) {
 func TestOffloadsAll(t *testing.T) {
 	for _, takes := range []frame.Offloads{frame.OffloadAll, frame.OffloadAll | frame.IPOnly} {
 		p := &far{takes: takes}
-		if w, x := to(p); w != frame.Writer(p) || x.mender != nil {
+		if w, x := to(p); w != frame.Writer(p) || x.adapter != nil {
 			t.Errorf("takes %b: %T", takes, w)
 		}
 	}
@@ -401,8 +401,8 @@ func TestOffloadsAllocateNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { w.Write(out) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-	if out[1].Drop != 0 || out[2].Drop != 0 || x.mender.batch.Frames != nil {
-		t.Errorf("%v, %v, %d frames kept", out[1].Drop, out[2].Drop, len(x.mender.batch.Frames))
+	if out[1].Drop != 0 || out[2].Drop != 0 || x.adapter.batch.Frames != nil {
+		t.Errorf("%v, %v, %d frames kept", out[1].Drop, out[2].Drop, len(x.adapter.batch.Frames))
 	}
 }
 

@@ -102,12 +102,12 @@ type Stage interface {
 	Process(f *frame.Frame, at frame.At) frame.Verdict
 }
 
-// A Tended is a Stage that has housekeeping of its own: the switch calls Tend about once a
+// A Housekeeper is a Stage that has housekeeping of its own: the switch calls Housekeep about once a
 // second, once however many slots the stage is in, for as long as it is in one. It must not
 // wait, and its type must be comparable, as a pointer is.
-type Tended interface {
+type Housekeeper interface {
 	Stage
-	Tend(now frame.Tick)
+	Housekeep(now frame.Tick)
 }
 
 // A Confiner is a Stage for the slot Neighbour that answers every question itself. A port whose
@@ -154,10 +154,10 @@ func rewrites(s Stage) bool {
 	return ok
 }
 
-// lacks reports whether a stage is none: a nil pointer, or a nil in a chain.
-func lacks(s Stage) bool {
+// holdsNil reports whether a stage is none: a nil pointer, or a nil in a chain.
+func holdsNil(s Stage) bool {
 	if c, ok := s.(chain); ok {
-		return slices.ContainsFunc(c, lacks)
+		return slices.ContainsFunc(c, holdsNil)
 	}
 	return absent.Is(s)
 }
@@ -169,7 +169,7 @@ func (s *Slots) check() error {
 		name  string
 		stage Stage
 	}{{"Ingress", s.Ingress}, {"Neighbour", s.Neighbour}, {"Gateway", s.Gateway}, {"TooBig", s.TooBig}, {"Egress", s.Egress}} {
-		if x.stage != nil && lacks(x.stage) {
+		if x.stage != nil && holdsNil(x.stage) {
 			w.Wrong(x.name, "the %T is nil or holds a nil; an empty slot is nil itself", x.stage)
 		}
 	}

@@ -25,7 +25,7 @@ type port struct {
 	leader  Leader  // likewise
 	takes   frame.Offloads
 	byVNI   bool // the tag comes in Frame.VNI, not in a VLAN tag
-	keep    bool
+	keepOpen    bool
 	name    string
 	readers []frame.Reader
 	gone    atomic.Bool
@@ -81,7 +81,7 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	if len(readers) == 0 || slices.ContainsFunc(readers, func(r frame.Reader) bool { return absent.Is(r) }) {
 		return nil, fmt.Errorf("port: %T has no receive queue (Readers); was it made by its constructor?", p)
 	}
-	x := &port{num: uint16(s.nums.take()), p: p, keep: keep, readers: readers}
+	x := &port{num: uint16(s.nums.take()), p: p, keepOpen: keep, readers: readers}
 	x.tunnel, x.byVNI = p.(Tunnel)
 	x.flooder, _ = p.(Flooder)
 	x.leader, _ = p.(Leader)
@@ -183,7 +183,7 @@ func (s *Switch) remove(p *port, cause error) {
 	s.grace()
 	s.beforeBump()
 	s.gens.KillPort(p.num)
-	if p.keep {
+	if p.keepOpen {
 		p.p.(Pauser).Pause()
 	} else if err := p.p.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		s.log.Warn("close", "port", p.name, "err", err)

@@ -129,8 +129,8 @@ func (a *Attachment) meters(now int64) *meters {
 // limits returns the buckets that hold in the VSI as it is now.
 func (a *Attachment) limits() [2]*meters {
 	v, m := a.vsi, a.storm
-	deaf := v.cfg.NoLearn || slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.cfg.NoLearn })
-	if deaf && m != nil && a.cfg.Storm.UnknownUnicast == (Rate{}) {
+	unlearned := v.cfg.NoLearn || slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.cfg.NoLearn })
+	if unlearned && m != nil && a.cfg.Storm.UnknownUnicast == (Rate{}) {
 		n := *m
 		n[UnknownUnicast>>1].packets = nil
 		m = &n

@@ -126,7 +126,7 @@ func (s *Switch) Run(ctx context.Context) error {
 		}
 	}
 	s.mu.Unlock()
-	s.keep(ctx)
+	s.housekeep(ctx)
 	s.shut()
 	close(s.done)
 	return nil

@@ -417,7 +417,7 @@ func TestKeep(t *testing.T) {
 		k := newKept()
 		a, _ := l.port("a", 0)
 		for range 3 {
-			at := must[*Attachment](t)(l.v.AttachWith(k, 0, AttachConfig{Keep: true}))
+			at := must[*Attachment](t)(l.v.AttachWith(k, 0, AttachConfig{KeepOpen: true}))
 			k.send(eth(mac(9), mac(1), 0x800))
 			if len(a.sent()) != 1 {
 				t.Fatal("no traffic")
@@ -426,7 +426,7 @@ func TestKeep(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must[*Attachment](t)(l.v.AttachWith(k, 0, AttachConfig{Keep: true}))
+		must[*Attachment](t)(l.v.AttachWith(k, 0, AttachConfig{KeepOpen: true}))
 		l.s.Close()
 		if k.closed.Load() {
 			t.Error("a kept port was closed")
@@ -541,7 +541,7 @@ func TestConfigErrors(t *testing.T) {
 		{attach(v, nil, 0, AttachConfig{}), "port:"},
 		{attach(v, newStub("x"), 0, AttachConfig{Hub: true}), "AttachConfig.Hub"},
 		{attach(v, tun, 1, AttachConfig{Hub: true, Group: 3}), "AttachConfig.Hub"},
-		{attach(v, newStub("x"), 0, AttachConfig{Keep: true}), "AttachConfig.Keep"},
+		{attach(v, newStub("x"), 0, AttachConfig{KeepOpen: true}), "AttachConfig.KeepOpen"},
 		{attach(v, newStub("x"), 0, AttachConfig{MaxMACs: -1}), "AttachConfig.MaxMACs"},
 		{attach(v, newStub("x"), 0, AttachConfig{NoFlood: 9}), "AttachConfig.NoFlood"},
 	} {

@@ -41,8 +41,8 @@ type NoTooBig struct{}
 // Process drops f.
 func (NoTooBig) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Drop(frame.TooBig) }
 
-// last returns the stages behind those of all slots. s.mu is held.
-func (v *VSI) last() (s Slots) {
+// defaultSlots returns the stages behind those of all slots. s.mu is held.
+func (v *VSI) defaultSlots() (s Slots) {
 	if slices.ContainsFunc(v.members, func(a *Attachment) bool { return a.port.tunnel != nil }) {
 		s.TooBig = v.sw.TooBig()
 	}

@@ -211,7 +211,7 @@ func (v *VSI) publish() {
 		misses: v.cfg.TellMisses, innerVLAN: v.cfg.InnerVLAN, routeIsolated: v.cfg.RouteIsolated,
 		slots: Slots{Gateway: v.cfg.Slots.Gateway, TooBig: v.cfg.Slots.TooBig},
 	}
-	members, last := make([]*circuit, 0, len(v.members)), v.last()
+	members, last := make([]*circuit, 0, len(v.members)), v.defaultSlots()
 	for _, a := range v.members {
 		members = append(members, a.circuit(last))
 	}

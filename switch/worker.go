@@ -31,7 +31,7 @@ type worker struct {
 	egress  []*egress
 	staged  []*egress // those with something to write
 	version uint64    // of the switch's tables, when pruned
-	mender  *mender   // of those egresses that need it
+	adapter  *adapter   // of those egresses that need it
 
 	rx   *counters
 	vsis map[*VSI]*counters
@@ -240,7 +240,7 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	if e == nil {
 		return c, nil, frame.Drop(frame.PortDown)
 	}
-	if f.Horizon != 0 && c.apart(f, e) {
+	if f.Horizon != 0 && c.isolates(f, e) {
 		return c, nil, frame.Drop(frame.Isolated)
 	}
 	if mtu := e.longest(f, v.Dest().Peer()); f.SegLen() > mtu && !gso.Shorten(f, mtu) {
@@ -327,7 +327,7 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 // its tunnel; another tunnel that split horizon lets it reach is another fabric.
 func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) {
 	switch {
-	case e.noFloodOut&class != 0, !c.reaches(e), c.apart(f, e), f.Replicated && e.port == c.port:
+	case e.noFloodOut&class != 0, !c.reaches(e), c.isolates(f, e), f.Replicated && e.port == c.port:
 		return 0, false
 	case e.port == c.port:
 		// A hub sends on to its other peers, if it knows which one to leave out.
@@ -338,7 +338,7 @@ func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) 
 
 // stage puts f on the list of e's port. From here on f is not written to.
 func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
-	if e.native && f.Kind == frame.Ethernet && e.port.elsewhere(f.Bytes()) {
+	if e.native && f.Kind == frame.Ethernet && e.port.inOtherVLAN(f.Bytes()) {
 		w.dropOut(e, frame.InnerVLAN)
 		return
 	}

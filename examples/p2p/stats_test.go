@@ -75,11 +75,11 @@ func TestNeighbourStats(t *testing.T) {
 		if table := counts["table"].(map[string]any); table["entries"] != 3.0 || table["snooped"] != 2.0 || table["learned"] != 2.0 || table["full"] != 3.0 {
 			t.Errorf("table %v", table)
 		}
-		r.Tend(59)
+		r.Housekeep(59)
 		if r.Table().Len() != 3 {
 			t.Error("aged before -ageing")
 		}
-		if r.Tend(60); r.Table().Len() != 1 {
+		if r.Housekeep(60); r.Table().Len() != 1 {
 			t.Error("-ageing is not the table's")
 		}
 	}

@@ -318,7 +318,7 @@ func (w *world) reattach(i, net, port int, cfg vswitch.AttachConfig) error {
 			return nil
 		}
 		m := v.on(port)
-		cfg.Keep = m.cfg.Keep
+		cfg.KeepOpen = m.cfg.KeepOpen
 		m.cfg = cfg
 		return a.Configure(cfg)
 	})

@@ -151,7 +151,7 @@ func (g *golden) attach(n *gnode, v *gvsi, port, mtu int, tag uint32, cfg vswitc
 	}
 	if p == nil {
 		fresh = true
-		p = &gport{id: port, mtu: mtu, keep: cfg.Keep}
+		p = &gport{id: port, mtu: mtu, keep: cfg.KeepOpen}
 		n.ports[port] = p
 		n.event("port-up %s", g.name(dest{port: port}))
 	}

@@ -83,7 +83,7 @@ func overlap(t *testing.T, top *topology) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := v.AttachWith(n.vtep, 9999, vswitch.AttachConfig{Keep: true}); err != nil {
+		if _, err := v.AttachWith(n.vtep, 9999, vswitch.AttachConfig{KeepOpen: true}); err != nil {
 			t.Fatal(i, err)
 		}
 	}
@@ -190,7 +190,7 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 		pause(r)
 		for k, p := range a.plugs {
 			cfg := p.cfg
-			cfg.Keep = true
+			cfg.KeepOpen = true
 			m, err := c.attachAt(a.node, p, a.now.Pipe, cfg)
 			if err != nil {
 				c.t.Errorf("host%d at node%d: %v", a.id, a.node, err)

@@ -47,7 +47,7 @@ func sendRaw(t *testing.T, u *underlay.Memory, to netip.AddrPort, b []byte) {
 func TestKeptThenNot(t *testing.T) {
 	mem.Run(t, nil, func(f *mem.Fabric) {
 		a := f.Node("10.0.0.1")
-		h := a.HostWith(100, 0, vswitch.AttachConfig{Keep: true})
+		h := a.HostWith(100, 0, vswitch.AttachConfig{KeepOpen: true})
 		other := a.Host(100)
 		if err := h.At.Detach(); err != nil {
 			t.Fatal(err)

@@ -147,7 +147,7 @@ func randomVSI(r *rand.Rand) vswitch.VSIConfig {
 }
 
 func randomAttach(r *rand.Rand) vswitch.AttachConfig {
-	c := vswitch.AttachConfig{Keep: one(r, 3), NoLearn: one(r, 10)}
+	c := vswitch.AttachConfig{KeepOpen: one(r, 3), NoLearn: one(r, 10)}
 	if one(r, 4) {
 		c.Group = pick[uint8](r, vswitch.GroupIsolated, vswitch.GroupIsolated, vswitch.GroupTunnel, 7)
 	}
@@ -162,7 +162,7 @@ func randomAttach(r *rand.Rand) vswitch.AttachConfig {
 
 // tunnelAttach is how node i attaches its VTEP to a network.
 func (t *topology) tunnelAttach(r *rand.Rand, i, net int) vswitch.AttachConfig {
-	c := vswitch.AttachConfig{Keep: !one(r, 3)}
+	c := vswitch.AttachConfig{KeepOpen: !one(r, 3)}
 	switch {
 	case t.nets[net].hub == i:
 		c.Hub = true
@@ -170,7 +170,7 @@ func (t *topology) tunnelAttach(r *rand.Rand, i, net int) vswitch.AttachConfig {
 		c.Group = 7
 	}
 	if len(t.nodes[i].addrs) == 2 {
-		c.Keep = false // what has waited would come in by two ways, in any order
+		c.KeepOpen = false // what has waited would come in by two ways, in any order
 	}
 	if one(r, 12) {
 		c.NoFlood = vswitch.Class(r.IntN(8))
@@ -285,7 +285,7 @@ func (t *topology) build(queue int, calm bool) (*world, error) {
 		}
 	}
 	for _, p := range t.plugs {
-		p.cfg.Keep = p.cfg.Keep || calm
+		p.cfg.KeepOpen = p.cfg.KeepOpen || calm
 		if err := w.attachHost(p.host, p.node, p.net, p.tag, p.cfg, 0); err != nil {
 			return w, err
 		}

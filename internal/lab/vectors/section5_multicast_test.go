@@ -133,7 +133,7 @@ var multicastRows = []row{
 		}
 	}},
 	{id: "5.multicast-join", name: "VNIs share a group, and the VNI decides", wire: func(l *lab) {
-		keep := vswitch.AttachConfig{Keep: true} // the VTEP, when it is in no segment
+		keep := vswitch.AttachConfig{KeepOpen: true} // the VTEP, when it is in no segment
 		l.start(nil, nil, nil, keep)
 		other := l.vsi(200, nil)
 		at, err := other.AttachWith(l.VTEP, 200, keep)

@@ -51,8 +51,8 @@ port.Buffered.done port.Buffered.drops port.Packet.drops port.captureFile.done p
 port.captureWriter.parts port.deviceWriter.out port.faultCounters.faults port.faultyReader.ps
 port.transmitter.parts port.underlaySender.parts
 switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out
-switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.mender.of
-switch.mender.out switch.mender.pieces switch.port.tx switch.worker.done switch.worker.egress
+switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
+switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
 switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 underlay.apart.iov underlay.apart.msgs underlay.apart.who underlay.base.done underlay.cursor.parts
 underlay.hops.kick underlay.hops.lost underlay.inbox.blocks underlay.inbox.into underlay.inbox.msgs

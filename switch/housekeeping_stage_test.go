@@ -8,22 +8,22 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// tended is a stage that notes when it was tended.
-type tended struct {
+// housekept is a stage that notes when it was housekept.
+type housekept struct {
 	mu    sync.Mutex
 	ticks []frame.Tick
 }
 
-func (*tended) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Continue }
+func (*housekept) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Continue }
 
-func (t *tended) Tend(now frame.Tick) {
+func (t *housekept) Housekeep(now frame.Tick) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.ticks = append(t.ticks, now)
 }
 
 // took returns the ticks since the last call.
-func (t *tended) took() []frame.Tick {
+func (t *housekept) took() []frame.Tick {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	got := t.ticks
@@ -31,8 +31,8 @@ func (t *tended) took() []frame.Tick {
 	return got
 }
 
-// want lets five seconds pass, and wants the stage tended in each, once; or never.
-func (t *tended) want(l *lab, name string, is bool) {
+// want lets five seconds pass, and wants the stage housekept in each, once; or never.
+func (t *housekept) want(l *lab, name string, is bool) {
 	l.t.Helper()
 	t.took()
 	first := l.s.Tick() + 1
@@ -46,11 +46,11 @@ func (t *tended) want(l *lab, name string, is bool) {
 		}
 	}
 	if !ok {
-		l.t.Errorf("%s: tended at %v; in a slot: %v, first tick %d", name, got, is, first)
+		l.t.Errorf("%s: housekept at %v; in a slot: %v, first tick %d", name, got, is, first)
 	}
 }
 
-// A stage is tended once a second, however many slots it is in, and no more once it is in
+// A stage is housekept once a second, however many slots it is in, and no more once it is in
 // none.
 func TestTended(t *testing.T) {
 	inLab(t, func(l *lab) {
@@ -65,7 +65,7 @@ func TestTended(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping
 		_, a := l.port("a", 0)
 		other := must[*VSI](t)(l.s.VSI(2, nil))
-		x, y, z := &tended{}, &tended{}, &tended{}
+		x, y, z := &housekept{}, &housekept{}, &housekept{}
 		x.want(l, "in no slot", false)
 
 		for name, s := range map[string]Slots{
