@@ -106,7 +106,11 @@ func TestInnerVLANStrip(t *testing.T) {
 			a.Quiet()
 			seen := a.Capture("vxs0", "ether proto 0x88b5 or vlan")
 			b.Inject("vx0", tagged(9, tags[1].tags, 60))
-			a.Until("the frame was counted", func() bool { return ask(t, p).Drops["inner-vlan"] == map[string]int{"discard": 1}[mode] })
+			if mode == "strip" {
+				seen.Want(1, nil)
+			} else {
+				a.Until("the frame was counted", func() bool { return ask(t, p).Drops["inner-vlan"] == 1 })
+			}
 			got := seen.Stop()
 			l := stop(t, p)
 			switch {
