@@ -13,33 +13,33 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// Split-horizon groups with a meaning of their own. Any other number may be used.
+// Split-horizon groups with a fixed meaning. All other numbers are free for use.
 const (
-	GroupTunnel   uint8 = 1 // what tunnels are in: a full mesh
+	GroupTunnel   uint8 = 1 // tunnels, which form a full mesh
 	GroupIsolated uint8 = 2 // ports that may not reach each other; see VSIConfig.RouteIsolated
 )
 
-// ErrTagTaken is returned by Attach when the port already has an attachment with
-// that tag, or the VSI one on that port.
+// ErrTagTaken is returned by Attach if the port already has an attachment with the tag, or if the VSI
+// already has one on the port.
 var ErrTagTaken = errors.New("already attached")
 
-// AttachConfig holds the settings of an attachment. The zero value works. All but
-// Keep can be changed under traffic.
+// AttachConfig configures an attachment. The zero value is ready to use. All fields except KeepOpen can
+// be changed under traffic.
 type AttachConfig struct {
-	Group   uint8  `json:"group,omitzero"`      // split horizon: nothing passes between members of one group; 0 = none, on a tunnel 1
-	Hub     bool   `json:"hub,omitzero"`        // of a tunnel: its peers reach each other through this switch (group 0)
-	NoLearn bool   `json:"noLearning,omitzero"` // source MACs are not learned
-	MaxMACs int    `json:"maxMACs,omitzero"`    // learned MACs on the port, or on each peer behind it; 0 = only the segment's limit counts
-	NoFlood Class  `json:"noFlood,omitzero"`    // classes whose copies do not leave here
-	Storm   Storm  `json:"storm,omitzero"`      // rates of what comes in here and is flooded; where zero, on a port that is no tunnel, 10,000 packets of broadcast and 50,000 each of multicast and unknown unicast, the last where learning is on (DefaultStorm)
-	Locked  bool   `json:"locked,omitzero"`     // only MACs with a static entry here, or a control plane's, may send; nothing is learned
-	GBP     uint16 `json:"gbp,omitzero"`        // group policy id of frames that enter here without one; 0 = none
-	Shut    bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown): for who still has to set what is to hold for the first one
-	KeepOpen    bool   `json:"-"`                   // the switch pauses the port instead of closing it; of the first attachment
-	Slots   Slots  `json:"-"`                   // stages that are asked before those of the VSI; see Variant
+	Group    uint8  `json:"group,omitzero"`      // split horizon: nothing passes between members of one group; 0 = none, on a tunnel 1
+	Hub      bool   `json:"hub,omitzero"`        // of a tunnel: its peers reach each other through this switch (group 0)
+	NoLearn  bool   `json:"noLearning,omitzero"` // source MACs are not learned
+	MaxMACs  int    `json:"maxMACs,omitzero"`    // limit of learned MACs on the port, or on each peer of a tunnel; 0 = the segment's limit alone
+	NoFlood  Class  `json:"noFlood,omitzero"`    // classes of flooded frames that are not sent out here
+	Storm    Storm  `json:"storm,omitzero"`      // rates of flooded frames that enter here; defaults on ports other than tunnels: 10,000 packets a second of broadcast, 50,000 of multicast, and where learning is on 50,000 of unknown unicast (DefaultStorm)
+	Locked   bool   `json:"locked,omitzero"`     // only MACs with a static or control-plane entry here may send; nothing is learned
+	GBP      uint16 `json:"gbp,omitzero"`        // group policy ID for frames that enter here without one; 0 = none
+	Shut     bool   `json:"-"`                   // no frame enters or leaves (frame.PortDown), until everything else is set up
+	KeepOpen bool   `json:"-"`                   // pause the port instead of closing it; read at the first attachment only
+	Slots    Slots  `json:"-"`                   // stages that run before those of the VSI; see Variant
 }
 
-// An Attachment makes a port a member of a VSI: one for each (VSI, port).
+// An Attachment is a port's membership in a VSI. A port has at most one in each VSI.
 type Attachment struct {
 	vsi  *VSI
 	port *port
@@ -48,19 +48,18 @@ type Attachment struct {
 	cfg   AttachConfig // under Switch.mu
 	storm *meters      // of cfg.Storm, under Switch.mu
 	gone  bool         // under Switch.mu
-	held  time.Time    // under Switch.mu; until then it is taken out
+	held  time.Time    // under Switch.mu; blocked until then for flapping MACs
 }
 
-// Attach makes port, under its own name for the network, a member of the VSI, with
-// the default settings. The tag is a VNI on a tunnel and a VLAN on a trunk; 0 is an
-// access port, whose frames have no tag.
+// Attach makes a port a member of the VSI with default settings. The tag is a VNI on a tunnel, a VLAN
+// on a trunk, and 0 on an access port, whose frames are untagged. On success the switch owns the port;
+// on an error it is still the caller's.
 func (v *VSI) Attach(p Port, tag uint32) (*Attachment, error) {
 	return v.AttachWith(p, tag, AttachConfig{})
 }
 
-// AttachWith is Attach with settings. A port may be attached to many VSIs, under a
-// different tag each. The first attachment makes the port part of the switch, which
-// from then on reads it and closes it.
+// AttachWith is Attach with settings. A port may be attached to many VSIs, with a different tag in each.
+// The first attachment adds the port to the switch, which then reads from it and closes it.
 func (v *VSI) AttachWith(p Port, tag uint32, cfg AttachConfig) (*Attachment, error) {
 	s := v.sw
 	s.mu.Lock()
@@ -132,7 +131,8 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	return nil
 }
 
-// Check returns what [VSI.AttachWith] refuses, of a tunnel or of another port.
+// Check returns what is wrong with the settings for a tunnel, or for any other port. [VSI.AttachWith]
+// returns the same error.
 func (c *AttachConfig) Check(tunnel bool) error {
 	w := setting.Of("AttachConfig")
 	w.Limit("MaxMACs", c.MaxMACs)
@@ -148,7 +148,7 @@ func (c *AttachConfig) Check(tunnel bool) error {
 	return w.Err()
 }
 
-// circuit returns the attachment as the workers see it, with the stages that come behind all others.
+// circuit returns the attachment as the workers see it. The stages of last run after all others.
 func (a *Attachment) circuit(last Slots) *circuit {
 	c, v := &a.cfg, &a.vsi.cfg
 	group := c.Group
@@ -172,12 +172,12 @@ func (a *Attachment) circuit(last Slots) *circuit {
 	}
 }
 
-// closed fills the slots of an attachment that lets nothing pass, and says why.
+// closed is a Stage that drops every frame for one reason.
 type closed frame.Reason
 
 func (c closed) Process(*frame.Frame, frame.At) frame.Verdict { return frame.Drop(frame.Reason(c)) }
 
-// Configure changes the settings of an attachment, all but Keep, under traffic.
+// Configure changes all settings except KeepOpen, under traffic.
 func (a *Attachment) Configure(cfg AttachConfig) error {
 	s := a.vsi.sw
 	s.mu.Lock()
@@ -212,12 +212,12 @@ func (a *Attachment) Port() Port { return a.port.p }
 // Tag returns the port's name for the network.
 func (a *Attachment) Tag() uint32 { return a.tag }
 
-// Dest returns what entries of the FDB call the port, or a peer behind it.
+// Dest returns the destination that FDB entries use for the port, or for a peer behind it.
 func (a *Attachment) Dest(peer uint16) frame.Dest { return frame.NewDest(a.port.num, peer) }
 
-// Detach ends the membership, under traffic: when it returns, no frame enters or
-// leaves through the attachment and no entry names it. With its last attachment the
-// port leaves the switch and is closed, or if it is kept, paused.
+// Detach ends the membership under traffic. When it returns, no frame enters or leaves through the
+// attachment, and no FDB entry refers to it. A port that loses its last attachment leaves the switch
+// and is closed, or paused if KeepOpen is set.
 func (a *Attachment) Detach() error {
 	s := a.vsi.sw
 	s.mu.Lock()
@@ -240,8 +240,7 @@ func (s *Switch) detach(a *Attachment) {
 	a.vsi.fdb.DeletePort(a.port.num)
 }
 
-// unlink takes the attachment out of the tables that workers look into. s.mu is
-// held.
+// unlink removes the attachment from the tables that workers read. s.mu is held.
 func (a *Attachment) unlink() {
 	a.gone = true
 	mine := func(m *Attachment) bool { return m == a }

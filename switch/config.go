@@ -16,33 +16,33 @@ const (
 	DefaultEvents   = 4096
 )
 
-// maxQueue bounds what settings may ask for.
+// maxQueue is the longest queue that can be configured.
 const maxQueue = 1 << 24
 
-// Config holds a switch's settings. The zero value works. All but Log can be changed under
+// Config configures a switch. The zero value is ready to use. All fields except Log can be changed under
 // traffic.
 type Config struct {
-	MaxMACs int `json:"maxMACs,omitzero"` // learned MACs in all, of which each segment has the same share, and what others do not use; 0 = no bound but theirs
+	MaxMACs int `json:"maxMACs,omitzero"` // limit of learned MACs in all segments together: each may use an equal share, and what others leave unused; 0 = the limits of the segments alone
 
-	// Injected is how many frames that came in on one port, or from one peer, or are the
-	// switch's own, may be queued to be sent by the switch itself, up to 16,777,216; 0 = 1024. All of them
-	// together are twice as many, and who has more than what is free gets no more.
+	// Injected is how many frames may wait to be sent by the switch itself for one port, for one peer,
+	// or of the switch's own, up to 16,777,216; 0 = 1024. The queue has room for twice as many, and
+	// nobody may hold more of it than is free.
 	Injected int `json:"injected,omitzero"`
 
-	Events int `json:"events,omitzero"` // events that may wait for one reader, of those who come from now on, 2 to 16,777,216; 0 = 4096
+	Events int `json:"events,omitzero"` // events that may wait for a reader, 2 to 16,777,216; 0 = 4096; a change applies to readers that begin after it
 
-	TooBig TooBigConfig `json:"tooBig,omitzero"` // how often senders of what is too long for its way out are told
+	TooBig TooBigConfig `json:"tooBig,omitzero"` // how often senders are told that their packets are too big
 
-	Log *slog.Logger `json:"-"` // what happens on the control path: ports up and down; nil = silent
+	Log *slog.Logger `json:"-"` // logs the control path, such as ports that go up and down; nil = silent
 }
 
-// TooBigConfig holds the settings of [Switch.TooBig]. The zero value works.
+// TooBigConfig configures [Switch.TooBig]. The zero value is ready to use.
 type TooBigConfig struct {
-	PerSender int `json:"perSender,omitzero"` // answers to one source address of one network in a second; 0 = 10
-	Total     int `json:"total,omitzero"`     // answers in a second in all, half of them to one port or peer; 0 = 1000
+	PerSender int `json:"perSender,omitzero"` // answers to one source address of a segment in a second; 0 = 10
+	Total     int `json:"total,omitzero"`     // answers in a second in all, of which one port or peer gets at most half; 0 = 1000
 }
 
-// Check returns what [New] and [Switch.Configure] refuse.
+// Check returns what is wrong with the settings. [New] and [Switch.Configure] return the same error.
 func (c *Config) Check() error {
 	w := setting.Of("vswitch: Config")
 	w.Limit("MaxMACs", c.MaxMACs)
@@ -52,7 +52,7 @@ func (c *Config) Check() error {
 	return w.Err()
 }
 
-// Check returns what [Config.Check] says of it.
+// Check returns what is wrong with the settings.
 func (c *TooBigConfig) Check() error {
 	w := setting.Of("vswitch: TooBigConfig")
 	w.Number("PerSender", c.PerSender, 1, icmperr.MaxRate, icmperr.DefaultPerSender)
@@ -60,8 +60,8 @@ func (c *TooBigConfig) Check() error {
 	return w.Err()
 }
 
-// Configure changes the settings of a switch, all but Log, under traffic. What is queued beyond
-// a lower limit is still sent.
+// Configure changes all settings except Log, under traffic. Frames that are queued beyond a lower limit
+// are still sent.
 func (s *Switch) Configure(cfg Config) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Switch) Config() Config {
 	return s.cfg
 }
 
-// configure sets what was checked. s.mu is held, or nobody knows s yet.
+// configure applies settings that have been checked. s.mu is held, or s is not shared yet.
 func (s *Switch) configure(c Config) {
 	s.cfg = c
 	s.gens.SetLimit(c.MaxMACs)

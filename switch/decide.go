@@ -18,27 +18,27 @@ const (
 	UnknownUnicast
 )
 
-// A circuit is an attachment as the workers see it: immutable, replaced as a whole
-// when a setting changes. The switch itself has one in each VSI, on port 0.
+// A circuit is an attachment as the workers see it. It is immutable: a change of settings replaces
+// it. The switch itself has a circuit in each VSI, on port 0.
 type circuit struct {
 	vsi  *VSI
 	port *port
 	tag  uint32
 
 	group         uint8 // split horizon; 0 = none
-	hub           bool  // what came in may go out here again, to another peer
+	hub           bool  // frames may leave through the tunnel they came in on, to another peer
 	learn         bool
-	gbp           uint16 // group of what enters here without one
+	gbp           uint16 // group policy ID for frames that enter without one
 	forwardPinned bool   // of the VSI
-	forwardBridge bool   // of the VSI: 01:80:c2:00:00:0x
-	noFloodIn     Class  // of the VSI: dropped instead of flooded
-	misses        bool   // of the VSI: unknown unicast is told of
+	forwardBridge bool   // of the VSI: forward 01:80:c2:00:00:0x
+	noFloodIn     Class  // of the VSI: drop instead of flooding
+	misses        bool   // of the VSI: report unknown unicast
 	noFloodOut    Class  // of the attachment: gets no copies
 	locked        bool   // learn is false, and source MACs need an entry here
-	confined      bool   // reaches the gateway and nobody else
+	confined      bool   // may reach the gateway only
 	routeIsolated bool   // of the VSI
 	innerVLAN     VLANMode
-	native        bool // tags pass, on a port where they name VLANs
+	native        bool // passes tags, on a port where tags are VLANs
 	slots         Slots
 	storm         [2]*meters // of the attachment and of the VSI; nil without limits
 }
@@ -59,12 +59,22 @@ const (
 	bridgeMAC = 0x0180c2000000 // ...0f: not forwarded by bridges (IEEE 802.1Q, 8.6.3)
 )
 
-// decide says what becomes of f, which came in on c. The order of its steps is
-// fixed. It does no I/O; what it changes is the FDB, by learning. With a Forward of
-// its own comes the attachment to forward to; with a stage's, nil.
+// decide returns the verdict on f, which came in on c:
+//
+//  1. check the Ethernet header, and handle a VLAN tag
+//  2. slot Ingress: policy, guards
+//  3. check and learn the source MAC
+//  4. slot Neighbour: ARP and ND
+//  5. drop frames to MACs that bridges do not forward
+//  6. look up the destination: unknown ones are flooded, the switch's own go to slot Gateway
+//  7. split horizon
+//  8. the MTU of the way out, and slot TooBig
+//
+// It does no I/O, and changes nothing but the FDB, by learning. If it forwards the frame itself, it
+// also returns the attachment to forward to; for a Forward of a stage that is nil.
 func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit) {
 	b := f.Bytes()
-	if f.Kind == frame.Ethernet {
+	if f.Kind == frame.Ethernet { // 1
 		if r := c.wellFormed(b); r != frame.NotDropped {
 			if r = c.tagged(f, r); r != frame.NotDropped {
 				return frame.Drop(r), nil
@@ -75,7 +85,7 @@ func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if c.gbp != 0 && f.GBP.ID == 0 {
 		f.GBP.ID = c.gbp
 	}
-	if c.slots.Ingress != nil {
+	if c.slots.Ingress != nil { // 2
 		if v := c.slots.Ingress.Process(f, *at); v != frame.Continue {
 			return v, nil
 		}
@@ -84,10 +94,10 @@ func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if f.Kind != frame.Ethernet {
 		return c.gateway(f, at, frame.BadKind), nil
 	}
-	if r := c.source(f, frame.MAC(b[6:]), at); r != frame.NotDropped {
+	if r := c.source(f, frame.MAC(b[6:]), at); r != frame.NotDropped { // 3
 		return frame.Drop(r), nil
 	}
-	if c.slots.Neighbour != nil && isNeighbour(b) {
+	if c.slots.Neighbour != nil && isNeighbour(b) { // 4
 		if v := c.slots.Neighbour.Process(f, *at); v != frame.Continue {
 			return v, nil
 		}
@@ -95,13 +105,13 @@ func (c *circuit) decide(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	return c.egress(f, at)
 }
 
-// egress looks up where f goes: steps 5 to 8 of decide.
+// egress finds where f goes: steps 5 to 8 of decide.
 func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit) {
 	b := f.Bytes()
-	if binary.BigEndian.Uint64(b)>>20 == bridgeMAC>>4 && !c.forwardBridge {
+	if binary.BigEndian.Uint64(b)>>20 == bridgeMAC>>4 && !c.forwardBridge { // 5
 		return frame.Drop(frame.ReservedMAC), nil
 	}
-	dst := frame.MAC(b)
+	dst := frame.MAC(b) // 6
 	d, known := c.vsi.fdb.Lookup(dst)
 	if c.confined && (!known || d.Port() != 0) {
 		return frame.Drop(frame.NotGateway), nil
@@ -127,13 +137,13 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	if e == nil { // detached a moment ago
 		return c.flood(dst), nil
 	}
-	if !c.reaches(e) || f.Replicated && d.Peer() == 0 && e.port == c.port {
+	if !c.reaches(e) || f.Replicated && d.Peer() == 0 && e.port == c.port { // 7
 		return frame.Drop(frame.SplitHorizon), nil
 	}
 	if f.Horizon != 0 && c.isolates(f, e) {
 		return frame.Drop(frame.Isolated), nil
 	}
-	// Of nearly all frames the port's MTU says that they fit; a tunnel's flood list has one of its own.
+	// 8. Nearly all frames fit the port's MTU. The flood list of a tunnel has an MTU of its own.
 	if n := f.SegLen(); n > e.port.p.MTU(d.Peer()) || d.Peer() == 0 && e.port.flooder != nil {
 		if mtu := e.longest(f, d.Peer()); n > mtu && !gso.Shorten(f, mtu) {
 			return c.tooBig(f, at, d, mtu), nil
@@ -142,7 +152,7 @@ func (c *circuit) egress(f *frame.Frame, at *frame.At) (frame.Verdict, *circuit)
 	return frame.Forward(d), e
 }
 
-// tooBig asks the stage that answers for frames longer than their egress takes.
+// tooBig has slot TooBig answer a frame that is longer than its egress takes.
 func (c *circuit) tooBig(f *frame.Frame, at *frame.At, to frame.Dest, mtu int) frame.Verdict {
 	if c.slots.TooBig != nil {
 		told := *at
@@ -157,21 +167,20 @@ func (c *circuit) tooBig(f *frame.Frame, at *frame.At, to frame.Dest, mtu int) f
 	return frame.Drop(frame.TooBig)
 }
 
-// reaches reports whether split horizon lets pass from c to e. While settings change
-// the two may be of different times, so a port is told by itself, not by its group.
+// reaches reports whether split horizon allows frames from c to e. While settings change, one of the
+// two may be older than the other, so it compares ports, not only groups.
 func (c *circuit) reaches(e *circuit) bool {
 	return (e.group == 0 || e.group != c.group) && (e.port != c.port || e.hub)
 }
 
-// isolates reports whether f, which has been in the gateway's hands, came from a port of the
-// segment that may not reach e. Peers of tunnels are not isolates: a gateway may sit between
-// them.
+// isolates reports whether f, which passed the gateway, came from a port of the segment that may not
+// reach e. Peers of tunnels are never isolated: the gateway may be what connects them.
 func (c *circuit) isolates(f *frame.Frame, e *circuit) bool {
 	return f.Horizon > GroupTunnel && f.Horizon == e.group && e.port.tunnel == nil && !c.routeIsolated
 }
 
-// wellFormed is what every Ethernet frame must be, before anything is learned. A tag
-// that is still there was not asked for: an attachment's own has been taken off.
+// wellFormed checks the header of an Ethernet frame. The tag of an attachment has been removed by
+// now, so a tag that is still there is unexpected.
 func (c *circuit) wellFormed(b []byte) frame.Reason {
 	if len(b) < ethLen {
 		return frame.Short
@@ -186,10 +195,9 @@ func (c *circuit) wellFormed(b []byte) frame.Reason {
 	return frame.NotDropped
 }
 
-// source learns where f came from, or where learning is off only asks whether the
-// MAC may come from there. On a locked attachment it may if it has an entry there. A frame
-// from a tunnel whose peer has no number teaches nothing, nor does one whose mark says so;
-// the gateway's own frames are not asked.
+// source learns where f came from or, where learning is off, checks that the MAC may come from there.
+// On a locked attachment it needs an entry there. Nothing is learned from a peer without a number, or
+// if the frame's group policy header says so. Frames of the gateway pass unchecked.
 func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reason {
 	if f.From.Port() == 0 {
 		return frame.NotDropped
@@ -224,8 +232,8 @@ func (c *circuit) gateway(f *frame.Frame, at *frame.At, otherwise frame.Reason) 
 	return frame.Drop(otherwise)
 }
 
-// toGateway hands f over, with the group of the port it came in on. Where that was is noted in at:
-// what the gateway forwards is nobody's.
+// toGateway passes f to slot Gateway, with the split-horizon group of its port. It saves where f came
+// in in at, because frames that the gateway forwards have no From.
 func (c *circuit) toGateway(f *frame.Frame, at *frame.At) frame.Verdict {
 	if f.From != 0 {
 		at.From = f.Origin()
@@ -267,8 +275,8 @@ func isNeighbour(b []byte) bool {
 		if len(b) <= ethLen+48 {
 			return len(b) > ethLen+40 && isND(b[ethLen+6], b[ethLen+40])
 		}
-		// The first fragment of one is none to hosts (RFC 6980, section 5); the stage says so.
-		// In a later one there is no header where its own would be.
+		// Hosts ignore ND messages in fragments (RFC 6980, section 5), and the stage drops the first
+		// fragment. Later fragments have no ICMPv6 header to recognize.
 		return isND(b[ethLen+6], b[ethLen+40]) ||
 			b[ethLen+6] == fragment && binary.BigEndian.Uint16(b[ethLen+42:])&^7 == 0 && isND(b[ethLen+40], b[ethLen+48])
 	}

@@ -1,40 +1,39 @@
-// Package vswitch is the switch. Its folder is called switch, as the thing it
-// holds; switch is a Go keyword, hence the package's name and the import
+// Package vswitch implements the switch. Its folder is named switch, which is a Go keyword, so
+// importers write
 //
 //	import vswitch "github.com/vxswitch/vxswitch/switch"
 //
-// A [Switch] joins Ports through virtual switching instances. A [VSI] is one
-// Ethernet segment, known by its VNI: a MAC table, the attachments that are members
-// of it, and the slots its frames pass. [VSI.Attach] makes a member: it ties a port,
-// under the port's own name for a network (the tag), to the VSI.
+// A [Switch] forwards frames between Ports. Every Ethernet segment is a virtual switching instance
+// ([VSI]), identified by its VNI: it has a MAC table, members, and slots for stages that inspect,
+// answer or route its frames. [VSI.Attach] makes a port a member under a tag, which is the port's
+// own name for the segment: the VNI on a tunnel, the VLAN on a trunk, 0 on an access port.
 //
 //	port (TAP, Pipe)  --tag: VLAN or 0--+
 //	port (TAP, Pipe)  --tag: VLAN or 0--+-- VSI: FDB, members, slots
 //	port (VTEP)       --tag: VNI--------+
 //
-// # A frame's way
+// # The path of a frame
 //
-// The switch runs one worker on each receive queue of each port. For every batch it
-// reads, the worker takes each frame through
+// The switch runs one worker for each receive queue of each port. The worker reads a batch and takes
+// each frame through
 //
-//	worker.frame     which attachment is it on? (port, tag)
-//	circuit.decide   what becomes of it: a Verdict, without I/O and without a clock
-//	worker.act       the verdict becomes entries in the lists of egress ports
-//	worker.flush     each list is written, sent and dropped frames are counted
+//	worker.frame     find the attachment by port and tag
+//	circuit.decide   choose a Verdict, without I/O or a clock
+//	worker.act       turn the verdict into entries in the lists of egress ports
+//	worker.flush     write each list, and count what was sent and dropped
 //
-// There is no queue, no lock and no copy between read and write, but for what a port does not take
-// (see [Offloader]). A VTEP is a port like any other: one look-up in the FDB says where a MAC is,
-// local or remote.
+// Between read and write there is no queue, no lock and no copy, except for ports that cannot take a
+// frame as it is (see [Offloader]). A VTEP is a port like any other: one look-up in the FDB finds a
+// MAC, local or remote.
 //
-// Limits stand where what they bound begins: learned MACs in the FDB, source MACs of a
-// locked port where they would be learned, storm control where a frame becomes a flood,
-// so that it costs known unicast nothing. Frames of a VSI are untagged, unless its
+// Each limit applies where the thing it bounds begins. The FDB limits learned MACs. A locked port
+// checks source MACs where they would be learned. Storm control acts where a frame is about to be
+// flooded, so known unicast does not pay for it. Frames inside a VSI are untagged unless its
 // [VLANMode] says otherwise.
 //
-// # What may be called from where
+// # Concurrency
 //
-// Every method of Switch, VSI and Attachment is safe for concurrent use and takes
-// effect at the next batch, under traffic. From a [Stage], which runs inside a
-// worker, only Inject, Notify and the methods of tables may be called: Detach and Close wait
-// for the workers.
+// All methods of Switch, VSI and Attachment are safe for concurrent use. Changes take effect at the
+// next batch. A [Stage] runs inside a worker, and may call only Inject, Notify and the methods of
+// tables: Detach and Close wait for the workers, so calling them there would never return.
 package vswitch

@@ -9,20 +9,19 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// hub hands events to those who asked for them.
+// A hub passes events to their readers.
 type hub struct {
 	mu     sync.Mutex
 	subs   map[*Events]struct{}
 	any    atomic.Bool
-	limit  int           // of what waits for one who asks now
+	limit  int           // of the queue of a reader that begins now
 	lost   atomic.Uint64 // of all readers
 	closed bool
 }
 
-// Events is one reader's queue of what happens in a switch. It is bounded
-// (Config.Events): when the reader is too slow, what waits is replaced by one
-// frame.EventOverflow and the events about ports that came before, and the reader lists
-// the tables again.
+// Events is one reader's queue of events. Its length is limited (Config.Events). If the reader is too
+// slow, one frame.EventOverflow replaces what waits, except events about ports. The reader should then
+// read the tables again.
 type Events struct {
 	hub    *hub
 	limit  int           // of queue
@@ -31,7 +30,7 @@ type Events struct {
 	closed bool // under hub.mu
 }
 
-// Events returns a queue of what happens from now on. Close it when done.
+// Events returns a queue of the events from now on. Close it when done.
 func (s *Switch) Events() *Events {
 	h := &s.events
 	e := &Events{hub: h, ready: make(chan struct{}, 1)}
@@ -51,11 +50,11 @@ func (s *Switch) Events() *Events {
 	return e
 }
 
-// Notify queues an event of a table that stands beside the switch, as that of neighbours
-// does, with every reader of Events. It does not wait.
+// Notify queues an event for all readers of Events. It is for tables beside the switch, such as that of
+// neighbours. It does not wait.
 func (s *Switch) Notify(e frame.Event) { s.events.emit(e) }
 
-// emit queues an event with every reader. It does not wait.
+// emit queues an event for every reader. It does not wait.
 func (h *hub) emit(ev frame.Event) {
 	if !h.any.Load() {
 		return
@@ -71,8 +70,8 @@ func (h *hub) emit(ev frame.Event) {
 	}
 }
 
-// overflow replaces what waits by one event, but for at most n about ports: senders of frames
-// make few of those or none, and so cannot hide them. It returns how many were lost.
+// overflow replaces what waits by one event, except at most n events about ports: senders of frames
+// cannot cause many of those, and must not be able to hide them. It returns how many were lost.
 func (e *Events) overflow(n int) (lost int) {
 	q := []frame.Event{{Kind: frame.EventOverflow}}
 	for _, ev := range e.queue {
@@ -92,7 +91,7 @@ func (e *Events) overflow(n int) (lost int) {
 	return lost
 }
 
-// resize changes how much may wait for those who ask from now on.
+// resize changes the limit for readers that begin from now on.
 func (h *hub) resize(limit int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,8 +116,8 @@ func (e *Events) wake() {
 	}
 }
 
-// Next waits for the next event. After Close, or when the switch has closed and every
-// event has been read, it returns net.ErrClosed. It is for one goroutine.
+// Next waits for the next event. After Close, or after the last event of a closed switch, it returns
+// net.ErrClosed. Only one goroutine may call it at a time.
 func (e *Events) Next(ctx context.Context) (frame.Event, error) {
 	for {
 		if ev, ok, err := e.poll(); ok || err != nil {
@@ -146,7 +145,7 @@ func (e *Events) poll() (frame.Event, bool, error) {
 	return frame.Event{}, false, nil
 }
 
-// Close ends the queue; a waiting Next returns.
+// Close ends the queue. A waiting Next returns.
 func (e *Events) Close() {
 	h := e.hub
 	h.mu.Lock()

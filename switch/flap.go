@@ -6,11 +6,11 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A MAC that moves to and fro many times a second is what a loop looks like, or two hosts with
-// one MAC. The FDB tells of each once a second; the switch passes on one of them a second, as
-// an event and in the log, and takes ports out where FlapHold says so.
+// A MAC that flaps between two places means a loop, or two hosts with one MAC. The FDB reports each such
+// MAC once a second. The switch passes on one report a second, as an event and in the log, and blocks
+// ports where FlapHold is set.
 
-// notify hears what the VSI's FDB tells, with the table locked.
+// notify gets the events of the VSI's FDB, which is locked.
 func (v *VSI) notify(e frame.Event) {
 	if e.Kind == frame.EventMACFlapping {
 		v.flaps(e)
@@ -19,14 +19,14 @@ func (v *VSI) notify(e frame.Event) {
 	}
 }
 
-// flaps is notify of a MAC that moves to and fro. It is a function of its own, since the event
-// escapes here: no other is to allocate.
+// flaps is notify for a flapping MAC. The event escapes here, so this is a function of its own: notify
+// must not allocate for other events.
 func (v *VSI) flaps(e frame.Event) {
 	s := v.sw
 	if v.holds.Load() && v.flapped.CompareAndSwap(nil, &e) {
 		s.wake()
 	}
-	// Those of a second are one: the first.
+	// Only the first of a second.
 	if now := s.tick.Load() + 1; s.flapAt.Swap(now) != now {
 		s.flap.Store(&e)
 		s.events.emit(e)
@@ -36,12 +36,11 @@ func (v *VSI) flaps(e frame.Event) {
 // warn logs the flapping MAC of the last second.
 func (s *Switch) warn() {
 	if e := s.flap.Swap(nil); e != nil {
-		s.log.Warn("a MAC moves to and fro: a loop?", "vni", e.VNI, "mac", e.MAC, "at", s.Name(e.Dest), "and", s.Name(e.Old))
+		s.log.Warn("a MAC is flapping, there may be a loop", "vni", e.VNI, "mac", e.MAC, "at", s.Name(e.Dest), "and", s.Name(e.Old))
 	}
 }
 
-// holdPorts takes the ports that MACs flap to out of their VSIs, and lets those in again whose
-// time is over.
+// holdPorts blocks the ports that MACs flap to, and unblocks those whose FlapHold is over.
 func (s *Switch) holdPorts(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +57,7 @@ func (s *Switch) holdPorts(now time.Time) {
 				a.held, out = now.Add(v.cfg.FlapHold), a
 				v.held.Add(1)
 				s.events.emit(frame.Event{Kind: frame.EventPortHeld, VNI: v.vni, MAC: e.MAC, Dest: a.Dest(0), Old: e.Old})
-				s.log.Warn("port taken out: a MAC moves to and fro", "vni", v.vni, "port", a.port.name, "mac", e.MAC, "other", s.Name(e.Old), "for", v.cfg.FlapHold)
+				s.log.Warn("port blocked: a MAC is flapping", "vni", v.vni, "port", a.port.name, "mac", e.MAC, "other", s.Name(e.Old), "for", v.cfg.FlapHold)
 			default:
 				continue
 			}
@@ -68,7 +67,7 @@ func (s *Switch) holdPorts(now time.Time) {
 			continue
 		}
 		v.publish()
-		if out != nil { // whose MACs were last heard there is reached by flooding, until heard elsewhere
+		if out != nil { // its MACs are flooded until they are heard elsewhere
 			s.grace()
 			v.fdb.FlushPort(out.port.num)
 		}

@@ -61,7 +61,7 @@ func TestFlap(t *testing.T) {
 		if want := (frame.Event{Kind: frame.EventMACFlapping, VNI: 1, MAC: mac(2), Dest: bt.Dest(0), Old: at.Dest(0)}); list[0] != want {
 			t.Errorf("%v, want %v", list[0], want)
 		}
-		if n := strings.Count(log.String(), "moves to and fro"); n != 3 || !strings.Contains(log.String(), "mac=02:00:00:00:00:02 at=b and=a") {
+		if n := strings.Count(log.String(), "is flapping"); n != 3 || !strings.Contains(log.String(), "mac=02:00:00:00:00:02 at=b and=a") {
 			t.Errorf("%d lines:\n%s", n, log.String())
 		}
 

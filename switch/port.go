@@ -8,121 +8,118 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A Port is anything frames come in from and go out to: a TAP, a VTEP, a Go
-// program's Pipe. Its identity is its Go value, so implementations are pointers.
+// A Port is a source and sink of frames: a TAP, a VTEP, a Pipe into a Go program. The switch
+// identifies a port by its Go value, so implementations are pointers.
 //
-// One of your own has these four methods, a [frame.Reader] and a [frame.Writer]; the example shows
-// how little that can be. Its Writers get whole Ethernet frames that can be sent as they are, cut,
-// with complete checksums and their VLAN tag, unless the port says that it takes more: see
-// Offloader. What its Readers hand over may be of any kind that [frame.Frame] describes, and is an
-// Ethernet frame if they say nothing else.
+// To write your own, implement these four methods, a [frame.Reader] and a [frame.Writer]; the example
+// shows how short that can be. Its Writers get Ethernet frames that can be sent as they are: at most
+// MTU bytes long, with complete checksums and with the VLAN tag of the attachment. A port that can
+// take more says so by implementing Offloader. Its Readers may return any kind of frame that
+// [frame.Frame] describes; the default is Ethernet.
 //
-// Name() string, if there is one, is what the port is called in logs and statistics. Pauser, Tunnel
-// and Flooder are methods that some ports have as well.
+// A port may also have a method Name() string, which logs and statistics use, and the methods of
+// Pauser, Tunnel and Flooder.
 type Port interface {
-	// Readers returns the receive queues, one at least. The switch runs one goroutine on each, and asks
-	// once, when the port is attached.
+	// Readers returns the receive queues, at least one. The switch calls it once, when the port is
+	// attached, and runs one goroutine for each queue.
 	Readers() []frame.Reader
 
-	// Writer returns the transmit side for worker w, which is any number from 0 on;
-	// a port with n queues uses queue w mod n. Each is used by one goroutine, several at the
-	// same time, and may be one for all if its Write can bear that: Writers of one port may share
-	// descriptors, never scratch memory. It is called once for each worker that
-	// sends here, on first use.
+	// Writer returns the transmit side for worker w, which may be any number from 0; a port with n
+	// queues uses queue w mod n. The switch calls it once for each worker that sends to the port.
+	// Each worker uses its Writer from one goroutine, several workers at the same time. Writers may
+	// share descriptors but not scratch memory; one Writer for all is fine if its Write is safe
+	// for concurrent use.
 	Writer(w int) frame.Writer
 
-	// MTU returns the longest frame the port takes towards peer, in bytes from the
-	// destination MAC on, VLAN tag and FCS not counted; a superframe is judged by
-	// its segments. Of a port of IP packets it is that of the packet. Peer is 0 on all but a
-	// Tunnel, where that asks for flooded frames; see Flooder. It is called for every frame,
-	// from any goroutine.
+	// MTU returns the length of the longest frame that the port takes towards peer, in bytes from
+	// the destination MAC, without VLAN tag and FCS; for a superframe, that of each segment. On a
+	// port for IP it is the length of the packet. Peer is 0 except on a Tunnel, where 0 stands for
+	// flooded frames; see Flooder. The switch calls it for every frame, from any goroutine.
 	MTU(peer uint16) int
 
-	// Close makes every Read return net.ErrClosed, one that waits included. It is idempotent.
-	// The switch calls it when the port is detached, and when a Read has failed.
+	// Close makes every Read return net.ErrClosed, including one that is waiting. It is idempotent.
+	// The switch calls it when the port is detached, and after a Read has failed.
 	Close() error
 }
 
-// An Offloader is a Port whose Writers take more than ordinary frames, or another kind: see
-// [frame.Offloads]. What they do not take they do not get: the switch does that work, and frames
-// that cannot be made fit are dropped with [frame.BadKind], [frame.Short], [frame.TooBig] or
-// [frame.BadHeader]. To a port that takes everything frames go as they are. It is asked once, when
-// the port is attached; who wraps a port passes it on.
+// An Offloader is a Port whose Writers take more than ordinary frames, or frames of another kind; see
+// [frame.Offloads]. The switch does the work that the port does not take, and drops frames that it
+// cannot make fit, as [frame.BadKind], [frame.Short], [frame.TooBig] or [frame.BadHeader]. The switch
+// calls Offloads once, when the port is attached. A port that wraps another must pass the method on.
 type Offloader interface {
 	Offloads() frame.Offloads
 }
 
-// A Tunnel is a Port that leads to many peers, such as a VTEP. Its attachments are
-// in split-horizon group 1 unless they say otherwise, and frames that come in
-// through it carry their tag in Frame.VNI and the peer in Frame.From.
+// A Tunnel is a Port with many peers, such as a VTEP. Its attachments are in split-horizon group 1
+// unless configured otherwise. Frames from it have the tag in Frame.VNI and the peer in Frame.From.
 type Tunnel interface {
 	Port
 
-	// Open makes the tunnel accept frames with this tag; Shut ends it.
+	// Open makes the tunnel accept frames with a tag, and Shut makes it stop.
 	Open(tag uint32) error
 	Shut(tag uint32)
 
-	// Retire starts the removal of learned peers for which named returns false: from
-	// here on no frame comes in from them, but for those of Batches whose Gone says so.
-	// The switch then waits until no worker knows the number, flushes their entries,
-	// waits again and calls Free.
+	// Retire begins to remove learned peers for which named returns false, and returns their numbers.
+	// From then on no frame comes in from them, except in Batches whose Gone says so. The switch
+	// waits until no worker knows the numbers, flushes their entries, waits again and calls Free.
 	Retire(named func(peer uint16) bool) []uint16
 	Free(peers []uint16)
 
-	// PeerName returns what a peer is called, its address; "" if there is none.
+	// PeerName returns the name of a peer, which is its address, or "" if there is no such peer.
 	PeerName(peer uint16) string
 }
 
-// A Leader is a Tunnel with numbers that stand for other peers, or for several.
+// A Leader is a Tunnel in which a number may stand for another peer, or for a group of peers.
 type Leader interface {
-	// Leads reports whether what is sent to one number may go to the peer that sends under
-	// another: then this peer may send from a MAC whose static entry names the first.
+	// Leads reports whether frames sent to the number to may reach the peer that sends as peer. If
+	// so, that peer may send from a MAC whose static entry refers to the number to.
 	Leads(to, peer uint16) bool
 }
 
-// A Flooder is a Tunnel whose peers take frames of different length: MTU of peer 0 would be that
-// of the whole tunnel.
+// A Flooder is a Tunnel whose peers take frames of different lengths. For other tunnels MTU(0) holds
+// for all peers.
 type Flooder interface {
-	// FloodMTU returns the longest frame that some of the peers on a tag's flood list take,
-	// and the longest that all of them take. A frame between the two is flooded, and the
-	// tunnel counts the copies that do not fit.
+	// FloodMTU returns the length of the longest frame that some peers on the flood list of a tag
+	// take, and of the longest that all of them take. A frame in between is flooded, and the tunnel
+	// counts the copies that do not fit.
 	FloodMTU(tag uint32) (some, all int)
 }
 
-// A Pauser is a Port that can be detached without being closed: between Pause and
-// Resume every Read returns frame.ErrPaused.
+// A Pauser is a Port that can be detached without being closed. Between Pause and Resume every Read
+// returns frame.ErrPaused.
 type Pauser interface {
 	Pause()
 	Resume()
 }
 
-// A Stage fills a slot of decide. It may rewrite the frame in place; it must not
-// block, allocate or keep it. Continue means "not mine", and the next step decides.
+// A Stage fills a slot of decide. It may rewrite the frame in place, but must not block, allocate, or
+// keep the frame. If it returns Continue, the next step decides.
 type Stage interface {
 	Process(f *frame.Frame, at frame.At) frame.Verdict
 }
 
-// A Housekeeper is a Stage that has housekeeping of its own: the switch calls Housekeep about once a
-// second, once however many slots the stage is in, for as long as it is in one. It must not
-// wait, and its type must be comparable, as a pointer is.
+// A Housekeeper is a Stage with periodic work. While it is in a slot, the switch calls Housekeep about
+// once a second, and only once if it is in several. Housekeep must not wait. The type must be
+// comparable, as pointers are.
 type Housekeeper interface {
 	Stage
 	Housekeep(now frame.Tick)
 }
 
-// A Confiner is a Stage for the slot Neighbour that answers every question itself. A port whose
-// stage says so, alone or in a chain, reaches the gateway and nobody else: what is not for a
-// MAC of the switch's own is dropped as frame.NotGateway. Tunnels are not confined.
+// A Confiner is a Stage for slot Neighbour that answers every request itself. If Confines is true, the
+// port reaches the gateway and nobody else: frames to MACs other than the switch's own are dropped as
+// frame.NotGateway. Tunnels are never confined.
 type Confiner interface {
 	Stage
-	Confines() bool // the same each time
+	Confines() bool // must not change
 }
 
-// A Variant is a Stage with settings of its own for what it shares with others. One of an attachment
-// takes the place of one of the VSI that shares the same, instead of being asked before it.
+// A Variant is a Stage with other settings for the same state, such as a responder with another mode
+// for the same neighbours. A Variant of an attachment replaces the stage of the VSI that has the same
+// state, instead of running before it.
 type Variant interface {
 	Stage
-	Shares() any // what; nil: nothing
+	Shares() any // the state; nil = none
 }
 
 func sameState(a, b Stage) bool {
@@ -139,8 +136,8 @@ func confines(s Stage) bool {
 	return ok && c.Confines()
 }
 
-// A Rewriter is a Stage that writes into frames it lets pass. It is refused in the slot Egress:
-// the frame there is the one that all copies share.
+// A Rewriter is a Stage that writes into frames that it lets pass. Slot Egress refuses it, since all
+// copies of a frame share its memory.
 type Rewriter interface {
 	Stage
 	Rewrites()
@@ -154,7 +151,7 @@ func rewrites(s Stage) bool {
 	return ok
 }
 
-// holdsNil reports whether a stage is none: a nil pointer, or a nil in a chain.
+// holdsNil reports whether a stage is a nil pointer, or a chain with a nil in it.
 func holdsNil(s Stage) bool {
 	if c, ok := s.(chain); ok {
 		return slices.ContainsFunc(c, holdsNil)
@@ -170,25 +167,25 @@ func (s *Slots) check() error {
 		stage Stage
 	}{{"Ingress", s.Ingress}, {"Neighbour", s.Neighbour}, {"Gateway", s.Gateway}, {"TooBig", s.TooBig}, {"Egress", s.Egress}} {
 		if x.stage != nil && holdsNil(x.stage) {
-			w.Wrong(x.name, "the %T is nil or holds a nil; an empty slot is nil itself", x.stage)
+			w.Wrong(x.name, "a nil %T, or a chain with a nil in it; leave an empty slot nil", x.stage)
 		}
 	}
 	if rewrites(s.Egress) {
-		w.Wrong("Egress", "a stage there may only drop, and this one rewrites frames; its slot is Ingress")
+		w.Wrong("Egress", "a %T rewrites frames, allowed are stages that only drop; use Slots.Ingress", s.Egress)
 	}
 	return w.Err()
 }
 
-// Slots are the places where stages take part in decide. A nil slot is passed over.
+// Slots hold the stages that take part in decide. Nil slots are skipped.
 type Slots struct {
-	Ingress   Stage // first of all: policy, anti-spoofing
-	Neighbour Stage // gets ARP and ND: suppression, proxy
-	Gateway   Stage // gets frames to the switch's own MACs, and IP frames: routing
-	TooBig    Stage // gets unicast frames longer than their egress takes, and in At.MTU what it takes; nil, or Continue: see Switch.TooBig
-	Egress    Stage // sees a frame on its way out to one attachment, and may only drop it
+	Ingress   Stage // every frame, first: policy, anti-spoofing
+	Neighbour Stage // ARP and ND: suppression, proxy
+	Gateway   Stage // frames to the switch's own MACs, and IP packets: routing
+	TooBig    Stage // unicast frames longer than the MTU of their egress, which is in At.MTU; see Switch.TooBig
+	Egress    Stage // frames on their way out of one attachment; may only drop them
 }
 
-// before returns the slots of s, each with the stage of other behind its own.
+// before returns the stages of s, each followed by that of other.
 func (s Slots) before(other Slots) Slots {
 	both := func(a, b Stage) Stage {
 		switch {
@@ -205,8 +202,7 @@ func (s Slots) before(other Slots) Slots {
 	}
 }
 
-// Chain fills one slot with several stages: each is asked until one does not say
-// Continue.
+// Chain combines stages for one slot. They run in order until one does not return Continue.
 func Chain(stages ...Stage) Stage { return chain(stages) }
 
 type chain []Stage

@@ -18,18 +18,18 @@ var ErrTooMany = errors.New("vswitch: no port number left")
 
 // port is a Port while it is attached, under the number that Dests name.
 type port struct {
-	num     uint16
-	p       Port    // nil for the switch itself
-	tunnel  Tunnel  // p, if it is one
-	flooder Flooder // likewise
-	leader  Leader  // likewise
-	takes   frame.Offloads
-	byVNI   bool // the tag comes in Frame.VNI, not in a VLAN tag
-	keepOpen    bool
-	name    string
-	readers []frame.Reader
-	gone    atomic.Bool
-	broken  atomic.Bool // a Write has failed as a whole, and the log has it
+	num      uint16
+	p        Port    // nil for the switch itself
+	tunnel   Tunnel  // p, if it is one
+	flooder  Flooder // likewise
+	leader   Leader  // likewise
+	takes    frame.Offloads
+	byVNI    bool // the tag comes in Frame.VNI, not in a VLAN tag
+	keepOpen bool
+	name     string
+	readers  []frame.Reader
+	gone     atomic.Bool
+	broken   atomic.Bool // a Write has failed as a whole, and the log has it
 
 	circuits index.Map[tagKey, *circuit]
 	members  []*Attachment // under Switch.mu

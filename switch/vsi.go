@@ -15,40 +15,39 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// VSIConfig holds the settings of a VSI. The zero value works. All but Refuse can be
-// changed under traffic.
+// VSIConfig configures a VSI. The zero value is ready to use. All fields except Refuse can be changed
+// under traffic.
 type VSIConfig struct {
-	MaxMACs int           `json:"maxMACs,omitzero"`             // learned MACs; default 8192
-	Refuse  bool          `json:"refuse,omitzero"`              // at the limit nothing is learned; without it a new MAC takes the place of the one heard least recently of the port or peer that has most
-	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // learned MACs not heard for this long are forgotten; default 300 s, negative = never
+	MaxMACs int           `json:"maxMACs,omitzero"`             // limit of learned MACs; default 8192
+	Refuse  bool          `json:"refuse,omitzero"`              // learn nothing at the limit, instead of replacing the MAC least recently heard on the port or peer that has most
+	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // time after which a learned MAC that is not heard is removed; default 300 s, negative = never
 
-	NoLearn            bool     `json:"noLearning,omitzero"`         // source MACs are not learned, on no port and from no peer
-	Freeze             uint8    `json:"freeze,omitzero"`             // moves within 180 s after which a MAC stays, for 180 s, where it was before it began to move (RFC 7432, section 15.1, says 5), at most 255; 0 = never
-	NoFlood            Class    `json:"noFlood,omitzero"`            // classes that are dropped instead of flooded
-	Storm              Storm    `json:"storm,omitzero"`              // rates of all that is flooded, whoever sends it; where zero, no bound
-	InnerVLAN          VLANMode `json:"innerVLAN,omitzero"`          // what becomes of frames with a VLAN tag where none is expected, in the tunnel above all
-	ForwardPinned      bool     `json:"forwardPinned,omitzero"`      // frames whose source MAC is pinned elsewhere are forwarded instead of dropped
-	ForwardBridgeGroup bool     `json:"forwardBridgeGroup,omitzero"` // frames to 01:80:c2:00:00:00-0f go on as other multicast, so that the STP of a bridge with two ports here finds the loop
+	NoLearn            bool     `json:"noLearning,omitzero"`         // do not learn source MACs, on any port or from any peer
+	Freeze             uint8    `json:"freeze,omitzero"`             // moves within 180 s, at most 255, after which a MAC stays for 180 s where it was first (RFC 7432, section 15.1, suggests 5); 0 = never
+	NoFlood            Class    `json:"noFlood,omitzero"`            // classes of frames that are dropped instead of flooded
+	Storm              Storm    `json:"storm,omitzero"`              // rates of flooded frames of all senders together; default no limit
+	InnerVLAN          VLANMode `json:"innerVLAN,omitzero"`          // how to handle frames with an unexpected VLAN tag, above all those from tunnels
+	ForwardPinned      bool     `json:"forwardPinned,omitzero"`      // forward frames whose source MAC is pinned elsewhere, instead of dropping them
+	ForwardBridgeGroup bool     `json:"forwardBridgeGroup,omitzero"` // forward frames to 01:80:c2:00:00:00-0f like other multicast, so that STP of a bridge with two ports here detects the loop
 
-	// RouteIsolated lets ports of one split-horizon group, such as isolated ones, reach each
-	// other through the segment's gateway. Without it what the gateway sends back into the
-	// segment, from one of them to another, is dropped under frame.Isolated. Tunnels, and ports
-	// in groups 0 and 1, are not kept apart so.
+	// RouteIsolated lets ports of one split-horizon group, such as isolated ones, reach each other
+	// through the segment's gateway. Without it, frames that the gateway returns to the segment, from
+	// one of them to another, are dropped as frame.Isolated. Tunnels and ports in groups 0 and 1 are
+	// not affected.
 	RouteIsolated bool `json:"routeIsolated,omitzero"`
 
-	// FlapHold is for how long a port that is no tunnel is taken out of the segment, when a MAC moves more
-	// than Flaps times in a second between it and the place where it was before: the way out
-	// of a loop. All its frames are dropped under frame.Flapping. By default it never is.
+	// FlapHold is how long a port is blocked after a MAC has moved more than Flaps times in a second
+	// between it and another place, which is what a loop looks like. Frames from and to the port are
+	// dropped as frame.Flapping meanwhile. Tunnels are never blocked. Default: no port is.
 	FlapHold time.Duration `json:"flapHold,omitzero"`
-	Flaps    uint8         `json:"flaps,omitzero"` // moves of one MAC in a second beyond which an event and a warning tell of it, at most 255; 0 = 10
+	Flaps    uint8         `json:"flaps,omitzero"` // moves of one MAC in a second, at most 255, above which an event and a warning report it; 0 = 10
 
-	// TellMisses makes an event, mac-miss, of a unicast frame whose destination is unknown, one
-	// for each MAC in MissTimeout: a control plane that knows it sets it in the FDB. What
-	// becomes of the frame is NoFlood's to say.
+	// TellMisses reports unicast frames to unknown MACs as mac-miss events, at most one for each MAC in
+	// MissTimeout, so that a control plane can add the entry. NoFlood decides what happens to the frame.
 	TellMisses  bool          `json:"tellMisses,omitzero"`
 	MissTimeout time.Duration `json:"missTimeout,omitzero"` // whole seconds; default 5 s
 
-	Slots Slots `json:"-"` // stages for all attachments, behind their own
+	Slots Slots `json:"-"` // stages for all attachments, which run after their own
 }
 
 // A VSI is a virtual switching instance: one Ethernet segment.
@@ -61,9 +60,9 @@ type VSI struct {
 
 	holds   atomic.Bool                 // cfg.FlapHold is set
 	flapped atomic.Pointer[frame.Event] // for the housekeeping
-	held    atomic.Uint64               // ports taken out so far
+	held    atomic.Uint64               // times a port was blocked
 
-	missing atomic.Pointer[pending.Set[frame.MAC]] // nil until misses are told of
+	missing atomic.Pointer[pending.Set[frame.MAC]] // nil until misses are reported
 
 	cfg     VSIConfig     // under Switch.mu
 	storm   *meters       // of cfg.Storm, under Switch.mu
@@ -76,7 +75,7 @@ type VSI struct {
 type view struct {
 	own     *circuit   // port 0: the switch itself
 	members []*circuit // flooding goes in this order
-	byPort  []member   // the same, found by port number: open addressing, half empty
+	byPort  []member   // the same by port number: open addressing, at most half full
 }
 
 type member struct {
@@ -109,9 +108,8 @@ func (v *view) find(port uint16) *circuit {
 	}
 }
 
-// VSI returns the VSI of a VNI, making it with cfg if there is none; a nil cfg means
-// defaults, or no change. A VSI that exists is configured anew by a cfg that is not
-// nil.
+// VSI returns the VSI of a VNI. If there is none, it creates one with cfg; nil means defaults. If there
+// is one, it changes its settings to cfg; nil leaves them as they are.
 func (s *Switch) VSI(vni frame.VNI, cfg *VSIConfig) (*VSI, error) {
 	if !vni.Valid() {
 		return nil, fmt.Errorf("vswitch: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
@@ -138,10 +136,10 @@ func (s *Switch) VSI(vni frame.VNI, cfg *VSIConfig) (*VSI, error) {
 	return v, nil
 }
 
-// maxTime is the longest time between two ticks that can be told: 68 years.
+// maxTime is the longest time that ticks can express, 68 years.
 const maxTime = (1<<31 - 1) * time.Second
 
-// Check returns what [Switch.VSI] and [VSI.Configure] refuse.
+// Check returns what is wrong with the settings. [Switch.VSI] and [VSI.Configure] return the same error.
 func (c *VSIConfig) Check() error {
 	w := setting.Of("vswitch: VSIConfig")
 	w.Limit("MaxMACs", c.MaxMACs)
@@ -164,7 +162,7 @@ func (c *VSIConfig) Check() error {
 	return w.Err()
 }
 
-// Configure changes the settings of a VSI, all but Refuse, under traffic.
+// Configure changes all settings except Refuse, under traffic.
 func (v *VSI) Configure(cfg VSIConfig) error {
 	v.sw.mu.Lock()
 	defer v.sw.mu.Unlock()
@@ -186,7 +184,7 @@ func (v *VSI) configure(cfg VSIConfig) error {
 		return err
 	}
 	if cfg.Refuse != v.cfg.Refuse {
-		return errors.New("vswitch: VSIConfig.Refuse: cannot be changed")
+		return errors.New("vswitch: VSIConfig.Refuse: cannot be changed after the VSI was created")
 	}
 	v.cfg, v.storm = cfg, cfg.Storm.meters(v.storm, v.sw.now())
 	v.fdb.SetLimit(cfg.MaxMACs)
@@ -198,11 +196,11 @@ func (v *VSI) configure(cfg VSIConfig) error {
 	return nil
 }
 
-// publish makes circuits of the attachments as they are now, and shows them to the
-// workers. s.mu is held.
+// publish makes circuits for the attachments as they are now and gives them to the workers. s.mu is
+// held.
 func (v *VSI) publish() {
 	if t := cmp.Or(v.cfg.MissTimeout, missTimeout); v.cfg.TellMisses && t != v.missFor {
-		// Only then: members come and go, and what was told of stays told of.
+		// A change of members must not repeat reports.
 		v.missing.Store(pending.New[frame.MAC](uint32(t / time.Second)))
 		v.missFor = t
 	}
@@ -229,7 +227,7 @@ func (v *VSI) has(d frame.Dest) bool {
 	return d == 0 || c != nil && c.port.has(d.Peer())
 }
 
-// leads reports whether frames to one peer may go to another one of the same tunnel.
+// leads reports whether frames to one peer of a tunnel may reach another.
 func (v *VSI) leads(to, peer frame.Dest) bool {
 	c := v.view.Load().find(to.Port())
 	if c == nil || c.port.leader == nil {
@@ -238,10 +236,10 @@ func (v *VSI) leads(to, peer frame.Dest) bool {
 	return c.port.leader.Leads(to.Peer(), peer.Peer())
 }
 
-// missTimeout is how long a control plane has to answer before it is asked again.
+// missTimeout is how long a control plane has to answer before a miss is reported again.
 const missTimeout = 5 * time.Second
 
-// miss tells control planes that nobody knows where a MAC is, if they do not know yet.
+// miss reports that a MAC is unknown, unless it did so recently.
 func (v *VSI) miss(mac frame.MAC, from frame.Dest, now frame.Tick) {
 	if v.missing.Load().Take(mac, from.Port(), from.Peer(), uint32(now)) {
 		v.sw.events.emit(frame.Event{Kind: frame.EventMACMiss, VNI: v.vni, MAC: mac, Dest: from})
@@ -251,8 +249,8 @@ func (v *VSI) miss(mac frame.MAC, from frame.Dest, now frame.Tick) {
 // VNI returns the VSI's number.
 func (v *VSI) VNI() frame.VNI { return v.vni }
 
-// FDB returns the VSI's MAC table. It takes entries for members, peers behind them, and with
-// Dest 0 the switch itself: others are fdb.ErrNoDest.
+// FDB returns the VSI's MAC table. It accepts entries for members, for peers behind them, and with Dest
+// 0 for the switch itself. Other destinations are fdb.ErrNoDest.
 func (v *VSI) FDB() *fdb.Table { return v.fdb }
 
 // Attachments returns the members in the order they were attached.

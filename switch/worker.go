@@ -31,7 +31,7 @@ type worker struct {
 	egress  []*egress
 	staged  []*egress // those with something to write
 	version uint64    // of the switch's tables, when pruned
-	adapter  *adapter   // of those egresses that need it
+	adapter *adapter  // of those egresses that need it
 
 	rx   *counters
 	vsis map[*VSI]*counters
