@@ -8,10 +8,9 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Flushing forgets learned MACs, in constant time however many there are, and without
-// events. Static and control entries stay.
+// Flushing removes learned MACs in constant time, without events. Static and control entries stay.
 
-// Flush forgets every learned MAC of every VSI.
+// Flush removes all learned MACs of all VSIs.
 func (s *Switch) Flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -19,7 +18,7 @@ func (s *Switch) Flush() {
 	s.gens.FlushAll()
 }
 
-// Flush forgets every learned MAC of the VSI.
+// Flush removes all learned MACs of the VSI.
 func (v *VSI) Flush() {
 	v.sw.mu.Lock()
 	defer v.sw.mu.Unlock()
@@ -27,8 +26,7 @@ func (v *VSI) Flush() {
 	v.fdb.Flush()
 }
 
-// FlushPort forgets every MAC learned on a port, in every VSI; on a tunnel, those
-// behind all of its peers.
+// FlushPort removes all MACs learned on a port, in all VSIs; on a tunnel, those of all its peers.
 func (s *Switch) FlushPort(p Port) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,8 +39,8 @@ func (s *Switch) FlushPort(p Port) error {
 	return nil
 }
 
-// FlushPeer forgets every MAC learned behind one peer of a tunnel, in every VSI. A Dest that
-// is neither a port nor a peer is fdb.ErrNoDest.
+// FlushPeer removes all MACs learned behind one peer of a tunnel, in all VSIs. It returns fdb.ErrNoDest
+// if d is neither a port nor a peer.
 func (s *Switch) FlushPeer(d frame.Dest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,8 +2,8 @@ package vswitch
 
 import "sync/atomic"
 
-// An epoch tells whether a goroutine is using the switch's tables at this moment.
-// It is even outside, odd inside; every enter is a new number.
+// An epoch says whether a goroutine is using the switch's tables: it is odd while it is. Every enter
+// has a new number.
 type epoch struct {
 	n     atomic.Uint64
 	asked atomic.Bool   // somebody waits for leave
@@ -25,8 +25,8 @@ func (e *epoch) leave() {
 	}
 }
 
-// wait returns once the goroutine has left the batch it is in, if it is in one. What
-// was unlinked before the call cannot be seen by it any more. One may wait at a time.
+// wait returns once the goroutine has left the batch that it is in, if any. From then on it cannot see
+// what was unlinked before the call. One caller may wait at a time.
 func (e *epoch) wait() {
 	was := e.n.Load()
 	if was%2 == 0 {
@@ -35,23 +35,23 @@ func (e *epoch) wait() {
 	for e.n.Load() == was {
 		e.asked.Store(true)
 		if e.n.Load() != was {
-			return // and did not see asked
+			return // it left before it saw asked
 		}
-		<-e.left // perhaps for one who asked before
+		<-e.left // perhaps from an earlier wait
 	}
 }
 
-// Settle returns once no frame is on its way by settings that were changed before the call: what
-// is changed after it never meets them. It must not be called from a Stage.
+// Settle waits until no frame is being forwarded by settings from before the call. It must not be called
+// from a Stage.
 func (s *Switch) Settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.grace()
 }
 
-// grace waits until no worker can hold anything that was unlinked before the call:
-// each has finished its batch or is parked in Read. s.mu is held, so that no worker
-// is added meanwhile; a new one sees the new tables.
+// grace waits until no worker can hold anything that was unlinked before the call: each has finished its
+// batch or waits in Read. s.mu is held, so no worker starts meanwhile; a new one would see the new
+// tables anyway.
 func (s *Switch) grace() {
 	for w := range s.workers {
 		w.wait()

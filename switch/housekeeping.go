@@ -12,15 +12,14 @@ import (
 
 const (
 	interval    = 100 * time.Millisecond // between two turns of the housekeeping
-	sweepSlice  = 4096                   // slots of a table looked at in one go
-	sweepTable  = 16                     // what going to the next table costs, in slots
-	sweepBudget = 64 * sweepSlice        // slots in one turn
+	sweepSlice  = 4096                   // slots of a table per step
+	sweepTable  = 16                     // cost of a change of table, in slots
+	sweepBudget = 64 * sweepSlice        // slots per turn
 	peerEvery   = 10 * time.Second       // between two rounds of peer ageing
 )
 
-// housekeep is the housekeeping: it moves the clock, ages entries and peers, lets tables
-// grow and detaches ports that have failed. It returns when ctx is done or the
-// switch closes.
+// housekeep advances the clock, ages entries and peers, lets tables grow, and detaches ports that have
+// failed. It returns when ctx is done or the switch closes.
 func (s *Switch) housekeep(ctx context.Context) {
 	turn := time.NewTicker(interval)
 	defer turn.Stop()
@@ -49,7 +48,7 @@ func (s *Switch) housekeep(ctx context.Context) {
 	}
 }
 
-// housekeepStages has the stages do their own housekeeping, each once however many slots it is in.
+// housekeepStages calls Housekeep of each stage once, even if it is in several slots.
 func (s *Switch) housekeepStages(now frame.Tick) {
 	stages := map[Housekeeper]struct{}{}
 	s.mu.Lock()
@@ -83,8 +82,8 @@ func collectStage(stages map[Housekeeper]struct{}, x Stage) {
 	}
 }
 
-// sweep ages the tables in turn, from the next-th on, each one round at most, within
-// one turn's budget. It returns where to go on. Tables that cannot wait come first.
+// sweep ages the tables in turn, starting with the next-th, each for at most one round and all within
+// the budget. It returns where to continue. Tables that cannot wait come first.
 func (s *Switch) sweep(next int) int {
 	list := *s.list.Load()
 	for _, v := range list {
@@ -112,12 +111,12 @@ func (s *Switch) sweepSlice(v *VSI) int {
 	return n
 }
 
-// bumpsUnseen is how many flushes may pass between two looks at the tables. A table is
-// due after four times as many, and generations go round after eight times.
+// bumpsUnseen is the number of flushes between two checks of the tables. A table must be swept after
+// four times as many, and generations wrap after eight times as many.
 const bumpsUnseen = 4096
 
-// beforeBump makes sure that no table holds an entry old enough to look alive again
-// once the generations have gone round. s.mu is held.
+// beforeBump makes sure that no table holds an entry so old that it would look alive again after the
+// generations wrap. s.mu is held.
 func (s *Switch) beforeBump() {
 	if s.bumps++; s.bumps%bumpsUnseen != 0 {
 		return
@@ -129,8 +128,8 @@ func (s *Switch) beforeBump() {
 	}
 }
 
-// agePeers forgets learned peers that no entry names: they are unlinked, then
-// flushed, then freed, with a grace period between, as a port is.
+// agePeers removes learned peers that no entry refers to: it unlinks, flushes and frees them, with a
+// grace period in between, as for a port.
 func (s *Switch) agePeers() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +159,7 @@ func (s *Switch) agePeers() {
 	}
 }
 
-// addVSI makes a VSI. s.mu is held.
+// addVSI adds a VSI. s.mu is held.
 func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
 	v := &VSI{sw: s, vni: vni, cfg: cfg, storm: cfg.Storm.meters(nil, 0)}
 	v.fdb = fdb.NewTable(&fdb.Config{

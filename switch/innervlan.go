@@ -6,37 +6,35 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// VLANMode says what becomes of frames that have a VLAN tag, 802.1Q or 802.1ad, where a VSI
-// has none: behind a tunnel's header (RFC 7348, section 6.1), or behind the tag that an
-// attachment takes off.
+// VLANMode says how a VSI handles frames with an 802.1Q or 802.1ad tag that is not the tag of an
+// attachment: inside a tunnel (RFC 7348, section 6.1), or behind the tag that an attachment removes.
 type VLANMode uint8
 
 // Modes of [VSIConfig.InnerVLAN].
 const (
-	// VLANDiscard drops them under frame.InnerVLAN.
+	// VLANDiscard drops them as frame.InnerVLAN.
 	VLANDiscard VLANMode = iota
 
-	// VLANStrip takes the tags of frames from a tunnel off, one or two of them, and the frame
-	// goes on untagged: nothing tagged is ever delivered, so that one with more tags is
-	// dropped. What tells two VLANs apart is lost. From other ports it is VLANDiscard.
+	// VLANStrip removes one or two tags from frames that come from a tunnel, and drops frames with more.
+	// The VLANs can then no longer be told apart. On other ports it works like VLANDiscard.
 	VLANStrip
 
-	// VLANPass leaves the tags where they are. An access attachment then takes tagged frames
-	// too, and they cross the tunnel whole: Q-in-VNI. What another attachment of its port has
-	// the VLAN of neither comes in there, nor goes out: it would be in that one's segment
-	// (frame.InnerVLAN). A tag counts towards the MTU of a tunnel; an access port takes one
-	// on top of its own, as Ethernet does.
+	// VLANPass keeps the tags. An access attachment also accepts tagged frames, and they cross the
+	// tunnel as they are (Q-in-VNI). The exception is a VLAN that another attachment of the same port
+	// has: its frames belong to the other segment, and are dropped here in both directions, as
+	// frame.InnerVLAN. Tags count towards the MTU of a tunnel; an access port takes one tag on top of
+	// its MTU, as Ethernet does.
 	//
-	// The VSI has one MAC table for all of them: a MAC that is in two VLANs at two places
-	// moves with every frame. Neighbour slot and gateway get untagged frames only; a tagged
-	// one for the gateway's MAC is dropped. Other stages see the tags.
+	// All VLANs of the VSI share one MAC table, so a MAC that is in two VLANs at two places moves with
+	// every frame. Slot Neighbour and the gateway get untagged frames only, and a tagged frame to the
+	// gateway's MAC is dropped. Other stages see the tags.
 	VLANPass
 )
 
 func isTag(etherType uint16) bool { return etherType == typeVLAN || etherType == typeQinQ }
 
-// tagged says whether a frame that wellFormed refuses for r is welcome all the same, with
-// its tags or without.
+// tagged handles the tags of a frame that wellFormed refused for r. It returns NotDropped if the frame
+// is accepted after all.
 func (c *circuit) tagged(f *frame.Frame, r frame.Reason) frame.Reason {
 	switch {
 	case r != frame.InnerVLAN || c.innerVLAN == VLANDiscard:
@@ -55,8 +53,8 @@ func (c *circuit) tagged(f *frame.Frame, r frame.Reason) frame.Reason {
 	return stripTags(f)
 }
 
-// stripTags takes up to two tags off. Offsets of a superframe count from the start of its
-// buffer, and stay.
+// stripTags removes up to two tags. The offsets of a superframe count from the start of its buffer, so
+// they do not change.
 func stripTags(f *frame.Frame) frame.Reason {
 	b := f.Bytes()
 	n := 0
@@ -73,14 +71,13 @@ func stripTags(f *frame.Frame) frame.Reason {
 	return frame.NotDropped
 }
 
-// keepsTag reports whether f has a tag that stays in it.
+// keepsTag reports whether f has a tag that the VSI passes on.
 func (c *circuit) keepsTag(f *frame.Frame) bool {
 	return c.innerVLAN == VLANPass && f.Kind == frame.Ethernet && isTag(binary.BigEndian.Uint16(f.Bytes()[macsLen:]))
 }
 
-// room returns the longest frame of f's kind that e takes, if it is mtu for others: an
-// Ethernet frame may be longer by its tag (IEEE 802.3, 3.2.7), and MTUs of ports are given
-// without it.
+// room returns the length of the longest frame like f that e takes, where mtu holds for untagged frames:
+// an Ethernet frame may be longer by its tag (IEEE 802.3, 3.2.7).
 func (e *circuit) room(f *frame.Frame, mtu int) int {
 	if e.native && e.keepsTag(f) {
 		return mtu + vlanLen
@@ -88,8 +85,8 @@ func (e *circuit) room(f *frame.Frame, mtu int) int {
 	return mtu
 }
 
-// inOtherVLAN reports whether another attachment of p has the VLAN that b is in. Bridges and
-// hosts take a priority tag off and look again; b with two of them is nobody's to judge.
+// inOtherVLAN reports whether another attachment of p has the VLAN of b. Bridges and hosts remove one
+// priority tag and look at the next; with two of them the VLAN is anyone's guess.
 func (p *port) inOtherVLAN(b []byte) bool {
 	for n := macsLen; n+vlanLen <= len(b) && isTag(binary.BigEndian.Uint16(b[n:])); n += vlanLen {
 		if vid := binary.BigEndian.Uint16(b[n+2:]) & 0xfff; vid != 0 {
@@ -103,9 +100,9 @@ func (p *port) inOtherVLAN(b []byte) bool {
 	return false
 }
 
-// takeVLAN strips an 802.1Q tag and returns its VLAN, 0 for an untagged frame. VLAN
-// 0 means priority only: the frame counts as untagged (IEEE 802.1Q, 6.9.1). A tag that
-// no attachment of the port has stays, if the access attachment passes tags.
+// takeVLAN removes an 802.1Q tag and returns its VLAN, or 0 for an untagged frame. A frame tagged with
+// VLAN 0 has only a priority and counts as untagged (IEEE 802.1Q, 6.9.1). If the access attachment
+// passes tags, takeVLAN leaves the tags that no attachment of the port has.
 func (w *worker) takeVLAN(f *frame.Frame) uint32 {
 	b := f.Bytes()
 	if len(b) < ethLen+vlanLen || binary.BigEndian.Uint16(b[12:]) != typeVLAN {
@@ -120,7 +117,7 @@ func (w *worker) takeVLAN(f *frame.Frame) uint32 {
 	return vid
 }
 
-// passes reports whether frames of a VLAN are for the access attachment, as they are.
+// passes reports whether the access attachment takes the frames of a VLAN with their tag.
 func (p *port) passes(vid uint32) bool {
 	if _, ok := p.circuits.Load(tagKey(vid)); ok {
 		return false

@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
-// writer returns w's way into p.
+// writer returns the Writer by which w sends to p.
 func (p *port) writer(w *worker) frame.Writer {
 	to := p.p.Writer(w.id)
 	if p.takes&frame.OffloadAll == frame.OffloadAll {
@@ -19,21 +19,21 @@ func (p *port) writer(w *worker) frame.Writer {
 	return &adaptingWriter{adapter: w.adapter, port: p, to: to}
 }
 
-// A adaptingWriter is in front of a Writer that does not take all that a switch carries: it does the
-// work, and drops what stays unfit.
+// An adaptingWriter wraps the Writer of a port that does not take every frame as it is. It cuts, completes
+// and tags frames for the port, and drops those that it cannot make fit.
 type adaptingWriter struct {
 	*adapter
 	port *port
 	to   frame.Writer
 }
 
-// A adapter is the scratch memory of a worker's mendingWriters, which write one after the other.
+// An adapter is the scratch memory that the adaptingWriters of a worker share.
 type adapter struct {
 	cutter gso.Cutter
 	pieces [][]byte     // of a superframe: headers in scratch, payload in the frame
-	batch  *frame.Batch // what was made; its arena is given back after each Write
+	batch  *frame.Batch // frames made here; released after each Write
 	out    []frame.Out
-	of     []int // parallel to out: index of the Out each is made from
+	of     []int // parallel to out: the index of the Out that each was made from
 }
 
 func (m *adaptingWriter) Write(out []frame.Out) error {
@@ -50,13 +50,13 @@ func (m *adaptingWriter) takes(o *frame.Out) bool {
 	return m.port.takes.Take(o.F.GSO) && !m.needsTag(o)
 }
 
-// needsTag reports whether the tag is to be put into the frame. That of a tunnel is no VLAN.
+// needsTag reports whether the tag must be written into the frame. The tag of a tunnel is not a VLAN.
 func (m *adaptingWriter) needsTag(o *frame.Out) bool {
 	return o.Tag != 0 && m.port.takes&frame.OffloadVLAN == 0 && m.port.tunnel == nil
 }
 
-// unfit says why the port cannot be given a frame, whatever is done to it, or NotDropped. A tunnel,
-// which has a kind and an MTU for each peer, judges for itself.
+// unfit returns why a frame cannot be made fit for the port, or NotDropped. Tunnels check for
+// themselves, since kind and MTU depend on the peer.
 func (m *adaptingWriter) unfit(o *frame.Out) frame.Reason {
 	if m.port.tunnel != nil {
 		return frame.NotDropped
@@ -77,7 +77,7 @@ func (m *adaptingWriter) unfit(o *frame.Out) frame.Reason {
 	return frame.NotDropped
 }
 
-// adapt is Write for frames of which some need work.
+// adapt is Write for a batch in which some frames need work.
 func (m *adaptingWriter) adapt(out []frame.Out) (err error) {
 	for i := range out {
 		o := &out[i]
@@ -102,7 +102,7 @@ func (m *adaptingWriter) adapt(out []frame.Out) (err error) {
 	return err
 }
 
-// split makes of out[i] what the port takes.
+// split turns out[i] into frames that the port takes.
 func (m *adaptingWriter) split(out []frame.Out, i int) error {
 	o := &out[i]
 	g := o.F.GSO
@@ -150,14 +150,14 @@ func (m *adaptingWriter) split(out []frame.Out, i int) error {
 	return nil
 }
 
-// put has f written, for o, which is the i-th.
+// put adds f to what will be written, in place of o, the i-th Out.
 func (m *adapter) put(i int, o *frame.Out, f *frame.Frame) {
 	x := *o
 	x.F = f
 	m.out, m.of = append(m.out, x), append(m.of, i)
 }
 
-// flush writes what has been put. An Out of which a part is lost is dropped.
+// flush writes what has been put. An Out that loses a part counts as dropped.
 func (m *adaptingWriter) flush(out []frame.Out) error {
 	if len(m.out) == 0 {
 		return nil

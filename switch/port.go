@@ -167,7 +167,7 @@ func (s *Slots) check() error {
 		stage Stage
 	}{{"Ingress", s.Ingress}, {"Neighbour", s.Neighbour}, {"Gateway", s.Gateway}, {"TooBig", s.TooBig}, {"Egress", s.Egress}} {
 		if x.stage != nil && holdsNil(x.stage) {
-			w.Wrong(x.name, "a nil %T, or a chain with a nil in it; leave an empty slot nil", x.stage)
+			w.Wrong(x.name, "the %T is nil or contains nil; leave an empty slot nil", x.stage)
 		}
 	}
 	if rewrites(s.Egress) {

@@ -16,7 +16,7 @@ import (
 // ErrTooMany is returned when all 65,535 port numbers are in use.
 var ErrTooMany = errors.New("vswitch: no port number left")
 
-// port is a Port while it is attached, under the number that Dests name.
+// port is an attached Port. Its number is what Dests refer to.
 type port struct {
 	num      uint16
 	p        Port    // nil for the switch itself
@@ -38,12 +38,12 @@ type port struct {
 	tx       counters
 }
 
-// has reports whether there is such a peer behind the port; 0 is the port itself.
+// has reports whether the port has this peer; 0 is the port itself.
 func (p *port) has(peer uint16) bool {
 	return peer == 0 || p.tunnel != nil && p.tunnel.PeerName(peer) != ""
 }
 
-// longest returns the longest frame of f's kind that goes to peer.
+// longest returns the length of the longest frame like f that fits to peer.
 func (e *circuit) longest(f *frame.Frame, peer uint16) int {
 	mtu := e.port.p.MTU(peer)
 	if peer == 0 {
@@ -52,7 +52,8 @@ func (e *circuit) longest(f *frame.Frame, peer uint16) int {
 	return e.room(f, mtu)
 }
 
-// floodMTU returns the longest frame that some receivers of a flood at e take, and the longest that all take.
+// floodMTU returns the length of the longest frame that some receivers of a flood at e take, and of the
+// longest that all take.
 func (e *circuit) floodMTU() (some, all int) {
 	if e.port.flooder != nil {
 		return e.port.flooder.FloodMTU(e.tag)
@@ -63,7 +64,7 @@ func (e *circuit) floodMTU() (some, all int) {
 
 type tagKey uint32
 
-// Hash implements [index.Key]. Which tags there are is for the configuration to say.
+// Hash implements [index.Key]. Tags come from the configuration, so no key is needed.
 func (k tagKey) Hash(*mix.Key) uint64 { return uint64(k) }
 
 // failure is a port whose Read returned an error.
@@ -79,7 +80,7 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	}
 	readers := p.Readers()
 	if len(readers) == 0 || slices.ContainsFunc(readers, func(r frame.Reader) bool { return absent.Is(r) }) {
-		return nil, fmt.Errorf("port: %T has no receive queue (Readers); was it made by its constructor?", p)
+		return nil, fmt.Errorf("port: Readers of %T returned no receive queue, at least one is needed; was it made by its constructor?", p)
 	}
 	x := &port{num: uint16(s.nums.take()), p: p, keepOpen: keep, readers: readers}
 	x.tunnel, x.byVNI = p.(Tunnel)
@@ -93,14 +94,14 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 		x.name = n.Name()
 	}
 	if r, ok := p.(Pauser); ok {
-		r.Resume() // it may have been kept the last time
+		r.Resume() // it may have been detached with KeepOpen
 	}
 	s.byPort[p] = x
 	s.setPort(x.num, x)
 	return x, nil
 }
 
-// setPort publishes the row of a port number. s.mu is held.
+// setPort publishes the port of a number. s.mu is held.
 func (s *Switch) setPort(num uint16, p *port) {
 	old := *s.ports.Load()
 	ports := make([]*port, max(len(old), int(num)+1))
@@ -109,7 +110,7 @@ func (s *Switch) setPort(num uint16, p *port) {
 	s.ports.Store(&ports)
 }
 
-// start gives each of p's receive queues a worker. s.mu is held.
+// start starts a worker for each receive queue of p. s.mu is held.
 func (s *Switch) start(p *port) {
 	for _, r := range p.readers {
 		w := &worker{
@@ -128,7 +129,7 @@ func (s *Switch) start(p *port) {
 	}
 }
 
-// stop ends the workers of p, whose Reads have been made to return. s.mu is held.
+// stop waits for the workers of p to end. Their Reads must return by now. s.mu is held.
 func (s *Switch) stop(p *port) {
 	for _, w := range p.workers {
 		<-w.done
@@ -139,8 +140,8 @@ func (s *Switch) stop(p *port) {
 	p.workers = nil
 }
 
-// fail hands a port whose Read failed to the housekeeping, which detaches it: the
-// worker itself must not wait for the others.
+// fail passes a port whose Read failed to the housekeeping, which detaches it. The worker must not do
+// so, since that waits for the other workers.
 func (s *Switch) fail(p *port, err error) {
 	s.failMu.Lock()
 	s.failed = append(s.failed, failure{p, err})
@@ -155,7 +156,7 @@ func (s *Switch) wake() {
 	}
 }
 
-// removeFailed detaches the ports that have failed.
+// removeFailed detaches ports that have failed.
 func (s *Switch) removeFailed() {
 	s.failMu.Lock()
 	failed := s.failed
@@ -170,8 +171,8 @@ func (s *Switch) removeFailed() {
 	}
 }
 
-// remove takes p out of the switch: unlink, wait until no worker can know it, flush
-// its entries, close, and only then free the number. s.mu is held.
+// remove takes p out of the switch: it unlinks it, waits until no worker can know it, flushes its
+// entries, closes it, and only then frees its number. s.mu is held.
 func (s *Switch) remove(p *port, cause error) {
 	p.gone.Store(true)
 	for _, a := range slices.Clone(p.members) {

@@ -6,23 +6,23 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// shares divides the room of a queue among those who fill it: each holds at most as much as is
-// free. One alone gets half, two a third each, and there is always room for another.
+// shares divides a queue among those who fill it: each may hold at most as many places as are free. One
+// alone gets half of them, two a third each, and there is always room for another.
 type shares struct {
 	size int
 	mu   sync.Mutex
 	n    int
-	held map[frame.Dest]int // by where the frame entered; 0 is the switch itself
+	held map[frame.Dest]int // by where the frame came in; 0 is the switch itself
 }
 
-// resize changes the room; what is held beyond it stays held.
+// resize changes the number of places. Those that are held stay held.
 func (s *shares) resize(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.size = size
 }
 
-// take reserves a place for d, if it may have one more.
+// take reserves a place for d, if it may have another one.
 func (s *shares) take(d frame.Dest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +37,7 @@ func (s *shares) take(d frame.Dest) bool {
 	return true
 }
 
-// give takes places back.
+// give returns places.
 func (s *shares) give(ds ...frame.Dest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

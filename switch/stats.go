@@ -8,8 +8,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Indices into counters. Snapshots are read in this order, and a worker writes what was
-// accepted after what came in: no snapshot has accepted more.
+// Indices into counters. Snapshots are read in this order, and a worker counts received frames before
+// accepted ones, so no snapshot has more accepted than received.
 const (
 	cAcceptedFrames = iota
 	cAcceptedBytes
@@ -35,9 +35,9 @@ func floodCounter(c Class) int {
 	return cUnknown
 }
 
-// counters of what came in belong to one worker each. What goes out of a port is
-// counted once a batch and shared by all who send there: 256 ports that send to each
-// other would need 65,536 of them.
+// counters of received frames belong to one worker each. Those of sent frames are shared by all workers
+// that send to the port, which add to them once a batch: separate ones would be 65,536 for 256 ports
+// that send to each other.
 type counters [numCounters]atomic.Uint64
 
 func (c *counters) values() (v [numCounters]uint64) {
@@ -53,7 +53,7 @@ func (c *counters) add(i int, n uint64) {
 	}
 }
 
-// A ledger is the sum of what many workers count about one thing.
+// A ledger sums the counters of several workers.
 type ledger struct {
 	mu   sync.Mutex
 	live map[*counters]struct{}
@@ -92,7 +92,7 @@ func (l *ledger) sum() [numCounters]uint64 {
 	return s
 }
 
-// drop counts a frame that ends here. c is nil when no attachment was found.
+// drop counts a dropped frame. c is nil if no attachment was found.
 func (w *worker) drop(c *circuit, r frame.Reason) {
 	w.verdict = frame.Drop(r)
 	w.rx.add(cDrops+int(r), 1)
@@ -103,13 +103,13 @@ func (w *worker) drop(c *circuit, r frame.Reason) {
 	}
 }
 
-// dropOut counts a copy that does not leave through e.
+// dropOut counts a copy that was not sent to e.
 func (w *worker) dropOut(e *circuit, r frame.Reason) {
 	e.port.tx.add(cDrops+int(r), 1)
 	w.ofVSI(e.vsi).add(cDrops+int(r), 1)
 }
 
-// dropVSI counts a copy its port did not take under the frame's VSI.
+// dropVSI counts, for the frame's VSI, a copy that its port did not take.
 func (w *worker) dropVSI(o *frame.Out, r frame.Reason) {
 	if own, ok := w.sw.own.circuits.Load(tagKey(o.F.VNI)); ok {
 		w.ofVSI(own.vsi).add(cDrops+int(r), 1)
@@ -129,7 +129,7 @@ func (w *worker) ofVSI(v *VSI) *counters {
 	return c
 }
 
-// prune lets go of ports and VSIs that are gone.
+// prune forgets ports and VSIs that are gone.
 func (w *worker) prune(version uint64) {
 	w.version = version
 	w.of, w.last = nil, nil
@@ -146,7 +146,7 @@ func (w *worker) prune(version uint64) {
 	}
 }
 
-// retire hands in every counter of a worker that has ended.
+// retire adds the counters of a worker that has ended to the sums.
 func (w *worker) retire() {
 	w.port.rx.leave(w.rx)
 	for v, c := range w.vsis {
@@ -154,55 +154,54 @@ func (w *worker) retire() {
 	}
 }
 
-// Flooded counts flooded frames by class, once each however many copies were made.
+// Flooded counts flooded frames by class, each once regardless of the number of copies.
 type Flooded struct {
 	Broadcast uint64 `json:"broadcast"`
 	Multicast uint64 `json:"multicast"`
 	Unknown   uint64 `json:"unknown"`
 }
 
-// PortStats counts one port's frames. Every frame in Rx is in exactly one of
-// Forwarded, Flood, Replied, Consumed and RxDrops. TxDrops counts copies that were
-// meant for this port and did not leave. Under traffic a snapshot may have the drops of a
-// batch whose frames it does not have yet; no number ever goes back.
+// PortStats counts the frames of a port. Every frame in Rx is in exactly one of Forwarded, Flood,
+// Replied, Consumed and RxDrops. TxDrops counts copies for this port that were not sent. Counters never
+// decrease. Under traffic a snapshot may include the drops of a batch but not yet its frames.
 type PortStats struct {
 	Port      uint16      `json:"port"`
 	Name      string      `json:"name"`
 	Rx        frame.Count `json:"rx"`
-	Accepted  frame.Count `json:"accepted"` // of Rx, what was not dropped
+	Accepted  frame.Count `json:"accepted"` // Rx without RxDrops
 	Tx        frame.Count `json:"tx"`
 	Forwarded uint64      `json:"forwarded"` // to one destination
-	Replied   uint64      `json:"replied"`   // answered on the way they came
+	Replied   uint64      `json:"replied"`   // answered through the port they came in on
 	Consumed  uint64      `json:"consumed"`  // taken by a stage
 	Flood     Flooded     `json:"flood"`
 	RxDrops   frame.Drops `json:"rx_drops"`
 	TxDrops   frame.Drops `json:"tx_drops"`
 }
 
-// VSIStats counts one VSI's flooded and dropped frames, and its FDB's changes.
+// VSIStats counts the flooded and dropped frames of a VSI, and the changes of its FDB.
 type VSIStats struct {
 	VNI   frame.VNI   `json:"vni"`
 	Flood Flooded     `json:"flood"`
 	Drops frame.Drops `json:"drops"`
 	FDB   fdb.Stats   `json:"fdb"`
-	Held  uint64      `json:"held"` // ports taken out, because a MAC moved to and fro
+	Held  uint64      `json:"held"` // times a port was blocked because of a flapping MAC
 }
 
-// Stats is a snapshot of a switch's counters. Port 0 is the switch itself: frames
-// that were injected. Its TxDrops are those that found no room.
+// Stats is a snapshot of the counters of a switch. Port 0 is the switch itself: its Rx counts injected
+// frames, and its TxDrops those that found no room in the queue.
 type Stats struct {
 	Ports      []PortStats       `json:"ports"`
 	VSIs       []VSIStats        `json:"vsis"`
 	TooBig     frame.TooBigStats `json:"too_big"`     // of Switch.TooBig
-	EventsLost uint64            `json:"events_lost"` // that did not fit the queue of a reader, which was told of an overflow
+	EventsLost uint64            `json:"events_lost"` // events that did not fit the queue of a reader, which got an EventOverflow
 }
 
 func flooded(s *[numCounters]uint64) Flooded {
 	return Flooded{Broadcast: s[cBroadcast], Multicast: s[cMulticast], Unknown: s[cUnknown]}
 }
 
-// Stats returns a snapshot. Ports and VSIs are in the order of their numbers. After
-// Close it is the last one, of the ports that were attached then.
+// Stats returns a snapshot, with ports and VSIs in the order of their numbers. After Close it returns
+// the last one, with the ports that were attached then.
 func (s *Switch) Stats() Stats {
 	if last := s.last.Load(); last != nil {
 		return *last

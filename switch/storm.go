@@ -9,61 +9,60 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Rate bounds what is flooded of one class. Left out it is the default of the place; where
-// one field is set, the other has no bound, and 18446744073709551615 ([Unlimited]) is none either.
+// A Rate limits the flooded frames of one class. The zero Rate stands for the default. If one field is
+// set, the other has no limit; 18446744073709551615 ([Unlimited]) is no limit either.
 type Rate struct {
-	Packets uint64 `json:"packets,omitzero"` // in a second; a superframe counts as the frames it is cut into
-	Bits    uint64 `json:"bits,omitzero"`    // in a second, of frames from the destination MAC on, without FCS
+	Packets uint64 `json:"packets,omitzero"` // frames a second; a superframe counts as the frames it is cut into
+	Bits    uint64 `json:"bits,omitzero"`    // bits a second, counted from the destination MAC, without FCS
 }
 
-// Unlimited as Packets or Bits is no bound, as 0 is beside the other one.
+// Unlimited, as Packets or Bits, means no limit.
 const Unlimited = math.MaxUint64
 
-// DefaultStorm returns what zero Rates of an attachment stand for, on a port that is no tunnel: more
-// than any network of thousands of hosts floods, and what a loop reaches at once. Where sources
-// are not learned on every attachment unknown unicast is no sign of a loop, and has no bound.
+// DefaultStorm returns the default rates of attachments other than tunnels. They are more than a network
+// of thousands of hosts floods, and a loop exceeds them at once. If any attachment of the VSI does not
+// learn, unknown unicast is normal and has no limit.
 func DefaultStorm() Storm {
 	return Storm{Broadcast: Rate{Packets: 10_000}, Multicast: Rate{Packets: 50_000}, UnknownUnicast: Rate{Packets: 50_000}}
 }
 
-// Storm is storm control: rates of flooded frames by class. Frames beyond a rate are
-// dropped under frame.Storm. A rate is a token bucket that holds one second of it: after
-// silence that much passes at once. A frame that is more than that by itself passes
-// when the bucket is full, and is paid for afterwards.
+// Storm is storm control: it limits the rate of flooded frames by class. Frames above a rate are dropped
+// as frame.Storm. Each rate is a token bucket that holds one second of it, so after silence that much
+// passes at once. A frame larger than the bucket passes when the bucket is full, and is paid for
+// afterwards.
 //
-// A port's attachment has buckets of its own, by default 10,000 packets of broadcast and
-// 50,000 each of multicast and unknown unicast (DefaultStorm). Those of a segment,
-// by default none, are shared by all that comes in: one port can use them up, up to its own.
+// Each attachment of a port has its own buckets; by default 10,000 packets a second of broadcast, and
+// 50,000 each of multicast and unknown unicast (DefaultStorm). The buckets of a segment are shared by
+// everything that comes in, and by default have no limit. One port can use them up, within its own
+// limits.
 //
-// Only what would be flooded counts, so that neither known unicast nor a question the
-// neighbour slot answers does. What the gateway sends of its own is not limited.
+// Only frames that would be flooded count: not known unicast, nor requests that slot Neighbour answers.
+// Frames that the gateway originates are not limited.
 type Storm struct {
 	Broadcast      Rate `json:"broadcast,omitzero"` // to ff:ff:ff:ff:ff:ff
 	Multicast      Rate `json:"multicast,omitzero"` // to other group MACs
-	UnknownUnicast Rate `json:"unknown,omitzero"`   // to MACs that the segment does not know
+	UnknownUnicast Rate `json:"unknown,omitzero"`   // to MACs that are not in the FDB
 }
 
-// second is one, in the unit of a bucket's clock: a sixteenth of a nanosecond, in which a
-// short frame at 100 Gbit/s is 82. It goes round after 18 years.
+// second is one second in units of a bucket's clock, a sixteenth of a nanosecond: a short frame at 100
+// Gbit/s takes 82 of them. The clock wraps after 18 years.
 const second = int64(time.Second) << 4
 
-// now returns the time since the switch began, in the unit of buckets. It is never 0.
+// now returns the time since the switch was made, in units of a bucket's clock. It is never 0.
 func (s *Switch) now() int64 { return int64(time.Since(s.started))<<4 | 1 }
 
-// A bucket holds tokens of one rate. All workers share it, without a lock: one word says
-// when it will be full again (the theoretical arrival time of ITU-T I.371, GCRA). It holds
-// one second of the rate.
+// A bucket is a token bucket that holds one second of a rate. All workers share it without a lock: one
+// word says when it will be full again (the theoretical arrival time of the GCRA, ITU-T I.371).
 type bucket struct {
 	rate uint64
 	full atomic.Int64
-	_    [48]byte // others in use by others
+	_    [48]byte // keep buckets in separate cache lines
 }
 
-// take takes n tokens if there are so many, or if the bucket is full. It returns what they
-// cost in time.
+// take takes n tokens if the bucket has that many or is full. It returns what they cost in time.
 func (b *bucket) take(n uint64, now int64) (cost int64, ok bool) {
-	n = min(n, 1<<26)                             // n seconds are then a number
-	cost = max(1, int64(n*uint64(second)/b.rate)) // down, so that a second holds all of a small rate
+	n = min(n, 1<<26)                             // so that n seconds fit an int64
+	cost = max(1, int64(n*uint64(second)/b.rate)) // rounded down, so that all of a small rate fits a second
 	for {
 		full := b.full.Load()
 		next := max(full, now) + cost
@@ -76,12 +75,12 @@ func (b *bucket) take(n uint64, now int64) (cost int64, ok bool) {
 	}
 }
 
-// meters are the buckets of a Storm by class, nil where there is no limit. Their rates never
-// change: another rate is another bucket.
+// meters are the buckets of a Storm by class, nil where there is no limit. The rate of a bucket never
+// changes: a new rate gets a new bucket.
 type meters [3]struct{ packets, bits *bucket }
 
-// meters returns buckets for s, nil when nothing is limited. Those of old go on as they
-// are where the rate is the same, and else as full as they were.
+// meters returns buckets for s, or nil if nothing is limited. It keeps the buckets of old where the rate
+// is the same, and makes new ones as full as the old ones were.
 func (s *Storm) meters(old *meters, now int64) *meters {
 	if *s == (Storm{}) {
 		return nil
@@ -97,7 +96,7 @@ func (s *Storm) meters(old *meters, now int64) *meters {
 	return m
 }
 
-// at returns the bucket with another rate; b may be nil.
+// at returns a bucket with another rate that is as full as b, which may be nil.
 func (b *bucket) at(rate uint64, now int64) *bucket {
 	switch {
 	case rate == 0, rate == Unlimited:
@@ -126,7 +125,7 @@ func (a *Attachment) meters(now int64) *meters {
 	return s.meters(a.storm, now)
 }
 
-// limits returns the buckets that hold in the VSI as it is now.
+// limits returns the buckets that apply in the VSI as it is now.
 func (a *Attachment) limits() [2]*meters {
 	v, m := a.vsi, a.storm
 	unlearned := v.cfg.NoLearn || slices.ContainsFunc(v.members, func(m *Attachment) bool { return m.cfg.NoLearn })
@@ -138,7 +137,7 @@ func (a *Attachment) limits() [2]*meters {
 	return [2]*meters{m, v.storm}
 }
 
-// admit takes what f costs from all buckets in its way, or from none.
+// admit takes what f costs from all buckets that apply, or from none.
 func (w *worker) admit(f *frame.Frame, c *circuit, class Class) bool {
 	frames, bits := cost(f)
 	var taken [4]struct {
@@ -171,7 +170,7 @@ func (w *worker) admit(f *frame.Frame, c *circuit, class Class) bool {
 	return true
 }
 
-// cost returns how many frames f is once it is cut, and how many bits they have.
+// cost returns the number of frames that f is cut into, and their bits.
 func cost(f *frame.Frame) (frames, bits uint64) {
 	n := f.Len()
 	head := int(f.GSO.DataStart) - f.Headroom()

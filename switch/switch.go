@@ -30,20 +30,20 @@ type Switch struct {
 	events  hub
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 
-	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil where none
-	version atomic.Uint64           // grows when a port or a VSI goes
+	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil if there is none
+	version atomic.Uint64           // increases when a port or a VSI is removed
 	tick    atomic.Uint32
 	last    atomic.Pointer[Stats] // after Close
 	sweeper epoch
 	flap    atomic.Pointer[frame.Event] // to be logged
-	flapAt  atomic.Uint32               // the tick of it, and one
+	flapAt  atomic.Uint32               // its tick plus one
 	kick    chan struct{}               // wakes the housekeeping
 
 	failMu sync.Mutex
 	failed []failure
 
-	mu      sync.Mutex // everything below, and every change
-	cfg     Config     // as it was set
+	mu      sync.Mutex // guards everything below, and every change
+	cfg     Config     // as set
 	own     *port      // port 0: the switch itself
 	vsis    map[frame.VNI]*VSI
 	list    atomic.Pointer[[]*VSI] // vsis by VNI
@@ -58,7 +58,7 @@ type Switch struct {
 	done    chan struct{}
 }
 
-// numbers hands out small numbers from 1 on, lowest first.
+// numbers allocates small numbers from 1, lowest first.
 type numbers struct {
 	free []int
 	next int
@@ -105,10 +105,9 @@ func New(cfg *Config) (*Switch, error) {
 	return s, nil
 }
 
-// Run moves frames until ctx is done or Close is called; then it closes the switch
-// and with it every attached port that is not kept, and returns nil. A port that fails
-// does not end it: see EventPortDown. To run a switch that runs is an error, and one that is
-// closed, net.ErrClosed.
+// Run forwards frames until ctx is done or Close is called. Then it closes the switch, with every
+// attached port that is not KeepOpen, and returns nil. A port that fails does not end Run; see
+// EventPortDown. Run returns an error if the switch is running, and net.ErrClosed after Close.
 func (s *Switch) Run(ctx context.Context) error {
 	s.mu.Lock()
 	switch {
@@ -132,8 +131,8 @@ func (s *Switch) Run(ctx context.Context) error {
 	return nil
 }
 
-// Close ends Run and every worker, and closes every attached port that is not kept.
-// It is idempotent, and returns when all of that has happened.
+// Close ends Run and all workers, and closes every attached port that is not KeepOpen. It returns when
+// all of that has happened. It is idempotent.
 func (s *Switch) Close() error {
 	s.mu.Lock()
 	first := !s.closed
@@ -177,15 +176,14 @@ func (s *Switch) shut() {
 	s.events.close()
 }
 
-// Inject queues a copy of f as a frame the switch itself sends into vsi: a stage's
-// answer that needs a packet of its own, or one from housekeeping. It is not learned
-// from, and split horizon does not apply. A superframe stays one. It takes a place in the queue
-// from the share of f.From. When that or the queue is full, or the switch closed, it reports
-// false. It may be called from a Stage.
+// Inject queues a copy of f to be sent into vsi by the switch itself, such as an answer of a stage. The
+// frame teaches no MAC, and split horizon does not apply. A superframe stays one. The frame counts
+// towards the share of f.From in the queue. Inject returns false if that share or the queue is full, or
+// the switch is closed. It may be called from a Stage.
 func (s *Switch) Inject(vsi *VSI, f *frame.Frame) bool { return vsi.Send(0, f) }
 
-// Send is Inject for a frame that leaves by one member of the VSI, wherever the FDB has its
-// MAC: the only way out for what is no Ethernet frame. To 0 leaves it to the FDB.
+// Send is Inject for a frame to one member of the VSI, regardless of the FDB. Frames other than Ethernet
+// need a destination; 0 leaves it to the FDB.
 func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
 	m := injection{vni: v.vni, from: f.From, to: to, kind: f.Kind, horizon: f.Horizon, kills: v.sw.gens.Kills(to), gso: f.GSO.Moved(-f.Headroom()), gbp: f.GBP}
 	r := frame.PortFull
@@ -200,7 +198,7 @@ func (v *VSI) Send(to frame.Dest, f *frame.Frame) bool {
 	return r == frame.NotDropped
 }
 
-// injection is what goes with the bytes of an injected frame.
+// An injection is what the queue keeps beside the bytes of an injected frame.
 type injection struct {
 	vni  frame.VNI
 	from frame.Dest
@@ -213,8 +211,8 @@ type injection struct {
 	kills   uint32 // of to, when it was queued
 }
 
-// injected reads what was queued. Where a frame is to go is in its From, and in its Hash
-// whether that is still there, until the worker has seen it.
+// injected reads the queue. Until the worker has seen a frame, its From is the destination, and its Hash
+// says whether that destination still exists.
 type injected struct {
 	*ring.Ring[injection]
 	share *shares
@@ -232,7 +230,7 @@ func (r *injected) Read(b *frame.Batch) error {
 	return err
 }
 
-// Name returns what a Dest is called: the port's name, or the peer's address.
+// Name returns the name of a Dest: that of the port, or the address of the peer.
 func (s *Switch) Name(d frame.Dest) string {
 	ports := *s.ports.Load()
 	if d == frame.Filter || int(d.Port()) >= len(ports) || ports[d.Port()] == nil {
@@ -247,13 +245,13 @@ func (s *Switch) Name(d frame.Dest) string {
 	return p.name
 }
 
-// Tick returns the switch's clock, which the ages of FDB entries count from.
+// Tick returns the switch's clock, to which the ages of FDB entries relate.
 func (s *Switch) Tick() frame.Tick { return frame.Tick(s.tick.Load()) }
 
 // VSIs returns the VSIs in the order of their VNIs.
 func (s *Switch) VSIs() []*VSI { return slices.Clone(*s.list.Load()) }
 
-// setList publishes the VSIs with one more, or one less. s.mu is held.
+// setList publishes the VSIs with v added or removed. s.mu is held.
 func (s *Switch) setList(v *VSI, there bool) {
 	l := *s.list.Load()
 	i, _ := slices.BinarySearchFunc(l, v.vni, func(x *VSI, vni frame.VNI) int { return cmp.Compare(x.vni, vni) })

@@ -12,36 +12,35 @@ import (
 	"github.com/vxswitch/vxswitch/internal/ring"
 )
 
-// TraceConfig says which frames a [Trace] is about. Those fields that are not zero must all
-// match.
+// TraceConfig selects the frames that a [Trace] records. All fields that are not zero must match.
 type TraceConfig struct {
-	Every  int        // one frame in so many of those that match; 0 = each
+	Every  int        // record one of so many matching frames; 0 = each
 	MAC    frame.MAC  // source or destination
-	VNI    *frame.VNI // of the segment it came in on, or was routed to; nil = any
-	Dest   frame.Dest // the port, or the peer behind it, that it came from or goes to; a port stands for all its peers
-	Buffer int        // records of one port or peer that may wait for Next, of all twice as many; default 1024; more are counted as lost
+	VNI    *frame.VNI // of the segment that the frame came in on, or was routed to; nil = any
+	Dest   frame.Dest // the port or peer that the frame came from or goes to; a port includes all its peers
+	Buffer int        // records of one port or peer that may wait for Next, twice as many in all; default 1024; others are lost, and counted
 }
 
 // A TraceRecord is what a switch did with one frame.
 type TraceRecord struct {
 	Time    time.Time
-	From    frame.Dest    // where it entered
-	VNI     frame.VNI     // of the segment it left the switch in; when it was routed, another one than it came in on
-	Kind    frame.Kind    // as it came in
-	Src     frame.MAC     // as it came in; zero in an IP packet
-	Dst     frame.MAC     // likewise
+	From    frame.Dest    // where it came in
+	VNI     frame.VNI     // of the segment it left in, which routing may have changed
+	Kind    frame.Kind    // when it came in
+	Src     frame.MAC     // when it came in; zero for an IP packet
+	Dst     frame.MAC     // when it came in; zero for an IP packet
 	Type    uint16        // its EtherType
-	Len     int           // bytes, as it came in
-	Verdict frame.Verdict // what was decided at last: for a drop, why
+	Len     int           // bytes, when it came in
+	Verdict frame.Verdict // the final decision, with the reason of a drop
 }
 
-// String returns the record in words, with the numbers of ports and peers.
+// String describes the record, with the numbers of ports and peers.
 func (r TraceRecord) String() string {
 	return fmt.Sprintf("%s from %v vni %v %v > %v type %04x len %d: %v", r.Time.Format("15:04:05.000000"), r.From, r.VNI, r.Src, r.Dst, r.Type, r.Len, r.Verdict)
 }
 
-// A Trace records what becomes of frames, one by one. What an egress refuses later, when it
-// is full for instance, is not in it: that is counted with the port.
+// A Trace records the switch's decision on each frame. Drops that happen later, for instance because the
+// egress is full, are not in it; the port counts them.
 type Trace struct {
 	sw   *Switch
 	cfg  TraceConfig
@@ -51,8 +50,8 @@ type Trace struct {
 	lost atomic.Uint64
 }
 
-// Trace begins to record, and ends the trace before, if there is one: frames that match
-// cost their workers some 100 ns more, and the others some 10. The switch's Close ends it.
+// Trace begins to record, and ends the previous trace, if any. A frame that matches costs its worker
+// about 100 ns more, other frames about 10 ns. Close of the switch ends the trace.
 func (s *Switch) Trace(cfg TraceConfig) (*Trace, error) {
 	switch {
 	case cfg.Every < 0:
@@ -86,7 +85,7 @@ func (t *Trace) Next(ctx context.Context) (TraceRecord, error) {
 	return r, err
 }
 
-// Lost returns how many records found no room.
+// Lost returns the number of records that found no room.
 func (t *Trace) Lost() uint64 { return t.lost.Load() }
 
 // Close ends the trace.
@@ -96,7 +95,7 @@ func (t *Trace) Close() error {
 	return nil
 }
 
-// traced is frame for a worker whose switch is traced.
+// traced is frame while there is a trace.
 func (w *worker) traced(f *frame.Frame) {
 	r := TraceRecord{Kind: f.Kind, Len: f.Len()}
 	if b := f.Bytes(); f.Kind == frame.Ethernet && len(b) >= ethLen {
@@ -113,7 +112,7 @@ func (w *worker) traced(f *frame.Frame) {
 	w.trace.record(r, in)
 }
 
-// record keeps r if it is one of those asked for.
+// record keeps r if the trace selects it.
 func (t *Trace) record(r TraceRecord, in frame.VNI) {
 	c := &t.cfg
 	switch {
@@ -137,7 +136,7 @@ func (t *Trace) record(r TraceRecord, in frame.VNI) {
 	}
 }
 
-// within reports whether d is the port or peer of what.
+// within reports whether d is what, or a peer of the port what.
 func within(d, what frame.Dest) bool {
 	return d == what || what.Peer() == 0 && d.Port() == what.Port()
 }

@@ -42,7 +42,7 @@ func (c Class) MarshalJSON() ([]byte, error) { return json.Marshal(c.words()) }
 func (c *Class) UnmarshalJSON(text []byte) error {
 	var words []string
 	if json.Unmarshal(text, &words) != nil {
-		return fmt.Errorf("%s, wanted is a list of words", text)
+		return fmt.Errorf("%s, wanted is a list of words such as [\"broadcast\"]", text)
 	}
 	*c = 0
 	for _, w := range words {

@@ -7,12 +7,12 @@ import (
 	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
-// busyBatches is how many batches a worker handles before it lets others run: a
-// port that is never empty does not starve the rest, whatever its batches hold.
+// busyBatches is how many batches a worker handles before it yields, so that a port that is never empty
+// does not starve others.
 const busyBatches = 64
 
-// A worker takes the frames of one receive queue from read to write. Everything it
-// touches is its own, or immutable, or made for many readers.
+// A worker takes the frames of one receive queue from read to write. Everything that it touches is its
+// own, immutable, or safe for many readers.
 type worker struct {
 	epoch // odd while it handles a batch
 	sw    *Switch
@@ -23,11 +23,11 @@ type worker struct {
 	done  chan struct{}
 
 	at      frame.At
-	now     int64         // when some rate was first asked in this batch; 0 = not yet
-	tag     uint32        // the tag of the frame before,
-	circuit *circuit      // and its attachment; nil at the start of a batch
-	trace   *Trace        // nil while nobody looks
-	verdict frame.Verdict // on the frame at hand, for it
+	now     int64         // the time for storm control in this batch; 0 = not read yet
+	tag     uint32        // of the previous frame
+	circuit *circuit      // of the previous frame; nil at the start of a batch
+	trace   *Trace        // nil if there is none
+	verdict frame.Verdict // on the current frame, for trace
 	egress  []*egress
 	staged  []*egress // those with something to write
 	version uint64    // of the switch's tables, when pruned
@@ -35,15 +35,15 @@ type worker struct {
 
 	rx   *counters
 	vsis map[*VSI]*counters
-	of   *VSI      // that was counted for last,
-	last *counters // and its counters
-	// Counted once a batch.
+	of   *VSI      // the last VSI that was counted for
+	last *counters // its counters
+	// Added to rx once a batch.
 	frames, bytes, forwarded uint64
 	dropped, droppedBytes    uint64
-	length                   uint64 // of the frame at hand, as it was read
+	length                   uint64 // of the current frame, as read
 }
 
-// egress is one worker's way out of one port.
+// An egress is one worker's list of frames for one port.
 type egress struct {
 	port *port
 	to   frame.Writer
@@ -69,8 +69,8 @@ func (w *worker) run() error {
 	}
 }
 
-// forgetPeers makes the frames of a batch come from a peer without a number, as its number may
-// have been given away between the look-up and enter.
+// forgetPeers removes the peer numbers of a batch, because they may have been given to other peers
+// between the look-up and enter.
 func forgetPeers(b *frame.Batch) {
 	for i := range b.Frames {
 		b.Frames[i].From = 0
@@ -102,7 +102,7 @@ func (w *worker) handle() {
 	w.frames, w.bytes, w.forwarded, w.dropped, w.droppedBytes = 0, 0, 0, 0, 0
 }
 
-// frame finds the attachment f is on, and what becomes of it.
+// frame finds the attachment of f, has it decided, and carries out the verdict.
 func (w *worker) frame(f *frame.Frame) {
 	w.length = uint64(f.Len())
 	w.frames++
@@ -121,10 +121,10 @@ func (w *worker) frame(f *frame.Frame) {
 	if w.port.p == nil { // from the switch itself
 		kills := f.Hash
 		f.Hash = 0
-		if to != 0 { // which knows where it goes
+		if to != 0 { // Send with a destination
 			f.From = 0
 			v := frame.Forward(to)
-			if kills != w.sw.gens.Kills(to) { // or did
+			if kills != w.sw.gens.Kills(to) { // which has been removed since
 				v = frame.Drop(frame.PortDown)
 			}
 			w.act(f, c, v)
@@ -139,13 +139,13 @@ func (w *worker) frame(f *frame.Frame) {
 	w.forwarded++
 	w.verdict = v
 	peer, skip := v.Dest().Peer(), uint16(0)
-	if peer == 0 && e.port == w.port { // an entry that names a hub's flood list
+	if peer == 0 && e.port == w.port { // an entry for the flood list of a hub
 		skip = f.From.Peer()
 	}
 	w.stage(f, e, peer, skip)
 }
 
-// attachment returns the circuit of (port, tag), taking a VLAN tag off.
+// attachment returns the circuit for the frame's port and tag, and removes a VLAN tag.
 func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 	tag, unknown := uint32(f.VNI), frame.UnknownVNI
 	if !w.port.byVNI {
@@ -167,11 +167,11 @@ func (w *worker) attachment(f *frame.Frame) (*circuit, frame.Reason) {
 	return w.circuit, frame.NotDropped
 }
 
-// maxReenter bounds how often stages may hand one frame back.
+// maxReenter limits how often stages may return one frame to the switch.
 const maxReenter = 16
 
-// act does what v says, short of writing. A stage that routes has put the frame into
-// another segment: its VNI says which.
+// act carries out v, short of writing. A stage that routes has changed the VNI of the frame to that of
+// another segment.
 func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 	for range maxReenter {
 		if a := v.Action(); a != frame.ActReenter && a != frame.ActForward {
@@ -208,9 +208,9 @@ func (w *worker) act(f *frame.Frame, c *circuit, v frame.Verdict) {
 	}
 }
 
-// pass takes a frame one step further: a Forward to its attachment, if it fits there, a
-// Reenter into the segment of its VNI, as a frame of the gateway's own. It returns the
-// attachment to send to, or what is to become of the frame instead, and from where.
+// pass handles a Forward or Reenter of a stage. Forward goes to its attachment, if the frame fits there.
+// Reenter goes back into the segment of the frame's VNI, as a frame of the gateway. It returns the
+// attachment to send to, or a new verdict, and the circuit for it.
 func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *circuit, _ frame.Verdict) {
 	reenter := v.Action() == frame.ActReenter
 	if reenter {
@@ -230,7 +230,7 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 		c = own
 	}
 	switch {
-	case reenter && f.Kind == frame.Ethernet: // well formed, and nothing to learn from
+	case reenter && f.Kind == frame.Ethernet: // needs neither checks nor learning
 		v, to = c.egress(f, &w.at)
 		return c, to, v
 	case reenter:
@@ -249,8 +249,8 @@ func (w *worker) pass(f *frame.Frame, c *circuit, v frame.Verdict) (from, to *ci
 	return c, e, v
 }
 
-// reply stages f to go back where it came from. A peer without a number cannot be
-// answered: what the tunnel would take instead is its flood list.
+// reply stages f to go back where it came from. A peer without a number cannot be answered: the tunnel
+// would send to its flood list instead.
 func (w *worker) reply(f *frame.Frame, c *circuit) frame.Reason {
 	switch {
 	case c.port.p == nil: // the switch itself asked
@@ -258,20 +258,20 @@ func (w *worker) reply(f *frame.Frame, c *circuit) frame.Reason {
 	case c.port.tunnel != nil && f.From.Peer() == 0:
 		return frame.NoPeer
 	}
-	f.GBP = frame.GBP{} // it is the switch's own
+	f.GBP = frame.GBP{} // the switch is the sender
 	w.stage(f, c, f.From.Peer(), 0)
 	return frame.NotDropped
 }
 
-// flood stages f for every member that split horizon allows, then shows it to the
-// gateway: last, since the gateway may rewrite it.
+// flood stages f for every member that split horizon allows. The gateway gets it last, because it may
+// rewrite it.
 func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 	class := classOf(frame.MAC(f.Bytes()))
 	if c.storm != [2]*meters{} && !w.admit(f, c, class) {
 		w.drop(c, frame.Storm)
 		return
 	}
-	n, mtu := 0, 0 // the least MTU that was too small
+	n, mtu := 0, 0 // copies, and the smallest MTU that f exceeds
 	for _, e := range c.vsi.view.Load().members {
 		skip, ok := floodTo(c, e, f, class)
 		if !ok || localOnly && e.port.tunnel != nil {
@@ -291,9 +291,9 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		w.stage(f, e, 0, skip)
 	}
 	if mtu != 0 && class == UnknownUnicast && c.slots.TooBig != nil {
-		// To one host, and it may not get there: the sender is told as if the host were
-		// known. The copies that fitted are written first, the stage may rewrite them.
-		// The frame counts as flooded, whatever becomes of the answer.
+		// The frame is for one host, which may be where it does not fit, so the sender is told as if
+		// the host were known. The copies that fit are written first, since the stage rewrites the
+		// frame. It counts as flooded either way.
 		w.flush()
 		if v := c.tooBig(f, &w.at, 0, mtu); v.Action() == frame.ActReply {
 			w.reply(f, c)
@@ -304,12 +304,12 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 		w.flush()
 		switch v := c.toGateway(f, &w.at); {
 		case v == frame.Continue:
-			n++ // it has heard it, as any member
+			n++ // the gateway got a copy, like a member
 		case v.Action() == frame.ActDrop:
 			nobody = v.Reason()
 		default:
 			n++
-			w.frames++ // it is the gateway's frame now
+			w.frames++ // the gateway turned it into a frame of its own
 			w.bytes += w.length
 			w.act(f, c, v)
 		}
@@ -322,21 +322,21 @@ func (w *worker) flood(f *frame.Frame, c *circuit, localOnly bool) {
 	w.ofVSI(c.vsi).add(floodCounter(class), 1)
 }
 
-// floodTo says whether a frame that entered on c is flooded to e, and which peer of
-// e to leave out: the one it came from. A copy that a peer has made goes to no other peer of
-// its tunnel; another tunnel that split horizon lets it reach is another fabric.
+// floodTo reports whether a frame that came in on c is flooded to e, and which peer of e to skip: the
+// one that it came from. A copy that a peer made when it flooded is not sent to other peers of the same
+// tunnel. Another tunnel within reach is another fabric.
 func floodTo(c, e *circuit, f *frame.Frame, class Class) (skip uint16, ok bool) {
 	switch {
 	case e.noFloodOut&class != 0, !c.reaches(e), c.isolates(f, e), f.Replicated && e.port == c.port:
 		return 0, false
 	case e.port == c.port:
-		// A hub sends on to its other peers, if it knows which one to leave out.
+		// A hub forwards to its other peers, if it knows which one to skip.
 		return f.From.Peer(), f.From.Peer() != 0
 	}
 	return 0, true
 }
 
-// stage puts f on the list of e's port. From here on f is not written to.
+// stage puts f on the list of e's port. From then on, nothing may write to f.
 func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
 	if e.native && f.Kind == frame.Ethernet && e.port.inOtherVLAN(f.Bytes()) {
 		w.dropOut(e, frame.InnerVLAN)
@@ -363,11 +363,11 @@ func (w *worker) stage(f *frame.Frame, e *circuit, peer, skip uint16) {
 		x.out = append(x.out, frame.Out{})
 	}
 	x.out = x.out[:k+1]
-	o := &x.out[k] // in place: a literal would be made elsewhere and copied
+	o := &x.out[k] // set in place: a literal would be copied
 	o.F, o.Peer, o.Skip, o.Tag, o.Drop = f, peer, skip, e.tag, frame.NotDropped
 }
 
-// newEgress opens a way out of p.
+// newEgress makes the list for p.
 func (w *worker) newEgress(p *port) *egress {
 	n := int(p.num)
 	if n >= len(w.egress) {
@@ -377,7 +377,7 @@ func (w *worker) newEgress(p *port) *egress {
 	return w.egress[n]
 }
 
-// flush writes what is staged, port by port, and counts it.
+// flush writes the lists, port by port, and counts them.
 func (w *worker) flush() {
 	for _, x := range w.staged {
 		if err := x.to.Write(x.out); err != nil && !x.port.broken.Swap(true) {

@@ -163,7 +163,7 @@ func (s *source) typeDoc(t reflect.Type) string {
 var (
 	link  = regexp.MustCompile(`\[([A-Za-z][\w.]*)\]`)
 	ident = regexp.MustCompile(`\b(?:[a-z]\w*\.)?[A-Z]\w*(?:\.[A-Z]\w*)*`)
-	forGo = regexp.MustCompile(`^\w+ holds the settings of \S+ ?\S+\. ?|The zero value works\. ?`)
+	forGo = regexp.MustCompile(`^\w+ (?:holds the settings of|configures) \S+ ?\S+\. ?|The zero value (?:works|is ready to use)\. ?`)
 	only  = regexp.MustCompile(` \((?:\w+\.[A-Z][^()]*|[A-Z]\w*[a-z]\w*)\)`) // for Go alone
 )
 
