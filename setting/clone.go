@@ -3,39 +3,52 @@ package setting
 import "reflect"
 
 // Clone returns a copy of settings that shares nothing with them that can be changed: what is in
-// pointers, slices, maps and structs with exported fields alone is copied at any depth. Other
-// structs, such as a netip.Addr, arrays and functions are values.
-func Clone[T any](x T) T { return copied(reflect.ValueOf(x)).Interface().(T) }
+// pointers, slices, maps, arrays and exported fields is copied at any depth, that of embedded structs
+// included. What is in other fields, in interfaces and in functions is shared.
+func Clone[T any](x T) T {
+	apart(reflect.ValueOf(&x).Elem())
+	return x
+}
 
-func copied(v reflect.Value) reflect.Value {
-	to := reflect.New(v.Type()).Elem()
-	to.Set(v)
+// apart gives a value, which can be set, what it shares with another one of its own.
+func apart(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			to.Set(reflect.New(v.Type().Elem()))
-			to.Elem().Set(copied(v.Elem()))
+			to := reflect.New(v.Type().Elem())
+			to.Elem().Set(v.Elem())
+			apart(to.Elem())
+			v.Set(to)
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				to.Field(i).Set(copied(v.Field(i)))
+			if f := v.Type().Field(i); f.IsExported() || f.Anonymous && f.Type.Kind() == reflect.Struct {
+				apart(v.Field(i))
 			}
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			apart(v.Index(i))
 		}
 	case reflect.Slice:
 		if !v.IsNil() {
-			to.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
-			for i := range v.Len() {
-				to.Index(i).Set(copied(v.Index(i)))
+			to := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+			reflect.Copy(to, v)
+			for i := range to.Len() {
+				apart(to.Index(i))
 			}
+			v.Set(to)
 		}
 	case reflect.Map:
 		if !v.IsNil() {
-			to.Set(reflect.MakeMap(v.Type()))
+			to := reflect.MakeMapWithSize(v.Type(), v.Len())
 			for k, x := range v.Seq2() {
-				to.SetMapIndex(k, copied(x))
+				c := reflect.New(v.Type().Elem()).Elem()
+				c.Set(x)
+				apart(c)
+				to.SetMapIndex(k, c)
 			}
+			v.Set(to)
 		}
 	}
-	return to
 }

@@ -31,3 +31,24 @@ func TestClone(t *testing.T) {
 		t.Error("of nothing, something")
 	}
 }
+
+type embedded struct{ List []int }
+
+// What is embedded, and what arrays have, is copied too; nil of an interface is one.
+func TestCloneEmbedded(t *testing.T) {
+	type part struct {
+		embedded
+		Pair [2][]int
+		Any  any
+		own  []int
+	}
+	was := part{embedded{[]int{1}}, [2][]int{{1}, nil}, 1, []int{1}}
+	is := Clone(was)
+	was.List[0], was.Pair[0][0], was.own[0] = 2, 2, 2
+	if is.List[0] != 1 || is.Pair[0][0] != 1 || is.own[0] != 2 {
+		t.Errorf("%+v", is)
+	}
+	if Clone[any](nil) != nil || Clone[error](nil) != nil {
+		t.Error("of nothing, something")
+	}
+}
