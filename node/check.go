@@ -34,11 +34,11 @@ type checker struct {
 // check returns all that is wrong with a configuration, beside what is in the report already.
 func (k checker) check(c *Config) error {
 	k.Report, k.wanted, k.claimed = cmp.Or(k.Report, new(conf.Report)), index(c), map[string]string{}
-	each("tunnels", c.Tunnels, k.tunnel)
-	each("ports", c.Ports, k.port)
-	each("policies", c.Policies, k.policy)
-	each("segments", c.Segments, k.segment)
-	each("vrfs", c.VRFs, k.vrf)
+	each(k.Report, "tunnels", c.Tunnels, k.tunnel)
+	each(k.Report, "ports", c.Ports, k.port)
+	each(k.Report, "policies", c.Policies, k.policy)
+	each(k.Report, "segments", c.Segments, k.segment)
+	each(k.Report, "vrfs", c.VRFs, k.vrf)
 	k.Ask("", *c, c.Config.Check)
 	k.Ask("gateway", c.Gateway, c.Gateway.Check)
 	k.Ask("capture", c.Capture, c.Capture.Check)
@@ -58,9 +58,9 @@ func (k checker) check(c *Config) error {
 // maxSocket leaves room in 107 bytes for a folder in the socket's, in which it is made.
 const maxSocket = 90
 
-// each checks what is in a list, which is at a key.
-func each[T any](key string, list []T, check func(key string, x *T)) {
-	for i := range list {
+// each checks what is in a list, which is at a key, for as long as errors count.
+func each[T any](r *conf.Report, key string, list []T, check func(key string, x *T)) {
+	for i := 0; i < len(list) && !r.Full(); i++ {
 		check(fmt.Sprintf("%s[%d]", key, i), &list[i])
 	}
 }
@@ -162,12 +162,12 @@ func (k *checker) segment(key string, g *Segment) {
 	}
 	k.inTunnels(key, g)
 	k.neighbours(key+".neighbours", g)
-	each(key+".members", g.Members, func(at string, m *Member) {
+	each(k.Report, key+".members", g.Members, func(at string, m *Member) {
 		k.member(at, g, m)
 		k.memberMode(at+".neighbourMode", key, g, m)
 	})
 	macs := map[frame.MAC]bool{}
-	each(key+".fdb", g.FDB, func(at string, e *FDB) {
+	each(k.Report, key+".fdb", g.FDB, func(at string, e *FDB) {
 		k.entry(at, g, e)
 		once(k, at+".mac", macs, e.MAC)
 	})
@@ -185,7 +185,7 @@ func (k *checker) neighbours(key string, g *Segment) {
 	}
 	k.Ask(key, *n, n.TableConfig.Check)
 	ips := map[netip.Addr]bool{}
-	each(key+".static", n.Static, func(at string, x *Neighbour) {
+	each(k.Report, key+".static", n.Static, func(at string, x *Neighbour) {
 		if !x.IP.IsValid() {
 			k.Fail(at+".ip", "an address is needed")
 		} else if err := g.neighbour(x.IP); err != nil {
@@ -371,7 +371,7 @@ func (k *checker) remotes(key string, t *Tunnel, e *FDB) {
 // peers checks a list of peers of a tunnel, each once.
 func (k *checker) peers(key string, list []netip.Addr, t *Tunnel, check func(key string, t *Tunnel, a netip.Addr)) {
 	seen := map[netip.Addr]bool{}
-	each(key, list, func(at string, a *netip.Addr) {
+	each(k.Report, key, list, func(at string, a *netip.Addr) {
 		check(at, t, *a)
 		once(k, at, seen, *a)
 	})

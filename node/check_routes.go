@@ -38,7 +38,7 @@ func (k *checker) gateway(key string, g *Segment) {
 		k.Fail(key+".vrf", "there is no VRF %q", w.VRF)
 	}
 	here := strconv.Itoa(int(g.VNI))
-	each(key+".addresses", w.Addresses, func(at string, p *netip.Prefix) {
+	each(k.Report, key+".addresses", w.Addresses, func(at string, p *netip.Prefix) {
 		if g.ethernet() {
 			k.Ask(at, *p, func() error { return arp.CheckNeighbour(p.Addr(), arp.DefaultAccessMAC) })
 		}
@@ -76,24 +76,24 @@ func (k *checker) vrf(key string, v *VRF) {
 		}
 		once(k, at, seen, p)
 	}
-	each(key+".routes", v.Routes, func(at string, r *Route) {
+	each(k.Report, key+".routes", v.Routes, func(at string, r *Route) {
 		to(at+".prefix", r.Prefix)
-		each(at+".via", r.Via, func(at string, h *Hop) { k.hop(at, v.Name, h, r.Prefix) })
+		each(k.Report, at+".via", r.Via, func(at string, h *Hop) { k.hop(at, v.Name, h, r.Prefix) })
 	})
-	each(key+".pools", v.Pools, func(at string, p *Pool) {
+	each(k.Report, key+".pools", v.Pools, func(at string, p *Pool) {
 		if p.Mode > l3.Never {
 			k.Fail(at+".mode", "%d is no mode", p.Mode)
 		}
-		each(at+".subnets", p.Subnets, func(at string, s *netip.Prefix) {
+		each(k.Report, at+".subnets", p.Subnets, func(at string, s *netip.Prefix) {
 			if !s.IsValid() {
 				k.Fail(at, "a prefix is needed")
 			} else if *s != s.Masked() {
 				k.Fail(at, "%v has bits beyond its length", *s)
 			}
 		})
-		each(at+".blocks", p.Blocks, func(at string, b *Block) {
+		each(k.Report, at+".blocks", p.Blocks, func(at string, b *Block) {
 			to(at+".prefix", b.Prefix)
-			each(at+".nodes", b.Nodes, func(at string, n *BlockNode) { k.node(at, v.Name, p, b.Prefix, n) })
+			each(k.Report, at+".nodes", b.Nodes, func(at string, n *BlockNode) { k.node(at, v.Name, p, b.Prefix, n) })
 		})
 	})
 }

@@ -98,7 +98,7 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 // peerSettings checks what is different towards single peers.
 func (k *checker) peerSettings(key string, t *Tunnel) {
 	seen, sets := map[netip.Addr]bool{}, map[underlay.TxConfig]bool{}
-	each(key+".peerSettings", t.PeerSettings, func(at string, p *PeerSetting) {
+	each(k.Report, key+".peerSettings", t.PeerSettings, func(at string, p *PeerSetting) {
 		k.Ask(at, *p, p.Check)
 		k.remote(at+".address", t, p.Address)
 		a := p.Address

@@ -145,7 +145,7 @@ func (k *checker) inTunnels(key string, g *Segment) {
 		k.inTunnel(key, g, &g.in()[0], true)
 	}
 	here := map[string]bool{}
-	each(key+".tunnels", g.Tunnels, func(at string, x *SegmentTunnel) {
+	each(k.Report, key+".tunnels", g.Tunnels, func(at string, x *SegmentTunnel) {
 		k.inTunnel(at, g, x, !here[x.Tunnel])
 		here[x.Tunnel] = true
 	})

@@ -2,12 +2,14 @@ package conf
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/tailscale/hujson"
 
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -47,25 +49,39 @@ func (es Errors) Error() string {
 // they are; the zero Report is of settings that come from none.
 type Report struct {
 	text  []byte
+	root  *hujson.Value
+	names map[*hujson.Object]map[string]*hujson.Value // of objects in which errors were looked for
 	was   map[string]string
-	at    map[string]int // by key
-	errs  Errors
+	errs  []noted
 	told  map[string]bool // keys that errs are about
 	wrong map[string]bool // keys of values that are wrong, and of what they are in
-	more  int             // errors beyond MaxErrors
+	more  bool            // there are errors beyond MaxErrors
+}
+
+// noted is an error, and its offset in the text, -1 for none.
+type noted struct {
+	Error
+	at int
 }
 
 // MaxErrors is how many errors a Report tells, one by one.
 const MaxErrors = 1000
 
+// Full reports whether there are more errors than it tells. Who looks for others may stop then, as
+// Read does.
+func (r *Report) Full() bool { return r.more }
+
 // Fail notes what is wrong with the value at a key. The first thing counts: others follow from
 // it.
-func (r *Report) Fail(key, format string, args ...any) {
-	r.note(key, fmt.Sprintf(format, args...))
+func (r *Report) Fail(key, format string, args ...any) { r.fail(key, nil, format, args...) }
+
+// fail is Fail of a value, nil for one that is found by its key.
+func (r *Report) fail(key string, v *hujson.Value, format string, args ...any) {
+	r.note(key, v, format, args...)
 	if r.wrong == nil {
 		r.wrong = map[string]bool{}
 	}
-	for k := key; k != "" && !r.wrong[k]; k = above(k) {
+	for k := key; !r.wrong[k]; k = above(k) {
 		r.wrong[k] = true
 	}
 }
@@ -76,33 +92,78 @@ func (r *Report) Failed(key string) bool { return r.wrong[key] }
 // Told reports whether there is an error at a key.
 func (r *Report) Told(key string) bool { return r.told[key] }
 
-// note notes an error at a key, or at the nearest one above that is in the file.
-func (r *Report) note(key, text string) {
+// note notes an error of a value, nil for that at a key, or at the nearest one above that is in the file.
+func (r *Report) note(key string, v *hujson.Value, format string, args ...any) {
 	switch {
 	case r.told[key]:
 		return
 	case len(r.errs) >= MaxErrors:
-		r.more++
+		r.more = true
 		return
 	case r.told == nil:
 		r.told = map[string]bool{}
 	}
 	r.told[key] = true
-	e := &Error{Key: key, Text: text}
-	for k := key; ; k = above(k) {
-		if at, ok := r.at[k]; ok {
-			e.Line, e.Column = position(r.text, at)
-			break
-		}
-		if above(k) == "" {
-			break
-		}
+	e := noted{Error{Key: key, Text: oneLine(fmt.Sprintf(format, args...))}, -1}
+	if v == nil {
+		v = r.find(key)
+	}
+	if v != nil {
+		e.at = v.StartOffset
 	}
 	r.errs = append(r.errs, e)
 }
 
-// above returns the key of what a value is in, "" for the whole configuration.
-func above(key string) string { return key[:max(strings.LastIndexAny(key, ".["), 0)] }
+// find returns the value at a key, or at the nearest one above that is in the file; nil without a file.
+func (r *Report) find(key string) *hujson.Value {
+	v := r.root
+	for v != nil && key != "" {
+		var in *hujson.Value
+		name, index, rest := cut(key)
+		switch x := v.Value.(type) {
+		case *hujson.Object:
+			in = r.namesOf(x)[name]
+		case *hujson.Array:
+			if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(x.Elements) {
+				in = &x.Elements[i]
+			}
+		}
+		if in == nil {
+			break
+		}
+		v, key = in, rest
+	}
+	return v
+}
+
+// namesOf returns what is in an object, of two with one name the first.
+func (r *Report) namesOf(o *hujson.Object) map[string]*hujson.Value {
+	m, ok := r.names[o]
+	if !ok {
+		m = make(map[string]*hujson.Value, len(o.Members))
+		for i := range o.Members {
+			if name := r.literal(&o.Members[i].Name).String(); m[name] == nil {
+				m[name] = &o.Members[i].Value
+			}
+		}
+		if r.names == nil {
+			r.names = map[*hujson.Object]map[string]*hujson.Value{}
+		}
+		r.names[o] = m
+	}
+	return m
+}
+
+// maxText is far longer than what is to be said of a value.
+const maxText = 4096
+
+// oneLine returns a text of any length as one that fits on a line.
+func oneLine(text string) string {
+	if len(text) > maxText {
+		text = strings.ToValidUTF8(text[:maxText], "") + "..."
+	}
+	return strings.ReplaceAll(text, "\n", "; ")
+}
 
 // position returns the line and column of an offset, both from 1.
 func position(text []byte, at int) (line, column int) {
@@ -115,29 +176,58 @@ func (r *Report) Err() error {
 	if len(r.errs) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.errs, func(a, b *Error) int {
-		return cmp.Or(a.Line-b.Line, a.Column-b.Column)
-	})
-	if r.more > 0 {
-		return append(r.errs, &Error{Text: fmt.Sprintf("and %d more", r.more)})
+	slices.SortStableFunc(r.errs, func(a, b noted) int { return a.at - b.at })
+	list := make(Errors, len(r.errs), len(r.errs)+1)
+	line, column, last := 1, 1, 0
+	for i := range r.errs {
+		e := r.errs[i].Error
+		if at := r.errs[i].at; at >= 0 {
+			lines, col := position(r.text[last:], at-last)
+			if line += lines - 1; lines > 1 {
+				column = 1
+			}
+			column, last = column+col-1, at
+			e.Line, e.Column = line, column
+		}
+		list[i] = &e
 	}
-	return r.errs
+	if r.more {
+		list = append(list, &Error{Text: "and more"})
+	}
+	return list
 }
 
 // Ask notes what the Check of a part says, which is of the type of at and at a key. What is wrong
-// with the part as a whole is not noted where a value in it is: it follows from that.
+// with the part as a whole is not noted where a value in it is: it follows from that. Errors of this
+// package are those of a part that is a configuration of its own.
 func (r *Report) Ask(key string, at any, check func() error) {
 	err := check()
 	var errs setting.Errors
-	if err != nil && !errors.As(err, &errs) && !r.wrong[key] {
-		_, text, _ := strings.Cut(err.Error(), ": ")
+	switch {
+	case err == nil || r.within(key, err):
+	case errors.As(err, &errs):
+	case !r.wrong[key]:
+		text := err.Error()
+		if _, after, ok := strings.Cut(text, ": "); ok { // the package
+			text = after
+		}
 		r.Fail(key, "%s", text)
 	}
 	for _, e := range errs {
-		of := key
-		if name := Key(reflect.TypeOf(at), e.Field); name != "" {
-			of = Join(key, name)
+		if e.Field != "" || !r.wrong[key] {
+			r.Fail(Join(key, Key(reflect.TypeOf(at), e.Field)), "%s", e.Text)
 		}
-		r.Fail(of, "%s", e.Text)
 	}
+}
+
+// within notes the errors of a configuration that is at a key, if err is such.
+func (r *Report) within(key string, err error) bool {
+	var errs Errors
+	if !errors.As(err, &errs) {
+		return false
+	}
+	for _, e := range errs {
+		r.Fail(Join(key, e.Key), "%s", e.Text)
+	}
+	return true
 }
