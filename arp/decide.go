@@ -5,41 +5,42 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
 // decide says what becomes of a message, and why. The order of its steps is fixed.
 func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Branch, frame.Verdict) {
 	g := r.gateway.Load()
-	if m.spoofed() {
+	if m.Spoofed() {
 		return r.passed(f, m, Spoofed)
 	}
 	r.snoop(f, m, g, at)
-	if m.question && g != nil && slices.Contains(g.IPs, m.target) {
+	if m.Kind == neighbour.Question && g != nil && slices.Contains(g.IPs, m.Target) {
 		if f.Tunnel && g.Anycast {
 			return RemoteAnycast, frame.FloodLocal
 		}
 		return r.reply(f, m, g.MAC, Router, AnsweredGateway)
 	}
-	if m.answer && r.ours(m.dst, g) {
+	if m.Kind == neighbour.Answer && r.ours(m.Dst, g) {
 		return r.relayBack(f, m, g)
 	}
 	switch {
 	case r.mode == Off:
 		return ModeOff, frame.Continue
-	case !m.question:
+	case m.Kind != neighbour.Question:
 		return r.passed(f, m, NotQuestion)
 	case f.Tunnel:
-		if r.mode == Proxy && g != nil && m.dst.IsGroup() && !m.sender.IsUnspecified() {
+		if r.mode == Proxy && g != nil && m.Dst.IsGroup() && !m.Sender.IsUnspecified() {
 			return r.relay(f, m, g.MAC, frame.FloodLocal)
 		}
 		return FromTunnel, frame.Continue
-	case m.sender.IsUnspecified():
+	case m.Sender.IsUnspecified():
 		return r.passed(f, m, Probe)
 	case m.gratuitous():
 		return r.passed(f, m, Gratuitous)
 	case r.mode == Access:
 		return r.reply(f, m, r.cfg.AccessMAC, Router, Answered)
-	case !m.dst.IsGroup() && (r.mode != Proxy || !r.ours(m.dst, g)):
+	case !m.Dst.IsGroup() && (r.mode != Proxy || !r.ours(m.Dst, g)):
 		return Unicast, frame.Continue
 	}
 	return r.answer(f, m, g, at)
@@ -49,11 +50,11 @@ func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Branch, fra
 func (r *Responder) passed(f *frame.Frame, m *message, b Branch) (Branch, frame.Verdict) {
 	switch {
 	case r.mode == Access && !f.Tunnel:
-		if b == Spoofed || b == NotQuestion && m.dst != r.cfg.AccessMAC {
+		if b == Spoofed || b == NotQuestion && m.Dst != r.cfg.AccessMAC {
 			return Forbidden, frame.Drop(frame.NotGateway)
 		}
 		return b, frame.Consume
-	case r.cfg.LocalOnly && r.mode != Off && !f.Tunnel && m.dst.IsGroup() && (b == Probe || m.gratuitous()):
+	case r.cfg.LocalOnly && r.mode != Off && !f.Tunnel && m.Dst.IsGroup() && (b == Probe || m.gratuitous()):
 		return b, frame.FloodLocal
 	}
 	return b, frame.Continue
@@ -61,24 +62,24 @@ func (r *Responder) passed(f *frame.Frame, m *message, b Branch) (Branch, frame.
 
 // answer answers a question from a local port, if it may.
 func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) (Branch, frame.Verdict) {
-	e, known := r.table.Lookup(m.target)
+	e, known := r.table.Lookup(m.Target)
 	if !known {
-		if r.missing != nil && r.missing.Take(m.target, f.From.Port(), f.From.Peer(), uint32(at.Tick)) {
-			r.cfg.Notify(frame.Event{Kind: frame.EventNeighbourMiss, VNI: r.table.cfg.VNI, IP: m.target, Dest: f.From})
+		if r.missing != nil && r.missing.Take(m.Target, f.From.Port(), f.From.Peer(), uint32(at.Tick)) {
+			r.cfg.Notify(frame.Event{Kind: frame.EventNeighbourMiss, VNI: r.table.cfg.VNI, IP: m.Target, Dest: f.From})
 		}
 		return r.ask(f, m, g, UnknownIP)
 	}
 	if e.State == Duplicate {
 		return Frozen, frame.Continue
 	}
-	if e.MAC == m.src || e.MAC == m.senderMAC && m.told {
+	if e.MAC == m.Src || e.MAC == m.SenderMAC && m.Told {
 		return OwnMAC, frame.Continue
 	}
 	d, found := r.cfg.Locate(e.MAC)
 	switch {
 	case !found || d == frame.Filter || d.Port() == 0:
 		return r.ask(f, m, g, UnknownMAC)
-	case d.Peer() == 0 && m.dst.IsGroup():
+	case d.Peer() == 0 && m.Dst.IsGroup():
 		return Local, frame.FloodLocal
 	case r.mode == Proxy && g != nil:
 		return r.reply(f, m, g.MAC, Router, Answered)
@@ -89,7 +90,7 @@ func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) 
 // ask passes a question on whose answer is not known: in mode Proxy in our own name.
 func (r *Responder) ask(f *frame.Frame, m *message, g *Gateway, b Branch) (Branch, frame.Verdict) {
 	switch {
-	case !m.dst.IsGroup(): // Proxy: one of our own MACs; it will ask everybody next
+	case !m.Dst.IsGroup(): // Proxy: one of our own MACs; it will ask everybody next
 		return b, frame.Consume
 	case r.mode == Proxy && g != nil:
 		return r.relay(f, m, r.cfg.MAC, frame.FloodAll)
@@ -99,10 +100,10 @@ func (r *Responder) ask(f *frame.Frame, m *message, g *Gateway, b Branch) (Branc
 
 // snoop notes who speaks, unless it is the gateway's address that somebody uses.
 func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
-	if !m.told || m.sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.sender) || r.ours(m.senderMAC, g) {
+	if !m.Told || m.Sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.Sender) || r.ours(m.SenderMAC, g) {
 		return
 	}
-	c := Claim{IP: m.sender, MAC: m.senderMAC, Flags: m.flags, Weak: m.weak, From: f.Origin(), Foreign: g != nil && g.foreign(m.sender)}
+	c := Claim{IP: m.Sender, MAC: m.SenderMAC, Flags: m.flags, Weak: m.weak, From: f.Origin(), Foreign: g != nil && g.foreign(m.Sender)}
 	r.table.Learn(&c, at.Tick)
 }
 

@@ -51,7 +51,7 @@ func FuzzProcess(f *testing.F) {
 			t.Errorf("%v, and not counted", v)
 		}
 		for e := range l.table.All() {
-			if !isHost(e.IP) || !isMAC(e.MAC) {
+			if !isHost(e.IP) || !e.MAC.IsHost() {
 				t.Errorf("%+v", e)
 			}
 		}

@@ -40,7 +40,7 @@ func (t *Table) hear(c *Claim, now frame.Tick) Outcome {
 	if sure && o == Known {
 		return Known
 	}
-	if !isHost(c.IP) || !isMAC(c.MAC) {
+	if !isHost(c.IP) || !c.MAC.IsHost() {
 		return Invalid
 	}
 	asked := sure && t.asked(c.IP)

@@ -175,7 +175,7 @@ func (r *Responder) SetGateway(g *Gateway) error {
 		r.gateway.Store(nil)
 		return nil
 	}
-	if !isMAC(g.MAC) {
+	if !g.MAC.IsHost() {
 		return fmt.Errorf("arp: Gateway.MAC: %v is not one host's", g.MAC)
 	}
 	for _, ip := range g.IPs {
@@ -224,7 +224,7 @@ func (r *Responder) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		v = frame.Drop(frame.NotGateway)
 	}
 	family := 0
-	if m.v6 {
+	if m.V6 {
 		family = 1
 	}
 	r.counts[family][b].Add(1)

@@ -280,7 +280,7 @@ func CheckNeighbour(ip netip.Addr, mac frame.MAC) error {
 	switch {
 	case !isHost(ip):
 		return fmt.Errorf("arp: address %v is not one host's", ip)
-	case !isMAC(mac):
+	case !mac.IsHost():
 		return fmt.Errorf("arp: MAC %v is not one host's", mac)
 	}
 	return nil
@@ -288,6 +288,3 @@ func CheckNeighbour(ip netip.Addr, mac frame.MAC) error {
 
 // isHost reports whether an address may be that of one host on a segment.
 func isHost(ip netip.Addr) bool { return hostaddr.Neighbour(ip) == nil }
-
-// isMAC reports whether a MAC may be that of one host.
-func isMAC(m frame.MAC) bool { return !m.IsGroup() && !m.IsZero() }

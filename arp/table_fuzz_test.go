@@ -84,7 +84,7 @@ func (g *goldenTable) hears(e *Entry, from frame.Dest, now frame.Tick) {
 func (g *goldenTable) learn(c Claim, now frame.Tick) Outcome {
 	e := g.rows[c.IP]
 	switch {
-	case !isHost(c.IP) || !isMAC(c.MAC):
+	case !isHost(c.IP) || !c.MAC.IsHost():
 		return Invalid
 	case e == nil:
 		if c.Foreign && !g.asked[c.IP] {

@@ -48,6 +48,9 @@ func (m MAC) IsGroup() bool { return m[0]&1 != 0 }
 // IsZero reports whether the address is 00:00:00:00:00:00.
 func (m MAC) IsZero() bool { return m == MAC{} }
 
+// IsHost reports whether the address may be that of one host: neither group nor zero.
+func (m MAC) IsHost() bool { return !m.IsGroup() && !m.IsZero() }
+
 // String returns the address as 02:00:00:00:00:01.
 func (m MAC) String() string { return m.HardwareAddr().String() }
 

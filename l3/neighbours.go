@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
 const (
@@ -70,7 +71,8 @@ func (i *Interface) ask(next, asker netip.Addr) {
 			from = arp.LinkLocal(mac)
 		}
 	}
-	if f, err := arp.Question(next, frame.MAC{}, from, mac); err == nil {
+	if b := neighbour.Ask(next, frame.MAC{}, from, mac); b != nil {
+		f := frame.Make(b)
 		i.cfg.Send(0, &f)
 	}
 }

@@ -42,19 +42,17 @@ func (a ARP) TargetMAC() [6]byte { return [6]byte(a[18:]) }
 // TargetIP returns the target's protocol address.
 func (a ARP) TargetIP() [4]byte { return [4]byte(a[24:]) }
 
-// SetOp sets the operation.
-func (a ARP) SetOp(op uint16) { binary.BigEndian.PutUint16(a[6:], op) }
-
 // SetSenderMAC sets the sender's hardware address.
 func (a ARP) SetSenderMAC(mac [6]byte) { copy(a[8:], mac[:]) }
 
 // SetTargetMAC sets the target's hardware address.
 func (a ARP) SetTargetMAC(mac [6]byte) { copy(a[18:], mac[:]) }
 
-// Turn swaps sender and target, both addresses of each.
-func (a ARP) Turn() {
-	var was [10]byte
-	copy(was[:], a[8:18])
-	copy(a[8:18], a[18:28])
-	copy(a[18:], was[:])
+// PutARP writes a packet to b, 28 bytes.
+func PutARP(b []byte, op uint16, senderMAC [6]byte, sender [4]byte, targetMAC [6]byte, target [4]byte) {
+	binary.BigEndian.PutUint64(b, arpHead<<16|uint64(op))
+	copy(b[8:], senderMAC[:])
+	copy(b[14:], sender[:])
+	copy(b[18:], targetMAC[:])
+	copy(b[24:], target[:])
 }

@@ -43,17 +43,10 @@ func TestARP(t *testing.T) {
 	if a.Op() != ARPRequest || a.SenderMAC() != hereMAC || a.SenderIP() != [4]byte{192, 0, 2, 1} || a.TargetMAC() != thereMAC || a.TargetIP() != [4]byte{192, 0, 2, 2} {
 		t.Errorf("% x", a)
 	}
-	a.SetOp(ARPReply)
-	if want := arpPacket(t, ARPReply); !bytes.Equal(a, want) {
-		t.Errorf("op: % x, want % x", a, want)
-	}
-	a.Turn()
-	want := written(t, &layers.ARP{
-		AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4, HwAddressSize: 6, ProtAddressSize: 4, Operation: ARPReply,
-		SourceHwAddress: thereMAC[:], SourceProtAddress: []byte{192, 0, 2, 2}, DstHwAddress: hereMAC[:], DstProtAddress: []byte{192, 0, 2, 1},
-	})
+	PutARP(a, ARPReply, hereMAC, a.SenderIP(), thereMAC, a.TargetIP())
+	want := arpPacket(t, ARPReply)
 	if !bytes.Equal(a, want) {
-		t.Errorf("turned: % x, want % x", a, want)
+		t.Errorf("put: % x, want % x", a, want)
 	}
 	a.SetSenderMAC([6]byte{1, 2, 3, 4, 5, 6})
 	a.SetTargetMAC([6]byte{7, 8, 9, 10, 11, 12})
@@ -252,13 +245,11 @@ func FuzzARP(f *testing.F) {
 			!bytes.Equal(to[:], l.DstHwAddress) || !bytes.Equal(toIP[:], l.DstProtAddress) {
 			t.Errorf("% x\n%+v", a, l)
 		}
-		a.Turn()
-		a.Turn()
-		a.SetOp(a.Op())
+		PutARP(a, a.Op(), mac, ip, to, toIP)
 		a.SetSenderMAC(mac)
 		a.SetTargetMAC(to)
 		if !bytes.Equal(b, in) {
-			t.Errorf("turned twice: % x, was % x", b, in)
+			t.Errorf("put: % x, was % x", b, in)
 		}
 	})
 }

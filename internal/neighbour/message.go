@@ -1,0 +1,193 @@
+// Package neighbour is how nodes on a link find each other: the messages of ARP (RFC 826) and
+// neighbour discovery (RFC 4861) in one form, and the packets that wait for a next hop's MAC.
+package neighbour
+
+import (
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// Kind says what a message is.
+type Kind uint8
+
+// Kinds. What [Message.Parse] calls malformed is ARP for something else than IPv4 over Ethernet
+// or of another operation, or IPv6 that holds no message that RFC 4861 lets nodes accept.
+const (
+	None      Kind = iota // neither ARP nor IPv6
+	Malformed             // see above
+	Question              // ARP request, neighbour solicitation
+	Answer                // ARP reply, neighbour advertisement
+	Solicit               // router solicitation
+	Advertise             // router advertisement
+)
+
+// A Message is what ARP and neighbour discovery have in common, in ARP's words.
+type Message struct {
+	Kind  Kind
+	V6    bool
+	Told  bool  // SenderMAC is there
+	Flags uint8 // of a neighbour advertisement
+
+	Dst, Src  frame.MAC  // of the frame
+	SenderMAC frame.MAC  // what the sender says its MAC is; of an advertisement, the target's
+	Sender    netip.Addr // unspecified in a probe
+	Target    netip.Addr // whom the message is about
+	To        netip.Addr // whom it is for: in IPv6 the destination, in ARP the target
+}
+
+// Multicast reports whether the message is for a multicast address of IPv6.
+func (m *Message) Multicast() bool { return m.V6 && m.To.As16()[0] == 0xff }
+
+// Spoofed reports whether the sender's MAC is another than that of the frame: a frame that came
+// through a proxy, or a lie. Routers that share an address speak in its name with the MAC that
+// belongs to it (VRRP, RFC 9568, section 7.3).
+func (m *Message) Spoofed() bool {
+	return m.Told && m.SenderMAC != m.Src && ([4]byte(m.SenderMAC[:]) != [4]byte{0, 0, 0x5e, 0} || m.SenderMAC[4]-1 > 1)
+}
+
+// Solicited reports whether the message is for the multicast address of its target (RFC 4861,
+// section 7.1.1).
+func (m *Message) Solicited() bool { return m.To.As16() == wire.SolicitedNode(m.Target.As16()) }
+
+// Parse reads a frame without VLAN tags. It checks lengths, ARP's constants, and in ND all that does
+// not depend on addresses. With unfinished the checksum is not looked at: a host has left it to its
+// network card.
+func (m *Message) Parse(b []byte, unfinished bool) Kind {
+	*m = Message{}
+	e, ok := wire.ParseEthernet(b)
+	if !ok {
+		return None
+	}
+	m.Dst, m.Src = e.Dst(), e.Src()
+	switch body := e[wire.EthernetLen:]; e.Type() {
+	case wire.TypeARP:
+		m.Kind = m.parse4(body)
+	case wire.TypeIPv6:
+		m.V6 = true
+		m.Kind = m.parse6(body, unfinished)
+	}
+	return m.Kind
+}
+
+func (m *Message) parse4(b []byte) Kind {
+	a, ok := wire.ParseARP(b)
+	if !ok {
+		return Malformed
+	}
+	m.Sender, m.Target = netip.AddrFrom4(a.SenderIP()), netip.AddrFrom4(a.TargetIP())
+	m.SenderMAC, m.Told, m.To = a.SenderMAC(), true, m.Target
+	switch a.Op() {
+	case wire.ARPRequest:
+		return Question
+	case wire.ARPReply:
+		return Answer
+	}
+	return Malformed
+}
+
+func (m *Message) parse6(b []byte, unfinished bool) (k Kind) {
+	p, ok := wire.ParseIPv6(b)
+	if !ok {
+		return Malformed
+	}
+	n, ok := wire.ParseND(p)
+	if !ok || !unfinished && !n.Valid(p) {
+		return Malformed
+	}
+	m.Sender, m.To = netip.AddrFrom16(p.Src()), netip.AddrFrom16(p.Dst())
+	option := uint8(wire.SourceLinkLayer)
+	switch n.Type() {
+	case wire.NeighbourSolicitation:
+		k, m.Target = Question, netip.AddrFrom16(n.Target())
+	case wire.NeighbourAdvert:
+		k, m.Target, m.Flags = Answer, netip.AddrFrom16(n.Target()), n.Flags()
+		option = wire.TargetLinkLayer
+	case wire.RouterSolicitation:
+		k = Solicit
+	default:
+		k = Advertise
+	}
+	m.SenderMAC, m.Told = n.LinkLayer(option)
+	return k
+}
+
+// Lengths of frames, without padding: with an ARP packet, and with a neighbour solicitation or
+// advertisement that has a link-layer option.
+const (
+	Len4 = wire.EthernetLen + wire.ARPLen
+	Len6 = wire.EthernetLen + wire.IPv6Len + wire.NeighbourLen + wire.LinkLayerLen
+
+	minFrame = 60 // IEEE 802.3, section 4.4.2, without FCS
+)
+
+// Ask returns the frame that asks for the MAC of target, from an address and a MAC: to one MAC, or
+// with the zero MAC to all. It is nil when the addresses are of two families.
+func Ask(target netip.Addr, to frame.MAC, from netip.Addr, mac frame.MAC) []byte {
+	switch {
+	case target.Is6():
+		dst := target.As16()
+		if to.IsZero() {
+			dst = wire.SolicitedNode(dst)
+			to = GroupMAC(dst)
+		}
+		b := make([]byte, Len6)
+		put6(b, to, mac, dst, from, wire.PutNeighbourSolicitation(b[Len6-ndLen:], target.As16(), mac))
+		return b
+	case !target.Is4() || !from.Is4():
+		return nil
+	case to.IsZero():
+		to = frame.Broadcast
+	}
+	b := make([]byte, minFrame)
+	PutARP(b, wire.ARPRequest, to, mac, from, frame.MAC{}, target)
+	return b
+}
+
+// PutARP writes an ARP packet of a sender for a target to b, in a frame to a MAC: [Len4] bytes.
+func PutARP(b []byte, op uint16, to, mac frame.MAC, ip netip.Addr, targetMAC frame.MAC, target netip.Addr) {
+	header(b, to, mac, wire.TypeARP)
+	wire.PutARP(b[wire.EthernetLen:], op, mac, ip.As4(), targetMAC, target.As4())
+}
+
+const ndLen = wire.NeighbourLen + wire.LinkLayerLen
+
+var allNodes = [16]byte{0xff, 2, 15: 1}
+
+// PutAdvert writes the answer to a solicitation from an address and a MAC to b, [Len6] bytes: target
+// is at mac. To nobody, as to a probe, it goes to all: the address is taken (RFC 4861, section 7.2.4).
+// Of flags, NASolicited is set here.
+func PutAdvert(b []byte, target netip.Addr, mac frame.MAC, flags uint8, to netip.Addr, toMAC frame.MAC) {
+	dst := to.As16()
+	if to.IsUnspecified() {
+		dst = allNodes
+		toMAC = GroupMAC(dst)
+	} else {
+		flags |= wire.NASolicited
+	}
+	put6(b, toMAC, mac, dst, target, wire.PutNeighbourAdvert(b[Len6-ndLen:], flags, target.As16(), mac))
+}
+
+// put6 writes the headers of a message that is in place, and its checksum.
+func put6(b []byte, to, mac frame.MAC, dst [16]byte, src netip.Addr, n wire.ND) {
+	header(b, to, mac, wire.TypeIPv6)
+	p := wire.IPv6(b[wire.EthernetLen:])
+	h := wire.IPv6Header{NextHeader: wire.ProtoICMPv6, HopLimit: 255, PayloadLen: ndLen, Src: src.As16(), Dst: dst}
+	h.Put(p)
+	n.SetChecksum(p)
+}
+
+func header(b []byte, to, mac frame.MAC, etherType uint16) {
+	copy(b, to[:])
+	copy(b[6:], mac[:])
+	b[12], b[13] = byte(etherType>>8), byte(etherType)
+}
+
+// GroupMAC returns the MAC of a multicast group (RFC 1112, section 6.4; RFC 2464, section 7).
+func GroupMAC(ip [16]byte) frame.MAC {
+	if ip[0] == 0xff {
+		return frame.MAC{0x33, 0x33, ip[12], ip[13], ip[14], ip[15]}
+	}
+	return frame.MAC{1, 0, 0x5e, ip[13] & 0x7f, ip[14], ip[15]}
+}
