@@ -73,10 +73,10 @@ func (i *Interface) answers(x *packet, mtu int, from frame.Dest) (quote int, ok 
 	}
 	src := x.src().As16()
 	if !i.vrf.gateway.limit.Allow(src[:], i.cfg.VNI, from, x.tick) {
-		i.lane(x.worker).limited.count(x.worker)
+		i.counts.Of(x.worker).limited.Count(1, x.worker)
 		return 0, false
 	}
-	i.lane(x.worker).errors.count(x.worker)
+	i.counts.Of(x.worker).errors.Count(1, x.worker)
 	return quote, true
 }
 

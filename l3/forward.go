@@ -15,10 +15,10 @@ type packet struct {
 	ip     int // where it begins in the frame
 	v6     bool
 	tick   frame.Tick
-	worker int32
+	worker int
 }
 
-func (x *packet) at() frame.At { return frame.At{Tick: x.tick, Worker: int(x.worker)} }
+func (x *packet) at() frame.At { return frame.At{Tick: x.tick, Worker: x.worker} }
 
 // src returns the packet's source.
 func (x *packet) src() netip.Addr {
@@ -58,7 +58,7 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
-	x := packet{f: f, ip: ip, tick: at.Tick, worker: int32(at.Worker)}
+	x := packet{f: f, ip: ip, tick: at.Tick, worker: at.Worker}
 	if !routable4(src) || !routable4(dst) || src == i.ip4 {
 		if icmperr.IsHost4(src) && i.onLink(x.src(), x.dst()) {
 			return i.local4(&x, p)
@@ -85,7 +85,7 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		p[8]--
 		old := binary.BigEndian.Uint16(p[8:])
 		p.SetChecksum(wire.Update(p.Checksum(), old+0x100, old))
-		i.lane(x.worker).routed4.count(x.worker)
+		i.counts.Of(x.worker).routed4.Count(1, x.worker)
 	}
 	return v
 }
@@ -97,7 +97,7 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
-	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: int32(at.Worker)}
+	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: at.Worker}
 	if !routable6(src) || !routable6(dst) || src == i.ip6 {
 		if icmperr.IsHost6(src) && i.onLink(x.src(), x.dst()) {
 			return i.local6(&x, p)
@@ -122,7 +122,7 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	v := i.send(&x, h)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[7]--
-		i.lane(x.worker).routed6.count(x.worker)
+		i.counts.Of(x.worker).routed6.Count(1, x.worker)
 	}
 	return v
 }

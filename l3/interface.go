@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/arp"
@@ -14,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
+	"github.com/vxswitch/vxswitch/internal/perworker"
 	"github.com/vxswitch/vxswitch/internal/wire"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -71,15 +71,13 @@ type Interface struct {
 
 	unresolved atomic.Uint64
 
-	mu    sync.Mutex // for who makes lanes
-	lanes atomic.Pointer[[]*lane]
+	counts perworker.Set[counts]
 }
 
 // NewInterface adds an interface to the VRF: routes for its addresses and prefixes, answers
 // to ARP and ND for them. Nothing is changed when it fails.
 func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}, asking: map[frame.Dest]*asking{}}
-	i.lanes.Store(&[]*lane{new(lane)})
 	if err := cfg.Check(); err != nil {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}

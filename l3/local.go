@@ -110,6 +110,6 @@ func (i *Interface) echoed(x *packet) frame.Verdict {
 		wire.Ethernet(x.f.Bytes()).Turn()
 	}
 	x.f.GSO, x.f.Hash = frame.GSO{}, 0
-	i.lane(x.worker).echo.count(x.worker)
+	i.counts.Of(x.worker).echo.Count(1, x.worker)
 	return frame.Reply
 }

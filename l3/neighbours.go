@@ -44,7 +44,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		i.unresolved.Add(1)
 		return frame.Drop(frame.Unresolved)
 	}
-	in.lane(x.worker).queued.count(x.worker)
+	in.counts.Of(x.worker).queued.Count(1, x.worker)
 	// It may have answered before it was asked for: between the look-up and the lock.
 	if i.neighbours.Resolve(next) != 0 {
 		i.found(next)

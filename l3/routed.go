@@ -35,7 +35,7 @@ func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		return frame.Continue
 	}
 	mtu := at.MTU - ip
-	x := packet{f: f, ip: ip, tick: at.Tick, worker: int32(at.Worker)}
+	x := packet{f: f, ip: ip, tick: at.Tick, worker: at.Worker}
 	if p, ok := wire.ParseIPv4(f.Bytes()[ip:]); ok {
 		if mtu < icmperr.MinMTU4 {
 			return frame.Drop(frame.TooBig)

@@ -7,7 +7,7 @@ import (
 
 // judge is the order of doc.go.
 func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
-	j := judgement{p: p, rules: p.rules.Load(), lane: p.lanes.of(at.Worker), at: at, slot: slot, bytes: f.Len()}
+	j := judgement{p: p, rules: p.rules.Load(), counts: p.counts.Of(at.Worker), at: at, slot: slot, bytes: f.Len()}
 	if !j.k.parse(f) {
 		j.event(evMalformed)
 		return frame.Drop(frame.Policy)
@@ -47,22 +47,22 @@ func openedAt(f *frame.Frame, at frame.At) frame.Dest {
 
 // A judgement is one packet's.
 type judgement struct {
-	p     *Policy
-	rules *ruleset
-	lane  *lane
-	at    frame.At
-	slot  int
-	bytes int
-	from  frame.Dest
-	vni   frame.VNI // of keys
-	k     packet
+	p      *Policy
+	rules  *ruleset
+	counts *counts
+	at     frame.At
+	slot   int
+	bytes  int
+	from   frame.Dest
+	vni    frame.VNI // of keys
+	k      packet
 }
 
-func (j *judgement) event(e event) { j.lane.events[e].add(1, j.at.Worker) }
+func (j *judgement) event(e event) { j.counts.events[e].Count(1, j.at.Worker) }
 
 // count counts the packet for the rule that decides on it, and says what that is.
 func (j *judgement) count(rule int) frame.Verdict {
-	j.lane.rule(j.rules.counters[rule], j.bytes, j.at.Worker)
+	j.counts.rule(j.rules.counters[rule], j.bytes, j.at.Worker)
 	if j.rules.actions[rule] == Allow {
 		return frame.Continue
 	}

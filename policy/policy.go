@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/perworker"
 )
 
 // A Policy is a list of rules, the sets they call, and the flows they have let in. Make one
@@ -18,8 +19,8 @@ type Policy struct {
 	flows     flows
 	fragments flows
 	waits     limits // for later fragments
-	lanes     lanes
-	housekept    atomic.Uint64 // the tick after the last Housekeep
+	counts    perworker.Set[counts]
+	housekept atomic.Uint64 // the tick after the last Housekeep
 	tending   sync.Mutex
 	in, out   Stage
 
@@ -137,7 +138,7 @@ func (p *Policy) assign(names []string) (numbers []uint16) {
 		if !ok {
 			if a, ok = was[name]; !ok {
 				a.number = p.number()
-				a.packets, a.bytes = p.lanes.sum(a.number)
+				a.packets, a.bytes = p.sum(a.number)
 			}
 			p.counters[name] = a
 		}

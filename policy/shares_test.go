@@ -61,9 +61,9 @@ func (p *place) datagram(n int) bool {
 		binary.BigEndian.PutUint16(b[18:], uint16(n))
 	}
 	p.l.p.Ingress().Process(&p.frag, p.l.at)
-	n1 := p.l.p.lanes.event(evFragments)
+	n1 := p.l.p.event(evFragments)
 	p.l.p.Ingress().Process(&p.later, p.l.at)
-	return p.l.p.lanes.event(evFragments) > n1
+	return p.l.p.event(evFragments) > n1
 }
 
 const (

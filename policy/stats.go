@@ -36,10 +36,10 @@ func (p *Policy) Stats() Stats {
 	defer p.mu.Unlock()
 	of := func(name string) Count {
 		a := p.counters[name]
-		packets, bytes := p.lanes.sum(a.number)
+		packets, bytes := p.sum(a.number)
 		return Count{packets - a.packets, bytes - a.bytes}
 	}
-	n := p.lanes.event
+	n := p.event
 	s := Stats{
 		Rules: map[string]Count{}, Default: of(nameDefault), Neighbours: of(nameNeighbours),
 		Replies: n(evReplies), Related: n(evRelated), Fragments: n(evFragments), Malformed: n(evMalformed),

@@ -27,8 +27,8 @@ var allowed = map[string][]string{
 	"encap":  {"setting", "frame"},
 	"arp":    {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/neighbour", "internal/pending", "internal/wire"},
 	"fdb":    {"frame", "internal/mix"},
-	"l3":     {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/neighbour", "internal/wire"},
-	"policy": {"setting", "frame", "internal/mix", "internal/wire"},
+	"l3":     {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/neighbour", "internal/perworker", "internal/wire"},
+	"policy": {"setting", "frame", "internal/mix", "internal/perworker", "internal/wire"},
 	"switch": {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
 	"vtep":   {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/optional", "internal/wire"},
 
@@ -49,6 +49,7 @@ var allowed = map[string][]string{
 	"internal/neighbour": {"frame", "internal/wire"},
 	"internal/optional":  {},
 	"internal/pending":   {},
+	"internal/perworker": {},
 	"internal/ring":      {"frame"},
 	"internal/wire":      {},
 	"internal/gso":       {"frame", "internal/wire"},

@@ -43,9 +43,8 @@ examples/node.gate.shut
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.TooBig.count
-l3.Interface.lanes
 setting/conf.Report.at setting/conf.Report.errs setting/conf.Report.told setting/conf.Report.wrong setting/conf.Report.was
-policy.Guard.drops policy.Policy.waits policy.lane.events policy.lane.rules policy.lanes.list
+policy.Guard.drops policy.Policy.waits policy.counts.events policy.counts.rules internal/perworker.Set.list
 policy.ruleset.limits
 port.Buffered.done port.Buffered.drops port.Packet.drops port.captureFile.done port.captureRing.wake
 port.captureWriter.parts port.deviceWriter.out port.faultCounters.faults port.faultyReader.ps

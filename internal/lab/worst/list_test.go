@@ -17,7 +17,7 @@ const root = "../../.."
 // folders is where tables may be: what runs between a wire and a host, and its control socket.
 var folders = []string{
 	"frame", "encap", "fdb", "arp", "l3", "policy", "switch", "vtep", "underlay", "port",
-	"control", "node", "setting/conf", "examples/node", "internal/gso", "internal/icmperr", "internal/index", "internal/pending", "internal/ring", "internal/mix",
+	"control", "node", "setting/conf", "examples/node", "internal/gso", "internal/icmperr", "internal/index", "internal/pending", "internal/perworker", "internal/ring", "internal/mix",
 }
 
 // TestFields checks that every container in a struct is known: as a part of a row, or as one that no
