@@ -1,7 +1,6 @@
 package arp
 
 import (
-	"encoding/binary"
 	"net/netip"
 	"sync/atomic"
 
@@ -68,7 +67,7 @@ func (h *hops) init() {
 // key hashes an address; it is never 0, which is an empty slot.
 func (h *hops) key(ip netip.Addr) uint64 {
 	b := ip.As16()
-	return h.seed.Hash128(binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])) | 1<<63
+	return h.seed.HashAddr(&b) | 1<<63
 }
 
 func (h *hops) find(key uint64) Hop {

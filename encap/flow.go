@@ -3,6 +3,8 @@ package encap
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
 // EtherTypes and protocols the hash looks at.
@@ -27,16 +29,16 @@ const (
 func FlowHash(b []byte, seed uint64) uint32 {
 	x := second(seed)
 	if len(b) < EthernetLen {
-		return fold(mix(seed, uint64(len(b))^x))
+		return fold(mix.Fold(seed, uint64(len(b))^x))
 	}
 	// Both MACs and EtherType or first tag: 14 bytes in two words that overlap.
-	h := mix(seed^binary.BigEndian.Uint64(b), x^binary.BigEndian.Uint64(b[6:]))
+	h := mix.Fold(seed^binary.BigEndian.Uint64(b), x^binary.BigEndian.Uint64(b[6:]))
 	etherType, p := binary.BigEndian.Uint16(b[12:]), b[EthernetLen:]
 	for range 2 {
 		if (etherType != typeVLAN && etherType != typeQinQ) || len(p) < VLANTagLen {
 			break
 		}
-		h = mix(h, x^uint64(binary.BigEndian.Uint32(p)))
+		h = mix.Fold(h, x^uint64(binary.BigEndian.Uint32(p)))
 		etherType, p = binary.BigEndian.Uint16(p[2:]), p[VLANTagLen:]
 	}
 	// The packet's hash does not wait for the frame's.
@@ -58,7 +60,7 @@ func FlowHashIP(p []byte, seed uint64) uint32 {
 	case len(p) >= ipv6Len && p[0]>>4 == 6:
 		return fold(hashIPv6(seed, x, p))
 	}
-	return fold(mix(seed, uint64(len(p))^x))
+	return fold(mix.Fold(seed, uint64(len(p))^x))
 }
 
 func hashIPv4(h, x uint64, p []byte) uint64 {
@@ -67,15 +69,15 @@ func hashIPv4(h, x uint64, p []byte) uint64 {
 	if fragment := binary.BigEndian.Uint16(p[6:])&0x3fff != 0; !fragment && ihl >= ipv4Len {
 		ports = portsOf(proto, p, ihl)
 	}
-	return mix(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[12:]), x^uint64(proto)<<32^ports)
+	return mix.Fold(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[12:]), x^uint64(proto)<<32^ports)
 }
 
 func hashIPv6(h, x uint64, p []byte) uint64 {
 	next := p[6]
 	// Behind an extension header, a fragment header among them, there are no ports.
 	ports := portsOf(next, p, ipv6Len)
-	h = mix(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[8:]), x^binary.BigEndian.Uint64(p[16:])^uint64(next)<<32^ports)
-	return mix(h^binary.BigEndian.Uint64(p[24:]), x^binary.BigEndian.Uint64(p[32:]))
+	h = mix.Fold(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[8:]), x^binary.BigEndian.Uint64(p[16:])^uint64(next)<<32^ports)
+	return mix.Fold(h^binary.BigEndian.Uint64(p[24:]), x^binary.BigEndian.Uint64(p[32:]))
 }
 
 // portsOf returns source and destination port of the transport header at p[at:].
@@ -89,19 +91,12 @@ func portsOf(proto byte, p []byte, at int) uint64 {
 	return 0
 }
 
-// second makes another secret of a seed, for the second factor of mix.
+// second makes another secret of a seed, for the second factor of mix.Fold.
 func second(seed uint64) uint64 { return (seed ^ 0x9e3779b97f4a7c15) * 0xd1b54a32d192ed03 }
-
-// mix folds the 128-bit product of its two inputs. Each is blended with a secret, so that nobody
-// can make it zero and the other count for nothing.
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
-}
 
 // fold makes 32 bits of h, each of which depends on all of h. Without the
 // multiplication flows that differ in a counter, as source ports do, would be uneven
-// for many a seed: the product that mix ends with takes equal steps.
+// for many a seed: the product that mix.Fold ends with takes equal steps.
 func fold(h uint64) uint32 {
 	h = (h ^ h>>32) * 0xd6e8feb86659fd93
 	x := uint32(h >> 32)

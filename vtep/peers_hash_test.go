@@ -6,9 +6,6 @@ import (
 	"net/netip"
 	"testing"
 	"time"
-
-	"github.com/vxswitch/vxswitch/internal/mix"
-	"github.com/vxswitch/vxswitch/internal/mix/mixtest"
 )
 
 // Peers that strangers have chosen are found as soon as others: 2^64 divided by the golden ratio
@@ -47,15 +44,4 @@ func TestChosenPeers(t *testing.T) {
 			t.Errorf("identifier %x: 256 look-ups take %v, of random ones %v", id, chosen, usual)
 		}
 	}
-}
-
-func TestPeerHash(t *testing.T) {
-	slot := func(k *mix.Key, w mixtest.Word) uint64 {
-		var h hostKey
-		binary.BigEndian.PutUint64(h.IP[:], w.Hi)
-		binary.BigEndian.PutUint64(h.IP[8:], w.Lo)
-		return h.Hash(k)
-	}
-	mixtest.Table(t, mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}, mixtest.Word{}, slot)
-	mixtest.Table(t, mixtest.Word{Lo: 1<<32 - 1}, mixtest.Word{Lo: 0xffff << 32}, slot)
 }

@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 
 	"setting/conf": {"setting", "frame"},
 
-	"encap":  {"setting", "frame"},
+	"encap":  {"setting", "frame", "internal/mix"},
 	"arp":    {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/neighbour", "internal/pending", "internal/wire"},
 	"fdb":    {"frame", "internal/mix"},
 	"l3":     {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/neighbour", "internal/perworker", "internal/wire"},

@@ -7,6 +7,7 @@
 package mix
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
 )
@@ -18,22 +19,28 @@ type Key [3]uint64
 // New returns a Key at random.
 func New() Key { return Key{rand.Uint64(), rand.Uint64() | 1, rand.Uint64() | 1} }
 
-// fold multiplies, and folds the product into a word.
-func fold(a, b uint64) uint64 {
+// Fold multiplies, and folds the product into a word. Whoever gives it factors blends each with a
+// secret, so that nobody can make one zero and the other count for nothing.
+func Fold(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
 }
 
 // Hash64 hashes a word. One multiplication would not be enough: words in rows and strides
 // pile up then.
-func (k *Key) Hash64(a uint64) uint64 { return fold(fold(a^k[0], k[1]), k[2]) }
+func (k *Key) Hash64(a uint64) uint64 { return Fold(Fold(a^k[0], k[1]), k[2]) }
 
 // Hash128 hashes two words. Both factors have a secret, so that neither can be made zero.
-func (k *Key) Hash128(a, b uint64) uint64 { return fold(fold(a^k[0], b^k[1]), k[2]) }
+func (k *Key) Hash128(a, b uint64) uint64 { return Fold(Fold(a^k[0], b^k[1]), k[2]) }
+
+// HashAddr hashes an address of 16 bytes.
+func (k *Key) HashAddr(a *[16]byte) uint64 {
+	return k.Hash128(binary.BigEndian.Uint64(a[:]), binary.BigEndian.Uint64(a[8:]))
+}
 
 // Hash320 hashes five words.
 func (k *Key) Hash320(w *[5]uint64) uint64 {
-	ab := fold(w[0]^k[0], w[1]^k[1])
-	cd := fold(w[2]^k[1], w[3]^k[2])
-	return fold(cd^k[0], fold(w[4]^k[2], ab^k[0])^k[1])
+	ab := Fold(w[0]^k[0], w[1]^k[1])
+	cd := Fold(w[2]^k[1], w[3]^k[2])
+	return Fold(cd^k[0], Fold(w[4]^k[2], ab^k[0])^k[1])
 }

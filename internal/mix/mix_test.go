@@ -1,6 +1,7 @@
 package mix_test
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/mix"
@@ -12,14 +13,24 @@ var ends = map[string]int{"low": 0, "middle": 20, "high": 64 - 11}
 
 func TestHashes(t *testing.T) {
 	all := mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}
-	word := mixtest.Word{Lo: ^uint64(0)}
+	word, mac, ip4 := mixtest.Word{Lo: ^uint64(0)}, mixtest.Word{Lo: 1<<48 - 1}, mixtest.Word{Lo: 1<<32 - 1}
 	for end, shift := range ends {
 		t.Run(end, func(t *testing.T) {
 			t.Run("64", func(t *testing.T) {
-				mixtest.Table(t, word, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 { return k.Hash64(w.Lo) >> shift })
+				hash := func(k *mix.Key, w mixtest.Word) uint64 { return k.Hash64(w.Lo) >> shift }
+				mixtest.Table(t, word, mixtest.Word{}, hash)
+				mixtest.Table(t, mac, mixtest.Word{}, hash)
 			})
-			t.Run("128", func(t *testing.T) {
-				mixtest.Table(t, all, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 { return k.Hash128(w.Hi, w.Lo) >> shift })
+			t.Run("addresses", func(t *testing.T) {
+				hash := func(k *mix.Key, w mixtest.Word) uint64 {
+					var a [16]byte
+					binary.BigEndian.PutUint64(a[:], w.Hi)
+					binary.BigEndian.PutUint64(a[8:], w.Lo)
+					return k.HashAddr(&a) >> shift
+				}
+				mixtest.Table(t, all, mixtest.Word{}, hash)
+				mixtest.Table(t, word, mixtest.Word{Hi: 0x20010db8 << 32}, hash)
+				mixtest.Table(t, ip4, mixtest.Word{Lo: 0xffff << 32}, hash)
 			})
 			for at := range 4 { // the pair of words that differs
 				t.Run("320", func(t *testing.T) {
