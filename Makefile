@@ -27,7 +27,7 @@ LONG = ./examples/p2p ./underlay ./internal/lab/kernel ./node ./port
 # Tests of internal/lab/kernel that compare packet after packet with the kernel.
 ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|ReceiveGBP|ReceiveOuter|Reservable|SendSettings|SendTTL|SendGBP|SourcePort|Shapes|DeviceMTU)$$
 
-.PHONY: test quick tools check cross unit race run fuzz worst bench compare tunnels growth ways soak
+.PHONY: test quick tools check cross unit race run fuzz worst bench compare tunnels growth soak
 
 test: tools check cross unit race run fuzz
 	@echo "all passed"
@@ -137,12 +137,6 @@ tunnels:
 growth:
 	@$(GO) run ./bench/growth -json bench/results/growth.json -svg bench/results/growth.svg >.growth.txt; s=$$?; \
 	if [ -s .growth.txt ]; then mv .growth.txt bench/results/growth.txt; else rm -f .growth.txt; fi; exit $$s
-
-# Ways between the kernel and a switch in user space, side by side, as root; five minutes on
-# a machine that does nothing else.
-ways:
-	@$(GO) run ./bench/ways >.ways.txt; s=$$?; \
-	if [ -s .ways.txt ]; then mv .ways.txt bench/results/ways.txt; else rm -f .ways.txt; fi; exit $$s
 
 # Two whole end points under full load, as root: nothing may grow.
 soak:

@@ -66,7 +66,6 @@ var allowed = map[string][]string{
 	"bench/compare": {"bench/tool", "encap", "frame", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
 	"bench/rig":     {"encap", "frame"},
 	"bench/tool":    {},
-	"bench/ways":    {"bench/tool", "internal/sys", "internal/wire"},
 	"bench/growth":  {"bench/rig", "bench/tool", "encap", "fdb", "frame", "switch", "vtep"},
 
 	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, "internal/lab/chaos": {}, // only tests
@@ -85,7 +84,6 @@ var outside = map[string][]string{
 	"internal/lab/fault": {"golang.org/x/sys/unix"},
 	"internal/lab/netns": {"golang.org/x/sys/unix"},
 	"internal/lab/qemu":  {"golang.org/x/sys/unix"},
-	"bench/ways":         {"golang.org/x/sys/unix"},
 	"metrics":            {"github.com/prometheus/client_golang/prometheus"},
 	"underlay": {
 		"golang.org/x/sys/unix", "golang.org/x/net/bpf",
