@@ -1,0 +1,301 @@
+package vectors
+
+import (
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+var moveRows = []row{
+	{id: "4.move", name: "peer to peer", wire: func(l *lab) {
+		l.std()
+		h, f, g := l.host(), l.far(2), l.far(3)
+		f.learnt(rmac(1))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		g.learnt(rmac(1))
+		l.wantFDB(l.seg, table{rmac(1): l.dest(3)})
+		b := eth(rmac(1), h.MAC, "follows")
+		h.Send(b)
+		f.want()
+		g.want(vx(vni, b))
+	}},
+	{id: "4.move", name: "peer to port and back", wire: func(l *lab) {
+		l.std()
+		h, o, f := l.host(), l.host(), l.far(2)
+		f.learnt(h.MAC)
+		o.Got()
+		h.Got()
+		h.Send(eth(nobody, h.MAC, "here now"))
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+		o.Got()
+		b := eth(h.MAC, o.MAC, "follows")
+		o.Send(b)
+		h.Want(b)
+		f.want()
+		f.learnt(h.MAC)
+		h.Got()
+		o.Got()
+		o.Send(b)
+		h.Want()
+		f.want(vx(vni, b))
+	}},
+	{id: "4.move", name: "port to port", local: func(l *lab) {
+		l.bridge(nil, nil)
+		a, b, c := l.host(), l.host(), l.host()
+		a.Send(eth(nobody, rmac(1), ""))
+		b.Send(eth(nobody, rmac(1), ""))
+		a.Got()
+		b.Got()
+		c.Got()
+		x := eth(rmac(1), c.MAC, "")
+		c.Send(x)
+		a.Want()
+		b.Want(x)
+	}},
+	{id: "4.move-counted", name: "three moves", wire: func(l *lab) {
+		l.std()
+		f, g := l.far(2), l.far(3)
+		for _, x := range []*far{f, f, g, g, f, g} {
+			x.learnt(rmac(1))
+		}
+		if st := l.seg.FDB().Stats(); st.Learned != 1 || st.Moved != 3 {
+			l.T.Errorf("%+v", st)
+		}
+		if e := l.entry(rmac(1)); e.Moves != 3 {
+			l.T.Errorf("%+v", e)
+		}
+	}},
+	{id: "4.move-event", name: "peer to peer", wire: func(l *lab) {
+		l.std()
+		w, f, g := l.watch(), l.far(2), l.far(3)
+		f.learnt(rmac(1))
+		f.learnt(rmac(1))
+		w.want(frame.Event{Kind: frame.EventMACLearned, VNI: vni, MAC: rmac(1), Dest: l.dest(2)})
+		g.learnt(rmac(1))
+		g.learnt(rmac(1))
+		w.want(frame.Event{Kind: frame.EventMACMoved, VNI: vni, MAC: rmac(1), Dest: l.dest(3), Old: l.dest(2)})
+	}},
+	{id: "4.move-event", name: "a control entry that gave way", wire: func(l *lab) {
+		l.std()
+		h, w := l.host(), l.watch()
+		n, err := l.VTEP.AddPeer(l.at(2))
+		l.must(err)
+		l.must(l.seg.FDB().Set(h.MAC, l.tun.Dest(n), fdb.Control))
+		h.Send(eth(nobody, h.MAC, ""))
+		w.want(frame.Event{Kind: frame.EventMACMoved, Pinned: true, VNI: vni, MAC: h.MAC, Dest: h.At.Dest(0), Old: l.tun.Dest(n)})
+	}},
+	{id: "4.freeze", name: "at the fifth move", local: func(l *lab) {
+		t := fdb.NewTable(&fdb.Config{Freeze: 5})
+		a, b := frame.NewDest(1, 0), frame.NewDest(2, 7)
+		want := []fdb.Outcome{fdb.New, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Moved, fdb.Frozen, fdb.Known, fdb.Frozen, fdb.Known}
+		for i, w := range want {
+			d := a
+			if i%2 == 1 {
+				d = b
+			}
+			if o := t.Learn(rmac(1), d, frame.Tick(i)); o != w {
+				l.T.Errorf("frame %d: %v, want %v", i, o, w)
+			}
+		}
+		if e, _ := t.Get(rmac(1)); !e.Frozen || e.Dest != a {
+			l.T.Errorf("%+v", e)
+		}
+		if st := t.Stats(); st.Frozen != 1 || st.Moved != 4 || st.Refused != 2 {
+			l.T.Errorf("%+v", st)
+		}
+	}},
+	{id: "4.freeze", name: "not when it takes longer than 180 s", local: func(l *lab) {
+		t := fdb.NewTable(&fdb.Config{Freeze: 5})
+		for i := range 40 {
+			if o := t.Learn(rmac(1), frame.NewDest(uint16(i%2+1), 0), frame.Tick(50*i)); o == fdb.Frozen {
+				l.T.Fatalf("frozen at move %d", i)
+			}
+		}
+	}},
+	{id: "4.freeze-off", name: "as many moves as a second may have", wire: func(l *lab) {
+		l.std()
+		f, g := l.far(2), l.far(3)
+		l.host()
+		for range 5 {
+			f.learnt(rmac(1))
+			g.learnt(rmac(1))
+		}
+		l.wantFDB(l.seg, table{rmac(1): l.dest(3)})
+		if st := l.seg.FDB().Stats(); st.Moved != 9 || st.Frozen != 0 {
+			l.T.Errorf("%+v", st)
+		}
+		l.drops(nil)
+	}},
+}
+
+// claimed is a row: an entry of a host's MAC at one place is claimed by a frame from
+// another.
+func claimed(id, name string, flags fdb.Flags, cfg *vswitch.VSIConfig, from string, delivered, moved bool, drop map[string]uint64) row {
+	return row{id: id, name: name, wire: func(l *lab) {
+		l.start(nil, nil, cfg, vswitch.AttachConfig{})
+		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
+		l.flood(2, 3)
+		x := frame.MAC{2, 0xcc, 0, 0, 0, 1} // entered behind far end 2
+		l.must(l.seg.FDB().Set(x, l.dest(2), flags))
+		b := eth(nobody, x, "claim")
+		want := l.dest(2)
+		if from == "local" {
+			h.Send(b)
+			if moved {
+				want = h.At.Dest(0)
+			}
+		} else {
+			g.send(vx(vni, b))
+			if moved {
+				want = l.dest(3)
+			}
+		}
+		if delivered {
+			o.Want(b)
+		} else {
+			o.Want()
+		}
+		f.got()
+		l.wantFDB(l.seg, table{x: want})
+		l.drops(drop)
+		refused := uint64(0)
+		if id == "4.static" || id == "4.sticky" || id == "4.pinned-forward" {
+			refused = 1
+		}
+		if n := l.seg.FDB().Stats().Refused; n != refused {
+			l.T.Errorf("%d refused", n)
+		}
+	}}
+}
+
+var (
+	pinnedDrop = one("mac-pinned")
+	forwardAll = &vswitch.VSIConfig{ForwardPinned: true}
+)
+
+var pinRows = []row{
+	claimed("4.static", "claimed by a local port", fdb.Static, nil, "local", false, false, pinnedDrop),
+	claimed("4.static", "claimed by another peer", fdb.Static, nil, "tunnel", false, false, pinnedDrop),
+	claimed("4.sticky", "control, claimed by a local port", fdb.Control|fdb.Sticky, nil, "local", false, false, pinnedDrop),
+	claimed("4.sticky", "control, claimed by another peer", fdb.Control|fdb.Sticky, nil, "tunnel", false, false, pinnedDrop),
+	claimed("4.pinned-forward", "static, local", fdb.Static, forwardAll, "local", true, false, nil),
+	claimed("4.pinned-forward", "static, tunnel", fdb.Static, forwardAll, "tunnel", true, false, nil),
+	claimed("4.pinned-forward", "sticky, local", fdb.Control|fdb.Sticky, forwardAll, "local", true, false, nil),
+	claimed("4.pinned-forward", "sticky, tunnel", fdb.Control|fdb.Sticky, forwardAll, "tunnel", true, false, nil),
+	claimed("4.control-local", "the host moved here", fdb.Control, nil, "local", true, true, nil),
+	claimed("4.control-tunnel", "claimed by another peer", fdb.Control, nil, "tunnel", true, false, nil),
+	{id: "4.static", name: "a local host's MAC, claimed by a peer", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(h.MAC, h.At.Dest(0), fdb.Static))
+		f.learnt(h.MAC)
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+		h.Send(eth(nobody, h.MAC, "from where it is"))
+		l.drops(map[string]uint64{"mac-pinned": 1, "no-peer": 1})
+	}},
+	{id: "4.static-hops", name: "a next hop with a VNI of its own, and a group of it and a peer", wire: func(l *lab) {
+		l.std()
+		h, f, g, x := l.host(), l.far(2), l.far(3), l.far(4)
+		l.flood(2, 3, 4)
+		hop, err := l.VTEP.NextHop(l.at(2), 7)
+		l.must(err)
+		group, err := l.VTEP.Group(hop, l.peer(3))
+		l.must(err)
+		one, both := l.tun.Dest(hop), l.tun.Dest(group)
+		l.must(l.seg.FDB().Set(rmac(1), one, fdb.Static))
+		l.must(l.seg.FDB().Set(rmac(2), both, fdb.Control|fdb.Sticky))
+		claim := func(i byte) []byte { return eth(nobody, rmac(i), "claim") }
+		f.send(vx(vni, claim(1)))
+		f.send(vx(vni, claim(2)))
+		g.send(vx(vni, claim(2)))
+		h.Want(claim(1), claim(2), claim(2))
+		g.send(vx(vni, claim(1)))
+		x.send(vx(vni, claim(1)))
+		x.send(vx(vni, claim(2)))
+		h.Send(claim(2))
+		h.Want()
+		l.drops(map[string]uint64{"mac-pinned": 4})
+		l.wantFDB(l.seg, table{rmac(1): one, rmac(2): both})
+	}},
+	{id: "4.static", name: "with learning off", wire: func(l *lab) {
+		l.start(nil, nil, nil, vswitch.AttachConfig{NoLearn: true})
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(rmac(1), h.At.Dest(0), fdb.Static))
+		f.learnt(rmac(1))
+		h.Want()
+		l.drops(one("mac-pinned"))
+	}},
+	{id: "4.static", name: "claimed by a peer without a number", wire: func(l *lab) {
+		l.start(nil, &vtep.Config{MaxPeers: 1}, nil, vswitch.AttachConfig{})
+		h, f, g := l.host(), l.far(2), l.far(3)
+		f.learnt(rmac(9))
+		h.Got()
+		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Static))
+		g.learnt(rmac(1))
+		h.Want()
+		l.drops(one("mac-pinned"))
+	}},
+	{id: "4.control-tunnel", name: "claimed by a peer without a number", wire: func(l *lab) {
+		l.start(nil, &vtep.Config{MaxPeers: 1}, nil, vswitch.AttachConfig{})
+		h, f, g := l.host(), l.far(2), l.far(3)
+		f.learnt(rmac(9))
+		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Control))
+		g.learnt(rmac(1))
+		if n := len(h.Got()); n != 2 {
+			l.T.Errorf("%d frames", n)
+		}
+		l.wantFDB(l.seg, table{rmac(9): l.dest(2), rmac(1): l.dest(2)})
+	}},
+	{id: "4.control-tunnel", name: "of a host here", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(h.MAC, h.At.Dest(0), fdb.Control))
+		f.learnt(h.MAC)
+		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
+	}},
+
+	{id: "4.filter-from", name: "tunnel", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		f.learnt(rmac(1))
+		h.Want()
+		l.wantFDB(l.seg, table{rmac(1): frame.Filter})
+		l.drops(one("filtered"))
+	}},
+	{id: "4.filter-from", name: "port", wire: func(l *lab) {
+		l.std()
+		h, o := l.host(), l.host()
+		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Filter))
+		h.Send(eth(frame.Broadcast, h.MAC, ""))
+		o.Want()
+		l.drops(one("filtered"))
+	}},
+	{id: "4.filter-to", name: "tunnel to port", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Filter))
+		f.send(vx(vni, eth(h.MAC, rmac(1), "")))
+		h.Want()
+		l.drops(one("filtered"))
+	}},
+	{id: "4.filter-to", name: "port to tunnel", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.flood(2)
+		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		h.Send(eth(rmac(1), h.MAC, ""))
+		f.want()
+		l.drops(one("filtered"))
+	}},
+	{id: "4.filter-to", name: "a group MAC", wire: func(l *lab) {
+		l.std()
+		h, f := l.host(), l.far(2)
+		l.flood(2)
+		l.must(l.seg.FDB().Set(mcast, 0, fdb.Filter))
+		h.Send(eth(mcast, h.MAC, ""))
+		f.want()
+		l.drops(one("filtered"))
+	}},
+}
