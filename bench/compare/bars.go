@@ -6,6 +6,8 @@ import (
 	"html"
 	"os"
 	"strings"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // picture is what bars draws: the first metric of each case.
@@ -39,16 +41,13 @@ func (r *report) bars() (string, error) {
 			long := medians[i] / longest * width
 			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end">%s</text>`+"\n", label-8, y+15, html.EscapeString(c[1]))
 			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n", label, y+2, long, height-6, colour(c[0]))
-			fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", label+long+6, y+15, number(medians[i]))
+			fmt.Fprintf(&b, `<text x="%.1f" y="%d">%s</text>`+"\n", label+long+6, y+15, tool.Number(medians[i]))
 			y += height
 		}
 		y += gap
 	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="640" height="%d" font-family="sans-serif" font-size="13">
-<rect width="100%%" height="100%%" fill="#fff"/>
-%s<text x="%d" y="%d" font-size="11" fill="#666">More is better. Medians of %d rounds of %d s; %s</text>
-</svg>
-`, y+14, &b, 10, y+4, r.Rounds, r.Seconds, html.EscapeString(r.Machine)), nil
+	fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="11" fill="#666">More is better. Medians of %d rounds of %d s; %s</text>`+"\n", 10, y+4, r.Rounds, r.Seconds, html.EscapeString(r.Machine))
+	return tool.SVG(640, y+14, 13, nil, b.String()), nil
 }
 
 func (r *report) median(name, contender string) (float64, bool) {

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // The README's picture is that of the recorded run: six bars, each as long beside the longest
@@ -34,7 +36,7 @@ func TestBars(t *testing.T) {
 	}
 	kernel, _ := r.median("tcp1", "kernel")
 	ours, _ := r.median("tcp1", judged)
-	for _, want := range []string{number(kernel), number(ours)} {
+	for _, want := range []string{tool.Number(kernel), tool.Number(ours)} {
 		if !strings.Contains(said, "\n"+want+"\n") {
 			t.Errorf("no %q in %s", want, said)
 		}

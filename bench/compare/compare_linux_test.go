@@ -36,13 +36,13 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	o.json, o.svg = filepath.Join(dir, "r.json"), filepath.Join(dir, "r.svg")
+	o.JSON, o.SVG = filepath.Join(dir, "r.json"), filepath.Join(dir, "r.svg")
 	var out, progress bytes.Buffer
 	if err := compare(ctx, o, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
 	}
 	nothing(t)
-	text, err := os.ReadFile(o.json)
+	text, err := os.ReadFile(o.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("the kernel is a process: %v", own)
 		}
 	}
-	if s, err := os.ReadFile(o.svg); err != nil || !bytes.HasPrefix(s, []byte("<svg ")) {
+	if s, err := os.ReadFile(o.SVG); err != nil || !bytes.HasPrefix(s, []byte("<svg ")) {
 		t.Errorf("%.20s, %v", s, err)
 	}
 	if n := strings.Count(progress.String(), "Gbit/s\n"); n != 2 || !strings.Contains(out.String(), "\ntcp1: one TCP flow\n") {

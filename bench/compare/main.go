@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -36,8 +37,9 @@ type options struct {
 	rounds, seconds int
 	cases           []testCase
 	contenders      []contender
-	json, svg, bars string // files, "" for none
-	from            string // a report to draw, in place of measuring
+	tool.Files
+	bars string // a file, "" for none
+	from string // a report to draw, in place of measuring
 }
 
 func parse(args []string, usage io.Writer) (o options, err error) {
@@ -45,8 +47,7 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	fs := flag.NewFlagSet("compare", flag.ContinueOnError)
 	fs.IntVar(&o.rounds, "rounds", 4, "`N` rounds")
 	fs.IntVar(&o.seconds, "seconds", 2, "`N` seconds a measurement, whole ones as iperf3 counts them")
-	fs.StringVar(&o.json, "json", "", "`FILE` to write the results to as JSON")
-	fs.StringVar(&o.svg, "svg", "", "`FILE` to write the results to as a bar chart")
+	o.Flags(fs, "a bar chart")
 	all := strings.Join(tool.Names(o.cases), ",")
 	fs.StringVar(&o.bars, "bars", "", "`FILE` to draw the picture of the README to")
 	fs.StringVar(&o.from, "from", "", "`FILE` that -json has written: its results, nothing is measured")
@@ -59,15 +60,7 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 		o.contenders, err = tool.Pick(contenders(), s)
 		return err
 	})
-	switch err := tool.Parse(fs, args, usage); {
-	case err != nil:
-		return o, err
-	case o.rounds < 1 || o.rounds > 1000:
-		return o, errors.New("flag -rounds: allowed are 1 to 1000")
-	case o.seconds < 1 || o.seconds > 60:
-		return o, errors.New("flag -seconds: allowed are 1 to 60")
-	}
-	return o, nil
+	return o, cmp.Or(tool.Parse(fs, args, usage), tool.Within("rounds", o.rounds, 1, 1000, "1 to 1000"), tool.Within("seconds", o.seconds, 1, 60, "1 to 60"))
 }
 
 // able says why this machine cannot run the comparison, or nil.

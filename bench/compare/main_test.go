@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 	}
 	o, err = parse(strings.Fields("-case rr,tcp1 -contender vxswitch,kernel -rounds 9 -seconds 1 -json a -svg b"), nil)
 	if err != nil || !slices.Equal(tool.Names(o.cases), []string{"tcp1", "rr"}) || !slices.Equal(tool.Names(o.contenders), []string{"kernel", "vxswitch"}) ||
-		o.rounds != 9 || o.seconds != 1 || o.json != "a" || o.svg != "b" {
+		o.rounds != 9 || o.seconds != 1 || o.JSON != "a" || o.SVG != "b" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for args, want := range map[string]string{

@@ -5,6 +5,8 @@ import (
 	"html"
 	"math"
 	"strings"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // Measures of the plot, in pixels.
@@ -36,13 +38,12 @@ func (r *report) plot() string {
 		columns = max(columns, len(drawn))
 		y += headHeight + len(k.Rows)*barHeight
 	}
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">
-<rect width="100%%" height="100%%" fill="#fff"/>
-<text x="10" y="20">%s</text>
-<text x="10" y="35">%d rounds of %d s. Bars: ratio to the median of the first one, each grid line twice the one before; lines: smallest to largest value; text: median (ratio)</text>
-<text x="10" y="50">What is beyond %s and %s of it is drawn at the edge.</text>
-%s</svg>
-`, max(columns, chartsWide)*chartWidth, y+10, html.EscapeString(r.Machine), r.Rounds, r.Seconds, power(-farthest), power(farthest), &b)
+	notes := []string{
+		r.Machine,
+		fmt.Sprintf("%d rounds of %d s. Bars: ratio to the median of the first one, each grid line twice the one before; lines: smallest to largest value; text: median (ratio)", r.Rounds, r.Seconds),
+		fmt.Sprintf("What is beyond %s and %s of it is drawn at the edge.", power(-farthest), power(farthest)),
+	}
+	return tool.SVG(max(columns, chartsWide)*chartWidth, y+10, 11, notes, b.String())
 }
 
 // drawn returns the metrics of a case that are drawn: the first of those that the base
@@ -107,21 +108,19 @@ func (k *block) chart(b *strings.Builder, metric int, x, y, low, high int) {
 	for _, w := range k.Rows {
 		longest = max(longest, w.Cells[metric].Max)
 	}
-	// at is where a value of a cell is, from the left.
-	at := func(c cell, v float64) float64 { return float64(left) + v/longest*barWidth }
+	axis := tool.Axis{High: longest, From: float64(left), To: float64(left + barWidth), Linear: true}
+	at := func(_ cell, v float64) float64 { return axis.At(v) }
 	origin := float64(left)
 	if ratios {
-		step := barWidth / float64(high-low)
-		origin -= float64(low) * step
-		at = func(c cell, v float64) float64 {
-			return origin + min(max(math.Log2(c.ratio(v)), float64(low)), float64(high))*step
-		}
+		axis = tool.Axis{Low: math.Exp2(float64(low)), High: math.Exp2(float64(high)), From: axis.From, To: axis.To}
+		at = func(c cell, v float64) float64 { return axis.At(min(max(c.ratio(v), axis.Low), axis.High)) }
+		origin = axis.At(1)
 		for n := low; n <= high; n++ {
 			shade := "#ddd"
 			if n == 0 {
 				shade = "#888"
 			}
-			cx := origin + float64(n)*step
+			cx := axis.At(math.Exp2(float64(n)))
 			fmt.Fprintf(b, `<path d="M%.1f %dV%d" stroke="%s"/>`+"\n", cx, y+headHeight, bottom, shade)
 			if n == low || n == 0 || n == high {
 				fmt.Fprintf(b, `<text x="%.1f" y="%d" font-size="9" fill="#666" text-anchor="middle">%s</text>`+"\n", cx, y+headHeight-3, power(n))
@@ -140,7 +139,7 @@ func (k *block) chart(b *strings.Builder, metric int, x, y, low, high int) {
 		fmt.Fprintf(b, `<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n",
 			min(origin, end), top+2, math.Abs(end-origin), barHeight-4, colour(w.Name))
 		fmt.Fprintf(b, `<path d="M%.1f %dH%.1f" stroke="#000"/>`+"\n", at(c, c.Min), top+barHeight/2, at(c, c.Max))
-		text := number(c.Median)
+		text := tool.Number(c.Median)
 		if c.Ratio > 0 {
 			text += fmt.Sprintf(" (%.2f)", c.Ratio)
 		}

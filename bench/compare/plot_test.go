@@ -1,33 +1,21 @@
 package main
 
 import (
-	"encoding/xml"
-	"errors"
-	"io"
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // drawing returns how many elements of each kind a plot has, and its text.
 func drawing(t *testing.T, plot string) (count map[string]int, said string) {
 	t.Helper()
-	count = map[string]int{}
-	for d := xml.NewDecoder(strings.NewReader(plot)); ; {
-		tok, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return count, said
-		}
-		if err != nil {
-			t.Fatalf("%v\n%s", err, plot)
-		}
-		switch tok := tok.(type) {
-		case xml.StartElement:
-			count[tok.Name.Local]++
-		case xml.CharData:
-			said += string(tok)
-		}
+	count, said, err := tool.Elements(plot)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, plot)
 	}
+	return count, said
 }
 
 // The plot is XML; a metric that the kernel has too has a chart, with a label, a bar and

@@ -5,9 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -93,7 +91,7 @@ func (r *report) finish(failed int) {
 		for _, w := range b.Rows {
 			for i := range w.Cells {
 				c := &w.Cells[i]
-				c.Min, c.Median, c.Max = spread(c.Samples)
+				c.Min, c.Median, c.Max = tool.Spread(c.Samples)
 			}
 		}
 		base := slices.IndexFunc(b.Rows, func(w row) bool { return w.Name == b.Base })
@@ -108,31 +106,13 @@ func (r *report) finish(failed int) {
 	r.Limits = r.judge()
 }
 
-// spread returns zeros for no samples.
-func spread(samples []float64) (low, median, high float64) {
-	s := slices.Sorted(slices.Values(samples))
-	n := len(s)
-	if n == 0 {
-		return 0, 0, 0
-	}
-	return s[0], (s[(n-1)/2] + s[n/2]) / 2, s[n-1]
-}
-
 // write prints the table and writes the files that are asked for.
 func (r *report) write(out io.Writer, o options) error {
 	if err := r.table(out); err != nil {
 		return err
 	}
-	if err := tool.SaveJSON(o.json, r); err != nil {
+	if err := o.Save(r, r.plot); err != nil || o.bars == "" {
 		return err
-	}
-	if o.svg != "" {
-		if err := os.WriteFile(o.svg, []byte(r.plot()), 0o644); err != nil {
-			return err
-		}
-	}
-	if o.bars == "" {
-		return nil
 	}
 	picture, err := r.bars()
 	if err != nil {
@@ -171,24 +151,11 @@ func (c cell) String() string {
 	if len(c.Samples) == 0 {
 		return "-"
 	}
-	s := fmt.Sprintf("%s [%s-%s]", number(c.Median), number(c.Min), number(c.Max))
+	s := fmt.Sprintf("%s [%s-%s]", tool.Number(c.Median), tool.Number(c.Min), tool.Number(c.Max))
 	if c.Ratio > 0 {
 		s += fmt.Sprintf(" %.2f", c.Ratio)
 	}
 	return s
-}
-
-// number is a value with three digits, or all that stand before the point.
-func number(v float64) string {
-	switch {
-	case math.IsNaN(v):
-		return "-"
-	case v >= 100:
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case v >= 10:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
 // machine says what was measured on.
@@ -197,6 +164,5 @@ func machine() string {
 		b, _ := os.ReadFile("/proc/sys/" + name)
 		return strings.TrimSpace(string(b))
 	}
-	return fmt.Sprintf("%s, Linux %s, TCP congestion control %s, %s",
-		tool.Processors(), read("kernel/osrelease"), read("net/ipv4/tcp_congestion_control"), runtime.Version())
+	return tool.Machine("Linux "+read("kernel/osrelease"), "TCP congestion control "+read("net/ipv4/tcp_congestion_control"))
 }

@@ -15,22 +15,6 @@ import (
 	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
-func TestSpread(t *testing.T) {
-	for _, c := range []struct{ samples, want []float64 }{
-		{nil, []float64{0, 0, 0}},
-		{[]float64{7}, []float64{7, 7, 7}},
-		{[]float64{3, 1}, []float64{1, 2, 3}},
-		{[]float64{9, 1, 2}, []float64{1, 2, 9}},
-		{[]float64{4, 3, 2, 10}, []float64{2, 3.5, 10}},
-	} {
-		before := slices.Clone(c.samples)
-		low, mid, high := spread(c.samples)
-		if got := []float64{low, mid, high}; !slices.Equal(got, c.want) || !slices.Equal(c.samples, before) {
-			t.Errorf("%v: %v, want %v", before, got, c.want)
-		}
-	}
-}
-
 // sample is a report over two contenders, one of which has no value for one metric and
 // has missed a round.
 func sample() *report {
@@ -88,25 +72,14 @@ func TestBase(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
-	for v, want := range map[float64]string{0: "0.00", 0.125: "0.12", 9.99: "9.99", 10.04: "10.0", 99.96: "100.0", 123.4: "123", 20235.2: "20235"} {
-		if got := number(v); got != want {
-			t.Errorf("%v: %s, want %s", v, got, want)
-		}
-	}
-	if got := number(math.NaN()); got != "-" {
-		t.Error(got)
-	}
-}
-
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
-	o := options{json: filepath.Join(dir, "a.json"), svg: filepath.Join(dir, "a.svg")}
+	o := options{Files: tool.Files{JSON: filepath.Join(dir, "a.json"), SVG: filepath.Join(dir, "a.svg")}}
 	r := sample()
 	if err := r.write(io.Discard, o); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(o.json)
+	text, err := os.ReadFile(o.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +92,7 @@ func TestFiles(t *testing.T) {
 		cell.Median != 4.5 || cell.Min != 3 || cell.Max != 6 || cell.Ratio != 0.375 || len(back.Cases[0].Rows[0].Cells[1].Samples) != 0 {
 		t.Errorf("%s", text)
 	}
-	if err := r.write(io.Discard, options{svg: dir}); err == nil {
+	if err := r.write(io.Discard, options{Files: tool.Files{SVG: dir}}); err == nil {
 		t.Error("wrote a plot over a folder")
 	}
 }

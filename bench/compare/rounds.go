@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // compare runs all rounds and writes the results. A measurement that fails is said and
@@ -60,7 +62,7 @@ func compare(ctx context.Context, o options, out, progress io.Writer) (err error
 					failed++
 					fmt.Fprintln(progress, at, err)
 				default:
-					fmt.Fprintln(progress, at, number(values[0]), k.metrics[0])
+					fmt.Fprintln(progress, at, tool.Number(values[0]), k.metrics[0])
 					r.add(k.name, c.name, values)
 				}
 			}

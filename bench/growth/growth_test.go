@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -37,7 +35,7 @@ func TestGrowth(t *testing.T) {
 	if err := growth(t.Context(), o, &out, io.Discard); err != nil {
 		t.Errorf("%v\n%s", err, &out)
 	}
-	text, err := os.ReadFile(o.json)
+	text, err := os.ReadFile(o.JSON)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +56,7 @@ func TestGrowth(t *testing.T) {
 	if series != 7 {
 		t.Errorf("%d series, want 7", series)
 	}
-	wellFormed(t, o.svg)
+	wellFormed(t, o.SVG)
 }
 
 // check holds a series to the bounds, from its figures alone.
@@ -92,21 +90,9 @@ func wellFormed(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := 0
-	for d := xml.NewDecoder(bytes.NewReader(text)); ; {
-		tok, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		if e, ok := tok.(xml.StartElement); ok && e.Name.Local == "polyline" {
-			lines++
-		}
-	}
-	if lines != 7+3 || bytes.Contains(text, []byte("NaN")) || bytes.Contains(text, []byte("Inf")) {
-		t.Errorf("%d lines, want one for each path and one for the copies of each replication\n%s", lines, text)
+	count, _, err := tool.Elements(string(text))
+	if err != nil || count["polyline"] != 7+3 {
+		t.Errorf("%v, %v, want one line for each path and one for the copies of each replication\n%s", count, err, text)
 	}
 }
 

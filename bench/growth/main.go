@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"io"
 	"strings"
@@ -26,10 +26,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // options are what the flags say.
 type options struct {
-	passes    int
-	time      time.Duration // of one measurement
-	sweeps    []sweep
-	json, svg string // files, "" for none
+	passes int
+	time   time.Duration // of one measurement
+	sweeps []sweep
+	tool.Files
 }
 
 func parse(args []string, usage io.Writer) (o options, err error) {
@@ -37,19 +37,10 @@ func parse(args []string, usage io.Writer) (o options, err error) {
 	fs := flag.NewFlagSet("growth", flag.ContinueOnError)
 	fs.IntVar(&o.passes, "passes", 9, "`N` passes")
 	fs.DurationVar(&o.time, "time", 100*time.Millisecond, "`DURATION` of a measurement")
-	fs.StringVar(&o.json, "json", "", "`FILE` to write the results to as JSON")
-	fs.StringVar(&o.svg, "svg", "", "`FILE` to write the results to as line charts")
+	o.Flags(fs, "line charts")
 	fs.Func("sweep", "`NAME[,NAME...]` of the sweeps (default "+strings.Join(tool.Names(o.sweeps), ",")+")", func(s string) (err error) {
 		o.sweeps, err = tool.Pick(sweeps(), s)
 		return err
 	})
-	switch err := tool.Parse(fs, args, usage); {
-	case err != nil:
-		return o, err
-	case o.passes < 1 || o.passes > 1000:
-		return o, errors.New("flag -passes: allowed are 1 to 1000")
-	case o.time < time.Millisecond || o.time > time.Minute:
-		return o, errors.New("flag -time: allowed are 1ms to 1m")
-	}
-	return o, nil
+	return o, cmp.Or(tool.Parse(fs, args, usage), tool.Within("passes", o.passes, 1, 1000, "1 to 1000"), tool.Within("time", o.time, time.Millisecond, time.Minute, "1ms to 1m"))
 }

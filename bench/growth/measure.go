@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bench/tool"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -30,7 +31,7 @@ func growth(ctx context.Context, o options, out, progress io.Writer) error {
 				fmt.Fprintf(progress, "[pass %d/%d] %d %s:", pass+1, o.passes, s.sizes[k], s.unit)
 				for j, c := range costs {
 					r.Sweeps[i].Series[j].Points[k].add(c)
-					fmt.Fprintf(progress, " %s %s ns;", s.paths[j].name, number(c.ns))
+					fmt.Fprintf(progress, " %s %s ns;", s.paths[j].name, tool.Number(c.ns))
 				}
 				fmt.Fprintln(progress)
 			}

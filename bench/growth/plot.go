@@ -5,6 +5,8 @@ import (
 	"html"
 	"math"
 	"strings"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 // Measures of the plot, in pixels.
@@ -26,39 +28,29 @@ func (r *report) plot() string {
 		t.panel(&b, i%2*panelWidth, head+i/2*panelHeight)
 	}
 	columns, rows := min(2, len(r.Sweeps)), (len(r.Sweeps)+1)/2
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="11">
-<rect width="100%%" height="100%%" fill="#fff"/>
-<text x="10" y="20">%s; medians of %d passes, smallest to largest value</text>
-%s</svg>
-`, columns*panelWidth, head+rows*panelHeight, html.EscapeString(r.Machine), r.Passes, &b)
-}
-
-// axis maps values to pixels by their logarithms.
-type axis struct{ low, high, from, to float64 }
-
-func (a axis) at(v float64) float64 {
-	return a.from + (a.to-a.from)*math.Log(v/a.low)/math.Log(a.high/a.low)
+	note := fmt.Sprintf("%s; medians of %d passes, smallest to largest value", r.Machine, r.Passes)
+	return tool.SVG(columns*panelWidth, head+rows*panelHeight, 11, []string{note}, b.String())
 }
 
 // panel draws one sweep.
 func (t *table) panel(b *strings.Builder, left, top int) {
-	x := axis{from: float64(left + leftMargin), to: float64(left + panelWidth - rightMargin)}
-	y := axis{from: float64(top + panelHeight - lowMargin), to: float64(top + topMargin)}
+	x := tool.Axis{From: float64(left + leftMargin), To: float64(left + panelWidth - rightMargin)}
+	y := tool.Axis{From: float64(top + panelHeight - lowMargin), To: float64(top + topMargin)}
 	points := t.Series[0].Points
-	x.low, x.high = float64(points[0].Size), float64(points[len(points)-1].Size)
-	y.low, y.high = t.extent()
+	x.Low, x.High = float64(points[0].Size), float64(points[len(points)-1].Size)
+	y.Low, y.High = t.extent()
 	fmt.Fprintf(b, `<text x="%d" y="%d" font-weight="bold">%s</text>`+"\n", left+12, top+16, html.EscapeString(t.Name))
-	for v := y.low; v <= y.high*1.01; v *= 10 {
+	for v := y.Low; v <= y.High*1.01; v *= 10 {
 		fmt.Fprintf(b, `<path d="M%.1f %.1fH%.1f" stroke="#ddd"/><text x="%.1f" y="%.1f" text-anchor="end">%s</text>`+"\n",
-			x.from, y.at(v), x.to, x.from-5, y.at(v)+4, short(v))
+			x.From, y.At(v), x.To, x.From-5, y.At(v)+4, short(v))
 	}
 	for _, p := range points {
 		fmt.Fprintf(b, `<path d="M%.1f %.1fV%.1f" stroke="#eee"/><text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n",
-			x.at(float64(p.Size)), y.from, y.to, x.at(float64(p.Size)), y.from+15, short(float64(p.Size)))
+			x.At(float64(p.Size)), y.From, y.To, x.At(float64(p.Size)), y.From+15, short(float64(p.Size)))
 	}
-	fmt.Fprintf(b, `<path d="M%.1f %.1fV%.1fH%.1f" fill="none" stroke="#000"/>`+"\n", x.from, y.to, y.from, x.to)
-	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", (x.from+x.to)/2, y.from+32, html.EscapeString(t.Unit))
-	fmt.Fprintf(b, `<text transform="translate(%d %.1f) rotate(-90)" text-anchor="middle">ns</text>`+"\n", left+16, (y.from+y.to)/2)
+	fmt.Fprintf(b, `<path d="M%.1f %.1fV%.1fH%.1f" fill="none" stroke="#000"/>`+"\n", x.From, y.To, y.From, x.To)
+	fmt.Fprintf(b, `<text x="%.1f" y="%.1f" text-anchor="middle">%s</text>`+"\n", (x.From+x.To)/2, y.From+32, html.EscapeString(t.Unit))
+	fmt.Fprintf(b, `<text transform="translate(%d %.1f) rotate(-90)" text-anchor="middle">ns</text>`+"\n", left+16, (y.From+y.To)/2)
 	key := 0
 	legend := func(colour, dash, text string) {
 		kx, ky := left+leftMargin+key%2*200, top+34+key/2*16
@@ -71,7 +63,7 @@ func (t *table) panel(b *strings.Builder, left, top int) {
 		s.line(b, x, y, colour, "", func(p point) float64 { return p.Median })
 		for _, p := range s.Points {
 			fmt.Fprintf(b, `<path d="M%.1f %.1fV%.1f" stroke="%s"/><circle cx="%.1f" cy="%.1f" r="3" fill="%[4]s"/>`+"\n",
-				x.at(float64(p.Size)), y.at(p.Min), y.at(p.Max), colour, x.at(float64(p.Size)), y.at(p.Median))
+				x.At(float64(p.Size)), y.At(p.Min), y.At(p.Max), colour, x.At(float64(p.Size)), y.At(p.Median))
 		}
 		if s.Kind == replication {
 			const dash = ` stroke-dasharray="5 3"`
@@ -81,12 +73,12 @@ func (t *table) panel(b *strings.Builder, left, top int) {
 	}
 }
 
-func (s *series) line(b *strings.Builder, x, y axis, colour, dash string, of func(point) float64) {
-	var at []string
+func (s *series) line(b *strings.Builder, x, y tool.Axis, colour, dash string, of func(point) float64) {
+	var at [][2]float64
 	for _, p := range s.Points {
-		at = append(at, fmt.Sprintf("%.1f,%.1f", x.at(float64(p.Size)), y.at(of(p))))
+		at = append(at, [2]float64{x.At(float64(p.Size)), y.At(of(p))})
 	}
-	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2"%s/>`+"\n", strings.Join(at, " "), colour, dash)
+	b.WriteString(tool.Line(at, colour, dash))
 }
 
 // extent is the powers of ten around all that is drawn.

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -56,7 +53,7 @@ type point struct {
 }
 
 func newReport(o options) *report {
-	r := &report{Time: time.Now().UTC().Truncate(time.Second), Machine: machine(), Passes: o.passes, Each: o.time}
+	r := &report{Time: time.Now().UTC().Truncate(time.Second), Machine: tool.Machine(runtime.GOOS), Passes: o.passes, Each: o.time}
 	for _, s := range o.sweeps {
 		t := table{Name: s.name, About: s.about, Unit: s.unit}
 		for _, p := range s.paths {
@@ -87,9 +84,7 @@ func (r *report) finish() {
 			x := &t.Series[i]
 			for k := range x.Points {
 				p := &x.Points[k]
-				s := slices.Sorted(slices.Values(p.Samples))
-				n := len(s)
-				p.Min, p.Median, p.Max = s[0], (s[(n-1)/2]+s[n/2])/2, s[n-1]
+				p.Min, p.Median, p.Max = tool.Spread(p.Samples)
 				p.Ratio = p.Median / x.Points[0].Median
 				p.PerCopy = p.Median / float64(p.Copies)
 			}
@@ -119,13 +114,7 @@ func (r *report) write(out io.Writer, o options) error {
 	if err := r.print(out); err != nil {
 		return err
 	}
-	if err := tool.SaveJSON(o.json, r); err != nil {
-		return err
-	}
-	if o.svg != "" {
-		return os.WriteFile(o.svg, []byte(r.plot()), 0o644)
-	}
-	return nil
+	return o.Save(r, r.plot)
 }
 
 func (r *report) print(out io.Writer) error {
@@ -142,9 +131,9 @@ func (r *report) print(out io.Writer) error {
 			}
 			fmt.Fprintln(w)
 			for _, p := range x.Points {
-				fmt.Fprintf(w, "  %d\t%s [%s-%s]\t%s\t%.3g", p.Size, number(p.Median), number(p.Min), number(p.Max), number(p.Ratio), p.Allocs)
+				fmt.Fprintf(w, "  %d\t%s [%s-%s]\t%s\t%.3g", p.Size, tool.Number(p.Median), tool.Number(p.Min), tool.Number(p.Max), tool.Number(p.Ratio), p.Allocs)
 				if x.Kind == replication {
-					fmt.Fprintf(w, "\t%d\t%s", p.Copies, number(p.PerCopy))
+					fmt.Fprintf(w, "\t%d\t%s", p.Copies, tool.Number(p.PerCopy))
 				}
 				fmt.Fprintln(w)
 			}
@@ -160,21 +149,4 @@ func (r *report) print(out io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// number is a value with three digits, or all that stand before the point.
-func number(v float64) string {
-	digits := 2
-	switch {
-	case v >= 100:
-		digits = 0
-	case v >= 10:
-		digits = 1
-	}
-	return strconv.FormatFloat(v, 'f', digits, 64)
-}
-
-// machine says what was measured on.
-func machine() string {
-	return fmt.Sprintf("%s, %s, %s", tool.Processors(), runtime.GOOS, runtime.Version())
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+
+	"github.com/vxswitch/vxswitch/bench/tool"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 // judge says in words what the points do, and fails what grows faster than it may.
 func (x *series) judge(unit string) {
 	first, last := x.Points[0], x.Points[len(x.Points)-1]
-	compared := fmt.Sprintf("%d %s cost %sx of %d", last.Size, unit, number(last.Ratio), first.Size)
+	compared := fmt.Sprintf("%d %s cost %sx of %d", last.Size, unit, tool.Number(last.Ratio), first.Size)
 	var word, detail string
 	if x.Kind == lookup {
 		word = flatness(last.Ratio, float64(last.Size)/float64(first.Size))
@@ -26,7 +28,7 @@ func (x *series) judge(unit string) {
 		}
 	} else {
 		word = growthOf(last.Ratio, float64(last.Copies)/float64(first.Copies))
-		detail = fmt.Sprintf("%s ns a copy at first and %s at last", number(first.PerCopy), number(last.PerCopy))
+		detail = fmt.Sprintf("%s ns a copy at first and %s at last", tool.Number(first.PerCopy), tool.Number(last.PerCopy))
 		if x.bends() || x.tooSteep(func(a, b point) float64 { return linearLimit * float64(b.Copies) / float64(a.Copies) }) {
 			word, x.Failed = "NOT LINEAR", true
 		}

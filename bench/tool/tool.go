@@ -1,17 +1,15 @@
 // Package tool is what the programs under bench have in common: how they begin and end,
-// read flags, choose what to measure, name the machine and save results.
+// read flags, choose what to measure, name the machine, sum up samples, draw and save results.
 package tool
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -83,29 +81,4 @@ func Pick[T fmt.Stringer](all []T, list string) (some []T, err error) {
 		}
 	}
 	return some, nil
-}
-
-// Processors says how many there are, and of which model.
-func Processors() string {
-	model := runtime.GOARCH
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(info)) {
-		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
-	return fmt.Sprintf("%d x %s", runtime.NumCPU(), model)
-}
-
-// SaveJSON writes results to a file; "" is none.
-func SaveJSON(file string, results any) error {
-	if file == "" {
-		return nil
-	}
-	b, err := json.MarshalIndent(results, "", "\t")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(file, append(b, '\n'), 0o644)
 }
