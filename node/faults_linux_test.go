@@ -3,13 +3,10 @@
 package node
 
 import (
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/internal/lab/fault"
 )
@@ -19,14 +16,6 @@ import (
 func TestApplyFaults(t *testing.T) {
 	l := newLab(t)
 	s := l.quiet("one", "192.0.2.1", parse(t, strings.Replace(inPair, `"local"`, `"srcPorts": "2000-2000", "local"`, 1)))
-	enter := func() error {
-		f, err := os.Open("/run/netns/" + s.h.NS)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
-	}
 	a := s.Config()
 	b := changed(t, a, func(c *Config) {
 		c.Tunnels[0].TTL = 7
@@ -39,7 +28,7 @@ func TestApplyFaults(t *testing.T) {
 	partsOf[false] = parts(s.Node)
 	isA := func() bool { return reflect.DeepEqual(s.Config(), a) }
 	was, failures := false, 0
-	fault.Each(t, enter, func() error {
+	fault.Each(t, s.h.Enter, func() error {
 		to := a
 		if was = isA(); was {
 			to = b

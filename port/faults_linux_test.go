@@ -5,7 +5,6 @@ package port
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -22,14 +21,6 @@ func TestConstructorFaults(t *testing.T) {
 	a, b := n.Host("a"), n.Host("b")
 	n.Link(a, "", b, "")
 	a.IP("tuntap", "add", "lent0", "mode", "tap")
-	enter := func() error {
-		f, err := os.Open("/run/netns/" + a.NS)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
-	}
 	all := &DeviceConfig{MTU: 1400, Queues: 2}
 	for name, open := range map[string]func() (Port, error){
 		"TAP":          func() (Port, error) { c := *all; c.MAC = frame.MAC{2, 1, 2, 3, 4, 5}; return port(OpenTAP("t0", &c)) },
@@ -53,7 +44,7 @@ func TestConstructorFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			failed := 0
-			fault.Each(t, enter, func() error {
+			fault.Each(t, a.Enter, func() error {
 				p, err := open()
 				if err != nil {
 					return err

@@ -5,28 +5,12 @@ package underlay
 import (
 	"errors"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/fault"
-	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
-
-// enter returns what takes a thread to a host for good.
-func enter(h *netns.Host) func() error {
-	return func() error {
-		f, err := os.Open("/run/netns/" + h.NS)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		return unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
-	}
-}
 
 // works checks that an underlay that was opened in spite of a fault can be read and paused, and
 // closes it.
@@ -97,7 +81,7 @@ func TestConstructorFaults(t *testing.T) {
 					t.Skip("over IPv6 it makes the same system calls and more, and the kernel takes long to close its sockets")
 				}
 				failed := 0
-				fault.Each(t, enter(v.a), func() error {
+				fault.Each(t, v.a.Enter, func() error {
 					u, err := open()
 					if err != nil {
 						return err

@@ -18,7 +18,7 @@ import (
 // nothing fails the test if a run has left anything.
 func nothing(t *testing.T) {
 	t.Helper()
-	for _, dir := range []string{netnsDir, os.TempDir()} {
+	for _, dir := range []string{netns.Folder, os.TempDir()} {
 		left, err := filepath.Glob(filepath.Join(dir, fmt.Sprintf("%s%d-*", prefix, os.Getpid())))
 		if err != nil || len(left) > 0 {
 			t.Errorf("left behind: %v %v", left, err)
@@ -121,7 +121,7 @@ func TestFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := contender{name: "broken", join: func(ctx context.Context, l *lab) error {
-		return ip(ctx, l.hosts[0], "link set nowhere up")
+		return netns.IP(ctx, l.hosts[0], "link set nowhere up")
 	}}
 	o.contenders = append(o.contenders, broken)
 	var out, progress bytes.Buffer
@@ -145,11 +145,11 @@ func TestSweep(t *testing.T) {
 	for pid, stays := range map[int]bool{dead.Process.Pid: false, os.Getpid(): true} {
 		name := fmt.Sprintf("%s%d-sweep", prefix, pid)
 		names[name] = stays
-		if err := ip(t.Context(), "", "netns add "+name); err != nil {
+		if err := netns.IP(t.Context(), "", "netns add "+name); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := remove(name); err != nil {
+			if err := netns.Remove(name); err != nil {
 				t.Error(err)
 			}
 		})
@@ -159,7 +159,7 @@ func TestSweep(t *testing.T) {
 		t.Cleanup(func() { os.Remove(filepath.Join(os.TempDir(), name)) })
 	}
 	left := func(name string) (ns, folder bool) {
-		_, e1 := os.Stat(filepath.Join(netnsDir, name))
+		_, e1 := os.Stat(filepath.Join(netns.Folder, name))
 		_, e2 := os.Stat(filepath.Join(os.TempDir(), name))
 		return e1 == nil, e2 == nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // A contender is a way to join the two hosts.
@@ -67,7 +69,7 @@ func ends(a, b end) func(ctx context.Context, l *lab) error {
 
 // bridge makes the kernel bridge of a host, with the guest and a device in it.
 func (l *lab) bridge(ctx context.Context, i int, dev string) error {
-	return ip(ctx, l.hosts[i],
+	return netns.IP(ctx, l.hosts[i],
 		"link add br0 type bridge",
 		"link set br0 up",
 		"link set guest master br0",
@@ -75,7 +77,7 @@ func (l *lab) bridge(ctx context.Context, i int, dev string) error {
 }
 
 func kernel(ctx context.Context, l *lab, i int) error {
-	if err := ip(ctx, l.hosts[i], fmt.Sprintf("link add vx0 mtu %d type vxlan id %s local %s remote %s dstport 4789",
+	if err := netns.IP(ctx, l.hosts[i], fmt.Sprintf("link add vx0 mtu %d type vxlan id %s local %s remote %s dstport 4789",
 		l.inner, vni, l.addr(i), l.addr(1-i))); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (l *lab) cpu() (c cpu, err error) {
 		c.all, err = busy(string(stat))
 	}
 	for _, p := range l.tunnels {
-		stat, e := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid()))
+		stat, e := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
 		own, e2 := spent(string(stat))
 		c.own, err = c.own+own, errors.Join(err, e, e2)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"math"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 func TestBusy(t *testing.T) {
@@ -35,7 +37,7 @@ func TestPer(t *testing.T) {
 	if all, own := (&lab{}).per(c, 2); all != 1.5 || !math.IsNaN(own) {
 		t.Errorf("without a process: %v, %v", all, own)
 	}
-	if all, own := (&lab{tunnels: make([]*process, 2)}).per(c, 2); all != 1.5 || own != 0.5 {
+	if all, own := (&lab{tunnels: make([]*netns.Process, 2)}).per(c, 2); all != 1.5 || own != 0.5 {
 		t.Errorf("with processes: %v, %v", all, own)
 	}
 }

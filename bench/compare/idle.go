@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // rest is how long a tunnel is left alone before its memory is looked at.
@@ -20,20 +23,21 @@ func idle(ctx context.Context, l *lab, _ int) ([]float64, error) {
 	if p == nil {
 		return []float64{math.NaN()}, nil
 	}
-	select {
-	case <-ctx.Done():
+	resting, cancel := context.WithTimeout(ctx, rest)
+	defer cancel()
+	switch err := p.Ended(resting); {
+	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case <-p.done:
-		return nil, fmt.Errorf("%s: ended", p.line)
-	case <-time.After(rest):
+	case !errors.Is(err, context.DeadlineExceeded):
+		return nil, fmt.Errorf("%s: ended", p.Line)
 	}
-	mib, err := p.resident()
+	mib, err := residentOf(p)
 	return []float64{mib}, err
 }
 
-// resident returns what the process has in memory, in MiB.
-func (p *process) resident() (float64, error) {
-	rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid()))
+// residentOf returns what a process has in memory, in MiB.
+func residentOf(p *netns.Process) (float64, error) {
+	rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.PID()))
 	if err != nil {
 		return 0, err
 	}
@@ -50,5 +54,5 @@ func resident(rollup string) (float64, error) {
 			return float64(kib) / 1024, err
 		}
 	}
-	return 0, fmt.Errorf("/proc/PID/smaps_rollup: %s", tail([]byte(rollup)))
+	return 0, fmt.Errorf("/proc/PID/smaps_rollup: %s", netns.Tail([]byte(rollup)))
 }

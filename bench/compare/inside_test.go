@@ -1,6 +1,8 @@
 package main
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestPayload(t *testing.T) {
 	for size, want := range map[string]int{"8": 8, "1400": 1400, "65507": 65507} {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // A transfer is what came through, by the count of iperf3's receiver.
@@ -24,13 +26,13 @@ func (l *lab) iperf(ctx context.Context, seconds int, args ...string) (t transfe
 	if err != nil {
 		return t, err
 	}
-	defer server.kill()
+	defer server.Kill()
 	before, err := l.cpu()
 	if err != nil {
 		return t, err
 	}
 	args = append([]string{"iperf3", "-J", "-c", l.guestAddr(1), "-t", strconv.Itoa(seconds)}, args...)
-	out, err := output(ctx, time.Duration(seconds)*time.Second+patience, l.guests[0], args...)
+	out, err := netns.Output(ctx, time.Duration(seconds)*time.Second+netns.Timeout, l.guests[0], args...)
 	if err != nil {
 		return t, err
 	}
@@ -52,7 +54,7 @@ func readIPerf(out []byte) (transfer, error) {
 		}
 	}
 	if err := json.Unmarshal(out, &report); err != nil {
-		return transfer{}, fmt.Errorf("iperf3: %w: %s", err, tail(out))
+		return transfer{}, fmt.Errorf("iperf3: %w: %s", err, netns.Tail(out))
 	}
 	t := report.End.Received
 	if report.Error != "" {

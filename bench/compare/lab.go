@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // prefix begins the name of everything a run makes; the process id follows.
@@ -37,8 +37,8 @@ type lab struct {
 	shared
 	hosts, guests [2]string // namespaces
 	inner         int       // MTU of the guests
-	tunnels       []*process
-	procs         []*process // all there are, tunnels included
+	tunnels       []*netns.Process
+	procs         []*netns.Process // all there are, tunnels included
 }
 
 // newLab makes hosts, guests and the veth pairs. It makes no bridge and no tunnel.
@@ -52,15 +52,15 @@ func newLab(ctx context.Context, s shared, u underlay) (_ *lab, err error) {
 	id := prefix + strconv.Itoa(os.Getpid())
 	for i, end := range []string{"a", "b"} {
 		l.hosts[i], l.guests[i] = id+"-host-"+end, id+"-guest-"+end
-		if err := ip(ctx, "", "netns add "+l.hosts[i], "netns add "+l.guests[i]); err != nil {
+		if err := netns.IP(ctx, "", "netns add "+l.hosts[i], "netns add "+l.guests[i]); err != nil {
 			return nil, err
 		}
 	}
-	if err := ip(ctx, l.hosts[0], fmt.Sprintf("link add under mtu %d type veth peer name under mtu %[1]d netns %s", u.mtu, l.hosts[1])); err != nil {
+	if err := netns.IP(ctx, l.hosts[0], fmt.Sprintf("link add under mtu %d type veth peer name under mtu %[1]d netns %s", u.mtu, l.hosts[1])); err != nil {
 		return nil, err
 	}
 	for i := range 2 {
-		if err := ip(ctx, l.hosts[i],
+		if err := netns.IP(ctx, l.hosts[i],
 			"link set lo up",
 			"addr add "+l.addr(i)+"/24 dev under",
 			"link set under up",
@@ -68,7 +68,7 @@ func newLab(ctx context.Context, s shared, u underlay) (_ *lab, err error) {
 			"link set guest up"); err != nil {
 			return nil, err
 		}
-		if err := ip(ctx, l.guests[i], "link set lo up", "addr add "+l.guestAddr(i)+"/24 dev eth0", "link set eth0 up"); err != nil {
+		if err := netns.IP(ctx, l.guests[i], "link set lo up", "addr add "+l.guestAddr(i)+"/24 dev eth0", "link set eth0 up"); err != nil {
 			return nil, err
 		}
 		if u.plain {
@@ -91,17 +91,18 @@ func offloads(ctx context.Context, ns, dev string, which ...string) error {
 	for _, w := range which {
 		args = append(args, w, "off")
 	}
-	_, err := output(ctx, patience, ns, args...)
+	_, err := netns.Output(ctx, netns.Timeout, ns, args...)
 	return err
 }
 
-// start runs a program for as long as the lab is there; see the function start.
-func (l *lab) start(ctx context.Context, text, ns string, args ...string) (*process, error) {
-	p, err := start(ctx, text, ns, args...)
-	if err == nil {
-		l.procs = append(l.procs, p)
+// start runs a program for as long as the lab is there, and returns when it has printed text.
+func (l *lab) start(ctx context.Context, text, ns string, args ...string) (*netns.Process, error) {
+	p, err := netns.Start(ctx, ns, args...)
+	if err != nil {
+		return nil, err
 	}
-	return p, err
+	l.procs = append(l.procs, p)
+	return p, p.Printed(ctx, text)
 }
 
 // tunnel is start for a program that carries packets: what it costs is counted.
@@ -114,9 +115,9 @@ func (l *lab) tunnel(ctx context.Context, text, ns string, args ...string) error
 }
 
 // tunnelAt returns the process that is the tunnel's end at host i, nil if none is.
-func (l *lab) tunnelAt(i int) *process {
+func (l *lab) tunnelAt(i int) *netns.Process {
 	for _, p := range l.tunnels {
-		if p.ns == l.hosts[i] {
+		if p.NS == l.hosts[i] {
 			return p
 		}
 	}
@@ -135,49 +136,16 @@ func (l *lab) warm(ctx context.Context) error {
 // close removes the lab, whatever became of the run's context.
 func (l *lab) close() (err error) {
 	for _, p := range l.procs {
-		p.kill()
+		p.Kill()
 	}
 	for _, ns := range append(l.guests[:], l.hosts[:]...) {
-		err = errors.Join(err, remove(ns))
+		err = errors.Join(err, netns.Remove(ns))
 	}
 	return err
-}
-
-// netnsDir is where iproute2 keeps the names of namespaces.
-const netnsDir = "/run/netns"
-
-// remove ends the processes of a namespace and deletes it. One that does not exist is
-// no error.
-func remove(ns string) error {
-	if _, err := os.Stat(filepath.Join(netnsDir, ns)); ns == "" || errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	pids, _ := exec.Command("ip", "netns", "pids", ns).Output()
-	for f := range strings.FieldsSeq(string(pids)) {
-		if pid, err := strconv.Atoi(f); err == nil {
-			if p, err := os.FindProcess(pid); err == nil {
-				p.Kill()
-			}
-		}
-	}
-	return ip(context.Background(), "", "netns del "+ns)
 }
 
 // sweep removes what runs left that no longer exist: namespaces and folders.
-func sweep() (err error) {
-	left, _ := filepath.Glob(filepath.Join(netnsDir, prefix+"*"))
-	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), prefix+"*"))
-	for _, name := range append(left, folders...) {
-		rest, _ := strings.CutPrefix(filepath.Base(name), prefix)
-		first, _, _ := strings.Cut(rest, "-")
-		pid, e := strconv.Atoi(first)
-		switch {
-		case e != nil || !gone(pid):
-		case filepath.Dir(name) == netnsDir:
-			err = errors.Join(err, remove(filepath.Base(name)))
-		default:
-			err = errors.Join(err, os.RemoveAll(name))
-		}
-	}
-	return err
+func sweep() error {
+	folders := func(name string) error { return os.RemoveAll(filepath.Join(os.TempDir(), name)) }
+	return errors.Join(netns.Sweep(netns.Folder, prefix, netns.Remove), netns.Sweep(os.TempDir(), prefix, folders))
 }

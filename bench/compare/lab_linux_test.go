@@ -27,7 +27,7 @@ func TestSpecial(t *testing.T) {
 	defer nothing(t)
 	// A case that only sees whether they are joined, and by what.
 	wire := testCase{underlay: underlay{mtu: 1500}, measure: func(ctx context.Context, l *lab, _ int) ([]float64, error) {
-		out, err := output(ctx, patience, l.guests[0], "ping", "-n", "-q", "-c", "1", "-M", "do", "-s", fmt.Sprint(l.inner-28), l.guestAddr(1))
+		out, err := netns.Output(ctx, netns.Timeout, l.guests[0], "ping", "-n", "-q", "-c", "1", "-M", "do", "-s", fmt.Sprint(l.inner-28), l.guestAddr(1))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s", err, out)
 		}
@@ -92,10 +92,10 @@ func TestLab(t *testing.T) {
 		if p == nil {
 			t.Fatalf("no process at host %d", i)
 		}
-		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.pid())); err != nil || exe != s.p2p {
+		if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.PID())); err != nil || exe != s.p2p {
 			t.Errorf("host %d: the process is %s, want %s; %v", i, exe, s.p2p, err)
 		}
-		if mib, err := p.resident(); err != nil || mib < 1 || mib > 1000 {
+		if mib, err := residentOf(p); err != nil || mib < 1 || mib > 1000 {
 			t.Errorf("host %d: %v MiB, %v", i, mib, err)
 		}
 	}

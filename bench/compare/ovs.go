@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // ovs is an end of Open vSwitch with its user-space datapath. Its bridge "phy" has the
@@ -30,7 +32,7 @@ func (l *lab) openVSwitch(ctx context.Context, i int) error {
 	with := func(args ...string) []string { return append(env[:len(env):len(env)], args...) }
 	share := cmp.Or(os.Getenv("OVS_PKGDATADIR"), "/usr/share/openvswitch")
 	db, sock := filepath.Join(dir, "conf.db"), "unix:"+filepath.Join(dir, "db.sock")
-	if _, err := output(ctx, patience, "", with("ovsdb-tool", "create", db, filepath.Join(share, "vswitch.ovsschema"))...); err != nil {
+	if _, err := netns.Output(ctx, netns.Timeout, "", with("ovsdb-tool", "create", db, filepath.Join(share, "vswitch.ovsschema"))...); err != nil {
 		return err
 	}
 	ns := l.hosts[i]
@@ -38,7 +40,7 @@ func (l *lab) openVSwitch(ctx context.Context, i int) error {
 		return err
 	}
 	vsctl := func(args ...string) error {
-		_, err := output(ctx, patience, ns, with(append([]string{"ovs-vsctl", "--db=" + sock, "--retry", "--timeout=10"}, args...)...)...)
+		_, err := netns.Output(ctx, netns.Timeout, ns, with(append([]string{"ovs-vsctl", "--db=" + sock, "--retry", "--timeout=10"}, args...)...)...)
 		return err
 	}
 	if err := vsctl("--no-wait", "init"); err != nil {
@@ -56,7 +58,7 @@ func (l *lab) openVSwitch(ctx context.Context, i int) error {
 		"options:remote_ip="+l.addr(1-i), "options:key="+vni, "options:dst_port=4789"); err != nil {
 		return err
 	}
-	return ip(ctx, ns,
+	return netns.IP(ctx, ns,
 		"addr flush dev under",
 		fmt.Sprintf("link set phy mtu %d up", l.inner+overhead),
 		"addr add "+l.addr(i)+"/24 dev phy",

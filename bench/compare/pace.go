@@ -1,6 +1,8 @@
 package main
 
-import "time"
+import (
+	"time"
+)
 
 // burst is the most packets that are sent, or read, with one system call.
 const burst = 64

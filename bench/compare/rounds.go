@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/vxswitch/vxswitch/bench/tool"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // compare runs all rounds and writes the results. A measurement that fails is said and
@@ -114,7 +115,7 @@ func (s *shared) build(ctx context.Context) (err error) {
 	s.p2p = filepath.Join(s.dir, "p2p")
 	out, err := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", s.p2p, "github.com/vxswitch/vxswitch/examples/p2p").CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("go build examples/p2p, to be run from within the module: %w: %s", err, tail(out))
+		return fmt.Errorf("go build examples/p2p, to be run from within the module: %w: %s", err, netns.Tail(out))
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // echoPort is where the echo listens.
@@ -90,7 +92,7 @@ func (l *lab) rr(ctx context.Context, d string) (t transactions, err error) {
 	if err != nil {
 		return t, err
 	}
-	out, err := output(ctx, limit+patience, l.guests[0], l.self, "rr", l.guestAddr(1)+echoPort, d)
+	out, err := netns.Output(ctx, limit+netns.Timeout, l.guests[0], l.self, "rr", l.guestAddr(1)+echoPort, d)
 	if err == nil {
 		err = json.Unmarshal(out, &t)
 	}

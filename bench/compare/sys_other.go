@@ -6,15 +6,10 @@ import (
 	"errors"
 	"net/netip"
 	"os"
-	"os/exec"
 	"time"
 )
 
 // Nothing is started on other systems: see able.
-
-func group(*exec.Cmd) {}
-
-func gone(int) bool { return false }
 
 func listen(string) (*os.File, netip.AddrPort, error) {
 	return nil, netip.AddrPort{}, errors.ErrUnsupported

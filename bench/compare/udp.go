@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // sinkPort is where the receiver of packets listens.
@@ -40,24 +42,23 @@ func (l *lab) flood(ctx context.Context, size int, d time.Duration, kpps float64
 	if err != nil {
 		return f, err
 	}
-	defer in.kill()
+	defer in.Kill()
 	before, err := l.cpu()
 	if err != nil {
 		return f, err
 	}
-	out, err := output(ctx, d+patience, l.guests[0], l.self, "blast", addr, length, d.String(), fmt.Sprintf("%.0f", kpps*1e3))
+	out, err := netns.Output(ctx, d+netns.Timeout, l.guests[0], l.self, "blast", addr, length, d.String(), fmt.Sprintf("%.0f", kpps*1e3))
 	if err != nil {
 		return f, err
 	}
-	counted, err := in.wait(ctx)
-	if err != nil {
-		return f, err
+	if err := in.Ended(ctx); err != nil {
+		return f, fmt.Errorf("sink: %w: %s", err, netns.Tail([]byte(in.Output())))
 	}
 	after, err := l.cpu()
 	if err != nil {
 		return f, err
 	}
-	f, err = readFlood(out, counted)
+	f, err = readFlood(out, []byte(in.Output()))
 	f.cpu = cpu{after.all - before.all, after.own - before.own}
 	return f, err
 }
@@ -66,10 +67,10 @@ func (l *lab) flood(ctx context.Context, size int, d time.Duration, kpps float64
 func readFlood(out, in []byte) (f flood, err error) {
 	_, in, _ = bytes.Cut(in, []byte("\n")) // "ready"
 	if err := json.Unmarshal(out, &f.sent); err != nil {
-		return f, fmt.Errorf("blast: %w: %s", err, tail(out))
+		return f, fmt.Errorf("blast: %w: %s", err, netns.Tail(out))
 	}
 	if err := json.Unmarshal(in, &f.received); err != nil {
-		return f, fmt.Errorf("sink: %w: %s", err, tail(in))
+		return f, fmt.Errorf("sink: %w: %s", err, netns.Tail(in))
 	}
 	if f.sent.Seconds <= 0 || f.received.Seconds <= 0 {
 		return f, errors.New("udp: nothing was received")

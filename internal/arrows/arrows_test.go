@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 
 	"internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
 
-	"bench/compare": {"bench/tool", "encap", "frame", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
+	"bench/compare": {"bench/tool", "encap", "frame", "internal/lab/netns", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
 	"bench/rig":     {"encap", "frame"},
 	"bench/tool":    {},
 	"bench/growth":  {"bench/rig", "bench/tool", "encap", "fdb", "frame", "switch", "vtep"},

@@ -30,5 +30,6 @@
 // test process left behind is swept by the next one. Namespaces have the process
 // id and a number in their names, so that tests may run in parallel.
 //
-// The package is for tests only.
+// A [Net] is for tests. Below it are functions that return errors, for programs too: IP,
+// Output, Start, Remove, Sweep.
 package netns

@@ -2,27 +2,20 @@ package netns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Timeout bounds every command a lab waits for.
-const Timeout = 30 * time.Second
-
-const (
-	nsPrefix = "vxs-"
-	nsFolder = "/run/netns"
-)
+const nsPrefix = "vxs-"
 
 var (
 	nets     atomic.Int32 // numbers the networks of this process
@@ -47,26 +40,25 @@ func New(t testing.TB) *Net {
 	return &Net{t: t, id: nets.Add(1)}
 }
 
-// RequireRoot skips the test when it does not run as root, or, with CI=true in the
-// environment, fails it: there nothing may be skipped silently.
+// RequireRoot is [Require] of root.
 func RequireRoot(t testing.TB) {
 	t.Helper()
-	switch skip, fail := privilege(os.Geteuid(), os.Getenv("CI")); {
-	case fail != "":
-		t.Fatal(fail)
-	case skip != "":
-		t.Skip(skip)
+	if os.Geteuid() != 0 {
+		Require(t, errors.New("network namespaces need root; run the test with sudo"))
 	}
 }
 
-func privilege(euid int, ci string) (skip, fail string) {
+// Require skips the test if something is missing, or, with CI=true in the environment, fails
+// it: there nothing may be skipped silently.
+func Require(t testing.TB, missing error) {
+	t.Helper()
 	switch {
-	case euid == 0:
-		return "", ""
-	case ci == "true":
-		return "", "lab: network namespaces need root, and CI=true forbids to skip"
+	case missing == nil:
+	case os.Getenv("CI") == "true":
+		t.Fatalf("lab: %v; CI=true forbids to skip", missing)
+	default:
+		t.Skipf("lab: %v", missing)
 	}
-	return "lab: network namespaces need root; run the test with sudo", ""
 }
 
 // A Host is a network namespace with its loopback up.
@@ -84,7 +76,7 @@ func (n *Net) Host(name string) *Host {
 	n.t.Helper()
 	h := &Host{Name: name, NS: fmt.Sprintf("%s%d-%d-%s", nsPrefix, os.Getpid(), n.id, name), t: n.t}
 	n.t.Cleanup(func() {
-		if err := remove(h.NS); err != nil {
+		if err := Remove(h.NS); err != nil {
 			n.t.Errorf("lab: %v", err)
 		}
 	})
@@ -108,12 +100,6 @@ func (h *Host) Do(f func()) {
 		h.t.Fatalf("lab: %v", err)
 	}
 	defer home.Close()
-	away, err := os.Open(nsFolder + "/" + h.NS)
-	if err != nil {
-		runtime.UnlockOSThread()
-		h.t.Fatalf("lab: %v", err)
-	}
-	defer away.Close()
 	// In a defer, for an f that ends the test or panics. A thread that cannot come
 	// back stays locked, and the runtime ends it with the goroutine.
 	defer func() {
@@ -123,10 +109,21 @@ func (h *Host) Do(f func()) {
 		}
 		runtime.UnlockOSThread()
 	}()
-	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+	if err := h.Enter(); err != nil {
 		h.t.Fatalf("lab: entering host %s: %v", h.Name, err)
 	}
 	f()
+}
+
+// Enter takes the calling thread into the host, for good: it is to be locked to a goroutine
+// that ends.
+func (h *Host) Enter() error {
+	f, err := os.Open(Folder + "/" + h.NS)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
 }
 
 // ip runs iproute2, for set-up and removal, whatever became of the test's context.
@@ -140,50 +137,9 @@ func ip(args ...string) (string, error) {
 	return string(out), err
 }
 
-// remove ends the processes in a namespace and deletes it. One that does not exist
-// is no error.
-func remove(ns string) error {
-	if _, err := os.Stat(nsFolder + "/" + ns); os.IsNotExist(err) {
-		return nil
-	}
-	pids, _ := ip("netns", "pids", ns)
-	for _, f := range strings.Fields(pids) {
-		// Not this process: a thread of it may be inside, see Do.
-		if pid, err := strconv.Atoi(f); err == nil && pid != os.Getpid() {
-			unix.Kill(pid, unix.SIGKILL)
-		}
-	}
-	out, err := ip("netns", "del", ns)
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
-	}
-	return nil
-}
-
 // sweep removes the namespaces of test processes that no longer exist.
 func sweep(t testing.TB) {
-	entries, err := os.ReadDir(nsFolder)
-	if err != nil {
-		return // nobody ever made a namespace
+	if err := Sweep(Folder, nsPrefix, Remove); err != nil {
+		t.Logf("lab: sweeping leftovers: %v", err) // another test process was faster
 	}
-	for _, e := range entries {
-		pid, ok := owner(e.Name())
-		if !ok || unix.Kill(pid, 0) != unix.ESRCH {
-			continue
-		}
-		if err := remove(e.Name()); err != nil {
-			t.Logf("lab: sweeping a leftover: %v", err) // another test process was faster
-		}
-	}
-}
-
-// owner returns the process that made a namespace of a lab.
-func owner(ns string) (pid int, ok bool) {
-	rest, ok := strings.CutPrefix(ns, nsPrefix)
-	if !ok {
-		return 0, false
-	}
-	first, _, ok := strings.Cut(rest, "-")
-	pid, err := strconv.Atoi(first)
-	return pid, ok && err == nil && pid > 0
 }

@@ -3,6 +3,7 @@
 package netns
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -19,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func exists(ns string) bool {
-	_, err := os.Stat(nsFolder + "/" + ns)
+	_, err := os.Stat(Folder + "/" + ns)
 	return err == nil
 }
 
@@ -151,6 +152,37 @@ func TestTryAndStart(t *testing.T) {
 	}
 }
 
+// Without a test, all of it are errors. What a process printed is there after its end.
+func TestProcess(t *testing.T) {
+	if out, err := Output(t.Context(), time.Minute, "", "sh", "-c", "echo out; echo oops >&2; exit 3"); err == nil || string(out) != "out\n" || !strings.HasSuffix(err.Error(), "exit status 3: oops") {
+		t.Errorf("%q, %v", out, err)
+	}
+	if _, err := Output(t.Context(), time.Millisecond, "", "sleep", "100"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if err := IP(t.Context(), "", "link set nowhere up"); err == nil || !strings.Contains(err.Error(), `Cannot find device "nowhere"`) {
+		t.Error(err)
+	}
+	p, err := Start(t.Context(), "", "sh", "-c", "echo ready; echo oops >&2; exit 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Printed(t.Context(), "ready"); err != nil {
+		t.Error(err)
+	}
+	var exit *exec.ExitError
+	if err := p.Ended(t.Context()); !errors.As(err, &exit) || exit.ExitCode() != 3 || p.Output() != "ready\noops\n" {
+		t.Errorf("%v, %q", err, p.Output())
+	}
+	if err := p.Printed(t.Context(), "more"); err == nil || !strings.Contains(err.Error(), `ended (exit status 3) without "more"`) {
+		t.Error(err)
+	}
+	p.Kill()
+	if _, err := Start(t.Context(), "", "/no/such"); err == nil {
+		t.Error("started a program that is not there")
+	}
+}
+
 func TestHostsEndWithTheTest(t *testing.T) {
 	var ns []string
 	var child string
@@ -242,7 +274,7 @@ func TestLeftoversOfAKilledProcessAreSwept(t *testing.T) {
 	sweep(t)
 	if exists(ns) {
 		t.Errorf("namespace %s is left", ns)
-		remove(ns)
+		Remove(ns)
 	}
 	if !exists(mine.NS) {
 		t.Error("the sweep took a namespace in use")
@@ -251,20 +283,31 @@ func TestLeftoversOfAKilledProcessAreSwept(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	for name, want := range map[string]int{"vxs-12-3-a": 12, "vxs-12": 0, "vxs--1-a": 0, "vxs-x-1-a": 0, "blue": 0, "vxs-0-1-a": 0} {
-		if got, ok := owner(name); ok != (want != 0) || ok && got != want {
+		if got, ok := owner(name, nsPrefix); ok != (want != 0) || ok && got != want {
 			t.Errorf("owner(%q) = %d, %v", name, got, ok)
 		}
 	}
 }
 
-func TestPrivilege(t *testing.T) {
-	for _, c := range []struct {
-		euid       int
-		ci         string
-		skip, fail bool
-	}{{0, "", false, false}, {0, "true", false, false}, {1000, "", true, false}, {1000, "true", false, true}} {
-		if skip, fail := privilege(c.euid, c.ci); (skip != "") != c.skip || (fail != "") != c.fail {
-			t.Errorf("euid %d, CI=%q: skip %q, fail %q", c.euid, c.ci, skip, fail)
+func TestRequire(t *testing.T) {
+	for ci, want := range map[string]string{"": "skip", "true": "fail"} {
+		t.Setenv("CI", ci)
+		var r recorder
+		if Require(&r, nil); r.said != "" {
+			t.Errorf("nothing is missing: %s", r.said)
+		}
+		if Require(&r, errors.New("no root")); r.said != want {
+			t.Errorf("CI=%q: %q, want %s", ci, r.said, want)
 		}
 	}
 }
+
+// A recorder keeps how a test ends.
+type recorder struct {
+	testing.TB
+	said string
+}
+
+func (r *recorder) Helper()               {}
+func (r *recorder) Fatalf(string, ...any) { r.said = "fail" }
+func (r *recorder) Skipf(string, ...any)  { r.said = "skip" }

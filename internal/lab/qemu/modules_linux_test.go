@@ -10,18 +10,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // needs skips the test without a program, or, with CI=true, fails it.
 func needs(t *testing.T, program string) {
 	t.Helper()
 	_, err := exec.LookPath(program)
-	switch skip, fail := verdict(err, os.Getenv("CI")); {
-	case fail != "":
-		t.Fatal(fail)
-	case skip != "":
-		t.Skip(skip)
-	}
+	netns.Require(t, err)
 }
 
 func write(t *testing.T, file, data string) {
@@ -129,19 +126,6 @@ func TestLibraries(t *testing.T) {
 	want := []string{"/lib/x86_64-linux-gnu/libmnl.so.0", "/lib64/ld-linux-x86-64.so.2", "/lib64/ld-linux-x86-64.so.2"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%v", got)
-	}
-}
-
-func TestVerdict(t *testing.T) {
-	no := errors.New("no QEMU")
-	for _, c := range []struct {
-		err        error
-		ci         string
-		skip, fail bool
-	}{{nil, "", false, false}, {nil, "true", false, false}, {no, "", true, false}, {no, "true", false, true}} {
-		if skip, fail := verdict(c.err, c.ci); (skip != "") != c.skip || (fail != "") != c.fail {
-			t.Errorf("%v, CI=%q: skip %q, fail %q", c.err, c.ci, skip, fail)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package netns
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// group makes a command the leader of a process group, so that an interrupt from the
-// terminal does not reach it, and has the end of its context kill the whole group.
+// group makes a command the leader of a process group, and has the end of its context kill
+// the whole group.
 func group(c *exec.Cmd) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
