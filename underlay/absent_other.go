@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // absent is the underlays this system does not have.
@@ -42,7 +43,7 @@ func (u *absent) Resume() {}
 
 // SetLocal returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
 func (u *absent) SetLocal(addr netip.Addr) error {
-	if _, err := anotherLocal(u.local.Addr(), addr); err != nil {
+	if _, err := datagrams.Another("underlay", u.local.Addr(), addr); err != nil {
 		return err
 	}
 	return fmt.Errorf("underlay: SetLocal: %w", errors.ErrUnsupported)

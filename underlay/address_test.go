@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // A local address is one host's, or the wildcard address.
@@ -28,7 +30,7 @@ func TestLocalAddresses(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"0.0.0.0:0", "[::]:0"} {
-		if _, err := localAddress(netip.MustParseAddrPort(s)); err != nil {
+		if _, err := datagrams.Local("underlay", netip.MustParseAddrPort(s)); err != nil {
 			t.Errorf("%s: %v", s, err)
 		}
 	}

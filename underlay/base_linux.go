@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -30,13 +31,13 @@ type base struct {
 	cfg      UDPConfig
 
 	readers []*reader
-	addr    atomic.Pointer[netip.AddrPort] // local, for those who do not hold mu
-	groups  *groups                        // multicast groups; nil for IP
-	sets    [MaxSets]atomic.Pointer[txSet] // by Datagram.Set
-	runs    atomic.Bool                    // the kernel is to cut runs
+	addr    atomic.Pointer[netip.AddrPort]  // local, for those who do not hold mu
+	groups  *groups                         // multicast groups; nil for IP
+	sets    datagrams.Sets[TxConfig, txSet] // by Datagram.Set
+	runs    atomic.Bool                     // the kernel is to cut runs
 	paused  atomic.Bool
 	done    chan struct{} // closed by Close
-	errors  errCounters
+	errors  datagrams.Errors
 	watch   *errWatch
 	running sync.WaitGroup // goroutines of ours
 
@@ -79,7 +80,7 @@ func (u *base) publish() {
 // their device.
 func (u *base) start() error {
 	u.publish()
-	set := u.sets[0].Load()
+	set := u.sets.Get(0)
 	if err := u.openTx(set.ports, set.lone).err; err != nil {
 		return err
 	}
@@ -256,29 +257,22 @@ func (u *base) Close() error {
 func (u *base) Stats() Stats {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	var st Stats
+	var st datagrams.Counts
 	for _, r := range u.readers {
 		r.addTo(&st)
-		st.RecvBuffer = smaller(st.RecvBuffer, r.sock.Load().bufferSize(unix.SO_RCVBUF))
+		st.Buffers(r.sock.Load().bufferSize(unix.SO_RCVBUF), 0)
 	}
 	if u.groups != nil {
 		u.groups.addTo(&st)
 	}
 	for _, p := range u.ranges {
-		p.all(func(s *txSock) { st.SendBuffer = smaller(st.SendBuffer, s.bufferSize(unix.SO_SNDBUF)) })
+		p.all(func(s *txSock) { st.Buffers(0, s.bufferSize(unix.SO_SNDBUF)) })
 	}
 	for _, s := range u.senders {
-		s.count.addTo(&st)
+		s.count.AddTo(&st)
 	}
-	u.errors.addTo(&st)
-	return st
-}
-
-func smaller(a, b int) int {
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
+	u.errors.AddTo(&st)
+	return Stats(st)
 }
 
 // readError turns what RawConn.Read returns into what a Reader returns.

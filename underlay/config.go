@@ -2,13 +2,11 @@ package underlay
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"syscall"
 	"time"
 
-	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -107,7 +105,6 @@ const (
 	defaultBuffer = 4 << 20
 	minMax        = 2048 // receive buffers are no smaller than this by default
 	maxMax        = 9216 // nor larger than this
-	maxTxPorts    = 16
 )
 
 // withDefaults returns a copy with the defaults filled in, except for those that
@@ -125,7 +122,7 @@ func (c *UDPConfig) Check(local netip.AddrPort) error {
 	if _, err := c.withDefaults(); err != nil {
 		return err
 	}
-	_, err := localAddress(local)
+	_, err := datagrams.Local("underlay", local)
 	return err
 }
 
@@ -169,58 +166,7 @@ func (d *UDPConfig) complete(name string) error {
 
 func (r PortRange) orDefault() (PortRange, bool) {
 	if r == (PortRange{}) {
-		return PortRange{49152, 65535}, true
+		return PortRange(datagrams.Dynamic), true
 	}
 	return r, r.Lo != 0 && r.Lo <= r.Hi
-}
-
-// slots returns how many source ports are taken out of the range.
-func (r PortRange) slots() int { return min(maxTxPorts, int(r.Hi)-int(r.Lo)+1) }
-
-// slot returns the part of the range that source port i of n is taken from.
-func (r PortRange) slot(i, n int) PortRange {
-	size := int(r.Hi) - int(r.Lo) + 1
-	return PortRange{r.Lo + uint16(i*size/n), r.Lo + uint16((i+1)*size/n-1)}
-}
-
-// middles returns the source ports of a range: the middle of each slot.
-func (r PortRange) middles() []uint16 {
-	var ports []uint16
-	for i := range r.slots() {
-		s := r.slot(i, r.slots())
-		ports = append(ports, s.Lo+(s.Hi-s.Lo)/2)
-	}
-	return ports
-}
-
-// txIndex picks one of n source ports for a flow.
-func txIndex(flow uint16, n int) int { return int(flow) * n >> 16 }
-
-// localAddress checks an address to listen on and returns it unmapped.
-func localAddress(local netip.AddrPort) (netip.AddrPort, error) {
-	a := local.Addr().Unmap()
-	if err := hostaddr.Check(a); err != nil && !a.IsUnspecified() {
-		return netip.AddrPort{}, fmt.Errorf("underlay: local address %v %w", a, err)
-	}
-	return netip.AddrPortFrom(a, local.Port()), nil
-}
-
-// headers is what IP and UDP headers take of the IP MTU.
-func headers(is4 bool) int { return ipHeader(is4) + 8 }
-
-// lose books one copy of d as not sent.
-func lose(d *frame.Datagram, why frame.Reason) {
-	if int(d.Lost) < len(d.To) && d.Lost < 1<<16-1 {
-		d.Lost++
-	}
-	d.Drop = why
-}
-
-// size returns the bytes of a datagram's payload.
-func size(d *frame.Datagram) int {
-	n := 0
-	for _, p := range d.Parts {
-		n += len(p)
-	}
-	return n
 }

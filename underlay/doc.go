@@ -155,3 +155,4 @@
 //	packet*      past the stack: filter, parse, hops      errqueue                     what the network reports
 //	memory*, network, flight                              in memory
 package underlay
+

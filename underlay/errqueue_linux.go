@@ -3,7 +3,6 @@ package underlay
 import (
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,19 +22,6 @@ import (
 
 // drainLimit is how many entries of an error queue are read at once.
 const drainLimit = 64
-
-// errCounters counts the entries of error queues.
-type errCounters struct {
-	refused, unreachable, tooBig, prohibited, others atomic.Uint64
-}
-
-func (c *errCounters) addTo(st *Stats) {
-	st.Errors.Refused += c.refused.Load()
-	st.Errors.Unreachable += c.unreachable.Load()
-	st.Errors.TooBig += c.tooBig.Load()
-	st.Errors.Prohibited += c.prohibited.Load()
-	st.Errors.Other += c.others.Load()
-}
 
 // An errReader is scratch for reading error queues, for one user at a time.
 type errReader struct {
@@ -175,18 +161,18 @@ func (u *base) countError(e *sys.QueuedError) {
 	}
 	switch errno {
 	case unix.ECONNREFUSED, unix.ENOPROTOOPT:
-		c.refused.Add(1)
+		c.Refused.Add(1)
 	case unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EHOSTDOWN, unix.ENONET:
-		c.unreachable.Add(1)
+		c.Unreachable.Add(1)
 	case unix.EMSGSIZE:
-		c.tooBig.Add(1)
+		c.TooBig.Add(1)
 		if f := u.pathMTU.Load(); f != nil && e.Info != 0 {
 			(*f)(e.Dst, int(e.Info), e.Quoted)
 		}
 	case unix.EACCES:
-		c.prohibited.Add(1)
+		c.Prohibited.Add(1)
 	default:
-		c.others.Add(1)
+		c.Other.Add(1)
 	}
 }
 

@@ -63,4 +63,4 @@ func isRun(h *unix.Msghdr) bool {
 }
 
 // Split reports whether the underlay has given up sending runs.
-func (u *UDP) Split() bool { return u.sets[0].Load().split.Load() }
+func (u *UDP) Split() bool { return u.sets.Get(0).split.Load() }

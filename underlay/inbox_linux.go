@@ -2,12 +2,12 @@ package underlay
 
 import (
 	"net"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -35,8 +35,8 @@ type inbox struct {
 	msgs   [rxMessages]sys.Mmsghdr
 	into   [rxMessages]*unix.Iovec // the piece of a message that its Block is for
 
-	datagrams, runs, segments, truncated, errors atomic.Uint64
-	dropped                                      dropCounter
+	rx      datagrams.Rx
+	dropped dropCounter
 }
 
 // prepare gives each message a Block, with room for that many bytes.
@@ -126,12 +126,4 @@ func (r *inbox) adapt() {
 	case r.n == r.want && bytes <= manyBytes/2:
 		r.want = min(2*r.want, rxMessages)
 	}
-}
-
-func (r *inbox) countTo(st *Stats) {
-	st.RxDatagrams += r.datagrams.Load()
-	st.RxRuns += r.runs.Load()
-	st.RxSegments += r.segments.Load()
-	st.RxTruncated += r.truncated.Load()
-	st.RxErrors += r.errors.Load()
 }

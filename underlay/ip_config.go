@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // IPConfig is how [ListenIP] sets up its sockets. The zero value works, and nil stands for
@@ -60,47 +60,6 @@ func (c *IPConfig) Check(local netip.Addr) error {
 	if _, err := c.withDefaults(); err != nil {
 		return err
 	}
-	_, err := localAddress(netip.AddrPortFrom(local, 0))
+	_, err := datagrams.Local("underlay", netip.AddrPortFrom(local, 0))
 	return err
-}
-
-// The two protocols of a tunnel, as indices of a set's sockets.
-const (
-	carries4  = iota // IPv4 inside, protocol 4 (RFC 2003)
-	carries6         // IPv6 inside, protocol 41 (RFC 2473, RFC 4213)
-	protocols        // how many there are
-)
-
-// protocolOf returns the protocol for a packet, by the version in its first byte; -1 for
-// what is no IP packet.
-func protocolOf(parts [][]byte) int {
-	for _, p := range parts {
-		if len(p) == 0 {
-			continue
-		}
-		switch p[0] >> 4 {
-		case 4:
-			return carries4
-		case 6:
-			return carries6
-		}
-		break
-	}
-	return -1
-}
-
-// kindOf returns the kind of frame that a protocol carries.
-func kindOf(protocol int) frame.Kind {
-	if protocol == carries6 {
-		return frame.IPv6
-	}
-	return frame.IPv4
-}
-
-// ipHeader is what an IP header without options takes, in bytes.
-func ipHeader(is4 bool) int {
-	if is4 {
-		return 20
-	}
-	return 40
 }

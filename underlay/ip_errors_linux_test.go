@@ -179,7 +179,7 @@ func TestIPFullBufferIsSilent(t *testing.T) {
 		}
 		until(t, "full buffers", func() bool { return ub.Stats().RxOverflow > 100 })
 		time.Sleep(50 * time.Millisecond)
-		if ps := c.Stop(); len(ps) != 0 || lost.take() != nil || ua.Stats().Errors != (ErrorStats{}) {
+		if ps := c.Stop(); len(ps) != 0 || lost.take() != nil || ua.Stats().Errors != (Stats{}).Errors {
 			t.Errorf("errors came:\n%s%+v", netns.Dump(ps), ua.Stats().Errors)
 		}
 		ua.Close()

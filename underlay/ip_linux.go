@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -34,12 +35,12 @@ func ListenIP(local netip.Addr, cfg *IPConfig) (*IP, error) {
 	if err != nil {
 		return nil, err
 	}
-	ap, err := localAddress(netip.AddrPortFrom(local, 0))
+	ap, err := datagrams.Local("underlay", netip.AddrPortFrom(local, 0))
 	if err != nil {
 		return nil, err
 	}
 	is4 := ap.Addr().Is4()
-	u := &IP{base{name: "IPConfig", local: ap, is4: is4, raw: true, overhead: ipHeader(is4), cfg: c}}
+	u := &IP{base{name: "IPConfig", local: ap, is4: is4, raw: true, overhead: datagrams.IPHeader(is4), cfg: c}}
 	u.openKind = u.openProtocols
 	if err := u.setUp(); err != nil {
 		return nil, err
@@ -54,13 +55,13 @@ func ListenIP(local netip.Addr, cfg *IPConfig) (*IP, error) {
 // openAll opens the receive sockets, two for each queue, and the transmit sockets with DF.
 func (u *IP) openAll() error {
 	for q := range u.cfg.Queues {
-		for p := range protocols {
+		for p := range datagrams.Protocols {
 			s, err := u.listen(q, p)
 			if err != nil {
 				return err
 			}
 			r := newReader(&u.base, s)
-			r.kind = kindOf(p)
+			r.kind = datagrams.Kind(p)
 			u.readers = append(u.readers, r)
 		}
 	}
@@ -68,9 +69,11 @@ func (u *IP) openAll() error {
 	if u.is4 {
 		set.plain = mayFragment
 	}
-	set.ports.ports.Store(&[]uint16{carries4: unix.IPPROTO_IPIP, carries6: unix.IPPROTO_IPV6})
+	set.ports.ports.Store(&[]uint16{datagrams.Carries4: unix.IPPROTO_IPIP, datagrams.Carries6: unix.IPPROTO_IPV6})
 	u.ranges = append(u.ranges, set.ports)
-	u.sets[0].Store(set)
+	if _, err := u.sets.Number(TxConfig{}, func(TxConfig) *txSet { return set }); err != nil {
+		return err
+	}
 	return u.start()
 }
 
@@ -107,7 +110,7 @@ func (u *IP) listen(queue, protocol int) (*sock, error) {
 // network returns the name the net package has for the sockets of a protocol.
 func (u *IP) network(protocol int) string {
 	number := unix.IPPROTO_IPIP
-	if protocol == carries6 {
+	if protocol == datagrams.Carries6 {
 		number = unix.IPPROTO_IPV6
 	}
 	if u.is4 {
@@ -140,7 +143,7 @@ func (u *IP) openProtocols(p *txPorts, k kind, x *txSocks) error {
 	case u.is4:
 		discover = unix.IP_PMTUDISC_DONT // each packet has an identification
 	}
-	for protocol := range protocols {
+	for protocol := range datagrams.Protocols {
 		s, err := u.openWatched(u.network(protocol), 0, func(fd int) error {
 			return u.txOptions(fd, discover)
 		})

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -112,7 +113,7 @@ func TestIPEndToEnd(t *testing.T) {
 					}
 					src := way.src
 					src.Scope = way.scope
-					if r.payload != p || r.kind != kindOf(i) || r.drop != 0 {
+					if r.payload != p || r.kind != datagrams.Kind(i) || r.drop != 0 {
 						t.Errorf("IPv%d over %v: kind %v, %v, %x, want %x", version, local, r.kind, r.drop, r.payload, p)
 					}
 					if o := r.outer; o.TOS != uint8(0xb9*n) || o.TTL != ttl || o.Src != src || o.Dst != way.dst || o.If == 0 {

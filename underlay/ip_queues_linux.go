@@ -5,6 +5,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // There is no SO_REUSEPORT for raw sockets: each gets a copy of every packet. What makes one
@@ -31,7 +33,7 @@ func queueFilter(queue, queues, protocol int, is4 bool) ([]unix.SockFilter, erro
 		prog[0] = bpf.LoadMemShift{Off: 0} // length of the outer header
 	}
 	addresses, end := uint32(12), uint32(20) // of the inner packet
-	if protocol == carries6 {
+	if protocol == datagrams.Carries6 {
 		addresses, end = 8, 40
 	}
 	lone := bpf.Instruction(bpf.RetConstant{Val: 0})

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // Each packet is read once, those of a flow by one reader, in order; and every queue gets
@@ -98,7 +99,7 @@ func TestIPQueues(t *testing.T) {
 func TestIPFilters(t *testing.T) {
 	for _, queues := range []int{2, 3, 256} {
 		for _, is4 := range []bool{true, false} {
-			for p := range protocols {
+			for p := range datagrams.Protocols {
 				vms := make([]*bpf.VM, queues)
 				for q := range vms {
 					prog, err := queueFilter(q, queues, p, is4)

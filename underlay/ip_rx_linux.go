@@ -22,7 +22,7 @@ func (r *reader) packet(b *frame.Batch, m *sys.Mmsghdr) bool {
 	f.Kind = r.kind
 	if m.Hdr.Flags&unix.MSG_TRUNC != 0 {
 		f.Drop = frame.TooBig
-		r.truncated.Add(1)
+		r.rx.Truncated.Add(1)
 	}
 	if r.u.is4 && !pullIPv4(f) {
 		f.Drop = frame.BadHeader

@@ -14,6 +14,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -252,13 +253,13 @@ func TestIPOuterOptions(t *testing.T) {
 	_, u6 := both(t, a, b, wired6, nil)
 	for i, p := range []string{p4, p6} {
 		protocol := byte(4)
-		if i == carries6 {
+		if i == datagrams.Carries6 {
 			protocol = 41
 		}
 		x := slices.Concat(mac(b), mac(a), []byte{0x86, 0xdd, 0x60, 0, 0, 0}, binary.BigEndian.AppendUint16(nil, uint16(8+len(p))), []byte{60, 33},
 			net.ParseIP(wired6[0]), net.ParseIP(wired6[1]), []byte{protocol, 0, 4, 1, 4, 1, 1, 0}, []byte(p))
 		a.Inject("eth0", x)
-		if r := receiveFrom(t, u6, i, 1)[0]; r.payload != p || r.outer.TTL != 33 || r.kind != kindOf(i) || r.drop != 0 {
+		if r := receiveFrom(t, u6, i, 1)[0]; r.payload != p || r.outer.TTL != 33 || r.kind != datagrams.Kind(i) || r.drop != 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -275,7 +276,7 @@ func TestIPOuterOptions(t *testing.T) {
 		t.Fatalf("a header of %d words", h)
 	}
 	a.Inject("eth0", buf.Bytes())
-	if r := receiveFrom(t, u4, carries4, 1)[0]; r.payload != p4 || r.outer.TTL != 33 || r.drop != 0 {
+	if r := receiveFrom(t, u4, datagrams.Carries4, 1)[0]; r.payload != p4 || r.outer.TTL != 33 || r.drop != 0 {
 		t.Errorf("%+v", r)
 	}
 	// Nothing inside is delivered as nothing: it is the VTEP's to drop.
@@ -287,7 +288,7 @@ func TestIPOuterOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Inject("eth0", buf.Bytes())
-	if r := receiveFrom(t, u4, carries4, 1)[0]; r.payload != "" || r.drop != 0 {
+	if r := receiveFrom(t, u4, datagrams.Carries4, 1)[0]; r.payload != "" || r.drop != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -337,7 +338,7 @@ func TestIPFromTheKernel(t *testing.T) {
 		cancel()
 		for n, r := range receiveFrom(t, ub, i, 3) {
 			p := gopacket.NewPacket([]byte(r.payload), []gopacket.LayerType{layers.LayerTypeIPv4, layers.LayerTypeIPv6}[i], gopacket.Default)
-			if p.ErrorLayer() != nil || p.NetworkLayer() == nil || p.NetworkLayer().NetworkFlow().Dst().String() != dst || r.kind != kindOf(i) || r.drop != 0 {
+			if p.ErrorLayer() != nil || p.NetworkLayer() == nil || p.NetworkLayer().NetworkFlow().Dst().String() != dst || r.kind != datagrams.Kind(i) || r.drop != 0 {
 				t.Errorf("packet %d: %v, kind %v, %v", n, p, r.kind, r.drop)
 			}
 			if want := []int{700 + 28, 701 + 48}[i]; len(r.payload) != want || r.outer.Dst != endpoint(t, ub.LocalAddr()) {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -36,7 +37,7 @@ func (u *UDP) SetLocal(addr netip.Addr) error {
 // does.
 func (u *IP) SetLocal(addr netip.Addr) error {
 	return u.setLocal(addr, func(i int, _ bool) (*sock, error) {
-		return u.listen(i/protocols, i%protocols)
+		return u.listen(i/datagrams.Protocols, i%datagrams.Protocols)
 	})
 }
 
@@ -53,7 +54,7 @@ func (u *base) setLocal(addr netip.Addr, listen func(i int, join bool) (*sock, e
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	old := u.local
-	addr, err := anotherLocal(old.Addr(), addr)
+	addr, err := datagrams.Another("underlay", old.Addr(), addr)
 	switch {
 	case u.closed:
 		return net.ErrClosed

@@ -471,7 +471,7 @@ func TestSetLocalBetweenChoiceAndSend(t *testing.T) {
 	}
 	dropped := u.Stats().RxOverflow
 	s := newSender(&u.base)
-	s.win, s.set = []frame.Datagram{to("x", 0, endpoint(t, addrPort(f.two, 4789)))}, u.sets[0].Load()
+	s.win, s.set = []frame.Datagram{to("x", 0, endpoint(t, addrPort(f.two, 4789)))}, u.sets.Get(0)
 	chosen, _ := s.socket(0, s.kind(&s.win[0], 1))
 	s.add(chosen, 0)
 	for _, a := range []string{f.two, f.one, f.two} {

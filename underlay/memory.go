@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/ring"
 )
 
@@ -41,9 +43,9 @@ type Memory struct {
 	is4   bool
 	ip    bool
 	ttl   uint8
-	loop  bool                       // hears what it sends to groups
-	users map[[16]byte]int           // of multicast groups, under net.mu
-	sets  atomic.Pointer[[][]uint16] // source ports, by Datagram.Set
+	loop  bool                                  // hears what it sends to groups
+	users map[[16]byte]int                      // of multicast groups, under net.mu
+	sets  datagrams.Sets[TxConfig, memoryPorts] // by Datagram.Set
 	boxes []*ring.Ring[meta]
 
 	pathMTU     atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
@@ -53,7 +55,6 @@ type Memory struct {
 
 	mu      sync.Mutex
 	senders map[int]*memSender
-	configs []TxConfig
 	closed  bool
 }
 
@@ -88,7 +89,7 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 	bad := func(field string, v any) (*Memory, error) {
 		return nil, fmt.Errorf("underlay: MemoryConfig.%s: %v is out of range", field, v)
 	}
-	local, err := localAddress(local)
+	local, err := datagrams.Local("underlay", local)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +125,9 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 		ttl:     uint8(c.DefaultTTL),
 		senders: make(map[int]*memSender),
 	}
-	m.configs = []TxConfig{{SrcPorts: r}}
-	m.sets.Store(&[][]uint16{r.middles()})
+	if _, err := m.sets.Number(TxConfig{SrcPorts: r}, newMemoryPorts); err != nil {
+		return nil, err
+	}
 	for range c.Queues {
 		m.boxes = append(m.boxes, ring.New[meta](c.Inbox))
 	}
@@ -224,7 +226,7 @@ func (r *memReader) Read(b *frame.Batch) error {
 func setOuter(b *frame.Batch, i int, x meta) {
 	b.Outer[i] = frame.Outer{Src: x.src, Dst: x.dst, If: 1, TOS: x.tos, TTL: x.ttl}
 	if f := &b.Frames[i]; x.ip() {
-		f.Kind = kindOf(protocolOf([][]byte{f.Bytes()}))
+		f.Kind = datagrams.Kind(datagrams.Protocol([][]byte{f.Bytes()}))
 	}
 }
 
@@ -240,7 +242,7 @@ func (m *Memory) SetLocal(addr netip.Addr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.LocalAddr()
-	addr, err := anotherLocal(old.Addr(), addr)
+	addr, err := datagrams.Another("underlay", old.Addr(), addr)
 	if err == nil {
 		err = notWild(addr)
 	}
@@ -319,27 +321,30 @@ func (m *Memory) Sockets(c TxConfig) (uint8, error) {
 	if m.ip {
 		return 0, fmt.Errorf("underlay: an IP underlay has one set of sockets: %w", errors.ErrUnsupported)
 	}
-	n, all, err := c.number(m.configs)
-	if err != nil {
-		return 0, err
+	own := m.sets.Own()
+	return m.sets.Number(TxConfig{cmp.Or(c.SrcPorts, own.SrcPorts), cmp.Or(c.Checksum, own.Checksum)}, newMemoryPorts)
+}
+
+// memoryPorts is the source ports of a set.
+type memoryPorts []uint16
+
+func newMemoryPorts(c TxConfig) *memoryPorts {
+	r, ports := datagrams.Ports(c.SrcPorts), memoryPorts{}
+	for i := range r.Slots() {
+		ports = append(ports, r.Slot(i, r.Slots()).Middle())
 	}
-	if sets := *m.sets.Load(); int(n) == len(sets) {
-		sets = append(slices.Clone(sets), all[n].SrcPorts.middles())
-		m.sets.Store(&sets)
-	}
-	m.configs = all
-	return n, nil
+	return &ports
 }
 
 // Stats returns a snapshot of the counters.
 func (m *Memory) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	st := Stats{RxDatagrams: m.rx.Load(), RxOverflow: m.overflow.Load()}
+	st := datagrams.Counts{RxDatagrams: m.rx.Load(), RxOverflow: m.overflow.Load()}
 	st.Errors.TooBig, st.Errors.Refused = m.tooBig.Load(), m.refused.Load()
 	for _, s := range m.senders {
 		st.TxDatagrams += s.sent.Load()
-		s.lost.addTo(&st)
+		s.lost.AddTo(&st)
 	}
-	return st
+	return Stats(st)
 }

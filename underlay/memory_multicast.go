@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // Join makes m a member of a multicast group, as [UDP.Join] does: it receives what others send
@@ -14,7 +16,7 @@ import (
 // addresses, each over the Link from its sender to that member; the Link to the group counts for
 // its MTU only.
 func (m *Memory) Join(group netip.Addr) error {
-	ip, err := groupAddress(group, m.Is4())
+	ip, err := datagrams.Group("underlay", group, m.Is4())
 	if err != nil {
 		return err
 	}
@@ -37,7 +39,7 @@ func (m *Memory) Join(group netip.Addr) error {
 
 // Leave undoes one Join.
 func (m *Memory) Leave(group netip.Addr) error {
-	ip, err := groupAddress(group, m.Is4())
+	ip, err := datagrams.Group("underlay", group, m.Is4())
 	if err != nil {
 		return err
 	}
@@ -46,7 +48,7 @@ func (m *Memory) Leave(group netip.Addr) error {
 	defer n.mu.Unlock()
 	switch m.users[ip] {
 	case 0:
-		return notJoined(group)
+		return datagrams.NotJoined("underlay", group)
 	case 1:
 		n.dropGroup(m, ip)
 	default:
@@ -103,24 +105,6 @@ func (n *Network) sendToGroup(from *Memory, m meta, df bool, parts [][]byte, pac
 	if !heard {
 		n.stats.NoListener++
 	}
-}
-
-// groupAddress checks the address of a multicast group.
-func groupAddress(group netip.Addr, is4 bool) ([16]byte, error) {
-	a := group.Unmap()
-	switch {
-	case !a.IsMulticast():
-		return [16]byte{}, fmt.Errorf("underlay: %v is no multicast group", group)
-	case a.Zone() != "":
-		return [16]byte{}, fmt.Errorf("underlay: multicast group %v: the zone is that of the underlay, allowed is none", group)
-	case a.Is4() != is4:
-		return [16]byte{}, fmt.Errorf("underlay: multicast group %v: is not of the underlay's address family", group)
-	}
-	return a.As16(), nil
-}
-
-func notJoined(group netip.Addr) error {
-	return fmt.Errorf("underlay: multicast group %v: not a member", group)
 }
 
 func noGroups(group netip.Addr) error {

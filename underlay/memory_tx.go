@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // Sender returns worker w's Sender; the same number gives the same Sender.
@@ -23,25 +24,26 @@ type memSender struct {
 	m    *Memory
 	seg  [][]byte // scratch for the pieces of a segment
 	sent atomic.Uint64
-	lost lostCounters
+	lost datagrams.Lost
 }
 
 // Send implements [frame.Sender].
 func (s *memSender) Send(ds []frame.Datagram) error {
-	closed, sets := s.m.isClosed(), *s.m.sets.Load()
+	closed := s.m.isClosed()
 	for i := range ds {
 		d := &ds[i]
 		d.Lost, d.Drop = 0, frame.NotDropped
+		ports := s.m.sets.Get(d.Set)
 		for k := range d.To {
 			switch {
 			case closed:
 				s.lose(d, frame.PortDown)
-			case int(d.Set) >= len(sets):
+			case ports == nil:
 				s.lose(d, frame.SendFailed)
-			case s.m.ip && protocolOf(d.Parts) < 0:
+			case s.m.ip && datagrams.Protocol(d.Parts) < 0:
 				s.lose(d, frame.BadHeader)
 			default:
-				s.send(d, &d.To[k], sets[d.Set])
+				s.send(d, &d.To[k], *ports)
 			}
 		}
 	}
@@ -62,7 +64,7 @@ func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) 
 	if s.m.ip {
 		x.dst.Port, x.flow = 0, d.Flow
 	} else {
-		x.src.Port = ports[txIndex(d.Flow, len(ports))]
+		x.src.Port = ports[datagrams.Index(d.Flow, len(ports))]
 	}
 	switch {
 	case d.TTL != 0:
@@ -71,13 +73,17 @@ func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) 
 	default:
 		x.ttl = s.m.ttl
 	}
-	n, seg := size(d), int(d.Seg)
+	n, seg := datagrams.Size(d), int(d.Seg)
 	if seg == 0 || seg > n {
 		seg = n
 	}
+	c := datagrams.At(d.Parts, 0)
 	for off := 0; off < n || off == 0; off += seg {
 		k := min(seg, n-off)
-		s.seg = cut(s.seg[:0], d.Parts, off, k)
+		s.seg = s.seg[:0]
+		for left := k; left > 0; left -= len(s.seg[len(s.seg)-1]) {
+			s.seg = append(s.seg, c.Next(left))
+		}
 		switch why, mtu := s.m.net.send(s.m, x, d.DF, s.seg, k); why {
 		case frame.NotDropped:
 			s.sent.Add(1)
@@ -95,24 +101,6 @@ func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) 
 }
 
 func (s *memSender) lose(d *frame.Datagram, why frame.Reason) {
-	lose(d, why)
+	datagrams.Lose(d, why)
 	s.lost[why].Add(1)
-}
-
-// cut appends bytes [off, off+n) of the parts to dst, without copying.
-func cut(dst, parts [][]byte, off, n int) [][]byte {
-	for _, p := range parts {
-		if off >= len(p) {
-			off -= len(p)
-			continue
-		}
-		p = p[off:]
-		off = 0
-		if p = p[:min(n, len(p))]; len(p) == 0 {
-			break
-		}
-		n -= len(p)
-		dst = append(dst, p)
-	}
-	return dst
 }

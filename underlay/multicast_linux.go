@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // A socket bound to a unicast address hears no group, and of the sockets of one port each gets
@@ -79,7 +81,7 @@ func (g *groups) find(group netip.Addr) int {
 }
 
 func (g *groups) join(group netip.Addr) error {
-	if _, err := groupAddress(group, g.u.is4); err != nil {
+	if _, err := datagrams.Group("underlay", group, g.u.is4); err != nil {
 		return err
 	}
 	group = group.Unmap()
@@ -150,7 +152,7 @@ func (g *groups) leave(group netip.Addr) error {
 	}
 	n := g.find(group.Unmap())
 	if n < 0 {
-		return notJoined(group)
+		return datagrams.NotJoined("underlay", group)
 	}
 	if s := g.numbered(int32(n)); s.users > 1 {
 		s.users--
@@ -167,13 +169,13 @@ func (g *groups) close() error {
 	return errors.Join(append(errs, g.file.Close())...)
 }
 
-func (g *groups) addTo(st *Stats) {
-	g.rx.countTo(st)
+func (g *groups) addTo(st *datagrams.Counts) {
+	g.rx.rx.AddTo(st)
 	st.RxOverflow += g.gone
 	g.each(func(s *groupSock) {
 		s.dropped.ask(s.sock)
 		st.RxOverflow += s.dropped.total
-		st.RecvBuffer = smaller(st.RecvBuffer, s.bufferSize(unix.SO_RCVBUF))
+		st.Buffers(s.bufferSize(unix.SO_RCVBUF), 0)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // A Link is what a [Network] does to datagrams on their way from one address to
@@ -192,9 +193,9 @@ func (n *Network) send(from *Memory, m meta, df bool, parts [][]byte, size int) 
 	if mtu = l.MTU; mtu <= 0 {
 		mtu = n.mtu
 	}
-	outer := headers(m.src.Is4())
+	outer := datagrams.UDPHeaders(m.src.Is4())
 	if m.ip() {
-		outer = ipHeader(m.src.Is4())
+		outer = datagrams.IPHeader(m.src.Is4())
 	}
 	st := n.link(p)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -135,7 +136,7 @@ func onLink(p netip.Prefix, a netip.Addr) bool {
 // packetLocal checks a local address for a packet underlay, and returns it unmapped and
 // without a zone.
 func packetLocal(local netip.AddrPort) (netip.AddrPort, error) {
-	local, err := localAddress(local)
+	local, err := datagrams.Local("underlay", local)
 	if err != nil {
 		return local, err
 	}

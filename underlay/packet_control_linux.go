@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -57,11 +58,11 @@ const leastQuote = 8
 func (p *Packet) tell(x *packetError) {
 	switch c := &p.errors; x.kind {
 	case errRefused:
-		c.refused.Add(1)
+		c.Refused.Add(1)
 	case errUnreachable:
-		c.unreachable.Add(1)
+		c.Unreachable.Add(1)
 	case errTooBig:
-		c.tooBig.Add(1)
+		c.TooBig.Add(1)
 		if x.to.IsLinkLocal() {
 			x.to.Scope = uint32(p.dev.Index)
 		}
@@ -69,9 +70,9 @@ func (p *Packet) tell(x *packetError) {
 			(*f)(x.to, x.mtu, x.quoted)
 		}
 	case errProhibited:
-		c.prohibited.Add(1)
+		c.Prohibited.Add(1)
 	default:
-		c.others.Add(1)
+		c.Other.Add(1)
 	}
 }
 
@@ -105,10 +106,10 @@ func (p *Packet) ask(ip hopKey, mac frame.MAC) { p.say(p.place.Load().who.questi
 
 func (p *Packet) emit(b []byte) {
 	if why := p.say(b); why != frame.NotDropped {
-		p.late.lost[why].Add(1)
+		p.late.Lost[why].Add(1)
 		return
 	}
-	p.late.datagrams.Add(1)
+	p.late.Add(&datagrams.Sum{Datagrams: 1})
 }
 
 // say sends a frame by the socket for such.

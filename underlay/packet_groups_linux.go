@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // A membership is of a multicast group on the interface: of the kernel's, so that it reports it
@@ -55,7 +57,7 @@ func (p *Packet) Join(group netip.Addr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := *p.place.Load()
-	ip, err := groupAddress(group, at.rules.is4)
+	ip, err := datagrams.Group("underlay", group, at.rules.is4)
 	switch m := p.groups[ip]; {
 	case err != nil:
 		return err
@@ -90,7 +92,7 @@ func (p *Packet) Leave(group netip.Addr) error {
 	case p.dev.Closed():
 		return net.ErrClosed
 	case m == nil:
-		return notJoined(group)
+		return datagrams.NotJoined("underlay", group)
 	}
 	if m.users--; m.users > 0 {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/index"
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
@@ -91,7 +92,7 @@ type hops struct {
 	ask  func(ip hopKey, mac frame.MAC)
 	emit func(b []byte)
 
-	lost *lostCounters // what has waited in vain
+	lost *datagrams.Lost // what has waited in vain
 
 	mu   sync.Mutex
 	all  map[*hop]struct{}
@@ -102,7 +103,7 @@ type hops struct {
 	wait    list.List // *hop: those with held, in the order of their first
 }
 
-func newHops(ask func(hopKey, frame.MAC), emit func([]byte), lost *lostCounters) *hops {
+func newHops(ask func(hopKey, frame.MAC), emit func([]byte), lost *datagrams.Lost) *hops {
 	return &hops{kick: make(chan struct{}, 1), ask: ask, emit: emit, lost: lost, all: make(map[*hop]struct{}), most: maxHops}
 }
 

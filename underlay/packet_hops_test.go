@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
@@ -19,7 +20,7 @@ type hopLab struct {
 	now   time.Time
 	asked []string
 	sent  []string
-	lost  lostCounters
+	lost  datagrams.Lost
 }
 
 func newHopLab(t *testing.T) *hopLab {

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -34,16 +36,15 @@ type Packet struct {
 	runs   atomic.Bool // the kernel is to cut runs
 	canRun bool        // and can
 	id     atomic.Uint32
-	sets   [MaxSets]atomic.Pointer[packetSet] // by Datagram.Set
-	errors errCounters
-	late   txCounters // what has waited for a next hop
+	sets   datagrams.Sets[TxConfig, packetSet] // by Datagram.Set
+	errors datagrams.Errors
+	late   datagrams.Tx // what has waited for a next hop
 
 	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
 
 	mu      sync.Mutex
 	senders map[int]*packetSender
 	groups  map[[16]byte]*membership // by Join
-	configs []TxConfig               // of the sets
 
 	// sendmmsg is sys.Sendmmsg; a test puts a kernel that refuses in front of it.
 	sendmmsg func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno)
@@ -105,33 +106,22 @@ func (p *Packet) Sockets(c TxConfig) (uint8, error) {
 	if p.dev.Closed() {
 		return 0, net.ErrClosed
 	}
-	n, all, err := c.number(p.configs)
-	if err != nil {
-		return 0, err
-	}
-	if p.configs = all; p.sets[n].Load() == nil {
-		p.addSet(n)
-	}
-	return n, nil
+	own := p.sets.Own()
+	return p.sets.Number(TxConfig{cmp.Or(c.SrcPorts, own.SrcPorts), cmp.Or(c.Checksum, own.Checksum)}, p.newSet)
 }
 
-func (p *Packet) addSet(n uint8) {
-	c := p.configs[n]
-	p.sets[n].Store(&packetSet{
-		lo: c.SrcPorts.Lo, n: uint32(c.SrcPorts.Hi) - uint32(c.SrcPorts.Lo) + 1,
+func (p *Packet) newSet(c TxConfig) *packetSet {
+	return &packetSet{
+		lo: c.SrcPorts.Lo, n: uint32(datagrams.Ports(c.SrcPorts).Len()),
 		sum:  c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !p.is4,
 		runs: c.Checksum != ChecksumOff,
-	})
+	}
 }
 
 // sends reports whether a source port is one that datagrams of ours have.
-func (p *Packet) sends(port uint16) bool {
-	for i := range p.sets {
-		if s := p.sets[i].Load(); s != nil && uint32(port-s.lo) < s.n {
-			return true
-		}
-	}
-	return false
+func (p *Packet) sends(port uint16) (ours bool) {
+	p.sets.All(func(s *packetSet) { ours = ours || uint32(port-s.lo) < s.n })
+	return ours
 }
 
 // SetOffload turns on or off, while the underlay is in use, that the kernel cuts runs. It
@@ -170,16 +160,16 @@ func (p *Packet) Close() error {
 func (p *Packet) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var st Stats
-	st.SendBuffer = p.send.Buffer(false)
+	var st datagrams.Counts
+	st.Buffers(0, p.send.Buffer(false))
 	for _, r := range p.queues {
 		r.addTo(&st)
-		st.RecvBuffer = smaller(st.RecvBuffer, r.sock.Buffer(true))
+		st.Buffers(r.sock.Buffer(true), 0)
 	}
 	for _, s := range p.senders {
-		s.count.addTo(&st)
+		s.count.AddTo(&st)
 	}
-	p.late.addTo(&st)
-	p.errors.addTo(&st)
-	return st
+	p.late.AddTo(&st)
+	p.errors.AddTo(&st)
+	return Stats(st)
 }

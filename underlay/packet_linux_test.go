@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -252,7 +253,7 @@ func TestKindsLost(t *testing.T) {
 		if v.ip6 {
 			other = endpoint(t, netip.MustParseAddrPort("192.0.2.9:9"))
 		}
-		overhead := headers(a.Is4())
+		overhead := datagrams.UDPHeaders(a.Is4())
 		fits, long := strings.Repeat("x", 1500-overhead), strings.Repeat("x", 1501-overhead)
 		run, _ := runOf(3*len(long), len(long), 8, 1, eb, eb)
 		var said reports // by Send, and by who reads errors

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -19,7 +20,7 @@ func (p *Packet) SetLocal(addr netip.Addr) error {
 		return net.ErrClosed
 	}
 	old := p.place.Load()
-	addr, err := anotherLocal(old.local.Addr(), addr)
+	addr, err := datagrams.Another("underlay", old.local.Addr(), addr)
 	if err != nil {
 		return err
 	}

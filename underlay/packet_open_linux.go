@@ -35,17 +35,19 @@ func ListenPacket(local netip.AddrPort, cfg *PacketConfig) (*Packet, error) {
 	}
 	p := &Packet{
 		dev: sys.NewPacketInterface("underlay", c.Device, c.Control), is4: local.Addr().Is4(), cfg: c, senders: make(map[int]*packetSender),
-		groups: make(map[[16]byte]*membership), configs: []TxConfig{{c.SrcPorts, c.Checksum}},
+		groups:   make(map[[16]byte]*membership),
 		sendmmsg: sys.Sendmmsg,
 	}
 	if g := c.Gateway; g.IsValid() {
 		p.via = g.As16()
 	}
-	p.hops = newHops(p.ask, p.emit, &p.late.lost)
+	p.hops = newHops(p.ask, p.emit, &p.late.Lost)
 	if !c.NoOffload {
 		p.head, p.canRun = vnetLen, sys.PacketUSO()
 	}
-	p.addSet(0)
+	if _, err := p.sets.Number(TxConfig{c.SrcPorts, c.Checksum}, p.newSet); err != nil {
+		return nil, err
+	}
 	p.SetOffload(true)
 	if err := p.attach(local); err != nil {
 		p.Close()

@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -71,7 +72,7 @@ func (r *packetReader) receive(b *frame.Batch) error {
 			return nil
 		case unix.ENETDOWN: // told once when the interface goes down
 		case unix.EINVAL: // a superframe that virtio has no name for, gone with the error (Linux 6.18)
-			r.errors.Add(1)
+			r.rx.Errors.Add(1)
 			b.Reset()
 			if b.New(0) != nil {
 				b.Frames[0].Drop = frame.BadHeader
@@ -79,7 +80,7 @@ func (r *packetReader) receive(b *frame.Batch) error {
 			}
 			return nil
 		case unix.ENOMEM, unix.ENOBUFS:
-			r.errors.Add(1)
+			r.rx.Errors.Add(1)
 		default:
 			return r.errno
 		}
@@ -112,7 +113,7 @@ func (r *packetReader) deliver(b *frame.Batch) {
 			break
 		}
 	}
-	r.datagrams.Add(uint64(taken))
+	r.rx.Datagrams.Add(uint64(taken))
 }
 
 // split makes frames of message r.at, or of what is left of it. It reports false when some
@@ -127,7 +128,7 @@ func (r *packetReader) split(b *frame.Batch) bool {
 			return true
 		}
 		if m.Hdr.Flags&unix.MSG_TRUNC != 0 {
-			r.truncated.Add(1)
+			r.rx.Truncated.Add(1)
 			drop = frame.TooBig
 		}
 		if drop != frame.NotDropped {
@@ -147,8 +148,8 @@ func (r *packetReader) split(b *frame.Batch) bool {
 		r.inside = true
 		return false
 	} else if !r.inside {
-		r.runs.Add(1)
-		r.segments.Add(uint64(left))
+		r.rx.Runs.Add(1)
+		r.rx.Segments.Add(uint64(left))
 	}
 	outer := r.outer(p)
 	for first := !r.inside; ; first = false {
@@ -190,10 +191,10 @@ func (r *packetReader) outer(p *packetInfo) frame.Outer {
 	return o
 }
 
-func (r *packetReader) addTo(st *Stats) {
+func (r *packetReader) addTo(st *datagrams.Counts) {
 	if v, ok := r.sock.Drops(); ok {
 		r.dropped.seen(v)
 	}
 	st.RxOverflow += r.dropped.total
-	r.countTo(st)
+	r.rx.AddTo(st)
 }

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // flush sends the frames built so far and forgets them.
@@ -36,13 +37,13 @@ func (s *packetSender) transmit(fd uintptr) { s.push(fd, &s.out) }
 func (s *packetSender) push(fd uintptr, t *packetBatch) {
 	for off := 0; off < t.n; {
 		n, errno := s.p.sendmmsg(fd, t.msgs[off:t.n], unix.MSG_DONTWAIT)
-		s.sum.calls++
+		s.sum.Calls++
 		switch {
 		case errno == unix.EINTR:
 			continue
 		case errno == 0:
 			for i := range t.who[off : off+n] {
-				s.sum.one(int(t.who[off+i].segs))
+				s.sum.Sent(int(t.who[off+i].segs))
 			}
 			off += n
 			continue
@@ -85,12 +86,12 @@ func (s *packetSender) cutApart(fd uintptr, who *packetCopy) {
 	i, k, set := s.i, s.k, s.set
 	d, t := &s.win[who.d], &s.apart
 	to := &d.To[who.to]
-	s.i, s.k, s.set = who.d, who.to, s.p.sets[d.Set].Load()
+	s.i, s.k, s.set = who.d, who.to, s.p.sets.Get(d.Set)
 	if h, _ := s.nextHop(to); h != nil && h.mac.Load() != 0 {
-		c := cursor{parts: d.Parts}
-		c.skip(int(who.off))
+		c := datagrams.At(d.Parts, 0)
+		c.Skip(int(who.off))
 		seg := int(who.seg)
-		off, n := int(who.off), min(size(d), int(who.off)+int(who.segs)*seg)
+		off, n := int(who.off), min(datagrams.Size(d), int(who.off)+int(who.segs)*seg)
 		for ; off < n; off += seg {
 			if t.n == chunk || len(t.iov)+len(d.Parts)+1 > allIov {
 				s.push(fd, t)
@@ -110,10 +111,10 @@ func (s *packetSender) cutApart(fd uintptr, who *packetCopy) {
 // each other, is one copy lost.
 func (s *packetSender) lose(c copyOf, why frame.Reason) {
 	if c.d != s.last.d || c.to != s.last.to {
-		lose(&s.win[c.d], why)
+		datagrams.Lose(&s.win[c.d], why)
 	}
 	s.last = c
-	s.count.lost[why].Add(uint64(c.segs))
+	s.count.Lost[why].Add(uint64(c.segs))
 }
 
 // loseCopy books n bytes of the copy in hand.
@@ -124,9 +125,9 @@ func (s *packetSender) loseCopy(why frame.Reason, n, seg int) {
 // loseAll books every copy of the datagram in hand.
 func (s *packetSender) loseAll(why frame.Reason) {
 	d := &s.win[s.i]
-	segs := segments(d)
+	segs := datagrams.Segments(d)
 	for range d.To {
-		lose(d, why)
-		s.count.lost[why].Add(uint64(segs))
+		datagrams.Lose(d, why)
+		s.count.Lost[why].Add(uint64(segs))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -35,8 +36,8 @@ type packetSender struct {
 
 	out, apart packetBatch
 
-	sum   txSum // of one Send
-	count txCounters
+	sum   datagrams.Sum // of one Send
+	count datagrams.Tx
 }
 
 // A packetBatch is frames on their way to the kernel.
@@ -84,8 +85,7 @@ func (s *packetSender) Send(ds []frame.Datagram) error {
 		ds = ds[n:]
 	}
 	s.win, s.hop, s.at = nil, nil, nil
-	s.count.add(&s.sum)
-	s.sum = txSum{}
+	s.count.Add(&s.sum)
 	return s.down
 }
 
@@ -94,17 +94,16 @@ func (s *packetSender) datagram(i uint8) {
 	d := &s.win[i]
 	d.Lost, d.Drop = 0, frame.NotDropped
 	s.i, s.paid = i, false
-	if d.Set >= MaxSets || s.p.sets[d.Set].Load() == nil {
+	if s.set = s.p.sets.Get(d.Set); s.set == nil {
 		s.loseAll(frame.SendFailed)
 		return
 	}
-	s.set = s.p.sets[d.Set].Load()
-	n, seg := size(d), int(d.Seg)
+	n, seg := datagrams.Size(d), int(d.Seg)
 	if seg == 0 || seg > n {
 		seg = n
 	}
 	mtu := s.p.MTU()
-	long := seg+headers(s.p.is4) > mtu
+	long := seg+datagrams.UDPHeaders(s.p.is4) > mtu
 	per := s.perFrame(d, n, seg)
 	for k := range d.To {
 		s.k = int32(k)
@@ -128,7 +127,7 @@ func (s *packetSender) perFrame(d *frame.Datagram, n, seg int) int {
 	if n == seg || !s.set.runs || !s.p.runs.Load() || len(d.Parts) >= maxIov {
 		return 1
 	}
-	return max(1, min(maxSegs, (maxPacket-headers(s.p.is4))/seg))
+	return max(1, min(maxSegs, (maxPacket-datagrams.UDPHeaders(s.p.is4))/seg))
 }
 
 // copy builds the copy of a datagram to one endpoint: frames of per datagrams each.
@@ -151,8 +150,8 @@ func (s *packetSender) copy(d *frame.Datagram, to *frame.Endpoint, n, seg, per i
 	if !h.used.Load() {
 		h.used.Store(true)
 	}
-	c := cursor{parts: d.Parts}
-	c.skip(off)
+	c := datagrams.At(d.Parts, 0)
+	c.Skip(off)
 	for {
 		size := min(n-off, per*seg)
 		s.add(&s.out, frame.MACFrom(mac), d, to, &c, off, size, seg)
@@ -216,16 +215,10 @@ func (s *packetSender) wait(h *hop, d *frame.Datagram, to *frame.Endpoint, n, se
 func (s *packetSender) waiting(d *frame.Datagram, to *frame.Endpoint, off, size int) []byte {
 	at := s.ipLen() + wire.EthernetLen
 	b := make([]byte, at+wire.UDPLen, at+wire.UDPLen+size)
-	c := cursor{parts: d.Parts}
-	for c.skip(off); size > 0; {
-		part := c.parts[0][c.off:]
-		k := min(len(part), size)
-		b = append(b, part[:k]...)
-		size -= k
-		c.skip(k)
-		if k == 0 { // an empty part
-			c.parts, c.off = c.parts[1:], 0
-		}
+	for c := datagrams.At(d.Parts, off); size > 0; {
+		part := c.Next(size)
+		b = append(b, part...)
+		size -= len(part)
 	}
 	payload := b[at+wire.UDPLen:]
 	s.headers(b, frame.MAC{}, d, to, len(payload))
@@ -235,11 +228,11 @@ func (s *packetSender) waiting(d *frame.Datagram, to *frame.Endpoint, off, size 
 	return b
 }
 
-func (s *packetSender) ipLen() int { return ipHeader(s.p.is4) }
+func (s *packetSender) ipLen() int { return datagrams.IPHeader(s.p.is4) }
 
 // add builds one frame of the size bytes of the payload that c is at, cut into pieces of seg
 // if that is less, and moves c behind them.
-func (s *packetSender) add(t *packetBatch, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, c *cursor, off, size, seg int) {
+func (s *packetSender) add(t *packetBatch, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, c *datagrams.Cursor, off, size, seg int) {
 	if t == &s.out && (t.n == chunk || len(t.iov)+min(len(d.Parts)+1, maxIov) > allIov) {
 		s.flush()
 	}
@@ -263,7 +256,7 @@ func (s *packetSender) add(t *packetBatch, mac frame.MAC, d *frame.Datagram, to 
 		clear(t.iov[first:])
 		t.iov = t.iov[:first]
 		*c = from
-		c.skip(size)
+		c.Skip(size)
 		s.lose(who.copyOf, frame.SendFailed)
 		return
 	}
@@ -285,22 +278,16 @@ func (s *packetSender) add(t *packetBatch, mac frame.MAC, d *frame.Datagram, to 
 }
 
 // take appends the next n bytes of c, and reports whether they are few enough pieces.
-func (t *packetBatch) take(c *cursor, n, first int) bool {
+func (t *packetBatch) take(c *datagrams.Cursor, n, first int) bool {
 	for n > 0 {
-		part := c.parts[0][c.off:]
-		k := min(len(part), n)
-		if k > 0 {
-			if len(t.iov) == cap(t.iov) || len(t.iov)-first == maxIov {
-				return false
-			}
-			v := unix.Iovec{Base: unsafe.SliceData(part)}
-			v.SetLen(k)
-			t.iov = append(t.iov, v)
+		if len(t.iov) == cap(t.iov) || len(t.iov)-first == maxIov {
+			return false
 		}
-		n -= k
-		if c.off += k; c.off == len(c.parts[0]) {
-			c.parts, c.off = c.parts[1:], 0
-		}
+		part := c.Next(n)
+		v := unix.Iovec{Base: unsafe.SliceData(part)}
+		v.SetLen(len(part))
+		t.iov = append(t.iov, v)
+		n -= len(part)
 	}
 	return true
 }

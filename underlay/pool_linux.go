@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -22,7 +23,7 @@ const (
 // opened when they are first needed, all ports of one kind at a time. Of an IP underlay they
 // are the protocols.
 type txPorts struct {
-	r     PortRange
+	r     datagrams.Ports
 	ports atomic.Pointer[[]uint16] // chosen with the first kind
 	kinds [kinds]atomic.Pointer[txSocks]
 }

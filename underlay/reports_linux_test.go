@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -91,7 +92,7 @@ func TestErrWatchForgets(t *testing.T) {
 // the payload.
 func tooBig(ip6 bool, mtu, payload int) []byte {
 	q := frameOf(ip6, make([]byte, 1400))[wire.EthernetLen:]
-	at := ipHeader(!ip6)
+	at := datagrams.IPHeader(!ip6)
 	if ip6 {
 		copy(q[8:], testIP6[:])
 		copy(q[24:], peerIP6[:])
@@ -120,9 +121,11 @@ func tooBig(ip6 bool, mtu, payload int) []byte {
 func TestPacketErrorQuote(t *testing.T) {
 	for i, ip6 := range []bool{false, true} {
 		rule := &testRule[i]
-		p := &Packet{is4: !ip6, dev: sys.NewPacketInterface("underlay", "none", nil), configs: []TxConfig{{SrcPorts: PortRange{49152, 65535}}}}
-		p.addSet(0)
-		p.hops = newHops(nil, nil, &p.late.lost)
+		p := &Packet{is4: !ip6, dev: sys.NewPacketInterface("underlay", "none", nil)}
+		if _, err := p.sets.Number(TxConfig{SrcPorts: PortRange{49152, 65535}}, p.newSet); err != nil {
+			t.Fatal(err)
+		}
+		p.hops = newHops(nil, nil, &p.late.Lost)
 		p.place.Store(&packetPlace{rules: *rule, who: messenger{is4: !ip6, mac: rule.mac, ip: rule.ip}})
 		told := 0
 		p.PathMTU(func(to frame.Endpoint, mtu int, quoted []byte) {
@@ -134,8 +137,8 @@ func TestPacketErrorQuote(t *testing.T) {
 		for _, n := range []int{0, 1, 7} {
 			p.heard(tooBig(ip6, 1300, n))
 		}
-		if told != 0 || p.errors.tooBig.Load() != 3 {
-			t.Errorf("IPv6 %v: %d of %d errors without a tunnel's header were believed", ip6, told, p.errors.tooBig.Load())
+		if told != 0 || p.errors.TooBig.Load() != 3 {
+			t.Errorf("IPv6 %v: %d of %d errors without a tunnel's header were believed", ip6, told, p.errors.TooBig.Load())
 		}
 		for _, n := range []int{8, 100} {
 			p.heard(tooBig(ip6, 1300, n))

@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -33,14 +34,14 @@ func (s *sender) perMessage(d *frame.Datagram) int {
 // so that what is lost is counted once for each.
 func (s *sender) addRun(t *txSock, i uint8, per int) {
 	d := &s.win[i]
-	n, seg := size(d), int(d.Seg)
+	n, seg := datagrams.Size(d), int(d.Seg)
 	for k := range d.To {
 		if d.To[k].Is4() != s.u.is4 {
 			s.flush(t) // what belongs to other endpoints is counted first
-			s.lose(copyOf{d: i, segs: int32(segments(d)), to: int32(k)}, frame.Unreachable)
+			s.lose(copyOf{d: i, segs: int32(datagrams.Segments(d)), to: int32(k)}, frame.Unreachable)
 			continue
 		}
-		c := cursor{parts: d.Parts}
+		c := datagrams.At(d.Parts, 0)
 		for left := n; ; {
 			s.room(t, len(d.Parts))
 			iov, took := s.take(&c, min(left, per*seg), seg)
@@ -54,7 +55,7 @@ func (s *sender) addRun(t *txSock, i uint8, per int) {
 				s.flush(t)
 				s.lose(who, frame.SendFailed)
 				took = min(left, seg)
-				c.skip(took)
+				c.Skip(took)
 			}
 			if left -= took; left == 0 {
 				break
@@ -63,60 +64,29 @@ func (s *sender) addRun(t *txSock, i uint8, per int) {
 	}
 }
 
-// segments returns how many datagrams d is on the wire.
-func segments(d *frame.Datagram) int {
-	if n := size(d); d.Seg != 0 && n > 0 {
-		return (n + int(d.Seg) - 1) / int(d.Seg)
-	}
-	return 1
-}
-
-// A cursor is a place in the pieces of a datagram.
-type cursor struct {
-	parts [][]byte
-	off   int // in the first
-}
-
-// skip moves the cursor n bytes on.
-func (c *cursor) skip(n int) {
-	for n > 0 && len(c.parts) > 0 {
-		k := min(n, len(c.parts[0])-c.off)
-		n -= k
-		c.off += k
-		if c.off == len(c.parts[0]) {
-			c.parts, c.off = c.parts[1:], 0
-		}
-	}
-}
-
 // take moves the cursor n bytes on and appends what it passed to the scratch. When that
 // is more pieces than one message may have it stops at a multiple of seg, or, with seg 0
 // or when not even one segment fits, takes nothing. It returns the pieces and their
 // bytes.
-func (s *sender) take(c *cursor, n, seg int) (iov []unix.Iovec, took int) {
+func (s *sender) take(c *datagrams.Cursor, n, seg int) (iov []unix.Iovec, took int) {
 	start := len(s.iov)
 	whole, end, done := *c, start, 0 // after the last whole segment
 	for took < n {
-		p := c.parts[0][c.off:]
-		k := min(len(p), n-took)
+		if len(s.iov)-start == maxIov {
+			*c = whole
+			clear(s.iov[end:])
+			s.iov = s.iov[:end]
+			return s.iov[start:], done
+		}
+		k := n - took
 		if seg > 0 {
 			k = min(k, done+seg-took)
 		}
-		if k > 0 {
-			if len(s.iov)-start == maxIov {
-				*c = whole
-				clear(s.iov[end:])
-				s.iov = s.iov[:end]
-				return s.iov[start:], done
-			}
-			v := unix.Iovec{Base: &p[0]}
-			v.SetLen(k)
-			s.iov = append(s.iov, v)
-		}
-		took += k
-		if c.off += k; c.off == len(c.parts[0]) {
-			c.parts, c.off = c.parts[1:], 0
-		}
+		p := c.Next(k)
+		v := unix.Iovec{Base: unsafe.SliceData(p)}
+		v.SetLen(len(p))
+		s.iov = append(s.iov, v)
+		took += len(p)
 		if took == done+seg {
 			whole, end, done = *c, len(s.iov), took
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -88,7 +89,7 @@ func (r *reader) Read(b *frame.Batch) error {
 		if fatal(r.errno) {
 			return readError(os.NewSyscallError("recvmmsg", r.errno))
 		}
-		r.errors.Add(1)
+		r.rx.Errors.Add(1)
 		if err := backOff(failed, r.u.done); err != nil {
 			return err
 		}
@@ -122,7 +123,7 @@ func (r *reader) deliver(b *frame.Batch) {
 			break
 		}
 	}
-	r.datagrams.Add(uint64(len(b.Frames)))
+	r.rx.Datagrams.Add(uint64(len(b.Frames)))
 }
 
 // split makes frames of message r.at, from r.off on. It reports false when some are left
@@ -163,7 +164,7 @@ func (r *reader) split(b *frame.Batch) bool {
 			f.Drop = frame.TooBig
 		}
 		if f.Drop != frame.NotDropped {
-			r.truncated.Add(1)
+			r.rx.Truncated.Add(1)
 		}
 		if r.off = end; end == n {
 			return true
@@ -203,8 +204,8 @@ func (r *reader) frame(b *frame.Batch, from, to int, last bool) *frame.Frame {
 // arrived books a message.
 func (r *reader) arrived(lone bool, segs int) {
 	if !lone {
-		r.runs.Add(1)
-		r.segments.Add(uint64(segs))
+		r.rx.Runs.Add(1)
+		r.rx.Segments.Add(uint64(segs))
 	}
 }
 
@@ -233,10 +234,10 @@ func fatal(e unix.Errno) bool {
 	return false
 }
 
-func (r *reader) addTo(st *Stats) {
+func (r *reader) addTo(st *datagrams.Counts) {
 	r.countDrops()
 	st.RxOverflow += r.dropped.total
-	r.countTo(st)
+	r.rx.AddTo(st)
 }
 
 // countDrops asks the socket how much it has dropped. u.mu is held.

@@ -1,9 +1,9 @@
 package underlay
 
-import "fmt"
+import "github.com/vxswitch/vxswitch/internal/datagrams"
 
 // MaxSets is how many sets of transmit sockets an underlay has, its own included.
-const MaxSets = 32
+const MaxSets = datagrams.MaxSets
 
 // TxConfig is what one set of transmit sockets differs in from the underlay's own: see
 // Sockets. A zero field stands for the underlay's own setting.
@@ -13,30 +13,7 @@ type TxConfig struct {
 }
 
 // Check returns what Sockets refuses of settings, whatever the underlay's own are.
-func (c *TxConfig) Check() error {
+func (c TxConfig) Check() error {
 	u := UDPConfig{SrcPorts: c.SrcPorts, Checksum: c.Checksum}
 	return u.complete("TxConfig")
-}
-
-// number returns the number of c in list, whose first entry is the underlay's own
-// configuration, and the list with c in it.
-func (c TxConfig) number(list []TxConfig) (uint8, []TxConfig, error) {
-	if c.SrcPorts == (PortRange{}) {
-		c.SrcPorts = list[0].SrcPorts
-	}
-	if c.Checksum == ChecksumAuto {
-		c.Checksum = list[0].Checksum
-	}
-	if err := c.Check(); err != nil {
-		return 0, list, err
-	}
-	for i := range list {
-		if list[i] == c {
-			return uint8(i), list, nil
-		}
-	}
-	if len(list) == MaxSets {
-		return 0, list, fmt.Errorf("underlay: TxConfig: there are %d sets of transmit sockets already", MaxSets)
-	}
-	return uint8(len(list)), append(list, c), nil
 }

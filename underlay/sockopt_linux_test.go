@@ -38,11 +38,11 @@ func TestUDPChecksumModes(t *testing.T) {
 		v4, v6 int
 	}{{ChecksumAuto, 1, 0}, {ChecksumOn, 0, 0}, {ChecksumOff, 1, 1}} {
 		u := listen(t, "127.0.0.1:0", &UDPConfig{Checksum: tc.mode})
-		if v := sockopt(t, txSocksOf(u, u.sets[0].Load().lone)[0].sock, unix.SOL_SOCKET, unix.SO_NO_CHECK); v != tc.v4 {
+		if v := sockopt(t, txSocksOf(u, u.sets.Get(0).lone)[0].sock, unix.SOL_SOCKET, unix.SO_NO_CHECK); v != tc.v4 {
 			t.Errorf("mode %d: SO_NO_CHECK %d", tc.mode, v)
 		}
 		u = listen(t, "[::1]:0", &UDPConfig{Checksum: tc.mode})
-		if v := sockopt(t, txSocksOf(u, u.sets[0].Load().lone)[0].sock, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX); v != tc.v6 {
+		if v := sockopt(t, txSocksOf(u, u.sets.Get(0).lone)[0].sock, unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX); v != tc.v6 {
 			t.Errorf("mode %d: UDP_NO_CHECK6_TX %d", tc.mode, v)
 		}
 	}

@@ -1,10 +1,6 @@
 package underlay
 
-import (
-	"sync/atomic"
-
-	"github.com/vxswitch/vxswitch/frame"
-)
+import "github.com/vxswitch/vxswitch/frame"
 
 // Stats is a snapshot of an underlay's counters since it was opened. Datagrams are
 // counted one by one: each copy of a replicated one, each segment of a run.
@@ -24,21 +20,18 @@ type Stats struct {
 	TxRetries   uint64                   // messages tried again, since what had stopped them may have been about another
 
 	// What the network reported about datagrams sent earlier (IP_RECVERR).
-	Errors ErrorStats
+	Errors struct {
+		Refused     uint64 // ICMP port or protocol unreachable: nobody listens there
+		Unreachable uint64 // ICMP net or host unreachable and the like
+		TooBig      uint64 // ICMP fragmentation needed, packet too big, or above the interface's MTU
+		Prohibited  uint64 // ICMP administratively prohibited
+		Other       uint64
+	}
 
 	// The smallest buffers granted to a receive and to a transmit socket, as
 	// the kernel counts: twice what was asked for, since its own bookkeeping is
 	// in it. 0 for a Memory.
 	RecvBuffer, SendBuffer int
-}
-
-// ErrorStats counts the entries of the transmit sockets' error queues by kind.
-type ErrorStats struct {
-	Refused     uint64 // ICMP port or protocol unreachable: nobody listens there
-	Unreachable uint64 // ICMP net or host unreachable and the like
-	TooBig      uint64 // ICMP fragmentation needed, packet too big, or above the interface's MTU
-	Prohibited  uint64 // ICMP administratively prohibited
-	Other       uint64
 }
 
 // Lost returns the sum of TxLost.
@@ -48,13 +41,4 @@ func (s Stats) Lost() uint64 {
 		n += v
 	}
 	return n
-}
-
-// lostCounters counts lost datagrams by reason.
-type lostCounters [frame.NumReasons]atomic.Uint64
-
-func (c *lostCounters) addTo(st *Stats) {
-	for i := range c {
-		st.TxLost[i] += c[i].Load()
-	}
 }

@@ -63,7 +63,7 @@ func TestSuperframes(t *testing.T) {
 			if f := &fs[0]; f.Drop != x.drop || f.GSO != want || f.Headroom() != frame.Headroom || x.frames == 1 && x.drop == 0 && !bytes.Equal(f.Bytes(), x.m.data) {
 				t.Errorf("%s: %v %+v, %d bytes", x.name, f.Drop, f.GSO, f.Len())
 			}
-			if n := r.truncated.Load(); n != 0 && x.drop == 0 && !x.m.trunc {
+			if n := r.rx.Truncated.Load(); n != 0 && x.drop == 0 && !x.m.trunc {
 				t.Errorf("%s: %d counted as cut", x.name, n)
 			}
 		}

@@ -1,8 +1,6 @@
 package underlay
 
 import (
-	"sync/atomic"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -29,19 +27,21 @@ func (s *sender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 	for off := 0; off < len(msgs); {
 		taken, tooLongs := s.sock.taken.Load(), s.sock.tooLong.Load()
 		n, errno := s.u.sendmmsg(fd, msgs[off:], unix.MSG_DONTWAIT)
-		s.sum.calls++
+		s.sum.Calls++
 		if errno == unix.EINTR {
 			continue
 		}
 		if errno == 0 {
-			s.sum.sent(who[off : off+n])
+			for i := range who[off : off+n] {
+				s.sum.Sent(int(who[off+i].segs))
+			}
 			off += n
 			tries = 0
 			if off < len(msgs) {
 				// Stopped without saying why; a pending error is gone by that,
 				// its entry in the queue is not.
 				s.errs.read(fd, s.sock)
-				s.sum.retries++
+				s.sum.Retries++
 			}
 			continue
 		}
@@ -52,7 +52,7 @@ func (s *sender) push(fd uintptr, msgs []sys.Mmsghdr, who []copyOf) {
 			tooLong := errno == unix.EMSGSIZE && s.sock.tooLong.Load() != tooLongs
 			if !tooLong && (tries == 0 || anothers && tries < maxTries) {
 				tries++
-				s.sum.retries++
+				s.sum.Retries++
 				continue
 			}
 		}
@@ -91,50 +91,4 @@ func verdict(e unix.Errno) (why frame.Reason, own bool) {
 		return frame.Unreachable, false
 	}
 	return frame.SendFailed, false
-}
-
-// txSum adds up what one Send does.
-type txSum struct{ datagrams, runs, segments, calls, retries uint64 }
-
-// sent books messages the kernel took.
-func (c *txSum) sent(who []copyOf) {
-	for i := range who {
-		c.one(int(who[i].segs))
-	}
-}
-
-// one books a message of n datagrams.
-func (c *txSum) one(n int) {
-	c.datagrams += uint64(n)
-	if n > 1 {
-		c.runs++
-		c.segments += uint64(n)
-	}
-}
-
-// txCounters are one sender's; they are added to once for each Send.
-type txCounters struct {
-	datagrams, runs, segments, calls, retries atomic.Uint64
-	lost                                      lostCounters
-}
-
-func (c *txCounters) add(s *txSum) {
-	c.datagrams.Add(s.datagrams)
-	c.calls.Add(s.calls)
-	if s.runs > 0 {
-		c.runs.Add(s.runs)
-		c.segments.Add(s.segments)
-	}
-	if s.retries > 0 {
-		c.retries.Add(s.retries)
-	}
-}
-
-func (c *txCounters) addTo(st *Stats) {
-	st.TxDatagrams += c.datagrams.Load()
-	st.TxRuns += c.runs.Load()
-	st.TxSegments += c.segments.Load()
-	st.TxCalls += c.calls.Load()
-	st.TxRetries += c.retries.Load()
-	c.lost.addTo(st)
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -49,8 +50,8 @@ type sender struct {
 
 	apart apart // a run that was refused
 
-	sum   txSum // of one Send
-	count txCounters
+	sum   datagrams.Sum // of one Send
+	count datagrams.Tx
 }
 
 // copyOf says what a message carries: a copy of a datagram, or a piece of one.
@@ -87,8 +88,7 @@ func (s *sender) Send(ds []frame.Datagram) error {
 		ds = ds[n:]
 	}
 	s.win = nil
-	s.count.add(&s.sum)
-	s.sum = txSum{}
+	s.count.Add(&s.sum)
 	if s.down {
 		return net.ErrClosed
 	}
@@ -101,7 +101,7 @@ func (s *sender) sendWindow() {
 	for i := range s.win {
 		d := &s.win[i]
 		d.Lost, d.Drop = 0, frame.NotDropped
-		if d.Set >= MaxSets || s.u.sets[d.Set].Load() == nil {
+		if s.u.sets.Get(d.Set) == nil {
 			s.loseAll(uint8(i), frame.SendFailed)
 			continue
 		}
@@ -109,7 +109,7 @@ func (s *sender) sendWindow() {
 	}
 	for ; sets != 0; sets &= sets - 1 {
 		k := uint8(bits.TrailingZeros32(sets))
-		s.set = s.u.sets[k].Load()
+		s.set = s.u.sets.Get(k)
 		s.sendSet(k)
 	}
 }
@@ -123,7 +123,7 @@ func (s *sender) sendSet(set uint8) {
 			ports = &[]uint16{0} // none: socket will tell why
 		}
 	}
-	var first, last [maxTxPorts]uint8
+	var first, last [datagrams.MaxSlots]uint8
 	var used uint32 // bit k: something for port k
 	for i := range s.win {
 		d := &s.win[i]
@@ -152,9 +152,9 @@ func (s *sender) sendSet(set uint8) {
 // port picks one of n ports for a datagram, -1 for what cannot be sent.
 func (s *sender) port(d *frame.Datagram, n int) int {
 	if s.u.raw {
-		return protocolOf(d.Parts)
+		return datagrams.Protocol(d.Parts)
 	}
-	return txIndex(d.Flow, n)
+	return datagrams.Index(d.Flow, n)
 }
 
 // sendPort sends the datagrams of one source port, from first on, in order.
@@ -228,8 +228,8 @@ func (s *sender) add(t *txSock, i uint8) {
 	}
 	for k := 0; k < len(d.To); {
 		s.room(t, len(d.Parts))
-		c := cursor{parts: d.Parts}
-		iov, _ := s.take(&c, size(d), 0)
+		c := datagrams.At(d.Parts, 0)
+		iov, _ := s.take(&c, datagrams.Size(d), 0)
 		ctl := s.control(d, 0)
 		for ; k < len(d.To) && s.n < chunk; k++ {
 			s.message(i, k, iov, ctl, copyOf{d: i, segs: 1, to: int32(k)})
@@ -314,18 +314,18 @@ func (s *sender) flush(t *txSock) {
 // which follow each other, is one copy lost.
 func (s *sender) lose(c copyOf, why frame.Reason) {
 	if c.d != s.last.d || c.to != s.last.to {
-		lose(&s.win[c.d], why)
+		datagrams.Lose(&s.win[c.d], why)
 	}
 	s.last = c
-	s.count.lost[why].Add(uint64(c.segs))
+	s.count.Lost[why].Add(uint64(c.segs))
 }
 
 // loseAll books every copy of datagram i.
 func (s *sender) loseAll(i uint8, why frame.Reason) {
 	d := &s.win[i]
-	segs := segments(d)
+	segs := datagrams.Segments(d)
 	for range d.To {
-		lose(d, why)
-		s.count.lost[why].Add(uint64(segs))
+		datagrams.Lose(d, why)
+		s.count.Lost[why].Add(uint64(segs))
 	}
 }

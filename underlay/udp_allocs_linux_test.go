@@ -13,7 +13,7 @@ func TestUDPRunAllocs(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
 	off := listen(t, "127.0.0.1:0", &UDPConfig{NoOffload: true})
 	refused := listen(t, "127.0.0.1:0", nil)
-	refused.sets[0].Load().run = 0 // sockets without checksums: EINVAL
+	refused.sets.Get(0).run = 0 // sockets without checksums: EINVAL
 	eb := endpoint(t, b.LocalAddr())
 	var ds []frame.Datagram
 	for i := range 4 {

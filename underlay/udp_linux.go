@@ -5,6 +5,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // UDP is an underlay of UDP sockets on one local address: receive sockets on the
@@ -13,9 +15,8 @@ import (
 // goroutine.
 type UDP struct {
 	base
-	configs    []TxConfig // of the sets, under mu
-	canSegment bool       // the kernel knows UDP_SEGMENT
-	gro        bool       // the readers' sockets have UDP_GRO, under mu
+	canSegment bool // the kernel knows UDP_SEGMENT
+	gro        bool // the readers' sockets have UDP_GRO, under mu
 }
 
 // Join makes the underlay a member of a multicast group of its address family, on the configured
@@ -52,7 +53,7 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 	if err != nil {
 		return nil, err
 	}
-	if local, err = localAddress(local); err != nil {
+	if local, err = datagrams.Local("underlay", local); err != nil {
 		return nil, err
 	}
 	if c.MaxDatagram == 0 {
@@ -61,7 +62,7 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 		}
 	}
 	is4 := local.Addr().Is4()
-	u := &UDP{base: base{name: "UDPConfig", local: local, is4: is4, overhead: headers(is4), cfg: c}}
+	u := &UDP{base: base{name: "UDPConfig", local: local, is4: is4, overhead: datagrams.UDPHeaders(is4), cfg: c}}
 	u.openKind = u.bindTx
 	if err := u.setUp(); err != nil {
 		return nil, err
@@ -86,8 +87,9 @@ func (u *UDP) openAll() error {
 	if u.groups, err = newGroups(&u.base); err != nil {
 		return err
 	}
-	u.configs = []TxConfig{{u.cfg.SrcPorts, u.cfg.Checksum}}
-	u.addSet(0)
+	if _, err := u.sets.Number(TxConfig{u.cfg.SrcPorts, u.cfg.Checksum}, u.newSet); err != nil {
+		return err
+	}
 	u.canSegment = u.readers[0].sock.Load().canSegment()
 	u.SetOffload(!u.cfg.NoOffload)
 	return u.start()

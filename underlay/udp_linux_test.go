@@ -21,10 +21,10 @@ func listen(t testing.TB, local string, cfg *UDPConfig) *UDP {
 }
 
 // txSocksOf returns the sockets of one kind of set 0.
-func txSocksOf(u *UDP, k kind) []*txSock { return u.sets[0].Load().ports.kinds[k].Load().socks }
+func txSocksOf(u *UDP, k kind) []*txSock { return u.sets.Get(0).ports.kinds[k].Load().socks }
 
 // txPort returns a source port of set 0.
-func txPort(u *UDP, i int) uint16 { return (*u.sets[0].Load().ports.ports.Load())[i] }
+func txPort(u *UDP, i int) uint16 { return (*u.sets.Get(0).ports.ports.Load())[i] }
 
 func families(t *testing.T, f func(t *testing.T, a, b string)) {
 	t.Run("IPv4", func(t *testing.T) { f(t, "127.0.0.1:0", "127.0.0.2:0") })

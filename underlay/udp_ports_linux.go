@@ -7,6 +7,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // bindTx opens sockets of one kind: on the ports there are, or, the first time, on one
@@ -24,8 +26,8 @@ func (u *UDP) bindTx(p *txPorts, k kind, x *txSocks) error {
 		return nil
 	}
 	var ports []uint16
-	for i, n := 0, p.r.slots(); i < n; i++ {
-		s, err := u.openIn(p.r.slot(i, n), k)
+	for i, n := 0, p.r.Slots(); i < n; i++ {
+		s, err := u.openIn(p.r.Slot(i, n), k)
 		if errors.Is(err, syscall.EADDRINUSE) {
 			continue
 		}
@@ -43,8 +45,8 @@ func (u *UDP) bindTx(p *txPorts, k kind, x *txSocks) error {
 }
 
 // openIn binds a socket to a port of r: a random one, or the next that is free.
-func (u *UDP) openIn(r PortRange, k kind) (*txSock, error) {
-	size := int(r.Hi) - int(r.Lo) + 1
+func (u *UDP) openIn(r datagrams.Ports, k kind) (*txSock, error) {
+	size := r.Len()
 	first := rand.IntN(size)
 	for i := range size {
 		s, err := u.openPort(r.Lo+uint16((first+i)%size), k, false)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // pattern is n bytes of which no two places look alike.
@@ -137,7 +138,7 @@ func TestUDPRunsKeepOrder(t *testing.T) {
 				t.Errorf("mode %d: %d source ports", sum, len(seen))
 			}
 			for flow, w := range want {
-				if s := seen[txPort(a, txIndex(flow, 16))]; !slices.Equal(s, w) {
+				if s := seen[txPort(a, datagrams.Index(flow, 16))]; !slices.Equal(s, w) {
 					t.Errorf("mode %d: flow %d: %q, want %q", sum, flow, s, w)
 				}
 			}
@@ -208,7 +209,7 @@ func TestUDPRefusedRun(t *testing.T) {
 func TestUDPRunsThatAreAllRefused(t *testing.T) {
 	a := listen(t, "127.0.0.1:0", nil)
 	b := listen(t, "127.0.0.1:0", nil)
-	a.sets[0].Load().run = 0 // the lone datagrams' sockets, which have SO_NO_CHECK
+	a.sets.Get(0).run = 0 // the lone datagrams' sockets, which have SO_NO_CHECK
 	d, want := runOf(95, 10, 4, 1, endpoint(t, b.LocalAddr()))
 	d.TOS = 4
 	ds := []frame.Datagram{d, d}
@@ -276,7 +277,7 @@ func TestUDPSetOffload(t *testing.T) {
 	}
 	// What the way out refused is remembered until it is turned on again.
 	a.SetOffload(true)
-	a.sets[0].Load().split.Store(true)
+	a.sets.Get(0).split.Store(true)
 	send(t, a, d)
 	if st := a.Stats(); st.TxRuns != runs {
 		t.Error("a run although they are refused")
@@ -313,7 +314,7 @@ func FuzzTake(f *testing.F) {
 			p := bytes.Repeat([]byte{byte(i)}, int(l))
 			parts, all = append(parts, p), append(all, p...)
 		}
-		c := cursor{parts: parts}
+		c := datagrams.At(parts, 0)
 		for len(all) > 0 {
 			want := min(int(n)+1, len(all))
 			iov, took := s.take(&c, want, int(seg))
@@ -329,7 +330,7 @@ func FuzzTake(f *testing.F) {
 			}
 			if took == 0 {
 				took = min(int(seg), len(all))
-				c.skip(took)
+				c.Skip(took)
 			}
 			all, s.iov = all[took:], s.iov[:0]
 		}

@@ -1,11 +1,14 @@
 package underlay
 
 import (
+	"cmp"
 	"net"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // A txSet is what a Datagram's Set stands for: source ports, and which kind of socket on
@@ -48,33 +51,26 @@ func (u *UDP) Sockets(c TxConfig) (uint8, error) {
 	if u.closed {
 		return 0, net.ErrClosed
 	}
-	n, all, err := c.number(u.configs)
-	if err != nil {
-		return 0, err
-	}
-	if u.configs = all; u.sets[n].Load() == nil {
-		u.addSet(n)
-	}
-	return n, nil
+	own := u.sets.Own()
+	return u.sets.Number(TxConfig{cmp.Or(c.SrcPorts, own.SrcPorts), cmp.Or(c.Checksum, own.Checksum)}, u.newSet)
 }
 
-// addSet makes a set of its configuration.
-func (u *UDP) addSet(n uint8) {
-	c := u.configs[n]
+// newSet makes a set of its configuration.
+func (u *UDP) newSet(c TxConfig) *txSet {
 	s := &txSet{run: withSum, plain: mayFragment, runs: c.Checksum != ChecksumOff}
 	if c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !u.is4 {
 		s.lone = withSum
 	}
 	for _, p := range u.ranges {
-		if p.r == c.SrcPorts {
+		if p.r == datagrams.Ports(c.SrcPorts) {
 			s.ports = p
 		}
 	}
 	if s.ports == nil {
-		s.ports = &txPorts{r: c.SrcPorts}
+		s.ports = &txPorts{r: datagrams.Ports(c.SrcPorts)}
 		u.ranges = append(u.ranges, s.ports)
 	}
-	u.sets[n].Store(s)
+	return s
 }
 
 // SetOffload turns runs on or off while the underlay is in use: those given to a Sender,
@@ -94,10 +90,8 @@ func (u *UDP) SetOffload(on bool) {
 		r.sock.Load().setGRO(on)
 	}
 	u.groups.each(func(s *groupSock) { s.setGRO(on && u.canSegment) })
-	for i := range u.sets {
-		if s := u.sets[i].Load(); s != nil && on {
-			s.split.Store(false)
-		}
+	if on {
+		u.sets.All(func(s *txSet) { s.split.Store(false) })
 	}
 }
 

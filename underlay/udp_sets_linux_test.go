@@ -95,7 +95,7 @@ func TestUDPSetsTogether(t *testing.T) {
 	}
 	receive(t, u, 4*20*4)
 	wg.Wait()
-	p := u.sets[set].Load().ports
+	p := u.sets.Get(set).ports
 	for k := range p.kinds {
 		var ports []uint16
 		if x := p.kinds[k].Load(); x != nil {
@@ -143,7 +143,7 @@ func TestUDPLateSocketsNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := u.sets[set].Load().ports.kinds[0].Load().socks[0]
+	late := u.sets.Get(set).ports.kinds[0].Load().socks[0]
 	_ = late.raw.Control(func(fd uintptr) {
 		if there, _ := unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_NETNS_COOKIE); there == here {
 			t.Error("in the namespace of the sender's thread")

@@ -132,8 +132,8 @@ func FuzzSplit(f *testing.F) {
 		if want > 1 {
 			runs, segs = 1, uint64(want)
 		}
-		if r.runs.Load() != runs || r.segments.Load() != segs || r.truncated.Load() != uint64(cut) {
-			t.Fatalf("counted %d runs of %d datagrams, %d cut; want %d, %d, %d", r.runs.Load(), r.segments.Load(), r.truncated.Load(), runs, segs, cut)
+		if r.rx.Runs.Load() != runs || r.rx.Segments.Load() != segs || r.rx.Truncated.Load() != uint64(cut) {
+			t.Fatalf("counted %d runs of %d datagrams, %d cut; want %d, %d, %d", r.rx.Runs.Load(), r.rx.Segments.Load(), r.rx.Truncated.Load(), runs, segs, cut)
 		}
 	})
 }

@@ -36,11 +36,12 @@ var allowed = map[string][]string{
 	"control/controltest": {"control", "frame"},
 	"node":                {"setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
 
-	"underlay": {"setting", "frame", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
+	"underlay": {"setting", "frame", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
 	"port":     {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
 
 	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 
+	"internal/datagrams": {"frame", "internal/hostaddr"},
 	"internal/hostaddr":  {},
 	"internal/absent":    {},
 	"internal/icmperr":   {"frame", "internal/mix", "internal/wire"},

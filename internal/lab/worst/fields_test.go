@@ -24,11 +24,11 @@ port.Device.queues port.Faulty.in port.Packet.queues port.captureFile.ids
 switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
-underlay.Memory.configs underlay.Memory.senders underlay.Memory.sets underlay.Memory.users
-underlay.Network.groups underlay.Network.links underlay.Network.members underlay.Network.special
-underlay.Packet.configs underlay.Packet.groups underlay.Packet.queues underlay.Packet.senders
-underlay.Packet.sets underlay.UDP.configs underlay.base.ranges underlay.base.readers underlay.base.senders
-underlay.base.sets underlay.errWatch.socks underlay.groups.socks underlay.move.rx underlay.move.tx
+internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.Memory.senders
+underlay.Memory.sets underlay.Memory.users underlay.Network.groups underlay.Network.links
+underlay.Network.members underlay.Network.special underlay.Packet.groups underlay.Packet.queues
+underlay.Packet.senders underlay.base.ranges underlay.base.readers underlay.base.senders
+underlay.errWatch.socks underlay.groups.socks underlay.move.rx underlay.move.tx
 underlay.packetRules.groups underlay.program.fails underlay.program.ins underlay.program.takes
 underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks
 vtep.VTEP.networks vtep.VTEP.settings vtep.allowed.all vtep.allowed.own vtep.floodList.given vtep.floodList.groups
@@ -53,13 +53,12 @@ switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick 
 switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
 switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
-underlay.apart.iov underlay.apart.msgs underlay.apart.who underlay.base.done underlay.cursor.parts
-underlay.hops.kick underlay.hops.lost underlay.inbox.blocks underlay.inbox.into underlay.inbox.msgs
-underlay.memSender.lost underlay.memSender.seg underlay.packetBatch.heads underlay.packetBatch.iov
-underlay.packetBatch.msgs underlay.packetBatch.who underlay.packetReader.heads underlay.packetReader.iov
-underlay.packetSender.win underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl
-underlay.sender.iov underlay.sender.msgs underlay.sender.names underlay.sender.next underlay.sender.who
-underlay.sender.win underlay.txCounters.lost
+internal/datagrams.Cursor.parts underlay.apart.iov underlay.apart.msgs underlay.apart.who
+underlay.base.done underlay.hops.kick underlay.inbox.blocks underlay.inbox.into underlay.inbox.msgs
+underlay.memSender.seg underlay.packetBatch.heads underlay.packetBatch.iov underlay.packetBatch.msgs
+underlay.packetBatch.who underlay.packetReader.heads underlay.packetReader.iov underlay.packetSender.win
+underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl underlay.sender.iov
+underlay.sender.msgs underlay.sender.names underlay.sender.next underlay.sender.who underlay.sender.win
 vtep.VTEP.lost vtep.lane.ds vtep.lane.owner vtep.lane.span vtep.wrapped.parts vtep.writer.pieces
 vtep.writer.pkt vtep.writer.runs vtep.writer.to
 `

@@ -1,0 +1,51 @@
+package datagrams
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
+)
+
+// Errors here begin with the name of the package that asks.
+
+// Local checks an address to listen on, one host's or the wildcard, and returns it unmapped.
+func Local(pkg string, local netip.AddrPort) (netip.AddrPort, error) {
+	a := local.Addr().Unmap()
+	if err := hostaddr.Check(a); err != nil && !a.IsUnspecified() {
+		return netip.AddrPort{}, fmt.Errorf("%s: local address %v %w", pkg, a, err)
+	}
+	return netip.AddrPortFrom(a, local.Port()), nil
+}
+
+// Another checks a local address that is to take the place of another, and returns it unmapped.
+// The family stays: peers of the other could not be reached any more.
+func Another(pkg string, old, addr netip.Addr) (netip.Addr, error) {
+	ap, err := Local(pkg, netip.AddrPortFrom(addr, 0))
+	if err != nil {
+		return addr, err
+	}
+	if addr = ap.Addr(); addr.Is4() != old.Is4() {
+		return addr, fmt.Errorf("%s: local address %v is not of the family of %v", pkg, addr, old)
+	}
+	return addr, nil
+}
+
+// Group checks the address of a multicast group, for an underlay of IPv4 or IPv6.
+func Group(pkg string, group netip.Addr, is4 bool) ([16]byte, error) {
+	a := group.Unmap()
+	switch {
+	case !a.IsMulticast():
+		return [16]byte{}, fmt.Errorf("%s: %v is no multicast group", pkg, group)
+	case a.Zone() != "":
+		return [16]byte{}, fmt.Errorf("%s: multicast group %v: the zone is that of the underlay, allowed is none", pkg, group)
+	case a.Is4() != is4:
+		return [16]byte{}, fmt.Errorf("%s: multicast group %v: is not of the underlay's address family", pkg, group)
+	}
+	return a.As16(), nil
+}
+
+// NotJoined is the error of a Leave without a Join.
+func NotJoined(pkg string, group netip.Addr) error {
+	return fmt.Errorf("%s: multicast group %v: not a member", pkg, group)
+}
