@@ -29,13 +29,11 @@ type checker struct {
 
 	wanted
 	claimed map[string]string // who has what only one may have
-	lookups map[*Segment]*lookup
 }
 
 // check returns all that is wrong with a configuration, beside what is in the report already.
 func (k checker) check(c *Config) error {
 	k.Report, k.wanted, k.claimed = cmp.Or(k.Report, new(conf.Report)), index(c), map[string]string{}
-	k.lookups = map[*Segment]*lookup{}
 	each(k.Report, "tunnels", c.Tunnels, k.tunnel)
 	each(k.Report, "ports", c.Ports, k.port)
 	each(k.Report, "policies", c.Policies, k.policy)
@@ -190,7 +188,7 @@ func (k *checker) neighbours(key string, g *Segment) {
 	each(k.Report, key+".static", n.Static, func(at string, x *Neighbour) {
 		if !x.IP.IsValid() {
 			k.Fail(at+".ip", "an address is needed")
-		} else if err := k.neighbourIP(g, x.IP); err != nil {
+		} else if err := g.neighbour(x.IP); err != nil {
 			k.Fail(at+".ip", "%v %v", x.IP, err)
 		}
 		once(k, at+".ip", ips, x.IP)
@@ -224,11 +222,13 @@ func (k *checker) neighbourMode(key string, g *Segment, mode arp.Mode) {
 	}
 }
 
-// neighbourIP says why an address is not that of a host in the segment.
-func (k *checker) neighbourIP(g *Segment, ip netip.Addr) error {
-	for _, p := range k.around(g, ip) {
-		if err := hostaddr.In(p, ip); err != nil {
-			return err
+// neighbour says why an address is not that of a host in the segment.
+func (g *Segment) neighbour(ip netip.Addr) error {
+	if g.Gateway != nil {
+		for _, p := range g.Gateway.Addresses {
+			if err := hostaddr.In(p, ip); err != nil {
+				return err
+			}
 		}
 	}
 	return hostaddr.Neighbour(ip)
@@ -346,7 +346,7 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 		k.Fail(key+".tunnel", "is for remote and remotes")
 	case e.VNI != 0:
 		k.Fail(key+".vni", "is for remote and remotes")
-	case e.Port != "" && !k.of(g).members[e.Port]:
+	case e.Port != "" && g.member(e.Port) == nil:
 		k.Fail(key+".port", "%q is no member of the segment", e.Port)
 	}
 }

@@ -131,7 +131,7 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		k.Fail(key+".segment", "VRF %q has no gateway in VNI %d", vrf, h.Segment)
 		return
 	}
-	bare, tunnels, router := k.of(g).bare, len(g.in()) > 0, !h.MAC.IsZero() || k.Failed(key+".mac")
+	bare, tunnels, router := g.bare(k.wanted), len(g.in()) > 0, !h.MAC.IsZero() || k.Failed(key+".mac")
 	var t *Tunnel
 	if h.Remote.IsValid() || bare || router {
 		t = k.tunnelOf(key, g, h.Tunnel)
@@ -171,7 +171,7 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 	case !h.IP.IsValid() || to.IsValid() && h.IP.Is4() != to.Addr().Is4():
 		k.Fail(key+".ip", "an address of the family of %v is needed", to)
 	default:
-		if err := l3.CheckNextHop(k.around(g, h.IP), h.IP); err != nil {
+		if err := l3.CheckNextHop(g.Gateway.Addresses, h.IP); err != nil {
 			k.Fail(key+".ip", "%v %v", h.IP, err)
 		}
 	}

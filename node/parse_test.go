@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -375,8 +374,6 @@ func TestParseHostile(t *testing.T) {
 		"shut first":      `/*` + strings.Repeat("]", 4<<20) + `*/` + strings.Repeat("[", 4<<20),
 		"many errors":     `{"segments": [` + strings.TrimSuffix(strings.Repeat("0,", 100_000), ",") + `]}`,
 		"many keys":       `{` + strings.TrimSuffix(strings.Repeat(`"a":0,`, 100_000), ",") + `}`,
-		"many tunnels":    `{"tunnels": [` + strings.TrimSuffix(strings.Repeat("{},", 300_000), ",") + `]}`,
-		"long name":       `{"policies": [{"name": "p", "sets": {"` + strings.Repeat("k.", 1<<20) + `": ["x"]}}]}`,
 		"many references": `{"segments": [{"vni": 1, "members": [` + strings.TrimSuffix(strings.Repeat(`{"port":"a"},`, 50_000), ",") + `]}]}`,
 	} {
 		begun := time.Now()
@@ -387,42 +384,6 @@ func TestParseHostile(t *testing.T) {
 		}
 		if last := errs[len(errs)-1]; len(errs) > conf.MaxErrors && !strings.HasPrefix(last.Text, "and ") {
 			t.Errorf("%s: the last is %v", name, last)
-		}
-	}
-}
-
-// What names others, or is in others, is looked up.
-func TestParseLarge(t *testing.T) {
-	list := func(format string) string {
-		l := make([]string, 40_000)
-		for i := range l {
-			l[i] = strings.NewReplacer("MAC", fmt.Sprintf("02:00:00:%02x:%02x:02", i>>8, i&255), "IP", fmt.Sprintf("11.%d.%d", i>>8, i&255), "N", fmt.Sprint(i)).Replace(format)
-		}
-		return "[" + strings.Join(l, ",") + "]"
-	}
-	gateway := `"gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ` + list(`"IP.1/30"`) + `}`
-	for name, text := range map[string]string{
-		"members": `"ports": ` + list(`{"name": "pN"}`) + `, "segments": [{"vni": 1, "members": ` + list(`{"port": "pN"}`) + `, "fdb": ` + list(`{"mac": "MAC", "port": "pN"}`) + `}]`,
-		"static":  `"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "neighbours": {"static": ` + list(`{"ip": "IP.2", "mac": "MAC"}`) + `}, ` + gateway + `}]`,
-		"hops":    `"vrfs": [{"name": "v", "routes": [{"prefix": "::/0"}, {"prefix": "0.0.0.0/0", "via": ` + list(`{"segment": 1, "ip": "IP.2"}`) + `}]}], "segments": [{"vni": 1, ` + gateway + `}]`,
-	} {
-		begun := time.Now()
-		if _, err := Parse([]byte("{" + text + "}")); err != nil || time.Since(begun) > 8*time.Second {
-			t.Errorf("%s: %v, after %v", name, err, time.Since(begun))
-		}
-	}
-}
-
-// An address of a static neighbour is that of no network it is in, wherever among the gateway's it is.
-func TestParseAround(t *testing.T) {
-	for ip, want := range map[string]string{
-		"10.0.0.9": "", "172.16.0.1": "", "10.1.0.255": "1:112: segments[0].neighbours.static[0].ip: 10.1.0.255 is the broadcast address of its network; allowed are those of its hosts",
-		"10.1.0.0": "1:112: segments[0].neighbours.static[0].ip: 10.1.0.0 is the address of the network itself; allowed are those of its hosts",
-	} {
-		_, err := Parse([]byte(`{"vrfs": [{"name": "v"}], "segments": [{"vni": 1, "neighbours": {"static": [{"mac": "02:00:00:00:00:02", "ip": "` + ip + `"}]},
-"gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["10.0.0.1/24", "fd00::1/64", "10.1.0.1/16", "10.1.0.1/24"]}}]}`))
-		if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-			t.Errorf("%s: %v, want %s", ip, err, want)
 		}
 	}
 }

@@ -200,11 +200,12 @@ func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
 // none.
 func (k *checker) tunnelOf(key string, g *Segment, name string) *Tunnel {
 	in := g.in()
+	for _, x := range in {
+		if x.Tunnel == name || name == "" && len(in) == 1 {
+			return k.tunnels[x.Tunnel]
+		}
+	}
 	switch {
-	case name == "" && len(in) == 1:
-		return k.tunnels[in[0].Tunnel]
-	case k.of(g).tunnels[name]:
-		return k.tunnels[name]
 	case name != "":
 		k.Fail(key+".tunnel", "the segment is in no tunnel %q", name)
 	case len(in) > 1:
