@@ -104,12 +104,12 @@ var elsewhere = map[string]string{
 
 	"vtep.Header.Set": "the number of sockets with a peer's underlay.TxConfig",
 
-	"vswitch.AttachConfig.Shut":  "the node shuts and opens while it changes things",
-	"vswitch.AttachConfig.KeepOpen":  "the node closes ports itself",
-	"vswitch.AttachConfig.Slots": "stages: the policies, guard and clamp of a member",
-	"vswitch.Config.Log":         "Options.Log: of the program",
-	"vswitch.TraceConfig":        "of one trace, asked for while the node runs",
-	"vswitch.VSIConfig.Slots":    "stages: the policy, neighbours and gateway of a segment",
+	"vswitch.AttachConfig.Shut":     "the node shuts and opens while it changes things",
+	"vswitch.AttachConfig.KeepOpen": "the node closes ports itself",
+	"vswitch.AttachConfig.Slots":    "stages: the policies, guard and clamp of a member",
+	"vswitch.Config.Log":            "Options.Log: of the program",
+	"vswitch.TraceConfig":           "of one trace, asked for while the node runs",
+	"vswitch.VSIConfig.Slots":       "stages: the policy, neighbours and gateway of a segment",
 }
 
 // What the library can be told, a configuration can say, or a list says why not.
