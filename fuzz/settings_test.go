@@ -41,7 +41,7 @@ func (s *settings) draw(d *draw) {
 	s.tunnel.Peers = pick(d, vtep.AnyPeer, vtep.ListedOnly)
 	s.tunnel.MaxPeers = pick(d, 4, 1, 0)
 	s.tunnel.Header.TTL = pick[vtep.Value](d, 0, vtep.Inherit, 3)
-	s.tunnel.Header.TOS = pick[vtep.Value](d, 0, vtep.Inherit, 0xb8, vtep.None)
+	s.tunnel.Header.TOS = pick[vtep.Value](d, 0, vtep.Inherit, 0xb8, vtep.TOSZero)
 	s.tunnel.Header.DF = pick(d, vtep.DFSet, vtep.DFUnset, vtep.DFInherit)
 	s.tunnel.Header.ECN = pick(d, vtep.ECNNormal, vtep.ECNCompat, vtep.ECNRFC3168)
 	s.tunnel.EthernetWithoutP = d.flag() && s.tunnel.Type == encap.TypeGPE

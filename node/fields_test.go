@@ -102,7 +102,7 @@ var elsewhere = map[string]string{
 	"underlay.UDPConfig.Control":       "a func",
 	"underlay.UDPConfig.DefaultTTL":    "every packet of a VTEP has a TTL: vtep.Header",
 
-	"vtep.Header.Set": "the number of sockets with a peer's underlay.TxConfig",
+	"vtep.Header.Sockets": "the number of sockets with a peer's underlay.TxConfig",
 
 	"vswitch.AttachConfig.Shut":     "the node shuts and opens while it changes things",
 	"vswitch.AttachConfig.KeepOpen": "the node closes ports itself",

@@ -209,7 +209,7 @@ func (t *tunnel) setPeers(list []PeerSetting) error {
 			return fmt.Errorf("peer %v: the underlay has one set of transmit sockets: %w", x.Address, errors.ErrUnsupported)
 		}
 		var err error
-		if peers[i].Set, err = s.Sockets(x.TxConfig); err != nil {
+		if peers[i].Sockets, err = s.Sockets(x.TxConfig); err != nil {
 			return fmt.Errorf("peer %v: %w", x.Address, err)
 		}
 		t.sets[x.TxConfig] = true

@@ -52,7 +52,7 @@ func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 		if err != nil {
 			return err
 		}
-		if !v.ours(e) {
+		if !v.isLocal(e) {
 			es = append(es, e)
 		}
 	}

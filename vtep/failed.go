@@ -33,8 +33,8 @@ func (v *VTEP) fail(to frame.Endpoint, quoted []byte) {
 	}
 }
 
-// alive forgets the reports: the peer has been heard.
-func (h *hop) alive() {
+// clearFailures forgets the reports: the peer has been heard.
+func (h *hop) clearFailures() {
 	if h.failures.Load() != 0 {
 		h.failures.Store(0)
 	}

@@ -79,7 +79,7 @@ func (v *VTEP) Open(tag uint32) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.alive(); err != nil {
+	if err := v.errClosed(); err != nil {
 		return err
 	}
 	n := v.network(frame.VNI(tag))
@@ -121,7 +121,7 @@ var ErrNotOpen = errors.New("is not open; attach the VTEP to a segment with this
 
 // isOpen returns the error of what is set for a VNI that is not open. v.mu is held.
 func (v *VTEP) isOpen(vni frame.VNI) error {
-	if err := v.alive(); err != nil {
+	if err := v.errClosed(); err != nil {
 		return err
 	}
 	if n, ok := v.networks.Load(vniKey(vni)); !ok || !n.open.Load() {
@@ -178,7 +178,7 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 	l := &floodList{}
 	for _, e := range es {
-		if v.ours(e) {
+		if v.isLocal(e) {
 			l.given = es
 			continue
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A Value is that of an outer header field: a number, Inherit or None. In JSON the last two are
+// A Value is that of an outer header field: a number, Inherit or TOSZero. In JSON the last two are
 // "inherit" and "none".
 type Value int
 
 const (
 	Inherit = -1 // taken from the inner packet
-	None    = -2 // TOS 0, where 0 stands for another default
+	TOSZero = -2 // TOS 0, where 0 stands for another default
 )
 
 // MarshalJSON writes a number or a word.
@@ -24,7 +24,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	switch v {
 	case Inherit:
 		return []byte(`"inherit"`), nil
-	case None:
+	case TOSZero:
 		return []byte(`"none"`), nil
 	}
 	return strconv.AppendInt(nil, int64(v), 10), nil
@@ -42,7 +42,7 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 	case string(text) == `"inherit"`:
 		*v = Inherit
 	case string(text) == `"none"`:
-		*v = None
+		*v = TOSZero
 	case err != nil:
 		return fmt.Errorf(`%s; wanted is a number up to 255, or a word such as "inherit"`, text)
 	default:
@@ -59,13 +59,13 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 // 64, TOS 0 and DF set.
 type Header struct {
 	TTL Value `json:"ttl,omitzero"` // outer TTL or hop limit, 1 to 255, or Inherit; 0 = 64
-	TOS Value `json:"tos,omitzero"` // outer TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or None; 0 = None, in IP-in-IP Inherit
+	TOS Value `json:"tos,omitzero"` // outer TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or TOSZero; 0 = TOSZero, in IP-in-IP Inherit
 	DF  DF    `json:"df,omitzero"`  // outer DF bit, over IPv4; in IP-in-IP it is always set where the inner one is
 	ECN ECN   `json:"ecn,omitzero"` // outer ECN bits
 
-	// Set is the number of the underlay's transmit sockets to use: 0 for its own, or
+	// Sockets is the number of the underlay's transmit sockets to use: 0 for its own, or
 	// what underlay.UDP.Sockets gave for another checksum mode or source port range.
-	Set uint8 `json:"-"`
+	Sockets uint8 `json:"-"`
 }
 
 // DF says whether the outer IPv4 header forbids routers to fragment the packet. Over
@@ -98,7 +98,7 @@ func (h *Header) check() error {
 	if h.TTL < Inherit || h.TTL > 255 {
 		w.Wrong("TTL", `%v, allowed are 1 to 255, 0 for 64, and "inherit"`, h.TTL)
 	}
-	if h.TOS < None || h.TOS > 255 {
+	if h.TOS < TOSZero || h.TOS > 255 {
 		w.Wrong("TOS", `%v, allowed are 0 to 252, "inherit" and "none"`, h.TOS)
 	} else if h.TOS > 0 && h.TOS&3 != 0 {
 		w.Wrong("TOS", "%d, allowed are multiples of 4: the two low bits are those of ECN", h.TOS)
@@ -123,7 +123,7 @@ type header struct {
 }
 
 func (h *Header) compile(t encap.Type) *header {
-	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, dfKeep: t == encap.TypeIPIP, ecn: cmp.Or(h.ECN, ECNNormal), set: h.Set}
+	c := &header{ttl: defaultTTL, df: h.DF != DFUnset, dfIn: h.DF == DFInherit, dfKeep: t == encap.TypeIPIP, ecn: cmp.Or(h.ECN, ECNNormal), set: h.Sockets}
 	switch {
 	case h.TTL == Inherit:
 		c.ttlIn = true

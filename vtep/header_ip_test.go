@@ -22,8 +22,8 @@ func TestHeaderOfPackets(t *testing.T) {
 	}{
 		{"default", Header{}, bare4(0xb8, 7, false), 64, 0, 0xb8, true, true},
 		{"default, IPv6", Header{}, bare6(0xb8, 7), 64, 0, 0xb8, true, true},
-		{"none", Header{TOS: None}, bare4(0xb8, 7, true), 64, 0, 0, true, true},
-		{"none beside ECN", Header{TOS: None}, bare4(0xb8|ect0, 7, true), 64, ect0, ect0, true, true},
+		{"none", Header{TOS: TOSZero}, bare4(0xb8, 7, true), 64, 0, 0, true, true},
+		{"none beside ECN", Header{TOS: TOSZero}, bare4(0xb8|ect0, 7, true), 64, ect0, ect0, true, true},
 		{"default beside ECN", Header{}, bare4(0xb8|ect1, 7, true), 64, ect1, 0xb8 | ect1, true, true},
 		{"inherited", Header{TOS: Inherit, TTL: Inherit}, bare6(0x48, 7), 7, 0x48, 0x48, true, true},
 		{"fixed", Header{TOS: 0x20, TTL: 5}, bare4(0xb8|ce, 7, true), 5, 0x20 | ce, 0x20 | ce, true, true},
@@ -47,7 +47,7 @@ func TestHeaderOfPackets(t *testing.T) {
 	}
 	// A peer's own header is of the VTEP's type.
 	r := raw4()
-	v := ipipVTEP(t, Config{Header: Header{TOS: None}}, r)
+	v := ipipVTEP(t, Config{Header: Header{TOS: TOSZero}}, r)
 	n := addPeer(t, v, host(at(1)))
 	must(t, v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: Header{TOS: Inherit}}}))
 	must(t, v.Writer(0).Write([]frame.Out{bare4(0xb8, 7, false).out(n, 0)}))

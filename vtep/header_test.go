@@ -133,10 +133,10 @@ func TestHeaderOfAPeer(t *testing.T) {
 	v := newVTEP(t, &Config{Header: Header{TTL: 9}}, u)
 	flood(t, v, vni, at(1), at(2), at(3), at(4), at(5))
 	one, two := addPeer(t, v, at(2)), addPeer(t, v, at(3))
-	other := Header{TTL: 30, TOS: 8, DF: DFUnset, Set: 2}
+	other := Header{TTL: 30, TOS: 8, DF: DFUnset, Sockets: 2}
 	must(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: other}, {Address: at(3).Addr(), Header: other}, {Address: at(4).Addr(), Header: Header{TTL: 9, DF: DFSet}}}))
-	if v.uneven.Load() != 2 {
-		t.Errorf("%d hops are uneven", v.uneven.Load())
+	if v.varied.Load() != 2 {
+		t.Errorf("%d hops are uneven", v.varied.Load())
 	}
 
 	outs := out(0, 2)
@@ -171,7 +171,7 @@ func TestHeaderOfAPeer(t *testing.T) {
 	}
 
 	must(t, v.SetPeers(nil))
-	if n := v.uneven.Load(); n != 0 {
+	if n := v.varied.Load(); n != 0 {
 		t.Errorf("%d hops are uneven", n)
 	}
 	must(t, v.SetPeers([]PeerConfig{{Address: at(3).Addr(), Header: Header{TTL: 31}}}))
@@ -184,7 +184,7 @@ func TestHeaderOfAPeer(t *testing.T) {
 		t.Errorf("TTL %d", u.sent[0].ttl)
 	}
 	v.Free(v.Retire(func(uint16) bool { return false }))
-	if n := v.uneven.Load(); n != 0 {
+	if n := v.varied.Load(); n != 0 {
 		t.Errorf("%d hops are uneven, and there are none", n)
 	}
 }

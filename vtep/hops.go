@@ -36,7 +36,7 @@ type hop struct {
 	known atomic.Bool // listed, for readers
 
 	// Under VTEP.mu.
-	asked   uint16    // port that it was given last; 0 = none
+	given   uint16    // port that it was given last; 0 = none
 	added   bool      // by AddPeer, NextHop or Group
 	refs    int       // flood lists and groups that hold it
 	joined  int       // open networks whose flood list holds it, of a multicast group
@@ -53,7 +53,7 @@ func (h *hop) listed() bool { return h.added || h.refs > 0 }
 func (h *hop) learnable() bool { return h.host && !h.mcast }
 
 func newHop(e frame.Endpoint) *hop {
-	h := &hop{side: int8(sideOf(e)), mcast: e.IsMulticast(), asked: e.Port}
+	h := &hop{side: int8(sideOf(e)), mcast: e.IsMulticast(), given: e.Port}
 	h.deleted = h.mcast // goes with the last flood list that has it
 	h.to.Store(&[1]frame.Endpoint{e})
 	return h
@@ -125,12 +125,12 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.alive(); err != nil {
+	if err := v.errClosed(); err != nil {
 		return 0, err
 	}
 	h := newHop(e)
 	h.vni, h.added = vni, true
-	if v.aim(h); v.ours(e) && h.to.Load()[0].Port == v.sides[h.side].port {
+	if v.updatePort(h); v.isLocal(e) && h.to.Load()[0].Port == v.sides[h.side].port {
 		return 0, fmt.Errorf("vtep: next hop %v: is this VTEP itself", h.to.Load()[0])
 	}
 	if err := v.add(h); err != nil {
@@ -145,7 +145,7 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.alive(); err != nil {
+	if err := v.errClosed(); err != nil {
 		return 0, err
 	}
 	g := &hop{side: -1, added: true}

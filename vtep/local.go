@@ -38,7 +38,7 @@ func (v *VTEP) SetLocal(addr netip.Addr) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.alive(); err != nil {
+	if err := v.errClosed(); err != nil {
 		return err
 	}
 	s := v.sides[sideOf(e)]
@@ -53,15 +53,15 @@ func (v *VTEP) SetLocal(addr netip.Addr) error {
 	if err := m.SetLocal(addr); err != nil {
 		return err
 	}
-	if err := v.moved(s, addr); err != nil {
-		return errors.Join(err, m.SetLocal(old), v.moved(s, old))
+	if err := v.setSide(s, addr); err != nil {
+		return errors.Join(err, m.SetLocal(old), v.setSide(s, old))
 	}
 	return nil
 }
 
-// moved makes s one at the local address addr, and the flood lists such as do not have it.
+// setSide makes s one at the local address addr, and the flood lists such as do not have it.
 // v.mu is held.
-func (v *VTEP) moved(s *side, addr netip.Addr) error {
+func (v *VTEP) setSide(s *side, addr netip.Addr) error {
 	e, err := frame.EndpointFrom(netip.AddrPortFrom(addr, 0))
 	if err != nil {
 		return fmt.Errorf("vtep: SetLocal: %w", err)
@@ -73,7 +73,7 @@ func (v *VTEP) moved(s *side, addr netip.Addr) error {
 		if es == nil {
 			es = l.endpoints()
 		}
-		if l.given == nil && !slices.ContainsFunc(es, v.ours) {
+		if l.given == nil && !slices.ContainsFunc(es, v.isLocal) {
 			continue
 		}
 		if err := v.setFlood(frame.VNI(vni), es); err != nil {

@@ -21,7 +21,7 @@ const (
 // the underlay's when an ICMP error said so of the way to that peer. With peer 0, or
 // one that is none, it is the longest that every underlay takes; see [VTEP.FloodMTU].
 func (v *VTEP) MTU(peer uint16) int {
-	if peer == 0 || v.uneven.Load() == 0 && v.onlySide() {
+	if peer == 0 || v.varied.Load() == 0 && v.onlySide() {
 		return v.mtu
 	}
 	h := v.hops.get(peer)
@@ -42,7 +42,7 @@ func (v *VTEP) MTU(peer uint16) int {
 // and the longest that goes to all of them. One between the two loses the copies that it is too
 // long for.
 func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
-	uneven := v.uneven.Load() != 0
+	uneven := v.varied.Load() != 0
 	n, ok := v.networks.Load(vniKey(tag))
 	if !ok || !uneven && v.onlySide() {
 		return v.mtu, v.mtu
@@ -107,7 +107,7 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 		}
 		switch old := int(h.path.Load()); {
 		case old == 0:
-			v.uneven.Add(1)
+			v.varied.Add(1)
 		case old < inner:
 			continue
 		}
@@ -153,6 +153,6 @@ func (v *VTEP) sends(b []byte) bool {
 // widen forgets a learned path MTU. v.mu is held.
 func (v *VTEP) widen(h *hop) {
 	if h.path.Swap(0) != 0 {
-		v.uneven.Add(-1)
+		v.varied.Add(-1)
 	}
 }

@@ -179,7 +179,7 @@ func TestPathMTUAges(t *testing.T) {
 		}
 		time.Sleep(time.Nanosecond)
 		v.Retire(all)
-		if got := v.MTU(n); got != v.MTU(0) || v.uneven.Load() != 0 {
+		if got := v.MTU(n); got != v.MTU(0) || v.varied.Load() != 0 {
 			t.Errorf("MTU %d", got)
 		}
 	})

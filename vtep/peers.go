@@ -47,8 +47,8 @@ func (v *VTEP) reaches(ap netip.AddrPort, e frame.Endpoint) error {
 	return nil
 }
 
-// ours reports whether e is an address of this VTEP.
-func (v *VTEP) ours(e frame.Endpoint) bool {
+// isLocal reports whether e is an address of this VTEP.
+func (v *VTEP) isLocal(e frame.Endpoint) bool {
 	s := v.sides[sideOf(e)]
 	return s != nil && e.Host() == s.local.Load().Endpoint
 }
@@ -62,12 +62,12 @@ func (v *VTEP) AddPeer(addr netip.AddrPort) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	if v.ours(e) {
+	if v.isLocal(e) {
 		return 0, fmt.Errorf("vtep: peer %v: is this VTEP's own address", addr.Addr())
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.alive(); err != nil {
+	if err := v.errClosed(); err != nil {
 		return 0, err
 	}
 	h, err := v.peer(e)
@@ -97,14 +97,14 @@ func (v *VTEP) DeletePeer(num uint16) {
 func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 	key := hostKey(e.Host())
 	if h, ok := v.byHost.Load(key); ok {
-		if h.asked = cmp.Or(e.Port, h.asked); v.aim(h) {
-			v.reaim()
+		if h.given = cmp.Or(e.Port, h.given); v.updatePort(h) {
+			v.updateFloodPorts()
 		}
 		return h, nil
 	}
 	h := newHop(e)
 	h.host = true
-	v.aim(h)
+	v.updatePort(h)
 	if err := v.add(h); err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 func (v *VTEP) add(h *hop) error {
 	err := v.hops.add(h)
 	if err == nil {
-		v.dress(h, v.settings[h.key()].header)
+		v.setHeader(h, v.settings[h.key()].header)
 	}
 	return err
 }
@@ -165,8 +165,8 @@ func (v *VTEP) learn(src frame.Endpoint) *hop {
 func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	nums := v.going // have given way
-	v.going, v.spare = nil, nil
+	nums := v.evicted // have given way
+	v.evicted, v.evictable = nil, nil
 	now := time.Now()
 	for h := range v.hops.all {
 		if h.path.Load() != 0 && now.Sub(h.learned) >= PathMTUAge {
@@ -181,7 +181,7 @@ func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 		h.idle, h.heard = !named(h.num), heard
 		if !h.deleted && (!quiet || !h.idle) {
 			if silent && heard < fewPackets && h.learnable() {
-				v.spare = append(v.spare, h)
+				v.evictable = append(v.evictable, h)
 			}
 			continue
 		}
@@ -210,7 +210,7 @@ func (v *VTEP) Free(peers []uint16) {
 	for _, n := range peers {
 		if h := v.hops.get(n); h != nil && h.retired {
 			v.widen(h)
-			v.dress(h, nil)
+			v.setHeader(h, nil)
 			v.hops.remove(n)
 		}
 	}

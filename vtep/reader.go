@@ -124,7 +124,7 @@ func badSource(f *frame.Frame) bool {
 func (r *reader) peer(src *frame.Endpoint) {
 	if r.run > 0 {
 		r.from.rx.Add(r.run)
-		r.from.alive()
+		r.from.clearFailures()
 	}
 	r.src, r.run, r.from, r.bad = src.Host(), 0, nil, frame.NotDropped
 	switch {

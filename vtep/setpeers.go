@@ -18,7 +18,7 @@ type PeerConfig struct {
 	Port    uint16     `json:"port,omitzero"` // UDP destination port, whatever port it is listed with; not in IP-in-IP
 
 	// TTL: outer TTL or hop limit, 1 to 255, or Inherit; 0 = as the tunnel has it; TOS: outer TOS or
-	// traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or None; 0 = as the
+	// traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or TOSZero; 0 = as the
 	// tunnel has it; DF: outer DF bit, over IPv4; ECN: outer ECN bits
 	Header
 }
@@ -71,19 +71,19 @@ func (v *VTEP) SetPeers(peers []PeerConfig) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if err := v.alive(); err != nil {
+	if err := v.errClosed(); err != nil {
 		return err
 	}
 	v.settings = set
 	aimed := false
 	for h := range v.hops.all {
 		if h.side >= 0 {
-			v.dress(h, set[h.key()].header)
-			aimed = v.aim(h) || aimed
+			v.setHeader(h, set[h.key()].header)
+			aimed = v.updatePort(h) || aimed
 		}
 	}
 	if aimed {
-		v.reaim()
+		v.updateFloodPorts()
 	}
 	return nil
 }
@@ -92,23 +92,23 @@ func (v *VTEP) SetPeers(peers []PeerConfig) error {
 func (h Header) over(base Header) *Header {
 	return &Header{
 		TTL: cmp.Or(h.TTL, base.TTL), TOS: cmp.Or(h.TOS, base.TOS), DF: cmp.Or(h.DF, base.DF),
-		ECN: cmp.Or(h.ECN, base.ECN), Set: cmp.Or(h.Set, base.Set),
+		ECN: cmp.Or(h.ECN, base.ECN), Sockets: cmp.Or(h.Sockets, base.Sockets),
 	}
 }
 
 // key returns the address of a hop.
 func (h *hop) key() hostKey { return hostKey(h.to.Load()[0].Host()) }
 
-// aim sets the port that a hop is sent to on, and reports whether it was another. v.mu is held.
-func (v *VTEP) aim(h *hop) bool {
+// updatePort sets the port that a hop is sent to on, and reports whether it was another. v.mu is held.
+func (v *VTEP) updatePort(h *hop) bool {
 	if v.cfg.Type == encap.TypeIPIP {
 		return false
 	}
 	e := h.to.Load()[0]
 	set, own := v.settings[h.key()].port, v.sides[h.side].port
 	was := e.Port
-	if e.Port = cmp.Or(set, h.asked, own); h.vni != 0 {
-		e.Port = cmp.Or(h.asked, set, own)
+	if e.Port = cmp.Or(set, h.given, own); h.vni != 0 {
+		e.Port = cmp.Or(h.given, set, own)
 	}
 	if e.Port != was {
 		h.to.Store(&[1]frame.Endpoint{e})
@@ -116,8 +116,8 @@ func (v *VTEP) aim(h *hop) bool {
 	return e.Port != was
 }
 
-// reaim has flood lists send to where their hops are aimed. v.mu is held.
-func (v *VTEP) reaim() {
+// updateFloodPorts has flood lists send to where their hops are aimed. v.mu is held.
+func (v *VTEP) updateFloodPorts() {
 	for _, n := range v.networks.All() {
 		old := n.flood.Load()
 		l := &floodList{hops: old.hops, groups: old.groups, given: old.given}
@@ -134,12 +134,12 @@ func (v *VTEP) reaim() {
 	}
 }
 
-// dress gives a hop a header of its own, or with nil takes it away. v.mu is held.
-func (v *VTEP) dress(h *hop, c *header) {
+// setHeader gives a hop a header of its own, or with nil takes it away. v.mu is held.
+func (v *VTEP) setHeader(h *hop, c *header) {
 	if c != nil {
-		v.uneven.Add(1)
+		v.varied.Add(1)
 	}
 	if h.header.Swap(c) != nil {
-		v.uneven.Add(-1)
+		v.varied.Add(-1)
 	}
 }

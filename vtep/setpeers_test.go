@@ -51,7 +51,7 @@ func TestSetPeersLastsByAddress(t *testing.T) {
 	want("a next hop", hop, 8472, 3, 16)
 	want("a next hop with a port of its own", far, 5555, 3, 16)
 
-	must(t, v.SetPeers([]PeerConfig{{Address: one, Port: 99, Header: Header{TOS: None}}}))
+	must(t, v.SetPeers([]PeerConfig{{Address: one, Port: 99, Header: Header{TOS: TOSZero}}}))
 	want("flooded, changed", 0, 99, 9, 0)
 	want("a next hop, changed", hop, 99, 9, 0)
 	want("a next hop with a port of its own, changed", far, 5555, 9, 0)
@@ -65,7 +65,7 @@ func TestSetPeersLastsByAddress(t *testing.T) {
 	must(t, v.SetFlood(vni, netip.AddrPortFrom(one, 1234)))
 	must(t, v.SetPeers([]PeerConfig{{Address: one, Port: 99}}))
 	want("a port of its own", 0, 99, 9, 16)
-	if n := v.uneven.Load(); n != 0 {
+	if n := v.varied.Load(); n != 0 {
 		t.Errorf("%d hops are uneven: they differ in the port alone", n)
 	}
 	must(t, v.SetPeers(nil))
@@ -167,7 +167,7 @@ func TestSetPeersUnderTraffic(t *testing.T) {
 	}
 	all.Wait()
 	must(t, v.SetPeers(nil))
-	if n := v.uneven.Load(); n != 0 {
+	if n := v.varied.Load(); n != 0 {
 		t.Errorf("%d hops are uneven", n)
 	}
 }

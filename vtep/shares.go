@@ -74,7 +74,7 @@ func (v *VTEP) room(src frame.Endpoint) bool {
 	if v.learned < v.cfg.MaxPeers {
 		return true
 	}
-	if len(v.going) >= v.yielding() {
+	if len(v.evicted) >= v.yielding() {
 		return false
 	}
 	mine := v.shares.of[prefixOf(src)]
@@ -89,15 +89,15 @@ func (v *VTEP) room(src frame.Endpoint) bool {
 		return false
 	}
 	v.retire(h)
-	v.going = append(v.going, h.num)
+	v.evicted = append(v.evicted, h.num)
 	return true
 }
 
 // spareOne returns a peer that has sent little.
 func (v *VTEP) spareOne() *hop {
-	for len(v.spare) > 0 {
-		h := v.spare[0]
-		v.spare = v.spare[1:]
+	for len(v.evictable) > 0 {
+		h := v.evictable[0]
+		v.evictable = v.evictable[1:]
 		if !h.listed() && !h.retired && h.rx.Load() == h.heard {
 			return h
 		}

@@ -107,7 +107,7 @@ type VTEP struct {
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
 	hops     hopTable
-	uneven   atomic.Int32  // hops with a header or a path MTU of their own
+	varied   atomic.Int32  // hops with a header or a path MTU of their own
 	gone     atomic.Uint64 // times that Retire took numbers away
 
 	mu        sync.Mutex // tables above, for writers
@@ -115,8 +115,8 @@ type VTEP struct {
 	learned   int
 	shares    shares
 	settings  map[hostKey]peerSetting // by SetPeers
-	spare     []*hop                  // learned peers that have sent little, and nothing between the last two Retires
-	going     []uint16                // those that have given way since
+	evictable []*hop                  // learned peers that have sent little, and nothing between the last two Retires
+	evicted   []uint16                // those that have given way since
 	peerLimit atomic.Uint64
 	peerBusy  atomic.Uint64
 	ecn       atomic.Uint64
@@ -334,8 +334,8 @@ func (v *VTEP) Close() error {
 	return v.closeErr
 }
 
-// alive returns net.ErrClosed after Close. v.mu is held.
-func (v *VTEP) alive() error {
+// errClosed returns net.ErrClosed after Close. v.mu is held.
+func (v *VTEP) errClosed() error {
 	if v.closed {
 		return fmt.Errorf("vtep: %w", net.ErrClosed)
 	}

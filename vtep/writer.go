@@ -78,7 +78,7 @@ func (x *wrapped) release() { x.whole[1], x.parts = nil, nil }
 // Write sends each frame to its peer, or with peer 0 to the flood list of its VNI.
 func (w *writer) Write(out []frame.Out) error {
 	w.grow(len(out))
-	uneven := w.v.uneven.Load() != 0
+	uneven := w.v.varied.Load() != 0
 	for i := range out {
 		o := &out[i]
 		w.pkt[i].copies, w.pkt[i].lost = 0, 0

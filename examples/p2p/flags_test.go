@@ -238,7 +238,7 @@ func TestValuesOneByOne(t *testing.T) {
 		}
 	}
 	values(func(c *node.Config) any { return c.Tunnels[0].Header }, map[string]any{
-		"-ttl 1": vtep.Header{TTL: 1}, "-tos inherit": vtep.Header{TOS: vtep.Inherit}, "-tos 0": vtep.Header{TOS: vtep.None},
+		"-ttl 1": vtep.Header{TTL: 1}, "-tos inherit": vtep.Header{TOS: vtep.Inherit}, "-tos 0": vtep.Header{TOS: vtep.TOSZero},
 		"-df set": vtep.Header{DF: vtep.DFSet}, "-df unset": vtep.Header{DF: vtep.DFUnset}, "-ecn compat": vtep.Header{ECN: vtep.ECNCompat},
 	})
 	values(func(c *node.Config) any { return c.Tunnels[0].Reserved }, map[string]any{

@@ -167,7 +167,7 @@ func outerFieldRows() (rows []row) {
 		{"inherited by default", vtep.Header{}, 0xb8, 0xb8},
 		{"inherited", vtep.Header{TOS: vtep.Inherit}, 0x28, 0x28},
 		{"fixed", vtep.Header{TOS: 0x28}, 0xb8, 0x28},
-		{"none", vtep.Header{TOS: vtep.None}, 0xb8, 0},
+		{"none", vtep.Header{TOS: vtep.TOSZero}, 0xb8, 0},
 		{"fixed, and ECN of the inner one", vtep.Header{TOS: 0x28}, 0xb8 | ect0, 0x28 | ect0},
 	} {
 		rows = append(rows, inside("8.tos", c.name, func(l *lab, v6 bool) {

@@ -190,7 +190,7 @@ func socketsRow(id, name string, c underlay.TxConfig, lo, hi uint16, zero bool) 
 		x := newTunnelOver(t, s, u, nil)
 		n, err := u.Sockets(c)
 		if err == nil {
-			err = x.v.SetPeers([]vtep.PeerConfig{{Address: s.them, Header: vtep.Header{Set: n}}})
+			err = x.v.SetPeers([]vtep.PeerConfig{{Address: s.them, Header: vtep.Header{Sockets: n}}})
 		}
 		if err != nil {
 			t.Fatal(err)

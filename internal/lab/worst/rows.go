@@ -4,7 +4,7 @@ package worst
 var Rows = []Row{
 	{
 		Name:  "learned peers",
-		Holds: "vtep.VTEP.byHost vtep.VTEP.spare vtep.VTEP.going vtep.hopTable.pages vtep.hopTable.free internal/index.array.slots vtep.shares.of vtep.shares.levels",
+		Holds: "vtep.VTEP.byHost vtep.VTEP.evictable vtep.VTEP.evicted vtep.hopTable.pages vtep.hopTable.free internal/index.array.slots vtep.shares.of vtep.shares.levels",
 		Limit: "1024 (`vtep.Config.MaxPeers`)",
 		Share: "a quarter of all for each /24 and /64",
 		Full:  "who has sent little; else the least needed of the prefix with the most; never a listed peer",
