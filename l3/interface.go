@@ -168,7 +168,9 @@ func (c *InterfaceConfig) Check() error {
 	}
 	for i, p := range c.Addresses {
 		field := fmt.Sprintf("Addresses[%d]", i)
-		if c.Port != 0 && !p.IsSingleIP() {
+		if !p.IsValid() {
+			w.Wrong(field, "an address with the length of its prefix is needed")
+		} else if c.Port != 0 && !p.IsSingleIP() {
 			w.Wrong(field, "%v, on an IP port only /32 and /128 are allowed", p)
 		} else if err := hostIn(p, p.Addr()); err != nil {
 			w.Wrong(field, "%v %v", p, err)

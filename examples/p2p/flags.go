@@ -97,7 +97,7 @@ func newFlags() *flags {
 	f.word("inner-vlan", "`discard|strip|pass`: frames with a VLAN tag inside the tunnel (default discard)", segment0+"innerVLAN")
 	f.Func("fdb", "`MAC=ADDR`: static entry, the MAC is behind that peer; repeatable", func(s string) error {
 		mac, at, ok := strings.Cut(s, "=")
-		if !ok {
+		if !ok || mac == "" || at == "" {
 			return errors.New("allowed is MAC=ADDR, such as 02:00:00:00:00:01=10.0.0.2")
 		}
 		key := fmt.Sprintf("%sfdb[%d].", segment0, f.entries)

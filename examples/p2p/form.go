@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,9 +81,9 @@ func (f *form) read() (*node.Config, error) {
 				return nil, g.wrong(e.Text)
 			}
 		}
-		for key, g := range f.given {
-			if strings.HasPrefix(key, e.Key+".") { // it is about a part of which the flag has written all
-				return nil, g.wrong(e.Text)
+		for _, key := range slices.Sorted(maps.Keys(f.given)) {
+			if strings.HasPrefix(key, e.Key+".") || strings.HasPrefix(key, e.Key+"[") { // it is about a part of which the flag has written all
+				return nil, f.given[key].wrong(e.Text)
 			}
 		}
 	}
@@ -100,6 +102,9 @@ var allowed = map[string]string{
 // kind matches a text that says no more than what is allowed.
 var kind = regexp.MustCompile(`^(allowed are [^:]*|wanted is .*|is not a range of ports)$`)
 
+// filed is a value as the file had it, before what is allowed.
+var filed = regexp.MustCompile(`^(".*"|[0-9]+|a string|a number); (wanted|allowed) `)
+
 // wrong returns an error about a flag. A text that begins with the value has it once.
 func (g given) wrong(text string) error {
 	for _, value := range []string{strconv.Quote(g.value), g.value} {
@@ -108,6 +113,7 @@ func (g given) wrong(text string) error {
 			break
 		}
 	}
+	text = filed.ReplaceAllString(text, "$2 ")
 	if a := allowed[g.flag]; a != "" && kind.MatchString(text) {
 		text = "allowed are " + a
 	}
