@@ -10,12 +10,12 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A Value is that of an outer header field: a number, Inherit or TOSZero. In JSON the last two are
-// "inherit" and "none".
+// A Value is the value of an outer header field: a number, Inherit or TOSZero. In JSON the last two
+// are "inherit" and "none".
 type Value int
 
 const (
-	Inherit = -1 // taken from the inner packet
+	Inherit = -1 // copied from the inner packet
 	TOSZero = -2 // TOS 0, where 0 stands for another default
 )
 
@@ -36,7 +36,7 @@ func (v Value) String() string {
 	return string(text)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, numbers that are too large included.
+// UnmarshalJSON reads what MarshalJSON writes. It accepts numbers that are too large; Check does not.
 func (v *Value) UnmarshalJSON(text []byte) error {
 	switch n, err := strconv.ParseUint(string(text), 10, 31); {
 	case string(text) == `"inherit"`:
@@ -51,44 +51,43 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// A Header says how outer IP headers are made. The zero value is what RFC 7348 and
-// RFC 6040 ask for, and in IP-in-IP what RFC 2003, section 3.1, does.
+// A Header configures the outer IP headers. The zero value follows RFC 7348 and RFC 6040, and for
+// IP-in-IP RFC 2003, section 3.1.
 //
-// What is inherited comes from the inner IPv4 or IPv6 header, which is looked for
-// behind up to two VLAN tags. Frames that carry no IP, ARP among them, leave with TTL
-// 64, TOS 0 and DF set.
+// Inherited fields come from the inner IPv4 or IPv6 header, behind up to two VLAN tags. Frames without an
+// IP header, such as ARP, are sent with TTL 64, TOS 0 and DF set.
 type Header struct {
 	TTL Value `json:"ttl,omitzero"` // outer TTL or hop limit, 1 to 255, or Inherit; 0 = 64
-	TOS Value `json:"tos,omitzero"` // outer TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or TOSZero; 0 = TOSZero, in IP-in-IP Inherit
-	DF  DF    `json:"df,omitzero"`  // outer DF bit, over IPv4; in IP-in-IP it is always set where the inner one is
+	TOS Value `json:"tos,omitzero"` // outer TOS or traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or TOSZero; 0 = TOSZero, for IP-in-IP Inherit
+	DF  DF    `json:"df,omitzero"`  // outer DF bit over IPv4; for IP-in-IP it is always set if the inner one is
 	ECN ECN   `json:"ecn,omitzero"` // outer ECN bits
 
-	// Sockets is the number of the underlay's transmit sockets to use: 0 for its own, or
-	// what underlay.UDP.Sockets gave for another checksum mode or source port range.
+	// Sockets selects the underlay's transmit sockets: 0 for its own, or a number that
+	// underlay.UDP.Sockets returned for another checksum mode or source port range.
 	Sockets uint8 `json:"-"`
 }
 
-// DF says whether the outer IPv4 header forbids routers to fragment the packet. Over
-// IPv6 they never do.
+// DF says whether the outer IPv4 header has the DF bit, which forbids routers to fragment the packet.
+// Routers never fragment IPv6.
 type DF uint8
 
 // DF modes.
 const (
-	DFDefault DF = iota // DFSet; of a single peer, what holds for all
+	DFDefault DF = iota // DFSet; for a single peer, the mode of the tunnel
 	DFSet               // always (RFC 7348, section 4.3)
 	DFUnset             // never
-	DFInherit           // as the inner IPv4 header; set for all else
+	DFInherit           // copied from the inner IPv4 header; set for all other packets
 )
 
-// ECN says what the outer ECN field is when a packet enters the tunnel.
+// ECN says which ECN field the outer header gets.
 type ECN uint8
 
 // ECN modes.
 const (
-	ECNDefault ECN = iota // ECNNormal; of a single peer, what holds for all
+	ECNDefault ECN = iota // ECNNormal; for a single peer, the mode of the tunnel
 	ECNNormal             // a copy of the inner field (RFC 6040, section 4.1, normal mode)
-	ECNCompat             // Not-ECT, for a peer that does not look at it (RFC 6040, section 4.1, compatibility mode)
-	ECNRFC3168            // as normal, but CE becomes ECT(0) (RFC 3168, section 9.1.1, full functionality), as Linux and OVS do
+	ECNCompat             // Not-ECT, for peers that ignore the outer field (RFC 6040, section 4.1, compatibility mode)
+	ECNRFC3168            // like ECNNormal, but CE becomes ECT(0), as Linux and OVS do (RFC 3168, section 9.1.1, full functionality)
 )
 
 const defaultTTL = 64
@@ -101,7 +100,7 @@ func (h *Header) check() error {
 	if h.TOS < TOSZero || h.TOS > 255 {
 		w.Wrong("TOS", `%v, allowed are 0 to 252, "inherit" and "none"`, h.TOS)
 	} else if h.TOS > 0 && h.TOS&3 != 0 {
-		w.Wrong("TOS", "%d, allowed are multiples of 4: the two low bits are those of ECN", h.TOS)
+		w.Wrong("TOS", "%d, allowed are multiples of 4; the two low bits belong to ECN", h.TOS)
 	}
 	if h.DF > DFInherit {
 		w.Wrong("DF", "%d is no mode", h.DF)
@@ -147,7 +146,7 @@ func (v *VTEP) headerTo(h *hop) *header {
 	return v.header
 }
 
-// fill makes the outer header fields of d for an inner packet.
+// fill sets the outer header fields of d for an inner packet.
 func (h *header) fill(d *frame.Datagram, in *innerIP) {
 	d.TTL, d.TOS, d.DF, d.Set = h.ttl, h.tos, h.df, h.set
 	if !in.isIP {

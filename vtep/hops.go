@@ -14,13 +14,13 @@ import (
 // ErrFull is returned when every one of the 65,535 peer numbers is in use.
 var ErrFull = errors.New("vtep: no peer number left")
 
-// A hop is one row of the next-hop table: an endpoint, or a group of rows one of
-// which is chosen by flow. What a flooded frame touches of each is in one cache line.
+// A hop is a row of the next-hop table: an endpoint, or a group of other rows, of which each flow uses one.
+// The fields that flooding uses are in one cache line.
 type hop struct {
 	num   uint16
 	side  int8      // which underlay; -1 for a group
-	host  bool      // in byHost: frames from its address come in from this hop
-	mcast bool      // a multicast group: nothing comes in from it
+	host  bool      // in byHost: frames from its address come from this hop
+	mcast bool      // a multicast group: no frames come from it
 	vni   frame.VNI // to send with; 0 = the attachment's tag
 	tx    atomic.Uint64
 	rx    atomic.Uint64
@@ -28,33 +28,33 @@ type hop struct {
 	to    atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
 
 	header atomic.Pointer[header] // nil = the VTEP's
-	path   atomic.Int32           // longest inner frame that was said to pass; 0 = nobody said
+	path   atomic.Int32           // longest inner frame by path MTU discovery; 0 = unknown
 
-	failures atomic.Uint32 // reports that nobody has been told of yet
-	failed   atomic.Int64  // when the last one came, in Unix nanoseconds
+	failures atomic.Uint32 // reports not passed on yet
+	failed   atomic.Int64  // time of the last one, in Unix nanoseconds
 
 	known atomic.Bool // listed, for readers
 
 	// Under VTEP.mu.
-	given   uint16    // port that it was given last; 0 = none
+	given   uint16    // port it was last listed with; 0 = none
 	added   bool      // by AddPeer, NextHop or Group
-	refs    int       // flood lists and groups that hold it
-	joined  int       // open networks whose flood list holds it, of a multicast group
-	deleted bool      // to be retired at once
-	retired bool      // on its way out: Free is still to come
-	idle    bool      // nobody named it at the last Retire
+	refs    int       // flood lists and groups that contain it
+	joined  int       // for a multicast group: open networks with it in their flood list
+	deleted bool      // retire at once
+	retired bool      // waits for Free
+	idle    bool      // had no FDB entries at the last Retire
 	heard   uint64    // rx at the last Retire
-	learned time.Time // path
+	learned time.Time // of path
 }
 
 func (h *hop) listed() bool { return h.added || h.refs > 0 }
 
-// learnable reports whether it counts as learned while nobody lists it.
+// learnable reports whether it counts as learned while it is not listed.
 func (h *hop) learnable() bool { return h.host && !h.mcast }
 
 func newHop(e frame.Endpoint) *hop {
 	h := &hop{side: int8(sideOf(e)), mcast: e.IsMulticast(), given: e.Port}
-	h.deleted = h.mcast // goes with the last flood list that has it
+	h.deleted = h.mcast // removed with the last flood list that contains it
 	h.to.Store(&[1]frame.Endpoint{e})
 	return h
 }
@@ -110,8 +110,8 @@ func (t *hopTable) all(yield func(*hop) bool) {
 	}
 }
 
-// NextHop returns a number that sends to addr with a VNI of its own, whatever the
-// attachment's tag: for networks that the far end numbers differently.
+// NextHop returns a peer number that sends to addr with the given VNI instead of the attachment's tag,
+// for networks that have another VNI at the far end.
 func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	e, err := v.endpoint(addr)
 	if err != nil {
@@ -131,7 +131,7 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	h := newHop(e)
 	h.vni, h.added = vni, true
 	if v.updatePort(h); v.isLocal(e) && h.to.Load()[0].Port == v.sides[h.side].port {
-		return 0, fmt.Errorf("vtep: next hop %v: is this VTEP itself", h.to.Load()[0])
+		return 0, fmt.Errorf("vtep: next hop %v: is the VTEP itself", h.to.Load()[0])
 	}
 	if err := v.add(h); err != nil {
 		return 0, err
@@ -139,9 +139,8 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	return h.num, nil
 }
 
-// Group returns a number that stands for several peers: each flow takes one of
-// them. In a group of the same peers and one more, or one less, only that one's flows
-// go elsewhere.
+// Group returns a number that stands for several peers. Each flow goes to one of them. In a group with
+// one peer more or less, only the flows of that peer change.
 func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -152,12 +151,12 @@ func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	for _, n := range peers {
 		h := v.hops.get(n)
 		if h == nil || h.side < 0 || h.retired || h.mcast {
-			return 0, fmt.Errorf("vtep: group: %d is no peer", n)
+			return 0, fmt.Errorf("vtep: group: there is no peer %d", n)
 		}
 		g.group = append(g.group, h)
 	}
 	if len(g.group) == 0 {
-		return 0, errors.New("vtep: group: no peers")
+		return 0, errors.New("vtep: group: at least one peer is needed")
 	}
 	if err := v.hops.add(g); err != nil {
 		return 0, err
@@ -168,8 +167,8 @@ func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	return g.num, nil
 }
 
-// Leads reports whether what is sent to a number goes, or may go, to a peer: the number is that
-// peer's, a next hop's with its address, or that of a group with one of them.
+// Leads reports whether frames to a number may go to a peer: the number is that of the peer, of a next hop
+// at its address, or of a group that contains one of these.
 func (v *VTEP) Leads(to, peer uint16) bool {
 	h, p := v.hops.get(to), v.hops.get(peer)
 	if h == nil || p == nil || p.side < 0 {
@@ -184,8 +183,8 @@ func (v *VTEP) Leads(to, peer uint16) bool {
 	return h.side >= 0 && h.to.Load()[0].Host() == from
 }
 
-// pick chooses a member by rendezvous hashing: the one whose number, mixed with the
-// flow, is largest. A member that leaves moves only its own flows.
+// pick chooses a member of a group by rendezvous hashing: the one whose number, mixed with the flow, is
+// largest. If a member leaves, only its own flows move.
 func (h *hop) pick(flow uint32) *hop {
 	var best *hop
 	var most uint64
@@ -197,8 +196,8 @@ func (h *hop) pick(flow uint32) *hop {
 	return best
 }
 
-// scatter is the finalizer of SplitMix64: every bit of x changes each bit of the
-// result as often as not, so that the members of a group share its flows evenly.
+// scatter is the finalizer of SplitMix64. Each bit of x changes each bit of the result with probability
+// one half, so the members of a group get equal shares of its flows.
 func scatter(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

@@ -11,19 +11,19 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// PeerConfig is what is different towards one peer: see [VTEP.SetPeers]. A zero field stands for
-// what holds for all peers.
+// PeerConfig overrides settings of the tunnel for one peer; see [VTEP.SetPeers]. Zero fields are as the
+// tunnel has them.
 type PeerConfig struct {
 	Address netip.Addr `json:"address"`       // needed: of one host
-	Port    uint16     `json:"port,omitzero"` // UDP destination port, whatever port it is listed with; not in IP-in-IP
+	Port    uint16     `json:"port,omitzero"` // UDP destination port, which overrides the one that the peer is listed with; not for IP-in-IP
 
 	// TTL: outer TTL or hop limit, 1 to 255, or Inherit; 0 = as the tunnel has it; TOS: outer TOS or
 	// traffic class without its two ECN bits: 4 to 252 in steps of 4, Inherit, or TOSZero; 0 = as the
-	// tunnel has it; DF: outer DF bit, over IPv4; ECN: outer ECN bits
+	// tunnel has it; DF: outer DF bit over IPv4; ECN: outer ECN bits
 	Header
 }
 
-// Check returns what SetPeers refuses, whatever the VTEP is.
+// Check returns what is wrong with the settings for any VTEP. SetPeers returns the same error.
 func (p *PeerConfig) Check() error {
 	w := setting.Of("vtep: PeerConfig")
 	if !p.Address.IsValid() {
@@ -37,19 +37,18 @@ func (p *PeerConfig) Check() error {
 
 // peerSetting is a PeerConfig as hops use it.
 type peerSetting struct {
-	port   uint16  // 0: as it is listed
-	header *header // nil: the VTEP's
+	port   uint16  // 0 = the one that the peer is listed with
+	header *header // nil = that of the VTEP
 }
 
-// SetPeers sets what is different towards single peers, all of them at once, and takes back what an
-// earlier call has set. It holds by address for as long as the VTEP lasts: whoever lists or learns
-// the peer, whatever number it has, and for next hops at this address too. A port given to NextHop
-// stays, though. Under traffic it takes effect at the next frame.
+// SetPeers replaces the settings of single peers. They apply to the address, regardless of how the peer
+// is listed or learned, and also to next hops at the address; only a port given to NextHop takes
+// precedence. They take effect at the next frame, and last until the next call.
 //
 // On an error, which names the peer, nothing has changed.
 func (v *VTEP) SetPeers(peers []PeerConfig) error {
 	set := make(map[hostKey]peerSetting, len(peers))
-	headers := map[header]*header{*v.header: nil} // neighbours in a flood list with one header share a datagram
+	headers := map[header]*header{*v.header: nil} // peers with equal headers share one, so that flooding can share datagrams
 	for i := range peers {
 		p := &peers[i]
 		if err := p.Check(); err != nil {
@@ -61,7 +60,7 @@ func (v *VTEP) SetPeers(peers []PeerConfig) error {
 		}
 		key := hostKey(e.Host())
 		if _, twice := set[key]; twice {
-			return fmt.Errorf("vtep: peer %v: is there twice", p.Address.Unmap())
+			return fmt.Errorf("vtep: peer %v: listed twice", p.Address.Unmap())
 		}
 		c := p.Header.over(v.cfg.Header).compile(v.cfg.Type)
 		if _, ok := headers[*c]; !ok {
@@ -88,7 +87,7 @@ func (v *VTEP) SetPeers(peers []PeerConfig) error {
 	return nil
 }
 
-// over returns h with what it leaves out filled in from base.
+// over returns h with its zero fields taken from base.
 func (h Header) over(base Header) *Header {
 	return &Header{
 		TTL: cmp.Or(h.TTL, base.TTL), TOS: cmp.Or(h.TOS, base.TOS), DF: cmp.Or(h.DF, base.DF),
@@ -99,7 +98,7 @@ func (h Header) over(base Header) *Header {
 // key returns the address of a hop.
 func (h *hop) key() hostKey { return hostKey(h.to.Load()[0].Host()) }
 
-// updatePort sets the port that a hop is sent to on, and reports whether it was another. v.mu is held.
+// updatePort sets the destination port of a hop and reports whether it has changed. v.mu is held.
 func (v *VTEP) updatePort(h *hop) bool {
 	if v.cfg.Type == encap.TypeIPIP {
 		return false
@@ -116,7 +115,7 @@ func (v *VTEP) updatePort(h *hop) bool {
 	return e.Port != was
 }
 
-// updateFloodPorts has flood lists send to where their hops are aimed. v.mu is held.
+// updateFloodPorts copies the ports of hops into the flood lists. v.mu is held.
 func (v *VTEP) updateFloodPorts() {
 	for _, n := range v.networks.All() {
 		old := n.flood.Load()
@@ -134,7 +133,7 @@ func (v *VTEP) updateFloodPorts() {
 	}
 }
 
-// setHeader gives a hop a header of its own, or with nil takes it away. v.mu is held.
+// setHeader gives a hop its own header; nil removes it. v.mu is held.
 func (v *VTEP) setHeader(h *hop, c *header) {
 	if c != nil {
 		v.varied.Add(1)

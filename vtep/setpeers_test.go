@@ -97,7 +97,7 @@ func TestSetPeersErrors(t *testing.T) {
 		"PeerConfig.Address: an address is needed": func() error { return v.SetPeers([]PeerConfig{{}}) },
 		"Address: 239.0.0.1":                       func() error { return v.SetPeers([]PeerConfig{{Address: netip.MustParseAddr("239.0.0.1")}}) },
 		"no underlay of this address family":       func() error { return v.SetPeers([]PeerConfig{{Address: at6(1).Addr()}}) },
-		"is there twice": func() error {
+		"listed twice": func() error {
 			return v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Port: 78}, {Address: netip.MustParseAddr("::ffff:" + at(1).Addr().String())}})
 		},
 		"PeerConfig.Header.TTL: 300":    func() error { return v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: Header{TTL: 300}}}) },
