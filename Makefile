@@ -107,7 +107,7 @@ fuzz:
 	done <.fuzz.list; rm -f .fuzz.list .fuzz.log
 
 # What others keep of each table that strangers fill, while one does his worst: SECURITY.md has the list.
-WORST = ./arp ./examples/node ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay ./vtep
+WORST = ./arp ./capture ./examples/node ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay ./vtep
 worst:
 	@$(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
 	@sed -n 's/.*worst: //p' .worst.log; rm -f .worst.log

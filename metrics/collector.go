@@ -4,10 +4,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/l3"
-	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -40,9 +40,9 @@ type Sources struct {
 	Interfaces map[frame.VNI]*l3.Interface  // by the segment they are on
 	Packets    map[string]*port.Packet
 	Buffers    map[string]*port.Buffered
-	Captures   map[string]*port.Capture
+	Captures   map[string]*capture.Capture
 	Policies   map[string]*policy.Policy
-	Guards     map[node.Place]*policy.Guard
+	Guards     map[frame.VNI]map[string]*policy.Guard // by segment and port
 }
 
 // An Underlay is what a VTEP stands on: one of those of package underlay.
@@ -118,9 +118,11 @@ func (c *Collector) collectPolicies(ch chan<- prometheus.Metric, s *Sources) {
 			c.policies.collect(ch, text(name), p.Stats())
 		}
 	}
-	for at, g := range s.Guards {
-		if g != nil {
-			c.policies.collectGuard(ch, text(at.Port), at.VNI.String(), g.Stats())
+	for vni, ports := range s.Guards {
+		for port, g := range ports {
+			if g != nil {
+				c.policies.collectGuard(ch, text(port), vni.String(), g.Stats())
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/port"
 )
 
@@ -10,7 +11,7 @@ import (
 type extraFamilies struct {
 	overflow, rxBuffer, txBuffer      family // port.PacketStats
 	waiting, sent, full, lost, losses family // port.BufferedStats
-	captured, missed                  family // port.CaptureStats
+	captured, missed                  family // capture.Stats
 }
 
 func (e *extraFamilies) describe(fs *families) {
@@ -44,7 +45,7 @@ func (e *extraFamilies) collectBuffered(ch chan<- prometheus.Metric, name string
 	}
 }
 
-func (e *extraFamilies) collectCapture(ch chan<- prometheus.Metric, name string, s port.CaptureStats) {
+func (e *extraFamilies) collectCapture(ch chan<- prometheus.Metric, name string, s capture.Stats) {
 	put(ch, e.captured, s.Packets, name)
 	put(ch, e.missed, s.Dropped, name)
 }

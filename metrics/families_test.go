@@ -11,6 +11,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
@@ -85,7 +86,7 @@ func (m *made) Collect(ch chan<- prometheus.Metric) {
 	m.gateways.collect(ch, "tenant", "100", make1[l3.InterfaceStats](m))
 	m.extras.collectPacket(ch, "eth0", make1[port.PacketStats](m))
 	m.extras.collectBuffered(ch, "serial", make1[port.BufferedStats](m))
-	m.extras.collectCapture(ch, "file", make1[port.CaptureStats](m))
+	m.extras.collectCapture(ch, "file", make1[capture.Stats](m))
 	p := make1[policy.Stats](m)
 	p.Rules = map[string]policy.Count{"web": make1[policy.Count](m)}
 	m.policies.collect(ch, "pods", p)

@@ -2,20 +2,33 @@ package metrics
 
 import (
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
-	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/policy"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
+
+// A Node has what is shown of a whole node: a *node.Node is one.
+type Node interface {
+	Switch() *vswitch.Switch
+	Tunnels() map[string]*vtep.VTEP
+	Policies() map[string]*policy.Policy
+	Guards() map[frame.VNI]map[string]*policy.Guard
+	Neighbours(vni frame.VNI) *arp.Responder
+	Interfaces() []*l3.Interface
+	Capture() *capture.Capture
+}
 
 // OfNode returns the Config of a Collector that shows a whole node, whatever it is made of at
 // the time of a scrape.
-func OfNode(n *node.Node) Config {
+func OfNode(n Node) Config {
 	return Config{Switch: n.Switch(), Sources: func() Sources {
 		s := Sources{
 			VTEPs: n.Tunnels(), Policies: n.Policies(), Guards: n.Guards(),
 			Neighbours: map[frame.VNI]*arp.Responder{}, Interfaces: map[frame.VNI]*l3.Interface{},
-			Captures: map[string]*port.Capture{"node": n.Capture()},
+			Captures: map[string]*capture.Capture{"node": n.Capture()},
 		}
 		for _, v := range n.Switch().VSIs() {
 			s.Neighbours[v.VNI()] = n.Neighbours(v.VNI())

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/l3"
@@ -37,8 +38,8 @@ func TestZero(t *testing.T) {
 			VTEPs: map[string]*vtep.VTEP{"a": nil}, Underlays: map[string]Underlay{"a": nil, "b": (*underlay.UDP)(nil)},
 			Neighbours: map[frame.VNI]*arp.Responder{1: nil}, Interfaces: map[frame.VNI]*l3.Interface{1: nil},
 			Packets: map[string]*port.Packet{"a": nil},
-			Buffers: map[string]*port.Buffered{"a": nil}, Captures: map[string]*port.Capture{"a": nil},
-			Policies: map[string]*policy.Policy{"a": nil}, Guards: map[node.Place]*policy.Guard{{}: nil},
+			Buffers: map[string]*port.Buffered{"a": nil}, Captures: map[string]*capture.Capture{"a": nil},
+			Policies: map[string]*policy.Policy{"a": nil}, Guards: map[frame.VNI]map[string]*policy.Guard{1: {"a": nil}},
 		}
 	}
 	if f := gather(t, New(Config{Sources: nothing})); len(f) != 0 {

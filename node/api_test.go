@@ -204,8 +204,8 @@ func TestOwnPortForIP(t *testing.T) {
 
 // What a program's Listen returns without an error may be none still.
 func TestListenOfNothing(t *testing.T) {
-	for _, u := range []port.Underlay{nil, (*underlay.Memory)(nil)} {
-		n, err := New(&Options{Listen: func(*Tunnel) (port.Underlay, error) { return u, nil }})
+	for _, u := range []vtep.Underlay{nil, (*underlay.Memory)(nil)} {
+		n, err := New(&Options{Listen: func(*Tunnel) (vtep.Underlay, error) { return u, nil }})
 		must(t, err)
 		defer n.Close()
 		if _, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")}); err == nil || !strings.Contains(err.Error(), `tunnel "vx": the underlay is a `) {
@@ -360,7 +360,7 @@ func TestUpdates(t *testing.T) {
 // What two places say, and contradicts itself, is an error; what is there stays the same.
 func TestContradictions(t *testing.T) {
 	net := underlay.NewNetwork(nil)
-	listen := func(c *Tunnel) (port.Underlay, error) { return net.Listen(netip.AddrPortFrom(c.Local, 4789), nil) }
+	listen := func(c *Tunnel) (vtep.Underlay, error) { return net.Listen(netip.AddrPortFrom(c.Local, 4789), nil) }
 	n, err := New(&Options{Listen: listen})
 	must(t, err)
 	other, err := New(&Options{Listen: listen})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
-	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
@@ -92,7 +92,7 @@ func newBetween(t *testing.T, talkers []talker, peers ...string) *between {
 		b.net.Close()
 	})
 	device := b.Node.open.device
-	b.Node.open.device = func(c *Port) (port.Port, error) {
+	b.Node.open.device = func(c *Port) (vswitch.Port, error) {
 		p, err := device(c)
 		if err == nil {
 			b.readers.Go(func() {

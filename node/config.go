@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
@@ -29,9 +30,9 @@ type Config struct {
 
 	vswitch.Config // but for Log, which is that of Options
 
-	Gateway l3.GatewayConfig   `json:"gateway,omitzero"` // limits of all gateways
-	Capture port.CaptureConfig `json:"capture,omitzero"` // how what passes through ports and tunnels is captured, from the next start on
-	Control Control            `json:"control,omitzero"` // how the node is asked and told
+	Gateway l3.GatewayConfig `json:"gateway,omitzero"` // limits of all gateways
+	Capture capture.Config   `json:"capture,omitzero"` // how what passes through ports and tunnels is captured, from the next start on
+	Control Control          `json:"control,omitzero"` // how the node is asked and told
 }
 
 // Control is how a running node is asked and told.

@@ -116,10 +116,12 @@ func (b *bench) tables() []string {
 			add("policy %s: probe %d: in %v, out %v", n, i, p.Ingress().Process(&in, frame.At{}), p.Egress().Process(&out, frame.At{}))
 		}
 	}
-	for at, g := range b.Guards() {
-		name(g, "guard of %s in %d", at.Port, at.VNI)
-		for i, f := range probes() {
-			add("guard %s %d: probe %d: %v", at.Port, at.VNI, i, g.Process(&f, frame.At{}))
+	for vni, ports := range b.Guards() {
+		for port, g := range ports {
+			name(g, "guard of %s in %d", port, vni)
+			for i, f := range probes() {
+				add("guard %s %d: probe %d: %v", port, vni, i, g.Process(&f, frame.At{}))
+			}
 		}
 	}
 	for vni, s := range b.segments {

@@ -28,7 +28,7 @@ func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	start := func(local, peer string) *port.Pipe {
-		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
+		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
 			return wire.Listen(t.AddrPort(), nil)
 		}})
 		check(err)

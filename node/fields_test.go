@@ -15,11 +15,14 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/port/porttest"
+	"github.com/vxswitch/vxswitch/port/water"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -38,13 +41,13 @@ var library = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[policy.Config]():          nil,
 	reflect.TypeFor[policy.GuardConfig]():     nil,
 	reflect.TypeFor[port.BufferedConfig]():    nil,
-	reflect.TypeFor[port.CaptureConfig]():     nil,
+	reflect.TypeFor[capture.Config]():         nil,
 	reflect.TypeFor[port.DeviceConfig]():      nil,
-	reflect.TypeFor[port.FaultyConfig]():      nil,
+	reflect.TypeFor[porttest.FaultyConfig]():  nil,
 	reflect.TypeFor[port.PacketConfig]():      reflect.TypeFor[Port](),
 	reflect.TypeFor[port.PipeConfig]():        nil,
 	reflect.TypeFor[port.RWCConfig]():         nil,
-	reflect.TypeFor[port.WaterConfig]():       nil,
+	reflect.TypeFor[water.Config]():           nil,
 	reflect.TypeFor[underlay.IPConfig]():      reflect.TypeFor[Tunnel](),
 	reflect.TypeFor[underlay.MemoryConfig]():  nil,
 	reflect.TypeFor[underlay.NetworkConfig](): nil,
@@ -87,10 +90,10 @@ var elsewhere = map[string]string{
 	"l3.WireConfig":                 "the port, the peer and the tunnel of a segment with a Wire",
 
 	"port.BufferedConfig":       "of ports of the program's own: VSI.Add",
-	"port.FaultyConfig":         "of ports of the program's own: VSI.Add",
+	"porttest.FaultyConfig":     "of ports of the program's own: VSI.Add",
 	"port.PipeConfig":           "of ports of the program's own: VSI.Add",
 	"port.RWCConfig":            "of ports of the program's own: VSI.Add",
-	"port.WaterConfig":          "of ports of the program's own: VSI.Add",
+	"water.Config":              "of ports of the program's own: VSI.Add",
 	"port.PacketConfig.Control": "a func",
 
 	"underlay.IPConfig.Control":        "a func",

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
-	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -30,7 +30,7 @@ func TestLimitsOfTheNode(t *testing.T) {
 	want := &Config{
 		Config:  vswitch.Config{MaxMACs: 1, Injected: 2, Events: 3, TooBig: vswitch.TooBigConfig{PerSender: 4, Total: 5}},
 		Gateway: l3.GatewayConfig{PerSender: 6, Total: 7, PerNeighbour: 8, Waiting: 9, Queued: 10, Fragments: 11},
-		Capture: port.CaptureConfig{Buffer: 1 << 17, SnapLen: 12},
+		Capture: capture.Config{Buffer: 1 << 17, SnapLen: 12},
 	}
 	cfg, err := Parse([]byte(limited))
 	must(t, err)

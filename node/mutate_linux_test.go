@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
@@ -149,7 +150,7 @@ func listsOf(v reflect.Value, all []reflect.Value) []reflect.Value {
 func (m maker) try() *Config {
 	c := &Config{
 		Config:  vswitch.Config{MaxMACs: m.IntN(2) * 1000, Injected: m.IntN(2) * 100, TooBig: vswitch.TooBigConfig{Total: m.IntN(2) * 10}},
-		Gateway: l3.GatewayConfig{Total: m.IntN(2) * 10, Queued: m.IntN(2) * 1000}, Capture: port.CaptureConfig{SnapLen: m.IntN(2) * 100},
+		Gateway: l3.GatewayConfig{Total: m.IntN(2) * 10, Queued: m.IntN(2) * 1000}, Capture: capture.Config{SnapLen: m.IntN(2) * 100},
 	}
 	for _, name := range []string{"vx0", "vx1", "vx2"} {
 		if m.some(4) {

@@ -11,13 +11,14 @@ import (
 	"sync"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
-	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // Owner is whose rows those of the configuration are.
@@ -31,7 +32,7 @@ type Options struct {
 	// Listen opens what a tunnel goes over, on its AddrPort, in place of the system's sockets: an
 	// underlay.Memory in tests. It is called twice for a tunnel of both address families: each
 	// time with a Tunnel that has one of them, as Local. nil = the sockets.
-	Listen func(*Tunnel) (port.Underlay, error)
+	Listen func(*Tunnel) (vtep.Underlay, error)
 }
 
 // A Node is a switch and everything around it. Make one with New, Apply a configuration,
@@ -40,7 +41,7 @@ type Node struct {
 	sw      *vswitch.Switch
 	gateway *l3.Gateway
 	plane   *control.Plane
-	capture *port.Capture
+	capture *capture.Capture
 	log     *slog.Logger
 	open    openers
 	fault   func(step string) error // of tests: what fails instead of a step
@@ -85,7 +86,7 @@ func New(o *Options) (*Node, error) {
 	if n.gateway, err = l3.NewGateway(nil); err != nil {
 		return nil, err
 	}
-	if n.capture, err = port.NewCapture(nil); err != nil {
+	if n.capture, err = capture.New(nil); err != nil {
 		return nil, err
 	}
 	n.plane, err = control.New(&control.Config{

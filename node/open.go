@@ -6,7 +6,8 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // opened is what was opened before anything was touched.
@@ -136,8 +137,8 @@ func (n *Node) closeUnused(w wanted) {
 
 // openers ask the system for what a node needs of it.
 type openers struct {
-	underlay func(*Tunnel) (port.Underlay, error)
-	device   func(*Port) (port.Port, error)
+	underlay func(*Tunnel) (vtep.Underlay, error)
+	device   func(*Port) (vswitch.Port, error)
 }
 
 // convert returns the settings of a kind out of c, a pointer to a Tunnel or a Port: the fields

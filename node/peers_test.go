@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting/conf"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -66,7 +65,7 @@ func TestParsePeerErrors(t *testing.T) {
 func inMemory(t *testing.T) (n *Node, net *underlay.Network, opened *[]*underlay.Memory) {
 	net, opened = underlay.NewNetwork(nil), new([]*underlay.Memory)
 	t.Cleanup(func() { net.Close() })
-	n, err := New(&Options{Listen: func(c *Tunnel) (port.Underlay, error) {
+	n, err := New(&Options{Listen: func(c *Tunnel) (vtep.Underlay, error) {
 		if c.Local6.IsValid() {
 			t.Errorf("asked for %v and %v at once", c.Local, c.Local6)
 		}
@@ -174,9 +173,9 @@ func TestPeerSocketsRunOut(t *testing.T) {
 func TestPeerSocketsUnsupported(t *testing.T) {
 	net := underlay.NewNetwork(nil)
 	defer net.Close()
-	n, err := New(&Options{Listen: func(c *Tunnel) (port.Underlay, error) {
+	n, err := New(&Options{Listen: func(c *Tunnel) (vtep.Underlay, error) {
 		u, err := net.Listen(c.AddrPort(), nil)
-		return struct{ port.Underlay }{u}, err
+		return struct{ vtep.Underlay }{u}, err
 	}})
 	must(t, err)
 	defer n.Close()

@@ -16,7 +16,7 @@ import (
 // A device is a Port as it runs.
 type device struct {
 	cfg  Port
-	raw  port.Port    // as it was opened
+	raw  vswitch.Port // as it was opened
 	port vswitch.Port // the same, as the switch has it
 	used bool         // it has been attached
 }
@@ -151,7 +151,7 @@ func (c *Segment) Fits(t *vtep.VTEP) int {
 	return t.MTU(0)
 }
 
-func (n *Node) openDevice(c *Port) (port.Port, error) {
+func (n *Node) openDevice(c *Port) (vswitch.Port, error) {
 	switch c.Type {
 	case PortOwn:
 		return n.own[c.Name], nil

@@ -13,7 +13,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/port"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // bench is a node whose tunnels and ports are in memory. Whatever it asks for is a step that
@@ -43,7 +45,7 @@ func benchOf(t *testing.T, n *Node) *bench {
 	}
 	b.fault = func(step string) error { return b.refuse(step) }
 	b.Node.open = openers{
-		underlay: func(c *Tunnel) (port.Underlay, error) {
+		underlay: func(c *Tunnel) (vtep.Underlay, error) {
 			open := func() (*underlay.Memory, error) {
 				return net.Listen(c.AddrPort(), &underlay.MemoryConfig{Queues: c.Queues})
 			}
@@ -60,7 +62,7 @@ func benchOf(t *testing.T, n *Node) *bench {
 			b.locked(func() { b.underlays[x] = true })
 			return x, nil
 		},
-		device: func(c *Port) (port.Port, error) {
+		device: func(c *Port) (vswitch.Port, error) {
 			p := &benchPort{Pipe: port.NewPipe(&port.PipeConfig{Name: c.Name, MTU: c.MTU}), b: b}
 			b.locked(func() { b.ports[p] = true })
 			return p, nil

@@ -10,7 +10,6 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/optional"
-	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -19,7 +18,7 @@ import (
 type tunnel struct {
 	cfg   Tunnel
 	v     *vtep.VTEP
-	under []port.Underlay            // by locals
+	under []vtep.Underlay            // by locals
 	sets  map[underlay.TxConfig]bool // that peers have had
 }
 
@@ -103,7 +102,7 @@ func (n *Node) closeTunnel(name string) {
 	}
 }
 
-func listen(c *Tunnel) (port.Underlay, error) {
+func listen(c *Tunnel) (vtep.Underlay, error) {
 	switch {
 	case c.Type == encap.TypeIPIP:
 		return underlay.ListenIP(c.Local, convert[underlay.IPConfig](c))
@@ -143,7 +142,7 @@ func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
 }
 
 // listen opens an underlay, which a program's function may say it has done and return none.
-func (n *Node) listen(c *Tunnel) (port.Underlay, error) {
+func (n *Node) listen(c *Tunnel) (vtep.Underlay, error) {
 	u, err := n.open.underlay(c)
 	if err == nil && absent.Is(u) {
 		err = fmt.Errorf("the underlay is a %T that is nil", u)

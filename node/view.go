@@ -5,11 +5,11 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
-	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -33,7 +33,7 @@ func (n *Node) Plane() *control.Plane { return n.plane }
 func (n *Node) Gateway() *l3.Gateway { return n.gateway }
 
 // Capture returns the capture that all ports and tunnels pass through. It is off.
-func (n *Node) Capture() *port.Capture { return n.capture }
+func (n *Node) Capture() *capture.Capture { return n.capture }
 
 // Tunnels returns the VTEPs by name.
 func (n *Node) Tunnels() map[string]*vtep.VTEP {
@@ -79,20 +79,14 @@ func (n *Node) Neighbours(vni frame.VNI) *arp.Responder {
 	return nil
 }
 
-// A Place is a port in a segment.
-type Place struct {
-	VNI  frame.VNI
-	Port string
-}
-
-// Guards returns the guards of members.
-func (n *Node) Guards() map[Place]*policy.Guard {
+// Guards returns the guards of members, by segment and port.
+func (n *Node) Guards() map[frame.VNI]map[string]*policy.Guard {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	m := map[Place]*policy.Guard{}
+	m := map[frame.VNI]map[string]*policy.Guard{}
 	for vni, s := range n.segments {
-		for port, g := range s.guards {
-			m[Place{vni, port}] = g
+		if len(s.guards) > 0 {
+			m[vni] = maps.Clone(s.guards)
 		}
 	}
 	return m

@@ -9,14 +9,24 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/ring"
+	"github.com/vxswitch/vxswitch/internal/wrap"
 )
+
+// A Port is what [NewBuffered] wraps and what it returns: the methods of vswitch.Port. What is returned
+// also has Name and the Offloads of the port it wraps, and is a Pauser exactly if that is one.
+type Port interface {
+	Readers() []frame.Reader
+	Writer(w int) frame.Writer
+	MTU(peer uint16) int
+	Close() error
+}
 
 // BufferedConfig configures [NewBuffered]. The zero value works.
 type BufferedConfig struct {
 	Queue int // frames that may wait, 1 to 65536; 0 = 256
 }
 
-// maxQueue bounds the queues of decorators, in frames.
+// maxQueue bounds the queue, in frames.
 const maxQueue = 1 << 16
 
 // BufferedStats is a snapshot of a queue's counters.
@@ -87,14 +97,14 @@ func NewBuffered(p Port, cfg *BufferedConfig) (*Buffered, error) {
 	if cfg != nil {
 		c = *cfg
 	}
-	if err := wrappable("Buffered", p); err != nil {
-		return nil, err
+	if err := wrap.Check(p); err != nil {
+		return nil, fmt.Errorf("port: Buffered: %w", err)
 	}
 	if c.Queue < 0 || c.Queue > maxQueue {
 		return nil, fmt.Errorf("port: BufferedConfig.Queue: %d, allowed are 1 to %d", c.Queue, maxQueue)
 	}
 	b := &Buffered{p: p, ring: ring.New[outMeta](cmp.Or(c.Queue, 256)), done: make(chan struct{})}
-	b.port = withPauser(bufferedPort{b}, p)
+	b.port = wrap.Around(bufferedPort{b}, p)
 	go b.run(p.Writer(0))
 	return b, nil
 }
@@ -143,11 +153,8 @@ func (b *Buffered) fail(err error) {
 
 type bufferedPort struct{ b *Buffered }
 
-func (p bufferedPort) Name() string              { return nameOf(p.b.p) }
-func (p bufferedPort) MTU(peer uint16) int       { return p.b.p.MTU(peer) }
 func (p bufferedPort) Readers() []frame.Reader   { return p.b.p.Readers() }
 func (p bufferedPort) Writer(w int) frame.Writer { return p }
-func (p bufferedPort) Offloads() frame.Offloads  { return offloadsOf(p.b.p) }
 
 func (p bufferedPort) Close() error {
 	b := p.b

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // Segments that are joined, read as a superframe and written as one: nothing is
@@ -16,7 +17,7 @@ func TestDeviceSuperframesAllocateNothing(t *testing.T) {
 	for _, tag := range []uint32{0, 5} {
 		x, y := bridged(t, nil)
 		b := frame.NewBatch(new(frame.Arenas))
-		o := outs(segments...)
+		o := fake.Outs(segments...)
 		for i := range o {
 			o[i].Tag = tag
 		}
@@ -48,7 +49,7 @@ func TestDeviceSuperframesAllocateNothing(t *testing.T) {
 // A device without a virtio header.
 func TestDeviceWithoutOffloadsAllocatesNothing(t *testing.T) {
 	x, y := bridged(t, &DeviceConfig{NoOffload: true})
-	o := outs(append(tcpSegments(t, 44, 1400), ethernet(60, 0), ethernet(1000, 1))...)
+	o := fake.Outs(append(tcpSegments(t, 44, 1400), fake.Ethernet(60, 0), fake.Ethernet(1000, 1))...)
 	o[0].Tag, o[45].Tag = 9, 10
 	w, r, b := x.Writer(0), y.Readers()[0], frame.NewBatch(new(frame.Arenas))
 	if n := testing.AllocsPerRun(100, func() {

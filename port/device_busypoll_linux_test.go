@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // A reader that asks again at once reads what one reads that waits, and ends as it does.
@@ -19,7 +20,7 @@ func TestDeviceBusyPoll(t *testing.T) {
 	b := frame.NewBatch(new(frame.Arenas))
 	pass := func(from, to *Device, p []byte) {
 		t.Helper()
-		if err := from.Writer(0).Write(outs(p)); err != nil {
+		if err := from.Writer(0).Write(fake.Outs(p)); err != nil {
 			t.Fatal(err)
 		}
 		if err := to.Readers()[0].Read(b); err != nil {
@@ -30,8 +31,8 @@ func TestDeviceBusyPoll(t *testing.T) {
 		}
 	}
 	for i := range 300 {
-		pass(x, y, ethernet(60+i, byte(i)))
-		pass(y, x, ethernet(1000-i, byte(i)))
+		pass(x, y, fake.Ethernet(60+i, byte(i)))
+		pass(y, x, fake.Ethernet(1000-i, byte(i)))
 	}
 	ended := make(chan error)
 	go func() { ended <- y.Readers()[0].Read(b) }()

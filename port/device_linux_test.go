@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -86,7 +87,7 @@ func guest(tap *Device, ip string) (done chan error) {
 				}
 				for i := range b.Frames {
 					if a := answer(b.Frames[i].Bytes()); a != nil {
-						w.Write(outs(a))
+						w.Write(fake.Outs(a))
 					}
 				}
 			}
@@ -134,7 +135,7 @@ func TestTAPKernelAnswersARP(t *testing.T) {
 		}); err != nil {
 		t.Fatal(err)
 	}
-	if o := outs(buf.Bytes()); tap.Writer(0).Write(o) != nil || o[0].Drop != 0 {
+	if o := fake.Outs(buf.Bytes()); tap.Writer(0).Write(o) != nil || o[0].Drop != 0 {
 		t.Fatalf("Write: %v", o[0].Drop)
 	}
 	tap.queues[0].File.SetReadDeadline(time.Now().Add(5 * time.Second))

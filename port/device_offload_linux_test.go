@@ -33,7 +33,7 @@ type countedReader struct {
 	c *counted
 }
 
-func (c *counted) Offloads() frame.Offloads { return offloadsOf(c.Port) }
+func (c *counted) Offloads() frame.Offloads { return c.Port.(vswitch.Offloader).Offloads() }
 
 func (c *counted) Readers() (rs []frame.Reader) {
 	for _, r := range c.Port.Readers() {

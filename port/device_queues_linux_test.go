@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -110,7 +111,7 @@ func TestDeviceQueuesKeepFlowsInOrder(t *testing.T) {
 			w := d.Writer(queues + k) // the number of a worker, any value
 			for n := range uint32(rounds) {
 				for flow := k; flow < flows; flow += queues {
-					o := outs(udp4(frame.MAC{0x02, 0, 0, 0, 0, 0x11}, 7000+uint16(flow), 7000, binary.BigEndian.AppendUint32(nil, n)))
+					o := fake.Outs(udp4(frame.MAC{0x02, 0, 0, 0, 0, 0x11}, 7000+uint16(flow), 7000, binary.BigEndian.AppendUint32(nil, n)))
 					if err := w.Write(o); err != nil || o[0].Drop != 0 {
 						t.Errorf("flow %d: %v, %v", flow, err, o[0].Drop)
 					}
@@ -222,7 +223,7 @@ func TestDeviceDeletedUnderTraffic(t *testing.T) {
 					t.Errorf("a second event: %+v", ev)
 				}
 			}
-			if err := host.Send(ethernet(60, 0)); err != nil {
+			if err := host.Send(fake.Ethernet(60, 0)); err != nil {
 				t.Error(err)
 			}
 			for _, r := range d.Readers() {

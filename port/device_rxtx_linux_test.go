@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -25,17 +26,17 @@ func TestTAPFramesAreExactAndInOrder(t *testing.T) {
 	}
 	var want [][]byte
 	for i, n := range []int{14, 15, 60, 64, 1514, 1518, 9014, 60} {
-		want = append(want, ethernet(n, byte(i)))
+		want = append(want, fake.Ethernet(n, byte(i)))
 	}
 	for i := range 150 { // more than a batch
-		want = append(want, ethernet(60+i, byte(i)))
+		want = append(want, fake.Ethernet(60+i, byte(i)))
 	}
-	o := outs(want...)
+	o := fake.Outs(want...)
 	o[2].Tag, o[6].Tag, o[20].Tag = 1, 0xabc, 4094
-	want[2], want[6], want[20] = tagged(want[2], 0, 1), tagged(want[6], 0x0a, 0xbc), tagged(want[20], 0x0f, 0xfe)
+	want[2], want[6], want[20] = fake.Tagged(want[2], 0, 1), fake.Tagged(want[6], 0x0a, 0xbc), fake.Tagged(want[20], 0x0f, 0xfe)
 	// A tag that is in the frame stays there.
-	o[21] = outs(tagged(want[21], 0x60, 0x07))[0]
-	want[21] = tagged(want[21], 0x60, 0x07)
+	o[21] = fake.Outs(fake.Tagged(want[21], 0x60, 0x07))[0]
+	want[21] = fake.Tagged(want[21], 0x60, 0x07)
 
 	if err := x.Writer(0).Write(o); err != nil {
 		t.Fatal(err)
@@ -64,7 +65,7 @@ func TestTAPBatchHoldsManyFrames(t *testing.T) {
 	x, y := bridged(t, nil)
 	var packets [][]byte
 	for range frame.MaxBatch {
-		packets = append(packets, ethernet(1514, 0))
+		packets = append(packets, fake.Ethernet(1514, 0))
 	}
 	w, r, b := x.Writer(0), y.Readers()[0], frame.NewBatch(nil)
 	most := 0
@@ -72,7 +73,7 @@ func TestTAPBatchHoldsManyFrames(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("at most %d frames in a batch", most)
 		}
-		w.Write(outs(packets...))
+		w.Write(fake.Outs(packets...))
 		for got := 0; got < len(packets); got += len(b.Frames) {
 			if err := r.Read(b); err != nil {
 				t.Fatal(err)
@@ -89,13 +90,13 @@ func TestTAPWriterSaysWhatItDidNotSend(t *testing.T) {
 		t.Errorf("the device is up: %s", out)
 	}
 	w := tap.Writer(0)
-	o := outs(ethernet(60, 0), ethernet(60, 0))
+	o := fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(60, 0))
 	o[1].Tag = 5
 	if err := w.Write(o); err != nil || o[0].Drop != frame.PortDown || o[1].Drop != frame.PortDown {
 		t.Errorf("device down: %v, %v, %v", err, o[0].Drop, o[1].Drop)
 	}
 	h.Up("tap0")
-	o = outs(ethernet(60, 0), ethernet(13, 0), ethernet(60, 0), ethernet(60, 0))
+	o = fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(13, 0), fake.Ethernet(60, 0), fake.Ethernet(60, 0))
 	o[2].F.Kind = frame.IPv6
 	if err := w.Write(o); err != nil || o[0].Drop != 0 || o[1].Drop != frame.SendFailed || o[2].Drop != frame.BadKind || o[3].Drop != 0 {
 		t.Errorf("device up: %v, %v, %v, %v, %v", err, o[0].Drop, o[1].Drop, o[2].Drop, o[3].Drop)
@@ -165,7 +166,7 @@ func TestTAPPauseRacesWithTraffic(t *testing.T) {
 		defer close(written)
 		w := x.Writer(0)
 		for i := range n {
-			o := outs(ethernet(60, byte(i)))
+			o := fake.Outs(fake.Ethernet(60, byte(i)))
 			w.Write(o)
 			if o[0].Drop != 0 {
 				t.Errorf("frame %d: %v", i, o[0].Drop)
@@ -180,7 +181,7 @@ func TestTAPPauseRacesWithTraffic(t *testing.T) {
 		switch err := y.Readers()[0].Read(b); {
 		case err == nil:
 			for i := range b.Frames {
-				if want := ethernet(60, byte(got+i)); !bytes.Equal(b.Frames[i].Bytes(), want) {
+				if want := fake.Ethernet(60, byte(got+i)); !bytes.Equal(b.Frames[i].Bytes(), want) {
 					t.Fatalf("frame %d of %d bytes: %.20x, want %.20x", got+i, b.Frames[i].Len(), b.Frames[i].Bytes(), want)
 				}
 			}
@@ -216,7 +217,7 @@ func TestTAPCloseRacesWithEverything(t *testing.T) {
 		})
 		for k := range 2 {
 			wg.Go(func() {
-				w, o := x.Writer(k), outs(ethernet(60, 0), ethernet(1514, 1))
+				w, o := x.Writer(k), fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(1514, 1))
 				o[0].Tag = 3
 				for {
 					if err := w.Write(o); err != nil {
@@ -270,8 +271,8 @@ func TestTAPMTURaisedAMomentAgo(t *testing.T) {
 	y.checked.Store(int64(time.Since(y.start)))
 	b := frame.NewBatch(nil)
 	for _, n := range []int{1519, 9014, 65535} {
-		want := ethernet(n, byte(n))
-		x.Writer(0).Write(outs(want))
+		want := fake.Ethernet(n, byte(n))
+		x.Writer(0).Write(fake.Outs(want))
 		if err := y.Readers()[0].Read(b); err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +284,7 @@ func TestTAPMTURaisedAMomentAgo(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("MTU %d: the new one is not seen", y.MTU(0))
 		}
-		x.Writer(0).Write(outs(ethernet(60, 1)))
+		x.Writer(0).Write(fake.Outs(fake.Ethernet(60, 1)))
 		if err := y.Readers()[0].Read(b); err != nil {
 			t.Fatal(err)
 		}
@@ -322,7 +323,7 @@ func TestIdleTAPsHoldNoArenas(t *testing.T) {
 	}
 	w := taps[0].Writer(0)
 	for range 10 {
-		w.Write(outs(append([]byte("\xff\xff\xff\xff\xff\xff"), ethernet(60, 0)[6:]...)))
+		w.Write(fake.Outs(append([]byte("\xff\xff\xff\xff\xff\xff"), fake.Ethernet(60, 0)[6:]...)))
 	}
 	for i := range n - 1 {
 		for got[i+1].Load() < 10 {
@@ -345,9 +346,9 @@ func TestTAPAllocatesNothing(t *testing.T) {
 	x, y := bridged(t, nil)
 	var packets [][]byte
 	for i := range 32 {
-		packets = append(packets, ethernet(1000, byte(i)))
+		packets = append(packets, fake.Ethernet(1000, byte(i)))
 	}
-	o := outs(packets...)
+	o := fake.Outs(packets...)
 	for i := range o {
 		o[i].Tag = uint32(i % 2 * 100)
 	}
@@ -383,9 +384,9 @@ func BenchmarkTAP(b *testing.B) {
 			h.Bridge("br0", "tap0", "tap1")
 			var packets [][]byte
 			for range frame.MaxBatch {
-				packets = append(packets, ethernet(size, 0))
+				packets = append(packets, fake.Ethernet(size, 0))
 			}
-			o := outs(packets...)
+			o := fake.Outs(packets...)
 			w, r, batch := taps[0].Writer(0), taps[1].Readers()[0], frame.NewBatch(nil)
 			b.ReportAllocs()
 			for b.Loop() {

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -94,7 +95,7 @@ func TestTUNRefusesWhatIsNotIP(t *testing.T) {
 	h := netns.New(t).Host("h")
 	h.Quiet()
 	d := openTUN(t, h, "tun0", nil)
-	o := outs(ethernet(60, 0), ethernet(60, 0), []byte{0x50, 1, 2}, make([]byte, 0))
+	o := fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(60, 0), []byte{0x50, 1, 2}, make([]byte, 0))
 	o[1].F.Kind, o[1].Tag = frame.IPv4, 5
 	o[2].F.Kind, o[3].F.Kind = frame.IPv4, frame.IPv6
 	if err := d.Writer(0).Write(o); err != nil {

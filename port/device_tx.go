@@ -7,6 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
+	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
 // deviceWriter is a worker's way into a descriptor of the kernel's.
@@ -83,7 +84,7 @@ type transmitter struct {
 	whole bool // of the egress
 
 	joiner gso.Joiner
-	head   tagHead
+	head   wire.TagHead
 	virtio virtioHeader // as long as the device wants it
 	alone  [1][]byte
 	parts  [][]byte
@@ -138,7 +139,7 @@ func (t *transmitter) joined(out []frame.Out) int {
 		t.virtio.put(g)
 		t.parts = append(t.parts, t.virtio)
 	}
-	t.parts = t.head.gather(t.parts, tag, pieces...)
+	t.parts = t.head.Gather(t.parts, tag, pieces...)
 	dropAll(out[:n], t.writeParts(t.parts))
 	clear(t.parts) // borrowed
 	t.alone[0] = nil

@@ -8,11 +8,10 @@
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
 //	               +-- RWC ------------- Read, Write -------+-- any io.ReadWriteCloser
 //
-// On other systems than Linux, [OpenWater] opens devices, by the package songgao/water.
+// On macOS and Windows package port/water opens devices.
 //
-// Around a port goes [Capture], which writes what passes into a pcapng file and wraps
-// the other side, a VTEP's underlay, too; [Buffered], a queue in front of a port whose
-// Write may wait; [Faulty], a bad line.
+// Around a port goes [Buffered], a queue in front of a port whose Write may wait. Package capture
+// writes what passes through a port into a file, and package port/porttest has a bad line.
 //
 // Each type here has the methods of vswitch.Port (Readers, Writer, MTU, Close) and
 // Name; Device, Packet and Pipe are also Pausers. They work without a switch as well: read

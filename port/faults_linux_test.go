@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/fault"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/wrap"
 )
 
 // TestConstructorFaults has each system call of each constructor fail.
@@ -49,7 +50,7 @@ func TestConstructorFaults(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				p.(pauser).Pause()
+				p.(wrap.Pauser).Pause()
 				for _, r := range p.Readers() {
 					if err := r.Read(frame.NewBatch(nil)); !errors.Is(err, frame.ErrPaused) {
 						p.Close()

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -26,7 +27,7 @@ func TestPacketAllocatesNothing(t *testing.T) {
 		if c.noOffload {
 			x.whole = false
 		}
-		o := outs(tcpSegments(t, n, 1400)...)
+		o := fake.Outs(tcpSegments(t, n, 1400)...)
 		for i := range o {
 			o[i].Tag = c.tag
 		}

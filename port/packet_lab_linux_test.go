@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -235,9 +236,9 @@ func TestPacketUDP(t *testing.T) {
 // Without a virtio header nobody says how to cut a frame that is longer than the MTU.
 func TestPacketNoOffloadRefusesSuperframes(t *testing.T) {
 	p, _, far := cabled(t, &PacketConfig{NoOffload: true})
-	long := ethernet(3000, 0)
+	long := fake.Ethernet(3000, 0)
 	far.MTU("eth0", 9000)
-	far.Inject("eth0", ethernet(1514, 0), tagged(ethernet(1514, 0), 0, 5))
+	far.Inject("eth0", fake.Ethernet(1514, 0), fake.Tagged(fake.Ethernet(1514, 0), 0, 5))
 	far.Run("ethtool", "-K", "eth0", "gso", "on")
 	readAll(t, p, 2, func(i int, f *frame.Frame) {
 		if f.Drop != 0 || f.Len() != 1514+i*vlanLen {
@@ -245,7 +246,7 @@ func TestPacketNoOffloadRefusesSuperframes(t *testing.T) {
 		}
 	})
 	p.dev.MTU.Store(1400) // as if it were so: a veth does not carry what is longer unless it is GSO
-	far.Inject("eth0", long[:1414], long[:1415], tagged(long[:1414], 0, 5), tagged(long[:1415], 0, 5))
+	far.Inject("eth0", long[:1414], long[:1415], fake.Tagged(long[:1414], 0, 5), fake.Tagged(long[:1415], 0, 5))
 	readAll(t, p, 4, func(i int, f *frame.Frame) {
 		if want := []frame.Reason{0, frame.TooBig, 0, frame.TooBig}[i]; f.Drop != want {
 			t.Errorf("frame %d: %v, want %v", i, f.Drop, want)
@@ -290,7 +291,7 @@ func TestPacketQueuesKeepFlowsInOrder(t *testing.T) {
 		}
 		far.Inject("eth0", frames...)
 	}
-	waitFor(t, func() bool { mu.Lock(); defer mu.Unlock(); return total == flows*rounds })
+	fake.WaitFor(t, func() bool { mu.Lock(); defer mu.Unlock(); return total == flows*rounds })
 	mu.Lock()
 	defer mu.Unlock()
 	used := map[int]bool{}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -37,7 +38,7 @@ func TestPacketInterfaceChanges(t *testing.T) {
 				m.IP("link", "set", "eth0", "down")
 				m.IP("link", "set", "eth0", "name", "other0")
 				m.MTU("other0", 1400+i)
-				waitFor(t, func() bool { return p.MTU(0) == 1414+i })
+				fake.WaitFor(t, func() bool { return p.MTU(0) == 1414+i })
 				m.IP("link", "set", "other0", "name", "eth0")
 				m.Up("eth0")
 				h.Ready()
@@ -113,7 +114,7 @@ func TestPacketInterfaceGone(t *testing.T) {
 	p, m, _ := cabled(t, nil)
 	p.Pause()
 	m.IP("link", "del", "eth0")
-	waitFor(t, func() bool { return errors.Is(p.Readers()[0].Read(frame.NewBatch(nil)), unix.ENODEV) })
+	fake.WaitFor(t, func() bool { return errors.Is(p.Readers()[0].Read(frame.NewBatch(nil)), unix.ENODEV) })
 	p.Resume()
 	for range 2 {
 		if err := p.Readers()[0].Read(frame.NewBatch(nil)); !errors.Is(err, unix.ENODEV) {
@@ -140,7 +141,7 @@ func TestPacketCloseAndPauseWakeRead(t *testing.T) {
 	if err := <-read; !errors.Is(err, frame.ErrPaused) {
 		t.Errorf("Read when paused: %v", err)
 	}
-	far.Inject("eth0", ethernet(60, 0))
+	far.Inject("eth0", fake.Ethernet(60, 0))
 	if err := p.Readers()[0].Read(b); !errors.Is(err, frame.ErrPaused) {
 		t.Errorf("Read while paused: %v", err)
 	}
@@ -183,7 +184,7 @@ func TestPacketCloseRacesWithEverything(t *testing.T) {
 				}
 			})
 			wg.Go(func() {
-				w, o := p.Writer(k), outs(ethernet(60, 0), ethernet(1514, 1))
+				w, o := p.Writer(k), fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(1514, 1))
 				for {
 					if err := w.Write(o); err != nil {
 						if !errors.Is(err, net.ErrClosed) {
@@ -201,7 +202,7 @@ func TestPacketCloseRacesWithEverything(t *testing.T) {
 				p.Resume()
 			}
 		})
-		far.Inject("eth0", ethernet(60, 0), ethernet(1514, 0))
+		far.Inject("eth0", fake.Ethernet(60, 0), fake.Ethernet(1514, 0))
 		m.MTU("eth0", 1600)
 		wg.Go(func() { p.Close() })
 		wg.Go(func() { p.Close() })

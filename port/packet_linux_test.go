@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -76,16 +77,16 @@ func TestPacketFramesAreExactAndInOrder(t *testing.T) {
 			}
 			var want [][]byte
 			for i, n := range []int{14, 15, 60, 64, 1514, 60} {
-				want = append(want, ethernet(n, byte(i)))
+				want = append(want, fake.Ethernet(n, byte(i)))
 			}
 			for i := range 150 { // more than a batch
-				want = append(want, ethernet(60+i, byte(i)))
+				want = append(want, fake.Ethernet(60+i, byte(i)))
 			}
-			want[2] = tagged(want[2], 0x60, 0x07)                     // priority 3
-			want[4] = tagged(want[4], 0x0f, 0xfe)                     // the longest, and the tag on top
-			want[5] = tagged(tagged(want[5], 0x00, 0x05), 0x00, 0x06) // two tags
-			want[7] = tagged(want[7], 0x00, 0x00)                     // of no VLAN
-			want[8] = tagged(want[8], 0x00, 0x09)
+			want[2] = fake.Tagged(want[2], 0x60, 0x07)                          // priority 3
+			want[4] = fake.Tagged(want[4], 0x0f, 0xfe)                          // the longest, and the tag on top
+			want[5] = fake.Tagged(fake.Tagged(want[5], 0x00, 0x05), 0x00, 0x06) // two tags
+			want[7] = fake.Tagged(want[7], 0x00, 0x00)                          // of no VLAN
+			want[8] = fake.Tagged(want[8], 0x00, 0x09)
 			want[8][12], want[8][13] = 0x88, 0xa8 // a service tag
 			inward := want
 			if len(p.queues) > 1 {
@@ -99,9 +100,9 @@ func TestPacketFramesAreExactAndInOrder(t *testing.T) {
 			})
 
 			c := far.Capture("eth0", "")
-			o := outs(want...)
+			o := fake.Outs(want...)
 			o[10].Tag, o[11].Tag = 0xabc, 1
-			want[10], want[11] = tagged(want[10], 0x0a, 0xbc), tagged(want[11], 0, 1)
+			want[10], want[11] = fake.Tagged(want[10], 0x0a, 0xbc), fake.Tagged(want[11], 0, 1)
 			if err := p.Writer(3).Write(o); err != nil {
 				t.Fatal(err)
 			}
@@ -128,12 +129,12 @@ func TestPacketReadsOnlyWhatTheInterfaceReceives(t *testing.T) {
 			n.Link(m, "", far, "")
 			m.Ready()
 			p := openPacket(t, m, "eth0", &PacketConfig{Queues: queues})
-			if err := p.Writer(0).Write(outs(ethernet(60, 1), ethernet(60, 2))); err != nil {
+			if err := p.Writer(0).Write(fake.Outs(fake.Ethernet(60, 1), fake.Ethernet(60, 2))); err != nil {
 				t.Fatal(err)
 			}
-			m.Inject("eth0", ethernet(60, 3))
-			far.Inject("eth1", ethernet(60, 4))
-			last := ethernet(60, 5)
+			m.Inject("eth0", fake.Ethernet(60, 3))
+			far.Inject("eth1", fake.Ethernet(60, 4))
+			last := fake.Ethernet(60, 5)
 			far.Inject("eth0", last)
 			seen := make(chan []byte, 10)
 			for _, r := range p.Readers() {
@@ -160,7 +161,7 @@ func TestPacketReadsOnlyWhatTheInterfaceReceives(t *testing.T) {
 func TestPacketWriterSaysWhatItDidNotSend(t *testing.T) {
 	p, m, far := cabled(t, nil)
 	w := p.Writer(0)
-	o := outs(ethernet(60, 0), ethernet(13, 0), ethernet(60, 0), ethernet(1515, 0), ethernet(1514, 0), ethernet(1515, 0), ethernet(60, 0))
+	o := fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(13, 0), fake.Ethernet(60, 0), fake.Ethernet(1515, 0), fake.Ethernet(1514, 0), fake.Ethernet(1515, 0), fake.Ethernet(60, 0))
 	o[2].F.Kind = frame.IPv4
 	o[4].Tag, o[5].Tag = 5, 5
 	c := far.Capture("eth0", "")
@@ -183,9 +184,9 @@ func TestPacketWriterSaysWhatItDidNotSend(t *testing.T) {
 		t.Errorf("up: %v, %v, %v", err, o[0].Drop, o[6].Drop)
 	}
 	m.Run("tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", "8kbit", "burst", "2000", "limit", "3000")
-	many := outs()
+	many := fake.Outs()
 	for range 10 {
-		many = append(many, outs(ethernet(1514, 0))...)
+		many = append(many, fake.Outs(fake.Ethernet(1514, 0))...)
 	}
 	if err := w.Write(many); err != nil || many[9].Drop != frame.PortFull {
 		t.Errorf("a full queue: %v, %v", err, many[9].Drop)
@@ -205,7 +206,7 @@ func TestPacketStats(t *testing.T) {
 	p, _, far := cabled(t, &PacketConfig{RecvBuffer: 20000, SendBuffer: 30000})
 	var many [][]byte
 	for i := range 200 {
-		many = append(many, ethernet(1000, byte(i)))
+		many = append(many, fake.Ethernet(1000, byte(i)))
 	}
 	far.Inject("eth0", many...)
 	st := p.Stats()
@@ -309,9 +310,9 @@ func TestPacketConfig(t *testing.T) {
 	// A second set of sockets on one interface has a group of its own.
 	q := openPacket(t, m, "eth0", &PacketConfig{Queues: 2})
 	r := openPacket(t, m, "eth0", &PacketConfig{Queues: 2})
-	far.Inject("eth0", ethernet(60, 9))
+	far.Inject("eth0", fake.Ethernet(60, 9))
 	for _, p := range []*Packet{q, r} {
-		waitFor(t, func() bool { return waiting(t, p) == 1 })
+		fake.WaitFor(t, func() bool { return waiting(t, p) == 1 })
 	}
 }
 

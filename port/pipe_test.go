@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 func TestPipeCarriesFramesInOrder(t *testing.T) {
@@ -23,7 +24,7 @@ func TestPipeCarriesFramesInOrder(t *testing.T) {
 	const n = 200
 	buf := make([]byte, 1514)
 	for i := range n {
-		copy(buf, ethernet(14+i, byte(i)))
+		copy(buf, fake.Ethernet(14+i, byte(i)))
 		if err := p.Send(buf[:14+i]); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +36,7 @@ func TestPipeCarriesFramesInOrder(t *testing.T) {
 		}
 		for i := range b.Frames {
 			f := &b.Frames[i]
-			if want := ethernet(14+got+i, byte(got+i)); !bytes.Equal(f.Bytes(), want) || f.Kind != frame.Ethernet || f.Drop != 0 {
+			if want := fake.Ethernet(14+got+i, byte(got+i)); !bytes.Equal(f.Bytes(), want) || f.Kind != frame.Ethernet || f.Drop != 0 {
 				t.Fatalf("frame %d: %v", got+i, f.Bytes())
 			}
 		}
@@ -43,14 +44,14 @@ func TestPipeCarriesFramesInOrder(t *testing.T) {
 
 	w := p.Writer(3)
 	for i := range n {
-		o := outs(ethernet(14+i, byte(i)))
+		o := fake.Outs(fake.Ethernet(14+i, byte(i)))
 		if err := w.Write(o); err != nil || o[0].Drop != 0 {
 			t.Fatal(err, o[0].Drop)
 		}
 	}
 	for i := range n {
 		got, err := p.Recv(t.Context())
-		if err != nil || !bytes.Equal(got, ethernet(14+i, byte(i))) {
+		if err != nil || !bytes.Equal(got, fake.Ethernet(14+i, byte(i))) {
 			t.Fatalf("frame %d: %v, %v", i, got, err)
 		}
 	}
@@ -59,7 +60,7 @@ func TestPipeCarriesFramesInOrder(t *testing.T) {
 func TestPipeIsBounded(t *testing.T) {
 	p := NewPipe(&PipeConfig{Queue: 3})
 	defer p.Close()
-	small := ethernet(60, 0)
+	small := fake.Ethernet(60, 0)
 	for range 3 {
 		if err := p.Send(small); err != nil {
 			t.Fatal(err)
@@ -68,7 +69,7 @@ func TestPipeIsBounded(t *testing.T) {
 	if err := p.Send(small); !errors.Is(err, ErrFull) {
 		t.Errorf("fourth Send: %v", err)
 	}
-	o := outs(small, small, small, small, small)
+	o := fake.Outs(small, small, small, small, small)
 	if err := p.Writer(0).Write(o); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestPipeMTU(t *testing.T) {
 			t.Errorf("Send of %d bytes: %v", n, err)
 		}
 	}
-	o := outs(ethernet(9018, 0), ethernet(9019, 0))
+	o := fake.Outs(fake.Ethernet(9018, 0), fake.Ethernet(9019, 0))
 	if err := p.Writer(0).Write(o); err != nil || o[0].Drop != 0 || o[1].Drop != frame.TooBig {
 		t.Errorf("frames at and beyond the MTU: %v, %v, %v", err, o[0].Drop, o[1].Drop)
 	}
@@ -99,7 +100,7 @@ func TestPipeMTU(t *testing.T) {
 func TestWhatAPortCannotSend(t *testing.T) {
 	p := NewPipe(nil)
 	defer p.Close()
-	o := outs(ethernet(60, 0), ethernet(60, 0), ethernet(11, 0), ethernet(11, 0), ethernet(60, 0))
+	o := fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(60, 0), fake.Ethernet(11, 0), fake.Ethernet(11, 0), fake.Ethernet(60, 0))
 	o[0].F.Kind = frame.IPv4
 	o[1].F.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOTCP4, Size: 10, DataStart: 54}
 	o[2].Tag = 7
@@ -126,7 +127,7 @@ func TestPipeCloseAndPauseWakeWhoWaits(t *testing.T) {
 		if err := <-read; !errors.Is(err, frame.ErrPaused) {
 			t.Errorf("Read of a paused pipe: %v", err)
 		}
-		if err := p.Send(ethernet(60, 0)); err != nil {
+		if err := p.Send(fake.Ethernet(60, 0)); err != nil {
 			t.Errorf("Send to a paused pipe: %v", err)
 		}
 		p.Resume()
@@ -144,10 +145,10 @@ func TestPipeCloseAndPauseWakeWhoWaits(t *testing.T) {
 		if err := <-recv; !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Recv of a closed pipe: %v", err)
 		}
-		if err := p.Send(ethernet(60, 0)); !errors.Is(err, net.ErrClosed) {
+		if err := p.Send(fake.Ethernet(60, 0)); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Send to a closed pipe: %v", err)
 		}
-		o := outs(ethernet(60, 0), ethernet(60, 0))
+		o := fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(60, 0))
 		if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) || o[0].Drop != frame.PortDown || o[1].Drop != frame.PortDown {
 			t.Errorf("Write to a closed pipe: %v, %v, %v", err, o[0].Drop, o[1].Drop)
 		}
@@ -169,13 +170,13 @@ func TestPipeRecvEndsWithItsContext(t *testing.T) {
 func TestPipeAllocatesNothing(t *testing.T) {
 	p := NewPipe(nil)
 	defer p.Close()
-	packet := ethernet(1514, 0)
+	packet := fake.Ethernet(1514, 0)
 	var packets [][]byte
 	for range frame.MaxBatch {
 		packets = append(packets, packet)
 	}
 	b, r := frame.NewBatch(nil), p.Readers()[0]
-	w, o := p.Writer(0), outs(packets...)
+	w, o := p.Writer(0), fake.Outs(packets...)
 	drain := frame.NewBatch(nil)
 	if n := testing.AllocsPerRun(200, func() {
 		for range frame.MaxBatch {
@@ -209,7 +210,7 @@ func TestIdlePipesCostLittle(t *testing.T) {
 	fresh := heap() - before
 	b := frame.NewBatch(nil)
 	for _, p := range pipes { // a burst each, read at once
-		o := outs(ethernet(1514, 0))
+		o := fake.Outs(fake.Ethernet(1514, 0))
 		for range frame.MaxBatch {
 			p.Send(o[0].F.Bytes())
 			p.Writer(0).Write(o)

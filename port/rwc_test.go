@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // script is a ReadWriteCloser that says what a test wants said.
@@ -33,7 +34,7 @@ func TestRWCOverNetPipe(t *testing.T) {
 	if p.Name() != "np" || p.MTU(0) != 9014 || len(p.Readers()) != 1 {
 		t.Errorf("name %q, MTU %d", p.Name(), p.MTU(0))
 	}
-	in := ethernet(9018, 3)
+	in := fake.Ethernet(9018, 3)
 	go func() {
 		far.Write(in)
 		far.Write(in[:5])
@@ -49,7 +50,7 @@ func TestRWCOverNetPipe(t *testing.T) {
 		}
 	}
 
-	o := outs(in, in)
+	o := fake.Outs(in, in)
 	written := make(chan bool)
 	go func() {
 		defer close(written)
@@ -74,7 +75,7 @@ func TestRWCOverNetPipe(t *testing.T) {
 	if err := <-done; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Read of a closed port: %v", err)
 	}
-	o = outs(in, in)
+	o = fake.Outs(in, in)
 	if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) || o[0].Drop != frame.PortDown || o[1].Drop != frame.PortDown {
 		t.Errorf("Write to a closed port: %v, %v", err, o[0].Drop)
 	}
@@ -89,7 +90,7 @@ func TestRWCOverAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := FromReadWriteCloser(r, nil)
-	in := ethernet(1514, 9)
+	in := fake.Ethernet(1514, 9)
 	w.Write(in)
 	b := frame.NewBatch(nil)
 	if err := p.Readers()[0].Read(b); err != nil || !bytes.Equal(b.Frames[0].Bytes(), in) {
@@ -99,7 +100,7 @@ func TestRWCOverAFile(t *testing.T) {
 	if err := p.Readers()[0].Read(b); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "rwc") {
 		t.Errorf("Read at the end: %v", err)
 	}
-	o := outs(in)
+	o := fake.Outs(in)
 	if err := p.Writer(0).Write(o); err != nil || o[0].Drop != frame.SendFailed { // EBADF: opened for reading
 		t.Errorf("Write: %v, %v", err, o[0].Drop)
 	}
@@ -147,8 +148,8 @@ func TestRWCWriteErrors(t *testing.T) {
 	}}
 	p := FromReadWriteCloser(s, nil)
 	defer p.Close()
-	in := ethernet(60, 0)
-	o := outs(in, in, in, in, in)
+	in := fake.Ethernet(60, 0)
+	o := fake.Outs(in, in, in, in, in)
 	if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Write: %v", err)
 	}
@@ -175,7 +176,7 @@ func TestRWCWritersTakeTurns(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
-			wr, o := p.Writer(w), outs(ethernet(60, 0), ethernet(60, 1))
+			wr, o := p.Writer(w), fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(60, 1))
 			for range 500 {
 				wr.Write(o)
 			}
@@ -184,18 +185,76 @@ func TestRWCWritersTakeTurns(t *testing.T) {
 	wg.Wait()
 }
 
-func TestRWCAllocatesNothing(t *testing.T) {
-	s := &script{
-		closed: make(chan struct{}),
-		read:   func(p []byte) (int, error) { return 1514, nil },
-		write:  func(p []byte) (int, error) { return len(p), nil },
+func TestRWCOfIPPackets(t *testing.T) {
+	near, far := net.Pipe()
+	p := FromReadWriteCloser(near, &RWCConfig{MTU: 1400, IP: true})
+	in := [][]byte{{0x45, 1}, {0x60, 2}, {0x50, 3}, bytes.Repeat([]byte{0x45}, 1401)}
+	go func() {
+		for _, packet := range in {
+			far.Write(packet)
+		}
+	}()
+	b, r := frame.NewBatch(nil), p.Readers()[0]
+	for i, want := range []struct {
+		kind frame.Kind
+		drop frame.Reason
+	}{{frame.IPv4, 0}, {frame.IPv6, 0}, {frame.IPv4, frame.BadKind}, {frame.IPv4, frame.TooBig}} {
+		if err := r.Read(b); err != nil || len(b.Frames) != 1 {
+			t.Fatal(err)
+		}
+		if f := &b.Frames[0]; !bytes.Equal(f.Bytes(), in[i]) || f.Kind != want.kind || f.Drop != want.drop {
+			t.Errorf("packet %d: %d bytes, kind %v, drop %v", i, f.Len(), f.Kind, f.Drop)
+		}
 	}
-	p := FromReadWriteCloser(s, nil)
-	defer p.Close()
-	b := frame.NewBatch(new(frame.Arenas))
-	r, w, o := p.Readers()[0], p.Writer(0), outs(ethernet(60, 0), ethernet(1514, 0))
-	if n := testing.AllocsPerRun(200, func() { r.Read(b); w.Write(o) }); n != 0 {
-		t.Errorf("%v allocations", n)
+
+	o := fake.Outs([]byte{0x45, 1}, []byte{0x60, 2}, fake.Ethernet(60, 0), []byte{0x45, 4}, []byte{0x45, 5}, []byte{0x60, 6})
+	o[0].F.Kind, o[1].F.Kind, o[3].F.Kind, o[4].F.Kind, o[5].F.Kind = frame.IPv4, frame.IPv6, frame.IPv4, frame.IPv4, frame.IPv6
+	o[3].Tag, o[4].F.GSO.Flags = 5, frame.NeedsCsum
+	done := make(chan error)
+	go func() { done <- p.Writer(0).Write(o) }()
+	buf := make([]byte, 100)
+	for _, want := range [][]byte{{0x45, 1}, {0x60, 2}, {0x60, 6}} {
+		if n, err := far.Read(buf); err != nil || !bytes.Equal(buf[:n], want) {
+			t.Errorf("got %x, %v, want %x", buf[:n], err, want)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for i, want := range []frame.Reason{0, 0, frame.BadKind, frame.BadKind, frame.BadKind, 0} {
+		if o[i].Drop != want {
+			t.Errorf("packet %d: %v, want %v", i, o[i].Drop, want)
+		}
+	}
+
+	go func() { done <- r.Read(b) }()
+	p.Close()
+	if err := <-done; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Read of a closed port: %v", err)
+	}
+	if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) || o[0].Drop != frame.PortDown || o[5].Drop != frame.PortDown {
+		t.Errorf("Write to a closed port: %v, %v", err, o[0].Drop)
+	}
+}
+
+func TestRWCAllocatesNothing(t *testing.T) {
+	for _, kind := range []frame.Kind{frame.Ethernet, frame.IPv4} {
+		s := &script{
+			closed: make(chan struct{}),
+			read:   func(p []byte) (int, error) { p[0] = 0x45; return 1400, nil },
+			write:  func(p []byte) (int, error) { return len(p), nil },
+		}
+		p := FromReadWriteCloser(s, &RWCConfig{IP: kind != frame.Ethernet})
+		defer p.Close()
+		b := frame.NewBatch(new(frame.Arenas))
+		r, w, o := p.Readers()[0], p.Writer(0), fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(1514, 0))
+		o[0].F.Kind, o[1].F.Kind = kind, kind
+		if n := testing.AllocsPerRun(200, func() { r.Read(b); w.Write(o) }); n != 0 {
+			t.Errorf("%v: %v allocations", kind, n)
+		}
+		if b.Frames[0].Kind != kind || o[1].Drop != 0 {
+			t.Errorf("kind %v, drop %v", b.Frames[0].Kind, o[1].Drop)
+		}
 	}
 }
 

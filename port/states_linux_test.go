@@ -1,4 +1,4 @@
-package port
+package port_test
 
 import (
 	"bytes"
@@ -14,9 +14,13 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/sys"
+	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/port/porttest"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A Reader of each port is brought into each state it can be in; then the port is paused or
@@ -26,7 +30,7 @@ import (
 type subject struct {
 	t     *testing.T
 	name  string
-	p     Port
+	p     port.Port
 	r     frame.Reader
 	b     *frame.Batch
 	dev   string // its device, "" without
@@ -53,16 +57,16 @@ func (l *statesLab) must(err error) {
 }
 
 // device opens a device of the tun driver, and has the kernel send UDP datagrams into it.
-func (l *statesLab) device(tun bool, cfg *DeviceConfig) *subject {
+func (l *statesLab) device(tun bool, cfg *port.DeviceConfig) *subject {
 	l.n++
 	name, ip := fmt.Sprintf("t%d", l.n), fmt.Sprintf("10.77.%d.", l.n)
-	var d *Device
+	var d *port.Device
 	var err error
 	l.a.Do(func() {
 		if tun {
-			d, err = OpenTUN(name, cfg)
+			d, err = port.OpenTUN(name, cfg)
 		} else {
-			d, err = OpenTAP(name, cfg)
+			d, err = port.OpenTAP(name, cfg)
 		}
 	})
 	l.must(err)
@@ -84,15 +88,15 @@ func (l *statesLab) device(tun bool, cfg *DeviceConfig) *subject {
 	return &subject{p: d, r: d.Readers()[0], dev: name, gone: sys.EBADFD, moves: true, feed: feed}
 }
 
-func (l *statesLab) packet(cfg *PacketConfig) *subject {
+func (l *statesLab) packet(cfg *port.PacketConfig) *subject {
 	l.n++
 	name := fmt.Sprintf("v%d", l.n)
 	l.a.IP("link", "add", name, "type", "veth", "peer", "name", name, "netns", l.b.NS)
 	l.a.Up(name)
 	l.b.Up(name)
-	var p *Packet
+	var p *port.Packet
 	var err error
-	l.a.Do(func() { p, err = OpenPacket(name, cfg) })
+	l.a.Do(func() { p, err = port.OpenPacket(name, cfg) })
 	l.must(err)
 	frames := make([][]byte, 100)
 	for i := range frames {
@@ -102,8 +106,8 @@ func (l *statesLab) packet(cfg *PacketConfig) *subject {
 }
 
 // pipe is a Pipe and what is put around it.
-func (l *statesLab) pipe(around func(p Port) (Port, error)) *subject {
-	pipe := NewPipe(nil)
+func (l *statesLab) pipe(around func(p port.Port) (port.Port, error)) *subject {
+	pipe := port.NewPipe(nil)
 	p, err := around(pipe)
 	l.must(err)
 	return &subject{p: p, r: p.Readers()[0], feed: func() {
@@ -116,7 +120,7 @@ func (l *statesLab) pipe(around func(p Port) (Port, error)) *subject {
 func (l *statesLab) rwc() *subject {
 	ours, theirs := net.Pipe()
 	l.conns = append(l.conns, theirs)
-	p := FromReadWriteCloser(ours, nil)
+	p := port.FromReadWriteCloser(ours, nil)
 	return &subject{p: p, r: p.Readers()[0], feed: func() {
 		go theirs.Write(make([]byte, 60)) // until it is read or closed
 	}}
@@ -125,24 +129,30 @@ func (l *statesLab) rwc() *subject {
 func TestReaderStates(t *testing.T) {
 	open := map[string]func(l *statesLab) *subject{
 		"TAP":                func(l *statesLab) *subject { return l.device(false, nil) },
-		"TAP, no offload":    func(l *statesLab) *subject { return l.device(false, &DeviceConfig{NoOffload: true}) },
+		"TAP, no offload":    func(l *statesLab) *subject { return l.device(false, &port.DeviceConfig{NoOffload: true}) },
 		"TUN":                func(l *statesLab) *subject { return l.device(true, nil) },
-		"TAP, 2 queues":      func(l *statesLab) *subject { return l.device(false, &DeviceConfig{Queues: 2}) },
+		"TAP, 2 queues":      func(l *statesLab) *subject { return l.device(false, &port.DeviceConfig{Queues: 2}) },
 		"Packet":             func(l *statesLab) *subject { return l.packet(nil) },
-		"Packet, no offload": func(l *statesLab) *subject { return l.packet(&PacketConfig{NoOffload: true}) },
-		"Packet, 2 queues":   func(l *statesLab) *subject { return l.packet(&PacketConfig{Queues: 2}) },
+		"Packet, no offload": func(l *statesLab) *subject { return l.packet(&port.PacketConfig{NoOffload: true}) },
+		"Packet, 2 queues":   func(l *statesLab) *subject { return l.packet(&port.PacketConfig{Queues: 2}) },
 		"RWC":                func(l *statesLab) *subject { return l.rwc() },
-		"Pipe":               func(l *statesLab) *subject { return l.pipe(func(p Port) (Port, error) { return p, nil }) },
-		"Capture":            func(l *statesLab) *subject { return l.pipe(newCapture(t, nil).Port) },
+		"Pipe":               func(l *statesLab) *subject { return l.pipe(func(p port.Port) (port.Port, error) { return p, nil }) },
+		"Capture": func(l *statesLab) *subject {
+			return l.pipe(func(p port.Port) (port.Port, error) {
+				c, err := capture.New(nil)
+				l.must(err)
+				return c.Port(p)
+			})
+		},
 		"Buffered": func(l *statesLab) *subject {
-			return l.pipe(func(p Port) (Port, error) {
-				b, err := NewBuffered(p, nil)
+			return l.pipe(func(p port.Port) (port.Port, error) {
+				b, err := port.NewBuffered(p, nil)
 				return b.Port(), err
 			})
 		},
 		"Faulty": func(l *statesLab) *subject {
-			return l.pipe(func(p Port) (Port, error) {
-				f, err := NewFaulty(p, nil)
+			return l.pipe(func(p port.Port) (port.Port, error) {
+				f, err := porttest.NewFaulty(p, nil)
 				return f.Port(), err
 			})
 		},
@@ -267,7 +277,7 @@ func (x *subject) wantEnd(waits bool, want error) {
 }
 
 func (x *subject) paused(waits bool) {
-	p, ok := x.p.(pauser)
+	p, ok := x.p.(vswitch.Pauser)
 	if !ok {
 		x.closed(waits)
 		return
@@ -302,9 +312,9 @@ func (x *subject) moved(waits bool) {
 		x.deleted(waits)
 		return
 	}
-	x.p.(pauser).Pause()
+	x.p.(vswitch.Pauser).Pause()
 	x.wantEnd(waits, frame.ErrPaused)
-	x.p.(pauser).Resume()
+	x.p.(vswitch.Pauser).Resume()
 }
 
 func countDescriptors(t *testing.T) int {

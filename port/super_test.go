@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // tcpSegments are n TCP segments of one flow with size bytes of payload, as a host
@@ -39,7 +40,7 @@ func tcpSegments(t testing.TB, n, size int) (segments [][]byte) {
 func super(t testing.TB, segments ...[]byte) *frame.Frame {
 	t.Helper()
 	var j gso.Joiner
-	n, g, parts := j.Join(outs(segments...))
+	n, g, parts := j.Join(fake.Outs(segments...))
 	if n != len(segments) {
 		t.Fatalf("%d of %d segments were joined", n, len(segments))
 	}
@@ -73,13 +74,13 @@ func unfinished(t testing.TB, packet []byte) *frame.Frame {
 func TestWritersRefuseWhatIsNotTaken(t *testing.T) {
 	segments := tcpSegments(t, 4, 1400)
 	s := &script{closed: make(chan struct{}), write: func(p []byte) (int, error) { return len(p), nil }}
-	ip := ethernet(60, 0)
+	ip := fake.Ethernet(60, 0)
 	for name, p := range map[string]Port{
 		"pipe": NewPipe(nil), "rwc": FromReadWriteCloser(s, nil),
 		"rwc, IP": FromReadWriteCloser(s, &RWCConfig{IP: true}),
 	} {
 		defer p.Close()
-		o := outs(ethernet(60, 0), nil, nil, ip, ethernet(60, 1))
+		o := fake.Outs(fake.Ethernet(60, 0), nil, nil, ip, fake.Ethernet(60, 1))
 		o[1].F, o[2].F = super(t, segments...), unfinished(t, segments[0])
 		o[3].F.Kind, o[4].Tag = frame.IPv4, 7
 		if err := p.Writer(0).Write(o); err != nil {
@@ -99,41 +100,3 @@ func TestWritersRefuseWhatIsNotTaken(t *testing.T) {
 		}
 	}
 }
-
-// What is put around a port takes what the port takes.
-func TestDecoratorsTakeWhatThePortTakes(t *testing.T) {
-	for _, want := range []frame.Offloads{0, frame.IPOnly, frame.OffloadAll, frame.OffloadCsum | frame.OffloadVLAN} {
-		for name, around := range map[string]func(p Port) (Port, error){
-			"Capture": newCapture(t, nil).Port,
-			"Buffered": func(p Port) (Port, error) {
-				b, err := NewBuffered(p, nil)
-				return b.Port(), err
-			},
-			"Faulty": func(p Port) (Port, error) {
-				f, err := NewFaulty(p, nil)
-				return f.Port(), err
-			},
-		} {
-			p, err := around(&taking{newFake("p"), want})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := offloadsOf(p); got != want {
-				t.Errorf("%s takes %b, want %b", name, got, want)
-			}
-			p.Close()
-			if p, err = around(&fakePauser{fake: newFake("p")}); err != nil || offloadsOf(p) != 0 {
-				t.Errorf("%s around a port that says nothing: %b, %v", name, offloadsOf(p), err)
-			}
-			p.Close()
-		}
-	}
-}
-
-// taking is a fake that says what it takes.
-type taking struct {
-	*fake
-	takes frame.Offloads
-}
-
-func (p *taking) Offloads() frame.Offloads { return p.takes }

@@ -8,11 +8,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/songgao/water"
+	songgao "github.com/songgao/water"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/port/water"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -27,11 +28,11 @@ type naiveLab struct {
 func (l *naiveLab) join(name string, of func(io.ReadWriteCloser) vswitch.Port) (a, b *netns.Host) {
 	t := l.t
 	a, b = l.net.Host(name+"a"), l.net.Host(name+"b")
-	c := water.Config{DeviceType: water.TAP}
+	c := songgao.Config{DeviceType: songgao.TAP}
 	c.Name = "tap0"
-	var plain *water.Interface
+	var plain *songgao.Interface
 	var err error
-	b.Do(func() { plain, err = water.New(c) })
+	b.Do(func() { plain, err = songgao.New(c) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +101,13 @@ func TestNaivePortTCP(t *testing.T) {
 func TestNaiveTUN(t *testing.T) {
 	n := netns.New(t)
 	a, b := n.Host("a"), n.Host("b")
-	c := water.Config{DeviceType: water.TUN}
+	c := songgao.Config{DeviceType: songgao.TUN}
 	c.Name = "tun0"
 	var tun *port.Device
-	var far port.Port
+	var far vswitch.Port
 	var err, err2 error
 	a.Do(func() { tun, err = port.OpenTUN("tun0", nil) })
-	b.Do(func() { far, err2 = port.OpenWater(c, nil) })
+	b.Do(func() { far, err2 = water.Open(c, nil) })
 	if err = errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}

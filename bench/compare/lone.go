@@ -30,7 +30,7 @@ func lone(local, remote, mtu string) error {
 	if err != nil {
 		return err
 	}
-	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
+	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
 		u, err := rawip.ListenIP(t.Local, nil)
 		return loneUnderlay{u}, err
 	}})

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
-	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -49,7 +49,7 @@ func effective(cfg *node.Config) []byte {
 	for key, pairs := range map[string][]any{
 		"tooBig":  rates,
 		"gateway": append(rates, "perNeighbour", l3.DefaultPerNeighbour, "waiting", l3.DefaultWaiting, "queued", l3.DefaultQueued, "fragments", l3.DefaultFragments),
-		"capture": {"buffer", port.DefaultCaptureBuffer, "snapLen", port.DefaultSnapLen},
+		"capture": {"buffer", capture.DefaultBuffer, "snapLen", capture.DefaultSnapLen},
 	} {
 		defaults(tree, key, map[string]any{})
 		defaults(tree[key].(map[string]any), pairs...)

@@ -195,9 +195,11 @@ func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
 		text, _ := json.Marshal(p.Stats())
 		policies = append(policies, api.Policy{Name: name, Stats: text})
 	}
-	for at, g := range s.n.Guards() {
-		text, _ := json.Marshal(g.Stats())
-		policies = append(policies, api.Policy{Name: "guard", VNI: uint32(at.VNI), Port: at.Port, Stats: text})
+	for vni, ports := range s.n.Guards() {
+		for port, g := range ports {
+			text, _ := json.Marshal(g.Stats())
+			policies = append(policies, api.Policy{Name: "guard", VNI: uint32(vni), Port: port, Stats: text})
+		}
 	}
 	slices.SortFunc(policies, func(a, b api.Policy) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.VNI, b.VNI), cmp.Compare(a.Name, b.Name))

@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // The stats line has no counts without -neigh; with it, the neighbours by address and what
@@ -29,7 +30,7 @@ func TestNeighbourStats(t *testing.T) {
 		check(err)
 		net := underlay.NewNetwork(nil)
 		defer net.Close()
-		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
+		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
 			return net.Listen(t.AddrPort(), nil)
 		}})
 		check(err)
@@ -95,7 +96,7 @@ func TestDeviceCalledP2P(t *testing.T) {
 	}
 	net := underlay.NewNetwork(nil)
 	defer net.Close()
-	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (port.Underlay, error) {
+	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
 		return net.Listen(t.AddrPort(), nil)
 	}})
 	check(err)

@@ -6,6 +6,8 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -34,12 +36,16 @@ var allowed = map[string][]string{
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
+	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
 
 	"underlay": {"setting", "frame", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
-	"port":     {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire"},
+	"port":     {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
+	"capture":  {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
 
-	"metrics": {"arp", "frame", "l3", "node", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
+	"port/porttest": {"frame", "port", "internal/wrap"},
+	"port/water":    {"port"},
+
+	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 
 	"internal/datagrams": {"frame", "internal/hostaddr"},
 	"internal/hostaddr":  {},
@@ -53,8 +59,10 @@ var allowed = map[string][]string{
 	"internal/perworker": {},
 	"internal/ring":      {"frame"},
 	"internal/wire":      {},
+	"internal/wrap":      {"frame", "internal/absent"},
 	"internal/gso":       {"frame", "internal/wire"},
 	"internal/sys":       {"frame"},
+	"internal/lab/fake":  {"frame"},
 	"internal/lab/fault": {},
 	"internal/lab/netns": {},
 	"internal/lab/qemu":  {"internal/lab/netns"},
@@ -90,11 +98,68 @@ var outside = map[string][]string{
 		"golang.org/x/sys/unix", "golang.org/x/net/bpf",
 		"github.com/mdlayher/arp", "github.com/mdlayher/ethernet",
 	},
-	"port": {
-		"golang.org/x/sys/unix",
-		"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo",
-		"github.com/songgao/water",
-	},
+	"capture":    {"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo"},
+	"port/water": {"github.com/songgao/water"},
+}
+
+const (
+	xsys = "golang.org/x/sys"
+	xnet = "golang.org/x/net"
+)
+
+// modules is which modules an importer of a public package links, on Linux, beside this one.
+var modules = map[string][]string{
+	"arp":                 arpModules,
+	"capture":             {"github.com/google/gopacket", xnet, xsys},
+	"control":             append([]string{bart}, arpModules...),
+	"control/controltest": append([]string{bart}, arpModules...),
+	"encap":               {},
+	"fdb":                 {},
+	"frame":               {},
+	"l3":                  append([]string{bart}, arpModules...),
+	"node":                append([]string{bart, "github.com/google/gopacket", "github.com/tailscale/hujson"}, arpModules...),
+	"policy":              {bart, xsys},
+	"port":                {xsys},
+	"port/porttest":       {xsys},
+	"port/water":          {"github.com/songgao/water", xsys},
+	"setting":             {},
+	"setting/conf":        {"github.com/tailscale/hujson"},
+	"switch":              {xsys},
+	"underlay":            arpModules, // of the AF_PACKET underlay
+	"vtep":                {xsys},
+}
+
+const bart = "github.com/gaissmai/bart"
+
+// arpModules come with the codec of ARP.
+var arpModules = []string{
+	"github.com/josharian/native", "github.com/mdlayher/arp", "github.com/mdlayher/ethernet",
+	"github.com/mdlayher/packet", "github.com/mdlayher/socket", xnet, "golang.org/x/sync", xsys,
+}
+
+// An importer gets the modules of the list and no others.
+func TestModules(t *testing.T) {
+	for pkg := range allowed {
+		if _, ok := modules[pkg]; !ok && !slices.ContainsFunc([]string{"internal/", "bench", "fuzz", "metrics"}, func(p string) bool { return strings.HasPrefix(pkg, p) }) {
+			t.Errorf("%s: which modules?", pkg)
+		}
+	}
+	for pkg, want := range modules {
+		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", "./"+pkg)
+		list.Dir = "../.."
+		list.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
+		out, err := list.Output()
+		if err != nil {
+			t.Fatalf("%v: %v", list, err)
+		}
+		got := strings.Fields(string(out))
+		slices.Sort(got)
+		got = slices.DeleteFunc(slices.Compact(got), func(m string) bool { return m == module })
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("an importer of %s links %v, want %v", pkg, got, want)
+		}
+	}
 }
 
 func TestArrows(t *testing.T) {

@@ -13,6 +13,7 @@ const (
 
 // Lengths of headers in bytes.
 const (
+	MACsLen     = 12 // both addresses of an Ethernet header
 	EthernetLen = 14
 	VLANLen     = 4
 )

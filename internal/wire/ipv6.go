@@ -99,15 +99,15 @@ func (p IPv6) Upper() (u IPv6Upper, ok bool) {
 
 // IPv6Header is what a new packet's header is made of.
 type IPv6Header struct {
-	NextHeader, HopLimit uint8
-	PayloadLen           uint16
-	Src, Dst             [16]byte
+	TrafficClass, NextHeader, HopLimit uint8
+	PayloadLen                         uint16
+	Src, Dst                           [16]byte
 }
 
-// Put writes the 40 bytes of the header to b; traffic class and flow label are 0.
+// Put writes the 40 bytes of the header to b; the flow label is 0.
 func (h *IPv6Header) Put(b []byte) {
 	b = b[:IPv6Len]
-	b[0], b[1], b[2], b[3] = 6<<4, 0, 0, 0
+	binary.BigEndian.PutUint32(b, 6<<28|uint32(h.TrafficClass)<<20)
 	binary.BigEndian.PutUint16(b[4:], h.PayloadLen)
 	b[6], b[7] = h.NextHeader, h.HopLimit
 	copy(b[8:], h.Src[:])

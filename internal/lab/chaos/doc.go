@@ -9,7 +9,7 @@
 //	duplication on the wire                     TestWire/duplication
 //	corruption on the wire                      TestWire/corruption
 //	loss, duplication, reordering, delay and    TestFaultyTAP
-//	  corruption by port.Faulty
+//	  corruption by porttest.Faulty
 //	every bit of a packet flipped               TestFlippedBits (VXLAN, GPE, IP-in-IP), TestFlippedBitsSwitch
 //	reordering, loss, duplication by a Network  TestFaultyMemory
 //	link down and up                            TestWire/link down; kernel.TestLinkDownAndUp

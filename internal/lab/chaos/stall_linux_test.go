@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/port/porttest"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -140,10 +141,10 @@ func TestStalledTAP(t *testing.T) {
 // the line has lost or changed.
 func TestFaultyTAP(t *testing.T) {
 	both(t, func(t *testing.T, fam family) {
-		var f *port.Faulty
+		var f *porttest.Faulty
 		r := newRig(t, fam, config{wrap: func(p vswitch.Port) vswitch.Port {
 			var err error
-			if f, err = port.NewFaulty(p, &port.FaultyConfig{Seed: 7}); err != nil {
+			if f, err = porttest.NewFaulty(p, &porttest.FaultyConfig{Seed: 7}); err != nil {
 				t.Fatal(err)
 			}
 			return f.Port()
@@ -154,13 +155,13 @@ func TestFaultyTAP(t *testing.T) {
 		}{"tap0": r.a, "vx0": r.b} {
 			h.Run("nft", "add table ip mute; add chain ip mute x { type filter hook output priority 0; }; add rule ip mute x oifname "+dev+" ip protocol icmp drop")
 		}
-		bad := port.Faults{Loss: .05, Corrupt: .05, Duplicate: .05, Delay: .05, Reorder: .05}
+		bad := porttest.Faults{Loss: .05, Corrupt: .05, Duplicate: .05, Delay: .05, Reorder: .05}
 		if err := f.Set(bad, bad); err != nil {
 			t.Fatal(err)
 		}
 		suffer(t, r.ab, r.ba)
 		suffer(t, r.ab, r.ba)
-		if err := f.Set(port.Faults{}, port.Faults{}); err != nil {
+		if err := f.Set(porttest.Faults{}, porttest.Faults{}); err != nil {
 			t.Fatal(err)
 		}
 		flows(t, time.Second, r.ab, r.ba)

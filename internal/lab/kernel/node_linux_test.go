@@ -18,7 +18,7 @@ import (
 type ourNode struct {
 	*node.Node
 	t *testing.T
-	u port.Underlay
+	u vtep.Underlay
 	v *vtep.VTEP
 }
 
@@ -26,7 +26,7 @@ type ourNode struct {
 func newNode(t *testing.T, h *netns.Host, local string, s settings) *ourNode {
 	t.Helper()
 	n := &ourNode{t: t}
-	n.Node = running(t, &node.Options{Listen: func(c *node.Tunnel) (_ port.Underlay, err error) {
+	n.Node = running(t, &node.Options{Listen: func(c *node.Tunnel) (_ vtep.Underlay, err error) {
 		h.Do(func() {
 			if s.packet != nil {
 				n.u, err = underlay.ListenPacket(c.AddrPort(), s.packet)

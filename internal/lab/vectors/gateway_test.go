@@ -10,9 +10,9 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 var gatewayRows = slices.Concat(ownRows(), hopRows(), placeRows(), symmetricRows(), resolveRows(), routeRows(), portRows(), nodeRows(), martianRows(),
@@ -61,7 +61,7 @@ type router struct {
 func (l *lab) router(k byte) *router {
 	l.T.Helper()
 	var u *underlay.Memory
-	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (_ port.Underlay, err error) {
+	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (_ vtep.Underlay, err error) {
 		u, err = l.Listen(t.Local, t.Type)
 		return u, err
 	}})

@@ -9,6 +9,7 @@ control.macEntry.hops control.peer.in control.routeEntry.held control.routeEntry
 control.segment.ports control.segment.tunnels control.slot.claims control.tx.anew control.tx.changes
 control.tx.fresh control.tx.garbage control.tx.routes control.tx.segments control.tx.touched control.tx.undos
 control.tx.vrfs
+capture.fileWriter.ids
 fdb.Table.portDest
 l3.Gateway.vrfs l3.Interface.addrs l3.Pool.blocks l3.Pool.subnets l3.VRF.held l3.VRF.interfaces l3.route.hops
 node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
@@ -20,7 +21,7 @@ policy.ownership.macs policy.pool.array policy.pool.known policy.ports.page poli
 policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.base policy.ruleset.counters
 policy.ruleset.dmac policy.ruleset.ether policy.ruleset.protocols policy.ruleset.smac policy.side.calls
 policy.side.free policy.side.literal
-port.Device.queues port.Faulty.in port.Packet.queues port.captureFile.ids
+port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
@@ -39,6 +40,7 @@ vtep.floodList.hops vtep.floodList.to vtep.hop.group
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
 arp.Table.outcomes arp.shared.counts
+capture.fileWriter.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 examples/node.gate.shut
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
@@ -47,9 +49,8 @@ setting/conf.Report.errs setting/conf.Report.names setting/conf.Report.told sett
 setting/conf.field.index setting/conf.shape.fields setting/conf.shape.known
 policy.Guard.drops policy.Policy.waits policy.counts.events policy.counts.rules internal/perworker.Set.list
 policy.ruleset.limits
-port.Buffered.done port.Buffered.drops port.Packet.drops port.captureFile.done port.captureRing.wake
-port.captureWriter.parts port.deviceWriter.out port.faultCounters.faults port.faultyReader.ps
-port.transmitter.parts port.underlaySender.parts
+port.Buffered.done port.Buffered.drops port.Packet.drops port.deviceWriter.out port.transmitter.parts
+port/porttest.faultCounters.faults port/porttest.faultyReader.ps
 switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out
 switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress

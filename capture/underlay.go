@@ -1,0 +1,172 @@
+package capture
+
+import (
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// Underlay returns u with its packets captured. Give what is returned to the VTEP in place of u. What
+// else u has beside the methods of [vtep.Underlay], such as multicast groups and statistics, is had
+// from u, which Unwrap returns. Around nothing there is nothing: nil.
+func (c *Capture) Underlay(u vtep.Underlay) vtep.Underlay {
+	if absent.Is(u) {
+		return nil
+	}
+	return &captured{Underlay: u, c: c}
+}
+
+type captured struct {
+	vtep.Underlay
+	c  *Capture
+	at atomic.Pointer[origin]
+}
+
+// Unwrap returns the underlay that is captured.
+func (u *captured) Unwrap() any { return u.Underlay }
+
+// An origin is a local address of an underlay, and what its packets are captured as.
+type origin struct {
+	iface
+	addr  netip.AddrPort
+	local frame.Endpoint
+	raw   bool // the underlay carries IP in IP: it has no port
+}
+
+// here returns the origin of what passes now: the address may have changed.
+func (u *captured) here() *origin {
+	old, a := u.at.Load(), u.LocalAddr()
+	if old != nil && old.addr == a {
+		return old
+	}
+	name := a.String()
+	u.at.CompareAndSwap(old, &origin{iface{&name, rawIP | outerHeaders}, a, frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()}, a.Port() == 0})
+	return u.at.Load()
+}
+
+func (u *captured) Readers() []frame.Reader {
+	var rs []frame.Reader
+	for _, r := range u.Underlay.Readers() {
+		rs = append(rs, &underlayReader{u: u, in: r})
+	}
+	return rs
+}
+
+func (u *captured) Sender(w int) frame.Sender {
+	return &underlaySender{u: u, to: u.Underlay.Sender(w)}
+}
+
+type underlayReader struct {
+	u     *captured
+	in    frame.Reader
+	outer outerHeader
+	parts [2][]byte
+}
+
+func (r *underlayReader) Read(b *frame.Batch) error {
+	err := r.in.Read(b)
+	if file := r.u.c.on.Load(); file != nil && err == nil {
+		r.capture(file, b)
+	}
+	return err
+}
+
+func (r *underlayReader) capture(file *fileWriter, b *frame.Batch) {
+	at, here := now(), r.u.here()
+	for i := range b.Frames {
+		o, packet := &b.Outer[i], b.Frames[i].Bytes()
+		if len(packet) > maxPayload {
+			continue
+		}
+		h := addresses{src: o.Src, dst: o.Dst, tos: o.TOS, ttl: o.TTL, raw: here.raw}
+		if h.dst.IP == [16]byte{} {
+			h.dst.IP = here.local.IP
+		}
+		if h.dst.Port == 0 {
+			h.dst.Port = here.local.Port
+		}
+		r.parts[1] = packet
+		r.parts[0] = r.outer.fill(&h, r.parts[1:], len(packet))
+		file.put(here.iface, at, len(r.parts[0])+len(packet), r.parts[:])
+	}
+	r.parts = [2][]byte{} // borrowed
+}
+
+type underlaySender struct {
+	u     *captured
+	to    frame.Sender
+	outer outerHeader
+	parts [][]byte
+}
+
+func (s *underlaySender) Send(ds []frame.Datagram) error {
+	if file := s.u.c.on.Load(); file != nil {
+		s.capture(file, ds)
+	}
+	return s.to.Send(ds)
+}
+
+const (
+	firstSource = 49152 // of the dynamic ports (RFC 7348, section 5)
+	sourcePorts = 16384
+	defaultTTL  = 64
+)
+
+func (s *underlaySender) capture(file *fileWriter, ds []frame.Datagram) {
+	at, here := now(), s.u.here()
+	for i := range ds {
+		d := &ds[i]
+		length := 0
+		for _, p := range d.Parts {
+			length += len(p)
+		}
+		seg := int(d.Seg)
+		if seg == 0 || seg > length {
+			seg = length
+		}
+		if seg > maxPayload {
+			continue
+		}
+		h := addresses{src: here.local.WithPort(firstSource + d.Flow%sourcePorts), tos: d.TOS, df: d.DF, raw: here.raw}
+		for k := range d.To {
+			h.dst = d.To[k]
+			switch {
+			case d.TTL != 0:
+				h.ttl = d.TTL
+			case h.dst.IsMulticast():
+				h.ttl = 1
+			default:
+				h.ttl = defaultTTL
+			}
+			for off := 0; off < length || off == 0; off += seg {
+				n := min(seg, length-off)
+				s.parts = window(append(s.parts[:0], nil), d.Parts, off, n)
+				s.parts[0] = s.outer.fill(&h, s.parts[1:], n)
+				file.put(here.iface, at, len(s.parts[0])+n, s.parts)
+				if n == 0 {
+					break
+				}
+			}
+		}
+	}
+	clear(s.parts) // borrowed
+}
+
+// window appends the pieces of the n bytes from off on in parts.
+func window(pieces, parts [][]byte, off, n int) [][]byte {
+	for _, p := range parts {
+		if off >= len(p) {
+			off -= len(p)
+			continue
+		}
+		p = p[off:min(off+n, len(p))]
+		off, n = 0, n-len(p)
+		if len(p) > 0 {
+			pieces = append(pieces, p)
+		}
+	}
+	return pieces
+}

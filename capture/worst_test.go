@@ -1,0 +1,67 @@
+package capture
+
+import (
+	"bytes"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
+	"github.com/vxswitch/vxswitch/internal/lab/worst"
+)
+
+const tenMinutes = 600
+
+// stuckWriter takes nothing until it is open.
+type stuckWriter struct {
+	open  chan struct{}
+	wrote atomic.Int64
+}
+
+func (w *stuckWriter) Write(b []byte) (int, error) {
+	<-w.open
+	w.wrote.Add(int64(len(b)))
+	return len(b), nil
+}
+
+// A port is captured by somebody who takes nothing: its frames go on, and another's capture
+// has all.
+func TestWorstCapture(t *testing.T) {
+	run := func(attack bool) (got int) {
+		synctest.Test(t, func(t *testing.T) {
+			busy, good := newCapture(t, &Config{Buffer: 1 << 17}), newCapture(t, &Config{Buffer: 1 << 17})
+			bad, mine := fake.New("bad"), fake.New("mine")
+			stuck, file := &stuckWriter{open: make(chan struct{})}, new(bytes.Buffer)
+			if err := busy.Start(stuck); err != nil {
+				t.Fatal(err)
+			}
+			if err := good.Start(file); err != nil {
+				t.Fatal(err)
+			}
+			bw, mw := portOf(t, busy, bad).Writer(0), portOf(t, good, mine).Writer(0)
+			for range tenMinutes {
+				for range 4 {
+					if attack {
+						bw.Write(fake.Outs(fake.Ethernet(1500, 0), fake.Ethernet(1500, 1)))
+					}
+				}
+				bw.Write(fake.Outs(fake.Ethernet(60, 0)))
+				mw.Write(fake.Outs(fake.Ethernet(60, 0)))
+				synctest.Wait()
+				got += bad.Forget()
+				if attack {
+					got -= 8
+				}
+			}
+			if n := busy.Stats().Dropped; attack && n < 4000 {
+				t.Errorf("%d are not captured: no attack", n)
+			}
+			close(stuck.open)
+			busy.Stop()
+			good.Stop()
+			got += len(entries(t, file.Bytes()))
+		})
+		return got
+	}
+	worst.Kept(t, "captured packets", run(false), run(true))
+}

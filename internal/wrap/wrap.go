@@ -1,0 +1,85 @@
+// Package wrap has what decorators of ports have in common.
+package wrap
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
+)
+
+// A Port has the methods of vswitch.Port.
+type Port interface {
+	Decorator
+	MTU(peer uint16) int
+}
+
+// A Decorator is what a decorator does itself. Pause and Resume may come with it.
+type Decorator interface {
+	Readers() []frame.Reader
+	Writer(w int) frame.Writer
+	Close() error
+}
+
+// A Pauser is a port that can be paused.
+type Pauser interface {
+	Pause()
+	Resume()
+}
+
+// Around returns d as a port that has the MTU, the name and the offloads of p, the port inside. It
+// is a Pauser exactly if p is one: by d's own methods if it has them, else by those of p.
+func Around(d Decorator, p Port) Port {
+	w := wrapped{d, p}
+	x, ok := p.(Pauser)
+	if !ok {
+		return &w
+	}
+	if own, ok := d.(Pauser); ok {
+		x = own
+	}
+	return &pausable{w, x}
+}
+
+type wrapped struct {
+	Decorator
+	in Port
+}
+
+func (w *wrapped) Name() string             { return Name(w.in) }
+func (w *wrapped) MTU(peer uint16) int      { return w.in.MTU(peer) }
+func (w *wrapped) Offloads() frame.Offloads { return offloads(w.in) }
+
+type pausable struct {
+	wrapped
+	Pauser
+}
+
+// Name returns what p is called, "" if it does not say.
+func Name(p any) string {
+	if n, ok := p.(interface{ Name() string }); ok {
+		return n.Name()
+	}
+	return ""
+}
+
+// offloads returns what p takes, nothing if it does not say.
+func offloads(p any) frame.Offloads {
+	if o, ok := p.(interface{ Offloads() frame.Offloads }); ok {
+		return o.Offloads()
+	}
+	return 0
+}
+
+// Check returns what prevents wrapping p. A tunnel has methods that a decorator does not, and a
+// switch would take what is left for a plain port.
+func Check(p Port) error {
+	if absent.Is(p) {
+		return errors.New("there is no port to wrap")
+	}
+	if _, ok := p.(interface{ Open(tag uint32) error }); ok {
+		return fmt.Errorf("%q is a tunnel: wrap its underlay instead", Name(p))
+	}
+	return nil
+}

@@ -1,0 +1,314 @@
+// Package porttest has a bad line in front of a port, for tests of programs that import this library.
+package porttest
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wrap"
+	"github.com/vxswitch/vxswitch/port"
+)
+
+// Faults is what goes wrong in one direction: for each fault the probability, 0 to 1,
+// that it befalls a frame. The zero value is a good line.
+type Faults struct {
+	Loss      float64 // the frame is gone
+	Corrupt   float64 // one bit of it is changed
+	Duplicate float64 // it arrives twice
+	Delay     float64 // it waits for By, and frames behind it pass
+	Reorder   float64 // it leaves behind the next frame, or alone after By
+
+	By time.Duration // 0 = 10 ms
+}
+
+// maxQueue bounds the queues, in frames.
+const maxQueue = 1 << 16
+
+// check says which field is wrong, of the faults of direction dir.
+func (f *Faults) check(dir string) error {
+	for i, rate := range f.rates() {
+		if !(rate >= 0 && rate <= 1) {
+			return fmt.Errorf("porttest: Faulty: %s.%s: %v, allowed are 0 to 1", dir, faultNames[i], rate)
+		}
+	}
+	if f.By < 0 {
+		return fmt.Errorf("porttest: Faulty: %s.By: %v is negative", dir, f.By)
+	}
+	return nil
+}
+
+// Indices of what rates returns.
+const (
+	loss = iota
+	corrupt
+	duplicate
+	delay
+	reorder
+	numFaults
+)
+
+var faultNames = [numFaults]string{"Loss", "Corrupt", "Duplicate", "Delay", "Reorder"}
+
+func (f *Faults) rates() [numFaults]float64 {
+	return [numFaults]float64{f.Loss, f.Corrupt, f.Duplicate, f.Delay, f.Reorder}
+}
+
+// FaultyConfig configures [NewFaulty]. The zero value works and has no faults.
+type FaultyConfig struct {
+	In    Faults // of frames that come in from the port
+	Out   Faults // of frames that are written to it
+	Seed  uint64 // of the random numbers: with the same one the same frames are hit
+	Queue int    // frames that may wait in each direction and receive queue, 1 to 65536; 0 = 1024
+}
+
+// FaultCounts counts the frames of one direction.
+type FaultCounts struct {
+	Frames     uint64 `json:"frames"` // that came, whatever became of them
+	Lost       uint64 `json:"lost"`
+	Corrupted  uint64 `json:"corrupted"`
+	Duplicated uint64 `json:"duplicated"`
+	Delayed    uint64 `json:"delayed"`
+	Reordered  uint64 `json:"reordered"`
+	Full       uint64 `json:"full"`    // no room in the queue
+	Refused    uint64 `json:"refused"` // dropped by the port in the end
+}
+
+// FaultyStats is a snapshot of the counters.
+type FaultyStats struct {
+	In  FaultCounts `json:"in"`
+	Out FaultCounts `json:"out"`
+}
+
+// A Faulty is a bad line in front of a port: it loses, corrupts, duplicates, delays and reorders
+// frames both ways.
+//
+//	switch --Write--> faults --> queue --goroutine--> Write of the port
+//	       <--Read--- queue <-- faults <--goroutine-- Read of the port
+//
+// What a frame meets is drawn in the order of the fields of [Faults] from a sequence of
+// its own for each receive queue and each Writer, so it depends on the seed and on the
+// frames before it there, not on time. Frames that are not delayed stay in order. A frame
+// that is both delayed and reordered is delayed. One that is held for reordering when
+// the next is hit leaves behind that one all the same.
+//
+// The writer of a lost frame is not told, as on a wire; with the queue full it is, by
+// [frame.PortFull]. What the port drops is found in Stats only. Every frame is copied
+// once: this is not for measuring speed.
+type Faulty struct {
+	p      port.Port
+	port   port.Port // what is attached
+	seed   uint64
+	size   int
+	faults [2]atomic.Pointer[Faults]
+	counts [2]faultCounters
+
+	out    *line
+	broken atomic.Pointer[error] // what Write of the port said
+
+	mu     sync.Mutex
+	in     []*faultyReader // made with the first call of Readers
+	paused bool
+	closed bool
+	err    error // of Close
+	ends   sync.WaitGroup
+}
+
+// Directions.
+const (
+	inward = iota
+	outward
+)
+
+type faultCounters struct {
+	frames, full, refused atomic.Uint64
+	faults                [numFaults]atomic.Uint64
+}
+
+func (c *faultCounters) load() FaultCounts {
+	return FaultCounts{
+		Frames: c.frames.Load(), Full: c.full.Load(), Refused: c.refused.Load(),
+		Lost: c.faults[loss].Load(), Corrupted: c.faults[corrupt].Load(), Duplicated: c.faults[duplicate].Load(),
+		Delayed: c.faults[delay].Load(), Reordered: c.faults[reorder].Load(),
+	}
+}
+
+// NewFaulty puts a bad line in front of p, which belongs to it from here on: attach
+// what [Faulty.Port] returns, and close that. A nil cfg is the zero value. It is an
+// error if p is a tunnel.
+func NewFaulty(p port.Port, cfg *FaultyConfig) (*Faulty, error) {
+	var c FaultyConfig
+	if cfg != nil {
+		c = *cfg
+	}
+	if err := wrap.Check(p); err != nil {
+		return nil, fmt.Errorf("porttest: Faulty: %w", err)
+	}
+	if c.Queue < 0 || c.Queue > maxQueue {
+		return nil, fmt.Errorf("porttest: FaultyConfig.Queue: %d, allowed are 1 to %d", c.Queue, maxQueue)
+	}
+	f := &Faulty{p: p, seed: c.Seed, size: cmp.Or(c.Queue, 1024)}
+	if err := f.Set(c.In, c.Out); err != nil {
+		return nil, err
+	}
+	f.out = newLine(f.size)
+	f.port = wrap.Around(faultyPort{f}, p)
+	f.ends.Go(func() { f.send(p.Writer(0)) })
+	return f, nil
+}
+
+// Port returns the port behind the bad line. Its Close forgets what waits, closes the
+// port that is wrapped, and waits for the goroutines to end.
+func (f *Faulty) Port() port.Port { return f.port }
+
+// Set changes the faults of both directions, for frames that come from here on.
+func (f *Faulty) Set(in, out Faults) error {
+	if err := cmp.Or(in.check("In"), out.check("Out")); err != nil {
+		return err
+	}
+	f.faults[inward].Store(&in)
+	f.faults[outward].Store(&out)
+	return nil
+}
+
+// Stats returns a snapshot of the counters.
+func (f *Faulty) Stats() FaultyStats {
+	return FaultyStats{In: f.counts[inward].load(), Out: f.counts[outward].load()}
+}
+
+// send writes the frames that are due until the line is closed.
+func (f *Faulty) send(w frame.Writer) {
+	var ps [frame.MaxBatch]passage
+	var out [frame.MaxBatch]frame.Out
+	for {
+		n, err := f.out.take(ps[:])
+		if err != nil {
+			return
+		}
+		for i := range n {
+			out[i] = ps[i].out
+			out[i].Drop = frame.NotDropped
+		}
+		err = w.Write(out[:n])
+		for i := range n {
+			if out[i].Drop != frame.NotDropped {
+				f.counts[outward].refused.Add(1)
+			}
+		}
+		if err != nil { // broken as a whole
+			f.broken.Store(&err)
+			f.out.close()
+		}
+	}
+}
+
+type faultyPort struct{ f *Faulty }
+
+func (p faultyPort) Writer(w int) frame.Writer {
+	return &faultyWriter{p.f.stream(outward, w, p.f.out)}
+}
+
+func (p faultyPort) Readers() []frame.Reader {
+	f := p.f
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.in == nil {
+		for i, r := range f.p.Readers() {
+			l := newLine(f.size)
+			l.pause(f.paused)
+			if f.closed {
+				l.close()
+			}
+			f.in = append(f.in, &faultyReader{line: l})
+			f.ends.Go(func() { f.stream(inward, i, l).pump(r) })
+		}
+	}
+	var rs []frame.Reader
+	for _, r := range f.in {
+		rs = append(rs, r)
+	}
+	return rs
+}
+
+func (p faultyPort) Close() error {
+	f := p.f
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.closed {
+		f.closed = true
+		f.out.close()
+		for _, r := range f.in {
+			r.line.close()
+		}
+		f.err = f.p.Close()
+		f.ends.Wait()
+	}
+	return f.err
+}
+
+func (p faultyPort) Pause() {
+	p.pause(true) // first, or the goroutine that reads does not know why its Read ends
+	p.f.p.(wrap.Pauser).Pause()
+}
+
+func (p faultyPort) Resume() {
+	p.f.p.(wrap.Pauser).Resume()
+	p.pause(false)
+}
+
+func (p faultyPort) pause(on bool) {
+	p.f.mu.Lock()
+	defer p.f.mu.Unlock()
+	p.f.paused = on
+	for _, r := range p.f.in {
+		r.line.pause(on)
+	}
+}
+
+type faultyReader struct {
+	line *line
+	ps   [frame.MaxBatch]passage
+}
+
+func (r *faultyReader) Read(b *frame.Batch) error {
+	b.Release()
+	n, err := r.line.take(r.ps[:])
+	if err != nil {
+		return err
+	}
+	for _, p := range r.ps[:n] {
+		if p.err != nil {
+			err = p.err
+			r.line.put(p, 0) // it is said again with the next Read
+			continue
+		}
+		*b.Borrow(nil, 0, 0) = *p.out.F
+	}
+	clear(r.ps[:n]) // borrowed by b alone
+	if len(b.Frames) > 0 {
+		return nil
+	}
+	return err
+}
+
+type faultyWriter struct{ s *faultStream }
+
+func (w *faultyWriter) Write(out []frame.Out) error {
+	for i := range out {
+		o := &out[i]
+		if o.Drop = w.s.pass(o); o.Drop == frame.PortDown {
+			for k := range out[i:] {
+				out[i+k].Drop = frame.PortDown
+			}
+			if err := w.s.f.broken.Load(); err != nil {
+				return *err
+			}
+			return net.ErrClosed
+		}
+	}
+	return nil
+}
