@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -29,7 +30,7 @@ func fakeDevice(t *testing.T) (*Device, *os.File) {
 	if q.Conn, err = ours.SyscallConn(); err != nil {
 		t.Fatal(err)
 	}
-	d := &Device{name: "fake", egress: egress{header: virtioLen, whole: true}, queues: []*queue{q}, start: time.Now()}
+	d := &Device{name: "fake", egress: egress{header: gso.VirtioLen, whole: true}, queues: []*queue{q}, start: time.Now()}
 	q.d = d
 	q.reader.open(q, q.Conn)
 	d.mtu.Store(1500)
@@ -86,42 +87,42 @@ func TestDeviceThatLies(t *testing.T) {
 	sent, want, left := uint64(0), map[frame.Reason]uint64{}, uint64(0)
 	for _, tc := range []struct {
 		name   string
-		lie    func(h virtioHeader)
+		lie    func(h *gso.Virtio)
 		packet []byte
 		drop   frame.Reason
 		segs   int // that the host behind the pipe gets
 	}{
-		{"true", func(h virtioHeader) {}, packet, 0, 3},
-		{"size 0", func(h virtioHeader) { h[4], h[5] = 0, 0 }, packet, frame.BadHeader, 0},
-		{"no checksum to finish", func(h virtioHeader) { h[0] = 0 }, packet, frame.BadHeader, 0},
-		{"TCP over IPv6", func(h virtioHeader) { h[1] = byte(frame.GSOTCP6) }, packet, frame.BadHeader, 0},
-		{"UDP", func(h virtioHeader) { h[1] = byte(frame.GSOUDP) }, packet, frame.BadHeader, 0},
-		{"UDP fragments", func(h virtioHeader) { h[1] = 3 }, packet, frame.BadHeader, 0},
-		{"no type there is", func(h virtioHeader) { h[1] = 77 }, packet, frame.BadHeader, 0},
-		{"ECN of nothing", func(h virtioHeader) { h[1] = byte(frame.GSOECN) }, packet, frame.BadHeader, 0},
-		{"sum from the IP header", func(h virtioHeader) { h[6] = 14 }, packet, frame.BadHeader, 0},
-		{"sum from behind the packet", func(h virtioHeader) { h[6], h[7] = 0xff, 0x7f }, packet, frame.BadHeader, 0},
-		{"sum from behind the buffer", func(h virtioHeader) { h[6], h[7] = 0xff, 0xff }, packet, frame.BadHeader, 0},
-		{"checksum elsewhere", func(h virtioHeader) { h[8]++ }, packet, frame.BadHeader, 0},
-		{"checksum behind the packet", func(h virtioHeader) { h[8], h[9] = 0xff, 0xff }, packet, frame.BadHeader, 0},
-		{"of a cut packet", func(h virtioHeader) {}, packet[:60], frame.BadHeader, 0},
-		{"of a packet cut in its headers", func(h virtioHeader) {}, packet[:40], frame.BadHeader, 0},
-		{"of an empty packet", func(h virtioHeader) {}, nil, frame.BadHeader, 0},
-		{"plain, checksum at its end", func(h virtioHeader) { h[1], h[8], h[9] = 0, byte(len(plain)-34-2), 0 }, plain, 0, 1},
-		{"plain, checksum cut by its end", func(h virtioHeader) { h[1], h[8], h[9] = 0, byte(len(plain)-34-1), 0 }, plain, frame.BadHeader, 0},
-		{"plain, sum from behind it", func(h virtioHeader) { h[1], h[6], h[7] = 0, 0xff, 0 }, plain, frame.BadHeader, 0},
+		{"true", func(h *gso.Virtio) {}, packet, 0, 3},
+		{"size 0", func(h *gso.Virtio) { h[4], h[5] = 0, 0 }, packet, frame.BadHeader, 0},
+		{"no checksum to finish", func(h *gso.Virtio) { h[0] = 0 }, packet, frame.BadHeader, 0},
+		{"TCP over IPv6", func(h *gso.Virtio) { h[1] = byte(frame.GSOTCP6) }, packet, frame.BadHeader, 0},
+		{"UDP", func(h *gso.Virtio) { h[1] = byte(frame.GSOUDP) }, packet, frame.BadHeader, 0},
+		{"UDP fragments", func(h *gso.Virtio) { h[1] = 3 }, packet, frame.BadHeader, 0},
+		{"no type there is", func(h *gso.Virtio) { h[1] = 77 }, packet, frame.BadHeader, 0},
+		{"ECN of nothing", func(h *gso.Virtio) { h[1] = byte(frame.GSOECN) }, packet, frame.BadHeader, 0},
+		{"sum from the IP header", func(h *gso.Virtio) { h[6] = 14 }, packet, frame.BadHeader, 0},
+		{"sum from behind the packet", func(h *gso.Virtio) { h[6], h[7] = 0xff, 0x7f }, packet, frame.BadHeader, 0},
+		{"sum from behind the buffer", func(h *gso.Virtio) { h[6], h[7] = 0xff, 0xff }, packet, frame.BadHeader, 0},
+		{"checksum elsewhere", func(h *gso.Virtio) { h[8]++ }, packet, frame.BadHeader, 0},
+		{"checksum behind the packet", func(h *gso.Virtio) { h[8], h[9] = 0xff, 0xff }, packet, frame.BadHeader, 0},
+		{"of a cut packet", func(h *gso.Virtio) {}, packet[:60], frame.BadHeader, 0},
+		{"of a packet cut in its headers", func(h *gso.Virtio) {}, packet[:40], frame.BadHeader, 0},
+		{"of an empty packet", func(h *gso.Virtio) {}, nil, frame.BadHeader, 0},
+		{"plain, checksum at its end", func(h *gso.Virtio) { h[1], h[8], h[9] = 0, byte(len(plain)-34-2), 0 }, plain, 0, 1},
+		{"plain, checksum cut by its end", func(h *gso.Virtio) { h[1], h[8], h[9] = 0, byte(len(plain)-34-1), 0 }, plain, frame.BadHeader, 0},
+		{"plain, sum from behind it", func(h *gso.Virtio) { h[1], h[6], h[7] = 0, 0xff, 0 }, plain, frame.BadHeader, 0},
 
 		// What is not believed anyway, and what still makes sense.
-		{"headers of no length", func(h virtioHeader) { h[2], h[3] = 0, 0 }, packet, 0, 3},
-		{"headers behind the packet", func(h virtioHeader) { h[2], h[3] = 0xff, 0xff }, packet, 0, 3},
-		{"size of all of it", func(h virtioHeader) { h[4], h[5] = 0xff, 0xff }, plain, 0, 1},
-		{"unknown flags", func(h virtioHeader) { h[0] |= 0xfe }, packet, 0, 3},
-		{"true again", func(h virtioHeader) {}, packet, 0, 3},
+		{"headers of no length", func(h *gso.Virtio) { h[2], h[3] = 0, 0 }, packet, 0, 3},
+		{"headers behind the packet", func(h *gso.Virtio) { h[2], h[3] = 0xff, 0xff }, packet, 0, 3},
+		{"size of all of it", func(h *gso.Virtio) { h[4], h[5] = 0xff, 0xff }, plain, 0, 1},
+		{"unknown flags", func(h *gso.Virtio) { h[0] |= 0xfe }, packet, 0, 3},
+		{"true again", func(h *gso.Virtio) {}, packet, 0, 3},
 	} {
-		h := make(virtioHeader, virtioLen)
-		h.put(good)
-		tc.lie(h)
-		if _, err := far.Write(append(h, tc.packet...)); err != nil {
+		var h gso.Virtio
+		h.Put(good)
+		tc.lie(&h)
+		if _, err := far.Write(append(h[:], tc.packet...)); err != nil {
 			t.Fatal(err)
 		}
 		sent++

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -257,8 +258,8 @@ func (d *Device) add(t *sys.Tun) error {
 		return fmt.Errorf("attached to no device: %w", err)
 	case err != nil:
 		return fmt.Errorf("asking for its device: %w", err)
-	case info.Vnet && (info.Header < virtioLen || info.Header > frame.Headroom):
-		return fmt.Errorf("virtio header of %d bytes, want %d to %d", info.Header, virtioLen, frame.Headroom)
+	case info.Vnet && (info.Header < gso.VirtioLen || info.Header > frame.Headroom):
+		return fmt.Errorf("virtio header of %d bytes, want %d to %d", info.Header, gso.VirtioLen, frame.Headroom)
 	case len(d.queues) == 1:
 		d.name, d.tun, d.header = info.Name, info.TUN, info.Header
 	case info.Name != d.name || info.TUN != d.tun:

@@ -103,14 +103,14 @@ func (q *queue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno s
 	if n, errno = sys.ReadFD(fd, f.Push(header)); errno != 0 {
 		return 0, errno
 	}
-	head := virtioHeader(f.Bytes()[:header])
+	head := f.Bytes()[:header]
 	f.Pull(header)
 	b.Shrink(max(n-header, 0))
 	if q.d.tun {
 		ipKind(f)
 	}
 	if header > 0 && f.Drop == frame.NotDropped {
-		f.Drop = head.apply(f, f.Headroom())
+		f.Drop = (*gso.Virtio)(head).Apply(f, f.Headroom())
 	}
 	return n, 0
 }
@@ -127,24 +127,6 @@ func (q *queue) ended(err error) error {
 	// The poller saw EPOLLERR, which tun reports when the device was deleted under
 	// us; read(2) then says EBADFD, "file descriptor in bad state" (Linux 6.18).
 	return q.d.over(sys.EBADFD)
-}
-
-// apply makes f what its header says it is: a superframe, or a frame whose checksum is
-// to be completed. The packet the header speaks of begins at off in the buffer.
-func (h virtioHeader) apply(f *frame.Frame, off int) frame.Reason {
-	g, ok := h.gso(off)
-	if !ok {
-		return frame.BadHeader
-	}
-	if g == (frame.GSO{}) {
-		return frame.NotDropped
-	}
-	f.GSO = g
-	r := gso.Check(f)
-	if r != frame.NotDropped {
-		f.GSO = frame.GSO{}
-	}
-	return r
 }
 
 // ipKind sets the kind of a frame from a TUN by the version of its header.

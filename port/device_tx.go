@@ -85,7 +85,7 @@ type transmitter struct {
 
 	joiner gso.Joiner
 	head   wire.TagHead
-	virtio virtioHeader // as long as the device wants it
+	virtio []byte // a gso.Virtio and zeros, as long as the device wants it
 	alone  [1][]byte
 	parts  [][]byte
 	gather sys.Gather
@@ -97,7 +97,7 @@ type transmitter struct {
 func (e *egress) transmitter(fd uintptr) *transmitter {
 	t, _ := e.transmitters.Get().(*transmitter)
 	if t == nil {
-		t = &transmitter{takes: e.offloads(), whole: e.whole, virtio: make(virtioHeader, e.header)}
+		t = &transmitter{takes: e.offloads(), whole: e.whole, virtio: make([]byte, e.header)}
 		t.joiner.UDP = e.uso
 	}
 	t.fd, t.errno = fd, 0
@@ -136,7 +136,7 @@ func (t *transmitter) joined(out []frame.Out) int {
 	}
 	t.parts = t.parts[:0]
 	if len(t.virtio) > 0 {
-		t.virtio.put(g)
+		(*gso.Virtio)(t.virtio).Put(g)
 		t.parts = append(t.parts, t.virtio)
 	}
 	t.parts = t.head.Gather(t.parts, tag, pieces...)

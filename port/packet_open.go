@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -61,7 +62,7 @@ const maxPacketBuffer = 1<<30 - 1
 // attach opens the sockets, in the namespace of the calling thread.
 func (p *Packet) attach(c PacketConfig) (err error) {
 	if !c.NoOffload {
-		p.header, p.whole, p.uso = virtioLen, true, sys.PacketUSO()
+		p.header, p.whole, p.uso = gso.VirtioLen, true, sys.PacketUSO()
 	}
 	if p.send, err = p.dev.Open(sys.PacketMode{Vnet: p.header > 0, Buffer: cmp.Or(c.SendBuffer, packetBuffer)}); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (p *Packet) attach(c PacketConfig) (err error) {
 		if err != nil {
 			return err
 		}
-		q := &packetQueue{PacketSocket: s, p: p, head: make(virtioHeader, p.header)}
+		q := &packetQueue{PacketSocket: s, p: p, head: make([]byte, p.header)}
 		q.reader.open(q, s.Conn)
 		q.reader.busy.Max = c.BusyPoll
 		p.queues = append(p.queues, q)

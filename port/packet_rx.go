@@ -14,7 +14,7 @@ type packetQueue struct {
 	p      *Packet
 	reader deviceReader
 	rx     sys.PacketReader
-	head   virtioHeader // of the frame that is read, empty without offloads
+	head   []byte // the gso.Virtio of the frame that is read, empty without offloads
 }
 
 func (q *packetQueue) refresh()              {}
@@ -48,7 +48,7 @@ func (q *packetQueue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (int, sys
 	case aux.Cut:
 		f.Drop = frame.TooBig
 	case len(q.head) > 0:
-		f.Drop = q.head.apply(f, off)
+		f.Drop = (*gso.Virtio)(q.head).Apply(f, off)
 	default:
 		f.Drop = q.p.single(f, &aux)
 	}

@@ -2,7 +2,6 @@ package gso
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"io"
 	"maps"
@@ -18,9 +17,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
-
-// hdrLen is the length of struct virtio_net_hdr, in the byte order of the machine.
-const hdrLen = 10
 
 const offloads = unix.TUN_F_CSUM | unix.TUN_F_TSO4 | unix.TUN_F_TSO6 | unix.TUN_F_TSO_ECN | unix.TUN_F_USO4 | unix.TUN_F_USO6
 
@@ -54,26 +50,21 @@ func openTap(t *testing.T, h *netns.Host, name string, flags uint16, offloads in
 // write hands a superframe, in pieces, to the kernel. Offsets of g count from the start of
 // the packet.
 func write(tap *os.File, g frame.GSO, parts [][]byte) error {
-	hdr := make([]byte, hdrLen)
-	if g != (frame.GSO{}) {
-		hdr[0], hdr[1] = g.Flags, byte(g.Type)
-		for i, v := range []uint16{g.DataStart, g.Size, g.CsumStart, g.CsumOffset} {
-			binary.NativeEndian.PutUint16(hdr[2+2*i:], v)
-		}
-	}
-	_, err := tap.Write(append(hdr, flat(parts)...))
+	var h Virtio
+	h.Put(g)
+	_, err := tap.Write(append(h[:], flat(parts)...))
 	return err
 }
 
 // read returns what the kernel hands over: a frame as a reader has to fill it in for Check.
 func read(tap *os.File) (*frame.Frame, error) {
-	buf := make([]byte, hdrLen+70000)
+	buf := make([]byte, VirtioLen+70000)
 	n, err := tap.Read(buf)
 	if err != nil {
 		return nil, err
 	}
-	u16 := binary.NativeEndian.Uint16
-	return over(buf[hdrLen:n], frame.Ethernet, frame.GSO{Flags: buf[0], Type: frame.GSOType(buf[1]), Size: u16(buf[4:]), CsumStart: u16(buf[6:]), CsumOffset: u16(buf[8:])}), nil
+	g, _ := (*Virtio)(buf).GSO(0)
+	return over(buf[VirtioLen:n], frame.Ethernet, g), nil
 }
 
 func deadline(taps ...*os.File) {

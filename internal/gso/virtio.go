@@ -1,4 +1,4 @@
-package port
+package gso
 
 import (
 	"encoding/binary"
@@ -6,21 +6,22 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A virtioHeader precedes each packet of a device with offloads: struct
+// A Virtio is the header in front of each packet of a device with offloads: struct
 // virtio_net_hdr (virtio 1.2, section 5.1.6) in the byte order of the machine, as the
-// tun driver has it. A device may have a longer one; nothing beyond is used here.
+// kernel has it. A device may have a longer one; nothing beyond is used here.
 //
 //	0       1      2       4       6          8            10
 //	+-------+------+-------+-------+----------+-----------+--
 //	| flags | type | hdrlen| size  | csumstart| csumoffset|
 //	+-------+------+-------+-------+----------+-----------+--
-type virtioHeader []byte
+type Virtio [VirtioLen]byte
 
-const virtioLen = 10
+// VirtioLen is the length of a [Virtio].
+const VirtioLen = 10
 
-// gso returns what the header says of a packet that begins at off in its buffer;
+// GSO returns what the header says of a packet that begins at off in its buffer;
 // false when offsets lead beyond what a GSO can say.
-func (h virtioHeader) gso(off int) (g frame.GSO, ok bool) {
+func (h *Virtio) GSO(off int) (g frame.GSO, ok bool) {
 	if h[0]&frame.NeedsCsum == 0 && h[1] == 0 {
 		return g, true
 	}
@@ -34,11 +35,30 @@ func (h virtioHeader) gso(off int) (g frame.GSO, ok bool) {
 	}, true
 }
 
-// put writes g, whose offsets count from the start of the packet. The length of the
+// Apply makes f what its header says it is, a superframe, or a frame whose checksum is to be
+// completed, if [Check] finds nothing against that. The packet the header speaks of begins at off in
+// the buffer.
+func (h *Virtio) Apply(f *frame.Frame, off int) frame.Reason {
+	g, ok := h.GSO(off)
+	if !ok {
+		return frame.BadHeader
+	}
+	if g == (frame.GSO{}) {
+		return frame.NotDropped
+	}
+	f.GSO = g
+	r := Check(f)
+	if r != frame.NotDropped {
+		f.GSO = frame.GSO{}
+	}
+	return r
+}
+
+// Put writes g, whose offsets count from the start of the packet. The length of the
 // headers is what the kernel copies into the linear part of its buffer: without it,
 // that is the whole packet.
-func (h virtioHeader) put(g frame.GSO) {
-	clear(h)
+func (h *Virtio) Put(g frame.GSO) {
+	*h = Virtio{}
 	if g == (frame.GSO{}) {
 		return
 	}
