@@ -109,30 +109,34 @@ const (
 
 // modules is which modules an importer of a public package links, on Linux, beside this one.
 var modules = map[string][]string{
-	"arp":                 arpModules,
-	"capture":             {"github.com/google/gopacket", xnet, xsys},
-	"control":             append([]string{bart}, arpModules...),
-	"control/controltest": append([]string{bart}, arpModules...),
+	"arp":                 {xsys},
+	"capture":             {gopacket, xnet, xsys},
+	"control":             {bart, xsys},
+	"control/controltest": {bart, xsys},
 	"encap":               {},
 	"fdb":                 {},
 	"frame":               {},
-	"l3":                  append([]string{bart}, arpModules...),
-	"node":                append([]string{bart, "github.com/google/gopacket", "github.com/tailscale/hujson"}, arpModules...),
+	"l3":                  {bart, xsys},
+	"node":                append([]string{bart, gopacket, hujson}, afPacket...),
 	"policy":              {bart, xsys},
 	"port":                {xsys},
 	"port/porttest":       {xsys},
 	"port/water":          {"github.com/songgao/water", xsys},
 	"setting":             {},
-	"setting/conf":        {"github.com/tailscale/hujson"},
+	"setting/conf":        {hujson},
 	"switch":              {xsys},
-	"underlay":            arpModules, // of the AF_PACKET underlay
+	"underlay":            afPacket,
 	"vtep":                {xsys},
 }
 
-const bart = "github.com/gaissmai/bart"
+const (
+	bart     = "github.com/gaissmai/bart"
+	gopacket = "github.com/google/gopacket"
+	hujson   = "github.com/tailscale/hujson"
+)
 
-// arpModules come with the codec of ARP.
-var arpModules = []string{
+// afPacket is what comes with the AF_PACKET underlay.
+var afPacket = []string{
 	"github.com/josharian/native", "github.com/mdlayher/arp", "github.com/mdlayher/ethernet",
 	"github.com/mdlayher/packet", "github.com/mdlayher/socket", xnet, "golang.org/x/sync", xsys,
 }
