@@ -130,7 +130,7 @@ func TestCaptureAllocatesNothing(t *testing.T) {
 			for sent += each; on && c.packets.Load()+c.dropped.Load() < sent; {
 				runtime.Gosched()
 			}
-		}); n != 0 && !raceEnabled {
+		}); n != 0 && !fake.Race {
 			t.Errorf("on %v: %v allocations a batch", on, n)
 		}
 		if s := c.Stats(); on && (s.Packets != sent || s.Dropped != 0) || !on && s != (Stats{}) {

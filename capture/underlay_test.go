@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -66,7 +67,7 @@ func endpointOf(t testing.TB, s string) frame.Endpoint {
 	return e
 }
 
-// want is a packet of the underlay as gopacket makes it.
+// want is a packet of the underlay as gopacket makes it. Without ports it is IP in IP.
 type want struct {
 	src, dst string
 	tos, ttl uint8
@@ -77,28 +78,35 @@ type want struct {
 func (w want) bytes(t testing.TB) []byte {
 	t.Helper()
 	src, dst := netip.MustParseAddrPort(w.src), netip.MustParseAddrPort(w.dst)
+	raw, is4 := dst.Port() == 0, dst.Addr().Is4()
+	proto := layers.IPProtocolUDP
+	switch {
+	case raw && len(w.payload) > 0 && w.payload[0]>>4 == 6:
+		proto = layers.IPProtocolIPv6
+	case raw:
+		proto = layers.IPProtocolIPv4
+	}
+	ip4 := &layers.IPv4{Version: 4, TOS: w.tos, TTL: w.ttl, Protocol: proto, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
+	if w.df {
+		ip4.Flags = layers.IPv4DontFragment
+	}
+	ip6 := &layers.IPv6{Version: 6, TrafficClass: w.tos, HopLimit: w.ttl, NextHeader: proto, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
 	udp := &layers.UDP{SrcPort: layers.UDPPort(src.Port()), DstPort: layers.UDPPort(dst.Port())}
-	opts := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
-	var ip gopacket.SerializableLayer
-	is4 := dst.Addr().Is4()
+	all := []gopacket.SerializableLayer{ip6, udp, gopacket.Payload(w.payload)}
+	udp.SetNetworkLayerForChecksum(ip6)
 	if is4 {
-		ip4 := &layers.IPv4{Version: 4, TOS: w.tos, TTL: w.ttl, Protocol: layers.IPProtocolUDP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-		if w.df {
-			ip4.Flags = layers.IPv4DontFragment
-		}
-		ip = ip4
+		all[0] = ip4
 		udp.SetNetworkLayerForChecksum(ip4)
-	} else {
-		ip6 := &layers.IPv6{Version: 6, TrafficClass: w.tos, HopLimit: w.ttl, NextHeader: layers.IPProtocolUDP, SrcIP: src.Addr().AsSlice(), DstIP: dst.Addr().AsSlice()}
-		ip = ip6
-		udp.SetNetworkLayerForChecksum(ip6)
+	}
+	if raw {
+		all = slices.Delete(all, 1, 2)
 	}
 	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, opts, ip, udp, gopacket.Payload(w.payload)); err != nil {
+	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
 		t.Fatal(err)
 	}
 	b := buf.Bytes()
-	if is4 {
+	if is4 && !raw {
 		b[26], b[27] = 0, 0 // no UDP checksum over IPv4
 	}
 	return b

@@ -240,7 +240,7 @@ func TestBufferedAllocatesNothing(t *testing.T) {
 		for sent += uint64(len(o)); b.sent.Load() < sent; {
 			runtime.Gosched()
 		}
-	}); n != 0 && !raceEnabled {
+	}); n != 0 && !fake.Race {
 		t.Errorf("%v allocations a batch", n)
 	}
 }

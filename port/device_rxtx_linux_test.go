@@ -362,7 +362,7 @@ func TestTAPAllocatesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-	}); n != 0 && !raceEnabled {
+	}); n != 0 && !fake.Race {
 		t.Errorf("%v allocations for a batch written and read", n)
 	}
 }

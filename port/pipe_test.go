@@ -185,7 +185,7 @@ func TestPipeAllocatesNothing(t *testing.T) {
 		r.Read(b)
 		w.Write(o)
 		p.out.Fill(drain, nil)
-	}); n != 0 && !raceEnabled {
+	}); n != 0 && !fake.Race {
 		t.Errorf("%v allocations for a batch each way", n)
 	}
 	if len(b.Frames) != frame.MaxBatch || o[0].Drop != 0 {

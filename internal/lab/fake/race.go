@@ -1,0 +1,6 @@
+//go:build race
+
+package fake
+
+// Race: the race detector is on, and sync.Pool forgets at random.
+const Race = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package port
-
-const raceEnabled = false
