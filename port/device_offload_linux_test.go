@@ -234,35 +234,53 @@ func TestDeviceTCP(t *testing.T) {
 	}
 }
 
-// A trunk: the superframe has a VLAN tag where the kernel sees it.
-func TestDeviceTCPOverATrunk(t *testing.T) {
-	n := netns.New(t)
-	ha, hb, m := n.Host("a"), n.Host("b"), n.Host("m")
-	m.Quiet()
-	for _, offload := range []bool{true, false} {
-		t.Run(fmt.Sprint(offload), func(t *testing.T) {
-			cfg := &DeviceConfig{NoOffload: !offload}
-			pa, pb := openTAP(t, ha, "tap0", nil), openTAP(t, hb, "tap0", nil)
-			ta, tb := &counted{Port: openTAP(t, m, "ta", cfg)}, &counted{Port: openTAP(t, m, "tb", cfg)}
+// A trunk: the superframe has a VLAN tag where the kernel sees it. From a packet port's socket the
+// kernel takes the tag out of it, the port puts it back, and the metadata counts from behind it.
+func TestTCPOverATrunk(t *testing.T) {
+	for name, open := range map[string]func(m *netns.Host, noOffload bool) (ta, tb vswitch.Port){
+		"TAP": func(m *netns.Host, noOffload bool) (ta, tb vswitch.Port) {
+			cfg := &DeviceConfig{NoOffload: noOffload}
+			ta, tb = openTAP(t, m, "ta", cfg), openTAP(t, m, "tb", cfg)
 			m.Bridge("br0", "ta", "tb")
-			ha.Addr("tap0", "10.9.0.1/24,fd09::1/64")
-			hb.Addr("tap0", "10.9.0.2/24,fd09::2/64")
-			switched(t, []uint32{0, 100}, pa, ta)
-			sw := switched(t, []uint32{0, 100}, pb, tb)
-			for _, addr := range []string{"10.9.0.2:7000", "[fd09::2]:7000"} {
-				transfer(t, ha, hb, addr, 4<<20)
-			}
-			noChecksumErrors(t, ha, hb)
-			t.Logf("trunk: %d frames, %d superframes", tb.frames.Load(), tb.super.Load())
-			if (tb.tcp4.Load() > 0) != offload || (tb.tcp6.Load() > 0) != offload {
-				t.Errorf("superframes on the trunk: %d, %d", tb.tcp4.Load(), tb.tcp6.Load())
-			}
-			sw.Close()
-			m.IP("link", "del", "br0")
-			for _, d := range []vswitch.Port{pa, ta.Port} {
-				d.Close()
-			}
-		})
+			return ta, tb
+		},
+		"packet": func(m *netns.Host, noOffload bool) (ta, tb vswitch.Port) {
+			m.IP("link", "add", "ta", "type", "veth", "peer", "tb")
+			m.Up("ta")
+			m.Up("tb")
+			cfg := &PacketConfig{NoOffload: noOffload}
+			return openPacket(t, m, "ta", cfg), openPacket(t, m, "tb", cfg)
+		},
+	} {
+		for _, offload := range []bool{true, false} {
+			t.Run(fmt.Sprint(name, offload), func(t *testing.T) {
+				n := netns.New(t)
+				ha, hb, m := n.Host("a"), n.Host("b"), n.Host("m")
+				m.Quiet()
+				a, b := open(m, !offload)
+				ta, tb := &counted{Port: a}, &counted{Port: b}
+				pa, pb := openTAP(t, ha, "tap0", nil), openTAP(t, hb, "tap0", nil)
+				ha.Addr("tap0", "10.9.0.1/24,fd09::1/64")
+				hb.Addr("tap0", "10.9.0.2/24,fd09::2/64")
+				switched(t, []uint32{0, 100}, pa, ta)
+				switched(t, []uint32{0, 100}, pb, tb)
+				c := m.Capture("tb", "")
+				for _, addr := range []string{"10.9.0.2:7000", "[fd09::2]:7000"} {
+					transfer(t, ha, hb, addr, 4<<20)
+				}
+				noChecksumErrors(t, ha, hb)
+				for _, x := range []*counted{ta, tb} {
+					t.Logf("trunk: %d frames, %d superframes", x.frames.Load(), x.super.Load())
+					if (x.tcp4.Load() > 0) != offload || (x.tcp6.Load() > 0) != offload {
+						t.Errorf("superframes on the trunk: %d, %d", x.tcp4.Load(), x.tcp6.Load())
+					}
+				}
+				ps := c.Stop()
+				if rows := netns.Fields(t, ps, "tcp && vlan.id == 100", "vlan.id"); len(rows) == 0 || len(rows) != len(netns.Fields(t, ps, "tcp", "vlan.id")) {
+					t.Errorf("%d packets on VLAN 100", len(rows))
+				}
+			})
+		}
 	}
 }
 
@@ -279,50 +297,55 @@ func segment(t *testing.T, c net.Conn, size int) {
 	}
 }
 
-// Datagrams of all sizes, whole, in fragments, and as UDP superframes.
+// datagrams sends datagrams of all sizes from a to an address of b: whole, in fragments, and as UDP
+// superframes.
+func datagrams(t *testing.T, a, b *netns.Host, ip string) {
+	t.Helper()
+	addr := net.JoinHostPort(ip, "7000")
+	server := listen(t, b, addr)
+	server.SetReadDeadline(time.Now().Add(20 * time.Second))
+	var client net.Conn
+	var err error
+	a.Do(func() { client, err = net.Dial("udp", addr) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	data, buf := make([]byte, 65507), make([]byte, 1<<16)
+	rand.NewChaCha8([32]byte{}).Read(data)
+	send := func(n, seg int) {
+		t.Helper()
+		if _, err := client.Write(data[:n]); err != nil {
+			t.Fatal(err)
+		}
+		for rest := data[:n]; ; rest = rest[seg:] {
+			want := rest[:min(seg, len(rest))]
+			if n, _, err := server.ReadFrom(buf); err != nil || !bytes.Equal(buf[:n], want) {
+				t.Fatalf("a datagram of %d bytes: got %d, %v", len(want), n, err)
+			}
+			if len(rest) <= seg {
+				return
+			}
+		}
+	}
+	for _, n := range []int{0, 1, 2, 3, 17, 100, 511, 512, 1000, 1451, 1452, 1453, 1471, 1472, 1473, 3000, 9000, 60000, 65487, 65507} {
+		if n <= 65487 || net.ParseIP(ip).To4() != nil {
+			send(n, n+1)
+		}
+	}
+	// Superframes: the kernel cuts what is left of them.
+	for _, seg := range []int{1, 100, 999, 1400} {
+		segment(t, client, seg)
+		send(min(40*seg, 50000)+seg/2, seg)
+	}
+}
+
 func TestDeviceUDP(t *testing.T) {
 	for _, c := range []struct{ a, b bool }{{true, true}, {true, false}, {false, true}} {
 		for _, ip := range []string{"10.9.0.2", "fd09::2"} {
 			t.Run(fmt.Sprintf("%v-%v-%s", c.a, c.b, ip), func(t *testing.T) {
 				ha, hb, pa, _ := pair(t, &DeviceConfig{NoOffload: !c.a}, &DeviceConfig{NoOffload: !c.b})
-				server := listen(t, hb, net.JoinHostPort(ip, "7000"))
-				server.SetReadDeadline(time.Now().Add(20 * time.Second))
-				var client net.Conn
-				var err error
-				ha.Do(func() { client, err = net.Dial("udp", net.JoinHostPort(ip, "7000")) })
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer client.Close()
-				data := make([]byte, 65507)
-				rand.NewChaCha8([32]byte{}).Read(data)
-				buf := make([]byte, 1<<16)
-				expect := func(want []byte) {
-					t.Helper()
-					if n, _, err := server.ReadFrom(buf); err != nil || !bytes.Equal(buf[:n], want) {
-						t.Fatalf("a datagram of %d bytes: got %d, %v", len(want), n, err)
-					}
-				}
-				for _, size := range []int{0, 1, 2, 3, 17, 100, 511, 512, 1000, 1451, 1452, 1453, 1471, 1472, 1473, 3000, 9000, 60000, 65507} {
-					if ip == "fd09::2" && size > 65487 {
-						size = 65487
-					}
-					if _, err := client.Write(data[:size]); err != nil {
-						t.Fatal(err)
-					}
-					expect(data[:size])
-				}
-				// Superframes: the kernel cuts what is left of them.
-				for _, seg := range []int{1, 100, 999, 1400} {
-					segment(t, client, seg)
-					n := min(40*seg, 50000) + seg/2
-					if _, err := client.Write(data[:n]); err != nil {
-						t.Fatal(err)
-					}
-					for rest := data[:n]; len(rest) > 0; rest = rest[min(seg, len(rest)):] {
-						expect(rest[:min(seg, len(rest))])
-					}
-				}
+				datagrams(t, ha, hb, ip)
 				if got := pa.udp.Load(); (got == 0) != !c.a {
 					t.Errorf("%d UDP superframes", got)
 				}

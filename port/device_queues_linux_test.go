@@ -57,7 +57,7 @@ func TestDeviceQueuesKeepFlowsInOrder(t *testing.T) {
 	const queues, flows, rounds = 4, 16, 200
 	d := openTAP(t, h, "tap0", &DeviceConfig{Queues: queues, MAC: frame.MAC{0x02, 0, 0, 0, 0, 0x11}})
 	h.Addr("tap0", "10.9.0.1/24")
-	h.IP("neigh", "add", "10.9.0.2", "lladdr", "02:00:00:00:00:ee", "dev", "tap0", "nud", "permanent")
+	h.Neighbour("tap0", "10.9.0.2", "02:00:00:00:00:ee")
 	echo := listen(t, h, "10.9.0.1:7000")
 	go func() {
 		buf := make([]byte, 100)
@@ -155,6 +155,28 @@ func flood(t *testing.T, h *netns.Host, addr string) (done chan bool) {
 	return done
 }
 
+// portDown waits for the event that a port is broken, and returns its error. There is no second one.
+func portDown(t *testing.T, events *vswitch.Events) error {
+	t.Helper()
+	next := func(within time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		for {
+			if ev, err := events.Next(ctx); err != nil {
+				return nil
+			} else if ev.Kind == frame.EventPortDown {
+				return ev.Err
+			}
+		}
+	}
+	down := next(20 * time.Second)
+	if again := next(100 * time.Millisecond); again != nil {
+		t.Errorf("a second event: %v", again)
+	}
+	return down
+}
+
+// The device is deleted: one event, whatever the number of queues; and the switch goes on.
 func TestDeviceDeletedUnderTraffic(t *testing.T) {
 	for _, c := range []struct {
 		kind   string
@@ -164,64 +186,25 @@ func TestDeviceDeletedUnderTraffic(t *testing.T) {
 		t.Run(c.kind, func(t *testing.T) {
 			h := netns.New(t).Host("h")
 			h.Quiet()
-			d := c.open(t, h, "dev0", &DeviceConfig{Queues: c.queues})
+			d, host := c.open(t, h, "dev0", &DeviceConfig{Queues: c.queues}), NewPipe(nil)
 			h.Addr("dev0", "10.9.0.1/24")
-			if c.kind == "TAP" {
-				h.IP("neigh", "add", "10.9.0.2", "lladdr", "02:00:00:00:00:ee", "dev", "dev0", "nud", "permanent")
-			}
-			sw, err := vswitch.New(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer sw.Close()
-			vsi, err := sw.VSI(1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			host := NewPipe(nil)
-			for _, p := range []vswitch.Port{d, host} {
-				if _, err := vsi.Attach(p, 0); err != nil {
-					t.Fatal(err)
-				}
-			}
+			sw := switched(t, []uint32{0, 0}, d, host)
 			events := sw.Events()
 			defer events.Close()
-			go sw.Run(context.Background())
 			for range 3 {
 				flood(t, h, "10.9.0.2:7000")
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
 			if c.kind == "TAP" {
+				h.Neighbour("dev0", "10.9.0.2", "02:00:00:00:00:ee")
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
 				if _, err := host.Recv(ctx); err != nil {
 					t.Fatalf("no traffic: %v", err)
 				}
 			}
 			h.IP("link", "del", "dev0")
-			for {
-				ev, err := events.Next(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if ev.Kind != frame.EventPortDown {
-					continue
-				}
-				if !errors.Is(ev.Err, unix.EBADFD) || !strings.Contains(ev.Err.Error(), `port: `+c.kind+` "dev0": `) {
-					t.Errorf("event %+v", ev)
-				}
-				break
-			}
-			// Once, whatever the number of queues; and the switch goes on.
-			ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			for {
-				ev, err := events.Next(ctx)
-				if err != nil {
-					break
-				}
-				if ev.Kind == frame.EventPortDown {
-					t.Errorf("a second event: %+v", ev)
-				}
+			if err := portDown(t, events); !errors.Is(err, unix.EBADFD) || !strings.Contains(err.Error(), `port: `+c.kind+` "dev0": `) {
+				t.Errorf("event %v", err)
 			}
 			if err := host.Send(fake.Ethernet(60, 0)); err != nil {
 				t.Error(err)

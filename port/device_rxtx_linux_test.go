@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -111,44 +109,6 @@ func TestTAPWriterSaysWhatItDidNotSend(t *testing.T) {
 	}
 }
 
-func TestTAPCloseAndPauseWakeRead(t *testing.T) {
-	h := netns.New(t).Host("h")
-	h.Quiet()
-	tap := openTAP(t, h, "tap0", nil)
-	b := frame.NewBatch(new(frame.Arenas))
-	read := make(chan error)
-	waits := func() {
-		t.Helper()
-		go func() { read <- tap.Readers()[0].Read(b) }()
-		select {
-		case err := <-read:
-			t.Fatalf("Read did not wait: %v", err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	waits()
-	tap.Pause()
-	if err := <-read; !errors.Is(err, frame.ErrPaused) {
-		t.Errorf("Read when paused: %v", err)
-	}
-	if err := tap.Readers()[0].Read(b); !errors.Is(err, frame.ErrPaused) {
-		t.Errorf("Read while paused: %v", err)
-	}
-	tap.Resume()
-	waits()
-	tap.Close()
-	if err := <-read; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Read when closed: %v", err)
-	}
-	tap.Pause()
-	if err := tap.Readers()[0].Read(b); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Read after Close: %v", err)
-	}
-	if cap(b.Frames) != 0 {
-		t.Error("a batch that brought nothing keeps its arena")
-	}
-}
-
 func TestTAPPauseRacesWithTraffic(t *testing.T) {
 	x, y := bridged(t, nil)
 	const n = 2000
@@ -241,27 +201,6 @@ func TestTAPCloseRacesWithEverything(t *testing.T) {
 		wg.Go(func() { y.Close() })
 		wg.Go(func() { x.Close() })
 		wg.Wait()
-	}
-}
-
-func TestTAPDeletedUnderRead(t *testing.T) {
-	h := netns.New(t).Host("h")
-	h.Quiet()
-	tap := openTAP(t, h, "tap0", nil)
-	read := make(chan error)
-	b := frame.NewBatch(nil)
-	go func() { read <- tap.Readers()[0].Read(b) }()
-	time.Sleep(20 * time.Millisecond)
-	h.IP("link", "del", "tap0")
-	for range 2 {
-		if err := <-read; err == nil || errors.Is(err, net.ErrClosed) || !errors.Is(err, unix.EBADFD) || !strings.Contains(err.Error(), `"tap0"`) {
-			t.Errorf("Read: %v", err)
-		}
-		go func() { read <- tap.Readers()[0].Read(b) }() // says so again
-	}
-	<-read
-	if err := tap.Close(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -364,40 +303,5 @@ func TestTAPAllocatesNothing(t *testing.T) {
 		}
 	}); n != 0 && !fake.Race {
 		t.Errorf("%v allocations for a batch written and read", n)
-	}
-}
-
-func BenchmarkTAP(b *testing.B) {
-	for _, size := range []int{64, 1514} {
-		b.Run(fmt.Sprintf("%dB", size), func(b *testing.B) {
-			h := netns.New(b).Host("h")
-			h.Quiet()
-			var taps [2]*Device
-			for i := range taps {
-				var err error
-				h.Do(func() { taps[i], err = OpenTAP(fmt.Sprintf("tap%d", i), nil) })
-				if err != nil {
-					b.Fatal(err)
-				}
-				defer taps[i].Close()
-			}
-			h.Bridge("br0", "tap0", "tap1")
-			var packets [][]byte
-			for range frame.MaxBatch {
-				packets = append(packets, fake.Ethernet(size, 0))
-			}
-			o := fake.Outs(packets...)
-			w, r, batch := taps[0].Writer(0), taps[1].Readers()[0], frame.NewBatch(nil)
-			b.ReportAllocs()
-			for b.Loop() {
-				w.Write(o)
-				for got := 0; got < len(o); got += len(batch.Frames) {
-					if err := r.Read(batch); err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/frame.MaxBatch, "ns/frame")
-		})
 	}
 }

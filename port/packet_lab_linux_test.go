@@ -3,12 +3,10 @@ package port
 import (
 	"encoding/binary"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
@@ -112,59 +110,6 @@ func TestPacketChecksumsAreRight(t *testing.T) {
 	}
 }
 
-func TestPacketIPerfBothWays(t *testing.T) {
-	ha, hb, pa, pb := joined(t, nil, nil)
-	for _, addr := range []string{"10.9.0.2", "fd09::2"} {
-		for _, args := range [][]string{{"-n", "20M"}, {"-n", "20M", "-R"}} {
-			got := ha.IPerf(hb, addr, args...)
-			t.Logf("%s %v: %+v", addr, args, got)
-			if got.Bytes == 0 {
-				t.Errorf("%s %v: %+v", addr, args, got)
-			}
-		}
-	}
-	if pa.super.Load() == 0 || pb.super.Load() == 0 {
-		t.Errorf("%d and %d superframes", pa.super.Load(), pb.super.Load())
-	}
-	noChecksumErrors(t, ha, hb)
-}
-
-// A trunk of two packet ports: the kernel takes the tag out of a superframe, the port puts it
-// back, and the metadata counts from behind it.
-func TestPacketTCPOverATrunk(t *testing.T) {
-	for _, offload := range []bool{true, false} {
-		t.Run(fmt.Sprint(offload), func(t *testing.T) {
-			n := netns.New(t)
-			ha, hb, m := n.Host("a"), n.Host("b"), n.Host("m")
-			m.Quiet()
-			m.IP("link", "add", "ta", "type", "veth", "peer", "tb")
-			m.Up("ta")
-			m.Up("tb")
-			cfg := &PacketConfig{NoOffload: !offload}
-			ta, tb := &counted{Port: openPacket(t, m, "ta", cfg)}, &counted{Port: openPacket(t, m, "tb", cfg)}
-			pa, pb := openTAP(t, ha, "tap0", nil), openTAP(t, hb, "tap0", nil)
-			ha.Addr("tap0", "10.9.0.1/24,fd09::1/64")
-			hb.Addr("tap0", "10.9.0.2/24,fd09::2/64")
-			switched(t, []uint32{0, 100}, pa, ta)
-			switched(t, []uint32{0, 100}, pb, tb)
-			c := m.Capture("tb", "")
-			for _, addr := range []string{"10.9.0.2:7000", "[fd09::2]:7000"} {
-				transfer(t, ha, hb, addr, 4<<20)
-			}
-			noChecksumErrors(t, ha, hb)
-			for _, x := range []*counted{ta, tb} {
-				if (x.tcp4.Load() > 0) != offload || (x.tcp6.Load() > 0) != offload {
-					t.Errorf("superframes on the trunk: %d, %d", x.tcp4.Load(), x.tcp6.Load())
-				}
-			}
-			ps := c.Stop()
-			if rows := netns.Fields(t, ps, "tcp && vlan.id == 100", "vlan.id"); len(rows) == 0 || len(rows) != len(netns.Fields(t, ps, "tcp", "vlan.id")) {
-				t.Errorf("%d packets on VLAN 100", len(rows))
-			}
-		})
-	}
-}
-
 // Superframes of the kernel's vxlan device are dropped under a name, and what the text of
 // OpenPacket says to do about it helps.
 func TestPacketTunnelsOfTheKernel(t *testing.T) {
@@ -189,43 +134,10 @@ func TestPacketTunnelsOfTheKernel(t *testing.T) {
 	}
 }
 
-// Datagrams of all sizes, whole, in fragments, and as UDP superframes.
 func TestPacketUDP(t *testing.T) {
 	ha, hb, pa, _ := joined(t, nil, nil)
 	for _, ip := range []string{"10.9.0.2", "fd09::2"} {
-		server := listen(t, hb, net.JoinHostPort(ip, "7000"))
-		server.SetReadDeadline(time.Now().Add(20 * time.Second))
-		var client net.Conn
-		var err error
-		ha.Do(func() { client, err = net.Dial("udp", net.JoinHostPort(ip, "7000")) })
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		data, buf := make([]byte, 60000), make([]byte, 1<<16)
-		rand.NewChaCha8([32]byte{}).Read(data)
-		send := func(n, seg int) {
-			t.Helper()
-			if _, err := client.Write(data[:n]); err != nil {
-				t.Fatal(err)
-			}
-			for rest := data[:n]; ; rest = rest[seg:] {
-				want := rest[:min(seg, len(rest))]
-				if n, _, err := server.ReadFrom(buf); err != nil || string(buf[:n]) != string(want) {
-					t.Fatalf("a datagram of %d bytes: got %d, %v", len(want), n, err)
-				}
-				if len(rest) <= seg {
-					return
-				}
-			}
-		}
-		for _, n := range []int{0, 1, 17, 512, 1452, 1472, 1473, 9000, 60000} {
-			send(n, n+1)
-		}
-		for _, seg := range []int{1, 100, 1400} {
-			segment(t, client, seg)
-			send(min(40*seg, 50000)+seg/2, seg)
-		}
+		datagrams(t, ha, hb, ip)
 	}
 	if pa.udp.Load() == 0 {
 		t.Error("no UDP superframes")

@@ -1,7 +1,6 @@
 package port
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +14,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // The interface goes down and comes up, gets another name and another MTU; the switch goes on.
@@ -72,39 +70,12 @@ func TestPacketInterfaceGone(t *testing.T) {
 				flood(t, far, "10.9.0.2:7000")
 				gone = func(m, far *netns.Host) { m.IP("link", "del", "eth0") }
 			}
-			sw, err := vswitch.New(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer sw.Close()
-			vsi, err := sw.VSI(1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, x := range []vswitch.Port{p, NewPipe(nil)} {
-				if _, err := vsi.Attach(x, 0); err != nil {
-					t.Fatal(err)
-				}
-			}
-			events := sw.Events()
+			events := switched(t, []uint32{0, 0}, p, NewPipe(nil)).Events()
 			defer events.Close()
-			go sw.Run(context.Background())
 			time.Sleep(20 * time.Millisecond)
 			gone(m, far)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			for {
-				ev, err := events.Next(ctx)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if ev.Kind != frame.EventPortDown {
-					continue
-				}
-				if !errors.Is(ev.Err, unix.ENODEV) || !strings.Contains(ev.Err.Error(), `port: interface "eth0": it was deleted, or moved`) {
-					t.Errorf("event %+v", ev)
-				}
-				break
+			if err := portDown(t, events); !errors.Is(err, unix.ENODEV) || !strings.Contains(err.Error(), `port: interface "eth0": it was deleted, or moved`) {
+				t.Errorf("event %v", err)
 			}
 			if err := p.Readers()[1].Read(frame.NewBatch(nil)); !errors.Is(err, net.ErrClosed) { // by the switch
 				t.Errorf("Read: %v", err)
@@ -120,48 +91,6 @@ func TestPacketInterfaceGone(t *testing.T) {
 		if err := p.Readers()[0].Read(frame.NewBatch(nil)); !errors.Is(err, unix.ENODEV) {
 			t.Errorf("Read: %v", err)
 		}
-	}
-}
-
-func TestPacketCloseAndPauseWakeRead(t *testing.T) {
-	p, _, far := cabled(t, nil)
-	b := frame.NewBatch(new(frame.Arenas))
-	read := make(chan error)
-	waits := func() {
-		t.Helper()
-		go func() { read <- p.Readers()[0].Read(b) }()
-		select {
-		case err := <-read:
-			t.Fatalf("Read did not wait: %v", err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	waits()
-	p.Pause()
-	if err := <-read; !errors.Is(err, frame.ErrPaused) {
-		t.Errorf("Read when paused: %v", err)
-	}
-	far.Inject("eth0", fake.Ethernet(60, 0))
-	if err := p.Readers()[0].Read(b); !errors.Is(err, frame.ErrPaused) {
-		t.Errorf("Read while paused: %v", err)
-	}
-	p.Resume()
-	readAll(t, p, 1, func(int, *frame.Frame) {})
-	waits()
-	p.Close()
-	if err := <-read; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Read when closed: %v", err)
-	}
-	if cap(b.Frames) != 0 {
-		t.Error("a batch that brought nothing keeps its arena")
-	}
-	p.Pause()
-	p.Resume()
-	if err := p.Readers()[0].Read(b); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Read after Close: %v", err)
-	}
-	if err := p.Close(); err != nil {
-		t.Errorf("Close again: %v", err)
 	}
 }
 

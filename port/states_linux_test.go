@@ -284,9 +284,10 @@ func (x *subject) paused(waits bool) {
 	}
 	p.Pause()
 	x.wantEnd(waits, frame.ErrPaused)
+	x.feed() // waits meanwhile
+	x.wantEnd(false, frame.ErrPaused)
 	p.Resume()
 	if !strings.Contains(x.name, "2 queues") {
-		x.feed()
 		if err := x.r.Read(x.b); err != nil || len(x.b.Frames) == 0 {
 			x.t.Errorf("%s: after the pause %v, %d frames", x.name, err, len(x.b.Frames))
 		}
@@ -298,6 +299,15 @@ func (x *subject) closed(waits bool) {
 		x.t.Errorf("%s: Close: %v", x.name, err)
 	}
 	x.wantEnd(waits, net.ErrClosed)
+	if p, ok := x.p.(vswitch.Pauser); ok {
+		p.Pause()
+		x.wantEnd(false, net.ErrClosed)
+		p.Resume()
+		x.wantEnd(false, net.ErrClosed)
+	}
+	if err := x.p.Close(); err != nil {
+		x.t.Errorf("%s: Close again: %v", x.name, err)
+	}
 }
 
 func (x *subject) deleted(waits bool) {
