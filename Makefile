@@ -34,7 +34,7 @@ test: tools check cross unit race run fuzz
 
 # For every commit, under three minutes: all but the tests that need other people's programs, guests or a minute.
 quick: check
-	$(GO) test -short $$($(GO) list ./... | grep -v -e /bench -e /examples/p2p -e /underlay -e /internal/lab/kernel -e /internal/lab/qemu -e /internal/lab/chaos)
+	$(GO) test -short $$($(GO) list ./... | grep -v -e /bench -e /examples/p2p -e /underlay$$$$ -e /internal/lab/kernel -e /internal/lab/qemu -e /internal/lab/chaos)
 	$(GO) test -C metrics -short ./...
 
 tools:
@@ -107,7 +107,7 @@ fuzz:
 	done <.fuzz.list; rm -f .fuzz.list .fuzz.log
 
 # What others keep of each table that strangers fill, while one does his worst: SECURITY.md has the list.
-WORST = ./arp ./capture ./examples/node ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay ./vtep
+WORST = ./arp ./capture ./examples/node ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay ./underlay/memory ./vtep
 worst:
 	@$(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
 	@sed -n 's/.*worst: //p' .worst.log; rm -f .worst.log
@@ -116,7 +116,7 @@ worst:
 # otherwise idle machine. The summary is medians and their spread.
 bench:
 	@rm -f .bench.log; for pass in 1 2 3 4 5 6; do echo "pass $$pass of 6"; \
-		$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./bench ./fdb ./internal/gso ./internal/wire ./policy ./underlay >>.bench.log || { tail .bench.log; exit 1; }; done
+		$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) ./bench ./fdb ./internal/gso ./internal/wire ./policy ./underlay ./underlay/memory >>.bench.log || { tail .bench.log; exit 1; }; done
 	@$(GO) run golang.org/x/perf/cmd/benchstat@latest .bench.log >bench/results/benchmarks.txt; rm -f .bench.log
 
 # Whole tunnels beside the kernel's vxlan, as root; about 25 minutes on a

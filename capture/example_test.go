@@ -10,7 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 // Capture what goes in and out of a port, for a while, and read it back.
@@ -64,7 +64,7 @@ func ExampleCapture_Underlay() {
 		return
 	}
 	defer c.Close()
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	m, err := net.Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -80,7 +80,7 @@ func TestCaptureDecodedByTshark(t *testing.T) {
 		if err := c.Start(f); err != nil {
 			t.Fatal(err)
 		}
-		net := underlay.NewNetwork(nil)
+		net := memory.NewNetwork(nil)
 		defer net.Close()
 		var hosts [2]*port.Pipe
 		for i := range a {

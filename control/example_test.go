@@ -10,7 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -25,7 +25,7 @@ type site struct {
 	plane *control.Plane
 }
 
-func newSite(net *underlay.Network, addr string) *site {
+func newSite(net *memory.Network, addr string) *site {
 	s := &site{addr: netip.MustParseAddrPort(addr), host: port.NewPipe(&port.PipeConfig{Name: "host"})}
 	u, err := net.Listen(s.addr, nil)
 	check(err)
@@ -73,7 +73,7 @@ func advertise(ctx context.Context, events *vswitch.Events, from *site, to contr
 // to find it.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	left, right := newSite(net, "10.0.0.1:4789"), newSite(net, "10.0.0.2:4789")
 	events := left.sw.Events()

@@ -17,7 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -34,7 +34,7 @@ const (
 type leaf struct {
 	t     testing.TB
 	sw    *vswitch.Switch
-	net   *underlay.Network
+	net   *memory.Network
 	vtep  *counted // of red, blue and l3vni
 	tun   *counted // of ipip
 	pipe  *port.Pipe
@@ -93,7 +93,7 @@ func newLeaf(t testing.TB, cfg control.Config) *leaf {
 	var err error
 	l.sw, err = vswitch.New(nil)
 	l.must(err)
-	l.net = underlay.NewNetwork(nil)
+	l.net = memory.NewNetwork(nil)
 	u, err := l.net.Listen(netip.MustParseAddrPort("10.0.0.1:4789"), nil)
 	l.must(err)
 	ip, err := l.net.ListenIP(netip.MustParseAddr("10.0.0.1"), nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -46,7 +46,7 @@ func TestOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	u, err := net.Listen(netip.MustParseAddrPort("10.0.0.1:4789"), nil)
 	must(err)

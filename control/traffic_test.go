@@ -9,7 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 // Frames of a host whose rows stay, or go from one owner to another, arrive all, whatever
@@ -18,7 +18,7 @@ import (
 func TestTraffic(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	left, right := newSite(net, "10.0.0.1:4789"), newSite(net, "10.0.0.2:4789")
 	for _, s := range []*site{left, right} {

@@ -7,14 +7,14 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // Blocks of two other nodes, one of them on our own link. Between nodes of one subnet packets
 // need no tunnel.
 func ExampleVRF_NewPool() {
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	u, err := net.Listen(netip.MustParseAddrPort("192.0.2.1:4790"), nil)
 	if err != nil {

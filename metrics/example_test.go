@@ -12,13 +12,13 @@ import (
 
 	"github.com/vxswitch/vxswitch/metrics"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // A switch with a VTEP, as Prometheus sees it.
 func Example() {
-	net := underlay.NewNetwork(nil) // in memory, instead of underlay.ListenUDP
+	net := memory.NewNetwork(nil) // in memory, instead of underlay.ListenUDP
 	defer net.Close()
 	u, err := net.Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // Scrapes while frames pass, peers are learned, and ports and VSIs come and go: no scrape
 // fails, and no counter of what stays goes back.
 func TestScrapeUnderTraffic(t *testing.T) {
-	network := underlay.NewNetwork(nil)
+	network := memory.NewNetwork(nil)
 	defer network.Close()
 	u := must(network.Listen(netip.MustParseAddrPort("10.0.0.1:4789"), nil))(t)
 	v := must(vtep.New(nil, u))(t)

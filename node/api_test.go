@@ -17,7 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -204,7 +204,7 @@ func TestOwnPortForIP(t *testing.T) {
 
 // What a program's Listen returns without an error may be none still.
 func TestListenOfNothing(t *testing.T) {
-	for _, u := range []vtep.Underlay{nil, (*underlay.Memory)(nil)} {
+	for _, u := range []vtep.Underlay{nil, (*memory.Underlay)(nil)} {
 		n, err := New(&Options{Listen: func(*Tunnel) (vtep.Underlay, error) { return u, nil }})
 		must(t, err)
 		defer n.Close()
@@ -359,7 +359,7 @@ func TestUpdates(t *testing.T) {
 
 // What two places say, and contradicts itself, is an error; what is there stays the same.
 func TestContradictions(t *testing.T) {
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	listen := func(c *Tunnel) (vtep.Underlay, error) { return net.Listen(netip.AddrPortFrom(c.Local, 4789), nil) }
 	n, err := New(&Options{Listen: listen})
 	must(t, err)

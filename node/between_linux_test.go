@@ -15,7 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 // A talker sends frames of its own over and over, from a port or from a peer.
@@ -56,7 +56,7 @@ type sighting struct {
 type between struct {
 	*bench
 	talkers []talker
-	peers   map[string]*underlay.Memory
+	peers   map[string]*memory.Underlay
 	readers sync.WaitGroup
 	mu      sync.Mutex
 	seen    map[sighting]int
@@ -64,7 +64,7 @@ type between struct {
 }
 
 func newBetween(t *testing.T, talkers []talker, peers ...string) *between {
-	b := &between{bench: newBench(t), talkers: talkers, peers: map[string]*underlay.Memory{}, seen: map[sighting]int{}, sent: make([]atomic.Int64, len(talkers))}
+	b := &between{bench: newBench(t), talkers: talkers, peers: map[string]*memory.Underlay{}, seen: map[sighting]int{}, sent: make([]atomic.Int64, len(talkers))}
 	for _, p := range peers {
 		m, err := b.net.Listen(netip.AddrPortFrom(netip.MustParseAddr(p), 4789), nil)
 		if err != nil {

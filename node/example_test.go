@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -23,7 +24,7 @@ func check(err error) {
 // Two nodes with a tunnel between them, over a network in memory. Without Listen the tunnel has
 // sockets.
 func Example() {
-	wire := underlay.NewNetwork(nil)
+	wire := memory.NewNetwork(nil)
 	defer wire.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

@@ -30,7 +30,7 @@ type Options struct {
 	Owners []string     // others who program rows, in the order of their precedence; the configuration comes first
 
 	// Listen opens what a tunnel goes over, on its AddrPort, in place of the system's sockets: an
-	// underlay.Memory in tests. It is called twice for a tunnel of both address families: each
+	// memory.Underlay in tests. It is called twice for a tunnel of both address families: each
 	// time with a Tunnel that has one of them, as Local. nil = the sockets.
 	Listen func(*Tunnel) (vtep.Underlay, error)
 }

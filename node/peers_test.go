@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/setting/conf"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -62,8 +63,8 @@ func TestParsePeerErrors(t *testing.T) {
 }
 
 // inMemory is a node over a network in memory, and the underlays that it has opened.
-func inMemory(t *testing.T) (n *Node, net *underlay.Network, opened *[]*underlay.Memory) {
-	net, opened = underlay.NewNetwork(nil), new([]*underlay.Memory)
+func inMemory(t *testing.T) (n *Node, net *memory.Network, opened *[]*memory.Underlay) {
+	net, opened = memory.NewNetwork(nil), new([]*memory.Underlay)
 	t.Cleanup(func() { net.Close() })
 	n, err := New(&Options{Listen: func(c *Tunnel) (vtep.Underlay, error) {
 		if c.Local6.IsValid() {
@@ -171,7 +172,7 @@ func TestPeerSocketsRunOut(t *testing.T) {
 // An underlay of the program's that has one set of transmit sockets says so, and nothing has
 // changed.
 func TestPeerSocketsUnsupported(t *testing.T) {
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	n, err := New(&Options{Listen: func(c *Tunnel) (vtep.Underlay, error) {
 		u, err := net.Listen(c.AddrPort(), nil)

@@ -14,7 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -26,7 +26,7 @@ type bench struct {
 	refuse func(step string) error
 
 	mu        sync.Mutex
-	net       *underlay.Network
+	net       *memory.Network
 	underlays map[*benchUnderlay]bool // that are open
 	ports     map[*benchPort]bool
 }
@@ -38,7 +38,7 @@ func newBench(t *testing.T) *bench {
 
 // benchOf is a bench with a node that has nothing yet.
 func benchOf(t *testing.T, n *Node) *bench {
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	b := &bench{
 		t: t, Node: n, refuse: func(string) error { return nil }, net: net,
 		underlays: map[*benchUnderlay]bool{}, ports: map[*benchPort]bool{},
@@ -46,19 +46,19 @@ func benchOf(t *testing.T, n *Node) *bench {
 	b.fault = func(step string) error { return b.refuse(step) }
 	b.Node.open = openers{
 		underlay: func(c *Tunnel) (vtep.Underlay, error) {
-			open := func() (*underlay.Memory, error) {
-				return net.Listen(c.AddrPort(), &underlay.MemoryConfig{Queues: c.Queues})
+			open := func() (*memory.Underlay, error) {
+				return net.Listen(c.AddrPort(), &memory.Config{Queues: c.Queues})
 			}
 			if c.Type == encap.TypeIPIP {
-				open = func() (*underlay.Memory, error) {
-					return net.ListenIP(c.Local, &underlay.MemoryConfig{Queues: c.Queues})
+				open = func() (*memory.Underlay, error) {
+					return net.ListenIP(c.Local, &memory.Config{Queues: c.Queues})
 				}
 			}
 			u, err := open()
 			if err != nil {
 				return nil, err
 			}
-			x := &benchUnderlay{Memory: u, b: b, groups: map[netip.Addr]int{}}
+			x := &benchUnderlay{Underlay: u, b: b, groups: map[netip.Addr]int{}}
 			b.locked(func() { b.underlays[x] = true })
 			return x, nil
 		},
@@ -78,7 +78,7 @@ func (b *bench) locked(f func()) {
 }
 
 type benchUnderlay struct {
-	*underlay.Memory
+	*memory.Underlay
 	b      *bench
 	groups map[netip.Addr]int // under b.mu
 }
@@ -88,7 +88,7 @@ func (u *benchUnderlay) Join(group netip.Addr) error {
 		return err
 	}
 	u.b.locked(func() { u.groups[group]++ })
-	return u.Memory.Join(group)
+	return u.Underlay.Join(group)
 }
 
 func (u *benchUnderlay) Leave(group netip.Addr) error {
@@ -97,12 +97,12 @@ func (u *benchUnderlay) Leave(group netip.Addr) error {
 			delete(u.groups, group)
 		}
 	})
-	return u.Memory.Leave(group)
+	return u.Underlay.Leave(group)
 }
 
 func (u *benchUnderlay) Close() error {
 	u.b.locked(func() { delete(u.b.underlays, u) })
-	return u.Memory.Close()
+	return u.Underlay.Close()
 }
 
 type benchPort struct {

@@ -173,7 +173,7 @@ func (u *base) Is4() bool { return u.is4 }
 // receive (UDPConfig.MaxDatagram), for the far end has most likely the same. It asks the
 // system each time and is not for the packet path.
 func (u *base) MTU() int {
-	m := defaultMTU
+	m := datagrams.DefaultMTU
 	_ = u.inNamespace(func() error {
 		if known, err := interfaceMTU(u.LocalAddr().Addr(), u.cfg.Device); err == nil {
 			m = known

@@ -19,12 +19,12 @@ func TestUDPBusyPoll(t *testing.T) {
 		for i := range 300 {
 			ask, answer := fmt.Sprint("ask ", i), fmt.Sprint("answer ", i)
 			send(t, a, to(ask, 0, eb))
-			if r := receive(t, b, 1)[0]; r.payload != ask {
-				t.Fatalf("got %q, want %q", r.payload, ask)
+			if r := receive(t, b, 1)[0]; r.Payload != ask {
+				t.Fatalf("got %q, want %q", r.Payload, ask)
 			}
 			send(t, b, to(answer, 0, ea))
-			if r := receive(t, a, 1)[0]; r.payload != answer {
-				t.Fatalf("got %q, want %q", r.payload, answer)
+			if r := receive(t, a, 1)[0]; r.Payload != answer {
+				t.Fatalf("got %q, want %q", r.Payload, answer)
 			}
 		}
 		for _, r := range []*reader{a.readers[0], b.readers[0]} {

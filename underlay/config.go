@@ -101,7 +101,6 @@ type UDPConfig struct {
 
 const (
 	maxQueues     = 256
-	defaultTTL    = 64
 	defaultBuffer = 4 << 20
 	minMax        = 2048 // receive buffers are no smaller than this by default
 	maxMax        = 9216 // nor larger than this
@@ -144,7 +143,7 @@ func (d *UDPConfig) complete(name string) error {
 		n                  *int
 		least, most, usual int
 	}{
-		{"DefaultTTL", &d.DefaultTTL, 1, 255, defaultTTL},
+		{"DefaultTTL", &d.DefaultTTL, 1, 255, datagrams.DefaultTTL},
 		{"RecvBuffer", &d.RecvBuffer, 1, 1 << 30, defaultBuffer},
 		{"SendBuffer", &d.SendBuffer, 1, 1 << 30, defaultBuffer},
 		{"Queues", &d.Queues, 1, maxQueues, 1},

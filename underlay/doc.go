@@ -5,17 +5,16 @@
 //	  Sender |    ^ Reader          Sender |    ^ Reader
 //	Datagram v    | Batch         Datagram v    | Batch (Frames + Outer)
 //	+-----------------------+     +-----------------------+
-//	| UDP                   |     | IP                    |   Memory --- Network --- Memory
-//	| tx: 16 ports          |     | tx: protocols 4, 41   |     (a lossy, slow or cut wire
-//	| rx: n queues          |     | rx: n queues of each  |      inside one process)
+//	| UDP                   |     | IP                    |
+//	| tx: 16 ports          |     | tx: protocols 4, 41   |
+//	| rx: n queues          |     | rx: n queues of each  |
 //	+-----------------------+     +-----------------------+
 //	   sendmmsg   recvmmsg           sendmmsg   recvmmsg
 //
 // [UDP] is the one for real networks (Linux), and [IP] the one for tunnels without UDP: raw
 // sockets, for IP in IP. [Packet] does as UDP does past the network stack of this host, with
-// headers of its own, on one interface (Linux). [Memory] is one end of a [Network] that lives
-// in this process, for tests and simulations, in place of either; it builds everywhere. All
-// have the same methods:
+// headers of its own, on one interface (Linux). Package memory has underlays on a network
+// inside this process, for tests and simulations. All have the same methods:
 //
 //	Readers() []frame.Reader        one for each receive queue, one goroutine each; of a UDP one more, for groups
 //	Sender(w int) frame.Sender      worker w's way out
@@ -153,6 +152,4 @@
 //	ip*          raw IP: queues, filters                  inbox, rx                    the way in
 //	multicast*   groups of UDP                            tx, runs, transmit           the way out
 //	packet*      past the stack: filter, parse, hops      errqueue                     what the network reports
-//	memory*, network, flight                              in memory
 package underlay
-

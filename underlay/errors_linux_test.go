@@ -96,8 +96,8 @@ func TestUDPAddressForms(t *testing.T) {
 			e.IP = [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}
 		}
 		send(t, u, to("x", 0, e))
-		if r := receive(t, u, 1)[0]; r.outer.Dst.IP != e.IP {
-			t.Errorf("%s: to %v", s, r.outer.Dst)
+		if r := receive(t, u, 1)[0]; r.Outer.Dst.IP != e.IP {
+			t.Errorf("%s: to %v", s, r.Outer.Dst)
 		}
 	}
 }

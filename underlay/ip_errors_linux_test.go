@@ -14,17 +14,17 @@ import (
 var routed4, routed6 = [2]string{"10.1.0.1", "10.2.0.2"}, [2]string{"fd01::1", "fd02::2"}
 
 // want waits for reports, all of them alike and as many as were to come.
-func (r *reports) want(t *testing.T, what string, n int, to frame.Endpoint, mtu int, payload string) {
+func want(t *testing.T, r *reports, what string, n int, to frame.Endpoint, mtu int, payload string) {
 	t.Helper()
 	var all []report
-	until(t, what, func() bool { all = append(all, r.take()...); return len(all) >= n })
+	until(t, what, func() bool { all = append(all, r.Take()...); return len(all) >= n })
 	time.Sleep(20 * time.Millisecond)
-	if all = append(all, r.take()...); len(all) != n {
+	if all = append(all, r.Take()...); len(all) != n {
 		t.Errorf("%s: told %d times, want %d", what, len(all), n)
 	}
 	for _, x := range all {
-		if x.to != to || x.mtu != mtu || len(x.quoted) != min(128, len(payload)) || !strings.HasPrefix(payload, x.quoted) {
-			t.Errorf("%s: %v, MTU %d, quoted %d bytes %x, want %v and %d", what, x.to, x.mtu, len(x.quoted), x.quoted, to, mtu)
+		if x.To != to || x.MTU != mtu || len(x.Quoted) != min(128, len(payload)) || !strings.HasPrefix(payload, x.Quoted) {
+			t.Errorf("%s: %v, MTU %d, quoted %d bytes %x, want %v and %d", what, x.To, x.MTU, len(x.Quoted), x.Quoted, to, mtu)
 		}
 	}
 }
@@ -41,8 +41,8 @@ func TestIPErrors(t *testing.T) {
 	}{{routed4, 1380, "203.0.113.5"}, {routed6, 1360, "2001:db8::5"}} {
 		ua, ub := both(t, a, b, tc.local, nil)
 		var long, lost reports
-		ua.PathMTU(long.add)
-		ua.Unreachable(lost.lost)
+		ua.PathMTU(long.PathMTU)
+		ua.Unreachable(lost.Unreachable)
 		eb, noRoute := endpoint(t, ub.LocalAddr()), endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(tc.noRoute), 0))
 		for i, version := range []int{4, 6} {
 			p, over := inside(t, version, 1, 2, tc.fits), inside(t, version, 1, 2, tc.fits+1)
@@ -50,30 +50,30 @@ func TestIPErrors(t *testing.T) {
 			plain.DF = false
 			for range 2 { // then with sockets for packets without DF
 				send(t, ua, to(over, 0, eb))
-				long.want(t, "too long for the router", 1, eb, 1400, over)
+				want(t, &long, "too long for the router", 1, eb, 1400, over)
 				send(t, ua, to(p, 0, eb))
-				if s := receiveFrom(t, ub, i, 1)[0].payload; s != p {
+				if s := receiveFrom(t, ub, i, 1)[0].Payload; s != p {
 					t.Errorf("%d bytes", len(s))
 				}
 				send(t, ua, plain) // over IPv6 lost at the router, which tells; over IPv4 in fragments
 				if ua.Is4() {
-					if s := receiveFrom(t, ub, i, 1)[0].payload; s != over {
+					if s := receiveFrom(t, ub, i, 1)[0].Payload; s != over {
 						t.Errorf("%d bytes", len(s))
 					}
 				} else {
-					long.want(t, "too long without DF", 1, eb, 1400, over)
+					want(t, &long, "too long without DF", 1, eb, 1400, over)
 				}
 			}
 			if ua.Is4() {
 				time.Sleep(1100 * time.Millisecond) // a router tells it once a second (ip_error)
 			}
 			send(t, ua, to(p, 0, noRoute))
-			lost.want(t, fmt.Sprintf("no route at the router, IPv%d over %s", version, tc.local[0]), 1, noRoute, 0, p)
+			want(t, &lost, fmt.Sprintf("no route at the router, IPv%d over %s", version, tc.local[0]), 1, noRoute, 0, p)
 			d := to(p, 0, eb)
 			d.TTL = 1
 			send(t, ua, d)
-			lost.want(t, "time exceeded", 1, eb, 0, p)
-			if x := long.take(); x != nil {
+			want(t, &lost, "time exceeded", 1, eb, 0, p)
+			if x := long.Take(); x != nil {
 				t.Errorf("told of the MTU: %v", x)
 			}
 		}
@@ -84,7 +84,7 @@ func TestIPErrors(t *testing.T) {
 		ub.Close()
 		p := inside(t, 4, 1, 2, 60)
 		send(t, ua, to(p, 0, eb))
-		lost.want(t, "no tunnel at the host", 1, eb, 0, p)
+		want(t, &lost, "no tunnel at the host", 1, eb, 0, p)
 		if st := ua.Stats(); st.Errors.Refused != 1 || st.Errors.Other != 0 {
 			t.Errorf("%+v", st)
 		}
@@ -101,7 +101,7 @@ func TestIPDeadPeers(t *testing.T) {
 	}{{routed4, "203.0.113.5", "10.1.0.254"}, {routed6, "2001:db8::5", "fd01::254"}} {
 		ua, ub := both(t, a, b, tc.local, nil)
 		var lost reports
-		ua.Unreachable(lost.lost)
+		ua.Unreachable(lost.Unreachable)
 		eb := endpoint(t, ub.LocalAddr())
 		bad := func(s string) frame.Endpoint {
 			return endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(s), 0))
@@ -150,8 +150,8 @@ func TestIPDeadPeers(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 		seen := map[frame.Endpoint]bool{}
-		for _, x := range lost.take() {
-			seen[x.to] = true
+		for _, x := range lost.Take() {
+			seen[x.To] = true
 		}
 		if !seen[noRoute] || !seen[dead] || seen[eb] {
 			t.Errorf("%v", seen)
@@ -170,7 +170,7 @@ func TestIPFullBufferIsSilent(t *testing.T) {
 	for _, local := range [][2]string{wired4, wired6} {
 		ua, ub := both(t, a, b, local, &IPConfig{RecvBuffer: 4096})
 		var lost reports
-		ua.Unreachable(lost.lost)
+		ua.Unreachable(lost.Unreachable)
 		eb := endpoint(t, ub.LocalAddr())
 		c := a.Capture("eth0", "icmp or icmp6[0] = 4 or icmp6[0] = 1")
 		p4, p6 := inside(t, 4, 1, 2, 1000), inside(t, 6, 1, 2, 1000)
@@ -179,7 +179,7 @@ func TestIPFullBufferIsSilent(t *testing.T) {
 		}
 		until(t, "full buffers", func() bool { return ub.Stats().RxOverflow > 100 })
 		time.Sleep(50 * time.Millisecond)
-		if ps := c.Stop(); len(ps) != 0 || lost.take() != nil || ua.Stats().Errors != (Stats{}).Errors {
+		if ps := c.Stop(); len(ps) != 0 || lost.Take() != nil || ua.Stats().Errors != (Stats{}).Errors {
 			t.Errorf("errors came:\n%s%+v", netns.Dump(ps), ua.Stats().Errors)
 		}
 		ua.Close()

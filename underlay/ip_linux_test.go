@@ -113,10 +113,10 @@ func TestIPEndToEnd(t *testing.T) {
 					}
 					src := way.src
 					src.Scope = way.scope
-					if r.payload != p || r.kind != datagrams.Kind(i) || r.drop != 0 {
-						t.Errorf("IPv%d over %v: kind %v, %v, %x, want %x", version, local, r.kind, r.drop, r.payload, p)
+					if r.Payload != p || r.Kind != datagrams.Kind(i) || r.Drop != 0 {
+						t.Errorf("IPv%d over %v: kind %v, %v, %x, want %x", version, local, r.Kind, r.Drop, r.Payload, p)
 					}
-					if o := r.outer; o.TOS != uint8(0xb9*n) || o.TTL != ttl || o.Src != src || o.Dst != way.dst || o.If == 0 {
+					if o := r.Outer; o.TOS != uint8(0xb9*n) || o.TTL != ttl || o.Src != src || o.Dst != way.dst || o.If == 0 {
 						t.Errorf("IPv%d over %v: %+v, want %v > %v", version, local, o, src, way.dst)
 					}
 				}
@@ -180,11 +180,11 @@ func TestIPWildcard(t *testing.T) {
 		eb := endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(local[2]), 0))
 		p := inside(t, 4, 1, 2, 60)
 		send(t, ua, to(p, 0, eb))
-		if r := receive(t, ub, 1)[0]; r.payload != p || r.outer.Dst != eb || ub.MTU() != 1500 {
+		if r := receive(t, ub, 1)[0]; r.Payload != p || r.Outer.Dst != eb || ub.MTU() != 1500 {
 			t.Errorf("%+v", r)
 		}
 		send(t, ub, to(p, 0, endpoint(t, ua.LocalAddr())))
-		if r := receive(t, ua, 1)[0]; r.payload != p || r.outer.Src != eb {
+		if r := receive(t, ua, 1)[0]; r.Payload != p || r.Outer.Src != eb {
 			t.Errorf("%+v", r)
 		}
 		ua.Close()

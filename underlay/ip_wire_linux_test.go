@@ -99,7 +99,7 @@ func TestIPTooLong(t *testing.T) {
 		ua, ub := both(t, a, b, tc.local, nil)
 		eb := endpoint(t, ub.LocalAddr())
 		var told reports
-		ua.PathMTU(told.add)
+		ua.PathMTU(told.PathMTU)
 		p, long, longest := inside(t, 4, 1, 2, tc.fits), inside(t, 4, 1, 2, tc.fits+1), inside(t, 4, 1, 2, 65515)
 		ds := []frame.Datagram{to(long, 0, eb, eb), to(p, 0, eb), to(long, 0, eb), to(longest, 0, eb), to(p, 0, eb)}
 		ds[2].DF, ds[3].DF = false, false
@@ -123,9 +123,9 @@ func TestIPTooLong(t *testing.T) {
 		if !slices.Equal(got, arrive) {
 			t.Errorf("%v: not what was sent", tc.local)
 		}
-		all := told.take()
+		all := told.Take()
 		for _, x := range all {
-			if x.to != eb || x.mtu != 1500 || x.quoted != "" {
+			if x.To != eb || x.MTU != 1500 || x.Quoted != "" {
 				t.Errorf("%v: %+v", tc.local, x)
 			}
 		}
@@ -159,19 +159,19 @@ func TestIPJoinedOnTheWay(t *testing.T) {
 			send(t, ua, ds...)
 			have := map[uint32]string{}
 			for n := 0; n < len(data); {
-				r := receiveSome(t, ub)
+				r := read(t, ub)
 				for _, x := range r {
-					p := gopacket.NewPacket([]byte(x.payload), layers.LayerTypeIPv4, gopacket.Default)
+					p := gopacket.NewPacket([]byte(x.Payload), layers.LayerTypeIPv4, gopacket.Default)
 					tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP)
-					if !ok || x.drop != 0 || p.ErrorLayer() != nil {
-						t.Fatalf("%v, %v: %d bytes", p.ErrorLayer(), x.drop, len(x.payload))
+					if !ok || x.Drop != 0 || p.ErrorLayer() != nil {
+						t.Fatalf("%v, %v: %d bytes", p.ErrorLayer(), x.Drop, len(x.Payload))
 					}
 					have[tcp.Seq] = string(tcp.Payload)
 					n += len(tcp.Payload)
-					if len(x.payload) > 1500 {
+					if len(x.Payload) > 1500 {
 						finished = finished && checksumRight(t, p, tcp)
 					}
-					longest = max(longest, len(x.payload))
+					longest = max(longest, len(x.Payload))
 				}
 			}
 			whole := ""
@@ -211,19 +211,6 @@ func checksumRight(t *testing.T, p gopacket.Packet, tcp *layers.TCP) bool {
 	return again.Checksum == tcp.Checksum
 }
 
-func receiveSome(t *testing.T, u network) (rs []got) {
-	t.Helper()
-	b := frame.NewBatch(nil)
-	if err := u.Readers()[0].Read(b); err != nil {
-		t.Fatal(err)
-	}
-	for i := range b.Frames {
-		f := &b.Frames[i]
-		rs = append(rs, got{string(f.Bytes()), b.Outer[i], f.Kind, f.Drop})
-	}
-	return rs
-}
-
 // tcpInside makes an IPv4 packet with a TCP segment.
 func tcpInside(t *testing.T, seq uint32, payload []byte) string {
 	t.Helper()
@@ -259,7 +246,7 @@ func TestIPOuterOptions(t *testing.T) {
 		x := slices.Concat(mac(b), mac(a), []byte{0x86, 0xdd, 0x60, 0, 0, 0}, binary.BigEndian.AppendUint16(nil, uint16(8+len(p))), []byte{60, 33},
 			net.ParseIP(wired6[0]), net.ParseIP(wired6[1]), []byte{protocol, 0, 4, 1, 4, 1, 1, 0}, []byte(p))
 		a.Inject("eth0", x)
-		if r := receiveFrom(t, u6, i, 1)[0]; r.payload != p || r.outer.TTL != 33 || r.kind != datagrams.Kind(i) || r.drop != 0 {
+		if r := receiveFrom(t, u6, i, 1)[0]; r.Payload != p || r.Outer.TTL != 33 || r.Kind != datagrams.Kind(i) || r.Drop != 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -276,7 +263,7 @@ func TestIPOuterOptions(t *testing.T) {
 		t.Fatalf("a header of %d words", h)
 	}
 	a.Inject("eth0", buf.Bytes())
-	if r := receiveFrom(t, u4, datagrams.Carries4, 1)[0]; r.payload != p4 || r.outer.TTL != 33 || r.drop != 0 {
+	if r := receiveFrom(t, u4, datagrams.Carries4, 1)[0]; r.Payload != p4 || r.Outer.TTL != 33 || r.Drop != 0 {
 		t.Errorf("%+v", r)
 	}
 	// Nothing inside is delivered as nothing: it is the VTEP's to drop.
@@ -288,7 +275,7 @@ func TestIPOuterOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Inject("eth0", buf.Bytes())
-	if r := receiveFrom(t, u4, datagrams.Carries4, 1)[0]; r.payload != "" || r.drop != 0 {
+	if r := receiveFrom(t, u4, datagrams.Carries4, 1)[0]; r.Payload != "" || r.Drop != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -337,12 +324,12 @@ func TestIPFromTheKernel(t *testing.T) {
 		_, _ = a.Try(ctx, "ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", "-s", strconv.Itoa(700+i), dst) // nobody answers
 		cancel()
 		for n, r := range receiveFrom(t, ub, i, 3) {
-			p := gopacket.NewPacket([]byte(r.payload), []gopacket.LayerType{layers.LayerTypeIPv4, layers.LayerTypeIPv6}[i], gopacket.Default)
-			if p.ErrorLayer() != nil || p.NetworkLayer() == nil || p.NetworkLayer().NetworkFlow().Dst().String() != dst || r.kind != datagrams.Kind(i) || r.drop != 0 {
-				t.Errorf("packet %d: %v, kind %v, %v", n, p, r.kind, r.drop)
+			p := gopacket.NewPacket([]byte(r.Payload), []gopacket.LayerType{layers.LayerTypeIPv4, layers.LayerTypeIPv6}[i], gopacket.Default)
+			if p.ErrorLayer() != nil || p.NetworkLayer() == nil || p.NetworkLayer().NetworkFlow().Dst().String() != dst || r.Kind != datagrams.Kind(i) || r.Drop != 0 {
+				t.Errorf("packet %d: %v, kind %v, %v", n, p, r.Kind, r.Drop)
 			}
-			if want := []int{700 + 28, 701 + 48}[i]; len(r.payload) != want || r.outer.Dst != endpoint(t, ub.LocalAddr()) {
-				t.Errorf("%d bytes, want %d; %+v", len(r.payload), want, r.outer)
+			if want := []int{700 + 28, 701 + 48}[i]; len(r.Payload) != want || r.Outer.Dst != endpoint(t, ub.LocalAddr()) {
+				t.Errorf("%d bytes, want %d; %+v", len(r.Payload), want, r.Outer)
 			}
 		}
 	}

@@ -482,7 +482,7 @@ func TestSetLocalBetweenChoiceAndSend(t *testing.T) {
 	if s.flush(chosen); s.down || s.win[0].Lost != 0 {
 		t.Errorf("lost %d, %v", s.win[0].Lost, s.win[0].Drop)
 	}
-	if got := receive(t, u, 1); got[0].payload != "x" || got[0].outer.Src.Host() != endpoint(t, addrPort(f.two, 0)) {
+	if got := receive(t, u, 1); got[0].Payload != "x" || got[0].Outer.Src.Host() != endpoint(t, addrPort(f.two, 0)) {
 		t.Errorf("%+v", got)
 	}
 	if n := u.Stats().RxOverflow; n != dropped || dropped == 0 {

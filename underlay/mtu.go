@@ -4,17 +4,16 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// defaultMTU is assumed where no interface can be named.
-const defaultMTU = 1500
-
 // interfaceMTU returns the MTU of the interface called device or, when that is
-// empty, of the one that has the address; [defaultMTU] when there is none, as for a
+// empty, of the one that has the address; 1500 when there is none, as for a
 // wildcard address. The error is of a system that does not tell.
 func interfaceMTU(local netip.Addr, device string) (int, error) {
 	if device == "" && local.IsUnspecified() {
-		return defaultMTU, nil
+		return datagrams.DefaultMTU, nil
 	}
 	ifi, err := interfaceWith(func(i *net.Interface) (bool, error) {
 		if device != "" {
@@ -23,7 +22,7 @@ func interfaceMTU(local netip.Addr, device string) (int, error) {
 		return isAt(i, local)
 	})
 	if ifi == nil {
-		return defaultMTU, err
+		return datagrams.DefaultMTU, err
 	}
 	return ifi.MTU, err
 }

@@ -287,8 +287,8 @@ func TestLinkLocal(t *testing.T) {
 		}
 		send(t, u, to("x", 0, e))
 		r := receive(t, u, 1)[0]
-		if r.outer.Src.Host() != e.Host() || r.outer.Dst != e {
-			t.Errorf("%v > %v, want %v", r.outer.Src, r.outer.Dst, e)
+		if r.Outer.Src.Host() != e.Host() || r.Outer.Dst != e {
+			t.Errorf("%v > %v, want %v", r.Outer.Src, r.Outer.Dst, e)
 		}
 	})
 }

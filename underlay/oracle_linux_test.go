@@ -57,8 +57,8 @@ func TestUDPToOrdinarySocket4(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := receive(t, u, 1)[0]
-	want := frame.Outer{Src: e, Dst: endpoint(t, u.LocalAddr()), If: r.outer.If, TOS: 0x2e, TTL: 33}
-	if r.payload != "hi" || r.outer != want {
+	want := frame.Outer{Src: e, Dst: endpoint(t, u.LocalAddr()), If: r.Outer.If, TOS: 0x2e, TTL: 33}
+	if r.Payload != "hi" || r.Outer != want {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 }
@@ -84,8 +84,8 @@ func TestUDPToOrdinarySocket6(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := receive(t, u, 1)[0]
-	want := frame.Outer{Src: e, Dst: endpoint(t, u.LocalAddr()), If: r.outer.If, TOS: 0x2e, TTL: 33}
-	if r.payload != "hi" || r.outer != want {
+	want := frame.Outer{Src: e, Dst: endpoint(t, u.LocalAddr()), If: r.Outer.If, TOS: 0x2e, TTL: 33}
+	if r.Payload != "hi" || r.Outer != want {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 }
@@ -99,8 +99,8 @@ func TestUDPWildcardDestination(t *testing.T) {
 		if _, err := c.WriteToUDPAddrPort([]byte("x"), ap); err != nil {
 			t.Fatal(err)
 		}
-		if r := receive(t, u, 1)[0]; r.outer.Dst.AddrPort() != ap {
-			t.Errorf("to %v, want %v", r.outer.Dst, ap)
+		if r := receive(t, u, 1)[0]; r.Outer.Dst.AddrPort() != ap {
+			t.Errorf("to %v, want %v", r.Outer.Dst, ap)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestPacketUnresolved(t *testing.T) {
 		}
 		until(t, "the hop is found", func() bool { return p.hops.byIPHas(v.end(2)) }) // what has waited leaves first
 		send(t, p, to("three", 1, v.end(2)))
-		if got := receive(t, b, 1)[0].payload; got != "three" {
+		if got := receive(t, b, 1)[0].Payload; got != "three" {
 			t.Error(got)
 		}
 		if st := p.Stats(); st.TxDatagrams != 4 || st.TxLost[frame.Unresolved] != 5 {
@@ -71,8 +71,8 @@ func TestPacketAbsentHop(t *testing.T) {
 			return p.hops.byIPHas(absent)
 		})
 		for got := ""; got != "found"; {
-			for _, r := range receive1(t, c) {
-				got = r.payload // behind what has waited
+			for _, r := range read(t, c) {
+				got = r.Payload // behind what has waited
 			}
 		}
 	})

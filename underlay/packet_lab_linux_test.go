@@ -44,9 +44,9 @@ func TestPacketAgainstKernel(t *testing.T) {
 			v.b.Inject("eth0", c.b, mark)
 			take := func(u network) (got []string) {
 				for len(got) == 0 || got[len(got)-1] != "mark "+c.name {
-					for _, r := range receive1(t, u) {
-						if r.drop == 0 {
-							got = append(got, r.payload)
+					for _, r := range read(t, u) {
+						if r.Drop == 0 {
+							got = append(got, r.Payload)
 						}
 					}
 				}
@@ -106,21 +106,6 @@ func TestPacketGroupsAgainstKernel(t *testing.T) {
 	})
 }
 
-// receive1 is one Read.
-func receive1(t *testing.T, u network) (out []got) {
-	t.Helper()
-	watchdog := time.AfterFunc(10*time.Second, u.Pause)
-	defer watchdog.Stop()
-	b := frame.NewBatch(nil)
-	if err := u.Readers()[0].Read(b); err != nil {
-		t.Fatal(err)
-	}
-	for i := range b.Frames {
-		out = append(out, got{string(b.Frames[i].Bytes()), b.Outer[i], b.Frames[i].Kind, b.Frames[i].Drop})
-	}
-	return out
-}
-
 // What leaves, as tshark reads it on the far side: every checksum is right or, where there is
 // to be none, 0; of runs that the kernel has cut too.
 func TestPacketOnTheWire(t *testing.T) {
@@ -178,7 +163,7 @@ func TestPacketPorts(t *testing.T) {
 	seen := map[uint16]bool{}
 	for flow := range 500 {
 		send(t, p, to("x", uint16(flow), v.end(2)))
-		port := receive(t, b, 1)[0].outer.Src.Port
+		port := receive(t, b, 1)[0].Outer.Src.Port
 		if seen[port] = true; port != uint16(1000+flow%100) {
 			t.Fatalf("flow %d from port %d", flow, port)
 		}
@@ -193,7 +178,7 @@ func TestPacketPorts(t *testing.T) {
 	d := to("x", 65535, v.end(2))
 	d.Set = all
 	send(t, p, d)
-	if port := receive(t, b, 1)[0].outer.Src.Port; port != 1 {
+	if port := receive(t, b, 1)[0].Outer.Src.Port; port != 1 {
 		t.Errorf("port %d", port)
 	}
 }
@@ -276,11 +261,11 @@ func TestPacketLinkLocal(t *testing.T) {
 	if ds[0].Lost != 1 || ds[0].Drop != frame.Unreachable {
 		t.Errorf("on another interface: lost %d, %v", ds[0].Lost, ds[0].Drop)
 	}
-	if r := receive(t, u, 1)[0]; r.payload != "out" || r.outer.Src.Host() != inB.Host() {
+	if r := receive(t, u, 1)[0]; r.Payload != "out" || r.Outer.Src.Host() != inB.Host() {
 		t.Errorf("%+v", r)
 	}
 	send(t, u, to("back", 1, inB))
-	if r := receive(t, p, 1)[0]; r.payload != "back" || r.outer.Src.Host() != inA.Host() || r.outer.Dst != us {
+	if r := receive(t, p, 1)[0]; r.Payload != "back" || r.Outer.Src.Host() != inA.Host() || r.Outer.Dst != us {
 		t.Errorf("%+v", r)
 	}
 }
@@ -313,11 +298,11 @@ func TestPacketGateway(t *testing.T) {
 		c.Do(func() { u = listen(t, netip.AddrPortFrom(far, 4789).String(), nil) })
 		e := endpoint(t, u.LocalAddr())
 		send(t, p, to("through", 1, e))
-		if g := receive(t, u, 1)[0]; g.payload != "through" || g.outer.TTL != 63 {
+		if g := receive(t, u, 1)[0]; g.Payload != "through" || g.Outer.TTL != 63 {
 			t.Errorf("%+v", g)
 		}
 		send(t, u, to("back", 1, v.end(1)))
-		if g := receive(t, p, 1)[0]; g.payload != "back" || g.outer.TTL != 63 {
+		if g := receive(t, p, 1)[0]; g.Payload != "back" || g.Outer.TTL != 63 {
 			t.Errorf("%+v", g)
 		}
 
@@ -433,11 +418,11 @@ func TestPacketInterface(t *testing.T) {
 		send(t, p, ds...)
 		return ds[0].Lost == 0
 	})
-	if g := receive1(t, b)[0]; g.payload != "up" {
+	if g := read(t, b)[0]; g.Payload != "up" {
 		t.Errorf("%+v", g)
 	}
 	send(t, b, to("and back", 1, v.end(1)))
-	if g := receive(t, p, 1)[0]; g.payload != "and back" {
+	if g := receive(t, p, 1)[0]; g.Payload != "and back" {
 		t.Errorf("%+v", g)
 	}
 

@@ -127,21 +127,21 @@ func TestKindsEndToEnd(t *testing.T) {
 			tos, ttl uint8
 		}{{"hello", 0xb9, 7}, {"", 0, 64}, {"plain", 2, 64}} {
 			r := rs[i]
-			if r.payload != want.payload || r.outer.TOS != want.tos || r.outer.TTL != want.ttl || r.drop != 0 {
+			if r.Payload != want.payload || r.Outer.TOS != want.tos || r.Outer.TTL != want.ttl || r.Drop != 0 {
 				t.Errorf("datagram %d: %+v, want %+v", i, r, want)
 			}
-			if r.outer.Src.Host() != ea.Host() || r.outer.Src.Port != rs[0].outer.Src.Port || r.outer.Src.Port < 49152 {
-				t.Errorf("datagram %d: from %v, want %v", i, r.outer.Src, ea.Host())
+			if r.Outer.Src.Host() != ea.Host() || r.Outer.Src.Port != rs[0].Outer.Src.Port || r.Outer.Src.Port < 49152 {
+				t.Errorf("datagram %d: from %v, want %v", i, r.Outer.Src, ea.Host())
 			}
 		}
 		// And the answer, which goes to the VTEP port, not to where this came from.
 		send(t, b, frame.Datagram{Parts: [][]byte{[]byte("back")}, To: []frame.Endpoint{ea}, TOS: 1, TTL: 255, DF: true},
 			frame.Datagram{To: []frame.Endpoint{ea}})
 		back := receive(t, a, 2)
-		if r := back[0]; r.payload != "back" || r.outer.TOS != 1 || r.outer.TTL != 255 || r.outer.Src.Host() != eb.Host() || r.outer.Dst != ea || r.outer.If == 0 || r.drop != 0 {
+		if r := back[0]; r.Payload != "back" || r.Outer.TOS != 1 || r.Outer.TTL != 255 || r.Outer.Src.Host() != eb.Host() || r.Outer.Dst != ea || r.Outer.If == 0 || r.Drop != 0 {
 			t.Errorf("answer: %+v", r)
 		}
-		if back[1].payload != "" || back[1].drop != 0 {
+		if back[1].Payload != "" || back[1].Drop != 0 {
 			t.Errorf("empty answer: %+v", back[1])
 		}
 		until(t, "what waited for its next hop is counted", func() bool { return a.Stats().TxDatagrams == 3 })
@@ -188,8 +188,8 @@ func TestKindsRuns(t *testing.T) {
 					t.Errorf("%+v, up %v: arrived changed", tc, up)
 				}
 				for _, r := range rs {
-					if r.outer.TOS != 0xb9 || r.outer.TTL != 9 || r.outer.Src.Port != rs[0].outer.Src.Port || r.drop != 0 {
-						t.Errorf("%+v: %+v", tc, r.outer)
+					if r.Outer.TOS != 0xb9 || r.Outer.TTL != 9 || r.Outer.Src.Port != rs[0].Outer.Src.Port || r.Drop != 0 {
+						t.Errorf("%+v: %+v", tc, r.Outer)
 					}
 				}
 			}
@@ -229,10 +229,10 @@ func TestKindsKeepOrder(t *testing.T) {
 		send(t, a, ds...)
 		seen := make(map[uint16][]string)
 		for _, r := range receive(t, b, 30+30*3) {
-			if p := r.outer.Src.Port; p < 20000 || p > 29999 {
+			if p := r.Outer.Src.Port; p < 20000 || p > 29999 {
 				t.Errorf("source port %d", p)
 			}
-			seen[r.outer.Src.Port] = append(seen[r.outer.Src.Port], r.payload)
+			seen[r.Outer.Src.Port] = append(seen[r.Outer.Src.Port], r.Payload)
 		}
 		if len(seen) != 3 {
 			t.Errorf("%d source ports", len(seen))
@@ -257,7 +257,7 @@ func TestKindsLost(t *testing.T) {
 		fits, long := strings.Repeat("x", 1500-overhead), strings.Repeat("x", 1501-overhead)
 		run, _ := runOf(3*len(long), len(long), 8, 1, eb, eb)
 		var said reports // by Send, and by who reads errors
-		a.PathMTU(said.add)
+		a.PathMTU(said.PathMTU)
 		ds := []frame.Datagram{
 			to(long, 1, eb), to("one", 1, eb, other, eb), to("port 0", 1, eb.WithPort(0)), to("two", 1, eb),
 			run, to(fits, 1, eb), to("no such set", 1, eb), to("three", 1, eb),
@@ -278,7 +278,7 @@ func TestKindsLost(t *testing.T) {
 		if st := a.Stats(); st.TxLost[frame.TooBig] != 1+2*3 || st.TxLost[frame.Unreachable] != 2 {
 			t.Errorf("%+v", st)
 		}
-		said.wantMTU(t, 1500)
+		said.WantMTU(t, 1500)
 		quiet(t, b)
 	})
 }
@@ -294,7 +294,7 @@ func TestKindsPauseAndClose(t *testing.T) {
 			t.Error(err)
 		}
 		a.Resume()
-		if got := receive(t, a, 1)[0].payload; got != "one" {
+		if got := receive(t, a, 1)[0].Payload; got != "one" {
 			t.Error(got)
 		}
 		done := make(chan error)

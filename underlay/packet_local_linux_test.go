@@ -138,7 +138,7 @@ func TestPacketSetLocalOfSetPrefix(t *testing.T) {
 		}
 		v.b.IP("route", "add", fmt.Sprint(far), "dev", "eth0")
 		send(t, p, to("from afar", 0, v.end(2)))
-		if got := receive(t, b, 1)[0]; got.payload != "from afar" || got.outer.Src.AddrPort().Addr().String() != far {
+		if got := receive(t, b, 1)[0]; got.Payload != "from afar" || got.Outer.Src.AddrPort().Addr().String() != far {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -72,16 +72,16 @@ func TestPathMTURouter(t *testing.T) {
 		b.Do(func() { ub = listen(t, fam.lb, nil) })
 		eb := endpoint(t, ub.LocalAddr())
 		var got reports
-		ua.PathMTU(got.add)
+		ua.PathMTU(got.PathMTU)
 		payload := string(pattern(fam.fits + 1))
 		for _, kinds := range []string{"only with DF", "with and without DF, and runs"} {
 			for flow := range 16 {
 				send(t, ua, to(payload, uint16(flow<<12), eb))
 				until(t, fmt.Sprintf("%s: %s: a report about flow %d", fam.la, kinds, flow), func() bool {
-					all := got.take()
+					all := got.Take()
 					for _, x := range all {
-						if x.to != eb || x.mtu != 1400 || len(x.quoted) != 128 || !strings.HasPrefix(payload, x.quoted) {
-							t.Errorf("%s: %v, MTU %d, quoted %d bytes %q", fam.la, x.to, x.mtu, len(x.quoted), x.quoted)
+						if x.To != eb || x.MTU != 1400 || len(x.Quoted) != 128 || !strings.HasPrefix(payload, x.Quoted) {
+							t.Errorf("%s: %v, MTU %d, quoted %d bytes %q", fam.la, x.To, x.MTU, len(x.Quoted), x.Quoted)
 						}
 					}
 					return len(all) > 0
@@ -113,7 +113,7 @@ func TestPathMTUInterface(t *testing.T) {
 		a.Do(func() { ua = listen(t, fam.la, nil) })
 		eb := endpoint(t, netip.MustParseAddrPort(fam.to))
 		var got reports
-		ua.PathMTU(got.add)
+		ua.PathMTU(got.PathMTU)
 		payload := string(pattern(1400))
 		ds := []frame.Datagram{to(payload, 1, eb)}
 		if send(t, ua, ds...); ds[0].Lost != 0 {
@@ -133,10 +133,10 @@ func TestPathMTUInterface(t *testing.T) {
 			}
 		}
 		var all []report
-		until(t, "a report", func() bool { all = append(all, got.take()...); return len(all) >= 3 })
+		until(t, "a report", func() bool { all = append(all, got.Take()...); return len(all) >= 3 })
 		for _, x := range all {
-			if x.to.Host() != eb.Host() || x.mtu != 1300 || x.quoted != "" {
-				t.Errorf("%s: %v, MTU %d, quoted %q", fam.la, x.to, x.mtu, x.quoted)
+			if x.To.Host() != eb.Host() || x.MTU != 1300 || x.Quoted != "" {
+				t.Errorf("%s: %v, MTU %d, quoted %q", fam.la, x.To, x.MTU, x.Quoted)
 			}
 		}
 		// One for each, or two when the watcher was faster than the Sender.

@@ -149,7 +149,7 @@ func TestUDPRunsWithoutSockets(t *testing.T) {
 		}
 		got := receive(t, u, len(want)+1)
 		for i, w := range append(want, "x") {
-			if g := got[i].payload; g != w {
+			if g := got[i].Payload; g != w {
 				t.Errorf("datagram %d is %q, want %q", i, g, w)
 			}
 		}

@@ -66,7 +66,6 @@ var stateKinds = map[string]struct {
 	"UDP":              {false, states, func(v *veth, k int) *subject { return v.readUDP(k, false) }},
 	"group":            {false, states, func(v *veth, k int) *subject { return v.readUDP(k, true) }},
 	"IP":               {false, without(stateRest), (*veth).readIP},
-	"Memory":           {false, without(stateBackOff), (*veth).readMemory},
 	"Packet":           {true, states, func(v *veth, k int) *subject { return v.readPacket(k, 1) }},
 	"Packet, 2 queues": {true, states, func(v *veth, k int) *subject { return v.readPacket(k, 2) }},
 }
@@ -138,20 +137,6 @@ func (v *veth) ip(h *netns.Host, a netip.Addr) (u *IP) {
 	}
 	v.t.Cleanup(func() { u.Close() })
 	return u
-}
-
-func (v *veth) readMemory(k int) *subject {
-	n := NewNetwork(nil)
-	u, err := n.Listen(v.nth(1), nil)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	b, err := n.Listen(v.nth(2), nil)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	run, _ := runOf(128*8, 8, 0, 0, v.end(1))
-	return &subject{u: u, r: u.Readers()[0], rest: func() bool { return u.boxes[0].Len() > 0 }, feed: func() { send(v.t, b, run) }}
 }
 
 func (v *veth) readPacket(k, queues int) *subject {

@@ -30,7 +30,7 @@ type Stats struct {
 
 	// The smallest buffers granted to a receive and to a transmit socket, as
 	// the kernel counts: twice what was asked for, since its own bookkeeping is
-	// in it. 0 for a Memory.
+	// in it. 0 in memory.
 	RecvBuffer, SendBuffer int
 }
 

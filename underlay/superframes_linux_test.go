@@ -82,8 +82,8 @@ func TestUDPReceivesLongest(t *testing.T) {
 		e := endpoint(t, b.LocalAddr())
 		send(t, a, to(strings.Repeat("x", n), 0, e), to(strings.Repeat("y", n), 0, e))
 		rs := receive(t, b, 2)
-		if rs[0].drop != 0 || len(rs[0].payload) != n || rs[1].drop != frame.TooBig || len(rs[1].payload) != 1000 {
-			t.Errorf("%s: %v, %d bytes; %v, %d bytes", local, rs[0].drop, len(rs[0].payload), rs[1].drop, len(rs[1].payload))
+		if rs[0].Drop != 0 || len(rs[0].Payload) != n || rs[1].Drop != frame.TooBig || len(rs[1].Payload) != 1000 {
+			t.Errorf("%s: %v, %d bytes; %v, %d bytes", local, rs[0].Drop, len(rs[0].Payload), rs[1].Drop, len(rs[1].Payload))
 		}
 		if st := b.Stats(); st.RxTruncated != 1 || st.RxDatagrams != 2 {
 			t.Errorf("%s: %+v", local, st)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
 // Every socket there is follows the device, each queue and each kind, and nothing changes
@@ -45,7 +46,7 @@ func TestDeviceMadeAgain(t *testing.T) {
 		if u.deviceChanged() {
 			t.Error("there is no device, and it is another")
 		}
-		if u.MTU() != defaultMTU {
+		if u.MTU() != datagrams.DefaultMTU {
 			t.Errorf("MTU %d without a device", u.MTU())
 		}
 		if !ip(t, "link add va mtu 1400 type veth peer name vb") {

@@ -135,12 +135,12 @@ func TestUDPReceiveLongSegments(t *testing.T) {
 	send(t, a, fits, long, to("", 1, eb), to(strings.Repeat("x", 65507), 1, eb), to("end", 1, eb))
 	rs := receive(t, b, 3+3+3)
 	for i, r := range rs {
-		if over := i == 3 || i == 4 || i == 7; (r.drop == frame.TooBig) != over || over && len(r.payload) != 100 {
-			t.Errorf("datagram %d: %d bytes, %v", i, len(r.payload), r.drop)
+		if over := i == 3 || i == 4 || i == 7; (r.Drop == frame.TooBig) != over || over && len(r.Payload) != 100 {
+			t.Errorf("datagram %d: %d bytes, %v", i, len(r.Payload), r.Drop)
 		}
 	}
-	if rs[6].payload != "" || rs[8].payload != "end" {
-		t.Errorf("%q, %q", rs[6].payload, rs[8].payload)
+	if rs[6].Payload != "" || rs[8].Payload != "end" {
+		t.Errorf("%q, %q", rs[6].Payload, rs[8].Payload)
 	}
 	if st := b.Stats(); st.RxTruncated != 3 || st.RxRuns != 2 || st.RxDatagrams != 9 {
 		t.Errorf("%+v", st)

@@ -46,25 +46,25 @@ func TestUDPEndToEnd(t *testing.T) {
 			tos, ttl uint8
 		}{{"hello", 0xb9, 7}, {"", 0, 64}, {"plain", 2, 64}} {
 			r := rs[i]
-			if r.payload != want.payload || r.outer.TOS != want.tos || r.outer.TTL != want.ttl || r.drop != 0 {
+			if r.Payload != want.payload || r.Outer.TOS != want.tos || r.Outer.TTL != want.ttl || r.Drop != 0 {
 				t.Errorf("datagram %d: %+v, want %+v", i, r, want)
 			}
-			if r.outer.Src.Host() != ea.Host() || r.outer.Dst != eb {
-				t.Errorf("datagram %d: %v > %v, want %v > %v", i, r.outer.Src, r.outer.Dst, ea.Host(), eb)
+			if r.Outer.Src.Host() != ea.Host() || r.Outer.Dst != eb {
+				t.Errorf("datagram %d: %v > %v, want %v > %v", i, r.Outer.Src, r.Outer.Dst, ea.Host(), eb)
 			}
-			if r.outer.If == 0 {
+			if r.Outer.If == 0 {
 				t.Error("no interface")
 			}
-			if p := r.outer.Src.Port; p < 49152 {
+			if p := r.Outer.Src.Port; p < 49152 {
 				t.Errorf("source port %d", p)
 			}
 		}
-		if rs[0].outer.Src.Port != rs[2].outer.Src.Port {
+		if rs[0].Outer.Src.Port != rs[2].Outer.Src.Port {
 			t.Error("a flow changed its source port with DF")
 		}
 		// And the answer, which goes to the VTEP port, not to where this came from.
 		send(t, b, frame.Datagram{Parts: [][]byte{[]byte("back")}, To: []frame.Endpoint{ea}, TOS: 1, TTL: 255, DF: true})
-		if r := receive(t, a, 1)[0]; r.payload != "back" || r.outer.TOS != 1 || r.outer.TTL != 255 {
+		if r := receive(t, a, 1)[0]; r.Payload != "back" || r.Outer.TOS != 1 || r.Outer.TTL != 255 {
 			t.Errorf("answer: %+v", r)
 		}
 		if st := a.Stats(); st.TxDatagrams != 3 || st.RxDatagrams != 1 || st.Lost() != 0 {
@@ -88,12 +88,12 @@ func TestUDPFlowKeepsItsPort(t *testing.T) {
 		for ; len(ds) > 0; ds = ds[64:] {
 			send(t, a, ds[:64]...)
 			for _, r := range receive(t, b, 64) {
-				flow := strings.Fields(r.payload)[1]
-				if p, ok := port[flow]; ok && p != r.outer.Src.Port {
-					t.Fatalf("flow %s: ports %d and %d", flow, p, r.outer.Src.Port)
+				flow := strings.Fields(r.Payload)[1]
+				if p, ok := port[flow]; ok && p != r.Outer.Src.Port {
+					t.Fatalf("flow %s: ports %d and %d", flow, p, r.Outer.Src.Port)
 				}
-				port[flow] = r.outer.Src.Port
-				seen[r.outer.Src.Port] = true
+				port[flow] = r.Outer.Src.Port
+				seen[r.Outer.Src.Port] = true
 			}
 		}
 		if len(seen) != 16 {
@@ -123,11 +123,11 @@ func TestUDPOrderWithinFlows(t *testing.T) {
 	last := make(map[uint16]int)
 	for _, r := range receive(t, b, 300) {
 		var i int
-		fmt.Sscan(r.payload, &i)
-		if l, ok := last[r.outer.Src.Port]; ok && l > i {
+		fmt.Sscan(r.Payload, &i)
+		if l, ok := last[r.Outer.Src.Port]; ok && l > i {
 			t.Fatalf("%d after %d", i, l)
 		}
-		last[r.outer.Src.Port] = i
+		last[r.Outer.Src.Port] = i
 	}
 }
 
@@ -176,8 +176,8 @@ func TestUDPDeadPeerCostsOthersNothing(t *testing.T) {
 		}
 		send(t, a, ds...)
 		for i, r := range receive(t, b, 2*rounds) {
-			if r.payload != fmt.Sprint(i/2) {
-				t.Fatalf("datagram %d is %q", i, r.payload)
+			if r.Payload != fmt.Sprint(i/2) {
+				t.Fatalf("datagram %d is %q", i, r.Payload)
 			}
 		}
 		for i := range ds {
@@ -211,8 +211,8 @@ func TestUDPLost(t *testing.T) {
 		}
 	}
 	for i, r := range receive(t, b, 3) {
-		if want := []string{"one", "two", "three"}[i]; r.payload != want {
-			t.Errorf("%q, want %q", r.payload, want)
+		if want := []string{"one", "two", "three"}[i]; r.Payload != want {
+			t.Errorf("%q, want %q", r.Payload, want)
 		}
 	}
 	if st := a.Stats(); st.TxLost[frame.TooBig] != 1 || st.Lost() != 3 {

@@ -90,8 +90,8 @@ func TestUDPRuns(t *testing.T) {
 						t.Errorf("%s, NoOffload %v: %d datagrams arrived changed", tc.name, off, len(rs))
 					}
 					for _, r := range rs {
-						if r.outer.TOS != 0xb9 || r.outer.TTL != 9 || r.outer.Src.Port != rs[0].outer.Src.Port {
-							t.Errorf("%s: %+v", tc.name, r.outer)
+						if r.Outer.TOS != 0xb9 || r.Outer.TTL != 9 || r.Outer.Src.Port != rs[0].Outer.Src.Port {
+							t.Errorf("%s: %+v", tc.name, r.Outer)
 						}
 					}
 				}
@@ -132,7 +132,7 @@ func TestUDPRunsKeepOrder(t *testing.T) {
 			send(t, a, ds...)
 			seen := make(map[uint16][]string)
 			for _, r := range receive(t, b, 30+30*3) {
-				seen[r.outer.Src.Port] = append(seen[r.outer.Src.Port], r.payload)
+				seen[r.Outer.Src.Port] = append(seen[r.Outer.Src.Port], r.Payload)
 			}
 			if len(seen) != 3 {
 				t.Errorf("mode %d: %d source ports", sum, len(seen))
@@ -186,7 +186,7 @@ func TestUDPRefusedRun(t *testing.T) {
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: ChecksumOn})
 		near := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
 		var said reports
-		u.PathMTU(said.add)
+		u.PathMTU(said.PathMTU)
 		long, _ := runOf(3*1380+100, 1380, 8, 1, near)
 		fits, _ := runOf(3*1300+100, 1300, 8, 1, near)
 		ds := []frame.Datagram{fits, long, fits, to("x", 1, near)}
@@ -200,7 +200,7 @@ func TestUDPRefusedRun(t *testing.T) {
 		if st := u.Stats(); st.TxLost[frame.TooBig] != 3 || st.TxDatagrams != 4+1+4+1 || st.TxRuns != 2 || st.TxSegments != 8 {
 			t.Errorf("%+v", st)
 		}
-		said.wantMTU(t, 1400)
+		said.WantMTU(t, 1400)
 	})
 }
 
@@ -218,7 +218,7 @@ func TestUDPRunsThatAreAllRefused(t *testing.T) {
 		t.Errorf("%+v", ds)
 	}
 	rs := receive(t, b, 2*len(want))
-	if !slices.Equal(payloads(rs), append(want, want...)) || rs[3].outer.TOS != 4 {
+	if !slices.Equal(payloads(rs), append(want, want...)) || rs[3].Outer.TOS != 4 {
 		t.Errorf("%+v", rs)
 	}
 	if st := a.Stats(); st.TxRuns != 0 || st.TxDatagrams != uint64(2*len(want)) || st.Lost() != 0 {

@@ -20,8 +20,8 @@ func TestUDPTruncated(t *testing.T) {
 	eb := endpoint(t, b.LocalAddr())
 	send(t, a, to(strings.Repeat("x", 100), 0, eb), to(strings.Repeat("y", 101), 0, eb), to("z", 0, eb))
 	rs := receive(t, b, 3)
-	if rs[0].drop != 0 || rs[1].drop != frame.TooBig || rs[2].drop != 0 {
-		t.Errorf("drops %v %v %v", rs[0].drop, rs[1].drop, rs[2].drop)
+	if rs[0].Drop != 0 || rs[1].Drop != frame.TooBig || rs[2].Drop != 0 {
+		t.Errorf("drops %v %v %v", rs[0].Drop, rs[1].Drop, rs[2].Drop)
 	}
 	if st := b.Stats(); st.RxTruncated != 1 {
 		t.Errorf("stats %+v", st)

@@ -13,10 +13,6 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-func udpPair(t *testing.T, f func(t *testing.T, a, b ported)) {
-	families(t, func(t *testing.T, la, lb string) { f(t, listen(t, la, nil), listen(t, lb, nil)) })
-}
-
 // Each mode's datagrams have the checksum it says, on the same ports.
 func TestWireSetChecksums(t *testing.T) {
 	inNamespace(t, func(t *testing.T) {
@@ -65,8 +61,8 @@ func TestUDPSetRecovers(t *testing.T) {
 			t.Fatalf("still %v", ds[0].Drop)
 		}
 	}
-	if r := receive(t, u, 1)[0]; r.outer.Src.Port != 26001 {
-		t.Errorf("from %v", r.outer.Src)
+	if r := receive(t, u, 1)[0]; r.Outer.Src.Port != 26001 {
+		t.Errorf("from %v", r.Outer.Src)
 	}
 }
 

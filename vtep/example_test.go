@@ -5,13 +5,13 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // A VTEP without a switch is a tunnel one can read and write.
 func Example() {
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	end := func(addr string) *vtep.VTEP {
 		u, err := net.Listen(netip.MustParseAddrPort(addr), nil)
@@ -43,7 +43,7 @@ func Example() {
 }
 
 func ExampleVTEP_SetFlood() {
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	u, _ := net.Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
 	v, _ := vtep.New(nil, u)

@@ -12,7 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -28,7 +28,7 @@ func TestNeighbourStats(t *testing.T) {
 	for _, mode := range []string{"off", "suppress"} {
 		o, err := parse([]string{"-local", "10.0.0.1", "-id", "77", "-maxaddress", "3", "-ageing", "60", "-neigh", mode})
 		check(err)
-		net := underlay.NewNetwork(nil)
+		net := memory.NewNetwork(nil)
 		defer net.Close()
 		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
 			return net.Listen(t.AddrPort(), nil)
@@ -94,7 +94,7 @@ func TestDeviceCalledP2P(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	net := underlay.NewNetwork(nil)
+	net := memory.NewNetwork(nil)
 	defer net.Close()
 	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
 		return net.Listen(t.AddrPort(), nil)

@@ -38,9 +38,10 @@ var allowed = map[string][]string{
 	"control/controltest": {"control", "frame"},
 	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
 
-	"underlay": {"setting", "frame", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/ring", "internal/sys", "internal/wire"},
-	"port":     {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
-	"capture":  {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
+	"underlay":        {"setting", "frame", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/sys", "internal/wire"},
+	"underlay/memory": {"setting", "frame", "underlay", "internal/datagrams", "internal/ring"},
+	"port":            {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
+	"capture":         {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
 
 	"port/porttest": {"frame", "port", "internal/wrap"},
 	"port/water":    {"port"},
@@ -66,11 +67,11 @@ var allowed = map[string][]string{
 	"internal/lab/fault": {},
 	"internal/lab/netns": {},
 	"internal/lab/qemu":  {"internal/lab/netns"},
-	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "port"},
+	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "underlay/memory", "port"},
 
 	"internal/settings": {"frame", "node", "policy", "port", "switch", "underlay", "vtep"},
 
-	"internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
+	"internal/lab/underlaytest": {"frame"}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
 
 	"bench/compare": {"bench/tool", "encap", "frame", "internal/lab/netns", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
 	"bench/rig":     {"encap", "frame"},

@@ -5,6 +5,11 @@ package datagrams
 
 import "github.com/vxswitch/vxswitch/frame"
 
+const (
+	DefaultTTL = 64   // hop limit of datagrams that name none
+	DefaultMTU = 1500 // assumed where no interface can be named
+)
+
 // Lose books one copy of d as not sent.
 func Lose(d *frame.Datagram, why frame.Reason) {
 	if int(d.Lost) < len(d.To) && d.Lost < 1<<16-1 {

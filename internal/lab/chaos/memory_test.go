@@ -8,7 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -63,9 +63,9 @@ func TestFlippedBits(t *testing.T) {
 	} {
 		for _, addr := range [][2]string{{"10.0.0.1", "10.0.0.2"}, {"fd00::1", "fd00::2"}} {
 			t.Run(fmt.Sprint(c.name, "/", addr[0]), func(t *testing.T) {
-				n := underlay.NewNetwork(nil)
+				n := memory.NewNetwork(nil)
 				defer n.Close()
-				on := func(a string) (u *underlay.Memory, e frame.Endpoint) {
+				on := func(a string) (u *memory.Underlay, e frame.Endpoint) {
 					var err error
 					if at := netip.MustParseAddr(a); c.kind == encap.TypeIPIP {
 						u, err = n.ListenIP(at, nil)
@@ -185,7 +185,7 @@ func TestFlippedBitsSwitch(t *testing.T) {
 // every datagram, and when it is good again everything arrives, once and in order.
 func TestFaultyMemory(t *testing.T) {
 	for _, addr := range [][2]string{{"10.0.0.1", "10.0.0.2"}, {"fd00::1", "fd00::2"}} {
-		mem.Run(t, &underlay.NetworkConfig{Seed: 3}, func(f *mem.Fabric) {
+		mem.Run(t, &memory.NetworkConfig{Seed: 3}, func(f *mem.Fabric) {
 			a, b := f.Node(addr[0]), f.Node(addr[1])
 			f.Mesh(vni, a, b)
 			h1, h2 := a.Host(vni), b.Host(vni)
@@ -193,7 +193,7 @@ func TestFaultyMemory(t *testing.T) {
 			h2.Send(mem.ARPReply(h2, h1))
 			h1.Got()
 			h2.Got()
-			f.Net.SetDefault(underlay.Link{Loss: .2, Duplicate: .2, Reorder: .2})
+			f.Net.SetDefault(memory.Link{Loss: .2, Duplicate: .2, Reorder: .2})
 			const n = 500
 			got := 0
 			for i := range n {
@@ -201,7 +201,7 @@ func TestFaultyMemory(t *testing.T) {
 				h2.Send(mem.Unicast(h2, h1, fmt.Sprint("b", i)))
 				got += len(h1.Got()) + len(h2.Got())
 			}
-			f.Net.SetDefault(underlay.Link{})
+			f.Net.SetDefault(memory.Link{})
 			got += len(h1.Got()) + len(h2.Got())
 			st := f.Net.Stats()
 			if want := 2*n - int(st.Lost) + int(st.Duplicated); got != want || st.Lost == 0 || st.Duplicated == 0 || st.Reordered == 0 || st.InFlight != 0 {

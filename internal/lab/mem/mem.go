@@ -17,7 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -34,7 +34,7 @@ import (
 //	})
 type Fabric struct {
 	T   testing.TB
-	Net *underlay.Network
+	Net *memory.Network
 
 	nodes []*Node
 	hosts []*Host
@@ -43,7 +43,7 @@ type Fabric struct {
 // A Node is one switch with its VTEP.
 type Node struct {
 	*vswitch.Switch
-	Underlay *underlay.Memory // what the VTEP stands on
+	Underlay *memory.Underlay // what the VTEP stands on
 	VTEP     *vtep.VTEP
 	Addr     netip.AddrPort // of the underlay: the port is that of the VTEP's encapsulation
 	fab      *Fabric
@@ -61,10 +61,10 @@ type Host struct {
 
 // Run runs test in a synctest bubble on a new network, and closes everything
 // afterwards. A nil cfg is a perfect network.
-func Run(t *testing.T, cfg *underlay.NetworkConfig, test func(f *Fabric)) {
+func Run(t *testing.T, cfg *memory.NetworkConfig, test func(f *Fabric)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &Fabric{T: t, Net: underlay.NewNetwork(cfg)}
+		f := &Fabric{T: t, Net: memory.NewNetwork(cfg)}
 		defer f.close()
 		test(f)
 	})
@@ -110,14 +110,14 @@ func (f *Fabric) NodeWith(addr string, sc *vswitch.Config, vc *vtep.Config) *Nod
 }
 
 // NodeOf is a Node of a switch that runs already, with its VTEP.
-func (f *Fabric) NodeOf(sw *vswitch.Switch, v *vtep.VTEP, u *underlay.Memory) *Node {
+func (f *Fabric) NodeOf(sw *vswitch.Switch, v *vtep.VTEP, u *memory.Underlay) *Node {
 	n := &Node{Switch: sw, Underlay: u, VTEP: v, Addr: u.LocalAddr(), fab: f}
 	f.nodes = append(f.nodes, n)
 	return n
 }
 
 // Listen makes an underlay for an encapsulation, on the port that IANA assigned to it.
-func (f *Fabric) Listen(addr netip.Addr, t encap.Type) (*underlay.Memory, error) {
+func (f *Fabric) Listen(addr netip.Addr, t encap.Type) (*memory.Underlay, error) {
 	if t == encap.TypeIPIP {
 		return f.Net.ListenIP(addr, nil)
 	}

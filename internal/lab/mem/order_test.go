@@ -15,7 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -63,7 +63,7 @@ type orderEnd struct {
 	next [orderFlows]chan uint32 // of each flow, the numbers that have arrived
 }
 
-func newOrderEnd(t *testing.T, n *underlay.Network, addr, peer string) *orderEnd {
+func newOrderEnd(t *testing.T, n *memory.Network, addr, peer string) *orderEnd {
 	t.Helper()
 	must := func(err error) {
 		if t.Helper(); err != nil {
@@ -71,7 +71,7 @@ func newOrderEnd(t *testing.T, n *underlay.Network, addr, peer string) *orderEnd
 		}
 	}
 	u, err := n.Listen(netip.AddrPortFrom(netip.MustParseAddr(addr), encap.VXLANPort),
-		&underlay.MemoryConfig{Queues: orderQueues, Inbox: 2 * orderFlows * orderWindow})
+		&memory.Config{Queues: orderQueues, Inbox: 2 * orderFlows * orderWindow})
 	must(err)
 	v, err := vtep.New(nil, u)
 	must(err)
@@ -136,7 +136,7 @@ func (e *orderEnd) collect(ctx context.Context, t *testing.T, q *port.Pipe) (n i
 // port and four at the underlay, all flows both ways at the same time. What each flow has
 // under way is bounded by its far end, so none is lost.
 func TestOrder(t *testing.T) {
-	n := underlay.NewNetwork(nil)
+	n := memory.NewNetwork(nil)
 	t.Cleanup(func() { n.Close() })
 	ends := [2]*orderEnd{newOrderEnd(t, n, "10.0.0.1", "10.0.0.2"), newOrderEnd(t, n, "10.0.0.2", "10.0.0.1")}
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)

@@ -10,10 +10,10 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
-var cutLink = underlay.Link{Cut: true}
+var cutLink = memory.Link{Cut: true}
 
 // An op is one thing that happens, in words and as a function that fits any state.
 type op struct {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 // Ports of a node in the model. Hosts are numbered from firstHost on, over all nodes.
@@ -30,7 +30,7 @@ type golden struct {
 	nodes   []*gnode
 	outside map[netip.AddrPort]int // other members of the network, by number
 	cut     map[[2]netip.Addr]bool
-	net     underlay.NetworkStats
+	net     memory.NetworkStats
 	queue   []datagram
 	turn    time.Duration // when the housekeeping turned last
 

@@ -14,13 +14,13 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // lab is the fabric itself.
 type lab struct {
-	net     *underlay.Network
+	net     *memory.Network
 	udp     uint16
 	nodes   []*node
 	hosts   map[int]*host
@@ -37,7 +37,7 @@ type node struct {
 	addrs  []netip.Addr
 	queues int
 	vtep   *vtep.VTEP // nil while closed
-	under  []*underlay.Memory
+	under  []*memory.Underlay
 	atts   map[attKey]*vswitch.Attachment
 	names  map[uint16]string // of ports, by the number they have or had last
 
@@ -77,14 +77,14 @@ type host struct {
 
 // outsider is a member of the network that is no VTEP of ours.
 type outsider struct {
-	*underlay.Memory
+	*memory.Underlay
 	mu  sync.Mutex
 	got []string
 }
 
 func newLab(udp uint16, seed uint64) *lab {
 	return &lab{
-		net: underlay.NewNetwork(&underlay.NetworkConfig{Seed: seed}), udp: udp,
+		net: memory.NewNetwork(&memory.NetworkConfig{Seed: seed}), udp: udp,
 		hosts: map[int]*host{}, started: time.Now(),
 	}
 }
@@ -134,7 +134,7 @@ func (n *node) listen() error {
 	var us []vtep.Underlay
 	n.under = nil
 	for _, a := range n.addrs {
-		u, err := n.lab.net.Listen(netip.AddrPortFrom(a, n.lab.udp), &underlay.MemoryConfig{Queues: n.queues})
+		u, err := n.lab.net.Listen(netip.AddrPortFrom(a, n.lab.udp), &memory.Config{Queues: n.queues})
 		if err != nil {
 			return err
 		}
@@ -236,7 +236,7 @@ func (l *lab) stranger(at netip.AddrPort) (*outsider, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outsider{Memory: m}
+	o := &outsider{Underlay: m}
 	l.outside = append(l.outside, o)
 	r := m.Readers()[0]
 	go func() {

@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -181,7 +181,7 @@ func nodeRowsOf(id string, t encap.Type) []row {
 			s.silent()
 		}),
 		rows("the sender hears what fits the way to a node", func(l *lab, s *site, n *nodes, node *far) {
-			l.Net.SetLink(l.addr(1), l.addr(3), underlay.Link{PathMTU: 1400})
+			l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{PathMTU: 1400})
 			ip, _, _, _ := away(s.v6)
 			fits := l.fits(t, 1400)
 			p := s.fromA(ip).long(fits + 1)

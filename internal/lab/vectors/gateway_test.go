@@ -11,7 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -60,7 +60,7 @@ type router struct {
 // router starts the node with underlay address k; the first one is that under test.
 func (l *lab) router(k byte) *router {
 	l.T.Helper()
-	var u *underlay.Memory
+	var u *memory.Underlay
 	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (_ vtep.Underlay, err error) {
 		u, err = l.Listen(t.Local, t.Type)
 		return u, err

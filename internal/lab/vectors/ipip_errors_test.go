@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -14,7 +14,7 @@ func reportRows() []row {
 	return slices.Concat(
 		forIP("8.mtu", "told the inner source, from the host it was for", func(l *lab, t encap.Type, v6 bool) {
 			j := l.joined(vtep.Config{Type: t})
-			l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
+			l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{PathMTU: 1400})
 			fits := l.fits(t, 1400)
 			p := j.packet(v6).long(fits + 1)
 			j.send(p.bytes()) // lost, and the VTEP told

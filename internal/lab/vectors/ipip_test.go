@@ -7,7 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -143,7 +143,7 @@ func outerFieldRows() (rows []row) {
 		// A router passes what is too long for its link only without DF.
 		rows = append(rows, row{id: c.id, name: c.name, only: "IPv4", wire: func(l *lab) {
 			j := l.joined(vtep.Config{Type: encap.TypeIPIP, Header: vtep.Header{DF: c.mode}})
-			l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1300})
+			l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{PathMTU: 1300})
 			p := j.packet(c.v6).long(1400)
 			p.df = c.inner
 			j.send(p.bytes())

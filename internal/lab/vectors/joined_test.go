@@ -5,7 +5,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -100,7 +100,7 @@ func forIP(id, name string, test func(l *lab, t encap.Type, v6 bool)) (rows []ro
 // A spy is an underlay that hands over what a network has to say, and lets the test say it;
 // and whose packets are of the kind that the test says, as if the outer header did.
 type spy struct {
-	*underlay.Memory
+	*memory.Underlay
 	kind        *frame.Kind // nil: as the version in the packet
 	payloads    [][]byte    // what packets are in truth, nil: as they came
 	narrow      func(to frame.Endpoint, mtu int, quoted []byte)
@@ -109,7 +109,7 @@ type spy struct {
 
 func (s *spy) PathMTU(f func(frame.Endpoint, int, []byte)) { s.narrow = f }
 func (s *spy) Unreachable(f func(frame.Endpoint, []byte))  { s.unreachable = f }
-func (s *spy) Readers() []frame.Reader                     { return []frame.Reader{spyReader{s.Memory.Readers()[0], s}} }
+func (s *spy) Readers() []frame.Reader                     { return []frame.Reader{spyReader{s.Underlay.Readers()[0], s}} }
 
 type spyReader struct {
 	frame.Reader
@@ -136,7 +136,7 @@ func (l *lab) spied(vc vtep.Config) (v *vtep.VTEP, s *spy, two, three uint16) {
 	l.typ = vc.Type
 	u, err := l.Listen(l.addr(1), vc.Type)
 	l.must(err)
-	s = &spy{Memory: u}
+	s = &spy{Underlay: u}
 	v, err = vtep.New(&vc, s)
 	l.must(err)
 	l.must(v.Open(tagOf(vc.Type, vni)))

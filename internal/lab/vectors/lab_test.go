@@ -14,7 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -115,7 +115,7 @@ type datagram struct {
 // A far end is a member of the underlay that knows nothing of VXLAN.
 type far struct {
 	l  *lab
-	u  *underlay.Memory
+	u  *memory.Underlay
 	to netip.AddrPort // the VTEP it speaks to
 
 	mu sync.Mutex
@@ -139,7 +139,7 @@ func (l *lab) fars(from, to byte) (all []*far) {
 	return all
 }
 
-func (l *lab) farAt(at netip.AddrPort, cfg *underlay.MemoryConfig) *far {
+func (l *lab) farAt(at netip.AddrPort, cfg *memory.Config) *far {
 	l.T.Helper()
 	u, err := l.Net.Listen(at, cfg)
 	l.must(err)
@@ -147,7 +147,7 @@ func (l *lab) farAt(at netip.AddrPort, cfg *underlay.MemoryConfig) *far {
 }
 
 // hear keeps what arrives at a member of the underlay.
-func (l *lab) hear(u *underlay.Memory, to netip.AddrPort) *far {
+func (l *lab) hear(u *memory.Underlay, to netip.AddrPort) *far {
 	f := &far{l: l, u: u, to: to}
 	go func() {
 		for b := frame.NewBatch(nil); u.Readers()[0].Read(b) == nil; {

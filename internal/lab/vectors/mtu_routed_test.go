@@ -8,7 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 // long is a packet of n bytes of IP.
@@ -163,7 +163,7 @@ func routedBigRows() []row {
 		}),
 		inside("9.routed-path-mtu", "a router on the way to a peer", func(l *lab, v6 bool) {
 			s := l.short(v6)
-			l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
+			l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{PathMTU: 1400})
 			fits := l.inner(1400)
 			p := s.fromA(s.ip(vni2, 3)).long(fits + 1)
 			s.a.Send(p.bytes()) // lost, and the VTEP told

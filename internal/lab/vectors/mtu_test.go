@@ -9,7 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 // bigRows are packets that are longer than their tunnel takes.
@@ -240,7 +240,7 @@ func (l *lab) telling() {
 // bigger gives the underlay another MTU, before anything is on it.
 func (l *lab) bigger(mtu int) {
 	l.Net.Close()
-	l.Net = underlay.NewNetwork(&underlay.NetworkConfig{MTU: mtu})
+	l.Net = memory.NewNetwork(&memory.NetworkConfig{MTU: mtu})
 }
 
 // inner is the longest IP packet in VXLAN over this family.

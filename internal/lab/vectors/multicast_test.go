@@ -10,9 +10,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/underlay"
-
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -108,7 +107,7 @@ var multicastRows = []row{
 		l.std()
 		l.floodGroup(vni, []byte{9, 8}, 4)
 		h, fs := l.host(), []*far{l.member(2, 9), l.member(3, 8), l.far(4)}
-		l.Net.SetLink(l.addr(1), l.groupAddr(9), underlay.Link{MTU: 90})
+		l.Net.SetLink(l.addr(1), l.groupAddr(9), memory.Link{MTU: 90})
 		x := eth(frame.Broadcast, h.MAC, "")
 		for range 3 {
 			h.Send(x)
@@ -296,7 +295,7 @@ var multicastRows = []row{
 		l.drops(nil)
 	}},
 	{id: "5.multicast-loop", name: "or is dropped, and teaches nothing", wire: func(l *lab) {
-		u, err := l.Net.Listen(l.at(5), &underlay.MemoryConfig{MulticastLoop: true})
+		u, err := l.Net.Listen(l.at(5), &memory.Config{MulticastLoop: true})
 		l.must(err)
 		v, err := vtep.New(nil, u)
 		l.must(err)
@@ -409,7 +408,7 @@ func (l *lab) groupTTL(vc *vtep.Config, group, peer uint8) {
 
 // forger is an underlay whose one packet is from whom the test says.
 type forger struct {
-	*underlay.Memory
+	*memory.Underlay
 	outer frame.Outer
 }
 
@@ -428,7 +427,7 @@ func (l *lab) forged() (v *vtep.VTEP, u *forger) {
 	l.T.Helper()
 	m, err := l.Listen(l.addr(77), encap.TypeVXLAN)
 	l.must(err)
-	u = &forger{Memory: m}
+	u = &forger{Underlay: m}
 	v, err = vtep.New(nil, u)
 	l.must(err)
 	l.must(v.Open(vni))

@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -18,7 +18,7 @@ var pathRows = []row{
 		g := l.far(3)
 		g.send(vx(vni, eth(h.MAC, rmac(2), "here")))
 		h.Got()
-		l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
+		l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{PathMTU: 1400})
 		fits := l.inner(1400)
 		// The first is lost on the way, and its error is told.
 		h.Send(ip4(rmac(1), h.MAC, fits+1, udp4))
@@ -40,7 +40,7 @@ var pathRows = []row{
 		h, f := l.narrow(1500)
 		g := l.far(3)
 		l.flood(2, 3)
-		l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{PathMTU: 1400})
+		l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{PathMTU: 1400})
 		in := ip4(mcast, h.MAC, l.inner(1400)+1, udp4)
 		for range 2 { // not yet known, and known
 			h.Send(in)
@@ -189,7 +189,7 @@ func (l *lab) families() (h *mem.Host, v *vtep.VTEP, f, g *far) {
 // narrowFamily has the router on the way from families' VTEP to a far end say what it passes.
 func (l *lab) narrowFamily(v *vtep.VTEP, i byte, mtu int) {
 	l.T.Helper()
-	l.Net.SetLink(l.addr(9), l.addr(i), underlay.Link{PathMTU: mtu})
+	l.Net.SetLink(l.addr(9), l.addr(i), memory.Link{PathMTU: mtu})
 	f := frame.Make(ip4(frame.Broadcast, rmac(1), mtu, udp4))
 	l.must(v.Writer(1000).Write([]frame.Out{{F: &f, Tag: vni}}))
 	l.Settle()
@@ -202,10 +202,10 @@ func (l *lab) outer() int { return encap.TypeVXLAN.Outer(l.ip6) }
 // a payload that is sent by the switch's own underlay.
 func (l *lab) narrowPath(i byte, mtu int, payload []byte) {
 	l.T.Helper()
-	l.Net.SetLink(l.addr(1), l.addr(i), underlay.Link{PathMTU: mtu})
+	l.Net.SetLink(l.addr(1), l.addr(i), memory.Link{PathMTU: mtu})
 	e, err := frame.EndpointFrom(l.at(i))
 	l.must(err)
 	l.must(l.Underlay.Sender(1000).Send([]frame.Datagram{{Parts: [][]byte{payload}, To: []frame.Endpoint{e}, DF: true}}))
 	l.Settle()
-	l.Net.SetLink(l.addr(1), l.addr(i), underlay.Link{})
+	l.Net.SetLink(l.addr(1), l.addr(i), memory.Link{})
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 var replicationRows = []row{
@@ -114,8 +114,8 @@ var replicationRows = []row{
 	}},
 	unreachableRow("cut link", func(l *lab, f *far) { l.Net.Partition(l.addr(1), l.addr(3)) }),
 	unreachableRow("nobody listens", func(l *lab, f *far) { f.u.Close() }),
-	unreachableRow("path too narrow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), underlay.Link{MTU: 80}) }),
-	unreachableRow("slow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), underlay.Link{Delay: time.Hour, Cut: true}) }),
+	unreachableRow("path too narrow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{MTU: 80}) }),
+	unreachableRow("slow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{Delay: time.Hour, Cut: true}) }),
 	{id: "5.replication-order", name: "one in the middle goes", wire: func(l *lab) {
 		l.std()
 		l.flood(6, 2, 5, 3, 4)

@@ -6,7 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -67,7 +67,7 @@ func vtepRows() (rows []row) {
 				v := l.fabric(c.t, c.port, c.other, x.b)
 				l.flood(2, 3)
 				far := func(i byte) *far {
-					u, err := l.Net.Listen(netip.AddrPortFrom(l.addrOf(c.other, i), c.port), &underlay.MemoryConfig{})
+					u, err := l.Net.Listen(netip.AddrPortFrom(l.addrOf(c.other, i), c.port), &memory.Config{})
 					l.must(err)
 					return l.hear(u, netip.AddrPortFrom(l.addrOf(c.other, 1), c.port))
 				}

@@ -13,7 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 // A leftover is a TCP or UDP packet from behind the tunnel to a host.
@@ -126,7 +126,7 @@ func unfinishedRows() (rows []row) {
 				if path < 1500 {
 					l.narrowPath(2, path, vx(vni, make([]byte, path)))
 				}
-				l.Net.SetLink(l.addr(2), l.addr(1), underlay.Link{MTU: 65535})
+				l.Net.SetLink(l.addr(2), l.addr(1), memory.Link{MTU: 65535})
 				const n = 60000
 				size := 14 + l.inner(path) - k.heads()
 				var want [][]byte

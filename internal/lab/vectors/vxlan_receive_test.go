@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -306,7 +307,7 @@ func sportRow(name string, port uint16) row {
 	return row{id: "1.sport-unchecked", name: name, wire: func(l *lab) {
 		l.std()
 		h := l.host()
-		f := l.farAt(l.at(2), &underlay.MemoryConfig{SrcPorts: underlay.PortRange{Lo: port, Hi: port}})
+		f := l.farAt(l.at(2), &memory.Config{SrcPorts: underlay.PortRange{Lo: port, Hi: port}})
 		f.send(vx(vni, in1))
 		h.Want(in1)
 		out := eth(rmac(1), h.MAC, "answer")

@@ -9,6 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -73,7 +74,7 @@ var sendRows = []row{
 		l.std()
 		l.flood(2)
 		h, f := l.host(), l.far(2)
-		l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{MTU: 1400})
+		l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{MTU: 1400})
 		h.Send(mem.Ethernet(frame.Broadcast, h.MAC, 0x88b5, make([]byte, 1400)))
 		f.want()
 		l.drops(one("too-big"))
@@ -82,7 +83,7 @@ var sendRows = []row{
 		l.std()
 		l.flood(2, 3)
 		h, f, g := l.host(), l.far(2), l.far(3)
-		l.Net.SetLink(l.addr(1), l.addr(2), underlay.Link{MTU: 1400})
+		l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{MTU: 1400})
 		b := mem.Ethernet(frame.Broadcast, h.MAC, 0x88b5, make([]byte, 1400))
 		h.Send(b)
 		f.want()
@@ -192,7 +193,7 @@ func outerRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 
 func rangeRow(name string, lo, hi uint16, want int) row {
 	return row{id: "1.srcport-range", name: name, wire: func(l *lab) {
-		u, err := l.Net.Listen(l.at(1), &underlay.MemoryConfig{SrcPorts: underlay.PortRange{Lo: lo, Hi: hi}})
+		u, err := l.Net.Listen(l.at(1), &memory.Config{SrcPorts: underlay.PortRange{Lo: lo, Hi: hi}})
 		l.must(err)
 		v, err := vtep.New(nil, u)
 		l.must(err)

@@ -25,13 +25,13 @@ port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
-internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.Memory.senders
-underlay.Memory.sets underlay.Memory.users underlay.Network.groups underlay.Network.links
-underlay.Network.members underlay.Network.special underlay.Packet.groups underlay.Packet.queues
-underlay.Packet.senders underlay.base.ranges underlay.base.readers underlay.base.senders
-underlay.errWatch.socks underlay.groups.socks underlay.move.rx underlay.move.tx
+internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.Packet.groups
+underlay.Packet.queues underlay.Packet.senders underlay.base.ranges underlay.base.readers
+underlay.base.senders underlay.errWatch.socks underlay.groups.socks underlay.move.rx underlay.move.tx
 underlay.packetRules.groups underlay.program.fails underlay.program.ins underlay.program.takes
-underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks
+underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks underlay/memory.Network.groups
+underlay/memory.Network.links underlay/memory.Network.members underlay/memory.Network.special
+underlay/memory.Underlay.senders underlay/memory.Underlay.sets underlay/memory.Underlay.users
 vtep.VTEP.networks vtep.VTEP.settings vtep.allowed.all vtep.allowed.own vtep.floodList.given vtep.floodList.groups
 vtep.floodList.hops vtep.floodList.to vtep.hop.group
 `
@@ -57,10 +57,11 @@ switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switc
 switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 internal/datagrams.Cursor.parts underlay.apart.iov underlay.apart.msgs underlay.apart.who
 underlay.base.done underlay.hops.kick underlay.inbox.blocks underlay.inbox.into underlay.inbox.msgs
-underlay.memSender.seg underlay.packetBatch.heads underlay.packetBatch.iov underlay.packetBatch.msgs
-underlay.packetBatch.who underlay.packetReader.heads underlay.packetReader.iov underlay.packetSender.win
-underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl underlay.sender.iov
-underlay.sender.msgs underlay.sender.names underlay.sender.next underlay.sender.who underlay.sender.win
+underlay.packetBatch.heads underlay.packetBatch.iov underlay.packetBatch.msgs underlay.packetBatch.who
+underlay.packetReader.heads underlay.packetReader.iov underlay.packetSender.win underlay.reader.ctl
+underlay.reader.iov underlay.reader.names underlay.sender.ctl underlay.sender.iov underlay.sender.msgs
+underlay.sender.names underlay.sender.next underlay.sender.who underlay.sender.win
+underlay/memory.sender.seg
 vtep.VTEP.lost vtep.lane.ds vtep.lane.owner vtep.lane.span vtep.wrapped.parts vtep.writer.pieces
 vtep.writer.pkt vtep.writer.runs vtep.writer.to
 `

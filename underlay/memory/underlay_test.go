@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"errors"
@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/underlay"
 )
 
-func member(t testing.TB, n *Network, local string, cfg *MemoryConfig) *Memory {
+func member(t testing.TB, n *Network, local string, cfg *Config) *Underlay {
 	t.Helper()
 	m, err := n.Listen(netip.MustParseAddrPort(local), cfg)
 	if err != nil {
@@ -34,7 +35,7 @@ func balance(t testing.TB, n *Network, sent uint64) {
 	}
 }
 
-func TestMemoryEndToEnd(t *testing.T) {
+func TestEndToEnd(t *testing.T) {
 	for _, fam := range []struct{ a, b string }{
 		{"192.0.2.1:4789", "192.0.2.2:4789"}, {"[2001:db8::1]:4789", "[2001:db8::2]:4789"},
 	} {
@@ -48,16 +49,16 @@ func TestMemoryEndToEnd(t *testing.T) {
 		rs := receive(t, b, 6)
 		var s []string
 		for _, r := range rs {
-			s = append(s, r.payload)
+			s = append(s, r.Payload)
 		}
 		if !slices.Equal(s, []string{"hello", "hello", "", "ab", "cd", "e"}) {
 			t.Errorf("%q", s)
 		}
-		want := frame.Outer{Src: ea.WithPort(rs[0].outer.Src.Port), Dst: eb, If: 1, TOS: 0xb9, TTL: 7}
-		if rs[0].outer != want || rs[2].outer.TTL != 64 {
-			t.Errorf("%+v, want %+v", rs[0].outer, want)
+		want := frame.Outer{Src: ea.WithPort(rs[0].Outer.Src.Port), Dst: eb, If: 1, TOS: 0xb9, TTL: 7}
+		if rs[0].Outer != want || rs[2].Outer.TTL != 64 {
+			t.Errorf("%+v, want %+v", rs[0].Outer, want)
 		}
-		if p, q := rs[0].outer.Src.Port, rs[2].outer.Src.Port; p <= q || q < 49152 || rs[3].outer.Src.Port != q {
+		if p, q := rs[0].Outer.Src.Port, rs[2].Outer.Src.Port; p <= q || q < 49152 || rs[3].Outer.Src.Port != q {
 			t.Errorf("source ports %d, %d", p, q)
 		}
 		if st := a.Stats(); st.TxDatagrams != 6 || b.Stats().RxDatagrams != 6 {
@@ -67,7 +68,7 @@ func TestMemoryEndToEnd(t *testing.T) {
 	}
 }
 
-func TestMemoryMTU(t *testing.T) {
+func TestMTU(t *testing.T) {
 	n := NewNetwork(&NetworkConfig{MTU: 1000})
 	a, b, c := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", nil), member(t, n, "192.0.2.3:1", nil)
 	n.SetLink(a.LocalAddr().Addr(), c.LocalAddr().Addr(), Link{MTU: 600})
@@ -95,9 +96,9 @@ func TestMemoryMTU(t *testing.T) {
 	}
 }
 
-func TestMemoryOverflowAndNobody(t *testing.T) {
+func TestOverflowAndNobody(t *testing.T) {
 	n := NewNetwork(nil)
-	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &MemoryConfig{Inbox: 3})
+	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &Config{Inbox: 3})
 	eb := endpoint(t, b.LocalAddr())
 	for range 5 {
 		ds := []frame.Datagram{to("x", 0, eb, eb.WithPort(2))}
@@ -119,7 +120,7 @@ func run(t *testing.T, l Link, seed uint64, count int) ([]string, NetworkStats) 
 	var st NetworkStats
 	synctest.Test(t, func(t *testing.T) {
 		n := NewNetwork(&NetworkConfig{Link: l, Seed: seed})
-		a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &MemoryConfig{Inbox: 10000})
+		a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &Config{Inbox: 10000})
 		for i := range count {
 			send(t, a, to(fmt.Sprint(i), 0, endpoint(t, b.LocalAddr())))
 			if i%50 == 0 {
@@ -130,7 +131,7 @@ func run(t *testing.T, l Link, seed uint64, count int) ([]string, NetworkStats) 
 		st = n.Stats()
 		balance(t, n, uint64(count))
 		for _, r := range receive(t, b, int(st.Delivered)) {
-			s = append(s, r.payload)
+			s = append(s, r.Payload)
 		}
 		a.Close()
 		b.Close()
@@ -138,7 +139,7 @@ func run(t *testing.T, l Link, seed uint64, count int) ([]string, NetworkStats) 
 	return s, st
 }
 
-func TestNetworkChances(t *testing.T) {
+func TestChances(t *testing.T) {
 	const count = 2000
 	near := func(v uint64, p float64) bool { return float64(v) > count*p*0.8 && float64(v) < count*p*1.2 }
 	for name, l := range map[string]Link{
@@ -170,13 +171,13 @@ func TestNetworkChances(t *testing.T) {
 }
 
 // A datagram that nothing overtakes arrives all the same.
-func TestNetworkHeldBack(t *testing.T) {
+func TestHeldBack(t *testing.T) {
 	if s, _ := run(t, Link{Reorder: 1}, 0, 3); !slices.Equal(s, []string{"1", "0", "2"}) {
 		t.Errorf("%v", s)
 	}
 }
 
-func TestNetworkDelay(t *testing.T) {
+func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := NewNetwork(&NetworkConfig{Link: Link{Delay: 100 * time.Millisecond}})
 		a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", nil)
@@ -187,12 +188,12 @@ func TestNetworkDelay(t *testing.T) {
 		}
 		n.SetDefault(Link{}) // overtakes
 		send(t, a, to("now", 0, eb))
-		if r := receive(t, b, 1)[0]; r.payload != "now" || time.Since(start) != 0 {
-			t.Errorf("%q after %v", r.payload, time.Since(start))
+		if r := receive(t, b, 1)[0]; r.Payload != "now" || time.Since(start) != 0 {
+			t.Errorf("%q after %v", r.Payload, time.Since(start))
 		}
 		for i, r := range receive(t, b, 100) {
-			if r.payload != fmt.Sprint(i) {
-				t.Fatalf("%q is number %d", r.payload, i)
+			if r.Payload != fmt.Sprint(i) {
+				t.Fatalf("%q is number %d", r.Payload, i)
 			}
 		}
 		if d := time.Since(start); d != 100*time.Millisecond {
@@ -213,7 +214,7 @@ func TestNetworkDelay(t *testing.T) {
 	})
 }
 
-func TestNetworkPartition(t *testing.T) {
+func TestPartition(t *testing.T) {
 	n := NewNetwork(nil)
 	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", nil)
 	c := member(t, n, "192.0.2.3:1", nil)
@@ -235,7 +236,7 @@ func TestNetworkPartition(t *testing.T) {
 	}
 }
 
-func TestMemoryListenErrors(t *testing.T) {
+func TestListenErrors(t *testing.T) {
 	n := NewNetwork(nil)
 	m := member(t, n, "192.0.2.1:0", nil)
 	if m.LocalAddr().Port() == 0 {
@@ -252,22 +253,22 @@ func TestMemoryListenErrors(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		field string
-		cfg   MemoryConfig
+		cfg   Config
 	}{
-		{"Inbox", MemoryConfig{Inbox: -1}}, {"Queues", MemoryConfig{Queues: -1}},
-		{"TTL", MemoryConfig{DefaultTTL: 256}}, {"SrcPorts", MemoryConfig{SrcPorts: PortRange{2, 1}}},
+		{"Inbox", Config{Inbox: -1}}, {"Queues", Config{Queues: -1}},
+		{"DefaultTTL", Config{DefaultTTL: 256}}, {"SrcPorts", Config{SrcPorts: underlay.PortRange{Lo: 2, Hi: 1}}},
 	} {
 		_, err := n.Listen(netip.MustParseAddrPort("192.0.2.9:1"), &tc.cfg)
-		if err == nil || !strings.HasPrefix(err.Error(), "underlay: MemoryConfig."+tc.field+": ") {
+		if err == nil || !strings.HasPrefix(err.Error(), "memory: Config."+tc.field+": ") {
 			t.Errorf("%s: %v", tc.field, err)
 		}
 	}
 }
 
-func TestMemoryClose(t *testing.T) {
+func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := NewNetwork(nil)
-		a := member(t, n, "192.0.2.1:1", &MemoryConfig{Queues: 2})
+		a := member(t, n, "192.0.2.1:1", &Config{Queues: 2})
 		errs := make(chan error, 2)
 		for _, r := range a.Readers() {
 			go func() { errs <- r.Read(frame.NewBatch(nil)) }()
@@ -300,9 +301,9 @@ func TestMemoryClose(t *testing.T) {
 }
 
 // A flow stays on one queue; flows spread.
-func TestMemoryQueues(t *testing.T) {
+func TestQueues(t *testing.T) {
 	n := NewNetwork(nil)
-	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &MemoryConfig{Queues: 4})
+	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &Config{Queues: 4})
 	for i := range 64 {
 		send(t, a, to("x", uint16(i<<12), endpoint(t, b.LocalAddr())))
 	}
@@ -329,7 +330,7 @@ func TestMemoryQueues(t *testing.T) {
 	}
 }
 
-func TestMemoryMTU6(t *testing.T) {
+func TestMTU6(t *testing.T) {
 	n := NewNetwork(&NetworkConfig{MTU: 1000})
 	a, b := member(t, n, "[2001:db8::1]:1", nil), member(t, n, "[2001:db8::2]:1", nil)
 	eb := endpoint(t, b.LocalAddr())

@@ -1,6 +1,6 @@
 //go:build !race
 
-package underlay
+package memory
 
 import (
 	"testing"
@@ -8,9 +8,9 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-func TestMemoryAllocs(t *testing.T) {
+func TestAllocs(t *testing.T) {
 	n := NewNetwork(nil)
-	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &MemoryConfig{Inbox: 64})
+	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", &Config{Inbox: 64})
 	ds := make([]frame.Datagram, 32)
 	for i := range ds {
 		ds[i] = to("payload", uint16(i<<11), endpoint(t, b.LocalAddr()))

@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 )
 
 // One operation is one datagram of 64 bytes through a perfect Network.
-func BenchmarkMemoryRoundTrip(b *testing.B) {
+func BenchmarkRoundTrip(b *testing.B) {
 	n := NewNetwork(nil)
 	src, dst := member(b, n, "192.0.2.1:1", nil), member(b, n, "192.0.2.2:1", nil)
 	payload := make([]byte, 64)

@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"container/heap"
@@ -17,8 +17,8 @@ type flight struct {
 	m     meta
 	data  []byte
 
-	tell *Memory // an error: whom it is for
-	mtu  int     // 0: it is not about the MTU, nobody is there
+	tell *Underlay // an error: whom it is for
+	mtu  int       // 0: it is not about the MTU, nobody is there
 }
 
 // quoteLen is how much of a payload an error carries back.
@@ -58,7 +58,7 @@ func (n *Network) fly(st *linkState, m meta, parts [][]byte, wait time.Duration)
 }
 
 // returnError sends an error about a datagram back to its sender; the network is locked.
-func (n *Network) returnError(tell *Memory, m meta, mtu int, parts [][]byte, wait time.Duration) {
+func (n *Network) returnError(tell *Underlay, m meta, mtu int, parts [][]byte, wait time.Duration) {
 	st := n.link(pair{m.src.Host(), m.dst.Host()})
 	if st.way >= n.way {
 		return
@@ -146,7 +146,7 @@ func (n *Network) landed() (told []*flight) {
 }
 
 // leave forgets a member. Without any left, nothing under way can arrive.
-func (n *Network) leave(m *Memory) {
+func (n *Network) leave(m *Underlay) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.members, m.at.Load().key)

@@ -1,8 +1,7 @@
-package underlay
+package memory
 
 import (
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,51 +9,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// report is one call of a PathMTU func.
-type report struct {
-	to     frame.Endpoint
-	mtu    int
-	quoted string
-}
-
-type reports struct {
-	mu  sync.Mutex
-	all []report
-}
-
-func (r *reports) add(to frame.Endpoint, mtu int, quoted []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.all = append(r.all, report{to, mtu, string(quoted)})
-}
-
-// lost adds a call of an Unreachable func.
-func (r *reports) lost(to frame.Endpoint, quoted []byte) { r.add(to, 0, quoted) }
-
-func (r *reports) take() []report {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	all := r.all
-	r.all = nil
-	return all
-}
-
-// wantMTU waits until an MTU was told, which may be no other.
-func (r *reports) wantMTU(t *testing.T, mtu int) {
-	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-		switch all := r.take(); {
-		case len(all) == 0 && time.Now().Before(end):
-			continue
-		case len(all) == 0 || all[0].mtu != mtu:
-			t.Errorf("told %v, want MTU %d", all, mtu)
-		}
-		return
-	}
-}
-
 // A router on the way: what is too long for it is lost, and the sender told later.
-func TestMemoryPathMTU(t *testing.T) {
+func TestPathMTU(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
 		fits int
@@ -66,7 +22,7 @@ func TestMemoryPathMTU(t *testing.T) {
 			eb := endpoint(t, b.LocalAddr())
 			var got reports
 			a.PathMTU(func(to frame.Endpoint, mtu int, quoted []byte) {
-				got.add(to, mtu, quoted)
+				got.PathMTU(to, mtu, quoted)
 				a.Stats() // no lock is held
 				n.Stats()
 			})
@@ -80,7 +36,7 @@ func TestMemoryPathMTU(t *testing.T) {
 				t.Error("the sender was told at once")
 			}
 			synctest.Wait()
-			if x := got.take(); x != nil {
+			if x := got.Take(); x != nil {
 				t.Errorf("told before an error can be there: %v", x)
 			}
 			if st := n.Stats(); st.TooLong != 2 || st.InFlight != 3 {
@@ -89,8 +45,8 @@ func TestMemoryPathMTU(t *testing.T) {
 			balance(t, n, 5)
 			time.Sleep(30 * time.Millisecond)
 			synctest.Wait()
-			want := report{eb, 1000, long[:128]}
-			if x := got.take(); len(x) != 2 || x[0] != want || x[1] != want {
+			want := report{To: eb, MTU: 1000, Quoted: long[:128]}
+			if x := got.Take(); len(x) != 2 || x[0] != want || x[1] != want {
 				t.Errorf("%v", x)
 			}
 			if s := payloads(receive(t, b, 3)); s[0] != long || s[1] != long[1:] || s[2] != "x" {
@@ -105,7 +61,7 @@ func TestMemoryPathMTU(t *testing.T) {
 			a.Close()
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if x := got.take(); x != nil {
+			if x := got.Take(); x != nil {
 				t.Errorf("told after Close: %v", x)
 			}
 			balance(t, n, 6)
@@ -114,14 +70,14 @@ func TestMemoryPathMTU(t *testing.T) {
 }
 
 // The interface's own MTU is told at once, by the Send itself.
-func TestMemoryInterfaceMTU(t *testing.T) {
+func TestInterfaceMTU(t *testing.T) {
 	n := NewNetwork(&NetworkConfig{MTU: 1000})
 	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", nil)
 	eb := endpoint(t, b.LocalAddr())
 	var got reports
-	a.PathMTU(got.add)
+	a.PathMTU(got.PathMTU)
 	send(t, a, to(strings.Repeat("x", 973), 0, eb))
-	if x := got.take(); len(x) != 1 || x[0] != (report{eb, 1000, ""}) {
+	if x := got.Take(); len(x) != 1 || x[0] != (report{To: eb, MTU: 1000, Quoted: ""}) {
 		t.Errorf("%v", x)
 	}
 	if st := a.Stats(); st.Errors.TooBig != 1 || st.TxLost[frame.TooBig] != 1 {

@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"math/rand/v2"
@@ -72,8 +72,8 @@ type Network struct {
 	def     Link
 	special map[pair]Link
 	links   map[pair]*linkState
-	members map[frame.Endpoint]*Memory
-	groups  map[[16]byte][]*Memory // who is in a multicast group, ordered by address
+	members map[frame.Endpoint]*Underlay
+	groups  map[[16]byte][]*Underlay // who is in a multicast group, ordered by address
 	stats   NetworkStats
 	queue   flights
 	order   uint64 // of flights, so that equal times keep their order
@@ -103,7 +103,7 @@ func NewNetwork(cfg *NetworkConfig) *Network {
 		c = *cfg
 	}
 	if c.MTU <= 0 {
-		c.MTU = defaultMTU
+		c.MTU = datagrams.DefaultMTU
 	}
 	return &Network{
 		mtu:     c.MTU,
@@ -112,8 +112,8 @@ func NewNetwork(cfg *NetworkConfig) *Network {
 		def:     c.Link,
 		special: make(map[pair]Link),
 		links:   make(map[pair]*linkState),
-		members: make(map[frame.Endpoint]*Memory),
-		groups:  make(map[[16]byte][]*Memory),
+		members: make(map[frame.Endpoint]*Underlay),
+		groups:  make(map[[16]byte][]*Underlay),
 	}
 }
 
@@ -169,7 +169,7 @@ func (n *Network) Stats() NetworkStats {
 // Close closes all members and stops what is under way.
 func (n *Network) Close() error {
 	n.mu.Lock()
-	var all []*Memory
+	var all []*Underlay
 	for _, m := range n.members {
 		all = append(all, m)
 	}
@@ -182,7 +182,7 @@ func (n *Network) Close() error {
 
 // send takes one datagram of size bytes from one of its members to one endpoint. It tells
 // the sender only what a socket would: that it is above the interface's MTU, and that MTU.
-func (n *Network) send(from *Memory, m meta, df bool, parts [][]byte, size int) (why frame.Reason, mtu int) {
+func (n *Network) send(from *Underlay, m meta, df bool, parts [][]byte, size int) (why frame.Reason, mtu int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := pair{m.src.Host(), m.dst.Host()}

@@ -1,9 +1,10 @@
-package underlay
+package memory
 
 import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 
 // A Memory moves as a UDP does: what waits for its Readers stays, what is sent to the old
 // address finds nobody, and the old address is free.
-func TestMemorySetLocal(t *testing.T) {
+func TestSetLocal(t *testing.T) {
 	for _, c := range []struct{ name, one, two, peer, other string }{
 		{"IPv4", "10.0.0.1", "10.0.0.2", "10.0.0.9", "fd00::2"},
 		{"IPv6", "fd00::1", "fd00::2", "fd00::9", "10.0.0.2"},
@@ -20,7 +21,7 @@ func TestMemorySetLocal(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			n := NewNetwork(nil)
 			defer n.Close()
-			on := func(a string) *Memory {
+			on := func(a string) *Underlay {
 				m, err := n.Listen(netip.AddrPortFrom(netip.MustParseAddr(a), 4789), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -65,5 +66,20 @@ func TestMemorySetLocal(t *testing.T) {
 			on(c.one)
 			on(c.two)
 		})
+	}
+}
+
+// A local address is one host's.
+func TestLocalAddresses(t *testing.T) {
+	n := NewNetwork(nil)
+	u := member(t, n, "10.0.0.1:4789", nil)
+	for _, s := range []string{"255.255.255.255", "0.0.0.1", "224.0.0.1", "::ffff:255.255.255.255", "ff02::1"} {
+		a := netip.MustParseAddr(s)
+		_, listen := n.Listen(netip.AddrPortFrom(a, 4789), nil)
+		for what, err := range map[string]error{"Listen": listen, "SetLocal": u.SetLocal(a)} {
+			if err == nil || !strings.HasPrefix(err.Error(), "memory: local address "+a.Unmap().String()) || !strings.Contains(err.Error(), "; allowed are ") {
+				t.Errorf("%s %v: %v", what, a, err)
+			}
+		}
 	}
 }

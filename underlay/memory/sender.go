@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"net"
@@ -9,26 +9,26 @@ import (
 )
 
 // Sender returns worker w's Sender; the same number gives the same Sender.
-func (m *Memory) Sender(w int) frame.Sender {
+func (m *Underlay) Sender(w int) frame.Sender {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.senders[w]
 	if s == nil {
-		s = &memSender{m: m}
+		s = &sender{m: m}
 		m.senders[w] = s
 	}
 	return s
 }
 
-type memSender struct {
-	m    *Memory
+type sender struct {
+	m    *Underlay
 	seg  [][]byte // scratch for the pieces of a segment
 	sent atomic.Uint64
 	lost datagrams.Lost
 }
 
 // Send implements [frame.Sender].
-func (s *memSender) Send(ds []frame.Datagram) error {
+func (s *sender) Send(ds []frame.Datagram) error {
 	closed := s.m.isClosed()
 	for i := range ds {
 		d := &ds[i]
@@ -54,7 +54,7 @@ func (s *memSender) Send(ds []frame.Datagram) error {
 }
 
 // send sends one copy, a run segment by segment.
-func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) {
+func (s *sender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) {
 	if to.Is4() != s.m.Is4() {
 		s.lose(d, frame.Unreachable)
 		return
@@ -100,7 +100,7 @@ func (s *memSender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) 
 	clear(s.seg)
 }
 
-func (s *memSender) lose(d *frame.Datagram, why frame.Reason) {
+func (s *sender) lose(d *frame.Datagram, why frame.Reason) {
 	datagrams.Lose(d, why)
 	s.lost[why].Add(1)
 }

@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// Join makes m a member of a multicast group, as [UDP.Join] does: it receives what others send
+// Join makes m a member of a multicast group, as [underlay.UDP.Join] does: it receives what others send
 // to the group on m's port. The copies of one datagram arrive in the order of the members'
 // addresses, each over the Link from its sender to that member; the Link to the group counts for
 // its MTU only.
-func (m *Memory) Join(group netip.Addr) error {
-	ip, err := datagrams.Group("underlay", group, m.Is4())
+func (m *Underlay) Join(group netip.Addr) error {
+	ip, err := datagrams.Group("memory", group, m.Is4())
 	if err != nil {
 		return err
 	}
@@ -38,8 +38,8 @@ func (m *Memory) Join(group netip.Addr) error {
 }
 
 // Leave undoes one Join.
-func (m *Memory) Leave(group netip.Addr) error {
-	ip, err := datagrams.Group("underlay", group, m.Is4())
+func (m *Underlay) Leave(group netip.Addr) error {
+	ip, err := datagrams.Group("memory", group, m.Is4())
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (m *Memory) Leave(group netip.Addr) error {
 	defer n.mu.Unlock()
 	switch m.users[ip] {
 	case 0:
-		return datagrams.NotJoined("underlay", group)
+		return datagrams.NotJoined("memory", group)
 	case 1:
 		n.dropGroup(m, ip)
 	default:
@@ -58,15 +58,15 @@ func (m *Memory) Leave(group netip.Addr) error {
 }
 
 // dropGroup ends a membership; the network is locked.
-func (n *Network) dropGroup(m *Memory, group [16]byte) {
+func (n *Network) dropGroup(m *Underlay, group [16]byte) {
 	delete(m.users, group)
-	n.groups[group] = slices.DeleteFunc(slices.Clone(n.groups[group]), func(x *Memory) bool { return x == m })
+	n.groups[group] = slices.DeleteFunc(slices.Clone(n.groups[group]), func(x *Underlay) bool { return x == m })
 	if len(n.groups[group]) == 0 {
 		delete(n.groups, group)
 	}
 }
 
-func compareMembers(a, b *Memory) int {
+func compareMembers(a, b *Underlay) int {
 	x, y := &a.at.Load().key, &b.at.Load().key
 	if c := bytes.Compare(x.IP[:], y.IP[:]); c != 0 {
 		return c
@@ -77,7 +77,7 @@ func compareMembers(a, b *Memory) int {
 // sendToGroup takes a datagram to each member of a multicast group; the network is locked. What
 // is too long for a router on the way to one is lost there, and nobody is told (RFC 1112, section
 // 7.2).
-func (n *Network) sendToGroup(from *Memory, m meta, df bool, parts [][]byte, packet int) {
+func (n *Network) sendToGroup(from *Underlay, m meta, df bool, parts [][]byte, packet int) {
 	heard := false
 	for _, to := range n.groups[m.dst.IP] {
 		key := to.at.Load().key
@@ -108,5 +108,5 @@ func (n *Network) sendToGroup(from *Memory, m meta, df bool, parts [][]byte, pac
 }
 
 func noGroups(group netip.Addr) error {
-	return fmt.Errorf("underlay: multicast group %v: an IP underlay has none: %w", group, errors.ErrUnsupported)
+	return fmt.Errorf("memory: multicast group %v: an IP underlay has none: %w", group, errors.ErrUnsupported)
 }

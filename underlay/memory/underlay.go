@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"cmp"
@@ -14,18 +14,19 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/ring"
+	"github.com/vxswitch/vxswitch/setting"
+	"github.com/vxswitch/vxswitch/underlay"
 )
 
-// MemoryConfig is how [Network.Listen] makes an underlay. The zero value works,
-// and nil stands for it.
-type MemoryConfig struct {
-	Inbox      int       // datagrams that wait for one Reader, 0 means 1024; more are lost and counted as overflow
-	Queues     int       // Readers, between which flows are spread, 0 means 1
-	SrcPorts   PortRange // as in UDPConfig
-	DefaultTTL int       // as in UDPConfig
+// Config is how [Network.Listen] makes an underlay. The zero value works, and nil stands for it.
+type Config struct {
+	Inbox      int                // datagrams that wait for one Reader, 0 means 1024; more are lost and counted as overflow
+	Queues     int                // Readers, between which flows are spread, 0 means 1
+	SrcPorts   underlay.PortRange // as in underlay.UDPConfig
+	DefaultTTL int                // as in underlay.UDPConfig
 
-	// MulticastLoop has a member of a multicast group receive what it sends to the group
-	// itself, as sockets with IP_MULTICAST_LOOP do. Those of UDP do not.
+	// MulticastLoop has a member of a multicast group receive what it sends to the group itself, as
+	// sockets with IP_MULTICAST_LOOP do. Those of package underlay do not.
 	MulticastLoop bool
 }
 
@@ -34,18 +35,17 @@ const (
 	firstFree    = 32768 // where ports the network chooses begin
 )
 
-// Memory is an underlay on a [Network]. Its methods are those of [UDP], or of [IP] when
-// [Network.ListenIP] made it, and so is their behaviour: a Sender learns of a datagram that is too long for the MTU, and
-// of nothing that happens to it on the way, except what PathMTU tells.
-type Memory struct {
+// An Underlay is a member of a [Network]. All methods are safe for concurrent use; each Reader and
+// each Sender is used by one goroutine.
+type Underlay struct {
 	net   *Network
-	at    atomic.Pointer[memoryAddress]
+	at    atomic.Pointer[address]
 	is4   bool
 	ip    bool
 	ttl   uint8
-	loop  bool                                  // hears what it sends to groups
-	users map[[16]byte]int                      // of multicast groups, under net.mu
-	sets  datagrams.Sets[TxConfig, memoryPorts] // by Datagram.Set
+	loop  bool                                     // hears what it sends to groups
+	users map[[16]byte]int                         // of multicast groups, under net.mu
+	sets  datagrams.Sets[underlay.TxConfig, ports] // by Datagram.Set
 	boxes []*ring.Ring[meta]
 
 	pathMTU     atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
@@ -54,12 +54,12 @@ type Memory struct {
 	rx, overflow, tooBig, refused atomic.Uint64
 
 	mu      sync.Mutex
-	senders map[int]*memSender
+	senders map[int]*sender
 	closed  bool
 }
 
-// memoryAddress is where a member of a Network is.
-type memoryAddress struct {
+// address is where a member of a Network is.
+type address struct {
 	key   frame.Endpoint // address and port, 0 for IP
 	local netip.AddrPort
 	scope uint32 // zone of local
@@ -77,59 +77,43 @@ type meta struct {
 // nobody apart: all members are on one link, which each has under the name of its own
 // address's zone. With port 0 the network chooses one. An address and port that
 // is taken is an error that errors.Is syscall.EADDRINUSE.
-func (n *Network) Listen(local netip.AddrPort, cfg *MemoryConfig) (*Memory, error) {
+func (n *Network) Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	return n.listen(local, cfg, false)
 }
 
-func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Memory, error) {
-	var c MemoryConfig
+func (n *Network) listen(local netip.AddrPort, cfg *Config, ip bool) (*Underlay, error) {
+	var c Config
 	if cfg != nil {
 		c = *cfg
 	}
-	bad := func(field string, v any) (*Memory, error) {
-		return nil, fmt.Errorf("underlay: MemoryConfig.%s: %v is out of range", field, v)
+	local, err := datagrams.Local("memory", local)
+	if err == nil {
+		err = notWild(local.Addr())
 	}
-	local, err := datagrams.Local("underlay", local)
 	if err != nil {
 		return nil, err
 	}
-	if err := notWild(local.Addr()); err != nil {
+	w := setting.Of("memory: Config")
+	w.Limit("Inbox", c.Inbox)
+	same := underlay.UDPConfig{SrcPorts: c.SrcPorts, DefaultTTL: c.DefaultTTL, Queues: c.Queues}
+	w.Add("", same.Check(local))
+	if err := w.Err(); err != nil {
 		return nil, err
 	}
-	r, ok := c.SrcPorts.orDefault()
-	if c.Inbox == 0 {
-		c.Inbox = defaultInbox
-	}
-	if c.Queues == 0 {
-		c.Queues = 1
-	}
-	if c.DefaultTTL == 0 {
-		c.DefaultTTL = defaultTTL
-	}
-	switch {
-	case !ok:
-		return bad("SrcPorts", r)
-	case c.Inbox < 1:
-		return bad("Inbox", c.Inbox)
-	case c.Queues < 1 || c.Queues > maxQueues:
-		return bad("Queues", c.Queues)
-	case c.DefaultTTL < 1 || c.DefaultTTL > 255:
-		return bad("TTL", c.DefaultTTL)
-	}
-	m := &Memory{
+	m := &Underlay{
 		net:     n,
 		ip:      ip,
 		is4:     local.Addr().Is4(),
 		loop:    c.MulticastLoop,
 		users:   make(map[[16]byte]int),
-		ttl:     uint8(c.DefaultTTL),
-		senders: make(map[int]*memSender),
+		ttl:     uint8(cmp.Or(c.DefaultTTL, datagrams.DefaultTTL)),
+		senders: make(map[int]*sender),
 	}
-	if _, err := m.sets.Number(TxConfig{SrcPorts: r}, newMemoryPorts); err != nil {
+	if _, err := m.sets.Number(underlay.TxConfig{SrcPorts: cmp.Or(c.SrcPorts, underlay.PortRange(datagrams.Dynamic))}, newPorts); err != nil {
 		return nil, err
 	}
-	for range c.Queues {
-		m.boxes = append(m.boxes, ring.New[meta](c.Inbox))
+	for range cmp.Or(c.Queues, 1) {
+		m.boxes = append(m.boxes, ring.New[meta](cmp.Or(c.Inbox, defaultInbox)))
 	}
 	if err := n.join(m, local); err != nil {
 		return nil, err
@@ -139,19 +123,19 @@ func (n *Network) listen(local netip.AddrPort, cfg *MemoryConfig, ip bool) (*Mem
 
 func notWild(a netip.Addr) error {
 	if a.IsUnspecified() {
-		return fmt.Errorf("underlay: local address %v: a Network has no wildcard addresses: %w", a, syscall.EADDRNOTAVAIL)
+		return fmt.Errorf("memory: local address %v: a Network has no wildcard addresses: %w", a, syscall.EADDRNOTAVAIL)
 	}
 	return nil
 }
 
 // join makes m a member at an address, in place of the one it has, on a free port if it is
 // given none.
-func (n *Network) join(m *Memory, local netip.AddrPort) error {
+func (n *Network) join(m *Underlay, local netip.AddrPort) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	e, err := frame.EndpointFrom(local)
 	if err != nil {
-		return fmt.Errorf("underlay: local address: %w", err)
+		return fmt.Errorf("memory: local address: %w", err)
 	}
 	key := frame.Endpoint{IP: e.IP, Port: e.Port}
 	if key.Port == 0 && !m.ip {
@@ -163,13 +147,13 @@ func (n *Network) join(m *Memory, local netip.AddrPort) error {
 		}
 	}
 	if key.Port == 0 && !m.ip || n.members[key] != nil {
-		return fmt.Errorf("underlay: listen on %v: %w", key, syscall.EADDRINUSE)
+		return fmt.Errorf("memory: listen on %v: %w", key, syscall.EADDRINUSE)
 	}
 	if old := m.at.Load(); old != nil {
 		delete(n.members, old.key)
 	}
 	n.members[key] = m
-	m.at.Store(&memoryAddress{key, netip.AddrPortFrom(local.Addr(), key.Port), e.Scope})
+	m.at.Store(&address{key, netip.AddrPortFrom(local.Addr(), key.Port), e.Scope})
 	for group := range m.users {
 		slices.SortFunc(n.groups[group], compareMembers)
 	}
@@ -177,7 +161,7 @@ func (n *Network) join(m *Memory, local netip.AddrPort) error {
 }
 
 // put takes a datagram into an inbox: always the same for one flow.
-func (m *Memory) put(x meta, parts [][]byte) frame.Reason {
+func (m *Underlay) put(x meta, parts [][]byte) frame.Reason {
 	if x.src.IsLinkLocal() {
 		x.src.Scope = m.at.Load().scope
 	}
@@ -200,21 +184,21 @@ func (m *Memory) put(x meta, parts [][]byte) frame.Reason {
 }
 
 // Readers returns one Reader for each receive queue.
-func (m *Memory) Readers() []frame.Reader {
+func (m *Underlay) Readers() []frame.Reader {
 	rs := make([]frame.Reader, len(m.boxes))
 	for i := range rs {
-		rs[i] = &memReader{m, m.boxes[i]}
+		rs[i] = &reader{m, m.boxes[i]}
 	}
 	return rs
 }
 
-type memReader struct {
-	m   *Memory
+type reader struct {
+	m   *Underlay
 	box *ring.Ring[meta]
 }
 
 // Read implements [frame.Reader].
-func (r *memReader) Read(b *frame.Batch) error {
+func (r *reader) Read(b *frame.Batch) error {
 	if err := r.box.Fill(b, setOuter); err != nil {
 		b.Release()
 		return err
@@ -231,18 +215,18 @@ func setOuter(b *frame.Batch, i int, x meta) {
 }
 
 // LocalAddr returns the address and port peers send to.
-func (m *Memory) LocalAddr() netip.AddrPort { return m.at.Load().local }
+func (m *Underlay) LocalAddr() netip.AddrPort { return m.at.Load().local }
 
 // Is4 reports whether this is an IPv4 underlay.
-func (m *Memory) Is4() bool { return m.is4 }
+func (m *Underlay) Is4() bool { return m.is4 }
 
-// SetLocal gives the underlay another address, as [UDP.SetLocal] does: what is under way to
+// SetLocal gives the underlay another address, as [underlay.UDP.SetLocal] does: what is under way to
 // the old one finds nobody there. What waits in the inboxes is not lost.
-func (m *Memory) SetLocal(addr netip.Addr) error {
+func (m *Underlay) SetLocal(addr netip.Addr) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.LocalAddr()
-	addr, err := datagrams.Another("underlay", old.Addr(), addr)
+	addr, err := datagrams.Another("memory", old.Addr(), addr)
 	if err == nil {
 		err = notWild(addr)
 	}
@@ -258,15 +242,15 @@ func (m *Memory) SetLocal(addr netip.Addr) error {
 }
 
 // MTU returns the network's IP MTU.
-func (m *Memory) MTU() int { return m.net.mtu }
+func (m *Underlay) MTU() int { return m.net.mtu }
 
-// PathMTU has f called as [UDP.PathMTU] does: within Send for a datagram above the
+// PathMTU has f called as [underlay.UDP.PathMTU] does: within Send for a datagram above the
 // interface's MTU, with an empty quoted, and by the network, while nothing needs to be
 // sent, for one above a Link's PathMTU, with the first 128 bytes of its payload.
-func (m *Memory) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { m.pathMTU.Store(&f) }
+func (m *Underlay) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { m.pathMTU.Store(&f) }
 
 // report tells the PathMTU func, if there is one and m is open, and counts.
-func (m *Memory) report(to *frame.Endpoint, mtu int, quoted []byte) {
+func (m *Underlay) report(to *frame.Endpoint, mtu int, quoted []byte) {
 	m.tooBig.Add(1)
 	if f := m.pathMTU.Load(); f != nil && !m.isClosed() {
 		(*f)(*to, mtu, quoted)
@@ -274,12 +258,12 @@ func (m *Memory) report(to *frame.Endpoint, mtu int, quoted []byte) {
 }
 
 // Pause makes every Read return [frame.ErrPaused] until Resume.
-func (m *Memory) Pause() { m.pause(true) }
+func (m *Underlay) Pause() { m.pause(true) }
 
 // Resume ends a Pause.
-func (m *Memory) Resume() { m.pause(false) }
+func (m *Underlay) Resume() { m.pause(false) }
 
-func (m *Memory) pause(on bool) {
+func (m *Underlay) pause(on bool) {
 	for _, b := range m.boxes {
 		b.Pause(on)
 	}
@@ -288,7 +272,7 @@ func (m *Memory) pause(on bool) {
 // Close leaves the network. Every Read, waiting or to come, then returns
 // [net.ErrClosed], and every Send loses what it is given with [frame.PortDown].
 // What was sent before still arrives. It is idempotent.
-func (m *Memory) Close() error {
+func (m *Underlay) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -302,7 +286,7 @@ func (m *Memory) Close() error {
 	return nil
 }
 
-func (m *Memory) isClosed() bool {
+func (m *Underlay) isClosed() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.closed
@@ -310,26 +294,26 @@ func (m *Memory) isClosed() bool {
 
 // Sockets returns the number of a set of source ports, for [frame.Datagram].Set; equal
 // settings give equal numbers, and those of the underlay give 0. There are no checksums
-// here, so that their mode changes nothing. Errors are those of [UDP.Sockets], and
+// here, so that their mode changes nothing. Errors are those of [underlay.UDP.Sockets], and
 // errors.ErrUnsupported for IP.
-func (m *Memory) Sockets(c TxConfig) (uint8, error) {
+func (m *Underlay) Sockets(c underlay.TxConfig) (uint8, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
 		return 0, net.ErrClosed
 	}
 	if m.ip {
-		return 0, fmt.Errorf("underlay: an IP underlay has one set of sockets: %w", errors.ErrUnsupported)
+		return 0, fmt.Errorf("memory: an IP underlay has one set of sockets: %w", errors.ErrUnsupported)
 	}
 	own := m.sets.Own()
-	return m.sets.Number(TxConfig{cmp.Or(c.SrcPorts, own.SrcPorts), cmp.Or(c.Checksum, own.Checksum)}, newMemoryPorts)
+	return m.sets.Number(underlay.TxConfig{SrcPorts: cmp.Or(c.SrcPorts, own.SrcPorts), Checksum: cmp.Or(c.Checksum, own.Checksum)}, newPorts)
 }
 
-// memoryPorts is the source ports of a set.
-type memoryPorts []uint16
+// ports is the source ports of a set.
+type ports []uint16
 
-func newMemoryPorts(c TxConfig) *memoryPorts {
-	r, ports := datagrams.Ports(c.SrcPorts), memoryPorts{}
+func newPorts(c underlay.TxConfig) *ports {
+	r, ports := datagrams.Ports(c.SrcPorts), ports{}
 	for i := range r.Slots() {
 		ports = append(ports, r.Slot(i, r.Slots()).Middle())
 	}
@@ -337,7 +321,7 @@ func newMemoryPorts(c TxConfig) *memoryPorts {
 }
 
 // Stats returns a snapshot of the counters.
-func (m *Memory) Stats() Stats {
+func (m *Underlay) Stats() underlay.Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	st := datagrams.Counts{RxDatagrams: m.rx.Load(), RxOverflow: m.overflow.Load()}
@@ -346,5 +330,5 @@ func (m *Memory) Stats() Stats {
 		st.TxDatagrams += s.sent.Load()
 		s.lost.AddTo(&st)
 	}
-	return Stats(st)
+	return underlay.Stats(st)
 }

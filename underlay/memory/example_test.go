@@ -1,16 +1,16 @@
-package underlay_test
+package memory_test
 
 import (
 	"fmt"
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
 // Two ends of a network inside this process, and a partition between them.
 func ExampleNetwork() {
-	wire := underlay.NewNetwork(&underlay.NetworkConfig{MTU: 1500, Seed: 1})
+	wire := memory.NewNetwork(&memory.NetworkConfig{MTU: 1500, Seed: 1})
 	a, err := wire.Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
 	if err != nil {
 		fmt.Println(err)
@@ -60,7 +60,7 @@ func ExampleNetwork() {
 
 // IP in IP over a network inside this process: the version of a packet is its protocol.
 func ExampleNetwork_ListenIP() {
-	wire := underlay.NewNetwork(nil)
+	wire := memory.NewNetwork(nil)
 	defer wire.Close()
 	a, err := wire.ListenIP(netip.MustParseAddr("192.0.2.1"), nil)
 	if err != nil {

@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"context"
@@ -15,7 +15,7 @@ func TestWorstInbox(t *testing.T) {
 		n := NewNetwork(nil)
 		defer n.Close()
 		from := member(t, n, "192.0.2.1:1", nil)
-		stuck, good := member(t, n, "192.0.2.2:1", &MemoryConfig{Inbox: 16}), member(t, n, "192.0.2.3:1", &MemoryConfig{Inbox: 16})
+		stuck, good := member(t, n, "192.0.2.2:1", &Config{Inbox: 16}), member(t, n, "192.0.2.3:1", &Config{Inbox: 16})
 		for range 600 {
 			for k := 0; attack && k < 16; k++ {
 				send(t, from, to("x", 0, endpoint(t, stuck.LocalAddr())))
@@ -73,7 +73,7 @@ func TestWorstFlight(t *testing.T) {
 }
 
 // drain returns what waits at a member, and forgets it.
-func drain(m *Memory) (all []string) {
+func drain(m *Underlay) (all []string) {
 	for _, box := range m.boxes {
 		for box.Len() > 0 {
 			b, _, err := box.Take(context.Background())

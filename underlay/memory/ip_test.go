@@ -1,4 +1,4 @@
-package underlay
+package memory
 
 import (
 	"errors"
@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/underlay"
 )
 
-func ipMember(t testing.TB, n *Network, local string, cfg *MemoryConfig) *Memory {
+func ipMember(t testing.TB, n *Network, local string, cfg *Config) *Underlay {
 	t.Helper()
 	m, err := n.ListenIP(netip.MustParseAddr(local), cfg)
 	if err != nil {
@@ -23,7 +24,7 @@ func ipMember(t testing.TB, n *Network, local string, cfg *MemoryConfig) *Memory
 }
 
 // The network carries IP packets beside datagrams, on the same addresses.
-func TestMemoryIP(t *testing.T) {
+func TestIP(t *testing.T) {
 	for _, tc := range [][2]string{{"192.0.2.1", "192.0.2.2"}, {"2001:db8::1", "2001:db8::2"}} {
 		n := NewNetwork(nil)
 		a, b := ipMember(t, n, tc[0], nil), ipMember(t, n, tc[1], nil)
@@ -35,7 +36,7 @@ func TestMemoryIP(t *testing.T) {
 		if _, err := n.ListenIP(netip.MustParseAddr(tc[0]), nil); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("twice: %v", err)
 		}
-		if _, err := a.Sockets(TxConfig{}); !errors.Is(err, errors.ErrUnsupported) {
+		if _, err := a.Sockets(underlay.TxConfig{}); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("Sockets: %v", err)
 		}
 		ds := []frame.Datagram{to("E4", 1, eb.WithPort(4789)), to("`6", 1, eb), to("x", 1, eb, eb), to("E1`2E3", 1, eb), to("E", 1, eb), to("", 1, eb)}
@@ -56,7 +57,7 @@ func TestMemoryIP(t *testing.T) {
 			tos, ttl uint8
 		}{{"E4", frame.IPv4, 3, 9}, {"`6", frame.IPv6, 0, 64}, {"E1", frame.IPv4, 0, 64}, {"`2", frame.IPv6, 0, 64}, {"E3", frame.IPv4, 0, 64}} {
 			r := rs[i]
-			if r.payload != want.payload || r.kind != want.kind || r.outer.TOS != want.tos || r.outer.TTL != want.ttl || r.outer.Src != ea || r.outer.Dst != eb {
+			if r.Payload != want.payload || r.Kind != want.kind || r.Outer.TOS != want.tos || r.Outer.TTL != want.ttl || r.Outer.Src != ea || r.Outer.Dst != eb {
 				t.Errorf("%+v, want %+v", r, want)
 			}
 		}
@@ -75,9 +76,9 @@ func TestMemoryIP(t *testing.T) {
 }
 
 // Flows are spread over the queues and stay in theirs.
-func TestMemoryIPQueues(t *testing.T) {
+func TestIPQueues(t *testing.T) {
 	n := NewNetwork(nil)
-	a, b := ipMember(t, n, "192.0.2.1", nil), ipMember(t, n, "192.0.2.2", &MemoryConfig{Queues: 2})
+	a, b := ipMember(t, n, "192.0.2.1", nil), ipMember(t, n, "192.0.2.2", &Config{Queues: 2})
 	eb := endpoint(t, b.LocalAddr())
 	for range 2 {
 		for flow := range 64 {
@@ -89,7 +90,7 @@ func TestMemoryIPQueues(t *testing.T) {
 		n := b.boxes[q].Len()
 		seen := map[string]int{}
 		for _, r := range receiveFrom(t, b, q, n) {
-			seen[r.payload]++
+			seen[r.Payload]++
 		}
 		if len(seen)*2 != n || n < 32 {
 			t.Errorf("queue %d: %d packets of %d flows", q, n, len(seen))
@@ -103,7 +104,7 @@ func TestMemoryIPQueues(t *testing.T) {
 
 // Headers without UDP leave more room, what is too long is told, and so is that nobody is
 // there.
-func TestMemoryIPErrors(t *testing.T) {
+func TestIPErrors(t *testing.T) {
 	for _, tc := range []struct {
 		a, b, nobody string
 		header       int
@@ -114,21 +115,21 @@ func TestMemoryIPErrors(t *testing.T) {
 			n.SetDefault(Link{MTU: 1400, PathMTU: 1000, Delay: 10 * time.Millisecond})
 			eb, nobody := endpoint(t, b.LocalAddr()), endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(tc.nobody), 0))
 			var long, lost reports
-			a.PathMTU(long.add)
-			a.Unreachable(lost.lost)
+			a.PathMTU(long.PathMTU)
+			a.Unreachable(lost.Unreachable)
 			p := "E" + strings.Repeat("x", 1400-tc.header)
 			ds := []frame.Datagram{to(p, 0, eb), to(p[1:], 0, eb), to(p[:1001-tc.header], 0, eb), to(p[:1000-tc.header], 0, eb), to(p[:300], 0, nobody)}
 			ds[1].Parts = [][]byte{[]byte("E"), []byte(p[2:])}
 			send(t, a, ds...)
-			if x := long.take(); len(x) != 1 || x[0] != (report{eb, 1400, ""}) || ds[0].Drop != frame.TooBig || ds[1].Lost+ds[2].Lost+ds[3].Lost+ds[4].Lost != 0 {
+			if x := long.Take(); len(x) != 1 || x[0] != (report{To: eb, MTU: 1400, Quoted: ""}) || ds[0].Drop != frame.TooBig || ds[1].Lost+ds[2].Lost+ds[3].Lost+ds[4].Lost != 0 {
 				t.Errorf("%v", x)
 			}
 			time.Sleep(10 * time.Millisecond)
 			synctest.Wait()
-			if x := long.take(); len(x) != 2 || x[0] != (report{eb, 1000, p[:128]}) {
+			if x := long.Take(); len(x) != 2 || x[0] != (report{To: eb, MTU: 1000, Quoted: p[:128]}) {
 				t.Errorf("%v", x)
 			}
-			if x := lost.take(); len(x) != 1 || x[0] != (report{nobody, 0, p[:128]}) {
+			if x := lost.Take(); len(x) != 1 || x[0] != (report{To: nobody, MTU: 0, Quoted: p[:128]}) {
 				t.Errorf("%v", x)
 			}
 			if s := payloads(receive(t, b, 1)); len(s[0]) != 1000-tc.header {
@@ -142,21 +143,21 @@ func TestMemoryIPErrors(t *testing.T) {
 			a.Close() // nobody is told after that
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if x := lost.take(); x != nil {
+			if x := lost.Take(); x != nil {
 				t.Errorf("%v", x)
 			}
 		})
 	}
 }
 
-func TestMemoryIPErrorsOfListen(t *testing.T) {
+func TestIPErrorsOfListen(t *testing.T) {
 	n := NewNetwork(nil)
 	for _, a := range []netip.Addr{{}, netip.MustParseAddr("239.1.1.1"), netip.IPv4Unspecified()} {
-		if _, err := n.ListenIP(a, nil); err == nil || !strings.HasPrefix(err.Error(), "underlay: ") {
+		if _, err := n.ListenIP(a, nil); err == nil || !strings.HasPrefix(err.Error(), "memory: ") {
 			t.Errorf("%v: %v", a, err)
 		}
 	}
-	if _, err := n.ListenIP(netip.MustParseAddr("192.0.2.1"), &MemoryConfig{Queues: -1}); err == nil || !strings.HasPrefix(err.Error(), "underlay: MemoryConfig.Queues: ") {
+	if _, err := n.ListenIP(netip.MustParseAddr("192.0.2.1"), &Config{Queues: -1}); err == nil || !strings.HasPrefix(err.Error(), "memory: Config.Queues: ") {
 		t.Error(err)
 	}
 }

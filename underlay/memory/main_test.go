@@ -1,0 +1,26 @@
+package memory
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type (
+	report  = underlaytest.Report
+	reports = underlaytest.Reports
+)
+
+var (
+	endpoint    = underlaytest.Endpoint
+	to          = underlaytest.To
+	send        = underlaytest.Send
+	receive     = underlaytest.Receive
+	receiveFrom = underlaytest.ReceiveFrom
+	payloads    = underlaytest.Payloads
+	quiet       = underlaytest.Quiet
+)
