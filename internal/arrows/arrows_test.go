@@ -127,6 +127,7 @@ var modules = map[string][]string{
 	"setting/conf":        {hujson},
 	"switch":              {xsys},
 	"underlay":            afPacket,
+	"underlay/memory":     afPacket,
 	"vtep":                {xsys},
 }
 
