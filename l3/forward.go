@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -60,7 +61,7 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	src, dst := p.Src(), p.Dst()
 	x := packet{f: f, ip: ip, tick: at.Tick, worker: at.Worker}
 	if !routable4(src) || !routable4(dst) || src == i.ip4 {
-		if icmperr.IsHost4(src) && i.onLink(x.src(), x.dst()) {
+		if hostaddr.Is4(src) && i.onLink(x.src(), x.dst()) {
 			return i.local4(&x, p)
 		}
 		return frame.Drop(frame.Martian)
@@ -99,7 +100,7 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	src, dst := p.Src(), p.Dst()
 	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: at.Worker}
 	if !routable6(src) || !routable6(dst) || src == i.ip6 {
-		if icmperr.IsHost6(src) && i.onLink(x.src(), x.dst()) {
+		if hostaddr.Is6(src) && i.onLink(x.src(), x.dst()) {
 			return i.local6(&x, p)
 		}
 		return frame.Drop(frame.Martian)
@@ -179,10 +180,10 @@ func (i *Interface) send(x *packet, h *hop) frame.Verdict {
 // routable4 reports whether packets from or to an address are routed: not this network,
 // loopback, link-local, multicast, reserved or broadcast (RFC 1812, sections 5.3.7 and
 // 4.2.2.11; RFC 3927, section 7).
-func routable4(a [4]byte) bool { return icmperr.IsHost4(a) && !(a[0] == 169 && a[1] == 254) }
+func routable4(a [4]byte) bool { return hostaddr.Is4(a) && !(a[0] == 169 && a[1] == 254) }
 
 // routable6 likewise (RFC 4291, section 2.5).
-func routable6(a [16]byte) bool { return icmperr.IsHost6(a) && !(a[0] == 0xfe && a[1]&0xc0 == 0x80) }
+func routable6(a [16]byte) bool { return hostaddr.Is6(a) && !(a[0] == 0xfe && a[1]&0xc0 == 0x80) }
 
 // sourceRouted reports whether a packet says itself which way it is to go, or has options
 // that cannot be read (RFC 7126, sections 4.3 and 4.4: such packets are dropped).

@@ -12,7 +12,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
-	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/perworker"
 	"github.com/vxswitch/vxswitch/internal/wire"
 	"github.com/vxswitch/vxswitch/setting"
@@ -154,7 +153,7 @@ func (c *InterfaceConfig) Check() error {
 			w.Wrong("Port", "an IP port has neither neighbours nor MACs")
 		}
 	default:
-		if c.MAC.IsZero() || c.MAC.IsGroup() {
+		if !c.MAC.IsHost() {
 			w.Wrong("MAC", "%v, the MAC of one host is needed", c.MAC)
 		}
 		if c.Own.IsGroup() {
@@ -186,7 +185,7 @@ func hostIn(p netip.Prefix, a netip.Addr) error {
 	switch err := hostaddr.In(p, a); {
 	case err != nil:
 		return err
-	case !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !icmperr.IsHost4(a.As4()) || a.Is6() && !icmperr.IsHost6(a.As16()):
+	case !p.IsValid() || a.Is4In6() || a.Zone() != "" || a.Is4() && !hostaddr.Is4(a.As4()) || a.Is6() && !hostaddr.Is6(a.As16()):
 		return errNoHost
 	}
 	return nil

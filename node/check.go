@@ -192,7 +192,7 @@ func (k *checker) neighbours(key string, g *Segment) {
 			k.Fail(at+".ip", "%v %v", x.IP, err)
 		}
 		once(k, at+".ip", ips, x.IP)
-		if x.MAC.IsZero() || x.MAC.IsGroup() {
+		if !x.MAC.IsHost() {
 			k.Fail(at+".mac", "the MAC of one host is needed")
 		}
 	})

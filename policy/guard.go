@@ -94,7 +94,7 @@ func (g *Guard) Update(cfg *GuardConfig) error {
 func (cfg *GuardConfig) Check() error {
 	w := setting.Of("policy: GuardConfig")
 	for i, m := range cfg.MACs {
-		if m.IsGroup() || m.IsZero() {
+		if !m.IsHost() {
 			w.Wrong(fmt.Sprintf("MACs[%d]", i), "%v is not one host's", m)
 		}
 	}

@@ -112,11 +112,7 @@ func (r *reader) mtu() int {
 
 // badSource reports whether a frame is from no single host's MAC.
 func badSource(f *frame.Frame) bool {
-	if f.Kind != frame.Ethernet {
-		return false
-	}
-	src := frame.MAC(f.Bytes()[6:12])
-	return src.IsGroup() || src.IsZero()
+	return f.Kind == frame.Ethernet && !frame.MAC(f.Bytes()[6:12]).IsHost()
 }
 
 // peer makes src the sender of the packets that follow, and counts those of the one

@@ -51,7 +51,7 @@ var allowed = map[string][]string{
 	"internal/datagrams": {"frame", "internal/hostaddr"},
 	"internal/hostaddr":  {},
 	"internal/absent":    {},
-	"internal/icmperr":   {"frame", "internal/mix", "internal/wire"},
+	"internal/icmperr":   {"frame", "internal/hostaddr", "internal/mix", "internal/wire"},
 	"internal/index":     {"internal/mix"},
 	"internal/mix":       {},
 	"internal/neighbour": {"frame", "internal/wire"},

@@ -63,10 +63,20 @@ func Neighbour(a netip.Addr) error {
 // not cheap: what it stores in two halves is then read in one.)
 func ordinary(a netip.Addr) bool {
 	if a.Is4() {
-		b := a.As4()
-		return b[0] != 0 && b[0] != 127 && b[0] < 224
+		return Is4(a.As4())
 	}
 	return a.IsValid() && !a.Is4In6() && a.Zone() == "" && !a.IsUnspecified() && !a.IsLoopback() && !a.IsMulticast()
+}
+
+// Is4 reports whether a packet's address may be that of one host on a network: not this network,
+// loopback, multicast, reserved or broadcast (RFC 1122, section 3.2.1.3).
+func Is4(a [4]byte) bool { return a[0] != 0 && a[0] != 127 && a[0] < 224 }
+
+// Is6 likewise: not unspecified, loopback or multicast (RFC 4291, section 2).
+func Is6(a [16]byte) bool {
+	last := a[15]
+	a[15] = 0
+	return a[0] != 0xff && (a != [16]byte{} || last > 1)
 }
 
 // In is Check for an address that may be in the network p: there the first address is the network's

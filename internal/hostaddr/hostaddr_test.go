@@ -29,6 +29,19 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// What a look at bytes says, addresses of packets have.
+func TestBytes(t *testing.T) {
+	for a, want := range map[string]bool{
+		"192.0.2.1": true, "223.255.255.255": true, "0.1.2.3": false, "127.0.0.1": false, "224.0.0.1": false, "240.0.0.1": false, "255.255.255.255": false,
+		"2001:db8::1": true, "::2": true, "fe80::1": true, "::": false, "::1": false, "ff02::1": false,
+	} {
+		x := netip.MustParseAddr(a)
+		if got := x.Is4() && hostaddr.Is4(x.As4()) || x.Is6() && hostaddr.Is6(x.As16()); got != want {
+			t.Errorf("%s: %v", a, got)
+		}
+	}
+}
+
 func TestNeighbour(t *testing.T) {
 	for _, s := range []string{"192.0.2.1", "169.254.0.1", "fe80::1", "2001:db8::1"} {
 		if err := hostaddr.Neighbour(netip.MustParseAddr(s)); err != nil {

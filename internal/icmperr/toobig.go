@@ -72,7 +72,7 @@ func (t *TooBig) answer(f *frame.Frame, at frame.At) Outcome {
 	}
 	dst, src := frame.MAC(e.Dst()), frame.MAC(e.Src())
 	switch {
-	case dst.IsGroup() || dst.IsZero() || src.IsGroup() || src.IsZero():
+	case !dst.IsHost() || !src.IsHost():
 		return notHost
 	}
 	switch etherType, ip := e.Network(); etherType {

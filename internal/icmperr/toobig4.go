@@ -2,6 +2,7 @@ package icmperr
 
 import (
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -58,7 +59,7 @@ func (t *TooBig) Forge4(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu, 
 // Tellable4 is why the sender of a packet is not to be told of an error about it, or Sent4.
 func Tellable4(p wire.IPv4) Outcome {
 	switch {
-	case !IsHost4(p.Src()) || !IsHost4(p.Dst()):
+	case !hostaddr.Is4(p.Src()) || !hostaddr.Is4(p.Dst()):
 		return notHost
 	case p.FragmentOffset() != 0:
 		return fragment
@@ -67,10 +68,6 @@ func Tellable4(p wire.IPv4) Outcome {
 	}
 	return Sent4
 }
-
-// IsHost4 reports whether an address may be that of one host on a network: not this
-// network, loopback, multicast, reserved or broadcast (RFC 1122, section 3.2.1.3).
-func IsHost4(a [4]byte) bool { return a[0] != 0 && a[0] != 127 && a[0] < 224 }
 
 // finish sends f, now n bytes long, back to its sender as a frame of its own.
 func finish(f *frame.Frame, n int) {

@@ -2,6 +2,7 @@ package icmperr
 
 import (
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -47,7 +48,7 @@ func (t *TooBig) Forge6(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu, 
 
 // Tellable6 is Tellable4 for IPv6; the answer is Sent6.
 func Tellable6(p wire.IPv6) Outcome {
-	if !IsHost6(p.Src()) || !IsHost6(p.Dst()) {
+	if !hostaddr.Is6(p.Src()) || !hostaddr.Is6(p.Dst()) {
 		return notHost
 	}
 	switch u, ok := p.Upper(); {
@@ -59,12 +60,4 @@ func Tellable6(p wire.IPv6) Outcome {
 		return icmpError
 	}
 	return Sent6
-}
-
-// IsHost6 reports whether an address may be that of one host on a network: not
-// unspecified, loopback or multicast (RFC 4291, section 2).
-func IsHost6(a [16]byte) bool {
-	last := a[15]
-	a[15] = 0
-	return a[0] != 0xff && (a != [16]byte{} || last > 1)
 }
