@@ -31,31 +31,16 @@ const maxQueue = 1 << 16
 
 // check says which field is wrong, of the faults of direction dir.
 func (f *Faults) check(dir string) error {
-	for i, rate := range f.rates() {
+	for i, rate := range []float64{f.Loss, f.Corrupt, f.Duplicate, f.Delay, f.Reorder} {
 		if !(rate >= 0 && rate <= 1) {
-			return fmt.Errorf("porttest: Faulty: %s.%s: %v, allowed are 0 to 1", dir, faultNames[i], rate)
+			name := []string{"Loss", "Corrupt", "Duplicate", "Delay", "Reorder"}[i]
+			return fmt.Errorf("porttest: Faulty: %s.%s: %v, allowed are 0 to 1", dir, name, rate)
 		}
 	}
 	if f.By < 0 {
 		return fmt.Errorf("porttest: Faulty: %s.By: %v is negative", dir, f.By)
 	}
 	return nil
-}
-
-// Indices of what rates returns.
-const (
-	loss = iota
-	corrupt
-	duplicate
-	delay
-	reorder
-	numFaults
-)
-
-var faultNames = [numFaults]string{"Loss", "Corrupt", "Duplicate", "Delay", "Reorder"}
-
-func (f *Faults) rates() [numFaults]float64 {
-	return [numFaults]float64{f.Loss, f.Corrupt, f.Duplicate, f.Delay, f.Reorder}
 }
 
 // FaultyConfig configures [NewFaulty]. The zero value works and has no faults.
@@ -100,12 +85,11 @@ type FaultyStats struct {
 // [frame.PortFull]. What the port drops is found in Stats only. Every frame is copied
 // once: this is not for measuring speed.
 type Faulty struct {
-	p      port.Port
-	port   port.Port // what is attached
-	seed   uint64
-	size   int
-	faults [2]atomic.Pointer[Faults]
-	counts [2]faultCounters
+	p    port.Port
+	port port.Port // what is attached
+	seed uint64
+	size int
+	dirs [2]direction
 
 	out    *line
 	broken atomic.Pointer[error] // what Write of the port said
@@ -124,17 +108,32 @@ const (
 	outward
 )
 
-type faultCounters struct {
-	frames, full, refused atomic.Uint64
-	faults                [numFaults]atomic.Uint64
+type direction struct {
+	mu     sync.Mutex
+	faults Faults
+	counts FaultCounts
 }
 
-func (c *faultCounters) load() FaultCounts {
-	return FaultCounts{
-		Frames: c.frames.Load(), Full: c.full.Load(), Refused: c.refused.Load(),
-		Lost: c.faults[loss].Load(), Corrupted: c.faults[corrupt].Load(), Duplicated: c.faults[duplicate].Load(),
-		Delayed: c.faults[delay].Load(), Reordered: c.faults[reorder].Load(),
+func (d *direction) set(f Faults) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults = f
+}
+
+func (d *direction) refused(out []frame.Out) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range out {
+		if out[i].Drop != frame.NotDropped {
+			d.counts.Refused++
+		}
 	}
+}
+
+func (d *direction) stats() FaultCounts {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.counts
 }
 
 // NewFaulty puts a bad line in front of p, which belongs to it from here on: attach
@@ -170,14 +169,14 @@ func (f *Faulty) Set(in, out Faults) error {
 	if err := cmp.Or(in.check("In"), out.check("Out")); err != nil {
 		return err
 	}
-	f.faults[inward].Store(&in)
-	f.faults[outward].Store(&out)
+	f.dirs[inward].set(in)
+	f.dirs[outward].set(out)
 	return nil
 }
 
 // Stats returns a snapshot of the counters.
 func (f *Faulty) Stats() FaultyStats {
-	return FaultyStats{In: f.counts[inward].load(), Out: f.counts[outward].load()}
+	return FaultyStats{In: f.dirs[inward].stats(), Out: f.dirs[outward].stats()}
 }
 
 // send writes the frames that are due until the line is closed.
@@ -194,11 +193,7 @@ func (f *Faulty) send(w frame.Writer) {
 			out[i].Drop = frame.NotDropped
 		}
 		err = w.Write(out[:n])
-		for i := range n {
-			if out[i].Drop != frame.NotDropped {
-				f.counts[outward].refused.Add(1)
-			}
-		}
+		f.dirs[outward].refused(out[:n])
 		if err != nil { // broken as a whole
 			f.broken.Store(&err)
 			f.out.close()

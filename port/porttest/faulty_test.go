@@ -192,6 +192,32 @@ func TestFaultyDuplicatesShareNothing(t *testing.T) {
 	})
 }
 
+// Nor does one that is rewritten while the other is made.
+func TestFaultyDuplicatesAreMadeBeforeTheyLeave(t *testing.T) {
+	pipe := port.NewPipe(&port.PipeConfig{Queue: 1 << 12})
+	f := newFaulty(t, pipe, &FaultyConfig{In: Faults{Duplicate: 1}, Queue: 1 << 14})
+	const n = 2000
+	go func() {
+		for i := range n {
+			pipe.Send(numbered(i))
+		}
+	}()
+	r, b := f.Port().Readers()[0], frame.NewBatch(nil)
+	for got := 0; got < 2*n; got += len(b.Frames) {
+		if err := r.Read(b); err != nil {
+			t.Fatal(err)
+		}
+		for i := range b.Frames {
+			if p := b.Frames[i].Bytes(); number(p) != (got+i)/2 {
+				t.Fatalf("frame %d is number %d", got+i, number(p))
+			}
+		}
+		for i := range b.Frames {
+			clear(b.Frames[i].Bytes())
+		}
+	}
+}
+
 // The same seed hits the same frames; another one, others; rates come out right; one
 // rate does not change what another hits; and faults can be set at run time.
 func TestFaultyIsDeterministic(t *testing.T) {
@@ -440,7 +466,7 @@ func TestFaultyConfig(t *testing.T) {
 		}
 	}
 	f := newFaulty(t, fake.New("p"), &FaultyConfig{In: Faults{Loss: 0.5}})
-	if err := f.Set(Faults{}, Faults{Loss: 7}); err == nil || f.faults[inward].Load().Loss != 0.5 {
+	if err := f.Set(Faults{}, Faults{Loss: 7}); err == nil || f.dirs[inward].faults.Loss != 0.5 {
 		t.Errorf("Set of a wrong rate: %v", err)
 	}
 }

@@ -47,59 +47,62 @@ func (s *faultStream) pump(r frame.Reader) {
 // pass draws what happens to a frame and lets a copy of it into the line. The reason is
 // that of a frame for which there is no room.
 func (s *faultStream) pass(o *frame.Out) frame.Reason {
-	faults, counts := s.f.faults[s.dir].Load(), &s.f.counts[s.dir]
-	counts.frames.Add(1)
+	d := &s.f.dirs[s.dir]
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counts.Frames++
 	// As many numbers for each frame, whatever the rates: changing one rate does not
 	// change which frames the other faults hit.
-	var hit [numFaults]bool
-	for i, rate := range faults.rates() {
-		hit[i] = s.rng.Float64() < rate
-	}
+	hit := func(rate float64) bool { return s.rng.Float64() < rate }
+	lost, corrupt, twice, delayed, reorder := hit(d.faults.Loss), hit(d.faults.Corrupt), hit(d.faults.Duplicate), hit(d.faults.Delay), hit(d.faults.Reorder)
 	bit := s.rng.Uint64()
 
-	if hit[loss] {
-		counts.faults[loss].Add(1)
+	if lost {
+		d.counts.Lost++
 		return frame.NotDropped
 	}
 	f := o.F.Clone()
-	if p := f.Bytes(); hit[corrupt] && len(p) > 0 {
+	if p := f.Bytes(); corrupt && len(p) > 0 {
 		bit %= uint64(len(p)) * 8
 		p[bit/8] ^= 1 << (bit % 8)
-		counts.faults[corrupt].Add(1)
+		d.counts.Corrupted++
 	}
 	wait := time.Duration(0)
-	held := hit[reorder] && !hit[delay] && s.held == 0
-	if hit[delay] || held {
-		wait = cmp.Or(faults.By, 10*time.Millisecond)
+	held := reorder && !delayed && s.held == 0
+	if delayed || held {
+		wait = cmp.Or(d.faults.By, 10*time.Millisecond)
 	}
-	id, why := s.put(o, f, wait)
+	put := func(f frame.Frame) (uint64, frame.Reason) {
+		p := passage{out: *o}
+		p.out.F = &f
+		id, why := s.line.put(p, wait)
+		if why == frame.PortFull {
+			d.counts.Full++
+		}
+		return id, why
+	}
+	twin := frame.Frame{}
+	if twice {
+		twin = f.Clone() // whoever gets the first may rewrite it
+	}
+	id, why := put(f)
 	if why != frame.NotDropped {
 		return why
 	}
-	if hit[duplicate] {
-		if _, why := s.put(o, f.Clone(), wait); why == frame.NotDropped {
-			counts.faults[duplicate].Add(1)
+	if twice {
+		if _, why := put(twin); why == frame.NotDropped {
+			d.counts.Duplicated++
 		}
 	}
 	switch {
-	case hit[delay]:
-		counts.faults[delay].Add(1)
+	case delayed:
+		d.counts.Delayed++
 	case held:
-		counts.faults[reorder].Add(1)
+		d.counts.Reordered++
 		s.held = id
 	case s.held != 0:
 		s.line.hurry(s.held)
 		s.held = 0
 	}
 	return frame.NotDropped
-}
-
-func (s *faultStream) put(o *frame.Out, f frame.Frame, wait time.Duration) (uint64, frame.Reason) {
-	p := passage{out: *o}
-	p.out.F = &f
-	id, why := s.line.put(p, wait)
-	if why == frame.PortFull {
-		s.f.counts[s.dir].full.Add(1)
-	}
-	return id, why
 }

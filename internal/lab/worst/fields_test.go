@@ -50,7 +50,7 @@ setting/conf.field.index setting/conf.shape.fields setting/conf.shape.known
 policy.Guard.drops policy.Policy.waits policy.counts.events policy.counts.rules internal/perworker.Set.list
 policy.ruleset.limits
 port.Buffered.done port.Buffered.drops port.Packet.drops port.deviceWriter.out port.transmitter.parts
-port/porttest.faultCounters.faults port/porttest.faultyReader.ps
+port/porttest.faultyReader.ps
 switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick switch.egress.out
 switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
