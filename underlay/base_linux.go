@@ -269,7 +269,7 @@ func (u *base) Stats() Stats {
 		p.all(func(s *txSock) { st.Buffers(0, s.bufferSize(unix.SO_SNDBUF)) })
 	}
 	for _, s := range u.senders {
-		s.count.AddTo(&st)
+		s.Tx.AddTo(&st)
 	}
 	u.errors.AddTo(&st)
 	return Stats(st)

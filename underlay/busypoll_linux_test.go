@@ -28,7 +28,7 @@ func TestUDPBusyPoll(t *testing.T) {
 			}
 		}
 		for _, r := range []*reader{a.readers[0], b.readers[0]} {
-			if r.busy.Max != cfg.BusyPoll {
+			if r.Poll.Max != cfg.BusyPoll {
 				t.Error("BusyPoll has not arrived at the reader")
 			}
 		}

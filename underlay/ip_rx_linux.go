@@ -7,22 +7,21 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// packet makes a frame of message r.at, an IP packet whose payload is the inner packet. It
+// packet makes a frame of message r.At, an IP packet whose payload is the inner packet. It
 // reports false when that has to wait for the next batch.
 //
 // It may be longer than any MTU: fragments come as the packet they were, and what the kernel
 // has joined on its way here (GRO) comes as one, with a TCP checksum that is still to be
 // finished (Linux 6.18).
 func (r *reader) packet(b *frame.Batch, m *sys.Mmsghdr) bool {
-	f := r.frame(b, 0, int(m.Len), true)
+	f := r.whole(b, m)
 	if f == nil {
 		return false
 	}
-	b.Outer[len(b.Outer)-1] = r.outer(m)
 	f.Kind = r.kind
 	if m.Hdr.Flags&unix.MSG_TRUNC != 0 {
 		f.Drop = frame.TooBig
-		r.rx.Truncated.Add(1)
+		r.Rx.Truncated.Add(1)
 	}
 	if r.u.is4 && !pullIPv4(f) {
 		f.Drop = frame.BadHeader

@@ -292,7 +292,7 @@ func TestIPPullHeader(t *testing.T) {
 		{header(0x46, 23), -1}, {header(0x4f, 59), -1}, {header(0x65, 40), -1}, {header(0x05, 40), -1},
 	} {
 		r := newReader(&base{raw: true, is4: true}, nil)
-		r.n = 2
+		r.N = 2
 		arrival{data: tc.p}.put(r, 0)
 		arrival{data: header(0x45, 22), trunc: true}.put(r, 1)
 		b := frame.NewBatch(nil)

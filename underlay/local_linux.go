@@ -180,7 +180,7 @@ func (u *base) commit(m *move) {
 		}
 		r.countDrops()
 		was := r.sock.Swap(s)
-		r.dropped.last = 0
+		r.dropped.Last = 0
 		was.Close()
 	}
 	for _, s := range old {

@@ -471,16 +471,16 @@ func TestSetLocalBetweenChoiceAndSend(t *testing.T) {
 	}
 	dropped := u.Stats().RxOverflow
 	s := newSender(&u.base)
-	s.win, s.set = []frame.Datagram{to("x", 0, endpoint(t, addrPort(f.two, 4789)))}, u.sets.Get(0)
-	chosen, _ := s.socket(0, s.kind(&s.win[0], 1))
+	s.Window, s.set = []frame.Datagram{to("x", 0, endpoint(t, addrPort(f.two, 4789)))}, u.sets.Get(0)
+	chosen, _ := s.socket(0, s.kind(&s.Window[0], 1))
 	s.add(chosen, 0)
 	for _, a := range []string{f.two, f.one, f.two} {
 		if err := u.SetLocal(netip.MustParseAddr(a)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if s.flush(chosen); s.down || s.win[0].Lost != 0 {
-		t.Errorf("lost %d, %v", s.win[0].Lost, s.win[0].Drop)
+	if s.flush(chosen); s.down || s.Window[0].Lost != 0 {
+		t.Errorf("lost %d, %v", s.Window[0].Lost, s.Window[0].Drop)
 	}
 	if got := receive(t, u, 1); got[0].Payload != "x" || got[0].Outer.Src.Host() != endpoint(t, addrPort(f.two, 0)) {
 		t.Errorf("%+v", got)

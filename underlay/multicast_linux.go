@@ -38,7 +38,7 @@ type groupSock struct {
 	group   netip.Addr
 	users   int // Joins without their Leave
 	index   int // of the interface on which it is a member
-	dropped dropCounter
+	dropped datagrams.Drops
 }
 
 func newGroups(u *base) (*groups, error) {
@@ -137,8 +137,8 @@ func (g *groups) add(group netip.Addr) error {
 func (g *groups) remove(n int) {
 	all := slices.Clone(*g.socks.Load())
 	s := all[n]
-	s.dropped.ask(s.sock)
-	g.gone += s.dropped.total
+	s.drops(&s.dropped)
+	g.gone += s.dropped.Total
 	s.Close()
 	all[n] = nil
 	g.socks.Store(&all)
@@ -170,11 +170,11 @@ func (g *groups) close() error {
 }
 
 func (g *groups) addTo(st *datagrams.Counts) {
-	g.rx.rx.AddTo(st)
+	g.rx.Rx.AddTo(st)
 	st.RxOverflow += g.gone
 	g.each(func(s *groupSock) {
-		s.dropped.ask(s.sock)
-		st.RxOverflow += s.dropped.total
+		s.drops(&s.dropped)
+		st.RxOverflow += s.dropped.Total
 		st.Buffers(s.bufferSize(unix.SO_RCVBUF), 0)
 	})
 }

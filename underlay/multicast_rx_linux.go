@@ -34,21 +34,20 @@ func (r *groupReader) recv(epfd uintptr) bool {
 	for {
 		n, err := unix.EpollWait(int(epfd), r.ready[:], 0)
 		switch {
-		case err == unix.EINTR, err == nil && n == 0 && r.busy.Again():
+		case err == unix.EINTR, err == nil && n == 0 && r.Poll.Again():
 			continue
 		case err != nil:
-			r.errno, _ = err.(unix.Errno)
+			r.Errno, _ = err.(unix.Errno)
 			return true
 		case n == 0:
-			r.release()
-			r.want = minWant
+			r.Rest()
 			return false
 		}
 		s := r.g.numbered(r.ready[0].Fd)
 		if s == nil || s.raw.Control(r.from) != nil { // left meanwhile
 			continue
 		}
-		if r.n > 0 || r.errno != 0 {
+		if r.N > 0 || r.Errno != 0 {
 			return true
 		}
 	}
@@ -57,7 +56,7 @@ func (r *groupReader) recv(epfd uintptr) bool {
 // receive takes what one socket has.
 func (r *groupReader) receive(fd uintptr) {
 	r.prepare()
-	r.take(fd)
+	r.Take(fd)
 }
 
 // newEpoll returns an epoll instance that the runtime waits for.

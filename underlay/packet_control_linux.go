@@ -122,7 +122,7 @@ func (p *Packet) say(b []byte) (why frame.Reason) {
 		if _, errno := sys.WriteFD(fd, b); errno == 0 {
 			why = frame.NotDropped
 		} else {
-			why, _ = verdict(unix.Errno(errno))
+			why, _ = datagrams.Verdict(unix.Errno(errno))
 		}
 	})
 	return why

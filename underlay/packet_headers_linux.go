@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -31,7 +32,7 @@ func (s *packetSender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *f
 			Src: [4]byte(s.at.rules.ip[12:]), Dst: [4]byte(to.IP[12:]),
 		}
 		if !d.DF {
-			h.ID = uint16(p.id.Add(maxSegs))
+			h.ID = uint16(p.id.Add(datagrams.MaxSegs))
 		}
 		h.Put(ip)
 		ip = ip[wire.IPv4Len:]

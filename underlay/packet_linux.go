@@ -167,7 +167,7 @@ func (p *Packet) Stats() Stats {
 		st.Buffers(r.sock.Buffer(true), 0)
 	}
 	for _, s := range p.senders {
-		s.count.AddTo(&st)
+		s.Tx.AddTo(&st)
 	}
 	p.late.AddTo(&st)
 	p.errors.AddTo(&st)

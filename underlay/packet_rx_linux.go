@@ -11,26 +11,27 @@ import (
 // A packetReader receives from one packet socket. One message is one Ethernet frame, of one
 // datagram or of a run. Its frames lie where it was received.
 type packetReader struct {
-	inbox
+	datagrams.Inbox
 	p    *Packet
 	sock *sys.PacketSocket
 	call func(fd uintptr) bool // recv, made once
 
-	place  *packetPlace // while something is delivered
-	inside bool         // info is of message at, of which some is left
-	info   packetInfo   // of message at
-	heads  [rxMessages]vnet
-	iov    [rxMessages][2]unix.Iovec
+	place *packetPlace // while something is delivered
+	info  packetInfo   // of message at
+	heads [datagrams.MaxMessages]vnet
+	iov   [datagrams.MaxMessages][2]unix.Iovec
+
+	dropped datagrams.Drops
 }
 
 func newPacketReader(p *Packet, s *sys.PacketSocket) *packetReader {
-	r := &packetReader{p: p, sock: s, inbox: inbox{want: minWant, busy: sys.BusyPoll{Max: p.cfg.BusyPoll}}}
+	r := &packetReader{p: p, sock: s, Inbox: datagrams.Inbox{Want: datagrams.MinWant, Poll: sys.BusyPoll{Max: p.cfg.BusyPoll}}}
 	r.call = r.recv
-	for i := range r.msgs {
-		h := &r.msgs[i].Hdr
+	for i := range r.Msgs {
+		h := &r.Msgs[i].Hdr
 		r.iov[i][0].Base = &r.heads[i][0]
 		r.iov[i][0].SetLen(vnetLen)
-		h.Iov, r.into[i] = &r.iov[i][0], &r.iov[i][1]
+		h.Iov, r.Into[i] = &r.iov[i][0], &r.iov[i][1]
 		h.SetIovlen(2)
 	}
 	return r
@@ -40,17 +41,17 @@ func newPacketReader(p *Packet, s *sys.PacketSocket) *packetReader {
 // batches unless there are more than [frame.MaxBatch]. What is refused has its Drop set.
 func (r *packetReader) Read(b *frame.Batch) error {
 	b.Reset()
-	r.pool = b.Pool()
-	defer func() { r.pool = nil }()
+	r.Pool = b.Pool()
+	defer func() { r.Pool = nil }()
 	for {
-		if r.at == r.n {
+		if r.At == r.N {
 			if err := r.receive(b); err != nil {
-				r.release()
+				r.Release()
 				b.Release()
 				return r.p.dev.Ended(err)
 			}
 		} else if err := r.p.dev.Stopped(); err != nil {
-			return r.stop(b, err)
+			return r.Stop(b, err)
 		}
 		r.deliver(b)
 		if len(b.Frames) > 0 { // else nothing was for us
@@ -62,17 +63,17 @@ func (r *packetReader) Read(b *frame.Batch) error {
 // receive waits for messages.
 func (r *packetReader) receive(b *frame.Batch) error {
 	for failed := 0; ; failed++ {
-		r.n, r.at, r.errno, r.inside = 0, 0, 0, false
+		r.N, r.At, r.Errno = 0, 0, 0
 		if err := r.sock.Conn.Read(r.call); err != nil {
 			return err
 		}
-		switch r.errno {
+		switch r.Errno {
 		case 0:
-			r.adapt()
+			r.Adapt()
 			return nil
 		case unix.ENETDOWN: // told once when the interface goes down
 		case unix.EINVAL: // a superframe that virtio has no name for, gone with the error (Linux 6.18)
-			r.rx.Errors.Add(1)
+			r.Rx.Errors.Add(1)
 			b.Reset()
 			if b.New(0) != nil {
 				b.Frames[0].Drop = frame.BadHeader
@@ -80,13 +81,13 @@ func (r *packetReader) receive(b *frame.Batch) error {
 			}
 			return nil
 		case unix.ENOMEM, unix.ENOBUFS:
-			r.rx.Errors.Add(1)
+			r.Rx.Errors.Add(1)
 		default:
-			return r.errno
+			return r.Errno
 		}
-		r.release()
+		r.Release()
 		b.Release()
-		if err := backOff(failed, r.p.dev.Done()); err != nil {
+		if err := datagrams.BackOff(failed, r.p.dev.Done()); err != nil {
 			return err
 		}
 	}
@@ -95,15 +96,15 @@ func (r *packetReader) receive(b *frame.Batch) error {
 // recv is called when the socket may be readable; false asks to be called again when it is.
 // It holds no packet memory while it waits.
 func (r *packetReader) recv(fd uintptr) bool {
-	r.prepare(frame.BlockSize)
-	return r.take(fd)
+	r.Prepare(frame.BlockSize)
+	return r.Take(fd)
 }
 
 // deliver makes frames of the messages received, as many as the batch takes.
 func (r *packetReader) deliver(b *frame.Batch) {
 	taken := 0
 	r.place = r.p.place.Load()
-	for ; r.at < r.n; r.at, r.inside = r.at+1, false {
+	for ; r.At < r.N; r.At++ {
 		before := len(b.Frames)
 		done := r.split(b)
 		if len(b.Frames) > before && b.Frames[before].Drop == frame.NotDropped {
@@ -113,22 +114,22 @@ func (r *packetReader) deliver(b *frame.Batch) {
 			break
 		}
 	}
-	r.rx.Datagrams.Add(uint64(taken))
+	r.Rx.Datagrams.Add(uint64(taken))
 }
 
-// split makes frames of message r.at, or of what is left of it. It reports false when some
+// split makes frames of message r.At, or of what is left of it. It reports false when some
 // are left for the next batch.
 func (r *packetReader) split(b *frame.Batch) bool {
-	x, start := r.blocks[r.at][:], roomAt(r.at)
-	m, p := &r.msgs[r.at], &r.info
-	if !r.inside {
+	x, start := r.Blocks[r.At][:], datagrams.RoomAt(r.At)
+	m, p := &r.Msgs[r.At], &r.info
+	if !r.Begun() {
 		n := max(int(m.Len)-vnetLen, 0)
-		drop, ours := r.place.rules.parse(x[start:start+n], &r.heads[r.at], p)
+		drop, ours := r.place.rules.parse(x[start:start+n], &r.heads[r.At], p)
 		if !ours {
 			return true
 		}
 		if m.Hdr.Flags&unix.MSG_TRUNC != 0 {
-			r.rx.Truncated.Add(1)
+			r.Rx.Truncated.Add(1)
 			drop = frame.TooBig
 		}
 		if drop != frame.NotDropped {
@@ -144,39 +145,19 @@ func (r *packetReader) split(b *frame.Batch) bool {
 	seg := p.seg
 	if seg == 0 {
 		seg = p.to - p.from
-	} else if left := (p.to - p.from + seg - 1) / seg; left > frame.MaxBatch-len(b.Frames) && len(b.Frames) > 0 {
-		r.inside = true
+	}
+	// The outer headers, which nobody needs any more, are room in front of the first.
+	if !r.Split(b, p.from, p.to, seg, r.outer(p)) {
 		return false
-	} else if !r.inside {
-		r.rx.Runs.Add(1)
-		r.rx.Segments.Add(uint64(left))
 	}
-	outer := r.outer(p)
-	for first := !r.inside; ; first = false {
-		end := min(p.from+seg, p.to)
-		lo, hi := start+p.from, start+end
-		if first { // the outer headers, which nobody needs any more, are room in front of it
-			lo = start - frame.Headroom
-		}
-		if end == p.to {
-			hi = len(x)
-		}
-		f := b.Borrow(x[lo:hi:hi], start+p.from-lo, start+end-lo)
-		if f == nil {
-			r.inside = true
-			return false
-		}
-		if p.csum != 0 {
-			f.GSO = frame.GSO{
-				Flags: frame.NeedsCsum, Type: p.inner, Size: uint16(p.size),
-				CsumStart: uint16(start + p.csum - lo), CsumOffset: uint16(p.offset),
-			}
-		}
-		b.Outer[len(b.Outer)-1] = outer
-		if p.from = end; end == p.to {
-			return true
+	if p.csum != 0 {
+		f := &b.Frames[len(b.Frames)-1]
+		f.GSO = frame.GSO{
+			Flags: frame.NeedsCsum, Type: p.inner, Size: uint16(p.size),
+			CsumStart: uint16(frame.Headroom + p.csum), CsumOffset: uint16(p.offset),
 		}
 	}
+	return true
 }
 
 func (r *packetReader) outer(p *packetInfo) frame.Outer {
@@ -193,8 +174,8 @@ func (r *packetReader) outer(p *packetInfo) frame.Outer {
 
 func (r *packetReader) addTo(st *datagrams.Counts) {
 	if v, ok := r.sock.Drops(); ok {
-		r.dropped.seen(v)
+		r.dropped.Seen(v)
 	}
-	st.RxOverflow += r.dropped.total
-	r.rx.AddTo(st)
+	st.RxOverflow += r.dropped.Total
+	r.Rx.AddTo(st)
 }

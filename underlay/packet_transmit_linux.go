@@ -11,23 +11,17 @@ import (
 
 // flush sends the frames built so far and forgets them.
 func (s *packetSender) flush() {
-	if s.out.n > 0 {
+	if s.out.N > 0 {
 		// Control, not Write: it holds the descriptor open as well, and does not
 		// make the senders wait for each other.
 		if err := s.p.send.Conn.Control(s.call); err != nil {
 			s.down = net.ErrClosed
-			for _, c := range s.out.who[:s.out.n] {
-				s.lose(c.copyOf, frame.PortDown)
+			for _, c := range s.out.Who[:s.out.N] {
+				s.Lose(c, frame.PortDown)
 			}
 		}
 	}
-	s.out.clear()
-}
-
-// clear forgets what was built: the frames are not ours any more.
-func (t *packetBatch) clear() {
-	clear(t.iov)
-	t.n, t.iov = 0, t.iov[:0]
+	s.out.Clear()
 }
 
 func (s *packetSender) transmit(fd uintptr) { s.push(fd, &s.out) }
@@ -35,33 +29,22 @@ func (s *packetSender) transmit(fd uintptr) { s.push(fd, &s.out) }
 // push sends frames. When one is refused it goes on with the next: each costs its own copy
 // only. A run that is refused as such is sent again as single datagrams.
 func (s *packetSender) push(fd uintptr, t *packetBatch) {
-	for off := 0; off < t.n; {
-		n, errno := s.p.sendmmsg(fd, t.msgs[off:t.n], unix.MSG_DONTWAIT)
-		s.sum.Calls++
-		switch {
+	for off := 0; off < t.N; {
+		n, errno := s.p.sendmmsg(fd, t.Msgs[off:t.N], unix.MSG_DONTWAIT)
+		s.Sum.Calls++
+		switch who := t.Who[off:t.N]; {
 		case errno == unix.EINTR:
-			continue
 		case errno == 0:
-			for i := range t.who[off : off+n] {
-				s.sum.Sent(int(t.who[off+i].segs))
-			}
+			s.Sent(who[:n])
 			off += n
-			continue
-		case t.who[off].segs > 1 && refused(errno):
-			s.cutApart(fd, &t.who[off])
+		case who[0].Segs > 1 && datagrams.RefusedRun(errno):
+			s.cutApart(fd, &who[0])
 			off++
-			continue
-		case errno == unix.ENXIO && s.down == nil:
-			s.down = s.p.dev.Ended(errno)
-		}
-		why := packetVerdict(errno)
-		s.lose(t.who[off].copyOf, why)
-		off++
-		if errno == unix.EAGAIN {
-			// The socket's buffer is full: no room for the rest either.
-			for ; off < t.n; off++ {
-				s.lose(t.who[off].copyOf, why)
+		default:
+			if errno == unix.ENXIO && s.down == nil {
+				s.down = s.p.dev.Ended(errno)
 			}
+			off += s.Refused(who, errno, packetVerdict(errno))
 		}
 	}
 }
@@ -82,52 +65,32 @@ func packetVerdict(e unix.Errno) frame.Reason {
 }
 
 // cutApart sends the datagrams of a run that was refused one by one.
-func (s *packetSender) cutApart(fd uintptr, who *packetCopy) {
+func (s *packetSender) cutApart(fd uintptr, who *datagrams.Copy) {
 	i, k, set := s.i, s.k, s.set
-	d, t := &s.win[who.d], &s.apart
-	to := &d.To[who.to]
-	s.i, s.k, s.set = who.d, who.to, s.p.sets.Get(d.Set)
+	d, t := &s.Window[who.D], &s.apart
+	to := &d.To[who.To]
+	s.i, s.k, s.set = who.D, who.To, s.p.sets.Get(d.Set)
 	if h, _ := s.nextHop(to); h != nil && h.mac.Load() != 0 {
 		c := datagrams.At(d.Parts, 0)
-		c.Skip(int(who.off))
-		seg := int(who.seg)
-		off, n := int(who.off), min(datagrams.Size(d), int(who.off)+int(who.segs)*seg)
+		c.Skip(int(who.Off))
+		seg := int(who.Seg)
+		off, n := int(who.Off), min(datagrams.Size(d), int(who.Off)+int(who.Segs)*seg)
 		for ; off < n; off += seg {
-			if t.n == chunk || len(t.iov)+len(d.Parts)+1 > allIov {
+			if !t.Fits(len(d.Parts) + 1) {
 				s.push(fd, t)
-				t.clear()
+				t.Clear()
 			}
 			s.add(t, frame.MACFrom(h.mac.Load()), d, to, &c, off, min(seg, n-off), seg)
 		}
 		s.push(fd, t)
 	} else {
-		s.lose(who.copyOf, frame.Unresolved)
+		s.Lose(*who, frame.Unresolved)
 	}
-	t.clear()
+	t.Clear()
 	s.i, s.k, s.set = i, k, set
-}
-
-// lose books what one message carries. A copy that is lost in several pieces, which follow
-// each other, is one copy lost.
-func (s *packetSender) lose(c copyOf, why frame.Reason) {
-	if c.d != s.last.d || c.to != s.last.to {
-		datagrams.Lose(&s.win[c.d], why)
-	}
-	s.last = c
-	s.count.Lost[why].Add(uint64(c.segs))
 }
 
 // loseCopy books n bytes of the copy in hand.
 func (s *packetSender) loseCopy(why frame.Reason, n, seg int) {
-	s.lose(copyOf{d: s.i, segs: int32(max(1, (n+max(seg, 1)-1)/max(seg, 1))), to: s.k}, why)
-}
-
-// loseAll books every copy of the datagram in hand.
-func (s *packetSender) loseAll(why frame.Reason) {
-	d := &s.win[s.i]
-	segs := datagrams.Segments(d)
-	for range d.To {
-		datagrams.Lose(d, why)
-		s.count.Lost[why].Add(uint64(segs))
-	}
+	s.Lose(datagrams.Copy{D: s.i, Segs: int32(max(1, (n+max(seg, 1)-1)/max(seg, 1))), To: s.k}, why)
 }

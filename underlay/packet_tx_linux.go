@@ -3,30 +3,27 @@ package underlay
 import (
 	"encoding/binary"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
-	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
 // A packetSender is one worker's scratch over the shared transmit socket. It builds one frame
 // for each copy of a datagram, or for each piece of a run, in the order of the datagrams, and
-// sends them by sendmmsg, at most chunk at a time.
+// sends them by sendmmsg, at most datagrams.Chunk at a time.
 type packetSender struct {
 	p    *Packet
 	call func(fd uintptr) // transmit, made once
 
-	at   *packetPlace     // while something is sent
-	win  []frame.Datagram // the window in hand
-	down error            // the underlay was closed, or broken, under us
-	last copyOf           // the copy that was lost last
-	hop  *hop             // of the endpoint before
-	all  hop              // in its place, of a multicast group
-	to   frame.Endpoint   // its host
+	datagrams.Ledger
+	at   *packetPlace   // while something is sent
+	down error          // the underlay was closed, or broken, under us
+	hop  *hop           // of the endpoint before
+	all  hop            // in its place, of a multicast group
+	to   frame.Endpoint // its host
 
 	i      uint8 // the datagram in hand
 	k      int32 // its copy
@@ -35,24 +32,12 @@ type packetSender struct {
 	paid   bool   // it is known
 
 	out, apart packetBatch
-
-	sum   datagrams.Sum // of one Send
-	count datagrams.Tx
 }
 
 // A packetBatch is frames on their way to the kernel.
 type packetBatch struct {
-	n     int
-	msgs  [chunk]sys.Mmsghdr
-	heads [chunk][vnetLen + packetHead]byte
-	who   [chunk]packetCopy
-	iov   []unix.Iovec // of capacity allIov, which it never outgrows
-}
-
-// A packetCopy says what a message carries: a copy of a datagram, or a piece of one.
-type packetCopy struct {
-	copyOf
-	off int32 // of the piece in the payload
+	datagrams.Outbox
+	heads [datagrams.Chunk][vnetLen + packetHead]byte
 }
 
 // packetHead is the longest headers: Ethernet, IPv6 and UDP.
@@ -61,8 +46,7 @@ const packetHead = wire.EthernetLen + wire.IPv6Len + wire.UDPLen
 func newPacketSender(p *Packet) *packetSender {
 	s := &packetSender{p: p}
 	s.call = s.transmit
-	s.out.iov = make([]unix.Iovec, 0, allIov)
-	s.apart.iov = make([]unix.Iovec, 0, allIov)
+	s.out.Outbox, s.apart.Outbox = datagrams.NewOutbox(), datagrams.NewOutbox()
 	return s
 }
 
@@ -75,27 +59,25 @@ func newPacketSender(p *Packet) *packetSender {
 // yet, but for the first few packets, as Unresolved.
 func (s *packetSender) Send(ds []frame.Datagram) error {
 	s.down, s.at = nil, s.p.place.Load()
-	for len(ds) > 0 {
-		n := min(window, len(ds))
-		s.win, s.last = ds[:n:n], copyOf{to: -1}
-		for i := range s.win {
-			s.datagram(uint8(i))
-		}
-		s.flush()
-		ds = ds[n:]
-	}
-	s.win, s.hop, s.at = nil, nil, nil
-	s.count.Add(&s.sum)
+	s.Ledger.Send(ds, s.window)
+	s.hop, s.at = nil, nil
 	return s.down
+}
+
+func (s *packetSender) window() {
+	for i := range s.Window {
+		s.datagram(uint8(i))
+	}
+	s.flush()
 }
 
 // datagram builds all copies of datagram i.
 func (s *packetSender) datagram(i uint8) {
-	d := &s.win[i]
+	d := &s.Window[i]
 	d.Lost, d.Drop = 0, frame.NotDropped
 	s.i, s.paid = i, false
 	if s.set = s.p.sets.Get(d.Set); s.set == nil {
-		s.loseAll(frame.SendFailed)
+		s.LoseAll(i, frame.SendFailed)
 		return
 	}
 	n, seg := datagrams.Size(d), int(d.Seg)
@@ -124,10 +106,10 @@ func (s *packetSender) datagram(i uint8) {
 // perFrame returns how many datagrams of a run of n bytes one frame carries, 1 when the kernel
 // is not to cut runs.
 func (s *packetSender) perFrame(d *frame.Datagram, n, seg int) int {
-	if n == seg || !s.set.runs || !s.p.runs.Load() || len(d.Parts) >= maxIov {
+	if n == seg || !s.set.runs || !s.p.runs.Load() || len(d.Parts) >= datagrams.MaxIov {
 		return 1
 	}
-	return max(1, min(maxSegs, (maxPacket-datagrams.UDPHeaders(s.p.is4))/seg))
+	return max(1, min(datagrams.MaxSegs, (datagrams.MaxPacket-datagrams.UDPHeaders(s.p.is4))/seg))
 }
 
 // copy builds the copy of a datagram to one endpoint: frames of per datagrams each.
@@ -233,61 +215,36 @@ func (s *packetSender) ipLen() int { return datagrams.IPHeader(s.p.is4) }
 // add builds one frame of the size bytes of the payload that c is at, cut into pieces of seg
 // if that is less, and moves c behind them.
 func (s *packetSender) add(t *packetBatch, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, c *datagrams.Cursor, off, size, seg int) {
-	if t == &s.out && (t.n == chunk || len(t.iov)+min(len(d.Parts)+1, maxIov) > allIov) {
+	if t == &s.out && !t.Fits(len(d.Parts)+1) {
 		s.flush()
 	}
-	segs := 1
+	who := datagrams.Copy{D: s.i, Segs: 1, To: s.k, Off: int32(off)}
 	if size > seg {
-		segs = (size + seg - 1) / seg
+		who.Segs, who.Seg = int32((size+seg-1)/seg), d.Seg
 	}
-	who := packetCopy{copyOf{d: s.i, segs: int32(segs), to: s.k}, int32(off)}
-	if segs > 1 {
-		who.seg = d.Seg
-	}
-	head := t.heads[t.n][:]
+	head := t.heads[t.N][:]
 	p := s.p
 	at := wire.EthernetLen + s.ipLen()
 	b := head[p.head : p.head+at+wire.UDPLen]
-	first := len(t.iov)
-	t.iov = append(t.iov, unix.Iovec{Base: &head[0]})
-	t.iov[first].SetLen(p.head + len(b))
-	from := *c
-	if !t.take(c, size, first) {
-		clear(t.iov[first:])
-		t.iov = t.iov[:first]
-		*c = from
+	first := len(t.IOV)
+	t.IOV = append(t.IOV, unix.Iovec{Base: &head[0]})
+	t.IOV[first].SetLen(p.head + len(b))
+	iov, took := t.Take(first, c, size, 0)
+	if took < size {
 		c.Skip(size)
-		s.lose(who.copyOf, frame.SendFailed)
+		s.Lose(who, frame.SendFailed)
 		return
 	}
 	s.headers(b, mac, d, to, size)
 	v := (*vnet)(head)
 	switch {
 	case p.head == 0 && s.set.sum:
-		s.setSum(b[at:], s.pseudo(b, size), s.payload(t.iov[first+1:], d, size))
-	case p.head > 0 && (s.set.sum || segs > 1):
+		s.setSum(b[at:], s.pseudo(b, size), s.payload(iov[1:], d, size))
+	case p.head > 0 && (s.set.sum || who.Segs > 1):
 		wire.UDP(b[at:]).SetChecksum(wire.Fold(s.pseudo(b, size)))
-		v.put(at, who.seg)
+		v.put(at, who.Seg)
 	case p.head > 0:
 		*v = vnet{}
 	}
-	t.msgs[t.n].Hdr.Iov = &t.iov[first]
-	t.msgs[t.n].Hdr.SetIovlen(len(t.iov) - first)
-	t.who[t.n] = who
-	t.n++
-}
-
-// take appends the next n bytes of c, and reports whether they are few enough pieces.
-func (t *packetBatch) take(c *datagrams.Cursor, n, first int) bool {
-	for n > 0 {
-		if len(t.iov) == cap(t.iov) || len(t.iov)-first == maxIov {
-			return false
-		}
-		part := c.Next(n)
-		v := unix.Iovec{Base: unsafe.SliceData(part)}
-		v.SetLen(len(part))
-		t.iov = append(t.iov, v)
-		n -= len(part)
-	}
-	return true
+	t.Put(iov, who)
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -43,8 +44,8 @@ type subject struct {
 	t    *testing.T
 	name string
 	u    network
-	in   *inbox      // nil for Memory
-	rest func() bool // something is received and not handed over
+	in   *datagrams.Inbox // nil for Memory
+	rest func() bool      // something is received and not handed over
 	r    frame.Reader
 	b    *frame.Batch
 	feed func() // has something sent to it; what it is comes in one or two messages of up to 64 datagrams
@@ -97,7 +98,7 @@ func (v *veth) readUDP(k int, group bool) *subject {
 	to := endpoint(v.t, a)
 	var u *UDP
 	v.a.Do(func() { u = listen(v.t, a.String(), nil) })
-	x := &subject{u: u, in: &u.readers[0].inbox, r: u.Readers()[0]}
+	x := &subject{u: u, in: &u.readers[0].Inbox, r: u.Readers()[0]}
 	r := u.readers[0]
 	if group {
 		g := netip.AddrFrom4([4]byte{239, 1, 1, byte(k)})
@@ -108,7 +109,7 @@ func (v *veth) readUDP(k int, group bool) *subject {
 			v.t.Fatal(err)
 		}
 		to = endpoint(v.t, netip.AddrPortFrom(g, 4789))
-		x.in, x.r, r = &u.groups.rx.inbox, u.Readers()[1], u.groups.rx.reader
+		x.in, x.r, r = &u.groups.rx.Inbox, u.Readers()[1], u.groups.rx.reader
 	}
 	call := r.call
 	r.call = func(fd uintptr) bool { return x.fails() || call(fd) }
@@ -119,7 +120,7 @@ func (v *veth) readUDP(k int, group bool) *subject {
 func (v *veth) readIP(k int) *subject {
 	a := v.mine(120 + k)
 	u := v.ip(v.a, a.Addr())
-	x := &subject{u: u, in: &u.readers[0].inbox, r: u.Readers()[0]}
+	x := &subject{u: u, in: &u.readers[0].Inbox, r: u.Readers()[0]}
 	call := u.readers[0].call
 	u.readers[0].call = func(fd uintptr) bool { return x.fails() || call(fd) }
 	inner := make([]byte, 20)
@@ -152,7 +153,7 @@ func (v *veth) readPacket(k, queues int) *subject {
 			_ = q.sock.Conn.Control(func(fd uintptr) {
 				fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 				if n, _ := unix.Poll(fds, 0); n > 0 {
-					x.in, x.r = &q.inbox, p.Readers()[i]
+					x.in, x.r = &q.Inbox, p.Readers()[i]
 					call := q.call
 					q.call = func(fd uintptr) bool { return x.fails() || call(fd) }
 				}
@@ -186,7 +187,7 @@ func (x *subject) fails() bool {
 	if !x.failing.Load() {
 		return false
 	}
-	x.in.errno = unix.ENOMEM
+	x.in.Errno = unix.ENOMEM
 	return true
 }
 
@@ -211,7 +212,7 @@ func inRead() (n int) {
 func (x *subject) enter(s state) {
 	t := x.t
 	if x.in != nil {
-		x.rest = func() bool { return x.in.at < x.in.n }
+		x.rest = func() bool { return x.in.At < x.in.N }
 	}
 	x.b, x.ended = frame.NewBatch(new(frame.Arenas)), make(chan error, 1)
 	switch s {
@@ -239,7 +240,7 @@ func (x *subject) enter(s state) {
 		if x.rest() != (s == stateRest) {
 			t.Fatalf("%s: is not", x.name)
 		}
-		if x.in != nil && x.in.blocks[0] == nil || len(x.b.Frames) == 0 {
+		if x.in != nil && x.in.Blocks[0] == nil || len(x.b.Frames) == 0 {
 			t.Fatalf("%s: holds no memory", x.name)
 		}
 	}
@@ -277,7 +278,7 @@ func (x *subject) wantEnd(s state, rest bool, want error) {
 	if want == frame.ErrPaused && s == stateRest || x.in == nil {
 		return
 	}
-	if i := slices.IndexFunc(x.in.blocks[:], func(b *frame.Block) bool { return b != nil }); i >= 0 || x.rest() {
+	if i := slices.IndexFunc(x.in.Blocks[:], func(b *frame.Block) bool { return b != nil }); i >= 0 || x.rest() {
 		x.t.Errorf("%s: holds message memory", x.name)
 	}
 }

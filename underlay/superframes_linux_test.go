@@ -37,7 +37,7 @@ func TestSuperframes(t *testing.T) {
 				return x.yes
 			}
 			r.u.superframes.Store(&f)
-			r.n = 1
+			r.N = 1
 			x.m.put(r, 0)
 			b := frame.NewBatch(nil)
 			for range taken {
@@ -45,7 +45,7 @@ func TestSuperframes(t *testing.T) {
 			}
 			r.deliver(b)
 			fs := b.Frames[taken:]
-			if r.at < r.n {
+			if r.At < r.N {
 				if len(fs) != 0 || taken == 0 {
 					t.Fatalf("%s: %d frames, and some left", x.name, len(fs))
 				}
@@ -53,7 +53,7 @@ func TestSuperframes(t *testing.T) {
 				r.deliver(b)
 				fs = b.Frames
 			}
-			if len(fs) != x.frames || (asked > 0) != x.asked || r.at != r.n {
+			if len(fs) != x.frames || (asked > 0) != x.asked || r.At != r.N {
 				t.Fatalf("%s: %d frames, asked %d times", x.name, len(fs), asked)
 			}
 			want := frame.GSO{}
@@ -63,7 +63,7 @@ func TestSuperframes(t *testing.T) {
 			if f := &fs[0]; f.Drop != x.drop || f.GSO != want || f.Headroom() != frame.Headroom || x.frames == 1 && x.drop == 0 && !bytes.Equal(f.Bytes(), x.m.data) {
 				t.Errorf("%s: %v %+v, %d bytes", x.name, f.Drop, f.GSO, f.Len())
 			}
-			if n := r.rx.Truncated.Load(); n != 0 && x.drop == 0 && !x.m.trunc {
+			if n := r.Rx.Truncated.Load(); n != 0 && x.drop == 0 && !x.m.trunc {
 				t.Errorf("%s: %d counted as cut", x.name, n)
 			}
 		}

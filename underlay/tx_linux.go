@@ -13,20 +13,14 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-const (
-	chunk  = 128  // messages handed to the kernel at once
-	window = 64   // datagrams sorted by source port at once
-	maxIov = 1024 // UIO_MAXIOV: pieces of memory the kernel takes for one message
-	allIov = 2 * maxIov
-	txCtl  = 3 * sys.CmsgInt
-)
+const txCtl = 3 * sys.CmsgInt
 
 // A sender is one worker's scratch over the shared transmit sockets.
 //
 // It sorts a window of datagrams by source port, or by protocol where there are no ports
 // (a run by that of its first packet), keeping their order, and builds one
 // message for each copy, or for each piece of a run. What belongs to one socket goes out
-// by sendmmsg, at most chunk messages at a time; when the next datagram of a port needs
+// by sendmmsg, at most datagrams.Chunk messages at a time; when the next datagram of a port needs
 // another kind of socket, what came before it goes out first.
 type sender struct {
 	u    *base
@@ -34,39 +28,23 @@ type sender struct {
 	sock *txSock          // that transmit is called for
 	errs *errReader
 
-	win  []frame.Datagram // the window in hand
-	set  *txSet           // whose datagrams are sent
-	next [window]uint8    // the datagram after this one on the same port
-	down bool             // the underlay was closed under us
-	last copyOf           // the copy that was lost last
+	set  *txSet                     // whose datagrams are sent
+	next [datagrams.MaxWindow]uint8 // the datagram after this one on the same port
+	down bool                       // the underlay was closed under us
 
-	// Messages, of which there are n.
-	n     int
-	msgs  [chunk]sys.Mmsghdr
-	names [chunk]sys.Sockaddr
-	ctl   [chunk][txCtl]byte
-	who   [chunk]copyOf
-	iov   []unix.Iovec // of capacity allIov, which it never outgrows
+	datagrams.Ledger
+	out   datagrams.Outbox
+	names [datagrams.Chunk]sys.Sockaddr // of the messages
+	ctl   [datagrams.Chunk][txCtl]byte
 
 	apart apart // a run that was refused
-
-	sum   datagrams.Sum // of one Send
-	count datagrams.Tx
-}
-
-// copyOf says what a message carries: a copy of a datagram, or a piece of one.
-type copyOf struct {
-	d    uint8  // index of win
-	seg  uint16 // of a run, else 0
-	segs int32  // datagrams on the wire
-	to   int32  // index of the datagram's To
 }
 
 func newSender(u *base) *sender {
-	s := &sender{u: u, errs: newErrReader(u), iov: make([]unix.Iovec, 0, allIov)}
+	s := &sender{u: u, errs: newErrReader(u), out: datagrams.NewOutbox()}
 	s.call = s.transmit
-	for i := range s.msgs {
-		s.msgs[i].Hdr.Name = (*byte)(unsafe.Pointer(&s.names[i]))
+	for i := range s.out.Msgs {
+		s.out.Msgs[i].Hdr.Name = (*byte)(unsafe.Pointer(&s.names[i]))
 	}
 	return s
 }
@@ -81,28 +59,21 @@ func newSender(u *base) *sender {
 // as SendFailed. What an IP underlay cannot send, as it is no IP packet, is lost as BadHeader.
 func (s *sender) Send(ds []frame.Datagram) error {
 	s.down = false
-	for len(ds) > 0 {
-		n := min(window, len(ds))
-		s.win, s.last = ds[:n:n], copyOf{to: -1}
-		s.sendWindow()
-		ds = ds[n:]
-	}
-	s.win = nil
-	s.count.Add(&s.sum)
+	s.Ledger.Send(ds, s.window)
 	if s.down {
 		return net.ErrClosed
 	}
 	return nil
 }
 
-// sendWindow sends the datagrams in s.win, set by set.
-func (s *sender) sendWindow() {
+// window sends the datagrams in s.Window, set by set.
+func (s *sender) window() {
 	var sets uint32 // bit k: something for set k
-	for i := range s.win {
-		d := &s.win[i]
+	for i := range s.Window {
+		d := &s.Window[i]
 		d.Lost, d.Drop = 0, frame.NotDropped
 		if s.u.sets.Get(d.Set) == nil {
-			s.loseAll(uint8(i), frame.SendFailed)
+			s.LoseAll(uint8(i), frame.SendFailed)
 			continue
 		}
 		sets |= 1 << d.Set
@@ -114,7 +85,7 @@ func (s *sender) sendWindow() {
 	}
 }
 
-// sendSet sends the datagrams of one set in s.win, source port by source port.
+// sendSet sends the datagrams of one set in s.Window, source port by source port.
 func (s *sender) sendSet(set uint8) {
 	ports := s.set.ports.ports.Load()
 	if ports == nil {
@@ -125,14 +96,14 @@ func (s *sender) sendSet(set uint8) {
 	}
 	var first, last [datagrams.MaxSlots]uint8
 	var used uint32 // bit k: something for port k
-	for i := range s.win {
-		d := &s.win[i]
+	for i := range s.Window {
+		d := &s.Window[i]
 		if d.Set != set {
 			continue
 		}
 		k := s.port(d, len(*ports))
 		if k < 0 {
-			s.loseAll(uint8(i), frame.BadHeader)
+			s.LoseAll(uint8(i), frame.BadHeader)
 			continue
 		}
 		if used&(1<<k) == 0 {
@@ -161,12 +132,12 @@ func (s *sender) port(d *frame.Datagram, n int) int {
 func (s *sender) sendPort(port int, first, last uint8) {
 	var t *txSock
 	for i := first; ; i = s.next[i] {
-		per := s.perMessage(&s.win[i])
-		to, why := s.socket(port, s.kind(&s.win[i], per))
+		per := s.perMessage(&s.Window[i])
+		to, why := s.socket(port, s.kind(&s.Window[i], per))
 		if to == nil && per > 1 && !s.down {
 			// Those for runs cannot be opened; others may be there.
 			per = 1
-			to, why = s.socket(port, s.kind(&s.win[i], per))
+			to, why = s.socket(port, s.kind(&s.Window[i], per))
 		}
 		if to != t && t != nil {
 			s.flush(t)
@@ -174,8 +145,8 @@ func (s *sender) sendPort(port int, first, last uint8) {
 		t = to
 		switch {
 		case t == nil:
-			s.loseAll(i, why)
-		case s.win[i].Seg == 0:
+			s.LoseAll(i, why)
+		case s.Window[i].Seg == 0:
 			s.add(t, i)
 		default:
 			s.addRun(t, i, per)
@@ -221,46 +192,44 @@ func (s *sender) socket(port int, k kind) (*txSock, frame.Reason) {
 // add builds a message to each endpoint of datagram i. They share its pieces of memory
 // and its control messages.
 func (s *sender) add(t *txSock, i uint8) {
-	d := &s.win[i]
-	if len(d.Parts) > maxIov {
-		s.loseAll(i, frame.SendFailed)
+	d := &s.Window[i]
+	if len(d.Parts) > datagrams.MaxIov {
+		s.LoseAll(i, frame.SendFailed)
 		return
 	}
 	for k := 0; k < len(d.To); {
 		s.room(t, len(d.Parts))
 		c := datagrams.At(d.Parts, 0)
-		iov, _ := s.take(&c, datagrams.Size(d), 0)
+		iov, _ := s.out.Take(len(s.out.IOV), &c, datagrams.Size(d), 0)
 		ctl := s.control(d, 0)
-		for ; k < len(d.To) && s.n < chunk; k++ {
-			s.message(i, k, iov, ctl, copyOf{d: i, segs: 1, to: int32(k)})
+		for ; k < len(d.To) && s.out.N < datagrams.Chunk; k++ {
+			s.message(i, k, iov, ctl, datagrams.Copy{D: i, Segs: 1, To: int32(k)})
 		}
 	}
 }
 
 // room sends what was built if there is no room for a message of that many pieces.
 func (s *sender) room(t *txSock, pieces int) {
-	if s.n == chunk || len(s.iov)+min(pieces, maxIov) > allIov {
+	if !s.out.Fits(pieces) {
 		s.flush(t)
 	}
 }
 
 // message builds a message to endpoint k of datagram i.
-func (s *sender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who copyOf) {
-	m := &s.msgs[s.n].Hdr
-	m.Namelen = sys.PutSockaddr(&s.names[s.n], &s.win[i].To[k], s.u.is4)
-	if m.Namelen == 0 {
-		s.lose(who, frame.Unreachable)
+func (s *sender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who datagrams.Copy) {
+	name := &s.names[s.out.N]
+	n := sys.PutSockaddr(name, &s.Window[i].To[k], s.u.is4)
+	if n == 0 {
+		s.Lose(who, frame.Unreachable)
 		return
 	}
 	if s.u.raw {
-		s.names[s.n].Port = 0 // another than 0 would be the protocol (rawv6_sendmsg)
+		name.Port = 0 // another than 0 would be the protocol (rawv6_sendmsg)
 	}
-	m.Iov = unsafe.SliceData(iov)
-	m.SetIovlen(len(iov))
+	m := s.out.Put(iov, who)
+	m.Namelen = n
 	m.Control = unsafe.SliceData(ctl)
 	m.SetControllen(len(ctl))
-	s.who[s.n] = who
-	s.n++
 }
 
 // control returns the control messages of a datagram, or of a run in pieces of seg
@@ -271,7 +240,7 @@ func (s *sender) control(d *frame.Datagram, seg uint16) []byte {
 	if !ttl && d.TOS == 0 && seg == 0 {
 		return nil
 	}
-	b, n := &s.ctl[s.n], 0
+	b, n := &s.ctl[s.out.N], 0
 	level, typeTOS, typeTTL := unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_HOPLIMIT
 	if s.u.is4 {
 		level, typeTOS, typeTTL = unix.IPPROTO_IP, unix.IP_TOS, unix.IP_TTL
@@ -290,7 +259,7 @@ func (s *sender) control(d *frame.Datagram, seg uint16) []byte {
 
 // flush sends the messages built so far and forgets them.
 func (s *sender) flush(t *txSock) {
-	if s.n > 0 {
+	if s.out.N > 0 {
 		s.sock = t
 		// Control, not Write: it holds the descriptor open as well, and does not
 		// make the senders wait for each other.
@@ -301,31 +270,10 @@ func (s *sender) flush(t *txSock) {
 		}
 		if err != nil {
 			s.down = true
-			for _, c := range s.who[:s.n] {
-				s.lose(c, frame.PortDown)
+			for _, c := range s.out.Who[:s.out.N] {
+				s.Lose(c, frame.PortDown)
 			}
 		}
 	}
-	clear(s.iov) // the frames are not ours any more
-	s.n, s.iov = 0, s.iov[:0]
-}
-
-// lose books what one message carries. A copy of a run that is lost in several pieces,
-// which follow each other, is one copy lost.
-func (s *sender) lose(c copyOf, why frame.Reason) {
-	if c.d != s.last.d || c.to != s.last.to {
-		datagrams.Lose(&s.win[c.d], why)
-	}
-	s.last = c
-	s.count.Lost[why].Add(uint64(c.segs))
-}
-
-// loseAll books every copy of datagram i.
-func (s *sender) loseAll(i uint8, why frame.Reason) {
-	d := &s.win[i]
-	segs := datagrams.Segments(d)
-	for range d.To {
-		datagrams.Lose(d, why)
-		s.count.Lost[why].Add(uint64(segs))
-	}
+	s.out.Clear()
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -99,7 +100,7 @@ func TestUDPReceiveManyRuns(t *testing.T) {
 			want = append(want, string(s))
 		}
 	}
-	for range minWant {
+	for range datagrams.MinWant {
 		put(3, 5) // from here on a reader makes room for twice as many
 	}
 	put(40*7, 7)
@@ -119,10 +120,10 @@ func TestUDPReceiveManyRuns(t *testing.T) {
 			in = append(in, string(batch.Frames[i].Bytes()))
 		}
 	}
-	if !slices.Equal(in, want) || !slices.Equal(sizes, []int{minWant, 40, 50, 64, 57}) {
+	if !slices.Equal(in, want) || !slices.Equal(sizes, []int{datagrams.MinWant, 40, 50, 64, 57}) {
 		t.Errorf("%d frames of %d in batches of %v", len(in), len(want), sizes)
 	}
-	if st := u.Stats(); st.RxRuns != 4 || st.RxSegments != 210 || st.RxDatagrams != 211+minWant {
+	if st := u.Stats(); st.RxRuns != 4 || st.RxSegments != 210 || st.RxDatagrams != 211+datagrams.MinWant {
 		t.Errorf("%+v", st)
 	}
 }
@@ -199,9 +200,9 @@ func TestUDPSplitMessages(t *testing.T) {
 		{maxMessage, 40000, true, []int{40000, 25535}},
 	} {
 		r := newReader(&base{cfg: UDPConfig{MaxDatagram: 65535}}, nil)
-		r.blocks[0], r.n = new(frame.Block), 1
-		copy(r.blocks[0][roomAt(0):], pattern(tc.n))
-		m := &r.msgs[0]
+		r.Blocks[0], r.N = new(frame.Block), 1
+		copy(r.Blocks[0][datagrams.RoomAt(0):], pattern(tc.n))
+		m := &r.Msgs[0]
 		m.Len = uint32(tc.n)
 		if tc.trunc {
 			m.Hdr.Flags = unix.MSG_TRUNC
@@ -220,7 +221,7 @@ func TestUDPSplitMessages(t *testing.T) {
 				t.Errorf("%+v: frame %d: %v", tc, i, f.Drop)
 			}
 		}
-		if !slices.Equal(lens, tc.want) || !bytes.Equal(all, pattern(tc.n)) || r.at != 1 {
+		if !slices.Equal(lens, tc.want) || !bytes.Equal(all, pattern(tc.n)) || r.At != 1 {
 			t.Errorf("%+v: %v", tc, lens)
 		}
 	}
@@ -234,12 +235,12 @@ func TestUDPAdapt(t *testing.T) {
 		{15, 100, 32}, {32, 60000, 16}, {16, 60000, 8}, {8, 65000, 4}, {4, 65000, 4}, {4, 30000, 8},
 		{1, 10, 4}, {1, 10, 4},
 	} {
-		r.n = tc.n
+		r.N = tc.n
 		for i := range tc.n {
-			r.msgs[i].Len = uint32(tc.each)
+			r.Msgs[i].Len = uint32(tc.each)
 		}
-		if r.adapt(); r.want != tc.want {
-			t.Fatalf("%d messages of %d bytes: room for %d, want %d", tc.n, tc.each, r.want, tc.want)
+		if r.Adapt(); r.Want != tc.want {
+			t.Fatalf("%d messages of %d bytes: room for %d, want %d", tc.n, tc.each, r.Want, tc.want)
 		}
 	}
 	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)

@@ -1,15 +1,10 @@
 package underlay
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
@@ -40,7 +35,7 @@ func runOf(n, seg, head int, flow uint16, eps ...frame.Endpoint) (frame.Datagram
 // kernel's help or without, and the counters say which.
 func TestUDPRuns(t *testing.T) {
 	families(t, func(t *testing.T, la, lb string) {
-		most := maxPacket - 48
+		most := datagrams.MaxPacket - 48
 		for _, tc := range []struct {
 			name   string
 			n, seg int
@@ -288,51 +283,4 @@ func TestUDPSetOffload(t *testing.T) {
 		t.Error("no run again")
 	}
 	receive(t, b, 2*len(want))
-}
-
-func TestRefused(t *testing.T) {
-	for e, want := range map[syscall.Errno]bool{
-		unix.EIO: true, unix.EINVAL: true, unix.EMSGSIZE: true,
-		unix.ENOBUFS: false, unix.EAGAIN: false, unix.EPERM: false, unix.ECONNREFUSED: false,
-	} {
-		if refused(e) != want {
-			t.Errorf("%v: %v", e, !want)
-		}
-	}
-}
-
-func FuzzTake(f *testing.F) {
-	f.Add([]byte{3, 0, 5, 9}, uint16(4), uint16(12))
-	f.Fuzz(func(t *testing.T, lens []byte, seg, n uint16) {
-		s := &sender{iov: make([]unix.Iovec, 0, allIov)}
-		if seg == 0 {
-			return
-		}
-		var parts [][]byte
-		var all []byte
-		for i, l := range lens {
-			p := bytes.Repeat([]byte{byte(i)}, int(l))
-			parts, all = append(parts, p), append(all, p...)
-		}
-		c := datagrams.At(parts, 0)
-		for len(all) > 0 {
-			want := min(int(n)+1, len(all))
-			iov, took := s.take(&c, want, int(seg))
-			var b []byte
-			for i := range iov {
-				b = append(b, unsafe.Slice(iov[i].Base, iov[i].Len)...)
-			}
-			if len(iov) > maxIov || len(b) != took || !bytes.Equal(b, all[:took]) {
-				t.Fatalf("%d pieces, %d bytes, want %d", len(iov), len(b), took)
-			}
-			if took < want && took%int(seg) != 0 || took == 0 && int(seg) < maxIov {
-				t.Fatalf("%d bytes of %d with segments of %d", took, want, seg)
-			}
-			if took == 0 {
-				took = min(int(seg), len(all))
-				c.Skip(took)
-			}
-			all, s.iov = all[took:], s.iov[:0]
-		}
-	})
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -28,9 +29,9 @@ type arrival struct {
 
 // put makes message i of a reader.
 func (m arrival) put(r *reader, i int) {
-	r.blocks[i] = new(frame.Block)
-	copy(r.blocks[i][roomAt(i):], m.data)
-	h := &r.msgs[i]
+	r.Blocks[i] = new(frame.Block)
+	copy(r.Blocks[i][datagrams.RoomAt(i):], m.data)
+	h := &r.Msgs[i]
 	h.Len = uint32(len(m.data))
 	if m.trunc {
 		h.Hdr.Flags = unix.MSG_TRUNC
@@ -66,11 +67,11 @@ func FuzzSplit(f *testing.F) {
 			return
 		}
 		r := newReader(&base{cfg: UDPConfig{MaxDatagram: int(most)}}, nil)
-		r.at = int(at) % rxMessages
-		r.n = r.at + 1
-		where := r.at
+		r.At = int(at) % datagrams.MaxMessages
+		r.N = r.At + 1
+		where := r.At
 		arrival{data, int(seg), trunc}.put(r, where)
-		base := uintptr(unsafe.Pointer(r.blocks[where]))
+		base := uintptr(unsafe.Pointer(r.Blocks[where]))
 
 		size, want := len(data), 1 // of a datagram, and how many there are
 		if seg > 0 && int(seg) < len(data) {
@@ -84,7 +85,7 @@ func FuzzSplit(f *testing.F) {
 		}
 		var sizes []int
 		off, free, got, cut := 0, uintptr(0), 0, 0
-		for ; r.at < r.n; taken = 0 {
+		for ; r.At < r.N; taken = 0 {
 			r.deliver(b)
 			fs := b.Frames[taken:]
 			if len(fs) == 0 && taken == 0 {
@@ -113,7 +114,7 @@ func FuzzSplit(f *testing.F) {
 					if lo < free || hi > unsafe.Sizeof(frame.Block{}) {
 						t.Fatalf("datagram %d has room from %d to %d of the block, and %d is taken", got, lo, hi, free)
 					}
-					if free = hi; !last && hi != uintptr(roomAt(where)+off+n) {
+					if free = hi; !last && hi != uintptr(datagrams.RoomAt(where)+off+n) {
 						t.Fatalf("datagram %d has room up to %d", got, hi)
 					}
 				}
@@ -132,8 +133,8 @@ func FuzzSplit(f *testing.F) {
 		if want > 1 {
 			runs, segs = 1, uint64(want)
 		}
-		if r.rx.Runs.Load() != runs || r.rx.Segments.Load() != segs || r.rx.Truncated.Load() != uint64(cut) {
-			t.Fatalf("counted %d runs of %d datagrams, %d cut; want %d, %d, %d", r.rx.Runs.Load(), r.rx.Segments.Load(), r.rx.Truncated.Load(), runs, segs, cut)
+		if r.Rx.Runs.Load() != runs || r.Rx.Segments.Load() != segs || r.Rx.Truncated.Load() != uint64(cut) {
+			t.Fatalf("counted %d runs of %d datagrams, %d cut; want %d, %d, %d", r.Rx.Runs.Load(), r.Rx.Segments.Load(), r.Rx.Truncated.Load(), runs, segs, cut)
 		}
 	})
 }
@@ -155,7 +156,7 @@ func (u *received) Resume()                                   {}
 func (u *received) Close() error                              { close(u.closed); return nil }
 func (u *received) Read(b *frame.Batch) error {
 	b.Reset()
-	if u.at == u.n {
+	if u.At == u.N {
 		<-u.closed
 		return net.ErrClosed
 	}
@@ -199,7 +200,7 @@ func TestSplitMessagesInATunnel(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			u := &received{newReader(&base{cfg: UDPConfig{MaxDatagram: 200}}, nil), make(chan struct{})}
-			u.n = 2
+			u.N = 2
 			tc.m.put(u.reader, 0)
 			arrival{data: ok}.put(u.reader, 1) // what follows is not harmed
 			v, err := vtep.New(nil, u)

@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 
 	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 
-	"internal/datagrams": {"frame", "internal/hostaddr"},
+	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
 	"internal/hostaddr":  {},
 	"internal/absent":    {},
 	"internal/icmperr":   {"frame", "internal/hostaddr", "internal/mix", "internal/wire"},
@@ -88,6 +88,7 @@ var outside = map[string][]string{
 	"l3":                 {"github.com/gaissmai/bart"},
 	"policy":             {"github.com/gaissmai/bart"},
 	"setting/conf":       {"github.com/tailscale/hujson"},
+	"internal/datagrams": {"golang.org/x/sys/unix"},
 	"internal/sys":       {"golang.org/x/sys/unix"},
 	"internal/wire":      {"golang.org/x/sys/cpu"},
 	"bench/compare":      {"golang.org/x/sys/unix"},

@@ -56,12 +56,9 @@ switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past sw
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
 switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 internal/datagrams.Cursor.parts underlay.apart.iov underlay.apart.msgs underlay.apart.who
-underlay.base.done underlay.hops.kick underlay.inbox.blocks underlay.inbox.into underlay.inbox.msgs
-underlay.packetBatch.heads underlay.packetBatch.iov underlay.packetBatch.msgs underlay.packetBatch.who
-underlay.packetReader.heads underlay.packetReader.iov underlay.packetSender.win underlay.reader.ctl
-underlay.reader.iov underlay.reader.names underlay.sender.ctl underlay.sender.iov underlay.sender.msgs
-underlay.sender.names underlay.sender.next underlay.sender.who underlay.sender.win
-underlay/memory.sender.seg
+underlay.base.done underlay.hops.kick underlay.packetBatch.heads underlay.packetReader.heads
+underlay.packetReader.iov underlay.reader.ctl underlay.reader.iov underlay.reader.names
+underlay.sender.ctl underlay.sender.names underlay.sender.next underlay/memory.sender.seg
 vtep.VTEP.lost vtep.lane.ds vtep.lane.owner vtep.lane.span vtep.wrapped.parts vtep.writer.pieces
 vtep.writer.pkt vtep.writer.runs vtep.writer.to
 `
