@@ -140,7 +140,7 @@ func TestConfigureFragments(t *testing.T) {
 			t.Fatal(v)
 		}
 	}
-	each := l.g.fragments.bytes / 10
+	each := l.g.fragments.shares.Size() / 10
 	must(t, l.g.Configure(GatewayConfig{Fragments: 4 * each}))
 	if held() != 10 {
 		t.Errorf("%d packets, want all that were there", held())

@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -20,9 +21,9 @@ import (
 const (
 	DefaultPerSender    = icmperr.DefaultPerSender
 	DefaultTotal        = icmperr.DefaultTotal
-	DefaultPerNeighbour = 3
+	DefaultPerNeighbour = neighbour.Held
 	DefaultWaiting      = 1024
-	DefaultQueued       = 1 << 20
+	DefaultQueued       = neighbour.Queued
 	DefaultFragments    = 1 << 18
 )
 
@@ -65,7 +66,7 @@ type Gateway struct {
 
 // NewGateway returns a gateway without VRFs. A nil cfg means defaults.
 func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
-	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), parked: lot{shares: newShares[*parked]()}, fragments: newFragments()}
+	g := &Gateway{vrfs: map[string]*VRF{}, seed: mix.New(), fragments: newFragments()}
 	g.limit.Init(0, 0)
 	var c GatewayConfig
 	if cfg != nil {

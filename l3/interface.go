@@ -13,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/perworker"
+	"github.com/vxswitch/vxswitch/internal/shares"
 	"github.com/vxswitch/vxswitch/internal/wire"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -64,8 +65,8 @@ type Interface struct {
 
 	// Of the gateway's lot, under its lock.
 	waiting map[netip.Addr]*waiting
-	asking  map[frame.Dest]*asking
-	busy    []*asking // those that wait for some
+	asking  shares.List[*waiting]
+	rates   map[frame.Dest]rate
 	closed  bool
 
 	unresolved atomic.Uint64
@@ -76,7 +77,7 @@ type Interface struct {
 // NewInterface adds an interface to the VRF: routes for its addresses and prefixes, answers
 // to ARP and ND for them. Nothing is changed when it fails.
 func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
-	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}, asking: map[frame.Dest]*asking{}}
+	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}, rates: map[frame.Dest]rate{}}
 	if err := cfg.Check(); err != nil {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}

@@ -293,13 +293,13 @@ func TestFragmentsRefused(t *testing.T) {
 				refused++
 			}
 		}
-		if refused == 0 || s.bytes > datagramBytes {
-			t.Errorf("%s: %d refused, %d bytes kept", name, refused, s.bytes)
+		if refused == 0 || s.shares.Size() > datagramBytes {
+			t.Errorf("%s: %d refused, %d bytes kept", name, refused, s.shares.Size())
 		}
 		// In time it is forgotten.
 		s.expire(fragmentTime)
-		if len(s.of) != 0 || s.bytes != 0 || len(s.from) != 0 {
-			t.Errorf("%s: %d bytes kept", name, s.bytes)
+		if len(s.of) != 0 || s.shares.Size() != 0 || s.shares.Places() != 0 {
+			t.Errorf("%s: %d bytes kept", name, s.shares.Size())
 		}
 	}
 	s := newFragments()
@@ -349,7 +349,7 @@ func TestWorstFragments(t *testing.T) {
 					}
 					l.injected = l.injected[:0]
 					l.i10.Housekeep(l.now)
-					if b := l.g.fragments.bytes; b > limit {
+					if b := l.g.fragments.shares.Size(); b > limit {
 						t.Fatalf("%d bytes", b)
 					}
 				}

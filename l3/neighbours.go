@@ -11,10 +11,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
-const (
-	questions = 3 // before a next hop counts as gone, one a second
-	penance   = 3 // seconds until a next hop that is gone is asked again
-)
+// penance is how many seconds pass until a next hop that is gone is asked again.
+const penance = 3
 
 // wait keeps a packet until the MAC of next is known, and asks for it.
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
@@ -121,27 +119,23 @@ func (i *Interface) Housekeep(now frame.Tick) {
 	var gone []*parked
 	l := &i.vrf.gateway.parked
 	l.mu.Lock()
-	for _, a := range slices.SortedFunc(maps.Values(i.asking), func(a, b *asking) int { return a.hops.Len() - b.hops.Len() }) {
-		for e := a.hops.Front(); e != nil; {
-			w := e.Value.(*waiting)
-			e = e.Next()
-			switch {
-			case w.gone != 0:
-				if now >= w.gone {
-					i.forget(w)
-				}
-			case now < w.next:
-			case w.asked < questions:
-				w.asked++
-				w.next = now + 1
-				ask = append(ask, [2]netip.Addr{w.ip, w.asker})
-			default:
-				gone = append(gone, i.vrf.gateway.leave(w)...)
-				w.gone = now + penance
+	for _, w := range i.asking.All() {
+		switch {
+		case w.gone != 0:
+			if now >= w.gone {
+				i.forget(w)
 			}
+		case now < w.next:
+		case w.asked < neighbour.Tries:
+			w.asked++
+			w.next = now + 1
+			ask = append(ask, [2]netip.Addr{w.ip, w.asker})
+		default:
+			gone = append(gone, l.Take(&w.packets)...)
+			w.gone = now + penance
 		}
 	}
-	maps.DeleteFunc(i.asking, func(_ frame.Dest, a *asking) bool { return a.hops.Len() == 0 && int32(now-a.second) > 0 })
+	maps.DeleteFunc(i.rates, func(_ frame.Dest, r rate) bool { return int32(now-r.second) > 1 }) // a worker's clock may be behind
 	l.mu.Unlock()
 	i.vrf.gateway.fragments.expire(now)
 	for _, a := range ask {
@@ -166,5 +160,5 @@ func (i *Interface) drain() {
 	for _, w := range i.waiting {
 		i.forget(w)
 	}
-	clear(i.asking)
+	clear(i.rates)
 }

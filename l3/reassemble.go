@@ -2,13 +2,13 @@ package l3
 
 import (
 	"bytes"
-	"container/list"
 	"encoding/binary"
 	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/shares"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -45,8 +45,7 @@ type datagram struct {
 	longest int     // of the IP packets it came in
 	dead    bool    // refused: of what else comes of it nothing is kept
 	until   frame.Tick
-	at      *list.Element
-	bytes   int // it counts for
+	at      *shares.Item[*datagram]
 }
 
 type piece struct {
@@ -57,15 +56,13 @@ type piece struct {
 
 // fragments is all that a gateway has not put together yet, shared by where it comes from.
 type fragments struct {
-	mu sync.Mutex
-	shares[*datagram]
-	of    map[fragmentKey]*datagram
-	swept frame.Tick
+	mu     sync.Mutex
+	shares shares.List[*datagram]
+	of     map[fragmentKey]*datagram
+	swept  frame.Tick
 }
 
-func newFragments() fragments {
-	return fragments{shares: newShares[*datagram](), of: map[fragmentKey]*datagram{}}
-}
+func newFragments() fragments { return fragments{of: map[fragmentKey]*datagram{}} }
 
 // add keeps a copy of a piece, and returns the packet if that completes it. ok is false when the
 // piece was refused. head belongs to the first piece; limit is that of all bytes.
@@ -78,12 +75,12 @@ func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, lengt
 		d = nil
 	}
 	if d == nil {
-		d = &datagram{key: key, total: -1, until: now + fragmentTime, bytes: datagramBytes}
-		if !s.room(key.from, d.bytes, limit, s.drop) {
+		d = &datagram{key: key, total: -1, until: now + fragmentTime}
+		if !s.shares.Room(key.from, datagramBytes, limit, s.drop) {
 			return nil, false
 		}
 		s.of[key] = d
-		d.at = s.shares.add(key.from, d, d.bytes)
+		d.at = s.shares.Add(key.from, d, datagramBytes)
 	}
 	if d.dead {
 		return nil, false
@@ -93,16 +90,15 @@ func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, lengt
 	case known:
 		return nil, true
 	case !fits || max(len(head), len(d.head))+d.end(x) > maxIP:
-		s.grow(key.from, datagramBytes-d.bytes)
-		*d = datagram{key: key, dead: true, until: d.until, at: d.at, bytes: datagramBytes}
+		s.shares.Grow(d.at, datagramBytes-d.at.Size)
+		*d = datagram{key: key, dead: true, until: d.until, at: d.at}
 		return nil, false
 	}
 	n := len(x.data) + datagramBytes
-	if !s.room(key.from, n, limit, s.drop) || s.of[key] != d { // its own oldest was d
+	if !s.shares.Room(key.from, n, limit, s.drop) || s.of[key] != d { // its own oldest was d
 		return nil, false
 	}
-	s.grow(key.from, n)
-	d.bytes += n
+	s.shares.Grow(d.at, n)
 	x.data = bytes.Clone(x.data)
 	d.pieces = slices.Insert(d.pieces, at, x)
 	d.have += len(x.data)
@@ -152,7 +148,7 @@ func (d *datagram) end(x piece) int {
 
 func (s *fragments) drop(d *datagram) {
 	delete(s.of, d.key)
-	s.remove(d.key.from, d.at, d.bytes)
+	s.shares.Remove(d.at)
 }
 
 // expire drops what has not been completed in time.

@@ -163,7 +163,7 @@ func TestWorstQueuedBytes(t *testing.T) {
 			l.i20.Housekeep(l.now)
 		}
 		must(t, l.i20.Close())
-		if l.g.queued() != 0 || len(l.g.parked.from) != 0 {
+		if l.g.queued() != 0 || l.g.parked.Places() != 0 {
 			t.Errorf("%d bytes wait at nobody", l.g.queued())
 		}
 		return served
@@ -282,12 +282,8 @@ func TestWaitCost(t *testing.T) {
 		for range 5 {
 			best = min(best, send(200))
 		}
-		waiting := 0
-		for _, a := range l.i20.busy {
-			waiting += a.hops.Len()
-		}
-		if waiting != len(l.i20.waiting) || len(l.g.parked.all) != len(l.g.parked.from) {
-			t.Errorf("%d next hops of %d, %d shares of %d", waiting, len(l.i20.waiting), len(l.g.parked.all), len(l.g.parked.from))
+		if n := l.i20.asking.Size(); n != len(l.i20.waiting) {
+			t.Errorf("%d next hops of %d", n, len(l.i20.waiting))
 		}
 		return best
 	}

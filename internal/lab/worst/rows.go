@@ -104,7 +104,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "next hops that are asked for",
-		Holds: "l3.Interface.waiting l3.Interface.asking l3.Interface.busy l3.asking.hops",
+		Holds: "l3.Interface.waiting l3.Interface.rates",
 		Limit: "1024 on an interface (`l3.GatewayConfig.Waiting`), 4 times that in a second for a place",
 		Share: "by place: who has fewer takes from who has more",
 		Full:  "what has been asked for longest of the place with the most, or of the newcomer's own",
@@ -112,7 +112,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "packets that wait for one next hop",
-		Holds: "l3.waiting.packets",
+		Holds: "internal/neighbour.Wait.packets",
 		Limit: "3 (`PerNeighbour`)",
 		Share: "by place: who has fewer takes from who has more",
 		Full:  "the oldest of the place with the most; else the newcomer",
@@ -120,7 +120,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "packets that wait for next hops",
-		Holds: "l3.shares.from l3.shares.all l3.share.items",
+		Holds: "internal/shares.List.from internal/shares.List.all internal/shares.share.items",
 		Limit: "1 MiB of a gateway (`Queued`)",
 		Share: "by place: who has fewer bytes takes from who has more",
 		Full:  "the oldest of the place with the most, or of the newcomer's own",

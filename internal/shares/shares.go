@@ -1,0 +1,119 @@
+// Package shares is what is kept for strangers, by the place it comes from: a port, or a peer
+// behind one. Who has little takes from who has much.
+package shares
+
+import (
+	"container/list"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A List is items of some size. It has no limit of its own: who adds makes room first. The zero
+// List is empty.
+type List[T any] struct {
+	size int
+	from map[frame.Dest]*share
+	all  []*share // the same, in no order: to be looked through with each packet
+}
+
+// A share is that of one place.
+type share struct {
+	from  frame.Dest
+	items list.List // the oldest in front
+	size  int
+	at    int // in List.all
+}
+
+// An Item is what is in a list.
+type Item[T any] struct {
+	Value T
+	Size  int // changed by Grow
+	of    *share
+	at    *list.Element
+}
+
+// Size returns the size of all items.
+func (l *List[T]) Size() int { return l.size }
+
+// Places returns how many places have items.
+func (l *List[T]) Places() int { return len(l.all) }
+
+// Room makes room within limit for n more from a place, if it may: drop removes an item.
+func (l *List[T]) Room(from frame.Dest, n, limit int, drop func(T)) bool {
+	for l.size+n > limit {
+		x, ok := l.Oldest(from, n)
+		if !ok {
+			return false
+		}
+		drop(x)
+	}
+	return true
+}
+
+// Oldest returns what is to go when n more from a place find no room: the oldest item of the place
+// that has the most; that of its own if it has one, and would have as much. ok is false when it has
+// none, and nobody has more than it would.
+func (l *List[T]) Oldest(from frame.Dest, n int) (x T, ok bool) {
+	mine := l.from[from]
+	most := mine
+	for _, s := range l.all {
+		if most == nil || s.size > most.size {
+			most = s
+		}
+	}
+	switch {
+	case most == nil:
+		return x, false
+	case mine != nil && mine.size+n >= most.size:
+		most = mine
+	}
+	return most.items.Front().Value.(*Item[T]).Value, mine != nil || n < most.size
+}
+
+// Add puts in an item of size n.
+func (l *List[T]) Add(from frame.Dest, value T, n int) *Item[T] {
+	s := l.from[from]
+	if s == nil {
+		if l.from == nil {
+			l.from = map[frame.Dest]*share{}
+		}
+		s = &share{from: from, at: len(l.all)}
+		l.from[from] = s
+		l.all = append(l.all, s)
+	}
+	x := &Item[T]{Value: value, of: s}
+	x.at = s.items.PushBack(x)
+	l.Grow(x, n)
+	return x
+}
+
+// Grow makes an item larger by n, or smaller.
+func (l *List[T]) Grow(x *Item[T], n int) {
+	x.Size += n
+	x.of.size += n
+	l.size += n
+}
+
+// Remove takes out an item.
+func (l *List[T]) Remove(x *Item[T]) {
+	l.Grow(x, -x.Size)
+	s := x.of
+	if s.items.Remove(x.at); s.items.Len() == 0 {
+		delete(l.from, s.from)
+		last := len(l.all) - 1
+		l.all[s.at], l.all[last].at = l.all[last], s.at
+		l.all = slices.Delete(l.all, last, last+1)
+	}
+}
+
+// All returns the items, first those of the places that have the least, and of each the oldest
+// first.
+func (l *List[T]) All() (items []T) {
+	for _, s := range slices.SortedFunc(slices.Values(l.all), func(a, b *share) int { return a.size - b.size }) {
+		for e := s.items.Front(); e != nil; e = e.Next() {
+			items = append(items, e.Value.(*Item[T]).Value)
+		}
+	}
+	return items
+}
