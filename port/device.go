@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -173,7 +175,7 @@ func (d *Device) Offloads() frame.Offloads { return d.offloads() }
 // With offloads, frames of one flow that follow each other in a Write are written as
 // one superframe, and superframes as they are.
 func (d *Device) Writer(w int) frame.Writer {
-	x := &deviceWriter{d: d, conn: d.queues[w%len(d.queues)].Conn, egress: &d.egress}
+	x := &deviceWriter{of: d, conn: d.queues[w%len(d.queues)].Conn, egress: &d.egress}
 	x.emit = x.send
 	return x
 }
@@ -231,8 +233,17 @@ func (d *Device) release() (err error) {
 
 // over returns what the port says when a queue says err.
 func (d *Device) over(err error) error {
-	if d.closed.Load() {
+	errno := syscall.Errno(0)
+	switch {
+	case d.closed.Load():
 		return net.ErrClosed
+	case errors.As(err, &errno):
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return frame.ErrPaused
+	default:
+		// The poller saw EPOLLERR, which tun reports when the device was deleted under
+		// us; read(2) then says EBADFD, "file descriptor in bad state" (Linux 6.18).
+		errno = sys.EBADFD
 	}
-	return fmt.Errorf("port: %s %q: %w", d.kind(), d.name, err)
+	return fmt.Errorf("port: %s %q: %w", d.kind(), d.name, errno)
 }

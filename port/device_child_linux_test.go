@@ -45,7 +45,7 @@ func child() (is bool) {
 		}
 		return true
 	}
-	d, err := FromFD(3, &DeviceConfig{MTU: mtu})
+	d, err := fromFD(3, &DeviceConfig{MTU: mtu})
 	if err != nil {
 		fmt.Println(err)
 		return true

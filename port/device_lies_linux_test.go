@@ -32,7 +32,7 @@ func fakeDevice(t *testing.T) (*Device, *os.File) {
 	}
 	d := &Device{name: "fake", egress: egress{header: gso.VirtioLen, whole: true}, queues: []*queue{q}, start: time.Now()}
 	q.d = d
-	q.reader.open(q, q.Conn)
+	q.reader.open(d, q.Conn, q.next)
 	d.mtu.Store(1500)
 	d.checked.Store(math.MaxInt64) // there is no link to ask
 	t.Cleanup(func() { d.Close() })

@@ -374,7 +374,7 @@ func TestDeviceFromAFileWithOffloads(t *testing.T) {
 			if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, c.flags); err != nil {
 				t.Fatal(err)
 			}
-			d, err := FromFD(fd, &DeviceConfig{NoOffload: c.noOffload})
+			d, err := fromFD(fd, &DeviceConfig{NoOffload: c.noOffload})
 			if err != nil {
 				t.Fatal(err)
 			}

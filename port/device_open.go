@@ -26,7 +26,7 @@ import (
 //
 // An error that errors.Is(err, os.ErrPermission) means CAP_NET_ADMIN is missing;
 // [syscall.EBUSY], that another program is attached, or has made the device (programs
-// share a persistent one with several queues, or hand over files, see [FromFile]);
+// share a persistent one with several queues, or hand over files, see [FromFiles]);
 // [syscall.EINVAL], that there is a device of that name of another kind, or made for
 // one queue and not for several, or the other way round. On systems other than Linux
 // the error is [errors.ErrUnsupported].
@@ -62,28 +62,17 @@ func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
 	return d, nil
 }
 
-// FromFile makes a Device of one queue of a file that somebody else opened: a
-// privileged parent, or a service that hands over descriptors. The file is an
-// attached queue of a TUN or TAP device, opened with IFF_NO_PI. A nil cfg is the zero
-// value. Offloads are as the file has them; NoOffload switches them off.
+// FromFiles makes a Device of files that somebody else opened: a privileged parent, or a service that
+// hands over descriptors. Each is an attached queue of one TUN or TAP device, opened with IFF_NO_PI.
+// A nil cfg is the zero value. Offloads are as the files have them; NoOffload switches them off.
 //
-// The file belongs to the port from here on, also when there is an error: it is
-// closed. Its description becomes non-blocking, for everybody who has it.
+// The files belong to the port from here on, also when there is an error: they are
+// closed. Their descriptions become non-blocking, for everybody who has them.
 //
 // MTU and MAC of cfg are set on the device, which may take CAP_NET_ADMIN. What a
 // process cannot ask about, because the device is in another network namespace and
 // may not be entered, is believed: the MTU of cfg, or 1500, and that the device is
 // up.
-func FromFile(f *os.File, cfg *DeviceConfig) (*Device, error) {
-	return FromFiles([]*os.File{f}, cfg)
-}
-
-// FromFD is [FromFile] for a bare descriptor.
-func FromFD(fd int, cfg *DeviceConfig) (*Device, error) {
-	return FromFile(os.NewFile(uintptr(fd), "tun"), cfg)
-}
-
-// FromFiles is [FromFile] for several queues of one device.
 func FromFiles(files []*os.File, cfg *DeviceConfig) (*Device, error) {
 	var c DeviceConfig
 	if cfg != nil {
@@ -250,7 +239,7 @@ func (d *Device) take(files []*os.File, c DeviceConfig) error {
 func (d *Device) add(t *sys.Tun) error {
 	q := &queue{Tun: t, d: d}
 	d.queues = append(d.queues, q)
-	q.reader.open(q, q.Conn)
+	q.reader.open(d, q.Conn, q.next)
 	switch info, err := t.Info(); {
 	case errors.Is(err, syscall.ENOTTY):
 		return fmt.Errorf("not a queue of a TUN or TAP device: %w", err)

@@ -94,6 +94,11 @@ func TestDeviceInANamespace(t *testing.T) {
 	}
 }
 
+// fromFD makes a Device of one descriptor.
+func fromFD(fd int, cfg *DeviceConfig) (*Device, error) {
+	return FromFiles([]*os.File{os.NewFile(uintptr(fd), "tun")}, cfg)
+}
+
 func TestDeviceFromAFile(t *testing.T) {
 	n := netns.New(t)
 	h := n.Host("h")
@@ -109,7 +114,7 @@ func TestDeviceFromAFile(t *testing.T) {
 		{"mtap0", plainTAP | unix.IFF_MULTI_QUEUE, &DeviceConfig{Queues: 1}, 1514},
 	} {
 		fd := attached(t, h, c.name, c.flags)
-		d, err := FromFD(fd, c.cfg)
+		d, err := fromFD(fd, c.cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +247,7 @@ func TestDeviceFromFileErrors(t *testing.T) {
 	if out := h.IP("-br", "link"); strings.Contains(out, "a0") || strings.Contains(out, "a5") {
 		t.Errorf("devices are left:\n%s", out)
 	}
-	if _, err := FromFD(-1, nil); !errors.Is(err, os.ErrInvalid) {
+	if _, err := fromFD(-1, nil); !errors.Is(err, os.ErrInvalid) {
 		t.Errorf("descriptor -1: %v", err)
 	}
 }

@@ -1,9 +1,6 @@
 package port
 
 import (
-	"errors"
-	"net"
-	"os"
 	"syscall"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -21,32 +18,30 @@ const longestPacket = 1<<16 - 1 + ethLen + 2*vlanLen
 // is still in the cache. Four TCP flows gain a fifteenth.
 const enough = 16 << 10
 
-// A source is where the kernel hands packets over, one a system call: a queue of the tun
-// driver, or a packet socket.
-type source interface {
-	// next reads a packet into f, the last frame of b, which has room for the longest; what
-	// is not needed of that is given back to b.
-	next(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno syscall.Errno)
-
-	refresh()              // see Device.refresh
-	ended(err error) error // what Read returns when it ends with err
+// An owner is the port that a descriptor is of.
+type owner interface {
+	refresh()             // see Device.refresh
+	over(err error) error // what Read and Write return when the descriptor says err
 }
 
 // deviceReader reads one system call a packet until the kernel has no more or the
-// batch is full.
+// batch is full: from a queue of the tun driver, or a packet socket.
 type deviceReader struct {
-	from source
+	of   owner
 	conn syscall.RawConn
 	poll func(fd uintptr) bool // receive, as a closure made once
 	busy sys.BusyPoll
+
+	// next reads a packet into f, the last frame of b, which has room for the longest; what
+	// is not needed of that is given back to b.
+	next func(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno syscall.Errno)
 
 	batch *frame.Batch  // of the Read under way
 	errno syscall.Errno // it ended with
 }
 
-// open makes r the reader of a source.
-func (r *deviceReader) open(from source, conn syscall.RawConn) {
-	r.from, r.conn, r.poll = from, conn, r.receive
+func (r *deviceReader) open(of owner, conn syscall.RawConn, next func(uintptr, *frame.Batch, *frame.Frame) (int, syscall.Errno)) {
+	r.of, r.conn, r.next, r.poll = of, conn, next, r.receive
 }
 
 func (r *deviceReader) Read(b *frame.Batch) error {
@@ -61,20 +56,20 @@ func (r *deviceReader) Read(b *frame.Batch) error {
 		return nil
 	}
 	b.Release()
-	return r.from.ended(err)
+	return r.of.over(err)
 }
 
 // receive fills the batch. It returns false to wait for the descriptor.
 func (r *deviceReader) receive(fd uintptr) bool {
 	b := r.batch
-	r.from.refresh()
+	r.of.refresh()
 	for n := 0; n < enough; {
 		f := b.New(longestPacket)
 		if f == nil {
 			return true
 		}
 		var errno syscall.Errno
-		if n, errno = r.from.next(fd, b, f); errno != 0 {
+		if n, errno = r.next(fd, b, f); errno != 0 {
 			b.Keep(len(b.Frames) - 1)
 			if len(b.Frames) > 0 {
 				return true // an error that lasts comes again
@@ -95,8 +90,6 @@ func (r *deviceReader) receive(fd uintptr) bool {
 	return true
 }
 
-func (q *queue) refresh() { q.d.refresh() }
-
 // next has the virtio header put into the headroom.
 func (q *queue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno syscall.Errno) {
 	header := q.d.header
@@ -113,20 +106,6 @@ func (q *queue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno s
 		f.Drop = (*gso.Virtio)(head).Apply(f, f.Headroom())
 	}
 	return n, 0
-}
-
-func (q *queue) ended(err error) error {
-	switch errno := syscall.Errno(0); {
-	case errors.As(err, &errno):
-		return q.d.over(errno)
-	case q.d.closed.Load():
-		return net.ErrClosed
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return frame.ErrPaused
-	}
-	// The poller saw EPOLLERR, which tun reports when the device was deleted under
-	// us; read(2) then says EBADFD, "file descriptor in bad state" (Linux 6.18).
-	return q.d.over(sys.EBADFD)
 }
 
 // ipKind sets the kind of a frame from a TUN by the version of its header.

@@ -12,10 +12,7 @@ import (
 
 // deviceWriter is a worker's way into a descriptor of the kernel's.
 type deviceWriter struct {
-	d interface {
-		refresh()             // see Device.refresh
-		over(err error) error // what Write returns when the descriptor says err
-	}
+	of     owner
 	conn   syscall.RawConn
 	egress *egress
 	emit   func(fd uintptr) // send, as a closure made once
@@ -33,15 +30,15 @@ func (w *deviceWriter) Write(out []frame.Out) error {
 	switch {
 	case err != nil: // closed
 		dropAll(out, frame.PortDown)
-		return w.d.over(err)
+		return w.of.over(err)
 	case w.errno != 0:
-		return w.d.over(w.errno)
+		return w.of.over(w.errno)
 	}
 	return nil
 }
 
 func (w *deviceWriter) send(fd uintptr) {
-	w.d.refresh()
+	w.of.refresh()
 	t := w.egress.transmitter(fd)
 	t.send(w.out)
 	w.errno = t.errno

@@ -3,6 +3,7 @@ package port_test
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/port"
@@ -70,8 +71,8 @@ func ExampleOpenPacket() {
 
 // A child without privileges gets a queue from its parent as descriptor 3, as with
 // [os/exec.Cmd.ExtraFiles].
-func ExampleFromFD() {
-	dev, err := port.FromFD(3, nil)
+func ExampleFromFiles() {
+	dev, err := port.FromFiles([]*os.File{os.NewFile(3, "tap0")}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -38,7 +38,7 @@ func TestConstructorFaults(t *testing.T) {
 				unix.Close(fd)
 				return nil, fmt.Errorf("port: test: %w", err)
 			}
-			return port(FromFD(fd, &DeviceConfig{NoOffload: true, MTU: 1400}))
+			return port(fromFD(fd, &DeviceConfig{NoOffload: true, MTU: 1400}))
 		},
 		"Packet":         func() (Port, error) { return port(OpenPacket("eth0", &PacketConfig{Promiscuous: true})) },
 		"Packet, queues": func() (Port, error) { return port(OpenPacket("eth0", &PacketConfig{Queues: 2, NoOffload: true})) },

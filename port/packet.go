@@ -114,7 +114,7 @@ func (p *Packet) Offloads() frame.Offloads { return p.offloads() }
 // With offloads, frames of one flow that follow each other in a Write are written as one
 // superframe, and superframes as they are; if the network card cannot cut them, the kernel does.
 func (p *Packet) Writer(w int) frame.Writer {
-	x := &deviceWriter{d: p, conn: p.send.Conn, egress: &p.egress}
+	x := &deviceWriter{of: p, conn: p.send.Conn, egress: &p.egress}
 	x.emit = x.send
 	return x
 }

@@ -80,7 +80,7 @@ func (p *Packet) attach(c PacketConfig) (err error) {
 			return err
 		}
 		q := &packetQueue{PacketSocket: s, p: p, head: make([]byte, p.header)}
-		q.reader.open(q, s.Conn)
+		q.reader.open(p, s.Conn, q.next)
 		q.reader.busy.Max = c.BusyPoll
 		p.queues = append(p.queues, q)
 	}

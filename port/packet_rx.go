@@ -17,9 +17,6 @@ type packetQueue struct {
 	head   []byte // the gso.Virtio of the frame that is read, empty without offloads
 }
 
-func (q *packetQueue) refresh()              {}
-func (q *packetQueue) ended(err error) error { return q.p.over(err) }
-
 // next puts the VLAN tag of a frame back in front of its type: the addresses make room for
 // it, so that what lies behind stays where it is.
 func (q *packetQueue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (int, syscall.Errno) {
