@@ -8,9 +8,9 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// allowed is who may send frames of a VNI where peers are listed for each: immutable.
+// allowed is the peers that may send frames of a VNI, if they are listed for each VNI. It is immutable.
 type allowed struct {
-	own []*hop // by Allow, in the order they came
+	own []*hop // by Allow, in order
 	all map[*hop]struct{}
 }
 
@@ -20,7 +20,7 @@ func (n *network) lists(h *hop) bool {
 	return ok
 }
 
-// allow publishes who may send: own, and the flood list as it is. v.mu is held.
+// allow publishes own and the flood list as the peers that may send. v.mu is held.
 func (v *VTEP) allow(n *network, own []*hop) {
 	a := &allowed{own: own}
 	if v.cfg.Peers != ListedPerVNI {
@@ -37,11 +37,10 @@ func (v *VTEP) allow(n *network, own []*hop) {
 	n.allowed.Store(a)
 }
 
-// Allow lets peers send frames of a VNI that are not in its flood list, where Config.Peers
-// is ListedPerVNI: those that entries of the FDB or routes name, and that get nothing that
-// is flooded. Ports are as in AddPeer. The peers become listed; our own address, and one that
-// is allowed already, changes nothing. The VNI must be open, as in SetFlood. On an error nobody
-// has been added.
+// Allow lets peers send frames of a VNI without being in its flood list, if Config.Peers is ListedPerVNI: for
+// instance peers that only FDB entries or routes refer to. Ports are as in AddPeer. The peers become listed. The
+// VTEP's own address and peers that are allowed already are ignored. The VNI must be open, as for SetFlood. On
+// an error nothing has changed.
 func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
@@ -82,7 +81,7 @@ func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 	return nil
 }
 
-// Disallow ends Allow. Peers that are in the flood list of the VNI go on.
+// Disallow undoes Allow. Peers in the flood list of the VNI may still send.
 func (v *VTEP) Disallow(vni frame.VNI, peers ...netip.AddrPort) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -106,7 +105,7 @@ func (v *VTEP) Disallow(vni frame.VNI, peers ...netip.AddrPort) {
 	v.forget(vni, n)
 }
 
-// Allowed returns who was allowed for a VNI.
+// Allowed returns the peers that Allow has added to a VNI.
 func (v *VTEP) Allowed(vni frame.VNI) (peers []netip.AddrPort) {
 	if n, ok := v.networks.Load(vniKey(vni)); ok {
 		for _, h := range n.allowed.Load().own {

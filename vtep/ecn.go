@@ -15,9 +15,9 @@ const (
 	ce     = 3
 )
 
-// What becomes of a packet that leaves the tunnel: its ECN field, and these.
+// Flags beside the ECN field in decapsulated.
 const (
-	anomalous = 1 << 4 // a combination that no tunnel should make (RFC 6040, section 4.2)
+	anomalous = 1 << 4 // a combination that should not occur (RFC 6040, section 4.2)
 	dropped   = 1 << 5
 )
 
@@ -29,8 +29,8 @@ var decapsulated = [4][4]uint8{
 	ce:     {notECT: ce, ect1: ce | anomalous, ect0: ce, ce: ce},
 }
 
-// congestion combines the ECN field of the outer header with that of the frame, in
-// place, as RFC 6040, section 4.2, says. A frame that carries no IP passes unchanged.
+// congestion combines the ECN field of the outer header with that of the frame, in place, by RFC 6040, section
+// 4.2. Frames without an IP header pass unchanged.
 func (v *VTEP) congestion(f *frame.Frame, outer uint8) frame.Reason {
 	b := f.Bytes()
 	var in innerIP
@@ -45,7 +45,7 @@ func (v *VTEP) congestion(f *frame.Frame, outer uint8) frame.Reason {
 	}
 	if now&dropped != 0 {
 		if badSource(f) {
-			return frame.BadSourceMAC // which is asked first
+			return frame.BadSourceMAC // takes precedence
 		}
 		return frame.ECN
 	}
@@ -55,7 +55,7 @@ func (v *VTEP) congestion(f *frame.Frame, outer uint8) frame.Reason {
 	return frame.NotDropped
 }
 
-// setECN writes the ECN field of an IP header and keeps the IPv4 checksum right.
+// setECN writes the ECN field of an IP header and updates the IPv4 checksum.
 func setECN(ip []byte, is4 bool, ecn uint8) {
 	if !is4 {
 		ip[1] = ip[1]&^0x30 | ecn<<4

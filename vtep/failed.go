@@ -6,16 +6,15 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// What the network says of packets that did not reach a peer of an IP-in-IP tunnel is
-// passed on to those who send into it (RFC 2003, sections 4 and 5.1). A router quotes too
-// little of such a packet to know whose it was, so the state is kept with the peer: each
-// report is told once, to the sender of the next packet.
+// ICMP errors about packets that did not reach a peer of an IP-in-IP tunnel are passed on to the senders inside
+// the tunnel (RFC 2003, sections 4 and 5.1). Routers quote too little to tell whose packet it was, so each
+// report is kept with the peer, and passed to the sender of the next packet to it.
 const (
-	failureAge = 30 * time.Second // a report that is older is not told
-	maxReports = 16               // kept of one peer
+	failureAge = 30 * time.Second // older reports are discarded
+	maxReports = 16               // for one peer
 )
 
-// fail takes note that a packet has not reached a peer. It is called as narrow is.
+// fail records that a packet has not reached a peer. It is called as narrow is.
 func (v *VTEP) fail(to frame.Endpoint, quoted []byte) {
 	if !v.sends(quoted) {
 		return
@@ -26,23 +25,23 @@ func (v *VTEP) fail(to frame.Endpoint, quoted []byte) {
 	}
 	now := time.Now().UnixNano()
 	if now-h.failed.Swap(now) > int64(failureAge) {
-		h.failures.Store(0) // nobody asked while those were news
+		h.failures.Store(0) // too old
 	}
 	if h.failures.Add(1) > maxReports {
 		h.failures.Store(maxReports)
 	}
 }
 
-// clearFailures forgets the reports: the peer has been heard.
+// clearFailures discards the reports, since the peer has been heard.
 func (h *hop) clearFailures() {
 	if h.failures.Load() != 0 {
 		h.failures.Store(0)
 	}
 }
 
-// Failed reports whether the sender of a packet to peer is to be told that it is not reached: once
-// for each report of the network in the last 30 s that an earlier packet did not get there, unless the
-// peer has been heard since. The packet goes all the same, so that a peer is found again as soon as it is back.
+// Failed reports whether the sender of a packet to peer should be told that the peer is unreachable. It returns
+// true once for each ICMP error of the last 30 s about an earlier packet, unless the peer has been heard since.
+// The packet itself should still be sent, so that the peer is found as soon as it is back.
 func (v *VTEP) Failed(peer uint16) bool {
 	h := v.hops.get(peer)
 	if h == nil {

@@ -14,23 +14,23 @@ import (
 
 type vniKey frame.VNI
 
-// Hash implements [index.Key]. Which VNIs there are is for the configuration to say.
+// Hash implements [index.Key]. VNIs come from the configuration, so no key is needed.
 func (k vniKey) Hash(*mix.Key) uint64 { return uint64(k) }
 
-// network is what the VTEP knows of one VNI.
+// A network is the state of a VNI.
 type network struct {
 	open    atomic.Bool // frames with this VNI are accepted
 	flood   atomic.Pointer[floodList]
 	allowed atomic.Pointer[allowed]
 }
 
-// floodList is the set of peers that get BUM frames, immutable, by address family, and of
-// multicast groups.
+// A floodList is the peers, by address family, and the multicast groups that BUM frames are sent to. It is
+// immutable.
 type floodList struct {
 	to     [2][]frame.Endpoint
 	hops   [2][]*hop // parallel to to
 	groups []*hop
-	given  []frame.Endpoint // all that SetFlood was given, if our own address is among them
+	given  []frame.Endpoint // what SetFlood was given, if that includes our own address
 }
 
 func (l *floodList) all(yield func(*hop) bool) {
@@ -56,7 +56,7 @@ func (l *floodList) empty() bool { return l.noPeers() && len(l.groups) == 0 }
 
 func (l *floodList) noPeers() bool { return len(l.hops[side4])+len(l.hops[side6]) == 0 }
 
-// network returns the row of a VNI, making it if there is none. v.mu is held.
+// network returns the state of a VNI, and creates it if there is none. v.mu is held.
 func (v *VTEP) network(vni frame.VNI) *network {
 	n, ok := v.networks.Load(vniKey(vni))
 	if !ok {
@@ -68,8 +68,8 @@ func (v *VTEP) network(vni frame.VNI) *network {
 	return n
 }
 
-// Open accepts frames of a VNI. The VTEP becomes a member of the multicast groups in the VNI's
-// flood list; where it cannot, the VNI stays shut.
+// Open makes the VTEP accept frames of a VNI, and join the multicast groups in its flood list. If it cannot
+// join them, the VNI stays shut. The switch calls Open when the VTEP is attached.
 func (v *VTEP) Open(tag uint32) error {
 	if !frame.VNI(tag).Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", tag, frame.MaxVNI)
@@ -94,9 +94,9 @@ func (v *VTEP) Open(tag uint32) error {
 	return nil
 }
 
-// Shut ends Open: frames of the VNI are dropped as unknown-vni. The flood list, and who is
-// allowed, stay for the next Open; SetFlood without peers empties the list. Multicast groups that no other
-// open VNI has in its list are left.
+// Shut makes the VTEP drop frames of a VNI as unknown-vni, and leave multicast groups that no other open VNI
+// uses. The flood list and the peers of Allow are kept for the next Open. The switch calls Shut when the
+// VTEP is detached.
 func (v *VTEP) Shut(tag uint32) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -108,7 +108,7 @@ func (v *VTEP) Shut(tag uint32) {
 	}
 }
 
-// forget drops the row of a VNI that has neither an attachment nor peers.
+// forget removes the state of a VNI that is not open and has no peers.
 func (v *VTEP) forget(vni frame.VNI, n *network) {
 	l := n.flood.Load()
 	if !n.open.Load() && l.empty() && len(l.given)+len(n.allowed.Load().own) == 0 {
@@ -116,10 +116,10 @@ func (v *VTEP) forget(vni frame.VNI, n *network) {
 	}
 }
 
-// ErrNotOpen is about a VNI that the VTEP is not attached to a segment under.
+// ErrNotOpen is returned for a VNI that is not open: the VTEP is attached to no segment with this tag.
 var ErrNotOpen = errors.New("is not open; attach the VTEP to a segment with this tag, or Open it, first")
 
-// isOpen returns the error of what is set for a VNI that is not open. v.mu is held.
+// isOpen returns an error if the VNI is not open. v.mu is held.
 func (v *VTEP) isOpen(vni frame.VNI) error {
 	if err := v.errClosed(); err != nil {
 		return err
@@ -130,24 +130,21 @@ func (v *VTEP) isOpen(vni frame.VNI) error {
 	return nil
 }
 
-// SetFlood sets who gets the broadcast, unknown unicast and multicast frames of a
-// VNI: one copy each, in the given order, repetitions and our own address left out.
-// Ports are as in AddPeer. The peers become listed. On an error the list has not
-// changed.
+// SetFlood sets the flood list of a VNI: the peers that get one copy each of its broadcast, multicast and
+// unknown unicast frames, in this order. Repetitions and the VTEP's own address are ignored. Ports are as in
+// AddPeer. The peers become listed. On an error the list has not changed.
 //
-// The VNI must be open, which it is once the VTEP is attached to a segment under this tag:
-// [ErrNotOpen]. No peers empty the list of any VNI.
+// The VNI must be open, which it is while the VTEP is attached to a segment with this tag; otherwise SetFlood
+// returns [ErrNotOpen]. Without peers it empties the list, whether the VNI is open or not.
 //
-// An entry may be a multicast group: one copy is sent to it, with Config.GroupTTL, for all
-// that are in it, and while the VNI is open the VTEP is in it, too (RFC 7348, section 4.2).
-// Several VNIs may share a group: a frame's VNI decides, not the group it came to. A frame that came
-// to a group is not sent round by a hub.
+// An entry may be a multicast group. The VTEP sends it one copy, with Config.GroupTTL, and is a member of the
+// group while the VNI is open (RFC 7348, section 4.2). Several VNIs may share a group, since frames are told
+// apart by VNI. A hub does not forward frames that were sent to a group.
 //
-// New groups are joined before the first frame goes by the new list, and old ones are left
-// after the last that went by the old. So a VNI that goes over from peers to a group, or back,
-// loses and doubles nothing if the underlay of every VTEP is in the group meanwhile (underlay.UDP.Join,
-// and Leave afterwards). Without that, what others send to the group before this VTEP has joined it, or
-// after it has left, does not reach it.
+// New groups are joined before the first frame is sent by the new list, and old groups are left after the
+// last frame by the old one. A VNI can change from peers to a group, or back, without losing or duplicating
+// frames, if the underlays of all VTEPs are in the group meanwhile (underlay.UDP.Join, later Leave).
+// Otherwise this VTEP misses what others send to the group before it joins, or after it leaves.
 func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
 		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
@@ -166,7 +163,7 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(es) > 0 { // to take them away is like DeletePeer
+	if len(es) > 0 {
 		if err := v.isOpen(vni); err != nil {
 			return err
 		}
@@ -215,8 +212,7 @@ func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 	return nil
 }
 
-// Flood returns the flood list of a VNI: IPv4 peers first, each family in order, and then the
-// multicast groups.
+// Flood returns the flood list of a VNI: IPv4 peers, IPv6 peers, each in order, then multicast groups.
 func (v *VTEP) Flood(vni frame.VNI) []netip.AddrPort {
 	n, ok := v.networks.Load(vniKey(vni))
 	if !ok {

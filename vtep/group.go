@@ -10,9 +10,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/optional"
 )
 
-// A multicast group in a flood list is a hop like a peer's, but one that nothing comes in
-// from: what is sent to the group has the address of its sender (RFC 7348, section 4.2), who
-// is a peer like any other, and who is answered by unicast.
+// A multicast group in a flood list is a hop that frames are sent to but never come from: a frame to the group
+// has the address of its sender (RFC 7348, section 4.2), which is an ordinary peer and is answered by unicast.
 
 // floodEntry checks an entry of a flood list: a peer, or a multicast group.
 func (v *VTEP) floodEntry(ap netip.AddrPort) (frame.Endpoint, error) {
@@ -21,7 +20,7 @@ func (v *VTEP) floodEntry(ap netip.AddrPort) (frame.Endpoint, error) {
 		return v.endpoint(ap)
 	}
 	if a.Zone() != "" {
-		return frame.Endpoint{}, fmt.Errorf("vtep: group %v: a multicast group has no zone, its interface is the underlay's", a)
+		return frame.Endpoint{}, fmt.Errorf("vtep: group %v: zone not allowed; the underlay's setting selects the interface", a)
 	}
 	e, err := frame.EndpointFrom(ap)
 	if err != nil {
@@ -31,13 +30,12 @@ func (v *VTEP) floodEntry(ap netip.AddrPort) (frame.Endpoint, error) {
 		return e, err
 	}
 	if _, ok := optional.Of[grouper](v.sides[sideOf(e)].u); !ok {
-		return e, fmt.Errorf("vtep: group %v: the underlay takes no multicast: %w", a, errors.ErrUnsupported)
+		return e, fmt.Errorf("vtep: group %v: the underlay does not support multicast: %w", a, errors.ErrUnsupported)
 	}
 	return e, nil
 }
 
-// join makes the VTEP a member of the groups in a list of an open VNI: of all or, with an
-// error, of none. v.mu is held.
+// join joins all groups of a flood list, or on an error none. v.mu is held.
 func (v *VTEP) join(l *floodList) error {
 	for i, h := range l.groups {
 		if h.joined == 0 {
@@ -55,24 +53,24 @@ func (v *VTEP) join(l *floodList) error {
 func (v *VTEP) leave(l *floodList) {
 	for _, h := range l.groups {
 		if h.joined--; h.joined == 0 {
-			_ = v.grouper(h).Leave(h.address()) // fails after Close, which has left them all
+			_ = v.grouper(h).Leave(h.address()) // fails after Close, which has left all groups
 		}
 	}
 }
 
 func (v *VTEP) grouper(h *hop) grouper {
-	g, _ := optional.Of[grouper](v.sides[h.side].u) // floodEntry has seen to it
+	g, _ := optional.Of[grouper](v.sides[h.side].u) // floodEntry has checked
 	return g
 }
 
 // address returns the address of a multicast group.
 func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }
 
-// toGroups stages one datagram for each multicast group of a list. It reports false for a frame
-// that cannot be cut.
+// toGroups stages one datagram for each multicast group of a list. It returns false if the frame cannot be
+// cut.
 //
-// VXLAN-GPE marks what was replicated at the ingress (draft-ietf-nvo3-vxlan-gpe-13, section
-// 3.1, B bit), and this was not: the network makes the copies.
+// VXLAN-GPE marks frames that the ingress has replicated (B bit; draft-ietf-nvo3-vxlan-gpe-13, section 3.1).
+// Copies to a group are not marked, since the network makes them.
 func (w *writer) toGroups(l *floodList, i int, o *frame.Out, uneven bool) bool {
 	p := &w.pkt[i]
 	x := &p.wrapped

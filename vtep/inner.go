@@ -5,8 +5,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// innerIP is what the outer header may take from the packet inside. Without isIP the rest
-// means nothing.
+// innerIP is the fields of the inner IP header that the outer header may copy. They are valid if isIP is set.
 type innerIP struct {
 	at       int // where the IP header begins
 	isIP     bool
@@ -15,9 +14,8 @@ type innerIP struct {
 	df       bool
 }
 
-// find looks for the IP header of a frame, behind up to two VLAN tags. One that is cut
-// short is none. It writes field by field: a struct of small fields that is returned is
-// put together in memory and read back at once, which costs more than to fill it.
+// find finds the IP header of a frame, behind up to two VLAN tags, unless it is truncated. It sets the fields in
+// place, which is faster than returning a struct of small fields.
 func (in *innerIP) find(f *frame.Frame) {
 	in.isIP = false
 	b := f.Bytes()

@@ -23,14 +23,12 @@ func (s *side) setLocal(e frame.Endpoint, zone string) {
 	s.local.Store(own)
 }
 
-// SetLocal gives the underlay of addr's family another local address, while the VTEP is in
-// use; the port stays. Peers keep their numbers, and flood lists are what SetFlood was given
-// without the new address: the old one is a peer from now on, where it was given. Peers of
-// other ways than flood lists that have the new address are not touched. The MTU stays what it
-// was, too.
+// SetLocal changes the local address of the underlay of addr's family under traffic. The port and the MTU stay
+// the same, and peers keep their numbers. Flood lists are updated as if SetFlood were called again: they leave
+// out the new address, and contain the old one if it was given. Other peers at the new address stay.
 //
-// On an error nothing has changed; it is the underlay's, one that errors.Is
-// errors.ErrUnsupported if that has no SetLocal, or [ErrFull].
+// On an error nothing has changed. The error is that of the underlay, errors.ErrUnsupported if the underlay
+// has no SetLocal, or [ErrFull].
 func (v *VTEP) SetLocal(addr netip.Addr) error {
 	e, err := frame.EndpointFrom(netip.AddrPortFrom(addr, 0))
 	if err != nil {
@@ -59,8 +57,7 @@ func (v *VTEP) SetLocal(addr netip.Addr) error {
 	return nil
 }
 
-// setSide makes s one at the local address addr, and the flood lists such as do not have it.
-// v.mu is held.
+// setSide sets the local address of s, and removes that address from the flood lists. v.mu is held.
 func (v *VTEP) setSide(s *side, addr netip.Addr) error {
 	e, err := frame.EndpointFrom(netip.AddrPortFrom(addr, 0))
 	if err != nil {

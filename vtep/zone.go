@@ -7,11 +7,11 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// resolve makes an Endpoint of an address somebody configured.
+// resolve returns the Endpoint of a configured address.
 //
-// A link-local address is one of an interface (RFC 4007). On a VTEP whose own address is
-// link-local that is the interface of this address, whether the peer's has a zone or not, and
-// the same name of the zone is the same interface wherever the caller runs.
+// A link-local address belongs to an interface (RFC 4007). If the VTEP's own address is link-local, peers are on
+// the same interface, with or without a zone; an equal zone name means that interface even if the caller runs in
+// another network namespace.
 func (v *VTEP) resolve(ap netip.AddrPort) (frame.Endpoint, error) {
 	var own ownAddress
 	a := ap.Addr()
@@ -32,12 +32,12 @@ func (v *VTEP) resolve(ap netip.AddrPort) (frame.Endpoint, error) {
 	case e.Scope == 0:
 		e.Scope = own.Scope
 	case own.Scope != 0 && e.Scope != own.Scope:
-		return e, fmt.Errorf("vtep: peer %v: is not in the zone of %v, the VTEP's own address", ap.Addr(), v.sides[side6].u.LocalAddr().Addr())
+		return e, fmt.Errorf("vtep: peer %v: zone differs from that of %v, the VTEP's own address", ap.Addr(), v.sides[side6].u.LocalAddr().Addr())
 	}
 	return e, nil
 }
 
-// addr returns an address as users know it: the zone of the VTEP's own address as it was given.
+// addr returns the address of an endpoint, with the zone name that was given for the VTEP's own address.
 func (v *VTEP) addr(e frame.Endpoint) netip.AddrPort {
 	ap := e.AddrPort()
 	if s := v.sides[side6]; e.Scope != 0 && s != nil {
