@@ -71,7 +71,7 @@ func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }
 //
 // VXLAN-GPE marks frames that the ingress has replicated (B bit; draft-ietf-nvo3-vxlan-gpe-13, section 3.1).
 // Copies to a group are not marked, since the network makes them.
-func (w *writer) toGroups(l *floodList, i int, o *frame.Out, uneven bool) bool {
+func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) bool {
 	p := &w.pkt[i]
 	x := &p.wrapped
 	if gpe := w.v.cfg.Type == encap.TypeGPE; gpe || l.noPeers() {
@@ -83,7 +83,7 @@ func (w *writer) toGroups(l *floodList, i int, o *frame.Out, uneven bool) bool {
 		}
 	}
 	for _, h := range l.groups {
-		if uneven {
+		if varied {
 			if o.F.SegLen() > w.v.mtuTo(h) {
 				p.copies++
 				p.lose(tooLong, 1, frame.TooBig)

@@ -136,7 +136,7 @@ func TestHeaderOfAPeer(t *testing.T) {
 	other := Header{TTL: 30, TOS: 8, DF: DFUnset, Sockets: 2}
 	must(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: other}, {Address: at(3).Addr(), Header: other}, {Address: at(4).Addr(), Header: Header{TTL: 9, DF: DFSet}}}))
 	if v.varied.Load() != 2 {
-		t.Errorf("%d hops are uneven", v.varied.Load())
+		t.Errorf("%d hops have a header or path MTU of their own", v.varied.Load())
 	}
 
 	outs := out(0, 2)
@@ -172,7 +172,7 @@ func TestHeaderOfAPeer(t *testing.T) {
 
 	must(t, v.SetPeers(nil))
 	if n := v.varied.Load(); n != 0 {
-		t.Errorf("%d hops are uneven", n)
+		t.Errorf("%d hops have a header or path MTU of their own", n)
 	}
 	must(t, v.SetPeers([]PeerConfig{{Address: at(3).Addr(), Header: Header{TTL: 31}}}))
 	must(t, v.SetFlood(vni))
@@ -185,6 +185,6 @@ func TestHeaderOfAPeer(t *testing.T) {
 	}
 	v.Free(v.Retire(func(uint16) bool { return false }))
 	if n := v.varied.Load(); n != 0 {
-		t.Errorf("%d hops are uneven, and there are none", n)
+		t.Errorf("%d hops have a header or path MTU of their own, and there are none", n)
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// PathMTUAge is how long a learned path MTU is believed (RFC 1191, section 6.3).
+// PathMTUAge is how long a learned path MTU is used (RFC 1191, section 6.3).
 const PathMTUAge = 10 * time.Minute
 
-// The smallest path MTU that is believed, whatever an ICMP error says: what every host
-// takes (RFC 791), and what every IPv6 link carries (RFC 8200, section 5).
+// The smallest path MTUs that are accepted: what every IPv4 host takes (RFC 791), and what every IPv6 link
+// carries (RFC 8200, section 5).
 const (
 	minPath4 = 576
 	minPath6 = 1280
 )
 
-// MTU returns the longest inner frame to peer, from the destination MAC on: less than
-// the underlay's when an ICMP error said so of the way to that peer. With peer 0, or
-// one that is none, it is the longest that every underlay takes; see [VTEP.FloodMTU].
+// MTU returns the length of the longest inner frame to peer, counted from the destination MAC. ICMP errors from
+// the path to the peer make it smaller than the underlay's. For peer 0 or an unknown peer it is the length that
+// all underlays take; see [VTEP.FloodMTU].
 func (v *VTEP) MTU(peer uint16) int {
 	if peer == 0 || v.varied.Load() == 0 && v.onlySide() {
 		return v.mtu
@@ -38,13 +38,12 @@ func (v *VTEP) MTU(peer uint16) int {
 	return m
 }
 
-// FloodMTU returns the longest inner frame that goes to at least one in the flood list of a VNI,
-// and the longest that goes to all of them. One between the two loses the copies that it is too
-// long for.
+// FloodMTU returns the length of the longest inner frame that fits to some members of the flood list of a VNI,
+// and of the longest that fits to all of them. A frame in between loses the copies that do not fit.
 func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
-	uneven := v.varied.Load() != 0
+	varied := v.varied.Load() != 0
 	n, ok := v.networks.Load(vniKey(tag))
-	if !ok || !uneven && v.onlySide() {
+	if !ok || !varied && v.onlySide() {
 		return v.mtu, v.mtu
 	}
 	l := n.flood.Load()
@@ -54,8 +53,8 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 			if some = max(some, m); all == 0 || m < all {
 				all = m
 			}
-			if !uneven && !h.mcast {
-				break // as the others of its family
+			if !varied && !h.mcast {
+				break // the others of its family are equal
 			}
 		}
 	}
@@ -65,10 +64,10 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 	return some, all
 }
 
-// onlySide reports whether there is one underlay, so that what every underlay takes is what any takes.
+// onlySide reports whether there is only one underlay.
 func (v *VTEP) onlySide() bool { return v.sides[side4] == nil || v.sides[side6] == nil }
 
-// mtuTo returns the longest inner frame to one host.
+// mtuTo returns the length of the longest inner frame to one host.
 func (v *VTEP) mtuTo(h *hop) int {
 	m := v.sides[h.side].mtu
 	if path := int(h.path.Load()); path != 0 {
@@ -77,12 +76,11 @@ func (v *VTEP) mtuTo(h *hop) int {
 	return m
 }
 
-// narrow takes note that IP packets above mtu do not reach a host. It is called by the
-// underlay, with what an ICMP error or the kernel said; quoted is the start of the UDP
-// payload it was about. The underlay has made sure that the packet was sent from one
-// of its ports to one of the ports of peers; here it must be one of a VTEP's as far as
-// it is quoted (RFC 5927, section 4.1). It never waits: when the tables are being
-// changed, the next error will tell.
+// narrow records that IP packets longer than mtu do not reach a host. The underlay calls it for ICMP errors and
+// errors of the kernel; quoted is the start of the UDP payload of the packet. The underlay has checked that the
+// packet was sent from one of its ports to a port of peers; narrow checks that the quoted part is a packet of
+// this VTEP (RFC 5927, section 4.1). It never waits: while the tables are being changed it does nothing, and
+// the next error will do.
 func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 	s := v.sides[sideOf(to)]
 	if s == nil || mtu <= 0 || !v.sends(quoted) {
@@ -116,8 +114,8 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 	}
 }
 
-// sends reports whether what is quoted of a packet behind its outer headers may be ours, as
-// far as it is quoted.
+// sends reports whether this VTEP may have sent a packet, of which b is the quoted part behind the outer
+// headers.
 func (v *VTEP) sends(b []byte) bool {
 	if len(b) == 0 || len(b) < v.cfg.Type.Header() {
 		return true
@@ -150,8 +148,8 @@ func (v *VTEP) sends(b []byte) bool {
 	return false
 }
 
-// widen forgets a learned path MTU. v.mu is held.
-func (v *VTEP) widen(h *hop) {
+// forgetPathMTU removes a learned path MTU. v.mu is held.
+func (v *VTEP) forgetPathMTU(h *hop) {
 	if h.path.Swap(0) != 0 {
 		v.varied.Add(-1)
 	}

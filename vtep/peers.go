@@ -170,7 +170,7 @@ func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 	now := time.Now()
 	for h := range v.hops.all {
 		if h.path.Load() != 0 && now.Sub(h.learned) >= PathMTUAge {
-			v.widen(h)
+			v.forgetPathMTU(h)
 		}
 		if h.listed() || h.retired {
 			continue
@@ -209,7 +209,7 @@ func (v *VTEP) Free(peers []uint16) {
 	defer v.mu.Unlock()
 	for _, n := range peers {
 		if h := v.hops.get(n); h != nil && h.retired {
-			v.widen(h)
+			v.forgetPathMTU(h)
 			v.setHeader(h, nil)
 			v.hops.remove(n)
 		}

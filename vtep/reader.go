@@ -15,38 +15,37 @@ type reader struct {
 	in   frame.Reader
 	side *side
 
-	// What the packet before was, good for one batch: most come in runs.
-	src   frame.Endpoint
-	bad   frame.Reason // of src: why nothing from it is taken
-	from  *hop         // nil: none, or unknown
-	run   uint64
-	vni   frame.VNI
-	open  bool     // vni is open
-	net   *network // of vni
-	heard *hop     // one that may send frames of vni, where peers are listed for each
+	// What was looked up for the previous packet of the batch. Most packets come in runs.
+	src     frame.Endpoint
+	bad     frame.Reason // why packets from src are dropped
+	from    *hop         // of src; nil = unknown
+	run     uint64       // packets from src
+	vni     frame.VNI
+	open    bool     // vni is open
+	net     *network // of vni
+	allowed *hop     // may send frames of vni, if peers are listed for each VNI
 
-	local frame.Endpoint // own address, as of the batch at hand
+	local frame.Endpoint // own address
 }
 
-// noVNI is the VNI of a packet whose header was not understood: no attachment has
-// it, so that the drop counts for none.
+// noVNI is the VNI of a packet with an invalid header. No attachment has it, so the drop counts for none.
 const noVNI = frame.MaxVNI + 1
 
-// Read reads one batch from the underlay. A refused packet stays in it with its
-// Drop set, and with noVNI unless its VNI was understood.
+// Read reads one batch from the underlay. Refused packets stay in it, with Drop set, and with noVNI unless their
+// VNI could be read.
 func (r *reader) Read(b *frame.Batch) error {
 	if err := r.in.Read(b); err != nil {
 		return err
 	}
 	b.Gone, b.Known = &r.v.gone, r.v.gone.Load()
-	r.open, r.heard, r.local = false, nil, r.side.local.Load().Endpoint
+	r.open, r.allowed, r.local = false, nil, r.side.local.Load().Endpoint
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		f.VNI = noVNI
 		if f.Drop == frame.NotDropped {
 			f.Drop = r.accept(f, &b.Outer[i])
 			if f.Kind != frame.Ethernet && f.Drop == frame.NotDropped {
-				b.Room(f, encap.EthernetLen) // for a gateway's header: more than the tunnel's took
+				b.Room(f, encap.EthernetLen) // for the header that a gateway adds
 			}
 		}
 	}
@@ -54,9 +53,9 @@ func (r *reader) Read(b *frame.Batch) error {
 	return nil
 }
 
-// accept checks in this order, which decides what a packet is dropped for: source, the
-// tunnel's header, VNI, the VNI's peers, reserved bits, inner length, ECN. The inner MACs are
-// the switch's business. A refused packet teaches nothing.
+// accept checks a packet in this order: source, tunnel header, VNI, the VNI's peers, reserved bits, inner length,
+// ECN. The first failed check is the reason of the drop. The switch checks inner MACs. Nothing is learned from a
+// refused packet.
 func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	v, src := r.v, &outer.Src
 	f.Tunnel = true
@@ -73,11 +72,11 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	if drop != frame.NotDropped {
 		return drop
 	}
-	// Of most addresses two bytes say that they are no group, without a copy being made.
+	// Two bytes show that most addresses are no groups, without a copy of the address.
 	if ip := &outer.Dst.IP; (ip[0] == 0xff || ip[12] >= 0xe0) && outer.Dst.IsMulticast() {
-		f.Replicated = true // a hub does not send it round: all in the group have it
+		f.Replicated = true // all members of the group have it, so a hub does not forward it
 	}
-	if f.GSO.Flags != 0 { // what the underlay was told is about the inner frame
+	if f.GSO.Flags != 0 { // the kernel's offload information is about the inner frame
 		if drop := gso.Check(f); drop != frame.NotDropped {
 			return drop
 		}
@@ -91,7 +90,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	}
 	if r.from == nil {
 		if badSource(f) {
-			return frame.BadSourceMAC // before it makes a peer of its sender
+			return frame.BadSourceMAC // checked here, before the sender becomes a peer
 		}
 		if r.from = v.learn(r.src); r.from == nil {
 			return frame.NotDropped
@@ -102,7 +101,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 	return frame.NotDropped
 }
 
-// mtu returns the longest inner frame on the way to the sender.
+// mtu returns the length of the longest inner frame to the sender.
 func (r *reader) mtu() int {
 	if r.from == nil {
 		return r.side.mtu
@@ -110,13 +109,12 @@ func (r *reader) mtu() int {
 	return r.v.mtuTo(r.from)
 }
 
-// badSource reports whether a frame is from no single host's MAC.
+// badSource reports whether the source MAC of a frame is not that of one host.
 func badSource(f *frame.Frame) bool {
 	return f.Kind == frame.Ethernet && !frame.MAC(f.Bytes()[6:12]).IsHost()
 }
 
-// peer makes src the sender of the packets that follow, and counts those of the one
-// before.
+// peer counts the packets of the previous sender, and looks up src as the next one.
 func (r *reader) peer(src *frame.Endpoint) {
 	if r.run > 0 {
 		r.from.rx.Add(r.run)
@@ -124,7 +122,7 @@ func (r *reader) peer(src *frame.Endpoint) {
 	}
 	r.src, r.run, r.from, r.bad = src.Host(), 0, nil, frame.NotDropped
 	switch {
-	case hostaddr.Check(netip.AddrFrom16(r.src.IP)) != nil: // nobody's
+	case hostaddr.Check(netip.AddrFrom16(r.src.IP)) != nil:
 		r.bad = frame.Martian
 	case r.src == r.local:
 		r.bad = frame.OwnAddress

@@ -7,9 +7,9 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 )
 
-// Reserved is the bits of the tunnel's header, octet 0 the highest, that must not be set in
-// what is received: a packet with one of them is dropped as reserved-bits, after its VNI was
-// looked up and before anything is learned from it. The bits are always sent as zero.
+// Reserved is a mask of the tunnel header, with octet 0 as the highest byte. A received packet with one of these
+// bits set is dropped as reserved-bits, after its VNI has been looked up and before anything is learned from it.
+// The bits are always sent as zero.
 //
 // As text it is rfc, strict, or a mask such as 0xf700000000000000.
 type Reserved uint64
@@ -17,7 +17,7 @@ type Reserved uint64
 // Presets.
 const (
 	ReservedRFC    Reserved = 0         // none: reserved bits are ignored (RFC 7348, section 5)
-	ReservedStrict Reserved = 1<<64 - 1 // all that the encapsulation and what is switched on have no use for, as Linux and OVS do
+	ReservedStrict Reserved = 1<<64 - 1 // all bits that the encapsulation and its options do not use, as in Linux and OVS
 )
 
 // String returns the preset's name, or the mask.
@@ -51,8 +51,8 @@ func (r *Reserved) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Mask returns the bits that packets of an encapsulation are dropped for, gbp with those of
-// group policy in use; an error says which bits are needed.
+// Mask returns the bits for which packets of an encapsulation are dropped; gbp says whether group policy is in
+// use. It returns an error if r contains bits that the encapsulation uses.
 func (r Reserved) Mask(t encap.Type, gbp bool) (uint64, error) {
 	used := t.Used(gbp)
 	switch {

@@ -7,19 +7,19 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// maxRun is the most datagrams that are put into a run: what one system call carries.
+// maxRun is the limit of datagrams in a run, which is that of one system call.
 const maxRun = 64
 
-// join makes runs of datagrams that follow each other and differ in nothing but their
-// payload, as those of one flow do: the underlay sends a run as one message, which the
-// kernel or the network card cuts. l.span says how many datagrams each now stands for.
+// join joins consecutive datagrams that differ only in their payload, such as those of one flow, into runs. The
+// underlay sends a run as one message, which the kernel or the network card cuts. l.span gets the number of
+// datagrams in each.
 func (w *writer) join(l *lane) {
 	l.span = l.span[:0]
 	kept := 0
 	for k := 0; k < len(l.ds); kept++ {
 		n := 1
-		if w.v.cfg.Type != encap.TypeIPIP { // nobody cuts those, and each is lost alone
-			n = alike(l.ds[k:])
+		if w.v.cfg.Type != encap.TypeIPIP { // raw sockets cannot cut
+			n = runLen(l.ds[k:])
 		}
 		if kept != k {
 			l.ds[kept] = l.ds[k]
@@ -38,9 +38,9 @@ func (w *writer) join(l *lane) {
 	l.ds = l.ds[:kept]
 }
 
-// alike returns how many of ds, from the first on, make a run: all of one size, but the
-// last may be shorter.
-func alike(ds []frame.Datagram) int {
+// runLen returns how many of ds, from the first, form a run. All have one size, except that the last may be
+// shorter.
+func runLen(ds []frame.Datagram) int {
 	d := &ds[0]
 	if d.Seg != 0 {
 		return 1

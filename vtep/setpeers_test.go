@@ -66,7 +66,7 @@ func TestSetPeersLastsByAddress(t *testing.T) {
 	must(t, v.SetPeers([]PeerConfig{{Address: one, Port: 99}}))
 	want("a port of its own", 0, 99, 9, 16)
 	if n := v.varied.Load(); n != 0 {
-		t.Errorf("%d hops are uneven: they differ in the port alone", n)
+		t.Errorf("%d hops have a header or path MTU of their own: they differ in the port alone", n)
 	}
 	must(t, v.SetPeers(nil))
 	want("the port it was listed with", 0, 1234, 9, 16)
@@ -168,6 +168,6 @@ func TestSetPeersUnderTraffic(t *testing.T) {
 	all.Wait()
 	must(t, v.SetPeers(nil))
 	if n := v.varied.Load(); n != 0 {
-		t.Errorf("%d hops are uneven", n)
+		t.Errorf("%d hops have a header or path MTU of their own", n)
 	}
 }

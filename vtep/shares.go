@@ -2,33 +2,32 @@ package vtep
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// Anybody who can send to the VTEP makes learned peers, of any address. When there are as many as
-// Config.MaxPeers allows, a newcomer takes the place of another, and of no listed one:
+// Anybody who can send to the VTEP can create learned peers, with any address. When there are Config.MaxPeers of
+// them, a new peer replaces a learned one:
 //
-//   - first of one that has sent few packets, and none for a while, unless the newcomer's prefix has
-//     more than its quarter;
-//   - else of one of the prefix that has the most peers, if these are more than a quarter of
-//     all, and more than the newcomer's prefix has.
+//   - one that has sent few packets, and none for a while, unless the prefix of the new peer has more than a
+//     quarter of all peers;
+//   - otherwise one of the prefix with the most peers, if that has more than a quarter of all, and more than the
+//     prefix of the new peer.
 //
-// A prefix is the first 24 bits of an IPv4 address, or 64 of an IPv6 one. So peers that are in use
-// stay while their prefix has no more than its quarter, and one prefix cannot keep the peers of
-// another out.
+// A prefix is the first 24 bits of an IPv4 address, or the first 64 of an IPv6 address. So peers in use stay as
+// long as their prefix has at most a quarter, and one prefix cannot keep out peers of another.
 const (
 	fewPackets = 8
 	quarter    = 4
 )
 
-// yielding returns how many peers may be on their way out, until a Retire returns them.
-func (v *VTEP) yielding() int { return min(max(v.cfg.MaxPeers/quarter, 16), 256) }
+// maxEvicted returns how many peers may be replaced until the next Retire returns them.
+func (v *VTEP) maxEvicted() int { return min(max(v.cfg.MaxPeers/quarter, 16), 256) }
 
-// shares is how many learned peers each prefix has.
+// shares counts the learned peers of each prefix.
 type shares struct {
 	of     map[[16]byte]int
-	levels []int // how many prefixes have that many
+	levels []int // number of prefixes by their number of peers
 	most   int
 }
 
-// prefixOf returns the prefix that a peer counts in.
+// prefixOf returns the prefix of an address.
 func prefixOf(e frame.Endpoint) [16]byte {
 	if e.Is4() {
 		e.IP[15] = 0
@@ -38,7 +37,7 @@ func prefixOf(e frame.Endpoint) [16]byte {
 	return e.IP
 }
 
-// add counts n more peers, or fewer, at an address.
+// add changes the number of peers of an address's prefix by n.
 func (s *shares) add(e frame.Endpoint, n int) {
 	if s.of == nil {
 		s.of = map[[16]byte]int{}
@@ -60,7 +59,7 @@ func (s *shares) add(e frame.Endpoint, n int) {
 	}
 }
 
-// count keeps the number of learned peers. v.mu is held.
+// count changes the number of learned peers by n, if h counts as one. v.mu is held.
 func (v *VTEP) count(h *hop, n int) {
 	if h.learnable() {
 		v.learned += n
@@ -68,22 +67,21 @@ func (v *VTEP) count(h *hop, n int) {
 	}
 }
 
-// room reports whether a peer at src may be learned, for which another may have to give way.
-// v.mu is held.
+// room reports whether a peer at src may be learned. It may evict another one. v.mu is held.
 func (v *VTEP) room(src frame.Endpoint) bool {
 	if v.learned < v.cfg.MaxPeers {
 		return true
 	}
-	if len(v.evicted) >= v.yielding() {
+	if len(v.evicted) >= v.maxEvicted() {
 		return false
 	}
 	mine := v.shares.of[prefixOf(src)]
 	var h *hop
 	if mine < max(v.cfg.MaxPeers/quarter, 1) {
-		h = v.spareOne()
+		h = v.nextEvictable()
 	}
 	if h == nil && v.shares.most > max(v.cfg.MaxPeers/quarter, mine+1) {
-		h = v.least()
+		h = v.leastUsed()
 	}
 	if h == nil {
 		return false
@@ -93,8 +91,8 @@ func (v *VTEP) room(src frame.Endpoint) bool {
 	return true
 }
 
-// spareOne returns a peer that has sent little.
-func (v *VTEP) spareOne() *hop {
+// nextEvictable returns a peer that has sent little, or nil.
+func (v *VTEP) nextEvictable() *hop {
 	for len(v.evictable) > 0 {
 		h := v.evictable[0]
 		v.evictable = v.evictable[1:]
@@ -105,9 +103,9 @@ func (v *VTEP) spareOne() *hop {
 	return nil
 }
 
-// least returns the peer that is needed least of a prefix that has the most: one that no FDB
-// entry names, or else that has sent the least.
-func (v *VTEP) least() (least *hop) {
+// leastUsed returns the peer that is needed leastUsed of a prefix that has the most: one that no FDB
+// entry names, or else that has sent the leastUsed.
+func (v *VTEP) leastUsed() (least *hop) {
 	for h := range v.hops.all {
 		if !h.learnable() || h.listed() || h.retired || v.shares.of[prefixOf(h.to.Load()[0])] != v.shares.most {
 			continue

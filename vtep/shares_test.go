@@ -158,8 +158,8 @@ func TestYieldingIsBounded(t *testing.T) {
 			learned++
 		}
 	}
-	if learned != a.v.yielding() {
-		t.Errorf("%d learned, %d may give way", learned, a.v.yielding())
+	if learned != a.v.maxEvicted() {
+		t.Errorf("%d learned, %d may give way", learned, a.v.maxEvicted())
 	}
 	gone := a.v.Retire(func(uint16) bool { return true })
 	if len(gone) != learned {

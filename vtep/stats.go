@@ -6,25 +6,25 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// PeerStats is one peer, or one multicast group, and its traffic, in inner frames.
+// PeerStats describes a peer, or a multicast group, and counts its inner frames.
 type PeerStats struct {
 	Peer   uint16         `json:"-"`
 	Addr   netip.AddrPort `json:"addr"`
-	Listed bool           `json:"listed"` // configured, as opposed to learned
-	Rx     uint64         `json:"rx"`     // accepted from it
-	MTU    int            `json:"mtu"`    // longest inner frame
-	Tx     uint64         `json:"tx"`     // handed to the underlay for it, copies of flooded frames included
+	Listed bool           `json:"listed"` // configured, not learned
+	Rx     uint64         `json:"rx"`     // accepted frames
+	MTU    int            `json:"mtu"`    // length of the longest inner frame
+	Tx     uint64         `json:"tx"`     // frames given to the underlay, including copies of flooded frames
 }
 
 // Stats is a snapshot of a VTEP's tables and counters.
 type Stats struct {
 	Peers     []PeerStats `json:"peers"`
-	Tx        frame.Count `json:"tx"`         // copies the underlay took: a frame flooded to n peers is n
-	Learned   int         `json:"learned"`    // peers that count against Config.MaxPeers
-	PeerLimit uint64      `json:"peer_limit"` // frames forwarded without learning their peer: no room
-	PeerBusy  uint64      `json:"peer_busy"`  // likewise: the table was being changed at that moment
-	ECN       uint64      `json:"ecn"`        // packets whose two ECN fields no tunnel should combine (RFC 6040, section 4.2); those dropped included
-	Lost      frame.Drops `json:"lost"`       // copies the underlay did not take of frames of which it took others; a frame lost as a whole is in its Out.Drop
+	Tx        frame.Count `json:"tx"`         // copies that the underlay took: a frame flooded to n peers counts n times
+	Learned   int         `json:"learned"`    // peers that count towards Config.MaxPeers
+	PeerLimit uint64      `json:"peer_limit"` // frames whose peer was not learned for lack of room; they were forwarded
+	PeerBusy  uint64      `json:"peer_busy"`  // frames whose peer was not learned because the table was being changed; they were forwarded
+	ECN       uint64      `json:"ecn"`        // packets with a combination of ECN fields that should not occur (RFC 6040, section 4.2), including dropped ones
+	Lost      frame.Drops `json:"lost"`       // copies that the underlay did not take, of frames with other copies that it took; a frame that is lost as a whole has its Out.Drop set
 }
 
 // Stats returns a snapshot.

@@ -6,8 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
-// unwrap takes the tunnel's header off a packet, says what network the rest is in and what kind
-// of packet it is, and returns it.
+// unwrap removes the tunnel header of a packet, sets its VNI and kind, and returns the inner frame.
 func (r *reader) unwrap(f *frame.Frame) ([]byte, frame.Reason) {
 	switch r.v.cfg.Type {
 	case encap.TypeGPE:
@@ -23,7 +22,7 @@ func (r *reader) unwrap(f *frame.Frame) ([]byte, frame.Reason) {
 	}
 	f.Kind = frame.Ethernet
 	if vni := head.VNI(); vni == r.vni && r.open && r.v.cfg.Peers != ListedPerVNI {
-		f.VNI = vni // as the one before: most come in runs
+		f.VNI = vni // the same as before
 	} else if drop := r.enter(f, vni); drop != frame.NotDropped {
 		return nil, drop
 	}
@@ -40,7 +39,7 @@ func (r *reader) unwrap(f *frame.Frame) ([]byte, frame.Reason) {
 	return p, frame.NotDropped
 }
 
-// enter puts f into a network, if it is open and the peer may send frames of it.
+// enter sets the VNI of f, if the VNI is open and the peer may send frames of it.
 func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
 	f.VNI = vni
 	if !r.open || vni != r.vni {
@@ -48,19 +47,18 @@ func (r *reader) enter(f *frame.Frame, vni frame.VNI) frame.Reason {
 		if r.vni, r.open = vni, ok && n.open.Load(); !r.open {
 			return frame.UnknownVNI
 		}
-		r.net, r.heard = n, nil
+		r.net, r.allowed = n, nil
 	}
-	if r.v.cfg.Peers == ListedPerVNI && r.from != r.heard {
+	if r.v.cfg.Peers == ListedPerVNI && r.from != r.allowed {
 		if !r.net.lists(r.from) {
 			return frame.UnknownPeer
 		}
-		r.heard = r.from
+		r.allowed = r.from
 	}
 	return frame.NotDropped
 }
 
-// refuse says why the sender of f is refused, and in which network it counts: the one that its
-// header names, if that can be read.
+// refuse returns why, and sets the VNI of f, for which the drop counts, if it can be read.
 func (r *reader) refuse(f *frame.Frame, why frame.Reason) frame.Reason {
 	if r.v.cfg.Type == encap.TypeIPIP {
 		f.VNI = 0
@@ -70,11 +68,11 @@ func (r *reader) refuse(f *frame.Frame, why frame.Reason) frame.Reason {
 	return why
 }
 
-// unwrapGPE judges each packet for itself: two of a batch may be of different kinds.
+// unwrapGPE is unwrap for VXLAN-GPE. Packets of a batch may have different kinds.
 func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 	head, drop := encap.ParseGPE(f.Bytes())
 	if drop == frame.NotDropped || drop == frame.GPEOAM {
-		f.VNI = head.VNI() // counts there, whatever it is dropped for
+		f.VNI = head.VNI() // for which the drop counts
 	}
 	if drop != frame.NotDropped {
 		return drop
@@ -106,8 +104,8 @@ func (r *reader) unwrapGPE(f *frame.Frame) frame.Reason {
 	return frame.NotDropped
 }
 
-// unwrapIP takes what the underlay has left: it has taken the outer header off, and made
-// the packet of the kind that the header's protocol number says. There is one network.
+// unwrapIP is unwrap for IP-in-IP. The underlay has removed the outer header, and set the kind by its protocol
+// number. There is only one network.
 func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
 	if drop := r.enter(f, 0); drop != frame.NotDropped {
 		return drop
@@ -119,8 +117,8 @@ func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
 	return drop
 }
 
-// superframe reports whether p, of which the underlay has reason to believe that it is more than
-// one datagram or more than one frame, is one superframe.
+// superframe reports whether the payload p, which the underlay cannot tell from several datagrams or frames, is
+// one superframe.
 func (v *VTEP) superframe(p []byte) bool {
 	kind := frame.Ethernet
 	switch v.cfg.Type {
@@ -138,7 +136,7 @@ func (v *VTEP) superframe(p []byte) bool {
 	return len(p) > encap.VXLANLen && gso.Superframe(p[encap.VXLANLen:], kind)
 }
 
-// bareIP checks an IP packet that has come without an Ethernet header.
+// bareIP checks an IP packet without an Ethernet header.
 func bareIP(f *frame.Frame) frame.Reason {
 	n, drop := encap.ParseIP(f.Bytes(), f.Kind)
 	if drop == frame.NotDropped {

@@ -6,8 +6,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// fits says why the encapsulation cannot carry a frame. An IP packet goes to one peer: there
-// is no MAC to flood it for.
+// fits returns why the encapsulation cannot carry a frame, or NotDropped. An IP packet needs a peer: without a
+// MAC it cannot be flooded.
 func (w *writer) fits(o *frame.Out) frame.Reason {
 	ethernet := o.F.Kind == frame.Ethernet
 	switch t := w.v.cfg.Type; {
@@ -27,8 +27,8 @@ func (v *VTEP) flow(f *frame.Frame) uint32 {
 	return encap.FlowHashIP(f.Bytes(), v.seed)
 }
 
-// bare says why a packet without Ethernet must not enter a tunnel: it is none of IP, or its
-// TTL is spent (RFC 2003, section 3.1).
+// bare returns why a packet without Ethernet must not enter a tunnel: it is not IP, or its TTL is 0 (RFC 2003,
+// section 3.1).
 func (w *writer) bare() frame.Reason {
 	switch {
 	case !w.in.isIP:
@@ -39,9 +39,9 @@ func (w *writer) bare() frame.Reason {
 	return frame.NotDropped
 }
 
-// loops says why a packet must not enter an IP-in-IP tunnel to a host: it comes from this
-// end of the tunnel, or from or for the other one, so that it would come round again (RFC
-// 2003, section 3.2, which does not speak of the destination).
+// loops returns Martian for a packet that would loop through an IP-in-IP tunnel: its source is this end of the
+// tunnel, or its source or destination is the other end (RFC 2003, section 3.2, which does not mention the
+// destination).
 func (w *writer) loops(f *frame.Frame, h *hop) frame.Reason {
 	b := f.Bytes()
 	local, remote := w.v.sides[h.side].local.Load(), &h.to.Load()[0]

@@ -78,7 +78,7 @@ func (x *wrapped) release() { x.whole[1], x.parts = nil, nil }
 // Write sends each frame to its peer, or with peer 0 to the flood list of its VNI.
 func (w *writer) Write(out []frame.Out) error {
 	w.grow(len(out))
-	uneven := w.v.varied.Load() != 0
+	varied := w.v.varied.Load() != 0
 	for i := range out {
 		o := &out[i]
 		w.pkt[i].copies, w.pkt[i].lost = 0, 0
@@ -94,7 +94,7 @@ func (w *writer) Write(out []frame.Out) error {
 		if o.Peer != 0 {
 			o.Drop = w.unicast(i, o)
 		} else {
-			o.Drop = w.flood(i, o, uneven)
+			o.Drop = w.flood(i, o, varied)
 		}
 	}
 	w.count()
@@ -181,26 +181,26 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	return frame.NotDropped
 }
 
-// flood stages one datagram for each address family, or when peers are uneven a few:
+// flood stages one datagram for each address family, or when peers are varied a few:
 // one Send, however many peers.
-func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
+func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 	n, ok := w.v.networks.Load(vniKey(o.Tag))
 	if !ok {
 		return frame.NoPeer
 	}
 	l := n.flood.Load()
-	uneven = uneven || o.F.SegLen() > w.v.mtu && !w.v.onlySide() // too long for one family
+	varied = varied || o.F.SegLen() > w.v.mtu && !w.v.onlySide() // too long for one family
 	if !l.noPeers() && !w.wrap(&w.pkt[i].wrapped, o.F, frame.VNI(o.Tag), true) {
 		return frame.BadHeader
 	}
-	if uneven {
+	if varied {
 		w.count()
 		w.hop, w.list = nil, nil
 	}
 	for s := range l.hops {
 		to := l.to[s]
 		switch {
-		case uneven:
+		case varied:
 			w.each(l, s, i, o)
 			continue
 		case o.Skip != 0:
@@ -210,13 +210,13 @@ func (w *writer) flood(i int, o *frame.Out, uneven bool) frame.Reason {
 			w.stage(s, i, &w.pkt[i].wrapped, o.F, to, w.v.header)
 		}
 	}
-	if len(l.groups) > 0 && !w.toGroups(l, i, o, uneven) {
+	if len(l.groups) > 0 && !w.toGroups(l, i, o, varied) {
 		return frame.BadHeader
 	}
 	if w.pkt[i].copies == 0 {
 		return frame.NoPeer
 	}
-	if uneven {
+	if varied {
 		return frame.NotDropped
 	}
 	if l != w.list || o.Skip != w.skip {
