@@ -246,26 +246,26 @@ func TestProgramErrors(t *testing.T) {
 	before := n.Config()
 	other, fresh := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "fresh"})
 	for want, f := range map[string]func() error{
-		"segment 1: wanted is a port, not (*port.Pipe)(nil)": func() error { return seg.Add((*port.Pipe)(nil), nil) },
-		"segment 1: wanted is a port, not <nil>":             func() error { return seg.Add(nil, nil) },
-		"wanted is a port, not (*port.Pipe)(nil)":            func() error { return seg.Remove((*port.Pipe)(nil)) },
-		"wanted is a port, not <nil>":                        func() error { return seg.Remove(nil) },
-		`port "a" is another one`:                            func() error { return seg.Remove(other) },
-		"cannot be told from others":                         func() error { return seg.Add(unlike{other, nil}, nil) },
-		`there is another port "a"`:                          func() error { return seg.Add(other, nil) },
-		"a is in VNI 1 already":                              func() error { return seg.Add(a, &Member{VLAN: 2}) },
-		"members[1].vlan: 5000":                              func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
-		`port "x" is no member`:                              func() error { return seg.Remove(port.NewPipe(&port.PipeConfig{Name: "x"})) },
-		"the tunnel is nil":                                  func() error { return seg.Join(nil) },
-		"node: Update: the edit is nil":                      func() error { return n.Update(nil) },
-		"segment 1: Update: the edit is nil":                 func() error { return seg.Update(nil) },
-		"segment 1 is there; Update":                         func() error { _, err := n.Segment(1, &Segment{}); return err },
-		"segments[1].vni: 16777216":                          func() error { _, err := n.Segment(1<<24, nil); return err },
-		"tunnels[0].local: an address of":                    func() error { _, err := n.Tunnel("t", Tunnel{}); return err },
-		"gateway.addresses[0]: invalid Pre":                  func() error { return seg.Gateway("v", Gateway{Addresses: []netip.Prefix{{}}}) },
-		`policies[0].name: a name is needed`:                 func() error { return n.Policy(Policy{}) },
-		"segment 9 is gone: use of closed":                   func() error { return (&VSI{n, 9}).Add(fresh, nil) },
-		"stop":                                               func() error { return n.Update(func(c *Config) error { c.Segments = nil; return errors.New("stop") }) },
+		"segment 1: wanted is a port, not (*port.Pipe)(nil)":             func() error { return seg.Add((*port.Pipe)(nil), nil) },
+		"segment 1: wanted is a port, not <nil>":                         func() error { return seg.Add(nil, nil) },
+		"wanted is a port, not (*port.Pipe)(nil)":                        func() error { return seg.Remove((*port.Pipe)(nil)) },
+		"wanted is a port, not <nil>":                                    func() error { return seg.Remove(nil) },
+		`port "a" is another one`:                                        func() error { return seg.Remove(other) },
+		"cannot be told from others":                                     func() error { return seg.Add(unlike{other, nil}, nil) },
+		`there is another port "a"`:                                      func() error { return seg.Add(other, nil) },
+		"a is in VNI 1 already":                                          func() error { return seg.Add(a, &Member{VLAN: 2}) },
+		"members[1].vlan: 5000":                                          func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
+		`port "x" is no member`:                                          func() error { return seg.Remove(port.NewPipe(&port.PipeConfig{Name: "x"})) },
+		"the tunnel is nil":                                              func() error { return seg.Join(nil) },
+		"node: Update: the edit is nil":                                  func() error { return n.Update(nil) },
+		"segment 1: Update: the edit is nil":                             func() error { return seg.Update(nil) },
+		"segment 1 is there; Update":                                     func() error { _, err := n.Segment(1, &Segment{}); return err },
+		"segments[1].vni: 16777216":                                      func() error { _, err := n.Segment(1<<24, nil); return err },
+		"tunnels[0].local: an address of":                                func() error { _, err := n.Tunnel("t", Tunnel{}); return err },
+		"gateway.addresses[0]: an address with the length of its prefix": func() error { return seg.Gateway("v", Gateway{Addresses: []netip.Prefix{{}}}) },
+		`policies[0].name: a name is needed`:                             func() error { return n.Policy(Policy{}) },
+		"segment 9 is gone: use of closed":                               func() error { return (&VSI{n, 9}).Add(fresh, nil) },
+		"stop":                                                           func() error { return n.Update(func(c *Config) error { c.Segments = nil; return errors.New("stop") }) },
 		`port "none": the program has none`: func() error {
 			return n.Update(func(c *Config) error { c.Ports = append(c.Ports, Port{Name: "none", Type: PortOwn}); return nil })
 		},
@@ -418,7 +418,7 @@ func TestAddDeaf(t *testing.T) {
 	defer n.Close()
 	seg, err := n.Segment(1, nil)
 	must(t, err)
-	if err := seg.Add(&deaf{port.NewPipe(nil)}, nil); err == nil || !strings.HasPrefix(err.Error(), `segment 1: member "a": `) || !strings.Contains(err.Error(), `has no receive queue (Readers)`) {
+	if err := seg.Add(&deaf{port.NewPipe(nil)}, nil); err == nil || !strings.HasPrefix(err.Error(), `segment 1: member "a": `) || !strings.Contains(err.Error(), `Readers returned no receive queue`) {
 		t.Error(err)
 	}
 }

@@ -138,7 +138,7 @@ func TestCheckAsksTheLibrary(t *testing.T) {
 		`{"segments": [{"vni": 1, "ageing": "613200h"}]}`:                                                                                      "1:36: segments[0].ageing: 613200h0m0s, allowed are 1s to 596523h14m7s",
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "queues": 257}]}`:                                                                     "tunnels[0].queues: 257, allowed are 1 to 256, and 0 for 1",
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "bind": "sixteen-bytes-are"}]}`:                                                       `tunnels[0].bind: "sixteen-bytes-are" is longer than 15 bytes`,
-		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "mtu": 49}]}`:                                                                         "tunnels[0].mtu: 49 over 10.0.0.1 leaves no room for a frame, at least 50",
+		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "mtu": 49}]}`:                                                                         "tunnels[0].mtu: 49, allowed over 10.0.0.1 are at least 50",
 		`{"tunnels": [{"name": "t", "local": "::ffff:10.0.0.1"}]}`:                                                                             "tunnels[0].local: ::ffff:10.0.0.1; allowed is 10.0.0.1",
 		`{"tunnels": [{"name": "t", "local": "127.0.0.1", "underlay": "packet", "bind": "e"}]}`:                                                "tunnels[0]: local address 127.0.0.1:4789 is no address of one host",
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "underlay": "packet", "bind": "e", "prefix": "10.0.0.0/24", "gateway": "10.1.0.1"}]}`: "tunnels[0].gateway: 10.1.0.1 is not in 10.0.0.0/24",

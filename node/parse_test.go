@@ -125,7 +125,7 @@ func TestParseBeside(t *testing.T) {
 1:41: gateway.total: -1, allowed are 1 to 1000000000, and 0 for 1000`,
 		`{"tunnels": [{"name": "t", "local": "x", "port": 70000, "mtu": 10, "maxPeers": -1, "queues": -1, "mark": "x", "gateway": "10.0.0.9"}]}`: `1:37: tunnels[0].local: "x"; wanted is an IP address such as 10.0.0.1
 1:50: tunnels[0].port: 70000; allowed are 0 to 65535
-1:64: tunnels[0].mtu: 10 over 0.0.0.0 leaves no room for a frame, at least 50 are needed
+1:64: tunnels[0].mtu: 10, allowed over 0.0.0.0 are at least 50, which leave room for a frame
 1:80: tunnels[0].maxPeers: -1, allowed are 1 to 65000, and 0 for 1024
 1:94: tunnels[0].queues: -1, allowed are 1 to 256, and 0 for 1
 1:106: tunnels[0].mark: "x"; wanted is a number
@@ -135,7 +135,7 @@ func TestParseBeside(t *testing.T) {
 1:141: tunnels[0].queues: -1, allowed are 1 to 256, and 0 for 1`,
 		`{"tunnels": [{"name": "t", "local": "10.0.0.1", "type": "ipp", "mtu": 25, "gateway": "10.0.0.9", "peerSettings": [{"address": "10.0.0.2", "port": "x", "tos": 3}]}]}`: `1:57: tunnels[0].type: "ipp", allowed are vxlan, gpe, ipip
 1:147: tunnels[0].peerSettings[0].port: "x"; wanted is a number
-1:159: tunnels[0].peerSettings[0].tos: 3, allowed are multiples of 4: the two low bits are those of ECN`,
+1:159: tunnels[0].peerSettings[0].tos: 3, allowed are multiples of 4; the two low bits belong to ECN`,
 		`{"ports": [{"name": "p", "type": "pakcet", "promiscuous": true, "queues": -1}]}`: `1:34: ports[0].type: "pakcet", allowed are tap, tun, packet, own
 1:75: ports[0].queues: -1, allowed are 1 to 256, and 0 for 1`,
 		`{"ports": [{"name": "p", "promiscuous": true, "mtu": -1, "queues": -1}]}`: `1:41: ports[0].promiscuous: a port of type tap has no such setting

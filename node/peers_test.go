@@ -32,7 +32,7 @@ func TestParsePeerErrors(t *testing.T) {
 		{peer(`"address": "239.1.1.1"`), `tunnels[0].peerSettings[1].address: 239.1.1.1 is a multicast group`},
 		{peer(`"address": "fd00::2"`), `tunnels[0].peerSettings[1].address: fd00::2 is not of the family of 10.0.0.1, the local address of tunnel "a"`},
 		{peer(`"address": "10.0.0.3", "ttl": 300`), `tunnels[0].peerSettings[1].ttl: 300, allowed are 1 to 255, 0 for 64, and "inherit"`},
-		{peer(`"address": "10.0.0.3", "tos": 3`), `tunnels[0].peerSettings[1].tos: 3, allowed are multiples of 4: the two low bits are those of ECN`},
+		{peer(`"address": "10.0.0.3", "tos": 3`), `tunnels[0].peerSettings[1].tos: 3, allowed are multiples of 4; the two low bits belong to ECN`},
 		{peer(`"address": "10.0.0.3", "df": "no"`), `tunnels[0].peerSettings[1].df: "no", allowed are default, set, unset, inherit`},
 		{peer(`"address": "10.0.0.3", "port": 65536`), `tunnels[0].peerSettings[1].port: 65536; allowed are 0 to 65535`},
 		{peer(`"address": "10.0.0.3", "srcPorts": "9-8"`), `tunnels[0].peerSettings[1].srcPorts: 9-8 is not a range of ports`},
@@ -50,7 +50,7 @@ func TestParsePeerErrors(t *testing.T) {
 		{tunnel(`"local6": "fd00::1", "underlay": "packet", "bind": "eth0", "prefix6": "10.0.0.0/8"`), `tunnels[0].prefix6: 10.0.0.0/8 is of another address family than fd00::1`},
 		{`{"tunnels": [{"name": "a", "local": "fd00::1", "local6": "fd00::2"}]}`, `tunnels[0].local6: fd00::2 beside fd00::1; allowed is an IPv6 address beside an IPv4 one`},
 		{`{"tunnels": [{"name": "a", "local": "fd00::1"}, {"name": "b", "local": "10.0.0.1", "local6": "fd00::1"}]}`, `tunnels[1].local6: tunnel "a" has fd00::1 port 4789 already`},
-		{tunnel(`"local6": "fd00::1", "mtu": 60`), `tunnels[0].mtu: 60 over fd00::1 leaves no room for a frame, at least 70 are needed`},
+		{tunnel(`"local6": "fd00::1", "mtu": 60`), `tunnels[0].mtu: 60, allowed over fd00::1 are at least 70, which leave room for a frame`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "local6": "fd00::1"}], "segments": [{"vni": 1, "tunnel": "a", "flood": ["10.0.0.2", "fd00::2", "fd00::1"]}]}`,
 			`segments[0].flood[2]: fd00::1 is this node itself`},
 	} {

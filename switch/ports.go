@@ -80,7 +80,7 @@ func (s *Switch) add(p Port, keep bool) (*port, error) {
 	}
 	readers := p.Readers()
 	if len(readers) == 0 || slices.ContainsFunc(readers, func(r frame.Reader) bool { return absent.Is(r) }) {
-		return nil, fmt.Errorf("port: Readers of %T returned no receive queue, at least one is needed; was it made by its constructor?", p)
+		return nil, errors.New("port: Readers returned no receive queue, at least one is needed; was the port made by its constructor?")
 	}
 	x := &port{num: uint16(s.nums.take()), p: p, keepOpen: keep, readers: readers}
 	x.tunnel, x.byVNI = p.(Tunnel)

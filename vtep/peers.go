@@ -15,16 +15,15 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// hostKey is a frame.Endpoint without its port.
+// A hostKey is a frame.Endpoint without port.
 type hostKey frame.Endpoint
 
-// Hash implements [index.Key]. Who sends packets chooses their source address, but not the
-// interface they are on.
+// Hash implements [index.Key]. Senders choose the source address of their packets, but not the interface.
 func (k hostKey) Hash(secret *mix.Key) uint64 {
 	return secret.Hash128(binary.BigEndian.Uint64(k.IP[:8])^uint64(k.Scope), binary.BigEndian.Uint64(k.IP[8:]))
 }
 
-// endpoint checks an address somebody configured. Port 0 stays: see peer.
+// endpoint checks a configured address. Port 0 is kept; see peer.
 func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
 	e, err := v.resolve(ap)
 	if err != nil {
@@ -36,7 +35,7 @@ func (v *VTEP) endpoint(ap netip.AddrPort) (frame.Endpoint, error) {
 	return e, v.reaches(ap, e)
 }
 
-// reaches checks that there is a way to an address somebody configured.
+// reaches checks that the VTEP can send to a configured address.
 func (v *VTEP) reaches(ap netip.AddrPort, e frame.Endpoint) error {
 	if v.cfg.Type == encap.TypeIPIP && e.Port != 0 {
 		return fmt.Errorf("vtep: peer %v: IP-in-IP has no ports", ap)
@@ -53,17 +52,16 @@ func (v *VTEP) isLocal(e frame.Endpoint) bool {
 	return s != nil && e.Host() == s.local.Load().Endpoint
 }
 
-// AddPeer lists a peer and returns its number, for a static entry in an FDB. Adding
-// a peer that is known returns the number it has, and aims it at the given port. Port
-// 0 stands for the VTEP's destination port, or the one the peer is aimed at already. Where
-// SetPeers has a port for the peer, that holds.
+// AddPeer lists a peer and returns its number, for instance for a static FDB entry. If the peer is known, it keeps
+// its number, and gets the new port. Port 0 stands for the port that the peer has, or the VTEP's destination port.
+// A port of SetPeers takes precedence.
 func (v *VTEP) AddPeer(addr netip.AddrPort) (uint16, error) {
 	e, err := v.endpoint(addr)
 	if err != nil {
 		return 0, err
 	}
 	if v.isLocal(e) {
-		return 0, fmt.Errorf("vtep: peer %v: is this VTEP's own address", addr.Addr())
+		return 0, fmt.Errorf("vtep: peer %v: is the VTEP's own address", addr.Addr())
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -78,9 +76,8 @@ func (v *VTEP) AddPeer(addr netip.AddrPort) (uint16, error) {
 	return h.num, nil
 }
 
-// DeletePeer removes a number that AddPeer, NextHop or Group returned: at its next
-// Retire the switch forgets the number and the entries that name it. A peer that is
-// in a flood list or a group stays until it is taken out of them.
+// DeletePeer removes a number that AddPeer, NextHop or Group returned. At its next Retire the switch forgets the
+// number and its FDB entries. A peer in a flood list or group stays until it is removed from them.
 func (v *VTEP) DeletePeer(num uint16) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -92,8 +89,8 @@ func (v *VTEP) DeletePeer(num uint16) {
 	}
 }
 
-// peer returns the hop of a host, making one if there is none. A port in e aims the
-// hop at it; without one it stays as it is, or takes the VTEP's. v.mu is held.
+// peer returns the hop of a host, and creates it if there is none. A port in e becomes that of the hop; with port
+// 0 the hop keeps its port, or gets the VTEP's. v.mu is held.
 func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 	key := hostKey(e.Host())
 	if h, ok := v.byHost.Load(key); ok {
@@ -109,11 +106,11 @@ func (v *VTEP) peer(e frame.Endpoint) (*hop, error) {
 		return nil, err
 	}
 	v.byHost.Store(key, h)
-	v.count(h, 1) // until somebody lists it
+	v.count(h, 1) // until it is listed
 	return h, nil
 }
 
-// add gives a hop a number, and what SetPeers has for its address. v.mu is held.
+// add gives a hop a number, and the header that SetPeers has for its address. v.mu is held.
 func (v *VTEP) add(h *hop) error {
 	err := v.hops.add(h)
 	if err == nil {
@@ -122,7 +119,7 @@ func (v *VTEP) add(h *hop) error {
 	return err
 }
 
-// list changes how h is listed and keeps the count of learned peers. v.mu is held.
+// list calls change, which may list or unlist h, and updates the number of learned peers. v.mu is held.
 func (v *VTEP) list(h *hop, change func()) {
 	before := h.listed()
 	change()
@@ -136,9 +133,8 @@ func (v *VTEP) list(h *hop, change func()) {
 	}
 }
 
-// learn makes a peer of an unknown outer source. It returns nil when there is no
-// room, and when somebody else is changing the table: forwarding never waits, the
-// next packet tries again.
+// learn makes an unknown outer source a peer. It returns nil if there is no room, or if the table is being changed:
+// forwarding never waits, and the next packet tries again.
 func (v *VTEP) learn(src frame.Endpoint) *hop {
 	if !v.mu.TryLock() {
 		v.peerBusy.Add(1)
@@ -157,15 +153,14 @@ func (v *VTEP) learn(src frame.Endpoint) *hop {
 	return h
 }
 
-// Retire starts the removal of learned peers that named does not know, that were
-// not heard since the last call, and of deleted ones; and forgets path MTUs that are
-// older than PathMTUAge. It returns their numbers:
-// frames from them no longer come in under these, and once the caller has made
-// sure that nobody holds one any more it calls Free.
+// Retire begins to remove deleted peers, and learned peers that were not heard since the last call and for which
+// named returns false. It also forgets path MTUs older than PathMTUAge. It returns the numbers of the removed peers,
+// which no frame comes in with any more. When nothing refers to the numbers, the caller passes them to Free. Only
+// the switch calls Retire and Free.
 func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	nums := v.evicted // have given way
+	nums := v.evicted
 	v.evicted, v.evictable = nil, nil
 	now := time.Now()
 	for h := range v.hops.all {
@@ -194,7 +189,7 @@ func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
 	return nums
 }
 
-// retire takes a hop out of what readers look at. Retire returns its number. v.mu is held.
+// retire removes a hop from the table of readers. Retire returns its number. v.mu is held.
 func (v *VTEP) retire(h *hop) {
 	h.retired = true
 	if h.host {
@@ -203,7 +198,7 @@ func (v *VTEP) retire(h *hop) {
 	v.count(h, -1)
 }
 
-// Free ends what Retire began: the numbers may be given to other peers.
+// Free makes numbers that Retire returned available for other peers.
 func (v *VTEP) Free(peers []uint16) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -216,8 +211,8 @@ func (v *VTEP) Free(peers []uint16) {
 	}
 }
 
-// PeerName returns the address of a peer, of a group those of its members, and "" for a number that
-// is none.
+// PeerName returns the address of a peer, or the addresses of the members of a group, or "" if there is no peer of
+// that number.
 func (v *VTEP) PeerName(peer uint16) string {
 	h := v.hops.get(peer)
 	switch {
@@ -236,7 +231,7 @@ func (v *VTEP) PeerName(peer uint16) string {
 	return v.show(h)
 }
 
-// show returns the address of a hop, with the port if the encapsulation has ports.
+// show returns the address of a hop, and the port if the encapsulation has ports.
 func (v *VTEP) show(h *hop) string {
 	to := v.addr(h.to.Load()[0])
 	if v.cfg.Type == encap.TypeIPIP {

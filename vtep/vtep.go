@@ -18,82 +18,78 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// An Underlay carries datagrams of one address family. Package underlay has them. One that is
-// wrapped around another has "Unwrap() any", by which the VTEP finds what only the other has.
+// An Underlay carries datagrams of one address family. Package underlay implements it. An Underlay that wraps
+// another has a method Unwrap() any, through which the VTEP finds the optional methods of the other.
 type Underlay interface {
 	Readers() []frame.Reader   // receive queues; they fill Batch.Outer
 	Sender(w int) frame.Sender // transmit side of worker w
 	LocalAddr() netip.AddrPort // own address and destination port
 	MTU() int                  // longest IP packet
 
-	// PathMTU has f called whenever a packet to an endpoint turned out too long for
-	// the way there: with the longest IP packet that passes, and the start of the UDP
-	// payload as it was quoted in the error, which may be empty. f is called by Senders
-	// and by goroutines of the underlay, at once; it must not wait nor keep quoted. The
-	// endpoint's port may be 0.
+	// PathMTU sets the function to call when a packet to an endpoint is too big for the path: with the
+	// length of the longest IP packet that passes, and the start of the UDP payload that the error
+	// quoted, which may be empty. Senders and goroutines of the underlay call f concurrently; it must
+	// not wait or keep quoted. The endpoint's port may be 0.
 	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
 	Pause()       // Reads return frame.ErrPaused ...
 	Resume()      // ... until Resume
 	Close() error // Reads return net.ErrClosed
 }
 
-// A reporter is an Underlay that tells of peers that cannot be reached: f is called as
-// PathMTU's is.
+// A reporter is an Underlay that reports unreachable peers. It calls f like that of PathMTU.
 type reporter interface {
 	Unreachable(f func(to frame.Endpoint, quoted []byte))
 }
 
-// A joiner is an Underlay whose messages may be other than they look: it asks f whether a payload,
-// longer than a datagram can be there or said to be a run of several, is one datagram with a
-// superframe in it. f is called by Readers.
+// A joiner is an Underlay that cannot tell long datagrams from runs of several. Its Readers call f to ask whether
+// such a payload is one datagram with a superframe in it.
 type joiner interface {
 	Superframes(f func(payload []byte) bool)
 }
 
-// A grouper is an Underlay that can be a member of multicast groups of its family, as often
-// as it has been asked to: each Leave undoes one Join.
+// A grouper is an Underlay that can join multicast groups of its family. Each Leave undoes one Join.
 type grouper interface {
 	Join(group netip.Addr) error
 	Leave(group netip.Addr) error
 }
 
-// PeerPolicy says whose packets are accepted.
+// PeerPolicy says from which peers packets are accepted.
 type PeerPolicy uint8
 
 // Peer policies.
 const (
-	AnyPeer      PeerPolicy = iota // unknown outer sources become learned peers
-	ListedOnly                     // outer sources that nothing names are dropped under frame.UnknownPeer
-	ListedPerVNI                   // and so are frames of a VNI from peers that nothing of that VNI names (VTEP.Allow)
+	AnyPeer      PeerPolicy = iota // from all; unknown outer sources become learned peers
+	ListedOnly                     // from listed peers; others are dropped as frame.UnknownPeer
+	ListedPerVNI                   // from peers that are listed for the VNI of the packet (VTEP.Allow)
 )
 
-// DefaultMaxPeers is how many peers a VTEP learns unless told otherwise.
+// DefaultMaxPeers is the default limit of learned peers.
 const DefaultMaxPeers = 1024
 
-// Config holds a VTEP's settings. The zero value works.
+// Config configures a VTEP. The zero value is ready to use.
 type Config struct {
 	Name     string     `json:"name,omitzero"`     // default "vtep"
 	Type     encap.Type `json:"type,omitzero"`     // encapsulation
-	Port     uint16     `json:"port,omitzero"`     // UDP destination port of peers given without one; default: the underlay's own
-	Peers    PeerPolicy `json:"peers,omitzero"`    // whose packets are taken
-	MaxPeers int        `json:"maxPeers,omitzero"` // learned peers, at most 65,000; default 1024
-	Header              // outer headers, except towards peers that have their own: see SetPeers
-	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; not in IP-in-IP
-	MTU      int        `json:"mtu,omitzero"`      // longest outer IP packet; default: what each underlay says, the MTU of its interface
+	Port     uint16     `json:"port,omitzero"`     // UDP destination port of peers that have none of their own; default: the port of the underlay
+	Peers    PeerPolicy `json:"peers,omitzero"`    // from which peers packets are accepted
+	MaxPeers int        `json:"maxPeers,omitzero"` // limit of learned peers, at most 65,000; default 1024
+	Header              // outer headers, unless SetPeers has others for a peer
+	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; not for IP-in-IP
+	MTU      int        `json:"mtu,omitzero"`      // length of the longest outer IP packet; default: the MTU of each underlay's interface
 
-	// EthernetWithoutP takes VXLAN-GPE packets without the P bit for Ethernet, as the draft
-	// does (section 3.1); without it they are dropped under frame.GPEProtocol, as Linux does.
+	// EthernetWithoutP treats VXLAN-GPE packets without the P bit as Ethernet, as the draft says
+	// (section 3.1). By default they are dropped as frame.GPEProtocol, as Linux does.
 	EthernetWithoutP bool `json:"ethernetWithoutP,omitzero"`
 
-	Reserved Reserved `json:"reserved,omitzero"` // reserved header bits that a packet is dropped for: ReservedRFC, none, by default; ReservedStrict, all; or a mask; not in IP-in-IP
+	Reserved Reserved `json:"reserved,omitzero"` // reserved header bits for which packets are dropped: ReservedRFC, none, by default; ReservedStrict, all; or a mask; not for IP-in-IP
 
-	// GBP is whether marks of group policy are sent and taken, in VXLAN alone (frame.GBP), as "gbp" of
-	// Linux does. Without it their bits are reserved ones, and what leaves has no mark. A mark is
-	// believed: only peers that may set it should reach the VTEP.
+	// GBP sends and accepts group policy IDs (frame.GBP), like option gbp of Linux. It is for VXLAN only.
+	// By default their bits are reserved. IDs of peers are trusted, so only peers that may set them
+	// should be able to reach the VTEP.
 	GBP bool `json:"gbp,omitzero"`
 }
 
-// A VTEP is a tunnel end point. It satisfies the switch's Tunnel and Pauser.
+// A VTEP is a VXLAN tunnel end point. It implements Tunnel and Pauser of the switch.
 type VTEP struct {
 	cfg      Config
 	sides    [2]*side // IPv4, IPv6; nil without an underlay of that family
@@ -116,7 +112,7 @@ type VTEP struct {
 	shares    shares
 	settings  map[hostKey]peerSetting // by SetPeers
 	evictable []*hop                  // learned peers that have sent little, and nothing between the last two Retires
-	evicted   []uint16                // those that have given way since
+	evicted   []uint16                // learned peers that were replaced since the last Retire
 	peerLimit atomic.Uint64
 	peerBusy  atomic.Uint64
 	ecn       atomic.Uint64
@@ -127,18 +123,18 @@ type VTEP struct {
 	closeErr  error
 }
 
-// side is the half of a VTEP that speaks one address family.
+// A side is the part of a VTEP for one address family.
 type side struct {
 	u     Underlay
 	local atomic.Pointer[ownAddress]
 	port  uint16 // destination port of peers
-	mtu   int    // longest inner frame
+	mtu   int    // length of the longest inner frame
 }
 
-// ownAddress is where a side is.
+// ownAddress is the local address of a side.
 type ownAddress struct {
-	frame.Endpoint        // host only; zero when bound to the wildcard address
-	zone           string // as it was given
+	frame.Endpoint        // without port; zero for the wildcard address
+	zone           string // as given
 }
 
 const (
@@ -153,8 +149,8 @@ func sideOf(e frame.Endpoint) int {
 	return side6
 }
 
-// New returns a VTEP over one underlay, or two of different address families. It
-// takes them over: Close closes them. A nil cfg means defaults.
+// New returns a VTEP over one underlay, or over two of different address families. A nil cfg means defaults. On
+// success the VTEP owns the underlays, and Close closes them; on an error they are still the caller's.
 func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	v := &VTEP{seed: rand.Uint64()}
 	if cfg != nil {
@@ -173,10 +169,10 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	toGroup.TTL = Value(max(c.GroupTTL, 1))
 	v.groups = toGroup.compile(c.Type)
 	if c.Type == encap.TypeIPIP {
-		c.Peers = ListedOnly // RFC 2003 leaves it to us; RFC 4213, section 3.6, does not
+		c.Peers = ListedOnly // required by RFC 4213, section 3.6; RFC 2003 leaves it open
 	}
 	if len(underlays) == 0 {
-		return nil, errors.New("vtep: New needs an underlay")
+		return nil, errors.New("vtep: New: at least one underlay is needed")
 	}
 	for i, u := range underlays {
 		if absent.Is(u) {
@@ -186,7 +182,7 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 			return nil, err
 		}
 	}
-	for _, u := range underlays { // last: from here on these are called
+	for _, u := range underlays { // last, because the underlays may call these at once
 		u.PathMTU(v.narrow)
 		if r, ok := optional.Of[reporter](u); ok {
 			r.Unreachable(v.fail)
@@ -198,7 +194,7 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 	return v, nil
 }
 
-// Check returns what New refuses, whatever the underlays are.
+// Check returns what is wrong with the settings for any underlays. New returns the same error.
 func (c *Config) Check() error {
 	w := setting.Of("vtep: Config")
 	w.Number("MaxPeers", c.MaxPeers, 1, 65_000, DefaultMaxPeers)
@@ -225,11 +221,12 @@ func (c *Config) Check() error {
 	return w.Err()
 }
 
-// CheckMTU returns what New refuses of Config.MTU, or of an underlay's MTU, at a local address.
+// CheckMTU returns what is wrong with Config.MTU, or with the MTU of an underlay, at a local address. New returns
+// the same error.
 func (c *Config) CheckMTU(mtu int, local netip.Addr) error {
 	w := setting.Of("vtep: Config")
 	if least := c.Type.Outer(!local.Unmap().Is4()) + encap.EthernetLen; mtu < least {
-		w.Wrong("MTU", "%d over %v leaves no room for a frame, at least %d are needed", mtu, local, least)
+		w.Wrong("MTU", "%d, allowed over %v are at least %d, which leave room for a frame", mtu, local, least)
 	}
 	return w.Err()
 }
@@ -271,7 +268,7 @@ func (v *VTEP) addSide(u Underlay) error {
 // Name returns the configured name.
 func (v *VTEP) Name() string { return v.cfg.Name }
 
-// Readers returns one reader for each receive queue of the underlays.
+// Readers returns a reader for each receive queue of the underlays.
 func (v *VTEP) Readers() []frame.Reader {
 	var rs []frame.Reader
 	for _, s := range v.sides {
@@ -285,8 +282,7 @@ func (v *VTEP) Readers() []frame.Reader {
 	return rs
 }
 
-// Offloads returns all: superframes are cut into runs, of which an underlay may leave the cutting to
-// the kernel.
+// Offloads returns OffloadAll: the VTEP cuts superframes into runs, which the kernel may cut further.
 func (v *VTEP) Offloads() frame.Offloads { return frame.OffloadAll }
 
 // Writer returns the transmit side of worker w.
@@ -318,13 +314,13 @@ func (v *VTEP) Resume() {
 	}
 }
 
-// Close closes the underlays; every Read returns net.ErrClosed, and so does what would add to
-// the tables. It is idempotent.
+// Close closes the underlays. From then on Reads return net.ErrClosed, as do methods that add to the tables. It is
+// idempotent.
 func (v *VTEP) Close() error {
 	v.closeOnce.Do(func() {
 		v.mu.Lock()
 		v.closed = true
-		v.mu.Unlock() // the underlays' goroutines may want it before they end
+		v.mu.Unlock() // goroutines of the underlays may need it to end
 		for _, s := range v.sides {
 			if s != nil {
 				v.closeErr = errors.Join(v.closeErr, s.u.Close())

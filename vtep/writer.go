@@ -6,43 +6,42 @@ import (
 	"github.com/vxswitch/vxswitch/internal/gso"
 )
 
-// writer puts frames into datagrams. Headers go into scratch memory: the frame may
-// be on its way out of other ports too.
+// A writer puts frames into datagrams. It builds headers in scratch memory, because other ports may send the same
+// frame.
 type writer struct {
 	v    *VTEP
 	send [2]lane
-	pkt  []packet         // parallel to the Outs being written
+	pkt  []packet         // parallel to the Outs
 	to   []frame.Endpoint // parts of flood lists
-	in   innerIP          // of the frame at hand
+	in   innerIP          // of the current frame
 
 	cutter gso.Cutter
 	pieces [][]byte // of superframes: headers in scratch, payload in the frame
 	runs   [][]byte // of runs: the parts of several datagrams
 
-	// Copies are counted once for each run of frames that go the same way: to one
-	// hop, or to a list without one peer.
+	// Copies are counted once for each run of frames to one hop, or to one list without one peer.
 	hop  *hop
 	list *floodList
 	skip uint16
 	run  uint64
 }
 
-// lane is the way out of one address family.
+// A lane is the transmit side of one address family.
 type lane struct {
 	to    frame.Sender
 	ds    []frame.Datagram
-	owner []int // index of the Out a datagram came from, before they were joined
-	span  []int // how many of these each datagram stands for
+	owner []int // index of the Out of each datagram, before they were joined
+	span  []int // number of datagrams in each, after they were joined
 }
 
-// packet is the scratch of one Out.
+// A packet is the scratch memory of one Out.
 type packet struct {
 	wrapped
 	group  wrapped // towards multicast groups, where that differs
 	copies int
-	lost   int          // of these
-	drop   frame.Reason // why, for the last one
-	losses [3]loss      // what lost is made of, by family, and what was too long
+	lost   int          // copies that were not sent
+	drop   frame.Reason // of the last of them
+	losses [3]loss      // lost, by family, and those that were too long
 }
 
 type loss struct {
@@ -52,8 +51,7 @@ type loss struct {
 
 const tooLong = 2 // index of losses beside side4 and side6
 
-// lose takes note of copies that do not leave. Most packets lose none, and their losses are
-// never looked at.
+// lose records copies that are not sent. Most packets lose none, and never touch losses.
 func (p *packet) lose(of, copies int, why frame.Reason) {
 	if p.lost == 0 {
 		p.losses = [3]loss{}
@@ -64,7 +62,7 @@ func (p *packet) lose(of, copies int, why frame.Reason) {
 	p.losses[of].why = why
 }
 
-// wrapped is a frame behind the tunnel's header.
+// wrapped is a frame with its tunnel header.
 type wrapped struct {
 	header [encap.VXLANLen]byte
 	whole  [2][]byte // header, frame
@@ -72,7 +70,7 @@ type wrapped struct {
 	seg    uint16    // 0, or the size of these segments
 }
 
-// release forgets the frame, which was borrowed.
+// release forgets the borrowed frame.
 func (x *wrapped) release() { x.whole[1], x.parts = nil, nil }
 
 // Write sends each frame to its peer, or with peer 0 to the flood list of its VNI.
@@ -181,8 +179,8 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	return frame.NotDropped
 }
 
-// flood stages one datagram for each address family, or when peers are varied a few:
-// one Send, however many peers.
+// flood stages one datagram for each address family, or a few if peers have headers or path MTUs of their own. The
+// number of peers does not change the number of Sends.
 func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 	n, ok := w.v.networks.Load(vniKey(o.Tag))
 	if !ok {
@@ -227,7 +225,7 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 	return frame.NotDropped
 }
 
-// count adds a run to its peers' counters.
+// count adds a run to the counters of its peers.
 func (w *writer) count() {
 	if w.hop != nil {
 		w.hop.tx.Add(w.run)
@@ -242,7 +240,7 @@ func (w *writer) count() {
 	w.run = 0
 }
 
-// without returns the list's endpoints except the peer skip, in scratch memory.
+// without returns the endpoints of the list without the peer skip, in scratch memory.
 func (w *writer) without(l *floodList, s int, skip uint16) []frame.Endpoint {
 	from := len(w.to)
 	for i, h := range l.hops[s] {
@@ -253,9 +251,8 @@ func (w *writer) without(l *floodList, s int, skip uint16) []frame.Endpoint {
 	return w.to[from:len(w.to):len(w.to)]
 }
 
-// each stages a flooded frame where peers differ in header or MTU: neighbours in
-// the list with one header share a datagram, and a peer that the frame is too long for
-// loses its copy.
+// each stages a flooded frame if peers differ in header or MTU. Consecutive peers with the same header share a
+// datagram. A peer whose MTU is too small loses its copy.
 func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 	from, p := len(w.to), &w.pkt[i]
 	var head *header
@@ -284,7 +281,7 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 	send()
 }
 
-// stage makes a datagram in place: its memory is used again and again.
+// stage adds a datagram, reusing memory.
 func (w *writer) stage(s, i int, x *wrapped, f *frame.Frame, to []frame.Endpoint, head *header) {
 	l := &w.send[s]
 	w.pkt[i].copies += len(to)
@@ -301,7 +298,8 @@ func (w *writer) stage(s, i int, x *wrapped, f *frame.Frame, to []frame.Endpoint
 	l.owner = append(l.owner, i)
 }
 
-// wrap puts the tunnel's header in front of a frame, or of each segment of a superframe.
+// wrap adds the tunnel header to a frame, or to each segment of a superframe. It returns false if the superframe
+// cannot be cut.
 func (w *writer) wrap(p *wrapped, f *frame.Frame, vni frame.VNI, bum bool) bool {
 	switch w.v.cfg.Type {
 	case encap.TypeVXLAN:

@@ -117,7 +117,7 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -type ipip -remote 10.0.0.2 -reserved strict", `invalid value "strict" for flag -reserved: ipip has no header`},
 		{"-local 10.0.0.1 -ttl 0", `invalid value "0" for flag -ttl: leave the flag out for the default`},
 		{"-local 10.0.0.1 -ttl 256", `invalid value "256" for flag -ttl: allowed are 1 to 255, and inherit`},
-		{"-local 10.0.0.1 -tos 0x11", `invalid value "0x11" for flag -tos: 17, allowed are multiples of 4: the two low bits are those of ECN`},
+		{"-local 10.0.0.1 -tos 0x11", `invalid value "0x11" for flag -tos: 17, allowed are multiples of 4; the two low bits belong to ECN`},
 		{"-local 10.0.0.1 -tos 256", `invalid value "256" for flag -tos: allowed are 0 to 252 in steps of 4, and inherit`},
 		{"-local 10.0.0.1 -df maybe", `invalid value "maybe" for flag -df: allowed are default, set, unset, inherit`},
 		{"-local 10.0.0.1 -ecn full", `invalid value "full" for flag -ecn: allowed are default, normal, compat, rfc3168`},
