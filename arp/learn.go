@@ -175,11 +175,11 @@ func (t *Table) heard(i int32, c *Claim, now frame.Tick) {
 	e := &t.rows[i]
 	show := e.From != c.From || e.State == Duplicate
 	if e.From != c.From {
-		t.leave(i)
+		t.held.Remove(e.at)
 		e.From = c.From
 		t.enter(i)
 	} else if e.Seen != now {
-		t.again(i)
+		t.held.Renew(e.at)
 	}
 	if c.Flags&Taught != 0 {
 		e.Flags = c.Flags

@@ -91,13 +91,13 @@ type Responder struct {
 
 // shared is what the stages of one segment have in common.
 type shared struct {
-	cfg     Config
-	table   *Table
-	gateway atomic.Pointer[Gateway]
-	missing *pending.Set[netip.Addr]
-	housekept  atomic.Uint64 // the tick after the last Housekeep
-	counts  [2][NumBranches]atomic.Uint64
-	asked   atomic.Uint64
+	cfg       Config
+	table     *Table
+	gateway   atomic.Pointer[Gateway]
+	missing   *pending.Set[netip.Addr]
+	housekept atomic.Uint64 // the tick after the last Housekeep
+	counts    [2][NumBranches]atomic.Uint64
+	asked     atomic.Uint64
 }
 
 // NewResponder returns a stage.

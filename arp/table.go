@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
+	"github.com/vxswitch/vxswitch/internal/shares"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
@@ -46,12 +47,10 @@ type Table struct {
 	watch atomic.Pointer[watch]
 	hops  hops // the rows as Resolve shows them; written under mu
 
-	mu      sync.RWMutex
-	index   map[netip.Addr]int32
-	rows    []row // in no order
-	snooped int
-	held    map[frame.Dest]*place // where snooped rows were heard
-	places  []*place              // the same, in no order
+	mu    sync.RWMutex
+	index map[netip.Addr]int32
+	rows  []row              // in no order
+	held  shares.List[int32] // the snooped ones, by where they were heard, in the order they were heard last
 
 	outcomes   [numOutcomes]atomic.Uint64
 	duplicates atomic.Uint64
@@ -63,7 +62,7 @@ const never = ^frame.Tick(0)
 
 // NewTable returns an empty table. A nil cfg means defaults.
 func NewTable(cfg *TableConfig) (*Table, error) {
-	t := &Table{index: map[netip.Addr]int32{}, held: map[frame.Dest]*place{}}
+	t := &Table{index: map[netip.Addr]int32{}}
 	t.hops.init()
 	if cfg != nil {
 		t.cfg = *cfg
@@ -206,7 +205,7 @@ func (t *Table) Stats() TableStats {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return TableStats{
-		Entries: len(t.rows), Snooped: t.snooped, Learned: n(New), Moved: n(Moved), Refused: n(Refused),
+		Entries: len(t.rows), Snooped: t.held.Size(), Learned: n(New), Moved: n(Moved), Refused: n(Refused),
 		Full: n(Full), Busy: n(Busy), Invalid: n(Invalid), Aged: t.aged.Load(), Duplicates: t.duplicates.Load(),
 	}
 }
@@ -225,7 +224,7 @@ func (t *Table) add(e Entry) {
 // remove takes row i out; the last one takes its place. t.mu is held.
 func (t *Table) remove(i int32) {
 	if t.rows[i].Origin == Snooped {
-		t.leave(i)
+		t.held.Remove(t.rows[i].at)
 	}
 	delete(t.index, t.rows[i].IP)
 	t.hops.delete(t.hops.key(t.rows[i].IP))
@@ -234,7 +233,7 @@ func (t *Table) remove(i int32) {
 		t.rows[i] = t.rows[last]
 		t.index[t.rows[i].IP] = i
 		if t.rows[i].Origin == Snooped {
-			t.moved(i)
+			t.rows[i].at.Value = i
 		}
 	}
 	t.rows[last] = row{}

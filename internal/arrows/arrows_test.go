@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"setting/conf": {"setting", "frame"},
 
 	"encap":  {"setting", "frame", "internal/mix"},
-	"arp":    {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/neighbour", "internal/pending", "internal/wire"},
+	"arp":    {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/neighbour", "internal/pending", "internal/shares", "internal/wire"},
 	"fdb":    {"frame", "internal/mix"},
 	"l3":     {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/neighbour", "internal/perworker", "internal/shares", "internal/wire"},
 	"policy": {"setting", "frame", "internal/mix", "internal/perworker", "internal/wire"},

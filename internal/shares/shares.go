@@ -55,20 +55,33 @@ func (l *List[T]) Room(from frame.Dest, n, limit int, drop func(T)) bool {
 // that has the most; that of its own if it has one, and would have as much. ok is false when it has
 // none, and nobody has more than it would.
 func (l *List[T]) Oldest(from frame.Dest, n int) (x T, ok bool) {
-	mine := l.from[from]
-	most := mine
+	mine, size := l.Of(from)
+	x, most := l.Most()
+	if size > 0 && size+n >= most {
+		x = mine
+	}
+	return x, size > 0 || n < most
+}
+
+// Of returns the oldest item from a place, and the size of all from there.
+func (l *List[T]) Of(from frame.Dest) (oldest T, size int) { return front[T](l.from[from]) }
+
+// Most is Of for the place that has the most: of several, the one with the lowest number.
+func (l *List[T]) Most() (oldest T, size int) {
+	var most *share
 	for _, s := range l.all {
-		if most == nil || s.size > most.size {
+		if most == nil || s.size > most.size || s.size == most.size && s.from < most.from {
 			most = s
 		}
 	}
-	switch {
-	case most == nil:
-		return x, false
-	case mine != nil && mine.size+n >= most.size:
-		most = mine
+	return front[T](most)
+}
+
+func front[T any](s *share) (oldest T, size int) {
+	if s == nil {
+		return oldest, 0
 	}
-	return most.items.Front().Value.(*Item[T]).Value, mine != nil || n < most.size
+	return s.items.Front().Value.(*Item[T]).Value, s.size
 }
 
 // Add puts in an item of size n.
@@ -94,6 +107,9 @@ func (l *List[T]) Grow(x *Item[T], n int) {
 	x.of.size += n
 	l.size += n
 }
+
+// Renew makes an item the newest from its place.
+func (l *List[T]) Renew(x *Item[T]) { x.of.items.MoveToBack(x.at) }
 
 // Remove takes out an item.
 func (l *List[T]) Remove(x *Item[T]) {

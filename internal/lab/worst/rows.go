@@ -88,7 +88,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "neighbours",
-		Holds: "arp.Table.index arp.Table.rows arp.Table.held arp.Table.places arp.hops.arr",
+		Holds: "arp.Table.index arp.Table.rows arp.hops.arr",
 		Limit: "8192 of a network (`arp.TableConfig.Limit`)",
 		Share: "of a place half (`PerDest`); who has fewer takes from who has more",
 		Full:  "who was heard least recently at the place with the most; an answer to a question of ours always finds room",
