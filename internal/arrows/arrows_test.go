@@ -39,16 +39,17 @@ var allowed = map[string][]string{
 	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
 
 	"underlay":        {"setting", "frame", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/sys", "internal/wire"},
-	"underlay/memory": {"setting", "frame", "underlay", "internal/datagrams", "internal/ring"},
+	"underlay/memory": {"setting", "frame", "underlay", "internal/datagrams", "internal/delay", "internal/ring"},
 	"port":            {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
 	"capture":         {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
 
-	"port/porttest": {"frame", "port", "internal/wrap"},
+	"port/porttest": {"frame", "port", "internal/delay", "internal/wrap"},
 	"port/water":    {"port"},
 
 	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
 
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
+	"internal/delay":     {},
 	"internal/hostaddr":  {},
 	"internal/absent":    {},
 	"internal/icmperr":   {"frame", "internal/hostaddr", "internal/mix", "internal/wire"},

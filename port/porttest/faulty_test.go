@@ -73,7 +73,8 @@ func readThrough(t *testing.T, f *Faulty, under *fake.Port, n int, within time.D
 	synctest.Wait()
 	for l := r.(*faultyReader).line; ; {
 		l.mu.Lock()
-		due := len(l.items) > 0 && !l.items[0].due.After(time.Now())
+		x := l.queue.First()
+		due := x != nil && !x.Due.After(time.Now())
 		l.mu.Unlock()
 		if !due {
 			return got

@@ -2,19 +2,17 @@ package porttest
 
 import (
 	"net"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/delay"
 )
 
 // A passage is a frame on its way through a Faulty.
 type passage struct {
 	out frame.Out // F is a clone; only F is set on the way in
-	due time.Time // when it leaves
-	id  uint64
-	err error // in place of a frame: what Read of the port returned
+	err error     // in place of a frame: what Read of the port returned
 }
 
 // A line is a bounded queue that frames leave when they are due, those that are due at
@@ -22,9 +20,8 @@ type passage struct {
 type line struct {
 	mu     sync.Mutex
 	change sync.Cond // something take may wait for
-	items  []passage // by due time
+	queue  delay.Queue[passage]
 	size   int
-	last   uint64 // id
 	timer  *time.Timer
 	paused bool
 	closed bool
@@ -44,48 +41,29 @@ func (l *line) wake() {
 	l.change.Broadcast()
 }
 
-// put lets p in, to leave after a delay, and returns its id: PortFull when there is no
-// room for a frame, PortDown after close.
-func (l *line) put(p passage, after time.Duration) (id uint64, why frame.Reason) {
+// put lets p in, to leave after a delay: PortFull when there is no room for a frame, PortDown after
+// close.
+func (l *line) put(p passage, after time.Duration) (*delay.Item[passage], frame.Reason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-		return 0, frame.PortDown
-	case len(l.items) >= l.size && p.err == nil:
-		return 0, frame.PortFull
+		return nil, frame.PortDown
+	case l.queue.Len() >= l.size && p.err == nil:
+		return nil, frame.PortFull
 	}
-	l.last++
-	p.id = l.last
-	l.insert(p, after)
-	return p.id, frame.NotDropped
-}
-
-// insert puts p in its place. l.mu is held.
-func (l *line) insert(p passage, after time.Duration) {
-	p.due = time.Now().Add(after)
-	at, _ := slices.BinarySearchFunc(l.items, p, func(a, b passage) int {
-		if a.due.After(b.due) {
-			return 1
-		}
-		return -1 // behind those due at the same time
-	})
-	l.items = slices.Insert(l.items, at, p)
 	l.change.Broadcast()
+	return l.queue.Put(p, after), frame.NotDropped
 }
 
-// hurry makes the frame with this id due now, behind those that are. It is no error if
-// it has left.
-func (l *line) hurry(id uint64) {
+// hurry makes a frame due now, behind those that are. It is no error if it has left.
+func (l *line) hurry(x *delay.Item[passage]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := slices.IndexFunc(l.items, func(p passage) bool { return p.id == id })
-	if at < 0 {
-		return
+	if l.queue.Remove(x) {
+		l.queue.Put(x.V, 0)
+		l.change.Broadcast()
 	}
-	p := l.items[at]
-	l.items = slices.Delete(l.items, at, at+1)
-	l.insert(p, 0)
 }
 
 // take waits for frames that are due and moves them, at most as many as fit, to ps.
@@ -100,16 +78,18 @@ func (l *line) take(ps []passage) (n int, err error) {
 			return 0, frame.ErrPaused
 		}
 		now := time.Now()
-		for n < min(len(l.items), len(ps)) && !l.items[n].due.After(now) {
-			n++
+		for ; n < len(ps); n++ {
+			x := l.queue.Next(now)
+			if x == nil {
+				break
+			}
+			ps[n] = x.V
 		}
 		if n > 0 {
-			copy(ps, l.items[:n])
-			l.items = slices.Delete(l.items, 0, n)
 			return n, nil
 		}
-		if len(l.items) > 0 {
-			l.timer.Reset(l.items[0].due.Sub(now))
+		if x := l.queue.First(); x != nil {
+			l.timer.Reset(x.Due.Sub(now))
 		}
 		l.change.Wait()
 	}
@@ -137,7 +117,8 @@ func (l *line) resumed() bool {
 func (l *line) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closed, l.items = true, nil
+	l.closed = true
+	l.queue.Clear()
 	l.timer.Stop()
 	l.change.Broadcast()
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/delay"
 )
 
 // A faultStream is the frames of one receive queue or one Writer on their way into a
@@ -16,7 +17,7 @@ type faultStream struct {
 	dir  int
 	line *line
 	rng  *rand.Rand
-	held uint64 // id of the frame that leaves behind the next; 0 = none
+	held *delay.Item[passage] // the frame that leaves behind the next; nil = none
 }
 
 func (f *Faulty) stream(dir, number int, l *line) *faultStream {
@@ -68,24 +69,24 @@ func (s *faultStream) pass(o *frame.Out) frame.Reason {
 		d.counts.Corrupted++
 	}
 	wait := time.Duration(0)
-	held := reorder && !delayed && s.held == 0
+	held := reorder && !delayed && s.held == nil
 	if delayed || held {
 		wait = cmp.Or(d.faults.By, 10*time.Millisecond)
 	}
-	put := func(f frame.Frame) (uint64, frame.Reason) {
+	put := func(f frame.Frame) (*delay.Item[passage], frame.Reason) {
 		p := passage{out: *o}
 		p.out.F = &f
-		id, why := s.line.put(p, wait)
+		x, why := s.line.put(p, wait)
 		if why == frame.PortFull {
 			d.counts.Full++
 		}
-		return id, why
+		return x, why
 	}
 	twin := frame.Frame{}
 	if twice {
 		twin = f.Clone() // whoever gets the first may rewrite it
 	}
-	id, why := put(f)
+	x, why := put(f)
 	if why != frame.NotDropped {
 		return why
 	}
@@ -99,10 +100,10 @@ func (s *faultStream) pass(o *frame.Out) frame.Reason {
 		d.counts.Delayed++
 	case held:
 		d.counts.Reordered++
-		s.held = id
-	case s.held != 0:
+		s.held = x
+	case s.held != nil:
 		s.line.hurry(s.held)
-		s.held = 0
+		s.held = nil
 	}
 	return frame.NotDropped
 }

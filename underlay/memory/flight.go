@@ -1,21 +1,19 @@
 package memory
 
 import (
-	"container/heap"
 	"slices"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/delay"
 )
 
-// A flight is a datagram under way: a copy, and when it is due. Or it is the error about
-// one on its way back, with the start of it.
+// A flight is a datagram under way: a copy. Or it is the error about one on its way back, with the
+// start of it.
 type flight struct {
-	due   time.Time
-	order uint64
-	index int        // in the heap
-	link  *linkState // that it is held back on
-	way   *linkState
-	m     meta
-	data  []byte
+	link *linkState // that it is held back on
+	way  *linkState
+	m    meta
+	data []byte
 
 	tell *Underlay // an error: whom it is for
 	mtu  int       // 0: it is not about the MTU, nobody is there
@@ -24,37 +22,9 @@ type flight struct {
 // quoteLen is how much of a payload an error carries back.
 const quoteLen = 128
 
-// flights is a heap of what is under way, the next due first. One timer serves all
-// of them, and equal times keep their order, which a timer for each would not.
-type flights []*flight
-
-func (q flights) Len() int { return len(q) }
-func (q flights) Less(i, j int) bool {
-	if c := q[i].due.Compare(q[j].due); c != 0 {
-		return c < 0
-	}
-	return q[i].order < q[j].order
-}
-func (q flights) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].index, q[j].index = i, j
-}
-func (q *flights) Push(x any) {
-	f := x.(*flight)
-	f.index = len(*q)
-	*q = append(*q, f)
-}
-func (q *flights) Pop() any {
-	old := *q
-	f := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	return f
-}
-
 // fly sends a copy on its way; the network is locked.
-func (n *Network) fly(st *linkState, m meta, parts [][]byte, wait time.Duration) *flight {
-	return n.push(&flight{way: st, m: m, data: slices.Concat(parts...)}, wait)
+func (n *Network) fly(st *linkState, m meta, parts [][]byte, wait time.Duration) *delay.Item[flight] {
+	return n.push(flight{way: st, m: m, data: slices.Concat(parts...)}, wait)
 }
 
 // returnError sends an error about a datagram back to its sender; the network is locked.
@@ -68,31 +38,28 @@ func (n *Network) returnError(tell *Underlay, m meta, mtu int, parts [][]byte, w
 		quoted = append(quoted, p[:min(len(p), quoteLen-len(quoted))]...)
 	}
 	n.reports++
-	n.push(&flight{way: st, m: m, data: quoted, tell: tell, mtu: mtu}, wait)
+	n.push(flight{way: st, m: m, data: quoted, tell: tell, mtu: mtu}, wait)
 }
 
-func (n *Network) push(f *flight, wait time.Duration) *flight {
+func (n *Network) push(f flight, wait time.Duration) *delay.Item[flight] {
 	f.way.way++
-	n.order++
-	f.due, f.order = time.Now().Add(wait), n.order
-	heap.Push(&n.queue, f)
-	if f.index == 0 { // otherwise the timer is right as it is
+	x := n.queue.Put(f, wait)
+	if n.queue.First() == x { // otherwise the timer is right as it is
 		n.schedule()
 	}
-	return f
+	return x
 }
 
 // release lets a datagram that was held back go, now that another has overtaken
 // it: right away, or after the same wait.
-func (n *Network) release(f *flight, wait time.Duration) {
+func (n *Network) release(x *delay.Item[flight], wait time.Duration) {
+	f := &x.V
 	f.link.held, f.link = nil, nil
-	n.order++
-	f.due, f.order = time.Now().Add(wait), n.order
+	n.queue.Remove(x)
+	f.way.way--
 	if wait > 0 {
-		heap.Fix(&n.queue, f.index)
+		n.push(*f, wait)
 	} else {
-		heap.Remove(&n.queue, f.index)
-		f.way.way--
 		n.deliver(f.m, f.data)
 	}
 	n.schedule()
@@ -100,21 +67,21 @@ func (n *Network) release(f *flight, wait time.Duration) {
 
 // schedule sets the timer to what is due next, or stops it.
 func (n *Network) schedule() {
-	switch {
-	case len(n.queue) == 0:
-		if n.timer != nil {
-			n.timer.Stop()
-		}
+	switch x := n.queue.First(); {
+	case x == nil && n.timer != nil:
+		n.timer.Stop()
+	case x == nil:
 	case n.timer == nil:
-		n.timer = time.AfterFunc(time.Until(n.queue[0].due), n.arrive)
+		n.timer = time.AfterFunc(time.Until(x.Due), n.arrive)
 	default:
-		n.timer.Reset(time.Until(n.queue[0].due))
+		n.timer.Reset(time.Until(x.Due))
 	}
 }
 
 // arrive delivers what is due. Errors are told once the network is not locked any more.
 func (n *Network) arrive() {
-	for _, f := range n.landed() {
+	for _, x := range n.landed() {
+		f := &x.V
 		if f.mtu == 0 {
 			f.tell.reportLost(&f.m.dst, f.data)
 		} else {
@@ -124,16 +91,16 @@ func (n *Network) arrive() {
 }
 
 // landed delivers the datagrams that are due and returns the errors.
-func (n *Network) landed() (told []*flight) {
+func (n *Network) landed() (told []*delay.Item[flight]) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
-	for len(n.queue) > 0 && !n.queue[0].due.After(now) {
-		f := heap.Pop(&n.queue).(*flight)
+	for x := n.queue.Next(now); x != nil; x = n.queue.Next(now) {
+		f := &x.V
 		f.way.way--
 		if f.tell != nil {
 			n.reports--
-			told = append(told, f)
+			told = append(told, x)
 			continue
 		}
 		if f.link != nil {
@@ -156,13 +123,13 @@ func (n *Network) leave(m *Underlay) {
 	if len(n.members) > 0 {
 		return
 	}
-	n.stats.NoListener += uint64(len(n.queue) - n.reports)
-	for _, f := range n.queue {
-		f.way.way--
-		if f.link != nil {
-			f.link.held = nil
+	n.stats.NoListener += uint64(n.queue.Len() - n.reports)
+	for _, x := range n.queue.Clear() {
+		x.V.way.way--
+		if x.V.link != nil {
+			x.V.link.held = nil
 		}
 	}
-	n.queue, n.reports = nil, 0
+	n.reports = 0
 	n.schedule()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/delay"
 )
 
 // A Link is what a [Network] does to datagrams on their way from one address to
@@ -75,9 +76,8 @@ type Network struct {
 	members map[frame.Endpoint]*Underlay
 	groups  map[[16]byte][]*Underlay // who is in a multicast group, ordered by address
 	stats   NetworkStats
-	queue   flights
-	order   uint64 // of flights, so that equal times keep their order
-	reports int    // in queue: errors on their way back
+	queue   delay.Queue[flight] // what is under way, for one timer
+	reports int                 // in queue: errors on their way back
 	timer   *time.Timer
 }
 
@@ -86,7 +86,7 @@ type pair struct{ from, to frame.Endpoint } // hosts
 // linkState is what a link remembers between datagrams.
 type linkState struct {
 	rng  *rand.Rand
-	held *flight
+	held *delay.Item[flight]
 	way  int // datagrams under way, and errors on their way back
 }
 
@@ -162,7 +162,7 @@ func (n *Network) Stats() NetworkStats {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	st := n.stats
-	st.InFlight = len(n.queue) - n.reports
+	st.InFlight = n.queue.Len() - n.reports
 	return st
 }
 
@@ -245,7 +245,7 @@ func (n *Network) carry(st *linkState, l *Link, m meta, parts [][]byte) {
 	if st.held == nil && st.chance(l.Reorder) {
 		n.stats.Reordered++
 		st.held = n.fly(st, m, parts, wait+holdTime)
-		st.held.link = st
+		st.held.V.link = st
 		return
 	}
 	held := st.held

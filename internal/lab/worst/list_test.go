@@ -16,7 +16,8 @@ const root = "../../.."
 
 // folders is where tables may be: what runs between a wire and a host, and its control socket.
 var folders = []string{
-	"frame", "encap", "fdb", "arp", "l3", "policy", "switch", "vtep", "underlay", "underlay/memory", "port", "port/porttest", "capture", "internal/datagrams", "control", "node", "setting/conf", "examples/node", "internal/gso", "internal/icmperr", "internal/index", "internal/pending", "internal/perworker", "internal/ring", "internal/mix", "internal/neighbour", "internal/shares",
+	"frame", "encap", "fdb", "arp", "l3", "policy", "switch", "vtep", "underlay", "underlay/memory", "port", "port/porttest", "capture", "internal/datagrams", "internal/delay",
+	"control", "node", "setting/conf", "examples/node", "internal/gso", "internal/icmperr", "internal/index", "internal/pending", "internal/perworker", "internal/ring", "internal/mix", "internal/neighbour", "internal/shares",
 }
 
 // TestFields checks that every container in a struct is known: as a part of a row, or as one that no
@@ -130,7 +131,7 @@ func holdsMany(e ast.Expr, named map[string]bool) (many bool) {
 				many = true
 			}
 		case *ast.SelectorExpr:
-			if x, ok := n.X.(*ast.Ident); ok && slices.Contains([]string{"index.Map", "ring.Ring", "pending.Set", "sync.Map", "list.List"}, x.Name+"."+n.Sel.Name) {
+			if x, ok := n.X.(*ast.Ident); ok && slices.Contains([]string{"index.Map", "ring.Ring", "pending.Set", "delay.Queue", "sync.Map", "list.List"}, x.Name+"."+n.Sel.Name) {
 				many = true
 			}
 		}

@@ -50,7 +50,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "datagrams under way in memory",
-		Holds: "underlay/memory.Network.queue",
+		Holds: "underlay/memory.Network.queue internal/delay.Queue.items",
 		Limit: "16384 for a link",
 		Share: "each link's own",
 		Full:  "the newcomer",
@@ -152,7 +152,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "frames that wait at a port",
-		Holds: "internal/ring.Ring.slots port.Buffered.ring port/porttest.line.items port.Pipe.in port.Pipe.out",
+		Holds: "internal/ring.Ring.slots port.Buffered.ring port/porttest.line.queue port.Pipe.in port.Pipe.out",
 		Limit: "256 (`PipeConfig.Queue`, `BufferedConfig.Queue`), 1024 of a `porttest.Faulty`; of devices the kernel's",
 		Share: "each port's own; those who send to it have none",
 		Full:  "the newcomer",
