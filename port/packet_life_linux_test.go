@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -97,44 +96,8 @@ func TestPacketInterfaceGone(t *testing.T) {
 func TestPacketCloseRacesWithEverything(t *testing.T) {
 	for range 5 {
 		p, m, far := cabled(t, &PacketConfig{Queues: 2})
-		var wg sync.WaitGroup
-		for k, r := range p.Readers() {
-			wg.Go(func() {
-				b := frame.NewBatch(nil)
-				for {
-					err := r.Read(b)
-					if errors.Is(err, net.ErrClosed) {
-						return
-					}
-					if err != nil && !errors.Is(err, frame.ErrPaused) {
-						t.Errorf("Read: %v", err)
-						return
-					}
-				}
-			})
-			wg.Go(func() {
-				w, o := p.Writer(k), fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(1514, 1))
-				for {
-					if err := w.Write(o); err != nil {
-						if !errors.Is(err, net.ErrClosed) {
-							t.Errorf("Write: %v", err)
-						}
-						return
-					}
-					p.Stats()
-				}
-			})
-		}
-		wg.Go(func() {
-			for range 100 {
-				p.Pause()
-				p.Resume()
-			}
-		})
 		far.Inject("eth0", fake.Ethernet(60, 0), fake.Ethernet(1514, 0))
 		m.MTU("eth0", 1600)
-		wg.Go(func() { p.Close() })
-		wg.Go(func() { p.Close() })
-		wg.Wait()
+		closeRaces(t, p, p, func() { p.Stats() })
 	}
 }
