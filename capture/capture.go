@@ -47,52 +47,49 @@ type Stats struct {
 	Dropped uint64 `json:"dropped"` // not written: no room in the buffer, or the file failed
 }
 
-// A Capture captures ports and underlays. It is started and stopped while traffic flows.
+// A Capture writes the packets of ports and underlays to a file. Start and Stop work while traffic
+// flows.
 //
 //	vswitch.Port --- Capture.Port -----+
 //	vswitch.Port --- Capture.Port -----+--> buffer --goroutine--> file
 //	vtep.Underlay -- Capture.Underlay -+
 //
-// While it is off it costs one atomic load a batch. While it is on, packets are
-// copied into a bounded buffer; one that finds it full is missing in the file and
-// counted, and traffic never waits.
+// A stopped capture costs one atomic load per batch. A running one copies packets into a bounded
+// buffer. If the buffer is full, the packet is missing in the file and counted; traffic never waits.
 //
-// Each port and underlay is an interface of the file, which appears with its first
-// packet and has the port's name, or the underlay's address. Time stamps are of the
-// copying, once a batch. Packets of one reader, writer or sender are in their order.
+// Each port and underlay is an interface in the file, with the port's name or the underlay's address,
+// and appears with its first packet. Time stamps are taken once per batch, when it is copied. Packets of
+// one reader, writer or sender keep their order.
 //
-// # The side of a port
+// # Ports
 //
-// The link type is Ethernet, or raw IP for frames without Ethernet header. Frames
-// coming in are captured as the port's reader made them, those it refused
-// (frame.Frame.Drop) with the bytes it has of them. Frames going out are captured when
-// they are handed to the port, before it is known whether it takes them, and with the
-// VLAN tag they get there. The file does not say which way a frame went.
+// The link type is Ethernet, or raw IP for frames without an Ethernet header. The file does not say
+// which way a frame went. Received frames are captured as the port's reader delivers them, including those
+// it refuses (frame.Frame.Drop). Sent frames are captured when they are handed to the port, with their
+// VLAN tag; the port may still drop them.
 //
-// A superframe is captured whole, on an interface of its own that is called after the
-// port, "tap0 superframes"; so is a frame whose transport checksum is yet to be
-// completed. Checksums there are those of the pseudo header, and lengths those of the
-// whole: a decoder that checks them reports errors that no wire will show.
+// Superframes, and frames with an incomplete transport checksum, are captured whole, on an interface of
+// their own, such as "tap0 superframes". Decoders that verify lengths and checksums report errors there:
+// the lengths are those of the whole superframe, and the checksums cover only the pseudo header.
 //
-// # The side of an underlay
+// # Underlays
 //
-// The link type is raw IP. The payload is captured, of packets the reader refused too;
-// the outer IP and UDP headers are made again from what is known of them; in IP-in-IP there
-// is no UDP. Of a received packet that is addresses,
-// ports, TOS and TTL; DF is shown clear. Of a sent one the source port is the sockets'
-// secret: shown is 49152 + flow mod 16384, the same for all packets of a flow. A TTL
-// that is left to the underlay is shown as 64, for a group as 1, and an address that
-// is not known as 0.0.0.0 or ::. The UDP checksum is zero over IPv4 and computed over
-// IPv6; the IPv4 identification is 0.
+// The link type is raw IP. The payload is captured, also of packets that the reader refuses. The outer IP
+// and UDP headers are rebuilt from what is known (IP-in-IP has no UDP header):
 //
-// Captured is what is handed to the underlay, before it is known whether it is lost: a
-// datagram to several endpoints once for each, a run once for each of its segments.
-// Payloads of more than 65,507 bytes, which IPv4 has no room for, are left out.
+//   - received: addresses, ports, TOS and TTL are those of the packet; DF is clear
+//   - sent: the source port is 49152 + flow mod 16384, not the socket's; a TTL left to the underlay is
+//     shown as 64, or 1 to a multicast group; an unknown address as 0.0.0.0 or ::
+//   - the UDP checksum is 0 over IPv4 and correct over IPv6; the IPv4 identification is 0
+//
+// Packets are captured when they are handed to the underlay, which may still lose them: once for each
+// endpoint of a datagram, and once for each segment of a run. Payloads over 65,507 bytes, the limit of
+// UDP over IPv4, are left out.
 type Capture struct {
 	on      atomic.Pointer[fileWriter] // nil while off
 	packets atomic.Uint64
 	dropped atomic.Uint64
-	cfg     atomic.Pointer[Config] // as it was set; not under mu, which Stop holds for as long as a writer takes
+	cfg     atomic.Pointer[Config] // as it was set; not under mu, which Stop holds while the writer works
 
 	mu     sync.Mutex
 	file   *fileWriter // from Start to Stop
@@ -124,9 +121,9 @@ func (c *Capture) Configure(cfg Config) error {
 // Config returns the settings that were last set.
 func (c *Capture) Config() Config { return *c.cfg.Load() }
 
-// Start begins a new file on w, which one goroutine writes to until Stop. The buffer
-// is there from Start to Stop, and a sixth of its size for notes. It is an error if the
-// capture is on, and [net.ErrClosed] after Close.
+// Start begins a new file on w. One goroutine writes to w until Stop. The buffer exists from Start to
+// Stop and takes a sixth more memory than its size. Start fails if the capture is on, and with
+// [net.ErrClosed] after Close.
 func (c *Capture) Start(w io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,9 +131,9 @@ func (c *Capture) Start(w io.Writer) error {
 	case c.closed:
 		return fmt.Errorf("capture: Start: %w", net.ErrClosed)
 	case absent.Is(w):
-		return errors.New("capture: Start: there is no writer")
+		return errors.New("capture: Start: the writer is nil")
 	case c.file != nil:
-		return errors.New("capture: Start: it is on already; call Stop first")
+		return errors.New("capture: Start: the capture is on; call Stop first")
 	}
 	c.file = newFileWriter(c)
 	go c.file.run(w)
@@ -144,10 +141,9 @@ func (c *Capture) Start(w io.Writer) error {
 	return nil
 }
 
-// Stop ends the file: it waits until all that was captured is written and returns the
-// first error of the writer, after which nothing more was captured. A batch that is
-// under way may be in the file in part. It does not close the writer. A capture that
-// is off is no error.
+// Stop ends the file: it waits until everything captured is written and returns the writer's first
+// error, after which nothing was captured. A batch in progress may be in the file in part. Stop does not
+// close the writer, and does nothing if the capture is off.
 func (c *Capture) Stop() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,7 +165,7 @@ func (c *Capture) stop() error {
 	return nil
 }
 
-// Close is Stop for good. The ports and underlays that were wrapped go on.
+// Close is Stop, and Start fails from then on. The wrapped ports and underlays go on.
 func (c *Capture) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,5 +178,5 @@ func (c *Capture) Stats() Stats {
 	return Stats{Packets: c.packets.Load(), Dropped: c.dropped.Load()}
 }
 
-// now is the time stamp of a batch.
+// now returns the time stamp of a batch.
 func now() int64 { return time.Now().UnixNano() }

@@ -9,8 +9,9 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// Port returns p with its frames captured. Attach what is returned in place of p: it has Name and the
-// Offloads of p, and is a Pauser exactly if p is one. It is an error if p is a tunnel.
+// Port returns a port to attach in place of p, whose frames it captures. It has the name and the
+// offloads of p, and can be paused if p can. Closing it closes p. Port fails if p is nil or a tunnel: the
+// packets of a tunnel are captured at its underlay.
 func (c *Capture) Port(p vswitch.Port) (vswitch.Port, error) {
 	if err := wrap.Check(p); err != nil {
 		return nil, fmt.Errorf("capture: Port: %w", err)

@@ -9,9 +9,9 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// Underlay returns u with its packets captured. Give what is returned to the VTEP in place of u. What
-// else u has beside the methods of [vtep.Underlay], such as multicast groups and statistics, is had
-// from u, which Unwrap returns. Around nothing there is nothing: nil.
+// Underlay returns an underlay to give to the VTEP in place of u, whose packets it captures. Closing it
+// closes u. Its Unwrap method returns u, for methods that [vtep.Underlay] does not have. Underlay returns
+// nil if u is nil.
 func (c *Capture) Underlay(u vtep.Underlay) vtep.Underlay {
 	if absent.Is(u) {
 		return nil
@@ -36,7 +36,7 @@ type origin struct {
 	raw   bool // the underlay carries IP in IP: it has no port
 }
 
-// here returns the origin of what passes now: the address may have changed.
+// here returns the origin of packets that pass now: the address may have changed since the last.
 func (u *captured) here() *origin {
 	old, a := u.at.Load(), u.LocalAddr()
 	if old != nil && old.addr == a {

@@ -1,4 +1,4 @@
-// Package porttest has a bad line in front of a port, for tests of programs that import this library.
+// Package porttest provides a port with faults, for tests of programs that import this library.
 package porttest
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/vxswitch/vxswitch/port"
 )
 
-// Faults is what goes wrong in one direction: for each fault the probability, 0 to 1,
-// that it befalls a frame. The zero value is a good line.
+// Faults configures the faults of one direction: the probability of each, 0 to 1, for every frame. The
+// zero value has none.
 type Faults struct {
-	Loss      float64 // the frame is gone
-	Corrupt   float64 // one bit of it is changed
+	Loss      float64 // the frame is lost
+	Corrupt   float64 // one bit of it changes
 	Duplicate float64 // it arrives twice
-	Delay     float64 // it waits for By, and frames behind it pass
-	Reorder   float64 // it leaves behind the next frame, or alone after By
+	Delay     float64 // it waits for By; later frames overtake it
+	Reorder   float64 // the next frame overtakes it; if there is none it leaves after By
 
 	By time.Duration // 0 = 10 ms
 }
@@ -45,22 +45,22 @@ func (f *Faults) check(dir string) error {
 
 // FaultyConfig configures [NewFaulty]. The zero value works and has no faults.
 type FaultyConfig struct {
-	In    Faults // of frames that come in from the port
-	Out   Faults // of frames that are written to it
-	Seed  uint64 // of the random numbers: with the same one the same frames are hit
+	In    Faults // of frames received from the port
+	Out   Faults // of frames written to it
+	Seed  uint64 // of the random numbers: the same seed hits the same frames
 	Queue int    // frames that may wait in each direction and receive queue, 1 to 65536; 0 = 1024
 }
 
 // FaultCounts counts the frames of one direction.
 type FaultCounts struct {
-	Frames     uint64 `json:"frames"` // that came, whatever became of them
+	Frames     uint64 `json:"frames"` // all, lost ones included
 	Lost       uint64 `json:"lost"`
 	Corrupted  uint64 `json:"corrupted"`
 	Duplicated uint64 `json:"duplicated"`
 	Delayed    uint64 `json:"delayed"`
 	Reordered  uint64 `json:"reordered"`
 	Full       uint64 `json:"full"`    // no room in the queue
-	Refused    uint64 `json:"refused"` // dropped by the port in the end
+	Refused    uint64 `json:"refused"` // dropped by the port
 }
 
 // FaultyStats is a snapshot of the counters.
@@ -69,21 +69,19 @@ type FaultyStats struct {
 	Out FaultCounts `json:"out"`
 }
 
-// A Faulty is a bad line in front of a port: it loses, corrupts, duplicates, delays and reorders
-// frames both ways.
+// A Faulty loses, corrupts, duplicates, delays and reorders the frames of a port, both ways.
 //
 //	switch --Write--> faults --> queue --goroutine--> Write of the port
 //	       <--Read--- queue <-- faults <--goroutine-- Read of the port
 //
-// What a frame meets is drawn in the order of the fields of [Faults] from a sequence of
-// its own for each receive queue and each Writer, so it depends on the seed and on the
-// frames before it there, not on time. Frames that are not delayed stay in order. A frame
-// that is both delayed and reordered is delayed. One that is held for reordering when
-// the next is hit leaves behind that one all the same.
+// Each receive queue and each Writer has a sequence of random numbers of its own, used in the order of
+// the fields of [Faults]. So the faults of a frame depend on the seed and on the frames before it there,
+// not on time. Frames that are not delayed stay in order. A frame that is both delayed and reordered is
+// delayed. If a frame is to be reordered while another one waits to be overtaken, it overtakes that one.
 //
-// The writer of a lost frame is not told, as on a wire; with the queue full it is, by
-// [frame.PortFull]. What the port drops is found in Stats only. Every frame is copied
-// once: this is not for measuring speed.
+// As on a wire, a Writer does not learn that a frame is lost. If the queue is full it does, by
+// [frame.PortFull]. Frames that the port drops are counted in Stats only. Every frame is copied once:
+// this is not for measuring speed.
 type Faulty struct {
 	p    port.Port
 	port port.Port // what is attached
@@ -136,9 +134,8 @@ func (d *direction) stats() FaultCounts {
 	return d.counts
 }
 
-// NewFaulty puts a bad line in front of p, which belongs to it from here on: attach
-// what [Faulty.Port] returns, and close that. A nil cfg is the zero value. It is an
-// error if p is a tunnel.
+// NewFaulty adds faults to p. Attach what [Faulty.Port] returns; closing that closes p. A nil cfg is the
+// zero value. NewFaulty fails if p is nil or a tunnel; p is then left open.
 func NewFaulty(p port.Port, cfg *FaultyConfig) (*Faulty, error) {
 	var c FaultyConfig
 	if cfg != nil {
@@ -160,11 +157,11 @@ func NewFaulty(p port.Port, cfg *FaultyConfig) (*Faulty, error) {
 	return f, nil
 }
 
-// Port returns the port behind the bad line. Its Close forgets what waits, closes the
-// port that is wrapped, and waits for the goroutines to end.
+// Port returns the port to attach. Its Close discards waiting frames, closes the wrapped port, and waits
+// for the goroutines to end.
 func (f *Faulty) Port() port.Port { return f.port }
 
-// Set changes the faults of both directions, for frames that come from here on.
+// Set changes the faults of both directions, for later frames.
 func (f *Faulty) Set(in, out Faults) error {
 	if err := cmp.Or(in.check("In"), out.check("Out")); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package water makes ports of TAP and TUN devices that the package songgao/water opens: for macOS
-// and Windows, where port.OpenTAP returns [errors.ErrUnsupported].
+// Package water adapts package github.com/songgao/water, which opens TAP and TUN devices on macOS and
+// Windows, where port.OpenTAP returns [errors.ErrUnsupported].
 package water
 
 import (
@@ -15,16 +15,14 @@ import (
 
 // Config configures [From] and [Open]. The zero value works.
 type Config struct {
-	// MTU says what the device's MTU is: bytes behind the Ethernet header of a TAP, of
-	// the IP packet of a TUN. It is not set on the device. 0 is what the system says of a
-	// device with this name in the network namespace of the calling thread, 1500 if it
-	// knows none.
+	// MTU is the MTU that the device has, in bytes of IP packet. It is not set on the device. If it is 0,
+	// the system is asked, in the network namespace of the calling thread; 1500 if it does not know.
 	MTU int
 }
 
-// From makes a port of a TAP or TUN interface, which belongs to the port from here on. A nil cfg is
-// the zero value. The port is called after the interface: one frame a batch, no Pauser. Frames of a TUN
-// are IP packets.
+// From returns a port for an open interface, with the interface's name. Frames of a TUN are IP packets. A
+// nil cfg is the zero value. Closing the port closes the interface; if From fails the interface is left
+// open.
 func From(ifce *water.Interface, cfg *Config) (*port.RWC, error) {
 	var c Config
 	if cfg != nil {
@@ -47,14 +45,12 @@ func From(ifce *water.Interface, cfg *Config) (*port.RWC, error) {
 	return port.FromReadWriteCloser(counting{ifce}, &port.RWCConfig{Name: cmp.Or(ifce.Name(), "water"), MTU: mtu, IP: !ifce.IsTAP()}), nil
 }
 
-// Open opens a device with water.New and makes a port of it. On systems that water does not know
-// the error is [errors.ErrUnsupported] here too. The device is not brought up and has no address.
+// Open opens a device with water.New and returns a port for it. It does not bring the device up and gives
+// it no address. On systems other than Linux, macOS and Windows it fails with [errors.ErrUnsupported].
 //
-// On Linux use port.OpenTAP, which has none of these traps of water (of 2020-03-17): it
-// leaves the descriptor open in programs that are started meanwhile (no CLOEXEC), and
-// for good when opening fails; without Persist in its Config it takes the persistence
-// from a device that somebody else made persistent; it cuts a name of more than 15
-// bytes short, which is an error here.
+// On Linux use port.OpenTAP instead. songgao/water (of 2020-03-17) leaves the descriptor open in child
+// processes (no CLOEXEC), and leaks it when opening fails; without Persist in its Config it makes a
+// persistent device of somebody else's temporary; and it cuts a name to 15 bytes, which is an error here.
 func Open(device water.Config, cfg *Config) (*port.RWC, error) {
 	if err := check(&device); err != nil {
 		return nil, fmt.Errorf("water: Open: %w", err)
@@ -70,8 +66,7 @@ func Open(device water.Config, cfg *Config) (*port.RWC, error) {
 	return p, err
 }
 
-// counting mends the counts of a macOS TUN, which are 4 too low when a call fails:
-// less than nothing.
+// counting corrects the byte count of a failed call on a macOS TUN, which is -4.
 type counting struct{ *water.Interface }
 
 func (w counting) Read(p []byte) (int, error) {
