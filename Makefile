@@ -22,7 +22,7 @@ KERNEL = linux-image-cloud-amd64
 
 # Packages whose tests take longest, those first: go test begins in the order it is told, two at a
 # time on two processors, and at the end nobody waits for one of them alone.
-LONG = ./examples/p2p ./underlay ./internal/lab/kernel ./node ./port
+LONG = ./examples/p2p ./underlay ./underlay/afpacket ./internal/lab/kernel ./node ./port
 
 # Tests of internal/lab/kernel that compare packet after packet with the kernel.
 ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|ReceiveGBP|ReceiveOuter|Reservable|SendSettings|SendTTL|SendGBP|SourcePort|Shapes|DeviceMTU)$$
@@ -34,7 +34,7 @@ test: tools check cross unit race run fuzz
 
 # For every commit, under three minutes: all but the tests that need other people's programs, guests or a minute.
 quick: check
-	$(GO) test -short $$($(GO) list ./... | grep -v -e /bench -e /examples/p2p -e /underlay$$$$ -e /internal/lab/kernel -e /internal/lab/qemu -e /internal/lab/chaos)
+	$(GO) test -short $$($(GO) list ./... | grep -v -e /bench -e /examples/p2p -e /underlay$$$$ -e /underlay/afpacket -e /internal/lab/kernel -e /internal/lab/qemu -e /internal/lab/chaos)
 	$(GO) test -C metrics -short ./...
 
 tools:
@@ -107,7 +107,7 @@ fuzz:
 	done <.fuzz.list; rm -f .fuzz.list .fuzz.log
 
 # What others keep of each table that strangers fill, while one does his worst: SECURITY.md has the list.
-WORST = ./arp ./capture ./examples/node ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay ./underlay/memory ./vtep
+WORST = ./arp ./capture ./examples/node ./fdb ./internal/lab/worst ./internal/pending ./l3 ./policy ./port ./switch ./underlay/afpacket ./underlay/memory ./vtep
 worst:
 	@$(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
 	@sed -n 's/.*worst: //p' .worst.log; rm -f .worst.log

@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
 
 func (k *checker) tunnel(key string, t *Tunnel) {
@@ -87,7 +88,7 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 			k.Fail(key+".groupTTL", "IP-in-IP has no groups")
 		}
 	case t.Underlay == UnderlayPacket:
-		cfg := convert[underlay.PacketConfig](t)
+		cfg := convert[afpacket.Config](t)
 		is, check = *cfg, func() error { return cfg.Check(t.AddrPort()) }
 	}
 	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}

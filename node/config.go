@@ -54,7 +54,7 @@ type Tunnel struct {
 
 	underlay.UDPConfig
 
-	// Those of underlay.PacketConfig:
+	// Those of afpacket.Config:
 
 	Prefix  netip.Prefix `json:"prefix,omitzero"`
 	Gateway netip.Addr   `json:"gateway,omitzero"`
@@ -246,7 +246,7 @@ type Underlay uint8
 // Underlays.
 const (
 	UnderlayUDP    Underlay = iota // UDP sockets (underlay.ListenUDP)
-	UnderlayPacket                 // the interface that bind names, past the host's stack (underlay.ListenPacket)
+	UnderlayPacket                 // the interface that bind names, past the host's stack (afpacket.Listen)
 )
 
 var underlayWords = []string{UnderlayUDP: "udp", UnderlayPacket: "packet"}

@@ -25,6 +25,7 @@ import (
 	"github.com/vxswitch/vxswitch/port/water"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -52,7 +53,7 @@ var library = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[underlay.IPConfig]():     reflect.TypeFor[Tunnel](),
 	reflect.TypeFor[memory.Config]():         nil,
 	reflect.TypeFor[memory.NetworkConfig]():  nil,
-	reflect.TypeFor[underlay.PacketConfig](): reflect.TypeFor[Tunnel](),
+	reflect.TypeFor[afpacket.Config]():       reflect.TypeFor[Tunnel](),
 	reflect.TypeFor[underlay.TxConfig]():     nil,
 	reflect.TypeFor[underlay.UDPConfig]():    nil,
 	reflect.TypeFor[vswitch.AttachConfig]():  nil,
@@ -97,14 +98,14 @@ var elsewhere = map[string]string{
 	"water.Config":              "of ports of the program's own: VSI.Add",
 	"port.PacketConfig.Control": "a func",
 
-	"underlay.IPConfig.Control":        "a func",
-	"underlay.IPConfig.DefaultTTL":     "every packet of a VTEP has a TTL: vtep.Header",
-	"memory.Config":                    "for tests of programs",
-	"memory.NetworkConfig":             "for tests of programs",
-	"underlay.PacketConfig.Control":    "a func",
-	"underlay.PacketConfig.DefaultTTL": "every packet of a VTEP has a TTL: vtep.Header",
-	"underlay.UDPConfig.Control":       "a func",
-	"underlay.UDPConfig.DefaultTTL":    "every packet of a VTEP has a TTL: vtep.Header",
+	"underlay.IPConfig.Control":     "a func",
+	"underlay.IPConfig.DefaultTTL":  "every packet of a VTEP has a TTL: vtep.Header",
+	"memory.Config":                 "for tests of programs",
+	"memory.NetworkConfig":          "for tests of programs",
+	"afpacket.Config.Control":       "a func",
+	"afpacket.Config.DefaultTTL":    "every packet of a VTEP has a TTL: vtep.Header",
+	"underlay.UDPConfig.Control":    "a func",
+	"underlay.UDPConfig.DefaultTTL": "every packet of a VTEP has a TTL: vtep.Header",
 
 	"vtep.Header.Sockets": "the number of sockets with a peer's underlay.TxConfig",
 

@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/optional"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -107,7 +108,7 @@ func listen(c *Tunnel) (vtep.Underlay, error) {
 	case c.Type == encap.TypeIPIP:
 		return underlay.ListenIP(c.Local, convert[underlay.IPConfig](c))
 	case c.Underlay == UnderlayPacket:
-		return underlay.ListenPacket(c.AddrPort(), convert[underlay.PacketConfig](c))
+		return afpacket.Listen(c.AddrPort(), convert[afpacket.Config](c))
 	}
 	return underlay.ListenUDP(c.AddrPort(), &c.UDPConfig)
 }

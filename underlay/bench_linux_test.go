@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // One operation is one datagram of 64 bytes, sent over loopback and received, by
@@ -28,7 +30,7 @@ func BenchmarkUDPRoundTrip(b *testing.B) {
 			for i := range ds {
 				ds[i] = frame.Datagram{Parts: [][]byte{payload[:8], payload[8:]}, To: []frame.Endpoint{endpoint(b, dst.LocalAddr())}, DF: true}
 			}
-			roundTrips(b, src, dst, ds, n)
+			underlaytest.RoundTrips(b, src, dst, ds, n)
 		})
 	}
 	b.Run("replicate=64", func(b *testing.B) {
@@ -37,7 +39,7 @@ func BenchmarkUDPRoundTrip(b *testing.B) {
 		for range 64 {
 			d.To = append(d.To, endpoint(b, dst.LocalAddr()))
 		}
-		roundTrips(b, src, dst, []frame.Datagram{d}, 64)
+		underlaytest.RoundTrips(b, src, dst, []frame.Datagram{d}, 64)
 	})
 }
 
@@ -51,7 +53,7 @@ func BenchmarkUDPRun(b *testing.B) {
 			src, dst := listen(b, "127.0.0.1:0", cfg), listen(b, "127.0.0.1:0", cfg)
 			d, want := runOf(44*1400, 1400, 8, 1, endpoint(b, dst.LocalAddr()))
 			b.SetBytes(1400)
-			roundTrips(b, src, dst, []frame.Datagram{d}, len(want))
+			underlaytest.RoundTrips(b, src, dst, []frame.Datagram{d}, len(want))
 		})
 	}
 }
@@ -63,7 +65,7 @@ func ordinaryRoundTrips(b *testing.B, payload []byte, n int, info bool) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		u := &UDP{base: base{is4: true, cfg: UDPConfig{RecvBuffer: defaultBuffer}}}
+		u := &UDP{base: base{is4: true, cfg: UDPConfig{RecvBuffer: datagrams.DefaultBuffer}}}
 		if e := raw.Control(func(fd uintptr) { err = u.rxOptions(int(fd)) }); e != nil || err != nil {
 			b.Fatal(e, err)
 		}
@@ -99,23 +101,6 @@ func ordinary(b *testing.B) *net.UDPConn {
 	}
 	b.Cleanup(func() { c.Close() })
 	return c
-}
-
-// roundTrips counts each of the n copies that ds makes as one operation.
-func roundTrips(b *testing.B, src, dst network, ds []frame.Datagram, n int) {
-	s, r, batch := src.Sender(0), dst.Readers()[0], frame.NewBatch(nil)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for done := 0; done < b.N; done += n {
-		if err := s.Send(ds); err != nil {
-			b.Fatal(err)
-		}
-		for got := 0; got < n; got += len(batch.Frames) {
-			if err := r.Read(batch); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
 }
 
 // Sending alone, to a socket that takes nothing: what a Send costs.

@@ -100,10 +100,9 @@ type UDPConfig struct {
 }
 
 const (
-	maxQueues     = 256
-	defaultBuffer = 4 << 20
-	minMax        = 2048 // receive buffers are no smaller than this by default
-	maxMax        = 9216 // nor larger than this
+	maxQueues = 256
+	minMax    = 2048 // receive buffers are no smaller than this by default
+	maxMax    = 9216 // nor larger than this
 )
 
 // withDefaults returns a copy with the defaults filled in, except for those that
@@ -144,8 +143,8 @@ func (d *UDPConfig) complete(name string) error {
 		least, most, usual int
 	}{
 		{"DefaultTTL", &d.DefaultTTL, 1, 255, datagrams.DefaultTTL},
-		{"RecvBuffer", &d.RecvBuffer, 1, 1 << 30, defaultBuffer},
-		{"SendBuffer", &d.SendBuffer, 1, 1 << 30, defaultBuffer},
+		{"RecvBuffer", &d.RecvBuffer, 1, 1 << 30, datagrams.DefaultBuffer},
+		{"SendBuffer", &d.SendBuffer, 1, 1 << 30, datagrams.DefaultBuffer},
 		{"Queues", &d.Queues, 1, maxQueues, 1},
 	} {
 		w.Number(s.field, *s.n, s.least, s.most, s.usual)

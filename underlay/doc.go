@@ -11,10 +11,9 @@
 //	+-----------------------+     +-----------------------+
 //	   sendmmsg   recvmmsg           sendmmsg   recvmmsg
 //
-// [UDP] is the one for real networks (Linux), and [IP] the one for tunnels without UDP: raw
-// sockets, for IP in IP. [Packet] does as UDP does past the network stack of this host, with
-// headers of its own, on one interface (Linux). Package memory has underlays on a network
-// inside this process, for tests and simulations. All have the same methods:
+// [UDP] is the one for real networks, and [IP] the one for tunnels without UDP: raw sockets, for
+// IP in IP. Both need Linux. Package afpacket does what UDP does past the network stack of this host,
+// and package memory has a network inside the process, for tests. All have the same methods:
 //
 //	Readers() []frame.Reader        one for each receive queue, one goroutine each; of a UDP one more, for groups
 //	Sender(w int) frame.Sender      worker w's way out
@@ -24,7 +23,7 @@
 //	PathMTU(f)                      what the way to an endpoint turned out to take
 //	Join(group), Leave(group)       multicast groups to receive from (not IP)
 //	Sockets(TxConfig)               more transmit sockets, with settings of their own (not IP)
-//	Unreachable(f)                  what the network could not deliver (not UDP, not Packet)
+//	Unreachable(f)                  what the network could not deliver (not UDP, not afpacket)
 //	Superframes(f)                  asks what is longer than a datagram, or seems to be several (UDP only)
 //
 // # Receiving
@@ -55,7 +54,7 @@
 // What is sent to a multicast group that was joined comes out with the group as Outer.Dst, once,
 // whatever the number of queues: of a UDP out of one Reader for all groups, each of which has a
 // socket of its own. Nobody hears a group on any other interface than that of the groups,
-// [UDPConfig].MulticastDevice or a Packet's own. A UDP also sends to groups through it, once one
+// [UDPConfig].MulticastDevice. A UDP also sends to groups through it, once one
 // has been joined. They do not come back to the sender's host.
 //
 // # Sending
@@ -105,51 +104,10 @@
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
 // of these is sent, in the network namespace ListenUDP or ListenIP was called in.
 //
-// # Past the stack
-//
-// A [Packet] sends and receives Ethernet frames on one interface (packet(7)), and sees itself
-// to what the stack does for a UDP socket.
-//
-//	         | frame to our MAC, no VLAN tag (a priority is none)
-//	         v
-//	+-----------------+   ARP, ND, ICMP    +-------------------+
-//	| filter (BPF)    |------------------->| next hops, errors |
-//	+-----------------+                    +-------------------+
-//	         v                                       | MAC
-//	 IP, UDP checked             Ethernet, IP, UDP   v
-//	         v                   ------------------------------>
-//	      Reader                           Sender
-//
-// It has an address of its own, best one that the host does not have: then it answers ARP and
-// neighbour discovery for it; see [ListenPacket]. No firewall, no route and no connection
-// tracking of this host has a part in its datagrams. It neither sends nor puts together
-// fragments: without DF too, what is longer than the interface's MTU is lost as
-// [frame.TooBig], and a fragment arrives as a frame whose Drop is [frame.Fragment]. Other
-// datagrams to our port that are refused have as Drop [frame.Short], [frame.BadHeader],
-// [frame.BadChecksum] or [frame.Martian]. IPv4 options are passed over; IPv6 extension headers
-// are refused, a hop-by-hop header included.
-//
-// Flow chooses among all ports of the range, and over IPv6 makes the flow label (RFC 6438).
-// A packet to a next hop whose MAC is not known waits for the answer, three for each hop and
-// 1 MiB in all, where those that have waited longest give way; the others are lost as
-// [frame.Unresolved]. There are 65,536 next hops, of which those without a MAC give way. Of three
-// questions without an answer the hop is unreachable, and asked again when it is sent to two
-// seconds later; one in use is asked every 30 to 60 s, itself first.
-//
-// Datagrams that the kernel or the card left in one piece (UDP GRO, or a sender on this host)
-// are split as those of a UDP socket are. A card joins what is forwarded only when told to
-// ("ethtool -K eth0 rx-udp-gro-forwarding on"). A packet inside a datagram whose checksum is
-// unfinished, or that is a superframe, as a vxlan device of this machine leaves them to the
-// card, has that said in its [frame.GSO], its DataStart left out: who unwraps it checks it.
-// What has no name in a virtio header arrives as BadHeader.
-//
-// Interface down: what is sent is lost as [frame.Unreachable]. Interface deleted, or moved to
-// another namespace: every Read returns an error that names it.
-//
 // # Files
 //
 //	udp*         UDP: ports, sets of transmit sockets     base, sock*, device, local   what UDP and IP share
-//	ip*          raw IP: queues, filters                  inbox, rx                    the way in
+//	ip*          raw IP: queues, filters
 //	multicast*   groups of UDP                            tx, runs, transmit           the way out
-//	packet*      past the stack: filter, parse, hops      errqueue                     what the network reports
+//	rx           the way in                               errqueue                     what the network reports
 package underlay

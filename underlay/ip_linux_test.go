@@ -19,6 +19,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 func listenIP(t testing.TB, local string, cfg *IPConfig) *IP {
@@ -307,7 +308,7 @@ func TestIPNeedsPrivilege(t *testing.T) {
 
 // Every socket has the mark and the device it should, and follows the device.
 func TestIPSockets(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		var names []string
 		u := listenIP(t, "10.9.0.1", &IPConfig{Mark: 7, Device: "va", Queues: 2, Control: func(network, address string, c syscall.RawConn) error {
 			names = append(names, network+" "+address)
@@ -337,7 +338,7 @@ func TestIPSockets(t *testing.T) {
 			t.Errorf("%v, %d sockets, %d marked", err, len(socks), have(unix.SO_MARK, 7))
 			return
 		}
-		if !ip(t, "link del va") || !ip(t, "link add va mtu 1400 type veth peer name vb") {
+		if !underlaytest.IP(t, "link del va") || !underlaytest.IP(t, "link add va mtu 1400 type veth peer name vb") {
 			return
 		}
 		is, err := net.InterfaceByName("va")
@@ -345,7 +346,7 @@ func TestIPSockets(t *testing.T) {
 			t.Error(err, is)
 			return
 		}
-		until(t, "all sockets on the new device", func() bool { return have(unix.SO_BINDTOIFINDEX, is.Index) == 8 })
+		underlaytest.Until(t, "all sockets on the new device", func() bool { return have(unix.SO_BINDTOIFINDEX, is.Index) == 8 })
 		if u.MTU() != 1400 {
 			t.Errorf("MTU %d", u.MTU())
 		}

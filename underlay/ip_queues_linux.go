@@ -1,8 +1,6 @@
 package underlay
 
 import (
-	"fmt"
-
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
@@ -26,7 +24,7 @@ func queueFilter(queue, queues, protocol int, is4 bool) ([]unix.SockFilter, erro
 	const start, hash = 0, 1 // words of the filter's memory
 	all := bpf.RetConstant{Val: 1<<32 - 1}
 	if queues == 1 {
-		return assemble([]bpf.Instruction{all})
+		return datagrams.Assemble([]bpf.Instruction{all})
 	}
 	prog := []bpf.Instruction{bpf.LoadConstant{Dst: bpf.RegX, Val: 0}}
 	if is4 {
@@ -59,23 +57,11 @@ func queueFilter(queue, queues, protocol int, is4 bool) ([]unix.SockFilter, erro
 			bpf.StoreScratch{Src: bpf.RegA, N: hash},
 		)
 	}
-	return assemble(append(prog,
+	return datagrams.Assemble(append(prog,
 		bpf.ALUOpConstant{Op: bpf.ALUOpShiftRight, Val: 16},
 		bpf.ALUOpConstant{Op: bpf.ALUOpMod, Val: uint32(queues)},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(queue), SkipFalse: 1},
 		all,
 		bpf.RetConstant{Val: 0},
 	))
-}
-
-func assemble(prog []bpf.Instruction) ([]unix.SockFilter, error) {
-	raw, err := bpf.Assemble(prog)
-	if err != nil {
-		return nil, fmt.Errorf("filter: %w", err)
-	}
-	out := make([]unix.SockFilter, len(raw))
-	for i, r := range raw {
-		out[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
-	}
-	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // Each packet is read once, those of a flow by one reader, in order; and every queue gets
@@ -77,7 +78,7 @@ func TestIPQueues(t *testing.T) {
 		}
 		send(t, ua, to("E", 0, eb), to("\x60", 0, eb)) // too short for addresses: queue 0
 		deadline := time.AfterFunc(5*time.Second, ub.Pause)
-		until(t, "all packets", func() bool { mu.Lock(); defer mu.Unlock(); return count+short >= 2*flows*rounds+2 })
+		underlaytest.Until(t, "all packets", func() bool { mu.Lock(); defer mu.Unlock(); return count+short >= 2*flows*rounds+2 })
 		time.Sleep(20 * time.Millisecond)
 		deadline.Stop()
 		ub.Pause()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // localFamily is two addresses of one host, which a test moves an underlay between.
@@ -43,23 +44,13 @@ func addrPort(a string, port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.MustParseAddr(a), port)
 }
 
-// openFiles returns how many descriptors the process has.
-func openFiles(t *testing.T) int {
-	t.Helper()
-	ds, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(ds)
-}
-
 // leastOpenFiles is openFiles without those that are closed once a call under way has ended.
 func leastOpenFiles(t *testing.T) int {
 	t.Helper()
-	n := openFiles(t)
+	n := underlaytest.OpenFiles(t)
 	for range 50 {
 		time.Sleep(time.Millisecond)
-		n = min(n, openFiles(t))
+		n = min(n, underlaytest.OpenFiles(t))
 	}
 	return n
 }
@@ -83,29 +74,6 @@ func backlogDrops(t *testing.T) (n uint64) {
 	return n
 }
 
-// reading reads a Reader until the underlay is closed.
-func reading(t *testing.T, wg *sync.WaitGroup, r frame.Reader, each func(o *frame.Outer)) {
-	wg.Go(func() {
-		b := frame.NewBatch(nil)
-		for {
-			err := r.Read(b)
-			if errors.Is(err, frame.ErrPaused) {
-				time.Sleep(time.Millisecond)
-				continue
-			}
-			if err != nil {
-				if !errors.Is(err, net.ErrClosed) {
-					t.Error(err)
-				}
-				return
-			}
-			for i := range b.Outer {
-				each(&b.Outer[i])
-			}
-		}
-	})
-}
-
 // While an underlay goes to and fro between two addresses, under sends of several workers,
 // of every kind of socket, no send fails and nothing that was sent is lost.
 func TestSetLocalLosesNothingSent(t *testing.T) {
@@ -120,7 +88,7 @@ func TestSetLocalLosesNothingSent(t *testing.T) {
 			var got, others atomic.Uint64
 			var readers, senders sync.WaitGroup
 			one, two := addrPort(f.one, 0), addrPort(f.two, 0)
-			reading(t, &readers, peer.Readers()[0], func(o *frame.Outer) {
+			underlaytest.Reading(t, &readers, peer.Readers()[0], func(o *frame.Outer) {
 				if a := o.Src.AddrPort().Addr(); a != one.Addr() && a != two.Addr() {
 					others.Add(1)
 				}
@@ -158,9 +126,9 @@ func TestSetLocalLosesNothingSent(t *testing.T) {
 					t.Fatalf("LocalAddr %v, want %v", u.LocalAddr(), want)
 				}
 				from := got.Load()
-				until(t, "datagrams", func() bool { return got.Load() > from })
+				underlaytest.Until(t, "datagrams", func() bool { return got.Load() > from })
 				if i == 20 {
-					until(t, "all kinds of sockets are open", func() bool { return rounds.Load() > 3*33 })
+					underlaytest.Until(t, "all kinds of sockets are open", func() bool { return rounds.Load() > 3*33 })
 					files = leastOpenFiles(t)
 				}
 			}
@@ -217,7 +185,7 @@ func TestSetLocalReaders(t *testing.T) {
 				var got [2]atomic.Uint64 // at one and two
 				var queues [4]atomic.Uint64
 				for i, r := range u.Readers() {
-					reading(t, &wg, r, func(o *frame.Outer) {
+					underlaytest.Reading(t, &wg, r, func(o *frame.Outer) {
 						queues[i].Add(1)
 						switch o.Dst {
 						case endpoint(t, addrPort(f.one, u.LocalAddr().Port())):
@@ -238,7 +206,7 @@ func TestSetLocalReaders(t *testing.T) {
 					}
 				}
 				send(f.one)
-				until(t, "64 at the first address", func() bool { return got[0].Load() == 64 })
+				underlaytest.Until(t, "64 at the first address", func() bool { return got[0].Load() == 64 })
 				for round := range 3 {
 					for i, a := range []string{f.two, f.one} {
 						if err := u.SetLocal(netip.MustParseAddr(a)); err != nil {
@@ -249,7 +217,7 @@ func TestSetLocalReaders(t *testing.T) {
 						}
 						from := got[1-i].Load()
 						send(a)
-						until(t, "64 at the new address", func() bool { return got[1-i].Load() == from+64 })
+						underlaytest.Until(t, "64 at the new address", func() bool { return got[1-i].Load() == from+64 })
 						busy := 0
 						for k := range queues {
 							if queues[k].Load() > 0 {
@@ -297,7 +265,7 @@ func TestSetLocalErrors(t *testing.T) {
 			})
 			other := map[string]string{"IPv4": "fd07::2", "IPv6": "10.7.0.2"}[f.name]
 			group := map[string]string{"IPv4": "224.0.0.9", "IPv6": "ff02::9"}[f.name]
-			files := openFiles(t)
+			files := underlaytest.OpenFiles(t)
 			before := sockets(h)
 			for _, c := range []struct {
 				addr string
@@ -324,7 +292,7 @@ func TestSetLocalErrors(t *testing.T) {
 			if err := u.SetLocal(netip.MustParseAddr(f.one)); err != nil {
 				t.Errorf("its own: %v", err)
 			}
-			if n := openFiles(t); n != files {
+			if n := underlaytest.OpenFiles(t); n != files {
 				t.Errorf("%d descriptors, there were %d", n, files)
 			}
 			if after := sockets(h); after != before {
@@ -352,9 +320,9 @@ func TestSetLocalWildcard(t *testing.T) {
 				var wg sync.WaitGroup
 				var got, back atomic.Uint64
 				for _, r := range u.Readers() {
-					reading(t, &wg, r, func(*frame.Outer) { got.Add(1) })
+					underlaytest.Reading(t, &wg, r, func(*frame.Outer) { got.Add(1) })
 				}
-				reading(t, &wg, peer.Readers()[0], func(*frame.Outer) { back.Add(1) })
+				underlaytest.Reading(t, &wg, peer.Readers()[0], func(*frame.Outer) { back.Add(1) })
 				for i, a := range []string{f.wild, f.two, f.wild, f.one} {
 					if err := u.SetLocal(netip.MustParseAddr(a)); err != nil {
 						t.Fatalf("%s: %v", a, err)
@@ -368,7 +336,7 @@ func TestSetLocalWildcard(t *testing.T) {
 						_ = peer.Sender(0).Send([]frame.Datagram{to("x", k<<11, endpoint(t, addrPort(at, 4789)))})
 						_ = u.Sender(0).Send([]frame.Datagram{to("x", k<<11, endpoint(t, addrPort(f.peer, 4790)))})
 					}
-					until(t, "both ways", func() bool { return got.Load() == g+32 && back.Load() == b+32 })
+					underlaytest.Until(t, "both ways", func() bool { return got.Load() == g+32 && back.Load() == b+32 })
 					h.Do(func() {
 						x, err := ListenUDP(addrPort(at, 4789), &UDPConfig{Queues: 2})
 						if !errors.Is(err, syscall.EADDRINUSE) {

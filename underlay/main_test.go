@@ -42,4 +42,6 @@ var (
 	receiveFrom = underlaytest.ReceiveFrom
 	payloads    = underlaytest.Payloads
 	quiet       = underlaytest.Quiet
+	pattern     = underlaytest.Pattern
+	runOf       = underlaytest.RunOf
 )

@@ -1,4 +1,4 @@
-package underlay
+package underlay_test
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,6 +14,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
+	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
 
 // ether is hosts on one Ethernet, each with an underlay: host i has address .i+1, and a packet
@@ -24,7 +26,7 @@ type ether struct {
 	sw    *netns.Host
 	hosts []*netns.Host
 	us    []grouped
-	ears  []*ear
+	ears  []*underlaytest.Ear
 }
 
 // grouped is an underlay that can be in groups.
@@ -35,8 +37,8 @@ type grouped interface {
 }
 
 var (
-	_ grouped = (*UDP)(nil)
-	_ grouped = (*Packet)(nil)
+	_ grouped = (*underlay.UDP)(nil)
+	_ grouped = (*afpacket.Underlay)(nil)
 )
 
 var groupFamilies = []struct{ name, local, bits, group string }{
@@ -45,46 +47,7 @@ var groupFamilies = []struct{ name, local, bits, group string }{
 	{"IPv6 link-local groups", "fd00::%d", "/64", "ff02::1:%d"},
 }
 
-// ear keeps what an underlay receives, by payload.
-type ear struct {
-	mu   sync.Mutex
-	got  map[string]int
-	dst  map[netip.Addr]bool
-	src  map[netip.Addr]bool
-	ends sync.WaitGroup
-}
-
-func listenTo(u ported) *ear {
-	e := &ear{got: map[string]int{}, dst: map[netip.Addr]bool{}, src: map[netip.Addr]bool{}}
-	for _, r := range u.Readers() {
-		e.ends.Go(func() {
-			for b := frame.NewBatch(nil); ; {
-				if err := r.Read(b); err != nil {
-					if !errors.Is(err, net.ErrClosed) {
-						panic(err)
-					}
-					return
-				}
-				e.mu.Lock()
-				for i := range b.Frames {
-					e.got[string(b.Frames[i].Bytes())]++
-					e.dst[b.Outer[i].Dst.AddrPort().Addr()] = true
-					e.src[b.Outer[i].Src.AddrPort().Addr()] = true
-				}
-				e.mu.Unlock()
-			}
-		})
-	}
-	return e
-}
-
-func (e *ear) count(payload string) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.got[payload]
-}
-
-func newEther(t *testing.T, local, bits string, hosts int, cfg UDPConfig) *ether {
+func newEther(t *testing.T, local, bits string, hosts int, cfg underlay.UDPConfig) *ether {
 	return newEtherOf(t, local, bits, hosts, func(i int) grouped {
 		return listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(local, i+1)), 4789).String(), &cfg)
 	})
@@ -98,10 +61,10 @@ func eachEther(t *testing.T, families, hosts, queues int, f func(t *testing.T, w
 				f(t, newEtherOf(t, fam.local, fam.bits, hosts, func(i int) grouped {
 					if kind == "UDP" || kind == "mixed" && i%2 == 1 {
 						at := netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, i+1)), 4789)
-						return listen(t, at.String(), &UDPConfig{Queues: queues})
+						return listen(t, at.String(), &underlay.UDPConfig{Queues: queues})
 					}
 					at := netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, i+101)), 4789)
-					p, err := ListenPacket(at, &PacketConfig{Device: "eth0", Queues: queues})
+					p, err := afpacket.Listen(at, &afpacket.Config{Device: "eth0", Queues: queues})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -122,8 +85,8 @@ func newEtherOf(t *testing.T, local, bits string, hosts int, open func(i int) gr
 		h.Ready()
 		var u grouped
 		h.Do(func() { u = open(i) })
-		e := listenTo(u)
-		t.Cleanup(func() { u.Close(); e.ends.Wait() })
+		e := underlaytest.Listen(u)
+		t.Cleanup(func() { u.Close(); e.Wait() })
 		w.hosts, w.us, w.ears = append(w.hosts, h), append(w.us, u), append(w.ears, e)
 	}
 	return w
@@ -154,7 +117,7 @@ func (w *ether) leave(i int, group string) {
 }
 
 func (w *ether) group(a string) frame.Endpoint {
-	return endpoint(w.t, netip.AddrPortFrom(netip.MustParseAddr(a), 4789))
+	return underlaytest.Endpoint(w.t, netip.AddrPortFrom(netip.MustParseAddr(a), 4789))
 }
 
 // settle sends to each host what comes behind all that is on the way, and waits for it.
@@ -163,8 +126,8 @@ func (w *ether) settle(from int) {
 	mark := fmt.Sprint("mark ", time.Now().UnixNano())
 	for i := range w.us {
 		if i != from {
-			send(w.t, w.us[from], to(mark, 0, endpoint(w.t, w.us[i].LocalAddr())))
-			w.until("mark", func() bool { return w.ears[i].count(mark) == 1 })
+			underlaytest.Send(w.t, w.us[from], underlaytest.To(mark, 0, underlaytest.Endpoint(w.t, w.us[i].LocalAddr())))
+			w.until("mark", func() bool { return w.ears[i].Count(mark) == 1 })
 		}
 	}
 	time.Sleep(20 * time.Millisecond) // what is for groups has another socket
@@ -182,16 +145,16 @@ func TestGroupOnce(t *testing.T) {
 		w.join(3, two)
 		const n = 64
 		for i := range n {
-			send(t, w.us[0], to(fmt.Sprint("one ", i), uint16(i)<<10, w.group(one)))
+			underlaytest.Send(t, w.us[0], underlaytest.To(fmt.Sprint("one ", i), uint16(i)<<10, w.group(one)))
 		}
-		send(t, w.us[0], to("two", 0, w.group(two)))
+		underlaytest.Send(t, w.us[0], underlaytest.To("two", 0, w.group(two)))
 		w.until("all", func() bool {
-			return len(w.ears[1].snapshot()) == n && len(w.ears[2].snapshot()) == n && w.ears[3].count("two") == 1
+			return len(w.ears[1].All()) == n && len(w.ears[2].All()) == n && w.ears[3].Count("two") == 1
 		})
 		w.settle(0)
 		for i, want := range []int{0, n, n, 0} {
 			got, other := 0, 0
-			for p, c := range w.ears[i].snapshot() {
+			for p, c := range w.ears[i].All() {
 				if c != 1 {
 					t.Errorf("host %d got %q %d times", i, p, c)
 				}
@@ -206,34 +169,22 @@ func TestGroupOnce(t *testing.T) {
 				t.Errorf("host %d: %d of group one, want %d; %d of group two", i, got, want, other)
 			}
 		}
-		w.ears[1].mu.Lock()
-		if !w.ears[1].dst[netip.MustParseAddr(one)] || !w.ears[1].src[w.us[0].LocalAddr().Addr()] {
-			t.Errorf("from %v to %v", w.ears[1].src, w.ears[1].dst)
+		if !w.ears[1].Seen(w.us[0].LocalAddr().Addr(), netip.MustParseAddr(one)) {
+			t.Error("not from the sender to the group")
 		}
-		w.ears[1].mu.Unlock()
 
 		w.leave(1, one)
 		w.leave(2, one)
-		send(t, w.us[0], to("after", 0, w.group(one)))
-		w.until("after", func() bool { return w.ears[2].count("after") == 1 })
+		underlaytest.Send(t, w.us[0], underlaytest.To("after", 0, w.group(one)))
+		w.until("after", func() bool { return w.ears[2].Count("after") == 1 })
 		w.settle(0)
-		if k := w.ears[1].count("after"); k != 0 {
+		if k := w.ears[1].Count("after"); k != 0 {
 			t.Errorf("%d copies to who has left", k)
 		}
 		if err := w.us[1].Leave(netip.MustParseAddr(one)); err == nil {
 			t.Error("left twice")
 		}
 	})
-}
-
-func (e *ear) snapshot() map[string]int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	m := map[string]int{}
-	for p, c := range e.got {
-		m[p] = c
-	}
-	return m
 }
 
 // There may be more groups than igmp_max_memberships (20), and runs go to groups as they go to
@@ -250,19 +201,19 @@ func TestManyGroupsAndRuns(t *testing.T) {
 		}
 		w.join(0, fmt.Sprintf(group, 1)) // so that there is an interface to send through
 		for i := range 60 {
-			send(t, w.us[0], to(fmt.Sprint("to ", i), 0, w.group(fmt.Sprintf(group, i+1))))
+			underlaytest.Send(t, w.us[0], underlaytest.To(fmt.Sprint("to ", i), 0, w.group(fmt.Sprintf(group, i+1))))
 		}
-		run := to(strings.Repeat("a", 1000)+strings.Repeat("b", 1000)+strings.Repeat("c", 10), 7, w.group(fmt.Sprintf(group, 1)))
+		run := underlaytest.To(strings.Repeat("a", 1000)+strings.Repeat("b", 1000)+strings.Repeat("c", 10), 7, w.group(fmt.Sprintf(group, 1)))
 		run.Seg = 1000
-		send(t, w.us[0], run)
-		w.until("the run", func() bool { return w.ears[1].count("cccccccccc") == 1 })
+		underlaytest.Send(t, w.us[0], run)
+		w.until("the run", func() bool { return w.ears[1].Count("cccccccccc") == 1 })
 		w.settle(0)
 		for i := range 60 {
-			if got := w.ears[1].count(fmt.Sprint("to ", i)); got != 1-i%2 {
+			if got := w.ears[1].Count(fmt.Sprint("to ", i)); got != 1-i%2 {
 				t.Errorf("group %d: %d copies", i, got)
 			}
 		}
-		if a, b := w.ears[1].count(strings.Repeat("a", 1000)), w.ears[1].count(strings.Repeat("b", 1000)); a != 1 || b != 1 {
+		if a, b := w.ears[1].Count(strings.Repeat("a", 1000)), w.ears[1].Count(strings.Repeat("b", 1000)); a != 1 || b != 1 {
 			t.Errorf("of the run %d and %d", a, b)
 		}
 		if st := w.us[0].Stats(); st.TxRuns != 1 {
@@ -277,13 +228,13 @@ func TestGroupSharedOnOneHost(t *testing.T) {
 	for _, fam := range groupFamilies[:2] {
 		for _, second := range []string{fmt.Sprintf(fam.local, 77), map[bool]string{true: "0.0.0.0", false: "::"}[fam.name == "IPv4"]} {
 			t.Run(fam.name+" "+second, func(t *testing.T) {
-				w := newEther(t, fam.local, fam.bits, 1, UDPConfig{})
+				w := newEther(t, fam.local, fam.bits, 1, underlay.UDPConfig{})
 				n := netns.New(t)
 				h := n.Host("far")
 				n.Link(h, fmt.Sprintf(fam.local, 2)+fam.bits, w.hosts[0], fmt.Sprintf(fam.local, 78)+fam.bits)
 				w.us[0].Close()
-				var a, b, c *UDP
-				cfg := &UDPConfig{MulticastDevice: "eth1", Queues: 2}
+				var a, b, c *underlay.UDP
+				cfg := &underlay.UDPConfig{MulticastDevice: "eth1", Queues: 2}
 				w.hosts[0].Addr("eth1", fmt.Sprintf(fam.local, 77)+fam.bits)
 				w.hosts[0].Do(func() {
 					if !netip.MustParseAddr(second).IsUnspecified() {
@@ -295,28 +246,28 @@ func TestGroupSharedOnOneHost(t *testing.T) {
 					c = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, 2)), 4789).String(), nil)
 				})
 				group := fmt.Sprintf(fam.group, 1)
-				var ears []*ear
-				for _, u := range []*UDP{a, b, c} {
+				var ears []*underlaytest.Ear
+				for _, u := range []*underlay.UDP{a, b, c} {
 					if u == nil {
 						continue
 					}
 					if err := u.Join(netip.MustParseAddr(group)); err != nil {
 						t.Fatal(err)
 					}
-					e := listenTo(u)
+					e := underlaytest.Listen(u)
 					ears = append(ears, e)
-					defer func() { u.Close(); e.ends.Wait() }()
+					defer func() { u.Close(); e.Wait() }()
 				}
 				for i := range 20 {
-					send(t, c, to(fmt.Sprint(i), uint16(i)<<11, w.group(group)))
+					underlaytest.Send(t, c, underlaytest.To(fmt.Sprint(i), uint16(i)<<11, w.group(group)))
 				}
 				for _, e := range ears[:len(ears)-1] {
-					w.until("all", func() bool { return len(e.snapshot()) == 20 })
+					w.until("all", func() bool { return len(e.All()) == 20 })
 				}
 				time.Sleep(20 * time.Millisecond)
 				for k, e := range ears[:len(ears)-1] {
 					for i := range 20 {
-						if got := e.count(fmt.Sprint(i)); got != 1 {
+						if got := e.Count(fmt.Sprint(i)); got != 1 {
 							t.Errorf("underlay %d: %d copies of %d", k, got, i)
 						}
 					}
@@ -342,10 +293,10 @@ func loopGroups(network, address string, c syscall.RawConn) (err error) {
 func TestGroupLoop(t *testing.T) {
 	for _, fam := range groupFamilies {
 		t.Run(fam.name, func(t *testing.T) {
-			w := newEther(t, fam.local, fam.bits, 1, UDPConfig{Control: loopGroups})
+			w := newEther(t, fam.local, fam.bits, 1, underlay.UDPConfig{Control: loopGroups})
 			w.join(0, fmt.Sprintf(fam.group, 1))
-			send(t, w.us[0], to("echo", 0, w.group(fmt.Sprintf(fam.group, 1))))
-			w.until("echo", func() bool { return w.ears[0].count("echo") == 1 })
+			underlaytest.Send(t, w.us[0], underlaytest.To("echo", 0, w.group(fmt.Sprintf(fam.group, 1))))
+			w.until("echo", func() bool { return w.ears[0].Count("echo") == 1 })
 		})
 	}
 }
@@ -354,7 +305,7 @@ func TestGroupLoop(t *testing.T) {
 // and made again; so does what is sent.
 func TestGroupFollowsDevice(t *testing.T) {
 	for _, fam := range groupFamilies[:2] {
-		for _, cfg := range []UDPConfig{{}, {Device: "eth0"}, {MulticastDevice: "eth0"}} {
+		for _, cfg := range []underlay.UDPConfig{{}, {Device: "eth0"}, {MulticastDevice: "eth0"}} {
 			t.Run(fmt.Sprintf("%s Device %q MulticastDevice %q", fam.name, cfg.Device, cfg.MulticastDevice), func(t *testing.T) {
 				w := newEther(t, fam.local, fam.bits, 2, cfg)
 				group := fmt.Sprintf(fam.group, 1)
@@ -367,9 +318,9 @@ func TestGroupFollowsDevice(t *testing.T) {
 						first := number + 1
 						w.until(fmt.Sprintf("%s: from %d", what, i), func() bool {
 							number++
-							send(t, w.us[i], to(fmt.Sprint(number), 0, w.group(group)))
+							underlaytest.Send(t, w.us[i], underlaytest.To(fmt.Sprint(number), 0, w.group(group)))
 							for k := first; k <= number; k++ {
-								if w.ears[1-i].count(fmt.Sprint(k)) == 1 {
+								if w.ears[1-i].Count(fmt.Sprint(k)) == 1 {
 									return true
 								}
 							}
@@ -398,8 +349,8 @@ func TestGroupFollowsDevice(t *testing.T) {
 }
 
 func TestGroupErrors(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
-		u, err := ListenUDP(netip.MustParseAddrPort("10.9.0.1:4789"), &UDPConfig{MulticastDevice: "nope"})
+	underlaytest.InNamespace(t, func(t *testing.T) {
+		u, err := underlay.ListenUDP(netip.MustParseAddrPort("10.9.0.1:4789"), &underlay.UDPConfig{MulticastDevice: "nope"})
 		if !errors.Is(err, syscall.ENODEV) || !strings.Contains(err.Error(), "UDPConfig.MulticastDevice") {
 			t.Errorf("%v, %v", u, err)
 		}
@@ -413,7 +364,7 @@ func TestGroupErrors(t *testing.T) {
 			t.Error("left what was not joined")
 		}
 		// An interface that is not the one the sockets are bound to.
-		v := listen(t, "10.9.0.1:4790", &UDPConfig{Device: "va", MulticastDevice: "vb"})
+		v := listen(t, "10.9.0.1:4790", &underlay.UDPConfig{Device: "va", MulticastDevice: "vb"})
 		if err := v.Join(netip.MustParseAddr("239.1.1.1")); err == nil || !strings.Contains(err.Error(), "UDPConfig.MulticastDevice") {
 			t.Errorf("%v", err)
 		}
@@ -422,7 +373,7 @@ func TestGroupErrors(t *testing.T) {
 			t.Error(err)
 		}
 		// An address of no interface.
-		if !ip(t, "addr del 10.9.0.1/24 dev va") {
+		if !underlaytest.IP(t, "addr del 10.9.0.1/24 dev va") {
 			return
 		}
 		if err := v.Join(netip.MustParseAddr("239.1.1.2")); err == nil {
@@ -433,7 +384,7 @@ func TestGroupErrors(t *testing.T) {
 
 // Pause and Close reach a Reader that waits for groups, also when there are none.
 func TestGroupReaderPause(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		for _, join := range []bool{false, true} {
 			u := listen(t, "10.9.0.1:4789", nil)
 			if join {
@@ -478,18 +429,18 @@ func TestGroupSentThroughDevice(t *testing.T) {
 			a.Ready()
 			c0, c1 := b.Capture("eth0", "udp port 4789"), b.Capture("eth1", "udp port 4789")
 			for _, dev := range []string{"", "eth0", "eth1"} {
-				var u *UDP
+				var u *underlay.UDP
 				a.Do(func() {
-					u = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, 1)), 4789).String(), &UDPConfig{MulticastDevice: dev})
+					u = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, 1)), 4789).String(), &underlay.UDPConfig{MulticastDevice: dev})
 				})
 				group := fmt.Sprintf(fam.group, 1)
 				if err := u.Join(netip.MustParseAddr(group)); err != nil {
 					t.Fatal(err)
 				}
-				e := endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(group), 4789))
-				ds := []frame.Datagram{to("on "+dev+" with DF", 0, e), to("on "+dev+" without", 0, e)}
+				e := underlaytest.Endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(group), 4789))
+				ds := []frame.Datagram{underlaytest.To("on "+dev+" with DF", 0, e), underlaytest.To("on "+dev+" without", 0, e)}
 				ds[1].DF = false
-				send(t, u, ds...)
+				underlaytest.Send(t, u, ds...)
 				u.Close()
 			}
 			for i, c := range []*netns.Capture{c0, c1} {
@@ -503,4 +454,14 @@ func TestGroupSentThroughDevice(t *testing.T) {
 			}
 		})
 	}
+}
+
+func listen(t testing.TB, local string, cfg *underlay.UDPConfig) *underlay.UDP {
+	t.Helper()
+	u, err := underlay.ListenUDP(netip.MustParseAddrPort(local), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { u.Close() })
+	return u
 }

@@ -4,9 +4,6 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -14,126 +11,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
-// inNamespace runs f on a thread of its own in a new network namespace: loopback
-// and a veth pair va-vb are up, va has 10.9.0.1/24, fd09::1/64 and fe80::9, and
-// neighbours .2 and ::2, which are not there, so that what is sent to them can be
-// seen at vb.
-func inNamespace(t *testing.T, f func(t *testing.T)) {
-	t.Helper()
-	netns.RequireRoot(t)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			t.Errorf("unshare: %v", err)
-			return
-		}
-		// Else link-local addresses wait for a second or two.
-		if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0); err != nil {
-			t.Error(err)
-			return
-		}
-		for _, c := range []string{
-			"link set lo up",
-			"link add va address 02:00:00:00:00:01 type veth peer name vb address 02:00:00:00:00:02",
-			"link set va up", "link set vb up",
-			"addr add 10.9.0.1/24 dev va", "addr add fd09::1/64 dev va nodad", "addr add fe80::9/64 dev va nodad",
-			"neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev va", "neigh add fd09::2 lladdr 02:00:00:00:00:02 dev va",
-		} {
-			if !ip(t, c) {
-				return
-			}
-		}
-		if !linkUp("va") {
-			t.Error("va did not come up")
-			return
-		}
-		f(t)
-	}()
-	<-done
-}
-
-// linkUp waits until the kernel has noticed, in its own time, that a link is up:
-// before, what is sent to an IPv6 address of it goes nowhere.
-func linkUp(dev string) bool {
-	for range 500 {
-		link, _ := exec.Command("ip", "link", "show", dev).Output()
-		addr, _ := exec.Command("ip", "-6", "addr", "show", dev).Output()
-		if strings.Contains(string(link), "state UP") && strings.Contains(string(addr), "fe80::ff:fe00:1/") &&
-			!strings.Contains(string(addr), "tentative") {
-			return true
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return false
-}
-
-func ip(t *testing.T, args string) bool {
-	out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
-	if err != nil {
-		t.Errorf("ip %s: %v: %s", args, err, out)
-	}
-	return err == nil
-}
-
-// A capture is a packet socket on an interface; packet returns the IP packets of
-// UDP datagrams that come in there.
-type capture int
-
-func newCapture(t *testing.T, device string) capture {
-	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in network order
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, all)
-	if err != nil {
-		t.Error(err)
-		runtime.Goexit()
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	ifi, err := net.InterfaceByName(device)
-	if err == nil {
-		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: ifi.Index})
-	}
-	if err == nil {
-		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5})
-	}
-	if err != nil {
-		t.Error(err)
-		runtime.Goexit()
-	}
-	return capture(fd)
-}
-
-func (c capture) packet(t *testing.T) []byte {
-	b := make([]byte, 65536)
-	for {
-		n, err := unix.Read(int(c), b)
-		if err != nil {
-			t.Errorf("capture: %v", err)
-			runtime.Goexit()
-		}
-		p := b[14:n]
-		switch {
-		case b[12] == 0x08 && b[13] == 0 && p[9] == unix.IPPROTO_UDP:
-			return p
-		case b[12] == 0x86 && b[13] == 0xdd && p[6] == unix.IPPROTO_UDP:
-			return p
-		}
-	}
-}
-
 func TestWireHeaders4(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		dst := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
-		c := newCapture(t, "vb")
+		c := underlaytest.NewCapture(t, "vb")
 		for _, sum := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
 			u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: sum, DefaultTTL: 50, MaxDatagram: 2048})
 			send(t, u,
 				frame.Datagram{Parts: [][]byte{[]byte("abcd")}, To: []frame.Endpoint{dst}, TOS: 0xbb, TTL: 3, DF: true},
 				frame.Datagram{Parts: [][]byte{[]byte("efgh")}, To: []frame.Endpoint{dst}})
-			p, q := c.packet(t), c.packet(t)
+			p, q := c.Packet(t), c.Packet(t)
 			if p[1] != 0xbb || p[8] != 3 || p[6] != 0x40 || string(p[28:32]) != "abcd" {
 				t.Errorf("with DF: % x", p[:32])
 			}
@@ -152,15 +42,15 @@ func TestWireHeaders4(t *testing.T) {
 }
 
 func TestWireHeaders6(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		dst := frame.Endpoint{IP: [16]byte{0: 0xfd, 1: 0x09, 15: 2}, Port: 4789}
-		c := newCapture(t, "vb")
+		c := underlaytest.NewCapture(t, "vb")
 		for _, sum := range []Checksum{ChecksumAuto, ChecksumOn, ChecksumOff} {
 			u := listen(t, "[fd09::1]:4789", &UDPConfig{Checksum: sum, DefaultTTL: 50})
 			send(t, u,
 				frame.Datagram{Parts: [][]byte{[]byte("abcd")}, To: []frame.Endpoint{dst}, TOS: 0xbb, TTL: 3, DF: true},
 				frame.Datagram{Parts: [][]byte{[]byte("efgh")}, To: []frame.Endpoint{dst}, DF: true})
-			p, q := c.packet(t), c.packet(t)
+			p, q := c.Packet(t), c.Packet(t)
 			if p[0]<<4|p[1]>>4 != 0xbb || p[7] != 3 || string(p[48:52]) != "abcd" {
 				t.Errorf("% x", p[:52])
 			}
@@ -178,8 +68,8 @@ func TestWireHeaders6(t *testing.T) {
 // Above the interface's MTU a datagram with DF is lost as too big, one without is
 // fragmented.
 func TestWireMTU(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
-		if !ip(t, "link set va mtu 1400") {
+	underlaytest.InNamespace(t, func(t *testing.T) {
+		if !underlaytest.IP(t, "link set va mtu 1400") {
 			return
 		}
 		for _, tc := range []struct {
@@ -212,7 +102,7 @@ func TestWireMTU(t *testing.T) {
 }
 
 func TestMarkAndDevice(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{Mark: 0x8000_0007, Device: "va", Queues: 2})
 		send(t, u, frame.Datagram{}) // opens the sockets without DF
 		socks := []*sock{u.readers[0].sock.Load(), u.readers[1].sock.Load()}
@@ -242,7 +132,7 @@ func TestMarkAndDevice(t *testing.T) {
 }
 
 func TestNoRouteAndNeighbourThatIsNotThere(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		u := listen(t, "10.9.0.1:4789", nil)
 		v4 := func(a, b, c, d byte) frame.Endpoint {
 			return frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: a, 13: b, 14: c, 15: d}, Port: 4789}
@@ -254,7 +144,7 @@ func TestNoRouteAndNeighbourThatIsNotThere(t *testing.T) {
 			t.Errorf("no route: lost %d, %v", ds[0].Lost, ds[0].Drop)
 		}
 		// ARP gives up after three seconds by default.
-		if !ip(t, "ntable change name arp_cache dev va retrans 50") {
+		if !underlaytest.IP(t, "ntable change name arp_cache dev va retrans 50") {
 			return
 		}
 		send(t, u, to("x", 0, absent))
@@ -274,7 +164,7 @@ func TestNoRouteAndNeighbourThatIsNotThere(t *testing.T) {
 }
 
 func TestLinkLocal(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		u := listen(t, "[fe80::9%va]:4789", nil)
 		ifi, err := net.InterfaceByName("va")
 		if err != nil {
@@ -296,7 +186,7 @@ func TestLinkLocal(t *testing.T) {
 // Datagrams that wait for a neighbour fill the socket's buffer; what does not fit is
 // dropped, and nobody waits.
 func TestSendBufferFull(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{SendBuffer: 4096})
 		absent := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 77}, Port: 4789}
 		d := frame.Datagram{Parts: [][]byte{make([]byte, 1000)}, DF: true}
@@ -315,7 +205,7 @@ func TestSendBufferFull(t *testing.T) {
 
 // The same with raw IP: what waits for a neighbour fills the buffer, and nobody waits.
 func TestIPSendBufferFull(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		for _, tc := range []struct{ local, absent string }{{"10.9.0.1", "10.9.0.77"}, {"fd09::1", "fd09::77"}} {
 			u := listenIP(t, tc.local, &IPConfig{SendBuffer: 4096})
 			absent := endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(tc.absent), 0))
@@ -339,12 +229,12 @@ func TestIPSendBufferFull(t *testing.T) {
 
 // A zone is the interface that has the name now.
 func TestLinkLocalOfADeviceMadeAgain(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		for range 2 {
 			listen(t, "[fe80::9%va]:4789", nil).Close()
 			listenIP(t, "fe80::9%va", nil).Close()
 			for _, c := range []string{"link del va", "link add va type veth peer name vb", "link set va up", "link set vb up", "addr add fe80::9/64 dev va nodad"} {
-				if !ip(t, c) {
+				if !underlaytest.IP(t, c) {
 					return
 				}
 			}

@@ -6,21 +6,11 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
-
-// until waits for a condition, or fails.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("in vain: %s", what)
-		}
-	}
-}
 
 // A routed network: hosts a and b with router r between them, IPv4 and IPv6.
 func routed(t *testing.T) (a, r, b *netns.Host) {
@@ -52,7 +42,7 @@ func routed(t *testing.T) (a, r, b *netns.Host) {
 
 func reachable(t *testing.T, h *netns.Host, addr string) {
 	t.Helper()
-	until(t, "a way to "+addr, func() bool {
+	underlaytest.Until(t, "a way to "+addr, func() bool {
 		return exec.Command("ip", "netns", "exec", h.NS, "ping", "-n", "-c", "1", "-W", "1", addr).Run() == nil
 	})
 }
@@ -77,7 +67,7 @@ func TestPathMTURouter(t *testing.T) {
 		for _, kinds := range []string{"only with DF", "with and without DF, and runs"} {
 			for flow := range 16 {
 				send(t, ua, to(payload, uint16(flow<<12), eb))
-				until(t, fmt.Sprintf("%s: %s: a report about flow %d", fam.la, kinds, flow), func() bool {
+				underlaytest.Until(t, fmt.Sprintf("%s: %s: a report about flow %d", fam.la, kinds, flow), func() bool {
 					all := got.Take()
 					for _, x := range all {
 						if x.To != eb || x.MTU != 1400 || len(x.Quoted) != 128 || !strings.HasPrefix(payload, x.Quoted) {
@@ -133,7 +123,7 @@ func TestPathMTUInterface(t *testing.T) {
 			}
 		}
 		var all []report
-		until(t, "a report", func() bool { all = append(all, got.Take()...); return len(all) >= 3 })
+		underlaytest.Until(t, "a report", func() bool { all = append(all, got.Take()...); return len(all) >= 3 })
 		for _, x := range all {
 			if x.To.Host() != eb.Host() || x.MTU != 1300 || x.Quoted != "" {
 				t.Errorf("%s: %v, MTU %d, quoted %q", fam.la, x.To, x.MTU, x.Quoted)

@@ -1,17 +1,13 @@
 package underlay
 
 import (
-	"encoding/binary"
 	"net/netip"
-	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
-	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
 // Which errors say that a packet did not get there, for its sender to be told.
@@ -85,66 +81,5 @@ func TestErrWatchForgets(t *testing.T) {
 	u.Close()
 	if n := len(u.watch.socks); n != 0 {
 		t.Errorf("%d sockets are watched after Close", n)
-	}
-}
-
-// tooBig makes an ICMP error about what frameOf makes the other way, of which it quotes so much of
-// the payload.
-func tooBig(ip6 bool, mtu, payload int) []byte {
-	q := frameOf(ip6, make([]byte, 1400))[wire.EthernetLen:]
-	at := datagrams.IPHeader(!ip6)
-	if ip6 {
-		copy(q[8:], testIP6[:])
-		copy(q[24:], peerIP6[:])
-	} else {
-		copy(q[12:], testIP4[:])
-		copy(q[16:], peerIP4[:])
-	}
-	c := slices.Concat([]byte{3, 4, 0, 0, 0, 0, byte(mtu >> 8), byte(mtu)}, q[:at+wire.UDPLen+payload])
-	if ip6 {
-		c[0], c[1] = 2, 0
-		h := wire.IPv6Header{NextHeader: 58, HopLimit: 63, PayloadLen: uint16(len(c)), Src: peerIP6, Dst: testIP6}
-		ip := make([]byte, 40)
-		h.Put(ip)
-		binary.BigEndian.PutUint16(c[2:], ^wire.Fold(wire.Sum(c, wire.Pseudo6(ip, 58, len(c)))))
-		return slices.Concat(testMAC[:], peerMAC[:], []byte{0x86, 0xdd}, ip, c)
-	}
-	binary.BigEndian.PutUint16(c[2:], ^wire.Fold(wire.Sum(c, 0)))
-	ip := make([]byte, 20)
-	h := wire.IPv4Header{TTL: 63, Protocol: 1, TotalLen: uint16(len(ip) + len(c)), Src: peerIP4, Dst: testIP4}
-	h.Put(ip)
-	return slices.Concat(testMAC[:], peerMAC[:], []byte{8, 0}, ip, c)
-}
-
-// A packet underlay believes an MTU only if the error quotes the header of a tunnel: there is no
-// socket whose port would have to be guessed.
-func TestPacketErrorQuote(t *testing.T) {
-	for i, ip6 := range []bool{false, true} {
-		rule := &testRule[i]
-		p := &Packet{is4: !ip6, dev: sys.NewPacketInterface("underlay", "none", nil)}
-		if _, err := p.sets.Number(TxConfig{SrcPorts: PortRange{49152, 65535}}, p.newSet); err != nil {
-			t.Fatal(err)
-		}
-		p.hops = newHops(nil, nil, &p.late.Lost)
-		p.place.Store(&packetPlace{rules: *rule, who: messenger{is4: !ip6, mac: rule.mac, ip: rule.ip}})
-		told := 0
-		p.PathMTU(func(to frame.Endpoint, mtu int, quoted []byte) {
-			told++
-			if mtu != 1300 || len(quoted) < leastQuote || to.Port != 4789 {
-				t.Errorf("%v, %d, %d bytes", to, mtu, len(quoted))
-			}
-		})
-		for _, n := range []int{0, 1, 7} {
-			p.heard(tooBig(ip6, 1300, n))
-		}
-		if told != 0 || p.errors.TooBig.Load() != 3 {
-			t.Errorf("IPv6 %v: %d of %d errors without a tunnel's header were believed", ip6, told, p.errors.TooBig.Load())
-		}
-		for _, n := range []int{8, 100} {
-			p.heard(tooBig(ip6, 1300, n))
-		}
-		if told != 2 {
-			t.Errorf("IPv6 %v: %d of 2 errors with one were believed", ip6, told)
-		}
 	}
 }

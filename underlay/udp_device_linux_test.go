@@ -8,12 +8,13 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // Every socket there is follows the device, each queue and each kind, and nothing changes
 // while there is none.
 func TestDeviceMadeAgain(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{Device: "va", Queues: 3})
 		d, _ := runOf(20, 10, 4, 0, endpoint(t, u.LocalAddr()))
 		e := d
@@ -40,7 +41,7 @@ func TestDeviceMadeAgain(t *testing.T) {
 			t.Errorf("%v: %d sockets are bound", err, boundTo(was.Index))
 			return
 		}
-		if !ip(t, "link del va") {
+		if !underlaytest.IP(t, "link del va") {
 			return
 		}
 		if u.deviceChanged() {
@@ -49,7 +50,7 @@ func TestDeviceMadeAgain(t *testing.T) {
 		if u.MTU() != datagrams.DefaultMTU {
 			t.Errorf("MTU %d without a device", u.MTU())
 		}
-		if !ip(t, "link add va mtu 1400 type veth peer name vb") {
+		if !underlaytest.IP(t, "link add va mtu 1400 type veth peer name vb") {
 			return
 		}
 		is, err := net.InterfaceByName("va")
@@ -57,7 +58,7 @@ func TestDeviceMadeAgain(t *testing.T) {
 			t.Error(err, is)
 			return
 		}
-		until(t, "all sockets on the new device", func() bool { return boundTo(is.Index) == all })
+		underlaytest.Until(t, "all sockets on the new device", func() bool { return boundTo(is.Index) == all })
 		if u.MTU() != 1400 || u.deviceChanged() {
 			t.Errorf("MTU %d", u.MTU())
 		}

@@ -8,28 +8,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
-
-// pattern is n bytes of which no two places look alike.
-func pattern(n int) []byte {
-	b := make([]byte, 0, n+8)
-	for i := 0; len(b) < n; i++ {
-		b = fmt.Appendf(b, "%x,", i)
-	}
-	return b[:n]
-}
-
-// runOf makes a run of n bytes out of pieces of memory, two for each segment.
-func runOf(n, seg, head int, flow uint16, eps ...frame.Endpoint) (frame.Datagram, []string) {
-	d := frame.Datagram{Seg: uint16(seg), To: eps, Flow: flow, DF: true}
-	var want []string
-	for s := range slices.Chunk(pattern(n), seg) {
-		want = append(want, string(s))
-		h := min(head, len(s))
-		d.Parts = append(d.Parts, s[:h:h], s[h:])
-	}
-	return d, want
-}
 
 // A run arrives as the datagrams it stands for, wherever its parts end, with the
 // kernel's help or without, and the counters say which.
@@ -146,21 +126,21 @@ func TestUDPRunsKeepOrder(t *testing.T) {
 
 // Runs have a checksum, and lone datagrams are as they are without runs.
 func TestWireRunChecksum(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		dst := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
-		c := newCapture(t, "vb")
+		c := underlaytest.NewCapture(t, "vb")
 		for _, tc := range []struct {
 			sum       Checksum
 			run, lone bool // have a checksum
 		}{{ChecksumAuto, true, false}, {ChecksumOn, true, true}, {ChecksumOff, false, false}} {
 			u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: tc.sum, NoOffload: false})
-			if !ip(t, "link set va gso_max_segs 1") { // so that the capture shows datagrams
+			if !underlaytest.IP(t, "link set va gso_max_segs 1") { // so that the capture shows datagrams
 				return
 			}
 			d, want := runOf(20, 8, 8, 5, dst)
 			send(t, u, to("lone", 5, dst), d)
 			for i, w := range append([]string{"lone"}, want...) {
-				p := c.packet(t)
+				p := c.Packet(t)
 				has := p[26] != 0 || p[27] != 0
 				if string(p[28:]) != w || p[6] != 0x40 || has != (i == 0 && tc.lone || i > 0 && tc.run) {
 					t.Errorf("mode %d: datagram %d: % x", tc.sum, i, p)
@@ -174,8 +154,8 @@ func TestWireRunChecksum(t *testing.T) {
 // A run the kernel refuses leaves as single datagrams, and what is wrong with one of
 // them is told for it alone. Segments above the interface's MTU are such a case.
 func TestUDPRefusedRun(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
-		if !ip(t, "link set va mtu 1400") {
+	underlaytest.InNamespace(t, func(t *testing.T) {
+		if !underlaytest.IP(t, "link set va mtu 1400") {
 			return
 		}
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: ChecksumOn})

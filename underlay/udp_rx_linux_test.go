@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 func TestUDPTruncated(t *testing.T) {
@@ -153,7 +154,7 @@ func TestUDPQueuesSpread(t *testing.T) {
 	for i := range 160 {
 		send(t, a, to("x", uint16(i<<12), endpoint(t, b.LocalAddr())))
 	}
-	until(t, "all datagrams", func() bool { return b.Stats().RxDatagrams >= 160 })
+	underlaytest.Until(t, "all datagrams", func() bool { return b.Stats().RxDatagrams >= 160 })
 	b.Close()
 	wg.Wait()
 	if total != 160 || used < 2 {

@@ -11,13 +11,14 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // Each mode's datagrams have the checksum it says, on the same ports.
 func TestWireSetChecksums(t *testing.T) {
-	inNamespace(t, func(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
 		dst := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 2}, Port: 4789}
-		c := newCapture(t, "vb")
+		c := underlaytest.NewCapture(t, "vb")
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{Checksum: ChecksumOn, SrcPorts: PortRange{45000, 45000}})
 		off, err := u.Sockets(TxConfig{Checksum: ChecksumOff})
 		if err != nil {
@@ -29,7 +30,7 @@ func TestWireSetChecksums(t *testing.T) {
 			d.Set, e.Set, e.DF = set, set, false
 			send(t, u, d, e)
 			for _, df := range []byte{0x40, 0} {
-				p := c.packet(t)
+				p := c.Packet(t)
 				if has := p[26] != 0 || p[27] != 0; has != (set == 0) || p[6] != df || p[20] != 45000>>8 || p[21] != 45000&0xff {
 					t.Errorf("set %d: % x", set, p)
 				}

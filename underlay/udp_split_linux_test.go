@@ -14,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -229,7 +230,7 @@ func TestSplitMessagesInATunnel(t *testing.T) {
 			}
 			want := uint64(tc.taken) + 1
 			var st vswitch.PortStats
-			until(t, "the datagrams are counted", func() bool {
+			underlaytest.Until(t, "the datagrams are counted", func() bool {
 				for _, p := range sw.Stats().Ports {
 					if p.Name == "vtep" {
 						st = p

@@ -36,12 +36,13 @@ var allowed = map[string][]string{
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/hostaddr", "internal/optional"},
+	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr", "internal/optional"},
 
-	"underlay":        {"setting", "frame", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/sys", "internal/wire"},
-	"underlay/memory": {"setting", "frame", "underlay", "internal/datagrams", "internal/delay", "internal/ring"},
-	"port":            {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
-	"capture":         {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
+	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
+	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/sys", "internal/wire"},
+	"underlay/memory":   {"setting", "frame", "underlay", "internal/datagrams", "internal/delay", "internal/ring"},
+	"port":              {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
+	"capture":           {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
 
 	"port/porttest": {"frame", "port", "internal/delay", "internal/wrap"},
 	"port/water":    {"port"},
@@ -71,9 +72,9 @@ var allowed = map[string][]string{
 	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "underlay/memory", "port"},
 
-	"internal/settings": {"frame", "node", "policy", "port", "switch", "underlay", "vtep"},
+	"internal/settings": {"frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
 
-	"internal/lab/underlaytest": {"frame"}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
+	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
 
 	"bench/compare": {"bench/tool", "encap", "frame", "internal/lab/netns", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
 	"bench/rig":     {"encap", "frame"},
@@ -87,23 +88,22 @@ var allowed = map[string][]string{
 // outside is which packages may use what is not the standard library; tests and
 // examples may use more.
 var outside = map[string][]string{
-	"l3":                 {"github.com/gaissmai/bart"},
-	"policy":             {"github.com/gaissmai/bart"},
-	"setting/conf":       {"github.com/tailscale/hujson"},
-	"internal/datagrams": {"golang.org/x/sys/unix"},
-	"internal/sys":       {"golang.org/x/sys/unix"},
-	"internal/wire":      {"golang.org/x/sys/cpu"},
-	"bench/compare":      {"golang.org/x/sys/unix"},
-	"internal/lab/fault": {"golang.org/x/sys/unix"},
-	"internal/lab/netns": {"golang.org/x/sys/unix"},
-	"internal/lab/qemu":  {"golang.org/x/sys/unix"},
-	"metrics":            {"github.com/prometheus/client_golang/prometheus"},
-	"underlay": {
-		"golang.org/x/sys/unix", "golang.org/x/net/bpf",
-		"github.com/mdlayher/arp", "github.com/mdlayher/ethernet",
-	},
-	"capture":    {"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo"},
-	"port/water": {"github.com/songgao/water"},
+	"l3":                        {"github.com/gaissmai/bart"},
+	"policy":                    {"github.com/gaissmai/bart"},
+	"setting/conf":              {"github.com/tailscale/hujson"},
+	"internal/datagrams":        {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"internal/sys":              {"golang.org/x/sys/unix"},
+	"internal/wire":             {"golang.org/x/sys/cpu"},
+	"bench/compare":             {"golang.org/x/sys/unix"},
+	"internal/lab/fault":        {"golang.org/x/sys/unix"},
+	"internal/lab/netns":        {"golang.org/x/sys/unix"},
+	"internal/lab/qemu":         {"golang.org/x/sys/unix"},
+	"metrics":                   {"github.com/prometheus/client_golang/prometheus"},
+	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
+	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"underlay/afpacket":         {"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/arp", "github.com/mdlayher/ethernet"},
+	"capture":                   {"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo"},
+	"port/water":                {"github.com/songgao/water"},
 }
 
 const (
@@ -129,8 +129,9 @@ var modules = map[string][]string{
 	"setting":             {},
 	"setting/conf":        {hujson},
 	"switch":              {xsys},
-	"underlay":            afPacket,
-	"underlay/memory":     afPacket,
+	"underlay":            {xnet, xsys},
+	"underlay/afpacket":   afPacket,
+	"underlay/memory":     {xnet, xsys},
 	"vtep":                {xsys},
 }
 

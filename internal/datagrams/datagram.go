@@ -6,8 +6,9 @@ package datagrams
 import "github.com/vxswitch/vxswitch/frame"
 
 const (
-	DefaultTTL = 64   // hop limit of datagrams that name none
-	DefaultMTU = 1500 // assumed where no interface can be named
+	DefaultTTL    = 64      // hop limit of datagrams that name none
+	DefaultMTU    = 1500    // assumed where no interface can be named
+	DefaultBuffer = 4 << 20 // of a socket, in bytes
 )
 
 // Lose books one copy of d as not sent.

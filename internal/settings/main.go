@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
 
 func main() {
@@ -58,7 +59,7 @@ type variant struct {
 var variants = map[reflect.Type][]variant{
 	reflect.TypeFor[node.Tunnel](): {
 		{"udp", reflect.TypeFor[underlay.UDPConfig]()},
-		{"packet", reflect.TypeFor[underlay.PacketConfig]()},
+		{"packet", reflect.TypeFor[afpacket.Config]()},
 		{"ipip", reflect.TypeFor[underlay.IPConfig]()},
 	},
 	reflect.TypeFor[node.Port](): {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // One operation is one datagram of 64 bytes through a perfect Network.
@@ -15,17 +16,5 @@ func BenchmarkRoundTrip(b *testing.B) {
 	for i := range ds {
 		ds[i] = frame.Datagram{Parts: [][]byte{payload[:8], payload[8:]}, To: []frame.Endpoint{endpoint(b, dst.LocalAddr())}, DF: true}
 	}
-	s, r, batch := src.Sender(0), dst.Readers()[0], frame.NewBatch(nil)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for done := 0; done < b.N; done += len(ds) {
-		if err := s.Send(ds); err != nil {
-			b.Fatal(err)
-		}
-		for got := 0; got < len(ds); got += len(batch.Frames) {
-			if err := r.Read(batch); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
+	underlaytest.RoundTrips(b, src, dst, ds, len(ds))
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
 
 // Over a veth the kernel leaves the inner checksum of what its own stack sends through a vxlan
@@ -29,7 +29,7 @@ func TestUnfinishedInnerChecksum(t *testing.T) {
 				s := settings{}
 				if x.packet {
 					n.Link(a, "", b, fam.far+fam.bits)
-					s.packet = &underlay.PacketConfig{Device: "eth0", Prefix: netip.MustParsePrefix(fam.near + fam.bits), ZeroChecksum6RX: true}
+					s.packet = &afpacket.Config{Device: "eth0", Prefix: netip.MustParsePrefix(fam.near + fam.bits), ZeroChecksum6RX: true}
 				} else {
 					n.Link(a, fam.near+fam.bits, b, fam.far+fam.bits)
 					s.udp.ZeroChecksum6RX = true

@@ -26,7 +26,7 @@
 //   - UDP checksum by default: over IPv4 the kernel computes it; ours sends zero (RFC
 //     7348, section 5). underlay.ChecksumOn, or "noudpcsum" there.
 //   - IPv6 flow label: the kernel sends 0; ours follows the host's auto_flowlabels, by
-//     default a label for each outer flow (RFC 6438), which underlay.ListenPacket always sets.
+//     default a label for each outer flow (RFC 6438), which afpacket.Listen always sets.
 //   - reserved bits: the kernel drops a header that has one set; ours ignores them (RFC
 //     7348, section 5). vtep.ReservedStrict does as the kernel.
 //   - own source MAC: the kernel drops a frame from the tunnel with its device's MAC as

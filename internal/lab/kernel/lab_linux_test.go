@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -44,7 +45,7 @@ type settings struct {
 	mask   *uint64  // reserved_bits, which iproute2 has no word for before 6.14: in the place of args
 	header vtep.Header
 	udp    underlay.UDPConfig
-	packet *underlay.PacketConfig // in the place of udp
+	packet *afpacket.Config // in the place of udp
 
 	typ      encap.Type
 	reserved vtep.Reserved
@@ -75,7 +76,7 @@ func (x ourUnderlay) name() string {
 // with returns settings over the underlay: what they say of UDP sockets, said of it.
 func (x ourUnderlay) with(s settings) settings {
 	if x.packet {
-		s.packet = &underlay.PacketConfig{Device: "eth0", Checksum: s.udp.Checksum, SrcPorts: s.udp.SrcPorts}
+		s.packet = &afpacket.Config{Device: "eth0", Checksum: s.udp.Checksum, SrcPorts: s.udp.SrcPorts}
 	}
 	return s
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -29,7 +30,7 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *ourNode {
 	n.Node = running(t, &node.Options{Listen: func(c *node.Tunnel) (_ vtep.Underlay, err error) {
 		h.Do(func() {
 			if s.packet != nil {
-				n.u, err = underlay.ListenPacket(c.AddrPort(), s.packet)
+				n.u, err = afpacket.Listen(c.AddrPort(), s.packet)
 			} else {
 				n.u, err = underlay.ListenUDP(c.AddrPort(), &s.udp)
 			}

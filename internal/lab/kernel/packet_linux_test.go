@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
 
 // A VTEP past the stack of its host, with an address that nobody else has, and the kernel's:
@@ -27,7 +28,7 @@ func TestPacketUnderlay(t *testing.T) {
 				n.Link(a, "", b, fam.far+fam.bits)
 				a.Ready()
 				b.Ready()
-				ours := newNode(t, a, fam.near, settings{packet: &underlay.PacketConfig{
+				ours := newNode(t, a, fam.near, settings{packet: &afpacket.Config{
 					Device: "eth0", Prefix: netip.MustParsePrefix(fam.near + fam.bits), Checksum: underlay.ChecksumOn, NoOffload: !offload,
 				}})
 				ours.vsi(vni, fam.far)
@@ -48,7 +49,7 @@ func TestPacketUnderlay(t *testing.T) {
 						t.Fatalf("checksums %q of %d packets", r, len(rows))
 					}
 				}
-				st := ours.u.(*underlay.Packet).Stats()
+				st := ours.u.(*afpacket.Underlay).Stats()
 				if len(rows) < 100 || offload != (st.TxRuns > 0) || st.Lost() > 3 || st.RxOverflow != 0 {
 					t.Errorf("%d packets, %+v", len(rows), st)
 				}

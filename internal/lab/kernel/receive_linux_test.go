@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
 
 // receiveDifferences are those of packets on their way out of the tunnel.
@@ -188,7 +189,7 @@ func TestReceiveZeroChecksum6(t *testing.T) {
 	in := inner{src: farInner, dst: nearInner, ttl: 33}.frame()
 	for _, s := range []settings{
 		{udp: underlay.UDPConfig{ZeroChecksum6RX: true}},
-		{packet: &underlay.PacketConfig{Device: "eth0", ZeroChecksum6RX: true}},
+		{packet: &afpacket.Config{Device: "eth0", ZeroChecksum6RX: true}},
 	} {
 		s.args = []string{"udp6zerocsumrx"}
 		p := newPair(t, fam, s)

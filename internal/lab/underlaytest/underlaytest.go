@@ -3,7 +3,9 @@ package underlaytest
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +39,27 @@ func Endpoint(t testing.TB, ap netip.AddrPort) frame.Endpoint {
 // To makes a datagram of one part.
 func To(payload string, flow uint16, eps ...frame.Endpoint) frame.Datagram {
 	return frame.Datagram{Parts: [][]byte{[]byte(payload)}, To: eps, Flow: flow, DF: true}
+}
+
+// Pattern is n bytes of which no two places look alike.
+func Pattern(n int) []byte {
+	b := make([]byte, 0, n+8)
+	for i := 0; len(b) < n; i++ {
+		b = fmt.Appendf(b, "%x,", i)
+	}
+	return b[:n]
+}
+
+// RunOf makes a run of n bytes out of pieces of memory, two for each segment.
+func RunOf(n, seg, head int, flow uint16, eps ...frame.Endpoint) (frame.Datagram, []string) {
+	d := frame.Datagram{Seg: uint16(seg), To: eps, Flow: flow, DF: true}
+	var want []string
+	for s := range slices.Chunk(Pattern(n), seg) {
+		want = append(want, string(s))
+		h := min(head, len(s))
+		d.Parts = append(d.Parts, s[:h:h], s[h:])
+	}
+	return d, want
 }
 
 // Send sends datagrams by worker 0's Sender.

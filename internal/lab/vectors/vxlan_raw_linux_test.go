@@ -13,7 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/underlay"
+	"github.com/vxswitch/vxswitch/underlay/afpacket"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -72,10 +72,10 @@ func rawRow(id string, cases []rawCase) row {
 			at, from = netip.MustParseAddr("fd09::1"), netip.MustParseAddr("fd09::2")
 		}
 		n.Link(us, "", them, "")
-		var u *underlay.Packet
+		var u *afpacket.Underlay
 		var err error
 		us.Do(func() {
-			u, err = underlay.ListenPacket(netip.AddrPortFrom(at, 4789), &underlay.PacketConfig{
+			u, err = afpacket.Listen(netip.AddrPortFrom(at, 4789), &afpacket.Config{
 				Device: "eth0", Prefix: netip.PrefixFrom(at, 24), MAC: rmac(9),
 			})
 		})

@@ -25,13 +25,14 @@ port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
-internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.Packet.groups
-underlay.Packet.queues underlay.Packet.senders underlay.base.ranges underlay.base.readers
+internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.base.ranges underlay.base.readers
 underlay.base.senders underlay.errWatch.socks underlay.groups.socks underlay.move.rx underlay.move.tx
-underlay.packetRules.groups underlay.program.fails underlay.program.ins underlay.program.takes
-underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks underlay/memory.Network.groups
-underlay/memory.Network.links underlay/memory.Network.members underlay/memory.Network.special
-underlay/memory.Underlay.senders underlay/memory.Underlay.sets underlay/memory.Underlay.users
+underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks underlay/afpacket.Underlay.groups
+underlay/afpacket.Underlay.queues underlay/afpacket.Underlay.senders underlay/afpacket.program.fails
+underlay/afpacket.program.ins underlay/afpacket.program.takes underlay/afpacket.rules.groups
+underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Network.members
+underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
+underlay/memory.Underlay.users
 vtep.VTEP.networks vtep.VTEP.settings vtep.allowed.all vtep.allowed.own vtep.floodList.given vtep.floodList.groups
 vtep.floodList.hops vtep.floodList.to vtep.hop.group
 `
@@ -56,9 +57,9 @@ switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past sw
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
 switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
 internal/datagrams.Cursor.parts underlay.apart.iov underlay.apart.msgs underlay.apart.who
-underlay.base.done underlay.hops.kick underlay.packetBatch.heads underlay.packetReader.heads
-underlay.packetReader.iov underlay.reader.ctl underlay.reader.iov underlay.reader.names
-underlay.sender.ctl underlay.sender.names underlay.sender.next underlay/memory.sender.seg
+underlay.base.done underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl
+underlay.sender.names underlay.sender.next underlay/afpacket.hops.kick underlay/afpacket.outbox.heads
+underlay/afpacket.reader.heads underlay/afpacket.reader.iov underlay/memory.sender.seg
 vtep.VTEP.lost vtep.lane.ds vtep.lane.owner vtep.lane.span vtep.wrapped.parts vtep.writer.pieces
 vtep.writer.pkt vtep.writer.runs vtep.writer.to
 `

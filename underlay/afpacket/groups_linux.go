@@ -1,0 +1,107 @@
+package afpacket
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
+)
+
+// A membership is of a multicast group on the interface: of the kernel's, so that it reports it
+// and the interface takes frames to the group's MAC, by a socket that nothing comes in from.
+type membership struct {
+	fd    int
+	users int
+}
+
+// member makes the kernel a member of a group. It runs in the sockets' namespace.
+func (p *Underlay) member(group [16]byte) (*membership, error) {
+	a := netip.AddrFrom16(group).Unmap()
+	family := unix.AF_INET
+	if a.Is6() {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	if a.Is4() {
+		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: a.As4(), Ifindex: int32(p.dev.Index)})
+	} else {
+		err = unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, &unix.IPv6Mreq{Multiaddr: group, Interface: uint32(p.dev.Index)})
+	}
+	if err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("setsockopt", err)
+	}
+	return &membership{fd: fd, users: 1}, nil
+}
+
+// close ends a membership; m may be nil.
+func (m *membership) close() error {
+	if m == nil {
+		return nil
+	}
+	return unix.Close(m.fd)
+}
+
+// Join has the underlay receive what is sent to a multicast group, as [underlay.UDP.Join] does, on its
+// interface. The kernel reports the membership (IGMP, MLD), and cannot where IPv4 or IPv6 is
+// off for the interface, which is an error.
+func (p *Underlay) Join(group netip.Addr) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := *p.place.Load()
+	ip, err := datagrams.Group("afpacket", group, at.rules.is4)
+	switch m := p.groups[ip]; {
+	case err != nil:
+		return err
+	case p.dev.Closed():
+		return net.ErrClosed
+	case m != nil:
+		m.users++
+		return nil
+	}
+	var m *membership
+	if err := p.inNamespace(func() (err error) { m, err = p.member(ip); return err }); err != nil {
+		return p.dev.Wrap(fmt.Errorf("joining %v: %w", group, err))
+	}
+	all := map[[16]byte]bool{ip: true}
+	maps.Copy(all, at.rules.groups)
+	at.rules.groups = all
+	if err := p.moveTo(&at); err != nil {
+		m.close()
+		return p.dev.Wrap(err)
+	}
+	p.groups[ip] = m
+	return nil
+}
+
+// Leave ends a Join: the last one of a group leaves it.
+func (p *Underlay) Leave(group netip.Addr) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ip := group.Unmap().As16()
+	m := p.groups[ip]
+	switch {
+	case p.dev.Closed():
+		return net.ErrClosed
+	case m == nil:
+		return datagrams.NotJoined("afpacket", group)
+	}
+	if m.users--; m.users > 0 {
+		return nil
+	}
+	at := *p.place.Load()
+	at.rules.groups = maps.Clone(at.rules.groups)
+	delete(at.rules.groups, ip)
+	p.place.Store(&at)
+	_ = p.filter(&at) // the old filters take more, which the rules refuse
+	delete(p.groups, ip)
+	return m.close()
+}

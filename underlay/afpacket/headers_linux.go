@@ -1,0 +1,87 @@
+package afpacket
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// headers writes the headers of a frame with n bytes of payload, without UDP checksum, to b.
+//
+// A datagram without DF may be cut on its way, and needs an identification of its own (RFC
+// 6864, section 4.3); of a run the one who cuts it counts on from there. The flow label is
+// that of RFC 6438, section 3: never 0, one for each flow.
+func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, n int) {
+	p := s.p
+	copy(b, mac[:])
+	copy(b[6:], p.mac[:])
+	ttl := d.TTL
+	if ttl == 0 {
+		ttl = uint8(p.cfg.DefaultTTL)
+	}
+	ip, length := b[wire.EthernetLen:], wire.UDPLen+n
+	if p.is4 {
+		b[12], b[13] = wire.TypeIPv4>>8, wire.TypeIPv4&0xff
+		h := wire.IPv4Header{
+			TOS: d.TOS, TTL: ttl, Protocol: wire.ProtoUDP, DF: d.DF, TotalLen: uint16(wire.IPv4Len + length),
+			Src: [4]byte(s.at.rules.ip[12:]), Dst: [4]byte(to.IP[12:]),
+		}
+		if !d.DF {
+			h.ID = uint16(p.id.Add(datagrams.MaxSegs))
+		}
+		h.Put(ip)
+		ip = ip[wire.IPv4Len:]
+	} else {
+		b[12], b[13] = wire.TypeIPv6>>8, wire.TypeIPv6&0xff
+		h := wire.IPv6Header{NextHeader: wire.ProtoUDP, HopLimit: ttl, PayloadLen: uint16(length), Src: s.at.rules.ip, Dst: to.IP}
+		h.Put(ip)
+		binary.BigEndian.PutUint32(ip, 6<<28|uint32(d.TOS)<<20|1<<16|uint32(d.Flow))
+		ip = ip[wire.IPv6Len:]
+	}
+	binary.BigEndian.PutUint16(ip, s.set.lo+uint16(uint32(d.Flow)%s.set.n))
+	binary.BigEndian.PutUint16(ip[2:], to.Port)
+	binary.BigEndian.PutUint16(ip[4:], uint16(length))
+	ip[6], ip[7] = 0, 0
+}
+
+// pseudo is the sum of the pseudo header of a frame's datagram.
+func (s *sender) pseudo(b []byte, n int) uint64 {
+	if s.p.is4 {
+		return wire.Pseudo4(b[wire.EthernetLen:], wire.ProtoUDP, wire.UDPLen+n)
+	}
+	return wire.Pseudo6(b[wire.EthernetLen:], wire.ProtoUDP, wire.UDPLen+n)
+}
+
+// setSum completes the checksum of a UDP header.
+func (s *sender) setSum(u wire.UDP, pseudo, payload uint64) {
+	c := wire.Checksum(wire.Sum(u[:wire.UDPLen], pseudo+uint64(wire.Fold(payload))))
+	if c == 0 {
+		c = 0xffff // 0 means that there is none (RFC 768)
+	}
+	u.SetChecksum(c)
+}
+
+// payload is the sum of a payload in pieces; that of a lone datagram is taken once for all
+// its copies.
+func (s *sender) payload(iov []unix.Iovec, d *frame.Datagram, n int) (sum uint64) {
+	lone := d.Seg == 0
+	if lone && s.paid {
+		return s.paySum
+	}
+	odd := false
+	for _, v := range iov {
+		part := uint64(wire.Fold(wire.Sum(unsafe.Slice(v.Base, int(v.Len)), 0)))
+		if odd { // RFC 1071, section 2(B)
+			part = part>>8 | part&0xff<<8
+		}
+		sum += part
+		odd = odd != (v.Len&1 == 1)
+	}
+	s.paid, s.paySum = lone, sum
+	return sum
+}

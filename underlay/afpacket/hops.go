@@ -1,0 +1,355 @@
+package afpacket
+
+import (
+	"container/list"
+	"encoding/binary"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/index"
+	"github.com/vxswitch/vxswitch/internal/mix"
+)
+
+// Next hops: who is at the other end of the link, and with which MAC. They are asked for by
+// ARP and neighbour discovery as RFC 1122, section 2.3.2, and RFC 4861, section 7.3, have it,
+// in fewer states:
+//
+//	           asked three times            in use for 30 to 60 s
+//	+-----------> failed     +--------- known ---------> asked again, itself
+//	|               | in use |            ^                |        | no answer
+//	| no answer     v        | answer     |     answer     |        |
+//	+----------- asking -----+            +----------------+        |
+//	                ^-----------------------------------------------+
+//
+// While it is asked again it is sent to as before. All else is dropped as Unresolved, but for
+// the first few packets, which wait for the answer.
+//
+// Whoever can have something sent to addresses nobody has fills the table. In a full one a hop
+// that has no MAC gives way to a new one, the oldest first, or, while there are few, one that has
+// not been sent to for a while; never one that is known and in use. When too many bytes wait, those that have waited longest give
+// way: an answer takes a millisecond, and who does not answer has no use for them.
+const (
+	hopAsk      = time.Second // between two questions
+	hopTries    = 3
+	hopRest     = 2 * time.Second  // failed for that long before it is asked again
+	hopFresh    = 30 * time.Second // and as much again, at random
+	hopIdle     = 20               // times of that without use, and it is forgotten
+	hopHeld     = 3                // packets that wait for one hop
+	hopHeldAll  = 1 << 20          // bytes that wait in all
+	maxHops     = 1 << 16
+	longAway    = 1000 * time.Hour
+	hopResolved = 1 << 48 // in hop.mac: there is one, which frame.MACFrom does not look at
+)
+
+type hopState uint8
+
+const (
+	hopAsking hopState = iota
+	hopKnown
+	hopAgain
+	hopFailed
+)
+
+// A hop is one next hop.
+type hop struct {
+	ip   hopKey
+	mac  atomic.Uint64 // hopResolved and the MAC, or 0
+	used atomic.Bool   // sent to since somebody looked
+	full atomic.Bool   // no packet more may wait
+	gone atomic.Bool   // forgotten: look it up again
+
+	// Under hops.mu.
+	state hopState
+	tries int
+	idle  int
+	at    time.Time     // when something is to be done
+	ready time.Time     // hopFailed: when it may be asked again
+	held  [][]byte      // frames, without the destination MAC
+	asked *list.Element // of hops.unknown
+	wait  *list.Element // of hops.wait
+}
+
+type hopKey [16]byte
+
+// Hash implements [index.Key]. Who is a next hop is for the configuration to say, and for
+// strangers on our own link.
+func (k hopKey) Hash(secret *mix.Key) uint64 {
+	return secret.Hash128(binary.BigEndian.Uint64(k[:]), binary.BigEndian.Uint64(k[8:]))
+}
+
+// hops is the table of next hops. Senders read it without a lock; the clock is the
+// caller's.
+type hops struct {
+	byIP index.Map[hopKey, *hop]
+	kick chan struct{} // of capacity 1: there is something to do
+
+	// ask sends a question to a hop's own MAC, or with 0 to all; emit sends a frame that has
+	// waited. Both are called with mu held.
+	ask  func(ip hopKey, mac frame.MAC)
+	emit func(b []byte)
+
+	lost *datagrams.Lost // what has waited in vain
+
+	mu   sync.Mutex
+	all  map[*hop]struct{}
+	most int // of all; maxHops
+	held int // bytes that wait
+
+	unknown list.List // *hop: those without a MAC, in the order they were asked for
+	wait    list.List // *hop: those with held, in the order of their first
+}
+
+func newHops(ask func(hopKey, frame.MAC), emit func([]byte), lost *datagrams.Lost) *hops {
+	return &hops{kick: make(chan struct{}, 1), ask: ask, emit: emit, lost: lost, all: make(map[*hop]struct{}), most: maxHops}
+}
+
+// use notes that somebody sends to h, which has no MAC or may need another question soon.
+func (t *hops) use(h *hop) {
+	if !h.used.Load() && !h.used.Swap(true) && h.mac.Load() == 0 {
+		t.wake()
+	}
+}
+
+func (t *hops) wake() {
+	select {
+	case t.kick <- struct{}{}:
+	default:
+	}
+}
+
+// find returns the hop at an address; one that is new is asked for at once. It is nil when
+// there are too many that are in use.
+func (t *hops) find(ip hopKey, now time.Time) *hop {
+	if h, ok := t.byIP.Load(ip); ok {
+		return h
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h, ok := t.byIP.Load(ip); ok {
+		return h
+	}
+	if len(t.all) >= t.most && !t.giveWay() {
+		return nil
+	}
+	h := &hop{ip: ip}
+	t.begin(h, now)
+	t.all[h] = struct{}{}
+	t.byIP.Store(ip, h)
+	t.wake()
+	return h
+}
+
+// giveWay forgets a hop: of those without a MAC the one asked for longest ago. While these are a
+// few, and would not be there long enough to answer, it is one that has not been sent to for a
+// while, if there is such a one.
+func (t *hops) giveWay() bool {
+	if t.unknown.Len() < t.most/4 {
+		if h := t.idle(); h != nil {
+			t.forget(h)
+			return true
+		}
+	}
+	if e := t.unknown.Front(); e != nil {
+		t.forget(e.Value.(*hop))
+		return true
+	}
+	return false
+}
+
+// idle returns a hop that is known and idle, nil when there is none among a few.
+func (t *hops) idle() *hop {
+	const few = 64
+	n := 0
+	for h := range t.all {
+		if h.idle > 0 && !h.used.Load() {
+			return h
+		}
+		if n++; n == few {
+			break
+		}
+	}
+	return nil
+}
+
+// begin asks all for a hop.
+func (t *hops) begin(h *hop, now time.Time) {
+	h.state, h.tries, h.idle = hopAsking, 1, 0
+	h.used.Store(false)
+	h.full.Store(false)
+	h.at = now.Add(hopAsk)
+	leave(&t.unknown, &h.asked)
+	h.asked = t.unknown.PushBack(h)
+	t.ask(h.ip, frame.MAC{})
+}
+
+// leave takes an element out of a list, if it is there.
+func leave(l *list.List, e **list.Element) {
+	if *e != nil {
+		l.Remove(*e)
+		*e = nil
+	}
+}
+
+// hold has a frame wait for a hop, the destination MAC of which is left out. It reports
+// false when as many wait as may, or when the MAC has come meanwhile.
+func (t *hops) hold(h *hop, b []byte) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h.mac.Load() != 0 || h.gone.Load() || h.state != hopAsking || len(h.held) >= hopHeld {
+		return false
+	}
+	if h.wait == nil {
+		h.wait = t.wait.PushBack(h)
+	}
+	for t.held+len(b) > hopHeldAll {
+		first := t.wait.Front().Value.(*hop)
+		if first == h { // who has waited longest cannot have all
+			return false
+		}
+		t.lose(first)
+	}
+	h.held = append(h.held, b)
+	t.held += len(b)
+	h.full.Store(len(h.held) == hopHeld)
+	return true
+}
+
+// learn takes note of what a message says. Only what was asked for is of interest: who is not
+// in the table stays out.
+func (t *hops) learn(n *notice, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h, ok := t.byIP.Load(n.ip)
+	if !ok {
+		return
+	}
+	old, v := h.mac.Load(), n.mac.Uint64()|hopResolved
+	switch {
+	case !n.told || v == old:
+		if n.sure && old != 0 {
+			t.fresh(h, now)
+		}
+		return
+	case old != 0 && !n.change: // RFC 4861, section 7.2.5: it is asked itself when it is used
+		h.at = now
+		t.wake()
+		return
+	case n.sure:
+		t.fresh(h, now)
+	default: // nobody has asked for this: believed, and checked when it is used
+		h.state, h.at, h.idle = hopKnown, now, 0
+	}
+	for _, b := range h.held { // in front of what senders will send themselves
+		copy(b, n.mac[:])
+		t.emit(b)
+	}
+	t.drop(h)
+	leave(&t.unknown, &h.asked)
+	h.mac.Store(v)
+	t.wake()
+}
+
+// fresh notes that a hop has answered.
+func (t *hops) fresh(h *hop, now time.Time) {
+	h.state, h.at, h.idle = hopKnown, now.Add(hopFresh+rand.N(hopFresh)), 0
+}
+
+// drop forgets what waits for h.
+func (t *hops) drop(h *hop) {
+	for _, b := range h.held {
+		t.held -= len(b)
+	}
+	h.held = nil
+	h.full.Store(false)
+	leave(&t.wait, &h.wait)
+}
+
+// lose forgets what has waited for h in vain.
+func (t *hops) lose(h *hop) {
+	t.lost[frame.Unresolved].Add(uint64(len(h.held)))
+	t.drop(h)
+}
+
+// tend does what is due and returns when something is again.
+func (t *hops) tend(now time.Time) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	next := now.Add(longAway)
+	for h := range t.all {
+		at := h.at
+		if h.state == hopFailed && h.used.Load() && h.ready.Before(at) {
+			at = h.ready
+		}
+		if !at.After(now) {
+			t.due(h, now)
+			at = h.at
+		}
+		if !h.gone.Load() && at.Before(next) {
+			next = at
+		}
+	}
+	return next
+}
+
+// due does the next thing about h.
+func (t *hops) due(h *hop, now time.Time) {
+	switch h.state {
+	case hopAsking:
+		if h.tries < hopTries {
+			h.tries++
+			h.at = now.Add(hopAsk)
+			t.ask(h.ip, frame.MAC{})
+			return
+		}
+		t.lose(h)
+		h.full.Store(true)
+		h.state, h.ready, h.at = hopFailed, now.Add(hopRest), now.Add(hopFresh)
+		h.used.Store(false)
+	case hopFailed:
+		if h.used.Load() {
+			t.begin(h, now)
+			return
+		}
+		t.rest(h, now)
+	case hopKnown:
+		if h.used.Swap(false) {
+			h.state, h.tries, h.idle = hopAgain, 1, 0
+			h.at = now.Add(hopAsk)
+			t.ask(h.ip, frame.MACFrom(h.mac.Load()))
+			return
+		}
+		t.rest(h, now)
+	case hopAgain:
+		if h.tries < hopTries {
+			h.tries++
+			h.at = now.Add(hopAsk)
+			t.ask(h.ip, frame.MACFrom(h.mac.Load()))
+			return
+		}
+		h.mac.Store(0)
+		t.begin(h, now)
+	}
+}
+
+// rest leaves a hop that nobody sends to alone, and in the end forgets it.
+func (t *hops) rest(h *hop, now time.Time) {
+	h.at = now.Add(hopFresh)
+	if h.idle++; h.idle < hopIdle {
+		return
+	}
+	t.forget(h)
+}
+
+func (t *hops) forget(h *hop) {
+	h.gone.Store(true)
+	h.mac.Store(0)
+	t.lose(h)
+	leave(&t.unknown, &h.asked)
+	h.full.Store(true)
+	t.byIP.Delete(h.ip)
+	delete(t.all, h)
+}

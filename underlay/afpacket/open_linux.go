@@ -1,0 +1,121 @@
+package afpacket
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/sys"
+	"github.com/vxswitch/vxswitch/underlay"
+)
+
+// Listen opens an underlay on an Ethernet interface, cfg.Device, with a local address of
+// its own: an address of one host, and a port. Nothing is changed about the interface; it may
+// be down.
+//
+// The address is best one that this host does not have: the underlay then answers for it.
+// If the host has it, its stack answers, and whoever sends to the port is told by ICMP that
+// nobody listens there, unless somebody does (a UDP socket that is never read) or a rule
+// forbids it ("nft add rule inet filter input udp dport 4789 drop"). And a host that forwards
+// IP packets will forward what comes to its own MAC for an address that it does not have:
+// there the underlay needs a MAC of its own.
+//
+// A value of cfg that is out of range, or that the system refuses, is an error that names
+// the field. An error that errors.Is(err, os.ErrPermission) means CAP_NET_RAW is missing;
+// [syscall.ENODEV], that there is no such interface. On systems other than Linux the error is
+// errors.ErrUnsupported.
+func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
+	local, err := checkLocal(local)
+	if err != nil {
+		return nil, err
+	}
+	c, err := cfg.withDefaults(local.Addr())
+	if err != nil {
+		return nil, err
+	}
+	p := &Underlay{
+		dev: sys.NewPacketInterface("afpacket", c.Device, c.Control), is4: local.Addr().Is4(), cfg: c, senders: make(map[int]*sender),
+		groups:   make(map[[16]byte]*membership),
+		sendmmsg: sys.Sendmmsg,
+	}
+	if g := c.Gateway; g.IsValid() {
+		p.via = g.As16()
+	}
+	p.hops = newHops(p.ask, p.emit, &p.late.Lost)
+	if !c.NoOffload {
+		p.head, p.canRun = vnetLen, sys.PacketUSO()
+	}
+	if _, err := p.sets.Number(underlay.TxConfig{SrcPorts: c.SrcPorts, Checksum: c.Checksum}, p.newSet); err != nil {
+		return nil, err
+	}
+	p.SetOffload(true)
+	if err := p.attach(local); err != nil {
+		p.Close()
+		return nil, p.dev.Wrap(err)
+	}
+	p.announce()
+	p.dev.Follow()
+	p.dev.Go(p.listen)
+	p.dev.Go(p.tend)
+	return p, nil
+}
+
+// attach opens the sockets, in the namespace of the calling thread.
+func (p *Underlay) attach(local netip.AddrPort) (err error) {
+	c := &p.cfg
+	if p.send, err = p.dev.Open(sys.PacketMode{Vnet: p.head > 0, Buffer: c.SendBuffer}); err != nil {
+		return err
+	}
+	if err := p.dev.Find(p.send); err != nil {
+		return fmt.Errorf("Config.Device: %w", err)
+	}
+	if p.mac = c.MAC; p.mac.IsZero() {
+		ifi, err := net.InterfaceByIndex(p.dev.Index)
+		if err != nil {
+			return err
+		}
+		p.mac = frame.MAC(ifi.HardwareAddr)
+	}
+	at, err := p.placeAt(local)
+	if err != nil {
+		return err
+	}
+	if err := p.send.Bind(p.dev.Index, false); err != nil {
+		return fmt.Errorf("binding: %w", err)
+	}
+	if err := p.openControl(); err != nil {
+		return err
+	}
+	for range c.Queues {
+		s, err := p.dev.Receive(sys.PacketMode{Shut: true, Vnet: true, Buffer: c.RecvBuffer}, c.Queues)
+		if err != nil {
+			return err
+		}
+		p.queues = append(p.queues, newReader(p, s))
+	}
+	if err := p.enter(at); err != nil {
+		return err
+	}
+	return p.moveTo(at) // all queues are there: until now each would have got all frames
+}
+
+// openControl opens the socket for neighbours and errors, and has frames come in that are not
+// to the interface's own MAC.
+func (p *Underlay) openControl() (err error) {
+	if p.control, err = p.dev.Open(sys.PacketMode{Receive: true, Shut: true, Buffer: controlBuffer}); err != nil {
+		return err
+	}
+	if err := p.control.Bind(p.dev.Index, true); err != nil {
+		return fmt.Errorf("binding: %w", err)
+	}
+	if !p.cfg.MAC.IsZero() {
+		if err := p.control.Accept(p.dev.Index, p.cfg.MAC); err != nil {
+			return fmt.Errorf("Config.MAC: %w", err)
+		}
+	}
+	return nil
+}
+
+// controlBuffer is room for a burst of questions.
+const controlBuffer = 256 << 10

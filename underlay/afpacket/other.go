@@ -1,0 +1,42 @@
+//go:build !linux
+
+package afpacket
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/underlay"
+)
+
+// Underlay is an underlay of packet sockets. It exists on Linux only; elsewhere [Listen] makes none.
+type Underlay struct{ methods }
+
+// methods is those of an underlay that this system does not have, so that nobody calls them.
+type methods interface {
+	Readers() []frame.Reader
+	Sender(w int) frame.Sender
+	LocalAddr() netip.AddrPort
+	SetLocal(addr netip.Addr) error
+	Is4() bool
+	MTU() int
+	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
+	Sockets(c underlay.TxConfig) (uint8, error)
+	Join(group netip.Addr) error
+	Leave(group netip.Addr) error
+	SetOffload(on bool)
+	Pause()
+	Resume()
+	Close() error
+	Stats() underlay.Stats
+}
+
+// Listen returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
+func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
+	if err := cfg.Check(local); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("afpacket: %w", errors.ErrUnsupported)
+}

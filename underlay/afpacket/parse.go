@@ -1,0 +1,258 @@
+package afpacket
+
+import (
+	"encoding/binary"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A frame of a AF_PACKET underlay, of which a datagram is made:
+//
+//	0          14          at                  at+8      to       len
+//	+----------+-----------+-------------------+---------+---------+
+//	| Ethernet | IP        | UDP               | payload | padding |
+//	+----------+-----------+-------------------+---------+---------+
+//
+// All that a UDP socket has the kernel see to is seen to here, and a header is looked at
+// only when those in front of it are right (RFC 1122, sections 3.2.1 and 4.1.3; RFC 8200).
+
+// rules is which frames are ours.
+type rules struct {
+	is4   bool
+	mac   [6]byte
+	ip    [16]byte // IPv4 as IPv4-mapped
+	port  uint16
+	zero6 bool // datagrams without a checksum are taken over IPv6
+
+	groups map[[16]byte]bool // multicast groups we are in; replaced, never changed
+}
+
+// A vnet is what the kernel says beside a frame: struct virtio_net_hdr (virtio 1.2, section
+// 5.1.6) in the byte order of the machine.
+//
+//	0       1      2       4       6          8            10
+//	+-------+------+-------+-------+----------+-----------+
+//	| flags | type | hdrlen| size  | csumstart| csumoffset|
+//	+-------+------+-------+-------+----------+-----------+
+type vnet [vnetLen]byte
+
+const (
+	vnetLen     = 10
+	vnetValid   = 2 // VIRTIO_NET_HDR_F_DATA_VALID: somebody has verified the checksum
+	vnetSegment = byte(frame.GSOUDP)
+)
+
+func (h *vnet) unfinished() bool { return h[0]&frame.NeedsCsum != 0 }
+func (h *vnet) size() int        { return int(binary.NativeEndian.Uint16(h[4:])) }
+func (h *vnet) start() int       { return int(binary.NativeEndian.Uint16(h[6:])) }
+func (h *vnet) offset() int      { return int(binary.NativeEndian.Uint16(h[8:])) }
+
+// put says that the checksum of the UDP header at is to be completed and, with seg > 0, that
+// the frame is to be cut into datagrams of seg bytes of payload.
+func (h *vnet) put(at int, seg uint16) {
+	*h = vnet{frame.NeedsCsum}
+	if seg > 0 {
+		h[1] = vnetSegment
+	}
+	binary.NativeEndian.PutUint16(h[2:], uint16(at+wire.UDPLen))
+	binary.NativeEndian.PutUint16(h[4:], seg)
+	binary.NativeEndian.PutUint16(h[6:], uint16(at))
+	binary.NativeEndian.PutUint16(h[8:], wire.UDPChecksum)
+}
+
+// A info is a datagram, or a run of them, in a frame.
+type info struct {
+	from, to int           // the payload
+	seg      int           // 0, or the payload of each datagram of a run but the last
+	csum     int           // 0, or where something inside the payload begins whose checksum is unfinished
+	offset   int           // of that checksum, behind csum
+	inner    frame.GSOType // with csum: how what is inside is to be cut, if it is,
+	size     int           // and into which pieces
+	src      frame.Endpoint
+	dst      [16]byte // our address, or a group
+	tos, ttl uint8
+}
+
+// parse finds the datagram in a frame and overwrites p. Frames that are for somebody else
+// are not ours; one of ours that is refused has a reason.
+//
+// Over IPv6 nothing may stand between the headers of IP and UDP: nobody puts options in
+// front of a tunnel's packets, and RFC 8200, section 4, has a host walk through them one
+// after the other. Such a packet is dropped as BadHeader, a fragment, of either family, as
+// Fragment.
+func (r *rules) parse(b []byte, h *vnet, p *info) (drop frame.Reason, ours bool) {
+	*p = info{}
+	e, ok := wire.ParseEthernet(b)
+	if !ok || e.Dst() != r.mac && !r.toGroup(e) {
+		return 0, false
+	}
+	var ip, udp []byte
+	switch t := e.Type(); {
+	case r.is4 && t == wire.TypeIPv4:
+		ip = b[wire.EthernetLen:]
+		switch {
+		case len(ip) < wire.IPv4Len:
+			return frame.Short, true
+		case ip[0]>>4 != 4 || ip[0]&15 < wire.IPv4Len/4:
+			return frame.BadHeader, true
+		}
+		x := wire.IPv4(ip)
+		n := x.HeaderLen()
+		switch {
+		case n > len(ip) || x.TotalLen() > len(ip):
+			return frame.Short, true
+		case x.TotalLen() < n:
+			return frame.BadHeader, true
+		case x.Fragment():
+			return frame.Fragment, true
+		}
+		x = x[:x.TotalLen()]
+		if !x.ChecksumOK() {
+			return frame.BadChecksum, true
+		}
+		if p.dst = wire.Mapped(x.Dst()); p.dst != r.ip && !r.groups[p.dst] || x.Protocol() != wire.ProtoUDP {
+			return 0, false
+		}
+		p.src.IP = wire.Mapped(x.Src())
+		p.tos, p.ttl = x[1], x[8]
+		p.from, udp = wire.EthernetLen+n, x[n:]
+	case !r.is4 && t == wire.TypeIPv6:
+		ip = b[wire.EthernetLen:]
+		switch {
+		case len(ip) < wire.IPv6Len:
+			return frame.Short, true
+		case ip[0]>>4 != 6:
+			return frame.BadHeader, true
+		}
+		x := wire.IPv6(ip)
+		if wire.IPv6Len+x.PayloadLen() > len(ip) {
+			return frame.Short, true
+		}
+		if p.dst = x.Dst(); p.dst != r.ip && !r.groups[p.dst] {
+			return 0, false
+		}
+		switch x.NextHeader() {
+		case wire.ProtoUDP:
+		case ipv6Fragment:
+			return frame.Fragment, true
+		case wire.ProtoHopByHop, ipv6Routing, wire.ProtoDstOpts:
+			return frame.BadHeader, true
+		default:
+			return 0, false
+		}
+		p.src.IP = x.Src()
+		if p.src.Is4() {
+			return frame.Martian, true
+		}
+		p.tos, p.ttl = x[0]<<4|x[1]>>4, x[7]
+		p.from, udp = wire.EthernetLen+wire.IPv6Len, x[wire.IPv6Len:wire.IPv6Len+x.PayloadLen()]
+	default:
+		return 0, false
+	}
+	if !isSource(&p.src) {
+		return frame.Martian, true
+	}
+	if len(udp) < wire.UDPLen {
+		return frame.Short, true
+	}
+	u := wire.UDP(udp)
+	if binary.BigEndian.Uint16(u[2:]) != r.port {
+		return 0, false
+	}
+	n := u.Len()
+	if n < wire.UDPLen || n > len(u) {
+		return frame.Short, true // of what the header promises, or of a header
+	}
+	p.src.Port = binary.BigEndian.Uint16(u)
+	at := p.from
+	p.from, p.to = at+wire.UDPLen, at+n
+	if drop := r.offloaded(b, h, at, p); drop != frame.NotDropped {
+		return drop, true
+	}
+	switch {
+	case u.Checksum() == 0:
+		if !r.is4 && !r.zero6 {
+			return frame.BadChecksum, true
+		}
+	case h.unfinished() || h[0]&vnetValid != 0:
+	default:
+		var pseudo uint64
+		if r.is4 {
+			pseudo = wire.Pseudo4(ip, wire.ProtoUDP, n)
+		} else {
+			pseudo = wire.Pseudo6(ip, wire.ProtoUDP, n)
+		}
+		if wire.Fold(wire.Sum(u[:n], pseudo)) != 0xffff {
+			return frame.BadChecksum, true
+		}
+	}
+	return frame.NotDropped, true
+}
+
+// toGroup reports whether a frame is to the MAC of a group, whichever, and the packet in it to a
+// multicast group we are in. A packet to one host is none of ours there (RFC 1122, section 3.3.6).
+func (r *rules) toGroup(e wire.Ethernet) bool {
+	if len(r.groups) == 0 || e.Dst()[0]&1 == 0 {
+		return false
+	}
+	var dst [16]byte
+	switch ip, t := e[wire.EthernetLen:], e.Type(); {
+	case r.is4 && t == wire.TypeIPv4 && len(ip) >= wire.IPv4Len:
+		dst = wire.Mapped(wire.IPv4(ip).Dst())
+	case !r.is4 && t == wire.TypeIPv6 && len(ip) >= wire.IPv6Len:
+		dst = wire.IPv6(ip).Dst()
+	}
+	return r.groups[dst]
+}
+
+// Extension headers of IPv6 that ahead of UDP are refused.
+const (
+	ipv6Routing  = 43
+	ipv6Fragment = 44
+)
+
+// offloaded takes in what the kernel says beside a frame whose UDP header is at.
+//
+// An unfinished checksum was never on a wire: the sender is on this machine, or its network
+// card has joined the datagrams of a run. It is that of the outer UDP header; or that of a
+// packet in the payload, as from a vxlan device of this kernel, and then goes on as such, as a
+// superframe if it is one. The outer one, if there is one, is right once the inner one is
+// (checksum offload of a tunnel).
+func (r *rules) offloaded(b []byte, h *vnet, at int, p *info) frame.Reason {
+	if h[0]&frame.NeedsCsum == 0 && h[1] == 0 {
+		return frame.NotDropped
+	}
+	if !h.unfinished() || h[1] != 0 && h.size() == 0 {
+		return frame.BadHeader
+	}
+	if h.start() == at && h.offset() == wire.UDPChecksum { // the outer one
+		switch {
+		case h[1] == 0:
+		case h[1] != vnetSegment:
+			return frame.BadHeader
+		case p.to-p.from > h.size():
+			p.seg = h.size()
+		}
+		return frame.NotDropped
+	}
+	if h.start() < p.from || h.start()+h.offset()+2 > p.to {
+		return frame.BadHeader
+	}
+	switch t := frame.GSOType(h[1]); t &^ frame.GSOECN {
+	case frame.GSONone, frame.GSOTCP4, frame.GSOTCP6, frame.GSOUDP:
+		p.csum, p.offset, p.inner, p.size = h.start(), h.offset(), t, h.size()
+		return frame.NotDropped
+	}
+	return frame.BadHeader
+}
+
+// isSource reports whether a packet can come from an address: not from a group, no address at
+// all, nor loopback (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5).
+func isSource(e *frame.Endpoint) bool {
+	if e.Is4() {
+		a := binary.BigEndian.Uint32(e.IP[12:])
+		return a != 0 && a>>24 != 127 && a>>28 != 0xe && a != 0xffffffff
+	}
+	return e.IP[0] != 0xff && ([15]byte(e.IP[:15]) != [15]byte{} || e.IP[15] > 1)
+}

@@ -1,0 +1,128 @@
+package afpacket
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
+)
+
+// A place is what a AF_PACKET underlay is on its link: an address, and the multicast groups
+// it is in. Readers and Senders load it; another is put in its place, it is never changed.
+type place struct {
+	local netip.AddrPort
+	rules rules
+	who   messenger
+	near  [2]uint64   // the prefix of who is on the link ...
+	mask  [2]uint64   // ... and its mask, IPv4 as IPv4-mapped
+	asked *membership // of the group that is asked for our address, nil over IPv4
+	owned *ownership
+}
+
+// placeAt returns the place of a local address, in no multicast group, on an interface as it is
+// now.
+func (p *Underlay) placeAt(local netip.AddrPort) (*place, error) {
+	ifi, err := net.InterfaceByIndex(p.dev.Index)
+	if err != nil {
+		return nil, err
+	}
+	a, prefix := local.Addr(), p.cfg.Prefix
+	if !prefix.IsValid() {
+		if prefix, err = prefixOf(ifi, a); err != nil {
+			return nil, err
+		}
+		if !prefix.IsValid() {
+			return nil, fmt.Errorf("Config.Prefix: needed, for no address of the interface has %v in its prefix", a)
+		}
+	}
+	if err := hostaddr.In(prefix, a); err != nil {
+		return nil, fmt.Errorf("local address %v %w", a, err)
+	}
+	switch g := p.cfg.Gateway; {
+	case !g.IsValid():
+	case g == a:
+		return nil, fmt.Errorf("Config.Gateway: %v is no router", g)
+	case hostaddr.In(prefix, g) != nil:
+		return nil, fmt.Errorf("Config.Gateway: %v %w", g, hostaddr.In(prefix, g))
+	case !onLink(prefix, g):
+		return nil, fmt.Errorf("Config.Gateway: %v is not in %v", g, prefix)
+	}
+	if a.Is6() && a.IsLinkLocalUnicast() {
+		local = netip.AddrPortFrom(a.WithZone(strconv.Itoa(p.dev.Index)), local.Port())
+	}
+	at := &place{local: local, owned: new(ownership)}
+	at.rules = rules{is4: a.Is4(), mac: p.mac, ip: a.As16(), port: local.Port(), zero6: p.cfg.ZeroChecksum6RX}
+	at.who = messenger{is4: a.Is4(), mac: p.mac, ip: at.rules.ip}
+	at.near, at.mask = words(prefix)
+	return at, nil
+}
+
+// prefixOf returns the prefix of the interface's address that is a, else of one in whose
+// prefix a is.
+func prefixOf(ifi *net.Interface, a netip.Addr) (best netip.Prefix, err error) {
+	addrs, err := ifi.Addrs()
+	for _, x := range addrs {
+		n, ok := x.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		y, _ := netip.AddrFromSlice(n.IP)
+		ones, _ := n.Mask.Size()
+		if q := netip.PrefixFrom(y.Unmap(), ones); q.Contains(a) && (!best.IsValid() || q.Addr() == a) {
+			best = q.Masked()
+			if q.Addr() == a {
+				break
+			}
+		}
+	}
+	return best, err
+}
+
+// words returns a prefix and its mask as two words each, IPv4 as IPv4-mapped.
+func words(p netip.Prefix) (net, mask [2]uint64) {
+	ones := p.Bits()
+	if p.Addr().Is4() {
+		ones += 96
+	}
+	mask[0] = ^uint64(0) << max(64-ones, 0)
+	mask[1] = ^uint64(0) << min(max(128-ones, 0), 64)
+	a := p.Addr().As16()
+	net[0], net[1] = binary.BigEndian.Uint64(a[:])&mask[0], binary.BigEndian.Uint64(a[8:])&mask[1]
+	return net, mask
+}
+
+// moveTo has all sockets take what is for another place. On an error they take what they took.
+// mu is held.
+func (p *Underlay) moveTo(at *place) error {
+	old := p.place.Swap(at)
+	err := p.filter(at)
+	if err != nil && old != nil {
+		p.place.Store(old)
+		_ = p.filter(old)
+	}
+	return err
+}
+
+// filter has all sockets take what is for a place.
+func (p *Underlay) filter(at *place) error {
+	filter, err := at.rules.filter()
+	if err != nil {
+		return err
+	}
+	control, err := at.rules.controlFilter()
+	if err != nil {
+		return err
+	}
+	if err := p.control.Filter(control); err != nil {
+		return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
+	}
+	for _, r := range p.queues {
+		if err := r.sock.Filter(filter); err != nil {
+			return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
+		}
+	}
+	return nil
+}

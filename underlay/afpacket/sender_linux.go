@@ -1,0 +1,250 @@
+package afpacket
+
+import (
+	"encoding/binary"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/wire"
+)
+
+// A sender is one worker's scratch over the shared transmit socket. It builds one frame
+// for each copy of a datagram, or for each piece of a run, in the order of the datagrams, and
+// sends them by sendmmsg, at most datagrams.Chunk at a time.
+type sender struct {
+	p    *Underlay
+	call func(fd uintptr) // transmit, made once
+
+	datagrams.Ledger
+	at   *place         // while something is sent
+	down error          // the underlay was closed, or broken, under us
+	hop  *hop           // of the endpoint before
+	all  hop            // in its place, of a multicast group
+	to   frame.Endpoint // its host
+
+	i      uint8 // the datagram in hand
+	k      int32 // its copy
+	set    *set
+	paySum uint64 // of the payload of datagram i, which is alone
+	paid   bool   // it is known
+
+	out, apart outbox
+}
+
+// A outbox is frames on their way to the kernel.
+type outbox struct {
+	datagrams.Outbox
+	heads [datagrams.Chunk][vnetLen + headLen]byte
+}
+
+// headLen is the longest headers: Ethernet, IPv6 and UDP.
+const headLen = wire.EthernetLen + wire.IPv6Len + wire.UDPLen
+
+func newSender(p *Underlay) *sender {
+	s := &sender{p: p}
+	s.call = s.transmit
+	s.out.Outbox, s.apart.Outbox = datagrams.NewOutbox(), datagrams.NewOutbox()
+	return s
+}
+
+// Send implements [frame.Sender]. It returns net.ErrClosed after Close, and an error that
+// names the interface when that is gone.
+//
+// A run leaves as frames of up to 64 datagrams each, which the kernel or the network card
+// cuts. A copy of a run is lost when any of its datagrams is. An endpoint of the other address
+// family, or off the link without a Gateway, is lost as Unreachable, one whose MAC is not known
+// yet, but for the first few packets, as Unresolved.
+func (s *sender) Send(ds []frame.Datagram) error {
+	s.down, s.at = nil, s.p.place.Load()
+	s.Ledger.Send(ds, s.window)
+	s.hop, s.at = nil, nil
+	return s.down
+}
+
+func (s *sender) window() {
+	for i := range s.Window {
+		s.datagram(uint8(i))
+	}
+	s.flush()
+}
+
+// datagram builds all copies of datagram i.
+func (s *sender) datagram(i uint8) {
+	d := &s.Window[i]
+	d.Lost, d.Drop = 0, frame.NotDropped
+	s.i, s.paid = i, false
+	if s.set = s.p.sets.Get(d.Set); s.set == nil {
+		s.LoseAll(i, frame.SendFailed)
+		return
+	}
+	n, seg := datagrams.Size(d), int(d.Seg)
+	if seg == 0 || seg > n {
+		seg = n
+	}
+	mtu := s.p.MTU()
+	long := seg+datagrams.UDPHeaders(s.p.is4) > mtu
+	per := s.perFrame(d, n, seg)
+	for k := range d.To {
+		s.k = int32(k)
+		switch {
+		case d.To[k].Is4() != s.p.is4, d.To[k].Port == 0:
+			s.loseCopy(frame.Unreachable, n, seg)
+		case long:
+			s.loseCopy(frame.TooBig, n, seg)
+			if f := s.p.pathMTU.Load(); f != nil {
+				(*f)(d.To[k], mtu, nil)
+			}
+		default:
+			s.copy(d, &d.To[k], n, seg, per)
+		}
+	}
+}
+
+// perFrame returns how many datagrams of a run of n bytes one frame carries, 1 when the kernel
+// is not to cut runs.
+func (s *sender) perFrame(d *frame.Datagram, n, seg int) int {
+	if n == seg || !s.set.runs || !s.p.runs.Load() || len(d.Parts) >= datagrams.MaxIov {
+		return 1
+	}
+	return max(1, min(datagrams.MaxSegs, (datagrams.MaxPacket-datagrams.UDPHeaders(s.p.is4))/seg))
+}
+
+// copy builds the copy of a datagram to one endpoint: frames of per datagrams each.
+func (s *sender) copy(d *frame.Datagram, to *frame.Endpoint, n, seg, per int) {
+	h, why := s.nextHop(to)
+	if why != frame.NotDropped {
+		s.loseCopy(why, n, seg)
+		return
+	}
+	off, mac := 0, h.mac.Load()
+	if mac == 0 {
+		if off = s.wait(h, d, to, n, seg); off >= max(n, 1) {
+			return
+		}
+		if mac = h.mac.Load(); mac == 0 {
+			s.loseCopy(frame.Unresolved, n-off, seg)
+			return
+		}
+	}
+	if !h.used.Load() {
+		h.used.Store(true)
+	}
+	c := datagrams.At(d.Parts, 0)
+	c.Skip(off)
+	for {
+		size := min(n-off, per*seg)
+		s.add(&s.out, frame.MACFrom(mac), d, to, &c, off, size, seg)
+		if off += size; off >= n {
+			return
+		}
+	}
+}
+
+// nextHop returns who a packet to an endpoint is handed to, or why there is nobody.
+func (s *sender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
+	if s.hop != nil && to.IP == s.to.IP && to.Scope == s.to.Scope && !s.hop.gone.Load() {
+		return s.hop, 0
+	}
+	p := s.p
+	local, at := to.IsLinkLocal(), s.at
+	switch {
+	case to.Scope != 0 && to.Scope != uint32(p.dev.Index) && (local || to.IsMulticast()):
+		return nil, frame.Unreachable
+	case to.IsMulticast():
+		s.all.mac.Store(groupMAC(to.IP).Uint64() | hopResolved)
+		s.hop, s.to = &s.all, to.Host()
+		return s.hop, 0
+	case to.IP == at.rules.ip, !isSource(to):
+		return nil, frame.Unreachable
+	}
+	ip := hopKey(to.IP)
+	a, b := binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:])
+	if !local && (a&at.mask[0] != at.near[0] || b&at.mask[1] != at.near[1]) {
+		if ip = p.via; ip == (hopKey{}) {
+			return nil, frame.Unreachable
+		}
+	}
+	h, ok := p.hops.byIP.Load(ip)
+	if !ok {
+		if h = p.hops.find(ip, time.Now()); h == nil {
+			return nil, frame.Unresolved
+		}
+	}
+	s.hop, s.to = h, to.Host()
+	return h, 0
+}
+
+// wait has the datagrams of a copy, as many as there is room for, wait for the next hop, each
+// copied and with a checksum of our making. It returns how far it got, at least 1 for what is
+// empty; with a MAC to be had meanwhile there is no need to wait.
+func (s *sender) wait(h *hop, d *frame.Datagram, to *frame.Endpoint, n, seg int) (off int) {
+	s.p.hops.use(h)
+	for {
+		size := min(n-off, seg)
+		if h.full.Load() || !s.p.hops.hold(h, s.waiting(d, to, off, size)) {
+			return off
+		}
+		if off += max(size, 1); off >= n {
+			return off
+		}
+	}
+}
+
+// waiting returns a frame of bytes [off, off+size) of the payload.
+func (s *sender) waiting(d *frame.Datagram, to *frame.Endpoint, off, size int) []byte {
+	at := s.ipLen() + wire.EthernetLen
+	b := make([]byte, at+wire.UDPLen, at+wire.UDPLen+size)
+	for c := datagrams.At(d.Parts, off); size > 0; {
+		part := c.Next(size)
+		b = append(b, part...)
+		size -= len(part)
+	}
+	payload := b[at+wire.UDPLen:]
+	s.headers(b, frame.MAC{}, d, to, len(payload))
+	if s.set.sum {
+		s.setSum(b[at:], s.pseudo(b, len(payload)), wire.Sum(payload, 0))
+	}
+	return b
+}
+
+func (s *sender) ipLen() int { return datagrams.IPHeader(s.p.is4) }
+
+// add builds one frame of the size bytes of the payload that c is at, cut into pieces of seg
+// if that is less, and moves c behind them.
+func (s *sender) add(t *outbox, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, c *datagrams.Cursor, off, size, seg int) {
+	if t == &s.out && !t.Fits(len(d.Parts)+1) {
+		s.flush()
+	}
+	who := datagrams.Copy{D: s.i, Segs: 1, To: s.k, Off: int32(off)}
+	if size > seg {
+		who.Segs, who.Seg = int32((size+seg-1)/seg), d.Seg
+	}
+	head := t.heads[t.N][:]
+	p := s.p
+	at := wire.EthernetLen + s.ipLen()
+	b := head[p.head : p.head+at+wire.UDPLen]
+	first := len(t.IOV)
+	t.IOV = append(t.IOV, unix.Iovec{Base: &head[0]})
+	t.IOV[first].SetLen(p.head + len(b))
+	iov, took := t.Take(first, c, size, 0)
+	if took < size {
+		c.Skip(size)
+		s.Lose(who, frame.SendFailed)
+		return
+	}
+	s.headers(b, mac, d, to, size)
+	v := (*vnet)(head)
+	switch {
+	case p.head == 0 && s.set.sum:
+		s.setSum(b[at:], s.pseudo(b, size), s.payload(iov[1:], d, size))
+	case p.head > 0 && (s.set.sum || who.Segs > 1):
+		wire.UDP(b[at:]).SetChecksum(wire.Fold(s.pseudo(b, size)))
+		v.put(at, who.Seg)
+	case p.head > 0:
+		*v = vnet{}
+	}
+	t.Put(iov, who)
+}
