@@ -2,6 +2,7 @@ package arp
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
@@ -153,86 +154,101 @@ func (g *goldenTable) sweep(now frame.Tick, ask bool) (asked int) {
 func FuzzTable(f *testing.F) {
 	f.Add([]byte{3, 1, 8, 3, 1, 0, 1, 1, 0, 0, 2, 1, 0, 1, 2, 0, 6, 20, 0, 1, 1, 9, 6, 3})
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 1, 2, 1, 0, 1, 1, 0, 0, 1, 2, 1, 6, 1, 4, 1, 5, 0, 1, 3})
-	f.Fuzz(func(t *testing.T, in []byte) {
-		next := func() byte {
-			if len(in) == 0 {
-				return 0
+	f.Fuzz(againstModel)
+}
+
+// The same for a while, whatever a fuzzer has found.
+func TestModel(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	in := make([]byte, 600) // enough for 200 steps
+	for range 1000 {
+		for i := range in {
+			in[i] = byte(rng.Uint32())
+		}
+		againstModel(t, in)
+	}
+}
+
+// againstModel has the bytes say what is done with a table, and its model.
+func againstModel(t *testing.T, in []byte) {
+	next := func() byte {
+		if len(in) == 0 {
+			return 0
+		}
+		b := in[0]
+		in = in[1:]
+		return b
+	}
+	b := next()
+	g := goldenTable{rows: map[netip.Addr]*Entry{}, began: map[netip.Addr]frame.Tick{}, heard: map[netip.Addr]int{}, asked: map[netip.Addr]bool{}}
+	g.cfg = TableConfig{
+		Limit: 1 + int(b&7), PerDest: int(b >> 3 & 3), Freeze: b&32 != 0, Ageing: 8 * time.Second, DuplicateMoves: 1 + int(b>>6),
+		DuplicateWindow: time.Duration(1+next()&15) * time.Second,
+	}
+	if b&63 == 63 {
+		g.cfg.Ageing, g.cfg.DuplicateMoves = -1, -1
+	}
+	events := map[frame.EventKind]uint64{}
+	g.cfg.Notify = func(e frame.Event) { events[e.Kind]++ }
+	table, err := NewTable(&g.cfg)
+	must(t, err)
+	table.Watch(func(ip netip.Addr) bool { return g.asked[ip] }, func(netip.Addr) {})
+	g.cfg.PerDest = cmp.Or(g.cfg.PerDest, (g.cfg.Limit+1)/2)
+	now, told := frame.Tick(1), map[Outcome]uint64{}
+	ipOf := func(b byte) netip.Addr { return addr(b&8 != 0, b&7) }
+	for steps := 0; len(in) > 0 && steps < 200; steps++ {
+		switch op := next(); op % 8 {
+		default:
+			x, y, z := next(), next(), next()
+			c := Claim{IP: ipOf(x), MAC: mac(y & 3), Flags: Flags(y >> 2 & 7), Weak: y&32 != 0, From: frame.NewDest(uint16(1+z&3), uint16(z>>2&1))}
+			if y&0xc0 == 0xc0 {
+				c.MAC = frame.MAC{1, 0, 0, 0, 0, 1}
 			}
-			b := in[0]
-			in = in[1:]
-			return b
-		}
-		b := next()
-		g := goldenTable{rows: map[netip.Addr]*Entry{}, began: map[netip.Addr]frame.Tick{}, heard: map[netip.Addr]int{}, asked: map[netip.Addr]bool{}}
-		g.cfg = TableConfig{
-			Limit: 1 + int(b&7), PerDest: int(b >> 3 & 3), Freeze: b&32 != 0, Ageing: 8 * time.Second, DuplicateMoves: 1 + int(b>>6),
-			DuplicateWindow: time.Duration(1+next()&15) * time.Second,
-		}
-		if b&63 == 63 {
-			g.cfg.Ageing, g.cfg.DuplicateMoves = -1, -1
-		}
-		events := map[frame.EventKind]uint64{}
-		g.cfg.Notify = func(e frame.Event) { events[e.Kind]++ }
-		table, err := NewTable(&g.cfg)
-		must(t, err)
-		table.Watch(func(ip netip.Addr) bool { return g.asked[ip] }, func(netip.Addr) {})
-		g.cfg.PerDest = cmp.Or(g.cfg.PerDest, (g.cfg.Limit+1)/2)
-		now, told := frame.Tick(1), map[Outcome]uint64{}
-		ipOf := func(b byte) netip.Addr { return addr(b&8 != 0, b&7) }
-		for steps := 0; len(in) > 0 && steps < 200; steps++ {
-			switch op := next(); op % 8 {
-			default:
-				x, y, z := next(), next(), next()
-				c := Claim{IP: ipOf(x), MAC: mac(y & 3), Flags: Flags(y >> 2 & 7), Weak: y&32 != 0, From: frame.NewDest(uint16(1+z&3), uint16(z>>2&1))}
-				if y&0xc0 == 0xc0 {
-					c.MAC = frame.MAC{1, 0, 0, 0, 0, 1}
-				}
-				if x > 250 {
-					c.IP = netip.MustParseAddr("224.0.0.1")
-				}
-				c.Foreign, g.asked[c.IP] = z&8 != 0, z&16 != 0
-				got, want := table.Learn(&c, now), g.learn(c, now)
-				if told[want]++; got != want {
-					t.Fatalf("%+v: %v, want %v", c, got, want)
-				}
-			case 4:
-				x, y := next(), next()
-				o := []Origin{Static, Control}[y>>4&1]
-				must(t, table.Set(ipOf(x|1), mac(1+y&3), o, Flags(y>>2&3)))
-				g.rows[ipOf(x|1)] = &Entry{IP: ipOf(x | 1), MAC: mac(1 + y&3), Origin: o, Flags: Flags(y>>2&3) | Taught}
-			case 5:
-				ip := ipOf(next())
-				if _, want := g.rows[ip]; table.Delete(ip) != want {
-					t.Fatalf("delete %v: want %v", ip, want)
-				}
-				delete(g.rows, ip)
-			case 6:
-				now += frame.Tick(next() & 15)
-				var due func(Entry) bool
-				asked := 0
-				if op&8 != 0 {
-					due = func(Entry) bool { asked++; return true }
-				}
-				table.Sweep(now, due)
-				if want := g.sweep(now, due != nil); asked != want {
-					t.Fatalf("%d asked, want %d", asked, want)
-				}
-			case 7:
-				table.Flush()
-				for ip, e := range g.rows {
-					if e.Origin == Snooped {
-						delete(g.rows, ip)
-					}
+			if x > 250 {
+				c.IP = netip.MustParseAddr("224.0.0.1")
+			}
+			c.Foreign, g.asked[c.IP] = z&8 != 0, z&16 != 0
+			got, want := table.Learn(&c, now), g.learn(c, now)
+			if told[want]++; got != want {
+				t.Fatalf("%+v: %v, want %v", c, got, want)
+			}
+		case 4:
+			x, y := next(), next()
+			o := []Origin{Static, Control}[y>>4&1]
+			must(t, table.Set(ipOf(x|1), mac(1+y&3), o, Flags(y>>2&3)))
+			g.rows[ipOf(x|1)] = &Entry{IP: ipOf(x | 1), MAC: mac(1 + y&3), Origin: o, Flags: Flags(y>>2&3) | Taught}
+		case 5:
+			ip := ipOf(next())
+			if _, want := g.rows[ip]; table.Delete(ip) != want {
+				t.Fatalf("delete %v: want %v", ip, want)
+			}
+			delete(g.rows, ip)
+		case 6:
+			now += frame.Tick(next() & 15)
+			var due func(Entry) bool
+			asked := 0
+			if op&8 != 0 {
+				due = func(Entry) bool { asked++; return true }
+			}
+			table.Sweep(now, due)
+			if want := g.sweep(now, due != nil); asked != want {
+				t.Fatalf("%d asked, want %d", asked, want)
+			}
+		case 7:
+			table.Flush()
+			for ip, e := range g.rows {
+				if e.Origin == Snooped {
+					delete(g.rows, ip)
 				}
 			}
-			g.compare(t, table)
 		}
-		s := table.Stats()
-		if s.Learned != told[New] || s.Moved != told[Moved] || s.Refused != told[Refused] || s.Full != told[Full] || s.Invalid != told[Invalid] || s.Busy != 0 ||
-			s.Aged != g.aged || s.Duplicates != g.duplicates || events[frame.EventNeighbourAged] != g.aged || events[frame.EventNeighbourDuplicate] != g.duplicates {
-			t.Fatalf("%+v, want %v, %d aged, %d duplicates; events %v", s, told, g.aged, g.duplicates, events)
-		}
-	})
+		g.compare(t, table)
+	}
+	s := table.Stats()
+	if s.Learned != told[New] || s.Moved != told[Moved] || s.Refused != told[Refused] || s.Full != told[Full] || s.Invalid != told[Invalid] || s.Busy != 0 ||
+		s.Aged != g.aged || s.Duplicates != g.duplicates || events[frame.EventNeighbourAged] != g.aged || events[frame.EventNeighbourDuplicate] != g.duplicates {
+		t.Fatalf("%+v, want %v, %d aged, %d duplicates; events %v", s, told, g.aged, g.duplicates, events)
+	}
 }
 
 func (g *goldenTable) compare(t *testing.T, table *Table) {

@@ -1,7 +1,6 @@
 package arp
 
 import (
-	"maps"
 	"math"
 	"math/rand/v2"
 	"net/netip"
@@ -312,81 +311,6 @@ func TestFlags(t *testing.T) {
 		bad()
 		if v, b, _ := l.say(peer3, ra); v != frame.Continue || b != Malformed {
 			t.Errorf("%v, %v", v, b)
-		}
-	}
-}
-
-// A map, and the rules in words, against the table.
-func TestModel(t *testing.T) {
-	type known struct {
-		mac     frame.MAC
-		from    frame.Dest
-		seen    frame.Tick
-		snooped bool
-	}
-	rng := rand.New(rand.NewPCG(1, 2))
-	l := newLab(t, &TableConfig{Limit: 12, PerDest: 12, Ageing: 20 * time.Second, DuplicateMoves: -1}, Config{})
-	model := map[netip.Addr]*known{}
-	for range 50_000 {
-		ip, m := ip4(byte(rng.IntN(24))), mac(byte(1+rng.IntN(3)))
-		if rng.IntN(2) == 0 {
-			ip = ip6(byte(1 + rng.IntN(24)))
-		}
-		e := model[ip]
-		switch rng.IntN(10) {
-		case 0:
-			must(t, l.table.Set(ip, m, Static, 0))
-			model[ip] = &known{mac: m}
-		case 1, 2:
-			if l.table.Delete(ip) != (e != nil) {
-				t.Fatal("Delete")
-			}
-			delete(model, ip)
-		case 3:
-			l.now += frame.Tick(rng.IntN(8))
-			l.table.Sweep(l.now, nil)
-			maps.DeleteFunc(model, func(_ netip.Addr, e *known) bool { return e.snooped && l.now-e.seen >= 20 })
-		default:
-			from := port1 // with others the shares count: FuzzTable
-			want := Known
-			n := 0
-			for _, e := range model {
-				if e.snooped {
-					n++
-				}
-			}
-			switch {
-			case e == nil && n >= 12:
-				want = Full
-			case e == nil:
-				want = New
-				model[ip] = &known{m, from, l.now, true}
-			case !e.snooped && e.mac != m:
-				want = Refused
-			case e.snooped:
-				if e.mac != m {
-					want = Moved
-				}
-				*e = known{m, from, l.now, true}
-			}
-			l.learns(claim(ip, m, from), want)
-		}
-		if l.table.Len() != len(model) {
-			t.Fatalf("%d entries, want %d", l.table.Len(), len(model))
-		}
-	}
-	for n := range 256 {
-		for _, ip := range []netip.Addr{ip4(byte(n)), ip6(byte(n))} {
-			h := l.table.Resolve(ip)
-			if w := model[ip]; (h != 0) != (w != nil) || w != nil && (h.MAC() != w.mac.Uint64() || h.Remote()) {
-				t.Errorf("%v: %#x, want %+v", ip, h, w)
-			}
-		}
-	}
-	for e := range l.table.All() {
-		w := model[e.IP]
-		if w == nil || w.mac != e.MAC || w.snooped != (e.Origin == Snooped) || w.snooped && (w.from != e.From || w.seen != e.Seen) {
-			t.Errorf("%+v, want %+v", e, w)
 		}
 	}
 }
