@@ -12,8 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wrap"
 )
 
-// A Port is what [NewBuffered] wraps and what it returns: the methods of vswitch.Port. What is returned
-// also has Name and the Offloads of the port it wraps, and is a Pauser exactly if that is one.
+// A Port has the methods of vswitch.Port.
 type Port interface {
 	Readers() []frame.Reader
 	Writer(w int) frame.Writer
@@ -34,7 +33,7 @@ type BufferedStats struct {
 	Waiting int         `json:"waiting"` // frames in the queue
 	Sent    uint64      `json:"sent"`    // frames the port took
 	Full    uint64      `json:"full"`    // frames dropped because the queue was full
-	Drops   frame.Drops `json:"drops"`   // frames the port dropped after they had waited
+	Drops   frame.Drops `json:"drops"`   // frames the port dropped, after the queue
 }
 
 // A Buffered puts a bounded queue and one goroutine in front of a port whose Write
@@ -45,10 +44,9 @@ type BufferedStats struct {
 //	workers --Write--> queue --goroutine--> Write of the port
 //	        <----------------Read---------- port
 //
-// Frames leave in the order they came in and keep what Writers look at: Kind, GSO,
-// VNI, From, Hash, and Peer, Skip and Tag of the [frame.Out]. What the port drops is
-// found in Stats, not in the Out the worker wrote. Reading is not buffered. The queue
-// costs what it holds, and 256 KiB.
+// Frames stay in order and keep Kind, GSO, VNI, From and Hash, and Peer, Skip and Tag of the
+// [frame.Out]. Frames that the port drops are counted in Stats; the worker does not learn of them. Reading
+// is not buffered. The queue takes the memory of the frames in it, and 256 KiB.
 type Buffered struct {
 	p    Port // behind the queue
 	port Port // what is attached
@@ -62,7 +60,7 @@ type Buffered struct {
 	closeErr   error
 }
 
-// outMeta is what goes with a packet through a queue.
+// outMeta is kept with a packet in the queue.
 type outMeta struct {
 	gso        frame.GSO // offsets from the start of the packet
 	kind       frame.Kind
@@ -89,9 +87,8 @@ func (m *outMeta) out(f *frame.Frame) frame.Out {
 	return frame.Out{F: f, Peer: m.peer, Skip: m.skip, Tag: m.tag}
 }
 
-// NewBuffered puts a queue in front of p, which belongs to it from here on: attach
-// what [Buffered.Port] returns, and close that. A nil cfg is the zero value. It is an
-// error if p is a tunnel.
+// NewBuffered puts a queue in front of p. Attach what [Buffered.Port] returns; closing that closes p. A
+// nil cfg is the zero value. NewBuffered fails if p is nil or a tunnel; p is then left open.
 func NewBuffered(p Port, cfg *BufferedConfig) (*Buffered, error) {
 	var c BufferedConfig
 	if cfg != nil {
@@ -109,9 +106,9 @@ func NewBuffered(p Port, cfg *BufferedConfig) (*Buffered, error) {
 	return b, nil
 }
 
-// Port returns the port with the queue in front. Its Close forgets what waits,
-// closes the port that is wrapped, and waits for the goroutine to end; so closing the
-// wrapped port must make a Write that waits return.
+// Port returns the port to attach. It has the name and the offloads of the wrapped port, and can be
+// paused if that can. Its Close discards the queue, closes the wrapped port, and waits for the goroutine to
+// end; so closing the wrapped port must end a Write that waits.
 func (b *Buffered) Port() Port { return b.port }
 
 // Stats returns a snapshot of the counters.
@@ -123,7 +120,7 @@ func (b *Buffered) Stats() BufferedStats {
 	return s
 }
 
-// run writes what is in the queue until the queue is closed.
+// run writes the queue to the port until the queue is closed.
 func (b *Buffered) run(w frame.Writer) {
 	defer close(b.done)
 	batch := frame.NewBatch(nil)
@@ -145,7 +142,7 @@ func (b *Buffered) run(w frame.Writer) {
 	}
 }
 
-// fail ends the queue of a port that is broken as a whole.
+// fail ends the queue of a port whose Write has failed.
 func (b *Buffered) fail(err error) {
 	b.broken.Store(&err)
 	b.ring.Close()

@@ -15,20 +15,19 @@ import (
 
 // DeviceConfig configures a [Device]. The zero value works.
 type DeviceConfig struct {
-	// MTU is set on the device: bytes of an IP packet, as in "ip link set mtu". 0
-	// leaves it: 1500 on a new device. ([Device.MTU] of a TAP counts the Ethernet header too.)
+	// MTU is set on the device, in bytes of IP packet, as by "ip link set mtu". 0 leaves it as it is: 1500
+	// on a new device. ([Device.MTU] of a TAP includes the Ethernet header.)
 	MTU int `json:"mtu,omitzero"`
 
-	// MAC is the address the kernel's side of a TAP gets; a TUN has none. Zero leaves it:
-	// random on a new device.
+	// MAC is set on the kernel's side of a TAP; a TUN has none. Zero leaves it as it is: random on a new
+	// device.
 	MAC frame.MAC `json:"mac,omitzero"`
 
-	// Down leaves the device as it is. Without it the device is brought up.
+	// Down leaves the device down or up as it is. By default it is brought up.
 	Down bool `json:"down,omitzero"`
 
-	// Queues is the number of queues to attach, at most 256; 0 is 1. Each is read by a worker
-	// of the switch. More than one needs a device that is new, or was made with
-	// multi_queue.
+	// Queues is the number of queues to attach, at most 256; 0 is 1. A worker of the switch reads each of
+	// them. More than one needs a new device, or one made with multi_queue.
 	Queues int `json:"queues,omitzero"`
 
 	// Namespace is the network namespace the device is in or is made in: the path of a
@@ -37,18 +36,16 @@ type DeviceConfig struct {
 	// It takes CAP_SYS_ADMIN.
 	Namespace string `json:"namespace,omitzero"`
 
-	// BusyPoll is for how long who found no packet asks again before it sleeps, at most
-	// 1 ms; by default it does not. To be woken up takes longer than to handle
-	// a packet, and a request and its answer wake up both ends. It asks again only if its
-	// last wait was shorter than four times as long, so one with little to do does not.
+	// BusyPoll is how long a reader that finds no packet polls before it sleeps, at most 1 ms; by default
+	// it does not poll. Waking up takes longer than handling a packet, so polling shortens the latency of requests
+	// and answers. A reader polls only if its last wait was shorter than four times BusyPoll.
 	//
-	// It is for machines with more processors (also: GOMAXPROCS) than threads that are
-	// busy, the guests' included. With fewer everything gets slower.
+	// Use it on machines with more processors (and GOMAXPROCS) than busy threads, those of guests
+	// included. With fewer, everything gets slower.
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
-	// NoOffload switches all offloads off: one system call carries one frame, whose
-	// checksums are complete. Without it the kernel may hand over superframes and
-	// frames with unfinished checksums, and gets such (frame.GSO).
+	// NoOffload switches all offloads off: one system call carries one frame, with complete checksums. By
+	// default the port reads and writes superframes and frames with incomplete checksums (frame.GSO).
 	NoOffload bool `json:"noOffload,omitzero"`
 }
 
@@ -58,8 +55,8 @@ const maxQueues = 256
 // A Device is a port whose far side is the kernel's network stack: a TAP device of
 // Linux, which carries Ethernet frames, or a TUN device, which carries IP packets.
 //
-// Once it is open the device may be renamed, its MTU changed, and it may be moved
-// to another network namespace; reading and writing go on.
+// The device may be renamed, get another MTU, and be moved to another network namespace while it is open;
+// reading and writing go on.
 type Device struct {
 	name   string
 	queues []*queue
@@ -75,14 +72,14 @@ type Device struct {
 	timer   *time.Timer  // runs update
 }
 
-// A queue is one descriptor of a Device, and who reads it.
+// A queue is one descriptor of a Device, with its reader.
 type queue struct {
 	*sys.Tun
 	d      *Device
 	reader deviceReader
 }
 
-// mtuAge is how long a known MTU is believed while there is traffic.
+// mtuAge is how long the known MTU is used before it is read again.
 const mtuAge = time.Second
 
 // kind returns what the device is called in messages.
@@ -96,11 +93,10 @@ func (d *Device) kind() string {
 // Name returns the name the device had when it was opened.
 func (d *Device) Name() string { return d.name }
 
-// MTU returns the longest frame the device takes: on a TAP its MTU and 14 bytes of
-// Ethernet header, on a TUN its MTU. It costs one load; a change on the device is
-// seen within a second of traffic on the port. A device that was moved to another
-// network namespace keeps its last known MTU if the process may not enter that
-// namespace.
+// MTU returns the length of the longest frame the device takes: the MTU of a TUN, or the MTU of a TAP and
+// its Ethernet header, 14 bytes. It costs one load; the port notices a change within a second of traffic.
+// If the device is moved to a network namespace that the process may not enter, MTU returns the last known
+// value.
 func (d *Device) MTU(peer uint16) int {
 	if d.tun {
 		return int(d.mtu.Load())
@@ -111,8 +107,7 @@ func (d *Device) MTU(peer uint16) int {
 // IP reports whether the device carries IP packets without Ethernet: a TUN.
 func (d *Device) IP() bool { return d.tun }
 
-// Fit sets the device's MTU so that its longest frame is of so many bytes, as [Device.MTU] counts
-// them, unless DeviceConfig.MTU has said what it is to be.
+// Fit sets the device's MTU so that [Device.MTU] returns longest, unless DeviceConfig.MTU is set.
 func (d *Device) Fit(longest int) error {
 	if !d.tun {
 		longest -= ethLen
@@ -127,9 +122,8 @@ func (d *Device) Fit(longest int) error {
 	return nil
 }
 
-// refresh has the MTU read again when what is known is old. It does not wait for
-// that: the ioctls of tun take the lock of the kernel's whole network configuration,
-// which may be held for long.
+// refresh has the MTU read again if it was read more than mtuAge ago. It does not wait for that: the
+// ioctls of tun take the lock of the kernel's whole network configuration, which may be held for long.
 func (d *Device) refresh() {
 	now, last := int64(time.Since(d.start)), d.checked.Load()
 	if now-last > int64(mtuAge) && d.checked.CompareAndSwap(last, now) {
@@ -146,14 +140,13 @@ func (d *Device) update() {
 	}
 }
 
-// Readers returns the receive queues: what the kernel sends out of the device, a
-// flow always through the queue that last wrote to the flow's other direction. A flow
-// that changes its queue, as it may when its other direction is heard for the first time,
-// overtakes those of its packets that wait in the old one (Linux 6.18). When the device is
-// deleted, each Read returns an error that names it.
+// Readers returns the receive queues, of the frames that the kernel sends on the device. The kernel sends a
+// flow through the queue that last wrote a frame of its other direction. When that changes, new packets of
+// the flow may overtake those in the old queue (Linux 6.18). After the device is deleted, each Read returns
+// an error that names it.
 //
-// A frame whose virtio header contradicts it has Drop set to [frame.BadHeader], a
-// packet of a TUN that is not IP to [frame.BadKind].
+// Drop of a frame that contradicts its virtio header is [frame.BadHeader]; of a packet of a TUN that is not
+// IP, [frame.BadKind].
 func (d *Device) Readers() []frame.Reader {
 	readers := make([]frame.Reader, len(d.queues))
 	for i, q := range d.queues {
@@ -162,29 +155,28 @@ func (d *Device) Readers() []frame.Reader {
 	return readers
 }
 
-// Offloads returns all with offloads, UDP superframes if the kernel takes them (Linux 6.2), and
-// without them VLAN tags only. A TUN is for IP only.
+// Offloads returns all offloads, UDP superframes only if the kernel takes them (Linux 6.2); with NoOffload,
+// VLAN tags only. It includes frame.IPOnly for a TUN.
 func (d *Device) Offloads() frame.Offloads { return d.offloads() }
 
-// Writer returns a new transmit side on queue w mod [DeviceConfig].Queues: what it
-// writes the kernel receives on the device. It drops with [frame.PortFull] when the
-// kernel has no memory for the frame and with [frame.PortDown] while the device is
-// down. A TAP takes Ethernet frames only, a TUN IP packets only, without a tag; the
-// others are dropped with [frame.BadKind].
+// Writer returns a Writer on queue w mod [DeviceConfig].Queues. The kernel receives its frames on the
+// device. It drops frames with [frame.PortFull] if the kernel has no memory for them, and with
+// [frame.PortDown] while the device is down. A TAP takes Ethernet frames only, a TUN only IP packets without
+// a tag; others are dropped with [frame.BadKind].
 //
-// With offloads, frames of one flow that follow each other in a Write are written as
-// one superframe, and superframes as they are.
+// With offloads, consecutive frames of one flow in a Write are written as one superframe, and superframes
+// as they are.
 func (d *Device) Writer(w int) frame.Writer {
 	x := &deviceWriter{of: d, conn: d.queues[w%len(d.queues)].Conn, egress: &d.egress}
 	x.emit = x.send
 	return x
 }
 
-// longAgo is a deadline that is always over.
+// longAgo is a deadline that has always passed.
 var longAgo = time.Unix(1, 0)
 
-// Pause makes Read return [frame.ErrPaused] until Resume. Frames that arrive in
-// between wait in the kernel, as many as the device's txqueuelen.
+// Pause makes Read return [frame.ErrPaused] until Resume. Meanwhile the kernel queues frames, up to the
+// device's txqueuelen.
 func (d *Device) Pause() {
 	for _, q := range d.queues {
 		q.File.SetReadDeadline(longAgo)
@@ -198,9 +190,8 @@ func (d *Device) Resume() {
 	}
 }
 
-// Close detaches from the device and makes every Read return [net.ErrClosed], one
-// that waits included. A device that is not persistent disappears, unless another
-// process has its descriptors too.
+// Close detaches from the device and makes every Read return [net.ErrClosed], one that waits included. A
+// device that is not persistent disappears, unless another process has its descriptors too.
 func (d *Device) Close() error {
 	if d.closed.Swap(true) {
 		return nil
@@ -211,13 +202,13 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// release gives up what is open.
+// release closes what is open.
 func (d *Device) release() (err error) {
 	if d.timer != nil {
 		d.timer.Stop()
 	}
 	if d.reset {
-		// A persistent device keeps them, and a later owner may know nothing of them.
+		// A persistent device keeps them, but a later owner may not expect them.
 		if info, err := d.queues[0].Info(); err == nil && info.Persist {
 			d.queues[0].SetOffload(false)
 		}
@@ -231,7 +222,7 @@ func (d *Device) release() (err error) {
 	return err
 }
 
-// over returns what the port says when a queue says err.
+// over returns the error of the port for an error of a queue.
 func (d *Device) over(err error) error {
 	errno := syscall.Errno(0)
 	switch {

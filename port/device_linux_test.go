@@ -161,7 +161,7 @@ func TestTAPOpenErrors(t *testing.T) {
 		{"multi0", nil, syscall.EINVAL, "the device is for several queues: it was made with multi_queue"},
 		{"single0", &DeviceConfig{Queues: 2}, syscall.EINVAL, "the device has a single queue: it was made without multi_queue"},
 		{"veth0", nil, syscall.EINVAL, "a device of another driver, veth"},
-		{"lo", nil, syscall.EINVAL, "the device is no TAP or TUN"},
+		{"lo", nil, syscall.EINVAL, "the device is not a TAP or TUN"},
 		{"t", &DeviceConfig{Queues: -1}, nil, "Queues: -1"},
 		{"t", &DeviceConfig{Queues: 257}, nil, "Queues: 257"},
 		{"t", &DeviceConfig{BusyPoll: -1}, nil, "BusyPoll: -1ns"},

@@ -16,25 +16,23 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// OpenTAP attaches to the TAP device name, at most 15 bytes long. A nil cfg is the
-// zero value.
+// OpenTAP attaches to the TAP device name, at most 15 bytes long. A nil cfg is the zero value.
 //
-// If there is no such device it is created, and it is gone when the Device is
-// closed or the process ends. A persistent device ("ip tuntap add mode tap") is
-// attached to and left in place, with the settings cfg gave it. With the name "" or
-// one that contains "%d" the kernel picks a free one; see [Device.Name].
+// If the device does not exist it is created, and disappears when the Device is closed or the process
+// ends. A persistent device ("ip tuntap add mode tap") stays, with the settings of cfg. If name is empty or
+// contains "%d", the kernel picks a free name; see [Device.Name].
 //
-// An error that errors.Is(err, os.ErrPermission) means CAP_NET_ADMIN is missing;
-// [syscall.EBUSY], that another program is attached, or has made the device (programs
-// share a persistent one with several queues, or hand over files, see [FromFiles]);
-// [syscall.EINVAL], that there is a device of that name of another kind, or made for
-// one queue and not for several, or the other way round. On systems other than Linux
-// the error is [errors.ErrUnsupported].
+// The error wraps
+//   - [os.ErrPermission] if CAP_NET_ADMIN is missing
+//   - [syscall.EBUSY] if another program is attached to the device or has created it. Programs can share a
+//     persistent device with several queues, or pass files; see [FromFiles].
+//   - [syscall.EINVAL] if the device is of another kind, or was made for one queue and not for several, or
+//     the other way round
+//   - [errors.ErrUnsupported] on systems other than Linux
 func OpenTAP(name string, cfg *DeviceConfig) (*Device, error) { return open(name, false, cfg) }
 
-// OpenTUN attaches to the TUN device name, as [OpenTAP] does to a TAP. Its frames
-// have the Kind [frame.IPv4] or [frame.IPv6]: in a switch it is for a VSI that has a
-// gateway.
+// OpenTUN attaches to the TUN device name, as [OpenTAP] does to a TAP. The Kind of its frames is
+// [frame.IPv4] or [frame.IPv6]: attach it to a VSI with a gateway.
 func OpenTUN(name string, cfg *DeviceConfig) (*Device, error) { return open(name, true, cfg) }
 
 func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
@@ -62,17 +60,16 @@ func open(name string, tun bool, cfg *DeviceConfig) (*Device, error) {
 	return d, nil
 }
 
-// FromFiles makes a Device of files that somebody else opened: a privileged parent, or a service that
-// hands over descriptors. Each is an attached queue of one TUN or TAP device, opened with IFF_NO_PI.
-// A nil cfg is the zero value. Offloads are as the files have them; NoOffload switches them off.
+// FromFiles returns a Device for files that another program opened, such as a privileged parent. Each
+// file is an attached queue of one TUN or TAP device, opened with IFF_NO_PI. A nil cfg is the zero value.
+// The offloads of the files stay as they are, unless NoOffload switches them off.
 //
-// The files belong to the port from here on, also when there is an error: they are
-// closed. Their descriptions become non-blocking, for everybody who has them.
+// Closing the Device closes the files; if FromFiles fails it closes them too. The open files become
+// non-blocking for every process that has them.
 //
-// MTU and MAC of cfg are set on the device, which may take CAP_NET_ADMIN. What a
-// process cannot ask about, because the device is in another network namespace and
-// may not be entered, is believed: the MTU of cfg, or 1500, and that the device is
-// up.
+// MTU and MAC of cfg are set on the device, which may need CAP_NET_ADMIN. If the device is in a network
+// namespace that the process may not enter, FromFiles assumes that the device is up and has the MTU of cfg,
+// or 1500.
 func FromFiles(files []*os.File, cfg *DeviceConfig) (*Device, error) {
 	var c DeviceConfig
 	if cfg != nil {
@@ -96,7 +93,7 @@ func FromFiles(files []*os.File, cfg *DeviceConfig) (*Device, error) {
 	return d, nil
 }
 
-// Check returns what [OpenTAP] refuses of a device's settings, and for a TUN what [OpenTUN] does.
+// Check returns the errors for which [OpenTAP] refuses the settings, or [OpenTUN] if tun is set.
 func (c *DeviceConfig) Check(tun bool) error {
 	w := setting.Of("DeviceConfig")
 	longest := maxMTU
@@ -115,13 +112,13 @@ func (c *DeviceConfig) Check(tun bool) error {
 	return w.Err()
 }
 
-// The kernel's bounds of a device's MTU, with the Ethernet header of a TAP.
+// The kernel's bounds for the MTU of a device, Ethernet header of a TAP included.
 const (
 	minMTU = 68
 	maxMTU = 65535
 )
 
-// checkQueues is for what devices and interfaces have in common.
+// checkQueues checks the settings that devices and interfaces have in common.
 func checkQueues(w *setting.Check, queues int, poll time.Duration) {
 	w.Number("Queues", queues, 1, maxQueues, 1)
 	if poll < 0 || poll > sys.MaxBusyPoll {
@@ -129,7 +126,7 @@ func checkQueues(w *setting.Check, queues int, poll time.Duration) {
 	}
 }
 
-// inNamespace runs f in the configured namespace; config is the type that names it.
+// inNamespace runs f in the configured namespace; config is the name of the Config type, for errors.
 func inNamespace(config, namespace string, f func() error) error {
 	path := namespace
 	switch {
@@ -158,7 +155,7 @@ func (d *Device) attach(name string, c DeviceConfig) error {
 		if err := d.add(t); err != nil {
 			return err
 		}
-		name, open = d.name, sys.OpenTun // the kernel may have picked it
+		name, open = d.name, sys.OpenTun // the kernel may have picked the name
 	}
 	if err := d.find(); err != nil {
 		return err
@@ -166,8 +163,8 @@ func (d *Device) attach(name string, c DeviceConfig) error {
 	return d.offload(!c.NoOffload)
 }
 
-// first opens the first queue: of a new device, or of a persistent one. Any other belongs to the
-// program that made it, and a further queue would get a part of that program's packets.
+// first opens the first queue, of a new device or a persistent one. Any other device belongs to the
+// program that made it, and another queue would take some of that program's packets.
 func first(name string, mode sys.TunMode) (*sys.Tun, error) {
 	mode.New = true
 	t, err := sys.OpenTun(name, mode)
@@ -178,12 +175,11 @@ func first(name string, mode sys.TunMode) (*sys.Tun, error) {
 	return t, err
 }
 
-// offload switches the offloads of the device on or off. A device that others are attached
-// to may have no virtio header, or have one all the same.
+// offload switches the offloads of the device on or off. A device with other programs attached may have
+// no virtio header, or have one although this program wants none.
 //
-// A persistent device keeps the offloads an earlier program asked for: without the
-// header that goes with them its packets would come in as superframes and with
-// checksums that nobody completes.
+// A persistent device keeps the offloads that an earlier program asked for. They must be switched off here:
+// without the virtio header nobody could cut its superframes and complete its checksums.
 func (d *Device) offload(on bool) (err error) {
 	d.whole = on && d.header > 0
 	if d.uso, err = d.queues[0].SetOffload(d.whole); err != nil {
@@ -193,8 +189,8 @@ func (d *Device) offload(on bool) (err error) {
 	return nil
 }
 
-// take makes queues of files. Their offloads stay as they are, unless they are
-// unwanted; whether the kernel takes UDP superframes is then not known.
+// take makes queues of files. Their offloads stay as they are, unless cfg switches them off; it is then
+// unknown whether the kernel takes UDP superframes.
 func (d *Device) take(files []*os.File, c DeviceConfig) error {
 	switch {
 	case !sys.TunSupported:
@@ -234,8 +230,7 @@ func (d *Device) take(files []*os.File, c DeviceConfig) error {
 	return nil
 }
 
-// add makes t a queue of the device, of which the first queue tells the name and the
-// kind.
+// add makes t a queue of the device. The name and the kind of the device are those of its first queue.
 func (d *Device) add(t *sys.Tun) error {
 	q := &queue{Tun: t, d: d}
 	d.queues = append(d.queues, q)
@@ -257,7 +252,7 @@ func (d *Device) add(t *sys.Tun) error {
 	return nil
 }
 
-// find makes the link of the device, in the namespace of the calling thread.
+// find opens the link of the device, in the namespace of the calling thread.
 func (d *Device) find() (err error) {
 	if d.link, err = sys.NewLink(d.queues[0].Tun); err != nil {
 		return fmt.Errorf("rtnetlink socket: %w", err)
@@ -265,7 +260,7 @@ func (d *Device) find() (err error) {
 	return nil
 }
 
-// setup does to the device what cfg says. One that was lent may be out of reach.
+// setup applies cfg to the device. A device from files may be out of reach.
 func (d *Device) setup(c DeviceConfig, lent bool) error {
 	if !c.MAC.IsZero() {
 		if err := d.link.SetMAC(c.MAC); err != nil {
@@ -299,13 +294,12 @@ func (d *Device) setup(c DeviceConfig, lent bool) error {
 	return nil
 }
 
-// outOfReach reports whether the device is in another network namespace, which this
-// process may not enter.
+// outOfReach reports whether the device is in a network namespace that this process may not enter.
 func outOfReach(err error) bool {
 	return errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.EPERM) && errors.Is(err, sys.ErrNamespace)
 }
 
-// privilege says what an EPERM means.
+// privilege adds what an EPERM means.
 func privilege(err error) error {
 	if errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("needs CAP_NET_ADMIN: %w", err)
@@ -313,7 +307,7 @@ func privilege(err error) error {
 	return err
 }
 
-// attachError says what an errno of the tun driver means and what to do.
+// attachError adds what an error of the tun driver means.
 func attachError(name string, m sys.TunMode, err error) error {
 	hint := "attaching: "
 	switch {
@@ -331,12 +325,12 @@ func attachError(name string, m sys.TunMode, err error) error {
 	return fmt.Errorf("%s%w", hint, err)
 }
 
-// mismatch says in what the device differs from what was asked for.
+// mismatch returns how the device differs from the request.
 func mismatch(name string, m sys.TunMode) string {
 	switch driver, kind := sys.Kind(name); {
 	case driver == "":
 		if _, err := net.InterfaceByName(name); err == nil { // lo has no driver
-			return "the device is no TAP or TUN"
+			return "the device is not a TAP or TUN"
 		}
 		return "not a device name"
 	case driver != "tun":

@@ -8,20 +8,18 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// longestPacket is room for whatever the kernel sends into a device: an IP packet is shorter
-// than 64 KiB, and an Ethernet header and VLAN tags may come with it (Linux 6.18). The tun
-// driver cuts a packet that does not fit and does not say so.
+// longestPacket is the longest packet that the kernel sends: an IP packet of less than 64 KiB, an Ethernet
+// header and VLAN tags (Linux 6.18). The tun driver silently cuts a packet that does not fit.
 const longestPacket = 1<<16 - 1 + ethLen + 2*vlanLen
 
-// enough is how long a packet is that is handed over before more are read: a superframe is on
-// its way while the next is read, by another processor if there is one, and what is sent
-// is still in the cache. Four TCP flows gain a fifteenth.
+// enough is the length of a packet after which a batch ends: the superframe is sent while it is still in
+// the cache, and another processor can read the next one. Four TCP flows gain a fifteenth.
 const enough = 16 << 10
 
-// An owner is the port that a descriptor is of.
+// An owner is the port that has a descriptor.
 type owner interface {
 	refresh()             // see Device.refresh
-	over(err error) error // what Read and Write return when the descriptor says err
+	over(err error) error // the error of Read and Write for an error of the descriptor
 }
 
 // deviceReader reads one system call a packet until the kernel has no more or the
@@ -32,8 +30,8 @@ type deviceReader struct {
 	poll func(fd uintptr) bool // receive, as a closure made once
 	busy sys.BusyPoll
 
-	// next reads a packet into f, the last frame of b, which has room for the longest; what
-	// is not needed of that is given back to b.
+	// next reads a packet into f, the last frame of b, which has room for the longest packet, and gives
+	// the rest of the room back to b.
 	next func(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno syscall.Errno)
 
 	batch *frame.Batch  // of the Read under way
@@ -72,7 +70,7 @@ func (r *deviceReader) receive(fd uintptr) bool {
 		if n, errno = r.next(fd, b, f); errno != 0 {
 			b.Keep(len(b.Frames) - 1)
 			if len(b.Frames) > 0 {
-				return true // an error that lasts comes again
+				return true // a lasting error comes again
 			}
 			if errno == syscall.EAGAIN {
 				if r.busy.Again() {
@@ -90,7 +88,7 @@ func (r *deviceReader) receive(fd uintptr) bool {
 	return true
 }
 
-// next has the virtio header put into the headroom.
+// next reads the virtio header into the headroom.
 func (q *queue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (n int, errno syscall.Errno) {
 	header := q.d.header
 	if n, errno = sys.ReadFD(fd, f.Push(header)); errno != 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// deviceWriter is a worker's way into a descriptor of the kernel's.
+// deviceWriter writes to a descriptor, for one worker.
 type deviceWriter struct {
 	of     owner
 	conn   syscall.RawConn
@@ -23,8 +23,8 @@ type deviceWriter struct {
 
 func (w *deviceWriter) Write(out []frame.Out) error {
 	w.out, w.errno = out, 0
-	// Not Conn.Write: that keeps the writers of other workers waiting. Control only
-	// keeps the descriptor open, and the kernel takes concurrent writes.
+	// Not Conn.Write, which makes the writers of other workers wait. Control only keeps the descriptor
+	// open, and the kernel allows concurrent writes.
 	err := w.conn.Control(w.emit)
 	w.out = nil
 	switch {
@@ -45,8 +45,7 @@ func (w *deviceWriter) send(fd uintptr) {
 	w.egress.transmitters.Put(t)
 }
 
-// An egress is what the kernel takes at the descriptors of a port, and the scratch memory of
-// those who write there.
+// An egress is what the descriptors of a port take, and the scratch memory of their writers.
 type egress struct {
 	tun    bool // IP packets
 	header int  // length of the virtio header in front of each packet, 0 = none
@@ -56,7 +55,7 @@ type egress struct {
 	transmitters sync.Pool // *transmitter
 }
 
-// offloads returns what is taken.
+// offloads returns what the port takes.
 func (e *egress) offloads() frame.Offloads {
 	o := frame.OffloadVLAN
 	if e.tun {
@@ -71,11 +70,10 @@ func (e *egress) offloads() frame.Offloads {
 	return o
 }
 
-// A transmitter writes one system call a packet. To a device with offloads frames that
-// follow each other go as one packet, and superframes as they are.
+// A transmitter writes frames, one packet per system call. With offloads, consecutive frames of a flow
+// become one packet, and superframes are written as they are.
 //
-// It is mostly scratch memory. A port has as many as there are Writes at the same
-// time, not as many as there are workers: every worker may send to every port.
+// It is mostly scratch memory. A port has one for each Write in progress, not for each worker.
 type transmitter struct {
 	takes frame.Offloads
 	whole bool // of the egress
@@ -118,8 +116,8 @@ func (t *transmitter) send(out []frame.Out) {
 	}
 }
 
-// joined writes the first frame and those that can be joined to it as one packet, and
-// returns how many they are.
+// joined writes the first frame, and those that can be joined to it, as one packet. It returns how many
+// frames those are.
 func (t *transmitter) joined(out []frame.Out) int {
 	n, g := 1, frame.GSO{}
 	t.alone[0] = out[0].F.Bytes()
@@ -156,9 +154,9 @@ func (t *transmitter) writeParts(parts [][]byte) frame.Reason {
 		return frame.NotDropped
 	case syscall.EAGAIN, syscall.ENOBUFS, syscall.ENOMEM:
 		return frame.PortFull
-	case syscall.EIO, syscall.ENETDOWN: // the device is down, says tun, and a packet socket
+	case syscall.EIO, syscall.ENETDOWN: // the device is down: of tun, and of a packet socket
 		return frame.PortDown
-	case sys.EBADFD, syscall.ENXIO: // the device is gone, likewise
+	case sys.EBADFD, syscall.ENXIO: // the device is deleted, likewise
 		t.errno = errno
 		return frame.PortDown
 	case syscall.EMSGSIZE:

@@ -1,5 +1,5 @@
-// Package port holds the things a switch is attached to: kernel devices, Go
-// programs, and anything that reads and writes one frame at a time.
+// Package port provides the ports of a switch: kernel devices, Go programs, and anything that reads and
+// writes one frame at a time.
 //
 //	         switch worker                              far side
 //	               |                                        |
@@ -8,41 +8,34 @@
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
 //	               +-- RWC ------------- Read, Write -------+-- any io.ReadWriteCloser
 //
-// On macOS and Windows package port/water opens devices.
+// Device and Packet need Linux. On macOS and Windows package port/water opens devices.
 //
-// Around a port goes [Buffered], a queue in front of a port whose Write may wait. Package capture
-// writes what passes through a port into a file, and package port/porttest has a bad line.
+// [Buffered] wraps a port whose Write may wait, and puts a queue in front of it. Package capture writes
+// the frames of a port to a file; package port/porttest adds faults to a port.
 //
-// Each type here has the methods of vswitch.Port (Readers, Writer, MTU, Close) and
-// Name; Device, Packet and Pipe are also Pausers. They work without a switch as well: read
-// frames with a [frame.Batch], write them as [frame.Out], if they are what the port takes.
+// Every type here has the methods of vswitch.Port and Name; Device, Packet and Pipe can be paused. They
+// also work without a switch: read frames into a [frame.Batch], and write them as [frame.Out].
 //
-// # What goes through
+// # Frames
 //
-// Frames are Ethernet, from the destination MAC on, without FCS; those of a TUN are
-// IP packets. Frames shorter than an Ethernet header are handed over as they came:
-// the switch counts them.
-// [frame.Out.Tag] is a VLAN id, 0 for none; a Device or a Packet gathers the tag in behind the MAC
-// addresses on the way out, while the frame itself is not touched. An 802.1Q tag
-// that comes in stays in the frame.
+// Frames are Ethernet, from the destination MAC on, without FCS; those of a TUN are IP packets. Frames
+// shorter than an Ethernet header are delivered as they are: the switch counts them. A port drops frames
+// of a kind that it does not take with [frame.BadKind].
 //
-// A port that gets a frame of another kind than its own, or one that it does not take, drops it
-// with [frame.BadKind].
+// [frame.Out.Tag] is a VLAN id, 0 for none. A Device or a Packet inserts the tag behind the MAC addresses
+// while it writes; the frame itself does not change. An 802.1Q tag in a received frame stays there.
 //
 // # Superframes
 //
-// A [Device] or a [Packet] brings superframes of up to 64 KiB in, TCP segments or UDP datagrams that
-// the kernel has not cut yet, and frames whose checksum is still to be completed:
-// [frame.GSO] says which. It also takes them, and joins what can be joined: one system
-// call carries dozens of frames. A Pipe, an RWC, and a Device or a Packet without offloads take
-// ordinary frames only, as their [frame.Offloads] tell the switch, which cuts and completes the others.
-// Only a whole frame is counted as sent: one of which a segment is lost is dropped,
-// whatever became of its other segments.
+// A [Device] or a [Packet] reads superframes of up to 64 KiB, which are TCP segments or UDP datagrams that
+// the kernel has not cut, and frames with an incomplete checksum: see [frame.GSO]. It writes them too, and
+// joins frames of one flow, so that one system call carries dozens of frames. A Pipe, an RWC, and a Device
+// or a Packet without offloads take ordinary frames only. Their [frame.Offloads] say so, and the switch
+// cuts and completes frames for them. A superframe counts as sent only if all of its segments were sent.
 //
-// # Who may call what
+// # Concurrency
 //
-// A Reader is used by one goroutine, and so is each Writer; different Writers of
-// one port may be used at once. Everything else is safe for concurrent use. A
-// frame that was read is valid until the same Reader is read again, and a Writer
-// keeps no frame beyond the call.
+// Each Reader and each Writer is for one goroutine; different Writers of a port may be used at once. All
+// other methods are safe for concurrent use. A frame is valid until its Reader is read again. A Writer
+// does not keep frames.
 package port

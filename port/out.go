@@ -11,8 +11,8 @@ const (
 	vlanLen = wire.VLANLen
 )
 
-// unfit says why a Writer that takes no more than this cannot send the frame, or NotDropped. A
-// switch gives it no such frames.
+// unfit returns why a Writer with these offloads cannot send the frame, or NotDropped. A switch does not
+// give it such frames.
 func unfit(o *frame.Out, takes frame.Offloads) frame.Reason {
 	ip := o.F.Kind != frame.Ethernet
 	switch {

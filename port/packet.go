@@ -11,58 +11,52 @@ import (
 
 // PacketConfig configures a [Packet]. The zero value works.
 type PacketConfig struct {
-	// Queues is the number of receive queues, at most 256; 0 is 1. The kernel spreads
-	// flows over them (PACKET_FANOUT). All of them must be read, or the flows of the others
-	// are lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
+	// Queues is the number of receive queues, at most 256; 0 is 1. The kernel spreads flows over them
+	// (PACKET_FANOUT): flows in a queue that is not read are lost. More than one needs a kernel with
+	// PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
 	Queues int `json:"queues,omitzero"`
 
 	// Namespace is the network namespace the interface is in, as in [DeviceConfig].
 	Namespace string `json:"namespace,omitzero"`
 
-	// Promiscuous has a network card hand over frames to any address while the port is open,
-	// which it must if there are hosts behind the switch. A veth does anyway.
+	// Promiscuous makes a network card receive frames to any address while the port is open. Set it if
+	// hosts are behind the switch. A veth receives all frames anyway.
 	Promiscuous bool `json:"promiscuous,omitzero"`
 
 	// BusyPoll is as in [DeviceConfig].
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
-	// NoOffload has single frames come in and go out, with complete checksums on the way out.
-	// It changes nothing about what the kernel sends: a frame longer than the MTU, which
-	// would have been cut by the network card, then comes in as [frame.TooBig], unless the
-	// sender's offloads are off ("ethtool -K eth0 tso off gso off", and "gro off" at the
-	// interface itself).
+	// NoOffload makes the port read single frames, and write single frames with complete checksums. The
+	// kernel still sends superframes to a veth: they are dropped with [frame.TooBig]. To avoid that, switch
+	// them off at the sender ("ethtool -K eth0 tso off gso off") and at the interface itself ("gro off").
 	NoOffload bool `json:"noOffload,omitzero"`
 
-	// RecvBuffer is the size to ask for, in bytes, of the buffer of each receive queue, up to
-	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max bounds it
-	// ([Packet.Stats] tells what was granted).
+	// RecvBuffer is the buffer size to request for each receive queue, in bytes, up to 1 GiB; 0 is 4 MiB.
+	// Without CAP_NET_ADMIN net.core.rmem_max limits it. ([Packet.Stats] returns the size granted.)
 	RecvBuffer int `json:"recvBuffer,omitzero"`
 
-	// SendBuffer is the size to ask for, in bytes, of the buffer for all that is sent, up to
-	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.wmem_max bounds it.
+	// SendBuffer is the buffer size to request for sending, in bytes, up to 1 GiB; 0 is 4 MiB. Without
+	// CAP_NET_ADMIN net.core.wmem_max limits it.
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
-	// Control, when not nil, is called for every socket, receiving and sending, before it is
-	// bound and after the options above are set. The network is "packet", the address the
-	// name of the interface.
+	// Control, if not nil, is called for every socket after the options above are set and before it is
+	// bound. The network is "packet", the address the name of the interface.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 }
 
-// A Packet is a port whose far side is beyond a network interface that exists already: the
-// other end of a veth, or what a network card is plugged into. It reads what the interface
-// receives and sends on it what is written, past the network stack (packet(7)).
+// A Packet is a port on an existing network interface: a veth or a network card. It reads the frames that
+// the interface receives, and sends frames on it, past the network stack (packet(7)).
 //
 //	host A -- veth -- interface <-- Packet --> switch
 //	                      |
 //	              the stack of this host
 //
-// The stack of this host goes on receiving what the interface receives. If it is not to
-// answer, the interface has no addresses, those that IPv6 makes included ("ip link set
-// eth0 addrgenmode none"). What the stack sends on the interface is not read.
+// The stack of this host receives the same frames. So that it does not answer, give the interface no
+// addresses, and keep IPv6 from making one ("ip link set eth0 addrgenmode none"). The port does not read
+// what the stack sends.
 //
-// The interface may be renamed, its MTU changed, and it may go down and come up; reading and
-// writing go on. When it is deleted, or moved to another network namespace, the port is
-// broken.
+// The interface may be renamed, get another MTU, go down and come up; reading and writing go on. When it is
+// deleted, or moved to another network namespace, Read and Write of the port fail.
 type Packet struct {
 	dev *sys.PacketInterface
 	egress
@@ -73,8 +67,8 @@ type Packet struct {
 	drops []dropCount // of the queues
 }
 
-// A dropCount extends the 32-bit counter of a socket to 64 bits, for whoever asks at least
-// once in four billion drops.
+// A dropCount extends the 32-bit drop counter of a socket to 64 bits, if it is read at least once in four
+// billion drops.
 type dropCount struct {
 	last  uint32
 	total uint64
@@ -83,18 +77,17 @@ type dropCount struct {
 // Name returns the name the interface had when the port was opened.
 func (p *Packet) Name() string { return p.dev.Name }
 
-// MTU returns the longest frame the interface takes: its MTU and 14 bytes of Ethernet
-// header. An 802.1Q tag may come on top, as [frame.Out.Tag] does. It costs one load; a
-// change on the interface is seen at once.
+// MTU returns the length of the longest frame the interface takes: its MTU and an Ethernet header, 14
+// bytes. An 802.1Q tag, such as [frame.Out.Tag], does not count. It costs one load; the port follows
+// changes at once.
 func (p *Packet) MTU(peer uint16) int { return int(p.dev.MTU.Load()) + ethLen }
 
-// Readers returns the receive queues: what the interface receives, a flow always through the
-// same queue. When the interface is deleted, each Read returns an error that names it; while
-// it is down, Read waits.
+// Readers returns the receive queues. A flow stays in one queue. While the interface is down, Read waits;
+// after the interface is deleted, each Read returns an error that names it.
 //
-// A VLAN tag that the kernel or the network card took out of the frame is in it again. A frame
-// whose virtio header contradicts it has Drop set to [frame.BadHeader], as has a superframe
-// of another kind than [frame.GSOType] knows.
+// A VLAN tag that the kernel or the network card has removed from a frame is put back. Drop of a frame that
+// contradicts its virtio header is [frame.BadHeader], as is that of a superframe that [frame.GSOType] has no
+// value for.
 func (p *Packet) Readers() []frame.Reader {
 	readers := make([]frame.Reader, len(p.queues))
 	for i, q := range p.queues {
@@ -103,16 +96,15 @@ func (p *Packet) Readers() []frame.Reader {
 	return readers
 }
 
-// Offloads returns all with offloads, UDP superframes since Linux 6.2, and without them VLAN tags only.
+// Offloads returns all offloads, UDP superframes since Linux 6.2; with NoOffload, VLAN tags only.
 func (p *Packet) Offloads() frame.Offloads { return p.offloads() }
 
-// Writer returns a new transmit side: what it writes leaves through the interface. It drops
-// with [frame.PortFull] when the queue of the interface or the send buffer is full, with
-// [frame.PortDown] while the interface is down, with [frame.TooBig] what is longer than its
-// MTU, and with [frame.BadKind] what is not Ethernet.
+// Writer returns a Writer. It drops frames with [frame.PortFull] if the queue of the interface or the send
+// buffer is full, with [frame.PortDown] while the interface is down, with [frame.TooBig] if they are longer
+// than the MTU, and with [frame.BadKind] if they are not Ethernet.
 //
-// With offloads, frames of one flow that follow each other in a Write are written as one
-// superframe, and superframes as they are; if the network card cannot cut them, the kernel does.
+// With offloads, consecutive frames of one flow in a Write are written as one superframe, and superframes
+// as they are; if the network card cannot cut them, the kernel does.
 func (p *Packet) Writer(w int) frame.Writer {
 	x := &deviceWriter{of: p, conn: p.send.Conn, egress: &p.egress}
 	x.emit = x.send
@@ -121,10 +113,10 @@ func (p *Packet) Writer(w int) frame.Writer {
 
 // PacketStats is a snapshot of the counters of a [Packet] since it was opened.
 type PacketStats struct {
-	RxOverflow uint64 // frames that were dropped before a Reader saw them: its receive buffer was full
+	RxOverflow uint64 // frames lost because a receive buffer was full
 
-	// The smallest buffers granted, as the kernel counts: twice what was asked for, since its
-	// own bookkeeping is in it. 0 after Close.
+	// The smallest buffers granted, as the kernel counts: twice the size requested, which includes its own
+	// bookkeeping. 0 after Close.
 	RecvBuffer, SendBuffer int
 }
 
@@ -147,15 +139,13 @@ func (p *Packet) Stats() (st PacketStats) {
 	return st
 }
 
-// Pause makes Read return [frame.ErrPaused] until Resume. Frames that arrive in between wait
-// in the receive buffer.
+// Pause makes Read return [frame.ErrPaused] until Resume. Meanwhile frames wait in the receive buffer.
 func (p *Packet) Pause() { p.dev.Pause(true) }
 
 // Resume ends Pause.
 func (p *Packet) Resume() { p.dev.Pause(false) }
 
-// Close makes every Read return [net.ErrClosed], one that waits included. The interface is
-// left as it is.
+// Close makes every Read return [net.ErrClosed], one that waits included. The interface stays as it is.
 func (p *Packet) Close() error {
 	if err, _ := p.dev.Close(); err != nil {
 		return p.dev.Wrap(err)
@@ -163,8 +153,8 @@ func (p *Packet) Close() error {
 	return nil
 }
 
-// refresh has nothing to do: the MTU follows the interface.
+// refresh does nothing: the MTU follows the interface.
 func (p *Packet) refresh() {}
 
-// over returns what the port says when a socket says err.
+// over returns the error of the port for an error of a socket.
 func (p *Packet) over(err error) error { return p.dev.Ended(err) }

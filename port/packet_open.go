@@ -9,22 +9,20 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// packetBuffer is the size of a buffer by default, in bytes: dozens of superframes.
+// packetBuffer is the default size of a buffer in bytes: dozens of superframes.
 const packetBuffer = 4 << 20
 
-// OpenPacket opens a port to the network interface name, at most 15 bytes long, which is an
-// Ethernet interface that exists: a veth, a network card. A nil cfg is the zero value. Nothing
-// is changed about the interface; it may be down.
+// OpenPacket opens a port on the network interface name, at most 15 bytes long: an existing Ethernet
+// interface, such as a veth or a network card. It may be down, and is not changed. A nil cfg is the zero
+// value.
 //
-// An error that errors.Is(err, os.ErrPermission) means CAP_NET_RAW is missing;
-// [syscall.ENODEV], that there is no such interface. On systems other than Linux the error is
-// [errors.ErrUnsupported].
+// The error wraps [os.ErrPermission] if CAP_NET_RAW is missing, [syscall.ENODEV] if the interface does not
+// exist, and [errors.ErrUnsupported] on systems other than Linux.
 //
-// Two things that a veth leaves to a network card have no name in a virtio header (Linux 6.18).
-// Superframes of the kernel's own tunnels come in as [frame.BadHeader], and checksums of SCTP
-// come in wrong: where guests send such things, switch that off at their end of the veth
-// ("ethtool -K eth0 tx-udp_tnl-segmentation off tx-udp_tnl-csum-segmentation off", and
-// "tx-checksum-sctp off tx-sctp-segmentation off").
+// A virtio header cannot describe two offloads of a veth (Linux 6.18). Superframes of the kernel's own
+// tunnels are dropped with [frame.BadHeader], and SCTP checksums are wrong. If guests send these, switch the
+// offloads off at their end of the veth ("ethtool -K eth0 tx-udp_tnl-segmentation off
+// tx-udp_tnl-csum-segmentation off", and "tx-checksum-sctp off tx-sctp-segmentation off").
 func OpenPacket(name string, cfg *PacketConfig) (*Packet, error) {
 	var c PacketConfig
 	if cfg != nil {
@@ -47,7 +45,7 @@ func OpenPacket(name string, cfg *PacketConfig) (*Packet, error) {
 	return p, nil
 }
 
-// Check returns what [OpenPacket] refuses of its settings.
+// Check returns the errors for which [OpenPacket] refuses the settings.
 func (c *PacketConfig) Check() error {
 	w := setting.Of("PacketConfig")
 	checkQueues(w, c.Queues, c.BusyPoll)
@@ -56,7 +54,7 @@ func (c *PacketConfig) Check() error {
 	return w.Err()
 }
 
-// maxPacketBuffer is what the kernel can double in an int.
+// maxPacketBuffer is the largest size that the kernel can double in an int.
 const maxPacketBuffer = 1<<30 - 1
 
 // attach opens the sockets, in the namespace of the calling thread.
@@ -89,7 +87,7 @@ func (p *Packet) attach(c PacketConfig) (err error) {
 			return fmt.Errorf("PacketConfig.Promiscuous: %w", err)
 		}
 	}
-	if queues > 1 { // all there: until now each would have got all frames
+	if queues > 1 { // all are in the group: before, each would have received all frames
 		for _, q := range p.queues {
 			if err := q.Admit(); err != nil {
 				return err

@@ -8,7 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// A packetQueue is a socket that frames come in through, and who reads it.
+// A packetQueue is a receiving socket, with its reader.
 type packetQueue struct {
 	*sys.PacketSocket
 	p      *Packet
@@ -17,16 +17,16 @@ type packetQueue struct {
 	head   []byte // the gso.Virtio of the frame that is read, empty without offloads
 }
 
-// next puts the VLAN tag of a frame back in front of its type: the addresses make room for
-// it, so that what lies behind stays where it is.
+// next puts the VLAN tag of a frame back in front of its type: it moves the addresses, so that the rest
+// stays where it is.
 func (q *packetQueue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (int, syscall.Errno) {
 	n, aux, errno := q.rx.Read(fd, q.head, f.Bytes())
-	for errno == syscall.ENETDOWN { // told once when the interface goes down
+	for errno == syscall.ENETDOWN { // reported once when the interface goes down
 		n, aux, errno = q.rx.Read(fd, q.head, f.Bytes())
 	}
 	switch errno {
 	case 0:
-	case syscall.EINVAL: // a superframe that virtio has no name for, gone with the error (Linux 6.18)
+	case syscall.EINVAL: // a superframe that virtio cannot describe; the kernel has dropped it (Linux 6.18)
 		b.Shrink(0)
 		f.Drop = frame.BadHeader
 		return 0, 0
@@ -52,8 +52,8 @@ func (q *packetQueue) next(fd uintptr, b *frame.Batch, f *frame.Frame) (int, sys
 	return n, 0
 }
 
-// single says whether f, of which there is no virtio header, can be a single frame. One whose
-// checksum is unfinished is marked so.
+// single checks that f, which has no virtio header, can be a single frame, and marks an incomplete
+// checksum.
 func (p *Packet) single(f *frame.Frame, aux *sys.PacketAux) frame.Reason {
 	longest := p.MTU(0)
 	if aux.VLAN {

@@ -11,13 +11,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/ring"
 )
 
-// ErrFull is returned by [Pipe.Send] when the switch has not yet read what was
-// sent before. The frame is lost, as on a full network card; send it again later
-// or not at all.
+// ErrFull is returned by [Pipe.Send] if the queue is full because the switch has not read it yet. The
+// frame is lost, as on a network card.
 var ErrFull = errors.New("port: queue is full")
 
-// DefaultMTU is the longest frame of a port that is not told otherwise: 1500
-// bytes behind an Ethernet header.
+// DefaultMTU is the default length of the longest frame: 1500 bytes and an Ethernet header.
 const DefaultMTU = 1500 + ethLen
 
 // PipeConfig configures a [Pipe]. The zero value works.
@@ -27,13 +25,10 @@ type PipeConfig struct {
 	Queue int    // frames that may wait in each direction; 0 = 256
 }
 
-// A Pipe is a port whose far side is a Go program: what the program Sends comes
-// into the switch, and what the switch sends to the port is Received.
+// A Pipe is a port whose far side is a Go program: the program calls Send and Recv.
 //
-// Both directions are bounded. Frames are copied, so both sides keep theirs. An
-// idle Pipe holds no packet memory. A Pipe blocks only on a sync.Cond: under
-// testing/synctest a goroutine that waits in Recv or in the port's Read is durably
-// blocked.
+// Both queues are bounded. Frames are copied. An idle Pipe holds no packet memory. Under testing/synctest
+// a goroutine that waits in Recv or in Read is durably blocked.
 type Pipe struct {
 	name string
 	mtu  int
@@ -41,7 +36,7 @@ type Pipe struct {
 	out  *ring.Ring[struct{}] // switch to host
 }
 
-// NewPipe makes a Pipe. A nil cfg is the zero value.
+// NewPipe returns a Pipe. A nil cfg is the zero value.
 func NewPipe(cfg *PipeConfig) *Pipe {
 	var c PipeConfig
 	if cfg != nil {
@@ -56,9 +51,8 @@ func NewPipe(cfg *PipeConfig) *Pipe {
 	}
 }
 
-// Send hands the switch a copy of an Ethernet frame. It never waits: with a full
-// queue it returns [ErrFull], after Close [net.ErrClosed]. A frame longer than the
-// MTU and one VLAN tag is an error too, as it is on a kernel device.
+// Send sends a copy of an Ethernet frame to the switch. It never waits: it returns [ErrFull] if the queue
+// is full, and [net.ErrClosed] after Close. It fails if the frame is longer than the MTU and one VLAN tag.
 func (p *Pipe) Send(packet []byte) error {
 	if len(packet) > p.mtu+vlanLen {
 		return fmt.Errorf("port: %s: frame of %d bytes, longer than %d and a VLAN tag", p.name, len(packet), p.mtu)
@@ -72,9 +66,8 @@ func (p *Pipe) Send(packet []byte) error {
 	return nil
 }
 
-// Recv waits for the next frame the switch sends to this port and returns a copy
-// that is the caller's. The error is that of ctx when ctx ends first, and
-// [net.ErrClosed] after Close.
+// Recv waits for the next frame from the switch and returns a copy. The error is that of ctx if ctx ends
+// first, and [net.ErrClosed] after Close.
 func (p *Pipe) Recv(ctx context.Context) ([]byte, error) {
 	b, _, err := p.out.Take(ctx)
 	return b, err
@@ -83,31 +76,28 @@ func (p *Pipe) Recv(ctx context.Context) ([]byte, error) {
 // Name returns the configured name.
 func (p *Pipe) Name() string { return p.name }
 
-// MTU returns the longest frame the Pipe takes, in bytes from the destination MAC
-// on, a VLAN tag not counted.
+// MTU returns the configured length of the longest frame.
 func (p *Pipe) MTU(peer uint16) int { return p.mtu }
 
-// Readers returns the one receive queue: what the host side sent.
+// Readers returns the one receive queue, of the frames sent by Send.
 func (p *Pipe) Readers() []frame.Reader {
 	if p.in == nil {
-		return nil // not made by NewPipe: the switch refuses it
+		return nil // a zero Pipe: the switch refuses it
 	}
 	return []frame.Reader{pipeReader{p}}
 }
 
-// Writer returns a new transmit side. With the host side's queue full it drops
-// with [frame.PortFull]; after Close Write returns [net.ErrClosed].
+// Writer returns a Writer. If the queue of Recv is full it drops frames with [frame.PortFull]; after Close
+// Write returns [net.ErrClosed].
 func (p *Pipe) Writer(w int) frame.Writer { return pipeWriter{p} }
 
-// Pause makes Read return [frame.ErrPaused] until Resume. The host side is not
-// affected: it may Send until the queue is full.
+// Pause makes Read return [frame.ErrPaused] until Resume. Send works until the queue is full.
 func (p *Pipe) Pause() { p.in.Pause(true) }
 
 // Resume ends Pause.
 func (p *Pipe) Resume() { p.in.Pause(false) }
 
-// Close makes every call return [net.ErrClosed], calls that wait included, and
-// forgets the frames on the way.
+// Close makes every call return [net.ErrClosed], calls that wait included, and discards the queues.
 func (p *Pipe) Close() error {
 	p.in.Close()
 	p.out.Close()

@@ -18,18 +18,16 @@ import (
 type RWCConfig struct {
 	Name string // for messages and dumps; default "rwc"
 	MTU  int    // longest frame in bytes from the destination MAC on, a VLAN tag not counted; 0 = DefaultMTU
-	IP   bool   // frames are IP packets, as those of a TUN, and the MTU is theirs; 0 = 1500
+	IP   bool   // frames are IP packets, as on a TUN, and MTU is the longest packet; 0 = 1500
 }
 
 // An RWC is a port made of an [io.ReadWriteCloser] that carries one Ethernet frame, or
 // one IP packet, in each Read and each Write: a water.Interface, a connected Unix
 // datagram or seqpacket socket, a QUIC datagram stream.
 //
-// It costs more than the ports that know their descriptor: one frame a batch, and
-// a goroutine that waits in Write when the other side does. A Writer of the
-// switch must not wait, so put a bounded queue in front of a ReadWriteCloser that
-// can block in Write, or it holds up the worker that sends to it. An RWC is no
-// Pauser: a Read of an unknown kind cannot be called back without closing it.
+// It is slower than ports that use their descriptor: one frame per batch. A Writer of the switch must
+// not wait: if Write of the ReadWriteCloser may block, put a [Buffered] in front. An RWC cannot be paused,
+// since only Close ends a Read that waits.
 type RWC struct {
 	name   string
 	mtu    int
@@ -41,10 +39,9 @@ type RWC struct {
 	mu sync.Mutex // held during Write: an io.Writer may not be safe for concurrent use
 }
 
-// FromReadWriteCloser makes a port of rwc, which belongs to the port from here on.
-// A nil cfg is the zero value. It must be safe to call rwc's Read, Write and Close
-// at once, as it is for a [net.Conn] and an [os.File], and Close must make a Read
-// that waits return. Of nil it makes a port whose Read fails.
+// FromReadWriteCloser returns a port that reads and writes rwc, and closes it when it is closed. A nil
+// cfg is the zero value. It must be safe to call Read, Write and Close of rwc at once, as for a [net.Conn]
+// and an [os.File], and Close must end a Read that waits. If rwc is nil, every Read of the port fails.
 func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
 	var c RWCConfig
 	if cfg != nil {
@@ -74,18 +71,17 @@ func (r *RWC) Name() string { return r.name }
 // destination MAC on, a VLAN tag not counted, or of the longest IP packet.
 func (r *RWC) MTU(peer uint16) int { return r.mtu }
 
-// Readers returns the one receive queue. It hands over a frame longer than the MTU
-// and a VLAN tag with Drop set to [frame.TooBig], and what should be an IP packet and
-// is none with [frame.BadKind]. When the other side ends, Read returns an error that
-// wraps [io.EOF].
+// Readers returns the one receive queue. Drop of a frame longer than the MTU and a VLAN tag is
+// [frame.TooBig], and of a packet that is not IP, on a port of IP packets, [frame.BadKind]. At the end of
+// the stream Read returns an error that wraps [io.EOF].
 func (r *RWC) Readers() []frame.Reader {
 	if r.rwc == nil {
-		return nil // not made by FromReadWriteCloser: the switch refuses it
+		return nil // a zero RWC: the switch refuses it
 	}
 	return []frame.Reader{&r.reader}
 }
 
-// Offloads returns none.
+// Offloads returns frame.IPOnly for a port of IP packets, else 0.
 func (r *RWC) Offloads() frame.Offloads {
 	if r.ip {
 		return frame.IPOnly
@@ -105,7 +101,7 @@ func (r *RWC) Close() error {
 	return r.rwc.Close()
 }
 
-// over returns what the port says when rwc says err.
+// over returns the error of the port for an error of rwc.
 func (r *RWC) over(err error) error {
 	if r.closed.Load() {
 		return net.ErrClosed
@@ -118,10 +114,10 @@ func (r *RWC) over(err error) error {
 	return fmt.Errorf("port: %s: %w", r.name, err)
 }
 
-// noRWC stands for an io.ReadWriteCloser that is none.
+// noRWC stands for a nil io.ReadWriteCloser.
 type noRWC struct{}
 
-var errNoRWC = errors.New("there is no ReadWriteCloser")
+var errNoRWC = errors.New("the ReadWriteCloser is nil")
 
 func (noRWC) Read([]byte) (int, error)  { return 0, errNoRWC }
 func (noRWC) Write([]byte) (int, error) { return 0, errNoRWC }
