@@ -67,7 +67,7 @@ type Config struct {
 	// SendBuffer is the size to ask for, in bytes, of the buffer of all Senders together, up to 1 GiB; 0 means 4 MiB.
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
-	// BusyPoll is how long a queue that found no packet asks again before it sleeps, at most 1 ms; 0 = not at all.
+	// BusyPoll is how long a queue that found no packet asks again before it sleeps, at most 1 ms; by default it does not.
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
 	// Control, when not nil, is called for every socket, receiving and sending, before it is
