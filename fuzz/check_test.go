@@ -37,7 +37,7 @@ func (r *rig) enter(e entering) {
 			break
 		}
 		tag, e.data = binary.BigEndian.Uint32(b[4:])>>8, b[encap.VXLANLen:]
-		e.seg = slices.Index(vnis[:], frame.VNI(tag))
+		e.seg = slices.Index(r.vnis[:], frame.VNI(tag))
 	case e.port != tunPort:
 		if len(b) >= 18 && binary.BigEndian.Uint16(b[12:]) == 0x8100 {
 			tag = uint32(binary.BigEndian.Uint16(b[14:]) & 0xfff)
@@ -76,7 +76,7 @@ func (r *rig) left(o leaving) {
 	case o.port == farPort && o.tag == farVNI:
 		return // to a next hop that numbers networks its own way
 	case o.port == farPort:
-		seg = slices.Index(vnis[:], frame.VNI(o.tag))
+		seg = slices.Index(r.vnis[:], frame.VNI(o.tag))
 	case o.port < tunPort:
 		seg = slices.IndexFunc(vlans[:], func(v [3]uint32) bool { return v[o.port] == o.tag })
 	}

@@ -127,21 +127,21 @@ func (r *rig) bounds(st *vswitch.Stats) {
 		c := &r.set.segments[i].vsi
 		n := x.vsi.FDB().Stats().LearnedEntries
 		if all += n; n > limit(c) {
-			r.errorf("VSI %d: %d MACs, limit %d", vnis[i], n, limit(c))
+			r.errorf("VSI %d: %d MACs, limit %d", r.vnis[i], n, limit(c))
 		}
 		for e := range x.vsi.FDB().All() {
-			if e.MAC.IsGroup() || e.MAC.IsZero() {
-				r.errorf("VSI %d: %v", vnis[i], e.MAC)
+			if e.MAC.IsGroup() && e.Origin == fdb.OriginLearned || e.MAC.IsZero() {
+				r.errorf("VSI %d: %v", r.vnis[i], e.MAC)
 			}
 		}
 		if x.table != nil {
 			if s := x.table.Stats(); s.Snooped > 8 {
-				r.errorf("VSI %d: %d neighbours", vnis[i], s.Snooped)
+				r.errorf("VSI %d: %d neighbours", r.vnis[i], s.Snooped)
 			}
 		}
 		if x.iface != nil {
 			if s := x.iface.Stats(); s.Waiting > 4096 {
-				r.errorf("VSI %d: %d are waited for", vnis[i], s.Waiting)
+				r.errorf("VSI %d: %d are waited for", r.vnis[i], s.Waiting)
 			}
 		}
 	}

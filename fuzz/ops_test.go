@@ -1,19 +1,13 @@
 package fuzz
 
 import (
-	"errors"
 	"net/netip"
 	"slices"
 	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/l3"
-	"github.com/vxswitch/vxswitch/policy"
-	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/vtep"
 )
 
 const (
@@ -25,6 +19,14 @@ const (
 
 // settle waits until nothing moves any more.
 func (r *rig) settle() { synctest.Wait() }
+
+// frameOf makes a frame, one that means nothing while a model follows.
+func (r *rig) frameOf(d *draw) []byte {
+	if r.g != nil {
+		return r.plainFrame(d)
+	}
+	return frameOf(d)
+}
 
 // An op is one thing that happens. Packets come first, and most often.
 var ops = []func(r *rig, d *draw){
@@ -38,7 +40,12 @@ var ops = []func(r *rig, d *draw){
 }
 
 func (r *rig) play(d *draw) {
-	for range maxOps {
+	ops := ops
+	if r.g != nil {
+		ops = plainOps
+		r.agree()
+	}
+	for r.played = range maxOps {
 		if len(d.in) == 0 || r.closed || r.t.Failed() {
 			return
 		}
@@ -51,6 +58,10 @@ func (r *rig) play(d *draw) {
 		r.mu.Lock()
 		r.entered = r.entered[:0]
 		r.mu.Unlock()
+		if r.g != nil && !r.closed {
+			r.g.pass(time.Since(r.began))
+			r.agree()
+		}
 	}
 }
 
@@ -70,16 +81,31 @@ func (r *rig) local(port int, ps ...packet) {
 	for _, x := range ps {
 		r.enter(entering{port: port, data: x.data, kind: x.kind})
 	}
-	if r.give(p.feed, ps...) {
+	given := r.give(p.feed, ps...)
+	if given {
 		p.entered += uint64(len(ps))
+	}
+	if r.g != nil {
+		in := r.g.ports[port]
+		if given != (in != nil) {
+			r.errorf("port %d is read: %v", port, given)
+		}
+		for _, x := range ps {
+			if in != nil {
+				r.g.fromHost(in, x.data)
+			}
+		}
 	}
 }
 
 func (r *rig) fromLocal(d *draw) {
 	port, n := d.under(4), 1+d.under(3)
+	if r.g != nil {
+		port = r.member(port)
+	}
 	var ps []packet
 	for range n {
-		b := frameOf(d)
+		b := r.frameOf(d)
 		if port == tunPort {
 			ps = append(ps, bare(b))
 			continue
@@ -89,6 +115,12 @@ func (r *rig) fromLocal(d *draw) {
 			tag = []uint32{10, 20, 30}[k-1]
 		} else if port == 2 {
 			tag = vlans[d.under(2)][2]
+		}
+		if r.g != nil {
+			if v := vlans[d.under(2)][port]; v != noVLAN && d.under(8) != 7 {
+				tag = v
+			}
+			tag |= pick[uint32](d, 0, 0, 0, 0x2000) // a priority
 		}
 		ps = append(ps, packet{data: tagged(b, tag)})
 	}
@@ -107,18 +139,33 @@ func bare(b []byte) packet {
 
 func (r *rig) rawFrame(d *draw) {
 	port := d.under(4)
-	p := packet{data: slices.Clone(d.bytes(int(d.word()) % 2000))}
+	p := packet{data: r.raw(d)}
+	if r.g != nil {
+		port = r.member(port)
+	}
 	if port == tunPort {
 		p.kind = frame.Kind(1 + d.under(2))
 	}
 	r.local(port, p)
 }
 
+// raw is bytes of the input as they are.
+func (r *rig) raw(d *draw) []byte {
+	if r.g == nil {
+		return slices.Clone(d.bytes(int(d.word()) % 2000))
+	}
+	b := slices.Clone(d.bytes(int(d.word()) % 40))
+	for at := 12; at < len(b); at += 2 { // no type of IP, wherever one may be
+		b[at] |= 1
+	}
+	return b
+}
+
 // superframe is one with what a device says of it, true or not.
 func (r *rig) superframe(d *draw) {
 	port := d.under(4)
 	g := frame.GSO{Flags: d.byte() & 1, Type: frame.GSOType(d.under(6)), Size: d.word() % 1500, CsumStart: uint16(d.byte()), CsumOffset: uint16(d.byte())}
-	b := frameOf(d)
+	b := r.frameOf(d)
 	if d.flag() { // true
 		g = frame.GSO{Flags: frame.NeedsCsum, Size: 1 + g.Size%700}
 		v6 := len(b) > 60 && b[12] == 0x86
@@ -146,14 +193,27 @@ func (r *rig) wire(ps ...packet) {
 		x := entering{port: farPort, data: ps[i].data, kind: ps[i].kind, from: ps[i].outer.Src}
 		r.enter(x)
 	}
-	if r.give(r.under.feed, ps...) {
-		r.under.entered += uint64(len(ps))
+	u := r.under
+	if r.under6 != nil && !ps[0].outer.Src.Is4() {
+		u = r.under6
+	}
+	given := r.give(u.feed, ps...)
+	if given {
+		u.entered += uint64(len(ps))
+	}
+	if r.g != nil && given != (r.g.ports[farPort] != nil) {
+		r.errorf("the VTEP is read: %v", given)
+	}
+	for i := range ps {
+		if r.g != nil && given {
+			r.g.fromWire(ps[i].outer.Src.AddrPort().Addr(), ps[i].data)
+		}
 	}
 }
 
 func (r *rig) source(d *draw) frame.Outer {
 	n := d.byte()
-	src, _ := frame.EndpointFrom(netip.AddrPortFrom(peerAddr(1+int(n&7)).Addr(), 50000))
+	src, _ := frame.EndpointFrom(netip.AddrPortFrom(r.peerAddr(1+int(n&7)).Addr(), 50000))
 	return frame.Outer{Src: src, TOS: n >> 6, TTL: 64}
 }
 
@@ -162,8 +222,8 @@ func (r *rig) fromWire(d *draw) {
 	var ps []packet
 	for range n {
 		outer, how := r.source(d), d.byte()
-		b := frameOf(d)
-		vni := []frame.VNI{vnis[0], vnis[1], ipVNI, 77}[how&3]
+		b := r.frameOf(d)
+		vni := []frame.VNI{r.vnis[0], r.vnis[1], ipVNI, 77}[how&3]
 		h := make([]byte, encap.VXLANLen, encap.VXLANLen+len(b))
 		p := packet{outer: outer, tight: how&4 != 0}
 		switch r.set.tunnel.Type {
@@ -201,272 +261,21 @@ func (r *rig) rawDatagram(d *draw) {
 	if r.set.tunnel.Type == encap.TypeIPIP {
 		p.kind = frame.Kind(1 + d.under(2))
 	}
-	p.data = slices.Clone(d.bytes(int(d.word()) % 2000))
+	p.data = r.raw(d)
 	r.wire(p)
 }
 
 func (r *rig) inject(d *draw) {
 	x := r.segs[d.under(2)]
-	f := frame.Make(frameOf(d))
+	f := frame.Make(r.frameOf(d))
 	if x == nil {
 		return
 	}
 	r.enter(entering{port: noPort, data: f.Bytes()})
-	r.sw.Inject(x.vsi, &f)
-}
-
-func (r *rig) pass(d *draw) {
-	s := pick(d, 1, 1, 2, 5, 11, 31, 301)
-	if r.spent += s; r.spent <= maxSpent {
-		time.Sleep(time.Duration(s) * time.Second)
-	}
-}
-
-func (r *rig) flush(d *draw) {
-	x, port := r.segs[d.under(2)], d.under(5)
-	switch d.under(4) {
-	case 0:
-		r.sw.Flush()
-	case 1:
-		if x != nil {
-			x.vsi.Flush()
+	if ok := r.sw.Inject(x.vsi, &f); r.g != nil {
+		if !ok {
+			r.errorf("nothing more is injected")
 		}
-	case 2:
-		if port == farPort {
-			_ = r.sw.FlushPort(r.vtep)
-		} else {
-			_ = r.sw.FlushPort(r.ports[port])
-		}
-	default:
-		if x != nil && x.at[farPort] != nil {
-			r.sw.FlushPeer(x.at[farPort].Dest(uint16(d.byte())))
-		}
-	}
-}
-
-func (r *rig) detach(d *draw) {
-	x, port := r.segs[d.under(2)], d.under(5)
-	if x == nil || x.at[port] == nil {
-		return
-	}
-	r.remember()
-	r.must(x.at[port].Detach())
-	x.at[port] = nil
-	r.forget()
-}
-
-func (r *rig) reattach(d *draw) { r.attach(d.under(2), d.under(5)) }
-
-func (r *rig) configure(d *draw) {
-	i := d.under(2)
-	c := r.set.segments[i].vsi
-	drawVSI(&c, d)
-	x := r.segs[i]
-	if x == nil {
-		return
-	}
-	c.Refuse, c.Slots = r.set.segments[i].vsi.Refuse, x.slots
-	if d.flag() {
-		c.Slots = vswitch.Slots{Gateway: x.slots.Gateway}
-	}
-	if before := &r.set.segments[i].vsi; limit(&c) < limit(before) {
-		c.MaxMACs = before.MaxMACs // what is over a lowered limit stays until it ages
-	}
-	r.set.segments[i].vsi = c
-	r.must(x.vsi.Configure(c))
-}
-
-func (r *rig) reconfigure(d *draw) {
-	x, port := r.segs[d.under(2)], d.under(5)
-	var c vswitch.AttachConfig
-	drawAttachment(&c, d, port == farPort)
-	if x == nil || x.at[port] == nil {
-		return
-	}
-	c.KeepOpen = x.cfg[port].KeepOpen
-	x.cfg[port] = c
-	r.must(x.at[port].Configure(c))
-}
-
-func (r *rig) setFlood(d *draw) {
-	vni := vnis[d.under(2)]
-	var list []netip.AddrPort
-	for range d.under(5) {
-		if b := d.byte(); b&128 != 0 {
-			list = append(list, netip.AddrPortFrom(netip.AddrFrom4([4]byte{239, 1, 1, b & 3}), 0))
-		} else {
-			list = append(list, peerAddr(1+int(b%8)))
-		}
-	}
-	if r.set.tunnel.Type != encap.TypeIPIP {
-		r.delisted = true
-		_ = r.vtep.SetFlood(vni, list...)
-	}
-}
-
-func (r *rig) peers(d *draw) {
-	b, n := d.byte(), d.byte()
-	how, ipip := int(b&3), r.set.tunnel.Type == encap.TypeIPIP
-	if ipip && how != 0 {
-		how = 3
-	}
-	if b&128 != 0 {
-		how += 4
-	}
-	switch vni := vnis[n>>7]; how {
-	case 4:
-		r.delisted = true
-		r.mustOpen(r.vtep.SetLocal(peerAddr(1 + int(n&7)).Addr()))
-	case 5:
-		if err := r.vtep.Allow(vni, peerAddr(1+int(n&7))); !errors.Is(err, vtep.ErrNotOpen) {
-			r.mustOpen(err)
-		}
-	case 6:
-		r.delisted = true
-		r.vtep.Disallow(vni, peerAddr(1+int(n&7)))
-	case 0:
-		_, _ = r.vtep.AddPeer(r.peer(2 + int(n&7)))
-	case 1:
-		r.delisted = true
-		r.vtep.DeletePeer(uint16(n & 15))
-	case 2:
-		if k, err := r.vtep.AddPeer(r.peer(2 + int(n&3))); err == nil {
-			_, _ = r.vtep.Group(k, uint16(1+n>>4))
-		}
-	default:
-		h := r.set.tunnel.Header
-		h.TTL = vtep.Value(1 + int(n)%255)
-		p := vtep.PeerConfig{Address: peerAddr(1 + int(n&7)).Addr(), Header: h}
-		if !ipip {
-			p.Port = uint16(n >> 4 & 1)
-		}
-		r.mustOpen(r.vtep.SetPeers([]vtep.PeerConfig{p}))
-	}
-}
-
-func (r *rig) entry(d *draw) {
-	x, mac, port := r.segs[d.under(2)], hostMAC(d.under(14)), d.under(5)
-	flags := pick(d, fdb.Static, fdb.Control, fdb.Control|fdb.Sticky, fdb.Filter, fdb.Control|fdb.Override)
-	peer := uint16(d.under(4))
-	if x == nil {
-		return
-	}
-	switch {
-	case flags == fdb.Filter && d.flag():
-		x.vsi.FDB().Delete(mac)
-	case x.at[port] == nil:
-		_ = x.vsi.FDB().Set(mac, 0, flags)
-	case port == farPort:
-		_ = x.vsi.FDB().Set(mac, x.at[port].Dest(peer), flags)
-	default:
-		_ = x.vsi.FDB().Set(mac, x.at[port].Dest(0), flags)
-	}
-}
-
-// networkError is one that the underlay tells of.
-func (r *rig) networkError(d *draw) {
-	to, mtu := r.source(d).Src.WithPort(r.under.LocalAddr().Port()), int(d.word())
-	unreachable := d.flag()
-	quoted := slices.Clone(d.bytes(d.under(128)))
-	if unreachable && r.under.unreachable != nil {
-		r.under.unreachable(to, quoted)
-	} else if !unreachable {
-		r.under.path(to, mtu, quoted)
-	}
-}
-
-func (r *rig) policyUpdate(d *draw) {
-	k, n := d.under(len(policies)), d.byte()
-	if r.policy == nil {
-		return
-	}
-	if c := policies[k]; c != nil {
-		r.must(r.policy.Update(c))
-	}
-	p := netip.PrefixFrom(addr4(1, int(n&15)), 32)
-	if n&16 != 0 {
-		_ = r.policy.AddToSet("some", p)
-	} else {
-		_ = r.policy.DeleteFromSet("some", p)
-	}
-	for _, x := range r.segs {
-		if x != nil && x.guard != nil && n&32 != 0 {
-			r.must(x.guard.Update(&policy.GuardConfig{Addrs: []netip.Prefix{p}, Tunnels: n&64 != 0}))
-		}
-	}
-}
-
-func (r *rig) routes(d *draw) {
-	n, k := d.under(12), d.under(4)
-	if r.vrf == nil {
-		return
-	}
-	p := netip.PrefixFrom(addr4(n, 0), 24)
-	switch k {
-	case 0:
-		r.vrf.Delete(p)
-	case 1:
-		_ = r.vrf.Add(l3.Route{Prefix: p})
-	case 2:
-		_ = r.vrf.Add(l3.Route{Prefix: p, Via: []l3.NextHop{{Interface: r.toIP}}})
-	default:
-		if r.pool != nil {
-			_ = r.pool.SetMode(modes[n%len(modes)])
-		}
-	}
-}
-
-// fill makes one way out full, or takes that back.
-func (r *rig) fill(d *draw) {
-	if port := d.under(5); port == farPort {
-		r.under.full = !r.under.full
-	} else {
-		r.ports[port].full = !r.ports[port].full
-	}
-}
-
-func (r *rig) tracing(d *draw) {
-	if r.trace != nil && d.flag() {
-		r.trace.Close()
-		r.trace = nil
-		return
-	}
-	var err error
-	r.trace, err = r.sw.Trace(vswitch.TraceConfig{Every: d.under(3), MAC: pick(d, frame.MAC{}, hostMAC(1)), Buffer: 8})
-	r.must(err)
-}
-
-func (r *rig) limits(d *draw) {
-	r.must(r.sw.Configure(vswitch.Config{MaxMACs: d.under(20), Injected: 64}))
-	r.set.maxMACs = 0 // those beyond a lowered limit stay until they age
-}
-
-// leave deletes a segment, fails a port or closes the switch.
-func (r *rig) leave(d *draw) {
-	i, how := d.under(2), d.under(8)
-	x := r.segs[i]
-	switch {
-	case how == 0:
-		r.closed = true
-		r.must(r.sw.Close())
-	case how < 3:
-		r.remember()
-		port := d.under(4)
-		r.ports[port].Close()
-		r.settle()
-		for _, x := range r.segs {
-			if x != nil {
-				x.at[port] = nil
-			}
-		}
-		r.forget()
-	case x != nil:
-		r.remember()
-		if x.iface != nil {
-			r.must(x.iface.Close())
-		}
-		r.must(x.vsi.Delete())
-		r.segs[i] = nil
-		r.forget()
+		r.g.inject(x.vsi.VNI(), f.Bytes())
 	}
 }

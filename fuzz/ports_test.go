@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -27,6 +28,7 @@ type localPort struct {
 	got     atomic.Uint64 // workers write at once
 }
 
+func (p *localPort) Name() string             { return portName(p.id) }
 func (p *localPort) Readers() []frame.Reader  { return []frame.Reader{p.feed} }
 func (p *localPort) Writer(int) frame.Writer  { return p }
 func (p *localPort) Offloads() frame.Offloads { return frame.OffloadAll }
@@ -45,10 +47,20 @@ func (p *localPort) Write(out []frame.Out) error {
 			o.Drop = frame.TooBig
 		default:
 			p.got.Add(1)
+			p.r.record(p.id, onPort(o.Tag, o.F.Bytes()))
 		}
 		p.r.left(leaving{port: p.id, tag: o.Tag, kind: o.F.Kind, data: o.F.Bytes()})
 	}
 	return nil
+}
+
+// record keeps for the model what leaves.
+func (r *rig) record(port int, what string) {
+	if r.g != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.out[port] = append(r.out[port], what)
+	}
 }
 
 // An underlay is likewise one; of a VTEP for IP it hands out packets without a header.
@@ -58,14 +70,13 @@ type underlay struct {
 	mtu  int
 	full bool
 
-	local       atomic.Pointer[netip.Addr] // nil: ownAddr
+	own         netip.AddrPort
+	local       atomic.Pointer[netip.Addr] // in place of own, nil for that
 	path        func(frame.Endpoint, int, []byte)
 	unreachable func(frame.Endpoint, []byte)
 	entered     uint64
 	joined      map[netip.Addr]bool // multicast groups
 }
-
-var ownAddr = netip.MustParseAddrPort("192.0.2.1:4789")
 
 func (u *underlay) Readers() []frame.Reader                     { return []frame.Reader{u.feed} }
 func (u *underlay) Sender(int) frame.Sender                     { return u }
@@ -75,7 +86,7 @@ func (u *underlay) Unreachable(f func(frame.Endpoint, []byte))  { u.unreachable 
 
 // LocalAddr is without a port where there is no UDP.
 func (u *underlay) LocalAddr() netip.AddrPort {
-	a := ownAddr
+	a := u.own
 	if l := u.local.Load(); l != nil {
 		a = netip.AddrPortFrom(*l, a.Port())
 	}
@@ -121,7 +132,7 @@ func (u *underlay) Send(ds []frame.Datagram) error {
 		for k, to := range d.To {
 			// A peer by itself that has the address since a move is the user's business.
 			self := to.AddrPort().Addr() == u.LocalAddr().Addr() && (len(d.To) > 1 || u.local.Load() == nil)
-			if !to.Is4() || self {
+			if to.Is4() != u.own.Addr().Is4() || self {
 				u.r.errorf("a datagram to %v", to)
 			}
 			for _, other := range d.To[:k] {
@@ -130,6 +141,9 @@ func (u *underlay) Send(ds []frame.Datagram) error {
 				}
 			}
 			u.r.emitted.Add(int64((len(b) + size - 1) / size))
+			for p := range slices.Chunk(b, size) {
+				u.r.record(farPort, onWire(to.AddrPort().Addr(), p))
+			}
 		}
 		for ; len(b) > 0; b = b[min(size, len(b)):] {
 			u.r.sent(b[:min(size, len(b))], d)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
@@ -19,9 +20,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// vnis are the segments of hosts; ipVNI is the one that has only a gateway and a port for IP.
-var vnis = [2]frame.VNI{100, 200}
-
+// ipVNI is the segment that has only a gateway and a port for IP.
 const ipVNI frame.VNI = 300
 
 // farVNI is what one of the peers calls it.
@@ -52,8 +51,11 @@ type rig struct {
 	closed  bool
 	trace   *vswitch.Trace
 	events  *vswitch.Events
+	g       *golden      // nil: laws alone
+	vnis    [2]frame.VNI // of the segments of hosts
 	ports   [4]*localPort
 	under   *underlay
+	under6  *underlay // of the other family, if there are two
 	vtep    *vtep.VTEP
 	gateway *l3.Gateway
 	vrf     *l3.VRF
@@ -62,6 +64,8 @@ type rig struct {
 	policy  *policy.Policy
 	segs    [2]*segment
 	spent   int // seconds
+	played  int // operations
+	began   time.Time
 
 	delisted bool // peers that were listed count as learned until they are forgotten
 
@@ -70,6 +74,11 @@ type rig struct {
 
 	mu      sync.Mutex
 	entered []entering // that may still come out
+
+	// For the model, since the last comparison; names are by number, of ports that are gone too.
+	out   map[int][]string
+	seen  []event
+	names map[uint16]string
 }
 
 type segment struct {
@@ -104,11 +113,16 @@ func (r *rig) mustOpen(err error) {
 }
 
 func newRig(t *testing.T, s settings) *rig {
-	r := &rig{t: t, set: s, done: make(chan struct{})}
+	r := &rig{t: t, set: s, done: make(chan struct{}), vnis: s.vnis, out: map[int][]string{}, names: map[uint16]string{0: "switch"}, began: time.Now()}
+	if s.plain {
+		r.g = newGolden(&s)
+	}
 	var err error
 	r.sw, err = vswitch.New(&vswitch.Config{MaxMACs: s.maxMACs, Injected: 64})
 	r.must(err)
-	r.events = r.sw.Events()
+	if r.events = r.sw.Events(); s.plain {
+		go r.watch()
+	}
 	r.makeVTEP()
 	for i := range r.ports {
 		r.plug(i)
@@ -138,35 +152,70 @@ func (r *rig) plug(i int) {
 }
 
 func (r *rig) makeVTEP() {
-	r.under = &underlay{feed: newFeed(), r: r, mtu: r.set.underMTU, joined: map[netip.Addr]bool{}}
-	var err error
-	r.vtep, err = vtep.New(&r.set.tunnel, r.under)
+	r.under = r.listen(r.set.own(0))
+	unders := []vtep.Underlay{r.under}
+	if r.set.families == 2 {
+		r.under6 = r.listen(r.set.own(1))
+		unders = append(unders, r.under6)
+	}
+	v, err := vtep.New(&r.set.tunnel, unders...)
 	r.must(err)
+	r.mu.Lock()
+	r.vtep = v
+	r.mu.Unlock()
 	if r.set.tunnel.Type == encap.TypeIPIP {
 		_, err = r.vtep.AddPeer(r.peer(2))
 		r.must(err)
 		return
 	}
-	for _, vni := range vnis {
+	list := r.peerAddrs(r.set.listed)
+	if r.g != nil {
+		var own []netip.Addr
+		for i := range unders {
+			own = append(own, r.set.own(i).Addr())
+		}
+		r.g.open(own)
+	}
+	for _, vni := range r.vnis {
 		r.must(r.vtep.Open(uint32(vni)))
-		r.must(r.vtep.SetFlood(vni, peerAddrs(r.set.listed)...))
+		r.must(r.vtep.SetFlood(vni, list...))
 		r.vtep.Shut(uint32(vni)) // the list stays for who attaches it
+		if r.g != nil {
+			r.g.setFlood(vni, list)
+		}
 	}
 }
 
-func peerAddr(n int) netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}), 4789)
+func (r *rig) listen(own netip.AddrPort) *underlay {
+	return &underlay{feed: newFeed(), r: r, own: own, mtu: r.set.underMTU, joined: map[netip.Addr]bool{}}
+}
+
+// own is an address of the VTEP.
+func (s *settings) own(i int) netip.AddrPort {
+	if s.families == 1 || i == 1 {
+		return netip.MustParseAddrPort("[fd00::1]:4789")
+	}
+	return netip.MustParseAddrPort("192.0.2.1:4789")
+}
+
+// peerAddr is the address of a peer; 1 is the VTEP itself.
+func (r *rig) peerAddr(n int) netip.AddrPort {
+	a := netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})
+	if r.set.families == 1 || r.set.families == 2 && n%2 == 0 {
+		a = netip.AddrFrom16([16]byte{0: 0xfd, 15: byte(n)})
+	}
+	return netip.AddrPortFrom(a, 4789)
 }
 
 // peer is the address of a peer as the VTEP wants it.
 func (r *rig) peer(n int) netip.AddrPort {
-	return netip.AddrPortFrom(peerAddr(n).Addr(), r.under.LocalAddr().Port())
+	return netip.AddrPortFrom(r.peerAddr(n).Addr(), r.under.LocalAddr().Port())
 }
 
 // peerAddrs returns those of peers 2, 3, ...
-func peerAddrs(n int) (list []netip.AddrPort) {
+func (r *rig) peerAddrs(n int) (list []netip.AddrPort) {
 	for i := range n {
-		list = append(list, peerAddr(2+i))
+		list = append(list, r.peerAddr(2+i))
 	}
 	return list
 }
@@ -175,10 +224,10 @@ func (r *rig) makeSegment(i int) {
 	c, x := &r.set.segments[i], &segment{}
 	r.segs[i] = x
 	var err error
-	x.vsi, err = r.sw.VSI(vnis[i], &vswitch.VSIConfig{Refuse: c.vsi.Refuse})
+	x.vsi, err = r.sw.VSI(r.vnis[i]+r.set.shift, &vswitch.VSIConfig{Refuse: c.vsi.Refuse})
 	r.must(err)
 	if c.arp > 0 || c.gateway > 0 {
-		x.table, err = arp.NewTable(&arp.TableConfig{VNI: vnis[i], Limit: 8, PerDest: 4, Notify: r.sw.Notify})
+		x.table, err = arp.NewTable(&arp.TableConfig{VNI: r.vnis[i], Limit: 8, PerDest: 4, Notify: r.sw.Notify})
 		r.must(err)
 		cfg := arp.Config{
 			Table: x.table, Locate: x.vsi.FDB().Lookup, MAC: hostMAC(14), LocalOnly: c.localOnly, Miss: c.localOnly, Notify: r.sw.Notify,
@@ -206,8 +255,11 @@ func (r *rig) makeSegment(i int) {
 	r.makePolicy(i)
 	c.vsi.Slots = x.slots
 	r.must(x.vsi.Configure(c.vsi))
-	r.must(x.vsi.FDB().Set(hostMAC(9), 0, fdb.Static))
-	r.must(x.vsi.FDB().Set(hostMAC(8), 0, fdb.Filter))
+	if r.g != nil {
+		r.g.vsis[x.vsi.VNI()] = &gvsi{vni: x.vsi.VNI(), cfg: c.vsi, fdb: map[frame.MAC]*gentry{}}
+	}
+	r.set0(i, hostMAC(9), dest{port: noPort}, fdb.Static)
+	r.set0(i, hostMAC(8), dest{port: noPort}, fdb.Filter)
 	for port := range x.at {
 		r.attach(i, port)
 	}
@@ -216,7 +268,7 @@ func (r *rig) makeSegment(i int) {
 func (r *rig) makeInterface(i int) {
 	x, anycast := r.segs[i], r.set.segments[i].gateway == 2
 	cfg := l3.InterfaceConfig{
-		VNI: vnis[i], MAC: hostMAC(15), Neighbours: x.responder, Send: x.vsi.Send,
+		VNI: r.vnis[i], MAC: hostMAC(15), Neighbours: x.responder, Send: x.vsi.Send,
 		Addresses: []netip.Prefix{netip.PrefixFrom(addr4(1+i, 15), 24), netip.PrefixFrom(addr6(1+i, 15), 64)},
 	}
 	flags := fdb.Static
@@ -321,7 +373,7 @@ func (r *rig) makeRoutes() {
 		r.must(r.vrf.Add(routes...))
 	}
 	if r.pool, err = r.vrf.NewPool(l3.Always); err == nil {
-		_ = r.pool.Set(prefix(8)[0], l3.Node{Addr: peerAddr(2).Addr(), Tunnel: node(2), Direct: node(2)})
+		_ = r.pool.Set(prefix(8)[0], l3.Node{Addr: r.peerAddr(2).Addr(), Tunnel: node(2), Direct: node(2)})
 	}
 }
 
@@ -332,10 +384,13 @@ func (r *rig) attach(i, port int) {
 		return
 	}
 	var p vswitch.Port
-	tag, cfg := uint32(vnis[i]), s.far
+	tag, cfg := uint32(r.vnis[i]), s.far
 	if port == farPort {
-		if r.set.tunnel.Type == encap.TypeIPIP || isClosed(r.under.closed) {
+		switch {
+		case r.set.tunnel.Type == encap.TypeIPIP, isClosed(r.under.closed) && r.g == nil:
 			return
+		case isClosed(r.under.closed):
+			r.makeVTEP()
 		}
 		p = r.vtep
 	} else {
@@ -349,10 +404,18 @@ func (r *rig) attach(i, port int) {
 	}
 	a, err := x.vsi.AttachWith(p, tag, cfg)
 	if err != nil {
-		r.errorf("attach port %d to VNI %d: %v", port, vnis[i], err)
+		r.errorf("attach port %d to VNI %d: %v", port, r.vnis[i], err)
 		return
 	}
 	x.at[port], x.cfg[port] = a, cfg
+	r.names[a.Dest(0).Port()] = portName(port)
+	if r.g != nil {
+		mtu := 0
+		if port != farPort {
+			mtu = r.ports[port].mtu
+		}
+		r.g.attach(r.g.vsis[x.vsi.VNI()], port, mtu, tag, cfg)
+	}
 }
 
 // isClosed reports whether a channel is closed.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -20,6 +21,11 @@ type settings struct {
 	bare     bool // the far end of the gateway's segment for IP is a TUN
 	gso      bool // underlays take runs
 	segments [2]segmentSettings
+
+	plain    bool // a model follows: bridging in VXLAN, and nothing else
+	vnis     [2]frame.VNI
+	shift    frame.VNI // what a segment's own number differs by from its VNI
+	families int       // of the underlay: IPv4, IPv6, both
 }
 
 type segmentSettings struct {
@@ -62,6 +68,12 @@ func (s *settings) draw(d *draw) {
 	}
 	for i := range s.segments {
 		s.segments[i].harden(d)
+	}
+	if s.tunnel.Type == encap.TypeIPIP {
+		d.bytes(2) // what it has no use for
+	}
+	if s.vnis = [2]frame.VNI{100, 200}; d.flag() {
+		s.simplify(d)
 	}
 }
 

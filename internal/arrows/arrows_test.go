@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 	"bench/tool":    {},
 	"bench/growth":  {"bench/rig", "bench/tool", "encap", "fdb", "frame", "switch", "vtep"},
 
-	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/model": {}, "internal/lab/chaos": {}, // only tests
+	"bench": {}, "bench/soak": {}, "fuzz": {}, "internal/lab/kernel": {}, "internal/lab/overlap": {}, "internal/lab/chaos": {}, // only tests
 	"internal/mix/mixtest": {"internal/mix"},
 }
 

@@ -1,4 +1,4 @@
-package model
+package fuzz
 
 import (
 	"net/netip"
@@ -8,7 +8,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -32,7 +31,7 @@ func TestVNI0(t *testing.T) {
 	})
 }
 
-func sendRaw(t *testing.T, u *memory.Underlay, to netip.AddrPort, b []byte) {
+func sendRaw(t *testing.T, u vtep.Underlay, to netip.AddrPort, b []byte) {
 	e, err := frame.EndpointFrom(to)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package model
+package overlap
 
 import (
 	"fmt"
@@ -13,13 +13,12 @@ import (
 
 // A topology is what a seed says the fabric looks like at first.
 type topology struct {
-	seed    uint64
-	udp     uint16
-	nodes   []nodePlan
-	nets    []netPlan
-	hosts   int // numbered from firstHost on
-	plugs   []plugPlan
-	outside []netip.AddrPort
+	seed  uint64
+	udp   uint16
+	nodes []nodePlan
+	nets  []netPlan
+	hosts int // numbered from firstHost on
+	plugs []plugPlan
 }
 
 type nodePlan struct {
@@ -82,15 +81,6 @@ func plan(seed uint64) *topology {
 		t.nets = append(t.nets, p)
 	}
 	t.plugHosts(r)
-	for k := range 3 {
-		a := netip.AddrFrom4([4]byte{10, 0, 9, byte(k + 1)})
-		if families == 1 || families == 2 && one(r, 2) {
-			a = netip.MustParseAddr(fmt.Sprintf("fd00::9:%d", k+1))
-		}
-		t.outside = append(t.outside, netip.AddrPortFrom(a, t.udp))
-	}
-	// Another program on the address of a VTEP.
-	t.outside = append(t.outside, netip.AddrPortFrom(t.nodes[0].addrs[0], t.udp+1))
 	return t
 }
 
@@ -195,103 +185,64 @@ func (t *topology) reach(i, j int) (netip.Addr, bool) {
 	return found, found.IsValid()
 }
 
-func (t *topology) speaks(i int, a netip.Addr) bool {
-	for _, x := range t.nodes[i].addrs {
-		if x.Is4() == a.Is4() {
-			return true
-		}
-	}
-	return false
-}
-
-// floodList is a flood list for node i. Everybody lists the hub only, where there is
-// one, so that no frame has two ways.
-func (t *topology) floodList(r *rand.Rand, i, net int, messy bool) (to []netip.Addr) {
+// floodList is the flood list of node i. Everybody lists the hub only, where there is one, so
+// that no frame has two ways.
+func (t *topology) floodList(i, net int) (to []netip.Addr) {
 	hub := t.nets[net].hub
 	for j := range t.nodes {
-		if hub >= 0 && i != hub && j != hub || messy && one(r, 6) {
-			continue
-		}
-		if j == i {
-			if messy && one(r, 2) {
-				to = append(to, t.nodes[i].addrs...)
-			}
+		if j == i || hub >= 0 && i != hub && j != hub {
 			continue
 		}
 		if a, ok := t.reach(i, j); ok {
 			to = append(to, a)
 		}
 	}
-	if messy {
-		for _, o := range t.outside[:3] {
-			if one(r, 6) && t.speaks(i, o.Addr()) {
-				to = append(to, o.Addr())
-			}
-		}
-		if len(to) > 0 && one(r, 4) {
-			to = append(to, to[0])
-		}
-		r.Shuffle(len(to), func(a, b int) { to[a], to[b] = to[b], to[a] })
-	}
 	return to
 }
 
-// build makes the fabric and its model. A calm one has complete flood lists, without
-// anybody who is no VTEP, and ports that are kept.
-func (t *topology) build(queue int, calm bool) (*world, error) {
-	r := rand.New(rand.NewPCG(t.seed, 2))
-	w := &world{
-		t: t, l: newLab(t.udp, t.seed), place: map[int]*where{},
-		g: &golden{
-			port: t.udp, outside: map[netip.AddrPort]int{}, cut: map[[2]netip.Addr]bool{},
-			got: map[int][][]byte{}, wire: map[int][]string{},
-		},
+// vsiOf returns the number of the VSI that node i has for a network.
+func (t *topology) vsiOf(i, net int) frame.VNI {
+	if t.nets[net].vni == frame.MaxVNI {
+		return frame.MaxVNI
 	}
-	w.queue = queue
-	for i, p := range t.nodes {
+	return t.nets[net].vni + t.nodes[i].shift
+}
+
+// build makes the fabric. Ports have room for so many frames, and are kept.
+func (t *topology) build(queue int) (*lab, error) {
+	r := rand.New(rand.NewPCG(t.seed, 2))
+	l := newLab(t.udp, t.seed)
+	for _, p := range t.nodes {
 		cfg := vtep.Config{}
 		if p.listedOnly {
 			cfg.Peers = vtep.ListedOnly
 		}
-		if _, err := w.l.node(p.addrs, p.queues, cfg); err != nil {
-			return w, err
+		if _, err := l.node(p.addrs, p.queues, cfg); err != nil {
+			return l, err
 		}
-		w.g.nodes = append(w.g.nodes, &gnode{
-			name: fmt.Sprintf("node%d", i), addrs: p.addrs, listedOnly: p.listedOnly, listening: true,
-			vsis: map[frame.VNI]*gvsi{}, ports: map[int]*gport{}, added: map[netip.Addr]bool{}, flood: map[frame.VNI][]netip.Addr{},
-		})
-	}
-	for k, a := range t.outside {
-		if _, err := w.l.stranger(a); err != nil {
-			return w, err
-		}
-		w.g.outside[a] = k
 	}
 	for k, p := range t.nets {
 		for _, i := range p.members {
-			if err := w.attachTunnel(i, k, t.tunnelAttach(r, i, k)); err != nil {
-				return w, err
+			n := l.nodes[i]
+			if err := n.attach(t.vsiOf(i, k), p.cfg, vtepPort, uint32(p.vni), t.tunnelAttach(r, i, k)); err != nil {
+				return l, err
 			}
-			if err := w.setFlood(i, k, t.floodList(r, i, k, !calm)); err != nil {
-				return w, err
-			}
-		}
-	}
-	for i, n := range w.g.nodes { // what waits at two underlays would come in in any order
-		if len(n.addrs) == 2 && n.ports[vtepPort] == nil {
-			if err := w.attachTunnel(i, 0, t.tunnelAttach(r, i, 0)); err != nil {
-				return w, err
+			if err := n.vtep.SetFlood(p.vni, l.endpoints(t.floodList(i, k))...); err != nil {
+				return l, err
 			}
 		}
 	}
 	for _, p := range t.plugs {
-		p.cfg.KeepOpen = p.cfg.KeepOpen || calm
-		if err := w.attachHost(p.host, p.node, p.net, p.tag, p.cfg, 0); err != nil {
-			return w, err
+		if l.hosts[p.host] == nil {
+			l.hosts[p.host] = l.newHost(p.host, queue)
+		}
+		p.cfg.KeepOpen = true
+		if err := l.nodes[p.node].attach(t.vsiOf(p.node, p.net), t.nets[p.net].cfg, p.host, p.tag, p.cfg); err != nil {
+			return l, err
 		}
 	}
 	time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping
-	return w, nil
+	return l, nil
 }
 
 func (t *topology) String() string {

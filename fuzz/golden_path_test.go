@@ -1,15 +1,17 @@
-package model
+package fuzz
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // A passage is one frame inside one switch.
 type passage struct {
-	n    *gnode
 	in   *gatt // nil for the switch's own frames
 	v    *gvsi
 	from dest
@@ -19,8 +21,8 @@ type passage struct {
 
 func etherType(b []byte) uint16 { return binary.BigEndian.Uint16(b[12:]) }
 
-// fromHost is a frame on a host's port.
-func (g *golden) fromHost(n *gnode, p *gport, b []byte) {
+// fromHost is a frame on a local port.
+func (g *golden) fromHost(p *gport, b []byte) {
 	p.rx++
 	tag := uint32(0)
 	if len(b) >= 18 && etherType(b) == 0x8100 {
@@ -32,16 +34,16 @@ func (g *golden) fromHost(n *gnode, p *gport, b []byte) {
 		p.rxDrops[frame.UnknownVLAN]++
 		return
 	}
-	g.bridge(passage{n: n, in: a, v: a.vsi, from: dest{port: p.id}, b: b, t: &p.tally})
+	g.bridge(passage{in: a, v: a.vsi, from: dest{port: p.id}, b: b, t: &p.tally})
 }
 
-// fromWire is a datagram at a node's VTEP (RFC 7348, section 5).
-func (g *golden) fromWire(n *gnode, d datagram) {
-	p := n.ports[vtepPort]
+// fromWire is a datagram at the VTEP (RFC 7348, section 5).
+func (g *golden) fromWire(src netip.Addr, payload []byte) {
+	p := g.ports[farPort]
 	p.rx++
 	var a *gatt // of the VNI that the header names, whatever else is wrong
-	if len(d.payload) >= 8 && d.payload[0]&0x08 != 0 {
-		a = p.tagged(binary.BigEndian.Uint32(d.payload[4:]) >> 8)
+	if len(payload) >= 8 && payload[0]&0x08 != 0 {
+		a = p.tagged(binary.BigEndian.Uint32(payload[4:]) >> 8)
 	}
 	drop := func(r frame.Reason) {
 		p.rxDrops[r]++
@@ -49,19 +51,19 @@ func (g *golden) fromWire(n *gnode, d datagram) {
 			a.vsi.drops[r]++
 		}
 	}
-	if own, _ := n.addr(d.src); own == d.src {
+	if slices.Contains(g.addrs, src) {
 		drop(frame.OwnAddress)
 		return
 	}
-	if n.listedOnly && !n.listed(d.src) {
+	if g.listedOnly && !g.listed(src) {
 		drop(frame.UnknownPeer)
 		return
 	}
-	if len(d.payload) < 8 {
+	if len(payload) < 8 {
 		drop(frame.Short)
 		return
 	}
-	if d.payload[0]&0x08 == 0 {
+	if payload[0]&0x08 == 0 {
 		drop(frame.NoVNIFlag)
 		return
 	}
@@ -69,18 +71,18 @@ func (g *golden) fromWire(n *gnode, d datagram) {
 		drop(frame.UnknownVNI)
 		return
 	}
-	g.bridge(passage{n: n, in: a, v: a.vsi, from: dest{vtepPort, d.src}, b: d.payload[8:], t: &p.tally})
+	g.bridge(passage{in: a, v: a.vsi, from: dest{farPort, src}, b: payload[8:], t: &p.tally})
 }
 
 // inject is a frame the switch itself sends.
-func (g *golden) inject(n *gnode, vni frame.VNI, b []byte) {
-	n.own.rx++
-	v := n.vsis[vni]
+func (g *golden) inject(vni frame.VNI, b []byte) {
+	g.own.rx++
+	v := g.vsis[vni]
 	if v == nil {
-		n.own.rxDrops[frame.UnknownVNI]++
+		g.own.rxDrops[frame.UnknownVNI]++
 		return
 	}
-	g.bridge(passage{n: n, v: v, b: b, t: &n.own})
+	g.bridge(passage{v: v, from: dest{port: noPort}, b: b, t: &g.own})
 }
 
 func (x *passage) drop(r frame.Reason) {
@@ -128,7 +130,7 @@ func (g *golden) bridge(x passage) {
 	case e.filter:
 		x.drop(frame.Filtered)
 		return
-	case e.at.port == ownPort:
+	case e.at.port == noPort:
 		x.drop(frame.NoRoute) // there is no gateway
 		return
 	case e.at == x.from:
@@ -139,13 +141,13 @@ func (g *golden) bridge(x passage) {
 	switch {
 	case x.horizon(out):
 		x.drop(frame.SplitHorizon)
-	case len(x.b) > g.longest(x.n, out, e.at.peer):
+	case len(x.b) > g.longest(out, e.at.peer):
 		x.drop(frame.TooBig)
 	default:
 		x.t.forwarded++
-		if out.port.id == vtepPort {
+		if out.port.id == farPort {
 			out.port.tx++
-			g.tunnel(x.n, out.tag, e.at.peer, x.b)
+			g.tunnel(out.tag, e.at.peer, x.b)
 		} else {
 			g.toHost(out, x.b)
 		}
@@ -157,33 +159,33 @@ func (x *passage) horizon(out *gatt) bool {
 	return x.in != nil && out.group() != 0 && out.group() == x.in.group()
 }
 
-func (g *golden) longest(n *gnode, out *gatt, peer netip.Addr) int {
-	if out.port.id == vtepPort {
-		return n.mtu(peer)
+func (g *golden) longest(out *gatt, peer netip.Addr) int {
+	if out.port.id == farPort {
+		return g.longestTo(peer)
 	}
 	return out.port.mtu
 }
 
 // longestFlooded is what the most capable of those whom out floods to takes.
-func (g *golden) longestFlooded(n *gnode, out *gatt) (most int) {
-	if out.port.id == vtepPort {
-		for _, peer := range n.flood[frame.VNI(out.tag)] {
-			most = max(most, n.mtu(peer))
+func (g *golden) longestFlooded(out *gatt) (most int) {
+	if out.port.id == farPort {
+		for _, peer := range g.flooded[frame.VNI(out.tag)] {
+			most = max(most, g.longestTo(peer))
 		}
 	}
 	if most == 0 { // a host, or nobody
-		return g.longest(n, out, netip.Addr{})
+		return g.longest(out, netip.Addr{})
 	}
 	return most
 }
 
 // flood sends a copy to every member that may have one.
 func (g *golden) flood(x passage, dst frame.MAC) {
-	class, off := classUnknown, frame.UnknownUnicastOff
+	class, off := vswitch.UnknownUnicast, frame.UnknownUnicastOff
 	if dst == frame.Broadcast {
-		class, off = classBroadcast, frame.BroadcastOff
+		class, off = vswitch.Broadcast, frame.BroadcastOff
 	} else if dst[0]&1 != 0 {
-		class, off = classMulticast, frame.MulticastOff
+		class, off = vswitch.Multicast, frame.MulticastOff
 	}
 	if x.v.cfg.NoFlood&class != 0 {
 		x.drop(off)
@@ -198,20 +200,20 @@ func (g *golden) flood(x passage, dst frame.MAC) {
 		}
 		someone = true
 		switch {
-		case len(x.b) > g.longestFlooded(x.n, out):
+		case len(x.b) > g.longestFlooded(out):
 			x.dropOut(out, frame.TooBig)
-		case out.port.id != vtepPort:
+		case out.port.id != farPort:
 			g.toHost(out, x.b)
 		default:
 			copies, tooBig := 0, 0
-			for _, peer := range x.n.flood[frame.VNI(out.tag)] {
+			for _, peer := range g.flooded[frame.VNI(out.tag)] {
 				switch {
 				case back && peer == x.from.peer:
-				case len(x.b) > x.n.mtu(peer):
+				case len(x.b) > g.longestTo(peer):
 					tooBig++
 				default:
 					copies++
-					g.tunnel(x.n, out.tag, peer, x.b)
+					g.tunnel(out.tag, peer, x.b)
 				}
 			}
 			switch {
@@ -234,50 +236,15 @@ func (g *golden) flood(x passage, dst frame.MAC) {
 
 func (g *golden) toHost(out *gatt, b []byte) {
 	out.port.tx++
-	c := append([]byte(nil), b...)
-	if out.tag != 0 {
-		c = append(append(append([]byte(nil), b[:12]...), 0x81, 0, byte(out.tag>>8), byte(out.tag)), b[12:]...)
-	}
-	g.got[out.port.id] = append(g.got[out.port.id], c)
+	g.out[out.port.id] = append(g.out[out.port.id], onPort(out.tag, b))
 }
 
 // tunnel sends one copy over the network.
-func (g *golden) tunnel(n *gnode, vni uint32, to netip.Addr, b []byte) {
-	own, _ := n.addr(to)
+func (g *golden) tunnel(vni uint32, to netip.Addr, b []byte) {
 	head := []byte{8, 0, 0, 0, byte(vni >> 16), byte(vni >> 8), byte(vni), 0}
-	g.send(own, netip.AddrPortFrom(to, g.port), append(head, b...))
+	g.out[farPort] = append(g.out[farPort], onWire(to, append(head, b...)))
 }
 
-// send is the network: datagrams arrive in order, or are counted.
-func (g *golden) send(src netip.Addr, dst netip.AddrPort, payload []byte) {
-	if g.cut[[2]netip.Addr{src, dst.Addr()}] {
-		g.net.Cut++
-		return
-	}
-	if k, ok := g.outside[dst]; ok {
-		g.net.Delivered++
-		g.wire[k] = append(g.wire[k], onWire(src, payload))
-		return
-	}
-	for _, n := range g.nodes {
-		if own, ok := n.addr(dst.Addr()); ok && n.listening && own == dst.Addr() && dst.Port() == g.port {
-			g.net.Delivered++
-			g.queue = append(g.queue, datagram{src, n, payload})
-			return
-		}
-	}
-	g.net.NoListener++
-}
+func onPort(tag uint32, b []byte) string { return fmt.Sprintf("tag %d %x", tag, b) }
 
-// settle lets everything under way arrive.
-func (g *golden) settle() {
-	for len(g.queue) > 0 {
-		d := g.queue[0]
-		g.queue = g.queue[1:]
-		if d.to.ports[vtepPort] == nil {
-			d.to.waiting = append(d.to.waiting, d)
-			continue
-		}
-		g.fromWire(d.to, d)
-	}
-}
+func onWire(to netip.Addr, payload []byte) string { return fmt.Sprintf("%v: %x", to, payload) }

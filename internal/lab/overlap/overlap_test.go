@@ -1,8 +1,10 @@
-package model
+package overlap
 
 import (
 	"encoding/binary"
 	"errors"
+	"flag"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -11,7 +13,9 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -37,9 +41,33 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
+var (
+	oneSeed = flag.Int64("seed", -1, "run this seed only")
+	seeds   = flag.Uint64("seeds", 50, "how many seeds")
+)
+
+func eachSeed(t *testing.T, f func(t *testing.T, seed uint64)) {
+	for seed := range *seeds {
+		if *oneSeed >= 0 && seed != 0 {
+			break
+		}
+		if *oneSeed >= 0 {
+			seed = uint64(*oneSeed)
+		}
+		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			t.Parallel()
+			f(t, seed)
+		})
+	}
+}
+
+// queue is how many frames a host's port has room for: all that may come.
+const queue = 1 << 14
+
 // A crowd is the hosts of a fabric, each with a will of its own.
 type crowd struct {
-	*world
+	*lab
+	top     *topology
 	t       *testing.T
 	actors  map[int]*actor
 	frames  int // each host sends
@@ -69,16 +97,16 @@ func (a *actor) got() (n int) {
 }
 
 func overlap(t *testing.T, top *topology) {
-	w, err := top.build(1<<14, true)
-	defer w.l.close()
+	l, err := top.build(queue)
+	defer l.close()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crowd{world: w, t: t, actors: map[int]*actor{}, frames: 80, changes: 20}
+	c := &crowd{lab: l, top: top, t: t, actors: map[int]*actor{}, frames: 80, changes: 20}
 	if testing.Short() {
 		c.frames, c.changes = 40, 10
 	}
-	for i, n := range w.l.nodes { // so that no VTEP ever leaves
+	for i, n := range l.nodes { // so that no VTEP ever leaves
 		v, err := n.VSI(9999, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -90,24 +118,24 @@ func overlap(t *testing.T, top *topology) {
 	for _, p := range top.plugs {
 		a := c.actors[p.host]
 		if a == nil {
-			h := w.l.hosts[p.host]
+			h := l.hosts[p.host]
 			a = &actor{id: p.host, node: p.node, now: h, all: []*host{h}}
 			a.restless = top.seed%2 == 1 && p.host%2 == 0
 			a.wanders = a.restless && p.host%4 == 0
 			c.actors[p.host] = a
 		}
 		a.plugs = append(a.plugs, p)
-		a.members = append(a.members, w.l.nodes[p.node].atts[attKey{w.vsiOf(p.node, p.net), p.host}])
+		a.members = append(a.members, l.nodes[p.node].atts[attKey{top.vsiOf(p.node, p.net), p.host}])
 	}
 	c.run()
-	w.l.settle()
+	l.settle()
 	c.check()
 }
 
 func (c *crowd) run() {
 	var wg sync.WaitGroup
 	party := func(k uint64, do func(r *rand.Rand)) {
-		wg.Go(func() { do(rand.New(rand.NewPCG(c.world.t.seed, k))) })
+		wg.Go(func() { do(rand.New(rand.NewPCG(c.top.seed, k))) })
 	}
 	for id, a := range c.actors {
 		party(uint64(1000+id), func(r *rand.Rand) { c.talk(r, a) })
@@ -115,7 +143,7 @@ func (c *crowd) run() {
 			party(uint64(2000+id), func(r *rand.Rand) { c.roam(r, a) })
 		}
 	}
-	for i := range c.l.nodes {
+	for i := range c.nodes {
 		party(uint64(3000+i), func(r *rand.Rand) { c.administer(r, i) })
 	}
 	party(4000, c.cutLinks)
@@ -137,9 +165,9 @@ func (c *crowd) talk(r *rand.Rand, a *actor) {
 		p := pick(r, a.plugs...)
 		src := hostMAC(a.id)
 		if one(r, 15) {
-			src = hostMAC(firstHost + r.IntN(c.world.t.hosts))
+			src = hostMAC(firstHost + r.IntN(c.top.hosts))
 		}
-		dst := hostMAC(firstHost + r.IntN(c.world.t.hosts))
+		dst := hostMAC(firstHost + r.IntN(c.top.hosts))
 		switch r.IntN(8) {
 		case 0:
 			dst = frame.Broadcast
@@ -152,10 +180,10 @@ func (c *crowd) talk(r *rand.Rand, a *actor) {
 		b := append(append([]byte(nil), dst[:]...), src[:]...)
 		b = binary.BigEndian.AppendUint16(b, 0x88b5)
 		b = binary.BigEndian.AppendUint64(b, number)
-		b = binary.BigEndian.AppendUint32(b, uint32(c.world.t.nets[p.net].vni))
+		b = binary.BigEndian.AppendUint32(b, uint32(c.top.nets[p.net].vni))
 		b = append(b, make([]byte, 34+r.IntN(40))...)
 		if p.tag != 0 {
-			b = tagged(uint16(p.tag), b)
+			b = mem.Tagged(uint16(p.tag), b)
 		}
 		a.mu.Lock()
 		h := a.now
@@ -172,20 +200,20 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 	for range c.changes {
 		pause(r)
 		if one(r, 4) { // the port fails, and a new one comes
-			c.l.nodes[a.node].alone(func() {
+			c.nodes[a.node].alone(func() {
 				a.now.Close()
 				time.Sleep(time.Millisecond) // until the switch has noticed
 			})
-			h := c.l.newHost(a.id, 0, c.queue)
+			h := c.newHost(a.id, queue)
 			a.mu.Lock()
 			a.now, a.all = h, append(a.all, h)
 			a.mu.Unlock()
 		}
 		for _, m := range a.members {
-			c.l.nodes[a.node].alone(func() { m.Detach() }) // may have gone by itself
+			c.nodes[a.node].alone(func() { m.Detach() }) // may have gone by itself
 		}
 		if a.wanders {
-			a.node = r.IntN(len(c.l.nodes))
+			a.node = r.IntN(len(c.nodes))
 		}
 		pause(r)
 		for k, p := range a.plugs {
@@ -203,9 +231,9 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 func (c *crowd) attachAt(i int, p plugPlan, to vswitch.Port, cfg vswitch.AttachConfig) (*vswitch.Attachment, error) {
 	var a *vswitch.Attachment
 	var err error
-	c.l.nodes[i].alone(func() {
+	c.nodes[i].alone(func() {
 		var v *vswitch.VSI
-		if v, err = c.l.nodes[i].segment(c.vsiOf(i, p.net), c.world.t.nets[p.net].cfg); err == nil {
+		if v, err = c.nodes[i].segment(c.top.vsiOf(i, p.net), c.top.nets[p.net].cfg); err == nil {
 			a, err = v.AttachWith(to, p.tag, cfg)
 		}
 	})
@@ -214,20 +242,20 @@ func (c *crowd) attachAt(i int, p plugPlan, to vswitch.Port, cfg vswitch.AttachC
 
 // administer changes tables and settings of one node under traffic.
 func (c *crowd) administer(r *rand.Rand, i int) {
-	n, top := c.l.nodes[i], c.world.t
+	n, top := c.nodes[i], c.top
 	for range c.changes {
 		pause(r)
 		net := r.IntN(len(top.nets))
-		vni := c.vsiOf(i, net)
+		vni := c.top.vsiOf(i, net)
 		key := attKey{vni, vtepPort}
 		tunnel := n.atts[key]
 		var err error
 		switch r.IntN(6) {
 		case 0:
-			all := top.floodList(r, i, net, false)
-			err = n.vtep.SetFlood(top.nets[net].vni, c.l.endpoints(all[:r.IntN(len(all)+1)])...)
+			all := top.floodList(i, net)
+			err = n.vtep.SetFlood(top.nets[net].vni, c.endpoints(all[:r.IntN(len(all)+1)])...)
 		case 1:
-			err = n.vtep.SetFlood(top.nets[net].vni, c.l.endpoints(top.floodList(r, i, net, false))...)
+			err = n.vtep.SetFlood(top.nets[net].vni, c.endpoints(top.floodList(i, net))...)
 		case 2: // the VTEP leaves a network, and comes back
 			if tunnel == nil {
 				break
@@ -271,14 +299,32 @@ func (c *crowd) administer(r *rand.Rand, i int) {
 
 func (c *crowd) cutLinks(r *rand.Rand) {
 	for range c.changes {
-		i, j := r.IntN(len(c.l.nodes)), r.IntN(len(c.l.nodes))
-		a, ok := c.world.t.reach(j, i)
-		b, _ := c.world.t.reach(i, j)
+		i, j := r.IntN(len(c.nodes)), r.IntN(len(c.nodes))
+		a, ok := c.top.reach(j, i)
+		b, _ := c.top.reach(i, j)
 		if ok && i != j {
-			c.l.net.SetLink(a, b, cutLink)
+			c.net.SetLink(a, b, cutLink)
 			pause(r)
-			c.l.net.ClearLink(a, b)
+			c.net.ClearLink(a, b)
 		}
 		pause(r)
 	}
+}
+
+var cutLink = memory.Link{Cut: true}
+
+// Ports of a node. Hosts are numbered from firstHost on, over all nodes.
+const (
+	vtepPort  = 1
+	firstHost = 2
+)
+
+func hostName(id int) string { return fmt.Sprintf("host%d", id) }
+
+func hostMAC(id int) frame.MAC { return frame.MACFrom(0x020000000000 + uint64(id)) }
+
+func strayMAC(r *rand.Rand) frame.MAC { return frame.MACFrom(0x02aa00000000 + uint64(r.IntN(6))) }
+
+func groupMAC(r *rand.Rand) frame.MAC {
+	return pick(r, frame.MACFrom(0x01005e000000+uint64(r.IntN(3))), frame.MACFrom(0x333300000001))
 }

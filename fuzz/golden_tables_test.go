@@ -1,8 +1,7 @@
-package model
+package fuzz
 
 import (
-	"fmt"
-	"net/netip"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,52 +10,44 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-const (
-	classBroadcast = vswitch.Broadcast
-	classMulticast = vswitch.Multicast
-	classUnknown   = vswitch.UnknownUnicast
-)
-
 func count(f *vswitch.Flooded, class vswitch.Class) {
 	switch class {
-	case classBroadcast:
+	case vswitch.Broadcast:
 		f.Broadcast++
-	case classMulticast:
+	case vswitch.Multicast:
 		f.Multicast++
 	default:
 		f.Unknown++
 	}
 }
 
-func onWire(src netip.Addr, payload []byte) string { return fmt.Sprintf("%v: %x", src, payload) }
-
 // source learns a source MAC, or says why a frame may not have it.
 func (g *golden) source(x *passage, src frame.MAC) frame.Reason {
-	v, n := x.v, x.n
+	v := x.v
 	e := v.fdb[src]
 	tunnel := x.from.peer.IsValid()
-	learn := !x.in.cfg.NoLearn
+	learn := !x.in.cfg.NoLearn && !v.cfg.NoLearn
 	switch {
 	case e == nil:
 		if learn && v.room(x, false) {
-			v.fdb[src] = &gentry{at: x.from, origin: learned, seen: n.tick}
+			v.fdb[src] = &gentry{at: x.from, origin: learned, seen: g.tick}
 			v.learned++
-			n.event("mac-learned %d %v %s", v.vni, src, g.name(x.from))
+			g.event("mac-learned %d %v %s", v.vni, src, x.from)
 		}
 	case e.filter:
 		return frame.Filtered
 	case e.at == x.from:
 		if learn {
-			e.seen = n.tick
+			e.seen = g.tick
 		}
-	case e.origin == learned, e.origin == control && !e.sticky && !tunnel && e.at.port != ownPort:
+	case e.origin == learned, e.origin == control && !e.sticky && !tunnel && e.at.port != noPort:
 		// It moved. A control entry gives way to a host that is here.
 		if learn && v.room(x, e.origin == learned) {
-			n.event("mac-moved %d %v %s from %s pinned=%v", v.vni, src, g.name(x.from), g.name(e.at), e.origin != learned)
-			*e = gentry{at: x.from, origin: learned, seen: n.tick}
+			g.event("mac-moved %d %v %s from %s pinned=%v", v.vni, src, x.from, e.at, e.origin != learned)
+			*e = gentry{at: x.from, origin: learned, seen: g.tick}
 			v.moved++
 		}
-	case e.at.port == ownPort:
+	case e.at.port == noPort:
 		if !(e.anycast && tunnel) {
 			return frame.OwnMAC
 		}
@@ -116,44 +107,41 @@ func (g *golden) pass(since time.Duration) {
 	if turn == g.turn {
 		return
 	}
-	g.turn = turn
-	for _, n := range g.nodes {
-		n.tick = int(turn / time.Second)
-		for _, v := range n.vsis {
-			ageing := int(v.cfg.Ageing / time.Second)
-			if v.cfg.Ageing == 0 {
-				ageing = 300
-			}
-			for mac, e := range v.fdb {
-				if ageing > 0 && e.origin == learned && n.tick-e.seen >= ageing {
-					delete(v.fdb, mac)
-					v.aged++
-					n.event("mac-aged %d %v %s", v.vni, mac, g.name(e.at))
-				}
+	g.turn, g.tick = turn, int(turn/time.Second)
+	for _, v := range g.vsis {
+		ageing := int(v.cfg.Ageing / time.Second)
+		if v.cfg.Ageing == 0 {
+			ageing = 300
+		}
+		for mac, e := range v.fdb {
+			if ageing > 0 && e.origin == learned && g.tick-e.seen >= ageing {
+				delete(v.fdb, mac)
+				v.aged++
+				g.event("mac-aged %d %v %s", v.vni, mac, e.at)
 			}
 		}
 	}
 }
 
-func (n *gnode) vsi(vni frame.VNI, cfg vswitch.VSIConfig) *gvsi {
-	if n.vsis[vni] == nil {
-		n.vsis[vni] = &gvsi{vni: vni, cfg: cfg, fdb: map[frame.MAC]*gentry{}}
+// flush forgets what is learned at some places.
+func (g *golden) flush(vs []*gvsi, at func(d dest) bool) {
+	for _, v := range vs {
+		maps.DeleteFunc(v.fdb, func(_ frame.MAC, e *gentry) bool { return e.origin == learned && at(e.at) })
 	}
-	return n.vsis[vni]
 }
 
 // attach makes a port a member; it reports whether it could, and whether the port is
 // new to the switch.
-func (g *golden) attach(n *gnode, v *gvsi, port, mtu int, tag uint32, cfg vswitch.AttachConfig) (ok, fresh bool) {
-	p := n.ports[port]
+func (g *golden) attach(v *gvsi, port, mtu int, tag uint32, cfg vswitch.AttachConfig) (ok, fresh bool) {
+	p := g.ports[port]
 	if p != nil && (p.tagged(tag) != nil || v.on(port) != nil) {
 		return false, false
 	}
 	if p == nil {
 		fresh = true
 		p = &gport{id: port, mtu: mtu, keep: cfg.KeepOpen}
-		n.ports[port] = p
-		n.event("port-up %s", g.name(dest{port: port}))
+		g.ports[port] = p
+		g.event("port-up %s", portName(port))
 	}
 	a := &gatt{vsi: v, port: p, tag: tag, cfg: cfg}
 	p.members = append(p.members, a)
@@ -162,7 +150,7 @@ func (g *golden) attach(n *gnode, v *gvsi, port, mtu int, tag uint32, cfg vswitc
 }
 
 // detach ends a membership and reports whether the port left the switch with it.
-func (g *golden) detach(n *gnode, a *gatt) bool {
+func (g *golden) detach(a *gatt) bool {
 	mine := func(m *gatt) bool { return m == a }
 	a.vsi.members = slices.DeleteFunc(a.vsi.members, mine)
 	a.port.members = slices.DeleteFunc(a.port.members, mine)
@@ -174,14 +162,19 @@ func (g *golden) detach(n *gnode, a *gatt) bool {
 	if len(a.port.members) > 0 {
 		return false
 	}
-	delete(n.ports, a.port.id)
+	delete(g.ports, a.port.id)
 	return true
 }
 
 // leave takes a whole port out of its switch. cause is "" when it was asked for.
-func (g *golden) leave(n *gnode, p *gport, cause string) {
+func (g *golden) leave(p *gport, cause string) {
 	for _, a := range slices.Clone(p.members) {
-		g.detach(n, a)
+		g.detach(a)
 	}
-	n.event("port-down %s %s", g.name(dest{port: p.id}), cause)
+	g.event("port-down %s %s", portName(p.id), cause)
+	if p.id == farPort && !(cause == "" && p.keep) {
+		g.listening = false
+		clear(g.added)
+		clear(g.flooded)
+	}
 }
