@@ -91,7 +91,7 @@ func TestConfigCentral(t *testing.T) {
 		w.want(echoes, tunnels, "192.0.2.11 192.0.2.12 10", "192.0.2.12 192.0.2.11 10")
 		wantTTL(t, vm3, in(10, 12), 63)
 		wantTTL(t, vm3, in(20, 1), 64)
-		if got, want := traced(vm1, in(20, 13)), []string{in(10, 1), in(20, 13)}; !slices.Equal(got, want) {
+		if got, want := vm1.Traceroute(in(20, 13)), []string{in(10, 1), in(20, 13)}; !slices.Equal(got, want) {
 			t.Errorf("traceroute: %v, want %v", got, want)
 		}
 	})
@@ -120,7 +120,7 @@ func TestConfigDistributed(t *testing.T) {
 		w.want(echoes, append(tunnels, "eth.src"),
 			"192.0.2.11 192.0.2.12 20 "+leaf1.h.MAC("eth0"), "192.0.2.12 192.0.2.11 10 "+leaf2.h.MAC("eth0"))
 		wantTTL(t, vm1, in(10, 13), 64)
-		if got, want := traced(vm1, in(20, 14)), []string{in(10, 1), in(20, 14)}; !slices.Equal(got, want) {
+		if got, want := vm1.Traceroute(in(20, 14)), []string{in(10, 1), in(20, 14)}; !slices.Equal(got, want) {
 			t.Errorf("traceroute: %v, want %v", got, want)
 		}
 
@@ -153,7 +153,7 @@ func TestConfigSymmetric(t *testing.T) {
 	families(t, func(t *testing.T, in func(subnet, n int) string) {
 		w := l.watch()
 		wantTTL(t, vm1, in(20, 12), 62)
-		if got, want := traced(vm1, in(20, 12)), []string{in(10, 1), in(20, 1), in(20, 12)}; !slices.Equal(got, want) {
+		if got, want := vm1.Traceroute(in(20, 12)), []string{in(10, 1), in(20, 1), in(20, 12)}; !slices.Equal(got, want) {
 			t.Errorf("traceroute: %v, want %v", got, want)
 		}
 		rows := w.stop("vxlan", "ip.src", "vxlan.vni", "eth.src", "eth.dst")

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -132,29 +130,12 @@ func (s *site) guest(tap, addrs, routers string) *netns.Host {
 	return g
 }
 
-var ttlOf = regexp.MustCompile(`bytes from .* ttl=(\d+)`)
-
 // wantTTL pings, which must be answered at the first time, and looks at the answer.
 func wantTTL(t *testing.T, h *netns.Host, to string, ttl int) {
 	t.Helper()
-	out := h.Run("ping", "-n", "-c", "1", "-W", "5", to)
-	m := ttlOf.FindStringSubmatch(out)
-	if m == nil {
-		t.Fatal(out)
-	}
-	if got, _ := strconv.Atoi(m[1]); got != ttl {
+	if got := h.PingTTL(to); got != ttl {
 		t.Errorf("%s pings %s: TTL %d, want %d", h.Name, to, got, ttl)
 	}
-}
-
-// traced returns the hops to a host.
-func traced(h *netns.Host, to string) (hops []string) {
-	for line := range strings.Lines(h.Run("traceroute", "-n", "-q", "1", "-N", "1", "-w", "2", "-m", "5", to)) {
-		if w := strings.Fields(line); len(w) > 1 && w[0] != "traceroute" {
-			hops = append(hops, w[1])
-		}
-	}
-	return hops
 }
 
 // watch is what the hosts send to the wire.
@@ -176,14 +157,7 @@ func (l *lab) watch() *watch {
 // filter of tshark.
 func (w *watch) stop(filter string, fields ...string) (rows [][]string) {
 	w.l.t.Helper()
-	var ps []netns.Packet
-	for _, c := range w.caps {
-		for _, p := range c.Stop() {
-			if p.Out {
-				ps = append(ps, p)
-			}
-		}
-	}
+	ps := netns.Sent(w.caps...)
 	if len(ps) == 0 {
 		return nil
 	}

@@ -22,10 +22,10 @@ func TestCalico(t *testing.T) {
 	a, b := c.nodes[0], c.nodes[1]
 	p5, p6, near := a.pod(5), b.pod(6), a.pod(7)
 	seen := b.h.Capture("eth0", "")
-	if ttl := first(t, p5, podIP(2, 6)); ttl != 62 {
+	if ttl := p5.PingTTL(podIP(2, 6)); ttl != 62 {
 		t.Errorf("TTL %d through the tunnel", ttl)
 	}
-	if ttl := first(t, p5, podIP(1, 7)); ttl != 63 {
+	if ttl := p5.PingTTL(podIP(1, 7)); ttl != 63 {
 		t.Errorf("TTL %d on one node", ttl)
 	}
 	_ = near
@@ -100,7 +100,7 @@ func TestCalicoPlanes(t *testing.T) {
 	c := newCluster(t, planes, l3.Always)
 	a, b := c.nodes[0], c.nodes[1]
 	p5, p6 := a.pod(5), b.pod(6)
-	first(t, p5, podIP(2, 6))
+	p5.PingTTL(podIP(2, 6))
 	all := newFlows(t, p5, p6, podIP(2, 6), flows)
 
 	before := all.planes(b.h, planes)

@@ -38,7 +38,7 @@ func TestCentralGateway(t *testing.T) {
 			here, there := fam.in(10, 1), fam.in(20, 4)
 			gate10 := fam.in(10, gatewayNo)
 			w, link := f.watch(), vm4.Capture(vm4.Name, "icmp or icmp6")
-			if ttl := first(t, vm1, there); ttl != 63 {
+			if ttl := vm1.PingTTL(there); ttl != 63 {
 				t.Errorf("the answer has TTL %d", ttl)
 			}
 			w.want(slices.Concat([]string{
@@ -57,13 +57,13 @@ func TestCentralGateway(t *testing.T) {
 				t.Errorf("on VM4's link\n%q, want\n%q", got, want)
 			}
 
-			if got, want := fmt.Sprint(traced(t, vm1, there)), fmt.Sprint([]string{gate10, there}); got != want {
+			if got, want := fmt.Sprint(vm1.Traceroute(there)), fmt.Sprint([]string{gate10, there}); got != want {
 				t.Errorf("traceroute from VM1: %s, want %s", got, want)
 			}
-			if got, want := fmt.Sprint(traced(t, vm4, here)), fmt.Sprint([]string{fam.in(20, gatewayNo), here}); got != want {
+			if got, want := fmt.Sprint(vm4.Traceroute(here)), fmt.Sprint([]string{fam.in(20, gatewayNo), here}); got != want {
 				t.Errorf("traceroute from VM4: %s, want %s", got, want)
 			}
-			if ttl := first(t, vm1, gate10); ttl != 64 {
+			if ttl := vm1.PingTTL(gate10); ttl != 64 {
 				t.Errorf("the gateway answers with TTL %d", ttl)
 			}
 		})

@@ -31,14 +31,14 @@ func TestAnycastGateway(t *testing.T) {
 	inFamilies(t, func(t *testing.T, in func(subnet, n byte) string) {
 		w := f.watch()
 		for h, to := range map[*netns.Host]string{vm1: in(10, gatewayNo), vm2: in(20, gatewayNo), vm4: in(20, gatewayNo)} {
-			if ttl := first(t, h, to); ttl != 64 {
+			if ttl := h.PingTTL(to); ttl != 64 {
 				t.Errorf("%s answers with TTL %d", to, ttl)
 			}
 		}
-		if ttl := first(t, vm1, in(20, 2)); ttl != 63 {
+		if ttl := vm1.PingTTL(in(20, 2)); ttl != 63 {
 			t.Errorf("within a node: TTL %d", ttl)
 		}
-		if got, want := fmt.Sprint(traced(t, vm1, in(20, 2))), fmt.Sprint([]string{in(10, gatewayNo), in(20, 2)}); got != want {
+		if got, want := fmt.Sprint(vm1.Traceroute(in(20, 2))), fmt.Sprint([]string{in(10, gatewayNo), in(20, 2)}); got != want {
 			t.Errorf("traceroute: %s, want %s", got, want)
 		}
 		w.want() // nothing at all
@@ -46,7 +46,7 @@ func TestAnycastGateway(t *testing.T) {
 		// A asks for VM4 in its own name, not in that of the address that B has too: the
 		// answer would end there. B does not know VM1 either: it has heard nothing of it.
 		w = f.watch()
-		if ttl := first(t, vm1, in(20, 4)); ttl != 63 {
+		if ttl := vm1.PingTTL(in(20, 4)); ttl != 63 {
 			t.Errorf("between nodes: TTL %d", ttl)
 		}
 		w.want(
@@ -58,9 +58,9 @@ func TestAnycastGateway(t *testing.T) {
 			"B>A 10 B>VM1 pong 63",
 		)
 		w = f.watch()
-		first(t, vm1, in(20, 4))
+		vm1.PingTTL(in(20, 4))
 		w.want("A>B 20 A>VM4 ping 63", "B>A 10 B>VM1 pong 63")
-		if ttl := first(t, vm4, in(10, 5)); ttl != 63 {
+		if ttl := vm4.PingTTL(in(10, 5)); ttl != 63 {
 			t.Errorf("within the other node, from the other side: TTL %d", ttl)
 		}
 	})
@@ -95,13 +95,13 @@ func TestSymmetricIRB(t *testing.T) {
 	b.host(20, 20, 4, 1450)
 	inFamilies(t, func(t *testing.T, in func(subnet, n byte) string) {
 		w := f.watch()
-		if ttl := first(t, vm1, in(20, 4)); ttl != 62 {
+		if ttl := vm1.PingTTL(in(20, 4)); ttl != 62 {
 			t.Errorf("TTL %d", ttl)
 		}
 		w.want("A>B 999 RA>RB ping 63", "B>A 999 RB>RA pong 63")
 		// The other router has no address on the L3VNI, and speaks from one that it has.
 		want := fmt.Sprint([]string{in(10, gatewayNo), in(20, gatewayNo), in(20, 4)})
-		if got := fmt.Sprint(traced(t, vm1, in(20, 4))); got != want {
+		if got := fmt.Sprint(vm1.Traceroute(in(20, 4))); got != want {
 			t.Errorf("traceroute: %s, want %s", got, want)
 		}
 	})

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -173,20 +171,6 @@ func (s *leaf) reach(i *l3.Interface, vrf string, router frame.MAC, at string, p
 	}))
 }
 
-var ttlOf = regexp.MustCompile(`bytes from .* ttl=(\d+)`)
-
-// first sends one ping, which must be answered, and returns the answer's TTL.
-func first(t *testing.T, h *netns.Host, to string) int {
-	t.Helper()
-	out := h.Run("ping", "-n", "-c", "1", "-W", "2", to)
-	m := ttlOf.FindStringSubmatch(out)
-	if m == nil {
-		t.Fatal(out)
-	}
-	ttl, _ := strconv.Atoi(m[1])
-	return ttl
-}
-
 // A watch is what VTEPs send on the underlay.
 type watch struct {
 	f    *fabric
@@ -211,16 +195,7 @@ func (f *fabric) watch() *watch {
 // It leaves out what IPv6 hosts say of themselves: multicast reports.
 func (w *watch) steps() (list []string) {
 	w.f.t.Helper()
-	var ps []netns.Packet
-	for _, c := range w.caps {
-		for _, p := range c.Stop() {
-			if p.Out {
-				ps = append(ps, p)
-			}
-		}
-	}
-	slices.SortStableFunc(ps, func(a, b netns.Packet) int { return a.Time.Compare(b.Time) })
-	for _, p := range ps {
+	for _, p := range netns.Sent(w.caps...) {
 		if s := w.f.words(p.Data); s != "" {
 			list = append(list, s)
 		}
@@ -317,19 +292,6 @@ func icmpWords(typ, code, ttl, ping, pong uint8) string {
 		return fmt.Sprintf("pong %d", ttl)
 	}
 	return fmt.Sprintf("icmp %d/%d ttl %d", typ, code, ttl)
-}
-
-// traced returns the hops that traceroute shows, a question mark for one that is silent.
-func traced(t *testing.T, h *netns.Host, to string) (hops []string) {
-	t.Helper()
-	// One probe at a time: Linux hosts bound how many errors they send.
-	out := h.Run("traceroute", "-n", "-q", "1", "-N", "1", "-w", "2", "-m", "5", to)
-	for line := range strings.Lines(out) {
-		if w := strings.Fields(line); len(w) > 1 && w[0] != "traceroute" {
-			hops = append(hops, w[1])
-		}
-	}
-	return hops
 }
 
 // inWords ends a capture of frames and returns them in words.

@@ -41,7 +41,7 @@ func TestRoutedMTU(t *testing.T) {
 		}},
 		{vm2, 5, []string{"fragment at 0, 1444 bytes", "fragment at 1424, 1444 bytes", "fragment at 2848, 180 bytes"}},
 	} {
-		first(t, c.vm, in4(20, c.to))
+		c.vm.PingTTL(in4(20, c.to))
 		w := f.watch()
 		out := c.vm.Run("ping", "-n", "-M", "dont", "-c", "1", "-W", "2", "-s", "3000", in4(20, c.to))
 		if !strings.Contains(out, "3008 bytes from ") || strings.Contains(out, "wrong data") {
@@ -77,8 +77,8 @@ func TestRoutedMTU(t *testing.T) {
 			[]string{"eth.src", "eth.dst", "icmpv6.code", "icmpv6.mtu", "icmpv6.checksum.status"}, "0 1450 1"},
 	} {
 		t.Run(fam.name, func(t *testing.T) {
-			first(t, vm1, fam.in(20, 4))
-			first(t, vm2, fam.in(20, 5))
+			vm1.PingTTL(fam.in(20, 4))
+			vm2.PingTTL(fam.in(20, 5))
 			w := f.watch()
 			link := vm1.Capture(vm1.Name, "icmp or icmp6")
 			ping := func(length int) string {

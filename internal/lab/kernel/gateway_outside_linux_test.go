@@ -38,13 +38,13 @@ func TestGatewayOutside(t *testing.T) {
 	for _, c := range []struct{ outside, inside, told string }{
 		{"198.51.100.1", in4(10, 1), "Frag needed and DF set (mtu = 1400)"}, {"2001:db8::1", in6(10, 1), "Packet too big: mtu=1400"},
 	} {
-		if ttl := first(t, vm, c.outside); ttl != 63 {
+		if ttl := vm.PingTTL(c.outside); ttl != 63 {
 			t.Errorf("to %s: TTL %d", c.outside, ttl)
 		}
-		if ttl := first(t, out, c.inside); ttl != 63 {
+		if ttl := out.PingTTL(c.inside); ttl != 63 {
 			t.Errorf("to %s: TTL %d", c.inside, ttl)
 		}
-		if got := traced(t, out, c.inside); len(got) != 2 || got[1] != c.inside {
+		if got := out.Traceroute(c.inside); len(got) != 2 || got[1] != c.inside {
 			t.Errorf("traceroute from outside: %v", got)
 		}
 		text, _ := vm.Try(t.Context(), "ping", "-n", "-M", "do", "-c", "1", "-W", "2", "-s", "1390", c.outside)

@@ -54,7 +54,7 @@ func TestKernelUsesCentralGateway(t *testing.T) {
 		t.Run(fam.name, func(t *testing.T) {
 			gate, there := fam.in(20, gatewayNo), fam.in(10, 1)
 			w := f.watch()
-			if ttl := first(t, vm5, there); ttl != 63 {
+			if ttl := vm5.PingTTL(there); ttl != 63 {
 				t.Errorf("TTL %d", ttl)
 			}
 			w.want(slices.Concat([]string{
@@ -107,11 +107,11 @@ func TestSymmetricIRBWithKernel(t *testing.T) {
 	a.reach(a.l3vni("red", 999), "red", rk, addr, "10.0.30.0/24", "fd00:30::/64")
 	inFamilies(t, func(t *testing.T, in func(subnet, n byte) string) {
 		w := f.watch()
-		if ttl := first(t, vm1, in(30, 7)); ttl != 62 {
+		if ttl := vm1.PingTTL(in(30, 7)); ttl != 62 {
 			t.Errorf("TTL %d", ttl)
 		}
 		w.want("A>K 999 RA>RK ping 63", "K>A 999 RK>RA pong 63")
-		if ttl := first(t, vm7, in(10, 1)); ttl != 62 {
+		if ttl := vm7.PingTTL(in(10, 1)); ttl != 62 {
 			t.Errorf("from behind the kernel: TTL %d", ttl)
 		}
 		// VM7's link takes 1500 bytes, the tunnel 1450: the kernel tells it.

@@ -60,7 +60,7 @@ func TestVRFs(t *testing.T) {
 				t.Errorf("%d of %q, want %d; all: %v", got[s], s, want, got)
 			}
 		}
-		if ttl := first(t, from["red"], in(30, gatewayNo)); ttl != 64 {
+		if ttl := from["red"].PingTTL(in(30, gatewayNo)); ttl != 64 {
 			t.Errorf("another address of the gateway answers with TTL %d", ttl)
 		}
 		if out, _ := from["blue"].Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", in(30, gatewayNo)); !strings.Contains(out, none) {

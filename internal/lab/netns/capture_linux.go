@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -232,6 +233,16 @@ func (c *Capture) Stop() []Packet {
 		}
 	}
 	return c.Seen()
+}
+
+// Sent ends captures and returns what their hosts have sent, in the order of time.
+func Sent(cs ...*Capture) (ps []Packet) {
+	for _, c := range cs {
+		c.h.t.Helper()
+		ps = append(ps, slices.DeleteFunc(c.Stop(), func(p Packet) bool { return !p.Out })...)
+	}
+	slices.SortStableFunc(ps, func(a, b Packet) int { return a.Time.Compare(b.Time) })
+	return ps
 }
 
 // end stops the reader and closes the socket.

@@ -3,6 +3,9 @@ package netns
 import (
 	"encoding/json"
 	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -102,6 +105,32 @@ func (h *Host) decode(text string, to any) {
 	if err := json.Unmarshal([]byte(text), to); err != nil {
 		h.t.Fatalf("lab: host %s: %v in\n%s", h.Name, err, text)
 	}
+}
+
+var ttlOf = regexp.MustCompile(`bytes from .* ttl=(\d+)`)
+
+// PingTTL sends one echo request, which must be answered, and returns the answer's TTL.
+func (h *Host) PingTTL(to string) int {
+	h.t.Helper()
+	out := h.Run("ping", "-n", "-c", "1", "-W", "5", to)
+	m := ttlOf.FindStringSubmatch(out)
+	if m == nil {
+		h.t.Fatalf("lab: host %s: %s", h.Name, out)
+	}
+	ttl, _ := strconv.Atoi(m[1])
+	return ttl
+}
+
+// Traceroute returns the hops to a host, a star for one that is silent. It sends one probe
+// at a time: Linux hosts bound how many errors they send.
+func (h *Host) Traceroute(to string) (hops []string) {
+	h.t.Helper()
+	for line := range strings.Lines(h.Run("traceroute", "-n", "-q", "1", "-N", "1", "-w", "2", "-m", "5", to)) {
+		if w := strings.Fields(line); len(w) > 1 && w[0] != "traceroute" {
+			hops = append(hops, w[1])
+		}
+	}
+	return hops
 }
 
 // Until waits until ok, and ends the test when it is not within [Timeout]. What is
