@@ -120,7 +120,7 @@ func (r *rig) fromLocal(d *draw) {
 			if v := vlans[d.under(2)][port]; v != noVLAN && d.under(8) != 7 {
 				tag = v
 			}
-			tag |= pick[uint32](d, 0, 0, 0, 0x2000) // a priority
+			tag |= pick[uint32](d, 0, 0, 0, 0xf000) // a priority, and a bit that says it may be dropped
 		}
 		ps = append(ps, packet{data: tagged(b, tag)})
 	}

@@ -24,7 +24,7 @@ func (c *crowd) check() {
 		tx, rx := c.checkNode(&d, i, n)
 		copies, came = copies+tx, came+rx
 	}
-	net := c.net.Stats()
+	net := c.Net.Stats()
 	if lost := net.Lost + net.Cut + net.NoListener + net.Overflow; copies != net.Delivered+lost {
 		d.addf("network: %d copies sent, %d delivered and %d lost", copies, net.Delivered, lost)
 	}
@@ -46,7 +46,7 @@ func (c *crowd) checkHost(d *diff, id int, a *actor) (n int) {
 	times := map[uint64]int{}
 	last := map[string]uint64{}
 	for _, h := range a.all {
-		for _, b := range h.take() {
+		for _, b := range h.got {
 			n++
 			tag := uint32(0)
 			if binary.BigEndian.Uint16(b[12:]) == 0x8100 {
@@ -87,7 +87,7 @@ func (c *crowd) checkNode(d *diff, i int, n *node) (copies, came uint64) {
 		came += st.RxDatagrams
 		under += st.TxDatagrams + st.Lost()
 	}
-	vs := n.vtep.Stats()
+	vs := n.VTEP.Stats()
 	var tx, rx uint64
 	for _, p := range vs.Peers {
 		tx += p.Tx

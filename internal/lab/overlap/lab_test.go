@@ -3,37 +3,35 @@ package overlap
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
-	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// lab is the fabric itself.
+// A lab is the fabric of a topology.
 type lab struct {
-	net   *memory.Network
-	udp   uint16
+	*mem.Fabric
+	top   *topology
 	nodes []*node
 	hosts map[int]*host
-	mu    sync.Mutex
-	ever  []*host // all there have been
+	plugs []*vswitch.Attachment // as those of the topology
+
+	mu   sync.Mutex
+	ever []*host // all there have been
 }
 
 type node struct {
-	lab *lab
-	*vswitch.Switch
-	cfg    vtep.Config
-	addrs  []netip.Addr
-	queues int
-	vtep   *vtep.VTEP
-	under  []*memory.Underlay
-	atts   map[attKey]*vswitch.Attachment
+	*mem.Node
+	under   []*memory.Underlay
+	tunnels map[int]*vswitch.Attachment // of the VTEP, by network
 
 	// turn lets one control call in at a time. A switch may sleep with its lock held
 	// while it waits for a worker, and fake time stands still as long as anybody
@@ -47,107 +45,119 @@ func (n *node) alone(do func()) {
 	<-n.turn
 }
 
-type attKey struct {
-	vni  frame.VNI
-	port int
-}
-
 // host is a Go program behind a port.
 type host struct {
 	*port.Pipe
-	mu    sync.Mutex
-	got   [][]byte
-	total int
+	mu  sync.Mutex
+	got [][]byte
 }
 
-func newLab(udp uint16, seed uint64) *lab {
-	return &lab{
-		net: memory.NewNetwork(&memory.NetworkConfig{Seed: seed}), udp: udp,
-		hosts: map[int]*host{},
+// build makes the fabric. Ports are kept open.
+func (l *lab) build() error {
+	r := rand.New(rand.NewPCG(l.top.seed, 2))
+	for i := range l.top.nodes {
+		if err := l.node(&l.top.nodes[i]); err != nil {
+			return err
+		}
 	}
+	for k, p := range l.top.nets {
+		for _, i := range p.members {
+			a, err := l.attach(i, k, uint32(p.vni), l.nodes[i].VTEP, l.top.tunnelAttach(r, i, k))
+			if err != nil {
+				return err
+			}
+			l.nodes[i].tunnels[k] = a
+			if err := l.setFlood(i, k, l.top.floodList(i, k)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range l.top.plugs {
+		if l.hosts[p.host] == nil {
+			l.hosts[p.host] = l.newHost(p.host)
+		}
+		p.cfg.KeepOpen = true
+		a, err := l.attach(p.node, p.net, p.tag, l.hosts[p.host].Pipe, p.cfg)
+		if err != nil {
+			return err
+		}
+		l.plugs = append(l.plugs, a)
+	}
+	time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping
+	return nil
 }
 
 func (l *lab) close() {
 	for _, n := range l.nodes {
 		n.Close()
-		if n.vtep != nil {
-			n.vtep.Close()
-		}
+		n.VTEP.Close()
 	}
 	for _, h := range l.ever {
 		h.Close()
 	}
-	l.net.Close()
 }
 
-func (l *lab) node(addrs []netip.Addr, queues int, cfg vtep.Config) (*node, error) {
-	sw, err := vswitch.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	n := &node{
-		lab: l, Switch: sw, cfg: cfg, addrs: addrs, queues: queues,
-		atts: map[attKey]*vswitch.Attachment{}, turn: make(chan struct{}, 1),
-	}
-	l.nodes = append(l.nodes, n)
-	go sw.Run(context.Background())
-	return n, n.listen()
-}
-
-// listen makes the node's VTEP.
-func (n *node) listen() error {
+func (l *lab) node(p *nodePlan) error {
+	n := &node{tunnels: map[int]*vswitch.Attachment{}, turn: make(chan struct{}, 1)}
 	var us []vtep.Underlay
-	n.under = nil
-	for _, a := range n.addrs {
-		u, err := n.lab.net.Listen(netip.AddrPortFrom(a, n.lab.udp), &memory.Config{Queues: n.queues})
+	for _, a := range p.addrs {
+		u, err := l.Net.Listen(netip.AddrPortFrom(a, l.top.udp), &memory.Config{Queues: p.queues})
 		if err != nil {
 			return err
 		}
-		us = append(us, u)
-		n.under = append(n.under, u)
+		us, n.under = append(us, u), append(n.under, u)
 	}
-	var err error
-	n.vtep, err = vtep.New(&n.cfg, us...)
-	return err
-}
-
-func (l *lab) endpoints(as []netip.Addr) (es []netip.AddrPort) {
-	for _, a := range as {
-		es = append(es, netip.AddrPortFrom(a, l.udp))
+	cfg := vtep.Config{}
+	if p.listedOnly {
+		cfg.Peers = vtep.ListedOnly
 	}
-	return es
-}
-
-// attach attaches a host's port or the VTEP.
-func (n *node) attach(vni frame.VNI, vc vswitch.VSIConfig, id int, tag uint32, cfg vswitch.AttachConfig) error {
-	v, err := n.segment(vni, vc)
+	v, err := vtep.New(&cfg, us...)
 	if err != nil {
 		return err
 	}
-	var p vswitch.Port = n.vtep
-	if id != vtepPort {
-		p = n.lab.hosts[id].Pipe
-	}
-	a, err := v.AttachWith(p, tag, cfg)
+	sw, err := vswitch.New(nil)
 	if err != nil {
 		return err
 	}
-	n.atts[attKey{vni, id}] = a
+	go sw.Run(context.Background())
+	n.Node = l.NodeOf(sw, v, n.under[0])
+	l.nodes = append(l.nodes, n)
 	return nil
 }
 
-// segment returns a VSI, and makes it with a config if there is none.
-func (n *node) segment(vni frame.VNI, vc vswitch.VSIConfig) (*vswitch.VSI, error) {
-	for _, v := range n.VSIs() {
+// attach attaches a host's port or the VTEP of node i to a network.
+func (l *lab) attach(i, net int, tag uint32, p vswitch.Port, cfg vswitch.AttachConfig) (a *vswitch.Attachment, err error) {
+	l.nodes[i].alone(func() {
+		var v *vswitch.VSI
+		if v, err = l.segment(i, net); err == nil {
+			a, err = v.AttachWith(p, tag, cfg)
+		}
+	})
+	return a, err
+}
+
+// segment returns node i's VSI of a network, and makes it if there is none.
+func (l *lab) segment(i, net int) (*vswitch.VSI, error) {
+	vni := l.top.vsiOf(i, net)
+	for _, v := range l.nodes[i].VSIs() {
 		if v.VNI() == vni {
 			return v, nil
 		}
 	}
-	return n.VSI(vni, &vc)
+	return l.nodes[i].VSI(vni, &l.top.nets[net].cfg)
 }
 
-func (l *lab) newHost(id, queue int) *host {
-	h := &host{Pipe: port.NewPipe(&port.PipeConfig{Name: hostName(id), Queue: queue})}
+func (l *lab) setFlood(i, net int, to []netip.Addr) error {
+	var list []netip.AddrPort
+	for _, a := range to {
+		list = append(list, netip.AddrPortFrom(a, l.top.udp))
+	}
+	return l.nodes[i].VTEP.SetFlood(l.top.nets[net].vni, list...)
+}
+
+// newHost makes a host with room for all frames that may come.
+func (l *lab) newHost(id int) *host {
+	h := &host{Pipe: port.NewPipe(&port.PipeConfig{Name: hostName(id), Queue: 1 << 14})}
 	l.mu.Lock()
 	l.ever = append(l.ever, h)
 	l.mu.Unlock()
@@ -159,28 +169,10 @@ func (l *lab) newHost(id, queue int) *host {
 			}
 			h.mu.Lock()
 			h.got = append(h.got, b)
-			h.total++
 			h.mu.Unlock()
 		}
 	}()
 	return h
-}
-
-func (h *host) take() [][]byte {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	got := h.got
-	h.got = nil
-	return got
-}
-
-// settle waits until nothing moves any more.
-func (l *lab) settle() {
-	synctest.Wait()
-	for l.net.Stats().InFlight > 0 {
-		time.Sleep(time.Millisecond)
-		synctest.Wait()
-	}
 }
 
 // A diff is what does not hold.

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -32,13 +31,22 @@ import (
 // be met by copies of one frame in both places, its own among them. On even seeds all
 // hosts' ports stay where they are, so that every counter lives to the end.
 func TestOverlap(t *testing.T) {
-	eachSeed(t, func(t *testing.T, seed uint64) {
-		top := plan(seed)
-		for i := range top.nodes {
-			top.nodes[i].queues = 1 + (i+int(seed))%3
+	for seed := range *seeds {
+		if *oneSeed >= 0 {
+			seed = uint64(*oneSeed)
 		}
-		synctest.Test(t, func(t *testing.T) { overlap(t, top) })
-	})
+		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
+			t.Parallel()
+			top := plan(seed)
+			for i := range top.nodes {
+				top.nodes[i].queues = 1 + (i+int(seed))%3
+			}
+			mem.Run(t, &memory.NetworkConfig{Seed: seed}, func(f *mem.Fabric) { overlap(t, f, top) })
+		})
+		if *oneSeed >= 0 {
+			break
+		}
+	}
 }
 
 var (
@@ -46,28 +54,9 @@ var (
 	seeds   = flag.Uint64("seeds", 50, "how many seeds")
 )
 
-func eachSeed(t *testing.T, f func(t *testing.T, seed uint64)) {
-	for seed := range *seeds {
-		if *oneSeed >= 0 && seed != 0 {
-			break
-		}
-		if *oneSeed >= 0 {
-			seed = uint64(*oneSeed)
-		}
-		t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
-			t.Parallel()
-			f(t, seed)
-		})
-	}
-}
-
-// queue is how many frames a host's port has room for: all that may come.
-const queue = 1 << 14
-
 // A crowd is the hosts of a fabric, each with a will of its own.
 type crowd struct {
 	*lab
-	top     *topology
 	t       *testing.T
 	actors  map[int]*actor
 	frames  int // each host sends
@@ -91,31 +80,27 @@ type actor struct {
 // got returns how many frames have come to a host.
 func (a *actor) got() (n int) {
 	for _, h := range a.all {
-		n += h.total
+		n += len(h.got)
 	}
 	return n
 }
 
-func overlap(t *testing.T, top *topology) {
-	l, err := top.build(queue)
+func overlap(t *testing.T, f *mem.Fabric, top *topology) {
+	l := &lab{Fabric: f, top: top, hosts: map[int]*host{}}
 	defer l.close()
-	if err != nil {
+	if err := l.build(); err != nil {
 		t.Fatal(err)
 	}
-	c := &crowd{lab: l, top: top, t: t, actors: map[int]*actor{}, frames: 80, changes: 20}
+	c := &crowd{lab: l, t: t, actors: map[int]*actor{}, frames: 80, changes: 20}
 	if testing.Short() {
 		c.frames, c.changes = 40, 10
 	}
 	for i, n := range l.nodes { // so that no VTEP ever leaves
-		v, err := n.VSI(9999, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := v.AttachWith(n.vtep, 9999, vswitch.AttachConfig{KeepOpen: true}); err != nil {
+		if _, err := n.Segment(9999).AttachWith(n.VTEP, 9999, vswitch.AttachConfig{KeepOpen: true}); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	for _, p := range top.plugs {
+	for k, p := range top.plugs {
 		a := c.actors[p.host]
 		if a == nil {
 			h := l.hosts[p.host]
@@ -125,10 +110,10 @@ func overlap(t *testing.T, top *topology) {
 			c.actors[p.host] = a
 		}
 		a.plugs = append(a.plugs, p)
-		a.members = append(a.members, l.nodes[p.node].atts[attKey{top.vsiOf(p.node, p.net), p.host}])
+		a.members = append(a.members, l.plugs[k])
 	}
 	c.run()
-	l.settle()
+	l.Settle()
 	c.check()
 }
 
@@ -204,7 +189,7 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 				a.now.Close()
 				time.Sleep(time.Millisecond) // until the switch has noticed
 			})
-			h := c.newHost(a.id, queue)
+			h := c.newHost(a.id)
 			a.mu.Lock()
 			a.now, a.all = h, append(a.all, h)
 			a.mu.Unlock()
@@ -219,7 +204,7 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 		for k, p := range a.plugs {
 			cfg := p.cfg
 			cfg.KeepOpen = true
-			m, err := c.attachAt(a.node, p, a.now.Pipe, cfg)
+			m, err := c.attach(a.node, p.net, p.tag, a.now.Pipe, cfg)
 			if err != nil {
 				c.t.Errorf("host%d at node%d: %v", a.id, a.node, err)
 			}
@@ -228,34 +213,20 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 	}
 }
 
-func (c *crowd) attachAt(i int, p plugPlan, to vswitch.Port, cfg vswitch.AttachConfig) (*vswitch.Attachment, error) {
-	var a *vswitch.Attachment
-	var err error
-	c.nodes[i].alone(func() {
-		var v *vswitch.VSI
-		if v, err = c.nodes[i].segment(c.top.vsiOf(i, p.net), c.top.nets[p.net].cfg); err == nil {
-			a, err = v.AttachWith(to, p.tag, cfg)
-		}
-	})
-	return a, err
-}
-
 // administer changes tables and settings of one node under traffic.
 func (c *crowd) administer(r *rand.Rand, i int) {
 	n, top := c.nodes[i], c.top
 	for range c.changes {
 		pause(r)
 		net := r.IntN(len(top.nets))
-		vni := c.top.vsiOf(i, net)
-		key := attKey{vni, vtepPort}
-		tunnel := n.atts[key]
+		tunnel := n.tunnels[net]
 		var err error
 		switch r.IntN(6) {
 		case 0:
 			all := top.floodList(i, net)
-			err = n.vtep.SetFlood(top.nets[net].vni, c.endpoints(all[:r.IntN(len(all)+1)])...)
+			err = c.setFlood(i, net, all[:r.IntN(len(all)+1)])
 		case 1:
-			err = n.vtep.SetFlood(top.nets[net].vni, c.endpoints(top.floodList(i, net))...)
+			err = c.setFlood(i, net, top.floodList(i, net))
 		case 2: // the VTEP leaves a network, and comes back
 			if tunnel == nil {
 				break
@@ -265,29 +236,26 @@ func (c *crowd) administer(r *rand.Rand, i int) {
 			}
 			pause(r)
 			cfg := vswitch.AttachConfig{Hub: top.nets[net].hub == i}
-			p := plugPlan{net: net, tag: uint32(top.nets[net].vni)}
-			n.atts[key], err = c.attachAt(i, p, n.vtep, cfg)
-		case 3:
-			n.alone(func() {
-				var v *vswitch.VSI
-				if v, err = n.segment(vni, top.nets[net].cfg); err == nil {
-					v.FDB().Flush()
-				}
-			})
-		case 4:
-			cfg := randomVSI(r)
+			n.tunnels[net], err = c.attach(i, net, uint32(top.nets[net].vni), n.VTEP, cfg)
+		case 3, 4:
+			flush, cfg := r.IntN(2) == 0, randomVSI(r)
 			cfg.NoFlood = 0
 			n.alone(func() {
 				var v *vswitch.VSI
-				if v, err = n.segment(vni, cfg); err == nil {
+				if v, err = c.segment(i, net); err != nil {
+					return
+				}
+				if flush {
+					v.FDB().Flush()
+				} else {
 					err = v.Configure(cfg)
 				}
 			})
 		case 5:
-			for _, p := range top.plugs {
+			for k, p := range top.plugs {
 				if p.node == i && p.net == net && !c.actors[p.host].restless && one(r, 3) {
 					cfg := randomAttach(r)
-					n.alone(func() { err = n.atts[attKey{vni, p.host}].Configure(cfg) })
+					n.alone(func() { err = c.plugs[k].Configure(cfg) })
 				}
 			}
 		}
@@ -303,9 +271,9 @@ func (c *crowd) cutLinks(r *rand.Rand) {
 		a, ok := c.top.reach(j, i)
 		b, _ := c.top.reach(i, j)
 		if ok && i != j {
-			c.net.SetLink(a, b, cutLink)
+			c.Net.SetLink(a, b, cutLink)
 			pause(r)
-			c.net.ClearLink(a, b)
+			c.Net.ClearLink(a, b)
 		}
 		pause(r)
 	}
@@ -313,11 +281,8 @@ func (c *crowd) cutLinks(r *rand.Rand) {
 
 var cutLink = memory.Link{Cut: true}
 
-// Ports of a node. Hosts are numbered from firstHost on, over all nodes.
-const (
-	vtepPort  = 1
-	firstHost = 2
-)
+// Hosts are numbered from firstHost on, over all nodes.
+const firstHost = 2
 
 func hostName(id int) string { return fmt.Sprintf("host%d", id) }
 

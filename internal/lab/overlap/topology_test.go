@@ -8,7 +8,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
-	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // A topology is what a seed says the fabric looks like at first.
@@ -206,43 +205,6 @@ func (t *topology) vsiOf(i, net int) frame.VNI {
 		return frame.MaxVNI
 	}
 	return t.nets[net].vni + t.nodes[i].shift
-}
-
-// build makes the fabric. Ports have room for so many frames, and are kept.
-func (t *topology) build(queue int) (*lab, error) {
-	r := rand.New(rand.NewPCG(t.seed, 2))
-	l := newLab(t.udp, t.seed)
-	for _, p := range t.nodes {
-		cfg := vtep.Config{}
-		if p.listedOnly {
-			cfg.Peers = vtep.ListedOnly
-		}
-		if _, err := l.node(p.addrs, p.queues, cfg); err != nil {
-			return l, err
-		}
-	}
-	for k, p := range t.nets {
-		for _, i := range p.members {
-			n := l.nodes[i]
-			if err := n.attach(t.vsiOf(i, k), p.cfg, vtepPort, uint32(p.vni), t.tunnelAttach(r, i, k)); err != nil {
-				return l, err
-			}
-			if err := n.vtep.SetFlood(p.vni, l.endpoints(t.floodList(i, k))...); err != nil {
-				return l, err
-			}
-		}
-	}
-	for _, p := range t.plugs {
-		if l.hosts[p.host] == nil {
-			l.hosts[p.host] = l.newHost(p.host, queue)
-		}
-		p.cfg.KeepOpen = true
-		if err := l.nodes[p.node].attach(t.vsiOf(p.node, p.net), t.nets[p.net].cfg, p.host, p.tag, p.cfg); err != nil {
-			return l, err
-		}
-	}
-	time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping
-	return l, nil
 }
 
 func (t *topology) String() string {
