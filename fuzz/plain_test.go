@@ -93,10 +93,9 @@ func (r *rig) plainFrame(d *draw) []byte {
 	}
 	size := 60
 	switch how := d.byte(); how & 15 {
-	case 0, 1: // about what fits through a tunnel, and into a port
-		over := pick(d, 0, 36, 56)
-		size = pick(d, r.set.underMTU, 1000, 1500, 1514) - over + d.under(3)
-	case 2:
+	case 0, 1, 2: // what just fits through a tunnel, or into a port, or no more
+		size = pick(d, r.set.underMTU-36, r.set.underMTU-56, 1514, 1000) + d.under(3)
+	case 3:
 		size = d.under(20)
 	}
 	typ := uint16(0x88b5)

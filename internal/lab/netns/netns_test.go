@@ -57,19 +57,6 @@ func TestKernelVXLANPing(t *testing.T) {
 	}
 }
 
-func TestIperfBetweenHosts(t *testing.T) {
-	t.Parallel()
-	n := New(t)
-	a, b := n.Host("a"), n.Host("b")
-	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
-	server := b.Start("iperf3", "-s", "-1", "--forceflush")
-	server.Want("Server listening")
-	a.Run("iperf3", "-c", "10.0.0.2", "-n", "1M")
-	if err := server.Wait(); err != nil {
-		t.Errorf("server: %v\n%s", err, server.Output())
-	}
-}
-
 func TestRouteThroughAHost(t *testing.T) {
 	t.Parallel()
 	n := New(t)

@@ -2,7 +2,6 @@ package netns
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 )
 
@@ -30,15 +29,10 @@ func (h *Host) OVS(o OVS) *OpenVSwitch {
 	h.t.Helper()
 	Tool(h.t, "ovs-vsctl")
 	s := &OpenVSwitch{h, h.t.TempDir()}
-	db := filepath.Join(s.dir, "conf.db")
-	s.run("ovsdb-tool", "create", db, "/usr/share/openvswitch/vswitch.ovsschema")
-	s.start("ovsdb-server", "-vconsole:info", "--remote=p"+s.socket(), db).Want("ovsdb-server (Open vSwitch)")
-	s.Set("--no-wait", "init")
-	s.start("ovs-vswitchd", "-vconsole:info", "--pidfile", s.socket()).Want("connected")
-	s.Set("--", "add-br", "phy", "--", "set", "bridge", "phy", "datapath_type=netdev",
-		"--", "add-port", "phy", o.Under,
-		"--", "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev",
-		"--", "add-port", "br0", o.Inside)
+	start := func(text string, args ...string) error { h.Start(args[0], args[1:]...).Want(text); return nil }
+	if err := StartOVS(h.t.Context(), h.NS, s.dir, o.Under, o.Inside, start); err != nil {
+		h.t.Fatalf("lab: host %s: %v", h.Name, err)
+	}
 	h.MTU("phy", o.MTU)
 	h.Up("phy")
 	h.Addr("phy", o.Local)
@@ -69,35 +63,23 @@ func (s *OpenVSwitch) VXLAN(port, remote string, vni int, settings ...string) {
 // Set runs ovs-vsctl, which waits until the switch has done it.
 func (s *OpenVSwitch) Set(args ...string) string {
 	s.h.t.Helper()
-	return s.run("ovs-vsctl", append([]string{"--db=" + s.socket(), "--retry", "--timeout=10"}, args...)...)
+	return s.run(append(ovsControl(s.dir), args...)...)
 }
 
 // Flows runs ovs-ofctl.
 func (s *OpenVSwitch) Flows(args ...string) string {
 	s.h.t.Helper()
-	return s.run("ovs-ofctl", args...)
+	return s.run(append([]string{"ovs-ofctl"}, args...)...)
 }
 
 // Ask runs ovs-appctl: "fdb/show br0".
 func (s *OpenVSwitch) Ask(args ...string) string {
 	s.h.t.Helper()
-	return s.run("ovs-appctl", args...)
+	return s.run(append([]string{"ovs-appctl"}, args...)...)
 }
 
-func (s *OpenVSwitch) socket() string { return "unix:" + filepath.Join(s.dir, "db.sock") }
-
-func (s *OpenVSwitch) run(name string, args ...string) string {
+func (s *OpenVSwitch) run(args ...string) string {
 	s.h.t.Helper()
-	return s.h.Run("env", s.with(name, args)...)
-}
-
-func (s *OpenVSwitch) start(name string, args ...string) *Proc {
-	s.h.t.Helper()
-	return s.h.Start("env", s.with(name, args)...)
-}
-
-// with keeps all files of a program of Open vSwitch in the folder.
-func (s *OpenVSwitch) with(name string, args []string) []string {
-	d := s.dir
-	return append([]string{"OVS_RUNDIR=" + d, "OVS_LOGDIR=" + d, "OVS_DBDIR=" + d, "OVS_SYSCONFDIR=" + d, name}, args...)
+	args = ovsProgram(s.dir, args...)
+	return s.h.Run(args[0], args[1:]...)
 }
