@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -190,58 +189,6 @@ func TestIPWildcard(t *testing.T) {
 		}
 		ua.Close()
 		ub.Close()
-	}
-}
-
-func TestIPPauseAndClose(t *testing.T) {
-	a, b := wired(t)
-	ua, ub := both(t, a, b, wired6, &IPConfig{Queues: 2})
-	eb := endpoint(t, ub.LocalAddr())
-	rs := ub.Readers()
-	errs := make(chan error, len(rs))
-	read := func() {
-		for _, r := range rs {
-			go func() { errs <- r.Read(frame.NewBatch(nil)) }()
-		}
-	}
-	want := func(n int, target error) {
-		t.Helper()
-		for range n {
-			select {
-			case err := <-errs:
-				if !errors.Is(err, target) {
-					t.Errorf("%v, want %v", err, target)
-				}
-			case <-time.After(5 * time.Second):
-				t.Fatal("a Read still waits")
-			}
-		}
-	}
-	read()
-	time.Sleep(10 * time.Millisecond)
-	ub.Pause()
-	want(4, frame.ErrPaused)
-	read()
-	want(4, frame.ErrPaused)
-	p := inside(t, 4, 1, 2, 60)
-	send(t, ua, to(p, 0, eb)) // waits in the buffer
-	time.Sleep(10 * time.Millisecond)
-	ub.Resume()
-	read()
-	select {
-	case err := <-errs:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(5 * time.Second):
-		t.Fatal("what came while paused is gone")
-	}
-	ub.Close()
-	ub.Close()
-	want(3, net.ErrClosed)
-	ds := []frame.Datagram{to(p, 0, endpoint(t, ua.LocalAddr()))}
-	if err := ub.Sender(3).Send(ds); !errors.Is(err, net.ErrClosed) || ds[0].Drop != frame.PortDown {
-		t.Errorf("%v, %v", err, ds[0].Drop)
 	}
 }
 

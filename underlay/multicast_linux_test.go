@@ -382,41 +382,6 @@ func TestGroupErrors(t *testing.T) {
 	})
 }
 
-// Pause and Close reach a Reader that waits for groups, also when there are none.
-func TestGroupReaderPause(t *testing.T) {
-	underlaytest.InNamespace(t, func(t *testing.T) {
-		for _, join := range []bool{false, true} {
-			u := listen(t, "10.9.0.1:4789", nil)
-			if join {
-				if err := u.Join(netip.MustParseAddr("239.1.1.1")); err != nil {
-					t.Error(err)
-				}
-			}
-			rs := u.Readers()
-			if len(rs) != 2 {
-				t.Fatalf("%d readers", len(rs))
-			}
-			read := make(chan error)
-			for _, want := range []error{frame.ErrPaused, net.ErrClosed} {
-				go func() { read <- rs[1].Read(frame.NewBatch(nil)) }()
-				time.Sleep(5 * time.Millisecond)
-				if want == net.ErrClosed {
-					u.Close()
-				} else {
-					u.Pause()
-				}
-				if err := <-read; !errors.Is(err, want) {
-					t.Errorf("%v, want %v", err, want)
-				}
-				u.Resume()
-			}
-			if err := rs[1].Read(frame.NewBatch(nil)); !errors.Is(err, net.ErrClosed) {
-				t.Error(err)
-			}
-		}
-	})
-}
-
 // MulticastDevice is where groups are sent to, whatever interface has the local address; so it is
 // of sockets that are opened later.
 func TestGroupSentThroughDevice(t *testing.T) {

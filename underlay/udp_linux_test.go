@@ -31,48 +31,6 @@ func families(t *testing.T, f func(t *testing.T, a, b string)) {
 	t.Run("IPv6", func(t *testing.T) { f(t, "[::1]:0", "[::1]:0") })
 }
 
-func TestUDPEndToEnd(t *testing.T) {
-	families(t, func(t *testing.T, la, lb string) {
-		a, b := listen(t, la, nil), listen(t, lb, nil)
-		ea, eb := endpoint(t, a.LocalAddr()), endpoint(t, b.LocalAddr())
-		send(t, a,
-			frame.Datagram{Parts: [][]byte{[]byte("he"), nil, []byte("llo")}, To: []frame.Endpoint{eb}, TOS: 0xb9, TTL: 7, DF: true},
-			frame.Datagram{To: []frame.Endpoint{eb}, DF: true},
-			frame.Datagram{Parts: [][]byte{[]byte("plain")}, To: []frame.Endpoint{eb}, TOS: 0x02},
-		)
-		rs := receive(t, b, 3)
-		for i, want := range []struct {
-			payload  string
-			tos, ttl uint8
-		}{{"hello", 0xb9, 7}, {"", 0, 64}, {"plain", 2, 64}} {
-			r := rs[i]
-			if r.Payload != want.payload || r.Outer.TOS != want.tos || r.Outer.TTL != want.ttl || r.Drop != 0 {
-				t.Errorf("datagram %d: %+v, want %+v", i, r, want)
-			}
-			if r.Outer.Src.Host() != ea.Host() || r.Outer.Dst != eb {
-				t.Errorf("datagram %d: %v > %v, want %v > %v", i, r.Outer.Src, r.Outer.Dst, ea.Host(), eb)
-			}
-			if r.Outer.If == 0 {
-				t.Error("no interface")
-			}
-			if p := r.Outer.Src.Port; p < 49152 {
-				t.Errorf("source port %d", p)
-			}
-		}
-		if rs[0].Outer.Src.Port != rs[2].Outer.Src.Port {
-			t.Error("a flow changed its source port with DF")
-		}
-		// And the answer, which goes to the VTEP port, not to where this came from.
-		send(t, b, frame.Datagram{Parts: [][]byte{[]byte("back")}, To: []frame.Endpoint{ea}, TOS: 1, TTL: 255, DF: true})
-		if r := receive(t, a, 1)[0]; r.Payload != "back" || r.Outer.TOS != 1 || r.Outer.TTL != 255 {
-			t.Errorf("answer: %+v", r)
-		}
-		if st := a.Stats(); st.TxDatagrams != 3 || st.RxDatagrams != 1 || st.Lost() != 0 {
-			t.Errorf("stats %+v", st)
-		}
-	})
-}
-
 func TestUDPFlowKeepsItsPort(t *testing.T) {
 	families(t, func(t *testing.T, la, lb string) {
 		a, b := listen(t, la, &UDPConfig{SrcPorts: PortRange{40000, 47999}}), listen(t, lb, nil)
@@ -110,25 +68,6 @@ func TestUDPFlowKeepsItsPort(t *testing.T) {
 			t.Errorf("ports in %d sixteenths of the range", len(slots))
 		}
 	})
-}
-
-func TestUDPOrderWithinFlows(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.2:0", nil)
-	eb := endpoint(t, b.LocalAddr())
-	var ds []frame.Datagram
-	for i := range 300 {
-		ds = append(ds, to(fmt.Sprint(i), uint16(i*7919), eb))
-	}
-	send(t, a, ds...)
-	last := make(map[uint16]int)
-	for _, r := range receive(t, b, 300) {
-		var i int
-		fmt.Sscan(r.Payload, &i)
-		if l, ok := last[r.Outer.Src.Port]; ok && l > i {
-			t.Fatalf("%d after %d", i, l)
-		}
-		last[r.Outer.Src.Port] = i
-	}
 }
 
 // One datagram to a thousand endpoints is one Send, and few system calls.
@@ -193,33 +132,6 @@ func TestUDPDeadPeerCostsOthersNothing(t *testing.T) {
 	})
 }
 
-func TestUDPLost(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
-	eb := endpoint(t, b.LocalAddr())
-	ds := []frame.Datagram{
-		to(strings.Repeat("x", 65508), 1, eb), // above what UDP can carry
-		to("one", 1, eb),
-		to("port 0", 1, eb.WithPort(0)),
-		to("two", 1, eb),
-		{Parts: make([][]byte, 1025), To: []frame.Endpoint{eb}, Flow: 1, DF: true},
-		to("three", 1, eb),
-	}
-	send(t, a, ds...)
-	for i, want := range []frame.Reason{frame.TooBig, 0, frame.Unreachable, 0, frame.SendFailed, 0} {
-		if ds[i].Drop != want || (ds[i].Lost != 0) != (want != 0) {
-			t.Errorf("datagram %d: lost %d, %v, want %v", i, ds[i].Lost, ds[i].Drop, want)
-		}
-	}
-	for i, r := range receive(t, b, 3) {
-		if want := []string{"one", "two", "three"}[i]; r.Payload != want {
-			t.Errorf("%q, want %q", r.Payload, want)
-		}
-	}
-	if st := a.Stats(); st.TxLost[frame.TooBig] != 1 || st.Lost() != 3 {
-		t.Errorf("stats %+v", st)
-	}
-}
-
 func TestUDPSendersTogether(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
 	gone := listen(t, "127.0.0.1:0", nil)
@@ -242,29 +154,5 @@ func TestUDPSendersTogether(t *testing.T) {
 	wg.Wait()
 	if a.Sender(1) != a.Sender(1) || a.Sender(1) == a.Sender(2) {
 		t.Error("senders are not one for each worker")
-	}
-}
-
-func TestUDPAllocs(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
-	eb := endpoint(t, b.LocalAddr())
-	ds := make([]frame.Datagram, 32)
-	for i := range ds {
-		ds[i] = to("payload", uint16(i<<11), eb)
-		ds[i].TOS, ds[i].TTL = uint8(i), uint8(60+i)
-		ds[i].DF = i%2 == 0
-	}
-	s, r, batch := a.Sender(0), b.Readers()[0], frame.NewBatch(new(frame.Arenas))
-	if n := testing.AllocsPerRun(100, func() {
-		if err := s.Send(ds); err != nil {
-			t.Fatal(err)
-		}
-		for n := 0; n < len(ds); n += len(batch.Frames) {
-			if err := r.Read(batch); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations for a Send and its Reads", n)
 	}
 }

@@ -2,7 +2,6 @@ package underlay
 
 import (
 	"errors"
-	"net"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,64 +47,6 @@ func TestUDPOverflowIsCounted(t *testing.T) {
 	receive(t, b, 1)
 	if got := b.Stats().RxOverflow; got != over {
 		t.Errorf("overflow %d, then %d", over, got)
-	}
-}
-
-func TestUDPClose(t *testing.T) {
-	u := listen(t, "127.0.0.1:0", &UDPConfig{Queues: 3})
-	var wg sync.WaitGroup
-	for _, r := range u.Readers() {
-		wg.Go(func() {
-			if err := r.Read(frame.NewBatch(nil)); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("Read: %v", err)
-			}
-		})
-	}
-	s := u.Sender(0)
-	time.Sleep(10 * time.Millisecond)
-	for range 2 {
-		if err := u.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-	wg.Wait()
-	ep := endpoint(t, u.LocalAddr())
-	ds := []frame.Datagram{to("x", 0, ep, ep), {To: []frame.Endpoint{ep}}}
-	if err := s.Send(ds); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Send: %v", err)
-	}
-	if ds[0].Lost != 2 || ds[0].Drop != frame.PortDown || ds[1].Lost != 1 || ds[1].Drop != frame.PortDown {
-		t.Errorf("%+v", ds)
-	}
-	if err := u.Readers()[0].Read(frame.NewBatch(nil)); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("Read after Close: %v", err)
-	}
-	u.Pause()
-	u.Resume()
-	u.Stats()
-}
-
-func TestUDPPause(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
-	eb := endpoint(t, b.LocalAddr())
-	r, batch := b.Readers()[0], frame.NewBatch(nil)
-	for i := range 200 {
-		err := make(chan error)
-		go func() { err <- r.Read(batch) }()
-		if i%4 == 0 {
-			time.Sleep(time.Millisecond)
-		}
-		b.Pause()
-		if e := <-err; !errors.Is(e, frame.ErrPaused) {
-			t.Fatal(e)
-		}
-		// Paused, a Read takes nothing even if there is something.
-		send(t, a, to("x", 0, eb))
-		if e := r.Read(batch); !errors.Is(e, frame.ErrPaused) {
-			t.Fatal(e)
-		}
-		b.Resume()
-		receive(t, b, 1)
 	}
 }
 

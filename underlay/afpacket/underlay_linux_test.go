@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -244,13 +243,14 @@ func TestKindsLost(t *testing.T) {
 		ds := []frame.Datagram{
 			to(long, 1, eb), to("one", 1, eb, other, eb), to("port 0", 1, eb.WithPort(0)), to("two", 1, eb),
 			run, to(fits, 1, eb), to("no such set", 1, eb), to("three", 1, eb),
+			{Parts: slices.Repeat([][]byte{{1}}, 1025), To: []frame.Endpoint{eb}, Flow: 1, DF: true},
 		}
 		ds[6].Set = 31
 		send(t, a, ds...)
 		for i, want := range []struct {
 			lost uint16
 			drop frame.Reason
-		}{{1, frame.TooBig}, {1, frame.Unreachable}, {1, frame.Unreachable}, {}, {2, frame.TooBig}, {}, {1, frame.SendFailed}, {}} {
+		}{{1, frame.TooBig}, {1, frame.Unreachable}, {1, frame.Unreachable}, {}, {2, frame.TooBig}, {}, {1, frame.SendFailed}, {}, {1, frame.SendFailed}} {
 			if ds[i].Lost != want.lost || ds[i].Drop != want.drop {
 				t.Errorf("datagram %d: lost %d, %v, want %d, %v", i, ds[i].Lost, ds[i].Drop, want.lost, want.drop)
 			}
@@ -266,34 +266,10 @@ func TestKindsLost(t *testing.T) {
 	})
 }
 
-func TestKindsPauseAndClose(t *testing.T) {
+func TestKindsClosed(t *testing.T) {
 	eachKind(t, func(t *testing.T, v *veth, a ported, b *underlay.UDP) {
 		warm(t, v, a, b)
-		r, batch := a.Readers()[0], frame.NewBatch(nil)
-		quiet(t, a)
-		a.Pause()
-		send(t, b, to("one", 0, endpoint(t, a.LocalAddr())))
-		if err := r.Read(batch); !errors.Is(err, frame.ErrPaused) {
-			t.Error(err)
-		}
-		a.Resume()
-		if got := receive(t, a, 1)[0].Payload; got != "one" {
-			t.Error(got)
-		}
-		done := make(chan error)
-		go func() { done <- r.Read(batch) }()
-		time.Sleep(10 * time.Millisecond)
-		for range 2 {
-			if err := a.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		if err := <-done; !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
-		if err := r.Read(batch); !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
+		a.Close()
 		ds := []frame.Datagram{to("late", 0, v.End(2), v.End(2))}
 		if err := a.Sender(0).Send(ds); !errors.Is(err, net.ErrClosed) || ds[0].Lost != 2 || ds[0].Drop != frame.PortDown {
 			t.Error(err, ds[0].Lost, ds[0].Drop)

@@ -219,8 +219,10 @@ func (x *Subject) paused(s State) {
 }
 
 func (x *Subject) closed(s State) {
-	if err := x.U.Close(); err != nil {
-		x.t.Errorf("%s: Close: %v", x.name, err)
+	for range 2 {
+		if err := x.U.Close(); err != nil {
+			x.t.Errorf("%s: Close: %v", x.name, err)
+		}
 	}
 	x.wantEnd(s, false, net.ErrClosed)
 }
