@@ -122,7 +122,7 @@ func (t *tx) vrf(name string) (*l3.VRF, error) {
 }
 
 // known reports what is not a row at all: a nil, or a pointer to one.
-func known(r Route) error {
+func known(r Row) error {
 	switch r.(type) {
 	case MAC, Group, Flood, Prefix:
 		return nil

@@ -82,7 +82,7 @@ type claim struct {
 
 // stored is a row of an owner. Which of its rows for one place is the last is told by seq.
 type stored struct {
-	row Route // nil: none
+	row Row // nil: none
 	seq uint64
 }
 

@@ -21,7 +21,7 @@ func fixture() controltest.Fixture {
 func owners() []string { return []string{"second name", "first name", "bgp"} }
 
 // What only writing shows to be wrong: in the last table that is written, and in the first.
-var bad = map[string]control.Route{
+var bad = map[string]control.Row{
 	"route":  control.Prefix{VRF: "red", Prefix: pfx("192.168.7.0/24"), Via: control.Via{VNI: red, IP: ip(1)}},
 	"peer":   control.MAC{VNI: red, MAC: mac(0x77), VTEP: at(1)}, // this VTEP itself
 	"far":    control.MAC{VNI: red, MAC: mac(0x77), VTEP: at(1), FarVNI: 7},
@@ -57,7 +57,7 @@ func model() *controltest.Model {
 	return &controltest.Model{
 		VNIs: []frame.VNI{red, blue, l3vni}, Ports: map[frame.VNI][]string{red: {"pipe"}},
 		VRFs: map[string][]frame.VNI{"red": {red, l3vni, ipip}}, Owners: owners(),
-		Refuse: func(r control.Route) error {
+		Refuse: func(r control.Row) error {
 			if r == bad["route"] {
 				return errBad
 			}

@@ -71,7 +71,7 @@ func (t *tx) touchUsers(at groupPlace) {
 }
 
 // use notes which rows name a group.
-func (p *Plane) use(owner string, key Route, old, new stored) {
+func (p *Plane) use(owner string, key Row, old, new stored) {
 	if r, ok := old.row.(MAC); ok && r.Group != "" {
 		at := r.in(owner)
 		if delete(p.users[at], key.(MAC)); len(p.users[at]) == 0 {

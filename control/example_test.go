@@ -54,7 +54,7 @@ func advertise(ctx context.Context, events *vswitch.Events, from *site, to contr
 			continue
 		}
 		row := control.MAC{VNI: e.VNI, MAC: e.MAC, VTEP: from.addr}
-		u := control.Update{Add: []control.Route{row}}
+		u := control.Update{Add: []control.Row{row}}
 		switch e.Kind {
 		case frame.EventMACLearned:
 		case frame.EventMACMoved: // a host that was elsewhere: what others have learned is old

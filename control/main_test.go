@@ -164,7 +164,7 @@ func mac(n byte) frame.MAC                    { return frame.MAC{2, 0, 0, 0, 1, 
 func ip(n byte) netip.Addr                    { return netip.AddrFrom4([4]byte{192, 168, 7, n}) }
 func at(n byte) netip.AddrPort                { return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, n}), 0) }
 func pfx(s string) netip.Prefix               { return netip.MustParsePrefix(s) }
-func rows(r ...control.Route) []control.Route { return r }
+func rows(r ...control.Row) []control.Row { return r }
 
 // The tables as controltest asks for them.
 
@@ -258,12 +258,12 @@ func (l *leaf) program(owner string, u control.Update) {
 	l.must(l.Program(owner, u))
 }
 
-func (l *leaf) add(owner string, r ...control.Route) {
+func (l *leaf) add(owner string, r ...control.Row) {
 	l.t.Helper()
 	l.program(owner, control.Update{Add: r})
 }
 
-func (l *leaf) del(owner string, r ...control.Route) {
+func (l *leaf) del(owner string, r ...control.Row) {
 	l.t.Helper()
 	l.program(owner, control.Update{Del: r})
 }

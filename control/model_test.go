@@ -34,7 +34,7 @@ func (d *draw) n(n int) int {
 
 func (d *draw) more() bool { return len(d.bytes) > 0 || d.r != nil }
 
-func (d *draw) row() control.Route {
+func (d *draw) row() control.Row {
 	vni := []frame.VNI{red, blue, l3vni, 7}[max(d.n(24)-20, d.n(2))]
 	vtep := at(byte(2 + d.n(4)))
 	far := []frame.VNI{0, 0, 0, 7001, 7002, red}[d.n(6)]
@@ -194,7 +194,7 @@ func play(t testing.TB, l *leaf, d *draw, updates int) {
 		}
 		for _, o := range names {
 			got, want := slices.Collect(l.Rows(o)), m.Rows(o)
-			missing := func(r control.Route) bool { return !slices.Contains(got, r) }
+			missing := func(r control.Row) bool { return !slices.Contains(got, r) }
 			if len(got) != len(want) || slices.ContainsFunc(want, missing) {
 				t.Fatalf("%d: %s has %v, want %v", i, o, got, want)
 			}

@@ -14,47 +14,46 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// Config holds the settings of a [Plane].
+// Config configures a [Plane].
 type Config struct {
 	Switch  *vswitch.Switch // needed
-	Gateway *l3.Gateway     // nil: there are no VRFs
+	Gateway *l3.Gateway     // nil = there are no VRFs
 
-	// Neighbours returns a segment's table, nil if it has none: then the addresses of its MAC
-	// rows are not written anywhere. It must not call the Plane.
+	// Neighbours returns the neighbour table of a segment, or nil: then the addresses of MAC rows are
+	// not used. It must not call the Plane.
 	Neighbours func(frame.VNI) *arp.Table
 
-	// First returns the name of the VTEP that rows without one are about, in a segment that is
-	// in several; "": the one that was attached first. It must not call the Plane.
+	// First returns the name of the VTEP for rows without a Tunnel, in a segment with several VTEPs; "" =
+	// the VTEP that was attached first. It must not call the Plane.
 	First func(frame.VNI) string
 
-	Owners []string // by precedence, the first wins; others come after them, in order of their names
-	Static []string // owners whose entries in FDB and neighbour table are static: no host moves them, and they replace what is there
+	Owners []string // in order of precedence, the first wins; all others follow, sorted by name
+	Static []string // owners whose FDB entries and neighbours are static: hosts cannot move them, and they replace existing entries
 }
 
-// A Plane writes the rows of all control planes of a switch into its tables. It is a
-// [Programmer]. Make one with New.
+// A Plane writes the rows of all control planes into the tables of a switch. It implements [Programmer].
 type Plane struct {
 	cfg Config
 
 	mu     sync.Mutex
-	owners map[string]map[Route]stored // by keyOf
+	owners map[string]map[Row]stored // by keyOf
 	slots  map[place]*slot
-	lists  map[floodTarget]*floodList // those in VTEPs
+	lists  map[floodTarget]*floodList // as they are in VTEPs
 	peers  map[peerKey]*peer
-	users  map[groupPlace]map[MAC]struct{} // the keys of the rows that name a group
+	users  map[groupPlace]map[MAC]struct{} // keys of the rows that refer to a group
 	seq    uint64
 	stats  Stats
 }
 
-// Stats counts what a [Plane] has written, undone writes and their undoing included.
+// Stats counts the writes of a [Plane], including those that it has undone, and the undoing.
 type Stats struct {
-	Rows       int    `json:"rows"`       // that there are, of all owners
-	Peers      uint64 `json:"peers"`      // next hops and groups likewise: added to and deleted from VTEPs
+	Rows       int    `json:"rows"`       // current rows of all owners
+	Peers      uint64 `json:"peers"`      // peers, next hops and groups added to and deleted from VTEPs
 	Floods     uint64 `json:"floods"`     // flood lists set
 	MACs       uint64 `json:"macs"`       // FDB entries set and deleted
 	Neighbours uint64 `json:"neighbours"` // set and deleted
 	Routes     uint64 `json:"routes"`     // added and deleted
-	GivenWay   uint64 `json:"given_way"`  // entries not written, since a local host or somebody's static entry was there
+	GivenWay   uint64 `json:"given_way"`  // entries not written because of a local host or a static entry
 }
 
 // New returns a Plane without rows.
@@ -66,22 +65,22 @@ func New(cfg *Config) (*Plane, error) {
 	c.Owners, c.Static = slices.Clone(c.Owners), slices.Clone(c.Static)
 	for i, o := range c.Owners {
 		if slices.Contains(c.Owners[:i], o) {
-			return nil, fmt.Errorf("control: Config.Owners: %q is in it twice", o)
+			return nil, fmt.Errorf("control: Config.Owners: %q is listed twice", o)
 		}
 	}
-	return &Plane{cfg: c, owners: map[string]map[Route]stored{}, slots: map[place]*slot{},
+	return &Plane{cfg: c, owners: map[string]map[Row]stored{}, slots: map[place]*slot{},
 		lists: map[floodTarget]*floodList{}, peers: map[peerKey]*peer{}, users: map[groupPlace]map[MAC]struct{}{}}, nil
 }
 
-// Program implements [Programmer]. Rows that are new or have changed are checked before
-// anything is written: see [ErrNoSegment] and its like. An error names the row that is wrong,
-// and then all tables and rows are as before, but for the ages of entries that were learned.
-// What another owner's row no longer finds never fails an Update: it waits for Reapply.
+// Program implements [Programmer]. It checks new and changed rows before it writes anything; see
+// [ErrNoSegment] and the errors beside it. An error names the row. Then all tables and rows are as before,
+// except for the ages of learned entries. A row of another owner that can no longer be written does not
+// fail the Update; it waits for Reapply.
 func (p *Plane) Program(owner string, u Update) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if owner == "" {
-		return errors.New("control: Program: the owner has no name")
+		return errors.New("control: Program: owner: a name is needed")
 	}
 	t := p.begin()
 	diff, err := p.diff(owner, u)
@@ -100,18 +99,17 @@ func (p *Plane) Program(owner string, u Update) error {
 	return nil
 }
 
-// Forget withdraws all rows of an owner.
+// Forget removes all rows of an owner.
 func (p *Plane) Forget(owner string) {
 	if owner != "" {
-		p.Program(owner, Update{Snapshot: true}) // nothing is new that could be wrong
+		p.Program(owner, Update{Snapshot: true}) // cannot fail, since no row is new
 	}
 }
 
-// Reapply writes again what tables have lost, or had no place for: after a port was attached
-// anew, a segment or interface was made, an entry was deleted by hand, or one that rows had
-// given way to has aged. It changes nothing that is as it should be, and gives way as Program
-// does. The error is about rows that cannot be written now, and wraps a [LostError]; all others
-// have been.
+// Reapply writes rows again that the tables have lost or could not take: after a port was attached anew, a
+// segment or interface was added, an entry was deleted by hand, or one has aged that kept a row from being
+// written. It leaves everything else as it is. If some rows cannot be written now, it writes all others and
+// returns an error that wraps a [LostError].
 func (p *Plane) Reapply() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,10 +125,10 @@ func (p *Plane) Reapply() error {
 	return nil
 }
 
-// A LostError is about an entry that cannot be written now: of several, about one of the owner
-// who comes first.
+// A LostError is about an entry that cannot be written now. If there are several, it is about one of the owner
+// with the highest precedence.
 type LostError struct {
-	Owner string // whose row it is
+	Owner string // of the row
 	Err   error
 }
 
@@ -142,10 +140,10 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Rows iterates over an owner's rows as they were when the iteration began: MACs, groups,
 // floods, prefixes, each in order of their keys.
-func (p *Plane) Rows(owner string) iter.Seq[Route] {
-	return func(yield func(Route) bool) {
+func (p *Plane) Rows(owner string) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
 		p.mu.Lock()
-		rows := make([]Route, 0, len(p.owners[owner]))
+		rows := make([]Row, 0, len(p.owners[owner]))
 		for _, s := range p.owners[owner] {
 			rows = append(rows, s.row)
 		}
@@ -179,7 +177,7 @@ func (p *Plane) Stats() Stats {
 
 // delta is one row that changes.
 type delta struct {
-	key      Route
+	key      Row
 	old, new stored
 	anew     bool // advertised anew: it need not give way
 }
@@ -187,7 +185,7 @@ type delta struct {
 // diff returns what an update changes. p.mu is held.
 func (p *Plane) diff(owner string, u Update) ([]delta, error) {
 	rows := p.owners[owner]
-	adds := make(map[Route]Route, len(u.Add))
+	adds := make(map[Row]Row, len(u.Add))
 	for _, r := range u.Add {
 		if err := known(r); err != nil {
 			return nil, err
@@ -196,8 +194,8 @@ func (p *Plane) diff(owner string, u Update) ([]delta, error) {
 		adds[keyOf(r)] = r
 	}
 	var list []delta
-	dels := make(map[Route]bool, len(u.Del))
-	del := func(key Route) {
+	dels := make(map[Row]bool, len(u.Del))
+	del := func(key Row) {
 		old, ok := rows[key]
 		if _, back := adds[key]; ok && !back && !dels[key] {
 			list = append(list, delta{key: key, old: old})

@@ -38,7 +38,7 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		row  control.Route
+		row  control.Row
 		want error
 	}{
 		{control.Prefix{VRF: "red", Prefix: pfx("10.0.0.0/8")}, control.ErrNoVRF}, // there is no gateway
@@ -61,7 +61,7 @@ func TestRefused(t *testing.T) {
 	}
 	mapped := control.Prefix{VRF: "red", Prefix: netip.PrefixFrom(netip.MustParseAddr("::ffff:10.0.0.0"), 104)}
 	for _, c := range []struct {
-		row  control.Route
+		row  control.Row
 		want string
 	}{
 		{&control.Flood{VNI: red, VTEP: far}, "Update"},

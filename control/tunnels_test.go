@@ -37,7 +37,7 @@ func TestTunnels(t *testing.T) {
 	program := func(u control.Update) error { return l.Program("bgp", u) }
 	one := func(a netip.AddrPort) []netip.AddrPort { return []netip.AddrPort{a} }
 
-	l.must(program(control.Update{Snapshot: true, Add: []control.Route{
+	l.must(program(control.Update{Snapshot: true, Add: []control.Row{
 		control.Flood{VNI: red, VTEP: p4}, control.Flood{VNI: red, VTEP: p6, Tunnel: "six"},
 		control.MAC{VNI: red, MAC: mac(1), VTEP: p4}, control.MAC{VNI: red, MAC: mac(2), VTEP: p6, Tunnel: "six"},
 		control.MAC{VNI: red, MAC: mac(3), VTEP: p6, Tunnel: "six"},
@@ -48,20 +48,20 @@ func TestTunnels(t *testing.T) {
 			t.Errorf("%v is at %q, want %s", m, l.sw.Name(d), name)
 		}
 	}
-	l.must(program(control.Update{Del: []control.Route{control.MAC{VNI: red, MAC: mac(2)}, control.Flood{VNI: red, VTEP: p6, Tunnel: "six"}}}))
+	l.must(program(control.Update{Del: []control.Row{control.MAC{VNI: red, MAC: mac(2)}, control.Flood{VNI: red, VTEP: p6, Tunnel: "six"}}}))
 	want("one MAC less", one(p4), one(p4), nil, one(p6))
-	l.must(program(control.Update{Add: []control.Route{control.MAC{VNI: red, MAC: mac(3), VTEP: p4}}}))
+	l.must(program(control.Update{Add: []control.Row{control.MAC{VNI: red, MAC: mac(3), VTEP: p4}}}))
 	want("a MAC moves to the other VTEP", one(p4), one(p4), nil, nil)
 	if d, ok := l.segment(red).FDB().Lookup(mac(3)); !ok || l.sw.Name(d) != p4.String() {
 		t.Errorf("it is at %q", l.sw.Name(d))
 	}
 	// A router behind a VTEP is a MAC there.
 	via := control.Via{VNI: red, MAC: mac(0x77), VTEP: p6, Tunnel: "six"}
-	l.must(program(control.Update{Add: []control.Route{control.Prefix{VRF: "red", Prefix: netip.MustParsePrefix("172.16.0.0/16"), Via: via}}}))
+	l.must(program(control.Update{Add: []control.Row{control.Prefix{VRF: "red", Prefix: netip.MustParsePrefix("172.16.0.0/16"), Via: via}}}))
 	want("a router", one(p4), one(p4), nil, one(p6))
 
 	for _, c := range []struct {
-		row  control.Route
+		row  control.Row
 		want error
 	}{
 		{control.Flood{VNI: red, VTEP: p6, Tunnel: "seven"}, control.ErrNoVTEP},
@@ -70,7 +70,7 @@ func TestTunnels(t *testing.T) {
 		{control.Prefix{VRF: "red", Prefix: netip.MustParsePrefix("172.17.0.0/16"), Via: control.Via{VNI: red, Tunnel: "six", IP: netip.MustParseAddr("192.168.7.1")}}, nil},
 		{control.MAC{VNI: red, MAC: mac(4), VTEP: p4, Tunnel: "six"}, nil}, // of the other family
 	} {
-		if err := program(control.Update{Add: []control.Route{c.row}}); err == nil || c.want != nil && !errors.Is(err, c.want) {
+		if err := program(control.Update{Add: []control.Row{c.row}}); err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%v: %v", c.row, err)
 		}
 	}
@@ -93,7 +93,7 @@ func TestFloodFollowsTag(t *testing.T) {
 		tag  uint32
 	}
 	vnis := []frame.VNI{red, blue, l3vni}
-	var rows []control.Route
+	var rows []control.Row
 	for i, vni := range vnis {
 		l.add("bgp", control.Flood{VNI: vni, VTEP: at(byte(10 + i))})
 		l.add("file", control.Flood{VNI: vni, VTEP: at(byte(20 + i))})
@@ -190,7 +190,7 @@ func TestFloodNamedAndNot(t *testing.T) {
 			}
 		}
 	}
-	flood := func(h byte, tunnel string) control.Route {
+	flood := func(h byte, tunnel string) control.Row {
 		return control.Flood{VNI: red, VTEP: at(h), Tunnel: tunnel}
 	}
 	l.add("file", flood(10, ""))

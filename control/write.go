@@ -83,14 +83,14 @@ func (t *tx) unstage(owner string, diff []delta) {
 	t.sweep()
 }
 
-func (t *tx) swap(owner string, key Route, old, new stored) {
+func (t *tx) swap(owner string, key Row, old, new stored) {
 	p := t.p
 	old.claims(owner, p.unclaim)
 	new.claims(owner, p.claim)
 	p.use(owner, key, old, new)
 	rows := p.owners[owner]
 	if rows == nil {
-		rows = map[Route]stored{}
+		rows = map[Row]stored{}
 		p.owners[owner] = rows
 	}
 	if new.row != nil {

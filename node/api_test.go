@@ -286,7 +286,7 @@ func TestProgramErrors(t *testing.T) {
 	must(t, fresh.Send(make([]byte, 60))) // still the program's
 	must(t, seg.Add(fresh, nil))
 	n.Close()
-	if err := n.Program("other", control.Update{Add: []control.Route{control.MAC{VNI: 1, MAC: frame.MAC{2}, Filter: true}}}); !errors.Is(err, net.ErrClosed) {
+	if err := n.Program("other", control.Update{Add: []control.Row{control.MAC{VNI: 1, MAC: frame.MAC{2}, Filter: true}}}); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Program after Close: %v", err)
 	}
 	if err := seg.Add(other, nil); !errors.Is(err, net.ErrClosed) && !strings.Contains(fmt.Sprint(err), "another port") {

@@ -24,7 +24,7 @@ var (
 type replay struct {
 	t    *testing.T
 	b    *bench
-	rows []control.Route // of the other owner, in the order they came
+	rows []control.Row // of the other owner, in the order they came
 }
 
 func newReplay(t *testing.T) *replay { return &replay{t: t, b: closedBench(t)} }
@@ -37,12 +37,12 @@ func (r *replay) apply(s step) string {
 		return fmt.Sprintf("Apply: %v", err)
 	}
 	for _, x := range s.del {
-		r.b.Program("hand", control.Update{Del: []control.Route{x}})
-		r.rows = slices.DeleteFunc(r.rows, func(have control.Route) bool { return sameRow(have, x) })
+		r.b.Program("hand", control.Update{Del: []control.Row{x}})
+		r.rows = slices.DeleteFunc(r.rows, func(have control.Row) bool { return sameRow(have, x) })
 	}
 	for _, x := range s.add {
-		if r.b.Program("hand", control.Update{Add: []control.Route{x}}) == nil && !slices.Contains(r.rows, x) {
-			r.rows = append(slices.DeleteFunc(r.rows, func(have control.Route) bool { return sameRow(have, x) }), x)
+		if r.b.Program("hand", control.Update{Add: []control.Row{x}}) == nil && !slices.Contains(r.rows, x) {
+			r.rows = append(slices.DeleteFunc(r.rows, func(have control.Row) bool { return sameRow(have, x) }), x)
 		}
 	}
 	fresh := closedBench(r.t)
@@ -53,7 +53,7 @@ func (r *replay) apply(s step) string {
 	for _, groups := range []bool{true, false} { // what names them would be refused
 		for _, x := range r.rows {
 			if _, is := x.(control.Group); is == groups {
-				fresh.Program("hand", control.Update{Add: []control.Route{x}}) // some have to wait
+				fresh.Program("hand", control.Update{Add: []control.Row{x}}) // some have to wait
 			}
 		}
 	}
@@ -76,7 +76,7 @@ func (r *replay) apply(s step) string {
 }
 
 // sameRow reports whether one row replaces another.
-func sameRow(a, b control.Route) bool {
+func sameRow(a, b control.Row) bool {
 	x, ok := a.(control.MAC)
 	y, is := b.(control.MAC)
 	if ok && is {

@@ -383,7 +383,7 @@ func (m maker) hop(s *Segment) Hop {
 }
 
 // row returns what another owner may have, be it possible with c or not.
-func (m maker) row(c *Config) control.Route {
+func (m maker) row(c *Config) control.Row {
 	vni, vtep := pick[frame.VNI](m, 10, 20, 30, 40, 50, 51), netip.AddrPortFrom(m.peer(), 0)
 	tunnel := pick(m, "", "", "vx0", "vx1", "vx2")
 	switch m.IntN(5) {
@@ -421,7 +421,7 @@ func (m maker) row(c *Config) control.Route {
 // A step is a configuration, and what another owner says after it.
 type step struct {
 	cfg      *Config
-	add, del []control.Route
+	add, del []control.Row
 }
 
 func (s step) String() string {
@@ -458,9 +458,9 @@ func shrink(steps []step, fails func([]step) bool) []step {
 			for k := 0; k < len(steps[i].add)+len(steps[i].del); {
 				with := append([]step(nil), steps...)
 				if s, a := &with[i], len(steps[i].add); k < a {
-					s.add = append(append([]control.Route(nil), s.add[:k]...), s.add[k+1:]...)
+					s.add = append(append([]control.Row(nil), s.add[:k]...), s.add[k+1:]...)
 				} else {
-					s.del = append(append([]control.Route(nil), s.del[:k-a]...), s.del[k-a+1:]...)
+					s.del = append(append([]control.Row(nil), s.del[:k-a]...), s.del[k-a+1:]...)
 				}
 				if !try(with) {
 					k++

@@ -8,7 +8,7 @@ import (
 )
 
 // rows returns the rows that a configuration has for the plane.
-func rows(cfg *Config) (list []control.Route) {
+func rows(cfg *Config) (list []control.Row) {
 	segments := index(cfg).segments
 	for i := range cfg.Segments {
 		s := &cfg.Segments[i]
@@ -48,17 +48,17 @@ func rows(cfg *Config) (list []control.Route) {
 }
 
 // rows returns an entry's row, and behind it those of the group of peers that it names.
-func (e *FDB) rows(s *Segment) []control.Route {
+func (e *FDB) rows(s *Segment) []control.Row {
 	m := control.MAC{VNI: s.VNI, MAC: e.MAC, Port: e.Port, Filter: e.Filter, Sticky: e.Sticky}
 	if e.Port != "" || e.Filter {
-		return []control.Route{m}
+		return []control.Row{m}
 	}
 	if m.Tunnel = s.named(e.Tunnel); len(e.Remotes) == 0 {
 		m.VTEP, m.FarVNI = netip.AddrPortFrom(e.Remote, 0), e.VNI
-		return []control.Route{m}
+		return []control.Row{m}
 	}
 	m.Group = e.MAC.String()
-	list := []control.Route{m}
+	list := []control.Row{m}
 	for _, a := range e.Remotes {
 		list = append(list, control.Group{VNI: s.VNI, Name: m.Group, VTEP: netip.AddrPortFrom(a, 0), FarVNI: e.VNI, Tunnel: m.Tunnel})
 	}
@@ -66,9 +66,9 @@ func (e *FDB) rows(s *Segment) []control.Route {
 }
 
 // prefixes returns a row for each way to a prefix, or the one that drops.
-func prefixes(segments map[frame.VNI]*Segment, vrf string, p netip.Prefix, via []Hop) (list []control.Route) {
+func prefixes(segments map[frame.VNI]*Segment, vrf string, p netip.Prefix, via []Hop) (list []control.Row) {
 	if len(via) == 0 {
-		return []control.Route{control.Prefix{VRF: vrf, Prefix: p}}
+		return []control.Row{control.Prefix{VRF: vrf, Prefix: p}}
 	}
 	for _, h := range via {
 		x := control.Via{VNI: h.Segment, IP: h.IP, MAC: h.MAC}

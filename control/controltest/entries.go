@@ -79,7 +79,7 @@ func groups(t tester) {
 	t.wantBehind(1, 1, 2)
 	far := t.group(name, 0)
 	far.FarVNI = 7001
-	t.program(owner, control.Update{Add: []control.Route{far}, Del: []control.Route{t.group(name, 1)}})
+	t.program(owner, control.Update{Add: []control.Row{far}, Del: []control.Row{t.group(name, 1)}})
 	want := []string{Behind(t.VNIs[0], t.VTEPs[0].Addr(), 7001), t.VTEPs[2].Addr().String()}
 	t.wantPlace(host(1), min(want[0], want[1])+", "+max(want[0], want[1]))
 	t.del(owner, far)
@@ -115,7 +115,7 @@ func groupsOfOwners(t tester) {
 	t.wantBehind(1, 1, 2)
 	t.del(t.Owners[0], t.group("pair", 1), t.group("pair", 2))
 	t.wantBehind(1, 0, 1)
-	if err := t.refuse(t.Owners[0], control.Update{Add: []control.Route{t.behind(3, "pair")}}); !errors.Is(err, control.ErrNoGroup) {
+	if err := t.refuse(t.Owners[0], control.Update{Add: []control.Row{t.behind(3, "pair")}}); !errors.Is(err, control.ErrNoGroup) {
 		t.Errorf("%v", err)
 	}
 	t.snapshot(t.Owners[1])

@@ -15,7 +15,7 @@ func ExampleModel() {
 	host := frame.MAC{2, 0, 0, 0, 0, 1}
 	say := func(owner, vtep string) {
 		row := control.MAC{VNI: 100, MAC: host, VTEP: netip.MustParseAddrPort(vtep)}
-		if err := m.Program(owner, control.Update{Add: []control.Route{row}}); err != nil {
+		if err := m.Program(owner, control.Update{Add: []control.Row{row}}); err != nil {
 			fmt.Println(err)
 		}
 	}

@@ -36,7 +36,7 @@ type Fixture struct {
 	Owners [2]string         // by precedence
 
 	// Bad is a row that only writing shows to be wrong; nil if there is none.
-	Bad control.Route
+	Bad control.Row
 
 	// Writes returns how often a table was written to so far; nil if that cannot be said.
 	Writes func() uint64
@@ -73,8 +73,8 @@ func (f *Fixture) behind(n byte, name string) control.MAC {
 }
 
 // all is a row of each kind that there is, behind one VTEP.
-func (f *Fixture) all(vtep int) []control.Route {
-	list := []control.Route{f.at(1, vtep), f.with(2, vtep), f.flood(vtep)}
+func (f *Fixture) all(vtep int) []control.Row {
+	list := []control.Row{f.at(1, vtep), f.with(2, vtep), f.flood(vtep)}
 	if f.VRF != "" {
 		list = append(list, f.prefix("10.9.0.0/16", f.Links[vtep%2]))
 	}
@@ -94,17 +94,17 @@ func (t tester) program(owner string, u control.Update) {
 	}
 }
 
-func (t tester) add(owner string, rows ...control.Route) {
+func (t tester) add(owner string, rows ...control.Row) {
 	t.Helper()
 	t.program(owner, control.Update{Add: rows})
 }
 
-func (t tester) del(owner string, rows ...control.Route) {
+func (t tester) del(owner string, rows ...control.Row) {
 	t.Helper()
 	t.program(owner, control.Update{Del: rows})
 }
 
-func (t tester) snapshot(owner string, rows ...control.Route) {
+func (t tester) snapshot(owner string, rows ...control.Row) {
 	t.Helper()
 	t.program(owner, control.Update{Snapshot: true, Add: rows})
 }

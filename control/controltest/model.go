@@ -20,7 +20,7 @@ type Model struct {
 	Ports  map[frame.VNI][]string    // local ports
 	VRFs   map[string][]frame.VNI    // and their interfaces
 	Owners []string                  // by precedence; others after them, by name
-	Refuse func(control.Route) error // nil; errors that only writing shows
+	Refuse func(control.Row) error // nil; errors that only writing shows
 
 	mu   sync.Mutex
 	rows []row
@@ -29,8 +29,8 @@ type Model struct {
 
 type row struct {
 	owner string
-	key   control.Route
-	is    control.Route
+	key   control.Row
+	is    control.Row
 	seq   int // when it was added or changed
 }
 
@@ -42,12 +42,12 @@ func (m *Model) Program(owner string, u control.Update) error {
 		return fmt.Errorf("model: no owner")
 	}
 	rows := slices.Clone(m.rows)
-	gone := map[control.Route]bool{}
-	find := func(key control.Route) int {
+	gone := map[control.Row]bool{}
+	find := func(key control.Row) int {
 		return slices.IndexFunc(rows, func(r row) bool { return r.owner == owner && r.key == key })
 	}
-	keep := map[control.Route]control.Route{}
-	var changed []control.Route
+	keep := map[control.Row]control.Row{}
+	var changed []control.Row
 	for _, r := range u.Add {
 		keep[key(r)] = r
 	}
@@ -93,7 +93,7 @@ func (m *Model) Program(owner string, u control.Update) error {
 // Forget withdraws all rows of an owner.
 func (m *Model) Forget(owner string) { m.Program(owner, control.Update{Snapshot: true}) }
 
-func key(r control.Route) control.Route {
+func key(r control.Row) control.Row {
 	if m, ok := r.(control.MAC); ok {
 		return control.MAC{VNI: m.VNI, MAC: m.MAC, IP: m.IP}
 	}
@@ -121,7 +121,7 @@ func Behind(vni frame.VNI, vtep netip.Addr, far frame.VNI) string {
 	return fmt.Sprintf("%v vni %d", vtep, far)
 }
 
-func (m *Model) check(owner string, r control.Route) error {
+func (m *Model) check(owner string, r control.Row) error {
 	segment := func(vni frame.VNI) error {
 		if !slices.Contains(m.VNIs, vni) {
 			return fmt.Errorf("model: %v: %w", r, control.ErrNoSegment)
@@ -177,7 +177,7 @@ func places(r control.MAC) (n int) {
 
 // winner returns the row that counts among those for which claims is true: of the first
 // owner, the last that was added or changed. One whose group is not there waits.
-func (m *Model) winner(claims func(control.Route) bool) (w row, ok bool) {
+func (m *Model) winner(claims func(control.Row) bool) (w row, ok bool) {
 	for _, r := range m.rows {
 		if x, is := r.is.(control.MAC); is && x.Group != "" && len(m.group(r.owner, x)) == 0 {
 			continue
@@ -203,11 +203,11 @@ func (m *Model) rank(a, b string) int {
 func (m *Model) MAC(vni frame.VNI, mac frame.MAC) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w, ok := m.winner(func(r control.Route) bool {
+	w, ok := m.winner(func(r control.Row) bool {
 		x, ok := r.(control.MAC)
 		return ok && x.VNI == vni && x.MAC == mac
 	})
-	router, other := m.winner(func(r control.Route) bool {
+	router, other := m.winner(func(r control.Row) bool {
 		x, ok := r.(control.Prefix)
 		return ok && x.Via.VNI == vni && x.Via.MAC == mac
 	})
@@ -245,7 +245,7 @@ func (m *Model) router(owner string, vni frame.VNI, mac frame.MAC) string {
 func (m *Model) Neighbour(vni frame.VNI, ip netip.Addr) frame.MAC {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w, ok := m.winner(func(r control.Route) bool {
+	w, ok := m.winner(func(r control.Row) bool {
 		x, ok := r.(control.MAC)
 		return ok && x.VNI == vni && x.IP == ip
 	})
@@ -272,7 +272,7 @@ func (m *Model) Flood(vni frame.VNI) (list []netip.Addr) {
 func (m *Model) Prefix(vrf string, p netip.Prefix) (list []control.Via, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	claims := func(r control.Route) bool {
+	claims := func(r control.Row) bool {
 		x, ok := r.(control.Prefix)
 		return ok && x.VRF == vrf && x.Prefix == p
 	}
@@ -286,7 +286,7 @@ func (m *Model) Prefix(vrf string, p netip.Prefix) (list []control.Via, ok bool)
 }
 
 // Rows returns an owner's rows, in any order.
-func (m *Model) Rows(owner string) (list []control.Route) {
+func (m *Model) Rows(owner string) (list []control.Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range m.rows {

@@ -54,7 +54,7 @@ func replace(t tester) {
 	t.wantMAC(2, 1)
 	t.del(t.Owners[0], t.at(1, 0)) // the key says which
 	t.wantMAC(1, -1)
-	t.program(t.Owners[0], control.Update{Del: []control.Route{t.with(2, 1)}, Add: []control.Route{t.with(2, 2)}})
+	t.program(t.Owners[0], control.Update{Del: []control.Row{t.with(2, 1)}, Add: []control.Row{t.with(2, 2)}})
 	t.wantMAC(2, 2)
 	t.wantNeighbour(2, host(2))
 }
@@ -115,7 +115,7 @@ func otherOwner(t tester) {
 // followed at once when it withdraws.
 func precedence(t tester) {
 	first, second := t.Owners[0], t.Owners[1]
-	rows := func(vtep int) []control.Route { return append(t.all(vtep)[:2:2], t.all(vtep)[3:]...) } // without the flood list
+	rows := func(vtep int) []control.Row { return append(t.all(vtep)[:2:2], t.all(vtep)[3:]...) } // without the flood list
 	t.add(second, t.flood(0))
 	for range 2 {
 		t.add(second, rows(0)...)
@@ -239,7 +239,7 @@ func unknown(t tester) {
 	t.add(t.Owners[0], t.at(1, 0))
 	nowhere := frame.VNI(frame.MaxVNI)
 	for _, c := range []struct {
-		row  control.Route
+		row  control.Row
 		want error
 		ok   bool
 	}{
@@ -255,7 +255,7 @@ func unknown(t tester) {
 			continue
 		}
 		t.unwritten(c.row.String(), func() {
-			u := control.Update{Snapshot: true, Add: []control.Route{t.at(1, 1), t.at(2, 0), c.row}}
+			u := control.Update{Snapshot: true, Add: []control.Row{t.at(1, 1), t.at(2, 0), c.row}}
 			if err := t.refuse(t.Owners[0], u); !errors.Is(err, c.want) {
 				t.Errorf("%v: %v, want %v", c.row, err, c.want)
 			}
@@ -266,7 +266,7 @@ func unknown(t tester) {
 }
 
 func malformed(t tester) {
-	rows := []control.Route{
+	rows := []control.Row{
 		nil,
 		control.MAC{VNI: t.VNIs[0], VTEP: t.VTEPs[0]},
 		control.MAC{VNI: t.VNIs[0], VTEP: t.VTEPs[0]},
@@ -302,7 +302,7 @@ func rollBack(t tester) {
 	t.add(t.Owners[0], t.all(0)...)
 	t.add(t.Owners[1], t.at(1, 2), t.at(3, 2))
 	rows := append(t.all(1), t.at(3, 1), t.at(4, 1), t.flood(2), t.Bad)
-	for _, u := range []control.Update{{Add: rows}, {Snapshot: true, Add: rows}, {Del: t.all(0), Add: []control.Route{t.Bad}}} {
+	for _, u := range []control.Update{{Add: rows}, {Snapshot: true, Add: rows}, {Del: t.all(0), Add: []control.Row{t.Bad}}} {
 		t.refuse(t.Owners[0], u)
 		t.wantAll(0)
 		t.wantMAC(3, 2)
@@ -321,14 +321,14 @@ func concurrent(t tester) {
 		all.Go(func() {
 			name := "owner" + string('a'+rune(o))
 			for i := range byte(turns) {
-				rows := []control.Route{t.with(10*o+i%7, int(i)%3), t.at(10*o+9, int(o)%3), t.flood(int(o) % 3)}
+				rows := []control.Row{t.with(10*o+i%7, int(i)%3), t.at(10*o+9, int(o)%3), t.flood(int(o) % 3)}
 				if err := t.Programmer.Program(name, control.Update{Snapshot: i%2 == 0, Add: rows}); err != nil {
 					t.Error(err)
 				}
 				t.Tables.Flood(t.VNIs[0])
 				t.Tables.MAC(t.VNIs[0], host(10*o+9))
 			}
-			if err := t.Programmer.Program(name, control.Update{Snapshot: true, Add: []control.Route{t.at(10*o+9, int(o)%3), t.flood(int(o) % 3)}}); err != nil {
+			if err := t.Programmer.Program(name, control.Update{Snapshot: true, Add: []control.Row{t.at(10*o+9, int(o)%3), t.flood(int(o) % 3)}}); err != nil {
 				t.Error(err)
 			}
 		})

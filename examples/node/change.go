@@ -105,7 +105,7 @@ func (s *server) changeFlood(c change) error {
 	there, any := s.floods(c)
 	switch {
 	case c.op == api.Del && own:
-		return s.program(control.Update{Del: []control.Route{row}})
+		return s.program(control.Update{Del: []control.Row{row}})
 	case c.op == api.Del && there:
 		return wrong(http.StatusConflict, "dst %v is in the configuration's flood list: change the file", c.dst)
 	case c.op == api.Del:
@@ -115,7 +115,7 @@ func (s *server) changeFlood(c change) error {
 	case c.op == api.Add && any:
 		return wrong(http.StatusConflict, "vni %d has a flood list: use append", row.VNI)
 	}
-	return s.program(control.Update{Add: []control.Route{row}})
+	return s.program(control.Update{Add: []control.Row{row}})
 }
 
 // floods reports whether a flood list has a peer, and whether it has any.
@@ -150,7 +150,7 @@ func (s *server) changeMAC(c change) error {
 	case c.op == api.Add && (there || own):
 		return wrong(http.StatusConflict, "%v is in vni %d already: use replace", c.mac, row.VNI)
 	case c.op == api.Del && own:
-		return s.program(control.Update{Del: []control.Route{row}})
+		return s.program(control.Update{Del: []control.Row{row}})
 	case static:
 		return wrong(http.StatusConflict, "%v in vni %d is the configuration's: change the file", c.mac, row.VNI)
 	case c.op == api.Del && !there:
@@ -161,11 +161,11 @@ func (s *server) changeMAC(c change) error {
 	case c.op == api.Del:
 		return wrong(http.StatusConflict, "%v in vni %d is a control plane's: withdraw it there", c.mac, row.VNI)
 	}
-	return s.program(control.Update{Add: []control.Route{row}})
+	return s.program(control.Update{Add: []control.Row{row}})
 }
 
 // own reports whether a row was made here; of a MAC only the key counts.
-func (s *server) own(row control.Route) bool {
+func (s *server) own(row control.Row) bool {
 	for r := range s.n.Plane().Rows(owner) {
 		if m, ok := r.(control.MAC); ok {
 			r = control.MAC{VNI: m.VNI, MAC: m.MAC}

@@ -8,96 +8,94 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Route is one row: a [MAC], a [Group], a [Flood] or a [Prefix], by value. All are comparable.
-type Route interface {
-	route()
+// A Row is a [MAC], a [Group], a [Flood] or a [Prefix], by value. Rows are comparable.
+type Row interface {
+	isRow()
 	String() string
 }
 
-// A MAC says where a host is, as EVPN's route type 2 does (RFC 7432, section 7.2): one of VTEP,
-// Group, Port and Filter. VNI, MAC and IP are its key: another row with the same key replaces it,
-// and Del needs no more. A group MAC, of multicast, has one place too, and then is not flooded; it
-// has no IP.
+// A MAC says where a host is, like route type 2 of EVPN (RFC 7432, section 7.2). One of VTEP, Group, Port
+// and Filter must be set. The key is VNI, MAC and IP: a row replaces another with the same key, and Del
+// looks at nothing else. A multicast MAC goes to that one place and is not flooded; it has no IP.
 type MAC struct {
 	VNI    frame.VNI
 	MAC    frame.MAC
-	IP     netip.Addr     // its address, for ARP and ND; invalid: none is known
-	VTEP   netip.AddrPort // behind which it is; port 0 is the VTEP's own choice
-	FarVNI frame.VNI      // with VTEP: what the far end calls the network; 0: what it is called here
-	Group  string         // or the name of a [Group] of the same owner, VNI and Tunnel, behind any of whose VTEPs it is
-	Tunnel string         // with VTEP or Group: the name of this end's VTEP, of several that the segment is in; empty: the first, see [Config]
-	Port   string         // or the name of the attached port it is on
+	IP     netip.Addr     // address of the host, for ARP and ND; invalid = unknown
+	VTEP   netip.AddrPort // VTEP of the host; port 0 = the default port
+	FarVNI frame.VNI      // with VTEP: the VNI of the network at the far end; 0 = the same as here
+	Group  string         // or the name of a [Group] with the same owner, VNI and Tunnel: the host is behind all its VTEPs
+	Tunnel string         // with VTEP or Group: the name of the local VTEP, if the segment has several; "" = the first, see [Config]
+	Port   string         // or the name of the attached port of the host
 	Filter bool           // or nowhere: frames to and from it are dropped
-	Sticky bool           // it does not move by learning (RFC 7432, section 15.2); a Filter never does
-	Router bool           // with IP, IPv6: the R flag of its advertisements (RFC 9047)
+	Sticky bool           // learning does not move it (RFC 7432, section 15.2), as it never moves a Filter
+	Router bool           // with an IPv6 address: the R flag of its advertisements (RFC 9047)
 }
 
-// A Group says that a VTEP is one of several that hosts are behind, as those of an Ethernet segment
-// are that is all-active (RFC 7432, sections 7.1 and 8.4; RFC 8365, section 8). The rows of an owner
-// with one VNI, Tunnel and Name are one group, by which its MAC rows call it. Each flow takes one
-// VTEP; when one comes or goes, only its own flows go elsewhere.
+// A Group says that a VTEP is one of several that lead to the same hosts, for instance of an all-active
+// Ethernet segment (RFC 7432, sections 7.1 and 8.4; RFC 8365, section 8). All rows of an owner with the
+// same VNI, Tunnel and Name form a group, which MAC rows of the owner refer to by name. Each flow uses one
+// VTEP. When a VTEP is added or removed, only its own flows move.
 type Group struct {
 	VNI    frame.VNI
 	Name   string
 	VTEP   netip.AddrPort
 	FarVNI frame.VNI // as in MAC
-	Tunnel string    // likewise
+	Tunnel string    // as in MAC
 }
 
-// A Flood says that a VTEP gets the broadcast, unknown unicast and multicast frames of a
-// segment, as EVPN's route type 3 does (RFC 7432, section 7.3). Rows that name this VTEP
-// itself do no harm. VTEP may be a multicast group, which stands for all that are in it.
-// Tunnel is as in MAC.
+// A Flood says that a VTEP gets the broadcast, unknown unicast and multicast frames of a segment, like
+// route type 3 of EVPN (RFC 7432, section 7.3). Rows for the local VTEP have no effect. VTEP may be a
+// multicast group, which stands for all its members. Tunnel is as in MAC.
 type Flood struct {
 	VNI    frame.VNI
 	VTEP   netip.AddrPort
 	Tunnel string
 }
 
-// A Prefix says where packets for a prefix go: EVPN's route type 5 (RFC 9136), the lease of a
-// subnet, a block of addresses. Several rows with one VRF and prefix are several next hops.
+// A Prefix is a route: like route type 5 of EVPN (RFC 9136), the lease of a subnet, or a block of
+// addresses. Several rows with the same VRF and prefix are several next hops.
 type Prefix struct {
 	VRF    string
 	Prefix netip.Prefix
 	Via    Via
 }
 
-// A Via is a next hop, of the kinds of l3.NextHop. VNI names the interface of the VRF.
+// A Via is a next hop of one of the kinds of l3.NextHop. VNI selects the interface of the VRF.
 //
-//	VNI, IP          on a link: a gateway there, or the host itself
+//	VNI, IP          a neighbour on a link: a router, or the host itself
 //	VNI, MAC, VTEP   a router behind a tunnel (RFC 9136, section 4.4); the FDB of VNI gets MAC -> VTEP
 //	VNI, VTEP        the far end of a tunnel for IP; VTEP has no port
-//	VNI              whatever is behind an IP port
-//	zero             such packets are dropped, unless there are other rows for the prefix
+//	VNI              whatever is behind a port for IP
+//	zero             none: packets are dropped, unless the prefix has other rows
 type Via struct {
 	VNI  frame.VNI
 	IP   netip.Addr
 	MAC  frame.MAC
 	VTEP netip.AddrPort
 
-	FarVNI frame.VNI // with MAC and VTEP, as in MAC
-	Tunnel string    // with VTEP, likewise
+	FarVNI frame.VNI // with MAC and VTEP: as in MAC
+	Tunnel string    // with VTEP: as in MAC
 }
 
-// An Update changes the rows of one owner. First Del goes, then Add comes; a row in both is
-// advertised anew, which counts for hosts that move. With Snapshot, Add is all there is: what
-// else the owner has goes as well. Rows that do not change are not written again.
+// An Update changes the rows of one owner: it removes Del, then adds Add. A row in both counts as
+// advertised anew, which matters for hosts that move. With Snapshot, Add is the complete set: all other
+// rows of the owner are removed. Rows that do not change are not written again.
 type Update struct {
 	Snapshot bool
-	Add, Del []Route
+	Add, Del []Row
 }
 
 // A Programmer takes the rows of control planes.
 type Programmer interface {
-	// Program changes the rows of an owner, all of them or, on an error, none.
-	// Withdrawing a row that is not there is no error, nor is adding one that is.
+	// Program carries out an Update, or on an error nothing of it. To remove a row that does not
+	// exist, or to add one that does, is not an error.
 	Program(owner string, u Update) error
 }
 
-func (MAC) route()    {}
-func (Group) route()  {}
-func (Flood) route()  {}
-func (Prefix) route() {}
+func (MAC) isRow()    {}
+func (Group) isRow()  {}
+func (Flood) isRow()  {}
+func (Prefix) isRow() {}
 
 // String returns the row in one line.
 func (r MAC) String() string {
@@ -172,8 +170,8 @@ func (v Via) String() string {
 	return s
 }
 
-// clean returns a row in the form rows are compared in, with IPv4 as such.
-func clean(r Route) Route {
+// clean returns a row in the form in which rows are compared: without IPv4-mapped addresses.
+func clean(r Row) Row {
 	switch r := r.(type) {
 	case MAC:
 		r.IP, r.VTEP = r.IP.Unmap(), unmap(r.VTEP)
@@ -193,17 +191,16 @@ func clean(r Route) Route {
 
 func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
-// keyOf returns what a row replaces, and is withdrawn by: a row itself, for MACs with its key
-// alone.
-func keyOf(r Route) Route {
+// keyOf returns the key of a row: for a MAC a row with the key fields alone, for others the row itself.
+func keyOf(r Row) Row {
 	if m, ok := r.(MAC); ok {
 		return MAC{VNI: m.VNI, MAC: m.MAC, IP: m.IP}
 	}
 	return r
 }
 
-// compare orders rows of one owner: MACs, groups, floods, prefixes, each by its key.
-func compare(a, b Route) int {
+// compare orders rows: MACs, groups, floods and prefixes, each by key.
+func compare(a, b Row) int {
 	switch a := a.(type) {
 	case MAC:
 		if b, ok := b.(MAC); ok {
@@ -227,7 +224,7 @@ func compare(a, b Route) int {
 	return cmp.Compare(order(a), order(b))
 }
 
-func order(r Route) int {
+func order(r Row) int {
 	switch r.(type) {
 	case MAC:
 		return 0
