@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr", "internal/optional"},
 
 	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
-	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/sys", "internal/wire"},
+	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
 	"underlay/memory":   {"setting", "frame", "underlay", "internal/datagrams", "internal/delay", "internal/ring"},
 	"port":              {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
 	"capture":           {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
@@ -101,7 +101,7 @@ var outside = map[string][]string{
 	"metrics":                   {"github.com/prometheus/client_golang/prometheus"},
 	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
 	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
-	"underlay/afpacket":         {"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/arp", "github.com/mdlayher/ethernet"},
+	"underlay/afpacket":         {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"capture":                   {"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo"},
 	"port/water":                {"github.com/songgao/water"},
 }
@@ -121,7 +121,7 @@ var modules = map[string][]string{
 	"fdb":                 {},
 	"frame":               {},
 	"l3":                  {bart, xsys},
-	"node":                append([]string{bart, gopacket, hujson}, afPacket...),
+	"node":                {bart, gopacket, hujson, xnet, xsys},
 	"policy":              {bart, xsys},
 	"port":                {xsys},
 	"port/porttest":       {xsys},
@@ -130,7 +130,7 @@ var modules = map[string][]string{
 	"setting/conf":        {hujson},
 	"switch":              {xsys},
 	"underlay":            {xnet, xsys},
-	"underlay/afpacket":   afPacket,
+	"underlay/afpacket":   {xnet, xsys},
 	"underlay/memory":     {xnet, xsys},
 	"vtep":                {xsys},
 }
@@ -140,12 +140,6 @@ const (
 	gopacket = "github.com/google/gopacket"
 	hujson   = "github.com/tailscale/hujson"
 )
-
-// afPacket is what comes with the AF_PACKET underlay.
-var afPacket = []string{
-	"github.com/josharian/native", "github.com/mdlayher/arp", "github.com/mdlayher/ethernet",
-	"github.com/mdlayher/packet", "github.com/mdlayher/socket", xnet, "golang.org/x/sync", xsys,
-}
 
 // An importer gets the modules of the list and no others.
 func TestModules(t *testing.T) {

@@ -116,10 +116,11 @@ func (m *Message) parse6(b []byte, unfinished bool) (k Kind) {
 // Lengths of frames, without padding: with an ARP packet, and with a neighbour solicitation or
 // advertisement that has a link-layer option.
 const (
-	Len4 = wire.EthernetLen + wire.ARPLen
-	Len6 = wire.EthernetLen + wire.IPv6Len + wire.NeighbourLen + wire.LinkLayerLen
+	Len4   = wire.EthernetLen + wire.ARPLen
+	Len6   = wire.EthernetLen + wire.IPv6Len + ndLen
+	MinLen = 60 // what an ARP packet is padded to (IEEE 802.3, section 4.4.2, without FCS)
 
-	minFrame = 60 // IEEE 802.3, section 4.4.2, without FCS
+	ndLen = wire.NeighbourLen + wire.LinkLayerLen
 )
 
 // Ask returns the frame that asks for the MAC of target, from an address and a MAC: to one MAC, or
@@ -140,7 +141,7 @@ func Ask(target netip.Addr, to frame.MAC, from netip.Addr, mac frame.MAC) []byte
 	case to.IsZero():
 		to = frame.Broadcast
 	}
-	b := make([]byte, minFrame)
+	b := make([]byte, MinLen)
 	PutARP(b, wire.ARPRequest, to, mac, from, frame.MAC{}, target)
 	return b
 }
@@ -150,8 +151,6 @@ func PutARP(b []byte, op uint16, to, mac frame.MAC, ip netip.Addr, targetMAC fra
 	header(b, to, mac, wire.TypeARP)
 	wire.PutARP(b[wire.EthernetLen:], op, mac, ip.As4(), targetMAC, target.As4())
 }
-
-const ndLen = wire.NeighbourLen + wire.LinkLayerLen
 
 var allNodes = [16]byte{0xff, 2, 15: 1}
 

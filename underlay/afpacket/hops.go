@@ -2,7 +2,6 @@ package afpacket
 
 import (
 	"container/list"
-	"encoding/binary"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/index"
 	"github.com/vxswitch/vxswitch/internal/mix"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
 // Next hops: who is at the other end of the link, and with which MAC. They are asked for by
@@ -33,13 +33,10 @@ import (
 // not been sent to for a while; never one that is known and in use. When too many bytes wait, those that have waited longest give
 // way: an answer takes a millisecond, and who does not answer has no use for them.
 const (
-	hopAsk      = time.Second // between two questions
-	hopTries    = 3
+	hopAsk      = time.Second      // between two questions
 	hopRest     = 2 * time.Second  // failed for that long before it is asked again
 	hopFresh    = 30 * time.Second // and as much again, at random
 	hopIdle     = 20               // times of that without use, and it is forgotten
-	hopHeld     = 3                // packets that wait for one hop
-	hopHeldAll  = 1 << 20          // bytes that wait in all
 	maxHops     = 1 << 16
 	longAway    = 1000 * time.Hour
 	hopResolved = 1 << 48 // in hop.mac: there is one, which frame.MACFrom does not look at
@@ -57,10 +54,11 @@ const (
 // A hop is one next hop.
 type hop struct {
 	ip   hopKey
-	mac  atomic.Uint64 // hopResolved and the MAC, or 0
-	used atomic.Bool   // sent to since somebody looked
-	full atomic.Bool   // no packet more may wait
-	gone atomic.Bool   // forgotten: look it up again
+	mac  atomic.Uint64          // hopResolved and the MAC, or 0
+	used atomic.Bool            // sent to since somebody looked
+	shut atomic.Bool            // no packet may wait: it has failed, or is gone
+	gone atomic.Bool            // forgotten: look it up again
+	held neighbour.Wait[[]byte] // frames, without the destination MAC
 
 	// Under hops.mu.
 	state hopState
@@ -68,17 +66,18 @@ type hop struct {
 	idle  int
 	at    time.Time     // when something is to be done
 	ready time.Time     // hopFailed: when it may be asked again
-	held  [][]byte      // frames, without the destination MAC
 	asked *list.Element // of hops.unknown
-	wait  *list.Element // of hops.wait
 }
+
+// full reports whether no packet more may wait.
+func (h *hop) full() bool { return h.shut.Load() || h.held.Len() >= neighbour.Held }
 
 type hopKey [16]byte
 
 // Hash implements [index.Key]. Who is a next hop is for the configuration to say, and for
 // strangers on our own link.
 func (k hopKey) Hash(secret *mix.Key) uint64 {
-	return secret.Hash128(binary.BigEndian.Uint64(k[:]), binary.BigEndian.Uint64(k[8:]))
+	return secret.HashAddr((*[16]byte)(&k))
 }
 
 // hops is the table of next hops. Senders read it without a lock; the clock is the
@@ -97,10 +96,9 @@ type hops struct {
 	mu   sync.Mutex
 	all  map[*hop]struct{}
 	most int // of all; maxHops
-	held int // bytes that wait
+	held neighbour.Queue[[]byte]
 
 	unknown list.List // *hop: those without a MAC, in the order they were asked for
-	wait    list.List // *hop: those with held, in the order of their first
 }
 
 func newHops(ask func(hopKey, frame.MAC), emit func([]byte), lost *datagrams.Lost) *hops {
@@ -179,18 +177,23 @@ func (t *hops) idle() *hop {
 func (t *hops) begin(h *hop, now time.Time) {
 	h.state, h.tries, h.idle = hopAsking, 1, 0
 	h.used.Store(false)
-	h.full.Store(false)
-	h.at = now.Add(hopAsk)
-	leave(&t.unknown, &h.asked)
+	h.shut.Store(false)
+	t.known(h)
 	h.asked = t.unknown.PushBack(h)
-	t.ask(h.ip, frame.MAC{})
+	t.question(h, now)
 }
 
-// leave takes an element out of a list, if it is there.
-func leave(l *list.List, e **list.Element) {
-	if *e != nil {
-		l.Remove(*e)
-		*e = nil
+// question asks all for a hop that has no MAC, and itself for one that has.
+func (t *hops) question(h *hop, now time.Time) {
+	h.at = now.Add(hopAsk)
+	t.ask(h.ip, frame.MACFrom(h.mac.Load()))
+}
+
+// known takes a hop from those without a MAC.
+func (t *hops) known(h *hop) {
+	if h.asked != nil {
+		t.unknown.Remove(h.asked)
+		h.asked = nil
 	}
 }
 
@@ -199,23 +202,15 @@ func leave(l *list.List, e **list.Element) {
 func (t *hops) hold(h *hop, b []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if h.mac.Load() != 0 || h.gone.Load() || h.state != hopAsking || len(h.held) >= hopHeld {
+	if h.mac.Load() != 0 || h.gone.Load() || h.state != hopAsking {
 		return false
 	}
-	if h.wait == nil {
-		h.wait = t.wait.PushBack(h)
+	gone, ok := t.held.Room(&h.held, 0, len(b), neighbour.Held, neighbour.Queued)
+	t.lost[frame.Unresolved].Add(uint64(gone))
+	if ok {
+		t.held.Add(&h.held, 0, b, len(b))
 	}
-	for t.held+len(b) > hopHeldAll {
-		first := t.wait.Front().Value.(*hop)
-		if first == h { // who has waited longest cannot have all
-			return false
-		}
-		t.lose(first)
-	}
-	h.held = append(h.held, b)
-	t.held += len(b)
-	h.full.Store(len(h.held) == hopHeld)
-	return true
+	return ok
 }
 
 // learn takes note of what a message says. Only what was asked for is of interest: who is not
@@ -243,12 +238,11 @@ func (t *hops) learn(n *notice, now time.Time) {
 	default: // nobody has asked for this: believed, and checked when it is used
 		h.state, h.at, h.idle = hopKnown, now, 0
 	}
-	for _, b := range h.held { // in front of what senders will send themselves
+	for _, b := range t.held.Take(&h.held) { // in front of what senders will send themselves
 		copy(b, n.mac[:])
 		t.emit(b)
 	}
-	t.drop(h)
-	leave(&t.unknown, &h.asked)
+	t.known(h)
 	h.mac.Store(v)
 	t.wake()
 }
@@ -258,20 +252,10 @@ func (t *hops) fresh(h *hop, now time.Time) {
 	h.state, h.at, h.idle = hopKnown, now.Add(hopFresh+rand.N(hopFresh)), 0
 }
 
-// drop forgets what waits for h.
-func (t *hops) drop(h *hop) {
-	for _, b := range h.held {
-		t.held -= len(b)
-	}
-	h.held = nil
-	h.full.Store(false)
-	leave(&t.wait, &h.wait)
-}
-
-// lose forgets what has waited for h in vain.
+// lose forgets what has waited for h in vain, and lets nothing more wait.
 func (t *hops) lose(h *hop) {
-	t.lost[frame.Unresolved].Add(uint64(len(h.held)))
-	t.drop(h)
+	t.lost[frame.Unresolved].Add(uint64(len(t.held.Take(&h.held))))
+	h.shut.Store(true)
 }
 
 // tend does what is due and returns when something is again.
@@ -298,17 +282,19 @@ func (t *hops) tend(now time.Time) time.Time {
 // due does the next thing about h.
 func (t *hops) due(h *hop, now time.Time) {
 	switch h.state {
-	case hopAsking:
-		if h.tries < hopTries {
+	case hopAsking, hopAgain:
+		switch {
+		case h.tries < neighbour.Tries:
 			h.tries++
-			h.at = now.Add(hopAsk)
-			t.ask(h.ip, frame.MAC{})
-			return
+			t.question(h, now)
+		case h.state == hopAgain:
+			h.mac.Store(0)
+			t.begin(h, now)
+		default:
+			t.lose(h)
+			h.state, h.ready, h.at = hopFailed, now.Add(hopRest), now.Add(hopFresh)
+			h.used.Store(false)
 		}
-		t.lose(h)
-		h.full.Store(true)
-		h.state, h.ready, h.at = hopFailed, now.Add(hopRest), now.Add(hopFresh)
-		h.used.Store(false)
 	case hopFailed:
 		if h.used.Load() {
 			t.begin(h, now)
@@ -318,20 +304,10 @@ func (t *hops) due(h *hop, now time.Time) {
 	case hopKnown:
 		if h.used.Swap(false) {
 			h.state, h.tries, h.idle = hopAgain, 1, 0
-			h.at = now.Add(hopAsk)
-			t.ask(h.ip, frame.MACFrom(h.mac.Load()))
+			t.question(h, now)
 			return
 		}
 		t.rest(h, now)
-	case hopAgain:
-		if h.tries < hopTries {
-			h.tries++
-			h.at = now.Add(hopAsk)
-			t.ask(h.ip, frame.MACFrom(h.mac.Load()))
-			return
-		}
-		h.mac.Store(0)
-		t.begin(h, now)
 	}
 }
 
@@ -348,8 +324,7 @@ func (t *hops) forget(h *hop) {
 	h.gone.Store(true)
 	h.mac.Store(0)
 	t.lose(h)
-	leave(&t.unknown, &h.asked)
-	h.full.Store(true)
+	t.known(h)
 	t.byIP.Delete(h.ip)
 	delete(t.all, h)
 }

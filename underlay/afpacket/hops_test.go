@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
 // A hopLab is a table of next hops, its clock and what it says.
@@ -64,7 +65,7 @@ func (l *hopLab) send(h *hop, text string) bool {
 	if h.mac.Load() != 0 {
 		return true
 	}
-	return !h.full.Load() && l.hold(h, []byte("MACMAC"+text))
+	return !h.full() && l.hold(h, []byte("MACMAC"+text))
 }
 
 const (
@@ -105,7 +106,7 @@ func TestHopIsAskedAndAnswers(t *testing.T) {
 	if want := []string{string(hopMAC[:]) + "0", string(hopMAC[:]) + "1", string(hopMAC[:]) + "2"}; !slices.Equal(l.sent, want) {
 		t.Errorf("%q", l.sent)
 	}
-	if l.held != 0 || !l.send(h, "now") {
+	if l.held.Bytes() != 0 || !l.send(h, "now") {
 		t.Error("something still waits")
 	}
 	l.pass(25 * time.Second)
@@ -118,8 +119,8 @@ func TestHopThatDoesNotAnswer(t *testing.T) {
 	l.send(h, "lost")
 	l.pass(4 * time.Second)
 	l.wantAsked(all, all, all)
-	if l.lost[frame.Unresolved].Load() != 1 || l.held != 0 {
-		t.Errorf("%d lost, %d bytes held", l.lost[frame.Unresolved].Load(), l.held)
+	if l.lost[frame.Unresolved].Load() != 1 || l.held.Bytes() != 0 {
+		t.Errorf("%d lost, %d bytes held", l.lost[frame.Unresolved].Load(), l.held.Bytes())
 	}
 	if l.send(h, "no") {
 		t.Error("a packet waits for a hop that has failed")
@@ -215,22 +216,22 @@ func TestHopsAreBounded(t *testing.T) {
 				t.Fatalf("hop %d refuses a packet", i)
 			}
 		}
-		if l.held > hopHeldAll {
-			t.Fatalf("%d bytes wait", l.held)
+		if n := l.held.Bytes(); n > neighbour.Queued {
+			t.Fatalf("%d bytes wait", n)
 		}
 	}
 	kept := 0
 	for i, h := range hs {
-		if kept += len(h.held); len(h.held) > 0 && i < 100-6 {
+		if kept += h.held.Len(); h.held.Len() > 0 && i < 100-6 {
 			t.Errorf("hop %d still has packets, though others came later", i)
 		}
 	}
-	if lost := l.lost[frame.Unresolved].Load(); kept*len(big) != l.held || int(lost)+kept != 300 || kept < 15 {
-		t.Errorf("%d packets wait, %d bytes, %d lost", kept, l.held, lost)
+	if lost := l.lost[frame.Unresolved].Load(); kept*len(big) != l.held.Bytes() || int(lost)+kept != 300 || kept < 15 {
+		t.Errorf("%d packets wait, %d bytes, %d lost", kept, l.held.Bytes(), lost)
 	}
 	l.pass(5 * time.Second)
-	if l.held != 0 || l.wait.Len() != 0 || l.lost[frame.Unresolved].Load() != 300 {
-		t.Errorf("%d bytes wait, %d lost", l.held, l.lost[frame.Unresolved].Load())
+	if l.held.Bytes() != 0 || l.held.Places() != 0 || l.lost[frame.Unresolved].Load() != 300 {
+		t.Errorf("%d bytes wait, %d lost", l.held.Bytes(), l.lost[frame.Unresolved].Load())
 	}
 	for i := range l.most {
 		h := l.find(hopKey{12: 1, 14: byte(i >> 8), 15: byte(i)}, l.now)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -60,7 +61,7 @@ func (p *Underlay) enter(at *place) error {
 		return nil
 	}
 	group := wire.SolicitedNode(at.rules.ip)
-	if err := p.control.Accept(p.dev.Index, groupMAC(group)); err != nil {
+	if err := p.control.Accept(p.dev.Index, neighbour.GroupMAC(group)); err != nil {
 		return fmt.Errorf("PACKET_ADD_MEMBERSHIP: %w", err)
 	}
 	at.asked, _ = p.member(group)
@@ -72,6 +73,6 @@ func (p *Underlay) quit(at *place) {
 	if at.rules.is4 {
 		return
 	}
-	_ = p.control.Refuse(p.dev.Index, groupMAC(wire.SolicitedNode(at.rules.ip)))
+	_ = p.control.Refuse(p.dev.Index, neighbour.GroupMAC(wire.SolicitedNode(at.rules.ip)))
 	at.asked.close()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -154,7 +155,7 @@ func (s *sender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 	case to.Scope != 0 && to.Scope != uint32(p.dev.Index) && (local || to.IsMulticast()):
 		return nil, frame.Unreachable
 	case to.IsMulticast():
-		s.all.mac.Store(groupMAC(to.IP).Uint64() | hopResolved)
+		s.all.mac.Store(neighbour.GroupMAC(to.IP).Uint64() | hopResolved)
 		s.hop, s.to = &s.all, to.Host()
 		return s.hop, 0
 	case to.IP == at.rules.ip, !isSource(to):
@@ -184,7 +185,7 @@ func (s *sender) wait(h *hop, d *frame.Datagram, to *frame.Endpoint, n, seg int)
 	s.p.hops.use(h)
 	for {
 		size := min(n-off, seg)
-		if h.full.Load() || !s.p.hops.hold(h, s.waiting(d, to, off, size)) {
+		if h.full() || !s.p.hops.hold(h, s.waiting(d, to, off, size)) {
 			return off
 		}
 		if off += max(size, 1); off >= n {

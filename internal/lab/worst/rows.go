@@ -34,7 +34,6 @@ var Rows = []Row{
 	},
 	{
 		Name:  "packets that wait there",
-		Holds: "underlay/afpacket.hop.held underlay/afpacket.hops.wait",
 		Limit: "3 for a next hop, 1 MiB in all",
 		Share: "each next hop's own; bytes have none",
 		Full:  "of a next hop the newcomer; of the bytes who has waited longest",
