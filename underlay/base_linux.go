@@ -85,7 +85,7 @@ func (u *base) start() error {
 		return err
 	}
 	if u.cfg.Device != "" {
-		u.running.Go(u.keepDevice)
+		u.every(u.keepDevice)
 	}
 	return nil
 }
@@ -110,10 +110,8 @@ func (u *base) open(network string, port uint16, set func(fd int) error) (*sock,
 				optErr = set(int(fd))
 			}
 		})
-		if err == nil && optErr == nil && u.cfg.Control != nil {
-			if err := u.cfg.Control(network, address, c); err != nil {
-				optErr = u.fieldError("Control", err)
-			}
+		if err == nil && optErr == nil {
+			optErr = u.callControl(network, address, c)
 		}
 		return errors.Join(err, optErr)
 	}}
@@ -135,6 +133,16 @@ func (u *base) open(network string, port uint16, set func(fd int) error) (*sock,
 		return nil, fmt.Errorf("underlay: %w", err)
 	}
 	return &sock{conn, raw, conn}, nil
+}
+
+// callControl calls the configured Control.
+func (u *base) callControl(network, address string, c syscall.RawConn) error {
+	if u.cfg.Control != nil {
+		if err := u.cfg.Control(network, address, c); err != nil {
+			return u.fieldError("Control", err)
+		}
+	}
+	return nil
 }
 
 // Readers returns one Reader for each receive queue and, of a UDP, one for all multicast groups.

@@ -13,36 +13,35 @@ import (
 // checkDevice is how often the index is looked at.
 const checkDevice = time.Second / 2
 
-// keepDevice binds the sockets to the configured Device again whenever that name has another
-// index, until Close.
-func (u *base) keepDevice() {
-	t := time.NewTicker(checkDevice)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			if u.deviceChanged() {
-				_ = u.bindDevice() // if it fails, the next time
+// every has f look at it, until Close.
+func (u *base) every(f func()) {
+	u.running.Go(func() {
+		t := time.NewTicker(checkDevice)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				f()
+			case <-u.done:
+				return
 			}
-		case <-u.done:
-			return
 		}
+	})
+}
+
+// keepDevice binds the sockets to the configured Device again if that name has another index.
+func (u *base) keepDevice() {
+	if u.deviceChanged() {
+		_ = u.bindDevice() // if it fails, the next time
 	}
 }
 
 // deviceChanged reports whether there is a device of the name, and it is not the one the
-// first receive socket is bound to (SO_BINDTOIFINDEX, Linux 5.1). The socket is asked, for
-// it knows its network namespace.
-func (u *base) deviceChanged() (changed bool) {
-	_ = u.readers[0].sock.Load().raw.Control(func(fd uintptr) {
-		ifr, err := unix.NewIfreq(u.cfg.Device)
-		if err != nil || unix.IoctlIfreq(int(fd), unix.SIOCGIFINDEX, ifr) != nil {
-			return
-		}
-		bound, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX)
-		changed = err == nil && uint32(bound) != ifr.Uint32()
-	})
-	return changed
+// first receive socket is bound to (SO_BINDTOIFINDEX, Linux 5.1).
+func (u *base) deviceChanged() bool {
+	index, err := u.indexOf(u.cfg.Device)
+	bound, e := u.readers[0].sock.Load().option(unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX)
+	return err == nil && e == nil && bound != index
 }
 
 // bindDevice binds every socket to the device, the first receive socket last: while any
@@ -52,11 +51,7 @@ func (u *base) bindDevice() error {
 	defer u.mu.Unlock()
 	var errs []error
 	bind := func(s *sock) {
-		var err error
-		if e := s.raw.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), u.cfg.Device) }); e != nil {
-			err = e
-		}
-		errs = append(errs, err)
+		errs = append(errs, control(s.raw, func(fd int) error { return unix.BindToDevice(fd, u.cfg.Device) }))
 	}
 	for _, p := range u.ranges {
 		p.all(func(s *txSock) { bind(s.sock) })

@@ -88,21 +88,13 @@ func newErrWatch(u *base) (*errWatch, error) {
 
 // add watches a socket until it is closed.
 func (w *errWatch) add(s *txSock) error {
-	var err error
-	both := func(epfd uintptr) {
-		if e := s.raw.Control(func(fd uintptr) {
-			w.mu.Lock()
-			w.socks[int32(fd)], s.fd, s.watch = s, int32(fd), w
-			w.mu.Unlock()
-			err = unix.EpollCtl(int(epfd), unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: unix.EPOLLERR | unix.EPOLLET, Fd: int32(fd)})
-		}); e != nil {
-			err = e
-		}
+	if err := control(s.raw, func(fd int) error { s.fd, s.watch = int32(fd), w; return nil }); err != nil {
+		return err
 	}
-	if e := w.raw.Control(both); e != nil {
-		err = e
-	}
-	return err
+	w.mu.Lock()
+	w.socks[s.fd] = s
+	w.mu.Unlock()
+	return addTo(w.raw, s.raw, unix.EPOLLERR|unix.EPOLLET, s.fd)
 }
 
 // Close closes the socket, and ends that it is watched.

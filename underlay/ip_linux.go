@@ -94,11 +94,10 @@ func (u *IP) listen(queue, protocol int) (*sock, error) {
 	}
 	prog, err := queueFilter(queue, u.cfg.Queues, protocol, u.is4)
 	if err == nil {
-		e := s.raw.Control(func(fd uintptr) {
-			sys.Discard(fd)
-			err = attach(int(fd), prog)
+		err = control(s.raw, func(fd int) error {
+			sys.Discard(uintptr(fd))
+			return attach(fd, prog)
 		})
-		err = errors.Join(e, err)
 	}
 	if err != nil {
 		s.Close()

@@ -1,11 +1,8 @@
 package underlay
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/sys"
@@ -69,10 +66,10 @@ func (u *base) setLocal(addr netip.Addr, listen func(i int, join bool) (*sock, e
 	var m move
 	err = u.inNamespace(func() error {
 		if join && !u.raw {
-			if err := u.share(true); err != nil {
+			if err := u.readers[0].sock.Load().reusePort(true); err != nil {
 				return err
 			}
-			defer u.share(u.shares())
+			defer u.share()
 		}
 		return u.openMove(&m, join, listen)
 	})
@@ -83,7 +80,7 @@ func (u *base) setLocal(addr netip.Addr, listen func(i int, join bool) (*sock, e
 	}
 	u.commit(&m)
 	if join && !u.raw {
-		_ = u.share(u.shares())
+		u.share()
 	}
 	_ = u.inNamespace(func() error { u.groups.relocate(); return nil })
 	return nil
@@ -93,24 +90,9 @@ func (u *base) setLocal(addr netip.Addr, listen func(i int, join bool) (*sock, e
 // queues, or the multicast groups, which are in the way of one on the wildcard address.
 func (u *base) shares() bool { return u.cfg.Queues > 1 || u.local.Addr().IsUnspecified() }
 
-// share lets others of the same user have the port of the first receive socket too, if they
-// ask for it, or ends that. The others' they may have anyway.
-func (u *base) share(on bool) (err error) {
-	v := 0
-	if on {
-		v = 1
-	}
-	e := u.readers[0].sock.Load().raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, v)
-	})
-	if err == nil {
-		err = e
-	}
-	if err != nil {
-		return fmt.Errorf("underlay: SO_REUSEPORT: %w", err)
-	}
-	return nil
-}
+// share lets others have the port of the first receive socket as long as that is needed. Theirs it
+// may have anyway.
+func (u *base) share() { _ = u.readers[0].sock.Load().reusePort(u.shares()) }
 
 // openMove opens what there is at the old address at the new one.
 func (u *base) openMove(m *move, join bool, listen func(i int, join bool) (*sock, error)) error {

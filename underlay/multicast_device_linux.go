@@ -3,7 +3,6 @@ package underlay
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,18 +12,12 @@ import (
 
 // indexOf returns the index of an interface in the sockets' network namespace.
 func (u *base) indexOf(name string) (index int, err error) {
-	if e := u.readers[0].sock.Load().raw.Control(func(fd uintptr) {
-		var ifr *unix.Ifreq
-		if ifr, err = unix.NewIfreq(name); err != nil {
-			return
-		}
-		if err = unix.IoctlIfreq(int(fd), unix.SIOCGIFINDEX, ifr); err == nil {
-			index = int(ifr.Uint32())
-		}
-	}); e != nil {
-		return 0, e
+	ifr, err := unix.NewIfreq(name)
+	if err != nil {
+		return 0, err
 	}
-	return index, err
+	err = control(u.readers[0].sock.Load().raw, func(fd int) error { return unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) })
+	return int(ifr.Uint32()), err
 }
 
 // locate finds the interface for groups, if that is not done yet, and has all transmit sockets
@@ -73,9 +66,7 @@ func (g *groups) moveTo(dev string, index int) error {
 	var errs []error
 	for _, p := range g.u.ranges {
 		p.all(func(s *txSock) {
-			if e := s.raw.Control(func(fd uintptr) { errs = append(errs, g.sendFrom(int(fd))) }); e != nil {
-				errs = append(errs, e)
-			}
+			errs = append(errs, control(s.raw, g.sendFrom))
 		})
 	}
 	g.each(func(s *groupSock) { errs = append(errs, g.follow(s)) })
@@ -93,7 +84,7 @@ func (g *groups) relocate() {
 		return
 	}
 	if dev, index, err := g.device(); err == nil && index != 0 && index != g.index {
-		_ = g.moveTo(dev, index) // what fails now keep tries again
+		_ = g.moveTo(dev, index) // what fails now check tries again
 	}
 }
 
@@ -113,21 +104,8 @@ func (g *groups) sendFrom(fd int) (err error) {
 	return nil
 }
 
-// keep moves to another interface when the one for groups is not there any more, or is another
-// under its name, until Close.
-func (g *groups) keep() {
-	t := time.NewTicker(checkDevice)
-	defer t.Stop()
-	for {
-		select {
-		case <-t.C:
-			g.check()
-		case <-g.u.done:
-			return
-		}
-	}
-}
-
+// check moves to another interface when the one for groups is not there any more, or is another
+// under its name.
 func (g *groups) check() {
 	u := g.u
 	u.mu.Lock()

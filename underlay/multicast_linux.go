@@ -26,7 +26,7 @@ type groups struct {
 	file  *os.File // the epoll instance that has all sockets
 	raw   syscall.RawConn
 	socks atomic.Pointer[[]*groupSock] // by number, nil where one has gone; replaced, never changed
-	keeps bool                         // keepGroups runs
+	keeps bool                         // check is called
 	dev   string                       // where the groups are joined, "" before the first and without one
 	index int                          // of dev, 0 = what the routes say
 	gone  uint64                       // dropped by sockets that are closed
@@ -115,20 +115,13 @@ func (g *groups) add(group netip.Addr) error {
 	}
 	all[n] = s
 	g.socks.Store(&all)
-	both := func(epfd uintptr) {
-		if e := s.raw.Control(func(fd uintptr) {
-			err = unix.EpollCtl(int(epfd), unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(n)})
-		}); e != nil {
-			err = e
-		}
-	}
-	if e := g.raw.Control(both); e != nil || err != nil {
+	if err := addTo(g.raw, s.raw, unix.EPOLLIN, int32(n)); err != nil {
 		g.remove(n)
-		return fmt.Errorf("underlay: multicast group %v: %w", group, errors.Join(e, err))
+		return fmt.Errorf("underlay: multicast group %v: %w", group, err)
 	}
 	if !g.keeps {
 		g.keeps = true
-		g.u.running.Go(g.keep)
+		g.u.every(g.check)
 	}
 	return nil
 }
@@ -198,27 +191,18 @@ func (g *groups) open(group netip.Addr) (*groupSock, error) {
 		return nil, fmt.Errorf("underlay: %w", err)
 	}
 	s := &groupSock{sock: &sock{Closer: file, raw: raw}, group: group, users: 1}
-	set := func(f func(fd int) error) {
-		if err == nil {
-			if e := raw.Control(func(fd uintptr) { err = f(int(fd)) }); e != nil {
-				err = e
-			}
+	for _, step := range []func(fd int) error{
+		u.commonOptions, u.shared, u.rxOptions, u.hearNoOthers,
+		func(int) error {
+			return u.callControl(u.udpNetwork(), netip.AddrPortFrom(group, u.local.Port()).String(), raw)
+		},
+		func(fd int) error { return g.bind(fd, group) },
+		func(fd int) error { return g.member(fd, s) },
+	} {
+		if err := step(fd); err != nil {
+			s.Close()
+			return nil, err
 		}
-	}
-	set(u.commonOptions)
-	set(u.shared)
-	set(u.rxOptions)
-	set(u.hearNoOthers)
-	if err == nil && u.cfg.Control != nil {
-		if err = u.cfg.Control(u.udpNetwork(), netip.AddrPortFrom(group, u.local.Port()).String(), raw); err != nil {
-			err = u.fieldError("Control", err)
-		}
-	}
-	set(func(fd int) error { return g.bind(fd, group) })
-	set(func(fd int) error { return g.member(fd, s) })
-	if err != nil {
-		s.Close()
-		return nil, err
 	}
 	s.setGRO(u.runs.Load())
 	return s, nil
@@ -280,19 +264,16 @@ func (g *groups) member(fd int, s *groupSock) (err error) {
 
 // follow moves a membership to the interface where the groups are now. The old one is ended
 // first: it may be of an interface that is gone, and counts as long as the socket has it.
-func (g *groups) follow(s *groupSock) (err error) {
+func (g *groups) follow(s *groupSock) error {
 	if s.index == g.index {
 		return nil
 	}
-	if e := s.raw.Control(func(fd uintptr) {
+	return control(s.raw, func(fd int) error {
 		if g.u.is4 {
-			_ = unix.SetsockoptIPMreqn(int(fd), unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.group.As4(), Ifindex: int32(s.index)})
+			_ = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.group.As4(), Ifindex: int32(s.index)})
 		} else {
-			_ = unix.SetsockoptIPv6Mreq(int(fd), unix.IPPROTO_IPV6, unix.IPV6_LEAVE_GROUP, &unix.IPv6Mreq{Multiaddr: s.group.As16(), Interface: uint32(s.index)})
+			_ = unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_LEAVE_GROUP, &unix.IPv6Mreq{Multiaddr: s.group.As16(), Interface: uint32(s.index)})
 		}
-		err = g.member(int(fd), s)
-	}); e != nil {
-		return e
-	}
-	return err
+		return g.member(fd, s)
+	})
 }

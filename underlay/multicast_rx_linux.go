@@ -59,6 +59,15 @@ func (r *groupReader) receive(fd uintptr) {
 	r.Take(fd)
 }
 
+// addTo adds a socket to an epoll instance, under a number.
+func addTo(ep, s syscall.RawConn, events uint32, number int32) error {
+	return control(ep, func(epfd int) error {
+		return control(s, func(fd int) error {
+			return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: number})
+		})
+	})
+}
+
 // newEpoll returns an epoll instance that the runtime waits for.
 func newEpoll(name string) (*os.File, syscall.RawConn, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)

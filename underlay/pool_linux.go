@@ -78,11 +78,9 @@ func (u *base) openTx(p *txPorts, k kind) *txSocks {
 // by whoever sends first, on whatever thread that is.
 func (u *base) inNamespace(f func() error) (err error) {
 	entered := false
-	if e := u.readers[0].sock.Load().raw.Control(func(fd uintptr) {
-		err = sys.InNamespaceOf(fd, func() error { entered = true; return f() })
-	}); e != nil {
-		return e
-	}
+	err = control(u.readers[0].sock.Load().raw, func(fd int) error {
+		return sys.InNamespaceOf(uintptr(fd), func() error { entered = true; return f() })
+	})
 	if err != nil && !entered {
 		return fmt.Errorf("underlay: %w", err)
 	}

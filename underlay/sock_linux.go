@@ -1,7 +1,6 @@
 package underlay
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,13 +28,13 @@ type sock struct {
 func (s *sock) unpolled() (*sock, error) {
 	defer s.Close()
 	var fd int
-	var err error
-	if e := s.raw.Control(func(old uintptr) {
-		if fd, err = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0); err == nil {
+	if err := control(s.raw, func(old int) (err error) {
+		if fd, err = unix.FcntlInt(uintptr(old), unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			err = unix.SetNonblock(fd, false) // os.NewFile goes by this; we send with MSG_DONTWAIT
 		}
-	}); e != nil || err != nil {
-		return nil, fmt.Errorf("underlay: %w", errors.Join(e, os.NewSyscallError("fcntl", err)))
+		return os.NewSyscallError("fcntl", err)
+	}); err != nil {
+		return nil, fmt.Errorf("underlay: %w", err)
 	}
 	f := os.NewFile(uintptr(fd), "transmit socket")
 	raw, err := f.SyscallConn()
@@ -48,27 +47,48 @@ func (s *sock) unpolled() (*sock, error) {
 
 // port returns the port the socket is bound to. The net package does not say when it cannot tell.
 func (s *sock) port() (port uint16, err error) {
-	if e := s.raw.Control(func(fd uintptr) {
-		var sa unix.Sockaddr
-		switch sa, err = unix.Getsockname(int(fd)); x := sa.(type) {
+	err = control(s.raw, func(fd int) error {
+		sa, err := unix.Getsockname(fd)
+		switch x := sa.(type) {
 		case *unix.SockaddrInet4:
 			port = uint16(x.Port)
 		case *unix.SockaddrInet6:
 			port = uint16(x.Port)
 		}
-	}); e != nil {
-		return 0, e
-	}
-	return port, os.NewSyscallError("getsockname", err)
+		return os.NewSyscallError("getsockname", err)
+	})
+	return port, err
 }
 
-func (s *sock) reusePort() (err error) {
-	if e := s.raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
-	}); e != nil {
-		return e
+// control has f use a descriptor, which is held open meanwhile.
+func control(c syscall.RawConn, f func(fd int) error) (err error) {
+	if e := c.Control(func(fd uintptr) { err = f(int(fd)) }); e != nil {
+		err = e
 	}
 	return err
+}
+
+// option returns the value of an integer option, 0 after Close.
+func (s *sock) option(level, name int) (v int, err error) {
+	err = control(s.raw, func(fd int) (err error) { v, err = unix.GetsockoptInt(fd, level, name); return err })
+	return v, err
+}
+
+// setOption sets one to 0 or 1.
+func (s *sock) setOption(level, name int, on bool) error {
+	v := 0
+	if on {
+		v = 1
+	}
+	return control(s.raw, func(fd int) error { return unix.SetsockoptInt(fd, level, name, v) })
+}
+
+// reusePort says whether others of the same user may have the socket's port too, if they ask for it.
+func (s *sock) reusePort(on bool) error {
+	if err := s.setOption(unix.SOL_SOCKET, unix.SO_REUSEPORT, on); err != nil {
+		return fmt.Errorf("underlay: SO_REUSEPORT: %w", err)
+	}
+	return nil
 }
 
 // openWatched makes a transmit socket: one that nobody waits for, except for its errors.

@@ -152,9 +152,7 @@ func setBuffer(fd, force, plain, size int) error {
 }
 
 // bufferSize returns what the kernel granted, 0 after Close.
-func (s *sock) bufferSize(which int) (n int) {
-	_ = s.raw.Control(func(fd uintptr) {
-		n, _ = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, which)
-	})
+func (s *sock) bufferSize(which int) int {
+	n, _ := s.option(unix.SOL_SOCKET, which)
 	return n
 }

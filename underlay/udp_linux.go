@@ -126,7 +126,7 @@ func (u *UDP) listen(q int, join bool) (*sock, error) {
 		u.local = netip.AddrPortFrom(u.local.Addr(), port)
 	}
 	if q == 0 && u.shares() {
-		if err := s.reusePort(); err != nil {
+		if err := s.reusePort(true); err != nil {
 			s.Close()
 			return nil, u.fieldError("Queues", err)
 		}

@@ -57,9 +57,9 @@ func (u *UDP) openIn(r datagrams.Ports, k kind) (*txSock, error) {
 			return nil, err
 		}
 		// Only now, so that the port was ours alone; the other kinds join later.
-		if err := s.reusePort(); err != nil {
+		if err := s.reusePort(true); err != nil {
 			s.Close()
-			return nil, fmt.Errorf("underlay: SO_REUSEPORT: %w", err)
+			return nil, err
 		}
 		return s, nil
 	}

@@ -96,22 +96,11 @@ func (u *UDP) SetOffload(on bool) {
 }
 
 // setGRO turns UDP_GRO on or off. A kernel without it (before Linux 5.0) has it off.
-func (s *sock) setGRO(on bool) {
-	v := 0
-	if on {
-		v = 1
-	}
-	_ = s.raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_GRO, v)
-	})
-}
+func (s *sock) setGRO(on bool) { _ = s.setOption(unix.SOL_UDP, unix.UDP_GRO, on) }
 
 // canSegment reports whether the kernel knows UDP_SEGMENT (Linux 4.18). One that does not
 // would send a run as one long datagram.
-func (s *sock) canSegment() (ok bool) {
-	_ = s.raw.Control(func(fd uintptr) {
-		_, err := unix.GetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT)
-		ok = err == nil
-	})
-	return ok
+func (s *sock) canSegment() bool {
+	_, err := s.option(unix.SOL_UDP, unix.UDP_SEGMENT)
+	return err == nil
 }
