@@ -28,7 +28,6 @@ var (
 )
 
 type (
-	got     = underlaytest.Got
 	report  = underlaytest.Report
 	reports = underlaytest.Reports
 )

@@ -6,6 +6,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 func TestDropsWrap(t *testing.T) {
@@ -40,4 +44,30 @@ func TestBackOff(t *testing.T) {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 	})
+}
+
+// A run that finds no room in a batch comes whole in the next: its first datagram with headroom, and
+// counted once.
+func TestSplitLater(t *testing.T) {
+	var in Inbox
+	b := frame.NewBatch(new(frame.Arenas))
+	b.Reset()
+	in.Pool, in.N, in.Want = b.Pool(), 1, MinWant
+	for i := range in.Into {
+		in.Into[i] = new(unix.Iovec)
+	}
+	in.Prepare(frame.BlockSize)
+	for range frame.MaxBatch - 1 {
+		b.New(0)
+	}
+	if in.Split(b, 50, 54, 2, frame.Outer{}) || in.Begun() || len(b.Frames) != frame.MaxBatch-1 {
+		t.Fatalf("%d frames", len(b.Frames))
+	}
+	b.Reset()
+	if !in.Split(b, 50, 54, 2, frame.Outer{}) || len(b.Frames) != 2 || b.Frames[0].Headroom() != frame.Headroom+50 || b.Frames[1].Headroom() != 0 {
+		t.Errorf("%d frames", len(b.Frames))
+	}
+	if r, n := in.Rx.Runs.Load(), in.Rx.Segments.Load(); r != 1 || n != 2 {
+		t.Errorf("%d runs of %d", r, n)
+	}
 }

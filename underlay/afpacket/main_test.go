@@ -21,7 +21,6 @@ type (
 		network
 		Sockets(c underlay.TxConfig) (uint8, error)
 	}
-	got     = underlaytest.Got
 	reports = underlaytest.Reports
 )
 
@@ -33,6 +32,5 @@ var (
 	receive  = underlaytest.Receive
 	payloads = underlaytest.Payloads
 	quiet    = underlaytest.Quiet
-	pattern  = underlaytest.Pattern
 	runOf    = underlaytest.RunOf
 )
