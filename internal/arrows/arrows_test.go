@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr", "internal/optional"},
 
 	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
-	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
+	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/gso", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
 	"underlay/memory":   {"setting", "frame", "underlay", "internal/datagrams", "internal/delay", "internal/ring"},
 	"port":              {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
 	"capture":           {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},

@@ -19,6 +19,9 @@ type Virtio [VirtioLen]byte
 // VirtioLen is the length of a [Virtio].
 const VirtioLen = 10
 
+// DataValid is the flag in the first byte of a received [Virtio] whose packet has a verified checksum.
+const DataValid = 2
+
 // GSO returns what the header says of a packet that begins at off in its buffer;
 // false when offsets lead beyond what a GSO can say.
 func (h *Virtio) GSO(off int) (g frame.GSO, ok bool) {

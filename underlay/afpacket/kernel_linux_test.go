@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -26,7 +27,7 @@ func TestAgainstKernel(t *testing.T) {
 		p := v.packet(nil) // of an address that the host has too
 		k := v.udp(v.A, 1, &underlay.UDPConfig{MaxDatagram: 9000})
 		for _, c := range parseCases(v.IP6) {
-			if c.vnet != (vnet{}) || len(c.b) < 14 {
+			if c.vnet != (gso.Virtio{}) || len(c.b) < 14 {
 				continue // nothing of this is on a wire
 			}
 			mark := frameOf(v.IP6, []byte("mark "+c.name))

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/internal/sys"
@@ -360,7 +361,7 @@ func TestRefusedRuns(t *testing.T) {
 	real := p.sendmmsg
 	p.sendmmsg = func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno) {
 		if n := len(msgs); n > 0 {
-			head := (*vnet)(unsafe.Pointer(msgs[0].Hdr.Iov.Base))
+			head := (*gso.Virtio)(unsafe.Pointer(msgs[0].Hdr.Iov.Base))
 			if head[1] != 0 {
 				return 0, unix.EINVAL
 			}

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -44,7 +45,7 @@ func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	}
 	p.hops = newHops(p.ask, p.emit, &p.late.Lost)
 	if !c.NoOffload {
-		p.head, p.canRun = vnetLen, sys.PacketUSO()
+		p.head, p.canRun = gso.VirtioLen, sys.PacketUSO()
 	}
 	if _, err := p.sets.Number(underlay.TxConfig{SrcPorts: c.SrcPorts, Checksum: c.Checksum}, p.newSet); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -28,39 +29,6 @@ type rules struct {
 	groups map[[16]byte]bool // multicast groups we are in; replaced, never changed
 }
 
-// A vnet is what the kernel says beside a frame: struct virtio_net_hdr (virtio 1.2, section
-// 5.1.6) in the byte order of the machine.
-//
-//	0       1      2       4       6          8            10
-//	+-------+------+-------+-------+----------+-----------+
-//	| flags | type | hdrlen| size  | csumstart| csumoffset|
-//	+-------+------+-------+-------+----------+-----------+
-type vnet [vnetLen]byte
-
-const (
-	vnetLen     = 10
-	vnetValid   = 2 // VIRTIO_NET_HDR_F_DATA_VALID: somebody has verified the checksum
-	vnetSegment = byte(frame.GSOUDP)
-)
-
-func (h *vnet) unfinished() bool { return h[0]&frame.NeedsCsum != 0 }
-func (h *vnet) size() int        { return int(binary.NativeEndian.Uint16(h[4:])) }
-func (h *vnet) start() int       { return int(binary.NativeEndian.Uint16(h[6:])) }
-func (h *vnet) offset() int      { return int(binary.NativeEndian.Uint16(h[8:])) }
-
-// put says that the checksum of the UDP header at is to be completed and, with seg > 0, that
-// the frame is to be cut into datagrams of seg bytes of payload.
-func (h *vnet) put(at int, seg uint16) {
-	*h = vnet{frame.NeedsCsum}
-	if seg > 0 {
-		h[1] = vnetSegment
-	}
-	binary.NativeEndian.PutUint16(h[2:], uint16(at+wire.UDPLen))
-	binary.NativeEndian.PutUint16(h[4:], seg)
-	binary.NativeEndian.PutUint16(h[6:], uint16(at))
-	binary.NativeEndian.PutUint16(h[8:], wire.UDPChecksum)
-}
-
 // A info is a datagram, or a run of them, in a frame.
 type info struct {
 	from, to int           // the payload
@@ -81,7 +49,7 @@ type info struct {
 // front of a tunnel's packets, and RFC 8200, section 4, has a host walk through them one
 // after the other. Such a packet is dropped as BadHeader, a fragment, of either family, as
 // Fragment.
-func (r *rules) parse(b []byte, h *vnet, p *info) (drop frame.Reason, ours bool) {
+func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, ours bool) {
 	*p = info{}
 	e, ok := wire.ParseEthernet(b)
 	if !ok || e.Dst() != r.mac && !r.toGroup(e) {
@@ -175,7 +143,7 @@ func (r *rules) parse(b []byte, h *vnet, p *info) (drop frame.Reason, ours bool)
 		if !r.is4 && !r.zero6 {
 			return frame.BadChecksum, true
 		}
-	case h.unfinished() || h[0]&vnetValid != 0:
+	case h[0]&(frame.NeedsCsum|gso.DataValid) != 0:
 	default:
 		var pseudo uint64
 		if r.is4 {
@@ -219,29 +187,31 @@ const (
 // packet in the payload, as from a vxlan device of this kernel, and then goes on as such, as a
 // superframe if it is one. The outer one, if there is one, is right once the inner one is
 // (checksum offload of a tunnel).
-func (r *rules) offloaded(b []byte, h *vnet, at int, p *info) frame.Reason {
-	if h[0]&frame.NeedsCsum == 0 && h[1] == 0 {
+func (r *rules) offloaded(b []byte, h *gso.Virtio, at int, p *info) frame.Reason {
+	g, _ := h.GSO(0)
+	if g == (frame.GSO{}) {
 		return frame.NotDropped
 	}
-	if !h.unfinished() || h[1] != 0 && h.size() == 0 {
+	size, start, offset := int(g.Size), int(g.CsumStart), int(g.CsumOffset)
+	if g.Flags == 0 || g.Type != frame.GSONone && size == 0 {
 		return frame.BadHeader
 	}
-	if h.start() == at && h.offset() == wire.UDPChecksum { // the outer one
+	if start == at && offset == wire.UDPChecksum { // the outer one
 		switch {
-		case h[1] == 0:
-		case h[1] != vnetSegment:
+		case g.Type == frame.GSONone:
+		case g.Type != frame.GSOUDP:
 			return frame.BadHeader
-		case p.to-p.from > h.size():
-			p.seg = h.size()
+		case p.to-p.from > size:
+			p.seg = size
 		}
 		return frame.NotDropped
 	}
-	if h.start() < p.from || h.start()+h.offset()+2 > p.to {
+	if start < p.from || start+offset+2 > p.to {
 		return frame.BadHeader
 	}
-	switch t := frame.GSOType(h[1]); t &^ frame.GSOECN {
+	switch g.Type &^ frame.GSOECN {
 	case frame.GSONone, frame.GSOTCP4, frame.GSOTCP6, frame.GSOUDP:
-		p.csum, p.offset, p.inner, p.size = h.start(), h.offset(), t, h.size()
+		p.csum, p.offset, p.inner, p.size = start, offset, g.Type, size
 		return frame.NotDropped
 	}
 	return frame.BadHeader

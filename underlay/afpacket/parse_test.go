@@ -10,6 +10,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -100,7 +101,7 @@ func with(b []byte, off int, x ...byte) []byte {
 type parseCase struct {
 	name  string
 	b     []byte
-	vnet  vnet
+	vnet  gso.Virtio
 	drop  frame.Reason
 	alien bool // not ours
 	seg   int
@@ -177,14 +178,14 @@ func parseCases(ip6 bool) (cs []parseCase) {
 	long := frameOf(ip6, make([]byte, 2500))
 	bad := with(good, len(good)-1, good[len(good)-1]^1)
 	say := func(name string, b []byte, flags byte, typ byte, size, start, offset int, drop frame.Reason) *parseCase {
-		c := parseCase{name: name, b: b, drop: drop, vnet: vnet{flags, typ}}
+		c := parseCase{name: name, b: b, drop: drop, vnet: gso.Virtio{flags, typ}}
 		binary.NativeEndian.PutUint16(c.vnet[4:], uint16(size))
 		binary.NativeEndian.PutUint16(c.vnet[6:], uint16(start))
 		binary.NativeEndian.PutUint16(c.vnet[8:], uint16(offset))
 		cs = append(cs, c)
 		return &cs[len(cs)-1]
 	}
-	say("verified by somebody", bad, vnetValid, 0, 0, 0, 0, 0)
+	say("verified by somebody", bad, gso.DataValid, 0, 0, 0, 0, 0)
 	say("unfinished", bad, frame.NeedsCsum, 0, 0, at, 6, 0)
 	say("a run", long, frame.NeedsCsum, 5, 1000, at, 6, 0).seg = 1000
 	say("a run of one", long, frame.NeedsCsum, 5, 2500, at, 6, 0)
@@ -259,7 +260,7 @@ func TestParse(t *testing.T) {
 	allowed := testRule[1]
 	allowed.zero6 = true
 	b := frameOf(true, []byte("x"))
-	if drop, ours := allowed.parse(with(b, 60, 0, 0), new(vnet), new(info)); drop != 0 || !ours {
+	if drop, ours := allowed.parse(with(b, 60, 0, 0), new(gso.Virtio), new(info)); drop != 0 || !ours {
 		t.Error("no checksum, allowed:", drop, ours)
 	}
 }
@@ -267,7 +268,7 @@ func TestParse(t *testing.T) {
 func BenchmarkParse(b *testing.B) {
 	for _, ip6 := range []bool{false, true} {
 		r, f, p := &testRule[map[bool]int{true: 1}[ip6]], frameOf(ip6, make([]byte, 1400)), new(info)
-		for name, h := range map[string]vnet{"sum": {}, "verified": {vnetValid}} {
+		for name, h := range map[string]gso.Virtio{"sum": {}, "verified": {gso.DataValid}} {
 			b.Run(map[bool]string{false: "IPv4/", true: "IPv6/"}[ip6]+name, func(b *testing.B) {
 				for b.Loop() {
 					r.parse(f, &h, p)
@@ -289,7 +290,7 @@ func FuzzPacket(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b, head []byte, ip6, zero6 bool) {
 		r := testRule[map[bool]int{true: 1}[ip6]]
 		r.zero6 = zero6
-		var h vnet
+		var h gso.Virtio
 		copy(h[:], head)
 		var p info
 		drop, ours := r.parse(slices.Clip(b), &h, &p)
@@ -298,7 +299,7 @@ func FuzzPacket(f *testing.F) {
 		} else if p.from < 42 || p.to < p.from || p.to > len(b) || p.seg < 0 || p.csum != 0 && (p.csum < p.from || p.csum+p.offset+2 > p.to) {
 			t.Fatalf("%+v of %d bytes", p, len(b))
 		}
-		if h[0]&(frame.NeedsCsum|vnetValid) != 0 || h[1] != 0 {
+		if h[0]&(frame.NeedsCsum|gso.DataValid) != 0 || h[1] != 0 {
 			return // not for gopacket
 		}
 		payload, good := oracleDatagram(&r, b)

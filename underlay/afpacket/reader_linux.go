@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
@@ -18,7 +19,7 @@ type reader struct {
 
 	place *place // while something is delivered
 	info  info   // of message at
-	heads [datagrams.MaxMessages]vnet
+	heads [datagrams.MaxMessages]gso.Virtio
 	iov   [datagrams.MaxMessages][2]unix.Iovec
 
 	dropped datagrams.Drops
@@ -30,7 +31,7 @@ func newReader(p *Underlay, s *sys.PacketSocket) *reader {
 	for i := range r.Msgs {
 		h := &r.Msgs[i].Hdr
 		r.iov[i][0].Base = &r.heads[i][0]
-		r.iov[i][0].SetLen(vnetLen)
+		r.iov[i][0].SetLen(gso.VirtioLen)
 		h.Iov, r.Into[i] = &r.iov[i][0], &r.iov[i][1]
 		h.SetIovlen(2)
 	}
@@ -123,7 +124,7 @@ func (r *reader) split(b *frame.Batch) bool {
 	x, start := r.Blocks[r.At][:], datagrams.RoomAt(r.At)
 	m, p := &r.Msgs[r.At], &r.info
 	if !r.Begun() {
-		n := max(int(m.Len)-vnetLen, 0)
+		n := max(int(m.Len)-gso.VirtioLen, 0)
 		drop, ours := r.place.rules.parse(x[start:start+n], &r.heads[r.At], p)
 		if !ours {
 			return true

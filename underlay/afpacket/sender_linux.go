@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/neighbour"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -38,7 +39,7 @@ type sender struct {
 // A outbox is frames on their way to the kernel.
 type outbox struct {
 	datagrams.Outbox
-	heads [datagrams.Chunk][vnetLen + headLen]byte
+	heads [datagrams.Chunk][gso.VirtioLen + headLen]byte
 }
 
 // headLen is the longest headers: Ethernet, IPv6 and UDP.
@@ -237,15 +238,19 @@ func (s *sender) add(t *outbox, mac frame.MAC, d *frame.Datagram, to *frame.Endp
 		return
 	}
 	s.headers(b, mac, d, to, size)
-	v := (*vnet)(head)
+	v := (*gso.Virtio)(head)
 	switch {
 	case p.head == 0 && s.set.sum:
 		s.setSum(b[at:], s.pseudo(b, size), s.payload(iov[1:], d, size))
 	case p.head > 0 && (s.set.sum || who.Segs > 1):
 		wire.UDP(b[at:]).SetChecksum(wire.Fold(s.pseudo(b, size)))
-		v.put(at, who.Seg)
+		g := frame.GSO{Flags: frame.NeedsCsum, Size: who.Seg, CsumStart: uint16(at), CsumOffset: wire.UDPChecksum, DataStart: uint16(at + wire.UDPLen)}
+		if who.Seg > 0 {
+			g.Type = frame.GSOUDP
+		}
+		v.Put(g)
 	case p.head > 0:
-		*v = vnet{}
+		*v = gso.Virtio{}
 	}
 	t.Put(iov, who)
 }
