@@ -1,12 +1,8 @@
 package port
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -103,99 +99,13 @@ func pair(t *testing.T, a, b *DeviceConfig) (ha, hb *netns.Host, pa, pb *counted
 	return ha, hb, pa, pb
 }
 
-// transfer sends size bytes each way through one TCP connection from a to addr on b,
-// and compares what arrives.
-func transfer(t *testing.T, a, b *netns.Host, addr string, size int64) {
-	t.Helper()
-	var l net.Listener
-	var c net.Conn
-	var err error
-	b.Do(func() { l, err = net.Listen("tcp", addr) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	accepted := make(chan net.Conn, 1)
-	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			t.Error(err)
-		}
-		accepted <- c
-	}()
-	a.Do(func() { c, err = net.DialTimeout("tcp", l.Addr().String(), 10*time.Second) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := <-accepted
-	type result struct {
-		what      string
-		sent, got [32]byte
-		n         int64
-		err       error
-	}
-	results := make(chan result, 4)
-	for i, conn := range []net.Conn{c, s} {
-		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(60 * time.Second))
-		random := func(k int) io.Reader {
-			return io.LimitReader(rand.NewChaCha8([32]byte{byte(k)}), size)
-		}
-		go func() {
-			_, err := io.Copy(struct{ io.Writer }{conn}, random(i))
-			conn.(*net.TCPConn).CloseWrite()
-			results <- result{what: "send", err: err}
-		}()
-		go func() {
-			h, want := sha256.New(), sha256.New()
-			n, err := io.Copy(h, struct{ io.Reader }{conn})
-			io.Copy(want, random(1-i))
-			r := result{what: "receive", n: n, err: err}
-			h.Sum(r.got[:0])
-			want.Sum(r.sent[:0])
-			results <- r
-		}()
-	}
-	for range 4 {
-		if r := <-results; r.err != nil || r.got != r.sent || r.what == "receive" && r.n != size {
-			t.Errorf("%s: %d bytes, %v; data equal: %v", r.what, r.n, r.err, r.got == r.sent)
-		}
-	}
-}
-
-// noChecksumErrors checks that the host has seen no wrong checksum.
-func noChecksumErrors(t *testing.T, hosts ...*netns.Host) {
-	t.Helper()
-	for _, h := range hosts {
-		for _, file := range []string{"/proc/net/snmp", "/proc/net/snmp6"} {
-			var names []string
-			for line := range strings.Lines(h.Run("cat", file)) {
-				f := strings.Fields(line)
-				switch {
-				case file == "/proc/net/snmp6" && strings.HasSuffix(f[0], "CsumErrors") && f[1] != "0":
-					t.Errorf("host %s: %s", h.Name, line)
-				case file == "/proc/net/snmp6":
-				case names == nil || names[0] != f[0]:
-					names = f
-				default:
-					for i := range f {
-						if strings.HasSuffix(names[i], "CsumErrors") && f[i] != "0" {
-							t.Errorf("host %s: %s%s %s", h.Name, names[0], names[i], f[i])
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
 func TestDeviceTCP(t *testing.T) {
 	const size = 8 << 20
 	for _, c := range []struct{ a, b bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		for _, addr := range []string{"10.9.0.2:7000", "[fd09::2]:7000"} {
 			t.Run(fmt.Sprintf("%v-%v-%s", c.a, c.b, addr), func(t *testing.T) {
 				ha, hb, pa, pb := pair(t, &DeviceConfig{NoOffload: !c.a}, &DeviceConfig{NoOffload: !c.b, Queues: 2})
-				transfer(t, ha, hb, addr, size)
+				ha.Transfer(hb, addr, size)
 				noChecksumErrors(t, ha, hb)
 				intoA, intoB := int64(ha.Counter("tap0", "rx_packets")), int64(hb.Counter("tap0", "rx_packets"))
 				t.Logf("from a: %d frames, %d superframes; %d writes to b", pa.frames.Load(), pa.super.Load(), intoB)
@@ -266,7 +176,7 @@ func TestTCPOverATrunk(t *testing.T) {
 				switched(t, []uint32{0, 100}, pb, tb)
 				c := m.Capture("tb", "")
 				for _, addr := range []string{"10.9.0.2:7000", "[fd09::2]:7000"} {
-					transfer(t, ha, hb, addr, 4<<20)
+					ha.Transfer(hb, addr, 4<<20)
 				}
 				noChecksumErrors(t, ha, hb)
 				for _, x := range []*counted{ta, tb} {
@@ -301,41 +211,14 @@ func segment(t *testing.T, c net.Conn, size int) {
 // superframes.
 func datagrams(t *testing.T, a, b *netns.Host, ip string) {
 	t.Helper()
-	addr := net.JoinHostPort(ip, "7000")
-	server := listen(t, b, addr)
-	server.SetReadDeadline(time.Now().Add(20 * time.Second))
-	var client net.Conn
-	var err error
-	a.Do(func() { client, err = net.Dial("udp", addr) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	data, buf := make([]byte, 65507), make([]byte, 1<<16)
-	rand.NewChaCha8([32]byte{}).Read(data)
-	send := func(n, seg int) {
-		t.Helper()
-		if _, err := client.Write(data[:n]); err != nil {
-			t.Fatal(err)
-		}
-		for rest := data[:n]; ; rest = rest[seg:] {
-			want := rest[:min(seg, len(rest))]
-			if n, _, err := server.ReadFrom(buf); err != nil || !bytes.Equal(buf[:n], want) {
-				t.Fatalf("a datagram of %d bytes: got %d, %v", len(want), n, err)
-			}
-			if len(rest) <= seg {
-				return
-			}
-		}
-	}
+	send := a.Datagrams(b, net.JoinHostPort(ip, "7000"))
 	for _, n := range []int{0, 1, 2, 3, 17, 100, 511, 512, 1000, 1451, 1452, 1453, 1471, 1472, 1473, 3000, 9000, 60000, 65487, 65507} {
 		if n <= 65487 || net.ParseIP(ip).To4() != nil {
-			send(n, n+1)
+			send(n, 0)
 		}
 	}
 	// Superframes: the kernel cuts what is left of them.
 	for _, seg := range []int{1, 100, 999, 1400} {
-		segment(t, client, seg)
 		send(min(40*seg, 50000)+seg/2, seg)
 	}
 }
@@ -382,7 +265,7 @@ func TestDeviceFromAFileWithOffloads(t *testing.T) {
 			ha.Addr("tap0", "10.9.0.1/24")
 			hb.Addr("tap0", "10.9.0.2/24")
 			switched(t, []uint32{0, 0}, a, b)
-			transfer(t, ha, hb, "10.9.0.2:7000", 2<<20)
+			ha.Transfer(hb, "10.9.0.2:7000", 2<<20)
 			noChecksumErrors(t, ha, hb)
 			if want := c.flags&unix.TUN_F_TSO4 != 0 && !c.noOffload; (a.super.Load() > 0) != want {
 				t.Errorf("%d superframes", a.super.Load())
@@ -431,8 +314,8 @@ func TestTUNWithOffloads(t *testing.T) {
 	})
 	a.Addr("tun0", "10.9.0.1/24,fd09::1/64")
 	b.Addr("tun0", "10.9.0.2/24,fd09::2/64")
-	transfer(t, a, b, "10.9.0.2:7000", 4<<20)
-	transfer(t, b, a, "[fd09::1]:7000", 4<<20)
+	a.Transfer(b, "10.9.0.2:7000", 4<<20)
+	b.Transfer(a, "[fd09::1]:7000", 4<<20)
 	noChecksumErrors(t, a, b)
 	if super.Load() == 0 {
 		t.Error("no superframes")
@@ -440,4 +323,14 @@ func TestTUNWithOffloads(t *testing.T) {
 	x.Close()
 	y.Close()
 	<-done
+}
+
+// noChecksumErrors: no host has received a packet with a wrong checksum.
+func noChecksumErrors(t *testing.T, hosts ...*netns.Host) {
+	t.Helper()
+	for _, h := range hosts {
+		if m := h.ChecksumErrors(); len(m) > 0 {
+			t.Errorf("host %s: %v", h.Name, m)
+		}
+	}
 }

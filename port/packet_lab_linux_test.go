@@ -53,7 +53,7 @@ func TestPacketTCP(t *testing.T) {
 			}
 			for _, addr := range []string{"10.9.0.2", "fd09::2"} {
 				ha.Ping(addr, 2)
-				transfer(t, ha, hb, net.JoinHostPort(addr, "7000"), size)
+				ha.Transfer(hb, net.JoinHostPort(addr, "7000"), size)
 			}
 			noChecksumErrors(t, ha, hb)
 			for _, p := range []*counted{pa, pb} {
@@ -122,13 +122,13 @@ func TestPacketTunnelsOfTheKernel(t *testing.T) {
 		h.Addr("vx0", fmt.Sprintf("10.8.0.%d/24", i+1))
 	}
 	ha.Ping("10.8.0.2", 1)
-	transfer(t, ha, hb, "10.8.0.2:7000", 1<<20)
+	ha.Transfer(hb, "10.8.0.2:7000", 1<<20)
 	noChecksumErrors(t, ha, hb)
 	if n := pa.refused.Load(); n != 0 {
 		t.Errorf("%d frames refused", n)
 	}
 	ha.Run("ethtool", "-K", "eth0", "tx-udp_tnl-segmentation", "on", "tx-udp_tnl-csum-segmentation", "on")
-	transfer(t, ha, hb, "10.8.0.2:7001", 20<<10) // by segments sent again
+	ha.Transfer(hb, "10.8.0.2:7001", 20<<10) // by segments sent again
 	if n := pa.refused.Load(); n == 0 {
 		t.Error("no superframe was refused")
 	}

@@ -10,35 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
-
-// pinging pings every 10 ms until the test calls what it returns, which says how many went
-// and how many came back.
-func pinging(t *testing.T, from *netns.Host, to string) func() (sent, got int) {
-	t.Helper()
-	p := from.Start("ping", "-i", "0.01", "-W", "2", to)
-	p.Want("bytes from")
-	return func() (sent, got int) {
-		t.Helper()
-		p.Signal(syscall.SIGINT)
-		p.Wait()
-		m := regexp.MustCompile(`(\d+) packets transmitted, (\d+) received`).FindStringSubmatch(p.Output())
-		if m == nil {
-			t.Fatalf("ping: %s", p.Output())
-		}
-		sent, _ = strconv.Atoi(m[1])
-		got, _ = strconv.Atoi(m[2])
-		return sent, got
-	}
-}
 
 // wantAll ends the pinging: nothing may be missing. ping may be interrupted between a
 // question and its answer.
@@ -136,7 +113,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 		until(t, "reloaded", func() bool { return strings.Count(p.a.proc.Output(), "reloaded\n") == reloads })
 		time.Sleep(50 * time.Millisecond) // of traffic between two
 	}
-	stop := pinging(t, p.ga, "192.168.7.2")
+	stop := p.ga.Pinging("192.168.7.2")
 	for range 5 {
 		hup(more)
 		if got := p.a.ctl("flood"); !strings.Contains(got, "200 ") {
@@ -150,7 +127,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 	}
 
 	near := p.ga.MAC("eth0")
-	stop = pinging(t, p.ga, "192.168.7.2")
+	stop = p.ga.Pinging("192.168.7.2")
 	for _, c := range []struct{ text, want string }{
 		{strings.Replace(good, `"vni": 100`, `"vni": 100, "colour": "red"`, 1), p.a.file + ":4:29: segments[0].colour: there is no such key"},
 		{good[:len(good)-2], "the file ends in the middle"},
@@ -293,7 +270,7 @@ func TestStalledClients(t *testing.T) {
 	}
 	defer hurry.Wait()
 	defer close(quiet)
-	stop := pinging(t, p.ga, "192.168.7.2")
+	stop := p.ga.Pinging("192.168.7.2")
 	flood, end := context.WithTimeout(t.Context(), 9*time.Second)
 	defer end()
 	p.ga.Try(flood, "ping", "-f", "-s", "1400", "-w", "8", "192.168.7.2")

@@ -22,7 +22,7 @@ func TestKernelPeerAsItIs(t *testing.T) {
 			a.Addr("vxs0", "192.168.7.1/24,fd07::1/64")
 			a.Ready()
 			b.Ready()
-			before := []map[string]int{corrupt(a), corrupt(b)}
+			before := []map[string]int{a.ChecksumErrors(), b.ChecksumErrors()}
 			for _, addr := range []string{"192.168.7.2", "fd07::2"} {
 				for _, args := range []string{"-n 16M", "-n 16M -R", "-n 4M -P 4", "-n 4M -P 4 -R", "-u -b 20M -l 1300 -k 300", "-u -b 20M -l 1300 -k 300 -R"} {
 					if r := a.IPerf(b, addr, strings.Fields(args)...); r.Bytes < 300_000 || r.Lost*2 > r.Packets {
@@ -31,7 +31,7 @@ func TestKernelPeerAsItIs(t *testing.T) {
 				}
 			}
 			for i, h := range []*netns.Host{a, b} {
-				for name, k := range corrupt(h) {
+				for name, k := range h.ChecksumErrors() {
 					if k != before[i][name] {
 						t.Errorf("%s: %s rose by %d", h.Name, name, k-before[i][name])
 					}

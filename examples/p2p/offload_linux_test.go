@@ -68,7 +68,7 @@ func wantChecksums(t *testing.T, a, b *netns.Host, mtu int) {
 	a.Ping("192.168.7.2", 2)
 	a.Ping("fd07::2", 2)
 	guests := []*netns.Host{a, b}
-	before := [2]map[string]int{corrupt(a), corrupt(b)}
+	before := [2]map[string]int{a.ChecksumErrors(), b.ChecksumErrors()}
 	captures := [2]*netns.Capture{a.Capture("eth0", "inbound"), b.Capture("eth0", "inbound")}
 	for _, args := range []string{
 		"192.168.7.2 -n 4M", "192.168.7.2 -n 4M -R", "fd07::2 -n 4M", "fd07::2 -n 4M -R",
@@ -101,7 +101,7 @@ func wantChecksums(t *testing.T, a, b *netns.Host, mtu int) {
 		if good < 1000 {
 			t.Errorf("%s: only %d packets to tell by", guests[i].Name, good)
 		}
-		for name, k := range corrupt(guests[i]) {
+		for name, k := range guests[i].ChecksumErrors() {
 			if k != before[i][name] {
 				t.Errorf("%s: %s rose by %d", guests[i].Name, name, k-before[i][name])
 			}

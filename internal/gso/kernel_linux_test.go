@@ -3,7 +3,6 @@ package gso
 import (
 	"bytes"
 	"errors"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -203,8 +202,11 @@ func TestKernelToKernel(t *testing.T) {
 
 	for family := range 2 {
 		to := net.JoinHostPort(addrs[b][family], "7777")
-		tcp(t, a, b, to)
-		udp(t, a, b, to)
+		a.Transfer(b, to, 8<<20)
+		send := a.Datagrams(b, to)
+		for range 60 {
+			send(20*1200+333, 1200)
+		}
 	}
 	for _, tap := range taps {
 		tap.Close()
@@ -220,107 +222,4 @@ func TestKernelToKernel(t *testing.T) {
 		t.Errorf("%d superframes, %d segments, %d joined: too few to say anything", ab.supers, ab.segments, ab.joined)
 	}
 	t.Logf("%d superframes were cut into %d segments, %d joined", ab.supers, ab.segments, ab.joined)
-}
-
-// tcp sends some megabytes from one host to the other.
-func tcp(t *testing.T, from, to *netns.Host, addr string) {
-	t.Helper()
-	var l net.Listener
-	var c net.Conn
-	var err error
-	to.Do(func() { l, err = net.Listen("tcp", addr) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	sent := pattern(1 << 20)
-	got := make(chan error, 1)
-	go func() {
-		s, err := l.Accept()
-		if err != nil {
-			got <- err
-			return
-		}
-		defer s.Close()
-		s.SetDeadline(time.Now().Add(20 * time.Second))
-		buf := make([]byte, len(sent))
-		for range 8 {
-			if _, err = io.ReadFull(s, buf); err == nil && !bytes.Equal(buf, sent) {
-				err = errors.New("other bytes arrived than were sent")
-			}
-			if err != nil {
-				break
-			}
-		}
-		got <- err
-	}()
-	// A dialer with a deadline would dial on a goroutine of another namespace.
-	from.Do(func() { c, err = dial(addr) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	for range 8 {
-		if _, err := c.Write(sent); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := <-got; err != nil {
-		t.Fatal(err)
-	}
-}
-
-// dial connects within the namespace of the calling thread.
-func dial(addr string) (net.Conn, error) {
-	a, err := net.ResolveTCPAddr("tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	return net.DialTCP("tcp", nil, a)
-}
-
-// udp sends datagrams in runs of UDP_SEGMENT and wants each to arrive as it is.
-func udp(t *testing.T, from, to *netns.Host, addr string) {
-	t.Helper()
-	a, err := net.ResolveUDPAddr("udp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s, c *net.UDPConn
-	to.Do(func() { s, err = net.ListenUDP("udp", a) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	from.Do(func() { c, err = net.DialUDP("udp", nil, a) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	raw, err := c.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const size = 1200
-	if cerr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT, size) }); cerr != nil || err != nil {
-		t.Fatal(cerr, err)
-	}
-	run := pattern(20*size + 333)
-	buf := make([]byte, 2*size)
-	s.SetReadDeadline(time.Now().Add(20 * time.Second))
-	for range 60 {
-		if _, err := c.Write(run); err != nil {
-			t.Fatal(err)
-		}
-		for at := 0; at < len(run); at += size {
-			n, err := s.Read(buf)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if want := run[at:min(at+size, len(run))]; !bytes.Equal(buf[:n], want) {
-				t.Fatalf("%d bytes at %d are not what was sent", n, at)
-			}
-		}
-	}
 }

@@ -4,11 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -51,17 +47,17 @@ func TestUnfinishedInnerChecksum(t *testing.T) {
 				b.Ping("fd07::1", 1)
 				before := [2]map[string]int{a.Nstat(), b.Nstat()}
 				whole := a.Capture("tap0", "inbound and greater 3000")
-				transfer(t, b, a, "192.168.7.1")
-				transfer(t, b, a, "fd07::1")
+				b.Transfer(a, net.JoinHostPort("192.168.7.1", "0"), 1<<20)
+				b.Transfer(a, net.JoinHostPort("fd07::1", "0"), 1<<20)
 				if len(whole.Stop()) == 0 {
 					t.Error("no superframe came to the TAP in one piece")
 				}
-				transfer(t, a, b, "192.168.7.2")
-				transfer(t, a, b, "fd07::2")
+				a.Transfer(b, net.JoinHostPort("192.168.7.2", "0"), 1<<20)
+				a.Transfer(b, net.JoinHostPort("fd07::2", "0"), 1<<20)
 				for _, addr := range []string{"192.168.7.1", "fd07::1"} {
-					datagrams(t, b, a, addr, 1000, 0)
-					datagrams(t, b, a, addr, 1000, 20)
-					datagrams(t, b, a, addr, 1382, 20)
+					datagrams(b, a, addr, 1000, 0)
+					datagrams(b, a, addr, 1000, 20)
+					datagrams(b, a, addr, 1382, 20)
 				}
 				after := [2]map[string]int{a.Nstat(), b.Nstat()}
 				for i := range after {
@@ -79,57 +75,15 @@ func TestUnfinishedInnerChecksum(t *testing.T) {
 	}
 }
 
-// datagrams sends 3 datagrams of a size, or as many times n in one call, and a rest of 7 bytes.
-func datagrams(t *testing.T, from, to *netns.Host, addr string, size, n int) {
-	t.Helper()
-	var in net.PacketConn
-	var out net.Conn
-	var err error
-	to.Do(func() { in, err = net.ListenPacket("udp", net.JoinHostPort(addr, "0")) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	from.Do(func() { out, err = net.Dial("udp", in.LocalAddr().String()) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	var want []int
-	b := make([]byte, size)
-	if n > 0 {
-		raw, err := out.(syscall.Conn).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT, size) }); e != nil || err != nil {
-			t.Fatal(e, err)
-		}
-		b = make([]byte, n*size+7)
-	}
-	for i := range b {
-		b[i] = byte(i / 251)
-	}
+// datagrams sends UDP three times: a datagram of size, or, for n above 0, a superframe of n such
+// and a bit.
+func datagrams(from, to *netns.Host, addr string, size, n int) {
+	send := from.Datagrams(to, net.JoinHostPort(addr, "0"))
 	for range 3 {
-		if _, err := out.Write(b); err != nil {
-			t.Fatal(err)
-		}
-		for left := len(b); left > 0; left -= size {
-			want = append(want, min(left, size))
-		}
-	}
-	in.SetReadDeadline(time.Now().Add(10 * time.Second))
-	got, at := make([]byte, 1<<16), 0
-	for i, w := range want {
-		k, _, err := in.ReadFrom(got)
-		if err != nil {
-			t.Fatalf("%s, %d of %d bytes: datagram %d: %v", addr, n, size, i, err)
-		}
-		if k != w || string(got[:k]) != string(b[at:at+k]) {
-			t.Fatalf("%s, %d of %d bytes: datagram %d: %d bytes, want %d, or changed", addr, n, size, i, k, w)
-		}
-		if at += k; at == len(b) {
-			at = 0
+		if n > 0 {
+			send(n*size+7, size)
+		} else {
+			send(size, 0)
 		}
 	}
 }

@@ -1,13 +1,10 @@
 package kernel
 
 import (
-	"bytes"
-	"io"
 	"net"
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -40,8 +37,8 @@ func TestPacketUnderlay(t *testing.T) {
 				a.Ping("192.168.7.2", 2)
 				a.Run("ethtool", "-K", "eth0", "tx", "off", "gso", "on") // the kernel is the card
 				c := b.Capture("eth0", "udp port 4789")
-				transfer(t, a, b, "192.168.7.2")
-				transfer(t, b, a, "192.168.7.1")
+				a.Transfer(b, net.JoinHostPort("192.168.7.2", "0"), 1<<20)
+				b.Transfer(a, net.JoinHostPort("192.168.7.1", "0"), 1<<20)
 				seen := c.Stop()
 				rows := netns.Fields(t, seen, "tcp", "udp.checksum", "udp.checksum.status", "tcp.checksum.status", "ip.checksum.status")
 				for _, r := range rows {
@@ -58,7 +55,7 @@ func TestPacketUnderlay(t *testing.T) {
 				b.Run("ethtool", "-K", "eth0", "tx", "on", "tso", "on", "gso", "on", "tx-udp_tnl-segmentation", "on", "tx-udp_tnl-csum-segmentation", "on")
 				whole := a.Capture("tap0", "tcp and greater 3000")
 				before := a.Nstat()
-				transfer(t, b, a, "192.168.7.1")
+				b.Transfer(a, net.JoinHostPort("192.168.7.1", "0"), 1<<20)
 				after := a.Nstat()
 				if len(whole.Stop()) == 0 {
 					t.Error("no superframe came to the TAP in one piece")
@@ -68,43 +65,5 @@ func TestPacketUnderlay(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// transfer sends a megabyte by TCP.
-func transfer(t *testing.T, from, to *netns.Host, addr string) {
-	t.Helper()
-	var l net.Listener
-	var c net.Conn
-	var err error
-	to.Do(func() { l, err = net.Listen("tcp", net.JoinHostPort(addr, "0")) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	got := make(chan []byte, 1)
-	go func() {
-		c, err := l.Accept()
-		if err != nil {
-			got <- nil
-			return
-		}
-		defer c.Close()
-		c.SetDeadline(time.Now().Add(20 * time.Second))
-		b, _ := io.ReadAll(c)
-		got <- b
-	}()
-	from.Do(func() { c, err = net.DialTimeout("tcp", l.Addr().String(), 10*time.Second) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SetDeadline(time.Now().Add(20 * time.Second))
-	want := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
-	if _, err := c.Write(want); err != nil {
-		t.Error(err)
-	}
-	c.Close()
-	if b := <-got; !bytes.Equal(b, want) {
-		t.Errorf("%d bytes arrived, or changed", len(b))
 	}
 }

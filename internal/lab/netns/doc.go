@@ -24,7 +24,8 @@
 //	rows := netns.Fields(t, got, "vxlan", "vxlan.vni", "ip.dsfield.ecn")
 //
 // The kernel answers for itself: FDB and Peers (bridge fdb), Neighbours, Nstat,
-// Counter; IPerf measures.
+// Counter, ChecksumErrors; IPerf measures, and Transfer, Datagrams and Pinging look at what
+// arrives.
 //
 // Everything a test makes is gone when it ends, however it ends; what a killed
 // test process left behind is swept by the next one. Namespaces have the process
