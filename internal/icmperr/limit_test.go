@@ -1,14 +1,12 @@
 package icmperr
 
 import (
-	"encoding/binary"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/mix"
-	"github.com/vxswitch/vxswitch/internal/mix/mixtest"
 )
 
 // However many workers ask at once, exactly the limit is counted.
@@ -54,18 +52,6 @@ func TestSpread(t *testing.T) {
 }
 
 func TestLimiterHash(t *testing.T) {
-	slot := func(n int, vni frame.VNI) func(k *mix.Key, w mixtest.Word) uint64 {
-		return func(k *mix.Key, w mixtest.Word) uint64 {
-			l := Limiter{Seed: *k}
-			b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, w.Hi), w.Lo)
-			return l.hash(b[16-n:], vni, 1<<16)
-		}
-	}
-	mixtest.Table(t, mixtest.Word{Lo: 1<<32 - 1}, mixtest.Word{}, slot(4, 7))
-	mixtest.Table(t, mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}, mixtest.Word{}, slot(16, 7))
-	mixtest.Table(t, mixtest.Word{Lo: 1<<24 - 1}, mixtest.Word{}, func(k *mix.Key, w mixtest.Word) uint64 {
-		return slot(16, frame.VNI(w.Lo))(k, mixtest.Word{})
-	})
 	l := Limiter{Seed: mix.New()}
 	if l.hash([]byte{10, 1, 0, 0}, 7, 1) == l.hash([]byte{10, 1, 15: 0}, 7, 1) {
 		t.Error("10.1.0.0 and a01:: share a word")

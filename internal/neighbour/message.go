@@ -134,7 +134,7 @@ func Ask(target netip.Addr, to frame.MAC, from netip.Addr, mac frame.MAC) []byte
 			to = GroupMAC(dst)
 		}
 		b := make([]byte, Len6)
-		put6(b, to, mac, dst, from, wire.PutNeighbourSolicitation(b[Len6-ndLen:], target.As16(), mac))
+		put6(b, to, mac, dst, from, wire.PutNeighbour(b[Len6-ndLen:], wire.NeighbourSolicitation, 0, target.As16(), mac))
 		return b
 	case !target.Is4() || !from.Is4():
 		return nil
@@ -165,7 +165,7 @@ func PutAdvert(b []byte, target netip.Addr, mac frame.MAC, flags uint8, to netip
 	} else {
 		flags |= wire.NASolicited
 	}
-	put6(b, toMAC, mac, dst, target, wire.PutNeighbourAdvert(b[Len6-ndLen:], flags, target.As16(), mac))
+	put6(b, toMAC, mac, dst, target, wire.PutNeighbour(b[Len6-ndLen:], wire.NeighbourAdvert, flags, target.As16(), mac))
 }
 
 // put6 writes the headers of a message that is in place, and its checksum.

@@ -122,18 +122,13 @@ func (n ND) SetChecksum(p IPv6) {
 	n[2], n[3] = byte(sum>>8), byte(sum)
 }
 
-// PutNeighbourAdvert writes an advertisement with its link-layer option to b, 32 bytes;
+// PutNeighbour writes a solicitation or an advertisement with its link-layer option to b, 32 bytes;
 // the checksum is left to [ND.SetChecksum].
-func PutNeighbourAdvert(b []byte, flags uint8, target [16]byte, mac [6]byte) ND {
-	return putNeighbour(b, NeighbourAdvert, flags, target, TargetLinkLayer, mac)
-}
-
-// PutNeighbourSolicitation likewise writes a solicitation.
-func PutNeighbourSolicitation(b []byte, target [16]byte, mac [6]byte) ND {
-	return putNeighbour(b, NeighbourSolicitation, 0, target, SourceLinkLayer, mac)
-}
-
-func putNeighbour(b []byte, typ, flags uint8, target [16]byte, option uint8, mac [6]byte) ND {
+func PutNeighbour(b []byte, typ, flags uint8, target [16]byte, mac [6]byte) ND {
+	option := byte(SourceLinkLayer)
+	if typ == NeighbourAdvert {
+		option = TargetLinkLayer
+	}
 	n := ND(b[:NeighbourLen+LinkLayerLen])
 	n[0], n[1], n[2], n[3] = typ, 0, 0, 0
 	n[4], n[5], n[6], n[7] = flags, 0, 0, 0

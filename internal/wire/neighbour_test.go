@@ -177,16 +177,11 @@ func TestNDRefused(t *testing.T) {
 
 func TestPutNeighbour(t *testing.T) {
 	for _, c := range []struct {
-		typ  uint8
-		body gopacket.SerializableLayer
-		put  func(b []byte) ND
+		typ, flags uint8
+		body       gopacket.SerializableLayer
 	}{
-		{NeighbourAdvert, &layers.ICMPv6NeighborAdvertisement{Flags: 0x60, TargetAddress: ndTarget, Options: layers.ICMPv6Options{{Type: 2, Data: hereMAC[:]}}},
-			func(b []byte) ND {
-				return PutNeighbourAdvert(b, NASolicited|NAOverride, [16]byte(ndTarget), hereMAC)
-			}},
-		{NeighbourSolicitation, &layers.ICMPv6NeighborSolicitation{TargetAddress: ndTarget, Options: layers.ICMPv6Options{{Type: 1, Data: hereMAC[:]}}},
-			func(b []byte) ND { return PutNeighbourSolicitation(b, [16]byte(ndTarget), hereMAC) }},
+		{NeighbourAdvert, NASolicited | NAOverride, &layers.ICMPv6NeighborAdvertisement{Flags: 0x60, TargetAddress: ndTarget, Options: layers.ICMPv6Options{{Type: 2, Data: hereMAC[:]}}}},
+		{NeighbourSolicitation, 0, &layers.ICMPv6NeighborSolicitation{TargetAddress: ndTarget, Options: layers.ICMPv6Options{{Type: 1, Data: hereMAC[:]}}}},
 	} {
 		want := ndPacket(t, c.typ, 0, c.body)
 		got := bytes.Repeat([]byte{0xee}, len(want)) // every octet is written
@@ -195,7 +190,7 @@ func TestPutNeighbour(t *testing.T) {
 			Src: [16]byte(net.ParseIP("fe80::1")), Dst: [16]byte(net.ParseIP("fe80::2")),
 		}
 		h.Put(got)
-		c.put(got[IPv6Len:]).SetChecksum(got)
+		PutNeighbour(got[IPv6Len:], c.typ, c.flags, [16]byte(ndTarget), hereMAC).SetChecksum(got)
 		if !bytes.Equal(got, want) {
 			t.Errorf("type %d:\n% x, gopacket\n% x", c.typ, got, want)
 		}
