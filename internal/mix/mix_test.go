@@ -8,8 +8,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix/mixtest"
 )
 
-// Tables look at low bits, and at high ones.
-var ends = map[string]int{"low": 0, "middle": 20, "high": 64 - 11}
+// Tables look at low bits, at high ones, and at some between: of flows, two buckets and a tag.
+var ends = map[string]int{"low": 0, "tag": 12, "middle": 32 - 11, "high": 64 - 11}
 
 func TestHashes(t *testing.T) {
 	all := mixtest.Word{Hi: ^uint64(0), Lo: ^uint64(0)}
@@ -31,6 +31,12 @@ func TestHashes(t *testing.T) {
 				mixtest.Table(t, all, mixtest.Word{}, hash)
 				mixtest.Table(t, word, mixtest.Word{Hi: 0x20010db8 << 32}, hash)
 				mixtest.Table(t, ip4, mixtest.Word{Lo: 0xffff << 32}, hash)
+			})
+			t.Run("flows", func(t *testing.T) { // ports and low bits of an IPv4 address, as one host has them
+				some := mixtest.Word{Hi: 1<<32 - 1, Lo: (1<<32 - 1) << 32}
+				mixtest.Table(t, some, mixtest.Word{Hi: 0xffff << 32, Lo: 6<<24 | 7}, func(k *mix.Key, w mixtest.Word) uint64 {
+					return k.Hash320(&[5]uint64{0, 0xffff0a000001, 0, w.Hi, w.Lo}) >> shift
+				})
 			})
 			for at := range 4 { // the pair of words that differs
 				t.Run("320", func(t *testing.T) {
