@@ -28,7 +28,7 @@ func OpenPacket(name string, cfg *PacketConfig) (*Packet, error) {
 	if cfg != nil {
 		c = *cfg
 	}
-	p := &Packet{dev: sys.NewPacketInterface("port", name, c.Control)}
+	p := &Packet{dev: sys.NewPacketInterface("port", "PacketConfig", name, c.Control)}
 	err := c.Check()
 	switch {
 	case len(name) == 0 || len(name) > 15: // IFNAMSIZ - 1

@@ -25,6 +25,7 @@ type PacketInterface struct {
 	MTU   atomic.Int64 // since Find; a change is seen at once
 
 	owner   string // the package, as in errors
+	config  string // its type of settings, likewise
 	control func(network, address string, c syscall.RawConn) error
 	paused  atomic.Bool
 	closed  atomic.Bool
@@ -39,9 +40,9 @@ type PacketInterface struct {
 }
 
 // NewPacketInterface returns an interface without sockets. Its errors begin with the name of the
-// owner's package; control may be nil.
-func NewPacketInterface(owner, name string, control func(network, address string, c syscall.RawConn) error) *PacketInterface {
-	return &PacketInterface{Name: name, owner: owner, control: control, done: make(chan struct{})}
+// owner's package, and name fields of its config; control may be nil.
+func NewPacketInterface(owner, config, name string, control func(network, address string, c syscall.RawConn) error) *PacketInterface {
+	return &PacketInterface{Name: name, owner: owner, config: config, control: control, done: make(chan struct{})}
 }
 
 // Open opens a socket that is not bound yet, in the network namespace of the calling thread.
@@ -56,7 +57,7 @@ func (p *PacketInterface) Open(m PacketMode) (*PacketSocket, error) {
 	p.all = append(p.all, s)
 	if p.control != nil {
 		if err := p.control("packet", p.Name, s.Conn); err != nil {
-			return nil, fmt.Errorf("PacketConfig.Control: %w", err)
+			return nil, fmt.Errorf("%s.Control: %w", p.config, err)
 		}
 	}
 	return s, nil
@@ -104,7 +105,7 @@ func (p *PacketInterface) Receive(m PacketMode, queues int) (*PacketSocket, erro
 		return s, nil
 	}
 	if err := s.Join(group); err != nil {
-		return nil, fmt.Errorf("PacketConfig.Queues %d: PACKET_FANOUT with PACKET_FANOUT_FLAG_IGNORE_OUTGOING: %w", queues, err)
+		return nil, fmt.Errorf("%s.Queues: %d: PACKET_FANOUT with PACKET_FANOUT_FLAG_IGNORE_OUTGOING: %w", p.config, queues, err)
 	}
 	return s, nil
 }

@@ -45,7 +45,7 @@ func tooBig(ip6 bool, mtu, payload int) []byte {
 func TestErrorQuote(t *testing.T) {
 	for i, ip6 := range []bool{false, true} {
 		rule := &testRule[i]
-		p := &Underlay{is4: !ip6, dev: sys.NewPacketInterface("afpacket", "none", nil)}
+		p := &Underlay{is4: !ip6, dev: sys.NewPacketInterface("afpacket", "Config", "none", nil)}
 		if _, err := p.sets.Number(underlay.TxConfig{SrcPorts: underlay.PortRange{Lo: 49152, Hi: 65535}}, p.newSet); err != nil {
 			t.Fatal(err)
 		}

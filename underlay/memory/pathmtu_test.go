@@ -68,19 +68,3 @@ func TestPathMTU(t *testing.T) {
 		})
 	}
 }
-
-// The interface's own MTU is told at once, by the Send itself.
-func TestInterfaceMTU(t *testing.T) {
-	n := NewNetwork(&NetworkConfig{MTU: 1000})
-	a, b := member(t, n, "192.0.2.1:1", nil), member(t, n, "192.0.2.2:1", nil)
-	eb := endpoint(t, b.LocalAddr())
-	var got reports
-	a.PathMTU(got.PathMTU)
-	send(t, a, to(strings.Repeat("x", 973), 0, eb))
-	if x := got.Take(); len(x) != 1 || x[0] != (report{To: eb, MTU: 1000, Quoted: ""}) {
-		t.Errorf("%v", x)
-	}
-	if st := a.Stats(); st.Errors.TooBig != 1 || st.TxLost[frame.TooBig] != 1 {
-		t.Errorf("%+v", st)
-	}
-}

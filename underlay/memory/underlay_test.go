@@ -334,10 +334,15 @@ func TestMTU6(t *testing.T) {
 	n := NewNetwork(&NetworkConfig{MTU: 1000})
 	a, b := member(t, n, "[2001:db8::1]:1", nil), member(t, n, "[2001:db8::2]:1", nil)
 	eb := endpoint(t, b.LocalAddr())
+	var got reports
+	a.PathMTU(got.PathMTU)
 	ds := []frame.Datagram{to(strings.Repeat("x", 952), 0, eb), to(strings.Repeat("x", 953), 0, eb)}
 	send(t, a, ds...)
-	if a.Is4() || ds[0].Lost != 0 || ds[1].Drop != frame.TooBig {
+	if a.Is4() || ds[0].Lost != 0 || ds[1].Drop != frame.TooBig || a.Stats().Errors.TooBig != 1 {
 		t.Errorf("%v, %v", ds[0].Drop, ds[1].Drop)
+	}
+	if x := got.Take(); len(x) != 1 || x[0] != (report{To: eb, MTU: 1000}) { // at once, by the Send itself
+		t.Errorf("%v", x)
 	}
 	receive(t, b, 1)
 }
