@@ -160,10 +160,10 @@ func (l *leaf) segment(vni frame.VNI) *vswitch.VSI {
 	return vsi
 }
 
-func mac(n byte) frame.MAC                    { return frame.MAC{2, 0, 0, 0, 1, n} }
-func ip(n byte) netip.Addr                    { return netip.AddrFrom4([4]byte{192, 168, 7, n}) }
-func at(n byte) netip.AddrPort                { return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, n}), 0) }
-func pfx(s string) netip.Prefix               { return netip.MustParsePrefix(s) }
+func mac(n byte) frame.MAC                { return frame.MAC{2, 0, 0, 0, 1, n} }
+func ip(n byte) netip.Addr                { return netip.AddrFrom4([4]byte{192, 168, 7, n}) }
+func at(n byte) netip.AddrPort            { return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, n}), 0) }
+func pfx(s string) netip.Prefix           { return netip.MustParsePrefix(s) }
 func rows(r ...control.Row) []control.Row { return r }
 
 // The tables as controltest asks for them.

@@ -16,10 +16,10 @@ import (
 // work out, each time they are asked, what tables would show. It knows no ports of VTEPs and
 // no hosts that move.
 type Model struct {
-	VNIs   []frame.VNI               // segments, all with a VTEP
-	Ports  map[frame.VNI][]string    // local ports
-	VRFs   map[string][]frame.VNI    // and their interfaces
-	Owners []string                  // by precedence; others after them, by name
+	VNIs   []frame.VNI             // segments, all with a VTEP
+	Ports  map[frame.VNI][]string  // local ports
+	VRFs   map[string][]frame.VNI  // and their interfaces
+	Owners []string                // by precedence; others after them, by name
 	Refuse func(control.Row) error // nil; errors that only writing shows
 
 	mu   sync.Mutex
