@@ -6,7 +6,7 @@ import "github.com/vxswitch/vxswitch/frame"
 // nothing: Known, Kept, Refused, Frozen, Filtered or Own where an entry decides, New
 // where there is none, Moved where learning would move it. It is wait-free.
 func (t *Table) Check(mac frame.MAC, d frame.Dest) Outcome {
-	if !mac.IsHost() {
+	if mac.IsGroup() || mac.IsZero() {
 		return Invalid
 	}
 	a := t.arr.Load()
