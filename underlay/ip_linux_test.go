@@ -285,9 +285,8 @@ func TestIPSockets(t *testing.T) {
 			t.Errorf("%v, %d sockets, %d marked", err, len(socks), have(unix.SO_MARK, 7))
 			return
 		}
-		if !underlaytest.IP(t, "link del va") || !underlaytest.IP(t, "link add va mtu 1400 type veth peer name vb") {
-			return
-		}
+		underlaytest.IP(t, "link del va")
+		underlaytest.IP(t, "link add va mtu 1400 type veth peer name vb")
 		is, err := net.InterfaceByName("va")
 		if err != nil || is.Index == was.Index {
 			t.Error(err, is)

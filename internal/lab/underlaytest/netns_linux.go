@@ -2,80 +2,45 @@ package underlaytest
 
 import (
 	"net"
-	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// InNamespace runs f on a thread of its own in a new network namespace: loopback
+// InNamespace runs f in a new network namespace: loopback
 // and a veth pair va-vb are up, va has 10.9.0.1/24, fd09::1/64 and fe80::9, and
 // neighbours .2 and ::2, which are not there, so that what is sent to them can be
 // seen at vb.
 func InNamespace(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	netns.RequireRoot(t)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			t.Errorf("unshare: %v", err)
-			return
-		}
-		// Else link-local addresses wait for a second or two.
-		if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0); err != nil {
-			t.Error(err)
-			return
-		}
-		for _, c := range []string{
-			"link set lo up",
-			"link add va address 02:00:00:00:00:01 type veth peer name vb address 02:00:00:00:00:02",
-			"link set va up", "link set vb up",
-			"addr add 10.9.0.1/24 dev va", "addr add fd09::1/64 dev va nodad", "addr add fe80::9/64 dev va nodad",
-			"neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev va", "neigh add fd09::2 lladdr 02:00:00:00:00:02 dev va",
-		} {
-			if !IP(t, c) {
-				return
-			}
-		}
-		if !linkUp("va") {
-			t.Error("va did not come up")
-			return
-		}
-		f(t)
-	}()
-	<-done
+	h := netns.New(t).Host("a")
+	for _, c := range []string{
+		"link add va address 02:00:00:00:00:01 type veth peer name vb address 02:00:00:00:00:02",
+		"link set va up", "link set vb up",
+		"addr add 10.9.0.1/24 dev va", "addr add fd09::1/64 dev va nodad", "addr add fe80::9/64 dev va nodad",
+		"neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev va", "neigh add fd09::2 lladdr 02:00:00:00:00:02 dev va",
+	} {
+		h.IP(strings.Fields(c)...)
+	}
+	// Before the kernel has noticed, in its own time, that a link is up, what is sent to an IPv6
+	// address of it goes nowhere.
+	h.Until("va is up", func() bool {
+		addr := h.IP("-6", "addr", "show", "dev", "va")
+		return strings.Contains(h.IP("link", "show", "va"), "state UP") && strings.Contains(addr, "fe80::ff:fe00:1/") && !strings.Contains(addr, "tentative")
+	})
+	h.Do(func() { f(t) })
 }
 
-// linkUp waits until the kernel has noticed, in its own time, that a link is up:
-// before, what is sent to an IPv6 address of it goes nowhere.
-func linkUp(dev string) bool {
-	for range 500 {
-		link, _ := exec.Command("ip", "link", "show", dev).Output()
-		addr, _ := exec.Command("ip", "-6", "addr", "show", dev).Output()
-		if strings.Contains(string(link), "state UP") && strings.Contains(string(addr), "fe80::ff:fe00:1/") &&
-			!strings.Contains(string(addr), "tentative") {
-			return true
-		}
-		time.Sleep(10 * time.Millisecond)
+// IP runs ip(8) with these arguments, in the thread's namespace.
+func IP(t *testing.T, args string) {
+	t.Helper()
+	if out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput(); err != nil {
+		t.Fatalf("ip %s: %v: %s", args, err, out)
 	}
-	return false
-}
-
-// IP runs ip(8) with these arguments, in the thread's namespace, and reports whether it worked.
-func IP(t *testing.T, args string) bool {
-	out, err := exec.Command("ip", strings.Fields(args)...).CombinedOutput()
-	if err != nil {
-		t.Errorf("ip %s: %v: %s", args, err, out)
-	}
-	return err == nil
 }
 
 // A Capture is a packet socket on an interface, for the IP packets of
@@ -87,8 +52,7 @@ func NewCapture(t *testing.T, device string) Capture {
 	const all = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL<<8&0xff00 // in network order
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW, all)
 	if err != nil {
-		t.Error(err)
-		runtime.Goexit()
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { unix.Close(fd) })
 	ifi, err := net.InterfaceByName(device)
@@ -99,8 +63,7 @@ func NewCapture(t *testing.T, device string) Capture {
 		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5})
 	}
 	if err != nil {
-		t.Error(err)
-		runtime.Goexit()
+		t.Fatal(err)
 	}
 	return Capture(fd)
 }
@@ -111,8 +74,7 @@ func (c Capture) Packet(t *testing.T) []byte {
 	for {
 		n, err := unix.Read(int(c), b)
 		if err != nil {
-			t.Errorf("capture: %v", err)
-			runtime.Goexit()
+			t.Fatal(err)
 		}
 		p := b[14:n]
 		switch {
