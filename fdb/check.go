@@ -2,9 +2,8 @@ package fdb
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// Check says what [Table.Learn] would make of a claim without a lock, and changes
-// nothing: Known, Kept, Refused, Frozen, Filtered or Own where an entry decides, New
-// where there is none, Moved where learning would move it. It is wait-free.
+// Check returns the outcome that [Table.Learn] would have, without changing anything: Known, Kept, Refused, Frozen,
+// Filtered or Own if an entry decides, New if there is none, and Moved if the entry would move. It is wait-free.
 func (t *Table) Check(mac frame.MAC, d frame.Dest) Outcome {
 	if mac.IsGroup() || mac.IsZero() {
 		return Invalid

@@ -1,6 +1,6 @@
-// Package fdb is the MAC table of one virtual switch instance: which MAC is at
-// which [frame.Dest], and how that is learned, set by hand or by a control plane,
-// limited, aged and flushed.
+// Package fdb implements the MAC table of a virtual switching instance: it maps each MAC to a
+// [frame.Dest]. Entries are learned, or set by hand or by a control plane. Learned entries are limited,
+// aged and flushed.
 //
 //	Learn(source MAC, Dest)              Lookup(destination MAC) -> Dest
 //	   |  known here: note the tick         |  wait-free
@@ -14,39 +14,37 @@
 //	   |  Set, Delete, limits: lock         |  Sweep: a slice at a time
 //	control planes                       housekeeping
 //
-//	Gens, shared by all tables of a switch: one counter per port and per peer.
-//	An entry lives only while its generation is theirs, so a flush is one increment.
+// [Gens] are shared by all tables of a switch: a generation for each port and each peer. An entry is
+// alive only while its generation is the current one, so a flush is one increment.
 //
-// # Who waits for whom
+// # Concurrency
 //
-// [Table.Lookup], [Table.Get] and [Table.All] take no lock and write nothing, so
-// any number of workers may call them while everything else goes on.
+// All methods are safe for concurrent use. [Table.Lookup], [Table.Get] and [Table.All] take no lock and
+// write nothing.
 //
-// [Table.Learn] never waits. A MAC known where it is costs one write a tick; only
-// a new or moved one needs the lock, and if it is taken Learn gives up with
-// [Busy]. Learning is best effort, forwarding never waits.
+// [Table.Learn] never waits. For a MAC that is known at its place it writes at most once a tick. A new
+// MAC or a move needs the lock; if that is taken, Learn gives up and returns [Busy].
 //
-// [Table.Set], [Table.Delete], [Table.Len], [Table.Stats], [Table.Grow] and the
-// setters wait for the lock. [Table.Sweep] takes it for single entries, and for
-// as long as it takes to copy the table when that has to grow.
+// [Table.Set], [Table.Delete], [Table.Len], [Table.Stats], [Table.Grow] and the setters wait for the
+// lock. [Table.Sweep] takes it for single entries, and to copy the table when it has to grow.
 //
-// # What the owner owes
+// # Housekeeping
 //
-// Somebody calls [Table.Sweep] at every tick, a slice of every table, so that a
-// round takes a fraction of the ageing time; and asks [Table.MustSweep], which
-// says when a table cannot wait for its turn. Ageing, growth beyond a few thousand
-// entries, and the safety of generations, which wrap, stand on it.
+// The owner must call [Table.Sweep] at every tick, for a slice of every table, so that a round takes a
+// fraction of the ageing time. It must also check [Table.MustSweep], which says when a table cannot wait
+// for its turn. Ageing, growth beyond a few thousand entries, and the wrapping of generations depend on
+// it.
 //
 // # Entries
 //
-// Learned entries move with their MAC, age, are limited, and are told of in
-// events; where it is set, one that moves too often stays where it was ([Config].Freeze).
-// Static entries never move. Control entries give way to a frame that
-// comes in at a Dest without a peer, that is, from a host here, unless they are
-// [Sticky]; a frame from a tunnel never moves them. [Filter] entries say that
-// frames to and from a MAC are dropped.
+// Learned entries move with their MAC, age, count towards limits, and cause events. An entry that moves
+// too often can be frozen ([Config].Freeze). Static entries never move. Control entries move to a Dest
+// without a peer, which is a local port, when a frame from the MAC comes in there, unless they are
+// [Sticky]; a frame from a tunnel never moves them. [Filter] entries drop frames to and from a MAC.
 //
-// Memory is 24 bytes a slot, 32 in a table that evicts: 32 and 43 bytes an entry
-// when three quarters are used; once a MAC has moved, 16 more a slot. Ticks come from the caller: the package has no
-// clock, no goroutine and no I/O.
+// # Memory
+//
+// A slot takes 24 bytes, or 32 in a table that evicts; that is 32 or 43 bytes for each entry when three
+// quarters of the slots are used. Once any MAC has moved, a slot takes 16 bytes more. The package has no
+// clock, goroutines or I/O; callers pass the ticks.
 package fdb

@@ -2,20 +2,20 @@ package fdb
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// Outcome says what [Table.Learn] made of a source MAC. Refused, Own and Filtered
-// are frames to drop; of Frozen the owner decides; all others are to be forwarded.
+// Outcome is the result of [Table.Learn]. Frames with Refused, Own and Filtered should be dropped. Frozen is up to
+// the caller. All others should be forwarded.
 type Outcome uint8
 
 // Outcomes.
 const (
-	Known    Outcome = iota // was here already
+	Known    Outcome = iota // known at this Dest
 	New                     // learned
-	Moved                   // learned here, was elsewhere; a control entry that was not sticky may have given way
-	Kept                    // stays elsewhere: a control entry, for the claim came from a tunnel, or a MAC that moves too often in one tick
-	Refused                 // a static or sticky entry elsewhere stays
-	Frozen                  // moved too often and stays elsewhere
-	Filtered                // has a filter entry
-	Own                     // is the switch's own: has a static or control entry with Dest 0
+	Moved                   // moved here from elsewhere; it may have been a control entry that is not sticky
+	Kept                    // stays elsewhere: a control entry, because the frame came from a tunnel; or a MAC that moves too often in one tick
+	Refused                 // stays elsewhere: a static or sticky entry
+	Frozen                  // stays elsewhere: it has moved too often
+	Filtered                // a filter entry
+	Own                     // the switch's own MAC: a static or control entry with Dest 0
 	Full                    // not learned: a limit is reached
 	Busy                    // not learned: the table was locked, or has to be swept first
 	Invalid                 // not learned: a group or zero MAC, or a Dest of port 0
@@ -25,7 +25,7 @@ var outcomeNames = [...]string{
 	"known", "new", "moved", "kept", "refused", "frozen", "filtered", "own", "full", "busy", "invalid",
 }
 
-// String returns the outcome's name.
+// String returns the name of the outcome.
 func (o Outcome) String() string {
 	if int(o) < len(outcomeNames) {
 		return outcomeNames[o]
@@ -33,21 +33,18 @@ func (o Outcome) String() string {
 	return "invalid"
 }
 
-// Learn takes note that a frame from mac came in at d. It never waits and does
-// not allocate for a known MAC; that case, and every claim that an entry turns
-// down, takes no lock and writes at most once a tick. A claim from a Dest with a
-// peer is one from a tunnel.
+// Learn records that a frame from mac came in at d. A Dest with a peer is behind a tunnel. Learn never waits. For a
+// known MAC, and for a move that an entry refuses, it takes no lock, does not allocate, and writes at most once a
+// tick.
 //
-// What does need the lock, a new MAC or a move, is best effort: when the lock is
-// taken the outcome is Busy, and the next frame tries again.
+// A new MAC and a move need the lock. If the lock is taken, Learn returns Busy, and the next frame tries again.
 //
-// A MAC that moves too often stays where it was before it began to, frozen ([Config].Freeze)
-// or until the tick is over ([Config].Flaps).
+// A MAC that moves too often stays where it was before it began to move: frozen ([Config].Freeze), or until the end of
+// the tick ([Config].Flaps).
 //
-// At a limit the outcome is Full, or, in a table that evicts, the least recently
-// seen entry makes room: that of d if d has its limit, else that of the Dest
-// which holds the most, so that nobody who sends from a million MACs pushes out
-// the others. "Seen" is counted in ticks.
+// At a limit Learn returns Full. A table that evicts instead replaces the entry that was not seen for the longest time:
+// one of d, if d has reached its limit, or else one of the Dest with the most entries. So a host that sends from a
+// million MACs does not push out the MACs of others.
 func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
 	u := mac.Uint64()
 	if u == 0 || u>>40&1 != 0 {
@@ -73,8 +70,8 @@ func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
 	return t.learn(u, d, now)
 }
 
-// heard reports whether the MAC is known at d and was seen in this tick: nearly always,
-// and then there is nothing to do.
+// heard reports whether the MAC is known at d and was seen in this tick. That is the usual case, and needs no more
+// work.
 func (t *Table) heard(a *array, u uint64, d frame.Dest, now frame.Tick) bool {
 	mask := uint64(len(a.slots) - 1)
 	for i := a.home(u) & mask; ; i = (i + 1) & mask {
@@ -91,7 +88,7 @@ func (t *Table) heard(a *array, u uint64, d frame.Dest, now frame.Tick) bool {
 	}
 }
 
-// claim is what becomes of the entry v, m when its MAC is seen at d.
+// claim returns the outcome for the entry v, m when its MAC is seen at d.
 func (t *Table) claim(v, m uint64, d frame.Dest) Outcome {
 	o := claim(v, m, d)
 	if o == Refused && t.leads(destOf(v), d) {
@@ -100,14 +97,13 @@ func (t *Table) claim(v, m uint64, d frame.Dest) Outcome {
 	return o
 }
 
-// leads reports whether a static entry at one peer of a port is one for what another sends.
+// leads reports whether a static entry at one peer of a port also allows frames of another.
 func (t *Table) leads(to, d frame.Dest) bool {
 	return t.cfg.Leads != nil && to.Port() == d.Port() && to.Peer() != 0 && d.Peer() != 0 && t.cfg.Leads(to, d)
 }
 
-// claim decides what becomes of the entry v, m when its MAC is seen at d: Moved
-// says that it goes there. Who reads v and m without the lock while Set changes
-// flags may see the flags of before or after.
+// claim returns the outcome for the entry v, m when its MAC is seen at d; Moved means that it may move there. Without
+// the lock, the flags in m may be from before or after a concurrent Set.
 func claim(v, m uint64, d frame.Dest) Outcome {
 	at, f := destOf(v), flagsOf(m)
 	switch {
@@ -138,8 +134,8 @@ func (t *Table) turnDown(o Outcome) Outcome {
 	return o
 }
 
-// refresh notes that the entry was seen now. It fails when the entry is on its
-// way out or into another array.
+// refresh records that the entry was seen now. It returns false if the entry is being removed or copied to another
+// array.
 func (t *Table) refresh(a *array, i, m uint64, now frame.Tick) bool {
 	for ageOf(seenOf(m), now) > 0 {
 		if flagsOf(m)&going != 0 {
@@ -222,8 +218,7 @@ func (t *Table) add(a *array, mac uint64, d frame.Dest, now frame.Tick) Outcome 
 	return New
 }
 
-// move lets the entry in slot i be learned at d, or freezes it where its MAC was before it
-// began to move.
+// move moves the entry in slot i to d, or freezes it where it was before it began to move.
 func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcome {
 	m := a.meta[i].Load()
 	since, moves := frame.Tick(m>>16), movesOf(m)
@@ -272,7 +267,7 @@ func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcom
 	return Moved
 }
 
-// stays is the outcome of a claim to a MAC that is at home, frozen or not.
+// stays returns the outcome for a MAC that stays where it was.
 func (t *Table) stays(f Flags) Outcome {
 	if f != frozen {
 		return Kept
@@ -280,15 +275,15 @@ func (t *Table) stays(f Flags) Outcome {
 	return t.turnDown(Frozen)
 }
 
-// A mark is what is known of an entry that has moved. Its home is where it was, as a val, before
-// the first move that came within a window of the one before it.
+// A mark is the history of an entry that has moved. Its home is where it was, as a val, before the first of the moves
+// that followed each other within a window.
 type mark struct {
 	home  uint64
 	last  frame.Tick // move
 	moves uint16     // in that tick
 }
 
-// moving returns the mark of the entry in slot i when it moves now.
+// moving returns the mark of the entry in slot i, updated for a move now.
 func (t *Table) moving(a *array, i, v uint64, now frame.Tick) mark {
 	if a.mark == nil {
 		a.mark = make([]mark, len(a.slots))
@@ -304,7 +299,7 @@ func (t *Table) moving(a *array, i, v uint64, now frame.Tick) mark {
 	return k
 }
 
-// told tells of a MAC that has moved too often: in its window, and in this tick.
+// told reports a MAC that has moved too often, in its window or in this tick.
 func (t *Table) told(mac uint64, home, other frame.Dest, k mark, f Flags) {
 	if f == frozen {
 		t.counters.frozen.Add(1)

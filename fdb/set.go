@@ -7,17 +7,17 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Flags say what kind of entry [Table.Set] makes.
+// Flags select the kind of entry that [Table.Set] makes.
 type Flags uint8
 
 // Flags. Without Control an entry is static: learning never moves it.
 const (
 	Static   Flags = 0
-	Control  Flags = 1 << iota >> 1 // of a control plane: gives way to learning on a Dest without a peer
-	Sticky                          // a Control entry that does not (RFC 7432, section 15.2)
+	Control  Flags = 1 << iota >> 1 // of a control plane: may move by learning to a Dest without a peer
+	Sticky                          // a Control entry that never moves (RFC 7432, section 15.2)
 	Filter                          // frames to or from the MAC are dropped, whatever the Dest
-	Anycast                         // with Dest 0: others use the MAC too, and frames from it may come from a tunnel
-	Override                        // Set only: let a Control entry replace a static one, or one learned locally
+	Anycast                         // with Dest 0: other switches have the MAC too, so frames from it may come from a tunnel
+	Override                        // for Set only: a Control entry may replace a static one, or one learned locally
 )
 
 // Errors of [Table.Set], to be tested with [errors.Is].
@@ -28,13 +28,12 @@ var (
 	ErrNoDest  = errors.New("fdb: there is no such port or peer")
 )
 
-// Set adds or replaces a static or control entry. These do not age and count
-// towards no limit, and Set tells no events. A group MAC is allowed. Set waits
-// for the lock, and makes the table larger when it has to. Where the table knows what is
-// there ([Config].Has), as that of a segment does, a Dest that is not is [ErrNoDest].
+// Set adds or replaces a static or control entry. Such entries do not age, do not count towards limits, and cause no
+// events. A group MAC is allowed. Set waits for the lock, and enlarges the table if necessary. If [Config].Has is
+// set, as in the table of a segment, Set returns [ErrNoDest] for a Dest that does not exist.
 //
-// A Control entry replaces one that was learned at a Dest without a peer
-// ([ErrLocal]), or a static one ([ErrStatic]), only with Override.
+// A Control entry replaces an entry that was learned at a Dest without a peer, or a static one, only with Override;
+// otherwise Set returns [ErrLocal] or [ErrStatic].
 func (t *Table) Set(mac frame.MAC, d frame.Dest, f Flags) error {
 	if mac.IsZero() {
 		return ErrZeroMAC

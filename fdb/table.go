@@ -17,41 +17,41 @@ const (
 	DefaultFlaps      = 10
 )
 
-// Never is an ageing time: learned entries stay.
+// Never, as an ageing time, keeps learned entries.
 const Never = ^frame.Tick(0)
 
-// Config is the configuration of a [Table]. The zero value works.
+// Config configures a [Table]. The zero value is ready to use.
 type Config struct {
-	VNI  frame.VNI             // named in events
-	Gens *Gens                 // shared by the tables of a switch; nil: the table's own
-	Has  func(frame.Dest) bool // whether a Dest is there, for Set; called with the table locked; nil: all are
-	// Leads says whether what is sent to one peer of a port may go to another: frames from that
-	// one may come from a MAC whose entry names the first. It must not block; nil: each is one.
+	VNI  frame.VNI             // for events
+	Gens *Gens                 // shared by the tables of a switch; nil = the table's own
+	Has  func(frame.Dest) bool // reports whether a Dest exists, for Set; called with the table locked; nil = all exist
+
+	// Leads reports whether frames to one peer of a port may reach another. If so, that other peer may
+	// send from a MAC whose entry refers to the first. It must not block; nil = no.
 	Leads func(to, peer frame.Dest) bool
 
-	Notify func(frame.Event) // told of learned entries; called with the table locked: must not block or call the table
+	Notify func(frame.Event) // gets the events of learned entries; called with the table locked, so it must not block or call the table
 
-	Limit   int        // learned entries; 0 means DefaultLimit, negative no limit
-	PerDest int        // learned entries of one Dest; 0 means no limit
-	Evict   bool       // at a limit make room instead of refusing; see [Table.Learn]
-	Ageing  frame.Tick // 0 means DefaultAgeing; [Never]
+	Limit   int        // limit of learned entries; 0 = DefaultLimit, negative = no limit
+	PerDest int        // limit of learned entries of one Dest; 0 = no limit
+	Evict   bool       // at a limit, replace an entry instead of refusing the new one; see [Table.Learn]
+	Ageing  frame.Tick // 0 = DefaultAgeing; or [Never]
 
-	// Freeze is after how many moves within MoveWindow a MAC is frozen (RFC 7432, section 15.1:
-	// 5); 0: never. It stays where it was before it began to move, that is, where it had last
-	// been for a MoveWindow, and for FreezeTime, whoever sends what.
+	// Freeze is the number of moves within MoveWindow after which a MAC is frozen (RFC 7432, section
+	// 15.1, suggests 5); 0 = never. For FreezeTime it then stays where it last was for a whole
+	// MoveWindow.
 	Freeze     uint8
-	MoveWindow uint16 // ticks; 0 means DefaultMoveWindow
-	FreezeTime uint16 // ticks; 0 means DefaultFreezeTime
+	MoveWindow uint16 // ticks; 0 = DefaultMoveWindow
+	FreezeTime uint16 // ticks; 0 = DefaultFreezeTime
 
-	// Flaps is how often a MAC may move in one tick; 0 means DefaultFlaps, negative: as often as
-	// it likes. One that would move more often is told of in an EventMACFlapping, and for the
-	// rest of the tick it stays where it was before it began to move, so that a loop takes
-	// nobody's MAC away.
+	// Flaps is how often a MAC may move in one tick; 0 = DefaultFlaps, negative = no limit. If a MAC
+	// moves more often, an EventMACFlapping reports it, and for the rest of the tick it stays where it
+	// was before it began to move, so that a loop does not take MACs away from their hosts.
 	Flaps int
 }
 
-// Table is the MAC table of one VSI. It is safe for concurrent use. See the
-// package documentation for which method may wait for which.
+// A Table is the MAC table of a VSI. It is safe for concurrent use; the package documentation says which
+// methods may wait.
 type Table struct {
 	arr     atomic.Pointer[array]
 	gens    *Gens
@@ -59,13 +59,13 @@ type Table struct {
 	flushed counter
 	ageing  atomic.Uint32
 	cfg     Config
-	_       [64]byte // what follows is written to while others look up
+	_       [64]byte // separates fields that are written from those that look-ups read
 
 	counters counters
-	crowded  atomic.Bool // Sweep is to rebuild
+	crowded  atomic.Bool // Sweep should rebuild
 	rounds   atomic.Uint64
 
-	mu       sync.Mutex // writers; Learn only tries it
+	mu       sync.Mutex // for writers; Learn only tries it
 	used     int        // slots that are not empty
 	least    int        // slots that Grow asked for
 	count    [2]int     // entries by class
@@ -119,8 +119,8 @@ func limitOf(n int) int {
 	return n
 }
 
-// Lookup returns where a MAC is; [frame.Filter] for a filter entry. It is
-// wait-free, writes nothing and does not allocate.
+// Lookup returns the Dest of a MAC, or [frame.Filter] for a filter entry. It is wait-free, writes nothing
+// and does not allocate.
 func (t *Table) Lookup(mac frame.MAC) (frame.Dest, bool) {
 	u := mac.Uint64()
 	a := t.arr.Load()
@@ -141,22 +141,21 @@ func (t *Table) Lookup(mac frame.MAC) (frame.Dest, bool) {
 	}
 }
 
-// gen returns the generation an entry stored now would have.
+// gen returns the generation of an entry that is stored now.
 func (t *Table) gen(d frame.Dest, class uint64) uint64 {
 	return uint64(t.gens.sum(d, class)+t.flushed[class&1].Load()) & genMask
 }
 
-// live reports whether v, which is not 0, is of the present generation. If nothing
-// was flushed or killed since the last complete round of Sweep began, that round
-// has left nothing dead, and no generation needs to be looked at.
+// live reports whether v, which is not 0, is of the current generation. If nothing was flushed since the
+// last complete round of Sweep began, there are no dead entries, and no generation has to be read.
 func (t *Table) live(v uint64) bool { return t.bumps() == t.swept.Load() || t.current(v) }
 
 func (t *Table) current(v uint64) bool { return t.gen(destOf(v), classOf(v)) == genOf(v) }
 
-// bumps returns how often anything happened that changes a generation here.
+// bumps returns the number of changes of generations that matter to this table.
 func (t *Table) bumps() uint64 { return t.gens.bumps.Load() + uint64(t.flushed[learned].Load()) }
 
-// Close gives the table's share of the limit in all back, after a Flush. It is not used again.
+// Close flushes the table and returns its share of the limit of all tables. The table must not be used again.
 func (t *Table) Close() {
 	t.Flush()
 	t.mu.Lock()
@@ -165,12 +164,10 @@ func (t *Table) Close() {
 	t.gens.tables.Add(-1)
 }
 
-// Flush kills all learned entries, in constant time and without events. Sweep
-// clears them away.
+// Flush removes all learned entries in constant time, without events. Sweep frees their slots later.
 func (t *Table) Flush() { t.flushed[learned].Add(1) }
 
-// SetAgeing sets the ageing time as in [Config]. It holds for entries already
-// learned.
+// SetAgeing sets the ageing time as in [Config], also for existing entries.
 func (t *Table) SetAgeing(ticks frame.Tick) {
 	if ticks == 0 {
 		ticks = DefaultAgeing
@@ -184,8 +181,7 @@ func (t *Table) aged(m uint64, now frame.Tick) bool {
 	return ageing != Never && ageOf(seenOf(m), now) >= ageing
 }
 
-// put stores an entry in slot i, which belongs to the MAC, is dead, or is empty.
-// The lock is held.
+// put stores an entry in slot i, which is that of the MAC, dead, or empty. The lock is held.
 func (t *Table) put(a *array, i, mac, v, m uint64) {
 	s := &a.slots[i]
 	k := s.key.Load()
@@ -220,9 +216,8 @@ func (t *Table) clear(a *array, i uint64) {
 	t.used -= a.trim(i)
 }
 
-// spot returns the slot a MAC that is not live may take: its own of old, else the
-// first dead one of its chain, else the empty one at the end unless the table is
-// too full. The lock is held.
+// spot returns the slot for a MAC that has no live entry: the one it had, else the first dead one of its
+// chain, else the empty one at the end of it unless the table is too full. The lock is held.
 func (t *Table) spot(a *array, mac uint64) (uint64, bool) {
 	mask := uint64(len(a.slots) - 1)
 	dead, found := uint64(0), false
