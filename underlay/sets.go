@@ -1,9 +1,8 @@
 package underlay
 
-import "github.com/vxswitch/vxswitch/internal/datagrams"
 
 // MaxSets is how many sets of transmit sockets an underlay has, its own included.
-const MaxSets = datagrams.MaxSets
+const MaxSets = 32
 
 // TxConfig is what one set of transmit sockets differs in from the underlay's own: see
 // Sockets. A zero field stands for the underlay's own setting.

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// MaxSets is how many sets an underlay has.
+// MaxSets is how many sets an underlay has: underlay.MaxSets.
 const MaxSets = 32
 
 // Sets is what [frame.Datagram].Set chooses from: an S for each of several settings C, of which no
