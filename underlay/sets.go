@@ -1,6 +1,5 @@
 package underlay
 
-
 // MaxSets is how many sets of transmit sockets an underlay has, its own included.
 const MaxSets = 32
 
