@@ -1,61 +1,57 @@
 package frame
 
-// A Reader is one receive queue. Read waits until there is at least one frame and
-// fills b, as [Batch] says; it invalidates the frames of the Read before. Until then their memory
-// belongs to who reads, and may be written to. It is used by one goroutine. After the port it belongs to is closed it returns an error that
-// errors.Is(err, net.ErrClosed); while the port is paused, [ErrPaused]. Any error ends the port.
+// A Reader is a receive queue. Read waits for at least one frame and fills b, as [Batch] says. It invalidates
+// the frames of the previous Read; until then the caller may write to their memory. Only one goroutine uses a
+// Reader. After Close of its port Read returns net.ErrClosed, and while the port is paused, [ErrPaused]. Any
+// other error ends the port.
 //
-// A reader that says no more than that hands over Ethernet frames, from the destination MAC on and
-// without FCS. Kind says that it is an IP packet, GSO that it is a superframe or its checksum not
-// finished; a VLAN tag stays in the frame.
+// By default frames are Ethernet, from the destination MAC, without FCS, and with their VLAN tag. A Reader sets
+// Kind for IP packets, and GSO for superframes and unfinished checksums.
 //
-// A reader that refuses a packet it has read says so in the frame's Drop, so that
-// the switch counts it.
+// A Reader that refuses a packet sets Drop of the frame, and the switch counts it.
 type Reader interface {
 	Read(b *Batch) error
 }
 
-// Out is one frame on its way out of one port.
+// An Out is a frame to be sent out of one port.
 type Out struct {
 	F    *Frame
-	Peer uint16 // 0 = none; on a tunnel: its flood list
-	Skip uint16 // peer that the flood list leaves out: where the frame came from
-	Tag  uint32 // the port's name for the network: VNI on a VTEP, VLAN on a trunk if it takes OffloadVLAN, else 0
-	Drop Reason // set by the Writer: why it was not sent
+	Peer uint16 // 0 = none; on a tunnel, its flood list
+	Skip uint16 // peer to leave out of the flood list: the one that the frame came from
+	Tag  uint32 // the port's name for the segment: VNI on a VTEP, VLAN on a trunk that takes OffloadVLAN, else 0
+	Drop Reason // set by the Writer if the frame was not sent
 }
 
-// A Writer sends frames out of a port, in order. It gets what the port takes, see [Offloads]: of
-// an ordinary port out[i].F.Bytes() is what to send, and nothing else need be looked at. It sets
-// Drop on the frames it did not send.
+// A Writer sends frames out of a port, in order. It gets frames that the port takes; see [Offloads]. A Writer
+// of an ordinary port sends out[i].F.Bytes() and can ignore everything else. It sets Drop on frames that it
+// did not send.
 //
-// It must not change a frame, its Hash aside: other ports may be sending the same one. It must keep
-// neither out nor a frame once it has returned. It must not wait: when there is no room it drops
-// with [PortFull]. The error says that the port is broken as a whole; which frames were not sent
-// is still told by their Drop. It is used by one goroutine.
+// A Writer must not change a frame, except its Hash, because other ports may be sending it too. It must not
+// keep out or a frame after it returns. It must not wait: if there is no room, it drops with [PortFull]. An
+// error means that the port as a whole is broken; Drop still says which frames were not sent. Only one
+// goroutine uses a Writer.
 type Writer interface {
 	Write(out []Out) error
 }
 
-// Datagram is one tunnel packet, or one run of equal ones, on its way to one or
-// many endpoints.
+// A Datagram is a tunnel packet, or a run of packets of equal size, for one or more endpoints.
 type Datagram struct {
-	Parts [][]byte   // borrowed, shared by all To: header in the writer's scratch, payload in the frame
-	To    []Endpoint // several: head-end replication, without a copy
+	Parts [][]byte   // borrowed, and the same for all To: headers in scratch memory, payload in the frame
+	To    []Endpoint // several for head-end replication, without a copy
 	Seg   uint16     // 0, or the size of each segment of a run
 	Flow  uint16     // entropy for the outer source port: equal for all packets of a flow
 	TOS   uint8
 	TTL   uint8 // 0 = the underlay's default
 	DF    bool
-	Set   uint8 // transmit sockets to use: 0 = the underlay's own, else a number it gave
+	Set   uint8 // transmit sockets: 0 = the underlay's own, else a number that it returned
 
-	Lost uint16 // set by the Sender: how many of To it was not sent to
-	Drop Reason // set by the Sender when Lost > 0: why, for the last one
+	Lost uint16 // set by the Sender: the number of endpoints in To that were not sent to
+	Drop Reason // set by the Sender if Lost > 0: the reason for the last of them
 }
 
-// A Sender puts datagrams on the underlay, in order, and waits for nothing. An
-// endpoint that cannot be reached costs only its own copy. The error is for an
-// underlay that is broken as a whole; Lost is then set too. It is used by one
-// goroutine.
+// A Sender sends datagrams on the underlay, in order, without waiting. An unreachable endpoint loses only its own
+// copy. An error means that the underlay as a whole is broken; Lost is set then too. Only one goroutine uses a
+// Sender.
 type Sender interface {
 	Send(ds []Datagram) error
 }

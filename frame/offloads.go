@@ -1,27 +1,26 @@
 package frame
 
-// Offloads is what the Writers of a port take beyond ordinary frames: work that is left to them, as
-// the kernel leaves it to a network card (virtio 1.2, section 5.1.3, has a feature bit for each). For
-// a port that does not take it the switch does the work.
+// Offloads is the work that the Writers of a port do for the switch, as a network card does it for the kernel
+// (virtio 1.2, section 5.1.3, has a feature bit for each). The switch does the work that a port does not take.
 //
-// Zero is an ordinary port. It gets Ethernet frames of 14 bytes or more and no longer than its MTU,
-// a VLAN tag not counted, with the tag in them and complete checksums: Tag of its Outs is 0, and
-// GSO of their frames the zero value.
+// An ordinary port has no offloads. Its Writers get Ethernet frames of at least 14 bytes, at most as long as its
+// MTU plus a VLAN tag, with the tag in them and complete checksums. Tag of its Outs is 0, and GSO of the frames is
+// the zero value.
 type Offloads uint8
 
-// Offloads, and IPOnly, which is none but goes with them.
+// Offloads. IPOnly is not work, but the kind of frames that the port takes.
 const (
-	OffloadCsum Offloads = 1 << iota // completing a checksum: NeedsCsum
-	OffloadTSO4                      // cutting TCP over IPv4: GSOTCP4, with GSOECN or without
-	OffloadTSO6                      // cutting TCP over IPv6: GSOTCP6, likewise
-	OffloadUSO                       // cutting UDP: GSOUDP
-	OffloadVLAN                      // putting Out.Tag into the frame
-	IPOnly                           // the port is for IP packets, as a TUN: it gets the Kinds IPv4 and IPv6 in place of Ethernet
+	OffloadCsum Offloads = 1 << iota // complete checksums: NeedsCsum
+	OffloadTSO4                      // cut TCP over IPv4: GSOTCP4, with or without GSOECN
+	OffloadTSO6                      // cut TCP over IPv6: GSOTCP6, with or without GSOECN
+	OffloadUSO                       // cut UDP: GSOUDP
+	OffloadVLAN                      // put Out.Tag into the frame
+	IPOnly                           // take IP packets instead of Ethernet, as a TUN: the Kinds IPv4 and IPv6
 
 	OffloadAll = OffloadCsum | OffloadTSO4 | OffloadTSO6 | OffloadUSO | OffloadVLAN
 )
 
-// Take reports whether a frame with this GSO can be handed over as it is.
+// Take reports whether the port takes a frame with this GSO as it is.
 func (o Offloads) Take(g GSO) bool {
 	if g == (GSO{}) {
 		return true
