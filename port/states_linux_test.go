@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/port/porttest"
@@ -213,7 +213,7 @@ func TestReaderStates(t *testing.T) {
 	}
 }
 
-// readInBackground is where goroutines are that inRead looks for.
+// readInBackground is where goroutines are that underlaytest.InRead looks for.
 func (x *subject) readInBackground() {
 	for { // a device that is new says something of its own
 		if err := x.r.Read(x.b); err != nil {
@@ -225,27 +225,13 @@ func (x *subject) readInBackground() {
 
 func (x *subject) wait() {
 	x.ended = make(chan error, 1)
-	before := inRead()
+	before := underlaytest.InRead()
 	go x.readInBackground()
-	for end := time.Now().Add(5 * time.Second); inRead() == before; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); underlaytest.InRead() == before; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			x.t.Fatalf("%s: does not wait", x.name)
 		}
 	}
-}
-
-// inRead returns how many goroutines wait there.
-func inRead() (n int) {
-	buf := make([]byte, 1<<20)
-	for g := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
-		head, _, _ := bytes.Cut(g, []byte("\n"))
-		for _, how := range []string{"[IO wait", "[sync.Cond.Wait", "[select"} {
-			if bytes.Contains(head, []byte(how)) && bytes.Contains(g, []byte("readInBackground(")) {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // wantEnd reads until an error, which must be want then and ever after.

@@ -113,11 +113,11 @@ func States(t *testing.T, setup func(v *Veth), kinds map[string]Kind) {
 	}
 }
 
-// readInBackground is where goroutines are that inRead looks for.
+// readInBackground is where goroutines are that InRead looks for.
 func (x *Subject) readInBackground() { x.ended <- x.R.Read(x.b) }
 
-// inRead returns how many goroutines wait there.
-func inRead() (n int) {
+// InRead returns how many goroutines wait in a function that is called readInBackground.
+func InRead() (n int) {
 	buf := make([]byte, 1<<20)
 	for g := range bytes.SplitSeq(buf[:runtime.Stack(buf, true)], []byte("\n\n")) {
 		head, _, _ := bytes.Cut(g, []byte("\n"))
@@ -142,9 +142,9 @@ func (x *Subject) enter(s State) {
 		x.failing.Store(true)
 		fallthrough
 	case Waiting:
-		before := inRead()
+		before := InRead()
 		go x.readInBackground()
-		Until(t, "Read waits", func() bool { return inRead() > before })
+		Until(t, "Read waits", func() bool { return InRead() > before })
 	case Between, Rest:
 		for range 100 {
 			for x.Feed(); ; {
