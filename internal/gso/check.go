@@ -14,7 +14,8 @@ import (
 // A superframe is TCP or UDP over IPv4, or over IPv6 with no extension headers but
 // options, behind up to two VLAN tags; its lengths are those of the whole packet and its
 // checksum is unfinished (virtio 1.2, section 5.1.6). A frame without a Type may be of any
-// protocol: its checksum has to lie in the packet, and in no other field of its headers.
+// protocol: its checksum has to lie in the packet, and in no other field of its headers, and
+// to sum nothing of the Ethernet header.
 //
 // It returns [frame.BadHeader] if the metadata contradicts the packet, else
 // [frame.NotDropped].

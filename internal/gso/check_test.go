@@ -131,6 +131,8 @@ func TestCheckLies(t *testing.T) {
 		{"short", tcp4, func(f *frame.Frame) { f.Trim(33) }},
 		{"empty", tcp4, func(f *frame.Frame) { f.Trim(0) }},
 		{"plain, start in the headroom", tcp4, func(f *frame.Frame) { f.GSO.Type, f.GSO.CsumStart = 0, 63 }},
+		{"plain, start in the Ethernet header", tcp4, func(f *frame.Frame) { f.GSO.Type, f.GSO.CsumStart, f.GSO.CsumOffset = 0, frame.Headroom+9, 41 }},
+		{"plain, start in the tag", packet{tags: 1, payload: pattern(300)}, func(f *frame.Frame) { f.GSO.Type, f.GSO.CsumStart, f.GSO.CsumOffset = 0, frame.Headroom+16, 38 }},
 		{"plain, checksum cut", tcp4, func(f *frame.Frame) { f.GSO.Type = 0; f.Trim(34 + 17) }},
 		{"plain, offset", tcp4, func(f *frame.Frame) { f.GSO.Type, f.GSO.CsumOffset = 0, 0xffff }},
 	} {

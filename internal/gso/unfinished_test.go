@@ -15,7 +15,8 @@ func TestUnfinishedOverwritesNothing(t *testing.T) {
 		l3, l4 := k.l3(), k.l4()
 		own := l4 + int(k.gso(0).CsumOffset)
 		check := func(p []byte, at int) frame.Reason {
-			f := over(p, k.frameKind(), frame.GSO{Flags: frame.NeedsCsum, CsumStart: 0, CsumOffset: uint16(at)})
+			start := min(at, l3)
+			f := over(p, k.frameKind(), frame.GSO{Flags: frame.NeedsCsum, CsumStart: uint16(start), CsumOffset: uint16(at - start)})
 			r := Check(f)
 			var c Cutter
 			if parts, _ := c.Cut(nil, nil, f); (len(parts) != 0) != (r == frame.NotDropped) {
@@ -53,7 +54,7 @@ func TestUnfinishedOverwritesNothing(t *testing.T) {
 			t.Errorf("%s, at the end of an ICMP message: %v", name, r)
 		}
 	}
-	f := over(arp, frame.Ethernet, frame.GSO{Flags: frame.NeedsCsum, CsumOffset: 28})
+	f := over(arp, frame.Ethernet, frame.GSO{Flags: frame.NeedsCsum, CsumStart: 14, CsumOffset: 14})
 	if r := Check(f); r != frame.BadHeader {
 		t.Errorf("in the sender's address of ARP: %v", r)
 	}
