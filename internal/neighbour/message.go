@@ -178,9 +178,10 @@ func put6(b []byte, to, mac frame.MAC, dst [16]byte, src netip.Addr, n wire.ND) 
 }
 
 func header(b []byte, to, mac frame.MAC, etherType uint16) {
-	copy(b, to[:])
-	copy(b[6:], mac[:])
-	b[12], b[13] = byte(etherType>>8), byte(etherType)
+	p := (*[wire.EthernetLen]byte)(b)
+	*(*frame.MAC)(p[0:]) = to
+	*(*frame.MAC)(p[6:]) = mac
+	p[12], p[13] = byte(etherType>>8), byte(etherType)
 }
 
 // GroupMAC returns the MAC of a multicast group (RFC 1112, section 6.4; RFC 2464, section 7).

@@ -50,9 +50,10 @@ func (a ARP) SetTargetMAC(mac [6]byte) { copy(a[18:], mac[:]) }
 
 // PutARP writes a packet to b, 28 bytes.
 func PutARP(b []byte, op uint16, senderMAC [6]byte, sender [4]byte, targetMAC [6]byte, target [4]byte) {
-	binary.BigEndian.PutUint64(b, arpHead<<16|uint64(op))
-	copy(b[8:], senderMAC[:])
-	copy(b[14:], sender[:])
-	copy(b[18:], targetMAC[:])
-	copy(b[24:], target[:])
+	p := (*[ARPLen]byte)(b)
+	binary.BigEndian.PutUint64(p[:], arpHead<<16|uint64(op))
+	*(*[6]byte)(p[8:]) = senderMAC
+	*(*[4]byte)(p[14:]) = sender
+	*(*[6]byte)(p[18:]) = targetMAC
+	*(*[4]byte)(p[24:]) = target
 }

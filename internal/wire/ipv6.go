@@ -106,10 +106,10 @@ type IPv6Header struct {
 
 // Put writes the 40 bytes of the header to b; the flow label is 0.
 func (h *IPv6Header) Put(b []byte) {
-	b = b[:IPv6Len]
-	binary.BigEndian.PutUint32(b, 6<<28|uint32(h.TrafficClass)<<20)
-	binary.BigEndian.PutUint16(b[4:], h.PayloadLen)
-	b[6], b[7] = h.NextHeader, h.HopLimit
-	copy(b[8:], h.Src[:])
-	copy(b[24:], h.Dst[:])
+	p := (*[IPv6Len]byte)(b)
+	binary.BigEndian.PutUint32(p[:], 6<<28|uint32(h.TrafficClass)<<20)
+	binary.BigEndian.PutUint16(p[4:], h.PayloadLen)
+	p[6], p[7] = h.NextHeader, h.HopLimit
+	*(*[16]byte)(p[8:]) = h.Src
+	*(*[16]byte)(p[24:]) = h.Dst
 }

@@ -129,13 +129,13 @@ func PutNeighbour(b []byte, typ, flags uint8, target [16]byte, mac [6]byte) ND {
 	if typ == NeighbourAdvert {
 		option = TargetLinkLayer
 	}
-	n := ND(b[:NeighbourLen+LinkLayerLen])
+	n := (*[NeighbourLen + LinkLayerLen]byte)(b)
 	n[0], n[1], n[2], n[3] = typ, 0, 0, 0
 	n[4], n[5], n[6], n[7] = flags, 0, 0, 0
-	copy(n[8:], target[:])
+	*(*[16]byte)(n[8:]) = target
 	n[24], n[25] = option, linkLayerUnits
-	copy(n[26:], mac[:])
-	return n
+	*(*[6]byte)(n[26:]) = mac
+	return n[:]
 }
 
 // SolicitedNode returns the multicast address that solicitations for a target are sent to
