@@ -13,11 +13,6 @@ func Sum(b []byte, sum uint64) uint64 {
 	// loaded as most machines keep them, and the result is swapped once. Two
 	// accumulators: the chain of carries in one does not wait for the other.
 	var x, y, carry uint64
-	if step := wide(); step != 0 && len(b) >= step {
-		n := len(b) &^ (step - 1)
-		x = sumWide(b[:n])
-		b = b[n:]
-	}
 	for len(b) >= 64 {
 		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b), 0)
 		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b[8:]), carry)
