@@ -14,15 +14,16 @@ func Sum(b []byte, sum uint64) uint64 {
 	// accumulators: the chain of carries in one does not wait for the other.
 	var x, y, carry uint64
 	for len(b) >= 64 {
-		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b), 0)
-		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b[8:]), carry)
-		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b[16:]), carry)
-		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b[24:]), carry)
+		p := (*[64]byte)(b)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[:]), 0)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[8:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[16:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[24:]), carry)
 		x += carry // no overflow: a sum that carried is not all ones
-		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(b[32:]), 0)
-		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(b[40:]), carry)
-		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(b[48:]), carry)
-		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(b[56:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[32:]), 0)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[40:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[48:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[56:]), carry)
 		y += carry
 		b = b[64:]
 	}
