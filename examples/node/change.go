@@ -82,7 +82,7 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 		return bad("append is for 00:00:00:00:00:00, the flood list: use add or replace for one host")
 	}
 	for _, v := range s.n.Switch().VSIs() {
-		if uint32(v.VNI()) != x.VNI {
+		if v.VNI() != x.VNI {
 			continue
 		}
 		c.vsi = v

@@ -100,7 +100,7 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	for _, v := range s.n.Switch().VSIs() {
 		for _, a := range v.Attachments() {
 			p := a.Dest(0).Port()
-			members[p] = append(members[p], api.Member{VNI: uint32(v.VNI()), Tag: a.Tag()})
+			members[p] = append(members[p], api.Member{VNI: v.VNI(), Tag: a.Tag()})
 			mtus[p] = a.Port().MTU(0)
 		}
 	}

@@ -51,8 +51,7 @@ func shownEvent(sw *vswitch.Switch, e frame.Event) api.Event {
 	switch e.Kind {
 	case frame.EventOverflow, frame.EventPortUp, frame.EventPortDown:
 	default:
-		vni := uint32(e.VNI)
-		x.VNI = &vni
+		x.VNI = &e.VNI
 	}
 	for to, m := range map[*string]frame.MAC{&x.MAC: e.MAC, &x.OldMAC: e.OldMAC} {
 		if !m.IsZero() {
@@ -160,7 +159,7 @@ func (s *server) dest(what string) (frame.Dest, error) {
 }
 
 func shownRecord(sw *vswitch.Switch, r vswitch.TraceRecord, lost uint64) api.TraceRecord {
-	x := api.TraceRecord{Time: r.Time, From: sw.Name(r.From), VNI: uint32(r.VNI), Len: r.Len, Lost: lost}
+	x := api.TraceRecord{Time: r.Time, From: sw.Name(r.From), VNI: r.VNI, Len: r.Len, Lost: lost}
 	switch r.Kind {
 	case frame.IPv4:
 		x.Type = "0800"

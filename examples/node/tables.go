@@ -53,30 +53,30 @@ func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
 }
 
 // only returns whether a VNI is that of a query, if it has one.
-func (s *server) only(q map[string]string) (func(uint32) bool, error) {
+func (s *server) only(q map[string]string) (func(frame.VNI) bool, error) {
 	v, ok := q["vni"]
 	if !ok {
 		return all, nil
 	}
 	vni, err := s.vni(v)
-	return func(x uint32) bool { return x == uint32(vni) }, err
+	return func(x frame.VNI) bool { return x == vni }, err
 }
 
-func all(uint32) bool { return true }
+func all(frame.VNI) bool { return true }
 
 // entries returns the FDBs, each in order of its MACs; of one port or tunnel if dev is not "".
-func entries(n *node.Node, only func(vni uint32) bool, dev string) iter.Seq[api.FDBEntry] {
+func entries(n *node.Node, only func(frame.VNI) bool, dev string) iter.Seq[api.FDBEntry] {
 	return func(yield func(api.FDBEntry) bool) {
 		sw := n.Switch()
 		now := sw.Tick()
 		for _, v := range sw.VSIs() {
-			if !only(uint32(v.VNI())) {
+			if !only(v.VNI()) {
 				continue
 			}
 			list := slices.SortedFunc(v.FDB().All(), func(a, b fdb.Entry) int { return cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()) })
 			for _, e := range list {
 				x := api.FDBEntry{
-					VNI: uint32(v.VNI()), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)),
+					VNI: v.VNI(), MAC: e.MAC.String(), Dest: sw.Name(e.Dest), Dev: sw.Name(frame.NewDest(e.Dest.Port(), 0)),
 					Origin: e.Origin.String(), Age: float64(e.Age(now)), Flags: flags(e),
 				}
 				if e.Dest == frame.Filter {
@@ -114,17 +114,17 @@ func (s *server) getNeigh(w http.ResponseWriter, r *http.Request) error {
 	return list(w, neighbours(s.n, only))
 }
 
-func neighbours(n *node.Node, only func(uint32) bool) iter.Seq[api.Neighbour] {
+func neighbours(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Neighbour] {
 	return func(yield func(api.Neighbour) bool) {
 		now := n.Switch().Tick()
 		for _, v := range n.Switch().VSIs() {
 			r := n.Neighbours(v.VNI())
-			if r == nil || !only(uint32(v.VNI())) {
+			if r == nil || !only(v.VNI()) {
 				continue
 			}
 			for e := range r.Table().All() {
 				if !yield(api.Neighbour{
-					VNI: uint32(v.VNI()), IP: e.IP.String(), MAC: e.MAC.String(), Origin: e.Origin.String(),
+					VNI: v.VNI(), IP: e.IP.String(), MAC: e.MAC.String(), Origin: e.Origin.String(),
 					State: e.State.String(), Age: float64(e.Age(now)),
 				}) {
 					return
@@ -172,7 +172,7 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 	floods := []api.Flood{}
 	for _, v := range s.n.Switch().VSIs() {
 		for a, peers := range floodsOf(v) {
-			x := api.Flood{VNI: uint32(v.VNI()), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}}
+			x := api.Flood{VNI: v.VNI(), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}}
 			for _, p := range peers {
 				if p.Port() == 0 { // of IP-in-IP
 					x.Peers = append(x.Peers, p.Addr().String())
@@ -198,7 +198,7 @@ func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {
 	for vni, ports := range s.n.Guards() {
 		for port, g := range ports {
 			text, _ := json.Marshal(g.Stats())
-			policies = append(policies, api.Policy{Name: "guard", VNI: uint32(vni), Port: port, Stats: text})
+			policies = append(policies, api.Policy{Name: "guard", VNI: vni, Port: port, Stats: text})
 		}
 	}
 	slices.SortFunc(policies, func(a, b api.Policy) int {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/vxswitch/vxswitch/examples/node/api"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // fdb shows or changes MAC tables.
@@ -35,6 +36,6 @@ func (s *session) fdb(ctx context.Context, w *words) error {
 		return w.wrong("%s: either dst ADDR or dev PORT is needed", op)
 	}
 	vni, _ := strconv.ParseUint(keys["vni"], 10, 24) // keys has checked it
-	c.VNI = uint32(vni)
+	c.VNI = frame.VNI(vni)
 	return s.post(ctx, "/v1/fdb", c)
 }

@@ -132,7 +132,7 @@ func portTable(text []byte) ([][]string, error) {
 		var vnis []string
 		for _, m := range p.Members {
 			v := fmt.Sprint(m.VNI)
-			if m.Tag != 0 && m.Tag != m.VNI {
+			if m.Tag != 0 && m.Tag != uint32(m.VNI) {
 				v += fmt.Sprintf("(vlan %d)", m.Tag)
 			}
 			vnis = append(vnis, v)

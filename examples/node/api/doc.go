@@ -18,6 +18,8 @@
 // What is wrong has another status than 200, and is an Error.
 package api
 
+import "github.com/vxswitch/vxswitch/frame"
+
 // DefaultSocket is where a client looks for a node.
 const DefaultSocket = "/run/vxswitch/node.sock"
 
@@ -43,9 +45,9 @@ const (
 // A Change is one of a MAC table, or with MAC 00:00:00:00:00:00 of a flood list. All but Del
 // need either Dst or Dev.
 type Change struct {
-	Op  string `json:"op"`
-	VNI uint32 `json:"vni"`
-	MAC string `json:"mac"`
-	Dst string `json:"dst,omitempty"` // address of the peer that the MAC is behind
-	Dev string `json:"dev,omitempty"` // or name of the port it is on
+	Op  string    `json:"op"`
+	VNI frame.VNI `json:"vni"`
+	MAC string    `json:"mac"`
+	Dst string    `json:"dst,omitempty"` // address of the peer that the MAC is behind
+	Dev string    `json:"dev,omitempty"` // or name of the port it is on
 }

@@ -10,23 +10,23 @@ import (
 // "vni N" is what the peer calls the network if it calls it otherwise; of several peers it is
 // "group of" and a list of these; and it may be "switch" or "filter".
 type FDBEntry struct {
-	VNI    uint32   `json:"vni"`
-	MAC    string   `json:"mac"`
-	Dest   string   `json:"dest"`
-	Dev    string   `json:"dev"`             // the name of the port or tunnel; "" of a filter
-	Origin string   `json:"origin"`          // learned, static, control
-	Age    float64  `json:"age"`             // seconds since it was last heard; of what was not, since the node began
-	Flags  []string `json:"flags,omitempty"` // sticky, filter, anycast, frozen
+	VNI    frame.VNI `json:"vni"`
+	MAC    string    `json:"mac"`
+	Dest   string    `json:"dest"`
+	Dev    string    `json:"dev"`             // the name of the port or tunnel; "" of a filter
+	Origin string    `json:"origin"`          // learned, static, control
+	Age    float64   `json:"age"`             // seconds since it was last heard; of what was not, since the node began
+	Flags  []string  `json:"flags,omitempty"` // sticky, filter, anycast, frozen
 }
 
 // A Neighbour is an address of a segment and its MAC.
 type Neighbour struct {
-	VNI    uint32  `json:"vni"`
-	IP     string  `json:"ip"`
-	MAC    string  `json:"mac"`
-	Origin string  `json:"origin"` // snooped, static, control
-	State  string  `json:"state"`  // permanent, reachable, probing, duplicate
-	Age    float64 `json:"age"`    // as of an FDBEntry
+	VNI    frame.VNI `json:"vni"`
+	IP     string    `json:"ip"`
+	MAC    string    `json:"mac"`
+	Origin string    `json:"origin"` // snooped, static, control
+	State  string    `json:"state"`  // permanent, reachable, probing, duplicate
+	Age    float64   `json:"age"`    // as of an FDBEntry
 }
 
 // A Route says where packets for a prefix go.
@@ -93,21 +93,21 @@ type Port struct {
 
 // A Member is a segment that a port is in.
 type Member struct {
-	VNI uint32 `json:"vni"`
-	Tag uint32 `json:"tag"` // VLAN, or of a tunnel the VNI on the wire; 0 = none
+	VNI frame.VNI `json:"vni"`
+	Tag uint32    `json:"tag"` // VLAN, or of a tunnel the VNI on the wire; 0 = none
 }
 
 // A Flood is who gets what is flooded in a segment.
 type Flood struct {
-	VNI    uint32   `json:"vni"`
-	Tunnel string   `json:"tunnel"`
-	Peers  []string `json:"peers"`
+	VNI    frame.VNI `json:"vni"`
+	Tunnel string    `json:"tunnel"`
+	Peers  []string  `json:"peers"`
 }
 
 // A Policy is a policy and what it counted, or with Port a member's guard and what it dropped.
 type Policy struct {
 	Name  string          `json:"name"`
-	VNI   uint32          `json:"vni,omitempty"`
+	VNI   frame.VNI       `json:"vni,omitempty"`
 	Port  string          `json:"port,omitempty"`
 	Stats json.RawMessage `json:"stats"` // of package policy: Stats, or GuardStats
 }
