@@ -27,6 +27,9 @@ LONG = ./examples/p2p ./underlay ./underlay/afpacket ./internal/lab/kernel ./nod
 # Tests of internal/lab/kernel that compare packet after packet with the kernel.
 ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|ReceiveGBP|ReceiveOuter|Reservable|SendSettings|SendTTL|SendGBP|SourcePort|Shapes|DeviceMTU)$$
 
+# Tests of one goroutine that are long under the race detector, which has nothing to find there.
+SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory)$$
+
 .PHONY: test quick tools check cross unit race run fuzz worst bench compare tunnels growth soak
 
 test: tools check cross unit race run fuzz
@@ -78,7 +81,7 @@ unit:
 # only ever have one packet have nothing to race with; most tests of p2p start it as a program:
 # only those that run it themselves are of use here.
 race:
-	$(GO) test -race -shuffle=on -timeout 10m -skip '$(ALONE)' $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
+	$(GO) test -race -shuffle=on -timeout 10m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
 	$(GO) test -race -shuffle=on -timeout 10m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
 	$(GO) test -C metrics -race -shuffle=on -timeout 10m ./...
 
