@@ -355,7 +355,7 @@ func TestWorstFragments(t *testing.T) {
 				}
 				return served
 			}
-			worst.Kept(t, "packets for the gateway in fragments", run(false), run(true))
+			worst.Kept(t, "fragments for the gateway", run(false), run(true))
 		})
 	}
 }

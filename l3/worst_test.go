@@ -100,7 +100,7 @@ func TestWorstScan(t *testing.T) {
 				}
 				return served
 			}
-			worst.Kept(t, "next hops that are asked for", run(false), run(true))
+			worst.Kept(t, "next hops being resolved", run(false), run(true))
 		})
 	}
 }
@@ -129,7 +129,7 @@ func TestWorstNeighbourQueue(t *testing.T) {
 		}
 		return served
 	}
-	worst.Kept(t, "packets that wait for one next hop", run(false), run(true))
+	worst.Kept(t, "packets queued for one next hop", run(false), run(true))
 }
 
 // Superframes of one port fill all the bytes there are for what waits; another's have room.
@@ -168,7 +168,7 @@ func TestWorstQueuedBytes(t *testing.T) {
 		}
 		return served
 	}
-	worst.Kept(t, "packets that wait for next hops", run(false), run(true))
+	worst.Kept(t, "packets queued for next hops", run(false), run(true))
 }
 
 // What comes to an interface that is closed, by a route that was looked up before, leaves no

@@ -200,9 +200,9 @@ func TestWorstFlows(t *testing.T) {
 			if full < limit*9/10 {
 				t.Errorf("%d flows: no attack", full)
 			}
-			worst.Kept(t, "flows and datagrams in fragments", local, l)
+			worst.Kept(t, "flows and fragmented datagrams", local, l)
 			if name != manyPeers {
-				worst.Kept(t, "flows and datagrams in fragments", remote, r)
+				worst.Kept(t, "flows and fragmented datagrams", remote, r)
 			}
 		})
 	}

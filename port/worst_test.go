@@ -52,5 +52,5 @@ func TestWorstQueue(t *testing.T) {
 		})
 		return got
 	}
-	worst.Kept(t, "frames that wait at a port", run(false), run(true))
+	worst.Kept(t, "frames queued at a port", run(false), run(true))
 }

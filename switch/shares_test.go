@@ -50,7 +50,7 @@ func TestWorstInjected(t *testing.T) {
 			}
 			return took
 		}
-		worst.Kept(t, "frames of the switch's own", run(false), run(true))
+		worst.Kept(t, "frames from the switch itself", run(false), run(true))
 	}
 }
 

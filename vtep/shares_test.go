@@ -225,5 +225,5 @@ func TestWorstReports(t *testing.T) {
 		})
 		return n
 	}
-	worst.Kept(t, "reports that a peer is not reached", run(false), run(true))
+	worst.Kept(t, "unreachable reports of a peer", run(false), run(true))
 }

@@ -70,7 +70,7 @@ func TestWorstMisses(t *testing.T) {
 		}
 		return served
 	}
-	worst.Kept(t, "misses that are told", run(false), run(true))
+	worst.Kept(t, "reported misses", run(false), run(true))
 }
 
 // Of many who ask at once, one is told to.

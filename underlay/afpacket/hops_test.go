@@ -312,5 +312,5 @@ func TestWorstHops(t *testing.T) {
 	sent, found := run(false)
 	sent2, found2 := run(true)
 	worst.Kept(t, "next hops of an AF_PACKET underlay", sent, sent2)
-	worst.Kept(t, "packets that wait there", found, found2)
+	worst.Kept(t, "packets queued for these next hops", found, found2)
 }

@@ -30,7 +30,7 @@ func TestWorstInbox(t *testing.T) {
 		}
 		return got
 	}
-	worst.Kept(t, "datagrams that wait at an underlay", run(false), run(true))
+	worst.Kept(t, "datagrams queued at an underlay", run(false), run(true))
 }
 
 // A member sends more over a long link than may be under way there: what others send arrives, and
@@ -69,7 +69,7 @@ func TestWorstFlight(t *testing.T) {
 		})
 		return got
 	}
-	worst.Kept(t, "datagrams under way in memory", run(false), run(true))
+	worst.Kept(t, "datagrams in flight in memory", run(false), run(true))
 }
 
 // drain returns what waits at a member, and forgets it.

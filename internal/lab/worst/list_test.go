@@ -214,11 +214,11 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want strings.Builder
-	want.WriteString("| table | limit | a share for each | when it is full | kept beside the worst |\n|---|---|---|---|---|\n")
+	want.WriteString("| table | limit | share | removed or dropped when full | kept under attack |\n|---|---|---|---|---|\n")
 	for _, r := range Rows {
 		want.WriteString("| " + r.Name + " | " + r.Limit + " | " + r.Share + " | " + r.Full + " | " + strconv.Itoa(r.Kept) + "% |\n")
 	}
 	if !strings.Contains(string(text), want.String()) {
-		t.Errorf("SECURITY.md has another table of bounded tables than rows.go; this is the one:\n%s", want.String())
+		t.Errorf("SECURITY.md and rows.go differ; want:\n%s", want.String())
 	}
 }
