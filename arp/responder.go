@@ -120,25 +120,25 @@ func NewResponder(cfg Config) (*Responder, error) {
 func (cfg *Config) Check() error {
 	w := setting.Of("arp: Config")
 	if cfg.Mode >= numModes {
-		w.Wrong("Mode", "%d is none", cfg.Mode)
+		w.Want("Mode", uint8(cfg.Mode), "one of the modes")
 	}
 	if cfg.Locate == nil && (cfg.Mode == Suppress || cfg.Mode == Proxy) {
-		w.Wrong("Locate", "needed in mode %v", cfg.Mode)
+		w.Wrong("Locate", nil, "required in mode %v", cfg.Mode)
 	}
 	if cfg.MAC.IsGroup() || cfg.MAC.IsZero() && (cfg.Mode == Proxy || cfg.Refresh) {
-		w.Wrong("MAC", "%v is not one host's", cfg.MAC)
+		w.Want("MAC", cfg.MAC, "the MAC of one host")
 	}
 	if cfg.AccessMAC.IsGroup() {
-		w.Wrong("AccessMAC", "%v is not one host's", cfg.AccessMAC)
+		w.Want("AccessMAC", cfg.AccessMAC, "the MAC of one host")
 	}
 	if cfg.Refresh && cfg.Inject == nil {
-		w.Wrong("Inject", "needed for Refresh")
+		w.Wrong("Inject", nil, "required for Refresh")
 	}
 	if cfg.Miss && cfg.Notify == nil {
-		w.Wrong("Notify", "needed for Miss")
+		w.Wrong("Notify", nil, "required for Miss")
 	}
 	if cfg.MissTimeout != 0 && cfg.MissTimeout < time.Second || cfg.MissTimeout > maxTime {
-		w.Wrong("MissTimeout", "%v, allowed are 1s to %v, and 0 for %v", cfg.MissTimeout, maxTime, DefaultMissTimeout)
+		w.Want("MissTimeout", cfg.MissTimeout, "1s to %v, or 0 for %v", maxTime, DefaultMissTimeout)
 	}
 	return w.Err()
 }

@@ -89,15 +89,15 @@ const maxTime = (1<<31 - 1) * time.Second
 func (c *TableConfig) Check() error {
 	w := setting.Of("arp: TableConfig")
 	if !c.VNI.Valid() {
-		w.Wrong("VNI", "%d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+		w.Want("VNI", c.VNI, "0 to %d", frame.MaxVNI)
 	}
 	w.Limit("Limit", c.Limit)
 	w.Limit("PerDest", c.PerDest)
 	if c.Ageing > 0 && c.Ageing < time.Second || c.Ageing > maxTime {
-		w.Wrong("Ageing", "%v, allowed are 1s to %v", c.Ageing, maxTime)
+		w.Want("Ageing", c.Ageing, "1s to %v", maxTime)
 	}
 	if c.DuplicateWindow != 0 && c.DuplicateWindow < time.Second || c.DuplicateWindow > maxTime {
-		w.Wrong("DuplicateWindow", "%v, allowed are 1s to %v, and 0 for %v", c.DuplicateWindow, maxTime, DefaultDuplicateWindow)
+		w.Want("DuplicateWindow", c.DuplicateWindow, "1s to %v, or 0 for %v", maxTime, DefaultDuplicateWindow)
 	}
 	return w.Err()
 }

@@ -175,12 +175,12 @@ func TestLargeSettings(t *testing.T) {
 		"Ageing":          (&TableConfig{Ageing: wraps}).Check(),
 		"DuplicateWindow": (&TableConfig{DuplicateWindow: wraps}).Check(),
 	} {
-		if err == nil || !strings.Contains(err.Error(), field+": 1193046h28m17s, allowed are 1s to 596523h14m7s") {
+		if err == nil || !strings.Contains(err.Error(), field+": 1193046h28m17s: must be 1s to 596523h14m7s") {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	cfg := Config{Table: l.table, MissTimeout: wraps}
-	if err := cfg.Check(); err == nil || !strings.Contains(err.Error(), "MissTimeout: 1193046h28m17s, allowed are 1s to 596523h14m7s") {
+	if err := cfg.Check(); err == nil || !strings.Contains(err.Error(), "MissTimeout: 1193046h28m17s: must be 1s to 596523h14m7s") {
 		t.Error(err)
 	}
 }

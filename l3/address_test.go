@@ -37,7 +37,7 @@ func TestGatewayAddresses(t *testing.T) {
 		}
 		p := netip.MustParsePrefix(c.addr)
 		_, err = g.VRF("").NewInterface(InterfaceConfig{VNI: 1, MAC: frame.MAC{2, 0, 0, 0, 0, 1}, Addresses: []netip.Prefix{p}, Neighbours: n, Send: send})
-		if (err == nil) != c.ok || err != nil && (!strings.Contains(err.Error(), "InterfaceConfig.Addresses[0]: "+c.addr+" is ") || !strings.Contains(err.Error(), "; allowed are ")) {
+		if (err == nil) != c.ok || err != nil && (!strings.Contains(err.Error(), "InterfaceConfig.Addresses[0]: "+c.addr+": is ") || !strings.Contains(err.Error(), "; allowed are ")) {
 			t.Errorf("%s: %v", c.addr, err)
 		}
 	}

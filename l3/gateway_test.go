@@ -819,7 +819,7 @@ func TestGatewayConfig(t *testing.T) {
 		"MAC: ":              func(c *InterfaceConfig) { c.MAC = frame.MAC{} },
 		"MAC: ff":            func(c *InterfaceConfig) { c.MAC = frame.Broadcast },
 		"Own: ff":            func(c *InterfaceConfig) { c.Own = frame.Broadcast },
-		"Own: an anycast":    func(c *InterfaceConfig) { c.Anycast, c.Own = true, c.MAC },
+		"Own: required":      func(c *InterfaceConfig) { c.Anycast, c.Own = true, c.MAC },
 		"Neighbours: ":       func(c *InterfaceConfig) { c.Neighbours = nil },
 		"Send: ":             func(c *InterfaceConfig) { c.Send = nil },
 		"Port: ":             func(c *InterfaceConfig) { c.Port = frame.NewDest(3, 0) },

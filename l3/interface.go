@@ -138,42 +138,42 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 func (c *InterfaceConfig) Check() error {
 	w := setting.Of("InterfaceConfig")
 	if !c.VNI.Valid() {
-		w.Wrong("VNI", "%d, allowed are 0 to %d", c.VNI, frame.MaxVNI)
+		w.Want("VNI", c.VNI, "0 to %d", frame.MaxVNI)
 	}
 	if c.Tunnel != nil && absent.Is(c.Tunnel) {
-		w.Wrong("Tunnel", "is a %T that is nil", c.Tunnel)
+		w.Wrong("Tunnel", nil, "contains a nil %T", c.Tunnel)
 	} else if c.Tunnel != nil && c.Port == 0 {
-		w.Wrong("Tunnel", "needs Port")
+		w.Wrong("Tunnel", nil, "requires Port")
 	}
 	if c.Send == nil {
-		w.Wrong("Send", "needed")
+		w.Wrong("Send", nil, "required")
 	}
 	switch {
 	case c.Port != 0:
 		if c.Neighbours != nil || !c.MAC.IsZero() || !c.Own.IsZero() || c.Anycast {
-			w.Wrong("Port", "an IP port has neither neighbours nor MACs")
+			w.Wrong("Port", nil, "an IP port has neither neighbours nor MACs")
 		}
 	default:
 		if !c.MAC.IsHost() {
-			w.Wrong("MAC", "%v, the MAC of one host is needed", c.MAC)
+			w.Want("MAC", c.MAC, "the MAC of one host")
 		}
 		if c.Own.IsGroup() {
-			w.Wrong("Own", "%v is not one host's", c.Own)
+			w.Want("Own", c.Own, "the MAC of one host")
 		} else if c.Anycast && (c.Own.IsZero() || c.Own == c.MAC) {
-			w.Wrong("Own", "an anycast gateway needs a MAC of its own beside the common one")
+			w.Wrong("Own", nil, "required for an anycast gateway, and different from MAC")
 		}
 		if len(c.Addresses) > 0 && c.Neighbours == nil {
-			w.Wrong("Neighbours", "needed with addresses")
+			w.Wrong("Neighbours", nil, "required with Addresses")
 		}
 	}
 	for i, p := range c.Addresses {
 		field := fmt.Sprintf("Addresses[%d]", i)
 		if !p.IsValid() {
-			w.Wrong(field, "an address with the length of its prefix is needed")
+			w.Wrong(field, nil, "an address with a prefix length is required")
 		} else if c.Port != 0 && !p.IsSingleIP() {
-			w.Wrong(field, "%v, on an IP port only /32 and /128 are allowed", p)
+			w.Want(field, p, "a /32 or /128 on an IP port")
 		} else if err := hostIn(p, p.Addr()); err != nil {
-			w.Wrong(field, "%v %v", p, err)
+			w.Wrong(field, p, "%v", err)
 		}
 	}
 	return w.Err()

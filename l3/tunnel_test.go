@@ -275,16 +275,16 @@ func TestIPPortConfig(t *testing.T) {
 		want string
 		cfg  InterfaceConfig
 	}{
-		{"Addresses[0]: 10.244.1.9/24, on an IP port only /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("10.244.1.9/24")}},
-		{"Addresses[0]: fd98::9/64, on an IP port only /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("fd98::9/64")}},
-		{"Addresses[0]: 224.0.0.1/32 is a multicast group; allowed are addresses of one host", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("224.0.0.1/32")}},
+		{"Addresses[0]: 10.244.1.9/24: must be a /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("10.244.1.9/24")}},
+		{"Addresses[0]: fd98::9/64: must be a /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("fd98::9/64")}},
+		{"Addresses[0]: 224.0.0.1/32: is a multicast group; allowed are addresses of one host", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("224.0.0.1/32")}},
 		{"Addresses: 10.244.1.1/32 is on VNI 60", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("10.244.1.1/32")}},
 		{"Port: an IP port has neither neighbours nor", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, MAC: gate(61)}},
 		{"Port: an IP port has neither neighbours nor", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Neighbours: l.i10.cfg.Neighbours}},
-		{"Tunnel: needs Port", InterfaceConfig{VNI: 61, MAC: gate(61), Send: send, Tunnel: newStubTunnel()}},
-		{"Send: needed", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0)}},
+		{"Tunnel: requires Port", InterfaceConfig{VNI: 61, MAC: gate(61), Send: send, Tunnel: newStubTunnel()}},
+		{"Send: required", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0)}},
 		{"VNI: 60 has an interface", InterfaceConfig{VNI: 60, Port: frame.NewDest(7, 0), Send: send}},
-		{"VNI: 16777216, allowed are 0 to 16777215", InterfaceConfig{VNI: 1 << 24, Port: frame.NewDest(7, 0), Send: send}},
+		{"VNI: 16777216: must be 0 to 16777215", InterfaceConfig{VNI: 1 << 24, Port: frame.NewDest(7, 0), Send: send}},
 	} {
 		if _, err := l.vrf.NewInterface(c.cfg); err == nil || !strings.HasPrefix(err.Error(), "l3: VRF red: InterfaceConfig."+c.want) {
 			t.Errorf("%v, want something about %s", err, c.want)

@@ -253,7 +253,7 @@ func TestProgramErrors(t *testing.T) {
 		`port "a" is another one`:                                        func() error { return seg.Remove(other) },
 		"cannot be told from others":                                     func() error { return seg.Add(unlike{other, nil}, nil) },
 		`there is another port "a"`:                                      func() error { return seg.Add(other, nil) },
-		"a is in VNI 1 already":                                          func() error { return seg.Add(a, &Member{VLAN: 2}) },
+		"\"a\": is already in VNI 1":                                     func() error { return seg.Add(a, &Member{VLAN: 2}) },
 		"members[1].vlan: 5000":                                          func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
 		`port "x" is no member`:                                          func() error { return seg.Remove(port.NewPipe(&port.PipeConfig{Name: "x"})) },
 		"the tunnel is nil":                                              func() error { return seg.Join(nil) },
@@ -263,7 +263,7 @@ func TestProgramErrors(t *testing.T) {
 		"segments[1].vni: 16777216":                                      func() error { _, err := n.Segment(1<<24, nil); return err },
 		"tunnels[0].local: an address of":                                func() error { _, err := n.Tunnel("t", Tunnel{}); return err },
 		"gateway.addresses[0]: an address with the length of its prefix": func() error { return seg.Gateway("v", Gateway{Addresses: []netip.Prefix{{}}}) },
-		`policies[0].name: a name is needed`:                             func() error { return n.Policy(Policy{}) },
+		`policies[0].name: required`:                                     func() error { return n.Policy(Policy{}) },
 		"segment 9 is gone: use of closed":                               func() error { return (&VSI{n, 9}).Add(fresh, nil) },
 		"stop":                                                           func() error { return n.Update(func(c *Config) error { c.Segments = nil; return errors.New("stop") }) },
 		`port "none": the program has none`: func() error {

@@ -270,7 +270,7 @@ func TestCheckOwnPrefixes(t *testing.T) {
 		text := fmt.Sprintf(`{"segments": [{"vni": 1, "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], "mac": "02:00:00:00:00:01"}}],
 		  "vrfs": [{"name": "red", "routes": [{"prefix": %q}]}, {"name": "blue", "routes": [{"prefix": "10.0.10.0/24"}]}]}`, prefix)
 		c, err := Parse([]byte(text))
-		if wrong != (err != nil) || wrong && !strings.HasPrefix(err.Error(), "2:52: vrfs[0].routes[0].prefix: "+prefix+" is the gateway's own in VNI 1") {
+		if wrong != (err != nil) || wrong && !strings.HasPrefix(err.Error(), "2:52: vrfs[0].routes[0].prefix: "+prefix+": is the gateway's network in VNI 1") {
 			t.Errorf("%s: %v", prefix, err)
 			continue
 		}
@@ -283,7 +283,7 @@ func TestCheckOwnPrefixes(t *testing.T) {
 	_, err := Parse([]byte(`{"vrfs": [{"name": "red"}], "segments": [
 	  {"vni": 1, "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], "mac": "02:00:00:00:00:01"}},
 	  {"vni": 2, "gateway": {"vrf": "red", "addresses": ["10.0.10.255/32"], "mac": "02:00:00:00:00:01"}}]}`))
-	if err == nil || !strings.Contains(err.Error(), "segments[1].gateway.addresses[0]: 10.0.10.255/32 is in VNI 1 already") {
+	if err == nil || !strings.Contains(err.Error(), "segments[1].gateway.addresses[0]: 10.0.10.255/32: is already in VNI 1") {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/setting/conf"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -199,8 +199,8 @@ func TestApplyFails(t *testing.T) {
 
 	bad := parse(t, first)
 	bad.Segments[0].Flood[0] = bad.Tunnels[0].Local
-	var errs conf.Errors
-	if err := n.Apply(bad); !errors.As(err, &errs) || len(errs) != 1 || errs[0].Key != "segments[0].flood[0]" || errs[0].Line != 0 {
+	var errs setting.Errors
+	if err := n.Apply(bad); !errors.As(err, &errs) || len(errs) != 1 || errs[0].Path != "segments[0].flood[0]" || errs[0].Line != 0 {
 		t.Errorf("%v", err)
 	}
 	wantDump(t, n, firstDump)

@@ -43,13 +43,13 @@ func (k checker) check(c *Config) error {
 	k.Ask("gateway", c.Gateway, c.Gateway.Check)
 	k.Ask("capture", c.Capture, c.Capture.Check)
 	if dir := filepath.Dir(c.Control.Socket); len(dir) > maxSocket || len(c.Control.Socket) > maxSocket+17 {
-		k.Fail("control.socket", "longer than the system allows: its folder may have %d bytes, and all of it %d", maxSocket, maxSocket+17)
+		k.Fail("control.socket", nil, "path too long: at most %d bytes, %d of them for its directory, are allowed", maxSocket+17, maxSocket)
 	}
 	if m := c.Control.Mode; m != "" && c.Control.Socket == "" {
-		k.Fail("control.mode", "is that of socket, which there is none")
+		k.Fail("control.mode", nil, "requires socket")
 	} else if m != "" {
 		if n, err := strconv.ParseUint(m, 8, 12); err != nil || n > 0o777 {
-			k.Fail("control.mode", `%q; allowed are permissions in octal, such as "0600"`, m)
+			k.Want("control.mode", m, `permissions in octal such as "0600"`)
 		}
 	}
 	return k.Err()
@@ -68,7 +68,7 @@ func each[T any](r *conf.Report, key string, list []T, check func(key string, x 
 // once notes a value of a list that came before.
 func once[T comparable](k *checker, key string, seen map[T]bool, v T) {
 	if seen[v] {
-		k.Fail(key, "%v is there twice", v)
+		k.Fail(key, v, "duplicate")
 	}
 	seen[v] = true
 }
@@ -77,9 +77,9 @@ func once[T comparable](k *checker, key string, seen map[T]bool, v T) {
 func (k *checker) named(key, name string, first bool) {
 	switch {
 	case name == "":
-		k.Fail(key, "a name is needed")
+		k.Fail(key, nil, "required")
 	case !first:
-		k.Fail(key, "%q is there twice", name)
+		k.Fail(key, name, "duplicate")
 	}
 }
 
@@ -107,7 +107,7 @@ func (k *checker) misplaced(key string, at, x, is any, others []any, text string
 		}
 		name := conf.Key(reflect.TypeOf(at), f.Name)
 		if name != "" && slices.ContainsFunc(others, func(other any) bool { return has(other, f.Name) }) {
-			k.Fail(conf.Join(key, name), "%s", text)
+			k.Fail(conf.Join(key, name), nil, "%s", text)
 		}
 	}
 }
@@ -115,17 +115,17 @@ func (k *checker) misplaced(key string, at, x, is any, others []any, text string
 func (k *checker) port(key string, p *Port) {
 	k.named(key+".name", p.Name, k.ports[p.Name] == p)
 	if p.Type > PortOwn {
-		k.Fail(key+".type", "%d is no type", p.Type)
+		k.Want(key+".type", uint8(p.Type), "one of the types")
 		return
 	}
 	switch name := p.Name; {
 	case p.Type == PortOwn && k.file:
-		k.Fail(key+".type", "own is a port that the program around the node has made, which no file can; allowed are tap, tun and packet")
+		k.Want(key+".type", p.Type, "tap, tun or packet")
 	case p.Type == PortOwn:
 	case len(name) > 15:
-		k.Fail(key+".name", "%q is longer than 15 bytes", name)
+		k.Want(key+".name", name, "at most 15 bytes")
 	case name == "." || name == ".." || strings.ContainsAny(name, "/:% \t\n\v\f\r\x00"):
-		k.Fail(key+".name", "%q is no name of a device", name)
+		k.Want(key+".name", name, "a device name, without spaces, slashes, colons or percent signs")
 	}
 	cfg, own := convert[port.PacketConfig](p), struct{ IP bool }{}
 	is, check := any(*cfg), cfg.Check
@@ -136,7 +136,7 @@ func (k *checker) port(key string, p *Port) {
 		is, check = own, func() error { return nil }
 	}
 	others := []any{port.DeviceConfig{}, port.PacketConfig{}, own}
-	k.misplaced(key, *p, *p, is, others, "a port of type "+p.Type.String()+" has no such setting")
+	k.misplaced(key, *p, *p, is, others, "a port of type "+p.Type.String()+" does not have this setting")
 	k.Ask(key, *p, check)
 }
 
@@ -148,7 +148,7 @@ func (k *checker) policy(key string, p *Policy) {
 // hasPolicy checks the name of a policy, "" for none.
 func (k *checker) hasPolicy(key, name string) {
 	if name != "" && k.policies[name] == nil {
-		k.Fail(key, "there is no policy %q", name)
+		k.Want(key, name, "the name of a policy")
 	}
 }
 
@@ -156,9 +156,9 @@ func (k *checker) segment(key string, g *Segment) {
 	k.Ask(key, *g, g.VSIConfig.Check)
 	switch {
 	case !g.VNI.Valid():
-		k.Fail(key+".vni", "%d; allowed are 0 to %d", g.VNI, frame.MaxVNI)
+		k.Want(key+".vni", g.VNI, "0 to %d", frame.MaxVNI)
 	case k.segments[g.VNI] != g:
-		k.Fail(key+".vni", "%d is there twice", g.VNI)
+		k.Fail(key+".vni", g.VNI, "duplicate")
 	}
 	k.inTunnels(key, g)
 	k.neighbours(key+".neighbours", g)
@@ -187,13 +187,13 @@ func (k *checker) neighbours(key string, g *Segment) {
 	ips := map[netip.Addr]bool{}
 	each(k.Report, key+".static", n.Static, func(at string, x *Neighbour) {
 		if !x.IP.IsValid() {
-			k.Fail(at+".ip", "an address is needed")
+			k.Fail(at+".ip", nil, "an address is required")
 		} else if err := g.neighbour(x.IP); err != nil {
-			k.Fail(at+".ip", "%v %v", x.IP, err)
+			k.Fail(at+".ip", x.IP, "%v", err)
 		}
 		once(k, at+".ip", ips, x.IP)
 		if !x.MAC.IsHost() {
-			k.Fail(at+".mac", "the MAC of one host is needed")
+			k.Want(at+".mac", x.MAC, "the MAC of one host")
 		}
 	})
 	k.neighbourMode(key+".mode", g, n.Mode)
@@ -218,7 +218,7 @@ func (g *Segment) asked() (cfg arp.Config) {
 // neighbourMode checks that a segment has what a mode needs.
 func (k *checker) neighbourMode(key string, g *Segment, mode arp.Mode) {
 	if mode == arp.Proxy && (g.Gateway == nil || len(g.Gateway.Addresses) == 0) {
-		k.Fail(key, "proxy answers with the gateway's MAC: a gateway with addresses is needed")
+		k.Fail(key, nil, "proxy requires a gateway with addresses: it answers with the gateway's MAC")
 	}
 }
 
@@ -239,11 +239,11 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	k.Ask(key, *m, func() error { return at.Check(false) })
 	p := k.ports[m.Port]
 	if p == nil {
-		k.Fail(key+".port", "there is no port %q", m.Port)
+		k.Want(key+".port", m.Port, "the name of a port")
 		return
 	}
 	if m.VLAN < 0 || m.VLAN > 4094 {
-		k.Fail(key+".vlan", "%d; allowed are 1 to 4094, and 0 for untagged", m.VLAN)
+		k.Want(key+".vlan", m.VLAN, "1 to 4094, or 0 for untagged")
 	}
 	if p.bare() {
 		k.bareMember(key, g, m)
@@ -251,39 +251,39 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	here := strconv.Itoa(int(g.VNI))
 	tagged := fmt.Sprintf("%s vlan %d", m.Port, m.VLAN)
 	if other := k.claim("port "+tagged, here); other != "" {
-		k.Fail(key+".port", "%s is in VNI %s already", tagged, other)
+		k.Fail(key+".port", nil, "%s is already in VNI %s", tagged, other)
 	} else if k.claim("port "+m.Port+" in "+here, here) != "" {
-		k.Fail(key+".port", "%s is in VNI %s already", m.Port, here)
+		k.Fail(key+".port", m.Port, "is already in VNI %s", here)
 	}
 	if m.Guard != nil {
 		k.Ask(key+".guard", *m.Guard, m.Guard.Check)
 	}
 	k.hasPolicy(key+".policy", m.Policy)
 	if _, err := l3.NewMSSClamp(m.MSSClamp); err != nil && m.MSSClamp != 0 {
-		k.Fail(key+".mssClamp", "%d, allowed are 68 to 65535, and 0 for none", m.MSSClamp)
+		k.Want(key+".mssClamp", m.MSSClamp, "68 to 65535, or 0 for none")
 	}
 	if m.Isolated && m.Group != 0 {
-		k.Fail(key+".group", "%d: an isolated member has a group already", m.Group)
+		k.Fail(key+".group", m.Group, "isolated members have a group already")
 	}
 }
 
 // bareMember checks a member that carries IP without Ethernet.
 func (k *checker) bareMember(key string, g *Segment, m *Member) {
 	if g.Gateway == nil && !g.Wire.IsValid() && !k.begun {
-		k.Fail(key+".port", "%q carries IP without Ethernet: a gateway or a wire is needed", m.Port)
+		k.Fail(key+".port", m.Port, "an IP port requires a gateway or a wire")
 	}
 	if len(g.Members) > 1 || len(g.in()) > 0 && !g.Wire.IsValid() {
-		k.Fail(key+".port", "%q carries IP without Ethernet: it is alone in its segment", m.Port)
+		k.Fail(key+".port", m.Port, "an IP port must be alone in its segment")
 	}
-	const ethernet = "%q carries IP without Ethernet"
+	const ethernet = "port %q carries IP without Ethernet"
 	if m.VLAN != 0 {
-		k.Fail(key+".vlan", ethernet, m.Port)
+		k.Fail(key+".vlan", nil, ethernet, m.Port)
 	}
 	if m.Locked {
-		k.Fail(key+".locked", ethernet, m.Port)
+		k.Fail(key+".locked", nil, ethernet, m.Port)
 	}
 	if m.NeighbourMode != nil {
-		k.Fail(key+".neighbourMode", ethernet, m.Port)
+		k.Fail(key+".neighbourMode", nil, ethernet, m.Port)
 	}
 }
 
@@ -293,7 +293,7 @@ func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
 		return
 	}
 	if g.Neighbours == nil && !g.ethernet() {
-		k.Fail(at, "the segment has no neighbours, nor a gateway with a MAC")
+		k.Fail(at, nil, "requires neighbours or a gateway with a MAC in the segment")
 		return
 	}
 	k.neighbourMode(at, g, *m.NeighbourMode)
@@ -302,8 +302,9 @@ func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
 	var errs setting.Errors
 	errors.As(cfg.Check(), &errs)
 	for _, e := range errs {
-		if name := conf.Key(reflect.TypeFor[Neighbours](), e.Field); !k.Told(key + ".neighbours." + name) {
-			k.Fail(at, "%v: %s: %s", cfg.Mode, name, e.Text)
+		if name := conf.Key(reflect.TypeFor[Neighbours](), e.Path); !k.Told(key + ".neighbours." + name) {
+			e.Config, e.Path = "", name
+			k.Fail(at, cfg.Mode, "%v", e)
 		}
 	}
 }
@@ -323,31 +324,29 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 		far = ".remotes"
 	}
 	switch w := g.Gateway; {
-	case e.MAC.IsZero():
-		k.Fail(key+".mac", "a MAC is needed")
-	case e.MAC == frame.Broadcast:
-		k.Fail(key+".mac", "%v is for all; allowed are the MAC of one host and of a multicast group", e.MAC)
+	case e.MAC.IsZero(), e.MAC == frame.Broadcast:
+		k.Want(key+".mac", e.MAC, "the MAC of one host or of a multicast group")
 	case w != nil && (e.MAC == w.MAC || e.MAC == w.Own):
-		k.Fail(key+".mac", "%v is the gateway's", e.MAC)
+		k.Fail(key+".mac", e.MAC, "is the gateway's MAC")
 	case e.MAC.IsGroup() && len(e.Remotes) > 0:
-		k.Fail(key+".mac", "%v is a multicast group: it goes to one of remote, port and filter", e.MAC)
+		k.Fail(key+".mac", e.MAC, "a multicast group needs remote, port or filter")
 	}
 	switch {
 	case places > 1:
-		k.Fail(key, "only one of remote, remotes, port and filter is allowed")
+		k.Fail(key, nil, "only one of remote, remotes, port and filter is allowed")
 	case places == 0 && !k.Failed(key):
-		k.Fail(key, "one of remote, remotes, port and filter is needed")
+		k.Fail(key, nil, "one of remote, remotes, port and filter is required")
 	case places == 0:
 	case far != "" && len(g.in()) == 0:
-		k.Fail(key+far, "the segment is in no tunnel")
+		k.Fail(key+far, nil, "the segment has no tunnel")
 	case far != "":
 		k.remotes(key, k.tunnelOf(key, g, e.Tunnel), e)
 	case e.Tunnel != "":
-		k.Fail(key+".tunnel", "is for remote and remotes")
+		k.Fail(key+".tunnel", nil, "requires remote or remotes")
 	case e.VNI != 0:
-		k.Fail(key+".vni", "is for remote and remotes")
+		k.Fail(key+".vni", nil, "requires remote or remotes")
 	case e.Port != "" && g.member(e.Port) == nil:
-		k.Fail(key+".port", "%q is no member of the segment", e.Port)
+		k.Want(key+".port", e.Port, "a member of the segment")
 	}
 }
 
@@ -357,14 +356,14 @@ func (k *checker) remotes(key string, t *Tunnel, e *FDB) {
 		k.remote(key+".remote", t, e.Remote)
 	}
 	if len(e.Remotes) == 1 {
-		k.Fail(key+".remotes", "%v is alone: it belongs in remote", e.Remotes[0])
+		k.Fail(key+".remotes", e.Remotes[0], "two or more peers are required; use remote for one")
 	}
 	k.peers(key+".remotes", e.Remotes, t, k.remote)
 	switch {
 	case !e.VNI.Valid():
-		k.Fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", e.VNI, frame.MaxVNI)
+		k.Want(key+".vni", e.VNI, "1 to %d, or 0 for the VNI of the tunnel here", frame.MaxVNI)
 	case e.VNI != 0 && t != nil && t.Type == encap.TypeIPIP:
-		k.Fail(key+".vni", "%d: IP-in-IP has none", e.VNI)
+		k.Fail(key+".vni", e.VNI, "IP-in-IP has no VNI")
 	}
 }
 

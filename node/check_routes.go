@@ -35,12 +35,12 @@ func (k *checker) gateway(key string, g *Segment) {
 	}
 	k.Ask(key, *w, cfg.Check)
 	if k.vrfs[w.VRF] == nil {
-		k.Fail(key+".vrf", "there is no VRF %q", w.VRF)
+		k.Want(key+".vrf", w.VRF, "the name of a VRF")
 	}
 	here := strconv.Itoa(int(g.VNI))
 	each(k.Report, key+".addresses", w.Addresses, func(at string, p *netip.Prefix) {
-		if g.ethernet() {
-			k.Ask(at, *p, func() error { return arp.CheckNeighbour(p.Addr(), arp.DefaultAccessMAC) })
+		if err := hostaddr.Neighbour(p.Addr()); g.ethernet() && err != nil && !k.Failed(at) {
+			k.Fail(at, *p, "%v", err)
 		}
 		if k.Failed(at) || p.Addr().IsLinkLocalUnicast() {
 			return
@@ -51,7 +51,7 @@ func (k *checker) gateway(key string, g *Segment) {
 		}
 		for _, p := range own {
 			if other := k.claim(inVRF(w.VRF, p), here); other != "" && other != here {
-				k.Fail(at, "%v is in VNI %s already", p, other)
+				k.Fail(at, p, "is already in VNI %s", other)
 			}
 		}
 	})
@@ -66,13 +66,13 @@ func (k *checker) vrf(key string, v *VRF) {
 	to := func(at string, p netip.Prefix) {
 		switch vni := k.claimed[inVRF(v.Name, p)]; {
 		case !p.IsValid():
-			k.Fail(at, "a prefix is needed")
+			k.Fail(at, nil, "a prefix is required")
 		case p.Addr().Is4In6():
-			k.Fail(at, "%v; allowed is an IPv4 prefix as such", p)
+			k.Want(at, p, "an IPv4 prefix in IPv4 notation")
 		case p != p.Masked():
-			k.Fail(at, "%v has bits beyond its length", p)
+			k.Fail(at, p, "has host bits set")
 		case vni != "":
-			k.Fail(at, "%v is the gateway's own in VNI %s", p, vni)
+			k.Fail(at, p, "is the gateway's network in VNI %s", vni)
 		}
 		once(k, at, seen, p)
 	}
@@ -82,13 +82,13 @@ func (k *checker) vrf(key string, v *VRF) {
 	})
 	each(k.Report, key+".pools", v.Pools, func(at string, p *Pool) {
 		if p.Mode > l3.Never {
-			k.Fail(at+".mode", "%d is no mode", p.Mode)
+			k.Want(at+".mode", uint8(p.Mode), "Always, CrossSubnet or Never")
 		}
 		each(k.Report, at+".subnets", p.Subnets, func(at string, s *netip.Prefix) {
 			if !s.IsValid() {
-				k.Fail(at, "a prefix is needed")
+				k.Fail(at, nil, "a prefix is required")
 			} else if *s != s.Masked() {
-				k.Fail(at, "%v has bits beyond its length", *s)
+				k.Fail(at, *s, "has host bits set")
 			}
 		})
 		each(k.Report, at+".blocks", p.Blocks, func(at string, b *Block) {
@@ -100,7 +100,7 @@ func (k *checker) vrf(key string, v *VRF) {
 
 func (k *checker) node(key, vrf string, p *Pool, block netip.Prefix, n *BlockNode) {
 	if !n.Address.IsValid() {
-		k.Fail(key+".address", "an address is needed")
+		k.Fail(key+".address", nil, "an address is required")
 	}
 	if n.Tunnel != nil {
 		k.hop(key+".tunnel", vrf, n.Tunnel, block)
@@ -109,7 +109,7 @@ func (k *checker) node(key, vrf string, p *Pool, block netip.Prefix, n *BlockNod
 		k.hop(key+".direct", vrf, n.Direct, block)
 	}
 	if way, h := n.way(p); h == nil && n.Address.IsValid() {
-		k.Fail(key+"."+way, "needed: mode %s goes that way", p.Mode)
+		k.Fail(key+"."+way, nil, "required in mode %s", p.Mode)
 	}
 }
 
@@ -125,10 +125,10 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 	g := k.segments[h.Segment]
 	switch {
 	case g == nil:
-		k.Fail(key+".segment", "there is no segment of VNI %d", h.Segment)
+		k.Want(key+".segment", h.Segment, "the VNI of a segment")
 		return
 	case g.Gateway == nil || g.Gateway.VRF != vrf:
-		k.Fail(key+".segment", "VRF %q has no gateway in VNI %d", vrf, h.Segment)
+		k.Fail(key+".segment", h.Segment, "VRF %q has no gateway in this segment", vrf)
 		return
 	}
 	bare, tunnels, router := g.bare(k.wanted), len(g.in()) > 0, !h.MAC.IsZero() || k.Failed(key+".mac")
@@ -136,43 +136,43 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 	if h.Remote.IsValid() || bare || router {
 		t = k.tunnelOf(key, g, h.Tunnel)
 	} else if h.Tunnel != "" {
-		k.Fail(key+".tunnel", "is for remote")
+		k.Fail(key+".tunnel", nil, "requires remote")
 	}
 	if h.VNI != 0 && !router {
-		k.Fail(key+".vni", "is for a router behind a tunnel, which has a mac")
+		k.Fail(key+".vni", nil, "requires mac, of a router behind the tunnel")
 	} else if !h.VNI.Valid() {
-		k.Fail(key+".vni", "%d; allowed are 1 to %d, and 0 for what the tunnel calls it here", h.VNI, frame.MaxVNI)
+		k.Want(key+".vni", h.VNI, "1 to %d, or 0 for the VNI of the tunnel here", frame.MaxVNI)
 	}
 	switch {
 	case bare && !tunnels:
 		if h.IP.IsValid() || h.Remote.IsValid() || router {
-			k.Fail(key, "behind an IP port there are neither addresses nor MACs to choose from")
+			k.Fail(key, nil, "an IP port takes neither ip, mac nor remote")
 		}
 	case bare:
 		k.remote(key+".remote", t, h.Remote)
 		if h.IP.IsValid() || router {
-			k.Fail(key, "a tunnel for IP has nodes only: remote")
+			k.Fail(key, nil, "a tunnel for IP takes remote only")
 		}
 	case h.IP.IsValid() && (router || h.Remote.IsValid()):
-		k.Fail(key+".ip", "is for a neighbour, mac and remote are for a router behind a tunnel")
+		k.Fail(key+".ip", nil, "is for a neighbour; mac and remote are for a router behind a tunnel")
 	case router:
 		switch {
 		case h.MAC.IsGroup():
-			k.Fail(key+".mac", "%v is not one host's", h.MAC)
+			k.Want(key+".mac", h.MAC, "the MAC of one host")
 		case h.MAC == g.Gateway.MAC || h.MAC == g.Gateway.Own:
-			k.Fail(key+".mac", "%v is the gateway's own", h.MAC)
+			k.Fail(key+".mac", h.MAC, "is the gateway's MAC")
 		}
 		if !tunnels {
-			k.Fail(key+".segment", "VNI %d is in no tunnel", h.Segment)
+			k.Fail(key+".segment", h.Segment, "the segment has no tunnel")
 		}
 		k.remote(key+".remote", t, h.Remote)
 	case h.Remote.IsValid():
-		k.Fail(key+".remote", "needs mac, that of the router behind it")
+		k.Fail(key+".remote", nil, "requires mac, of the router behind it")
 	case !h.IP.IsValid() || to.IsValid() && h.IP.Is4() != to.Addr().Is4():
-		k.Fail(key+".ip", "an address of the family of %v is needed", to)
+		k.Fail(key+".ip", nil, "an address of the family of %v is required", to)
 	default:
 		if err := l3.CheckNextHop(g.Gateway.Addresses, h.IP); err != nil {
-			k.Fail(key+".ip", "%v %v", h.IP, err)
+			k.Fail(key+".ip", h.IP, "%v", err)
 		}
 	}
 }

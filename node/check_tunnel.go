@@ -15,16 +15,16 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 	k.named(key+".name", t.Name, k.tunnels[t.Name] == t)
 	switch {
 	case !t.Local.IsValid():
-		k.Fail(key+".local", "an address of this host is needed")
+		k.Fail(key+".local", nil, "an address of this host is required")
 	case t.Local.Is4In6():
-		k.Fail(key+".local", "%v; allowed is %v", t.Local, t.Local.Unmap())
+		k.Want(key+".local", t.Local, "%v", t.Local.Unmap())
 	default:
 		k.local(key+".local", t, t.Local)
 	}
 	switch {
 	case !t.Local6.IsValid():
 	case t.Local.IsValid() && !t.Local.Is4() || !t.Local6.Is6() || t.Local6.Is4In6():
-		k.Fail(key+".local6", "%v beside %v; allowed is an IPv6 address beside an IPv4 one", t.Local6, t.Local)
+		k.Want(key+".local6", t.Local6, "an IPv6 address beside an IPv4 local")
 	default:
 		k.local(key+".local6", t, t.Local6)
 	}
@@ -40,10 +40,10 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 		k.underlay(key, t.on(a), at)
 	}
 	if !t.Local6.IsValid() && t.Prefix6.IsValid() {
-		k.Fail(key+".prefix6", "the tunnel has no local6")
+		k.Fail(key+".prefix6", nil, "requires local6")
 	}
 	if !t.Local6.IsValid() && t.Gateway6.IsValid() {
-		k.Fail(key+".gateway6", "the tunnel has no local6")
+		k.Fail(key+".gateway6", nil, "requires local6")
 	}
 	k.peerSettings(key, t)
 }
@@ -58,13 +58,13 @@ type second struct {
 func (k *checker) local(key string, t *Tunnel, a netip.Addr) {
 	switch {
 	case hostaddr.Check(a) != nil:
-		k.Fail(key, "%v %v", a, hostaddr.Check(a))
+		k.Fail(key, a, "%v", hostaddr.Check(a))
 	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "":
-		k.Fail(key, "%v needs a zone, such as %v%%eth0", a, a)
+		k.Fail(key, a, "requires a zone, such as %v%%eth0", a)
 	default:
 		what := fmt.Sprintf("%v port %d", a, t.port())
 		if other := k.claim(what, t.Name); other != "" {
-			k.Fail(key, "tunnel %q has %s already", other, what)
+			k.Fail(key, nil, "tunnel %q already has %s", other, what)
 		}
 	}
 }
@@ -76,23 +76,23 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	check := func() error { return t.UDPConfig.Check(t.AddrPort()) }
 	switch {
 	case t.Underlay > UnderlayPacket:
-		k.Fail(key+".underlay", "%d is no underlay", t.Underlay)
+		k.Want(key+".underlay", uint8(t.Underlay), "one of the underlays")
 		return
 	case t.Type == encap.TypeIPIP && t.Underlay != UnderlayUDP:
-		k.Fail(key+".underlay", "IP-in-IP has no UDP header")
+		k.Fail(key+".underlay", nil, "IP-in-IP has no UDP header")
 		return
 	case t.Type == encap.TypeIPIP:
 		cfg := convert[underlay.IPConfig](t)
 		kind, is, check = t.Type.String(), *cfg, func() error { return cfg.Check(t.Local) }
 		if t.GroupTTL != 0 {
-			k.Fail(key+".groupTTL", "IP-in-IP has no groups")
+			k.Fail(key+".groupTTL", nil, "IP-in-IP has no groups")
 		}
 	case t.Underlay == UnderlayPacket:
 		cfg := convert[afpacket.Config](t)
 		is, check = *cfg, func() error { return cfg.Check(t.AddrPort()) }
 	}
 	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}
-	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" has no such setting")
+	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" does not have this setting")
 	k.Ask(key, at, check)
 }
 
@@ -115,7 +115,7 @@ func (k *checker) peerSettings(key string, t *Tunnel) {
 			sets[p.TxConfig] = true
 		}
 		if len(sets) >= underlay.MaxSets {
-			k.Fail(at, "more than %d different pairs of source ports and checksum", underlay.MaxSets-1)
+			k.Fail(at, nil, "at most %d different pairs of srcPorts and udpChecksum are allowed", underlay.MaxSets-1)
 		}
 	})
 }
@@ -131,22 +131,22 @@ func (t *Tunnel) port() uint16 {
 // remote checks the address of a peer of a tunnel.
 func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 	if !a.IsValid() {
-		k.Fail(key, "an address is needed")
+		k.Fail(key, nil, "an address is required")
 	}
 	if !a.IsValid() || t == nil {
 		return
 	}
 	switch own := t.beside(a); {
 	case a == own:
-		k.Fail(key, "%v is this node itself", a)
+		k.Fail(key, a, "is this node's own address")
 	case hostaddr.Check(a) != nil:
-		k.Fail(key, "%v %v", a, hostaddr.Check(a))
+		k.Fail(key, a, "%v", hostaddr.Check(a))
 	case t.Local.IsValid() && !own.IsValid():
-		k.Fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+		k.Fail(key, a, "is of another address family than %v, the local address of tunnel %q", t.Local, t.Name)
 	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" && own.Zone() == "":
-		k.Fail(key, "%v needs a zone, such as %v%%eth0", a, a)
+		k.Fail(key, a, "requires a zone, such as %v%%eth0", a)
 	case own.Zone() != "" && a.Zone() != "" && a.Zone() != own.Zone():
-		k.Fail(key, "%v is not in the zone of %v, the local address of tunnel %q", a, own, t.Name)
+		k.Fail(key, a, "has another zone than %v, the local address of tunnel %q", own, t.Name)
 	}
 }
 
@@ -156,8 +156,8 @@ func (k *checker) flooded(key string, t *Tunnel, a netip.Addr) {
 	case !a.IsMulticast() || t == nil || t.Type == encap.TypeIPIP:
 		k.remote(key, t, a)
 	case a.Zone() != "":
-		k.Fail(key, "%v: a multicast group has no zone, the tunnel's multicastDevice is its interface", a)
+		k.Fail(key, a, "a multicast group has no zone; set multicastDevice of the tunnel")
 	case t.Local.IsValid() && !t.beside(a).IsValid():
-		k.Fail(key, "%v is not of the family of %v, the local address of tunnel %q", a, t.Local, t.Name)
+		k.Fail(key, a, "is of another address family than %v, the local address of tunnel %q", t.Local, t.Name)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
@@ -29,9 +30,9 @@ func TestEnumsWrong(t *testing.T) {
 			was := v.Uint()
 			v.SetUint(none)
 			defer v.SetUint(was)
-			var errs conf.Errors
+			var errs setting.Errors
 			errors.As(c.Check(), &errs)
-			if !slices.ContainsFunc(errs, func(e *conf.Error) bool { return e.Key == key }) {
+			if !slices.ContainsFunc(errs, func(e *setting.Error) bool { return e.Path == key }) {
 				t.Errorf("%s may be %v(%d)", key, v.Type(), none)
 			}
 			return

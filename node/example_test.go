@@ -88,8 +88,8 @@ func ExampleParse() {
 }`))
 	fmt.Println(err)
 	// Output:
-	// 2:59: tunnels[0].ttl: 300, allowed are 1 to 255, 0 for 64, and "inherit"
-	// 4:28: segments[0].tunnel: there is no tunnel "vy"
+	// 2:59: tunnels[0].ttl: 300: must be 1 to 255, 0 for 64, or "inherit"
+	// 4:28: segments[0].tunnel: "vy": must be the name of a tunnel
 }
 
 // One Update of several things is one change: an error undoes all of them.
@@ -106,8 +106,8 @@ func ExampleNode_Update() {
 	fmt.Println(err)
 	fmt.Println(len(n.Config().Segments))
 	// Output:
-	// segments[0].policy: there is no policy "web"
-	// segments[1].policy: there is no policy "web"
-	// segments[2].policy: there is no policy "web"
+	// segments[0].policy: "web": must be the name of a policy
+	// segments[1].policy: "web": must be the name of a policy
+	// segments[2].policy: "web": must be the name of a policy
 	// 0
 }

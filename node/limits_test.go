@@ -13,7 +13,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/setting"
-	"github.com/vxswitch/vxswitch/setting/conf"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -90,22 +89,22 @@ func TestLimitsWrong(t *testing.T) {
 "tooBig": {"perSender": -1, "total": 1000000001},
 "gateway": {"perSender": -1, "waiting": 33554432, "queued": -3},
 "capture": {"buffer": 7, "snapLen": 262145}, "log": 1}`))
-	var errs conf.Errors
+	var errs setting.Errors
 	if !errors.As(err, &errs) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"2:12: maxMACs: -1 is negative",
-		"2:28: injected: -2, allowed are 1 to 16777216, and 0 for 1024",
-		"3:11: events: 1, allowed are 2 to 16777216, and 0 for 4096",
-		"4:25: tooBig.perSender: -1, allowed are 1 to 1000000000, and 0 for 10",
-		"4:38: tooBig.total: 1000000001, allowed are 1 to 1000000000, and 0 for 1000",
-		"5:26: gateway.perSender: -1, allowed are 1 to 1000000000, and 0 for 10",
-		"5:41: gateway.waiting: 33554432, allowed are 1 to 16777216, and 0 for 1024",
-		"5:61: gateway.queued: -3 is negative",
-		"6:23: capture.buffer: 7, allowed are 131072 to 1073741824, and 0 for 4194304",
-		"6:37: capture.snapLen: 262145, allowed are 1 to 262144, and 0 for 262144",
-		"6:46: log: there is no such key; allowed are capture, control, events, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs",
+		"2:12: maxMACs: -1: must be 0 or more",
+		"2:28: injected: -2: must be 1 to 16777216, or 0 for 1024",
+		"3:11: events: 1: must be 2 to 16777216, or 0 for 4096",
+		"4:25: tooBig.perSender: -1: must be 1 to 1000000000, or 0 for 10",
+		"4:38: tooBig.total: 1000000001: must be 1 to 1000000000, or 0 for 1000",
+		"5:26: gateway.perSender: -1: must be 1 to 1000000000, or 0 for 10",
+		"5:41: gateway.waiting: 33554432: must be 1 to 16777216, or 0 for 1024",
+		"5:61: gateway.queued: -3: must be 0 or more",
+		"6:23: capture.buffer: 7: must be 131072 to 1073741824, or 0 for 4194304",
+		"6:37: capture.snapLen: 262145: must be 1 to 262144, or 0 for 262144",
+		"6:46: log: unknown key; allowed are capture, control, events, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs",
 	}
 	if got := strings.Split(errs.Error(), "\n"); !slices.Equal(got, want) {
 		t.Errorf("%s", strings.Join(got, "\n"))

@@ -2,17 +2,17 @@ package node
 
 import "github.com/vxswitch/vxswitch/setting/conf"
 
-// was says what to write for keys of earlier versions.
-var was = map[string]string{
-	"evict":   `is now refuse, which says the opposite: write "refuse": true for "evict": false`,
-	"offload": `is now noOffload, which says the opposite: write "noOffload": true for "offload": false`,
+// renamed has the advice for keys of earlier versions.
+var renamed = map[string]string{
+	"evict":   `is now refuse, with the opposite meaning: write "refuse": true for "evict": false`,
+	"offload": `is now noOffload, with the opposite meaning: write "noOffload": true for "offload": false`,
 }
 
-// Parse reads a configuration in JSON, with comments. The error is of type [conf.Errors]: everything
-// that is wrong, with its position in the text and its key.
+// Parse reads a configuration in JSON with comments. The error is of type [setting.Errors], each with its position in
+// the text and its key.
 func Parse(text []byte) (*Config, error) {
 	c := new(Config)
-	r, err := conf.Read(text, c, was)
+	r, err := conf.Read(text, c, renamed)
 	if err == nil {
 		err = checker{Report: r, file: true}.check(c)
 	}
@@ -22,18 +22,17 @@ func Parse(text []byte) (*Config, error) {
 	return c, nil
 }
 
-// Check reports everything that is wrong with a configuration, as [conf.Errors] without
-// positions. Where a part of it has a Check too, that is about the settings embedded in it alone.
+// Check returns the errors in a configuration as [setting.Errors] without positions. The Check methods of its parts
+// only check the settings embedded in them.
 func (c *Config) Check() error { return checker{}.check(c) }
 
 // MarshalJSON writes what [Parse] reads.
 func (c Config) MarshalJSON() ([]byte, error) { return conf.Write(c) }
 
-// UnmarshalJSON reads what MarshalJSON writes; see [Parse] for what else it reads. It does not
-// check: [Config.Check] does.
+// UnmarshalJSON reads what MarshalJSON writes, and comments as [Parse] does. It does not call [Config.Check].
 func (c *Config) UnmarshalJSON(text []byte) error {
 	x := new(Config)
-	r, err := conf.Read(text, x, was)
+	r, err := conf.Read(text, x, renamed)
 	if err == nil {
 		err = r.Err()
 	}

@@ -220,7 +220,7 @@ func TestTunnelOfBothFamilies(t *testing.T) {
 	}
 
 	both := s.Config()
-	if err := s.apply(changed(t, both, func(c *Config) { c.Tunnels[0].Local6 = netip.Addr{} })); err == nil || !strings.Contains(err.Error(), "peerSettings[0].address: 2001:db8::3 is not of the family of 192.0.2.1") {
+	if err := s.apply(changed(t, both, func(c *Config) { c.Tunnels[0].Local6 = netip.Addr{} })); err == nil || !strings.Contains(err.Error(), "peerSettings[0].address: 2001:db8::3: is of another address family than 192.0.2.1") {
 		t.Error(err)
 	}
 	s.must(changed(t, both, func(c *Config) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/setting/conf"
+	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -26,37 +26,37 @@ func TestParsePeerErrors(t *testing.T) {
 		fmt.Fprintf(&many, `{"address": "10.0.1.%d", "srcPorts": "%d-20000"},`, i+1, i+1)
 	}
 	for _, c := range []struct{ text, want string }{
-		{peer(`"ttl": 5`), `tunnels[0].peerSettings[1].address: an address is needed`},
-		{peer(`"address": "10.0.0.2"`), `tunnels[0].peerSettings[1].address: 10.0.0.2 is there twice`},
-		{peer(`"address": "10.0.0.1"`), `tunnels[0].peerSettings[1].address: 10.0.0.1 is this node itself`},
-		{peer(`"address": "239.1.1.1"`), `tunnels[0].peerSettings[1].address: 239.1.1.1 is a multicast group`},
-		{peer(`"address": "fd00::2"`), `tunnels[0].peerSettings[1].address: fd00::2 is not of the family of 10.0.0.1, the local address of tunnel "a"`},
-		{peer(`"address": "10.0.0.3", "ttl": 300`), `tunnels[0].peerSettings[1].ttl: 300, allowed are 1 to 255, 0 for 64, and "inherit"`},
-		{peer(`"address": "10.0.0.3", "tos": 3`), `tunnels[0].peerSettings[1].tos: 3, allowed are multiples of 4; the two low bits belong to ECN`},
-		{peer(`"address": "10.0.0.3", "df": "no"`), `tunnels[0].peerSettings[1].df: "no", allowed are default, set, unset, inherit`},
-		{peer(`"address": "10.0.0.3", "port": 65536`), `tunnels[0].peerSettings[1].port: 65536; allowed are 0 to 65535`},
-		{peer(`"address": "10.0.0.3", "srcPorts": "9-8"`), `tunnels[0].peerSettings[1].srcPorts: 9-8 is not a range of ports`},
+		{peer(`"ttl": 5`), `tunnels[0].peerSettings[1].address: an address is required`},
+		{peer(`"address": "10.0.0.2"`), `tunnels[0].peerSettings[1].address: 10.0.0.2: duplicate`},
+		{peer(`"address": "10.0.0.1"`), `tunnels[0].peerSettings[1].address: 10.0.0.1: is this node's own address`},
+		{peer(`"address": "239.1.1.1"`), `tunnels[0].peerSettings[1].address: 239.1.1.1: is a multicast group`},
+		{peer(`"address": "fd00::2"`), `tunnels[0].peerSettings[1].address: fd00::2: is of another address family than 10.0.0.1, the local address of tunnel "a"`},
+		{peer(`"address": "10.0.0.3", "ttl": 300`), `tunnels[0].peerSettings[1].ttl: 300: must be 1 to 255, 0 for 64, or "inherit"`},
+		{peer(`"address": "10.0.0.3", "tos": 3`), `tunnels[0].peerSettings[1].tos: 3: must be a multiple of 4; the two low bits are ECN`},
+		{peer(`"address": "10.0.0.3", "df": "no"`), `tunnels[0].peerSettings[1].df: "no": must be one of default, set, unset, inherit`},
+		{peer(`"address": "10.0.0.3", "port": 65536`), `tunnels[0].peerSettings[1].port: 65536: must be 0 to 65535`},
+		{peer(`"address": "10.0.0.3", "srcPorts": "9-8"`), `tunnels[0].peerSettings[1].srcPorts: 9-8: must be a range of ports from 1 to 65535`},
 		{tunnel(ipip + `"peerSettings": [{"address": "10.0.0.3", "port": 7}]`), `tunnels[0].peerSettings[0].port: IP-in-IP has no UDP header`},
 		{tunnel(ipip + `"peerSettings": [{"address": "10.0.0.3", "udpChecksum": "on"}]`), `tunnels[0].peerSettings[0].udpChecksum: IP-in-IP has no UDP header`},
-		{tunnel(`"peerSettings": [` + many.String() + `]`), `tunnels[0].peerSettings[31]: more than 31 different pairs of source ports and checksum`},
-		{tunnel(`"local6": "10.0.0.2"`), `tunnels[0].local6: 10.0.0.2 beside 10.0.0.1; allowed is an IPv6 address beside an IPv4 one`},
-		{tunnel(`"local6": "::ffff:10.0.0.2"`), `tunnels[0].local6: ::ffff:10.0.0.2 beside 10.0.0.1; allowed is an IPv6 address beside an IPv4 one`},
-		{tunnel(`"local6": "fe80::1"`), `tunnels[0].local6: fe80::1 needs a zone, such as fe80::1%eth0`},
-		{tunnel(`"local6": "ff02::1"`), `tunnels[0].local6: ff02::1 is a multicast group`},
-		{tunnel(`"prefix6": "fd00::/64"`), `tunnels[0].prefix6: the tunnel has no local6`},
-		{tunnel(`"gateway6": "fd00::9"`), `tunnels[0].gateway6: the tunnel has no local6`},
-		{tunnel(`"local6": "fd00::1", "prefix6": "fd00::/64", "gateway6": "fd00::9"`), `tunnels[0].prefix6: an underlay of type udp has no such setting`},
-		{tunnel(`"local6": "fd00::1", "underlay": "packet", "bind": "eth0", "prefix": "10.0.0.0/24", "gateway6": "10.0.0.9"`), `tunnels[0].gateway6: 10.0.0.9 is of another address family than fd00::1`},
-		{tunnel(`"local6": "fd00::1", "underlay": "packet", "bind": "eth0", "prefix6": "10.0.0.0/8"`), `tunnels[0].prefix6: 10.0.0.0/8 is of another address family than fd00::1`},
-		{`{"tunnels": [{"name": "a", "local": "fd00::1", "local6": "fd00::2"}]}`, `tunnels[0].local6: fd00::2 beside fd00::1; allowed is an IPv6 address beside an IPv4 one`},
-		{`{"tunnels": [{"name": "a", "local": "fd00::1"}, {"name": "b", "local": "10.0.0.1", "local6": "fd00::1"}]}`, `tunnels[1].local6: tunnel "a" has fd00::1 port 4789 already`},
-		{tunnel(`"local6": "fd00::1", "mtu": 60`), `tunnels[0].mtu: 60, allowed over fd00::1 are at least 70, which leave room for a frame`},
+		{tunnel(`"peerSettings": [` + many.String() + `]`), `tunnels[0].peerSettings[31]: at most 31 different pairs of srcPorts and udpChecksum are allowed`},
+		{tunnel(`"local6": "10.0.0.2"`), `tunnels[0].local6: 10.0.0.2: must be an IPv6 address beside an IPv4 local`},
+		{tunnel(`"local6": "::ffff:10.0.0.2"`), `tunnels[0].local6: ::ffff:10.0.0.2: must be an IPv6 address beside an IPv4 local`},
+		{tunnel(`"local6": "fe80::1"`), `tunnels[0].local6: fe80::1: requires a zone, such as fe80::1%eth0`},
+		{tunnel(`"local6": "ff02::1"`), `tunnels[0].local6: ff02::1: is a multicast group`},
+		{tunnel(`"prefix6": "fd00::/64"`), `tunnels[0].prefix6: requires local6`},
+		{tunnel(`"gateway6": "fd00::9"`), `tunnels[0].gateway6: requires local6`},
+		{tunnel(`"local6": "fd00::1", "prefix6": "fd00::/64", "gateway6": "fd00::9"`), `tunnels[0].prefix6: an underlay of type udp does not have this setting`},
+		{tunnel(`"local6": "fd00::1", "underlay": "packet", "bind": "eth0", "prefix": "10.0.0.0/24", "gateway6": "10.0.0.9"`), `tunnels[0].gateway6: 10.0.0.9: is of another address family than fd00::1`},
+		{tunnel(`"local6": "fd00::1", "underlay": "packet", "bind": "eth0", "prefix6": "10.0.0.0/8"`), `tunnels[0].prefix6: 10.0.0.0/8: is of another address family than fd00::1`},
+		{`{"tunnels": [{"name": "a", "local": "fd00::1", "local6": "fd00::2"}]}`, `tunnels[0].local6: fd00::2: must be an IPv6 address beside an IPv4 local`},
+		{`{"tunnels": [{"name": "a", "local": "fd00::1"}, {"name": "b", "local": "10.0.0.1", "local6": "fd00::1"}]}`, `tunnels[1].local6: tunnel "a" already has fd00::1 port 4789`},
+		{tunnel(`"local6": "fd00::1", "mtu": 60`), `tunnels[0].mtu: 60: must be at least 70 over fd00::1`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "local6": "fd00::1"}], "segments": [{"vni": 1, "tunnel": "a", "flood": ["10.0.0.2", "fd00::2", "fd00::1"]}]}`,
-			`segments[0].flood[2]: fd00::1 is this node itself`},
+			`segments[0].flood[2]: fd00::1: is this node's own address`},
 	} {
 		_, err := Parse([]byte(c.text))
-		var errs conf.Errors
-		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *conf.Error) bool { return strings.Contains(e.Error(), c.want) }) {
+		var errs setting.Errors
+		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *setting.Error) bool { return strings.Contains(e.Error(), c.want) }) {
 			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
 		}
 	}

@@ -128,15 +128,15 @@ func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 func (k *checker) inTunnels(key string, g *Segment) {
 	switch {
 	case len(g.Tunnels) > 0 && g.Tunnel != "":
-		k.Fail(key+".tunnel", "the segment has a list of tunnels: this one belongs there")
+		k.Fail(key+".tunnel", nil, "the segment has tunnels; add it there")
 	case len(g.Tunnels) > 0 && len(g.Flood) > 0:
-		k.Fail(key+".flood", "the segment has a list of tunnels: each has its own")
+		k.Fail(key+".flood", nil, "the segment has tunnels; set it there")
 	case len(g.Tunnels) > 0 && g.Hub:
-		k.Fail(key+".hub", "the segment has a list of tunnels: each has its own")
+		k.Fail(key+".hub", nil, "the segment has tunnels; set it there")
 	case len(g.in()) == 0 && len(g.Flood) > 0:
-		k.Fail(key+".flood", "the segment is in no tunnel")
+		k.Fail(key+".flood", nil, "the segment has no tunnel")
 	case len(g.in()) == 0 && g.Hub:
-		k.Fail(key+".hub", "the segment is in no tunnel")
+		k.Fail(key+".hub", nil, "the segment has no tunnel")
 	}
 	if g.Wire.IsValid() {
 		k.wire(key, g)
@@ -156,17 +156,17 @@ func (k *checker) inTunnel(key string, g *Segment, x *SegmentTunnel, first bool)
 	t := k.tunnels[x.Tunnel]
 	switch {
 	case t == nil:
-		k.Fail(key+".tunnel", "there is no tunnel %q", x.Tunnel)
+		k.Want(key+".tunnel", x.Tunnel, "the name of a tunnel")
 	case !first:
-		k.Fail(key+".tunnel", "%q is there twice", x.Tunnel)
+		k.Fail(key+".tunnel", x.Tunnel, "duplicate")
 	default:
 		k.tagged(key, g, x, t)
 	}
 	if !x.VNI.Valid() {
-		k.Fail(key+".vni", "%d; allowed are 1 to %d, and 0 for the segment's own", x.VNI, frame.MaxVNI)
+		k.Want(key+".vni", x.VNI, "1 to %d, or 0 for the VNI of the segment", frame.MaxVNI)
 	}
 	if x.Hub && x.Group != 0 {
-		k.Fail(key+".group", "a hub is in no group")
+		k.Fail(key+".group", nil, "a hub cannot be in a group")
 	}
 	k.Ask(key, *x, func() error { return x.AttachConfig.Check(true) })
 	k.peers(key+".flood", x.Flood, t, k.flooded)
@@ -180,19 +180,19 @@ func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
 	switch other := k.claim(fmt.Sprintf("tunnel %q %d", t.Name, tag), strconv.Itoa(int(g.VNI))); {
 	case other == "":
 	case ipip:
-		k.Fail(at+".tunnel", "%q carries one segment, and that is VNI %s", t.Name, other)
+		k.Fail(at+".tunnel", t.Name, "carries only one segment, VNI %s", other)
 	default:
-		k.Fail(at+".vni", "%q has VNI %d already, in segment %s", t.Name, tag, other)
+		k.Fail(at+".vni", nil, "tunnel %q already has VNI %d, in segment %s", t.Name, tag, other)
 	}
 	switch {
 	case !ipip:
 	case len(g.in()) > 1:
-		k.Fail(at+".tunnel", "%q carries IP without Ethernet: it is alone in its segment", t.Name)
+		k.Fail(at+".tunnel", t.Name, "an IP tunnel must be alone in its segment")
 	case g.Wire.IsValid():
 	case len(g.Members) > 0:
-		k.Fail(at+".members", "tunnel %q carries IP without Ethernet: its segment has no members, unless a wire joins one", t.Name)
+		k.Fail(at+".members", nil, "a segment with the IP tunnel %q takes no members without a wire", t.Name)
 	case g.Gateway == nil && !k.begun:
-		k.Fail(at+".gateway", "needed, or a wire: tunnel %q carries IP without Ethernet", t.Name)
+		k.Fail(at+".gateway", nil, "required, or a wire: tunnel %q carries IP without Ethernet", t.Name)
 	}
 }
 
@@ -207,9 +207,9 @@ func (k *checker) tunnelOf(key string, g *Segment, name string) *Tunnel {
 	}
 	switch {
 	case name != "":
-		k.Fail(key+".tunnel", "the segment is in no tunnel %q", name)
+		k.Want(key+".tunnel", name, "a tunnel of the segment")
 	case len(in) > 1:
-		k.Fail(key+".tunnel", "needed: the segment is in several")
+		k.Fail(key+".tunnel", nil, "required: the segment has several")
 	}
 	return nil
 }

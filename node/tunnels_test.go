@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/setting/conf"
+	"github.com/vxswitch/vxswitch/setting"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -17,44 +17,44 @@ func TestParseTunnelErrors(t *testing.T) {
 	const head = `{"tunnels": [{"name": "a", "local": "10.0.0.1"}, {"name": "b", "local": "fd00::1"}, {"name": "ip", "type": "ipip", "local": "10.0.0.1"}],
 "ports": [{"name": "p"}], "segments": [`
 	for _, c := range []struct{ text, want string }{
-		{head + `{"vni": 1, "tunnel": "a", "tunnels": [{"tunnel": "b"}]}]}`, `segments[0].tunnel: the segment has a list of tunnels: this one belongs there`},
-		{head + `{"vni": 1, "flood": ["10.0.0.2"], "tunnels": [{"tunnel": "b"}]}]}`, `segments[0].flood: the segment has a list of tunnels: each has its own`},
-		{head + `{"vni": 1, "hub": true, "tunnels": [{"tunnel": "b"}]}]}`, `segments[0].hub: the segment has a list of tunnels: each has its own`},
-		{head + `{"vni": 1, "tunnels": [{"tunnel": "c"}]}]}`, `segments[0].tunnels[0].tunnel: there is no tunnel "c"`},
-		{head + `{"vni": 1, "tunnels": [{"vni": 7}]}]}`, `segments[0].tunnels[0].tunnel: there is no tunnel ""`},
-		{head + `{"vni": 1, "tunnels": [{"tunnel": "a"}, {"tunnel": "a"}]}]}`, `segments[0].tunnels[1].tunnel: "a" is there twice`},
-		{head + `{"vni": 1, "tunnels": [{"tunnel": "a"}, {"tunnel": "ip"}]}]}`, `segments[0].tunnels[1].tunnel: "ip" carries IP without Ethernet: it is alone in its segment`},
-		{head + `{"vni": 1, "tunnels": [{"tunnel": "a", "vni": 16777216}]}]}`, `segments[0].tunnels[0].vni: 16777216; allowed are 1 to 16777215, and 0 for the segment's own`},
-		{head + `{"vni": 1, "tunnels": [{"tunnel": "a", "hub": true, "group": 3}]}]}`, `segments[0].tunnels[0].group: a hub is in no group`},
-		{head + `{"vni": 1, "tunnels": [{"tunnel": "a", "group": 256}]}]}`, `segments[0].tunnels[0].group: 256; allowed are 0 to 255`},
-		{head + `{"vni": 1, "tunnels": [{"tunnel": "a", "flood": ["fd00::2"]}]}]}`, `segments[0].tunnels[0].flood[0]: fd00::2 is not of the family of 10.0.0.1, the local address of tunnel "a"`},
-		{head + `{"vni": 1, "tunnels": [{"tunnel": "b", "flood": ["fd00::2", "fd00::2"]}]}]}`, `segments[0].tunnels[0].flood[1]: fd00::2 is there twice`},
-		{head + `{"vni": 1, "tunnel": "a"}, {"vni": 2, "tunnels": [{"tunnel": "a", "vni": 1}]}]}`, `segments[1].tunnels[0].vni: "a" has VNI 1 already, in segment 1`},
+		{head + `{"vni": 1, "tunnel": "a", "tunnels": [{"tunnel": "b"}]}]}`, `segments[0].tunnel: the segment has tunnels; add it there`},
+		{head + `{"vni": 1, "flood": ["10.0.0.2"], "tunnels": [{"tunnel": "b"}]}]}`, `segments[0].flood: the segment has tunnels; set it there`},
+		{head + `{"vni": 1, "hub": true, "tunnels": [{"tunnel": "b"}]}]}`, `segments[0].hub: the segment has tunnels; set it there`},
+		{head + `{"vni": 1, "tunnels": [{"tunnel": "c"}]}]}`, `segments[0].tunnels[0].tunnel: "c": must be the name of a tunnel`},
+		{head + `{"vni": 1, "tunnels": [{"vni": 7}]}]}`, `segments[0].tunnels[0].tunnel: "": must be the name of a tunnel`},
+		{head + `{"vni": 1, "tunnels": [{"tunnel": "a"}, {"tunnel": "a"}]}]}`, `segments[0].tunnels[1].tunnel: "a": duplicate`},
+		{head + `{"vni": 1, "tunnels": [{"tunnel": "a"}, {"tunnel": "ip"}]}]}`, `segments[0].tunnels[1].tunnel: "ip": an IP tunnel must be alone in its segment`},
+		{head + `{"vni": 1, "tunnels": [{"tunnel": "a", "vni": 16777216}]}]}`, `segments[0].tunnels[0].vni: 16777216: must be 1 to 16777215, or 0 for the VNI of the segment`},
+		{head + `{"vni": 1, "tunnels": [{"tunnel": "a", "hub": true, "group": 3}]}]}`, `segments[0].tunnels[0].group: a hub cannot be in a group`},
+		{head + `{"vni": 1, "tunnels": [{"tunnel": "a", "group": 256}]}]}`, `segments[0].tunnels[0].group: 256: must be 0 to 255`},
+		{head + `{"vni": 1, "tunnels": [{"tunnel": "a", "flood": ["fd00::2"]}]}]}`, `segments[0].tunnels[0].flood[0]: fd00::2: is of another address family than 10.0.0.1, the local address of tunnel "a"`},
+		{head + `{"vni": 1, "tunnels": [{"tunnel": "b", "flood": ["fd00::2", "fd00::2"]}]}]}`, `segments[0].tunnels[0].flood[1]: fd00::2: duplicate`},
+		{head + `{"vni": 1, "tunnel": "a"}, {"vni": 2, "tunnels": [{"tunnel": "a", "vni": 1}]}]}`, `segments[1].tunnels[0].vni: tunnel "a" already has VNI 1, in segment 1`},
 		{head + `{"vni": 1, "tunnels": [{"tunnel": "a"}, {"tunnel": "b"}], "fdb": [{"mac": "02:00:00:00:00:01", "remote": "10.0.0.2"}]}]}`,
-			`segments[0].fdb[0].tunnel: needed: the segment is in several`},
+			`segments[0].fdb[0].tunnel: required: the segment has several`},
 		{head + `{"vni": 1, "tunnels": [{"tunnel": "a"}, {"tunnel": "b"}], "fdb": [{"mac": "02:00:00:00:00:01", "remote": "10.0.0.2", "tunnel": "b"}]}]}`,
-			`segments[0].fdb[0].remote: 10.0.0.2 is not of the family of fd00::1, the local address of tunnel "b"`},
+			`segments[0].fdb[0].remote: 10.0.0.2: is of another address family than fd00::1, the local address of tunnel "b"`},
 		{head + `{"vni": 1, "tunnel": "a", "fdb": [{"mac": "02:00:00:00:00:01", "remote": "10.0.0.2", "tunnel": "b"}]}]}`,
-			`segments[0].fdb[0].tunnel: the segment is in no tunnel "b"`},
-		{head + `{"vni": 1, "wire": "10.0.0.2"}]}`, `segments[0].wire: needs one tunnel, of type gpe or ipip`},
-		{head + `{"vni": 1, "tunnel": "a", "wire": "10.0.0.2"}]}`, `segments[0].wire: tunnel "a" carries Ethernet; allowed are those of type gpe and ipip`},
-		{head + `{"vni": 1, "tunnel": "ip", "wire": "10.0.0.1"}]}`, `segments[0].wire: 10.0.0.1 is this node itself`},
-		{head + `{"vni": 1, "tunnel": "ip", "wire": "10.0.0.2", "flood": ["10.0.0.2"]}]}`, `segments[0].wire: joins a port and a peer: there is no flood, fdb, neighbours or gateway beside it`},
-		{head + `{"vni": 1, "tunnel": "ip", "wire": "10.0.0.2", "members": [{"port": "p"}]}]}`, `segments[0].members[0].port: "p" carries Ethernet: a wire joins a port for IP`},
-		{head + `{"vni": 1, "members": [{"port": "p", "gbp": 65536}]}]}`, `segments[0].members[0].gbp: 65536; allowed are 0 to 65535`},
+			`segments[0].fdb[0].tunnel: "b": must be a tunnel of the segment`},
+		{head + `{"vni": 1, "wire": "10.0.0.2"}]}`, `segments[0].wire: requires one tunnel of type gpe or ipip`},
+		{head + `{"vni": 1, "tunnel": "a", "wire": "10.0.0.2"}]}`, `segments[0].wire: tunnel "a" carries Ethernet; use type gpe or ipip`},
+		{head + `{"vni": 1, "tunnel": "ip", "wire": "10.0.0.1"}]}`, `segments[0].wire: 10.0.0.1: is this node's own address`},
+		{head + `{"vni": 1, "tunnel": "ip", "wire": "10.0.0.2", "flood": ["10.0.0.2"]}]}`, `segments[0].wire: excludes flood, fdb, neighbours and gateway`},
+		{head + `{"vni": 1, "tunnel": "ip", "wire": "10.0.0.2", "members": [{"port": "p"}]}]}`, `segments[0].members[0].port: "p": a wire requires an IP port`},
+		{head + `{"vni": 1, "members": [{"port": "p", "gbp": 65536}]}]}`, `segments[0].members[0].gbp: 65536: must be 0 to 65535`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "reserved": "lax"}]}`,
-			`tunnels[0].reserved: "lax", allowed are rfc, strict, and a mask of 64 bits such as 0xf700000000000000`},
+			`tunnels[0].reserved: "lax": must be rfc, strict, or a mask of 64 bits such as 0xf700000000000000`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "reserved": "0x0800000000000000"}]}`,
 			`tunnels[0].reserved: 0x0800000000000000 has bits 0x0800000000000000, which vxlan needs`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "gbp": true, "reserved": "0x8000000000000000"}]}`,
 			`tunnels[0].reserved: 0x8000000000000000 has bits 0x8000000000000000, which vxlan with GBP needs`},
 		{`{"tunnels": [{"name": "a", "type": "gpe", "local": "10.0.0.1", "gbp": true}]}`, `tunnels[0].gbp: gpe has no group policy`},
 		{`{"tunnels": [{"name": "a", "type": "ipip", "local": "10.0.0.1", "reserved": "strict"}]}`, `tunnels[0].reserved: strict: ipip has no header`},
-		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "peers": "some"}]}`, `tunnels[0].peers: "some", allowed are any, listed, listed-per-vni`},
+		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "peers": "some"}]}`, `tunnels[0].peers: "some": must be one of any, listed, listed-per-vni`},
 	} {
 		_, err := Parse([]byte(c.text))
-		var errs conf.Errors
-		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *conf.Error) bool { return strings.HasSuffix(e.Error(), c.want) }) {
+		var errs setting.Errors
+		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *setting.Error) bool { return strings.HasSuffix(e.Error(), c.want) }) {
 			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
 		}
 	}

@@ -44,19 +44,19 @@ func (k *checker) wire(key string, g *Segment) {
 	in := g.in()
 	switch {
 	case len(in) != 1:
-		k.Fail(key+".wire", "needs one tunnel, of type gpe or ipip")
+		k.Fail(key+".wire", nil, "requires one tunnel of type gpe or ipip")
 	case len(in[0].Flood) > 0 || len(g.FDB) > 0 || g.Neighbours != nil || g.Gateway != nil:
-		k.Fail(key+".wire", "joins a port and a peer: there is no flood, fdb, neighbours or gateway beside it")
+		k.Fail(key+".wire", nil, "excludes flood, fdb, neighbours and gateway")
 	default:
 		t := k.tunnels[in[0].Tunnel]
 		if t != nil && t.Type == encap.TypeVXLAN {
-			k.Fail(key+".wire", "tunnel %q carries Ethernet; allowed are those of type gpe and ipip", t.Name)
+			k.Fail(key+".wire", nil, "tunnel %q carries Ethernet; use type gpe or ipip", t.Name)
 		}
 		k.remote(key+".wire", t, g.Wire)
 	}
 	for i, m := range g.Members {
 		if p := k.ports[m.Port]; p != nil && !p.bare() {
-			k.Fail(fmt.Sprintf("%s.members[%d].port", key, i), "%q carries Ethernet: a wire joins a port for IP", m.Port)
+			k.Fail(fmt.Sprintf("%s.members[%d].port", key, i), m.Port, "a wire requires an IP port")
 		}
 	}
 }

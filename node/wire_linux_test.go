@@ -90,7 +90,7 @@ func TestIPStepByStep(t *testing.T) {
 		seg, err := s.Segment(1, nil)
 		must(t, err)
 		must(t, seg.Add(tun, nil))
-		const needed = `segments[0].members[0].port: "tun0" carries IP without Ethernet: a gateway or a wire is needed`
+		const needed = `segments[0].members[0].port: "tun0": an IP port requires a gateway or a wire`
 		if err := s.Apply(s.Config()); err == nil || err.Error() != needed {
 			t.Errorf("without a gateway: %v", err)
 		}

@@ -82,7 +82,7 @@ func (t *Timeouts) ticks(w *setting.Check) (l limits) {
 	} {
 		d := cmp.Or(s.is, s.usual)
 		if d < time.Second || d > maxTimeout || d%time.Second != 0 {
-			w.Wrong("Timeouts."+s.name, "%v, allowed are whole seconds up to a year, and 0 for %v", d, s.usual)
+			w.Want("Timeouts."+s.name, d, "whole seconds up to a year, or 0 for %v", s.usual)
 		}
 		l[s.for1], l[s.or] = uint32(d/time.Second), uint32(d/time.Second)
 	}
@@ -93,15 +93,15 @@ func (t *Timeouts) ticks(w *setting.Check) (l limits) {
 func (c *Config) Check() error {
 	w := setting.Of("policy: Config")
 	if len(c.Rules) > MaxRules {
-		w.Wrong("Rules", "%d, allowed are up to %d", len(c.Rules), MaxRules)
+		w.Wrong("Rules", nil, "%d rules, at most %d are allowed", len(c.Rules), MaxRules)
 	}
 	if c.Default >= numActions {
-		w.Wrong("Default", "%d is no action", c.Default)
+		w.Want("Default", uint8(c.Default), "Allow or Deny")
 	}
 	w.Number("MaxFlows", c.MaxFlows, 1, maxMaxFlows, DefaultMaxFlows)
 	for _, name := range slices.Sorted(maps.Keys(c.Sets)) {
 		if name == "" {
-			w.Wrong("Sets", "one without a name")
+			w.Wrong("Sets", nil, "a set needs a name")
 		}
 		checkPrefixes(w, fmt.Sprintf("Sets[%q]", name), c.Sets[name])
 	}
@@ -115,7 +115,7 @@ func (c *Config) Check() error {
 func checkPrefixes(w *setting.Check, field string, list []netip.Prefix) {
 	for i, p := range list {
 		if !isPrefix(p) {
-			w.Wrong(fmt.Sprintf("%s[%d]", field, i), "%v is no prefix, or has bits beyond its length", p)
+			w.Want(fmt.Sprintf("%s[%d]", field, i), p, "a prefix without host bits")
 		}
 	}
 }
@@ -136,16 +136,16 @@ func hasPorts(protocol uint8) bool {
 func (r *Rule) check(sets map[string][]netip.Prefix) error {
 	w := setting.Of("policy: Rule")
 	if r.Action >= numActions {
-		w.Wrong("Action", "%d is none", r.Action)
+		w.Want("Action", uint8(r.Action), "Allow or Deny")
 	}
 	if r.Direction >= numDirections {
-		w.Wrong("Direction", "%d is none", r.Direction)
+		w.Want("Direction", uint8(r.Direction), "Both, Ingress or Egress")
 	}
 	checkPrefixes(w, "Src", r.Src)
 	checkPrefixes(w, "Dst", r.Dst)
 	for _, s := range [][2]string{{"SrcSet", r.SrcSet}, {"DstSet", r.DstSet}} {
 		if _, ok := sets[s[1]]; s[1] != "" && !ok {
-			w.Wrong(s[0], "%q: there is no set of that name", s[1])
+			w.Want(s[0], s[1], "the name of a set")
 		}
 	}
 	for _, l := range []struct {
@@ -154,15 +154,15 @@ func (r *Rule) check(sets map[string][]netip.Prefix) error {
 	}{{"SrcPorts", r.SrcPorts}, {"DstPorts", r.DstPorts}} {
 		for i, p := range l.list {
 			if p.First > p.Last {
-				w.Wrong(fmt.Sprintf("%s[%d]", l.name, i), "%v is no range", p)
+				w.Want(fmt.Sprintf("%s[%d]", l.name, i), p, "a range in ascending order")
 			}
 		}
 		if len(l.list) != 0 && r.Protocol != 0 && !hasPorts(r.Protocol) {
-			w.Wrong(l.name, "protocol %d has no ports", r.Protocol)
+			w.Wrong(l.name, nil, "protocol %d has no ports", r.Protocol)
 		}
 	}
 	if len(r.ICMP) != 0 && r.Protocol != wire.ProtoICMP && r.Protocol != wire.ProtoICMPv6 {
-		w.Wrong("Protocol", "%d has no ICMP types, allowed beside them are %d and %d", r.Protocol, wire.ProtoICMP, wire.ProtoICMPv6)
+		w.Want("Protocol", r.Protocol, "%d or %d for ICMP types", wire.ProtoICMP, wire.ProtoICMPv6)
 	}
 	return w.Err()
 }

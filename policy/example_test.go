@@ -62,6 +62,6 @@ func Example() {
 	// Output:
 	// <nil>
 	// [10.0.0.80/32 10.0.0.81/32]
-	// policy: Config.Rules[0].DstPorts[0]: 80-70 is no range
+	// policy: Config.Rules[0].DstPorts[0]: 80-70: must be a range in ascending order
 	// policy: Config.Rules[0].DstPorts: protocol 1 has no ports
 }

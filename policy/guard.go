@@ -95,7 +95,7 @@ func (cfg *GuardConfig) Check() error {
 	w := setting.Of("policy: GuardConfig")
 	for i, m := range cfg.MACs {
 		if !m.IsHost() {
-			w.Wrong(fmt.Sprintf("MACs[%d]", i), "%v is not one host's", m)
+			w.Want(fmt.Sprintf("MACs[%d]", i), m, "the MAC of one host")
 		}
 	}
 	checkPrefixes(w, "Addrs", cfg.Addrs)

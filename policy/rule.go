@@ -103,7 +103,7 @@ func (r *PortRange) UnmarshalText(text []byte) error {
 	a, err1 := strconv.ParseUint(first, 10, 16)
 	b, err2 := strconv.ParseUint(last, 10, 16)
 	if err1 != nil || err2 != nil || a > b {
-		return fmt.Errorf("%q, allowed are 80 or 8000-8100, up to 65535", text)
+		return &setting.Error{Value: string(text), Allowed: "a port or range up to 65535, such as 80 or 8000-8100"}
 	}
 	*r = PortRange{uint16(a), uint16(b)}
 	return nil
@@ -137,7 +137,7 @@ func (t *ICMPType) UnmarshalText(text []byte) error {
 	a, err1 := strconv.ParseUint(typ, 10, 8)
 	b, err2 := strconv.ParseUint(code, 10, 8)
 	if err1 != nil || err2 != nil {
-		return fmt.Errorf("%q, allowed are 3 or 3/4, up to 255", text)
+		return &setting.Error{Value: string(text), Allowed: "a type, or type/code, up to 255, such as 3 or 3/4"}
 	}
 	*t = ICMPType{uint8(a), uint8(b), two}
 	return nil

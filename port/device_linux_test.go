@@ -170,7 +170,7 @@ func TestTAPOpenErrors(t *testing.T) {
 		{"t", &DeviceConfig{Namespace: "/dev/null"}, syscall.EINVAL, `port: TAP "t": DeviceConfig.Namespace "/dev/null": entering the network namespace`},
 		{"t", &DeviceConfig{MTU: -1}, nil, "MTU: -1"},
 		{"t", &DeviceConfig{MTU: 1 << 20}, nil, "MTU: 1048576"},
-		{"t", &DeviceConfig{MAC: frame.Broadcast}, nil, "group address"},
+		{"t", &DeviceConfig{MAC: frame.Broadcast}, nil, "must be the MAC of one host"},
 	} {
 		h.Do(func() {
 			tap, err := OpenTAP(c.name, c.cfg)

@@ -101,12 +101,12 @@ func (c *DeviceConfig) Check(tun bool) error {
 		longest -= ethLen
 	}
 	if c.MTU != 0 && (c.MTU < minMTU || c.MTU > longest) {
-		w.Wrong("MTU", "%d, allowed are %d to %d, and 0 for that of the device", c.MTU, minMTU, longest)
+		w.Want("MTU", c.MTU, "%d to %d, or 0 for that of the device", minMTU, longest)
 	}
 	if c.MAC.IsGroup() {
-		w.Wrong("MAC", "%v is a group address", c.MAC)
+		w.Want("MAC", c.MAC, "the MAC of one host")
 	} else if tun && !c.MAC.IsZero() {
-		w.Wrong("MAC", "%v: a TUN has none", c.MAC)
+		w.Wrong("MAC", c.MAC, "a TUN has no MAC")
 	}
 	checkQueues(w, c.Queues, c.BusyPoll)
 	return w.Err()
@@ -122,7 +122,7 @@ const (
 func checkQueues(w *setting.Check, queues int, poll time.Duration) {
 	w.Number("Queues", queues, 1, maxQueues, 1)
 	if poll < 0 || poll > sys.MaxBusyPoll {
-		w.Wrong("BusyPoll", "%v, allowed are 0s to %v", poll, sys.MaxBusyPoll)
+		w.Want("BusyPoll", poll, "0s to %v", sys.MaxBusyPoll)
 	}
 }
 

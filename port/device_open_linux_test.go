@@ -225,7 +225,7 @@ func TestDeviceFromFileErrors(t *testing.T) {
 		"two":       {[]*os.File{queue("a0", plainTAP), queue("a1", plainTAP)}, nil, nil, `port: TAP "a0": queue 1 is of another device, "a1"`},
 		"count":     {[]*os.File{queue("a2", plainTAP)}, &DeviceConfig{Queues: 2}, nil, "Queues 2: there are 1 files"},
 		"namespace": {[]*os.File{queue("a3", plainTAP)}, &DeviceConfig{Namespace: "x"}, nil, "is open already"},
-		"MAC":       {[]*os.File{queue("a4", plainTUN)}, &DeviceConfig{MAC: frame.MAC{2}}, nil, "a TUN has none"},
+		"MAC":       {[]*os.File{queue("a4", plainTUN)}, &DeviceConfig{MAC: frame.MAC{2}}, nil, "a TUN has no MAC"},
 		"prefix":    {[]*os.File{queue("a6", unix.IFF_TAP)}, nil, nil, `port: TAP "a6": it was opened without IFF_NO_PI`},
 		"MTU":       {[]*os.File{queue("a5", plainTAP)}, &DeviceConfig{MTU: 9}, nil, `port: TAP "a5": DeviceConfig.MTU: 9`},
 	} {

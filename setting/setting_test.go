@@ -8,7 +8,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	part := Of("x: Part")
-	part.Wrong("TTL", "%d is no number", 7)
+	part.Wrong("TTL", 7, "is a %s", "prime")
 	inner := Of("x: Inner")
 	inner.Number("Queues", 300, 1, 256, 1)
 	inner.Number("Queues", 0, 1, 256, 1)
@@ -20,19 +20,19 @@ func TestCheck(t *testing.T) {
 	w.Add("", inner.Err())
 	w.Add("Other", errors.New("is bad"))
 	w.Add("Fine", Of("x: Fine").Err())
-	want := `x: Config.Header.TTL: 7 is no number
-x: Config.Header.Rules[2].Queues: 300, allowed are 1 to 256, and 0 for 1
-x: Config.Header.Rules[2].Max: -1 is negative
-x: Config.Queues: 300, allowed are 1 to 256, and 0 for 1
-x: Config.Max: -1 is negative
+	want := `x: Config.Header.TTL: 7: is a prime
+x: Config.Header.Rules[2].Queues: 300: must be 1 to 256, or 0 for 1
+x: Config.Header.Rules[2].Max: -1: must be 0 or more
+x: Config.Queues: 300: must be 1 to 256, or 0 for 1
+x: Config.Max: -1: must be 0 or more
 x: Config.Other: is bad`
 	err := fmt.Errorf("open: %w", w.Err())
 	var es Errors
 	var e *Error
-	if !errors.As(err, &es) || es.Error() != want || !errors.As(err, &e) || e.Field != "Header.TTL" {
+	if !errors.As(err, &es) || es.Error() != want || !errors.As(err, &e) || e.Path != "Header.TTL" || e.Value != 7 {
 		t.Errorf("%v", err)
 	}
-	if (&Error{"x: Config", "", "is empty"}).Error() != "x: Config: is empty" {
+	if (&Error{Config: "x: Config", Text: "is empty"}).Error() != "x: Config: is empty" {
 		t.Error("the whole")
 	}
 }
@@ -43,7 +43,7 @@ func TestWords(t *testing.T) {
 	if Parse(&v, words, []byte("off")) != nil || v != 1 || Name(words, v) != "off" || Name(words, uint8(2)) != "invalid" {
 		t.Error(v)
 	}
-	if err := Parse(&v, words, []byte("of")); err == nil || err.Error() != `"of", allowed are on, off` || v != 1 {
+	if err := Parse(&v, words, []byte("of")); err == nil || err.Error() != `"of": must be one of on, off` || v != 1 {
 		t.Error(err)
 	}
 }

@@ -137,12 +137,12 @@ func (c *AttachConfig) Check(tunnel bool) error {
 	w := setting.Of("AttachConfig")
 	w.Limit("MaxMACs", c.MaxMACs)
 	if c.Hub && !tunnel {
-		w.Wrong("Hub", "the port is no tunnel")
+		w.Wrong("Hub", nil, "the port is not a tunnel")
 	} else if c.Hub && c.Group != 0 {
-		w.Wrong("Hub", "a hub is in no group")
+		w.Wrong("Hub", nil, "a hub cannot be in a group")
 	}
 	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
-		w.Wrong("NoFlood", "%#x is no set of classes", uint8(c.NoFlood))
+		w.Want("NoFlood", uint8(c.NoFlood), "a set of Broadcast, Multicast and UnknownUnicast")
 	}
 	w.Add("Slots", c.Slots.check())
 	return w.Err()

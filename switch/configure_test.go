@@ -139,7 +139,7 @@ func TestConfigOfSwitch(t *testing.T) {
 		t.Errorf("%+v, want %+v", s.Config(), set)
 	}
 	for field, bad := range map[string]Config{
-		"MaxMACs: -1": {MaxMACs: -1}, "Injected: -1": {Injected: -1}, "Injected: 16777217": {Injected: maxQueue + 1}, "Events: 1,": {Events: 1},
+		"MaxMACs: -1": {MaxMACs: -1}, "Injected: -1": {Injected: -1}, "Injected: 16777217": {Injected: maxQueue + 1}, "Events: 1:": {Events: 1},
 		"Events: 16777217":     {Events: maxQueue + 1},
 		"TooBig.PerSender: -1": {TooBig: TooBigConfig{PerSender: -1}}, "TooBig.PerSender: 1000000001": {TooBig: TooBigConfig{PerSender: icmperr.MaxRate + 1}},
 		"TooBig.Total: -1": {TooBig: TooBigConfig{Total: -1}}, "TooBig.Total: 1000000001": {TooBig: TooBigConfig{Total: icmperr.MaxRate + 1}},

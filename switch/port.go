@@ -167,11 +167,11 @@ func (s *Slots) check() error {
 		stage Stage
 	}{{"Ingress", s.Ingress}, {"Neighbour", s.Neighbour}, {"Gateway", s.Gateway}, {"TooBig", s.TooBig}, {"Egress", s.Egress}} {
 		if x.stage != nil && holdsNil(x.stage) {
-			w.Wrong(x.name, "the %T is nil or contains nil; leave an empty slot nil", x.stage)
+			w.Wrong(x.name, nil, "the %T is nil or contains nil; leave an empty slot nil", x.stage)
 		}
 	}
 	if rewrites(s.Egress) {
-		w.Wrong("Egress", "a %T rewrites frames, allowed are stages that only drop; use Slots.Ingress", s.Egress)
+		w.Wrong("Egress", nil, "a %T rewrites frames, only stages that drop are allowed; use Slots.Ingress", s.Egress)
 	}
 	return w.Err()
 }

@@ -144,19 +144,19 @@ func (c *VSIConfig) Check() error {
 	w := setting.Of("vswitch: VSIConfig")
 	w.Limit("MaxMACs", c.MaxMACs)
 	if c.Ageing > 0 && c.Ageing < time.Second || c.Ageing > maxTime {
-		w.Wrong("Ageing", "%v, allowed are 1s to %v", c.Ageing, maxTime)
+		w.Want("Ageing", c.Ageing, "1s to %v", maxTime)
 	}
 	if c.MissTimeout != 0 && c.MissTimeout < time.Second || c.MissTimeout > maxTime {
-		w.Wrong("MissTimeout", "%v, allowed are 1s to %v, and 0 for %v", c.MissTimeout, maxTime, missTimeout)
+		w.Want("MissTimeout", c.MissTimeout, "1s to %v, or 0 for %v", maxTime, missTimeout)
 	}
 	if c.NoFlood > Broadcast|Multicast|UnknownUnicast {
-		w.Wrong("NoFlood", "%#x is no set of classes", uint8(c.NoFlood))
+		w.Want("NoFlood", uint8(c.NoFlood), "a set of Broadcast, Multicast and UnknownUnicast")
 	}
 	if c.FlapHold != 0 && c.FlapHold < time.Second || c.FlapHold > maxTime {
-		w.Wrong("FlapHold", "%v, allowed are 1s to %v, and 0 for never", c.FlapHold, maxTime)
+		w.Want("FlapHold", c.FlapHold, "1s to %v, or 0 for never", maxTime)
 	}
 	if c.InnerVLAN > VLANPass {
-		w.Wrong("InnerVLAN", "%d is no mode", c.InnerVLAN)
+		w.Want("InnerVLAN", uint8(c.InnerVLAN), "VLANDiscard, VLANStrip or VLANPass")
 	}
 	w.Add("Slots", c.Slots.check())
 	return w.Err()

@@ -2,7 +2,6 @@ package vswitch
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/vxswitch/vxswitch/setting"
@@ -42,7 +41,7 @@ func (c Class) MarshalJSON() ([]byte, error) { return json.Marshal(c.words()) }
 func (c *Class) UnmarshalJSON(text []byte) error {
 	var words []string
 	if json.Unmarshal(text, &words) != nil {
-		return fmt.Errorf("%s, wanted is a list of words such as [\"broadcast\"]", text)
+		return &setting.Error{Value: setting.Literal(text), Allowed: `a list of words such as ["broadcast"]`}
 	}
 	*c = 0
 	for _, w := range words {

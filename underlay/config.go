@@ -130,11 +130,11 @@ func (d *UDPConfig) complete(name string) error {
 	w := setting.Of("underlay: " + name)
 	var ok bool
 	if d.SrcPorts, ok = d.SrcPorts.orDefault(); !ok {
-		w.Wrong("SrcPorts", "%v is not a range of ports", d.SrcPorts)
+		w.Want("SrcPorts", d.SrcPorts, "a range of ports from 1 to 65535")
 	}
 	for _, s := range []struct{ field, name string }{{"Device", d.Device}, {"MulticastDevice", d.MulticastDevice}} {
 		if len(s.name) > 15 {
-			w.Wrong(s.field, "%q is longer than 15 bytes", s.name)
+			w.Want(s.field, s.name, "at most 15 bytes")
 		}
 	}
 	for _, s := range []struct {
@@ -151,13 +151,13 @@ func (d *UDPConfig) complete(name string) error {
 		*s.n = cmp.Or(*s.n, s.usual)
 	}
 	if d.Checksum > ChecksumOff {
-		w.Wrong("Checksum", "%d is no mode", d.Checksum)
+		w.Want("Checksum", uint8(d.Checksum), "ChecksumAuto, ChecksumOn or ChecksumOff")
 	}
 	if d.MaxDatagram != 0 && (d.MaxDatagram < 64 || d.MaxDatagram > 65535) {
-		w.Wrong("MaxDatagram", "%d, allowed are 64 to 65535, and 0 for what the MTU allows", d.MaxDatagram)
+		w.Want("MaxDatagram", d.MaxDatagram, "64 to 65535, or 0 for what the MTU allows")
 	}
 	if d.BusyPoll < 0 || d.BusyPoll > sys.MaxBusyPoll {
-		w.Wrong("BusyPoll", "%v, allowed are 0s to %v", d.BusyPoll, sys.MaxBusyPoll)
+		w.Want("BusyPoll", d.BusyPoll, "0s to %v", sys.MaxBusyPoll)
 	}
 	return w.Err()
 }

@@ -27,7 +27,7 @@ func (r PortRange) MarshalText() ([]byte, error) { return []byte(r.String()), ni
 func (r *PortRange) UnmarshalText(text []byte) error {
 	var x PortRange
 	if _, err := fmt.Sscanf(string(text), "%d-%d", &x.Lo, &x.Hi); err != nil || x.String() != string(text) {
-		return fmt.Errorf(`%q, allowed are ranges of ports such as "49152-65535"`, text)
+		return &setting.Error{Value: string(text), Allowed: `a range of ports such as "49152-65535"`}
 	}
 	*r = x
 	return nil

@@ -2,7 +2,6 @@ package vtep
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -44,7 +43,7 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 	case string(text) == `"none"`:
 		*v = TOSZero
 	case err != nil:
-		return fmt.Errorf(`%s; wanted is a number up to 255, or a word such as "inherit"`, text)
+		return &setting.Error{Value: setting.Literal(text), Allowed: `a number up to 255 or a word such as "inherit"`}
 	default:
 		*v = Value(n)
 	}
@@ -95,18 +94,18 @@ const defaultTTL = 64
 func (h *Header) check() error {
 	w := setting.Of("vtep: Header")
 	if h.TTL < Inherit || h.TTL > 255 {
-		w.Wrong("TTL", `%v, allowed are 1 to 255, 0 for 64, and "inherit"`, h.TTL)
+		w.Want("TTL", h.TTL, `1 to 255, 0 for 64, or "inherit"`)
 	}
 	if h.TOS < TOSZero || h.TOS > 255 {
-		w.Wrong("TOS", `%v, allowed are 0 to 252, "inherit" and "none"`, h.TOS)
+		w.Want("TOS", h.TOS, `0 to 252, "inherit" or "none"`)
 	} else if h.TOS > 0 && h.TOS&3 != 0 {
-		w.Wrong("TOS", "%d, allowed are multiples of 4; the two low bits belong to ECN", h.TOS)
+		w.Want("TOS", h.TOS, "a multiple of 4; the two low bits are ECN")
 	}
 	if h.DF > DFInherit {
-		w.Wrong("DF", "%d is no mode", h.DF)
+		w.Want("DF", uint8(h.DF), "DFSet, DFUnset or DFInherit")
 	}
 	if h.ECN > ECNRFC3168 {
-		w.Wrong("ECN", "%d is no mode", h.ECN)
+		w.Want("ECN", uint8(h.ECN), "ECNNormal, ECNCompat or ECNRFC3168")
 	}
 	return w.Err()
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Reserved is a mask of the tunnel header, with octet 0 as the highest byte. A received packet with one of these
@@ -44,7 +45,7 @@ func (r *Reserved) UnmarshalText(text []byte) error {
 	default:
 		n, err := strconv.ParseUint(s, 0, 64)
 		if err != nil {
-			return fmt.Errorf("%q, allowed are rfc, strict, and a mask of 64 bits such as 0xf700000000000000", s)
+			return &setting.Error{Value: s, Allowed: "rfc, strict, or a mask of 64 bits such as 0xf700000000000000"}
 		}
 		*r = Reserved(n)
 	}

@@ -27,9 +27,9 @@ type PeerConfig struct {
 func (p *PeerConfig) Check() error {
 	w := setting.Of("vtep: PeerConfig")
 	if !p.Address.IsValid() {
-		w.Wrong("Address", "an address is needed")
+		w.Wrong("Address", nil, "an address is required")
 	} else if err := hostaddr.Check(p.Address); err != nil {
-		w.Wrong("Address", "%v %v", p.Address.Unmap(), err)
+		w.Wrong("Address", p.Address.Unmap(), "%v", err)
 	}
 	w.Add("Header", p.Header.check())
 	return w.Err()

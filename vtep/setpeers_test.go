@@ -94,9 +94,9 @@ func TestSetPeersErrors(t *testing.T) {
 	ipip := ipipVTEP(t, Config{}, raw4())
 	must(t, ipip.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: Header{TTL: 5}}}))
 	for want, f := range map[string]func() error{
-		"PeerConfig.Address: an address is needed": func() error { return v.SetPeers([]PeerConfig{{}}) },
-		"Address: 239.0.0.1":                       func() error { return v.SetPeers([]PeerConfig{{Address: netip.MustParseAddr("239.0.0.1")}}) },
-		"no underlay of this address family":       func() error { return v.SetPeers([]PeerConfig{{Address: at6(1).Addr()}}) },
+		"PeerConfig.Address: an address is required": func() error { return v.SetPeers([]PeerConfig{{}}) },
+		"Address: 239.0.0.1":                         func() error { return v.SetPeers([]PeerConfig{{Address: netip.MustParseAddr("239.0.0.1")}}) },
+		"no underlay of this address family":         func() error { return v.SetPeers([]PeerConfig{{Address: at6(1).Addr()}}) },
 		"listed twice": func() error {
 			return v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Port: 78}, {Address: netip.MustParseAddr("::ffff:" + at(1).Addr().String())}})
 		},

@@ -199,23 +199,23 @@ func (c *Config) Check() error {
 	w := setting.Of("vtep: Config")
 	w.Number("MaxPeers", c.MaxPeers, 1, 65_000, DefaultMaxPeers)
 	if !c.Type.Valid() {
-		w.Wrong("Type", "%d is no encapsulation", c.Type)
+		w.Want("Type", uint8(c.Type), "TypeVXLAN, TypeGPE or TypeIPIP")
 		return w.Err()
 	}
 	if c.EthernetWithoutP && c.Type != encap.TypeGPE {
-		w.Wrong("EthernetWithoutP", "%v has no P bit", c.Type)
+		w.Wrong("EthernetWithoutP", nil, "%v has no P bit", c.Type)
 	}
 	if c.GBP && c.Type != encap.TypeVXLAN {
-		w.Wrong("GBP", "%v has no group policy", c.Type)
+		w.Wrong("GBP", nil, "%v has no group policy", c.Type)
 	} else if _, err := c.Reserved.Mask(c.Type, c.GBP); err != nil {
-		w.Wrong("Reserved", "%v", err)
+		w.Wrong("Reserved", nil, "%v", err)
 	}
 	w.Number("GroupTTL", c.GroupTTL, 1, 255, 1)
 	if c.Peers > ListedPerVNI {
-		w.Wrong("Peers", "%d is no policy", c.Peers)
+		w.Want("Peers", uint8(c.Peers), "AnyPeer, ListedOnly or ListedPerVNI")
 	}
 	if c.Type == encap.TypeIPIP && c.Port != 0 {
-		w.Wrong("Port", "%d: IP-in-IP has no ports", c.Port)
+		w.Wrong("Port", c.Port, "IP-in-IP has no ports")
 	}
 	w.Add("Header", c.Header.check())
 	return w.Err()
@@ -226,7 +226,7 @@ func (c *Config) Check() error {
 func (c *Config) CheckMTU(mtu int, local netip.Addr) error {
 	w := setting.Of("vtep: Config")
 	if least := c.Type.Outer(!local.Unmap().Is4()) + encap.EthernetLen; mtu < least {
-		w.Wrong("MTU", "%d, allowed over %v are at least %d, which leave room for a frame", mtu, local, least)
+		w.Want("MTU", mtu, "at least %d over %v, to leave room for a frame", least, local)
 	}
 	return w.Err()
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/setting/conf"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // fileError is what is wrong with a configuration, a line each: FILE:LINE:COL: key: text.
@@ -59,7 +59,7 @@ func readFile(file string, limit int64, long time.Duration) ([]byte, error) {
 
 // located puts the file's name before each of several errors.
 func located(file string, err error) error {
-	var errs conf.Errors
+	var errs setting.Errors
 	if !errors.As(err, &errs) {
 		return err
 	}

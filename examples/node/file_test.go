@@ -44,14 +44,14 @@ func TestCheck(t *testing.T) {
 		return code, stdout.String(), stderr.String()
 	}
 	code, out, errs := check("{\n \"tunnels\": [{\"name\": \"a\"}],\n \"colour\": 1, \"maxMACs\": -1}")
-	want := file + ":2:14: tunnels[0].local: an address of this host is needed\n" +
-		file + ":3:2: colour: there is no such key; allowed are capture, control, events, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs\n" +
-		file + ":3:26: maxMACs: -1 is negative\n"
+	want := file + ":2:14: tunnels[0].local: an address of this host is required\n" +
+		file + ":3:2: colour: unknown key; allowed are capture, control, events, gateway, injected, maxMACs, policies, ports, segments, tooBig, tunnels, vrfs\n" +
+		file + ":3:26: maxMACs: -1: must be 0 or more\n"
 	if code != 2 || out != "" || errs != want {
 		t.Errorf("%d %q\n%s\nwant\n%s", code, out, errs, want)
 	}
 	for _, text := range []string{"", " \n"} {
-		if code, _, errs := check(text); code != 2 || errs != file+": is empty; allowed is {} for a node that does nothing\n" {
+		if code, _, errs := check(text); code != 2 || errs != file+": is empty: must be {} for a node that does nothing\n" {
 			t.Errorf("%d %q", code, errs)
 		}
 	}

@@ -129,7 +129,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 	near := p.ga.MAC("eth0")
 	stop = p.ga.Pinging("192.168.7.2")
 	for _, c := range []struct{ text, want string }{
-		{strings.Replace(good, `"vni": 100`, `"vni": 100, "colour": "red"`, 1), p.a.file + ":4:29: segments[0].colour: there is no such key"},
+		{strings.Replace(good, `"vni": 100`, `"vni": 100, "colour": "red"`, 1), p.a.file + ":4:29: segments[0].colour: unknown key"},
 		{good[:len(good)-2], "the file ends in the middle"},
 		{strings.Replace(more, `"ports": [`, `"ports": [{"name": "nope0", "type": "packet"}, `, 1), `node: port "nope0": `},
 		{strings.Replace(strings.Replace(good, `"vni": 100`, `"vni": 101`, 1), `"ports": [`, `"ports": [{"name": "nope0", "type": "packet"}, `, 1), `node: port "nope0": `},

@@ -256,7 +256,7 @@ func TestReload(t *testing.T) {
 	status, text := r.ask("POST", "/v1/reload", "")
 	var e api.Error
 	json.Unmarshal([]byte(text), &e)
-	want := []string{r.file + `:6:25: segments[0].gateway.vrf: there is no VRF "blue"`, r.file + `:7:13: segments[1].vni: 10 is there twice`}
+	want := []string{r.file + `:6:25: segments[0].gateway.vrf: "blue": must be the name of a VRF`, r.file + `:7:13: segments[1].vni: 10: duplicate`}
 	ok := slices.ContainsFunc(e.Lines, func(l string) bool { return l == want[0] }) && slices.Contains(e.Lines, want[1])
 	if status != 422 || !ok {
 		t.Errorf("%d %q, want %q", status, e.Lines, want)

@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"strings"
 	"syscall"
 )
 
@@ -19,10 +19,12 @@ func cause(err error) error {
 // localError says what to do when the underlay cannot be opened.
 func localError(o options, err error) error {
 	switch {
-	case errors.Is(err, syscall.ENODEV) && strings.Contains(err.Error(), "MulticastDevice"):
-		return fmt.Errorf("%w: -underlay-dev must be an interface of this host", err)
-	case o.node.Tunnels[0].Device != "" && errors.Is(err, syscall.ENODEV):
-		return fmt.Errorf("%w: -bind must be an interface of this host", err)
+	case errors.Is(err, syscall.ENODEV):
+		name, dev := "underlay-dev", o.node.Tunnels[0].Device
+		if _, missing := net.InterfaceByName(dev); dev != "" && missing != nil {
+			name = "bind"
+		}
+		return fmt.Errorf("%w: -%s must be an interface of this host", err, name)
 	case o.node.Tunnels[0].Mark != 0 && errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("%w: -mark needs CAP_NET_ADMIN: run as root", err)
 	case errors.Is(err, syscall.EADDRINUSE):

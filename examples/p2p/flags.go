@@ -88,7 +88,7 @@ func newFlags() *flags {
 		class, pps, _ := strings.Cut(s, "=")
 		n, err := strconv.ParseUint(pps, 10, 32)
 		if !slices.Contains([]string{"broadcast", "multicast", "unknown"}, class) || err != nil || n == 0 {
-			return errors.New("allowed is CLASS=PPS, with broadcast, multicast or unknown, and 1 to 4294967295 frames a second")
+			return errors.New("must be CLASS=PPS: broadcast, multicast or unknown, and 1 to 4294967295 frames per second")
 		}
 		rate := "storm." + class + ".packets"
 		f.put("storm", s, n, member0+rate, far0+rate)
@@ -98,7 +98,7 @@ func newFlags() *flags {
 	f.Func("fdb", "`MAC=ADDR`: static entry, the MAC is behind that peer; repeatable", func(s string) error {
 		mac, at, ok := strings.Cut(s, "=")
 		if !ok || mac == "" || at == "" {
-			return errors.New("allowed is MAC=ADDR, such as 02:00:00:00:00:01=10.0.0.2")
+			return errors.New("must be MAC=ADDR, such as 02:00:00:00:00:01=10.0.0.2")
 		}
 		key := fmt.Sprintf("%sfdb[%d].", segment0, f.entries)
 		f.put("fdb", s, mac, key+"mac")
@@ -124,7 +124,7 @@ func newFlags() *flags {
 	f.StringVar(&f.pcap, "pcap", "", "`FILE`: write a pcapng capture of the device side and of the tunnel side")
 	f.Func("stats", "print a stats line every `DURATION` (default 0: only on SIGUSR1 and at exit)", func(s string) (err error) {
 		if f.every, err = time.ParseDuration(s); err != nil || f.every != 0 && f.every < 10*time.Millisecond {
-			return errors.New("allowed are durations of at least 10ms, such as 5s, and 0 for off")
+			return errors.New("must be a duration of at least 10ms such as 5s, or 0 for off")
 		}
 		return nil
 	})
@@ -167,7 +167,7 @@ func (f *flags) truth(name, usage string, do func(s string, yes bool)) {
 	f.BoolFunc(name, usage, func(s string) error {
 		yes, err := strconv.ParseBool(s)
 		if err != nil {
-			return errors.New("allowed are true and false")
+			return errors.New("must be true or false")
 		}
 		do(s, yes)
 		return nil
@@ -184,7 +184,7 @@ func parse(args []string) (options, error) {
 		return options{}, err
 	}
 	if f.NArg() > 0 {
-		return options{}, fmt.Errorf("argument %q: allowed are flags only; p2p -h lists them", f.Arg(0))
+		return options{}, fmt.Errorf("unexpected argument %q; p2p -h lists the flags", f.Arg(0))
 	}
 	if err := f.fit(); err != nil {
 		return options{}, err
@@ -206,22 +206,22 @@ var (
 func (f *flags) fit() (wrong error) {
 	kind := f.given[tunnel0+"type"].value
 	if (kind == "" || kind == "vxlan") && f.tun {
-		return errors.New(`flag -tun: vxlan carries Ethernet frames, allowed is -tun with -type gpe and ipip`)
+		return errors.New(`flag -tun: requires -type gpe or ipip; vxlan carries Ethernet frames`)
 	}
 	f.tun = f.tun || kind == "ipip"
 	f.Visit(func(x *flag.Flag) {
 		switch {
 		case wrong != nil:
 		case x.Name == "group" && f.group == "": // of a variable that is not set, say
-			wrong = given{"group", ""}.wrong("an address is needed")
+			wrong = given{"group", ""}.wrong("an address is required")
 		case kind == "ipip" && slices.Contains(ofVNI, x.Name):
-			wrong = fmt.Errorf("flag -%s: ipip has no VNI, allowed with -type vxlan and gpe", x.Name)
+			wrong = fmt.Errorf("flag -%s: requires -type vxlan or gpe; ipip has no VNI", x.Name)
 		case f.tun && slices.Contains(ofEthernet, x.Name):
-			wrong = fmt.Errorf("flag -%s: a TUN device has no Ethernet frames, allowed with -type vxlan, and gpe without -tun", x.Name)
+			wrong = fmt.Errorf("flag -%s: requires -type vxlan, or gpe without -tun; a TUN device has no Ethernet frames", x.Name)
 		case f.group == "" && slices.Contains(ofGroups, x.Name):
-			wrong = fmt.Errorf("flag -%s: is about a multicast group, required is -group", x.Name)
+			wrong = fmt.Errorf("flag -%s: requires -group", x.Name)
 		case len(f.gateway) == 0 && x.Name == "gateway-mac":
-			wrong = errors.New("flag -gateway-mac: required is -gateway")
+			wrong = errors.New("flag -gateway-mac: requires -gateway")
 		}
 	})
 	group, _ := netip.ParseAddr(f.group)
@@ -229,26 +229,26 @@ func (f *flags) fit() (wrong error) {
 	case wrong != nil:
 		return wrong
 	case !f.has(tunnel0 + "local"):
-		return errors.New("flag -local is missing: required is an address of this host")
+		return errors.New("flag -local is required: an address of this host")
 	case f.group != "" && !group.IsMulticast():
-		return given{"group", f.group}.wrong("allowed are multicast groups, such as 239.1.1.1 and ff05::1; -underlay-dev says on which interface")
+		return given{"group", f.group}.wrong("must be a multicast group such as 239.1.1.1 or ff05::1; -underlay-dev selects the interface")
 	case f.tun && len(f.remotes) != 1:
-		return fmt.Errorf("flag -remote: a tunnel on a TUN device has one other end, required is one address, given are %d", len(f.remotes))
+		return fmt.Errorf("flag -remote: %d addresses; a TUN device requires exactly one", len(f.remotes))
 	case f.tun && f.remotes[0] == "":
-		return given{"remote", ""}.wrong("an address is needed")
+		return given{"remote", ""}.wrong("an address is required")
 	case strings.HasPrefix(f.given[tunnel0+"peers"].value, "listed") && len(f.remotes)+f.entries == 0:
-		return f.given[tunnel0+"peers"].wrong("nobody is listed, required are -remote or -fdb")
+		return f.given[tunnel0+"peers"].wrong("requires -remote or -fdb")
 	case f.given[segment0+"neighbours.mode"].value == "access" && len(f.gateway) == 0:
-		return f.given[segment0+"neighbours.mode"].wrong("leaves the gateway to talk to, and nobody else: required is -gateway")
+		return f.given[segment0+"neighbours.mode"].wrong("requires -gateway")
 	}
 	for _, r := range f.remotes {
 		if a, _ := netip.ParseAddr(r); a.IsMulticast() {
-			return given{"remote", r}.wrong("is a multicast group: -group joins it")
+			return given{"remote", r}.wrong("is a multicast group; use -group")
 		}
 	}
 	for _, key := range []string{tunnel0 + "bind", tunnel0 + "multicastDevice"} { // which are any in a file, if they are nothing
 		if g, ok := f.given[key]; ok && g.value == "" {
-			return g.wrong("a name is needed")
+			return g.wrong("a name is required")
 		}
 	}
 	return nil

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vxswitch/vxswitch/node"
-	"github.com/vxswitch/vxswitch/setting/conf"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A form is a node's file that is filled in flag by flag. What is wrong with a value is for the
@@ -64,58 +63,53 @@ func set(in any, path []string, v any) any {
 	return object
 }
 
-// read returns the node. The error names the flag, what was given and what is allowed.
+// read returns the node. Errors name the flag, the value and what is allowed.
 func (f *form) read() (*node.Config, error) {
 	text, err := json.Marshal(f.root)
 	if err != nil {
 		return nil, err
 	}
 	cfg, err := node.Parse(text)
-	var errs conf.Errors
+	var errs setting.Errors
 	if !errors.As(err, &errs) {
 		return cfg, err
 	}
 	for _, e := range errs {
-		for key := e.Key; key != ""; key = key[:max(0, strings.LastIndexAny(key, ".["))] {
+		for key := e.Path; key != ""; key = key[:max(0, strings.LastIndexAny(key, ".["))] {
 			if g, ok := f.given[key]; ok {
-				return nil, g.wrong(e.Text)
+				return nil, g.refused(e)
 			}
 		}
 		for _, key := range slices.Sorted(maps.Keys(f.given)) {
-			if strings.HasPrefix(key, e.Key+".") || strings.HasPrefix(key, e.Key+"[") { // it is about a part of which the flag has written all
-				return nil, f.given[key].wrong(e.Text)
+			if strings.HasPrefix(key, e.Path+".") || strings.HasPrefix(key, e.Path+"[") { // an object of one flag
+				return nil, f.given[key].refused(e)
 			}
 		}
 	}
-	return nil, fmt.Errorf("%s: %s", errs[0].Key, errs[0].Text)
+	return nil, fmt.Errorf("%s: %s", errs[0].Path, errs[0].Reason())
 }
 
-// allowed is what flags take whose values a file has in other words: there, 0 may be the default,
-// and a duration has a unit.
+// allowed describes the values of flags that differ from those in a file, where 0 may be the default and durations
+// have a unit.
 var allowed = map[string]string{
 	"id": "0 to 16777215", "dstport": "1 to 65535", "srcport": "LO-HI, two ports from 1 to 65535, such as 49152-65535",
-	"mark": "0 to 4294967295", "mtu": "68 to 65521", "queues": "1 to 256", "group-ttl": "1 to 255", "maxaddress": "numbers from 1",
-	"ttl": "1 to 255, and inherit", "tos": "0 to 252 in steps of 4, and inherit",
-	"ageing": "seconds such as 300, durations such as 300s, and 0 for never", "busy-poll": "durations from 0 to 1ms, such as 50us",
+	"mark": "0 to 4294967295", "mtu": "68 to 65521", "queues": "1 to 256", "group-ttl": "1 to 255", "maxaddress": "1 or more",
+	"ttl": "1 to 255, or inherit", "tos": "0 to 252 in steps of 4, or inherit",
+	"ageing": "seconds such as 300, a duration such as 300s, or 0 for never", "busy-poll": "a duration from 0 to 1ms, such as 50us",
 }
 
-// kind matches a text that says no more than what is allowed.
-var kind = regexp.MustCompile(`^(allowed are [^:]*|wanted is .*|is not a range of ports)$`)
-
-// filed is a value as the file had it, before what is allowed.
-var filed = regexp.MustCompile(`^(".*"|[0-9]+|a string|a number); (wanted|allowed) `)
-
-// wrong returns an error about a flag. A text that begins with the value has it once.
-func (g given) wrong(text string) error {
-	for _, value := range []string{strconv.Quote(g.value), g.value} {
-		if rest, ok := strings.CutPrefix(text, value); ok && rest != "" && strings.ContainsRune(",; :", rune(rest[0])) {
-			text = strings.TrimLeft(rest, ",; :")
-			break
-		}
+// refused returns the error of a setting as one of its flag.
+func (g given) refused(e *setting.Error) error {
+	x := setting.Error{Allowed: e.Allowed, Text: e.Text}
+	if a := allowed[g.flag]; a != "" && e.Allowed != "" {
+		x.Allowed = a
+	} else if v := e.Shown(); e.Allowed == "" && v != g.value && v != strconv.Quote(g.value) {
+		x.Value = e.Value // one of several
 	}
-	text = filed.ReplaceAllString(text, "$2 ")
-	if a := allowed[g.flag]; a != "" && kind.MatchString(text) {
-		text = "allowed are " + a
-	}
-	return fmt.Errorf("invalid value %q for flag -%s: %s", g.value, g.flag, text)
+	return g.wrong(x.Error())
+}
+
+// wrong returns an error about a flag.
+func (g given) wrong(reason string) error {
+	return fmt.Errorf("invalid value %q for flag -%s: %s", g.value, g.flag, reason)
 }

@@ -90,7 +90,6 @@ var allowed = map[string][]string{
 var outside = map[string][]string{
 	"l3":                        {"github.com/gaissmai/bart"},
 	"policy":                    {"github.com/gaissmai/bart"},
-	"setting/conf":              {"github.com/tailscale/hujson"},
 	"internal/datagrams":        {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"internal/sys":              {"golang.org/x/sys/unix"},
 	"bench/compare":             {"golang.org/x/sys/unix"},
@@ -120,13 +119,13 @@ var modules = map[string][]string{
 	"fdb":                 {},
 	"frame":               {},
 	"l3":                  {bart},
-	"node":                {bart, gopacket, hujson, xnet, xsys},
+	"node":                {bart, gopacket, xnet, xsys},
 	"policy":              {bart},
 	"port":                {xsys},
 	"port/porttest":       {xsys},
 	"port/water":          {"github.com/songgao/water", xsys},
 	"setting":             {},
-	"setting/conf":        {hujson},
+	"setting/conf":        {},
 	"switch":              {},
 	"underlay":            {xnet, xsys},
 	"underlay/afpacket":   {xnet, xsys},
@@ -137,7 +136,6 @@ var modules = map[string][]string{
 const (
 	bart     = "github.com/gaissmai/bart"
 	gopacket = "github.com/google/gopacket"
-	hujson   = "github.com/tailscale/hujson"
 )
 
 // An importer gets the modules of the list and no others.

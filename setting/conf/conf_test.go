@@ -48,7 +48,7 @@ func (c *config) UnmarshalJSON(text []byte) error {
 func (c *common) Check() error {
 	w := setting.Of("test: common")
 	if c.Wait > time.Hour {
-		w.Wrong("Wait", "%v, allowed is an hour", c.Wait)
+		w.Want("Wait", c.Wait, "at most an hour")
 	}
 	return w.Err()
 }
@@ -71,13 +71,13 @@ func Example() {
 		r.Ask(fmt.Sprintf("networks[%d]", i), n, n.Check)
 	}
 	if c.Name == "a" {
-		r.Fail("name", "%q is taken", c.Name)
+		r.Fail("name", c.Name, "is taken")
 	}
 	fmt.Println(r.Err())
 	// Output:
-	// 3:10: name: "a" is taken
-	// 5:22: networks[0].wait: 1h1m0s, allowed is an hour
-	// 6:36: networks[1].peers[1]: "10.0.0"; wanted is an IP address such as 10.0.0.1
+	// 3:10: name: "a": is taken
+	// 5:22: networks[0].wait: 1h1m0s: must be at most an hour
+	// 6:36: networks[1].peers[1]: "10.0.0": must be an IP address such as 10.0.0.1
 }
 
 func TestRoundTrip(t *testing.T) {
@@ -108,21 +108,21 @@ func TestRoundTrip(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	was := map[string]string{"nets": "is now networks"}
 	for text, want := range map[string]string{
-		`{"name": 1}`:                         `1:10: name: 1; wanted is a string`,
-		`null`:                                `1:1: null; wanted is an object`,
-		`[]`:                                  `1:1: a list; wanted is an object`,
-		`{"name": null}`:                      `1:10: name: null; leave the key out instead`,
-		`{"name": "a", "name": "b"}`:          `1:15: name: the key is there twice`,
-		`{"labels": {"x": 1, "x": 2}}`:        `1:21: labels.x: the key is there twice`,
-		`{"labels": {"x": 65536}}`:            `1:18: labels.x: 65536; allowed are 0 to 65535`,
-		`{"level": 128}`:                      `1:11: level: 128; wanted is a whole number in digits, up to 127`,
-		`{"Hidden": "x"}`:                     `1:2: Hidden: there is no such key; allowed are labels, level, name, networks, on`,
+		`{"name": 1}`:                         `1:10: name: 1: must be a string`,
+		`null`:                                `1:1: null: must be an object`,
+		`[]`:                                  `1:1: a list: must be an object`,
+		`{"name": null}`:                      `1:10: name: null: leave the key out instead`,
+		`{"name": "a", "name": "b"}`:          `1:15: name: duplicate key`,
+		`{"labels": {"x": 1, "x": 2}}`:        `1:21: labels.x: duplicate key`,
+		`{"labels": {"x": 65536}}`:            `1:18: labels.x: 65536: must be 0 to 65535`,
+		`{"level": 128}`:                      `1:11: level: 128: must be a whole number up to 127`,
+		`{"Hidden": "x"}`:                     `1:2: Hidden: unknown key; allowed are labels, level, name, networks, on`,
 		`{"nets": []}`:                        `1:2: nets: is now networks`,
-		`{"on": "true"}`:                      `1:8: on: "true"; wanted is true or false`,
-		`{"networks": [{}]}`:                  `1:15: networks[0].vni: needed`,
-		`{"networks": [{"vni": 4294967296}]}`: `1:23: networks[0].vni: 4294967296; allowed are 0 to 16777215`,
-		`{"networks": [{"vni": 1, "wait": "-1s"}]}`:     `1:34: networks[0].wait: "-1s"; wanted is a duration such as 300s`,
-		"{\n\"networks\": [{\"vni\": 1, \"far\": {}}]}": `2:32: networks[0].far.vni: needed`,
+		`{"on": "true"}`:                      `1:8: on: "true": must be true or false`,
+		`{"networks": [{}]}`:                  `1:15: networks[0].vni: required`,
+		`{"networks": [{"vni": 4294967296}]}`: `1:23: networks[0].vni: 4294967296: must be 0 to 16777215`,
+		`{"networks": [{"vni": 1, "wait": "-1s"}]}`:     `1:34: networks[0].wait: "-1s": must be a duration such as 300s`,
+		"{\n\"networks\": [{\"vni\": 1, \"far\": {}}]}": `2:32: networks[0].far.vni: required`,
 	} {
 		r, err := conf.Read([]byte(text), new(config), was)
 		if err != nil || r.Err() == nil || r.Err().Error() != want {
@@ -131,13 +131,13 @@ func TestReadErrors(t *testing.T) {
 	}
 	deep := strings.Repeat("[", 101)
 	for text, want := range map[string]string{
-		``:             `1:1: the file ends in the middle`,
-		"{\n\"name\":": `2:8: the file ends in the middle`,
-		`{,}`:          `1:2: invalid character ',' at start of value`,
-		deep:           `1:101: lists and objects are in each other more than 100 deep`,
+		``:             `1:1: unexpected end of the file`,
+		"{\n\"name\":": `2:8: unexpected end of the file`,
+		`{,}`:          `1:2: invalid character ',' looking for beginning of object key string`,
+		deep:           `1:101: lists and objects are nested more than 100 deep`,
 	} {
 		r, err := conf.Read([]byte(text), new(config), was)
-		var errs conf.Errors
+		var errs setting.Errors
 		if r != nil || !errors.As(err, &errs) || err.Error() != want {
 			t.Errorf("%s: %v, %v\nwant %s", text, r, err, want)
 		}
@@ -163,11 +163,11 @@ func TestReport(t *testing.T) {
 	if r.Err() != nil || r.Failed("a") || r.Told("a") {
 		t.Error("of nothing, something is told")
 	}
-	r.Fail("a.b[1]", "first")
-	r.Fail("a.b[1]", "second")
+	r.Fail("a.b[1]", nil, "first")
+	r.Fail("a.b[1]", nil, "second")
 	r.Ask("a.b", 0, func() error { return errors.New("test: all of it is wrong") })
 	r.Ask("c", 0, func() error { return errors.New("test: all of it is wrong") })
-	if got, want := r.Err().Error(), "a.b[1]: first\nc: all of it is wrong"; got != want {
+	if got, want := r.Err().Error(), "a.b[1]: first\nc: test: all of it is wrong"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	for key, want := range map[string]bool{"a.b[1]": true, "a.b": true, "a": true, "a.b[0]": false, "c": true} {
@@ -179,10 +179,10 @@ func TestReport(t *testing.T) {
 		t.Error("an error is told at another key")
 	}
 	for i := range 2 * conf.MaxErrors {
-		r.Fail(fmt.Sprint(i), "wrong")
+		r.Fail(fmt.Sprint(i), nil, "wrong")
 	}
 	for range 2 {
-		var errs conf.Errors
+		var errs setting.Errors
 		if errors.As(r.Err(), &errs); len(errs) != conf.MaxErrors+1 || errs[conf.MaxErrors].Text != "and more" {
 			t.Errorf("%d errors, the last %v", len(errs), errs[len(errs)-1])
 		}

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Join returns the key of what is at a second key in the value at the first.
+// Join returns the key of a setting in the value at another key.
 func Join(key, in string) string {
 	if key == "" || in == "" || in[0] == '[' {
 		return key + in
@@ -17,18 +17,17 @@ func Join(key, in string) string {
 	return key + "." + in
 }
 
-// member returns the key of what is called name in the object at a key: labels.a, but
-// labels["10.0.0.1"].
+// member returns the key of a name in the object at a key: labels.a, but labels["10.0.0.1"].
 func member(key, name string) string {
-	apart := func(c rune) bool { return !unicode.In(c, unicode.L, unicode.N) && c != '_' && c != '-' }
-	if name == "" || strings.ContainsFunc(name, apart) {
+	special := func(c rune) bool { return !unicode.In(c, unicode.L, unicode.N) && c != '_' && c != '-' }
+	if name == "" || strings.ContainsFunc(name, special) {
 		return key + "[" + strconv.Quote(name) + "]"
 	}
 	return Join(key, name)
 }
 
-// cut returns the first step of a key, or of the way to a field, and the others. In a list it is an
-// index, and name is "".
+// cut splits a key, or the path of a field, after its first step. For a step in a list it returns the index, and
+// "" as the name.
 func cut(key string) (name, index, rest string) {
 	if !strings.HasPrefix(key, "[") {
 		key = strings.TrimPrefix(key, ".")
@@ -48,16 +47,16 @@ func cut(key string) (name, index, rest string) {
 	return name, index, strings.TrimPrefix(key[1+len(in):], "]")
 }
 
-// above returns the key of what a value is in, "" for the whole configuration.
-func above(key string) string {
+// parent returns the key of the value around the one at a key, "" for the whole configuration.
+func parent(key string) string {
 	if strings.HasSuffix(key, `"]`) {
 		return key[:max(strings.LastIndex(key, `["`), 0)]
 	}
 	return key[:max(strings.LastIndexAny(key, ".["), 0)]
 }
 
-// Key returns the key of a field in a type: storm.unknown for Storm.UnknownUnicast. What has
-// none has that of what it is in.
+// Key returns the key of a field of a type by its path in Go: storm.unknown for Storm.UnknownUnicast. A field without
+// a key has that of the struct around it.
 func Key(t reflect.Type, path string) (key string) {
 	for path != "" && t != nil {
 		for t.Kind() == reflect.Pointer {
@@ -65,18 +64,14 @@ func Key(t reflect.Type, path string) (key string) {
 		}
 		name, index, rest := cut(path)
 		switch t.Kind() {
-		case reflect.Slice, reflect.Array:
-			key += "[" + index + "]"
-			t = t.Elem()
+		case reflect.Slice:
+			key, t = key+"["+index+"]", t.Elem()
 		case reflect.Map:
-			if name == "" && index != "" {
-				name = index
-			}
 			key, t = member(key, name), t.Elem()
 		case reflect.Struct:
 			f, _ := t.FieldByName(name)
-			word, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if word == "-" || word == "" && !f.Anonymous {
+			word := keyOf(f)
+			if word == "" && !f.Anonymous {
 				return key
 			}
 			if t = f.Type; word != "" {
@@ -90,66 +85,55 @@ func Key(t reflect.Type, path string) (key string) {
 	return key
 }
 
-// A field is one setting of a struct.
-type field struct {
-	key   string
-	index []int
-	typ   reflect.Type
-	never bool // a duration of 0 is never, and its field negative
-	omit  bool // where it is zero
+// A Field is a setting of a struct.
+type Field struct {
+	reflect.StructField
+	Key string
 }
 
-// of returns the setting in a struct. Embedded pointers that are nil are made, or it is not there.
-func (f *field) of(v reflect.Value, made bool) (reflect.Value, bool) {
-	for _, i := range f.index {
-		if v.Kind() == reflect.Pointer {
-			if v.IsNil() {
-				if !made {
-					return v, false
-				}
-				v.Set(reflect.New(v.Type().Elem()))
-			}
-			v = v.Elem()
-		}
-		v = v.Field(i)
-	}
-	return v, true
+// keyOf returns the key in the tag of a field.
+func keyOf(f reflect.StructField) string {
+	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return strings.TrimPrefix(key, "-")
 }
 
-// A shape is the settings of a type of structs.
+// omit reports whether the setting is left out of a file if it is zero.
+func (f *Field) omit() bool { return strings.Contains(f.Tag.Get("json"), ",omit") }
+
+// never reports whether the setting is a duration of which 0s in a file means never.
+func (f *Field) never() bool { return f.Tag.Get("zero") == "never" }
+
+// A shape is the settings of a type.
 type shape struct {
-	fields []field
-	known  map[string]int // their numbers by key
-	keys   string         // all of them
+	fields []Field
+	byKey  map[string]int
+	keys   string // all keys, for errors
 }
 
-var shapes sync.Map // of *shape by reflect.Type
+var shapes sync.Map // *shape by reflect.Type
 
-// shapeOf returns the settings of a type of structs, and of structs embedded in it without a key, in
-// their order. Of two with one key, only the outer one is a setting.
+// Fields returns the settings of a struct in their order, those of structs embedded without a key included. If two
+// have the same key, only the outer one is a setting.
+func Fields(t reflect.Type) []Field { return shapeOf(t).fields }
+
 func shapeOf(t reflect.Type) *shape {
 	if s, ok := shapes.Load(t); ok {
 		return s.(*shape)
 	}
-	s := &shape{known: map[string]int{}}
+	s := &shape{byKey: map[string]int{}}
+	var keys []string
 	for _, f := range reflect.VisibleFields(t) {
-		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if key == "" || key == "-" || !f.IsExported() || !promoted(t, f.Index) {
+		key := keyOf(f)
+		if key == "" || !f.IsExported() || !promoted(t, f.Index) {
 			continue
 		}
-		x := field{key, f.Index, f.Type, f.Tag.Get("zero") == "never", strings.Contains(options, "omit")}
-		i, twice := s.known[key]
-		switch {
-		case !twice:
-			s.known[key] = len(s.fields)
-			s.fields = append(s.fields, x)
-		case len(x.index) < len(s.fields[i].index):
-			s.fields[i] = x
+		if i, twice := s.byKey[key]; !twice {
+			s.byKey[key] = len(s.fields)
+			s.fields = append(s.fields, Field{f, key})
+			keys = append(keys, key)
+		} else if len(f.Index) < len(s.fields[i].Index) {
+			s.fields[i] = Field{f, key}
 		}
-	}
-	var keys []string
-	for key := range s.known {
-		keys = append(keys, key)
 	}
 	slices.Sort(keys)
 	s.keys = strings.Join(keys, ", ")
@@ -157,11 +141,11 @@ func shapeOf(t reflect.Type) *shape {
 	return s
 }
 
-// promoted reports whether what a field is embedded in is no setting of its own, and can be made.
+// promoted reports whether a field belongs to the outer struct in a file: no struct on the way to it has a key or is
+// embedded by pointer.
 func promoted(t reflect.Type, index []int) bool {
 	for n := 1; n < len(index); n++ {
-		in := t.FieldByIndex(index[:n])
-		if word, _, _ := strings.Cut(in.Tag.Get("json"), ","); word != "" || in.Type.Kind() == reflect.Pointer && !in.IsExported() {
+		if in := t.FieldByIndex(index[:n]); keyOf(in) != "" || in.Type.Kind() == reflect.Pointer {
 			return false
 		}
 	}

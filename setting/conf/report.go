@@ -7,95 +7,68 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
-
-	"github.com/tailscale/hujson"
 
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// An Error is one thing that is wrong with a configuration.
-type Error struct {
-	Line, Column int    // in the file, from 1; 0 when the configuration is from none
-	Key          string // such as segments[0].flood[1]
-	Text         string
-}
-
-// Error returns "12:7: segments[0].flood[1]: text", without what is not known.
-func (e *Error) Error() string {
-	s := e.Text
-	if e.Key != "" {
-		s = e.Key + ": " + s
-	}
-	if e.Line > 0 {
-		s = fmt.Sprintf("%d:%d: %s", e.Line, e.Column, s)
-	}
-	return s
-}
-
-// Errors is all that is wrong with a configuration, in the order of the file.
-type Errors []*Error
-
-// Error returns one line for each.
-func (es Errors) Error() string {
-	lines := make([]string, len(es))
-	for i, e := range es {
-		lines[i] = e.Error()
-	}
-	return strings.Join(lines, "\n")
-}
-
-// A Report is what is wrong with settings, by their keys. That of [Read] knows where in the text
-// they are; the zero Report is of settings that come from none.
+// A Report collects the errors in settings by their keys. The Report of [Read] has their positions in the file; the
+// zero Report is for settings without a file.
 type Report struct {
-	text  []byte
-	root  *hujson.Value
-	names map[*hujson.Object]map[string]*hujson.Value // of objects in which errors were looked for
-	was   map[string]string
-	errs  []noted
-	told  map[string]bool // keys that errs are about
-	wrong map[string]bool // keys of values that are wrong, and of what they are in
-	more  bool            // there are errors beyond MaxErrors
+	text    []byte
+	root    *node
+	names   map[*node]map[string]*node // values by name, of objects with errors
+	renamed map[string]string
+	errs    []noted
+	told    map[string]bool // keys of errs
+	wrong   map[string]bool // keys of wrong values, and of the values around them
+	more    bool            // there are more than MaxErrors
 }
 
-// noted is an error, and its offset in the text, -1 for none.
+// noted is an error with its offset in the text, -1 without a text.
 type noted struct {
-	Error
+	*setting.Error
 	at int
 }
 
-// MaxErrors is how many errors a Report tells, one by one.
+// MaxErrors is the number of errors that a Report holds.
 const MaxErrors = 1000
 
-// Full reports whether there are more errors than it tells. Who looks for others may stop then, as
-// Read does.
+// Full reports whether there are more errors than the Report holds. There is no point in looking for others.
 func (r *Report) Full() bool { return r.more }
 
-// Fail notes what is wrong with the value at a key. The first thing counts: others follow from
-// it.
-func (r *Report) Fail(key, format string, args ...any) { r.fail(key, nil, format, args...) }
+// Want adds an error: the value at a key is not allowed. The format describes the values that are. Only the first
+// error at a key counts, here and in Fail.
+func (r *Report) Want(key string, value any, format string, args ...any) {
+	r.fail(nil, &setting.Error{Path: key, Value: value, Allowed: fmt.Sprintf(format, args...)})
+}
 
-// fail is Fail of a value, nil for one that is found by its key.
-func (r *Report) fail(key string, v *hujson.Value, format string, args ...any) {
-	r.note(key, v, format, args...)
+// Fail adds an error for another reason. A value of nil is not shown.
+func (r *Report) Fail(key string, value any, format string, args ...any) {
+	r.fail(nil, &setting.Error{Path: key, Value: value, Text: fmt.Sprintf(format, args...)})
+}
+
+// fail adds an error about a value, nil to find it by its key.
+func (r *Report) fail(n *node, e *setting.Error) {
+	r.note(n, e)
 	if r.wrong == nil {
 		r.wrong = map[string]bool{}
 	}
-	for k := key; !r.wrong[k]; k = above(k) {
-		r.wrong[k] = true
+	for key := e.Path; !r.wrong[key]; key = parent(key) {
+		r.wrong[key] = true
 	}
 }
 
-// Failed reports whether Fail had to do with a key, or with one in it.
+// Failed reports whether the value at a key, or one inside it, is wrong.
 func (r *Report) Failed(key string) bool { return r.wrong[key] }
 
 // Told reports whether there is an error at a key.
 func (r *Report) Told(key string) bool { return r.told[key] }
 
-// note notes an error of a value, nil for that at a key, or at the nearest one above that is in the file.
-func (r *Report) note(key string, v *hujson.Value, format string, args ...any) {
+// note adds an error without marking its value as wrong. For a value of nil it finds the value at the key, or the
+// nearest one around it.
+func (r *Report) note(n *node, e *setting.Error) {
 	switch {
-	case r.told[key]:
+	case r.told[e.Path]:
 		return
 	case len(r.errs) >= MaxErrors:
 		r.more = true
@@ -103,131 +76,107 @@ func (r *Report) note(key string, v *hujson.Value, format string, args ...any) {
 	case r.told == nil:
 		r.told = map[string]bool{}
 	}
-	r.told[key] = true
-	e := noted{Error{Key: key, Text: oneLine(fmt.Sprintf(format, args...))}, -1}
-	if v == nil {
-		v = r.find(key)
+	r.told[e.Path] = true
+	if n == nil {
+		n = r.find(e.Path)
 	}
-	if v != nil {
-		e.at = v.StartOffset
+	at := -1
+	if n != nil {
+		at = n.at
 	}
-	r.errs = append(r.errs, e)
+	r.errs = append(r.errs, noted{e, at})
 }
 
-// find returns the value at a key, or at the nearest one above that is in the file; nil without a file.
-func (r *Report) find(key string) *hujson.Value {
-	v := r.root
-	for v != nil && key != "" {
-		var in *hujson.Value
+// find returns the value at a key, or the nearest one around it; nil without a file.
+func (r *Report) find(key string) *node {
+	n := r.root
+	for n != nil && key != "" {
+		var in *node
 		name, index, rest := cut(key)
-		switch x := v.Value.(type) {
-		case *hujson.Object:
-			in = r.namesOf(x)[name]
-		case *hujson.Array:
-			if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(x.Elements) {
-				in = &x.Elements[i]
-			}
+		if r.text[n.at] == '{' {
+			in = r.namesOf(n)[name]
+		} else if i, err := strconv.Atoi(index); err == nil && i >= 0 && i < len(n.list) {
+			in = &n.list[i]
 		}
 		if in == nil {
 			break
 		}
-		v, key = in, rest
+		n, key = in, rest
 	}
-	return v
+	return n
 }
 
-// namesOf returns what is in an object, of two with one name the first.
-func (r *Report) namesOf(o *hujson.Object) map[string]*hujson.Value {
-	m, ok := r.names[o]
+// namesOf returns the values of an object by name, the first of two.
+func (r *Report) namesOf(n *node) map[string]*node {
+	m, ok := r.names[n]
 	if !ok {
-		m = make(map[string]*hujson.Value, len(o.Members))
-		for i := range o.Members {
-			if name := r.literal(&o.Members[i].Name).String(); m[name] == nil {
-				m[name] = &o.Members[i].Value
+		m = make(map[string]*node, len(n.list)/2)
+		for i := 0; i < len(n.list); i += 2 {
+			if name := r.string(&n.list[i]); m[name] == nil {
+				m[name] = &n.list[i+1]
 			}
 		}
 		if r.names == nil {
-			r.names = map[*hujson.Object]map[string]*hujson.Value{}
+			r.names = map[*node]map[string]*node{}
 		}
-		r.names[o] = m
+		r.names[n] = m
 	}
 	return m
 }
 
-// maxText is far longer than what is to be said of a value.
-const maxText = 4096
-
-// oneLine returns a text of any length as one that fits on a line.
-func oneLine(text string) string {
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "..."
-	}
-	return strings.ReplaceAll(text, "\n", "; ")
-}
-
-// position returns the line and column of an offset, both from 1.
-func position(text []byte, at int) (line, column int) {
-	before := text[:min(at, len(text))]
-	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
-}
-
-// Err returns [Errors] in the order of the text, or nil.
+// Err returns [setting.Errors] in the order of the file, or nil.
 func (r *Report) Err() error {
 	if len(r.errs) == 0 {
 		return nil
 	}
 	slices.SortStableFunc(r.errs, func(a, b noted) int { return a.at - b.at })
-	list := make(Errors, len(r.errs), len(r.errs)+1)
-	line, column, last := 1, 1, 0
-	for i := range r.errs {
-		e := r.errs[i].Error
-		if at := r.errs[i].at; at >= 0 {
-			lines, col := position(r.text[last:], at-last)
-			if line += lines - 1; lines > 1 {
-				column = 1
+	list := make(setting.Errors, len(r.errs), len(r.errs)+1)
+	line, from, last := 1, 0, 0 // the line of the offset last, and where it begins
+	for i, e := range r.errs {
+		if list[i] = e.Error; e.at >= 0 {
+			line += bytes.Count(r.text[last:e.at], []byte("\n"))
+			if n := bytes.LastIndexByte(r.text[last:e.at], '\n'); n >= 0 {
+				from = last + n + 1
 			}
-			column, last = column+col-1, at
-			e.Line, e.Column = line, column
+			last = e.at
+			e.Line, e.Column = line, e.at-from+1
 		}
-		list[i] = &e
 	}
 	if r.more {
-		list = append(list, &Error{Text: "and more"})
+		list = append(list, &setting.Error{Text: "and more"})
 	}
 	return list
 }
 
-// Ask notes what the Check of a part says, which is of the type of at and at a key. What is wrong
-// with the part as a whole is not noted where a value in it is: it follows from that. Errors of this
-// package are those of a part that is a configuration of its own.
+// Ask adds the errors that a Check returns for the settings at a key; at is of the type of the settings. An error
+// about the settings as a whole is left out if a value in them is wrong.
 func (r *Report) Ask(key string, at any, check func() error) {
-	err := check()
-	var errs setting.Errors
-	switch {
-	case err == nil || r.within(key, err):
-	case errors.As(err, &errs):
-	case !r.wrong[key]:
-		text := err.Error()
-		if _, after, ok := strings.Cut(text, ": "); ok { // the package
-			text = after
-		}
-		r.Fail(key, "%s", text)
-	}
-	for _, e := range errs {
-		if e.Field != "" || !r.wrong[key] {
-			r.Fail(Join(key, Key(reflect.TypeOf(at), e.Field)), "%s", e.Text)
-		}
-	}
+	r.ask(nil, key, reflect.TypeOf(at), check())
 }
 
-// within notes the errors of a configuration that is at a key, if err is such.
-func (r *Report) within(key string, err error) bool {
-	var errs Errors
-	if !errors.As(err, &errs) {
-		return false
+// ask adds errors about a value, nil to find it by its key. Paths in Go are those of a type.
+func (r *Report) ask(n *node, key string, t reflect.Type, err error) {
+	var list setting.Errors
+	var one *setting.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &list):
+		for _, e := range list {
+			x := *e
+			if x.Config != "" {
+				x.Config, x.Path = "", Key(t, x.Path)
+				if e.Path == "" && r.wrong[key] {
+					continue
+				}
+			}
+			x.Path = Join(key, x.Path)
+			r.fail(nil, &x)
+		}
+	case errors.As(err, &one):
+		x := *one
+		x.Path = key
+		r.fail(n, &x)
+	case !r.wrong[key]:
+		r.fail(n, &setting.Error{Path: key, Text: err.Error()})
 	}
-	for _, e := range errs {
-		r.Fail(Join(key, e.Key), "%s", e.Text)
-	}
-	return true
 }

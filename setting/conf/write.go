@@ -6,19 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Write returns a struct, or what x points to, in JSON: what [Read] reads. What is nil is left out,
-// with omitempty or without. What no file can say is an error: a negative duration in a field without the
-// tag zero:"never", a nil pointer in a list, and types that Read does not read.
+// Write returns a struct, or the one that x points to, in the JSON that [Read] reads. It leaves out nil, with or without
+// omitempty. Values that a file cannot have are errors: a negative duration in a field without the tag zero:"never",
+// a nil pointer in a list or map, and types that Read does not support.
 func Write(x any) ([]byte, error) {
 	v := reflect.Indirect(reflect.ValueOf(x))
 	if v.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("conf: Write: %T; wanted is a struct, or a pointer to one", x)
+		return nil, fmt.Errorf("conf: Write: %T: must be a struct or a pointer to one", x)
 	}
 	var b bytes.Buffer
 	if err := object(&b, addressable(v)); err != nil {
@@ -27,7 +27,7 @@ func Write(x any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// addressable returns a value that has the methods of its pointer, too.
+// addressable returns a value with the methods of its pointer.
 func addressable(v reflect.Value) reflect.Value {
 	if v.CanAddr() {
 		return v
@@ -37,11 +37,11 @@ func addressable(v reflect.Value) reflect.Value {
 	return x
 }
 
-// encode writes a value as Report.fill reads it.
+// encode writes a value. If never is set, a negative duration is 0s.
 func encode(b *bytes.Buffer, v reflect.Value, never bool) error {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			return errors.New("nil; no file has it in a list, or in an object of names")
+			return errors.New("nil in a list or map; a file cannot have it")
 		}
 		return encode(b, v.Elem(), never)
 	}
@@ -51,124 +51,99 @@ func encode(b *bytes.Buffer, v reflect.Value, never bool) error {
 		d := *x
 		switch {
 		case never && d == 0:
-			return errors.New("0s, which in a file is never")
+			return errors.New("0s; in a file it means never")
 		case never:
 			d = max(d, 0)
 		case d < 0:
-			return fmt.Errorf("%v; no file has a negative duration here", d)
+			return fmt.Errorf("%v: must not be negative", d)
 		}
-		b.WriteString(`"` + d.String() + `"`)
-		return nil
+		return literal(b, d.String())
 	case json.Marshaler, encoding.TextMarshaler:
 		return literal(b, x)
 	}
-	switch v.Kind() {
-	case reflect.Struct:
+	switch kind := v.Kind(); {
+	case kind == reflect.Struct:
 		return object(b, v)
-	case reflect.Slice, reflect.Array:
-		return each(b, v.Len(), "[]", func(i int) error { return encode(b, v.Index(i), never) })
-	case reflect.Map:
-		return members(b, v, never)
-	}
-	if !readable(v) {
-		return fmt.Errorf("a value of type %v, which no file has", v.Type())
+	case kind == reflect.Slice:
+		b.WriteByte('[')
+		for i := range v.Len() {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := encode(b, v.Index(i), never); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+		return nil
+	case kind == reflect.Map && v.Type().Key().Kind() == reflect.String:
+		names := map[string]reflect.Value{}
+		for k, x := range v.Seq2() {
+			names[k.String()] = x
+		}
+		sep := "{"
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			if err := write(b, &sep, name, names[name], never); err != nil {
+				return err
+			}
+		}
+		return closing(b, sep)
+	case !readable(v):
+		return fmt.Errorf("a file cannot set a %v", v.Type())
 	}
 	return literal(b, v.Interface())
 }
 
-// readable reports whether a file can have a value as a string, a number, or true or false.
+// readable reports whether a file can have a value as a string, an integer, or true or false.
 func readable(v reflect.Value) bool {
-	return v.CanInt() || v.CanUint() || v.CanFloat() || v.Kind() == reflect.String || v.Kind() == reflect.Bool
+	return v.CanInt() || v.CanUint() || v.Kind() == reflect.String || v.Kind() == reflect.Bool
 }
 
-// literal writes what encoding/json knows to write.
+// literal writes a value as encoding/json does.
 func literal(b *bytes.Buffer, x any) error {
-	text, err := json.Marshal(x)
-	b.Write(text)
+	e := json.NewEncoder(b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(x)
+	if err == nil {
+		b.Truncate(b.Len() - 1) // the newline
+	}
 	return err
-}
-
-// members writes a map, in the order of its names.
-func members(b *bytes.Buffer, v reflect.Value, never bool) error {
-	type entry struct {
-		name  string
-		value reflect.Value
-	}
-	var list []entry
-	for k, x := range v.Seq2() {
-		name, err := nameOf(k)
-		if err != nil {
-			return err
-		}
-		list = append(list, entry{name, x})
-	}
-	slices.SortFunc(list, func(a, b entry) int { return strings.Compare(a.name, b.name) })
-	return each(b, len(list), "{}", func(i int) error {
-		name(b, list[i].name)
-		if err := encode(b, list[i].value, never); err != nil {
-			return fmt.Errorf("%s: %w", list[i].name, err)
-		}
-		return nil
-	})
-}
-
-// nameOf returns what a key of a map is called: in words of its own, or as the string that it is.
-func nameOf(k reflect.Value) (string, error) {
-	if x, ok := addressable(k).Addr().Interface().(encoding.TextMarshaler); ok {
-		text, err := x.MarshalText()
-		return string(text), err
-	}
-	if k.Kind() != reflect.String {
-		return "", fmt.Errorf("a map of %v, which no file has", k.Type())
-	}
-	return k.String(), nil
 }
 
 // object writes a struct.
 func object(b *bytes.Buffer, v reflect.Value) error {
-	var list []field
-	for _, f := range shapeOf(v.Type()).fields {
-		x, ok := f.of(v, false)
-		if ok && !absent(x) && !(x.IsZero() && (f.omit || f.never)) {
-			list = append(list, f)
+	sep := "{"
+	for _, f := range Fields(v.Type()) {
+		x := v.FieldByIndex(f.Index)
+		if x.IsZero() && (f.omit() || f.never() || slices.Contains(nils, x.Kind())) {
+			continue
 		}
-	}
-	return each(b, len(list), "{}", func(i int) error {
-		name(b, list[i].key)
-		x, _ := list[i].of(v, false)
-		if err := encode(b, x, list[i].never); err != nil {
-			return fmt.Errorf("%s: %w", list[i].key, err)
-		}
-		return nil
-	})
-}
-
-// absent reports whether a value is nil.
-func absent(v reflect.Value) bool {
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan:
-		return v.IsNil()
-	}
-	return false
-}
-
-// each writes n items in brackets.
-func each(b *bytes.Buffer, n int, brackets string, item func(i int) error) error {
-	b.WriteByte(brackets[0])
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if err := item(i); err != nil {
+		if err := write(b, &sep, f.Key, x, f.never()); err != nil {
 			return err
 		}
 	}
-	b.WriteByte(brackets[1])
+	return closing(b, sep)
+}
+
+// nils are the kinds of values that can be nil.
+var nils = []reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan}
+
+// write writes a name and a value behind a brace or comma.
+func write(b *bytes.Buffer, sep *string, name string, v reflect.Value, never bool) error {
+	b.WriteString(*sep)
+	*sep = ","
+	literal(b, name)
+	b.WriteByte(':')
+	if err := encode(b, v, never); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	return nil
 }
 
-// name writes a key.
-func name(b *bytes.Buffer, s string) {
-	text, _ := json.Marshal(s) // of a string: cannot fail
-	b.Write(append(text, ':'))
+// closing ends an object.
+func closing(b *bytes.Buffer, sep string) error {
+	if sep == "{" {
+		b.WriteByte('{')
+	}
+	return b.WriteByte('}')
 }

@@ -84,12 +84,12 @@ func (c *Config) withDefaults(local netip.Addr) (Config, error) {
 		d = *c
 	}
 	w := setting.Of("afpacket: Config")
-	bad := func(field, format string, args ...any) error {
-		w.Wrong(field, format, args...)
+	bad := func(field string, value any, format string, args ...any) error {
+		w.Wrong(field, value, format, args...)
 		return w.Err()
 	}
 	if d.Device == "" {
-		w.Wrong("Device", "the name of an interface is needed")
+		w.Wrong("Device", nil, "the name of an interface is required")
 	}
 	same := underlay.UDPConfig{
 		SrcPorts: d.SrcPorts, Device: d.Device, DefaultTTL: d.DefaultTTL, Checksum: d.Checksum, RecvBuffer: d.RecvBuffer,
@@ -101,24 +101,24 @@ func (c *Config) withDefaults(local netip.Addr) (Config, error) {
 	d.RecvBuffer, d.SendBuffer = cmp.Or(d.RecvBuffer, datagrams.DefaultBuffer), cmp.Or(d.SendBuffer, datagrams.DefaultBuffer)
 	d.Gateway = d.Gateway.Unmap().WithZone("")
 	if d.MAC.IsGroup() {
-		bad("MAC", "%v is that of a group", d.MAC)
+		w.Want("MAC", d.MAC, "the MAC of one host")
 	}
 	switch p := d.Prefix; {
 	case p != (netip.Prefix{}) && !p.IsValid():
-		return d, bad("Prefix", "%v is no prefix", p)
+		return d, bad("Prefix", p, "not a prefix")
 	case !local.IsValid():
 	case p.IsValid() && p.Addr().Is4() != local.Is4():
-		return d, bad("Prefix", "%v is of another address family than %v", p, local)
+		return d, bad("Prefix", p, "is of another address family than %v", local)
 	case d.Gateway.IsValid() && d.Gateway.Is4() != local.Is4():
-		return d, bad("Gateway", "%v is of another address family than %v", d.Gateway, local)
+		return d, bad("Gateway", d.Gateway, "is of another address family than %v", local)
 	case hostaddr.In(p, local) != nil:
-		return d, bad("Prefix", "%v: %v %v", p, local, hostaddr.In(p, local))
+		return d, bad("Prefix", p, "%v %v", local, hostaddr.In(p, local))
 	case d.Gateway == local:
-		return d, bad("Gateway", "%v is the local address", d.Gateway)
+		return d, bad("Gateway", d.Gateway, "is the local address")
 	case d.Gateway.IsValid() && hostaddr.In(p, d.Gateway) != nil:
-		return d, bad("Gateway", "%v %v", d.Gateway, hostaddr.In(p, d.Gateway))
+		return d, bad("Gateway", d.Gateway, "%v", hostaddr.In(p, d.Gateway))
 	case p.IsValid() && d.Gateway.IsValid() && !onLink(p, d.Gateway):
-		return d, bad("Gateway", "%v is not in %v", d.Gateway, p)
+		return d, bad("Gateway", d.Gateway, "is not in %v", p)
 	}
 	return d, w.Err()
 }

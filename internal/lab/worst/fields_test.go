@@ -46,8 +46,8 @@ examples/node.gate.shut
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
 internal/gso.Joiner.parts internal/icmperr.TooBig.count
-setting/conf.Report.errs setting/conf.Report.names setting/conf.Report.told setting/conf.Report.was setting/conf.Report.wrong
-setting/conf.field.index setting/conf.shape.fields setting/conf.shape.known
+setting/conf.Report.errs setting/conf.Report.names setting/conf.Report.told setting/conf.Report.renamed setting/conf.Report.wrong
+setting/conf.node.list setting/conf.shape.fields setting/conf.shape.byKey
 policy.Guard.drops policy.Policy.waits policy.counts.events policy.counts.rules internal/perworker.Set.list
 policy.ruleset.limits
 port.Buffered.done port.Buffered.drops port.Packet.drops port.deviceWriter.out port.transmitter.parts
