@@ -30,7 +30,7 @@ func load(file string) (*node.Config, error) {
 		return nil, fmt.Errorf("-config: %w", err)
 	}
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, fileError{file + ": is empty; allowed is {} for a node that does nothing"}
+		return nil, fileError{file + ": empty file; use {} for a node that does nothing"}
 	}
 	cfg, err := node.Parse(text)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("%d %q\n%s\nwant\n%s", code, out, errs, want)
 	}
 	for _, text := range []string{"", " \n"} {
-		if code, _, errs := check(text); code != 2 || errs != file+": is empty: must be {} for a node that does nothing\n" {
+		if code, _, errs := check(text); code != 2 || errs != file+": empty file; use {} for a node that does nothing\n" {
 			t.Errorf("%d %q", code, errs)
 		}
 	}

@@ -130,7 +130,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 	stop = p.ga.Pinging("192.168.7.2")
 	for _, c := range []struct{ text, want string }{
 		{strings.Replace(good, `"vni": 100`, `"vni": 100, "colour": "red"`, 1), p.a.file + ":4:29: segments[0].colour: unknown key"},
-		{good[:len(good)-2], "the file ends in the middle"},
+		{good[:len(good)-2], "unexpected end of the file"},
 		{strings.Replace(more, `"ports": [`, `"ports": [{"name": "nope0", "type": "packet"}, `, 1), `node: port "nope0": `},
 		{strings.Replace(strings.Replace(good, `"vni": 100`, `"vni": 101`, 1), `"ports": [`, `"ports": [{"name": "nope0", "type": "packet"}, `, 1), `node: port "nope0": `},
 		{strings.Replace(good, `"tunnels": [`, `"tunnels": [{"name": "x", "local": "10.0.0.77"}, `, 1), `must be an address of this host`},
