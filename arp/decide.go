@@ -9,7 +9,7 @@ import (
 )
 
 // decide says what becomes of a message, and why. The order of its steps is fixed.
-func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Branch, frame.Verdict) {
+func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Outcome, frame.Verdict) {
 	g := r.gateway.Load()
 	if m.Spoofed() {
 		return r.passed(f, m, Spoofed)
@@ -47,7 +47,7 @@ func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Branch, fra
 }
 
 // passed is what becomes of a message that is not to be answered.
-func (r *Responder) passed(f *frame.Frame, m *message, b Branch) (Branch, frame.Verdict) {
+func (r *Responder) passed(f *frame.Frame, m *message, b Outcome) (Outcome, frame.Verdict) {
 	switch {
 	case r.mode == Access && !f.Tunnel:
 		if b == Spoofed || b == NotQuestion && m.Dst != r.cfg.AccessMAC {
@@ -61,7 +61,7 @@ func (r *Responder) passed(f *frame.Frame, m *message, b Branch) (Branch, frame.
 }
 
 // answer answers a question from a local port, if it may.
-func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) (Branch, frame.Verdict) {
+func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) (Outcome, frame.Verdict) {
 	e, known := r.table.Lookup(m.Target)
 	if !known {
 		if r.missing != nil && r.missing.Take(m.Target, f.From.Port(), f.From.Peer(), uint32(at.Tick)) {
@@ -88,7 +88,7 @@ func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) 
 }
 
 // ask passes a question on whose answer is not known: in mode Proxy in our own name.
-func (r *Responder) ask(f *frame.Frame, m *message, g *Gateway, b Branch) (Branch, frame.Verdict) {
+func (r *Responder) ask(f *frame.Frame, m *message, g *Gateway, b Outcome) (Outcome, frame.Verdict) {
 	switch {
 	case !m.Dst.IsGroup(): // Proxy: one of our own MACs; it will ask everybody next
 		return b, frame.Consume
@@ -124,7 +124,7 @@ func (g *Gateway) foreign(ip netip.Addr) (foreign bool) {
 
 // ours reports whether a MAC is our own, or the gateway's.
 func (r *Responder) ours(mac frame.MAC, g *Gateway) bool {
-	return !mac.IsZero() && (mac == r.cfg.MAC || g != nil && (mac == g.MAC || mac == g.Own))
+	return !mac.IsZero() && (mac == r.cfg.MAC || g != nil && (mac == g.MAC || mac == g.VTEPMAC))
 }
 
 // whose returns the entry of whom an answer is for, and where that is.

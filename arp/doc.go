@@ -27,7 +27,7 @@
 //     framed. With [OnlyIP] in the slot Ingress nothing but IP passes such a port.
 //
 // The mode is the segment's; [Responder.With] makes the stage of an attachment that has
-// another one. What became of each message is counted under a [Branch].
+// another one. What became of each message is counted under an [Outcome].
 //
 // # Who waits for whom
 //

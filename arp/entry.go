@@ -74,22 +74,22 @@ func (e Entry) Age(now frame.Tick) frame.Tick {
 	return now - e.Seen
 }
 
-// An Outcome is what [Table.Learn] did.
-type Outcome uint8
+// A LearnOutcome is what [Table.Learn] did.
+type LearnOutcome uint8
 
 // Outcomes.
 const (
-	Known   Outcome = iota // as it was
-	New                    // added
-	Moved                  // to another MAC
-	Refused                // a static or control entry, or a frozen one, says otherwise; or it is foreign, and nobody asked
-	Full                   // no room, in all or at its Dest: what was known stays
-	Busy                   // another goroutine was changing the table: not learned this time
-	Invalid                // no address of a host, or no MAC of one
-	numOutcomes
+	Known   LearnOutcome = iota // as it was
+	New                         // added
+	Moved                       // to another MAC
+	Refused                     // a static or control entry, or a frozen one, says otherwise; or it is foreign, and nobody asked
+	Full                        // no room, in all or at its Dest: what was known stays
+	Busy                        // another goroutine was changing the table: not learned this time
+	Invalid                     // no address of a host, or no MAC of one
+	numLearnOutcomes
 )
 
 // String returns the outcome's name.
-func (o Outcome) String() string {
+func (o LearnOutcome) String() string {
 	return name([]string{"known", "new", "moved", "refused", "full", "busy", "invalid"}, int(o))
 }

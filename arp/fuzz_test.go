@@ -32,22 +32,22 @@ func FuzzProcess(f *testing.F) {
 		if tunnel {
 			from = peer3
 		}
-		v, branch, g := l.give(from, b)
+		v, outcome, g := l.give(from, b)
 		out := g.Bytes()
 		switch {
 		case v == frame.Reply:
 			s := hear(t, out)
-			if s.kind != isAt || s.src != s.senderMAC || branch > AnsweredGateway {
-				t.Errorf("%v: %+v", branch, s)
+			if s.kind != isAt || s.src != s.senderMAC || outcome > AnsweredGateway {
+				t.Errorf("%v: %+v", outcome, s)
 			}
-		case branch == Relayed:
+		case outcome == Relayed:
 			if len(out) != len(b) || mode != Proxy {
 				t.Errorf("asked on: % x", out)
 			}
 		case !bytes.Equal(out, b):
-			t.Errorf("%v, %v: changed", v, branch)
+			t.Errorf("%v, %v: changed", v, outcome)
 		}
-		if branch == NumBranches && v != frame.Continue {
+		if outcome == NumOutcomes && v != frame.Continue {
 			t.Errorf("%v, and not counted", v)
 		}
 		for e := range l.table.All() {

@@ -27,7 +27,7 @@ type Claim struct {
 // that comes from another Dest, or was set. What was known of it stays as it is. A table that
 // is full makes room for a Dest that has less than others, and for answers to open questions,
 // by forgetting who was heard least recently at the Dest that has the most.
-func (t *Table) Learn(c *Claim, now frame.Tick) Outcome {
+func (t *Table) Learn(c *Claim, now frame.Tick) LearnOutcome {
 	o := t.hear(c, now)
 	if o != Known {
 		t.outcomes[o].Add(1)
@@ -35,7 +35,7 @@ func (t *Table) Learn(c *Claim, now frame.Tick) Outcome {
 	return o
 }
 
-func (t *Table) hear(c *Claim, now frame.Tick) Outcome {
+func (t *Table) hear(c *Claim, now frame.Tick) LearnOutcome {
 	o, sure := t.unchanged(c, now)
 	if sure && o == Known {
 		return Known
@@ -51,7 +51,7 @@ func (t *Table) hear(c *Claim, now frame.Tick) Outcome {
 }
 
 // write notes what unchanged was not sure of.
-func (t *Table) write(c *Claim, now frame.Tick, asked bool) Outcome {
+func (t *Table) write(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 	if !t.mu.TryLock() {
 		if asked = asked || t.asked(c.IP); !asked {
 			return Busy
@@ -70,7 +70,7 @@ func (t *Table) write(c *Claim, now frame.Tick, asked bool) Outcome {
 
 // unchanged looks, under the read lock, whether there is anything to write, unless c is an
 // answer to an open question.
-func (t *Table) unchanged(c *Claim, now frame.Tick) (o Outcome, sure bool) {
+func (t *Table) unchanged(c *Claim, now frame.Tick) (o LearnOutcome, sure bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	i, ok := t.index[c.IP]
@@ -114,7 +114,7 @@ func (t *Table) refuses(e *Entry, c *Claim, now frame.Tick) bool {
 
 // learn writes what is new. t.mu is held. The events are to be told of without it; those
 // of kind EventOverflow stand for none.
-func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o Outcome, events [3]frame.Event) {
+func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o LearnOutcome, events [3]frame.Event) {
 	i, ok := t.index[c.IP]
 	var e *row
 	switch {

@@ -269,16 +269,16 @@ func at(from frame.Dest, b []byte) frame.Frame {
 }
 
 // give hands a frame to the stage and says what became of it.
-func (l *lab) give(from frame.Dest, b []byte) (frame.Verdict, Branch, frame.Frame) {
+func (l *lab) give(from frame.Dest, b []byte) (frame.Verdict, Outcome, frame.Frame) {
 	l.t.Helper()
 	was := l.r.Stats()
 	f := at(from, b)
 	v := l.r.Process(&f, frame.At{Tick: l.now})
 	is := l.r.Stats()
-	found := NumBranches
-	for b := range NumBranches {
+	found := NumOutcomes
+	for b := range NumOutcomes {
 		switch n := is.ARP[b] + is.ND[b] - was.ARP[b] - was.ND[b]; {
-		case n == 1 && found == NumBranches:
+		case n == 1 && found == NumOutcomes:
 			found = b
 		case n != 0:
 			l.t.Fatalf("%v counted %d times", b, n)
@@ -288,7 +288,7 @@ func (l *lab) give(from frame.Dest, b []byte) (frame.Verdict, Branch, frame.Fram
 }
 
 // say is give for a message.
-func (l *lab) say(from frame.Dest, s said) (frame.Verdict, Branch, frame.Frame) {
+func (l *lab) say(from frame.Dest, s said) (frame.Verdict, Outcome, frame.Frame) {
 	l.t.Helper()
 	return l.give(from, s.bytes(l.t))
 }

@@ -17,12 +17,12 @@ type message struct {
 // gratuitous reports whether m announces its sender.
 func (m *message) gratuitous() bool { return m.Sender == m.Target }
 
-// parse reads f into m; what it finds wrong is the branch, else ok is true. A frame that
-// is neither ARP nor ND has no branch.
-func (m *message) parse(f *frame.Frame) (b Branch, ok bool) {
+// parse reads f into m; what it finds wrong is the outcome, else ok is true. A frame that
+// is neither ARP nor ND has no outcome.
+func (m *message) parse(f *frame.Frame) (b Outcome, ok bool) {
 	switch m.Parse(f.Bytes(), f.GSO.Flags&frame.NeedsCsum != 0) {
 	case neighbour.None:
-		return NumBranches, false
+		return NumOutcomes, false
 	case neighbour.Malformed:
 		return Malformed, false
 	}

@@ -22,7 +22,7 @@ import "github.com/vxswitch/vxswitch/frame"
 // has host 3 at B's own MAC: that is where the packets go that the gateways route.
 
 // relay asks on, in the name of one of our own MACs.
-func (r *Responder) relay(f *frame.Frame, m *message, mac frame.MAC, v frame.Verdict) (Branch, frame.Verdict) {
+func (r *Responder) relay(f *frame.Frame, m *message, mac frame.MAC, v frame.Verdict) (Outcome, frame.Verdict) {
 	if !setSender(f, m, mac) {
 		return NoRoom, frame.Consume // RFC 4861, section 4.3: it has to have the option
 	}
@@ -32,7 +32,7 @@ func (r *Responder) relay(f *frame.Frame, m *message, mac frame.MAC, v frame.Ver
 // relayBack passes an answer that came to one of our own MACs to whom it is for: through a
 // tunnel in the name of the VTEP's own MAC, to a local host in that of the gateway. An
 // answer to what Refresh asked ends here.
-func (r *Responder) relayBack(f *frame.Frame, m *message, g *Gateway) (Branch, frame.Verdict) {
+func (r *Responder) relayBack(f *frame.Frame, m *message, g *Gateway) (Outcome, frame.Verdict) {
 	if r.mode != Proxy || g == nil {
 		return NotQuestion, frame.Consume
 	}

@@ -21,12 +21,12 @@ func (l *lab) learn(from frame.Dest, b []byte) { l.fdb[frame.MAC(b[6:])] = from 
 func TestProxyWalk(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		a, b := site(t, v6, ownMAC), site(t, v6, otherMAC)
-		pass := func(l *lab, from frame.Dest, in []byte, verdict frame.Verdict, branch Branch) []byte {
+		pass := func(l *lab, from frame.Dest, in []byte, verdict frame.Verdict, outcome Outcome) []byte {
 			t.Helper()
 			l.learn(from, in)
 			v, br, f := l.give(from, in)
-			if v != verdict || br != branch {
-				t.Fatalf("IPv6 %v: %v, %v; want %v, %v", v6, v, br, verdict, branch)
+			if v != verdict || br != outcome {
+				t.Fatalf("IPv6 %v: %v, %v; want %v, %v", v6, v, br, verdict, outcome)
 			}
 			return f.Bytes()
 		}

@@ -79,7 +79,7 @@ type Gateway struct {
 	Prefixes []netip.Prefix
 
 	MAC     frame.MAC
-	Own     frame.MAC // another one that it speaks with, the VTEP's; zero for none
+	VTEPMAC frame.MAC // another one that it speaks with, the VTEP's; zero for none
 	Anycast bool      // other VTEPs have it too: it does not answer through tunnels
 }
 
@@ -96,7 +96,7 @@ type shared struct {
 	gateway   atomic.Pointer[Gateway]
 	missing   *pending.Set[netip.Addr]
 	housekept atomic.Uint64 // the tick after the last Housekeep
-	counts    [2][NumBranches]atomic.Uint64
+	counts    [2][NumOutcomes]atomic.Uint64
 	asked     atomic.Uint64
 }
 
@@ -200,7 +200,7 @@ type Stats struct {
 // Stats returns a snapshot, of all stages that share the table.
 func (r *Responder) Stats() Stats {
 	st := Stats{Asked: r.asked.Load(), Table: r.table.Stats()}
-	for b := range NumBranches {
+	for b := range NumOutcomes {
 		st.ARP[b], st.ND[b] = r.counts[0][b].Load(), r.counts[1][b].Load()
 	}
 	return st
@@ -218,7 +218,7 @@ func (r *Responder) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	v := frame.Continue
 	if ok {
 		b, v = r.decide(f, &m, at)
-	} else if b == NumBranches {
+	} else if b == NumOutcomes {
 		return frame.Continue
 	} else if r.mode == Access && !f.Tunnel {
 		v = frame.Drop(frame.NotGateway)

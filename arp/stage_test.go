@@ -129,7 +129,7 @@ func TestMiss(t *testing.T) {
 func TestGatewayAsked(t *testing.T) {
 	l := newLab(t, nil, Config{Mode: Suppress})
 	g := gw(false, true)
-	g.Own = ownMAC
+	g.VTEPMAC = ownMAC
 	must(t, l.r.SetGateway(g))
 	for n, to := range []frame.MAC{ownMAC, gatewayMAC} {
 		re := answer(false, byte(n+1), 0)
@@ -216,9 +216,9 @@ func TestOthers(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	seen := map[string]bool{"invalid": true, "": true}
-	for b := range NumBranches {
+	for b := range NumOutcomes {
 		if seen[b.String()] {
-			t.Errorf("branch %d: %q", b, b)
+			t.Errorf("outcome %d: %q", b, b)
 		}
 		seen[b.String()] = true
 	}
@@ -227,7 +227,7 @@ func TestNames(t *testing.T) {
 	if b, err := json.Marshal(c); err != nil || string(b) != `{"answered":2,"spoofed":3}` {
 		t.Errorf("%s, %v", b, err)
 	}
-	if Mode(9).String() != "invalid" || Origin(9).String() != "invalid" || State(9).String() != "invalid" || Outcome(9).String() != "invalid" {
+	if Mode(9).String() != "invalid" || Origin(9).String() != "invalid" || State(9).String() != "invalid" || LearnOutcome(9).String() != "invalid" {
 		t.Error("names of nothing")
 	}
 }

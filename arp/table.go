@@ -44,15 +44,15 @@ type Table struct {
 	cfg            TableConfig
 	ageing, window frame.Tick
 
-	watch atomic.Pointer[watch]
-	hops  hops // the rows as Resolve shows them; written under mu
+	watch    atomic.Pointer[watch]
+	adjacent adjacencies // the rows as Resolve shows them; written under mu
 
 	mu    sync.RWMutex
 	index map[netip.Addr]int32
 	rows  []row              // in no order
 	held  shares.List[int32] // the snooped ones, by where they were heard, in the order they were heard last
 
-	outcomes   [numOutcomes]atomic.Uint64
+	outcomes   [numLearnOutcomes]atomic.Uint64
 	duplicates atomic.Uint64
 	aged       atomic.Uint64
 }
@@ -63,7 +63,7 @@ const never = ^frame.Tick(0)
 // NewTable returns an empty table. A nil cfg means defaults.
 func NewTable(cfg *TableConfig) (*Table, error) {
 	t := &Table{index: map[netip.Addr]int32{}}
-	t.hops.init()
+	t.adjacent.init()
 	if cfg != nil {
 		t.cfg = *cfg
 	}
@@ -201,7 +201,7 @@ type TableStats struct {
 
 // Stats returns a snapshot.
 func (t *Table) Stats() TableStats {
-	n := func(o Outcome) uint64 { return t.outcomes[o].Load() }
+	n := func(o LearnOutcome) uint64 { return t.outcomes[o].Load() }
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return TableStats{
@@ -227,7 +227,7 @@ func (t *Table) remove(i int32) {
 		t.held.Remove(t.rows[i].at)
 	}
 	delete(t.index, t.rows[i].IP)
-	t.hops.delete(t.hops.key(t.rows[i].IP))
+	t.adjacent.delete(t.adjacent.key(t.rows[i].IP))
 	last := int32(len(t.rows)) - 1
 	if i != last {
 		t.rows[i] = t.rows[last]

@@ -82,7 +82,7 @@ func (g *goldenTable) hears(e *Entry, from frame.Dest, now frame.Tick) {
 	e.From, e.Seen, e.State = from, now, Reachable
 }
 
-func (g *goldenTable) learn(c Claim, now frame.Tick) Outcome {
+func (g *goldenTable) learn(c Claim, now frame.Tick) LearnOutcome {
 	e := g.rows[c.IP]
 	switch {
 	case !isHost(c.IP) || !c.MAC.IsHost():
@@ -194,7 +194,7 @@ func againstModel(t *testing.T, in []byte) {
 	must(t, err)
 	table.Watch(func(ip netip.Addr) bool { return g.asked[ip] }, func(netip.Addr) {})
 	g.cfg.PerDest = cmp.Or(g.cfg.PerDest, (g.cfg.Limit+1)/2)
-	now, told := frame.Tick(1), map[Outcome]uint64{}
+	now, told := frame.Tick(1), map[LearnOutcome]uint64{}
 	ipOf := func(b byte) netip.Addr { return addr(b&8 != 0, b&7) }
 	for steps := 0; len(in) > 0 && steps < 200; steps++ {
 		switch op := next(); op % 8 {

@@ -24,7 +24,7 @@ func kinds(es []frame.Event) (k []string) {
 	return k
 }
 
-func (l *lab) learns(c *Claim, want Outcome) {
+func (l *lab) learns(c *Claim, want LearnOutcome) {
 	l.t.Helper()
 	if o := l.table.Learn(c, l.now); o != want {
 		l.t.Errorf("%+v: %v, want %v", *c, o, want)

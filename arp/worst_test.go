@@ -74,7 +74,7 @@ func TestAnswerWaits(t *testing.T) {
 	if o := table.Learn(claim(ip4(3), mac(3), port1), 0); o != New {
 		t.Fatal(o)
 	}
-	told := make(chan Outcome)
+	told := make(chan LearnOutcome)
 	table.mu.Lock()
 	time.AfterFunc(time.Millisecond, table.mu.Unlock)
 	go func() { told <- table.write(claim(ip4(1), mac(1), port1), 0, false) }()

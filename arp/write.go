@@ -7,7 +7,7 @@ import (
 )
 
 // reply turns a question into its answer: the target is at mac.
-func (r *Responder) reply(f *frame.Frame, m *message, mac frame.MAC, flags Flags, b Branch) (Branch, frame.Verdict) {
+func (r *Responder) reply(f *frame.Frame, m *message, mac frame.MAC, flags Flags, b Outcome) (Outcome, frame.Verdict) {
 	if m.V6 {
 		// A question without an option of its own is shorter than the answer, which grows to the
 		// front, where a frame may have room.

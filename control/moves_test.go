@@ -153,7 +153,7 @@ func TestStatic(t *testing.T) {
 func TestNeighbours(t *testing.T) {
 	l := newLeaf(t, control.Config{})
 	table := l.arps[red]
-	heard := func(n, m byte, from frame.Dest) arp.Outcome {
+	heard := func(n, m byte, from frame.Dest) arp.LearnOutcome {
 		return table.Learn(&arp.Claim{IP: ip(n), MAC: mac(m), From: from}, 0)
 	}
 	want := func(n, m byte, o arp.Origin) {

@@ -59,7 +59,7 @@ type rig struct {
 	vtep    *vtep.VTEP
 	gateway *l3.Gateway
 	vrf     *l3.VRF
-	pool    *l3.Pool
+	pool    *l3.Blocks
 	toIP    *l3.Interface
 	policy  *policy.Policy
 	segs    [2]*segment
@@ -244,7 +244,7 @@ func (r *rig) makeSegment(i int) {
 	var large []vswitch.Stage
 	if c.gateway > 0 {
 		r.makeInterface(i)
-		x.slots.Gateway, large = x.iface, append(large, x.iface.TooBig())
+		x.slots.Gateway, large = x.iface, append(large, x.iface.PathMTU())
 	}
 	if c.tooBig {
 		large = append(large, r.sw.TooBig())
@@ -273,9 +273,9 @@ func (r *rig) makeInterface(i int) {
 	}
 	flags := fdb.Static
 	if anycast {
-		cfg.Own, cfg.Anycast = hostMAC(14), true
+		cfg.VTEPMAC, cfg.Anycast = hostMAC(14), true
 		flags |= fdb.Anycast
-		r.must(x.vsi.FDB().Set(cfg.Own, 0, fdb.Static))
+		r.must(x.vsi.FDB().Set(cfg.VTEPMAC, 0, fdb.Static))
 	}
 	r.must(x.vsi.FDB().Set(cfg.MAC, 0, flags))
 	var err error
@@ -334,7 +334,7 @@ func (r *rig) makeRoutes() {
 	cfg.Port = at.Dest(0)
 	r.toIP, err = r.vrf.NewInterface(cfg)
 	r.must(err)
-	r.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: r.toIP, TooBig: vswitch.Chain(r.toIP.TooBig(), r.sw.TooBig())}}))
+	r.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: r.toIP, TooBig: vswitch.Chain(r.toIP.PathMTU(), r.sw.TooBig())}}))
 	node := func(n int) l3.NextHop {
 		h := l3.NextHop{Interface: r.toIP}
 		switch {
@@ -372,7 +372,7 @@ func (r *rig) makeRoutes() {
 		}
 		r.must(r.vrf.Add(routes...))
 	}
-	if r.pool, err = r.vrf.NewPool(l3.Always); err == nil {
+	if r.pool, err = r.vrf.NewBlocks(l3.Always); err == nil {
 		_ = r.pool.Set(prefix(8)[0], l3.Node{Addr: r.peerAddr(2).Addr(), Tunnel: node(2), Direct: node(2)})
 	}
 }

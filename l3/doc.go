@@ -23,7 +23,7 @@
 // The verdict is Reenter: the switch decides on the frame again, as one that the gateway
 // sends in the segment that Frame.VNI now says. There the FDB says which port or tunnel it
 // leaves by; if it is too long for that, the segment's slot TooBig hears of it, which
-// [RoutedTooBig] fills.
+// [PathMTU] fills.
 //
 // # Where gateways stand
 //
@@ -37,9 +37,9 @@
 //     that has an interface without addresses, and a VTEP (RFC 9135, section 4.2).
 //
 //   - Layer 3 only: routes lead to nodes, through a tunnel for IP (NextHop.Peer) or directly.
-//     A [Pool] is such routes, whose encapsulation changes under traffic.
+//     A [Blocks] is such routes, whose encapsulation changes under traffic.
 //
-// A [Wire] is none of these: it joins two IP ports and routes nothing.
+// A [CrossConnect] is none of these: it joins two IP ports and routes nothing.
 //
 // # What may be called from where
 //

@@ -49,7 +49,7 @@ func ExampleVRF_NewInterface() {
 		if err := vsi.FDB().Set(mac, 0, fdb.Static); err != nil {
 			log.Fatal(err)
 		}
-		slots := vswitch.Slots{Neighbour: neighbours, Gateway: i, TooBig: i.TooBig()}
+		slots := vswitch.Slots{Neighbour: neighbours, Gateway: i, TooBig: i.PathMTU()}
 		if err := vsi.Configure(vswitch.VSIConfig{Slots: slots}); err != nil {
 			log.Fatal(err)
 		}

@@ -41,10 +41,10 @@ func FuzzFragments(f *testing.F) {
 			ip = 14
 			x = frame.Make(append([]byte{2, 0, 0, 0, 0, 4, 2, 0, 0, 0, 0, 1, 8, 0}, b...))
 			x.VNI, at.MTU, at.To = 20, int(mtu)+14, frame.NewDest(3, 0)
-			v = g.i20.TooBig().Process(&x, at)
+			v = g.i20.PathMTU().Process(&x, at)
 		} else {
 			x.Kind, x.From, x.VNI = frame.IPv4, near, 100
-			v = l.TooBig().Process(&x, at)
+			v = l.PathMTU().Process(&x, at)
 		}
 		sent := slices.Concat(l.sent, g.injected)
 		if v != frame.Consume {

@@ -81,7 +81,7 @@ func (l *lab) iface(v *VRF, vni byte, anycast bool) *Interface {
 	must(l.t, err)
 	i, err := v.NewInterface(InterfaceConfig{
 		VNI: frame.VNI(vni), Addresses: []netip.Prefix{netip.PrefixFrom(at4(vni, 254), 24), netip.PrefixFrom(at6(vni, 254), 64)},
-		MAC: gate(vni), Own: own, Anycast: anycast, Neighbours: r, Send: l.send(frame.VNI(vni)),
+		MAC: gate(vni), VTEPMAC: own, Anycast: anycast, Neighbours: r, Send: l.send(frame.VNI(vni)),
 	})
 	must(l.t, err)
 	return i
@@ -735,7 +735,7 @@ func TestMultipath(t *testing.T) {
 }
 
 // Routed packets that do not fit: senders are told, or IPv4 without DF is cut.
-func TestRoutedTooBig(t *testing.T) {
+func TestPathMTU(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, nil)
 		l.knows(l.i10, 1, 0)
@@ -747,7 +747,7 @@ func TestRoutedTooBig(t *testing.T) {
 		}
 		f := frame.Make(s.bytes(t))
 		f.VNI = 20
-		v := l.i20.TooBig().Process(&f, frame.At{MTU: 1464})
+		v := l.i20.PathMTU().Process(&f, frame.At{MTU: 1464})
 		if v != frame.Reenter || f.VNI != 10 {
 			t.Fatalf("IPv6 %v: %v in VNI %d", v6, v, f.VNI)
 		}
@@ -774,7 +774,7 @@ func TestRoutedTooBig(t *testing.T) {
 		in := s.bytes(t)
 		f := frame.Make(in)
 		f.VNI = 20
-		if v := l.i20.TooBig().Process(&f, frame.At{MTU: 1464}); v != frame.Consume {
+		if v := l.i20.PathMTU().Process(&f, frame.At{MTU: 1464}); v != frame.Consume {
 			t.Fatalf("%v", v)
 		}
 		var all []byte
@@ -793,7 +793,7 @@ func TestRoutedTooBig(t *testing.T) {
 	}
 	bridged := frame.Make(between(false, 1, 4).bytes(t))
 	bridged.From = frame.NewDest(1, 0)
-	if v := l.i20.TooBig().Process(&bridged, frame.At{MTU: 90}); v != frame.Continue {
+	if v := l.i20.PathMTU().Process(&bridged, frame.At{MTU: 90}); v != frame.Continue {
 		t.Errorf("bridged: %v", v)
 	}
 }
@@ -812,14 +812,14 @@ func TestGatewayConfig(t *testing.T) {
 	}
 	l := newLab(t, nil)
 	r := l.i10.cfg.Neighbours
-	ok := InterfaceConfig{VNI: 30, MAC: gate(30), Own: own, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.30.254/24")}, Neighbours: r, Send: l.send(30)}
+	ok := InterfaceConfig{VNI: 30, MAC: gate(30), VTEPMAC: own, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.30.254/24")}, Neighbours: r, Send: l.send(30)}
 	for name, edit := range map[string]func(c *InterfaceConfig){
 		"VNI: 16777216":      func(c *InterfaceConfig) { c.VNI = 1 << 24 },
 		"VNI: 10 has":        func(c *InterfaceConfig) { c.VNI = 10 },
 		"MAC: ":              func(c *InterfaceConfig) { c.MAC = frame.MAC{} },
 		"MAC: ff":            func(c *InterfaceConfig) { c.MAC = frame.Broadcast },
-		"Own: ff":            func(c *InterfaceConfig) { c.Own = frame.Broadcast },
-		"Own: required":      func(c *InterfaceConfig) { c.Anycast, c.Own = true, c.MAC },
+		"VTEPMAC: ff":        func(c *InterfaceConfig) { c.VTEPMAC = frame.Broadcast },
+		"VTEPMAC: required":  func(c *InterfaceConfig) { c.Anycast, c.VTEPMAC = true, c.MAC },
 		"Neighbours: ":       func(c *InterfaceConfig) { c.Neighbours = nil },
 		"Send: ":             func(c *InterfaceConfig) { c.Send = nil },
 		"Port: ":             func(c *InterfaceConfig) { c.Port = frame.NewDest(3, 0) },

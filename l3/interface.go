@@ -24,8 +24,8 @@ type InterfaceConfig struct {
 	Addresses []netip.Prefix `json:"addresses,omitzero"` // its addresses, such as 10.1.0.1/24, with the length of the segment's prefix; none on an L3VNI
 
 	MAC     frame.MAC `json:"mac,omitzero"`     // what hosts know the gateway by, needed where there is Ethernet; on an L3VNI, the router's MAC
-	Own     frame.MAC `json:"own,omitzero"`     // the VTEP's own: what questions are asked with, and packets for neighbours behind tunnels are from; zero = MAC
-	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC; Own is needed then
+	VTEPMAC frame.MAC `json:"vtepMAC,omitzero"` // the VTEP's own: what questions are asked with, and packets for neighbours behind tunnels are from; zero = MAC
+	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC; VTEPMAC is needed then
 
 	// Neighbours is the segment's ARP and ND; needed with Addresses.
 	Neighbours *arp.Responder `json:"-"`
@@ -49,8 +49,8 @@ type Tunnel interface {
 }
 
 // An Interface is the gateway on one segment (IRB): the stage for the slot Gateway of its
-// VSI. The switch hands it frames whose destination MAC the FDB has with Dest 0: MAC, and
-// Own, have to be set there. Its TooBig is for the slot of that name.
+// VSI. The switch hands it frames whose destination MAC the FDB has with Dest 0: MAC and
+// VTEPMAC have to be set there. Its PathMTU is for the slot of that name.
 type Interface struct {
 	cfg InterfaceConfig
 	vrf *VRF
@@ -85,10 +85,10 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	if cfg.Neighbours != nil {
 		i.neighbours = cfg.Neighbours.Table()
 	}
-	if i.cfg.Own.IsZero() {
-		i.cfg.Own = cfg.MAC
+	if i.cfg.VTEPMAC.IsZero() {
+		i.cfg.VTEPMAC = cfg.MAC
 	}
-	i.mac, i.own = i.cfg.MAC.Uint64(), i.cfg.Own.Uint64()
+	i.mac, i.own = i.cfg.MAC.Uint64(), i.cfg.VTEPMAC.Uint64()
 	var prefixes []netip.Prefix
 	for _, p := range cfg.Addresses {
 		i.addrs = append(i.addrs, p.Addr())
@@ -104,7 +104,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	}
 	own := i.addrs
 	if !cfg.MAC.IsZero() && i.ip6 != [16]byte{} { // what it asks from, too
-		i.addrs = append(slices.Clip(own), arp.LinkLocal(i.cfg.MAC), arp.LinkLocal(i.cfg.Own))
+		i.addrs = append(slices.Clip(own), arp.LinkLocal(i.cfg.MAC), arp.LinkLocal(i.cfg.VTEPMAC))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,7 +117,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		}
 	}
 	if cfg.Neighbours != nil {
-		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: own, Prefixes: prefixes, MAC: cfg.MAC, Own: i.cfg.Own, Anycast: cfg.Anycast}); err != nil {
+		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: own, Prefixes: prefixes, MAC: cfg.MAC, VTEPMAC: i.cfg.VTEPMAC, Anycast: cfg.Anycast}); err != nil {
 			return nil, err
 		}
 		cfg.Neighbours.Table().Watch(i.asked, i.found)
@@ -150,17 +150,17 @@ func (c *InterfaceConfig) Check() error {
 	}
 	switch {
 	case c.Port != 0:
-		if c.Neighbours != nil || !c.MAC.IsZero() || !c.Own.IsZero() || c.Anycast {
+		if c.Neighbours != nil || !c.MAC.IsZero() || !c.VTEPMAC.IsZero() || c.Anycast {
 			w.Wrong("Port", nil, "an IP port has neither neighbours nor MACs")
 		}
 	default:
 		if !c.MAC.IsHost() {
 			w.Want("MAC", c.MAC, "the MAC of one host")
 		}
-		if c.Own.IsGroup() {
-			w.Want("Own", c.Own, "the MAC of one host")
-		} else if c.Anycast && (c.Own.IsZero() || c.Own == c.MAC) {
-			w.Wrong("Own", nil, "required for an anycast gateway, and different from MAC")
+		if c.VTEPMAC.IsGroup() {
+			w.Want("VTEPMAC", c.VTEPMAC, "the MAC of one host")
+		} else if c.Anycast && (c.VTEPMAC.IsZero() || c.VTEPMAC == c.MAC) {
+			w.Wrong("VTEPMAC", nil, "required for an anycast gateway, and different from MAC")
 		}
 		if len(c.Addresses) > 0 && c.Neighbours == nil {
 			w.Wrong("Neighbours", nil, "required with Addresses")

@@ -62,9 +62,9 @@ func (i *Interface) ask(next, asker netip.Addr) {
 	on := func(p netip.Prefix) bool { return p.Contains(asker) }
 	switch {
 	case i.cfg.Neighbours.Mode() == arp.Proxy && slices.ContainsFunc(i.cfg.Addresses, on):
-		mac, from = i.cfg.Own, asker
+		mac, from = i.cfg.VTEPMAC, asker
 	case i.cfg.Anycast:
-		mac, from = i.cfg.Own, netip.IPv4Unspecified()
+		mac, from = i.cfg.VTEPMAC, netip.IPv4Unspecified()
 		if next.Is6() {
 			from = arp.LinkLocal(mac)
 		}

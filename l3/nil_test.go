@@ -16,9 +16,9 @@ func (n *noTunnel) Failed(uint16) bool     { return n.name == "" }
 // A tunnel that is a nil pointer is an error, where none would do.
 func TestNilTunnel(t *testing.T) {
 	send := func(frame.Dest, *frame.Frame) bool { return true }
-	_, err := NewWire(WireConfig{Near: frame.NewDest(1, 0), Far: frame.NewDest(2, 1), Tunnel: (*noTunnel)(nil), Send: send})
+	_, err := NewCrossConnect(CrossConnectConfig{Near: frame.NewDest(1, 0), Far: frame.NewDest(2, 1), Tunnel: (*noTunnel)(nil), Send: send})
 	if err == nil || !strings.HasPrefix(err.Error(), "l3: WireConfig.Tunnel: ") {
-		t.Errorf("NewWire: %v", err)
+		t.Errorf("NewCrossConnect: %v", err)
 	}
 	g, err := NewGateway(nil)
 	if err != nil {

@@ -31,7 +31,7 @@ func TestRoutedToTinyLink(t *testing.T) {
 		in := s.bytes(t)
 		f := frame.Make(in)
 		f.VNI = 20
-		if v := l.i20.TooBig().Process(&f, frame.At{MTU: c.mtu}); v != c.want {
+		if v := l.i20.PathMTU().Process(&f, frame.At{MTU: c.mtu}); v != c.want {
 			t.Errorf("%d bytes, MTU %d: %v, want %v", c.payload+48, c.mtu, v, c.want)
 		} else if v != frame.Reenter && !bytes.Equal(f.Bytes(), in) {
 			t.Errorf("%d bytes, MTU %d: changed", c.payload+48, c.mtu)
@@ -69,7 +69,7 @@ func TestFragmentBeyondTheEnd(t *testing.T) {
 		f := frame.Make(b)
 		f.Kind, f.From = frame.IPv4, near
 		l.sent = nil
-		v := l.TooBig().Process(&f, frame.At{MTU: 68, To: far})
+		v := l.PathMTU().Process(&f, frame.At{MTU: 68, To: far})
 		if v != c.want || (v == frame.Consume) != (len(l.sent) > 0) {
 			t.Errorf("%d bytes at %d: %v, %d pieces, want %v", c.size, c.offset*8, v, len(l.sent), c.want)
 		}

@@ -238,7 +238,7 @@ func TestErrorsByPlace(t *testing.T) {
 			s := between(false, 1, 4)
 			s.src, s.payload = src, 1400
 			f := frame.Make(s.bytes(l.t)) // as the gateway has routed it
-			v := l.i20.TooBig().Process(&f, frame.At{Tick: l.now, MTU: 1000, From: from})
+			v := l.i20.PathMTU().Process(&f, frame.At{Tick: l.now, MTU: 1000, From: from})
 			return v
 		}},
 	} {

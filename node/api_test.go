@@ -150,7 +150,7 @@ func TestOwnPortThatCannotPause(t *testing.T) {
 	must(t, err)
 	near, far := net.Pipe()
 	defer far.Close()
-	p := port.FromReadWriteCloser(near, &port.RWCConfig{Name: "p"})
+	p := port.FromReadWriteCloser(near, &port.ReadWriteCloserConfig{Name: "p"})
 	must(t, one.Add(p, nil))
 	before := n.Config()
 	for name, change := range map[string]func(*Config) error{
@@ -188,7 +188,7 @@ func TestOwnPortForIP(t *testing.T) {
 		must(t, err)
 		near, far := net.Pipe()
 		defer far.Close()
-		var p vswitch.Port = port.FromReadWriteCloser(near, &port.RWCConfig{Name: "p", IP: true})
+		var p vswitch.Port = port.FromReadWriteCloser(near, &port.ReadWriteCloserConfig{Name: "p", IP: true})
 		if wrapped {
 			b, err := port.NewBuffered(p, nil)
 			must(t, err)

@@ -131,7 +131,7 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	}
 	for i := range cfg.Segments {
 		c := &cfg.Segments[i]
-		if n.take(a, about(c.VNI), "wire", func() error { return n.setWire(n.segments[c.VNI], c) }) {
+		if n.take(a, about(c.VNI), "cross-connect", func() error { return n.setCrossConnect(n.segments[c.VNI], c) }) {
 			return
 		}
 	}

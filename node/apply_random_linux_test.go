@@ -223,7 +223,7 @@ func tryConfig(r *rand.Rand) *Config {
 				s.Gateway.Addresses = []netip.Prefix{netip.MustParsePrefix(one("10.0.10.1/24", "10.0.20.1/24", "10.0.30.1/24", "10.0.30.2/24"))}
 			}
 			if some() {
-				s.Gateway.Own, s.Gateway.Anycast = frame.MAC{2, 0, 0, 0xee, 0, byte(r.IntN(2))}, some()
+				s.Gateway.VTEPMAC, s.Gateway.Anycast = frame.MAC{2, 0, 0, 0xee, 0, byte(r.IntN(2))}, some()
 			}
 		}
 		c.Segments = append(c.Segments, s)

@@ -269,10 +269,10 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 
 // bareMember checks a member that carries IP without Ethernet.
 func (k *checker) bareMember(key string, g *Segment, m *Member) {
-	if g.Gateway == nil && !g.Wire.IsValid() && !k.begun {
-		k.Fail(key+".port", m.Port, "an IP port requires a gateway or a wire")
+	if g.Gateway == nil && !g.CrossConnect.IsValid() && !k.begun {
+		k.Fail(key+".port", m.Port, "an IP port requires a gateway or a cross-connect")
 	}
-	if len(g.Members) > 1 || len(g.in()) > 0 && !g.Wire.IsValid() {
+	if len(g.Members) > 1 || len(g.in()) > 0 && !g.CrossConnect.IsValid() {
 		k.Fail(key+".port", m.Port, "an IP port must be alone in its segment")
 	}
 	const ethernet = "port %q carries IP without Ethernet"
@@ -326,7 +326,7 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 	switch w := g.Gateway; {
 	case e.MAC.IsZero(), e.MAC == frame.Broadcast:
 		k.Want(key+".mac", e.MAC, "the MAC of one host or of a multicast group")
-	case w != nil && (e.MAC == w.MAC || e.MAC == w.Own):
+	case w != nil && (e.MAC == w.MAC || e.MAC == w.VTEPMAC):
 		k.Fail(key+".mac", e.MAC, "is the gateway's MAC")
 	case e.MAC.IsGroup() && len(e.Remotes) > 0:
 		k.Fail(key+".mac", e.MAC, "a multicast group needs remote, port or filter")

@@ -159,7 +159,7 @@ func (k *checker) hop(key, vrf string, h *Hop, to netip.Prefix) {
 		switch {
 		case h.MAC.IsGroup():
 			k.Want(key+".mac", h.MAC, "the MAC of one host")
-		case h.MAC == g.Gateway.MAC || h.MAC == g.Gateway.Own:
+		case h.MAC == g.Gateway.MAC || h.MAC == g.Gateway.VTEPMAC:
 			k.Fail(key+".mac", h.MAC, "is the gateway's MAC")
 		}
 		if !tunnels {

@@ -115,11 +115,11 @@ type Segment struct {
 
 	vswitch.VSIConfig
 
-	Wire       netip.Addr      `json:"wire,omitzero"`       // peer, of a tunnel for IP, that the segment's one port, for IP, is joined with: packets pass as they are, TTL and all, and the hosts route
-	FDB        []FDB           `json:"fdb,omitempty"`       // static entries
-	Neighbours *Neighbours     `json:"neighbours,omitzero"` // ARP and ND; none without, but a gateway's own
-	Gateway    *SegmentGateway `json:"gateway,omitzero"`    // none without
-	Policy     string          `json:"policy,omitzero"`     // name of a policy for what comes in and goes out, on members and tunnels
+	CrossConnect netip.Addr      `json:"crossConnect,omitzero"` // peer, of a tunnel for IP, that the segment's one port, for IP, is joined with: packets pass as they are, TTL and all, and the hosts route
+	FDB          []FDB           `json:"fdb,omitempty"`         // static entries
+	Neighbours   *Neighbours     `json:"neighbours,omitzero"`   // ARP and ND; none without, but a gateway's own
+	Gateway      *SegmentGateway `json:"gateway,omitzero"`      // none without
+	Policy       string          `json:"policy,omitzero"`       // name of a policy for what comes in and goes out, on members and tunnels
 }
 
 // A Member is a port in a segment.

@@ -15,14 +15,14 @@ import (
 // A neighbourhood is what a segment's neighbours and gateway are made of. For another one they
 // are made anew.
 type neighbourhood struct {
-	gateway   *SegmentGateway
-	responder arp.Config
-	table     arp.TableConfig
-	wire      netip.Addr
+	gateway      *SegmentGateway
+	responder    arp.Config
+	table        arp.TableConfig
+	crossConnect netip.Addr
 }
 
 func (c *Segment) neighbourhood() neighbourhood {
-	return neighbourhood{c.Gateway, c.responder(nil), *c.table(), c.Wire}
+	return neighbourhood{c.Gateway, c.responder(nil), *c.table(), c.CrossConnect}
 }
 
 // setGateway makes what answers for neighbours, and the interface of a segment that has
@@ -101,7 +101,7 @@ func (c *Segment) responder(locate func(frame.MAC) (frame.Dest, bool)) (cfg arp.
 	}
 	cfg.Locate = locate
 	if c.ethernet() {
-		cfg.MAC, cfg.AccessMAC = cmp.Or(cfg.MAC, c.Gateway.Own, c.Gateway.MAC), cmp.Or(cfg.AccessMAC, c.Gateway.MAC)
+		cfg.MAC, cfg.AccessMAC = cmp.Or(cfg.MAC, c.Gateway.VTEPMAC, c.Gateway.MAC), cmp.Or(cfg.AccessMAC, c.Gateway.MAC)
 	}
 	return cfg
 }
@@ -175,13 +175,13 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	return s.configure(c.vsi(n.slots(s, c)))
 }
 
-// dropInterface removes the gateway, or the wire, from a segment. What was routed by the gateway
+// dropInterface removes the gateway, or the cross-connect, from a segment. What was routed by the gateway
 // is held until the gates open.
 func (s *segment) dropInterface() {
 	if s.iface != nil {
 		s.iface.Hold()
 	}
-	s.iface, s.wire = nil, nil
+	s.iface, s.crossConnect = nil, nil
 }
 
 func mode(c *Segment) arp.Mode {
@@ -230,5 +230,5 @@ func (g *SegmentGateway) macs() []frame.MAC {
 	if g == nil || g.MAC.IsZero() {
 		return nil
 	}
-	return slices.DeleteFunc([]frame.MAC{g.MAC, g.Own}, frame.MAC.IsZero)
+	return slices.DeleteFunc([]frame.MAC{g.MAC, g.VTEPMAC}, frame.MAC.IsZero)
 }

@@ -210,7 +210,7 @@ func (m maker) try() *Config {
 	}
 	for _, p := range c.Ports {
 		if i := len(bare) - 1; p.Type == PortTUN && i >= 0 && bare[i].Tunnel != "" && len(bare[i].Members) == 0 && m.some(2) {
-			bare[i].Members, bare[i].Wire = []Member{{Port: p.Name}}, m.addr("192.0.2.7", "192.0.2.8")
+			bare[i].Members, bare[i].CrossConnect = []Member{{Port: p.Name}}, m.addr("192.0.2.7", "192.0.2.8")
 		} else if p.Type == PortTUN {
 			bare = append(bare, Segment{Members: []Member{{Port: p.Name}}})
 		} else {
@@ -223,7 +223,7 @@ func (m maker) try() *Config {
 		}
 	}
 	for i, s := range bare {
-		if s.Wire.IsValid() {
+		if s.CrossConnect.IsValid() {
 			s.VNI = frame.VNI(50 + i)
 			c.Segments = append(c.Segments, s)
 		} else if len(c.VRFs) > 0 && m.some(2) {
@@ -333,7 +333,7 @@ func (m maker) segment(c *Config, vni frame.VNI, tunnels, taps []string) Segment
 			g.Addresses = []netip.Prefix{netip.MustParsePrefix(pick(m, "10.0.10.1/24", "10.0.20.1/24", "10.0.30.1/24", "10.0.30.2/24"))}
 		}
 		if m.some(3) {
-			g.Own, g.Anycast = frame.MAC{2, 0, 0, 0xee, 0, byte(m.IntN(2))}, m.some(2)
+			g.VTEPMAC, g.Anycast = frame.MAC{2, 0, 0, 0xee, 0, byte(m.IntN(2))}, m.some(2)
 		}
 		if s.Gateway = g; s.Neighbours != nil && m.some(3) {
 			s.Neighbours.Mode = arp.Access

@@ -118,8 +118,8 @@ func TestJoinAddrPort(t *testing.T) {
 	}
 	before := n.Config()
 	for want, f := range map[string]func() error{
-		"the tunnel is nil":                                      func() error { return one.JoinAddrPort(nil) },
-		"tunnels[0].peerSettings[2].address: 239.1.1.1":          func() error { return one.JoinAddrPort(v, netip.MustParseAddrPort("239.1.1.1:9")) },
+		"the tunnel is nil":                               func() error { return one.JoinAddrPort(nil) },
+		"tunnels[0].peerSettings[2].address: 239.1.1.1":   func() error { return one.JoinAddrPort(v, netip.MustParseAddrPort("239.1.1.1:9")) },
 		"segments[0].tunnels[0].flood[3]: 192.0.2.2: dup": func() error { return one.JoinAddrPort(v, netip.MustParseAddrPort("192.0.2.2:0")) },
 	} {
 		if err := f(); err == nil || !strings.Contains(err.Error(), want) {

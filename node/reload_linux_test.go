@@ -32,7 +32,7 @@ func large(this, number int) *Config {
 	}
 	odd, mtu := number%2, port.DeviceConfig{MTU: 1450}
 	anycast := func(address string) *SegmentGateway {
-		return &SegmentGateway{VRF: "red", Gateway: Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix(address)}, MAC: frame.MAC{2, 0, 0, 0xff, 0, 0}, Own: frame.MAC{2, 0, 0, 0xee, 0, byte(this)}, Anycast: true}}
+		return &SegmentGateway{VRF: "red", Gateway: Gateway{Addresses: []netip.Prefix{netip.MustParsePrefix(address)}, MAC: frame.MAC{2, 0, 0, 0xff, 0, 0}, VTEPMAC: frame.MAC{2, 0, 0, 0xee, 0, byte(this)}, Anycast: true}}
 	}
 	c := &Config{
 		Tunnels: []Tunnel{{Config: vtep.Config{Name: "vx0"}, Local: netip.AddrFrom4([4]byte{192, 0, 2, byte(this)})}},

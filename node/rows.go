@@ -17,8 +17,8 @@ func rows(cfg *Config) (list []control.Row) {
 				list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(a, 0), Tunnel: s.named(x.Tunnel)})
 			}
 		}
-		if s.Wire.IsValid() {
-			list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(s.Wire, 0)})
+		if s.CrossConnect.IsValid() {
+			list = append(list, control.Flood{VNI: s.VNI, VTEP: netip.AddrPortFrom(s.CrossConnect, 0)})
 		}
 		for _, e := range s.FDB {
 			list = append(list, e.rows(s)...)

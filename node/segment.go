@@ -22,13 +22,13 @@ type segment struct {
 	far     map[string]*vswitch.Attachment // by tunnel
 	members map[string]*vswitch.Attachment // by port
 
-	made      neighbourhood // what the next three are made of, those that there are
-	table     *arp.Table
-	responder *arp.Responder
-	iface     *l3.Interface
-	wire      *l3.Wire
-	macs      []frame.MAC // of the interface, in the FDB
-	guards    map[string]*policy.Guard
+	made         neighbourhood // what the next three are made of, those that there are
+	table        *arp.Table
+	responder    *arp.Responder
+	iface        *l3.Interface
+	crossConnect *l3.CrossConnect
+	macs         []frame.MAC // of the interface, in the FDB
+	guards       map[string]*policy.Guard
 
 	settings vswitch.VSIConfig // of the VSI, when the gate is open
 	gate     gate
@@ -131,9 +131,11 @@ func (c *Segment) member(port string) *Member {
 	return find(c.Members, func(m *Member) bool { return m.Port == port })
 }
 
-// onPort reports whether the segment has a wire, or an interface without MACs, on a port or
+// onPort reports whether the segment has a cross-connect, or an interface without MACs, on a port or
 // tunnel for IP.
-func (s *segment) onPort() bool { return s.wire != nil || s.iface != nil && s.iface.MAC().IsZero() }
+func (s *segment) onPort() bool {
+	return s.crossConnect != nil || s.iface != nil && s.iface.MAC().IsZero()
+}
 
 // slots returns what fills the VSI's slots.
 func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
@@ -142,10 +144,10 @@ func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 		slots.Neighbour = s.responder
 	}
 	if s.iface != nil {
-		slots.Gateway, slots.TooBig = s.iface, vswitch.Chain(s.iface.TooBig(), slots.TooBig)
+		slots.Gateway, slots.TooBig = s.iface, vswitch.Chain(s.iface.PathMTU(), slots.TooBig)
 	}
-	if s.wire != nil {
-		slots.Gateway, slots.TooBig = s.wire, s.wire.TooBig()
+	if s.crossConnect != nil {
+		slots.Gateway, slots.TooBig = s.crossConnect, s.crossConnect.PathMTU()
 	}
 	if p := n.policies[c.Policy]; p != nil {
 		slots.Ingress, slots.Egress = p.Ingress(), p.Egress()

@@ -161,7 +161,7 @@ func (b *bench) state() []string {
 		if s.responder != nil {
 			add("segment %d: responder %s", vni, settings(reflect.ValueOf(s.responder).Elem().FieldByName("cfg")))
 		}
-		if s.wire != nil {
+		if s.crossConnect != nil {
 			add("segment %d: a wire", vni)
 		}
 		if s.iface != nil {
@@ -232,7 +232,7 @@ const stepsOld = `{
      "fdb": [{"mac": "02:00:00:00:00:09", "remote": "192.0.2.100"}, {"mac": "02:00:00:00:00:08", "port": "p1"}]},
     {"vni": 20, "tunnels": [{"tunnel": "moves", "vni": 21, "group": 1, "flood": ["192.0.2.100"]}, {"tunnel": "moves2", "group": 2, "flood": ["192.0.2.101"]}],
      "members": [{"port": "p2"}], "policy": "two",
-     "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:20", "own": "02:00:00:00:ee:20", "anycast": true}},
+     "gateway": {"vrf": "red", "addresses": ["10.0.20.1/24"], "mac": "02:00:00:00:ff:20", "vtepMAC": "02:00:00:00:ee:20", "anycast": true}},
     {"vni": 30, "tunnel": "differs", "flood": ["192.0.2.100", "239.1.1.3"], "members": [{"port": "p3"}], "policy": "three"},
     {"vni": 40, "tunnel": "goes", "flood": ["239.1.1.2"], "neighbours": {"mode": "access"},
      "gateway": {"vrf": "blue", "addresses": ["10.0.40.1/24"], "mac": "02:00:00:00:ff:40"}},
@@ -264,7 +264,7 @@ var stepsNew = strings.NewReplacer(
 	`"limit": 10`, `"limit": 11`, `"10.0.10.9", "mac": "02:00:00:00:00:09"`, `"10.0.10.9", "mac": "02:00:00:00:00:0a"`,
 	`02:00:00:00:ff:10`, `02:00:00:00:ff:11`, `10.0.10.1/24`, `10.0.10.2/24`,
 	`"02:00:00:00:00:08", "port": "p1"`, `"02:00:00:00:00:08", "remote": "192.0.2.102"`,
-	`239.1.1.1`, `239.1.1.11`, `"vni": 21`, `"vni": 22`, `"own": "02:00:00:00:ee:20", "anycast": true`, `"own": "02:00:00:00:ee:21"`,
+	`239.1.1.1`, `239.1.1.11`, `"vni": 21`, `"vni": 22`, `"vtepMAC": "02:00:00:00:ee:20", "anycast": true`, `"vtepMAC": "02:00:00:00:ee:21"`,
 	`"policy": "three"`, `"policy": "four"`,
 	`{"vni": 40, "tunnel": "goes"`, `{"vni": 41, "tunnel": "comes"`, `"mode": "access"`, `"mode": "proxy"`, `"mode": "suppress"`, `"mode": "access"`, `"segment": 40`, `"segment": 41`,
 	`{"port": "u1"}`, `{"port": "u2"}`, `10.5.0.1/32`, `10.5.0.2/32`,

@@ -138,8 +138,8 @@ func (k *checker) inTunnels(key string, g *Segment) {
 	case len(g.in()) == 0 && g.Hub:
 		k.Fail(key+".hub", nil, "the segment has no tunnel")
 	}
-	if g.Wire.IsValid() {
-		k.wire(key, g)
+	if g.CrossConnect.IsValid() {
+		k.crossConnect(key, g)
 	}
 	if len(g.Tunnels) == 0 && g.Tunnel != "" {
 		k.inTunnel(key, g, &g.in()[0], true)
@@ -188,11 +188,11 @@ func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
 	case !ipip:
 	case len(g.in()) > 1:
 		k.Fail(at+".tunnel", t.Name, "an IP tunnel must be alone in its segment")
-	case g.Wire.IsValid():
+	case g.CrossConnect.IsValid():
 	case len(g.Members) > 0:
-		k.Fail(at+".members", nil, "a segment with the IP tunnel %q takes no members without a wire", t.Name)
+		k.Fail(at+".members", nil, "a segment with the IP tunnel %q takes no members without a cross-connect", t.Name)
 	case g.Gateway == nil && !k.begun:
-		k.Fail(at+".gateway", nil, "required, or a wire: tunnel %q carries IP without Ethernet", t.Name)
+		k.Fail(at+".gateway", nil, "required, or a cross-connect: tunnel %q carries IP without Ethernet", t.Name)
 	}
 }
 

@@ -37,7 +37,7 @@ type BufferedStats struct {
 }
 
 // A Buffered puts a bounded queue and one goroutine in front of a port whose Write
-// may wait, such as an [RWC] over a blocking connection. The workers of a switch
+// may wait, such as an [ReadWriteCloser] over a blocking connection. The workers of a switch
 // copy frames into the queue and go on; with the queue full they drop with
 // [frame.PortFull].
 //

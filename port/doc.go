@@ -6,7 +6,7 @@
 //	Reader.Read <--+-- Device ---------- TAP or TUN --------+-- the kernel's stack
 //	               +-- Packet ---------- packet socket -----+-- veth, network card
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
-//	               +-- RWC ------------- Read, Write -------+-- any io.ReadWriteCloser
+//	               +-- ReadWriteCloser - Read, Write -------+-- any io.ReadWriteCloser
 //
 // Device and Packet need Linux. On macOS and Windows package port/water opens devices.
 //
@@ -29,7 +29,7 @@
 //
 // A [Device] or a [Packet] reads superframes of up to 64 KiB, which are TCP segments or UDP datagrams that
 // the kernel has not cut, and frames with an incomplete checksum: see [frame.GSO]. It writes them too, and
-// joins frames of one flow, so that one system call carries dozens of frames. A Pipe, an RWC, and a Device
+// joins frames of one flow, so that one system call carries dozens of frames. A Pipe, a ReadWriteCloser, and a Device
 // or a Packet without offloads take ordinary frames only. Their [frame.Offloads] say so, and the switch
 // cuts and completes frames for them. A superframe counts as sent only if all of its segments were sent.
 //

@@ -135,7 +135,7 @@ func TestReaderStates(t *testing.T) {
 		"Packet":             func(l *statesLab) *subject { return l.packet(nil) },
 		"Packet, no offload": func(l *statesLab) *subject { return l.packet(&port.PacketConfig{NoOffload: true}) },
 		"Packet, 2 queues":   func(l *statesLab) *subject { return l.packet(&port.PacketConfig{Queues: 2}) },
-		"RWC":                func(l *statesLab) *subject { return l.rwc() },
+		"ReadWriteCloser":    func(l *statesLab) *subject { return l.rwc() },
 		"Pipe":               func(l *statesLab) *subject { return l.pipe(func(p port.Port) (port.Port, error) { return p, nil }) },
 		"Capture": func(l *statesLab) *subject {
 			return l.pipe(func(p port.Port) (port.Port, error) {

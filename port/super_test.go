@@ -77,7 +77,7 @@ func TestWritersRefuseWhatIsNotTaken(t *testing.T) {
 	ip := fake.Ethernet(60, 0)
 	for name, p := range map[string]Port{
 		"pipe": NewPipe(nil), "rwc": FromReadWriteCloser(s, nil),
-		"rwc, IP": FromReadWriteCloser(s, &RWCConfig{IP: true}),
+		"rwc, IP": FromReadWriteCloser(s, &ReadWriteCloserConfig{IP: true}),
 	} {
 		defer p.Close()
 		o := fake.Outs(fake.Ethernet(60, 0), nil, nil, ip, fake.Ethernet(60, 1))

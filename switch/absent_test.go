@@ -28,20 +28,20 @@ func TestAttachNothing(t *testing.T) {
 	vsi, err := sw.VSI(1, nil)
 	must(t, err)
 	for name, p := range map[string]vswitch.Port{
-		"nil":          nil,
-		"nil Device":   (*port.Device)(nil),
-		"nil Packet":   (*port.Packet)(nil),
-		"nil Pipe":     (*port.Pipe)(nil),
-		"nil RWC":      (*port.RWC)(nil),
-		"nil VTEP":     (*vtep.VTEP)(nil),
-		"zero Device":  new(port.Device),
-		"zero Packet":  new(port.Packet),
-		"zero Pipe":    new(port.Pipe),
-		"zero RWC":     new(port.RWC),
-		"zero VTEP":    new(vtep.VTEP),
-		"no queue":     new(bare),
-		"a nil queue":  &bare{[]frame.Reader{nil}},
-		"a nil reader": &bare{[]frame.Reader{new(failing), (*failing)(nil)}},
+		"nil":                  nil,
+		"nil Device":           (*port.Device)(nil),
+		"nil Packet":           (*port.Packet)(nil),
+		"nil Pipe":             (*port.Pipe)(nil),
+		"nil ReadWriteCloser":  (*port.ReadWriteCloser)(nil),
+		"nil VTEP":             (*vtep.VTEP)(nil),
+		"zero Device":          new(port.Device),
+		"zero Packet":          new(port.Packet),
+		"zero Pipe":            new(port.Pipe),
+		"zero ReadWriteCloser": new(port.ReadWriteCloser),
+		"zero VTEP":            new(vtep.VTEP),
+		"no queue":             new(bare),
+		"a nil queue":          &bare{[]frame.Reader{nil}},
+		"a nil reader":         &bare{[]frame.Reader{new(failing), (*failing)(nil)}},
 	} {
 		for range 2 {
 			if a, err := vsi.Attach(p, 0); a != nil || err == nil || !strings.HasPrefix(err.Error(), "vswitch: attach to VSI 1 with tag 0: port: ") {

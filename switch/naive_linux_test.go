@@ -64,7 +64,7 @@ func (l *naiveLab) join(name string, of func(io.ReadWriteCloser) vswitch.Port) (
 }
 
 // A port written after the documentation carries TCP at full size both ways, though what comes
-// in at the other side are superframes with unfinished checksums, and as fast as an RWC over
+// in at the other side are superframes with unfinished checksums, and as fast as a port.ReadWriteCloser over
 // the same file.
 func TestNaivePortTCP(t *testing.T) {
 	l := &naiveLab{t, netns.New(t)}
@@ -90,9 +90,9 @@ func TestNaivePortTCP(t *testing.T) {
 				break
 			}
 		}
-		t.Logf("%v: %.2f Gbit/s, RWC %.2f", way, naive, rwc)
+		t.Logf("%v: %.2f Gbit/s, ReadWriteCloser %.2f", way, naive, rwc)
 		if !enough() {
-			t.Errorf("%v: less than 0.8 of an RWC", way)
+			t.Errorf("%v: less than 0.8 of a ReadWriteCloser", way)
 		}
 	}
 }
@@ -130,11 +130,11 @@ func TestNaiveTUN(t *testing.T) {
 		}
 		at = append(at, x)
 	}
-	w, err := l3.NewWire(l3.WireConfig{Near: at[0].Dest(0), Far: at[1].Dest(0), Send: vsi.Send})
+	w, err := l3.NewCrossConnect(l3.CrossConnectConfig{Near: at[0].Dest(0), Far: at[1].Dest(0), Send: vsi.Send})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.TooBig()}}); err != nil {
+	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.PathMTU()}}); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan bool)

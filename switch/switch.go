@@ -26,7 +26,7 @@ type Switch struct {
 	started time.Time
 	inject  *ring.Ring[injection]
 	share   shares // of inject
-	tooBig  icmperr.TooBig
+	tooBig  icmperr.PathMTU
 	events  hub
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 

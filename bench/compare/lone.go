@@ -41,7 +41,7 @@ func lone(local, remote, mtu string) error {
 	if _, err := n.Tunnel("ipip", node.Tunnel{Config: vtep.Config{Type: encap.TypeIPIP}, Local: from}); err != nil {
 		return err
 	}
-	seg, err := n.Segment(0, &node.Segment{Tunnel: "ipip", Wire: to})
+	seg, err := n.Segment(0, &node.Segment{Tunnel: "ipip", CrossConnect: to})
 	if err != nil {
 		return err
 	}

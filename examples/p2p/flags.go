@@ -275,7 +275,7 @@ func (f *flags) finish() {
 	}
 	if f.tun {
 		f.put("", "", "tun", port0+"type")
-		f.put("remote", f.remotes[0], f.remotes[0], segment0+"wire")
+		f.put("remote", f.remotes[0], f.remotes[0], segment0+"crossConnect")
 		f.remotes = nil
 	}
 	first := 0
@@ -298,7 +298,7 @@ func (f *flags) neighbours() {
 		return
 	}
 	f.put("", "", "p2p", "vrfs[0].name", segment0+"gateway.vrf")
-	f.put("", "", frame.RandomMAC(), segment0+"gateway.own")
+	f.put("", "", frame.RandomMAC(), segment0+"gateway.vtepMAC")
 	f.put("", "", true, segment0+"gateway.anycast")
 	if !f.has(segment0 + "gateway.mac") {
 		f.put("", "", gatewayMAC, segment0+"gateway.mac")

@@ -202,7 +202,7 @@ func TestValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	storm := vswitch.Storm{Broadcast: vswitch.Rate{Packets: 200}, UnknownUnicast: vswitch.Rate{Packets: 5}}
-	own := o.node.Segments[0].Gateway.Own
+	own := o.node.Segments[0].Gateway.VTEPMAC
 	want := &node.Config{
 		Tunnels: []node.Tunnel{{
 			Config: vtep.Config{
@@ -226,7 +226,7 @@ func TestValues(t *testing.T) {
 			Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Proxy}, TableConfig: arp.TableConfig{Limit: 100, Ageing: time.Minute}},
 			Gateway: &node.SegmentGateway{VRF: "p2p", Gateway: node.Gateway{
 				Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.7.254/24"), netip.MustParsePrefix("fd00::fe/64")},
-				MAC:       frame.MAC{2, 'v', 'x', 's', 0, 1}, Own: own, Anycast: true,
+				MAC:       frame.MAC{2, 'v', 'x', 's', 0, 1}, VTEPMAC: own, Anycast: true,
 			}},
 		}},
 		VRFs: []node.VRF{{Name: "p2p"}},
@@ -261,7 +261,7 @@ func TestValuesOneByOne(t *testing.T) {
 		"-gateway 10.1.0.1/24 -ageing 5": true,
 	})
 	values(func(c *node.Config) any {
-		return []any{c.Tunnels[0].Type, c.Ports[0].Type, c.Segments[0].Wire, len(c.Segments[0].Tunnels[0].Flood)}
+		return []any{c.Tunnels[0].Type, c.Ports[0].Type, c.Segments[0].CrossConnect, len(c.Segments[0].Tunnels[0].Flood)}
 	}, map[string]any{
 		"-type gpe":                 []any{encap.TypeGPE, node.PortTAP, netip.Addr{}, 1},
 		"-type gpe -tun":            []any{encap.TypeGPE, node.PortTUN, addr("10.0.0.2"), 0},

@@ -93,7 +93,7 @@ func (f *fabric) network(vni frame.VNI, gateway netip.Prefix, members ...int) er
 		}
 		err = seg.Gateway("tenant", node.Gateway{
 			Addresses: []netip.Prefix{gateway}, MAC: gatewayMAC, Anycast: true,
-			Own: frame.MAC{2, 0xee, 0, 0, 0, byte(m + 1)},
+			VTEPMAC: frame.MAC{2, 0xee, 0, 0, 0, byte(m + 1)},
 		})
 		if err != nil {
 			return err

@@ -83,8 +83,8 @@ func entered(b []byte) frame.Frame {
 	return f
 }
 
-func newTooBig(perSender, total int) *TooBig {
-	t := new(TooBig)
+func newTooBig(perSender, total int) *PathMTU {
+	t := new(PathMTU)
 	t.Init(perSender, total)
 	return t
 }

@@ -23,7 +23,7 @@ type Config struct {
 // From returns a port for an open interface, with the interface's name. Frames of a TUN are IP packets. A
 // nil cfg is the zero value. Closing the port closes the interface; if From fails the interface is left
 // open.
-func From(ifce *water.Interface, cfg *Config) (*port.RWC, error) {
+func From(ifce *water.Interface, cfg *Config) (*port.ReadWriteCloser, error) {
 	var c Config
 	if cfg != nil {
 		c = *cfg
@@ -42,7 +42,7 @@ func From(ifce *water.Interface, cfg *Config) (*port.RWC, error) {
 	if ifce.IsTAP() {
 		mtu += port.DefaultMTU - 1500 // the Ethernet header
 	}
-	return port.FromReadWriteCloser(counting{ifce}, &port.RWCConfig{Name: cmp.Or(ifce.Name(), "water"), MTU: mtu, IP: !ifce.IsTAP()}), nil
+	return port.FromReadWriteCloser(counting{ifce}, &port.ReadWriteCloserConfig{Name: cmp.Or(ifce.Name(), "water"), MTU: mtu, IP: !ifce.IsTAP()}), nil
 }
 
 // Open opens a device with water.New and returns a port for it. It does not bring the device up and gives
@@ -51,7 +51,7 @@ func From(ifce *water.Interface, cfg *Config) (*port.RWC, error) {
 // On Linux use port.OpenTAP instead. songgao/water (of 2020-03-17) leaves the descriptor open in child
 // processes (no CLOEXEC), and leaks it when opening fails; without Persist in its Config it makes a
 // persistent device of somebody else's temporary; and it cuts a name to 15 bytes, which is an error here.
-func Open(device water.Config, cfg *Config) (*port.RWC, error) {
+func Open(device water.Config, cfg *Config) (*port.ReadWriteCloser, error) {
 	if err := check(&device); err != nil {
 		return nil, fmt.Errorf("water: Open: %w", err)
 	}

@@ -17,11 +17,11 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-func openWater(t *testing.T, h *netns.Host, typ songgao.DeviceType, name string, cfg *water.Config) *port.RWC {
+func openWater(t *testing.T, h *netns.Host, typ songgao.DeviceType, name string, cfg *water.Config) *port.ReadWriteCloser {
 	t.Helper()
 	c := songgao.Config{DeviceType: typ}
 	c.Name = name
-	var p *port.RWC
+	var p *port.ReadWriteCloser
 	var err error
 	h.Do(func() { p, err = water.Open(c, cfg) })
 	if err != nil {

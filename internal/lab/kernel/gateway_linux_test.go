@@ -131,7 +131,7 @@ func (s *leaf) gateway(vrf string, vni frame.VNI, subnet byte, anycast bool) *l3
 	}
 	s.f.names[g.MAC.String()] = fmt.Sprintf("G%d", subnet)
 	if anycast {
-		g.MAC, g.Own, g.Anycast = anycastMAC, s.own, true
+		g.MAC, g.VTEPMAC, g.Anycast = anycastMAC, s.own, true
 		s.f.names[anycastMAC.String()] = "G"
 		s.must(s.segment(vni).Update(func(c *node.Segment) error {
 			c.Neighbours = &node.Neighbours{Config: arp.Config{Mode: arp.Suppress}}

@@ -53,7 +53,7 @@ func newGPEPair(t *testing.T, fam family, reserved vtep.Reserved) *pair {
 // tun joins a TUN device of a host to a peer.
 func (n *ourNode) tun(h *netns.Host, name, peer string) {
 	n.t.Helper()
-	seg, err := n.Segment(vni, &node.Segment{Tunnel: n.v.Name(), Wire: netip.MustParseAddr(peer)})
+	seg, err := n.Segment(vni, &node.Segment{Tunnel: n.v.Name(), CrossConnect: netip.MustParseAddr(peer)})
 	n.must(err)
 	tun, err := port.OpenTUN(name, &port.DeviceConfig{Namespace: h.NS})
 	n.must(err)

@@ -73,7 +73,7 @@ func TestNeighAccess(t *testing.T) {
 			t.Errorf("the pod has heard %+v, want %+v", got, want)
 		}
 		quiet("traffic", x)
-		a.wantBranch("traffic", before, arp.Answered, 1)
+		a.wantOutcome("traffic", before, arp.Answered, 1)
 		pod.Until("the packet has come to routing", func() bool { return a.drops(frame.NoRoute) == routed+1 })
 
 		// Any other address is there too: a pod's, a host's, one behind the tunnel, nobody's.

@@ -403,8 +403,8 @@ func (s *neighSite) counts() arp.Counts {
 	return s.r.Stats().ARP
 }
 
-// wantBranch fails unless a branch has been taken n times since.
-func (s *neighSite) wantBranch(what string, before arp.Counts, b arp.Branch, n uint64) {
+// wantOutcome fails unless a outcome has been taken n times since.
+func (s *neighSite) wantOutcome(what string, before arp.Counts, b arp.Outcome, n uint64) {
 	s.l.t.Helper()
 	if got := s.counts()[b] - before[b]; got != n {
 		s.l.t.Errorf("%s: site %s: %d messages %v, want %d", what, s.host.Name, got, b, n)

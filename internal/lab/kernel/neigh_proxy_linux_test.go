@@ -34,7 +34,7 @@ func newProxyLab(t *testing.T, v6 bool) (l *neighLab, a, b *neighSite, gateway n
 		s.configure(func(c *node.Segment) {
 			c.Neighbours.Mode, c.Policy = arp.Proxy, noReports.Name
 			c.Gateway = &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{
-				Addresses: []netip.Prefix{prefix}, MAC: proxyMAC, Own: s.own(), Anycast: true,
+				Addresses: []netip.Prefix{prefix}, MAC: proxyMAC, VTEPMAC: s.own(), Anycast: true,
 			}}
 		})
 	}
@@ -112,12 +112,12 @@ func TestNeighProxyWalk(t *testing.T) {
 				t.Errorf("%s is told that %v is at %s, want %s", again.from.Name, again.to, mac, gw)
 			}
 			x.wantTunnelled(again.from.Name+" asks", 0)
-			again.site.wantBranch(again.from.Name+" asks", before, arp.Answered, 1)
+			again.site.wantOutcome(again.from.Name+" asks", before, arp.Answered, 1)
 			// Still there? The gateway's MAC is asked alone, and answers from its table.
 			before, x = again.site.counts(), l.begin()
 			again.from.check(again.to, gw)
 			x.wantTunnelled(again.from.Name+" checks", 0)
-			again.site.wantBranch(again.from.Name+" checks", before, arp.Answered, 1)
+			again.site.wantOutcome(again.from.Name+" checks", before, arp.Answered, 1)
 		}
 	})
 }
@@ -166,7 +166,7 @@ func TestNeighProxyGateway(t *testing.T) {
 				t.Errorf("%s: the gateway's address is free", at.g.Name)
 			}
 			x.wantTunnelled(at.g.Name, 0)
-			at.s.wantBranch(at.g.Name, before, arp.AnsweredGateway, 3)
+			at.s.wantOutcome(at.g.Name, before, arp.AnsweredGateway, 3)
 		}
 		// One that comes through a tunnel all the same, from a site without this gateway, is
 		// not answered.
@@ -181,6 +181,6 @@ func TestNeighProxyGateway(t *testing.T) {
 		if b.counts()[arp.RemoteAnycast] == before[arp.RemoteAnycast] {
 			t.Error("no question for the gateway has come through the tunnel")
 		}
-		b.wantBranch("asked through a tunnel", before, arp.AnsweredGateway, 0)
+		b.wantOutcome("asked through a tunnel", before, arp.AnsweredGateway, 0)
 	})
 }

@@ -31,8 +31,8 @@ func TestNeighSuppress(t *testing.T) {
 				t.Errorf("%s: the first is told %s, want %s", what, mac, far.g.mac)
 			}
 			x.wantTunnelled(what+", first", 3) // to two sites, and the answer
-			a.wantBranch(what, before, arp.UnknownIP, 1)
-			a.wantBranch(what, before, arp.Answered, 0)
+			a.wantOutcome(what, before, arp.UnknownIP, 1)
+			a.wantOutcome(what, before, arp.Answered, 0)
 			a.wantEntry(what, h1.speaks, h1.mac, "h1")
 			a.wantEntry(what, far.g.ip, far.g.mac, far.site.name)
 			b.wantEntry(what, h1.speaks, h1.mac, a.name)
@@ -51,7 +51,7 @@ func TestNeighSuppress(t *testing.T) {
 				if got := x.heard(asker); len(got) != 1 || got[0] != want {
 					t.Errorf("%s: %s hears %+v, want %+v", what, asker.Name, got, want)
 				}
-				a.wantBranch(what, before, arp.Answered, uint64(i+1))
+				a.wantOutcome(what, before, arp.Answered, uint64(i+1))
 			}
 			h2.Ping(far.g.ip.String(), 1) // where the answer leads
 		}
@@ -68,7 +68,7 @@ func TestNeighSuppress(t *testing.T) {
 			t.Errorf("h2 is told %s, want %s", mac, h1.mac)
 		}
 		x.wantTunnelled("local", 0)
-		a.wantBranch("local", before, arp.Local, 1)
+		a.wantOutcome("local", before, arp.Local, 1)
 		if n := len(questions(x.heard(h1), h1.speaks)); n != 1 {
 			t.Errorf("h1 has been asked %d times, want once", n)
 		}
@@ -140,7 +140,7 @@ func TestNeighMoves(t *testing.T) {
 				}
 				x.wantTunnelled(move+", asked by "+asker.Name, 0)
 			}
-			away.wantBranch(move, before, arp.Answered, 1)
+			away.wantOutcome(move, before, arp.Answered, 1)
 			if got := hk.ask(at.ip); got != mac {
 				t.Errorf("%s: %s is told %s, want %s", move, hk.Name, got, mac)
 			}
@@ -208,7 +208,7 @@ func TestNeighDuplicates(t *testing.T) {
 			if a.counts()[arp.Probe] == before[arp.Probe] {
 				t.Errorf("%s: no message is counted as a probe", what)
 			}
-			a.wantBranch(what, before, arp.Answered, 0)
+			a.wantOutcome(what, before, arp.Answered, 0)
 		}
 		probe("nobody's", free, false)
 		for _, far := range []*guest{ours, kernels} {
@@ -223,7 +223,7 @@ func TestNeighDuplicates(t *testing.T) {
 			if mac := other.ask(far.ip); mac != far.mac { // or the next shows nothing
 				t.Errorf("%s, gone, is at %s, want %s", far.Name, mac, far.mac)
 			}
-			a.wantBranch(far.Name+", gone", before, arp.Answered, 1)
+			a.wantOutcome(far.Name+", gone", before, arp.Answered, 1)
 			probe(far.Name+", gone", far.ip, false)
 		}
 	})
@@ -271,8 +271,8 @@ func TestNeighReachability(t *testing.T) {
 			if got := questions(x.heard(far), far.ip); len(got) != 1 || got[0].dst != far.mac || got[0].src != asker.mac {
 				t.Errorf("%s has heard %+v, want one question for it alone", far.Name, got)
 			}
-			a.wantBranch(far.Name, before, arp.Unicast, 1)
-			a.wantBranch(far.Name, before, arp.Answered, 0)
+			a.wantOutcome(far.Name, before, arp.Unicast, 1)
+			a.wantOutcome(far.Name, before, arp.Answered, 0)
 
 			far.IP("link", "set", far.dev, "down")
 			far.away = true
@@ -285,7 +285,7 @@ func TestNeighReachability(t *testing.T) {
 			if got := asker.knows(far.ip); got.MAC != "" || len(got.State) != 0 && !slices.Contains(got.State, "FAILED") {
 				t.Errorf("%s has gone, and the asker has %+v", far.Name, got)
 			}
-			a.wantBranch(far.Name+", gone", before, arp.Answered, 0)
+			a.wantOutcome(far.Name+", gone", before, arp.Answered, 0)
 			// Three is the kernel's ucast_solicit. All have gone out, and none to another site.
 			if got := questions(x.tunnelled(), far.ip); len(got) != 3 {
 				t.Errorf("%s, gone: %d questions in the tunnels, want 3: %+v", far.Name, len(got), got)

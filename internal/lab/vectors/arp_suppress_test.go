@@ -19,7 +19,7 @@ type asked struct {
 	in       func(s *segment) message
 	bytes    func(b []byte) []byte // what goes onto the wire instead
 	fate     fate
-	branch   arp.Branch
+	outcome  arp.Outcome
 	answer   func(s *segment) message
 	stranger bool      // host 1 is not in the table afterwards
 	teaches  frame.MAC // where host 1 is in the table; zero: at its own MAC
@@ -83,103 +83,103 @@ func suppressed() []asked {
 	lie := func(_ *segment, m *message) { m.senderMAC = other }
 	return []asked{
 		// Row 0.
-		{id: "6.gateway", name: "broadcast", gateway: true, in: question(gatewayHost, nil), branch: arp.AnsweredGateway, answer: by(gwMAC, gatewayHost, naRouter)},
-		{id: "6.gateway", name: "unicast", gateway: true, in: question(gatewayHost, func(_ *segment, m *message) { m.dst = gwMAC }), branch: arp.AnsweredGateway, answer: by(gwMAC, gatewayHost, naRouter)},
-		{id: "6.gateway", name: "defended against a probe, ARP", only: 4, gateway: true, in: probe(gatewayHost), branch: arp.AnsweredGateway, stranger: true, answer: func(s *segment) message {
+		{id: "6.gateway", name: "broadcast", gateway: true, in: question(gatewayHost, nil), outcome: arp.AnsweredGateway, answer: by(gwMAC, gatewayHost, naRouter)},
+		{id: "6.gateway", name: "unicast", gateway: true, in: question(gatewayHost, func(_ *segment, m *message) { m.dst = gwMAC }), outcome: arp.AnsweredGateway, answer: by(gwMAC, gatewayHost, naRouter)},
+		{id: "6.gateway", name: "defended against a probe, ARP", only: 4, gateway: true, in: probe(gatewayHost), outcome: arp.AnsweredGateway, stranger: true, answer: func(s *segment) message {
 			m := says(false, gwMAC, gatewayHost, s.a.MAC, 0)
 			m.target = netip.IPv4Unspecified()
 			return m
 		}},
-		{id: "6.gateway", name: "defended against duplicate address detection", only: 6, gateway: true, in: probe(gatewayHost), branch: arp.AnsweredGateway, stranger: true, answer: func(*segment) message {
+		{id: "6.gateway", name: "defended against duplicate address detection", only: 6, gateway: true, in: probe(gatewayHost), outcome: arp.AnsweredGateway, stranger: true, answer: func(*segment) message {
 			m := announces(true, gwMAC, gatewayHost) // to all, not solicited (RFC 4861, section 7.2.4)
 			m.flags |= naRouter
 			return m
 		}},
 
 		// Row 1.
-		{id: "6.not-arp", name: "hardware type", only: 4, in: question(3, nil), bytes: octet(1, 6), fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.not-arp", name: "protocol type", only: 4, in: question(3, nil), bytes: octet(3, 6), fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.not-arp", name: "hardware length", only: 4, in: question(3, nil), bytes: octet(4, 8), fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.not-arp", name: "protocol length", only: 4, in: question(3, nil), bytes: octet(5, 16), fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.not-arp", name: "27 bytes", only: 4, in: question(3, nil), bytes: func(b []byte) []byte { return b[:14+27] }, fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.not-arp", name: "28 bytes are enough", only: 4, in: question(3, nil), bytes: func(b []byte) []byte { return b[:14+28] }, branch: arp.Answered, answer: by(rmac(3), 3, 0)},
-		{id: "6.no-host", name: "loopback", in: question(3, func(s *segment, m *message) { m.solicit(loopback(s.v6)) }), fate: flooded, branch: arp.BadTarget, stranger: true},
-		{id: "6.no-host", name: "multicast", in: question(3, func(s *segment, m *message) { m.solicit(group(s.v6)) }), fate: flooded, branch: arp.BadTarget, stranger: true},
+		{id: "6.not-arp", name: "hardware type", only: 4, in: question(3, nil), bytes: octet(1, 6), fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.not-arp", name: "protocol type", only: 4, in: question(3, nil), bytes: octet(3, 6), fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.not-arp", name: "hardware length", only: 4, in: question(3, nil), bytes: octet(4, 8), fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.not-arp", name: "protocol length", only: 4, in: question(3, nil), bytes: octet(5, 16), fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.not-arp", name: "27 bytes", only: 4, in: question(3, nil), bytes: func(b []byte) []byte { return b[:14+27] }, fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.not-arp", name: "28 bytes are enough", only: 4, in: question(3, nil), bytes: func(b []byte) []byte { return b[:14+28] }, outcome: arp.Answered, answer: by(rmac(3), 3, 0)},
+		{id: "6.no-host", name: "loopback", in: question(3, func(s *segment, m *message) { m.solicit(loopback(s.v6)) }), fate: flooded, outcome: arp.BadTarget, stranger: true},
+		{id: "6.no-host", name: "multicast", in: question(3, func(s *segment, m *message) { m.solicit(group(s.v6)) }), fate: flooded, outcome: arp.BadTarget, stranger: true},
 
 		// Row 3.
-		{id: "6.unicast", name: "to a host behind the tunnel", in: question(3, func(_ *segment, m *message) { m.dst = rmac(3) }), fate: toFar, branch: arp.Unicast},
-		{id: "6.unicast", name: "to a local host", in: question(2, func(s *segment, m *message) { m.dst = s.b.MAC }), fate: localOnly, branch: arp.Unicast},
+		{id: "6.unicast", name: "to a host behind the tunnel", in: question(3, func(_ *segment, m *message) { m.dst = rmac(3) }), fate: toFar, outcome: arp.Unicast},
+		{id: "6.unicast", name: "to a local host", in: question(2, func(s *segment, m *message) { m.dst = s.b.MAC }), fate: localOnly, outcome: arp.Unicast},
 
 		// Row 4.
-		{id: "6.probe", name: "flooded", in: probe(3), fate: flooded, branch: arp.Probe, stranger: true},
-		{id: "6.probe", name: "not to tunnels", cfg: arp.Config{LocalOnly: true}, in: probe(3), fate: localOnly, branch: arp.Probe, stranger: true},
-		{id: "6.gratuitous", name: "request", only: 4, in: announce, fate: flooded, branch: arp.Gratuitous},
-		{id: "6.gratuitous", name: "request, not to tunnels", only: 4, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, branch: arp.Gratuitous},
+		{id: "6.probe", name: "flooded", in: probe(3), fate: flooded, outcome: arp.Probe, stranger: true},
+		{id: "6.probe", name: "not to tunnels", cfg: arp.Config{LocalOnly: true}, in: probe(3), fate: localOnly, outcome: arp.Probe, stranger: true},
+		{id: "6.gratuitous", name: "request", only: 4, in: announce, fate: flooded, outcome: arp.Gratuitous},
+		{id: "6.gratuitous", name: "request, not to tunnels", only: 4, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, outcome: arp.Gratuitous},
 		{id: "6.gratuitous", name: "reply", only: 4, in: func(s *segment) message {
 			m := announces(false, s.a.MAC, 1)
 			m.answer = true
 			return m
-		}, fate: flooded, branch: arp.NotQuestion},
+		}, fate: flooded, outcome: arp.NotQuestion},
 		{id: "6.gratuitous", name: "reply, not to tunnels", only: 4, cfg: arp.Config{LocalOnly: true}, in: func(s *segment) message {
 			m := announces(false, s.a.MAC, 1)
 			m.answer = true
 			return m
-		}, fate: localOnly, branch: arp.NotQuestion},
-		{id: "6.gratuitous", name: "unsolicited advertisement", only: 6, in: announce, fate: flooded, branch: arp.NotQuestion},
-		{id: "6.gratuitous", name: "unsolicited advertisement, not to tunnels", only: 6, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, branch: arp.NotQuestion},
+		}, fate: localOnly, outcome: arp.NotQuestion},
+		{id: "6.gratuitous", name: "unsolicited advertisement", only: 6, in: announce, fate: flooded, outcome: arp.NotQuestion},
+		{id: "6.gratuitous", name: "unsolicited advertisement, not to tunnels", only: 6, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, outcome: arp.NotQuestion},
 
 		// Row 5.
-		{id: "6.not-request", name: "an answer", in: func(s *segment) message { return says(s.v6, s.a.MAC, 1, rmac(3), 3) }, fate: toFar, branch: arp.NotQuestion},
+		{id: "6.not-request", name: "an answer", in: func(s *segment) message { return says(s.v6, s.a.MAC, 1, rmac(3), 3) }, fate: toFar, outcome: arp.NotQuestion},
 
 		// Row 6.
-		{id: "6.remote", name: "with padding", in: question(3, nil), branch: arp.Answered, answer: by(rmac(3), 3, 0)},
-		{id: "6.local", name: "known", in: question(2, nil), fate: localOnly, branch: arp.Local},
-		{id: "6.no-fdb", name: "MAC nowhere", in: question(4, nil), fate: flooded, branch: arp.UnknownMAC},
-		{id: "6.unknown", name: "address unknown", in: question(5, nil), fate: flooded, branch: arp.UnknownIP},
+		{id: "6.remote", name: "with padding", in: question(3, nil), outcome: arp.Answered, answer: by(rmac(3), 3, 0)},
+		{id: "6.local", name: "known", in: question(2, nil), fate: localOnly, outcome: arp.Local},
+		{id: "6.no-fdb", name: "MAC nowhere", in: question(4, nil), fate: flooded, outcome: arp.UnknownMAC},
+		{id: "6.unknown", name: "address unknown", in: question(5, nil), fate: flooded, outcome: arp.UnknownIP},
 
 		// Row 7.
-		{id: "6.spoofed", name: "question", in: question(3, lie), fate: flooded, branch: arp.Spoofed, stranger: true},
+		{id: "6.spoofed", name: "question", in: question(3, lie), fate: flooded, outcome: arp.Spoofed, stranger: true},
 		{id: "6.spoofed", name: "answer", in: func(s *segment) message {
 			m := says(s.v6, s.a.MAC, 1, rmac(3), 3)
 			m.senderMAC = other
 			return m
-		}, fate: toFar, branch: arp.Spoofed, stranger: true},
-		{id: "6.vrrp", name: "virtual MAC as sender", in: question(3, func(_ *segment, m *message) { m.senderMAC = vrrp }), branch: arp.Answered, teaches: vrrp, answer: func(s *segment) message {
+		}, fate: toFar, outcome: arp.Spoofed, stranger: true},
+		{id: "6.vrrp", name: "virtual MAC as sender", in: question(3, func(_ *segment, m *message) { m.senderMAC = vrrp }), outcome: arp.Answered, teaches: vrrp, answer: func(s *segment) message {
 			m := says(s.v6, rmac(3), 3, vrrp, 1)
 			if !s.v6 {
 				m.dst = s.a.MAC // as the frame came
 			}
 			return m
 		}},
-		{id: "6.own-mac", name: "the target's MAC asks", in: question(6, nil), fate: flooded, branch: arp.OwnMAC},
+		{id: "6.own-mac", name: "the target's MAC asks", in: question(6, nil), fate: flooded, outcome: arp.OwnMAC},
 
 		// ND alone.
-		{id: "6.nd-form", name: "hop limit 254", only: 6, in: question(3, func(_ *segment, m *message) { m.hopLimit = 254 }), fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.nd-form", name: "code 1", only: 6, in: question(3, func(_ *segment, m *message) { m.badCode = 1 }), fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.nd-form", name: "wrong checksum", only: 6, in: question(3, nil), bytes: func(b []byte) []byte { b[14+43] ^= 1; return b }, fate: flooded, branch: arp.Malformed, stranger: true},
+		{id: "6.nd-form", name: "hop limit 254", only: 6, in: question(3, func(_ *segment, m *message) { m.hopLimit = 254 }), fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.nd-form", name: "code 1", only: 6, in: question(3, func(_ *segment, m *message) { m.badCode = 1 }), fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.nd-form", name: "wrong checksum", only: 6, in: question(3, nil), bytes: func(b []byte) []byte { b[14+43] ^= 1; return b }, fate: flooded, outcome: arp.Malformed, stranger: true},
 		{id: "6.nd-fragment", name: "the first", only: 6, in: question(3, nil), bytes: func(b []byte) []byte {
 			f := append(bytes.Clone(b[:54]), 58, 0, 0, 1, 0, 0, 0, 9) // more to come
 			f[14+6], f[14+5] = 44, f[14+5]+8
 			return append(f, b[54:]...)
-		}, fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.nd-options", name: "length 0", only: 6, in: question(3, nil), bytes: func(b []byte) []byte { b[14+65] = 0; return sum6(b) }, fate: flooded, branch: arp.Malformed, stranger: true},
-		{id: "6.nd-options", name: "past the end", only: 6, in: question(3, nil), bytes: func(b []byte) []byte { b[14+65] = 2; return sum6(b) }, fate: flooded, branch: arp.Malformed, stranger: true},
+		}, fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.nd-options", name: "length 0", only: 6, in: question(3, nil), bytes: func(b []byte) []byte { b[14+65] = 0; return sum6(b) }, fate: flooded, outcome: arp.Malformed, stranger: true},
+		{id: "6.nd-options", name: "past the end", only: 6, in: question(3, nil), bytes: func(b []byte) []byte { b[14+65] = 2; return sum6(b) }, fate: flooded, outcome: arp.Malformed, stranger: true},
 		{id: "6.nd-options", name: "another one first", only: 6, in: question(3, nil), bytes: func(b []byte) []byte {
 			nonce := []byte{14, 1, 1, 2, 3, 4, 5, 6} // RFC 3971, section 5.3.2
 			b = append(append(bytes.Clone(b[:14+64]), nonce...), b[14+64:]...)
 			b[14+5] += 8
 			return sum6(b)
-		}, branch: arp.Answered, answer: by(rmac(3), 3, 0)},
-		{id: "6.nd-source", name: "without an option", only: 6, in: question(3, func(_ *segment, m *message) { m.senderMAC = frame.MAC{} }), branch: arp.Answered, answer: by(rmac(3), 3, 0), stranger: true},
+		}, outcome: arp.Answered, answer: by(rmac(3), 3, 0)},
+		{id: "6.nd-source", name: "without an option", only: 6, in: question(3, func(_ *segment, m *message) { m.senderMAC = frame.MAC{} }), outcome: arp.Answered, answer: by(rmac(3), 3, 0), stranger: true},
 		{id: "6.nd-teaches", name: "an advertisement without an option", only: 6, in: func(s *segment) message {
 			m := says(true, s.a.MAC, 1, rmac(3), 3)
 			m.senderMAC = frame.MAC{}
 			return m
-		}, fate: toFar, branch: arp.NotQuestion, stranger: true},
+		}, fate: toFar, outcome: arp.NotQuestion, stranger: true},
 
 		// Modes.
-		{id: "6.mode", name: "off", off: true, in: question(3, nil), fate: flooded, branch: arp.ModeOff},
-		{id: "6.mode", name: "proxy", cfg: arp.Config{Mode: arp.Proxy, MAC: ownMAC}, gateway: true, in: question(3, nil), branch: arp.Answered, answer: by(gwMAC, 3, naRouter)},
+		{id: "6.mode", name: "off", off: true, in: question(3, nil), fate: flooded, outcome: arp.ModeOff},
+		{id: "6.mode", name: "proxy", cfg: arp.Config{Mode: arp.Proxy, MAC: ownMAC}, gateway: true, in: question(3, nil), outcome: arp.Answered, answer: by(gwMAC, 3, naRouter)},
 	}
 }
 
@@ -198,7 +198,7 @@ func askedRows() (rows []row) {
 			if c.bytes != nil {
 				b = c.bytes(b)
 			}
-			s.sends(b, c.branch)
+			s.sends(b, c.outcome)
 			var answer []byte
 			if c.answer != nil {
 				answer = c.answer(s).bare()

@@ -216,15 +216,15 @@ func (s *segment) tagged(b []byte) []byte {
 	return mem.Tagged(s.vlan, b)
 }
 
-// sends has host 1 send a frame, and checks that it is counted once, under a branch.
-func (s *segment) sends(b []byte, want arp.Branch) {
+// sends has host 1 send a frame, and checks that it is counted once, under a outcome.
+func (s *segment) sends(b []byte, want arp.Outcome) {
 	s.T.Helper()
 	s.counts(want, func() { s.a.Send(s.tagged(b)) })
 }
 
-// counts checks that what happens is one message of the family, under a branch; NumBranches
+// counts checks that what happens is one message of the family, under a outcome; NumBranches
 // for none.
-func (s *segment) counts(want arp.Branch, happens func()) {
+func (s *segment) counts(want arp.Outcome, happens func()) {
 	s.T.Helper()
 	was := s.r.Stats()
 	happens()
@@ -233,7 +233,7 @@ func (s *segment) counts(want arp.Branch, happens func()) {
 	if s.v6 {
 		old, now = was.ND, is.ND
 	}
-	for b := range arp.NumBranches {
+	for b := range arp.NumOutcomes {
 		n := uint64(0)
 		if b == want {
 			n = 1

@@ -13,14 +13,14 @@ func tunnelRows() (rows []row) {
 		gateway  bool
 		anycast  bool
 		to       byte
-		branch   arp.Branch
+		outcome  arp.Outcome
 		answered bool
 	}{
-		{id: "6.tunnel", name: "for a local host", to: 2, branch: arp.FromTunnel},
-		{id: "6.tunnel", name: "for a host behind another peer", to: 8, branch: arp.FromTunnel},
-		{id: "6.tunnel", name: "for nobody known", to: 5, branch: arp.FromTunnel},
-		{id: "6.gateway-tunnel", name: "asked through the tunnel", gateway: true, to: gatewayHost, branch: arp.AnsweredGateway, answered: true},
-		{id: "6.gateway-tunnel", name: "anycast, asked through the tunnel", gateway: true, anycast: true, to: gatewayHost, branch: arp.RemoteAnycast},
+		{id: "6.tunnel", name: "for a local host", to: 2, outcome: arp.FromTunnel},
+		{id: "6.tunnel", name: "for a host behind another peer", to: 8, outcome: arp.FromTunnel},
+		{id: "6.tunnel", name: "for nobody known", to: 5, outcome: arp.FromTunnel},
+		{id: "6.gateway-tunnel", name: "asked through the tunnel", gateway: true, to: gatewayHost, outcome: arp.AnsweredGateway, answered: true},
+		{id: "6.gateway-tunnel", name: "anycast, asked through the tunnel", gateway: true, anycast: true, to: gatewayHost, outcome: arp.RemoteAnycast},
 	} {
 		rows = append(rows, each(c.id, c.name, 0, func(l *lab, v6 bool, vlan uint16) {
 			s := l.neighbours(v6, vlan, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)
@@ -30,7 +30,7 @@ func tunnelRows() (rows []row) {
 			s.g.send(vx(vni, announces(v6, rmac(8), 8).bytes()))
 			s.forget()
 			q := asks(v6, rmac(3), 3, c.to).bytes()
-			s.counts(c.branch, func() { s.f.send(vx(vni, q)) })
+			s.counts(c.outcome, func() { s.f.send(vx(vni, q)) })
 			s.g.want()
 			if c.answered {
 				m := says(v6, gwMAC, gatewayHost, rmac(3), 3)

@@ -91,7 +91,7 @@ func nodeRows() []row {
 			direct := l3.NextHop{Interface: red.Interface(vni2), IP: s.b.IP}
 			p := s.fromA(ip)
 			for _, addr := range []netip.Prefix{here, there} {
-				pool, err := red.NewPool(l3.Always, here)
+				pool, err := red.NewBlocks(l3.Always, here)
 				l.must(err)
 				l.must(pool.Set(narrow, l3.Node{Addr: addr.Addr().Next(), Tunnel: n.hop(3), Direct: direct}))
 				for mode, straight := range map[l3.Encapsulation]bool{l3.Always: false, l3.CrossSubnet: addr == here, l3.Never: true} {

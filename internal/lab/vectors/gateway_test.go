@@ -98,7 +98,7 @@ func (r *router) configure(n frame.VNI, edit func(*node.Segment)) {
 func (r *router) iface(vrf string, n frame.VNI, g node.Gateway, mode arp.Mode) *l3.Interface {
 	r.l.T.Helper()
 	if g.Anycast {
-		g.Own = r.own
+		g.VTEPMAC = r.own
 	}
 	r.l.must(r.vsi(n).Gateway(vrf, g))
 	if len(g.Addresses) > 0 {
@@ -114,7 +114,7 @@ func (r *router) bare(c l3.InterfaceConfig) *l3.Interface {
 	c.Send = v.Send
 	i, err := r.n.Gateway().VRF("red").NewInterface(c)
 	r.l.must(err)
-	r.l.must(v.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: i, TooBig: i.TooBig()}}))
+	r.l.must(v.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: i, TooBig: i.PathMTU()}}))
 	return i
 }
 

@@ -11,7 +11,7 @@ control.tx.fresh control.tx.garbage control.tx.routes control.tx.segments contro
 control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
-l3.Gateway.vrfs l3.Interface.addrs l3.Pool.blocks l3.Pool.subnets l3.VRF.held l3.VRF.interfaces l3.route.hops
+l3.Gateway.vrfs l3.Interface.addrs l3.Blocks.blocks l3.Blocks.subnets l3.VRF.held l3.VRF.interfaces l3.route.hops
 node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.far node.segment.guards node.segment.macs node.segment.members node.tunnel.sets node.tunnel.under
@@ -45,7 +45,7 @@ capture.fileWriter.done capture.portWriter.parts capture.ring.wake capture.under
 examples/node.gate.shut
 fdb.Gens.ports
 frame.arena.frames frame.arena.outer frame.spare.free
-internal/gso.Joiner.parts internal/icmperr.TooBig.count
+internal/gso.Joiner.parts internal/icmperr.PathMTU.count
 setting/conf.Report.errs setting/conf.Report.names setting/conf.Report.told setting/conf.Report.renamed setting/conf.Report.wrong
 setting/conf.node.list setting/conf.shape.fields setting/conf.shape.byKey
 policy.Guard.drops policy.Policy.waits policy.counts.events policy.counts.rules internal/perworker.Set.list

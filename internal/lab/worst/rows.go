@@ -87,7 +87,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "neighbours",
-		Holds: "arp.Table.index arp.Table.rows arp.hops.arr",
+		Holds: "arp.Table.index arp.Table.rows arp.adjacencies.arr",
 		Limit: "8192 per network (`arp.TableConfig.Limit`)",
 		Share: "half per source (`PerDest`); a source with fewer takes from one with more",
 		Full:  "the least recently seen neighbour of the largest source; an answer to the switch's own request always fits",

@@ -39,7 +39,7 @@ func (e Encapsulation) Direct(node netip.Addr, subnets []netip.Prefix) bool {
 	return e == Never || e == CrossSubnet && slices.ContainsFunc(subnets, in)
 }
 
-// A Node is where blocks of a [Pool] are: another host, with the two ways to it. A way that
+// A Node is where blocks of a [Blocks] are: another host, with the two ways to it. A way that
 // there is not has no Interface.
 type Node struct {
 	Addr   netip.Addr // in the underlay: CrossSubnet looks at it
@@ -47,9 +47,9 @@ type Node struct {
 	Direct NextHop    // Interface and IP of a link, or Interface of an IP port
 }
 
-// A Pool is the routes of a VRF to blocks of addresses that other nodes have, as an address
+// A Blocks is the routes of a VRF to blocks of addresses that other nodes have, as an address
 // manager hands them out. All follow one mode, which changes under traffic.
-type Pool struct {
+type Blocks struct {
 	vrf *VRF
 
 	mu      sync.Mutex
@@ -58,8 +58,8 @@ type Pool struct {
 	blocks  map[netip.Prefix][]Node
 }
 
-// NewPool returns a pool without blocks. The subnets are those that this node is in itself.
-func (v *VRF) NewPool(mode Encapsulation, subnets ...netip.Prefix) (*Pool, error) {
+// NewBlocks returns a pool without blocks. The subnets are those that this node is in itself.
+func (v *VRF) NewBlocks(mode Encapsulation, subnets ...netip.Prefix) (*Blocks, error) {
 	if mode > Never {
 		return nil, fmt.Errorf("l3: VRF %s: pool: mode %d is none", v.name, mode)
 	}
@@ -68,12 +68,12 @@ func (v *VRF) NewPool(mode Encapsulation, subnets ...netip.Prefix) (*Pool, error
 			return nil, fmt.Errorf("l3: VRF %s: pool: subnet %v: no prefix, or bits beyond its length", v.name, s)
 		}
 	}
-	return &Pool{vrf: v, mode: mode, subnets: slices.Clone(subnets), blocks: map[netip.Prefix][]Node{}}, nil
+	return &Blocks{vrf: v, mode: mode, subnets: slices.Clone(subnets), blocks: map[netip.Prefix][]Node{}}, nil
 }
 
 // Set says which nodes have a block: of several, each flow goes to one. Without nodes
 // packets for the block are dropped, as a node does with what is left of a block of its own.
-func (p *Pool) Set(block netip.Prefix, nodes ...Node) error {
+func (p *Blocks) Set(block netip.Prefix, nodes ...Node) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r, err := p.route(p.mode, block, nodes)
@@ -88,7 +88,7 @@ func (p *Pool) Set(block netip.Prefix, nodes ...Node) error {
 }
 
 // Delete removes a block, and reports whether there was one.
-func (p *Pool) Delete(block netip.Prefix) bool {
+func (p *Blocks) Delete(block netip.Prefix) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, ok := p.blocks[block]
@@ -98,7 +98,7 @@ func (p *Pool) Delete(block netip.Prefix) bool {
 
 // SetMode changes the way to every node at once, under traffic: a packet goes the old way or
 // the new one. When a node cannot be reached the new way nothing is changed.
-func (p *Pool) SetMode(mode Encapsulation) error {
+func (p *Blocks) SetMode(mode Encapsulation) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if mode > Never {
@@ -120,14 +120,14 @@ func (p *Pool) SetMode(mode Encapsulation) error {
 }
 
 // Mode returns the mode.
-func (p *Pool) Mode() Encapsulation {
+func (p *Blocks) Mode() Encapsulation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mode
 }
 
 // route returns the route to a block. p.mu is held.
-func (p *Pool) route(mode Encapsulation, block netip.Prefix, nodes []Node) (Route, error) {
+func (p *Blocks) route(mode Encapsulation, block netip.Prefix, nodes []Node) (Route, error) {
 	r := Route{Prefix: block}
 	for _, n := range nodes {
 		h, way := n.Tunnel, "tunnel"

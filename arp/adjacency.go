@@ -8,75 +8,75 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// A Hop is what a router needs to know of a neighbour, in one word; 0 is none.
-type Hop uint64
+// A Adjacency is what a router needs to know of a neighbour, in one word; 0 is none.
+type Adjacency uint64
 
-// newHop returns the Hop of a MAC; remote says that it was heard through a tunnel.
-func newHop(mac frame.MAC, remote bool) Hop {
-	h := Hop(mac.Uint64()) | hopSet
+// newAdjacency returns the Hop of a MAC; remote says that it was heard through a tunnel.
+func newAdjacency(mac frame.MAC, remote bool) Adjacency {
+	h := Adjacency(mac.Uint64()) | present
 	if remote {
-		h |= hopRemote
+		h |= viaTunnel
 	}
 	return h
 }
 
 const (
-	hopRemote = 1 << 48
-	hopSet    = 1 << 49
+	viaTunnel = 1 << 48
+	present   = 1 << 49
 )
 
 // MAC returns the neighbour's MAC as a number, as [frame.MAC.Uint64] does.
-func (h Hop) MAC() uint64 { return uint64(h) & (1<<48 - 1) }
+func (h Adjacency) MAC() uint64 { return uint64(h) & (1<<48 - 1) }
 
 // Remote reports whether the neighbour was heard through a tunnel.
-func (h Hop) Remote() bool { return h&hopRemote != 0 }
+func (h Adjacency) Remote() bool { return h&viaTunnel != 0 }
 
 // Resolve returns where packets for a neighbour go, 0 for one that is not known, or a
 // frozen duplicate. It is wait-free: packets that are routed are looked up here.
-func (t *Table) Resolve(ip netip.Addr) Hop { return t.hops.find(t.hops.key(ip)) }
+func (t *Table) Resolve(ip netip.Addr) Adjacency { return t.adjacent.find(t.adjacent.key(ip)) }
 
 // show makes row e what Resolve returns. t.mu is held.
 func (t *Table) show(e *Entry) {
 	if e.State == Duplicate {
-		t.hops.delete(t.hops.key(e.IP))
+		t.adjacent.delete(t.adjacent.key(e.IP))
 		return
 	}
-	t.hops.set(t.hops.key(e.IP), newHop(e.MAC, e.From.Peer() != 0))
+	t.adjacent.set(t.adjacent.key(e.IP), newAdjacency(e.MAC, e.From.Peer() != 0))
 }
 
-// hops is the rows as Resolve shows them: open addressing in one array of two words a row,
+// adjacencies is the rows as Resolve shows them: open addressing in one array of two words a row,
 // with readers that take no lock and one writer at a time. A row is known by a hash of its
 // address alone, 64 bits with a secret: two addresses of one table that share theirs, one
 // chance in 10^12 for a table of a million, would share a MAC.
-type hops struct {
+type adjacencies struct {
 	seed mix.Key
-	arr  atomic.Pointer[[]hopSlot]
+	arr  atomic.Pointer[[]slot]
 	used int // slots that are not empty, deleted ones included
 	live int
 }
 
-type hopSlot struct{ key, val atomic.Uint64 } // val: a Hop, 0 = deleted
+type slot struct{ key, val atomic.Uint64 } // val: a Hop, 0 = deleted
 
-const minHops = 16
+const minSlots = 16
 
-func (h *hops) init() {
+func (h *adjacencies) init() {
 	h.seed = mix.New()
-	h.arr.Store(new(make([]hopSlot, minHops)))
+	h.arr.Store(new(make([]slot, minSlots)))
 }
 
 // key hashes an address; it is never 0, which is an empty slot.
-func (h *hops) key(ip netip.Addr) uint64 {
+func (h *adjacencies) key(ip netip.Addr) uint64 {
 	b := ip.As16()
 	return h.seed.HashAddr(&b) | 1<<63
 }
 
-func (h *hops) find(key uint64) Hop {
+func (h *adjacencies) find(key uint64) Adjacency {
 	a := *h.arr.Load()
 	for i := key; ; i++ {
 		s := &a[i&uint64(len(a)-1)]
 		switch s.key.Load() {
 		case key:
-			return Hop(s.val.Load())
+			return Adjacency(s.val.Load())
 		case 0:
 			return 0
 		}
@@ -85,7 +85,7 @@ func (h *hops) find(key uint64) Hop {
 
 // slot returns where key is, or would be. A slot keeps its key until the array is made
 // anew, so that what a reader finds under a key is that key's.
-func (h *hops) slot(a []hopSlot, key uint64) *hopSlot {
+func (h *adjacencies) slot(a []slot, key uint64) *slot {
 	for i := key; ; i++ {
 		s := &a[i&uint64(len(a)-1)]
 		if k := s.key.Load(); k == key || k == 0 {
@@ -94,7 +94,7 @@ func (h *hops) slot(a []hopSlot, key uint64) *hopSlot {
 	}
 }
 
-func (h *hops) set(key uint64, x Hop) {
+func (h *adjacencies) set(key uint64, x Adjacency) {
 	a := *h.arr.Load()
 	s := h.slot(a, key)
 	if s.key.Load() == 0 {
@@ -110,19 +110,19 @@ func (h *hops) set(key uint64, x Hop) {
 	s.key.Store(key)
 }
 
-func (h *hops) delete(key uint64) {
+func (h *adjacencies) delete(key uint64) {
 	if s := h.slot(*h.arr.Load(), key); s.val.Swap(0) != 0 {
 		h.live--
 	}
 }
 
 // rebuild makes an array without deleted rows, and with room.
-func (h *hops) rebuild() []hopSlot {
-	size := minHops
+func (h *adjacencies) rebuild() []slot {
+	size := minSlots
 	for size < 2*(h.live+1) {
 		size *= 2
 	}
-	a := make([]hopSlot, size)
+	a := make([]slot, size)
 	h.used = 0
 	old := *h.arr.Load()
 	for i := range old {

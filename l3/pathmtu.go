@@ -8,17 +8,17 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A RoutedTooBig is an Interface's stage for the slot TooBig of its segment, in front of
+// A PathMTU is an Interface's stage for the slot TooBig of its segment, in front of
 // another one: it takes packets that the gateway has routed there and that do not fit,
 // tells their senders (RFC 1191; RFC 8201), or cuts those of IPv4 that may be cut. The
 // pieces are injected, and may be overtaken by packets that fit.
-type RoutedTooBig struct{ i *Interface }
+type PathMTU struct{ i *Interface }
 
-// TooBig returns the interface's stage for the slot TooBig.
-func (i *Interface) TooBig() RoutedTooBig { return RoutedTooBig{i} }
+// PathMTU returns the interface's stage for the slot PathMTU.
+func (i *Interface) PathMTU() PathMTU { return PathMTU{i} }
 
 // Process answers with frame.Reenter: the error goes to the sender as any packet does.
-func (s RoutedTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
+func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	i := s.i
 	if f.From.Port() != 0 {
 		return frame.Continue // bridged

@@ -10,8 +10,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// WireConfig holds the settings of a [Wire].
-type WireConfig struct {
+// CrossConnectConfig holds the settings of a [CrossConnect].
+type CrossConnectConfig struct {
 	Near, Far frame.Dest // the two ends: a TUN, and a tunnel for IP with its peer
 	Tunnel    Tunnel     // what Far is; nil if it is none
 
@@ -19,17 +19,17 @@ type WireConfig struct {
 	Send func(to frame.Dest, f *frame.Frame) bool
 }
 
-// A Wire joins two IP ports of one segment: what comes in at one end goes out at the other,
+// A CrossConnect joins two IP ports of one segment: what comes in at one end goes out at the other,
 // as it is, its TTL included. It is for a segment that is a tunnel between two hosts, as
-// ipip and sit devices of Linux are; the hosts route. It fills two slots: the Wire itself is
+// ipip and sit devices of Linux are; the hosts route. It fills two slots: the CrossConnect itself is
 // for Gateway, and its TooBig for the other.
-type Wire struct {
-	cfg  WireConfig
-	errs icmperr.TooBig // says errors in the name of the far end
+type CrossConnect struct {
+	cfg  CrossConnectConfig
+	errs icmperr.PathMTU // says errors in the name of the far end
 }
 
-// NewWire returns a wire.
-func NewWire(cfg WireConfig) (*Wire, error) {
+// NewCrossConnect returns a wire.
+func NewCrossConnect(cfg CrossConnectConfig) (*CrossConnect, error) {
 	switch {
 	case cfg.Near.Port() == 0:
 		return nil, errors.New("l3: WireConfig.Near: needed")
@@ -40,13 +40,13 @@ func NewWire(cfg WireConfig) (*Wire, error) {
 	case cfg.Send == nil:
 		return nil, errors.New("l3: WireConfig.Send: needed")
 	}
-	w := &Wire{cfg: cfg}
+	w := &CrossConnect{cfg: cfg}
 	w.errs.Init(0, 0)
 	return w, nil
 }
 
 // Process sends f out at the other end: frame.Forward.
-func (w *Wire) Process(f *frame.Frame, at frame.At) frame.Verdict {
+func (w *CrossConnect) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	switch {
 	case f.Kind == frame.Ethernet:
 		return frame.Continue
@@ -73,7 +73,7 @@ func tellable(f *frame.Frame) bool {
 
 // tell tells the sender of a packet that its host is not reached, by a frame of its own: the
 // packet goes on.
-func (w *Wire) tell(f *frame.Frame, now frame.Tick) {
+func (w *CrossConnect) tell(f *frame.Frame, now frame.Tick) {
 	g := frame.Make(make([]byte, max(f.Len(), icmperr.MinMTU6)))
 	g.Kind, g.VNI = f.Kind, f.VNI
 	copy(g.Bytes(), f.Bytes())
@@ -88,15 +88,15 @@ func (w *Wire) tell(f *frame.Frame, now frame.Tick) {
 	}
 }
 
-// A WireTooBig is the stage of a [Wire] for the slot TooBig.
-type WireTooBig struct{ w *Wire }
+// A CrossConnectPathMTU is the stage of a [CrossConnect] for the slot TooBig.
+type CrossConnectPathMTU struct{ w *CrossConnect }
 
-// TooBig returns the wire's stage for the slot TooBig of its segment.
-func (w *Wire) TooBig() WireTooBig { return WireTooBig{w} }
+// PathMTU returns the wire's stage for the slot PathMTU of its segment.
+func (w *CrossConnect) PathMTU() CrossConnectPathMTU { return CrossConnectPathMTU{w} }
 
 // Process cuts IPv4 packets without DF, and answers others as Switch.TooBig does (RFC 2003,
 // section 5.1). A packet whose header is damaged is dropped: each piece would have a right checksum.
-func (s WireTooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
+func (s CrossConnectPathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && p.ChecksumOK() && at.MTU >= icmperr.MinMTU4 {
 		return fragment4(f, p, 0, at.MTU, at.From, at.To, s.w.cfg.Send)
 	}

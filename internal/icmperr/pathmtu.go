@@ -7,9 +7,9 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A TooBig answers frames that are longer than their egress takes. What it says, and to whom,
-// is in the documentation of vswitch.Switch.TooBig. Until Init it answers nothing.
-type TooBig struct {
+// A PathMTU answers frames that are longer than their egress takes. What it says, and to whom,
+// is in the documentation of vswitch.Switch.PathMTU. Until Init it answers nothing.
+type PathMTU struct {
 	limit Limiter
 	count [numOutcomes]atomic.Uint64
 }
@@ -35,15 +35,15 @@ const (
 )
 
 // Init is [Limiter.Init].
-func (t *TooBig) Init(perSender, total int) { t.limit.Init(perSender, total) }
+func (t *PathMTU) Init(perSender, total int) { t.limit.Init(perSender, total) }
 
 // Set is [Limiter.Set].
-func (t *TooBig) Set(perSender, total int) { t.limit.Set(perSender, total) }
+func (t *PathMTU) Set(perSender, total int) { t.limit.Set(perSender, total) }
 
 // Process answers f, which is longer than at.MTU, with frame.Reply; f is then the
 // answer, and not longer than at.MTU. What gets none is frame.Drop(frame.TooBig), and f
 // is unchanged. A frame that fits is none of its business: frame.Continue.
-func (t *TooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
+func (t *PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if f.SegLen() <= at.MTU {
 		return frame.Continue
 	}
@@ -56,7 +56,7 @@ func (t *TooBig) Process(f *frame.Frame, at frame.At) frame.Verdict {
 }
 
 // answer looks at what is no matter of IPv4 or IPv6.
-func (t *TooBig) answer(f *frame.Frame, at frame.At) Outcome {
+func (t *PathMTU) answer(f *frame.Frame, at frame.At) Outcome {
 	if f.From.Port() == 0 || f.Tunnel && f.From.Peer() == 0 {
 		return unreachable
 	}
@@ -85,7 +85,7 @@ func (t *TooBig) answer(f *frame.Frame, at frame.At) Outcome {
 }
 
 // Stats returns a snapshot.
-func (t *TooBig) Stats() frame.TooBigStats {
+func (t *PathMTU) Stats() frame.TooBigStats {
 	n := func(o Outcome) uint64 { return t.count[o].Load() }
 	return frame.TooBigStats{
 		Sent4: n(Sent4), Sent6: n(Sent6), Limited: n(limited), Fragmenting: n(fragmenting), NotIP: n(notIP),

@@ -28,9 +28,9 @@ func (s *script) Read(p []byte) (int, error)  { return s.read(p) }
 func (s *script) Write(p []byte) (int, error) { return s.write(p) }
 func (s *script) Close() error                { s.once.Do(func() { close(s.closed) }); return nil }
 
-func TestRWCOverNetPipe(t *testing.T) {
+func TestReadWriteCloserOverNetPipe(t *testing.T) {
 	near, far := net.Pipe()
-	p := FromReadWriteCloser(near, &RWCConfig{Name: "np", MTU: 9014})
+	p := FromReadWriteCloser(near, &ReadWriteCloserConfig{Name: "np", MTU: 9014})
 	if p.Name() != "np" || p.MTU(0) != 9014 || len(p.Readers()) != 1 {
 		t.Errorf("name %q, MTU %d", p.Name(), p.MTU(0))
 	}
@@ -84,7 +84,7 @@ func TestRWCOverNetPipe(t *testing.T) {
 	}
 }
 
-func TestRWCOverAFile(t *testing.T) {
+func TestReadWriteCloserOverAFile(t *testing.T) {
 	r, w, err := os.Pipe() // a byte stream, but one frame is written at a time here
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestRWCOverAFile(t *testing.T) {
 	p.Close()
 }
 
-func TestRWCOddReads(t *testing.T) {
+func TestReadWriteCloserOddReads(t *testing.T) {
 	broken := errors.New("broken")
 	steps := []struct {
 		n   int
@@ -136,7 +136,7 @@ func TestRWCOddReads(t *testing.T) {
 	}
 }
 
-func TestRWCWriteErrors(t *testing.T) {
+func TestReadWriteCloserWriteErrors(t *testing.T) {
 	answers := []error{nil, errors.New("no"), nil, io.ErrClosedPipe}
 	i := 0
 	s := &script{closed: make(chan struct{}), write: func(p []byte) (int, error) {
@@ -160,7 +160,7 @@ func TestRWCWriteErrors(t *testing.T) {
 	}
 }
 
-func TestRWCWritersTakeTurns(t *testing.T) {
+func TestReadWriteCloserWritersTakeTurns(t *testing.T) {
 	var busy sync.Mutex
 	s := &script{closed: make(chan struct{}), write: func(p []byte) (int, error) {
 		if !busy.TryLock() {
@@ -185,9 +185,9 @@ func TestRWCWritersTakeTurns(t *testing.T) {
 	wg.Wait()
 }
 
-func TestRWCOfIPPackets(t *testing.T) {
+func TestReadWriteCloserOfIPPackets(t *testing.T) {
 	near, far := net.Pipe()
-	p := FromReadWriteCloser(near, &RWCConfig{MTU: 1400, IP: true})
+	p := FromReadWriteCloser(near, &ReadWriteCloserConfig{MTU: 1400, IP: true})
 	in := [][]byte{{0x45, 1}, {0x60, 2}, {0x50, 3}, bytes.Repeat([]byte{0x45}, 1401)}
 	go func() {
 		for _, packet := range in {
@@ -237,14 +237,14 @@ func TestRWCOfIPPackets(t *testing.T) {
 	}
 }
 
-func TestRWCAllocatesNothing(t *testing.T) {
+func TestReadWriteCloserAllocatesNothing(t *testing.T) {
 	for _, kind := range []frame.Kind{frame.Ethernet, frame.IPv4} {
 		s := &script{
 			closed: make(chan struct{}),
 			read:   func(p []byte) (int, error) { p[0] = 0x45; return 1400, nil },
 			write:  func(p []byte) (int, error) { return len(p), nil },
 		}
-		p := FromReadWriteCloser(s, &RWCConfig{IP: kind != frame.Ethernet})
+		p := FromReadWriteCloser(s, &ReadWriteCloserConfig{IP: kind != frame.Ethernet})
 		defer p.Close()
 		b := frame.NewBatch(new(frame.Arenas))
 		r, w, o := p.Readers()[0], p.Writer(0), fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(1514, 0))
@@ -259,7 +259,7 @@ func TestRWCAllocatesNothing(t *testing.T) {
 }
 
 // Of nothing there is no port.
-func TestRWCOfNothing(t *testing.T) {
+func TestReadWriteCloserOfNothing(t *testing.T) {
 	for name, x := range map[string]io.ReadWriteCloser{"nil": nil, "nil pointer": (*os.File)(nil)} {
 		r := FromReadWriteCloser(x, nil)
 		if err := r.Readers()[0].Read(frame.NewBatch(nil)); err == nil || errors.Is(err, frame.ErrPaused) {
@@ -278,7 +278,7 @@ func TestRWCOfNothing(t *testing.T) {
 
 func ExampleFromReadWriteCloser() {
 	near, far := net.Pipe()
-	p := FromReadWriteCloser(near, &RWCConfig{Name: "stream"})
+	p := FromReadWriteCloser(near, &ReadWriteCloserConfig{Name: "stream"})
 	defer p.Close()
 
 	go far.Write([]byte("to-mac" + "frommc" + "\x08\x00" + "hello"))

@@ -10,9 +10,9 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// Two TUNs joined by a wire, made call by call: packets pass as they are, and whatever is changed
-// of the wire, its port and its tunnel under traffic.
-func TestWire(t *testing.T) {
+// Two TUNs joined by a cross-connect, made call by call: packets pass as they are, and whatever is changed
+// of the cross-connect, its port and its tunnel under traffic.
+func TestCrossConnect(t *testing.T) {
 	for _, kind := range []encap.Type{encap.TypeIPIP, encap.TypeGPE} {
 		t.Run(kind.String(), func(t *testing.T) {
 			l := newLab(t)
@@ -34,7 +34,7 @@ func TestWire(t *testing.T) {
 				x.s.h.Do(func() {
 					v, err := x.s.Tunnel("vx", Tunnel{Config: vtep.Config{Type: kind, Peers: vtep.ListedPerVNI}, Local: netip.MustParseAddr(x.s.addr)})
 					must(t, err)
-					seg, err = x.s.Segment(7, &Segment{Tunnel: v.Name(), Wire: netip.MustParseAddr(x.other)})
+					seg, err = x.s.Segment(7, &Segment{Tunnel: v.Name(), CrossConnect: netip.MustParseAddr(x.other)})
 					must(t, err)
 					open(x.s, x.addr)
 				})
@@ -53,7 +53,7 @@ func TestWire(t *testing.T) {
 			}
 			to := func(peer string) {
 				t.Helper()
-				must(t, seg.Update(func(s *Segment) error { s.Wire = netip.MustParseAddr(peer); return nil }))
+				must(t, seg.Update(func(s *Segment) error { s.CrossConnect = netip.MustParseAddr(peer); return nil }))
 			}
 			to("192.0.2.9")
 			through(false)
@@ -71,7 +71,7 @@ func TestWire(t *testing.T) {
 				must(t, one.Update(func(c *Config) error { c.Tunnels[0].TTL = 9; return nil })) // opened anew
 			})
 			through(true)
-			must(t, seg.Update(func(s *Segment) error { s.Wire, s.Members = netip.Addr{}, nil; return nil }))
+			must(t, seg.Update(func(s *Segment) error { s.CrossConnect, s.Members = netip.Addr{}, nil; return nil }))
 			through(false)
 		})
 	}
@@ -90,7 +90,7 @@ func TestIPStepByStep(t *testing.T) {
 		seg, err := s.Segment(1, nil)
 		must(t, err)
 		must(t, seg.Add(tun, nil))
-		const needed = `segments[0].members[0].port: "tun0": an IP port requires a gateway or a wire`
+		const needed = `segments[0].members[0].port: "tun0": an IP port requires a gateway or a cross-connect`
 		if err := s.Apply(s.Config()); err == nil || err.Error() != needed {
 			t.Errorf("without a gateway: %v", err)
 		}

@@ -13,7 +13,7 @@ import (
 
 // Blocks of two other nodes, one of them on our own link. Between nodes of one subnet packets
 // need no tunnel.
-func ExampleVRF_NewPool() {
+func ExampleVRF_NewBlocks() {
 	net := memory.NewNetwork(nil)
 	defer net.Close()
 	u, err := net.Listen(netip.MustParseAddrPort("192.0.2.1:4790"), nil)
@@ -39,7 +39,7 @@ func ExampleVRF_NewPool() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pool, err := vrf.NewPool(l3.Always, netip.MustParsePrefix("192.0.2.0/24"))
+	pool, err := vrf.NewBlocks(l3.Always, netip.MustParsePrefix("192.0.2.0/24"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,7 +12,7 @@ const (
 )
 
 // answer6 turns f, whose IPv6 packet begins at ip, into ICMPv6 "packet too big".
-func (t *TooBig) answer6(f *frame.Frame, ip int, at frame.At) Outcome {
+func (t *PathMTU) answer6(f *frame.Frame, ip int, at frame.At) Outcome {
 	b := f.Bytes()
 	p, ok := wire.ParseIPv6(b[ip:])
 	if !ok {
@@ -29,7 +29,7 @@ func (t *TooBig) answer6(f *frame.Frame, ip int, at frame.At) Outcome {
 }
 
 // Forge6 is Forge4 for ICMPv6.
-func (t *TooBig) Forge6(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu, quote int) Outcome {
+func (t *PathMTU) Forge6(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu, quote int) Outcome {
 	b := f.Bytes()
 	p, _ := wire.ParseIPv6(b[ip:])
 	src, dst := p.Src(), p.Dst()

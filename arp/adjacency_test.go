@@ -12,7 +12,7 @@ import (
 // While rows come, change and go, a reader finds under an address what once was there, and
 // never what was another's; rows that stay are always found.
 func TestHopsConcurrently(t *testing.T) {
-	var h hops
+	var h adjacencies
 	h.init()
 	const n = 300
 	keys := make([]uint64, n)
@@ -22,7 +22,7 @@ func TestHopsConcurrently(t *testing.T) {
 			keys[i] = h.key(ip4(byte(i)))
 		}
 		if i%3 == 0 {
-			h.set(keys[i], newHop(frame.MAC{2, byte(i >> 8), byte(i)}, true))
+			h.set(keys[i], newAdjacency(frame.MAC{2, byte(i >> 8), byte(i)}, true))
 		}
 	}
 	var over atomic.Bool
@@ -49,9 +49,9 @@ func TestHopsConcurrently(t *testing.T) {
 		i := rng.IntN(n)
 		switch m := (frame.MAC{2, byte(i >> 8), byte(i), byte(k)}); {
 		case i%3 == 0:
-			h.set(keys[i], newHop(m, true))
+			h.set(keys[i], newAdjacency(m, true))
 		case k%2 == 0:
-			h.set(keys[i], newHop(m, k%4 == 0))
+			h.set(keys[i], newAdjacency(m, k%4 == 0))
 		default:
 			h.delete(keys[i])
 		}
@@ -65,12 +65,12 @@ func TestHopsConcurrently(t *testing.T) {
 
 // Rows that come and go leave no slots behind, whatever their addresses.
 func TestHopsStaySmall(t *testing.T) {
-	var h hops
+	var h adjacencies
 	h.init()
 	for i := range 100_000 {
 		k := h.key(ip6(byte(i))) + uint64(i)<<8 | 1<<63
-		h.set(k, newHop(mac(1), false))
-		if x := h.find(k); x != newHop(mac(1), false) {
+		h.set(k, newAdjacency(mac(1), false))
+		if x := h.find(k); x != newAdjacency(mac(1), false) {
 			t.Fatalf("%d: %v", i, x)
 		}
 		h.delete(k)
@@ -78,7 +78,7 @@ func TestHopsStaySmall(t *testing.T) {
 			t.Fatalf("%d is still there", i)
 		}
 	}
-	if size := len(*h.arr.Load()); size > 2*minHops || h.live != 0 {
+	if size := len(*h.arr.Load()); size > 2*minSlots || h.live != 0 {
 		t.Errorf("%d slots, %d rows", size, h.live)
 	}
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // answer4 turns f, whose IPv4 packet begins at ip, into ICMP "fragmentation needed".
-func (t *TooBig) answer4(f *frame.Frame, ip int, at frame.At) Outcome {
+func (t *PathMTU) answer4(f *frame.Frame, ip int, at frame.At) Outcome {
 	b := f.Bytes()
 	p, ok := wire.ParseIPv4(b[ip:])
 	if !ok || !p.ChecksumOK() {
@@ -37,7 +37,7 @@ func (t *TooBig) answer4(f *frame.Frame, ip int, at frame.At) Outcome {
 
 // Forge4 turns f, whose IPv4 packet begins at ip, into an ICMP error from the host the packet
 // was for, with the first quote bytes of it. The frame is long enough.
-func (t *TooBig) Forge4(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu, quote int) Outcome {
+func (t *PathMTU) Forge4(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu, quote int) Outcome {
 	b := f.Bytes()
 	p, _ := wire.ParseIPv4(b[ip:])
 	src, dst := p.Src(), p.Dst()

@@ -14,21 +14,21 @@ import (
 	"github.com/vxswitch/vxswitch/internal/absent"
 )
 
-// RWCConfig configures [FromReadWriteCloser]. The zero value works.
-type RWCConfig struct {
+// ReadWriteCloserConfig configures [FromReadWriteCloser]. The zero value works.
+type ReadWriteCloserConfig struct {
 	Name string // for messages and dumps; default "rwc"
 	MTU  int    // longest frame in bytes from the destination MAC on, a VLAN tag not counted; 0 = DefaultMTU
 	IP   bool   // frames are IP packets, as on a TUN, and MTU is the longest packet; 0 = 1500
 }
 
-// An RWC is a port made of an [io.ReadWriteCloser] that carries one Ethernet frame, or
+// A ReadWriteCloser is a port made of an [io.ReadWriteCloser] that carries one Ethernet frame, or
 // one IP packet, in each Read and each Write: a water.Interface, a connected Unix
 // datagram or seqpacket socket, a QUIC datagram stream.
 //
 // It is slower than ports that use their descriptor: one frame per batch. A Writer of the switch must
-// not wait: if Write of the ReadWriteCloser may block, put a [Buffered] in front. An RWC cannot be paused,
+// not wait: if Write of the ReadWriteCloser may block, put a [Buffered] in front. An ReadWriteCloser cannot be paused,
 // since only Close ends a Read that waits.
-type RWC struct {
+type ReadWriteCloser struct {
 	name   string
 	mtu    int
 	ip     bool
@@ -42,8 +42,8 @@ type RWC struct {
 // FromReadWriteCloser returns a port that reads and writes rwc, and closes it when it is closed. A nil
 // cfg is the zero value. It must be safe to call Read, Write and Close of rwc at once, as for a [net.Conn]
 // and an [os.File], and Close must end a Read that waits. If rwc is nil, every Read of the port fails.
-func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
-	var c RWCConfig
+func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *ReadWriteCloserConfig) *ReadWriteCloser {
+	var c ReadWriteCloserConfig
 	if cfg != nil {
 		c = *cfg
 	}
@@ -51,38 +51,38 @@ func FromReadWriteCloser(rwc io.ReadWriteCloser, cfg *RWCConfig) *RWC {
 	if c.IP {
 		mtu -= ethLen
 	}
-	r := &RWC{
+	r := &ReadWriteCloser{
 		name: cmp.Or(c.Name, "rwc"),
 		mtu:  cmp.Or(max(c.MTU, 0), mtu),
 		ip:   c.IP,
 		rwc:  rwc,
 	}
 	if absent.Is(rwc) {
-		r.rwc = noRWC{}
+		r.rwc = nilReadWriteCloser{}
 	}
 	r.reader.r = r
 	return r
 }
 
 // Name returns the configured name.
-func (r *RWC) Name() string { return r.name }
+func (r *ReadWriteCloser) Name() string { return r.name }
 
 // MTU returns the configured length of the longest frame, in bytes from the
 // destination MAC on, a VLAN tag not counted, or of the longest IP packet.
-func (r *RWC) MTU(peer uint16) int { return r.mtu }
+func (r *ReadWriteCloser) MTU(peer uint16) int { return r.mtu }
 
 // Readers returns the one receive queue. Drop of a frame longer than the MTU and a VLAN tag is
 // [frame.TooBig], and of a packet that is not IP, on a port of IP packets, [frame.BadKind]. At the end of
 // the stream Read returns an error that wraps [io.EOF].
-func (r *RWC) Readers() []frame.Reader {
+func (r *ReadWriteCloser) Readers() []frame.Reader {
 	if r.rwc == nil {
-		return nil // a zero RWC: the switch refuses it
+		return nil // a zero ReadWriteCloser: the switch refuses it
 	}
 	return []frame.Reader{&r.reader}
 }
 
 // Offloads returns frame.IPOnly for a port of IP packets, else 0.
-func (r *RWC) Offloads() frame.Offloads {
+func (r *ReadWriteCloser) Offloads() frame.Offloads {
 	if r.ip {
 		return frame.IPOnly
 	}
@@ -91,10 +91,10 @@ func (r *RWC) Offloads() frame.Offloads {
 
 // Writer returns a new transmit side. A frame that rwc refuses is dropped with
 // [frame.SendFailed], or [frame.PortDown] when rwc is closed.
-func (r *RWC) Writer(w int) frame.Writer { return rwcWriter{r} }
+func (r *ReadWriteCloser) Writer(w int) frame.Writer { return rwcWriter{r} }
 
 // Close closes rwc and returns its error.
-func (r *RWC) Close() error {
+func (r *ReadWriteCloser) Close() error {
 	if r.closed.Swap(true) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (r *RWC) Close() error {
 }
 
 // over returns the error of the port for an error of rwc.
-func (r *RWC) over(err error) error {
+func (r *ReadWriteCloser) over(err error) error {
 	if r.closed.Load() {
 		return net.ErrClosed
 	}
@@ -114,17 +114,17 @@ func (r *RWC) over(err error) error {
 	return fmt.Errorf("port: %s: %w", r.name, err)
 }
 
-// noRWC stands for a nil io.ReadWriteCloser.
-type noRWC struct{}
+// nilReadWriteCloser stands for a nil io.ReadWriteCloser.
+type nilReadWriteCloser struct{}
 
-var errNoRWC = errors.New("the ReadWriteCloser is nil")
+var errNilReadWriteCloser = errors.New("the ReadWriteCloser is nil")
 
-func (noRWC) Read([]byte) (int, error)  { return 0, errNoRWC }
-func (noRWC) Write([]byte) (int, error) { return 0, errNoRWC }
-func (noRWC) Close() error              { return nil }
+func (nilReadWriteCloser) Read([]byte) (int, error)  { return 0, errNilReadWriteCloser }
+func (nilReadWriteCloser) Write([]byte) (int, error) { return 0, errNilReadWriteCloser }
+func (nilReadWriteCloser) Close() error              { return nil }
 
 type rwcReader struct {
-	r   *RWC
+	r   *ReadWriteCloser
 	buf []byte
 	err error // came with the frame before
 }
@@ -161,7 +161,7 @@ func (r *rwcReader) Read(b *frame.Batch) error {
 	return nil
 }
 
-type rwcWriter struct{ r *RWC }
+type rwcWriter struct{ r *ReadWriteCloser }
 
 func (w rwcWriter) Write(out []frame.Out) error {
 	r, takes := w.r, w.r.Offloads()

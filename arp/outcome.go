@@ -5,15 +5,15 @@ import (
 	"iter"
 )
 
-// A Branch is what a [Responder] did with a message, and why. Each message is counted
+// An Outcome is what a [Responder] did with a message, and why. Each message is counted
 // under one.
-type Branch uint8
+type Outcome uint8
 
-// Branches. Those above Malformed are answers.
+// Outcomes. Those above Malformed are answers.
 const (
-	Answered        Branch = iota // with the target's own MAC (Suppress), or the gateway's (Proxy, Access)
-	AnsweredGateway               // the target is an address of the gateway
-	Relayed                       // Proxy: a question asked on, or its answer passed back, in our own name
+	Answered        Outcome = iota // with the target's own MAC (Suppress), or the gateway's (Proxy, Access)
+	AnsweredGateway                // the target is an address of the gateway
+	Relayed                        // Proxy: a question asked on, or its answer passed back, in our own name
 
 	Malformed     // no ARP for IPv4 over Ethernet; ND that RFC 4861 has nodes discard; fragmented ND (RFC 6980)
 	Spoofed       // the sender's MAC in it is not the one the frame is from: not learned either
@@ -34,10 +34,10 @@ const (
 	Lost          // Proxy: an answer to nobody who is known
 	Forbidden     // Access: nothing but questions and their answers
 	ModeOff       // nothing is answered
-	NumBranches   // how many there are, for arrays indexed by Branch
+	NumOutcomes   // how many there are, for arrays indexed by Outcome
 )
 
-var branchNames = [NumBranches]string{
+var outcomeNames = [NumOutcomes]string{
 	Answered: "answered", AnsweredGateway: "answered-gateway", Relayed: "relayed",
 	Malformed: "malformed", Spoofed: "spoofed", BadSender: "bad-sender", BadTarget: "bad-target",
 	NotQuestion: "not-question", FromTunnel: "from-tunnel", Unicast: "unicast", Probe: "probe", Gratuitous: "gratuitous",
@@ -45,24 +45,24 @@ var branchNames = [NumBranches]string{
 	RemoteAnycast: "remote-anycast", NoRoom: "no-room", Lost: "lost", Forbidden: "forbidden", ModeOff: "mode-off",
 }
 
-// String returns the branch's name, as it appears in statistics.
-func (b Branch) String() string { return name(branchNames[:], int(b)) }
+// String returns the outcome's name, as it appears in statistics.
+func (b Outcome) String() string { return name(outcomeNames[:], int(b)) }
 
-// Counts is a number of messages for each branch.
-type Counts [NumBranches]uint64
+// Counts is a number of messages for each outcome.
+type Counts [NumOutcomes]uint64
 
-// All iterates over the branches that are not zero, in the order of the constants.
-func (c *Counts) All() iter.Seq2[Branch, uint64] {
-	return func(yield func(Branch, uint64) bool) {
+// All iterates over the outcomes that are not zero, in the order of the constants.
+func (c *Counts) All() iter.Seq2[Outcome, uint64] {
+	return func(yield func(Outcome, uint64) bool) {
 		for b, n := range c {
-			if n != 0 && !yield(Branch(b), n) {
+			if n != 0 && !yield(Outcome(b), n) {
 				return
 			}
 		}
 	}
 }
 
-// Total returns the sum over all branches.
+// Total returns the sum over all outcomes.
 func (c *Counts) Total() (n uint64) {
 	for _, x := range c {
 		n += x
@@ -70,7 +70,7 @@ func (c *Counts) Total() (n uint64) {
 	return n
 }
 
-// MarshalJSON writes the branches that are not zero by name: {"answered":3}.
+// MarshalJSON writes the outcomes that are not zero by name: {"answered":3}.
 func (c Counts) MarshalJSON() ([]byte, error) {
 	m := map[string]uint64{}
 	for b, n := range c.All() {

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	_ vswitch.Stage = (*Wire)(nil)
-	_ vswitch.Stage = WireTooBig{}
+	_ vswitch.Stage = (*CrossConnect)(nil)
+	_ vswitch.Stage = CrossConnectPathMTU{}
 )
 
 // A stubTunnel has names for peers, and says of each as often as it is told that it failed.
@@ -43,7 +43,7 @@ var near, far = frame.NewDest(1, 0), frame.NewDest(2, 3)
 
 // A wireLab is a wire from a TUN to peer 3 of a tunnel.
 type wireLab struct {
-	*Wire
+	*CrossConnect
 	tunnel *stubTunnel
 	sent   []injected
 	full   bool
@@ -53,7 +53,7 @@ func newWireLab(t testing.TB) *wireLab {
 	t.Helper()
 	l := &wireLab{tunnel: newStubTunnel()}
 	var err error
-	l.Wire, err = NewWire(WireConfig{Near: near, Far: far, Tunnel: l.tunnel, Send: func(to frame.Dest, f *frame.Frame) bool {
+	l.CrossConnect, err = NewCrossConnect(CrossConnectConfig{Near: near, Far: far, Tunnel: l.tunnel, Send: func(to frame.Dest, f *frame.Frame) bool {
 		l.sent = append(l.sent, injected{f.VNI, to, f.Clone()})
 		return !l.full
 	}})
@@ -104,7 +104,7 @@ func checkBareError(t *testing.T, b, in []byte, v6 bool, typ4, typ6 uint16, mtu 
 }
 
 // What comes in at one end goes out at the other, as it is; the rest is nobody's business.
-func TestWire(t *testing.T) {
+func TestCrossConnect(t *testing.T) {
 	l := newWireLab(t)
 	for _, v6 := range []bool{false, true} {
 		for _, c := range []struct {
@@ -142,7 +142,7 @@ func TestWire(t *testing.T) {
 		t.Errorf("%d frames sent", len(l.sent))
 	}
 	// Without a tunnel nobody is asked.
-	w, err := NewWire(WireConfig{Near: near, Far: far, Send: func(frame.Dest, *frame.Frame) bool { return true }})
+	w, err := NewCrossConnect(CrossConnectConfig{Near: near, Far: far, Send: func(frame.Dest, *frame.Frame) bool { return true }})
 	must(t, err)
 	f := bare(t, false, near, nil)
 	if v := w.Process(&f, frame.At{}); v != frame.Forward(far) {
@@ -227,14 +227,14 @@ func fixSum(ip []byte) {
 
 // Packets that do not fit: with DF and of IPv6 the sender is told in the name of the host
 // they are for; others are cut, and the pieces go where the whole was going.
-func TestWireTooBig(t *testing.T) {
+func TestCrossConnectPathMTU(t *testing.T) {
 	const mtu = 1400
 	for _, v6 := range []bool{false, true} {
 		for _, from := range []frame.Dest{near, far} {
 			l := newWireLab(t)
 			f := bare(t, v6, from, func(s *shape) { s.payload = 1452 })
 			in := bytes.Clone(f.Bytes())
-			if v := l.TooBig().Process(&f, frame.At{MTU: mtu, To: far}); v != frame.Reply || len(l.sent) != 0 {
+			if v := l.PathMTU().Process(&f, frame.At{MTU: mtu, To: far}); v != frame.Reply || len(l.sent) != 0 {
 				t.Fatalf("IPv6 %v: %v", v6, v)
 			}
 			checkBareError(t, f.Bytes(), in, v6, 3<<8|4, 2<<8, mtu, addrOf(v6, 20, 4), addrOf(v6, 10, 1))
@@ -244,7 +244,7 @@ func TestWireTooBig(t *testing.T) {
 		l := newWireLab(t)
 		f := bare(t, false, near, func(s *shape) { s.df, s.payload = false, n })
 		in := bytes.Clone(f.Bytes())
-		if v := l.TooBig().Process(&f, frame.At{MTU: mtu, To: far}); v != frame.Consume || !bytes.Equal(f.Bytes(), in) {
+		if v := l.PathMTU().Process(&f, frame.At{MTU: mtu, To: far}); v != frame.Consume || !bytes.Equal(f.Bytes(), in) {
 			t.Fatalf("%v, or changed", v)
 		}
 		var all []byte
@@ -262,7 +262,7 @@ func TestWireTooBig(t *testing.T) {
 	}
 }
 
-func TestWireTooBigRefuses(t *testing.T) {
+func TestCrossConnectPathMTURefuses(t *testing.T) {
 	cut := func(s *shape) { s.df, s.payload = false, 2000 }
 	super := bare(t, false, near, cut)
 	super.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOUDP, Size: 1500, CsumStart: uint16(super.Headroom() + 20), CsumOffset: 6, DataStart: uint16(super.Headroom() + 28)}
@@ -290,7 +290,7 @@ func TestWireTooBigRefuses(t *testing.T) {
 		l := newWireLab(t)
 		l.full = c.full
 		was := bytes.Clone(c.f.Bytes())
-		if v := l.TooBig().Process(&c.f, frame.At{MTU: c.mtu, To: far}); v != c.want || !bytes.Equal(c.f.Bytes(), was) || !c.full && len(l.sent) != 0 {
+		if v := l.PathMTU().Process(&c.f, frame.At{MTU: c.mtu, To: far}); v != c.want || !bytes.Equal(c.f.Bytes(), was) || !c.full && len(l.sent) != 0 {
 			t.Errorf("%s: %v, want %v; %d sent", c.name, v, c.want, len(l.sent))
 		}
 	}
@@ -300,20 +300,20 @@ func TestWireTooBigRefuses(t *testing.T) {
 	s.payload = 2000
 	f := frame.Make(s.bytes(t))
 	f.From = near
-	if v := l.TooBig().Process(&f, frame.At{MTU: 1414, To: far}); v != frame.Reply || gopacket.NewPacket(f.Bytes(), layers.LayerTypeEthernet, gopacket.Default).Layer(layers.LayerTypeICMPv4) == nil {
+	if v := l.PathMTU().Process(&f, frame.At{MTU: 1414, To: far}); v != frame.Reply || gopacket.NewPacket(f.Bytes(), layers.LayerTypeEthernet, gopacket.Default).Layer(layers.LayerTypeICMPv4) == nil {
 		t.Error(v)
 	}
 }
 
 func TestWireConfig(t *testing.T) {
 	send := func(frame.Dest, *frame.Frame) bool { return true }
-	for name, c := range map[string]WireConfig{
+	for name, c := range map[string]CrossConnectConfig{
 		"Near: ": {Far: far, Send: send},
 		"Far: ":  {Near: near, Send: send},
 		"Far: a": {Near: near, Far: frame.NewDest(1, 3), Send: send},
 		"Send: ": {Near: near, Far: far},
 	} {
-		if w, err := NewWire(c); err == nil || w != nil || !strings.HasPrefix(err.Error(), "l3: WireConfig."+name) {
+		if w, err := NewCrossConnect(c); err == nil || w != nil || !strings.HasPrefix(err.Error(), "l3: WireConfig."+name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

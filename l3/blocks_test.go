@@ -32,9 +32,9 @@ func newPoolLab(t testing.TB) *poolLab {
 	return l
 }
 
-func (l *poolLab) pool(mode Encapsulation) *Pool {
+func (l *poolLab) pool(mode Encapsulation) *Blocks {
 	l.t.Helper()
-	p, err := l.vrf.NewPool(mode, netip.MustParsePrefix("10.0.20.0/24"), netip.MustParsePrefix("fd00:14::/32"))
+	p, err := l.vrf.NewBlocks(mode, netip.MustParsePrefix("10.0.20.0/24"), netip.MustParsePrefix("fd00:14::/32"))
 	must(l.t, err)
 	return p
 }
@@ -231,7 +231,7 @@ func TestPoolErrors(t *testing.T) {
 		{CrossSubnet, []netip.Prefix{{}}, "subnet invalid Prefix"},
 		{CrossSubnet, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("10.0.20.4/24")}, "subnet 10.0.20.4/24"},
 	} {
-		if p, err := l.vrf.NewPool(c.mode, c.subnets...); err == nil || p != nil || !strings.HasPrefix(err.Error(), "l3: VRF red: pool: "+c.want) {
+		if p, err := l.vrf.NewBlocks(c.mode, c.subnets...); err == nil || p != nil || !strings.HasPrefix(err.Error(), "l3: VRF red: pool: "+c.want) {
 			t.Errorf("%v, want something about %s", err, c.want)
 		}
 	}
