@@ -12,7 +12,7 @@ import (
 func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Outcome, frame.Verdict) {
 	g := r.gateway.Load()
 	if m.Spoofed() {
-		return r.passed(f, m, Spoofed)
+		return r.unanswered(f, m, Spoofed)
 	}
 	r.snoop(f, m, g, at)
 	if m.Kind == neighbour.Question && g != nil && slices.Contains(g.IPs, m.Target) {
@@ -21,33 +21,33 @@ func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Outcome, fr
 		}
 		return r.reply(f, m, g.MAC, Router, AnsweredGateway)
 	}
-	if m.Kind == neighbour.Answer && r.ours(m.Dst, g) {
+	if m.Kind == neighbour.Answer && r.isLocalMAC(m.Dst, g) {
 		return r.relayBack(f, m, g)
 	}
 	switch {
 	case r.mode == Off:
 		return ModeOff, frame.Continue
 	case m.Kind != neighbour.Question:
-		return r.passed(f, m, NotQuestion)
+		return r.unanswered(f, m, NotQuestion)
 	case f.Tunnel:
 		if r.mode == Proxy && g != nil && m.Dst.IsGroup() && !m.Sender.IsUnspecified() {
 			return r.relay(f, m, g.MAC, frame.FloodLocal)
 		}
 		return FromTunnel, frame.Continue
 	case m.Sender.IsUnspecified():
-		return r.passed(f, m, Probe)
+		return r.unanswered(f, m, Probe)
 	case m.gratuitous():
-		return r.passed(f, m, Gratuitous)
+		return r.unanswered(f, m, Gratuitous)
 	case r.mode == Access:
 		return r.reply(f, m, r.cfg.AccessMAC, Router, Answered)
-	case !m.Dst.IsGroup() && (r.mode != Proxy || !r.ours(m.Dst, g)):
+	case !m.Dst.IsGroup() && (r.mode != Proxy || !r.isLocalMAC(m.Dst, g)):
 		return Unicast, frame.Continue
 	}
 	return r.answer(f, m, g, at)
 }
 
-// passed is what becomes of a message that is not to be answered.
-func (r *Responder) passed(f *frame.Frame, m *message, b Outcome) (Outcome, frame.Verdict) {
+// unanswered is what becomes of a message that is not to be answered.
+func (r *Responder) unanswered(f *frame.Frame, m *message, b Outcome) (Outcome, frame.Verdict) {
 	switch {
 	case r.mode == Access && !f.Tunnel:
 		if b == Spoofed || b == NotQuestion && m.Dst != r.cfg.AccessMAC {
@@ -100,7 +100,7 @@ func (r *Responder) ask(f *frame.Frame, m *message, g *Gateway, b Outcome) (Outc
 
 // snoop notes who speaks, unless it is the gateway's address that somebody uses.
 func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
-	if !m.Told || m.Sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.Sender) || r.ours(m.SenderMAC, g) {
+	if !m.Told || m.Sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.Sender) || r.isLocalMAC(m.SenderMAC, g) {
 		return
 	}
 	c := Claim{IP: m.Sender, MAC: m.SenderMAC, Flags: m.flags, Weak: m.weak, From: f.Origin(), Foreign: g != nil && g.foreign(m.Sender)}
@@ -122,13 +122,13 @@ func (g *Gateway) foreign(ip netip.Addr) (foreign bool) {
 	return foreign
 }
 
-// ours reports whether a MAC is our own, or the gateway's.
-func (r *Responder) ours(mac frame.MAC, g *Gateway) bool {
+// isLocalMAC reports whether a MAC is our own, or the gateway's.
+func (r *Responder) isLocalMAC(mac frame.MAC, g *Gateway) bool {
 	return !mac.IsZero() && (mac == r.cfg.MAC || g != nil && (mac == g.MAC || mac == g.VTEPMAC))
 }
 
-// whose returns the entry of whom an answer is for, and where that is.
-func (r *Responder) whose(ip netip.Addr) (Entry, frame.Dest, bool) {
+// receiver returns the entry of whom an answer is for, and where that is.
+func (r *Responder) receiver(ip netip.Addr) (Entry, frame.Dest, bool) {
 	e, ok := r.table.Lookup(ip)
 	if !ok || r.cfg.Locate == nil {
 		return e, 0, false

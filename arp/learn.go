@@ -147,7 +147,7 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o LearnOutcome, eve
 		return New, events
 	}
 	if e.MAC == c.MAC {
-		t.heard(i, c, now)
+		t.touch(i, c, now)
 		return Known, events
 	}
 	if e.Origin != Snooped { // a control entry gives way
@@ -165,21 +165,21 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o LearnOutcome, eve
 		}
 	}
 	e.MAC, e.Flags = c.MAC, c.Flags
-	t.heard(i, c, now)
+	t.touch(i, c, now)
 	t.show(&e.Entry)
 	return Moved, events
 }
 
-// heard notes when and where. t.mu is held.
-func (t *Table) heard(i int32, c *Claim, now frame.Tick) {
+// touch notes when and where. t.mu is held.
+func (t *Table) touch(i int32, c *Claim, now frame.Tick) {
 	e := &t.rows[i]
 	show := e.From != c.From || e.State == Duplicate
 	if e.From != c.From {
-		t.held.Remove(e.at)
+		t.snooped.Remove(e.at)
 		e.From = c.From
 		t.enter(i)
 	} else if e.Seen != now {
-		t.held.Renew(e.at)
+		t.snooped.Renew(e.at)
 	}
 	if c.Flags&Taught != 0 {
 		e.Flags = c.Flags

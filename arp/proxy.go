@@ -36,7 +36,7 @@ func (r *Responder) relayBack(f *frame.Frame, m *message, g *Gateway) (Outcome, 
 	if r.mode != Proxy || g == nil {
 		return NotQuestion, frame.Consume
 	}
-	e, d, ok := r.whose(m.To)
+	e, d, ok := r.receiver(m.To)
 	if !ok || d == f.From || f.Tunnel && d.Peer() != 0 {
 		return Lost, frame.Consume
 	}

@@ -13,7 +13,7 @@ type row struct {
 }
 
 // enter puts snooped row i at the end of its place's list. t.mu is held.
-func (t *Table) enter(i int32) { t.rows[i].at = t.held.Add(t.rows[i].From, i, 1) }
+func (t *Table) enter(i int32) { t.rows[i].at = t.snooped.Add(t.rows[i].From, i, 1) }
 
 // room reports whether a snooped row may be from a place: a new one, or e, which may have been
 // heard elsewhere, or not at all; and which row has to go for it, or -1. A full table makes
@@ -25,14 +25,14 @@ func (t *Table) room(from frame.Dest, e *row, asked bool) (victim int32, ok bool
 	if counted && e.From == from {
 		return -1, true
 	}
-	mine, n := t.held.Of(from)
+	mine, n := t.snooped.Of(from)
 	switch {
 	case n >= t.cfg.PerDest:
 		return mine, asked
-	case counted || t.held.Size() < t.cfg.Limit:
+	case counted || t.snooped.Size() < t.cfg.Limit:
 		return -1, true
 	}
-	other, most := t.held.Most()
+	other, most := t.snooped.Most()
 	switch {
 	case n+1 < most:
 		return other, true

@@ -50,7 +50,7 @@ type Table struct {
 	mu    sync.RWMutex
 	index map[netip.Addr]int32
 	rows  []row              // in no order
-	held  shares.List[int32] // the snooped ones, by where they were heard, in the order they were heard last
+	snooped  shares.List[int32] // the snooped ones, by where they were heard, in the order they were heard last
 
 	outcomes   [numLearnOutcomes]atomic.Uint64
 	duplicates atomic.Uint64
@@ -205,7 +205,7 @@ func (t *Table) Stats() TableStats {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return TableStats{
-		Entries: len(t.rows), Snooped: t.held.Size(), Learned: n(New), Moved: n(Moved), Refused: n(Refused),
+		Entries: len(t.rows), Snooped: t.snooped.Size(), Learned: n(New), Moved: n(Moved), Refused: n(Refused),
 		Full: n(Full), Busy: n(Busy), Invalid: n(Invalid), Aged: t.aged.Load(), Duplicates: t.duplicates.Load(),
 	}
 }
@@ -224,7 +224,7 @@ func (t *Table) add(e Entry) {
 // remove takes row i out; the last one takes its place. t.mu is held.
 func (t *Table) remove(i int32) {
 	if t.rows[i].Origin == Snooped {
-		t.held.Remove(t.rows[i].at)
+		t.snooped.Remove(t.rows[i].at)
 	}
 	delete(t.index, t.rows[i].IP)
 	t.adjacent.delete(t.adjacent.key(t.rows[i].IP))

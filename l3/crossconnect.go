@@ -55,14 +55,14 @@ func (w *CrossConnect) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	case f.From.Port() != w.cfg.Near.Port():
 		return frame.Continue
 	}
-	if t := w.cfg.Tunnel; t != nil && tellable(f) && t.Failed(w.cfg.Far.Peer()) {
-		w.tell(f, at.Tick)
+	if t := w.cfg.Tunnel; t != nil && mayReport(f) && t.Failed(w.cfg.Far.Peer()) {
+		w.report(f, at.Tick)
 	}
 	return frame.Forward(w.cfg.Far)
 }
 
-// tellable reports whether the sender of a packet may be told of an error about it.
-func tellable(f *frame.Frame) bool {
+// mayReport reports whether the sender of a packet may be told of an error about it.
+func mayReport(f *frame.Frame) bool {
 	if f.Kind == frame.IPv4 {
 		p, ok := wire.ParseIPv4(f.Bytes())
 		return ok && icmperr.Tellable4(p) == icmperr.Sent4 && p.ChecksumOK()
@@ -71,9 +71,9 @@ func tellable(f *frame.Frame) bool {
 	return ok && icmperr.Tellable6(p) == icmperr.Sent6
 }
 
-// tell tells the sender of a packet that its host is not reached, by a frame of its own: the
+// report tells the sender of a packet that its host is not reached, by a frame of its own: the
 // packet goes on.
-func (w *CrossConnect) tell(f *frame.Frame, now frame.Tick) {
+func (w *CrossConnect) report(f *frame.Frame, now frame.Tick) {
 	g := frame.Make(make([]byte, max(f.Len(), icmperr.MinMTU6)))
 	g.Kind, g.VNI = f.Kind, f.VNI
 	copy(g.Bytes(), f.Bytes())

@@ -17,7 +17,7 @@ func (i *Interface) refuse(x *packet, e icmperr.Refusal, r frame.Reason) frame.V
 	f := x.f
 	grow := x.ip + x.head() + quote - f.Len()
 	if grow > f.Headroom() {
-		if !i.apart(x, e, quote) {
+		if !i.sendError(x, e, quote) {
 			return frame.Drop(r)
 		}
 		return frame.Consume
@@ -33,24 +33,24 @@ func (i *Interface) refuse(x *packet, e icmperr.Refusal, r frame.Reason) frame.V
 	return frame.Reply
 }
 
-// tell is refuse for a packet that goes on all the same.
-func (i *Interface) tell(x *packet, e icmperr.Refusal) {
+// report is refuse for a packet that goes on all the same.
+func (i *Interface) report(x *packet, e icmperr.Refusal) {
 	if quote, ok := i.answers(x, 0, x.f.Origin()); ok {
-		i.apart(x, e, quote)
+		i.sendError(x, e, quote)
 	}
 }
 
-// apart sends an error as a frame of its own.
-func (i *Interface) apart(x *packet, e icmperr.Refusal, quote int) bool {
+// sendError sends an error as a frame of its own.
+func (i *Interface) sendError(x *packet, e icmperr.Refusal, quote int) bool {
 	g := frame.Make(make([]byte, x.ip+x.head()+quote))
 	g.Kind = x.f.Kind
 	i.write(g.Bytes(), x.f.Bytes(), x, e, quote, 0)
-	return i.cfg.Send(back(x.f), &g)
+	return i.cfg.Send(returnDest(x.f), &g)
 }
 
-// back returns the way to the sender of a frame, for an answer that is another frame: the
+// returnDest returns the way to the sender of a frame, for an answer that is another frame: the
 // FDB knows it of an Ethernet frame.
-func back(f *frame.Frame) frame.Dest {
+func returnDest(f *frame.Frame) frame.Dest {
 	if f.Kind == frame.Ethernet {
 		return 0
 	}
@@ -130,7 +130,7 @@ func (i *Interface) write(b, old []byte, x *packet, e icmperr.Refusal, quote int
 // routed, an L3VNI, an IP port or the gateway of /32s, that of another interface of the VRF
 // (RFC 1812, section 4.3.2.4).
 func (i *Interface) addr4() [4]byte {
-	if other := i.vrf.voice.Load().ip4; !routable4(i.ip4) && other != [4]byte{} {
+	if other := i.vrf.errorSource.Load().ip4; !routable4(i.ip4) && other != [4]byte{} {
 		return other
 	}
 	return i.ip4
@@ -140,19 +140,19 @@ func (i *Interface) addr6() [16]byte {
 	if i.ip6 != [16]byte{} {
 		return i.ip6
 	}
-	return i.vrf.voice.Load().ip6
+	return i.vrf.errorSource.Load().ip6
 }
 
-// A voice is the addresses a VRF speaks from where an interface has none: those of the
+// A errorSource is the addresses a VRF speaks from where an interface has none: those of the
 // interface with the lowest VNI that has one.
-type voice struct {
+type errorSource struct {
 	ip4 [4]byte
 	ip6 [16]byte
 }
 
-// speak chooses the voice anew. v.mu is held.
-func (v *VRF) speak() {
-	var s voice
+// chooseErrorSource chooses the voice anew. v.mu is held.
+func (v *VRF) chooseErrorSource() {
+	var s errorSource
 	first4, first6 := frame.MaxVNI+1, frame.MaxVNI+1
 	for vni, i := range v.interfaces {
 		if routable4(i.ip4) && vni < first4 {
@@ -162,5 +162,5 @@ func (v *VRF) speak() {
 			s.ip6, first6 = i.ip6, vni
 		}
 	}
-	v.voice.Store(&s)
+	v.errorSource.Store(&s)
 }

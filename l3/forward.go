@@ -77,8 +77,8 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	case p[8] <= 1:
 		return i.refuse(&x, icmperr.TimeExceeded, frame.TTL)
 	}
-	h := &r.hops[0]
-	if len(r.hops) > 1 {
+	h := &r.nextHops[0]
+	if len(r.nextHops) > 1 {
 		h = r.pick(i.vrf.gateway.flow4(p))
 	}
 	v := i.send(&x, h)
@@ -116,8 +116,8 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	case p[7] <= 1:
 		return i.refuse(&x, icmperr.TimeExceeded, frame.TTL)
 	}
-	h := &r.hops[0]
-	if len(r.hops) > 1 {
+	h := &r.nextHops[0]
+	if len(r.nextHops) > 1 {
 		h = r.pick(i.vrf.gateway.flow6(p))
 	}
 	v := i.send(&x, h)
@@ -130,12 +130,12 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 
 // send puts a packet on its way to a next hop: its Ethernet header is written, or taken
 // off. Verdicts other than Reenter and Forward leave it as it was.
-func (i *Interface) send(x *packet, h *hop) frame.Verdict {
+func (i *Interface) send(x *packet, h *nextHop) frame.Verdict {
 	f, out := x.f, h.out
 	if out.cfg.Port != 0 {
 		if t := out.cfg.Tunnel; t != nil {
 			if _, ok := i.answerable(x, 0); ok && t.Failed(h.to.Peer()) {
-				i.tell(x, icmperr.NoHost)
+				i.report(x, icmperr.NoHost)
 			}
 		}
 		f.Pull(x.ip)

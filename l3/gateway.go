@@ -55,7 +55,7 @@ type Gateway struct {
 	limits atomic.Pointer[GatewayConfig] // with the defaults filled in
 	limit  icmperr.Limiter
 	seed   mix.Key // of flow hashes
-	parked lot
+	queue waitQueue
 
 	fragments fragments
 
@@ -121,7 +121,7 @@ type VRF struct {
 	gateway *Gateway
 	name    string
 	routes  atomic.Pointer[bart.Table[*route]]
-	voice   atomic.Pointer[voice]
+	errorSource   atomic.Pointer[errorSource]
 
 	mu         sync.Mutex
 	interfaces map[frame.VNI]*Interface
@@ -136,7 +136,7 @@ func (g *Gateway) VRF(name string) *VRF {
 	if v == nil {
 		v = &VRF{gateway: g, name: name, interfaces: map[frame.VNI]*Interface{}}
 		v.routes.Store(new(bart.Table[*route]))
-		v.voice.Store(new(voice))
+		v.errorSource.Store(new(errorSource))
 		g.vrfs[name] = v
 	}
 	return v

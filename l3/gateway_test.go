@@ -508,7 +508,7 @@ func TestUnresolved(t *testing.T) {
 		if v, _ := l.in(l.i10, between(v6, 1, 5).bytes(t)); v != frame.Reply {
 			t.Errorf("%v", v)
 		}
-		for range penance {
+		for range retryAfter {
 			l.now++
 			l.i20.Housekeep(l.now)
 		}

@@ -120,10 +120,10 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		if err := cfg.Neighbours.SetGateway(&arp.Gateway{IPs: own, Prefixes: prefixes, MAC: cfg.MAC, VTEPMAC: i.cfg.VTEPMAC, Anycast: cfg.Anycast}); err != nil {
 			return nil, err
 		}
-		cfg.Neighbours.Table().Watch(i.asked, i.found)
+		cfg.Neighbours.Table().Watch(i.asked, i.resolved)
 	}
 	v.interfaces[cfg.VNI] = i
-	v.speak()
+	v.chooseErrorSource()
 	t := v.routes.Load()
 	for _, p := range cfg.Addresses {
 		for _, b := range i.builtIn(p) {
@@ -203,9 +203,9 @@ func (i *Interface) builtIn(p netip.Prefix) (list []builtIn) {
 	if p.Addr().IsLinkLocalUnicast() {
 		return nil // not routed
 	}
-	hops := []hop{{out: i}}
+	hops := []nextHop{{out: i}}
 	if !p.IsSingleIP() {
-		list = append(list, builtIn{p.Masked(), &route{kind: connected, self: i, hops: hops}})
+		list = append(list, builtIn{p.Masked(), &route{kind: connected, self: i, nextHops: hops}})
 	}
 	if last, ok := hostaddr.Broadcast(p); ok {
 		for _, x := range []netip.Addr{p.Masked().Addr(), last} {
@@ -232,7 +232,7 @@ func (i *Interface) close(hold bool) error {
 		return nil
 	}
 	delete(v.interfaces, i.cfg.VNI)
-	v.speak()
+	v.chooseErrorSource()
 	all := v.routes.Load()
 	t := all
 	for p, r := range all.All() {

@@ -19,7 +19,7 @@ func (i *Interface) onLink(src, dst netip.Addr) bool {
 // service is told that there is none.
 func (i *Interface) local4(x *packet, p wire.IPv4) frame.Verdict {
 	if p.Fragment() {
-		return i.whole4(x, p)
+		return i.reassemble4(x, p)
 	}
 	return i.answer4(x, p)
 }
@@ -54,7 +54,7 @@ func (i *Interface) local6(x *packet, p wire.IPv6) frame.Verdict {
 	case !ok || segmentsLeft(p, u.At):
 		return frame.Drop(frame.BadHeader)
 	case u.Fragment != 0:
-		return i.whole6(x, p, u.Fragment)
+		return i.reassemble6(x, p, u.Fragment)
 	}
 	return i.answer6(x, p, u)
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
-// penance is how many seconds pass until a next hop that is gone is asked again.
-const penance = 3
+// retryAfter is how many seconds pass until a next hop that is gone is asked again.
+const retryAfter = 3
 
 // wait keeps a packet until the MAC of next is known, and asks for it.
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
-	l, from := &i.vrf.gateway.parked, x.f.Origin()
+	l, from := &i.vrf.gateway.queue, x.f.Origin()
 	l.mu.Lock()
 	w := i.waiting[next]
 	ask := w == nil || w.gone != 0
@@ -29,11 +29,11 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		return in.refuse(x, icmperr.NoHost, frame.Unresolved)
 	case ask:
 		if w != nil {
-			i.forget(w)
+			i.stopResolving(w)
 		}
-		w = i.open(next, x, from)
+		w = i.startResolving(next, x, from)
 	}
-	kept := w != nil && i.park(w, x, in, from)
+	kept := w != nil && i.enqueue(w, x, in, from)
 	l.mu.Unlock()
 	if ask && w != nil {
 		i.ask(next, x.src())
@@ -45,7 +45,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 	in.counts.Of(x.worker).queued.Count(1, x.worker)
 	// It may have answered before it was asked for: between the look-up and the lock.
 	if i.neighbours.Resolve(next) != 0 {
-		i.found(next)
+		i.resolved(next)
 	}
 	return frame.Consume
 }
@@ -77,20 +77,20 @@ func (i *Interface) ask(next, asker netip.Addr) {
 
 // asked reports whether a neighbour has been asked for, and not given up.
 func (i *Interface) asked(next netip.Addr) bool {
-	l := &i.vrf.gateway.parked
+	l := &i.vrf.gateway.queue
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := i.waiting[next]
 	return w != nil && w.gone == 0
 }
 
-// found sends what waits for a neighbour.
-func (i *Interface) found(next netip.Addr) {
-	l := &i.vrf.gateway.parked
-	var packets []*parked
+// resolved sends what waits for a neighbour.
+func (i *Interface) resolved(next netip.Addr) {
+	l := &i.vrf.gateway.queue
+	var packets []*queuedPacket
 	l.mu.Lock()
 	if w := i.waiting[next]; w != nil {
-		packets = i.forget(w)
+		packets = i.stopResolving(w)
 	}
 	l.mu.Unlock()
 	for _, p := range packets {
@@ -98,14 +98,14 @@ func (i *Interface) found(next netip.Addr) {
 		if p.in != i {
 			p.f.Horizon = 0 // it does not go back where it came from
 		}
-		if p.in.again(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Send(0, &p.f) {
+		if p.in.reroute(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Send(0, &p.f) {
 			i.unresolved.Add(1)
 		}
 	}
 }
 
-// again routes a packet that has waited.
-func (i *Interface) again(p *parked) frame.Verdict {
+// reroute routes a packet that has waited.
+func (i *Interface) reroute(p *queuedPacket) frame.Verdict {
 	if p.x.v6 {
 		return i.forward6(&p.f, p.x.at(), p.x.ip)
 	}
@@ -116,14 +116,14 @@ func (i *Interface) again(p *parked) frame.Verdict {
 // no room for all questions, the places that have asked for few next hops come first.
 func (i *Interface) Housekeep(now frame.Tick) {
 	var ask [][2]netip.Addr
-	var gone []*parked
-	l := &i.vrf.gateway.parked
+	var gone []*queuedPacket
+	l := &i.vrf.gateway.queue
 	l.mu.Lock()
 	for _, w := range i.asking.All() {
 		switch {
 		case w.gone != 0:
 			if now >= w.gone {
-				i.forget(w)
+				i.stopResolving(w)
 			}
 		case now < w.next:
 		case w.asked < neighbour.Tries:
@@ -132,7 +132,7 @@ func (i *Interface) Housekeep(now frame.Tick) {
 			ask = append(ask, [2]netip.Addr{w.ip, w.asker})
 		default:
 			gone = append(gone, l.Take(&w.packets)...)
-			w.gone = now + penance
+			w.gone = now + retryAfter
 		}
 	}
 	maps.DeleteFunc(i.rates, func(_ frame.Dest, r rate) bool { return int32(now-r.second) > 1 }) // a worker's clock may be behind
@@ -146,19 +146,19 @@ func (i *Interface) Housekeep(now frame.Tick) {
 		p.x.f, p.x.tick, p.x.worker = &p.f, now, 0
 		if p.in.refuse(&p.x, icmperr.NoHost, frame.Unresolved) == frame.Reply {
 			p.f.Horizon = 0 // the gateway's own now
-			p.in.cfg.Send(back(&p.f), &p.f)
+			p.in.cfg.Send(returnDest(&p.f), &p.f)
 		}
 	}
 }
 
 // drain forgets everything that waits, for good.
 func (i *Interface) drain() {
-	l := &i.vrf.gateway.parked
+	l := &i.vrf.gateway.queue
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i.closed = true
 	for _, w := range i.waiting {
-		i.forget(w)
+		i.stopResolving(w)
 	}
 	clear(i.rates)
 }

@@ -52,7 +52,7 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 		return frame.Continue
 	}
 	r, ok := i.vrf.routes.Load().Lookup(x.src()) // where the answer goes
-	if !ok || len(r.hops) == 0 {
+	if !ok || len(r.nextHops) == 0 {
 		return frame.Drop(frame.TooBig)
 	}
 	h := r.pick(0)
@@ -60,7 +60,7 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if !ok {
 		return frame.Drop(frame.TooBig)
 	}
-	x.untouch()
+	x.restoreTTL()
 	old := f.Bytes()
 	f.Trim(ip + x.head() + quote)
 	h.out.write(f.Bytes(), old, &x, icmperr.FragNeeded, quote, uint32(mtu))
@@ -68,9 +68,9 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	return i.send(&x, h)
 }
 
-// untouch gives a packet that has been routed the TTL it came with: that is the packet its
+// restoreTTL gives a packet that has been routed the TTL it came with: that is the packet its
 // sender knows.
-func (x *packet) untouch() {
+func (x *packet) restoreTTL() {
 	b := x.f.Bytes()[x.ip:]
 	if x.v6 {
 		b[7]++

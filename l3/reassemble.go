@@ -85,7 +85,7 @@ func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, lengt
 	if d.dead {
 		return nil, false
 	}
-	at, known, fits := d.place(x)
+	at, known, fits := d.slot(x)
 	switch {
 	case known:
 		return nil, true
@@ -116,9 +116,9 @@ func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, lengt
 	return d, true
 }
 
-// place returns where a piece goes. One that is there already is known; others that overlap do
+// slot returns where a piece goes. One that is there already is known; others that overlap do
 // not fit (RFC 5722, section 4), nor do those that say something else of where the end is.
-func (d *datagram) place(x piece) (at int, known, fits bool) {
+func (d *datagram) slot(x piece) (at int, known, fits bool) {
 	end := x.offset + len(x.data)
 	if len(x.data) == 0 || x.more && len(x.data)%8 != 0 {
 		return 0, false, false
@@ -166,13 +166,13 @@ func (s *fragments) expire(now frame.Tick) {
 	}
 }
 
-// whole4 keeps a fragment that is for the gateway, and answers the packet when it is complete.
-func (i *Interface) whole4(x *packet, p wire.IPv4) frame.Verdict {
+// reassemble4 keeps a fragment that is for the gateway, and answers the packet when it is complete.
+func (i *Interface) reassemble4(x *packet, p wire.IPv4) frame.Verdict {
 	key := fragmentKey{
 		src: x.src(), dst: x.dst(), id: uint32(p.ID()), protocol: p.Protocol(), vni: i.cfg.VNI, from: x.f.Origin(),
 	}
 	at := piece{p.FragmentOffset(), p[6]&0x20 != 0, p.Payload()}
-	d, v := i.gather(x, key, at, p[:p.HeaderLen()], 0, len(p))
+	d, v := i.addFragment(x, key, at, p[:p.HeaderLen()], 0, len(p))
 	if d == nil {
 		return v
 	}
@@ -187,18 +187,18 @@ func (i *Interface) whole4(x *packet, p wire.IPv4) frame.Verdict {
 	}
 	q, _ = wire.ParseIPv4(y.f.Bytes()[y.ip:])
 	if len(q) <= d.longest {
-		i.cfg.Send(back(x.f), y.f)
+		i.cfg.Send(returnDest(x.f), y.f)
 		return frame.Consume
 	}
-	return fragment4(y.f, q, y.ip, d.longest, x.f.From, back(x.f), i.cfg.Send)
+	return fragment4(y.f, q, y.ip, d.longest, x.f.From, returnDest(x.f), i.cfg.Send)
 }
 
-// whole6 likewise. The extension headers in front of the fragment header are left out.
-func (i *Interface) whole6(x *packet, p wire.IPv6, at int) frame.Verdict {
+// reassemble6 likewise. The extension headers in front of the fragment header are left out.
+func (i *Interface) reassemble6(x *packet, p wire.IPv6, at int) frame.Verdict {
 	h := p[at:]
 	field := binary.BigEndian.Uint16(h[2:])
 	key := fragmentKey{src: x.src(), dst: x.dst(), id: binary.BigEndian.Uint32(h[4:]), vni: i.cfg.VNI, from: x.f.Origin()}
-	d, v := i.gather(x, key, piece{int(field &^ 7), field&1 != 0, h[8:]}, p[:wire.IPv6Len], h[0], len(p))
+	d, v := i.addFragment(x, key, piece{int(field &^ 7), field&1 != 0, h[8:]}, p[:wire.IPv6Len], h[0], len(p))
 	if d == nil {
 		return v
 	}
@@ -215,14 +215,14 @@ func (i *Interface) whole6(x *packet, p wire.IPv6, at int) frame.Verdict {
 	}
 	q, _ = wire.ParseIPv6(y.f.Bytes()[y.ip:])
 	if len(q) <= d.longest {
-		i.cfg.Send(back(x.f), y.f)
+		i.cfg.Send(returnDest(x.f), y.f)
 		return frame.Consume
 	}
-	return fragment6(y.f, q, y.ip, d.longest, key.id, x.f.From, back(x.f), i.cfg.Send)
+	return fragment6(y.f, q, y.ip, d.longest, key.id, x.f.From, returnDest(x.f), i.cfg.Send)
 }
 
-// gather keeps a piece; head is the header that an answer needs of the first one.
-func (i *Interface) gather(x *packet, key fragmentKey, p piece, head []byte, next uint8, length int) (*datagram, frame.Verdict) {
+// addFragment keeps a piece; head is the header that an answer needs of the first one.
+func (i *Interface) addFragment(x *packet, key fragmentKey, p piece, head []byte, next uint8, length int) (*datagram, frame.Verdict) {
 	g := i.vrf.gateway
 	d, ok := g.fragments.add(key, p, head, next, length, g.limits.Load().Fragments, x.tick)
 	if !ok {

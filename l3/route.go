@@ -46,11 +46,11 @@ func (h NextHop) String() string {
 	return s
 }
 
-// kind says what a route does.
-type kind uint8
+// routeKind says what a route does.
+type routeKind uint8
 
 const (
-	via       kind = iota
+	via       routeKind = iota
 	connected      // the target is a neighbour
 	local          // it is the gateway itself
 	blackhole      // nobody is asked or told
@@ -58,15 +58,15 @@ const (
 
 // A route is a Route as packets meet it: immutable.
 type route struct {
-	kind kind
-	hops []hop
+	kind routeKind
+	nextHops []nextHop
 	self *Interface // of local and connected
 	held bool       // a blackhole that VRF.Release removes; for all but packets it is not there
 	same Route
 }
 
-// hop is a NextHop with a number of its own, which flows choose by.
-type hop struct {
+// nextHop is a NextHop with a number of its own, which flows choose by.
+type nextHop struct {
 	out  *Interface
 	ip   netip.Addr
 	mac  uint64 // 0: the neighbour's
@@ -129,7 +129,7 @@ func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 			return nil, err
 		}
 		to := frame.NewDest(h.Interface.cfg.Port.Port(), h.Peer)
-		x.hops = append(x.hops, hop{h.Interface, h.IP, h.MAC.Uint64(), v.gateway.hopSeed(h), to})
+		x.nextHops = append(x.nextHops, nextHop{h.Interface, h.IP, h.MAC.Uint64(), v.gateway.nextHopSeed(h), to})
 	}
 	x.same.Via = slices.Clone(r.Via)
 	return x, nil
@@ -175,9 +175,9 @@ func CheckNextHop(addrs []netip.Prefix, ip netip.Addr) error {
 	return nil
 }
 
-// hopSeed makes what a flow is hashed with for a next hop: the same for the same one,
+// nextHopSeed makes what a flow is hashed with for a next hop: the same for the same one,
 // whatever the others are.
-func (g *Gateway) hopSeed(h NextHop) uint64 {
+func (g *Gateway) nextHopSeed(h NextHop) uint64 {
 	ip := h.IP.As16()
 	return g.seed.Hash320(&[5]uint64{
 		binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:]), uint64(h.Interface.cfg.VNI), h.MAC.Uint64(), uint64(h.Peer),
@@ -185,17 +185,17 @@ func (g *Gateway) hopSeed(h NextHop) uint64 {
 }
 
 // pick chooses a flow's next hop by rendezvous: one that goes takes only its own flows.
-func (r *route) pick(flow uint64) *hop {
-	if len(r.hops) == 1 {
-		return &r.hops[0]
+func (r *route) pick(flow uint64) *nextHop {
+	if len(r.nextHops) == 1 {
+		return &r.nextHops[0]
 	}
 	var best uint64
-	var h *hop
-	for i := range r.hops {
-		x := (flow ^ r.hops[i].seed) * 0x9e3779b97f4a7c15
+	var h *nextHop
+	for i := range r.nextHops {
+		x := (flow ^ r.nextHops[i].seed) * 0x9e3779b97f4a7c15
 		x = (x ^ x>>32) * 0xd6e8feb86659fd93
 		if h == nil || x > best {
-			best, h = x, &r.hops[i]
+			best, h = x, &r.nextHops[i]
 		}
 	}
 	return h
@@ -204,17 +204,17 @@ func (r *route) pick(flow uint64) *hop {
 // without returns what is left of a route when an interface goes: itself, if it has nothing
 // to do with it, or nil.
 func (r *route) without(i *Interface) *route {
-	gone := func(h hop) bool { return h.out == i }
+	gone := func(h nextHop) bool { return h.out == i }
 	switch {
 	case r.self == i:
 		return nil
-	case !slices.ContainsFunc(r.hops, gone):
+	case !slices.ContainsFunc(r.nextHops, gone):
 		return r
 	}
 	x := *r
-	x.hops = slices.DeleteFunc(slices.Clone(r.hops), gone)
+	x.nextHops = slices.DeleteFunc(slices.Clone(r.nextHops), gone)
 	x.same.Via = slices.DeleteFunc(slices.Clone(r.same.Via), func(h NextHop) bool { return h.Interface == i })
-	if len(x.hops) == 0 {
+	if len(x.nextHops) == 0 {
 		return nil
 	}
 	return &x

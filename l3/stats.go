@@ -31,8 +31,8 @@ func (i *Interface) Stats() (s InterfaceStats) {
 		s.Queued += c.queued.Load()
 	}
 	s.Unresolved = i.unresolved.Load()
-	i.vrf.gateway.parked.mu.Lock()
-	defer i.vrf.gateway.parked.mu.Unlock()
+	i.vrf.gateway.queue.mu.Lock()
+	defer i.vrf.gateway.queue.mu.Unlock()
 	s.Waiting = len(i.waiting)
 	return s
 }

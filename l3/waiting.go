@@ -13,7 +13,7 @@ import (
 // shares, too, by where the packet came from that it was asked for.
 type waiting struct {
 	ip      netip.Addr
-	packets neighbour.Wait[*parked]
+	packets neighbour.Wait[*queuedPacket]
 	asker   netip.Addr // the source of the first packet
 	asked   int
 	gone    frame.Tick // 0, or when it is asked again: until then nobody waits
@@ -31,22 +31,22 @@ type rate struct {
 // often as may wait on the interface.
 const questionRate = 4
 
-// parked is a packet that waits: a copy, before its TTL was touched.
-type parked struct {
+// queuedPacket is a packet that waits: a copy, before its TTL was touched.
+type queuedPacket struct {
 	f  frame.Frame
 	x  packet
 	in *Interface
 }
 
-// A lot is all that waits at a gateway. Its lock is that of what waits on the interfaces, too.
-type lot struct {
+// A waitQueue is all that waits at a gateway. Its lock is that of what waits on the interfaces, too.
+type waitQueue struct {
 	mu sync.Mutex
-	neighbour.Queue[*parked]
+	neighbour.Queue[*queuedPacket]
 }
 
-// open begins to wait for a next hop, or returns nil if too much has been asked for from there
+// startResolving begins to wait for a next hop, or returns nil if too much has been asked for from there
 // in this second. The lot is locked.
-func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
+func (i *Interface) startResolving(next netip.Addr, x *packet, from frame.Dest) *waiting {
 	limit := i.vrf.gateway.limits.Load().Waiting
 	r := i.rates[from]
 	if int32(x.tick-r.second) > 0 {
@@ -60,7 +60,7 @@ func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
 	for len(i.waiting) >= limit { // once, unless the limit was lowered
 		w, _ := i.asking.Oldest(from, 1)
 		i.unresolved.Add(uint64(w.packets.Len()))
-		i.forget(w)
+		i.stopResolving(w)
 	}
 	w := &waiting{ip: next, asker: x.src(), asked: 1, next: x.tick + 1}
 	w.at = i.asking.Add(from, w, 1)
@@ -68,27 +68,27 @@ func (i *Interface) open(next netip.Addr, x *packet, from frame.Dest) *waiting {
 	return w
 }
 
-// forget ends the wait for a next hop, and returns what waited. The lot is locked.
-func (i *Interface) forget(w *waiting) []*parked {
+// stopResolving ends the wait for a next hop, and returns what waited. The lot is locked.
+func (i *Interface) stopResolving(w *waiting) []*queuedPacket {
 	delete(i.waiting, w.ip)
 	i.asking.Remove(w.at)
-	return i.vrf.gateway.parked.Take(&w.packets)
+	return i.vrf.gateway.queue.Take(&w.packets)
 }
 
-// park keeps a packet for a next hop, if it may. The lot is locked.
-func (i *Interface) park(w *waiting, x *packet, in *Interface, from frame.Dest) bool {
-	l, limits, n := &i.vrf.gateway.parked, i.vrf.gateway.limits.Load(), x.f.Len()
+// enqueue keeps a packet for a next hop, if it may. The lot is locked.
+func (i *Interface) enqueue(w *waiting, x *packet, in *Interface, from frame.Dest) bool {
+	l, limits, n := &i.vrf.gateway.queue, i.vrf.gateway.limits.Load(), x.f.Len()
 	gone, ok := l.Room(&w.packets, from, n, limits.PerNeighbour, limits.Queued)
 	i.unresolved.Add(uint64(gone))
 	if ok {
-		l.Add(&w.packets, from, &parked{x.f.Clone(), *x, in}, n)
+		l.Add(&w.packets, from, &queuedPacket{x.f.Clone(), *x, in}, n)
 	}
 	return ok
 }
 
 // queued returns how many bytes wait.
 func (g *Gateway) queued() int {
-	g.parked.mu.Lock()
-	defer g.parked.mu.Unlock()
-	return g.parked.Bytes()
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	return g.queue.Bytes()
 }

@@ -163,7 +163,7 @@ func TestWorstQueuedBytes(t *testing.T) {
 			l.i20.Housekeep(l.now)
 		}
 		must(t, l.i20.Close())
-		if l.g.queued() != 0 || l.g.parked.Places() != 0 {
+		if l.g.queued() != 0 || l.g.queue.Places() != 0 {
 			t.Errorf("%d bytes wait at nobody", l.g.queued())
 		}
 		return served

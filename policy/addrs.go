@@ -14,16 +14,16 @@ type addrs struct {
 	without uint32              // for other addresses, and frames without one
 }
 
-// A side is what changes of addrs are made from.
-type side struct {
+// A addrRules is what changes of addrs are made from.
+type addrRules struct {
 	free    ruleBits               // rules that do not ask
 	literal map[netip.Prefix][]int // rules that name a prefix
 	calls   map[string][]int       // rules that call a set
 }
 
-// newSide reads one side of all rules; nil when none asks.
-func newSide(p *pool, rules []Rule, of func(*Rule) ([]netip.Prefix, string)) *side {
-	s := &side{free: p.empty(), literal: map[netip.Prefix][]int{}, calls: map[string][]int{}}
+// newAddrRules reads one side of all rules; nil when none asks.
+func newAddrRules(p *pool, rules []Rule, of func(*Rule) ([]netip.Prefix, string)) *addrRules {
+	s := &addrRules{free: p.empty(), literal: map[netip.Prefix][]int{}, calls: map[string][]int{}}
 	for i := range rules {
 		list, set := of(&rules[i])
 		for _, x := range list {
@@ -46,12 +46,12 @@ func sourceOf(r *Rule) ([]netip.Prefix, string)      { return r.Src, r.SrcSet }
 func destinationOf(r *Rule) ([]netip.Prefix, string) { return r.Dst, r.DstSet }
 
 // concerns reports whether a prefix of these sets is in the look-up.
-func (s *side) concerns(x netip.Prefix, sets []string) bool {
+func (s *addrRules) concerns(x netip.Prefix, sets []string) bool {
 	return len(s.literal[x]) != 0 || slices.ContainsFunc(sets, func(n string) bool { return len(s.calls[n]) != 0 })
 }
 
-// own returns the rules that a prefix satisfies by itself.
-func (s *side) own(p *pool, x netip.Prefix, sets []string) ruleBits {
+// matching returns the rules that a prefix satisfies by itself.
+func (s *addrRules) matching(p *pool, x netip.Prefix, sets []string) ruleBits {
 	b := p.empty()
 	for _, r := range s.literal[x] {
 		b.add(r)
@@ -65,7 +65,7 @@ func (s *side) own(p *pool, x netip.Prefix, sets []string) ruleBits {
 }
 
 // build makes the look-up; in says which sets a prefix is in.
-func (s *side) build(p *pool, in map[netip.Prefix][]string) addrs {
+func (s *addrRules) build(p *pool, in map[netip.Prefix][]string) addrs {
 	if s == nil {
 		return addrs{}
 	}
@@ -81,7 +81,7 @@ func (s *side) build(p *pool, in map[netip.Prefix][]string) addrs {
 	}
 	slices.SortFunc(list, shorterFirst)
 	for _, x := range list { // all around it are in the table already
-		b := s.own(p, x, in[x])
+		b := s.matching(p, x, in[x])
 		b.or(p.set(a.around(x)))
 		a.table.Insert(x, p.name(b))
 	}
@@ -107,7 +107,7 @@ func (a *addrs) around(x netip.Prefix) uint32 {
 
 // change brings a up to date with a prefix that has come into a set or gone from one, and
 // with those inside it. Readers of the table as it was are not disturbed.
-func (s *side) change(p *pool, a *addrs, x netip.Prefix, in map[netip.Prefix][]string) {
+func (s *addrRules) change(p *pool, a *addrs, x netip.Prefix, in map[netip.Prefix][]string) {
 	if s == nil {
 		return
 	}
@@ -127,7 +127,7 @@ func (s *side) change(p *pool, a *addrs, x netip.Prefix, in map[netip.Prefix][]s
 	}
 	for _, y := range list {
 		a.table = t
-		b := s.own(p, y, in[y])
+		b := s.matching(p, y, in[y])
 		b.or(p.set(a.around(y)))
 		t = t.InsertPersist(y, p.name(b))
 	}

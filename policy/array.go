@@ -145,8 +145,8 @@ func (a *array) free(homes [2]uint64) (at, mark uint64, ok bool) {
 	return 0, 0, false
 }
 
-// A newcomer is what becomes a flow beside its key.
-type newcomer struct {
+// A newFlow is what becomes a flow beside its key.
+type newFlow struct {
 	state state
 	seen  frame.Tick
 	group uint16
@@ -154,7 +154,7 @@ type newcomer struct {
 }
 
 // claim puts a flow into a slot whose mark was seen before; false when it has another now.
-func (a *array) claim(i, mark uint64, w *key, h uint64, n *newcomer) (x found, ok bool) {
+func (a *array) claim(i, mark uint64, w *key, h uint64, n *newFlow) (x found, ok bool) {
 	s := &a.slots[i]
 	mark, was := mark>>34<<34+oneVersion|uint64(n.owner), mark
 	if !s.mark.CompareAndSwap(was, mark|statusBusy) {

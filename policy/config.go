@@ -60,7 +60,7 @@ type Timeouts struct {
 const maxTimeout = 365 * 24 * time.Hour
 
 // limits are the timeouts in ticks, by what the flow is.
-type limits [numKinds]uint32
+type limits [numTimeouts]uint32
 
 // ticks returns the timeouts, and notes what is wrong with them.
 func (t *Timeouts) ticks(w *setting.Check) (l limits) {
@@ -68,7 +68,7 @@ func (t *Timeouts) ticks(w *setting.Check) (l limits) {
 		name     string
 		is       time.Duration
 		usual    time.Duration
-		for1, or kind
+		for1, or timeout
 	}{
 		{"TCPOpening", t.TCPOpening, 30 * time.Second, tcpOpening, tcpOpening},
 		{"TCPHalfOpen", t.TCPHalfOpen, time.Minute, tcpHalfOpen, tcpHalfOpen},

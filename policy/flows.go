@@ -55,7 +55,7 @@ func (t *flows) find(w *key, now frame.Tick, l *limits) (x found, ok bool) {
 	h := w.hash(&t.seed)
 	for _, a := range arrays {
 		if x, ok = a.find(w, h); ok {
-			if x.age(now) < l[kindOf(protocolOf(w[4]), x.state)] {
+			if x.age(now) < l[timeoutOf(protocolOf(w[4]), x.state)] {
 				return x, true
 			}
 			t.expire(&x)
@@ -85,7 +85,7 @@ func (t *flows) expire(x *found) {
 
 // insert tracks a flow. It returns evOpened, and evEvicted when another one had to go, or
 // evFull.
-func (t *flows) insert(w *key, n *newcomer, l *limits) event {
+func (t *flows) insert(w *key, n *newFlow, l *limits) event {
 	h := w.hash(&t.seed)
 	result := evOpened
 	for range tries {
@@ -175,7 +175,7 @@ func (t *flows) sweep(now frame.Tick, l *limits) {
 			t.cursor = 0
 		}
 		w, x, ok := a.read(t.cursor)
-		if ok && x.age(now) >= l[kindOf(protocolOf(w[4]), x.state)] {
+		if ok && x.age(now) >= l[timeoutOf(protocolOf(w[4]), x.state)] {
 			t.expire(&x)
 		}
 	}
@@ -194,7 +194,7 @@ func (t *flows) move(from, to *array, now frame.Tick, l *limits) (all bool) {
 		if !ok || x.mark&statusMask == statusBoth {
 			continue
 		}
-		if x.age(now) >= l[kindOf(protocolOf(w[4]), x.state)] {
+		if x.age(now) >= l[timeoutOf(protocolOf(w[4]), x.state)] {
 			t.expire(&x)
 			continue
 		}
@@ -216,7 +216,7 @@ func (t *flows) move(from, to *array, now frame.Tick, l *limits) (all bool) {
 				all = false
 				break
 			}
-			if _, ok = to.claim(at, mark, &w, h, &newcomer{x.state, x.seen, x.group, ownerOf(x.mark)}); ok {
+			if _, ok = to.claim(at, mark, &w, h, &newFlow{x.state, x.seen, x.group, ownerOf(x.mark)}); ok {
 				break
 			}
 		}

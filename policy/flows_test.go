@@ -458,7 +458,7 @@ func TestGroupOfFlow(t *testing.T) {
 	var f flows
 	f.init(1 << 14)
 	w := key{1, 2, 3, 4, 5}
-	f.insert(&w, &newcomer{stIngress | stAnswered, 1, 9, 0}, &forever)
+	f.insert(&w, &newFlow{stIngress | stAnswered, 1, 9, 0}, &forever)
 	f.grow((*f.arrays.Load())[0])
 	f.sweep(1, &forever)
 	if y, ok := f.find(&w, 1, &forever); !ok || y.group != 9 || y.a != (*f.arrays.Load())[0] {

@@ -30,12 +30,12 @@ type GuardConfig struct {
 // A Guard is the stage that keeps a port from speaking in the name of others; it comes
 // before the policy in the port's slot Ingress. Make one with NewGuard.
 type Guard struct {
-	own   atomic.Pointer[ownership]
+	identity   atomic.Pointer[identity]
 	drops [numCauses]atomic.Uint64
 }
 
-// ownership is a GuardConfig as packets meet it.
-type ownership struct {
+// identity is a GuardConfig as packets meet it.
+type identity struct {
 	macs  []uint64 // in order; empty = any
 	addrs *bart.Lite
 	GuardConfig
@@ -45,7 +45,7 @@ type ownership struct {
 type cause uint8
 
 const (
-	innocent cause = iota
+	noCause cause = iota
 	badHeader
 	badMAC
 	badAddress
@@ -75,7 +75,7 @@ func (g *Guard) Update(cfg *GuardConfig) error {
 	if err := cfg.Check(); err != nil {
 		return err
 	}
-	own := &ownership{GuardConfig: *cfg}
+	own := &identity{GuardConfig: *cfg}
 	for _, m := range cfg.MACs {
 		own.macs = append(own.macs, m.Uint64())
 	}
@@ -86,7 +86,7 @@ func (g *Guard) Update(cfg *GuardConfig) error {
 		}
 		own.addrs.Insert(x)
 	}
-	g.own.Store(own)
+	g.identity.Store(own)
 	return nil
 }
 
@@ -125,7 +125,7 @@ func (g *Guard) Stats() GuardStats {
 
 // Process returns frame.Continue, or frame.Drop(frame.Policy).
 func (g *Guard) Process(f *frame.Frame, _ frame.At) frame.Verdict {
-	if c := g.own.Load().judge(f); c != innocent {
+	if c := g.identity.Load().judge(f); c != noCause {
 		g.drops[c].Add(1)
 		return frame.Drop(frame.Policy)
 	}

@@ -32,12 +32,12 @@ func TestGuard(t *testing.T) {
 		ch   change
 		want cause
 	}{
-		{"own", own, pkt{kind: "tcp", src: 1, dst: 2}, nil, innocent},
-		{"own prefix", own, pkt{kind: "tcp", src: 1, srcIP: netip.MustParseAddr("10.0.7.9"), dst: 2, vlans: 2}, nil, innocent},
-		{"own 6", own, pkt{kind: "udp", v6: true, src: 1, dst: 2}, nil, innocent},
-		{"later fragment", own, pkt{kind: "udp", v6: true, src: 1, dst: 2, frag: "later"}, nil, innocent},
-		{"no IP", own, pkt{kind: "lldp", src: 1, dst: 2}, nil, innocent},
-		{"bare", own, pkt{kind: "tcp", src: 1, dst: 2, bare: true}, nil, innocent},
+		{"own", own, pkt{kind: "tcp", src: 1, dst: 2}, nil, noCause},
+		{"own prefix", own, pkt{kind: "tcp", src: 1, srcIP: netip.MustParseAddr("10.0.7.9"), dst: 2, vlans: 2}, nil, noCause},
+		{"own 6", own, pkt{kind: "udp", v6: true, src: 1, dst: 2}, nil, noCause},
+		{"later fragment", own, pkt{kind: "udp", v6: true, src: 1, dst: 2, frag: "later"}, nil, noCause},
+		{"no IP", own, pkt{kind: "lldp", src: 1, dst: 2}, nil, noCause},
+		{"bare", own, pkt{kind: "tcp", src: 1, dst: 2, bare: true}, nil, noCause},
 		{"bare, other", own, pkt{kind: "tcp", src: 2, dst: 1, bare: true}, nil, badAddress},
 		{"short", own, pkt{kind: "tcp", src: 1, dst: 2}, at(14, 0x4f), badHeader},
 		{"MAC", own, pkt{kind: "tcp", src: 2, dst: 1}, nil, badMAC},
@@ -46,41 +46,41 @@ func TestGuard(t *testing.T) {
 		{"address, tagged", own, pkt{kind: "tcp", src: 1, srcIP: ipOf(false, 2), dst: 2, vlans: 1}, nil, badAddress},
 		{"address 6", own, pkt{kind: "tcp", v6: true, src: 1, srcIP: ipOf(true, 2), dst: 2}, nil, badAddress},
 		{"address of a fragment", own, pkt{kind: "udp", src: 1, srcIP: ipOf(false, 2), dst: 2, frag: "later"}, nil, badAddress},
-		{"anything", zero, pkt{kind: "tcp", src: 9, dst: 2}, nil, innocent},
-		{"anything's ARP", zero, pkt{kind: "arp", src: 9, dst: 2}, nil, innocent},
-		{"anything's ND", zero, pkt{kind: "nd", v6: true, typ: 136, src: 9, dst: 2}, nil, innocent},
+		{"anything", zero, pkt{kind: "tcp", src: 9, dst: 2}, nil, noCause},
+		{"anything's ARP", zero, pkt{kind: "arp", src: 9, dst: 2}, nil, noCause},
+		{"anything's ND", zero, pkt{kind: "nd", v6: true, typ: 136, src: 9, dst: 2}, nil, noCause},
 
-		{"link-local", own, pkt{kind: "udp", v6: true, src: 1, srcIP: mine, dst: 2}, nil, innocent},
+		{"link-local", own, pkt{kind: "udp", v6: true, src: 1, srcIP: mine, dst: 2}, nil, noCause},
 		{"link-local of another", own, pkt{kind: "udp", v6: true, src: 1, srcIP: theirs, dst: 2}, nil, badAddress},
-		{"any link-local", with(func(c *GuardConfig) { c.LinkLocal = true }), pkt{kind: "udp", v6: true, src: 1, srcIP: theirs, dst: 2}, nil, innocent},
+		{"any link-local", with(func(c *GuardConfig) { c.LinkLocal = true }), pkt{kind: "udp", v6: true, src: 1, srcIP: theirs, dst: 2}, nil, noCause},
 		{"unspecified", own, pkt{kind: "udp", v6: true, src: 1, srcIP: none6, dst: 2}, nil, badAddress},
-		{"MLD", own, pkt{kind: "icmp", v6: true, typ: 143, src: 1, srcIP: none6, dstIP: group}, nil, innocent},
+		{"MLD", own, pkt{kind: "icmp", v6: true, typ: 143, src: 1, srcIP: none6, dstIP: group}, nil, noCause},
 		{"MLD to a host", own, pkt{kind: "icmp", v6: true, typ: 143, src: 1, srcIP: none6, dst: 2}, nil, badAddress},
 		{"unspecified 4", own, pkt{kind: "udp", src: 1, srcIP: any4, dst: 2}, nil, badAddress},
-		{"DHCP client", own, pkt{kind: "udp", src: 1, srcIP: any4, dst: 2, sport: 68, dport: 67}, nil, innocent},
+		{"DHCP client", own, pkt{kind: "udp", src: 1, srcIP: any4, dst: 2, sport: 68, dport: 67}, nil, noCause},
 
-		{"ARP", own, pkt{kind: "arp", src: 1, dst: 2}, nil, innocent},
-		{"ARP probe", own, pkt{kind: "arp", src: 1, srcIP: any4, dst: 1}, nil, innocent},
+		{"ARP", own, pkt{kind: "arp", src: 1, dst: 2}, nil, noCause},
+		{"ARP probe", own, pkt{kind: "arp", src: 1, srcIP: any4, dst: 1}, nil, noCause},
 		{"ARP answer of nobody", own, pkt{kind: "arp", src: 1, srcIP: any4, dst: 1}, at(21, 2), badARP},
-		{"ARP answer", own, pkt{kind: "arp", src: 1, dst: 2}, at(21, 2), innocent},
+		{"ARP answer", own, pkt{kind: "arp", src: 1, dst: 2}, at(21, 2), noCause},
 		{"ARP address", own, pkt{kind: "arp", src: 1, srcIP: ipOf(false, 2), dst: 2}, nil, badARP},
 		{"ARP MAC", own, pkt{kind: "arp", src: 1, dst: 2}, at(22, 2, 0, 0, 0, 0, 2), badARP},
 		{"ARP of other hardware", own, pkt{kind: "arp", src: 1, dst: 2}, at(15, 6), badARP},
 
-		{"NS", own, ns, nil, innocent},
+		{"NS", own, ns, nil, noCause},
 		{"NS, other MAC in it", own, ns, at(85, 2), badND},
 		{"NS, other address", own, pkt{kind: "nd", v6: true, typ: 135, src: 1, srcIP: ipOf(true, 2), dst: 2}, nil, badAddress},
 		{"NS, hop limit", own, ns, at(21, 64), badND},
 		{"NS in fragments", own, first(ns), nil, badND},
-		{"DAD", own, dad, nil, innocent},
+		{"DAD", own, dad, nil, noCause},
 		{"DAD for another's", own, pkt{kind: "nd", v6: true, typ: 135, src: 1, srcIP: none6, dst: 2}, nil, badND},
-		{"NA", own, na, at(78, 2), innocent},
+		{"NA", own, na, at(78, 2), noCause},
 		{"NA, other MAC in it", own, na, func(b []byte) { b[78], b[85] = 2, 9 }, badND},
 		{"NA of another's", own, pkt{kind: "nd", v6: true, typ: 136, src: 1, dst: 2}, nil, badND},
 		{"NA, option of length 0", own, na, at(79, 0), badND},
 		{"RS", own, pkt{kind: "nd", v6: true, typ: 133, src: 1, srcIP: none6, dst: 2}, at(62, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0), badND}, // options of length 0
-		{"RS, before there is an address", own, pkt{kind: "nd", v6: true, typ: 133, src: 1, srcIP: none6, dst: 2}, at(62, 14, 3), innocent},
-		{"RS", own, rs, at(62, 1, 3), innocent}, // a nonce; an option of another length is none
+		{"RS, before there is an address", own, pkt{kind: "nd", v6: true, typ: 133, src: 1, srcIP: none6, dst: 2}, at(62, 14, 3), noCause},
+		{"RS", own, rs, at(62, 1, 3), noCause}, // a nonce; an option of another length is none
 		{"RS of another", own, rs, func(b []byte) { copy(b[22:], ipOf(true, 3).AsSlice()); copy(b[62:], []byte{1, 3}) }, badAddress},
 		{"RA", own, nd(134), nil, isRouter},
 		{"RA in fragments", own, first(nd(134)), nil, isRouter},
@@ -90,16 +90,16 @@ func TestGuard(t *testing.T) {
 			b[20] = 60
 		}, isRouter},
 		{"redirect", own, nd(137), nil, isRouter},
-		{"redirect of a router", with(func(c *GuardConfig) { c.RouterAdvertisements = true }), nd(137), nil, innocent},
+		{"redirect of a router", with(func(c *GuardConfig) { c.RouterAdvertisements = true }), nd(137), nil, noCause},
 		{"redirect of another", with(func(c *GuardConfig) { c.RouterAdvertisements = true }), pkt{kind: "nd", v6: true, typ: 137, src: 1, srcIP: theirs, dst: 2}, nil, badAddress},
 
 		{"DHCP", own, pkt{kind: "udp", src: 1, dst: 2, sport: 67, dport: 68}, nil, isDHCPServer},
 		{"DHCP to a client", own, pkt{kind: "udp", src: 1, dst: 2, sport: 9, dport: 68}, nil, isDHCPServer},
 		{"DHCP in fragments", zero, first(pkt{kind: "udp", src: 1, dst: 2, sport: 67, dport: 68}), nil, isDHCPServer},
 		{"DHCPv6", zero, pkt{kind: "udp", v6: true, src: 1, dst: 2, sport: 547, dport: 546}, nil, isDHCPServer},
-		{"DHCPv6 client", zero, pkt{kind: "udp", v6: true, src: 1, dst: 2, sport: 546, dport: 547}, nil, innocent},
-		{"DHCP server", with(func(c *GuardConfig) { c.DHCPServer = true }), pkt{kind: "udp", src: 1, dst: 2, sport: 67, dport: 68}, nil, innocent},
-		{"no DHCP", own, pkt{kind: "tcp", src: 1, dst: 2, sport: 67, dport: 4789}, nil, innocent},
+		{"DHCPv6 client", zero, pkt{kind: "udp", v6: true, src: 1, dst: 2, sport: 546, dport: 547}, nil, noCause},
+		{"DHCP server", with(func(c *GuardConfig) { c.DHCPServer = true }), pkt{kind: "udp", src: 1, dst: 2, sport: 67, dport: 68}, nil, noCause},
+		{"no DHCP", own, pkt{kind: "tcp", src: 1, dst: 2, sport: 67, dport: 4789}, nil, noCause},
 
 		{"VXLAN", zero, pkt{kind: "udp", src: 1, dst: 2, dport: 4789}, nil, isTunnel},
 		{"VXLAN, old port", zero, pkt{kind: "udp", v6: true, src: 1, dst: 2, dport: 8472}, nil, isTunnel},
@@ -108,8 +108,8 @@ func TestGuard(t *testing.T) {
 		{"GRE", zero, pkt{kind: "gre", v6: true, src: 1, dst: 2}, nil, isTunnel},
 		{"IP in IP", zero, pkt{kind: "gre", src: 1, dst: 2}, at(23, 4), isTunnel},
 		{"IPv6 in IP", zero, pkt{kind: "gre", src: 1, dst: 2}, at(23, 41), isTunnel},
-		{"VXLAN of a tunnel's end", with(func(c *GuardConfig) { c.Tunnels = true }), pkt{kind: "udp", src: 1, dst: 2, dport: 4789}, nil, innocent},
-		{"GRE of one", with(func(c *GuardConfig) { c.Tunnels = true }), pkt{kind: "gre", src: 1, dst: 2}, nil, innocent},
+		{"VXLAN of a tunnel's end", with(func(c *GuardConfig) { c.Tunnels = true }), pkt{kind: "udp", src: 1, dst: 2, dport: 4789}, nil, noCause},
+		{"GRE of one", with(func(c *GuardConfig) { c.Tunnels = true }), pkt{kind: "gre", src: 1, dst: 2}, nil, noCause},
 	} {
 		g, err := NewGuard(&c.cfg)
 		if err != nil {
@@ -120,7 +120,7 @@ func TestGuard(t *testing.T) {
 			c.ch(f.Bytes())
 		}
 		want := frame.Continue
-		if c.want != innocent {
+		if c.want != noCause {
 			want = frame.Drop(frame.Policy)
 		}
 		v := g.Process(&f, frame.At{})

@@ -107,7 +107,7 @@ func (j *judgement) track(w *key, rule int, down bool) {
 	if down {
 		st |= stDown
 	}
-	n := newcomer{newState(j.rules.generation, rule, st), j.at.Tick, j.k.group, j.from}
+	n := newFlow{newState(j.rules.generation, rule, st), j.at.Tick, j.k.group, j.from}
 	e := j.p.flows.insert(w, &n, &j.rules.limits)
 	j.event(e)
 	if e == evEvicted {
@@ -159,7 +159,7 @@ func (j *judgement) reply(w *key, x *found, down bool) frame.Verdict {
 		return j.crossing(w, x, down)
 	}
 	if st.generation() != j.rules.generation {
-		t := j.k.turned()
+		t := j.k.reversed()
 		t.group = x.group
 		for slot := range 2 {
 			if st&slotBit(slot) == 0 {
@@ -216,7 +216,7 @@ func (j *judgement) remember() {
 	st := newState(j.rules.generation, 0, slotBit(j.slot))
 	x, ok := j.p.fragments.find(&w, j.at.Tick, &j.p.waits)
 	if !ok {
-		if j.p.fragments.insert(&w, &newcomer{st, j.at.Tick, 0, j.from}, &j.p.waits) == evFull {
+		if j.p.fragments.insert(&w, &newFlow{st, j.at.Tick, 0, j.from}, &j.p.waits) == evFull {
 			j.event(evFull)
 		}
 		return

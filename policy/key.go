@@ -43,11 +43,11 @@ func protocolOf(w uint64) uint8 { return uint8(w >> 24) }
 // hash mixes a key with a secret, so that nobody can send flows that pile up.
 func (w *key) hash(seed *mix.Key) uint64 { return seed.Hash320((*[5]uint64)(w)) }
 
-// A kind is what a flow's timeout depends on.
-type kind uint8
+// A timeout is what a flow's timeout depends on.
+type timeout uint8
 
 const (
-	tcpOpening kind = iota
+	tcpOpening timeout = iota
 	tcpHalfOpen
 	tcpOpen
 	tcpClosing
@@ -57,7 +57,7 @@ const (
 	icmpOpen
 	otherOpening
 	otherOpen
-	numKinds
+	numTimeouts
 )
 
 // A state is the word of a flow that changes, by compare and swap:
@@ -99,8 +99,8 @@ func (s state) admitted(generation uint32, rule int, slots state) state {
 	return newState(generation, rule, s&(stampMask<<stampAt|stDown|stAnswered|stClosing|stAssured)|slots)
 }
 
-// kindOf returns what the timeout of a flow depends on.
-func kindOf(protocol uint8, s state) kind {
+// timeoutOf returns what the timeout of a flow depends on.
+func timeoutOf(protocol uint8, s state) timeout {
 	k := otherOpening
 	switch protocol {
 	case wire.ProtoTCP:

@@ -284,8 +284,8 @@ func (k *packet) opens(pickUp bool) bool {
 	return pickUp && k.flags&(wire.RST|wire.FIN) == 0
 }
 
-// turned returns the packet that the other side would have opened the flow with.
-func (k *packet) turned() packet {
+// reversed returns the packet that the other side would have opened the flow with.
+func (k *packet) reversed() packet {
 	t := *k
 	t.src, t.dst, t.srcMAC, t.dstMAC = k.dst, k.src, k.dstMAC, k.srcMAC
 	switch {

@@ -21,22 +21,22 @@ type Policy struct {
 	waits     limits // for later fragments
 	counts    perworker.Set[counts]
 	housekept atomic.Uint64 // the tick after the last Housekeep
-	tending   sync.Mutex
+	sweeping   sync.Mutex
 	in, out   Stage
 
 	mu       sync.Mutex
 	pool     *pool
-	src, dst *side
+	src, dst *addrRules
 	sets     map[string]map[netip.Prefix]struct{}
 	member   map[netip.Prefix][]string // the sets a prefix is in
 	names    []string                  // of the rules
-	counters map[string]account
+	counters map[string]counter
 	unused   []uint16 // numbers of counters that names have given back
 	next     uint16   // and the first that none has had
 }
 
-// An account is a counter that a name has, and what was on it before.
-type account struct {
+// An counter is a counter that a name has, and what was on it before.
+type counter struct {
 	number         uint16
 	packets, bytes uint64
 }
@@ -62,7 +62,7 @@ func New(cfg *Config) (*Policy, error) {
 	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
-	p := &Policy{counters: map[string]account{}, sets: map[string]map[netip.Prefix]struct{}{}}
+	p := &Policy{counters: map[string]counter{}, sets: map[string]map[netip.Prefix]struct{}{}}
 	p.in, p.out = Stage{p, ingress}, Stage{p, egress}
 	limit := cmp.Or(cfg.MaxFlows, DefaultMaxFlows)
 	p.flows.init(limit)
@@ -109,7 +109,7 @@ func (p *Policy) install(cfg *Config) {
 	p.sets, p.member = sets, member
 	p.pool = newPool(len(cfg.Rules))
 	s := compile(cfg, p.pool)
-	p.src, p.dst = newSide(p.pool, cfg.Rules, sourceOf), newSide(p.pool, cfg.Rules, destinationOf)
+	p.src, p.dst = newAddrRules(p.pool, cfg.Rules, sourceOf), newAddrRules(p.pool, cfg.Rules, destinationOf)
 	s.src, s.dst = p.src.build(p.pool, member), p.dst.build(p.pool, member)
 	p.names = p.names[:0:0]
 	for i := range cfg.Rules {
@@ -132,7 +132,7 @@ func (p *Policy) publish(s *ruleset) {
 // theirs back. p.mu is held.
 func (p *Policy) assign(names []string) (numbers []uint16) {
 	was := p.counters
-	p.counters = map[string]account{}
+	p.counters = map[string]counter{}
 	for _, name := range names {
 		a, ok := p.counters[name]
 		if !ok {
@@ -255,10 +255,10 @@ func (p *Policy) Housekeep(now frame.Tick) {
 	if last == uint64(now)+1 || !p.housekept.CompareAndSwap(last, uint64(now)+1) {
 		return
 	}
-	if !p.tending.TryLock() {
+	if !p.sweeping.TryLock() {
 		return
 	}
-	defer p.tending.Unlock()
+	defer p.sweeping.Unlock()
 	p.flows.sweep(now, &p.rules.Load().limits)
 	p.fragments.sweep(now, &p.waits)
 }

@@ -20,7 +20,7 @@ var forever = func() (l limits) {
 
 // put tracks a flow of port 1.
 func (t *flows) put(w *key, st state, now frame.Tick) event {
-	return t.insert(w, &newcomer{st, now, 0, frame.NewDest(1, 0)}, &forever)
+	return t.insert(w, &newFlow{st, now, 0, frame.NewDest(1, 0)}, &forever)
 }
 
 func keyOf(n int) key { return key{1, uint64(n), 2, 3, 17 << 24} }
@@ -92,10 +92,10 @@ func TestRoom(t *testing.T) {
 	if n, _, _ := fill(100, 50, 0, 1); n != 50 {
 		t.Error(n)
 	}
-	if _, _, n := fill(1000, 1000, 0, 1+patience-1); n != 1000 {
+	if _, _, n := fill(1000, 1000, 0, 1+minIdle-1); n != 1000 {
 		t.Error(n)
 	}
-	_, n, _ := fill(2000, 1000, stAnswered|stAssured, 1+patience)
+	_, n, _ := fill(2000, 1000, stAnswered|stAssured, 1+minIdle)
 	if n < 40 || n > 50 {
 		t.Error(n, "evicted")
 	}
@@ -121,7 +121,7 @@ func TestRoomByShares(t *testing.T) {
 		for range times {
 			n++
 			w := keyOf(n)
-			if f.insert(&w, &newcomer{st, 1, 0, frame.NewDest(port, peer)}, &forever) != evFull {
+			if f.insert(&w, &newFlow{st, 1, 0, frame.NewDest(port, peer)}, &forever) != evFull {
 				opened++
 			}
 		}
@@ -280,7 +280,7 @@ func TestLate(t *testing.T) {
 		if !ok || i != 0 {
 			t.Fatal(i, ok)
 		}
-		if _, ok := a.claim(i, mark, &w, h, &newcomer{stIngress, 1, 0, 0}); !ok {
+		if _, ok := a.claim(i, mark, &w, h, &newFlow{stIngress, 1, 0, 0}); !ok {
 			t.Fatal("another's")
 		}
 		x, ok := a.find(&w, h)

@@ -11,16 +11,16 @@ control.tx.fresh control.tx.garbage control.tx.routes control.tx.segments contro
 control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
-l3.Gateway.vrfs l3.Interface.addrs l3.Blocks.blocks l3.Blocks.subnets l3.VRF.held l3.VRF.interfaces l3.route.hops
+l3.Gateway.vrfs l3.Interface.addrs l3.Blocks.blocks l3.Blocks.subnets l3.VRF.held l3.VRF.interfaces l3.route.nextHops
 node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.far node.segment.guards node.segment.macs node.segment.members node.tunnel.sets node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
 policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.sets policy.Policy.unused
-policy.ownership.macs policy.pool.array policy.pool.known policy.ports.page policy.ports.sets
+policy.identity.macs policy.pool.array policy.pool.known policy.ports.page policy.ports.sets
 policy.ports.starts policy.ruleset.actions policy.ruleset.array policy.ruleset.base policy.ruleset.counters
-policy.ruleset.dmac policy.ruleset.ether policy.ruleset.protocols policy.ruleset.smac policy.side.calls
-policy.side.free policy.side.literal
+policy.ruleset.dmac policy.ruleset.ether policy.ruleset.protocols policy.ruleset.smac policy.addrRules.calls
+policy.addrRules.free policy.addrRules.literal
 port.Device.queues port.Packet.queues port/porttest.Faulty.in
 switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports switch.Switch.vsis
 switch.Switch.workers switch.VSI.members switch.numbers.free switch.port.circuits switch.port.members

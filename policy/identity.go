@@ -27,19 +27,19 @@ const (
 )
 
 // judge says what is wrong with a frame.
-func (o *ownership) judge(f *frame.Frame) cause {
+func (o *identity) judge(f *frame.Frame) cause {
 	var k packet
 	if !k.parse(f) {
 		return badHeader
 	}
-	if k.macs && !o.ownMAC(k.srcMAC) {
+	if k.macs && !o.hasMAC(k.srcMAC) {
 		return badMAC
 	}
 	switch b := f.Bytes()[k.at:]; {
 	case k.class == classARP:
 		return o.arp(b, k.srcMAC)
 	case !k.ip:
-		return innocent
+		return noCause
 	case k.protocol == wire.ProtoICMPv6 && !k.src.is4() && k.ports:
 		if t := uint8(k.dport >> 8); t >= wire.RouterSolicitation && t <= wire.ICMPv6Redirect {
 			return o.nd(&k, b, t)
@@ -51,7 +51,7 @@ func (o *ownership) judge(f *frame.Frame) cause {
 	return o.role(&k)
 }
 
-func (o *ownership) ownMAC(mac uint64) bool {
+func (o *identity) hasMAC(mac uint64) bool {
 	if len(o.macs) == 0 {
 		return true
 	}
@@ -59,9 +59,9 @@ func (o *ownership) ownMAC(mac uint64) bool {
 	return ok
 }
 
-// ownAddr reports whether an address is the port's, mac being the source of the frame, 0 for
+// hasAddr reports whether an address is the port's, mac being the source of the frame, 0 for
 // none.
-func (o *ownership) ownAddr(a addr, mac uint64) bool {
+func (o *identity) hasAddr(a addr, mac uint64) bool {
 	if o.addrs == nil || o.addrs.Lookup(a.netip()) {
 		return true
 	}
@@ -80,12 +80,12 @@ func linkLocal(mac uint64) addr {
 func (a addr) unspecified() bool { return a == addr{} || a == addr{0, mapped} }
 
 // source reports whether a packet that is no ND may have its source address.
-func (o *ownership) source(k *packet) bool {
+func (o *identity) source(k *packet) bool {
 	if o.addrs == nil {
 		return true
 	}
 	if !k.src.unspecified() {
-		return o.ownAddr(k.src, k.srcMAC)
+		return o.hasAddr(k.src, k.srcMAC)
 	}
 	if k.src.is4() {
 		return k.protocol == wire.ProtoUDP && k.ports && k.sport == portBootClient && k.dport == portBootServer
@@ -98,7 +98,7 @@ func (o *ownership) source(k *packet) bool {
 }
 
 // role says whether a packet is of something that the port may not be.
-func (o *ownership) role(k *packet) cause {
+func (o *identity) role(k *packet) cause {
 	switch k.protocol {
 	case protoIPIP, protoIPv6, protoGRE:
 		if !o.Tunnels {
@@ -106,7 +106,7 @@ func (o *ownership) role(k *packet) cause {
 		}
 	case wire.ProtoUDP:
 		if !k.ports {
-			return innocent // a later fragment, of no use without its first
+			return noCause // a later fragment, of no use without its first
 		}
 		switch k.dport {
 		case portVXLAN, portVXLANOld, portGPE, portGeneve:
@@ -122,37 +122,37 @@ func (o *ownership) role(k *packet) cause {
 			return isDHCPServer
 		}
 	}
-	return innocent
+	return noCause
 }
 
 // arp judges an ARP packet in a frame from mac.
-func (o *ownership) arp(b []byte, mac uint64) cause {
+func (o *identity) arp(b []byte, mac uint64) cause {
 	a, ok := wire.ParseARP(b)
-	if !ok || !o.ownMAC(frame.MAC(a.SenderMAC()).Uint64()) {
+	if !ok || !o.hasMAC(frame.MAC(a.SenderMAC()).Uint64()) {
 		return badARP
 	}
 	ip := a.SenderIP()
 	switch sender := addr4(ip[:]); {
 	case sender.unspecified() && a.Op() == wire.ARPRequest: // a probe (RFC 5227, section 2.1.1)
-		return innocent
-	case !o.ownAddr(sender, mac):
+		return noCause
+	case !o.hasAddr(sender, mac):
 		return badARP
 	}
-	return innocent
+	return noCause
 }
 
 // nd judges a message of neighbour discovery, of a type. Where it is not the first header
 // behind the IP header it hides from those who look only there (RFC 7113), and hosts need not
 // take fragments (RFC 6980).
-func (o *ownership) nd(k *packet, b []byte, t uint8) cause {
+func (o *identity) nd(k *packet, b []byte, t uint8) cause {
 	if !o.RouterAdvertisements && (t == wire.RouterAdvertisement || t == wire.ICMPv6Redirect) {
 		return isRouter
 	}
 	if t == wire.ICMPv6Redirect {
-		if !o.ownAddr(k.src, k.srcMAC) {
+		if !o.hasAddr(k.src, k.srcMAC) {
 			return badAddress
 		}
-		return innocent
+		return noCause
 	}
 	p, _ := wire.ParseIPv6(b) // as parse did
 	n, ok := wire.ParseND(p)
@@ -167,19 +167,19 @@ func (o *ownership) nd(k *packet, b []byte, t uint8) cause {
 		target = targetOf(n)
 	}
 	if asks := t == wire.NeighbourSolicitation || t == wire.RouterSolicitation; !asks || !k.src.unspecified() {
-		if !o.ownAddr(k.src, k.srcMAC) {
+		if !o.hasAddr(k.src, k.srcMAC) {
 			return badAddress
 		}
 	} else if t == wire.RouterSolicitation {
-		return innocent // before there is an address; it may have no option then (RFC 4861, section 6.1.1)
+		return noCause // before there is an address; it may have no option then (RFC 4861, section 6.1.1)
 	}
-	if !o.ownAddr(target, k.srcMAC) {
+	if !o.hasAddr(target, k.srcMAC) {
 		return badND
 	}
-	if mac, ok := n.LinkLayer(option); ok && !o.ownMAC(frame.MAC(mac).Uint64()) {
+	if mac, ok := n.LinkLayer(option); ok && !o.hasMAC(frame.MAC(mac).Uint64()) {
 		return badND
 	}
-	return innocent
+	return noCause
 }
 
 func targetOf(n wire.ND) addr {
