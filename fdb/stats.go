@@ -4,19 +4,19 @@ import "sync/atomic"
 
 // Stats are the counters of a table, and how much is in it.
 type Stats struct {
-	Entries        int // of any kind
-	LearnedEntries int // those that count towards limits
-	Slots          int // memory: 24 bytes a slot, 32 in a table that evicts, 16 more once a MAC has moved
+	Entries        int `json:"entries"`         // of any kind
+	LearnedEntries int `json:"learned_entries"` // those that count towards limits
+	Slots          int `json:"slots"`           // memory: 24 bytes a slot, 32 in a table that evicts, 16 more once a MAC has moved
 
-	Learned uint64 // MACs learned
-	Moved   uint64 // moves followed
-	Frozen  uint64 // MACs that moved too often in a window
-	Flapped uint64 // and in a tick
-	Aged    uint64 // entries not heard for the ageing time
-	Evicted uint64 // entries that made room
-	Refused uint64 // claims that met a static, sticky or frozen entry
-	Full    uint64 // MACs not learned at a limit
-	Busy    uint64 // MACs not learned because the table was locked or crowded
+	Learned uint64 `json:"learned"` // MACs learned
+	Moved   uint64 `json:"moved"`   // moves followed
+	Frozen  uint64 `json:"frozen"`  // MACs that moved too often in a window
+	Flapped uint64 `json:"flapped"` // and in a tick
+	Aged    uint64 `json:"aged"`    // entries not heard for the ageing time
+	Evicted uint64 `json:"evicted"` // entries that made room
+	Refused uint64 `json:"refused"` // claims that met a static, sticky or frozen entry
+	Full    uint64 `json:"full"`    // MACs not learned at a limit
+	Busy    uint64 `json:"busy"`    // MACs not learned because the table was locked or crowded
 }
 
 type counters struct {

@@ -30,8 +30,8 @@ type GuardConfig struct {
 // A Guard is the stage that keeps a port from speaking in the name of others; it comes
 // before the policy in the port's slot Ingress. Make one with NewGuard.
 type Guard struct {
-	identity   atomic.Pointer[identity]
-	drops [numCauses]atomic.Uint64
+	identity atomic.Pointer[identity]
+	drops    [numCauses]atomic.Uint64
 }
 
 // identity is a GuardConfig as packets meet it.
@@ -109,8 +109,8 @@ type GuardStats struct {
 	Address             uint64 `json:"address"`   // source address of another
 	ARP                 uint64 `json:"arp"`       // speaks of another's MAC or address, or is not for IPv4 over Ethernet
 	ND                  uint64 `json:"nd"`        // likewise neighbour discovery; or hidden behind extension headers, or invalid
-	DHCPServer          uint64 `json:"dhcpServer"`
-	RouterAdvertisement uint64 `json:"routerAdvertisement"`
+	DHCPServer          uint64 `json:"dhcp_server"`
+	RouterAdvertisement uint64 `json:"router_advertisement"`
 	Tunnel              uint64 `json:"tunnel"`
 }
 

@@ -113,11 +113,12 @@ func (p *Packet) Writer(w int) frame.Writer {
 
 // PacketStats is a snapshot of the counters of a [Packet] since it was opened.
 type PacketStats struct {
-	RxOverflow uint64 // frames lost because a receive buffer was full
+	RxOverflow uint64 `json:"rx_overflow"` // frames lost because a receive buffer was full
 
 	// The smallest buffers granted, as the kernel counts: twice the size requested, which includes its own
 	// bookkeeping. 0 after Close.
-	RecvBuffer, SendBuffer int
+	RecvBuffer int `json:"recv_buffer"`
+	SendBuffer int `json:"send_buffer"`
 }
 
 // Stats returns the counters.

@@ -48,17 +48,17 @@ type NetworkConfig struct {
 // is in exactly one of Delivered, Lost, Cut, NoListener, Overflow, TooBig and TooLong,
 // or still under way; a duplicate counts as one more.
 type NetworkStats struct {
-	Delivered  uint64
-	Lost       uint64 // by chance
-	Cut        uint64 // the link was cut
-	NoListener uint64 // nobody listens there
-	Overflow   uint64 // the receiver's inbox was full, or 16384 were under way on the link
-	TooBig     uint64 // refused: above the MTU, told to the sender
-	TooLong    uint64 // lost on the way: above the PathMTU
+	Delivered  uint64 `json:"delivered"`
+	Lost       uint64 `json:"lost"`        // by chance
+	Cut        uint64 `json:"cut"`         // the link was cut
+	NoListener uint64 `json:"no_listener"` // nobody listens there
+	Overflow   uint64 `json:"overflow"`    // the receiver's inbox was full, or 16384 were under way on the link
+	TooBig     uint64 `json:"too_big"`     // refused: above the MTU, told to the sender
+	TooLong    uint64 `json:"too_long"`    // lost on the way: above the PathMTU
 
-	Duplicated uint64 // copies made
-	Reordered  uint64 // held back until another had overtaken them, or nothing came
-	InFlight   int    // under way now
+	Duplicated uint64 `json:"duplicated"` // copies made
+	Reordered  uint64 `json:"reordered"`  // held back until another had overtaken them, or nothing came
+	InFlight   int    `json:"in_flight"`  // under way now
 }
 
 // A Network joins in-memory underlays inside one process. It delivers in the
