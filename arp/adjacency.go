@@ -8,10 +8,10 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// A Adjacency is what a router needs to know of a neighbour, in one word; 0 is none.
+// An Adjacency is a neighbour as routing needs it, in one word; 0 means there is none.
 type Adjacency uint64
 
-// newAdjacency returns the Hop of a MAC; remote says that it was heard through a tunnel.
+// newAdjacency returns the Adjacency of a MAC; remote means that it is behind a tunnel.
 func newAdjacency(mac frame.MAC, remote bool) Adjacency {
 	h := Adjacency(mac.Uint64()) | present
 	if remote {
@@ -25,17 +25,17 @@ const (
 	present   = 1 << 49
 )
 
-// MAC returns the neighbour's MAC as a number, as [frame.MAC.Uint64] does.
+// MAC returns the neighbour's MAC as [frame.MAC.Uint64] does.
 func (h Adjacency) MAC() uint64 { return uint64(h) & (1<<48 - 1) }
 
-// Remote reports whether the neighbour was heard through a tunnel.
+// Remote reports whether the neighbour is behind a tunnel.
 func (h Adjacency) Remote() bool { return h&viaTunnel != 0 }
 
-// Resolve returns where packets for a neighbour go, 0 for one that is not known, or a
-// frozen duplicate. It is wait-free: packets that are routed are looked up here.
+// Resolve returns a neighbour's Adjacency, 0 if it is unknown or a frozen duplicate. It is
+// wait-free: the gateway calls it for every packet it routes.
 func (t *Table) Resolve(ip netip.Addr) Adjacency { return t.adjacent.find(t.adjacent.key(ip)) }
 
-// show makes row e what Resolve returns. t.mu is held.
+// show has Resolve return e. t.mu is held.
 func (t *Table) show(e *Entry) {
 	if e.State == Duplicate {
 		t.adjacent.delete(t.adjacent.key(e.IP))
@@ -44,10 +44,10 @@ func (t *Table) show(e *Entry) {
 	t.adjacent.set(t.adjacent.key(e.IP), newAdjacency(e.MAC, e.From.Peer() != 0))
 }
 
-// adjacencies is the rows as Resolve shows them: open addressing in one array of two words a row,
-// with readers that take no lock and one writer at a time. A row is known by a hash of its
-// address alone, 64 bits with a secret: two addresses of one table that share theirs, one
-// chance in 10^12 for a table of a million, would share a MAC.
+// adjacencies holds what Resolve returns: an array with open addressing, two words a row, for
+// lock-free readers and one writer at a time. The key of a row is a secret 64-bit hash of its
+// address. Two addresses with the same hash, one chance in 10^12 for a table of a million,
+// would share a MAC.
 type adjacencies struct {
 	seed mix.Key
 	arr  atomic.Pointer[[]slot]
@@ -55,7 +55,7 @@ type adjacencies struct {
 	live int
 }
 
-type slot struct{ key, val atomic.Uint64 } // val: a Hop, 0 = deleted
+type slot struct{ key, val atomic.Uint64 } // val: an Adjacency, 0 = deleted
 
 const minSlots = 16
 
@@ -64,7 +64,7 @@ func (h *adjacencies) init() {
 	h.arr.Store(new(make([]slot, minSlots)))
 }
 
-// key hashes an address; it is never 0, which is an empty slot.
+// key hashes an address. It never returns 0, which marks an empty slot.
 func (h *adjacencies) key(ip netip.Addr) uint64 {
 	b := ip.As16()
 	return h.seed.HashAddr(&b) | 1<<63
@@ -83,8 +83,8 @@ func (h *adjacencies) find(key uint64) Adjacency {
 	}
 }
 
-// slot returns where key is, or would be. A slot keeps its key until the array is made
-// anew, so that what a reader finds under a key is that key's.
+// slot returns the slot of key, or the empty one it would take. A slot keeps its key until
+// rebuild replaces the array, so a reader never finds another key's value.
 func (h *adjacencies) slot(a []slot, key uint64) *slot {
 	for i := key; ; i++ {
 		s := &a[i&uint64(len(a)-1)]
@@ -116,7 +116,7 @@ func (h *adjacencies) delete(key uint64) {
 	}
 }
 
-// rebuild makes an array without deleted rows, and with room.
+// rebuild makes an array with room and without deleted rows.
 func (h *adjacencies) rebuild() []slot {
 	size := minSlots
 	for size < 2*(h.live+1) {

@@ -8,7 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
-// decide says what becomes of a message, and why. The order of its steps is fixed.
+// decide returns what to do with a message, and why. The order of its steps is fixed.
 func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Outcome, frame.Verdict) {
 	g := r.gateway.Load()
 	if m.Spoofed() {
@@ -46,7 +46,7 @@ func (r *Responder) decide(f *frame.Frame, m *message, at frame.At) (Outcome, fr
 	return r.answer(f, m, g, at)
 }
 
-// unanswered is what becomes of a message that is not to be answered.
+// unanswered returns what to do with a message that gets no answer.
 func (r *Responder) unanswered(f *frame.Frame, m *message, b Outcome) (Outcome, frame.Verdict) {
 	switch {
 	case r.mode == Access && !f.Tunnel:
@@ -60,7 +60,7 @@ func (r *Responder) unanswered(f *frame.Frame, m *message, b Outcome) (Outcome, 
 	return b, frame.Continue
 }
 
-// answer answers a question from a local port, if it may.
+// answer answers a question from a local port, if the table and the FDB know its target.
 func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) (Outcome, frame.Verdict) {
 	e, known := r.table.Lookup(m.Target)
 	if !known {
@@ -87,10 +87,10 @@ func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) 
 	return r.reply(f, m, e.MAC, e.Flags, Answered)
 }
 
-// ask passes a question on whose answer is not known: in mode Proxy in our own name.
+// ask passes on a question without a known answer, in mode Proxy from the VTEP's own MAC.
 func (r *Responder) ask(f *frame.Frame, m *message, g *Gateway, b Outcome) (Outcome, frame.Verdict) {
 	switch {
-	case !m.Dst.IsGroup(): // Proxy: one of our own MACs; it will ask everybody next
+	case !m.Dst.IsGroup(): // Proxy, to a local MAC: the host will broadcast next
 		return b, frame.Consume
 	case r.mode == Proxy && g != nil:
 		return r.relay(f, m, r.cfg.MAC, frame.FloodAll)
@@ -98,7 +98,7 @@ func (r *Responder) ask(f *frame.Frame, m *message, g *Gateway, b Outcome) (Outc
 	return b, frame.Continue
 }
 
-// snoop notes who speaks, unless it is the gateway's address that somebody uses.
+// snoop learns the sender, unless it uses an address of the gateway.
 func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
 	if !m.Told || m.Sender.IsUnspecified() || g != nil && slices.Contains(g.IPs, m.Sender) || r.isLocalMAC(m.SenderMAC, g) {
 		return
@@ -107,8 +107,8 @@ func (r *Responder) snoop(f *frame.Frame, m *message, g *Gateway, at frame.At) {
 	r.table.Learn(&c, at.Tick)
 }
 
-// foreign reports whether the gateway has prefixes of an address's family, and it is in none
-// of them.
+// foreign reports whether an address is outside all of the gateway's prefixes of its family,
+// and there are some.
 func (g *Gateway) foreign(ip netip.Addr) (foreign bool) {
 	if ip.Is6() && ip.IsLinkLocalUnicast() {
 		return false
@@ -122,12 +122,12 @@ func (g *Gateway) foreign(ip netip.Addr) (foreign bool) {
 	return foreign
 }
 
-// isLocalMAC reports whether a MAC is our own, or the gateway's.
+// isLocalMAC reports whether a MAC is the VTEP's or the gateway's.
 func (r *Responder) isLocalMAC(mac frame.MAC, g *Gateway) bool {
 	return !mac.IsZero() && (mac == r.cfg.MAC || g != nil && (mac == g.MAC || mac == g.VTEPMAC))
 }
 
-// receiver returns the entry of whom an answer is for, and where that is.
+// receiver returns the entry of the host that an answer is for, and its Dest.
 func (r *Responder) receiver(ip netip.Addr) (Entry, frame.Dest, bool) {
 	e, ok := r.table.Lookup(ip)
 	if !ok || r.cfg.Locate == nil {

@@ -4,53 +4,47 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Origin says where an entry comes from.
 type Origin uint8
 
-// Origins. Static entries never change by what is heard. Control entries give way to a
-// host that is heard on a local port, never to what comes out of a tunnel.
+// Origins. Learning never changes a static entry. A control entry gives way to a host on a
+// local port, never to a message from a tunnel.
 const (
 	Snooped Origin = iota
 	Static
 	Control
 )
 
-// String returns the origin as it appears in statistics.
-func (o Origin) String() string { return name([]string{"snooped", "static", "control"}, int(o)) }
+// String returns the origin's name in statistics.
+func (o Origin) String() string { return setting.Name([]string{"snooped", "static", "control"}, o) }
 
-// Flags say more about a neighbour of IPv6 (RFC 4861, section 4.4; RFC 9047).
+// Flags describe an IPv6 neighbour (RFC 4861, section 4.4; RFC 9047).
 type Flags uint8
 
 // Flags.
 const (
-	Router  Flags = 1 << iota // it forwards packets; answers say so, or hosts would delete their default route
-	Anycast                   // its advertisements do not override others: O is clear in answers
-	Taught                    // set by the table: the other flags come from an advertisement, not from a question
+	Router  Flags = 1 << iota // it forwards packets; answers must say so, or hosts delete their default route
+	Anycast                   // its advertisements do not override others: answers leave O clear
+	Taught                    // set by the table: an advertisement, not a question, gave the other flags
 )
 
-// State says how sure an entry is.
+// State says how current an entry is.
 type State uint8
 
 // States.
 const (
-	Permanent State = iota // set, not heard: it does not age
-	Reachable              // heard within the ageing time
-	Probing                // asked, because it was not heard for three quarters of the ageing time
-	Duplicate              // claimed by several MACs, and frozen for the ageing time, or where there is none for its default
+	Permanent State = iota // set by Table.Set: it does not age
+	Reachable              // seen within the ageing time
+	Probing                // asked after three quarters of the ageing time without a message
+	Duplicate              // claimed by several MACs, and frozen for the ageing time, or its default if entries do not age
 )
 
-// String returns the state as it appears in statistics.
+// String returns the state's name in statistics.
 func (s State) String() string {
-	return name([]string{"permanent", "reachable", "probing", "duplicate"}, int(s))
-}
-
-func name(of []string, i int) string {
-	if i < len(of) {
-		return of[i]
-	}
-	return "invalid"
+	return setting.Name([]string{"permanent", "reachable", "probing", "duplicate"}, s)
 }
 
 // An Entry is one neighbour, as dumps and look-ups show it.
@@ -60,13 +54,13 @@ type Entry struct {
 	Origin Origin
 	Flags  Flags
 	State  State
-	From   frame.Dest // where it was heard last; 0 for one that was set
+	From   frame.Dest // where its last message came from; 0 if it was set
 	Seen   frame.Tick // when
-	since  frame.Tick // when the window that runs began
+	since  frame.Tick // the start of the window that Moves counts in
 	Moves  int        // to other MACs, in that window
 }
 
-// Age returns how long ago the entry was heard.
+// Age returns the time since the neighbour's last message.
 func (e Entry) Age(now frame.Tick) frame.Tick {
 	if now < e.Seen {
 		return 0
@@ -77,19 +71,19 @@ func (e Entry) Age(now frame.Tick) frame.Tick {
 // A LearnOutcome is what [Table.Learn] did.
 type LearnOutcome uint8
 
-// Outcomes.
+// Outcomes of learning.
 const (
-	Known   LearnOutcome = iota // as it was
+	Known   LearnOutcome = iota // unchanged
 	New                         // added
 	Moved                       // to another MAC
-	Refused                     // a static or control entry, or a frozen one, says otherwise; or it is foreign, and nobody asked
-	Full                        // no room, in all or at its Dest: what was known stays
+	Refused                     // a static, control or frozen entry contradicts; or the address is foreign, and nobody asked for it
+	Full                        // a limit is reached, the table's or the Dest's: the table stays as it was
 	Busy                        // another goroutine was changing the table: not learned this time
-	Invalid                     // no address of a host, or no MAC of one
+	Invalid                     // the address or the MAC cannot be a host's
 	numLearnOutcomes
 )
 
 // String returns the outcome's name.
 func (o LearnOutcome) String() string {
-	return name([]string{"known", "new", "moved", "refused", "full", "busy", "invalid"}, int(o))
+	return setting.Name([]string{"known", "new", "moved", "refused", "full", "busy", "invalid"}, o)
 }

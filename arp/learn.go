@@ -6,27 +6,27 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Claim is what a message says of its sender.
+// A Claim is what a message says about its sender.
 type Claim struct {
 	IP    netip.Addr
 	MAC   frame.MAC
-	Flags Flags      // with Taught, those of an advertisement
+	Flags Flags      // with Taught, of an advertisement
 	Weak  bool       // it does not override another MAC: an advertisement without O (RFC 4861, section 7.2.5)
-	From  frame.Dest // where it came from; with a peer, out of a tunnel
+	From  frame.Dest // where it came from; with a peer, a tunnel
 
-	// Foreign is an address in none of the segment's prefixes: noted only if it is known
-	// already, or asked for.
+	// Foreign means an address outside the segment's prefixes: Learn updates its entry, but adds
+	// one only for an answer to an open question.
 	Foreign bool
 }
 
-// Learn notes that a neighbour was heard. It does not wait: one that is known as it is
-// costs a read lock and, once a tick, a write; for one that is new or has moved the lock
-// is tried. Only the answer to an open question waits for it ([Table.Watch]).
+// Learn updates the table from a message. It does not wait: a known neighbour costs a read
+// lock and, once a tick, a write; a new or moved one tries the lock. Only the answer to an
+// open question waits for the lock ([Table.Watch]).
 //
-// Where a limit is reached the outcome is Full: of a neighbour that is new there, and of one
-// that comes from another Dest, or was set. What was known of it stays as it is. A table that
-// is full makes room for a Dest that has less than others, and for answers to open questions,
-// by forgetting who was heard least recently at the Dest that has the most.
+// Learn returns Full if a limit keeps out a neighbour that is new, comes from another Dest or
+// replaces a control entry; the table stays as it was. A full table makes room for a Dest that
+// has fewer neighbours than others, and for answers to open questions: it deletes the least
+// recently seen neighbour of the Dest that has the most.
 func (t *Table) Learn(c *Claim, now frame.Tick) LearnOutcome {
 	o := t.hear(c, now)
 	if o != Known {
@@ -50,7 +50,7 @@ func (t *Table) hear(c *Claim, now frame.Tick) LearnOutcome {
 	return t.write(c, now, asked)
 }
 
-// write notes what unchanged was not sure of.
+// write applies a claim that unchanged could not settle.
 func (t *Table) write(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 	if !t.mu.TryLock() {
 		if asked = asked || t.asked(c.IP); !asked {
@@ -68,8 +68,8 @@ func (t *Table) write(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 	return o
 }
 
-// unchanged looks, under the read lock, whether there is anything to write, unless c is an
-// answer to an open question.
+// unchanged looks under the read lock for what c would change. sure means that the outcome is
+// final, unless c answers an open question.
 func (t *Table) unchanged(c *Claim, now frame.Tick) (o LearnOutcome, sure bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -99,9 +99,8 @@ func (t *Table) unchanged(c *Claim, now frame.Tick) (o LearnOutcome, sure bool) 
 	return Known, e.Seen == now && e.State == Reachable && e.From == c.From && (c.Flags&Taught == 0 || e.Flags == c.Flags)
 }
 
-// refuses reports whether an entry stands against a claim. A duplicate does until it is
-// forgotten, or where nothing is, for the usual ageing time: however often it is claimed.
-// t.mu is held.
+// refuses reports whether an entry withstands a claim. A duplicate does until it ages out, or
+// for the default ageing time if entries do not age. t.mu is held.
 func (t *Table) refuses(e *Entry, c *Claim, now frame.Tick) bool {
 	if e.State == Duplicate {
 		return t.ageing != never || e.Age(now) < ticks(DefaultAgeing)
@@ -112,8 +111,8 @@ func (t *Table) refuses(e *Entry, c *Claim, now frame.Tick) bool {
 	return c.Weak || e.Origin == Static || e.Origin == Control && c.From.Peer() != 0
 }
 
-// learn writes what is new. t.mu is held. The events are to be told of without it; those
-// of kind EventOverflow stand for none.
+// learn writes what c changes. t.mu is held. The caller sends the events without it, except
+// those of kind EventOverflow, which are empty.
 func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o LearnOutcome, events [3]frame.Event) {
 	i, ok := t.index[c.IP]
 	var e *row
@@ -137,7 +136,7 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o LearnOutcome, eve
 		events[2] = frame.Event{Kind: frame.EventNeighbourAged, IP: x.IP, MAC: x.MAC, Dest: x.From}
 		t.aged.Add(1)
 		t.remove(victim)
-		if i, ok = t.index[c.IP]; ok { // it may have another number now
+		if i, ok = t.index[c.IP]; ok { // its index may have changed
 			e = &t.rows[i]
 		}
 	}
@@ -170,7 +169,7 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o LearnOutcome, eve
 	return Moved, events
 }
 
-// touch notes when and where. t.mu is held.
+// touch notes when and where row i was seen. t.mu is held.
 func (t *Table) touch(i int32, c *Claim, now frame.Tick) {
 	e := &t.rows[i]
 	show := e.From != c.From || e.State == Duplicate
@@ -189,7 +188,7 @@ func (t *Table) touch(i int32, c *Claim, now frame.Tick) {
 	}
 }
 
-// duplicate counts a move and reports whether it is one too many. t.mu is held.
+// duplicate counts a move and reports whether it reaches DuplicateMoves. t.mu is held.
 func (t *Table) duplicate(e *Entry, now frame.Tick) bool {
 	if e.Moves == 0 || now-e.since >= t.window {
 		e.Moves, e.since = 0, now

@@ -6,8 +6,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A message is one of ARP or ND that a host may have sent. The sender of an advertisement is its
-// target: whoever it speaks for.
+// A message is ARP or ND that a host may have sent. The sender of an advertisement is its
+// target.
 type message struct {
 	neighbour.Message
 	flags Flags
@@ -17,8 +17,8 @@ type message struct {
 // gratuitous reports whether m announces its sender.
 func (m *message) gratuitous() bool { return m.Sender == m.Target }
 
-// parse reads f into m; what it finds wrong is the outcome, else ok is true. A frame that
-// is neither ARP nor ND has no outcome.
+// parse reads f into m. ok is true, or the outcome says what is wrong: NumOutcomes if f is
+// neither ARP nor ND.
 func (m *message) parse(f *frame.Frame) (b Outcome, ok bool) {
 	switch m.Parse(f.Bytes(), f.GSO.Flags&frame.NeedsCsum != 0) {
 	case neighbour.None:

@@ -7,9 +7,9 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// OnlyIP is a stage for a switch's slot Ingress, beside a [Responder] in mode [Access]: of
-// what comes in on an access port, IPv4, IPv6 and ARP pass, and frames of every other
-// EtherType are dropped as frame.EtherType. What comes out of a tunnel passes.
+// OnlyIP is a stage for a switch's slot Ingress, beside a [Responder] in mode [Access]. It
+// lets IPv4, IPv6 and ARP from access ports pass and drops every other EtherType as
+// frame.EtherType. Frames from tunnels pass.
 type OnlyIP struct{}
 
 // Process returns frame.Continue, or frame.Drop(frame.EtherType).

@@ -2,7 +2,7 @@ package arp
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// In mode Proxy no MAC of a host leaves its site. Host 1 at VTEP A asks for host 3 at
+// In mode Proxy a host's MAC does not leave its site. Host 1 at VTEP A asks for host 3 at
 // VTEP B:
 //
 //	host 1            A                          B                       host 3
@@ -15,23 +15,22 @@ import "github.com/vxswitch/vxswitch/frame"
 //	  |<- 3 is at -----|
 //	      A's gateway MAC
 //
-// Probes and announcements pass as they are, so that duplicates and moves are seen
-// everywhere; with LocalOnly they stay, and the other sites never see MAC 1.
+// Probes and announcements pass unchanged, so that every site sees duplicates and moves.
+// LocalOnly keeps them local, and the other sites never see MAC 1.
 //
-// The sender's address is host 1's all the way. B's table has host 1 at A's own MAC, A's
-// has host 3 at B's own MAC: that is where the packets go that the gateways route.
+// The sender's address is host 1's all the way. B's table has host 1 at A's own MAC, and A's
+// has host 3 at B's own MAC: the gateways route packets there.
 
-// relay asks on, in the name of one of our own MACs.
+// relay passes a question on with mac as its sender.
 func (r *Responder) relay(f *frame.Frame, m *message, mac frame.MAC, v frame.Verdict) (Outcome, frame.Verdict) {
 	if !setSender(f, m, mac) {
-		return NoRoom, frame.Consume // RFC 4861, section 4.3: it has to have the option
+		return NoRoom, frame.Consume // RFC 4861, section 4.3: the option is required
 	}
 	return Relayed, v
 }
 
-// relayBack passes an answer that came to one of our own MACs to whom it is for: through a
-// tunnel in the name of the VTEP's own MAC, to a local host in that of the gateway. An
-// answer to what Refresh asked ends here.
+// relayBack passes an answer to a local MAC on to the host that asked: through a tunnel with
+// the VTEP's own MAC, to a local host with the gateway's. An answer to Refresh ends here.
 func (r *Responder) relayBack(f *frame.Frame, m *message, g *Gateway) (Outcome, frame.Verdict) {
 	if r.mode != Proxy || g == nil {
 		return NotQuestion, frame.Consume

@@ -7,15 +7,15 @@ import (
 	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
-// refreshBurst is how many neighbours are asked in one tick, or more where so few would not
-// do to ask all of them in time.
+// refreshBurst is how many neighbours Housekeep asks in one tick. A large table takes more, to
+// ask all neighbours in time.
 const refreshBurst = 256
 
-// Housekeep is the table's housekeeping, for the switch's, which calls it with every tick: it
-// ages entries, and asks those that have not been heard for long if Refresh is set.
+// Housekeep ages entries and, with Refresh, asks neighbours that have been silent for long. The
+// switch's housekeeping calls it once a tick.
 func (r *Responder) Housekeep(now frame.Tick) {
 	if r.housekept.Swap(uint64(now)+1) == uint64(now)+1 {
-		return // by another stage of the segment
+		return // another stage of the segment did it
 	}
 	if !r.cfg.Refresh {
 		r.table.Sweep(now, nil)
@@ -23,7 +23,7 @@ func (r *Responder) Housekeep(now frame.Tick) {
 	}
 	budget := max(refreshBurst, r.table.Len()/max(int(r.table.ageing/8), 1))
 	r.table.Sweep(now, func(e Entry) bool {
-		if e.From.Peer() != 0 || budget == 0 { // behind a tunnel: its own VTEP asks
+		if e.From.Peer() != 0 || budget == 0 { // behind a tunnel: the VTEP there asks
 			return false
 		}
 		if !r.cfg.Inject(r.question(e)) {
@@ -35,8 +35,8 @@ func (r *Responder) Housekeep(now frame.Tick) {
 	})
 }
 
-// question makes the frame that asks a neighbour, and nobody else, whether it is there.
-// The answer comes to the VTEP's own MAC, where Process notes it.
+// question makes the frame that asks one neighbour whether it is there. The answer comes to the
+// VTEP's own MAC, where Process learns from it.
 func (r *Responder) question(e Entry) *frame.Frame {
 	from := netip.IPv4Unspecified()
 	if g := r.gateway.Load(); g != nil {
@@ -53,8 +53,7 @@ func (r *Responder) question(e Entry) *frame.Frame {
 	return &f
 }
 
-// LinkLocal returns the link-local address of IPv6 that goes with a MAC (RFC 4291,
-// appendix A).
+// LinkLocal returns the IPv6 link-local address made of a MAC (RFC 4291, appendix A).
 func LinkLocal(m frame.MAC) netip.Addr {
 	return netip.AddrFrom16([16]byte{0xfe, 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5]})
 }

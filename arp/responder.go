@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/internal/pending"
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -22,65 +23,64 @@ const (
 	Off      Mode = iota // nothing is answered
 	Suppress             // answered with the target's own MAC
 	Proxy                // answered with the gateway's MAC
-	Access               // all are answered with the gateway's MAC: ports let in nothing but IP and ARP, and reach the gateway and nobody else at layer 2, isolated or not
+	Access               // all are answered with the gateway's MAC: ports let in only IP and ARP, and reach only the gateway at layer 2, isolated or not
 	numModes
 )
 
 var modeNames = []string{"off", "suppress", "proxy", "access"}
 
-// String returns the mode as settings call it.
+// String returns the mode's word in settings.
 func (m Mode) String() string { return setting.Name(modeNames, m) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
-// UnmarshalText reads what String writes.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (m *Mode) UnmarshalText(text []byte) error { return setting.Parse(m, modeNames, text) }
 
-// DefaultAccessMAC is the MAC that Calico's workloads know their gateway by.
+// DefaultAccessMAC is the MAC of the gateway of Calico's workloads.
 var DefaultAccessMAC = frame.MAC{0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
 
-// DefaultMissTimeout is how long a control plane has to answer before it is asked again.
+// DefaultMissTimeout is the time between two events for one unknown target.
 const DefaultMissTimeout = 5 * time.Second
 
 // Config holds the settings of a [Responder].
 type Config struct {
-	Table *Table `json:"-"`             // needed
+	Table *Table `json:"-"`             // required
 	Mode  Mode   `json:"mode,omitzero"` // how questions are answered
 
-	// Locate is the look-up of the segment's FDB: where a MAC is. Needed in the modes
-	// Suppress and Proxy.
+	// Locate looks a MAC up in the segment's FDB. The modes Suppress and Proxy require it.
 	Locate func(frame.MAC) (frame.Dest, bool) `json:"-"`
 
-	MAC       frame.MAC `json:"mac,omitzero"`       // the VTEP's own: of what Proxy asks in its own name, and of what Refresh asks
-	AccessMAC frame.MAC `json:"accessMAC,omitzero"` // what Access answers; default ee:ee:ee:ee:ee:ee, beside a gateway the gateway's
-	LocalOnly bool      `json:"localOnly,omitzero"` // probes and announcements are not flooded to tunnels
+	MAC       frame.MAC `json:"mac,omitzero"`       // the VTEP's own: the sender of questions that Proxy passes on and Refresh asks
+	AccessMAC frame.MAC `json:"accessMAC,omitzero"` // the answer in mode Access; default ee:ee:ee:ee:ee:ee, or the MAC of the segment's gateway
+	LocalOnly bool      `json:"localOnly,omitzero"` // keeps probes and announcements out of tunnels
 
-	// Refresh asks local neighbours that have not been heard for three quarters of the
-	// ageing time whether they are still there, from the gateway's address, or as a probe does
-	// (RFC 5227). It needs MAC.
+	// Refresh asks local neighbours that have been silent for three quarters of the ageing time
+	// whether they are still there: from the gateway's address, or as a probe (RFC 5227). It
+	// requires MAC.
 	Refresh bool                    `json:"refresh,omitzero"`
-	Inject  func(*frame.Frame) bool `json:"-"` // sends a frame into the segment: Switch.Inject; for Refresh
+	Inject  func(*frame.Frame) bool `json:"-"` // sends a frame into the segment, as Switch.Inject does; Refresh requires it
 
-	// Miss makes an event, neighbour-miss, of a question whose target is unknown, one for each
-	// target in MissTimeout: a control plane that knows it sets the entry. The question is
-	// flooded all the same.
+	// Miss sends the event neighbour-miss for a question with an unknown target, one for each
+	// target in MissTimeout, so that a control plane can set the entry. The question is still
+	// flooded.
 	Miss        bool              `json:"miss,omitzero"`
 	MissTimeout time.Duration     `json:"missTimeout,omitzero"` // whole seconds; default 5 s
-	Notify      func(frame.Event) `json:"-"`                    // is told of it, and must not wait
+	Notify      func(frame.Event) `json:"-"`                    // receives these events, and must not wait
 }
 
 // Gateway is the segment's own interface.
 type Gateway struct {
 	IPs []netip.Addr
 
-	// Prefixes are the segment's. A sender outside of those of its family teaches nothing,
-	// unless it is link-local or answers a question of the gateway's.
+	// Prefixes are the segment's. A sender outside those of its family is not learned, unless it
+	// is link-local or answers a question of the gateway.
 	Prefixes []netip.Prefix
 
 	MAC     frame.MAC
-	VTEPMAC frame.MAC // another one that it speaks with, the VTEP's; zero for none
-	Anycast bool      // other VTEPs have it too: it does not answer through tunnels
+	VTEPMAC frame.MAC // the VTEP's own, which the gateway uses too; zero for none
+	Anycast bool      // other VTEPs have the same gateway: it does not answer through tunnels
 }
 
 // A Responder is the stage for a switch's slot Neighbour. Make one with NewResponder.
@@ -89,7 +89,7 @@ type Responder struct {
 	mode Mode
 }
 
-// shared is what the stages of one segment have in common.
+// shared is what all stages of a segment share.
 type shared struct {
 	cfg       Config
 	table     *Table
@@ -103,7 +103,7 @@ type shared struct {
 // NewResponder returns a stage.
 func NewResponder(cfg Config) (*Responder, error) {
 	if cfg.Table == nil {
-		return nil, errors.New("arp: Config.Table: needed")
+		return nil, errors.New("arp: Config.Table: nil, required")
 	}
 	if err := cfg.Check(); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func NewResponder(cfg Config) (*Responder, error) {
 	return &Responder{s, cfg.Mode}, nil
 }
 
-// Check returns what NewResponder refuses, a Table it has not got aside.
+// Check returns what is wrong with the settings, as NewResponder does, a missing Table aside.
 func (cfg *Config) Check() error {
 	w := setting.Of("arp: Config")
 	if cfg.Mode >= numModes {
@@ -143,8 +143,8 @@ func (cfg *Config) Check() error {
 	return w.Err()
 }
 
-// With returns the stage of an attachment whose mode is another one than the segment's:
-// table, gateway and counters are the same.
+// With returns the stage of an attachment with a mode of its own. It shares table, gateway and
+// counters with r.
 func (r *Responder) With(m Mode) (*Responder, error) {
 	cfg := r.cfg
 	cfg.Mode = m
@@ -158,29 +158,29 @@ func (r *Responder) With(m Mode) (*Responder, error) {
 // gateway and nobody else.
 func (r *Responder) Confines() bool { return r.mode == Access }
 
-// Shares returns what the stages of one segment have in common: that of an attachment takes the
-// place of the segment's.
+// Shares returns what all stages of a segment share. The switch uses it to replace the segment's
+// stage by an attachment's.
 func (r *Responder) Shares() any { return r.shared }
 
-// Table returns the table it fills.
+// Table returns the table of neighbours.
 func (r *Responder) Table() *Table { return r.table }
 
-// Mode returns its mode.
+// Mode returns the mode.
 func (r *Responder) Mode() Mode { return r.mode }
 
-// SetGateway says what the segment's own addresses are; nil for none. It takes effect with
-// the next message.
+// SetGateway sets the segment's own addresses; nil for none. It takes effect with the next
+// message.
 func (r *Responder) SetGateway(g *Gateway) error {
 	if g == nil {
 		r.gateway.Store(nil)
 		return nil
 	}
 	if !g.MAC.IsHost() {
-		return fmt.Errorf("arp: Gateway.MAC: %v is not one host's", g.MAC)
+		return fmt.Errorf("arp: Gateway.MAC: %v, allowed is the MAC of one host", g.MAC)
 	}
 	for _, ip := range g.IPs {
-		if !isHost(ip) {
-			return fmt.Errorf("arp: Gateway.IPs: %v is not one host's", ip)
+		if err := hostaddr.Neighbour(ip); err != nil {
+			return fmt.Errorf("arp: Gateway.IPs: %v %w", ip, err)
 		}
 	}
 	c := *g
@@ -189,7 +189,7 @@ func (r *Responder) SetGateway(g *Gateway) error {
 	return nil
 }
 
-// Stats counts messages by what was done with them.
+// Stats counts messages by outcome.
 type Stats struct {
 	ARP   Counts     `json:"arp"`
 	ND    Counts     `json:"nd"`
@@ -197,7 +197,7 @@ type Stats struct {
 	Table TableStats `json:"table"`
 }
 
-// Stats returns a snapshot, of all stages that share the table.
+// Stats returns the counters of all stages of the segment.
 func (r *Responder) Stats() Stats {
 	st := Stats{Asked: r.asked.Load(), Table: r.table.Stats()}
 	for b := range NumOutcomes {
@@ -206,9 +206,9 @@ func (r *Responder) Stats() Stats {
 	return st
 }
 
-// Process notes who speaks, and answers questions in place: frame.Reply. What it passes on
-// is frame.Continue, or frame.FloodLocal when no tunnel needs it. It takes frames that are
-// neither ARP nor ND as none of its business.
+// Process learns the sender and answers questions in place: frame.Reply. It passes other
+// messages on with frame.Continue, or frame.FloodLocal if no tunnel needs them, and all frames
+// that are neither ARP nor ND with frame.Continue.
 func (r *Responder) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if f.Kind != frame.Ethernet {
 		return frame.Continue

@@ -5,21 +5,21 @@ import (
 	"github.com/vxswitch/vxswitch/internal/shares"
 )
 
-// A row is an entry in the list of its place, a port or a peer behind it, if it was snooped; at
-// most 64 bytes. Places that hold many give way to those that hold few.
+// A row is an entry in at most 64 bytes. A snooped row is in the list of its Dest, a port or a
+// peer behind it. A Dest with many rows gives way to a Dest with few.
 type row struct {
 	Entry
-	at *shares.Item[int32] // in Table.held
+	at *shares.Item[int32] // in Table.snooped
 }
 
-// enter puts snooped row i at the end of its place's list. t.mu is held.
+// enter appends snooped row i to the list of its Dest. t.mu is held.
 func (t *Table) enter(i int32) { t.rows[i].at = t.snooped.Add(t.rows[i].From, i, 1) }
 
-// room reports whether a snooped row may be from a place: a new one, or e, which may have been
-// heard elsewhere, or not at all; and which row has to go for it, or -1. A full table makes
-// room at the place that holds the most, if that holds more than the newcomer's would. For an
-// answer to an open question there is always room: at the newcomer's own place if that has its
-// share, else at that of the most. t.mu is held.
+// room reports whether a Dest may have another snooped row, and which row it replaces, -1 for
+// none. The row is new, or e, which may be another Dest's or not snooped. In a full table the
+// Dest with the most rows loses one if it has more than from would. An answer to an open
+// question always finds room: from replaces a row of its own if it has its share, else one of
+// the Dest with the most. t.mu is held.
 func (t *Table) room(from frame.Dest, e *row, asked bool) (victim int32, ok bool) {
 	counted := e != nil && e.Origin == Snooped
 	if counted && e.From == from {

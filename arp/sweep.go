@@ -7,13 +7,13 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// sweepSlice is how many rows are looked at under one lock.
+// sweepSlice is how many rows Sweep visits under one lock.
 const sweepSlice = 1024
 
-// Sweep forgets snooped entries that have not been heard for the ageing time, and tells of
-// them. With due it says which of the others have not been heard for three quarters of it, and
-// have not been asked since: those that due reports as asked are Probing from then on, the
-// others are due the next time too. due may be nil, and is called without the lock.
+// Sweep deletes snooped entries that have been silent for the ageing time, and sends an event
+// for each. It calls due, which may be nil, for Reachable entries that have been silent for
+// three quarters of that time, without the lock. If due returns true, the neighbour has been
+// asked and its entry becomes Probing; else Sweep calls due again the next time.
 func (t *Table) Sweep(now frame.Tick, due func(Entry) bool) {
 	if t.ageing == never {
 		return
@@ -51,7 +51,7 @@ func (t *Table) Sweep(now frame.Tick, due func(Entry) bool) {
 	}
 }
 
-// probing marks entries that have been asked, unless they have been heard since.
+// probing marks entries as asked, unless a message has come since.
 func (t *Table) probing(asked []Entry) {
 	if len(asked) == 0 {
 		return

@@ -2,7 +2,7 @@ package arp
 
 import (
 	"cmp"
-	"errors"
+
 	"fmt"
 	"iter"
 	"net/netip"
@@ -27,37 +27,37 @@ const (
 
 // TableConfig holds the settings of a [Table]. The zero value works.
 type TableConfig struct {
-	VNI     frame.VNI     `json:"-"`                            // what events call the segment
-	Limit   int           `json:"limit,omitzero"`               // snooped entries; 0 = 8192
-	PerDest int           `json:"perDest,omitzero"`             // snooped entries heard on one port, or from one peer behind it, those that came from elsewhere included; 0 = half of Limit
-	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // entries not heard for so long are forgotten; default 300 s, negative = never
+	VNI     frame.VNI     `json:"-"`                            // the segment in events
+	Limit   int           `json:"limit,omitzero"`               // most snooped entries; 0 = 8192
+	PerDest int           `json:"perDest,omitzero"`             // most snooped entries of one port, or of one peer behind it; 0 = half of Limit
+	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // time without a message after which a snooped entry is deleted; default 300 s, negative = never
 
-	DuplicateMoves  int           `json:"duplicateMoves,omitzero"`  // moves of an address to another MAC that make it a duplicate; 0 = 5, negative = never
-	DuplicateWindow time.Duration `json:"duplicateWindow,omitzero"` // within which they happen; default 180 s
-	Freeze          bool          `json:"freeze,omitzero"`          // a duplicate is neither followed nor answered for until it has been silent for the ageing time
+	DuplicateMoves  int           `json:"duplicateMoves,omitzero"`  // moves between MACs that make an address a duplicate; 0 = 5, negative = never
+	DuplicateWindow time.Duration `json:"duplicateWindow,omitzero"` // the time they are counted in; default 180 s
+	Freeze          bool          `json:"freeze,omitzero"`          // a duplicate keeps its MAC and gets no answers until it has been silent for the ageing time
 
-	Notify func(frame.Event) `json:"-"` // is told what changes, and must not wait; nil = nobody
+	Notify func(frame.Event) `json:"-"` // receives events, and must not wait; may be nil
 }
 
-// A Table is the neighbours of one segment. Make one with NewTable.
+// A Table holds the neighbours of one segment. Make one with NewTable.
 type Table struct {
 	cfg            TableConfig
 	ageing, window frame.Tick
 
 	watch    atomic.Pointer[watch]
-	adjacent adjacencies // the rows as Resolve shows them; written under mu
+	adjacent adjacencies // what Resolve returns; written under mu
 
-	mu    sync.RWMutex
-	index map[netip.Addr]int32
-	rows  []row              // in no order
-	snooped  shares.List[int32] // the snooped ones, by where they were heard, in the order they were heard last
+	mu      sync.RWMutex
+	index   map[netip.Addr]int32
+	rows    []row              // in no order
+	snooped shares.List[int32] // snooped rows by Dest, least recently seen first
 
 	outcomes   [numLearnOutcomes]atomic.Uint64
 	duplicates atomic.Uint64
 	aged       atomic.Uint64
 }
 
-// never is an ageing time that does not end.
+// never is the ageing time of entries that do not age.
 const never = ^frame.Tick(0)
 
 // NewTable returns an empty table. A nil cfg means defaults.
@@ -82,10 +82,10 @@ func NewTable(cfg *TableConfig) (*Table, error) {
 	return t, nil
 }
 
-// maxTime is the longest time between two ticks that can be told: 68 years.
+// maxTime is the longest time between two ticks that can be compared: 68 years.
 const maxTime = (1<<31 - 1) * time.Second
 
-// Check returns what NewTable refuses.
+// Check returns what is wrong with the settings, as NewTable does.
 func (c *TableConfig) Check() error {
 	w := setting.Of("arp: TableConfig")
 	if !c.VNI.Valid() {
@@ -115,14 +115,14 @@ func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
 	return t.rows[i].Entry, true
 }
 
-// Set makes a static or control entry, whatever was there before. It takes effect at
-// once, and does not age.
+// Set makes a static or control entry in place of any other. It takes effect at once and does
+// not age.
 func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 	if err := CheckNeighbour(ip, mac); err != nil {
 		return err
 	}
 	if o != Static && o != Control {
-		return errors.New("arp: origin: static or control entries are set, others are snooped")
+		return fmt.Errorf("arp: origin: %v, allowed are static and control", o)
 	}
 	t.mu.Lock()
 	old, had := Entry{}, false
@@ -152,7 +152,7 @@ func (t *Table) Delete(ip netip.Addr) bool {
 	return ok
 }
 
-// Flush removes what was snooped.
+// Flush removes all snooped entries.
 func (t *Table) Flush() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +170,7 @@ func (t *Table) Len() int {
 	return len(t.rows)
 }
 
-// All iterates over the entries as they were when the iteration began, by address.
+// All iterates over the entries in the order of their addresses, as they were at the start.
 func (t *Table) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		t.mu.RLock()
@@ -185,18 +185,18 @@ func (t *Table) All() iter.Seq[Entry] {
 	}
 }
 
-// TableStats counts what became of what was heard, and what else happened.
+// TableStats counts what learning did.
 type TableStats struct {
 	Entries    int    `json:"entries"`
 	Snooped    int    `json:"snooped"` // of Entries
 	Learned    uint64 `json:"learned"`
 	Moved      uint64 `json:"moved"`
-	Refused    uint64 `json:"refused"`    // a static, control or frozen entry said otherwise, or it is in none of the gateway's prefixes
-	Full       uint64 `json:"full"`       // no room for one that is new, or comes from elsewhere
-	Busy       uint64 `json:"busy"`       // the table was being changed
-	Invalid    uint64 `json:"invalid"`    // an address or MAC that is no host's
-	Aged       uint64 `json:"aged"`       // not heard any more, or making room for others
-	Duplicates uint64 `json:"duplicates"` // addresses found to be claimed by several MACs
+	Refused    uint64 `json:"refused"`    // a static, control or frozen entry contradicted, or the address is outside the gateway's prefixes
+	Full       uint64 `json:"full"`       // a limit was reached
+	Busy       uint64 `json:"busy"`       // another goroutine was changing the table
+	Invalid    uint64 `json:"invalid"`    // the address or the MAC cannot be a host's
+	Aged       uint64 `json:"aged"`       // silent for the ageing time, or deleted to make room
+	Duplicates uint64 `json:"duplicates"` // addresses that several MACs claimed
 }
 
 // Stats returns a snapshot.
@@ -210,7 +210,7 @@ func (t *Table) Stats() TableStats {
 	}
 }
 
-// add appends a row that is not there. t.mu is held.
+// add appends a row for a new address. t.mu is held.
 func (t *Table) add(e Entry) {
 	i := int32(len(t.rows))
 	t.index[e.IP] = i
@@ -221,7 +221,7 @@ func (t *Table) add(e Entry) {
 	}
 }
 
-// remove takes row i out; the last one takes its place. t.mu is held.
+// remove deletes row i and moves the last row there. t.mu is held.
 func (t *Table) remove(i int32) {
 	if t.rows[i].Origin == Snooped {
 		t.snooped.Remove(t.rows[i].at)
@@ -240,16 +240,15 @@ func (t *Table) remove(i int32) {
 	t.rows = t.rows[:last]
 }
 
-// watch is who waits for neighbours.
 type watch struct {
 	asked func(netip.Addr) bool
 	found func(netip.Addr)
 }
 
-// Watch is for one who waits for neighbours, a gateway. asked says whether it has an open
-// question for an address, whose answer is to be noted whatever else is in the table. found is
-// told of each neighbour that is new or has another MAC, by whoever learned it. Neither may
-// wait, and asked may not call the table. Two nils end it.
+// Watch serves a gateway that waits for neighbours. asked reports whether it has an open
+// question for an address: the table then learns the answer even if it is full. The table
+// calls found for each neighbour that is new or has another MAC. Neither may wait, and asked
+// must not call the table. Two nils end it.
 func (t *Table) Watch(asked func(netip.Addr) bool, found func(netip.Addr)) {
 	if asked == nil || found == nil {
 		t.watch.Store(nil)
@@ -258,7 +257,7 @@ func (t *Table) Watch(asked func(netip.Addr) bool, found func(netip.Addr)) {
 	t.watch.Store(&watch{asked, found})
 }
 
-// asked reports whether there is an open question for an address.
+// asked reports whether the gateway has an open question for an address.
 func (t *Table) asked(ip netip.Addr) bool {
 	w := t.watch.Load()
 	return w != nil && w.asked(ip)
@@ -274,16 +273,16 @@ func (t *Table) notify(e frame.Event) {
 	}
 }
 
-// CheckNeighbour returns what [Table.Set] refuses of an address and a MAC.
+// CheckNeighbour returns what is wrong with an address and a MAC, as [Table.Set] does.
 func CheckNeighbour(ip netip.Addr, mac frame.MAC) error {
-	switch {
-	case !isHost(ip):
-		return fmt.Errorf("arp: address %v is not one host's", ip)
-	case !mac.IsHost():
-		return fmt.Errorf("arp: MAC %v is not one host's", mac)
+	if err := hostaddr.Neighbour(ip); err != nil {
+		return fmt.Errorf("arp: address %v %w", ip, err)
+	}
+	if !mac.IsHost() {
+		return fmt.Errorf("arp: MAC %v, allowed is the MAC of one host", mac)
 	}
 	return nil
 }
 
-// isHost reports whether an address may be that of one host on a segment.
+// isHost reports whether one host on a segment may have an address.
 func isHost(ip netip.Addr) bool { return hostaddr.Neighbour(ip) == nil }

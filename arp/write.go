@@ -9,8 +9,7 @@ import (
 // reply turns a question into its answer: the target is at mac.
 func (r *Responder) reply(f *frame.Frame, m *message, mac frame.MAC, flags Flags, b Outcome) (Outcome, frame.Verdict) {
 	if m.V6 {
-		// A question without an option of its own is shorter than the answer, which grows to the
-		// front, where a frame may have room.
+		// A question without an option is shorter than its answer: use the headroom.
 		if n := neighbour.Len6 - f.Len(); n > 0 && f.Push(n) == nil {
 			return NoRoom, frame.Continue
 		}
@@ -34,8 +33,8 @@ func (r *Responder) reply(f *frame.Frame, m *message, mac frame.MAC, flags Flags
 	return b, frame.Reply
 }
 
-// setSender puts another MAC in the place of the sender's, in the frame and in the
-// message. It reports false when the message has no room for one.
+// setSender replaces the sender's MAC in the frame and in the message. It returns false if the
+// message has no room for one.
 func setSender(f *frame.Frame, m *message, mac frame.MAC) bool {
 	b := f.Bytes()
 	if m.V6 {
