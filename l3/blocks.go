@@ -4,51 +4,51 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// Encapsulation says when packets for another node go through its tunnel, and when they are
-// handed to it as they are.
+// Encapsulation says when packets to another node go through its tunnel, and when they go directly.
 type Encapsulation uint8
 
 // Modes of encapsulation.
 const (
 	Always      Encapsulation = iota // through the tunnel
-	CrossSubnet                      // directly where the node is in one of our subnets
+	CrossSubnet                      // directly if the node is in one of this node's subnets
 	Never                            // directly
 )
 
 var encapsulationWords = []string{"always", "cross-subnet", "never"}
 
-// String returns the mode as settings call it.
+// String returns the mode's word in settings.
 func (e Encapsulation) String() string { return setting.Name(encapsulationWords, e) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (e Encapsulation) MarshalText() ([]byte, error) { return []byte(e.String()), nil }
 
-// UnmarshalText reads what String writes.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (e *Encapsulation) UnmarshalText(text []byte) error {
 	return setting.Parse(e, encapsulationWords, text)
 }
 
-// Direct reports whether a node is reached directly from one that is in these subnets.
+// Direct reports whether packets go directly to a node from one in the given subnets.
 func (e Encapsulation) Direct(node netip.Addr, subnets []netip.Prefix) bool {
 	in := func(s netip.Prefix) bool { return s.Contains(node) }
 	return e == Never || e == CrossSubnet && slices.ContainsFunc(subnets, in)
 }
 
-// A Node is where blocks of a [Blocks] are: another host, with the two ways to it. A way that
-// there is not has no Interface.
+// A Node is another host that has blocks of [Blocks], and the two paths to it. A missing path has
+// no Interface.
 type Node struct {
-	Addr   netip.Addr // in the underlay: CrossSubnet looks at it
+	Addr   netip.Addr // in the underlay; CrossSubnet compares it with the subnets
 	Tunnel NextHop    // Interface and Peer of a tunnel for IP, or Interface and MAC of an L3VNI
 	Direct NextHop    // Interface and IP of a link, or Interface of an IP port
 }
 
-// A Blocks is the routes of a VRF to blocks of addresses that other nodes have, as an address
-// manager hands them out. All follow one mode, which changes under traffic.
+// Blocks holds the routes of a VRF to blocks of addresses on other nodes, as an address manager
+// assigns them. All blocks have the same mode, which changes under traffic.
 type Blocks struct {
 	vrf *VRF
 
@@ -58,84 +58,91 @@ type Blocks struct {
 	blocks  map[netip.Prefix][]Node
 }
 
-// NewBlocks returns a pool without blocks. The subnets are those that this node is in itself.
+// NewBlocks returns an empty Blocks. The subnets are this node's own.
 func (v *VRF) NewBlocks(mode Encapsulation, subnets ...netip.Prefix) (*Blocks, error) {
-	if mode > Never {
-		return nil, fmt.Errorf("l3: VRF %s: pool: mode %d is none", v.name, mode)
+	if err := v.checkMode(mode); err != nil {
+		return nil, err
 	}
 	for _, s := range subnets {
 		if !s.IsValid() || s != s.Masked() {
-			return nil, fmt.Errorf("l3: VRF %s: pool: subnet %v: no prefix, or bits beyond its length", v.name, s)
+			return nil, fmt.Errorf("l3: VRF %s: blocks: subnet %v, allowed are prefixes without bits beyond their length", v.name, s)
 		}
 	}
 	return &Blocks{vrf: v, mode: mode, subnets: slices.Clone(subnets), blocks: map[netip.Prefix][]Node{}}, nil
 }
 
-// Set says which nodes have a block: of several, each flow goes to one. Without nodes
-// packets for the block are dropped, as a node does with what is left of a block of its own.
-func (p *Blocks) Set(block netip.Prefix, nodes ...Node) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r, err := p.route(p.mode, block, nodes)
+func (v *VRF) checkMode(m Encapsulation) error {
+	if m > Never {
+		return fmt.Errorf("l3: VRF %s: blocks: mode %d, allowed are %s", v.name, m, strings.Join(encapsulationWords, ", "))
+	}
+	return nil
+}
+
+// Set sets the nodes of a block. Of several nodes each flow takes one. Without nodes packets to
+// the block are dropped, as for the unused addresses of a node's own block.
+func (b *Blocks) Set(block netip.Prefix, nodes ...Node) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r, err := b.route(b.mode, block, nodes)
 	if err == nil {
-		err = p.vrf.Add(r)
+		err = b.vrf.Add(r)
 	}
 	if err != nil {
 		return err
 	}
-	p.blocks[block] = slices.Clone(nodes)
+	b.blocks[block] = slices.Clone(nodes)
 	return nil
 }
 
 // Delete removes a block, and reports whether there was one.
-func (p *Blocks) Delete(block netip.Prefix) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, ok := p.blocks[block]
-	delete(p.blocks, block)
-	return ok && p.vrf.Delete(block)
+func (b *Blocks) Delete(block netip.Prefix) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, ok := b.blocks[block]
+	delete(b.blocks, block)
+	return ok && b.vrf.Delete(block)
 }
 
-// SetMode changes the way to every node at once, under traffic: a packet goes the old way or
-// the new one. When a node cannot be reached the new way nothing is changed.
-func (p *Blocks) SetMode(mode Encapsulation) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if mode > Never {
-		return fmt.Errorf("l3: VRF %s: pool: mode %d is none", p.vrf.name, mode)
+// SetMode changes the paths to all nodes at once, under traffic: each packet takes the old path or
+// the new one. If a node lacks the new path nothing changes.
+func (b *Blocks) SetMode(mode Encapsulation) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := b.vrf.checkMode(mode); err != nil {
+		return err
 	}
-	routes := make([]Route, 0, len(p.blocks))
-	for block, nodes := range p.blocks {
-		r, err := p.route(mode, block, nodes)
+	routes := make([]Route, 0, len(b.blocks))
+	for block, nodes := range b.blocks {
+		r, err := b.route(mode, block, nodes)
 		if err != nil {
 			return err
 		}
 		routes = append(routes, r)
 	}
-	if err := p.vrf.Add(routes...); err != nil {
+	if err := b.vrf.Add(routes...); err != nil {
 		return err
 	}
-	p.mode = mode
+	b.mode = mode
 	return nil
 }
 
 // Mode returns the mode.
-func (p *Blocks) Mode() Encapsulation {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mode
+func (b *Blocks) Mode() Encapsulation {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mode
 }
 
-// route returns the route to a block. p.mu is held.
-func (p *Blocks) route(mode Encapsulation, block netip.Prefix, nodes []Node) (Route, error) {
+// route returns the route to a block. b.mu is held.
+func (b *Blocks) route(mode Encapsulation, block netip.Prefix, nodes []Node) (Route, error) {
 	r := Route{Prefix: block}
 	for _, n := range nodes {
-		h, way := n.Tunnel, "tunnel"
-		if mode.Direct(n.Addr, p.subnets) {
-			h, way = n.Direct, "direct way"
+		h, path := n.Tunnel, "Tunnel"
+		if mode.Direct(n.Addr, b.subnets) {
+			h, path = n.Direct, "Direct"
 		}
 		if h.Interface == nil {
-			return r, fmt.Errorf("l3: VRF %s: block %v: node %v has no %s, which mode %v needs", p.vrf.name, block, n.Addr, way, mode)
+			return r, fmt.Errorf("l3: VRF %s: block %v: node %v: %s.Interface: nil, required in mode %v", b.vrf.name, block, n.Addr, path, mode)
 		}
 		r.Via = append(r.Via, h)
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A poolLab is a node with a link (VNI 20), a tunnel for IP (VNI 60) and a TUN (VNI 61); of
+// A blocksLab is a node with a link (VNI 20), a tunnel for IP (VNI 60) and a TUN (VNI 61); of
 // the nodes, near is on the link, and distant is not.
-type poolLab struct {
+type blocksLab struct {
 	*lab
 	tun, bare     *Interface
 	stub          *stubTunnel
 	near, distant Node
 }
 
-func newPoolLab(t testing.TB) *poolLab {
-	l := &poolLab{lab: newLab(t, nil)}
+func newBlocksLab(t testing.TB) *blocksLab {
+	l := &blocksLab{lab: newLab(t, nil)}
 	l.tun, l.stub = l.tunnel()
 	var err error
 	l.bare, err = l.vrf.NewInterface(InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: l.send(61)})
@@ -32,7 +32,7 @@ func newPoolLab(t testing.TB) *poolLab {
 	return l
 }
 
-func (l *poolLab) pool(mode Encapsulation) *Blocks {
+func (l *blocksLab) pool(mode Encapsulation) *Blocks {
 	l.t.Helper()
 	p, err := l.vrf.NewBlocks(mode, netip.MustParsePrefix("10.0.20.0/24"), netip.MustParsePrefix("fd00:14::/32"))
 	must(l.t, err)
@@ -40,7 +40,7 @@ func (l *poolLab) pool(mode Encapsulation) *Blocks {
 }
 
 // way sends a packet to an address, and returns how it goes on.
-func (l *poolLab) way(dst string) string {
+func (l *blocksLab) way(dst string) string {
 	l.t.Helper()
 	s := between(strings.Contains(dst, ":"), 1, 4)
 	s.dst = netip.MustParseAddr(dst)
@@ -52,7 +52,7 @@ func (l *poolLab) way(dst string) string {
 }
 
 // ways are all routes of the VRF.
-func (l *poolLab) ways() (all []string) {
+func (l *blocksLab) ways() (all []string) {
 	for _, r := range l.vrf.Routes() {
 		all = append(all, fmt.Sprint(r.Prefix, r.Via))
 	}
@@ -67,7 +67,7 @@ var (
 )
 
 // Every mode, and every change from one to another: all blocks go the new way.
-func TestPoolModes(t *testing.T) {
+func TestBlocksModes(t *testing.T) {
 	const link = "vni 20 to 02:00:00:00:01:04"
 	ways := map[Encapsulation][2]string{
 		Always:      {"forward 6/2", "forward 6/3"},
@@ -76,7 +76,7 @@ func TestPoolModes(t *testing.T) {
 	}
 	for from := range ways {
 		for to := range ways {
-			l := newPoolLab(t)
+			l := newBlocksLab(t)
 			p := l.pool(from)
 			must(t, p.Set(blockA, l.near))
 			must(t, p.Set(blockB, l.distant))
@@ -103,8 +103,8 @@ func TestPoolModes(t *testing.T) {
 }
 
 // Blocks of IPv6 follow the mode too, and the address of their node decides what is near.
-func TestPoolIPv6(t *testing.T) {
-	l := newPoolLab(t)
+func TestBlocksIPv6(t *testing.T) {
+	l := newBlocksLab(t)
 	p := l.pool(CrossSubnet)
 	six := Node{Addr: at6(20, 4), Tunnel: NextHop{Interface: l.tun, Peer: 1}, Direct: NextHop{Interface: l.i20, IP: at6(20, 4)}}
 	far := six
@@ -120,8 +120,8 @@ func TestPoolIPv6(t *testing.T) {
 }
 
 // A block that several nodes have: flows share them, and when one goes the others' stay.
-func TestPoolOfSeveralNodes(t *testing.T) {
-	l := newPoolLab(t)
+func TestBlocksOfSeveralNodes(t *testing.T) {
+	l := newBlocksLab(t)
 	p := l.pool(Always)
 	third := Node{Addr: netip.MustParseAddr("198.51.100.1"), Tunnel: NextHop{Interface: l.tun, Peer: 1}}
 	flows := func() (w []frame.Verdict) {
@@ -172,8 +172,8 @@ func TestPoolOfSeveralNodes(t *testing.T) {
 }
 
 // What fails changes nothing, and says what it failed for.
-func TestPoolErrors(t *testing.T) {
-	l := newPoolLab(t)
+func TestBlocksErrors(t *testing.T) {
+	l := newBlocksLab(t)
 	noDirect, noTunnel := l.distant, l.near
 	noDirect.Direct, noTunnel.Tunnel = NextHop{}, NextHop{}
 	p := l.pool(CrossSubnet)
@@ -191,16 +191,16 @@ func TestPoolErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{p.SetMode(Never), "block 10.244.2.0/26: node 198.51.100.3 has no direct way, which mode never needs"},
-		{p.SetMode(Always), "block 10.244.1.0/26: node 10.0.20.4 has no tunnel, which mode always needs"},
-		{p.SetMode(3), "pool: mode 3 is none"},
-		{p.Set(blockC, l.near, noTunnel, Node{Addr: l.distant.Addr}), "block 10.244.3.0/26: node 198.51.100.3 has no tunnel, which mode cross-subnet needs"},
-		{p.Set(blockC, stranger), "route 10.244.3.0/26: interface: of another VRF, or gone"},
-		{p.Set(blockC, noPeer), "route 10.244.3.0/26: next hop vni 60: Peer: 9 is none"},
-		{p.Set(netip.MustParsePrefix("10.244.9.1/26"), l.near), "route 10.244.9.1/26: no prefix, or bits beyond its length"},
-		{p.Set(netip.Prefix{}, l.near), "no prefix"},
-		{p.Set(netip.MustParsePrefix("10.0.20.0/24"), l.distant), "is a prefix or address of an interface"},
-		{p.Set(block6, l.near), "IP: needed, of the family of the prefix"},
+		{p.SetMode(Never), "block 10.244.2.0/26: node 198.51.100.3: Direct.Interface: nil, required in mode never"},
+		{p.SetMode(Always), "block 10.244.1.0/26: node 10.0.20.4: Tunnel.Interface: nil, required in mode always"},
+		{p.SetMode(3), "blocks: mode 3, allowed are always, cross-subnet, never"},
+		{p.Set(blockC, l.near, noTunnel, Node{Addr: l.distant.Addr}), "block 10.244.3.0/26: node 198.51.100.3: Tunnel.Interface: nil, required in mode cross-subnet"},
+		{p.Set(blockC, stranger), "route 10.244.3.0/26: Interface: nil, closed or of another VRF"},
+		{p.Set(blockC, noPeer), "route 10.244.3.0/26: next hop vni 60: Peer: the tunnel has no peer 9"},
+		{p.Set(netip.MustParsePrefix("10.244.9.1/26"), l.near), "route 10.244.9.1/26: Prefix: allowed are prefixes without bits"},
+		{p.Set(netip.Prefix{}, l.near), "Prefix: allowed are prefixes"},
+		{p.Set(netip.MustParsePrefix("10.0.20.0/24"), l.distant), "belongs to an interface's address"},
+		{p.Set(block6, l.near), "IP: required is one of the prefix's family"},
 	} {
 		if c.err == nil || !strings.HasPrefix(c.err.Error(), "l3: VRF red: ") || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%v, want something about %q", c.err, c.want)
@@ -227,19 +227,19 @@ func TestPoolErrors(t *testing.T) {
 		subnets []netip.Prefix
 		want    string
 	}{
-		{3, nil, "mode 3 is none"},
+		{3, nil, "mode 3, allowed are"},
 		{CrossSubnet, []netip.Prefix{{}}, "subnet invalid Prefix"},
 		{CrossSubnet, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("10.0.20.4/24")}, "subnet 10.0.20.4/24"},
 	} {
-		if p, err := l.vrf.NewBlocks(c.mode, c.subnets...); err == nil || p != nil || !strings.HasPrefix(err.Error(), "l3: VRF red: pool: "+c.want) {
+		if p, err := l.vrf.NewBlocks(c.mode, c.subnets...); err == nil || p != nil || !strings.HasPrefix(err.Error(), "l3: VRF red: blocks: "+c.want) {
 			t.Errorf("%v, want something about %s", err, c.want)
 		}
 	}
 }
 
 // One node of many that cannot be had the new way keeps all from changing.
-func TestPoolChangesAsAWhole(t *testing.T) {
-	l := newPoolLab(t)
+func TestBlocksChangesAsAWhole(t *testing.T) {
+	l := newBlocksLab(t)
 	p := l.pool(Never)
 	for k := range byte(30) {
 		must(t, p.Set(netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 244, k, 0}), 24), l.near))
@@ -248,7 +248,7 @@ func TestPoolChangesAsAWhole(t *testing.T) {
 	was := l.ways()
 	delete(l.stub.names, 3)
 	for range 5 {
-		if err := p.SetMode(Always); err == nil || !strings.Contains(err.Error(), "route 10.245.0.0/24: next hop vni 60: Peer: 3 is none") {
+		if err := p.SetMode(Always); err == nil || !strings.Contains(err.Error(), "route 10.245.0.0/24: next hop vni 60: Peer: the tunnel has no peer 3") {
 			t.Error(err)
 		}
 		if got := l.ways(); !slices.Equal(got, was) || p.Mode() != Never {
@@ -259,8 +259,8 @@ func TestPoolChangesAsAWhole(t *testing.T) {
 
 // A block that is deleted is gone, and does not come back with the next mode; other routes
 // are none of the pool's.
-func TestPoolDelete(t *testing.T) {
-	l := newPoolLab(t)
+func TestBlocksDelete(t *testing.T) {
+	l := newBlocksLab(t)
 	p := l.pool(Always)
 	other := netip.MustParsePrefix("10.250.0.0/16")
 	must(t, l.vrf.Add(Route{other, []NextHop{l.distant.Direct}}))
@@ -285,8 +285,8 @@ func TestPoolDelete(t *testing.T) {
 }
 
 // The tunnel of a node may be a segment of VXLAN with a router's MAC.
-func TestPoolOverAnL3VNI(t *testing.T) {
-	l := newPoolLab(t)
+func TestBlocksOverAnL3VNI(t *testing.T) {
+	l := newBlocksLab(t)
 	l3vni, err := l.vrf.NewInterface(InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
 	must(t, err)
 	p := l.pool(CrossSubnet)
@@ -299,8 +299,8 @@ func TestPoolOverAnL3VNI(t *testing.T) {
 }
 
 // While the mode changes, every packet goes one way or the other, and all blocks at once.
-func TestPoolUnderTraffic(t *testing.T) {
-	l := newPoolLab(t)
+func TestBlocksUnderTraffic(t *testing.T) {
+	l := newBlocksLab(t)
 	p := l.pool(Always)
 	must(t, p.Set(blockA, l.near))
 	must(t, p.Set(blockB, l.distant))
@@ -357,8 +357,8 @@ func TestEncapsulationNames(t *testing.T) {
 }
 
 // Traffic over a pool's routes allocates nothing, whatever the mode.
-func TestPoolAllocations(t *testing.T) {
-	l := newPoolLab(t)
+func TestBlocksAllocations(t *testing.T) {
+	l := newBlocksLab(t)
 	p := l.pool(Always)
 	must(t, p.Set(blockA, l.near))
 	s := between(false, 1, 4)

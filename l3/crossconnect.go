@@ -12,40 +12,40 @@ import (
 
 // CrossConnectConfig holds the settings of a [CrossConnect].
 type CrossConnectConfig struct {
-	Near, Far frame.Dest // the two ends: a TUN, and a tunnel for IP with its peer
-	Tunnel    Tunnel     // what Far is; nil if it is none
+	Near, Far frame.Dest // the two ends: a TUN, and a peer of a tunnel for IP
+	Tunnel    Tunnel     // the tunnel of Far; nil if Far is a port
 
-	// Send has the switch send a frame that the wire has made: VSI.Send.
+	// Send sends a frame of the cross-connect's own, as VSI.Send does.
 	Send func(to frame.Dest, f *frame.Frame) bool
 }
 
-// A CrossConnect joins two IP ports of one segment: what comes in at one end goes out at the other,
-// as it is, its TTL included. It is for a segment that is a tunnel between two hosts, as
-// ipip and sit devices of Linux are; the hosts route. It fills two slots: the CrossConnect itself is
-// for Gateway, and its TooBig for the other.
+// A CrossConnect joins two IP ports of one segment: packets pass from one to the other unchanged,
+// TTL included. It is for a segment that is a tunnel between two hosts, like an ipip or sit device
+// of Linux; the hosts route. It is the stage for the slot Gateway, its PathMTU that for the slot
+// TooBig.
 type CrossConnect struct {
 	cfg  CrossConnectConfig
-	errs icmperr.PathMTU // says errors in the name of the far end
+	errs icmperr.PathMTU // its errors come from the far end
 }
 
-// NewCrossConnect returns a wire.
+// NewCrossConnect returns a cross-connect.
 func NewCrossConnect(cfg CrossConnectConfig) (*CrossConnect, error) {
 	switch {
 	case cfg.Near.Port() == 0:
-		return nil, errors.New("l3: WireConfig.Near: needed")
+		return nil, errors.New("l3: CrossConnectConfig.Near: 0, required is a port")
 	case cfg.Far.Port() == 0 || cfg.Far.Port() == cfg.Near.Port():
-		return nil, errors.New("l3: WireConfig.Far: a port other than Near is needed")
+		return nil, fmt.Errorf("l3: CrossConnectConfig.Far: %v, required is a port other than Near", cfg.Far)
 	case cfg.Tunnel != nil && absent.Is(cfg.Tunnel):
-		return nil, fmt.Errorf("l3: WireConfig.Tunnel: is a %T that is nil", cfg.Tunnel)
+		return nil, fmt.Errorf("l3: CrossConnectConfig.Tunnel: a nil %T, allowed are a tunnel and nil", cfg.Tunnel)
 	case cfg.Send == nil:
-		return nil, errors.New("l3: WireConfig.Send: needed")
+		return nil, errors.New("l3: CrossConnectConfig.Send: nil, required")
 	}
 	w := &CrossConnect{cfg: cfg}
 	w.errs.Init(0, 0)
 	return w, nil
 }
 
-// Process sends f out at the other end: frame.Forward.
+// Process forwards f to the other end.
 func (w *CrossConnect) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	switch {
 	case f.Kind == frame.Ethernet:
@@ -61,7 +61,7 @@ func (w *CrossConnect) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	return frame.Forward(w.cfg.Far)
 }
 
-// mayReport reports whether the sender of a packet may be told of an error about it.
+// mayReport reports whether the sender of a packet may get an ICMP error about it.
 func mayReport(f *frame.Frame) bool {
 	if f.Kind == frame.IPv4 {
 		p, ok := wire.ParseIPv4(f.Bytes())
@@ -71,19 +71,20 @@ func mayReport(f *frame.Frame) bool {
 	return ok && icmperr.Tellable6(p) == icmperr.Sent6
 }
 
-// report tells the sender of a packet that its host is not reached, by a frame of its own: the
-// packet goes on.
+// report sends an ICMP error, host unreachable, to the sender of a packet that passed mayReport. The
+// packet is still forwarded.
 func (w *CrossConnect) report(f *frame.Frame, now frame.Tick) {
 	g := frame.Make(make([]byte, max(f.Len(), icmperr.MinMTU6)))
 	g.Kind, g.VNI = f.Kind, f.VNI
 	copy(g.Bytes(), f.Bytes())
-	o := icmperr.Malformed
-	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && p.ChecksumOK() {
-		o = w.errs.Forge4(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MaxError4-icmperr.Head4))
-	} else if p, ok := wire.ParseIPv6(f.Bytes()); ok && f.Kind == frame.IPv6 {
-		o = w.errs.Forge6(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MinMTU6-icmperr.Head6))
+	var sent bool
+	if p, _ := wire.ParseIPv4(f.Bytes()); f.Kind == frame.IPv4 {
+		sent = w.errs.Forge4(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MaxError4-icmperr.Head4)) == icmperr.Sent4
+	} else {
+		p, _ := wire.ParseIPv6(f.Bytes())
+		sent = w.errs.Forge6(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MinMTU6-icmperr.Head6)) == icmperr.Sent6
 	}
-	if o == icmperr.Sent4 || o == icmperr.Sent6 {
+	if sent {
 		w.cfg.Send(f.From, &g)
 	}
 }
@@ -91,11 +92,12 @@ func (w *CrossConnect) report(f *frame.Frame, now frame.Tick) {
 // A CrossConnectPathMTU is the stage of a [CrossConnect] for the slot TooBig.
 type CrossConnectPathMTU struct{ w *CrossConnect }
 
-// PathMTU returns the wire's stage for the slot PathMTU of its segment.
+// PathMTU returns the cross-connect's stage for the slot TooBig of its segment.
 func (w *CrossConnect) PathMTU() CrossConnectPathMTU { return CrossConnectPathMTU{w} }
 
-// Process cuts IPv4 packets without DF, and answers others as Switch.TooBig does (RFC 2003,
-// section 5.1). A packet whose header is damaged is dropped: each piece would have a right checksum.
+// Process fragments IPv4 packets without DF, and answers others as Switch.TooBig does (RFC 2003,
+// section 5.1). It does not fragment a packet with a damaged header, whose fragments would have
+// valid checksums.
 func (s CrossConnectPathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && p.ChecksumOK() && at.MTU >= icmperr.MinMTU4 {
 		return fragment4(f, p, 0, at.MTU, at.From, at.To, s.w.cfg.Send)

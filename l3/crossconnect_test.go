@@ -305,15 +305,15 @@ func TestCrossConnectPathMTURefuses(t *testing.T) {
 	}
 }
 
-func TestWireConfig(t *testing.T) {
+func TestCrossConnectConfig(t *testing.T) {
 	send := func(frame.Dest, *frame.Frame) bool { return true }
 	for name, c := range map[string]CrossConnectConfig{
-		"Near: ": {Far: far, Send: send},
-		"Far: ":  {Near: near, Send: send},
-		"Far: a": {Near: near, Far: frame.NewDest(1, 3), Send: send},
-		"Send: ": {Near: near, Far: far},
+		"Near: ":     {Far: far, Send: send},
+		"Far: ":      {Near: near, Send: send},
+		"Far: 1/3, ": {Near: near, Far: frame.NewDest(1, 3), Send: send},
+		"Send: ":     {Near: near, Far: far},
 	} {
-		if w, err := NewCrossConnect(c); err == nil || w != nil || !strings.HasPrefix(err.Error(), "l3: WireConfig."+name) {
+		if w, err := NewCrossConnect(c); err == nil || w != nil || !strings.HasPrefix(err.Error(), "l3: CrossConnectConfig."+name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

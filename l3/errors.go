@@ -6,9 +6,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// refuse tells the sender of a packet why it goes no further: on the way it came, or if the
-// answer does not fit into the packet's buffer, by a frame of its own. A packet that is not
-// to be answered is dropped for the reason.
+// refuse answers a packet with an ICMP error: in its own buffer, or if the error does not fit
+// there, in a new frame. It drops a packet that gets no answer for the reason.
 func (i *Interface) refuse(x *packet, e icmperr.Refusal, r frame.Reason) frame.Verdict {
 	quote, ok := i.answers(x, 0, x.f.Origin())
 	if !ok {
@@ -33,14 +32,14 @@ func (i *Interface) refuse(x *packet, e icmperr.Refusal, r frame.Reason) frame.V
 	return frame.Reply
 }
 
-// report is refuse for a packet that goes on all the same.
+// report sends an ICMP error about a packet that is still forwarded.
 func (i *Interface) report(x *packet, e icmperr.Refusal) {
 	if quote, ok := i.answers(x, 0, x.f.Origin()); ok {
 		i.sendError(x, e, quote)
 	}
 }
 
-// sendError sends an error as a frame of its own.
+// sendError sends an error in a new frame.
 func (i *Interface) sendError(x *packet, e icmperr.Refusal, quote int) bool {
 	g := frame.Make(make([]byte, x.ip+x.head()+quote))
 	g.Kind = x.f.Kind
@@ -48,8 +47,7 @@ func (i *Interface) sendError(x *packet, e icmperr.Refusal, quote int) bool {
 	return i.cfg.Send(returnDest(x.f), &g)
 }
 
-// returnDest returns the way to the sender of a frame, for an answer that is another frame: the
-// FDB knows it of an Ethernet frame.
+// returnDest returns the Dest of an answer in a new frame: 0, the FDB, for Ethernet.
 func returnDest(f *frame.Frame) frame.Dest {
 	if f.Kind == frame.Ethernet {
 		return 0
@@ -57,7 +55,7 @@ func returnDest(f *frame.Frame) frame.Dest {
 	return f.From
 }
 
-// head is the length of what is in front of the quoted packet.
+// head returns the length of the headers before the quoted packet.
 func (x *packet) head() int {
 	if x.v6 {
 		return icmperr.Head6
@@ -65,8 +63,8 @@ func (x *packet) head() int {
 	return icmperr.Head4
 }
 
-// answers reports whether a packet is to be answered with an ICMP error now, and how much of
-// it to quote. The packet is from a place that has a share of what may be answered.
+// answers reports whether a packet may be answered with an ICMP error now, and how much of it
+// to quote. from has a share of the rate.
 func (i *Interface) answers(x *packet, mtu int, from frame.Dest) (quote int, ok bool) {
 	if quote, ok = i.answerable(x, mtu); !ok {
 		return 0, false
@@ -80,9 +78,8 @@ func (i *Interface) answers(x *packet, mtu int, from frame.Dest) (quote int, ok 
 	return quote, true
 }
 
-// answerable is answers without the limits. No host is told of errors about errors, of later
-// fragments, nor when the interface has no address to say so from (RFC 1122, section 3.2.2;
-// RFC 4443, section 2.4).
+// answerable is answers without the rate limits. There are no errors about errors or later
+// fragments, and none without a source address (RFC 1122, section 3.2.2; RFC 4443, section 2.4).
 func (i *Interface) answerable(x *packet, mtu int) (quote int, ok bool) {
 	b := x.f.Bytes()[x.ip:]
 	if x.v6 {
@@ -97,8 +94,7 @@ func (i *Interface) answerable(x *packet, mtu int) (quote int, ok bool) {
 	return quote, ok && icmperr.Tellable4(p) == icmperr.Sent4 && i.addr4() != [4]byte{}
 }
 
-// write makes b the error about the packet that begins in old at x.ip; the two may be parts
-// of one buffer.
+// write puts the error about the packet at old[x.ip:] into b. The two may overlap.
 func (i *Interface) write(b, old []byte, x *packet, e icmperr.Refusal, quote int, mtu uint32) {
 	var macs [12]byte
 	if x.ip != 0 {
@@ -126,9 +122,9 @@ func (i *Interface) write(b, old []byte, x *packet, e icmperr.Refusal, quote int
 	}
 }
 
-// addr4 is what errors come from: the interface's address, or on one that has none that is
-// routed, an L3VNI, an IP port or the gateway of /32s, that of another interface of the VRF
-// (RFC 1812, section 4.3.2.4).
+// addr4 returns the source of ICMP errors: the interface's address, or without a routable one
+// (L3VNI, IP port, gateway of /32s) that of another interface of the VRF (RFC 1812, section
+// 4.3.2.4).
 func (i *Interface) addr4() [4]byte {
 	if other := i.vrf.errorSource.Load().ip4; !routable4(i.ip4) && other != [4]byte{} {
 		return other
@@ -143,14 +139,14 @@ func (i *Interface) addr6() [16]byte {
 	return i.vrf.errorSource.Load().ip6
 }
 
-// A errorSource is the addresses a VRF speaks from where an interface has none: those of the
-// interface with the lowest VNI that has one.
+// An errorSource holds the source addresses of ICMP errors from interfaces without one: those of
+// the interface with the lowest VNI that has one.
 type errorSource struct {
 	ip4 [4]byte
 	ip6 [16]byte
 }
 
-// chooseErrorSource chooses the voice anew. v.mu is held.
+// chooseErrorSource updates the VRF's errorSource. v.mu is held.
 func (v *VRF) chooseErrorSource() {
 	var s errorSource
 	first4, first6 := frame.MaxVNI+1, frame.MaxVNI+1

@@ -10,10 +10,10 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A packet is what both families of a packet at hand have in common.
+// A packet is an IPv4 or IPv6 packet being routed.
 type packet struct {
 	f      *frame.Frame
-	ip     int // where it begins in the frame
+	ip     int // its offset in the frame
 	v6     bool
 	tick   frame.Tick
 	worker int
@@ -30,7 +30,7 @@ func (x *packet) src() netip.Addr {
 	return netip.AddrFrom4(wire.IPv4(b).Src())
 }
 
-// length returns that of the packet that Pull has brought to the front, by its header.
+// length returns the length in the IP header. The packet is at the front of the frame.
 func (x *packet) length() int {
 	if x.v6 {
 		return wire.IPv6Len + wire.IPv6(x.f.Bytes()).PayloadLen()
@@ -38,7 +38,7 @@ func (x *packet) length() int {
 	return wire.IPv4(x.f.Bytes()).TotalLen()
 }
 
-// dst returns its destination.
+// dst returns the packet's destination.
 func (x *packet) dst() netip.Addr {
 	b := x.f.Bytes()[x.ip:]
 	if x.v6 {
@@ -128,8 +128,8 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	return v
 }
 
-// send puts a packet on its way to a next hop: its Ethernet header is written, or taken
-// off. Verdicts other than Reenter and Forward leave it as it was.
+// send directs a packet to a next hop: it writes the Ethernet header, or removes it. Verdicts
+// other than Reenter and Forward leave the packet unchanged.
 func (i *Interface) send(x *packet, h *nextHop) frame.Verdict {
 	f, out := x.f, h.out
 	if out.cfg.Port != 0 {
@@ -139,7 +139,7 @@ func (i *Interface) send(x *packet, h *nextHop) frame.Verdict {
 			}
 		}
 		f.Pull(x.ip)
-		f.Trim(x.length()) // Ethernet's padding stays here
+		f.Trim(x.length()) // remove Ethernet padding
 		f.Kind, f.VNI, f.From, f.Tunnel = frame.IPv4, out.cfg.VNI, 0, false
 		if x.v6 {
 			f.Kind = frame.IPv6
@@ -185,29 +185,37 @@ func routable4(a [4]byte) bool { return hostaddr.Is4(a) && !(a[0] == 169 && a[1]
 // routable6 likewise (RFC 4291, section 2.5).
 func routable6(a [16]byte) bool { return hostaddr.Is6(a) && !(a[0] == 0xfe && a[1]&0xc0 == 0x80) }
 
-// sourceRouted reports whether a packet says itself which way it is to go, or has options
-// that cannot be read (RFC 7126, sections 4.3 and 4.4: such packets are dropped).
+// sourceRouted reports whether a packet has a source route, loose or strict, or malformed options
+// (RFC 7126, sections 4.3 and 4.4: drop such packets).
 func sourceRouted(p wire.IPv4) bool {
-	for o := p[wire.IPv4Len:p.HeaderLen()]; len(o) > 0; {
-		switch o[0] {
-		case 0: // end of options
-			return false
-		case 1: // no operation
-			o = o[1:]
-			continue
-		case 131, 137: // loose, strict
+	for o := p[wire.IPv4Len:p.HeaderLen()]; ; {
+		n := optionLen(o)
+		if n <= 0 {
+			return n < 0
+		}
+		if o[0] == 131 || o[0] == 137 {
 			return true
 		}
-		if len(o) < 2 || o[1] < 2 || int(o[1]) > len(o) {
-			return true
-		}
-		o = o[o[1]:]
+		o = o[n:]
 	}
-	return false
 }
 
-// flow4 hashes what the packets of a flow have in common. A fragment has no ports, nor has
-// the first one, so that all go one way.
+// optionLen returns the length of the first option of an IPv4 or TCP header: 0 at the end of the
+// options, -1 if it is malformed.
+func optionLen(o []byte) int {
+	switch {
+	case len(o) == 0 || o[0] == 0: // end of options
+		return 0
+	case o[0] == 1: // no operation
+		return 1
+	case len(o) < 2 || o[1] < 2 || int(o[1]) > len(o):
+		return -1
+	}
+	return int(o[1])
+}
+
+// flow4 hashes the addresses, protocol and ports of a flow; of fragments no ports, so that all
+// take one path.
 func (g *Gateway) flow4(p wire.IPv4) uint64 {
 	return g.seed.Hash128(binary.BigEndian.Uint64(p[12:]), transport(p.Protocol(), p.Payload(), p.Fragment()))
 }
@@ -220,7 +228,7 @@ func (g *Gateway) flow6(p wire.IPv6) uint64 {
 	return g.seed.Hash320(&w)
 }
 
-// transport returns protocol and ports.
+// transport returns the protocol and the ports.
 func transport(protocol uint8, payload []byte, fragment bool) uint64 {
 	w := uint64(protocol) << 32
 	if (protocol == wire.ProtoTCP || protocol == wire.ProtoUDP) && len(payload) >= 4 && !fragment {

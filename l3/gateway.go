@@ -27,35 +27,35 @@ const (
 	DefaultFragments    = 1 << 18
 )
 
-// maxWaiting is far more next hops than a segment has.
+// maxWaiting is the limit of GatewayConfig.Waiting.
 const maxWaiting = 1 << 24
 
-// GatewayConfig holds the settings of a [Gateway]. The zero value works. All can be changed
+// GatewayConfig holds the settings of a [Gateway]. The zero value works. Configure changes them
 // under traffic.
 type GatewayConfig struct {
 	PerSender int `json:"perSender,omitzero"` // ICMP errors to one source address of one network in a second; 0 = 10
-	Total     int `json:"total,omitzero"`     // ICMP errors in a second in all, half of them about packets from one port or peer; 0 = 1000
+	Total     int `json:"total,omitzero"`     // ICMP errors in a second in all, at most half of them about packets from one port or peer; 0 = 1000
 
 	PerNeighbour int `json:"perNeighbour,omitzero"` // packets that wait for the MAC of one next hop; 0 = 3
-	Waiting      int `json:"waiting,omitzero"`      // next hops that are asked, or do not answer, at a time on one interface; 0 = 1024
+	Waiting      int `json:"waiting,omitzero"`      // next hops of one interface that are being resolved or did not answer; 0 = 1024
 
-	// Queued is the bytes of packets that wait for MACs of next hops, in all; 0 = 1 MiB. What is
-	// beyond this limit or the two before is dropped as frame.Unresolved, or takes the place of
-	// what has been waiting longer: each port and peer that packets come from has a share.
+	// Queued limits the bytes of all packets that wait for MACs of next hops; 0 = 1 MiB. A packet
+	// beyond this limit or the two before is dropped as frame.Unresolved, or replaces one that
+	// has waited longer: each port and peer that sends packets has a share.
 	Queued int `json:"queued,omitzero"`
 
-	// Fragments is the bytes of packets for the gateway itself that are not complete yet, with
-	// 256 more for each and for each fragment; 0 = 256 KiB. They are shared likewise.
+	// Fragments limits the bytes of incomplete packets for the gateway itself, plus 256 for each
+	// packet and each fragment; 0 = 256 KiB. Ports and peers have shares of it too.
 	Fragments int `json:"fragments,omitzero"`
 }
 
-// A Gateway routes between the segments of a switch. It is made of VRFs, each with routes
-// and interfaces of its own. Make one with NewGateway.
+// A Gateway routes between the segments of a switch. Each of its VRFs has its own routes and
+// interfaces. Make one with NewGateway.
 type Gateway struct {
 	limits atomic.Pointer[GatewayConfig] // with the defaults filled in
 	limit  icmperr.Limiter
 	seed   mix.Key // of flow hashes
-	queue waitQueue
+	queue  waitQueue
 
 	fragments fragments
 
@@ -78,8 +78,8 @@ func NewGateway(cfg *GatewayConfig) (*Gateway, error) {
 	return g, nil
 }
 
-// Configure changes the settings of a gateway under traffic. What waits stays: what is beyond a
-// lower limit goes in its time, or when something else comes.
+// Configure changes the settings of a gateway under traffic. Packets that wait stay: those beyond
+// a lower limit go when they expire or others need the room.
 func (g *Gateway) Configure(cfg GatewayConfig) error {
 	if err := cfg.Check(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (g *Gateway) Config() GatewayConfig {
 	return g.cfg
 }
 
-// Check returns what [NewGateway] and [Gateway.Configure] refuse.
+// Check returns what is wrong with the settings, as [NewGateway] and [Gateway.Configure] do.
 func (c *GatewayConfig) Check() error {
 	w := setting.Of("l3: GatewayConfig")
 	w.Number("PerSender", c.PerSender, 1, icmperr.MaxRate, DefaultPerSender)
@@ -115,20 +115,19 @@ func (c *GatewayConfig) Check() error {
 	return w.Err()
 }
 
-// A VRF is a table of routes, and the interfaces whose packets are routed by it. Addresses
-// in two VRFs have nothing to do with each other.
+// A VRF is a routing table and the interfaces that use it. Two VRFs may have the same addresses.
 type VRF struct {
-	gateway *Gateway
-	name    string
-	routes  atomic.Pointer[bart.Table[*route]]
-	errorSource   atomic.Pointer[errorSource]
+	gateway     *Gateway
+	name        string
+	routes      atomic.Pointer[bart.Table[*route]]
+	errorSource atomic.Pointer[errorSource]
 
 	mu         sync.Mutex
 	interfaces map[frame.VNI]*Interface
-	held       []netip.Prefix // of routes that Release looks at
+	held       []netip.Prefix // prefixes that Release deletes
 }
 
-// VRF returns the VRF of a name, making it if there is none.
+// VRF returns the VRF with a name. It makes one if there is none.
 func (g *Gateway) VRF(name string) *VRF {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -142,7 +141,7 @@ func (g *Gateway) VRF(name string) *VRF {
 	return v
 }
 
-// DeleteVRF forgets a VRF with its routes, if it has no interface, and reports whether it has.
+// DeleteVRF deletes a VRF without interfaces, and its routes. It reports whether it did.
 func (g *Gateway) DeleteVRF(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -663,15 +663,15 @@ func TestRoutes(t *testing.T) {
 		r    Route
 		want string
 	}{
-		{Route{p("10.8.0.0/16"), []NextHop{{Interface: b10, IP: at4(110, 1)}}}, "interface: of another VRF"},
-		{Route{p("10.8.0.0/16"), []NextHop{{Interface: tun}, {}}}, "interface: of another VRF"},
+		{Route{p("10.8.0.0/16"), []NextHop{{Interface: b10, IP: at4(110, 1)}}}, "Interface: nil, closed or of another VRF"},
+		{Route{p("10.8.0.0/16"), []NextHop{{Interface: tun}, {}}}, "Interface: nil, closed or of another VRF"},
 		{Route{p("10.8.0.1/16"), nil}, "bits beyond"},
-		{Route{netip.Prefix{}, nil}, "no prefix"},
-		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l.i10}}}, "IP: needed"},
-		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l.i10, IP: at6(10, 1)}}}, "IP: needed"},
-		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l3vni, IP: at4(10, 1)}}}, "has no neighbours"},
+		{Route{netip.Prefix{}, nil}, "Prefix: allowed are prefixes"},
+		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l.i10}}}, "IP: required"},
+		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l.i10, IP: at6(10, 1)}}}, "IP: required"},
+		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l3vni, IP: at4(10, 1)}}}, "has no Neighbours"},
 		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l3vni, MAC: frame.Broadcast}}}, "MAC"},
-		{Route{p("10.0.20.0/24"), nil}, "prefix or address of an interface"},
+		{Route{p("10.0.20.0/24"), nil}, "belongs to an interface's address"},
 	} {
 		if err := l.vrf.Add(c.r); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "VRF red: route "+c.r.Prefix.String()) {
 			t.Errorf("%v: %v", c.r, err)

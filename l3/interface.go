@@ -21,36 +21,36 @@ import (
 // InterfaceConfig holds the settings of an [Interface].
 type InterfaceConfig struct {
 	VNI       frame.VNI      `json:"-"`                  // the segment
-	Addresses []netip.Prefix `json:"addresses,omitzero"` // its addresses, such as 10.1.0.1/24, with the length of the segment's prefix; none on an L3VNI
+	Addresses []netip.Prefix `json:"addresses,omitzero"` // its addresses with the prefix length of the segment, such as 10.1.0.1/24; none on an L3VNI
 
-	MAC     frame.MAC `json:"mac,omitzero"`     // what hosts know the gateway by, needed where there is Ethernet; on an L3VNI, the router's MAC
-	VTEPMAC frame.MAC `json:"vtepMAC,omitzero"` // the VTEP's own: what questions are asked with, and packets for neighbours behind tunnels are from; zero = MAC
-	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC; VTEPMAC is needed then
+	MAC     frame.MAC `json:"mac,omitzero"`     // the gateway's MAC, required but on an IP port; on an L3VNI, the router's MAC
+	VTEPMAC frame.MAC `json:"vtepMAC,omitzero"` // the VTEP's own MAC, the source of questions and of packets to neighbours behind tunnels; zero = MAC
+	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC; VTEPMAC is required
 
-	// Neighbours is the segment's ARP and ND; needed with Addresses.
+	// Neighbours is the segment's ARP and ND; required with Addresses.
 	Neighbours *arp.Responder `json:"-"`
 
-	// Send has the switch send a frame that the gateway has made: VSI.Send.
+	// Send sends a frame of the gateway's own, as VSI.Send does.
 	Send func(to frame.Dest, f *frame.Frame) bool `json:"-"`
 
-	// Port is what packets leave through without an Ethernet header: a TUN, or a tunnel for
-	// IP, whose peers are next hops. It has neither MAC nor neighbours; its addresses are the
-	// gateway's alone, without a prefix of hosts around them.
+	// Port sends packets without an Ethernet header: a TUN, or a tunnel for IP, whose peers are
+	// next hops. Such an interface has neither MAC nor neighbours, and its addresses are /32 or
+	// /128.
 	Port frame.Dest `json:"-"`
 
-	// Tunnel is what Port is, where that is a tunnel for IP: a vtep.VTEP.
+	// Tunnel is the tunnel behind Port, such as a vtep.VTEP; nil for a TUN.
 	Tunnel Tunnel `json:"-"`
 }
 
 // A Tunnel carries IP packets to its peers.
 type Tunnel interface {
-	PeerName(peer uint16) string // "" for a number that is none
-	Failed(peer uint16) bool     // the next sender is to be told that peer is not reached
+	PeerName(peer uint16) string // "" for an unknown number
+	Failed(peer uint16) bool     // reports once that peer is unreachable: the next sender gets an ICMP error
 }
 
-// An Interface is the gateway on one segment (IRB): the stage for the slot Gateway of its
-// VSI. The switch hands it frames whose destination MAC the FDB has with Dest 0: MAC and
-// VTEPMAC have to be set there. Its PathMTU is for the slot of that name.
+// An Interface is the gateway on one segment (IRB): the stage for the slot Gateway of its VSI.
+// The switch hands it frames to MACs that the FDB has with Dest 0: set MAC and VTEPMAC there.
+// Its PathMTU is the stage for the slot TooBig.
 type Interface struct {
 	cfg InterfaceConfig
 	vrf *VRF
@@ -63,7 +63,7 @@ type Interface struct {
 
 	addrs []netip.Addr // all of its own
 
-	// Of the gateway's lot, under its lock.
+	// Under the lock of the gateway's queue.
 	waiting map[netip.Addr]*waiting
 	asking  shares.List[*waiting]
 	rates   map[frame.Dest]rate
@@ -74,8 +74,8 @@ type Interface struct {
 	counts perworker.Set[counts]
 }
 
-// NewInterface adds an interface to the VRF: routes for its addresses and prefixes, answers
-// to ARP and ND for them. Nothing is changed when it fails.
+// NewInterface adds an interface to the VRF, with routes for its addresses and prefixes and
+// answers to ARP and ND. If it fails nothing changes.
 func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}, rates: map[frame.Dest]rate{}}
 	if err := cfg.Check(); err != nil {
@@ -103,17 +103,17 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 		}
 	}
 	own := i.addrs
-	if !cfg.MAC.IsZero() && i.ip6 != [16]byte{} { // what it asks from, too
+	if !cfg.MAC.IsZero() && i.ip6 != [16]byte{} { // the sources of its questions
 		i.addrs = append(slices.Clip(own), arp.LinkLocal(i.cfg.MAC), arp.LinkLocal(i.cfg.VTEPMAC))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.interfaces[cfg.VNI] != nil {
-		return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.VNI: %d has an interface", v.name, cfg.VNI)
+		return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.VNI: %d has an interface already", v.name, cfg.VNI)
 	}
 	for _, p := range cfg.Addresses {
 		if old, ok := v.routes.Load().Get(p.Masked()); ok && old.self != nil && !p.Addr().IsLinkLocalUnicast() {
-			return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.Addresses: %v is on VNI %d", v.name, p.Masked(), old.self.cfg.VNI)
+			return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.Addresses: %v is on VNI %d already", v.name, p.Masked(), old.self.cfg.VNI)
 		}
 	}
 	if cfg.Neighbours != nil {
@@ -134,7 +134,7 @@ func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
 	return i, nil
 }
 
-// Check returns what [VRF.NewInterface] refuses, whatever else is in the VRF.
+// Check returns what is wrong with the settings, whatever else is in the VRF.
 func (c *InterfaceConfig) Check() error {
 	w := setting.Of("InterfaceConfig")
 	if !c.VNI.Valid() {
@@ -148,12 +148,11 @@ func (c *InterfaceConfig) Check() error {
 	if c.Send == nil {
 		w.Wrong("Send", nil, "required")
 	}
-	switch {
-	case c.Port != 0:
+	if c.Port != 0 {
 		if c.Neighbours != nil || !c.MAC.IsZero() || !c.VTEPMAC.IsZero() || c.Anycast {
 			w.Wrong("Port", nil, "an IP port has neither neighbours nor MACs")
 		}
-	default:
+	} else {
 		if !c.MAC.IsHost() {
 			w.Want("MAC", c.MAC, "the MAC of one host")
 		}
@@ -179,9 +178,9 @@ func (c *InterfaceConfig) Check() error {
 	return w.Err()
 }
 
-var errNoHost = errors.New("is no address of a host on a network; allowed are addresses of hosts, with the length of their prefix")
+var errNoHost = errors.New("is not a host's address on a network; allowed are addresses of hosts with a prefix length")
 
-// hostIn says why a is not the address of a host that may be on the network p.
+// hostIn returns why a cannot be the address of a host on the network p.
 func hostIn(p netip.Prefix, a netip.Addr) error {
 	switch err := hostaddr.In(p, a); {
 	case err != nil:
@@ -197,8 +196,8 @@ type builtIn struct {
 	route  *route
 }
 
-// builtIn returns the routes that go with an address: itself, its prefix, and what
-// broadcasts to the prefix go to (RFC 2644: not routed).
+// builtIn returns the routes that an address brings: to itself, to its prefix, and blackholes for
+// broadcasts to the prefix (RFC 2644).
 func (i *Interface) builtIn(p netip.Prefix) (list []builtIn) {
 	if p.Addr().IsLinkLocalUnicast() {
 		return nil // not routed
@@ -215,13 +214,13 @@ func (i *Interface) builtIn(p netip.Prefix) (list []builtIn) {
 	return append(list, builtIn{netip.PrefixFrom(p.Addr(), p.Addr().BitLen()), &route{kind: local, self: i}})
 }
 
-// Close removes the interface, the routes of its addresses, and the next hops that are on
-// it; routes that have no other go with them.
+// Close removes the interface, the routes of its addresses, the next hops on it, and routes that
+// have no other next hop.
 func (i *Interface) Close() error { return i.close(false) }
 
-// Hold is Close, but for packets to the prefixes that the interface was the only way to: they are
-// dropped, instead of going where a shorter prefix leads, until there is another route or
-// [VRF.Release] is called. So who puts another interface in its place sends nothing astray.
+// Hold is Close, except that packets to prefixes that only this interface led to are dropped,
+// instead of following a shorter prefix, until another route is added or [VRF.Release] is
+// called. Use it to replace an interface without sending packets astray.
 func (i *Interface) Hold() error { return i.close(true) }
 
 func (i *Interface) close(hold bool) error {
@@ -255,21 +254,21 @@ func (i *Interface) close(hold bool) error {
 	return nil
 }
 
-// MAC returns what hosts know the gateway by.
+// MAC returns the gateway's MAC.
 func (i *Interface) MAC() frame.MAC { return i.cfg.MAC }
 
 // VNI returns the segment.
 func (i *Interface) VNI() frame.VNI { return i.cfg.VNI }
 
-// VRF returns the VRF it is of.
+// VRF returns the interface's VRF.
 func (i *Interface) VRF() *VRF { return i.vrf }
 
-// Process routes a packet that is for the gateway's MAC, or came in on an IP port.
+// Process routes a packet to the gateway's MAC, or from an IP port.
 //
-// What goes on is frame.Reenter, in the segment that f.VNI says from then on, or
-// frame.Forward to an IP port. What the gateway answers is frame.Reply; what waits for its
-// next hop, or is answered otherwise, frame.Consume. Frames that are for others, flooded
-// ones among them, are frame.Continue, and are not routed.
+// It returns frame.Reenter for a routed packet, whose segment f.VNI then names, or
+// frame.Forward to an IP port; frame.Reply for one that it answers; frame.Consume for one that
+// waits for its next hop or is answered in a new frame; and frame.Continue for frames to
+// others, flooded ones among them.
 func (i *Interface) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	ip := 0
 	kind := f.Kind
@@ -291,7 +290,7 @@ func (i *Interface) Process(f *frame.Frame, at frame.At) frame.Verdict {
 			return frame.Drop(frame.NoRoute)
 		}
 	} else if f.Headroom() < wire.EthernetLen {
-		*f = f.Clone() // readers leave room, or nearly always
+		*f = f.Clone() // rare: readers leave room
 	}
 	if kind == frame.IPv4 {
 		return i.forward4(f, at, ip)

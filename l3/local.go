@@ -9,14 +9,14 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// onLink reports whether a packet that is not routed is between a host of the segment and the
-// gateway, by a link-local address of one of them (RFC 4291, section 2.5.6; RFC 3927).
+// onLink reports whether a packet is between a host of the segment and the gateway, and one of
+// the addresses is link-local (RFC 4291, section 2.5.6; RFC 3927).
 func (i *Interface) onLink(src, dst netip.Addr) bool {
 	return slices.Contains(i.addrs, dst) && !slices.Contains(i.addrs, src) && (src.IsLinkLocalUnicast() || dst.IsLinkLocalUnicast())
 }
 
-// local4 answers what is for the gateway itself: echo requests. Who asks for another
-// service is told that there is none.
+// local4 answers packets to the gateway itself: an echo request with a reply, others with an
+// ICMP error.
 func (i *Interface) local4(x *packet, p wire.IPv4) frame.Verdict {
 	if p.Fragment() {
 		return i.reassemble4(x, p)
@@ -46,8 +46,8 @@ func (i *Interface) answer4(x *packet, p wire.IPv4) frame.Verdict {
 	return i.echoed(x)
 }
 
-// local6 likewise. Extension headers are looked through (RFC 8200, section 4), and not
-// repeated in the answer.
+// local6 is local4 for IPv6. It skips extension headers (RFC 8200, section 4); the answer has
+// none.
 func (i *Interface) local6(x *packet, p wire.IPv6) frame.Verdict {
 	u, ok := p.Upper()
 	switch {
@@ -86,8 +86,8 @@ func (i *Interface) answer6(x *packet, p wire.IPv6, u wire.IPv6Upper) frame.Verd
 	return i.echoed(x)
 }
 
-// segmentsLeft reports whether a routing header in front of end says that the packet is to go on
-// from here: nobody has it do that (RFC 5095, section 3; RFC 8200, section 4.4).
+// segmentsLeft reports whether a routing header before end has segments left: such packets are
+// dropped (RFC 5095, section 3; RFC 8200, section 4.4).
 func segmentsLeft(p wire.IPv6, end int) bool {
 	for next, at := p.NextHeader(), wire.IPv6Len; at+8 <= end; {
 		if next == 43 && p[at+3] != 0 {

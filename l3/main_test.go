@@ -61,3 +61,10 @@ func counting(n int) []byte {
 	}
 	return b
 }
+
+// queued returns how many bytes of packets wait.
+func (g *Gateway) queued() int {
+	g.queue.mu.Lock()
+	defer g.queue.mu.Unlock()
+	return g.queue.Bytes()
+}

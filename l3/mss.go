@@ -10,10 +10,9 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// An MSSClamp is a stage for the slot Ingress: it lowers the maximum segment
-// size that hosts announce when they open a TCP connection (RFC 9293, section 3.7.1), so
-// that no segment is longer than the MTU, for paths that lose the errors which would say
-// so.
+// An MSSClamp is a stage for the slot Ingress. It lowers the maximum segment size that hosts
+// announce when they open a TCP connection (RFC 9293, section 3.7.1) to fit the MTU, for paths
+// that lose ICMP errors.
 type MSSClamp struct {
 	mtu     int
 	clamped atomic.Uint64
@@ -28,18 +27,18 @@ const (
 // NewMSSClamp returns a stage for an MTU of IP, 68 to 65535.
 func NewMSSClamp(mtu int) (*MSSClamp, error) {
 	if mtu < icmperr.MinMTU4 || mtu > 65535 {
-		return nil, fmt.Errorf("l3: MSS clamp: MTU %d, allowed are %d to 65535", mtu, icmperr.MinMTU4)
+		return nil, fmt.Errorf("l3: MSSClamp: MTU %d, allowed are %d to 65535", mtu, icmperr.MinMTU4)
 	}
 	return &MSSClamp{mtu: mtu}, nil
 }
 
-// Clamped returns how many connections have been changed.
+// Clamped returns how many SYNs were changed.
 func (c *MSSClamp) Clamped() uint64 { return c.clamped.Load() }
 
-// Rewrites says that frames are written to, which no stage may do where copies share one.
+// Rewrites tells the switch that Process writes to frames.
 func (c *MSSClamp) Rewrites() {}
 
-// Process returns frame.Continue, whatever it did.
+// Process returns frame.Continue.
 func (c *MSSClamp) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	b, kind, ip := f.Bytes(), f.Kind, 0
 	if kind == frame.Ethernet {
@@ -69,8 +68,7 @@ func (c *MSSClamp) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	return frame.Continue
 }
 
-// clamp changes the option of a SYN. The checksum of a host that leaves it to its network
-// card covers no options yet.
+// clamp lowers the MSS option of a SYN.
 func (c *MSSClamp) clamp(f *frame.Frame, b []byte, mss int) {
 	if len(b) < wire.TCPLen {
 		return
@@ -79,28 +77,24 @@ func (c *MSSClamp) clamp(f *frame.Frame, b []byte, mss int) {
 	if h.Flags()&wire.SYN == 0 || h.HeaderLen() < wire.TCPLen || h.HeaderLen() > len(b) {
 		return
 	}
-	for at := wire.TCPLen; at < h.HeaderLen(); {
+	for at := wire.TCPLen; ; {
 		o := b[at:h.HeaderLen()]
-		switch {
-		case o[0] == 0: // end of options
-			return
-		case o[0] == 1: // no operation
-			at++
-			continue
-		case len(o) < 2 || o[1] < 2 || int(o[1]) > len(o):
+		n := optionLen(o)
+		if n <= 0 {
 			return
 		}
-		if o[0] == 2 && o[1] == 4 {
+		if o[0] == 2 && n == 4 {
 			if old := binary.BigEndian.Uint16(o[2:]); int(old) > mss {
 				c.set(f, h, at+2, old, uint16(mss))
 			}
 			return
 		}
-		at += int(o[1])
+		at += n
 	}
 }
 
-// set writes a 16-bit word, which may lie across two of the checksum's words.
+// set writes a 16-bit word, which may straddle two of the checksum's words. An unfinished
+// checksum, left to a network card, does not cover options yet.
 func (c *MSSClamp) set(f *frame.Frame, h wire.TCP, at int, old, is uint16) {
 	binary.BigEndian.PutUint16(h[at:], is)
 	c.clamped.Add(1)

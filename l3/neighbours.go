@@ -11,10 +11,10 @@ import (
 	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
-// retryAfter is how many seconds pass until a next hop that is gone is asked again.
+// retryAfter is how many seconds pass until a next hop that did not answer is asked again.
 const retryAfter = 3
 
-// wait keeps a packet until the MAC of next is known, and asks for it.
+// wait queues a packet until the MAC of next is known, and asks for it.
 func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdict {
 	l, from := &i.vrf.gateway.queue, x.f.Origin()
 	l.mu.Lock()
@@ -43,17 +43,17 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		return frame.Drop(frame.Unresolved)
 	}
 	in.counts.Of(x.worker).queued.Count(1, x.worker)
-	// It may have answered before it was asked for: between the look-up and the lock.
+	// The answer may have come between the look-up and the lock.
 	if i.neighbours.Resolve(next) != 0 {
 		i.resolved(next)
 	}
 	return frame.Consume
 }
 
-// ask asks everybody on the segment for a neighbour. An anycast gateway asks with the
-// VTEP's own MAC and in nobody's name: its address is that of other VTEPs too, which
-// would take the answer for theirs. In mode arp.Proxy it asks as it asks on for hosts, in
-// the name of the one whose packet waits, so that the answer finds its way back.
+// ask asks the segment for a neighbour's MAC. An anycast gateway asks from the VTEP's own MAC
+// and no address: other VTEPs, which have its address too, would take the answer for theirs. In
+// mode arp.Proxy it asks from the address of the host whose packet waits, as for that host, so
+// that the answer comes back.
 func (i *Interface) ask(next, asker netip.Addr) {
 	mac, from := i.cfg.MAC, netip.AddrFrom4(i.ip4)
 	if next.Is6() {
@@ -75,7 +75,7 @@ func (i *Interface) ask(next, asker netip.Addr) {
 	}
 }
 
-// asked reports whether a neighbour has been asked for, and not given up.
+// asked reports whether there is an open question for a neighbour.
 func (i *Interface) asked(next netip.Addr) bool {
 	l := &i.vrf.gateway.queue
 	l.mu.Lock()
@@ -84,7 +84,7 @@ func (i *Interface) asked(next netip.Addr) bool {
 	return w != nil && w.gone == 0
 }
 
-// resolved sends what waits for a neighbour.
+// resolved sends the packets that wait for a neighbour.
 func (i *Interface) resolved(next netip.Addr) {
 	l := &i.vrf.gateway.queue
 	var packets []*queuedPacket
@@ -96,7 +96,7 @@ func (i *Interface) resolved(next netip.Addr) {
 	for _, p := range packets {
 		p.x.f, p.x.worker = &p.f, 0
 		if p.in != i {
-			p.f.Horizon = 0 // it does not go back where it came from
+			p.f.Horizon = 0 // out of the segment it came from
 		}
 		if p.in.reroute(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Send(0, &p.f) {
 			i.unresolved.Add(1)
@@ -112,8 +112,8 @@ func (i *Interface) reroute(p *queuedPacket) frame.Verdict {
 	return i.forward4(&p.f, p.x.at(), p.x.ip)
 }
 
-// Housekeep asks again, gives up, and forgets. It is for the switch's housekeeping. Where there is
-// no room for all questions, the places that have asked for few next hops come first.
+// Housekeep asks for next hops again, gives up, and expires packets and fragments. The switch's
+// housekeeping calls it. Ports and peers with few questions come first.
 func (i *Interface) Housekeep(now frame.Tick) {
 	var ask [][2]netip.Addr
 	var gone []*queuedPacket
@@ -135,7 +135,7 @@ func (i *Interface) Housekeep(now frame.Tick) {
 			w.gone = now + retryAfter
 		}
 	}
-	maps.DeleteFunc(i.rates, func(_ frame.Dest, r rate) bool { return int32(now-r.second) > 1 }) // a worker's clock may be behind
+	maps.DeleteFunc(i.rates, func(_ frame.Dest, r rate) bool { return int32(now-r.second) > 1 }) // a worker's tick may be behind
 	l.mu.Unlock()
 	i.vrf.gateway.fragments.expire(now)
 	for _, a := range ask {
@@ -145,13 +145,13 @@ func (i *Interface) Housekeep(now frame.Tick) {
 		i.unresolved.Add(1)
 		p.x.f, p.x.tick, p.x.worker = &p.f, now, 0
 		if p.in.refuse(&p.x, icmperr.NoHost, frame.Unresolved) == frame.Reply {
-			p.f.Horizon = 0 // the gateway's own now
+			p.f.Horizon = 0 // the gateway sends it
 			p.in.cfg.Send(returnDest(&p.f), &p.f)
 		}
 	}
 }
 
-// drain forgets everything that waits, for good.
+// drain drops all packets that wait on a closed interface.
 func (i *Interface) drain() {
 	l := &i.vrf.gateway.queue
 	l.mu.Lock()

@@ -17,7 +17,7 @@ func (n *noTunnel) Failed(uint16) bool     { return n.name == "" }
 func TestNilTunnel(t *testing.T) {
 	send := func(frame.Dest, *frame.Frame) bool { return true }
 	_, err := NewCrossConnect(CrossConnectConfig{Near: frame.NewDest(1, 0), Far: frame.NewDest(2, 1), Tunnel: (*noTunnel)(nil), Send: send})
-	if err == nil || !strings.HasPrefix(err.Error(), "l3: WireConfig.Tunnel: ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "l3: CrossConnectConfig.Tunnel: ") {
 		t.Errorf("NewCrossConnect: %v", err)
 	}
 	g, err := NewGateway(nil)

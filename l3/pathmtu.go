@@ -8,16 +8,16 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A PathMTU is an Interface's stage for the slot TooBig of its segment, in front of
-// another one: it takes packets that the gateway has routed there and that do not fit,
-// tells their senders (RFC 1191; RFC 8201), or cuts those of IPv4 that may be cut. The
-// pieces are injected, and may be overtaken by packets that fit.
+// A PathMTU is an Interface's path-MTU responder: the stage for the slot TooBig of its segment, in
+// front of another one. It takes routed packets that do not fit the egress, and answers their
+// senders (RFC 1191; RFC 8201) or fragments IPv4 without DF. The fragments are injected: packets
+// that fit may overtake them.
 type PathMTU struct{ i *Interface }
 
-// PathMTU returns the interface's stage for the slot PathMTU.
+// PathMTU returns the interface's stage for the slot TooBig.
 func (i *Interface) PathMTU() PathMTU { return PathMTU{i} }
 
-// Process answers with frame.Reenter: the error goes to the sender as any packet does.
+// Process returns frame.Reenter for an answer, which is routed to the sender.
 func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	i := s.i
 	if f.From.Port() != 0 {
@@ -46,17 +46,17 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	} else if _, ok := wire.ParseIPv6(f.Bytes()[ip:]); ok {
 		x.v6 = true
 		if mtu = max(mtu, icmperr.MinMTU6); f.SegLen() <= ip+mtu {
-			return frame.Drop(frame.TooBig) // a link that IPv6 may not have: nobody sends shorter packets for it
+			return frame.Drop(frame.TooBig) // below the minimum MTU of IPv6: no host sends shorter packets
 		}
 	} else {
 		return frame.Continue
 	}
-	r, ok := i.vrf.routes.Load().Lookup(x.src()) // where the answer goes
+	r, ok := i.vrf.routes.Load().Lookup(x.src()) // the route of the answer
 	if !ok || len(r.nextHops) == 0 {
 		return frame.Drop(frame.TooBig)
 	}
 	h := r.pick(0)
-	quote, ok := h.out.answers(&x, mtu, at.From) // packets that waited for their next hop share a place
+	quote, ok := h.out.answers(&x, mtu, at.From) // packets that waited for their next hop count for the switch
 	if !ok {
 		return frame.Drop(frame.TooBig)
 	}
@@ -68,8 +68,7 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	return i.send(&x, h)
 }
 
-// restoreTTL gives a packet that has been routed the TTL it came with: that is the packet its
-// sender knows.
+// restoreTTL undoes the decrement of the TTL: the error quotes the packet as its sender knows it.
 func (x *packet) restoreTTL() {
 	b := x.f.Bytes()[x.ip:]
 	if x.v6 {

@@ -12,20 +12,20 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// What is for the gateway itself is put together from its fragments (RFC 1812, section 4.2.2.7;
-// RFC 8200, section 4.5). What it routes is not.
+// Packets to the gateway itself are reassembled from their fragments (RFC 1812, section 4.2.2.7;
+// RFC 8200, section 4.5). Routed packets are not.
 
 const (
-	fragmentTime  = 30  // seconds that the fragments of a packet may take
-	maxPieces     = 128 // of a packet
-	datagramBytes = 256 // that one counts for beside its data, and each piece of it
+	fragmentTime  = 30  // seconds until an incomplete packet expires
+	maxPieces     = 128 // fragments of a packet
+	datagramBytes = 256 // that each packet and each fragment counts for beside its data
 	maxIP         = 1<<16 - 1
 
 	protoFragment = 44 // RFC 8200, section 4.5
 )
 
-// fragmentKey is what the fragments of a packet have in common; those of one packet come from
-// one place.
+// fragmentKey identifies the packet of a fragment. Fragments from two ports or peers are of two
+// packets.
 type fragmentKey struct {
 	src, dst netip.Addr
 	id       uint32
@@ -34,16 +34,16 @@ type fragmentKey struct {
 	from     frame.Dest
 }
 
-// A datagram is a packet of which some fragments are there.
+// A datagram is an incomplete packet.
 type datagram struct {
 	key     fragmentKey
-	head    []byte  // what is in front of the data in the first piece, which has offset 0
-	next    uint8   // IPv6: the protocol that the first piece says
+	head    []byte  // the headers of the first fragment, which has offset 0
+	next    uint8   // IPv6: the protocol in the first fragment
 	pieces  []piece // in order
 	have    int     // bytes of data
-	total   int     // bytes it will have, -1 until the last piece is there
-	longest int     // of the IP packets it came in
-	dead    bool    // refused: of what else comes of it nothing is kept
+	total   int     // of all data, -1 until the last fragment is there
+	longest int     // fragment, with its IP header
+	dead    bool    // refused: further fragments are dropped
 	until   frame.Tick
 	at      *shares.Item[*datagram]
 }
@@ -54,7 +54,7 @@ type piece struct {
 	data   []byte
 }
 
-// fragments is all that a gateway has not put together yet, shared by where it comes from.
+// fragments holds the incomplete packets of a gateway. Each port and peer has a share.
 type fragments struct {
 	mu     sync.Mutex
 	shares shares.List[*datagram]
@@ -64,8 +64,8 @@ type fragments struct {
 
 func newFragments() fragments { return fragments{of: map[fragmentKey]*datagram{}} }
 
-// add keeps a copy of a piece, and returns the packet if that completes it. ok is false when the
-// piece was refused. head belongs to the first piece; limit is that of all bytes.
+// add keeps a copy of a fragment, and returns the packet if it is complete. ok is false if the
+// fragment was refused. head is that of a first fragment; limit bounds the bytes in all.
 func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, length, limit int, now frame.Tick) (d *datagram, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,8 +116,8 @@ func (s *fragments) add(key fragmentKey, x piece, head []byte, next uint8, lengt
 	return d, true
 }
 
-// slot returns where a piece goes. One that is there already is known; others that overlap do
-// not fit (RFC 5722, section 4), nor do those that say something else of where the end is.
+// slot returns the index of a fragment among the pieces. A duplicate is known. A fragment that
+// overlaps others (RFC 5722, section 4) or contradicts the packet's end does not fit.
 func (d *datagram) slot(x piece) (at int, known, fits bool) {
 	end := x.offset + len(x.data)
 	if len(x.data) == 0 || x.more && len(x.data)%8 != 0 {
@@ -137,7 +137,7 @@ func (d *datagram) slot(x piece) (at int, known, fits bool) {
 	return at, false, true
 }
 
-// end returns where the data ends that is known of, with one more piece.
+// end returns the end of the data so far, with one more fragment.
 func (d *datagram) end(x piece) int {
 	end := x.offset + len(x.data)
 	if n := len(d.pieces); n > 0 {
@@ -151,12 +151,12 @@ func (s *fragments) drop(d *datagram) {
 	s.shares.Remove(d.at)
 }
 
-// expire drops what has not been completed in time.
+// expire drops packets that were not completed in time.
 func (s *fragments) expire(now frame.Tick) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.swept == now {
-		return // for another interface
+		return // another interface did it
 	}
 	s.swept = now
 	for _, d := range s.of {
@@ -166,7 +166,7 @@ func (s *fragments) expire(now frame.Tick) {
 	}
 }
 
-// reassemble4 keeps a fragment that is for the gateway, and answers the packet when it is complete.
+// reassemble4 keeps a fragment to the gateway, and answers the packet when it is complete.
 func (i *Interface) reassemble4(x *packet, p wire.IPv4) frame.Verdict {
 	key := fragmentKey{
 		src: x.src(), dst: x.dst(), id: uint32(p.ID()), protocol: p.Protocol(), vni: i.cfg.VNI, from: x.f.Origin(),
@@ -193,7 +193,7 @@ func (i *Interface) reassemble4(x *packet, p wire.IPv4) frame.Verdict {
 	return fragment4(y.f, q, y.ip, d.longest, x.f.From, returnDest(x.f), i.cfg.Send)
 }
 
-// reassemble6 likewise. The extension headers in front of the fragment header are left out.
+// reassemble6 is reassemble4 for IPv6. It drops the extension headers before the fragment header.
 func (i *Interface) reassemble6(x *packet, p wire.IPv6, at int) frame.Verdict {
 	h := p[at:]
 	field := binary.BigEndian.Uint16(h[2:])
@@ -221,7 +221,7 @@ func (i *Interface) reassemble6(x *packet, p wire.IPv6, at int) frame.Verdict {
 	return fragment6(y.f, q, y.ip, d.longest, key.id, x.f.From, returnDest(x.f), i.cfg.Send)
 }
 
-// addFragment keeps a piece; head is the header that an answer needs of the first one.
+// addFragment keeps a fragment. An answer needs the head of the first one.
 func (i *Interface) addFragment(x *packet, key fragmentKey, p piece, head []byte, next uint8, length int) (*datagram, frame.Verdict) {
 	g := i.vrf.gateway
 	d, ok := g.fragments.add(key, p, head, next, length, g.limits.Load().Fragments, x.tick)
@@ -231,7 +231,7 @@ func (i *Interface) addFragment(x *packet, key fragmentKey, p piece, head []byte
 	return d, frame.Consume
 }
 
-// assembled makes a frame of a packet, as if it had come in as one.
+// assembled makes a frame of a complete packet.
 func assembled(x *packet, d *datagram) packet {
 	b := make([]byte, 0, x.ip+len(d.head)+d.total)
 	b = append(append(b, x.f.Bytes()[:x.ip]...), d.head...)
@@ -243,36 +243,4 @@ func assembled(x *packet, d *datagram) packet {
 	y := *x
 	y.f = &f
 	return y
-}
-
-// fragment6 sends a packet of the gateway's own in pieces (RFC 8200, section 4.5).
-func fragment6(f *frame.Frame, p wire.IPv6, ip, mtu int, id uint32, from, to frame.Dest, send func(frame.Dest, *frame.Frame) bool) frame.Verdict {
-	const front = wire.IPv6Len + 8
-	data := p[wire.IPv6Len:]
-	step := (mtu - front) &^ 7
-	if step < 8 {
-		return frame.Drop(frame.TooBig)
-	}
-	for at := 0; at < len(data); at += step {
-		part := data[at:min(at+step, len(data))]
-		b := make([]byte, ip+front+len(part))
-		copy(b, f.Bytes()[:ip+wire.IPv6Len])
-		q := wire.IPv6(b[ip:])
-		q[6] = protoFragment
-		q.SetPayloadLen(8 + len(part))
-		q[wire.IPv6Len] = p.NextHeader()
-		field := uint16(at)
-		if at+step < len(data) {
-			field |= 1
-		}
-		binary.BigEndian.PutUint16(q[wire.IPv6Len+2:], field)
-		binary.BigEndian.PutUint32(q[wire.IPv6Len+4:], id)
-		copy(q[front:], part)
-		g := frame.Make(b)
-		g.Kind, g.From = f.Kind, from
-		if !send(to, &g) {
-			return frame.Drop(frame.PortFull)
-		}
-	}
-	return frame.Consume
 }

@@ -15,15 +15,15 @@ import (
 // A Route says where packets for a prefix go.
 type Route struct {
 	Prefix netip.Prefix
-	Via    []NextHop // several: each flow has one of them; none: such packets are dropped
+	Via    []NextHop // several: each flow takes one; none: packets are dropped
 }
 
-// A NextHop is one way to go:
+// A NextHop is one path of a route:
 //
-//	Interface and IP     on a link: a gateway there, or the host itself
-//	Interface and MAC    a router beyond a tunnel, as symmetric IRB has them (RFC 9136, section 4.4)
+//	Interface and IP     on a link: a router, or the host itself
+//	Interface and MAC    a router behind a tunnel, as in symmetric IRB (RFC 9136, section 4.4)
 //	Interface and Peer   the far end of a tunnel for IP: a node
-//	Interface            whatever is behind an IP port
+//	Interface            an IP port
 type NextHop struct {
 	Interface *Interface // of the same VRF
 	IP        netip.Addr
@@ -31,7 +31,7 @@ type NextHop struct {
 	Peer      uint16
 }
 
-// String returns what is set, for errors.
+// String returns the fields that are set, for errors.
 func (h NextHop) String() string {
 	s := fmt.Sprintf("vni %d", h.Interface.cfg.VNI)
 	if h.IP.IsValid() {
@@ -51,21 +51,21 @@ type routeKind uint8
 
 const (
 	via       routeKind = iota
-	connected      // the target is a neighbour
-	local          // it is the gateway itself
-	blackhole      // nobody is asked or told
+	connected           // to a neighbour
+	local               // to the gateway itself
+	blackhole           // dropped without an ICMP error
 )
 
-// A route is a Route as packets meet it: immutable.
+// A route is a compiled Route. It is immutable.
 type route struct {
-	kind routeKind
+	kind     routeKind
 	nextHops []nextHop
-	self *Interface // of local and connected
-	held bool       // a blackhole that VRF.Release removes; for all but packets it is not there
-	same Route
+	self     *Interface // of local and connected
+	held     bool       // a blackhole that VRF.Release removes; API calls do not see it
+	same     Route
 }
 
-// nextHop is a NextHop with a number of its own, which flows choose by.
+// nextHop is a compiled NextHop. seed is its number in the choice of a flow's path.
 type nextHop struct {
 	out  *Interface
 	ip   netip.Addr
@@ -76,16 +76,16 @@ type nextHop struct {
 
 // errors of routes.
 var (
-	errNoInterface = errors.New("interface: of another VRF, or gone")
-	errBuiltIn     = errors.New("is a prefix or address of an interface")
+	errNoInterface = errors.New("Interface: nil, closed or of another VRF")
+	errBuiltIn     = errors.New("Prefix: belongs to an interface's address")
 )
 
-// bulk is how many routes are put into a copy of the whole table instead of into copies of
-// the parts they change.
+// bulk is the number of routes from which Add copies the whole table, instead of the parts that
+// change.
 const bulk = 256
 
-// Add adds routes, or replaces those with their prefixes, under traffic: at once, and none
-// when one of them has a next hop that is not to be had.
+// Add adds routes, or replaces those with the same prefixes, under traffic. All take effect at
+// once, or none if one of them is invalid.
 func (v *VRF) Add(routes ...Route) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -115,7 +115,7 @@ func (v *VRF) Add(routes ...Route) error {
 // make checks a route. v.mu is held.
 func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 	if !r.Prefix.IsValid() || r.Prefix != r.Prefix.Masked() || r.Prefix.Addr().Is4In6() {
-		return nil, errors.New("no prefix, or bits beyond its length")
+		return nil, errors.New("Prefix: allowed are prefixes without bits beyond their length")
 	}
 	if old, ok := t.Get(r.Prefix); ok && old.self != nil {
 		return nil, errBuiltIn
@@ -135,29 +135,29 @@ func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 	return x, nil
 }
 
-// check reports what is wrong with a next hop. v.mu is held.
+// check returns what is wrong with a next hop. v.mu is held.
 func (v *VRF) check(h NextHop, is4 bool) error {
 	switch {
 	case h.Interface == nil || v.interfaces[h.Interface.cfg.VNI] != h.Interface:
 		return errNoInterface
 	case h.Interface.cfg.Port != 0:
 		if t := h.Interface.cfg.Tunnel; t != nil && t.PeerName(h.Peer) == "" {
-			return fmt.Errorf("next hop vni %d: Peer: %d is none", h.Interface.cfg.VNI, h.Peer)
+			return fmt.Errorf("next hop vni %d: Peer: the tunnel has no peer %d", h.Interface.cfg.VNI, h.Peer)
 		} else if t == nil && h.Peer != 0 {
-			return fmt.Errorf("next hop %v: Peer: the interface is no tunnel", h)
+			return fmt.Errorf("next hop %v: Peer: %d, allowed is 0: the interface is not a tunnel", h, h.Peer)
 		}
 		return nil
 	case h.Peer != 0:
-		return fmt.Errorf("next hop %v: Peer: the interface is no tunnel", h)
+		return fmt.Errorf("next hop %v: Peer: %d, allowed is 0: the interface is not a tunnel", h, h.Peer)
 	case !h.MAC.IsZero():
 		if h.MAC.IsGroup() {
-			return fmt.Errorf("next hop %v: MAC is not one host's", h)
+			return fmt.Errorf("next hop %v: MAC: a group, allowed is the MAC of one host", h)
 		}
 		return nil
 	case !h.IP.IsValid() || h.IP.Is4() != is4:
-		return fmt.Errorf("next hop %v: IP: needed, of the family of the prefix", h)
+		return fmt.Errorf("next hop %v: IP: required is one of the prefix's family", h)
 	case h.Interface.neighbours == nil:
-		return fmt.Errorf("next hop %v: the interface has no neighbours", h)
+		return fmt.Errorf("next hop %v: Interface: has no Neighbours to resolve IP", h)
 	}
 	if err := CheckNextHop(h.Interface.cfg.Addresses, h.IP); err != nil {
 		return fmt.Errorf("next hop %v: IP: %v %w", h, h.IP, err)
@@ -165,7 +165,7 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 	return nil
 }
 
-// CheckNextHop says why ip is not the address of a next hop on an interface with addrs, nil if it may be.
+// CheckNextHop returns why ip cannot be a next hop on an interface with addrs.
 func CheckNextHop(addrs []netip.Prefix, ip netip.Addr) error {
 	for _, p := range addrs {
 		if err := hostIn(p, ip); err != nil {
@@ -175,8 +175,7 @@ func CheckNextHop(addrs []netip.Prefix, ip netip.Addr) error {
 	return nil
 }
 
-// nextHopSeed makes what a flow is hashed with for a next hop: the same for the same one,
-// whatever the others are.
+// nextHopSeed returns the seed of a next hop, which does not depend on the others.
 func (g *Gateway) nextHopSeed(h NextHop) uint64 {
 	ip := h.IP.As16()
 	return g.seed.Hash320(&[5]uint64{
@@ -184,7 +183,7 @@ func (g *Gateway) nextHopSeed(h NextHop) uint64 {
 	})
 }
 
-// pick chooses a flow's next hop by rendezvous: one that goes takes only its own flows.
+// pick chooses a flow's next hop by rendezvous hashing: removing one moves only its own flows.
 func (r *route) pick(flow uint64) *nextHop {
 	if len(r.nextHops) == 1 {
 		return &r.nextHops[0]
@@ -201,8 +200,8 @@ func (r *route) pick(flow uint64) *nextHop {
 	return h
 }
 
-// without returns what is left of a route when an interface goes: itself, if it has nothing
-// to do with it, or nil.
+// without returns a route without its next hops on an interface: r itself if it has none, nil if
+// it has no others.
 func (r *route) without(i *Interface) *route {
 	gone := func(h nextHop) bool { return h.out == i }
 	switch {
@@ -220,7 +219,7 @@ func (r *route) without(i *Interface) *route {
 	return &x
 }
 
-// Delete removes a route that was added, and reports whether there was one.
+// Delete removes an added route, and reports whether there was one.
 func (v *VRF) Delete(p netip.Prefix) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -232,7 +231,7 @@ func (v *VRF) Delete(p netip.Prefix) bool {
 	return true
 }
 
-// Route returns the route of a prefix that was added, and whether there is one.
+// Route returns the added route of a prefix, and whether there is one.
 func (v *VRF) Route(p netip.Prefix) (Route, bool) {
 	if r, ok := v.routes.Load().Get(p); ok && r.self == nil && !r.held {
 		return r.same, true
@@ -240,7 +239,7 @@ func (v *VRF) Route(p netip.Prefix) (Route, bool) {
 	return Route{}, false
 }
 
-// Routes returns the routes that were added, in the order of their prefixes.
+// Routes returns the added routes in the order of their prefixes.
 func (v *VRF) Routes() (list []Route) {
 	for _, r := range v.routes.Load().AllSorted() {
 		if r.self == nil && !r.held {
@@ -250,8 +249,7 @@ func (v *VRF) Routes() (list []Route) {
 	return list
 }
 
-// Release ends what Interface.Hold began in the VRF: the prefixes that have no other route
-// meanwhile have none.
+// Release deletes the blackholes of Interface.Hold that no other route has replaced.
 func (v *VRF) Release() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

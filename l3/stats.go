@@ -2,22 +2,22 @@ package l3
 
 import "github.com/vxswitch/vxswitch/internal/perworker"
 
-// counts is what one worker has counted on an interface.
+// counts are one worker's counters of an interface.
 type counts struct {
 	routed4, routed6, echo, errors, limited, queued perworker.Counter
 	_                                               [2]uint64 // a cache line each
 }
 
-// InterfaceStats counts packets that came in on an interface.
+// InterfaceStats counts packets from an interface.
 type InterfaceStats struct {
-	Routed4    uint64 `json:"routed4"`    // handed on, IPv4
-	Routed6    uint64 `json:"routed6"`    // IPv6
-	Echo       uint64 `json:"echo"`       // pings answered
+	Routed4    uint64 `json:"routed4"`    // IPv4 packets
+	Routed6    uint64 `json:"routed6"`    // IPv6 packets
+	Echo       uint64 `json:"echo"`       // echo requests answered
 	Errors     uint64 `json:"errors"`     // answered with an ICMP error
-	Limited    uint64 `json:"limited"`    // would have been, beyond a rate
-	Queued     uint64 `json:"queued"`     // waited for their next hop's MAC
-	Unresolved uint64 `json:"unresolved"` // whose next hop did not answer
-	Waiting    int    `json:"waiting"`    // next hops on this interface that are being asked
+	Limited    uint64 `json:"limited"`    // not answered so, above a rate
+	Queued     uint64 `json:"queued"`     // that waited for the MAC of their next hop
+	Unresolved uint64 `json:"unresolved"` // dropped: no answer from their next hop, or no room to wait
+	Waiting    int    `json:"waiting"`    // next hops on this interface that are being resolved
 }
 
 // Stats returns a snapshot.

@@ -102,11 +102,11 @@ func TestNextHopPeerErrors(t *testing.T) {
 		hop  NextHop
 		want string
 	}{
-		{NextHop{Interface: tun, Peer: 9}, "next hop vni 60: Peer: 9 is none"},
-		{NextHop{Interface: tun}, "next hop vni 60: Peer: 0 is none"},
-		{NextHop{Interface: bareTUN, Peer: 1}, "next hop vni 61: Peer: the interface is no tunnel"},
-		{NextHop{Interface: l.i20, IP: at4(20, 4), Peer: 1}, "next hop vni 20 via 10.0.20.4: Peer: the interface is no tunnel"},
-		{NextHop{Interface: l.i20, MAC: host(4), Peer: 1}, "next hop vni 20 mac 02:00:00:00:01:04: Peer: the interface is no tunnel"},
+		{NextHop{Interface: tun, Peer: 9}, "next hop vni 60: Peer: the tunnel has no peer 9"},
+		{NextHop{Interface: tun}, "next hop vni 60: Peer: the tunnel has no peer 0"},
+		{NextHop{Interface: bareTUN, Peer: 1}, "next hop vni 61: Peer: 1, allowed is 0: the interface is not a tunnel"},
+		{NextHop{Interface: l.i20, IP: at4(20, 4), Peer: 1}, "next hop vni 20 via 10.0.20.4: Peer: 1, allowed is 0: the interface is not a tunnel"},
+		{NextHop{Interface: l.i20, MAC: host(4), Peer: 1}, "next hop vni 20 mac 02:00:00:00:01:04: Peer: 1, allowed is 0: the interface is not a tunnel"},
 	} {
 		err := l.vrf.Add(Route{blockOf(false), []NextHop{{Interface: tun, Peer: 1}, c.hop}})
 		if err == nil || err.Error() != "l3: VRF red: route 10.244.2.0/24: "+c.want {

@@ -14,7 +14,7 @@ var (
 	errGroup     = errors.New("is a multicast group; allowed are addresses of one host")
 	errLimited   = errors.New("is the broadcast address; allowed are those of one host")
 	errNetwork   = errors.New("is the address of the network itself; allowed are those of its hosts")
-	errNotOnLink = errors.New("is no address of a host on a network")
+	errNotOnLink = errors.New("is not a host's address on a network")
 	errBroadcast = errors.New("is the broadcast address of its network; allowed are those of its hosts")
 )
 
