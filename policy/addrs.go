@@ -7,21 +7,21 @@ import (
 	"github.com/gaissmai/bart"
 )
 
-// An addrs is one side's look-up by address: each prefix that a rule or a set of a rule
-// names leads to the set of rules that it and the prefixes around it satisfy.
+// An addrs looks up source or destination addresses: each prefix of a rule, or of a set that a
+// rule names, has the set of rules that it and the prefixes around it satisfy.
 type addrs struct {
-	table   *bart.Table[uint32] // nil: no rule asks
+	table   *bart.Table[uint32] // nil if no rule has such addresses
 	without uint32              // for other addresses, and frames without one
 }
 
-// A addrRules is what changes of addrs are made from.
+// addrRules are the rules by their source or their destination addresses. It updates an addrs.
 type addrRules struct {
-	free    ruleBits               // rules that do not ask
+	free    ruleBits               // rules without such addresses
 	literal map[netip.Prefix][]int // rules that name a prefix
-	calls   map[string][]int       // rules that call a set
+	calls   map[string][]int       // rules that name a set
 }
 
-// newAddrRules reads one side of all rules; nil when none asks.
+// newAddrRules reads the addresses that of returns for all rules. It returns nil if there are none.
 func newAddrRules(p *pool, rules []Rule, of func(*Rule) ([]netip.Prefix, string)) *addrRules {
 	s := &addrRules{free: p.empty(), literal: map[netip.Prefix][]int{}, calls: map[string][]int{}}
 	for i := range rules {
@@ -64,7 +64,7 @@ func (s *addrRules) matching(p *pool, x netip.Prefix, sets []string) ruleBits {
 	return b
 }
 
-// build makes the look-up; in says which sets a prefix is in.
+// build makes the look-up; in has the sets of each prefix.
 func (s *addrRules) build(p *pool, in map[netip.Prefix][]string) addrs {
 	if s == nil {
 		return addrs{}
@@ -80,7 +80,7 @@ func (s *addrRules) build(p *pool, in map[netip.Prefix][]string) addrs {
 		}
 	}
 	slices.SortFunc(list, shorterFirst)
-	for _, x := range list { // all around it are in the table already
+	for _, x := range list { // shorter prefixes are in the table already
 		b := s.matching(p, x, in[x])
 		b.or(p.set(a.around(x)))
 		a.table.Insert(x, p.name(b))
@@ -105,8 +105,8 @@ func (a *addrs) around(x netip.Prefix) uint32 {
 	return a.without
 }
 
-// change brings a up to date with a prefix that has come into a set or gone from one, and
-// with those inside it. Readers of the table as it was are not disturbed.
+// change updates a after x has entered or left a set, with all prefixes inside x. Readers of the
+// old table are not disturbed.
 func (s *addrRules) change(p *pool, a *addrs, x netip.Prefix, in map[netip.Prefix][]string) {
 	if s == nil {
 		return

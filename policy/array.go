@@ -7,16 +7,15 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// An array holds flows in buckets of eight; each flow is in one of two buckets, which its
-// hash names. A word of the index says of each slot of a bucket, in a byte, which flow it may
-// have: some bits of its hash, 0 for none. The index is a sixty-fourth of the slots and stays
-// in a cache; of the slots a look-up reads the one cache line that has the flow, and in one of
-// thirty cases another.
+// An array holds flows in buckets of eight; the hash of a flow names its two buckets. A word of
+// the index has a byte for each slot of a bucket: some bits of the flow's hash, 0 for none. The
+// index is a sixty-fourth of the slots and stays in a cache; of the slots a look-up reads the
+// one cache line of the flow, and in one of thirty cases another.
 //
-// Who wants a slot swaps its mark for a busy one, writes the flow and its byte of the index,
-// and then the mark with the next version. Readers take what they read between two loads of
-// the same mark. So keys are exact, and nobody waits. Two workers that track the same flow at
-// once may leave it twice; one of the two is found, the other ages.
+// A writer swaps a slot's mark for a busy one, writes the flow and its byte of the index, and
+// then the mark with the next version. Readers accept what they read between two loads of the
+// same mark. So keys are exact, and no one waits. Two workers that track the same flow at once
+// may store it twice; look-ups find one, and the other ages.
 type array struct {
 	index []atomic.Uint64
 	slots []flow
@@ -33,7 +32,7 @@ type flow struct {
 	group atomic.Uint32 // of its opener
 }
 
-// A mark is that of a slot:
+// The mark of a slot is
 //
 //	version 30 | status 2 | where the flow was opened 32
 const (
@@ -49,7 +48,7 @@ const (
 func version(mark uint64) uint32     { return uint32(mark >> 34) }
 func ownerOf(mark uint64) frame.Dest { return frame.Dest(mark) }
 
-// A found is a flow as it was when it was looked up.
+// A found is a flow at the time of its look-up.
 type found struct {
 	s     *flow
 	a     *array
@@ -74,7 +73,7 @@ func (a *array) homes(h uint64) [2]uint64 {
 	return [2]uint64{b1, b2}
 }
 
-// tag returns bits of a hash that are in the middle of what homes looks at, and never 0.
+// tag returns a byte from the middle of the bits that homes uses, never 0.
 func tag(h uint64) uint64 { return max(h>>12&0xff, 1) }
 
 // Bytes of a word of the index.
@@ -122,11 +121,11 @@ func (a *array) read(i uint64) (w key, x found, ok bool) {
 	return w, x, s.mark.Load() == m
 }
 
-// few is how many free slots of its first bucket are enough for a flow.
+// few is how many free slots the first bucket must have to be preferred.
 const few = 4
 
-// free returns a free slot and its mark: of the first bucket, where flows are found sooner,
-// if it has a few; else of the one that has more of them.
+// free returns a free slot and its mark: in the first bucket, where look-ups begin, if it has a
+// few; else in the one with more.
 func (a *array) free(homes [2]uint64) (at, mark uint64, ok bool) {
 	z := [2]uint64{zeros(a.index[homes[0]].Load()), zeros(a.index[homes[1]].Load())}
 	n := [2]int{bits.OnesCount64(z[0]), bits.OnesCount64(z[1])}
@@ -145,7 +144,7 @@ func (a *array) free(homes [2]uint64) (at, mark uint64, ok bool) {
 	return 0, 0, false
 }
 
-// A newFlow is what becomes a flow beside its key.
+// A newFlow is a flow to insert, without its key.
 type newFlow struct {
 	state state
 	seen  frame.Tick
@@ -153,7 +152,7 @@ type newFlow struct {
 	owner frame.Dest // where it was opened
 }
 
-// claim puts a flow into a slot whose mark was seen before; false when it has another now.
+// claim puts a flow into a slot, unless its mark has changed.
 func (a *array) claim(i, mark uint64, w *key, h uint64, n *newFlow) (x found, ok bool) {
 	s := &a.slots[i]
 	mark, was := mark>>34<<34+oneVersion|uint64(n.owner), mark
@@ -171,7 +170,7 @@ func (a *array) claim(i, mark uint64, w *key, h uint64, n *newFlow) (x found, ok
 	return found{s: s, a: a, i: i, mark: mark | statusLive}, true
 }
 
-// note writes the byte of a slot in the index. Whoever has made the slot busy does.
+// note writes the index byte of a slot that the caller has made busy.
 func (a *array) note(i, tag uint64) {
 	word, shift := &a.index[i/bucket], i%bucket*8
 	for {
@@ -182,7 +181,7 @@ func (a *array) note(i, tag uint64) {
 	}
 }
 
-// remove ends a flow, unless its slot has gone to another.
+// remove ends a flow, unless its slot has another one.
 func (x *found) remove() bool {
 	if !x.s.mark.CompareAndSwap(x.mark, x.mark&^statusMask|statusBusy) {
 		return false
@@ -200,8 +199,8 @@ func (x *found) change(to state) {
 	}
 }
 
-// regroup notes the group of an opener whose packet the rules have judged. Should the slot have
-// gone to another flow just now, that one has a wrong group until the rules judge it again.
+// regroup updates the group of the opener. If the slot has just got another flow, that has a wrong
+// group until the rules decide on it again.
 func (x *found) regroup(group uint16) {
 	if now := x.s.mark.Load(); group != x.group && (now == x.mark || now == x.mark|bothBit) {
 		x.s.group.Store(uint32(group))
@@ -209,7 +208,7 @@ func (x *found) regroup(group uint16) {
 	}
 }
 
-// touch notes that a packet of the flow has been seen: once a tick.
+// touch notes a packet of the flow, once a tick.
 func (x *found) touch(now frame.Tick) {
 	if int32(now-x.seen) > 0 {
 		x.s.seen.Store(uint32(now))

@@ -2,10 +2,10 @@ package policy
 
 import "math/bits"
 
-// none is what match returns when no rule has its bit in all sets.
+// none is the result of match if no rule is in all sets.
 const none = -1
 
-// A pool holds sets of rules, each once, in one array. A set is named by where it begins:
+// A pool holds sets of rules, each once, in one array. The name of a set is its index there:
 //
 //	summary  which of the words are not zero
 //	words    bit i of word w is rule 64*w + i
@@ -14,14 +14,14 @@ const none = -1
 type pool struct {
 	words int // of a set: at most 64
 	array []uint64
-	known map[string]uint32 // by the bytes of its words; only for who adds
+	known map[string]uint32 // by the bytes of its words; for adding only
 }
 
 func newPool(rules int) *pool {
 	return &pool{words: (rules + 63) / 64, known: map[string]uint32{}}
 }
 
-// A ruleBits is a set that is being made.
+// ruleBits is a set under construction.
 type ruleBits []uint64
 
 func (p *pool) empty() ruleBits { return make(ruleBits, p.words) }
@@ -34,12 +34,12 @@ func (b ruleBits) or(other ruleBits) {
 	}
 }
 
-// set returns a copy of what a name stands for.
+// set returns a copy of the set with a name.
 func (p *pool) set(name uint32) ruleBits {
 	return append(ruleBits(nil), p.array[name+1:int(name)+1+p.words]...)
 }
 
-// name returns that of a set, which it adds if there is none like it.
+// name returns the name of a set. It adds the set if it is new.
 func (p *pool) name(b ruleBits) uint32 {
 	key := make([]byte, 0, 8*len(b))
 	sum := uint64(0)

@@ -22,44 +22,43 @@ const (
 // Config holds the settings of a [Policy]. The zero value allows everything.
 type Config struct {
 	Rules   []Rule `json:"rules,omitempty"`   // at most 4096; the first that matches decides
-	Default Action `json:"default,omitempty"` // what becomes of what no rule matches
+	Default Action `json:"default,omitempty"` // the action if no rule matches
 
-	// Sets are prefixes that rules call by name ([Policy.Update] leaves one that is nil as it
-	// is).
+	// Sets are lists of prefixes that rules name. [Policy.Update] keeps a set that is nil here.
 	Sets map[string][]netip.Prefix `json:"sets,omitempty"`
 
-	Stateless bool `json:"stateless,omitempty"` // no flow is tracked: replies need rules of their own
+	Stateless bool `json:"stateless,omitempty"` // track no flows: replies need rules
 
-	// Routed tells flows apart by their addresses alone, not by the VNI: for segments that
-	// a gateway joins, where a flow has one on its way in and another on its way out.
+	// Routed leaves the VNI out of the keys of flows: for segments that a gateway joins, where a
+	// flow enters with one VNI and leaves with another.
 	Routed bool `json:"routed,omitempty"`
 
-	// PickUp tracks TCP connections that are found in the middle, for policies that come to
-	// hosts which are talking already.
+	// PickUp tracks TCP connections from any packet on, not only from their SYN: for policies
+	// added under traffic.
 	PickUp bool `json:"pickUp,omitempty"`
 
-	MaxFlows int      `json:"maxFlows,omitempty"` // flows that are tracked at a time, up to 16,777,216; 0 = 65,536 ([Policy.Update] leaves it)
-	Timeouts Timeouts `json:"timeouts,omitzero"`  // how long a flow is remembered
+	MaxFlows int      `json:"maxFlows,omitempty"` // most tracked flows, up to 16,777,216; 0 = 65,536; [Policy.Update] does not change it
+	Timeouts Timeouts `json:"timeouts,omitzero"`  // how long flows are remembered
 }
 
 // Timeouts are how long a flow is remembered after its last packet: whole seconds up to a year.
-// It is assured when its opener has spoken again after an answer.
+// A flow is assured when its opener has sent again after a reply.
 type Timeouts struct {
-	TCPOpening   time.Duration `json:"tcpOpening,omitempty"`   // TCP until it is answered; default 30 s
-	TCPHalfOpen  time.Duration `json:"tcpHalfOpen,omitempty"`  // and then until it is assured; default 60 s
-	TCP          time.Duration `json:"tcp,omitempty"`          // and then until its end; default 2 h 4 min (RFC 5382, section 5)
+	TCPOpening   time.Duration `json:"tcpOpening,omitempty"`   // TCP before a reply; default 30 s
+	TCPHalfOpen  time.Duration `json:"tcpHalfOpen,omitempty"`  // TCP from the reply until assured; default 60 s
+	TCP          time.Duration `json:"tcp,omitempty"`          // TCP when assured; default 2 h 4 min (RFC 5382, section 5)
 	TCPClosing   time.Duration `json:"tcpClosing,omitempty"`   // after FIN or RST; default 60 s
-	UDPOpening   time.Duration `json:"udpOpening,omitempty"`   // UDP until it is assured; default 30 s
-	UDP          time.Duration `json:"udp,omitempty"`          // and then; default 2 min (RFC 4787, section 4.3)
+	UDPOpening   time.Duration `json:"udpOpening,omitempty"`   // UDP until assured; default 30 s
+	UDP          time.Duration `json:"udp,omitempty"`          // UDP when assured; default 2 min (RFC 4787, section 4.3)
 	ICMP         time.Duration `json:"icmp,omitempty"`         // ICMP and ICMPv6; default 30 s
-	OtherOpening time.Duration `json:"otherOpening,omitempty"` // other protocols until they are assured; default 30 s
-	Other        time.Duration `json:"other,omitempty"`        // and then; default 10 min
+	OtherOpening time.Duration `json:"otherOpening,omitempty"` // other protocols until assured; default 30 s
+	Other        time.Duration `json:"other,omitempty"`        // other protocols when assured; default 10 min
 }
 
-// maxTimeout keeps ages far from where ticks wrap.
+// maxTimeout keeps ages far below the point where ticks wrap.
 const maxTimeout = 365 * 24 * time.Hour
 
-// limits are the timeouts in ticks, by what the flow is.
+// limits are the timeouts in ticks.
 type limits [numTimeouts]uint32
 
 // ticks returns the timeouts, and notes what is wrong with them.
@@ -89,7 +88,7 @@ func (t *Timeouts) ticks(w *setting.Check) (l limits) {
 	return l
 }
 
-// Check returns what [New] and [Policy.Update] refuse.
+// Check returns what is wrong with the settings, as [New] and [Policy.Update] do.
 func (c *Config) Check() error {
 	w := setting.Of("policy: Config")
 	if len(c.Rules) > MaxRules {
@@ -124,7 +123,7 @@ func isPrefix(p netip.Prefix) bool {
 	return p.IsValid() && p == p.Masked() && !p.Addr().Is4In6()
 }
 
-// hasPorts says which protocols begin with a source and a destination port.
+// hasPorts reports whether a protocol's header begins with source and destination port.
 func hasPorts(protocol uint8) bool {
 	switch protocol {
 	case wire.ProtoTCP, wire.ProtoUDP, protoUDPLite, protoSCTP, protoDCCP:

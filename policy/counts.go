@@ -6,7 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/perworker"
 )
 
-// What is counted beside rules.
+// An event is counted in addition to rules.
 type event uint8
 
 const (
@@ -21,15 +21,14 @@ const (
 	numEvents
 )
 
-// chunk is how many counters are allocated together.
+// chunk is the number of counters allocated at once.
 const chunk = 64
 
-// maxCounters bounds the numbers of counters: those of the rules there are, and of those
-// that replace them, and of what no rule matches.
+// maxCounters bounds the counters: of the rules, of the rules that replace them, and of frames
+// that no rule matches.
 const maxCounters = 2*MaxRules + 2*chunk
 
-// counts is what one worker has counted. Counters never move, so that nothing is lost while rules
-// change.
+// counts are one worker's counters. They never move, so a change of rules loses no count.
 type counts struct {
 	events [numEvents]perworker.Counter
 	rules  [maxCounters / chunk]atomic.Pointer[[chunk]tally]
@@ -37,7 +36,7 @@ type counts struct {
 
 type tally struct{ packets, bytes perworker.Counter }
 
-// rule counts a frame under a counter.
+// rule counts a frame on counter n.
 func (c *counts) rule(n uint16, bytes, worker int) {
 	p := c.rules[n/chunk].Load()
 	if p == nil {
@@ -48,7 +47,7 @@ func (c *counts) rule(n uint16, bytes, worker int) {
 	p[n%chunk].bytes.Count(uint64(bytes), worker)
 }
 
-// sum returns what all workers have counted under a counter.
+// sum returns the sum of counter n over all workers.
 func (p *Policy) sum(n uint16) (packets, bytes uint64) {
 	for _, c := range p.counts.All() {
 		if t := c.rules[n/chunk].Load(); t != nil {

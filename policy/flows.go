@@ -10,9 +10,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// flows is a bounded table of flows. It begins with nothing, and makes an array eight times
-// as large when one is full; Housekeep then copies the flows of the old one. Until it has, both
-// are looked at.
+// flows is a bounded table of flows. It begins empty, and adds an array eight times as large when
+// one is full; Housekeep then copies the flows of the old array. Until then look-ups read both.
 type flows struct {
 	max    int
 	seed   mix.Key
@@ -29,7 +28,7 @@ const (
 	growth     = 8
 	sweepSlice = 1024
 	stride     = 2654435761 // a prime, and larger than any array
-	tries      = 64         // of a flow to get in, while others take the slots it has seen
+	tries      = 64         // of insert, while other workers take the slots it finds
 )
 
 func (t *flows) init(limit int) {
@@ -38,12 +37,11 @@ func (t *flows) init(limit int) {
 	t.arrays.Store(new([]*array))
 }
 
-// slots returns how large the largest array is: with four sevenths of it used, two buckets
-// that are both full are not met.
+// slots returns the size of the largest array: with four sevenths of it used, both buckets of a
+// flow are practically never full.
 func (t *flows) slots() int { return max(t.max+t.max/4*3, 8*bucket) }
 
-// len returns how many flows there are, those that have expired and were not yet swept
-// included.
+// len returns the number of flows, including expired ones that sweep has not met yet.
 func (t *flows) len() int { return int(t.live.Load()) }
 
 // find looks up a flow that has not expired.
@@ -64,7 +62,7 @@ func (t *flows) find(w *key, now frame.Tick, l *limits) (x found, ok bool) {
 	return x, false
 }
 
-// remove ends a flow, unless its slot has gone to another.
+// remove ends a flow, unless its slot has another one.
 func (t *flows) remove(x *found) bool {
 	if !x.remove() {
 		return false
@@ -76,15 +74,14 @@ func (t *flows) remove(x *found) bool {
 	return true
 }
 
-// expire removes a flow that has been silent for its timeout.
+// expire removes a flow that has been idle for its timeout.
 func (t *flows) expire(x *found) {
 	if t.remove(x) {
 		t.aged.Add(1)
 	}
 }
 
-// insert tracks a flow. It returns evOpened, and evEvicted when another one had to go, or
-// evFull.
+// insert tracks a flow. It returns evOpened, evEvicted if it evicted another one, or evFull.
 func (t *flows) insert(w *key, n *newFlow, l *limits) event {
 	h := w.hash(&t.seed)
 	result := evOpened
@@ -107,7 +104,7 @@ func (t *flows) insert(w *key, n *newFlow, l *limits) event {
 				continue
 			}
 			t.shares.add(n.owner, 1)
-			if (*t.arrays.Load())[0] == a || !t.remove(&x) { // or it has been copied
+			if (*t.arrays.Load())[0] == a || !t.remove(&x) { // or move has copied it
 				return result
 			}
 			continue
@@ -132,7 +129,7 @@ func (t *flows) insert(w *key, n *newFlow, l *limits) event {
 	return evFull
 }
 
-// grow puts a larger array in front of a, unless another worker has.
+// grow puts a larger array in front of a, unless another worker did.
 func (t *flows) grow(a *array) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,8 +144,8 @@ func (t *flows) grow(a *array) {
 	t.arrays.Store(&arrays)
 }
 
-// sweep copies what is in old arrays, and forgets flows that have expired in a sixteenth of
-// the newest. One goroutine at a time sweeps.
+// sweep copies the flows of old arrays, and removes expired flows in a sixteenth of the newest.
+// One goroutine at a time sweeps.
 func (t *flows) sweep(now frame.Tick, l *limits) {
 	arrays := *t.arrays.Load()
 	if len(arrays) == 0 {
@@ -181,9 +178,9 @@ func (t *flows) sweep(now frame.Tick, l *limits) {
 	}
 }
 
-// move copies the flows of an array to another, and reports whether all found room. Each
-// stays where it was for those who look there, but counts no more. They are taken in no
-// order: in that of their buckets they would fill the buckets of the other array unevenly.
+// move copies the flows of an array to another, and reports whether all found room. The originals
+// stay for look-ups, uncounted. It does not go by buckets, which would fill those of the other
+// array unevenly.
 func (t *flows) move(from, to *array, now frame.Tick, l *limits) (all bool) {
 	all = true
 	for n := range uint64(from.size()) {
@@ -199,7 +196,7 @@ func (t *flows) move(from, to *array, now frame.Tick, l *limits) (all bool) {
 			continue
 		}
 		if !x.s.mark.CompareAndSwap(x.mark, x.mark|bothBit) {
-			all = false // another's by now
+			all = false // another worker's now
 			continue
 		}
 		// A packet may have changed them since.
@@ -211,7 +208,7 @@ func (t *flows) move(from, to *array, now frame.Tick, l *limits) (all bool) {
 		h := w.hash(&t.seed)
 		for {
 			at, mark, ok := to.free(to.homes(h))
-			if !ok { // one of a million, which stays until there is room
+			if !ok { // one in a million; it stays until there is room
 				x.s.mark.CompareAndSwap(x.mark|bothBit, x.mark)
 				all = false
 				break

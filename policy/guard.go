@@ -12,29 +12,29 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// GuardConfig is what hosts behind a port may say they are ([Guard]).
-// What is left empty lets every MAC and address speak, but no server, router or tunnel.
+// GuardConfig says what the hosts behind a port may be ([Guard]). An empty one allows every MAC and
+// address, but no DHCP server, router or tunnel.
 type GuardConfig struct {
 	MACs []frame.MAC `json:"macs,omitempty"` // source MACs, of ARP and ND too; empty = any
 
-	// Addrs are the source addresses, of ARP and ND too; empty = any. The IPv6 link-local
-	// address that is made of the source MAC (RFC 4291, appendix A) need not be listed.
+	// Addrs are the source addresses, of ARP and ND too; empty = any. The IPv6 link-local address
+	// made of the source MAC (RFC 4291, appendix A) is always allowed.
 	Addrs     []netip.Prefix `json:"addrs,omitempty"`
-	LinkLocal bool           `json:"linkLocal,omitempty"` // any other IPv6 link-local address is taken too
+	LinkLocal bool           `json:"linkLocal,omitempty"` // allow any other IPv6 link-local address
 
-	DHCPServer           bool `json:"dhcpServer,omitempty"`           // it may send what DHCP and DHCPv6 servers do
-	RouterAdvertisements bool `json:"routerAdvertisements,omitempty"` // it may send these, and ICMPv6 redirects
-	Tunnels              bool `json:"tunnels,omitempty"`              // it may send VXLAN, GPE, Geneve, GRE and IP in IP
+	DHCPServer           bool `json:"dhcpServer,omitempty"`           // allow messages of DHCP and DHCPv6 servers
+	RouterAdvertisements bool `json:"routerAdvertisements,omitempty"` // allow these, and ICMPv6 redirects
+	Tunnels              bool `json:"tunnels,omitempty"`              // allow VXLAN, GPE, Geneve, GRE and IP in IP
 }
 
-// A Guard is the stage that keeps a port from speaking in the name of others; it comes
-// before the policy in the port's slot Ingress. Make one with NewGuard.
+// A Guard is a stage that drops frames of a port with the addresses of others. Put it before the
+// policy in the port's slot Ingress. Make one with NewGuard.
 type Guard struct {
 	identity atomic.Pointer[identity]
 	drops    [numCauses]atomic.Uint64
 }
 
-// identity is a GuardConfig as packets meet it.
+// identity is a compiled GuardConfig.
 type identity struct {
 	macs  []uint64 // in order; empty = any
 	addrs *bart.Lite
@@ -57,8 +57,8 @@ const (
 	numCauses
 )
 
-// NewGuard returns a guard; nil is the zero GuardConfig. Its error is everything that is
-// wrong, joined.
+// NewGuard returns a guard. A nil cfg is the zero GuardConfig. The error names everything that is
+// wrong.
 func NewGuard(cfg *GuardConfig) (*Guard, error) {
 	g := new(Guard)
 	if err := g.Update(cfg); err != nil {
@@ -67,7 +67,7 @@ func NewGuard(cfg *GuardConfig) (*Guard, error) {
 	return g, nil
 }
 
-// Update puts another GuardConfig in the place of the one there is, with the next packet.
+// Update replaces the GuardConfig. It takes effect with the next packet.
 func (g *Guard) Update(cfg *GuardConfig) error {
 	if cfg == nil {
 		cfg = &GuardConfig{}
@@ -90,7 +90,7 @@ func (g *Guard) Update(cfg *GuardConfig) error {
 	return nil
 }
 
-// Check returns what [NewGuard] and [Guard.Update] refuse.
+// Check returns what is wrong with the settings, as [NewGuard] and [Guard.Update] do.
 func (cfg *GuardConfig) Check() error {
 	w := setting.Of("policy: GuardConfig")
 	for i, m := range cfg.MACs {
@@ -102,13 +102,13 @@ func (cfg *GuardConfig) Check() error {
 	return w.Err()
 }
 
-// GuardStats counts what a guard has dropped, by cause.
+// GuardStats counts the frames that a guard dropped, by cause.
 type GuardStats struct {
-	Malformed           uint64 `json:"malformed"` // headers that cannot be read
-	MAC                 uint64 `json:"mac"`       // source MAC of another
-	Address             uint64 `json:"address"`   // source address of another
-	ARP                 uint64 `json:"arp"`       // speaks of another's MAC or address, or is not for IPv4 over Ethernet
-	ND                  uint64 `json:"nd"`        // likewise neighbour discovery; or hidden behind extension headers, or invalid
+	Malformed           uint64 `json:"malformed"` // malformed headers
+	MAC                 uint64 `json:"mac"`       // source MAC not in MACs
+	Address             uint64 `json:"address"`   // source address not in Addrs
+	ARP                 uint64 `json:"arp"`       // sender's MAC or address not allowed, or not for IPv4 over Ethernet
+	ND                  uint64 `json:"nd"`        // the same for neighbour discovery; also invalid, or behind extension headers
 	DHCPServer          uint64 `json:"dhcp_server"`
 	RouterAdvertisement uint64 `json:"router_advertisement"`
 	Tunnel              uint64 `json:"tunnel"`

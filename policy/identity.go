@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// UDP ports that a guard knows.
+// UDP ports of servers and tunnels.
 const (
 	portBootServer = 67 // RFC 2131, section 4.1
 	portBootClient = 68
@@ -19,14 +19,14 @@ const (
 	portGeneve     = 6081
 )
 
-// Messages of multicast listeners, which hosts send before they have an address (RFC 3590).
+// Messages of multicast listeners, sent before a host has an address (RFC 3590).
 const (
 	mldReport  = 131
 	mldDone    = 132
 	mldReport2 = 143
 )
 
-// judge says what is wrong with a frame.
+// judge returns why to drop a frame, or noCause.
 func (o *identity) judge(f *frame.Frame) cause {
 	var k packet
 	if !k.parse(f) {
@@ -59,8 +59,7 @@ func (o *identity) hasMAC(mac uint64) bool {
 	return ok
 }
 
-// hasAddr reports whether an address is the port's, mac being the source of the frame, 0 for
-// none.
+// hasAddr reports whether the port may use an address. mac is the source of the frame, 0 for none.
 func (o *identity) hasAddr(a addr, mac uint64) bool {
 	if o.addrs == nil || o.addrs.Lookup(a.netip()) {
 		return true
@@ -79,7 +78,7 @@ func linkLocal(mac uint64) addr {
 
 func (a addr) unspecified() bool { return a == addr{} || a == addr{0, mapped} }
 
-// source reports whether a packet that is no ND may have its source address.
+// source reports whether a packet other than ND may have its source address.
 func (o *identity) source(k *packet) bool {
 	if o.addrs == nil {
 		return true
@@ -97,7 +96,7 @@ func (o *identity) source(k *packet) bool {
 	return false
 }
 
-// role says whether a packet is of something that the port may not be.
+// role returns whether a packet is of a server or tunnel that the port may not be.
 func (o *identity) role(k *packet) cause {
 	switch k.protocol {
 	case protoIPIP, protoIPv6, protoGRE:
@@ -106,7 +105,7 @@ func (o *identity) role(k *packet) cause {
 		}
 	case wire.ProtoUDP:
 		if !k.ports {
-			return noCause // a later fragment, of no use without its first
+			return noCause // a later fragment, useless without its first
 		}
 		switch k.dport {
 		case portVXLAN, portVXLANOld, portGPE, portGeneve:
@@ -141,9 +140,8 @@ func (o *identity) arp(b []byte, mac uint64) cause {
 	return noCause
 }
 
-// nd judges a message of neighbour discovery, of a type. Where it is not the first header
-// behind the IP header it hides from those who look only there (RFC 7113), and hosts need not
-// take fragments (RFC 6980).
+// nd judges neighbour discovery of type t. A message behind extension headers evades filters
+// (RFC 7113), and hosts ignore fragments (RFC 6980).
 func (o *identity) nd(k *packet, b []byte, t uint8) cause {
 	if !o.RouterAdvertisements && (t == wire.RouterAdvertisement || t == wire.ICMPv6Redirect) {
 		return isRouter
@@ -171,7 +169,7 @@ func (o *identity) nd(k *packet, b []byte, t uint8) cause {
 			return badAddress
 		}
 	} else if t == wire.RouterSolicitation {
-		return noCause // before there is an address; it may have no option then (RFC 4861, section 6.1.1)
+		return noCause // from a host without an address; no option then (RFC 4861, section 6.1.1)
 	}
 	if !o.hasAddr(target, k.srcMAC) {
 		return badND

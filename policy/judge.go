@@ -5,7 +5,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// judge is the order of doc.go.
+// judge takes the steps in doc.go.
 func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
 	j := judgement{p: p, rules: p.rules.Load(), counts: p.counts.Of(at.Worker), at: at, slot: slot, bytes: f.Len()}
 	if !j.k.parse(f) {
@@ -33,8 +33,8 @@ func (p *Policy) judge(f *frame.Frame, at frame.At, slot int) frame.Verdict {
 	return v
 }
 
-// openedAt returns what a flow of f counts for. A gateway's packets come from nowhere, but the
-// switch says where they came in; of those that have waited for a next hop nobody does.
+// openedAt returns the Dest that a flow of f counts for. For the gateway's packets that is where
+// they entered; it is unknown after they have waited for a next hop.
 func openedAt(f *frame.Frame, at frame.At) frame.Dest {
 	switch {
 	case f.From.Port() != 0:
@@ -45,7 +45,7 @@ func openedAt(f *frame.Frame, at frame.At) frame.Dest {
 	return frame.NewDest(0, uint16(at.Worker))
 }
 
-// A judgement is one packet's.
+// A judgement is the state of judge for one packet.
 type judgement struct {
 	p      *Policy
 	rules  *ruleset
@@ -60,7 +60,7 @@ type judgement struct {
 
 func (j *judgement) event(e event) { j.counts.events[e].Count(1, j.at.Worker) }
 
-// count counts the packet for the rule that decides on it, and says what that is.
+// count counts the packet for a rule and returns the rule's verdict.
 func (j *judgement) count(rule int) frame.Verdict {
 	j.counts.rule(j.rules.counters[rule], j.bytes, j.at.Worker)
 	if j.rules.actions[rule] == Allow {
@@ -71,7 +71,7 @@ func (j *judgement) count(rule int) frame.Verdict {
 
 func (j *judgement) byRules() frame.Verdict { return j.count(j.rules.find(&j.k, j.slot)) }
 
-// whole judges what is no later fragment.
+// whole judges a packet that is not a later fragment.
 func (j *judgement) whole() frame.Verdict {
 	if j.k.quoted != nil && j.related() {
 		j.event(evRelated)
@@ -91,7 +91,7 @@ func (j *judgement) whole() frame.Verdict {
 	return j.reply(&w, &x, down)
 }
 
-// open judges a packet without a flow, and tracks the one it opens.
+// open judges a packet without a flow, and tracks the flow it opens.
 func (j *judgement) open(w *key, down bool) frame.Verdict {
 	rule := j.rules.find(&j.k, j.slot)
 	v := j.count(rule)
@@ -101,7 +101,7 @@ func (j *judgement) open(w *key, down bool) frame.Verdict {
 	return v
 }
 
-// track begins a flow, which counts for where the packet came from.
+// track begins a flow.
 func (j *judgement) track(w *key, rule int, down bool) {
 	st := slotBit(j.slot)
 	if down {
@@ -115,8 +115,8 @@ func (j *judgement) track(w *key, rule int, down bool) {
 	}
 }
 
-// forward judges a packet of a flow's opener. It passes where one before it has, under the
-// rules as they are.
+// forward judges a packet of a flow's opener. It passes if one before it did, in this slot under
+// the current rules.
 func (j *judgement) forward(x *found) frame.Verdict {
 	st := x.state
 	fresh := st.generation() == j.rules.generation
@@ -138,7 +138,7 @@ func (j *judgement) forward(x *found) frame.Verdict {
 	}
 	if j.k.protocol == wire.ProtoTCP {
 		switch {
-		case j.k.opens(false) && st&stClosing != 0: // the same ports again
+		case j.k.opens(false) && st&stClosing != 0: // the ports are reused
 			st &^= stClosing | stAnswered | stAssured
 		case j.k.flags&(wire.FIN|wire.RST) != 0:
 			st |= stClosing
@@ -152,7 +152,7 @@ func (j *judgement) forward(x *found) frame.Verdict {
 	return j.count(rule)
 }
 
-// reply judges a packet of the other side.
+// reply judges a packet to a flow's opener.
 func (j *judgement) reply(w *key, x *found, down bool) frame.Verdict {
 	st := x.state
 	if j.k.protocol == wire.ProtoTCP && j.k.opens(false) {
@@ -185,8 +185,7 @@ func (j *judgement) reply(w *key, x *found, down bool) frame.Verdict {
 	return frame.Continue
 }
 
-// crossing judges a SYN of the other side: a connection of its own. If the old one is at its
-// end, the new one takes its place.
+// crossing judges a SYN to a flow's opener: a new connection, which replaces a closing one.
 func (j *judgement) crossing(w *key, x *found, down bool) frame.Verdict {
 	if x.state&stClosing == 0 {
 		return j.byRules()
@@ -199,7 +198,7 @@ func (j *judgement) crossing(w *key, x *found, down bool) frame.Verdict {
 	return v
 }
 
-// related reports whether an ICMP error is about a packet of a flow as the rules are now.
+// related reports whether an ICMP error is about a packet of a flow that the current rules admitted.
 func (j *judgement) related() bool {
 	var q packet
 	if !j.k.quote(&q) {
@@ -210,7 +209,7 @@ func (j *judgement) related() bool {
 	return ok && x.state.generation() == j.rules.generation
 }
 
-// remember notes that the first fragment of a datagram has passed.
+// remember notes that a first fragment passed.
 func (j *judgement) remember() {
 	w := j.k.fragmentKey(j.vni)
 	st := newState(j.rules.generation, 0, slotBit(j.slot))
@@ -228,7 +227,7 @@ func (j *judgement) remember() {
 	x.touch(j.at.Tick)
 }
 
-// fragment reports whether the first fragment of a later one has passed here.
+// fragment reports whether the first fragment of the datagram passed in this slot.
 func (j *judgement) fragment() bool {
 	w := j.k.fragmentKey(j.vni)
 	x, ok := j.p.fragments.find(&w, j.at.Tick, &j.p.waits)

@@ -6,16 +6,16 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A key is a flow's name, the same for both directions:
+// A key identifies a flow, in both directions:
 //
 //	0, 1  the lower of the two addresses       2, 3  the higher
 //	4     its port 16 | the other's port 16 | protocol 8 | VNI 24
 //
-// In place of ports an echo has its identifier, and who asks: 0 the lower, 1 the higher.
-// The key of a datagram in fragments has source and destination, and its identification.
+// For an ICMP echo the ports are its identifier and the side that asks: 0 the lower, 1 the higher.
+// The key of a fragmented datagram has source, destination and identification.
 type key [5]uint64
 
-// flowKey returns the key of a packet's flow, and whether it goes from higher to lower.
+// flowKey returns the key of a packet's flow, and whether the packet goes from higher to lower.
 func (k *packet) flowKey(vni frame.VNI) (w key, down bool) {
 	a, b, p, q := k.src, k.dst, k.sport, k.dport
 	if k.echo != noEcho {
@@ -40,10 +40,10 @@ func (k *packet) fragmentKey(vni frame.VNI) key {
 // protocolOf returns the protocol of word 4.
 func protocolOf(w uint64) uint8 { return uint8(w >> 24) }
 
-// hash mixes a key with a secret, so that nobody can send flows that pile up.
+// hash hashes a key with a secret, so that no one can choose flows that collide.
 func (w *key) hash(seed *mix.Key) uint64 { return seed.Hash320((*[5]uint64)(w)) }
 
-// A timeout is what a flow's timeout depends on.
+// A timeout is an index into limits.
 type timeout uint8
 
 const (
@@ -64,17 +64,17 @@ const (
 //
 //	generation 32 | stamp 13 | rule 13 | assured, closing, answered, egress, ingress, down
 //
-// The stamp is the slot's: when a slot goes to another flow, nobody changes the state of
-// the new one who meant the old.
+// The stamp is that of the slot: it keeps a worker that found a flow from changing the state of
+// the next one in its slot.
 type state uint64
 
 const (
 	stDown     state = 1 << iota // opened from the higher to the lower
-	stIngress                    // its opener's packets were allowed in this slot
+	stIngress                    // the rules admitted its opener in this slot
 	stEgress                     // and in this
-	stAnswered                   // the other side has spoken
-	stClosing                    // FIN or RST has been seen
-	stAssured                    // its opener has spoken again after that: of TCP, with an ACK alone
+	stAnswered                   // a reply has passed
+	stClosing                    // FIN or RST has passed
+	stAssured                    // its opener has sent again after a reply: for TCP, without SYN, FIN or RST
 
 	stSlots   = stIngress | stEgress
 	ruleShift = 6
@@ -94,12 +94,12 @@ func (s state) stamped(version uint32) state {
 }
 func slotBit(slot int) state { return stIngress << slot }
 
-// admitted returns s as judged again: by a rule of a generation, in slots.
+// admitted returns s with the rule that admitted it, its generation and slots.
 func (s state) admitted(generation uint32, rule int, slots state) state {
 	return newState(generation, rule, s&(stampMask<<stampAt|stDown|stAnswered|stClosing|stAssured)|slots)
 }
 
-// timeoutOf returns what the timeout of a flow depends on.
+// timeoutOf returns which timeout a flow has.
 func timeoutOf(protocol uint8, s state) timeout {
 	k := otherOpening
 	switch protocol {

@@ -8,7 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// Protocols that package wire has no use for.
+// Protocols that package wire does not have.
 const (
 	protoIPIP    = 4
 	protoIPv6    = 41
@@ -18,7 +18,7 @@ const (
 	protoUDPLite = 136
 )
 
-// A class says which rules a packet meets.
+// A class says which rules apply to a packet.
 type class uint8
 
 const (
@@ -28,8 +28,8 @@ const (
 	numClasses
 )
 
-// An addr is an IP address in two words; an IPv4 one is mapped (RFC 4291, section
-// 2.5.5.2), which no packet of IPv6 is accepted with.
+// An addr is an IP address in two words. IPv4 addresses are mapped (RFC 4291, section 2.5.5.2);
+// IPv6 packets with mapped addresses are malformed.
 type addr struct{ hi, lo uint64 }
 
 const mapped = 0xffff << 32
@@ -61,32 +61,32 @@ func (a addr) netip() netip.Addr {
 	return netip.AddrFrom16(b)
 }
 
-// A packet is what rules and flows ask about a frame.
+// A packet holds the fields of a frame that rules and flows use.
 type packet struct {
 	srcMAC, dstMAC uint64
 	src, dst       addr
 	etherType      uint16
 	group          uint16 // of the sender
 	class          class
-	at             int  // where the packet begins in its frame
+	at             int  // the packet's offset in the frame
 	macs           bool // it is Ethernet
 	ip             bool
 	protocol       uint8
 	flags          uint8 // of TCP
 
-	// ports says that the next two are known. For ICMP dport is type<<8 | code, and sport is 0.
+	// ports means that the next two are known. For ICMP dport is type<<8 | code, and sport is 0.
 	ports        bool
 	sport, dport uint16
 	echo         echo
 	id           uint16 // of an echo
 
-	first, later bool   // of several fragments, or one of the others
+	first, later bool   // the first of several fragments, or another one
 	fragment     uint32 // identification of their datagram
 
-	quoted []byte // borrowed: what an ICMP error is about
+	quoted []byte // borrowed: the packet in an ICMP error
 }
 
-// echo says what a message of ICMP is to a flow.
+// echo says whether an ICMP message is an echo.
 type echo uint8
 
 const (
@@ -95,8 +95,8 @@ const (
 	echoReply
 )
 
-// parse reads a frame; false means that some header cannot be read, and so nobody can say
-// what the receiver will take it for.
+// parse reads a frame. It returns false if a header is malformed: receivers may disagree on what
+// the frame is.
 func (k *packet) parse(f *frame.Frame) bool {
 	*k = packet{group: f.GBP.ID}
 	b := f.Bytes()
@@ -133,7 +133,7 @@ func (k *packet) parse(f *frame.Frame) bool {
 	return k.ipv6(b)
 }
 
-// ipv4 reads a packet, or with whole false as much of one as an ICMP error quotes.
+// ipv4 reads a packet, or if whole is false the part that an ICMP error quotes.
 func (k *packet) ipv4(b []byte, whole bool) bool {
 	p, ok := wire.ParseIPv4(b)
 	if !ok {
@@ -182,7 +182,7 @@ func (k *packet) ipv6(b []byte) bool {
 	return k.upper(p[u.At:], true)
 }
 
-// upper reads the header of the transport protocol, which has to be there as a whole.
+// upper reads the header of the transport protocol. It must be complete.
 func (k *packet) upper(b []byte, whole bool) bool {
 	need := 8 // UDP, UDP-Lite, ICMP; what an error quotes at least (RFC 792)
 	switch {
@@ -234,8 +234,8 @@ func (k *packet) icmp(b []byte) {
 	}
 }
 
-// quote reads the packet that an ICMP error is about: one of a flow, from the host that the
-// error is for.
+// quote reads the packet in an ICMP error. It must be trackable, and its source the destination of
+// the error.
 func (k *packet) quote(q *packet) bool {
 	b := k.quoted
 	*q = packet{}
@@ -284,7 +284,7 @@ func (k *packet) opens(pickUp bool) bool {
 	return pickUp && k.flags&(wire.RST|wire.FIN) == 0
 }
 
-// reversed returns the packet that the other side would have opened the flow with.
+// reversed returns the packet of the opener that k replies to.
 func (k *packet) reversed() packet {
 	t := *k
 	t.src, t.dst, t.srcMAC, t.dstMAC = k.dst, k.src, k.dstMAC, k.srcMAC

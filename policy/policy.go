@@ -12,8 +12,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/perworker"
 )
 
-// A Policy is a list of rules, the sets they call, and the flows they have let in. Make one
-// with New. It may serve any number of ports and segments.
+// A Policy has a list of rules, the sets they name, and the flows they admitted. It may serve any
+// number of ports and segments. Make one with New.
 type Policy struct {
 	rules     atomic.Pointer[ruleset]
 	flows     flows
@@ -21,7 +21,7 @@ type Policy struct {
 	waits     limits // for later fragments
 	counts    perworker.Set[counts]
 	housekept atomic.Uint64 // the tick after the last Housekeep
-	sweeping   sync.Mutex
+	sweeping  sync.Mutex
 	in, out   Stage
 
 	mu       sync.Mutex
@@ -31,30 +31,29 @@ type Policy struct {
 	member   map[netip.Prefix][]string // the sets a prefix is in
 	names    []string                  // of the rules
 	counters map[string]counter
-	unused   []uint16 // numbers of counters that names have given back
-	next     uint16   // and the first that none has had
+	unused   []uint16 // counters that have no name any more
+	next     uint16   // the first counter that never had one
 }
 
-// An counter is a counter that a name has, and what was on it before.
+// A counter is the number of a rule's counter, and its count when the rule got it.
 type counter struct {
 	number         uint16
 	packets, bytes uint64
 }
 
-// Datagrams in fragments: how many are remembered, and how long, as hosts do.
+// Limits of the table of fragments; hosts reassemble for as long.
 const (
 	maxFragments  = 4096
 	fragmentTicks = 30
 )
 
-// Names of the counters of what no rule decides on; no rule can have them.
+// Names of the counters of frames that no rule matches. Rules cannot have them.
 const (
 	nameDefault    = "\x00default"
 	nameNeighbours = "\x00neighbours"
 )
 
-// New returns a policy; nil is a Config that allows everything. Its error is everything
-// that is wrong with the Config, joined.
+// New returns a policy. A nil cfg allows everything. The error names everything that is wrong.
 func New(cfg *Config) (*Policy, error) {
 	if cfg == nil {
 		cfg = &Config{}
@@ -74,9 +73,9 @@ func New(cfg *Config) (*Policy, error) {
 	return p, nil
 }
 
-// Update puts another Config in the place of the one there is: whole with the next packet,
-// or not at all, with an error as New's. Flows stay; each is judged by the new rules with its
-// next packet. The counters of rules whose names stay go on. MaxFlows stays what New got.
+// Update replaces the Config with the next packet, or returns an error as New does. Flows stay:
+// the new rules decide on the next packet of each. Rules with the same name keep their counter.
+// MaxFlows does not change.
 func (p *Policy) Update(cfg *Config) error {
 	if cfg == nil {
 		cfg = &Config{}
@@ -119,7 +118,7 @@ func (p *Policy) install(cfg *Config) {
 	p.publish(s)
 }
 
-// publish makes s what the next packet is judged by. p.mu is held, or nobody else has p.
+// publish makes s the rules of the next packet. p.mu is held, or New runs.
 func (p *Policy) publish(s *ruleset) {
 	s.array = p.pool.array
 	if old := p.rules.Load(); old != nil {
@@ -128,8 +127,7 @@ func (p *Policy) publish(s *ruleset) {
 	p.rules.Store(s)
 }
 
-// assign returns the number of each name's counter. Names that are not there any more give
-// theirs back. p.mu is held.
+// assign returns the number of each name's counter, and frees those of other names. p.mu is held.
 func (p *Policy) assign(names []string) (numbers []uint16) {
 	was := p.counters
 	p.counters = map[string]counter{}
@@ -152,7 +150,7 @@ func (p *Policy) assign(names []string) (numbers []uint16) {
 	return numbers
 }
 
-// number returns that of a counter that no name has.
+// number returns a free counter.
 func (p *Policy) number() (n uint16) {
 	if len(p.unused) != 0 {
 		n, p.unused = p.unused[0], p.unused[1:]
@@ -162,14 +160,13 @@ func (p *Policy) number() (n uint16) {
 	return p.next - 1
 }
 
-// AddToSet adds prefixes to a set, under traffic: all with the same packet. What it costs
-// grows with the prefixes, and with those of other sets and rules inside them, not with the
-// set.
+// AddToSet adds prefixes to a set under traffic, all at once. Its cost grows with the number of
+// prefixes, and of those of other sets and rules inside them, not with the size of the set.
 func (p *Policy) AddToSet(name string, prefixes ...netip.Prefix) error {
 	return p.changeSet(name, prefixes, true)
 }
 
-// DeleteFromSet likewise removes prefixes; one that is not in the set is passed over.
+// DeleteFromSet removes prefixes in the same way. It ignores those that are not in the set.
 func (p *Policy) DeleteFromSet(name string, prefixes ...netip.Prefix) error {
 	return p.changeSet(name, prefixes, false)
 }
@@ -177,14 +174,14 @@ func (p *Policy) DeleteFromSet(name string, prefixes ...netip.Prefix) error {
 func (p *Policy) changeSet(name string, prefixes []netip.Prefix, add bool) error {
 	for _, x := range prefixes {
 		if !isPrefix(x) {
-			return fmt.Errorf("policy: set %q: %v is no prefix, or has bits beyond its length", name, x)
+			return fmt.Errorf("policy: set %q: %v, allowed are prefixes without bits beyond their length", name, x)
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	set, ok := p.sets[name]
 	if !ok {
-		return fmt.Errorf("policy: set %q: not in Config.Sets", name)
+		return fmt.Errorf("policy: set %q: Config.Sets has no such set", name)
 	}
 	s := *p.rules.Load()
 	changed := false
@@ -212,7 +209,7 @@ func (p *Policy) changeSet(name string, prefixes []netip.Prefix, add bool) error
 	return nil
 }
 
-// Set returns what is in a set, in order; nil for one that is not there.
+// Set returns the prefixes of a set in order, nil if there is no such set.
 func (p *Policy) Set(name string) []netip.Prefix {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -236,7 +233,7 @@ type Stage struct {
 	slot int
 }
 
-// Ingress returns the stage for the slot Ingress: always the same.
+// Ingress returns the stage for the slot Ingress, always the same one.
 func (p *Policy) Ingress() *Stage { return &p.in }
 
 // Egress returns the stage for the slot Egress.
@@ -245,11 +242,11 @@ func (p *Policy) Egress() *Stage { return &p.out }
 // Process returns frame.Continue, or frame.Drop(frame.Policy).
 func (s *Stage) Process(f *frame.Frame, at frame.At) frame.Verdict { return s.p.judge(f, at, s.slot) }
 
-// Housekeep ages flows, once a tick however many stages call it.
+// Housekeep calls Policy.Housekeep.
 func (s *Stage) Housekeep(now frame.Tick) { s.p.Housekeep(now) }
 
-// Housekeep ages flows: of a large table a sixteenth at a time, which is no matter for packets,
-// since a flow that has expired is none.
+// Housekeep removes expired flows once a tick, of a large table a sixteenth at a time. Look-ups
+// ignore expired flows.
 func (p *Policy) Housekeep(now frame.Tick) {
 	last := p.housekept.Load()
 	if last == uint64(now)+1 || !p.housekept.CompareAndSwap(last, uint64(now)+1) {

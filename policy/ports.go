@@ -2,8 +2,8 @@ package policy
 
 import "slices"
 
-// A ports is a look-up of sets of rules by a 16-bit number: intervals in order, and for
-// each high byte the first interval that reaches into it, so that few are left to search.
+// A ports looks up sets of rules by a 16-bit number: sorted intervals, and for each high byte the
+// first interval that reaches into it, so that few remain to search.
 type ports struct {
 	starts  []uint16
 	sets    []uint32
@@ -11,7 +11,7 @@ type ports struct {
 	without uint32 // for frames without such a number
 }
 
-// newPorts makes the look-up of the lists of all rules, nil when all are empty.
+// newPorts makes the look-up of the lists of all rules. It returns nil if all are empty.
 func newPorts(p *pool, rules int, list func(rule int) []PortRange) *ports {
 	edges, free := []int{0}, p.empty()
 	for r := range rules {
@@ -59,7 +59,7 @@ func newPorts(p *pool, rules int, list func(rule int) []PortRange) *ports {
 	return t
 }
 
-// find returns the set of the interval that n is in: the last that begins at n or before.
+// find returns the set of n's interval: the last one that begins at n or before.
 func (t *ports) find(n uint16) uint32 {
 	lo, hi := int(t.page[n>>8]), int(t.page[n>>8+1])
 	for lo < hi {

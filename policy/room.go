@@ -2,25 +2,25 @@ package policy
 
 import "cmp"
 
-// minIdle is how many ticks a flow that is not assured waits for its next packet before
-// newer ones of the same port and peer may have its place.
+// minIdle is how many ticks a flow that is not assured must be idle before a new flow of the same
+// port and peer may evict it.
 const minIdle = 5
 
-// A candidate is a flow that may have to make room: of the port and peer with most flows, of
-// these what is least assured, of these what has been silent longest.
+// A candidate is a flow that may be evicted. The port and peer with the most flows go first, then
+// the least assured, then the longest idle.
 type candidate struct {
-	flows int32 // of its port, and once more of its peer
+	flows     int32 // of its port, plus those of its peer
 	assurance int
-	age   uint32
+	age       uint32
 }
 
-// before reports whether c makes room sooner than d.
+// before reports whether to evict c before d.
 func (c *candidate) before(d *candidate) bool {
 	return cmp.Or(cmp.Compare(d.flows, c.flows), cmp.Compare(c.assurance, d.assurance), cmp.Compare(d.age, c.age)) < 0
 }
 
-// over reports whether who has some flows gives way to who has others: of what is assured only
-// with a quarter more, or two that are alike would take from each other without end.
+// over reports whether c's owner, with has flows, gives way to one with others. An assured flow
+// does only for a quarter more, or two equal owners would evict each other without end.
 func (c *candidate) over(has, others int32) bool {
 	if c.assurance == 2 {
 		has -= has / 4
@@ -28,7 +28,7 @@ func (c *candidate) over(has, others int32) bool {
 	return has > others
 }
 
-// assurance says how assured a flow is: 0 unanswered, or over; 1 half open.
+// assurance returns 0 for an unanswered or closing flow, 1 for a half-open one, 2 if assured.
 func (s state) assurance() int {
 	switch {
 	case s&stAnswered == 0, s&stClosing != 0:
@@ -39,9 +39,9 @@ func (s state) assurance() int {
 	return 2
 }
 
-// room returns which flow makes room for a newcomer with a hash: in its two buckets of the
-// newest array, unless any slot will do. It is one that has expired, evOpened; else evEvicted, or
-// evFull. For who has few flows it looks further.
+// room returns a flow to replace by a new one with hash h: in its two buckets of the newest array,
+// or with any in any bucket. The event is evOpened for an expired flow, evEvicted, or evFull for
+// none. For an owner with few flows it searches further.
 func (t *flows) room(arrays []*array, h uint64, n *newFlow, l *limits, any bool) (x found, e event) {
 	rounds := 1
 	if _, own := t.shares.of(n.owner); !any {
@@ -61,10 +61,9 @@ func (t *flows) room(arrays []*array, h uint64, n *newFlow, l *limits, any bool)
 // spread is 2^64 divided by the golden ratio.
 const spread = 0x9e3779b97f4a7c15
 
-// victim is room in two buckets of each array. Whatever a port with more flows has may go, and
-// whatever a peer with more behind the same port; of its own only what is not assured and has
-// been silent for a while. Of ports with little more than the newcomer's, peers that have less
-// are spared.
+// victim is room in two buckets of each array. It may be a flow of a port with more flows, or of a
+// peer with more behind the same port; one of the owner's own only if it is not assured and idle
+// for minIdle. It spares peers with fewer flows on ports with only a few more.
 func (t *flows) victim(arrays []*array, h uint64, n *newFlow, l *limits) (first found, e event) {
 	port, own := t.shares.of(n.owner)
 	all, mine := port.Load(), own.Load()

@@ -10,30 +10,30 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A Rule says what becomes of the frames it matches. An empty field matches anything; of
-// a list, one element has to match.
+// A Rule has conditions and an action. An empty field matches anything; of a list, one element
+// must match.
 type Rule struct {
-	Name      string    `json:"name,omitempty"`     // of its counter, which rules may share; default #0, #1, ... by position
-	Action    Action    `json:"action"`             // what becomes of a frame that matches; default Allow
-	Direction Direction `json:"direction,omitzero"` // of the frames that it is about, seen from the switch
+	Name      string    `json:"name,omitempty"`     // names its counter, which rules may share; default #0, #1, ... by position
+	Action    Action    `json:"action"`             // for frames that match; default Allow
+	Direction Direction `json:"direction,omitzero"` // of the frames, seen from the switch
 
 	Src    []netip.Prefix `json:"src,omitempty"`    // source addresses
 	Dst    []netip.Prefix `json:"dst,omitempty"`    // destination addresses
 	SrcSet string         `json:"srcSet,omitempty"` // or the source is in this set
 	DstSet string         `json:"dstSet,omitempty"` // or the destination is in this set
 
-	Protocol uint8       `json:"protocol,omitempty"` // number of IANA: 1 ICMP, 6 TCP, 17 UDP, 58 ICMPv6; 0 = any, and no IP too
+	Protocol uint8       `json:"protocol,omitempty"` // IANA number: 1 ICMP, 6 TCP, 17 UDP, 58 ICMPv6; 0 = any, and frames other than IP
 	SrcPorts []PortRange `json:"srcPorts,omitempty"` // source ports; Protocol is TCP, UDP, UDP-Lite, SCTP or DCCP, or 0 for all of these
 	DstPorts []PortRange `json:"dstPorts,omitempty"` // destination ports, likewise
 	ICMP     []ICMPType  `json:"icmp,omitempty"`     // types, or type and code; Protocol is 1 or 58
 
 	SrcMACs    []frame.MAC `json:"srcMACs,omitempty"`    // source MACs
 	DstMACs    []frame.MAC `json:"dstMACs,omitempty"`    // destination MACs
-	EtherTypes []uint16    `json:"etherTypes,omitempty"` // numbers, such as 2054 for ARP; behind VLAN tags; of packets of IP ports, that of their version
+	EtherTypes []uint16    `json:"etherTypes,omitempty"` // such as 2054 for ARP; behind VLAN tags; of packets of IP ports, by their version
 	Groups     []uint16    `json:"groups,omitempty"`     // group policy ids of the sender (frame.GBP); 0 = none
 }
 
-// Action is what a rule does.
+// Action is what happens to a frame.
 type Action uint8
 
 // Actions.
@@ -45,35 +45,35 @@ const (
 
 var actionNames = []string{"allow", "deny"}
 
-// Direction is the slot in which a rule is asked, seen from the switch.
+// Direction is the slot that a rule applies to, seen from the switch.
 type Direction uint8
 
 // Directions.
 const (
 	Both    Direction = iota
-	Ingress           // what comes in from a port
-	Egress            // what goes out to a port
+	Ingress           // frames from a port
+	Egress            // frames to a port
 	numDirections
 )
 
 var directionNames = []string{"both", "ingress", "egress"}
 
-// String returns the action as settings call it.
+// String returns the action's word in settings.
 func (a Action) String() string { return setting.Name(actionNames, a) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (a Action) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// UnmarshalText reads what String writes.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (a *Action) UnmarshalText(text []byte) error { return setting.Parse(a, actionNames, text) }
 
-// String returns the direction as settings call it.
+// String returns the direction's word in settings.
 func (d Direction) String() string { return setting.Name(directionNames, d) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (d Direction) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads what String writes.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (d *Direction) UnmarshalText(text []byte) error { return setting.Parse(d, directionNames, text) }
 
 // A PortRange is the ports from First to Last, both included. As text it is "80" or
@@ -83,7 +83,7 @@ type PortRange struct{ First, Last uint16 }
 // Port returns the range of one port.
 func Port(p uint16) PortRange { return PortRange{p, p} }
 
-// String returns the range as settings have it.
+// String returns the range as in settings.
 func (r PortRange) String() string {
 	if r.First == r.Last {
 		return strconv.Itoa(int(r.First))
@@ -94,7 +94,7 @@ func (r PortRange) String() string {
 // MarshalText implements [encoding.TextMarshaler].
 func (r PortRange) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads what String writes.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (r *PortRange) UnmarshalText(text []byte) error {
 	first, last, two := strings.Cut(string(text), "-")
 	if !two {
@@ -114,10 +114,10 @@ func (r *PortRange) UnmarshalText(text []byte) error {
 type ICMPType struct {
 	Type    uint8
 	Code    uint8
-	OneCode bool // Code is asked for too
+	OneCode bool // match Code too
 }
 
-// String returns the type as settings have it.
+// String returns the type as in settings.
 func (t ICMPType) String() string {
 	if t.OneCode {
 		return fmt.Sprintf("%d/%d", t.Type, t.Code)
@@ -128,7 +128,7 @@ func (t ICMPType) String() string {
 // MarshalText implements [encoding.TextMarshaler].
 func (t ICMPType) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads what String writes.
+// UnmarshalText implements [encoding.TextUnmarshaler].
 func (t *ICMPType) UnmarshalText(text []byte) error {
 	typ, code, two := strings.Cut(string(text), "/")
 	if !two {

@@ -9,10 +9,10 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A ruleset is what a Config has been compiled to: immutable. Rule len(rules) stands for
-// the default, the one after it for ARP and ND that no rule matches.
+// A ruleset is a compiled Config. It is immutable. Rule number rules is the default, the one after
+// it is for ARP and ND that no rule matches.
 type ruleset struct {
-	generation uint32 // of the whole policy: another one after every change
+	generation uint32 // changes with every update of the policy
 	rules      int
 	actions    []Action
 	counters   []uint16 // number of the counter of each rule
@@ -20,13 +20,13 @@ type ruleset struct {
 	stateless, routed, pickUp bool
 	limits                    limits
 
-	array []uint64 // of the pool, as long as this ruleset knows it
+	array []uint64 // of the pool, up to the sets of this ruleset
 	base  [2][numClasses]uint32
 
-	ether      []etherSet // by EtherType, nil when no rule asks
+	ether      []etherSet // by EtherType; nil if no rule has one
 	etherOther uint32
 
-	protocols   *[256]uint32 // nil when no rule asks
+	protocols   *[256]uint32 // nil if no rule has one
 	noProtocol  uint32
 	src, dst    addrs
 	groups      *ports
@@ -48,7 +48,7 @@ const (
 	egress
 )
 
-// compile makes a ruleset without addresses, for a Config that has been checked.
+// compile makes a ruleset without addresses of a valid Config.
 func compile(c *Config, p *pool) *ruleset {
 	n := len(c.Rules)
 	s := &ruleset{rules: n, stateless: c.Stateless, routed: c.Routed, pickUp: c.PickUp}
@@ -101,10 +101,10 @@ func compile(c *Config, p *pool) *ruleset {
 	return s
 }
 
-// linkOnly reports whether a rule speaks of ARP and ND: it asks for EtherTypes or MACs.
+// linkOnly reports whether a rule applies to ARP and ND: it has EtherTypes or MACs.
 func (r *Rule) linkOnly() bool { return len(r.EtherTypes)+len(r.SrcMACs)+len(r.DstMACs) != 0 }
 
-// onlyIP reports whether a rule matches nothing but IP.
+// onlyIP reports whether a rule matches only IP.
 func (r *Rule) onlyIP() bool {
 	return r.Protocol != 0 || len(r.SrcPorts)+len(r.DstPorts) != 0
 }
@@ -158,7 +158,7 @@ func (s *ruleset) compileTypes(rules []Rule, p *pool) {
 	}
 }
 
-// macs makes the look-up of the lists of all rules, nil when all are empty.
+// macs makes the look-up of the lists of all rules. It returns nil if all are empty.
 func macs(p *pool, rules int, list func(int) []frame.MAC) (map[uint64]uint32, uint32) {
 	free, made := p.empty(), map[uint64]ruleBits{}
 	for i := range rules {
@@ -184,7 +184,7 @@ func macs(p *pool, rules int, list func(int) []frame.MAC) (map[uint64]uint32, ui
 	return sets, p.name(free)
 }
 
-// nameOfRule returns what a rule is counted under.
+// nameOfRule returns the name of a rule's counter.
 func nameOfRule(r *Rule, i int) string {
 	if r.Name != "" {
 		return r.Name
@@ -192,8 +192,8 @@ func nameOfRule(r *Rule, i int) string {
 	return "#" + strconv.Itoa(i)
 }
 
-// find returns the number of what decides on a packet in a slot: the first rule that
-// matches, or one of the two behind the last.
+// find returns the number of the rule for a packet in a slot: the first that matches, or one of the
+// two after the last.
 func (s *ruleset) find(k *packet, slot int) int {
 	var sets [10]uint32
 	sets[0] = s.base[slot][k.class]

@@ -6,21 +6,20 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// shares counts the flows of a table by where they were opened: of each port of the switch,
-// and of each peer behind one. Counters are made when they are first asked for, and never
-// move.
+// shares counts the flows of a table by the port and the peer that opened them. A counter is made
+// on first use and never moves.
 type shares struct {
 	ports radix[share]
 }
 
-// A share is a port's.
+// A share has the counts of a port.
 type share struct {
 	all   atomic.Int32 // its peers' included
 	alone atomic.Int32 // of no peer
 	peers atomic.Pointer[radix[atomic.Int32]]
 }
 
-// A radix is an array for every 16-bit number, of which only what is used takes memory.
+// A radix is an array indexed by 16-bit numbers. Only used pages take memory.
 type radix[T any] [256]atomic.Pointer[[256]T]
 
 func (r *radix[T]) at(n uint16) *T {
@@ -31,7 +30,7 @@ func (r *radix[T]) at(n uint16) *T {
 	return &page.Load()[n&0xff]
 }
 
-// of returns how many flows a port has, and those of one peer behind it, or of none.
+// of returns the number of flows of d's port, and of its peer, or of none.
 func (s *shares) of(d frame.Dest) (port, own *atomic.Int32) {
 	p := s.ports.at(d.Port())
 	if d.Peer() == 0 {

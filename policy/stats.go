@@ -1,7 +1,7 @@
 package policy
 
-// A Count is packets and their bytes, from the first byte of the frame on. A superframe is
-// one packet. Of both slots, if a Policy is in both.
+// A Count is packets and their bytes, from the first byte of the frame on. A superframe is one
+// packet. A Policy in both slots counts a frame twice.
 type Count struct {
 	Packets uint64 `json:"packets"`
 	Bytes   uint64 `json:"bytes"`
@@ -9,24 +9,24 @@ type Count struct {
 
 // FlowStats counts flows.
 type FlowStats struct {
-	Tracked int    `json:"tracked"` // now; those that have just expired are still in it
+	Tracked int    `json:"tracked"` // now, including those that have just expired
 	Opened  uint64 `json:"opened"`
-	Aged    uint64 `json:"aged"`    // silent for their timeout
-	Evicted uint64 `json:"evicted"` // made room for others: see doc.go, Flows
-	Revoked uint64 `json:"revoked"` // not allowed any more by rules that have changed
-	Full    uint64 `json:"full"`    // passed untracked, for there was no room
+	Aged    uint64 `json:"aged"`    // idle for their timeout
+	Evicted uint64 `json:"evicted"` // to make room for others: see Flows in the package documentation
+	Revoked uint64 `json:"revoked"` // no longer allowed by changed rules
+	Full    uint64 `json:"full"`    // passed untracked: no room
 }
 
-// Stats counts what became of packets. Each is in exactly one of Rules, Default,
-// Neighbours, Replies, Related, Fragments and Malformed.
+// Stats counts packets. Each is in exactly one of Rules, Default, Neighbours, Replies, Related,
+// Fragments and Malformed.
 type Stats struct {
-	Rules      map[string]Count `json:"rules"`      // by name: what the rule decided on, established flows included
+	Rules      map[string]Count `json:"rules"`      // by the rule's name, packets of its flows included
 	Default    Count            `json:"default"`    // no rule matched
-	Neighbours Count            `json:"neighbours"` // ARP and ND, likewise
-	Replies    uint64           `json:"replies"`    // passed as part of a flow
-	Related    uint64           `json:"related"`    // ICMP errors about one
-	Fragments  uint64           `json:"fragments"`  // later ones that followed their first
-	Malformed  uint64           `json:"malformed"`  // dropped: headers that cannot be read
+	Neighbours Count            `json:"neighbours"` // ARP and ND that no rule matched
+	Replies    uint64           `json:"replies"`    // passed as replies of a flow
+	Related    uint64           `json:"related"`    // ICMP errors about a flow
+	Fragments  uint64           `json:"fragments"`  // later fragments whose first passed
+	Malformed  uint64           `json:"malformed"`  // dropped: malformed headers
 	Flows      FlowStats        `json:"flows"`
 }
 
