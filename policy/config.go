@@ -24,10 +24,10 @@ type Config struct {
 	Rules   []Rule `json:"rules,omitempty"`   // at most 4096; the first that matches decides
 	Default Action `json:"default,omitempty"` // the action if no rule matches
 
-	// Sets are lists of prefixes that rules name. [Policy.Update] keeps a set that is nil here.
+	// Sets are lists of prefixes that rules name ([Policy.Update] keeps a set that is nil here).
 	Sets map[string][]netip.Prefix `json:"sets,omitempty"`
 
-	Stateless bool `json:"stateless,omitempty"` // track no flows: replies need rules
+	Stateless bool `json:"stateless,omitempty"` // tracks no flows: replies need rules
 
 	// Routed leaves the VNI out of the keys of flows: for segments that a gateway joins, where a
 	// flow enters with one VNI and leaves with another.
@@ -37,7 +37,7 @@ type Config struct {
 	// added under traffic.
 	PickUp bool `json:"pickUp,omitempty"`
 
-	MaxFlows int      `json:"maxFlows,omitempty"` // most tracked flows, up to 16,777,216; 0 = 65,536; [Policy.Update] does not change it
+	MaxFlows int      `json:"maxFlows,omitempty"` // most tracked flows, up to 16,777,216; 0 = 65,536 ([Policy.Update] does not change it)
 	Timeouts Timeouts `json:"timeouts,omitzero"`  // how long flows are remembered
 }
 

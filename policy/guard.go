@@ -20,11 +20,11 @@ type GuardConfig struct {
 	// Addrs are the source addresses, of ARP and ND too; empty = any. The IPv6 link-local address
 	// made of the source MAC (RFC 4291, appendix A) is always allowed.
 	Addrs     []netip.Prefix `json:"addrs,omitempty"`
-	LinkLocal bool           `json:"linkLocal,omitempty"` // allow any other IPv6 link-local address
+	LinkLocal bool           `json:"linkLocal,omitempty"` // allows any other IPv6 link-local address
 
-	DHCPServer           bool `json:"dhcpServer,omitempty"`           // allow messages of DHCP and DHCPv6 servers
-	RouterAdvertisements bool `json:"routerAdvertisements,omitempty"` // allow these, and ICMPv6 redirects
-	Tunnels              bool `json:"tunnels,omitempty"`              // allow VXLAN, GPE, Geneve, GRE and IP in IP
+	DHCPServer           bool `json:"dhcpServer,omitempty"`           // allows messages of DHCP and DHCPv6 servers
+	RouterAdvertisements bool `json:"routerAdvertisements,omitempty"` // allows these, and ICMPv6 redirects
+	Tunnels              bool `json:"tunnels,omitempty"`              // allows VXLAN, GPE, Geneve, GRE and IP in IP
 }
 
 // A Guard is a stage that drops frames of a port with the addresses of others. Put it before the

@@ -14,8 +14,8 @@ import (
 // must match.
 type Rule struct {
 	Name      string    `json:"name,omitempty"`     // names its counter, which rules may share; default #0, #1, ... by position
-	Action    Action    `json:"action"`             // for frames that match; default Allow
-	Direction Direction `json:"direction,omitzero"` // of the frames, seen from the switch
+	Action    Action    `json:"action"`             // what happens to frames that match; default Allow
+	Direction Direction `json:"direction,omitzero"` // which frames it applies to, seen from the switch
 
 	Src    []netip.Prefix `json:"src,omitempty"`    // source addresses
 	Dst    []netip.Prefix `json:"dst,omitempty"`    // destination addresses
@@ -29,7 +29,7 @@ type Rule struct {
 
 	SrcMACs    []frame.MAC `json:"srcMACs,omitempty"`    // source MACs
 	DstMACs    []frame.MAC `json:"dstMACs,omitempty"`    // destination MACs
-	EtherTypes []uint16    `json:"etherTypes,omitempty"` // such as 2054 for ARP; behind VLAN tags; of packets of IP ports, by their version
+	EtherTypes []uint16    `json:"etherTypes,omitempty"` // numbers such as 2054 for ARP; behind VLAN tags; of packets of IP ports, that of their version
 	Groups     []uint16    `json:"groups,omitempty"`     // group policy ids of the sender (frame.GBP); 0 = none
 }
 
