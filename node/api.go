@@ -16,12 +16,10 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// Update changes the configuration under traffic: edit gets a copy of the one there is, and
-// what it leaves is applied, as by [Node.Apply]. An error of edit changes nothing. Several
-// callers take turns.
+// Update changes the configuration under traffic. It calls edit with a copy of the current configuration and applies
+// the result as [Node.Apply] does. If edit returns an error, nothing changes.
 //
-// The calls below are Updates of one thing each; who makes hundreds of segments makes them in
-// one.
+// Methods such as Tunnel and Segment are Updates of one thing each. To add hundreds of segments, use one Update.
 func (n *Node) Update(edit func(*Config) error) error {
 	if edit == nil {
 		return errors.New("node: Update: the edit is nil")
@@ -31,7 +29,7 @@ func (n *Node) Update(edit func(*Config) error) error {
 	return n.update(edit)
 }
 
-// update is Update; n.updates is held.
+// update is Update with n.updates held.
 func (n *Node) update(edit func(*Config) error) error {
 	n.mu.Lock()
 	cfg, closed := setting.Clone(n.cfg), n.closed
@@ -42,15 +40,14 @@ func (n *Node) update(edit func(*Config) error) error {
 	if err := edit(cfg); err != nil {
 		return err
 	}
-	cfg = setting.Clone(cfg) // edit may have put in lists and pointers that the caller has too
+	cfg = setting.Clone(cfg) // edit may have added slices and pointers that the caller keeps
 	if err := (checker{begun: true}).check(cfg); err != nil {
 		return err
 	}
 	return n.change(cfg)
 }
 
-// Tunnel adds a VTEP and opens its sockets. Its name is that of messages, and of the device in
-// tables; the zero Tunnel lacks only a Local address.
+// Tunnel adds a VTEP and opens its sockets. Errors and tables use the name. Only the Local address of t is needed.
 func (n *Node) Tunnel(name string, t Tunnel) (*vtep.VTEP, error) {
 	if t.Name != "" && t.Name != name {
 		return nil, fmt.Errorf("node: tunnel %q: its Name is %q", name, t.Name)
@@ -65,20 +62,19 @@ func (n *Node) Tunnel(name string, t Tunnel) (*vtep.VTEP, error) {
 	return nil, fmt.Errorf("node: tunnel %q: %w", name, net.ErrClosed)
 }
 
-// Policy adds rules under a name, for segments and members.
+// Policy adds a named set of rules for segments and members.
 func (n *Node) Policy(p Policy) error {
 	return n.Update(func(c *Config) error { c.Policies = append(c.Policies, p); return nil })
 }
 
-// A VSI is a segment of a running node. It is the same one for as long as there is a segment of
-// its VNI.
+// A VSI is a segment of a running node. It is valid as long as the node has a segment with its VNI.
 type VSI struct {
 	n   *Node
 	vni frame.VNI
 }
 
-// Segment returns the segment of a VNI, adding it with the settings s if there is none; nil is
-// all defaults. One that is there is changed by Update.
+// Segment returns the segment with a VNI. If there is none, it adds one with the settings s; nil means defaults. With s,
+// an existing segment is an error: use Update to change it.
 func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
 	if s != nil && s.VNI != 0 && s.VNI != vni {
 		return nil, fmt.Errorf("node: segment %d: its VNI is %d", vni, s.VNI)
@@ -89,7 +85,7 @@ func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
 	err := n.Update(func(c *Config) error {
 		there := index(c).segments[vni] != nil
 		if there && s != nil {
-			return fmt.Errorf("node: segment %d is there; Update changes it", vni)
+			return fmt.Errorf("node: segment %d already exists; use Update to change it", vni)
 		}
 		if !there {
 			x := *cmp.Or(s, &Segment{})
@@ -108,7 +104,7 @@ func (n *Node) Segment(vni frame.VNI, s *Segment) (*VSI, error) {
 	return x.handle, nil
 }
 
-// running returns the segment of a VNI as it runs.
+// running returns the running segment with a VNI.
 func (n *Node) running(vni frame.VNI) (*segment, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,15 +114,15 @@ func (n *Node) running(vni frame.VNI) (*segment, error) {
 	return nil, gone(vni)
 }
 
-// gone is the error of a segment that there is no longer.
+// gone is the error for a segment that does not exist.
 func gone(vni frame.VNI) error {
-	return fmt.Errorf("node: segment %d is gone: %w", vni, net.ErrClosed)
+	return fmt.Errorf("node: segment %d does not exist: %w", vni, net.ErrClosed)
 }
 
 // VNI returns the segment's number.
 func (v *VSI) VNI() frame.VNI { return v.vni }
 
-// Switch returns the segment as the switch has it: its FDB, attachments and counters.
+// Switch returns the VSI of the switch, with the FDB, attachments and counters.
 func (v *VSI) Switch() (*vswitch.VSI, error) {
 	s, err := v.n.running(v.vni)
 	if err != nil {
@@ -135,7 +131,7 @@ func (v *VSI) Switch() (*vswitch.VSI, error) {
 	return s.vsi, nil
 }
 
-// Update changes the settings of the segment: see [Node.Update].
+// Update changes the settings of the segment as [Node.Update] does.
 func (v *VSI) Update(edit func(*Segment) error) error {
 	if edit == nil {
 		return fmt.Errorf("node: segment %d: Update: the edit is nil", v.vni)
@@ -143,7 +139,7 @@ func (v *VSI) Update(edit func(*Segment) error) error {
 	return v.n.Update(v.edit(func(_ *Config, s *Segment) error { return edit(s) }))
 }
 
-// edit returns a change that is about the segment, s its settings.
+// edit returns a change of the segment with settings s.
 func (v *VSI) edit(change func(c *Config, s *Segment) error) func(*Config) error {
 	return func(c *Config) error {
 		s := index(c).segments[v.vni]
@@ -154,8 +150,8 @@ func (v *VSI) edit(change func(c *Config, s *Segment) error) func(*Config) error
 	}
 }
 
-// Join puts the segment into a tunnel, or adds peers to those that it has there. They get what
-// is flooded; a multicast group stands for all that are in it, and is joined.
+// Join adds the segment to a tunnel, and adds peers to its flood list there. The node joins a multicast group among
+// them.
 func (v *VSI) Join(t *vtep.VTEP, peers ...netip.Addr) error {
 	list := make([]netip.AddrPort, len(peers))
 	for i, a := range peers {
@@ -164,16 +160,15 @@ func (v *VSI) Join(t *vtep.VTEP, peers ...netip.Addr) error {
 	return v.JoinAddrPort(t, list...)
 }
 
-// JoinAddrPort is Join of peers with UDP ports of their own, which the tunnel's PeerSettings have
-// then, for all its segments, and all that changes of a peer that is joined already. Port 0 leaves a
-// peer's port as it is.
+// JoinAddrPort is Join with a UDP port for each peer; 0 keeps the port of the peer. The ports are in the PeerSettings of
+// the tunnel and so apply to all its segments. For a peer that has joined already, only the port changes.
 func (v *VSI) JoinAddrPort(t *vtep.VTEP, peers ...netip.AddrPort) error {
 	if t == nil {
 		return errors.New("node: Join: the tunnel is nil")
 	}
 	return v.n.Update(v.edit(func(c *Config, s *Segment) error {
 		if own := v.n.Tunnels()[t.Name()]; own != nil && own != t {
-			return fmt.Errorf("node: segment %d: Join: the node's tunnel %q is another one", v.vni, t.Name())
+			return fmt.Errorf("node: segment %d: Join: this is not the node's tunnel %q", v.vni, t.Name())
 		}
 		s.Tunnel, s.Flood, s.Hub, s.Tunnels = "", nil, false, s.in()
 		in := find(s.Tunnels, func(x *SegmentTunnel) bool { return x.Tunnel == t.Name() })
@@ -187,15 +182,15 @@ func (v *VSI) JoinAddrPort(t *vtep.VTEP, peers ...netip.AddrPort) error {
 				in.Flood = append(in.Flood, p.Addr())
 			}
 			if settings != nil {
-				settings.aim(p)
+				settings.setPort(p)
 			}
 		}
 		return nil
 	}))
 }
 
-// aim gives a peer a port of its own, if it is not that of all.
-func (t *Tunnel) aim(p netip.AddrPort) {
+// setPort sets the UDP port of a peer if it differs from the port of the tunnel.
+func (t *Tunnel) setPort(p netip.AddrPort) {
 	there := find(t.PeerSettings, func(x *PeerSetting) bool { return t.zoned(x.Address) == t.zoned(p.Addr()) })
 	switch {
 	case p.Port() == 0:
@@ -206,21 +201,21 @@ func (t *Tunnel) aim(p netip.AddrPort) {
 	}
 }
 
-// Add makes a port a member of the segment, m its settings; nil is all defaults: an untagged
-// member. The port is one of the program's own, such as a TAP that it has opened, a [port.Pipe]
-// or whatever else is a Port, with a name of its own. It may be a member of several segments,
-// with a VLAN each. The node closes it at its end, or when it leaves its last segment. A TAP or
-// TUN that was opened without an MTU gets what fits the segment's tunnels. On an error the port is
-// still the program's, open unless the error came after it was attached.
+// Add makes a port of the program, such as a TAP or a [port.Pipe], a member of the segment with the settings m; nil
+// means an untagged member. The name of the port must be unique. A port may be a member of several segments with
+// different VLANs. A TAP or TUN opened without an MTU gets the MTU that fits the tunnels of the segment.
+//
+// The node closes the port when the node is closed or the port leaves its last segment. On an error the program still
+// owns the port, which may be closed already.
 func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	switch {
 	case absent.Is(p):
-		return fmt.Errorf("node: segment %d: wanted is a port, not %#v", v.vni, p)
+		return fmt.Errorf("node: segment %d: Add: the port is %#v", v.vni, p)
 	case !reflect.TypeOf(p).Comparable():
-		return fmt.Errorf("node: segment %d: the port is a %T, which cannot be told from others; wanted is a pointer", v.vni, p)
+		return fmt.Errorf("node: segment %d: Add: a port of type %T is not comparable; use a pointer", v.vni, p)
 	}
 	if _, ok := p.(vswitch.Tunnel); ok {
-		return fmt.Errorf("node: segment %d: %q is a tunnel, which a segment is in by Join", v.vni, nameOf(p))
+		return fmt.Errorf("node: segment %d: Add: %q is a tunnel; use Join", v.vni, nameOf(p))
 	}
 	n, name, fresh := v.n, nameOf(p), false
 	n.updates.Lock()
@@ -228,7 +223,7 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	err := n.update(v.edit(func(c *Config, s *Segment) error {
 		switch there := index(c).ports[name]; {
 		case there != nil && n.own[name] != p:
-			return fmt.Errorf("node: segment %d: there is another port %q; each needs a Name() of its own", v.vni, name)
+			return fmt.Errorf("node: segment %d: Add: another port has the name %q; Name must be unique", v.vni, name)
 		case there == nil:
 			x, ok := p.(vswitch.Offloader)
 			c.Ports = append(c.Ports, Port{Name: name, Type: PortOwn, IP: ok && x.Offloads()&frame.IPOnly != 0})
@@ -245,18 +240,18 @@ func (v *VSI) Add(p vswitch.Port, m *Member) error {
 	return err
 }
 
-// Remove takes a port out of the segment. Out of its last one it is closed.
+// Remove removes a port from the segment. It closes a port that leaves its last segment.
 func (v *VSI) Remove(p vswitch.Port) error {
 	if absent.Is(p) {
-		return fmt.Errorf("node: segment %d: wanted is a port, not %#v", v.vni, p)
+		return fmt.Errorf("node: segment %d: Remove: the port is %#v", v.vni, p)
 	}
 	name := nameOf(p)
 	return v.n.Update(v.edit(func(c *Config, s *Segment) error {
 		if s.member(name) == nil {
-			return fmt.Errorf("node: segment %d: port %q is no member", v.vni, name)
+			return fmt.Errorf("node: segment %d: port %q is not a member", v.vni, name)
 		}
 		if !v.n.is(name, p) {
-			return fmt.Errorf("node: segment %d: port %q is another one", v.vni, name)
+			return fmt.Errorf("node: segment %d: this is not the member %q", v.vni, name)
 		}
 		s.Members = slices.DeleteFunc(s.Members, func(m Member) bool { return m.Port == name })
 		for _, x := range c.Segments {
@@ -269,8 +264,8 @@ func (v *VSI) Remove(p vswitch.Port) error {
 	}))
 }
 
-// is reports whether p is the port of a name, as it was opened or as the switch has it. One that has
-// failed is known by its name alone.
+// is reports whether p is the port with a name, as opened or as the switch has it. A port that has failed matches by
+// name.
 func (n *Node) is(name string, p vswitch.Port) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -278,12 +273,12 @@ func (n *Node) is(name string, p vswitch.Port) bool {
 	return d == nil || p == d.port || any(p) == any(d.raw)
 }
 
-// Gateway gives the segment an interface in a VRF, which is made if there is none of that name.
-// Without a MAC it gets one, at random, unless the segment carries IP without Ethernet.
+// Gateway adds an interface in a VRF to the segment, and the VRF if it does not exist. If g has no MAC, the interface gets
+// a random one, unless the segment carries IP without Ethernet.
 func (v *VSI) Gateway(vrf string, g Gateway) error {
 	return v.n.Update(v.edit(func(c *Config, s *Segment) error {
 		if s.Gateway != nil {
-			return fmt.Errorf("node: segment %d has a gateway; Update changes it", v.vni)
+			return fmt.Errorf("node: segment %d already has a gateway; use Update to change it", v.vni)
 		}
 		if g.MAC.IsZero() && !s.bare(index(c)) {
 			g.MAC = frame.RandomMAC()
@@ -305,7 +300,7 @@ func find[T any](list []T, is func(*T) bool) *T {
 	return nil
 }
 
-// nameOf returns what a port is called.
+// nameOf returns the name of a port, or its type.
 func nameOf(p any) string {
 	if x, ok := p.(interface{ Name() string }); ok {
 		return x.Name()

@@ -17,40 +17,40 @@ import (
 
 //go:generate go run ../internal/settings ..
 
-// Config is what a node is to be: the whole of it. Its zero value is a node that does
-// nothing. Names join the parts: segments name tunnels and ports, gateways name VRFs.
+// Config is the complete configuration of a node. The zero value is a node that does nothing. Segments refer to tunnels
+// and ports by name, gateways to VRFs.
 //
-// docs/settings.md has the comments of all fields, in the order of a file.
+// docs/settings.md lists all fields in the order of a file.
 type Config struct {
 	Tunnels  []Tunnel  `json:"tunnels,omitempty"`  // VTEPs
-	Ports    []Port    `json:"ports,omitempty"`    // devices, and existing interfaces
-	Policies []Policy  `json:"policies,omitempty"` // what segments and members filter by
+	Ports    []Port    `json:"ports,omitempty"`    // devices and existing interfaces
+	Policies []Policy  `json:"policies,omitempty"` // rules for segments and members
 	Segments []Segment `json:"segments,omitempty"` // networks
-	VRFs     []VRF     `json:"vrfs,omitempty"`     // what gateways route by
+	VRFs     []VRF     `json:"vrfs,omitempty"`     // routing tables of gateways
 
-	vswitch.Config // but for Log, which is that of Options
+	vswitch.Config // without Log, which is in Options
 
 	Gateway l3.GatewayConfig `json:"gateway,omitzero"` // limits of all gateways
-	Capture capture.Config   `json:"capture,omitzero"` // how what passes through ports and tunnels is captured, from the next start on
-	Control Control          `json:"control,omitzero"` // how the node is asked and told
+	Capture capture.Config   `json:"capture,omitzero"` // packet capture, from its next start on
+	Control Control          `json:"control,omitzero"` // control socket
 }
 
-// Control is how a running node is asked and told.
+// Control configures the control socket of a running node.
 type Control struct {
-	Socket string `json:"socket,omitempty"` // path of the Unix socket, in a folder that is there; none without
-	Mode   string `json:"mode,omitempty"`   // its permissions in octal, default "0600"
+	Socket string `json:"socket,omitempty"` // path of the Unix socket, in an existing directory; default none
+	Mode   string `json:"mode,omitempty"`   // permissions in octal; default "0600"
 }
 
-// A Tunnel is a VTEP: its settings, and those of its sockets. The underlays are "udp" and "packet";
-// a tunnel of type "ipip" has raw sockets instead, called ipip below.
+// A Tunnel is a VTEP with its sockets. The underlays are "udp" and "packet"; a tunnel of type "ipip" has raw sockets,
+// called ipip below.
 type Tunnel struct {
-	vtep.Config // Name: needed, one for each tunnel; Port: UDP port of the node and of its peers; default 4789, in type "gpe" 4790
+	vtep.Config // Name: needed, unique; Port: UDP port of the node and of its peers; default 4789, for type "gpe" 4790
 
-	Underlay Underlay   `json:"underlay,omitzero"` // what its packets come in and leave through
-	Local    netip.Addr `json:"local"`             // needed: outer source, an address of this host, IPv4 or IPv6; over "packet" best one that no host has
-	Local6   netip.Addr `json:"local6,omitzero"`   // its IPv6 address beside an IPv4 Local: the tunnel has peers of both families then
+	Underlay Underlay   `json:"underlay,omitzero"` // type of its sockets
+	Local    netip.Addr `json:"local"`             // needed: outer source address, IPv4 or IPv6, of this host; over "packet" preferably one that no host has
+	Local6   netip.Addr `json:"local6,omitzero"`   // IPv6 address beside an IPv4 Local, for peers of both families
 
-	PeerSettings []PeerSetting `json:"peerSettings,omitempty"` // what is different towards single peers, whoever lists them and when they are learned
+	PeerSettings []PeerSetting `json:"peerSettings,omitempty"` // settings of single peers, listed or learned
 
 	underlay.UDPConfig
 
@@ -60,18 +60,17 @@ type Tunnel struct {
 	Gateway netip.Addr   `json:"gateway,omitzero"`
 	MAC     frame.MAC    `json:"mac,omitzero"`
 
-	Prefix6  netip.Prefix `json:"prefix6,omitzero"`  // over "packet": as Prefix is of Local, of Local6
-	Gateway6 netip.Addr   `json:"gateway6,omitzero"` // over "packet": as Gateway is of Local, of Local6
+	Prefix6  netip.Prefix `json:"prefix6,omitzero"`  // over "packet": the Prefix of Local6
+	Gateway6 netip.Addr   `json:"gateway6,omitzero"` // over "packet": the Gateway of Local6
 }
 
-// A PeerSetting is what is different towards one peer of a tunnel. What is left out, or 0, is as the
-// tunnel has it.
+// A PeerSetting has the settings of one peer of a tunnel. What is left out or 0 is as the tunnel has it.
 type PeerSetting struct {
 	vtep.PeerConfig
 	underlay.TxConfig
 }
 
-// Check returns what is wrong with it, whatever the tunnel is.
+// Check returns the errors in the settings for any tunnel.
 func (p *PeerSetting) Check() error {
 	w := setting.Of("node: PeerSetting")
 	w.Add("", p.PeerConfig.Check())
@@ -79,12 +78,12 @@ func (p *PeerSetting) Check() error {
 	return w.Err()
 }
 
-// A Port is a device that the node makes or opens, or with type "packet" an existing interface.
+// A Port is a device that the node makes or opens; with type "packet" it is an existing interface.
 type Port struct {
-	Name string   `json:"name"`          // needed: of the device
-	Type PortType `json:"type,omitzero"` // what it is
+	Name string   `json:"name"`          // needed: name of the device
+	Type PortType `json:"type,omitzero"` // type of the port
 
-	port.DeviceConfig // MTU: bytes of an IP packet, as in "ip link set mtu"; default what fits the tunnels of its segments, without any what the device has
+	port.DeviceConfig // MTU: longest IP packet in bytes, as in "ip link set mtu"; default what fits the tunnels of its segments, without tunnels the MTU of the device
 
 	// Those of port.PacketConfig:
 
@@ -92,141 +91,139 @@ type Port struct {
 	RecvBuffer  int  `json:"recvBuffer,omitzero"`
 	SendBuffer  int  `json:"sendBuffer,omitzero"`
 
-	IP bool `json:"ip,omitzero"` // of type PortOwn: it carries IP without Ethernet, as a TUN does
+	IP bool `json:"ip,omitzero"` // for type PortOwn: it carries IP without Ethernet, as a TUN does
 }
 
 // bare reports whether the port carries IP without Ethernet.
 func (p *Port) bare() bool { return p.Type == PortTUN || p.Type == PortOwn && p.IP }
 
-// A Policy is rules under a name: what is to pass, and what not.
+// A Policy is a named set of rules.
 type Policy struct {
-	Name string `json:"name"` // needed: by which segments and members call it
+	Name string `json:"name"` // needed: for segments and members
 	policy.Config
 }
 
-// A Segment is one network of Ethernet (a VSI), or of IP alone.
+// A Segment is an Ethernet network (a VSI), or an IP network without Ethernet.
 type Segment struct {
 	VNI     frame.VNI       `json:"vni"`               // needed: 0 to 16777215
-	Tunnel  string          `json:"tunnel,omitzero"`   // name of the tunnel that it is in; none for a segment of this node only
-	Flood   []netip.Addr    `json:"flood,omitempty"`   // peers that get broadcast, multicast and unknown unicast; a multicast group stands for all that are in it, and is joined
-	Hub     bool            `json:"hub,omitzero"`      // peers reach each other through this node
-	Tunnels []SegmentTunnel `json:"tunnels,omitempty"` // instead of Tunnel, Flood and Hub, where the segment is in several
-	Members []Member        `json:"members,omitempty"` // ports
+	Tunnel  string          `json:"tunnel,omitzero"`   // name of its tunnel; none for a segment of this node only
+	Flood   []netip.Addr    `json:"flood,omitempty"`   // peers that get broadcast, multicast and unknown unicast; the node joins a multicast group, which stands for its members
+	Hub     bool            `json:"hub,omitzero"`      // forwards between peers
+	Tunnels []SegmentTunnel `json:"tunnels,omitempty"` // several tunnels, instead of Tunnel, Flood and Hub
+	Members []Member        `json:"members,omitempty"` // its ports
 
 	vswitch.VSIConfig
 
-	CrossConnect netip.Addr      `json:"crossConnect,omitzero"` // peer, of a tunnel for IP, that the segment's one port, for IP, is joined with: packets pass as they are, TTL and all, and the hosts route
+	CrossConnect netip.Addr      `json:"crossConnect,omitzero"` // peer of an IP tunnel to connect with the only port, an IP port: packets pass unchanged, with their TTL, and the hosts route
 	FDB          []FDB           `json:"fdb,omitempty"`         // static entries
-	Neighbours   *Neighbours     `json:"neighbours,omitzero"`   // ARP and ND; none without, but a gateway's own
-	Gateway      *SegmentGateway `json:"gateway,omitzero"`      // none without
-	Policy       string          `json:"policy,omitzero"`       // name of a policy for what comes in and goes out, on members and tunnels
+	Neighbours   *Neighbours     `json:"neighbours,omitzero"`   // ARP and ND suppression and proxy; default none, but a gateway resolves its own next hops
+	Gateway      *SegmentGateway `json:"gateway,omitzero"`      // gateway of the segment; default none
+	Policy       string          `json:"policy,omitzero"`       // name of the policy for frames in and out, on members and tunnels
 }
 
 // A Member is a port in a segment.
 type Member struct {
-	Port     string `json:"port"`              // needed: its name
-	VLAN     int    `json:"vlan,omitzero"`     // tag of the frames on the port, 1 to 4094; 0 = untagged
-	Isolated bool   `json:"isolated,omitzero"` // kept apart from other such members, through the gateway too: in Group 2
+	Port     string `json:"port"`              // needed: name of the port
+	VLAN     int    `json:"vlan,omitzero"`     // VLAN ID on the port, 1 to 4094; 0 = untagged
+	Isolated bool   `json:"isolated,omitzero"` // cannot reach other isolated members, also not through the gateway; it is in Group 2
 
-	vswitch.AttachConfig // Hub: of tunnels only; Group: nothing passes between members of one group, 1 to 255; tunnels are in 1, isolated members in 2; 0 = none
+	vswitch.AttachConfig // Hub: for tunnels only; Group: members of the same group, 1 to 255, cannot reach each other; tunnels are in 1, isolated members in 2; 0 = none
 
-	Guard    *policy.GuardConfig `json:"guard,omitzero"`    // what hosts behind it may say they are; none without
-	Policy   string              `json:"policy,omitzero"`   // name of a policy for what comes in and goes out here, asked before that of the segment
-	MSSClamp int                 `json:"mssClamp,omitzero"` // MTU that TCP connections from here are made for, 68 to 65535; 0 = as they ask
+	Guard    *policy.GuardConfig `json:"guard,omitzero"`    // MACs and addresses that hosts behind it may use; default any
+	Policy   string              `json:"policy,omitzero"`   // name of the policy for frames in and out here; applies before that of the segment
+	MSSClamp int                 `json:"mssClamp,omitzero"` // MTU for which the MSS of TCP connections from here is clamped, 68 to 65535; 0 = off
 
-	NeighbourMode *arp.Mode `json:"neighbourMode,omitzero"` // what becomes of ARP and ND from here; default as in the segment, which needs neighbours or a gateway with a MAC
+	NeighbourMode *arp.Mode `json:"neighbourMode,omitzero"` // ARP and ND mode of the member; default that of the segment, which must have neighbours or a gateway with a MAC
 }
 
-// An FDB entry is static: where a MAC is, a peer, several of them, a port, or nowhere. One of Remote,
-// Remotes, Port and Filter is needed.
+// FDB is a static FDB entry: a MAC behind a peer, behind several peers or behind a port, or a MAC that is dropped. One
+// of Remote, Remotes, Port and Filter is needed.
 type FDB struct {
-	MAC     frame.MAC    `json:"mac"`               // needed: of one host; or of a multicast group, whose frames then go to one place and are not flooded
-	Remote  netip.Addr   `json:"remote,omitzero"`   // peer that it is behind
-	Remotes []netip.Addr `json:"remotes,omitempty"` // or peers, two or more, that it is behind all of: each flow goes to one (RFC 8365, section 8)
-	VNI     frame.VNI    `json:"vni,omitzero"`      // what Remote or Remotes call the network, 1 to 16777215; 0 = what the tunnel calls it here
-	Tunnel  string       `json:"tunnel,omitzero"`   // name of the tunnel of Remote or Remotes, where the segment is in several
-	Port    string       `json:"port,omitzero"`     // name of the member that it is behind
-	Filter  bool         `json:"filter,omitzero"`   // frames to and from it are dropped
-	Sticky  bool         `json:"sticky,omitzero"`   // says what holds anyway: no host moves an entry of the file (RFC 7432, section 15.2)
+	MAC     frame.MAC    `json:"mac"`               // needed: the MAC of one host, or of a multicast group to send to one destination instead of flooding
+	Remote  netip.Addr   `json:"remote,omitzero"`   // peer with the MAC
+	Remotes []netip.Addr `json:"remotes,omitempty"` // two or more peers with the MAC; each flow uses one (RFC 8365, section 8)
+	VNI     frame.VNI    `json:"vni,omitzero"`      // VNI at Remote or Remotes, 1 to 16777215; 0 = the VNI of the tunnel here
+	Tunnel  string       `json:"tunnel,omitzero"`   // name of the tunnel of Remote or Remotes, if the segment has several
+	Port    string       `json:"port,omitzero"`     // name of the member with the MAC
+	Filter  bool         `json:"filter,omitzero"`   // drops frames to and from the MAC
+	Sticky  bool         `json:"sticky,omitzero"`   // has no effect here: learning never moves an entry of the file (RFC 7432, section 15.2)
 }
 
-// Neighbours is ARP and ND of a segment: what answers, and what it knows. Beside a gateway
-// nothing is learned from senders outside its prefixes.
+// Neighbours configures ARP and ND of a segment. With a gateway, only senders in its prefixes are learned.
 type Neighbours struct {
-	arp.Config // MAC: the node's own: of what arp.Proxy asks in its own name, and of what Refresh asks; default the gateway's
+	arp.Config // MAC: source of the node's own requests, in mode arp.Proxy and for Refresh; default that of the gateway
 	arp.TableConfig
-	Static []Neighbour `json:"static,omitempty"` // entries that no host changes
+	Static []Neighbour `json:"static,omitempty"` // static neighbours, which learning does not change
 }
 
-// A Neighbour is a host whose MAC does not change.
+// A Neighbour is a static neighbour.
 type Neighbour struct {
 	IP  netip.Addr `json:"ip"`  // needed
 	MAC frame.MAC  `json:"mac"` // needed
 }
 
-// A SegmentGateway is an interface of a VRF in a segment. Without a MAC it is one for IP alone.
+// A SegmentGateway is the interface of a VRF in a segment. Without a MAC it is for IP without Ethernet.
 type SegmentGateway struct {
-	VRF string `json:"vrf"` // needed: its name
+	VRF string `json:"vrf"` // needed: name of the VRF
 	Gateway
 }
 
-// Gateway is the settings of a gateway's interface.
+// Gateway configures the interface of a gateway.
 type Gateway = l3.InterfaceConfig
 
-// A VRF is a table of routes. Those to the prefixes of its gateways are not written.
+// A VRF is a routing table. It has the prefixes of its gateways without Routes.
 type VRF struct {
 	Name   string  `json:"name"`             // needed
-	Routes []Route `json:"routes,omitempty"` // to prefixes
-	Pools  []Pool  `json:"pools,omitempty"`  // of addresses that are given to nodes in blocks
+	Routes []Route `json:"routes,omitempty"` // routes to prefixes
+	Pools  []Pool  `json:"pools,omitempty"`  // addresses that are assigned to nodes in blocks
 }
 
-// A Route is to a prefix.
+// A Route is a route to a prefix.
 type Route struct {
-	Prefix netip.Prefix `json:"prefix"`        // needed: the longest that matches counts
-	Via    []Hop        `json:"via,omitempty"` // ways on, between which flows are spread; without any its packets are dropped
+	Prefix netip.Prefix `json:"prefix"`        // needed: the longest match applies
+	Via    []Hop        `json:"via,omitempty"` // next hops; flows are spread over them; without any, packets are dropped
 }
 
-// A Hop is a way on: a neighbour in a segment (IP), a router behind a tunnel (MAC and
-// Remote), a node of a tunnel for IP (Remote), or, with the segment alone, all that is behind
-// its TUN.
+// A Hop is a next hop: a neighbour in a segment (IP), a router behind a tunnel (MAC and Remote), a node of an IP
+// tunnel (Remote), or the TUN of the segment (none of them).
 type Hop struct {
 	Segment frame.VNI  `json:"segment"`          // needed: its VNI
-	IP      netip.Addr `json:"ip,omitzero"`      // of a neighbour there
-	MAC     frame.MAC  `json:"mac,omitzero"`     // of a router behind Remote
+	IP      netip.Addr `json:"ip,omitzero"`      // address of a neighbour
+	MAC     frame.MAC  `json:"mac,omitzero"`     // MAC of a router behind Remote
 	Remote  netip.Addr `json:"remote,omitzero"`  // peer of the tunnel
-	VNI     frame.VNI  `json:"vni,omitzero"`     // with MAC: what the router calls the segment's network, 1 to 16777215; 0 = what the tunnel calls it here
-	Tunnel  string     `json:"tunnel,omitempty"` // name of the tunnel of Remote, where the segment is in several
+	VNI     frame.VNI  `json:"vni,omitzero"`     // with MAC: VNI at the router, 1 to 16777215; 0 = the VNI of the tunnel here
+	Tunnel  string     `json:"tunnel,omitempty"` // name of the tunnel of Remote, if the segment has several
 }
 
-// A Pool is routes to blocks of addresses that nodes have.
+// A Pool is a range of addresses whose blocks are assigned to nodes.
 type Pool struct {
-	Mode    l3.Encapsulation `json:"mode"`              // when packets for another node go through its tunnel; default "always"
-	Subnets []netip.Prefix   `json:"subnets,omitempty"` // that this node is in
-	Blocks  []Block          `json:"blocks,omitempty"`  // and who has them
+	Mode    l3.Encapsulation `json:"mode"`              // when packets to another node use the tunnel; default "always"
+	Subnets []netip.Prefix   `json:"subnets,omitempty"` // subnets of this node
+	Blocks  []Block          `json:"blocks,omitempty"`  // blocks and their nodes
 }
 
-// A Block is addresses of one pool.
+// A Block is a prefix of a pool.
 type Block struct {
 	Prefix netip.Prefix `json:"prefix"`          // needed
-	Nodes  []BlockNode  `json:"nodes,omitempty"` // that have it; without any it is this node's
+	Nodes  []BlockNode  `json:"nodes,omitempty"` // nodes with the block; default this node
 }
 
-// A BlockNode has a block. Which of the two ways is taken is the mode of the pool to say.
+// A BlockNode is a node with a block. The mode of the pool selects Tunnel or Direct.
 type BlockNode struct {
-	Address netip.Addr `json:"address"`          // needed: of the node, which is in the pool's subnets or not
-	Tunnel  *Hop       `json:"tunnel,omitempty"` // way through the tunnel
-	Direct  *Hop       `json:"direct,omitempty"` // way without
+	Address netip.Addr `json:"address"`          // needed: address of the node, to compare with the subnets of the pool
+	Tunnel  *Hop       `json:"tunnel,omitempty"` // next hop through the tunnel
+	Direct  *Hop       `json:"direct,omitempty"` // next hop without the tunnel
 }
 
-// PortType is what a [Port] is.
+// PortType is the type of a [Port].
 type PortType uint8
 
 // Types of ports.
 const (
-	PortTAP    PortType = iota // a device for Ethernet (port.OpenTAP)
-	PortTUN                    // a device for IP (port.OpenTUN)
-	PortPacket                 // an existing interface, past the host's stack (port.OpenPacket)
-	PortOwn                    // a port that the program around the node has made (VSI.Add): in no file
+	PortTAP    PortType = iota // Ethernet device (port.OpenTAP)
+	PortTUN                    // IP device (port.OpenTUN)
+	PortPacket                 // existing interface, bypassing the host's network stack (port.OpenPacket)
+	PortOwn                    // port of the program (VSI.Add); not in files
 )
 
 var portWords = []string{PortTAP: "tap", PortTUN: "tun", PortPacket: "packet", PortOwn: "own"}
@@ -240,13 +237,13 @@ func (t PortType) MarshalText() ([]byte, error) { return []byte(t.String()), nil
 // UnmarshalText reads what String writes.
 func (t *PortType) UnmarshalText(text []byte) error { return setting.Parse(t, portWords, text) }
 
-// Underlay is what a [Tunnel] goes over. IP-in-IP has raw sockets instead.
+// Underlay is the type of the sockets of a [Tunnel]. IP-in-IP has raw sockets instead.
 type Underlay uint8
 
 // Underlays.
 const (
 	UnderlayUDP    Underlay = iota // UDP sockets (underlay.ListenUDP)
-	UnderlayPacket                 // the interface that bind names, past the host's stack (afpacket.Listen)
+	UnderlayPacket                 // the interface that bind names, bypassing the host's network stack (afpacket.Listen)
 )
 
 var underlayWords = []string{UnderlayUDP: "udp", UnderlayPacket: "packet"}

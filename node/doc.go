@@ -1,6 +1,5 @@
-// Package node is the way into the library: a whole VTEP node, its tunnels, ports, segments,
-// gateways, VRFs, policies and static entries, from a few calls or from a file, changed under
-// traffic.
+// Package node is the high-level API of the library. A node is a complete VTEP with tunnels, ports, segments,
+// gateways, VRFs, policies and static entries. Configure it by calls or from a file, and change it under traffic.
 //
 //	n, err := node.New(nil)
 //	t, err := n.Tunnel("vx", node.Tunnel{Local: addr})
@@ -9,37 +8,31 @@
 //	err = seg.Add(port, nil)
 //	err = n.Run(ctx)
 //
-// What calls say and what a file says is one thing, a [Config]. Each call is an [Node.Update] of
-// it, and every Update is an Apply of the whole:
+// Calls and files change the same [Config]. Each call is a [Node.Update], which applies the whole configuration:
 //
 //	Tunnel, Segment, Join, Add, Gateway --> Update --+
 //	                                                 v
-//	Parse (JSON, every error with its place) --> Config --Check--> Apply --> what is new is opened,
-//	                                                                 |       what differs is changed,
-//	                                                                 v       what is gone is closed
+//	Parse (JSON, errors with positions) ------> Config --Check--> Apply --> opens new parts,
+//	                                                                |       changes others in place,
+//	                                                                v       closes removed ones
 //	                                      switch   VTEPs   ports   gateway   policies
 //	                                          \_______|_______|_______|________/
 //	                                                          |
 //	                              control.Plane: flood lists, static entries and routes
 //
-// The settings are those of the packages underneath, which also say what is wrong with them. What
-// a caller leaves out is safe: a TAP gets the MTU that fits the tunnels, who sends packets that
-// do not fit is told so, a gateway has its entry in the FDB, and a stage of a member comes before
-// those of its segment. Other owners program rows of their own beside the configuration's
-// through [Node.Program].
+// The settings are those of the packages below, which also check them. Defaults are safe: a TAP gets the MTU that
+// fits the tunnels, senders of longer packets get ICMP errors, the MACs of a gateway are in the FDB, and the
+// policy of a member applies before that of its segment. Other owners add rows with [Node.Program].
 //
-// Callers take turns, and a change takes effect at the next batch. A tunnel, port or gateway with
-// other settings is closed and made again, and only what uses it is interrupted. A tunnel takes
-// another local address, and other settings of its peers, in place. Everything else keeps its
-// descriptors, tables and counters.
+// Calls are serialized, and a change takes effect with the next batch. A tunnel, port or gateway with other settings
+// is closed and reopened, which interrupts only its users. The local address and the peer settings of a tunnel
+// change in place. Everything else keeps its descriptors, tables and counters.
 //
-// During a change no frame gets where neither the old configuration nor the new one lets it. What
-// changes in several steps lets no frames pass until the last of them, for some milliseconds: a port
-// that moves, a new gateway, a segment with another policy and other peers. What changes in one
-// step goes on without a pause: other rules, another peer, an isolated port.
+// During a change, a frame is forwarded only where the old or the new configuration allows it. A change of several
+// steps stops the affected frames for some milliseconds: a port that moves, a new gateway, a segment with both
+// another policy and other peers. A change of one step does not: other rules, another peer, an isolated port.
 //
-// What is new is opened first: when an address or a device cannot be had, nothing has changed. A
-// device, or a tunnel that keeps its address, has to be closed before it can have other settings;
-// on an error it is opened again as it was. [Config.Check] says what is wrong with the
-// configuration itself, by asking the packages whose settings these are.
+// Apply opens new parts first. If an address or a device is not available, nothing has changed. A device, or a tunnel
+// that keeps its address, must be closed before it is opened with other settings; after an error it is opened
+// again with the old ones.
 package node

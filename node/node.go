@@ -21,22 +21,20 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// Owner is whose rows those of the configuration are.
+// Owner is the owner of the rows of the configuration.
 const Owner = "config"
 
-// Options are what a node takes from the program around it. The zero value works.
+// Options configures a node. The zero value works.
 type Options struct {
-	Log    *slog.Logger // what happens on the control path, told by a handler that does not call the node; nil = silent
-	Owners []string     // others who program rows, in the order of their precedence; the configuration comes first
+	Log    *slog.Logger // log of the control path; its handler must not call the node; nil = none
+	Owners []string     // other owners of rows, by precedence; the configuration comes first
 
-	// Listen opens what a tunnel goes over, on its AddrPort, in place of the system's sockets: an
-	// memory.Underlay in tests. It is called twice for a tunnel of both address families: each
-	// time with a Tunnel that has one of them, as Local. nil = the sockets.
+	// Listen opens the underlay of a tunnel on its AddrPort, such as a memory.Underlay in tests. For a tunnel with
+	// Local6 it is called twice, each time with one address as Local. nil = sockets of the system.
 	Listen func(*Tunnel) (vtep.Underlay, error)
 }
 
-// A Node is a switch and everything around it. Make one with New, Apply a configuration,
-// Run it.
+// A Node is a switch with its tunnels, ports, gateway and policies. Methods may be called concurrently.
 type Node struct {
 	sw      *vswitch.Switch
 	gateway *l3.Gateway
@@ -44,10 +42,10 @@ type Node struct {
 	capture *capture.Capture
 	log     *slog.Logger
 	open    openers
-	fault   func(step string) error // of tests: what fails instead of a step
+	fault   func(step string) error // for tests: returns an error instead of a step
 
 	updates sync.Mutex              // one change at a time; before mu
-	own     map[string]vswitch.Port // of the program, by name; under updates
+	own     map[string]vswitch.Port // ports of the program by name; guarded by updates
 
 	mu       sync.Mutex
 	cfg      *Config
@@ -56,16 +54,16 @@ type Node struct {
 	ports    map[string]*device
 	policies map[string]*rules
 	segments map[frame.VNI]*segment
-	vrfs     map[string]bool // that configurations have made
+	vrfs     map[string]bool // made by configurations
 }
 
-// rules are a Policy as it runs.
+// rules is a running Policy.
 type rules struct {
-	maxFlows int // the one thing a policy cannot change
+	maxFlows int // cannot change in place
 	*policy.Policy
 }
 
-// New returns a node without anything. A nil o means defaults.
+// New returns an empty node; nil options mean defaults. Close it when done, or Run it.
 func New(o *Options) (*Node, error) {
 	if o == nil {
 		o = new(Options)
@@ -96,9 +94,8 @@ func New(o *Options) (*Node, error) {
 	return n, err
 }
 
-// Run moves frames until ctx is done or Close is called; then it closes the node, and returns
-// nil, or what went wrong in closing. To run a node that runs is an error, and one that is
-// closed, net.ErrClosed.
+// Run forwards frames until ctx is done or Close is called. It then closes the node and returns the error of Close. It
+// returns an error if the node is already running, and net.ErrClosed if it is closed.
 func (n *Node) Run(ctx context.Context) error {
 	if err := n.sw.Run(ctx); err != nil {
 		return fmt.Errorf("node: %w", err)
@@ -106,7 +103,7 @@ func (n *Node) Run(ctx context.Context) error {
 	return n.Close()
 }
 
-// Close ends Run and closes every port and tunnel. It is idempotent.
+// Close stops Run and closes all ports and tunnels. It is idempotent.
 func (n *Node) Close() error {
 	err := n.sw.Close()
 	n.mu.Lock()
@@ -123,9 +120,9 @@ func (n *Node) Close() error {
 	return errors.Join(err, n.capture.Close())
 }
 
-// Apply makes the node what cfg says, under traffic. When it fails, with [conf.Errors] or with
-// what the system says of one part, the node is as it was before. What the system does not give
-// back then is missing, and the error says so: the next Apply has it again.
+// Apply changes the node to a configuration under traffic. On an error, [setting.Errors] or one of the system, it
+// restores the old configuration. If the system refuses a part of that, the error says so and the part is missing
+// until the next Apply.
 func (n *Node) Apply(cfg *Config) error {
 	if cfg == nil {
 		return errors.New("node: Apply: the configuration is nil")
@@ -139,7 +136,7 @@ func (n *Node) Apply(cfg *Config) error {
 	return n.change(cfg)
 }
 
-// neighbours returns the table of a segment, nil if it has none. The plane asks.
+// neighbours returns the neighbour table of a segment for the plane, nil if it has none.
 func (n *Node) neighbours(vni frame.VNI) *arp.Table {
 	if s := n.segments[vni]; s != nil {
 		return s.table
@@ -147,8 +144,8 @@ func (n *Node) neighbours(vni frame.VNI) *arp.Table {
 	return nil
 }
 
-// firstTunnel returns the tunnel of a segment that rows without a name are about: the first
-// of the configuration, whenever it was attached. The plane asks.
+// firstTunnel returns the first tunnel of a segment in the configuration for the plane. Rows without the name of a
+// tunnel use it.
 func (n *Node) firstTunnel(vni frame.VNI) string {
 	if s := n.segments[vni]; s != nil {
 		return s.first
@@ -156,10 +153,10 @@ func (n *Node) firstTunnel(vni frame.VNI) string {
 	return ""
 }
 
-// Program changes the rows of another owner than the configuration.
+// Program changes the rows of an owner other than the configuration.
 func (n *Node) Program(owner string, u control.Update) error {
 	if owner == Owner {
-		return fmt.Errorf("node: %q is the configuration's own", owner)
+		return fmt.Errorf("node: owner %q is reserved for the configuration", owner)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

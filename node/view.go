@@ -15,7 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// Config returns a copy of what was applied last, with what Tunnel, Segment and the like added.
+// Config returns a copy of the current configuration.
 func (n *Node) Config() *Config {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -25,14 +25,13 @@ func (n *Node) Config() *Config {
 // Switch returns the node's switch.
 func (n *Node) Switch() *vswitch.Switch { return n.sw }
 
-// Plane returns what writes the node's tables. Apply and other owners' updates do not meet:
-// use [Node.Program].
+// Plane returns the control plane of the node. To change rows use [Node.Program], which does not interfere with Apply.
 func (n *Node) Plane() *control.Plane { return n.plane }
 
 // Gateway returns the node's gateway.
 func (n *Node) Gateway() *l3.Gateway { return n.gateway }
 
-// Capture returns the capture that all ports and tunnels pass through. It is off.
+// Capture returns the capture of all ports and tunnels. It is off until started.
 func (n *Node) Capture() *capture.Capture { return n.capture }
 
 // Tunnels returns the VTEPs by name.

@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 	"internal/lab/qemu":  {"internal/lab/netns"},
 	"internal/lab/mem":   {"frame", "encap", "switch", "vtep", "underlay", "underlay/memory", "port"},
 
-	"internal/settings": {"frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
+	"internal/settings": {"setting/conf", "frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
 
 	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
 

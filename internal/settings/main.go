@@ -1,5 +1,5 @@
-// Settings writes docs/settings.md: all keys of the file of package node, in its order, with what
-// the comments of their fields say. "go generate ./node" runs it.
+// Settings writes docs/settings.md, the keys of a file of package node, from the comments of their fields. Run it
+// with "go generate ./node".
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting/conf"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
@@ -36,9 +37,9 @@ const head = `# Settings
 
 <!-- Written by "go generate ./node" from the comments of the Go source: change those. -->
 
-All keys of the file of package node, in its order; [examples/node](../examples/node/README.md) is a program that reads one. A
-key that is left out has its default, which of a bool is false; *needed* has none. Parts have names and are joined by them:
-segments name tunnels and ports, gateways name VRFs.
+All keys of a file of package node, in their order. [examples/node](../examples/node/README.md) is a program that reads such a
+file. Keys have defaults unless *needed*; the default of a bool is false. Segments refer to tunnels and ports by name, gateways
+to VRFs.
 
 | type | written |
 |---|---|
@@ -49,8 +50,7 @@ segments name tunnels and ports, gateways name VRFs.
 | MAC | ` + "`\"02:00:00:00:00:01\"`" + ` |
 `
 
-// A variant is settings of which others, embedded, stand for all: the key is for those
-// variants that have a field of its name.
+// A variant is one of several structs with settings of a type. A key applies to the variants with a field of its name.
 type variant struct {
 	word string
 	t    reflect.Type
@@ -99,28 +99,12 @@ func page(root string) ([]byte, error) {
 			fmt.Fprintf(&b, "It is in %s.\n\n", strings.Join(links, ", "))
 		}
 		b.WriteString("| key | type | |\n|---|---|---|\n")
-		for _, f := range fields(t) {
-			about := w.about(t, f)
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key(f), w.kindOf(f, about), about)
+		for _, f := range conf.Fields(t) {
+			about := w.about(t, f.StructField)
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Key, w.kindOf(f.StructField, about), about)
 		}
 	}
 	return []byte(b.String()), w.err
-}
-
-// fields returns those that are keys, embedded ones included, as node's Parse does.
-func fields(t reflect.Type) (list []reflect.StructField) {
-	for _, f := range reflect.VisibleFields(t) {
-		if key(f) != "" {
-			list = append(list, f)
-		}
-	}
-	return list
-}
-
-// key returns what a field is called in a file, "" for one that is not there.
-func key(f reflect.StructField) string {
-	k, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	return strings.TrimPrefix(k, "-")
 }
 
 // find notes the objects below one, and where they are.
@@ -129,8 +113,8 @@ func (w *writer) find(t reflect.Type, path string) {
 		w.order = append(w.order, t)
 	}
 	w.paths[t] = append(w.paths[t], path)
-	for _, f := range fields(t) {
-		below, x := strings.TrimPrefix(path+"."+key(f), "."), f.Type
+	for _, f := range conf.Fields(t) {
+		below, x := conf.Join(path, f.Key), f.Type
 		for ; x.Kind() == reflect.Slice || x.Kind() == reflect.Pointer; x = x.Elem() {
 			if x.Kind() == reflect.Slice {
 				below += "[]"

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
 const module = "github.com/vxswitch/vxswitch/"
@@ -209,8 +210,7 @@ func (s *source) key(t reflect.Type, name string) string {
 	if t.Kind() != reflect.Struct || !mixed(name) {
 		return ""
 	}
-	f, _ := t.FieldByName(name)
-	return key(f)
+	return conf.Key(t, name)
 }
 
 // mixed reports whether a name has small letters, other than the s of a plural.
