@@ -1,5 +1,4 @@
-// Package encap holds the wire formats of the tunnels: pure functions over bytes
-// that allocate nothing, and what each format costs in length.
+// Package encap reads and writes the headers of tunnels. Its functions do not allocate.
 //
 //	outer IP | UDP | VXLAN header     | inner Ethernet frame
 //	20 or 40   8     8                  from the destination MAC on, without FCS
@@ -10,9 +9,8 @@
 //	outer IP | inner IP packet
 //	20 or 40
 //
-// A format is a [Type], a Put, a Parse and an overhead. IP-in-IP has no header of its own,
-// and so no Put: the protocol number of the outer header says what is inside.
+// Each format has a [Type], a Put function, a Parse function and an overhead. IP-in-IP has no header of its own and no Put:
+// the protocol number of the outer IP header identifies the inner packet.
 //
-// [FlowHash] is the entropy that RFC 7348 section 5 asks of the outer UDP source
-// port: a hash of the inner headers.
+// [FlowHash] hashes the inner headers, for the outer UDP source port (RFC 7348, section 5).
 package encap

@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// EtherTypes and protocols the hash looks at.
+// EtherTypes and protocols that the hash parses.
 const (
 	typeIPv4 = 0x0800
 	typeIPv6 = 0x86dd
@@ -21,11 +21,9 @@ const (
 	protoUDPLite = 136
 )
 
-// FlowHash hashes the flow that an Ethernet frame belongs to: MACs, EtherType, and
-// up to two VLAN tags; for IP also addresses and protocol, and the ports unless the
-// packet is a fragment. The first fragment is one too, or it would part from the
-// rest. The result is never 0 and depends on seed, so that a stranger cannot steer
-// flows into one bucket.
+// FlowHash returns a hash of the flow of an Ethernet frame: the MACs, the EtherType and up to two VLAN tags; for IP also
+// the addresses, the protocol and, except in fragments, the ports. It leaves the ports of the first fragment out too, so
+// that all fragments have the same hash. The hash is never 0. A secret seed prevents senders from choosing it.
 func FlowHash(b []byte, seed uint64) uint32 {
 	x := second(seed)
 	if len(b) < EthernetLen {
@@ -41,7 +39,7 @@ func FlowHash(b []byte, seed uint64) uint32 {
 		h = mix.Fold(h, x^uint64(binary.BigEndian.Uint32(p)))
 		etherType, p = binary.BigEndian.Uint16(p[2:]), p[VLANTagLen:]
 	}
-	// The packet's hash does not wait for the frame's.
+	// Both hashes can be computed in parallel.
 	switch {
 	case etherType == typeIPv4 && len(p) >= ipv4Len && p[0]>>4 == 4:
 		h ^= hashIPv4(seed, x, p)
@@ -51,7 +49,7 @@ func FlowHash(b []byte, seed uint64) uint32 {
 	return fold(h)
 }
 
-// FlowHashIP is FlowHash of a packet without an Ethernet header.
+// FlowHashIP is FlowHash for a packet without an Ethernet header.
 func FlowHashIP(p []byte, seed uint64) uint32 {
 	x := second(seed)
 	switch {
@@ -74,13 +72,13 @@ func hashIPv4(h, x uint64, p []byte) uint64 {
 
 func hashIPv6(h, x uint64, p []byte) uint64 {
 	next := p[6]
-	// Behind an extension header, a fragment header among them, there are no ports.
+	// Packets with an extension header, such as fragments, are hashed without ports.
 	ports := portsOf(next, p, ipv6Len)
 	h = mix.Fold(bits.RotateLeft64(h, 32)^binary.BigEndian.Uint64(p[8:]), x^binary.BigEndian.Uint64(p[16:])^uint64(next)<<32^ports)
 	return mix.Fold(h^binary.BigEndian.Uint64(p[24:]), x^binary.BigEndian.Uint64(p[32:]))
 }
 
-// portsOf returns source and destination port of the transport header at p[at:].
+// portsOf returns the source and destination ports of the transport header at p[at:].
 func portsOf(proto byte, p []byte, at int) uint64 {
 	switch proto {
 	case protoTCP, protoUDP, protoDCCP, protoSCTP, protoUDPLite:
@@ -91,12 +89,11 @@ func portsOf(proto byte, p []byte, at int) uint64 {
 	return 0
 }
 
-// second makes another secret of a seed, for the second factor of mix.Fold.
+// second derives the second factor of mix.Fold from a seed.
 func second(seed uint64) uint64 { return (seed ^ 0x9e3779b97f4a7c15) * 0xd1b54a32d192ed03 }
 
-// fold makes 32 bits of h, each of which depends on all of h. Without the
-// multiplication flows that differ in a counter, as source ports do, would be uneven
-// for many a seed: the product that mix.Fold ends with takes equal steps.
+// fold returns 32 bits that each depend on all bits of h. Without the multiplication, flows that differ in a counter, such
+// as a source port, would be distributed unevenly for many seeds.
 func fold(h uint64) uint32 {
 	h = (h ^ h>>32) * 0xd6e8feb86659fd93
 	x := uint32(h >> 32)

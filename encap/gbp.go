@@ -6,19 +6,18 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Bits of a [VXLAN] header that the group policy extension has taken out of the reserved
-// ones (draft-smith-vxlan-group-policy-05, section 2.1):
+// Bits of a [VXLAN] header for group policy (draft-smith-vxlan-group-policy-05, section 2.1):
 //
 //	bit 63       59      54    51   48 47             32
 //	   |G|R|R|R|I|R|R|R|R|D|R|R|A|R|R|R| group policy id |
 const (
-	FlagGBP       VXLAN = 1 << 63 // G: the others mean something
+	FlagGBP       VXLAN = 1 << 63 // G: the other bits are valid
 	FlagDontLearn VXLAN = 1 << 54 // D
 	FlagApplied   VXLAN = 1 << 51 // A
 	GBPMask       VXLAN = FlagGBP | FlagDontLearn | FlagApplied | 0xffff<<32
 )
 
-// GBP returns the mark in a header, the zero one without G.
+// GBP returns the mark in a header, the zero mark without G.
 func (h VXLAN) GBP() (g frame.GBP) {
 	if h&FlagGBP != 0 {
 		g = frame.GBP{ID: uint16(h >> 32), DontLearn: h&FlagDontLearn != 0, Applied: h&FlagApplied != 0}
@@ -26,8 +25,7 @@ func (h VXLAN) GBP() (g frame.GBP) {
 	return g
 }
 
-// PutVXLANGBP is PutVXLAN with a mark. The zero mark makes the header of PutVXLAN: as in
-// Linux there is no G without a mark.
+// PutVXLANGBP is PutVXLAN with a mark. For the zero mark it does not set G, as Linux does.
 func PutVXLANGBP(b []byte, vni frame.VNI, g frame.GBP) {
 	h := FlagVNI | VXLAN(vni&frame.MaxVNI)<<8
 	if g != (frame.GBP{}) {
@@ -42,8 +40,8 @@ func PutVXLANGBP(b []byte, vni frame.VNI, g frame.GBP) {
 	binary.BigEndian.PutUint64(b, uint64(h))
 }
 
-// Used returns the bits of the tunnel's header, as a big endian number, that the
-// encapsulation has a use for, with gbp those of group policy too; 0 without a header.
+// Used returns the bits of the header, as a big endian number, that the encapsulation uses; with gbp also those of group
+// policy. It returns 0 for IP-in-IP.
 func (t Type) Used(gbp bool) uint64 {
 	switch {
 	case t == TypeGPE:

@@ -26,7 +26,7 @@ const (
 	GPEReservedMask GPE = ^(GPEVersionMask | GPEFlagVNI | GPEFlagProtocol | GPEFlagBUM | GPEFlagOAM | 0xff<<32 | GPE(maskVNI))
 )
 
-// NextProtocol says what follows a [GPE] header.
+// NextProtocol is the type of the packet after a [GPE] header.
 type NextProtocol uint8
 
 // Next protocols (section 3.2 of the draft).
@@ -43,7 +43,7 @@ func (h GPE) VNI() frame.VNI { return frame.VNI(h>>8) & frame.MaxVNI }
 // Next returns the next protocol.
 func (h GPE) Next() NextProtocol { return NextProtocol(h >> 32) }
 
-// Kind returns what follows the header, and false for what is no packet of a network.
+// Kind returns the kind of the packet after the header, and false if it is neither Ethernet nor IP.
 func (h GPE) Kind() (frame.Kind, bool) {
 	switch h.Next() {
 	case NextEthernet:
@@ -61,8 +61,8 @@ func (h GPE) Reserved() GPE { return h & GPEReservedMask }
 
 var nextOf = [...]NextProtocol{frame.Ethernet: NextEthernet, frame.IPv4: NextIPv4, frame.IPv6: NextIPv6}
 
-// PutGPE writes the header for a packet of vni into b[:VXLANLen], with P and, for a copy of
-// a flooded frame, B. It panics if b is shorter.
+// PutGPE writes the header for a packet in vni to b[:VXLANLen], with P and, for a copy of a flooded frame, B. It panics if
+// b is shorter.
 func PutGPE(b []byte, vni frame.VNI, kind frame.Kind, bum bool) {
 	h := GPEFlagVNI | GPEFlagProtocol | GPE(nextOf[kind])<<32 | GPE(vni&frame.MaxVNI)<<8
 	if bum {
@@ -71,10 +71,9 @@ func PutGPE(b []byte, vni frame.VNI, kind frame.Kind, bum bool) {
 	binary.BigEndian.PutUint64(b, uint64(h))
 }
 
-// ParseGPE reads the header at the front of b. It reports, in this order, frame.Short if b
-// is shorter than a header, frame.GPEVersion for a version other than 0, frame.NoVNIFlag
-// without I, and frame.GPEOAM with O. A header without P is for the caller to judge: the
-// draft takes its payload for Ethernet, as in VXLAN; Linux drops it.
+// ParseGPE reads the header at the start of b. It returns, in this order, frame.Short if b is shorter than a header,
+// frame.GPEVersion for a version other than 0, frame.NoVNIFlag without I, and frame.GPEOAM with O. The caller handles a
+// header without P: by the draft the payload is Ethernet, as in VXLAN; Linux drops it.
 func ParseGPE(b []byte) (GPE, frame.Reason) {
 	if len(b) < VXLANLen {
 		return 0, frame.Short

@@ -6,17 +6,15 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Protocol numbers of the outer IP header that say what is inside.
+// Protocol numbers of the outer IP header.
 const (
 	ProtoIPv4 = 4  // RFC 2003; over IPv6, RFC 2473
 	ProtoIPv6 = 41 // RFC 4213; over IPv6, RFC 2473
 )
 
-// ParseIP checks the packet inside a tunnel for IP, which the outer header or next protocol
-// says is of that kind. It returns the packet's length by its own header: what follows is
-// padding. It reports frame.Short for a packet that is cut short, frame.BadHeader when its
-// version is another or its lengths contradict each other, and frame.TTL for a TTL of 0,
-// which no packet arrives with (RFC 2003, section 3.1).
+// ParseIP checks the inner packet of an IP tunnel. Kind is from the outer header or next protocol. It returns the length
+// in the packet's header; the rest of b is padding. It returns frame.Short for a truncated packet, frame.BadHeader for
+// another version or inconsistent lengths, and frame.TTL for a TTL of 0 (RFC 2003, section 3.1).
 func ParseIP(b []byte, kind frame.Kind) (n int, r frame.Reason) {
 	if len(b) == 0 {
 		return 0, frame.Short

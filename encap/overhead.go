@@ -2,7 +2,7 @@ package encap
 
 import "github.com/vxswitch/vxswitch/setting"
 
-// Type is a way to carry packets through a tunnel.
+// Type is an encapsulation.
 type Type uint8
 
 // Types of encapsulation.
@@ -17,7 +17,7 @@ var typeNames = []string{TypeVXLAN: "vxlan", TypeGPE: "gpe", TypeIPIP: "ipip"}
 // Valid reports whether t is one of the types.
 func (t Type) Valid() bool { return int(t) < len(typeNames) }
 
-// String returns the type as settings call it.
+// String returns the word for the type in settings.
 func (t Type) String() string { return setting.Name(typeNames, t) }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -35,7 +35,7 @@ const (
 	VLANTagLen  = 4
 )
 
-// Port returns the UDP port that IANA has given to the encapsulation, 0 to one without UDP.
+// Port returns the UDP port that IANA assigned to the encapsulation, 0 for IP-in-IP.
 func (t Type) Port() uint16 {
 	switch t {
 	case TypeVXLAN:
@@ -46,7 +46,7 @@ func (t Type) Port() uint16 {
 	return 0
 }
 
-// Header returns the length of the tunnel's own header, behind IP and UDP.
+// Header returns the length of the header after IP and UDP.
 func (t Type) Header() int {
 	if t == TypeIPIP {
 		return 0
@@ -54,9 +54,8 @@ func (t Type) Header() int {
 	return VXLANLen
 }
 
-// Outer returns how many bytes of the underlay's IP packet come before the inner
-// packet: the outer IP and UDP headers and the tunnel's own. It is the difference of the
-// two MTUs, both counted in IP packets, where the inner packet is IP.
+// Outer returns the length of all headers before the inner packet: outer IP, UDP and tunnel header. If the inner packet
+// is IP, it is the difference between the MTUs of underlay and overlay.
 func (t Type) Outer(ipv6 bool) int {
 	n := ipv4Len
 	if ipv6 {
@@ -68,10 +67,8 @@ func (t Type) Outer(ipv6 bool) int {
 	return n + udpLen + VXLANLen
 }
 
-// Overhead returns the difference between the MTU of the underlay and that of the
-// overlay, both counted in IP packets, where the inner packet is an Ethernet frame: Outer,
-// and the inner Ethernet header. Each inner VLAN tag costs [VLANTagLen] more. IP-in-IP
-// carries no Ethernet: there it is Outer.
+// Overhead returns the difference between the MTUs of underlay and overlay: Outer plus the inner Ethernet header, except
+// for IP-in-IP. Each inner VLAN tag takes another [VLANTagLen].
 func (t Type) Overhead(ipv6 bool) int {
 	if t == TypeIPIP {
 		return t.Outer(ipv6)

@@ -31,14 +31,13 @@ func (h VXLAN) VNI() frame.VNI { return frame.VNI(h>>8) & frame.MaxVNI }
 // Reserved returns the reserved bits that are set. RFC 7348 says to ignore them.
 func (h VXLAN) Reserved() VXLAN { return h & ReservedMask }
 
-// PutVXLAN writes the header for vni into b[:VXLANLen]. It panics if b is shorter.
+// PutVXLAN writes the header for vni to b[:VXLANLen]. It panics if b is shorter.
 func PutVXLAN(b []byte, vni frame.VNI) {
 	binary.BigEndian.PutUint64(b, uint64(FlagVNI|VXLAN(vni&frame.MaxVNI)<<8))
 }
 
-// ParseVXLAN reads the header at the front of b. It reports frame.Short if b is
-// shorter than a header, frame.NoVNIFlag if the I flag is not set, and otherwise
-// frame.NotDropped.
+// ParseVXLAN reads the header at the start of b. It returns frame.Short if b is shorter than a header, frame.NoVNIFlag if
+// the I flag is not set, and otherwise frame.NotDropped.
 func ParseVXLAN(b []byte) (VXLAN, frame.Reason) {
 	if len(b) < VXLANLen {
 		return 0, frame.Short

@@ -13,21 +13,21 @@ import (
 	"github.com/vxswitch/vxswitch/policy"
 )
 
-// change is Apply of a configuration that was checked and that nobody else has. n.updates is held.
+// change applies a configuration that was checked and is not shared. n.updates is held.
 func (n *Node) change(cfg *Config) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.closed {
 		return fmt.Errorf("node: Apply: %w", net.ErrClosed)
 	}
-	if err := n.lacks(cfg); err != nil {
+	if err := n.checkOwn(cfg); err != nil {
 		return err
 	}
 	n.dropFailed()
 	f := opened{map[string]*tunnel{}, map[string]*device{}}
 	if err := n.openFirst(cfg, f); err != nil {
 		f.close()
-		return err // and nothing was touched
+		return err // nothing has changed
 	}
 	a := new(attempt)
 	if n.apply(cfg, f, a); a.err == nil {
@@ -35,25 +35,23 @@ func (n *Node) change(cfg *Config) error {
 		return nil
 	}
 	f.close()
-	// Every change is one from what there is to what is wanted. So this is the way back too,
-	// from wherever the way there has ended.
+	// apply changes whatever differs from its argument, so it also undoes a change that has failed halfway.
 	back := &attempt{back: true}
 	n.closeUnused(index(n.cfg))
 	if n.apply(n.cfg, opened{}, back); back.err != nil {
-		return fmt.Errorf("%w; and what was before could not be put back: %w", a.err, back.err)
+		return fmt.Errorf("%w; and restoring the old configuration failed: %w", a.err, back.err)
 	}
 	return a.err
 }
 
-// An attempt is one way through apply. The first error ends it, except on the way back, which
-// goes on with all that is left.
+// An attempt is one run of apply. The first error ends it, unless it restores the old configuration.
 type attempt struct {
 	back bool
-	at   string // what it is about
+	at   string // part for errors
 	err  error
 }
 
-// ends notes an error, if it is one, and reports whether the attempt is over.
+// ends records an error that is not nil, and reports whether the attempt is over.
 func (a *attempt) ends(err error) bool {
 	if err != nil && a.at != "" {
 		err = fmt.Errorf("%s: %w", a.at, err)
@@ -67,8 +65,7 @@ func (a *attempt) ends(err error) bool {
 	return a.err != nil && !a.back
 }
 
-// step takes a step that can fail. All that can go through here, so that tests have each of
-// them fail.
+// step runs a step that can fail. Every such step comes through here, so that tests can make it fail.
 func (n *Node) step(name string, f func() error) error {
 	if n.fault != nil {
 		if err := n.fault(name); err != nil {
@@ -78,7 +75,7 @@ func (n *Node) step(name string, f func() error) error {
 	return f()
 }
 
-// take takes a step that is about a part, and reports whether the attempt is over.
+// take runs a step for a part of the node, and reports whether the attempt is over.
 func (n *Node) take(a *attempt, about, name string, f func() error) bool {
 	a.at = about
 	over := a.ends(n.step(name, f))
@@ -86,11 +83,10 @@ func (n *Node) take(a *attempt, about, name string, f func() error) bool {
 	return over
 }
 
-// about is a segment as errors call it.
+// about returns the name of a segment for errors.
 func about(vni frame.VNI) string { return fmt.Sprintf("segment %d", vni) }
 
-// apply changes what differs from what there is; it takes over what is open already in f. n.mu is
-// held.
+// apply changes whatever differs from cfg. It takes over what openFirst has opened. n.mu is held.
 func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	wanted := index(cfg)
 	if n.closeGates(wanted, a); a.ends(nil) {
@@ -116,14 +112,14 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 		}
 	}
 	for i := range cfg.VRFs {
-		n.vrf(cfg.VRFs[i].Name) // makes it, for routes where there is no gateway
+		n.vrf(cfg.VRFs[i].Name) // for routes without a gateway
 	}
 	if n.take(a, "", "rows", func() error {
 		return n.plane.Program(Owner, control.Update{Snapshot: true, Add: rows(cfg)})
 	}) {
 		return
 	}
-	if err := n.plane.Reapply(); err != nil { // what was made anew has lost its rows
+	if err := n.plane.Reapply(); err != nil { // for parts that were recreated
 		if lost := (*control.LostError)(nil); errors.As(err, &lost) && lost.Owner == Owner && a.ends(lost) {
 			return
 		}
@@ -143,8 +139,7 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	n.cfg = cfg
 }
 
-// limits sets what concerns the node as a whole. All of it has been checked; only a switch that
-// was closed meanwhile takes nothing, and needs nothing.
+// limits sets the limits of the whole node. They were checked, so that only a closed switch returns an error.
 func (n *Node) limits(cfg *Config) {
 	if cfg.Config != n.cfg.Config {
 		n.sw.Configure(cfg.Config)
@@ -157,7 +152,7 @@ func (n *Node) limits(cfg *Config) {
 	}
 }
 
-// wanted is a configuration by name.
+// wanted indexes a configuration by name.
 type wanted struct {
 	tunnels  map[string]*Tunnel
 	ports    map[string]*Port
@@ -176,7 +171,7 @@ func index(cfg *Config) wanted {
 	}
 }
 
-// by returns what is in a list by its name. Of two with one name it has the first.
+// by indexes a list by name. Of two with the same name it has the first.
 func by[K comparable, T any](list []T, name func(*T) K) map[K]*T {
 	m := make(map[K]*T, len(list))
 	for i := range list {
@@ -187,7 +182,7 @@ func by[K comparable, T any](list []T, name func(*T) K) map[K]*T {
 	return m
 }
 
-// setPolicy makes a policy, or changes it in place.
+// setPolicy adds a policy or changes it in place.
 func (n *Node) setPolicy(c *Policy) error {
 	if r := n.policies[c.Name]; r != nil && r.maxFlows == c.MaxFlows {
 		return r.Update(&c.Config)
@@ -199,7 +194,7 @@ func (n *Node) setPolicy(c *Policy) error {
 	return err
 }
 
-// vrf returns the VRF of a name, making it if there is none.
+// vrf returns the VRF with a name, and adds it if necessary.
 func (n *Node) vrf(name string) *l3.VRF {
 	n.vrfs[name] = true
 	return n.gateway.VRF(name)

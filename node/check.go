@@ -21,17 +21,17 @@ import (
 	"github.com/vxswitch/vxswitch/setting/conf"
 )
 
-// A checker finds contradictions.
+// A checker finds errors in a configuration.
 type checker struct {
 	*conf.Report
-	file  bool // the configuration is from one
-	begun bool // calls make it step by step: what has no gateway yet may get one
+	file  bool // the configuration is from a file
+	begun bool // built by calls: a segment may get its gateway later
 
 	wanted
-	claimed map[string]string // who has what only one may have
+	claimed map[string]string // owners of addresses, VLANs and the like that must be unique
 }
 
-// check returns all that is wrong with a configuration, beside what is in the report already.
+// check returns the errors of the report and of the configuration.
 func (k checker) check(c *Config) error {
 	k.Report, k.wanted, k.claimed = cmp.Or(k.Report, new(conf.Report)), index(c), map[string]string{}
 	each(k.Report, "tunnels", c.Tunnels, k.tunnel)
@@ -55,17 +55,17 @@ func (k checker) check(c *Config) error {
 	return k.Err()
 }
 
-// maxSocket leaves room in 107 bytes for a folder in the socket's, in which it is made.
+// maxSocket leaves room for a temporary directory in the 107 bytes of a socket path.
 const maxSocket = 90
 
-// each checks what is in a list, which is at a key, for as long as errors count.
+// each checks the elements of the list at a key until the report is full.
 func each[T any](r *conf.Report, key string, list []T, check func(key string, x *T)) {
 	for i := 0; i < len(list) && !r.Full(); i++ {
 		check(fmt.Sprintf("%s[%d]", key, i), &list[i])
 	}
 }
 
-// once notes a value of a list that came before.
+// once reports a duplicate in a list.
 func once[T comparable](k *checker, key string, seen map[T]bool, v T) {
 	if seen[v] {
 		k.Fail(key, v, "duplicate")
@@ -73,7 +73,7 @@ func once[T comparable](k *checker, key string, seen map[T]bool, v T) {
 	seen[v] = true
 }
 
-// named checks a name; first is whether what has it is the first of that name.
+// named checks a name; first is false for a duplicate.
 func (k *checker) named(key, name string, first bool) {
 	switch {
 	case name == "":
@@ -83,7 +83,7 @@ func (k *checker) named(key, name string, first bool) {
 	}
 }
 
-// claim returns who has what only one may have; if nobody has it, it is who's from now on.
+// claim returns the owner of something that must be unique. Without an owner, who becomes the owner.
 func (k *checker) claim(what, who string) (other string) {
 	if other = k.claimed[what]; other == "" {
 		k.claimed[what] = who
@@ -91,10 +91,10 @@ func (k *checker) claim(what, who string) (other string) {
 	return other
 }
 
-// misplaced notes what is set in x that only others have, and not what x is. The keys are those of at.
+// misplaced reports settings of x that its kind, is, does not have but others do. The keys are those of at.
 func (k *checker) misplaced(key string, at, x, is any, others []any, text string) {
 	if k.Failed(key+".type") || k.Failed(key+".underlay") {
-		return // nobody knows what x is
+		return // the kind is unknown
 	}
 	has := func(a any, field string) bool {
 		_, ok := reflect.TypeOf(a).FieldByName(field)
@@ -145,8 +145,8 @@ func (k *checker) policy(key string, p *Policy) {
 	k.Ask(key, *p, p.Check)
 }
 
-// hasPolicy checks the name of a policy, "" for none.
-func (k *checker) hasPolicy(key, name string) {
+// policyName checks the name of a policy, "" for none.
+func (k *checker) policyName(key, name string) {
 	if name != "" && k.policies[name] == nil {
 		k.Want(key, name, "the name of a policy")
 	}
@@ -171,13 +171,13 @@ func (k *checker) segment(key string, g *Segment) {
 		k.entry(at, g, e)
 		once(k, at+".mac", macs, e.MAC)
 	})
-	k.hasPolicy(key+".policy", g.Policy)
+	k.policyName(key+".policy", g.Policy)
 	if g.Gateway != nil {
 		k.gateway(key+".gateway", g)
 	}
 }
 
-// neighbours checks what a segment's ARP and ND are, and what they know.
+// neighbours checks the ARP and ND settings of a segment.
 func (k *checker) neighbours(key string, g *Segment) {
 	n := g.Neighbours
 	if n == nil {
@@ -197,13 +197,12 @@ func (k *checker) neighbours(key string, g *Segment) {
 		}
 	})
 	k.neighbourMode(key+".mode", g, n.Mode)
-	cfg := g.asked()
+	cfg := g.responderConfig()
 	k.Ask(key, *n, cfg.Check)
 }
 
-// asked returns the settings of the segment's responder as far as they can be checked. What is wrong
-// with the gateway's MACs is said of them.
-func (g *Segment) asked() (cfg arp.Config) {
+// responderConfig returns the settings of the segment's responder to check, without those from the gateway.
+func (g *Segment) responderConfig() (cfg arp.Config) {
 	if g.Neighbours != nil {
 		cfg = g.Neighbours.Config
 	}
@@ -215,14 +214,14 @@ func (g *Segment) asked() (cfg arp.Config) {
 	return cfg
 }
 
-// neighbourMode checks that a segment has what a mode needs.
+// neighbourMode checks the requirements of a mode.
 func (k *checker) neighbourMode(key string, g *Segment, mode arp.Mode) {
 	if mode == arp.Proxy && (g.Gateway == nil || len(g.Gateway.Addresses) == 0) {
 		k.Fail(key, nil, "proxy requires a gateway with addresses: it answers with the gateway's MAC")
 	}
 }
 
-// neighbour says why an address is not that of a host in the segment.
+// neighbour returns an error if an address cannot be that of a host in the segment.
 func (g *Segment) neighbour(ip netip.Addr) error {
 	if g.Gateway != nil {
 		for _, p := range g.Gateway.Addresses {
@@ -258,7 +257,7 @@ func (k *checker) member(key string, g *Segment, m *Member) {
 	if m.Guard != nil {
 		k.Ask(key+".guard", *m.Guard, m.Guard.Check)
 	}
-	k.hasPolicy(key+".policy", m.Policy)
+	k.policyName(key+".policy", m.Policy)
 	if _, err := l3.NewMSSClamp(m.MSSClamp); err != nil && m.MSSClamp != 0 {
 		k.Want(key+".mssClamp", m.MSSClamp, "68 to 65535, or 0 for none")
 	}
@@ -287,7 +286,7 @@ func (k *checker) bareMember(key string, g *Segment, m *Member) {
 	}
 }
 
-// memberMode checks that a member's mode is one that the segment, which is at a key, could have.
+// memberMode checks the mode of a member; key is that of the segment.
 func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
 	if m.NeighbourMode == nil || k.ports[m.Port] == nil {
 		return
@@ -297,7 +296,7 @@ func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
 		return
 	}
 	k.neighbourMode(at, g, *m.NeighbourMode)
-	cfg := g.asked()
+	cfg := g.responderConfig()
 	cfg.Mode = *m.NeighbourMode
 	var errs setting.Errors
 	errors.As(cfg.Check(), &errs)

@@ -12,7 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 )
 
-// bare reports whether a segment carries IP without Ethernet, w being what is around it.
+// bare reports whether a segment carries IP without Ethernet.
 func (g *Segment) bare(w wanted) bool {
 	for _, x := range g.in() {
 		if t := w.tunnels[x.Tunnel]; t != nil && t.Type == encap.TypeIPIP {
@@ -29,7 +29,7 @@ func (g *Segment) bare(w wanted) bool {
 func (k *checker) gateway(key string, g *Segment) {
 	w, bare := g.Gateway, g.bare(k.wanted)
 	cfg := g.iface(new(arp.Responder), func(frame.Dest, *frame.Frame) bool { return false })
-	cfg.VNI = 0 // the segment's, of which all is said there
+	cfg.VNI = 0 // checked with the segment
 	if bare {
 		cfg.Neighbours, cfg.Port = nil, frame.NewDest(1, 0)
 	}
@@ -113,7 +113,7 @@ func (k *checker) node(key, vrf string, p *Pool, block netip.Prefix, n *BlockNod
 	}
 }
 
-// way returns which of its ways a node is reached by, nil if it has not got it.
+// way returns the next hop that the mode selects, nil if it is not set, and its key.
 func (n *BlockNode) way(p *Pool) (name string, h *Hop) {
 	if p.Mode.Direct(n.Address, p.Subnets) {
 		return "direct", n.Direct

@@ -48,13 +48,13 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 	k.peerSettings(key, t)
 }
 
-// second is what of a Tunnel its Local6 has for itself.
+// second has the settings of a Tunnel for Local6.
 type second struct {
 	Prefix  netip.Prefix `json:"prefix6"`
 	Gateway netip.Addr   `json:"gateway6"`
 }
 
-// local checks one of a tunnel's own addresses, and that no other tunnel has it.
+// local checks a local address, which no other tunnel may have.
 func (k *checker) local(key string, t *Tunnel, a netip.Addr) {
 	switch {
 	case hostaddr.Check(a) != nil:
@@ -69,8 +69,7 @@ func (k *checker) local(key string, t *Tunnel, a netip.Addr) {
 	}
 }
 
-// underlay checks the settings of a tunnel's sockets on one of its addresses, and that they are of
-// its kind. The keys are those of at.
+// underlay checks the settings of a tunnel's sockets on one of its addresses. The keys are those of at.
 func (k *checker) underlay(key string, t *Tunnel, at any) {
 	kind, is := t.Underlay.String(), any(t.UDPConfig)
 	check := func() error { return t.UDPConfig.Check(t.AddrPort()) }
@@ -96,7 +95,7 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	k.Ask(key, at, check)
 }
 
-// peerSettings checks what is different towards single peers.
+// peerSettings checks the settings of single peers.
 func (k *checker) peerSettings(key string, t *Tunnel) {
 	seen, sets := map[netip.Addr]bool{}, map[underlay.TxConfig]bool{}
 	each(k.Report, key+".peerSettings", t.PeerSettings, func(at string, p *PeerSetting) {
@@ -120,7 +119,7 @@ func (k *checker) peerSettings(key string, t *Tunnel) {
 	})
 }
 
-// port returns the UDP port that a tunnel has.
+// port returns the UDP port of a tunnel.
 func (t *Tunnel) port() uint16 {
 	if t.Type == encap.TypeIPIP {
 		return 0

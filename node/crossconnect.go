@@ -9,8 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// setCrossConnect joins the port and the peer of a segment that has a cross-connect, once both are there: the
-// rows have given the peer its number.
+// setCrossConnect connects the port and the peer of a segment with a cross-connect. The rows must be set, for the number of the peer.
 func (n *Node) setCrossConnect(s *segment, c *Segment) error {
 	if s == nil || !c.CrossConnect.IsValid() || s.crossConnect != nil || len(s.members) == 0 || len(s.far) == 0 {
 		return nil
@@ -27,7 +26,7 @@ func (n *Node) setCrossConnect(s *segment, c *Segment) error {
 			return a == c.CrossConnect || a.WithZone("") == c.CrossConnect // the zone is the tunnel's
 		})
 		if i < 0 {
-			return nil // its row waits, which has been told
+			return nil // its row waits, as logged
 		}
 		cfg.Far, cfg.Tunnel = a.Dest(peers[i].Peer), v
 	}
@@ -39,7 +38,7 @@ func (n *Node) setCrossConnect(s *segment, c *Segment) error {
 	return s.configure(c.vsi(n.slots(s, c)))
 }
 
-// crossConnect checks a segment that is a crossConnect.
+// crossConnect checks a segment with a cross-connect.
 func (k *checker) crossConnect(key string, g *Segment) {
 	in := g.in()
 	switch {

@@ -8,14 +8,14 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// A gate is what lets no frames pass in a segment between close and open.
+// A gate blocks frames in a segment during a change.
 type gate struct {
 	shut    map[*vswitch.Attachment]bool
-	gateway bool // it gets no frames
-	unknown bool // unknown unicast is dropped: the configuration may say where it is to go
+	gateway bool // the gateway is blocked
+	unknown bool // unknown unicast is dropped, since static entries may be missing
 }
 
-// attach makes a port a member of the segment, shut.
+// attach attaches a port to the segment, shut.
 func (s *segment) attach(p vswitch.Port, tag uint32, at vswitch.AttachConfig) (*vswitch.Attachment, error) {
 	at.Shut = true
 	a, err := s.vsi.AttachWith(p, tag, at)
@@ -25,13 +25,13 @@ func (s *segment) attach(p vswitch.Port, tag uint32, at vswitch.AttachConfig) (*
 	return a, err
 }
 
-// set changes the settings of an attachment, which stays shut if it is.
+// set changes the settings of an attachment and keeps it shut.
 func (s *segment) set(a *vswitch.Attachment, at vswitch.AttachConfig) error {
 	at.Shut = s.gate.shut[a]
 	return a.Configure(at)
 }
 
-// detach ends one of two kinds of attachments, and the interface that stands on it.
+// detach removes an attachment from its map, and the interface on it.
 func (s *segment) detach(from map[string]*vswitch.Attachment, name string) error {
 	if s.onPort() {
 		s.dropInterface()
@@ -54,7 +54,7 @@ func (s *segment) configure(cfg vswitch.VSIConfig) error {
 	return s.vsi.Configure(cfg)
 }
 
-// closeGate closes the segment's, and with shut that of each attachment.
+// closeGate closes the gate of the segment; with shut also all attachments.
 func (s *segment) closeGate(shut bool) error {
 	err := s.configure(s.settings)
 	for _, a := range s.vsi.Attachments() {
@@ -66,7 +66,7 @@ func (s *segment) closeGate(shut bool) error {
 	return err
 }
 
-// openGate opens it, and those of attachments.
+// openGate opens the gate and the attachments.
 func (s *segment) openGate() (err error) {
 	if s.gate.gateway || s.gate.unknown {
 		s.gate.gateway, s.gate.unknown = false, false
@@ -81,7 +81,7 @@ func (s *segment) openGate() (err error) {
 	return err
 }
 
-// closeGates closes those of segments, as far as it is needed for w.
+// closeGates closes the gates of segments where the change to w requires it.
 func (n *Node) closeGates(w wanted, a *attempt) {
 	was, closed := index(n.cfg), false
 	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
@@ -103,7 +103,7 @@ func (n *Node) closeGates(w wanted, a *attempt) {
 	}
 }
 
-// openGates opens them all.
+// openGates opens all gates.
 func (n *Node) openGates(a *attempt) {
 	for _, vni := range slices.Sorted(maps.Keys(n.segments)) {
 		if n.take(a, about(vni), "open", n.segments[vni].openGate) {

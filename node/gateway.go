@@ -12,8 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 )
 
-// A neighbourhood is what a segment's neighbours and gateway are made of. For another one they
-// are made anew.
+// A neighbourhood has the settings of a segment's neighbours and gateway. If it changes, they are recreated.
 type neighbourhood struct {
 	gateway      *SegmentGateway
 	responder    arp.Config
@@ -25,8 +24,7 @@ func (c *Segment) neighbourhood() neighbourhood {
 	return neighbourhood{c.Gateway, c.responder(nil), *c.table(), c.CrossConnect}
 }
 
-// setGateway makes what answers for neighbours, and the interface of a segment that has
-// MACs.
+// setGateway makes the responder of a segment, and the gateway's interface if it has a MAC.
 func (n *Node) setGateway(s *segment, c *Segment) error {
 	if want := c.neighbourhood(); !reflect.DeepEqual(s.made, want) {
 		s.dropInterface()
@@ -42,7 +40,7 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 		return nil
 	}
 	if s.table == nil {
-		s.responder = nil // it has the old one
+		s.responder = nil // it uses the old table
 		cfg := c.table()
 		cfg.Notify = n.sw.Notify
 		err := n.step("neighbours", func() (err error) {
@@ -84,7 +82,7 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 // ethernet reports whether the segment has a gateway with a MAC.
 func (c *Segment) ethernet() bool { return c.Gateway != nil && !c.Gateway.MAC.IsZero() }
 
-// table returns the settings of the segment's neighbours.
+// table returns the settings of the neighbour table.
 func (c *Segment) table() *arp.TableConfig {
 	t := new(arp.TableConfig)
 	if c.Neighbours != nil {
@@ -94,7 +92,7 @@ func (c *Segment) table() *arp.TableConfig {
 	return t
 }
 
-// responder returns the settings of what answers for them.
+// responder returns the settings of the responder.
 func (c *Segment) responder(locate func(frame.MAC) (frame.Dest, bool)) (cfg arp.Config) {
 	if c.Neighbours != nil {
 		cfg = c.Neighbours.Config
@@ -124,7 +122,7 @@ func (n *Node) setInterface(s *segment, cfg l3.InterfaceConfig) error {
 	})
 }
 
-// setGatewayMACs has frames to the gateway's MACs go to it.
+// setGatewayMACs adds the gateway's MACs to the FDB.
 func (s *segment) setGatewayMACs() error {
 	flags := fdb.Static
 	if s.made.gateway.Anycast {
@@ -137,13 +135,12 @@ func (s *segment) setGatewayMACs() error {
 		if !slices.Contains(s.macs, mac) {
 			s.macs = append(s.macs, mac)
 		}
-		flags = fdb.Static // of its own one
+		flags = fdb.Static // for Own
 	}
 	return nil
 }
 
-// dropMACs has frames to the gateway's MACs no longer go to it, but for those of another gateway
-// that comes.
+// dropMACs removes the gateway's MACs from the FDB, except for those of the next gateway.
 func (s *segment) dropMACs(next *SegmentGateway) {
 	keep := next.macs()
 	for _, mac := range s.macs {
@@ -163,11 +160,11 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	for _, a := range s.members {
 		cfg.Port = a.Dest(0)
 	}
-	for name, a := range s.far { // there is one, or a member
+	for name, a := range s.far { // one tunnel or one member
 		cfg.Port, cfg.Tunnel = a.Dest(0), n.tunnels[name].v
 	}
 	if cfg.Port == 0 {
-		return nil // it could not be put back, which has been told
+		return nil // not restored; the error is recorded
 	}
 	if err := n.setInterface(s, cfg); err != nil {
 		return err
@@ -175,8 +172,7 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	return s.configure(c.vsi(n.slots(s, c)))
 }
 
-// dropInterface removes the gateway, or the cross-connect, from a segment. What was routed by the gateway
-// is held until the gates open.
+// dropInterface removes the gateway or the cross-connect from a segment. The gateway's routes are held until the gates open.
 func (s *segment) dropInterface() {
 	if s.iface != nil {
 		s.iface.Hold()
@@ -191,7 +187,7 @@ func mode(c *Segment) arp.Mode {
 	return c.Neighbours.Mode
 }
 
-// mode returns how ARP and ND from the member are treated.
+// mode returns the ARP and ND mode of the member.
 func (m *Member) mode(c *Segment) arp.Mode {
 	if m.NeighbourMode != nil {
 		return *m.NeighbourMode
@@ -199,7 +195,7 @@ func (m *Member) mode(c *Segment) arp.Mode {
 	return mode(c)
 }
 
-// keepNeighbours makes the static neighbours those of c.
+// keepNeighbours sets the static neighbours to those of c.
 func (s *segment) keepNeighbours(c *Segment) error {
 	want := map[netip.Addr]frame.MAC{}
 	if c.Neighbours != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// opened is what was opened before anything was touched.
+// opened has the tunnels and ports opened before any change.
 type opened struct {
 	tunnels map[string]*tunnel
 	ports   map[string]*device
 }
 
-// close closes what nobody has taken over.
+// close closes those that were not taken over.
 func (f opened) close() {
 	for _, t := range f.tunnels {
 		t.v.Close()
@@ -28,9 +28,8 @@ func (f opened) close() {
 	}
 }
 
-// openFirst opens into f what is new or differs, except for what an open one is in the way of: the
-// address and port of a tunnel, the device of a port. Addresses that a tunnel moves to are
-// tried.
+// openFirst opens new and changed tunnels and ports into f, unless an open one has the same address and port, or the
+// same device. It tests the addresses that a tunnel moves to.
 func (n *Node) openFirst(cfg *Config, f opened) (err error) {
 	for i := range cfg.Tunnels {
 		c := &cfg.Tunnels[i]
@@ -56,7 +55,7 @@ func (n *Node) openFirst(cfg *Config, f opened) (err error) {
 	return nil
 }
 
-// openAll moves tunnels, closes what differs or is in the way, takes over f and opens the rest.
+// openAll moves tunnels, closes tunnels and ports that differ or conflict, takes over f and opens the rest.
 func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	needed := map[netip.AddrPort]bool{}
 	for i := range cfg.Tunnels {
@@ -67,7 +66,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 		if !n.stays(c) {
 			continue
 		}
-		if err := n.move(c); err != nil && !a.back { // one that does not move back is made anew
+		if err := n.move(c); err != nil && !a.back { // recreate a tunnel that does not move back
 			a.ends(err)
 			return
 		}
@@ -101,8 +100,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 	}
 }
 
-// dropFailed closes ports and tunnels that the switch has let go because they failed, so that
-// they are opened anew.
+// dropFailed closes ports and tunnels that have failed, so that they are reopened.
 func (n *Node) dropFailed() {
 	for _, s := range n.segments {
 		here := s.vsi.Attachments()
@@ -119,7 +117,7 @@ func (n *Node) dropFailed() {
 	}
 }
 
-// closeUnused closes what the configuration has no longer.
+// closeUnused closes what is not in the configuration.
 func (n *Node) closeUnused(w wanted) {
 	for name := range n.tunnels {
 		if w.tunnels[name] == nil {
@@ -135,14 +133,13 @@ func (n *Node) closeUnused(w wanted) {
 	maps.DeleteFunc(n.vrfs, func(name string, _ bool) bool { return w.vrfs[name] == nil && n.gateway.DeleteVRF(name) })
 }
 
-// openers ask the system for what a node needs of it.
+// openers open the underlays and devices of a node.
 type openers struct {
 	underlay func(*Tunnel) (vtep.Underlay, error)
 	device   func(*Port) (vswitch.Port, error)
 }
 
-// convert returns the settings of a kind out of c, a pointer to a Tunnel or a Port: the fields
-// of the same name.
+// convert copies the fields of a Tunnel or Port, which c points to, to settings with fields of the same names.
 func convert[T any](c any) *T {
 	to := new(T)
 	from, into := reflect.ValueOf(c).Elem(), reflect.ValueOf(to).Elem()

@@ -7,19 +7,19 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 )
 
-// A change takes many steps, and a frame that comes between two of them must not get where
-// neither the old nor the new configuration lets it:
+// A change takes many steps. A frame between two of them must not be forwarded where neither the old nor the new
+// configuration allows it:
 //
-//	close     what is changed in more than one step, and what goes, lets no more frames pass
-//	release   what goes, goes
-//	set       policies, settings, gateways; new tunnels and members are attached shut
-//	rows      flood lists, MACs and routes become those of the new configuration
-//	open      what is shut lets frames pass
+//	close     block frames in parts that change in more than one step or are removed
+//	release   detach removed parts
+//	set       change policies, settings and gateways; attach new tunnels and members, shut
+//	rows      change flood lists, MACs and routes
+//	open      unblock
 //
-// What changes in one step is not interrupted: another rule, another peer, one member isolated.
+// A change of one step does not block: another rule, another peer, an isolated member.
 
-// losesEntries reports whether the FDB has entries that nobody has learned on what is detached
-// for c and w.
+// losesEntries reports whether the FDB has entries, other than learned ones, on attachments that the change to c and w
+// detaches.
 func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 	goes := map[uint16]bool{}
 	for name, a := range s.far {
@@ -45,8 +45,8 @@ func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 	return false
 }
 
-// inSteps reports whether c differs from old in more than one thing that says where frames may go:
-// each of them changes in one step, but not all in the same step.
+// inSteps reports whether c differs from old in more than one setting that affects where frames may go. Each of them
+// changes in a step of its own.
 func inSteps(old, c *Segment, was, is wanted) bool {
 	if old == nil {
 		return true
@@ -81,7 +81,7 @@ func inSteps(old, c *Segment, was, is wanted) bool {
 			x := *o
 			guards = guards || !reflect.DeepEqual(x.Guard, m.Guard)
 			x.Guard, m.Guard = nil, nil
-			count(!reflect.DeepEqual(x, m)) // two of one group that go over to another one are in none together meanwhile
+			count(!reflect.DeepEqual(x, m)) // two members that change their group would be in different groups meanwhile
 			rules(o.Policy)
 			rules(m.Policy)
 		}
@@ -89,7 +89,7 @@ func inSteps(old, c *Segment, was, is wanted) bool {
 	for _, x := range c.in() {
 		for _, o := range old.in() {
 			if o.Tunnel == x.Tunnel {
-				count(o.Hub != x.Hub || o.Group != x.Group) // one after the other, two fabrics would meet
+				count(o.Hub != x.Hub || o.Group != x.Group) // two fabrics would be connected meanwhile
 				count(o.NoFlood != x.NoFlood || o.Locked != x.Locked || o.GBP != x.GBP)
 				lists = lists || !reflect.DeepEqual(o.Flood, x.Flood)
 			}

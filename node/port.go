@@ -13,21 +13,20 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A device is a Port as it runs.
+// A device is a running Port.
 type device struct {
 	cfg  Port
 	raw  vswitch.Port // as it was opened
-	port vswitch.Port // the same, as the switch has it
-	used bool         // it has been attached
+	port vswitch.Port // with the capture, as attached
+	used bool         // has been attached
 }
 
-// is reports whether c has the same settings. The program's own ports have none, only what is said
-// of them.
+// is reports whether c has the same settings. Ports of the program have none to compare.
 func (d *device) is(c *Port) bool {
 	return d.cfg.Type == PortOwn && c.Type == PortOwn || reflect.DeepEqual(d.cfg, *c)
 }
 
-// elsewhere reports whether c is for another network namespace, where d is not in its way.
+// elsewhere reports whether c is in another network namespace, so that it does not conflict with d.
 func (d *device) elsewhere(c *Port) bool {
 	if d.cfg.Namespace == c.Namespace {
 		return false
@@ -37,7 +36,7 @@ func (d *device) elsewhere(c *Port) bool {
 	return err != nil || failed != nil || !os.SameFile(was, is)
 }
 
-// namespace returns the file of a network namespace as ports name it.
+// namespace returns the file of a network namespace.
 func namespace(name string) string {
 	switch {
 	case name == "":
@@ -48,8 +47,7 @@ func namespace(name string) string {
 	return name
 }
 
-// closePort takes a port out of every segment and closes it. One of the program's that was never
-// attached is still the program's.
+// closePort detaches a port everywhere and closes it, except for a port of the program that was never attached.
 func (n *Node) closePort(name string) {
 	for _, s := range n.segments {
 		if s.members[name] != nil {
@@ -65,26 +63,24 @@ func (n *Node) closePort(name string) {
 	}
 }
 
-// lacks returns an error if cfg has ports of the program that it has not given, or that it would
-// have to give again.
-func (n *Node) lacks(cfg *Config) error {
+// checkOwn returns an error if cfg has a port of the program that was not added, or that the change would close.
+func (n *Node) checkOwn(cfg *Config) error {
 	had, wants := index(n.cfg).ports, index(cfg).segments
 	for _, p := range cfg.Ports {
 		if p.Type != PortOwn {
 			continue
 		}
 		if was := had[p.Name]; n.own[p.Name] == nil && (was == nil || was.Type != PortOwn) {
-			return fmt.Errorf("port %q: the program has none of that name", p.Name)
+			return fmt.Errorf("port %q: the program has not added a port with this name", p.Name)
 		}
 		if n.closes(p.Name, wants) {
-			return fmt.Errorf("port %q: it cannot be paused, and is closed if it has not one place in common with those that it has now; Remove it, and Add another one", p.Name)
+			return fmt.Errorf("port %q: cannot be paused and would be closed, because it leaves all of its segments; use Remove, and Add a new port", p.Name)
 		}
 	}
 	return nil
 }
 
-// closes reports whether the switch closes a port on the way to segments: one that is no Pauser, when it
-// leaves the last place that it has now.
+// closes reports whether a change to segments closes a port: one that is not a Pauser and leaves all its attachments.
 func (n *Node) closes(name string, wants map[frame.VNI]*Segment) bool {
 	d := n.ports[name]
 	if d == nil {
@@ -109,11 +105,11 @@ func (n *Node) closes(name string, wants map[frame.VNI]*Segment) bool {
 	return member
 }
 
-// gone reports whether a port is one of the program's that has failed: it cannot be opened again.
+// gone reports whether a port of the program has failed. The node cannot reopen it.
 func (n *Node) gone(c *Port) bool { return c.Type == PortOwn && n.own[c.Name] == nil }
 
-// fit sets the MTU of TAPs and TUNs that have none of their own to what fits the tunnels they
-// are in segments with. Where that cannot be, senders are told of it by packet.
+// fit sets the MTU of TAPs and TUNs without a configured MTU to the one that fits the tunnels of their segments. If that
+// fails, senders of longer packets get ICMP errors.
 func (n *Node) fit() {
 	for name, d := range n.ports {
 		x, ok := d.raw.(interface{ Fit(int) error })
@@ -138,12 +134,12 @@ func (n *Node) fit() {
 			continue
 		}
 		if err := x.Fit(fits); err != nil {
-			n.log.Warn("the MTU of a port is not what fits its tunnels", "port", name, "err", err)
+			n.log.Warn("cannot set the MTU of a port to fit its tunnels", "port", name, "err", err)
 		}
 	}
 }
 
-// Fits returns the length of the longest frame on a port that fits a tunnel of the segment.
+// Fits returns the length of the longest frame from a port that fits a tunnel of the segment.
 func (c *Segment) Fits(t *vtep.VTEP) int {
 	if c.InnerVLAN == vswitch.VLANPass {
 		return t.MTU(0) - encap.VLANTagLen // a VLAN device on top has the same MTU
@@ -163,7 +159,7 @@ func (n *Node) openDevice(c *Port) (vswitch.Port, error) {
 	return port.OpenTAP(c.Name, &c.DeviceConfig)
 }
 
-// openPort opens a port, and puts it in to.
+// openPort opens a port into to.
 func (n *Node) openPort(c *Port, to map[string]*device) error {
 	d := &device{cfg: *c}
 	err := n.step("port", func() (err error) {

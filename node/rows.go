@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// rows returns the rows that a configuration has for the plane.
+// rows returns the rows of a configuration for the plane.
 func rows(cfg *Config) (list []control.Row) {
 	segments := index(cfg).segments
 	for i := range cfg.Segments {
@@ -36,7 +36,7 @@ func rows(cfg *Config) (list []control.Row) {
 					x := &b.Nodes[i]
 					_, h := x.way(p)
 					via = append(via, *h)
-					if t := x.Tunnel; t != nil && t != h && t.MAC.IsZero() && t.Remote.IsValid() { // whose packets are taken while ours go directly
+					if t := x.Tunnel; t != nil && t != h && t.MAC.IsZero() && t.Remote.IsValid() { // accepted as a peer, though packets to it go directly
 						list = append(list, control.Flood{VNI: t.Segment, VTEP: netip.AddrPortFrom(t.Remote, 0)})
 					}
 				}
@@ -47,7 +47,7 @@ func rows(cfg *Config) (list []control.Row) {
 	return list
 }
 
-// rows returns an entry's row, and behind it those of the group of peers that it names.
+// rows returns the row of an entry and those of its group of peers.
 func (e *FDB) rows(s *Segment) []control.Row {
 	m := control.MAC{VNI: s.VNI, MAC: e.MAC, Port: e.Port, Filter: e.Filter, Sticky: e.Sticky}
 	if e.Port != "" || e.Filter {
@@ -65,7 +65,7 @@ func (e *FDB) rows(s *Segment) []control.Row {
 	return list
 }
 
-// prefixes returns a row for each way to a prefix, or the one that drops.
+// prefixes returns a row for each next hop of a prefix, or the row that drops.
 func prefixes(segments map[frame.VNI]*Segment, vrf string, p netip.Prefix, via []Hop) (list []control.Row) {
 	if len(via) == 0 {
 		return []control.Row{control.Prefix{VRF: vrf, Prefix: p}}

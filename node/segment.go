@@ -13,7 +13,7 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// A segment is a Segment as it runs.
+// A segment is a running Segment.
 type segment struct {
 	vni     frame.VNI
 	handle  *VSI
@@ -22,7 +22,7 @@ type segment struct {
 	far     map[string]*vswitch.Attachment // by tunnel
 	members map[string]*vswitch.Attachment // by port
 
-	made         neighbourhood // what the next three are made of, those that there are
+	made         neighbourhood // settings of the next four
 	table        *arp.Table
 	responder    *arp.Responder
 	iface        *l3.Interface
@@ -34,8 +34,8 @@ type segment struct {
 	gate     gate
 }
 
-// release takes from a segment what c, nil for none, has no longer, so that other segments can
-// have it: the tunnel, members, the addresses of the gateway.
+// release detaches what c, nil to remove the segment, does not have, so that other segments can use it: tunnels,
+// members, the addresses of the gateway.
 func (n *Node) release(s *segment, c *Segment) error {
 	if c == nil {
 		return n.deleteSegment(s)
@@ -61,7 +61,7 @@ func (n *Node) release(s *segment, c *Segment) error {
 	return nil
 }
 
-// setSegment makes a segment what c says. What c has no longer is released already.
+// setSegment changes a segment to c, after release.
 func (n *Node) setSegment(c *Segment, a *attempt) {
 	a.at = about(c.VNI)
 	defer func() { a.at = "" }()
@@ -88,14 +88,14 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 			return
 		}
 	}
-	// An interface on an IP port can be made only once the port is a member.
+	// An interface on an IP port requires the member.
 	a.ends(n.setIPGateway(s, c))
 }
 
-// segment returns the segment that c is about, making it if there is none.
+// segment returns the segment of c, and adds it if necessary.
 func (n *Node) segment(c *Segment) (*segment, error) {
 	s, handle := n.segments[c.VNI], &VSI{n, c.VNI}
-	if s != nil && s.vsi.Config().Refuse != c.Refuse { // the one thing a table cannot change
+	if s != nil && s.vsi.Config().Refuse != c.Refuse { // a table cannot change this
 		if err := n.deleteSegment(s); err != nil {
 			return nil, err
 		}
@@ -131,13 +131,12 @@ func (c *Segment) member(port string) *Member {
 	return find(c.Members, func(m *Member) bool { return m.Port == port })
 }
 
-// onPort reports whether the segment has a cross-connect, or an interface without MACs, on a port or
-// tunnel for IP.
+// onPort reports whether the segment has a cross-connect or an interface on an IP port or IP tunnel.
 func (s *segment) onPort() bool {
 	return s.crossConnect != nil || s.iface != nil && s.iface.MAC().IsZero()
 }
 
-// slots returns what fills the VSI's slots.
+// slots returns the slots of the VSI.
 func (n *Node) slots(s *segment, c *Segment) (slots vswitch.Slots) {
 	slots.TooBig = n.sw.TooBig() // between ports as well
 	if s.responder != nil {
@@ -194,7 +193,7 @@ func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 		return s.set(a, at)
 	}
 	if d == nil {
-		return nil // it could not be put back, which has been told
+		return nil // not restored; the error is recorded
 	}
 	a, err := s.attach(d.port, uint32(m.VLAN), at)
 	if err == nil {
@@ -203,7 +202,7 @@ func (n *Node) setMember(s *segment, c *Segment, m *Member) error {
 	return err
 }
 
-// memberSlots returns the stages of a member, g its guard. They come before those of the segment.
+// memberSlots returns the slots of a member with guard g. They run before those of the segment.
 func (n *Node) memberSlots(s *segment, c *Segment, m *Member, g *policy.Guard) (slots vswitch.Slots, err error) {
 	var ingress []vswitch.Stage
 	if m.Guard != nil {
@@ -236,7 +235,7 @@ func (n *Node) deleteSegment(s *segment) error {
 	return s.vsi.Delete()
 }
 
-// detachMember takes a port out of the segment.
+// detachMember detaches a port from the segment.
 func (s *segment) detachMember(name string) error {
 	delete(s.guards, name)
 	return s.detach(s.members, name)

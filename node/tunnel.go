@@ -15,16 +15,16 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A tunnel is a Tunnel as it runs.
+// A tunnel is a running Tunnel.
 type tunnel struct {
 	cfg   Tunnel
 	v     *vtep.VTEP
 	under []vtep.Underlay            // by locals
-	sets  map[underlay.TxConfig]bool // that peers have had
+	sets  map[underlay.TxConfig]bool // used by peers so far
 }
 
-// stays reports whether the open tunnel of its name becomes c without being made anew: they
-// differ in nothing but local addresses, which nobody has, and settings of peers.
+// stays reports whether the open tunnel can change to c in place: only its local addresses, to ones not in use, and its
+// peer settings differ.
 func (n *Node) stays(c *Tunnel) bool {
 	t := n.tunnels[c.Name]
 	if t == nil || t.cfg.Local.Is4() != c.Local.Is4() || t.cfg.Local6.IsValid() != c.Local6.IsValid() || !t.room(c) {
@@ -35,12 +35,12 @@ func (n *Node) stays(c *Tunnel) bool {
 	return x.same(c) && !slices.ContainsFunc(t.news(c), n.has)
 }
 
-// news returns the addresses of c that the tunnel has not.
+// news returns the addresses of c that the tunnel does not have.
 func (t *tunnel) news(c *Tunnel) []netip.AddrPort {
 	return slices.DeleteFunc(c.ats(), func(a netip.AddrPort) bool { return slices.Contains(t.cfg.ats(), a) })
 }
 
-// same reports whether c has the same settings. Functions are the same if their code is.
+// same reports whether c has the same settings. It compares functions by their code.
 func (t Tunnel) same(c *Tunnel) bool {
 	other := *c
 	if reflect.ValueOf(t.Control).Pointer() != reflect.ValueOf(other.Control).Pointer() {
@@ -50,7 +50,7 @@ func (t Tunnel) same(c *Tunnel) bool {
 	return reflect.DeepEqual(t, other)
 }
 
-// move makes an open tunnel that stays what c says.
+// move changes an open tunnel to c in place.
 func (n *Node) move(c *Tunnel) error {
 	t := n.tunnels[c.Name]
 	own := []*netip.Addr{&t.cfg.Local, &t.cfg.Local6}
@@ -72,7 +72,7 @@ func (n *Node) move(c *Tunnel) error {
 	return nil
 }
 
-// has reports whether a tunnel that is open has an address.
+// has reports whether an open tunnel has an address.
 func (n *Node) has(a netip.AddrPort) bool {
 	for _, t := range n.tunnels {
 		if slices.Contains(t.cfg.ats(), a) {
@@ -82,7 +82,7 @@ func (n *Node) has(a netip.AddrPort) bool {
 	return false
 }
 
-// ats returns what a tunnel has for itself, with each of its addresses.
+// ats returns the addresses of a tunnel with its port.
 func (t *Tunnel) ats() (list []netip.AddrPort) {
 	for _, a := range t.locals() {
 		list = append(list, netip.AddrPortFrom(a, t.port()))
@@ -90,7 +90,7 @@ func (t *Tunnel) ats() (list []netip.AddrPort) {
 	return list
 }
 
-// closeTunnel takes a tunnel out of every segment and closes it.
+// closeTunnel detaches a tunnel everywhere and closes it.
 func (n *Node) closeTunnel(name string) {
 	for _, s := range n.segments {
 		if s.far[name] != nil {
@@ -113,7 +113,7 @@ func listen(c *Tunnel) (vtep.Underlay, error) {
 	return underlay.ListenUDP(c.AddrPort(), &c.UDPConfig)
 }
 
-// openTunnel opens a tunnel, and puts it in to.
+// openTunnel opens a tunnel into to.
 func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
 	t := &tunnel{cfg: *c, sets: map[underlay.TxConfig]bool{}}
 	err := n.step("tunnel", func() (err error) {
@@ -142,7 +142,7 @@ func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
 	return nil
 }
 
-// listen opens an underlay, which a program's function may say it has done and return none.
+// listen opens an underlay. The program's function may return nil without an error.
 func (n *Node) listen(c *Tunnel) (vtep.Underlay, error) {
 	u, err := n.open.underlay(c)
 	if err == nil && absent.Is(u) {
@@ -151,14 +151,14 @@ func (n *Node) listen(c *Tunnel) (vtep.Underlay, error) {
 	return u, err
 }
 
-// shut closes the underlays of what has not become a tunnel.
+// shut closes the underlays of a tunnel that was not opened completely.
 func (t *tunnel) shut() {
 	for _, u := range t.under {
 		u.Close()
 	}
 }
 
-// try opens the addresses that a tunnel is to move to, and closes them again.
+// try tests whether the addresses that a tunnel moves to can be opened.
 func (n *Node) try(c *Tunnel) error {
 	for _, a := range n.tunnels[c.Name].news(c) {
 		err := n.step("tunnel", func() error {
@@ -175,8 +175,8 @@ func (n *Node) try(c *Tunnel) error {
 	return nil
 }
 
-// room reports whether the tunnel's underlays have room for the transmit sockets of c's peers:
-// those that were made stay until the end.
+// room reports whether the underlays have room for the transmit sockets of c's peers. Sockets stay open until the tunnel
+// is closed.
 func (t *tunnel) room(c *Tunnel) bool {
 	n := len(t.sets)
 	for _, x := range c.PeerSettings {
@@ -187,12 +187,12 @@ func (t *tunnel) room(c *Tunnel) bool {
 	return n < underlay.MaxSets
 }
 
-// A transmitter is an underlay that has transmit sockets with settings of their own.
+// A transmitter is an underlay with several sets of transmit sockets.
 type transmitter interface {
 	Sockets(underlay.TxConfig) (uint8, error)
 }
 
-// setPeers sets what is different towards single peers.
+// setPeers sets the settings of single peers.
 func (t *tunnel) setPeers(list []PeerSetting) error {
 	peers := make([]vtep.PeerConfig, len(list))
 	for i, x := range list {

@@ -10,7 +10,7 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// locals returns a tunnel's own addresses, one of each family that it has.
+// locals returns the local addresses of a tunnel, at most one of each family.
 func (t *Tunnel) locals() []netip.Addr {
 	if t.Local6.IsValid() {
 		return []netip.Addr{t.Local, t.Local6}
@@ -18,7 +18,7 @@ func (t *Tunnel) locals() []netip.Addr {
 	return []netip.Addr{t.Local}
 }
 
-// beside returns the tunnel's own address of the family of a, if it has one.
+// beside returns the local address of the family of a, if there is one.
 func (t *Tunnel) beside(a netip.Addr) netip.Addr {
 	for _, own := range t.locals() {
 		if own.IsValid() && own.Is4() == a.Is4() {
@@ -28,7 +28,7 @@ func (t *Tunnel) beside(a netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// zoned returns the address of a peer with the tunnel's zone, if it needs one and has none.
+// zoned returns the address of a peer, with the tunnel's zone if it lacks one.
 func (t *Tunnel) zoned(a netip.Addr) netip.Addr {
 	if a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" {
 		return a.WithZone(t.beside(a).Zone())
@@ -36,7 +36,7 @@ func (t *Tunnel) zoned(a netip.Addr) netip.Addr {
 	return a
 }
 
-// on returns the tunnel as it is on one of its addresses.
+// on returns the tunnel with only one of its addresses.
 func (t *Tunnel) on(local netip.Addr) *Tunnel {
 	x := *t
 	if local != t.Local {
@@ -49,17 +49,17 @@ func (t *Tunnel) on(local netip.Addr) *Tunnel {
 // AddrPort returns Local and the tunnel's UDP port, 0 for IP-in-IP: what [Options].Listen opens.
 func (t *Tunnel) AddrPort() netip.AddrPort { return netip.AddrPortFrom(t.Local, t.port()) }
 
-// A SegmentTunnel is one of several tunnels that a segment is in: each is a fabric of its
-// own. Tunnels of one group are kept apart, those of different groups and hubs are joined.
+// A SegmentTunnel is one of several tunnels of a segment. Frames pass between tunnels of different groups, and of hubs,
+// but not between tunnels of the same group.
 type SegmentTunnel struct {
-	Tunnel string       `json:"tunnel"`          // needed: its name
-	VNI    frame.VNI    `json:"vni,omitzero"`    // what the tunnel calls the segment, 1 to 16777215; 0 = the segment's own
-	Flood  []netip.Addr `json:"flood,omitempty"` // peers there that get broadcast, multicast and unknown unicast, and multicast groups
+	Tunnel string       `json:"tunnel"`          // needed: name of the tunnel
+	VNI    frame.VNI    `json:"vni,omitzero"`    // VNI in the tunnel, 1 to 16777215; 0 = the VNI of the segment
+	Flood  []netip.Addr `json:"flood,omitempty"` // peers and multicast groups in the tunnel that get broadcast, multicast and unknown unicast
 
-	vswitch.AttachConfig // Group: nothing passes between tunnels and members of one group, 1 to 255; default 1
+	vswitch.AttachConfig // Group: tunnels and members of the same group, 1 to 255, cannot reach each other; default 1
 }
 
-// in returns the tunnels that a segment is in, however it says so.
+// in returns the tunnels of a segment, also that of Tunnel.
 func (c *Segment) in() []SegmentTunnel {
 	if len(c.Tunnels) == 0 && c.Tunnel != "" {
 		return []SegmentTunnel{{Tunnel: c.Tunnel, Flood: c.Flood, AttachConfig: vswitch.AttachConfig{Hub: c.Hub}}}
@@ -67,8 +67,7 @@ func (c *Segment) in() []SegmentTunnel {
 	return c.Tunnels
 }
 
-// named returns the name of a tunnel where rows have to say which: in a segment that is in
-// several.
+// named returns the name of a tunnel for rows if the segment has several, else "".
 func (c *Segment) named(name string) string {
 	if len(c.in()) < 2 {
 		return ""
@@ -76,19 +75,18 @@ func (c *Segment) named(name string) string {
 	return name
 }
 
-// tag returns what a tunnel calls the segment.
+// tag returns the tag of the segment in a tunnel.
 func (c *Segment) tag(x *SegmentTunnel, t *Tunnel) uint32 {
 	switch {
 	case t.Type == encap.TypeIPIP:
-		return 0 // it has one network
+		return 0 // a single network
 	case x.VNI != 0:
 		return uint32(x.VNI)
 	}
 	return uint32(c.VNI)
 }
 
-// keeps reports whether c has an attachment as it is, but for what can be changed under
-// traffic.
+// keeps reports whether c has an attachment with the same tunnel and tag.
 func (n *Node) keeps(c *Segment, name string, a *vswitch.Attachment) bool {
 	for _, x := range c.in() {
 		if x.Tunnel == name {
@@ -104,7 +102,7 @@ func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 	for _, x := range c.in() {
 		t := n.tunnels[x.Tunnel]
 		if t == nil {
-			continue // it could not be put back, which has been told
+			continue // not restored; the error is recorded
 		}
 		err := n.step("tunnel of a segment", func() (err error) {
 			at := x.AttachConfig
@@ -124,7 +122,7 @@ func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 	}
 }
 
-// inTunnels checks what a segment says of its tunnels.
+// inTunnels checks the tunnels of a segment.
 func (k *checker) inTunnels(key string, g *Segment) {
 	switch {
 	case len(g.Tunnels) > 0 && g.Tunnel != "":
@@ -151,7 +149,7 @@ func (k *checker) inTunnels(key string, g *Segment) {
 	})
 }
 
-// inTunnel checks what a segment says of one tunnel; first is whether it says so for the first time.
+// inTunnel checks one tunnel of a segment; first is false for a duplicate.
 func (k *checker) inTunnel(key string, g *Segment, x *SegmentTunnel, first bool) {
 	t := k.tunnels[x.Tunnel]
 	switch {
@@ -172,8 +170,7 @@ func (k *checker) inTunnel(key string, g *Segment, x *SegmentTunnel, first bool)
 	k.peers(key+".flood", x.Flood, t, k.flooded)
 }
 
-// tagged checks one tunnel of a segment: what it carries, and that no other segment has its
-// VNI.
+// tagged checks that a tunnel can carry the segment and that no other segment has its VNI there.
 func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
 	ipip := t.Type == encap.TypeIPIP
 	tag := g.tag(x, t)
@@ -196,8 +193,7 @@ func (k *checker) tagged(at string, g *Segment, x *SegmentTunnel, t *Tunnel) {
 	}
 }
 
-// tunnelOf returns the tunnel of a segment that an entry or hop is about, nil if there is
-// none.
+// tunnelOf returns the tunnel of an entry or hop, nil if there is none.
 func (k *checker) tunnelOf(key string, g *Segment, name string) *Tunnel {
 	in := g.in()
 	for _, x := range in {
