@@ -13,17 +13,17 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// fileError is what is wrong with a configuration, a line each: FILE:LINE:COL: key: text.
+// A fileError has the errors of a file, a line each: FILE:LINE:COL: key: text.
 type fileError []string
 
 func (e fileError) Error() string { return strings.Join(e, "\n") }
 
 const (
 	maxFile  = 16 << 20        // bytes of a configuration
-	slowFile = 5 * time.Second // a pipe that says nothing for so long is none
+	slowFile = 5 * time.Second // timeout for a pipe
 )
 
-// load reads a configuration. The error is a fileError, or the system's.
+// load reads a configuration. The error is a fileError or one of the system.
 func load(file string) (*node.Config, error) {
 	text, err := readFile(file, maxFile, slowFile)
 	if err != nil {
@@ -39,7 +39,7 @@ func load(file string) (*node.Config, error) {
 	return cfg, nil
 }
 
-// readFile reads a file, whatever it is, to its end. A pipe has so long.
+// readFile reads a file, or a pipe with a timeout, to its end.
 func readFile(file string, limit int64, long time.Duration) ([]byte, error) {
 	f, err := os.OpenFile(file, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -52,12 +52,12 @@ func readFile(file string, limit int64, long time.Duration) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case int64(len(text)) > limit:
-		return nil, fmt.Errorf("%s: longer than %d bytes, which are allowed", file, limit)
+		return nil, fmt.Errorf("%s: larger than %d bytes", file, limit)
 	}
 	return text, nil
 }
 
-// located puts the file's name before each of several errors.
+// located adds the name of the file to each error.
 func located(file string, err error) error {
 	var errs setting.Errors
 	if !errors.As(err, &errs) {

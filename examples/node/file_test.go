@@ -17,9 +17,9 @@ func TestCommandLine(t *testing.T) {
 		code int
 		want string // on standard error
 	}{
-		{"", 2, "node: flag -config is missing: required is a file\n"},
+		{"", 2, "node: flag -config is required\n"},
 		{"-config", 2, "node: flag needs an argument: -config\n"},
-		{"-config x y", 2, "node: unexpected argument \"y\": allowed are -config FILE and -check\n"},
+		{"-config x y", 2, "node: unexpected argument \"y\"\n"},
 		{"-colour red", 2, "node: flag provided but not defined: -colour\n"},
 		{"-config /nowhere/x", 2, "node: -config: open /nowhere/x: no such file or directory\n"},
 		{"-h", 0, ""},
@@ -98,7 +98,7 @@ func TestEndlessFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{
-		"/dev/zero": "-config: /dev/zero: longer than 16777216 bytes, which are allowed",
+		"/dev/zero": "-config: /dev/zero: larger than 16777216 bytes",
 		dir:         "-config: read " + dir + ": is a directory",
 	} {
 		if _, err := load(file); err == nil || err.Error() != want {

@@ -1,14 +1,13 @@
-// Node is one VTEP node from a JSON file: tunnels, ports, segments, gateways, VRFs, policies.
+// Node runs a VTEP node from a JSON file with tunnels, ports, segments, gateways, VRFs and policies.
 //
-//	node -config FILE -check     # says what is wrong, or prints the effective settings
+//	node -config FILE -check     # print errors, or the effective settings
 //	node -config FILE
 //
-// SIGHUP, or "vxsctl reload", reads the file again and changes what differs, under traffic.
-// SIGUSR1 prints a line of statistics, SIGINT and SIGTERM end the program. With a control
-// socket in the file, vxsctl shows and changes its tables. It needs CAP_NET_ADMIN.
+// SIGHUP or "vxsctl reload" reads the file again and applies the differences under traffic. SIGUSR1 prints a line of
+// statistics, SIGINT and SIGTERM stop the program. With a control socket in the file, vxsctl shows and changes the
+// tables. The program requires CAP_NET_ADMIN.
 //
-// What it does is in package node of this module; here are the file, the signals and the
-// socket.
+// Package node does the work; this program adds the file, the signals and the socket.
 package main
 
 import (
@@ -31,12 +30,12 @@ func main() {
 
 const usage = `Usage: node -config FILE [-check]
 
-One VTEP node from a JSON file.
+Run a VTEP node from a JSON file.
 
-  -config FILE   the configuration; required
-  -check         say what is wrong with it, or print the effective settings; touch nothing
+  -config FILE   configuration file (required)
+  -check         print errors in the file, or the effective settings, and exit
 
-SIGHUP reads the file again, SIGUSR1 prints statistics, SIGINT and SIGTERM end the program.
+SIGHUP reads the file again, SIGUSR1 prints statistics, SIGINT and SIGTERM stop the program.
 `
 
 // run is the program. It returns the exit status.
@@ -51,9 +50,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage)
 		return 0
 	case err == nil && *file == "":
-		err = errors.New("flag -config is missing: required is a file")
+		err = errors.New("flag -config is required")
 	case err == nil && fs.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q: allowed are -config FILE and -check", fs.Arg(0))
+		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
 	}
 	if err != nil {
 		complain(stderr, err)
@@ -75,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// complain prints an error: on one line, or of a file a line for each thing that is wrong.
+// complain prints an error on one line, or the errors of a file on a line each.
 func complain(w io.Writer, err error) {
 	var wrong fileError
 	if errors.As(err, &wrong) {

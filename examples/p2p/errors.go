@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// cause returns err without the part of the node that it is about: there is one of each.
+// cause returns err without the name of the tunnel or port.
 func cause(err error) error {
 	if inner := errors.Unwrap(err); inner != nil {
 		return inner
@@ -16,7 +16,7 @@ func cause(err error) error {
 	return err
 }
 
-// localError says what to do when the underlay cannot be opened.
+// localError adds advice to an error of the underlay.
 func localError(o options, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENODEV):
@@ -26,9 +26,9 @@ func localError(o options, err error) error {
 		}
 		return fmt.Errorf("%w: -%s must be an interface of this host", err, name)
 	case o.node.Tunnels[0].Mark != 0 && errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w: -mark needs CAP_NET_ADMIN: run as root", err)
+		return fmt.Errorf("%w: -mark requires CAP_NET_ADMIN: run as root", err)
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w: stop the program or vxlan device that has the port, or choose another -dstport", err)
+		return fmt.Errorf("%w: stop the program or vxlan device that uses the port, or choose another -dstport", err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("%w: -local must be an address of this host", err)
 	case errors.Is(err, os.ErrPermission):
@@ -37,7 +37,7 @@ func localError(o options, err error) error {
 	return err
 }
 
-// deviceError says what to do when the device cannot be opened with that MTU.
+// deviceError adds advice to an error of the device.
 func deviceError(o options, err error) error {
 	switch {
 	case errors.Is(err, os.ErrPermission):

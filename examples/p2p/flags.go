@@ -16,15 +16,15 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-// options are what the flags say: a node, and what the program does around it.
+// options are the values of the flags.
 type options struct {
 	node   *node.Config // of one tunnel, one port and one segment
-	queues bool         // -queues says how many
+	queues bool         // -queues is set
 	pcap   string
 	every  time.Duration // between stats lines; 0 = only when asked
 }
 
-// flags are those given. Most are settings of a node's file.
+// flags parses the command line. Most flags are settings in a file of a node.
 type flags struct {
 	*flag.FlagSet
 	form
@@ -36,7 +36,7 @@ type flags struct {
 	tun              bool
 }
 
-// The places of settings in the file.
+// Keys in the file.
 const (
 	tunnel0  = "tunnels[0]."
 	port0    = "ports[0]."
@@ -45,37 +45,37 @@ const (
 	far0     = segment0 + "tunnels[0]."
 )
 
-// newFlags declares the flags. Their names are those of "ip link add type vxlan".
+// newFlags declares the flags, with the names of "ip link add type vxlan".
 func newFlags() *flags {
 	f := &flags{FlagSet: flag.NewFlagSet("p2p", flag.ContinueOnError), form: form{given: map[string]given{}}}
 	f.SetOutput(io.Discard) // an error is one line, and run prints it
 
 	f.word("type", "`vxlan|gpe|ipip`: encapsulation (default vxlan)", tunnel0+"type")
-	f.truth("tun", "a TUN device, whose IP packets the tunnel carries without Ethernet: with -type gpe; ipip always has one",
+	f.truth("tun", "use a TUN device, for IP without Ethernet: with -type gpe; ipip always does",
 		func(_ string, yes bool) { f.tun = yes })
-	f.word("local", "outer source `ADDR`, IPv4 or IPv6, of this host; required", tunnel0+"local")
+	f.word("local", "outer source `ADDR`, IPv4 or IPv6, of this host (required)", tunnel0+"local")
 	f.list("remote", "`ADDR[,ADDR...]` of the peers: the flood list of the VNI", &f.remotes)
-	f.StringVar(&f.group, "group", "", "multicast group `ADDR` that is joined, and gets what is flooded: in place of -remote, or beside it for peers that are not in the group")
-	f.number("group-ttl", "outer TTL `N` towards -group, 1 to 255 (default 1: the local network)", tunnel0+"groupTTL")
-	f.word("underlay-dev", "`IF`: interface where -group is (default: the one that has -local)", tunnel0+"multicastDevice")
+	f.StringVar(&f.group, "group", "", "multicast group `ADDR` to join and flood to, instead of -remote, or with -remote for peers outside the group")
+	f.number("group-ttl", "outer TTL `N` to -group, 1 to 255 (default 1: the local network)", tunnel0+"groupTTL")
+	f.word("underlay-dev", "interface `IF` for -group (default: the one with -local)", tunnel0+"multicastDevice")
 	f.number("id", "VNI `N`, 0 to 16777215 (default 1)", segment0+"vni")
 	f.number("dstport", "UDP destination `PORT`, 1 to 65535 (default 4789, gpe 4790)", tunnel0+"port")
-	f.word("srcport", "`LO-HI`: range of UDP source ports (default 49152-65535)", tunnel0+"srcPorts")
-	f.number("mark", "`N`: SO_MARK of the underlay sockets", tunnel0+"mark")
-	f.word("bind", "`IF`: bind the underlay sockets to an interface", tunnel0+"bind")
+	f.word("srcport", "range `LO-HI` of UDP source ports (default 49152-65535)", tunnel0+"srcPorts")
+	f.number("mark", "mark `N` (SO_MARK) of the underlay sockets", tunnel0+"mark")
+	f.word("bind", "interface `IF` to bind the underlay sockets to", tunnel0+"bind")
 
-	f.StringVar(&f.dev, "dev", "vxs0", "`NAME` of the device; a persistent one stays at exit")
-	f.number("mtu", "MTU `N` of the device, 68 to 65521 (default: that of the underlay minus the overhead, and minus a tag with -inner-vlan pass)", port0+"mtu")
-	f.number("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 256 (default: one a processor, at most 4; with -type ipip one; and the device has one if it was made for one)", port0+"queues", tunnel0+"queues")
-	f.word("busy-poll", "`DURATION` for which a queue asks again before it waits, 0 to 1ms (default 0; for machines with processors to spare)", port0+"busyPoll", tunnel0+"busyPoll")
-	f.truth("offload", "superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", func(s string, yes bool) {
+	f.StringVar(&f.dev, "dev", "vxs0", "`NAME` of the device; a persistent device stays at exit")
+	f.number("mtu", "MTU `N` of the device, 68 to 65521 (default: MTU of the underlay minus the overhead, and a tag with -inner-vlan pass)", port0+"mtu")
+	f.number("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 256 (default: one per CPU, at most 4; one for -type ipip and single-queue devices)", port0+"queues", tunnel0+"queues")
+	f.word("busy-poll", "`DURATION` that a queue polls before it sleeps, 0 to 1ms (default 0; for machines with idle CPUs)", port0+"busyPoll", tunnel0+"busyPoll")
+	f.truth("offload", "use superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", func(s string, yes bool) {
 		f.put("offload", s, !yes, port0+"noOffload", tunnel0+"noOffload")
 	})
 
 	f.truth("learning", "learn source MACs (default true)", func(s string, yes bool) {
 		f.put("learning", s, !yes, segment0+"noLearning")
 	})
-	f.Func("ageing", "seconds or `DURATION` after which a MAC that is not heard is forgotten, 0 for never (default 300s)", func(s string) error {
+	f.Func("ageing", "`DURATION` or seconds after which an unused MAC expires, 0 for never (default 300s)", func(s string) error {
 		d := s
 		if strings.Trim(s, "0123456789") == "" { // seconds, as for ip link
 			d += "s"
@@ -83,8 +83,8 @@ func newFlags() *flags {
 		f.put("ageing", s, d, segment0+"ageing", segment0+"neighbours.ageing")
 		return nil
 	})
-	f.number("maxaddress", "`N`: most MACs that are learned (default 8192)", segment0+"maxMACs", segment0+"neighbours.limit")
-	f.Func("storm", "`CLASS=PPS`: flood no more than so many frames of broadcast, multicast or unknown a second, from the device and from the tunnel each; repeatable (default 10000, 50000 and 50000 from the device, no limit from the tunnel)", func(s string) error {
+	f.number("maxaddress", "maximum number `N` of learned MACs (default 8192)", segment0+"maxMACs", segment0+"neighbours.limit")
+	f.Func("storm", "`CLASS=PPS`: limit flooding of broadcast, multicast or unknown frames per second, from the device and from the tunnel; repeatable (default 10000, 50000 and 50000 from the device, no limit from the tunnel)", func(s string) error {
 		class, pps, _ := strings.Cut(s, "=")
 		n, err := strconv.ParseUint(pps, 10, 32)
 		if !slices.Contains([]string{"broadcast", "multicast", "unknown"}, class) || err != nil || n == 0 {
@@ -95,7 +95,7 @@ func newFlags() *flags {
 		return nil
 	})
 	f.word("inner-vlan", "`discard|strip|pass`: frames with a VLAN tag inside the tunnel (default discard)", segment0+"innerVLAN")
-	f.Func("fdb", "`MAC=ADDR`: static entry, the MAC is behind that peer; repeatable", func(s string) error {
+	f.Func("fdb", "`MAC=ADDR`: static FDB entry for a MAC behind a peer; repeatable", func(s string) error {
 		mac, at, ok := strings.Cut(s, "=")
 		if !ok || mac == "" || at == "" {
 			return errors.New("must be MAC=ADDR, such as 02:00:00:00:00:01=10.0.0.2")
@@ -106,22 +106,22 @@ func newFlags() *flags {
 		f.entries++
 		return nil
 	})
-	f.word("neigh", "`off|suppress|proxy|access`: answer ARP and ND for hosts behind the tunnel, with their MAC or with the gateway's; or for all, and the device reaches the gateway alone (default off)", segment0+"neighbours.mode")
+	f.word("neigh", "`off|suppress|proxy|access`: answer ARP and ND for hosts behind the tunnel with their MAC or that of the gateway; access answers for all, so that the device reaches the gateway only (default off)", segment0+"neighbours.mode")
 	f.list("gateway", "`ADDR/LEN[,ADDR/LEN]` of a gateway, the same at every end", &f.gateway)
 	f.word("gateway-mac", "`MAC` of the gateway, the same at every end (default "+gatewayMAC+")", segment0+"gateway.mac")
-	f.word("peers", "`any|listed|listed-per-vni`: whose packets are accepted (default any)", tunnel0+"peers")
-	f.word("reserved", "`rfc|strict|0xMASK`: reserved bits of the header that packets are dropped for (default rfc: none)", tunnel0+"reserved")
+	f.word("peers", "`any|listed|listed-per-vni`: peers to accept packets from (default any)", tunnel0+"peers")
+	f.word("reserved", "`rfc|strict|0xMASK`: reserved header bits to drop packets for (default rfc: none)", tunnel0+"reserved")
 
 	f.number("ttl", "outer TTL `N|inherit` (default 64)", tunnel0+"ttl")
 	f.number("tos", "outer TOS `N|inherit`, without its ECN bits (default 0, ipip inherit)", tunnel0+"tos")
 	f.word("df", "`set|unset|inherit`: DF of the outer IPv4 header (default set)", tunnel0+"df")
 	f.word("ecn", "`normal|compat|rfc3168`: ECN of the outer header (default normal)", tunnel0+"ecn")
-	f.word("udpcsum", "`auto|on|off`: outer UDP checksum (default auto: over IPv6, and where the kernel must)", tunnel0+"udpChecksum")
+	f.word("udpcsum", "`auto|on|off`: outer UDP checksum (default auto: over IPv6, and where the kernel requires it)", tunnel0+"udpChecksum")
 	f.truth("udp6zerocsumrx", "accept packets without UDP checksum over IPv6", func(s string, yes bool) {
 		f.put("udp6zerocsumrx", s, yes, tunnel0+"udp6ZeroChecksumRx")
 	})
 
-	f.StringVar(&f.pcap, "pcap", "", "`FILE`: write a pcapng capture of the device side and of the tunnel side")
+	f.StringVar(&f.pcap, "pcap", "", "capture the device and the tunnel to a pcapng `FILE`")
 	f.Func("stats", "print a stats line every `DURATION` (default 0: only on SIGUSR1 and at exit)", func(s string) (err error) {
 		if f.every, err = time.ParseDuration(s); err != nil || f.every != 0 && f.every < 10*time.Millisecond {
 			return errors.New("must be a duration of at least 10ms such as 5s, or 0 for off")
@@ -131,15 +131,15 @@ func newFlags() *flags {
 	return f
 }
 
-// gatewayMAC is what hosts know the gateway by; hosts that move find the same one.
+// gatewayMAC is the same at every end, for hosts that move.
 const gatewayMAC = "02:76:78:73:00:01"
 
-// word declares a flag that is a setting in the file's words, at each of some keys.
+// word declares a flag with the value of settings in the file.
 func (f *flags) word(name, usage string, keys ...string) {
 	f.Func(name, usage, func(s string) error { f.put(name, s, s, keys...); return nil })
 }
 
-// number declares one that is a number, or a word beside it. A default has no number of its own.
+// number declares a flag with a number, or a word. Leave the flag out for the default.
 func (f *flags) number(name, usage string, keys ...string) {
 	f.Func(name, usage, func(s string) error {
 		var v any = s
@@ -157,12 +157,12 @@ func (f *flags) number(name, usage string, keys ...string) {
 	})
 }
 
-// list declares one that is words with commas between them.
+// list declares a flag with words separated by commas.
 func (f *flags) list(name, usage string, v *[]string) {
 	f.Func(name, usage, func(s string) error { *v = strings.Split(s, ","); return nil })
 }
 
-// truth declares one that is true or false. What is done with it gets it as it was given, too.
+// truth declares a bool flag.
 func (f *flags) truth(name, usage string, do func(s string, yes bool)) {
 	f.BoolFunc(name, usage, func(s string) error {
 		yes, err := strconv.ParseBool(s)
@@ -174,7 +174,7 @@ func (f *flags) truth(name, usage string, do func(s string, yes bool)) {
 	})
 }
 
-// parse reads the command line. The error names the flag, what was given and what is allowed.
+// parse reads the command line. Errors name the flag, the value and what is allowed.
 func parse(args []string) (options, error) {
 	f := newFlags()
 	if err := f.Parse(args); err != nil {
@@ -195,14 +195,14 @@ func parse(args []string) (options, error) {
 	return f.options, err
 }
 
-// What of a tunnel some types do not have.
+// Flags that some types of tunnels do not have.
 var (
 	ofVNI      = []string{"id"}
 	ofGroups   = []string{"group-ttl", "underlay-dev"}
 	ofEthernet = []string{"learning", "ageing", "maxaddress", "storm", "inner-vlan", "fdb", "neigh", "gateway", "gateway-mac", "group"}
 )
 
-// fit says which flags do not fit each other, where a file would not tell them apart.
+// fit returns an error for flags that contradict each other in a way that the file does not show.
 func (f *flags) fit() (wrong error) {
 	kind := f.given[tunnel0+"type"].value
 	if (kind == "" || kind == "vxlan") && f.tun {
@@ -212,7 +212,7 @@ func (f *flags) fit() (wrong error) {
 	f.Visit(func(x *flag.Flag) {
 		switch {
 		case wrong != nil:
-		case x.Name == "group" && f.group == "": // of a variable that is not set, say
+		case x.Name == "group" && f.group == "": // perhaps an unset variable
 			wrong = given{"group", ""}.wrong("an address is required")
 		case kind == "ipip" && slices.Contains(ofVNI, x.Name):
 			wrong = fmt.Errorf("flag -%s: requires -type vxlan or gpe; ipip has no VNI", x.Name)
@@ -246,7 +246,7 @@ func (f *flags) fit() (wrong error) {
 			return given{"remote", r}.wrong("is a multicast group; use -group")
 		}
 	}
-	for _, key := range []string{tunnel0 + "bind", tunnel0 + "multicastDevice"} { // which are any in a file, if they are nothing
+	for _, key := range []string{tunnel0 + "bind", tunnel0 + "multicastDevice"} { // empty means any in a file
 		if g, ok := f.given[key]; ok && g.value == "" {
 			return g.wrong("a name is required")
 		}
@@ -254,7 +254,7 @@ func (f *flags) fit() (wrong error) {
 	return nil
 }
 
-// finish writes what goes without saying, and what is more than one setting.
+// finish adds implied settings, and flags for more than one setting.
 func (f *flags) finish() {
 	f.put("", "", "p2p", tunnel0+"name", far0+"tunnel")
 	f.put("", "", f.dev, member0+"port")
@@ -264,9 +264,9 @@ func (f *flags) finish() {
 	}
 	ipip := f.given[tunnel0+"type"].value == "ipip"
 	if f.queues = f.has(port0 + "queues"); !f.queues {
-		n := min(runtime.GOMAXPROCS(0), 4) // flows are shared among them; more are of little use to one tunnel
+		n := min(runtime.GOMAXPROCS(0), 4) // more queues do not help a single tunnel
 		if ipip {
-			n = 1 // each socket of IP in IP gets what comes for all
+			n = 1 // each IP-in-IP socket receives all packets
 		}
 		f.put("", "", n, port0+"queues", tunnel0+"queues")
 	}
@@ -289,7 +289,7 @@ func (f *flags) finish() {
 	f.neighbours()
 }
 
-// neighbours writes the gateway, which other ends have too, and what answers ARP and ND.
+// neighbours adds the gateway, which is the same at every end, and the ARP and ND mode.
 func (f *flags) neighbours() {
 	if len(f.gateway) == 0 {
 		if mode := segment0 + "neighbours.mode"; !f.has(mode) || f.given[mode].value == "off" {

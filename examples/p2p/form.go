@@ -13,18 +13,16 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// A form is a node's file that is filled in flag by flag. What is wrong with a value is for the
-// file's reader to say.
+// A form is a file of a node, filled in by flags. The reader of the file checks the values.
 type form struct {
 	root  any
 	given map[string]given // by key
 }
 
-// given is a flag and its value, as it was given.
+// given is a flag with its value from the command line.
 type given struct{ flag, value string }
 
-// put writes v at keys such as segments[0].fdb[1].mac, or with nil takes away what is there; flag
-// is where it came from, "" for none.
+// put sets v at keys such as segments[0].fdb[1].mac; nil deletes them. The flag is "" for implied settings.
 func (f *form) put(flag, value string, v any, keys ...string) {
 	for _, key := range keys {
 		f.root = set(f.root, strings.FieldsFunc(key, func(r rune) bool { return strings.ContainsRune(".[]", r) }), v)
@@ -34,13 +32,13 @@ func (f *form) put(flag, value string, v any, keys ...string) {
 	}
 }
 
-// has reports whether a flag has filled in a key, be it with nothing.
+// has reports whether a flag has set a key.
 func (f *form) has(key string) bool {
 	_, ok := f.given[key]
 	return ok
 }
 
-// set returns in, an object or a list, with v at a place in it.
+// set returns an object or list with v at a path in it.
 func set(in any, path []string, v any) any {
 	if len(path) == 0 {
 		return v

@@ -1,21 +1,17 @@
-// P2p is a tunnel on a TAP or TUN device: what the host sends out of the device
-// reaches the hosts behind the peers, and the other way round. It is VXLAN unless told
-// otherwise.
+// P2p connects a TAP or TUN device to a tunnel, VXLAN by default.
 //
 //	p2p -local 10.0.0.1 -remote 10.0.0.2 -id 100
 //	ip addr add 192.168.7.1/24 dev vxs0
 //
-// The far end may be another p2p, or the kernel:
+// The peer can be another p2p or the kernel:
 //
 //	ip link add vx0 type vxlan id 100 local 10.0.0.2 remote 10.0.0.1 dstport 4789
 //
-// With -type ipip it is a tunnel for IP on a TUN device, between two hosts, as the kernel's
-// ipip, sit and ip6tnl devices are; -type gpe is VXLAN-GPE, on a TAP or, with -tun, a TUN.
+// With -type ipip it is an IP tunnel between two hosts on a TUN device, like the kernel's ipip, sit and ip6tnl devices.
+// With -type gpe it is VXLAN-GPE, on a TAP or, with -tun, a TUN.
 //
-// It needs CAP_NET_ADMIN, or a device made for the user beforehand with "ip tuntap
-// add". SIGUSR1 prints a line of statistics, SIGINT and SIGTERM end the program.
-//
-// It is also the model of how the library is used: see tunnel.
+// P2p requires CAP_NET_ADMIN, or a device made for the user with "ip tuntap add". SIGUSR1 prints a line of statistics,
+// SIGINT and SIGTERM stop the program. See tunnel for how it uses the library.
 package main
 
 import (

@@ -63,7 +63,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	}
 	failed := make(chan error, 1)
 	go watch(n.Switch().Events(), failed)
-	go n.Run(context.Background()) // not ctx: the last statistics are taken before it closes the ports
+	go n.Run(context.Background()) // not ctx: statistics are printed before the ports are closed
 	fmt.Fprintln(out, ready(o.node, mtu))
 	for {
 		select {
@@ -86,7 +86,7 @@ func tunnel(ctx context.Context, o options, out io.Writer) error {
 	}
 }
 
-// deviceMTU returns the MTU of the device: what -mtu says, or what fits the tunnel.
+// deviceMTU returns the MTU of the device: -mtu, or what fits the tunnel.
 func deviceMTU(cfg *node.Config, v *vtep.VTEP) (int, error) {
 	p, t := &cfg.Ports[0], &cfg.Tunnels[0]
 	if p.MTU != 0 {
@@ -98,13 +98,13 @@ func deviceMTU(cfg *node.Config, v *vtep.VTEP) (int, error) {
 	}
 	if mtu < minMTU {
 		outer := v.MTU(0) + t.Type.Outer(t.Local.Is6())
-		return 0, fmt.Errorf("the MTU towards %v, %d, leaves an MTU of %d inside the tunnel: raise it by %d or more", t.Local, outer, mtu, minMTU-mtu)
+		return 0, fmt.Errorf("the underlay MTU of %v, %d, leaves an inner MTU of %d: raise it by at least %d", t.Local, outer, mtu, minMTU-mtu)
 	}
 	return mtu, nil
 }
 
-// apply makes the rest of the node. A persistent device was made for one queue or for several:
-// where -queues does not say, it is opened as it was made.
+// apply makes the rest of the node. Without -queues, it opens a persistent device with one or several queues, as the
+// device was made.
 func apply(n *node.Node, o options) error {
 	err := n.Apply(o.node)
 	if !errors.Is(err, syscall.EINVAL) || o.queues {
@@ -118,7 +118,7 @@ func apply(n *node.Node, o options) error {
 	return n.Apply(o.node)
 }
 
-// ready is the line that says that the tunnel carries traffic.
+// ready returns the line for a tunnel that is ready.
 func ready(cfg *node.Config, mtu int) string {
 	t, dev := &cfg.Tunnels[0], cfg.Ports[0].Name
 	if t.Type == encap.TypeIPIP {
@@ -127,7 +127,7 @@ func ready(cfg *node.Config, mtu int) string {
 	return fmt.Sprintf("ready dev=%s type=%v id=%d local=%v mtu=%d", dev, t.Type, cfg.Segments[0].VNI, t.AddrPort(), mtu)
 }
 
-// watch reports the first port that fails. It ends with the switch.
+// watch reports the first port that fails, until the switch is closed.
 func watch(events *vswitch.Events, failed chan<- error) {
 	for {
 		ev, err := events.Next(context.Background())

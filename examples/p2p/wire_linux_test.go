@@ -161,9 +161,9 @@ func TestUnderlayErrors(t *testing.T) {
 	a.Addr("lo", "10.0.0.1/32")
 	wantFailure(t, inside(a, path, "-local 10.0.0.1 -bind nowhere"), `underlay: UDPConfig.Device: .*no such device: -bind must be an interface of this host`)
 	a.MTU("lo", 100)
-	wantFailure(t, inside(a, path, "-local 10.0.0.1"), `the MTU towards 10.0.0.1, 100, leaves an MTU of 50 inside the tunnel: raise it by 18 or more`)
+	wantFailure(t, inside(a, path, "-local 10.0.0.1"), `the underlay MTU of 10.0.0.1, 100, leaves an inner MTU of 50: raise it by at least 18`)
 	a.MTU("lo", 68)
-	wantFailure(t, inside(a, path, "-local 10.0.0.1"), `the MTU towards 10.0.0.1, 68, leaves an MTU of 18 inside the tunnel: raise it by 50 or more`)
+	wantFailure(t, inside(a, path, "-local 10.0.0.1"), `the underlay MTU of 10.0.0.1, 68, leaves an inner MTU of 18: raise it by at least 50`)
 }
 
 // inside prepares p2p inside a host.

@@ -2,37 +2,37 @@ package main
 
 const help = `Usage: vxsctl [-socket PATH] [-json] COMMAND
 
-Shows and changes a running node.
+Show and change a running node.
 
-  -socket PATH   the node's control socket (default $VXSCTL_SOCKET, or /run/vxswitch/node.sock)
-  -json          print what the node says, in JSON
+  -socket PATH   control socket of the node (default $VXSCTL_SOCKET, or /run/vxswitch/node.sock)
+  -json          print the answer of the node as JSON
 
-What there is:
-  fdb [show] [vni N] [dev NAME]     MACs: of a segment, on a port or behind a tunnel
-  neigh [show] [vni N]              addresses and their MACs
+Show:
+  fdb [show] [vni N] [dev NAME]     MACs, of a segment, a port or a tunnel
+  neigh [show] [vni N]              IP addresses and their MACs
   route [show] [vrf NAME]           routes of the gateways
-  flood                             who gets what is flooded
-  vtep, port                        tunnels and their peers; ports, their segments and counters
-  drops                             frames dropped, by port and reason
-  policy                            rules and what they decided
-  stats                             sums
-  config                            the configuration with its defaults, as a file
+  flood                             flood lists
+  vtep, port                        tunnels and peers; ports, their segments and counters
+  drops                             dropped frames by port and reason
+  policy                            rules and their counters
+  stats                             totals
+  config                            configuration with defaults, as a file
 
-What changes:
-  fdb add MAC dst ADDR vni N        the MAC is behind that peer, and does not move
-  fdb add MAC dev PORT vni N        the MAC is on that port
-  fdb replace MAC ...               the same, where there may be another entry
-  fdb del MAC vni N
-  fdb append 00:00:00:00:00:00 dst ADDR vni N    the peer gets what is flooded; "fdb del" ends it
-  reload                            the node reads its file again
-  Entries made here outlast a reload, not a restart. Those of the file are changed there.
+Change:
+  fdb add MAC dst ADDR vni N        add a static entry for a MAC behind a peer
+  fdb add MAC dev PORT vni N        add a static entry for a MAC behind a port
+  fdb replace MAC ...               add or replace an entry
+  fdb del MAC vni N                 delete an entry
+  fdb append 00:00:00:00:00:00 dst ADDR vni N    add a peer to the flood list; "fdb del" removes it
+  reload                            make the node read its file again
+  These entries survive a reload but not a restart. Change entries of the file in the file.
 
-What happens, until it is interrupted:
-  monitor                           MACs and neighbours that come, move and go; ports
+Watch, until interrupted:
+  monitor                           events: learned, moved and aged MACs, neighbours, ports
   trace [every N] [mac M] [vni N] [dest NAME|ADDR]
-                                    what becomes of frames: one in N of those that match
+                                    forwarding decisions, for one in N matching frames
   capture FILE|-                    packets on ports and tunnels, as pcapng
-  top [-interval 1s]                rates of ports and drops; q ends it
+  top [-interval 1s]                rates of ports and drops; press q to quit
 
 Examples:
   vxsctl fdb show vni 100
@@ -41,5 +41,5 @@ Examples:
   vxsctl -json port | jq -r '.[].name'
   vxsctl capture - | tshark -r -
 
-Exit status: 0; 1 when the node or the system refuses; 2 for a wrong command line.
+Exit status: 0; 1 for errors of the node or the system; 2 for a wrong command line.
 `

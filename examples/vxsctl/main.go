@@ -5,8 +5,8 @@
 //	vxsctl monitor
 //	vxsctl capture - | tshark -r -
 //
-// "vxsctl help" lists everything. The node is examples/node, with a control socket in its
-// configuration; package examples/node/api is what the two tell each other.
+// "vxsctl help" lists the commands. The node is examples/node with a control socket in its configuration. Package
+// examples/node/api describes the protocol.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 // A session is one run of the program.
 type session struct {
 	*client
-	json   bool // print what the node says
+	json   bool // print the answer of the node
 	in     *os.File
 	out    io.Writer
 	notice io.Writer

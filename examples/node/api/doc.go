@@ -1,5 +1,4 @@
-// Package api is what a node and its clients tell each other: the JSON on its control
-// socket, which is HTTP/1.1 over a Unix socket.
+// Package api is the protocol of a node's control socket: JSON in HTTP/1.1 over a Unix socket.
 //
 //	GET  /v1/fdb?vni=&dev=                     [FDBEntry ...]
 //	GET  /v1/neigh?vni=                        [Neighbour ...]
@@ -8,46 +7,45 @@
 //	GET  /v1/policy                            [Policy ...]
 //	GET  /v1/drops                             [Drop ...]
 //	GET  /v1/stats                             Stats
-//	GET  /v1/config                            the configuration, as its file, with defaults
+//	GET  /v1/config                            the configuration as a file, with defaults
 //	POST /v1/fdb       Change                  Done
 //	POST /v1/reload                            Done
-//	GET  /v1/monitor                           a line of JSON, Event, for each event
-//	GET  /v1/trace?every=&mac=&vni=&dest=      likewise TraceRecord, for each frame
-//	GET  /v1/capture                           pcapng, until the client goes
+//	GET  /v1/monitor                           an Event for each event, a line each
+//	GET  /v1/trace?every=&mac=&vni=&dest=      a TraceRecord for each frame, a line each
+//	GET  /v1/capture                           pcapng, until the client disconnects
 //
-// What is wrong has another status than 200, and is an Error.
+// A request that fails has a status other than 200 and an Error.
 package api
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// DefaultSocket is where a client looks for a node.
+// DefaultSocket is the default path of the control socket.
 const DefaultSocket = "/run/vxswitch/node.sock"
 
 // An Error is the answer to a request that fails.
 type Error struct {
 	Text  string   `json:"error"`           // one line
-	Lines []string `json:"lines,omitempty"` // of a configuration: each thing that is wrong, "FILE:LINE:COL: key: text"
+	Lines []string `json:"lines,omitempty"` // errors in a configuration file, "FILE:LINE:COL: key: text"
 }
 
-// Done is the answer to a request that has changed something.
+// Done is the answer to a change.
 type Done struct {
-	Done string `json:"done"` // what, in one line
+	Done string `json:"done"` // what was done, in one line
 }
 
 // Operations of a Change, in the words of bridge fdb.
 const (
-	Add     = "add"     // an entry that is not there yet
-	Append  = "append"  // a peer to the flood list: MAC 00:00:00:00:00:00
-	Replace = "replace" // an entry that may be there
+	Add     = "add"     // a new entry
+	Append  = "append"  // a peer of the flood list, with MAC 00:00:00:00:00:00
+	Replace = "replace" // a new or existing entry
 	Del     = "del"
 )
 
-// A Change is one of a MAC table, or with MAC 00:00:00:00:00:00 of a flood list. All but Del
-// need either Dst or Dev.
+// A Change changes an FDB, or with MAC 00:00:00:00:00:00 a flood list. All but Del need either Dst or Dev.
 type Change struct {
 	Op  string    `json:"op"`
 	VNI frame.VNI `json:"vni"`
 	MAC string    `json:"mac"`
-	Dst string    `json:"dst,omitempty"` // address of the peer that the MAC is behind
-	Dev string    `json:"dev,omitempty"` // or name of the port it is on
+	Dst string    `json:"dst,omitempty"` // address of the peer with the MAC
+	Dev string    `json:"dev,omitempty"` // or name of the port with the MAC
 }
