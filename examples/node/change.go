@@ -57,29 +57,29 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 		return bad("body: %w", err)
 	}
 	if !slices.Contains([]string{api.Add, api.Append, api.Replace, api.Del}, x.Op) {
-		return bad("op %q: allowed are add, append, replace, del", x.Op)
+		return bad("op %q: must be add, append, replace or del", x.Op)
 	}
 	c.op, c.dev = x.Op, x.Dev
 	if c.mac, err = frame.ParseMAC(x.MAC); err != nil || c.mac.IsGroup() {
-		return bad("mac %q: allowed is the MAC of one host, or 00:00:00:00:00:00 for the flood list", x.MAC)
+		return bad("mac %q: must be the MAC of one host, or 00:00:00:00:00:00 for the flood list", x.MAC)
 	}
 	if x.Dst != "" {
 		if c.dst, err = netip.ParseAddr(x.Dst); err != nil || hostaddr.Check(c.dst) != nil && !(c.dst.IsMulticast() && c.mac.IsZero()) {
-			return bad("dst %q: allowed is the address of one host, and in the flood list a multicast group", x.Dst)
+			return bad("dst %q: must be the address of one host, or for the flood list a multicast group", x.Dst)
 		}
 		c.dst = c.dst.Unmap()
 	}
 	switch to := x.Dst != "" || x.Dev != ""; {
 	case x.Dst != "" && x.Dev != "":
-		return bad("dst and dev: allowed is one of them")
+		return bad("takes either dst or dev")
 	case !to && (x.Op != api.Del || c.mac.IsZero()):
-		return bad("%s needs dst or dev", x.Op)
+		return bad("%s: requires dst or dev", x.Op)
 	case c.mac.IsZero() && !c.dst.IsValid():
-		return bad("00:00:00:00:00:00 is the flood list: it needs dst")
+		return bad("mac 00:00:00:00:00:00: the flood list requires dst")
 	case c.mac.IsZero() && x.Op == api.Replace:
-		return bad("replace is for the MAC of one host: use append and del for the flood list")
+		return bad("replace: requires the MAC of one host; use append and del for the flood list")
 	case !c.mac.IsZero() && x.Op == api.Append:
-		return bad("append is for 00:00:00:00:00:00, the flood list: use add or replace for one host")
+		return bad("append: requires 00:00:00:00:00:00, the flood list; use add or replace for one host")
 	}
 	for _, v := range s.n.Switch().VSIs() {
 		if v.VNI() != x.VNI {
@@ -91,11 +91,11 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 			tunnels++
 		}
 		if tunnels > 1 && c.dst.IsValid() {
-			return c, wrong(http.StatusConflict, "vni %d is in several tunnels: change the file", x.VNI)
+			return c, wrong(http.StatusConflict, "vni %d has several tunnels: change the file", x.VNI)
 		}
 		return c, nil
 	}
-	return c, wrong(http.StatusNotFound, "vni %d: there is no such segment", x.VNI)
+	return c, wrong(http.StatusNotFound, "vni %d: no such segment", x.VNI)
 }
 
 // changeFlood adds a peer to a flood list, or removes one that was added here.
@@ -107,11 +107,11 @@ func (s *server) changeFlood(c change) error {
 	case c.op == api.Del && own:
 		return s.program(control.Update{Del: []control.Row{row}})
 	case c.op == api.Del && there:
-		return wrong(http.StatusConflict, "dst %v is in the configuration's flood list: change the file", c.dst)
+		return wrong(http.StatusConflict, "dst %v is in the flood list of the file: change the file", c.dst)
 	case c.op == api.Del:
 		return wrong(http.StatusNotFound, "dst %v is not in the flood list of vni %d", c.dst, row.VNI)
 	case there || own:
-		return wrong(http.StatusConflict, "dst %v is in the flood list already", c.dst)
+		return wrong(http.StatusConflict, "dst %v is already in the flood list", c.dst)
 	case c.op == api.Add && any:
 		return wrong(http.StatusConflict, "vni %d has a flood list: use append", row.VNI)
 	}
@@ -148,18 +148,18 @@ func (s *server) changeMAC(c change) error {
 	static := there && e.Origin == fdb.OriginStatic
 	switch {
 	case c.op == api.Add && (there || own):
-		return wrong(http.StatusConflict, "%v is in vni %d already: use replace", c.mac, row.VNI)
+		return wrong(http.StatusConflict, "%v already has an entry in vni %d: use replace", c.mac, row.VNI)
 	case c.op == api.Del && own:
 		return s.program(control.Update{Del: []control.Row{row}})
 	case static:
-		return wrong(http.StatusConflict, "%v in vni %d is the configuration's: change the file", c.mac, row.VNI)
+		return wrong(http.StatusConflict, "the entry of %v in vni %d is from the file: change the file", c.mac, row.VNI)
 	case c.op == api.Del && !there:
-		return wrong(http.StatusNotFound, "%v is not in vni %d", c.mac, row.VNI)
+		return wrong(http.StatusNotFound, "%v has no entry in vni %d", c.mac, row.VNI)
 	case c.op == api.Del && e.Origin == fdb.OriginLearned:
 		c.vsi.FDB().Delete(c.mac)
 		return nil
 	case c.op == api.Del:
-		return wrong(http.StatusConflict, "%v in vni %d is a control plane's: withdraw it there", c.mac, row.VNI)
+		return wrong(http.StatusConflict, "the entry of %v in vni %d is from a control plane: withdraw it there", c.mac, row.VNI)
 	}
 	return s.program(control.Update{Add: []control.Row{row}})
 }

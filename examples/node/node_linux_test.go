@@ -87,10 +87,10 @@ func TestTwoNodes(t *testing.T) {
 	if _, err := os.Lstat(p.a.socket); !os.IsNotExist(err) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	if err := monitor.Wait(); err == nil || !strings.Contains(monitor.Output(), "the node has ended the stream") {
+	if err := monitor.Wait(); err == nil || !strings.Contains(monitor.Output(), "the node closed the stream") {
 		t.Errorf("monitor: %v\n%s", err, monitor.Output())
 	}
-	if out, err := p.a.tryCtl("fdb"); err == nil || !strings.Contains(out, "no node answers on "+p.a.socket) {
+	if out, err := p.a.tryCtl("fdb"); err == nil || !strings.Contains(out, "no node listens on "+p.a.socket) {
 		t.Errorf("%v %s", err, out)
 	}
 }

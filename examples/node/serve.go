@@ -92,7 +92,7 @@ func (d *daemon) apply(cfg *node.Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return fmt.Errorf("the node ends: %w", net.ErrClosed)
+		return fmt.Errorf("the node is stopping: %w", net.ErrClosed)
 	}
 	old, next := d.socket, d.socket
 	moved := cfg.Control.Socket != old.at() || !old.there()

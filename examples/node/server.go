@@ -78,9 +78,9 @@ func newServer(n *node.Node, reload func() error) *server {
 	handle(http.MethodPost, "/v1/reload", s.plain(s.postReload))
 	mux.Handle("/", s.plain(func(_ http.ResponseWriter, r *http.Request) error {
 		if allowed := methods[r.URL.Path]; allowed != nil {
-			return wrong(http.StatusMethodNotAllowed, "%s %s: allowed are %s", r.Method, r.URL.Path, strings.Join(allowed, ", "))
+			return wrong(http.StatusMethodNotAllowed, "%s %s: method must be one of %s", r.Method, r.URL.Path, strings.Join(allowed, ", "))
 		}
-		return wrong(http.StatusNotFound, "there is no %s; there are %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
+		return wrong(http.StatusNotFound, "%s: not found; must be one of %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	s.end = cancel
@@ -124,7 +124,7 @@ func (s *server) plain(f answer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := s.rate.wait(r.Context())
 		if err != nil { // nobody hears it
-			err = wrong(http.StatusServiceUnavailable, "given up before its turn: %w", err)
+			err = wrong(http.StatusServiceUnavailable, "cancelled while waiting: %w", err)
 		} else {
 			err = f(w, r)
 		}
@@ -139,7 +139,7 @@ func (s *server) table(f answer) http.Handler {
 	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
 		from := whoIn(r.Context())
 		if !s.tables.enter(r.Context(), from, stalled) {
-			return wrong(http.StatusServiceUnavailable, "tables are being listed already: try again later")
+			return wrong(http.StatusServiceUnavailable, "too many table requests: try again later")
 		}
 		begin := time.Now()
 		defer func() { // half of the time belongs to frames
@@ -154,7 +154,7 @@ func (s *server) streaming(f answer) http.Handler {
 	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
 		from := whoIn(r.Context())
 		if !s.stream.enter(r.Context(), from, 0) {
-			return wrong(http.StatusServiceUnavailable, "too many streams are read already: end one")
+			return wrong(http.StatusServiceUnavailable, "too many streams: end one")
 		}
 		defer s.stream.leave(from)
 		http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -166,7 +166,7 @@ func (s *server) streaming(f answer) http.Handler {
 func (s *server) change(r *http.Request, f func() error) error {
 	from := whoIn(r.Context())
 	if !s.changes.enter(r.Context(), from, stalled) {
-		return wrong(http.StatusServiceUnavailable, "other changes are being made: try again later")
+		return wrong(http.StatusServiceUnavailable, "too many changes: try again later")
 	}
 	defer s.changes.leave(from)
 	s.fdb.Lock()
@@ -202,9 +202,9 @@ func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	for k, v := range r.URL.Query() {
 		if !slices.Contains(allowed, k) {
 			if len(allowed) == 0 {
-				return nil, wrong(http.StatusBadRequest, "%s takes no %q", r.URL.Path, k)
+				return nil, wrong(http.StatusBadRequest, "%s: unknown parameter %q", r.URL.Path, k)
 			}
-			return nil, wrong(http.StatusBadRequest, "%s takes no %q; allowed are %s", r.URL.Path, k, strings.Join(allowed, ", "))
+			return nil, wrong(http.StatusBadRequest, "%s: unknown parameter %q; must be one of %s", r.URL.Path, k, strings.Join(allowed, ", "))
 		}
 		q[k] = v[0]
 	}

@@ -52,7 +52,7 @@ func newSocket(path string, mode fs.FileMode) (*socket, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(path), ".vxs")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: make the folder first", err)
+		return nil, fmt.Errorf("%w: make the directory first", err)
 	case err != nil:
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func stale(path string) error {
 	case err != nil:
 		return err
 	case f.Mode().Type() != fs.ModeSocket:
-		return errors.New("something is there that is no socket: choose another path")
+		return errors.New("the file exists and is not a socket: choose another path")
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	switch {
@@ -94,7 +94,7 @@ func stale(path string) error {
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, fs.ErrNotExist):
 		return nil
 	}
-	return errors.New("another program answers there: stop it, or choose another path")
+	return errors.New("another program listens on it: stop it, or choose another path")
 }
 
 // chmod changes the permissions.

@@ -86,13 +86,13 @@ func TestSocketTaken(t *testing.T) {
 		ctx := t.Context()
 		return run(ctx, []string{"-config", other}, &stderr, &stderr), stderr.String()
 	}
-	if code, text := another(r.socket); code != 1 || text != "node: control socket "+r.socket+": another program answers there: stop it, or choose another path\n" {
+	if code, text := another(r.socket); code != 1 || text != "node: control socket "+r.socket+": another program listens on it: stop it, or choose another path\n" {
 		t.Errorf("%d %q", code, text)
 	}
-	if code, text := another(r.file); code != 1 || !strings.Contains(text, "is no socket") {
+	if code, text := another(r.file); code != 1 || !strings.Contains(text, "is not a socket") {
 		t.Errorf("%d %q", code, text)
 	}
-	if code, text := another("/nowhere/sock"); code != 1 || !strings.Contains(text, "make the folder first") {
+	if code, text := another("/nowhere/sock"); code != 1 || !strings.Contains(text, "make the directory first") {
 		t.Errorf("%d %q", code, text)
 	}
 	if status, _ := r.ask("GET", "/v1/fdb", ""); status != 200 {

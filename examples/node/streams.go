@@ -101,12 +101,12 @@ func (s *server) traceConfig(r *http.Request) (cfg vswitch.TraceConfig, err erro
 	}
 	if v, ok := q["every"]; ok {
 		if cfg.Every, err = strconv.Atoi(v); err != nil || cfg.Every < 1 {
-			return cfg, wrong(http.StatusBadRequest, "every %q: allowed are numbers from 1", v)
+			return cfg, wrong(http.StatusBadRequest, "every %q: must be 1 or more", v)
 		}
 	}
 	if v, ok := q["mac"]; ok {
 		if cfg.MAC, err = frame.ParseMAC(v); err != nil {
-			return cfg, wrong(http.StatusBadRequest, "mac %q: allowed are addresses such as 02:00:00:00:00:01", v)
+			return cfg, wrong(http.StatusBadRequest, "mac %q: must be a MAC such as 02:00:00:00:00:01", v)
 		}
 	}
 	if v, ok := q["vni"]; ok {
@@ -126,14 +126,14 @@ func (s *server) traceConfig(r *http.Request) (cfg vswitch.TraceConfig, err erro
 func (s *server) vni(text string) (frame.VNI, error) {
 	n, err := strconv.ParseUint(text, 10, 24)
 	if err != nil {
-		return 0, wrong(http.StatusBadRequest, "vni %q: allowed are 0 to %d", text, frame.MaxVNI)
+		return 0, wrong(http.StatusBadRequest, "vni %q: must be 0 to %d", text, frame.MaxVNI)
 	}
 	for _, v := range s.n.Switch().VSIs() {
 		if v.VNI() == frame.VNI(n) {
 			return v.VNI(), nil
 		}
 	}
-	return 0, wrong(http.StatusNotFound, "vni %d: there is no such segment", n)
+	return 0, wrong(http.StatusNotFound, "vni %d: no such segment", n)
 }
 
 // dest returns a port or tunnel by name, or a peer by address.
@@ -155,7 +155,7 @@ func (s *server) dest(what string) (frame.Dest, error) {
 			}
 		}
 	}
-	return 0, wrong(http.StatusNotFound, "dest %q: there is no such port, tunnel or peer", what)
+	return 0, wrong(http.StatusNotFound, "dest %q: no such port, tunnel or peer", what)
 }
 
 func shownRecord(sw *vswitch.Switch, r vswitch.TraceRecord, lost uint64) api.TraceRecord {

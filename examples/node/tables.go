@@ -47,7 +47,7 @@ func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if dev, ok := q["dev"]; ok && !slices.ContainsFunc(s.n.Switch().Stats().Ports, func(p vswitch.PortStats) bool { return p.Name == dev }) {
-		return wrong(http.StatusNotFound, "dev %q: there is no such port or tunnel", dev)
+		return wrong(http.StatusNotFound, "dev %q: no such port or tunnel", dev)
 	}
 	return list(w, entries(s.n, only, q["dev"]))
 }
@@ -140,7 +140,7 @@ func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if v, ok := q["vrf"]; ok && !slices.ContainsFunc(s.n.Config().VRFs, func(x node.VRF) bool { return x.Name == v }) {
-		return wrong(http.StatusNotFound, "vrf %q: there is no such VRF", v)
+		return wrong(http.StatusNotFound, "vrf %q: no such VRF", v)
 	}
 	routes := []api.Route{}
 	for _, g := range s.n.Config().Segments {

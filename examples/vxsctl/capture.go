@@ -23,7 +23,7 @@ const (
 // capture writes packets to a file, or to standard output, until ctx is done.
 func (s *session) capture(ctx context.Context, w *words) error {
 	if len(w.rest) != 1 {
-		return w.wrong("allowed is the name of one file, or - for standard output")
+		return w.wrong("requires one file name, or - for standard output")
 	}
 	body, err := s.open(ctx, http.MethodGet, "/v1/capture", nil, nil)
 	if err != nil {
@@ -69,7 +69,7 @@ func blocks(to io.Writer, from io.Reader) (packets int, err error) {
 		}
 		n := order.Uint32(head[4:])
 		if n < 12 || n > maxBlock {
-			return packets, errors.New("the node sends what is no pcapng")
+			return packets, errors.New("the node did not send pcapng")
 		}
 		if cap(block) < int(n) {
 			block = make([]byte, n)

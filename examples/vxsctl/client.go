@@ -69,9 +69,9 @@ func (c *client) open(ctx context.Context, method, path string, keys map[string]
 	resp, err := c.http.Do(req)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf(`no node answers on %s: start one with that path as "socket" of "control", or name its socket with -socket`, c.socket)
+		return nil, fmt.Errorf(`no node listens on %s: start one with this "socket" in "control", or use -socket`, c.socket)
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%s is not for this user: run as the node's user, or give the socket another \"mode\" in the node's \"control\"", c.socket)
+		return nil, fmt.Errorf("no permission for %s: run as the user of the node, or change \"mode\" in its \"control\"", c.socket)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", c.socket, errors.Unwrap(err))
 	}
@@ -81,7 +81,7 @@ func (c *client) open(ctx context.Context, method, path string, keys map[string]
 	defer resp.Body.Close()
 	r := new(refusal)
 	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(r); err != nil || r.Text == "" {
-		return nil, fmt.Errorf("%s: the answer is %s: is it a node's socket?", c.socket, resp.Status)
+		return nil, fmt.Errorf("%s: status %s: is this the socket of a node?", c.socket, resp.Status)
 	}
 	return nil, r
 }
@@ -105,9 +105,9 @@ func readAnswer(socket string, body io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(body, limit+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%s: the answer ends in the middle: %w", socket, err)
+		return nil, fmt.Errorf("%s: incomplete answer: %w", socket, err)
 	case int64(len(text)) > limit:
-		return nil, fmt.Errorf("%s: the answer is longer than %d bytes: is it a node's socket?", socket, limit)
+		return nil, fmt.Errorf("%s: answer larger than %d bytes: is this the socket of a node?", socket, limit)
 	}
 	return text, nil
 }

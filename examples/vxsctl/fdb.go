@@ -12,13 +12,13 @@ import (
 func (s *session) fdb(ctx context.Context, w *words) error {
 	op := w.verb("show", api.Add, api.Append, api.Replace, api.Del)
 	if op == "" && len(w.rest) > 0 && w.rest[0] != "vni" && w.rest[0] != "dev" {
-		return w.wrong("unexpected %q: allowed are show, add, append, replace, del", w.rest[0])
+		return w.wrong("%q: must be one of show, add, append, replace, del", w.rest[0])
 	}
 	if op == "" || op == "show" {
 		return s.show(ctx, w, fdbTable, "vni", "dev")
 	}
 	if len(w.rest) == 0 || !isMAC(w.rest[0]) {
-		return w.wrong("%s: a MAC comes first, such as 02:00:00:00:00:01; 00:00:00:00:00:00 is the flood list", op)
+		return w.wrong("%s: requires a MAC such as 02:00:00:00:00:01, or 00:00:00:00:00:00 for the flood list", op)
 	}
 	c := api.Change{Op: op, MAC: w.rest[0]}
 	w.rest = w.rest[1:]
@@ -29,11 +29,11 @@ func (s *session) fdb(ctx context.Context, w *words) error {
 	c.Dst, c.Dev = keys["dst"], keys["dev"]
 	switch {
 	case keys["vni"] == "":
-		return w.wrong("%s: vni is missing: it %s", op, values["vni"])
+		return w.wrong("%s: requires vni, %s", op, values["vni"])
 	case c.Dst != "" && c.Dev != "":
-		return w.wrong("%s: dst and dev: allowed is one of them", op)
+		return w.wrong("%s: takes either dst or dev", op)
 	case c.Dst == "" && c.Dev == "" && op != api.Del:
-		return w.wrong("%s: either dst ADDR or dev PORT is needed", op)
+		return w.wrong("%s: requires dst ADDR or dev PORT", op)
 	}
 	vni, _ := strconv.ParseUint(keys["vni"], 10, 24) // keys has checked it
 	c.VNI = frame.VNI(vni)

@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, in *os.File, stdout, stderr io.Writ
 		return 0
 	}
 	if err != nil {
-		err = misused(fmt.Sprintf("%v: allowed are -socket PATH and -json", err))
+		err = misused(fmt.Sprintf("%v; flags are -socket PATH and -json", err))
 	} else {
 		s := &session{client: newClient(*socket), json: *raw, in: in, out: stdout, notice: stderr}
 		err = s.do(ctx, fs.Args())
@@ -76,7 +76,7 @@ func run(ctx context.Context, args []string, in *os.File, stdout, stderr io.Writ
 // do runs one command.
 func (s *session) do(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return misused("a command is missing: allowed are " + objects)
+		return misused("a command is required, one of " + objects)
 	}
 	w := &words{object: args[0], rest: args[1:]}
 	switch w.object {
@@ -117,5 +117,5 @@ func (s *session) do(ctx context.Context, args []string) error {
 	case "top":
 		return s.top(ctx, w)
 	}
-	return misused(fmt.Sprintf("%q: allowed are %s", w.object, objects))
+	return misused(fmt.Sprintf("%q: must be one of %s", w.object, objects))
 }

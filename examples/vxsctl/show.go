@@ -34,7 +34,7 @@ func (s *session) show(ctx context.Context, w *words, t table, keys ...string) e
 	}
 	rows, err := t(text)
 	if err != nil {
-		return fmt.Errorf("%s: the answer is not understood: %w", s.socket, err)
+		return fmt.Errorf("%s: invalid answer: %w", s.socket, err)
 	}
 	return align(s.out, rows)
 }

@@ -15,7 +15,7 @@ import (
 const clock = "15:04:05.000000"
 
 // errEnded is the end of a stream that nobody here has asked for.
-var errEnded = errors.New("the node has ended the stream: it stopped, or this program read too slowly")
+var errEnded = errors.New("the node closed the stream: it was stopped, or the output was read too slowly")
 
 // monitor prints events as they happen.
 func (s *session) monitor(ctx context.Context, w *words) error {
@@ -84,7 +84,7 @@ func (s *session) stream(ctx context.Context, path string, q map[string]string, 
 		text := lines.Text()
 		if !s.json {
 			if text, err = shown(lines.Bytes()); err != nil {
-				return fmt.Errorf("%s: the answer is not understood: %w", s.socket, err)
+				return fmt.Errorf("%s: invalid answer: %w", s.socket, err)
 			}
 		}
 		if _, err := io.WriteString(s.out, text+"\n"); err != nil {

@@ -86,7 +86,7 @@ func (s *session) look(ctx context.Context) (v view, err error) {
 			return v, err
 		}
 		if err := json.Unmarshal(text, to); err != nil {
-			return v, fmt.Errorf("%s: the answer is not understood: %w", s.socket, err)
+			return v, fmt.Errorf("%s: invalid answer: %w", s.socket, err)
 		}
 	}
 	v.at = time.Now()

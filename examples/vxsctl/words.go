@@ -14,18 +14,18 @@ import (
 
 const objects = "fdb, neigh, route, vtep, port, drops, policy, flood, config, stats, reload, monitor, trace, capture, top, help"
 
-// misused is what is wrong with a command line, and what is allowed.
+// misused is an error in the command line.
 type misused string
 
 func (m misused) Error() string { return string(m) }
 
-// words is a command line behind its flags.
+// words is a command line without its flags.
 type words struct {
 	object string
 	rest   []string
 }
 
-// verb takes the next word if it is one of those.
+// verb takes the next word if it is allowed.
 func (w *words) verb(allowed ...string) string {
 	if len(w.rest) > 0 && slices.Contains(allowed, w.rest[0]) {
 		v := w.rest[0]
@@ -35,22 +35,22 @@ func (w *words) verb(allowed ...string) string {
 	return ""
 }
 
-// keys takes all words that are left, as keys and their values.
+// keys takes the remaining words as keys with values.
 func (w *words) keys(allowed ...string) (map[string]string, error) {
 	m := map[string]string{}
 	for i := 0; i < len(w.rest); i += 2 {
 		k := w.rest[i]
 		switch {
 		case len(allowed) == 0:
-			return nil, w.wrong("unexpected %q: no more is allowed", k)
+			return nil, w.wrong("unexpected argument %q", k)
 		case !slices.Contains(allowed, k):
-			return nil, w.wrong("unexpected %q: allowed are %s", k, strings.Join(allowed, ", "))
+			return nil, w.wrong("unexpected %q; allowed are %s", k, strings.Join(allowed, ", "))
 		case i+1 == len(w.rest):
-			return nil, w.wrong("%s is without a value: allowed %s", k, values[k])
+			return nil, w.wrong("%s: value is missing, must be %s", k, values[k])
 		case m[k] != "":
-			return nil, w.wrong("%s is there twice", k)
+			return nil, w.wrong("%s: duplicate", k)
 		case !valid(k, w.rest[i+1]):
-			return nil, w.wrong("%s %q: allowed %s", k, w.rest[i+1], values[k])
+			return nil, w.wrong("%s %q: must be %s", k, w.rest[i+1], values[k])
 		}
 		m[k] = w.rest[i+1]
 	}
@@ -61,15 +61,15 @@ func (w *words) wrong(format string, args ...any) error {
 	return misused(w.object + ": " + fmt.Sprintf(format, args...))
 }
 
-// values is what is allowed behind a key.
+// values describes the values of keys.
 var values = map[string]string{
-	"vni": "is a number from 0 to 16777215", "dev": "is the name of a port", "vrf": "is the name of a VRF",
-	"dst": "is the address of a peer, such as 10.0.0.2", "mac": "is an address such as 02:00:00:00:00:01",
-	"every": "is a number from 1", "dest": "is the name of a port or tunnel, or the address of a peer",
-	"-interval": "is a duration of at least 100ms, such as 1s",
+	"vni": "0 to 16777215", "dev": "the name of a port", "vrf": "the name of a VRF",
+	"dst": "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
+	"every": "1 or more", "dest": "the name of a port or tunnel, or the address of a peer",
+	"-interval": "a duration of at least 100ms such as 1s",
 }
 
-// valid reports whether a value is of the kind that its key wants.
+// valid reports whether a value is allowed for a key.
 func valid(key, v string) bool {
 	var err error
 	switch key {
