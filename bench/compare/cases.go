@@ -79,9 +79,9 @@ func tcp(flows int) measure { return iperf("-P", strconv.Itoa(flows)) }
 // iperf is what iperf3 measures with some flags.
 func iperf(args ...string) measure {
 	return func(ctx context.Context, l *lab, seconds int) ([]float64, error) {
-		t, err := l.iperf(ctx, seconds, args...)
-		all, own := l.per(t.cpu, t.Bytes/1e9)
-		return []float64{t.gigabits(), all, own}, err
+		t, spent, err := l.iperf(ctx, seconds, args...)
+		all, own := l.per(spent, float64(t.Bytes)/1e9)
+		return []float64{t.BitsPerSecond / 1e9, all, own}, err
 	}
 }
 

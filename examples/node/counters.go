@@ -13,7 +13,6 @@ import (
 	"github.com/vxswitch/vxswitch/examples/node/api"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/node"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -24,8 +23,6 @@ func byReason(d *frame.Drops) map[string]uint64 {
 	}
 	return m
 }
-
-func flooded(f vswitch.Flooded) api.Flooded { return api.Flooded(f) }
 
 func (s *server) getVTEP(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
@@ -45,7 +42,7 @@ func vteps(n *node.Node) iter.Seq[api.VTEP] {
 			}
 			st := v.Stats()
 			x := api.VTEP{
-				Name: c.Name, Type: encap.Type(c.Type).String(), Local: local(&c, c.Local), MTU: v.MTU(0), Tx: api.Count(st.Tx),
+				Name: c.Name, Type: encap.Type(c.Type).String(), Local: local(&c, c.Local), MTU: v.MTU(0), Tx: st.Tx,
 				Learned: st.Learned, Lost: lost(&st), Peers: []api.Peer{},
 			}
 			if c.Local6.IsValid() {
@@ -108,8 +105,8 @@ func (s *server) getPort(w http.ResponseWriter, r *http.Request) error {
 	for _, p := range s.n.Switch().Stats().Ports {
 		x := api.Port{
 			Port: int(p.Port), Name: p.Name, Type: types[p.Name], MTU: mtus[p.Port], Members: members[p.Port],
-			Rx: api.Count(p.Rx), Accepted: api.Count(p.Accepted), Tx: api.Count(p.Tx),
-			Forwarded: p.Forwarded, Replied: p.Replied, Consumed: p.Consumed, Flood: flooded(p.Flood),
+			Rx: p.Rx, Accepted: p.Accepted, Tx: p.Tx,
+			Forwarded: p.Forwarded, Replied: p.Replied, Consumed: p.Consumed, Flood: p.Flood,
 			RxDrops: byReason(&p.RxDrops), TxDrops: byReason(&p.TxDrops),
 		}
 		if x.Members == nil {

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/examples/node/api"
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 func TestRates(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	p := api.Port{Port: 1, Name: "tap0", Type: "tap", Rx: api.Count{Frames: 100, Bytes: 1000}, RxDrops: map[string]uint64{"short": 2}}
+	p := api.Port{Port: 1, Name: "tap0", Type: "tap", Rx: frame.Count{Frames: 100, Bytes: 1000}, RxDrops: map[string]uint64{"short": 2}}
 	old := view{at: at, ports: []api.Port{p}, drops: []api.Drop{{Where: "tap0", Direction: "rx", Reason: "short", Frames: 2}}}
-	p.Rx, p.RxDrops = api.Count{Frames: 300, Bytes: 1_001_000}, map[string]uint64{"short": 12}
+	p.Rx, p.RxDrops = frame.Count{Frames: 300, Bytes: 1_001_000}, map[string]uint64{"short": 12}
 	p.Tx.Frames = 7
-	now := view{at: at.Add(2 * time.Second), ports: []api.Port{p, {Port: 2, Name: "new", Type: "tap", Rx: api.Count{Frames: 50}}},
+	now := view{at: at.Add(2 * time.Second), ports: []api.Port{p, {Port: 2, Name: "new", Type: "tap", Rx: frame.Count{Frames: 50}}},
 		drops: []api.Drop{{Where: "tap0", Direction: "rx", Reason: "short", Frames: 12}, {Where: "vx", Direction: "tx", Reason: "no-peer", Frames: 4}}}
 	want := `03:04:07
 PORT  TYPE  RX/s  RX-BIT/s  TX/s  TX-BIT/s  RX-DROPS/s  TX-DROPS/s

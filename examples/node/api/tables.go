@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
 // An FDBEntry is an entry of an FDB. Dest is the name of a port, the address of a peer (with "vni N" if its VNI differs),
@@ -43,7 +44,7 @@ type VTEP struct {
 	Local   string            `json:"local"`            // address, and port if it has one
 	Local6  string            `json:"local6,omitempty"` // IPv6 address, for a tunnel of both families
 	MTU     int               `json:"mtu"`              // longest inner frame, including the Ethernet header
-	Tx      Count             `json:"tx"`               // copies sent
+	Tx      frame.Count       `json:"tx"`               // copies sent
 	Learned int               `json:"learned"`
 	Lost    map[string]uint64 `json:"lost"` // lost copies of frames by reason
 	Peers   []Peer            `json:"peers"`
@@ -59,19 +60,6 @@ type Peer struct {
 	Tx     uint64 `json:"tx"`
 }
 
-// Count counts frames and bytes.
-type Count struct {
-	Frames uint64 `json:"frames"`
-	Bytes  uint64 `json:"bytes"`
-}
-
-// Flooded counts flooded frames by class.
-type Flooded struct {
-	Broadcast uint64 `json:"broadcast"`
-	Multicast uint64 `json:"multicast"`
-	Unknown   uint64 `json:"unknown"`
-}
-
 // A Port is one port or tunnel of the switch. Port 0 is the switch itself.
 type Port struct {
 	Port      int               `json:"port"`
@@ -79,13 +67,13 @@ type Port struct {
 	Type      string            `json:"type"` // tap, tun, packet; vxlan, gpe, ipip for tunnels; switch
 	MTU       int               `json:"mtu"`  // longest frame
 	Members   []Member          `json:"members"`
-	Rx        Count             `json:"rx"`
-	Accepted  Count             `json:"accepted"` // rx without drops
-	Tx        Count             `json:"tx"`
+	Rx        frame.Count       `json:"rx"`
+	Accepted  frame.Count       `json:"accepted"` // rx without drops
+	Tx        frame.Count       `json:"tx"`
 	Forwarded uint64            `json:"forwarded"`
 	Replied   uint64            `json:"replied"`
 	Consumed  uint64            `json:"consumed"`
-	Flood     Flooded           `json:"flood"`
+	Flood     vswitch.Flooded   `json:"flood"`
 	RxDrops   map[string]uint64 `json:"rx_drops"` // by reason
 	TxDrops   map[string]uint64 `json:"tx_drops"`
 }
@@ -121,9 +109,9 @@ type Drop struct {
 
 // Stats is a line of statistics.
 type Stats struct {
-	Rx    Count             `json:"rx"` // frames decapsulated and accepted, of all tunnels
-	Tx    Count             `json:"tx"` // copies sent into tunnels
-	Flood Flooded           `json:"flood"`
+	Rx    frame.Count       `json:"rx"` // frames decapsulated and accepted, of all tunnels
+	Tx    frame.Count       `json:"tx"` // copies sent into tunnels
+	Flood vswitch.Flooded   `json:"flood"`
 	Drops map[string]uint64 `json:"drops"`
 
 	TooBig frame.TooBigStats `json:"toobig,omitzero"` // frames too long for their egress, by answer

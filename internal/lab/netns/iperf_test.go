@@ -1,4 +1,4 @@
-package main
+package netns
 
 import (
 	"strings"
@@ -6,20 +6,19 @@ import (
 )
 
 // What iperf3 3.12 prints, shortened.
-const iperfTCP = `{"start": {}, "end": {"sum_sent": {"seconds": 2.0, "bytes": 3000000000, "sender": true},
+const iperfTCP = `{"start": {}, "end": {"sum_sent": {"seconds": 2.0, "bytes": 3000000000, "retransmits": 3, "sender": true},
 		"sum_received": {"start": 0, "end": 2.5, "seconds": 2.5, "bytes": 2500000000, "bits_per_second": 8e9, "sender": true}}}`
 
 func TestReadIPerf(t *testing.T) {
-	r, err := readIPerf([]byte(iperfTCP))
-	if err != nil || r.gigabits() != 8 {
-		t.Errorf("%+v: %v Gbit/s, %v", r, r.gigabits(), err)
+	r, err := ReadIPerf([]byte(iperfTCP))
+	if err != nil || r != (Throughput{BitsPerSecond: 8e9, Bytes: 2_500_000_000, Retransmits: 3}) {
+		t.Errorf("%+v, %v", r, err)
 	}
 	for out, want := range map[string]string{
 		`{"end": {}, "error": "unable to connect"}`: "unable to connect",
-		`{"end": {}}`:    "nothing was received",
 		"no JSON at all": "no JSON at all",
 	} {
-		if _, err := readIPerf([]byte(out)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ReadIPerf([]byte(out)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", out, err)
 		}
 	}
