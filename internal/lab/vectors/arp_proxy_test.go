@@ -40,7 +40,7 @@ func proxyRows() (rows []row) {
 	}
 	named := func(m message, mac frame.MAC) []byte { m.src, m.senderMAC = mac, mac; return m.bytes() }
 	rows = append(rows, row{id: "1.gbp-own", name: "what mode Proxy asks in its own name has none", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
+		l.start(withGBP)
 		l.flood(2)
 		f := l.far(2)
 		a := l.leaf(false, 1)
@@ -71,17 +71,15 @@ func proxyRows() (rows []row) {
 				host byte
 				mac  frame.MAC
 			}{{a, 1, a.h.MAC}, {a, 3, b.own}, {b, 1, a.own}, {b, 3, b.h.MAC}} {
-				if e, ok := c.f.r.Table().Lookup(inner(v6, c.host)); !ok || e.MAC != c.mac {
-					l.T.Errorf("%v: host %d: %+v, want %v", c.f.Addr, c.host, e, c.mac)
-				}
+				e, ok := c.f.r.Table().Lookup(inner(v6, c.host))
+				l.check(ok && e.MAC == c.mac, "%v: host %d: %+v, want %v", c.f.Addr, c.host, e, c.mac)
 			}
 			for _, c := range []struct {
 				f, other *leaf
 			}{{a, b}, {b, a}} {
 				for _, m := range []frame.MAC{c.other.h.MAC, c.other.o.MAC, c.other.gw} {
-					if d, ok := c.f.Segment(vni).FDB().Lookup(m); ok {
-						l.T.Errorf("%v has %v at %v", c.f.Addr, m, d)
-					}
+					d, ok := c.f.Segment(vni).FDB().Lookup(m)
+					l.check(!ok, "%v has %v at %v", c.f.Addr, m, d)
 				}
 			}
 			// The second time A answers by itself.

@@ -47,8 +47,7 @@ func accessIPRows() []row {
 			p := asks(s, vni, 4)
 			s.a.Send(p.bytes())
 			c.Want(p.routed(gwMAC, c.MAC).bytes())
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("6.access-ip", "one behind the tunnel", func(l *lab, v6 bool) {
 			s, c := ports(l, v6)
@@ -58,8 +57,7 @@ func accessIPRows() []row {
 			s.a.Send(p.bytes())
 			s.f.want(vx(vni, p.routed(s.own, rmac(3)).bytes()))
 			c.Want()
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("6.access-ip", "one of another segment", func(l *lab, v6 bool) {
 			s, c := ports(l, v6)
@@ -67,8 +65,7 @@ func accessIPRows() []row {
 			s.a.Send(p.bytes())
 			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
 			c.Want()
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 	)
 }
@@ -99,9 +96,8 @@ func proxyRouteRows() []row {
 			x   *router
 			mac frame.MAC
 		}{{r, b.MAC}, {o, a.MAC}} {
-			if d, ok := c.x.Segment(vni).FDB().Lookup(c.mac); ok {
-				l.T.Errorf("%v has %v at %v", c.x.Addr, c.mac, d)
-			}
+			d, ok := c.x.Segment(vni).FDB().Lookup(c.mac)
+			l.check(!ok, "%v has %v at %v", c.x.Addr, c.mac, d)
 		}
 		l.WantQuiet()
 		r.WantDrops(nil)

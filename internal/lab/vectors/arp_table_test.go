@@ -99,9 +99,8 @@ func tableRows() []row {
 			s.forget()
 			s.wantEntry(11, rmac(11))
 			s.wantEntry(12, frame.MAC{})
-			if st := s.r.Stats().Table; st.Snooped != 4 || st.Entries != 5 || st.Full != 3 {
-				l.T.Errorf("%+v", st)
-			}
+			st := s.r.Stats().Table
+			l.check(st.Snooped == 4 && st.Entries == 5 && st.Full == 3, "%+v", st)
 			// Who is not in it is asked for, and served, all the same.
 			q := asks(v6, s.a.MAC, 1, 12).bytes()
 			s.sends(q, arp.UnknownIP)
@@ -125,9 +124,7 @@ func tableRows() []row {
 			}
 			for i, e := range got {
 				e.Flags = 0
-				if e != want[i] {
-					l.T.Errorf("%+v, want %+v", e, want[i])
-				}
+				l.check(e == want[i], "%+v, want %+v", e, want[i])
 			}
 		}),
 		flagRows(),

@@ -169,7 +169,7 @@ type segment struct {
 // neighbours starts one. What is not said of the responder is mode Suppress.
 func (l *lab) neighbours(v6 bool, vlan uint16, tc arp.TableConfig, cfg arp.Config, gw *arp.Gateway) *segment {
 	l.T.Helper()
-	l.std()
+	l.start()
 	l.flood(2, 3)
 	s := &segment{lab: l, v6: v6, vlan: vlan, f: l.far(2), g: l.far(3)}
 	s.a, s.b = l.HostWith(vni, uint32(vlan), vswitch.AttachConfig{}), l.host()
@@ -238,9 +238,7 @@ func (s *segment) counts(want arp.Outcome, happens func()) {
 		if b == want {
 			n = 1
 		}
-		if now[b]-old[b] != n {
-			s.T.Errorf("%d messages counted %v, want %d", now[b]-old[b], b, n)
-		}
+		s.check(now[b]-old[b] == n, "%d messages counted %v, want %d", now[b]-old[b], b, n)
 	}
 }
 
@@ -284,9 +282,8 @@ func (s *segment) wantFate(b []byte, f fate, answer []byte) {
 // wantEntry checks where the table says a host is; a zero MAC is nowhere.
 func (s *segment) wantEntry(n byte, mac frame.MAC) {
 	s.T.Helper()
-	if e, ok := s.r.Table().Lookup(inner(s.v6, n)); e.MAC != mac || ok == mac.IsZero() {
-		s.T.Errorf("host %d: %+v, want %v", n, e, mac)
-	}
+	e, ok := s.r.Table().Lookup(inner(s.v6, n))
+	s.check(e.MAC == mac && ok != mac.IsZero(), "host %d: %+v, want %v", n, e, mac)
 }
 
 // each runs a row for ARP and ND, on an access port and on a trunk.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -43,9 +42,8 @@ func (l *lab) ecnOf(f *far, packet func(tos byte) (sent, want []byte), want func
 		}
 	}
 	l.drops(map[string]uint64{"ecn": drops})
-	if n := l.VTEP.Stats().ECN; n != odd || drops != 1 {
-		l.T.Errorf("%d anomalies, want %d, %d drops", n, odd, drops)
-	}
+	n := l.VTEP.Stats().ECN
+	l.check(n == odd && drops == 1, "%d anomalies, want %d, %d drops", n, odd, drops)
 }
 
 // tunnelECNRows are ecnRows for other tunnels.
@@ -66,9 +64,7 @@ func tunnelECNRows() (rows []row) {
 				p.tos = 0xb8 | inner
 				j.send(p.bytes())
 				got := j.f.got()
-				if len(got) != 1 || got[0].TOS != 0x28|c.outer[inner] || !bytes.Equal(got[0].payload, j.wrap(p.bytes())) {
-					l.T.Errorf("%02b: %+v, want TOS %#x", inner, got, 0x28|c.outer[inner])
-				}
+				l.check(len(got) == 1 && got[0].TOS == 0x28|c.outer[inner] && bytes.Equal(got[0].payload, j.wrap(p.bytes())), "%02b: %+v, want TOS %#x", inner, got, 0x28|c.outer[inner])
 			}
 		}
 		rows = append(rows, forIP(c.id, "packets", sends)...)
@@ -76,15 +72,12 @@ func tunnelECNRows() (rows []row) {
 			rows = append(rows, inside("8.ecn", "sent, all fields", func(l *lab, v6 bool) { sends(l, encap.TypeIPIP, v6) })...)
 		}
 		rows = append(rows, row{id: c.id, name: "frames, gpe", wire: func(l *lab) {
-			l.start(nil, &vtep.Config{Type: encap.TypeGPE, Header: vtep.Header{ECN: c.mode}}, nil, vswitch.AttachConfig{})
-			l.flood(2)
-			h, f := l.host(), l.far(2)
+			h, f := l.pair(&vtep.Config{Type: encap.TypeGPE, Header: vtep.Header{ECN: c.mode}}, floods{2})
 			for name, make := range ecnFrames(h.MAC) {
 				for in := range byte(4) {
 					h.Send(make(0x20 | in))
-					if got := f.got(); len(got) != 1 || got[0].TOS != c.outer[in] {
-						l.T.Errorf("%s %02b: %+v, want TOS %#x", name, in, got, c.outer[in])
-					}
+					got := f.got()
+					l.check(len(got) == 1 && got[0].TOS == c.outer[in], "%s %02b: %+v, want TOS %#x", name, in, got, c.outer[in])
 				}
 			}
 		}})
@@ -101,21 +94,19 @@ func tunnelECNRows() (rows []row) {
 		forIP("2.receive", "all fields of packets", receives),
 		inside("8.ecn", "received, all fields", func(l *lab, v6 bool) { receives(l, encap.TypeIPIP, v6) }),
 		inside("2.receive", "all fields of frames, gpe", func(l *lab, v6 bool) {
-			l.gpe(vswitch.AttachConfig{})
-			h, f := l.host(), l.far(2)
+			h, f := l.pair(gpeVTEP)
 			l.ecnOf(f, func(tos byte) (sent, want []byte) {
 				b := withTOS(v6, rmac(1), tos, 9)
 				return gpe(vni, 3, b), b
 			}, h.Want)
 		}),
 		inside("2.receive-drop", "a packet teaches no peer, gpe", func(l *lab, v6 bool) {
-			l.gpe(vswitch.AttachConfig{})
+			l.start(gpeVTEP)
 			took := l.takesIP()
 			p := packetOf(frame.MAC{}, ipOf(v6, vni, 1), frame.MAC{}, ipOf(v6, vni2, 2)).naked().bytes()
 			l.far(2).sendTOS(ce, wrapped(encap.TypeGPE, vni, p))
-			if st := l.VTEP.Stats(); len(st.Peers) != 0 || len(*took) != 0 {
-				l.T.Errorf("%+v, %d packets", st, len(*took))
-			}
+			st := l.VTEP.Stats()
+			l.check(len(st.Peers) == 0 && len(*took) == 0, "%+v, %d packets", st, len(*took))
 			l.drops(one("ecn"))
 		}),
 	)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -56,28 +55,22 @@ func ecnRows() (rows []row) {
 		"2.send-rfc3168": {vtep.ECNRFC3168, [4]byte{notECT, ect1, ect0, ect0}},
 	} {
 		rows = append(rows, row{id: mode, name: "all fields", wire: func(l *lab) {
-			l.start(nil, &vtep.Config{Header: vtep.Header{ECN: want.ecn, TOS: 0xb8}}, nil, vswitch.AttachConfig{})
-			l.flood(2)
-			h, f := l.host(), l.far(2)
+			h, f := l.pair(&vtep.Config{Header: vtep.Header{ECN: want.ecn, TOS: 0xb8}}, floods{2})
 			for name, make := range ecnFrames(h.MAC) {
 				for in := range byte(4) {
 					h.Send(make(0x20 | in))
-					if got := f.got(); len(got) != 1 || got[0].TOS != 0xb8|want.outer[in] {
-						l.T.Errorf("%s %02b: %+v, want TOS %#x", name, in, got, 0xb8|want.outer[in])
-					}
+					got := f.got()
+					l.check(len(got) == 1 && got[0].TOS == 0xb8|want.outer[in], "%s %02b: %+v, want TOS %#x", name, in, got, 0xb8|want.outer[in])
 				}
 			}
 		}})
 	}
 	rows = append(rows, row{id: "2.send-peer", name: "one peer of two", wire: func(l *lab) {
-		l.std()
-		l.flood(2, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(floods{2, 3})
 		l.must(l.VTEP.SetPeers([]vtep.PeerConfig{{Address: l.addr(3), Header: vtep.Header{ECN: vtep.ECNCompat}}}))
 		h.Send(withTOS(false, h.MAC, ce, 9))
-		if a, b := f.got(), g.got(); len(a) != 1 || len(b) != 1 || a[0].TOS != ce || b[0].TOS != 0 {
-			l.T.Errorf("%+v and %+v", a, b)
-		}
+		a, b := f.got(), g.got()
+		l.check(len(a) == 1 && len(b) == 1 && a[0].TOS == ce && b[0].TOS == 0, "%+v and %+v", a, b)
 	}})
 	for _, c := range []struct {
 		inner, outer, want byte
@@ -90,8 +83,7 @@ func ecnRows() (rows []row) {
 	} {
 		name := fmt.Sprintf("inner %02b outer %02b", c.inner, c.outer)
 		rows = append(rows, row{id: "2.receive", name: name, wire: func(l *lab) {
-			l.std()
-			h, f := l.host(), l.far(2)
+			h, f := l.pair()
 			odd := uint64(0)
 			for _, make := range ecnFrames(rmac(1)) {
 				f.sendTOS(0x40|c.outer, vx(vni, make(0xb8|c.inner)))
@@ -101,15 +93,13 @@ func ecnRows() (rows []row) {
 				}
 			}
 			l.drops(nil)
-			if n := l.VTEP.Stats().ECN; n != odd {
-				l.T.Errorf("%d anomalies, want %d", n, odd)
-			}
+			n := l.VTEP.Stats().ECN
+			l.check(n == odd, "%d anomalies, want %d", n, odd)
 		}})
 	}
 	return append(rows,
 		row{id: "2.receive-drop", name: "inner 00 outer 11", wire: func(l *lab) {
-			l.std()
-			h, f := l.host(), l.far(2)
+			h, f := l.pair()
 			n := uint64(0)
 			for _, make := range ecnFrames(rmac(1)) {
 				f.sendTOS(ce, vx(vni, make(0xb8)))
@@ -117,13 +107,12 @@ func ecnRows() (rows []row) {
 				l.drops(map[string]uint64{"ecn": n})
 			}
 			h.Want()
-			if st := l.VTEP.Stats(); st.ECN != n || len(st.Peers) != 0 {
-				l.T.Errorf("%+v", st)
-			}
+			st := l.VTEP.Stats()
+			l.check(st.ECN == n && len(st.Peers) == 0, "%+v", st)
 			l.wantFDB(l.seg, table{}) // it teaches nothing
 		}},
 		row{id: "2.receive-tags", name: "looked for behind a tag", wire: func(l *lab) {
-			l.std()
+			l.start()
 			f := l.far(2)
 			// The tag is refused by the access attachment, after ECN.
 			f.sendTOS(ce, vx(vni, mem.Tagged(5, withTOS(false, rmac(1), 0, 9))))
@@ -132,21 +121,19 @@ func ecnRows() (rows []row) {
 			l.drops(map[string]uint64{"ecn": 1, "inner-vlan": 1})
 		}},
 		row{id: "2.receive-other", name: "frames that are not IP", wire: func(l *lab) {
-			l.std()
-			h, f := l.host(), l.far(2)
+			h, f := l.pair()
 			b := eth(frame.Broadcast, rmac(1), "not IP")
 			f.sendTOS(ce, vx(vni, b))
 			h.Want(b)
 			l.drops(nil)
 		}},
 		row{id: "1.order-ecn", name: "unknown VNI", wire: func(l *lab) {
-			l.std()
+			l.start()
 			l.far(2).sendTOS(ce, vx(77, withTOS(false, rmac(1), 0, 9)))
 			l.drops(one("unknown-vni"))
 		}},
 		row{id: "1.order-ecn", name: "bad source MAC", wire: func(l *lab) {
-			l.std()
-			h, f := l.host(), l.far(2)
+			h, f := l.pair()
 			f.sendTOS(ce, vx(vni, withTOS(false, mcast, 0, 9)))
 			f.send(vx(vni, in1)) // now the peer is known
 			h.Want(in1)
@@ -154,10 +141,8 @@ func ecnRows() (rows []row) {
 			l.drops(map[string]uint64{"bad-source-mac": 2})
 		}},
 		row{id: "1.order-ecn", name: "before learning", wire: func(l *lab) {
-			l.std()
-			h, f, g := l.host(), l.far(2), l.far(3)
-			f.send(vx(vni, in1))
-			h.Want(in1)
+			h, f, g := l.trio()
+			l.in(f, in1, h)
 			g.sendTOS(ce, vx(vni, withTOS(false, rmac(1), 0, 9))) // would be a move
 			l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 			l.drops(one("ecn"))
@@ -179,16 +164,15 @@ func (f *far) sendTOS(tos byte, payload []byte) {
 // outer header.
 func inheritRow(id, name string, h vtep.Header, ttl, tos byte, make func(src frame.MAC) []byte) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Header: h}, nil, vswitch.AttachConfig{})
+		l.start(&vtep.Config{Header: h})
 		f := l.far(2)
 		n, err := l.VTEP.AddPeer(f.u.LocalAddr())
 		l.must(err)
 		fr := frame.Make(make(rmac(1)))
 		out := []frame.Out{{F: &fr, Peer: n, Tag: vni}}
 		l.must(l.VTEP.Writer(1000).Write(out))
-		if got := f.got(); len(got) != 1 || got[0].TTL != ttl || got[0].TOS != tos {
-			l.T.Errorf("%+v, want TTL %d TOS %#x", got, ttl, tos)
-		}
+		got := f.got()
+		l.check(len(got) == 1 && got[0].TTL == ttl && got[0].TOS == tos, "%+v, want TTL %d TOS %#x", got, ttl, tos)
 	}}
 }
 

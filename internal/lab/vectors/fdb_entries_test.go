@@ -13,7 +13,7 @@ func (f *far) learnt(m frame.MAC) { f.l.T.Helper(); f.send(vx(vni, eth(nobody, m
 
 var entryRows = []row{
 	{id: "4.key", name: "one MAC in two VNIs", wire: func(l *lab) {
-		l.std()
+		l.start()
 		other, tun := l.join(200)
 		h, o, f, g := l.host(), l.Host(200), l.far(2), l.far(3)
 		f.send(vx(100, in1))
@@ -27,12 +27,10 @@ var entryRows = []row{
 		o.Send(b)
 		f.want(vx(100, a))
 		g.want(vx(200, b))
-		if n := l.seg.FDB().Stats().Moved + other.FDB().Stats().Moved; n != 0 {
-			l.T.Errorf("%d moves", n)
-		}
+		equal(l, "moves", l.seg.FDB().Stats().Moved + other.FDB().Stats().Moved, 0)
 	}},
 	{id: "4.key", name: "a host here and in another VNI there", wire: func(l *lab) {
-		l.std()
+		l.start()
 		other, tun := l.join(200)
 		h, f := l.host(), l.far(2)
 		h.Send(eth(nobody, h.MAC, ""))
@@ -41,53 +39,43 @@ var entryRows = []row{
 		l.wantFDB(other, table{h.MAC: tun.Dest(l.peer(2))})
 	}},
 	{id: "4.entry", name: "learned", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.pass(5*time.Second + 500*time.Millisecond)
 		f.learnt(rmac(1))
 		h.Send(eth(nobody, h.MAC, ""))
 		want := fdb.Entry{MAC: rmac(1), Dest: l.dest(2), Origin: fdb.OriginLearned, Seen: 5}
-		if e := l.entry(rmac(1)); e != want {
-			l.T.Errorf("%+v, want %+v", e, want)
-		}
+		equal(l, ", want %+v", l.entry(rmac(1)), want)
 		want = fdb.Entry{MAC: h.MAC, Dest: h.At.Dest(0), Origin: fdb.OriginLearned, Seen: 5}
-		if e := l.entry(h.MAC); e != want {
-			l.T.Errorf("%+v, want %+v", e, want)
-		}
+		equal(l, ", want %+v", l.entry(h.MAC), want)
 	}},
 	entryRow("static", fdb.Static, fdb.OriginStatic, fdb.Static),
 	entryRow("control", fdb.Control, fdb.OriginControl, fdb.Control),
 	entryRow("control, sticky", fdb.Control|fdb.Sticky, fdb.OriginControl, fdb.Control|fdb.Sticky),
 	{id: "4.entry", name: "filter", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
-		if e := l.entry(rmac(1)); e.Dest != frame.Filter || e.Flags != fdb.Filter || e.Origin != fdb.OriginStatic {
-			l.T.Errorf("%+v", e)
-		}
+		e := l.entry(rmac(1))
+		l.check(e.Dest == frame.Filter && e.Flags == fdb.Filter && e.Origin == fdb.OriginStatic, "%+v", e)
 	}},
 }
 
 func entryRow(name string, set fdb.Flags, origin fdb.Origin, flags fdb.Flags) row {
 	return row{id: "4.entry", name: name, wire: func(l *lab) {
-		l.std()
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		l.start()
+		n := l.listed(2)
 		l.must(l.seg.FDB().Set(rmac(1), l.tun.Dest(n), set))
 		want := fdb.Entry{MAC: rmac(1), Dest: l.tun.Dest(n), Origin: origin, Flags: flags}
-		if e := l.entry(rmac(1)); e != want {
-			l.T.Errorf("%+v, want %+v", e, want)
-		}
+		equal(l, ", want %+v", l.entry(rmac(1)), want)
 		h, f := l.host(), l.far(2)
 		b := eth(rmac(1), h.MAC, "used")
-		h.Send(b)
-		f.want(vx(vni, b))
+		l.out(h, b, f)
 	}}
 }
 
 // agesRow has two MACs, one behind the tunnel and one here, age together.
 func agesRow(name string, cfg *vswitch.VSIConfig, age time.Duration) row {
 	return row{id: "4.ageing", name: name, wire: func(l *lab) {
-		l.start(nil, nil, cfg, vswitch.AttachConfig{})
+		l.start(cfg)
 		h, f, w := l.host(), l.far(2), l.watch()
 		f.learnt(rmac(1))
 		h.Send(eth(nobody, h.MAC, ""))
@@ -99,17 +87,13 @@ func agesRow(name string, cfg *vswitch.VSIConfig, age time.Duration) row {
 		l.pass(4 * time.Second)
 		l.wantFDB(l.seg, table{})
 		evs := w.got()
-		if len(evs) != 2 {
-			l.T.Errorf("events %+v", evs)
-		}
+		l.check(len(evs) == 2, "events %+v", evs)
 		for _, e := range evs {
 			if e.Kind != frame.EventMACAged || e.VNI != vni || (e.MAC != rmac(1) || e.Dest != d) && (e.MAC != h.MAC || e.Dest != h.At.Dest(0)) {
 				l.T.Errorf("event %+v", e)
 			}
 		}
-		if n := l.seg.FDB().Stats().Aged; n != 2 {
-			l.T.Errorf("%d aged", n)
-		}
+		equal(l, "aged", l.seg.FDB().Stats().Aged, 2)
 	}}
 }
 
@@ -118,14 +102,14 @@ var ageRows = []row{
 	agesRow("ten seconds", &vswitch.VSIConfig{Ageing: 10 * time.Second}, 10*time.Second),
 	agesRow("an hour", &vswitch.VSIConfig{Ageing: time.Hour}, time.Hour),
 	{id: "4.ageing", name: "never", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{Ageing: -1}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{Ageing: -1})
 		f := l.far(2)
 		f.learnt(rmac(1))
 		l.pass(2 * time.Hour)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 	}},
 	{id: "4.ageing", name: "changed at run time", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.far(2)
 		f.learnt(rmac(1))
 		l.pass(20 * time.Second)
@@ -135,7 +119,7 @@ var ageRows = []row{
 		l.wantFDB(l.seg, table{})
 	}},
 	{id: "4.ageing-reception", name: "frames from it keep it", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.far(2)
 		for range 5 {
 			f.learnt(rmac(1))
@@ -144,8 +128,7 @@ var ageRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 	}},
 	{id: "4.ageing-reception", name: "frames to it do not", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.learnt(rmac(1))
 		for range 31 {
 			l.pass(10 * time.Second)
@@ -154,7 +137,7 @@ var ageRows = []row{
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 	}},
 	{id: "4.ageing-reception", name: "frames it was refused for do not", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.far(2)
 		f.learnt(rmac(1))
 		for range 31 {
@@ -166,13 +149,13 @@ var ageRows = []row{
 	}},
 	pinnedStays("static", fdb.Static), pinnedStays("control", fdb.Control), pinnedStays("control, sticky", fdb.Control|fdb.Sticky),
 	{id: "4.ageing-pinned", name: "filter", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
 		l.pass(time.Hour)
 		l.wantFDB(l.seg, table{rmac(1): frame.Filter})
 	}},
 	{id: "4.tick", name: "once a second", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.far(2)
 		l.pass(50 * time.Millisecond)
 		for i := range 30 { // three ticks
@@ -182,17 +165,15 @@ var ageRows = []row{
 			}
 			l.pass(100 * time.Millisecond)
 		}
-		if st := l.seg.FDB().Stats(); st.Learned != 1 || st.Moved != 0 || st.Busy != 0 {
-			l.T.Errorf("%+v", st)
-		}
+		st := l.seg.FDB().Stats()
+		l.check(st.Learned == 1 && st.Moved == 0 && st.Busy == 0, "%+v", st)
 	}},
 }
 
 func pinnedStays(name string, f fdb.Flags) row {
 	return row{id: "4.ageing-pinned", name: name, wire: func(l *lab) {
-		l.std()
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		l.start()
+		n := l.listed(2)
 		l.must(l.seg.FDB().Set(rmac(1), l.tun.Dest(n), f))
 		l.pass(2 * time.Hour)
 		l.wantFDB(l.seg, table{rmac(1): l.tun.Dest(n)})

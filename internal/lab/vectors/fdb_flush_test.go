@@ -33,9 +33,7 @@ func flushed(id, name string, flush func(g *fdb.Gens, a *fdb.Table), left [2]str
 					s += fmt.Sprint(n)
 				}
 			}
-			if s != left[i] {
-				l.T.Errorf("table %d: %q are left, want %q", i, s, left[i])
-			}
+			l.check(s == left[i], "table %d: %q are left, want %q", i, s, left[i])
 			for n := 0; n < 2 || t.Rounds() < 2; n++ {
 				t.Sweep(1000, 4096)
 			}
@@ -64,31 +62,26 @@ var flushRows = []row{
 	flushed("4.flush-all", "all segments", func(g *fdb.Gens, _ *fdb.Table) { g.FlushAll() }, [2]string{"4", "4"}),
 	flushed("4.flush-segment", "one of two", func(_ *fdb.Gens, t *fdb.Table) { t.Flush() }, [2]string{"4", "1234"}),
 	{id: "4.flush-segment", name: "under traffic", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2, 3)
 		h, f, g, w := l.host(), l.far(2), l.far(3), l.watch()
 		f.learnt(rmac(1))
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		n := l.listed(2)
 		l.must(l.seg.FDB().Set(rmac(2), l.tun.Dest(n), fdb.Static))
 		w.got()
 		l.seg.FDB().Flush()
 		l.wantFDB(l.seg, table{rmac(2): l.dest(2)})
 		b := eth(rmac(1), h.MAC, "flooded again")
-		h.Send(b)
-		f.want(vx(vni, b))
-		g.want(vx(vni, b))
+		l.out(h, b, f, g)
 		l.pass(400 * time.Second)
 		for _, e := range w.got() {
-			if e.MAC == rmac(1) {
-				l.T.Errorf("late event %+v", e)
-			}
+			l.check(e.MAC != rmac(1), "late event %+v", e)
 		}
 		f.learnt(rmac(1)) // and learned again
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
 	}},
 	{id: "4.delete-port", name: "its only attachment", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, o, f, w := l.host(), l.host(), l.far(2), l.watch()
 		f.learnt(rmac(1))
 		h.Got()
@@ -102,13 +95,11 @@ var flushRows = []row{
 		l.pass(time.Second)
 		w.want()
 		again := l.host() // the number is used again, the old entries do not come back
-		if again.At.Dest(0) != h.At.Dest(0) {
-			l.T.Errorf("new host on %v, the old was on %v", again.At.Dest(0), h.At.Dest(0))
-		}
+		l.check(again.At.Dest(0) == h.At.Dest(0), "new host on %v, the old was on %v", again.At.Dest(0), h.At.Dest(0))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 	}},
 	{id: "4.delete-port", name: "one of two attachments", wire: func(l *lab) {
-		l.std()
+		l.start()
 		other, tun := l.join(200)
 		f := l.far(2)
 		f.learnt(rmac(1))
@@ -119,18 +110,16 @@ var flushRows = []row{
 		l.wantFDB(other, table{rmac(1): d})
 	}},
 	{id: "4.delete-port", name: "the tunnel", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.learnt(rmac(1))
 		h.Send(eth(nobody, h.MAC, ""))
 		l.must(l.tun.Detach())
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 	}},
 	{id: "4.delete-peer", name: "a listed one", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f, g, w := l.far(2), l.far(3), l.watch()
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		n := l.listed(2)
 		f.learnt(rmac(1))
 		g.learnt(rmac(2))
 		l.must(l.seg.FDB().Set(rmac(3), l.tun.Dest(n), fdb.Static))
@@ -139,26 +128,20 @@ var flushRows = []row{
 		l.pass(11 * time.Second)
 		l.wantFDB(l.seg, table{rmac(2): l.dest(3)})
 		w.want()
-		if l.peer(2) != 0 {
-			l.T.Error("still a peer")
-		}
+		l.check(l.peer(2) == 0, "still a peer")
 	}},
 	{id: "4.delete-peer", name: "a learned one that nobody names", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.far(2)
 		f.learnt(rmac(1))
 		l.pass(200 * time.Second)
-		if l.peer(2) == 0 {
-			l.T.Error("forgotten while an entry names it")
-		}
+		l.check(l.peer(2) != 0, "forgotten while an entry names it")
 		l.pass(200 * time.Second)
 		l.wantFDB(l.seg, table{})
-		if l.peer(2) != 0 || l.VTEP.Stats().Learned != 0 {
-			l.T.Error("still a peer")
-		}
+		l.check(l.peer(2) == 0 && l.VTEP.Stats().Learned == 0, "still a peer")
 	}},
 	{id: "4.late-events", name: "port with learned entries", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, f, w := l.host(), l.far(2), l.watch()
 		fill(h, 1, 100)
 		f.learnt(rmac(1))
@@ -166,18 +149,14 @@ var flushRows = []row{
 		w.got()
 		l.must(h.At.Detach())
 		evs := w.got()
-		if len(evs) != 1 || evs[0].Kind != frame.EventPortDown || evs[0].Dest != d || evs[0].Err != nil {
-			l.T.Errorf("events %+v", evs)
-		}
+		l.check(len(evs) == 1 && evs[0].Kind == frame.EventPortDown && evs[0].Dest == d && evs[0].Err == nil, "events %+v", evs)
 		l.pass(400 * time.Second)
 		for _, e := range w.got() {
-			if e.Dest == d || e.Old == d {
-				l.T.Errorf("late event %+v", e)
-			}
+			l.check(e.Dest != d && e.Old != d, "late event %+v", e)
 		}
 	}},
 	{id: "4.late-events", name: "a MAC that was on the port is learned, not moved", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, f, w := l.host(), l.far(2), l.watch()
 		h.Send(eth(nobody, h.MAC, ""))
 		l.must(h.At.Detach())
@@ -186,10 +165,9 @@ var flushRows = []row{
 		w.want(frame.Event{Kind: frame.EventMACLearned, VNI: vni, MAC: h.MAC, Dest: l.dest(2)})
 	}},
 	{id: "4.late-events", name: "peer", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f, g, w := l.far(2), l.far(3), l.watch()
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		n := l.listed(2)
 		f.learnt(rmac(1))
 		gone := l.tun.Dest(n)
 		l.VTEP.DeletePeer(n)
@@ -199,9 +177,7 @@ var flushRows = []row{
 		w.want(frame.Event{Kind: frame.EventMACLearned, VNI: vni, MAC: rmac(1), Dest: l.dest(3)})
 		l.pass(100 * time.Second)
 		for _, e := range w.got() {
-			if e.Old == gone {
-				l.T.Errorf("late event %+v", e)
-			}
+			l.check(e.Old != gone, "late event %+v", e)
 		}
 	}},
 }

@@ -40,17 +40,16 @@ func fill(h *mem.Host, side byte, n int) {
 
 var limitRows = []row{
 	{id: "4.limit-segment", name: "8192 by default", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{Refuse: true})
+		l.bridge(&vswitch.VSIConfig{Refuse: true})
 		h := l.host()
 		for range 2 { // as below
 			fill(h, 1, 8192+10)
 		}
-		if st := l.seg.FDB().Stats(); st.LearnedEntries != 8192 || st.Full < 10 {
-			l.T.Errorf("%+v", st)
-		}
+		st := l.seg.FDB().Stats()
+		l.check(st.LearnedEntries == 8192 && st.Full >= 10, "%+v", st)
 	}},
 	{id: "4.limit-segment", name: "3", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 3, Refuse: true}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{MaxMACs: 3, Refuse: true})
 		other, _ := l.join(200)
 		f := l.far(2)
 		for i := byte(1); i <= 5; i++ {
@@ -59,15 +58,12 @@ var limitRows = []row{
 		}
 		d := l.dest(2)
 		l.wantFDB(l.seg, table{rmac(1): d, rmac(2): d, rmac(3): d})
-		if n := other.FDB().Len(); n != 5 {
-			l.T.Errorf("%d in the other segment", n)
-		}
-		if st := l.seg.FDB().Stats(); st.Full != 2 || st.Learned != 3 {
-			l.T.Errorf("%+v", st)
-		}
+		equal(l, "in the other segment", other.FDB().Len(), 5)
+		st := l.seg.FDB().Stats()
+		l.check(st.Full == 2 && st.Learned == 3, "%+v", st)
 	}},
 	{id: "4.limit-segment", name: "room again after ageing", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1, Refuse: true}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{MaxMACs: 1, Refuse: true})
 		f := l.far(2)
 		f.learnt(rmac(1))
 		f.learnt(rmac(2))
@@ -77,28 +73,26 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(2): l.dest(2)})
 	}},
 	{id: "4.limit-segment", name: "a million", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{MaxMACs: 1_000_000, Refuse: true})
+		l.bridge(&vswitch.VSIConfig{MaxMACs: 1_000_000, Refuse: true})
 		h := l.host()
 		for range 3 { // one that comes while the table grows is learned with its next frame
 			fill(h, 1, 20_000)
 		}
-		if n := l.seg.FDB().Len(); n != 20_000 {
-			l.T.Errorf("%d learned: %+v", n, l.seg.FDB().Stats())
-		}
+		n := l.seg.FDB().Len()
+		l.check(n == 20_000, "%d learned: %+v", n, l.seg.FDB().Stats())
 	}},
 	{id: "4.limit-port", name: "two of a port", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{Refuse: true})
+		l.bridge(&vswitch.VSIConfig{Refuse: true})
 		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 2}), l.host()
 		for i := byte(1); i <= 4; i++ {
 			a.Send(eth(nobody, rmac(i), ""))
 			b.Send(eth(nobody, rmac(10+i), ""))
 		}
-		if n, m := l.learnedAt(l.seg, a.At.Dest(0)), l.learnedAt(l.seg, b.At.Dest(0)); n != 2 || m != 4 {
-			l.T.Errorf("%d and %d", n, m)
-		}
+		n, m := l.learnedAt(l.seg, a.At.Dest(0)), l.learnedAt(l.seg, b.At.Dest(0))
+		l.check(n == 2 && m == 4, "%d and %d", n, m)
 	}},
 	{id: "4.limit-port", name: "a MAC does not move to a full port", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{Refuse: true})
+		l.bridge(&vswitch.VSIConfig{Refuse: true})
 		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 1}), l.host()
 		a.Send(eth(nobody, rmac(1), ""))
 		b.Send(eth(nobody, rmac(2), ""))
@@ -106,7 +100,7 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): a.At.Dest(0), rmac(2): b.At.Dest(0)})
 	}},
 	{id: "4.limit-peer", name: "two of each peer", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 2})
+		l.start(&vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 2})
 		f, g := l.far(2), l.far(3)
 		for i := byte(1); i <= 4; i++ {
 			f.learnt(rmac(i))
@@ -115,7 +109,7 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2), rmac(11): l.dest(3), rmac(12): l.dest(3)})
 	}},
 	{id: "4.limit-all", name: "three in two segments", wire: func(l *lab) {
-		l.start(&vswitch.Config{MaxMACs: 3}, nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{})
+		l.start(&vswitch.Config{MaxMACs: 3}, &vswitch.VSIConfig{Refuse: true})
 		other, tun := l.join(200)
 		f := l.far(2)
 		f.learnt(rmac(1))
@@ -127,7 +121,7 @@ var limitRows = []row{
 		l.wantFDB(other, table{rmac(2): tun.Dest(l.peer(2))}) // evicts what is its own
 	}},
 	{id: "4.limit-all", name: "a segment that goes gives its share back", wire: func(l *lab) {
-		l.start(&vswitch.Config{MaxMACs: 2}, nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{})
+		l.start(&vswitch.Config{MaxMACs: 2}, &vswitch.VSIConfig{Refuse: true})
 		other, _ := l.join(200)
 		f := l.far(2)
 		f.send(vx(200, eth(nobody, rmac(1), "")))
@@ -140,9 +134,8 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(3): l.dest(2), rmac(4): l.dest(2)})
 	}},
 	{id: "4.limit-learned", name: "static and control ones do not count", wire: func(l *lab) {
-		l.start(&vswitch.Config{MaxMACs: 2}, nil, &vswitch.VSIConfig{MaxMACs: 2, Refuse: true}, vswitch.AttachConfig{MaxMACs: 2})
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		l.start(&vswitch.Config{MaxMACs: 2}, &vswitch.VSIConfig{MaxMACs: 2, Refuse: true}, vswitch.AttachConfig{MaxMACs: 2})
+		n := l.listed(2)
 		want := table{}
 		for i := byte(1); i <= 10; i++ {
 			flags := fdb.Static
@@ -164,7 +157,7 @@ var limitRows = []row{
 	forwardsRow("all", &vswitch.Config{MaxMACs: 1}, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{}),
 
 	{id: "4.evict", name: "the oldest of the only holder", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 3}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{MaxMACs: 3})
 		f, w := l.far(2), l.watch()
 		l.host()
 		w.got()
@@ -183,7 +176,7 @@ var limitRows = []row{
 		l.drops(nil)
 	}},
 	{id: "4.evict", name: "whoever holds the most", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 4}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{MaxMACs: 4})
 		f, g := l.far(2), l.far(3)
 		g.learnt(rmac(31)) // the oldest of all, but g holds little
 		for i := byte(1); i <= 20; i++ {
@@ -194,7 +187,7 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(31): l.dest(3), rmac(32): l.dest(3), rmac(19): l.dest(2), rmac(20): l.dest(2)})
 	}},
 	{id: "4.evict", name: "of the port at its own limit", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{})
+		l.bridge(&vswitch.VSIConfig{})
 		a, b := l.HostWith(vni, 0, vswitch.AttachConfig{MaxMACs: 1}), l.host()
 		for i := byte(1); i <= 3; i++ {
 			b.Send(eth(nobody, rmac(10+i), ""))
@@ -204,9 +197,8 @@ var limitRows = []row{
 		l.wantFDB(l.seg, table{rmac(11): d, rmac(12): d, rmac(13): d, rmac(2): a.At.Dest(0)})
 	}},
 	{id: "4.evict", name: "never a pinned one", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1}, vswitch.AttachConfig{})
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		l.start(&vswitch.VSIConfig{MaxMACs: 1})
+		n := l.listed(2)
 		d := l.tun.Dest(n)
 		l.must(l.seg.FDB().Set(rmac(1), d, fdb.Static))
 		f := l.far(2)
@@ -218,8 +210,7 @@ var limitRows = []row{
 
 func forwardsRow(name string, sc *vswitch.Config, cfg *vswitch.VSIConfig, ac vswitch.AttachConfig) row {
 	return row{id: "4.limit-forwards", name: name, wire: func(l *lab) {
-		l.start(sc, nil, cfg, ac)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(sc, cfg, ac)
 		var want [][]byte
 		for i := byte(1); i <= 3; i++ {
 			b := eth(h.MAC, rmac(i), fmt.Sprint(i))
@@ -234,7 +225,7 @@ func forwardsRow(name string, sc *vswitch.Config, cfg *vswitch.VSIConfig, ac vsw
 
 var runtimeRows = []row{
 	{id: "4.runtime-limit", name: "segment, raised", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 1, Refuse: true}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{MaxMACs: 1, Refuse: true})
 		f := l.far(2)
 		f.learnt(rmac(1))
 		f.learnt(rmac(2))
@@ -244,7 +235,7 @@ var runtimeRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
 	}},
 	{id: "4.runtime-limit", name: "segment, lowered, evicts", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{MaxMACs: 5}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{MaxMACs: 5})
 		f := l.far(2)
 		for i := byte(1); i <= 5; i++ {
 			f.learnt(rmac(i))
@@ -254,7 +245,7 @@ var runtimeRows = []row{
 		l.wantFDB(l.seg, table{rmac(4): l.dest(2), rmac(5): l.dest(2)})
 	}},
 	{id: "4.runtime-limit", name: "attachment", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 1})
+		l.start(&vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 1})
 		f := l.far(2)
 		f.learnt(rmac(1))
 		f.learnt(rmac(2))
@@ -264,13 +255,10 @@ var runtimeRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
 	}},
 	{id: "4.runtime-learning", name: "attachment", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{NoLearn: true})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
 		f.learnt(rmac(1))
 		h.Send(eth(nobody, h.MAC, ""))
-		if n := len(h.Got()); n != 1 {
-			l.T.Errorf("%d frames", n)
-		}
+		equal(l, "frames", len(h.Got()), 1)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 		l.must(l.tun.Configure(vswitch.AttachConfig{}))
 		f.learnt(rmac(1))
@@ -280,8 +268,7 @@ var runtimeRows = []row{
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0), rmac(1): l.dest(2)})
 	}},
 	{id: "4.runtime-learning", name: "segment", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{NoLearn: true}, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(&vswitch.VSIConfig{NoLearn: true})
 		f.learnt(rmac(1))
 		h.Send(eth(nobody, h.MAC, ""))
 		l.wantFDB(l.seg, table{})
@@ -291,14 +278,11 @@ var runtimeRows = []row{
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0), rmac(1): l.dest(2)})
 	}},
 	{id: "4.runtime-learning", name: "off: a host that moved is still found where it was", wire: func(l *lab) {
-		l.std()
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio()
 		f.learnt(rmac(1))
 		l.must(l.tun.Configure(vswitch.AttachConfig{NoLearn: true}))
 		g.learnt(rmac(1))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
-		if n := len(h.Got()); n != 2 {
-			l.T.Errorf("%d frames", n)
-		}
+		equal(l, "frames", len(h.Got()), 2)
 	}},
 }

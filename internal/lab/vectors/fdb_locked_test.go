@@ -24,52 +24,43 @@ func (l *lab) between(f, g *far, n int) {
 
 var freezeRows = []row{
 	{id: "4.freeze-segment", name: "five moves", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{Freeze: 5}, vswitch.AttachConfig{})
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(&vswitch.VSIConfig{Freeze: 5})
 		l.between(f, g, 6)
-		if e := l.entry(rmac(1)); !e.Frozen || e.Dest != l.dest(2) || e.Moves != 5 {
-			l.T.Errorf("%+v", e)
-		}
+		e := l.entry(rmac(1))
+		l.check(e.Frozen && e.Dest == l.dest(2) && e.Moves == 5, "%+v", e)
 		h.Got()
 		g.learnt(rmac(1)) // dropped, and not followed
 		g.learnt(rmac(1))
 		h.Want()
 		f.learnt(rmac(1)) // where it stays, that is, where it was first, it is heard
-		if n := len(h.Got()); n != 1 {
-			l.T.Errorf("%d frames", n)
-		}
+		equal(l, "frames", len(h.Got()), 1)
 		b := eth(rmac(1), h.MAC, "to where it stays")
-		h.Send(b)
-		f.want(vx(vni, b))
+		l.out(h, b, f)
 		g.want()
 		l.drops(map[string]uint64{"mac-pinned": 3})
-		if st := l.seg.FDB().Stats(); st.Frozen != 1 || st.Refused != 3 {
-			l.T.Errorf("%+v", st)
-		}
+		st := l.seg.FDB().Stats()
+		l.check(st.Frozen == 1 && st.Refused == 3, "%+v", st)
 		for range 170 { // nobody makes it longer
 			g.learnt(rmac(1))
 			f.learnt(rmac(1))
 			l.pass(time.Second)
 		}
-		if e := l.entry(rmac(1)); !e.Frozen {
-			l.T.Errorf("%+v", e)
-		}
+		e = l.entry(rmac(1))
+		l.check(e.Frozen, "%+v", e)
 		l.pass(12 * time.Second)
 		g.learnt(rmac(1))
-		if e := l.entry(rmac(1)); e.Frozen || e.Dest != l.dest(3) {
-			l.T.Errorf("%+v", e)
-		}
+		e = l.entry(rmac(1))
+		l.check(!e.Frozen && e.Dest == l.dest(3), "%+v", e)
 	}},
 	{id: "4.freeze-segment", name: "at run time", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f, g := l.far(2), l.far(3)
 		l.host()
 		l.between(f, g, 4)
 		l.must(l.seg.Configure(vswitch.VSIConfig{Freeze: 5}))
 		l.between(f, g, 2) // moves of before count
-		if e := l.entry(rmac(1)); !e.Frozen || e.Dest != l.dest(2) {
-			l.T.Errorf("%+v", e)
-		}
+		e := l.entry(rmac(1))
+		l.check(e.Frozen && e.Dest == l.dest(2), "%+v", e)
 		l.must(l.seg.Configure(vswitch.VSIConfig{}))
 		g.learnt(rmac(1))
 		l.drops(map[string]uint64{"mac-pinned": 2}) // what is frozen stays so
@@ -79,7 +70,7 @@ var freezeRows = []row{
 		l.drops(map[string]uint64{"mac-pinned": 2})
 	}},
 	{id: "4.freeze-segment", name: "moves further apart than 180 s do not count", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{Freeze: 2}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{Freeze: 2})
 		f, g := l.far(2), l.far(3)
 		l.host()
 		for range 3 {
@@ -88,22 +79,18 @@ var freezeRows = []row{
 			l.between(g, f, 1)
 			l.pass(181 * time.Second)
 		}
-		if e := l.entry(rmac(1)); e.Frozen || l.seg.FDB().Stats().Moved != 5 {
-			l.T.Errorf("%+v", e)
-		}
+		e := l.entry(rmac(1))
+		l.check(!e.Frozen && l.seg.FDB().Stats().Moved == 5, "%+v", e)
 		l.drops(nil)
 	}},
 	{id: "4.freeze-segment", name: "claims are forwarded if pinned ones are", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{Freeze: 1, ForwardPinned: true}, vswitch.AttachConfig{})
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(&vswitch.VSIConfig{Freeze: 1, ForwardPinned: true})
 		l.between(f, g, 3)
-		if n := len(h.Got()); n != 3 {
-			l.T.Errorf("%d frames", n)
-		}
+		equal(l, "frames", len(h.Got()), 3)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 	}},
 	{id: "4.freeze-event", name: "one for each freeze", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{Freeze: 2}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{Freeze: 2})
 		l.host()
 		w, f, g := l.watch(), l.far(2), l.far(3)
 		l.between(f, g, 3)
@@ -118,9 +105,7 @@ var freezeRows = []row{
 		l.seg.Flush()
 		l.between(f, g, 3)
 		evs := w.got()
-		if len(evs) != 4 || evs[3].Kind != frame.EventMACFrozen {
-			l.T.Errorf("%+v", evs)
-		}
+		l.check(len(evs) == 4 && evs[3].Kind == frame.EventMACFrozen, "%+v", evs)
 	}},
 	thawed("its time", func(l *lab) { l.pass(182 * time.Second) }),
 	thawed("ageing", func(l *lab) { l.pass(302 * time.Second) }),
@@ -132,7 +117,7 @@ var freezeRows = []row{
 
 func thawed(name string, by func(l *lab)) row {
 	return row{id: "4.freeze-thaw", name: name, wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{Freeze: 1}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{Freeze: 1})
 		l.host()
 		f, g := l.far(2), l.far(3)
 		l.between(f, g, 3)
@@ -148,7 +133,7 @@ func thawed(name string, by func(l *lab)) row {
 // locked is a bridge with host a on a locked port, and b on another.
 func (l *lab) locked() (a, b *mem.Host) {
 	l.T.Helper()
-	l.bridge(nil, nil)
+	l.bridge()
 	return l.HostWith(vni, 0, vswitch.AttachConfig{Locked: true}), l.host()
 }
 
@@ -188,7 +173,7 @@ var lockedRows = []row{
 		l.drops(map[string]uint64{"locked": 2})
 	}},
 	{id: "4.locked", name: "locked at run time: what was learned is no entry that somebody made", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		a, b := l.host(), l.host()
 		x := eth(frame.Broadcast, a.MAC, "")
 		a.Send(x)
@@ -201,10 +186,8 @@ var lockedRows = []row{
 		b.Want(x)
 	}},
 	{id: "4.locked", name: "a tunnel, by its peers", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Locked: true})
-		h, f, g := l.host(), l.far(2), l.far(3)
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		h, f, g := l.trio(vswitch.AttachConfig{Locked: true})
+		n := l.listed(2)
 		l.must(l.seg.FDB().Set(rmac(1), l.tun.Dest(n), fdb.Control))
 		f.send(vx(vni, in1))
 		g.send(vx(vni, in1))
@@ -215,9 +198,8 @@ var lockedRows = []row{
 		a, _ := l.locked()
 		a.Send(eth(frame.Broadcast, a.MAC, ""))
 		st := l.Stats()
-		if p, v := st.Ports[1].RxDrops[frame.Locked], st.VSIs[0].Drops[frame.Locked]; p != 1 || v != 1 {
-			l.T.Errorf("%d and %d", p, v)
-		}
+		p, v := st.Ports[1].RxDrops[frame.Locked], st.VSIs[0].Drops[frame.Locked]
+		l.check(p == 1 && v == 1, "%d and %d", p, v)
 	}},
 	{id: "4.locked-learning", name: "neither new nor moved", local: func(l *lab) {
 		a, b := l.locked()
@@ -246,7 +228,7 @@ var lockedRows = []row{
 // overflow has more events happen than fit, while nobody reads.
 func (l *lab) overflow(cfg *vswitch.Config, room int) {
 	l.T.Helper()
-	l.bridge(cfg, nil)
+	l.bridge(cfg)
 	h := l.host()
 	e := l.Events()
 	defer e.Close()
@@ -277,10 +259,8 @@ func (l *lab) overflow(cfg *vswitch.Config, room int) {
 		kinds = append(kinds, ev.Kind)
 	}
 	// The first that finds no room takes the place of all before it.
-	if want := 1 + total - room; len(kinds) != want || kinds[0] != frame.EventOverflow || kinds[1] == frame.EventOverflow {
-		l.T.Errorf("%d events, want %d", len(kinds), want)
-	}
-	if n := l.Stats().EventsLost; n != uint64(room) || seen != total {
-		l.T.Errorf("%d lost, want %d; the other reader got %d of %d", n, room, seen, total)
-	}
+	want := 1 + total - room
+	l.check(len(kinds) == want && kinds[0] == frame.EventOverflow && kinds[1] != frame.EventOverflow, "%d events, want %d", len(kinds), want)
+	n := l.Stats().EventsLost
+	l.check(n == uint64(room) && seen == total, "%d lost, want %d; the other reader got %d of %d", n, room, seen, total)
 }

@@ -9,8 +9,7 @@ import (
 
 var moveRows = []row{
 	{id: "4.move", name: "peer to peer", wire: func(l *lab) {
-		l.std()
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio()
 		f.learnt(rmac(1))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		g.learnt(rmac(1))
@@ -21,7 +20,7 @@ var moveRows = []row{
 		g.want(vx(vni, b))
 	}},
 	{id: "4.move", name: "peer to port and back", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, o, f := l.host(), l.host(), l.far(2)
 		f.learnt(h.MAC)
 		o.Got()
@@ -41,7 +40,7 @@ var moveRows = []row{
 		f.want(vx(vni, b))
 	}},
 	{id: "4.move", name: "port to port", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		a, b, c := l.host(), l.host(), l.host()
 		a.Send(eth(nobody, rmac(1), ""))
 		b.Send(eth(nobody, rmac(1), ""))
@@ -54,20 +53,18 @@ var moveRows = []row{
 		b.Want(x)
 	}},
 	{id: "4.move-counted", name: "three moves", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f, g := l.far(2), l.far(3)
 		for _, x := range []*far{f, f, g, g, f, g} {
 			x.learnt(rmac(1))
 		}
-		if st := l.seg.FDB().Stats(); st.Learned != 1 || st.Moved != 3 {
-			l.T.Errorf("%+v", st)
-		}
-		if e := l.entry(rmac(1)); e.Moves != 3 {
-			l.T.Errorf("%+v", e)
-		}
+		st := l.seg.FDB().Stats()
+		l.check(st.Learned == 1 && st.Moved == 3, "%+v", st)
+		e := l.entry(rmac(1))
+		l.check(e.Moves == 3, "%+v", e)
 	}},
 	{id: "4.move-event", name: "peer to peer", wire: func(l *lab) {
-		l.std()
+		l.start()
 		w, f, g := l.watch(), l.far(2), l.far(3)
 		f.learnt(rmac(1))
 		f.learnt(rmac(1))
@@ -77,10 +74,9 @@ var moveRows = []row{
 		w.want(frame.Event{Kind: frame.EventMACMoved, VNI: vni, MAC: rmac(1), Dest: l.dest(3), Old: l.dest(2)})
 	}},
 	{id: "4.move-event", name: "a control entry that gave way", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, w := l.host(), l.watch()
-		n, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		n := l.listed(2)
 		l.must(l.seg.FDB().Set(h.MAC, l.tun.Dest(n), fdb.Control))
 		h.Send(eth(nobody, h.MAC, ""))
 		w.want(frame.Event{Kind: frame.EventMACMoved, Pinned: true, VNI: vni, MAC: h.MAC, Dest: h.At.Dest(0), Old: l.tun.Dest(n)})
@@ -94,16 +90,13 @@ var moveRows = []row{
 			if i%2 == 1 {
 				d = b
 			}
-			if o := t.Learn(rmac(1), d, frame.Tick(i)); o != w {
-				l.T.Errorf("frame %d: %v, want %v", i, o, w)
-			}
+			o := t.Learn(rmac(1), d, frame.Tick(i))
+			l.check(o == w, "frame %d: %v, want %v", i, o, w)
 		}
-		if e, _ := t.Get(rmac(1)); !e.Frozen || e.Dest != a {
-			l.T.Errorf("%+v", e)
-		}
-		if st := t.Stats(); st.Frozen != 1 || st.Moved != 4 || st.Refused != 2 {
-			l.T.Errorf("%+v", st)
-		}
+		e, _ := t.Get(rmac(1))
+		l.check(e.Frozen && e.Dest == a, "%+v", e)
+		st := t.Stats()
+		l.check(st.Frozen == 1 && st.Moved == 4 && st.Refused == 2, "%+v", st)
 	}},
 	{id: "4.freeze", name: "not when it takes longer than 180 s", local: func(l *lab) {
 		t := fdb.NewTable(&fdb.Config{Freeze: 5})
@@ -114,7 +107,7 @@ var moveRows = []row{
 		}
 	}},
 	{id: "4.freeze-off", name: "as many moves as a second may have", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f, g := l.far(2), l.far(3)
 		l.host()
 		for range 5 {
@@ -122,9 +115,8 @@ var moveRows = []row{
 			g.learnt(rmac(1))
 		}
 		l.wantFDB(l.seg, table{rmac(1): l.dest(3)})
-		if st := l.seg.FDB().Stats(); st.Moved != 9 || st.Frozen != 0 {
-			l.T.Errorf("%+v", st)
-		}
+		st := l.seg.FDB().Stats()
+		l.check(st.Moved == 9 && st.Frozen == 0, "%+v", st)
 		l.drops(nil)
 	}},
 }
@@ -133,7 +125,7 @@ var moveRows = []row{
 // another.
 func claimed(id, name string, flags fdb.Flags, cfg *vswitch.VSIConfig, from string, delivered, moved bool, drop map[string]uint64) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.start(nil, nil, cfg, vswitch.AttachConfig{})
+		l.start(cfg)
 		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
 		l.flood(2, 3)
 		x := frame.MAC{2, 0xcc, 0, 0, 0, 1} // entered behind far end 2
@@ -163,9 +155,7 @@ func claimed(id, name string, flags fdb.Flags, cfg *vswitch.VSIConfig, from stri
 		if id == "4.static" || id == "4.sticky" || id == "4.pinned-forward" {
 			refused = 1
 		}
-		if n := l.seg.FDB().Stats().Refused; n != refused {
-			l.T.Errorf("%d refused", n)
-		}
+		equal(l, "refused", l.seg.FDB().Stats().Refused, refused)
 	}}
 }
 
@@ -186,8 +176,7 @@ var pinRows = []row{
 	claimed("4.control-local", "the host moved here", fdb.Control, nil, "local", true, true, nil),
 	claimed("4.control-tunnel", "claimed by another peer", fdb.Control, nil, "tunnel", true, false, nil),
 	{id: "4.static", name: "a local host's MAC, claimed by a peer", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.must(l.seg.FDB().Set(h.MAC, h.At.Dest(0), fdb.Static))
 		f.learnt(h.MAC)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
@@ -195,7 +184,7 @@ var pinRows = []row{
 		l.drops(map[string]uint64{"mac-pinned": 1, "no-peer": 1})
 	}},
 	{id: "4.static-hops", name: "a next hop with a VNI of its own, and a group of it and a peer", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, f, g, x := l.host(), l.far(2), l.far(3), l.far(4)
 		l.flood(2, 3, 4)
 		hop, err := l.VTEP.NextHop(l.at(2), 7)
@@ -219,16 +208,14 @@ var pinRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): one, rmac(2): both})
 	}},
 	{id: "4.static", name: "with learning off", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{NoLearn: true})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
 		l.must(l.seg.FDB().Set(rmac(1), h.At.Dest(0), fdb.Static))
 		f.learnt(rmac(1))
 		h.Want()
 		l.drops(one("mac-pinned"))
 	}},
 	{id: "4.static", name: "claimed by a peer without a number", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{MaxPeers: 1}, nil, vswitch.AttachConfig{})
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(&vtep.Config{MaxPeers: 1})
 		f.learnt(rmac(9))
 		h.Got()
 		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Static))
@@ -237,27 +224,22 @@ var pinRows = []row{
 		l.drops(one("mac-pinned"))
 	}},
 	{id: "4.control-tunnel", name: "claimed by a peer without a number", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{MaxPeers: 1}, nil, vswitch.AttachConfig{})
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(&vtep.Config{MaxPeers: 1})
 		f.learnt(rmac(9))
 		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Control))
 		g.learnt(rmac(1))
-		if n := len(h.Got()); n != 2 {
-			l.T.Errorf("%d frames", n)
-		}
+		equal(l, "frames", len(h.Got()), 2)
 		l.wantFDB(l.seg, table{rmac(9): l.dest(2), rmac(1): l.dest(2)})
 	}},
 	{id: "4.control-tunnel", name: "of a host here", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.must(l.seg.FDB().Set(h.MAC, h.At.Dest(0), fdb.Control))
 		f.learnt(h.MAC)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 	}},
 
 	{id: "4.filter-from", name: "tunnel", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
 		f.learnt(rmac(1))
 		h.Want()
@@ -265,7 +247,7 @@ var pinRows = []row{
 		l.drops(one("filtered"))
 	}},
 	{id: "4.filter-from", name: "port", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, o := l.host(), l.host()
 		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Filter))
 		h.Send(eth(frame.Broadcast, h.MAC, ""))
@@ -273,26 +255,21 @@ var pinRows = []row{
 		l.drops(one("filtered"))
 	}},
 	{id: "4.filter-to", name: "tunnel to port", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Filter))
 		f.send(vx(vni, eth(h.MAC, rmac(1), "")))
 		h.Want()
 		l.drops(one("filtered"))
 	}},
 	{id: "4.filter-to", name: "port to tunnel", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
-		l.flood(2)
+		h, f := l.pair(floods{2})
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
 		h.Send(eth(rmac(1), h.MAC, ""))
 		f.want()
 		l.drops(one("filtered"))
 	}},
 	{id: "4.filter-to", name: "a group MAC", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
-		l.flood(2)
+		h, f := l.pair(floods{2})
 		l.must(l.seg.FDB().Set(mcast, 0, fdb.Filter))
 		h.Send(eth(mcast, h.MAC, ""))
 		f.want()

@@ -51,7 +51,7 @@ func (c *class) counter() (f vswitch.Flooded) {
 
 var floodRows = slices.Concat(perClass(), []row{
 	{id: "5.known", name: "port to port", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2)
 		a, b, c, f := l.host(), l.host(), l.host(), l.far(2)
 		b.Send(eth(a.MAC, b.MAC, "here"))
@@ -66,21 +66,20 @@ var floodRows = slices.Concat(perClass(), []row{
 		l.drops(nil)
 	}},
 	{id: "5.known", name: "port to peer", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2, 3)
 		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
 		f.learnt(rmac(1))
 		h.Got()
 		o.Got()
 		x := eth(rmac(1), h.MAC, "to 2 alone")
-		h.Send(x)
-		f.want(vx(vni, x))
+		l.out(h, x, f)
 		g.want()
 		o.Want()
 		l.drops(nil)
 	}},
 	{id: "5.known", name: "peer to port", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2, 3)
 		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
 		h.Send(eth(nobody, h.MAC, "here"))
@@ -88,8 +87,7 @@ var floodRows = slices.Concat(perClass(), []row{
 		g.got()
 		o.Got()
 		x := eth(h.MAC, rmac(1), "to h alone")
-		f.send(vx(vni, x))
-		h.Want(x)
+		l.in(f, x, h)
 		o.Want()
 		g.want()
 		l.drops(nil)
@@ -101,7 +99,7 @@ func perClass() (rows []row) {
 	for _, c := range classes {
 		id := "5." + c.name
 		rows = append(rows, row{id: id, name: "from a port", wire: func(l *lab) {
-			l.std()
+			l.start()
 			l.flood(2, 3)
 			a, b, d, f, g := l.host(), l.host(), l.host(), l.far(2), l.far(3)
 			x := eth(c.dst, a.MAC, "to all")
@@ -113,18 +111,16 @@ func perClass() (rows []row) {
 			g.want(vx(vni, x))
 			l.drops(nil)
 		}}, row{id: id, name: "from a tunnel", wire: func(l *lab) {
-			l.std()
+			l.start()
 			l.flood(2, 3)
 			a, b, f, g := l.host(), l.host(), l.far(2), l.far(3)
 			x := eth(c.dst, rmac(1), "to all")
-			f.send(vx(vni, x))
-			a.Want(x)
-			b.Want(x)
+			l.in(f, x, a, b)
 			f.want()
 			g.want()
 			l.drops(nil)
 		}}, row{id: id, name: "in its own segment only", wire: func(l *lab) {
-			l.std()
+			l.start()
 			l.join(200)
 			l.flood(2)
 			l.must(l.VTEP.SetFlood(200, l.at(3)))
@@ -135,12 +131,12 @@ func perClass() (rows []row) {
 			f.want(vx(vni, x))
 			g.want()
 		}}, row{id: id, name: "nobody else there", local: func(l *lab) {
-			l.bridge(nil, nil)
+			l.bridge()
 			a := l.host()
 			a.Send(eth(c.dst, a.MAC, ""))
 			l.drops(one("no-egress"))
 		}}, row{id: "5.class-off", name: c.name + " from a port", wire: func(l *lab) {
-			l.start(nil, nil, &vswitch.VSIConfig{NoFlood: c.bit}, vswitch.AttachConfig{})
+			l.start(&vswitch.VSIConfig{NoFlood: c.bit})
 			l.flood(2)
 			a, b, f := l.host(), l.host(), l.far(2)
 			a.Send(eth(c.dst, a.MAC, ""))
@@ -158,13 +154,12 @@ func perClass() (rows []row) {
 			}
 			l.drops(one(c.drop))
 		}}, row{id: "5.class-off", name: c.name + " from a tunnel", wire: func(l *lab) {
-			l.start(nil, nil, &vswitch.VSIConfig{NoFlood: c.bit}, vswitch.AttachConfig{})
-			b, f := l.host(), l.far(2)
+			b, f := l.pair(&vswitch.VSIConfig{NoFlood: c.bit})
 			f.send(vx(vni, eth(c.dst, rmac(1), "")))
 			b.Want()
 			l.drops(one(c.drop))
 		}}, row{id: "5.class-off", name: c.name + " at run time", wire: func(l *lab) {
-			l.std()
+			l.start()
 			a, b := l.host(), l.host()
 			x := eth(c.dst, a.MAC, "")
 			l.flood(2)
@@ -178,7 +173,7 @@ func perClass() (rows []row) {
 			b.Want(x)
 			l.drops(one(c.drop))
 		}}, row{id: "5.class-off-attachment", name: c.name + " of a port", wire: func(l *lab) {
-			l.std()
+			l.start()
 			l.flood(2)
 			a, b, o, f := l.host(), l.HostWith(vni, 0, vswitch.AttachConfig{NoFlood: c.bit}), l.host(), l.far(2)
 			for _, k := range classes {
@@ -194,7 +189,7 @@ func perClass() (rows []row) {
 			}
 			l.drops(nil)
 		}}, row{id: "5.class-off-attachment", name: c.name + " of the tunnel", wire: func(l *lab) {
-			l.start(nil, nil, nil, vswitch.AttachConfig{NoFlood: c.bit})
+			l.start(vswitch.AttachConfig{NoFlood: c.bit})
 			l.flood(2)
 			a, b, f := l.host(), l.host(), l.far(2)
 			x := eth(c.dst, a.MAC, "")
@@ -206,32 +201,29 @@ func perClass() (rows []row) {
 			b.Want(x)
 			f.want(vx(vni, x))
 		}}, row{id: "5.class-counted", name: c.name + " from a port", wire: func(l *lab) {
-			l.std()
+			l.start()
 			l.flood(2, 3, 4)
 			a := l.host()
 			l.host()
 			a.Send(eth(c.dst, a.MAC, ""))
 			l.Settle()
-			if p, v := l.counted(a.At.Dest(0)); p != c.counter() || v != c.counter() {
-				l.T.Errorf("port %+v, segment %+v", p, v)
-			}
+			p, v := l.counted(a.At.Dest(0))
+			l.check(p == c.counter() && v == c.counter(), "port %+v, segment %+v", p, v)
 		}}, row{id: "5.class-counted", name: c.name + " from a tunnel", wire: func(l *lab) {
-			l.std()
+			l.start()
 			l.host()
 			l.host()
 			l.far(2).send(vx(vni, eth(c.dst, rmac(1), "")))
-			if p, v := l.counted(l.tun.Dest(0)); p != c.counter() || v != c.counter() {
-				l.T.Errorf("port %+v, segment %+v", p, v)
-			}
+			p, v := l.counted(l.tun.Dest(0))
+			l.check(p == c.counter() && v == c.counter(), "port %+v, segment %+v", p, v)
 		}}, row{id: "5.class-counted", name: c.name + " dropped is no flood", wire: func(l *lab) {
-			l.start(nil, nil, &vswitch.VSIConfig{NoFlood: c.bit}, vswitch.AttachConfig{})
+			l.start(&vswitch.VSIConfig{NoFlood: c.bit})
 			l.host()
 			l.far(2).send(vx(vni, eth(c.dst, rmac(1), "")))
-			if p, v := l.counted(l.tun.Dest(0)); p != (vswitch.Flooded{}) || v != (vswitch.Flooded{}) {
-				l.T.Errorf("port %+v, segment %+v", p, v)
-			}
+			p, v := l.counted(l.tun.Dest(0))
+			l.check(p == (vswitch.Flooded{}) && v == (vswitch.Flooded{}), "port %+v, segment %+v", p, v)
 		}}, row{id: "5.mesh-bum", name: c.name, wire: func(l *lab) {
-			l.std()
+			l.start()
 			l.flood(2, 3, 4)
 			h, fs := l.host(), l.fars(2, 4)
 			x := eth(c.dst, rmac(1), "")
@@ -242,7 +234,7 @@ func perClass() (rows []row) {
 			}
 			l.drops(nil)
 		}}, row{id: "5.hub", name: c.name, wire: func(l *lab) {
-			l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+			l.start(vswitch.AttachConfig{Hub: true})
 			l.flood(2, 3, 4)
 			h, fs := l.host(), l.fars(2, 4)
 			x := eth(c.dst, rmac(1), "")

@@ -106,8 +106,7 @@ func nodeRows() []row {
 					}
 				}
 			}
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 	)
 }

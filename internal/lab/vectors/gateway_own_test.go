@@ -20,16 +20,14 @@ func ownRows() []row {
 				s.a.Send(p.bytes())
 				s.a.Want(p.replied().bytes())
 			}
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.echo", "through a tunnel", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
 			p := packetOf(rmac(3), s.ip(vni, 3), gwMAC, s.ip(vni, gatewayHost)).asEcho()
 			s.f.send(vx(vni, p.bytes()))
 			s.f.want(vx(vni, p.replied().bytes()))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.echo", "a wrong checksum", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -44,8 +42,7 @@ func ownRows() []row {
 			p := s.fromA(s.ip(vni2, gatewayHost))
 			s.a.Send(p.bytes())
 			s.a.Want(portClosed.about(p, s.ip(vni, gatewayHost), 0))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		strangerRows(),
 		checksumRows(),
@@ -54,8 +51,7 @@ func ownRows() []row {
 			p := s.fromA(s.b.IP)
 			s.a.Send(p.bytes())
 			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 	)
 }
@@ -148,8 +144,7 @@ func hopRows() []row {
 				s.a.Send(p.bytes())
 				s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
 			}
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.ttl-exceeded", "1 and 0, for a local host", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -159,8 +154,7 @@ func hopRows() []row {
 				s.a.Send(p.bytes())
 				s.a.Want(exceeded.about(p, s.ip(vni, gatewayHost), 0))
 			}
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.ttl-exceeded", "1 and 0, for a host behind a tunnel", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -197,9 +191,7 @@ func hopRows() []row {
 				s.a.Send(q.bytes())
 				answers += len(s.a.Got())
 			}
-			if answers == 0 {
-				l.T.Error("one sender has used up what the others may have")
-			}
+			l.check(answers != 0, "one sender has used up what the others may have")
 			l.pass(2 * tick)
 			s.a.Send(p.bytes())
 			s.a.Want(told)
@@ -223,8 +215,7 @@ func hopRows() []row {
 				}
 			}
 			c.Want()
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 	)
 }

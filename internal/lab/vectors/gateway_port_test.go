@@ -63,9 +63,7 @@ func (p *tun) want(packets ...[]byte) {
 	p.l.Settle()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !slices.EqualFunc(p.out, packets, slices.Equal) {
-		p.l.T.Errorf("the IP port got % x, want % x", p.out, packets)
-	}
+	p.l.check(slices.EqualFunc(p.out, packets, slices.Equal), "the IP port got % x, want % x", p.out, packets)
 	p.out = nil
 }
 
@@ -95,8 +93,7 @@ func portRows() []row {
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
 			tun.want(p.routed(gwMAC, gwMAC).naked().bytes())
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.direct", "in", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -117,8 +114,7 @@ func portRows() []row {
 			p.ttl = 1
 			tun.send(p.bytes())
 			tun.want(exceeded.about(p, s.ip(vni, gatewayHost), 0))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.direct", "an echo request for the gateway", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -140,8 +136,7 @@ func portRows() []row {
 			s.f.want(vx(vni2, q.bytes()))
 			s.f.send(vx(vni2, isAt(q, rmac(5)).bytes()))
 			s.f.want(vx(vni2, p.routed(gwMAC, rmac(5)).bytes()))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.direct", "its sender is told when there is no host", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
@@ -167,8 +162,7 @@ func portRows() []row {
 			p = p.replied()
 			tun.send(p.naked().bytes())
 			s.f.want(vx(vni, p.routed(gwMAC, rmac(3)).bytes()))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 	)
 }

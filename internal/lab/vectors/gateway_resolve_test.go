@@ -48,8 +48,7 @@ func resolveRows() (rows []row) {
 			p = p.replied()
 			c.Send(p.bytes())
 			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		})...)
 		rows = append(rows, inside("7.first", "a host behind a tunnel, "+name, func(l *lab, v6 bool) {
 			s := l.site(v6, anycast)
@@ -65,8 +64,7 @@ func resolveRows() (rows []row) {
 				from = s.own
 			}
 			s.f.want(vx(vni2, p.routed(from, rmac(5)).bytes()))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		})...)
 	}
 	return slices.Concat(rows,
@@ -124,9 +122,8 @@ func resolveRows() (rows []row) {
 			l.pass(5 * tick)
 			s.b.Want(q, q)
 			s.a.Want(told...)
-			if n := len(s.f.got()); n != 3 {
-				l.T.Errorf("asked the far end %d times", n)
-			}
+			n := len(s.f.got())
+			l.check(n == 3, "asked the far end %d times", n)
 			// For a moment nobody waits; then it is asked anew.
 			s.a.Send(p.bytes())
 			s.a.Want(told[1])
@@ -148,9 +145,8 @@ func resolveRows() (rows []row) {
 			if n := len(got); n != 3 { // two questions before
 				l.T.Fatalf("%d frames", n)
 			}
-			if want := vx(vni, hostGone.about(p, s.ip(vni, gatewayHost), 0)); !slices.Equal(got[2].payload, want) {
-				l.T.Errorf("% x, want % x", got[2].payload, want)
-			}
+			want := vx(vni, hostGone.about(p, s.ip(vni, gatewayHost), 0))
+			l.check(slices.Equal(got[2].payload, want), "% x, want % x", got[2].payload, want)
 		}),
 	)
 }

@@ -41,8 +41,7 @@ func routeRows() []row {
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
 			s.a.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.on-link", "the same segment", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -52,8 +51,7 @@ func routeRows() []row {
 			p := s.fromA(c.IP)
 			s.a.Send(p.bytes())
 			c.Want(p.routed(gwMAC, c.MAC).bytes())
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.via", "a neighbour", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -62,8 +60,7 @@ func routeRows() []row {
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
 			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("7.longest", "of three prefixes, and when it goes the next", func(l *lab, v6 bool) {
 			s := l.site(v6, true)

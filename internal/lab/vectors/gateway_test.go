@@ -220,6 +220,9 @@ func (s *site) silent() {
 	s.f.want()
 }
 
+// clean is silent, and that nothing was dropped either.
+func (s *site) clean() { s.l.T.Helper(); s.silent(); s.l.drops(nil) }
+
 // inside makes a row for each family of what is in the tunnel.
 func inside(id, name string, test func(l *lab, v6 bool)) (rows []row) {
 	for _, v6 := range []bool{false, true} {

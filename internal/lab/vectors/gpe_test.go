@@ -16,15 +16,12 @@ import (
 // gpeRows are about VXLAN-GPE.
 var gpeRows = slices.Concat(gpeSendRows, gpeReceiveRows(), gpePacketRows(), gpePortRows)
 
-// gpe starts a switch whose VTEP speaks VXLAN-GPE in VNI 100.
-func (l *lab) gpe(ac vswitch.AttachConfig) {
-	l.T.Helper()
-	l.start(nil, &vtep.Config{Type: encap.TypeGPE}, nil, ac)
-}
+// gpeVTEP is a VTEP that speaks VXLAN-GPE.
+var gpeVTEP = &vtep.Config{Type: encap.TypeGPE}
 
 var gpeSendRows = []row{
 	{id: "3.header", name: "VNI 0x123456", wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{})
+		l.start(gpeVTEP)
 		l.join(0x123456)
 		h, f := l.Host(0x123456), l.far(2)
 		f.send(append([]byte{0x0c, 0, 0, 3, 0x12, 0x34, 0x56, 0}, in1...))
@@ -35,25 +32,17 @@ var gpeSendRows = []row{
 		l.drops(nil)
 	}},
 	{id: "3.p-sent", name: "to one peer and to all", wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{})
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(gpeVTEP, floods{2})
 		f.send(gpe(vni, 3, in1))
 		h.Send(eth(rmac(1), h.MAC, "known"), eth(frame.Broadcast, h.MAC, "all"))
 		got := f.got()
 		for _, d := range got {
-			if d.payload[0]&0x04 == 0 || d.payload[3] != 3 {
-				l.T.Errorf("header % x", d.payload[:8])
-			}
+			l.check(d.payload[0]&0x04 != 0 && d.payload[3] == 3, "header % x", d.payload[:8])
 		}
-		if len(got) != 2 {
-			l.T.Errorf("%d datagrams", len(got))
-		}
+		l.check(len(got) == 2, "%d datagrams", len(got))
 	}},
 	{id: "3.b-sent", name: "broadcast, multicast and unknown unicast, to one peer of one", wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{})
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(gpeVTEP, floods{2})
 		for _, to := range []frame.MAC{frame.Broadcast, mcast, nobody} {
 			b := eth(to, h.MAC, "")
 			h.Send(b)
@@ -61,18 +50,14 @@ var gpeSendRows = []row{
 		}
 	}},
 	{id: "3.b-sent", name: "to each of two peers", wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{})
-		l.flood(2, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(gpeVTEP, floods{2, 3})
 		b := eth(frame.Broadcast, h.MAC, "")
 		h.Send(b)
 		f.want(bum(vni, 3, b))
 		g.want(bum(vni, 3, b))
 	}},
 	{id: "3.b-sent", name: "not on what is for one peer", wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{})
-		l.flood(2, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(gpeVTEP, floods{2, 3})
 		f.send(bum(vni, 3, in1))
 		h.Want(in1)
 		b := eth(rmac(1), h.MAC, "answer")
@@ -86,8 +71,7 @@ var gpeSendRows = []row{
 		f.want()
 	}},
 	{id: "3.reserved", name: "sent as zero", wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(gpeVTEP)
 		f.send(header([8]byte{0xce, 0xff, 0xff, 3, 0, 0, vni, 0xff}, in1))
 		h.Want(in1)
 		b := eth(rmac(1), h.MAC, "answer")
@@ -99,8 +83,7 @@ var gpeSendRows = []row{
 // gpeAccepted is a row: the datagram's frame is delivered as it is, and learned.
 func gpeAccepted(id, name string, vc vtep.Config, payload []byte) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.start(nil, &vc, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(&vc)
 		f.send(payload)
 		h.Want(payload[8:])
 		l.wantFDB(l.seg, table{frame.MAC(payload[14:20]): l.dest(2)})
@@ -112,7 +95,7 @@ func gpeAccepted(id, name string, vc vtep.Config, payload []byte) row {
 // frames and packets. Nobody sees it, nothing is learned, and its sender is no peer.
 func gpeRefused(id, name string, payload []byte, reason string) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{Hub: true})
+		l.start(gpeVTEP, vswitch.AttachConfig{Hub: true})
 		took := l.takesIP()
 		l.flood(3)
 		h, f, g := l.host(), l.far(2), l.far(3)
@@ -121,9 +104,8 @@ func gpeRefused(id, name string, payload []byte, reason string) row {
 		f.want()
 		g.want()
 		l.wantFDB(l.seg, table{})
-		if n := l.VTEP.Stats().Learned; n != 0 || len(*took) != 0 {
-			l.T.Errorf("%d learned peers, %d packets", n, len(*took))
-		}
+		n := l.VTEP.Stats().Learned
+		l.check(n == 0 && len(*took) == 0, "%d learned peers, %d packets", n, len(*took))
 		l.drops(one(reason))
 	}}
 }
@@ -181,9 +163,7 @@ func gpeReceiveRows() []row {
 	}
 	return append(rows,
 		row{id: "3.b-horizon", name: "a hub", wire: func(l *lab) {
-			l.gpe(vswitch.AttachConfig{Hub: true})
-			l.flood(2, 3)
-			h, f, g := l.host(), l.far(2), l.far(3)
+			h, f, g := l.trio(gpeVTEP, vswitch.AttachConfig{Hub: true}, floods{2, 3})
 			b := eth(frame.Broadcast, rmac(1), "all")
 			f.send(bum(vni, 3, b))
 			h.Want(b)
@@ -195,7 +175,7 @@ func gpeReceiveRows() []row {
 			l.drops(nil)
 		}},
 		row{id: "3.b-horizon", name: "another tunnel of another group", wire: func(l *lab) {
-			l.gpe(vswitch.AttachConfig{})
+			l.start(gpeVTEP)
 			u, err := l.Listen(l.addr(1), encap.TypeVXLAN)
 			l.must(err)
 			v, err := vtep.New(&vtep.Config{Name: "old"}, u)
@@ -216,7 +196,7 @@ func gpeReceiveRows() []row {
 			l.drops(nil)
 		}},
 		row{id: "3.b-horizon", name: "a hub forwards what it knows", wire: func(l *lab) {
-			l.gpe(vswitch.AttachConfig{Hub: true})
+			l.start(gpeVTEP, vswitch.AttachConfig{Hub: true})
 			f, g := l.far(2), l.far(3)
 			g.send(gpe(vni, 3, eth(frame.Broadcast, rmac(3), "here")))
 			b := eth(rmac(3), rmac(2), "unknown to the sender")
@@ -224,7 +204,7 @@ func gpeReceiveRows() []row {
 			g.want(gpe(vni, 3, b))
 		}},
 		row{id: "3.b-horizon", name: "what a gateway makes of it is its own", wire: func(l *lab) {
-			l.gpe(vswitch.AttachConfig{})
+			l.start(gpeVTEP)
 			l.join(200)
 			l.must(l.VTEP.SetFlood(200, l.at(2), l.at(3)))
 			l.must(l.seg.FDB().Set(gwMAC, 0, fdb.Static))
@@ -242,16 +222,14 @@ func gpeReceiveRows() []row {
 			l.drops(nil)
 		}},
 		row{id: "3.learning", name: "of frames and not of packets", wire: func(l *lab) {
-			l.gpe(vswitch.AttachConfig{})
+			l.start(gpeVTEP)
 			took := l.takesIP()
 			f := l.far(2)
 			for _, p := range [][]byte{p4, p6} {
 				f.send(wrapped(encap.TypeGPE, vni, p))
 			}
 			l.wantFDB(l.seg, table{})
-			if !slices.EqualFunc(*took, [][]byte{p4, p6}, bytes.Equal) {
-				l.T.Errorf("took % x", *took)
-			}
+			l.check(slices.EqualFunc(*took, [][]byte{p4, p6}, bytes.Equal), "took % x", *took)
 			f.send(gpe(vni, 3, in1))
 			l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		}},
@@ -275,9 +253,7 @@ func gpeReceiveRows() []row {
 				s := seen{drop: x.Drop}
 				if s.drop == 0 {
 					s = seen{x.Kind, string(x.Bytes()), 0, x.Replicated}
-					if x.From.Peer() != two || x.VNI != vni {
-						l.T.Errorf("from peer %d, VNI %d", x.From.Peer(), x.VNI)
-					}
+					l.check(x.From.Peer() == two && x.VNI == vni, "from peer %d, VNI %d", x.From.Peer(), x.VNI)
 				}
 				got = append(got, s)
 			}
@@ -289,9 +265,7 @@ func gpeReceiveRows() []row {
 				l.T.Fatalf("%d packets, want %d", len(got), len(want))
 			}
 			for i, g := range got {
-				if g != want[i] {
-					l.T.Errorf("packet %d: kind %d, %v, replicated %v, % x", i, g.kind, g.drop, g.replicated, g.data)
-				}
+				l.check(g == want[i], "packet %d: kind %d, %v, replicated %v, % x", i, g.kind, g.drop, g.replicated, g.data)
 			}
 		}},
 		accepted("3.plain", "P at a VXLAN VTEP", gpe(vni, 3, in1)),
@@ -327,8 +301,7 @@ func gpePacketRows() []row {
 		}),
 		[]row{
 			{id: "3.next", name: "a frame, there and back", wire: func(l *lab) {
-				l.gpe(vswitch.AttachConfig{})
-				h, f := l.host(), l.far(2)
+				h, f := l.pair(gpeVTEP)
 				f.send(gpe(vni, 3, in1))
 				h.Want(in1)
 				b := mem.Ethernet(rmac(1), h.MAC, 0x0800, bareIP(false)) // IP inside makes no difference
@@ -356,7 +329,7 @@ func bareIP(v6 bool) []byte {
 
 var gpePortRows = []row{
 	{id: "1.dport-gpe", name: "4790, and nothing on 4789", wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{})
+		l.start(gpeVTEP)
 		l.must(l.VTEP.SetFlood(vni, netip.AddrPortFrom(l.addr(2), 0)))
 		h, f := l.host(), l.farAt(netip.AddrPortFrom(l.addr(2), 4790), nil)
 		f.sendTo(netip.AddrPortFrom(l.addr(1), 4789), gpe(vni, 3, in1))
@@ -368,7 +341,7 @@ var gpePortRows = []row{
 		f.want(bum(vni, 3, b))
 	}},
 	{id: "1.dport-gpe", name: "beside VXLAN on 4789", wire: func(l *lab) {
-		l.std()
+		l.start()
 		u, err := l.Listen(l.addr(1), encap.TypeGPE)
 		l.must(err)
 		v, err := vtep.New(&vtep.Config{Name: "gpe", Type: encap.TypeGPE}, u)

@@ -15,7 +15,7 @@ func (s stage) Process(f *frame.Frame, _ frame.At) frame.Verdict { return s(f) }
 
 var horizonRows = []row{
 	{id: "5.back", name: "known, to its own port", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		a, b := l.host(), l.host()
 		a.Send(eth(nobody, rmac(1), ""))
 		b.Got()
@@ -24,16 +24,14 @@ var horizonRows = []row{
 		b.Want()
 	}},
 	{id: "5.back", name: "flooded, from a port", wire: func(l *lab) {
-		l.std()
-		l.flood(2)
-		a, f := l.host(), l.far(2)
+		a, f := l.pair(floods{2})
 		x := eth(frame.Broadcast, a.MAC, "")
 		a.Send(x)
 		a.Want()
 		f.want(vx(vni, x))
 	}},
 	{id: "5.back", name: "flooded, from a hub's peer", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.start(vswitch.AttachConfig{Hub: true})
 		l.flood(2, 3)
 		f, g := l.far(2), l.far(3)
 		x := eth(frame.Broadcast, rmac(1), "")
@@ -42,8 +40,7 @@ var horizonRows = []row{
 		g.want(vx(vni, x))
 	}},
 	{id: "5.mesh-unicast", name: "peer to peer", wire: func(l *lab) {
-		l.std()
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio()
 		g.learnt(rmac(2))
 		h.Got()
 		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
@@ -53,17 +50,16 @@ var horizonRows = []row{
 		l.drops(one("split-horizon"))
 	}},
 	{id: "5.mesh-unicast", name: "to a static entry", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f, g := l.far(2), l.far(3)
-		n, err := l.VTEP.AddPeer(l.at(3))
-		l.must(err)
+		n := l.listed(3)
 		l.must(l.seg.FDB().Set(rmac(2), l.tun.Dest(n), fdb.Static))
 		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
 		g.want()
 		l.drops(one("split-horizon"))
 	}},
 	{id: "5.split-horizon-group", name: "two VTEPs", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.join(200)
 		old, _ := l.oldVTEP()
 		l.must(old.SetFlood(200, netip.AddrPortFrom(l.addr(3), 0)))
@@ -77,7 +73,7 @@ var horizonRows = []row{
 		l.drops(one("split-horizon"))
 	}},
 	{id: "5.split-horizon-group", name: "any number", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		seven := vswitch.AttachConfig{Group: 7}
 		a, b, c, d := l.HostWith(vni, 0, seven), l.HostWith(vni, 0, seven), l.HostWith(vni, 0, vswitch.AttachConfig{Group: 8}), l.host()
 		x := eth(frame.Broadcast, a.MAC, "")
@@ -93,7 +89,7 @@ var horizonRows = []row{
 		a.Want(y)
 	}},
 	{id: "5.split-horizon-group", name: "zero is none", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		a, b := l.host(), l.host()
 		x, y := eth(frame.Broadcast, a.MAC, ""), eth(a.MAC, b.MAC, "")
 		a.Send(x)
@@ -103,7 +99,7 @@ var horizonRows = []row{
 		l.drops(nil)
 	}},
 	{id: "5.split-horizon-group", name: "a port in the tunnels' group", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2)
 		a, b, f := l.HostWith(vni, 0, vswitch.AttachConfig{Group: vswitch.GroupTunnel}), l.host(), l.far(2)
 		x := eth(frame.Broadcast, a.MAC, "")
@@ -116,7 +112,7 @@ var horizonRows = []row{
 		b.Want(y)
 	}},
 	{id: "5.split-horizon-group", name: "changed under traffic", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		a, b := l.host(), l.host()
 		x := eth(frame.Broadcast, a.MAC, "")
 		a.Send(x)
@@ -128,7 +124,7 @@ var horizonRows = []row{
 		l.drops(one("no-egress"))
 	}},
 	{id: "5.isolated", name: "floods and known unicast", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2)
 		iso := vswitch.AttachConfig{Group: vswitch.GroupIsolated}
 		a, b, c, f := l.HostWith(vni, 0, iso), l.HostWith(vni, 0, iso), l.host(), l.far(2)
@@ -147,7 +143,7 @@ var horizonRows = []row{
 		f.want()
 	}},
 	{id: "5.hub", name: "from a peer that is not in the list", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.start(vswitch.AttachConfig{Hub: true})
 		l.flood(2, 3)
 		f, g, s := l.far(2), l.far(3), l.far(4)
 		x := eth(frame.Broadcast, rmac(1), "")
@@ -157,26 +153,19 @@ var horizonRows = []row{
 		s.want()
 	}},
 	{id: "5.hub", name: "from the only peer", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(vswitch.AttachConfig{Hub: true}, floods{2})
 		x := eth(frame.Broadcast, rmac(1), "")
-		f.send(vx(vni, x))
-		h.Want(x)
+		l.in(f, x, h)
 		f.want()
 	}},
 	{id: "5.hub", name: "from a port: all peers", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
-		l.flood(2, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(vswitch.AttachConfig{Hub: true}, floods{2, 3})
 		x := eth(frame.Broadcast, h.MAC, "")
-		h.Send(x)
-		f.want(vx(vni, x))
-		g.want(vx(vni, x))
+		l.out(h, x, f, g)
 		h.Want()
 	}},
 	{id: "5.hub-unicast", name: "peer to peer", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.start(vswitch.AttachConfig{Hub: true})
 		l.flood(2, 3, 4)
 		fs := l.fars(2, 4)
 		fs[1].learnt(rmac(2))
@@ -190,7 +179,7 @@ var horizonRows = []row{
 		l.drops(nil)
 	}},
 	{id: "5.hub-unicast", name: "not back to the same peer", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.start(vswitch.AttachConfig{Hub: true})
 		f := l.far(2)
 		f.learnt(rmac(2))
 		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
@@ -199,7 +188,7 @@ var horizonRows = []row{
 	}},
 	{id: "5.routed", name: "from a peer to another", wire: func(l *lab) {
 		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}
-		l.start(nil, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
+		l.start(&vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
 			b := f.Bytes()
 			if frame.MAC(b) != gw {
 				return frame.Continue
@@ -208,7 +197,7 @@ var horizonRows = []row{
 			copy(b, m[:])
 			copy(b[6:], gw[:])
 			return frame.Reenter
-		})}}, vswitch.AttachConfig{})
+		})}})
 		f, g := l.far(2), l.far(3)
 		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
 		g.learnt(rmac(2))
@@ -220,7 +209,7 @@ var horizonRows = []row{
 	}},
 	{id: "5.routed", name: "back to where it came from", wire: func(l *lab) {
 		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}
-		l.start(nil, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
+		l.start(&vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
 			b := f.Bytes()
 			if frame.MAC(b) != gw {
 				return frame.Continue
@@ -228,7 +217,7 @@ var horizonRows = []row{
 			copy(b, b[6:12])
 			copy(b[6:], gw[:])
 			return frame.Reenter
-		})}}, vswitch.AttachConfig{})
+		})}})
 		f := l.far(2)
 		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
 		f.send(vx(vni, eth(gw, rmac(1), "ping")))

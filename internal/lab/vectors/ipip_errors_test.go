@@ -105,45 +105,33 @@ func reportRows() []row {
 				whole := l.VTEP.MTU(j.peer)
 				l.narrowPath(2, 1400, j.packet(false).long(1450).bytes())
 				l.pass(vtep.PathMTUAge - time.Minute)
-				if n := l.VTEP.MTU(j.peer); n != l.fits(encap.TypeIPIP, 1400) {
-					l.T.Errorf("MTU %d", n)
-				}
+				n := l.VTEP.MTU(j.peer)
+				l.check(n == l.fits(encap.TypeIPIP, 1400), "MTU %d", n)
 				l.pass(2 * time.Minute)
-				if n := l.VTEP.MTU(j.peer); n != whole {
-					l.T.Errorf("MTU %d", n)
-				}
+				equal(l, "MTU", l.VTEP.MTU(j.peer), whole)
 			}},
 			{id: "8.soft-state", name: "each peer has its own", wire: func(l *lab) {
 				v, s, two, three := l.spied(ipip)
 				quoted := bareIP(false)
 				s.narrow(l.endpoint(2), 1400, quoted)
 				s.unreachable(l.endpoint(2), quoted)
-				if a, b := v.MTU(two), v.MTU(three); a != l.fits(encap.TypeIPIP, 1400) || b != l.fits(encap.TypeIPIP, 1500) {
-					l.T.Errorf("MTU %d and %d", a, b)
-				}
-				if !v.Failed(two) || v.Failed(two) || v.Failed(three) {
-					l.T.Error("the report was not peer 2's, or not one")
-				}
+				a, b := v.MTU(two), v.MTU(three)
+				l.check(a == l.fits(encap.TypeIPIP, 1400) && b == l.fits(encap.TypeIPIP, 1500), "MTU %d and %d", a, b)
+				l.check(v.Failed(two) && !v.Failed(two) && !v.Failed(three), "the report was not peer 2's, or not one")
 			}},
 			{id: "8.quoted", name: "a packet that is none of ours", wire: func(l *lab) {
 				v, s, two, three := l.spied(ipip)
 				for name, quoted := range map[string][]byte{"no IP": {0x55, 0, 0, 0}, "VXLAN": vx(vni, in1), "zeros": make([]byte, 28)} {
 					s.narrow(l.endpoint(2), 1400, quoted)
 					s.unreachable(l.endpoint(2), quoted)
-					if v.MTU(two) != l.fits(encap.TypeIPIP, 1500) || v.Failed(two) {
-						l.T.Errorf("%s: MTU %d", name, v.MTU(two))
-					}
+					l.check(v.MTU(two) == l.fits(encap.TypeIPIP, 1500) && !v.Failed(two), "%s: MTU %d", name, v.MTU(two))
 				}
 				s.narrow(l.endpoint(9), 1400, bareIP(false)) // to a host that is no peer
 				s.unreachable(l.endpoint(9), bareIP(false))
-				if v.MTU(two) != l.fits(encap.TypeIPIP, 1500) || v.MTU(three) != v.MTU(two) || v.Failed(two) || v.Failed(three) {
-					l.T.Errorf("MTU %d and %d", v.MTU(two), v.MTU(three))
-				}
+				l.check(v.MTU(two) == l.fits(encap.TypeIPIP, 1500) && v.MTU(three) == v.MTU(two) && !v.Failed(two) && !v.Failed(three), "MTU %d and %d", v.MTU(two), v.MTU(three))
 				s.narrow(l.endpoint(2), 1400, bareIP(true))
 				s.unreachable(l.endpoint(2), nil) // nothing is quoted beyond the outer header
-				if v.MTU(two) != l.fits(encap.TypeIPIP, 1400) || !v.Failed(two) {
-					l.T.Errorf("ours: MTU %d", v.MTU(two))
-				}
+				l.check(v.MTU(two) == l.fits(encap.TypeIPIP, 1400) && v.Failed(two), "ours: MTU %d", v.MTU(two))
 			}},
 		},
 	)

@@ -65,9 +65,8 @@ func carryRows() []row {
 				p, q := j.packet(v6), j.back(v6)
 				p.ttl, q.ttl = ttl, ttl
 				j.send(p.bytes())
-				if got := j.f.got(); len(got) != 1 || !bytes.Equal(got[0].payload, p.bytes()) || got[0].TTL != 64 {
-					l.T.Errorf("%+v", got)
-				}
+				got := j.f.got()
+				l.check(len(got) == 1 && bytes.Equal(got[0].payload, p.bytes()) && got[0].TTL == 64, "%+v", got)
 				j.f.send(q.bytes())
 				j.want(q.bytes())
 			}
@@ -115,9 +114,8 @@ func (l *lab) wrongKind(v6 bool, wrong []byte) {
 	b := frame.NewBatch(nil)
 	l.must(v.Readers()[0].Read(b))
 	for i, want := range []frame.Reason{0, frame.BadHeader, 0} {
-		if got := b.Frames[i].Drop; got != want {
-			l.T.Errorf("packet %d: %v, want %v", i, got, want)
-		}
+		got := b.Frames[i].Drop
+		l.check(got == want, "packet %d: %v, want %v", i, got, want)
 	}
 }
 
@@ -150,9 +148,7 @@ func outerFieldRows() (rows []row) {
 			switch lost := l.Net.Stats().TooLong; {
 			case c.set:
 				j.f.want()
-				if lost != 1 {
-					l.T.Errorf("%d lost", lost)
-				}
+				l.check(lost == 1, "%d lost", lost)
 			default:
 				j.f.want(p.bytes())
 			}
@@ -175,9 +171,8 @@ func outerFieldRows() (rows []row) {
 			p := j.packet(v6)
 			p.tos = c.inner
 			j.send(p.bytes())
-			if got := j.f.got(); len(got) != 1 || got[0].TOS != c.want || !bytes.Equal(got[0].payload, p.bytes()) {
-				l.T.Errorf("%+v, want TOS %#x", got, c.want)
-			}
+			got := j.f.got()
+			l.check(len(got) == 1 && got[0].TOS == c.want && bytes.Equal(got[0].payload, p.bytes()), "%+v, want TOS %#x", got, c.want)
 		})...)
 	}
 	return rows
@@ -224,9 +219,7 @@ func loopRows() (rows []row) {
 		l.must(v.Writer(0).Write(out))
 		f.want()
 		g.want(p)
-		if out[0].Drop != frame.Martian || out[1].Drop != 0 {
-			l.T.Errorf("%v, %v", out[0].Drop, out[1].Drop)
-		}
+		l.check(out[0].Drop == frame.Martian && out[1].Drop == 0, "%v, %v", out[0].Drop, out[1].Drop)
 	}})
 }
 
@@ -238,11 +231,9 @@ var listedRows = []row{
 		g.send(p)
 		j.want()
 		l.drops(one("unknown-peer"))
-		if st := l.VTEP.Stats(); st.Learned != 0 || len(st.Peers) != 1 {
-			l.T.Errorf("%+v", st)
-		}
-		_, err := l.VTEP.AddPeer(l.at(3))
-		l.must(err)
+		st := l.VTEP.Stats()
+		l.check(st.Learned == 0 && len(st.Peers) == 1, "%+v", st)
+		l.listed(3)
 		g.send(p)
 		j.f.send(p)
 		// The wire leads to peer 2 only; the other one's packets come in all the same.
@@ -264,8 +255,7 @@ var listedRows = []row{
 	}},
 	{id: "8.listed", name: "a port is none", wire: func(l *lab) {
 		l.joined(ipip)
-		if n, err := l.VTEP.AddPeer(netip.AddrPortFrom(l.addr(3), 4789)); err == nil {
-			l.T.Errorf("peer %d", n)
-		}
+		n, err := l.VTEP.AddPeer(netip.AddrPortFrom(l.addr(3), 4789))
+		l.check(err != nil, "peer %d", n)
 	}},
 }

@@ -50,16 +50,12 @@ func newWireEnd(t *testing.T, s side, h vtep.Header) *wireEnd {
 			x.v, err = vtep.New(&vtep.Config{Type: encap.TypeIPIP, Header: h}, u)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { x.v.Close() })
 	if err = x.v.Open(0); err == nil {
 		x.peer, err = x.v.AddPeer(netip.AddrPortFrom(x.to, 0))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return x
 }
 
@@ -99,9 +95,7 @@ func (x *wireEnd) hears(protocol byte, option bool, inner []byte) *frame.Frame {
 	x.t.Helper()
 	mac := func(h *netns.Host) []byte {
 		b, err := hex.DecodeString(strings.ReplaceAll(h.MAC("eth0"), ":", ""))
-		if err != nil {
-			x.t.Fatal(err)
-		}
+		must(x.t, err)
 		return b
 	}
 	eth := &layers.Ethernet{SrcMAC: mac(x.other), DstMAC: mac(x.us), EthernetType: layers.EthernetTypeIPv4}

@@ -81,9 +81,7 @@ func isolatedRows() (rows []row) {
 					told++
 				}
 			}
-			if told != 1 {
-				l.T.Errorf("told %d times", told)
-			}
+			l.check(told == 1, "told %d times", told)
 		})...)
 		rows = append(rows, row{id: "5.isolated-routed", name: name + ", in pieces, flooded", wire: func(l *lab) {
 			s := start(l, false, allowed)
@@ -103,9 +101,8 @@ func isolatedRows() (rows []row) {
 			} else {
 				s.d.Want()
 			}
-			if n := len(s.a.Got()); n < 2 {
-				l.T.Errorf("%d frames flooded to a port that is not isolated", n)
-			}
+			n := len(s.a.Got())
+			l.check(n >= 2, "%d frames flooded to a port that is not isolated", n)
 		}})
 	}
 	return rows

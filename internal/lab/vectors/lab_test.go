@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -33,27 +34,65 @@ type lab struct {
 
 const vni = 100
 
-// start makes the switch under test, with its VTEP in VNI 100.
-func (l *lab) start(sc *vswitch.Config, vc *vtep.Config, cfg *vswitch.VSIConfig, ac vswitch.AttachConfig) {
+// floods is the flood list of VNI 100: numbers of far ends.
+type floods []byte
+
+// start makes the switch under test, with its VTEP in VNI 100. The settings may be a
+// *vswitch.Config, a *vtep.Config, a *vswitch.VSIConfig of VNI 100, a vswitch.AttachConfig of
+// the VTEP in it, and floods, in any order.
+func (l *lab) start(with ...any) {
 	l.T.Helper()
-	if vc != nil {
-		l.typ = vc.Type
-	}
-	l.Node = l.NodeWith(l.addr(1).String(), sc, vc)
-	l.seg = l.vsi(vni, cfg)
+	ac, flood := l.node(l.addr(1).String(), with)
 	var err error
 	l.tun, err = l.seg.AttachWith(l.VTEP, vni, ac)
 	l.must(err)
+	if len(flood) > 0 {
+		l.flood(flood...)
+	}
 }
 
-// std is start with default settings.
-func (l *lab) std() { l.T.Helper(); l.start(nil, nil, nil, vswitch.AttachConfig{}) }
+// bridge is start without a tunnel.
+func (l *lab) bridge(with ...any) { l.T.Helper(); l.node("10.0.0.1", with) }
 
-// bridge is start without a tunnel, and with settings for VNI 100.
-func (l *lab) bridge(sc *vswitch.Config, cfg *vswitch.VSIConfig) {
+func (l *lab) node(addr string, with []any) (ac vswitch.AttachConfig, flood floods) {
 	l.T.Helper()
-	l.Node = l.NodeWith("10.0.0.1", sc, nil)
+	var sc *vswitch.Config
+	var vc *vtep.Config
+	var cfg *vswitch.VSIConfig
+	for _, x := range with {
+		switch x := x.(type) {
+		case *vswitch.Config:
+			sc = x
+		case *vtep.Config:
+			if vc = x; x != nil {
+				l.typ = x.Type
+			}
+		case *vswitch.VSIConfig:
+			cfg = x
+		case vswitch.AttachConfig:
+			ac = x
+		case floods:
+			flood = x
+		default:
+			l.T.Fatalf("%T is no setting", x)
+		}
+	}
+	l.Node = l.NodeWith(addr, sc, vc)
 	l.seg = l.vsi(vni, cfg)
+	return ac, flood
+}
+
+// pair starts the switch, a host in VNI 100 and far end 2; trio far end 3 too.
+func (l *lab) pair(with ...any) (h *mem.Host, f *far) {
+	l.T.Helper()
+	l.start(with...)
+	return l.host(), l.far(2)
+}
+
+func (l *lab) trio(with ...any) (h *mem.Host, f, g *far) {
+	l.T.Helper()
+	h, f = l.pair(with...)
+	return h, f, l.far(3)
 }
 
 func (l *lab) vsi(n frame.VNI, cfg *vswitch.VSIConfig) *vswitch.VSI {
@@ -72,11 +111,27 @@ func (l *lab) join(n frame.VNI) (*vswitch.VSI, *vswitch.Attachment) {
 	return v, a
 }
 
-func (l *lab) must(err error) {
-	l.T.Helper()
+func (l *lab) must(err error) { l.T.Helper(); must(l.T, err) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		l.T.Fatal(err)
+		t.Fatal(err)
 	}
+}
+
+// check fails the test unless ok.
+func (l *lab) check(ok bool, format string, args ...any) {
+	l.T.Helper()
+	if !ok {
+		l.T.Errorf(format, args...)
+	}
+}
+
+// equal fails the test unless something is as it should be.
+func equal[T comparable](l *lab, what string, got, want T) {
+	l.T.Helper()
+	l.check(got == want, "%s: %v, want %v", what, got, want)
 }
 
 // host returns a new host in VNI 100.
@@ -173,6 +228,24 @@ func (f *far) sendTo(to netip.AddrPort, payload []byte) {
 	f.l.Settle()
 }
 
+// out has a host send a frame, which far ends get in VNI 100.
+func (l *lab) out(h *mem.Host, b []byte, to ...*far) {
+	l.T.Helper()
+	h.Send(b)
+	for _, f := range to {
+		f.want(vx(vni, b))
+	}
+}
+
+// in has a far end send a frame in VNI 100, which hosts get.
+func (l *lab) in(f *far, b []byte, to ...*mem.Host) {
+	l.T.Helper()
+	f.send(vx(vni, b))
+	for _, h := range to {
+		h.Want(b)
+	}
+}
+
 // got takes what has arrived.
 func (f *far) got() []datagram {
 	f.l.Settle()
@@ -242,6 +315,14 @@ func (l *lab) peer(i byte) uint16 {
 		}
 	}
 	return 0
+}
+
+// listed makes the far end at an address a peer, and returns its number.
+func (l *lab) listed(i byte) uint16 {
+	l.T.Helper()
+	n, err := l.VTEP.AddPeer(l.at(i))
+	l.must(err)
+	return n
 }
 
 // dest returns where the table says MACs behind a far end are.

@@ -78,8 +78,7 @@ func routedBigRows() []row {
 				}
 				s.f.want(want...)
 			}
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}},
 		{id: "9.routed-fragment", name: "several of them, on a path of 608 bytes", only: "IPv4", wire: func(l *lab) {
 			s := l.short(false)
@@ -95,8 +94,7 @@ func routedBigRows() []row {
 				l.T.Fatalf("%d pieces", len(want))
 			}
 			s.f.want(want...)
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}},
 		{id: "9.routed-fragment", name: "out of an IP port", only: "IPv4", wire: func(l *lab) {
 			s := l.site(false, true)
@@ -111,8 +109,7 @@ func routedBigRows() []row {
 				want = append(want, b[14:])
 			}
 			tun.want(want...)
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}},
 	},
 		inside("9.routed", "DF, and IPv6", func(l *lab, v6 bool) {
@@ -124,8 +121,7 @@ func routedBigRows() []row {
 			p = p.long(fits + 1)
 			s.a.Send(p.bytes())
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("9.routed", "to a sender behind a tunnel", func(l *lab, v6 bool) {
 			s := l.short(v6)
@@ -135,8 +131,7 @@ func routedBigRows() []row {
 			l.narrowPath(2, 1400, vx(vni2, make([]byte, 1390)))
 			s.f.send(vx(vni, p.bytes()))
 			s.f.want(vx(vni, tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1400))))
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("9.routed", "out of an IP port", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -150,8 +145,7 @@ func routedBigRows() []row {
 			s.a.Send(p.bytes())
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), 1400))
 			tun.want()
-			s.silent()
-			l.drops(nil)
+			s.clean()
 		}),
 		inside("9.routed", "rate-limited", func(l *lab, v6 bool) {
 			s := l.short(v6)
@@ -210,11 +204,8 @@ func routedBigRows() []row {
 				s.a.Send(in)
 				s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
 			}
-			if n := clamp.Clamped(); n != 6 {
-				l.T.Errorf("%d clamped", n)
-			}
-			s.silent()
-			l.drops(nil)
+			equal(l, "clamped", clamp.Clamped(), 6)
+			s.clean()
 		}),
 	)
 }

@@ -58,7 +58,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 	}},
 	{id: "9.back", name: "through a tunnel, to the peer it came from", wire: func(l *lab) {
 		l.bigger(9000)
-		l.std()
+		l.start()
 		l.flood(2, 3)
 		f, g, h := l.far(2), l.far(3), l.host()
 		h.Send(eth(frame.Broadcast, h.MAC, "here"))
@@ -100,9 +100,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 			h.Send(in)
 			n += len(h.Got())
 		}
-		if n != 3 {
-			l.T.Errorf("%d answers, want 3", n)
-		}
+		l.check(n == 3, "%d answers, want 3", n)
 		l.drops(map[string]uint64{"too-big": 2})
 	}},
 	{id: "9.superframe", name: "segments that fit", wire: func(l *lab) { l.superframe(l.inner(1500), false) }},
@@ -123,8 +121,7 @@ func overheadRows() (rows []row) {
 			h, f := l.narrow(c.underlay)
 			n := fits(l)
 			in := ip4(rmac(1), h.MAC, n, udp4)
-			h.Send(in)
-			f.want(vx(vni, in))
+			l.out(h, in, f)
 			h.Want()
 			in = ip4(rmac(1), h.MAC, n+1, udp4)
 			h.Send(in)
@@ -233,7 +230,7 @@ const tick = 1e9
 // telling is bridge, of a switch that answers without a tunnel too.
 func (l *lab) telling() {
 	l.T.Helper()
-	l.bridge(nil, nil)
+	l.bridge()
 	l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: l.TooBig()}}))
 }
 
@@ -260,7 +257,7 @@ func (l *lab) narrow(mtu int) (*mem.Host, *far) {
 func (l *lab) narrowWith(mtu int, sc *vswitch.Config, cfg *vswitch.VSIConfig) (*mem.Host, *far) {
 	l.T.Helper()
 	l.bigger(mtu)
-	l.start(sc, nil, cfg, vswitch.AttachConfig{})
+	l.start(sc, cfg)
 	l.flood(2)
 	h, f := l.jumbo(), l.far(2)
 	f.send(vx(vni, eth(frame.Broadcast, rmac(1), "here")))
@@ -306,9 +303,8 @@ func (l *lab) superframe(n int, answered bool) {
 	}
 	h.Want()
 	// How it is cut is the VTEP's matter.
-	if p := l.Stats().Ports[h.At.Dest(0).Port()]; p.Forwarded != 1 || p.Replied != 0 || p.RxDrops.Total() != 0 {
-		l.T.Errorf("%+v", p)
-	}
+	p := l.Stats().Ports[h.At.Dest(0).Port()]
+	l.check(p.Forwarded == 1 && p.Replied == 0 && p.RxDrops.Total() == 0, "%+v", p)
 }
 
 // segments makes UDP superframes of frames, to be cut into this many bytes.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -53,7 +52,7 @@ func tunnelOverheadRows() (rows []row) {
 	for _, c := range []struct{ mtu, over4, over6 int }{{1500, 1450, 1430}, {9000, 8950, 8930}} {
 		rows = append(rows, row{id: "9.overhead-gpe", name: fmt.Sprint("underlay ", c.mtu), wire: func(l *lab) {
 			l.bigger(c.mtu)
-			l.start(nil, &vtep.Config{Type: encap.TypeGPE}, nil, vswitch.AttachConfig{})
+			l.start(gpeVTEP)
 			h, f := l.jumbo(), l.far(2)
 			f.send(gpe(vni, 3, eth(frame.Broadcast, rmac(1), "here")))
 			h.Got()

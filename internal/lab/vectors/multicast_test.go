@@ -56,7 +56,7 @@ func (f *far) sendGroup(i byte, payload []byte) {
 
 var multicastRows = []row{
 	{id: "5.multicast-underlay", name: "one copy, of each class", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.floodGroup(vni, []byte{9})
 		h, f, g, out := l.host(), l.member(2, 9), l.member(3, 9), l.member(4, 8)
 		var want [][]byte
@@ -71,25 +71,20 @@ var multicastRows = []row{
 				l.T.Fatalf("%d datagrams, want %d", len(got), len(want))
 			}
 			for i, d := range got {
-				if !slices.Equal(d.payload, want[i]) || d.Src.Host() != l.endpoint(1).Host() || d.Dst.AddrPort() != netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort) {
-					l.T.Errorf("%+v % x", d.Outer, d.payload)
-				}
+				l.check(slices.Equal(d.payload, want[i]) && d.Src.Host() == l.endpoint(1).Host() && d.Dst.AddrPort() == netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort), "%+v % x", d.Outer, d.payload)
 			}
 		}
 		out.want()
 		h.Want()
 		for _, p := range l.VTEP.Stats().Peers {
-			if p.Addr.Addr() != l.groupAddr(9) || p.Tx != 3 || p.Rx != 0 || !p.Listed {
-				l.T.Errorf("%+v", p)
-			}
+			l.check(p.Addr.Addr() == l.groupAddr(9) && p.Tx == 3 && p.Rx == 0 && p.Listed, "%+v", p)
 		}
-		if st := l.VTEP.Stats(); st.Tx.Frames != 3 || st.Learned != 0 || len(st.Peers) != 1 {
-			l.T.Errorf("%+v", st)
-		}
+		st := l.VTEP.Stats()
+		l.check(st.Tx.Frames == 3 && st.Learned == 0 && len(st.Peers) == 1, "%+v", st)
 		l.drops(nil)
 	}},
 	{id: "5.multicast-underlay", name: "groups beside peers", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.floodGroup(vni, []byte{9, 8, 9}, 4, 5)
 		if got, want := l.VTEP.Flood(vni), []netip.AddrPort{l.at(4), l.at(5),
 			netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort), netip.AddrPortFrom(l.groupAddr(8), encap.VXLANPort)}; !slices.Equal(got, want) {
@@ -104,7 +99,7 @@ var multicastRows = []row{
 		}
 	}},
 	{id: "5.multicast-underlay", name: "a path that is too narrow for one group", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.floodGroup(vni, []byte{9, 8}, 4)
 		h, fs := l.host(), []*far{l.member(2, 9), l.member(3, 8), l.far(4)}
 		l.Net.SetLink(l.addr(1), l.groupAddr(9), memory.Link{MTU: 90})
@@ -116,24 +111,21 @@ var multicastRows = []row{
 		fs[1].want(vx(vni, x), vx(vni, x), vx(vni, x))
 		fs[2].want(vx(vni, x), vx(vni, x), vx(vni, x))
 		l.drops(nil)
-		if st := l.VTEP.Stats(); st.Lost[frame.TooBig] != 3 {
-			l.T.Errorf("%d lost", st.Lost[frame.TooBig])
-		}
+		st := l.VTEP.Stats()
+		l.check(st.Lost[frame.TooBig] == 3, "%d lost", st.Lost[frame.TooBig])
 	}},
 	{id: "5.multicast-underlay", name: "not of another family, nor of no group", wire: func(l *lab) {
-		l.std()
+		l.start()
 		for _, a := range []string{map[bool]string{true: "239.1.1.1", false: "ff05::1"}[l.ip6], "ff02::1%1"} {
-			if err := l.VTEP.SetFlood(vni, netip.AddrPortFrom(netip.MustParseAddr(a), 0)); err == nil {
-				l.T.Errorf("%s is in the flood list", a)
-			}
+			err := l.VTEP.SetFlood(vni, netip.AddrPortFrom(netip.MustParseAddr(a), 0))
+			l.check(err != nil, "%s is in the flood list", a)
 		}
-		if _, err := l.VTEP.AddPeer(l.groupAt(9)); err == nil {
-			l.T.Error("a group is a peer")
-		}
+		_, err := l.VTEP.AddPeer(l.groupAt(9))
+		l.check(err != nil, "a group is a peer")
 	}},
 	{id: "5.multicast-join", name: "VNIs share a group, and the VNI decides", wire: func(l *lab) {
 		keep := vswitch.AttachConfig{KeepOpen: true} // the VTEP, when it is in no segment
-		l.start(nil, nil, nil, keep)
+		l.start(keep)
 		other := l.vsi(200, nil)
 		at, err := other.AttachWith(l.VTEP, 200, keep)
 		l.must(err)
@@ -167,38 +159,30 @@ var multicastRows = []row{
 		hear(9, vni, false) // shut: the VNI decides
 		l.must(at.Detach())
 		hear(9, 200, false) // nobody is in the group any more
-		if n := l.Net.Stats().NoListener; n != 2 {
-			l.T.Errorf("%d to nobody", n)
-		}
+		equal(l, "to nobody", l.Net.Stats().NoListener, 2)
 		_, err = other.Attach(l.VTEP, 200)
 		l.must(err)
 		hear(9, 200, true) // the list has stayed
 		l.must(l.VTEP.SetFlood(200))
 		hear(9, 200, false)
-		if n := l.Net.Stats().NoListener; n != 3 {
-			l.T.Errorf("%d to nobody", n)
-		}
+		equal(l, "to nobody", l.Net.Stats().NoListener, 3)
 		l.must(l.VTEP.SetFlood(300))
 		l.must(l.VTEP.SetFlood(vni))
 		l.pass(time.Minute) // the switch has retired what is not listed
 		for _, p := range l.VTEP.Stats().Peers {
-			if p.Addr.Addr().IsMulticast() {
-				l.T.Errorf("left behind: %+v", p)
-			}
+			l.check(!p.Addr.Addr().IsMulticast(), "left behind: %+v", p)
 		}
 	}},
 	{id: "5.multicast-join", name: "Close leaves", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.floodGroup(vni, []byte{9})
 		f := l.member(2)
 		l.must(l.VTEP.Close())
 		f.sendGroup(9, vx(vni, in1))
-		if n := l.Net.Stats().NoListener; n != 1 {
-			l.T.Errorf("%d to nobody", n)
-		}
+		equal(l, "to nobody", l.Net.Stats().NoListener, 1)
 	}},
 	{id: "5.multicast-join", name: "from peers to a group and back, under traffic", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, fs := l.host(), []*far{l.member(2, 9), l.member(3, 9, 8), l.member(4, 8, 9)}
 		lists := []func(){
 			func() { l.flood(2, 3, 4) },
@@ -215,9 +199,8 @@ var multicastRows = []row{
 			for ; !stop.Load(); i++ {
 				b := eth(frame.Broadcast, h.MAC, "")
 				binary.BigEndian.PutUint32(b[20:], uint32(i))
-				if err := h.Pipe.Send(b); err != nil {
-					l.T.Errorf("frame %d: %v", i, err)
-				}
+				err := h.Pipe.Send(b)
+				l.check(err == nil, "frame %d: %v", i, err)
 				time.Sleep(time.Millisecond)
 			}
 			ended <- i
@@ -234,17 +217,13 @@ var multicastRows = []row{
 				count[binary.BigEndian.Uint32(d.payload[28:])]++
 			}
 			for i := range n {
-				if count[uint32(i)] != 1 {
-					l.T.Errorf("peer %d got %d of frame %d", k+2, count[uint32(i)], i)
-				}
+				l.check(count[uint32(i)] == 1, "peer %d got %d of frame %d", k+2, count[uint32(i)], i)
 			}
 		}
-		if n < 200 {
-			l.T.Errorf("%d frames", n)
-		}
+		l.check(n >= 200, "%d frames", n)
 	}},
 	{id: "5.multicast-answers", name: "by unicast to the outer source, which is a peer", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.floodGroup(vni, []byte{9})
 		h, f, g := l.host(), l.member(2, 9), l.member(3, 9)
 		ask := eth(frame.Broadcast, rmac(1), "question")
@@ -255,17 +234,14 @@ var multicastRows = []row{
 		answer := eth(rmac(1), h.MAC, "answer")
 		h.Send(answer)
 		got := f.got()
-		if len(got) != 1 || got[0].Dst.Host().AddrPort().Addr() != l.addr(2) || got[0].TTL != 64 {
-			l.T.Errorf("%+v", got)
-		}
+		l.check(len(got) == 1 && got[0].Dst.Host().AddrPort().Addr() == l.addr(2) && got[0].TTL == 64, "%+v", got)
 		g.want()
-		if st := l.VTEP.Stats(); st.Learned != 1 {
-			l.T.Errorf("%d learned", st.Learned)
-		}
+		st := l.VTEP.Stats()
+		l.check(st.Learned == 1, "%d learned", st.Learned)
 		l.drops(nil)
 	}},
 	{id: "5.multicast-answers", name: "a group, or no address, as outer source is nobody's", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.floodGroup(vni, []byte{9})
 		v, s := l.forged()
 		l.must(v.SetFlood(vni, l.groupAt(9)))
@@ -280,14 +256,13 @@ var multicastRows = []row{
 			s.outer = frame.Outer{Src: e, Dst: l.endpoint(2), TTL: 64}
 			b := frame.NewBatch(nil)
 			l.must(in.Read(b))
-			if f := &b.Frames[0]; f.Drop != frame.Martian || f.From.Peer() != 0 || v.Stats().Learned != 0 {
-				l.T.Errorf("from %v: dropped as %v, from peer %d, %d learned", from, f.Drop, f.From.Peer(), v.Stats().Learned)
-			}
+			f := &b.Frames[0]
+			l.check(f.Drop == frame.Martian && f.From.Peer() == 0 && v.Stats().Learned == 0, "from %v: dropped as %v, from peer %d, %d learned", from, f.Drop, f.From.Peer(), v.Stats().Learned)
 		}
 		l.must(v.Close())
 	}},
 	{id: "5.multicast-loop", name: "the own copy does not come back", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.floodGroup(vni, []byte{9})
 		h := l.host()
 		h.Send(eth(frame.Broadcast, h.MAC, ""))
@@ -299,23 +274,21 @@ var multicastRows = []row{
 		l.must(err)
 		v, err := vtep.New(nil, u)
 		l.must(err)
-		l.bridge(nil, nil)
+		l.bridge()
 		_, err = l.seg.Attach(v, vni)
 		l.must(err)
 		l.must(v.SetFlood(vni, l.groupAt(9)))
 		h, f := l.host(), l.member(2, 9)
 		x := eth(frame.Broadcast, h.MAC, "")
-		h.Send(x)
-		f.want(vx(vni, x))
+		l.out(h, x, f)
 		h.Want()
 		l.drops(one("own-address"))
-		if st := v.Stats(); st.Learned != 0 {
-			l.T.Errorf("%d learned", st.Learned)
-		}
+		st := v.Stats()
+		l.check(st.Learned == 0, "%d learned", st.Learned)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 	}},
 	{id: "5.multicast-loop", name: "a hub does not send round what has come to a group", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.start(vswitch.AttachConfig{Hub: true})
 		l.floodGroup(vni, []byte{9})
 		h, f, g := l.host(), l.member(2, 9), l.member(3, 9)
 		x := eth(frame.Broadcast, rmac(1), "")
@@ -337,7 +310,7 @@ var multicastRows = []row{
 		l.groupTTL(&vtep.Config{Header: vtep.Header{TTL: vtep.Inherit}, GroupTTL: 64}, 64, 64)
 	}},
 	{id: "3.b-sent", name: "not on the one copy to a group, and on those beside it", wire: func(l *lab) {
-		l.gpe(vswitch.AttachConfig{})
+		l.start(gpeVTEP)
 		l.floodGroup(vni, []byte{9}, 3)
 		h, f, g := l.host(), l.member(2, 9), l.far(3)
 		b := eth(frame.Broadcast, h.MAC, "")
@@ -356,7 +329,7 @@ var multicastRows = []row{
 		l.must(err)
 		v, err := vtep.New(nil, u)
 		l.must(err)
-		l.bridge(nil, nil)
+		l.bridge()
 		far2, err := l.Net.Listen(local(2), nil)
 		l.must(err)
 		tun, err := l.seg.Attach(v, vni)
@@ -364,46 +337,37 @@ var multicastRows = []row{
 		h, f := l.host(), l.hear(far2, local(1))
 		zoneless := netip.AddrPortFrom(local(2).Addr().WithZone(""), 0)
 		l.must(v.SetFlood(vni, local(2), zoneless, local(1))) // the zone is known, and the own address left out
-		if got := v.Flood(vni); !slices.Equal(got, []netip.AddrPort{local(2)}) {
-			l.T.Errorf("flood list %v", got)
-		}
+		got := v.Flood(vni)
+		l.check(slices.Equal(got, []netip.AddrPort{local(2)}), "flood list %v", got)
 		x := eth(frame.Broadcast, h.MAC, "")
-		h.Send(x)
-		f.want(vx(vni, x))
+		l.out(h, x, f)
 		f.send(vx(vni, eth(h.MAC, rmac(1), "")))
 		h.Got()
 		st := v.Stats()
-		if len(st.Peers) != 1 || st.Peers[0].Addr != local(2) || st.Peers[0].Rx != 1 || st.Learned != 0 {
-			l.T.Errorf("%+v", st)
-		}
+		l.check(len(st.Peers) == 1 && st.Peers[0].Addr == local(2) && st.Peers[0].Rx == 1 && st.Learned == 0, "%+v", st)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0), rmac(1): tun.Dest(st.Peers[0].Peer)})
 		x = eth(rmac(1), h.MAC, "")
-		h.Send(x)
-		f.want(vx(vni, x))
-		if err := v.SetFlood(vni, netip.AddrPortFrom(local(3).Addr().WithZone("2"), 0)); err == nil {
-			l.T.Error("a peer of another zone")
-		}
+		l.out(h, x, f)
+		err = v.SetFlood(vni, netip.AddrPortFrom(local(3).Addr().WithZone("2"), 0))
+		l.check(err != nil, "a peer of another zone")
 		l.drops(nil)
 	}},
 	{id: "5.link-local", name: "needs a zone at another end", only: "IPv6", wire: func(l *lab) {
-		l.std()
-		if _, err := l.VTEP.AddPeer(netip.MustParseAddrPort("[fe80::2]:4789")); err == nil {
-			l.T.Error("a link-local peer without a zone")
-		}
+		l.start()
+		_, err := l.VTEP.AddPeer(netip.MustParseAddrPort("[fe80::2]:4789"))
+		l.check(err != nil, "a link-local peer without a zone")
 	}},
 }
 
 // groupTTL fails the test unless a group and a peer get these.
 func (l *lab) groupTTL(vc *vtep.Config, group, peer uint8) {
 	l.T.Helper()
-	l.start(nil, vc, nil, vswitch.AttachConfig{})
+	l.start(vc)
 	l.floodGroup(vni, []byte{9}, 3)
 	h, f, g := l.host(), l.member(2, 9), l.far(3)
 	h.Send(eth(frame.Broadcast, h.MAC, ""))
 	x, y := f.got(), g.got()
-	if len(x) != 1 || len(y) != 1 || x[0].TTL != group || y[0].TTL != peer || x[0].TOS != y[0].TOS {
-		l.T.Errorf("to the group %+v, to the peer %+v", x, y)
-	}
+	l.check(len(x) == 1 && len(y) == 1 && x[0].TTL == group && y[0].TTL == peer && x[0].TOS == y[0].TOS, "to the group %+v, to the peer %+v", x, y)
 }
 
 // forger is an underlay whose one packet is from whom the test says.

@@ -29,11 +29,9 @@ var pathRows = []row{
 		h.Want(answer4(in, fits, 548))
 		f.want()
 		in = ip4(rmac(1), h.MAC, fits, udp4)
-		h.Send(in)
-		f.want(vx(vni, in))
+		l.out(h, in, f)
 		in = ip4(rmac(2), h.MAC, l.inner(1500), udp4)
-		h.Send(in)
-		g.want(vx(vni, in))
+		l.out(h, in, g)
 		l.drops(map[string]uint64{})
 	}},
 	{id: "9.path-mtu", name: "a flooded frame reaches the others", wire: func(l *lab) {
@@ -47,9 +45,8 @@ var pathRows = []row{
 			f.want()
 			g.want(vx(vni, in))
 		}
-		if lost := l.VTEP.Stats().Lost; lost.Total() != 1 {
-			l.T.Errorf("copies lost: %v", lost)
-		}
+		lost := l.VTEP.Stats().Lost
+		l.check(lost.Total() == 1, "copies lost: %v", lost)
 	}},
 	{id: "9.flooded-families", name: "peers of one family", wire: func(l *lab) {
 		h, v, f, _ := l.families()
@@ -60,8 +57,7 @@ var pathRows = []row{
 		f.want(vx(vni, in))
 		h.Want()
 		in = ip4(nobody, h.MAC, fits, udp4)
-		h.Send(in)
-		f.want(vx(vni, in))
+		l.out(h, in, f)
 		h.Want()
 		in = ip4(nobody, h.MAC, fits+1, udp4)
 		h.Send(in)
@@ -81,23 +77,18 @@ var pathRows = []row{
 		}
 		l.must(v.SetFlood(vni, f.u.LocalAddr(), g.u.LocalAddr()))
 		in := ip4(frame.Broadcast, h.MAC, 1430, udp4)
-		h.Send(in)
-		f.want(vx(vni, in))
-		g.want(vx(vni, in))
+		l.out(h, in, f, g)
 		for i, n := range []int{1431, 1450} {
 			in := ip4(frame.Broadcast, h.MAC, n, udp4)
-			h.Send(in)
-			f.want(vx(vni, in))
+			l.out(h, in, f)
 			g.want()
 			h.Want()
 			in = ip4(nobody, h.MAC, n, udp4)
-			h.Send(in)
-			f.want(vx(vni, in))
+			l.out(h, in, f)
 			g.want()
 			h.Want(answer4(in, 1430, 548))
-			if lost := v.Stats().Lost; lost[frame.TooBig] != uint64(2*i+2) || lost.Total() != lost[frame.TooBig] {
-				l.T.Errorf("copies lost: %v", lost)
-			}
+			lost := v.Stats().Lost
+			l.check(lost[frame.TooBig] == uint64(2*i+2) && lost.Total() == lost[frame.TooBig], "copies lost: %v", lost)
 		}
 		l.drops(nil)
 		h.Send(ip4(frame.Broadcast, h.MAC, 1451, udp4))
@@ -113,8 +104,7 @@ var pathRows = []row{
 		h.Send(in)
 		h.Want(answer4(in, l.inner(1400), 548))
 		l.pass(2 * time.Minute)
-		h.Send(in)
-		f.want(vx(vni, in))
+		l.out(h, in, f)
 	}},
 	{id: "9.path-mtu-floor", name: "a router that lies", wire: func(l *lab) {
 		l.narrow(1500)
@@ -123,9 +113,7 @@ var pathRows = []row{
 			floor = 1280
 		}
 		l.narrowPath(2, 100, vx(vni, make([]byte, 800)))
-		if got := l.VTEP.MTU(l.peer(2)); got != floor-l.outer() {
-			l.T.Errorf("MTU %d, want %d", got, floor-l.outer())
-		}
+		equal(l, "MTU", l.VTEP.MTU(l.peer(2)), floor-l.outer())
 	}},
 	{id: "9.path-mtu-quoted", name: "packets that are not ours", wire: func(l *lab) {
 		l.narrow(1500)
@@ -135,14 +123,12 @@ var pathRows = []row{
 			"reserved bits": header([8]byte{8, 1, 0, 0, 0, 0, vni, 0}, long),
 		} {
 			l.narrowPath(2, 1400, sent)
-			if got := l.VTEP.MTU(l.peer(2)); got != whole {
-				l.T.Errorf("%s: MTU %d", name, got)
-			}
+			got := l.VTEP.MTU(l.peer(2))
+			l.check(got == whole, "%s: MTU %d", name, got)
 		}
 		l.narrowPath(2, 1400, vx(vni, long))
-		if got := l.VTEP.MTU(l.peer(2)); got != 1400-l.outer() {
-			l.T.Errorf("ours: MTU %d", got)
-		}
+		got := l.VTEP.MTU(l.peer(2))
+		l.check(got == 1400-l.outer(), "ours: MTU %d", got)
 	}},
 	{id: "9.path-mtu-quoted", name: "VXLAN-GPE that is not ours", wire: func(l *lab) {
 		v, s, two, _ := l.spied(vtep.Config{Type: encap.TypeGPE})
@@ -152,15 +138,13 @@ var pathRows = []row{
 			"no I flag": header([8]byte{0x04, 0, 0, 3, 0, 0, vni, 0}, in1), "another protocol": gpe(vni, 4, in1),
 			"no P": header([8]byte{0x08, 0, 0, 3, 0, 0, vni, 0}, in1), "O": header([8]byte{0x0d, 0, 0, 3, 0, 0, vni, 0}, in1), "reserved bits": header([8]byte{0x0c, 1, 0, 3, 0, 0, vni, 0}, in1),
 		} {
-			if s.narrow(l.endpoint(2), 1400, quoted); v.MTU(two) != whole {
-				l.T.Errorf("%s: MTU %d", name, v.MTU(two))
-			}
+			s.narrow(l.endpoint(2), 1400, quoted)
+			l.check(v.MTU(two) == whole, "%s: MTU %d", name, v.MTU(two))
 		}
 		for k, quoted := range [][]byte{gpe(vni, 3, in1), bum(vni, 3, in1), gpe(vni, 1, bareIP(false)), gpe(vni, 2, bareIP(true))} {
 			mtu := 1400 - 10*k
-			if s.narrow(l.endpoint(2), mtu, quoted); v.MTU(two) != l.fits(encap.TypeGPE, mtu) {
-				l.T.Errorf("ours, % x: MTU %d", quoted[:8], v.MTU(two))
-			}
+			s.narrow(l.endpoint(2), mtu, quoted)
+			l.check(v.MTU(two) == l.fits(encap.TypeGPE, mtu), "ours, % x: MTU %d", quoted[:8], v.MTU(two))
 		}
 	}},
 }
@@ -169,7 +153,7 @@ var pathRows = []row{
 // family and one of the other.
 func (l *lab) families() (h *mem.Host, v *vtep.VTEP, f, g *far) {
 	l.T.Helper()
-	l.bridge(nil, nil)
+	l.bridge()
 	h = l.jumbo()
 	o := *l
 	o.ip6 = !l.ip6

@@ -4,19 +4,17 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // peerRows are about who may send.
 var peerRows = []row{
 	{id: "1.own-flood", name: "left out of the list", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, fs := l.host(), l.fars(2, 3)
 		l.flood(2, 1, 3)
-		if got := l.VTEP.Flood(vni); len(got) != 2 {
-			l.T.Errorf("flood list %v", got)
-		}
+		got := l.VTEP.Flood(vni)
+		l.check(len(got) == 2, "flood list %v", got)
 		b := eth(frame.Broadcast, h.MAC, "")
 		h.Send(b)
 		for _, f := range fs {
@@ -26,20 +24,18 @@ var peerRows = []row{
 		l.drops(nil)
 	}},
 	{id: "1.own-flood", name: "on another port", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.must(l.VTEP.SetFlood(vni, netip.AddrPortFrom(l.addr(1), 9999)))
-		if got := l.VTEP.Flood(vni); len(got) != 0 {
-			l.T.Errorf("flood list %v", got)
-		}
+		got := l.VTEP.Flood(vni)
+		l.check(len(got) == 0, "flood list %v", got)
 	}},
 	{id: "1.own-flood", name: "as a peer", wire: func(l *lab) {
-		l.std()
-		if n, err := l.VTEP.AddPeer(l.at(1)); err == nil {
-			l.T.Errorf("own address is peer %d", n)
-		}
+		l.start()
+		n, err := l.VTEP.AddPeer(l.at(1))
+		l.check(err != nil, "own address is peer %d", n)
 	}},
 	{id: "1.peers-any", name: "three strangers", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h := l.host()
 		want := table{}
 		for i := byte(2); i <= 4; i++ {
@@ -49,25 +45,19 @@ var peerRows = []row{
 			want[rmac(i)] = l.dest(i)
 		}
 		l.wantFDB(l.seg, want)
-		if n := l.VTEP.Stats().Learned; n != 3 {
-			l.T.Errorf("%d learned peers", n)
-		}
+		equal(l, "learned peers", l.VTEP.Stats().Learned, 3)
 		l.drops(nil)
 	}},
 	{id: "1.peers-any", name: "a stranger gets no floods", wire: func(l *lab) {
-		l.std()
-		l.flood(3)
-		h, f, g := l.host(), l.far(2), l.far(3)
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		h, f, g := l.trio(floods{3})
+		l.in(f, in1, h)
 		b := eth(frame.Broadcast, h.MAC, "")
 		h.Send(b)
 		f.want()
 		g.want(vx(vni, b))
 	}},
 	{id: "1.peers-listed", name: "stranger", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Peers: vtep.ListedOnly}, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(&vtep.Config{Peers: vtep.ListedOnly})
 		f.send(vx(vni, in1))
 		f.send(vx(vni, in1))
 		h.Want()
@@ -75,9 +65,7 @@ var peerRows = []row{
 		l.drops(map[string]uint64{"unknown-peer": 2})
 	}},
 	{id: "1.peers-listed", name: "by the flood list", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Peers: vtep.ListedOnly}, nil, vswitch.AttachConfig{})
-		h, f, g := l.host(), l.far(2), l.far(3)
-		l.flood(2)
+		h, f, g := l.trio(&vtep.Config{Peers: vtep.ListedOnly}, floods{2})
 		f.send(vx(vni, in1))
 		g.send(vx(vni, in1))
 		h.Want(in1)
@@ -85,18 +73,15 @@ var peerRows = []row{
 		l.drops(one("unknown-peer"))
 	}},
 	{id: "1.peers-listed", name: "by AddPeer, under traffic", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Peers: vtep.ListedOnly}, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(&vtep.Config{Peers: vtep.ListedOnly})
 		f.send(vx(vni, in1))
 		h.Want()
-		_, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		l.listed(2)
+		l.in(f, in1, h)
 		l.drops(one("unknown-peer"))
 	}},
 	{id: "1.peers-limit", name: "one more than fit", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{MaxPeers: 2}, nil, vswitch.AttachConfig{})
+		l.start(&vtep.Config{MaxPeers: 2})
 		h := l.host()
 		for i := byte(2); i <= 4; i++ {
 			b := eth(h.MAC, rmac(i), "hello")
@@ -104,13 +89,12 @@ var peerRows = []row{
 			h.Want(b)
 		}
 		l.wantFDB(l.seg, table{rmac(2): l.dest(2), rmac(3): l.dest(3)})
-		if st := l.VTEP.Stats(); st.Learned != 2 || st.PeerLimit != 1 {
-			l.T.Errorf("%d learned, %d beyond the limit", st.Learned, st.PeerLimit)
-		}
+		st := l.VTEP.Stats()
+		l.check(st.Learned == 2 && st.PeerLimit == 1, "%d learned, %d beyond the limit", st.Learned, st.PeerLimit)
 		l.drops(nil)
 	}},
 	{id: "1.peers-limit", name: "listed ones do not count", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{MaxPeers: 1}, nil, vswitch.AttachConfig{})
+		l.start(&vtep.Config{MaxPeers: 1})
 		h := l.host()
 		l.flood(2, 3)
 		for i := byte(2); i <= 4; i++ {
@@ -118,8 +102,7 @@ var peerRows = []row{
 		}
 		h.Got()
 		l.wantFDB(l.seg, table{rmac(2): l.dest(2), rmac(3): l.dest(3), rmac(4): l.dest(4)})
-		if st := l.VTEP.Stats(); st.Learned != 1 || st.PeerLimit != 0 {
-			l.T.Errorf("%d learned, %d beyond the limit", st.Learned, st.PeerLimit)
-		}
+		st := l.VTEP.Stats()
+		l.check(st.Learned == 1 && st.PeerLimit == 0, "%d learned, %d beyond the limit", st.Learned, st.PeerLimit)
 	}},
 }

@@ -15,7 +15,7 @@ import (
 
 var replicationRows = []row{
 	{id: "5.replication", name: "ten peers", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 		h, fs := l.host(), l.fars(2, 11)
 		var want [][]byte
@@ -28,13 +28,11 @@ var replicationRows = []row{
 			f.want(want...)
 		}
 		for _, p := range l.VTEP.Stats().Peers {
-			if p.Tx != 5 {
-				l.T.Errorf("%v: %d sent", p.Addr, p.Tx)
-			}
+			l.check(p.Tx == 5, "%v: %d sent", p.Addr, p.Tx)
 		}
 	}},
 	{id: "5.replication", name: "of that VNI", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.join(200)
 		l.flood(2, 3)
 		l.must(l.VTEP.SetFlood(200, l.at(3), l.at(4)))
@@ -47,9 +45,7 @@ var replicationRows = []row{
 		fs[2].want(vx(200, y))
 	}},
 	{id: "5.replication", name: "a batch at once", wire: func(l *lab) {
-		l.std()
-		l.flood(2, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(floods{2, 3})
 		var want [][]byte
 		for i := range 100 {
 			x := eth(frame.Broadcast, h.MAC, fmt.Sprint(i))
@@ -60,7 +56,7 @@ var replicationRows = []row{
 		g.want(want...)
 	}},
 	{id: "5.replication", name: "nobody listed", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, o := l.host(), l.host()
 		x := eth(frame.Broadcast, h.MAC, "")
 		h.Send(x)
@@ -68,44 +64,34 @@ var replicationRows = []row{
 		l.drops(one("no-peer"))
 	}},
 	{id: "5.replication-unique", name: "repetitions", wire: func(l *lab) {
-		l.std()
-		l.flood(2, 3, 2, 2, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(floods{2, 3, 2, 2, 3})
 		x := eth(frame.Broadcast, h.MAC, "")
-		h.Send(x)
-		f.want(vx(vni, x))
-		g.want(vx(vni, x))
+		l.out(h, x, f, g)
 	}},
 	{id: "5.replication-unique", name: "with and without the port", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.must(l.VTEP.SetFlood(vni, netip.AddrPortFrom(l.addr(2), 0), l.at(2)))
 		h, f := l.host(), l.far(2)
 		x := eth(frame.Broadcast, h.MAC, "")
-		h.Send(x)
-		f.want(vx(vni, x))
+		l.out(h, x, f)
 	}},
 	{id: "5.replication-unique", name: "IPv4 in IPv6 form", only: "IPv4", wire: func(l *lab) {
-		l.std()
+		l.start()
 		mapped := netip.AddrPortFrom(netip.AddrFrom16(l.addr(2).As16()), encap.VXLANPort)
 		l.must(l.VTEP.SetFlood(vni, l.at(2), mapped))
 		h, f := l.host(), l.far(2)
 		x := eth(frame.Broadcast, h.MAC, "")
-		h.Send(x)
-		f.want(vx(vni, x))
+		l.out(h, x, f)
 	}},
 	{id: "5.replication-own", name: "in the middle", wire: func(l *lab) {
-		l.std()
-		l.flood(2, 1, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(floods{2, 1, 3})
 		x := eth(frame.Broadcast, h.MAC, "")
-		h.Send(x)
-		f.want(vx(vni, x))
-		g.want(vx(vni, x))
+		l.out(h, x, f, g)
 		h.Want()
 		l.drops(nil)
 	}},
 	{id: "5.replication-own", name: "alone", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(1)
 		h := l.host()
 		h.Send(eth(frame.Broadcast, h.MAC, ""))
@@ -117,7 +103,7 @@ var replicationRows = []row{
 	unreachableRow("path too narrow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{MTU: 80}) }),
 	unreachableRow("slow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{Delay: time.Hour, Cut: true}) }),
 	{id: "5.replication-order", name: "one in the middle goes", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(6, 2, 5, 3, 4)
 		h := l.host()
 		fs := l.fars(2, 6)
@@ -127,9 +113,8 @@ var replicationRows = []row{
 			for _, i := range list {
 				want = append(want, l.at(i))
 			}
-			if got := l.VTEP.Flood(vni); !slices.Equal(got, want) {
-				l.T.Errorf("flood list %v, want %v", got, want)
-			}
+			got := l.VTEP.Flood(vni)
+			l.check(slices.Equal(got, want), "flood list %v, want %v", got, want)
 		}
 		wantOrder(6, 2, 5, 3, 4)
 		l.flood(6, 2, 3, 4)
@@ -147,7 +132,7 @@ var replicationRows = []row{
 		}
 	}},
 	{id: "5.replication-live", name: "peers come and go", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, fs := l.host(), l.fars(2, 5)
 		lists := [][]byte{{2, 3}, {2, 3, 4}, {2, 4}, {2, 4, 5}, {2}, {5, 4, 3, 2}}
 		l.flood(lists[0]...)
@@ -165,9 +150,8 @@ var replicationRows = []row{
 				}
 				b := eth(frame.Broadcast, h.MAC, "")
 				binary.BigEndian.PutUint32(b[20:], uint32(i))
-				if err := h.Pipe.Send(b); err != nil {
-					l.T.Errorf("frame %d: %v", i, err)
-				}
+				err := h.Pipe.Send(b)
+				l.check(err == nil, "frame %d: %v", i, err)
 				sent, from = append(sent, i), append(from, int(now.Load()))
 				time.Sleep(time.Millisecond)
 			}
@@ -192,21 +176,17 @@ var replicationRows = []row{
 				if slices.Contains(lists[from[j]], byte(k+2)) {
 					want = 1
 				}
-				if got[uint32(i)] != want {
-					l.T.Errorf("peer %d got %d of frame %d, want %d", k+2, got[uint32(i)], i, want)
-				}
+				l.check(got[uint32(i)] == want, "peer %d got %d of frame %d, want %d", k+2, got[uint32(i)], i, want)
 			}
 		}
-		if len(sent) < 200 {
-			l.T.Errorf("%d frames", len(sent))
-		}
+		l.check(len(sent) >= 200, "%d frames", len(sent))
 	}},
 }
 
 // unreachableRow lists three peers, of which the one in the middle cannot be reached.
 func unreachableRow(name string, breaks func(l *lab, f *far)) row {
 	return row{id: "5.replication-unreachable", name: name, wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2, 3, 4)
 		h, fs := l.host(), l.fars(2, 4)
 		breaks(l, fs[1])

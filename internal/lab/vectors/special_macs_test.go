@@ -10,7 +10,7 @@ import (
 
 var specialRows = slices.Concat(bridgeGroup(), []row{
 	{id: "5.group-entry", name: "to one port", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2)
 		a, b, c, f := l.host(), l.host(), l.host(), l.far(2)
 		l.must(l.seg.FDB().Set(mcast, b.At.Dest(0), fdb.Static))
@@ -21,7 +21,7 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 		f.want()
 	}},
 	{id: "5.group-entry", name: "to the flood list only", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2, 3)
 		a, b, f, g := l.host(), l.host(), l.far(2), l.far(3)
 		l.must(l.seg.FDB().Set(mcast, l.tun.Dest(0), fdb.Control))
@@ -33,18 +33,16 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 	}},
 	{id: "5.gateway", name: "consumed", wire: func(l *lab) {
 		gw, n := frame.MAC{2, 0, 0x5e, 0, 0, 1}, 0
-		l.start(nil, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
+		l.start(&vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
 			n++
 			return frame.Consume
-		})}}, vswitch.AttachConfig{})
+		})}})
 		l.flood(2)
 		a, b, f := l.host(), l.host(), l.far(2)
 		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
 		a.Send(eth(gw, a.MAC, ""))
 		f.send(vx(vni, eth(gw, rmac(1), "")))
-		if n != 2 {
-			l.T.Errorf("the gateway saw %d frames", n)
-		}
+		l.check(n == 2, "the gateway saw %d frames", n)
 		a.Want()
 		b.Want()
 		f.want()
@@ -57,7 +55,7 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 	}},
 	{id: "5.gateway", name: "without a gateway: dropped, not flooded", wire: func(l *lab) {
 		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}
-		l.std()
+		l.start()
 		l.flood(2)
 		a, b, f := l.host(), l.host(), l.far(2)
 		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
@@ -67,7 +65,7 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 		l.drops(one("no-route"))
 	}},
 	{id: "5.reflect", name: "on its own port", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		a, b := l.host(), l.host()
 		a.Send(eth(nobody, rmac(1), ""))
 		b.Got()
@@ -77,8 +75,7 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 		l.drops(one("reflect"))
 	}},
 	{id: "5.reflect", name: "behind its own peer", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.learnt(rmac(1))
 		h.Got()
 		f.send(vx(vni, eth(rmac(1), rmac(2), "")))
@@ -87,7 +84,7 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 		l.drops(one("reflect"))
 	}},
 	{id: "5.reflect", name: "to itself", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		a := l.host()
 		l.host()
 		a.Send(eth(a.MAC, a.MAC, ""))
@@ -105,38 +102,31 @@ func bridgeGroup() (rows []row) {
 		out := len(f.got())
 		toB := len(b.Got())
 		f.send(vx(vni, y))
-		if in := len(b.Got()); in != out || toB != out {
-			l.T.Errorf("%v: %d left by the tunnel, %d by a port, %d came in", dst, out, toB, in)
-		}
+		in := len(b.Got())
+		l.check(in == out && toB == out, "%v: %d left by the tunnel, %d by a port, %d came in", dst, out, toB, in)
 		return out == 1
 	}
 	on := &vswitch.VSIConfig{ForwardBridgeGroup: true}
 	for i := range 16 {
 		dst := frame.MAC{1, 0x80, 0xc2, 0, 0, byte(i)}
 		rows = append(rows, row{id: "5.bridge-group", name: dst.String(), wire: func(l *lab) {
-			l.std()
-			if both(l, dst) {
-				l.T.Error("forwarded")
-			}
+			l.start()
+			l.check(!both(l, dst), "forwarded")
 			l.drops(map[string]uint64{"reserved-mac": 2})
 		}})
 	}
 	for _, dst := range []frame.MAC{{1, 0x80, 0xc2, 0, 0, 0x10}, {1, 0x80, 0xc1, 0xff, 0xff, 0xff}, {1, 0x80, 0xc2, 0, 1, 0}} {
 		rows = append(rows, row{id: "5.bridge-group", name: "not " + dst.String(), wire: func(l *lab) {
-			l.std()
-			if !both(l, dst) {
-				l.T.Error("not forwarded")
-			}
+			l.start()
+			l.check(both(l, dst), "not forwarded")
 			l.drops(nil)
 		}})
 	}
 	for _, i := range []byte{0, 1, 2, 14, 15} {
 		dst := frame.MAC{1, 0x80, 0xc2, 0, 0, i}
 		rows = append(rows, row{id: "5.bridge-group-setting", name: dst.String(), wire: func(l *lab) {
-			l.start(nil, nil, on, vswitch.AttachConfig{})
-			if !both(l, dst) {
-				l.T.Error("not forwarded")
-			}
+			l.start(on)
+			l.check(both(l, dst), "not forwarded")
 			l.drops(nil)
 		}})
 	}

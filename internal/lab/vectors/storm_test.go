@@ -38,9 +38,7 @@ func (l *lab) pours(h, o *mem.Host, c class, n int) int {
 
 func (l *lab) wantPassed(what string, got, want int) {
 	l.T.Helper()
-	if got != want {
-		l.T.Errorf("%s: %d passed, want %d", what, got, want)
-	}
+	l.check(got == want, "%s: %d passed, want %d", what, got, want)
 }
 
 // stormRows are rates for each class, with others beside that have none.
@@ -49,15 +47,14 @@ func stormRows() (rows []row) {
 		other := classes[(i+1)%len(classes)]
 		limit := vswitch.AttachConfig{Storm: c.rate(vswitch.Rate{Packets: 7})}
 		rows = append(rows, row{id: "5.class-rate", name: c.name + " of a port, and no other", local: func(l *lab) {
-			l.bridge(nil, nil)
+			l.bridge()
 			a, b, o := l.HostWith(vni, 0, limit), l.host(), l.host()
 			l.wantPassed(c.name, l.pours(a, o, c, 20), 7)
 			l.wantPassed(other.name, l.pours(a, o, other, 20), 20)
 			l.wantPassed("of another port", l.pours(b, o, c, 20), 20)
 			l.drops(map[string]uint64{"storm": 13})
 		}}, row{id: "5.class-rate", name: c.name + " of the tunnel", wire: func(l *lab) {
-			l.start(nil, nil, nil, limit)
-			h, f, g := l.host(), l.far(2), l.far(3)
+			h, f, g := l.trio(limit)
 			for range 5 { // peers share what the attachment has
 				f.send(vx(vni, eth(c.dst, rmac(1), "")))
 				g.send(vx(vni, eth(c.dst, rmac(2), "")))
@@ -66,7 +63,7 @@ func stormRows() (rows []row) {
 			l.drops(map[string]uint64{"storm": 3})
 			l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(3)}) // learned all the same
 		}}, row{id: "5.class-rate", name: c.name + " of a segment", wire: func(l *lab) {
-			l.start(nil, nil, &vswitch.VSIConfig{Storm: limit.Storm}, vswitch.AttachConfig{})
+			l.start(&vswitch.VSIConfig{Storm: limit.Storm})
 			l.flood(2)
 			a, b, o, f := l.host(), l.host(), l.host(), l.far(2)
 			l.wantPassed(c.name, l.pours(a, o, c, 4), 4)
@@ -80,11 +77,9 @@ func stormRows() (rows []row) {
 			x, y := l.Host(200), l.Host(200)
 			l.wantPassed("of another segment", l.pours(x, y, c, 20), 20)
 			l.drops(one("storm"))
-			if n := other.FDB().Len(); n != 1 {
-				l.T.Error(n)
-			}
+			equal(l, "MACs of the other segment", other.FDB().Len(), 1)
 		}}, row{id: "5.class-rate", name: c.name + " at run time", local: func(l *lab) {
-			l.bridge(nil, nil)
+			l.bridge()
 			a, o := l.host(), l.host()
 			l.wantPassed("without", l.pours(a, o, c, 20), 20)
 			l.pass(time.Second)
@@ -96,7 +91,7 @@ func stormRows() (rows []row) {
 			l.must(l.seg.Configure(vswitch.VSIConfig{Storm: limit.Storm}))
 			l.wantPassed("of the segment", l.pours(a, o, c, 20), 7)
 		}}, row{id: "5.storm", name: c.name + ", packets", local: func(l *lab) {
-			l.bridge(nil, nil)
+			l.bridge()
 			a, o := l.HostWith(vni, 0, limit), l.host()
 			l.pours(a, o, c, 100)
 			n := 0
@@ -107,7 +102,7 @@ func stormRows() (rows []row) {
 			l.wantPassed("in ten seconds", n, 70)
 			l.drops(map[string]uint64{"storm": 93 + 430})
 		}}, row{id: "5.storm", name: c.name + ", bits", local: func(l *lab) {
-			l.bridge(nil, nil)
+			l.bridge()
 			// A frame of 60 bytes has 480 bits: preamble, FCS and gap are not counted.
 			a, o := l.HostWith(vni, 0, vswitch.AttachConfig{Storm: c.rate(vswitch.Rate{Bits: 4800, Packets: 1000})}), l.host()
 			l.wantPassed("at once", l.pours(a, o, c, 100), 10)
@@ -117,14 +112,14 @@ func stormRows() (rows []row) {
 			a.Send(long, long, long)
 			o.Want(long, long)
 		}}, row{id: "5.storm-burst", name: c.name, local: func(l *lab) {
-			l.bridge(nil, nil)
+			l.bridge()
 			a, o := l.HostWith(vni, 0, limit), l.host()
 			l.pass(time.Hour)
 			l.wantPassed("after an hour", l.pours(a, o, c, 100), 7)
 			l.pass(2 * time.Second / 7)
 			l.wantPassed("two sevenths of a second later", l.pours(a, o, c, 100), 2)
 		}}, row{id: "5.storm-burst", name: c.name + ", a frame of more than a second", local: func(l *lab) {
-			l.bridge(nil, nil)
+			l.bridge()
 			a, o := l.HostWith(vni, 0, vswitch.AttachConfig{Storm: c.rate(vswitch.Rate{Bits: 240})}), l.host()
 			l.wantPassed("at first", l.pours(a, o, c, 3), 1) // 480 bits: two seconds
 			l.pass(1900 * time.Millisecond)
@@ -132,7 +127,7 @@ func stormRows() (rows []row) {
 			l.pass(200 * time.Millisecond)
 			l.wantPassed("paid for", l.pours(a, o, c, 3), 1)
 		}}, row{id: "5.storm-kept", name: c.name, local: func(l *lab) {
-			l.bridge(nil, nil)
+			l.bridge()
 			a, o := l.HostWith(vni, 0, limit), l.host()
 			l.must(l.seg.Configure(vswitch.VSIConfig{Storm: limit.Storm}))
 			l.pours(a, o, c, 100)
@@ -170,17 +165,15 @@ func stormRows() (rows []row) {
 
 var stormCountedRows = []row{
 	{id: "5.storm", name: "counted by port and segment", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		a, o := l.HostWith(vni, 0, vswitch.AttachConfig{Storm: vswitch.Storm{Broadcast: vswitch.Rate{Packets: 3}}}), l.host()
 		l.pours(a, o, classes[0], 10)
 		st := l.Stats()
 		p, v := st.Ports[1], st.VSIs[0]
-		if p.RxDrops[frame.Storm] != 7 || v.Drops[frame.Storm] != 7 || p.Flood.Broadcast != 3 || v.Flood.Broadcast != 3 {
-			l.T.Errorf("%+v, %+v", p, v)
-		}
+		l.check(p.RxDrops[frame.Storm] == 7 && v.Drops[frame.Storm] == 7 && p.Flood.Broadcast == 3 && v.Flood.Broadcast == 3, "%+v, %+v", p, v)
 	}},
 	{id: "5.storm", name: "port and segment: the lower counts", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{Storm: vswitch.Storm{Broadcast: vswitch.Rate{Packets: 5}}})
+		l.bridge(&vswitch.VSIConfig{Storm: vswitch.Storm{Broadcast: vswitch.Rate{Packets: 5}}})
 		limit := vswitch.AttachConfig{Storm: vswitch.Storm{Broadcast: vswitch.Rate{Packets: 3}}}
 		a, b, o := l.HostWith(vni, 0, limit), l.HostWith(vni, 0, limit), l.host()
 		l.wantPassed("a", l.pours(a, o, classes[0], 10), 3)
@@ -189,20 +182,20 @@ var stormCountedRows = []row{
 	{id: "5.storm-floods", name: "known unicast", local: func(l *lab) {
 		rate := vswitch.Rate{Packets: 1, Bits: 1}
 		all := vswitch.Storm{Broadcast: rate, Multicast: rate, UnknownUnicast: rate}
-		l.bridge(nil, &vswitch.VSIConfig{Storm: all})
+		l.bridge(&vswitch.VSIConfig{Storm: all})
 		a, o := l.HostWith(vni, 0, vswitch.AttachConfig{Storm: all}), l.host()
 		o.Send(eth(a.MAC, o.MAC, ""))
 		l.wantPassed("known", l.pours(a, o, class{dst: o.MAC}, 50), 50)
 	}},
 	{id: "5.storm-floods", name: "an entry of a group", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{Storm: vswitch.Storm{Multicast: vswitch.Rate{Packets: 1}}})
+		l.bridge(&vswitch.VSIConfig{Storm: vswitch.Storm{Multicast: vswitch.Rate{Packets: 1}}})
 		a, o := l.host(), l.host()
 		l.must(l.seg.FDB().Set(mcast, o.At.Dest(0), 0))
 		l.wantPassed("one place", l.pours(a, o, classes[1], 50), 50)
 	}},
 	{id: "5.storm-floods", name: "injected", local: func(l *lab) {
 		rate := vswitch.Rate{Packets: 1}
-		l.bridge(nil, &vswitch.VSIConfig{Storm: vswitch.Storm{Broadcast: rate, Multicast: rate, UnknownUnicast: rate}})
+		l.bridge(&vswitch.VSIConfig{Storm: vswitch.Storm{Broadcast: rate, Multicast: rate, UnknownUnicast: rate}})
 		o := l.host()
 		for i := range 9 {
 			f := frame.Make(eth(classes[i%3].dst, rmac(1), fmt.Sprint(i)))
@@ -229,7 +222,7 @@ var stormCountedRows = []row{
 		l.drops(map[string]uint64{"storm": 7 + 9})
 	}},
 	{id: "5.storm-floods", name: "NoFlood comes first", local: func(l *lab) {
-		l.bridge(nil, &vswitch.VSIConfig{NoFlood: vswitch.Broadcast, Storm: vswitch.Storm{Broadcast: vswitch.Rate{Packets: 1}}})
+		l.bridge(&vswitch.VSIConfig{NoFlood: vswitch.Broadcast, Storm: vswitch.Storm{Broadcast: vswitch.Rate{Packets: 1}}})
 		a, o := l.host(), l.host()
 		l.wantPassed("off", l.pours(a, o, classes[0], 5), 0)
 		l.drops(map[string]uint64{"broadcast-off": 5})

@@ -63,7 +63,7 @@ func vtepRows() (rows []row) {
 			{id: "5.vteps-hubs", name: "a hub in each", a: vswitch.AttachConfig{Hub: true}, b: vswitch.AttachConfig{Hub: true}, joined: true, hubA: true, hubB: true},
 		} {
 			rows = append(rows, row{id: x.id, name: c.name + ", " + x.name, wire: func(l *lab) {
-				l.start(nil, nil, nil, x.a)
+				l.start(x.a)
 				v := l.fabric(c.t, c.port, c.other, x.b)
 				l.flood(2, 3)
 				far := func(i byte) *far {
@@ -76,16 +76,13 @@ func vtepRows() (rows []row) {
 
 				// What a host floods is in both fabrics, once for each peer.
 				b := eth(frame.Broadcast, h.MAC, "from a host")
-				h.Send(b)
-				a2.want(vx(vni, b))
-				a3.want(vx(vni, b))
+				l.out(h, b, a2, a3)
 				b2.want(all(vni, b))
 				b3.want(all(vni, b))
 
 				// What a peer floods, a copy of its own head-end replication included.
 				b = eth(frame.Broadcast, rmac(1), "from the first")
-				a2.send(vx(vni, b))
-				h.Want(b)
+				l.in(a2, b, h)
 				a2.want()
 				a3.want(when(x.hubA, vx(vni, b))...)
 				b2.want(when(x.joined, all(vni, b))...)

@@ -53,9 +53,7 @@ func sniff(t *testing.T, s side, port uint16) *sniffer {
 	if err == nil {
 		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &sniffer{t, fd, s, port}
 }
 
@@ -65,9 +63,7 @@ func (s *sniffer) next() (ip, udp []byte) {
 	for {
 		b := make([]byte, 65536)
 		n, _, err := unix.Recvfrom(s.fd, b, 0)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		ip, udp = nil, b[:n]
 		if !s.side.ip6 {
 			h := int(b[0]&15) * 4
@@ -91,31 +87,23 @@ type tunnel struct {
 func newTunnel(t *testing.T, s side, uc *underlay.UDPConfig, vc *vtep.Config) *tunnel {
 	t.Helper()
 	u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), uc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return newTunnelOver(t, s, u, vc)
 }
 
 func newTunnelOver(t *testing.T, s side, u *underlay.UDP, vc *vtep.Config) *tunnel {
 	t.Helper()
 	v, err := vtep.New(vc, u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	peer, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { v.Close(); peer.Close() })
 	x := &tunnel{t: t, v: v, peer: peer, local: u.LocalAddr()}
 	// A next hop, since over IPv6 there is only ::1: our own address is no peer.
 	if x.num, err = v.NextHop(x.port(), vni); err == nil {
 		err = v.Open(vni)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return x
 }
 
@@ -142,9 +130,7 @@ func (x *tunnel) recv() ([]byte, uint16) {
 	b := make([]byte, 2048)
 	x.peer.SetReadDeadline(time.Now().Add(5 * time.Second))
 	n, from, err := x.peer.ReadFromUDPAddrPort(b)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	must(x.t, err)
 	return b[:n], from.Port()
 }
 
@@ -159,9 +145,7 @@ func before(t *testing.T, r frame.Reader, pause func(), from *net.UDPConn, to ne
 	timer := time.AfterFunc(5*time.Second, pause)
 	defer timer.Stop()
 	for b := frame.NewBatch(nil); ; {
-		if err := r.Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Read(b))
 		for i := range b.Frames {
 			if bytes.HasSuffix(b.Frames[i].Bytes(), mark) {
 				return n

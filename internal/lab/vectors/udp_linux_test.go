@@ -40,9 +40,7 @@ var udpRows = []row{
 				if _, err := x.peer.WriteToUDPAddrPort(vx(vni, in), x.local); err != nil {
 					t.Fatal(err)
 				}
-				if err := r.Read(b); err != nil {
-					t.Fatal(err)
-				}
+				must(t, r.Read(b))
 				f := &b.Frames[0]
 				if name == "unfinished" {
 					if f.Drop != 0 || !bytes.Equal(f.Bytes(), in) || f.SegLen() != x.v.MTU(0) {
@@ -184,17 +182,13 @@ func checksumRow(id, name, family string, mode underlay.Checksum, zero bool) row
 func socketsRow(id, name string, c underlay.TxConfig, lo, hi uint16, zero bool) row {
 	return row{id: id, name: name, sockets: func(t *testing.T, s side) {
 		u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		x := newTunnelOver(t, s, u, nil)
 		n, err := u.Sockets(c)
 		if err == nil {
 			err = x.v.SetPeers([]vtep.PeerConfig{{Address: s.them, Header: vtep.Header{Sockets: n}}})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sn := sniff(t, s, x.port().Port())
 		for _, b := range flows(32) {
 			x.send(b)
@@ -206,9 +200,7 @@ func socketsRow(id, name string, c underlay.TxConfig, lo, hi uint16, zero bool) 
 				t.Fatalf("checksum %#04x", sum)
 			}
 		}
-		if err := x.v.SetPeers(nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, x.v.SetPeers(nil))
 		x.send(in1)
 		_, udp := sn.next()
 		if p, sum := binary.BigEndian.Uint16(udp), binary.BigEndian.Uint16(udp[6:]); p < 49152 || (sum == 0) == s.ip6 {
@@ -246,9 +238,7 @@ func hopRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 	return row{id: id, name: name, sockets: func(t *testing.T, s side) {
 		x := newTunnel(t, s, nil, cfg)
 		u, err := underlay.ListenUDP(netip.AddrPortFrom(s.them, 0), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer u.Close()
 		if x.num, err = x.v.NextHop(u.LocalAddr(), vni); err != nil {
 			t.Fatal(err)
@@ -257,9 +247,7 @@ func hopRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 		timer := time.AfterFunc(5*time.Second, u.Pause)
 		defer timer.Stop()
 		b := frame.NewBatch(nil)
-		if err := u.Readers()[0].Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, u.Readers()[0].Read(b))
 		if o := b.Outer[0]; o.TTL != ttl || o.TOS != tos {
 			t.Errorf("TTL %d TOS %#x", o.TTL, o.TOS)
 		}
@@ -271,19 +259,13 @@ func hopRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 func zeroIn(t *testing.T, s side, uc *underlay.UDPConfig) int {
 	t.Helper()
 	u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), uc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer u.Close()
 	from, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer from.Close()
 	raw, err := from.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw.Control(func(fd uintptr) {
 		if s.ip6 {
 			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, 1)
@@ -291,16 +273,12 @@ func zeroIn(t *testing.T, s side, uc *underlay.UDPConfig) int {
 			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_NO_CHECK, 1)
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := from.WriteToUDPAddrPort(vx(vni, in1), u.LocalAddr()); err != nil {
 		t.Fatal(err)
 	}
 	summed, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer summed.Close()
 	return before(t, u.Readers()[0], u.Pause, summed, u.LocalAddr())
 }
@@ -312,14 +290,10 @@ func rawUDP(t *testing.T, dst netip.AddrPort, right bool) {
 	if errors.Is(err, unix.EPERM) { // a raw socket needs CAP_NET_RAW
 		netns.RequireRoot(t)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer unix.Close(fd)
 	src := [4]byte{127, 86, 0, 3}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: src}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: src}))
 	p := make([]byte, 8, 8+8+len(in1))
 	p = append(p, vx(vni, in1)...)
 	binary.BigEndian.PutUint16(p, 50000)
@@ -342,7 +316,5 @@ func rawUDP(t *testing.T, dst netip.AddrPort, right bool) {
 		c ^= 0x0101
 	}
 	binary.BigEndian.PutUint16(p[6:], c)
-	if err := unix.Sendto(fd, p, 0, &unix.SockaddrInet4{Addr: a}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Sendto(fd, p, 0, &unix.SockaddrInet4{Addr: a}))
 }

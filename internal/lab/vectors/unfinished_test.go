@@ -87,21 +87,19 @@ func unfinishedRows() (rows []row) {
 				return f
 			}
 			rows = append(rows, row{id: "1.unfinished", name: fmt.Sprintf("%v, %d tags", k, tags), wire: func(l *lab) {
-				l.start(nil, nil, inner1(vswitch.VLANPass), vswitch.AttachConfig{})
-				h, f := l.host(), l.far(2)
+				h, f := l.pair(inner1(vswitch.VLANPass))
 				in := k.frame(h.MAC, 0, 0, text[:100])
 				f.send(vx(vni, wrap(k.unfinished(in))))
 				h.Want(wrap(in))
 			}})
 		}
 		rows = append(rows, row{id: "1.unfinished", name: k.String() + ", in VXLAN-GPE", wire: func(l *lab) {
-			l.gpe(vswitch.AttachConfig{})
-			h, f := l.host(), l.far(2)
+			h, f := l.pair(gpeVTEP)
 			in := k.frame(h.MAC, 0, 0, text[:101])
 			f.send(gpe(vni, 3, k.unfinished(in)))
 			h.Want(in)
 		}}, row{id: "1.unfinished", name: k.String() + ", to another peer", wire: func(l *lab) {
-			l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+			l.start(vswitch.AttachConfig{Hub: true})
 			f, g := l.far(2), l.far(3)
 			g.send(vx(vni, eth(frame.Broadcast, rmac(9), "here")))
 			l.Settle()
@@ -109,8 +107,7 @@ func unfinishedRows() (rows []row) {
 			f.send(vx(vni, k.unfinished(in)))
 			g.want(vx(vni, in))
 		}}, row{id: "1.unfinished-not", name: k.String() + ", right and wrong", wire: func(l *lab) {
-			l.std()
-			h, f := l.host(), l.far(2)
+			h, f := l.pair()
 			right := k.frame(h.MAC, 0, 0, text[:100])
 			wrong := slices.Clone(right)
 			wrong[k.heads()-2-map[bool]int{false: 2}[k.udp]] ^= 1
@@ -120,9 +117,7 @@ func unfinishedRows() (rows []row) {
 		}})
 		for _, path := range []int{1500, 1300} {
 			rows = append(rows, row{id: "1.superframe", name: fmt.Sprintf("%v, path MTU %d", k, path), wire: func(l *lab) {
-				l.std()
-				l.flood(2)
-				h, f := l.host(), l.far(2)
+				h, f := l.pair(floods{2})
 				if path < 1500 {
 					l.narrowPath(2, path, vx(vni, make([]byte, path)))
 				}

@@ -22,22 +22,19 @@ var vlanRows = slices.Concat([]row{
 	unstripped("no tag behind the EtherType", mem.Tagged(5, in1)[:14], "short"),
 	unstripped("no tag behind the second EtherType", qinq(mem.Tagged(5, in1))[:20], "short"),
 	{id: "1.vlan-strip", name: "tagged frames from ports do not enter", wire: func(l *lab) {
-		l.start(nil, nil, inner1(vswitch.VLANStrip), vswitch.AttachConfig{})
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(inner1(vswitch.VLANStrip), floods{2})
 		h.Send(mem.Tagged(5, in1), qinq(in1))
 		f.want()
 		l.drops(map[string]uint64{"unknown-vlan": 1, "inner-vlan": 1})
 	}},
 	{id: "1.vlan-strip", name: "into a trunk's VLAN", wire: func(l *lab) {
-		l.start(nil, nil, inner1(vswitch.VLANStrip), vswitch.AttachConfig{})
+		l.start(inner1(vswitch.VLANStrip))
 		h, f := l.HostWith(vni, 10, vswitch.AttachConfig{}), l.far(2)
 		f.send(vx(vni, mem.Tagged(5, in1)))
 		h.Want(mem.Tagged(10, in1))
 	}},
 	{id: "1.vlan-strip", name: "at run time", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.must(l.seg.Configure(*inner1(vswitch.VLANStrip)))
 		f.send(vx(vni, mem.Tagged(5, in1)))
 		h.Want(in1)
@@ -108,9 +105,8 @@ var vlanRows = slices.Concat([]row{
 		h.Got()
 		h.Send(mem.Tagged(6, in1))
 		l.wantFDB(l.seg, table{rmac(1): h.At.Dest(0)})
-		if st := l.seg.FDB().Stats(); st.Learned != 1 || st.Moved != 1 {
-			l.T.Errorf("%+v", st)
-		}
+		st := l.seg.FDB().Stats()
+		l.check(st.Learned == 1 && st.Moved == 1, "%+v", st)
 	}},
 	{id: "1.vlan-pass-mtu", name: "of an access port", wire: func(l *lab) {
 		l.bigger(9000)
@@ -132,7 +128,7 @@ var vlanRows = slices.Concat([]row{
 	}},
 }, []row{
 	{id: "1.vlan-pass-mtu", name: "of the tunnel", wire: func(l *lab) {
-		l.start(nil, nil, &vswitch.VSIConfig{InnerVLAN: vswitch.VLANPass}, vswitch.AttachConfig{})
+		l.start(&vswitch.VSIConfig{InnerVLAN: vswitch.VLANPass})
 		h, f := l.jumbo(), l.far(2)
 		f.learnt(rmac(1))
 		h.Got()
@@ -141,8 +137,7 @@ var vlanRows = slices.Concat([]row{
 			n = 1426
 		}
 		in := mem.Tagged(5, ip4(rmac(1), h.MAC, n, udp4))
-		h.Send(in)
-		f.want(vx(vni, in))
+		l.out(h, in, f)
 		long := ip4(rmac(1), h.MAC, n+1, udp4)
 		h.Send(mem.Tagged(5, long))
 		h.Want(mem.Tagged(5, answer4(long, n, 548)))
@@ -162,9 +157,7 @@ var vlanRows = slices.Concat([]row{
 	s.a.Want()
 	s.f.want(vx(vni, mem.Tagged(5, q)))
 	s.a.Send(p)
-	if len(s.b.Got()) != 1 {
-		l.T.Error("not routed without a tag")
-	}
+	l.check(len(s.b.Got()) == 1, "not routed without a tag")
 }))
 
 func inner1(m vswitch.VLANMode) *vswitch.VSIConfig { return &vswitch.VSIConfig{InnerVLAN: m} }
@@ -172,15 +165,14 @@ func inner1(m vswitch.VLANMode) *vswitch.VSIConfig { return &vswitch.VSIConfig{I
 // passing is std with tags passed, and far end 2 in the flood list.
 func (l *lab) passing() {
 	l.T.Helper()
-	l.start(nil, nil, inner1(vswitch.VLANPass), vswitch.AttachConfig{})
+	l.start(inner1(vswitch.VLANPass))
 	l.flood(2)
 }
 
 // stripped is a row: a frame from the tunnel arrives without its tags, and teaches.
 func stripped(name string, b []byte) row {
 	return row{id: "1.vlan-strip", name: name, wire: func(l *lab) {
-		l.start(nil, nil, inner1(vswitch.VLANStrip), vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(inner1(vswitch.VLANStrip))
 		f.send(vx(vni, b))
 		h.Want(in1)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
@@ -191,8 +183,7 @@ func stripped(name string, b []byte) row {
 // unstripped is a row: a frame that cannot be made one without tags is dropped.
 func unstripped(name string, b []byte, drop string) row {
 	return row{id: "1.vlan-strip", name: name, wire: func(l *lab) {
-		l.start(nil, nil, inner1(vswitch.VLANStrip), vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(inner1(vswitch.VLANStrip))
 		f.send(vx(vni, b))
 		h.Want()
 		l.wantFDB(l.seg, table{})
@@ -205,9 +196,7 @@ func passed(name string, b []byte) row {
 	return row{id: "1.vlan-pass", name: name, wire: func(l *lab) {
 		l.passing()
 		h, o, f := l.host(), l.host(), l.far(2)
-		f.send(vx(vni, b))
-		h.Want(b)
-		o.Want(b)
+		l.in(f, b, h, o)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		back := bytes.Clone(b)
 		copy(back, in1[6:12])
@@ -215,8 +204,7 @@ func passed(name string, b []byte) row {
 		if bytes.Equal(back[12:15], []byte{0x81, 0, 0xe0}) {
 			return // a port's priority tag is another row
 		}
-		h.Send(back)
-		f.want(vx(vni, back))
+		l.out(h, back, f)
 		o.Want()
 		l.drops(nil)
 	}}

@@ -20,8 +20,7 @@ var headerRows = slices.Concat(reservedRows(), reservedOrderRows(), gbpRows, gbp
 // learned; else nobody sees it, no table learns from it, and its sender is no peer.
 func under(id, name string, cfg vtep.Config, payload []byte, reason string) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.start(nil, &cfg, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(&cfg)
 		f.send(payload)
 		if reason == "" {
 			h.Want(payload[8:])
@@ -32,9 +31,7 @@ func under(id, name string, cfg vtep.Config, payload []byte, reason string) row 
 		h.Want()
 		f.want()
 		l.wantFDB(l.seg, table{})
-		if l.VTEP.Stats().Learned != 0 {
-			l.T.Error("the sender became a peer")
-		}
+		l.check(l.VTEP.Stats().Learned == 0, "the sender became a peer")
 		l.drops(one(reason))
 	}}
 }
@@ -85,9 +82,7 @@ func reservedRows() (rows []row) {
 			u, err := l.Listen(l.addr(1), c.cfg.Type)
 			l.must(err)
 			_, err = vtep.New(&c.cfg, u)
-			if err == nil || !strings.Contains(err.Error(), "vtep: Config.Reserved: ") || !strings.Contains(err.Error(), "has bits "+c.bits) {
-				l.T.Errorf("%v, want bits %s", err, c.bits)
-			}
+			l.check(err != nil && strings.Contains(err.Error(), "vtep: Config.Reserved: ") && strings.Contains(err.Error(), "has bits "+c.bits), "%v, want bits %s", err, c.bits)
 		}})
 	}
 	return rows
@@ -109,16 +104,12 @@ func reservedOrderRows() (rows []row) {
 		rows = append(rows, under("1.order-reserved", c.name, vtep.Config{Reserved: vtep.ReservedStrict}, c.payload, c.reason))
 	}
 	return append(rows, row{id: "1.order-reserved", name: "counted in their segment, of a known peer", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Reserved: vtep.ReservedStrict}, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		h, f := l.pair(&vtep.Config{Reserved: vtep.ReservedStrict})
+		l.in(f, in1, h)
 		f.send(header([8]byte{0x88, 0, 0, 9, 0, 0, vni, 0}, eth(nobody, rmac(9), "no")))
 		h.Want()
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
-		if n := l.Stats().VSIs[0].Drops[frame.ReservedBits]; n != 1 {
-			l.T.Errorf("the segment counts %d", n)
-		}
+		equal(l, "the segment counts", l.Stats().VSIs[0].Drops[frame.ReservedBits], 1)
 		l.drops(one("reserved-bits"))
 	}})
 }
@@ -132,7 +123,7 @@ var withGBP = &vtep.Config{GBP: true}
 
 var gbpRows = []row{
 	{id: "1.gbp", name: "an attachment's group is sent, to one peer and to all", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
+		l.start(withGBP)
 		l.flood(2, 3)
 		h, o := l.HostWith(vni, 0, vswitch.AttachConfig{GBP: 0x1234}), l.host()
 		f, g := l.far(2), l.far(3)
@@ -146,14 +137,11 @@ var gbpRows = []row{
 		h.Send(b)
 		f.want(marked(0, 0x1234, b))
 		b = eth(rmac(1), o.MAC, "no group")
-		o.Send(b)
-		f.want(vx(vni, b))
+		l.out(o, b, f)
 		l.drops(nil)
 	}},
 	{id: "1.gbp", name: "changed under traffic", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(withGBP, floods{2})
 		b := eth(frame.Broadcast, h.MAC, "")
 		for _, id := range []uint16{0, 0xffff, 0} {
 			l.must(h.At.Configure(vswitch.AttachConfig{GBP: id}))
@@ -166,16 +154,14 @@ var gbpRows = []row{
 		}
 	}},
 	{id: "1.gbp", name: "not sent where it is off", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.flood(2)
 		h, f := l.HostWith(vni, 0, vswitch.AttachConfig{GBP: 5}), l.far(2)
 		b := eth(frame.Broadcast, h.MAC, "")
-		h.Send(b)
-		f.want(vx(vni, b))
+		l.out(h, b, f)
 	}},
 	{id: "1.gbp", name: "received, seen by a stage", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(withGBP)
 		var got []frame.GBP
 		l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage(func(f *frame.Frame) frame.Verdict {
 			got = append(got, f.GBP)
@@ -186,14 +172,11 @@ var gbpRows = []row{
 			f.send(p)
 		}
 		h.Want(in1, in1, in1, in1, in1)
-		if want := []frame.GBP{{ID: 0x0102}, {ID: 0xffff, DontLearn: true, Applied: true}, {}, {}, {}}; !slices.Equal(got, want) {
-			l.T.Errorf("%+v, want %+v", got, want)
-		}
+		want := []frame.GBP{{ID: 0x0102}, {ID: 0xffff, DontLearn: true, Applied: true}, {}, {}, {}}
+		l.check(slices.Equal(got, want), "%+v, want %+v", got, want)
 	}},
 	{id: "1.gbp", name: "set by a stage", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(withGBP, floods{2})
 		l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage(func(f *frame.Frame) frame.Verdict {
 			f.GBP = frame.GBP{ID: 9, Applied: true}
 			return frame.Continue
@@ -203,7 +186,7 @@ var gbpRows = []row{
 		f.want(marked(8, 9, b))
 	}},
 	{id: "1.gbp-carried", name: "from peer to peer of a hub, flags too", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{Hub: true, GBP: 3}) // 3 is for those without one
+		l.start(withGBP, vswitch.AttachConfig{Hub: true, GBP: 3}) // 3 is for those without one
 		l.flood(2, 3)
 		f, g := l.far(2), l.far(3)
 		b := eth(frame.Broadcast, rmac(1), "")
@@ -213,7 +196,7 @@ var gbpRows = []row{
 		g.want(marked(0, 3, b))
 	}},
 	{id: "1.gbp-carried", name: "from tunnel to tunnel, as far as both have it", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
+		l.start(withGBP)
 		old := l.fabric(encap.TypeVXLAN, 8472, false, vswitch.AttachConfig{Group: 9})
 		f, g := l.far(2), l.farAt(netip.AddrPortFrom(l.addr(3), 8472), nil)
 		l.must(old.SetFlood(vni, netip.AddrPortFrom(l.addr(3), 0)))
@@ -222,7 +205,7 @@ var gbpRows = []row{
 		g.want(vx(vni, b))
 	}},
 	{id: "1.gbp-carried", name: "a frame that is routed keeps it", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
+		l.start(withGBP)
 		l.join(200)
 		l.must(l.VTEP.SetFlood(200, l.at(2)))
 		l.must(l.seg.FDB().Set(gwMAC, 0, fdb.Static))
@@ -241,12 +224,10 @@ var gbpRows = []row{
 		q := whoHas(ipOf(false, vni, gatewayHost), rmac(1), ipOf(false, vni, 1))
 		s.f.send(marked(0, 7, q.bytes()))
 		got := s.f.got()
-		if len(got) != 1 || got[0].payload[0] != 8 || string(got[0].payload[1:4]) != "\x00\x00\x00" {
-			l.T.Errorf("%x", got)
-		}
+		l.check(len(got) == 1 && got[0].payload[0] == 8 && string(got[0].payload[1:4]) == "\x00\x00\x00", "%x", got)
 	}},
 	{id: "1.gbp-own", name: "what the switch sends has none", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{GBP: 4})
+		l.start(withGBP, vswitch.AttachConfig{GBP: 4})
 		l.flood(2)
 		f := l.far(2)
 		x := frame.Make(eth(frame.Broadcast, gwMAC, ""))
@@ -254,8 +235,7 @@ var gbpRows = []row{
 		f.want(vx(vni, x.Bytes()))
 	}},
 	{id: "1.gbp-dont-learn", name: "D", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(withGBP)
 		f.send(marked(0x40, 0, in1))
 		h.Want(in1)
 		l.wantFDB(l.seg, table{})
@@ -265,24 +245,21 @@ var gbpRows = []row{
 		l.drops(nil)
 	}},
 	{id: "1.gbp-dont-learn", name: "no move", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(withGBP)
 		f.send(vx(vni, in1))
 		g.send(marked(0x40, 1, in1))
 		h.Want(in1, in1)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 	}},
 	{id: "1.gbp-dont-learn", name: "a pinned MAC all the same", wire: func(l *lab) {
-		l.start(nil, withGBP, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(withGBP)
 		l.must(l.seg.FDB().Set(rmac(1), h.At.Dest(0), fdb.Static))
 		f.send(marked(0x40, 1, in1))
 		h.Want()
 		l.drops(one("mac-pinned"))
 	}},
 	{id: "1.gbp-dont-learn", name: "a reserved bit where it is off", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.send(marked(0x40, 0, in1))
 		h.Want(in1)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
@@ -291,9 +268,8 @@ var gbpRows = []row{
 		for _, t := range []encap.Type{encap.TypeGPE, encap.TypeIPIP} {
 			u, err := l.Listen(l.addr(1), t)
 			l.must(err)
-			if _, err := vtep.New(&vtep.Config{Type: t, GBP: true}, u); err == nil || !strings.Contains(err.Error(), "vtep: Config.GBP: ") {
-				l.T.Errorf("%v: %v", t, err)
-			}
+			_, err = vtep.New(&vtep.Config{Type: t, GBP: true}, u)
+			l.check(err != nil && strings.Contains(err.Error(), "vtep: Config.GBP: "), "%v: %v", t, err)
 		}
 	}},
 	under("1.gbp-gpe", "G is a reserved bit to GPE", vtep.Config{Type: encap.TypeGPE, Reserved: 1 << 63}, header([8]byte{0x8c, 0, 0, 3, 0, 0, vni, 0}, in1), "reserved-bits"),
@@ -309,25 +285,21 @@ func gbpRoutedRows() []row {
 		s.a.Send(p.bytes())
 		q := whoHas(s.ip(vni2, 9), gwMAC, s.ip(vni2, gatewayHost))
 		got := s.f.got()
-		if len(got) != 1 || got[0].payload[0] != 8 || got[0].payload[3] != 0 {
-			l.T.Errorf("%x", got)
-		}
+		l.check(len(got) == 1 && got[0].payload[0] == 8 && got[0].payload[3] == 0, "%x", got)
 		hear(s.b)
 		if v6 {
 			q.sender = arp.LinkLocal(gwMAC)
 		}
 		s.f.send(vx(vni2, isAt(q, rmac(9)).bytes()))
 		got = s.f.got()
-		if len(got) != 1 || string(got[0].payload[:8]) != string([]byte{0x88, 0, 0, 0x77, 0, 0, vni2, 0}) {
-			l.T.Errorf("%x", got)
-		}
+		l.check(len(got) == 1 && string(got[0].payload[:8]) == string([]byte{0x88, 0, 0, 0x77, 0, 0, vni2, 0}), "%x", got)
 	})
 }
 
 // vniPeerRows are about peers that are listed for each VNI.
 var vniPeerRows = []row{
 	{id: "1.peers-vni", name: "by the flood list of the VNI", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Peers: vtep.ListedPerVNI}, nil, vswitch.AttachConfig{})
+		l.start(&vtep.Config{Peers: vtep.ListedPerVNI})
 		other, a := l.join(200)
 		h, o := l.host(), l.Host(200)
 		f, g := l.far(2), l.far(3)
@@ -344,13 +316,11 @@ var vniPeerRows = []row{
 		l.drops(one("unknown-peer"))
 	}},
 	{id: "1.peers-vni", name: "allowed and disallowed, under traffic", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Peers: vtep.ListedPerVNI}, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(&vtep.Config{Peers: vtep.ListedPerVNI})
 		f.send(vx(vni, in1))
 		h.Want()
 		l.must(l.VTEP.Allow(vni, l.at(2)))
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		l.in(f, in1, h)
 		b := eth(frame.Broadcast, h.MAC, "not flooded to it")
 		h.Send(b)
 		f.want()
@@ -360,17 +330,15 @@ var vniPeerRows = []row{
 		l.drops(map[string]uint64{"unknown-peer": 2, "no-egress": 0, "no-peer": 1})
 	}},
 	{id: "1.peers-vni", name: "AddPeer lists it for none", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Peers: vtep.ListedPerVNI}, nil, vswitch.AttachConfig{})
-		h, f := l.host(), l.far(2)
-		_, err := l.VTEP.AddPeer(l.at(2))
-		l.must(err)
+		h, f := l.pair(&vtep.Config{Peers: vtep.ListedPerVNI})
+		l.listed(2)
 		f.send(vx(vni, in1))
 		h.Want()
 		l.wantFDB(l.seg, table{})
 		l.drops(one("unknown-peer"))
 	}},
 	{id: "1.peers-vni", name: "in GPE", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Type: encap.TypeGPE, Peers: vtep.ListedPerVNI}, nil, vswitch.AttachConfig{})
+		l.start(&vtep.Config{Type: encap.TypeGPE, Peers: vtep.ListedPerVNI})
 		l.join(200)
 		h, o, f := l.host(), l.Host(200), l.far(2)
 		l.flood(2)
@@ -381,7 +349,7 @@ var vniPeerRows = []row{
 		l.drops(one("unknown-peer"))
 	}},
 	{id: "1.peers-vni", name: "order: unknown VNI, then the peer, then reserved bits", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Peers: vtep.ListedPerVNI, Reserved: vtep.ReservedStrict}, nil, vswitch.AttachConfig{})
+		l.start(&vtep.Config{Peers: vtep.ListedPerVNI, Reserved: vtep.ReservedStrict})
 		l.join(200)
 		l.must(l.VTEP.Allow(200, l.at(2)))
 		f := l.far(2)

@@ -7,7 +7,6 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
-	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -28,22 +27,21 @@ var orderRows = []row{
 	refused("1.order", "bad source, tag", vx(vni, mem.Tagged(5, eth(nobody, mcast, ""))), "bad-source-mac"),
 	refused("1.order", "bad source, to a bridge group", vx(vni, eth(frame.MAC{1, 0x80, 0xc2}, mcast, "")), "bad-source-mac"),
 	{id: "1.order", name: "bad source, tag, of a known peer", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.send(vx(vni, in1))
 		f.send(vx(vni, mem.Tagged(5, eth(nobody, mcast, ""))))
 		h.Want(in1)
 		l.drops(one("bad-source-mac"))
 	}},
 	{id: "1.order", name: "own address, everything else", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.farAt(netip.AddrPortFrom(l.addr(1), 5000), nil)
 		f.send(nil)
 		f.send(make([]byte, 8))
 		l.drops(map[string]uint64{"own-address": 2})
 	}},
 	{id: "1.order", name: "unknown peer, everything else", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Peers: vtep.ListedOnly}, nil, vswitch.AttachConfig{})
+		l.start(&vtep.Config{Peers: vtep.ListedOnly})
 		f := l.far(2)
 		f.send(nil)
 		f.send(make([]byte, 8))
@@ -51,7 +49,7 @@ var orderRows = []row{
 		l.drops(map[string]uint64{"unknown-peer": 3})
 	}},
 	{id: "1.order", name: "own MAC, filtered destination", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.far(2)
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Static))
 		l.must(l.seg.FDB().Set(nobody, 0, fdb.Filter))
@@ -59,21 +57,20 @@ var orderRows = []row{
 		l.drops(one("own-mac"))
 	}},
 	{id: "1.order", name: "pinned source, to a bridge group", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.must(l.seg.FDB().Set(rmac(1), h.At.Dest(0), fdb.Static))
 		f.send(vx(vni, eth(frame.MAC{1, 0x80, 0xc2}, rmac(1), "")))
 		l.drops(one("mac-pinned"))
 	}},
 	{id: "1.order", name: "learned, then dropped on the way out", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.far(2)
 		f.send(vx(vni, eth(frame.MAC{1, 0x80, 0xc2}, rmac(1), "")))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		l.drops(one("reserved-mac"))
 	}},
 	{id: "1.order", name: "drops are counted in their segment", wire: func(l *lab) {
-		l.std()
+		l.start()
 		f := l.far(2)
 		l.join(0)
 		f.send(make([]byte, 8))  // no I: in no segment
@@ -85,9 +82,8 @@ var orderRows = []row{
 			for r, n := range v.Drops.All() {
 				s = append(s, r.String()+" "+string(rune('0'+n)))
 			}
-			if got := strings.Join(s, ","); got != want[v.VNI] {
-				l.T.Errorf("VNI %d counts %q, want %q", v.VNI, got, want[v.VNI])
-			}
+			got := strings.Join(s, ",")
+			l.check(got == want[v.VNI], "VNI %d counts %q, want %q", v.VNI, got, want[v.VNI])
 		}
 	}},
 }

@@ -79,17 +79,11 @@ func rawRow(id string, cases []rawCase) row {
 				Device: "eth0", Prefix: netip.PrefixFrom(at, 24), MAC: rmac(9),
 			})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		v, err := vtep.New(nil, u)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer v.Close()
-		if err := v.Open(vni); err != nil {
-			t.Fatal(err)
-		}
+		must(t, v.Open(vni))
 		packet := func(inner []byte) []byte {
 			e := &layers.Ethernet{SrcMAC: rmac(8).HardwareAddr(), DstMAC: rmac(9).HardwareAddr(), EthernetType: layers.EthernetTypeIPv4}
 			udp := &layers.UDP{SrcPort: 50000, DstPort: 4789}

@@ -21,8 +21,7 @@ func header(h [8]byte, inner []byte) []byte { return append(h[:], inner...) }
 // accepted is a row: the datagram's frame is delivered as it is, and learned.
 func accepted(id, name string, payload []byte) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.send(payload)
 		h.Want(payload[8:])
 		l.wantFDB(l.seg, table{frame.MAC(payload[14:20]): l.dest(2)})
@@ -34,7 +33,7 @@ func accepted(id, name string, payload []byte) row {
 // table of any segment has learned from it, and its sender has not become a peer.
 func refused(id, name string, payload []byte, reason string) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.std()
+		l.start()
 		other, _ := l.join(200)
 		h, o, f := l.host(), l.Host(200), l.far(2)
 		f.send(payload)
@@ -55,8 +54,7 @@ var receiveRows = []row{
 	refused("1.i-flag", "no flag", header([8]byte{0, 0, 0, 0, 0, 0, vni, 0}, in1), "no-vni-flag"),
 	refused("1.i-flag", "all flags but I", header([8]byte{0xf7, 0, 0, 0, 0, 0, vni, 0}, in1), "no-vni-flag"),
 	{id: "1.i-flag", name: "of a known peer", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.send(vx(vni, in1))
 		f.send(header([8]byte{0, 0, 0, 0, 0, 0, vni, 0}, eth(nobody, rmac(9), "no")))
 		h.Want(in1)
@@ -71,8 +69,7 @@ var receiveRows = []row{
 	refused("1.vni-unknown", "the known one, moved an octet up", vx(vni<<8, in1), "unknown-vni"),
 	refused("1.vni-unknown", "the known one and a bit of the top octet", vx(1<<23|vni, in1), "unknown-vni"),
 	{id: "1.vni-unknown", name: "of a known peer", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.send(vx(vni, in1))
 		f.send(vx(77, eth(nobody, rmac(9), "no")))
 		h.Want(in1)
@@ -80,7 +77,7 @@ var receiveRows = []row{
 		l.drops(one("unknown-vni"))
 	}},
 	{id: "1.vni-unknown", name: "after the segment left", wire: func(l *lab) {
-		l.std()
+		l.start()
 		_, a := l.join(200)
 		f := l.far(2)
 		l.must(a.Detach())
@@ -98,15 +95,14 @@ var receiveRows = []row{
 	accepted("1.reserved-ignored", "all 39 bits", header([8]byte{0xff, 0xff, 0xff, 0xff, 0, 0, vni, 0xff}, in1)),
 
 	{id: "1.dport", name: "4789", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.sendTo(netip.AddrPortFrom(l.addr(1), 4790), vx(vni, in1))
 		h.Want()
 		f.sendTo(l.at(1), vx(vni, in1))
 		h.Want(in1)
 	}},
 	{id: "1.dport", name: "8472", wire: func(l *lab) {
-		l.std()
+		l.start()
 		old, _ := l.oldVTEP()
 		l.must(old.SetFlood(200, netip.AddrPortFrom(l.addr(2), 0)))
 		h := l.Host(200)
@@ -118,26 +114,23 @@ var receiveRows = []row{
 		f.want(vx(200, b))
 	}},
 	{id: "1.dport", name: "of peers without one", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{Port: 8472}, nil, vswitch.AttachConfig{})
+		l.start(&vtep.Config{Port: 8472})
 		l.must(l.VTEP.SetFlood(vni, netip.AddrPortFrom(l.addr(2), 0), l.at(3)))
 		h, f, g := l.host(), l.farAt(netip.AddrPortFrom(l.addr(2), 8472), nil), l.far(3)
 		b := eth(frame.Broadcast, h.MAC, "out")
-		h.Send(b)
-		f.want(vx(vni, b))
-		g.want(vx(vni, b))
+		l.out(h, b, f, g)
 	}},
 	{id: "1.dport", name: "of learned peers", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h, f, g := l.host(), l.farAt(netip.AddrPortFrom(l.addr(2), 50000), nil), l.far(2)
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		l.in(f, in1, h)
 		b := eth(rmac(1), h.MAC, "answer")
 		h.Send(b)
 		f.want()
 		g.want(vx(vni, b))
 	}},
 	{id: "1.dport-several", name: "4789 and 8472 in one segment", wire: func(l *lab) {
-		l.std()
+		l.start()
 		old, tun := l.oldVTEP()
 		h, f := l.Host(200), l.far(2)
 		_, a := l.join(200)
@@ -150,21 +143,15 @@ var receiveRows = []row{
 
 	sportRow("1", 1), sportRow("53", 53), sportRow("1024", 1024), sportRow("32768", 32768), sportRow("4789", 4789), sportRow("65535", 65535),
 	{id: "1.sport-unchecked", name: "one peer, many ports", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		for i := range 32 { // as many flows, over all source ports of the far end
 			e, _ := frame.EndpointFrom(l.Addr)
 			l.must(f.u.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{vx(vni, in1)}, To: []frame.Endpoint{e}, Flow: uint16(i << 11)}}))
 		}
-		if n := len(h.Got()); n != 32 {
-			l.T.Errorf("%d of 32 frames", n)
-		}
-		if st := l.VTEP.Stats(); len(st.Peers) != 1 || st.Peers[0].Rx != 32 {
-			l.T.Errorf("peers %+v", st.Peers)
-		}
-		if m := l.seg.FDB().Stats().Moved; m != 0 {
-			l.T.Errorf("%d moves", m)
-		}
+		equal(l, "of 32 frames", len(h.Got()), 32)
+		st := l.VTEP.Stats()
+		l.check(len(st.Peers) == 1 && st.Peers[0].Rx == 32, "peers %+v", st.Peers)
+		equal(l, "moves", l.seg.FDB().Stats().Moved, 0)
 	}},
 
 	refused("1.inner-short", "nothing", vx(vni, nil), "short"),
@@ -179,8 +166,7 @@ var receiveRows = []row{
 	refused("1.inner-source", "zero", vx(vni, eth(nobody, frame.MAC{}, "")), "bad-source-mac"),
 	refused("1.inner-source", "broadcast to broadcast", vx(vni, eth(frame.Broadcast, frame.Broadcast, "")), "bad-source-mac"),
 	{id: "1.inner-source", name: "of a known peer", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		f.send(vx(vni, in1))
 		f.send(vx(vni, eth(nobody, mcast, "")))
 		f.send(vx(vni, eth(nobody, frame.MAC{}, "")))
@@ -189,7 +175,7 @@ var receiveRows = []row{
 		l.drops(map[string]uint64{"bad-source-mac": 2})
 	}},
 	{id: "1.inner-source", name: "from a local port", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		h, o := l.host(), l.host()
 		h.Send(eth(nobody, frame.Broadcast, ""), eth(nobody, mcast, ""), eth(nobody, frame.MAC{}, ""))
 		o.Want()
@@ -198,8 +184,7 @@ var receiveRows = []row{
 	}},
 
 	{id: "1.own-mac", name: "from a tunnel", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Static))
 		f.send(vx(vni, in1))
 		h.Want()
@@ -207,7 +192,7 @@ var receiveRows = []row{
 		l.drops(one("own-mac"))
 	}},
 	{id: "1.own-mac", name: "from a local port", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		h, o := l.host(), l.host()
 		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Static))
 		h.Send(eth(nobody, h.MAC, ""))
@@ -216,42 +201,35 @@ var receiveRows = []row{
 		l.drops(one("own-mac"))
 	}},
 	{id: "1.own-mac", name: "with learning off", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{NoLearn: true})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Static))
 		f.send(vx(vni, in1))
 		h.Want()
 		l.drops(one("own-mac"))
 	}},
 	{id: "1.own-mac", name: "in one segment only", wire: func(l *lab) {
-		l.std()
+		l.start()
 		other, _ := l.join(200)
 		h, f := l.host(), l.far(2)
 		l.must(other.FDB().Set(rmac(1), 0, fdb.Static))
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		l.in(f, in1, h)
 		l.drops(nil)
 	}},
 	{id: "1.anycast-tunnel", name: "delivered, not learned", wire: func(l *lab) {
-		l.std()
-		h, f := l.host(), l.far(2)
+		h, f := l.pair()
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Anycast))
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		l.in(f, in1, h)
 		l.wantFDB(l.seg, table{rmac(1): 0})
 		l.drops(nil)
 	}},
 	{id: "1.anycast-tunnel", name: "with learning off", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{NoLearn: true})
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Anycast))
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		l.in(f, in1, h)
 		l.drops(nil)
 	}},
 	{id: "1.anycast-tunnel", name: "of a peer without a number", wire: func(l *lab) {
-		l.start(nil, &vtep.Config{MaxPeers: 1}, nil, vswitch.AttachConfig{})
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(&vtep.Config{MaxPeers: 1})
 		f.send(vx(vni, eth(nobody, rmac(9), "first")))
 		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Anycast))
 		g.send(vx(vni, in1))
@@ -259,7 +237,7 @@ var receiveRows = []row{
 		l.drops(nil)
 	}},
 	{id: "1.anycast-local", name: "dropped", local: func(l *lab) {
-		l.bridge(nil, nil)
+		l.bridge()
 		h, o := l.host(), l.host()
 		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Anycast))
 		h.Send(eth(nobody, h.MAC, ""))
@@ -275,7 +253,7 @@ var receiveRows = []row{
 	refused("1.vlan-discard", "EtherType and no tag behind it", vx(vni, mem.Tagged(5, in1)[:14]), "inner-vlan"),
 
 	{id: "1.own-source", name: "another program on our address", wire: func(l *lab) {
-		l.std()
+		l.start()
 		h := l.host()
 		f := l.farAt(netip.AddrPortFrom(l.addr(1), 5000), nil)
 		f.send(vx(vni, in1))
@@ -288,7 +266,7 @@ var receiveRows = []row{
 // vniRow goes both ways in a VNI: a datagram in, and the answer out.
 func vniRow(name string, n frame.VNI) row {
 	return row{id: "1.vni", name: name, wire: func(l *lab) {
-		l.std()
+		l.start()
 		v, a := l.join(n)
 		h, other, f := l.Host(n), l.host(), l.far(2)
 		f.send(vx(n, in1))
@@ -305,11 +283,10 @@ func vniRow(name string, n frame.VNI) row {
 // sportRow sends from one source port.
 func sportRow(name string, port uint16) row {
 	return row{id: "1.sport-unchecked", name: name, wire: func(l *lab) {
-		l.std()
+		l.start()
 		h := l.host()
 		f := l.farAt(l.at(2), &memory.Config{SrcPorts: underlay.PortRange{Lo: port, Hi: port}})
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		l.in(f, in1, h)
 		out := eth(rmac(1), h.MAC, "answer")
 		h.Send(out)
 		f.want(vx(vni, out)) // to 4789, not to that port

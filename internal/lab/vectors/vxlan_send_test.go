@@ -15,7 +15,7 @@ import (
 
 var sendRows = []row{
 	{id: "1.golden", name: "VNI 4100", wire: func(l *lab) {
-		l.std()
+		l.start()
 		l.join(4100)
 		l.must(l.VTEP.SetFlood(4100, l.at(2)))
 		h, f := l.Host(4100), l.far(2)
@@ -24,34 +24,26 @@ var sendRows = []row{
 		f.want(append([]byte{0x08, 0, 0, 0, 0, 0x10, 0x04, 0}, b...))
 	}},
 	{id: "1.flags", name: "to one peer and to all", wire: func(l *lab) {
-		l.std()
-		l.flood(2)
-		h, f := l.host(), l.far(2)
-		f.send(vx(vni, in1))
-		h.Want(in1)
+		h, f := l.pair(floods{2})
+		l.in(f, in1, h)
 		h.Send(eth(rmac(1), h.MAC, "known"), eth(frame.Broadcast, h.MAC, "all"))
 		got := f.got()
 		if len(got) != 2 {
 			l.T.Fatalf("%d datagrams", len(got))
 		}
 		for _, d := range got {
-			if d.payload[0] != 8 {
-				l.T.Errorf("flags %#x", d.payload[0])
-			}
+			l.check(d.payload[0] == 8, "flags %#x", d.payload[0])
 		}
 	}},
 	{id: "1.reserved-sent", name: "after all ones came in", wire: func(l *lab) {
-		l.std()
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(floods{2})
 		f.send(header([8]byte{0xff, 0xff, 0xff, 0xff, 0, 0, vni, 0xff}, in1))
 		h.Want(in1)
 		b := eth(rmac(1), h.MAC, "answer")
-		h.Send(b)
-		f.want(vx(vni, b))
+		l.out(h, b, f)
 	}},
 	{id: "1.reserved-sent", name: "by a hub that passes it on", wire: func(l *lab) {
-		l.start(nil, nil, nil, vswitch.AttachConfig{Hub: true})
+		l.start(vswitch.AttachConfig{Hub: true})
 		l.flood(2, 3)
 		f, g := l.far(2), l.far(3)
 		f.send(header([8]byte{0xff, 0xff, 0xff, 0xff, 0, 0, vni, 0xff}, in1))
@@ -59,9 +51,7 @@ var sendRows = []row{
 	}},
 
 	{id: "1.no-fragment", name: "too long for the VTEP", wire: func(l *lab) {
-		l.std()
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(floods{2})
 		fits := mem.Ethernet(frame.Broadcast, h.MAC, 0x88b5, make([]byte, l.VTEP.MTU(0)-14))
 		h.Send(fits, append(fits, 0))
 		f.want(vx(vni, fits))
@@ -71,27 +61,22 @@ var sendRows = []row{
 		l.drops(one("too-big"))
 	}},
 	{id: "1.no-fragment", name: "too long for the path", wire: func(l *lab) {
-		l.std()
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(floods{2})
 		l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{MTU: 1400})
 		h.Send(mem.Ethernet(frame.Broadcast, h.MAC, 0x88b5, make([]byte, 1400)))
 		f.want()
 		l.drops(one("too-big"))
 	}},
 	{id: "1.no-fragment", name: "too long for one peer of two", wire: func(l *lab) {
-		l.std()
-		l.flood(2, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(floods{2, 3})
 		l.Net.SetLink(l.addr(1), l.addr(2), memory.Link{MTU: 1400})
 		b := mem.Ethernet(frame.Broadcast, h.MAC, 0x88b5, make([]byte, 1400))
 		h.Send(b)
 		f.want()
 		g.want(vx(vni, b))
 		l.drops(nil) // the frame has left; the copy is counted by the VTEP
-		if lost := l.VTEP.Stats().Lost; lost[frame.TooBig] != 1 || lost.Total() != 1 {
-			l.T.Errorf("lost %v", lost)
-		}
+		lost := l.VTEP.Stats().Lost
+		l.check(lost[frame.TooBig] == 1 && lost.Total() == 1, "lost %v", lost)
 	}},
 
 	outerRow("1.ttl", "default", nil, 64, 0),
@@ -101,33 +86,26 @@ var sendRows = []row{
 	outerRow("1.tos", "fixed", &vtep.Config{Header: vtep.Header{TOS: 0xb8}}, 64, 0xb8),
 	outerRow("1.tos", "with TTL", &vtep.Config{Header: vtep.Header{TOS: 0x28, TTL: 3}}, 3, 0x28),
 	{id: "1.tos", name: "zero, whatever is inside", wire: func(l *lab) {
-		l.std()
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(floods{2})
 		b := mem.Ethernet(frame.Broadcast, h.MAC, 0x0800, ipv4(17, 0, 1, 2))
 		b[15], b[22] = 0xb8, 7 // inner TOS and TTL
 		h.Send(b)
-		if got := f.got(); len(got) != 1 || got[0].TOS != 0 || got[0].TTL != 64 {
-			l.T.Errorf("%+v", got)
-		}
+		got := f.got()
+		l.check(len(got) == 1 && got[0].TOS == 0 && got[0].TTL == 64, "%+v", got)
 	}},
 
 	{id: "1.srcport-range", name: "default", wire: func(l *lab) {
-		l.std()
+		l.start()
 		ports := l.ports(flows(512))
 		lo, hi := uint16(65535), uint16(0)
 		for p := range ports {
 			lo, hi = min(lo, p), max(hi, p)
 		}
-		if lo < 49152 || len(ports) != 16 || int(hi)-int(lo) < 16384*7/8 {
-			l.T.Errorf("%d ports from %d to %d", len(ports), lo, hi)
-		}
+		l.check(lo >= 49152 && len(ports) == 16 && int(hi)-int(lo) >= 16384*7/8, "%d ports from %d to %d", len(ports), lo, hi)
 	}},
 	rangeRow("narrow", 40000, 40099, 16), rangeRow("three ports", 20000, 20002, 3), rangeRow("one port", 65535, 65535, 1),
 	{id: "1.srcport-flow", name: "through the switch, over time", wire: func(l *lab) {
-		l.std()
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(floods{2})
 		seen := map[uint16]bool{}
 		for i := range 20 {
 			b := mem.Ethernet(rmac(1), h.MAC, 0x0800, ipv4(6, 0, 1000, 80))
@@ -138,25 +116,19 @@ var sendRows = []row{
 		for _, d := range f.got() {
 			seen[d.Src.Port] = true
 		}
-		if len(seen) != 1 {
-			l.T.Errorf("ports %v", seen)
-		}
+		l.check(len(seen) == 1, "ports %v", seen)
 	}},
 	{id: "1.srcport-flow", name: "known and unknown alike", wire: func(l *lab) {
-		l.std()
-		l.flood(2, 3)
-		h, f, g := l.host(), l.far(2), l.far(3)
+		h, f, g := l.trio(floods{2, 3})
 		b := mem.Ethernet(rmac(1), h.MAC, 0x0800, ipv4(6, 0, 1000, 80))
 		h.Send(b) // flooded
 		f.send(vx(vni, eth(h.MAC, rmac(1), "here I am")))
 		h.Send(b) // to one
 		ds := append(f.got(), g.got()...)
-		if len(ds) != 3 || ds[0].Src.Port != ds[1].Src.Port || ds[0].Src.Port != ds[2].Src.Port {
-			l.T.Errorf("%+v", ds)
-		}
+		l.check(len(ds) == 3 && ds[0].Src.Port == ds[1].Src.Port && ds[0].Src.Port == ds[2].Src.Port, "%+v", ds)
 	}},
 	{id: "1.srcport-seed", name: "two VTEPs differ", wire: func(l *lab) {
-		l.std()
+		l.start()
 		other := l.NodeWith(l.addr(9).String(), nil, nil)
 		f := l.far(2)
 		same := 0
@@ -174,19 +146,13 @@ var sendRows = []row{
 // outerRow looks at the outer IP header of what is sent, to one peer and to all.
 func outerRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.start(nil, cfg, nil, vswitch.AttachConfig{})
-		l.flood(2)
-		h, f := l.host(), l.far(2)
+		h, f := l.pair(cfg, floods{2})
 		f.send(vx(vni, in1))
 		h.Send(eth(rmac(1), h.MAC, "one"), eth(frame.Broadcast, h.MAC, "all"))
 		got := f.got()
-		if len(got) != 2 {
-			l.T.Errorf("%d datagrams", len(got))
-		}
+		l.check(len(got) == 2, "%d datagrams", len(got))
 		for _, d := range got {
-			if d.TTL != ttl || d.TOS != tos {
-				l.T.Errorf("TTL %d TOS %#x", d.TTL, d.TOS)
-			}
+			l.check(d.TTL == ttl && d.TOS == tos, "TTL %d TOS %#x", d.TTL, d.TOS)
 		}
 	}}
 }
@@ -205,9 +171,7 @@ func rangeRow(name string, lo, hi uint16, want int) row {
 				l.T.Fatalf("port %d", p)
 			}
 		}
-		if len(seen) != want {
-			l.T.Errorf("%d ports", len(seen))
-		}
+		l.check(len(seen) == want, "%d ports", len(seen))
 	}}
 }
 
@@ -325,16 +289,15 @@ func hashRows() (rows []row) {
 		{"1.srcport-vlan", "nothing behind three", mem.Tagged(9, qinq(mem.Tagged(5, v6(6)))), 26 + 41, false},
 	} {
 		rows = append(rows, row{id: c.id, name: c.name, wire: func(l *lab) {
-			l.std()
+			l.start()
 			var frames [][]byte
 			for i := range 64 {
 				b := bytes.Clone(c.frame)
 				b[c.at] ^= byte(i)
 				frames = append(frames, b)
 			}
-			if n := len(l.ports(frames)); (n > 1) != c.counts {
-				l.T.Errorf("%d ports", n)
-			}
+			n := len(l.ports(frames))
+			l.check((n > 1) == c.counts, "%d ports", n)
 		}})
 	}
 	return rows
