@@ -233,6 +233,17 @@ func (f *Fabric) WantQuiet() {
 	}
 }
 
+// Hosts returns all hosts there are.
+func (f *Fabric) Hosts() []*Host { return f.hosts }
+
+// WantNoDrops fails the test if any node has dropped anything.
+func (f *Fabric) WantNoDrops() {
+	f.T.Helper()
+	for _, n := range f.nodes {
+		n.WantDrops(nil)
+	}
+}
+
 // WantDrops fails the test unless the node has dropped, since it started, exactly
 // this on its way in and out: reasons by name.
 func (n *Node) WantDrops(want map[string]uint64) {

@@ -27,8 +27,7 @@ func accessIPRows() []row {
 			l.must(err)
 			l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: stage}}))
 		}
-		hear(s.a)
-		s.f.got()
+		l.forget()
 		return s, c
 	}
 	asks := func(s *site, host frame.VNI, n byte) packet {
@@ -47,7 +46,7 @@ func accessIPRows() []row {
 			p := asks(s, vni, 4)
 			s.a.Send(p.bytes())
 			c.Want(p.routed(gwMAC, c.MAC).bytes())
-			s.clean()
+			l.clean()
 		}),
 		inside("6.access-ip", "one behind the tunnel", func(l *lab, v6 bool) {
 			s, c := ports(l, v6)
@@ -56,16 +55,14 @@ func accessIPRows() []row {
 			p := asks(s, vni, 3)
 			s.a.Send(p.bytes())
 			s.f.want(vx(vni, p.routed(s.own, rmac(3)).bytes()))
-			c.Want()
-			s.clean()
+			l.clean()
 		}),
 		inside("6.access-ip", "one of another segment", func(l *lab, v6 bool) {
-			s, c := ports(l, v6)
+			s, _ := ports(l, v6)
 			p := asks(s, vni2, 2)
 			s.a.Send(p.bytes())
 			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
-			c.Want()
-			s.clean()
+			l.clean()
 		}),
 	)
 }
@@ -99,9 +96,7 @@ func proxyRouteRows() []row {
 			d, ok := c.x.Segment(vni).FDB().Lookup(c.mac)
 			l.check(!ok, "%v has %v at %v", c.x.Addr, c.mac, d)
 		}
-		l.WantQuiet()
-		r.WantDrops(nil)
-		o.WantDrops(nil)
+		l.clean()
 	}
 	ping := func(l *lab, a, b *mem.Host) {
 		p := packetOf(a.MAC, a.IP, gwMAC, b.IP).asEcho()
@@ -132,16 +127,14 @@ func proxyRouteRows() []row {
 			s.a = guest(s.Node, vni, s.ip(vni, 1))
 			other := frame.MAC{2, 0xaa, 0, 0, 0, 2}
 			s.f.send(vx(vni, here(other, s.ip(vni, 3))))
-			hear(s.a)
-			s.f.got()
+			l.forget()
 			p := s.fromA(s.ip(vni, 3))
 			s.a.Send(p.bytes())
 			s.f.want(vx(vni, p.routed(s.own, other).bytes()))
 			p = packetOf(other, s.ip(vni, 3), s.own, s.a.IP)
 			s.f.send(vx(vni, p.bytes()))
 			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
-			s.f.want()
-			l.drops(nil)
+			l.clean()
 		}),
 		inside("6.proxy-route", "a packet before any question", func(l *lab, v6 bool) {
 			r, o, a, b := sites(l, v6)

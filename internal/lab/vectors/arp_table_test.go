@@ -43,7 +43,7 @@ func tableRows() []row {
 			s := start(l, v6, vlan)
 			hear := func() { // the MAC, not the address
 				s.f.send(vx(vni, eth(frame.Broadcast, rmac(3), "here")))
-				s.forget()
+				l.forget()
 			}
 			l.pass(298 * time.Second)
 			hear()
@@ -63,14 +63,14 @@ func tableRows() []row {
 				l.pass(200 * time.Second)
 				s.f.send(vx(vni, announces(v6, rmac(3), 3).bytes()))
 			}
-			s.forget()
+			l.forget()
 			s.wantEntry(3, rmac(3))
 			s.wantEntry(2, frame.MAC{})
 		}),
 		each("6.follow", "an announcement from another MAC", 0, func(l *lab, v6 bool, vlan uint16) {
 			s := start(l, v6, vlan)
 			s.g.send(vx(vni, announces(v6, rmac(9), 3).bytes()))
-			s.forget()
+			l.forget()
 			q := asks(v6, s.a.MAC, 1, 3).bytes()
 			s.sends(q, arp.Answered)
 			s.wantFate(q, answered, by(rmac(9), 3, 0)(s).bare())
@@ -78,7 +78,7 @@ func tableRows() []row {
 		each("6.follow", "a host that comes here is not answered for any more", 0, func(l *lab, v6 bool, vlan uint16) {
 			s := start(l, v6, vlan)
 			s.b.Send(announces(v6, rmac(3), 3).bytes())
-			s.forget()
+			l.forget()
 			q := asks(v6, s.a.MAC, 1, 3).bytes()
 			s.sends(q, arp.Local)
 			s.wantFate(q, localOnly, nil)
@@ -88,7 +88,7 @@ func tableRows() []row {
 			m := announces(v6, rmac(9), 3)
 			m.flags = 0
 			s.g.send(vx(vni, m.bytes()))
-			s.forget()
+			l.forget()
 			s.wantEntry(3, rmac(3))
 		}),
 		each("6.bound", "one more than the share of a peer", 0, func(l *lab, v6 bool, vlan uint16) {
@@ -96,7 +96,7 @@ func tableRows() []row {
 			for n := range byte(5) {
 				s.f.send(vx(vni, announces(v6, rmac(10+n), 10+n).bytes()))
 			}
-			s.forget()
+			l.forget()
 			s.wantEntry(11, rmac(11))
 			s.wantEntry(12, frame.MAC{})
 			st := s.r.Stats().Table
@@ -141,7 +141,7 @@ func flagRows() (rows []row) {
 			s.f.send(vx(vni, m.bytes()))
 			l.pass(2 * time.Second)
 			s.f.send(vx(vni, asks(v6, rmac(3), 3, 5).bytes())) // a question says nothing of them
-			s.forget()
+			l.forget()
 			q := asks(v6, s.a.MAC, 1, 3).bytes()
 			s.sends(q, arp.Answered)
 			want := by(rmac(3), 3, 0)(s)

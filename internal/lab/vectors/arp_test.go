@@ -177,7 +177,7 @@ func (l *lab) neighbours(v6 bool, vlan uint16, tc arp.TableConfig, cfg arp.Confi
 	s.f.send(vx(vni, announces(v6, rmac(3), 3).bytes()))
 	s.b.Send(announces(v6, s.b.MAC, 2).bytes())
 	l.must(s.r.Table().Set(inner(v6, 4), rmac(4), arp.Control, 0))
-	s.forget()
+	l.forget()
 	return s
 }
 
@@ -194,14 +194,6 @@ func (l *lab) responder(v *vswitch.VSI, tc arp.TableConfig, cfg arp.Config, gw *
 	l.must(r.SetGateway(gw))
 	l.must(v.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}}))
 	return r
-}
-
-// forget takes what has arrived so far.
-func (s *segment) forget() {
-	s.a.Got()
-	s.b.Got()
-	s.f.got()
-	s.g.got()
 }
 
 func (s *segment) gateway(anycast bool) *arp.Gateway {

@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -63,8 +62,7 @@ func tunnelECNRows() (rows []row) {
 				p := j.packet(v6)
 				p.tos = 0xb8 | inner
 				j.send(p.bytes())
-				got := j.f.got()
-				l.check(len(got) == 1 && got[0].TOS == 0x28|c.outer[inner] && bytes.Equal(got[0].payload, j.wrap(p.bytes())), "%02b: %+v, want TOS %#x", inner, got, 0x28|c.outer[inner])
+				j.f.wantOuter(64, 0x28|c.outer[inner], j.wrap(p.bytes()))
 			}
 		}
 		rows = append(rows, forIP(c.id, "packets", sends)...)
@@ -73,11 +71,11 @@ func tunnelECNRows() (rows []row) {
 		}
 		rows = append(rows, row{id: c.id, name: "frames, gpe", wire: func(l *lab) {
 			h, f := l.pair(&vtep.Config{Type: encap.TypeGPE, Header: vtep.Header{ECN: c.mode}}, floods{2})
-			for name, make := range ecnFrames(h.MAC) {
+			for _, make := range ecnFrames {
 				for in := range byte(4) {
-					h.Send(make(0x20 | in))
-					got := f.got()
-					l.check(len(got) == 1 && got[0].TOS == c.outer[in], "%s %02b: %+v, want TOS %#x", name, in, got, c.outer[in])
+					b := make(h.MAC, 0x20|in)
+					h.Send(b)
+					f.wantOuter(64, c.outer[in], bum(vni, 3, b))
 				}
 			}
 		}})

@@ -27,7 +27,7 @@ var entryRows = []row{
 		o.Send(b)
 		f.want(vx(100, a))
 		g.want(vx(200, b))
-		equal(l, "moves", l.seg.FDB().Stats().Moved + other.FDB().Stats().Moved, 0)
+		equal(l, "moves", l.seg.FDB().Stats().Moved+other.FDB().Stats().Moved, 0)
 	}},
 	{id: "4.key", name: "a host here and in another VNI there", wire: func(l *lab) {
 		l.start()

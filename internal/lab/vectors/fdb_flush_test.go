@@ -82,7 +82,7 @@ var flushRows = []row{
 	}},
 	{id: "4.delete-port", name: "its only attachment", wire: func(l *lab) {
 		l.start()
-		h, o, f, w := l.host(), l.host(), l.far(2), l.watch()
+		h, _, f, w := l.host(), l.host(), l.far(2), l.watch()
 		f.learnt(rmac(1))
 		h.Got()
 		fill(h, 1, 200)
@@ -90,8 +90,7 @@ var flushRows = []row{
 		l.must(h.At.Detach())
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		w.got()
-		o.Got()
-		f.got()
+		l.forget()
 		l.pass(time.Second)
 		w.want()
 		again := l.host() // the number is used again, the old entries do not come back

@@ -30,7 +30,7 @@ func placeRows() []row {
 			p := packetOf(rmac(1), s.ip(vni, 1), gwMAC, s.ip(vni2, 3))
 			s.f.send(vx(vni, p.bytes()))
 			s.f.want(vx(vni2, p.routed(gwMAC, rmac(3)).bytes()))
-			s.clean()
+			l.clean()
 		}),
 		inside("7.distributed", "two hosts of one leaf never leave it", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -48,7 +48,7 @@ func placeRows() []row {
 			p = p.replied()
 			s.b.Send(p.bytes())
 			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
-			s.silent() // the tunnel too
+			l.quiet() // the tunnel too
 			l.drops(nil)
 		}),
 		inside("7.distributed", "asked through a tunnel it says nothing", func(l *lab, v6 bool) {
@@ -56,7 +56,7 @@ func placeRows() []row {
 			q := whoHas(s.ip(vni, gatewayHost), rmac(3), s.ip(vni, 3))
 			s.f.send(vx(vni, q.bytes()))
 			s.a.Want(q.bytes())
-			s.silent()
+			l.quiet()
 		}),
 		inside("7.anycast-source", "from a tunnel: accepted, and never learned", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -67,31 +67,30 @@ func placeRows() []row {
 			p = packetOf(s.b.MAC, s.b.IP, gwMAC, s.a.IP)
 			s.b.Send(p.bytes())
 			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
-			s.clean()
+			l.clean()
 		}),
 		inside("7.anycast-source", "from a local port: dropped", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			c := guest(s.Node, vni2, s.ip(vni2, 4))
-			s.b.Got()
-			s.f.got()
+			l.forget()
 			s.b.Send(packetOf(gwMAC, s.b.IP, c.MAC, c.IP).bytes())
 			c.Want()
 			s.gateKept(vni2)
-			s.silent()
+			l.quiet()
 			l.drops(one("own-mac"))
 		}),
 		inside("7.anycast-source", "the VTEP's own, from a tunnel: dropped", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			s.f.send(vx(vni2, packetOf(s.own, s.ip(vni, 3), s.b.MAC, s.b.IP).bytes()))
 			s.gateKept(vni2)
-			s.silent()
+			l.quiet()
 			l.drops(one("own-mac"))
 		}),
 		inside("7.anycast-source", "not its own, a centralised gateway's", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
 			s.f.send(vx(vni2, packetOf(gwMAC, s.ip(vni, 3), s.b.MAC, s.b.IP).bytes()))
 			s.gateKept(vni2)
-			s.silent()
+			l.quiet()
 			l.drops(one("own-mac"))
 		}),
 		inside("7.asymmetric", "into the target's segment, from the VTEP's own MAC", func(l *lab, v6 bool) {
@@ -100,7 +99,7 @@ func placeRows() []row {
 			p := s.fromA(s.ip(vni2, 3))
 			s.a.Send(p.bytes())
 			s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
-			s.clean()
+			l.clean()
 		}),
 		inside("7.asymmetric", "there and back, 63 at the receiver", asymmetricPing),
 	)
@@ -147,10 +146,7 @@ func centralPing(l *lab, v6 bool) {
 	p = p.replied()
 	b.Send(p.bytes())
 	a.Want(p.routed(gwMAC, a.MAC).bytes())
-	l.WantQuiet()
-	r.WantDrops(nil)
-	n.WantDrops(nil)
-	m.WantDrops(nil)
+	l.clean()
 }
 
 // asymmetricPing has both segments and the gateway at both VTEPs, host a at one and host b
@@ -175,7 +171,5 @@ func asymmetricPing(l *lab, v6 bool) {
 	p.to = gwMAC // hosts know no other
 	b.Send(p.bytes())
 	a.Want(p.routed(o.own, a.MAC).bytes())
-	l.WantQuiet()
-	r.WantDrops(nil)
-	o.WantDrops(nil)
+	l.clean()
 }

@@ -73,15 +73,14 @@ func nodeRows() []row {
 			ip, _, _, _ := away(v6)
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
-			s.silent()
+			l.quiet()
 			node = l.farOf(encap.TypeIPIP, 3)
 			s.a.Send(p.bytes()) // goes all the same
 			s.a.Want(hostGone.about(p, s.ip(vni, gatewayHost), 0))
 			s.a.Send(p.bytes())
-			s.silent()
 			b := n.wrap(p.routed(gwMAC, gwMAC))
 			node.want(b, b)
-			l.drops(nil)
+			l.clean()
 		}),
 		inside("7.via-ipip", "of several ways, as the mode of their pool says", func(l *lab, v6 bool) {
 			s, n, node := l.nodesOf(encap.TypeIPIP, v6)
@@ -106,7 +105,7 @@ func nodeRows() []row {
 					}
 				}
 			}
-			s.clean()
+			l.clean()
 		}),
 	)
 }
@@ -129,8 +128,7 @@ func nodeRowsOf(id string, t encap.Type) []row {
 			p = packetOf(frame.MAC{}, ip, frame.MAC{}, s.a.IP)
 			node.send(n.wrap(p))
 			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
-			node.want()
-			s.silent()
+			l.quiet()
 		}),
 		rows("each node by its route", func(l *lab, s *site, n *nodes, node *far) {
 			ip, _, narrow, _ := away(s.v6)
@@ -141,8 +139,7 @@ func nodeRowsOf(id string, t encap.Type) []row {
 			s.n.Gateway().VRF("red").Delete(narrow)
 			s.a.Send(p.bytes())
 			node.want(n.wrap(p.routed(gwMAC, gwMAC)))
-			other.want()
-			s.silent()
+			l.quiet()
 		}),
 		rows("from VXLAN on", func(l *lab, s *site, n *nodes, node *far) {
 			s.behind(vni, 3)
@@ -153,7 +150,7 @@ func nodeRowsOf(id string, t encap.Type) []row {
 			p = packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni, 3))
 			node.send(n.wrap(p))
 			s.f.want(vx(vni, p.routed(s.own, rmac(3)).bytes()))
-			s.silent()
+			l.quiet()
 		}),
 		rows("from node to node", func(l *lab, s *site, n *nodes, node *far) {
 			ip, _, narrow, _ := away(s.v6)
@@ -161,8 +158,7 @@ func nodeRowsOf(id string, t encap.Type) []row {
 			p, other := packetOf(frame.MAC{}, ipOf(s.v6, 77, 1), frame.MAC{}, ip), l.farOf(t, 4)
 			node.send(n.wrap(p))
 			other.want(n.wrap(p.routed(gwMAC, gwMAC)))
-			node.want()
-			s.silent()
+			l.quiet()
 		}),
 		rows("TTL 1 is answered through the tunnel", func(l *lab, s *site, n *nodes, node *far) {
 			ip, _, _, _ := away(s.v6)
@@ -170,14 +166,14 @@ func nodeRowsOf(id string, t encap.Type) []row {
 			p.ttl = 1
 			node.send(n.wrap(p))
 			node.want(wrapped(t, nodesVNI, exceeded.about(p, s.ip(vni, gatewayHost), 0)))
-			s.silent()
+			l.quiet()
 		}),
 		rows("an echo request for the gateway is answered", func(l *lab, s *site, n *nodes, node *far) {
 			ip, _, _, _ := away(s.v6)
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, gatewayHost)).asEcho()
 			node.send(n.wrap(p))
 			node.want(n.wrap(p.replied()))
-			s.silent()
+			l.quiet()
 		}),
 		rows("the sender hears what fits the way to a node", func(l *lab, s *site, n *nodes, node *far) {
 			l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{PathMTU: 1400})
@@ -185,13 +181,13 @@ func nodeRowsOf(id string, t encap.Type) []row {
 			fits := l.fits(t, 1400)
 			p := s.fromA(ip).long(fits + 1)
 			s.a.Send(p.bytes()) // lost, and the VTEP told
-			s.silent()
+			l.quiet()
 			s.a.Send(p.bytes())
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
 			p = p.long(fits)
 			s.a.Send(p.bytes())
 			node.want(n.wrap(p.routed(gwMAC, gwMAC)))
-			s.silent()
+			l.quiet()
 		}),
 		inside(id, "62 between hosts of two nodes", func(l *lab, v6 bool) { nodesPing(l, t, v6) }),
 	)
@@ -215,7 +211,5 @@ func nodesPing(l *lab, t encap.Type, v6 bool) {
 	p = p.replied()
 	b.Send(p.bytes())
 	a.Want(p.routed(gwMAC, gwMAC).routed(gwMAC, a.MAC).bytes())
-	l.WantQuiet()
-	r.WantDrops(nil)
-	o.WantDrops(nil)
+	l.clean()
 }

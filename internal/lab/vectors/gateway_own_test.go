@@ -20,21 +20,21 @@ func ownRows() []row {
 				s.a.Send(p.bytes())
 				s.a.Want(p.replied().bytes())
 			}
-			s.clean()
+			l.clean()
 		}),
 		inside("7.echo", "through a tunnel", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
 			p := packetOf(rmac(3), s.ip(vni, 3), gwMAC, s.ip(vni, gatewayHost)).asEcho()
 			s.f.send(vx(vni, p.bytes()))
 			s.f.want(vx(vni, p.replied().bytes()))
-			s.clean()
+			l.clean()
 		}),
 		inside("7.echo", "a wrong checksum", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			b := s.fromA(s.ip(vni, gatewayHost)).asEcho().bytes()
 			b[len(b)-1]++
 			s.a.Send(b)
-			s.silent()
+			l.quiet()
 			l.drops(one("bad-checksum"))
 		}),
 		inside("7.echo", "another service", func(l *lab, v6 bool) {
@@ -42,7 +42,7 @@ func ownRows() []row {
 			p := s.fromA(s.ip(vni2, gatewayHost))
 			s.a.Send(p.bytes())
 			s.a.Want(portClosed.about(p, s.ip(vni, gatewayHost), 0))
-			s.clean()
+			l.clean()
 		}),
 		strangerRows(),
 		checksumRows(),
@@ -51,7 +51,7 @@ func ownRows() []row {
 			p := s.fromA(s.b.IP)
 			s.a.Send(p.bytes())
 			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
-			s.clean()
+			l.clean()
 		}),
 	)
 }
@@ -80,14 +80,14 @@ func strangerRows() (rows []row) {
 			if c.flooded {
 				s.f.want(vx(vni, p.bytes())) // in its own segment
 			}
-			s.silent()
+			l.quiet()
 			l.drops(c.drops)
 		})...)
 	}
 	return append(rows, row{id: "7.not-ours", name: "to its MAC, and no IP", wire: func(l *lab) {
 		s := l.site(false, true)
 		s.a.Send(eth(gwMAC, s.a.MAC, "what is this?"))
-		s.silent()
+		l.quiet()
 		l.drops(one("no-route"))
 	}})
 }
@@ -99,7 +99,7 @@ func checksumRows() (rows []row) {
 		b := s.fromA(s.b.IP).bytes()
 		b[24] ^= 1
 		s.a.Send(b)
-		s.silent()
+		l.quiet()
 		l.drops(one("bad-checksum"))
 	}}, row{id: "7.checksum", name: "wrong inside is not its business", wire: func(l *lab) {
 		s := l.site(false, true)
@@ -144,7 +144,7 @@ func hopRows() []row {
 				s.a.Send(p.bytes())
 				s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
 			}
-			s.clean()
+			l.clean()
 		}),
 		inside("7.ttl-exceeded", "1 and 0, for a local host", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -154,7 +154,7 @@ func hopRows() []row {
 				s.a.Send(p.bytes())
 				s.a.Want(exceeded.about(p, s.ip(vni, gatewayHost), 0))
 			}
-			s.clean()
+			l.clean()
 		}),
 		inside("7.ttl-exceeded", "1 and 0, for a host behind a tunnel", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -165,7 +165,7 @@ func hopRows() []row {
 				s.a.Send(p.bytes())
 				s.a.Want(exceeded.about(p, s.ip(vni, gatewayHost), 0))
 			}
-			s.silent()
+			l.quiet()
 		}),
 		inside("7.ttl-exceeded", "1, out of a tunnel", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
@@ -173,7 +173,7 @@ func hopRows() []row {
 			p.ttl = 1
 			s.f.send(vx(vni, p.bytes()))
 			s.f.want(vx(vni, exceeded.about(p, s.ip(vni, gatewayHost), 0)))
-			s.silent()
+			l.quiet()
 		}),
 		inside("7.ttl-rate", "one sender, and another one", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -200,8 +200,7 @@ func hopRows() []row {
 			s := l.site(v6, true)
 			c := guest(s.Node, vni, s.ip(vni, 4))
 			s.behind(vni, 3)
-			hear(s.a, c)
-			s.f.got()
+			l.forget()
 			for _, ttl := range []uint8{64, 1} {
 				for _, to := range []frame.MAC{c.MAC, rmac(3)} {
 					p := packetOf(s.a.MAC, s.a.IP, to, s.ip(vni, 4))
@@ -214,8 +213,7 @@ func hopRows() []row {
 					}
 				}
 			}
-			c.Want()
-			s.clean()
+			l.clean()
 		}),
 	)
 }

@@ -60,15 +60,22 @@ func (p *tun) send(b []byte) { p.in <- b; p.l.Settle() }
 
 func (p *tun) want(packets ...[]byte) {
 	p.l.T.Helper()
+	p.l.same("IP port", p.got(), packets)
+}
+
+func (p *tun) got() [][]byte {
 	p.l.Settle()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.l.check(slices.EqualFunc(p.out, packets, slices.Equal), "the IP port got % x, want % x", p.out, packets)
+	out := p.out
 	p.out = nil
+	return out
 }
 
 func (l *lab) newTun(mtu int) *tun {
-	return &tun{l: l, in: make(chan []byte), end: make(chan struct{}), mtu: mtu}
+	p := &tun{l: l, in: make(chan []byte), end: make(chan struct{}), mtu: mtu}
+	l.ends = append(l.ends, p)
+	return p
 }
 
 // tun gives the site an IP port in a segment of its own, and the default route through it.
@@ -93,7 +100,7 @@ func portRows() []row {
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
 			tun.want(p.routed(gwMAC, gwMAC).naked().bytes())
-			s.clean()
+			l.clean()
 		}),
 		inside("7.direct", "in", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -102,9 +109,7 @@ func portRows() []row {
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.a.IP)
 			tun.send(p.naked().bytes())
 			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
-			s.silent()
-			tun.want()
-			l.drops(nil)
+			l.clean()
 		}),
 		inside("7.direct", "errors go out as they are", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -114,7 +119,7 @@ func portRows() []row {
 			p.ttl = 1
 			tun.send(p.bytes())
 			tun.want(exceeded.about(p, s.ip(vni, gatewayHost), 0))
-			s.clean()
+			l.clean()
 		}),
 		inside("7.direct", "an echo request for the gateway", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -123,7 +128,7 @@ func portRows() []row {
 			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, gatewayHost)).asEcho().naked()
 			tun.send(p.bytes())
 			tun.want(p.replied().bytes())
-			s.silent()
+			l.quiet()
 		}),
 		inside("7.direct", "the first ping waits for its host", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
@@ -136,7 +141,7 @@ func portRows() []row {
 			s.f.want(vx(vni2, q.bytes()))
 			s.f.send(vx(vni2, isAt(q, rmac(5)).bytes()))
 			s.f.want(vx(vni2, p.routed(gwMAC, rmac(5)).bytes()))
-			s.clean()
+			l.clean()
 		}),
 		inside("7.direct", "its sender is told when there is no host", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
@@ -162,7 +167,7 @@ func portRows() []row {
 			p = p.replied()
 			tun.send(p.naked().bytes())
 			s.f.want(vx(vni, p.routed(gwMAC, rmac(3)).bytes()))
-			s.clean()
+			l.clean()
 		}),
 	)
 }

@@ -48,7 +48,7 @@ func resolveRows() (rows []row) {
 			p = p.replied()
 			c.Send(p.bytes())
 			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
-			s.clean()
+			l.clean()
 		})...)
 		rows = append(rows, inside("7.first", "a host behind a tunnel, "+name, func(l *lab, v6 bool) {
 			s := l.site(v6, anycast)
@@ -64,7 +64,7 @@ func resolveRows() (rows []row) {
 				from = s.own
 			}
 			s.f.want(vx(vni2, p.routed(from, rmac(5)).bytes()))
-			s.clean()
+			l.clean()
 		})...)
 	}
 	return slices.Concat(rows,
@@ -82,9 +82,7 @@ func resolveRows() (rows []row) {
 			b.Want(q.bytes())
 			b.Send(isAt(q, b.MAC).bytes())
 			b.Want(p.routed(r.own, b.MAC).bytes())
-			l.WantQuiet()
-			r.WantDrops(nil)
-			o.WantDrops(nil)
+			l.clean()
 		}),
 		inside("7.queue", "three wait, in order, and are asked for once", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
@@ -105,7 +103,7 @@ func resolveRows() (rows []row) {
 				want = append(want, vx(vni2, p.routed(gwMAC, rmac(5)).bytes()))
 			}
 			s.f.want(want...)
-			s.silent()
+			l.quiet()
 		}),
 		inside("7.unresolved", "asked three times, then its senders are told", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
@@ -138,15 +136,14 @@ func resolveRows() (rows []row) {
 			s.behind(vni, 3)
 			p := packetOf(rmac(3), s.ip(vni, 3), gwMAC, s.ip(vni2, 5))
 			s.f.send(vx(vni, p.bytes()))
-			s.f.got()
-			s.b.Got()
+			l.forget()
 			l.pass(5 * tick)
 			got := s.f.got()
 			if n := len(got); n != 3 { // two questions before
 				l.T.Fatalf("%d frames", n)
 			}
 			want := vx(vni, hostGone.about(p, s.ip(vni, gatewayHost), 0))
-			l.check(slices.Equal(got[2].payload, want), "% x, want % x", got[2].payload, want)
+			l.check(slices.Equal(got[2], want), "% x, want % x", got[2], want)
 		}),
 	)
 }

@@ -41,17 +41,16 @@ func routeRows() []row {
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
 			s.a.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
-			s.clean()
+			l.clean()
 		}),
 		inside("7.on-link", "the same segment", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			c := guest(s.Node, vni, s.ip(vni, 4))
-			s.a.Got()
-			s.f.got()
+			l.forget()
 			p := s.fromA(c.IP)
 			s.a.Send(p.bytes())
 			c.Want(p.routed(gwMAC, c.MAC).bytes())
-			s.clean()
+			l.clean()
 		}),
 		inside("7.via", "a neighbour", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -60,13 +59,12 @@ func routeRows() []row {
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
 			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
-			s.clean()
+			l.clean()
 		}),
 		inside("7.longest", "of three prefixes, and when it goes the next", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			c, d := guest(s.Node, vni2, s.ip(vni2, 4)), guest(s.Node, vni2, s.ip(vni2, 5))
-			hear(s.b, c, d)
-			s.f.got()
+			l.forget()
 			ip, wide, narrow, all := away(v6)
 			s.via(narrow, 4)
 			s.via(all, 2)
@@ -80,8 +78,7 @@ func routeRows() []row {
 			p := s.fromA(ip)
 			s.a.Send(p.bytes())
 			s.a.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
-			l.WantQuiet()
-			l.drops(nil)
+			l.clean()
 		}),
 		inside("7.blackhole", "nobody is told", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -89,14 +86,13 @@ func routeRows() []row {
 			s.via(all, 2)
 			s.via(narrow)
 			s.a.Send(s.fromA(ip).bytes())
-			s.silent()
+			l.quiet()
 			l.drops(one("no-route"))
 		}),
 		inside("7.multipath", "a flow has one way, flows have several", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			c := guest(s.Node, vni2, s.ip(vni2, 4))
-			hear(s.b, c)
-			s.f.got()
+			l.forget()
 			ip, wide, _, _ := away(v6)
 			s.via(wide, 2, 4)
 			toB, toC := 0, 0
@@ -144,9 +140,7 @@ func routeRows() []row {
 			p := packetOf(c.MAC, c.IP, gwMAC, ip)
 			c.Send(p.bytes())
 			c.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
-			l.WantQuiet()
-			s.f.want()
-			l.drops(nil)
+			l.clean()
 		}),
 	)
 }
@@ -192,7 +186,7 @@ func martianRows() (rows []row) {
 				p.dst = netip.MustParseAddr(c.dst)
 			}
 			s.a.Send(p.bytes())
-			s.silent()
+			l.quiet()
 			l.drops(one(c.reason))
 		}})
 	}

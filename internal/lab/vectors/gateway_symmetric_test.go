@@ -55,13 +55,12 @@ func symmetricRows() []row {
 	return slices.Concat(
 		inside("7.symmetric", "there and back, 62 at the receiver", func(l *lab, v6 bool) { symmetricPing(l, v6, gwMAC, false) }),
 		inside("7.symmetric", "from our router's MAC to theirs", func(l *lab, v6 bool) {
-			r, i, a, f, g := l.symmetric(v6)
+			r, i, a, f, _ := l.symmetric(v6)
 			r.leads(i, prefixOf(v6, vni2), 2, 2)
 			p := packetOf(a.MAC, a.IP, gwMAC, ipOf(v6, vni2, 2))
 			a.Send(p.bytes())
 			f.want(vx(l3vni, p.routed(routerMAC(1), routerMAC(2)).bytes()))
-			g.want()
-			l.drops(nil)
+			l.clean()
 		}),
 		inside("7.symmetric", "each router behind its VTEP", func(l *lab, v6 bool) {
 			r, i, a, f, g := l.symmetric(v6)
@@ -73,9 +72,7 @@ func symmetricRows() []row {
 				a.Send(p.bytes())
 				to.want(vx(l3vni, p.routed(routerMAC(1), routerMAC(n)).bytes()))
 			}
-			f.want()
-			g.want()
-			l.drops(nil)
+			l.clean()
 		}),
 		inside("7.symmetric", "62 between two nodes whose hosts have access ports", func(l *lab, v6 bool) {
 			symmetricPing(l, v6, arp.DefaultAccessMAC, true)
@@ -109,12 +106,10 @@ func strayRows() (rows []row) {
 		{"broadcast", frame.Broadcast, nil},
 	} {
 		rows = append(rows, inside("7.l3vni", c.name, func(l *lab, v6 bool) {
-			r, i, a, f, g := l.symmetric(v6)
+			r, i, a, f, _ := l.symmetric(v6)
 			r.leads(i, prefixOf(v6, vni2), 3, 3)
 			f.send(vx(l3vni, packetOf(routerMAC(2), ipOf(v6, vni2, 2), c.to, a.IP).bytes()))
-			a.Want()
-			f.want()
-			g.want()
+			l.quiet()
 			l.drops(c.drops)
 		})...)
 	}
@@ -152,7 +147,5 @@ func symmetricPing(l *lab, v6 bool, gateway frame.MAC, access bool) {
 	p = p.replied()
 	b.Send(p.bytes())
 	a.Want(p.routed(routerMAC(2), routerMAC(1)).routed(gateway, a.MAC).bytes())
-	l.WantQuiet()
-	r.WantDrops(nil)
-	o.WantDrops(nil)
+	l.clean()
 }

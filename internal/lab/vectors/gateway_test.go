@@ -170,13 +170,6 @@ func isAt(q message, mac frame.MAC) message {
 	return m
 }
 
-// hear forgets what has arrived so far.
-func hear(hosts ...*mem.Host) {
-	for _, h := range hosts {
-		h.Got()
-	}
-}
-
 // A site is one router with host a in VNI 100 and host b in VNI 200, and a far end which is
 // in both.
 type site struct {
@@ -195,8 +188,7 @@ func (l *lab) site(v6, anycast bool) *site {
 	s.tunnel(vni2, 2)
 	s.f = l.far(2)
 	s.a, s.b = guest(s.Node, vni, s.ip(vni, 1)), guest(s.Node, vni2, s.ip(vni2, 2))
-	hear(s.a, s.b)
-	s.f.got()
+	l.forget()
 	return s
 }
 
@@ -206,22 +198,11 @@ func (s *site) ip(n frame.VNI, host byte) netip.Addr { return ipOf(s.v6, byte(n)
 func (s *site) behind(seg frame.VNI, n byte) {
 	s.l.T.Helper()
 	s.f.send(vx(seg, here(rmac(n), s.ip(seg, n))))
-	hear(s.a, s.b)
+	s.l.forget()
 }
 
 // fromA is a packet of host a's that its gateway is to route.
 func (s *site) fromA(dst netip.Addr) packet { return packetOf(s.a.MAC, s.a.IP, gwMAC, dst) }
-
-// silent fails the test if anything has arrived anywhere.
-func (s *site) silent() {
-	s.l.T.Helper()
-	s.a.Want()
-	s.b.Want()
-	s.f.want()
-}
-
-// clean is silent, and that nothing was dropped either.
-func (s *site) clean() { s.l.T.Helper(); s.silent(); s.l.drops(nil) }
 
 // inside makes a row for each family of what is in the tunnel.
 func inside(id, name string, test func(l *lab, v6 bool)) (rows []row) {

@@ -18,16 +18,14 @@ func reportRows() []row {
 			fits := l.fits(t, 1400)
 			p := j.packet(v6).long(fits + 1)
 			j.send(p.bytes()) // lost, and the VTEP told
-			j.f.want()
-			j.want()
+			l.quiet()
 			j.send(p.bytes())
 			j.want(tooLong.about(p, p.dst, fits))
 			j.f.want()
 			p = p.long(fits)
 			j.send(p.bytes())
 			j.f.want(j.wrap(p.bytes()))
-			j.want()
-			l.drops(nil)
+			l.clean()
 		}),
 		[]row{{id: "8.mtu", name: "IPv4 without DF is cut", wire: func(l *lab) {
 			j := l.joined(ipip)
@@ -44,8 +42,7 @@ func reportRows() []row {
 				l.T.Fatalf("%d pieces", len(want))
 			}
 			j.f.want(want...)
-			j.want()
-			l.drops(nil)
+			l.clean()
 		}}},
 		inside("8.unreachable", "told the inner source, and the packet goes all the same", func(l *lab, v6 bool) {
 			j := l.lonely(ipip, vni)

@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"bytes"
 	"net/netip"
 	"slices"
 
@@ -65,8 +64,7 @@ func carryRows() []row {
 				p, q := j.packet(v6), j.back(v6)
 				p.ttl, q.ttl = ttl, ttl
 				j.send(p.bytes())
-				got := j.f.got()
-				l.check(len(got) == 1 && bytes.Equal(got[0].payload, p.bytes()) && got[0].TTL == 64, "%+v", got)
+				j.f.wantOuter(64, 0, p.bytes())
 				j.f.send(q.bytes())
 				j.want(q.bytes())
 			}
@@ -77,8 +75,7 @@ func carryRows() []row {
 			p := j.packet(v6)
 			p.ttl = 0
 			j.send(p.bytes())
-			j.f.want()
-			j.want()
+			l.quiet()
 			l.drops(one("ttl"))
 		}),
 		inside("8.ttl-zero", "on its way out", func(l *lab, v6 bool) {
@@ -86,8 +83,7 @@ func carryRows() []row {
 			p := j.back(v6)
 			p.ttl = 0
 			j.f.send(p.bytes())
-			j.f.want()
-			j.want()
+			l.quiet()
 			l.drops(one("ttl"))
 		}),
 		inside("8.nibble", "of the other version", func(l *lab, v6 bool) { l.wrongKind(v6, bareIP(!v6)) }),
@@ -171,8 +167,7 @@ func outerFieldRows() (rows []row) {
 			p := j.packet(v6)
 			p.tos = c.inner
 			j.send(p.bytes())
-			got := j.f.got()
-			l.check(len(got) == 1 && got[0].TOS == c.want && bytes.Equal(got[0].payload, p.bytes()), "%+v, want TOS %#x", got, c.want)
+			j.f.wantOuter(64, c.want, p.bytes())
 		})...)
 	}
 	return rows
@@ -201,8 +196,7 @@ func loopRows() (rows []row) {
 				l.drops(nil)
 				return
 			}
-			j.f.want()
-			j.want()
+			l.quiet()
 			l.drops(one(c.reason))
 		}})
 	}

@@ -26,8 +26,7 @@ func isolatedRows() (rows []row) {
 		for _, h := range []*mem.Host{s.c, s.e} {
 			h.Send(here(h.MAC, h.IP))
 		}
-		hear(s.a, s.b, s.c, s.d, s.e)
-		s.f.got()
+		l.forget()
 		return s
 	}
 	for _, allowed := range []bool{false, true} {
@@ -45,8 +44,7 @@ func isolatedRows() (rows []row) {
 		rows = append(rows, inside("5.isolated-routed", name+", to a known host", func(l *lab, v6 bool) {
 			s := start(l, v6, allowed)
 			s.d.Send(here(s.d.MAC, s.d.IP))
-			hear(s.a)
-			s.f.got()
+			l.forget()
 			p := packetOf(s.c.MAC, s.c.IP, gwMAC, s.d.IP)
 			s.c.Send(p.bytes())
 			want(l, s, 1, p.routed(gwMAC, s.d.MAC).bytes())
@@ -72,7 +70,7 @@ func isolatedRows() (rows []row) {
 		rows = append(rows, inside("5.isolated-routed", name+", to nobody: it is told so", func(l *lab, v6 bool) {
 			s := start(l, v6, allowed)
 			s.c.Send(packetOf(s.c.MAC, s.c.IP, gwMAC, s.ip(vni, 77)).bytes())
-			hear(s.a, s.c, s.d)
+			l.forget()
 			l.pass(5 * time.Second)
 			s.d.Got()
 			told := 0
@@ -90,8 +88,7 @@ func isolatedRows() (rows []row) {
 			_, err := s.Segment(vni).Attach(small, 0)
 			l.must(err)
 			s.Segment(vni).Flush()
-			hear(s.a)
-			s.f.got()
+			l.forget()
 			p := packetOf(s.c.MAC, s.c.IP, gwMAC, s.d.IP).long(1000)
 			p.df = false
 			s.c.Send(p.bytes())

@@ -30,6 +30,14 @@ type lab struct {
 	*mem.Node
 	seg *vswitch.VSI        // VNI 100
 	tun *vswitch.Attachment // of the VTEP, tag 100
+
+	ends []end // all that there are beside hosts
+}
+
+// An end gets what the switch sends: a far end, or an IP port.
+type end interface {
+	got() [][]byte
+	want(payloads ...[]byte)
 }
 
 const vni = 100
@@ -204,6 +212,7 @@ func (l *lab) farAt(at netip.AddrPort, cfg *memory.Config) *far {
 // hear keeps what arrives at a member of the underlay.
 func (l *lab) hear(u *memory.Underlay, to netip.AddrPort) *far {
 	f := &far{l: l, u: u, to: to}
+	l.ends = append(l.ends, f)
 	go func() {
 		for b := frame.NewBatch(nil); u.Readers()[0].Read(b) == nil; {
 			f.mu.Lock()
@@ -246,8 +255,8 @@ func (l *lab) in(f *far, b []byte, to ...*mem.Host) {
 	}
 }
 
-// got takes what has arrived.
-func (f *far) got() []datagram {
+// outer takes what has arrived, with its outer headers, and got without.
+func (f *far) outer() []datagram {
 	f.l.Settle()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -256,22 +265,63 @@ func (f *far) got() []datagram {
 	return in
 }
 
+func (f *far) got() (payloads [][]byte) {
+	for _, d := range f.outer() {
+		payloads = append(payloads, d.payload)
+	}
+	return payloads
+}
+
 // want fails the test unless exactly these payloads have arrived, in this order.
 func (f *far) want(payloads ...[]byte) {
-	t := f.l.T
-	t.Helper()
-	got := f.got()
-	for i := range max(len(got), len(payloads)) {
+	f.l.T.Helper()
+	f.l.same(f.u.LocalAddr(), f.got(), payloads)
+}
+
+// wantOuter is want of one datagram, and of its outer header.
+func (f *far) wantOuter(ttl, tos uint8, payload []byte) {
+	f.l.T.Helper()
+	in := f.outer()
+	f.l.check(len(in) == 1 && in[0].TTL == ttl && in[0].TOS == tos && bytes.Equal(in[0].payload, payload),
+		"%v: got %+v, want TTL %d, TOS %#x, % x", f.u.LocalAddr(), in, ttl, tos, payload)
+}
+
+// same fails the test unless an end got exactly what it should, in this order.
+func (l *lab) same(at any, got, want [][]byte) {
+	l.T.Helper()
+	for i := range max(len(got), len(want)) {
 		switch {
 		case i >= len(got):
-			t.Errorf("%v: missing % x", f.u.LocalAddr(), payloads[i])
-		case i >= len(payloads):
-			t.Errorf("%v: unexpected % x", f.u.LocalAddr(), got[i].payload)
-		case !bytes.Equal(got[i].payload, payloads[i]):
-			t.Errorf("%v: got % x, want % x", f.u.LocalAddr(), got[i].payload, payloads[i])
+			l.T.Errorf("%v: missing % x", at, want[i])
+		case i >= len(want):
+			l.T.Errorf("%v: unexpected % x", at, got[i])
+		case !bytes.Equal(got[i], want[i]):
+			l.T.Errorf("%v: got % x, want % x", at, got[i], want[i])
 		}
 	}
 }
+
+// forget takes whatever has arrived anywhere.
+func (l *lab) forget() {
+	for _, h := range l.Hosts() {
+		h.Got()
+	}
+	for _, e := range l.ends {
+		e.got()
+	}
+}
+
+// quiet fails the test if anything is left at any host or end.
+func (l *lab) quiet() {
+	l.T.Helper()
+	l.WantQuiet()
+	for _, e := range l.ends {
+		e.want()
+	}
+}
+
+// clean is quiet, and fails the test if any switch has dropped anything.
+func (l *lab) clean() { l.T.Helper(); l.quiet(); l.WantNoDrops() }
 
 // drops fails the test unless exactly these drops were counted: pairs of a reason's
 // name and a number. They are counted by port and by VSI; drops of frames in no VSI
@@ -345,6 +395,19 @@ type watch struct {
 }
 
 func (l *lab) watch() *watch { return &watch{l, l.Events()} }
+
+// writes has a VTEP send frames to a peer, 0 is all of VNI 100, and returns why it did not.
+func (l *lab) writes(v *vtep.VTEP, peer uint16, frames ...[]byte) (drops []frame.Reason) {
+	l.T.Helper()
+	for _, b := range frames {
+		f := frame.Make(b)
+		out := []frame.Out{{F: &f, Peer: peer, Tag: vni}}
+		l.must(v.Writer(1000).Write(out))
+		drops = append(drops, out[0].Drop)
+	}
+	l.Settle()
+	return drops
+}
 
 // got takes the events there are.
 func (w *watch) got() (evs []frame.Event) {

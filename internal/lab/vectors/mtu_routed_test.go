@@ -78,7 +78,7 @@ func routedBigRows() []row {
 				}
 				s.f.want(want...)
 			}
-			s.clean()
+			l.clean()
 		}},
 		{id: "9.routed-fragment", name: "several of them, on a path of 608 bytes", only: "IPv4", wire: func(l *lab) {
 			s := l.short(false)
@@ -94,7 +94,7 @@ func routedBigRows() []row {
 				l.T.Fatalf("%d pieces", len(want))
 			}
 			s.f.want(want...)
-			s.clean()
+			l.clean()
 		}},
 		{id: "9.routed-fragment", name: "out of an IP port", only: "IPv4", wire: func(l *lab) {
 			s := l.site(false, true)
@@ -109,7 +109,7 @@ func routedBigRows() []row {
 				want = append(want, b[14:])
 			}
 			tun.want(want...)
-			s.clean()
+			l.clean()
 		}},
 	},
 		inside("9.routed", "DF, and IPv6", func(l *lab, v6 bool) {
@@ -121,7 +121,7 @@ func routedBigRows() []row {
 			p = p.long(fits + 1)
 			s.a.Send(p.bytes())
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
-			s.clean()
+			l.clean()
 		}),
 		inside("9.routed", "to a sender behind a tunnel", func(l *lab, v6 bool) {
 			s := l.short(v6)
@@ -131,7 +131,7 @@ func routedBigRows() []row {
 			l.narrowPath(2, 1400, vx(vni2, make([]byte, 1390)))
 			s.f.send(vx(vni, p.bytes()))
 			s.f.want(vx(vni, tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1400))))
-			s.clean()
+			l.clean()
 		}),
 		inside("9.routed", "out of an IP port", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -144,15 +144,14 @@ func routedBigRows() []row {
 			p = p.long(1401)
 			s.a.Send(p.bytes())
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), 1400))
-			tun.want()
-			s.clean()
+			l.clean()
 		}),
 		inside("9.routed", "rate-limited", func(l *lab, v6 bool) {
 			s := l.short(v6)
 			p := s.fromA(s.ip(vni2, 3)).long(1500)
 			s.a.Send(slices.Repeat([][]byte{p.bytes()}, l3.DefaultPerSender+1)...)
 			s.a.Want(slices.Repeat([][]byte{tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1500))}, l3.DefaultPerSender)...)
-			s.silent()
+			l.quiet()
 			l.drops(one("too-big"))
 		}),
 		inside("9.routed-path-mtu", "a router on the way to a peer", func(l *lab, v6 bool) {
@@ -167,7 +166,7 @@ func routedBigRows() []row {
 			p = s.fromA(s.ip(vni2, 3)).long(fits)
 			s.a.Send(p.bytes())
 			s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
-			s.silent()
+			l.quiet()
 		}),
 		inside("9.mss-clamp", "bridged and routed, there and back", func(l *lab, v6 bool) {
 			s := l.short(v6)
@@ -205,7 +204,7 @@ func routedBigRows() []row {
 				s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
 			}
 			equal(l, "clamped", clamp.Clamped(), 6)
-			s.clean()
+			l.clean()
 		}),
 	)
 }

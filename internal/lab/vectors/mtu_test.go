@@ -33,18 +33,16 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		h.Want(answer6(in, l.inner(1500), 1232))
 	}},
 	{id: "9.default", name: "nothing set", wire: func(l *lab) {
-		h, f := l.narrow(1500)
+		h, _ := l.narrow(1500)
 		four, six := ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6)
 		h.Send(four, six)
 		h.Want(answer4(four, l.inner(1500), 548), answer6(six, l.inner(1500), 1232))
-		f.want()
-		l.drops(nil)
+		l.clean()
 	}},
 	{id: "9.default", name: "told otherwise", wire: func(l *lab) {
-		h, f := l.narrowWith(1500, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: vswitch.NoTooBig{}}})
+		h, _ := l.narrowWith(1500, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: vswitch.NoTooBig{}}})
 		h.Send(ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6))
-		h.Want()
-		f.want()
+		l.quiet()
 		l.drops(map[string]uint64{"too-big": 2})
 	}},
 	{id: "9.flooded", name: "unknown unicast", wire: func(l *lab) {
@@ -60,15 +58,13 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		l.bigger(9000)
 		l.start()
 		l.flood(2, 3)
-		f, g, h := l.far(2), l.far(3), l.host()
+		f, _, h := l.far(2), l.far(3), l.host()
 		h.Send(eth(frame.Broadcast, h.MAC, "here"))
-		f.got()
-		g.got()
+		l.forget()
 		in := ip4(h.MAC, rmac(1), 1501, udp4)
 		f.send(vx(vni, in))
 		f.want(vx(vni, answer4(in, 1500, 548)))
-		g.want()
-		h.Want()
+		l.quiet()
 	}},
 	{id: "9.back", name: "on a trunk, in its VLAN", local: func(l *lab) {
 		l.telling()
@@ -129,8 +125,7 @@ func overheadRows() (rows []row) {
 			in = ip6(rmac(1), h.MAC, n+1, udp6)
 			h.Send(in)
 			h.Want(answer6(in, n, 1232))
-			f.want()
-			l.drops(nil)
+			l.clean()
 		}}, row{id: "9.overhead-tag", name: fmt.Sprint("underlay ", c.underlay), wire: func(l *lab) {
 			h, f := l.narrow(c.underlay)
 			l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: tagging(7)}}))
@@ -141,8 +136,7 @@ func overheadRows() (rows []row) {
 			in = ip4(rmac(1), h.MAC, n+1, udp4)
 			h.Send(in)
 			h.Want(mem.Tagged(7, answer4(in, n, 548)))
-			f.want()
-			l.drops(nil)
+			l.clean()
 		}})
 	}
 	return rows
@@ -165,7 +159,7 @@ func answerRows() (rows []row) {
 		{"9.ipv6", "options", true, func(ip []byte) { udp6(ip); ip[6] = 60; copy(ip[40:], []byte{17, 0}) }},
 	} {
 		rows = append(rows, row{id: c.id, name: c.name, wire: func(l *lab) {
-			h, f := l.narrow(1500)
+			h, _ := l.narrow(1500)
 			n := l.inner(1500)
 			if c.is6 {
 				in := ip6(rmac(1), h.MAC, n+1, c.change)
@@ -176,8 +170,7 @@ func answerRows() (rows []row) {
 				h.Send(in)
 				h.Want(answer4(in, n, 548))
 			}
-			f.want()
-			l.drops(nil)
+			l.clean()
 		}})
 	}
 	return rows
@@ -187,10 +180,9 @@ func answerRows() (rows []row) {
 func silentRows() (rows []row) {
 	silent := func(id, name string, in func(dst, src frame.MAC) []byte) {
 		rows = append(rows, row{id: id, name: name, wire: func(l *lab) {
-			h, f := l.narrow(1500)
+			h, _ := l.narrow(1500)
 			h.Send(in(rmac(1), h.MAC))
-			h.Want()
-			f.want()
+			l.quiet()
 			l.drops(one("too-big"))
 		}})
 	}
@@ -291,14 +283,13 @@ func (l *lab) pipes(mtu int) (a, b *mem.Host) {
 
 // superframe sends one whose segments are IP packets of n bytes.
 func (l *lab) superframe(n int, answered bool) {
-	h, f := l.narrow(1500)
+	h, _ := l.narrow(1500)
 	l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: segments(n - 28)}}))
 	in := ip4(rmac(1), h.MAC, 9000, udp4)
 	h.Send(in)
 	if answered {
 		h.Want(answer4(in, l.inner(1500), 548))
-		f.want()
-		l.drops(nil)
+		l.clean()
 		return
 	}
 	h.Want()

@@ -36,8 +36,7 @@ func tunnelOverheadRows() (rows []row) {
 			p = p.long(fits + 1)
 			j.send(p.bytes())
 			j.want(tooLong.about(p, p.dst, fits))
-			j.f.want()
-			l.drops(nil)
+			l.clean()
 		})...)
 	}
 	rows = append(rows, forIP("9.back", "through a tunnel", func(l *lab, t encap.Type, v6 bool) {
@@ -46,8 +45,7 @@ func tunnelOverheadRows() (rows []row) {
 		p := j.back(v6).long(1301)
 		j.f.send(j.wrap(p.bytes()))
 		j.f.want(j.wrap(tooLong.about(p, p.dst, 1300)))
-		j.want()
-		l.drops(nil)
+		l.clean()
 	})...)
 	for _, c := range []struct{ mtu, over4, over6 int }{{1500, 1450, 1430}, {9000, 8950, 8930}} {
 		rows = append(rows, row{id: "9.overhead-gpe", name: fmt.Sprint("underlay ", c.mtu), wire: func(l *lab) {
@@ -70,8 +68,7 @@ func tunnelOverheadRows() (rows []row) {
 			in = ip6(rmac(1), h.MAC, n+1, udp6)
 			h.Send(in)
 			h.Want(answer6(in, n, 1232))
-			f.want()
-			l.drops(nil)
+			l.clean()
 		}})
 	}
 	return rows

@@ -58,7 +58,7 @@ var multicastRows = []row{
 	{id: "5.multicast-underlay", name: "one copy, of each class", wire: func(l *lab) {
 		l.start()
 		l.floodGroup(vni, []byte{9})
-		h, f, g, out := l.host(), l.member(2, 9), l.member(3, 9), l.member(4, 8)
+		h, f, g, _ := l.host(), l.member(2, 9), l.member(3, 9), l.member(4, 8)
 		var want [][]byte
 		for _, to := range []frame.MAC{frame.Broadcast, mcast, nobody} {
 			x := eth(to, h.MAC, "")
@@ -66,16 +66,15 @@ var multicastRows = []row{
 			want = append(want, vx(vni, x))
 		}
 		for _, m := range []*far{f, g} {
-			got := m.got()
-			if len(got) != len(want) {
-				l.T.Fatalf("%d datagrams, want %d", len(got), len(want))
+			var got [][]byte
+			for _, d := range m.outer() {
+				got = append(got, d.payload)
+				equal(l, "from", d.Src.Host(), l.endpoint(1).Host())
+				equal(l, "to", d.Dst.AddrPort(), netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort))
 			}
-			for i, d := range got {
-				l.check(slices.Equal(d.payload, want[i]) && d.Src.Host() == l.endpoint(1).Host() && d.Dst.AddrPort() == netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort), "%+v % x", d.Outer, d.payload)
-			}
+			l.same("member of the group", got, want)
 		}
-		out.want()
-		h.Want()
+		l.quiet()
 		for _, p := range l.VTEP.Stats().Peers {
 			l.check(p.Addr.Addr() == l.groupAddr(9) && p.Tx == 3 && p.Rx == 0 && p.Listed, "%+v", p)
 		}
@@ -214,7 +213,7 @@ var multicastRows = []row{
 		for k, f := range fs {
 			count := map[uint32]int{}
 			for _, d := range f.got() {
-				count[binary.BigEndian.Uint32(d.payload[28:])]++
+				count[binary.BigEndian.Uint32(d[28:])]++
 			}
 			for i := range n {
 				l.check(count[uint32(i)] == 1, "peer %d got %d of frame %d", k+2, count[uint32(i)], i)
@@ -233,7 +232,7 @@ var multicastRows = []row{
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		answer := eth(rmac(1), h.MAC, "answer")
 		h.Send(answer)
-		got := f.got()
+		got := f.outer()
 		l.check(len(got) == 1 && got[0].Dst.Host().AddrPort().Addr() == l.addr(2) && got[0].TTL == 64, "%+v", got)
 		g.want()
 		st := l.VTEP.Stats()
@@ -266,8 +265,7 @@ var multicastRows = []row{
 		l.floodGroup(vni, []byte{9})
 		h := l.host()
 		h.Send(eth(frame.Broadcast, h.MAC, ""))
-		h.Want()
-		l.drops(nil)
+		l.clean()
 	}},
 	{id: "5.multicast-loop", name: "or is dropped, and teaches nothing", wire: func(l *lab) {
 		u, err := l.Net.Listen(l.at(5), &memory.Config{MulticastLoop: true})
@@ -366,7 +364,7 @@ func (l *lab) groupTTL(vc *vtep.Config, group, peer uint8) {
 	l.floodGroup(vni, []byte{9}, 3)
 	h, f, g := l.host(), l.member(2, 9), l.far(3)
 	h.Send(eth(frame.Broadcast, h.MAC, ""))
-	x, y := f.got(), g.got()
+	x, y := f.outer(), g.outer()
 	l.check(len(x) == 1 && len(y) == 1 && x[0].TTL == group && y[0].TTL == peer && x[0].TOS == y[0].TOS, "to the group %+v, to the peer %+v", x, y)
 }
 

@@ -20,8 +20,7 @@ var peerRows = []row{
 		for _, f := range fs {
 			f.want(vx(vni, b))
 		}
-		h.Want()
-		l.drops(nil)
+		l.clean()
 	}},
 	{id: "1.own-flood", name: "on another port", wire: func(l *lab) {
 		l.start()

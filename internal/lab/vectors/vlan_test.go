@@ -151,7 +151,7 @@ var vlanRows = slices.Concat([]row{
 	s.a.Send(mem.Tagged(5, p))
 	s.f.send(vx(vni, mem.Tagged(5, p)))
 	l.drops(map[string]uint64{"inner-vlan": 2})
-	s.silent()
+	l.quiet()
 	q := whoHas(s.ip(vni, gatewayHost), s.a.MAC, s.a.IP).bytes()
 	s.a.Send(mem.Tagged(5, q)) // for the gateway of that VLAN, if there is one
 	s.a.Want()
@@ -205,7 +205,6 @@ func passed(name string, b []byte) row {
 			return // a port's priority tag is another row
 		}
 		l.out(h, back, f)
-		o.Want()
-		l.drops(nil)
+		l.clean()
 	}}
 }

@@ -28,8 +28,7 @@ func under(id, name string, cfg vtep.Config, payload []byte, reason string) row 
 			l.drops(nil)
 			return
 		}
-		h.Want()
-		f.want()
+		l.quiet()
 		l.wantFDB(l.seg, table{})
 		l.check(l.VTEP.Stats().Learned == 0, "the sender became a peer")
 		l.drops(one(reason))
@@ -224,7 +223,7 @@ var gbpRows = []row{
 		q := whoHas(ipOf(false, vni, gatewayHost), rmac(1), ipOf(false, vni, 1))
 		s.f.send(marked(0, 7, q.bytes()))
 		got := s.f.got()
-		l.check(len(got) == 1 && got[0].payload[0] == 8 && string(got[0].payload[1:4]) == "\x00\x00\x00", "%x", got)
+		l.check(len(got) == 1 && got[0][0] == 8 && string(got[0][1:4]) == "\x00\x00\x00", "%x", got)
 	}},
 	{id: "1.gbp-own", name: "what the switch sends has none", wire: func(l *lab) {
 		l.start(withGBP, vswitch.AttachConfig{GBP: 4})
@@ -285,14 +284,14 @@ func gbpRoutedRows() []row {
 		s.a.Send(p.bytes())
 		q := whoHas(s.ip(vni2, 9), gwMAC, s.ip(vni2, gatewayHost))
 		got := s.f.got()
-		l.check(len(got) == 1 && got[0].payload[0] == 8 && got[0].payload[3] == 0, "%x", got)
-		hear(s.b)
+		l.check(len(got) == 1 && got[0][0] == 8 && got[0][3] == 0, "%x", got)
+		s.b.Got()
 		if v6 {
 			q.sender = arp.LinkLocal(gwMAC)
 		}
 		s.f.send(vx(vni2, isAt(q, rmac(9)).bytes()))
 		got = s.f.got()
-		l.check(len(got) == 1 && string(got[0].payload[:8]) == string([]byte{0x88, 0, 0, 0x77, 0, 0, vni2, 0}), "%x", got)
+		l.check(len(got) == 1 && string(got[0][:8]) == string([]byte{0x88, 0, 0, 0x77, 0, 0, vni2, 0}), "%x", got)
 	})
 }
 

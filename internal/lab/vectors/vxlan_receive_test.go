@@ -35,11 +35,9 @@ func refused(id, name string, payload []byte, reason string) row {
 	return row{id: id, name: name, wire: func(l *lab) {
 		l.start()
 		other, _ := l.join(200)
-		h, o, f := l.host(), l.Host(200), l.far(2)
+		_, _, f := l.host(), l.Host(200), l.far(2)
 		f.send(payload)
-		h.Want()
-		o.Want()
-		f.want()
+		l.quiet()
 		l.wantFDB(l.seg, table{})
 		l.wantFDB(other, table{})
 		if reason != "inner-vlan" && l.VTEP.Stats().Learned != 0 {

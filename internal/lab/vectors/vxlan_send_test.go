@@ -26,13 +26,8 @@ var sendRows = []row{
 	{id: "1.flags", name: "to one peer and to all", wire: func(l *lab) {
 		h, f := l.pair(floods{2})
 		l.in(f, in1, h)
-		h.Send(eth(rmac(1), h.MAC, "known"), eth(frame.Broadcast, h.MAC, "all"))
-		got := f.got()
-		if len(got) != 2 {
-			l.T.Fatalf("%d datagrams", len(got))
-		}
-		for _, d := range got {
-			l.check(d.payload[0] == 8, "flags %#x", d.payload[0])
+		for _, b := range [][]byte{eth(rmac(1), h.MAC, "known"), eth(frame.Broadcast, h.MAC, "all")} {
+			l.out(h, b, f)
 		}
 	}},
 	{id: "1.reserved-sent", name: "after all ones came in", wire: func(l *lab) {
@@ -90,7 +85,7 @@ var sendRows = []row{
 		b := mem.Ethernet(frame.Broadcast, h.MAC, 0x0800, ipv4(17, 0, 1, 2))
 		b[15], b[22] = 0xb8, 7 // inner TOS and TTL
 		h.Send(b)
-		got := f.got()
+		got := f.outer()
 		l.check(len(got) == 1 && got[0].TOS == 0 && got[0].TTL == 64, "%+v", got)
 	}},
 
@@ -113,7 +108,7 @@ var sendRows = []row{
 			h.Send(b)
 			l.pass(31 * time.Second)
 		}
-		for _, d := range f.got() {
+		for _, d := range f.outer() {
 			seen[d.Src.Port] = true
 		}
 		l.check(len(seen) == 1, "ports %v", seen)
@@ -124,7 +119,7 @@ var sendRows = []row{
 		h.Send(b) // flooded
 		f.send(vx(vni, eth(h.MAC, rmac(1), "here I am")))
 		h.Send(b) // to one
-		ds := append(f.got(), g.got()...)
+		ds := append(f.outer(), g.outer()...)
 		l.check(len(ds) == 3 && ds[0].Src.Port == ds[1].Src.Port && ds[0].Src.Port == ds[2].Src.Port, "%+v", ds)
 	}},
 	{id: "1.srcport-seed", name: "two VTEPs differ", wire: func(l *lab) {
@@ -149,7 +144,7 @@ func outerRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 		h, f := l.pair(cfg, floods{2})
 		f.send(vx(vni, in1))
 		h.Send(eth(rmac(1), h.MAC, "one"), eth(frame.Broadcast, h.MAC, "all"))
-		got := f.got()
+		got := f.outer()
 		l.check(len(got) == 2, "%d datagrams", len(got))
 		for _, d := range got {
 			l.check(d.TTL == ttl && d.TOS == tos, "TTL %d TOS %#x", d.TTL, d.TOS)
@@ -180,12 +175,10 @@ func (l *lab) portOf(v *vtep.VTEP, f *far, b []byte) uint16 {
 	l.T.Helper()
 	n, err := v.AddPeer(f.u.LocalAddr())
 	l.must(err)
-	fr := frame.Make(b)
-	out := []frame.Out{{F: &fr, Peer: n, Tag: vni}}
-	l.must(v.Writer(1000).Write(out))
-	got := f.got()
+	drops := l.writes(v, n, b)
+	got := f.outer()
 	if len(got) != 1 || !bytes.Equal(got[0].payload, vx(vni, b)) {
-		l.T.Fatalf("sent % x, got %+v (%v)", b, got, out[0].Drop)
+		l.T.Fatalf("sent % x, got %+v (%v)", b, got, drops)
 	}
 	return got[0].Src.Port
 }
