@@ -182,6 +182,9 @@ func (f *Fabric) Settle() {
 	}
 }
 
+// T returns the test the host is in.
+func (h *Host) T() testing.TB { return h.Node.fab.T }
+
 // Send sends frames into the host's port, one at a time until all is quiet.
 func (h *Host) Send(frames ...[]byte) {
 	f := h.Node.fab

@@ -92,7 +92,7 @@ func onlyRows() (rows []row) {
 		rows = append(rows, row{id: "6.access-only", name: c.name, wire: func(l *lab) {
 			s := l.neighbours(false, 0, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)
 			l.access(s)
-			l.must(l.seg.FDB().Set(gwMAC, 0, fdb.Static))
+			l.set(gwMAC, 0, fdb.Static)
 			for _, to := range []frame.MAC{s.b.MAC, rmac(3), nobody, frame.Broadcast, groupMAC(allNodes), gwMAC} {
 				s.a.Send(mem.Ethernet(to, s.a.MAC, c.typ, nil))
 			}

@@ -40,8 +40,7 @@ func proxyRows() (rows []row) {
 	}
 	named := func(m message, mac frame.MAC) []byte { m.src, m.senderMAC = mac, mac; return m.bytes() }
 	rows = append(rows, row{id: "1.gbp-own", name: "what mode Proxy asks in its own name has none", wire: func(l *lab) {
-		l.start(withGBP)
-		l.flood(2)
+		l.start(withGBP, floods{2})
 		f := l.far(2)
 		a := l.leaf(false, 1)
 		l.must(a.h.At.Configure(vswitch.AttachConfig{GBP: 8}))

@@ -33,35 +33,26 @@ func accessIPRows() []row {
 	asks := func(s *site, host frame.VNI, n byte) packet {
 		q := whoHas(s.ip(host, n), s.a.MAC, s.a.IP)
 		s.a.Send(q.bytes())
-		re := isAt(q, gwMAC)
-		if re.flags != 0 {
-			re.flags |= naRouter
-		}
-		s.a.Want(re.bare())
+		s.a.Want(gatewayAt(q, gwMAC))
 		return s.fromA(s.ip(host, n))
 	}
 	return slices.Concat(
 		inside("6.access-ip", "a host of the same segment", func(l *lab, v6 bool) {
 			s, c := ports(l, v6)
-			p := asks(s, vni, 4)
-			s.a.Send(p.bytes())
-			c.Want(p.routed(gwMAC, c.MAC).bytes())
+			asks(s, vni, 4).sentBy(s.a).reaches(c)
 			l.clean()
 		}),
 		inside("6.access-ip", "one behind the tunnel", func(l *lab, v6 bool) {
 			s, c := ports(l, v6)
 			s.behind(vni, 3)
 			c.Got()
-			p := asks(s, vni, 3)
-			s.a.Send(p.bytes())
+			p := asks(s, vni, 3).sentBy(s.a)
 			s.f.want(vx(vni, p.routed(s.own, rmac(3)).bytes()))
 			l.clean()
 		}),
 		inside("6.access-ip", "one of another segment", func(l *lab, v6 bool) {
 			s, _ := ports(l, v6)
-			p := asks(s, vni2, 2)
-			s.a.Send(p.bytes())
-			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
+			asks(s, vni2, 2).sentBy(s.a).reaches(s.b)
 			l.clean()
 		}),
 	)
@@ -98,18 +89,6 @@ func proxyRouteRows() []row {
 		}
 		l.clean()
 	}
-	ping := func(l *lab, a, b *mem.Host) {
-		p := packetOf(a.MAC, a.IP, gwMAC, b.IP).asEcho()
-		a.Send(p.bytes())
-		arrived := p.routed(gwMAC, gwMAC).routed(gwMAC, b.MAC)
-		if arrived.ttl != 62 {
-			l.T.Fatalf("TTL %d", arrived.ttl)
-		}
-		b.Want(arrived.bytes())
-		p = arrived.replied()
-		b.Send(p.bytes())
-		a.Want(p.routed(gwMAC, gwMAC).routed(gwMAC, a.MAC).bytes())
-	}
 	return slices.Concat(
 		inside("6.proxy-route", "asked, then routed twice each way", func(l *lab, v6 bool) {
 			r, o, a, b := sites(l, v6)
@@ -117,7 +96,7 @@ func proxyRouteRows() []row {
 			a.Send(q.bytes())
 			found(a, b)
 			a.Want(isAt(q, gwMAC).bytes())
-			ping(l, a, b)
+			ping(a, b, gwMAC, 62, gwMAC, gwMAC)
 			apart(l, r, o, a, b)
 		}),
 		inside("6.proxy-route", "the MACs on the way are those of the VTEPs", func(l *lab, v6 bool) {
@@ -128,12 +107,11 @@ func proxyRouteRows() []row {
 			other := frame.MAC{2, 0xaa, 0, 0, 0, 2}
 			s.f.send(vx(vni, here(other, s.ip(vni, 3))))
 			l.forget()
-			p := s.fromA(s.ip(vni, 3))
-			s.a.Send(p.bytes())
+			p := s.fromA(s.ip(vni, 3)).sentBy(s.a)
 			s.f.want(vx(vni, p.routed(s.own, other).bytes()))
 			p = packetOf(other, s.ip(vni, 3), s.own, s.a.IP)
 			s.f.send(vx(vni, p.bytes()))
-			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
+			p.reaches(s.a)
 			l.clean()
 		}),
 		inside("6.proxy-route", "a packet before any question", func(l *lab, v6 bool) {
@@ -142,13 +120,12 @@ func proxyRouteRows() []row {
 			q := whoHas(ipOf(v6, vni, gatewayHost), a.MAC, a.IP)
 			a.Send(q.bytes())
 			a.Got()
-			p := packetOf(a.MAC, a.IP, gwMAC, b.IP).asEcho()
-			a.Send(p.bytes())
+			p := packetOf(a.MAC, a.IP, gwMAC, b.IP).asEcho().sentBy(a)
 			a.Got() // the gateway asks in its name
 			found(a, b)
 			b.Want(p.routed(gwMAC, gwMAC).routed(gwMAC, b.MAC).bytes())
 			a.Got()
-			ping(l, a, b)
+			ping(a, b, gwMAC, 62, gwMAC, gwMAC)
 			apart(l, r, o, a, b)
 		}),
 	)

@@ -169,8 +169,7 @@ type segment struct {
 // neighbours starts one. What is not said of the responder is mode Suppress.
 func (l *lab) neighbours(v6 bool, vlan uint16, tc arp.TableConfig, cfg arp.Config, gw *arp.Gateway) *segment {
 	l.T.Helper()
-	l.start()
-	l.flood(2, 3)
+	l.start(floods{2, 3})
 	s := &segment{lab: l, v6: v6, vlan: vlan, f: l.far(2), g: l.far(3)}
 	s.a, s.b = l.HostWith(vni, uint32(vlan), vswitch.AttachConfig{}), l.host()
 	s.r = l.responder(l.seg, tc, cfg, gw)

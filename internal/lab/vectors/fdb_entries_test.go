@@ -53,7 +53,7 @@ var entryRows = []row{
 	entryRow("control, sticky", fdb.Control|fdb.Sticky, fdb.OriginControl, fdb.Control|fdb.Sticky),
 	{id: "4.entry", name: "filter", local: func(l *lab) {
 		l.bridge()
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		l.set(rmac(1), 0, fdb.Filter)
 		e := l.entry(rmac(1))
 		l.check(e.Dest == frame.Filter && e.Flags == fdb.Filter && e.Origin == fdb.OriginStatic, "%+v", e)
 	}},
@@ -63,7 +63,7 @@ func entryRow(name string, set fdb.Flags, origin fdb.Origin, flags fdb.Flags) ro
 	return row{id: "4.entry", name: name, wire: func(l *lab) {
 		l.start()
 		n := l.listed(2)
-		l.must(l.seg.FDB().Set(rmac(1), l.tun.Dest(n), set))
+		l.set(rmac(1), l.tun.Dest(n), set)
 		want := fdb.Entry{MAC: rmac(1), Dest: l.tun.Dest(n), Origin: origin, Flags: flags}
 		equal(l, ", want %+v", l.entry(rmac(1)), want)
 		h, f := l.host(), l.far(2)
@@ -150,7 +150,7 @@ var ageRows = []row{
 	pinnedStays("static", fdb.Static), pinnedStays("control", fdb.Control), pinnedStays("control, sticky", fdb.Control|fdb.Sticky),
 	{id: "4.ageing-pinned", name: "filter", local: func(l *lab) {
 		l.bridge()
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		l.set(rmac(1), 0, fdb.Filter)
 		l.pass(time.Hour)
 		l.wantFDB(l.seg, table{rmac(1): frame.Filter})
 	}},
@@ -174,7 +174,7 @@ func pinnedStays(name string, f fdb.Flags) row {
 	return row{id: "4.ageing-pinned", name: name, wire: func(l *lab) {
 		l.start()
 		n := l.listed(2)
-		l.must(l.seg.FDB().Set(rmac(1), l.tun.Dest(n), f))
+		l.set(rmac(1), l.tun.Dest(n), f)
 		l.pass(2 * time.Hour)
 		l.wantFDB(l.seg, table{rmac(1): l.tun.Dest(n)})
 	}}

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/vxswitch/vxswitch/fdb"
@@ -39,20 +40,10 @@ func flushed(id, name string, flush func(g *fdb.Gens, a *fdb.Table), left [2]str
 			}
 		}
 		for _, e := range events {
-			if e.Kind == frame.EventMACAged && !contains(left[0]+left[1], e.MAC[5]) {
-				l.T.Errorf("late event %+v", e)
-			}
+			late := e.Kind == frame.EventMACAged && !strings.Contains(left[0]+left[1], fmt.Sprint(e.MAC[5]))
+			l.check(!late, "late event %+v", e)
 		}
 	}}
-}
-
-func contains(s string, n byte) bool {
-	for i := range s {
-		if s[i] == '0'+n {
-			return true
-		}
-	}
-	return false
 }
 
 var flushRows = []row{
@@ -62,12 +53,11 @@ var flushRows = []row{
 	flushed("4.flush-all", "all segments", func(g *fdb.Gens, _ *fdb.Table) { g.FlushAll() }, [2]string{"4", "4"}),
 	flushed("4.flush-segment", "one of two", func(_ *fdb.Gens, t *fdb.Table) { t.Flush() }, [2]string{"4", "1234"}),
 	{id: "4.flush-segment", name: "under traffic", wire: func(l *lab) {
-		l.start()
-		l.flood(2, 3)
+		l.start(floods{2, 3})
 		h, f, g, w := l.host(), l.far(2), l.far(3), l.watch()
 		f.learnt(rmac(1))
 		n := l.listed(2)
-		l.must(l.seg.FDB().Set(rmac(2), l.tun.Dest(n), fdb.Static))
+		l.set(rmac(2), l.tun.Dest(n), fdb.Static)
 		w.got()
 		l.seg.FDB().Flush()
 		l.wantFDB(l.seg, table{rmac(2): l.dest(2)})
@@ -86,7 +76,7 @@ var flushRows = []row{
 		f.learnt(rmac(1))
 		h.Got()
 		fill(h, 1, 200)
-		l.must(l.seg.FDB().Set(rmac(9), h.At.Dest(0), fdb.Static))
+		l.set(rmac(9), h.At.Dest(0), fdb.Static)
 		l.must(h.At.Detach())
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		w.got()
@@ -121,7 +111,7 @@ var flushRows = []row{
 		n := l.listed(2)
 		f.learnt(rmac(1))
 		g.learnt(rmac(2))
-		l.must(l.seg.FDB().Set(rmac(3), l.tun.Dest(n), fdb.Static))
+		l.set(rmac(3), l.tun.Dest(n), fdb.Static)
 		w.got()
 		l.VTEP.DeletePeer(n)
 		l.pass(11 * time.Second)

@@ -142,7 +142,7 @@ var limitRows = []row{
 			if i%2 == 0 {
 				flags = fdb.Control
 			}
-			l.must(l.seg.FDB().Set(rmac(i), l.tun.Dest(n), flags))
+			l.set(rmac(i), l.tun.Dest(n), flags)
 			want[rmac(i)] = l.tun.Dest(n)
 		}
 		f := l.far(2)
@@ -200,7 +200,7 @@ var limitRows = []row{
 		l.start(&vswitch.VSIConfig{MaxMACs: 1})
 		n := l.listed(2)
 		d := l.tun.Dest(n)
-		l.must(l.seg.FDB().Set(rmac(1), d, fdb.Static))
+		l.set(rmac(1), d, fdb.Static)
 		f := l.far(2)
 		f.learnt(rmac(2))
 		f.learnt(rmac(3))

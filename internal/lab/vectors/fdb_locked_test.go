@@ -146,7 +146,7 @@ var lockedRows = []row{
 	}},
 	{id: "4.locked", name: "static", local: func(l *lab) {
 		a, b := l.locked()
-		l.must(l.seg.FDB().Set(a.MAC, a.At.Dest(0), fdb.Static))
+		l.set(a.MAC, a.At.Dest(0), fdb.Static)
 		x := eth(b.MAC, a.MAC, "")
 		a.Send(x, eth(b.MAC, rmac(1), "another"))
 		b.Want(x)
@@ -158,7 +158,7 @@ var lockedRows = []row{
 	}},
 	{id: "4.locked", name: "of a control plane", local: func(l *lab) {
 		a, b := l.locked()
-		l.must(l.seg.FDB().Set(a.MAC, a.At.Dest(0), fdb.Control))
+		l.set(a.MAC, a.At.Dest(0), fdb.Control)
 		x := eth(b.MAC, a.MAC, "")
 		a.Send(x)
 		b.Want(x)
@@ -166,8 +166,8 @@ var lockedRows = []row{
 	}},
 	{id: "4.locked", name: "entered at another port", local: func(l *lab) {
 		a, b := l.locked()
-		l.must(l.seg.FDB().Set(a.MAC, b.At.Dest(0), fdb.Static))
-		l.must(l.seg.FDB().Set(rmac(1), b.At.Dest(0), fdb.Control))
+		l.set(a.MAC, b.At.Dest(0), fdb.Static)
+		l.set(rmac(1), b.At.Dest(0), fdb.Control)
 		a.Send(eth(frame.Broadcast, a.MAC, ""), eth(frame.Broadcast, rmac(1), ""))
 		b.Want()
 		l.drops(map[string]uint64{"locked": 2})
@@ -187,8 +187,7 @@ var lockedRows = []row{
 	}},
 	{id: "4.locked", name: "a tunnel, by its peers", wire: func(l *lab) {
 		h, f, g := l.trio(vswitch.AttachConfig{Locked: true})
-		n := l.listed(2)
-		l.must(l.seg.FDB().Set(rmac(1), l.tun.Dest(n), fdb.Control))
+		l.set(rmac(1), l.tun.Dest(l.listed(2)), fdb.Control)
 		f.send(vx(vni, in1))
 		g.send(vx(vni, in1))
 		h.Want(in1)
@@ -209,13 +208,13 @@ var lockedRows = []row{
 	}},
 	{id: "4.locked-learning", name: "a control entry elsewhere does not give way", local: func(l *lab) {
 		a, b := l.locked()
-		l.must(l.seg.FDB().Set(a.MAC, b.At.Dest(0), fdb.Control))
+		l.set(a.MAC, b.At.Dest(0), fdb.Control)
 		a.Send(eth(nobody, a.MAC, ""))
 		l.wantFDB(l.seg, table{a.MAC: b.At.Dest(0)})
 	}},
 	{id: "4.locked-out", name: "flooded, and to a MAC there", local: func(l *lab) {
 		a, b := l.locked()
-		l.must(l.seg.FDB().Set(a.MAC, a.At.Dest(0), fdb.Static))
+		l.set(a.MAC, a.At.Dest(0), fdb.Static)
 		x, y := eth(frame.Broadcast, b.MAC, ""), eth(a.MAC, b.MAC, "")
 		b.Send(x, y)
 		a.Want(x, y)

@@ -73,7 +73,7 @@ var moveRows = []row{
 		l.start()
 		h, w := l.host(), l.watch()
 		n := l.listed(2)
-		l.must(l.seg.FDB().Set(h.MAC, l.tun.Dest(n), fdb.Control))
+		l.set(h.MAC, l.tun.Dest(n), fdb.Control)
 		h.Send(eth(nobody, h.MAC, ""))
 		w.want(frame.Event{Kind: frame.EventMACMoved, Pinned: true, VNI: vni, MAC: h.MAC, Dest: h.At.Dest(0), Old: l.tun.Dest(n)})
 	}},
@@ -125,7 +125,7 @@ func claimed(id, name string, flags fdb.Flags, cfg *vswitch.VSIConfig, from stri
 		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
 		l.flood(2, 3)
 		x := frame.MAC{2, 0xcc, 0, 0, 0, 1} // entered behind far end 2
-		l.must(l.seg.FDB().Set(x, l.dest(2), flags))
+		l.set(x, l.dest(2), flags)
 		b := eth(nobody, x, "claim")
 		want := l.dest(2)
 		if from == "local" {
@@ -173,7 +173,7 @@ var pinRows = []row{
 	claimed("4.control-tunnel", "claimed by another peer", fdb.Control, nil, "tunnel", true, false, nil),
 	{id: "4.static", name: "a local host's MAC, claimed by a peer", wire: func(l *lab) {
 		h, f := l.pair()
-		l.must(l.seg.FDB().Set(h.MAC, h.At.Dest(0), fdb.Static))
+		l.set(h.MAC, h.At.Dest(0), fdb.Static)
 		f.learnt(h.MAC)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 		h.Send(eth(nobody, h.MAC, "from where it is"))
@@ -188,8 +188,8 @@ var pinRows = []row{
 		group, err := l.VTEP.Group(hop, l.peer(3))
 		l.must(err)
 		one, both := l.tun.Dest(hop), l.tun.Dest(group)
-		l.must(l.seg.FDB().Set(rmac(1), one, fdb.Static))
-		l.must(l.seg.FDB().Set(rmac(2), both, fdb.Control|fdb.Sticky))
+		l.set(rmac(1), one, fdb.Static)
+		l.set(rmac(2), both, fdb.Control|fdb.Sticky)
 		claim := func(i byte) []byte { return eth(nobody, rmac(i), "claim") }
 		f.send(vx(vni, claim(1)))
 		f.send(vx(vni, claim(2)))
@@ -205,7 +205,7 @@ var pinRows = []row{
 	}},
 	{id: "4.static", name: "with learning off", wire: func(l *lab) {
 		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
-		l.must(l.seg.FDB().Set(rmac(1), h.At.Dest(0), fdb.Static))
+		l.set(rmac(1), h.At.Dest(0), fdb.Static)
 		f.learnt(rmac(1))
 		h.Want()
 		l.drops(one("mac-pinned"))
@@ -214,7 +214,7 @@ var pinRows = []row{
 		h, f, g := l.trio(&vtep.Config{MaxPeers: 1})
 		f.learnt(rmac(9))
 		h.Got()
-		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Static))
+		l.set(rmac(1), l.dest(2), fdb.Static)
 		g.learnt(rmac(1))
 		h.Want()
 		l.drops(one("mac-pinned"))
@@ -222,21 +222,21 @@ var pinRows = []row{
 	{id: "4.control-tunnel", name: "claimed by a peer without a number", wire: func(l *lab) {
 		h, f, g := l.trio(&vtep.Config{MaxPeers: 1})
 		f.learnt(rmac(9))
-		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Control))
+		l.set(rmac(1), l.dest(2), fdb.Control)
 		g.learnt(rmac(1))
 		equal(l, "frames", len(h.Got()), 2)
 		l.wantFDB(l.seg, table{rmac(9): l.dest(2), rmac(1): l.dest(2)})
 	}},
 	{id: "4.control-tunnel", name: "of a host here", wire: func(l *lab) {
 		h, f := l.pair()
-		l.must(l.seg.FDB().Set(h.MAC, h.At.Dest(0), fdb.Control))
+		l.set(h.MAC, h.At.Dest(0), fdb.Control)
 		f.learnt(h.MAC)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 	}},
 
 	{id: "4.filter-from", name: "tunnel", wire: func(l *lab) {
 		h, f := l.pair()
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		l.set(rmac(1), 0, fdb.Filter)
 		f.learnt(rmac(1))
 		h.Want()
 		l.wantFDB(l.seg, table{rmac(1): frame.Filter})
@@ -245,28 +245,28 @@ var pinRows = []row{
 	{id: "4.filter-from", name: "port", wire: func(l *lab) {
 		l.start()
 		h, o := l.host(), l.host()
-		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Filter))
+		l.set(h.MAC, 0, fdb.Filter)
 		h.Send(eth(frame.Broadcast, h.MAC, ""))
 		o.Want()
 		l.drops(one("filtered"))
 	}},
 	{id: "4.filter-to", name: "tunnel to port", wire: func(l *lab) {
 		h, f := l.pair()
-		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Filter))
+		l.set(h.MAC, 0, fdb.Filter)
 		f.send(vx(vni, eth(h.MAC, rmac(1), "")))
 		h.Want()
 		l.drops(one("filtered"))
 	}},
 	{id: "4.filter-to", name: "port to tunnel", wire: func(l *lab) {
 		h, f := l.pair(floods{2})
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Filter))
+		l.set(rmac(1), 0, fdb.Filter)
 		h.Send(eth(rmac(1), h.MAC, ""))
 		f.want()
 		l.drops(one("filtered"))
 	}},
 	{id: "4.filter-to", name: "a group MAC", wire: func(l *lab) {
 		h, f := l.pair(floods{2})
-		l.must(l.seg.FDB().Set(mcast, 0, fdb.Filter))
+		l.set(mcast, 0, fdb.Filter)
 		h.Send(eth(mcast, h.MAC, ""))
 		f.want()
 		l.drops(one("filtered"))

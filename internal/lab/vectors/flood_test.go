@@ -51,8 +51,7 @@ func (c *class) counter() (f vswitch.Flooded) {
 
 var floodRows = slices.Concat(perClass(), []row{
 	{id: "5.known", name: "port to port", wire: func(l *lab) {
-		l.start()
-		l.flood(2)
+		l.start(floods{2})
 		a, b, _, _ := l.host(), l.host(), l.host(), l.far(2)
 		b.Send(eth(a.MAC, b.MAC, "here"))
 		l.forget()
@@ -62,8 +61,7 @@ var floodRows = slices.Concat(perClass(), []row{
 		l.clean()
 	}},
 	{id: "5.known", name: "port to peer", wire: func(l *lab) {
-		l.start()
-		l.flood(2, 3)
+		l.start(floods{2, 3})
 		h, _, f, _ := l.host(), l.host(), l.far(2), l.far(3)
 		f.learnt(rmac(1))
 		l.forget()
@@ -72,8 +70,7 @@ var floodRows = slices.Concat(perClass(), []row{
 		l.clean()
 	}},
 	{id: "5.known", name: "peer to port", wire: func(l *lab) {
-		l.start()
-		l.flood(2, 3)
+		l.start(floods{2, 3})
 		h, _, f, _ := l.host(), l.host(), l.far(2), l.far(3)
 		h.Send(eth(nobody, h.MAC, "here"))
 		l.forget()
@@ -88,8 +85,7 @@ func perClass() (rows []row) {
 	for _, c := range classes {
 		id := "5." + c.name
 		rows = append(rows, row{id: id, name: "from a port", wire: func(l *lab) {
-			l.start()
-			l.flood(2, 3)
+			l.start(floods{2, 3})
 			a, b, d, f, g := l.host(), l.host(), l.host(), l.far(2), l.far(3)
 			x := eth(c.dst, a.MAC, "to all")
 			a.Send(x)
@@ -100,16 +96,14 @@ func perClass() (rows []row) {
 			g.want(vx(vni, x))
 			l.drops(nil)
 		}}, row{id: id, name: "from a tunnel", wire: func(l *lab) {
-			l.start()
-			l.flood(2, 3)
+			l.start(floods{2, 3})
 			a, b, f, _ := l.host(), l.host(), l.far(2), l.far(3)
 			x := eth(c.dst, rmac(1), "to all")
 			l.in(f, x, a, b)
 			l.clean()
 		}}, row{id: id, name: "in its own segment only", wire: func(l *lab) {
-			l.start()
+			l.start(floods{2})
 			l.join(200)
-			l.flood(2)
 			l.must(l.VTEP.SetFlood(200, l.at(3)))
 			a, o, f, g := l.host(), l.Host(200), l.far(2), l.far(3)
 			x := eth(c.dst, a.MAC, "")
@@ -123,8 +117,7 @@ func perClass() (rows []row) {
 			a.Send(eth(c.dst, a.MAC, ""))
 			l.drops(one("no-egress"))
 		}}, row{id: "5.class-off", name: c.name + " from a port", wire: func(l *lab) {
-			l.start(&vswitch.VSIConfig{NoFlood: c.bit})
-			l.flood(2)
+			l.start(&vswitch.VSIConfig{NoFlood: c.bit}, floods{2})
 			a, b, f := l.host(), l.host(), l.far(2)
 			a.Send(eth(c.dst, a.MAC, ""))
 			l.quiet()
@@ -159,8 +152,7 @@ func perClass() (rows []row) {
 			b.Want(x)
 			l.drops(one(c.drop))
 		}}, row{id: "5.class-off-attachment", name: c.name + " of a port", wire: func(l *lab) {
-			l.start()
-			l.flood(2)
+			l.start(floods{2})
 			a, b, o, f := l.host(), l.HostWith(vni, 0, vswitch.AttachConfig{NoFlood: c.bit}), l.host(), l.far(2)
 			for _, k := range classes {
 				x := eth(k.dst, a.MAC, k.name)
@@ -175,8 +167,7 @@ func perClass() (rows []row) {
 			}
 			l.drops(nil)
 		}}, row{id: "5.class-off-attachment", name: c.name + " of the tunnel", wire: func(l *lab) {
-			l.start(vswitch.AttachConfig{NoFlood: c.bit})
-			l.flood(2)
+			l.start(vswitch.AttachConfig{NoFlood: c.bit}, floods{2})
 			a, b, f := l.host(), l.host(), l.far(2)
 			x := eth(c.dst, a.MAC, "")
 			a.Send(x)
@@ -187,8 +178,7 @@ func perClass() (rows []row) {
 			b.Want(x)
 			f.want(vx(vni, x))
 		}}, row{id: "5.class-counted", name: c.name + " from a port", wire: func(l *lab) {
-			l.start()
-			l.flood(2, 3, 4)
+			l.start(floods{2, 3, 4})
 			a := l.host()
 			l.host()
 			a.Send(eth(c.dst, a.MAC, ""))
@@ -209,8 +199,7 @@ func perClass() (rows []row) {
 			p, v := l.counted(l.tun.Dest(0))
 			l.check(p == (vswitch.Flooded{}) && v == (vswitch.Flooded{}), "port %+v, segment %+v", p, v)
 		}}, row{id: "5.mesh-bum", name: c.name, wire: func(l *lab) {
-			l.start()
-			l.flood(2, 3, 4)
+			l.start(floods{2, 3, 4})
 			h, fs := l.host(), l.fars(2, 4)
 			x := eth(c.dst, rmac(1), "")
 			fs[0].send(vx(vni, x))
@@ -220,8 +209,7 @@ func perClass() (rows []row) {
 			}
 			l.drops(nil)
 		}}, row{id: "5.hub", name: c.name, wire: func(l *lab) {
-			l.start(vswitch.AttachConfig{Hub: true})
-			l.flood(2, 3, 4)
+			l.start(vswitch.AttachConfig{Hub: true}, floods{2, 3, 4})
 			h, fs := l.host(), l.fars(2, 4)
 			x := eth(c.dst, rmac(1), "")
 			fs[1].send(vx(vni, x))

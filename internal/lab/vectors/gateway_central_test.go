@@ -36,18 +36,12 @@ func placeRows() []row {
 			s := l.site(v6, true)
 			q := whoHas(s.ip(vni, gatewayHost), s.a.MAC, s.a.IP)
 			s.a.Send(q.bytes())
-			q = isAt(q, gwMAC)
-			if q.flags != 0 {
-				q.flags |= naRouter
-			}
-			s.a.Want(q.bare())
-			p := s.fromA(s.b.IP).asEcho()
-			s.a.Send(p.bytes())
+			s.a.Want(gatewayAt(q, gwMAC))
+			p := s.fromA(s.b.IP).asEcho().sentBy(s.a)
 			p = p.routed(gwMAC, s.b.MAC)
 			s.b.Want(p.bytes())
-			p = p.replied()
-			s.b.Send(p.bytes())
-			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
+			p = p.replied().sentBy(s.b)
+			p.reaches(s.a)
 			l.quiet() // the tunnel too
 			l.drops(nil)
 		}),
@@ -64,9 +58,8 @@ func placeRows() []row {
 			s.f.send(vx(vni2, p.bytes()))
 			s.b.Want(p.bytes())
 			s.gateKept(vni2)
-			p = packetOf(s.b.MAC, s.b.IP, gwMAC, s.a.IP)
-			s.b.Send(p.bytes())
-			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
+			p = packetOf(s.b.MAC, s.b.IP, gwMAC, s.a.IP).sentBy(s.b)
+			p.reaches(s.a)
 			l.clean()
 		}),
 		inside("7.anycast-source", "from a local port: dropped", func(l *lab, v6 bool) {
@@ -96,8 +89,7 @@ func placeRows() []row {
 		inside("7.asymmetric", "into the target's segment, from the VTEP's own MAC", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			s.behind(vni2, 3)
-			p := s.fromA(s.ip(vni2, 3))
-			s.a.Send(p.bytes())
+			p := s.fromA(s.ip(vni2, 3)).sentBy(s.a)
 			s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
 			l.clean()
 		}),
@@ -123,29 +115,15 @@ func centralPing(l *lab, v6 bool) {
 	l.Mesh(vni2, r.Node, m)
 	a, b := n.Host(vni), m.Host(vni2)
 	a.IP, b.IP = ipOf(v6, vni, 1), ipOf(v6, vni2, 2)
-	gateway := func(q message) []byte { // as it answers q
-		q = isAt(q, gwMAC)
-		if q.flags != 0 {
-			q.flags |= naRouter
-		}
-		return q.bare()
-	}
 	q := whoHas(ipOf(v6, vni, gatewayHost), a.MAC, a.IP)
 	a.Send(q.bytes())
-	a.Want(gateway(q))
-	p := packetOf(a.MAC, a.IP, gwMAC, b.IP).asEcho()
-	a.Send(p.bytes())
+	a.Want(gatewayAt(q, gwMAC))
+	p := packetOf(a.MAC, a.IP, gwMAC, b.IP).asEcho().sentBy(a)
 	asked := whoHas(b.IP, gwMAC, asker(v6, gwMAC, vni2))
 	b.Want(asked.bytes())
 	b.Send(isAt(asked, b.MAC).bytes())
-	p = p.routed(gwMAC, b.MAC)
-	if p.ttl != 63 {
-		l.T.Fatalf("TTL %d", p.ttl)
-	}
-	b.Want(p.bytes())
-	p = p.replied()
-	b.Send(p.bytes())
-	a.Want(p.routed(gwMAC, a.MAC).bytes())
+	p.reaches(b).replied().sentBy(b).reaches(a)
+	ping(a, b, gwMAC, 63, gwMAC, gwMAC)
 	l.clean()
 }
 
@@ -160,16 +138,6 @@ func asymmetricPing(l *lab, v6 bool) {
 		}
 	}
 	a, b := guest(r.Node, vni, ipOf(v6, vni, 1)), guest(o.Node, vni2, ipOf(v6, vni2, 2))
-	p := packetOf(a.MAC, a.IP, gwMAC, b.IP).asEcho()
-	a.Send(p.bytes())
-	p = p.routed(r.own, b.MAC)
-	if p.ttl != 63 {
-		l.T.Fatalf("TTL %d", p.ttl)
-	}
-	b.Want(p.bytes())
-	p = p.replied()
-	p.to = gwMAC // hosts know no other
-	b.Send(p.bytes())
-	a.Want(p.routed(o.own, a.MAC).bytes())
+	ping(a, b, gwMAC, 63, r.own, o.own)
 	l.clean()
 }

@@ -59,8 +59,7 @@ func (l *lab) nodesOf(t encap.Type, v6 bool) (s *site, n *nodes, node *far) {
 	l.T.Helper()
 	s = l.site(v6, true)
 	n = s.nodes(t, 1)
-	_, wide, _, _ := away(v6)
-	n.leads(wide, 3)
+	n.leads(s.away.wide, 3)
 	return s, n, l.farOf(t, 3)
 }
 
@@ -70,9 +69,7 @@ func nodeRows() []row {
 		inside("7.via-ipip", "the sender hears that a node is not reached", func(l *lab, v6 bool) {
 			s, n, node := l.nodesOf(encap.TypeIPIP, v6)
 			node.u.Close()
-			ip, _, _, _ := away(v6)
-			p := s.fromA(ip)
-			s.a.Send(p.bytes())
+			p := s.fromA(s.away.ip).sentBy(s.a)
 			l.quiet()
 			node = l.farOf(encap.TypeIPIP, 3)
 			s.a.Send(p.bytes()) // goes all the same
@@ -84,20 +81,19 @@ func nodeRows() []row {
 		}),
 		inside("7.via-ipip", "of several ways, as the mode of their pool says", func(l *lab, v6 bool) {
 			s, n, node := l.nodesOf(encap.TypeIPIP, v6)
-			ip, _, narrow, _ := away(v6)
 			red := s.n.Gateway().VRF("red")
 			here, there := netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24")
 			direct := l3.NextHop{Interface: red.Interface(vni2), IP: s.b.IP}
-			p := s.fromA(ip)
+			p := s.fromA(s.away.ip)
 			for _, addr := range []netip.Prefix{here, there} {
 				pool, err := red.NewBlocks(l3.Always, here)
 				l.must(err)
-				l.must(pool.Set(narrow, l3.Node{Addr: addr.Addr().Next(), Tunnel: n.hop(3), Direct: direct}))
+				l.must(pool.Set(s.away.narrow, l3.Node{Addr: addr.Addr().Next(), Tunnel: n.hop(3), Direct: direct}))
 				for mode, straight := range map[l3.Encapsulation]bool{l3.Always: false, l3.CrossSubnet: addr == here, l3.Never: true} {
 					l.must(pool.SetMode(mode))
 					s.a.Send(p.bytes())
 					if straight {
-						s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
+						p.reaches(s.b)
 						node.want()
 					} else {
 						s.b.Want()
@@ -121,71 +117,62 @@ func nodeRowsOf(id string, t encap.Type) []row {
 	}
 	return slices.Concat(
 		rows("to a node and back", func(l *lab, s *site, n *nodes, node *far) {
-			ip, _, _, _ := away(s.v6)
-			p := s.fromA(ip)
-			s.a.Send(p.bytes())
+			p := s.fromA(s.away.ip).sentBy(s.a)
 			node.want(n.wrap(p.routed(gwMAC, gwMAC)))
-			p = packetOf(frame.MAC{}, ip, frame.MAC{}, s.a.IP)
+			p = packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.a.IP)
 			node.send(n.wrap(p))
-			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
+			p.reaches(s.a)
 			l.quiet()
 		}),
 		rows("each node by its route", func(l *lab, s *site, n *nodes, node *far) {
-			ip, _, narrow, _ := away(s.v6)
-			n.leads(narrow, 4)
-			p, other := s.fromA(ip), l.farOf(t, 4)
+			n.leads(s.away.narrow, 4)
+			p, other := s.fromA(s.away.ip), l.farOf(t, 4)
 			s.a.Send(p.bytes())
 			other.want(n.wrap(p.routed(gwMAC, gwMAC)))
-			s.n.Gateway().VRF("red").Delete(narrow)
+			s.n.Gateway().VRF("red").Delete(s.away.narrow)
 			s.a.Send(p.bytes())
 			node.want(n.wrap(p.routed(gwMAC, gwMAC)))
 			l.quiet()
 		}),
 		rows("from VXLAN on", func(l *lab, s *site, n *nodes, node *far) {
 			s.behind(vni, 3)
-			ip, _, _, _ := away(s.v6)
-			p := packetOf(rmac(3), s.ip(vni, 3), s.own, ip)
+			p := packetOf(rmac(3), s.ip(vni, 3), s.own, s.away.ip)
 			s.f.send(vx(vni, p.bytes()))
 			node.want(n.wrap(p.routed(gwMAC, gwMAC)))
-			p = packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni, 3))
+			p = packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.ip(vni, 3))
 			node.send(n.wrap(p))
 			s.f.want(vx(vni, p.routed(s.own, rmac(3)).bytes()))
 			l.quiet()
 		}),
 		rows("from node to node", func(l *lab, s *site, n *nodes, node *far) {
-			ip, _, narrow, _ := away(s.v6)
-			n.leads(narrow, 4)
-			p, other := packetOf(frame.MAC{}, ipOf(s.v6, 77, 1), frame.MAC{}, ip), l.farOf(t, 4)
+			n.leads(s.away.narrow, 4)
+			p, other := packetOf(frame.MAC{}, ipOf(s.v6, 77, 1), frame.MAC{}, s.away.ip), l.farOf(t, 4)
 			node.send(n.wrap(p))
 			other.want(n.wrap(p.routed(gwMAC, gwMAC)))
 			l.quiet()
 		}),
 		rows("TTL 1 is answered through the tunnel", func(l *lab, s *site, n *nodes, node *far) {
-			ip, _, _, _ := away(s.v6)
-			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.a.IP).naked()
+			p := packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.a.IP).naked()
 			p.ttl = 1
 			node.send(n.wrap(p))
 			node.want(wrapped(t, nodesVNI, exceeded.about(p, s.ip(vni, gatewayHost), 0)))
 			l.quiet()
 		}),
 		rows("an echo request for the gateway is answered", func(l *lab, s *site, n *nodes, node *far) {
-			ip, _, _, _ := away(s.v6)
-			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, gatewayHost)).asEcho()
+			p := packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.ip(vni2, gatewayHost)).asEcho()
 			node.send(n.wrap(p))
 			node.want(n.wrap(p.replied()))
 			l.quiet()
 		}),
 		rows("the sender hears what fits the way to a node", func(l *lab, s *site, n *nodes, node *far) {
 			l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{PathMTU: 1400})
-			ip, _, _, _ := away(s.v6)
 			fits := l.fits(t, 1400)
-			p := s.fromA(ip).long(fits + 1)
+			p := s.fromA(s.away.ip).long(fits + 1)
 			s.a.Send(p.bytes()) // lost, and the VTEP told
 			l.quiet()
 			s.a.Send(p.bytes())
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
-			p = p.long(fits)
-			s.a.Send(p.bytes())
+			p = p.long(fits).sentBy(s.a)
 			node.want(n.wrap(p.routed(gwMAC, gwMAC)))
 			l.quiet()
 		}),
@@ -201,15 +188,6 @@ func nodesPing(l *lab, t encap.Type, v6 bool) {
 	r.nodes(t, 1).leads(prefixOf(v6, vni2), 2)
 	o.nodes(t, 2).leads(prefixOf(v6, vni), 1)
 	a, b := guest(r.Node, vni, ipOf(v6, vni, 1)), guest(o.Node, vni2, ipOf(v6, vni2, 2))
-	p := packetOf(a.MAC, a.IP, gwMAC, b.IP).asEcho()
-	a.Send(p.bytes())
-	p = p.routed(gwMAC, gwMAC).routed(gwMAC, b.MAC)
-	if p.ttl != 62 {
-		l.T.Fatalf("TTL %d", p.ttl)
-	}
-	b.Want(p.bytes())
-	p = p.replied()
-	b.Send(p.bytes())
-	a.Want(p.routed(gwMAC, gwMAC).routed(gwMAC, a.MAC).bytes())
+	ping(a, b, gwMAC, 62, gwMAC, gwMAC)
 	l.clean()
 }

@@ -39,8 +39,7 @@ func ownRows() []row {
 		}),
 		inside("7.echo", "another service", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
-			p := s.fromA(s.ip(vni2, gatewayHost))
-			s.a.Send(p.bytes())
+			p := s.fromA(s.ip(vni2, gatewayHost)).sentBy(s.a)
 			s.a.Want(portClosed.about(p, s.ip(vni, gatewayHost), 0))
 			l.clean()
 		}),
@@ -48,9 +47,7 @@ func ownRows() []row {
 		checksumRows(),
 		inside("7.rewrite", "MACs, and nothing else", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
-			p := s.fromA(s.b.IP)
-			s.a.Send(p.bytes())
-			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
+			s.fromA(s.b.IP).sentBy(s.a).reaches(s.b)
 			l.clean()
 		}),
 	)
@@ -142,7 +139,7 @@ func hopRows() []row {
 				p := s.fromA(s.b.IP)
 				p.ttl = ttl
 				s.a.Send(p.bytes())
-				s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
+				p.reaches(s.b)
 			}
 			l.clean()
 		}),

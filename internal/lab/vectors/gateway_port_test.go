@@ -85,8 +85,7 @@ func (s *site) tun() *tun {
 	at, err := s.Segment(6000).Attach(p, 0)
 	s.l.must(err)
 	i := s.bare(l3.InterfaceConfig{VNI: 6000, Port: at.Dest(0)})
-	_, _, _, all := away(s.v6)
-	s.l.must(s.n.Gateway().VRF("red").Add(l3.Route{Prefix: all, Via: []l3.NextHop{{Interface: i}}}))
+	s.l.must(s.n.Gateway().VRF("red").Add(l3.Route{Prefix: s.away.all, Via: []l3.NextHop{{Interface: i}}}))
 	return p
 }
 
@@ -96,26 +95,22 @@ func portRows() []row {
 		inside("7.direct", "out", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			tun := s.tun()
-			ip, _, _, _ := away(v6)
-			p := s.fromA(ip)
-			s.a.Send(p.bytes())
+			p := s.fromA(s.away.ip).sentBy(s.a)
 			tun.want(p.routed(gwMAC, gwMAC).naked().bytes())
 			l.clean()
 		}),
 		inside("7.direct", "in", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			tun := s.tun()
-			ip, _, _, _ := away(v6)
-			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.a.IP)
+			p := packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.a.IP)
 			tun.send(p.naked().bytes())
-			s.a.Want(p.routed(gwMAC, s.a.MAC).bytes())
+			p.reaches(s.a)
 			l.clean()
 		}),
 		inside("7.direct", "errors go out as they are", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			tun := s.tun()
-			ip, _, _, _ := away(v6)
-			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.a.IP).naked()
+			p := packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.a.IP).naked()
 			p.ttl = 1
 			tun.send(p.bytes())
 			tun.want(exceeded.about(p, s.ip(vni, gatewayHost), 0))
@@ -124,8 +119,7 @@ func portRows() []row {
 		inside("7.direct", "an echo request for the gateway", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			tun := s.tun()
-			ip, _, _, _ := away(v6)
-			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, gatewayHost)).asEcho().naked()
+			p := packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.ip(vni2, gatewayHost)).asEcho().naked()
 			tun.send(p.bytes())
 			tun.want(p.replied().bytes())
 			l.quiet()
@@ -133,8 +127,7 @@ func portRows() []row {
 		inside("7.direct", "the first ping waits for its host", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
 			tun := s.tun()
-			ip, _, _, _ := away(v6)
-			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, 5)).asEcho()
+			p := packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.ip(vni2, 5)).asEcho()
 			tun.send(p.naked().bytes())
 			q := s.asks(s.ip(vni2, 5), false)
 			s.b.Want(q.bytes())
@@ -146,8 +139,7 @@ func portRows() []row {
 		inside("7.direct", "its sender is told when there is no host", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
 			tun := s.tun()
-			ip, _, _, _ := away(v6)
-			p := packetOf(frame.MAC{}, ip, frame.MAC{}, s.ip(vni2, 5)).naked()
+			p := packetOf(frame.MAC{}, s.away.ip, frame.MAC{}, s.ip(vni2, 5)).naked()
 			tun.send(p.bytes())
 			l.pass(3*tick + tick/2)
 			told := hostGone.about(p, s.ip(vni, gatewayHost), 0)
@@ -159,8 +151,7 @@ func portRows() []row {
 			s := l.site(v6, false)
 			s.behind(vni, 3)
 			tun := s.tun()
-			ip, _, _, _ := away(v6)
-			p := packetOf(rmac(3), s.ip(vni, 3), gwMAC, ip).asEcho()
+			p := packetOf(rmac(3), s.ip(vni, 3), gwMAC, s.away.ip).asEcho()
 			s.f.send(vx(vni, p.bytes()))
 			p = p.routed(gwMAC, gwMAC)
 			tun.want(p.naked().bytes())

@@ -11,14 +11,19 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-// away returns an address that is in no segment, and prefixes of it.
-func away(v6 bool) (ip netip.Addr, wide, narrow, all netip.Prefix) {
+// away is an address that is in no segment, and prefixes of it.
+type away struct {
+	ip                netip.Addr
+	wide, narrow, all netip.Prefix
+}
+
+func awayOf(v6 bool) away {
 	text := []string{"172.16.1.9", "172.16.0.0/12", "172.16.1.0/24", "0.0.0.0/0"}
 	if v6 {
 		text = []string{"fd01:2:3::9", "fd01::/16", "fd01:2:3::/48", "::/0"}
 	}
 	p := netip.MustParsePrefix
-	return netip.MustParseAddr(text[0]), p(text[1]), p(text[2]), p(text[3])
+	return away{netip.MustParseAddr(text[0]), p(text[1]), p(text[2]), p(text[3])}
 }
 
 // via adds a route through neighbours in VNI 200.
@@ -37,9 +42,7 @@ func routeRows() []row {
 	return slices.Concat(
 		inside("7.no-route", "the sender is told", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
-			ip, _, _, _ := away(v6)
-			p := s.fromA(ip)
-			s.a.Send(p.bytes())
+			p := s.fromA(s.away.ip).sentBy(s.a)
 			s.a.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
 			l.clean()
 		}),
@@ -47,45 +50,36 @@ func routeRows() []row {
 			s := l.site(v6, true)
 			c := guest(s.Node, vni, s.ip(vni, 4))
 			l.forget()
-			p := s.fromA(c.IP)
-			s.a.Send(p.bytes())
-			c.Want(p.routed(gwMAC, c.MAC).bytes())
+			s.fromA(c.IP).sentBy(s.a).reaches(c)
 			l.clean()
 		}),
 		inside("7.via", "a neighbour", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
-			ip, wide, _, _ := away(v6)
-			s.via(wide, 2)
-			p := s.fromA(ip)
-			s.a.Send(p.bytes())
-			s.b.Want(p.routed(gwMAC, s.b.MAC).bytes())
+			s.via(s.away.wide, 2)
+			s.fromA(s.away.ip).sentBy(s.a).reaches(s.b)
 			l.clean()
 		}),
 		inside("7.longest", "of three prefixes, and when it goes the next", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			c, d := guest(s.Node, vni2, s.ip(vni2, 4)), guest(s.Node, vni2, s.ip(vni2, 5))
 			l.forget()
-			ip, wide, narrow, all := away(v6)
-			s.via(narrow, 4)
-			s.via(all, 2)
-			s.via(wide, 5)
+			s.via(s.away.narrow, 4)
+			s.via(s.away.all, 2)
+			s.via(s.away.wide, 5)
 			for _, h := range []*mem.Host{c, d, s.b} {
-				p := s.fromA(ip)
-				s.a.Send(p.bytes())
-				h.Want(p.routed(gwMAC, h.MAC).bytes())
-				s.n.Gateway().VRF("red").Delete(map[*mem.Host]netip.Prefix{c: narrow, d: wide, s.b: all}[h])
+				p := s.fromA(s.away.ip).sentBy(s.a)
+				p.reaches(h)
+				s.n.Gateway().VRF("red").Delete(map[*mem.Host]netip.Prefix{c: s.away.narrow, d: s.away.wide, s.b: s.away.all}[h])
 			}
-			p := s.fromA(ip)
-			s.a.Send(p.bytes())
+			p := s.fromA(s.away.ip).sentBy(s.a)
 			s.a.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
 			l.clean()
 		}),
 		inside("7.blackhole", "nobody is told", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
-			ip, _, narrow, all := away(v6)
-			s.via(all, 2)
-			s.via(narrow)
-			s.a.Send(s.fromA(ip).bytes())
+			s.via(s.away.all, 2)
+			s.via(s.away.narrow)
+			s.a.Send(s.fromA(s.away.ip).bytes())
 			l.quiet()
 			l.drops(one("no-route"))
 		}),
@@ -93,11 +87,10 @@ func routeRows() []row {
 			s := l.site(v6, true)
 			c := guest(s.Node, vni2, s.ip(vni2, 4))
 			l.forget()
-			ip, wide, _, _ := away(v6)
-			s.via(wide, 2, 4)
+			s.via(s.away.wide, 2, 4)
 			toB, toC := 0, 0
 			for n := range uint16(64) {
-				p := s.fromA(ip)
+				p := s.fromA(s.away.ip)
 				p.sport = n
 				var ways [2]bool
 				for k := range ways {
@@ -135,9 +128,8 @@ func routeRows() []row {
 			s.b.Want(red.routed(gwMAC, s.b.MAC).bytes())
 			d.Want(blue.routed(gwMAC, d.MAC).bytes())
 			// And a route of one is none of the other.
-			ip, _, _, all := away(v6)
-			s.via(all, 2)
-			p := packetOf(c.MAC, c.IP, gwMAC, ip)
+			s.via(s.away.all, 2)
+			p := packetOf(c.MAC, c.IP, gwMAC, s.away.ip)
 			c.Send(p.bytes())
 			c.Want(noWay.about(p, s.ip(vni, gatewayHost), 0))
 			l.clean()
@@ -176,8 +168,7 @@ func martianRows() (rows []row) {
 	} {
 		rows = append(rows, row{id: "7.not-routed", name: c.name, wire: func(l *lab) {
 			s := l.site(c.v6, true)
-			_, _, _, all := away(c.v6)
-			s.via(all, 2) // whatever has no other route would go there
+			s.via(s.away.all, 2) // whatever has no other route would go there
 			p := s.fromA(s.b.IP)
 			if c.src != "" {
 				p.src = netip.MustParseAddr(c.src)

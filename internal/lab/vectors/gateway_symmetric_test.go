@@ -57,8 +57,7 @@ func symmetricRows() []row {
 		inside("7.symmetric", "from our router's MAC to theirs", func(l *lab, v6 bool) {
 			r, i, a, f, _ := l.symmetric(v6)
 			r.leads(i, prefixOf(v6, vni2), 2, 2)
-			p := packetOf(a.MAC, a.IP, gwMAC, ipOf(v6, vni2, 2))
-			a.Send(p.bytes())
+			p := packetOf(a.MAC, a.IP, gwMAC, ipOf(v6, vni2, 2)).sentBy(a)
 			f.want(vx(l3vni, p.routed(routerMAC(1), routerMAC(2)).bytes()))
 			l.clean()
 		}),
@@ -68,8 +67,7 @@ func symmetricRows() []row {
 			host := netip.PrefixFrom(ipOf(v6, vni2, 3), ipOf(v6, vni2, 3).BitLen())
 			r.leads(i, host, 3, 3)
 			for n, to := range map[byte]*far{2: f, 3: g} {
-				p := packetOf(a.MAC, a.IP, gwMAC, ipOf(v6, vni2, n))
-				a.Send(p.bytes())
+				p := packetOf(a.MAC, a.IP, gwMAC, ipOf(v6, vni2, n)).sentBy(a)
 				to.want(vx(l3vni, p.routed(routerMAC(1), routerMAC(n)).bytes()))
 			}
 			l.clean()
@@ -81,7 +79,7 @@ func symmetricRows() []row {
 			r, _, a, f, _ := l.symmetric(v6)
 			p := packetOf(routerMAC(2), ipOf(v6, vni2, 2), routerMAC(1), a.IP)
 			f.send(vx(l3vni, p.bytes()))
-			a.Want(p.routed(gwMAC, a.MAC).bytes())
+			p.reaches(a)
 			p.ttl = 1 // it has no address there to say so from, and takes another one
 			f.send(vx(l3vni, p.bytes()))
 			f.want(vx(l3vni, exceeded.about(p, ipOf(v6, vni, gatewayHost), 0)))
@@ -137,15 +135,6 @@ func symmetricPing(l *lab, v6 bool, gateway frame.MAC, access bool) {
 			l.must(c.h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: stage}}))
 		}
 	}
-	p := packetOf(a.MAC, a.IP, gateway, b.IP).asEcho()
-	a.Send(p.bytes())
-	p = p.routed(routerMAC(1), routerMAC(2)).routed(gateway, b.MAC)
-	if p.ttl != 62 {
-		l.T.Fatalf("TTL %d", p.ttl)
-	}
-	b.Want(p.bytes())
-	p = p.replied()
-	b.Send(p.bytes())
-	a.Want(p.routed(routerMAC(2), routerMAC(1)).routed(gateway, a.MAC).bytes())
+	ping(a, b, gateway, 62, gateway, gateway)
 	l.clean()
 }

@@ -170,6 +170,29 @@ func isAt(q message, mac frame.MAC) message {
 	return m
 }
 
+// gatewayAt is a gateway's answer to a question for it: to be a router is a flag of ND.
+func gatewayAt(q message, mac frame.MAC) []byte {
+	q = isAt(q, mac)
+	if q.flags != 0 {
+		q.flags |= naRouter
+	}
+	return q.bare()
+}
+
+// ping has host a ping b, whose gateways are both at gw: what reaches b and then a has a TTL,
+// and comes from the MACs toB and toA.
+func ping(a, b *mem.Host, gw frame.MAC, ttl uint8, toB, toA frame.MAC) {
+	a.T().Helper()
+	p := packetOf(a.MAC, a.IP, gw, b.IP).asEcho().sentBy(a)
+	p.from, p.to, p.ttl = toB, b.MAC, ttl
+	b.Want(p.bytes())
+	p = p.replied()
+	p.to = gw
+	p.sentBy(b)
+	p.from, p.to, p.ttl = toA, a.MAC, ttl
+	a.Want(p.bytes())
+}
+
 // A site is one router with host a in VNI 100 and host b in VNI 200, and a far end which is
 // in both.
 type site struct {
@@ -177,11 +200,12 @@ type site struct {
 	v6   bool
 	a, b *mem.Host
 	f    *far
+	away away
 }
 
 func (l *lab) site(v6, anycast bool) *site {
 	l.T.Helper()
-	s := &site{router: l.router(1), v6: v6}
+	s := &site{router: l.router(1), v6: v6, away: awayOf(v6)}
 	s.gate(vni, anycast)
 	s.gate(vni2, anycast)
 	s.tunnel(vni, 2)

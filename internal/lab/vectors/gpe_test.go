@@ -64,7 +64,7 @@ var gpeSendRows = []row{
 		h.Send(b)
 		f.want(gpe(vni, 3, b))
 		// Nor is a group B when a table names the one peer that has it.
-		l.must(l.seg.FDB().Set(mcast, l.dest(3), 0))
+		l.set(mcast, l.dest(3), 0)
 		b = eth(mcast, h.MAC, "")
 		h.Send(b)
 		g.want(gpe(vni, 3, b))
@@ -204,7 +204,7 @@ func gpeReceiveRows() []row {
 			l.start(gpeVTEP)
 			l.join(200)
 			l.must(l.VTEP.SetFlood(200, l.at(2), l.at(3)))
-			l.must(l.seg.FDB().Set(gwMAC, 0, fdb.Static))
+			l.set(gwMAC, 0, fdb.Static)
 			l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
 				copy(f.Bytes(), slices.Concat(nobody[:], gwMAC[:]))
 				f.VNI = 200

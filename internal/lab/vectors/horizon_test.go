@@ -30,8 +30,7 @@ var horizonRows = []row{
 		f.want(vx(vni, x))
 	}},
 	{id: "5.back", name: "flooded, from a hub's peer", wire: func(l *lab) {
-		l.start(vswitch.AttachConfig{Hub: true})
-		l.flood(2, 3)
+		l.start(vswitch.AttachConfig{Hub: true}, floods{2, 3})
 		f, g := l.far(2), l.far(3)
 		x := eth(frame.Broadcast, rmac(1), "")
 		f.send(vx(vni, x))
@@ -49,8 +48,7 @@ var horizonRows = []row{
 	{id: "5.mesh-unicast", name: "to a static entry", wire: func(l *lab) {
 		l.start()
 		f, g := l.far(2), l.far(3)
-		n := l.listed(3)
-		l.must(l.seg.FDB().Set(rmac(2), l.tun.Dest(n), fdb.Static))
+		l.set(rmac(2), l.tun.Dest(l.listed(3)), fdb.Static)
 		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
 		g.want()
 		l.drops(one("split-horizon"))
@@ -96,8 +94,7 @@ var horizonRows = []row{
 		l.drops(nil)
 	}},
 	{id: "5.split-horizon-group", name: "a port in the tunnels' group", wire: func(l *lab) {
-		l.start()
-		l.flood(2)
+		l.start(floods{2})
 		a, b, f := l.HostWith(vni, 0, vswitch.AttachConfig{Group: vswitch.GroupTunnel}), l.host(), l.far(2)
 		x := eth(frame.Broadcast, a.MAC, "")
 		a.Send(x)
@@ -121,8 +118,7 @@ var horizonRows = []row{
 		l.drops(one("no-egress"))
 	}},
 	{id: "5.isolated", name: "floods and known unicast", wire: func(l *lab) {
-		l.start()
-		l.flood(2)
+		l.start(floods{2})
 		iso := vswitch.AttachConfig{Group: vswitch.GroupIsolated}
 		a, b, c, f := l.HostWith(vni, 0, iso), l.HostWith(vni, 0, iso), l.host(), l.far(2)
 		x := eth(frame.Broadcast, a.MAC, "")
@@ -140,8 +136,7 @@ var horizonRows = []row{
 		f.want()
 	}},
 	{id: "5.hub", name: "from a peer that is not in the list", wire: func(l *lab) {
-		l.start(vswitch.AttachConfig{Hub: true})
-		l.flood(2, 3)
+		l.start(vswitch.AttachConfig{Hub: true}, floods{2, 3})
 		f, g, s := l.far(2), l.far(3), l.far(4)
 		x := eth(frame.Broadcast, rmac(1), "")
 		s.send(vx(vni, x))
@@ -162,8 +157,7 @@ var horizonRows = []row{
 		h.Want()
 	}},
 	{id: "5.hub-unicast", name: "peer to peer", wire: func(l *lab) {
-		l.start(vswitch.AttachConfig{Hub: true})
-		l.flood(2, 3, 4)
+		l.start(vswitch.AttachConfig{Hub: true}, floods{2, 3, 4})
 		fs := l.fars(2, 4)
 		fs[1].learnt(rmac(2))
 		l.forget()
@@ -194,7 +188,7 @@ var horizonRows = []row{
 			return frame.Reenter
 		})}})
 		f, g := l.far(2), l.far(3)
-		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
+		l.set(gw, 0, fdb.Static)
 		g.learnt(rmac(2))
 		f.send(vx(vni, eth(gw, rmac(1), "routed")))
 		g.want(vx(vni, eth(rmac(2), gw, "routed")))
@@ -214,7 +208,7 @@ var horizonRows = []row{
 			return frame.Reenter
 		})}})
 		f := l.far(2)
-		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
+		l.set(gw, 0, fdb.Static)
 		f.send(vx(vni, eth(gw, rmac(1), "ping")))
 		f.want(vx(vni, eth(rmac(1), gw, "ping")))
 		l.drops(nil)

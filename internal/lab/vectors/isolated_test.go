@@ -52,10 +52,10 @@ func isolatedRows() (rows []row) {
 			for _, to := range []*mem.Host{s.a, s.b, s.e} {
 				p := packetOf(s.c.MAC, s.c.IP, gwMAC, to.IP)
 				s.c.Send(p.bytes())
-				to.Want(p.routed(gwMAC, to.MAC).bytes())
+				p.reaches(to)
 				p = packetOf(to.MAC, to.IP, gwMAC, s.c.IP)
 				to.Send(p.bytes())
-				s.c.Want(p.routed(gwMAC, s.c.MAC).bytes())
+				p.reaches(s.c)
 			}
 		})...)
 		rows = append(rows, inside("5.isolated-routed", name+", after a question", func(l *lab, v6 bool) {

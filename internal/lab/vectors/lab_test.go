@@ -357,6 +357,12 @@ func (l *lab) entry(m frame.MAC) fdb.Entry {
 	return e
 }
 
+// set makes an entry in VNI 100.
+func (l *lab) set(m frame.MAC, d frame.Dest, flags fdb.Flags) {
+	l.T.Helper()
+	l.must(l.seg.FDB().Set(m, d, flags))
+}
+
 // peer returns the number of the peer at an address, 0 if there is none.
 func (l *lab) peer(i byte) uint16 {
 	for _, p := range l.VTEP.Stats().Peers {
@@ -434,6 +440,14 @@ func (w *watch) want(evs ...frame.Event) {
 // so that nothing of the code under test has a part in it.
 func vx(n frame.VNI, inner []byte) []byte {
 	return append([]byte{8, 0, 0, 0, byte(n >> 16), byte(n >> 8), byte(n), 0}, inner...)
+}
+
+// vxs is vx of several frames.
+func vxs(n frame.VNI, inner [][]byte) (all [][]byte) {
+	for _, b := range inner {
+		all = append(all, vx(n, b))
+	}
+	return all
 }
 
 // far MACs, of hosts behind far ends.

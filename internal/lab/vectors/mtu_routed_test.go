@@ -72,11 +72,8 @@ func routedBigRows() []row {
 				p := s.fromA(s.ip(vni2, 3)).long(n)
 				p.df = false
 				s.a.Send(p.bytes())
-				var want [][]byte
-				for _, b := range p.routed(s.own, rmac(3)).pieces(fits) {
-					want = append(want, vx(vni2, b))
-				}
-				s.f.want(want...)
+				pieces := p.routed(s.own, rmac(3)).pieces(fits)
+				s.f.want(vxs(vni2, pieces)...)
 			}
 			l.clean()
 		}},
@@ -86,22 +83,18 @@ func routedBigRows() []row {
 			p := s.fromA(s.ip(vni2, 3)).long(1500)
 			p.df = false
 			s.a.Send(p.bytes())
-			var want [][]byte
-			for _, b := range p.routed(s.own, rmac(3)).pieces(558) {
-				want = append(want, vx(vni2, b))
+			pieces := p.routed(s.own, rmac(3)).pieces(558)
+			if len(pieces) != 3 {
+				l.T.Fatalf("%d pieces", len(pieces))
 			}
-			if len(want) != 3 {
-				l.T.Fatalf("%d pieces", len(want))
-			}
-			s.f.want(want...)
+			s.f.want(vxs(vni2, pieces)...)
 			l.clean()
 		}},
 		{id: "9.routed-fragment", name: "out of an IP port", only: "IPv4", wire: func(l *lab) {
 			s := l.site(false, true)
 			tun := s.tun()
 			tun.mtu = 600
-			ip, _, _, _ := away(false)
-			p := s.fromA(ip).long(1500)
+			p := s.fromA(s.away.ip).long(1500)
 			p.df = false
 			s.a.Send(p.bytes())
 			var want [][]byte
@@ -115,11 +108,9 @@ func routedBigRows() []row {
 		inside("9.routed", "DF, and IPv6", func(l *lab, v6 bool) {
 			s := l.short(v6)
 			fits := l.inner(1500)
-			p := s.fromA(s.ip(vni2, 3)).long(fits)
-			s.a.Send(p.bytes())
+			p := s.fromA(s.ip(vni2, 3)).long(fits).sentBy(s.a)
 			s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
-			p = p.long(fits + 1)
-			s.a.Send(p.bytes())
+			p = p.long(fits + 1).sentBy(s.a)
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
 			l.clean()
 		}),
@@ -137,12 +128,9 @@ func routedBigRows() []row {
 			s := l.site(v6, true)
 			tun := s.tun()
 			tun.mtu = 1400
-			ip, _, _, _ := away(v6)
-			p := s.fromA(ip).long(1400)
-			s.a.Send(p.bytes())
+			p := s.fromA(s.away.ip).long(1400).sentBy(s.a)
 			tun.want(p.routed(gwMAC, gwMAC).naked().bytes())
-			p = p.long(1401)
-			s.a.Send(p.bytes())
+			p = p.long(1401).sentBy(s.a)
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), 1400))
 			l.clean()
 		}),
@@ -163,8 +151,7 @@ func routedBigRows() []row {
 			s.f.want()
 			s.a.Send(p.bytes())
 			s.a.Want(tooLong.about(p, s.ip(vni, gatewayHost), fits))
-			p = s.fromA(s.ip(vni2, 3)).long(fits)
-			s.a.Send(p.bytes())
+			p = s.fromA(s.ip(vni2, 3)).long(fits).sentBy(s.a)
 			s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
 			l.quiet()
 		}),

@@ -56,8 +56,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 	}},
 	{id: "9.back", name: "through a tunnel, to the peer it came from", wire: func(l *lab) {
 		l.bigger(9000)
-		l.start()
-		l.flood(2, 3)
+		l.start(floods{2, 3})
 		f, _, h := l.far(2), l.far(3), l.host()
 		h.Send(eth(frame.Broadcast, h.MAC, "here"))
 		l.forget()
@@ -249,8 +248,7 @@ func (l *lab) narrow(mtu int) (*mem.Host, *far) {
 func (l *lab) narrowWith(mtu int, sc *vswitch.Config, cfg *vswitch.VSIConfig) (*mem.Host, *far) {
 	l.T.Helper()
 	l.bigger(mtu)
-	l.start(sc, cfg)
-	l.flood(2)
+	l.start(sc, cfg, floods{2})
 	h, f := l.jumbo(), l.far(2)
 	f.send(vx(vni, eth(frame.Broadcast, rmac(1), "here")))
 	h.Got()

@@ -8,6 +8,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
 )
 
 // what is in a packet.
@@ -49,6 +50,20 @@ func (p packet) routed(from, to frame.MAC) packet {
 
 // asEcho makes an echo request of it.
 func (p packet) asEcho() packet { p.what = echo; return p }
+
+// sentBy has a host send it.
+func (p packet) sentBy(h *mem.Host) packet {
+	h.Send(p.bytes())
+	return p
+}
+
+// reaches fails the test unless a host gets it from its gateway, with one hop less.
+func (p packet) reaches(h *mem.Host) packet {
+	h.T().Helper()
+	p = p.routed(gwMAC, h.MAC)
+	h.Want(p.bytes())
+	return p
+}
 
 // replied is the answer to an echo request, by who has got it.
 func (p packet) replied() packet {

@@ -15,8 +15,7 @@ import (
 
 var replicationRows = []row{
 	{id: "5.replication", name: "ten peers", wire: func(l *lab) {
-		l.start()
-		l.flood(2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+		l.start(floods{2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
 		h, fs := l.host(), l.fars(2, 11)
 		var want [][]byte
 		for i := range 5 {
@@ -32,9 +31,8 @@ var replicationRows = []row{
 		}
 	}},
 	{id: "5.replication", name: "of that VNI", wire: func(l *lab) {
-		l.start()
+		l.start(floods{2, 3})
 		l.join(200)
-		l.flood(2, 3)
 		l.must(l.VTEP.SetFlood(200, l.at(3), l.at(4)))
 		h, o, fs := l.host(), l.Host(200), l.fars(2, 4)
 		x, y := eth(frame.Broadcast, h.MAC, ""), eth(frame.Broadcast, o.MAC, "")
@@ -90,8 +88,7 @@ var replicationRows = []row{
 		l.clean()
 	}},
 	{id: "5.replication-own", name: "alone", wire: func(l *lab) {
-		l.start()
-		l.flood(1)
+		l.start(floods{1})
 		h := l.host()
 		h.Send(eth(frame.Broadcast, h.MAC, ""))
 		h.Want()
@@ -102,8 +99,7 @@ var replicationRows = []row{
 	unreachableRow("path too narrow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{MTU: 80}) }),
 	unreachableRow("slow", func(l *lab, f *far) { l.Net.SetLink(l.addr(1), l.addr(3), memory.Link{Delay: time.Hour, Cut: true}) }),
 	{id: "5.replication-order", name: "one in the middle goes", wire: func(l *lab) {
-		l.start()
-		l.flood(6, 2, 5, 3, 4)
+		l.start(floods{6, 2, 5, 3, 4})
 		h := l.host()
 		fs := l.fars(2, 6)
 		wantOrder := func(list ...byte) {
@@ -185,8 +181,7 @@ var replicationRows = []row{
 // unreachableRow lists three peers, of which the one in the middle cannot be reached.
 func unreachableRow(name string, breaks func(l *lab, f *far)) row {
 	return row{id: "5.replication-unreachable", name: name, wire: func(l *lab) {
-		l.start()
-		l.flood(2, 3, 4)
+		l.start(floods{2, 3, 4})
 		h, fs := l.host(), l.fars(2, 4)
 		breaks(l, fs[1])
 		var want [][]byte

@@ -10,20 +10,18 @@ import (
 
 var specialRows = slices.Concat(bridgeGroup(), []row{
 	{id: "5.group-entry", name: "to one port", wire: func(l *lab) {
-		l.start()
-		l.flood(2)
+		l.start(floods{2})
 		a, b, _, _ := l.host(), l.host(), l.host(), l.far(2)
-		l.must(l.seg.FDB().Set(mcast, b.At.Dest(0), fdb.Static))
+		l.set(mcast, b.At.Dest(0), fdb.Static)
 		x := eth(mcast, a.MAC, "")
 		a.Send(x)
 		b.Want(x)
 		l.quiet()
 	}},
 	{id: "5.group-entry", name: "to the flood list only", wire: func(l *lab) {
-		l.start()
-		l.flood(2, 3)
+		l.start(floods{2, 3})
 		a, b, f, g := l.host(), l.host(), l.far(2), l.far(3)
-		l.must(l.seg.FDB().Set(mcast, l.tun.Dest(0), fdb.Control))
+		l.set(mcast, l.tun.Dest(0), fdb.Control)
 		x := eth(mcast, a.MAC, "")
 		a.Send(x)
 		b.Want()
@@ -38,7 +36,7 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 		})}})
 		l.flood(2)
 		a, _, f := l.host(), l.host(), l.far(2)
-		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
+		l.set(gw, 0, fdb.Static)
 		a.Send(eth(gw, a.MAC, ""))
 		f.send(vx(vni, eth(gw, rmac(1), "")))
 		l.check(n == 2, "the gateway saw %d frames", n)
@@ -51,10 +49,9 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 	}},
 	{id: "5.gateway", name: "without a gateway: dropped, not flooded", wire: func(l *lab) {
 		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}
-		l.start()
-		l.flood(2)
+		l.start(floods{2})
 		a, _, _ := l.host(), l.host(), l.far(2)
-		l.must(l.seg.FDB().Set(gw, 0, fdb.Static))
+		l.set(gw, 0, fdb.Static)
 		a.Send(eth(gw, a.MAC, ""))
 		l.quiet()
 		l.drops(one("no-route"))

@@ -63,8 +63,7 @@ func stormRows() (rows []row) {
 			l.drops(map[string]uint64{"storm": 3})
 			l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(3)}) // learned all the same
 		}}, row{id: "5.class-rate", name: c.name + " of a segment", wire: func(l *lab) {
-			l.start(&vswitch.VSIConfig{Storm: limit.Storm})
-			l.flood(2)
+			l.start(&vswitch.VSIConfig{Storm: limit.Storm}, floods{2})
 			a, b, o, f := l.host(), l.host(), l.host(), l.far(2)
 			l.wantPassed(c.name, l.pours(a, o, c, 4), 4)
 			l.wantPassed("of another port", l.pours(b, o, c, 2), 2)
@@ -190,7 +189,7 @@ var stormCountedRows = []row{
 	{id: "5.storm-floods", name: "an entry of a group", local: func(l *lab) {
 		l.bridge(&vswitch.VSIConfig{Storm: vswitch.Storm{Multicast: vswitch.Rate{Packets: 1}}})
 		a, o := l.host(), l.host()
-		l.must(l.seg.FDB().Set(mcast, o.At.Dest(0), 0))
+		l.set(mcast, o.At.Dest(0), 0)
 		l.wantPassed("one place", l.pours(a, o, classes[1], 50), 50)
 	}},
 	{id: "5.storm-floods", name: "injected", local: func(l *lab) {

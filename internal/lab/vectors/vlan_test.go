@@ -165,8 +165,7 @@ func inner1(m vswitch.VLANMode) *vswitch.VSIConfig { return &vswitch.VSIConfig{I
 // passing is std with tags passed, and far end 2 in the flood list.
 func (l *lab) passing() {
 	l.T.Helper()
-	l.start(inner1(vswitch.VLANPass))
-	l.flood(2)
+	l.start(inner1(vswitch.VLANPass), floods{2})
 }
 
 // stripped is a row: a frame from the tunnel arrives without its tags, and teaches.

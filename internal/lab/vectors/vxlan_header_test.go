@@ -122,8 +122,7 @@ var withGBP = &vtep.Config{GBP: true}
 
 var gbpRows = []row{
 	{id: "1.gbp", name: "an attachment's group is sent, to one peer and to all", wire: func(l *lab) {
-		l.start(withGBP)
-		l.flood(2, 3)
+		l.start(withGBP, floods{2, 3})
 		h, o := l.HostWith(vni, 0, vswitch.AttachConfig{GBP: 0x1234}), l.host()
 		f, g := l.far(2), l.far(3)
 		b := eth(frame.Broadcast, h.MAC, "all")
@@ -153,8 +152,7 @@ var gbpRows = []row{
 		}
 	}},
 	{id: "1.gbp", name: "not sent where it is off", wire: func(l *lab) {
-		l.start()
-		l.flood(2)
+		l.start(floods{2})
 		h, f := l.HostWith(vni, 0, vswitch.AttachConfig{GBP: 5}), l.far(2)
 		b := eth(frame.Broadcast, h.MAC, "")
 		l.out(h, b, f)
@@ -207,7 +205,7 @@ var gbpRows = []row{
 		l.start(withGBP)
 		l.join(200)
 		l.must(l.VTEP.SetFlood(200, l.at(2)))
-		l.must(l.seg.FDB().Set(gwMAC, 0, fdb.Static))
+		l.set(gwMAC, 0, fdb.Static)
 		l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
 			copy(f.Bytes(), slices.Concat(nobody[:], gwMAC[:]))
 			f.VNI = 200
@@ -226,8 +224,7 @@ var gbpRows = []row{
 		l.check(len(got) == 1 && got[0][0] == 8 && string(got[0][1:4]) == "\x00\x00\x00", "%x", got)
 	}},
 	{id: "1.gbp-own", name: "what the switch sends has none", wire: func(l *lab) {
-		l.start(withGBP, vswitch.AttachConfig{GBP: 4})
-		l.flood(2)
+		l.start(withGBP, vswitch.AttachConfig{GBP: 4}, floods{2})
 		f := l.far(2)
 		x := frame.Make(eth(frame.Broadcast, gwMAC, ""))
 		l.Inject(l.seg, &x)
@@ -252,7 +249,7 @@ var gbpRows = []row{
 	}},
 	{id: "1.gbp-dont-learn", name: "a pinned MAC all the same", wire: func(l *lab) {
 		h, f := l.pair(withGBP)
-		l.must(l.seg.FDB().Set(rmac(1), h.At.Dest(0), fdb.Static))
+		l.set(rmac(1), h.At.Dest(0), fdb.Static)
 		f.send(marked(0x40, 1, in1))
 		h.Want()
 		l.drops(one("mac-pinned"))
@@ -280,8 +277,7 @@ func gbpRoutedRows() []row {
 		l.vc = withGBP
 		s := l.site(v6, false)
 		l.must(s.a.At.Configure(vswitch.AttachConfig{GBP: 0x77}))
-		p := s.fromA(s.ip(vni2, 9))
-		s.a.Send(p.bytes())
+		s.fromA(s.ip(vni2, 9)).sentBy(s.a)
 		q := whoHas(s.ip(vni2, 9), gwMAC, s.ip(vni2, gatewayHost))
 		got := s.f.got()
 		l.check(len(got) == 1 && got[0][0] == 8 && got[0][3] == 0, "%x", got)

@@ -51,14 +51,14 @@ var orderRows = []row{
 	{id: "1.order", name: "own MAC, filtered destination", wire: func(l *lab) {
 		l.start()
 		f := l.far(2)
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Static))
-		l.must(l.seg.FDB().Set(nobody, 0, fdb.Filter))
+		l.set(rmac(1), 0, fdb.Static)
+		l.set(nobody, 0, fdb.Filter)
 		f.send(vx(vni, in1))
 		l.drops(one("own-mac"))
 	}},
 	{id: "1.order", name: "pinned source, to a bridge group", wire: func(l *lab) {
 		h, f := l.pair()
-		l.must(l.seg.FDB().Set(rmac(1), h.At.Dest(0), fdb.Static))
+		l.set(rmac(1), h.At.Dest(0), fdb.Static)
 		f.send(vx(vni, eth(frame.MAC{1, 0x80, 0xc2}, rmac(1), "")))
 		l.drops(one("mac-pinned"))
 	}},

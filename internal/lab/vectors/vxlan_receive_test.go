@@ -183,7 +183,7 @@ var receiveRows = []row{
 
 	{id: "1.own-mac", name: "from a tunnel", wire: func(l *lab) {
 		h, f := l.pair()
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Static))
+		l.set(rmac(1), 0, fdb.Static)
 		f.send(vx(vni, in1))
 		h.Want()
 		l.wantFDB(l.seg, table{rmac(1): 0})
@@ -192,7 +192,7 @@ var receiveRows = []row{
 	{id: "1.own-mac", name: "from a local port", local: func(l *lab) {
 		l.bridge()
 		h, o := l.host(), l.host()
-		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Static))
+		l.set(h.MAC, 0, fdb.Static)
 		h.Send(eth(nobody, h.MAC, ""))
 		o.Want()
 		l.wantFDB(l.seg, table{h.MAC: 0})
@@ -200,7 +200,7 @@ var receiveRows = []row{
 	}},
 	{id: "1.own-mac", name: "with learning off", wire: func(l *lab) {
 		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Static))
+		l.set(rmac(1), 0, fdb.Static)
 		f.send(vx(vni, in1))
 		h.Want()
 		l.drops(one("own-mac"))
@@ -215,21 +215,21 @@ var receiveRows = []row{
 	}},
 	{id: "1.anycast-tunnel", name: "delivered, not learned", wire: func(l *lab) {
 		h, f := l.pair()
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Anycast))
+		l.set(rmac(1), 0, fdb.Anycast)
 		l.in(f, in1, h)
 		l.wantFDB(l.seg, table{rmac(1): 0})
 		l.drops(nil)
 	}},
 	{id: "1.anycast-tunnel", name: "with learning off", wire: func(l *lab) {
 		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Anycast))
+		l.set(rmac(1), 0, fdb.Anycast)
 		l.in(f, in1, h)
 		l.drops(nil)
 	}},
 	{id: "1.anycast-tunnel", name: "of a peer without a number", wire: func(l *lab) {
 		h, f, g := l.trio(&vtep.Config{MaxPeers: 1})
 		f.send(vx(vni, eth(nobody, rmac(9), "first")))
-		l.must(l.seg.FDB().Set(rmac(1), 0, fdb.Anycast))
+		l.set(rmac(1), 0, fdb.Anycast)
 		g.send(vx(vni, in1))
 		h.Want(eth(nobody, rmac(9), "first"), in1)
 		l.drops(nil)
@@ -237,7 +237,7 @@ var receiveRows = []row{
 	{id: "1.anycast-local", name: "dropped", local: func(l *lab) {
 		l.bridge()
 		h, o := l.host(), l.host()
-		l.must(l.seg.FDB().Set(h.MAC, 0, fdb.Anycast))
+		l.set(h.MAC, 0, fdb.Anycast)
 		h.Send(eth(nobody, h.MAC, ""))
 		o.Want()
 		l.wantFDB(l.seg, table{h.MAC: 0})

@@ -38,8 +38,7 @@ var sendRows = []row{
 		l.out(h, b, f)
 	}},
 	{id: "1.reserved-sent", name: "by a hub that passes it on", wire: func(l *lab) {
-		l.start(vswitch.AttachConfig{Hub: true})
-		l.flood(2, 3)
+		l.start(vswitch.AttachConfig{Hub: true}, floods{2, 3})
 		f, g := l.far(2), l.far(3)
 		f.send(header([8]byte{0xff, 0xff, 0xff, 0xff, 0, 0, vni, 0xff}, in1))
 		g.want(vx(vni, in1))
