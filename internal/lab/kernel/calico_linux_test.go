@@ -75,9 +75,7 @@ func podIP(node, k int) string { return fmt.Sprintf("10.65.%d.%d", node, k) }
 
 func (c *cluster) must(err error) {
 	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 }
 
 func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico {

@@ -22,12 +22,8 @@ func TestCalico(t *testing.T) {
 	a, b := c.nodes[0], c.nodes[1]
 	p5, p6, near := a.pod(5), b.pod(6), a.pod(7)
 	seen := b.h.Capture("eth0", "")
-	if ttl := p5.PingTTL(podIP(2, 6)); ttl != 62 {
-		t.Errorf("TTL %d through the tunnel", ttl)
-	}
-	if ttl := p5.PingTTL(podIP(1, 7)); ttl != 63 {
-		t.Errorf("TTL %d on one node", ttl)
-	}
+	wantTTL(t, p5, podIP(2, 6), 62)
+	wantTTL(t, p5, podIP(1, 7), 63)
 	_ = near
 	tunnelled := func(ps []netns.Packet) (ipip, bare, arp int) {
 		for _, p := range ps {
@@ -46,9 +42,8 @@ func TestCalico(t *testing.T) {
 		}
 		return ipip, bare, arp
 	}
-	if ipip, bare, arp := tunnelled(seen.Stop()); ipip != 2 || bare != 0 || arp != 0 {
-		t.Errorf("on the underlay: %d in IP, %d bare, %d ARP of pods; want 2, 0, 0", ipip, bare, arp)
-	}
+	ipip, bare, arp := tunnelled(seen.Stop())
+	check(t, ipip == 2 && bare == 0 && arp == 0, "on the underlay: %d in IP, %d bare, %d ARP of pods; want 2, 0, 0", ipip, bare, arp)
 
 	ping := p5.Start("ping", "-n", "-i", "0.02", "-W", "1", podIP(2, 6))
 	for _, m := range []l3.Encapsulation{l3.CrossSubnet, l3.Always, l3.Never, l3.Always} {
@@ -59,9 +54,7 @@ func TestCalico(t *testing.T) {
 		}
 		time.Sleep(250 * time.Millisecond)
 		ipip, bare, arp := tunnelled(seen.Stop())
-		if ipip == 0 || bare == 0 || arp != 0 {
-			t.Errorf("to %v: %d in IP, %d bare, %d ARP of pods", m, ipip, bare, arp)
-		}
+		check(t, ipip != 0 && bare != 0 && arp == 0, "to %v: %d in IP, %d bare, %d ARP of pods", m, ipip, bare, arp)
 	}
 	ping.Signal(2)
 	ping.Wait()
@@ -72,9 +65,8 @@ func TestCalico(t *testing.T) {
 	sent, _ := strconv.Atoi(lost[1])
 	got, _ := strconv.Atoi(lost[2])
 	// One may be on its way when the program ends.
-	if t.Logf("%d pings, %d answered, over 8 changes", sent, got); sent < 100 || sent-got > 1+8 {
-		t.Error("more than one lost ping for a change")
-	}
+	t.Logf("%d pings, %d answered, over 8 changes", sent, got)
+	check(t, sent >= 100 && sent-got <= 1+8, "more than one lost ping for a change")
 	if strings.Contains(ping.Output(), "ttl=") && strings.Count(ping.Output(), "ttl=62") != got {
 		t.Errorf("TTLs other than 62:\n%s", ping.Output())
 	}
@@ -83,13 +75,10 @@ func TestCalico(t *testing.T) {
 	p5.Run("ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", "1452", podIP(2, 6))
 	r := p5.IPerf(p6, podIP(2, 6), "-t", "1")
 	t.Logf("TCP, there directly and back by IP-in-IP: %v", r)
-	if r.BitsPerSecond < 50e6 {
-		t.Error("TCP hardly moves")
-	}
+	check(t, r.BitsPerSecond >= 50e6, "TCP hardly moves")
 	// An address of the other node's block that no pod has.
-	if out, err := p5.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", podIP(2, 33)); err == nil || strings.Contains(out, "bytes from") {
-		t.Errorf("an answer from nobody:\n%s", out)
-	}
+	out, err := p5.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", podIP(2, 33))
+	check(t, err != nil && !strings.Contains(out, "bytes from"), "an answer from nobody:\n%s", out)
 }
 
 // Flows share four planes, each flow one. When a plane is cut, what it carried is lost until
@@ -110,16 +99,13 @@ func TestCalicoPlanes(t *testing.T) {
 	}
 	t.Logf("flows of planes: %v", count)
 	for p, n := range count {
-		if n < flows/planes*7/10 || n > flows/planes*13/10 {
-			t.Errorf("plane %d has %d of %d flows", p, n, flows)
-		}
+		check(t, n >= flows/planes*7/10 && n <= flows/planes*13/10, "plane %d has %d of %d flows", p, n, flows)
 	}
-	if got := all.arrive(); len(got) != flows {
-		t.Errorf("%d of %d flows arrive", len(got), flows)
-	}
+	got := all.arrive()
+	check(t, len(got) == flows, "%d of %d flows arrive", len(got), flows)
 
 	b.h.IP("link", "set", fmt.Sprintf("eth%d", cut), "down")
-	got := all.arrive()
+	got = all.arrive()
 	for f, p := range before {
 		if got[f] != (p != cut) {
 			t.Fatalf("plane %d is cut: flow %d of plane %d, arrived %v", cut, f, p, got[f])
@@ -128,9 +114,8 @@ func TestCalicoPlanes(t *testing.T) {
 	for _, n := range c.nodes {
 		n.setPool(func(p *node.Pool) { p.Blocks[1].Nodes = n.ways(map[int]bool{cut: true}) })
 	}
-	if got := all.arrive(); len(got) != flows {
-		t.Errorf("%d of %d flows arrive after the route is gone", len(got), flows)
-	}
+	got = all.arrive()
+	check(t, len(got) == flows, "%d of %d flows arrive after the route is gone", len(got), flows)
 	for f, p := range all.planes(b.h, planes) {
 		if before[f] != cut && before[f] != p {
 			t.Fatalf("flow %d has moved from plane %d to %d", f, before[f], p)
@@ -152,9 +137,7 @@ func newFlows(t *testing.T, from, to *netns.Host, addr string, n int) *flows {
 	f := &flows{t: t, byPort: map[int]int{}, arrived: make(chan int, 2*n)}
 	var err error
 	to.Do(func() { f.to, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(addr), Port: 9000}) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.to.Close() })
 	from.Do(func() {
 		for i := range n {
@@ -167,9 +150,7 @@ func newFlows(t *testing.T, from, to *netns.Host, addr string, n int) *flows {
 			f.byPort[c.LocalAddr().(*net.UDPAddr).Port] = i
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() {
 		b := make([]byte, 64)
 		for {

@@ -49,9 +49,7 @@ func TestUnfinishedInnerChecksum(t *testing.T) {
 				whole := a.Capture("tap0", "inbound and greater 3000")
 				b.Transfer(a, net.JoinHostPort("192.168.7.1", "0"), 1<<20)
 				b.Transfer(a, net.JoinHostPort("fd07::1", "0"), 1<<20)
-				if len(whole.Stop()) == 0 {
-					t.Error("no superframe came to the TAP in one piece")
-				}
+				check(t, len(whole.Stop()) != 0, "no superframe came to the TAP in one piece")
 				a.Transfer(b, net.JoinHostPort("192.168.7.2", "0"), 1<<20)
 				a.Transfer(b, net.JoinHostPort("fd07::2", "0"), 1<<20)
 				for _, addr := range []string{"192.168.7.1", "fd07::1"} {
@@ -62,14 +60,12 @@ func TestUnfinishedInnerChecksum(t *testing.T) {
 				after := [2]map[string]int{a.Nstat(), b.Nstat()}
 				for i := range after {
 					for _, c := range []string{"TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors"} {
-						if n := after[i][c] - before[i][c]; n != 0 {
-							t.Errorf("host %d: %s rose by %d", i, c, n)
-						}
+						n := after[i][c] - before[i][c]
+						check(t, n == 0, "host %d: %s rose by %d", i, c, n)
 					}
 				}
-				if p := ours.port("vtep"); p.RxDrops.Total() != 0 {
-					t.Errorf("drops %v", p.RxDrops)
-				}
+				p := ours.port("vtep")
+				check(t, p.RxDrops.Total() == 0, "drops %v", p.RxDrops)
 			})
 		}
 	}

@@ -37,13 +37,9 @@ func newLedger(t *testing.T, known []difference) *ledger {
 	t.Cleanup(func() {
 		for i, d := range known {
 			for _, p := range d.packets {
-				if !l.used[i][p] {
-					t.Errorf("no packet %q has this difference: %+v", p, d)
-				}
+				check(t, l.used[i][p], "no packet %q has this difference: %+v", p, d)
 			}
-			if len(l.used[i]) == 0 {
-				t.Errorf("nothing has this difference: %+v", d)
-			}
+			check(t, len(l.used[i]) != 0, "nothing has this difference: %+v", d)
 		}
 		t.Logf("%d comparisons were equal", l.equal)
 	})
@@ -59,9 +55,7 @@ func (l *ledger) compare(t *testing.T, fam family, setting, packet, field, kerne
 			continue
 		}
 		l.used[i][packet] = true
-		if d.kernel != kernel || d.ours != ours {
-			t.Errorf("%s, %s: %s: the kernel: %s; ours: %s; documented as %s and %s", setting, packet, field, kernel, ours, d.kernel, d.ours)
-		}
+		check(t, d.kernel == kernel && d.ours == ours, "%s, %s: %s: the kernel: %s; ours: %s; documented as %s and %s", setting, packet, field, kernel, ours, d.kernel, d.ours)
 		return
 	}
 	if kernel != ours {

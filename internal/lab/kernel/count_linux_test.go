@@ -59,12 +59,10 @@ func addChecksums(to map[string]uint64, s *side) {
 func (c counters) want(t *testing.T, what, kernel, ours string) {
 	t.Helper()
 	now := c.p.count()
-	if got := risen(c.kernel, now.kernel); got != kernel {
-		t.Errorf("%s: the kernel counts %q, want %q", what, got, kernel)
-	}
-	if got := risen(c.ours, now.ours); got != ours {
-		t.Errorf("%s: ours counts %q, want %q", what, got, ours)
-	}
+	got := risen(c.kernel, now.kernel)
+	check(t, got == kernel, "%s: the kernel counts %q, want %q", what, got, kernel)
+	got = risen(c.ours, now.ours)
+	check(t, got == ours, "%s: ours counts %q, want %q", what, got, ours)
 }
 
 func risen(before, after map[string]uint64) string {

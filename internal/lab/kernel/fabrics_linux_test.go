@@ -95,9 +95,8 @@ func TestTwoFabrics(t *testing.T) {
 								want = 1
 							}
 						}
-						if got := count(x.out, false, text(0)); got != want {
-							t.Errorf("from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
-						}
+						got := count(x.out, false, text(0))
+						check(t, got == want, "from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
 					}
 				}
 			}

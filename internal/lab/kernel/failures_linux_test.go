@@ -73,9 +73,7 @@ func (o *outage) back() {
 		}
 		d := time.Since(start)
 		o.t.Logf("an answer to %s after %v", x.h.Name, d.Round(time.Millisecond))
-		if d > time.Second {
-			o.t.Errorf("an answer to %s only after %v", x.h.Name, d)
-		}
+		check(o.t, d <= time.Second, "an answer to %s only after %v", x.h.Name, d)
 	}
 }
 
@@ -83,9 +81,7 @@ func (o *outage) back() {
 func (o *outage) silent() {
 	o.t.Helper()
 	for range 3 {
-		if answers(o.t, o.a, innerB) {
-			o.t.Error("there was an answer")
-		}
+		check(o.t, !answers(o.t, o.a, innerB), "there was an answer")
 	}
 }
 
@@ -101,90 +97,74 @@ func (o *outage) lost() map[string]uint64 {
 
 // The underlay link goes down and comes up again.
 func TestLinkDownAndUp(t *testing.T) {
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			o := newOutage(t, fam)
-			if l := o.lost(); len(l) != 0 {
-				t.Errorf("lost before: %v", l)
-			}
-			o.a.IP("link", "set", "eth0", "down")
-			o.silent()
-			if l := o.lost(); l["unreachable"] == 0 || len(l) != 1 {
-				t.Errorf("lost while the link was down: %v, want some unreachable", l)
-			}
-			o.a.Up("eth0")
-			o.a.Ready()
-			o.back()
-		})
-	}
+	inFamilies(t, func(t *testing.T, fam family) {
+		o := newOutage(t, fam)
+		l := o.lost()
+		check(t, len(l) == 0, "lost before: %v", l)
+		o.a.IP("link", "set", "eth0", "down")
+		o.silent()
+		l = o.lost()
+		check(t, l["unreachable"] != 0 && len(l) == 1, "lost while the link was down: %v, want some unreachable", l)
+		o.a.Up("eth0")
+		o.a.Ready()
+		o.back()
+	})
 }
 
 // The cable is pulled at the other end and put back: our end keeps its routes, and
 // what it sends is lost on the way without a word.
 func TestCarrierLostAndBack(t *testing.T) {
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			o := newOutage(t, fam)
-			o.b.IP("link", "set", "eth0", "down")
-			o.silent()
-			o.b.Up("eth0")
-			o.a.Ready()
-			o.b.Ready()
-			o.back()
-		})
-	}
+	inFamilies(t, func(t *testing.T, fam family) {
+		o := newOutage(t, fam)
+		o.b.IP("link", "set", "eth0", "down")
+		o.silent()
+		o.b.Up("eth0")
+		o.a.Ready()
+		o.b.Ready()
+		o.back()
+	})
 }
 
 // The address the sockets are bound to is taken from the host and put back.
 func TestAddressRemovedAndBack(t *testing.T) {
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			o := newOutage(t, fam)
-			o.a.IP("addr", "del", fam.near+fam.bits, "dev", "eth0")
-			o.silent()
-			l := o.lost()
-			t.Logf("lost: %v", l)
-			if l["unreachable"]+l["send-failed"] == 0 {
-				t.Errorf("lost without the address: %v", l)
-			}
-			o.a.Addr("eth0", fam.near+fam.bits)
-			o.back()
-		})
-	}
+	inFamilies(t, func(t *testing.T, fam family) {
+		o := newOutage(t, fam)
+		o.a.IP("addr", "del", fam.near+fam.bits, "dev", "eth0")
+		o.silent()
+		l := o.lost()
+		t.Logf("lost: %v", l)
+		check(t, l["unreachable"]+l["send-failed"] != 0, "lost without the address: %v", l)
+		o.a.Addr("eth0", fam.near+fam.bits)
+		o.back()
+	})
 }
 
 // The TAP device is deleted under traffic. The program is told, makes it anew, and the
 // tunnel works again.
 func TestDeviceDeletedAndBack(t *testing.T) {
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			o := newOutage(t, fam)
-			events := o.Switch().Events()
-			defer events.Close()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			for round := range 3 {
-				traffic := o.traffic()
-				o.a.IP("link", "del", "tap0")
-				ev := o.portDown(ctx, events)
-				if ev.Err == nil || !strings.Contains(ev.Err.Error(), "tap0") {
-					t.Errorf("round %d: %+v", round, ev)
-				}
-				for _, p := range o.Switch().Stats().Ports {
-					if p.Name == "tap0" {
-						t.Errorf("round %d: the port is still there", round)
-					}
-				}
-				// What comes from the tunnel has nowhere to go.
-				before := o.noEgress()
-				o.a.Until("a frame without egress is counted", func() bool { return o.noEgress() > before })
-				o.must(o.segment(vni).Remove(o.dev))
-				o.attach()
-				o.back()
-				traffic()
+	inFamilies(t, func(t *testing.T, fam family) {
+		o := newOutage(t, fam)
+		events := o.Switch().Events()
+		defer events.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for round := range 3 {
+			traffic := o.traffic()
+			o.a.IP("link", "del", "tap0")
+			ev := o.portDown(ctx, events)
+			check(t, ev.Err != nil && strings.Contains(ev.Err.Error(), "tap0"), "round %d: %+v", round, ev)
+			for _, p := range o.Switch().Stats().Ports {
+				check(t, p.Name != "tap0", "round %d: the port is still there", round)
 			}
-		})
-	}
+			// What comes from the tunnel has nowhere to go.
+			before := o.noEgress()
+			o.a.Until("a frame without egress is counted", func() bool { return o.noEgress() > before })
+			o.must(o.segment(vni).Remove(o.dev))
+			o.attach()
+			o.back()
+			traffic()
+		}
+	})
 }
 
 func (o *outage) noEgress() uint64 { return o.port("vtep").RxDrops[frame.NoEgress] }

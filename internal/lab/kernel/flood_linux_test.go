@@ -120,12 +120,10 @@ func TestFloodExactlyOnce(t *testing.T) {
 									want = 1
 								}
 							}
-							if got := count(x.out, false, text(0)); got != want {
-								t.Errorf("from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
-							}
-							if got := count(x.wire, true, text(0)); got != c.sent[from][to] {
-								t.Errorf("from %d to %s: host %d sent %d, want %d", from, dst, to, got, c.sent[from][to])
-							}
+							got := count(x.out, false, text(0))
+							check(t, got == want, "from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
+							got = count(x.wire, true, text(0))
+							check(t, got == c.sent[from][to], "from %d to %s: host %d sent %d, want %d", from, dst, to, got, c.sent[from][to])
 						}
 					}
 				}

@@ -38,9 +38,7 @@ func TestCentralGateway(t *testing.T) {
 			here, there := fam.in(10, 1), fam.in(20, 4)
 			gate10 := fam.in(10, gatewayNo)
 			w, link := f.watch(), vm4.Capture(vm4.Name, "icmp or icmp6")
-			if ttl := vm1.PingTTL(there); ttl != 63 {
-				t.Errorf("the answer has TTL %d", ttl)
-			}
+			wantTTL(t, vm1, there, 63)
 			w.want(slices.Concat([]string{
 				"A>C 10 VM1>all who-has " + gate10,
 				"C>A 10 G10>VM1 " + gate10 + " is-at G10",
@@ -53,19 +51,12 @@ func TestCentralGateway(t *testing.T) {
 				"C>A 10 G10>VM1 pong 63",
 			})...)
 			got := slices.DeleteFunc(f.inWords(link), func(s string) bool { return !strings.Contains(s, " p") })
-			if want := []string{"G20>VM4 ping 63", "VM4>G20 pong 64"}; !slices.Equal(got, want) {
-				t.Errorf("on VM4's link\n%q, want\n%q", got, want)
-			}
+			want := []string{"G20>VM4 ping 63", "VM4>G20 pong 64"}
+			check(t, slices.Equal(got, want), "on VM4's link\n%q, want\n%q", got, want)
 
-			if got, want := fmt.Sprint(vm1.Traceroute(there)), fmt.Sprint([]string{gate10, there}); got != want {
-				t.Errorf("traceroute from VM1: %s, want %s", got, want)
-			}
-			if got, want := fmt.Sprint(vm4.Traceroute(here)), fmt.Sprint([]string{fam.in(20, gatewayNo), here}); got != want {
-				t.Errorf("traceroute from VM4: %s, want %s", got, want)
-			}
-			if ttl := vm1.PingTTL(gate10); ttl != 64 {
-				t.Errorf("the gateway answers with TTL %d", ttl)
-			}
+			equal(t, "traceroute from VM1", fmt.Sprint(vm1.Traceroute(there)), fmt.Sprint([]string{gate10, there}))
+			equal(t, "traceroute from VM4", fmt.Sprint(vm4.Traceroute(here)), fmt.Sprint([]string{fam.in(20, gatewayNo), here}))
+			wantTTL(t, vm1, gate10, 64)
 		})
 	}
 	t.Run("unreachable", func(t *testing.T) { unreachable(t, vm1) })
@@ -85,8 +76,7 @@ func unreachable(t *testing.T, vm *netns.Host) {
 		"198.51.100.1": "From " + in4(10, gatewayNo) + " icmp_seq=1 Destination Net Unreachable",
 		"2001:db8::1":  "From " + in6(10, gatewayNo) + " icmp_seq=1 Destination unreachable: No route",
 	} {
-		if out, _ := vm.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", to); !strings.Contains(out, want) {
-			t.Errorf("ping %s: %s", to, out)
-		}
+		out, _ := vm.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", to)
+		check(t, strings.Contains(out, want), "ping %s: %s", to, out)
 	}
 }

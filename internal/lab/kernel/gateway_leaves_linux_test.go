@@ -8,8 +8,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// inFamilies runs a part of a test with the addresses of each family.
-func inFamilies(t *testing.T, f func(t *testing.T, in func(subnet, n byte) string)) {
+// inSubnets runs a part of a test with the addresses of each family.
+func inSubnets(t *testing.T, f func(t *testing.T, in func(subnet, n byte) string)) {
 	t.Run("IPv4", func(t *testing.T) { f(t, in4) })
 	t.Run("IPv6", func(t *testing.T) { f(t, in6) })
 }
@@ -28,27 +28,19 @@ func TestAnycastGateway(t *testing.T) {
 	vm1, vm2 := a.host(10, 10, 1, 1450), a.host(20, 20, 2, 1450)
 	vm4 := b.host(20, 20, 4, 1450)
 	b.host(10, 10, 5, 1450)
-	inFamilies(t, func(t *testing.T, in func(subnet, n byte) string) {
+	inSubnets(t, func(t *testing.T, in func(subnet, n byte) string) {
 		w := f.watch()
 		for h, to := range map[*netns.Host]string{vm1: in(10, gatewayNo), vm2: in(20, gatewayNo), vm4: in(20, gatewayNo)} {
-			if ttl := h.PingTTL(to); ttl != 64 {
-				t.Errorf("%s answers with TTL %d", to, ttl)
-			}
+			wantTTL(t, h, to, 64)
 		}
-		if ttl := vm1.PingTTL(in(20, 2)); ttl != 63 {
-			t.Errorf("within a node: TTL %d", ttl)
-		}
-		if got, want := fmt.Sprint(vm1.Traceroute(in(20, 2))), fmt.Sprint([]string{in(10, gatewayNo), in(20, 2)}); got != want {
-			t.Errorf("traceroute: %s, want %s", got, want)
-		}
+		wantTTL(t, vm1, in(20, 2), 63)
+		equal(t, "traceroute", fmt.Sprint(vm1.Traceroute(in(20, 2))), fmt.Sprint([]string{in(10, gatewayNo), in(20, 2)}))
 		w.want() // nothing at all
 
 		// A asks for VM4 in its own name, not in that of the address that B has too: the
 		// answer would end there. B does not know VM1 either: it has heard nothing of it.
 		w = f.watch()
-		if ttl := vm1.PingTTL(in(20, 4)); ttl != 63 {
-			t.Errorf("between nodes: TTL %d", ttl)
-		}
+		wantTTL(t, vm1, in(20, 4), 63)
 		w.want(
 			"A>B 20 A>all who-has "+in(20, 4),
 			"B>A 20 VM4>A "+in(20, 4)+" is-at VM4",
@@ -60,15 +52,12 @@ func TestAnycastGateway(t *testing.T) {
 		w = f.watch()
 		vm1.PingTTL(in(20, 4))
 		w.want("A>B 20 A>VM4 ping 63", "B>A 10 B>VM1 pong 63")
-		if ttl := vm4.PingTTL(in(10, 5)); ttl != 63 {
-			t.Errorf("within the other node, from the other side: TTL %d", ttl)
-		}
+		wantTTL(t, vm4, in(10, 5), 63)
 	})
 	for _, s := range f.leaves {
 		for _, vsi := range s.Switch().VSIs() {
-			if m := vsi.FDB().Stats().Moved; m != 0 {
-				t.Errorf("%s, VNI %d: %d MACs moved", s.name, vsi.VNI(), m)
-			}
+			m := vsi.FDB().Stats().Moved
+			check(t, m == 0, "%s, VNI %d: %d MACs moved", s.name, vsi.VNI(), m)
 		}
 	}
 }
@@ -93,17 +82,13 @@ func TestSymmetricIRB(t *testing.T) {
 	f.symmetric(a, b)
 	vm1 := a.host(10, 10, 1, 1450)
 	b.host(20, 20, 4, 1450)
-	inFamilies(t, func(t *testing.T, in func(subnet, n byte) string) {
+	inSubnets(t, func(t *testing.T, in func(subnet, n byte) string) {
 		w := f.watch()
-		if ttl := vm1.PingTTL(in(20, 4)); ttl != 62 {
-			t.Errorf("TTL %d", ttl)
-		}
+		wantTTL(t, vm1, in(20, 4), 62)
 		w.want("A>B 999 RA>RB ping 63", "B>A 999 RB>RA pong 63")
 		// The other router has no address on the L3VNI, and speaks from one that it has.
 		want := fmt.Sprint([]string{in(10, gatewayNo), in(20, gatewayNo), in(20, 4)})
-		if got := fmt.Sprint(vm1.Traceroute(in(20, 4))); got != want {
-			t.Errorf("traceroute: %s, want %s", got, want)
-		}
+		equal(t, "traceroute", fmt.Sprint(vm1.Traceroute(in(20, 4))), want)
 	})
 
 	// What is in which table: those of its own hosts and routers, by name.
@@ -111,9 +96,8 @@ func TestSymmetricIRB(t *testing.T) {
 		a: "map[10:[G10 VM1] 20:[] 999:[RA RB]]",
 		b: "map[10:[] 20:[G20 VM4] 999:[RA RB]]",
 	} {
-		if got := s.macs(10, 20, 999); got != want {
-			t.Errorf("%s has %s, want %s", s.name, got, want)
-		}
+		got := s.macs(10, 20, 999)
+		check(t, got == want, "%s has %s, want %s", s.name, got, want)
 	}
 
 	// The L3VNI does not bridge: a frame for a host that comes out of it goes nowhere.
@@ -122,9 +106,8 @@ func TestSymmetricIRB(t *testing.T) {
 	inner = append(inner, inner4("10.0.20.4", in4(10, 1))...)
 	b.inject(a, 999, inner)
 	b.h.Until("a frame that is dropped", func() bool { return a.dropped() == before+1 })
-	if got := link.Stop(); len(got) != 0 {
-		t.Errorf("a frame was bridged out of the L3VNI:\n%s", netns.Dump(got))
-	}
+	got := link.Stop()
+	check(t, len(got) == 0, "a frame was bridged out of the L3VNI:\n%s", netns.Dump(got))
 }
 
 // symmetric gives A a gateway in VNI 10 and B one in VNI 20, and routes to each other's.

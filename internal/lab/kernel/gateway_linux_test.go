@@ -206,9 +206,8 @@ func (w *watch) steps() (list []string) {
 // want compares the steps with those that should have been.
 func (w *watch) want(steps ...string) {
 	w.f.t.Helper()
-	if got := w.steps(); !slices.Equal(got, steps) {
-		w.f.t.Errorf("on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(steps, "\n\t"))
-	}
+	got := w.steps()
+	check(w.f.t, slices.Equal(got, steps), "on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(steps, "\n\t"))
 }
 
 func (f *fabric) name(x fmt.Stringer) string {
@@ -331,9 +330,7 @@ func (s *leaf) inject(to *leaf, vni frame.VNI, inner []byte) {
 			_, err = c.Write(payload)
 			c.Close()
 		}
-		if err != nil {
-			s.t.Error(err)
-		}
+		must(s.t, err)
 	})
 }
 

@@ -44,9 +44,7 @@ func TestRoutedMTU(t *testing.T) {
 		c.vm.PingTTL(in4(20, c.to))
 		w := f.watch()
 		out := c.vm.Run("ping", "-n", "-M", "dont", "-c", "1", "-W", "2", "-s", "3000", in4(20, c.to))
-		if !strings.Contains(out, "3008 bytes from ") || strings.Contains(out, "wrong data") {
-			t.Error(out)
-		}
+		check(t, strings.Contains(out, "3008 bytes from ") && !strings.Contains(out, "wrong data"), "%s", out)
 		var want []string
 		for _, way := range []string{fmt.Sprintf("A>B 20 A>VM%d ", c.to), fmt.Sprintf("B>A 10 B>VM%d ", c.to-3)} {
 			for _, s := range c.want {
@@ -57,9 +55,7 @@ func TestRoutedMTU(t *testing.T) {
 		got := w.steps()
 		slices.Sort(got)
 		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
-		}
+		check(t, slices.Equal(got, want), "on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 
 	for _, fam := range []struct {
@@ -85,15 +81,12 @@ func TestRoutedMTU(t *testing.T) {
 				out, _ := vm1.Try(t.Context(), "ping", "-n", "-M", "do", "-c", "1", "-W", "2", "-s", fmt.Sprint(length-fam.headers), fam.in(20, 4))
 				return out
 			}
-			if out, want := ping(1500), "From "+fam.in(10, gatewayNo)+" icmp_seq=1 "+fam.told; !strings.Contains(out, want) {
-				t.Errorf("1500 bytes: no %q in\n%s", want, out)
-			}
-			if out := ping(1451); !tooLong.MatchString(out) {
-				t.Errorf("the host sends 1451 bytes:\n%s", out)
-			}
-			if out := ping(1450); !strings.Contains(out, "1 received") {
-				t.Errorf("1450 bytes:\n%s", out)
-			}
+			out, want := ping(1500), "From "+fam.in(10, gatewayNo)+" icmp_seq=1 "+fam.told
+			check(t, strings.Contains(out, want), "1500 bytes: no %q in\n%s", want, out)
+			out = ping(1451)
+			check(t, tooLong.MatchString(out), "the host sends 1451 bytes:\n%s", out)
+			out = ping(1450)
+			check(t, strings.Contains(out, "1 received"), "1450 bytes:\n%s", out)
 			w.want("A>B 20 A>VM4 ping 63", "B>A 10 B>VM1 pong 63")
 			rows := netns.Fields(t, link.Stop(), fam.filter, fam.message...)
 			for _, r := range rows {
@@ -101,24 +94,18 @@ func TestRoutedMTU(t *testing.T) {
 					r[i], _, _ = strings.Cut(r[i], ",") // the rest is the quoted packet's
 				}
 			}
-			want := fmt.Sprintf("[[%s %s %s]]", anycastMAC, hostMAC(10, 1), fam.want)
-			if got := fmt.Sprint(rows); got != want {
-				t.Errorf("told %s, want %s", got, want)
-			}
+			want = fmt.Sprintf("[[%s %s %s]]", anycastMAC, hostMAC(10, 1), fam.want)
+			equal(t, "told", fmt.Sprint(rows), want)
 
 			// What is above the tunnel's MTU would be seen, since nothing is left to a card.
 			long := a.h.Capture("eth0", "greater 1515")
 			r := vm2.IPerf(vm5, fam.in(20, 5), "-t", "2")
 			t.Log("TCP from a link of 9000 bytes: ", r)
-			if r.Bytes < 1<<20 {
-				t.Errorf("%d bytes in 2 s", r.Bytes)
-			}
-			if out := vm2.IP("route", "get", fam.in(20, 5)); !strings.Contains(out, " mtu 1450 ") {
-				t.Errorf("the host does not know the path's MTU: %s", out)
-			}
-			if got := long.Stop(); len(got) != 0 {
-				t.Errorf("on the underlay\n%s", netns.Dump(got))
-			}
+			check(t, r.Bytes >= 1<<20, "%d bytes in 2 s", r.Bytes)
+			out = vm2.IP("route", "get", fam.in(20, 5))
+			check(t, strings.Contains(out, " mtu 1450 "), "the host does not know the path's MTU: %s", out)
+			got := long.Stop()
+			check(t, len(got) == 0, "on the underlay\n%s", netns.Dump(got))
 		})
 	}
 }

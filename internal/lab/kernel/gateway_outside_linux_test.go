@@ -38,35 +38,23 @@ func TestGatewayOutside(t *testing.T) {
 	for _, c := range []struct{ outside, inside, told string }{
 		{"198.51.100.1", in4(10, 1), "Frag needed and DF set (mtu = 1400)"}, {"2001:db8::1", in6(10, 1), "Packet too big: mtu=1400"},
 	} {
-		if ttl := vm.PingTTL(c.outside); ttl != 63 {
-			t.Errorf("to %s: TTL %d", c.outside, ttl)
-		}
-		if ttl := out.PingTTL(c.inside); ttl != 63 {
-			t.Errorf("to %s: TTL %d", c.inside, ttl)
-		}
-		if got := out.Traceroute(c.inside); len(got) != 2 || got[1] != c.inside {
-			t.Errorf("traceroute from outside: %v", got)
-		}
+		wantTTL(t, vm, c.outside, 63)
+		wantTTL(t, out, c.inside, 63)
+		got := out.Traceroute(c.inside)
+		check(t, len(got) == 2 && got[1] == c.inside, "traceroute from outside: %v", got)
 		text, _ := vm.Try(t.Context(), "ping", "-n", "-M", "do", "-c", "1", "-W", "2", "-s", "1390", c.outside)
-		if !strings.Contains(text, c.told) {
-			t.Errorf("no %q in\n%s", c.told, text)
-		}
-		if got := vm.IPerf(out, c.outside, "-t", "1"); got.BitsPerSecond <= 1e7 {
-			t.Errorf("TCP from inside: %+v", got)
-		}
-		if got := out.IPerf(vm, c.inside, "-t", "1"); got.BitsPerSecond <= 1e7 {
-			t.Errorf("TCP from outside: %+v", got)
-		}
+		check(t, strings.Contains(text, c.told), "no %q in\n%s", c.told, text)
+		tcp := vm.IPerf(out, c.outside, "-t", "1")
+		check(t, tcp.BitsPerSecond > 1e7, "TCP from inside: %+v", tcp)
+		tcp = out.IPerf(vm, c.inside, "-t", "1")
+		check(t, tcp.BitsPerSecond > 1e7, "TCP from outside: %+v", tcp)
 	}
-	if st := in.Stats(); st.Routed4 == 0 || st.Routed6 == 0 {
-		t.Errorf("%+v", st)
-	}
+	st := in.Stats()
+	check(t, st.Routed4 != 0 && st.Routed6 != 0, "%+v", st)
 
 	// Where errors get lost, the clamp says in time what fits.
 	clamp, err := l3.NewMSSClamp(1400)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, vni := range []frame.VNI{10, vni} {
 		vsi, err := b.Switch().VSI(vni, nil)
 		b.must(err)
@@ -76,15 +64,11 @@ func TestGatewayOutside(t *testing.T) {
 	}
 	vm.IP("route", "flush", "cache")
 	syn := out.Capture("tun0", "tcp[tcpflags] & tcp-syn != 0")
-	if got := vm.IPerf(out, "198.51.100.1", "-t", "1"); got.BitsPerSecond <= 1e7 {
-		t.Errorf("TCP with a clamped MSS: %+v", got)
-	}
+	got := vm.IPerf(out, "198.51.100.1", "-t", "1")
+	check(t, got.BitsPerSecond > 1e7, "TCP with a clamped MSS: %+v", got)
 	for _, p := range syn.Stop() {
-		if mss := int(p.Data[20+22])<<8 | int(p.Data[20+23]); mss > 1360 {
-			t.Errorf("MSS %d", mss)
-		}
+		mss := int(p.Data[20+22])<<8 | int(p.Data[20+23])
+		check(t, mss <= 1360, "MSS %d", mss)
 	}
-	if clamp.Clamped() == 0 {
-		t.Error("nothing clamped")
-	}
+	check(t, clamp.Clamped() != 0, "nothing clamped")
 }

@@ -54,9 +54,7 @@ func TestKernelUsesCentralGateway(t *testing.T) {
 		t.Run(fam.name, func(t *testing.T) {
 			gate, there := fam.in(20, gatewayNo), fam.in(10, 1)
 			w := f.watch()
-			if ttl := vm5.PingTTL(there); ttl != 63 {
-				t.Errorf("TTL %d", ttl)
-			}
+			wantTTL(t, vm5, there, 63)
 			w.want(slices.Concat([]string{
 				"K>B 20 VM5>all who-has " + gate,
 				"B>K 20 G20>VM5 " + gate + " is-at G20",
@@ -105,25 +103,18 @@ func TestSymmetricIRBWithKernel(t *testing.T) {
 	k.IP("-6", "route", "add", "fd00:10::/64", "via", "fe80::1", "dev", "br0", "onlink")
 
 	a.reach(a.l3vni("red", 999), "red", rk, addr, "10.0.30.0/24", "fd00:30::/64")
-	inFamilies(t, func(t *testing.T, in func(subnet, n byte) string) {
+	inSubnets(t, func(t *testing.T, in func(subnet, n byte) string) {
 		w := f.watch()
-		if ttl := vm1.PingTTL(in(30, 7)); ttl != 62 {
-			t.Errorf("TTL %d", ttl)
-		}
+		wantTTL(t, vm1, in(30, 7), 62)
 		w.want("A>K 999 RA>RK ping 63", "K>A 999 RK>RA pong 63")
-		if ttl := vm7.PingTTL(in(10, 1)); ttl != 62 {
-			t.Errorf("from behind the kernel: TTL %d", ttl)
-		}
+		wantTTL(t, vm7, in(10, 1), 62)
 		// VM7's link takes 1500 bytes, the tunnel 1450: the kernel tells it.
 		t.Log(vm7.IPerf(vm1, in(10, 1), "-n", "4M"))
 		t.Log(vm1.IPerf(vm7, in(30, 7), "-n", "4M"))
 	})
-	if got, want := a.macs(10, 999), "map[10:[G10 VM1] 999:[RA RK]]"; got != want {
-		t.Errorf("A has %s, want %s", got, want)
-	}
+	got, want := a.macs(10, 999), "map[10:[G10 VM1] 999:[RA RK]]"
+	check(t, got == want, "A has %s, want %s", got, want)
 	for _, e := range k.FDB("vx0") {
-		if e.MAC == hostMAC(10, 1).String() {
-			t.Errorf("the kernel has VM1's MAC: %+v", e)
-		}
+		check(t, e.MAC != hostMAC(10, 1).String(), "the kernel has VM1's MAC: %+v", e)
 	}
 }

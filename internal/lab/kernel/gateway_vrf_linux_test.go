@@ -27,7 +27,7 @@ func TestVRFs(t *testing.T) {
 		from[vrf], to[vrf] = a.host(base+10, 10, 1, 1450), b.host(base+20, 20, 4, 1450)
 	}
 	f.anycast("red", 30, 30)
-	inFamilies(t, func(t *testing.T, in func(subnet, n byte) string) {
+	inSubnets(t, func(t *testing.T, in func(subnet, n byte) string) {
 		counter := "IcmpInEchos"
 		none := "Destination Net Unreachable"
 		if strings.Contains(in(1, 1), ":") {
@@ -41,13 +41,11 @@ func TestVRFs(t *testing.T) {
 			procs = append(procs, from[vrf].Start("ping", "-n", "-c", fmt.Sprint(n), "-i", "0.01", "-W", "2", in(20, 4)))
 		}
 		for _, p := range procs {
-			if err := p.Wait(); err != nil {
-				t.Errorf("%v\n%s", err, p.Output())
-			}
+			err := p.Wait()
+			check(t, err == nil, "%v\n%s", err, p.Output())
 		}
-		if r, b := echos("red")-red, echos("blue")-blue; r != pings["red"] || b != pings["blue"] {
-			t.Errorf("%d pings arrived in red, %d in blue, want %v", r, b, pings)
-		}
+		r, b := echos("red")-red, echos("blue")-blue
+		check(t, r == pings["red"] && b == pings["blue"], "%d pings arrived in red, %d in blue, want %v", r, b, pings)
 		got := map[string]int{}
 		for _, s := range w.steps() {
 			got[s]++
@@ -56,16 +54,12 @@ func TestVRFs(t *testing.T) {
 			"A>B 20 A>VM4 ping 63": pings["red"], "B>A 10 B>VM1 pong 63": pings["red"],
 			"A>B 120 A>VM4 ping 63": pings["blue"], "B>A 110 B>VM1 pong 63": pings["blue"],
 		} {
-			if got[s] != want {
-				t.Errorf("%d of %q, want %d; all: %v", got[s], s, want, got)
-			}
+			check(t, got[s] == want, "%d of %q, want %d; all: %v", got[s], s, want, got)
 		}
-		if ttl := from["red"].PingTTL(in(30, gatewayNo)); ttl != 64 {
-			t.Errorf("another address of the gateway answers with TTL %d", ttl)
-		}
-		if out, _ := from["blue"].Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", in(30, gatewayNo)); !strings.Contains(out, none) {
-			t.Errorf("blue reaches a subnet of red:\n%s", out)
-		}
+		ttl := from["red"].PingTTL(in(30, gatewayNo))
+		check(t, ttl == 64, "another address of the gateway answers with TTL %d", ttl)
+		out, _ := from["blue"].Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", in(30, gatewayNo))
+		check(t, strings.Contains(out, none), "blue reaches a subnet of red:\n%s", out)
 	})
 }
 
@@ -89,9 +83,8 @@ func TestRoutingLoop(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := f.watch()
 			out, _ := vm1.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", "-t", "64", c.to)
-			if want := "From " + c.gate + " icmp_seq=1 " + c.told; !strings.Contains(out, want) {
-				t.Errorf("no %q in\n%s", want, out)
-			}
+			first := "From " + c.gate + " icmp_seq=1 " + c.told
+			check(t, strings.Contains(out, first), "no %q in\n%s", first, out)
 			var want []string
 			for ttl := 63; ttl > 0; ttl-- {
 				way := "A>B 999 RA>RB"
@@ -111,12 +104,10 @@ func TestRoutingLoop(t *testing.T) {
 			})
 			told := int(end.Stats().Errors - before.Errors)
 			// Seconds begin when they do: one more may have been touched at each end.
-			if most := l3.DefaultPerSender * (int(time.Since(start)/time.Second) + 2); told == 0 || told > most || told == n {
-				t.Errorf("%d errors for %d packets, want 1 to %d", told, n, most)
-			}
-			if want := fmt.Sprintf("+%d errors", told); !strings.Contains(out, want) {
-				t.Errorf("no %q in\n%s", want, out)
-			}
+			most := l3.DefaultPerSender * (int(time.Since(start)/time.Second) + 2)
+			check(t, told != 0 && told <= most && told != n, "%d errors for %d packets, want 1 to %d", told, n, most)
+			errors := fmt.Sprintf("+%d errors", told)
+			check(t, strings.Contains(out, errors), "no %q in\n%s", errors, out)
 			t.Logf("%d errors for %d packets", told, n)
 		})
 	}

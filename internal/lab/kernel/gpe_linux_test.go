@@ -73,88 +73,84 @@ func (fam family) gpe(header uint64, inner []byte) []byte {
 func TestReceiveGPE(t *testing.T) {
 	l := newLedger(t, gpeDifferences)
 	const header, length = "rx_errors rx_frame_errors", "rx_errors rx_length_errors"
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			p := newGPEPair(t, fam, vtep.ReservedStrict)
-			in := inner{src: farInner, dst: nearInner, ttl: 33}
-			ethernet := in.frame()
-			ip4 := ethernet[14 : 14+41] // without padding
-			in.v6 = true
-			ip6 := in.frame()[14:]
-			check := func(name string, header uint64, packet []byte) (kernel, ours string) {
-				t.Helper()
-				k, u := p.receive(fam.gpe(header, packet))
-				kernel, ours = outcome(packet, k), outcome(packet, u)
-				if trimmed, ok := bytes.CutSuffix(packet, padding); ok && len(u) == 1 && bytes.Equal(u[0], trimmed) {
-					ours = "delivered, padding cut off"
-				}
-				l.compare(t, fam, "", name, "outcome", kernel, ours)
-				return kernel, ours
+	inFamilies(t, func(t *testing.T, fam family) {
+		p := newGPEPair(t, fam, vtep.ReservedStrict)
+		in := inner{src: farInner, dst: nearInner, ttl: 33}
+		ethernet := in.frame()
+		ip4 := ethernet[14 : 14+41] // without padding
+		in.v6 = true
+		ip6 := in.frame()[14:]
+		try := func(name string, header uint64, packet []byte) (kernel, ours string) {
+			t.Helper()
+			k, u := p.receive(fam.gpe(header, packet))
+			kernel, ours = outcome(packet, k), outcome(packet, u)
+			if trimmed, ok := bytes.CutSuffix(packet, padding); ok && len(u) == 1 && bytes.Equal(u[0], trimmed) {
+				ours = "delivered, padding cut off"
 			}
-			counted := func(name string, header uint64, packet []byte, kernel, ours string) {
-				t.Helper()
-				count := p.count()
-				check(name, header, packet)
-				count.want(t, name, kernel, ours)
-			}
+			l.compare(t, fam, "", name, "outcome", kernel, ours)
+			return kernel, ours
+		}
+		counted := func(name string, header uint64, packet []byte, kernel, ours string) {
+			t.Helper()
+			count := p.count()
+			try(name, header, packet)
+			count.want(t, name, kernel, ours)
+		}
 
-			for i := range 64 {
-				kernel, ours := header, "reserved-bits"
-				switch {
-				case i >= 60 && i < 62:
-					kernel, ours = "", "gpe-version"
-				case i == 59: // I
-					kernel, ours = "", "no-vni-flag"
-				case i == 57: // B
-					ours = ""
-				case i == 56: // O
-					kernel, ours = "", "gpe-oam"
-				case i == 33: // next protocol 3: Ethernet, which a TUN does not take
-					kernel, ours = "", "tx kind"
-				case i == 58 || i >= 32 && i < 40: // P, next protocol
-					kernel, ours = "", "gpe-protocol"
-				case i >= 8 && i < 32:
-					kernel, ours = "", "unknown-vni"
-				}
-				// Counters take long to read: of octets that have one field, those of one bit.
-				if octet := 7 - i/8; octet == 0 || octet == 3 || i%8 == 0 {
-					counted(bitName(i), gpeHeader^uint64(1)<<i, ip4, kernel, ours)
-				} else {
-					check(bitName(i), gpeHeader^uint64(1)<<i, ip4)
-				}
+		for i := range 64 {
+			kernel, ours := header, "reserved-bits"
+			switch {
+			case i >= 60 && i < 62:
+				kernel, ours = "", "gpe-version"
+			case i == 59: // I
+				kernel, ours = "", "no-vni-flag"
+			case i == 57: // B
+				ours = ""
+			case i == 56: // O
+				kernel, ours = "", "gpe-oam"
+			case i == 33: // next protocol 3: Ethernet, which a TUN does not take
+				kernel, ours = "", "tx kind"
+			case i == 58 || i >= 32 && i < 40: // P, next protocol
+				kernel, ours = "", "gpe-protocol"
+			case i >= 8 && i < 32:
+				kernel, ours = "", "unknown-vni"
 			}
+			// Counters take long to read: of octets that have one field, those of one bit.
+			if octet := 7 - i/8; octet == 0 || octet == 3 || i%8 == 0 {
+				counted(bitName(i), gpeHeader^uint64(1)<<i, ip4, kernel, ours)
+			} else {
+				try(bitName(i), gpeHeader^uint64(1)<<i, ip4)
+			}
+		}
 
-			next := func(n uint64) uint64 { return gpeHeader&^(0xff<<32) | n<<32 }
-			delivered := 0
-			for n := range uint64(256) {
-				packet := map[uint64][]byte{2: ip6, 3: ethernet}[n]
-				if packet == nil {
-					packet = ip4
-				}
-				if _, ours := check(fmt.Sprint("next protocol ", n), next(n), packet); ours == "delivered unchanged" {
-					delivered++
-				}
+		next := func(n uint64) uint64 { return gpeHeader&^(0xff<<32) | n<<32 }
+		delivered := 0
+		for n := range uint64(256) {
+			packet := map[uint64][]byte{2: ip6, 3: ethernet}[n]
+			if packet == nil {
+				packet = ip4
 			}
-			if delivered != 2 {
-				t.Errorf("%d next protocols were delivered, want IPv4 and IPv6", delivered)
+			if _, ours := try(fmt.Sprint("next protocol ", n), next(n), packet); ours == "delivered unchanged" {
+				delivered++
 			}
+		}
+		check(t, delivered == 2, "%d next protocols were delivered, want IPv4 and IPv6", delivered)
 
-			options := slices.Clone(ip4[:20])
-			options[0] = 0x46
-			long4, long6 := slices.Clone(ip4), slices.Clone(ip6)
-			long4[3]++
-			long6[5]++
-			counted("IPv4 padded", next(1), slices.Concat(ip4, padding), "", "")
-			counted("IPv6 padded", next(2), slices.Concat(ip6, padding), "", "")
-			counted("IPv4 cut", next(1), ip4[:19], length, "short")
-			counted("IPv6 cut", next(2), ip6[:39], length, "short")
-			counted("IPv4 with options cut", next(1), options, "", "short")
-			counted("IPv4 length too long", next(1), long4, "", "short")
-			counted("IPv6 length too long", next(2), long6, "", "short")
-			counted("IPv4 as IPv6", next(2), ip4, "", "bad-header")
-			counted("IPv6 as IPv4", next(1), ip6, "", "bad-header")
-		})
-	}
+		options := slices.Clone(ip4[:20])
+		options[0] = 0x46
+		long4, long6 := slices.Clone(ip4), slices.Clone(ip6)
+		long4[3]++
+		long6[5]++
+		counted("IPv4 padded", next(1), slices.Concat(ip4, padding), "", "")
+		counted("IPv6 padded", next(2), slices.Concat(ip6, padding), "", "")
+		counted("IPv4 cut", next(1), ip4[:19], length, "short")
+		counted("IPv6 cut", next(2), ip6[:39], length, "short")
+		counted("IPv4 with options cut", next(1), options, "", "short")
+		counted("IPv4 length too long", next(1), long4, "", "short")
+		counted("IPv6 length too long", next(2), long6, "", "short")
+		counted("IPv4 as IPv6", next(2), ip4, "", "bad-header")
+		counted("IPv6 as IPv4", next(1), ip6, "", "bad-header")
+	})
 }
 
 var padding = make([]byte, 5)

@@ -34,9 +34,7 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				x := newNode(t, h, fmt.Sprintf(fam.addr, i), settings{udp: underlay.UDPConfig{Queues: 2}})
 				x.vsi(vni)
 				x.tap(vni, h, "tap0", frame.MAC{})
-				if err := x.u.(*underlay.UDP).Join(group); err != nil {
-					t.Fatal(err)
-				}
+				must(t, x.u.(*underlay.UDP).Join(group))
 				hosts, nodes = append(hosts, h), append(nodes, x)
 				outs = append(outs, h.Capture("tap0", "ether proto 0x88b5"))
 			}
@@ -49,9 +47,7 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				if toGroup {
 					to = []netip.AddrPort{netip.AddrPortFrom(group, 0)}
 				}
-				if err := nodes[i].v.SetFlood(vni, to...); err != nil {
-					t.Error(err)
-				}
+				must(t, nodes[i].v.SetFlood(vni, to...))
 			}
 			for i := range nodes {
 				set(i, false)
@@ -74,9 +70,8 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				}
 			}
 			stop.Store(true)
-			if k := <-flipped; k < 20 {
-				t.Errorf("%d changes", k)
-			}
+			k := <-flipped
+			check(t, k >= 20, "%d changes", k)
 			for to, c := range outs {
 				for from := range hosts {
 					if from != to {
@@ -94,16 +89,14 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				}
 				for from := range hosts {
 					for i := range frames {
-						if want, got := map[bool]int{true: 1}[from != to], seen[string(text(from, i))]; got != want {
-							t.Errorf("host %d got %d of frame %d of host %d, want %d", to, got, i, from, want)
-						}
+						want, got := map[bool]int{true: 1}[from != to], seen[string(text(from, i))]
+						check(t, got == want, "host %d got %d of frame %d of host %d, want %d", to, got, i, from, want)
 					}
 				}
 			}
 			for i, x := range nodes {
-				if st := x.u.(*underlay.UDP).Stats(); st.Lost() != 0 || st.RxOverflow != 0 {
-					t.Errorf("node %d: %+v", i, st)
-				}
+				st := x.u.(*underlay.UDP).Stats()
+				check(t, st.Lost() == 0 && st.RxOverflow == 0, "node %d: %+v", i, st)
 			}
 		})
 	}

@@ -36,36 +36,31 @@ func bitName(i int) string { return fmt.Sprintf("octet %d bit %#02x", 7-i/8, 1<<
 func TestReceiveStrict(t *testing.T) {
 	l := newLedger(t, nil)
 	const header = "rx_errors rx_frame_errors"
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			p := newPair(t, fam, settings{reserved: vtep.ReservedStrict})
-			good := inner{src: farInner, dst: nearInner, ttl: 33}.frame()
-			check := func(name string, payload []byte, want, kernel, ours string) {
-				t.Helper()
-				count := p.count()
-				k, u := p.receive(fam.packet(outerIP{}, payload))
-				l.compare(t, fam, "", name, "outcome", outcome(good, k), outcome(good, u))
-				if got := outcome(good, u); got != want {
-					t.Errorf("%s: %s, want %s", name, got, want)
-				}
-				count.want(t, name, kernel, ours)
+	inFamilies(t, func(t *testing.T, fam family) {
+		p := newPair(t, fam, settings{reserved: vtep.ReservedStrict})
+		good := inner{src: farInner, dst: nearInner, ttl: 33}.frame()
+		try := func(name string, payload []byte, want, kernel, ours string) {
+			t.Helper()
+			count := p.count()
+			k, u := p.receive(fam.packet(outerIP{}, payload))
+			l.compare(t, fam, "", name, "outcome", outcome(good, k), outcome(good, u))
+			got := outcome(good, u)
+			check(t, got == want, "%s: %s, want %s", name, got, want)
+			count.want(t, name, kernel, ours)
+		}
+		n := 0
+		for i := range 64 {
+			if bit := uint64(1) << i; bit&reserved39 != 0 {
+				try(bitName(i), withBits(bit, good), "dropped", header, "reserved-bits")
+				n++
 			}
-			n := 0
-			for i := range 64 {
-				if bit := uint64(1) << i; bit&reserved39 != 0 {
-					check(bitName(i), withBits(bit, good), "dropped", header, "reserved-bits")
-					n++
-				}
-			}
-			if n != 39 {
-				t.Errorf("%d bits", n)
-			}
-			check("none", withBits(0, good), "delivered unchanged", "", "")
-			check("all of them", withBits(reserved39, good), "dropped", header, "reserved-bits")
-			check("and a short inner frame", withBits(1, good[:13]), "dropped", header, "reserved-bits")
-			check("and an unknown VNI", withBits(0xff<<56|1<<8, good), "dropped", "", "unknown-vni")
-		})
-	}
+		}
+		check(t, n == 39, "%d bits", n)
+		try("none", withBits(0, good), "delivered unchanged", "", "")
+		try("all of them", withBits(reserved39, good), "dropped", header, "reserved-bits")
+		try("and a short inner frame", withBits(1, good[:13]), "dropped", header, "reserved-bits")
+		try("and an unknown VNI", withBits(0xff<<56|1<<8, good), "dropped", "", "unknown-vni")
+	})
 }
 
 // gbpDifferences are those of VTEPs that have group policy.
@@ -128,56 +123,50 @@ func (s *gbpStage) Process(f *frame.Frame, _ frame.At) frame.Verdict {
 // the header by itself, where ours is strict.
 func TestReceiveGBP(t *testing.T) {
 	l := newLedger(t, gbpDifferences)
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			p := newPair(t, fam, settings{args: []string{"gbp"}, gbp: true, reserved: vtep.ReservedStrict})
-			stage := new(gbpStage)
-			vsi := p.Switch().VSIs()[0]
-			if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}); err != nil {
-				t.Fatal(err)
+	inFamilies(t, func(t *testing.T, fam family) {
+		p := newPair(t, fam, settings{args: []string{"gbp"}, gbp: true, reserved: vtep.ReservedStrict})
+		stage := new(gbpStage)
+		vsi := p.Switch().VSIs()[0]
+		must(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}))
+		in := inner{src: farInner, dst: nearInner, ttl: 33}.frame()
+		for i := range 64 {
+			if bit := uint64(1) << i; bit&reserved39 != 0 {
+				kernel, ours := p.receive(fam.packet(outerIP{}, withBits(bit, in)))
+				l.compare(t, fam, "", bitName(i), "outcome", outcome(in, kernel), outcome(in, ours))
 			}
-			in := inner{src: farInner, dst: nearInner, ttl: 33}.frame()
-			for i := range 64 {
-				if bit := uint64(1) << i; bit&reserved39 != 0 {
-					kernel, ours := p.receive(fam.packet(outerIP{}, withBits(bit, in)))
-					l.compare(t, fam, "", bitName(i), "outcome", outcome(in, kernel), outcome(in, ours))
-				}
-			}
-			for i, c := range []struct {
-				name string
-				bits uint64
-				want frame.GBP
-			}{
-				{"no mark", 0, frame.GBP{}},
-				{"a mark", 1<<63 | 0x1234<<32, frame.GBP{ID: 0x1234}},
-				{"the largest", 1<<63 | 0xffff<<32, frame.GBP{ID: 0xffff}},
-				{"G alone", 1 << 63, frame.GBP{}},
-				{"no G", 0x1234<<32 | 1<<54 | 1<<51, frame.GBP{}},
-				{"A", 1<<63 | 1<<51 | 5<<32, frame.GBP{ID: 5, Applied: true}},
-				{"D", 1<<63 | 1<<54 | 5<<32, frame.GBP{ID: 5, DontLearn: true}},
-				{"D and A", 1<<63 | 1<<54 | 1<<51, frame.GBP{DontLearn: true, Applied: true}},
-				{"all of it", 1<<63 | 1<<54 | 1<<51 | 0xffff<<32, frame.GBP{ID: 0xffff, DontLearn: true, Applied: true}},
-			} {
-				src := fmt.Sprintf("02:00:00:00:99:%02x", i)
-				in := inner{src: src, dst: nearInner, ttl: 33}.frame()
-				p.kernel.nft(t, fmt.Sprintf(nft, 0))
-				stage.seen.Store(0)
-				kernel, ours := p.receive(fam.packet(outerIP{}, withBits(c.bits, in)))
-				l.compare(t, fam, "", c.name, "outcome", outcome(in, kernel), outcome(in, ours))
-				if got := outcome(in, ours); got != "delivered unchanged" {
-					t.Errorf("%s: %s", c.name, got)
-				}
-				got := fmt.Sprintf("%#x", uint32(stage.seen.Load()))
-				l.compare(t, fam, "", c.name, "mark", strings.Join(p.kernel.marks(), " "), got)
-				if want := fmt.Sprintf("%#x", markOf(c.want)); got != want || stage.seen.Load() == 0 {
-					t.Errorf("%s: mark %s, want %s", c.name, got, want)
-				}
-				mac, _ := frame.ParseMAC(src)
-				_, ok := vsi.FDB().Lookup(mac)
-				l.compare(t, fam, "", c.name, "learned", fmt.Sprint(len(p.kernel.near.Peers("vx0", src)) > 0), fmt.Sprint(ok))
-			}
-		})
-	}
+		}
+		for i, c := range []struct {
+			name string
+			bits uint64
+			want frame.GBP
+		}{
+			{"no mark", 0, frame.GBP{}},
+			{"a mark", 1<<63 | 0x1234<<32, frame.GBP{ID: 0x1234}},
+			{"the largest", 1<<63 | 0xffff<<32, frame.GBP{ID: 0xffff}},
+			{"G alone", 1 << 63, frame.GBP{}},
+			{"no G", 0x1234<<32 | 1<<54 | 1<<51, frame.GBP{}},
+			{"A", 1<<63 | 1<<51 | 5<<32, frame.GBP{ID: 5, Applied: true}},
+			{"D", 1<<63 | 1<<54 | 5<<32, frame.GBP{ID: 5, DontLearn: true}},
+			{"D and A", 1<<63 | 1<<54 | 1<<51, frame.GBP{DontLearn: true, Applied: true}},
+			{"all of it", 1<<63 | 1<<54 | 1<<51 | 0xffff<<32, frame.GBP{ID: 0xffff, DontLearn: true, Applied: true}},
+		} {
+			src := fmt.Sprintf("02:00:00:00:99:%02x", i)
+			in := inner{src: src, dst: nearInner, ttl: 33}.frame()
+			p.kernel.nft(t, fmt.Sprintf(nft, 0))
+			stage.seen.Store(0)
+			kernel, ours := p.receive(fam.packet(outerIP{}, withBits(c.bits, in)))
+			l.compare(t, fam, "", c.name, "outcome", outcome(in, kernel), outcome(in, ours))
+			got := outcome(in, ours)
+			check(t, got == "delivered unchanged", "%s: %s", c.name, got)
+			got = fmt.Sprintf("%#x", uint32(stage.seen.Load()))
+			l.compare(t, fam, "", c.name, "mark", strings.Join(p.kernel.marks(), " "), got)
+			want := fmt.Sprintf("%#x", markOf(c.want))
+			check(t, got == want && stage.seen.Load() != 0, "%s: mark %s, want %s", c.name, got, want)
+			mac, _ := frame.ParseMAC(src)
+			_, ok := vsi.FDB().Lookup(mac)
+			l.compare(t, fam, "", c.name, "learned", fmt.Sprint(len(p.kernel.near.Peers("vx0", src)) > 0), fmt.Sprint(ok))
+		}
+	})
 }
 
 // Marks go out: the header is the same, G only with a mark; without the setting there is none.
@@ -193,11 +182,9 @@ func TestSendGBP(t *testing.T) {
 				p := newPair(t, fam, s)
 				stage := new(gbpStage)
 				vsi := p.Switch().VSIs()[0]
-				if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}))
 				in := inner{src: nearInner, dst: farInner, ttl: 33}.frame()
-				check := func(name string, g frame.GBP, want string) {
+				try := func(name string, g frame.GBP, want string) {
 					t.Helper()
 					p.kernel.nft(t, fmt.Sprintf(nft, markOf(g)))
 					kernel, ours := p.send(in)
@@ -209,9 +196,7 @@ func TestSendGBP(t *testing.T) {
 					if !gbp {
 						want = "0800000000100400"
 					}
-					if got != want {
-						t.Errorf("%s: header %s, want %s", name, got, want)
-					}
+					check(t, got == want, "%s: header %s, want %s", name, got, want)
 				}
 				for _, c := range []struct {
 					name, want string
@@ -225,20 +210,16 @@ func TestSendGBP(t *testing.T) {
 					{"all of it", "8848ffff00100400", frame.GBP{ID: 0xffff, DontLearn: true, Applied: true}},
 				} {
 					stage.mark.Store(uint64(markOf(c.g)))
-					check(c.name, c.g, c.want)
+					try(c.name, c.g, c.want)
 				}
 				stage.mark.Store(0)
-				if err := vsi.Configure(vswitch.VSIConfig{}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, vsi.Configure(vswitch.VSIConfig{}))
 				for _, a := range vsi.Attachments() {
 					if p.Switch().Name(a.Dest(0)) == "tap0" {
-						if err := a.Configure(vswitch.AttachConfig{GBP: 0x4321}); err != nil {
-							t.Fatal(err)
-						}
+						must(t, a.Configure(vswitch.AttachConfig{GBP: 0x4321}))
 					}
 				}
-				check("the group of the port", frame.GBP{ID: 0x4321}, "8800432100100400")
+				try("the group of the port", frame.GBP{ID: 0x4321}, "8800432100100400")
 			})
 		}
 	}

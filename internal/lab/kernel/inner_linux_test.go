@@ -97,64 +97,58 @@ func (fam family) inside() int {
 func TestShapes(t *testing.T) {
 	l := newLedger(t, shapeDifferences)
 	delivered := 0
-	for _, x := range underlays {
+	overUnderlays(t, func(t *testing.T, x ourUnderlay) {
 		fam := x.fam
-		t.Run(x.name(), func(t *testing.T) {
-			p := newPair(t, fam, x.with(settings{}))
-			for _, c := range shapes(fam.inside()) {
-				kernel, ours := p.receive(fam.packet(outerIP{}, vxlan(c.frame)))
-				l.compare(t, fam, "receive", c.name, "outcome", outcome(c.frame, kernel), outcome(c.frame, ours))
-				if outcome(c.frame, ours) == "delivered unchanged" {
-					delivered++
-				}
-				there := slices.Concat(hw(farInner), hw(nearInner), c.frame[12:])
-				k, u := p.send(there)
-				l.compare(t, fam, "send", c.name, "packets", fmt.Sprint(len(k)), fmt.Sprint(len(u)))
-				for i := range min(len(k), len(u)) {
-					l.compare(t, fam, "send", c.name, "inner frame", k[i].fields(there)["inner frame"], u[i].fields(there)["inner frame"])
-				}
+		p := newPair(t, fam, x.with(settings{}))
+		for _, c := range shapes(fam.inside()) {
+			kernel, ours := p.receive(fam.packet(outerIP{}, vxlan(c.frame)))
+			l.compare(t, fam, "receive", c.name, "outcome", outcome(c.frame, kernel), outcome(c.frame, ours))
+			if outcome(c.frame, ours) == "delivered unchanged" {
+				delivered++
 			}
+			there := slices.Concat(hw(farInner), hw(nearInner), c.frame[12:])
+			k, u := p.send(there)
+			l.compare(t, fam, "send", c.name, "packets", fmt.Sprint(len(k)), fmt.Sprint(len(u)))
+			for i := range min(len(k), len(u)) {
+				l.compare(t, fam, "send", c.name, "inner frame", k[i].fields(there)["inner frame"], u[i].fields(there)["inner frame"])
+			}
+		}
 
-			// What comes out of the tunnel may be longer than the device that it comes out of.
-			for _, s := range []*side{p.kernel, p.ours} {
-				s.far.MTU("eth0", 9000)
-				s.near.MTU("eth0", 9000)
-			}
-			for _, more := range []int{0, 1, 4, 550} {
-				f := append(ethernet(nearInner, farInner, 0x88b6), make([]byte, fam.inside()+more)...)
-				kernel, ours := p.receive(fam.packet(outerIP{}, vxlan(f)))
-				l.compare(t, fam, "", fmt.Sprint("MTU + ", more), "outcome", outcome(f, kernel), outcome(f, ours))
-			}
-		})
-	}
-	if delivered < 60 {
-		t.Errorf("only %d frames were delivered: the test cannot tell", delivered)
-	}
+		// What comes out of the tunnel may be longer than the device that it comes out of.
+		for _, s := range []*side{p.kernel, p.ours} {
+			s.far.MTU("eth0", 9000)
+			s.near.MTU("eth0", 9000)
+		}
+		for _, more := range []int{0, 1, 4, 550} {
+			f := append(ethernet(nearInner, farInner, 0x88b6), make([]byte, fam.inside()+more)...)
+			kernel, ours := p.receive(fam.packet(outerIP{}, vxlan(f)))
+			l.compare(t, fam, "", fmt.Sprint("MTU + ", more), "outcome", outcome(f, kernel), outcome(f, ours))
+		}
+	})
+	check(t, delivered >= 60, "only %d frames were delivered: the test cannot tell", delivered)
 }
 
 // The outer TTL, inherited from every inner one that matters.
 func TestSendTTL(t *testing.T) {
 	l := newLedger(t, nil)
-	for _, x := range underlays {
+	overUnderlays(t, func(t *testing.T, x ourUnderlay) {
 		fam := x.fam
-		t.Run(x.name(), func(t *testing.T) {
-			p := newPair(t, fam, x.with(settings{args: []string{"ttl", "inherit"}, header: vtep.Header{TTL: vtep.Inherit}}))
-			for _, v6 := range []bool{false, true} {
-				for _, ttl := range []uint8{0, 1, 2, 63, 64, 65, 127, 128, 254, 255} {
-					in := inner{src: nearInner, dst: farInner, v6: v6, ttl: ttl}
-					kernel, ours := p.send(in.frame())
-					name := fmt.Sprintf("%s TTL %d", in.family(), ttl)
-					get := func(o []outer) string {
-						if len(o) != 1 {
-							return fmt.Sprintf("%d packets", len(o))
-						}
-						return fmt.Sprint(o[0].ttl)
+		p := newPair(t, fam, x.with(settings{args: []string{"ttl", "inherit"}, header: vtep.Header{TTL: vtep.Inherit}}))
+		for _, v6 := range []bool{false, true} {
+			for _, ttl := range []uint8{0, 1, 2, 63, 64, 65, 127, 128, 254, 255} {
+				in := inner{src: nearInner, dst: farInner, v6: v6, ttl: ttl}
+				kernel, ours := p.send(in.frame())
+				name := fmt.Sprintf("%s TTL %d", in.family(), ttl)
+				get := func(o []outer) string {
+					if len(o) != 1 {
+						return fmt.Sprintf("%d packets", len(o))
 					}
-					l.compare(t, fam, "", name, "TTL", get(kernel), get(ours))
+					return fmt.Sprint(o[0].ttl)
 				}
+				l.compare(t, fam, "", name, "TTL", get(kernel), get(ours))
 			}
-		})
-	}
+		}
+	})
 }
 
 // The first and the last VNI, with the kernel as peer: on the wire they are what they are,
@@ -182,17 +176,12 @@ func TestEdgeVNIs(t *testing.T) {
 		b.Ping(fmt.Sprintf("192.168.%d.1", i), 1)
 		filter := fmt.Sprintf("icmp && ip.addr == 192.168.%d.0/24", i)
 		for _, row := range netns.Fields(t, wire.Seen(), filter, "vxlan.vni", "vxlan.flags") {
-			if row[0] != fmt.Sprint(uint32(id)) || !strings.HasPrefix(row[1], "0x08") {
-				t.Errorf("VNI %d: %v", id, row)
-			}
+			check(t, row[0] == fmt.Sprint(uint32(id)) && strings.HasPrefix(row[1], "0x08"), "VNI %d: %v", id, row)
 		}
-		if got := b.Counter(fmt.Sprint("vx", i), "rx_packets"); got == 0 {
-			t.Errorf("VNI %d: the kernel's device received nothing", id)
-		}
+		got := b.Counter(fmt.Sprint("vx", i), "rx_packets")
+		check(t, got != 0, "VNI %d: the kernel's device received nothing", id)
 	}
 	var want []byte
 	want = binary.BigEndian.AppendUint32(want, uint32(frame.MaxVNI)<<8)
-	if !slices.ContainsFunc(wire.Seen(), func(p netns.Packet) bool { return strings.Contains(string(p.Data), "\x08\x00\x00\x00"+string(want)) }) {
-		t.Errorf("no header with %x on the wire", want)
-	}
+	check(t, slices.ContainsFunc(wire.Seen(), func(p netns.Packet) bool { return strings.Contains(string(p.Data), "\x08\x00\x00\x00"+string(want)) }), "no header with %x on the wire", want)
 }

@@ -39,6 +39,46 @@ var families = []family{
 	{name: "IPv6", near: "fd00::1", far: "fd00::2", bits: "/64", v6: true},
 }
 
+// inFamilies runs a test over each address family, overUnderlays over each underlay of ours.
+func inFamilies(t *testing.T, f func(t *testing.T, fam family)) {
+	for _, fam := range families {
+		t.Run(fam.name, func(t *testing.T) { f(t, fam) })
+	}
+}
+
+func overUnderlays(t *testing.T, f func(t *testing.T, x ourUnderlay)) {
+	for _, x := range underlays {
+		t.Run(x.name(), func(t *testing.T) { f(t, x) })
+	}
+}
+
+// must fails the test at an error, check unless ok.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func check(t testing.TB, ok bool, format string, args ...any) {
+	t.Helper()
+	if !ok {
+		t.Errorf(format, args...)
+	}
+}
+
+// equal fails the test unless something is as it should be.
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	check(t, got == want, "%s: %v, want %v", what, got, want)
+}
+
+// wantTTL fails the test unless a ping is answered with a TTL.
+func wantTTL(t testing.TB, h *netns.Host, to string, ttl int) {
+	t.Helper()
+	equal(t, "TTL from "+h.Name+" to "+to, h.PingTTL(to), ttl)
+}
+
 // settings are those of one pair of VTEPs, in both languages.
 type settings struct {
 	args   []string // words for "ip link add type vxlan"
@@ -104,9 +144,7 @@ func newPair(t *testing.T, fam family, s settings) *pair {
 	t.Helper()
 	p := barePair(t, fam)
 	if s.mask != nil {
-		if err := addVXLAN(p.kernel.near, "vx0", fam.attributes(*s.mask)...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, addVXLAN(p.kernel.near, "vx0", fam.attributes(*s.mask)...))
 	} else {
 		args := []string{"link", "add", "vx0", "type", "vxlan", "id", fmt.Sprint(vni), "dstport", "4789",
 			"local", fam.near, "remote", fam.far, "dev", "eth0"}

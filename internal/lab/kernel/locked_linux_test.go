@@ -44,29 +44,21 @@ func TestLockedPort(t *testing.T) {
 	u, ours, up, uq := build("ours")
 	sw := running(t, nil).Switch()
 	v, err := sw.VSI(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var at [2]*vswitch.Attachment
 	for i, dev := range []string{up, uq} {
 		p, err := port.OpenPacket(dev, &port.PacketConfig{Namespace: u.NS, Promiscuous: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if at[i], err = v.Attach(p, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	ours.lock = func() {
-		if err := at[0].Configure(vswitch.AttachConfig{Locked: true}); err != nil {
-			t.Error(err)
-		}
+		must(t, at[0].Configure(vswitch.AttachConfig{Locked: true}))
 	}
 	ours.add = func(mac string, locked bool) {
 		m, _ := frame.ParseMAC(mac)
-		if err := v.FDB().Set(m, at[map[bool]int{true: 0, false: 1}[locked]].Dest(0), fdb.Static); err != nil {
-			t.Error(err)
-		}
+		must(t, v.FDB().Set(m, at[map[bool]int{true: 0, false: 1}[locked]].Dest(0), fdb.Static))
 	}
 
 	const (
@@ -103,14 +95,9 @@ func TestLockedPort(t *testing.T) {
 		arrived(in, string(say(nobody, heard)[:12]))
 	}
 	was := before + " > " + all
-	if !slices.Contains(got[kernels], was) {
-		t.Error("the kernel drops what it has learned before, too: this is no difference any more")
-	}
+	check(t, slices.Contains(got[kernels], was), "the kernel drops what it has learned before, too: this is no difference any more")
 	want := slices.DeleteFunc(got[kernels], func(s string) bool { return s == was })
-	if !slices.Equal(got[ours], want) || len(want) != 3 {
-		t.Errorf("ours lets pass\n%q, the kernel's\n%q", got[ours], want)
-	}
-	if d := sw.Stats().Ports[1].RxDrops[frame.Locked]; d != 6 {
-		t.Errorf("%d drops", d)
-	}
+	check(t, slices.Equal(got[ours], want) && len(want) == 3, "ours lets pass\n%q, the kernel's\n%q", got[ours], want)
+	d := sw.Stats().Ports[1].RxDrops[frame.Locked]
+	check(t, d == 6, "%d drops", d)
 }

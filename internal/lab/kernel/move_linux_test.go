@@ -17,82 +17,75 @@ import (
 //	      br0 --- tap0: ours == vx0: kernel --- br0
 //	x ----+                                       +---- x, later
 func TestHostMoves(t *testing.T) {
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			n := netns.New(t)
-			a, b := n.Host("a"), n.Host("b")
-			p, o, x := n.Host("p"), n.Host("o"), n.Host("x")
-			n.Link(a, fam.near+fam.bits, b, fam.far+fam.bits)
-			for _, h := range []*netns.Host{a, b} {
-				h.Sysctl("net.ipv6.conf.default.disable_ipv6", "1")
-			}
-			for _, h := range []*netns.Host{p, o, x} {
-				h.Quiet()
-			}
-			_, ap := n.Link(p, "", a, "")
-			_, bo := n.Link(o, "", b, "")
-			left, ax := n.Link(x, "", a, "")
-			right, bx := n.Link(x, "", b, "")
+	inFamilies(t, func(t *testing.T, fam family) {
+		n := netns.New(t)
+		a, b := n.Host("a"), n.Host("b")
+		p, o, x := n.Host("p"), n.Host("o"), n.Host("x")
+		n.Link(a, fam.near+fam.bits, b, fam.far+fam.bits)
+		for _, h := range []*netns.Host{a, b} {
+			h.Sysctl("net.ipv6.conf.default.disable_ipv6", "1")
+		}
+		for _, h := range []*netns.Host{p, o, x} {
+			h.Quiet()
+		}
+		_, ap := n.Link(p, "", a, "")
+		_, bo := n.Link(o, "", b, "")
+		left, ax := n.Link(x, "", a, "")
+		right, bx := n.Link(x, "", b, "")
 
-			ours := newNode(t, a, fam.near, settings{})
-			vsi := ours.vsi(vni, fam.far)
-			ours.tap(vni, a, "tap0", frame.MAC{})
-			b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: fam.far, Flood: []string{fam.near}, Dev: "eth0"})
-			a.Bridge("br0", "tap0", ap, ax)
-			b.Bridge("br0", "vx0", bo, bx)
-			for _, h := range []*netns.Host{a, b, p, o, x} {
-				h.Ready()
-			}
-			a.Ping(fam.far, 1)
+		ours := newNode(t, a, fam.near, settings{})
+		vsi := ours.vsi(vni, fam.far)
+		ours.tap(vni, a, "tap0", frame.MAC{})
+		b.VXLAN("vx0", netns.VXLAN{ID: vni, Local: fam.far, Flood: []string{fam.near}, Dev: "eth0"})
+		a.Bridge("br0", "tap0", ap, ax)
+		b.Bridge("br0", "vx0", bo, bx)
+		for _, h := range []*netns.Host{a, b, p, o, x} {
+			h.Ready()
+		}
+		a.Ping(fam.far, 1)
 
-			const macP, macO, macX = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
-			at := map[string]*netns.Capture{left: x.Capture(left, "ether proto 0x88b5"), right: x.Capture(right, "ether proto 0x88b5")}
-			atP, atO := p.Capture("eth0", "ether proto 0x88b5"), o.Capture("eth0", "ether proto 0x88b5")
-			number := 0
-			// say sends a numbered frame and waits until it has arrived.
-			say := func(h *netns.Host, dev, src, dst string, to ...*netns.Capture) string {
-				number++
-				text := fmt.Sprintf("frame %d.", number)
-				h.Inject(dev, append(ethernet(dst, src, 0x88b5), text...))
-				for _, c := range to {
-					c.Want(1, func(p netns.Packet) bool { return !p.Out && bytes.Contains(p.Data, []byte(text)) })
-				}
-				return text
+		const macP, macO, macX = "02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"
+		at := map[string]*netns.Capture{left: x.Capture(left, "ether proto 0x88b5"), right: x.Capture(right, "ether proto 0x88b5")}
+		atP, atO := p.Capture("eth0", "ether proto 0x88b5"), o.Capture("eth0", "ether proto 0x88b5")
+		number := 0
+		// say sends a numbered frame and waits until it has arrived.
+		say := func(h *netns.Host, dev, src, dst string, to ...*netns.Capture) string {
+			number++
+			text := fmt.Sprintf("frame %d.", number)
+			h.Inject(dev, append(ethernet(dst, src, 0x88b5), text...))
+			for _, c := range to {
+				c.Want(1, func(p netns.Packet) bool { return !p.Out && bytes.Contains(p.Data, []byte(text)) })
 			}
-			const all = "ff:ff:ff:ff:ff:ff"
-			say(p, "eth0", macP, all, atO)
-			say(o, "eth0", macO, all, atP)
-			for i, place := range []string{left, right, left, right} {
-				other := left
-				if place == left {
-					other = right
-				}
-				say(x, place, macX, all, atP, atO) // the one frame
-				for range 3 {
-					for _, text := range []string{say(p, "eth0", macP, macX, at[place]), say(o, "eth0", macO, macX, at[place])} {
-						if k := count(at[place], false, text); k != 1 {
-							t.Errorf("move %d: %q arrived %d times", i, text, k)
-						}
-						if k := count(at[other], false, text) + count(atP, false, text) + count(atO, false, text); k != 0 {
-							t.Errorf("move %d: %q went to %d wrong places", i, text, k)
-						}
-					}
-				}
-				mac, _ := frame.ParseMAC(macX)
-				d, ok := vsi.FDB().Lookup(mac)
-				if name := ours.Switch().Name(d); !ok || (name == "tap0") != (place == left) {
-					t.Errorf("move %d: our FDB has the host at %q", i, name)
-				}
-				// What decides is the kernel's bridge; its vxlan device keeps what it once learned.
-				for dev, want := range map[string]bool{"vx0": place == left, bx: place == right} {
-					if got := slices.ContainsFunc(b.FDB(dev), func(e netns.FDBEntry) bool { return e.MAC == macX && e.Master == "br0" }); got != want {
-						t.Errorf("move %d: the kernel's bridge has the host on %s: %v", i, dev, got)
-					}
+			return text
+		}
+		const all = "ff:ff:ff:ff:ff:ff"
+		say(p, "eth0", macP, all, atO)
+		say(o, "eth0", macO, all, atP)
+		for i, place := range []string{left, right, left, right} {
+			other := left
+			if place == left {
+				other = right
+			}
+			say(x, place, macX, all, atP, atO) // the one frame
+			for range 3 {
+				for _, text := range []string{say(p, "eth0", macP, macX, at[place]), say(o, "eth0", macO, macX, at[place])} {
+					k := count(at[place], false, text)
+					check(t, k == 1, "move %d: %q arrived %d times", i, text, k)
+					k = count(at[other], false, text) + count(atP, false, text) + count(atO, false, text)
+					check(t, k == 0, "move %d: %q went to %d wrong places", i, text, k)
 				}
 			}
-			if moves := vsi.FDB().Stats().Moved; moves != 3 {
-				t.Errorf("our FDB counts %d moves, want 3", moves)
+			mac, _ := frame.ParseMAC(macX)
+			d, ok := vsi.FDB().Lookup(mac)
+			name := ours.Switch().Name(d)
+			check(t, ok && (name == "tap0") == (place == left), "move %d: our FDB has the host at %q", i, name)
+			// What decides is the kernel's bridge; its vxlan device keeps what it once learned.
+			for dev, want := range map[string]bool{"vx0": place == left, bx: place == right} {
+				got := slices.ContainsFunc(b.FDB(dev), func(e netns.FDBEntry) bool { return e.MAC == macX && e.Master == "br0" })
+				check(t, got == want, "move %d: the kernel's bridge has the host on %s: %v", i, dev, got)
 			}
-		})
-	}
+		}
+		moves := vsi.FDB().Stats().Moved
+		check(t, moves == 3, "our FDB counts %d moves, want 3", moves)
+	})
 }

@@ -44,9 +44,8 @@ func TestNeighAccess(t *testing.T) {
 			t.Helper()
 			x.wantTunnelled(what, 0)
 			for _, g := range others {
-				if got := x.heard(g); len(got) != 0 {
-					t.Errorf("%s: %s has heard %+v", what, g.Name, got)
-				}
+				got := x.heard(g)
+				check(t, len(got) == 0, "%s: %s has heard %+v", what, g.Name, got)
 			}
 		}
 
@@ -61,17 +60,13 @@ func TestNeighAccess(t *testing.T) {
 				c.Close()
 			}
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pod.Until("the gateway is resolved", func() bool { return slices.Contains(pod.knows(gateway).State, "REACHABLE") })
-		if got := pod.knows(gateway); got.MAC != mac {
-			t.Errorf("the gateway is at %+v, want %s", got, mac)
-		}
+		got := pod.knows(gateway)
+		check(t, got.MAC == mac, "the gateway is at %+v, want %s", got, mac)
 		want := saying{"is-at", mac, pod.mac, gateway.String(), mac, pod.ip.String()}
-		if got := x.heard(pod); len(got) != 1 || got[0] != want {
-			t.Errorf("the pod has heard %+v, want %+v", got, want)
-		}
+		heard := x.heard(pod)
+		check(t, slices.Equal(heard, []saying{want}), "the pod has heard %+v, want %+v", heard, want)
 		quiet("traffic", x)
 		a.wantOutcome("traffic", before, arp.Answered, 1)
 		pod.Until("the packet has come to routing", func() bool { return a.drops(frame.NoRoute) == routed+1 })
@@ -89,9 +84,7 @@ func TestNeighAccess(t *testing.T) {
 			} else {
 				out = pod.Run("arping", "-f", "-c", "1", "-w", "2", "-I", pod.dev, ip.String())
 			}
-			if !strings.Contains(strings.ToLower(out), mac) {
-				t.Errorf("%v is not at %s:\n%s", ip, mac, out)
-			}
+			check(t, strings.Contains(strings.ToLower(out), mac), "%v is not at %s:\n%s", ip, mac, out)
 			quiet("asked for "+ip.String(), x)
 		}
 
@@ -102,13 +95,9 @@ func TestNeighAccess(t *testing.T) {
 
 		// Is my address free? It is: nobody is asked, and nobody says no.
 		before, x = a.counts(), l.begin()
-		if pod.isTaken(nobody) {
-			t.Error("an address is taken that is nobody's")
-		}
+		check(t, !pod.isTaken(nobody), "an address is taken that is nobody's")
 		quiet("a probe", x)
-		if a.counts()[arp.Probe] == before[arp.Probe] {
-			t.Error("no probe has been made")
-		}
+		check(t, a.counts()[arp.Probe] != before[arp.Probe], "no probe has been made")
 
 		// Here I am: the table knows it, nobody else needs to.
 		x = l.begin()

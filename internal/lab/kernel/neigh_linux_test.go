@@ -194,6 +194,12 @@ func (g *guest) ask(ip netip.Addr) (mac string) {
 	return mac
 }
 
+// told is ask that fails the test unless it is told this MAC.
+func (g *guest) told(ip netip.Addr, mac string) {
+	g.l.t.Helper()
+	equal(g.l.t, fmt.Sprintf("%s asks for %v and is told", g.Name, ip), g.ask(ip), mac)
+}
+
 // doubt has a guest's kernel ask a neighbour it knows, and nobody else, whether it is there.
 func (g *guest) doubt(ip netip.Addr, mac string) {
 	g.l.t.Helper()
@@ -209,9 +215,7 @@ func (g *guest) check(ip netip.Addr, mac string) {
 		e = g.knows(ip)
 		return !slices.Contains(e.State, "PROBE")
 	})
-	if !slices.Contains(e.State, "REACHABLE") || e.MAC != mac {
-		g.l.t.Errorf("%s: %v is found at %+v, want it reachable at %s", g.Name, ip, e, mac)
-	}
+	check(g.l.t, slices.Contains(e.State, "REACHABLE") && e.MAC == mac, "%s: %v is found at %+v, want it reachable at %s", g.Name, ip, e, mac)
 }
 
 // knows returns the guest's own entry of a neighbour.
@@ -360,9 +364,8 @@ func (x stretch) tunnelled() (all []saying) {
 // wantTunnelled fails unless so many datagrams have gone through tunnels.
 func (x stretch) wantTunnelled(what string, n int) {
 	x.l.t.Helper()
-	if got := x.tunnelled(); len(got) != n {
-		x.l.t.Errorf("%s: %d datagrams in the tunnels, want %d: %+v", what, len(got), n, got)
-	}
+	got := x.tunnelled()
+	check(x.l.t, len(got) == n, "%s: %d datagrams in the tunnels, want %d: %+v", what, len(got), n, got)
 }
 
 // heard returns what a guest got, and sent what it said.
@@ -385,9 +388,7 @@ func (s *neighSite) wantEntry(what string, ip netip.Addr, mac, place string) {
 	s.l.t.Helper()
 	e, _ := s.r.Table().Lookup(ip)
 	m, err := frame.ParseMAC(mac)
-	if err != nil {
-		s.l.t.Fatal(err)
-	}
+	must(s.l.t, err)
 	d, ok := s.vsi.FDB().Lookup(m)
 	if e.MAC != m || s.Switch().Name(e.From) != place || !ok || s.Switch().Name(d) != place {
 		s.l.t.Errorf("%s: site %s has %v at %v, heard from %s, and that MAC at %s; want %s at %s",
@@ -406,7 +407,6 @@ func (s *neighSite) counts() arp.Counts {
 // wantOutcome fails unless a outcome has been taken n times since.
 func (s *neighSite) wantOutcome(what string, before arp.Counts, b arp.Outcome, n uint64) {
 	s.l.t.Helper()
-	if got := s.counts()[b] - before[b]; got != n {
-		s.l.t.Errorf("%s: site %s: %d messages %v, want %d", what, s.host.Name, got, b, n)
-	}
+	got := s.counts()[b] - before[b]
+	check(s.l.t, got == n, "%s: site %s: %d messages %v, want %d", what, s.host.Name, got, b, n)
 }

@@ -53,9 +53,7 @@ func TestNeighProxyWalk(t *testing.T) {
 			everybody = "33:33:ff:00:00:03" // the solicited-node group of host 3
 		}
 		x := l.begin()
-		if mac := h1.ask(h3.ip); mac != gw {
-			t.Errorf("host 1 is told %s, want the gateway's %s", mac, gw)
-		}
+		h1.told(h3.ip, gw)
 		l.settle()
 		who := func(src string) saying {
 			return saying{"who-has", src, everybody, h1.speaks.String(), src, h3.ip.String()}
@@ -78,9 +76,7 @@ func TestNeighProxyWalk(t *testing.T) {
 			{"A hears that", said(a.wire, x.since[a.wire], false), []saying{at(ownB, ownA)}},
 			{"A answers host 1 with the gateway's MAC", x.heard(h1), []saying{at(gw, h1.mac)}},
 		} {
-			if !slices.Equal(step.got, step.want) {
-				t.Errorf("%s:\n got %+v,\nwant %+v", step.name, step.got, step.want)
-			}
+			check(t, slices.Equal(step.got, step.want), "%s:\n got %+v,\nwant %+v", step.name, step.got, step.want)
 		}
 		// What is stored: at each site its own host at its MAC, the other at the other VTEP's.
 		a.wantEntry("after the walk", h1.speaks, h1.mac, "h1")
@@ -94,13 +90,11 @@ func TestNeighProxyWalk(t *testing.T) {
 					t.Errorf("site %s has the MAC of %s at %s", s.host.Name, g.Name, s.Switch().Name(d))
 				}
 			}
-			if d, ok := s.vsi.FDB().Lookup(proxyMAC); !ok || d != 0 {
-				t.Errorf("site %s has the gateway's MAC at %s", s.host.Name, s.Switch().Name(d))
-			}
+			d, ok := s.vsi.FDB().Lookup(proxyMAC)
+			check(t, ok && d == 0, "site %s has the gateway's MAC at %s", s.host.Name, s.Switch().Name(d))
 		}
-		if e := h3.knows(h1.speaks); e.MAC != gw {
-			t.Errorf("host 3 has host 1 at %+v, want the gateway's MAC", e)
-		}
+		e := h3.knows(h1.speaks)
+		check(t, e.MAC == gw, "host 3 has host 1 at %+v, want the gateway's MAC", e)
 		// From now on A answers for host 3, and B for host 1.
 		for _, again := range []struct {
 			from *guest
@@ -108,9 +102,7 @@ func TestNeighProxyWalk(t *testing.T) {
 			site *neighSite
 		}{{h2, h3.ip, a}, {h1, h3.ip, a}, {h3, h1.speaks, b}} {
 			before, x := again.site.counts(), l.begin()
-			if mac := again.from.ask(again.to); mac != gw {
-				t.Errorf("%s is told that %v is at %s, want %s", again.from.Name, again.to, mac, gw)
-			}
+			again.from.told(again.to, gw)
 			x.wantTunnelled(again.from.Name+" asks", 0)
 			again.site.wantOutcome(again.from.Name+" asks", before, arp.Answered, 1)
 			// Still there? The gateway's MAC is asked alone, and answers from its table.
@@ -131,16 +123,12 @@ func TestNeighProxyLocal(t *testing.T) {
 		b.guest("h3", 3)
 		h1.neighbourSysctl("retrans_time_ms", "300")
 		gw := proxyMAC.String()
-		if mac := h1.ask(h2.ip); mac != gw {
-			t.Errorf("host 1 is told %s, want the gateway's %s", mac, gw)
-		}
+		h1.told(h2.ip, gw)
 		a.wantEntry("asked for", h2.ip, h2.mac, "h2")
 		x := l.begin()
 		h1.check(h2.ip, gw)
 		x.wantTunnelled("checked", 0)
-		if mac := h1.ask(h2.ip); mac != h2.mac {
-			t.Errorf("host 1 is told %s, want its neighbour's own %s", mac, h2.mac)
-		}
+		h1.told(h2.ip, h2.mac)
 		x.wantTunnelled("asked again", 0)
 	})
 }
@@ -157,30 +145,20 @@ func TestNeighProxyGateway(t *testing.T) {
 			s *neighSite
 		}{{h1, a}, {h3, b}} {
 			before, x := at.s.counts(), l.begin()
-			if mac := at.g.ask(gateway); mac != proxyMAC.String() {
-				t.Errorf("%s is told %s, want %v", at.g.Name, mac, proxyMAC)
-			}
+			at.g.told(gateway, proxyMAC.String())
 			// Still there? Asked alone, it answers too.
 			at.g.check(gateway, proxyMAC.String())
-			if !at.g.isTaken(gateway) {
-				t.Errorf("%s: the gateway's address is free", at.g.Name)
-			}
+			check(t, at.g.isTaken(gateway), "%s: the gateway's address is free", at.g.Name)
 			x.wantTunnelled(at.g.Name, 0)
 			at.s.wantOutcome(at.g.Name, before, arp.AnsweredGateway, 3)
 		}
 		// One that comes through a tunnel all the same, from a site without this gateway, is
 		// not answered.
-		if err := a.r.SetGateway(&arp.Gateway{MAC: proxyMAC}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.r.SetGateway(&arp.Gateway{MAC: proxyMAC}))
 		before := b.counts()
-		if h1.isTaken(gateway) {
-			t.Error("the gateway of the other site has answered")
-		}
+		check(t, !h1.isTaken(gateway), "the gateway of the other site has answered")
 		l.settle()
-		if b.counts()[arp.RemoteAnycast] == before[arp.RemoteAnycast] {
-			t.Error("no question for the gateway has come through the tunnel")
-		}
+		check(t, b.counts()[arp.RemoteAnycast] != before[arp.RemoteAnycast], "no question for the gateway has come through the tunnel")
 		b.wantOutcome("asked through a tunnel", before, arp.AnsweredGateway, 0)
 	})
 }

@@ -27,9 +27,7 @@ func TestNeighSuppress(t *testing.T) {
 			what := "for " + far.g.Name
 			before := a.counts()
 			x := l.begin()
-			if mac := h1.ask(far.g.ip); mac != far.g.mac {
-				t.Errorf("%s: the first is told %s, want %s", what, mac, far.g.mac)
-			}
+			h1.told(far.g.ip, far.g.mac)
 			x.wantTunnelled(what+", first", 3) // to two sites, and the answer
 			a.wantOutcome(what, before, arp.UnknownIP, 1)
 			a.wantOutcome(what, before, arp.Answered, 0)
@@ -39,39 +37,30 @@ func TestNeighSuppress(t *testing.T) {
 
 			for i, asker := range []*guest{h2, h1} {
 				x := l.begin()
-				if mac := asker.ask(far.g.ip); mac != far.g.mac {
-					t.Errorf("%s: %s is told %s, want %s", what, asker.Name, mac, far.g.mac)
-				}
+				asker.told(far.g.ip, far.g.mac)
 				x.wantTunnelled(what+", again", 0)
-				if got := append(x.heard(h3), x.heard(hk)...); len(got) != 0 {
-					t.Errorf("%s: the hosts behind tunnels have heard %+v", what, got)
-				}
+				got := append(x.heard(h3), x.heard(hk)...)
+				check(t, len(got) == 0, "%s: the hosts behind tunnels have heard %+v", what, got)
 				// As if the host itself had said it: the frame is from its MAC too.
 				want := saying{"is-at", far.g.mac, asker.mac, far.g.ip.String(), far.g.mac, asker.speaks.String()}
-				if got := x.heard(asker); len(got) != 1 || got[0] != want {
-					t.Errorf("%s: %s hears %+v, want %+v", what, asker.Name, got, want)
-				}
+				got = x.heard(asker)
+				check(t, len(got) == 1 && got[0] == want, "%s: %s hears %+v, want %+v", what, asker.Name, got, want)
 				a.wantOutcome(what, before, arp.Answered, uint64(i+1))
 			}
 			h2.Ping(far.g.ip.String(), 1) // where the answer leads
 		}
 		// The other way: b has only heard the question.
 		x := l.begin()
-		if mac := h3.ask(h1.speaks); mac != h1.mac {
-			t.Errorf("h3 is told %s, want %s", mac, h1.mac)
-		}
+		h3.told(h1.speaks, h1.mac)
 		x.wantTunnelled("back", 0)
 		// One that is on the same switch answers for itself, and no tunnel hears of it.
 		x = l.begin()
 		before := a.counts()
-		if mac := h2.ask(h1.speaks); mac != h1.mac {
-			t.Errorf("h2 is told %s, want %s", mac, h1.mac)
-		}
+		h2.told(h1.speaks, h1.mac)
 		x.wantTunnelled("local", 0)
 		a.wantOutcome("local", before, arp.Local, 1)
-		if n := len(questions(x.heard(h1), h1.speaks)); n != 1 {
-			t.Errorf("h1 has been asked %d times, want once", n)
-		}
+		n := len(questions(x.heard(h1), h1.speaks))
+		check(t, n == 1, "h1 has been asked %d times, want once", n)
 	})
 }
 
@@ -119,31 +108,24 @@ func TestNeighMoves(t *testing.T) {
 				here, away = b, a
 			}
 			said := x.tunnelled()
-			if n := len(said); n < 2 {
-				t.Errorf("%s: %d datagrams, want one to each site: %+v", move, n, said)
-			}
+			n := len(said)
+			check(t, n >= 2, "%s: %d datagrams, want one to each site: %+v", move, n, said)
 			here.wantEntry(move, at.ip, mac, at.dev)
 			away.wantEntry(move, at.ip, mac, here.name)
-			if e := k.host.FDB("vx0"); !slices.ContainsFunc(e, func(e netns.FDBEntry) bool { return e.MAC == mac && e.Master == "br0" }) {
-				t.Errorf("%s: the kernel's bridge does not have %s behind the tunnel: %+v", move, mac, e)
-			}
-			if got := k.host.Peers("vx0", mac); len(got) != 1 || netip.MustParseAddr(got[0]) != netip.MustParseAddrPort(here.name).Addr() {
-				t.Errorf("%s: the kernel's VTEP has %s at %v, want %s", move, mac, got, here.name)
-			}
+			e := k.host.FDB("vx0")
+			check(t, slices.ContainsFunc(e, func(e netns.FDBEntry) bool { return e.MAC == mac && e.Master == "br0" }), "%s: the kernel's bridge does not have %s behind the tunnel: %+v", move, mac, e)
+			got := k.host.Peers("vx0", mac)
+			check(t, len(got) == 1 && netip.MustParseAddr(got[0]) == netip.MustParseAddrPort(here.name).Addr(), "%s: the kernel's VTEP has %s at %v, want %s", move, mac, got, here.name)
 			// Who asks afterwards is told where it is now: at the other site by the switch, at
 			// its own by the host itself.
 			before := away.counts()
 			for _, asker := range []*guest{p, q} {
 				x := l.begin()
-				if got := asker.ask(at.ip); got != mac {
-					t.Errorf("%s: %s is told %s, want %s", move, asker.Name, got, mac)
-				}
+				asker.told(at.ip, mac)
 				x.wantTunnelled(move+", asked by "+asker.Name, 0)
 			}
 			away.wantOutcome(move, before, arp.Answered, 1)
-			if got := hk.ask(at.ip); got != mac {
-				t.Errorf("%s: %s is told %s, want %s", move, hk.Name, got, mac)
-			}
+			hk.told(at.ip, mac)
 			for _, asker := range []*guest{p, q, hk} {
 				// Tables are what this is about; a lost packet on a busy machine is not.
 				asker.Until(asker.Name+" reaches it", func() bool {
@@ -153,9 +135,8 @@ func TestNeighMoves(t *testing.T) {
 			}
 		}
 		for _, s := range []*neighSite{a, b} {
-			if n := s.r.Stats().Table.Moved; n != 1 {
-				t.Errorf("site %s counts %d moves to another MAC, want 1", s.host.Name, n)
-			}
+			n := s.r.Stats().Table.Moved
+			check(t, n == 1, "site %s counts %d moves to another MAC, want 1", s.host.Name, n)
 		}
 	})
 }
@@ -196,33 +177,26 @@ func TestNeighDuplicates(t *testing.T) {
 		probe := func(what string, ip netip.Addr, taken bool) {
 			t.Helper()
 			before, x := a.counts(), l.begin()
-			if got := prober.isTaken(ip); got != taken {
-				t.Errorf("%s: taken %v, want %v", what, got, taken)
-			}
+			got := prober.isTaken(ip)
+			check(t, got == taken, "%s: taken %v, want %v", what, got, taken)
 			x.l.settle()
 			for _, far := range []*guest{ours, kernels} {
 				if !far.away && len(questions(x.heard(far), ip)) == 0 {
 					t.Errorf("%s: %s has not been asked", what, far.Name)
 				}
 			}
-			if a.counts()[arp.Probe] == before[arp.Probe] {
-				t.Errorf("%s: no message is counted as a probe", what)
-			}
+			check(t, a.counts()[arp.Probe] != before[arp.Probe], "%s: no message is counted as a probe", what)
 			a.wantOutcome(what, before, arp.Answered, 0)
 		}
 		probe("nobody's", free, false)
 		for _, far := range []*guest{ours, kernels} {
 			probe(far.Name+", not known yet", far.ip, true)
-			if mac := other.ask(far.ip); mac != far.mac {
-				t.Errorf("%s is at %s, want %s", far.Name, mac, far.mac)
-			}
+			other.told(far.ip, far.mac)
 			probe(far.Name+", known", far.ip, true)
 			far.IP("link", "set", far.dev, "down")
 			far.away = true
 			before := a.counts()
-			if mac := other.ask(far.ip); mac != far.mac { // or the next shows nothing
-				t.Errorf("%s, gone, is at %s, want %s", far.Name, mac, far.mac)
-			}
+			other.told(far.ip, far.mac) // or the next shows nothing
 			a.wantOutcome(far.Name+", gone", before, arp.Answered, 1)
 			probe(far.Name+", gone", far.ip, false)
 		}
@@ -262,15 +236,12 @@ func TestNeighReachability(t *testing.T) {
 		ours, kernels := b.guest("ours", 3), k.guest("kernels", 4)
 		asker.neighbourSysctl("retrans_time_ms", "300")
 		for _, far := range []*guest{ours, kernels} {
-			if mac := asker.ask(far.ip); mac != far.mac {
-				t.Errorf("%s is at %s, want %s", far.Name, mac, far.mac)
-			}
+			asker.told(far.ip, far.mac)
 			before, x := a.counts(), l.begin()
 			asker.check(far.ip, far.mac)
 			x.wantTunnelled(far.Name, 2) // there and back
-			if got := questions(x.heard(far), far.ip); len(got) != 1 || got[0].dst != far.mac || got[0].src != asker.mac {
-				t.Errorf("%s has heard %+v, want one question for it alone", far.Name, got)
-			}
+			got := questions(x.heard(far), far.ip)
+			check(t, len(got) == 1 && got[0].dst == far.mac && got[0].src == asker.mac, "%s has heard %+v, want one question for it alone", far.Name, got)
 			a.wantOutcome(far.Name, before, arp.Unicast, 1)
 			a.wantOutcome(far.Name, before, arp.Answered, 0)
 
@@ -287,9 +258,8 @@ func TestNeighReachability(t *testing.T) {
 			}
 			a.wantOutcome(far.Name+", gone", before, arp.Answered, 0)
 			// Three is the kernel's ucast_solicit. All have gone out, and none to another site.
-			if got := questions(x.tunnelled(), far.ip); len(got) != 3 {
-				t.Errorf("%s, gone: %d questions in the tunnels, want 3: %+v", far.Name, len(got), got)
-			}
+			got = questions(x.tunnelled(), far.ip)
+			check(t, len(got) == 3, "%s, gone: %d questions in the tunnels, want 3: %+v", far.Name, len(got), got)
 		}
 	})
 }

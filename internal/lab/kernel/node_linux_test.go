@@ -39,9 +39,7 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *ourNode {
 	}})
 	var err error
 	n.v, err = n.Tunnel("vtep", node.Tunnel{Local: netip.MustParseAddr(local), Config: vtep.Config{Type: s.typ, Header: s.header, Reserved: s.reserved, GBP: s.gbp}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -49,25 +47,20 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *ourNode {
 func running(t *testing.T, o *node.Options) *node.Node {
 	t.Helper()
 	n, err := node.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(context.Background()) }()
 	t.Cleanup(func() {
 		n.Close()
-		if err := <-done; err != nil {
-			t.Errorf("Run: %v", err)
-		}
+		err := <-done
+		check(t, err == nil, "Run: %v", err)
 	})
 	return n
 }
 
 func (n *ourNode) must(err error) {
 	n.t.Helper()
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, err)
 }
 
 // vsi makes a network that floods to the peers.

@@ -47,9 +47,7 @@ func TestPacketUnderlay(t *testing.T) {
 					}
 				}
 				st := ours.u.(*afpacket.Underlay).Stats()
-				if len(rows) < 100 || offload != (st.TxRuns > 0) || st.Lost() > 3 || st.RxOverflow != 0 {
-					t.Errorf("%d packets, %+v", len(rows), st)
-				}
+				check(t, len(rows) >= 100 && offload == (st.TxRuns > 0) && st.Lost() <= 3 && st.RxOverflow == 0, "%d packets, %+v", len(rows), st)
 
 				// The unfinished ones, and superframes in a datagram: both are said to be so.
 				b.Run("ethtool", "-K", "eth0", "tx", "on", "tso", "on", "gso", "on", "tx-udp_tnl-segmentation", "on", "tx-udp_tnl-csum-segmentation", "on")
@@ -57,12 +55,8 @@ func TestPacketUnderlay(t *testing.T) {
 				before := a.Nstat()
 				b.Transfer(a, net.JoinHostPort("192.168.7.1", "0"), 1<<20)
 				after := a.Nstat()
-				if len(whole.Stop()) == 0 {
-					t.Error("no superframe came to the TAP in one piece")
-				}
-				if n := after["TcpInCsumErrors"] - before["TcpInCsumErrors"]; n != 0 {
-					t.Errorf("%d segments with a wrong checksum", n)
-				}
+				check(t, len(whole.Stop()) != 0, "no superframe came to the TAP in one piece")
+				equal(t, "segments with a wrong checksum", after["TcpInCsumErrors"]-before["TcpInCsumErrors"], 0)
 			})
 		}
 	}

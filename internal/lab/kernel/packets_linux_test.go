@@ -155,9 +155,7 @@ func parseOuter(t *testing.T, b []byte) (o outer) {
 	case *layers.IPv4:
 		o.ttl, o.tos, o.df = ip.TTL, ip.TOS, ip.Flags&layers.IPv4DontFragment != 0
 		sum = words(ip.SrcIP.To4()) + words(ip.DstIP.To4())
-		if folded(words(ip.Contents)) != 0xffff {
-			t.Errorf("IPv4 header checksum wrong: %x", ip.Contents)
-		}
+		check(t, folded(words(ip.Contents)) == 0xffff, "IPv4 header checksum wrong: %x", ip.Contents)
 	case *layers.IPv6:
 		o.ttl, o.tos, o.label = ip.HopLimit, ip.TrafficClass, ip.FlowLabel
 		sum = words(ip.SrcIP) + words(ip.DstIP)

@@ -16,32 +16,28 @@ import (
 //
 //	guest -- br0 -- VTEP ---- 1500 ---- router ---- 1400 ---- kernel's VTEP
 func TestPathMTU(t *testing.T) {
-	for _, fam := range families {
-		t.Run(fam.name, func(t *testing.T) {
-			kernel, ours := newPath(t, fam, false), newPath(t, fam, true)
-			for _, in := range []struct {
-				name, to, filter string
-				icmp             []string
-			}{
-				{"IPv4", "192.168.7.2", "icmp.type == 3", []string{"icmp.type", "icmp.code", "icmp.mtu", "icmp.checksum.status", "ip.checksum.status", "ip.ttl", "ip.src", "ip.dst"}},
-				{"IPv6", "fd07::2", "icmpv6.type == 2", []string{"icmpv6.type", "icmpv6.code", "icmpv6.mtu", "icmpv6.checksum.status", "ipv6.src", "ipv6.dst"}},
-			} {
-				want := 1400 - 50
-				if fam.v6 {
-					want = 1400 - 70
-				}
-				k, u := kernel.narrows(t, in.to, in.filter, in.icmp), ours.narrows(t, in.to, in.filter, in.icmp)
-				if len(k.message) != 1 || fmt.Sprint(k.message) != fmt.Sprint(u.message) {
-					t.Errorf("%s: the kernel says\n%v, ours\n%v", in.name, k.message, u.message)
-				} else {
-					t.Logf("%s: %v", in.name, k.message[0])
-				}
-				if k.mtu != want || u.mtu != want {
-					t.Errorf("%s: with the kernel's VTEP the guest sends %d bytes, with ours %d, want %d", in.name, k.mtu, u.mtu, want)
-				}
+	inFamilies(t, func(t *testing.T, fam family) {
+		kernel, ours := newPath(t, fam, false), newPath(t, fam, true)
+		for _, in := range []struct {
+			name, to, filter string
+			icmp             []string
+		}{
+			{"IPv4", "192.168.7.2", "icmp.type == 3", []string{"icmp.type", "icmp.code", "icmp.mtu", "icmp.checksum.status", "ip.checksum.status", "ip.ttl", "ip.src", "ip.dst"}},
+			{"IPv6", "fd07::2", "icmpv6.type == 2", []string{"icmpv6.type", "icmpv6.code", "icmpv6.mtu", "icmpv6.checksum.status", "ipv6.src", "ipv6.dst"}},
+		} {
+			want := 1400 - 50
+			if fam.v6 {
+				want = 1400 - 70
 			}
-		})
-	}
+			k, u := kernel.narrows(t, in.to, in.filter, in.icmp), ours.narrows(t, in.to, in.filter, in.icmp)
+			if len(k.message) != 1 || fmt.Sprint(k.message) != fmt.Sprint(u.message) {
+				t.Errorf("%s: the kernel says\n%v, ours\n%v", in.name, k.message, u.message)
+			} else {
+				t.Logf("%s: %v", in.name, k.message[0])
+			}
+			check(t, k.mtu == want && u.mtu == want, "%s: with the kernel's VTEP the guest sends %d bytes, with ours %d, want %d", in.name, k.mtu, u.mtu, want)
+		}
+	})
 }
 
 // path is a guest behind one of the VTEPs.

@@ -31,29 +31,25 @@ func TestReceiveECN(t *testing.T) {
 		ect0: {not: "ECT(0)", ect1: "ECT(1)", ect0: "ECT(0)", ce: "CE"},
 		ce:   {not: "CE", ect1: "CE", ect0: "CE", ce: "CE"},
 	}
-	for _, x := range underlays {
+	overUnderlays(t, func(t *testing.T, x ourUnderlay) {
 		fam := x.fam
-		t.Run(x.name(), func(t *testing.T) {
-			p := newPair(t, fam, x.with(settings{}))
-			for cell := range uint8(2 * 4 * 4) {
-				innerECN, outerECN := cell>>2&3, cell&3
-				in := inner{src: farInner, dst: nearInner, v6: cell>>4 == 1, ttl: 33, tos: 0xb8 | innerECN}
-				name := fmt.Sprintf("%s %s in %s", in.family(), ecnName[innerECN], ecnName[outerECN])
-				count := p.count()
-				kernel, ours := p.receive(fam.packet(outerIP{tos: 0x20 | outerECN}, vxlan(in.frame())))
-				got := ecnOutcome(in, ours)
-				l.compare(t, fam, "", name, "inner ECN", ecnOutcome(in, kernel), got)
-				if got != want[innerECN][outerECN] {
-					t.Errorf("%s: %s, want %s", name, got, want[innerECN][outerECN])
-				}
-				if got == "dropped" {
-					count.want(t, name, "rx_errors rx_frame_errors", "ecn")
-				} else {
-					count.want(t, name, "", "")
-				}
+		p := newPair(t, fam, x.with(settings{}))
+		for cell := range uint8(2 * 4 * 4) {
+			innerECN, outerECN := cell>>2&3, cell&3
+			in := inner{src: farInner, dst: nearInner, v6: cell>>4 == 1, ttl: 33, tos: 0xb8 | innerECN}
+			name := fmt.Sprintf("%s %s in %s", in.family(), ecnName[innerECN], ecnName[outerECN])
+			count := p.count()
+			kernel, ours := p.receive(fam.packet(outerIP{tos: 0x20 | outerECN}, vxlan(in.frame())))
+			got := ecnOutcome(in, ours)
+			l.compare(t, fam, "", name, "inner ECN", ecnOutcome(in, kernel), got)
+			check(t, got == want[innerECN][outerECN], "%s: %s, want %s", name, got, want[innerECN][outerECN])
+			if got == "dropped" {
+				count.want(t, name, "rx_errors rx_frame_errors", "ecn")
+			} else {
+				count.want(t, name, "", "")
 			}
-		})
-	}
+		}
+	})
 }
 
 // ecnOutcome says what the inner ECN field became. Nothing else may have changed but,
@@ -161,24 +157,22 @@ func receivedPackets(fam family) []received {
 // does not is counted.
 func TestReceive(t *testing.T) {
 	l := newLedger(t, receiveDifferences)
-	for _, x := range underlays {
+	overUnderlays(t, func(t *testing.T, x ourUnderlay) {
 		fam := x.fam
-		t.Run(x.name(), func(t *testing.T) {
-			p := newPair(t, fam, x.with(settings{}))
-			for _, c := range receivedPackets(fam) {
-				if c.payload == nil {
-					c.payload = vxlan(c.inner)
-				}
-				count := p.count()
-				kernel, ours := p.receive(fam.packet(c.outer, c.payload))
-				l.compare(t, fam, "", c.name, "outcome", outcome(c.inner, kernel), outcome(c.inner, ours))
-				if x.packet && strings.HasSuffix(c.ours, "InCsumErrors") {
-					c.ours += " bad-checksum" // beside the stack, which looks too
-				}
-				count.want(t, c.name, c.kernel, c.ours)
+		p := newPair(t, fam, x.with(settings{}))
+		for _, c := range receivedPackets(fam) {
+			if c.payload == nil {
+				c.payload = vxlan(c.inner)
 			}
-		})
-	}
+			count := p.count()
+			kernel, ours := p.receive(fam.packet(c.outer, c.payload))
+			l.compare(t, fam, "", c.name, "outcome", outcome(c.inner, kernel), outcome(c.inner, ours))
+			if x.packet && strings.HasSuffix(c.ours, "InCsumErrors") {
+				c.ours += " bad-checksum" // beside the stack, which looks too
+			}
+			count.want(t, c.name, c.kernel, c.ours)
+		}
+	})
 }
 
 // A zero UDP checksum over IPv6 is taken where that is allowed (RFC 6935), a wrong one
@@ -200,9 +194,8 @@ func TestReceiveZeroChecksum6(t *testing.T) {
 		}{{"right", right, "delivered unchanged"}, {"zero", zero, "delivered unchanged"}, {"wrong", wrong, "dropped"}} {
 			kernel, ours := p.receive(fam.packet(outerIP{checksum: c.checksum}, vxlan(in)))
 			l.compare(t, fam, "", c.name, "outcome", outcome(in, kernel), outcome(in, ours))
-			if got := outcome(in, ours); got != c.want {
-				t.Errorf("checksum %s: %s", c.name, got)
-			}
+			got := outcome(in, ours)
+			check(t, got == c.want, "checksum %s: %s", c.name, got)
 		}
 	}
 }

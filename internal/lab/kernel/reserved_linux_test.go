@@ -87,7 +87,7 @@ func TestReceiveReserved(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%#016x", fam.name, mask), func(t *testing.T) {
 				p := newPair(t, fam, settings{mask: &mask, reserved: vtep.Reserved(mask)})
 				in := inner{src: farInner, dst: nearInner, ttl: 33}.frame()
-				check := func(name string, bits uint64) {
+				try := func(name string, bits uint64) {
 					t.Helper()
 					kernel, ours := p.receive(fam.packet(outerIP{}, withBits(bits, in)))
 					got, want := outcome(in, ours), "delivered unchanged"
@@ -95,18 +95,16 @@ func TestReceiveReserved(t *testing.T) {
 					if bits&mask != 0 {
 						want = "dropped"
 					}
-					if got != want {
-						t.Errorf("%s: %s, want %s", name, got, want)
-					}
+					check(t, got == want, "%s: %s, want %s", name, got, want)
 				}
 				for i := range 64 {
 					if bit := uint64(1) << i; bit&reserved39 != 0 {
-						check(bitName(i), bit)
+						try(bitName(i), bit)
 					}
 				}
-				check("all of the mask", mask)
-				check("all but the mask", reserved39&^mask)
-				check("all", reserved39)
+				try("all of the mask", mask)
+				try("all but the mask", reserved39&^mask)
+				try("all", reserved39)
 			})
 		}
 	}
@@ -143,7 +141,7 @@ func TestReservable(t *testing.T) {
 			attribute(unix.IFLA_VXLAN_LEARNING, []byte{0}), attribute(unix.IFLA_VXLAN_GPE)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			check := func(name string, port uint16, mask uint64) error {
+			try := func(name string, port uint16, mask uint64) error {
 				t.Helper()
 				// Devices with the same port would be in each other's way.
 				err := addVXLAN(h, fmt.Sprint(c.name, port), append(c.args, attribute(unix.IFLA_VXLAN_PORT, binary.BigEndian.AppendUint16(nil, port)),
@@ -155,11 +153,11 @@ func TestReservable(t *testing.T) {
 				l.compare(t, family{}, c.name, name, "mask", said(err), said(ours))
 				return err
 			}
-			if err := check("no bit", 1000, 0); err != nil {
+			if err := try("no bit", 1000, 0); err != nil {
 				t.Fatalf("no bit: %v", err)
 			}
 			for i := range 64 {
-				check(bitName(i), uint16(1001+i), 1<<i)
+				try(bitName(i), uint16(1001+i), 1<<i)
 			}
 		})
 	}

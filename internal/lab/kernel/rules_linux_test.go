@@ -36,9 +36,7 @@ func TestDocumentation(t *testing.T) {
 		{"../../../docs/kernel.md", `(?s)(.*)`, `(?m)^\| ([^|]+?) \|`},
 	} {
 		text, err := os.ReadFile(c.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		section := regexp.MustCompile(c.section).FindStringSubmatch(string(text))
 		if section == nil {
 			t.Errorf("%s: no section %s", c.file, c.section)
@@ -49,8 +47,6 @@ func TestDocumentation(t *testing.T) {
 			got = append(got, m[1])
 		}
 		slices.Sort(got)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s has the rows\n%q, want\n%q", c.file, got, want)
-		}
+		check(t, slices.Equal(got, want), "%s has the rows\n%q, want\n%q", c.file, got, want)
 	}
 }

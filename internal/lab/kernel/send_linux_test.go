@@ -71,9 +71,7 @@ func TestSendSettings(t *testing.T) {
 					for field := range k {
 						l.compare(t, fam, c.name, in.name, field, k[field], u[field])
 					}
-					if k["inner frame"] != "unchanged" || k["VXLAN header"] != "0800000000100400" {
-						t.Errorf("%s: %v", in.name, k)
-					}
+					check(t, k["inner frame"] == "unchanged" && k["VXLAN header"] == "0800000000100400", "%s: %v", in.name, k)
 				}
 			})
 		}
@@ -109,40 +107,37 @@ func innerFrames() (fs []struct {
 // A flow keeps one source port of the range, and flows are spread over it.
 func TestSourcePort(t *testing.T) {
 	const lo, hi = 50000, 50009
-	for _, x := range underlays {
-		t.Run(x.name(), func(t *testing.T) {
-			p := newPair(t, x.fam, x.with(settings{
-				args: []string{"srcport", fmt.Sprint(lo), fmt.Sprint(hi + 1)},
-				udp:  underlay.UDPConfig{SrcPorts: underlay.PortRange{Lo: lo, Hi: hi}},
-			}))
-			ports := map[string][]uint16{}
-			for flow := range uint16(40) {
-				in := inner{src: nearInner, dst: farInner, ttl: 9, flow: flow}
-				again := in
-				again.tos, again.ttl = 0x20, 10
-				for i, f := range [][]byte{in.frame(), again.frame()} {
-					kernel, ours := p.send(f)
-					for name, got := range map[string][]outer{"kernel": kernel, "ours": ours} {
-						if len(got) != 1 || got[0].sport < lo || got[0].sport > hi {
-							t.Fatalf("%s: %+v", name, got)
-						}
-						if i == 0 {
-							ports[name] = append(ports[name], got[0].sport)
-						} else if first := ports[name][flow]; first != got[0].sport {
-							t.Errorf("%s: flow %d from port %d, then %d", name, flow, first, got[0].sport)
-						}
+	overUnderlays(t, func(t *testing.T, x ourUnderlay) {
+		p := newPair(t, x.fam, x.with(settings{
+			args: []string{"srcport", fmt.Sprint(lo), fmt.Sprint(hi + 1)},
+			udp:  underlay.UDPConfig{SrcPorts: underlay.PortRange{Lo: lo, Hi: hi}},
+		}))
+		ports := map[string][]uint16{}
+		for flow := range uint16(40) {
+			in := inner{src: nearInner, dst: farInner, ttl: 9, flow: flow}
+			again := in
+			again.tos, again.ttl = 0x20, 10
+			for i, f := range [][]byte{in.frame(), again.frame()} {
+				kernel, ours := p.send(f)
+				for name, got := range map[string][]outer{"kernel": kernel, "ours": ours} {
+					if len(got) != 1 || got[0].sport < lo || got[0].sport > hi {
+						t.Fatalf("%s: %+v", name, got)
+					}
+					if i == 0 {
+						ports[name] = append(ports[name], got[0].sport)
+					} else if first := ports[name][flow]; first != got[0].sport {
+						t.Errorf("%s: flow %d from port %d, then %d", name, flow, first, got[0].sport)
 					}
 				}
 			}
-			for name, ps := range ports {
-				slices.Sort(ps)
-				// 40 flows over 10 ports: that one of three is never hit is less likely than 1e-17.
-				if ps = slices.Compact(ps); len(ps) < 4 {
-					t.Errorf("%s: 40 flows from ports %v", name, ps)
-				}
-			}
-		})
-	}
+		}
+		for name, ps := range ports {
+			slices.Sort(ps)
+			// 40 flows over 10 ports: that one of three is never hit is less likely than 1e-17.
+			ps = slices.Compact(ps)
+			check(t, len(ps) >= 4, "%s: 40 flows from ports %v", name, ps)
+		}
+	})
 }
 
 // The devices have the same MTU.
@@ -150,8 +145,7 @@ func TestDeviceMTU(t *testing.T) {
 	for _, x := range underlays {
 		p := newPair(t, x.fam, x.with(settings{}))
 		mtu := func(s *side) string { return s.near.Run("cat", "/sys/class/net/"+s.dev+"/mtu") }
-		if k, u := mtu(p.kernel), mtu(p.ours); k != u {
-			t.Errorf("%s: MTU of the kernel's device %s, of ours %s", x.name(), k, u)
-		}
+		k, u := mtu(p.kernel), mtu(p.ours)
+		check(t, k == u, "%s: MTU of the kernel's device %s, of ours %s", x.name(), k, u)
 	}
 }
