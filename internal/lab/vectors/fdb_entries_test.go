@@ -67,8 +67,7 @@ func entryRow(name string, set fdb.Flags, origin fdb.Origin, flags fdb.Flags) ro
 		want := fdb.Entry{MAC: rmac(1), Dest: l.tun.Dest(n), Origin: origin, Flags: flags}
 		equal(l, ", want %+v", l.entry(rmac(1)), want)
 		h, f := l.host(), l.far(2)
-		b := eth(rmac(1), h.MAC, "used")
-		l.out(h, b, f)
+		l.out(h, eth(rmac(1), h.MAC, "used"), f)
 	}}
 }
 

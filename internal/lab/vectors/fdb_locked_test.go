@@ -34,10 +34,8 @@ var freezeRows = []row{
 		h.Want()
 		f.learnt(rmac(1)) // where it stays, that is, where it was first, it is heard
 		equal(l, "frames", len(h.Got()), 1)
-		b := eth(rmac(1), h.MAC, "to where it stays")
-		l.out(h, b, f)
-		g.want()
-		l.drops(map[string]uint64{"mac-pinned": 3})
+		l.out(h, eth(rmac(1), h.MAC, "to where it stays"), f)
+		l.dropped("mac-pinned", "mac-pinned", "mac-pinned")
 		st := l.seg.FDB().Stats()
 		l.check(st.Frozen == 1 && st.Refused == 3, "%+v", st)
 		for range 170 { // nobody makes it longer
@@ -141,8 +139,7 @@ var lockedRows = []row{
 	{id: "4.locked", name: "nobody is entered", local: func(l *lab) {
 		a, b := l.locked()
 		a.Send(eth(frame.Broadcast, a.MAC, ""), eth(b.MAC, a.MAC, ""))
-		b.Want()
-		l.drops(map[string]uint64{"locked": 2})
+		l.dropped("locked", "locked")
 	}},
 	{id: "4.locked", name: "static", local: func(l *lab) {
 		a, b := l.locked()
@@ -153,8 +150,7 @@ var lockedRows = []row{
 		l.drops(one("locked"))
 		l.seg.FDB().Delete(a.MAC)
 		a.Send(x)
-		b.Want()
-		l.drops(map[string]uint64{"locked": 2})
+		l.dropped("locked", "locked")
 	}},
 	{id: "4.locked", name: "of a control plane", local: func(l *lab) {
 		a, b := l.locked()
@@ -169,12 +165,10 @@ var lockedRows = []row{
 		l.set(a.MAC, b.At.Dest(0), fdb.Static)
 		l.set(rmac(1), b.At.Dest(0), fdb.Control)
 		a.Send(eth(frame.Broadcast, a.MAC, ""), eth(frame.Broadcast, rmac(1), ""))
-		b.Want()
-		l.drops(map[string]uint64{"locked": 2})
+		l.dropped("locked", "locked")
 	}},
 	{id: "4.locked", name: "locked at run time: what was learned is no entry that somebody made", local: func(l *lab) {
-		l.bridge()
-		a, b := l.host(), l.host()
+		a, b := l.bridged()
 		x := eth(frame.Broadcast, a.MAC, "")
 		a.Send(x)
 		l.must(a.At.Configure(vswitch.AttachConfig{Locked: true}))

@@ -69,22 +69,19 @@ func placeRows() []row {
 			s.b.Send(packetOf(gwMAC, s.b.IP, c.MAC, c.IP).bytes())
 			c.Want()
 			s.gateKept(vni2)
-			l.quiet()
-			l.drops(one("own-mac"))
+			l.dropped("own-mac")
 		}),
 		inside("7.anycast-source", "the VTEP's own, from a tunnel: dropped", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
 			s.f.send(vx(vni2, packetOf(s.own, s.ip(vni, 3), s.b.MAC, s.b.IP).bytes()))
 			s.gateKept(vni2)
-			l.quiet()
-			l.drops(one("own-mac"))
+			l.dropped("own-mac")
 		}),
 		inside("7.anycast-source", "not its own, a centralised gateway's", func(l *lab, v6 bool) {
 			s := l.site(v6, false)
 			s.f.send(vx(vni2, packetOf(gwMAC, s.ip(vni, 3), s.b.MAC, s.b.IP).bytes()))
 			s.gateKept(vni2)
-			l.quiet()
-			l.drops(one("own-mac"))
+			l.dropped("own-mac")
 		}),
 		inside("7.asymmetric", "into the target's segment, from the VTEP's own MAC", func(l *lab, v6 bool) {
 			s := l.site(v6, true)

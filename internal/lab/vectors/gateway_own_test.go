@@ -34,8 +34,7 @@ func ownRows() []row {
 			b := s.fromA(s.ip(vni, gatewayHost)).asEcho().bytes()
 			b[len(b)-1]++
 			s.a.Send(b)
-			l.quiet()
-			l.drops(one("bad-checksum"))
+			l.dropped("bad-checksum")
 		}),
 		inside("7.echo", "another service", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -84,8 +83,7 @@ func strangerRows() (rows []row) {
 	return append(rows, row{id: "7.not-ours", name: "to its MAC, and no IP", wire: func(l *lab) {
 		s := l.site(false, true)
 		s.a.Send(eth(gwMAC, s.a.MAC, "what is this?"))
-		l.quiet()
-		l.drops(one("no-route"))
+		l.dropped("no-route")
 	}})
 }
 
@@ -96,8 +94,7 @@ func checksumRows() (rows []row) {
 		b := s.fromA(s.b.IP).bytes()
 		b[24] ^= 1
 		s.a.Send(b)
-		l.quiet()
-		l.drops(one("bad-checksum"))
+		l.dropped("bad-checksum")
 	}}, row{id: "7.checksum", name: "wrong inside is not its business", wire: func(l *lab) {
 		s := l.site(false, true)
 		p := s.fromA(s.b.IP)

@@ -80,8 +80,7 @@ func routeRows() []row {
 			s.via(s.away.all, 2)
 			s.via(s.away.narrow)
 			s.a.Send(s.fromA(s.away.ip).bytes())
-			l.quiet()
-			l.drops(one("no-route"))
+			l.dropped("no-route")
 		}),
 		inside("7.multipath", "a flow has one way, flows have several", func(l *lab, v6 bool) {
 			s := l.site(v6, true)
@@ -177,8 +176,7 @@ func martianRows() (rows []row) {
 				p.dst = netip.MustParseAddr(c.dst)
 			}
 			s.a.Send(p.bytes())
-			l.quiet()
-			l.drops(one(c.reason))
+			l.dropped(c.reason)
 		}})
 	}
 	return rows

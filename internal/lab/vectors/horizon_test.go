@@ -15,8 +15,7 @@ func (s stage) Process(f *frame.Frame, _ frame.At) frame.Verdict { return s(f) }
 
 var horizonRows = []row{
 	{id: "5.back", name: "known, to its own port", local: func(l *lab) {
-		l.bridge()
-		a, b := l.host(), l.host()
+		a, b := l.bridged()
 		a.Send(eth(nobody, rmac(1), ""))
 		b.Got()
 		a.Send(eth(rmac(1), rmac(2), ""))
@@ -42,16 +41,14 @@ var horizonRows = []row{
 		g.learnt(rmac(2))
 		h.Got()
 		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
-		l.quiet()
-		l.drops(one("split-horizon"))
+		l.dropped("split-horizon")
 	}},
 	{id: "5.mesh-unicast", name: "to a static entry", wire: func(l *lab) {
 		l.start()
-		f, g := l.far(2), l.far(3)
+		f, _ := l.far(2), l.far(3)
 		l.set(rmac(2), l.tun.Dest(l.listed(3)), fdb.Static)
 		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
-		g.want()
-		l.drops(one("split-horizon"))
+		l.dropped("split-horizon")
 	}},
 	{id: "5.split-horizon-group", name: "two VTEPs", wire: func(l *lab) {
 		l.start()
@@ -64,8 +61,7 @@ var horizonRows = []row{
 		h.Want(x)
 		g.want()
 		g.sendTo(netip.AddrPortFrom(l.addr(1), 8472), vx(200, eth(rmac(1), rmac(2), "known")))
-		f.want()
-		l.drops(one("split-horizon"))
+		l.dropped("split-horizon")
 	}},
 	{id: "5.split-horizon-group", name: "any number", local: func(l *lab) {
 		l.bridge()
@@ -77,15 +73,13 @@ var horizonRows = []row{
 		c.Want(x)
 		d.Want(x)
 		b.Send(eth(a.MAC, b.MAC, "known"))
-		a.Want()
-		l.drops(one("split-horizon"))
+		l.dropped("split-horizon")
 		y := eth(a.MAC, c.MAC, "known, other group")
 		c.Send(y)
 		a.Want(y)
 	}},
 	{id: "5.split-horizon-group", name: "zero is none", local: func(l *lab) {
-		l.bridge()
-		a, b := l.host(), l.host()
+		a, b := l.bridged()
 		x, y := eth(frame.Broadcast, a.MAC, ""), eth(a.MAC, b.MAC, "")
 		a.Send(x)
 		b.Want(x)
@@ -106,16 +100,14 @@ var horizonRows = []row{
 		b.Want(y)
 	}},
 	{id: "5.split-horizon-group", name: "changed under traffic", local: func(l *lab) {
-		l.bridge()
-		a, b := l.host(), l.host()
+		a, b := l.bridged()
 		x := eth(frame.Broadcast, a.MAC, "")
 		a.Send(x)
 		b.Want(x)
 		l.must(a.At.Configure(vswitch.AttachConfig{Group: 9}))
 		l.must(b.At.Configure(vswitch.AttachConfig{Group: 9}))
 		a.Send(x)
-		b.Want()
-		l.drops(one("no-egress"))
+		l.dropped("no-egress")
 	}},
 	{id: "5.isolated", name: "floods and known unicast", wire: func(l *lab) {
 		l.start(floods{2})
@@ -127,8 +119,7 @@ var horizonRows = []row{
 		c.Want(x)
 		f.want(vx(vni, x))
 		b.Send(eth(a.MAC, b.MAC, ""))
-		a.Want()
-		l.drops(one("split-horizon"))
+		l.dropped("split-horizon")
 		y, z := eth(a.MAC, c.MAC, "from a common port"), eth(a.MAC, rmac(1), "from a peer")
 		c.Send(y)
 		f.send(vx(vni, z))
@@ -146,14 +137,12 @@ var horizonRows = []row{
 	}},
 	{id: "5.hub", name: "from the only peer", wire: func(l *lab) {
 		h, f := l.pair(vswitch.AttachConfig{Hub: true}, floods{2})
-		x := eth(frame.Broadcast, rmac(1), "")
-		l.in(f, x, h)
+		l.in(f, eth(frame.Broadcast, rmac(1), ""), h)
 		f.want()
 	}},
 	{id: "5.hub", name: "from a port: all peers", wire: func(l *lab) {
 		h, f, g := l.trio(vswitch.AttachConfig{Hub: true}, floods{2, 3})
-		x := eth(frame.Broadcast, h.MAC, "")
-		l.out(h, x, f, g)
+		l.out(h, eth(frame.Broadcast, h.MAC, ""), f, g)
 		h.Want()
 	}},
 	{id: "5.hub-unicast", name: "peer to peer", wire: func(l *lab) {
@@ -172,8 +161,7 @@ var horizonRows = []row{
 		f := l.far(2)
 		f.learnt(rmac(2))
 		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
-		f.want()
-		l.drops(map[string]uint64{"reflect": 1, "no-peer": 1})
+		l.dropped("reflect", "no-peer")
 	}},
 	{id: "5.routed", name: "from a peer to another", wire: func(l *lab) {
 		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}

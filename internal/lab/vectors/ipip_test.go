@@ -75,16 +75,14 @@ func carryRows() []row {
 			p := j.packet(v6)
 			p.ttl = 0
 			j.send(p.bytes())
-			l.quiet()
-			l.drops(one("ttl"))
+			l.dropped("ttl")
 		}),
 		inside("8.ttl-zero", "on its way out", func(l *lab, v6 bool) {
 			j := l.joined(ipip)
 			p := j.back(v6)
 			p.ttl = 0
 			j.f.send(p.bytes())
-			l.quiet()
-			l.drops(one("ttl"))
+			l.dropped("ttl")
 		}),
 		inside("8.nibble", "of the other version", func(l *lab, v6 bool) { l.wrongKind(v6, bareIP(!v6)) }),
 		inside("8.nibble", "of none", func(l *lab, v6 bool) { l.wrongKind(v6, append([]byte{0x55}, bareIP(v6)[1:]...)) }),
@@ -196,8 +194,7 @@ func loopRows() (rows []row) {
 				l.drops(nil)
 				return
 			}
-			l.quiet()
-			l.drops(one(c.reason))
+			l.dropped(c.reason)
 		}})
 	}
 	// Each end of several tunnels is judged by its own.
@@ -223,8 +220,7 @@ var listedRows = []row{
 		p := j.back(false).bytes()
 		g := l.far(3)
 		g.send(p)
-		j.want()
-		l.drops(one("unknown-peer"))
+		l.dropped("unknown-peer")
 		st := l.VTEP.Stats()
 		l.check(st.Learned == 0 && len(st.Peers) == 1, "%+v", st)
 		l.listed(3)
@@ -237,15 +233,13 @@ var listedRows = []row{
 	{id: "8.listed", name: "whatever the setting", wire: func(l *lab) {
 		j := l.joined(vtep.Config{Type: encap.TypeIPIP, Peers: vtep.AnyPeer})
 		l.far(3).send(j.back(false).bytes())
-		j.want()
-		l.drops(one("unknown-peer"))
+		l.dropped("unknown-peer")
 	}},
 	{id: "8.listed", name: "one that was taken off the list", wire: func(l *lab) {
 		j := l.joined(ipip)
 		l.VTEP.DeletePeer(j.peer)
 		j.f.send(j.back(true).bytes())
-		j.want()
-		l.drops(one("unknown-peer"))
+		l.dropped("unknown-peer")
 	}},
 	{id: "8.listed", name: "a port is none", wire: func(l *lab) {
 		l.joined(ipip)

@@ -62,6 +62,13 @@ func (l *lab) start(with ...any) {
 // bridge is start without a tunnel.
 func (l *lab) bridge(with ...any) { l.T.Helper(); l.node("10.0.0.1", with) }
 
+// bridged starts a bridge with two hosts.
+func (l *lab) bridged() (a, b *mem.Host) {
+	l.T.Helper()
+	l.bridge()
+	return l.host(), l.host()
+}
+
 func (l *lab) node(addr string, with []any) (ac vswitch.AttachConfig, flood floods) {
 	l.T.Helper()
 	var sc *vswitch.Config
@@ -327,6 +334,17 @@ func (l *lab) clean() { l.T.Helper(); l.quiet(); l.WantNoDrops() }
 // name and a number. They are counted by port and by VSI; drops of frames in no VSI
 // are on the port only.
 func (l *lab) drops(want map[string]uint64) { l.T.Helper(); l.WantDrops(want) }
+
+// dropped is quiet, and fails the test unless exactly these drops were counted, with a name each.
+func (l *lab) dropped(reasons ...string) {
+	l.T.Helper()
+	want := map[string]uint64{}
+	for _, r := range reasons {
+		want[r]++
+	}
+	l.quiet()
+	l.drops(want)
+}
 
 func one(reason string) map[string]uint64 { return map[string]uint64{reason: 1} }
 

@@ -139,8 +139,7 @@ func routedBigRows() []row {
 			p := s.fromA(s.ip(vni2, 3)).long(1500)
 			s.a.Send(slices.Repeat([][]byte{p.bytes()}, l3.DefaultPerSender+1)...)
 			s.a.Want(slices.Repeat([][]byte{tooLong.about(p, s.ip(vni, gatewayHost), l.inner(1500))}, l3.DefaultPerSender)...)
-			l.quiet()
-			l.drops(one("too-big"))
+			l.dropped("too-big")
 		}),
 		inside("9.routed-path-mtu", "a router on the way to a peer", func(l *lab, v6 bool) {
 			s := l.short(v6)

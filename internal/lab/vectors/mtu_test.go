@@ -16,9 +16,7 @@ import (
 var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 	{id: "9.size", name: "IPv4: 576 bytes", wire: func(l *lab) {
 		h, _ := l.narrow(1500)
-		in := ip4(rmac(1), h.MAC, 1500, udp4)
-		h.Send(in)
-		h.Want(answer4(in, l.inner(1500), 548))
+		l.told(h, ip4(rmac(1), h.MAC, 1500, udp4), l.inner(1500))
 	}},
 	{id: "9.size", name: "IPv4: all of a short packet", local: func(l *lab) {
 		a, b := l.pipes(414)
@@ -28,29 +26,25 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 	}},
 	{id: "9.size", name: "IPv6: 1280 bytes", wire: func(l *lab) {
 		h, _ := l.narrow(1500)
-		in := ip6(rmac(1), h.MAC, 1500, udp6)
-		h.Send(in)
-		h.Want(answer6(in, l.inner(1500), 1232))
+		l.told(h, ip6(rmac(1), h.MAC, 1500, udp6), l.inner(1500))
 	}},
 	{id: "9.default", name: "nothing set", wire: func(l *lab) {
 		h, _ := l.narrow(1500)
 		four, six := ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6)
 		h.Send(four, six)
-		h.Want(answer4(four, l.inner(1500), 548), answer6(six, l.inner(1500), 1232))
+		h.Want(answer(four, l.inner(1500)), answer(six, l.inner(1500)))
 		l.clean()
 	}},
 	{id: "9.default", name: "told otherwise", wire: func(l *lab) {
 		h, _ := l.narrowWith(1500, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: vswitch.NoTooBig{}}})
 		h.Send(ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6))
-		l.quiet()
-		l.drops(map[string]uint64{"too-big": 2})
+		l.dropped("too-big", "too-big")
 	}},
 	{id: "9.flooded", name: "unknown unicast", wire: func(l *lab) {
 		h, f := l.narrow(1500)
 		o := l.jumbo()
 		in := ip4(nobody, h.MAC, l.inner(1500)+1, udp4)
-		h.Send(in)
-		h.Want(answer4(in, l.inner(1500), 548))
+		l.told(h, in, l.inner(1500))
 		o.Want(in)
 		f.want()
 	}},
@@ -62,7 +56,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		l.forget()
 		in := ip4(h.MAC, rmac(1), 1501, udp4)
 		f.send(vx(vni, in))
-		f.want(vx(vni, answer4(in, 1500, 548)))
+		f.want(vx(vni, answer(in, 1500)))
 		l.quiet()
 	}},
 	{id: "9.back", name: "on a trunk, in its VLAN", local: func(l *lab) {
@@ -78,7 +72,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 	{id: "9.rate", name: "one sender", wire: func(l *lab) {
 		h, f := l.narrowWith(1500, &vswitch.Config{TooBig: vswitch.TooBigConfig{PerSender: 2}}, nil)
 		in := ip4(rmac(1), h.MAC, 1500, udp4)
-		want := answer4(in, l.inner(1500), 548)
+		want := answer(in, l.inner(1500))
 		h.Send(in, in, in, in)
 		h.Want(want, want)
 		l.drops(map[string]uint64{"too-big": 2})
@@ -119,11 +113,8 @@ func overheadRows() (rows []row) {
 			l.out(h, in, f)
 			h.Want()
 			in = ip4(rmac(1), h.MAC, n+1, udp4)
-			h.Send(in)
-			h.Want(answer4(in, n, 548))
-			in = ip6(rmac(1), h.MAC, n+1, udp6)
-			h.Send(in)
-			h.Want(answer6(in, n, 1232))
+			l.told(h, in, n)
+			l.told(h, ip6(rmac(1), h.MAC, n+1, udp6), n)
 			l.clean()
 		}}, row{id: "9.overhead-tag", name: fmt.Sprint("underlay ", c.underlay), wire: func(l *lab) {
 			h, f := l.narrow(c.underlay)
@@ -134,7 +125,7 @@ func overheadRows() (rows []row) {
 			f.want(vx(vni, mem.Tagged(7, in)))
 			in = ip4(rmac(1), h.MAC, n+1, udp4)
 			h.Send(in)
-			h.Want(mem.Tagged(7, answer4(in, n, 548)))
+			h.Want(mem.Tagged(7, answer(in, n)))
 			l.clean()
 		}})
 	}
@@ -161,13 +152,9 @@ func answerRows() (rows []row) {
 			h, _ := l.narrow(1500)
 			n := l.inner(1500)
 			if c.is6 {
-				in := ip6(rmac(1), h.MAC, n+1, c.change)
-				h.Send(in)
-				h.Want(answer6(in, n, 1232))
+				l.told(h, ip6(rmac(1), h.MAC, n+1, c.change), n)
 			} else {
-				in := ip4(rmac(1), h.MAC, n+1, c.change)
-				h.Send(in)
-				h.Want(answer4(in, n, 548))
+				l.told(h, ip4(rmac(1), h.MAC, n+1, c.change), n)
 			}
 			l.clean()
 		}})
@@ -181,8 +168,7 @@ func silentRows() (rows []row) {
 		rows = append(rows, row{id: id, name: name, wire: func(l *lab) {
 			h, _ := l.narrow(1500)
 			h.Send(in(rmac(1), h.MAC))
-			l.quiet()
-			l.drops(one("too-big"))
+			l.dropped("too-big")
 		}})
 	}
 	v4 := func(id, name string, change func(ip []byte)) {
@@ -286,7 +272,7 @@ func (l *lab) superframe(n int, answered bool) {
 	in := ip4(rmac(1), h.MAC, 9000, udp4)
 	h.Send(in)
 	if answered {
-		h.Want(answer4(in, l.inner(1500), 548))
+		h.Want(answer(in, l.inner(1500)))
 		l.clean()
 		return
 	}
@@ -360,6 +346,21 @@ func ones(b []byte) uint16 {
 		sum = sum>>16 + sum&0xffff
 	}
 	return ^uint16(sum)
+}
+
+// told has a host send a frame that is too long, and hear what fits.
+func (l *lab) told(h *mem.Host, in []byte, mtu int) {
+	l.T.Helper()
+	h.Send(in)
+	h.Want(answer(in, mtu))
+}
+
+// answer is what the sender of a long frame hears (RFC 1812, section 4.3.2.3; RFC 4443, section 2.4, c).
+func answer(in []byte, mtu int) []byte {
+	if in[12] == 0x86 {
+		return answer6(in, mtu, 1232)
+	}
+	return answer4(in, mtu, 548)
 }
 
 // answer4 is what the sender of a frame hears: so many bytes of its packet in ICMP

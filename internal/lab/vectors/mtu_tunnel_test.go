@@ -63,11 +63,8 @@ func tunnelOverheadRows() (rows []row) {
 			f.want(gpe(vni, 3, in))
 			h.Want()
 			in = ip4(rmac(1), h.MAC, n+1, udp4)
-			h.Send(in)
-			h.Want(answer4(in, n, 548))
-			in = ip6(rmac(1), h.MAC, n+1, udp6)
-			h.Send(in)
-			h.Want(answer6(in, n, 1232))
+			l.told(h, in, n)
+			l.told(h, ip6(rmac(1), h.MAC, n+1, udp6), n)
 			l.clean()
 		}})
 	}

@@ -24,8 +24,7 @@ var pathRows = []row{
 		h.Send(ip4(rmac(1), h.MAC, fits+1, udp4))
 		l.quiet()
 		in := ip4(rmac(1), h.MAC, fits+1, udp4)
-		h.Send(in)
-		h.Want(answer4(in, fits, 548))
+		l.told(h, in, fits)
 		f.want()
 		in = ip4(rmac(1), h.MAC, fits, udp4)
 		l.out(h, in, f)
@@ -61,13 +60,13 @@ var pathRows = []row{
 		in = ip4(nobody, h.MAC, fits+1, udp4)
 		h.Send(in)
 		f.want()
-		h.Want(answer4(in, fits, 548))
+		h.Want(answer(in, fits))
 		l.drops(map[string]uint64{"too-big": 2})
 		l.narrowFamily(v, 2, 1400)
 		in = ip4(nobody, h.MAC, l.inner(1400)+1, udp4)
 		h.Send(in)
 		f.want()
-		h.Want(answer4(in, l.inner(1400), 548))
+		h.Want(answer(in, l.inner(1400)))
 	}},
 	{id: "9.flooded-families", name: "peers of both", wire: func(l *lab) {
 		h, v, f, g := l.families()
@@ -84,14 +83,13 @@ var pathRows = []row{
 			in = ip4(nobody, h.MAC, n, udp4)
 			l.out(h, in, f)
 			g.want()
-			h.Want(answer4(in, 1430, 548))
+			h.Want(answer(in, 1430))
 			lost := v.Stats().Lost
 			l.check(lost[frame.TooBig] == uint64(2*i+2) && lost.Total() == lost[frame.TooBig], "copies lost: %v", lost)
 		}
 		l.drops(nil)
 		h.Send(ip4(frame.Broadcast, h.MAC, 1451, udp4))
-		f.want()
-		l.drops(one("too-big"))
+		l.dropped("too-big")
 	}},
 	{id: "9.path-mtu-age", name: "ten minutes", wire: func(l *lab) {
 		h, f := l.narrow(1500)
@@ -99,8 +97,7 @@ var pathRows = []row{
 		in := ip4(rmac(1), h.MAC, l.inner(1500), udp4)
 		l.must(l.seg.FDB().Set(rmac(1), l.dest(2), fdb.Static)) // or its entry would age first
 		l.pass(vtep.PathMTUAge - time.Minute)
-		h.Send(in)
-		h.Want(answer4(in, l.inner(1400), 548))
+		l.told(h, in, l.inner(1400))
 		l.pass(2 * time.Minute)
 		l.out(h, in, f)
 	}},

@@ -53,25 +53,21 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 		a, _, _ := l.host(), l.host(), l.far(2)
 		l.set(gw, 0, fdb.Static)
 		a.Send(eth(gw, a.MAC, ""))
-		l.quiet()
-		l.drops(one("no-route"))
+		l.dropped("no-route")
 	}},
 	{id: "5.reflect", name: "on its own port", local: func(l *lab) {
-		l.bridge()
-		a, b := l.host(), l.host()
+		a, b := l.bridged()
 		a.Send(eth(nobody, rmac(1), ""))
 		b.Got()
 		a.Send(eth(rmac(1), rmac(2), ""))
-		l.quiet()
-		l.drops(one("reflect"))
+		l.dropped("reflect")
 	}},
 	{id: "5.reflect", name: "behind its own peer", wire: func(l *lab) {
 		h, f := l.pair()
 		f.learnt(rmac(1))
 		h.Got()
 		f.send(vx(vni, eth(rmac(1), rmac(2), "")))
-		l.quiet()
-		l.drops(one("reflect"))
+		l.dropped("reflect")
 	}},
 	{id: "5.reflect", name: "to itself", local: func(l *lab) {
 		l.bridge()

@@ -78,8 +78,7 @@ func stormRows() (rows []row) {
 			l.drops(one("storm"))
 			equal(l, "MACs of the other segment", other.FDB().Len(), 1)
 		}}, row{id: "5.class-rate", name: c.name + " at run time", local: func(l *lab) {
-			l.bridge()
-			a, o := l.host(), l.host()
+			a, o := l.bridged()
 			l.wantPassed("without", l.pours(a, o, c, 20), 20)
 			l.pass(time.Second)
 			l.must(a.At.Configure(limit))

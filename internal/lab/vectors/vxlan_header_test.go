@@ -154,8 +154,7 @@ var gbpRows = []row{
 	{id: "1.gbp", name: "not sent where it is off", wire: func(l *lab) {
 		l.start(floods{2})
 		h, f := l.HostWith(vni, 0, vswitch.AttachConfig{GBP: 5}), l.far(2)
-		b := eth(frame.Broadcast, h.MAC, "")
-		l.out(h, b, f)
+		l.out(h, eth(frame.Broadcast, h.MAC, ""), f)
 	}},
 	{id: "1.gbp", name: "received, seen by a stage", wire: func(l *lab) {
 		h, f := l.pair(withGBP)
@@ -251,8 +250,7 @@ var gbpRows = []row{
 		h, f := l.pair(withGBP)
 		l.set(rmac(1), h.At.Dest(0), fdb.Static)
 		f.send(marked(0x40, 1, in1))
-		h.Want()
-		l.drops(one("mac-pinned"))
+		l.dropped("mac-pinned")
 	}},
 	{id: "1.gbp-dont-learn", name: "a reserved bit where it is off", wire: func(l *lab) {
 		h, f := l.pair()
@@ -321,8 +319,7 @@ var vniPeerRows = []row{
 		f.want()
 		l.VTEP.Disallow(vni, l.at(2))
 		f.send(vx(vni, in1))
-		h.Want()
-		l.drops(map[string]uint64{"unknown-peer": 2, "no-egress": 0, "no-peer": 1})
+		l.dropped("unknown-peer", "unknown-peer", "no-peer")
 	}},
 	{id: "1.peers-vni", name: "AddPeer lists it for none", wire: func(l *lab) {
 		h, f := l.pair(&vtep.Config{Peers: vtep.ListedPerVNI})
@@ -335,13 +332,12 @@ var vniPeerRows = []row{
 	{id: "1.peers-vni", name: "in GPE", wire: func(l *lab) {
 		l.start(&vtep.Config{Type: encap.TypeGPE, Peers: vtep.ListedPerVNI})
 		l.join(200)
-		h, o, f := l.host(), l.Host(200), l.far(2)
+		h, _, f := l.host(), l.Host(200), l.far(2)
 		l.flood(2)
 		f.send(gpe(vni, 3, in1))
 		f.send(gpe(200, 3, in1))
 		h.Want(in1)
-		o.Want()
-		l.drops(one("unknown-peer"))
+		l.dropped("unknown-peer")
 	}},
 	{id: "1.peers-vni", name: "order: unknown VNI, then the peer, then reserved bits", wire: func(l *lab) {
 		l.start(&vtep.Config{Peers: vtep.ListedPerVNI, Reserved: vtep.ReservedStrict})

@@ -115,8 +115,7 @@ var receiveRows = []row{
 		l.start(&vtep.Config{Port: 8472})
 		l.must(l.VTEP.SetFlood(vni, netip.AddrPortFrom(l.addr(2), 0), l.at(3)))
 		h, f, g := l.host(), l.farAt(netip.AddrPortFrom(l.addr(2), 8472), nil), l.far(3)
-		b := eth(frame.Broadcast, h.MAC, "out")
-		l.out(h, b, f, g)
+		l.out(h, eth(frame.Broadcast, h.MAC, "out"), f, g)
 	}},
 	{id: "1.dport", name: "of learned peers", wire: func(l *lab) {
 		l.start()
@@ -173,8 +172,7 @@ var receiveRows = []row{
 		l.drops(map[string]uint64{"bad-source-mac": 2})
 	}},
 	{id: "1.inner-source", name: "from a local port", local: func(l *lab) {
-		l.bridge()
-		h, o := l.host(), l.host()
+		h, o := l.bridged()
 		h.Send(eth(nobody, frame.Broadcast, ""), eth(nobody, mcast, ""), eth(nobody, frame.MAC{}, ""))
 		o.Want()
 		l.wantFDB(l.seg, table{})
@@ -190,8 +188,7 @@ var receiveRows = []row{
 		l.drops(one("own-mac"))
 	}},
 	{id: "1.own-mac", name: "from a local port", local: func(l *lab) {
-		l.bridge()
-		h, o := l.host(), l.host()
+		h, o := l.bridged()
 		l.set(h.MAC, 0, fdb.Static)
 		h.Send(eth(nobody, h.MAC, ""))
 		o.Want()
@@ -199,11 +196,10 @@ var receiveRows = []row{
 		l.drops(one("own-mac"))
 	}},
 	{id: "1.own-mac", name: "with learning off", wire: func(l *lab) {
-		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
+		_, f := l.pair(vswitch.AttachConfig{NoLearn: true})
 		l.set(rmac(1), 0, fdb.Static)
 		f.send(vx(vni, in1))
-		h.Want()
-		l.drops(one("own-mac"))
+		l.dropped("own-mac")
 	}},
 	{id: "1.own-mac", name: "in one segment only", wire: func(l *lab) {
 		l.start()
@@ -235,8 +231,7 @@ var receiveRows = []row{
 		l.drops(nil)
 	}},
 	{id: "1.anycast-local", name: "dropped", local: func(l *lab) {
-		l.bridge()
-		h, o := l.host(), l.host()
+		h, o := l.bridged()
 		l.set(h.MAC, 0, fdb.Anycast)
 		h.Send(eth(nobody, h.MAC, ""))
 		o.Want()
