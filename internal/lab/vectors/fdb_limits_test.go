@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/vxswitch/vxswitch/fdb"
@@ -66,11 +65,9 @@ var limitRows = []row{
 		l.start(&vswitch.VSIConfig{MaxMACs: 1, Refuse: true})
 		f := l.far(2)
 		f.learnt(rmac(1))
-		f.learnt(rmac(2))
-		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.learns(f, 2, 1)
 		l.pass(302 * time.Second)
-		f.learnt(rmac(2))
-		l.wantFDB(l.seg, table{rmac(2): l.dest(2)})
+		l.learns(f, 2, 2)
 	}},
 	{id: "4.limit-segment", name: "a million", local: func(l *lab) {
 		l.bridge(&vswitch.VSIConfig{MaxMACs: 1_000_000, Refuse: true})
@@ -114,8 +111,7 @@ var limitRows = []row{
 		f := l.far(2)
 		f.learnt(rmac(1))
 		f.send(vx(200, eth(nobody, rmac(1), "")))
-		f.learnt(rmac(2))
-		f.learnt(rmac(3))
+		f.learnt(rmac(2), rmac(3))
 		f.send(vx(200, eth(nobody, rmac(2), "")))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
 		l.wantFDB(other, table{rmac(2): tun.Dest(l.peer(2))}) // evicts what is its own
@@ -135,26 +131,24 @@ var limitRows = []row{
 	}},
 	{id: "4.limit-learned", name: "static and control ones do not count", wire: func(l *lab) {
 		l.start(&vswitch.Config{MaxMACs: 2}, &vswitch.VSIConfig{MaxMACs: 2, Refuse: true}, vswitch.AttachConfig{MaxMACs: 2})
-		n := l.listed(2)
+		at := l.listed(2)
 		want := table{}
 		for i := byte(1); i <= 10; i++ {
 			flags := fdb.Static
 			if i%2 == 0 {
 				flags = fdb.Control
 			}
-			l.set(rmac(i), l.tun.Dest(n), flags)
-			want[rmac(i)] = l.tun.Dest(n)
+			l.set(rmac(i), at, flags)
+			want[rmac(i)] = at
 		}
 		f := l.far(2)
-		f.learnt(rmac(11))
-		f.learnt(rmac(12))
-		f.learnt(rmac(13))
-		want[rmac(11)], want[rmac(12)] = l.tun.Dest(n), l.tun.Dest(n)
+		f.learnt(rmac(11), rmac(12), rmac(13))
+		want[rmac(11)], want[rmac(12)] = at, at
 		l.wantFDB(l.seg, want)
 	}},
-	forwardsRow("segment", nil, &vswitch.VSIConfig{MaxMACs: 1, Refuse: true}, vswitch.AttachConfig{}),
-	forwardsRow("peer", nil, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 1}),
-	forwardsRow("all", &vswitch.Config{MaxMACs: 1}, &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{}),
+	forwardsRow("segment", &vswitch.VSIConfig{MaxMACs: 1, Refuse: true}),
+	forwardsRow("peer", &vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 1}),
+	forwardsRow("all", &vswitch.Config{MaxMACs: 1}, &vswitch.VSIConfig{Refuse: true}),
 
 	{id: "4.evict", name: "the oldest of the only holder", wire: func(l *lab) {
 		l.start(&vswitch.VSIConfig{MaxMACs: 3})
@@ -198,41 +192,46 @@ var limitRows = []row{
 	}},
 	{id: "4.evict", name: "never a pinned one", wire: func(l *lab) {
 		l.start(&vswitch.VSIConfig{MaxMACs: 1})
-		n := l.listed(2)
-		d := l.tun.Dest(n)
+		at := l.listed(2)
+		d := at
 		l.set(rmac(1), d, fdb.Static)
 		f := l.far(2)
-		f.learnt(rmac(2))
-		f.learnt(rmac(3))
+		f.learnt(rmac(2), rmac(3))
 		l.wantFDB(l.seg, table{rmac(1): d, rmac(3): d})
 	}},
 }
 
-func forwardsRow(name string, sc *vswitch.Config, cfg *vswitch.VSIConfig, ac vswitch.AttachConfig) row {
+func forwardsRow(name string, with ...any) row {
 	return row{id: "4.limit-forwards", name: name, wire: func(l *lab) {
-		h, f := l.pair(sc, cfg, ac)
-		var want [][]byte
+		h, f := l.pair(with...)
 		for i := byte(1); i <= 3; i++ {
-			b := eth(h.MAC, rmac(i), fmt.Sprint(i))
-			f.send(vx(vni, b))
-			want = append(want, b)
+			l.in(f, eth(h.MAC, rmac(i), ""), h)
 		}
-		h.Want(want...)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		l.drops(nil)
 	}}
+}
+
+// learns fails the test unless these MACs, and no others, are in the table after far end f has
+// sent a frame from MAC i.
+func (l *lab) learns(f *far, i byte, want ...byte) {
+	l.T.Helper()
+	f.learnt(rmac(i))
+	t := table{}
+	for _, n := range want {
+		t[rmac(n)] = l.dest(2)
+	}
+	l.wantFDB(l.seg, t)
 }
 
 var runtimeRows = []row{
 	{id: "4.runtime-limit", name: "segment, raised", wire: func(l *lab) {
 		l.start(&vswitch.VSIConfig{MaxMACs: 1, Refuse: true})
 		f := l.far(2)
-		f.learnt(rmac(1))
-		f.learnt(rmac(2))
-		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.learns(f, 1, 1)
+		l.learns(f, 2, 1)
 		l.must(l.seg.Configure(vswitch.VSIConfig{MaxMACs: 2, Refuse: true}))
-		f.learnt(rmac(2))
-		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
+		l.learns(f, 2, 1, 2)
 	}},
 	{id: "4.runtime-limit", name: "segment, lowered, evicts", wire: func(l *lab) {
 		l.start(&vswitch.VSIConfig{MaxMACs: 5})
@@ -247,12 +246,10 @@ var runtimeRows = []row{
 	{id: "4.runtime-limit", name: "attachment", wire: func(l *lab) {
 		l.start(&vswitch.VSIConfig{Refuse: true}, vswitch.AttachConfig{MaxMACs: 1})
 		f := l.far(2)
-		f.learnt(rmac(1))
-		f.learnt(rmac(2))
-		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
+		l.learns(f, 1, 1)
+		l.learns(f, 2, 1)
 		l.must(l.tun.Configure(vswitch.AttachConfig{}))
-		f.learnt(rmac(2))
-		l.wantFDB(l.seg, table{rmac(1): l.dest(2), rmac(2): l.dest(2)})
+		l.learns(f, 2, 1, 2)
 	}},
 	{id: "4.runtime-learning", name: "attachment", wire: func(l *lab) {
 		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})

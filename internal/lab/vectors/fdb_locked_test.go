@@ -158,7 +158,7 @@ var lockedRows = []row{
 		x := eth(b.MAC, a.MAC, "")
 		a.Send(x)
 		b.Want(x)
-		l.drops(nil)
+		l.clean()
 	}},
 	{id: "4.locked", name: "entered at another port", local: func(l *lab) {
 		a, b := l.locked()
@@ -181,7 +181,7 @@ var lockedRows = []row{
 	}},
 	{id: "4.locked", name: "a tunnel, by its peers", wire: func(l *lab) {
 		h, f, g := l.trio(vswitch.AttachConfig{Locked: true})
-		l.set(rmac(1), l.tun.Dest(l.listed(2)), fdb.Control)
+		l.set(rmac(1), l.listed(2), fdb.Control)
 		f.send(vx(vni, in1))
 		g.send(vx(vni, in1))
 		h.Want(in1)

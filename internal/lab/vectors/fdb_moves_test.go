@@ -62,20 +62,18 @@ var moveRows = []row{
 	{id: "4.move-event", name: "peer to peer", wire: func(l *lab) {
 		l.start()
 		w, f, g := l.watch(), l.far(2), l.far(3)
-		f.learnt(rmac(1))
-		f.learnt(rmac(1))
+		f.learnt(rmac(1), rmac(1))
 		w.want(frame.Event{Kind: frame.EventMACLearned, VNI: vni, MAC: rmac(1), Dest: l.dest(2)})
-		g.learnt(rmac(1))
-		g.learnt(rmac(1))
+		g.learnt(rmac(1), rmac(1))
 		w.want(frame.Event{Kind: frame.EventMACMoved, VNI: vni, MAC: rmac(1), Dest: l.dest(3), Old: l.dest(2)})
 	}},
 	{id: "4.move-event", name: "a control entry that gave way", wire: func(l *lab) {
 		l.start()
 		h, w := l.host(), l.watch()
-		n := l.listed(2)
-		l.set(h.MAC, l.tun.Dest(n), fdb.Control)
+		at := l.listed(2)
+		l.set(h.MAC, at, fdb.Control)
 		h.Send(eth(nobody, h.MAC, ""))
-		w.want(frame.Event{Kind: frame.EventMACMoved, Pinned: true, VNI: vni, MAC: h.MAC, Dest: h.At.Dest(0), Old: l.tun.Dest(n)})
+		w.want(frame.Event{Kind: frame.EventMACMoved, Pinned: true, VNI: vni, MAC: h.MAC, Dest: h.At.Dest(0), Old: at})
 	}},
 	{id: "4.freeze", name: "at the fifth move", local: func(l *lab) {
 		t := fdb.NewTable(&fdb.Config{Freeze: 5})
@@ -117,60 +115,50 @@ var moveRows = []row{
 	}},
 }
 
-// claimed is a row: an entry of a host's MAC at one place is claimed by a frame from
-// another.
-func claimed(id, name string, flags fdb.Flags, cfg *vswitch.VSIConfig, from string, delivered, moved bool, drop map[string]uint64) row {
+// claimed is a row: the entry of a MAC behind far end 2 is claimed by a frame from a port, or
+// from far end 3.
+func claimed(id, name string, flags fdb.Flags, cfg *vswitch.VSIConfig, fromPort, delivered, moved bool) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.start(cfg)
-		h, o, f, g := l.host(), l.host(), l.far(2), l.far(3)
-		l.flood(2, 3)
-		x := frame.MAC{2, 0xcc, 0, 0, 0, 1} // entered behind far end 2
-		l.set(x, l.dest(2), flags)
-		b := eth(nobody, x, "claim")
-		want := l.dest(2)
-		if from == "local" {
-			h.Send(b)
-			if moved {
-				want = h.At.Dest(0)
-			}
+		h, f, g := l.trio(cfg, floods{2, 3})
+		o, at, claim := l.host(), l.dest(2), eth(nobody, rmac(1), "claim")
+		l.set(rmac(1), at, flags)
+		claimant := l.dest(3)
+		if fromPort {
+			claimant = h.At.Dest(0)
+			h.Send(claim)
+			g.got()
 		} else {
-			g.send(vx(vni, b))
-			if moved {
-				want = l.dest(3)
-			}
-		}
-		if delivered {
-			o.Want(b)
-		} else {
-			o.Want()
+			g.send(vx(vni, claim))
+			h.Got()
 		}
 		f.got()
-		l.wantFDB(l.seg, table{x: want})
-		l.drops(drop)
-		refused := uint64(0)
-		if id == "4.static" || id == "4.sticky" || id == "4.pinned-forward" {
-			refused = 1
+		if moved {
+			at = claimant
 		}
-		equal(l, "refused", l.seg.FDB().Stats().Refused, refused)
+		if delivered {
+			o.Want(claim)
+			l.clean()
+		} else {
+			l.dropped("mac-pinned")
+		}
+		l.wantFDB(l.seg, table{rmac(1): at})
+		l.check((l.seg.FDB().Stats().Refused == 1) == (flags != fdb.Control), "refused")
 	}}
 }
 
-var (
-	pinnedDrop = one("mac-pinned")
-	forwardAll = &vswitch.VSIConfig{ForwardPinned: true}
-)
+var forward = &vswitch.VSIConfig{ForwardPinned: true}
 
 var pinRows = []row{
-	claimed("4.static", "claimed by a local port", fdb.Static, nil, "local", false, false, pinnedDrop),
-	claimed("4.static", "claimed by another peer", fdb.Static, nil, "tunnel", false, false, pinnedDrop),
-	claimed("4.sticky", "control, claimed by a local port", fdb.Control|fdb.Sticky, nil, "local", false, false, pinnedDrop),
-	claimed("4.sticky", "control, claimed by another peer", fdb.Control|fdb.Sticky, nil, "tunnel", false, false, pinnedDrop),
-	claimed("4.pinned-forward", "static, local", fdb.Static, forwardAll, "local", true, false, nil),
-	claimed("4.pinned-forward", "static, tunnel", fdb.Static, forwardAll, "tunnel", true, false, nil),
-	claimed("4.pinned-forward", "sticky, local", fdb.Control|fdb.Sticky, forwardAll, "local", true, false, nil),
-	claimed("4.pinned-forward", "sticky, tunnel", fdb.Control|fdb.Sticky, forwardAll, "tunnel", true, false, nil),
-	claimed("4.control-local", "the host moved here", fdb.Control, nil, "local", true, true, nil),
-	claimed("4.control-tunnel", "claimed by another peer", fdb.Control, nil, "tunnel", true, false, nil),
+	claimed("4.static", "claimed by a local port", fdb.Static, nil, true, false, false),
+	claimed("4.static", "claimed by another peer", fdb.Static, nil, false, false, false),
+	claimed("4.sticky", "control, claimed by a local port", fdb.Control|fdb.Sticky, nil, true, false, false),
+	claimed("4.sticky", "control, claimed by another peer", fdb.Control|fdb.Sticky, nil, false, false, false),
+	claimed("4.pinned-forward", "static, local", fdb.Static, forward, true, true, false),
+	claimed("4.pinned-forward", "static, tunnel", fdb.Static, forward, false, true, false),
+	claimed("4.pinned-forward", "sticky, local", fdb.Control|fdb.Sticky, forward, true, true, false),
+	claimed("4.pinned-forward", "sticky, tunnel", fdb.Control|fdb.Sticky, forward, false, true, false),
+	claimed("4.control-local", "the host moved here", fdb.Control, nil, true, true, true),
+	claimed("4.control-tunnel", "claimed by another peer", fdb.Control, nil, false, true, false),
 	{id: "4.static", name: "a local host's MAC, claimed by a peer", wire: func(l *lab) {
 		h, f := l.pair()
 		l.set(h.MAC, h.At.Dest(0), fdb.Static)
@@ -232,37 +220,27 @@ var pinRows = []row{
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 	}},
 
-	{id: "4.filter-from", name: "tunnel", wire: func(l *lab) {
-		h, f := l.pair()
-		l.set(rmac(1), 0, fdb.Filter)
-		f.learnt(rmac(1))
-		h.Want()
-		l.wantFDB(l.seg, table{rmac(1): frame.Filter})
-		l.drops(one("filtered"))
-	}},
-	{id: "4.filter-from", name: "port", wire: func(l *lab) {
-		l.start()
-		h, _ := l.host(), l.host()
-		l.set(h.MAC, 0, fdb.Filter)
-		h.Send(eth(frame.Broadcast, h.MAC, ""))
+	filterRow("4.filter-from", "tunnel", rmac(1), true, nobody, rmac(1)),
+	filterRow("4.filter-from", "port", rmac(1), false, frame.Broadcast, rmac(1)),
+	filterRow("4.filter-to", "tunnel to port", rmac(1), true, rmac(1), rmac(2)),
+	filterRow("4.filter-to", "port to tunnel", rmac(1), false, rmac(1), rmac(2)),
+	filterRow("4.filter-to", "a group MAC", mcast, false, mcast, rmac(2)),
+}
+
+// filterRow has a filter drop a frame, whether its destination is known or flooded, or its
+// source.
+func filterRow(id, name string, filtered frame.MAC, fromTunnel bool, dst, src frame.MAC) row {
+	return row{id: id, name: name, wire: func(l *lab) {
+		h, f := l.pair(floods{2})
+		l.host()
+		l.set(filtered, 0, fdb.Filter)
+		if fromTunnel {
+			f.send(vx(vni, eth(dst, src, "")))
+		} else {
+			h.Send(eth(dst, src, ""))
+		}
 		l.dropped("filtered")
-	}},
-	{id: "4.filter-to", name: "tunnel to port", wire: func(l *lab) {
-		h, f := l.pair()
-		l.set(h.MAC, 0, fdb.Filter)
-		f.send(vx(vni, eth(h.MAC, rmac(1), "")))
-		l.dropped("filtered")
-	}},
-	{id: "4.filter-to", name: "port to tunnel", wire: func(l *lab) {
-		h, _ := l.pair(floods{2})
-		l.set(rmac(1), 0, fdb.Filter)
-		h.Send(eth(rmac(1), h.MAC, ""))
-		l.dropped("filtered")
-	}},
-	{id: "4.filter-to", name: "a group MAC", wire: func(l *lab) {
-		h, _ := l.pair(floods{2})
-		l.set(mcast, 0, fdb.Filter)
-		h.Send(eth(mcast, h.MAC, ""))
-		l.dropped("filtered")
-	}},
+		e := l.entry(filtered)
+		equal(l, "still", e.Dest, frame.Filter)
+	}}
 }

@@ -2,6 +2,7 @@ package vectors
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
@@ -46,7 +47,7 @@ var horizonRows = []row{
 	{id: "5.mesh-unicast", name: "to a static entry", wire: func(l *lab) {
 		l.start()
 		f, _ := l.far(2), l.far(3)
-		l.set(rmac(2), l.tun.Dest(l.listed(3)), fdb.Static)
+		l.set(rmac(2), l.listed(3), fdb.Static)
 		f.send(vx(vni, eth(rmac(2), rmac(1), "")))
 		l.dropped("split-horizon")
 	}},
@@ -164,41 +165,32 @@ var horizonRows = []row{
 		l.dropped("reflect", "no-peer")
 	}},
 	{id: "5.routed", name: "from a peer to another", wire: func(l *lab) {
-		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}
-		l.start(&vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
-			b := f.Bytes()
-			if frame.MAC(b) != gw {
-				return frame.Continue
-			}
-			m := rmac(2)
-			copy(b, m[:])
-			copy(b[6:], gw[:])
-			return frame.Reenter
-		})}})
+		l.start(routingTo(rmac(2)))
 		f, g := l.far(2), l.far(3)
-		l.set(gw, 0, fdb.Static)
+		l.set(gwMAC, 0, fdb.Static)
 		g.learnt(rmac(2))
-		f.send(vx(vni, eth(gw, rmac(1), "routed")))
-		g.want(vx(vni, eth(rmac(2), gw, "routed")))
-		f.want()
+		f.send(vx(vni, eth(gwMAC, rmac(1), "routed")))
+		g.want(vx(vni, eth(rmac(2), gwMAC, "routed")))
 		f.send(vx(vni, eth(nobody, rmac(3), "not for the gateway")))
-		g.want()
+		l.quiet()
 	}},
 	{id: "5.routed", name: "back to where it came from", wire: func(l *lab) {
-		gw := frame.MAC{2, 0, 0x5e, 0, 0, 1}
-		l.start(&vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
-			b := f.Bytes()
-			if frame.MAC(b) != gw {
-				return frame.Continue
-			}
-			copy(b, b[6:12])
-			copy(b[6:], gw[:])
-			return frame.Reenter
-		})}})
+		l.start(routingTo(rmac(1)))
 		f := l.far(2)
-		l.set(gw, 0, fdb.Static)
-		f.send(vx(vni, eth(gw, rmac(1), "ping")))
-		f.want(vx(vni, eth(rmac(1), gw, "ping")))
-		l.drops(nil)
+		l.set(gwMAC, 0, fdb.Static)
+		f.send(vx(vni, eth(gwMAC, rmac(1), "ping")))
+		f.want(vx(vni, eth(rmac(1), gwMAC, "ping")))
+		l.clean()
 	}},
+}
+
+// routingTo is a gateway that routes every frame for its MAC to a host in the same segment.
+func routingTo(host frame.MAC) *vswitch.VSIConfig {
+	return &vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: stage(func(f *frame.Frame) frame.Verdict {
+		if frame.MAC(f.Bytes()) != gwMAC {
+			return frame.Continue
+		}
+		copy(f.Bytes(), slices.Concat(host[:], gwMAC[:]))
+		return frame.Reenter
+	})}}
 }

@@ -391,12 +391,12 @@ func (l *lab) peer(i byte) uint16 {
 	return 0
 }
 
-// listed makes the far end at an address a peer, and returns its number.
-func (l *lab) listed(i byte) uint16 {
+// listed makes the far end at an address a peer, and returns where MACs behind it are.
+func (l *lab) listed(i byte) frame.Dest {
 	l.T.Helper()
 	n, err := l.VTEP.AddPeer(l.at(i))
 	l.must(err)
-	return n
+	return l.tun.Dest(n)
 }
 
 // dest returns where the table says MACs behind a far end are.

@@ -1,11 +1,9 @@
 package vectors
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
@@ -191,32 +189,16 @@ var multicastRows = []row{
 			func() { l.floodGroup(vni, []byte{9}) },
 		}
 		lists[0]()
-		var stop atomic.Bool
-		ended := make(chan int)
-		go func() {
-			i := 0
-			for ; !stop.Load(); i++ {
-				b := eth(frame.Broadcast, h.MAC, "")
-				binary.BigEndian.PutUint32(b[20:], uint32(i))
-				err := h.Pipe.Send(b)
-				l.check(err == nil, "frame %d: %v", i, err)
-				time.Sleep(time.Millisecond)
-			}
-			ended <- i
-		}()
+		stop := l.traffic(h, func() {})
 		for i := range 50 {
 			time.Sleep(10 * time.Millisecond)
 			lists[i%len(lists)]()
 		}
-		stop.Store(true)
-		n := <-ended
+		n := stop()
 		for k, f := range fs {
-			count := map[uint32]int{}
-			for _, d := range f.got() {
-				count[binary.BigEndian.Uint32(d[28:])]++
-			}
+			got := f.counted()
 			for i := range n {
-				l.check(count[uint32(i)] == 1, "peer %d got %d of frame %d", k+2, count[uint32(i)], i)
+				l.check(got[i] == 1, "peer %d got %d of frame %d", k+2, got[i], i)
 			}
 		}
 		l.check(n >= 200, "%d frames", n)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
@@ -126,26 +127,9 @@ var replicationRows = []row{
 		h, fs := l.host(), l.fars(2, 5)
 		lists := [][]byte{{2, 3}, {2, 3, 4}, {2, 4}, {2, 4, 5}, {2}, {5, 4, 3, 2}}
 		l.flood(lists[0]...)
-		stop := make(chan struct{})
-		ended := make(chan struct{})
-		var sent, from []int // frame i was sent while list from[i] held
 		var now atomic.Int64
-		go func() {
-			defer close(ended)
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				b := eth(frame.Broadcast, h.MAC, "")
-				binary.BigEndian.PutUint32(b[20:], uint32(i))
-				err := h.Pipe.Send(b)
-				l.check(err == nil, "frame %d: %v", i, err)
-				sent, from = append(sent, i), append(from, int(now.Load()))
-				time.Sleep(time.Millisecond)
-			}
-		}()
+		var from []int64 // frame i was sent while list from[i] held
+		stop := l.traffic(h, func() { from = append(from, now.Load()) })
 		time.Sleep(500 * time.Microsecond) // between two frames
 		for i := range lists {
 			time.Sleep(50 * time.Millisecond)
@@ -153,24 +137,52 @@ var replicationRows = []row{
 			now.Store(int64(i))
 		}
 		time.Sleep(50 * time.Millisecond)
-		close(stop)
-		<-ended
-		l.Settle()
+		n := stop()
 		for k, f := range fs {
-			got := map[uint32]int{}
-			for _, d := range f.got() {
-				got[binary.BigEndian.Uint32(d[28:])]++
-			}
-			for j, i := range sent {
+			got := f.counted()
+			for i := range n {
 				want := 0
-				if slices.Contains(lists[from[j]], byte(k+2)) {
+				if slices.Contains(lists[from[i]], byte(k+2)) {
 					want = 1
 				}
-				l.check(got[uint32(i)] == want, "peer %d got %d of frame %d, want %d", k+2, got[uint32(i)], i, want)
+				l.check(got[i] == want, "peer %d got %d of frame %d, want %d", k+2, got[i], i, want)
 			}
 		}
-		l.check(len(sent) >= 200, "%d frames", len(sent))
+		l.check(n >= 200, "%d frames", n)
 	}},
+}
+
+// traffic has a host flood numbered frames, a millisecond apart, until stop, which returns how
+// many.
+func (l *lab) traffic(h *mem.Host, sent func()) (stop func() int) {
+	var stopped atomic.Bool
+	ended := make(chan int)
+	go func() {
+		i := 0
+		for ; !stopped.Load(); i++ {
+			b := eth(frame.Broadcast, h.MAC, "")
+			binary.BigEndian.PutUint32(b[20:], uint32(i))
+			err := h.Pipe.Send(b)
+			l.check(err == nil, "frame %d: %v", i, err)
+			sent()
+			time.Sleep(time.Millisecond)
+		}
+		ended <- i
+	}()
+	return func() int {
+		stopped.Store(true)
+		defer l.Settle()
+		return <-ended
+	}
+}
+
+// counted returns how often each numbered frame has arrived.
+func (f *far) counted() map[int]int {
+	got := map[int]int{}
+	for _, b := range f.got() {
+		got[int(binary.BigEndian.Uint32(b[28:]))]++
+	}
+	return got
 }
 
 // unreachableRow lists three peers, of which the one in the middle cannot be reached.

@@ -179,64 +179,26 @@ var receiveRows = []row{
 		l.drops(map[string]uint64{"bad-source-mac": 3})
 	}},
 
-	{id: "1.own-mac", name: "from a tunnel", wire: func(l *lab) {
-		h, f := l.pair()
-		l.set(rmac(1), 0, fdb.Static)
-		f.send(vx(vni, in1))
-		h.Want()
-		l.wantFDB(l.seg, table{rmac(1): 0})
-		l.drops(one("own-mac"))
-	}},
-	{id: "1.own-mac", name: "from a local port", local: func(l *lab) {
-		h, o := l.bridged()
-		l.set(h.MAC, 0, fdb.Static)
-		h.Send(eth(nobody, h.MAC, ""))
-		o.Want()
-		l.wantFDB(l.seg, table{h.MAC: 0})
-		l.drops(one("own-mac"))
-	}},
-	{id: "1.own-mac", name: "with learning off", wire: func(l *lab) {
-		_, f := l.pair(vswitch.AttachConfig{NoLearn: true})
-		l.set(rmac(1), 0, fdb.Static)
-		f.send(vx(vni, in1))
-		l.dropped("own-mac")
-	}},
+	ownMACRow("1.own-mac", "from a tunnel", fdb.Static, false, false),
+	ownMACRow("1.own-mac", "from a local port", fdb.Static, true, false),
+	ownMACRow("1.own-mac", "with learning off", fdb.Static, false, true),
+	ownMACRow("1.anycast-tunnel", "delivered, not learned", fdb.Anycast, false, false),
+	ownMACRow("1.anycast-tunnel", "with learning off", fdb.Anycast, false, true),
+	ownMACRow("1.anycast-local", "dropped", fdb.Anycast, true, false),
 	{id: "1.own-mac", name: "in one segment only", wire: func(l *lab) {
 		l.start()
 		other, _ := l.join(200)
 		h, f := l.host(), l.far(2)
 		l.must(other.FDB().Set(rmac(1), 0, fdb.Static))
 		l.in(f, in1, h)
-		l.drops(nil)
-	}},
-	{id: "1.anycast-tunnel", name: "delivered, not learned", wire: func(l *lab) {
-		h, f := l.pair()
-		l.set(rmac(1), 0, fdb.Anycast)
-		l.in(f, in1, h)
-		l.wantFDB(l.seg, table{rmac(1): 0})
-		l.drops(nil)
-	}},
-	{id: "1.anycast-tunnel", name: "with learning off", wire: func(l *lab) {
-		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
-		l.set(rmac(1), 0, fdb.Anycast)
-		l.in(f, in1, h)
-		l.drops(nil)
+		l.clean()
 	}},
 	{id: "1.anycast-tunnel", name: "of a peer without a number", wire: func(l *lab) {
 		h, f, g := l.trio(&vtep.Config{MaxPeers: 1})
-		f.send(vx(vni, eth(nobody, rmac(9), "first")))
+		l.in(f, eth(nobody, rmac(9), "first"), h)
 		l.set(rmac(1), 0, fdb.Anycast)
-		g.send(vx(vni, in1))
-		h.Want(eth(nobody, rmac(9), "first"), in1)
-		l.drops(nil)
-	}},
-	{id: "1.anycast-local", name: "dropped", local: func(l *lab) {
-		h, o := l.bridged()
-		l.set(h.MAC, 0, fdb.Anycast)
-		h.Send(eth(nobody, h.MAC, ""))
-		o.Want()
-		l.wantFDB(l.seg, table{h.MAC: 0})
-		l.drops(one("own-mac"))
+		l.in(g, in1, h)
+		l.clean()
 	}},
 
 	refused("1.vlan-discard", "802.1Q", vx(vni, mem.Tagged(5, in1)), "inner-vlan"),
@@ -254,6 +216,26 @@ var receiveRows = []row{
 		l.wantFDB(l.seg, table{})
 		l.drops(one("own-address"))
 	}},
+}
+
+// ownMACRow has a frame come in whose source the gateway has, alone or beside other VTEPs.
+func ownMACRow(id, name string, flags fdb.Flags, fromPort, noLearn bool) row {
+	return row{id: id, name: name, wire: func(l *lab) {
+		h, f := l.pair(vswitch.AttachConfig{NoLearn: noLearn})
+		l.set(rmac(1), 0, flags)
+		if fromPort {
+			l.host().Send(in1)
+		} else {
+			f.send(vx(vni, in1))
+		}
+		if flags == fdb.Anycast && !fromPort {
+			h.Want(in1)
+			l.clean()
+		} else {
+			l.dropped("own-mac")
+		}
+		l.wantFDB(l.seg, table{rmac(1): 0})
+	}}
 }
 
 // vniRow goes both ways in a VNI: a datagram in, and the answer out.
