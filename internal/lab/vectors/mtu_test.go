@@ -1,15 +1,16 @@
 package vectors
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // bigRows are packets that are longer than their tunnel takes.
@@ -301,53 +302,6 @@ func tagging(vid byte) vswitch.Stage {
 	})
 }
 
-func udp4(ip []byte) {
-	copy(ip, []byte{0x45, 0, byte(len(ip) >> 8), byte(len(ip)), 0x12, 0x34, 0x40, 0, 63, 17, 0, 0, 192, 168, 0, 1, 192, 168, 0, 2})
-}
-
-func udp6(ip []byte) {
-	n := len(ip) - 40
-	copy(ip, []byte{0x60, 0, 0, 0, byte(n >> 8), byte(n), 17, 63, 0xfd, 23: 1, 24: 0xfd, 39: 2})
-}
-
-// ip4 returns a frame with an IPv4 packet of n bytes, its checksum right.
-func ip4(dst, src frame.MAC, n int, changes ...func(ip []byte)) []byte {
-	ip := make([]byte, n)
-	for i := range ip {
-		ip[i] = byte(i)
-	}
-	for _, change := range changes {
-		change(ip)
-	}
-	ip[10], ip[11] = 0, 0
-	binary.BigEndian.PutUint16(ip[10:], ones(ip[:ip[0]&15*4]))
-	return mem.Ethernet(dst, src, 0x0800, ip)
-}
-
-// ip6 returns a frame with an IPv6 packet of n bytes.
-func ip6(dst, src frame.MAC, n int, changes ...func(ip []byte)) []byte {
-	ip := make([]byte, n)
-	for i := range ip {
-		ip[i] = byte(i)
-	}
-	for _, change := range changes {
-		change(ip)
-	}
-	return mem.Ethernet(dst, src, 0x86dd, ip)
-}
-
-// ones is the checksum of RFC 1071, word by word.
-func ones(b []byte) uint16 {
-	var sum uint32
-	for i, c := range b {
-		sum += uint32(c) << (8 * (1 - i&1))
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
-}
-
 // told has a host send a frame that is too long, and hear what fits.
 func (l *lab) told(h *mem.Host, in []byte, mtu int) {
 	l.T.Helper()
@@ -355,34 +309,65 @@ func (l *lab) told(h *mem.Host, in []byte, mtu int) {
 	h.Want(answer(in, mtu))
 }
 
-// answer is what the sender of a long frame hears (RFC 1812, section 4.3.2.3; RFC 4443, section 2.4, c).
-func answer(in []byte, mtu int) []byte {
-	if in[12] == 0x86 {
-		return answer6(in, mtu, 1232)
+// tunnelOverheadRows are overheadRows for other tunnels: a packet that just fits, and one a
+// byte longer whose sender hears what fits.
+func tunnelOverheadRows() (rows []row) {
+	for _, c := range []struct {
+		id           string
+		t            encap.Type
+		mtu          int
+		over4, over6 int
+	}{
+		{"9.overhead-gpe-ip", encap.TypeGPE, 1500, 1464, 1444},
+		{"9.overhead-gpe-ip", encap.TypeGPE, 9000, 8964, 8944},
+		{"9.overhead-ipip", encap.TypeIPIP, 1500, 1480, 1460},
+		{"9.overhead-ipip", encap.TypeIPIP, 9000, 8980, 8960},
+	} {
+		rows = append(rows, inside(c.id, fmt.Sprint("underlay ", c.mtu), func(l *lab, v6 bool) {
+			l.bigger(c.mtu)
+			j := l.joined(vtep.Config{Type: c.t})
+			fits := c.over4
+			if l.ip6 {
+				fits = c.over6
+			}
+			p := j.packet(v6).long(fits)
+			j.send(p.bytes())
+			j.f.want(j.wrap(p.bytes()))
+			j.want()
+			p = p.long(fits + 1)
+			j.send(p.bytes())
+			j.want(tooLong.about(p, p.dst, fits))
+			l.clean()
+		})...)
 	}
-	return answer4(in, mtu, 548)
-}
-
-// answer4 is what the sender of a frame hears: so many bytes of its packet in ICMP
-// type 3, code 4, from the host it was for.
-func answer4(in []byte, mtu, quote int) []byte {
-	p := in[14 : 14+quote]
-	icmp := append([]byte{3, 4, 0, 0, 0, 0, byte(mtu >> 8), byte(mtu)}, p...)
-	binary.BigEndian.PutUint16(icmp[2:], ones(icmp))
-	n := 20 + len(icmp)
-	ip := append([]byte{0x45, 0xc0, byte(n >> 8), byte(n), 0, 0, 0x40, 0, 64, 1, 0, 0}, p[16:20]...)
-	ip = append(ip, p[12:16]...)
-	binary.BigEndian.PutUint16(ip[10:], ones(ip))
-	return mem.Ethernet(frame.MAC(in[6:]), frame.MAC(in), 0x0800, append(ip, icmp...))
-}
-
-// answer6 is likewise ICMPv6 type 2.
-func answer6(in []byte, mtu, quote int) []byte {
-	p := in[14 : 14+quote]
-	icmp := append([]byte{2, 0, 0, 0, 0, 0, byte(mtu >> 8), byte(mtu)}, p...)
-	n := len(icmp)
-	pseudo := slices.Concat(p[24:40], p[8:24], []byte{0, 0, byte(n >> 8), byte(n), 0, 0, 0, 58}, icmp)
-	binary.BigEndian.PutUint16(icmp[2:], ones(pseudo))
-	ip := append([]byte{0x60, 0, 0, 0, byte(n >> 8), byte(n), 58, 64}, pseudo[:32]...)
-	return mem.Ethernet(frame.MAC(in[6:]), frame.MAC(in), 0x86dd, append(ip, icmp...))
+	rows = append(rows, forIP("9.back", "through a tunnel", func(l *lab, t encap.Type, v6 bool) {
+		j := l.joined(vtep.Config{Type: t})
+		j.mtu = 1300
+		p := j.back(v6).long(1301)
+		j.f.send(j.wrap(p.bytes()))
+		j.f.want(j.wrap(tooLong.about(p, p.dst, 1300)))
+		l.clean()
+	})...)
+	for _, c := range []struct{ mtu, over4, over6 int }{{1500, 1450, 1430}, {9000, 8950, 8930}} {
+		rows = append(rows, row{id: "9.overhead-gpe", name: fmt.Sprint("underlay ", c.mtu), wire: func(l *lab) {
+			l.bigger(c.mtu)
+			l.start(gpeVTEP)
+			h, f := l.jumbo(), l.far(2)
+			f.send(gpe(vni, 3, eth(frame.Broadcast, rmac(1), "here")))
+			h.Got()
+			n := c.over4
+			if l.ip6 {
+				n = c.over6
+			}
+			in := ip4(rmac(1), h.MAC, n, udp4)
+			h.Send(in)
+			f.want(gpe(vni, 3, in))
+			h.Want()
+			in = ip4(rmac(1), h.MAC, n+1, udp4)
+			l.told(h, in, n)
+			l.told(h, ip6(rmac(1), h.MAC, n+1, udp6), n)
+			l.clean()
+		}})
+	}
+	return rows
 }

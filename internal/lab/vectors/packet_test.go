@@ -2,7 +2,9 @@ package vectors
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
@@ -171,4 +173,83 @@ func (e refusal) about(p packet, gateway netip.Addr, mtu int) []byte {
 		all = all[1:]
 	}
 	return written(all...)
+}
+
+func udp4(ip []byte) {
+	copy(ip, []byte{0x45, 0, byte(len(ip) >> 8), byte(len(ip)), 0x12, 0x34, 0x40, 0, 63, 17, 0, 0, 192, 168, 0, 1, 192, 168, 0, 2})
+}
+
+func udp6(ip []byte) {
+	n := len(ip) - 40
+	copy(ip, []byte{0x60, 0, 0, 0, byte(n >> 8), byte(n), 17, 63, 0xfd, 23: 1, 24: 0xfd, 39: 2})
+}
+
+// ip4 returns a frame with an IPv4 packet of n bytes, its checksum right.
+func ip4(dst, src frame.MAC, n int, changes ...func(ip []byte)) []byte {
+	ip := make([]byte, n)
+	for i := range ip {
+		ip[i] = byte(i)
+	}
+	for _, change := range changes {
+		change(ip)
+	}
+	ip[10], ip[11] = 0, 0
+	binary.BigEndian.PutUint16(ip[10:], ones(ip[:ip[0]&15*4]))
+	return mem.Ethernet(dst, src, 0x0800, ip)
+}
+
+// ip6 returns a frame with an IPv6 packet of n bytes.
+func ip6(dst, src frame.MAC, n int, changes ...func(ip []byte)) []byte {
+	ip := make([]byte, n)
+	for i := range ip {
+		ip[i] = byte(i)
+	}
+	for _, change := range changes {
+		change(ip)
+	}
+	return mem.Ethernet(dst, src, 0x86dd, ip)
+}
+
+// ones is the checksum of RFC 1071, word by word.
+func ones(b []byte) uint16 {
+	var sum uint32
+	for i, c := range b {
+		sum += uint32(c) << (8 * (1 - i&1))
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return ^uint16(sum)
+}
+
+// answer is what the sender of a long frame hears (RFC 1812, section 4.3.2.3; RFC 4443, section 2.4, c).
+func answer(in []byte, mtu int) []byte {
+	if in[12] == 0x86 {
+		return answer6(in, mtu, 1232)
+	}
+	return answer4(in, mtu, 548)
+}
+
+// answer4 is what the sender of a frame hears: so many bytes of its packet in ICMP
+// type 3, code 4, from the host it was for.
+func answer4(in []byte, mtu, quote int) []byte {
+	p := in[14 : 14+quote]
+	icmp := append([]byte{3, 4, 0, 0, 0, 0, byte(mtu >> 8), byte(mtu)}, p...)
+	binary.BigEndian.PutUint16(icmp[2:], ones(icmp))
+	n := 20 + len(icmp)
+	ip := append([]byte{0x45, 0xc0, byte(n >> 8), byte(n), 0, 0, 0x40, 0, 64, 1, 0, 0}, p[16:20]...)
+	ip = append(ip, p[12:16]...)
+	binary.BigEndian.PutUint16(ip[10:], ones(ip))
+	return mem.Ethernet(frame.MAC(in[6:]), frame.MAC(in), 0x0800, append(ip, icmp...))
+}
+
+// answer6 is likewise ICMPv6 type 2.
+func answer6(in []byte, mtu, quote int) []byte {
+	p := in[14 : 14+quote]
+	icmp := append([]byte{2, 0, 0, 0, 0, 0, byte(mtu >> 8), byte(mtu)}, p...)
+	n := len(icmp)
+	pseudo := slices.Concat(p[24:40], p[8:24], []byte{0, 0, byte(n >> 8), byte(n), 0, 0, 0, 58}, icmp)
+	binary.BigEndian.PutUint16(icmp[2:], ones(pseudo))
+	ip := append([]byte{0x60, 0, 0, 0, byte(n >> 8), byte(n), 58, 64}, pseudo[:32]...)
+	return mem.Ethernet(frame.MAC(in[6:]), frame.MAC(in), 0x86dd, append(ip, icmp...))
 }
