@@ -43,7 +43,8 @@ func TestCalico(t *testing.T) {
 		return ipip, bare, arp
 	}
 	ipip, bare, arp := tunnelled(seen.Stop())
-	check(t, ipip == 2 && bare == 0 && arp == 0, "on the underlay: %d in IP, %d bare, %d ARP of pods; want 2, 0, 0", ipip, bare, arp)
+	check(t, ipip == 2 && bare == 0 && arp == 0,
+		"on the underlay: %d in IP, %d bare, %d ARP of pods; want 2, 0, 0", ipip, bare, arp)
 
 	ping := p5.Start("ping", "-n", "-i", "0.02", "-W", "1", podIP(2, 6))
 	for _, m := range []l3.Encapsulation{l3.CrossSubnet, l3.Always, l3.Never, l3.Always} {

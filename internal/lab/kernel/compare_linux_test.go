@@ -55,7 +55,8 @@ func (l *ledger) compare(t *testing.T, fam family, setting, packet, field, kerne
 			continue
 		}
 		l.used[i][packet] = true
-		check(t, d.kernel == kernel && d.ours == ours, "%s, %s: %s: the kernel: %s; ours: %s; documented as %s and %s", setting, packet, field, kernel, ours, d.kernel, d.ours)
+		check(t, d.kernel == kernel && d.ours == ours,
+			"%s, %s: %s: the kernel: %s; ours: %s; documented as %s and %s", setting, packet, field, kernel, ours, d.kernel, d.ours)
 		return
 	}
 	if kernel != ours {

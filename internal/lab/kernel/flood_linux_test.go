@@ -123,7 +123,8 @@ func TestFloodExactlyOnce(t *testing.T) {
 							got := count(x.out, false, text(0))
 							check(t, got == want, "from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
 							got = count(x.wire, true, text(0))
-							check(t, got == c.sent[from][to], "from %d to %s: host %d sent %d, want %d", from, dst, to, got, c.sent[from][to])
+							check(t, got == c.sent[from][to],
+								"from %d to %s: host %d sent %d, want %d", from, dst, to, got, c.sent[from][to])
 						}
 					}
 				}

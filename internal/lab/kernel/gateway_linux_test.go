@@ -207,7 +207,8 @@ func (w *watch) steps() (list []string) {
 func (w *watch) want(steps ...string) {
 	w.f.t.Helper()
 	got := w.steps()
-	check(w.f.t, slices.Equal(got, steps), "on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(steps, "\n\t"))
+	check(w.f.t, slices.Equal(got, steps),
+		"on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(steps, "\n\t"))
 }
 
 func (f *fabric) name(x fmt.Stringer) string {

@@ -55,7 +55,8 @@ func TestRoutedMTU(t *testing.T) {
 		got := w.steps()
 		slices.Sort(got)
 		slices.Sort(want)
-		check(t, slices.Equal(got, want), "on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+		check(t, slices.Equal(got, want),
+			"on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 
 	for _, fam := range []struct {

@@ -183,5 +183,6 @@ func TestEdgeVNIs(t *testing.T) {
 	}
 	var want []byte
 	want = binary.BigEndian.AppendUint32(want, uint32(frame.MaxVNI)<<8)
-	check(t, slices.ContainsFunc(wire.Seen(), func(p netns.Packet) bool { return strings.Contains(string(p.Data), "\x08\x00\x00\x00"+string(want)) }), "no header with %x on the wire", want)
+	check(t, slices.ContainsFunc(wire.Seen(), func(p netns.Packet) bool { return strings.Contains(string(p.Data), "\x08\x00\x00\x00"+string(want)) }),
+		"no header with %x on the wire", want)
 }

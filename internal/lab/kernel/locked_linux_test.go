@@ -95,7 +95,8 @@ func TestLockedPort(t *testing.T) {
 		arrived(in, string(say(nobody, heard)[:12]))
 	}
 	was := before + " > " + all
-	check(t, slices.Contains(got[kernels], was), "the kernel drops what it has learned before, too: this is no difference any more")
+	check(t, slices.Contains(got[kernels], was),
+		"the kernel drops what it has learned before, too: this is no difference any more")
 	want := slices.DeleteFunc(got[kernels], func(s string) bool { return s == was })
 	check(t, slices.Equal(got[ours], want) && len(want) == 3, "ours lets pass\n%q, the kernel's\n%q", got[ours], want)
 	d := sw.Stats().Ports[1].RxDrops[frame.Locked]

@@ -215,7 +215,8 @@ func (g *guest) check(ip netip.Addr, mac string) {
 		e = g.knows(ip)
 		return !slices.Contains(e.State, "PROBE")
 	})
-	check(g.l.t, slices.Contains(e.State, "REACHABLE") && e.MAC == mac, "%s: %v is found at %+v, want it reachable at %s", g.Name, ip, e, mac)
+	check(g.l.t, slices.Contains(e.State, "REACHABLE") && e.MAC == mac,
+		"%s: %v is found at %+v, want it reachable at %s", g.Name, ip, e, mac)
 }
 
 // knows returns the guest's own entry of a neighbour.

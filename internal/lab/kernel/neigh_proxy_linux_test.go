@@ -158,7 +158,8 @@ func TestNeighProxyGateway(t *testing.T) {
 		before := b.counts()
 		check(t, !h1.isTaken(gateway), "the gateway of the other site has answered")
 		l.settle()
-		check(t, b.counts()[arp.RemoteAnycast] != before[arp.RemoteAnycast], "no question for the gateway has come through the tunnel")
+		check(t, b.counts()[arp.RemoteAnycast] != before[arp.RemoteAnycast],
+			"no question for the gateway has come through the tunnel")
 		b.wantOutcome("asked through a tunnel", before, arp.AnsweredGateway, 0)
 	})
 }

@@ -113,9 +113,11 @@ func TestNeighMoves(t *testing.T) {
 			here.wantEntry(move, at.ip, mac, at.dev)
 			away.wantEntry(move, at.ip, mac, here.name)
 			e := k.host.FDB("vx0")
-			check(t, slices.ContainsFunc(e, func(e netns.FDBEntry) bool { return e.MAC == mac && e.Master == "br0" }), "%s: the kernel's bridge does not have %s behind the tunnel: %+v", move, mac, e)
+			check(t, slices.ContainsFunc(e, func(e netns.FDBEntry) bool { return e.MAC == mac && e.Master == "br0" }),
+				"%s: the kernel's bridge does not have %s behind the tunnel: %+v", move, mac, e)
 			got := k.host.Peers("vx0", mac)
-			check(t, len(got) == 1 && netip.MustParseAddr(got[0]) == netip.MustParseAddrPort(here.name).Addr(), "%s: the kernel's VTEP has %s at %v, want %s", move, mac, got, here.name)
+			check(t, len(got) == 1 && netip.MustParseAddr(got[0]) == netip.MustParseAddrPort(here.name).Addr(),
+				"%s: the kernel's VTEP has %s at %v, want %s", move, mac, got, here.name)
 			// Who asks afterwards is told where it is now: at the other site by the switch, at
 			// its own by the host itself.
 			before := away.counts()
@@ -241,7 +243,8 @@ func TestNeighReachability(t *testing.T) {
 			asker.check(far.ip, far.mac)
 			x.wantTunnelled(far.Name, 2) // there and back
 			got := questions(x.heard(far), far.ip)
-			check(t, len(got) == 1 && got[0].dst == far.mac && got[0].src == asker.mac, "%s has heard %+v, want one question for it alone", far.Name, got)
+			check(t, len(got) == 1 && got[0].dst == far.mac && got[0].src == asker.mac,
+				"%s has heard %+v, want one question for it alone", far.Name, got)
 			a.wantOutcome(far.Name, before, arp.Unicast, 1)
 			a.wantOutcome(far.Name, before, arp.Answered, 0)
 

@@ -47,7 +47,8 @@ func TestPacketUnderlay(t *testing.T) {
 					}
 				}
 				st := ours.u.(*afpacket.Underlay).Stats()
-				check(t, len(rows) >= 100 && offload == (st.TxRuns > 0) && st.Lost() <= 3 && st.RxOverflow == 0, "%d packets, %+v", len(rows), st)
+				check(t, len(rows) >= 100 && offload == (st.TxRuns > 0) && st.Lost() <= 3 && st.RxOverflow == 0,
+					"%d packets, %+v", len(rows), st)
 
 				// The unfinished ones, and superframes in a datagram: both are said to be so.
 				b.Run("ethtool", "-K", "eth0", "tx", "on", "tso", "on", "gso", "on", "tx-udp_tnl-segmentation", "on", "tx-udp_tnl-csum-segmentation", "on")

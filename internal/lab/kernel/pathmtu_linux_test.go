@@ -35,7 +35,8 @@ func TestPathMTU(t *testing.T) {
 			} else {
 				t.Logf("%s: %v", in.name, k.message[0])
 			}
-			check(t, k.mtu == want && u.mtu == want, "%s: with the kernel's VTEP the guest sends %d bytes, with ours %d, want %d", in.name, k.mtu, u.mtu, want)
+			check(t, k.mtu == want && u.mtu == want,
+				"%s: with the kernel's VTEP the guest sends %d bytes, with ours %d, want %d", in.name, k.mtu, u.mtu, want)
 		}
 	})
 }

@@ -71,7 +71,8 @@ func TestSendSettings(t *testing.T) {
 					for field := range k {
 						l.compare(t, fam, c.name, in.name, field, k[field], u[field])
 					}
-					check(t, k["inner frame"] == "unchanged" && k["VXLAN header"] == "0800000000100400", "%s: %v", in.name, k)
+					check(t, k["inner frame"] == "unchanged" && k["VXLAN header"] == "0800000000100400",
+						"%s: %v", in.name, k)
 				}
 			})
 		}

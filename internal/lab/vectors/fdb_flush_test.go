@@ -137,7 +137,8 @@ var flushRows = []row{
 		w.got()
 		l.must(h.At.Detach())
 		evs := w.got()
-		l.check(len(evs) == 1 && evs[0].Kind == frame.EventPortDown && evs[0].Dest == d && evs[0].Err == nil, "events %+v", evs)
+		l.check(len(evs) == 1 && evs[0].Kind == frame.EventPortDown && evs[0].Dest == d && evs[0].Err == nil,
+			"events %+v", evs)
 		l.pass(400 * time.Second)
 		for _, e := range w.got() {
 			l.check(e.Dest != d && e.Old != d, "late event %+v", e)

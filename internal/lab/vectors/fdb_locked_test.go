@@ -253,7 +253,8 @@ func (l *lab) overflow(cfg *vswitch.Config, room int) {
 	}
 	// The first that finds no room takes the place of all before it.
 	want := 1 + total - room
-	l.check(len(kinds) == want && kinds[0] == frame.EventOverflow && kinds[1] != frame.EventOverflow, "%d events, want %d", len(kinds), want)
+	l.check(len(kinds) == want && kinds[0] == frame.EventOverflow && kinds[1] != frame.EventOverflow,
+		"%d events, want %d", len(kinds), want)
 	n := l.Stats().EventsLost
 	l.check(n == uint64(room) && seen == total, "%d lost, want %d; the other reader got %d of %d", n, room, seen, total)
 }

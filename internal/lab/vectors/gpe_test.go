@@ -262,7 +262,8 @@ func gpeReceiveRows() []row {
 				l.T.Fatalf("%d packets, want %d", len(got), len(want))
 			}
 			for i, g := range got {
-				l.check(g == want[i], "packet %d: kind %d, %v, replicated %v, % x", i, g.kind, g.drop, g.replicated, g.data)
+				l.check(g == want[i],
+					"packet %d: kind %d, %v, replicated %v, % x", i, g.kind, g.drop, g.replicated, g.data)
 			}
 		}},
 		accepted("3.plain", "P at a VXLAN VTEP", gpe(vni, 3, in1)),

@@ -361,11 +361,13 @@ func reportRows() []row {
 				for name, quoted := range map[string][]byte{"no IP": {0x55, 0, 0, 0}, "VXLAN": vx(vni, in1), "zeros": make([]byte, 28)} {
 					s.narrow(l.endpoint(2), 1400, quoted)
 					s.unreachable(l.endpoint(2), quoted)
-					l.check(v.MTU(two) == l.fits(encap.TypeIPIP, 1500) && !v.Failed(two), "%s: MTU %d", name, v.MTU(two))
+					l.check(v.MTU(two) == l.fits(encap.TypeIPIP, 1500) && !v.Failed(two),
+						"%s: MTU %d", name, v.MTU(two))
 				}
 				s.narrow(l.endpoint(9), 1400, bareIP(false)) // to a host that is no peer
 				s.unreachable(l.endpoint(9), bareIP(false))
-				l.check(v.MTU(two) == l.fits(encap.TypeIPIP, 1500) && v.MTU(three) == v.MTU(two) && !v.Failed(two) && !v.Failed(three), "MTU %d and %d", v.MTU(two), v.MTU(three))
+				l.check(v.MTU(two) == l.fits(encap.TypeIPIP, 1500) && v.MTU(three) == v.MTU(two) && !v.Failed(two) && !v.Failed(three),
+					"MTU %d and %d", v.MTU(two), v.MTU(three))
 				s.narrow(l.endpoint(2), 1400, bareIP(true))
 				s.unreachable(l.endpoint(2), nil) // nothing is quoted beyond the outer header
 				l.check(v.MTU(two) == l.fits(encap.TypeIPIP, 1400) && v.Failed(two), "ours: MTU %d", v.MTU(two))

@@ -238,7 +238,8 @@ var multicastRows = []row{
 			b := frame.NewBatch(nil)
 			l.must(in.Read(b))
 			f := &b.Frames[0]
-			l.check(f.Drop == frame.Martian && f.From.Peer() == 0 && v.Stats().Learned == 0, "from %v: dropped as %v, from peer %d, %d learned", from, f.Drop, f.From.Peer(), v.Stats().Learned)
+			l.check(f.Drop == frame.Martian && f.From.Peer() == 0 && v.Stats().Learned == 0,
+				"from %v: dropped as %v, from peer %d, %d learned", from, f.Drop, f.From.Peer(), v.Stats().Learned)
 		}
 		l.must(v.Close())
 	}},
@@ -345,7 +346,8 @@ func (l *lab) groupTTL(vc *vtep.Config, group, peer uint8) {
 	h, f, g := l.host(), l.member(2, 9), l.far(3)
 	h.Send(eth(frame.Broadcast, h.MAC, ""))
 	x, y := f.outer(), g.outer()
-	l.check(len(x) == 1 && len(y) == 1 && x[0].TTL == group && y[0].TTL == peer && x[0].TOS == y[0].TOS, "to the group %+v, to the peer %+v", x, y)
+	l.check(len(x) == 1 && len(y) == 1 && x[0].TTL == group && y[0].TTL == peer && x[0].TOS == y[0].TOS,
+		"to the group %+v, to the peer %+v", x, y)
 }
 
 // forger is an underlay whose one packet is from whom the test says.

@@ -168,7 +168,8 @@ var stormCountedRows = []row{
 		l.pours(a, o, classes[0], 10)
 		st := l.Stats()
 		p, v := st.Ports[1], st.VSIs[0]
-		l.check(p.RxDrops[frame.Storm] == 7 && v.Drops[frame.Storm] == 7 && p.Flood.Broadcast == 3 && v.Flood.Broadcast == 3, "%+v, %+v", p, v)
+		l.check(p.RxDrops[frame.Storm] == 7 && v.Drops[frame.Storm] == 7 && p.Flood.Broadcast == 3 && v.Flood.Broadcast == 3,
+			"%+v, %+v", p, v)
 	}},
 	{id: "5.storm", name: "port and segment: the lower counts", local: func(l *lab) {
 		l.bridge(&vswitch.VSIConfig{Storm: vswitch.Storm{Broadcast: vswitch.Rate{Packets: 5}}})

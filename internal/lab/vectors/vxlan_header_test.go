@@ -81,7 +81,8 @@ func reservedRows() (rows []row) {
 			u, err := l.Listen(l.addr(1), c.cfg.Type)
 			l.must(err)
 			_, err = vtep.New(&c.cfg, u)
-			l.check(err != nil && strings.Contains(err.Error(), "vtep: Config.Reserved: ") && strings.Contains(err.Error(), "has bits "+c.bits), "%v, want bits %s", err, c.bits)
+			l.check(err != nil && strings.Contains(err.Error(), "vtep: Config.Reserved: ") && strings.Contains(err.Error(), "has bits "+c.bits),
+				"%v, want bits %s", err, c.bits)
 		}})
 	}
 	return rows

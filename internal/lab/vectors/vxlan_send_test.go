@@ -93,7 +93,8 @@ var sendRows = []row{
 		for p := range ports {
 			lo, hi = min(lo, p), max(hi, p)
 		}
-		l.check(lo >= 49152 && len(ports) == 16 && int(hi)-int(lo) >= 16384*7/8, "%d ports from %d to %d", len(ports), lo, hi)
+		l.check(lo >= 49152 && len(ports) == 16 && int(hi)-int(lo) >= 16384*7/8,
+			"%d ports from %d to %d", len(ports), lo, hi)
 	}},
 	rangeRow("narrow", 40000, 40099, 16), rangeRow("three ports", 20000, 20002, 3), rangeRow("one port", 65535, 65535, 1),
 	{id: "1.srcport-flow", name: "through the switch, over time", wire: func(l *lab) {
