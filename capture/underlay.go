@@ -1,50 +1,28 @@
 package capture
 
 import (
-	"net/netip"
-	"sync/atomic"
-
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // Underlay returns an underlay to give to the VTEP in place of u, whose packets it captures. Closing it
-// closes u. Its Unwrap method returns u, for methods that [vtep.Underlay] does not have. Underlay returns
-// nil if u is nil.
+// closes u. Underlay returns nil if u is nil.
 func (c *Capture) Underlay(u vtep.Underlay) vtep.Underlay {
 	if absent.Is(u) {
 		return nil
 	}
-	return &captured{Underlay: u, c: c}
+	a := u.LocalAddr()
+	name := a.String()
+	return &captured{u, c, iface{&name, rawIP | outerHeaders}, frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()}, a.Port() == 0}
 }
 
 type captured struct {
 	vtep.Underlay
-	c  *Capture
-	at atomic.Pointer[origin]
-}
-
-// Unwrap returns the underlay that is captured.
-func (u *captured) Unwrap() any { return u.Underlay }
-
-// An origin is a local address of an underlay, and what its packets are captured as.
-type origin struct {
+	c *Capture
 	iface
-	addr  netip.AddrPort
 	local frame.Endpoint
 	raw   bool // the underlay carries IP in IP: it has no port
-}
-
-// here returns the origin of packets that pass now: the address may have changed since the last.
-func (u *captured) here() *origin {
-	old, a := u.at.Load(), u.LocalAddr()
-	if old != nil && old.addr == a {
-		return old
-	}
-	name := a.String()
-	u.at.CompareAndSwap(old, &origin{iface{&name, rawIP | outerHeaders}, a, frame.Endpoint{IP: a.Addr().As16(), Port: a.Port()}, a.Port() == 0})
-	return u.at.Load()
 }
 
 func (u *captured) Readers() []frame.Reader {
@@ -75,7 +53,7 @@ func (r *underlayReader) Read(b *frame.Batch) error {
 }
 
 func (r *underlayReader) capture(file *fileWriter, b *frame.Batch) {
-	at, here := now(), r.u.here()
+	at, here := now(), r.u
 	for i := range b.Frames {
 		o, packet := &b.Outer[i], b.Frames[i].Bytes()
 		if len(packet) > maxPayload {
@@ -116,7 +94,7 @@ const (
 )
 
 func (s *underlaySender) capture(file *fileWriter, ds []frame.Datagram) {
-	at, here := now(), s.u.here()
+	at, here := now(), s.u
 	for i := range ds {
 		d := &ds[i]
 		length := 0

@@ -173,7 +173,7 @@ func (r *rig) peers(d *draw) {
 	switch vni := r.vnis[n>>7]; how {
 	case 4:
 		r.delisted = true
-		r.mustOpen(r.vtep.SetLocal(r.peerAddr(1 + int(n&7)).Addr()))
+		r.move(netip.AddrPortFrom(r.peerAddr(1+int(n&7)).Addr(), r.under.own.Port()))
 	case 5:
 		if err := r.vtep.Allow(vni, r.peerAddr(1+int(n&7))); !errors.Is(err, vtep.ErrNotOpen) {
 			r.mustOpen(err)

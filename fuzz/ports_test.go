@@ -71,7 +71,7 @@ type underlay struct {
 	full bool
 
 	own         netip.AddrPort
-	local       atomic.Pointer[netip.Addr] // in place of own, nil for that
+	moved       bool // there was another before it
 	path        func(frame.Endpoint, int, []byte)
 	unreachable func(frame.Endpoint, []byte)
 	entered     uint64
@@ -83,22 +83,14 @@ func (u *underlay) Sender(int) frame.Sender                     { return u }
 func (u *underlay) MTU() int                                    { return u.mtu }
 func (u *underlay) PathMTU(f func(frame.Endpoint, int, []byte)) { u.path = f }
 func (u *underlay) Unreachable(f func(frame.Endpoint, []byte))  { u.unreachable = f }
+func (u *underlay) Superframes(func([]byte) bool)               {}
 
 // LocalAddr is without a port where there is no UDP.
 func (u *underlay) LocalAddr() netip.AddrPort {
-	a := u.own
-	if l := u.local.Load(); l != nil {
-		a = netip.AddrPortFrom(*l, a.Port())
-	}
 	if u.r.set.tunnel.Type == encap.TypeIPIP {
-		a = netip.AddrPortFrom(a.Addr(), 0)
+		return netip.AddrPortFrom(u.own.Addr(), 0)
 	}
-	return a
-}
-
-func (u *underlay) SetLocal(a netip.Addr) error {
-	u.local.Store(&a)
-	return nil
+	return u.own
 }
 
 func (u *underlay) Join(group netip.Addr) error {
@@ -131,7 +123,7 @@ func (u *underlay) Send(ds []frame.Datagram) error {
 		}
 		for k, to := range d.To {
 			// A peer by itself that has the address since a move is the user's business.
-			self := to.AddrPort().Addr() == u.LocalAddr().Addr() && (len(d.To) > 1 || u.local.Load() == nil)
+			self := to.AddrPort().Addr() == u.LocalAddr().Addr() && (len(d.To) > 1 || !u.moved)
 			if to.Is4() != u.own.Addr().Is4() || self {
 				u.r.errorf("a datagram to %v", to)
 			}

@@ -186,6 +186,17 @@ func (r *rig) makeVTEP() {
 	}
 }
 
+// move gives the VTEP an underlay at another address.
+func (r *rig) move(to netip.AddrPort) {
+	u := r.listen(to)
+	u.moved, u.full, u.entered = true, r.under.full, r.under.entered
+	err := r.vtep.SetUnderlay(u)
+	r.mustOpen(err)
+	if err == nil {
+		r.under = u
+	}
+}
+
 func (r *rig) listen(own netip.AddrPort) *underlay {
 	return &underlay{feed: newFeed(), r: r, own: own, mtu: r.set.underMTU, joined: map[netip.Addr]bool{}}
 }

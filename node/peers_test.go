@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -193,5 +194,30 @@ func TestPeerSocketsUnsupported(t *testing.T) {
 	}
 	if n.Tunnels()["vx"] != v {
 		t.Error("the tunnel was made anew")
+	}
+}
+
+// A tunnel that moves has the transmit sockets of its peers at the new address, under the same numbers.
+func TestPeerSocketsMove(t *testing.T) {
+	n, _, opened := inMemory(t)
+	_, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1"), Local6: netip.MustParseAddr("2001:db8::1")})
+	must(t, err)
+	sets := []underlay.TxConfig{{SrcPorts: underlay.PortRange{Lo: 1000, Hi: 1001}}, {SrcPorts: underlay.PortRange{Lo: 2000, Hi: 2001}}}
+	for i, addr := range []string{"2001:db8::2", "192.0.2.2"} {
+		p := PeerSetting{PeerConfig: vtep.PeerConfig{Address: netip.MustParseAddr(addr)}, TxConfig: sets[i]}
+		must(t, n.Update(func(c *Config) error { c.Tunnels[0].PeerSettings = append(c.Tunnels[0].PeerSettings, p); return nil }))
+	}
+	must(t, n.Update(func(c *Config) error { c.Tunnels[0].Local = netip.MustParseAddr("192.0.2.11"); return nil }))
+	old, moved := (*opened)[0], (*opened)[len(*opened)-1]
+	if moved.LocalAddr().Addr() != n.Config().Tunnels[0].Local {
+		t.Fatalf("at %v", moved.LocalAddr())
+	}
+	for i := len(sets) - 1; i >= 0; i-- {
+		if num, err := moved.Sockets(sets[i]); err != nil || int(num) != i+1 {
+			t.Errorf("set %d is number %d, %v", i, num, err)
+		}
+	}
+	if _, err := old.Sockets(sets[0]); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the old underlay: %v", err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/internal/absent"
-	"github.com/vxswitch/vxswitch/internal/optional"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -19,8 +18,8 @@ import (
 type tunnel struct {
 	cfg   Tunnel
 	v     *vtep.VTEP
-	under []vtep.Underlay            // by locals
-	sets  map[underlay.TxConfig]bool // used by peers so far
+	under []vtep.Underlay     // by locals
+	sets  []underlay.TxConfig // that peers have had: each underlay has all, under the same numbers
 }
 
 // stays reports whether the open tunnel can change to c in place: only its local addresses, to ones not in use, and its
@@ -58,7 +57,7 @@ func (n *Node) move(c *Tunnel) error {
 		if *own[i] == to {
 			continue
 		}
-		if err := n.step("address of a tunnel", func() error { return t.v.SetLocal(to) }); err != nil {
+		if err := n.step("address of a tunnel", func() error { return n.swap(t, i, c.on(to)) }); err != nil {
 			return fmt.Errorf("tunnel %q: %w", c.Name, err)
 		}
 		*own[i] = to
@@ -69,6 +68,28 @@ func (n *Node) move(c *Tunnel) error {
 		}
 		t.cfg.PeerSettings = c.PeerSettings
 	}
+	return nil
+}
+
+// swap gives a tunnel another underlay i, set up as c.
+func (n *Node) swap(t *tunnel, i int, c *Tunnel) error {
+	u, err := n.listen(c)
+	if err != nil {
+		return err
+	}
+	for _, x := range t.sets {
+		if _, err = sockets(u, x); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = t.v.SetUnderlay(n.capture.Underlay(u))
+	}
+	if err != nil {
+		u.Close()
+		return err
+	}
+	t.under[i] = u
 	return nil
 }
 
@@ -115,7 +136,7 @@ func listen(c *Tunnel) (vtep.Underlay, error) {
 
 // openTunnel opens a tunnel into to.
 func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
-	t := &tunnel{cfg: *c, sets: map[underlay.TxConfig]bool{}}
+	t := &tunnel{cfg: *c}
 	err := n.step("tunnel", func() (err error) {
 		var captured []vtep.Underlay
 		for _, a := range c.locals() {
@@ -180,16 +201,21 @@ func (n *Node) try(c *Tunnel) error {
 func (t *tunnel) room(c *Tunnel) bool {
 	n := len(t.sets)
 	for _, x := range c.PeerSettings {
-		if x.TxConfig != (underlay.TxConfig{}) && !t.sets[x.TxConfig] {
+		if x.TxConfig != (underlay.TxConfig{}) && !slices.Contains(t.sets, x.TxConfig) {
 			n++
 		}
 	}
 	return n < underlay.MaxSets
 }
 
-// A transmitter is an underlay with several sets of transmit sockets.
-type transmitter interface {
-	Sockets(underlay.TxConfig) (uint8, error)
+// sockets returns the number of a set of transmit sockets of an underlay, which it opens if it is new.
+func sockets(u vtep.Underlay, x underlay.TxConfig) (uint8, error) {
+	if s, ok := u.(interface {
+		Sockets(underlay.TxConfig) (uint8, error)
+	}); ok {
+		return s.Sockets(x)
+	}
+	return 0, fmt.Errorf("the underlay has one set of transmit sockets: %w", errors.ErrUnsupported)
 }
 
 // setPeers sets the settings of single peers.
@@ -200,19 +226,15 @@ func (t *tunnel) setPeers(list []PeerSetting) error {
 		if x.TxConfig == (underlay.TxConfig{}) {
 			continue
 		}
-		u := t.under[0]
-		if x.Address.Is4() != t.cfg.Local.Is4() {
-			u = t.under[1]
+		for _, u := range t.under {
+			var err error
+			if peers[i].Sockets, err = sockets(u, x.TxConfig); err != nil {
+				return fmt.Errorf("peer %v: %w", x.Address, err)
+			}
 		}
-		s, ok := optional.Of[transmitter](u)
-		if !ok {
-			return fmt.Errorf("peer %v: the underlay has one set of transmit sockets: %w", x.Address, errors.ErrUnsupported)
+		if !slices.Contains(t.sets, x.TxConfig) {
+			t.sets = append(t.sets, x.TxConfig)
 		}
-		var err error
-		if peers[i].Sockets, err = s.Sockets(x.TxConfig); err != nil {
-			return fmt.Errorf("peer %v: %w", x.Address, err)
-		}
-		t.sets[x.TxConfig] = true
 	}
 	return t.v.SetPeers(peers)
 }

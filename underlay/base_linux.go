@@ -24,14 +24,13 @@ import (
 // network says about what they sent.
 type base struct {
 	name     string         // of the configuration, as in errors
-	local    netip.AddrPort // what sockets are bound to; once set up, under mu
+	local    netip.AddrPort // what sockets are bound to
 	is4      bool
 	raw      bool // of raw IP sockets, which have no ports
 	overhead int  // what the outer headers take of the IP MTU
 	cfg      UDPConfig
 
 	readers []*reader
-	addr    atomic.Pointer[netip.AddrPort]  // local, for those who do not hold mu
 	groups  *groups                         // multicast groups; nil for IP
 	sets    datagrams.Sets[TxConfig, txSet] // by Datagram.Set
 	runs    atomic.Bool                     // the kernel is to cut runs
@@ -62,7 +61,6 @@ func (u *base) setUp() (err error) {
 	u.done = make(chan struct{})
 	u.senders = make(map[int]*sender)
 	u.sendmmsg = sys.Sendmmsg
-	u.publish()
 	if u.watch, err = newErrWatch(u); err != nil {
 		return err
 	}
@@ -70,16 +68,9 @@ func (u *base) setUp() (err error) {
 	return nil
 }
 
-// publish makes LocalAddr tell local.
-func (u *base) publish() {
-	local := u.local
-	u.addr.Store(&local)
-}
-
 // start opens the transmit sockets that most datagrams need, and keeps all sockets on
 // their device.
 func (u *base) start() error {
-	u.publish()
 	set := u.sets.Get(0)
 	if err := u.openTx(set.ports, set.lone).err; err != nil {
 		return err
@@ -171,7 +162,11 @@ func (u *base) Sender(w int) frame.Sender {
 }
 
 // LocalAddr returns the address and port peers send to.
-func (u *base) LocalAddr() netip.AddrPort { return *u.addr.Load() }
+func (u *base) LocalAddr() netip.AddrPort { return u.local }
+
+// shares reports whether others of ours need the port of the first receive socket: its other
+// queues, or the multicast groups, which are in the way of one on the wildcard address.
+func (u *base) shares() bool { return u.cfg.Queues > 1 || u.local.Addr().IsUnspecified() }
 
 // Is4 reports whether this is an IPv4 underlay.
 func (u *base) Is4() bool { return u.is4 }
@@ -203,7 +198,7 @@ func (u *base) pause(on bool) {
 	defer u.mu.Unlock()
 	u.paused.Store(on)
 	for _, r := range u.readers {
-		r.sock.Load().pause(on)
+		r.sock.pause(on)
 	}
 	if u.groups != nil {
 		_ = u.groups.file.SetReadDeadline(pausedUntil(on))
@@ -250,7 +245,7 @@ func (u *base) Close() error {
 	close(u.done)
 	var errs []error
 	for _, r := range u.readers {
-		errs = append(errs, r.sock.Load().Close())
+		errs = append(errs, r.sock.Close())
 	}
 	if u.groups != nil {
 		errs = append(errs, u.groups.close())
@@ -268,7 +263,7 @@ func (u *base) Stats() Stats {
 	var st datagrams.Counts
 	for _, r := range u.readers {
 		r.addTo(&st)
-		st.Buffers(r.sock.Load().bufferSize(unix.SO_RCVBUF), 0)
+		st.Buffers(r.sock.bufferSize(unix.SO_RCVBUF), 0)
 	}
 	if u.groups != nil {
 		u.groups.addTo(&st)

@@ -40,7 +40,7 @@ func (u *base) keepDevice() {
 // first receive socket is bound to (SO_BINDTOIFINDEX, Linux 5.1).
 func (u *base) deviceChanged() bool {
 	index, err := u.indexOf(u.cfg.Device)
-	bound, e := u.readers[0].sock.Load().option(unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX)
+	bound, e := u.readers[0].sock.option(unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX)
 	return err == nil && e == nil && bound != index
 }
 
@@ -57,7 +57,7 @@ func (u *base) bindDevice() error {
 		p.all(func(s *txSock) { bind(s.sock) })
 	}
 	for _, r := range u.readers[1:] {
-		bind(r.sock.Load())
+		bind(r.sock)
 	}
 	if u.groups != nil {
 		u.groups.each(func(s *groupSock) { bind(s.sock) })
@@ -65,6 +65,6 @@ func (u *base) bindDevice() error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	bind(u.readers[0].sock.Load())
+	bind(u.readers[0].sock)
 	return errors.Join(errs...)
 }

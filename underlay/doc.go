@@ -19,11 +19,10 @@
 //	Sender(w int) frame.Sender      worker w's way out
 //	Pause(), Resume(), Close()      of the readers; Close of everything
 //	LocalAddr(), Is4(), MTU(), Stats()
-//	SetLocal(addr)                  another local address, under traffic
 //	PathMTU(f)                      what the way to an endpoint turned out to take
-//	Join(group), Leave(group)       multicast groups to receive from (not IP)
+//	Join(group), Leave(group)       multicast groups to receive from (IP: errors.ErrUnsupported)
 //	Sockets(TxConfig)               more transmit sockets, with settings of their own (not IP)
-//	Unreachable(f)                  what the network could not deliver (not UDP, not afpacket)
+//	Unreachable(f)                  what the network could not deliver (UDP and afpacket: nothing)
 //	Superframes(f)                  asks what is longer than a datagram, or seems to be several (UDP only)
 //
 // # Receiving
@@ -98,15 +97,15 @@
 // is lost as [frame.Unreachable], or as [frame.PortFull] where a link is up and has no carrier
 // (Linux 6.18 has no queue for it then). An underlay bound to a device by name
 // (Device in its configuration) also follows it when it is made anew, and so do multicast
-// groups; endpoints at link-local addresses do not: they have the interface's old index. When
-// the host gets another address, SetLocal takes it, without a Reader or a Sender being made anew.
+// groups; endpoints at link-local addresses do not: they have the interface's old index. An underlay
+// keeps its local address; a VTEP can change its underlay under traffic (vtep.VTEP.SetUnderlay).
 //
 // Sockets that only some datagrams need (without DF, for runs) are opened when the first
 // of these is sent, in the network namespace ListenUDP or ListenIP was called in.
 //
 // # Files
 //
-//	udp*         UDP: ports, sets of transmit sockets     base, sock*, device, local   what UDP and IP share
+//	udp*         UDP: ports, sets of transmit sockets     base, sock*, device   what UDP and IP share
 //	ip*          raw IP: queues, filters
 //	multicast*   groups of UDP                            tx, runs, transmit           the way out
 //	rx           the way in                               errqueue                     what the network reports

@@ -168,3 +168,14 @@ func (u *IP) openProtocols(p *txPorts, k kind, x *txSocks) error {
 //
 // f is called as that of PathMTU is. There is one f, and the last one set counts.
 func (u *IP) Unreachable(f func(to frame.Endpoint, quoted []byte)) { u.unreachable.Store(&f) }
+
+// Superframes does nothing: all that arrives is whole packets.
+func (u *IP) Superframes(func(payload []byte) bool) {}
+
+// Join returns errors.ErrUnsupported, as does Leave: there are no groups of raw IP.
+func (u *IP) Join(group netip.Addr) error { return u.Leave(group) }
+
+// Leave returns errors.ErrUnsupported.
+func (u *IP) Leave(group netip.Addr) error {
+	return fmt.Errorf("underlay: multicast group %v: raw IP has no groups: %w", group, errors.ErrUnsupported)
+}

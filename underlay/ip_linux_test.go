@@ -269,7 +269,7 @@ func TestIPSockets(t *testing.T) {
 		}
 		var socks []*sock
 		for _, r := range u.readers {
-			socks = append(socks, r.sock.Load())
+			socks = append(socks, r.sock)
 		}
 		u.ranges[0].all(func(s *txSock) { socks = append(socks, s.sock) })
 		have := func(name, value int) (n int) {

@@ -16,7 +16,7 @@ func (u *base) indexOf(name string) (index int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	err = control(u.readers[0].sock.Load().raw, func(fd int) error { return unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) })
+	err = control(u.readers[0].sock.raw, func(fd int) error { return unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) })
 	return int(ifr.Uint32()), err
 }
 
@@ -75,17 +75,6 @@ func (g *groups) moveTo(dev string, index int) error {
 		g.index = old // try again
 	}
 	return err
-}
-
-// relocate follows the local address to its interface, where that is what says which one.
-// base.mu is held.
-func (g *groups) relocate() {
-	if g == nil || g.index == 0 {
-		return
-	}
-	if dev, index, err := g.device(); err == nil && index != 0 && index != g.index {
-		_ = g.moveTo(dev, index) // what fails now check tries again
-	}
 }
 
 // sendFrom has a transmit socket send to groups through their interface, once there is one.

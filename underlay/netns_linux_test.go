@@ -103,7 +103,7 @@ func TestMarkAndDevice(t *testing.T) {
 	underlaytest.InNamespace(t, func(t *testing.T) {
 		u := listen(t, "10.9.0.1:4789", &UDPConfig{Mark: 0x8000_0007, Device: "va", Queues: 2})
 		send(t, u, frame.Datagram{}) // opens the sockets without DF
-		socks := []*sock{u.readers[0].sock.Load(), u.readers[1].sock.Load()}
+		socks := []*sock{u.readers[0].sock, u.readers[1].sock}
 		for _, k := range []kind{0, mayFragment} {
 			for _, s := range txSocksOf(u, k) {
 				socks = append(socks, s.sock)

@@ -21,23 +21,20 @@ type (
 	udpMethods interface {
 		methods
 		Sockets(c TxConfig) (uint8, error)
-		Join(group netip.Addr) error
-		Leave(group netip.Addr) error
-		Superframes(f func(payload []byte) bool)
 		SetOffload(on bool)
 	}
-	ipMethods interface {
-		methods
-		Unreachable(f func(to frame.Endpoint, quoted []byte))
-	}
-	methods interface {
+	ipMethods interface{ methods }
+	methods   interface {
 		Readers() []frame.Reader
 		Sender(w int) frame.Sender
 		LocalAddr() netip.AddrPort
-		SetLocal(addr netip.Addr) error
 		Is4() bool
 		MTU() int
 		PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
+		Unreachable(f func(to frame.Endpoint, quoted []byte))
+		Superframes(f func(payload []byte) bool)
+		Join(group netip.Addr) error
+		Leave(group netip.Addr) error
 		Pause()
 		Resume()
 		Close() error

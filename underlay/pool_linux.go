@@ -39,8 +39,7 @@ type txSocks struct {
 type txSock struct {
 	*sock
 	port uint16
-	deaf bool                   // what the network says is read and not told: another socket gets it too
-	next atomic.Pointer[txSock] // in its place, since the address has changed
+	deaf bool // what the network says is read and not told: another socket gets it too
 
 	watch *errWatch // that has it
 	fd    int32     // in there
@@ -78,7 +77,7 @@ func (u *base) openTx(p *txPorts, k kind) *txSocks {
 // by whoever sends first, on whatever thread that is.
 func (u *base) inNamespace(f func() error) (err error) {
 	entered := false
-	err = control(u.readers[0].sock.Load().raw, func(fd int) error {
+	err = control(u.readers[0].sock.raw, func(fd int) error {
 		return sys.InNamespaceOf(uintptr(fd), func() error { entered = true; return f() })
 	})
 	if err != nil && !entered {

@@ -2,7 +2,6 @@ package underlay
 
 import (
 	"os"
-	"sync/atomic"
 	"syscall"
 	"unsafe"
 
@@ -23,8 +22,8 @@ const rxControl = 192
 type reader struct {
 	datagrams.Inbox
 	u    *base
-	sock atomic.Pointer[sock]  // SetLocal puts another in its place; nil for the one of many sockets: see groupReader
-	wait syscall.RawConn       // what it waits for where it has no socket of its own
+	sock *sock                 // nil for the one of many sockets: see groupReader
+	wait syscall.RawConn       // what it waits for
 	kind frame.Kind            // of what it receives, when that is IP packets
 	call func(fd uintptr) bool // recv, made once
 
@@ -37,8 +36,10 @@ type reader struct {
 }
 
 func newReader(u *base, s *sock) *reader {
-	r := &reader{u: u, Inbox: datagrams.Inbox{Want: datagrams.MinWant, Poll: sys.BusyPoll{Max: u.cfg.BusyPoll}}}
-	r.sock.Store(s)
+	r := &reader{u: u, sock: s, Inbox: datagrams.Inbox{Want: datagrams.MinWant, Poll: sys.BusyPoll{Max: u.cfg.BusyPoll}}}
+	if s != nil {
+		r.wait = s.raw
+	}
 	r.call = r.recv
 	for i := range r.Msgs {
 		h := &r.Msgs[i].Hdr
@@ -65,16 +66,9 @@ func (r *reader) Read(b *frame.Batch) error {
 	}
 	for failed := 0; ; failed++ {
 		r.N, r.At, r.Errno = 0, 0, 0
-		s, wait := r.sock.Load(), r.wait
-		if s != nil {
-			wait = s.raw
-		}
-		if err := wait.Read(r.call); err != nil {
+		if err := r.wait.Read(r.call); err != nil {
 			r.Release()
 			b.Release()
-			if r.sock.Load() != s {
-				continue // it was closed under us by SetLocal
-			}
 			if stopped := r.u.stopped(); stopped != nil { // what a file that is closed returns is no sentinel
 				return stopped
 			}
@@ -213,7 +207,7 @@ func (r *reader) addTo(st *datagrams.Counts) {
 }
 
 // countDrops asks the socket how much it has dropped. u.mu is held.
-func (r *reader) countDrops() { r.sock.Load().drops(&r.dropped) }
+func (r *reader) countDrops() { r.sock.drops(&r.dropped) }
 
 // drops looks at a socket's counter.
 func (s *sock) drops(d *datagrams.Drops) {

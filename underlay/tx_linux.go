@@ -264,10 +264,6 @@ func (s *sender) flush(t *txSock) {
 		// Control, not Write: it holds the descriptor open as well, and does not
 		// make the senders wait for each other.
 		err := t.raw.Control(s.call)
-		for next := t.next.Load(); err != nil && next != nil; next = next.next.Load() {
-			s.sock = next // SetLocal has closed t under us
-			err = next.raw.Control(s.call)
-		}
 		if err != nil {
 			s.down = true
 			for _, c := range s.out.Who[:s.out.N] {

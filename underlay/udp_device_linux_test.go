@@ -23,7 +23,7 @@ func TestDeviceMadeAgain(t *testing.T) {
 		boundTo := func(index int) (n int) {
 			var socks []*sock
 			for _, r := range u.readers {
-				socks = append(socks, r.sock.Load())
+				socks = append(socks, r.sock)
 			}
 			u.mu.Lock()
 			u.ranges[0].all(func(s *txSock) { socks = append(socks, s.sock) })

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
@@ -39,6 +40,9 @@ func (u *UDP) Leave(group netip.Addr) error { return u.groups.leave(group) }
 // segments are, its [frame.GSO] has a Type and a Size and nothing else: who unwraps it does the
 // rest. f is called by the Readers, and must not keep payload.
 func (u *UDP) Superframes(f func(payload []byte) bool) { u.superframes.Store(&f) }
+
+// Unreachable does nothing: only an [IP] reports what did not arrive.
+func (u *UDP) Unreachable(func(to frame.Endpoint, quoted []byte)) {}
 
 // ListenUDP opens an underlay on a local address. The address may be a wildcard,
 // in its own family only (an IPv6 socket takes no IPv4), or IPv6 link-local with a
@@ -77,7 +81,7 @@ func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 // openAll opens the receive sockets and the first of the transmit sockets.
 func (u *UDP) openAll() error {
 	for q := range u.cfg.Queues {
-		s, err := u.listen(q, q > 0)
+		s, err := u.listen(q)
 		if err != nil {
 			return err
 		}
@@ -90,21 +94,20 @@ func (u *UDP) openAll() error {
 	if _, err := u.sets.Number(TxConfig{u.cfg.SrcPorts, u.cfg.Checksum}, u.newSet); err != nil {
 		return err
 	}
-	u.canSegment = u.readers[0].sock.Load().canSegment()
+	u.canSegment = u.readers[0].sock.canSegment()
 	u.SetOffload(!u.cfg.NoOffload)
 	return u.start()
 }
 
-// listen opens receive socket q, which may have to join others on its port; the first may
-// choose the port.
+// listen opens receive socket q. The first may choose the port; the others join it there.
 //
 // The first is bound without SO_REUSEPORT, so that a port somebody else uses is an
 // error even if they share it, and gets the option afterwards: from then on sockets
 // of the same user that ask for it may join (udp_lib_lport_inuse looks at the option
 // at the time of the other's bind; seen on Linux 6.18).
-func (u *UDP) listen(q int, join bool) (*sock, error) {
+func (u *UDP) listen(q int) (*sock, error) {
 	s, err := u.open(u.network(), u.local.Port(), func(fd int) error {
-		if join {
+		if q > 0 {
 			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 				return u.fieldError("Queues", err)
 			}

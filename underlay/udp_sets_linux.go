@@ -87,7 +87,7 @@ func (u *UDP) SetOffload(on bool) {
 	u.runs.Store(on && u.canSegment)
 	u.gro = on
 	for _, r := range u.readers {
-		r.sock.Load().setGRO(on)
+		r.sock.setGRO(on)
 	}
 	u.groups.each(func(s *groupSock) { s.setGRO(on && u.canSegment) })
 	if on {

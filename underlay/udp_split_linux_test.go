@@ -14,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/port"
@@ -142,19 +143,16 @@ func FuzzSplit(f *testing.F) {
 
 // received is an underlay to which messages have come, and no more will.
 type received struct {
+	fake.Underlay
 	*reader
 	closed chan struct{}
 }
 
-func (u *received) Readers() []frame.Reader                   { return []frame.Reader{u} }
-func (u *received) Sender(int) frame.Sender                   { return u }
-func (u *received) Send([]frame.Datagram) error               { return nil }
-func (u *received) LocalAddr() netip.AddrPort                 { return netip.MustParseAddrPort("10.0.0.1:4789") }
-func (u *received) MTU() int                                  { return 1500 }
-func (u *received) PathMTU(func(frame.Endpoint, int, []byte)) {}
-func (u *received) Pause()                                    {}
-func (u *received) Resume()                                   {}
-func (u *received) Close() error                              { close(u.closed); return nil }
+func (u *received) Readers() []frame.Reader     { return []frame.Reader{u} }
+func (u *received) Sender(int) frame.Sender     { return u }
+func (u *received) Send([]frame.Datagram) error { return nil }
+func (u *received) LocalAddr() netip.AddrPort   { return netip.MustParseAddrPort("10.0.0.1:4789") }
+func (u *received) Close() error                { close(u.closed); return nil }
 func (u *received) Read(b *frame.Batch) error {
 	b.Reset()
 	if u.At == u.N {
@@ -200,7 +198,7 @@ func TestSplitMessagesInATunnel(t *testing.T) {
 		{"empty", arrival{nil, full, false}, map[frame.Reason]uint64{frame.Short: 1}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			u := &received{newReader(&base{cfg: UDPConfig{MaxDatagram: 200}}, nil), make(chan struct{})}
+			u := &received{fake.Underlay{}, newReader(&base{cfg: UDPConfig{MaxDatagram: 200}}, nil), make(chan struct{})}
 			u.N = 2
 			tc.m.put(u.reader, 0)
 			arrival{data: ok}.put(u.reader, 1) // what follows is not harmed

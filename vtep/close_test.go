@@ -23,7 +23,7 @@ func TestClosed(t *testing.T) {
 	for name, err := range map[string]error{
 		"Open": v.Open(vni + 1), "SetFlood": v.SetFlood(vni, at(3)), "Allow": v.Allow(vni, at(3)),
 		"AddPeer": second(v.AddPeer(at(4))), "NextHop": second(v.NextHop(at(4), 9)), "Group": second(v.Group(n)),
-		"SetPeers": v.SetPeers(nil), "SetLocal": v.SetLocal(at(9).Addr()),
+		"SetPeers": v.SetPeers(nil), "SetUnderlay": v.SetUnderlay(fakeAt(at(9))),
 	} {
 		if !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%s: %v", name, err)

@@ -1,13 +1,11 @@
 package vtep
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/optional"
 )
 
 // A multicast group in a flood list is a hop that frames are sent to but never come from: a frame to the group
@@ -26,20 +24,14 @@ func (v *VTEP) floodEntry(ap netip.AddrPort) (frame.Endpoint, error) {
 	if err != nil {
 		return e, fmt.Errorf("vtep: group: %w", err)
 	}
-	if err := v.reaches(ap, e); err != nil {
-		return e, err
-	}
-	if _, ok := optional.Of[grouper](v.sides[sideOf(e)].u); !ok {
-		return e, fmt.Errorf("vtep: group %v: the underlay does not support multicast: %w", a, errors.ErrUnsupported)
-	}
-	return e, nil
+	return e, v.reaches(ap, e)
 }
 
 // join joins all groups of a flood list, or on an error none. v.mu is held.
 func (v *VTEP) join(l *floodList) error {
 	for i, h := range l.groups {
 		if h.joined == 0 {
-			if err := v.grouper(h).Join(h.address()); err != nil {
+			if err := v.under(h).Join(h.address()); err != nil {
 				v.leave(&floodList{groups: l.groups[:i]})
 				return fmt.Errorf("vtep: group %v: %w", h.address(), err)
 			}
@@ -53,15 +45,13 @@ func (v *VTEP) join(l *floodList) error {
 func (v *VTEP) leave(l *floodList) {
 	for _, h := range l.groups {
 		if h.joined--; h.joined == 0 {
-			_ = v.grouper(h).Leave(h.address()) // fails after Close, which has left all groups
+			_ = v.under(h).Leave(h.address()) // fails after Close, which has left all groups
 		}
 	}
 }
 
-func (v *VTEP) grouper(h *hop) grouper {
-	g, _ := optional.Of[grouper](v.sides[h.side].u) // floodEntry has checked
-	return g
-}
+// under returns the underlay of a hop's family.
+func (v *VTEP) under(h *hop) Underlay { return v.sides[h.side].link.Load().u }
 
 // address returns the address of a multicast group.
 func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }

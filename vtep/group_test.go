@@ -113,6 +113,7 @@ func TestGroupJoinFails(t *testing.T) {
 
 func TestGroupErrors(t *testing.T) {
 	plain := newVTEP(t, nil, fake4())
+	must(t, plain.Open(1))
 	if err := plain.SetFlood(1, groupAt(1)); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}

@@ -10,12 +10,14 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	stub "github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // A fake is an underlay without a network. It is its own Sender and Reader.
 type fake struct {
+	stub.Underlay
 	local netip.AddrPort
 	mtu   int
 

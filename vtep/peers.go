@@ -49,7 +49,7 @@ func (v *VTEP) reaches(ap netip.AddrPort, e frame.Endpoint) error {
 // isLocal reports whether e is an address of this VTEP.
 func (v *VTEP) isLocal(e frame.Endpoint) bool {
 	s := v.sides[sideOf(e)]
-	return s != nil && e.Host() == s.local.Load().Endpoint
+	return s != nil && e.Host() == s.link.Load().own
 }
 
 // AddPeer lists a peer and returns its number, for instance for a static FDB entry. If the peer is known, it keeps

@@ -11,9 +11,11 @@ import (
 
 // reader turns datagrams into frames of the overlay, in place.
 type reader struct {
-	v    *VTEP
-	in   frame.Reader
-	side *side
+	v     *VTEP
+	in    frame.Reader // queue of link
+	queue int
+	link  *link
+	side  *side
 
 	// What was looked up for the previous packet of the batch. Most packets come in runs.
 	src     frame.Endpoint
@@ -24,8 +26,6 @@ type reader struct {
 	open    bool     // vni is open
 	net     *network // of vni
 	allowed *hop     // may send frames of vni, if peers are listed for each VNI
-
-	local frame.Endpoint // own address
 }
 
 // noVNI is the VNI of a packet with an invalid header. No attachment has it, so the drop counts for none.
@@ -34,11 +34,19 @@ const noVNI = frame.MaxVNI + 1
 // Read reads one batch from the underlay. Refused packets stay in it, with Drop set, and with noVNI unless their
 // VNI could be read.
 func (r *reader) Read(b *frame.Batch) error {
-	if err := r.in.Read(b); err != nil {
-		return err
+	for {
+		err := r.in.Read(b)
+		if err == nil {
+			break
+		}
+		l := r.side.link.Load()
+		if l == r.link {
+			return err
+		}
+		r.link, r.in = l, l.u.Readers()[r.queue] // SetUnderlay has closed the old one
 	}
 	b.Gone, b.Known = &r.v.gone, r.v.gone.Load()
-	r.open, r.allowed, r.local = false, nil, r.side.local.Load().Endpoint
+	r.open, r.allowed = false, nil
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		f.VNI = noVNI
@@ -128,7 +136,7 @@ func (r *reader) peer(src *frame.Endpoint) {
 	switch {
 	case hostaddr.Check(netip.AddrFrom16(r.src.IP)) != nil:
 		r.bad = frame.Martian
-	case r.src == r.local:
+	case r.src == r.link.own:
 		r.bad = frame.OwnAddress
 	default:
 		r.from, _ = r.v.byHost.Load(hostKey(r.src))

@@ -5,19 +5,16 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	stub "github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // lossy is an underlay that loses one copy of each datagram that has several.
-type lossy struct{}
+type lossy struct{ stub.Underlay }
 
-func (lossy) Readers() []frame.Reader                   { return nil }
-func (lossy) Sender(int) frame.Sender                   { return lossy{} }
-func (lossy) LocalAddr() netip.AddrPort                 { return netip.MustParseAddrPort("192.0.2.1:4789") }
-func (lossy) MTU() int                                  { return 1500 }
-func (lossy) PathMTU(func(frame.Endpoint, int, []byte)) {}
-func (lossy) Pause()                                    {}
-func (lossy) Resume()                                   {}
-func (lossy) Close() error                              { return nil }
+func (lossy) Readers() []frame.Reader   { return nil }
+func (lossy) Sender(int) frame.Sender   { return lossy{} }
+func (lossy) Close() error              { return nil }
+func (lossy) LocalAddr() netip.AddrPort { return netip.MustParseAddrPort("192.0.2.1:4789") }
 func (lossy) Send(ds []frame.Datagram) error {
 	for i := range ds {
 		if len(ds[i].To) > 1 {

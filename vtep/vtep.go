@@ -14,12 +14,10 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/internal/index"
-	"github.com/vxswitch/vxswitch/internal/optional"
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// An Underlay carries datagrams of one address family. Package underlay implements it. An Underlay that wraps
-// another has a method Unwrap() any, through which the VTEP finds the optional methods of the other.
+// An Underlay carries datagrams of one address family. Packages underlay, afpacket and memory implement it.
 type Underlay interface {
 	Readers() []frame.Reader   // receive queues; they fill Batch.Outer
 	Sender(w int) frame.Sender // transmit side of worker w
@@ -31,26 +29,23 @@ type Underlay interface {
 	// quoted, which may be empty. Senders and goroutines of the underlay call f concurrently; it must
 	// not wait or keep quoted. The endpoint's port may be 0.
 	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
-	Pause()       // Reads return frame.ErrPaused ...
-	Resume()      // ... until Resume
-	Close() error // Reads return net.ErrClosed
-}
 
-// A reporter is an Underlay that reports unreachable peers. It calls f like that of PathMTU.
-type reporter interface {
+	// Unreachable sets the function to call when a packet did not reach an endpoint, like that of PathMTU. An
+	// underlay without such reports ignores it.
 	Unreachable(f func(to frame.Endpoint, quoted []byte))
-}
 
-// A joiner is an Underlay that cannot tell long datagrams from runs of several. Its Readers call f to ask whether
-// such a payload is one datagram with a superframe in it.
-type joiner interface {
+	// Superframes sets the function that Readers ask whether a payload is one datagram with a superframe in it.
+	// An underlay that can tell a long datagram from a run of several ignores it.
 	Superframes(f func(payload []byte) bool)
-}
 
-// A grouper is an Underlay that can join multicast groups of its family. Each Leave undoes one Join.
-type grouper interface {
+	// Join joins a multicast group of the address family, and each Leave undoes one Join. Both return
+	// errors.ErrUnsupported if the underlay has no groups.
 	Join(group netip.Addr) error
 	Leave(group netip.Addr) error
+
+	Pause()       // Reads return frame.ErrPaused ...
+	Resume()      // ... until Resume
+	Close() error // Reads and Sends return net.ErrClosed; what a Send did not send is lost
 }
 
 // PeerPolicy says from which peers packets are accepted.
@@ -106,6 +101,9 @@ type VTEP struct {
 	varied   atomic.Int32  // hops with a header or a path MTU of their own
 	gone     atomic.Uint64 // times that Retire took numbers away
 
+	swap   sync.Mutex // serializes SetUnderlay, Pause, Resume and Close
+	paused bool       // under swap
+
 	mu        sync.Mutex // tables above, for writers
 	closed    bool
 	learned   int
@@ -125,16 +123,9 @@ type VTEP struct {
 
 // A side is the part of a VTEP for one address family.
 type side struct {
-	u     Underlay
-	local atomic.Pointer[ownAddress]
-	port  uint16 // destination port of peers
-	mtu   int    // length of the longest inner frame
-}
-
-// ownAddress is the local address of a side.
-type ownAddress struct {
-	frame.Endpoint        // without port; zero for the wildcard address
-	zone           string // as given
+	link atomic.Pointer[link]
+	port uint16 // destination port of peers
+	mtu  int    // length of the longest inner frame
 }
 
 const (
@@ -183,15 +174,16 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 		}
 	}
 	for _, u := range underlays { // last, because the underlays may call these at once
-		u.PathMTU(v.narrow)
-		if r, ok := optional.Of[reporter](u); ok {
-			r.Unreachable(v.fail)
-		}
-		if j, ok := optional.Of[joiner](u); ok {
-			j.Superframes(v.superframe)
-		}
+		v.listen(u)
 	}
 	return v, nil
+}
+
+// listen has an underlay call the VTEP.
+func (v *VTEP) listen(u Underlay) {
+	u.PathMTU(v.narrow)
+	u.Unreachable(v.fail)
+	u.Superframes(v.superframe)
 }
 
 // Check returns what is wrong with the settings for any underlays. New returns the same error.
@@ -241,19 +233,16 @@ func (v *VTEP) addSide(u Underlay) error {
 	if v.sides[i] != nil {
 		return fmt.Errorf("vtep: %v: a second underlay of one address family", addr)
 	}
-	s := &side{u: u, port: v.cfg.Port, mtu: v.cfg.MTU}
-	s.setLocal(e, addr.Addr().Zone())
+	s := &side{port: v.cfg.Port, mtu: v.cfg.MTU}
+	s.link.Store(newLink(u, e))
 	if s.port == 0 {
 		s.port = e.Port
 	}
 	if s.mtu == 0 {
 		s.mtu = u.MTU()
 	}
-	switch ipip := v.cfg.Type == encap.TypeIPIP; {
-	case ipip && addr.Port() != 0:
-		return fmt.Errorf("vtep: Config.Type: %v needs an underlay of raw IP, %v is one of UDP", v.cfg.Type, addr)
-	case !ipip && addr.Port() == 0:
-		return fmt.Errorf("vtep: Config.Type: %v needs an underlay of UDP, %v is one of raw IP", v.cfg.Type, addr.Addr())
+	if err := v.carries(addr); err != nil {
+		return err
 	}
 	if err := v.cfg.CheckMTU(s.mtu, addr.Addr()); err != nil {
 		return err
@@ -261,6 +250,17 @@ func (v *VTEP) addSide(u Underlay) error {
 	s.mtu -= v.cfg.Type.Outer(i == side6)
 	if v.sides[i] = s; v.mtu == 0 || s.mtu < v.mtu {
 		v.mtu = s.mtu
+	}
+	return nil
+}
+
+// carries checks that the underlay at addr is of the kind that the encapsulation needs.
+func (v *VTEP) carries(addr netip.AddrPort) error {
+	switch ipip := v.cfg.Type == encap.TypeIPIP; {
+	case ipip && addr.Port() != 0:
+		return fmt.Errorf("vtep: Config.Type: %v needs an underlay of raw IP, %v is one of UDP", v.cfg.Type, addr)
+	case !ipip && addr.Port() == 0:
+		return fmt.Errorf("vtep: Config.Type: %v needs an underlay of UDP, %v is one of raw IP", v.cfg.Type, addr.Addr())
 	}
 	return nil
 }
@@ -275,8 +275,9 @@ func (v *VTEP) Readers() []frame.Reader {
 		if s == nil {
 			continue
 		}
-		for _, r := range s.u.Readers() {
-			rs = append(rs, &reader{v: v, in: r, side: s, bad: frame.Martian})
+		l := s.link.Load()
+		for i, r := range l.u.Readers() {
+			rs = append(rs, &reader{v: v, in: r, queue: i, link: l, side: s, bad: frame.Martian})
 		}
 	}
 	return rs
@@ -287,29 +288,28 @@ func (v *VTEP) Offloads() frame.Offloads { return frame.OffloadAll }
 
 // Writer returns the transmit side of worker w.
 func (v *VTEP) Writer(w int) frame.Writer {
-	x := &writer{v: v}
+	x := &writer{v: v, worker: w}
 	for i, s := range v.sides {
 		if s != nil {
-			x.send[i].to = s.u.Sender(w)
+			x.send[i].follow(s.link.Load(), w)
 		}
 	}
 	return x
 }
 
 // Pause makes every Read return frame.ErrPaused until Resume.
-func (v *VTEP) Pause() {
-	for _, s := range v.sides {
-		if s != nil {
-			s.u.Pause()
-		}
-	}
-}
+func (v *VTEP) Pause() { v.pause(true) }
 
 // Resume ends Pause.
-func (v *VTEP) Resume() {
+func (v *VTEP) Resume() { v.pause(false) }
+
+func (v *VTEP) pause(on bool) {
+	v.swap.Lock()
+	defer v.swap.Unlock()
+	v.paused = on
 	for _, s := range v.sides {
 		if s != nil {
-			s.u.Resume()
+			s.link.Load().pause(on)
 		}
 	}
 }
@@ -321,9 +321,11 @@ func (v *VTEP) Close() error {
 		v.mu.Lock()
 		v.closed = true
 		v.mu.Unlock() // goroutines of the underlays may need it to end
+		v.swap.Lock()
+		defer v.swap.Unlock()
 		for _, s := range v.sides {
 			if s != nil {
-				v.closeErr = errors.Join(v.closeErr, s.u.Close())
+				v.closeErr = errors.Join(v.closeErr, s.link.Load().u.Close())
 			}
 		}
 	})

@@ -1,6 +1,8 @@
 package vtep
 
 import (
+	"errors"
+
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
@@ -9,11 +11,12 @@ import (
 // A writer puts frames into datagrams. It builds headers in scratch memory, because other ports may send the same
 // frame.
 type writer struct {
-	v    *VTEP
-	send [2]lane
-	pkt  []packet         // parallel to the Outs
-	to   []frame.Endpoint // parts of flood lists
-	in   innerIP          // of the current frame
+	v      *VTEP
+	worker int
+	send   [2]lane
+	pkt    []packet         // parallel to the Outs
+	to     []frame.Endpoint // parts of flood lists
+	in     innerIP          // of the current frame
 
 	cutter gso.Cutter
 	pieces [][]byte // of superframes: headers in scratch, payload in the frame
@@ -28,10 +31,31 @@ type writer struct {
 
 // A lane is the transmit side of one address family.
 type lane struct {
-	to    frame.Sender
+	link  *link
+	to    frame.Sender // of link
 	ds    []frame.Datagram
 	owner []int // index of the Out of each datagram, before they were joined
 	span  []int // number of datagrams in each, after they were joined
+}
+
+// follow goes over to the link of the side, and reports whether it was another.
+func (l *lane) follow(now *link, worker int) bool {
+	if l.link == now {
+		return false
+	}
+	l.link, l.to = now, now.u.Sender(worker)
+	return true
+}
+
+// again sends the datagrams that were lost because SetUnderlay closed the underlay.
+func (l *lane) again() (err error) {
+	for k := range l.ds {
+		if d := &l.ds[k]; int(d.Lost) == len(d.To) {
+			d.Lost, d.Drop = 0, frame.NotDropped
+			err = errors.Join(err, l.to.Send(l.ds[k:k+1]))
+		}
+	}
+	return err
 }
 
 // A packet is the scratch memory of one Out.
@@ -333,7 +357,13 @@ func (w *writer) flush() (err error) {
 			continue
 		}
 		w.join(l)
-		if e := l.to.Send(l.ds); e != nil {
+		now := &w.v.sides[s].link
+		l.follow(now.Load(), w.worker)
+		e := l.to.Send(l.ds)
+		if e != nil && l.follow(now.Load(), w.worker) {
+			e = l.again()
+		}
+		if e != nil {
 			err = e
 		}
 		first := 0

@@ -13,11 +13,11 @@ import (
 // the same interface, with or without a zone; an equal zone name means that interface even if the caller runs in
 // another network namespace.
 func (v *VTEP) resolve(ap netip.AddrPort) (frame.Endpoint, error) {
-	var own ownAddress
+	var own frame.Endpoint
 	a := ap.Addr()
 	if s := v.sides[side6]; s != nil {
-		own = *s.local.Load()
-		if own.Scope != 0 && a.Zone() == own.zone {
+		l := s.link.Load()
+		if own = l.own; own.Scope != 0 && a.Zone() == l.zone {
 			a = a.WithZone("")
 		}
 	}
@@ -32,7 +32,7 @@ func (v *VTEP) resolve(ap netip.AddrPort) (frame.Endpoint, error) {
 	case e.Scope == 0:
 		e.Scope = own.Scope
 	case own.Scope != 0 && e.Scope != own.Scope:
-		return e, fmt.Errorf("vtep: peer %v: zone differs from that of %v, the VTEP's own address", ap.Addr(), v.sides[side6].u.LocalAddr().Addr())
+		return e, fmt.Errorf("vtep: peer %v: zone differs from that of %v, the VTEP's own address", ap.Addr(), v.sides[side6].link.Load().u.LocalAddr().Addr())
 	}
 	return e, nil
 }
@@ -41,8 +41,8 @@ func (v *VTEP) resolve(ap netip.AddrPort) (frame.Endpoint, error) {
 func (v *VTEP) addr(e frame.Endpoint) netip.AddrPort {
 	ap := e.AddrPort()
 	if s := v.sides[side6]; e.Scope != 0 && s != nil {
-		if own := s.local.Load(); e.Scope == own.Scope {
-			return netip.AddrPortFrom(ap.Addr().WithZone(own.zone), ap.Port())
+		if l := s.link.Load(); e.Scope == l.own.Scope {
+			return netip.AddrPortFrom(ap.Addr().WithZone(l.zone), ap.Port())
 		}
 	}
 	return ap

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // A Sink counts what is written to a port.
@@ -35,6 +36,7 @@ func (p *Port) MTU(uint16) int { return 1514 }
 
 // A Wire is an underlay made of a source and a counter of what is sent.
 type Wire struct {
+	fake.Underlay
 	*Source
 	Sends, Datagrams int
 	Copies           int // packets, also those of runs: two frames of one flow hash are one datagram
@@ -56,18 +58,6 @@ func (u *Wire) Sender(int) frame.Sender { return u }
 
 // LocalAddr returns an address for documentation (RFC 5737).
 func (u *Wire) LocalAddr() netip.AddrPort { return netip.MustParseAddrPort("192.0.2.1:4789") }
-
-// MTU returns that of an ordinary Ethernet.
-func (u *Wire) MTU() int { return 1500 }
-
-// PathMTU does nothing: there is no way that could be narrow.
-func (u *Wire) PathMTU(func(frame.Endpoint, int, []byte)) {}
-
-// Pause does nothing.
-func (u *Wire) Pause() {}
-
-// Resume does nothing.
-func (u *Wire) Resume() {}
 
 // Send counts ds.
 func (u *Wire) Send(ds []frame.Datagram) error {

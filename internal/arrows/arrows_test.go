@@ -32,11 +32,11 @@ var allowed = map[string][]string{
 	"l3":     {"setting", "frame", "arp", "internal/absent", "internal/hostaddr", "internal/icmperr", "internal/mix", "internal/neighbour", "internal/perworker", "internal/shares", "internal/wire"},
 	"policy": {"setting", "frame", "internal/mix", "internal/perworker", "internal/wire"},
 	"switch": {"setting", "frame", "fdb", "internal/absent", "internal/gso", "internal/icmperr", "internal/index", "internal/mix", "internal/pending", "internal/ring"},
-	"vtep":   {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/optional", "internal/wire"},
+	"vtep":   {"setting", "frame", "encap", "internal/absent", "internal/hostaddr", "internal/gso", "internal/index", "internal/mix", "internal/wire"},
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr", "internal/optional"},
+	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
 
 	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
 	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/gso", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
@@ -57,7 +57,6 @@ var allowed = map[string][]string{
 	"internal/index":     {"internal/mix"},
 	"internal/mix":       {},
 	"internal/neighbour": {"frame", "internal/shares", "internal/wire"},
-	"internal/optional":  {},
 	"internal/pending":   {},
 	"internal/perworker": {},
 	"internal/ring":      {"frame"},
@@ -77,7 +76,7 @@ var allowed = map[string][]string{
 	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
 
 	"bench/compare": {"bench/tool", "encap", "frame", "internal/lab/netns", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
-	"bench/rig":     {"encap", "frame"},
+	"bench/rig":     {"encap", "frame", "internal/lab/fake"},
 	"bench/tool":    {},
 	"bench/growth":  {"bench/rig", "bench/tool", "encap", "fdb", "frame", "switch", "vtep"},
 

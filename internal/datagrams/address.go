@@ -18,19 +18,6 @@ func Local(pkg string, local netip.AddrPort) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(a, local.Port()), nil
 }
 
-// Another checks a local address that is to take the place of another, and returns it unmapped.
-// The family stays: peers of the other could not be reached any more.
-func Another(pkg string, old, addr netip.Addr) (netip.Addr, error) {
-	ap, err := Local(pkg, netip.AddrPortFrom(addr, 0))
-	if err != nil {
-		return addr, err
-	}
-	if addr = ap.Addr(); addr.Is4() != old.Is4() {
-		return addr, fmt.Errorf("%s: local address %v is not of the family of %v", pkg, addr, old)
-	}
-	return addr, nil
-}
-
 // Group checks the address of a multicast group, for an underlay of IPv4 or IPv6.
 func Group(pkg string, group netip.Addr, is4 bool) ([16]byte, error) {
 	a := group.Unmap()

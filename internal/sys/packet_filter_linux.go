@@ -14,21 +14,12 @@ func (s *PacketSocket) Filter(prog []unix.SockFilter) error {
 // Accept has the interface receive frames to one more MAC, a group's or another of its own,
 // while the socket is open.
 func (s *PacketSocket) Accept(index int, mac [6]byte) error {
-	return s.member(unix.PACKET_ADD_MEMBERSHIP, index, mac)
-}
-
-// Refuse ends one Accept.
-func (s *PacketSocket) Refuse(index int, mac [6]byte) error {
-	return s.member(unix.PACKET_DROP_MEMBERSHIP, index, mac)
-}
-
-func (s *PacketSocket) member(option, index int, mac [6]byte) error {
 	m := &unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_UNICAST, Alen: uint16(len(mac))}
 	if mac[0]&1 != 0 {
 		m.Type = unix.PACKET_MR_MULTICAST
 	}
 	copy(m.Address[:], mac[:])
 	return do(s.Conn, func(fd int) error {
-		return unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, option, m)
+		return unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, m)
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/neighbour"
+	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
 // A membership is of a multicast group on the interface: of the kernel's, so that it reports it
@@ -48,6 +50,21 @@ func (m *membership) close() error {
 		return nil
 	}
 	return unix.Close(m.fd)
+}
+
+// enter has a place be asked for its address: over IPv6 by the solicited-node group. Switches
+// that look out for it want a report (MLD), which the kernel sends for a member of its own; where
+// IPv6 is off for this host there is none, and the interface takes the group's frames even so.
+func (p *Underlay) enter(at *place) error {
+	if at.rules.is4 {
+		return nil
+	}
+	group := wire.SolicitedNode(at.rules.ip)
+	if err := p.control.Accept(p.dev.Index, neighbour.GroupMAC(group)); err != nil {
+		return fmt.Errorf("PACKET_ADD_MEMBERSHIP: %w", err)
+	}
+	at.asked, _ = p.member(group)
+	return nil
 }
 
 // Join has the underlay receive what is sent to a multicast group, as [underlay.UDP.Join] does, on its

@@ -19,10 +19,11 @@ type methods interface {
 	Readers() []frame.Reader
 	Sender(w int) frame.Sender
 	LocalAddr() netip.AddrPort
-	SetLocal(addr netip.Addr) error
 	Is4() bool
 	MTU() int
 	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
+	Unreachable(f func(to frame.Endpoint, quoted []byte))
+	Superframes(f func(payload []byte) bool)
 	Sockets(c underlay.TxConfig) (uint8, error)
 	Join(group netip.Addr) error
 	Leave(group netip.Addr) error

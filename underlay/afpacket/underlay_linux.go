@@ -97,6 +97,12 @@ func (p *Underlay) MTU() int { return int(p.dev.MTU.Load()) }
 // waits until the goroutine that reads errors is not in f any more.
 func (p *Underlay) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { p.pathMTU.Store(&f) }
 
+// Unreachable does nothing: such errors are counted in Stats.
+func (p *Underlay) Unreachable(func(to frame.Endpoint, quoted []byte)) {}
+
+// Superframes does nothing: the kernel says which packets are superframes.
+func (p *Underlay) Superframes(func(payload []byte) bool) {}
+
 // Sockets returns the number of a set of settings for datagrams, for [frame.Datagram].Set, as
 // that of [underlay.UDP] does. Nothing is opened for it.
 func (p *Underlay) Sockets(c underlay.TxConfig) (uint8, error) {

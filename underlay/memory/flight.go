@@ -116,7 +116,7 @@ func (n *Network) landed() (told []*delay.Item[flight]) {
 func (n *Network) leave(m *Underlay) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.members, m.at.Load().key)
+	delete(n.members, m.at.key)
 	for group := range m.users {
 		n.dropGroup(m, group)
 	}

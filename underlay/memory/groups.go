@@ -26,7 +26,7 @@ func (m *Underlay) Join(group netip.Addr) error {
 	n := m.net
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.members[m.at.Load().key] != m {
+	if n.members[m.at.key] != m {
 		return net.ErrClosed
 	}
 	if m.users[ip]++; m.users[ip] == 1 {
@@ -67,7 +67,7 @@ func (n *Network) dropGroup(m *Underlay, group [16]byte) {
 }
 
 func compareMembers(a, b *Underlay) int {
-	x, y := &a.at.Load().key, &b.at.Load().key
+	x, y := &a.at.key, &b.at.key
 	if c := bytes.Compare(x.IP[:], y.IP[:]); c != 0 {
 		return c
 	}
@@ -80,7 +80,7 @@ func compareMembers(a, b *Underlay) int {
 func (n *Network) sendToGroup(from *Underlay, m meta, df bool, parts [][]byte, packet int) {
 	heard := false
 	for _, to := range n.groups[m.dst.IP] {
-		key := to.at.Load().key
+		key := to.at.key
 		if key.Port != m.dst.Port || to == from && !from.loop {
 			continue
 		}

@@ -59,7 +59,7 @@ func (s *sender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) {
 		s.lose(d, frame.Unreachable)
 		return
 	}
-	x := meta{src: s.m.at.Load().key, dst: *to, tos: d.TOS, ttl: d.TTL}
+	x := meta{src: s.m.at.key, dst: *to, tos: d.TOS, ttl: d.TTL}
 	x.dst.Scope = 0
 	if s.m.ip {
 		x.dst.Port, x.flow = 0, d.Flow

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -39,7 +38,7 @@ const (
 // each Sender is used by one goroutine.
 type Underlay struct {
 	net   *Network
-	at    atomic.Pointer[address]
+	at    address
 	is4   bool
 	ip    bool
 	ttl   uint8
@@ -128,8 +127,7 @@ func notWild(a netip.Addr) error {
 	return nil
 }
 
-// join makes m a member at an address, in place of the one it has, on a free port if it is
-// given none.
+// join makes m a member at an address, on a free port if it is given none.
 func (n *Network) join(m *Underlay, local netip.AddrPort) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -149,24 +147,18 @@ func (n *Network) join(m *Underlay, local netip.AddrPort) error {
 	if key.Port == 0 && !m.ip || n.members[key] != nil {
 		return fmt.Errorf("memory: listen on %v: %w", key, syscall.EADDRINUSE)
 	}
-	if old := m.at.Load(); old != nil {
-		delete(n.members, old.key)
-	}
 	n.members[key] = m
-	m.at.Store(&address{key, netip.AddrPortFrom(local.Addr(), key.Port), e.Scope})
-	for group := range m.users {
-		slices.SortFunc(n.groups[group], compareMembers)
-	}
+	m.at = address{key, netip.AddrPortFrom(local.Addr(), key.Port), e.Scope}
 	return nil
 }
 
 // put takes a datagram into an inbox: always the same for one flow.
 func (m *Underlay) put(x meta, parts [][]byte) frame.Reason {
 	if x.src.IsLinkLocal() {
-		x.src.Scope = m.at.Load().scope
+		x.src.Scope = m.at.scope
 	}
 	if x.dst.IsLinkLocal() {
-		x.dst.Scope = m.at.Load().scope
+		x.dst.Scope = m.at.scope
 	}
 	q := 0
 	if len(m.boxes) > 1 {
@@ -215,31 +207,10 @@ func setOuter(b *frame.Batch, i int, x meta) {
 }
 
 // LocalAddr returns the address and port peers send to.
-func (m *Underlay) LocalAddr() netip.AddrPort { return m.at.Load().local }
+func (m *Underlay) LocalAddr() netip.AddrPort { return m.at.local }
 
 // Is4 reports whether this is an IPv4 underlay.
 func (m *Underlay) Is4() bool { return m.is4 }
-
-// SetLocal gives the underlay another address, as [underlay.UDP.SetLocal] does: what is under way to
-// the old one finds nobody there. What waits in the inboxes is not lost.
-func (m *Underlay) SetLocal(addr netip.Addr) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	old := m.LocalAddr()
-	addr, err := datagrams.Another("memory", old.Addr(), addr)
-	if err == nil {
-		err = notWild(addr)
-	}
-	switch {
-	case m.closed:
-		return net.ErrClosed
-	case err != nil:
-		return err
-	case addr == old.Addr():
-		return nil
-	}
-	return m.net.join(m, netip.AddrPortFrom(addr, old.Port()))
-}
 
 // MTU returns the network's IP MTU.
 func (m *Underlay) MTU() int { return m.net.mtu }
@@ -256,6 +227,9 @@ func (m *Underlay) report(to *frame.Endpoint, mtu int, quoted []byte) {
 		(*f)(*to, mtu, quoted)
 	}
 }
+
+// Superframes does nothing: each datagram arrives as it was sent.
+func (m *Underlay) Superframes(func(payload []byte) bool) {}
 
 // Pause makes every Read return [frame.ErrPaused] until Resume.
 func (m *Underlay) Pause() { m.pause(true) }

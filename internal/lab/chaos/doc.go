@@ -15,8 +15,8 @@
 //	link down and up                            TestWire/link down; kernel.TestLinkDownAndUp
 //	carrier lost and back                       TestWire/carrier lost; kernel.TestCarrierLostAndBack
 //	address removed and back                    TestWire/address removed; kernel.TestAddressRemovedAndBack
-//	another address (SetLocal)                  TestWire/another address; underlay.TestSetLocal*;
-//	                                            TestSetLocalMemory; node.TestApplyMovesTunnel
+//	another address (SetUnderlay)               TestWire/another address; vtep.TestSetUnderlay*;
+//	                                            TestSetUnderlayMemory; node.TestApplyMovesTunnel
 //	underlay device deleted and made anew       TestWire/device deleted; underlay.TestResilience
 //	TAP deleted under traffic                   kernel.TestDeviceDeletedAndBack
 //	nobody reads a port                         TestStalledPipe, TestStalledTAP, TestStalledBuffered

@@ -41,7 +41,7 @@ func noDescriptors(t *testing.T, fam family) {
 	// Without offloads all sockets are there from the start: those for runs would come and go.
 	r := newRig(t, fam, config{udp: underlay.UDPConfig{NoOffload: true}})
 	r.a.Addr("eth0", fam.near2+fam.bits)
-	near, near2 := netip.MustParseAddr(fam.near), netip.MustParseAddr(fam.near2)
+	near := netip.MustParseAddr(fam.near)
 	attempts := []struct {
 		what string
 		try  func() (io.Closer, error)
@@ -52,16 +52,7 @@ func noDescriptors(t *testing.T, fam family) {
 			return closer(underlay.ListenUDP(netip.AddrPortFrom(near, 5789), &underlay.UDPConfig{Queues: 2, Device: "eth0"}))
 		}},
 		{"ListenIP", func() (io.Closer, error) { return closer(underlay.ListenIP(near, nil)) }},
-		{"SetLocal", func() (io.Closer, error) {
-			err := r.v.SetLocal(near2)
-			if want := map[bool]netip.Addr{true: near2, false: near}[err == nil]; r.u.LocalAddr().Addr() != want {
-				t.Errorf("SetLocal: %v, and the address is %v", err, r.u.LocalAddr())
-			}
-			if err != nil {
-				return nil, err
-			}
-			return back{r.v.SetLocal, near}, nil
-		}},
+		{"another address", func() (io.Closer, error) { return closer(back{r}, r.move(fam.near2)) }},
 	}
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -146,12 +137,9 @@ func closer[T io.Closer](c T, err error) (io.Closer, error) {
 	return c, nil
 }
 
-type back struct {
-	set  func(netip.Addr) error
-	addr netip.Addr
-}
+type back struct{ r *rig }
 
-func (b back) Close() error { return b.set(b.addr) }
+func (b back) Close() error { return b.r.move(b.r.fam.near) }
 
 // fill takes every descriptor that is to be had.
 func fill() (fds []int) {

@@ -221,7 +221,7 @@ func TestFaultyMemory(t *testing.T) {
 // A node moves to another address and back while hosts talk: frames to the old address are
 // lost on the network and counted there, the first one from the new address makes a peer of
 // it, and MACs follow.
-func TestSetLocalMemory(t *testing.T) {
+func TestSetUnderlayMemory(t *testing.T) {
 	for _, addr := range [][3]string{{"10.0.0.1", "10.0.0.11", "10.0.0.2"}, {"fd00::1", "fd00::11", "fd00::2"}} {
 		mem.Run(t, nil, func(f *mem.Fabric) {
 			a, b := f.Node(addr[0]), f.Node(addr[2])
@@ -236,7 +236,11 @@ func TestSetLocalMemory(t *testing.T) {
 			talk(0)
 			for i, to := range []string{addr[1], addr[0], addr[1], addr[0]} {
 				none := f.Net.Stats().NoListener
-				if err := a.VTEP.SetLocal(netip.MustParseAddr(to)); err != nil {
+				u, err := f.Listen(netip.MustParseAddr(to), encap.TypeVXLAN)
+				if err == nil {
+					err = a.VTEP.SetUnderlay(u)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 				h2.Send(mem.Unicast(h2, h1, "lost"))

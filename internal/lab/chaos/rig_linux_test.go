@@ -51,6 +51,7 @@ type rig struct {
 	n    *netns.Net
 	a, b *netns.Host
 	u    *underlay.UDP
+	past underlay.Stats // of those before u
 	v    *vtep.VTEP
 	sw   *vswitch.Switch
 	vsi  *vswitch.VSI
@@ -58,6 +59,7 @@ type rig struct {
 	ab   *stream
 	ba   *stream
 
+	listen func(at string) (*underlay.UDP, error)
 	struck struct{ a, b int } // how often the rules of a cause have matched
 }
 
@@ -98,10 +100,11 @@ func (r *rig) start(cfg config) {
 			t.Fatal(err)
 		}
 	}
+	r.listen = func(at string) (*underlay.UDP, error) {
+		return underlay.ListenUDP(netip.AddrPortFrom(netip.MustParseAddr(at), encap.VXLANPort), &cfg.udp)
+	}
 	var err error
-	r.a.Do(func() {
-		r.u, err = underlay.ListenUDP(netip.AddrPortFrom(netip.MustParseAddr(r.fam.near), encap.VXLANPort), &cfg.udp)
-	})
+	r.a.Do(func() { r.u, err = r.listen(r.fam.near) })
 	must(err)
 	r.v, err = vtep.New(nil, r.u)
 	must(err)
@@ -193,6 +196,29 @@ func total(d frame.Drops) (n int) {
 // any is a number of frames that may be lost where no counter of ours can be.
 const any = -1
 
+// move gives our VTEP an underlay at another address.
+func (r *rig) move(to string) error {
+	u, err := r.listen(to)
+	if err != nil {
+		return err
+	}
+	if err := r.v.SetUnderlay(u); err != nil {
+		u.Close()
+		return err
+	}
+	r.past, r.u = r.stats(), u
+	return nil
+}
+
+// stats returns what u has counted, and those before it.
+func (r *rig) stats() underlay.Stats {
+	st := r.u.Stats()
+	st.RxDatagrams += r.past.RxDatagrams
+	st.RxOverflow += r.past.RxOverflow
+	st.TxDatagrams += r.past.TxDatagrams
+	return st
+}
+
 // missing is where frames are that have left one place and not come to the next, other than
 // those that our counters have; less than 0 where there are copies.
 type missing struct {
@@ -210,7 +236,7 @@ func (r *rig) books(want missing) {
 	r.ab.stop()
 	r.ba.stop()
 	quiet(r.ab, r.ba)
-	st, tap, far := r.u.Stats(), r.port("tap0"), r.port("vtep")
+	st, tap, far := r.stats(), r.port("tap0"), r.port("vtep")
 	got := missing{
 		wireAB: int(st.TxDatagrams) - counter(t, r.b, "inet count"),
 		peerAB: counter(t, r.b, "inet count") - r.ab.got(),

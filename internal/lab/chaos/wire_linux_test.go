@@ -2,7 +2,6 @@ package chaos
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 
@@ -151,7 +150,8 @@ var causes = []cause{
 			r.a.Addr("eth0", r.fam.near2+r.fam.bits)
 			r.b.Neighbour("eth0", r.fam.near2, r.a.MAC("eth0"))
 			before := r.v.Stats()
-			if err := r.v.SetLocal(netip.MustParseAddr(r.fam.near2)); err != nil {
+			var err error
+			if r.a.Do(func() { err = r.move(r.fam.near2) }); err != nil {
 				r.t.Fatal(err)
 			}
 			if after := r.v.Stats(); len(before.Peers) != len(after.Peers) {
@@ -162,7 +162,8 @@ var causes = []cause{
 			r.b.IP("link", "set", "vx0", "type", "vxlan", "id", fmt.Sprint(vni), "remote", r.fam.near2)
 		},
 		missing: func(r *rig) missing {
-			n := counter(r.t, r.a, "inet count") - int(r.u.Stats().RxDatagrams+r.u.Stats().RxOverflow)
+			st := r.stats()
+			n := counter(r.t, r.a, "inet count") - int(st.RxDatagrams+st.RxOverflow)
 			if none := r.noPorts(r.a); n < none || n > none+10 {
 				r.t.Errorf("%d missing before our socket, %d found none", n, none)
 			}
