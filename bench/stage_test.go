@@ -65,7 +65,7 @@ func BenchmarkStage(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := v.Open(vni); err != nil {
+	if err := v.Control().Open(vni); err != nil {
 		b.Fatal(err)
 	}
 	in := v.Readers()[0]

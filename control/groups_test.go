@@ -12,7 +12,7 @@ import (
 
 // numbers returns how many hops of each kind a VTEP has.
 func numbers(v *counted) (peers, hops, groups int) {
-	v.Free(v.Retire(func(uint16) bool { return true })) // what is deleted
+	v.Control().Free(v.Control().Retire(func(uint16) bool { return true })) // what is deleted
 	for n := range uint16(200) {
 		switch s := v.PeerName(n + 1); {
 		case s == "":

@@ -34,6 +34,19 @@ type Writer interface {
 	Write(out []Out) error
 }
 
+// A TunnelControl is what the switch does with a tunnel that it attaches.
+type TunnelControl interface {
+	// Open makes the tunnel accept frames with a tag, and Shut makes it stop.
+	Open(tag uint32) error
+	Shut(tag uint32)
+
+	// Retire begins to remove learned peers for which named returns false, and returns their numbers.
+	// From then on no frame comes in from them, except in Batches whose Gone says so. The switch
+	// waits until no worker knows the numbers, flushes their entries, waits again and calls Free.
+	Retire(named func(peer uint16) bool) []uint16
+	Free(peers []uint16)
+}
+
 // A Datagram is a tunnel packet, or a run of packets of equal size, for one or more endpoints.
 type Datagram struct {
 	Parts [][]byte   // borrowed, and the same for all To: headers in scratch memory, payload in the frame

@@ -177,9 +177,9 @@ func (r *rig) makeVTEP() {
 		r.g.open(own)
 	}
 	for _, vni := range r.vnis {
-		r.must(r.vtep.Open(uint32(vni)))
+		r.must(r.vtep.Control().Open(uint32(vni)))
 		r.must(r.vtep.SetFlood(vni, list...))
-		r.vtep.Shut(uint32(vni)) // the list stays for who attaches it
+		r.vtep.Control().Shut(uint32(vni)) // the list stays for who attaches it
 		if r.g != nil {
 			r.g.setFlood(vni, list)
 		}

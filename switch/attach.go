@@ -101,7 +101,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 		return errors.New("AttachConfig.KeepOpen: the port cannot be paused")
 	}
 	if isTunnel {
-		if err := tunnel.Open(a.tag); err != nil {
+		if err := tunnel.Control().Open(a.tag); err != nil {
 			return err
 		}
 	}
@@ -110,7 +110,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 		var err error
 		if x, err = s.add(p, a.cfg.KeepOpen); err != nil {
 			if isTunnel {
-				tunnel.Shut(a.tag)
+				tunnel.Control().Shut(a.tag)
 			}
 			return err
 		}
@@ -248,7 +248,7 @@ func (a *Attachment) unlink() {
 	a.port.members = slices.DeleteFunc(a.port.members, mine)
 	a.port.circuits.Delete(tagKey(a.tag))
 	if a.port.tunnel != nil {
-		a.port.tunnel.Shut(a.tag)
+		a.port.tunnel.Control().Shut(a.tag)
 	}
 	a.vsi.fdb.SetPerDest(a.port.num, -1)
 	a.vsi.publish()

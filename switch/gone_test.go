@@ -18,7 +18,8 @@ type slowTunnel struct {
 	resume chan struct{}
 }
 
-func (s *slowTunnel) Readers() []frame.Reader { return []frame.Reader{s} }
+func (s *slowTunnel) Readers() []frame.Reader      { return []frame.Reader{s} }
+func (s *slowTunnel) Control() frame.TunnelControl { return s }
 
 func (s *slowTunnel) Read(b *frame.Batch) error {
 	if err := s.stub.Read(b); err != nil {

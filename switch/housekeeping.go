@@ -145,7 +145,7 @@ func (s *Switch) agePeers() {
 				}
 			}
 		}
-		gone := p.tunnel.Retire(func(peer uint16) bool { return named[peer] })
+		gone := p.tunnel.Control().Retire(func(peer uint16) bool { return named[peer] })
 		if len(gone) == 0 {
 			continue
 		}
@@ -155,7 +155,7 @@ func (s *Switch) agePeers() {
 			s.gens.KillPeer(frame.NewDest(p.num, peer))
 		}
 		s.grace()
-		p.tunnel.Free(gone)
+		p.tunnel.Control().Free(gone)
 	}
 }
 

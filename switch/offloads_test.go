@@ -386,6 +386,7 @@ func TestOffloadsOfATunnel(t *testing.T) {
 
 type farTunnel struct{ *far }
 
+func (f farTunnel) Control() frame.TunnelControl    { return f }
 func (farTunnel) Open(uint32) error                 { return nil }
 func (farTunnel) Shut(uint32)                       {}
 func (farTunnel) Retire(func(uint16) bool) []uint16 { return nil }

@@ -55,15 +55,8 @@ type Offloader interface {
 type Tunnel interface {
 	Port
 
-	// Open makes the tunnel accept frames with a tag, and Shut makes it stop.
-	Open(tag uint32) error
-	Shut(tag uint32)
-
-	// Retire begins to remove learned peers for which named returns false, and returns their numbers.
-	// From then on no frame comes in from them, except in Batches whose Gone says so. The switch
-	// waits until no worker knows the numbers, flushes their entries, waits again and calls Free.
-	Retire(named func(peer uint16) bool) []uint16
-	Free(peers []uint16)
+	// Control returns what only the switch calls. It is always the same.
+	Control() frame.TunnelControl
 
 	// PeerName returns the name of a peer, which is its address, or "" if there is no such peer.
 	PeerName(peer uint16) string

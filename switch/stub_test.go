@@ -76,10 +76,11 @@ type stubTunnel struct {
 	freed   atomic.Int32
 }
 
-func (s *stubTunnel) Open(tag uint32) error    { s.open.Store(tag, true); return nil }
-func (s *stubTunnel) Shut(tag uint32)          { s.open.Delete(tag) }
-func (s *stubTunnel) PeerName(p uint16) string { return "peer" }
-func (s *stubTunnel) Free(peers []uint16)      { s.freed.Add(int32(len(peers))) }
+func (s *stubTunnel) Control() frame.TunnelControl { return s }
+func (s *stubTunnel) Open(tag uint32) error        { s.open.Store(tag, true); return nil }
+func (s *stubTunnel) Shut(tag uint32)              { s.open.Delete(tag) }
+func (s *stubTunnel) PeerName(p uint16) string     { return "peer" }
+func (s *stubTunnel) Free(peers []uint16)          { s.freed.Add(int32(len(peers))) }
 func (s *stubTunnel) Retire(func(uint16) bool) []uint16 {
 	if p := s.retired.Swap(nil); p != nil {
 		return *p

@@ -207,7 +207,7 @@ func TestSwapReaders(t *testing.T) {
 					_, err = v.AddPeer(netip.AddrPortFrom(netip.MustParseAddr(f.peer), 0))
 				}
 				if err == nil {
-					err = v.Open(0)
+					err = v.Control().Open(0)
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -293,7 +293,7 @@ func TestSwapGroups(t *testing.T) {
 	h.Do(func() { first = open(f.one)() })
 	v, err := vtep.New(nil, first)
 	if err == nil {
-		err = v.Open(0)
+		err = v.Control().Open(0)
 	}
 	if err == nil {
 		h.Do(func() { err = v.SetFlood(0, group) })

@@ -32,7 +32,7 @@ func TestPeerAddresses(t *testing.T) {
 func TestSourceAddresses(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	r := v.Readers()[0]
 	for _, s := range []string{"255.255.255.255", "0.0.0.1", "0.0.0.0", "224.0.0.1"} {
 		f := u.hear(t, r, netip.AddrPortFrom(netip.MustParseAddr(s), 4789), vx(vni, inner(1)))

@@ -29,8 +29,8 @@ func TestListedPerVNI(t *testing.T) {
 	const no, ok, none = frame.UnknownPeer, frame.NotDropped, frame.UnknownVNI
 	u := fake4()
 	v := newVTEP(t, &Config{Peers: ListedPerVNI}, u)
-	must(t, v.Open(100))
-	must(t, v.Open(200))
+	must(t, v.Control().Open(100))
+	must(t, v.Control().Open(200))
 	r := v.Readers()[0]
 	vnis := []frame.VNI{100, 200, 300}
 	want := func(what string, want ...frame.Reason) {
@@ -63,9 +63,9 @@ func TestListedPerVNI(t *testing.T) {
 		t.Errorf("%d learned peers", st.Learned)
 	}
 	// What is left of a VNI goes with its last peer.
-	must(t, v.Open(300))
+	must(t, v.Control().Open(300))
 	must(t, v.Allow(300, at(5)))
-	v.Shut(300)
+	v.Control().Shut(300)
 	if got := v.Allowed(300); len(got) != 1 {
 		t.Errorf("VNI 300, shut: %v are allowed", got)
 	}
@@ -84,17 +84,17 @@ func TestListedPerVNI(t *testing.T) {
 func TestAllowKeepsPeer(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(100))
+	must(t, v.Control().Open(100))
 	must(t, v.Allow(100, at(1)))
 	nobody := func(uint16) bool { return false }
 	for range 3 {
-		if got := v.Retire(nobody); len(got) != 0 {
+		if got := v.Control().Retire(nobody); len(got) != 0 {
 			t.Errorf("%v retired", got)
 		}
 	}
 	v.Disallow(100, at(1))
-	v.Retire(nobody)
-	if got := v.Retire(nobody); len(got) != 1 {
+	v.Control().Retire(nobody)
+	if got := v.Control().Retire(nobody); len(got) != 1 {
 		t.Errorf("%v retired", got)
 	}
 }

@@ -21,7 +21,7 @@ func TestClosed(t *testing.T) {
 	}
 	second := func(_ uint16, err error) error { return err }
 	for name, err := range map[string]error{
-		"Open": v.Open(vni + 1), "SetFlood": v.SetFlood(vni, at(3)), "Allow": v.Allow(vni, at(3)),
+		"Open": v.Control().Open(vni + 1), "SetFlood": v.SetFlood(vni, at(3)), "Allow": v.Allow(vni, at(3)),
 		"AddPeer": second(v.AddPeer(at(4))), "NextHop": second(v.NextHop(at(4), 9)), "Group": second(v.Group(n)),
 		"SetPeers": v.SetPeers(nil), "SetUnderlay": v.SetUnderlay(fakeAt(at(9))),
 	} {
@@ -34,5 +34,5 @@ func TestClosed(t *testing.T) {
 	}
 	must(t, v.SetFlood(vni))
 	v.DeletePeer(n)
-	v.Shut(vni)
+	v.Control().Shut(vni)
 }

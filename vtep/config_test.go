@@ -79,7 +79,7 @@ func TestTableErrors(t *testing.T) {
 		{"group of 0", "there is no peer 0", group(0)},
 		{"flood list, VNI", "VNI 16777216", v.SetFlood(1<<24, at(2))},
 		{"flood list, family", "address family", v.SetFlood(vni, at(2), at6(2))},
-		{"open", "VNI 16777216", v.Open(1 << 24)},
+		{"open", "VNI 16777216", v.Control().Open(1 << 24)},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: %v, want something about %q", c.name, c.err, c.want)
@@ -109,12 +109,12 @@ func TestPeerNumbersRunOut(t *testing.T) {
 	if _, err := v.Group(1, 2); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	if err := v.SetFlood(vni, at(1)); !errors.Is(err, ErrFull) {
 		t.Error(err)
 	}
 	v.DeletePeer(77)
-	v.Free(v.Retire(func(uint16) bool { return false }))
+	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	if n, err := v.AddPeer(at(1)); n != 77 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}

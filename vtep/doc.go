@@ -67,7 +67,7 @@
 //
 // # Use without a switch
 //
-// A VTEP can be used alone: call Open for each VNI, then read from Readers and write to a Writer.
+// A VTEP can be used alone: call Open of its Control for each VNI, then read from Readers and write to a Writer.
 //
 // All methods that change tables are safe for concurrent use, and take effect at the next batch.
 // Readers and writers are for one goroutine each, as package frame says.

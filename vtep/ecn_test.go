@@ -27,7 +27,7 @@ func TestECNOnReceipt(t *testing.T) {
 		} {
 			u := fake4()
 			v := newVTEP(t, nil, u)
-			must(t, v.Open(vni))
+			must(t, v.Control().Open(vni))
 			u.in = []packetIn{{src: endpoint(t, at(1)), data: vx(vni, make(0xb8|c.inner)), tos: 0x20 | c.outer}}
 			b := frame.NewBatch(nil)
 			must(t, v.Readers()[0].Read(b))
@@ -58,7 +58,7 @@ func TestECNOnReceipt(t *testing.T) {
 func TestECNOfOtherFrames(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	bad := ip4(notECT, 64, true)
 	bad[6] = 1 // source MAC of a group
 	short := ip4(notECT, 64, true)[:30]

@@ -32,7 +32,7 @@ func Example() {
 	f := frame.Make([]byte("\x02\x00\x00\x00\x00\x02" + "\x02\x00\x00\x00\x00\x01" + "\x88\xb5" + "hello"))
 	_ = a.Writer(0).Write([]frame.Out{{F: &f, Peer: peer, Tag: 4100}})
 
-	_ = b.Open(4100)
+	_ = b.Control().Open(4100)
 	batch := frame.NewBatch(nil)
 	if err := b.Readers()[0].Read(batch); err != nil {
 		panic(err)
@@ -48,7 +48,7 @@ func ExampleVTEP_SetFlood() {
 	u, _ := net.Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
 	v, _ := vtep.New(nil, u)
 	defer v.Close()
-	_ = v.Open(100) // as a switch does where the VTEP is attached
+	_ = v.Control().Open(100) // as a switch does where the VTEP is attached
 	_ = v.SetFlood(100,
 		netip.MustParseAddrPort("192.0.2.3:0"), // the VTEP's own destination port
 		netip.MustParseAddrPort("192.0.2.2:4789"),

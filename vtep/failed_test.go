@@ -63,9 +63,9 @@ func TestFailed(t *testing.T) {
 	}
 	// With the peer goes what was said of it.
 	v.DeletePeer(group)
-	v.Free(v.Retire(func(uint16) bool { return false }))
+	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	v.DeletePeer(one)
-	v.Free(v.Retire(func(uint16) bool { return false }))
+	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	a.unreachable(endpoint(t, host(at(1))), p)
 	if n := addPeer(t, v, host(at(1))); v.Failed(n) {
 		t.Error("a new peer has failed")

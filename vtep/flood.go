@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
@@ -68,46 +67,6 @@ func (v *VTEP) network(vni frame.VNI) *network {
 	return n
 }
 
-// Open makes the VTEP accept frames of a VNI, and join the multicast groups in its flood list. If it cannot
-// join them, the VNI stays shut. The switch calls Open when the VTEP is attached.
-func (v *VTEP) Open(tag uint32) error {
-	if !frame.VNI(tag).Valid() {
-		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", tag, frame.MaxVNI)
-	}
-	if tag != 0 && v.cfg.Type == encap.TypeIPIP {
-		return fmt.Errorf("vtep: tag %d: IP-in-IP has one network, tag 0", tag)
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if err := v.errClosed(); err != nil {
-		return err
-	}
-	n := v.network(frame.VNI(tag))
-	if n.open.Load() {
-		return nil
-	}
-	if err := v.join(n.flood.Load()); err != nil {
-		v.forget(frame.VNI(tag), n)
-		return err
-	}
-	n.open.Store(true)
-	return nil
-}
-
-// Shut makes the VTEP drop frames of a VNI as unknown-vni, and leave multicast groups that no other open VNI
-// uses. The flood list and the peers of Allow are kept for the next Open. The switch calls Shut when the
-// VTEP is detached.
-func (v *VTEP) Shut(tag uint32) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if n, ok := v.networks.Load(vniKey(tag)); ok {
-		if n.open.Swap(false) {
-			v.leave(n.flood.Load())
-		}
-		v.forget(frame.VNI(tag), n)
-	}
-}
-
 // forget removes the state of a VNI that is not open and has no peers.
 func (v *VTEP) forget(vni frame.VNI, n *network) {
 	l := n.flood.Load()
@@ -117,7 +76,7 @@ func (v *VTEP) forget(vni frame.VNI, n *network) {
 }
 
 // ErrNotOpen is returned for a VNI that is not open: the VTEP is attached to no segment with this tag.
-var ErrNotOpen = errors.New("is not open; attach the VTEP to a segment with this tag, or Open it, first")
+var ErrNotOpen = errors.New("is not open; attach the VTEP to a segment with this tag first")
 
 // isOpen returns an error if the VNI is not open. v.mu is held.
 func (v *VTEP) isOpen(vni frame.VNI) error {

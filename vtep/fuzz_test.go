@@ -130,7 +130,7 @@ func FuzzUnwrap(f *testing.F) {
 		if cfg.Type == encap.TypeIPIP {
 			tag, from = 0, host(from)
 		}
-		must(t, v.Open(tag))
+		must(t, v.Control().Open(tag))
 		known := addPeer(t, v, from)
 		fake.in = append(fake.in, packetIn{src: endpoint(t, from), data: bytes.Clone(data), tos: tos & 3})
 		batch := frame.NewBatch(nil)
@@ -209,7 +209,7 @@ func FuzzQuoted(f *testing.F) {
 		if raw != nil {
 			tag, one, other = 0, host(one), host(other)
 		}
-		must(t, v.Open(tag))
+		must(t, v.Control().Open(tag))
 		a, b := addPeer(t, v, one), addPeer(t, v, other)
 		most := v.MTU(0)
 		to := peer(int(who & 3))

@@ -16,8 +16,8 @@ func gpeVTEP(t testing.TB, cfg Config, us ...Underlay) *VTEP {
 	t.Helper()
 	cfg.Type = encap.TypeGPE
 	v := newVTEP(t, &cfg, us...)
-	must(t, v.Open(vni))
-	must(t, v.Open(200))
+	must(t, v.Control().Open(vni))
+	must(t, v.Control().Open(200))
 	return v
 }
 

@@ -50,26 +50,26 @@ func TestGroupMembership(t *testing.T) {
 	u := &groupFake{fake: fake4()}
 	v := newVTEP(t, nil, u)
 	flood(t, v, 1, groupAt(1), at(1))
-	must(t, v.Open(1))
+	must(t, v.Control().Open(1))
 	u.did(t, "join 239.0.0.1")
-	must(t, v.Open(2))
+	must(t, v.Control().Open(2))
 	flood(t, v, 2, groupAt(2), groupAt(1), groupAt(2))
 	u.did(t, "join 239.0.0.2")
 	flood(t, v, 1, groupAt(3))
 	u.did(t, "join 239.0.0.3")
 	flood(t, v, 2, at(5), groupAt(2))
 	u.did(t, "leave 239.0.0.1")
-	v.Shut(2)
-	v.Shut(2)
+	v.Control().Shut(2)
+	v.Control().Shut(2)
 	u.did(t, "leave 239.0.0.2")
-	must(t, v.Open(2))
+	must(t, v.Control().Open(2))
 	u.did(t, "join 239.0.0.2")
 	must(t, v.SetFlood(1))
 	must(t, v.SetFlood(2))
 	u.did(t, "leave 239.0.0.3", "leave 239.0.0.2")
 
 	// Groups that nobody lists are gone at the next Retire, and were never learned.
-	if n := len(v.Retire(func(uint16) bool { return true })); n != 3 {
+	if n := len(v.Control().Retire(func(uint16) bool { return true })); n != 3 {
 		t.Errorf("%d retired", n)
 	}
 	if st := v.Stats(); st.Learned != 2 { // the two peers
@@ -83,7 +83,7 @@ func TestGroupMembership(t *testing.T) {
 func TestGroupJoinFails(t *testing.T) {
 	u := &groupFake{fake: fake4(), fail: groupAt(9).Addr()}
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(1))
+	must(t, v.Control().Open(1))
 	flood(t, v, 1, groupAt(1))
 	u.did(t, "join 239.0.0.1")
 	if err := v.SetFlood(1, groupAt(1), groupAt(2), groupAt(9)); err == nil || !strings.Contains(err.Error(), "vtep: group 239.0.0.9: no room") {
@@ -95,16 +95,16 @@ func TestGroupJoinFails(t *testing.T) {
 	}
 	u.fail = netip.Addr{}
 	flood(t, v, 2, groupAt(1), groupAt(9))
-	v.Shut(2)
+	v.Control().Shut(2)
 	u.did(t, "join 239.0.0.9", "leave 239.0.0.9")
 	u.fail = groupAt(9).Addr()
-	if err := v.Open(2); err == nil {
+	if err := v.Control().Open(2); err == nil {
 		t.Error("open")
 	}
 	if f := u.hear(t, v.Readers()[0], at(1), vx(2, inner(1)))[0]; f.Drop != frame.UnknownVNI {
 		t.Errorf("dropped as %v", f.Drop)
 	}
-	v.Shut(1)
+	v.Control().Shut(1)
 	u.did(t, "leave 239.0.0.1")
 	if len(v.Flood(2)) != 2 {
 		t.Error("the list is gone")
@@ -113,7 +113,7 @@ func TestGroupJoinFails(t *testing.T) {
 
 func TestGroupErrors(t *testing.T) {
 	plain := newVTEP(t, nil, fake4())
-	must(t, plain.Open(1))
+	must(t, plain.Control().Open(1))
 	if err := plain.SetFlood(1, groupAt(1)); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}

@@ -183,7 +183,7 @@ func TestHeaderOfAPeer(t *testing.T) {
 	if u.sent[0].ttl != 9 {
 		t.Errorf("TTL %d", u.sent[0].ttl)
 	}
-	v.Free(v.Retire(func(uint16) bool { return false }))
+	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	if n := v.varied.Load(); n != 0 {
 		t.Errorf("%d hops have a header or path MTU of their own, and there are none", n)
 	}

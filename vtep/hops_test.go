@@ -20,7 +20,7 @@ type life struct {
 func newLife(t *testing.T, cfg *Config) *life {
 	u := fake4()
 	v := newVTEP(t, cfg, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	return &life{t, v, u, v.Readers()[0]}
 }
 
@@ -42,7 +42,7 @@ func (l *life) learned(want int) {
 }
 
 func (l *life) retire(named ...uint16) []uint16 {
-	return l.v.Retire(func(n uint16) bool { return slices.Contains(named, n) })
+	return l.v.Control().Retire(func(n uint16) bool { return slices.Contains(named, n) })
 }
 
 func (l *life) number(i int) uint16 {
@@ -80,8 +80,8 @@ func TestLearnedPeerLives(t *testing.T) {
 	if again == a || again == 0 {
 		t.Errorf("heard again under %d, which is not free yet", again)
 	}
-	l.v.Free(got)
-	l.v.Free(got) // twice is harmless
+	l.v.Control().Free(got)
+	l.v.Control().Free(got) // twice is harmless
 	if c := l.hear(3); c != a {
 		t.Errorf("new peer is %d, %d was free", c, a)
 	}
@@ -123,7 +123,7 @@ func TestHeardPeerStays(t *testing.T) {
 func TestFreeOfOthersDoesNothing(t *testing.T) {
 	l := newLife(t, nil)
 	a := l.hear(1)
-	l.v.Free([]uint16{a, 0, 999})
+	l.v.Control().Free([]uint16{a, 0, 999})
 	if l.hear(1) != a {
 		t.Error("freed without Retire")
 	}
@@ -155,7 +155,7 @@ func TestLearnedCount(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 	l.learned(1)
-	l.v.Free(got)
+	l.v.Control().Free(got)
 	l.retire()
 	l.learned(0)
 
@@ -165,7 +165,7 @@ func TestLearnedCount(t *testing.T) {
 	l.learned(0)
 	l.v.DeletePeer(g)
 	l.learned(2)
-	l.v.Free(l.retire(b, c))
+	l.v.Control().Free(l.retire(b, c))
 	l.learned(2)
 	if _, err := l.v.NextHop(at(3), 7); err != nil {
 		t.Error(err)
@@ -174,7 +174,7 @@ func TestLearnedCount(t *testing.T) {
 	l.v.DeletePeer(b) // never added: nothing happens
 	l.learned(2)
 	for range 3 {
-		l.v.Free(l.retire())
+		l.v.Control().Free(l.retire())
 	}
 	l.learned(0)
 }
@@ -200,7 +200,7 @@ func TestDeletedPeerAddedAgain(t *testing.T) {
 	if l.v.PeerName(a) == "" {
 		t.Error("a retired number has lost its name before Free")
 	}
-	l.v.Free(got)
+	l.v.Control().Free(got)
 	if l.v.PeerName(a) != "" {
 		t.Error("a free number has a name")
 	}
@@ -229,7 +229,7 @@ func TestMaxPeers(t *testing.T) {
 		t.Error("one too many")
 	}
 	l.retire()
-	l.v.Free(l.retire())
+	l.v.Control().Free(l.retire())
 	l.learned(0)
 	if l.hear(5) == 0 {
 		t.Error("no room after Retire")
@@ -239,7 +239,7 @@ func TestMaxPeers(t *testing.T) {
 func TestListedOnly(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, &Config{Peers: ListedOnly}, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	r := v.Readers()[0]
 	if fs := u.hear(t, r, at(1), vx(vni, inner(1))); fs[0].Drop != frame.UnknownPeer {
 		t.Error(fs[0].Drop)
@@ -250,7 +250,7 @@ func TestListedOnly(t *testing.T) {
 	}
 	// A deleted peer is no stranger until Retire; then it is.
 	v.DeletePeer(n)
-	v.Free(v.Retire(func(uint16) bool { return true }))
+	v.Control().Free(v.Control().Retire(func(uint16) bool { return true }))
 	if fs := u.hear(t, r, at(1), vx(vni, inner(1))); fs[0].Drop != frame.UnknownPeer {
 		t.Error(fs[0].Drop)
 	}
@@ -300,12 +300,12 @@ func TestNextHop(t *testing.T) {
 		t.Error(s)
 	}
 	// What comes from there comes from the peer, not from the next hop.
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	if fs := u.hear(t, v.Readers()[0], at(1), vx(vni, inner(1))); fs[0].From.Peer() != p {
 		t.Errorf("from %v", fs[0].From)
 	}
 	v.DeletePeer(n)
-	v.Free(v.Retire(func(uint16) bool { return false }))
+	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	outs = out(n, 1)
 	must(t, v.Writer(0).Write(outs))
 	if outs[0].Drop != frame.NoPeer {
@@ -383,15 +383,15 @@ func TestGroup(t *testing.T) {
 	for _, p := range peers {
 		v.DeletePeer(p)
 	}
-	if got := v.Retire(func(uint16) bool { return false }); got != nil {
+	if got := v.Control().Retire(func(uint16) bool { return false }); got != nil {
 		t.Errorf("%v retired", got)
 	}
 	v.DeletePeer(four)
 	v.DeletePeer(three)
 	var gone []uint16
 	for range 3 {
-		got := v.Retire(func(uint16) bool { return false })
-		v.Free(got)
+		got := v.Control().Retire(func(uint16) bool { return false })
+		v.Control().Free(got)
 		gone = append(gone, got...)
 	}
 	if len(gone) != 6 || len(v.Stats().Peers) != 0 {

@@ -17,14 +17,14 @@ func ipipVTEP(t testing.TB, cfg Config, us ...Underlay) *VTEP {
 	t.Helper()
 	cfg.Type = encap.TypeIPIP
 	v := newVTEP(t, &cfg, us...)
-	must(t, v.Open(0))
+	must(t, v.Control().Open(0))
 	return v
 }
 
 // All packets of IP-in-IP are of one network: under another tag nothing would ever come in.
 func TestIPIPHasOneNetwork(t *testing.T) {
 	v := ipipVTEP(t, Config{}, raw4())
-	if err := v.Open(7); err == nil || !strings.HasPrefix(err.Error(), "vtep: tag 7: ") {
+	if err := v.Control().Open(7); err == nil || !strings.HasPrefix(err.Error(), "vtep: tag 7: ") {
 		t.Errorf("%v", err)
 	}
 }
@@ -92,7 +92,7 @@ func TestIPIPReaderMixedBatch(t *testing.T) {
 	if r := one(2); r != frame.UnknownPeer {
 		t.Errorf("a peer that was deleted: %v", r)
 	}
-	v.Shut(0)
+	v.Control().Shut(0)
 	if r := one(1); r != frame.UnknownVNI {
 		t.Errorf("shut: %v", r)
 	}

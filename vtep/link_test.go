@@ -20,7 +20,7 @@ func fakeAt(local netip.AddrPort) *fake { return &fake{local: local, mtu: 1500} 
 func TestSetUnderlay(t *testing.T) {
 	first, six := fake4(), fake6()
 	v := newVTEP(t, nil, first, six)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	own := netip.MustParseAddrPort("192.0.2.9:4789")
 	one := addPeer(t, v, at(1))
 	r, w := v.Readers()[0], v.Writer(0)
@@ -144,7 +144,7 @@ func TestSetUnderlayGroups(t *testing.T) {
 	flood(t, v, 1, groupAt(1), groupAt(2))
 	flood(t, v, 2, groupAt(2), at(1))
 	flood(t, v, 3, groupAt(3))
-	v.Shut(3)
+	v.Control().Shut(3)
 	old.log = nil
 	failing := &groupFake{fake: fakeAt(at(9)), fail: groupAt(2).Addr()}
 	if err := v.SetUnderlay(failing); err == nil || !strings.Contains(err.Error(), "239.0.0.2: no room") || failing.closed != 0 || old.closed != 0 {
@@ -155,7 +155,7 @@ func TestSetUnderlayGroups(t *testing.T) {
 	must(t, v.SetUnderlay(u))
 	u.did(t, "join 239.0.0.1", "join 239.0.0.2")
 	old.did(t)
-	v.Shut(1)
+	v.Control().Shut(1)
 	u.did(t, "leave 239.0.0.1")
 }
 
@@ -188,7 +188,7 @@ func TestSetUnderlayFlood(t *testing.T) {
 	must(t, v.SetFlood(2))
 	must(t, v.SetFlood(3))
 	for vni := range uint32(4) {
-		v.Shut(vni)
+		v.Control().Shut(vni)
 	}
 	if n := v.networks.Len(); n != 0 {
 		t.Errorf("%d networks are left", n)

@@ -124,7 +124,7 @@ func must(t testing.TB, err error) {
 // flood sets a flood list, after the VNI is opened.
 func flood(t testing.TB, v *VTEP, vni frame.VNI, peers ...netip.AddrPort) {
 	t.Helper()
-	must(t, v.Open(uint32(vni)))
+	must(t, v.Control().Open(uint32(vni)))
 	must(t, v.SetFlood(vni, peers...))
 }
 

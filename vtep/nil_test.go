@@ -39,21 +39,21 @@ func TestVNIThatIsNotOpen(t *testing.T) {
 	refused("never open")
 	flood(t, v, vni, at(1), at(2))
 	must(t, v.Allow(vni, at(3)))
-	v.Shut(vni)
+	v.Control().Shut(vni)
 	for what, err := range map[string]error{"SetFlood": v.SetFlood(vni, at(9)), "Allow": v.Allow(vni, at(9))} {
 		if !errors.Is(err, ErrNotOpen) {
 			t.Errorf("shut: %s: %v", what, err)
 		}
 	}
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	if got := v.Flood(vni); !slices.Equal(got, []netip.AddrPort{at(1), at(2)}) || len(v.Allowed(vni)) != 1 {
 		t.Errorf("open again: %v, %v", got, v.Allowed(vni))
 	}
-	v.Shut(vni)
+	v.Control().Shut(vni)
 	must(t, v.SetFlood(vni))
 	v.Disallow(vni, at(3))
 	for range 2 { // one that was heard of at the last Retire waits for the next
-		v.Free(v.Retire(func(uint16) bool { return false }))
+		v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	}
 	refused("emptied")
 }

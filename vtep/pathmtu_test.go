@@ -167,18 +167,18 @@ func TestPathMTUAges(t *testing.T) {
 		time.Sleep(PathMTUAge / 2)
 		u.path(endpoint(t, at(1)), 1450, nil) // more than is known: no news
 		time.Sleep(PathMTUAge/2 - time.Nanosecond)
-		v.Retire(all)
+		v.Control().Retire(all)
 		if got := v.MTU(n); got != low {
 			t.Errorf("MTU %d", got)
 		}
 		u.path(endpoint(t, at(1)), 1400, nil) // said again
 		time.Sleep(PathMTUAge - time.Nanosecond)
-		v.Retire(all)
+		v.Control().Retire(all)
 		if got := v.MTU(n); got != low {
 			t.Errorf("MTU %d, though said again", got)
 		}
 		time.Sleep(time.Nanosecond)
-		v.Retire(all)
+		v.Control().Retire(all)
 		if got := v.MTU(n); got != v.MTU(0) || v.varied.Load() != 0 {
 			t.Errorf("MTU %d", got)
 		}

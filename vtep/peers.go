@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
@@ -153,42 +152,6 @@ func (v *VTEP) learn(src frame.Endpoint) *hop {
 	return h
 }
 
-// Retire begins to remove deleted peers, and learned peers that were not heard since the last call and for which
-// named returns false. It also forgets path MTUs older than PathMTUAge. It returns the numbers of the removed peers,
-// which no frame comes in with any more. When nothing refers to the numbers, the caller passes them to Free. Only
-// the switch calls Retire and Free.
-func (v *VTEP) Retire(named func(peer uint16) bool) []uint16 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	nums := v.evicted
-	v.evicted, v.evictable = nil, nil
-	now := time.Now()
-	for h := range v.hops.all {
-		if h.path.Load() != 0 && now.Sub(h.learned) >= PathMTUAge {
-			v.forgetPathMTU(h)
-		}
-		if h.listed() || h.retired {
-			continue
-		}
-		heard := h.rx.Load()
-		silent := heard == h.heard
-		quiet := h.idle && silent
-		h.idle, h.heard = !named(h.num), heard
-		if !h.deleted && (!quiet || !h.idle) {
-			if silent && heard < fewPackets && h.learnable() {
-				v.evictable = append(v.evictable, h)
-			}
-			continue
-		}
-		v.retire(h)
-		nums = append(nums, h.num)
-	}
-	if nums != nil {
-		v.gone.Add(1) // after they have left byHost
-	}
-	return nums
-}
-
 // retire removes a hop from the table of readers. Retire returns its number. v.mu is held.
 func (v *VTEP) retire(h *hop) {
 	h.retired = true
@@ -196,19 +159,6 @@ func (v *VTEP) retire(h *hop) {
 		v.byHost.Delete(hostKey(h.to.Load()[0].Host()))
 	}
 	v.count(h, -1)
-}
-
-// Free makes numbers that Retire returned available for other peers.
-func (v *VTEP) Free(peers []uint16) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, n := range peers {
-		if h := v.hops.get(n); h != nil && h.retired {
-			v.forgetPathMTU(h)
-			v.setHeader(h, nil)
-			v.hops.remove(n)
-		}
-	}
 }
 
 // PeerName returns the address of a peer, or the addresses of the members of a group, or "" if there is no peer of

@@ -14,7 +14,7 @@ func TestChosenPeers(t *testing.T) {
 	const peers = 4096
 	lookups := func(identifier func() uint64) time.Duration {
 		v := newVTEP(t, &Config{MaxPeers: peers}, fake6())
-		must(t, v.Open(vni))
+		must(t, v.Control().Open(vni))
 		keys := make([]hostKey, peers)
 		for i := range keys {
 			var a [16]byte

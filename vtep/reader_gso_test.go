@@ -28,7 +28,7 @@ func TestReaderInnerOffloads(t *testing.T) {
 	} {
 		u := fake4()
 		v := newVTEP(t, nil, u)
-		must(t, v.Open(vni))
+		must(t, v.Control().Open(vni))
 		g := right
 		x.change(&g)
 		e, err := frame.EndpointFrom(at(1))

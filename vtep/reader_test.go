@@ -18,7 +18,7 @@ import (
 func TestReaderAccepts(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	r := v.Readers()[0]
 	n := addPeer(t, v, at(1))
 	fs := u.hear(t, r, at(1), vx(vni, inner(3)))
@@ -32,8 +32,8 @@ func TestReaderAccepts(t *testing.T) {
 func TestReaderMixedBatch(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(vni))
-	must(t, v.Open(200))
+	must(t, v.Control().Open(vni))
+	must(t, v.Control().Open(200))
 	r := v.Readers()[0]
 	a, b := addPeer(t, v, at(1)), addPeer(t, v, at(2))
 	bad := inner(1)
@@ -84,18 +84,18 @@ func TestOpenShut(t *testing.T) {
 		if fs := u.hear(t, r, at(1), vx(vni, inner(1))); fs[0].Drop != frame.UnknownVNI {
 			t.Fatal(fs[0].Drop)
 		}
-		must(t, v.Open(vni))
+		must(t, v.Control().Open(vni))
 		if fs := u.hear(t, r, at(1), vx(vni, inner(1))); fs[0].Drop != 0 {
 			t.Fatal(fs[0].Drop)
 		}
-		v.Shut(vni)
-		v.Shut(vni)
-		v.Shut(9)
+		v.Control().Shut(vni)
+		v.Control().Shut(vni)
+		v.Control().Shut(9)
 	}
 	// The flood list outlives Shut, and goes when it is emptied.
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	flood(t, v, vni, at(1))
-	v.Shut(vni)
+	v.Control().Shut(vni)
 	if len(v.Flood(vni)) != 1 {
 		t.Error("Shut took the flood list")
 	}
@@ -109,7 +109,7 @@ func TestOpenShut(t *testing.T) {
 func TestReaderKeepsDrop(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	u.in = []packetIn{{src: endpoint(t, at(1)), data: vx(vni, inner(1)), drop: frame.TooBig}}
 	b := frame.NewBatch(nil)
 	must(t, v.Readers()[0].Read(b))
@@ -121,7 +121,7 @@ func TestReaderKeepsDrop(t *testing.T) {
 func TestReaderAllocatesNothing(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	var ins []packetIn
 	for i := range frame.MaxBatch {
 		p := packetIn{src: endpoint(t, at(i%5+1)), data: vx(vni, inner(i))}
@@ -154,7 +154,7 @@ func TestAgainstGopacket(t *testing.T) {
 	peer := addPeer(t, v, at(1))
 	r := v.Readers()[0]
 	for _, n := range []frame.VNI{0, 1, 0x010203, 4100, 1<<23 | 5, frame.MaxVNI} {
-		must(t, v.Open(uint32(n)))
+		must(t, v.Control().Open(uint32(n)))
 		f := frame.Make(inner(7))
 		must(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: peer, Tag: uint32(n)}}))
 		b := u.sent[len(u.sent)-1].payload
@@ -215,7 +215,7 @@ func FuzzReader(f *testing.F) {
 		v := newVTEP(t, cfg, u)
 		open := map[frame.VNI]bool{0: true, vni: true, frame.MaxVNI: true}
 		for n := range open {
-			must(t, v.Open(uint32(n)))
+			must(t, v.Control().Open(uint32(n)))
 		}
 		known := addPeer(t, v, at(1))
 		if cfg.Peers == ListedPerVNI {
@@ -333,7 +333,7 @@ func TestConcurrent(t *testing.T) {
 		u.packets = append(u.packets, packetIn{src: endpoint(t, at(i%13+1)), data: vx(frame.VNI(vni+i%2), inner(i))})
 	}
 	v := newVTEP(t, &Config{MaxPeers: 5}, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	keep := addPeer(t, v, at(50))
 	var workers, control sync.WaitGroup
 	for range 3 {
@@ -401,15 +401,15 @@ func TestConcurrent(t *testing.T) {
 	})
 	control.Go(func() {
 		for range rounds {
-			v.Free(v.Retire(func(n uint16) bool { return n%3 == 0 }))
+			v.Control().Free(v.Control().Retire(func(n uint16) bool { return n%3 == 0 }))
 		}
 	})
 	control.Go(func() {
 		for i := range rounds {
 			if i%2 == 0 {
-				must(t, v.Open(vni+1))
+				must(t, v.Control().Open(vni+1))
 			} else {
-				v.Shut(vni + 1)
+				v.Control().Shut(vni + 1)
 			}
 			v.Stats()
 			v.PeerName(uint16(i % 30))
@@ -424,7 +424,7 @@ func TestConcurrent(t *testing.T) {
 	// All quiet: what nobody lists goes, and the count comes out even.
 	must(t, v.SetFlood(vni))
 	for range 4 {
-		v.Free(v.Retire(func(uint16) bool { return false }))
+		v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	}
 	if st := v.Stats(); st.Learned != 0 || len(st.Peers) != 1 {
 		t.Errorf("%+v", st)

@@ -31,7 +31,7 @@ func TestReservedBits(t *testing.T) {
 	} {
 		u := fake4()
 		v := newVTEP(t, &c.cfg, u)
-		must(t, v.Open(vni))
+		must(t, v.Control().Open(vni))
 		used := c.cfg.Type.Used(c.cfg.GBP)
 		for i := range 64 {
 			bit := uint64(1) << i
@@ -65,7 +65,7 @@ func TestReservedBits(t *testing.T) {
 func TestReservedOrder(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, &Config{Reserved: ReservedStrict}, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	for _, c := range []struct {
 		data []byte
 		want frame.Reason
@@ -136,7 +136,7 @@ func TestGBP(t *testing.T) {
 	for _, gbp := range []bool{false, true} {
 		u := fake4()
 		v := newVTEP(t, &Config{GBP: gbp}, u)
-		must(t, v.Open(vni))
+		must(t, v.Control().Open(vni))
 		n := addPeer(t, v, at(1))
 		flood(t, v, vni, at(1), at(2))
 		w, r := v.Writer(0), v.Readers()[0]
@@ -193,7 +193,7 @@ func TestPathMTUQuotedGBP(t *testing.T) {
 	for _, gbp := range []bool{false, true} {
 		u := fake4()
 		v := newVTEP(t, &Config{GBP: gbp}, u)
-		must(t, v.Open(vni))
+		must(t, v.Control().Open(vni))
 		n := addPeer(t, v, at(1))
 		u.path(endpoint(t, at(1)), 1400, []byte{0x88, 0, 0, 5, 0, 0, vni, 0})
 		if got := v.MTU(n) < v.MTU(0); got != gbp {

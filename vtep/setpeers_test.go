@@ -15,7 +15,7 @@ import (
 func TestSetPeersLastsByAddress(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, &Config{Header: Header{TTL: 9, TOS: 16}}, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	r, w := v.Readers()[0], v.Writer(0)
 	want := func(what string, peer uint16, port uint16, ttl, tos uint8) {
 		t.Helper()
@@ -35,11 +35,11 @@ func TestSetPeersLastsByAddress(t *testing.T) {
 		}
 		want("listed, with another port", n, 8472, 3, 16)
 		v.DeletePeer(n)
-		gone := v.Retire(func(uint16) bool { return false })
+		gone := v.Control().Retire(func(uint16) bool { return false })
 		if !slices.Equal(gone, []uint16{n}) {
 			t.Fatal(gone)
 		}
-		v.Free(gone)
+		v.Control().Free(gone)
 	}
 	flood(t, v, vni, netip.AddrPortFrom(one, 0))
 	want("flooded", 0, 8472, 3, 16)

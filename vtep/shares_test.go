@@ -34,7 +34,7 @@ type arena struct {
 
 func newArena(t *testing.T, cfg *Config) *arena {
 	v := newVTEP(t, cfg, fake4(), fake6())
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	return &arena{t, v, v.Readers()[0].(*reader)}
 }
 
@@ -54,7 +54,7 @@ func (a *arena) from(addr netip.AddrPort, n int) bool {
 
 // step is what the switch does every ten seconds; its FDB names whom it can.
 func (a *arena) step() {
-	a.v.Free(a.v.Retire(func(uint16) bool { return true }))
+	a.v.Control().Free(a.v.Control().Retire(func(uint16) bool { return true }))
 	st := a.v.Stats()
 	if most := a.v.cfg.MaxPeers; st.Learned > most {
 		a.t.Fatalf("%d learned of %d", st.Learned, most)
@@ -161,7 +161,7 @@ func TestYieldingIsBounded(t *testing.T) {
 	if learned != a.v.maxEvicted() {
 		t.Errorf("%d learned, %d may give way", learned, a.v.maxEvicted())
 	}
-	gone := a.v.Retire(func(uint16) bool { return true })
+	gone := a.v.Control().Retire(func(uint16) bool { return true })
 	if len(gone) != learned {
 		t.Errorf("%d retired", len(gone))
 	}
@@ -170,7 +170,7 @@ func TestYieldingIsBounded(t *testing.T) {
 			t.Error("free before Free")
 		}
 	}
-	a.v.Free(gone)
+	a.v.Control().Free(gone)
 	a.step()
 }
 

@@ -137,7 +137,7 @@ func TestUnfinishedOnReceipt(t *testing.T) {
 					u, far := fake4(), fake4()
 					far.mtu = 9000
 					v, w := newVTEP(t, &Config{Type: typ}, u), newVTEP(t, &Config{Type: typ}, far)
-					must(t, v.Open(vni))
+					must(t, v.Control().Open(vni))
 					to := addPeer(t, w, at(9))
 					narrow := addPeer(t, v, at(2))
 					u.path(endpoint(t, at(2)), 1000, nil)
@@ -212,7 +212,7 @@ func TestUnfinishedTold(t *testing.T) {
 		finished, unfinished := k.packet(t)
 		u := fake4()
 		v := newVTEP(t, nil, u)
-		must(t, v.Open(vni))
+		must(t, v.Control().Open(vni))
 		told := frame.GSO{Type: frame.GSOUDP, Size: 1000}
 		for _, data := range [][]byte{unfinished, finished} {
 			u.in = append(u.in, packetIn{src: endpoint(t, at(1)), data: vx(vni, data), gso: told})

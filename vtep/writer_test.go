@@ -91,7 +91,7 @@ func TestFloodSkips(t *testing.T) {
 func TestNobodyToSendTo(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	outs := out(0, 4)
 	outs[1].Tag = 5 // no such network
 	outs[2].Peer = 99
@@ -247,7 +247,7 @@ func TestWriterGrows(t *testing.T) {
 func TestStatsAreExact(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Open(vni))
+	must(t, v.Control().Open(vni))
 	flood(t, v, vni, at(1), at(2), at(3))
 	p := []uint16{0, addPeer(t, v, at(1)), addPeer(t, v, at(2)), addPeer(t, v, at(3))}
 	w := v.Writer(0)

@@ -29,7 +29,7 @@ func TestSwap(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must(tunnel.Open(7))
+		must(tunnel.Control().Open(7))
 		must(tunnel.SetFlood(7, netip.AddrPortFrom(group, 0)))
 		must(b.Join(group))
 		num, err := tunnel.AddPeer(b.LocalAddr())

@@ -88,7 +88,7 @@ func TestFlippedBits(t *testing.T) {
 				if _, err := v.AddPeer(netip.AddrPortFrom(peer.AddrPort().Addr(), 0)); err != nil {
 					t.Fatal(err)
 				}
-				if err := v.Open(c.tag); err != nil {
+				if err := v.Control().Open(c.tag); err != nil {
 					t.Fatal(err)
 				}
 				r, b := v.Readers()[0], frame.NewBatch(nil)

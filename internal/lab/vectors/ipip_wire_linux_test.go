@@ -52,7 +52,7 @@ func newWireEnd(t *testing.T, s side, h vtep.Header) *wireEnd {
 	})
 	must(t, err)
 	t.Cleanup(func() { x.v.Close() })
-	if err = x.v.Open(0); err == nil {
+	if err = x.v.Control().Open(0); err == nil {
 		x.peer, err = x.v.AddPeer(netip.AddrPortFrom(x.to, 0))
 	}
 	must(t, err)

@@ -139,7 +139,7 @@ func (l *lab) spied(vc vtep.Config) (v *vtep.VTEP, s *spy, two, three uint16) {
 	s = &spy{Underlay: u}
 	v, err = vtep.New(&vc, s)
 	l.must(err)
-	l.must(v.Open(tagOf(vc.Type, vni)))
+	l.must(v.Control().Open(tagOf(vc.Type, vni)))
 	two, err = v.AddPeer(l.at(2))
 	l.must(err)
 	three, err = v.AddPeer(l.at(3))

@@ -374,6 +374,6 @@ func (l *lab) forged() (v *vtep.VTEP, u *forger) {
 	u = &forger{Underlay: m}
 	v, err = vtep.New(nil, u)
 	l.must(err)
-	l.must(v.Open(vni))
+	l.must(v.Control().Open(vni))
 	return v, u
 }

@@ -101,7 +101,7 @@ func newTunnelOver(t *testing.T, s side, u *underlay.UDP, vc *vtep.Config) *tunn
 	x := &tunnel{t: t, v: v, peer: peer, local: u.LocalAddr()}
 	// A next hop, since over IPv6 there is only ::1: our own address is no peer.
 	if x.num, err = v.NextHop(x.port(), vni); err == nil {
-		err = v.Open(vni)
+		err = v.Control().Open(vni)
 	}
 	must(t, err)
 	return x

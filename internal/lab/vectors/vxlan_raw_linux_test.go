@@ -83,7 +83,7 @@ func rawRow(id string, cases []rawCase) row {
 		v, err := vtep.New(nil, u)
 		must(t, err)
 		defer v.Close()
-		must(t, v.Open(vni))
+		must(t, v.Control().Open(vni))
 		packet := func(inner []byte) []byte {
 			e := &layers.Ethernet{SrcMAC: rmac(8).HardwareAddr(), DstMAC: rmac(9).HardwareAddr(), EthernetType: layers.EthernetTypeIPv4}
 			udp := &layers.UDP{SrcPort: 50000, DstPort: 4789}
