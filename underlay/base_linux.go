@@ -45,7 +45,7 @@ type base struct {
 	superframes atomic.Pointer[func(payload []byte) bool]
 
 	mu      sync.Mutex
-	senders map[int]*sender
+	senders sync.Map   // *sender by worker
 	ranges  []*txPorts // of all sets, no two of them equal
 	closed  bool
 
@@ -59,7 +59,6 @@ type base struct {
 // setUp makes what needs no socket. After it, Close must be called.
 func (u *base) setUp() (err error) {
 	u.done = make(chan struct{})
-	u.senders = make(map[int]*sender)
 	u.sendmmsg = sys.Sendmmsg
 	if u.watch, err = newErrWatch(u); err != nil {
 		return err
@@ -151,14 +150,8 @@ func (u *base) Readers() []frame.Reader {
 // Sender returns worker w's Sender; any number will do, and the same number gives
 // the same Sender. Senders share the sockets, not their scratch.
 func (u *base) Sender(w int) frame.Sender {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	s := u.senders[w]
-	if s == nil {
-		s = newSender(u)
-		u.senders[w] = s
-	}
-	return s
+	s, _ := u.senders.LoadOrStore(w, newSender(u))
+	return s.(*sender)
 }
 
 // LocalAddr returns the address and port peers send to.
@@ -271,8 +264,8 @@ func (u *base) Stats() Stats {
 	for _, p := range u.ranges {
 		p.all(func(s *txSock) { st.Buffers(0, s.bufferSize(unix.SO_SNDBUF)) })
 	}
-	for _, s := range u.senders {
-		s.Tx.AddTo(&st)
+	for _, s := range u.senders.Range {
+		s.(*sender).Tx.AddTo(&st)
 	}
 	u.errors.AddTo(&st)
 	return Stats(st)

@@ -36,7 +36,7 @@ func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 		return nil, err
 	}
 	p := &Underlay{
-		dev: sys.NewPacketInterface("afpacket", "Config", c.Device, c.Control), is4: local.Addr().Is4(), cfg: c, senders: make(map[int]*sender),
+		dev: sys.NewPacketInterface("afpacket", "Config", c.Device, c.Control), is4: local.Addr().Is4(), cfg: c,
 		groups:   make(map[[16]byte]*membership),
 		sendmmsg: sys.Sendmmsg,
 	}

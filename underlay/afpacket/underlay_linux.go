@@ -42,7 +42,7 @@ type Underlay struct {
 	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
 
 	mu      sync.Mutex
-	senders map[int]*sender
+	senders sync.Map                 // *sender by worker
 	groups  map[[16]byte]*membership // by Join
 
 	// sendmmsg is sys.Sendmmsg; a test puts a kernel that refuses in front of it.
@@ -70,14 +70,8 @@ func (p *Underlay) Readers() []frame.Reader {
 // Sender returns worker w's Sender; any number will do, and the same number gives
 // the same Sender. Senders share the socket, not their scratch.
 func (p *Underlay) Sender(w int) frame.Sender {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.senders[w]
-	if s == nil {
-		s = newSender(p)
-		p.senders[w] = s
-	}
-	return s
+	s, _ := p.senders.LoadOrStore(w, newSender(p))
+	return s.(*sender)
 }
 
 // LocalAddr returns the address and port peers send to, a link-local address with the
@@ -171,8 +165,8 @@ func (p *Underlay) Stats() underlay.Stats {
 		r.addTo(&st)
 		st.Buffers(r.sock.Buffer(true), 0)
 	}
-	for _, s := range p.senders {
-		s.Tx.AddTo(&st)
+	for _, s := range p.senders.Range {
+		s.(*sender).Tx.AddTo(&st)
 	}
 	p.late.AddTo(&st)
 	p.errors.AddTo(&st)

@@ -10,14 +10,8 @@ import (
 
 // Sender returns worker w's Sender; the same number gives the same Sender.
 func (m *Underlay) Sender(w int) frame.Sender {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s := m.senders[w]
-	if s == nil {
-		s = &sender{m: m}
-		m.senders[w] = s
-	}
-	return s
+	s, _ := m.senders.LoadOrStore(w, &sender{m: m})
+	return s.(*sender)
 }
 
 type sender struct {

@@ -53,7 +53,7 @@ type Underlay struct {
 	rx, overflow, tooBig, refused atomic.Uint64
 
 	mu      sync.Mutex
-	senders map[int]*sender
+	senders sync.Map // *sender by worker
 	closed  bool
 }
 
@@ -100,13 +100,12 @@ func (n *Network) listen(local netip.AddrPort, cfg *Config, ip bool) (*Underlay,
 		return nil, err
 	}
 	m := &Underlay{
-		net:     n,
-		ip:      ip,
-		is4:     local.Addr().Is4(),
-		loop:    c.MulticastLoop,
-		users:   make(map[[16]byte]int),
-		ttl:     uint8(cmp.Or(c.DefaultTTL, datagrams.DefaultTTL)),
-		senders: make(map[int]*sender),
+		net:   n,
+		ip:    ip,
+		is4:   local.Addr().Is4(),
+		loop:  c.MulticastLoop,
+		users: make(map[[16]byte]int),
+		ttl:   uint8(cmp.Or(c.DefaultTTL, datagrams.DefaultTTL)),
 	}
 	if _, err := m.sets.Number(underlay.TxConfig{SrcPorts: cmp.Or(c.SrcPorts, underlay.PortRange(datagrams.Dynamic))}, newPorts); err != nil {
 		return nil, err
@@ -296,11 +295,10 @@ func newPorts(c underlay.TxConfig) *ports {
 
 // Stats returns a snapshot of the counters.
 func (m *Underlay) Stats() underlay.Stats {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	st := datagrams.Counts{RxDatagrams: m.rx.Load(), RxOverflow: m.overflow.Load()}
 	st.Errors.TooBig, st.Errors.Refused = m.tooBig.Load(), m.refused.Load()
-	for _, s := range m.senders {
+	for _, x := range m.senders.Range {
+		s := x.(*sender)
 		st.TxDatagrams += s.sent.Load()
 		s.lost.AddTo(&st)
 	}
