@@ -44,8 +44,10 @@ func cases() []testCase {
 	veth, plain := underlay{mtu: 1500}, underlay{mtu: 1500, plain: true}
 	jumbo, plainJumbo := underlay{mtu: 9000}, underlay{mtu: 9000, plain: true}
 	stream := []string{"Gbit/s", "CPU s/GB", "tunnel CPU s/GB"}
+	latency := []string{"transactions/s", "p50 us", "p99 us", "p99.9 us"}
 	packets := []string{"kpps", "kpps, loss <1%", "CPU s/Mpkt", "tunnel CPU s/Mpkt"}
 	gpe, tun, ipip := []string{judged, "gpe"}, []string{"kernel-gpe", "gpe-tun"}, []string{"ipip-lone", "ipip-plain", "ipip"}
+	sockets := []string{"udp", "packet"}
 	peers := []string{"ovs", "ovs-vxswitch", "vxswitch-ovs"}
 	return []testCase{
 		{"tcp1", "one TCP flow", veth, stream, tcp(1), nil},
@@ -59,7 +61,7 @@ func cases() []testCase {
 		{"udp64", "UDP, 64 bytes of payload", veth, packets, udp(64), nil},
 		{"udp1400", "UDP, 1400 bytes of payload", veth, packets, udp(1400), nil},
 		{"udp4", "four UDP flows, 1400 bytes of payload", veth, stream, iperf("-u", "-b", "0", "-l", "1400", "-P", "4"), nil},
-		{"rr", "TCP, a byte there and back", veth, []string{"transactions/s", "p50 us", "p99 us", "p99.9 us"}, rr, nil},
+		{"rr", "TCP, a byte there and back", veth, latency, rr, nil},
 		{"idle", "memory of the tunnel's process at the first end, without traffic", veth, []string{"MiB resident"}, idle, nil},
 		{"ovs-tcp1", "one TCP flow, Open vSwitch as the peer", veth, stream, tcp(1), peers},
 		{"ovs-tcp4", "four TCP flows, Open vSwitch as the peer", veth, stream, tcp(4), peers},
@@ -71,6 +73,15 @@ func cases() []testCase {
 		{"tun-udp64", "UDP, 64 bytes of payload, VXLAN-GPE without Ethernet", veth, packets, udp(64), tun},
 		{"ipip-tcp1", "one TCP flow, IP in IP without batches and with", veth, stream, tcp(1), ipip},
 		{"ipip-udp64", "UDP, 64 bytes of payload, IP in IP without batches and with", veth, packets, udp(64), ipip},
+		{"packet-tcp1", "one TCP flow, UDP sockets and packet sockets", veth, stream, tcp(1), sockets},
+		{"packet-tcp4", "four TCP flows, UDP sockets and packet sockets", veth, stream, tcp(4), sockets},
+		{"packet-tcp1-off", "one TCP flow, UDP sockets and packet sockets, underlay without offloads", plain, stream, tcp(1), sockets},
+		{"packet-udp64", "UDP, 64 bytes of payload, UDP sockets and packet sockets", veth, packets, udp(64), sockets},
+		{"packet-udp1400", "UDP, 1400 bytes of payload, UDP sockets and packet sockets", veth, packets, udp(1400), sockets},
+		{"packet-rr", "TCP, a byte there and back, UDP sockets and packet sockets", veth, latency, rr, sockets},
+		{"packet-idle", "memory of the tunnel's process at the first end, UDP sockets and packet sockets", veth, []string{"MiB resident"}, idle, sockets},
+		{"packet-ports", "1024 flows, UDP sockets and packet sockets", veth, []string{"outer source ports", "% of flows on the busiest of 16 paths"},
+			ports, sockets},
 	}
 }
 

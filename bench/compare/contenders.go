@@ -36,6 +36,8 @@ func contenders() []contender {
 		{name: "gpe", special: true, join: both(tap("-type", "gpe", "-id", vni)), note: "as vxswitch, with -type gpe"},
 		{name: "kernel-gpe", special: true, join: both(kernelGPE), note: "kernel VXLAN-GPE device (external) that the hosts route to, both ends"},
 		{name: "gpe-tun", special: true, join: both(tun("-type", "gpe", "-tun", "-id", vni)), note: "TUN device of examples/p2p -type gpe that the hosts route to, both ends"},
+		{name: "udp", special: true, join: both(over("udp", hostAddr)), note: "as vxswitch, in the program of packet"},
+		{name: "packet", special: true, join: both(over("packet", packetAddr)), note: "as udp, over packet sockets (underlay/afpacket) with an address that the host does not have"},
 		{name: "ipip-lone", special: true, join: both(alone), note: "as ipip-plain, without batches: one packet a system call all the way, but for what waits in the receiving socket"},
 		{name: "ipip-plain", special: true, join: both(tun("-type", "ipip", "-offload=false")), note: "as ipip, with -offload=false: no superframes, but the sockets still have batches (sendmmsg, recvmmsg)"},
 		{name: "ipip", special: true, join: both(tun("-type", "ipip")), note: "TUN device of examples/p2p -type ipip that the hosts route to, both ends"},
@@ -78,7 +80,7 @@ func (l *lab) bridge(ctx context.Context, i int, dev string) error {
 
 func kernel(ctx context.Context, l *lab, i int) error {
 	if err := netns.IP(ctx, l.hosts[i], fmt.Sprintf("link add vx0 mtu %d type vxlan id %s local %s remote %s dstport 4789",
-		l.inner, vni, l.addr(i), l.addr(1-i))); err != nil {
+		l.inner, vni, hostAddr(i), hostAddr(1-i))); err != nil {
 		return err
 	}
 	return l.bridge(ctx, i, "vx0")
@@ -102,7 +104,7 @@ func tap(args ...string) end {
 
 // open starts p2p, with the device vx0.
 func (l *lab) open(ctx context.Context, i int, args []string) error {
-	all := append([]string{l.p2p, "-dev", "vx0", "-local", l.addr(i), "-remote", l.addr(1 - i)}, args...)
+	all := append([]string{l.p2p, "-dev", "vx0", "-local", hostAddr(i), "-remote", hostAddr(1 - i)}, args...)
 	return l.tunnel(ctx, "ready", l.hosts[i], all...)
 }
 

@@ -22,6 +22,9 @@
 // IP without Ethernet has no br0: vx0 is a TUN device, or the kernel's VXLAN-GPE, and the
 // hosts route between it and their guests.
 //
+// The cases "packet" are for one program over UDP sockets and over packet sockets (underlay/afpacket):
+// throughput, processor time, latency, memory, and how flows are spread over outer source ports.
+//
 // TCP streams, and four flows of UDP, are iperf3's. Other packets come from a generator of
 // the program's own, and go to a sink of its own, which it executes inside the guests: they
 // move 64 at a time and the sink reads in intervals, so that it is the tunnel that is measured

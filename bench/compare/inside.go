@@ -18,6 +18,9 @@ import (
 //	sink ADDR SIZE                 counts packets
 //	blast ADDR SIZE DURATION PPS   sends them; PPS 0: as fast as it can
 //	lone LOCAL REMOTE MTU          IP in IP without batches
+//	end UNDERLAY LOCAL REMOTE      VXLAN over either underlay
+//	flows ADDR                     sends a packet of each of many flows
+//	ports DEV                      counts their outer source ports
 //
 // What they measured they print as a line of JSON. inside reports whether args asked
 // for one of them.
@@ -44,6 +47,15 @@ func inside(args []string) bool {
 		err = insideBlast(args[1], args[2], args[3], args[4])
 	case len(args) == 4 && args[0] == "lone":
 		err = lone(args[1], args[2], args[3])
+	case len(args) == 4 && args[0] == "end":
+		err = runEnd(args[1], args[2], args[3])
+	case len(args) == 2 && args[0] == "flows":
+		err = sendFlows(args[1])
+	case len(args) == 2 && args[0] == "ports":
+		var s spread
+		if s, err = countPorts(args[1]); err == nil {
+			err = say(s)
+		}
 	default:
 		return false
 	}

@@ -62,7 +62,7 @@ func newLab(ctx context.Context, s shared, u underlay) (_ *lab, err error) {
 	for i := range 2 {
 		if err := netns.IP(ctx, l.hosts[i],
 			"link set lo up",
-			"addr add "+l.addr(i)+"/24 dev under",
+			"addr add "+hostAddr(i)+"/24 dev under",
 			"link set under up",
 			fmt.Sprintf("link add guest mtu %d type veth peer name eth0 mtu %[1]d netns %s", l.inner, l.guests[i]),
 			"link set guest up"); err != nil {
@@ -80,8 +80,8 @@ func newLab(ctx context.Context, s shared, u underlay) (_ *lab, err error) {
 	return l, nil
 }
 
-// addr is the address of a host on the underlay.
-func (l *lab) addr(i int) string { return "10.0.0." + strconv.Itoa(i+1) }
+// hostAddr is the address of a host on the underlay.
+func hostAddr(i int) string { return "10.0.0." + strconv.Itoa(i+1) }
 
 func (l *lab) guestAddr(i int) string { return "192.168.7." + strconv.Itoa(i+1) }
 

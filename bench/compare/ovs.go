@@ -36,12 +36,12 @@ func (l *lab) openVSwitch(ctx context.Context, i int) error {
 	}
 	l.tunnels = append(l.tunnels, l.procs[len(l.procs)-1]) // the switch; its database carries no packets
 	if err := netns.SetOVS(ctx, ns, dir, "--", "add-port", "br0", "vx0", "--", "set", "interface", "vx0", "type=vxlan",
-		"options:remote_ip="+l.addr(1-i), "options:key="+vni, "options:dst_port=4789"); err != nil {
+		"options:remote_ip="+hostAddr(1-i), "options:key="+vni, "options:dst_port=4789"); err != nil {
 		return err
 	}
 	return netns.IP(ctx, ns,
 		"addr flush dev under",
 		fmt.Sprintf("link set phy mtu %d up", l.inner+overhead),
-		"addr add "+l.addr(i)+"/24 dev phy",
+		"addr add "+hostAddr(i)+"/24 dev phy",
 		"link set br0 up")
 }

@@ -38,7 +38,7 @@ func tun(args ...string) end {
 
 // alone is an end of IP in IP that is built as p2p, without batches.
 func alone(ctx context.Context, l *lab, i int) error {
-	if err := l.tunnel(ctx, "ready", l.hosts[i], l.self, "lone", l.addr(i), l.addr(1-i), fmt.Sprint(l.inner)); err != nil {
+	if err := l.tunnel(ctx, "ready", l.hosts[i], l.self, "lone", hostAddr(i), hostAddr(1-i), fmt.Sprint(l.inner)); err != nil {
 		return err
 	}
 	return l.route(ctx, i, "vx0", "")
@@ -47,8 +47,8 @@ func alone(ctx context.Context, l *lab, i int) error {
 // kernelGPE is the kernel's VXLAN-GPE device, which carries IP without Ethernet: there is
 // no other than the external one, whose routes say to whom.
 func kernelGPE(ctx context.Context, l *lab, i int) error {
-	if err := netns.IP(ctx, l.hosts[i], fmt.Sprintf("link add vx0 mtu %d type vxlan dstport 4790 external gpe local %s", l.inner, l.addr(i))); err != nil {
+	if err := netns.IP(ctx, l.hosts[i], fmt.Sprintf("link add vx0 mtu %d type vxlan dstport 4790 external gpe local %s", l.inner, hostAddr(i))); err != nil {
 		return err
 	}
-	return l.route(ctx, i, "vx0", "encap ip id "+vni+" dst "+l.addr(1-i))
+	return l.route(ctx, i, "vx0", "encap ip id "+vni+" dst "+hostAddr(1-i))
 }
