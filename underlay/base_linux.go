@@ -33,7 +33,7 @@ type base struct {
 	readers []*reader
 	groups  *groups                         // multicast groups; nil for IP
 	sets    datagrams.Sets[TxConfig, txSet] // by Datagram.Set
-	runs    atomic.Bool                     // the kernel is to cut runs
+	runs    bool                            // the kernel is to cut runs
 	paused  atomic.Bool
 	done    chan struct{} // closed by Close
 	errors  datagrams.Errors

@@ -89,8 +89,7 @@ type UDPConfig struct {
 	MaxDatagram int `json:"maxDatagram,omitzero"`
 
 	// NoOffload has runs sent as single datagrams instead of leaving it to the kernel or
-	// the network card to cut them (UDP_SEGMENT), and received as such, without UDP_GRO
-	// ([UDP.SetOffload] changes it later).
+	// the network card to cut them (UDP_SEGMENT), and received as such, without UDP_GRO.
 	NoOffload bool `json:"noOffload,omitzero"`
 
 	// Queues is the number of receive sockets (SO_REUSEPORT), at most 256; 0 means 1. Each is

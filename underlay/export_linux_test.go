@@ -63,4 +63,7 @@ func isRun(h *unix.Msghdr) bool {
 }
 
 // Split reports whether the underlay has given up sending runs.
+// Unsplit has runs tried again before splitFor is over.
+func (u *UDP) Unsplit() { u.sets.Get(0).split.Store(false) }
+
 func (u *UDP) Split() bool { return u.sets.Get(0).split.Load() }

@@ -204,7 +204,9 @@ func (g *groups) open(group netip.Addr) (*groupSock, error) {
 			return nil, err
 		}
 	}
-	s.setGRO(u.runs.Load())
+	if u.runs {
+		s.setGRO()
+	}
 	return s, nil
 }
 

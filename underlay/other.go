@@ -21,7 +21,6 @@ type (
 	udpMethods interface {
 		methods
 		Sockets(c TxConfig) (uint8, error)
-		SetOffload(on bool)
 	}
 	ipMethods interface{ methods }
 	methods   interface {

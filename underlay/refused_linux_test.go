@@ -239,7 +239,7 @@ func TestTCPWhileRunsAreRefused(t *testing.T) {
 				if n := runs(); n != began.TxRuns {
 					t.Errorf("%d runs, although they had been given up", n-began.TxRuns)
 				}
-				x.u.SetOffload(true)
+				x.u.Unsplit()
 			}
 			x.a.Until("runs leave again", func() bool { return runs() > ended.TxRuns })
 

@@ -13,7 +13,7 @@ import (
 // perMessage returns how many datagrams of a run one message carries, 1 when the kernel
 // is not to cut runs. For what is no run it is 1 too.
 func (s *sender) perMessage(d *frame.Datagram) int {
-	if d.Seg == 0 || !s.set.runs || !s.u.runs.Load() || s.set.split.Load() {
+	if d.Seg == 0 || !s.set.runs || !s.u.runs || s.set.split.Load() {
 		return 1
 	}
 	return max(1, min(datagrams.MaxSegs, (datagrams.MaxPacket-s.u.overhead)/int(d.Seg)))

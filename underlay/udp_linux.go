@@ -16,8 +16,6 @@ import (
 // goroutine.
 type UDP struct {
 	base
-	canSegment bool // the kernel knows UDP_SEGMENT
-	gro        bool // the readers' sockets have UDP_GRO, under mu
 }
 
 // Join makes the underlay a member of a multicast group of its address family, on the configured
@@ -94,8 +92,12 @@ func (u *UDP) openAll() error {
 	if _, err := u.sets.Number(TxConfig{u.cfg.SrcPorts, u.cfg.Checksum}, u.newSet); err != nil {
 		return err
 	}
-	u.canSegment = u.readers[0].sock.canSegment()
-	u.SetOffload(!u.cfg.NoOffload)
+	if !u.cfg.NoOffload {
+		u.runs = u.readers[0].sock.canSegment()
+		for _, r := range u.readers {
+			r.sock.setGRO()
+		}
+	}
 	return u.start()
 }
 

@@ -229,34 +229,21 @@ func TestUDPRunLost(t *testing.T) {
 	}
 }
 
-func TestUDPSetOffload(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
-	d, want := runOf(95, 10, 4, 1, endpoint(t, b.LocalAddr()))
-	runs := uint64(0)
-	for _, on := range []bool{true, false, true, true, false} {
-		a.SetOffload(on)
-		send(t, a, d)
-		if !slices.Equal(payloads(receive(t, b, len(want))), want) {
-			t.Errorf("on: %v", on)
-		}
-		if on {
-			runs++
-		}
-		if st := a.Stats(); st.TxRuns != runs {
-			t.Errorf("on: %v: %d runs, want %d", on, st.TxRuns, runs)
+// Without offloads nothing leaves as a run; what the way out has refused leaves as single datagrams.
+func TestUDPNoRuns(t *testing.T) {
+	for _, off := range []bool{false, true} {
+		a, b := listen(t, "127.0.0.1:0", &UDPConfig{NoOffload: off}), listen(t, "127.0.0.1:0", nil)
+		d, want := runOf(95, 10, 4, 1, endpoint(t, b.LocalAddr()))
+		for split, runs := range map[bool]uint64{true: 0, false: 1} {
+			a.sets.Get(0).split.Store(split)
+			before := a.Stats().TxRuns
+			send(t, a, d)
+			if !slices.Equal(payloads(receive(t, b, len(want))), want) {
+				t.Errorf("no offload %v, refused %v", off, split)
+			}
+			if n := a.Stats().TxRuns - before; off && n != 0 || !off && n != runs {
+				t.Errorf("no offload %v, refused %v: %d runs", off, split, n)
+			}
 		}
 	}
-	// What the way out refused is remembered until it is turned on again.
-	a.SetOffload(true)
-	a.sets.Get(0).split.Store(true)
-	send(t, a, d)
-	if st := a.Stats(); st.TxRuns != runs {
-		t.Error("a run although they are refused")
-	}
-	a.SetOffload(true)
-	send(t, a, d)
-	if st := a.Stats(); st.TxRuns != runs+1 {
-		t.Error("no run again")
-	}
-	receive(t, b, 2*len(want))
 }

@@ -73,30 +73,8 @@ func (u *UDP) newSet(c TxConfig) *txSet {
 	return s
 }
 
-// SetOffload turns runs on or off while the underlay is in use: those given to a Sender,
-// for the kernel to cut (UDP_SEGMENT), and those the kernel leaves in one piece for a
-// Reader (UDP_GRO). It starts as UDPConfig.NoOffload says, and stays off where the kernel
-// cannot do it. Turned on, it also tries again what the way out has refused.
-//
-// When it is turned off, runs that wait in a receive buffer at that moment arrive as one
-// datagram each, most of them marked TooBig: the kernel does not tell any more that they
-// are runs (Linux 6.18).
-func (u *UDP) SetOffload(on bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.runs.Store(on && u.canSegment)
-	u.gro = on
-	for _, r := range u.readers {
-		r.sock.setGRO(on)
-	}
-	u.groups.each(func(s *groupSock) { s.setGRO(on && u.canSegment) })
-	if on {
-		u.sets.All(func(s *txSet) { s.split.Store(false) })
-	}
-}
-
-// setGRO turns UDP_GRO on or off. A kernel without it (before Linux 5.0) has it off.
-func (s *sock) setGRO(on bool) { _ = s.setOption(unix.SOL_UDP, unix.UDP_GRO, on) }
+// setGRO turns UDP_GRO on. A kernel before Linux 5.0 has none.
+func (s *sock) setGRO() { _ = s.setOption(unix.SOL_UDP, unix.UDP_GRO, true) }
 
 // canSegment reports whether the kernel knows UDP_SEGMENT (Linux 4.18). One that does not
 // would send a run as one long datagram.

@@ -45,12 +45,11 @@ func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	}
 	p.hops = newHops(p.ask, p.emit, &p.late.Lost)
 	if !c.NoOffload {
-		p.head, p.canRun = gso.VirtioLen, sys.PacketUSO()
+		p.head, p.runs = gso.VirtioLen, sys.PacketUSO()
 	}
 	if _, err := p.sets.Number(underlay.TxConfig{SrcPorts: c.SrcPorts, Checksum: c.Checksum}, p.newSet); err != nil {
 		return nil, err
 	}
-	p.SetOffload(true)
 	if err := p.attach(local); err != nil {
 		p.Close()
 		return nil, p.dev.Wrap(err)

@@ -27,7 +27,6 @@ type methods interface {
 	Sockets(c underlay.TxConfig) (uint8, error)
 	Join(group netip.Addr) error
 	Leave(group netip.Addr) error
-	SetOffload(on bool)
 	Pause()
 	Resume()
 	Close() error

@@ -108,7 +108,7 @@ func (s *sender) datagram(i uint8) {
 // perFrame returns how many datagrams of a run of n bytes one frame carries, 1 when the kernel
 // is not to cut runs.
 func (s *sender) perFrame(d *frame.Datagram, n, seg int) int {
-	if n == seg || !s.set.runs || !s.p.runs.Load() || len(d.Parts) >= datagrams.MaxIov {
+	if n == seg || !s.set.runs || !s.p.runs || len(d.Parts) >= datagrams.MaxIov {
 		return 1
 	}
 	return max(1, min(datagrams.MaxSegs, (datagrams.MaxPacket-datagrams.UDPHeaders(s.p.is4))/seg))

@@ -32,8 +32,7 @@ type Underlay struct {
 	control *sys.PacketSocket // of neighbours and errors
 	hops    *hops
 
-	runs   atomic.Bool // the kernel is to cut runs
-	canRun bool        // and can
+	runs   bool // the kernel is to cut runs
 	id     atomic.Uint32
 	sets   datagrams.Sets[underlay.TxConfig, set] // by Datagram.Set
 	errors datagrams.Errors
@@ -122,11 +121,6 @@ func (p *Underlay) sends(port uint16) (ours bool) {
 	p.sets.All(func(s *set) { ours = ours || uint32(port-s.lo) < s.n })
 	return ours
 }
-
-// SetOffload turns on or off, while the underlay is in use, that the kernel cuts runs. It
-// starts as Config.NoOffload says, and stays off where the kernel cannot do it or
-// NoOffload is set.
-func (p *Underlay) SetOffload(on bool) { p.runs.Store(on && p.canRun) }
 
 // Pause makes every Read return [frame.ErrPaused], those that wait and those to
 // come, until Resume. Datagrams that arrive meanwhile wait in the receive buffer.
