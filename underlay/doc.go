@@ -1,5 +1,5 @@
-// Package underlay is what a VTEP stands on: the part of a tunnel end point that
-// knows an address family, sockets and outer headers, and nothing of VXLAN.
+// Package underlay has the underlays of real networks: sockets of UDP and of raw IP. An underlay knows
+// addresses, sockets and outer headers. It does not know VXLAN; package vtep does.
 //
 //	          VTEP                          VTEP
 //	  Sender |    ^ Reader          Sender |    ^ Reader
@@ -11,102 +11,86 @@
 //	+-----------------------+     +-----------------------+
 //	   sendmmsg   recvmmsg           sendmmsg   recvmmsg
 //
-// [UDP] is the one for real networks, and [IP] the one for tunnels without UDP: raw sockets, for
-// IP in IP. Both need Linux. Package afpacket does what UDP does past the network stack of this host,
-// and package memory has a network inside the process, for tests. All have the same methods:
+// [UDP] is for VXLAN and VXLAN-GPE, and [IP] for IP-in-IP. Both need Linux. Package afpacket carries UDP
+// past the network stack of the host, and package memory carries both inside the process, for tests. All have
+// the methods of vtep.Underlay and more:
 //
-//	Readers() []frame.Reader        one for each receive queue, one goroutine each; of a UDP one more, for groups
-//	Sender(w int) frame.Sender      worker w's way out
-//	Pause(), Resume(), Close()      of the readers; Close of everything
+//	Readers() []frame.Reader        one for each receive queue, one goroutine each; UDP has one more, for groups
+//	Sender(w int) frame.Sender      transmit side of worker w
+//	Pause(), Resume(), Close()      of the Readers; Close closes everything
 //	LocalAddr(), Is4(), MTU(), Stats()
-//	PathMTU(f)                      what the way to an endpoint turned out to take
-//	Join(group), Leave(group)       multicast groups to receive from (IP: errors.ErrUnsupported)
-//	Sockets(TxConfig)               more transmit sockets, with settings of their own (not IP)
-//	Unreachable(f)                  what the network could not deliver (UDP and afpacket: nothing)
-//	Superframes(f)                  asks what is longer than a datagram, or seems to be several (UDP only)
+//	PathMTU(f)                      f is called when a packet is too big for its path
+//	Unreachable(f)                  f is called when a packet did not arrive (IP)
+//	Superframes(f)                  f says whether a payload is one superframe (UDP)
+//	Join(group), Leave(group)       multicast groups (IP returns errors.ErrUnsupported)
+//	Sockets(TxConfig)               more transmit sockets, with other settings (UDP, afpacket)
+//
+// An underlay keeps its local address. A VTEP can replace its underlay under traffic; see
+// vtep.VTEP.SetUnderlay.
 //
 // # Receiving
 //
-// A frame that comes out of a Reader is the payload of one UDP datagram, in memory
-// of the batch, and the entry of [frame.Batch.Outer] beside it says whom it came
-// from, to which of our addresses, and with which TOS and TTL. Nothing is kept of
-// it after the next Read.
+// A frame of a Reader is the payload of one UDP datagram, in memory of the batch. The entry of
+// [frame.Batch.Outer] beside it has its source, its destination, TOS and TTL. Both are valid until the next
+// Read.
 //
-// Datagrams of one flow may come as a run, in one message (UDP_GRO): up to 64 of them over
-// a network card, 128 from a sender on the same machine. They are split by reference. The
-// first has the usual headroom; in front of every other lies its neighbour, so that it has
-// none: the bytes a VTEP pulls off it, and only those, can be pushed again.
+// The kernel may deliver datagrams of one flow as a run, in one message (UDP_GRO): up to 64 from a network
+// card, 128 from the same machine. Readers split runs by reference. The first datagram has the usual
+// headroom. The others have none until a VTEP pulls bytes off them, and then only those bytes.
 //
-// A message may also be one datagram of up to 64 KiB, longer than any MTU: the superframe that a
-// vxlan device of this machine's kernel leaves to a network card, with the inner TCP or UDP checksum
-// that of the pseudo header only. Nothing says so; of one of UDP, UDP_GRO says how long the
-// segments inside are, which makes it look like a run (Linux 6.18). A UDP knows nothing of what it
-// carries, and asks: see [UDP.Superframes].
+// A message may also be one datagram of up to 64 KiB, longer than any MTU: a superframe that a vxlan device
+// of this machine leaves to a network card, with an inner checksum over the pseudo header only. UDP_GRO reports
+// the segment size of one of UDP, so it looks like a run (Linux 6.18). See [UDP.Superframes].
 //
-// A frame from an [IP] is the inner packet, as [frame.IPv4] or [frame.IPv6] by the outer
-// protocol: whether the packet itself agrees is the VTEP's to see. It may be up to 64 KiB
-// long, longer than any MTU: what was in fragments, and segments of one TCP flow that the
-// kernel joined on the way here (GRO). The TCP checksum of the latter is that of the pseudo
-// header only, and nothing says so (Linux 6.18): a VTEP finishes it. Each queue has two Readers,
-// one for each protocol.
+// A frame of an [IP] is the inner packet. Its Kind is that of the outer protocol; the VTEP checks the packet
+// itself. It may be up to 64 KiB long, reassembled from fragments or joined by GRO. The TCP checksum of a joined
+// packet covers the pseudo header only, without a mark (Linux 6.18); the VTEP completes it. Each queue has two
+// Readers, one for each protocol.
 //
-// What is sent to a multicast group that was joined comes out with the group as Outer.Dst, once,
-// whatever the number of queues: of a UDP out of one Reader for all groups, each of which has a
-// socket of its own. Nobody hears a group on any other interface than that of the groups,
-// [UDPConfig].MulticastDevice. A UDP also sends to groups through it, once one
-// has been joined. They do not come back to the sender's host.
+// A packet to a joined multicast group is received once, with the group as Outer.Dst, regardless of the number
+// of queues. One Reader of a UDP serves all groups; each group has its own socket. Groups are joined on one
+// interface, [UDPConfig].MulticastDevice, and after the first Join a UDP also sends to groups through it.
+// The sender's host does not receive its own packets to a group.
 //
 // # Sending
 //
-// A Sender borrows what it is given and is done with it when Send returns. One
-// [frame.Datagram] may go to many endpoints (head-end replication): its bytes are
-// gathered by the kernel from where they lie, once for each copy. The outer source
-// port carries Flow (RFC 7348, section 5): there are 16 transmit sockets, each with
-// a port of its own out of [UDPConfig].SrcPorts, and all packets of one flow leave
-// from one port, in order. A Sender never waits: what the kernel has no room for is
-// dropped with [frame.PortFull]. An endpoint that cannot be reached costs its own
-// copy only; the Datagram says how many copies were lost, and why.
+// Send borrows its datagrams until it returns. A [frame.Datagram] may have many endpoints (head-end
+// replication): the kernel gathers the bytes for each copy. Flow selects the outer source port (RFC 7348, section
+// 5): there are 16 transmit sockets on ports of [UDPConfig].SrcPorts. All packets of a flow have one source port,
+// and stay in order. Send never waits: if the kernel has no room, the datagram is dropped as [frame.PortFull].
+// An unreachable endpoint loses only its own copy. The Datagram counts the copies that were lost, and has the
+// reason.
 //
-// A Datagram with Seg > 0 is a run: datagrams of one size, the last may be shorter,
-// whose pieces of memory lie one after the other. It costs one message for up to 64 of
-// them (UDP_SEGMENT); the kernel or the network card cuts it. A run that the kernel
-// refuses leaves as single datagrams. Such messages always have a UDP checksum, so with
-// [ChecksumAuto] over IPv4 they use sockets of their own, on the same source ports: a
-// flow keeps its port, and its order within one Send.
+// A Datagram with Seg > 0 is a run of datagrams of one size; the last may be shorter. It is one message for up
+// to 64 datagrams, which the kernel or the network card cuts (UDP_SEGMENT). If the kernel refuses a run, its
+// datagrams are sent one by one. Runs always have UDP checksums, so with [ChecksumAuto] over IPv4 they have
+// sockets of their own, on the same source ports: a flow keeps its port, and its order within one Send.
 //
-// A Datagram's Set chooses among sets of transmit sockets, each with a source port range
-// and a checksum mode of its own: 0 is the underlay's own, others are had from Sockets.
+// Datagram.Set selects a set of transmit sockets with its own source port range and checksum mode. Set 0 has
+// the settings of the underlay; Sockets returns others.
 //
-// What the network reports about datagrams sent earlier (ICMP errors) is counted in Stats,
-// and never costs another datagram anything. That one was too long for its way is told to
-// the PathMTU func, with the MTU, the endpoint and the start of the payload: the sockets
-// themselves ignore path MTUs (RFC 1191), which are the VTEP's to know. It is told as soon
-// as the error comes, whether or not anything is sent.
+// ICMP errors about earlier datagrams are counted in Stats, and never lose another datagram. If a datagram was
+// too big, the PathMTU func is called at once, with the MTU, the endpoint and the start of the payload. The
+// sockets ignore path MTUs (RFC 1191); the VTEP has them.
 //
-// An [IP] sends each Datagram as one packet and each of a run as one of its own, by the
-// protocol of the version in the first byte. Endpoints have no port, and Flow means nothing.
-// Over IPv4 a packet without DF may be cut here or on its way, and has an identification.
-// Over IPv6 none is ever cut, DF or not: where an inner packet of 1280 bytes is to pass, the
-// way has to take 1320 (RFC 2473, section 7.1, would cut it at the entry). What the network
-// says of a packet that did not arrive at all is told to the Unreachable func. A host that has
-// an IP never answers for one of its two protocols that nobody wants it, not even while it has
-// no room for what comes.
+// An [IP] sends each Datagram as one packet, and each datagram of a run as one, with the protocol of the
+// version in its first byte. It ignores ports and Flow. Over IPv4 a packet without DF may be fragmented, and has an
+// identification. Over IPv6 no packet is ever fragmented: to carry inner packets of 1280 bytes the path must
+// have an MTU of 1320 (RFC 2473, section 7.1, would fragment at the entry). The kernel of a host with an IP
+// never answers its packets with "protocol unreachable".
 //
-// Nothing has to be done when an interface goes down and comes back, when the local address
-// is removed and put back, or when a peer is away for a while: what cannot be sent meanwhile
-// is lost as [frame.Unreachable], or as [frame.PortFull] where a link is up and has no carrier
-// (Linux 6.18 has no queue for it then). An underlay bound to a device by name
-// (Device in its configuration) also follows it when it is made anew, and so do multicast
-// groups; endpoints at link-local addresses do not: they have the interface's old index. An underlay
-// keeps its local address; a VTEP can change its underlay under traffic (vtep.VTEP.SetUnderlay).
+// An underlay survives an interface that goes down and up, and a local address that is removed and comes back.
+// Meanwhile datagrams are lost as [frame.Unreachable], or as [frame.PortFull] if the link is up without a
+// carrier (Linux 6.18). An underlay that is bound to a Device follows it when the device is made again, as do
+// multicast groups. Endpoints with link-local addresses do not: they have the old interface index.
 //
-// Sockets that only some datagrams need (without DF, for runs) are opened when the first
-// of these is sent, in the network namespace ListenUDP or ListenIP was called in.
+// Sockets that few datagrams need (without DF, for runs) are opened for the first of these, in the network
+// namespace of ListenUDP or ListenIP.
 //
 // # Files
 //
-//	udp*         UDP: ports, sets of transmit sockets     base, sock*, device   what UDP and IP share
+//	udp*         UDP: ports, sets of transmit sockets     base, sock*, device    what UDP and IP share
 //	ip*          raw IP: queues, filters
-//	multicast*   groups of UDP                            tx, runs, transmit           the way out
-//	rx           the way in                               errqueue                     what the network reports
+//	multicast*   groups of UDP                            tx, runs, transmit     sending
+//	rx           receiving                                errqueue               ICMP errors
 package underlay

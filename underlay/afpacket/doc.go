@@ -1,11 +1,9 @@
-// Package afpacket is an underlay of packet sockets (AF_PACKET, packet(7)): UDP datagrams with
-// Ethernet, IP and UDP headers of our own, on one interface, past the network stack of this host. It
-// needs Linux.
+// Package afpacket is an underlay of packet sockets (AF_PACKET, packet(7)). It sends and receives UDP
+// datagrams on one interface, bypassing the network stack of the host: it writes the Ethernet, IP and UDP
+// headers itself, and finds next hops by ARP and neighbour discovery. It needs Linux. Its methods are those of
+// package underlay.
 //
-// What it receives and sends, and its methods, are those of package underlay. What the stack does for
-// a UDP socket it does itself.
-//
-//	         | frame to our MAC, no VLAN tag (a priority is none)
+//	         | frame to our MAC, without VLAN tag (a priority tag counts as none)
 //	         v
 //	+-----------------+   ARP, ND, ICMP    +-------------------+
 //	| filter (BPF)    |------------------->| next hops, errors |
@@ -15,35 +13,34 @@
 //	         v                   ------------------------------>
 //	      Reader                           Sender
 //
-// It has an address of its own, best one that the host does not have: then it answers ARP and
-// neighbour discovery for it; see [Listen]. No firewall, no route and no connection
-// tracking of this host has a part in its datagrams. It neither sends nor puts together
-// fragments: without DF too, what is longer than the interface's MTU is lost as
-// [frame.TooBig], and a fragment arrives as a frame whose Drop is [frame.Fragment]. Other
-// datagrams to our port that are refused have as Drop [frame.Short], [frame.BadHeader],
-// [frame.BadChecksum] or [frame.Martian]. IPv4 options are passed over; IPv6 extension headers
-// are refused, a hop-by-hop header included.
+// The underlay should have an address that the host does not have; then it answers ARP and neighbour
+// discovery for it. See [Listen]. Firewalls, routes and connection tracking of the host do not see its
+// datagrams. It does not fragment or reassemble: a datagram longer than the interface's MTU is lost as
+// [frame.TooBig], with and without DF, and a fragment is received as a frame with Drop [frame.Fragment].
+// Other datagrams to the port that are refused have Drop [frame.Short], [frame.BadHeader],
+// [frame.BadChecksum] or [frame.Martian]. IPv4 options are ignored. Packets with IPv6 extension headers are
+// refused.
 //
-// Flow chooses among all ports of the range, and over IPv6 makes the flow label (RFC 6438).
-// A packet to a next hop whose MAC is not known waits for the answer, three for each hop and
-// 1 MiB in all, where those that have waited longest give way; the others are lost as
-// [frame.Unresolved]. There are 65,536 next hops, of which those without a MAC give way. Of three
-// questions without an answer the hop is unreachable, and asked again when it is sent to two
-// seconds later; one in use is asked every 30 to 60 s, itself first.
+// Flow selects one of all ports of the range, and over IPv6 the flow label (RFC 6438).
 //
-// Datagrams that the kernel or the card left in one piece (UDP GRO, or a sender on this host)
-// are split as those of a UDP socket are. A card joins what is forwarded only when told to
-// ("ethtool -K eth0 rx-udp-gro-forwarding on"). A packet inside a datagram whose checksum is
-// unfinished, or that is a superframe, as a vxlan device of this machine leaves them to the
-// card, has that said in its [frame.GSO], its DataStart left out: who unwraps it checks it.
-// What has no name in a virtio header arrives as BadHeader.
+// While the MAC of a next hop is unknown, three packets wait for it. Packets that wait have 1 MiB in all; the
+// oldest are dropped first. Other packets are lost as [frame.Unresolved]. There are up to 65,536 next hops;
+// those without a MAC are replaced first. After three requests without an answer a next hop is unreachable, and
+// is asked again when a packet is sent to it two seconds later. One in use is probed every 30 to 60 s by
+// unicast.
 //
-// Interface down: what is sent is lost as [frame.Unreachable]. Interface deleted, or moved to
-// another namespace: every Read returns an error that names it.
+// Datagrams that the kernel or the card left in one piece (UDP GRO, or a sender on the same host) are split as
+// with a UDP socket. A card joins forwarded datagrams only if told to ("ethtool -K eth0
+// rx-udp-gro-forwarding on"). If the packet inside a datagram is a superframe or has an unfinished checksum, as
+// from a vxlan device of the same machine, its [frame.GSO] says so, without DataStart; the VTEP checks it. What
+// a virtio header cannot describe is refused as BadHeader.
+//
+// While the interface is down, datagrams are lost as [frame.Unreachable]. After the interface is deleted or
+// moved to another namespace, every Read returns an error with its name.
 //
 // # Files
 //
 //	config, open, underlay   settings, sockets, methods      hops, messages   next hops, ARP and ND
-//	place, local, groups     addresses and groups of ours    control, icmp    what others say
-//	reader, filter, parse    the way in                      sender, headers, transmit   the way out
+//	place, groups            own addresses and groups        control, icmp    messages of others
+//	reader, filter, parse    receiving                       sender, headers, transmit   sending
 package afpacket
