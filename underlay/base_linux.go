@@ -19,15 +19,14 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// A base is what the underlays made of sockets have in common: receive sockets, which wait
-// in the runtime's poller, sets of transmit sockets, and somebody who reads what the
-// network says about what they sent.
+// A base is what UDP and IP have in common: receive sockets in the runtime's poller, sets of transmit
+// sockets, and a goroutine that reads their error queues.
 type base struct {
 	name     string         // of the configuration, as in errors
 	local    netip.AddrPort // what sockets are bound to
 	is4      bool
 	raw      bool // of raw IP sockets, which have no ports
-	overhead int  // what the outer headers take of the IP MTU
+	overhead int  // length of the outer headers
 	cfg      UDPConfig
 
 	readers []*reader
@@ -38,7 +37,7 @@ type base struct {
 	done    chan struct{} // closed by Close
 	errors  datagrams.Errors
 	watch   *errWatch
-	running sync.WaitGroup // goroutines of ours
+	running sync.WaitGroup
 
 	pathMTU     atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
 	unreachable atomic.Pointer[func(to frame.Endpoint, quoted []byte)]
@@ -52,11 +51,11 @@ type base struct {
 	// openKind opens the transmit sockets of one kind.
 	openKind func(p *txPorts, k kind, x *txSocks) error
 
-	// sendmmsg is sys.Sendmmsg; a test puts a kernel that refuses in front of it.
+	// sendmmsg is sys.Sendmmsg, or a test's.
 	sendmmsg func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno)
 }
 
-// setUp makes what needs no socket. After it, Close must be called.
+// setUp makes what needs no socket. Afterwards Close must be called.
 func (u *base) setUp() (err error) {
 	u.done = make(chan struct{})
 	u.sendmmsg = sys.Sendmmsg
@@ -80,10 +79,8 @@ func (u *base) start() error {
 	return nil
 }
 
-// open makes a socket, sets its options, calls the configured Control and binds it.
-//
-// A zone is looked up here: the net package remembers which interface a name stands for, for
-// a minute, whatever has become of it and in whichever namespace it was.
+// open opens a socket, sets its options, calls the configured Control and binds it. It resolves a zone itself,
+// because package net caches interface names for a minute, regardless of the namespace.
 func (u *base) open(network string, port uint16, set func(fd int) error) (*sock, error) {
 	e, err := frame.EndpointFrom(netip.AddrPortFrom(u.local.Addr(), port))
 	if err != nil {
@@ -93,7 +90,7 @@ func (u *base) open(network string, port uint16, set func(fd int) error) (*sock,
 	if u.raw {
 		local = e.AddrPort().Addr().String()
 	}
-	var optErr error // told without the words the net package would add
+	var optErr error // without the text that package net adds
 	lc := net.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
 		err := c.Control(func(fd uintptr) {
 			if optErr = u.commonOptions(int(fd)); optErr == nil {
@@ -147,27 +144,25 @@ func (u *base) Readers() []frame.Reader {
 	return rs
 }
 
-// Sender returns worker w's Sender; any number will do, and the same number gives
-// the same Sender. Senders share the sockets, not their scratch.
+// Sender returns the Sender of worker w, which may be any number. Senders share the sockets.
 func (u *base) Sender(w int) frame.Sender {
 	s, _ := u.senders.LoadOrStore(w, newSender(u))
 	return s.(*sender)
 }
 
-// LocalAddr returns the address and port peers send to.
+// LocalAddr returns the address and port that peers send to.
 func (u *base) LocalAddr() netip.AddrPort { return u.local }
 
-// shares reports whether others of ours need the port of the first receive socket: its other
-// queues, or the multicast groups, which are in the way of one on the wildcard address.
+// shares reports whether other sockets need the port of the first receive socket: other queues, or multicast
+// groups beside a wildcard address.
 func (u *base) shares() bool { return u.cfg.Queues > 1 || u.local.Addr().IsUnspecified() }
 
 // Is4 reports whether this is an IPv4 underlay.
 func (u *base) Is4() bool { return u.is4 }
 
-// MTU returns the IP MTU of the interface that has the local address, or of the
-// configured Device, as it is now: 1500 for a wildcard address. It is never more than we
-// receive (UDPConfig.MaxDatagram), for the far end has most likely the same. It asks the
-// system each time and is not for the packet path.
+// MTU returns the current IP MTU of Device, or of the interface with the local address; 1500 for a wildcard
+// address. It is at most what the underlay receives (UDPConfig.MaxDatagram), because peers probably have the
+// same limit. It asks the system each time.
 func (u *base) MTU() int {
 	m := datagrams.DefaultMTU
 	_ = u.inNamespace(func() error {
@@ -179,8 +174,7 @@ func (u *base) MTU() int {
 	return min(m, u.cfg.MaxDatagram+u.overhead)
 }
 
-// Pause makes every Read return [frame.ErrPaused], those that wait and those to
-// come, until Resume. Datagrams that arrive meanwhile wait in the socket's buffer.
+// Pause makes every Read return [frame.ErrPaused] until Resume. Datagrams wait in the receive buffers.
 func (u *base) Pause() { u.pause(true) }
 
 // Resume ends a Pause.
@@ -198,12 +192,12 @@ func (u *base) pause(on bool) {
 	}
 }
 
-// pause makes reads of a receive socket fail at once, or not any more.
+// pause makes reads of a receive socket fail at once, or wait again.
 func (s *sock) pause(on bool) {
 	_ = s.conn.SetReadDeadline(pausedUntil(on)) // fails only after Close
 }
 
-// pausedUntil returns the deadline that reads have: one that is over, or none.
+// pausedUntil returns the read deadline: one in the past, or none.
 func pausedUntil(on bool) (t time.Time) {
 	if on {
 		t = time.Unix(1, 0)
@@ -211,7 +205,7 @@ func pausedUntil(on bool) (t time.Time) {
 	return t
 }
 
-// stopped returns what a Read returns that has no need to ask a socket.
+// stopped returns the error of a Read of a closed or paused underlay.
 func (u *base) stopped() error {
 	select {
 	case <-u.done:
@@ -224,9 +218,8 @@ func (u *base) stopped() error {
 	return nil
 }
 
-// Close closes all sockets. Every Read, waiting or to come, then returns an error
-// that errors.Is [net.ErrClosed], and every Send loses what it is given with
-// [frame.PortDown]. It is idempotent.
+// Close closes all sockets. Every Read then returns an error that wraps [net.ErrClosed], and every Send loses
+// its datagrams as [frame.PortDown]. It is idempotent.
 func (u *base) Close() error {
 	defer u.running.Wait()
 	u.mu.Lock()
@@ -271,7 +264,7 @@ func (u *base) Stats() Stats {
 	return Stats(st)
 }
 
-// readError turns what RawConn.Read returns into what a Reader returns.
+// readError returns the error of a Reader for one of RawConn.Read.
 func readError(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):

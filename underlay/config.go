@@ -28,84 +28,76 @@ const (
 	ChecksumOff           // always zero, runs sent one by one; over IPv6 the peer must allow that (RFC 6935, RFC 6936)
 )
 
-// UDPConfig is how [ListenUDP] sets up its sockets. The zero value works, and nil
-// stands for it.
+// UDPConfig configures [ListenUDP]. The zero value is ready to use; nil means the zero value.
 type UDPConfig struct {
-	// SrcPorts is the range of the outer source ports, 49152-65535 by default.
-	// 16 ports of it are taken, one out of each sixteenth; a smaller range gives
-	// fewer.
+	// SrcPorts is the range of the outer source ports, 49152-65535 by default. 16 ports are used, one
+	// of each sixteenth; fewer if the range is smaller.
 	SrcPorts PortRange `json:"srcPorts,omitzero"`
 
 	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
 	Mark uint32 `json:"mark,omitzero"`
 
 	// Device is the interface that every socket is bound to (SO_BINDTODEVICE), "" for none.
-	// When it is deleted and made again under the same name, the sockets follow within half
-	// a second, which needs CAP_NET_RAW.
+	// If it is deleted and another gets its name, the sockets are bound to that within half a
+	// second, which needs CAP_NET_RAW.
 	Device string `json:"bind,omitzero"`
 
-	// MulticastDevice is the interface on which multicast groups are joined and sent to; ""
-	// is Device or, without one, the interface that has the local address (of a wildcard
-	// address: what the routes say). When it is made again under the same name, or the
-	// address is on another, the memberships follow within half a second.
+	// MulticastDevice is the interface on which multicast groups are joined and sent to. By default it
+	// is Device, else the interface with the local address; with a wildcard address routes decide. If
+	// another interface gets its name, or the address, memberships follow within half a second.
 	MulticastDevice string `json:"multicastDevice,omitzero"`
 
-	// Control, when not nil, is called for every socket, receiving and sending,
-	// before it is bound and after the options above are set. The arguments are
-	// those of [net.ListenConfig]. It must not call the UDP's methods: the sockets
-	// for datagrams without DF, and for runs, are opened when the first is sent.
+	// Control, if not nil, is called for every socket before it is bound and after the options above
+	// are set, with the arguments of [net.ListenConfig]. It must not call methods of the UDP, because
+	// a Send opens the sockets for datagrams without DF, and for runs.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
-	// DefaultTTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
-	// Datagrams to a multicast group that name none leave with 1.
+	// DefaultTTL is the TTL or hop limit of datagrams without their own, 1-255; 0 means 64. To a
+	// multicast group the default is always 1.
 	DefaultTTL int `json:"-"`
 
 	// Checksum is when the outer UDP checksum is computed.
 	Checksum Checksum `json:"udpChecksum,omitzero"`
 
-	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6, which
-	// are otherwise dropped by the kernel (RFC 6935). Over IPv4 they always are
-	// accepted.
+	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6 (RFC 6935). By default
+	// the kernel drops them. Over IPv4 they are always accepted.
 	ZeroChecksum6RX bool `json:"udp6ZeroChecksumRx,omitzero"`
 
-	// RecvBuffer is the size to ask for, in bytes, of each socket's receive buffer, up to
-	// 1 GiB; 0 means 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max bounds it ([UDP.Stats]
-	// tells what was granted).
+	// RecvBuffer is the requested size of each socket's receive buffer in bytes, up to 1 GiB; 0 means
+	// 4 MiB. Without CAP_NET_ADMIN net.core.rmem_max limits it. [UDP.Stats] has the granted size.
 	RecvBuffer int `json:"recvBuffer,omitzero"`
 
-	// SendBuffer is the size to ask for, in bytes, of each socket's send buffer, up to 1 GiB;
-	// 0 means 4 MiB. Without CAP_NET_ADMIN net.core.wmem_max bounds it.
+	// SendBuffer is the requested size of each socket's send buffer in bytes, up to 1 GiB; 0 means
+	// 4 MiB. Without CAP_NET_ADMIN net.core.wmem_max limits it.
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
-	// BusyPoll is for how long who found no packet asks again before it sleeps, at most
-	// 1 ms; by default it does not. It asks again only if its last wait was shorter than four times
-	// as long. It is for machines with more processors (also: GOMAXPROCS) than threads that
-	// are busy; with fewer everything gets slower.
+	// BusyPoll is how long a Reader without packets polls before it sleeps, at most 1 ms; by default
+	// it does not poll. It polls only if its last wait was shorter than four times BusyPoll. Use it
+	// only with more processors (and GOMAXPROCS) than busy threads; otherwise everything gets slower.
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
-	// MaxDatagram is the longest payload received, 64 to 65535 bytes; longer ones arrive cut, to
-	// be dropped under [frame.TooBig], unless they are superframes ([UDP.Superframes]). 0 means
-	// what the MTU of the local address's interface allows, between 2048 and 9216.
+	// MaxDatagram is the longest payload received, 64 to 65535 bytes. Longer ones are cut and dropped
+	// as [frame.TooBig], unless they are superframes ([UDP.Superframes]). 0 means what the MTU of the
+	// interface with the local address allows, between 2048 and 9216.
 	MaxDatagram int `json:"maxDatagram,omitzero"`
 
-	// NoOffload has runs sent as single datagrams instead of leaving it to the kernel or
-	// the network card to cut them (UDP_SEGMENT), and received as such, without UDP_GRO.
+	// NoOffload sends and receives the datagrams of a run one by one. By default the kernel or the
+	// network card cuts and joins runs (UDP_SEGMENT, UDP_GRO).
 	NoOffload bool `json:"noOffload,omitzero"`
 
-	// Queues is the number of receive sockets (SO_REUSEPORT), at most 256; 0 means 1. Each is
-	// read by a worker of the switch; the kernel spreads flows between them. Multicast groups
-	// have one more. All must be read, or their flows are lost.
+	// Queues is the number of receive sockets (SO_REUSEPORT), at most 256; 0 means 1. The kernel
+	// spreads flows over them. Multicast groups have one more. A worker of the switch reads each; flows
+	// of a queue that is not read are lost.
 	Queues int `json:"queues,omitzero"`
 }
 
 const (
 	maxQueues = 256
-	minMax    = 2048 // receive buffers are no smaller than this by default
-	maxMax    = 9216 // nor larger than this
+	minMax    = 2048 // the least default of MaxDatagram
+	maxMax    = 9216 // and the largest
 )
 
-// withDefaults returns a copy with the defaults filled in, except for those that
-// depend on the local address, and an error that names the field.
+// withDefaults returns a copy with the defaults that do not depend on the local address.
 func (c *UDPConfig) withDefaults() (UDPConfig, error) {
 	var d UDPConfig
 	if c != nil {
@@ -123,8 +115,7 @@ func (c *UDPConfig) Check(local netip.AddrPort) error {
 	return err
 }
 
-// complete fills in the defaults and checks the values of a configuration, whose name is in
-// the errors.
+// complete sets defaults and checks the values. Errors begin with name.
 func (d *UDPConfig) complete(name string) error {
 	w := setting.Of("underlay: " + name)
 	var ok bool

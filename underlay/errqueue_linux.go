@@ -56,7 +56,7 @@ func (r *errReader) entry(e *sys.QueuedError) {
 	if e.Errno == unix.EMSGSIZE && e.Origin == unix.SO_EE_ORIGIN_LOCAL {
 		r.long = true
 	}
-	if r.sock.deaf && e.Origin != unix.SO_EE_ORIGIN_LOCAL {
+	if r.sock.quiet && e.Origin != unix.SO_EE_ORIGIN_LOCAL {
 		return
 	}
 	r.u.countError(e)
@@ -140,7 +140,7 @@ func (w *errWatch) read(fd int32) {
 	})
 }
 
-// countError books one entry of an error queue.
+// countError counts an entry of an error queue, and reports it.
 func (u *base) countError(e *sys.QueuedError) {
 	c := &u.errors
 	lost := unreachable(e)
@@ -168,8 +168,8 @@ func (u *base) countError(e *sys.QueuedError) {
 	}
 }
 
-// unreachable reports whether an entry is about a datagram that did not get to its endpoint,
-// for another cause than its length.
+// unreachable reports whether an entry is about a datagram that did not arrive, for another reason than its
+// length.
 func unreachable(e *sys.QueuedError) bool {
 	const ( // RFC 792; RFC 4443, sections 3.1, 3.3 and 3.4
 		unreachable4, exceeded4        = 3, 11
@@ -189,21 +189,17 @@ func unreachable(e *sys.QueuedError) bool {
 	return false
 }
 
-// PathMTU has f called whenever a datagram to an endpoint turned out too long: with the
-// longest IP packet that passes, and the start of the payload as the error quoted it: of what
-// follows the UDP header or, of an IP underlay, of the inner packet.
+// PathMTU sets the function that is called if a datagram was too big, with the length of the longest IP packet
+// that passes, and the quoted start of the UDP payload or, of an IP, of the inner packet. There are two causes:
 //
-//   - A router said so (ICMP fragmentation needed, RFC 1191; ICMPv6 packet too big,
-//     RFC 8201): quoted is what it returned of the payload, at most 128 bytes here. A
-//     router owes no more than eight bytes after the IP header (RFC 792), so that quoted may be empty. Nobody
-//     has authenticated any of it.
-//   - The datagram is longer than the interface's own MTU: mtu is that MTU, and quoted is
-//     empty. The endpoint's port may be 0 then: the kernel does not say (Linux 6.18).
+//   - An ICMP error of a router (fragmentation needed, RFC 1191; packet too big, RFC 8201). It quotes at
+//     most 128 bytes here. A router may quote only eight bytes after the IP header (RFC 792), so quoted may
+//     be empty. Nothing of it is authenticated.
+//   - The datagram is longer than the interface's MTU. quoted is empty, and the endpoint's port may be 0
+//     (Linux 6.18).
 //
-// Errors without an MTU, as from routers older than RFC 1191, are counted only. So are
-// those nobody asked for yet: there is one f, and the last one set counts.
+// Errors without an MTU, as of routers older than RFC 1191, are only counted. The last f counts.
 //
-// f is called by Senders and by a goroutine that waits for errors, whether or not anything
-// is sent, and by several of them at once. It must not wait nor keep quoted. Close waits
-// until f is not running any more.
+// Senders call f, and a goroutine that waits for errors, concurrently. It must not wait or keep quoted. Close
+// waits until f has returned.
 func (u *base) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { u.pathMTU.Store(&f) }

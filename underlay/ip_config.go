@@ -8,8 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// IPConfig is how [ListenIP] sets up its sockets. The zero value works, and nil stands for
-// it.
+// IPConfig configures [ListenIP]. The zero value is ready to use; nil means the zero value.
 type IPConfig struct {
 	// Mark is the SO_MARK of every socket, 0 for none; it needs CAP_NET_ADMIN.
 	Mark uint32 `json:"mark,omitzero"`
@@ -17,13 +16,10 @@ type IPConfig struct {
 	// Device is as in [UDPConfig].
 	Device string `json:"bind,omitzero"`
 
-	// Control, when not nil, is called for every socket, receiving and sending, before it
-	// is bound and after the options above are set. The arguments are those of
-	// [net.ListenConfig]. It must not call the IP's methods.
+	// Control is as in [UDPConfig].
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 
-	// DefaultTTL is the hop limit of packets that name none, 1-255; 0 means 64. Packets to a
-	// multicast group that name none leave with 1.
+	// DefaultTTL is as in [UDPConfig].
 	DefaultTTL int `json:"-"`
 
 	// RecvBuffer is as in [UDPConfig].
@@ -35,10 +31,9 @@ type IPConfig struct {
 	// BusyPoll is as in [UDPConfig].
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
-	// Queues is the number of receive queues, at most 256; 0 means 1. Each has two Readers, and
-	// packets are spread between them by their inner addresses; those of a queue that is not
-	// read are lost. The kernel makes a copy of each packet for every socket and only then
-	// asks whose it is: a queue costs all others something.
+	// Queues is the number of receive queues, at most 256; 0 means 1. Each has two Readers. Inner
+	// addresses select the queue; packets of a queue that is not read are lost. The kernel copies
+	// each packet for every socket before its filter runs, so each queue slows down all others.
 	Queues int `json:"queues,omitzero"`
 }
 
@@ -50,7 +45,7 @@ func (c *IPConfig) withDefaults() (UDPConfig, error) {
 	d := UDPConfig{
 		Mark: c.Mark, Device: c.Device, Control: c.Control, DefaultTTL: c.DefaultTTL, RecvBuffer: c.RecvBuffer,
 		SendBuffer: c.SendBuffer, BusyPoll: c.BusyPoll, Queues: c.Queues,
-		MaxDatagram: 1<<16 - 1, // what arrives may be many packets of the sender's, joined on the way
+		MaxDatagram: 1<<16 - 1, // a frame may be many packets, joined by GRO
 	}
 	return d, d.complete("IPConfig")
 }

@@ -14,22 +14,20 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// IP is an underlay of raw IP sockets on one local address, for packets that carry an IP
-// packet and nothing else: IPv4 as protocol 4 (RFC 2003), IPv6 as protocol 41 (RFC 2473,
-// RFC 4213). All methods are safe for concurrent use; each Reader and each Sender is used
-// by one goroutine.
+// IP is an underlay of raw IP sockets with one local address. It carries IP packets in IP: IPv4 as protocol
+// 4 (RFC 2003), IPv6 as protocol 41 (RFC 2473, RFC 4213). Its methods are safe for concurrent use; each Reader
+// and each Sender is for one goroutine.
 //
-// Every raw socket of the address and protocol gets a copy of each packet, whoever opened
-// it: two underlays on one address both receive everything.
+// Every raw socket of the address and protocol gets a copy of each packet, so two underlays with one
+// address both receive everything.
 type IP struct{ base }
 
-// ListenIP opens an underlay on a local address, which may be a wildcard, in its own family
-// only, or IPv6 link-local with a zone. It needs CAP_NET_RAW.
+// ListenIP opens an underlay on a local address, which may be the wildcard address of one family, or an IPv6
+// link-local address with a zone. A nil cfg is the zero value.
 //
-// A value of cfg that is out of range, or that the system refuses, is an error that names
-// the field. An address that is not local is an error that errors.Is
-// syscall.EADDRNOTAVAIL, and a privilege that is missing one that errors.Is os.ErrPermission.
-// On systems other than Linux the error is errors.ErrUnsupported.
+// Errors name the field and the value of cfg that is out of range or that the system refuses. They wrap
+// syscall.EADDRNOTAVAIL if the address is not local, os.ErrPermission without CAP_NET_RAW, and
+// errors.ErrUnsupported on systems other than Linux. The caller closes the underlay, or gives it to a VTEP.
 func ListenIP(local netip.Addr, cfg *IPConfig) (*IP, error) {
 	c, err := cfg.withDefaults()
 	if err != nil {
@@ -79,9 +77,8 @@ func (u *IP) openAll() error {
 
 // listen opens the receive socket of a queue for a protocol.
 //
-// A raw socket receives from the moment it is made, before it is bound, whatever has its
-// protocol. So it begins with a filter that takes nothing, and gets its own when what came
-// before the filter is gone.
+// A raw socket receives all packets of its protocol as soon as it is opened, before it is bound. So its
+// first filter refuses everything, and the final one is attached after what came before is discarded.
 func (u *IP) listen(queue, protocol int) (*sock, error) {
 	s, err := u.open(u.network(protocol), 0, func(fd int) error {
 		if err := refuseAll(fd); err != nil {
@@ -106,7 +103,7 @@ func (u *IP) listen(queue, protocol int) (*sock, error) {
 	return s, nil
 }
 
-// network returns the name the net package has for the sockets of a protocol.
+// network returns the name of the sockets of a protocol in package net.
 func (u *IP) network(protocol int) string {
 	number := unix.IPPROTO_IPIP
 	if protocol == datagrams.Carries6 {
@@ -118,7 +115,7 @@ func (u *IP) network(protocol int) string {
 	return fmt.Sprintf("ip6:%d", number)
 }
 
-// explain says which privilege is missing when the system does not let us make a socket.
+// explain adds which privilege a socket needs.
 func explain(err error) error {
 	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == "socket" && errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("underlay: raw sockets need CAP_NET_RAW: %w", err)
@@ -128,12 +125,12 @@ func explain(err error) error {
 
 // openProtocols opens the transmit sockets of one kind, one for each protocol.
 //
-// Each raw socket of a protocol gets a copy of each ICMP error, so only those with DF, which
-// are always there, are listened to: the others have the same entries.
+// Each raw socket of a protocol gets a copy of each ICMP error, so only the errors of those with DF, which
+// are always open, are reported.
 //
-// That they are bound, and refuse all packets, has a use besides: a packet of theirs has been
-// delivered as far as the kernel cares, so that it does not answer "protocol unreachable" when
-// the buffer of a receive socket is full (raw_v4_input, raw6_local_deliver, Linux 6.18).
+// They are bound but refuse all packets. To the kernel a packet is then delivered, so it does not answer
+// "protocol unreachable" if the buffer of a receive socket is full (raw_v4_input, raw6_local_deliver, Linux
+// 6.18).
 func (u *IP) openProtocols(p *txPorts, k kind, x *txSocks) error {
 	discover := unix.IPV6_PMTUDISC_PROBE
 	switch {
@@ -149,7 +146,7 @@ func (u *IP) openProtocols(p *txPorts, k kind, x *txSocks) error {
 		if err != nil {
 			return explain(err)
 		}
-		s.deaf = k&mayFragment != 0
+		s.quiet = k&mayFragment != 0
 		x.socks = append(x.socks, s)
 		if err := s.raw.Control(sys.Discard); err != nil { // as listen does
 			return err
@@ -158,18 +155,17 @@ func (u *IP) openProtocols(p *txPorts, k kind, x *txSocks) error {
 	return nil
 }
 
-// Unreachable has f called whenever the network says that a packet did not get to an
-// endpoint, with the start of the inner packet as the error quoted it, at most 128 bytes:
-// ICMP destination unreachable other than fragmentation needed, port unreachable and source
-// route failed, and time exceeded (RFC 2003, section 4); ICMPv6 destination unreachable other
-// than port unreachable, time exceeded, and the parameter problem of
-// a host that knows no such tunnel (RFC 2473, section 8). A router owes no more than eight
-// bytes of an IPv4 packet, and nobody has authenticated any of it.
+// Unreachable sets the function that is called for ICMP errors about packets that did not arrive, with the
+// quoted start of the inner packet, at most 128 bytes. These are: destination unreachable except fragmentation
+// needed, port unreachable and source route failed, and time exceeded (RFC 2003, section 4); in ICMPv6
+// destination unreachable except port unreachable, time exceeded, and the parameter problem of a host without
+// the tunnel (RFC 2473, section 8). Routers may quote only eight bytes of an IPv4 packet. Nothing of it is
+// authenticated.
 //
-// f is called as that of PathMTU is. There is one f, and the last one set counts.
+// f is called as that of PathMTU. The last f counts.
 func (u *IP) Unreachable(f func(to frame.Endpoint, quoted []byte)) { u.unreachable.Store(&f) }
 
-// Superframes does nothing: all that arrives is whole packets.
+// Superframes does nothing: frames are whole packets.
 func (u *IP) Superframes(func(payload []byte) bool) {}
 
 // Join returns errors.ErrUnsupported, as does Leave: there are no groups of raw IP.

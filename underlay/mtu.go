@@ -8,9 +8,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// interfaceMTU returns the MTU of the interface called device or, when that is
-// empty, of the one that has the address; 1500 when there is none, as for a
-// wildcard address. The error is of a system that does not tell.
+// interfaceMTU returns the MTU of the named device, or if that is empty, of the interface with the
+// address. Without such an interface, as for a wildcard address, it is 1500.
 func interfaceMTU(local netip.Addr, device string) (int, error) {
 	if device == "" && local.IsUnspecified() {
 		return datagrams.DefaultMTU, nil
@@ -27,13 +26,12 @@ func interfaceMTU(local netip.Addr, device string) (int, error) {
 	return ifi.MTU, err
 }
 
-// interfaceOf returns the interface that has an address, or that its zone names; nil when
-// there is none.
+// interfaceOf returns the interface that has an address, or that its zone names, or nil.
 func interfaceOf(local netip.Addr) (*net.Interface, error) {
 	return interfaceWith(func(i *net.Interface) (bool, error) { return isAt(i, local) })
 }
 
-// interfaceWith returns the first interface for which ok reports true, nil when there is none.
+// interfaceWith returns the first interface for which ok reports true, or nil.
 func interfaceWith(ok func(i *net.Interface) (bool, error)) (*net.Interface, error) {
 	ifs, err := net.Interfaces()
 	for i := range ifs {
@@ -47,8 +45,8 @@ func interfaceWith(ok func(i *net.Interface) (bool, error)) (*net.Interface, err
 	return nil, err
 }
 
-// isAt reports whether ifi has the address, or is named by its zone. All of 127.0.0.0/8 belongs
-// to the loopback interface, whatever its list of addresses says.
+// isAt reports whether ifi has the address, or is named by its zone. All of 127.0.0.0/8 is on the
+// loopback interface.
 func isAt(ifi *net.Interface, a netip.Addr) (bool, error) {
 	if z := a.Zone(); z != "" {
 		return sameZone(ifi, z), nil
@@ -67,8 +65,8 @@ func isAt(ifi *net.Interface, a netip.Addr) (bool, error) {
 	return false, err
 }
 
-// maxDatagram is the default of UDPConfig.MaxDatagram: what may arrive at the interface or, at a
-// wildcard address, at any that is up, loopback left out.
+// maxDatagram returns the default of UDPConfig.MaxDatagram: the MTU of the interface, or at a wildcard
+// address the largest of all interfaces that are up, except loopback.
 func maxDatagram(local netip.Addr, device string) (int, error) {
 	m, err := interfaceMTU(local, device)
 	if device == "" && local.IsUnspecified() {

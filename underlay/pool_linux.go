@@ -38,8 +38,8 @@ type txSocks struct {
 // A txSock is a transmit socket on one source port.
 type txSock struct {
 	*sock
-	port uint16
-	deaf bool // what the network says is read and not told: another socket gets it too
+	port  uint16
+	quiet bool // ICMP errors are read and not reported, because another socket gets them too
 
 	watch *errWatch // that has it
 	fd    int32     // in there

@@ -10,46 +10,39 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// UDP is an underlay of UDP sockets on one local address: receive sockets on the
-// port peers send to, and transmit sockets on ports of the source port range. All
-// methods are safe for concurrent use; each Reader and each Sender is used by one
-// goroutine.
+// UDP is an underlay of UDP sockets with one local address: receive sockets on the destination port of
+// peers, and transmit sockets on source ports. Its methods are safe for concurrent use; each Reader and each
+// Sender is for one goroutine.
 type UDP struct {
 	base
 }
 
-// Join makes the underlay a member of a multicast group of its address family, on the configured
-// MulticastDevice: what is sent to the group on the underlay's port is received, by a Reader of
-// its own, with the group as Outer.Dst. Nobody hears what the underlay itself sends to a group
-// on the same host. A group that is joined several times is left by the last Leave, or by Close.
+// Join joins a multicast group of the underlay's address family on MulticastDevice. Packets to the group and
+// the underlay's port are received by the last Reader, with the group as Outer.Dst. Packets that the underlay
+// sends to a group are not received on the same host. Each Leave undoes one Join; Close leaves all groups.
 //
-// An interface that is not there is an error that errors.Is syscall.ENODEV and names the field.
-// It is no matter how many groups there are: each has a socket of its own, to which the system's
-// limit (net.ipv4.igmp_max_memberships) applies.
+// If the interface does not exist, the error wraps syscall.ENODEV and names the field. The number of groups
+// is not limited: each has its own socket, so net.ipv4.igmp_max_memberships does not matter.
 func (u *UDP) Join(group netip.Addr) error { return u.groups.join(group) }
 
-// Leave undoes one Join. What has arrived from the group and is not read yet is lost with the
-// last one.
+// Leave undoes one Join. The last Leave drops packets that were not read yet.
 func (u *UDP) Leave(group netip.Addr) error { return u.groups.leave(group) }
 
-// Superframes has f asked about what arrives longer than [UDPConfig].MaxDatagram, or as a run:
-// whether payload is one datagram with a superframe in it, as the vxlan device of a kernel on
-// this machine sends it. Such a datagram becomes one frame; if the kernel has said how long the
-// segments are, its [frame.GSO] has a Type and a Size and nothing else: who unwraps it does the
-// rest. f is called by the Readers, and must not keep payload.
+// Superframes sets the function that Readers call for messages longer than [UDPConfig].MaxDatagram, and
+// for runs: it reports whether payload is one datagram with a superframe in it, as a vxlan device of the same
+// machine sends them. Such a datagram becomes one frame. If the kernel reports a segment size, the frame's
+// [frame.GSO] has Type and Size only; the VTEP completes it. f must not keep payload.
 func (u *UDP) Superframes(f func(payload []byte) bool) { u.superframes.Store(&f) }
 
 // Unreachable does nothing: only an [IP] reports what did not arrive.
 func (u *UDP) Unreachable(func(to frame.Endpoint, quoted []byte)) {}
 
-// ListenUDP opens an underlay on a local address. The address may be a wildcard,
-// in its own family only (an IPv6 socket takes no IPv4), or IPv6 link-local with a
-// zone; with port 0 the kernel chooses one.
+// ListenUDP opens an underlay on a local address. The address may be the wildcard address of one family, or
+// an IPv6 link-local address with a zone. For port 0 the kernel chooses a port. A nil cfg is the zero value.
 //
-// A value of cfg that is out of range, or that the system refuses, is an error that
-// names the field. A port that is taken and an address that is not local are errors
-// that errors.Is syscall.EADDRINUSE and syscall.EADDRNOTAVAIL. On systems other
-// than Linux the error is errors.ErrUnsupported.
+// Errors name the field and the value of cfg that is out of range or that the system refuses. They wrap
+// syscall.EADDRINUSE if the port is in use, syscall.EADDRNOTAVAIL if the address is not local, and
+// errors.ErrUnsupported on systems other than Linux. The caller closes the underlay, or gives it to a VTEP.
 func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 	c, err := cfg.withDefaults()
 	if err != nil {
@@ -103,10 +96,9 @@ func (u *UDP) openAll() error {
 
 // listen opens receive socket q. The first may choose the port; the others join it there.
 //
-// The first is bound without SO_REUSEPORT, so that a port somebody else uses is an
-// error even if they share it, and gets the option afterwards: from then on sockets
-// of the same user that ask for it may join (udp_lib_lport_inuse looks at the option
-// at the time of the other's bind; seen on Linux 6.18).
+// The first is bound without SO_REUSEPORT, so a port that is in use is an error even if its sockets
+// have the option. It gets the option afterwards; then sockets of the same user can join
+// (udp_lib_lport_inuse looks at the option when the other binds; Linux 6.18).
 func (u *UDP) listen(q int) (*sock, error) {
 	s, err := u.open(u.network(), u.local.Port(), func(fd int) error {
 		if q > 0 {
@@ -139,5 +131,5 @@ func (u *UDP) listen(q int) (*sock, error) {
 	return s, nil
 }
 
-// network returns the name the net package has for our sockets.
+// network returns the name of the sockets in package net.
 func (u *UDP) network() string { return u.udpNetwork() }
