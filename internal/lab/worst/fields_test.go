@@ -26,7 +26,7 @@ switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports
 switch.Switch.workers switch.VSI.members switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
 internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.base.ranges underlay.base.readers
-underlay.base.senders underlay.errWatch.socks underlay.groups.socks underlay.move.rx underlay.move.tx
+underlay.base.senders underlay.errWatch.socks underlay.groups.socks
 underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks underlay/afpacket.Underlay.groups
 underlay/afpacket.Underlay.queues underlay/afpacket.Underlay.senders underlay/afpacket.program.fails
 underlay/afpacket.program.ins underlay/afpacket.program.takes underlay/afpacket.rules.groups
