@@ -146,7 +146,10 @@ func (u *base) Readers() []frame.Reader {
 
 // Sender returns the Sender of worker w, which may be any number. Senders share the sockets.
 func (u *base) Sender(w int) frame.Sender {
-	s, _ := u.senders.LoadOrStore(w, newSender(u))
+	s, ok := u.senders.Load(w)
+	if !ok {
+		s, _ = u.senders.LoadOrStore(w, newSender(u))
+	}
 	return s.(*sender)
 }
 

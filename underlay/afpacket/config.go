@@ -14,70 +14,63 @@ import (
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
-// Config is how [Listen] sets up its sockets. Device is needed; of all other fields the zero value
-// works.
+// Config configures [Listen]. Device is required; the zero values of all other fields are their defaults.
 type Config struct {
-	// Device is needed: the name of the Ethernet interface that packets come in and leave through.
+	// Device is the name of the Ethernet interface. It is required.
 	Device string `json:"bind,omitzero"`
 
-	// Prefix is the addresses that are reached without a router. By default it is that of
-	// an address of the interface: of the local address if the interface has it, else of
-	// one in whose prefix the local address lies.
+	// Prefix contains the addresses that are reached without a router. By default it is the prefix of
+	// an address of the interface: of the local address, else of one whose prefix contains the local
+	// address.
 	Prefix netip.Prefix `json:"prefix,omitzero"`
 
-	// Gateway is the router to all other addresses, itself in Prefix or link-local. Without
-	// one, packets to them are dropped under [frame.Unreachable].
+	// Gateway is the router to all other addresses. It is in Prefix or link-local. Without one,
+	// packets to them are dropped as [frame.Unreachable].
 	Gateway netip.Addr `json:"gateway,omitzero"`
 
-	// MAC is the source of frames, and where frames to us go to. Zero is that of the
-	// interface when it is opened.
+	// MAC is the MAC of the underlay; by default that of the interface when it is opened.
 	//
-	// With another than the interface's the stack of this host takes no part in anything: it
-	// looks at no frame to a MAC that is not its own. Network cards have a few places for
-	// such MACs, and receive all frames when these are taken.
+	// The host's stack ignores all frames to another MAC than the interface's. Network cards have room
+	// for a few such MACs; with more they receive all frames.
 	MAC frame.MAC `json:"mac,omitzero"`
 
-	// SrcPorts is the range of the outer source ports, 49152-65535 by default. All of it is
-	// taken.
+	// SrcPorts is the range of the outer source ports, 49152-65535 by default. All of them are used.
 	SrcPorts underlay.PortRange `json:"srcPorts,omitzero"`
 
-	// DefaultTTL is the hop limit of datagrams that name none, 1-255; 0 means 64.
+	// DefaultTTL is the TTL or hop limit of datagrams without their own, 1-255; 0 means 64.
 	DefaultTTL int `json:"-"`
 
 	// Checksum is when the outer UDP checksum is computed.
 	Checksum underlay.Checksum `json:"udpChecksum,omitzero"`
 
-	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6, which are otherwise
-	// dropped as [frame.BadChecksum] (RFC 6935).
+	// ZeroChecksum6RX accepts datagrams without a UDP checksum over IPv6 (RFC 6935). By default they
+	// are dropped as [frame.BadChecksum].
 	ZeroChecksum6RX bool `json:"udp6ZeroChecksumRx,omitzero"`
 
-	// Queues is the number of receive queues, at most 256; 0 is 1. The kernel spreads flows
-	// over them (PACKET_FANOUT). All of them must be read, or the flows of the others are
-	// lost. More than one needs a kernel with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
+	// Queues is the number of receive queues, at most 256; 0 means 1. The kernel spreads flows over them
+	// (PACKET_FANOUT). Flows of a queue that is not read are lost. More than one queue needs a kernel
+	// with PACKET_FANOUT_FLAG_IGNORE_OUTGOING.
 	Queues int `json:"queues,omitzero"`
 
-	// NoOffload has every datagram go out by itself, with a checksum of our own making.
-	// Without it the kernel or the network card cuts runs (Linux 6.2) and completes
-	// checksums. What comes in as a run comes in as one either way.
+	// NoOffload sends every datagram by itself, with its checksum. By default the kernel or the network
+	// card cuts runs (Linux 6.2) and completes checksums. Received runs are split in both cases.
 	NoOffload bool `json:"noOffload,omitzero"`
 
-	// RecvBuffer is the size to ask for, in bytes, of each receive queue, up to 1 GiB; 0 means 4 MiB.
+	// RecvBuffer is the requested size of each receive queue in bytes, up to 1 GiB; 0 means 4 MiB.
 	RecvBuffer int `json:"recvBuffer,omitzero"`
 
-	// SendBuffer is the size to ask for, in bytes, of the buffer of all Senders together, up to 1 GiB; 0 means 4 MiB.
+	// SendBuffer is the requested size of the send buffer of all Senders in bytes, up to 1 GiB; 0 means 4 MiB.
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
-	// BusyPoll is how long a queue that found no packet asks again before it sleeps, at most 1 ms; by default it does not.
+	// BusyPoll is how long a Reader without packets polls before it sleeps, at most 1 ms; by default it does not poll.
 	BusyPoll time.Duration `json:"busyPoll,omitzero"`
 
-	// Control, when not nil, is called for every socket, receiving and sending, before it is
-	// bound and after the options above are set. The network is "packet", the address the
-	// name of the interface.
+	// Control, if not nil, is called for every socket before it is bound and after the options above
+	// are set. The network is "packet", the address is the name of the interface.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 }
 
-// withDefaults returns a copy with the defaults filled in, except for those that depend on
-// the interface, and an error that names the field.
+// withDefaults returns a copy with the defaults that do not depend on the interface.
 func (c *Config) withDefaults(local netip.Addr) (Config, error) {
 	var d Config
 	if c != nil {
@@ -123,7 +116,7 @@ func (c *Config) withDefaults(local netip.Addr) (Config, error) {
 	return d, w.Err()
 }
 
-// Check returns what [Listen] refuses of a local address and its settings.
+// Check returns what is wrong with the settings for a local address. Listen returns the same error.
 func (c *Config) Check(local netip.AddrPort) error {
 	local, err := checkLocal(local)
 	if _, wrong := c.withDefaults(local.Addr()); wrong != nil {
@@ -137,8 +130,7 @@ func onLink(p netip.Prefix, a netip.Addr) bool {
 	return p.Contains(a) || a.Is6() && a.IsLinkLocalUnicast()
 }
 
-// checkLocal checks a local address for a AF_PACKET underlay, and returns it unmapped and
-// without a zone.
+// checkLocal checks a local address, and returns it unmapped and without a zone.
 func checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
 	local, err := datagrams.Local("afpacket", local)
 	if err != nil {
@@ -149,7 +141,7 @@ func checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
 	case a.IsUnspecified() || a.IsLoopback():
 		return local, fmt.Errorf("afpacket: local address %v is no address of one host on a network", local)
 	case local.Port() == 0:
-		return local, fmt.Errorf("afpacket: local address %v: a port is needed, for nobody chooses one", local)
+		return local, fmt.Errorf("afpacket: local address %v: a port is needed", local)
 	}
 	return netip.AddrPortFrom(a, local.Port()), nil
 }

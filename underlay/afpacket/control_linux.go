@@ -13,19 +13,19 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// listen reads what neighbours say, and errors, until the underlay is closed.
+// listen reads ARP, ND and ICMP until the underlay is closed.
 func (p *Underlay) listen() {
 	var rx sys.PacketReader
-	b := make([]byte, 4<<10) // no message is longer; of an error the start is enough
+	b := make([]byte, 4<<10) // messages are shorter, and the start of an error is enough
 	_ = p.control.Conn.Read(func(fd uintptr) bool {
 		for {
 			n, aux, errno := rx.Read(fd, nil, b)
 			switch {
 			case errno == unix.EAGAIN:
 				return false
-			case errno == unix.ENETDOWN: // told once when the interface goes down
+			case errno == unix.ENETDOWN: // once, when the interface goes down
 			case errno != 0:
-				return true // the interface is gone, as the one who follows it says
+				return true // the interface is deleted
 			case !aux.Cut:
 				p.heard(b[:n])
 			}
@@ -49,12 +49,11 @@ func (p *Underlay) heard(b []byte) {
 	}
 }
 
-// leastQuote is how much of a payload an error must quote for its MTU to be believed: the header
-// of a tunnel, which says whether the packet is one of ours. Of a UDP socket the kernel knows the
-// ports; here thousands would do.
+// leastQuote is how much of the payload an error with an MTU must quote: a tunnel header, by which the VTEP
+// recognizes its packet. The ports prove little here, since thousands are in use.
 const leastQuote = 8
 
-// tell books an error.
+// tell counts an error, and reports it.
 func (p *Underlay) tell(x *icmpError) {
 	switch c := &p.errors; x.kind {
 	case errRefused:
@@ -76,7 +75,7 @@ func (p *Underlay) tell(x *icmpError) {
 	}
 }
 
-// tend sees to the next hops until the underlay is closed.
+// tend does the periodic work of the next hops until the underlay is closed.
 func (p *Underlay) tend() {
 	t := time.NewTimer(0)
 	defer t.Stop()
@@ -89,8 +88,7 @@ func (p *Underlay) tend() {
 		}
 		now := time.Now()
 		next := p.hops.tend(now)
-		// However many hops there are, and however often they are new, this takes a tenth of a
-		// processor at most.
+		// Any number of hops takes at most a tenth of a processor.
 		pause := max(10*time.Since(now), time.Millisecond)
 		select {
 		case <-p.dev.Done():
@@ -101,7 +99,7 @@ func (p *Underlay) tend() {
 	}
 }
 
-// ask sends a question, emit a frame that has waited for the answer.
+// ask sends a request, and emit a frame that has waited for the answer.
 func (p *Underlay) ask(ip hopKey, mac frame.MAC) { p.say(p.place.Load().who.question(ip, mac)) }
 
 func (p *Underlay) emit(b []byte) {
@@ -112,7 +110,7 @@ func (p *Underlay) emit(b []byte) {
 	p.late.Add(&datagrams.Sum{Datagrams: 1})
 }
 
-// say sends a frame by the socket for such.
+// say sends a frame on the control socket.
 func (p *Underlay) say(b []byte) (why frame.Reason) {
 	if len(b) == 0 {
 		return frame.SendFailed
@@ -128,24 +126,24 @@ func (p *Underlay) say(b []byte) (why frame.Reason) {
 	return why
 }
 
-// announce tells all on the link where our address is, if we are to answer for it.
+// announce announces the local address on the link, unless the host has it.
 func (p *Underlay) announce() {
 	if at := p.place.Load(); !p.hostAnswers(at) {
 		p.say(at.who.announcement())
 	}
 }
 
-// An ownership is what is known about whether this host has our address itself.
+// An ownership remembers whether the host has the local address.
 type ownership struct {
 	mu  sync.Mutex
 	has bool
 	at  time.Time
 }
 
-// ownAge is how long that is believed.
+// ownAge is how long it is remembered.
 const ownAge = time.Second
 
-// hostAnswers reports whether this host has our address, and so answers questions for it.
+// hostAnswers reports whether the host has the local address, and so answers requests for it.
 func (p *Underlay) hostAnswers(at *place) bool {
 	o := at.owned
 	o.mu.Lock()

@@ -10,11 +10,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// The filters of packet sockets, so that nothing that is for somebody else is copied and
-// wakes anybody up. What they pass is parsed all the same.
+// Filters of packet sockets keep frames for others from being copied and from waking goroutines. What they
+// pass is still parsed.
 
-// A program is a filter under construction. A check whose frame fails it jumps to the
-// refusal at the end, or to the next or.
+// A program is a BPF filter under construction. A check that fails jumps to the refusal at the end, or to the
+// next or.
 type program struct {
 	ins   []bpf.Instruction
 	fails []int // jumps to the end
@@ -53,7 +53,7 @@ func (p *program) needBytes(off int, want []byte) {
 	}
 }
 
-// or has what was not accepted so far looked at anew.
+// or continues here with frames that failed a check.
 func (p *program) or() {
 	for _, i := range p.fails {
 		j := p.ins[i].(bpf.JumpIf)
@@ -76,8 +76,8 @@ func (p *program) end() ([]unix.SockFilter, error) {
 	return datagrams.Assemble(p.ins)
 }
 
-// untagged goes on when the frame was in no VLAN. The kernel has taken the tag out; a tag of
-// VLAN 0 is only a priority (IEEE 802.1Q).
+// untagged goes on when the frame has no VLAN tag, which the kernel has stripped. VLAN 0 is only a priority
+// (IEEE 802.1Q).
 func (p *program) untagged() {
 	p.ins = append(p.ins, bpf.LoadExtension{Num: bpf.ExtVLANTag}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xfff})
 	p.need(0)
@@ -99,9 +99,8 @@ const (
 	anyFrag   = 0x3fff
 )
 
-// filter passes datagrams to us and, since only the first has a port, all fragments of UDP.
-// What is too short for the port is passed on to nobody. Of those to multicast groups it passes
-// all that are to our port, once we are in any.
+// filter passes datagrams to the local address and port, and all fragments of UDP, since only the first has a
+// port. If a group is joined, it passes datagrams to the port and any group.
 func (r *rules) filter() ([]unix.SockFilter, error) {
 	var p program
 	p.untagged()
@@ -127,7 +126,7 @@ func (r *rules) filter() ([]unix.SockFilter, error) {
 	return p.end()
 }
 
-// datagrams accepts UDP to our port.
+// datagrams accepts UDP to the port.
 func (r *rules) datagrams(p *program) {
 	if !r.is4 {
 		p.needBytes(typeAt, []byte{wire.TypeIPv6 >> 8, wire.TypeIPv6 & 0xff})
@@ -143,7 +142,7 @@ func (r *rules) datagrams(p *program) {
 	p.needBytes(typeAt, []byte{wire.TypeIPv4 >> 8, wire.TypeIPv4 & 0xff})
 	p.load(proto4, 1)
 	p.need(wire.ProtoUDP)
-	p.load(ipAt, 1) // a header that cannot be: the port would be looked for in it
+	p.load(ipAt, 1) // an invalid header length would misplace the port
 	p.take(bpf.JumpLessThan, 0x45)
 	p.take(bpf.JumpGreaterThan, 0x4f)
 	p.load(frag4, 2)
@@ -152,9 +151,8 @@ func (r *rules) datagrams(p *program) {
 	p.take(bpf.JumpEqual, uint32(r.port))
 }
 
-// controlFilter passes what is to be known about neighbours, and errors: ARP to us and
-// announcements, ICMP errors to us, neighbour discovery and ICMPv6 errors to us and to the
-// groups we are in.
+// controlFilter passes ARP to the local address and announcements, ICMP to the local address, neighbour discovery
+// and ICMPv6 errors.
 func (r *rules) controlFilter() ([]unix.SockFilter, error) {
 	var p program
 	p.untagged()
@@ -166,7 +164,7 @@ func (r *rules) controlFilter() ([]unix.SockFilter, error) {
 		for _, t := range []uint32{wire.ICMPv6Unreachable, wire.ICMPv6PacketTooBig, wire.ICMPv6TimeExceeded, wire.NeighbourSolicitation, wire.NeighbourAdvert} {
 			p.take(bpf.JumpEqual, t)
 		}
-		return p.end() // whom it is for is looked at later: there are few of these
+		return p.end() // addresses are checked later, since these are few
 	}
 	p.load(typeAt, 2)
 	arp := len(p.ins)

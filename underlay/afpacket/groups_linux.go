@@ -14,8 +14,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A membership is of a multicast group on the interface: of the kernel's, so that it reports it
-// and the interface takes frames to the group's MAC, by a socket that nothing comes in from.
+// A membership is a socket that makes the kernel join a multicast group on the interface, so that it sends
+// reports and the interface accepts frames to the group's MAC. Nothing is read from it.
 type membership struct {
 	fd    int
 	users int
@@ -52,9 +52,8 @@ func (m *membership) close() error {
 	return unix.Close(m.fd)
 }
 
-// enter has a place be asked for its address: over IPv6 by the solicited-node group. Switches
-// that look out for it want a report (MLD), which the kernel sends for a member of its own; where
-// IPv6 is off for this host there is none, and the interface takes the group's frames even so.
+// enter joins the solicited-node group of a place over IPv6. Snooping switches need a report (MLD), which the
+// kernel sends. Where IPv6 is off it sends none, but the interface accepts the group's frames.
 func (p *Underlay) enter(at *place) error {
 	if at.rules.is4 {
 		return nil
@@ -67,9 +66,8 @@ func (p *Underlay) enter(at *place) error {
 	return nil
 }
 
-// Join has the underlay receive what is sent to a multicast group, as [underlay.UDP.Join] does, on its
-// interface. The kernel reports the membership (IGMP, MLD), and cannot where IPv4 or IPv6 is
-// off for the interface, which is an error.
+// Join joins a multicast group on the interface, as [underlay.UDP.Join] does. The kernel reports the membership
+// (IGMP, MLD). If IPv4 or IPv6 is off for the interface, Join fails.
 func (p *Underlay) Join(group netip.Addr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,7 +97,7 @@ func (p *Underlay) Join(group netip.Addr) error {
 	return nil
 }
 
-// Leave ends a Join: the last one of a group leaves it.
+// Leave undoes one Join.
 func (p *Underlay) Leave(group netip.Addr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +116,7 @@ func (p *Underlay) Leave(group netip.Addr) error {
 	at.rules.groups = maps.Clone(at.rules.groups)
 	delete(at.rules.groups, ip)
 	p.place.Store(&at)
-	_ = p.filter(&at) // the old filters take more, which the rules refuse
+	_ = p.filter(&at) // if it fails, the old filters pass more, which the rules refuse
 	delete(p.groups, ip)
 	return m.close()
 }

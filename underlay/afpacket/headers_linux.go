@@ -13,9 +13,8 @@ import (
 
 // headers writes the headers of a frame with n bytes of payload, without UDP checksum, to b.
 //
-// A datagram without DF may be cut on its way, and needs an identification of its own (RFC
-// 6864, section 4.3); of a run the one who cuts it counts on from there. The flow label is
-// that of RFC 6438, section 3: never 0, one for each flow.
+// A datagram without DF may be fragmented, and needs its own identification (RFC 6864, section 4.3); whoever cuts
+// a run counts on from there. The flow label is that of RFC 6438, section 3: one for each flow, never 0.
 func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, n int) {
 	p := s.p
 	copy(b, mac[:])
@@ -49,7 +48,7 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 	ip[6], ip[7] = 0, 0
 }
 
-// pseudo is the sum of the pseudo header of a frame's datagram.
+// pseudo returns the sum of the pseudo header.
 func (s *sender) pseudo(b []byte, n int) uint64 {
 	if s.p.is4 {
 		return wire.Pseudo4(b[wire.EthernetLen:], wire.ProtoUDP, wire.UDPLen+n)
@@ -66,8 +65,7 @@ func (s *sender) setSum(u wire.UDP, pseudo, payload uint64) {
 	u.SetChecksum(c)
 }
 
-// payload is the sum of a payload in pieces; that of a lone datagram is taken once for all
-// its copies.
+// payload returns the sum of a payload in pieces. Copies of one datagram share it.
 func (s *sender) payload(iov []unix.Iovec, d *frame.Datagram, n int) (sum uint64) {
 	lone := d.Seg == 0
 	if lone && s.paid {

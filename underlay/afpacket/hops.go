@@ -14,9 +14,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/neighbour"
 )
 
-// Next hops: who is at the other end of the link, and with which MAC. They are asked for by
-// ARP and neighbour discovery as RFC 1122, section 2.3.2, and RFC 4861, section 7.3, have it,
-// in fewer states:
+// Next hops are resolved by ARP and neighbour discovery, with fewer states than RFC 1122, section 2.3.2, and
+// RFC 4861, section 7.3, have:
 //
 //	           asked three times            in use for 30 to 60 s
 //	+-----------> failed     +--------- known ---------> asked again, itself
@@ -25,13 +24,12 @@ import (
 //	+----------- asking -----+            +----------------+        |
 //	                ^-----------------------------------------------+
 //
-// While it is asked again it is sent to as before. All else is dropped as Unresolved, but for
-// the first few packets, which wait for the answer.
+// A hop that is asked again is still used. Packets to others are dropped as Unresolved, except for the first
+// few, which wait for the answer.
 //
-// Whoever can have something sent to addresses nobody has fills the table. In a full one a hop
-// that has no MAC gives way to a new one, the oldest first, or, while there are few, one that has
-// not been sent to for a while; never one that is known and in use. When too many bytes wait, those that have waited longest give
-// way: an answer takes a millisecond, and who does not answer has no use for them.
+// Traffic to unused addresses fills the table. A new hop then replaces the oldest one without a MAC or, if there are
+// few of these, one that was not used for a while, but never one that is known and in use. If too many bytes
+// wait, the oldest are dropped: an answer takes a millisecond.
 const (
 	hopAsk      = time.Second      // between two questions
 	hopRest     = 2 * time.Second  // failed for that long before it is asked again
@@ -55,57 +53,55 @@ const (
 type hop struct {
 	ip   hopKey
 	mac  atomic.Uint64          // hopResolved and the MAC, or 0
-	used atomic.Bool            // sent to since somebody looked
-	shut atomic.Bool            // no packet may wait: it has failed, or is gone
-	gone atomic.Bool            // forgotten: look it up again
+	used atomic.Bool            // sent to since the last look
+	shut atomic.Bool            // no packet may wait: it has failed, or is removed
+	gone atomic.Bool            // removed: look it up again
 	held neighbour.Wait[[]byte] // frames, without the destination MAC
 
 	// Under hops.mu.
 	state hopState
 	tries int
 	idle  int
-	at    time.Time     // when something is to be done
+	at    time.Time     // of the next event
 	ready time.Time     // hopFailed: when it may be asked again
 	asked *list.Element // of hops.unknown
 }
 
-// full reports whether no packet more may wait.
+// full reports whether no more packets may wait.
 func (h *hop) full() bool { return h.shut.Load() || h.held.Len() >= neighbour.Held }
 
 type hopKey [16]byte
 
-// Hash implements [index.Key]. Who is a next hop is for the configuration to say, and for
-// strangers on our own link.
+// Hash implements [index.Key]. Strangers on the link can choose keys.
 func (k hopKey) Hash(secret *mix.Key) uint64 {
 	return secret.HashAddr((*[16]byte)(&k))
 }
 
-// hops is the table of next hops. Senders read it without a lock; the clock is the
-// caller's.
+// hops is the table of next hops. Senders read it without a lock.
 type hops struct {
 	byIP index.Map[hopKey, *hop]
-	kick chan struct{} // of capacity 1: there is something to do
+	kick chan struct{} // of capacity 1: wakes tend
 
-	// ask sends a question to a hop's own MAC, or with 0 to all; emit sends a frame that has
-	// waited. Both are called with mu held.
+	// ask sends a request to the hop's MAC, or with 0 to all; emit sends a frame that has waited. Both are
+	// called with mu held.
 	ask  func(ip hopKey, mac frame.MAC)
 	emit func(b []byte)
 
-	lost *datagrams.Lost // what has waited in vain
+	lost *datagrams.Lost // packets that were dropped while they waited
 
 	mu   sync.Mutex
 	all  map[*hop]struct{}
 	most int // of all; maxHops
 	held neighbour.Queue[[]byte]
 
-	unknown list.List // *hop: those without a MAC, in the order they were asked for
+	unknown list.List // *hop: those without a MAC, oldest first
 }
 
 func newHops(ask func(hopKey, frame.MAC), emit func([]byte), lost *datagrams.Lost) *hops {
 	return &hops{kick: make(chan struct{}, 1), ask: ask, emit: emit, lost: lost, all: make(map[*hop]struct{}), most: maxHops}
 }
 
-// use notes that somebody sends to h, which has no MAC or may need another question soon.
+// use marks h as used, and wakes tend if it has no MAC.
 func (t *hops) use(h *hop) {
 	if !h.used.Load() && !h.used.Swap(true) && h.mac.Load() == 0 {
 		t.wake()
@@ -119,8 +115,7 @@ func (t *hops) wake() {
 	}
 }
 
-// find returns the hop at an address; one that is new is asked for at once. It is nil when
-// there are too many that are in use.
+// find returns the hop at an address, and requests the MAC of a new one. It returns nil if the table is full.
 func (t *hops) find(ip hopKey, now time.Time) *hop {
 	if h, ok := t.byIP.Load(ip); ok {
 		return h
@@ -141,9 +136,8 @@ func (t *hops) find(ip hopKey, now time.Time) *hop {
 	return h
 }
 
-// giveWay forgets a hop: of those without a MAC the one asked for longest ago. While these are a
-// few, and would not be there long enough to answer, it is one that has not been sent to for a
-// while, if there is such a one.
+// giveWay removes a hop: the oldest one without a MAC. If there are few of these, which had little time to
+// answer, it prefers one that was not used for a while.
 func (t *hops) giveWay() bool {
 	if t.unknown.Len() < t.most/4 {
 		if h := t.idle(); h != nil {
@@ -158,7 +152,7 @@ func (t *hops) giveWay() bool {
 	return false
 }
 
-// idle returns a hop that is known and idle, nil when there is none among a few.
+// idle returns a hop that is known and idle, or nil if it finds none among a few.
 func (t *hops) idle() *hop {
 	const few = 64
 	n := 0
@@ -173,7 +167,7 @@ func (t *hops) idle() *hop {
 	return nil
 }
 
-// begin asks all for a hop.
+// begin starts to resolve a hop.
 func (t *hops) begin(h *hop, now time.Time) {
 	h.state, h.tries, h.idle = hopAsking, 1, 0
 	h.used.Store(false)
@@ -183,13 +177,13 @@ func (t *hops) begin(h *hop, now time.Time) {
 	t.question(h, now)
 }
 
-// question asks all for a hop that has no MAC, and itself for one that has.
+// question sends a request: to all, or if the hop has a MAC, to that.
 func (t *hops) question(h *hop, now time.Time) {
 	h.at = now.Add(hopAsk)
 	t.ask(h.ip, frame.MACFrom(h.mac.Load()))
 }
 
-// known takes a hop from those without a MAC.
+// known removes a hop from those without a MAC.
 func (t *hops) known(h *hop) {
 	if h.asked != nil {
 		t.unknown.Remove(h.asked)
@@ -197,8 +191,8 @@ func (t *hops) known(h *hop) {
 	}
 }
 
-// hold has a frame wait for a hop, the destination MAC of which is left out. It reports
-// false when as many wait as may, or when the MAC has come meanwhile.
+// hold lets a frame without destination MAC wait for a hop. It returns false if there is no room, or if the hop
+// has a MAC by now.
 func (t *hops) hold(h *hop, b []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -213,8 +207,7 @@ func (t *hops) hold(h *hop, b []byte) bool {
 	return ok
 }
 
-// learn takes note of what a message says. Only what was asked for is of interest: who is not
-// in the table stays out.
+// learn updates a hop from a message. It adds none.
 func (t *hops) learn(n *notice, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -229,16 +222,16 @@ func (t *hops) learn(n *notice, now time.Time) {
 			t.fresh(h, now)
 		}
 		return
-	case old != 0 && !n.change: // RFC 4861, section 7.2.5: it is asked itself when it is used
+	case old != 0 && !n.change: // RFC 4861, section 7.2.5: probe it when it is used
 		h.at = now
 		t.wake()
 		return
 	case n.sure:
 		t.fresh(h, now)
-	default: // nobody has asked for this: believed, and checked when it is used
+	default: // not requested: accept it, and probe it when it is used
 		h.state, h.at, h.idle = hopKnown, now, 0
 	}
-	for _, b := range t.held.Take(&h.held) { // in front of what senders will send themselves
+	for _, b := range t.held.Take(&h.held) { // before senders see the MAC
 		copy(b, n.mac[:])
 		t.emit(b)
 	}
@@ -247,18 +240,18 @@ func (t *hops) learn(n *notice, now time.Time) {
 	t.wake()
 }
 
-// fresh notes that a hop has answered.
+// fresh records that a hop has answered.
 func (t *hops) fresh(h *hop, now time.Time) {
 	h.state, h.at, h.idle = hopKnown, now.Add(hopFresh+rand.N(hopFresh)), 0
 }
 
-// lose forgets what has waited for h in vain, and lets nothing more wait.
+// lose drops the packets that wait for h, and lets no more wait.
 func (t *hops) lose(h *hop) {
 	t.lost[frame.Unresolved].Add(uint64(len(t.held.Take(&h.held))))
 	h.shut.Store(true)
 }
 
-// tend does what is due and returns when something is again.
+// tend does what is due, and returns when to call it again.
 func (t *hops) tend(now time.Time) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -279,7 +272,7 @@ func (t *hops) tend(now time.Time) time.Time {
 	return next
 }
 
-// due does the next thing about h.
+// due handles the next event of h.
 func (t *hops) due(h *hop, now time.Time) {
 	switch h.state {
 	case hopAsking, hopAgain:
@@ -311,7 +304,7 @@ func (t *hops) due(h *hop, now time.Time) {
 	}
 }
 
-// rest leaves a hop that nobody sends to alone, and in the end forgets it.
+// rest waits for a hop that is not used, and finally removes it.
 func (t *hops) rest(h *hop, now time.Time) {
 	h.at = now.Add(hopFresh)
 	if h.idle++; h.idle < hopIdle {

@@ -7,10 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// What the network says about datagrams sent earlier: errors of ICMP (RFC 792, RFC 1191) and
-// ICMPv6 (RFC 4443), which quote the packet they are about.
-
-// errorKind is what an error counts as, in the words of [ErrorStats].
+// errorKind is the counter of an error in underlay.Stats.
 type errorKind uint8
 
 const (
@@ -21,20 +18,21 @@ const (
 	errOther
 )
 
-// A icmpError is an error about a datagram that may have been ours.
+// An icmpError is an error of ICMP (RFC 792, RFC 1191) or ICMPv6 (RFC 4443) about a datagram that this underlay
+// may have sent.
 type icmpError struct {
 	kind    errorKind
-	to      frame.Endpoint // whom it was for
-	srcPort uint16         // where it came from: one of ours, or the error is a lie
-	mtu     int            // of errTooBig, 0 when it does not tell
+	to      frame.Endpoint // destination of the datagram
+	srcPort uint16         // its source port; if it is not in use here, the error is forged
+	mtu     int            // of errTooBig; 0 = unknown
 	quoted  []byte         // borrowed: the start of the payload
 }
 
-// quoteMax is how much of a payload is handed on.
+// quoteMax limits quoted.
 const quoteMax = 128
 
-// readError reads a frame to us. ok is false when it is no error, or one about a packet that
-// did not come from our address (RFC 5927, section 4.1).
+// readError parses a frame. ok is false if it is not an error about a packet from the local address (RFC
+// 5927, section 4.1).
 func (m *messenger) readError(b []byte) (x icmpError, ok bool) {
 	e, ok := wire.ParseEthernet(b)
 	if !ok || e.Dst() != m.mac {
@@ -77,7 +75,7 @@ func (m *messenger) readError4(b []byte) (x icmpError, ok bool) {
 		return x, false
 	}
 	if x.mtu >= q.TotalLen() {
-		return x, false // then it was not too long
+		return x, false // it was not too long
 	}
 	return x.about(wire.Mapped(q.Dst()), wire.UDP(q[q.HeaderLen():]))
 }
@@ -116,7 +114,7 @@ func (m *messenger) readError6(b []byte) (x icmpError, ok bool) {
 	return x.about(q.Dst(), wire.UDP(q[wire.IPv6Len:]))
 }
 
-// about takes in the quoted datagram.
+// about adds the quoted datagram.
 func (x icmpError) about(dst [16]byte, u wire.UDP) (icmpError, bool) {
 	x.to = frame.Endpoint{IP: dst, Port: binary.BigEndian.Uint16(u[2:])}
 	x.srcPort = binary.BigEndian.Uint16(u)

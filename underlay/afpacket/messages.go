@@ -8,30 +8,29 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A messenger makes and reads what is said between neighbours: ARP (RFC 826, RFC 5227) and
-// neighbour discovery (RFC 4861). None of it is in the packet path.
+// A messenger makes and parses messages of ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861).
 type messenger struct {
 	is4 bool
 	mac frame.MAC
 	ip  [16]byte
 }
 
-// A notice is what a message says.
+// A notice is the content of a message.
 type notice struct {
 	ip     hopKey
 	mac    frame.MAC
-	told   bool // there is a MAC
-	sure   bool // it answers a question of ours
-	change bool // it may be believed in the place of another MAC
+	told   bool // it has a MAC
+	sure   bool // it answers a request of ours
+	change bool // it may replace another MAC
 
-	asks bool      // it asks for us
-	from frame.MAC // to answer to
-	to   hopKey    // likewise; unspecified: nobody is to be named
+	asks bool      // it requests our MAC
+	from frame.MAC // where to send the answer
+	to   hopKey    // likewise; unspecified for a probe
 }
 
 func addr(ip [16]byte) netip.Addr { return netip.AddrFrom16(ip).Unmap() }
 
-// question asks who is at an address: a MAC, or with the zero MAC all.
+// question requests the MAC of an address: from one MAC, or with the zero MAC from all.
 func (m *messenger) question(ip hopKey, to frame.MAC) []byte {
 	b := neighbour.Ask(addr(ip), to, addr(m.ip), m.mac)
 	if m.is4 && b != nil {
@@ -40,7 +39,7 @@ func (m *messenger) question(ip hopKey, to frame.MAC) []byte {
 	return b
 }
 
-// answer answers a question for us.
+// answer answers a request for our MAC.
 func (m *messenger) answer(n *notice) []byte {
 	if m.is4 {
 		b := make([]byte, neighbour.MinLen)
@@ -52,8 +51,8 @@ func (m *messenger) answer(n *notice) []byte {
 	return b
 }
 
-// announcement tells all that we are here, so that who knew another MAC forgets it (RFC
-// 5227, section 2.3; RFC 4861, section 7.2.6).
+// announcement announces our MAC to all, so that they forget another one (RFC 5227, section 2.3; RFC 4861,
+// section 7.2.6).
 func (m *messenger) announcement() []byte {
 	if m.is4 {
 		return m.question(m.ip, frame.MAC{})
@@ -61,7 +60,7 @@ func (m *messenger) announcement() []byte {
 	return m.answer(&notice{})
 }
 
-// read reads a frame; ok is false when it is no message, or not one that can be believed.
+// read parses a frame; ok is false if it is not a valid message.
 func (m *messenger) read(b []byte) (n notice, ok bool) {
 	var x neighbour.Message
 	kind := x.Parse(b, false)
@@ -70,7 +69,7 @@ func (m *messenger) read(b []byte) (n notice, ok bool) {
 	}
 	sender, us := frame.Endpoint{IP: x.Sender.As16()}, x.Target.As16() == m.ip
 	if m.is4 {
-		// Nobody is believed who speaks from another MAC than the one it tells.
+		// A message with different MACs in Ethernet and ARP is refused.
 		if !x.SenderMAC.IsHost() || x.Spoofed() || x.SenderMAC == m.mac || sender.IP == m.ip {
 			return n, false
 		}

@@ -11,21 +11,17 @@ import (
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
-// Listen opens an underlay on an Ethernet interface, cfg.Device, with a local address of
-// its own: an address of one host, and a port. Nothing is changed about the interface; it may
-// be down.
+// Listen opens an underlay on an Ethernet interface, cfg.Device, with a local address and port. The interface is
+// not changed, and may be down.
 //
-// The address is best one that this host does not have: the underlay then answers for it.
-// If the host has it, its stack answers, and whoever sends to the port is told by ICMP that
-// nobody listens there, unless somebody does (a UDP socket that is never read) or a rule
-// forbids it ("nft add rule inet filter input udp dport 4789 drop"). And a host that forwards
-// IP packets will forward what comes to its own MAC for an address that it does not have:
-// there the underlay needs a MAC of its own.
+// The host should not have the local address; then the underlay answers for it. If the host has it, its stack
+// answers, and sends "port unreachable" to peers unless a UDP socket has the port or a rule drops the packets
+// ("nft add rule inet filter input udp dport 4789 drop"). A host that forwards IP packets forwards packets to its own
+// MAC for an address that it does not have: there the underlay needs its own MAC.
 //
-// A value of cfg that is out of range, or that the system refuses, is an error that names
-// the field. An error that errors.Is(err, os.ErrPermission) means CAP_NET_RAW is missing;
-// [syscall.ENODEV], that there is no such interface. On systems other than Linux the error is
-// errors.ErrUnsupported.
+// Errors name the field and the value of cfg that is out of range or that the system refuses. They wrap
+// os.ErrPermission without CAP_NET_RAW, [syscall.ENODEV] if the interface does not exist, and
+// errors.ErrUnsupported on systems other than Linux. The caller closes the underlay, or gives it to a VTEP.
 func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	local, err := checkLocal(local)
 	if err != nil {
@@ -97,11 +93,11 @@ func (p *Underlay) attach(local netip.AddrPort) (err error) {
 	if err := p.enter(at); err != nil {
 		return err
 	}
-	return p.moveTo(at) // all queues are there: until now each would have got all frames
+	return p.moveTo(at) // now that all queues are open: before, each would have got all frames
 }
 
-// openControl opens the socket for neighbours and errors, and has frames come in that are not
-// to the interface's own MAC.
+// openControl opens the socket for neighbours and errors, and accepts frames to a MAC other than the
+// interface's.
 func (p *Underlay) openControl() (err error) {
 	if p.control, err = p.dev.Open(sys.PacketMode{Receive: true, Shut: true, Buffer: controlBuffer}); err != nil {
 		return err
@@ -117,5 +113,5 @@ func (p *Underlay) openControl() (err error) {
 	return nil
 }
 
-// controlBuffer is room for a burst of questions.
+// controlBuffer has room for a burst of requests.
 const controlBuffer = 256 << 10

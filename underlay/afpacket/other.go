@@ -11,10 +11,10 @@ import (
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
-// Underlay is an underlay of packet sockets. It exists on Linux only; elsewhere [Listen] makes none.
+// Underlay is an underlay of packet sockets. It needs Linux; elsewhere [Listen] fails.
 type Underlay struct{ methods }
 
-// methods is those of an underlay that this system does not have, so that nobody calls them.
+// methods are never called, because there is no Underlay.
 type methods interface {
 	Readers() []frame.Reader
 	Sender(w int) frame.Sender
@@ -33,7 +33,7 @@ type methods interface {
 	Stats() underlay.Stats
 }
 
-// Listen returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
+// Listen returns an error that wraps errors.ErrUnsupported.
 func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	if err := cfg.Check(local); err != nil {
 		return nil, err

@@ -8,47 +8,45 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A frame of a AF_PACKET underlay, of which a datagram is made:
+// A received frame:
 //
 //	0          14          at                  at+8      to       len
 //	+----------+-----------+-------------------+---------+---------+
 //	| Ethernet | IP        | UDP               | payload | padding |
 //	+----------+-----------+-------------------+---------+---------+
 //
-// All that a UDP socket has the kernel see to is seen to here, and a header is looked at
-// only when those in front of it are right (RFC 1122, sections 3.2.1 and 4.1.3; RFC 8200).
+// parse checks what the kernel checks for a UDP socket, header by header (RFC 1122, sections 3.2.1 and
+// 4.1.3; RFC 8200).
 
-// rules is which frames are ours.
+// rules says which frames are for this underlay.
 type rules struct {
 	is4   bool
 	mac   [6]byte
 	ip    [16]byte // IPv4 as IPv4-mapped
 	port  uint16
-	zero6 bool // datagrams without a checksum are taken over IPv6
+	zero6 bool // accept datagrams without a checksum over IPv6
 
-	groups map[[16]byte]bool // multicast groups we are in; replaced, never changed
+	groups map[[16]byte]bool // joined multicast groups; immutable
 }
 
-// A info is a datagram, or a run of them, in a frame.
+// An info describes the datagram, or the run of datagrams, in a frame.
 type info struct {
 	from, to int           // the payload
 	seg      int           // 0, or the payload of each datagram of a run but the last
-	csum     int           // 0, or where something inside the payload begins whose checksum is unfinished
-	offset   int           // of that checksum, behind csum
-	inner    frame.GSOType // with csum: how what is inside is to be cut, if it is,
-	size     int           // and into which pieces
+	csum     int           // 0, or where an unfinished checksum in the payload begins to count
+	offset   int           // of that checksum, from csum
+	inner    frame.GSOType // with csum: type of the superframe in the payload
+	size     int           // and its segment size
 	src      frame.Endpoint
-	dst      [16]byte // our address, or a group
+	dst      [16]byte // local address or group
 	tos, ttl uint8
 }
 
-// parse finds the datagram in a frame and overwrites p. Frames that are for somebody else
-// are not ours; one of ours that is refused has a reason.
+// parse finds the datagram in a frame and overwrites p. ours is false for frames to others; drop is the reason
+// why a frame is refused.
 //
-// Over IPv6 nothing may stand between the headers of IP and UDP: nobody puts options in
-// front of a tunnel's packets, and RFC 8200, section 4, has a host walk through them one
-// after the other. Such a packet is dropped as BadHeader, a fragment, of either family, as
-// Fragment.
+// IPv6 packets with extension headers are refused as BadHeader, since tunnels send none. Fragments of both
+// families are refused as Fragment.
 func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, ours bool) {
 	*p = info{}
 	e, ok := wire.ParseEthernet(b)
@@ -130,7 +128,7 @@ func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, ours
 	}
 	n := u.Len()
 	if n < wire.UDPLen || n > len(u) {
-		return frame.Short, true // of what the header promises, or of a header
+		return frame.Short, true
 	}
 	p.src.Port = binary.BigEndian.Uint16(u)
 	at := p.from
@@ -158,8 +156,8 @@ func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, ours
 	return frame.NotDropped, true
 }
 
-// toGroup reports whether a frame is to the MAC of a group, whichever, and the packet in it to a
-// multicast group we are in. A packet to one host is none of ours there (RFC 1122, section 3.3.6).
+// toGroup reports whether a frame is to a multicast MAC, and its packet to a joined group. A packet to a
+// unicast address in such a frame is ignored (RFC 1122, section 3.3.6).
 func (r *rules) toGroup(e wire.Ethernet) bool {
 	if len(r.groups) == 0 || e.Dst()[0]&1 == 0 {
 		return false
@@ -174,19 +172,18 @@ func (r *rules) toGroup(e wire.Ethernet) bool {
 	return r.groups[dst]
 }
 
-// Extension headers of IPv6 that ahead of UDP are refused.
+// IPv6 extension headers that are refused.
 const (
 	ipv6Routing  = 43
 	ipv6Fragment = 44
 )
 
-// offloaded takes in what the kernel says beside a frame whose UDP header is at.
+// offloaded adds what the virtio header says about a frame whose UDP header is at.
 //
-// An unfinished checksum was never on a wire: the sender is on this machine, or its network
-// card has joined the datagrams of a run. It is that of the outer UDP header; or that of a
-// packet in the payload, as from a vxlan device of this kernel, and then goes on as such, as a
-// superframe if it is one. The outer one, if there is one, is right once the inner one is
-// (checksum offload of a tunnel).
+// A frame with an unfinished checksum was not on a wire: its sender is on this machine, or the network card has
+// joined a run. The checksum is that of the outer UDP header, or that of a packet in the payload, as from a vxlan
+// device of this kernel; then the frame may be a superframe. An outer checksum beside it will be right when the
+// inner one is complete (checksum offload of a tunnel).
 func (r *rules) offloaded(b []byte, h *gso.Virtio, at int, p *info) frame.Reason {
 	g, _ := h.GSO(0)
 	if g == (frame.GSO{}) {
@@ -217,8 +214,8 @@ func (r *rules) offloaded(b []byte, h *gso.Virtio, at int, p *info) frame.Reason
 	return frame.BadHeader
 }
 
-// isSource reports whether a packet can come from an address: not from a group, no address at
-// all, nor loopback (RFC 1122, section 3.2.1.3; RFC 4291, section 2.5).
+// isSource reports whether an address can be a source: not multicast, unspecified or loopback (RFC 1122,
+// section 3.2.1.3; RFC 4291, section 2.5).
 func isSource(e *frame.Endpoint) bool {
 	if e.Is4() {
 		a := binary.BigEndian.Uint32(e.IP[12:])

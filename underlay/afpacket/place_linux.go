@@ -10,20 +10,18 @@ import (
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
-// A place is what a AF_PACKET underlay is on its link: an address, and the multicast groups
-// it is in. Readers and Senders load it; another is put in its place, it is never changed.
+// A place is the address of the underlay, and its multicast groups. It is immutable; Join and Leave replace it.
 type place struct {
 	local netip.AddrPort
 	rules rules
 	who   messenger
-	near  [2]uint64   // the prefix of who is on the link ...
+	near  [2]uint64   // prefix of the link ...
 	mask  [2]uint64   // ... and its mask, IPv4 as IPv4-mapped
-	asked *membership // of the group that is asked for our address, nil over IPv4
+	asked *membership // of the solicited-node group; nil over IPv4
 	owned *ownership
 }
 
-// placeAt returns the place of a local address, in no multicast group, on an interface as it is
-// now.
+// placeAt returns the place of a local address without multicast groups.
 func (p *Underlay) placeAt(local netip.AddrPort) (*place, error) {
 	ifi, err := net.InterfaceByIndex(p.dev.Index)
 	if err != nil {
@@ -35,7 +33,7 @@ func (p *Underlay) placeAt(local netip.AddrPort) (*place, error) {
 			return nil, err
 		}
 		if !prefix.IsValid() {
-			return nil, fmt.Errorf("Config.Prefix: needed, for no address of the interface has %v in its prefix", a)
+			return nil, fmt.Errorf("Config.Prefix: needed, since no prefix of the interface contains %v", a)
 		}
 	}
 	if err := hostaddr.In(prefix, a); err != nil {
@@ -44,7 +42,7 @@ func (p *Underlay) placeAt(local netip.AddrPort) (*place, error) {
 	switch g := p.cfg.Gateway; {
 	case !g.IsValid():
 	case g == a:
-		return nil, fmt.Errorf("Config.Gateway: %v is no router", g)
+		return nil, fmt.Errorf("Config.Gateway: %v is the local address", g)
 	case hostaddr.In(prefix, g) != nil:
 		return nil, fmt.Errorf("Config.Gateway: %v %w", g, hostaddr.In(prefix, g))
 	case !onLink(prefix, g):
@@ -60,8 +58,7 @@ func (p *Underlay) placeAt(local netip.AddrPort) (*place, error) {
 	return at, nil
 }
 
-// prefixOf returns the prefix of the interface's address that is a, else of one in whose
-// prefix a is.
+// prefixOf returns the prefix of the interface's address a, else the prefix of one that contains a.
 func prefixOf(ifi *net.Interface, a netip.Addr) (best netip.Prefix, err error) {
 	addrs, err := ifi.Addrs()
 	for _, x := range addrs {
@@ -94,8 +91,7 @@ func words(p netip.Prefix) (net, mask [2]uint64) {
 	return net, mask
 }
 
-// moveTo has all sockets take what is for another place. On an error they take what they took.
-// mu is held.
+// moveTo replaces the place and the filters of all sockets. On an error nothing has changed. mu is held.
 func (p *Underlay) moveTo(at *place) error {
 	old := p.place.Swap(at)
 	err := p.filter(at)
@@ -106,7 +102,7 @@ func (p *Underlay) moveTo(at *place) error {
 	return err
 }
 
-// filter has all sockets take what is for a place.
+// filter attaches the filters of a place to all sockets.
 func (p *Underlay) filter(at *place) error {
 	filter, err := at.rules.filter()
 	if err != nil {

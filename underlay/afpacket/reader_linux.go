@@ -9,8 +9,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// A reader receives from one packet socket. One message is one Ethernet frame, of one
-// datagram or of a run. Its frames lie where it was received.
+// A reader receives from one packet socket. A message is an Ethernet frame with a datagram or a run, which
+// becomes frames in place.
 type reader struct {
 	datagrams.Inbox
 	p    *Underlay
@@ -38,8 +38,8 @@ func newReader(p *Underlay, s *sys.PacketSocket) *reader {
 	return r
 }
 
-// Read implements [frame.Reader]. Runs are split; the frames of one are not spread over two
-// batches unless there are more than [frame.MaxBatch]. What is refused has its Drop set.
+// Read implements [frame.Reader]. The datagrams of a run are in one batch, unless there are more than
+// [frame.MaxBatch].
 func (r *reader) Read(b *frame.Batch) error {
 	b.Reset()
 	r.Pool = b.Pool()
@@ -55,7 +55,7 @@ func (r *reader) Read(b *frame.Batch) error {
 			return r.Stop(b, err)
 		}
 		r.deliver(b)
-		if len(b.Frames) > 0 { // else nothing was for us
+		if len(b.Frames) > 0 { // else all frames were for others
 			return nil
 		}
 	}
@@ -72,8 +72,8 @@ func (r *reader) receive(b *frame.Batch) error {
 		case 0:
 			r.Adapt()
 			return nil
-		case unix.ENETDOWN: // told once when the interface goes down
-		case unix.EINVAL: // a superframe that virtio has no name for, gone with the error (Linux 6.18)
+		case unix.ENETDOWN: // once, when the interface goes down
+		case unix.EINVAL: // a superframe that virtio cannot describe; it is lost (Linux 6.18)
 			r.Rx.Errors.Add(1)
 			b.Reset()
 			if b.New(0) != nil {
@@ -94,14 +94,13 @@ func (r *reader) receive(b *frame.Batch) error {
 	}
 }
 
-// recv is called when the socket may be readable; false asks to be called again when it is.
-// It holds no packet memory while it waits.
+// recv is called when the socket may be readable. It returns false to wait, and holds no packet memory then.
 func (r *reader) recv(fd uintptr) bool {
 	r.Prepare(frame.BlockSize)
 	return r.Take(fd)
 }
 
-// deliver makes frames of the messages received, as many as the batch takes.
+// deliver makes frames of messages until the batch is full.
 func (r *reader) deliver(b *frame.Batch) {
 	taken := 0
 	r.place = r.p.place.Load()
@@ -118,8 +117,7 @@ func (r *reader) deliver(b *frame.Batch) {
 	r.Rx.Datagrams.Add(uint64(taken))
 }
 
-// split makes frames of message r.At, or of what is left of it. It reports false when some
-// are left for the next batch.
+// split makes frames of the rest of message r.At. It returns false if some are left for the next batch.
 func (r *reader) split(b *frame.Batch) bool {
 	x, start := r.Blocks[r.At][:], datagrams.RoomAt(r.At)
 	m, p := &r.Msgs[r.At], &r.info
@@ -147,7 +145,7 @@ func (r *reader) split(b *frame.Batch) bool {
 	if seg == 0 {
 		seg = p.to - p.from
 	}
-	// The outer headers, which nobody needs any more, are room in front of the first.
+	// The outer headers become headroom of the first frame.
 	if !r.Split(b, p.from, p.to, seg, r.outer(p)) {
 		return false
 	}

@@ -13,30 +13,29 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A sender is one worker's scratch over the shared transmit socket. It builds one frame
-// for each copy of a datagram, or for each piece of a run, in the order of the datagrams, and
-// sends them by sendmmsg, at most datagrams.Chunk at a time.
+// A sender is the scratch memory of one worker for the shared transmit socket. It builds a frame for each copy
+// of a datagram, or for each piece of a run, in order, and sends up to datagrams.Chunk with one sendmmsg.
 type sender struct {
 	p    *Underlay
 	call func(fd uintptr) // transmit, made once
 
 	datagrams.Ledger
 	at   *place         // while something is sent
-	down error          // the underlay was closed, or broken, under us
-	hop  *hop           // of the endpoint before
-	all  hop            // in its place, of a multicast group
-	to   frame.Endpoint // its host
+	down error          // the underlay is closed or broken
+	hop  *hop           // of the previous endpoint
+	all  hop            // stands for the hop of a multicast group
+	to   frame.Endpoint // host of the previous endpoint
 
-	i      uint8 // the datagram in hand
-	k      int32 // its copy
+	i      uint8 // the current datagram
+	k      int32 // and its copy
 	set    *set
-	paySum uint64 // of the payload of datagram i, which is alone
-	paid   bool   // it is known
+	paySum uint64 // sum of the payload of datagram i, which is no run
+	paid   bool   // paySum is known
 
 	out, apart outbox
 }
 
-// A outbox is frames on their way to the kernel.
+// An outbox holds frames for the kernel.
 type outbox struct {
 	datagrams.Outbox
 	heads [datagrams.Chunk][gso.VirtioLen + headLen]byte
@@ -52,13 +51,12 @@ func newSender(p *Underlay) *sender {
 	return s
 }
 
-// Send implements [frame.Sender]. It returns net.ErrClosed after Close, and an error that
-// names the interface when that is gone.
+// Send implements [frame.Sender]. It returns net.ErrClosed after Close, and an error with the name of the
+// interface after that is deleted.
 //
-// A run leaves as frames of up to 64 datagrams each, which the kernel or the network card
-// cuts. A copy of a run is lost when any of its datagrams is. An endpoint of the other address
-// family, or off the link without a Gateway, is lost as Unreachable, one whose MAC is not known
-// yet, but for the first few packets, as Unresolved.
+// A run is sent as frames of up to 64 datagrams, which the kernel or the network card cuts. If one of its
+// datagrams is lost, the copy is. Endpoints of the other address family, and those off the link without a
+// Gateway, are lost as Unreachable. While a MAC is unknown, all but the first few packets are lost as Unresolved.
 func (s *sender) Send(ds []frame.Datagram) error {
 	s.down, s.at = nil, s.p.place.Load()
 	s.Ledger.Send(ds, s.window)
@@ -105,8 +103,7 @@ func (s *sender) datagram(i uint8) {
 	}
 }
 
-// perFrame returns how many datagrams of a run of n bytes one frame carries, 1 when the kernel
-// is not to cut runs.
+// perFrame returns the number of datagrams in each frame of a run of n bytes.
 func (s *sender) perFrame(d *frame.Datagram, n, seg int) int {
 	if n == seg || !s.set.runs || !s.p.runs || len(d.Parts) >= datagrams.MaxIov {
 		return 1
@@ -145,7 +142,7 @@ func (s *sender) copy(d *frame.Datagram, to *frame.Endpoint, n, seg, per int) {
 	}
 }
 
-// nextHop returns who a packet to an endpoint is handed to, or why there is nobody.
+// nextHop returns the next hop to an endpoint, or why there is none.
 func (s *sender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 	if s.hop != nil && to.IP == s.to.IP && to.Scope == s.to.Scope && !s.hop.gone.Load() {
 		return s.hop, 0
@@ -179,9 +176,8 @@ func (s *sender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 	return h, 0
 }
 
-// wait has the datagrams of a copy, as many as there is room for, wait for the next hop, each
-// copied and with a checksum of our making. It returns how far it got, at least 1 for what is
-// empty; with a MAC to be had meanwhile there is no need to wait.
+// wait lets the datagrams of a copy wait for the next hop, as far as there is room, each with its checksum. It
+// returns the bytes that wait, at least 1 for an empty datagram. It stops if the MAC comes meanwhile.
 func (s *sender) wait(h *hop, d *frame.Datagram, to *frame.Endpoint, n, seg int) (off int) {
 	s.p.hops.use(h)
 	for {
@@ -214,8 +210,7 @@ func (s *sender) waiting(d *frame.Datagram, to *frame.Endpoint, off, size int) [
 
 func (s *sender) ipLen() int { return datagrams.IPHeader(s.p.is4) }
 
-// add builds one frame of the size bytes of the payload that c is at, cut into pieces of seg
-// if that is less, and moves c behind them.
+// add builds a frame of the next size bytes at c, to be cut into pieces of seg if that is less.
 func (s *sender) add(t *outbox, mac frame.MAC, d *frame.Datagram, to *frame.Endpoint, c *datagrams.Cursor, off, size, seg int) {
 	if t == &s.out && !t.Fits(len(d.Parts)+1) {
 		s.flush()

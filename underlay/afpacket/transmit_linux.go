@@ -9,11 +9,10 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// flush sends the frames built so far and forgets them.
+// flush sends the frames built so far.
 func (s *sender) flush() {
 	if s.out.N > 0 {
-		// Control, not Write: it holds the descriptor open as well, and does not
-		// make the senders wait for each other.
+		// Control holds the descriptor open as Write does, but senders do not wait for each other.
 		if err := s.p.send.Conn.Control(s.call); err != nil {
 			s.down = net.ErrClosed
 			for _, c := range s.out.Who[:s.out.N] {
@@ -26,8 +25,8 @@ func (s *sender) flush() {
 
 func (s *sender) transmit(fd uintptr) { s.push(fd, &s.out) }
 
-// push sends frames. When one is refused it goes on with the next: each costs its own copy
-// only. A run that is refused as such is sent again as single datagrams.
+// push sends frames. A frame that is refused loses only its own copy. The datagrams of a run that is refused are
+// sent one by one.
 func (s *sender) push(fd uintptr, t *outbox) {
 	for off := 0; off < t.N; {
 		n, errno := s.p.sendmmsg(fd, t.Msgs[off:t.N], unix.MSG_DONTWAIT)
@@ -49,7 +48,7 @@ func (s *sender) push(fd uintptr, t *outbox) {
 	}
 }
 
-// verdict says why a frame was refused.
+// verdict returns the reason for an error.
 func verdict(e unix.Errno) frame.Reason {
 	switch e {
 	case unix.EAGAIN, unix.ENOBUFS, unix.ENOMEM:
@@ -90,7 +89,7 @@ func (s *sender) cutApart(fd uintptr, who *datagrams.Copy) {
 	s.i, s.k, s.set = i, k, set
 }
 
-// loseCopy books n bytes of the copy in hand.
+// loseCopy counts n bytes of the current copy as lost.
 func (s *sender) loseCopy(why frame.Reason, n, seg int) {
 	s.Lose(datagrams.Copy{D: s.i, Segs: int32(max(1, (n+max(seg, 1)-1)/max(seg, 1))), To: s.k}, why)
 }

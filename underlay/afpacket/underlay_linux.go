@@ -16,12 +16,12 @@ import (
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
-// An Underlay is an underlay of packet sockets. All methods are safe for concurrent use; each Reader
-// and each Sender is used by one goroutine.
+// An Underlay is an underlay of packet sockets. Its methods are safe for concurrent use; each Reader and each
+// Sender is for one goroutine.
 type Underlay struct {
 	dev   *sys.PacketInterface
 	is4   bool
-	mac   frame.MAC // ours
+	mac   frame.MAC
 	cfg   Config
 	via   hopKey // the gateway, zero without
 	head  int    // length of the virtio header of what is sent, 0 without offloads
@@ -44,11 +44,11 @@ type Underlay struct {
 	senders sync.Map                 // *sender by worker
 	groups  map[[16]byte]*membership // by Join
 
-	// sendmmsg is sys.Sendmmsg; a test puts a kernel that refuses in front of it.
+	// sendmmsg is sys.Sendmmsg, or a test's.
 	sendmmsg func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno)
 }
 
-// A set is what a Datagram's Set stands for.
+// A set is the settings that Datagram.Set selects.
 type set struct {
 	lo   uint16
 	n    uint32 // ports
@@ -56,8 +56,8 @@ type set struct {
 	runs bool   // the checksum mode allows runs
 }
 
-// Readers returns one Reader for each receive queue. When the interface is deleted, each Read
-// returns an error that names it; while it is down, Read waits.
+// Readers returns one Reader for each receive queue. While the interface is down, Read waits. After it is
+// deleted, Read returns an error with its name.
 func (p *Underlay) Readers() []frame.Reader {
 	rs := make([]frame.Reader, len(p.queues))
 	for i, r := range p.queues {
@@ -66,28 +66,28 @@ func (p *Underlay) Readers() []frame.Reader {
 	return rs
 }
 
-// Sender returns worker w's Sender; any number will do, and the same number gives
-// the same Sender. Senders share the socket, not their scratch.
+// Sender returns the Sender of worker w, which may be any number. Senders share the socket.
 func (p *Underlay) Sender(w int) frame.Sender {
-	s, _ := p.senders.LoadOrStore(w, newSender(p))
+	s, ok := p.senders.Load(w)
+	if !ok {
+		s, _ = p.senders.LoadOrStore(w, newSender(p))
+	}
 	return s.(*sender)
 }
 
-// LocalAddr returns the address and port peers send to, a link-local address with the
-// interface's index as its zone.
+// LocalAddr returns the address and port that peers send to. The zone of a link-local address is the index of
+// the interface.
 func (p *Underlay) LocalAddr() netip.AddrPort { return p.place.Load().local }
 
 // Is4 reports whether this is an IPv4 underlay.
 func (p *Underlay) Is4() bool { return p.is4 }
 
-// MTU returns the MTU of the interface. It costs one load; a change is seen at once.
+// MTU returns the current MTU of the interface.
 func (p *Underlay) MTU() int { return int(p.dev.MTU.Load()) }
 
-// PathMTU has f called whenever a datagram to an endpoint turned out too long, as [underlay.UDP] has
-// it: because a router said so, or because it is longer than the MTU of the interface. A router is
-// believed if it quotes the first eight bytes of the payload, more than RFC 792 asks of it and less
-// than RFC 1812, section 4.3.2.3, does. Close
-// waits until the goroutine that reads errors is not in f any more.
+// PathMTU sets the function that is called if a datagram was too big, as that of [underlay.UDP.PathMTU]. An
+// ICMP error counts only if it quotes the first eight bytes of the payload, which is more than RFC 792
+// requires, and less than RFC 1812, section 4.3.2.3. Close waits until the goroutine that reads errors has left f.
 func (p *Underlay) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { p.pathMTU.Store(&f) }
 
 // Unreachable does nothing: such errors are counted in Stats.
@@ -96,8 +96,7 @@ func (p *Underlay) Unreachable(func(to frame.Endpoint, quoted []byte)) {}
 // Superframes does nothing: the kernel says which packets are superframes.
 func (p *Underlay) Superframes(func(payload []byte) bool) {}
 
-// Sockets returns the number of a set of settings for datagrams, for [frame.Datagram].Set, as
-// that of [underlay.UDP] does. Nothing is opened for it.
+// Sockets returns a number for [frame.Datagram].Set, as that of [underlay.UDP] does. It opens no sockets.
 func (p *Underlay) Sockets(c underlay.TxConfig) (uint8, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,22 +115,20 @@ func (p *Underlay) newSet(c underlay.TxConfig) *set {
 	}
 }
 
-// sends reports whether a source port is one that datagrams of ours have.
+// sends reports whether a source port is in one of the sets.
 func (p *Underlay) sends(port uint16) (ours bool) {
 	p.sets.All(func(s *set) { ours = ours || uint32(port-s.lo) < s.n })
 	return ours
 }
 
-// Pause makes every Read return [frame.ErrPaused], those that wait and those to
-// come, until Resume. Datagrams that arrive meanwhile wait in the receive buffer.
+// Pause makes every Read return [frame.ErrPaused] until Resume. Datagrams wait in the receive buffers.
 func (p *Underlay) Pause() { p.dev.Pause(true) }
 
 // Resume ends a Pause.
 func (p *Underlay) Resume() { p.dev.Pause(false) }
 
-// Close closes all sockets. Every Read, waiting or to come, then returns an error
-// that errors.Is [net.ErrClosed], and every Send loses what it is given with
-// [frame.PortDown]. It is idempotent.
+// Close closes all sockets. Every Read then returns an error that wraps [net.ErrClosed], and every Send loses
+// its datagrams as [frame.PortDown]. It is idempotent.
 func (p *Underlay) Close() error {
 	err, first := p.dev.Close()
 	if !first {
@@ -148,8 +145,8 @@ func (p *Underlay) Close() error {
 	return err
 }
 
-// Stats returns a snapshot of the counters. What waited for a next hop counts as sent when it
-// is, and as lost for Unresolved when nobody answered.
+// Stats returns a snapshot of the counters. Datagrams that wait for a next hop count when they are sent, or lost
+// as Unresolved.
 func (p *Underlay) Stats() underlay.Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,7 +10,10 @@ import (
 
 // Sender returns worker w's Sender; the same number gives the same Sender.
 func (m *Underlay) Sender(w int) frame.Sender {
-	s, _ := m.senders.LoadOrStore(w, &sender{m: m})
+	s, ok := m.senders.Load(w)
+	if !ok {
+		s, _ = m.senders.LoadOrStore(w, &sender{m: m})
+	}
 	return s.(*sender)
 }
 
