@@ -51,36 +51,33 @@ type Underlay interface{ Stats() underlay.Stats }
 // A Collector turns the counters of a switch into samples, when it is asked. It satisfies
 // prometheus.Collector and may be used by several goroutines at once.
 type Collector struct {
-	cfg        Config
-	all        families
-	ports      portFamilies
-	vsis       vsiFamilies
-	vteps      vtepFamilies
-	underlays  underlayFamilies
-	neighbours neighbourFamilies
-	gateways   gatewayFamilies
-	extras     extraFamilies
-	policies   policyFamilies
+	cfg   Config
+	descs map[string]*prometheus.Desc
 }
 
 // New returns a Collector, to be registered in a prometheus.Registry.
 func New(cfg Config) *Collector {
-	c := &Collector{cfg: cfg}
-	c.ports.describe(&c.all)
-	c.vsis.describe(&c.all)
-	c.vteps.describe(&c.all)
-	c.underlays.describe(&c.all)
-	c.neighbours.describe(&c.all)
-	c.gateways.describe(&c.all)
-	c.extras.describe(&c.all)
-	c.policies.describe(&c.all)
+	c := &Collector{cfg, map[string]*prometheus.Desc{}}
+	s := c.sink(nil)
+	s.ofSwitch(vswitch.Stats{Ports: make([]vswitch.PortStats, 1), VSIs: make([]vswitch.VSIStats, 1)})
+	s.vtep("", vtep.Stats{}, false)
+	s.underlay("", underlay.Stats{})
+	s.neighbours("", arp.Stats{})
+	s.gateway("", "", l3.InterfaceStats{})
+	s.packet("", port.PacketStats{})
+	s.buffered("", port.BufferedStats{})
+	s.capture("", capture.Stats{})
+	s.policy("", policy.Stats{})
+	s.guard("", "", policy.GuardStats{})
 	return c
 }
+
+func (c *Collector) sink(to chan<- prometheus.Metric) sink { return sink{descs: c.descs, to: to} }
 
 // Describe sends the description of every family, whether there is anything to show in it
 // or not.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range c.all {
+	for _, d := range c.descs {
 		ch <- d
 	}
 }
@@ -89,84 +86,72 @@ func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 // the other, under traffic: what two of them count together may differ by what has passed
 // in between.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+	s := c.sink(ch)
 	if c.cfg.Switch != nil {
-		c.collectSwitch(ch, c.cfg.Switch.Stats())
+		s.ofSwitch(c.cfg.Switch.Stats())
 	}
 	if c.cfg.Sources != nil {
-		s := c.cfg.Sources()
-		c.collectTunnels(ch, &s)
-		c.collectNetworks(ch, &s)
-		c.collectExtras(ch, &s)
-		c.collectPolicies(ch, &s)
+		s.sources(c.cfg.Sources(), !c.cfg.NoPeers)
 	}
 }
 
-func (c *Collector) collectSwitch(ch chan<- prometheus.Metric, s vswitch.Stats) {
-	put(ch, c.ports.eventsLost, s.EventsLost)
-	c.gateways.collectTooBig(ch, s.TooBig)
-	for i := range s.Ports {
-		c.ports.collect(ch, &s.Ports[i])
+func (s sink) ofSwitch(st vswitch.Stats) {
+	s.counter("events_lost", "Events of the switch that did not fit the queue of a reader.")(st.EventsLost)
+	s.tooBig(st.TooBig)
+	for i := range st.Ports {
+		s.port(&st.Ports[i])
 	}
-	for i := range s.VSIs {
-		c.vsis.collect(ch, &s.VSIs[i])
+	for i := range st.VSIs {
+		s.vsi(&st.VSIs[i])
 	}
 }
 
-func (c *Collector) collectPolicies(ch chan<- prometheus.Metric, s *Sources) {
-	for name, p := range s.Policies {
-		if p != nil {
-			c.policies.collect(ch, text(name), p.Stats())
+func (s sink) sources(x Sources, peers bool) {
+	for name, v := range x.VTEPs {
+		if v != nil {
+			s.vtep(text(name), v.Stats(), peers)
 		}
 	}
-	for vni, ports := range s.Guards {
+	for name, u := range x.Underlays {
+		if !absent.Is(u) {
+			s.underlay(text(name), u.Stats())
+		}
+	}
+	for vni, r := range x.Neighbours {
+		if r != nil {
+			s.neighbours(vni.String(), r.Stats())
+		}
+	}
+	for vni, i := range x.Interfaces {
+		if i != nil {
+			s.gateway(text(i.VRF().Name()), vni.String(), i.Stats())
+		}
+	}
+	for name, p := range x.Packets {
+		if p != nil {
+			s.packet(text(name), p.Stats())
+		}
+	}
+	for name, b := range x.Buffers {
+		if b != nil {
+			s.buffered(text(name), b.Stats())
+		}
+	}
+	for name, p := range x.Captures {
+		if p != nil {
+			s.capture(text(name), p.Stats())
+		}
+	}
+	for name, p := range x.Policies {
+		if p != nil {
+			s.policy(text(name), p.Stats())
+		}
+	}
+	for vni, ports := range x.Guards {
 		for port, g := range ports {
 			if g != nil {
-				c.policies.collectGuard(ch, text(port), vni.String(), g.Stats())
+				s.guard(text(port), vni.String(), g.Stats())
 			}
-		}
-	}
-}
-
-func (c *Collector) collectTunnels(ch chan<- prometheus.Metric, s *Sources) {
-	for name, v := range s.VTEPs {
-		if v != nil {
-			c.vteps.collect(ch, text(name), v.Stats(), !c.cfg.NoPeers)
-		}
-	}
-	for name, u := range s.Underlays {
-		if !absent.Is(u) {
-			c.underlays.collect(ch, text(name), u.Stats())
-		}
-	}
-}
-
-func (c *Collector) collectNetworks(ch chan<- prometheus.Metric, s *Sources) {
-	for vni, r := range s.Neighbours {
-		if r != nil {
-			c.neighbours.collect(ch, vni.String(), r.Stats())
-		}
-	}
-	for vni, i := range s.Interfaces {
-		if i != nil {
-			c.gateways.collect(ch, text(i.VRF().Name()), vni.String(), i.Stats())
-		}
-	}
-}
-
-func (c *Collector) collectExtras(ch chan<- prometheus.Metric, s *Sources) {
-	for name, p := range s.Packets {
-		if p != nil {
-			c.extras.collectPacket(ch, text(name), p.Stats())
-		}
-	}
-	for name, b := range s.Buffers {
-		if b != nil {
-			c.extras.collectBuffered(ch, text(name), b.Stats())
-		}
-	}
-	for name, p := range s.Captures {
-		if p != nil {
-			c.extras.collectCapture(ch, text(name), p.Stats())
 		}
 	}
 }

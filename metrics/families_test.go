@@ -72,25 +72,25 @@ func newMade() *made {
 }
 
 func (m *made) Collect(ch chan<- prometheus.Metric) {
+	s := m.sink(ch)
 	sw := make1[vswitch.Stats](m)
 	sw.Ports[1].Port, sw.VSIs[1].VNI = 1, 1
-	m.collectSwitch(ch, sw)
+	s.ofSwitch(sw)
 	v := make1[vtep.Stats](m)
 	v.Peers[1].Peer = 1
-	m.vteps.collect(ch, "vtep", v, true)
-	m.underlays.collect(ch, "v4", make1[underlay.Stats](m))
+	s.vtep("vtep", v, true)
+	s.underlay("v4", make1[underlay.Stats](m))
 	n := make1[arp.Stats](m)
-	m.neighbours.collect(ch, "100", n)
-	m.fields[float64(n.Table.Entries-n.Table.Snooped)] = m.fields[float64(n.Table.Entries)]
-	delete(m.fields, float64(n.Table.Entries))
-	m.gateways.collect(ch, "tenant", "100", make1[l3.InterfaceStats](m))
-	m.extras.collectPacket(ch, "eth0", make1[port.PacketStats](m))
-	m.extras.collectBuffered(ch, "serial", make1[port.BufferedStats](m))
-	m.extras.collectCapture(ch, "file", make1[capture.Stats](m))
+	n.Table.Entries += n.Table.Snooped
+	s.neighbours("100", n)
+	s.gateway("tenant", "100", make1[l3.InterfaceStats](m))
+	s.packet("eth0", make1[port.PacketStats](m))
+	s.buffered("serial", make1[port.BufferedStats](m))
+	s.capture("file", make1[capture.Stats](m))
 	p := make1[policy.Stats](m)
 	p.Rules = map[string]policy.Count{"web": make1[policy.Count](m)}
-	m.policies.collect(ch, "pods", p)
-	m.policies.collectGuard(ch, "tap0", "100", make1[policy.GuardStats](m))
+	s.policy("pods", p)
+	s.guard("tap0", "100", make1[policy.GuardStats](m))
 }
 
 // Every number of every Stats is a sample: one that is added there has to be shown here.
@@ -108,8 +108,8 @@ func TestEveryNumber(t *testing.T) {
 			t.Errorf("%s is not shown", field)
 		}
 	}
-	if len(families) != len(m.all) {
-		t.Errorf("%d families of %d", len(families), len(m.all))
+	if len(families) != len(m.descs) {
+		t.Errorf("%d families of %d", len(families), len(m.descs))
 	}
 }
 

@@ -1,38 +1,60 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A family is one metric name. The values of its labels come with each sample.
-type family struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
+// A sink describes families, one metric name each, or sends their samples. All samples have its
+// labels.
+type sink struct {
+	descs  map[string]*prometheus.Desc // by name
+	to     chan<- prometheus.Metric    // nil: describe
+	labels []string                    // names of labels
+	values []string
 }
 
-// families are the descriptions of all that were made.
-type families []*prometheus.Desc
-
-func (fs *families) counter(name, help string, labels ...string) family {
-	return fs.add(prometheus.CounterValue, name+"_total", help, labels)
+// with returns a sink with labels, given as names and values.
+func (s sink) with(labels ...string) sink {
+	for i := 0; i < len(labels); i += 2 {
+		s.labels, s.values = append(s.labels, labels[i]), append(s.values, labels[i+1])
+	}
+	return s
 }
 
-func (fs *families) gauge(name, help string, labels ...string) family {
-	return fs.add(prometheus.GaugeValue, name, help, labels)
+// A put sends one sample, with the values of the family's own labels. Samples are floating point:
+// values above 2^53 are rounded.
+type put func(n uint64, values ...string)
+
+// drops sends a sample for each reason that is not zero.
+func (p put) drops(d frame.Drops, values ...string) {
+	for r, n := range d.All() {
+		p(n, append(slices.Clip(values), r.String())...)
+	}
 }
 
-func (fs *families) add(kind prometheus.ValueType, name, help string, labels []string) family {
-	d := prometheus.NewDesc("vxswitch_"+name, help, labels, nil)
-	*fs = append(*fs, d)
-	return family{d, kind}
+func (s sink) counter(name, help string, labels ...string) put {
+	return s.family(prometheus.CounterValue, name+"_total", help, labels)
 }
 
-// put sends one sample of f. Values above 2^53 are rounded: samples are floating point.
-func put[N int | uint64](ch chan<- prometheus.Metric, f family, n N, labels ...string) {
-	ch <- prometheus.MustNewConstMetric(f.desc, f.kind, float64(n), labels...)
+func (s sink) gauge(name, help string, labels ...string) put {
+	return s.family(prometheus.GaugeValue, name, help, labels)
+}
+
+// family returns the put of a family.
+func (s sink) family(kind prometheus.ValueType, name, help string, labels []string) put {
+	if s.to == nil {
+		s.descs[name] = prometheus.NewDesc("vxswitch_"+name, help, slices.Concat(s.labels, labels), nil)
+		return func(uint64, ...string) {}
+	}
+	return func(n uint64, values ...string) {
+		s.to <- prometheus.MustNewConstMetric(s.descs[name], kind, float64(n), slices.Concat(s.values, values)...)
+	}
 }
 
 // text returns s as the value of a label, which must be UTF-8: the names of Linux's devices
