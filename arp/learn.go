@@ -28,29 +28,31 @@ type Claim struct {
 // has fewer neighbours than others, and for answers to open questions: it deletes the least
 // recently seen neighbour of the Dest that has the most.
 func (t *Table) Learn(c *Claim, now frame.Tick) LearnOutcome {
-	o := t.hear(c, now)
+	o := t.try(c, now)
 	if o != Known {
 		t.outcomes[o].Add(1)
 	}
 	return o
 }
 
-func (t *Table) hear(c *Claim, now frame.Tick) LearnOutcome {
-	o, sure := t.unchanged(c, now)
-	if sure && o == Known {
+func (t *Table) try(c *Claim, now frame.Tick) LearnOutcome {
+	t.mu.RLock()
+	x := t.look(c, now, false)
+	t.mu.RUnlock()
+	if x.final && x.o == Known {
 		return Known
 	}
 	if !isHost(c.IP) || !c.MAC.IsHost() {
 		return Invalid
 	}
-	asked := sure && t.asked(c.IP)
-	if sure && !asked {
-		return o
+	asked := x.final && t.asked(c.IP)
+	if x.final && !asked {
+		return x.o
 	}
 	return t.write(c, now, asked)
 }
 
-// write applies a claim that unchanged could not settle.
+// write applies a claim that look could not settle.
 func (t *Table) write(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 	if !t.mu.TryLock() {
 		if asked = asked || t.asked(c.IP); !asked {
@@ -68,35 +70,38 @@ func (t *Table) write(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 	return o
 }
 
-// unchanged looks under the read lock for what c would change. sure means that the outcome is
-// final, unless c answers an open question.
-func (t *Table) unchanged(c *Claim, now frame.Tick) (o LearnOutcome, sure bool) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
+// A change is what a claim would do to the table.
+type change struct {
+	o      LearnOutcome
+	final  bool  // nothing to write
+	victim int32 // the row that makes room, or -1
+}
+
+// look returns what c would change. t.mu is held, for reading at least.
+func (t *Table) look(c *Claim, now frame.Tick, asked bool) change {
 	i, ok := t.index[c.IP]
-	if !ok {
-		if c.Foreign {
-			return Refused, true
+	var e *row
+	switch {
+	case ok:
+		if e = &t.rows[i]; t.refuses(&e.Entry, c, now) {
+			return change{o: Refused, final: true}
 		}
-		_, ok = t.room(c.From, nil, false)
-		return Full, !ok
-	}
-	e := &t.rows[i]
-	if t.refuses(&e.Entry, c, now) {
-		return Refused, true
-	}
-	if e.MAC == c.MAC && e.Origin != Snooped {
-		return Known, true
-	}
-	if e.From != c.From || e.Origin != Snooped {
-		if _, ok := t.room(c.From, e, false); !ok {
-			return Full, true
+		if e.MAC == c.MAC && e.Origin != Snooped {
+			return change{o: Known, final: true}
 		}
+	case c.Foreign && !asked:
+		return change{o: Refused, final: true}
 	}
-	if e.MAC != c.MAC {
-		return Moved, false
+	victim, room := t.room(c.From, e, asked)
+	switch {
+	case !room:
+		return change{o: Full, final: true}
+	case !ok:
+		return change{o: New, victim: victim}
+	case e.MAC != c.MAC:
+		return change{o: Moved, victim: victim}
 	}
-	return Known, e.Seen == now && e.State == Reachable && e.From == c.From && (c.Flags&Taught == 0 || e.Flags == c.Flags)
+	return change{Known, e.Seen == now && e.State == Reachable && e.From == c.From && (c.Flags&Taught == 0 || e.Flags == c.Flags), victim}
 }
 
 // refuses reports whether an entry withstands a claim. A duplicate does until it ages out, or
@@ -114,37 +119,23 @@ func (t *Table) refuses(e *Entry, c *Claim, now frame.Tick) bool {
 // learn writes what c changes. t.mu is held. The caller sends the events without it, except
 // those of kind EventOverflow, which are empty.
 func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o LearnOutcome, events [3]frame.Event) {
-	i, ok := t.index[c.IP]
-	var e *row
-	switch {
-	case ok:
-		if e = &t.rows[i]; t.refuses(&e.Entry, c, now) {
-			return Refused, events
-		}
-		if e.MAC == c.MAC && e.Origin != Snooped {
-			return Known, events
-		}
-	case c.Foreign && !asked:
-		return Refused, events
+	x := t.look(c, now, asked)
+	if x.final {
+		return x.o, events
 	}
-	victim, room := t.room(c.From, e, asked)
-	if !room {
-		return Full, events
-	}
-	if victim >= 0 {
-		x := t.rows[victim].Entry
-		events[2] = frame.Event{Kind: frame.EventNeighbourAged, IP: x.IP, MAC: x.MAC, Dest: x.From}
+	if x.victim >= 0 {
+		e := t.rows[x.victim].Entry
+		events[2] = frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From}
 		t.aged.Add(1)
-		t.remove(victim)
-		if i, ok = t.index[c.IP]; ok { // its index may have changed
-			e = &t.rows[i]
-		}
+		t.remove(x.victim)
 	}
-	if !ok {
+	if x.o == New {
 		t.add(Entry{IP: c.IP, MAC: c.MAC, Flags: c.Flags, State: Reachable, From: c.From, Seen: now})
 		events[0] = frame.Event{Kind: frame.EventNeighbourLearned, IP: c.IP, MAC: c.MAC, Dest: c.From}
 		return New, events
 	}
+	i := t.index[c.IP]
+	e := &t.rows[i]
 	if e.MAC == c.MAC {
 		t.touch(i, c, now)
 		return Known, events
