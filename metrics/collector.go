@@ -107,51 +107,28 @@ func (s sink) ofSwitch(st vswitch.Stats) {
 }
 
 func (s sink) sources(x Sources, peers bool) {
-	for name, v := range x.VTEPs {
-		if v != nil {
-			s.vtep(text(name), v.Stats(), peers)
-		}
-	}
+	each(x.VTEPs, func(name string, v *vtep.VTEP) { s.vtep(text(name), v.Stats(), peers) })
 	for name, u := range x.Underlays {
 		if !absent.Is(u) {
 			s.underlay(text(name), u.Stats())
 		}
 	}
-	for vni, r := range x.Neighbours {
-		if r != nil {
-			s.neighbours(vni.String(), r.Stats())
-		}
-	}
-	for vni, i := range x.Interfaces {
-		if i != nil {
-			s.gateway(text(i.VRF().Name()), vni.String(), i.Stats())
-		}
-	}
-	for name, p := range x.Packets {
-		if p != nil {
-			s.packet(text(name), p.Stats())
-		}
-	}
-	for name, b := range x.Buffers {
-		if b != nil {
-			s.buffered(text(name), b.Stats())
-		}
-	}
-	for name, p := range x.Captures {
-		if p != nil {
-			s.capture(text(name), p.Stats())
-		}
-	}
-	for name, p := range x.Policies {
-		if p != nil {
-			s.policy(text(name), p.Stats())
-		}
-	}
+	each(x.Neighbours, func(vni frame.VNI, r *arp.Responder) { s.neighbours(vni.String(), r.Stats()) })
+	each(x.Interfaces, func(vni frame.VNI, i *l3.Interface) { s.gateway(text(i.VRF().Name()), vni.String(), i.Stats()) })
+	each(x.Packets, func(name string, p *port.Packet) { s.packet(text(name), p.Stats()) })
+	each(x.Buffers, func(name string, b *port.Buffered) { s.buffered(text(name), b.Stats()) })
+	each(x.Captures, func(name string, c *capture.Capture) { s.capture(text(name), c.Stats()) })
+	each(x.Policies, func(name string, p *policy.Policy) { s.policy(text(name), p.Stats()) })
 	for vni, ports := range x.Guards {
-		for port, g := range ports {
-			if g != nil {
-				s.guard(text(port), vni.String(), g.Stats())
-			}
+		each(ports, func(port string, g *policy.Guard) { s.guard(text(port), vni.String(), g.Stats()) })
+	}
+}
+
+// each calls show for the entries that are not nil.
+func each[K comparable, V any](m map[K]*V, show func(K, *V)) {
+	for k, v := range m {
+		if v != nil {
+			show(k, v)
 		}
 	}
 }

@@ -110,76 +110,68 @@ func (r *Rule) onlyIP() bool {
 }
 
 func (s *ruleset) compileTypes(rules []Rule, p *pool) {
-	free := p.empty()
-	byType := map[uint16]ruleBits{wire.TypeIPv4: p.empty(), wire.TypeIPv6: p.empty(), wire.TypeARP: p.empty()}
-	asks := false
-	var protocols [256]ruleBits
-	noProtocol := p.empty()
-	for i := range protocols {
-		protocols[i] = p.empty()
-	}
-	asksProtocol := false
-	for i := range rules {
-		r := &rules[i]
-		if len(r.EtherTypes) == 0 {
-			free.add(i)
-		}
-		for _, t := range r.EtherTypes {
+	byType, free := group(p, len(rules), func(i int) []uint16 { return rules[i].EtherTypes })
+	if len(byType) != 0 {
+		s.etherOther = p.name(free)
+		for _, t := range []uint16{wire.TypeIPv4, wire.TypeIPv6, wire.TypeARP} {
 			if byType[t] == nil {
 				byType[t] = p.empty()
 			}
-			byType[t].add(i)
-			asks = true
 		}
-		if r.onlyIP() {
-			asksProtocol = true
-		} else {
-			noProtocol.add(i)
-		}
-		for n := range protocols {
-			if r.Protocol == uint8(n) || r.Protocol == 0 && (!r.onlyIP() || hasPorts(uint8(n))) {
-				protocols[n].add(i)
-			}
-		}
-	}
-	if asks {
-		s.etherOther = p.name(free)
 		for t, b := range byType {
 			b.or(free)
 			s.ether = append(s.ether, etherSet{t, p.name(b)})
 		}
 		slices.SortFunc(s.ether, func(a, b etherSet) int { return int(a.etherType) - int(b.etherType) })
 	}
-	if asksProtocol {
-		s.noProtocol, s.protocols = p.name(noProtocol), new([256]uint32)
-		for n, b := range protocols {
-			s.protocols[n] = p.name(b)
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.onlyIP() }) {
+		return
+	}
+	name := func(match func(*Rule) bool) uint32 {
+		b := p.empty()
+		for i := range rules {
+			if match(&rules[i]) {
+				b.add(i)
+			}
 		}
+		return p.name(b)
+	}
+	s.noProtocol, s.protocols = name(func(r *Rule) bool { return !r.onlyIP() }), new([256]uint32)
+	for n := range s.protocols {
+		s.protocols[n] = name(func(r *Rule) bool {
+			return r.Protocol == uint8(n) || r.Protocol == 0 && (!r.onlyIP() || hasPorts(uint8(n)))
+		})
 	}
 }
 
-// macs makes the look-up of the lists of all rules. It returns nil if all are empty.
-func macs(p *pool, rules int, list func(int) []frame.MAC) (map[uint64]uint32, uint32) {
-	free, made := p.empty(), map[uint64]ruleBits{}
+// group returns the rules by the values in one of their lists, and the rules whose list is empty.
+func group[K comparable](p *pool, rules int, list func(int) []K) (by map[K]ruleBits, free ruleBits) {
+	by, free = map[K]ruleBits{}, p.empty()
 	for i := range rules {
 		l := list(i)
 		if len(l) == 0 {
 			free.add(i)
 		}
-		for _, m := range l {
-			if made[m.Uint64()] == nil {
-				made[m.Uint64()] = p.empty()
+		for _, k := range l {
+			if by[k] == nil {
+				by[k] = p.empty()
 			}
-			made[m.Uint64()].add(i)
+			by[k].add(i)
 		}
 	}
-	if len(made) == 0 {
+	return by, free
+}
+
+// macs makes the look-up of the lists of all rules. It returns nil if all are empty.
+func macs(p *pool, rules int, list func(int) []frame.MAC) (map[uint64]uint32, uint32) {
+	by, free := group(p, rules, list)
+	if len(by) == 0 {
 		return nil, 0
 	}
 	sets := map[uint64]uint32{}
-	for m, b := range made {
+	for m, b := range by {
 		b.or(free)
-		sets[m] = p.name(b)
+		sets[m.Uint64()] = p.name(b)
 	}
 	return sets, p.name(free)
 }
