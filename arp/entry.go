@@ -76,7 +76,7 @@ const (
 	Known   LearnOutcome = iota // unchanged
 	New                         // added
 	Moved                       // to another MAC
-	Refused                     // a static, control or frozen entry contradicts; or the address is foreign, and nobody asked for it
+	Refused                     // a static, control or frozen entry contradicts; or the address is foreign and no question is open
 	Full                        // a limit is reached, the table's or the Dest's: the table stays as it was
 	Busy                        // another goroutine was changing the table: not learned this time
 	Invalid                     // the address or the MAC cannot be a host's

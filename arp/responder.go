@@ -154,8 +154,7 @@ func (r *Responder) With(m Mode) (*Responder, error) {
 	return &Responder{r.shared, m}, nil
 }
 
-// Confines reports whether the mode is Access: the ports that the stage is for reach the
-// gateway and nobody else.
+// Confines reports whether the mode is Access: ports with this stage reach only the gateway.
 func (r *Responder) Confines() bool { return r.mode == Access }
 
 // Shares returns what all stages of a segment share. The switch uses it to replace the segment's

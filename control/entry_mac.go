@@ -12,10 +12,10 @@ import (
 // macEntry is an entry of an FDB.
 type macEntry struct {
 	macTarget
-	hops []hop // behind the tunnel
-	dest frame.Dest
-	anew bool // it need not give way to a local host
-	held []held
+	hops    []hop // behind the tunnel
+	dest    frame.Dest
+	renewed bool // it need not give way to a local host
+	held    []held
 }
 
 // macTarget is what makes two of them the same.
@@ -30,12 +30,12 @@ type macTarget struct {
 
 func (at macPlace) String() string { return fmt.Sprintf("mac %v vni %d", at.mac, at.vni) }
 
-func (t *tx) mac(at macPlace, l location, static, anew bool) (entry, error) {
+func (t *tx) mac(at macPlace, l location, static, renewed bool) (entry, error) {
 	s, err := t.segment(at.vni)
 	if err != nil {
 		return nil, err
 	}
-	e := &macEntry{macTarget: macTarget{at: at, table: s.vsi.FDB(), flags: fdb.Control}, anew: anew || l.sticky || l.filter}
+	e := &macEntry{macTarget: macTarget{at: at, table: s.vsi.FDB(), flags: fdb.Control}, renewed: renewed || l.sticky || l.filter}
 	if l.sticky {
 		e.flags |= fdb.Sticky
 	}
@@ -98,7 +98,7 @@ func (e *macEntry) set(t *tx, old entry) error {
 	o, _ := old.(*macEntry)
 	err := e.table.Set(e.at.mac, e.dest, e.flags)
 	switch local, static := errors.Is(err, fdb.ErrLocal), errors.Is(err, fdb.ErrStatic); {
-	case local && (e.anew || was.Dest == e.dest), static && o != nil && o.is(was):
+	case local && (e.renewed || was.Dest == e.dest), static && o != nil && o.is(was):
 		err = e.table.Set(e.at.mac, e.dest, e.flags|fdb.Override)
 	case local || static:
 		t.p.stats.GivenWay++

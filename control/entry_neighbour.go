@@ -10,7 +10,7 @@ import (
 // neighbourEntry is an entry of a neighbour table.
 type neighbourEntry struct {
 	neighbourTarget
-	anew bool // it need not give way to a local host
+	renewed bool // it need not give way to a local host
 }
 
 // neighbourTarget is what makes two of them the same.
@@ -24,7 +24,7 @@ type neighbourTarget struct {
 
 func (at neighbourPlace) String() string { return fmt.Sprintf("neighbour %v vni %d", at.ip, at.vni) }
 
-func (t *tx) neighbour(at neighbourPlace, n neighbour, static, anew bool) (entry, error) {
+func (t *tx) neighbour(at neighbourPlace, n neighbour, static, renewed bool) (entry, error) {
 	s, err := t.segment(at.vni)
 	if err == nil {
 		err = t.reaches(at.vni, n.at) // a row waits as a whole
@@ -32,7 +32,7 @@ func (t *tx) neighbour(at neighbourPlace, n neighbour, static, anew bool) (entry
 	if err != nil || s.arp == nil {
 		return nil, err
 	}
-	e := &neighbourEntry{neighbourTarget{at, s.arp, n.mac, arp.Control, arp.Taught}, anew}
+	e := &neighbourEntry{neighbourTarget{at, s.arp, n.mac, arp.Control, arp.Taught}, renewed}
 	if n.router {
 		e.flags |= arp.Router
 	}
@@ -62,7 +62,7 @@ func (e *neighbourEntry) set(t *tx, old entry) error {
 	o, _ := old.(*neighbourEntry)
 	if had && e.origin == arp.Control {
 		local := was.Origin == arp.Snooped && was.From.Port() != 0 && was.From.Peer() == 0
-		if local && was.MAC != e.mac && !e.anew || was.Origin == arp.Static && (o == nil || !o.is(was)) {
+		if local && was.MAC != e.mac && !e.renewed || was.Origin == arp.Static && (o == nil || !o.is(was)) {
 			t.p.stats.GivenWay++
 			return nil
 		}

@@ -106,7 +106,7 @@ func (p *Plane) Forget(owner string) {
 	}
 }
 
-// Reapply writes rows again that the tables have lost or could not take: after a port was attached anew, a
+// Reapply writes rows again that the tables have lost or could not take: after a port was attached again, a
 // segment or interface was added, an entry was deleted by hand, or one has aged that kept a row from being
 // written. It leaves everything else as it is. If some rows cannot be written now, it writes all others and
 // returns an error that wraps a [LostError].
@@ -179,7 +179,7 @@ func (p *Plane) Stats() Stats {
 type delta struct {
 	key      Row
 	old, new stored
-	anew     bool // advertised anew: it need not give way
+	renewed  bool // advertised again: it need not give way
 }
 
 // diff returns what an update changes. p.mu is held.
@@ -208,7 +208,7 @@ func (p *Plane) diff(owner string, u Update) ([]delta, error) {
 		}
 		del(keyOf(clean(r)))
 	}
-	anew := maps.Clone(dels)
+	renewed := maps.Clone(dels)
 	if u.Snapshot {
 		for key := range rows {
 			if !dels[key] {
@@ -223,9 +223,9 @@ func (p *Plane) diff(owner string, u Update) ([]delta, error) {
 			continue
 		}
 		delete(adds, key)
-		if old := rows[key]; old.row != r || anew[key] {
+		if old := rows[key]; old.row != r || renewed[key] {
 			p.seq++
-			list = append(list, delta{key, old, stored{r, p.seq}, old.row != nil || anew[key]})
+			list = append(list, delta{key, old, stored{r, p.seq}, old.row != nil || renewed[key]})
 		}
 	}
 	return list, nil

@@ -78,7 +78,7 @@ type Via struct {
 }
 
 // An Update changes the rows of one owner: it removes Del, then adds Add. A row in both counts as
-// advertised anew, which matters for hosts that move. With Snapshot, Add is the complete set: all other
+// advertised again, which matters for hosts that move. With Snapshot, Add is the complete set: all other
 // rows of the owner are removed. Rows that do not change are not written again.
 type Update struct {
 	Snapshot bool

@@ -29,10 +29,10 @@ type tx struct {
 
 	touched []place
 	fresh   map[place]bool  // what new rows claim: an error there is one of the update
-	anew    map[uint64]bool // claims, by seq, of rows that were advertised anew
+	renewed map[uint64]bool // claims, by seq, of rows that were advertised again
 	changes []*change
 	routes  []*change // that wait for each other, to be added together
-	garbage []held    // held for what could not be written
+	unused  []held    // peers held for entries that could not be written
 	undos   []func()
 
 	lost   *LostError // an entry that could not be written, though its row stays
@@ -45,7 +45,7 @@ type change struct {
 	old, new entry // nil: none
 }
 
-func (p *Plane) begin() *tx { return &tx{p: p, fresh: map[place]bool{}, anew: map[uint64]bool{}} }
+func (p *Plane) begin() *tx { return &tx{p: p, fresh: map[place]bool{}, renewed: map[uint64]bool{}} }
 
 func (t *tx) undo(f func()) { t.undos = append(t.undos, f) }
 
@@ -71,7 +71,7 @@ func (t *tx) stage(owner string, diff []delta) {
 				t.touchUsers(groupPlace{owner, g.VNI, g.Tunnel, g.Name})
 			}
 		}
-		t.anew[d.new.seq] = d.anew
+		t.renewed[d.new.seq] = d.renewed
 	}
 }
 
@@ -132,11 +132,11 @@ func (t *tx) write() error {
 	}
 	for _, c := range t.changes {
 		if c.old != nil {
-			t.garbage = append(t.garbage, c.old.peers()...)
+			t.unused = append(t.unused, c.old.peers()...)
 		}
 		t.p.slots[c.at].written = c.new
 	}
-	for _, r := range t.garbage {
+	for _, r := range t.unused {
 		t.release(r)
 	}
 	t.sweep()
@@ -160,15 +160,15 @@ func layer(at place) int {
 func (t *tx) plan(at place) {
 	s := t.p.slots[at]
 	c := &change{at: at, old: s.written}
-	anew, last := false, ""
+	renewed, last := false, ""
 	for _, best := range t.p.ranked(s) {
 		if _, ok := at.(routePlace); ok && best.owner == last {
 			continue // its rows are one route, which there cannot be
 		}
 		last = best.owner
-		e, err := t.entry(at, s, &best, t.anew[best.seq])
+		e, err := t.entry(at, s, &best, t.renewed[best.seq])
 		if err == nil {
-			c.new, anew = e, t.anew[best.seq]
+			c.new, renewed = e, t.renewed[best.seq]
 			break
 		}
 		t.lose(at, best.owner, err) // it waits, and meanwhile the next one counts
@@ -178,7 +178,7 @@ func (t *tx) plan(at place) {
 	}
 	switch {
 	case c.old == nil && c.new == nil:
-	case c.old != nil && c.new != nil && !t.again && !anew && c.old.same(c.new):
+	case c.old != nil && c.new != nil && !t.again && !renewed && c.old.same(c.new):
 	default:
 		t.changes = append(t.changes, c)
 	}
@@ -186,13 +186,13 @@ func (t *tx) plan(at place) {
 
 // entry returns what a place is to hold; nil with an error if it cannot be, and nil without
 // one if nobody wants it.
-func (t *tx) entry(at place, s *slot, best *claim, anew bool) (entry, error) {
+func (t *tx) entry(at place, s *slot, best *claim, renewed bool) (entry, error) {
 	static := slices.Contains(t.p.cfg.Static, best.owner)
 	switch at := at.(type) {
 	case macPlace:
-		return t.mac(at, best.says.(location), static, anew)
+		return t.mac(at, best.says.(location), static, renewed)
 	case neighbourPlace:
-		return t.neighbour(at, best.says.(neighbour), static, anew)
+		return t.neighbour(at, best.says.(neighbour), static, renewed)
 	case groupPlace:
 		return t.group(at, s)
 	case floodPlace:
@@ -242,7 +242,7 @@ func (t *tx) failed(c *change, err error) error {
 		return fmt.Errorf("%v: %w", c.at, err)
 	}
 	t.lose(c.at, t.p.best(t.p.slots[c.at]).owner, err)
-	t.garbage = append(t.garbage, c.new.peers()...)
+	t.unused = append(t.unused, c.new.peers()...)
 	c.new = nil
 	return nil
 }

@@ -40,7 +40,7 @@ type Entry struct {
 	Seen   frame.Tick // when a frame from MAC last came in at Dest; 0 if none did
 }
 
-// Age returns the ticks since the MAC was last heard.
+// Age returns the ticks since the MAC was last seen.
 func (e Entry) Age(now frame.Tick) frame.Tick { return ageOf(e.Seen, now) }
 
 // Get returns the entry of a MAC. It takes no lock.
@@ -79,7 +79,7 @@ func (t *Table) entry(a *array, i uint64) (Entry, bool) {
 		if s.val.Load() != v || s.key.Load() != k {
 			continue
 		}
-		e := Entry{MAC: frame.MACFrom(k >> 16), Dest: destOf(v), Flags: flagsOf(m) &^ (frozen | going),
+		e := Entry{MAC: frame.MACFrom(k >> 16), Dest: destOf(v), Flags: flagsOf(m) &^ (frozen | removing),
 			Frozen: flagsOf(m)&frozen != 0, Moves: movesOf(m), Seen: seenOf(m)}
 		switch {
 		case classOf(v) == learned:

@@ -2,19 +2,18 @@ package fdb
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// place is a Dest and a class of entries; holder says how many entries a place
-// has, and in tables that evict which was seen last.
+// A holderKey is a Dest and a class of entries. A holder counts its entries and, in tables that
+// evict, knows which was seen last.
 //
-// All entries a holder counts have its generation. When the generation moves on
-// they are all dead, and the next who looks at the holder empties it: entries of
-// an older generation are counted nowhere.
-type place struct {
+// All entries of a holder have its generation. When the generation moves on they are all dead, and
+// the next look-up of the holder empties it: entries of an older generation are counted nowhere.
+type holderKey struct {
 	dest  frame.Dest
 	class uint64
 }
 
 type holder struct {
-	place
+	holderKey
 	gen            uint64
 	n              int
 	newest, oldest uint32 // slot+1, 0 for none
@@ -27,10 +26,10 @@ type link struct{ newer, older uint32 } // slot+1, 0 for none
 
 // enter counts the entry just stored in slot i.
 func (t *Table) enter(a *array, i, v uint64) {
-	p := place{destOf(v), classOf(v)}
+	p := holderKey{destOf(v), classOf(v)}
 	h := t.holders[p]
 	if h == nil {
-		h = &holder{place: p, gen: genOf(v), rank: len(t.rank)}
+		h = &holder{holderKey: p, gen: genOf(v), rank: len(t.rank)}
 		t.holders[p] = h
 		if a.links != nil && p.class == learned {
 			t.rank = append(t.rank, h)
@@ -50,7 +49,7 @@ func (t *Table) enter(a *array, i, v uint64) {
 
 // leave stops counting the entry in slot i, and reports whether it was counted.
 func (t *Table) leave(a *array, i, v uint64) bool {
-	p := place{destOf(v), classOf(v)}
+	p := holderKey{destOf(v), classOf(v)}
 	h := t.holders[p]
 	if h == nil || h.gen != genOf(v) {
 		return false
@@ -104,7 +103,7 @@ func (t *Table) settle(h *holder) {
 	if h.n > 0 {
 		return
 	}
-	delete(t.holders, h.place)
+	delete(t.holders, h.holderKey)
 	if ranked {
 		last := len(t.rank) - 1
 		moved := t.rank[last]

@@ -51,7 +51,7 @@ func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
 		return Invalid
 	}
 	a := t.arr.Load()
-	if t.heard(a, u, d, now) {
+	if t.seenNow(a, u, d, now) {
 		return Known
 	}
 	if i, v, ok := a.find(u); ok && t.live(v) {
@@ -70,9 +70,9 @@ func (t *Table) Learn(mac frame.MAC, d frame.Dest, now frame.Tick) Outcome {
 	return t.learn(u, d, now)
 }
 
-// heard reports whether the MAC is known at d and was seen in this tick. That is the usual case, and needs no more
+// seenNow reports whether the MAC is known at d and was seen in this tick. That is the usual case, and needs no more
 // work.
-func (t *Table) heard(a *array, u uint64, d frame.Dest, now frame.Tick) bool {
+func (t *Table) seenNow(a *array, u uint64, d frame.Dest, now frame.Tick) bool {
 	mask := uint64(len(a.slots) - 1)
 	for i := a.home(u) & mask; ; i = (i + 1) & mask {
 		s := &a.slots[i]
@@ -138,7 +138,7 @@ func (t *Table) turnDown(o Outcome) Outcome {
 // array.
 func (t *Table) refresh(a *array, i, m uint64, now frame.Tick) bool {
 	for ageOf(seenOf(m), now) > 0 {
-		if flagsOf(m)&going != 0 {
+		if flagsOf(m)&removing != 0 {
 			return false
 		}
 		if a.meta[i].CompareAndSwap(m, uint64(now)<<32|m&(1<<32-1)) {
@@ -154,7 +154,7 @@ func (t *Table) reorder(a *array, i, v uint64) {
 	if a.links == nil || classOf(v) != learned || !t.mu.TryLock() {
 		return
 	}
-	if h := t.holders[place{destOf(v), learned}]; h != nil && h.gen == genOf(v) &&
+	if h := t.holders[holderKey{destOf(v), learned}]; h != nil && h.gen == genOf(v) &&
 		t.arr.Load() == a && a.slots[i].val.Load() == v {
 		a.unlink(h, i)
 		a.push(h, i)
@@ -181,7 +181,7 @@ func (t *Table) learn(mac uint64, d frame.Dest, now frame.Tick) Outcome {
 	switch o := t.claim(v, m, d); o {
 	case Known:
 		t.refresh(a, i, m, now)
-		if h := t.holders[place{d, learned}]; a.links != nil && classOf(v) == learned && h != nil && h.gen == genOf(v) {
+		if h := t.holders[holderKey{d, learned}]; a.links != nil && classOf(v) == learned && h != nil && h.gen == genOf(v) {
 			a.unlink(h, i)
 			a.push(h, i)
 		}
@@ -203,7 +203,7 @@ func (t *Table) add(a *array, mac uint64, d frame.Dest, now frame.Tick) Outcome 
 			t.crowded.Store(true)
 		}
 	}
-	if _, ok := t.spot(a, mac); !ok {
+	if _, ok := t.emptySlot(a, mac); !ok {
 		t.counters.busy.Add(1)
 		return Busy
 	}
@@ -211,7 +211,7 @@ func (t *Table) add(a *array, mac uint64, d frame.Dest, now frame.Tick) Outcome 
 		t.counters.full.Add(1)
 		return Full
 	}
-	i, _ := t.spot(a, mac) // room may have evicted
+	i, _ := t.emptySlot(a, mac) // room may have evicted
 	t.put(a, i, mac, newVal(d, t.gen(d, learned), learned), newMeta(now, now, 0, 0))
 	t.counters.learned.Add(1)
 	t.notify(frame.EventMACLearned, mac, d, 0, false)
@@ -242,7 +242,7 @@ func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcom
 	if to == destOf(v) { // home all the time
 		a.meta[i].Store(newMeta(seenOf(m), since, moves, f))
 		a.mark[i] = k
-		t.told(mac, home, other, k, f)
+		t.reportMoves(mac, home, other, k, f)
 		return t.stays(f)
 	}
 	if !t.room(to, classOf(v) == learned) {
@@ -260,7 +260,7 @@ func (t *Table) move(a *array, i, v uint64, d frame.Dest, now frame.Tick) Outcom
 	t.enter(a, i, w)
 	t.counters.moved.Add(1)
 	t.notify(frame.EventMACMoved, mac, to, destOf(v), classOf(v) == pinned)
-	t.told(mac, home, other, k, f)
+	t.reportMoves(mac, home, other, k, f)
 	if to != d {
 		return t.stays(f)
 	}
@@ -299,8 +299,8 @@ func (t *Table) moving(a *array, i, v uint64, now frame.Tick) mark {
 	return k
 }
 
-// told reports a MAC that has moved too often, in its window or in this tick.
-func (t *Table) told(mac uint64, home, other frame.Dest, k mark, f Flags) {
+// reportMoves reports a MAC that has moved too often, in its window or in this tick.
+func (t *Table) reportMoves(mac uint64, home, other frame.Dest, k mark, f Flags) {
 	if f == frozen {
 		t.counters.frozen.Add(1)
 		t.notify(frame.EventMACFrozen, mac, home, other, false)

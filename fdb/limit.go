@@ -99,7 +99,7 @@ func (t *Table) room(d frame.Dest, moving bool) bool {
 			if !t.cfg.Evict {
 				return false
 			}
-			t.evict(t.holders[place{d, learned}])
+			t.evict(t.holders[holderKey{d, learned}])
 			if moving {
 				t.gens.give(1)
 			}
@@ -133,7 +133,7 @@ func (t *Table) room(d frame.Dest, moving bool) bool {
 }
 
 func (t *Table) heldBy(d frame.Dest) int {
-	if h := t.holders[place{d, learned}]; h != nil {
+	if h := t.holders[holderKey{d, learned}]; h != nil {
 		return h.n
 	}
 	return 0

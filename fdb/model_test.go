@@ -580,7 +580,7 @@ func (m *model) check() {
 func (t *Table) check(ordered bool) error {
 	a := t.arr.Load()
 	used := 0
-	counts := map[place]int{}
+	counts := map[holderKey]int{}
 	for i := range a.slots {
 		s := &a.slots[i]
 		k, v := s.key.Load(), s.val.Load()
@@ -594,12 +594,12 @@ func (t *Table) check(ordered bool) error {
 		if j, _, ok := a.find(k >> 16); j != uint64(i) || ok != (v != 0) {
 			return fmt.Errorf("slot %d: found at %d, %v", i, j, ok)
 		}
-		if p := (place{destOf(v), classOf(v)}); v != 0 && t.holders[p] != nil && t.holders[p].gen == genOf(v) {
+		if p := (holderKey{destOf(v), classOf(v)}); v != 0 && t.holders[p] != nil && t.holders[p].gen == genOf(v) {
 			counts[p]++
 		} else if v != 0 && t.live(v) {
 			return fmt.Errorf("slot %d: live and not counted", i)
 		}
-		if v != 0 && flagsOf(a.meta[i].Load())&going != 0 {
+		if v != 0 && flagsOf(a.meta[i].Load())&removing != 0 {
 			return fmt.Errorf("slot %d: going", i)
 		}
 	}

@@ -64,8 +64,8 @@ func (t *Table) Set(mac frame.MAC, d frame.Dest, f Flags) error {
 		t.rebuild(t.fitting())
 		a = t.arr.Load()
 	}
-	i, _ := t.spot(a, u)
-	f &^= Override | frozen | going
+	i, _ := t.emptySlot(a, u)
+	f &^= Override | frozen | removing
 	t.put(a, i, u, newVal(d, t.gen(d, pinned), pinned), newMeta(seen, 0, 0, f))
 	return nil
 }

@@ -120,8 +120,8 @@ func (a *array) trim(i uint64) (n int) {
 
 // Meta words. The flags are those of Set and the two below.
 const (
-	frozen Flags = 1 << 6 // moved too often: stays for a while
-	going  Flags = 1 << 7 // being removed or copied: refreshing it would be lost
+	frozen   Flags = 1 << 6 // moved too often: stays for a while
+	removing Flags = 1 << 7 // being removed or copied: refreshing it would be lost
 )
 
 func newMeta(seen, since frame.Tick, moves uint8, f Flags) uint64 {

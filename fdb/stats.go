@@ -12,7 +12,7 @@ type Stats struct {
 	Moved   uint64 `json:"moved"`   // moves followed
 	Frozen  uint64 `json:"frozen"`  // MACs that moved too often in a window
 	Flapped uint64 `json:"flapped"` // and in a tick
-	Aged    uint64 `json:"aged"`    // entries not heard for the ageing time
+	Aged    uint64 `json:"aged"`    // entries not seen for the ageing time
 	Evicted uint64 `json:"evicted"` // entries that made room
 	Refused uint64 `json:"refused"` // claims that met a static, sticky or frozen entry
 	Full    uint64 `json:"full"`    // MACs not learned at a limit

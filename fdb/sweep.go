@@ -11,7 +11,7 @@ const mustSweep = 1 << 14
 
 // Sweep looks at the next n slots, at most 4096 and not beyond the end of the
 // table, and returns how many it looked at. It removes learned entries that were
-// not heard for the ageing time, and those that flushes and kills have left
+// not seen for the ageing time, and those that flushes and kills have left
 // dead. Before that it makes a crowded table larger, and after a round a large
 // table that has become empty smaller, and a table that evicts gives back what it has beyond its
 // share of the limit in all. It scans without the lock and takes it
@@ -77,7 +77,7 @@ func (t *Table) look(a *array, i uint64, now frame.Tick) {
 	}
 	mac := a.slots[i].key.Load() >> 16
 	if !dead { // a refresh from now on fails; one that was faster keeps the entry
-		if m = a.meta[i].Load(); !t.aged(m, now) || !a.meta[i].CompareAndSwap(m, m|uint64(going)) {
+		if m = a.meta[i].Load(); !t.aged(m, now) || !a.meta[i].CompareAndSwap(m, m|uint64(removing)) {
 			return
 		}
 	}
@@ -139,7 +139,7 @@ func (t *Table) fitting() int {
 }
 
 // rebuild copies the live entries to a new array and publishes it. The lock is
-// held. A refresh that comes too late for its copy finds the entry going.
+// held. A refresh that comes too late for its copy finds the entry removing.
 func (t *Table) rebuild(size int) {
 	starts := t.bumps()
 	t.reap()
@@ -175,7 +175,7 @@ func (t *Table) copySlot(old, a *array, i uint64) uint64 {
 	s := &old.slots[i]
 	mac, v := s.key.Load()>>16, s.val.Load()
 	j, _, _ := a.find(mac)
-	a.meta[j].Store(old.meta[i].Or(uint64(going)))
+	a.meta[j].Store(old.meta[i].Or(uint64(removing)))
 	a.slots[j].val.Store(v&^stampMask | 1)
 	a.slots[j].key.Store(mac<<16 | 1)
 	if a.mark != nil {

@@ -69,7 +69,7 @@ type Table struct {
 	used     int        // slots that are not empty
 	least    int        // slots that Grow asked for
 	count    [2]int     // entries by class
-	holders  map[place]*holder
+	holders  map[holderKey]*holder
 	rank     []*holder // heap by number of learned entries, in tables that evict
 	reaped   uint64    // t.bumps() when the holders were last checked
 	limit    int
@@ -86,7 +86,7 @@ type Table struct {
 
 // NewTable returns an empty table. A nil cfg is the zero Config.
 func NewTable(cfg *Config) *Table {
-	t := &Table{holders: make(map[place]*holder)}
+	t := &Table{holders: make(map[holderKey]*holder)}
 	if cfg != nil {
 		t.cfg = *cfg
 	}
@@ -175,7 +175,7 @@ func (t *Table) SetAgeing(ticks frame.Tick) {
 	t.ageing.Store(uint32(ticks))
 }
 
-// aged reports whether a learned entry was not heard for the ageing time.
+// aged reports whether a learned entry was not seen for the ageing time.
 func (t *Table) aged(m uint64, now frame.Tick) bool {
 	ageing := frame.Tick(t.ageing.Load())
 	return ageing != Never && ageOf(seenOf(m), now) >= ageing
@@ -216,9 +216,9 @@ func (t *Table) clear(a *array, i uint64) {
 	t.used -= a.trim(i)
 }
 
-// spot returns the slot for a MAC that has no live entry: the one it had, else the first dead one of its
+// emptySlot returns the slot for a MAC that has no live entry: the one it had, else the first dead one of its
 // chain, else the empty one at the end of it unless the table is too full. The lock is held.
-func (t *Table) spot(a *array, mac uint64) (uint64, bool) {
+func (t *Table) emptySlot(a *array, mac uint64) (uint64, bool) {
 	mask := uint64(len(a.slots) - 1)
 	dead, found := uint64(0), false
 	for i := a.home(mac) & mask; ; i = (i + 1) & mask {

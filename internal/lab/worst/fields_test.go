@@ -6,8 +6,8 @@ const configured = `
 control.Plane.lists control.Plane.owners control.Plane.peers control.Plane.slots control.Plane.users control.floodEntry.lists
 control.floodList.list control.floodList.shown control.groupEntry.held control.groupEntry.hops control.macEntry.held
 control.macEntry.hops control.peer.in control.routeEntry.held control.routeEntry.hops
-control.segment.ports control.segment.tunnels control.slot.claims control.tx.anew control.tx.changes
-control.tx.fresh control.tx.garbage control.tx.routes control.tx.segments control.tx.touched control.tx.undos
+control.segment.ports control.segment.tunnels control.slot.claims control.tx.renewed control.tx.changes
+control.tx.fresh control.tx.unused control.tx.routes control.tx.segments control.tx.touched control.tx.undos
 control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
