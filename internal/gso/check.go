@@ -4,21 +4,17 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Check verifies the metadata that a device handed over with f against the headers of
-// the packet. The reader has set Flags, Type, Size, CsumStart and CsumOffset of f.GSO, the
-// offsets counted from the start of the buffer. Check fills in DataStart, clears Type and
-// Size of a packet that is one segment anyway, and everything of one without NeedsCsum.
-// Other flags than NeedsCsum are forgotten: that a device has verified a checksum
-// (DATA_VALID) changes nothing here.
+// Check verifies the metadata that a device delivered with f against the headers of the packet. The reader has set
+// Flags, Type, Size, CsumStart and CsumOffset of f.GSO, with offsets from the start of the buffer. Check sets DataStart,
+// clears Type and Size of a packet with a single segment, and clears everything without NeedsCsum. It ignores other
+// flags: that a device has verified a checksum (DATA_VALID) has no effect.
 //
-// A superframe is TCP or UDP over IPv4, or over IPv6 with no extension headers but
-// options, behind up to two VLAN tags; its lengths are those of the whole packet and its
-// checksum is unfinished (virtio 1.2, section 5.1.6). A frame without a Type may be of any
-// protocol: its checksum has to lie in the packet, and in no other field of its headers, and
-// to sum nothing of the Ethernet header.
+// A superframe is TCP or UDP over IPv4, or over IPv6 with no extension headers but options, behind up to two VLAN tags. Its
+// lengths are those of the whole packet and its checksum is unfinished (virtio 1.2, section 5.1.6). A frame without a
+// Type may have any protocol: its checksum must be in the packet, in no other field of the headers, and must not cover
+// the Ethernet header.
 //
-// It returns [frame.BadHeader] if the metadata contradicts the packet, else
-// [frame.NotDropped].
+// It returns [frame.BadHeader] if the metadata contradicts the packet, else [frame.NotDropped].
 func Check(f *frame.Frame) frame.Reason {
 	g := &f.GSO
 	g.Flags &= frame.NeedsCsum
@@ -49,8 +45,8 @@ func Check(f *frame.Frame) frame.Reason {
 	return frame.NotDropped
 }
 
-// Unfinished gives f the metadata of a frame with an unfinished checksum, for a reader that was
-// told no more than that. It returns [frame.BadHeader] if f is not TCP or UDP as Check has it.
+// Unfinished sets the metadata of a frame with an unfinished checksum, for a reader without offsets. It returns
+// [frame.BadHeader] if f is not TCP or UDP that Check accepts.
 func Unfinished(f *frame.Frame) frame.Reason {
 	h, ok := locate(f.Bytes(), f.Kind)
 	if !ok {
@@ -62,7 +58,7 @@ func Unfinished(f *frame.Frame) frame.Reason {
 	return frame.NotDropped
 }
 
-// super returns the headers of a superframe if they are as its metadata says.
+// super returns the headers of a superframe if they match its metadata.
 func super(f *frame.Frame) (h headers, ok bool) {
 	g := &f.GSO
 	if g.Size == 0 || g.Flags&frame.NeedsCsum == 0 {

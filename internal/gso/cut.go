@@ -7,8 +7,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A Cutter makes the segments of superframes. It holds scratch memory for their headers.
-// The zero value works; it is used by one goroutine.
+// A Cutter cuts superframes into segments. It has scratch memory for their headers. The zero value works. Use it from
+// one goroutine.
 type Cutter struct {
 	buf []byte
 }
@@ -20,8 +20,7 @@ const (
 	scratchKeep = 1 << 20
 )
 
-// Reset makes the scratch memory free again: headers of earlier cuts are invalid from
-// here on.
+// Reset frees the scratch memory. Headers of earlier cuts become invalid.
 func (c *Cutter) Reset() {
 	if cap(c.buf) > scratchKeep {
 		c.buf = nil
@@ -29,7 +28,7 @@ func (c *Cutter) Reset() {
 	c.buf = c.buf[:0]
 }
 
-// room returns n bytes of scratch. What was given out before stays where it is.
+// room returns n bytes of scratch memory. Memory returned earlier stays valid.
 func (c *Cutter) room(n int) []byte {
 	if n > cap(c.buf)-len(c.buf) {
 		c.buf = make([]byte, 0, max(2*cap(c.buf), n, scratchMin))
@@ -39,7 +38,7 @@ func (c *Cutter) room(n int) []byte {
 	return c.buf[k : k+n : k+n]
 }
 
-// head returns prefix and headers in scratch, and the part that is the headers.
+// head returns the prefix and headers in scratch memory, and the headers alone.
 func (c *Cutter) head(prefix, hdr []byte) (all, own []byte) {
 	all = c.room(len(prefix) + len(hdr))
 	own = all[copy(all, prefix):]
@@ -47,19 +46,14 @@ func (c *Cutter) head(prefix, hdr []byte) (all, own []byte) {
 	return all, own
 }
 
-// Cut appends to parts two pieces for each segment of f: prefix and the segment's headers,
-// in scratch memory that is valid until Reset, and its payload, borrowed from f. Every
-// segment but the last is size bytes long, prefix included.
+// Cut appends two pieces for each segment of f to parts: the prefix and the headers, in scratch memory that is valid until
+// Reset, and the payload, borrowed from f. Every segment but the last is size bytes long, prefix included.
 //
-// Headers are as Linux makes them: lengths of the segment, IPv4 identifications that
-// count up, TCP sequence numbers, FIN and PSH on the last segment only, CWR on the first
-// only, complete checksums.
+// The headers are as in Linux: lengths of the segment, increasing IPv4 identifications, TCP sequence numbers, FIN and PSH
+// in the last segment only, CWR in the first only, complete checksums.
 //
-// A frame without a Type is one segment of size bytes; its headers reach up to and
-// including the checksum if it NeedsCsum, and are empty otherwise. A frame whose GSO
-// [Check] would refuse has no segments.
-//
-// f is not written to.
+// A frame without a Type is one segment of size bytes. With NeedsCsum its headers end after the checksum, otherwise they
+// are empty. A frame that [Check] refuses has no segments. Cut does not write to f.
 func (c *Cutter) Cut(parts [][]byte, prefix []byte, f *frame.Frame) (all [][]byte, size int) {
 	if f.GSO.Type == frame.GSONone {
 		return c.one(parts, prefix, f)
@@ -136,7 +130,7 @@ func (c *Cutter) one(parts [][]byte, prefix []byte, f *frame.Frame) (all [][]byt
 	return append(parts, head, p[n:]), len(prefix) + len(p)
 }
 
-// sums is what of the headers is the same in every segment.
+// sums has the parts of the checksums that are the same in every segment.
 type sums struct {
 	ip        uint64 // without length, identification and checksum; 0 for IPv6
 	transport uint64 // with the pseudo header, without lengths, sequence number, flags and checksum
@@ -157,8 +151,7 @@ func sumsOf(p []byte, h *headers) (s sums) {
 	return s
 }
 
-// nonzero gives a checksum of 0 its other form: in UDP, 0 means that there is none
-// (RFC 768).
+// nonzero replaces a checksum of 0, which means none in UDP (RFC 768), by the equivalent 0xffff.
 func nonzero(c uint16) uint16 {
 	if c == 0 {
 		return 0xffff

@@ -1,6 +1,5 @@
-// Package gso makes one frame of many and many of one: superframes, which the Linux
-// networking stack and virtio devices hand over whole and leave the cutting to who
-// sends them out of the machine.
+// Package gso cuts superframes into segments and joins segments into superframes. The Linux network stack and virtio
+// devices pass superframes whole, to be cut when they leave the machine.
 //
 //	device --> Check ----> switch --> Cutter.Cut  --> tunnel, device without offloads
 //	tunnel --> Received -> switch --> Joiner.Join --> device with offloads
@@ -9,11 +8,10 @@
 //	Cut              -> | headers | payload . |  headers | payload . |  headers | rest |
 //	Join             <-  the same segments, if nothing but what Cut changes differs
 //
-// A reader that gets metadata from a device calls [Check] on each frame, and one that gets none
-// from a tunnel [Pending] and [Received]; from there on the frame's [frame.GSO] can be relied
-// on. Cut and Join never write to a frame and never copy a payload: they make headers in
-// scratch memory of their own and return pieces to be gathered by the system call that sends.
+// A reader of a device with metadata calls [Check] for each frame. A reader of a tunnel, which has no metadata, calls
+// [Pending] and [Received]. Then the frame's [frame.GSO] is valid. Cut and Join never write to a frame and never copy a
+// payload: they make headers in scratch memory and return pieces for a system call to gather.
 //
-// A [Cutter] and a [Joiner] are for one goroutine each; their zero values work. Neither
-// allocates once its scratch has grown to what the traffic needs.
+// Use a [Cutter] or a [Joiner] from one goroutine; the zero values work. Neither allocates once its scratch memory has
+// grown to what the traffic needs.
 package gso

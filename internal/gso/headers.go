@@ -7,20 +7,18 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// headersMax bounds what is repeated in front of each segment: Ethernet, two tags, IP
-// and TCP with all their options take 142 bytes, and IPv6 leaves some room for
-// extension headers. Without a bound a stranger could have 30 kB of them repeated.
+// headersMax limits the headers that are repeated for each segment. Ethernet, two tags, IPv4 and TCP with all options take
+// 142 bytes; IPv6 has some room for extension headers. Without the limit a sender could have 30 kB repeated.
 const headersMax = 256
 
-// headers is where the headers of a TCP or UDP packet begin, as offsets in the packet.
+// headers has the offsets of the headers of a TCP or UDP packet.
 type headers struct {
 	l3, l4, data int
 	proto        uint8
 	is4          bool
 }
 
-// network returns where an IP packet begins, and whether it is to be of IPv4; ok is false for
-// what is no IP.
+// network returns the offset of an IP packet and whether it is IPv4; ok is false for other packets.
 func network(p []byte, kind frame.Kind) (at int, is4, ok bool) {
 	switch kind {
 	case frame.IPv4:
@@ -38,9 +36,8 @@ func network(p []byte, kind frame.Kind) (at int, is4, ok bool) {
 	return 0, false, false
 }
 
-// locate finds the headers of a TCP or UDP packet. It refuses what cannot be cut or
-// joined: fragments, and lengths that contradict each other or the length of p, trailing
-// padding included.
+// locate finds the headers of a TCP or UDP packet. It refuses packets that cannot be cut or joined: fragments, and packets
+// with inconsistent lengths or trailing padding.
 func locate(p []byte, kind frame.Kind) (h headers, ok bool) {
 	if h.l3, h.is4, ok = network(p, kind); !ok {
 		return h, false
@@ -76,7 +73,7 @@ func locate(p []byte, kind frame.Kind) (h headers, ok bool) {
 	return h, h.data <= headersMax
 }
 
-// ipv4 returns what an IPv4 packet carries and where, 0 if it cannot be used.
+// ipv4 returns the protocol of an IPv4 packet and the offset of its payload, 0 if it cannot be used.
 func ipv4(ip wire.IPv4) (proto uint8, at int) {
 	if len(ip) < wire.IPv4Len || ip[0]>>4 != 4 || ip.TotalLen() != len(ip) || ip.Fragment() {
 		return 0, 0
@@ -87,8 +84,8 @@ func ipv4(ip wire.IPv4) (proto uint8, at int) {
 	return ip.Protocol(), at
 }
 
-// ipv6 is likewise for IPv6. It walks over options (RFC 8200, sections 4.3 and 4.6) and
-// nothing else: behind a routing header the pseudo header is that of another destination.
+// ipv6 is ipv4 for IPv6. It skips options (RFC 8200, sections 4.3 and 4.6) only: with a routing header, the pseudo header
+// has another destination.
 func ipv6(ip wire.IPv6) (proto uint8, at int) {
 	if len(ip) < wire.IPv6Len || ip[0]>>4 != 6 || wire.IPv6Len+ip.PayloadLen() != len(ip) {
 		return 0, 0
@@ -106,8 +103,7 @@ func ipv6(ip wire.IPv6) (proto uint8, at int) {
 	return proto, at
 }
 
-// pseudo is the sum of the pseudo header of a packet whose transport header and payload
-// are n bytes.
+// pseudo returns the sum of the pseudo header for a transport header and payload of n bytes.
 func (h *headers) pseudo(p []byte, n int) uint64 {
 	if h.is4 {
 		return wire.Pseudo4(p[h.l3:], h.proto, n)
@@ -115,7 +111,7 @@ func (h *headers) pseudo(p []byte, n int) uint64 {
 	return wire.Pseudo6(p[h.l3:], h.proto, n)
 }
 
-// csumOffset is where the checksum is in the transport header.
+// csumOffset returns the offset of the checksum in the transport header.
 func (h *headers) csumOffset() int {
 	if h.proto == wire.ProtoTCP {
 		return wire.TCPChecksum
@@ -123,7 +119,7 @@ func (h *headers) csumOffset() int {
 	return wire.UDPChecksum
 }
 
-// gsoType is how packets of this kind are cut.
+// gsoType returns the type of a superframe of such packets.
 func (h *headers) gsoType() frame.GSOType {
 	switch {
 	case h.proto == wire.ProtoUDP:

@@ -7,8 +7,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A Joiner makes superframes of segments that follow each other. It holds scratch memory
-// for their headers. The zero value joins TCP only; it is used by one goroutine.
+// A Joiner joins consecutive segments into superframes. It has scratch memory for their headers. The zero value joins TCP
+// only. Use it from one goroutine.
 type Joiner struct {
 	UDP bool // also join UDP datagrams of one size: the device takes USO
 
@@ -24,20 +24,17 @@ const (
 	packetMax = 0xffff // longest IP packet, header included
 )
 
-// Join returns how many of out, from the first on, enter a device as one superframe, what
-// the device has to be told of it, and its pieces: the headers in scratch memory and the
-// payloads, borrowed from the frames. They are valid until the next Join. Offsets of g
-// count from the start of the packet, which is the pieces put together.
+// Join joins the first n frames of out into one superframe. It returns the metadata for the device and the pieces: the
+// headers in scratch memory and the payloads, borrowed from the frames. They are valid until the next Join. Offsets of g
+// are from the start of the packet.
 //
-// Frames are joined if cutting the superframe gives them back, and if their checksums are
-// right: a wrong one is never hidden. So they have the same Tag and Peer; the same MACs,
-// VLAN tags, addresses, ports and other header fields; TCP sequence numbers or, unless DF
-// is set, IPv4 identifications that follow; and equal sizes, but the last may be shorter
-// and have PSH or FIN. IPv4 options, IPv6 extension headers, and UDP datagrams without a
-// checksum are left alone.
+// Join joins frames only if Cut would restore them and their checksums are right, so that it never hides a wrong one. They
+// have the same Tag and Peer; the same MACs, VLAN tags, addresses, ports and other header fields; consecutive TCP
+// sequence numbers and, unless DF is set, IPv4 identifications; and equal sizes, except that the last may be shorter and
+// have PSH or FIN. Join does not join packets with IPv4 options or IPv6 extension headers, or UDP without a checksum.
 //
-// When nothing can be joined to out[0], n is 1 and there is one piece, the frame's own
-// bytes, with its own GSO. n is 0 only if out is empty.
+// If nothing can be joined to out[0], n is 1 and there is one piece, the bytes of the frame with its own GSO. If out is
+// empty, n is 0.
 func (j *Joiner) Join(out []frame.Out) (n int, g frame.GSO, parts [][]byte) {
 	if len(out) == 0 {
 		return 0, frame.GSO{}, nil
@@ -90,13 +87,13 @@ func (j *Joiner) Join(out []frame.Out) (n int, g frame.GSO, parts [][]byte) {
 	}, j.parts
 }
 
-// alone is a Join of one frame.
+// alone returns the result of Join for one frame.
 func (j *Joiner) alone(o *frame.Out) (n int, g frame.GSO, parts [][]byte) {
 	j.parts = append(j.parts[:0], o.F.Bytes())
 	return 1, o.F.GSO.Moved(-o.F.Headroom()), j.parts
 }
 
-// plain reports whether the frame is on its way out as it is.
+// plain reports whether the frame is sent without metadata.
 func plain(o *frame.Out) bool { return o.Drop == frame.NotDropped && o.F.GSO == (frame.GSO{}) }
 
 // joinable reports whether the frame could be the first segment of a superframe.
@@ -122,8 +119,8 @@ func (h *headers) ends(p []byte) bool {
 	return h.proto == wire.ProtoTCP && wire.TCP(p[h.l4:]).Flags()&(wire.PSH|wire.FIN) != 0
 }
 
-// follows reports whether q is segment n of a superframe that p is the first of, all in
-// between with size bytes of payload. Headers that are equal are in the same places.
+// follows reports whether q is segment n of a superframe with the first segment p and size bytes of payload in each
+// segment between. Equal headers have the same offsets.
 func (h *headers) follows(p, q []byte, n, size int) bool {
 	if len(q) <= h.data || !bytes.Equal(p[:h.l3], q[:h.l3]) {
 		return false
@@ -157,7 +154,7 @@ func followsIPv6(a, b wire.IPv6) bool {
 	return [4]byte(a) == [4]byte(b) && [34]byte(a[6:]) == [34]byte(b[6:])
 }
 
-// followsTCP compares everything but PSH, FIN and the checksum; b is at bytes behind a.
+// followsTCP compares everything but PSH, FIN and the checksum; b is at bytes after a.
 func followsTCP(a, b wire.TCP, at int) bool {
 	return [4]byte(a) == [4]byte(b) && // ports
 		b.Seq()-a.Seq() == uint32(at) &&

@@ -5,13 +5,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// Merged makes a superframe of a TCP packet that is longer than mtu and came without
-// metadata: through a raw socket, which hands over what the kernel has joined, or has not
-// cut, without a word about it (Linux 6.18). How long its segments were is not known: they
-// become as long as mtu allows.
+// Merged makes a superframe of a TCP packet longer than mtu without metadata. Raw sockets deliver such packets when the
+// kernel has joined or not cut them (Linux 6.18). Their segment size is not known: Merged uses the largest that mtu allows.
 //
-// Such packets have an unfinished checksum. One whose checksum is neither that nor right is
-// left alone, as is everything but TCP: a host sent it so, in fragments.
+// Such packets have an unfinished checksum. Merged leaves packets with another wrong checksum, and all but TCP, unchanged:
+// a host has sent them so, in fragments.
 func Merged(f *frame.Frame, mtu int) {
 	p := f.Bytes()
 	h, ok := locate(p, f.Kind)

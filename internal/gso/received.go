@@ -7,13 +7,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A kernel's tunnel device over a veth leaves to a network card that is not there what is
-// inside: the checksum of TCP or UDP is that of the pseudo header only, and a superframe is
-// whole. Nothing says so to who receives the tunnel's packets in user space (Linux 6.18).
+// A kernel's tunnel device over a veth leaves inner checksums and segmentation to hardware that a veth does not have: a TCP or
+// UDP checksum has the pseudo header only, and a superframe is whole. User space receives no metadata (Linux 6.18).
 
-// Pending reports whether the TCP or UDP checksum of p, a packet of a kind, may be unfinished:
-// [Received] says for sure. It is for every packet there is, so it looks at that field alone, and
-// at that of most packets first: TCP and UDP over IPv4 without options over Ethernet.
+// Pending reports whether the TCP or UDP checksum of p may be unfinished; [Received] verifies that. It runs for every
+// packet, so it checks only that field, first for TCP and UDP over IPv4 without options over Ethernet.
 func Pending(p []byte, kind frame.Kind) bool {
 	if kind != frame.Ethernet || len(p) < wire.EthernetLen+wire.IPv4Len+wire.TCPLen {
 		return pending(p, kind)
@@ -37,7 +35,7 @@ func Pending(p []byte, kind frame.Kind) bool {
 	return same(sum, addrs>>32+addrs&0xffffffff+uint64(proto)+start>>16&0xffff-wire.IPv4Len)
 }
 
-// pending is Pending for the rest.
+// pending is Pending for other packets.
 func pending(p []byte, kind frame.Kind) bool {
 	at, is4, ok := network(p, kind)
 	if !ok {
@@ -65,8 +63,7 @@ func pending(p []byte, kind frame.Kind) bool {
 	return left(ip[wire.IPv6Len:], next, sum)
 }
 
-// left is likewise for a transport packet of at least 8 bytes, with a sum of the rest of its
-// pseudo header.
+// left is Pending for a transport packet of at least 8 bytes, with the sum of the rest of its pseudo header.
 func left(l4 []byte, proto uint8, pseudo uint64) bool {
 	var sum uint16
 	switch {
@@ -78,20 +75,16 @@ func left(l4 []byte, proto uint8, pseudo uint64) bool {
 	return sum != 0 && same(sum, pseudo+uint64(proto))
 }
 
-// same reports whether sum, not 0, is what [wire.Fold] makes of a small one: of all numbers above
-// 0 that are the same modulo 0xffff it returns the least.
+// same reports whether sum, not 0, is the [wire.Fold] of a small sum, which is equal to it modulo 0xffff.
 func same(sum uint16, of uint64) bool { return (of+0xffff-uint64(sum))%0xffff == 0 }
 
-// Received gives f, which came out of a tunnel without metadata, that of a frame whose checksum
-// is unfinished, if it is: if it is the sum of the pseudo header. One that is right and equals
-// that sum by chance is the same once it is finished.
+// Received sets the metadata of a frame from a tunnel if its checksum is unfinished, that is, if it is the sum of the pseudo
+// header. A right checksum that equals that sum by chance stays the same when it is finished.
 //
-// Such a packet that is longer than mtu is a superframe. How long its segments are to be
-// nobody has said: they become as long as mtu allows. Of UDP somebody may have said, in
-// f.GSO.Size; otherwise f.GSO has to be zero.
+// Such a packet longer than mtu is a superframe. Its segment size is not known: Received uses the largest that mtu allows,
+// or for UDP f.GSO.Size if it is set. The rest of f.GSO must be zero.
 //
-// Whatever else f may be, it stays as it is: fragments, lengths that contradict each other,
-// other checksums.
+// Received leaves all other frames unchanged: fragments, inconsistent lengths, other checksums.
 func Received(f *frame.Frame, mtu int) {
 	told := int(f.GSO.Size)
 	f.GSO = frame.GSO{}
@@ -118,11 +111,10 @@ func Received(f *frame.Frame, mtu int) {
 	}
 }
 
-// minSegment is what a segment of TCP carries at the least (Linux: TCP_MIN_SND_MSS).
+// minSegment is the smallest payload of a TCP segment (TCP_MIN_SND_MSS in Linux).
 const minSegment = 48
 
-// Shorten makes the segments of f not longer than mtu, if f has frame.AnySize, and reports whether
-// it could.
+// Shorten limits the segments of f to mtu if f has frame.AnySize, and reports whether it did.
 func Shorten(f *frame.Frame, mtu int) bool {
 	if f.GSO.Flags&frame.AnySize == 0 {
 		return false
@@ -147,13 +139,12 @@ func (h *headers) unfinished(p []byte) bool {
 	return binary.BigEndian.Uint16(p[h.l4+h.csumOffset():]) == wire.Fold(h.pseudo(p, len(p)-h.l4))
 }
 
-// headerOK reports whether the checksum of the IPv4 header is right, or there is none: segments
-// get a right one.
+// headerOK reports whether the checksum of the IPv4 header is right, or there is none. Segments always get a right one.
 func (h *headers) headerOK(p []byte) bool {
 	return !h.is4 || wire.Fold(wire.Sum(p[h.l3:h.l4], 0)) == 0xffff
 }
 
-// unpadded returns what p is without what follows an IP packet.
+// unpadded returns p without padding after the IP packet.
 func unpadded(p []byte, kind frame.Kind) []byte {
 	at, is4, ok := network(p, kind)
 	switch {

@@ -5,12 +5,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// unfinished returns where in the packet the sum for an unfinished checksum begins.
+// unfinished returns the offset in the packet where the sum for an unfinished checksum begins.
 //
-// Who finishes a checksum writes where the sender said, after the frame has been judged: were
-// that an address or a port, the frame would pass as one thing and leave as another. So it is
-// the protocol's own checksum, or lies behind the headers, as that of a packet inside does.
-// And it sums nothing of the Ethernet header and its tags, which switches change.
+// A checksum is written where the sender says, after policies were applied. If that were an address or a port, the
+// packet would leave with other headers than were checked. So it must be the checksum field of the protocol, or be
+// after the headers, as in an inner packet. It must not cover the Ethernet header and tags, which switches change.
 func unfinished(f *frame.Frame) (at int, ok bool) {
 	at = int(f.GSO.CsumStart) - f.Headroom()
 	sum := at + int(f.GSO.CsumOffset)
@@ -25,8 +24,8 @@ func unfinished(f *frame.Frame) (at int, ok bool) {
 	return at, sum == own || sum >= end
 }
 
-// sumAt returns where the checksum of a TCP, UDP or ICMP packet is, -1 for others, and where
-// that ends which stages of the switch read: the headers, and of ARP and ICMP the whole.
+// sumAt returns the offset of the checksum in a TCP, UDP or ICMP packet, -1 for others, and the end of what the stages of
+// the switch read: the headers, or all of ARP and ICMP.
 func sumAt(p []byte, l3 int, is4 bool) (own, end int) {
 	at, protocol, ok := upper(p, l3, is4)
 	switch {
@@ -47,8 +46,8 @@ const (
 	portsLen     = 4 // other protocols that have ports begin with them
 )
 
-// upper returns what is behind the IP header at l3, and its protocol; ok is false for
-// fragments but the first, and what cannot be read.
+// upper returns the offset and protocol of the payload of the IP packet at l3; ok is false for fragments but the first, and
+// for malformed packets.
 func upper(p []byte, l3 int, is4 bool) (at int, protocol uint8, ok bool) {
 	if is4 {
 		ip, ok := wire.ParseIPv4(p[l3:])

@@ -18,7 +18,7 @@ const (
 	VLANLen     = 4
 )
 
-// maxTags is how many VLAN tags are looked through.
+// maxTags is the number of VLAN tags that are skipped.
 const maxTags = 2
 
 // Ethernet is a view over an Ethernet frame, from the destination MAC on, without
@@ -49,8 +49,8 @@ func (e Ethernet) Turn() {
 	copy(e[6:], dst[:])
 }
 
-// Network returns the EtherType behind up to two VLAN tags, and where the packet of
-// that type begins. A tag that is one too many, or cut short, is a type of its own.
+// Network returns the EtherType after up to two VLAN tags, and the offset of the packet. For a third or truncated tag it
+// returns the type of the tag.
 func (e Ethernet) Network() (etherType uint16, at int) {
 	at = EthernetLen
 	etherType = e.Type()

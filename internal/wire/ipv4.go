@@ -22,9 +22,8 @@ const (
 // [ParseIPv4] as long as its total length says, else of at least [IPv4Len] bytes.
 type IPv4 []byte
 
-// ParseIPv4 returns the packet that b begins with, without what comes after it, such
-// as the padding of a short frame. ok is false when b is no IPv4 packet: the version
-// is another, or a length contradicts another. The checksum is not looked at.
+// ParseIPv4 returns the packet at the start of b without padding. ok is false if the version or a length is wrong. It does
+// not verify the checksum.
 func ParseIPv4(b []byte) (p IPv4, ok bool) {
 	if len(b) < IPv4Len || b[0]>>4 != 4 {
 		return nil, false
@@ -58,7 +57,7 @@ func (p IPv4) DF() bool { return p[6]&0x40 != 0 }
 // Fragment reports whether the packet is one of several fragments.
 func (p IPv4) Fragment() bool { return binary.BigEndian.Uint16(p[6:])&0x3fff != 0 }
 
-// FragmentOffset returns where in the original payload this one begins, in bytes.
+// FragmentOffset returns the offset in the original payload in bytes.
 func (p IPv4) FragmentOffset() int { return int(binary.BigEndian.Uint16(p[6:])&0x1fff) * 8 }
 
 // Protocol returns the number of the protocol of the payload.
@@ -86,17 +85,15 @@ func (p IPv4) Src() [4]byte { return [4]byte(p[12:]) }
 // Dst returns the destination address.
 func (p IPv4) Dst() [4]byte { return [4]byte(p[16:]) }
 
-// Payload returns what is behind the header.
+// Payload returns the payload.
 func (p IPv4) Payload() []byte { return p[p.HeaderLen():] }
 
-// Mapped returns an IPv4 address as an IPv4-mapped IPv6 one (RFC 4291, section 2.5.5.2):
-// that is how endpoints have it.
+// Mapped returns an IPv4 address as an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2), as in endpoints.
 func Mapped(a [4]byte) [16]byte {
 	return [16]byte{10: 0xff, 11: 0xff, 12: a[0], 13: a[1], 14: a[2], 15: a[3]}
 }
 
-// IPv4Header is what a new packet's header is made of: one without options that is
-// no fragment.
+// IPv4Header has the fields of a new header without options, of a packet that is not a fragment.
 type IPv4Header struct {
 	TOS, TTL, Protocol uint8
 	ID                 uint16

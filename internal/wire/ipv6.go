@@ -17,17 +17,16 @@ const (
 	extShim6       = 140
 )
 
-// maxExtensions is how many extension headers are walked. RFC 8200, section 4.1, has
-// each at most once, destination options twice.
+// maxExtensions is the number of extension headers that are parsed. By RFC 8200, section 4.1, each occurs at most once,
+// destination options twice.
 const maxExtensions = 8
 
 // IPv6 is a view over an IPv6 packet (RFC 8200, section 3), header and payload: out of
 // [ParseIPv6] as long as its payload length says, else of at least [IPv6Len] bytes.
 type IPv6 []byte
 
-// ParseIPv6 returns the packet that b begins with, without what comes after it. ok is
-// false when b is no IPv6 packet: the version is another, or the payload is longer
-// than b. A jumbogram (RFC 2675) has no payload here.
+// ParseIPv6 returns the packet at the start of b without padding. ok is false if the version is wrong or the payload is
+// longer than b. A jumbogram (RFC 2675) has no payload.
 func ParseIPv6(b []byte) (p IPv6, ok bool) {
 	if len(b) < IPv6Len || b[0]>>4 != 6 {
 		return nil, false
@@ -39,13 +38,13 @@ func ParseIPv6(b []byte) (p IPv6, ok bool) {
 	return b[:total:total], true
 }
 
-// PayloadLen returns the length of what is behind the header, as it says.
+// PayloadLen returns the payload length.
 func (p IPv6) PayloadLen() int { return int(binary.BigEndian.Uint16(p[4:])) }
 
-// SetPayloadLen sets the length of what is behind the header.
+// SetPayloadLen sets the payload length.
 func (p IPv6) SetPayloadLen(n int) { binary.BigEndian.PutUint16(p[4:], uint16(n)) }
 
-// NextHeader returns the number of the protocol or extension header that is next.
+// NextHeader returns the number of the next protocol or extension header.
 func (p IPv6) NextHeader() uint8 { return p[6] }
 
 // Src returns the source address.
@@ -54,7 +53,7 @@ func (p IPv6) Src() [16]byte { return [16]byte(p[8:]) }
 // Dst returns the destination address.
 func (p IPv6) Dst() [16]byte { return [16]byte(p[24:]) }
 
-// An IPv6Upper is what is behind the extension headers.
+// An IPv6Upper is the packet after the extension headers.
 type IPv6Upper struct {
 	Protocol uint8
 	At       int  // where in the packet its header begins, at most the packet's length
@@ -62,8 +61,7 @@ type IPv6Upper struct {
 	Later    bool // in a fragment other than the first: At is somewhere in the payload
 }
 
-// Upper walks the extension headers. ok is false when one of them is cut short, or
-// there are more than eight.
+// Upper parses the extension headers. ok is false if one is truncated or there are more than eight.
 func (p IPv6) Upper() (u IPv6Upper, ok bool) {
 	u = IPv6Upper{Protocol: p[6], At: IPv6Len}
 	for range maxExtensions + 1 {
@@ -97,7 +95,7 @@ func (p IPv6) Upper() (u IPv6Upper, ok bool) {
 	return u, false
 }
 
-// IPv6Header is what a new packet's header is made of.
+// IPv6Header has the fields of a new header.
 type IPv6Header struct {
 	TrafficClass, NextHeader, HopLimit uint8
 	PayloadLen                         uint16

@@ -33,14 +33,12 @@ const (
 	linkLayerUnits        = 1
 )
 
-// ND is a view over a message of neighbour discovery: the ICMPv6 header, what belongs to
-// its type, options.
+// ND is a view of a neighbour discovery message: the ICMPv6 header, the fields of its type, options.
 type ND []byte
 
-// ParseND returns the message in an IPv6 packet, header included. ok is false when it is
-// none, or one that RFC 4861 has nodes discard: a hop limit other than 255, a code other
-// than 0, a message or an option cut short, an option of length 0. It does not look at
-// addresses and not at the checksum, for which there is [ND.Valid].
+// ParseND returns the message in an IPv6 packet, header included. ok is false for other packets and for messages that nodes
+// must discard by RFC 4861: a hop limit other than 255, a code other than 0, a truncated message or option, an option of
+// length 0. It checks neither addresses nor the checksum; see [ND.Valid].
 func ParseND(p IPv6) (n ND, ok bool) {
 	if p.NextHeader() != ProtoICMPv6 || p[7] != ndHopLimit || len(p) < IPv6Len+routerSolicitationLen {
 		return nil, false
@@ -61,7 +59,7 @@ func ParseND(p IPv6) (n ND, ok bool) {
 	return n, true
 }
 
-// options returns where they begin, 0 for a message that is none of the four.
+// options returns the offset of the options, 0 for other types.
 func (n ND) options() int {
 	switch n[0] {
 	case RouterSolicitation:
@@ -77,7 +75,7 @@ func (n ND) options() int {
 // Type returns the type of the message.
 func (n ND) Type() uint8 { return n[0] }
 
-// Valid reports whether the checksum is right, p being the packet that holds n.
+// Valid reports whether the checksum is right; p is the packet with n.
 func (n ND) Valid(p IPv6) bool {
 	return Fold(Sum(n, Pseudo6(p, ProtoICMPv6, len(n)))) == 0xffff
 }
@@ -88,8 +86,7 @@ func (n ND) Target() [16]byte { return [16]byte(n[8:]) }
 // Flags returns the flags of a neighbour advertisement.
 func (n ND) Flags() uint8 { return n[4] }
 
-// LinkLayer returns the address in the first option of a kind that has the length of one
-// for Ethernet.
+// LinkLayer returns the MAC in the first option of a kind with the length for Ethernet.
 func (n ND) LinkLayer(option uint8) (mac [6]byte, ok bool) {
 	if at := n.linkLayer(option); at != 0 {
 		return [6]byte(n[at:]), true
@@ -97,7 +94,7 @@ func (n ND) LinkLayer(option uint8) (mac [6]byte, ok bool) {
 	return mac, false
 }
 
-// SetLinkLayer sets the address that LinkLayer returns; ok is false when there is none.
+// SetLinkLayer sets the MAC that LinkLayer returns; ok is false if there is none.
 func (n ND) SetLinkLayer(option uint8, mac [6]byte) (ok bool) {
 	at := n.linkLayer(option)
 	if at != 0 {
@@ -115,15 +112,15 @@ func (n ND) linkLayer(option uint8) int {
 	return 0
 }
 
-// SetChecksum computes the checksum, p being the packet that holds n.
+// SetChecksum computes the checksum; p is the packet with n.
 func (n ND) SetChecksum(p IPv6) {
 	n[2], n[3] = 0, 0
 	sum := Checksum(Sum(n, Pseudo6(p, ProtoICMPv6, len(n))))
 	n[2], n[3] = byte(sum>>8), byte(sum)
 }
 
-// PutNeighbour writes a solicitation or an advertisement with its link-layer option to b, 32 bytes;
-// the checksum is left to [ND.SetChecksum].
+// PutNeighbour writes a solicitation or advertisement with its link-layer option to b, 32 bytes. The caller sets the
+// checksum with [ND.SetChecksum].
 func PutNeighbour(b []byte, typ, flags uint8, target [16]byte, mac [6]byte) ND {
 	option := byte(SourceLinkLayer)
 	if typ == NeighbourAdvert {

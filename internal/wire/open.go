@@ -2,14 +2,14 @@ package wire
 
 import "encoding/binary"
 
-// TPIDs of VLAN tags from before IEEE 802.1ad, which switches and cards still know.
+// TPIDs of VLAN tags from before IEEE 802.1ad that switches and network cards still support.
 const (
 	typeQinQ1 = 0x9100
 	typeQinQ2 = 0x9200
 	typeQinQ3 = 0x9300
 )
 
-// Where an Ethernet header has a length instead of a type, IEEE 802.2 LLC follows.
+// If an Ethernet header has a length instead of a type, IEEE 802.2 LLC follows.
 const (
 	minType      = 0x0600 // less than this is a length (IEEE 802.3, section 3.2.6), or nothing
 	typeJumboLLC = 0x8870 // LLC of a frame that is too long for a length (IEEE 802.1AC, annex)
@@ -29,11 +29,10 @@ const (
 	ouiBridge   = 0x0000f8 // IEEE 802.1H: what bridges to other media put there
 )
 
-// maxSNAP is how many LLC/SNAP headers are looked through.
+// maxSNAP is the number of LLC/SNAP headers that are skipped.
 const maxSNAP = 2
 
-// IsTag reports whether an EtherType is that of a VLAN tag: 802.1Q, 802.1ad, or of the
-// numbers in use before it.
+// IsTag reports whether an EtherType is that of a VLAN tag: 802.1Q, 802.1ad or an older number.
 func IsTag(etherType uint16) bool {
 	switch etherType {
 	case TypeVLAN, TypeQinQ, typeQinQ1, typeQinQ2, typeQinQ3:
@@ -42,15 +41,13 @@ func IsTag(etherType uint16) bool {
 	return false
 }
 
-// Open returns the EtherType and the start of the packet that a receiver finds which opens
-// whatever it can: behind VLAN tags, 802.2 LLC/SNAP headers, tags inside these and SNAP
-// behind tags, two of each at most, as Windows and bridges to wireless networks do. Lengths
-// are not compared with the frame's: there are receivers that do not. For LLC without a
-// packet of Ethernet's in it, the type is the length, and at is where LLC begins.
+// Open returns the EtherType and offset of the packet as the most lenient receiver sees it, such as Windows or a bridge to
+// a wireless network: after VLAN tags and 802.2 LLC/SNAP headers in any order, at most two of each. Like some receivers, it
+// ignores the length in LLC frames. For LLC without an Ethernet packet, it returns the length as the type, and the offset
+// of LLC.
 //
-// ok is false for what may be opened, and cannot be read here: headers that are too many or
-// cut short, LLC with the SAP of SNAP, IP or ARP in another form than RFC 1042's, IP, ARP and
-// tags of other OUIs. Who filters has to drop it.
+// ok is false for frames that a receiver may parse and Open cannot: too many or truncated headers, LLC with the SAP of
+// SNAP, IP or ARP in a form other than that of RFC 1042, and IP, ARP and tags of other OUIs. Filters must drop these.
 func (e Ethernet) Open() (etherType uint16, at int, ok bool) {
 	etherType, at = e.Type(), EthernetLen
 	if etherType == TypeIPv4 || etherType == TypeIPv6 { // nearly all
@@ -80,8 +77,7 @@ func (e Ethernet) Open() (etherType uint16, at int, ok bool) {
 	}
 }
 
-// snap reads a SNAP header: is says that its protocol is an EtherType, ok that the header is
-// no riddle.
+// snap parses a SNAP header. It returns whether the protocol is an EtherType, and whether the header is unambiguous.
 func snap(b []byte) (etherType uint16, is, ok bool) {
 	if len(b) < 2 {
 		return 0, false, true
@@ -101,6 +97,6 @@ func snap(b []byte) (etherType uint16, is, ok bool) {
 	case ouiEthernet, ouiBridge:
 		return etherType, true, true
 	}
-	// There are receivers that do not look at the OUI.
+	// Some receivers ignore the OUI.
 	return 0, false, etherType != TypeIPv4 && etherType != TypeIPv6 && etherType != TypeARP && !IsTag(etherType)
 }

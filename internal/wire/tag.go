@@ -9,8 +9,8 @@ package wire
 //	+------------+------------+--------+------+----------------
 type TagHead [MACsLen + VLANLen]byte
 
-// Gather appends to parts the packet that is in pieces, with the tag in it if that is not 0. The
-// first piece then has at least 12 bytes.
+// Gather appends the pieces of a packet to parts, with a tag if it is not 0. The first piece must then have at least 12
+// bytes.
 func (h *TagHead) Gather(parts [][]byte, tag uint32, pieces ...[]byte) [][]byte {
 	if tag != 0 {
 		first := pieces[0]
