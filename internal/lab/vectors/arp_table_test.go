@@ -36,8 +36,7 @@ func tableRows() []row {
 			s := start(l, v6, vlan)
 			l.must(s.r.Table().Set(inner(v6, 9), rmac(3), arp.Control, 0))
 			q := asks(v6, s.a.MAC, 1, 9).bytes()
-			s.sends(q, arp.Answered)
-			s.wantFate(q, answered, by(rmac(3), 9, 0)(s).bare())
+			s.asks(q, arp.Answered, answered, by(rmac(3), 9, 0)(s).bare())
 		}),
 		each("6.ageing", "forgotten after 300 s, asked for again", 0, func(l *lab, v6 bool, vlan uint16) {
 			s := start(l, v6, vlan)
@@ -48,14 +47,12 @@ func tableRows() []row {
 			l.pass(298 * time.Second)
 			hear()
 			q := asks(v6, s.a.MAC, 1, 3).bytes()
-			s.sends(q, arp.Answered)
-			s.wantFate(q, answered, by(rmac(3), 3, 0)(s).bare())
+			s.asks(q, arp.Answered, answered, by(rmac(3), 3, 0)(s).bare())
 			l.pass(3 * time.Second)
 			s.wantEntry(3, frame.MAC{})
 			s.wantEntry(1, s.a.MAC)
 			s.wantEntry(4, rmac(4)) // set, not heard
-			s.sends(q, arp.UnknownIP)
-			s.wantFate(q, flooded, nil)
+			s.asks(q, arp.UnknownIP, flooded, nil)
 		}),
 		each("6.ageing", "an announcement keeps it", 0, func(l *lab, v6 bool, vlan uint16) {
 			s := start(l, v6, vlan)
@@ -72,16 +69,14 @@ func tableRows() []row {
 			s.g.send(vx(vni, announces(v6, rmac(9), 3).bytes()))
 			l.forget()
 			q := asks(v6, s.a.MAC, 1, 3).bytes()
-			s.sends(q, arp.Answered)
-			s.wantFate(q, answered, by(rmac(9), 3, 0)(s).bare())
+			s.asks(q, arp.Answered, answered, by(rmac(9), 3, 0)(s).bare())
 		}),
 		each("6.follow", "a host that comes here is not answered for any more", 0, func(l *lab, v6 bool, vlan uint16) {
 			s := start(l, v6, vlan)
 			s.b.Send(announces(v6, rmac(3), 3).bytes())
 			l.forget()
 			q := asks(v6, s.a.MAC, 1, 3).bytes()
-			s.sends(q, arp.Local)
-			s.wantFate(q, localOnly, nil)
+			s.asks(q, arp.Local, localOnly, nil)
 		}),
 		each("6.follow", "not an advertisement without O from another MAC", 6, func(l *lab, v6 bool, vlan uint16) {
 			s := start(l, v6, vlan)
@@ -103,8 +98,7 @@ func tableRows() []row {
 			l.check(st.Snooped == 4 && st.Entries == 5 && st.Full == 3, "%+v", st)
 			// Who is not in it is asked for, and served, all the same.
 			q := asks(v6, s.a.MAC, 1, 12).bytes()
-			s.sends(q, arp.UnknownIP)
-			s.wantFate(q, flooded, nil)
+			s.asks(q, arp.UnknownIP, flooded, nil)
 		}),
 		each("6.shown", "origin, state, place and age", 0, func(l *lab, v6 bool, vlan uint16) {
 			s := start(l, v6, vlan)

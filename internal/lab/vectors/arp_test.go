@@ -245,6 +245,13 @@ const (
 	confined // from an access port, to another than the gateway
 )
 
+// asks is sends and wantFate.
+func (s *segment) asks(b []byte, want arp.Branch, f fate, answer []byte) {
+	s.T.Helper()
+	s.sends(b, want)
+	s.wantFate(b, f, answer)
+}
+
 // wantFate checks who got what of host 1's frame.
 func (s *segment) wantFate(b []byte, f fate, answer []byte) {
 	s.T.Helper()

@@ -33,7 +33,7 @@ var freezeRows = []row{
 		g.learnt(rmac(1))
 		h.Want()
 		f.learnt(rmac(1)) // where it stays, that is, where it was first, it is heard
-		equal(l, "frames", len(h.Got()), 1)
+		equal(l.T, "frames", len(h.Got()), 1)
 		l.out(h, eth(rmac(1), h.MAC, "to where it stays"), f)
 		l.dropped("mac-pinned", "mac-pinned", "mac-pinned")
 		st := l.seg.FDB().Stats()
@@ -84,7 +84,7 @@ var freezeRows = []row{
 	{id: "4.freeze-segment", name: "claims are forwarded if pinned ones are", wire: func(l *lab) {
 		h, f, g := l.trio(&vswitch.VSIConfig{Freeze: 1, ForwardPinned: true})
 		l.between(f, g, 3)
-		equal(l, "frames", len(h.Got()), 3)
+		equal(l.T, "frames", len(h.Got()), 3)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 	}},
 	{id: "4.freeze-event", name: "one for each freeze", wire: func(l *lab) {

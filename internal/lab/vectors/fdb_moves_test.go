@@ -210,7 +210,7 @@ var pinRows = []row{
 		f.learnt(rmac(9))
 		l.set(rmac(1), l.dest(2), fdb.Control)
 		g.learnt(rmac(1))
-		equal(l, "frames", len(h.Got()), 2)
+		equal(l.T, "frames", len(h.Got()), 2)
 		l.wantFDB(l.seg, table{rmac(9): l.dest(2), rmac(1): l.dest(2)})
 	}},
 	{id: "4.control-tunnel", name: "of a host here", wire: func(l *lab) {
@@ -241,6 +241,6 @@ func filterRow(id, name string, filtered frame.MAC, fromTunnel bool, dst, src fr
 		}
 		l.dropped("filtered")
 		e := l.entry(filtered)
-		equal(l, "still", e.Dest, frame.Filter)
+		equal(l.T, "still", e.Dest, frame.Filter)
 	}}
 }

@@ -61,34 +61,19 @@ var gpeSendRows = []row{
 		f.send(bum(vni, 3, in1))
 		h.Want(in1)
 		b := eth(rmac(1), h.MAC, "answer")
-		h.Send(b)
-		f.want(gpe(vni, 3, b))
+		l.out(h, b, f)
 		// Nor is a group B when a table names the one peer that has it.
 		l.set(mcast, l.dest(3), 0)
 		b = eth(mcast, h.MAC, "")
-		h.Send(b)
-		g.want(gpe(vni, 3, b))
+		l.out(h, b, g)
 		f.want()
 	}},
 	{id: "3.reserved", name: "sent as zero", wire: func(l *lab) {
 		h, f := l.pair(gpeVTEP)
 		f.send(header([8]byte{0xce, 0xff, 0xff, 3, 0, 0, vni, 0xff}, in1))
 		h.Want(in1)
-		b := eth(rmac(1), h.MAC, "answer")
-		h.Send(b)
-		f.want(gpe(vni, 3, b))
+		l.out(h, eth(rmac(1), h.MAC, "answer"), f)
 	}},
-}
-
-// gpeAccepted is a row: the datagram's frame is delivered as it is, and learned.
-func gpeAccepted(id, name string, vc vtep.Config, payload []byte) row {
-	return row{id: id, name: name, wire: func(l *lab) {
-		h, f := l.pair(&vc)
-		f.send(payload)
-		h.Want(payload[8:])
-		l.wantFDB(l.seg, table{frame.MAC(payload[14:20]): l.dest(2)})
-		l.drops(nil)
-	}}
 }
 
 // gpeRefused is a row: the datagram is dropped for that reason, by a switch that takes both
@@ -121,13 +106,13 @@ func (l *lab) takesIP() *[][]byte {
 
 func gpeReceiveRows() []row {
 	p4, p6 := bareIP(false), bareIP(true)
-	plain, lax := vtep.Config{Type: encap.TypeGPE}, vtep.Config{Type: encap.TypeGPE, EthernetWithoutP: true}
+	lax := &vtep.Config{Type: encap.TypeGPE, EthernetWithoutP: true}
 	rows := []row{
-		gpeAccepted("3.header", "I, P and Ethernet", plain, gpe(vni, 3, in1)),
+		accepted("3.header", "I, P and Ethernet", gpe(vni, 3, in1), gpeVTEP),
 		gpeRefused("3.header", "cut short", gpe(vni, 3, nil)[:7], "short"),
 		gpeRefused("3.header", "an unknown VNI", gpe(77, 3, in1), "unknown-vni"),
 		gpeRefused("3.i-flag", "without I", header([8]byte{0x04, 0, 0, 3, 0, 0, vni, 0}, in1), "no-vni-flag"),
-		gpeAccepted("3.reserved", "ignored on receipt", plain, header([8]byte{0xcc, 0xff, 0xff, 3, 0, 0, vni, 0xff}, in1)),
+		accepted("3.reserved", "ignored on receipt", header([8]byte{0xcc, 0xff, 0xff, 3, 0, 0, vni, 0xff}, in1), gpeVTEP),
 
 		gpeRefused("3.version", "1", header([8]byte{0x1c, 0, 0, 3, 0, 0, vni, 0}, in1), "gpe-version"),
 		gpeRefused("3.version", "2", header([8]byte{0x2c, 0, 0, 3, 0, 0, vni, 0}, in1), "gpe-version"),
@@ -136,12 +121,12 @@ func gpeReceiveRows() []row {
 		gpeRefused("3.p-clear", "Ethernet", header([8]byte{0x08, 0, 0, 3, 0, 0, vni, 0}, in1), "gpe-protocol"),
 		gpeRefused("3.p-clear", "as VXLAN", vx(vni, in1), "gpe-protocol"),
 		gpeRefused("3.p-clear", "a packet", header([8]byte{0x08, 0, 0, 1, 0, 0, vni, 0}, p4), "gpe-protocol"),
-		gpeAccepted("3.p-ethernet", "as VXLAN", lax, vx(vni, in1)),
-		gpeAccepted("3.p-ethernet", "whatever the next protocol says", lax, header([8]byte{0x08, 0, 0, 1, 0, 0, vni, 0}, in1)),
-		gpeAccepted("3.p-ethernet", "and with P as ever", lax, gpe(vni, 3, in1)),
+		accepted("3.p-ethernet", "as VXLAN", vx(vni, in1), lax),
+		accepted("3.p-ethernet", "whatever the next protocol says", header([8]byte{0x08, 0, 0, 1, 0, 0, vni, 0}, in1), lax),
+		accepted("3.p-ethernet", "and with P as ever", gpe(vni, 3, in1), lax),
 
-		gpeAccepted("3.b-accepted", "a flooded frame", plain, bum(vni, 3, eth(frame.Broadcast, rmac(1), "all"))),
-		gpeAccepted("3.b-accepted", "a frame that this end knows where to send", plain, bum(vni, 3, in1)),
+		accepted("3.b-accepted", "a flooded frame", bum(vni, 3, eth(frame.Broadcast, rmac(1), "all")), gpeVTEP),
+		accepted("3.b-accepted", "a frame that this end knows where to send", bum(vni, 3, in1), gpeVTEP),
 
 		gpeRefused("3.oam", "Ethernet", header([8]byte{0x0d, 0, 0, 3, 0, 0, vni, 0}, in1), "gpe-oam"),
 		gpeRefused("3.oam", "to all", header([8]byte{0x0f, 0, 0, 3, 0, 0, vni, 0}, eth(frame.Broadcast, rmac(1), "all")), "gpe-oam"),
@@ -186,8 +171,7 @@ func gpeReceiveRows() []row {
 				f.send(bum(vni, 3, b))
 				h.Want(b)
 				g.want(vx(vni, b)) // whom its sender knows nothing of
-				f.send(gpe(vni, 3, b))
-				h.Want(b)
+				l.in(f, b, h)
 				g.want(vx(vni, b))
 			}
 			l.drops(nil)
@@ -300,11 +284,9 @@ func gpePacketRows() []row {
 		[]row{
 			{id: "3.next", name: "a frame, there and back", wire: func(l *lab) {
 				h, f := l.pair(gpeVTEP)
-				f.send(gpe(vni, 3, in1))
-				h.Want(in1)
+				l.in(f, in1, h)
 				b := mem.Ethernet(rmac(1), h.MAC, 0x0800, bareIP(false)) // IP inside makes no difference
-				h.Send(b)
-				f.want(gpe(vni, 3, b))
+				l.out(h, b, f)
 			}},
 			{id: "3.kernel", name: "what Linux sends, and is sent", wire: func(l *lab) {
 				j := l.lonely(plain, 77)

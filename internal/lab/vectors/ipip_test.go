@@ -345,7 +345,7 @@ func reportRows() []row {
 				n := l.VTEP.MTU(j.peer)
 				l.check(n == l.fits(encap.TypeIPIP, 1400), "MTU %d", n)
 				l.pass(2 * time.Minute)
-				equal(l, "MTU", l.VTEP.MTU(j.peer), whole)
+				equal(l.T, "MTU", l.VTEP.MTU(j.peer), whole)
 			}},
 			{id: "8.soft-state", name: "each peer has its own", wire: func(l *lab) {
 				v, s, two, three := l.spied(ipip)

@@ -135,32 +135,26 @@ var ipipWireRows = []row{
 				whole += 20
 			}
 			got, want := x.send([][]byte{p}, field, "frame.len")[0], []string{strconv.Itoa(int(protocol)), strconv.Itoa(whole)}
-			if !slices.Equal(got, want) {
-				t.Errorf("protocol and length %q, want %q", got, want)
-			}
-			if f := x.hears(protocol, false, p); f.Drop != 0 || !bytes.Equal(f.Bytes(), p) {
-				t.Errorf("%v: % x", f.Drop, f.Bytes())
-			}
+			check(t, slices.Equal(got, want), "protocol and length %q, want %q", got, want)
+			f := x.hears(protocol, false, p)
+			check(t, f.Drop == 0 && bytes.Equal(f.Bytes(), p), "%v: % x", f.Drop, f.Bytes())
 		}
 	}},
 	{id: "8.nibble", name: "on the wire", sockets: func(t *testing.T, s side) {
 		x := newWireEnd(t, s, vtep.Header{})
 		for protocol, v6 := range map[byte]bool{4: true, 41: false} {
-			if f := x.hears(protocol, false, bareIP(v6)); f.Drop != frame.BadHeader {
-				t.Errorf("protocol %d: %v", protocol, f.Drop)
-			}
-			if f := x.hears(protocol, false, bareIP(!v6)); f.Drop != 0 {
-				t.Errorf("protocol %d: %v", protocol, f.Drop)
-			}
+			f := x.hears(protocol, false, bareIP(v6))
+			check(t, f.Drop == frame.BadHeader, "protocol %d: %v", protocol, f.Drop)
+			f = x.hears(protocol, false, bareIP(!v6))
+			check(t, f.Drop == 0, "protocol %d: %v", protocol, f.Drop)
 		}
 	}},
 	{id: "8.encap-limit", name: "on the wire", only: "IPv6", sockets: func(t *testing.T, s side) {
 		x := newWireEnd(t, s, vtep.Header{})
 		for protocol, v6 := range map[byte]bool{4: false, 41: true} {
 			p := bareIP(v6)
-			if f := x.hears(protocol, true, p); f.Drop != 0 || !bytes.Equal(f.Bytes(), p) {
-				t.Errorf("protocol %d: %v, % x", protocol, f.Drop, f.Bytes())
-			}
+			f := x.hears(protocol, true, p)
+			check(t, f.Drop == 0 && bytes.Equal(f.Bytes(), p), "protocol %d: %v, % x", protocol, f.Drop, f.Bytes())
 		}
 	}},
 	{id: "8.df", name: "on the wire", only: "IPv4", sockets: func(t *testing.T, s side) {
@@ -177,9 +171,7 @@ var ipipWireRows = []row{
 					got += "0"
 				}
 			}
-			if got != want {
-				t.Errorf("mode %d: DF %s, want %s", mode, got, want)
-			}
+			check(t, got == want, "mode %d: DF %s, want %s", mode, got, want)
 		}
 	}},
 	{id: "8.identification", name: "on the wire", only: "IPv4", sockets: func(t *testing.T, s side) {
@@ -194,8 +186,6 @@ var ipipWireRows = []row{
 		for _, row := range x.send(all, "ip.id") {
 			seen[row[0]] = true
 		}
-		if len(seen) != 16 || seen["0x0000"] {
-			t.Errorf("identifications %v", seen)
-		}
+		check(t, len(seen) == 16 && !seen["0x0000"], "identifications %v", seen)
 	}},
 }

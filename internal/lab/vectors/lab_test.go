@@ -129,15 +129,20 @@ func must(t testing.TB, err error) {
 // check fails the test unless ok.
 func (l *lab) check(ok bool, format string, args ...any) {
 	l.T.Helper()
+	check(l.T, ok, format, args...)
+}
+
+func check(t testing.TB, ok bool, format string, args ...any) {
+	t.Helper()
 	if !ok {
-		l.T.Errorf(format, args...)
+		t.Errorf(format, args...)
 	}
 }
 
 // equal fails the test unless something is as it should be.
-func equal[T comparable](l *lab, what string, got, want T) {
-	l.T.Helper()
-	l.check(got == want, "%s: %v, want %v", what, got, want)
+func equal[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	check(t, got == want, "%s: %v, want %v", what, got, want)
 }
 
 // host returns a new host in VNI 100.
@@ -172,17 +177,25 @@ func (l *lab) out(h *mem.Host, b []byte, to ...*far) {
 	l.T.Helper()
 	h.Send(b)
 	for _, f := range to {
-		f.want(vx(vni, b))
+		f.want(l.inTunnel(b))
 	}
 }
 
 // in has a far end send a frame in VNI 100, which hosts get.
 func (l *lab) in(f *far, b []byte, to ...*mem.Host) {
 	l.T.Helper()
-	f.send(vx(vni, b))
+	f.send(l.inTunnel(b))
 	for _, h := range to {
 		h.Want(b)
 	}
+}
+
+// inTunnel is a frame of VNI 100 in the VTEP's encapsulation.
+func (l *lab) inTunnel(b []byte) []byte {
+	if l.typ == encap.TypeGPE {
+		return gpe(vni, 3, b)
+	}
+	return vx(vni, b)
 }
 
 // forget takes whatever has arrived anywhere.

@@ -189,7 +189,7 @@ func routedBigRows() []row {
 				s.a.Send(in)
 				s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
 			}
-			equal(l, "clamped", clamp.Clamped(), 6)
+			equal(l.T, "clamped", clamp.Clamped(), 6)
 			l.clean()
 		}),
 	)

@@ -37,7 +37,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		l.clean()
 	}},
 	{id: "9.default", name: "told otherwise", wire: func(l *lab) {
-		h, _ := l.narrowWith(1500, nil, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: vswitch.NoTooBig{}}})
+		h, _ := l.narrow(1500, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: vswitch.NoTooBig{}}})
 		h.Send(ip4(rmac(1), h.MAC, 1500, udp4), ip6(rmac(1), h.MAC, 1500, udp6))
 		l.dropped("too-big", "too-big")
 	}},
@@ -71,7 +71,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		b.Want()
 	}},
 	{id: "9.rate", name: "one sender", wire: func(l *lab) {
-		h, f := l.narrowWith(1500, &vswitch.Config{TooBig: vswitch.TooBigConfig{PerSender: 2}}, nil)
+		h, f := l.narrow(1500, &vswitch.Config{TooBig: vswitch.TooBigConfig{PerSender: 2}})
 		in := ip4(rmac(1), h.MAC, 1500, udp4)
 		want := answer(in, l.inner(1500))
 		h.Send(in, in, in, in)
@@ -83,7 +83,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 		f.want()
 	}},
 	{id: "9.rate", name: "all at one port", wire: func(l *lab) {
-		h, _ := l.narrowWith(1500, &vswitch.Config{TooBig: vswitch.TooBigConfig{Total: 6}}, nil)
+		h, _ := l.narrow(1500, &vswitch.Config{TooBig: vswitch.TooBigConfig{Total: 6}})
 		n := 0
 		for i := range 5 {
 			in := ip4(rmac(1), h.MAC, 1500, udp4, func(ip []byte) { ip[15] = byte(i + 1) })
@@ -227,15 +227,10 @@ func (l *lab) inner(underlay int) int {
 }
 
 // narrow starts a switch with a jumbo host, and behind the tunnel a far end where rmac(1) is.
-func (l *lab) narrow(mtu int) (*mem.Host, *far) {
-	l.T.Helper()
-	return l.narrowWith(mtu, nil, nil)
-}
-
-func (l *lab) narrowWith(mtu int, sc *vswitch.Config, cfg *vswitch.VSIConfig) (*mem.Host, *far) {
+func (l *lab) narrow(mtu int, with ...any) (*mem.Host, *far) {
 	l.T.Helper()
 	l.bigger(mtu)
-	l.start(sc, cfg, floods{2})
+	l.start(append(with, floods{2})...)
 	h, f := l.jumbo(), l.far(2)
 	f.send(vx(vni, eth(frame.Broadcast, rmac(1), "here")))
 	h.Got()

@@ -67,8 +67,8 @@ var multicastRows = []row{
 			var got [][]byte
 			for _, d := range m.outer() {
 				got = append(got, d.payload)
-				equal(l, "from", d.Src.Host(), l.endpoint(1).Host())
-				equal(l, "to", d.Dst.AddrPort(), netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort))
+				equal(l.T, "from", d.Src.Host(), l.endpoint(1).Host())
+				equal(l.T, "to", d.Dst.AddrPort(), netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort))
 			}
 			l.same("member of the group", got, want)
 		}
@@ -156,13 +156,13 @@ var multicastRows = []row{
 		hear(9, vni, false) // shut: the VNI decides
 		l.must(at.Detach())
 		hear(9, 200, false) // nobody is in the group any more
-		equal(l, "to nobody", l.Net.Stats().NoListener, 2)
+		equal(l.T, "to nobody", l.Net.Stats().NoListener, 2)
 		_, err = other.Attach(l.VTEP, 200)
 		l.must(err)
 		hear(9, 200, true) // the list has stayed
 		l.must(l.VTEP.SetFlood(200))
 		hear(9, 200, false)
-		equal(l, "to nobody", l.Net.Stats().NoListener, 3)
+		equal(l.T, "to nobody", l.Net.Stats().NoListener, 3)
 		l.must(l.VTEP.SetFlood(300))
 		l.must(l.VTEP.SetFlood(vni))
 		l.pass(time.Minute) // the switch has retired what is not listed
@@ -176,7 +176,7 @@ var multicastRows = []row{
 		f := l.member(2)
 		l.must(l.VTEP.Close())
 		f.sendGroup(9, vx(vni, in1))
-		equal(l, "to nobody", l.Net.Stats().NoListener, 1)
+		equal(l.T, "to nobody", l.Net.Stats().NoListener, 1)
 	}},
 	{id: "5.multicast-join", name: "from peers to a group and back, under traffic", wire: func(l *lab) {
 		l.start()

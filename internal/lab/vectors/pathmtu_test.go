@@ -108,7 +108,7 @@ var pathRows = []row{
 			floor = 1280
 		}
 		l.narrowPath(2, 100, vx(vni, make([]byte, 800)))
-		equal(l, "MTU", l.VTEP.MTU(l.peer(2)), floor-l.outer())
+		equal(l.T, "MTU", l.VTEP.MTU(l.peer(2)), floor-l.outer())
 	}},
 	{id: "9.path-mtu-quoted", name: "packets that are not ours", wire: func(l *lab) {
 		l.narrow(1500)

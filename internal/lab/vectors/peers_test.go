@@ -44,7 +44,7 @@ var peerRows = []row{
 			want[rmac(i)] = l.dest(i)
 		}
 		l.wantFDB(l.seg, want)
-		equal(l, "learned peers", l.VTEP.Stats().Learned, 3)
+		equal(l.T, "learned peers", l.VTEP.Stats().Learned, 3)
 		l.drops(nil)
 	}},
 	{id: "1.peers-any", name: "a stranger gets no floods", wire: func(l *lab) {

@@ -22,9 +22,8 @@ var udpRows = []row{
 	{id: "1.golden", name: "UDP sockets", sockets: func(t *testing.T, s side) {
 		x := newTunnel(t, s, nil, nil)
 		x.send(in1)
-		if b, _ := x.recv(); !bytes.Equal(b, vx(vni, in1)) {
-			t.Errorf("% x", b)
-		}
+		b, _ := x.recv()
+		check(t, bytes.Equal(b, vx(vni, in1)), "% x", b)
 	}},
 	{id: "1.superframe-finished", name: "UDP sockets", only: "IPv4", sockets: func(t *testing.T, s side) {
 		x := newTunnel(t, s, &underlay.UDPConfig{MaxDatagram: 2048}, &vtep.Config{MTU: 1500})
@@ -43,9 +42,7 @@ var udpRows = []row{
 				must(t, r.Read(b))
 				f := &b.Frames[0]
 				if name == "unfinished" {
-					if f.Drop != 0 || !bytes.Equal(f.Bytes(), in) || f.SegLen() != x.v.MTU(0) {
-						t.Errorf("%v, %s: %v, %d bytes, segments of %d", k, name, f.Drop, f.Len(), f.SegLen())
-					}
+					check(t, f.Drop == 0 && bytes.Equal(f.Bytes(), in) && f.SegLen() == x.v.MTU(0), "%v, %s: %v, %d bytes, segments of %d", k, name, f.Drop, f.Len(), f.SegLen())
 				} else if f.Drop != frame.TooBig {
 					t.Errorf("%v, %s: %v", k, name, f.Drop)
 				}
@@ -95,40 +92,29 @@ var udpRows = []row{
 		lens, ports := []int{8 + 62 + 1000, 8 + 62 + 1000, 8 + 62 + 500, 8 + 14 + 60}, map[uint16]bool{}
 		for i, want := range lens {
 			b, port := x.recv()
-			if ports[port] = true; len(b) != want {
-				t.Errorf("datagram %d has %d bytes, want %d", i, len(b), want)
-			}
+			ports[port] = true
+			check(t, len(b) == want, "datagram %d has %d bytes, want %d", i, len(b), want)
 		}
-		if len(ports) != 1 {
-			t.Errorf("one flow from the ports %v", ports)
-		}
-		if _, udp := sn.next(); binary.BigEndian.Uint16(udp[6:]) == 0 {
-			t.Error("no checksum in a run")
-		}
+		check(t, len(ports) == 1, "one flow from the ports %v", ports)
+		_, udp := sn.next()
+		check(t, binary.BigEndian.Uint16(udp[6:]) != 0, "no checksum in a run")
 	}},
 
 	{id: "1.csum-zero-in", name: "accepted over IPv4", only: "IPv4", sockets: func(t *testing.T, s side) {
-		if n := zeroIn(t, s, nil); n != 1 {
-			t.Errorf("%d frames", n)
-		}
+		equal(t, "frames", zeroIn(t, s, nil), 1)
 	}},
 	{id: "1.csum-zero-in", name: "refused over IPv6", only: "IPv6", sockets: func(t *testing.T, s side) {
-		if n := zeroIn(t, s, nil); n != 0 {
-			t.Errorf("%d frames", n)
-		}
+		equal(t, "frames", zeroIn(t, s, nil), 0)
 	}},
 	{id: "1.csum-zero-in", name: "allowed over IPv6", only: "IPv6", sockets: func(t *testing.T, s side) {
-		if n := zeroIn(t, s, &underlay.UDPConfig{ZeroChecksum6RX: true}); n != 1 {
-			t.Errorf("%d frames", n)
-		}
+		equal(t, "frames", zeroIn(t, s, &underlay.UDPConfig{ZeroChecksum6RX: true}), 1)
 	}},
 	{id: "1.csum-wrong-in", name: "wrong, then right", only: "IPv4", sockets: func(t *testing.T, s side) {
 		for _, right := range []bool{false, true} {
 			x := newTunnel(t, s, nil, nil)
 			rawUDP(t, x.local, right)
-			if n := before(t, x.v.Readers()[0], x.v.Pause, x.peer, x.local); (n == 1) != right {
-				t.Errorf("checksum right = %v: %d frames", right, n)
-			}
+			n := before(t, x.v.Readers()[0], x.v.Pause, x.peer, x.local)
+			check(t, (n == 1) == right, "checksum right = %v: %d frames", right, n)
 		}
 	}},
 
@@ -157,24 +143,25 @@ func udpPorts(t *testing.T, x *tunnel, lo, hi uint16, want int) {
 			t.Fatalf("source port %d", p)
 		}
 	}
-	if len(seen) != want {
-		t.Errorf("%d source ports, want %d", len(seen), want)
-	}
+	check(t, len(seen) == want, "%d source ports, want %d", len(seen), want)
+}
+
+// onWire sends a frame through a tunnel and returns its outer IPv4 header, and UDP.
+func onWire(t *testing.T, s side, uc *underlay.UDPConfig, vc *vtep.Config, b []byte) (ip, udp []byte) {
+	t.Helper()
+	x := newTunnel(t, s, uc, vc)
+	sn := sniff(t, s, x.port().Port())
+	x.send(b)
+	return sn.next()
 }
 
 // checksumRow looks at the UDP checksum on the wire.
 func checksumRow(id, name, family string, mode underlay.Checksum, zero bool) row {
 	return row{id: id, name: name, only: family, sockets: func(t *testing.T, s side) {
-		x := newTunnel(t, s, &underlay.UDPConfig{Checksum: mode}, nil)
-		sn := sniff(t, s, x.port().Port())
-		x.send(in1)
-		_, udp := sn.next()
-		if sum := binary.BigEndian.Uint16(udp[6:]); (sum == 0) != zero {
-			t.Errorf("checksum %#04x", sum)
-		}
-		if !bytes.Equal(udp[8:], vx(vni, in1)) {
-			t.Errorf("% x", udp[8:])
-		}
+		_, udp := onWire(t, s, &underlay.UDPConfig{Checksum: mode}, nil, in1)
+		sum := binary.BigEndian.Uint16(udp[6:])
+		check(t, (sum == 0) == zero, "checksum %#04x", sum)
+		check(t, bytes.Equal(udp[8:], vx(vni, in1)), "% x", udp[8:])
 	}}
 }
 
@@ -203,33 +190,25 @@ func socketsRow(id, name string, c underlay.TxConfig, lo, hi uint16, zero bool) 
 		must(t, x.v.SetPeers(nil))
 		x.send(in1)
 		_, udp := sn.next()
-		if p, sum := binary.BigEndian.Uint16(udp), binary.BigEndian.Uint16(udp[6:]); p < 49152 || (sum == 0) == s.ip6 {
-			t.Errorf("without: port %d, checksum %#04x", p, sum)
-		}
+		p, sum := binary.BigEndian.Uint16(udp), binary.BigEndian.Uint16(udp[6:])
+		check(t, p >= 49152 && (sum == 0) != s.ip6, "without: port %d, checksum %#04x", p, sum)
 	}}
 }
 
 // ipRow looks at the IPv4 header on the wire.
 func ipRow(id, name string, cfg *vtep.Config, good func(ip []byte) bool) row {
 	return row{id: id, name: name, only: "IPv4", sockets: func(t *testing.T, s side) {
-		x := newTunnel(t, s, nil, cfg)
-		sn := sniff(t, s, x.port().Port())
-		x.send(in1)
-		if ip, _ := sn.next(); !good(ip) {
-			t.Errorf("% x", ip)
-		}
+		ip, _ := onWire(t, s, nil, cfg, in1)
+		check(t, good(ip), "% x", ip)
 	}}
 }
 
 // inheritDF compares the DF bits of the outer and the inner IPv4 header.
 func inheritDF(name string, inner uint16) row {
 	return row{id: "1.df-inherit", name: name, only: "IPv4", sockets: func(t *testing.T, s side) {
-		x := newTunnel(t, s, nil, &vtep.Config{Header: vtep.Header{DF: vtep.DFInherit}})
-		sn := sniff(t, s, x.port().Port())
-		x.send(mem.Ethernet(rmac(1), rmac(2), 0x0800, ipv4(17, inner, 1, 2)))
-		if ip, _ := sn.next(); uint16(ip[6])<<8&0x4000 != inner&0x4000 {
-			t.Errorf("% x", ip)
-		}
+		cfg := &vtep.Config{Header: vtep.Header{DF: vtep.DFInherit}}
+		ip, _ := onWire(t, s, nil, cfg, mem.Ethernet(rmac(1), rmac(2), 0x0800, ipv4(17, inner, 1, 2)))
+		check(t, uint16(ip[6])<<8&0x4000 == inner&0x4000, "% x", ip)
 	}}
 }
 
@@ -248,9 +227,8 @@ func hopRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 		defer timer.Stop()
 		b := frame.NewBatch(nil)
 		must(t, u.Readers()[0].Read(b))
-		if o := b.Outer[0]; o.TTL != ttl || o.TOS != tos {
-			t.Errorf("TTL %d TOS %#x", o.TTL, o.TOS)
-		}
+		o := b.Outer[0]
+		check(t, o.TTL == ttl && o.TOS == tos, "TTL %d TOS %#x", o.TTL, o.TOS)
 	}}
 }
 

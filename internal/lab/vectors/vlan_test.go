@@ -156,7 +156,7 @@ var vlanRows = slices.Concat([]row{
 
 func inner1(m vswitch.VLANMode) *vswitch.VSIConfig { return &vswitch.VSIConfig{InnerVLAN: m} }
 
-// passing is std with tags passed, and far end 2 in the flood list.
+// passing is start with tags passed, and far end 2 in the flood list.
 func (l *lab) passing() {
 	l.T.Helper()
 	l.start(inner1(vswitch.VLANPass), floods{2})

@@ -16,23 +16,12 @@ import (
 
 var headerRows = slices.Concat(reservedRows(), reservedOrderRows(), gbpRows, gbpRoutedRows(), vniPeerRows)
 
-// under is a row: what becomes of a datagram under settings. No reason: it is delivered, and
-// learned; else nobody sees it, no table learns from it, and its sender is no peer.
+// under is a row: what becomes of a datagram under settings. No reason: it is accepted.
 func under(id, name string, cfg vtep.Config, payload []byte, reason string) row {
-	return row{id: id, name: name, wire: func(l *lab) {
-		h, f := l.pair(&cfg)
-		f.send(payload)
-		if reason == "" {
-			h.Want(payload[8:])
-			l.wantFDB(l.seg, table{frame.MAC(payload[14:20]): l.dest(2)})
-			l.drops(nil)
-			return
-		}
-		l.quiet()
-		l.wantFDB(l.seg, table{})
-		l.check(l.VTEP.Stats().Learned == 0, "the sender became a peer")
-		l.drops(one(reason))
-	}}
+	if reason == "" {
+		return accepted(id, name, payload, &cfg)
+	}
+	return refused(id, name, payload, reason, &cfg)
 }
 
 func reservedRows() (rows []row) {
@@ -109,7 +98,7 @@ func reservedOrderRows() (rows []row) {
 		f.send(header([8]byte{0x88, 0, 0, 9, 0, 0, vni, 0}, eth(nobody, rmac(9), "no")))
 		h.Want()
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
-		equal(l, "the segment counts", l.Stats().VSIs[0].Drops[frame.ReservedBits], 1)
+		equal(l.T, "the segment counts", l.Stats().VSIs[0].Drops[frame.ReservedBits], 1)
 		l.drops(one("reserved-bits"))
 	}})
 }

@@ -20,9 +20,9 @@ var in1 = eth(nobody, rmac(1), "in")
 func header(h [8]byte, inner []byte) []byte { return append(h[:], inner...) }
 
 // accepted is a row: the datagram's frame is delivered as it is, and learned.
-func accepted(id, name string, payload []byte) row {
+func accepted(id, name string, payload []byte, with ...any) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		h, f := l.pair()
+		h, f := l.pair(with...)
 		f.send(payload)
 		h.Want(payload[8:])
 		l.wantFDB(l.seg, table{frame.MAC(payload[14:20]): l.dest(2)})
@@ -32,9 +32,9 @@ func accepted(id, name string, payload []byte) row {
 
 // refused is a row: the datagram is dropped for that reason, no host sees it, no
 // table of any segment has learned from it, and its sender has not become a peer.
-func refused(id, name string, payload []byte, reason string) row {
+func refused(id, name string, payload []byte, reason string, with ...any) row {
 	return row{id: id, name: name, wire: func(l *lab) {
-		l.start()
+		l.start(with...)
 		other, _ := l.join(200)
 		_, _, f := l.host(), l.Host(200), l.far(2)
 		f.send(payload)
@@ -146,10 +146,10 @@ var receiveRows = []row{
 			e, _ := frame.EndpointFrom(l.Addr)
 			l.must(f.u.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{vx(vni, in1)}, To: []frame.Endpoint{e}, Flow: uint16(i << 11)}}))
 		}
-		equal(l, "of 32 frames", len(h.Got()), 32)
+		equal(l.T, "of 32 frames", len(h.Got()), 32)
 		st := l.VTEP.Stats()
 		l.check(len(st.Peers) == 1 && st.Peers[0].Rx == 32, "peers %+v", st.Peers)
-		equal(l, "moves", l.seg.FDB().Stats().Moved, 0)
+		equal(l.T, "moves", l.seg.FDB().Stats().Moved, 0)
 	}},
 
 	refused("1.inner-short", "nothing", vx(vni, nil), "short"),
