@@ -154,7 +154,7 @@ func proxyRows() (rows []row) {
 		f.want(vx(vni, named(q, a.own)))
 	}})
 	for _, v6 := range []bool{false, true} {
-		of := map[bool]string{false: "ARP", true: "ND"}[v6]
+		of := pick(v6, "ARP", "ND")
 		rows = append(rows, row{id: "6.proxy-walk", name: of, wire: func(l *lab) {
 			a, b := leaves(l, v6)
 			q := asks(v6, a.h.MAC, 1, 3)

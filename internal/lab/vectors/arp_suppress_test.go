@@ -73,16 +73,10 @@ func suppressed() []asked {
 		other = frame.MAC{2, 0xcc, 0, 0, 0, 0xcc}
 	)
 	loopback := func(v6 bool) netip.Addr {
-		if v6 {
-			return netip.IPv6Loopback()
-		}
-		return netip.MustParseAddr("127.0.0.1")
+		return pick(v6, netip.MustParseAddr("127.0.0.1"), netip.IPv6Loopback())
 	}
 	group := func(v6 bool) netip.Addr {
-		if v6 {
-			return netip.MustParseAddr("ff02::5")
-		}
-		return netip.MustParseAddr("224.0.0.5")
+		return pick(v6, netip.MustParseAddr("224.0.0.5"), netip.MustParseAddr("ff02::5"))
 	}
 	probe := func(n byte) func(s *segment) message {
 		return func(s *segment) message { return probes(s.v6, s.a.MAC, n) }

@@ -43,10 +43,7 @@ var (
 
 // inner returns host n's address inside the tunnel.
 func inner(v6 bool, n byte) netip.Addr {
-	if v6 {
-		return netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: n})
-	}
-	return netip.AddrFrom4([4]byte{192, 0, 2, n})
+	return pick(v6, netip.AddrFrom4([4]byte{192, 0, 2, n}), netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: n}))
 }
 
 // groupMAC is where a packet to an IPv6 group goes (RFC 2464, section 7).
@@ -291,7 +288,7 @@ func each(id, name string, only int, test func(l *lab, v6 bool, vlan uint16)) (r
 			if only == 4 && v6 || only == 6 && !v6 {
 				continue
 			}
-			of := map[bool]string{false: "ARP", true: "ND"}[v6]
+			of := pick(v6, "ARP", "ND")
 			if vlan != 0 {
 				of = fmt.Sprint(of, ", VLAN ", vlan)
 			}

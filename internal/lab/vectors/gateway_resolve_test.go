@@ -31,7 +31,7 @@ func (s *site) asks(ip netip.Addr, anycast bool) message {
 // resolveRows are packets whose next hop nobody has heard of.
 func resolveRows() (rows []row) {
 	for _, anycast := range []bool{false, true} {
-		name := map[bool]string{false: "centralised", true: "anycast"}[anycast]
+		name := pick(anycast, "centralised", "anycast")
 		rows = append(rows, inside("7.first", "a local host, "+name, func(l *lab, v6 bool) {
 			s := l.site(v6, anycast)
 			c := s.Host(vni2) // it has said nothing
@@ -57,10 +57,7 @@ func resolveRows() (rows []row) {
 			s.f.want(vx(vni2, q.bytes()))
 			s.b.Want(q.bytes())
 			s.f.send(vx(vni2, isAt(q, rmac(5)).bytes()))
-			from := gwMAC
-			if anycast {
-				from = s.own
-			}
+			from := pick(anycast, gwMAC, s.own)
 			s.f.want(vx(vni2, p.routed(from, rmac(5)).bytes()))
 			l.clean()
 		})...)

@@ -34,10 +34,7 @@ func ipOf(v6 bool, subnet, n byte) netip.Addr {
 
 // prefixOf returns a subnet.
 func prefixOf(v6 bool, subnet byte) netip.Prefix {
-	bits := 24
-	if v6 {
-		bits = 64
-	}
+	bits := pick(v6, 24, 64)
 	return netip.PrefixFrom(ipOf(v6, subnet, 0), bits)
 }
 

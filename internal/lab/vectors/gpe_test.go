@@ -261,10 +261,7 @@ func gpePacketRows() []row {
 	return slices.Concat(
 		inside("3.next", "a packet, there and back", func(l *lab, v6 bool) {
 			j := l.joined(plain)
-			next := byte(1)
-			if v6 {
-				next = 2
-			}
+			next := pick(v6, byte(1), 2)
 			out, in := j.packet(v6).bytes(), j.back(v6).bytes()
 			j.send(out)
 			j.f.want(gpe(vni, next, out))

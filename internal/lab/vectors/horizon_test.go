@@ -219,7 +219,7 @@ func isolatedRows() (rows []row) {
 		return s
 	}
 	for _, allowed := range []bool{false, true} {
-		name := map[bool]string{false: "refused", true: "allowed"}[allowed]
+		name := pick(allowed, "refused", "allowed")
 		want := func(l *lab, s *hosts, n uint64, bs ...[]byte) {
 			l.T.Helper()
 			if allowed {

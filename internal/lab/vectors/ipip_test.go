@@ -95,10 +95,7 @@ func carryRows() []row {
 func (l *lab) wrongKind(v6 bool, wrong []byte) {
 	l.T.Helper()
 	v, s, _, _ := l.spied(ipip)
-	kind := frame.IPv4
-	if v6 {
-		kind = frame.IPv6
-	}
+	kind := pick(v6, frame.IPv4, frame.IPv6)
 	s.kind = &kind
 	right := bareIP(v6)
 	s.payloads = [][]byte{nil, wrong, nil}
@@ -379,8 +376,5 @@ func reportRows() []row {
 // fits is the longest IP packet that a tunnel carries as it is, without a frame around it.
 func (l *lab) fits(t encap.Type, mtu int) int {
 	outer := map[encap.Type][2]int{encap.TypeGPE: {36, 56}, encap.TypeIPIP: {20, 40}}[t]
-	if l.ip6 {
-		return mtu - outer[1]
-	}
-	return mtu - outer[0]
+	return pick(l.ip6, mtu-outer[0], mtu-outer[1])
 }

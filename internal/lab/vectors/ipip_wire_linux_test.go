@@ -125,10 +125,7 @@ func (x *wireEnd) hears(protocol byte, option bool, inner []byte) *frame.Frame {
 var ipipWireRows = []row{
 	{id: "8.table", name: "protocols on the wire", sockets: func(t *testing.T, s side) {
 		x := newWireEnd(t, s, vtep.Header{})
-		field := "ip.proto"
-		if s.ip6 {
-			field = "ipv6.nxt"
-		}
+		field := pick(s.ip6, "ip.proto", "ipv6.nxt")
 		for protocol, p := range map[byte][]byte{4: bareIP(false), 41: bareIP(true)} {
 			whole := 14 + 20 + len(p)
 			if s.ip6 {

@@ -150,10 +150,7 @@ func (l *lab) host() *mem.Host { l.T.Helper(); return l.Host(vni) }
 
 // addr returns an underlay address of the lab's family.
 func (l *lab) addr(i byte) netip.Addr {
-	if l.ip6 {
-		return netip.AddrFrom16([16]byte{0: 0xfd, 15: i})
-	}
-	return netip.AddrFrom4([4]byte{10, 0, 0, i})
+	return pick(l.ip6, netip.AddrFrom4([4]byte{10, 0, 0, i}), netip.AddrFrom16([16]byte{0: 0xfd, 15: i}))
 }
 
 // at returns where a far end of the VTEP's type is, and atOf of another type.
@@ -356,6 +353,14 @@ func vxs(n frame.VNI, inner [][]byte) (all [][]byte) {
 		all = append(all, vx(n, b))
 	}
 	return all
+}
+
+// pick returns yes if so, else no: mostly what IPv6 has, and IPv4.
+func pick[T any](so bool, no, yes T) T {
+	if so {
+		return yes
+	}
+	return no
 }
 
 // far MACs, of hosts behind far ends.

@@ -165,10 +165,7 @@ func routedBigRows() []row {
 			for _, a := range s.Segment(vni).Attachments() {
 				l.must(a.Configure(vswitch.AttachConfig{Slots: slots}))
 			}
-			most := fits - 40
-			if v6 {
-				most = fits - 60
-			}
+			most := pick(v6, fits-40, fits-60)
 			for _, mss := range []int{1460, most + 1, most, 536} {
 				is := uint16(min(mss, most))
 				p := packetOf(s.a.MAC, s.a.IP, rmac(3), s.ip(vni, 3))

@@ -102,10 +102,7 @@ var bigRows = slices.Concat(overheadRows(), answerRows(), silentRows(), []row{
 func overheadRows() (rows []row) {
 	for _, c := range []struct{ underlay, over4, over6 int }{{1500, 1450, 1430}, {9000, 8950, 8930}} {
 		fits := func(l *lab) int {
-			if l.ip6 {
-				return c.over6
-			}
-			return c.over4
+			return pick(l.ip6, c.over4, c.over6)
 		}
 		rows = append(rows, row{id: "9.overhead", name: fmt.Sprint("underlay ", c.underlay), wire: func(l *lab) {
 			h, f := l.narrow(c.underlay)
@@ -220,10 +217,7 @@ func (l *lab) bigger(mtu int) {
 
 // inner is the longest IP packet in VXLAN over this family.
 func (l *lab) inner(underlay int) int {
-	if l.ip6 {
-		return underlay - 70
-	}
-	return underlay - 50
+	return pick(l.ip6, underlay-50, underlay-70)
 }
 
 // narrow starts a switch with a jumbo host, and behind the tunnel a far end where rmac(1) is.
@@ -321,10 +315,7 @@ func tunnelOverheadRows() (rows []row) {
 		rows = append(rows, inside(c.id, fmt.Sprint("underlay ", c.mtu), func(l *lab, v6 bool) {
 			l.bigger(c.mtu)
 			j := l.joined(vtep.Config{Type: c.t})
-			fits := c.over4
-			if l.ip6 {
-				fits = c.over6
-			}
+			fits := pick(l.ip6, c.over4, c.over6)
 			p := j.packet(v6).long(fits)
 			j.send(p.bytes())
 			j.f.want(j.wrap(p.bytes()))
@@ -350,10 +341,7 @@ func tunnelOverheadRows() (rows []row) {
 			h, f := l.jumbo(), l.far(2)
 			f.send(gpe(vni, 3, eth(frame.Broadcast, rmac(1), "here")))
 			h.Got()
-			n := c.over4
-			if l.ip6 {
-				n = c.over6
-			}
+			n := pick(l.ip6, c.over4, c.over6)
 			in := ip4(rmac(1), h.MAC, n, udp4)
 			h.Send(in)
 			f.want(gpe(vni, 3, in))

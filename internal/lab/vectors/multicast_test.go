@@ -15,10 +15,7 @@ import (
 
 // groupAddr returns a multicast group of the lab's family.
 func (l *lab) groupAddr(i byte) netip.Addr {
-	if l.ip6 {
-		return netip.AddrFrom16([16]byte{0: 0xff, 1: 0x05, 15: i})
-	}
-	return netip.AddrFrom4([4]byte{239, 1, 1, i})
+	return pick(l.ip6, netip.AddrFrom4([4]byte{239, 1, 1, i}), netip.AddrFrom16([16]byte{0: 0xff, 1: 0x05, 15: i}))
 }
 
 func (l *lab) groupAt(i byte) netip.AddrPort { return netip.AddrPortFrom(l.groupAddr(i), 0) }
@@ -113,7 +110,7 @@ var multicastRows = []row{
 	}},
 	{id: "5.multicast-underlay", name: "not of another family, nor of no group", wire: func(l *lab) {
 		l.start()
-		for _, a := range []string{map[bool]string{true: "239.1.1.1", false: "ff05::1"}[l.ip6], "ff02::1%1"} {
+		for _, a := range []string{pick(l.ip6, "ff05::1", "239.1.1.1"), "ff02::1%1"} {
 			err := l.VTEP.SetFlood(vni, netip.AddrPortFrom(netip.MustParseAddr(a), 0))
 			l.check(err != nil, "%s is in the flood list", a)
 		}
@@ -226,10 +223,7 @@ var multicastRows = []row{
 		l.floodGroup(vni, []byte{9})
 		v, s := l.forged()
 		l.must(v.SetFlood(vni, l.groupAt(9)))
-		none := netip.IPv4Unspecified()
-		if l.ip6 {
-			none = netip.IPv6Unspecified()
-		}
+		none := pick(l.ip6, netip.IPv4Unspecified(), netip.IPv6Unspecified())
 		in := v.Readers()[0]
 		for _, from := range []netip.Addr{none, l.groupAddr(9), none} {
 			e, err := frame.EndpointFrom(netip.AddrPortFrom(from, 5000))

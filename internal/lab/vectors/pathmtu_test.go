@@ -103,10 +103,7 @@ var pathRows = []row{
 	}},
 	{id: "9.path-mtu-floor", name: "a router that lies", wire: func(l *lab) {
 		l.narrow(1500)
-		floor := 576
-		if l.ip6 {
-			floor = 1280
-		}
+		floor := pick(l.ip6, 576, 1280)
 		l.narrowPath(2, 100, vx(vni, make([]byte, 800)))
 		equal(l.T, "MTU", l.VTEP.MTU(l.peer(2)), floor-l.outer())
 	}},

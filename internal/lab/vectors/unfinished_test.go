@@ -20,14 +20,14 @@ import (
 type leftover struct{ v6, udp bool }
 
 func (k leftover) String() string {
-	return map[bool]string{false: "TCP", true: "UDP"}[k.udp] + map[bool]string{false: " over IPv4", true: " over IPv6"}[k.v6]
+	return pick(k.udp, "TCP", "UDP") + pick(k.v6, " over IPv4", " over IPv6")
 }
 
 var leftovers = []leftover{{false, false}, {false, true}, {true, false}, {true, true}}
 
 // heads is the bytes of its headers.
 func (k leftover) heads() int {
-	return 14 + map[bool]int{false: 20, true: 40}[k.v6] + map[bool]int{false: 20, true: 8}[k.udp]
+	return 14 + pick(k.v6, 20, 40) + pick(k.udp, 20, 8)
 }
 
 // frame is the i-th of a row of packets as gopacket writes it, whose payload begins off bytes into

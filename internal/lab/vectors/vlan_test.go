@@ -127,10 +127,7 @@ var vlanRows = slices.Concat([]row{
 		h, f := l.jumbo(), l.far(2)
 		f.learnt(rmac(1))
 		h.Got()
-		n := 1446
-		if l.ip6 {
-			n = 1426
-		}
+		n := pick(l.ip6, 1446, 1426)
 		l.out(h, mem.Tagged(5, ip4(rmac(1), h.MAC, n, udp4)), f)
 		long := ip4(rmac(1), h.MAC, n+1, udp4)
 		h.Send(mem.Tagged(5, long))
