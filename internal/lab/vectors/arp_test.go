@@ -243,7 +243,7 @@ const (
 )
 
 // asks is sends and wantFate.
-func (s *segment) asks(b []byte, want arp.Branch, f fate, answer []byte) {
+func (s *segment) asks(b []byte, want arp.Outcome, f fate, answer []byte) {
 	s.T.Helper()
 	s.sends(b, want)
 	s.wantFate(b, f, answer)
