@@ -167,7 +167,7 @@ func TestMissTimeout(t *testing.T) {
 			cfg := VSIConfig{TellMisses: true, MissTimeout: d}
 			_, err := l.s.VSI(9, &cfg)
 			for _, err := range []error{err, l.v.Configure(cfg)} {
-				if err == nil || !strings.HasPrefix(err.Error(), "vswitch: VSIConfig.MissTimeout: "+d.String()+", ") || strings.Contains(err.Error(), "\n") {
+				if err == nil || !strings.HasPrefix(err.Error(), "vswitch: VSIConfig.MissTimeout: "+d.String()+": ") || strings.Contains(err.Error(), "\n") {
 					t.Errorf("%v: %v", d, err)
 				}
 			}

@@ -32,18 +32,18 @@ func accessRows() (rows []row) {
 		fate     fate
 		outcome  arp.Outcome
 	}{
-		{id: "6.access", name: "for a host behind the tunnel", in: question(3, nil), branch: arp.Answered},
-		{id: "6.access", name: "for a local host", in: question(2, nil), branch: arp.Answered},
-		{id: "6.access", name: "for nobody known", in: question(77, nil), branch: arp.Answered},
-		{id: "6.access", name: "for 169.254.1.1", only: 4, in: question(0, func(_ *segment, m *message) { m.target = linkLocal }), branch: arp.Answered},
-		{id: "6.access", name: "unicast", in: question(3, func(_ *segment, m *message) { m.dst = calico }), branch: arp.Answered},
-		{id: "6.access", name: "another MAC", mac: gwMAC, in: question(3, nil), branch: arp.Answered},
-		{id: "6.access-quiet", name: "probe", in: func(s *segment) message { return probes(s.v6, s.a.MAC, 1) }, fate: consumed, branch: arp.Probe},
-		{id: "6.access-quiet", name: "gratuitous", only: 4, in: func(s *segment) message { return announces(false, s.a.MAC, 1) }, fate: consumed, branch: arp.Gratuitous},
-		{id: "6.access-quiet", name: "an answer to nobody", only: 4, in: unasked, fate: confined, branch: arp.Forbidden},
-		{id: "6.access-quiet", name: "a spoofed question", in: question(3, func(_ *segment, m *message) { m.senderMAC = rmac(99) }), fate: confined, branch: arp.Forbidden},
-		{id: "6.access-quiet", name: "hop limit 254", only: 6, in: question(3, func(_ *segment, m *message) { m.hopLimit = 254 }), fate: confined, branch: arp.Malformed},
-		{id: "6.access-quiet", name: "unsolicited", only: 6, in: func(s *segment) message { return announces(true, s.a.MAC, 1) }, fate: confined, branch: arp.Forbidden},
+		{id: "6.access", name: "for a host behind the tunnel", in: question(3, nil), outcome: arp.Answered},
+		{id: "6.access", name: "for a local host", in: question(2, nil), outcome: arp.Answered},
+		{id: "6.access", name: "for nobody known", in: question(77, nil), outcome: arp.Answered},
+		{id: "6.access", name: "for 169.254.1.1", only: 4, in: question(0, func(_ *segment, m *message) { m.target = linkLocal }), outcome: arp.Answered},
+		{id: "6.access", name: "unicast", in: question(3, func(_ *segment, m *message) { m.dst = calico }), outcome: arp.Answered},
+		{id: "6.access", name: "another MAC", mac: gwMAC, in: question(3, nil), outcome: arp.Answered},
+		{id: "6.access-quiet", name: "probe", in: func(s *segment) message { return probes(s.v6, s.a.MAC, 1) }, fate: consumed, outcome: arp.Probe},
+		{id: "6.access-quiet", name: "gratuitous", only: 4, in: func(s *segment) message { return announces(false, s.a.MAC, 1) }, fate: consumed, outcome: arp.Gratuitous},
+		{id: "6.access-quiet", name: "an answer to nobody", only: 4, in: unasked, fate: confined, outcome: arp.Forbidden},
+		{id: "6.access-quiet", name: "a spoofed question", in: question(3, func(_ *segment, m *message) { m.senderMAC = rmac(99) }), fate: confined, outcome: arp.Forbidden},
+		{id: "6.access-quiet", name: "hop limit 254", only: 6, in: question(3, func(_ *segment, m *message) { m.hopLimit = 254 }), fate: confined, outcome: arp.Malformed},
+		{id: "6.access-quiet", name: "unsolicited", only: 6, in: func(s *segment) message { return announces(true, s.a.MAC, 1) }, fate: confined, outcome: arp.Forbidden},
 	} {
 		rows = append(rows, each(c.id, c.name, c.only, func(l *lab, v6 bool, vlan uint16) {
 			s := l.neighbours(v6, vlan, arp.TableConfig{}, arp.Config{Mode: arp.Suppress, AccessMAC: c.mac}, nil)

@@ -113,14 +113,14 @@ func suppressed() []asked {
 		{id: "6.unicast", name: "to a local host", in: question(2, func(s *segment, m *message) { m.dst = s.b.MAC }), fate: localOnly, outcome: arp.Unicast},
 
 		// Row 4.
-		{id: "6.probe", name: "flooded", in: probe(3), fate: flooded, branch: arp.Probe, stranger: true},
-		{id: "6.probe", name: "not to tunnels", cfg: arp.Config{LocalOnly: true}, in: probe(3), fate: localOnly, branch: arp.Probe, stranger: true},
-		{id: "6.gratuitous", name: "request", only: 4, in: announce, fate: flooded, branch: arp.Gratuitous},
-		{id: "6.gratuitous", name: "request, not to tunnels", only: 4, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, branch: arp.Gratuitous},
-		{id: "6.gratuitous", name: "reply", only: 4, in: unasked, fate: flooded, branch: arp.NotQuestion},
-		{id: "6.gratuitous", name: "reply, not to tunnels", only: 4, cfg: arp.Config{LocalOnly: true}, in: unasked, fate: localOnly, branch: arp.NotQuestion},
-		{id: "6.gratuitous", name: "unsolicited advertisement", only: 6, in: announce, fate: flooded, branch: arp.NotQuestion},
-		{id: "6.gratuitous", name: "unsolicited advertisement, not to tunnels", only: 6, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, branch: arp.NotQuestion},
+		{id: "6.probe", name: "flooded", in: probe(3), fate: flooded, outcome: arp.Probe, stranger: true},
+		{id: "6.probe", name: "not to tunnels", cfg: arp.Config{LocalOnly: true}, in: probe(3), fate: localOnly, outcome: arp.Probe, stranger: true},
+		{id: "6.gratuitous", name: "request", only: 4, in: announce, fate: flooded, outcome: arp.Gratuitous},
+		{id: "6.gratuitous", name: "request, not to tunnels", only: 4, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, outcome: arp.Gratuitous},
+		{id: "6.gratuitous", name: "reply", only: 4, in: unasked, fate: flooded, outcome: arp.NotQuestion},
+		{id: "6.gratuitous", name: "reply, not to tunnels", only: 4, cfg: arp.Config{LocalOnly: true}, in: unasked, fate: localOnly, outcome: arp.NotQuestion},
+		{id: "6.gratuitous", name: "unsolicited advertisement", only: 6, in: announce, fate: flooded, outcome: arp.NotQuestion},
+		{id: "6.gratuitous", name: "unsolicited advertisement, not to tunnels", only: 6, cfg: arp.Config{LocalOnly: true}, in: announce, fate: localOnly, outcome: arp.NotQuestion},
 
 		// Row 5.
 		{id: "6.not-request", name: "an answer", in: func(s *segment) message { return says(s.v6, s.a.MAC, 1, rmac(3), 3) }, fate: toFar, outcome: arp.NotQuestion},
@@ -219,14 +219,14 @@ func tunnelRows() (rows []row) {
 		gateway  bool
 		anycast  bool
 		to       byte
-		branch   arp.Outcome
+		outcome  arp.Outcome
 		answered bool
 	}{
-		{id: "6.tunnel", name: "for a local host", to: 2, branch: arp.FromTunnel},
-		{id: "6.tunnel", name: "for a host behind another peer", to: 8, branch: arp.FromTunnel},
-		{id: "6.tunnel", name: "for nobody known", to: 5, branch: arp.FromTunnel},
-		{id: "6.gateway-tunnel", name: "asked through the tunnel", gateway: true, to: gatewayHost, branch: arp.AnsweredGateway, answered: true},
-		{id: "6.gateway-tunnel", name: "anycast, asked through the tunnel", gateway: true, anycast: true, to: gatewayHost, branch: arp.RemoteAnycast},
+		{id: "6.tunnel", name: "for a local host", to: 2, outcome: arp.FromTunnel},
+		{id: "6.tunnel", name: "for a host behind another peer", to: 8, outcome: arp.FromTunnel},
+		{id: "6.tunnel", name: "for nobody known", to: 5, outcome: arp.FromTunnel},
+		{id: "6.gateway-tunnel", name: "asked through the tunnel", gateway: true, to: gatewayHost, outcome: arp.AnsweredGateway, answered: true},
+		{id: "6.gateway-tunnel", name: "anycast, asked through the tunnel", gateway: true, anycast: true, to: gatewayHost, outcome: arp.RemoteAnycast},
 	} {
 		rows = append(rows, each(c.id, c.name, 0, func(l *lab, v6 bool, vlan uint16) {
 			s := l.neighbours(v6, vlan, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)
@@ -236,7 +236,7 @@ func tunnelRows() (rows []row) {
 			s.g.send(vx(vni, announces(v6, rmac(8), 8).bytes()))
 			l.forget()
 			q := asks(v6, rmac(3), 3, c.to).bytes()
-			s.counts(c.branch, func() { s.f.send(vx(vni, q)) })
+			s.counts(c.outcome, func() { s.f.send(vx(vni, q)) })
 			s.g.want()
 			if c.answered {
 				m := says(v6, gwMAC, gatewayHost, rmac(3), 3)
