@@ -18,7 +18,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A change is an api.Change that has been read.
+// A change is a parsed api.Change.
 type change struct {
 	op  string
 	vsi *vswitch.VSI
@@ -98,7 +98,7 @@ func (s *server) readChange(w http.ResponseWriter, r *http.Request) (c change, e
 	return c, wrong(http.StatusNotFound, "vni %d: no such segment", x.VNI)
 }
 
-// changeFlood adds a peer to a flood list, or removes one that was added here.
+// changeFlood adds a peer to a flood list, or removes one that the socket added.
 func (s *server) changeFlood(c change) error {
 	row := control.Flood{VNI: c.vsi.VNI(), VTEP: netip.AddrPortFrom(c.dst, 0)}
 	own := s.own(row)
@@ -137,7 +137,7 @@ func floodsOf(vsi *vswitch.VSI) iter.Seq2[*vswitch.Attachment, []netip.AddrPort]
 	}
 }
 
-// changeMAC makes or removes an entry. Those made here are sticky: no host moves them.
+// changeMAC adds or removes an entry. The entries are sticky: learning does not move them.
 func (s *server) changeMAC(c change) error {
 	row := control.MAC{VNI: c.vsi.VNI(), MAC: c.mac, Port: c.dev, Sticky: true}
 	if c.dst.IsValid() {
@@ -164,7 +164,7 @@ func (s *server) changeMAC(c change) error {
 	return s.program(control.Update{Add: []control.Row{row}})
 }
 
-// own reports whether a row was made here; of a MAC only the key counts.
+// own reports whether the socket added a row; for a MAC it compares the key only.
 func (s *server) own(row control.Row) bool {
 	for r := range s.n.Plane().Rows(owner) {
 		if m, ok := r.(control.MAC); ok {

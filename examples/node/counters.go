@@ -58,7 +58,7 @@ func vteps(n *node.Node) iter.Seq[api.VTEP] {
 	}
 }
 
-// local returns one of a tunnel's own addresses, with its UDP port if it has one.
+// local returns a local address with the UDP port, if there is one.
 func local(c *node.Tunnel, a netip.Addr) string {
 	port := c.Port
 	switch encap.Type(c.Type) {
@@ -131,14 +131,14 @@ func (s *server) getDrops(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	total := s.n.Switch().Stats()
-	if n := total.TooBig.Sent4 + total.TooBig.Sent6; n > 0 { // no drops of a port: it has them as replied
+	if n := total.TooBig.Sent4 + total.TooBig.Sent6; n > 0 { // counted by ports as replied, not as drops
 		add("switch", "rx", map[string]uint64{"too-big-answered": n})
 	}
 	for _, p := range total.Ports {
 		add(p.Name, "rx", byReason(&p.RxDrops))
 		add(p.Name, "tx", byReason(&p.TxDrops))
 	}
-	for v := range vteps(s.n) { // copies; to the switch the frame was sent
+	for v := range vteps(s.n) { // lost copies of frames that the switch counts as sent
 		add(v.Name, "tx", v.Lost)
 	}
 	slices.SortStableFunc(drops, func(a, b api.Drop) int { return cmp.Compare(a.Where, b.Where) })
@@ -152,7 +152,7 @@ func (s *server) getStats(w http.ResponseWriter, r *http.Request) error {
 	return reply(w, stats(s.n))
 }
 
-// stats sums up all tunnels and ports.
+// stats returns the totals of all tunnels and ports.
 func stats(n *node.Node) api.Stats {
 	st := api.Stats{Drops: map[string]uint64{}, FDB: []api.FDBEntry{}, Neigh: []api.Neighbour{}, Peers: []api.Peer{}}
 	add := func(reasons map[string]uint64) {

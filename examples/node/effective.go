@@ -15,8 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// effective returns a configuration as the file it could be read from, with the defaults of
-// keys that are not there. What has its default from the system is left out.
+// effective returns a configuration as a file with defaults, except for defaults of the system.
 func effective(cfg *node.Config) []byte {
 	var tree map[string]any
 	text, _ := json.Marshal(cfg)
@@ -84,7 +83,7 @@ func objects(tree map[string]any, key string) (list []map[string]any) {
 	return list
 }
 
-// defaults sets keys that are not there, given as key and value in turn.
+// defaults sets missing keys; pairs has keys and values in turn.
 func defaults(o map[string]any, pairs ...any) {
 	for i := 0; i < len(pairs); i += 2 {
 		if key := pairs[i].(string); o[key] == nil {

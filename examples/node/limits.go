@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// A who is the process at the other end of a connection, as the system knows it.
+// A who is the user and process of a client.
 type who struct {
 	uid uint32
-	pid int32 // 0: not known
+	pid int32 // 0: unknown
 }
 
-// A gate lets in so many at a time: of one process a quarter, at least one, and of one user not
-// all. Others wait, in turn.
+// A gate limits the number of clients at a time, with a quarter for one process, at least one, and three quarters for one
+// user. Others wait in turn.
 type gate struct {
 	size int
 
 	mu      sync.Mutex
 	inside  []who
 	waiting []*visitor
-	shut    chan struct{} // closed when nobody is inside any longer; nil until nobody is let in
+	shut    chan struct{} // closed when the gate is empty; nil until empty is called
 }
 
 // A visitor waits at a gate.
@@ -47,7 +47,7 @@ func (g *gate) room(w who) bool {
 	return g.shut == nil && len(g.inside) < g.size && users < max(g.size*3/4, 1) && processes < max(g.size/4, 1)
 }
 
-// enter waits for a place, at most so long. Who does not get one has left none behind.
+// enter waits for a place with a timeout.
 func (g *gate) enter(ctx context.Context, w who, d time.Duration) bool {
 	g.mu.Lock()
 	if g.room(w) {
@@ -74,13 +74,13 @@ func (g *gate) enter(ctx context.Context, w who, d time.Duration) bool {
 	defer g.mu.Unlock()
 	i := slices.Index(g.waiting, v)
 	if i < 0 {
-		return true // at this very moment
+		return true // at the same time as the timeout
 	}
 	g.waiting = slices.Delete(g.waiting, i, i+1)
 	return false
 }
 
-// leave gives a place back, to the first who may have it.
+// leave passes the place to the first visitor that may have it.
 func (g *gate) leave(w who) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,7 +99,7 @@ func (g *gate) leave(w who) {
 	}
 }
 
-// empty lets nobody in again, and waits until nobody is inside.
+// empty closes the gate and waits until it is empty.
 func (g *gate) empty() {
 	g.mu.Lock()
 	if g.shut == nil {
@@ -111,16 +111,15 @@ func (g *gate) empty() {
 	<-g.shut
 }
 
-// rate spaces requests.
+// A rate limits the rate of requests.
 type rate struct {
-	first chan struct{} // held by who is next
+	first chan struct{} // held by the next request
 	next  time.Time     // when the next one is due
 }
 
 func newRate() *rate { return &rate{first: make(chan struct{}, 1)} }
 
-// wait returns when a request may go on. Requests go on in turn; one whose client has gone
-// leaves its turn to the next.
+// wait waits until a request may proceed. Requests take turns; those of disconnected clients are skipped.
 func (r *rate) wait(ctx context.Context) error {
 	select {
 	case r.first <- struct{}{}:
@@ -152,7 +151,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// limited is a Listener that turns away connections beyond a bound.
+// limited is a Listener that refuses connections beyond a limit.
 type limited struct {
 	net.Listener
 	s *server
@@ -161,7 +160,7 @@ type limited struct {
 const turnedAway = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n" +
 	`{"error":"too many clients are connected: end one"}` + "\n"
 
-// Accept returns the next connection there is room for.
+// Accept returns the next connection within the limit.
 func (l *limited) Accept() (net.Conn, error) {
 	for refused := 1; ; refused++ {
 		c, err := l.Listener.Accept()
@@ -176,12 +175,12 @@ func (l *limited) Accept() (net.Conn, error) {
 		c.Write([]byte(turnedAway))
 		c.Close()
 		if refused%maxRefused == 0 {
-			time.Sleep(time.Millisecond) // who floods waits in the kernel's queue, but so do others: not for long
+			time.Sleep(time.Millisecond) // slow down a flood; other clients wait as well
 		}
 	}
 }
 
-// counted is a connection that has a place.
+// counted is a connection with a place.
 type counted struct {
 	net.Conn
 	who
@@ -197,7 +196,7 @@ func (c *counted) Close() error {
 
 type whoKey struct{}
 
-// withWho has the requests of a connection know whose they are.
+// withWho adds the client of a connection to its requests.
 func withWho(ctx context.Context, c net.Conn) context.Context {
 	if x, ok := c.(*counted); ok {
 		return context.WithValue(ctx, whoKey{}, x.who)

@@ -16,10 +16,10 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// owner is whose rows those made over the socket are.
+// owner is the owner of rows made over the socket.
 const owner = "vxsctl"
 
-// A daemon is a node with its file and its socket.
+// A daemon is a node with a file and a socket.
 type daemon struct {
 	file string
 	n    *node.Node
@@ -74,7 +74,7 @@ func serve(ctx context.Context, file string, cfg *node.Config, stdout, stderr io
 	}
 }
 
-// reload reads the file again. What is wrong with it changes nothing.
+// reload reads the file again. An error changes nothing.
 func (d *daemon) reload() error {
 	cfg, err := load(d.file)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *daemon) reload() error {
 	return nil
 }
 
-// apply makes node and socket what cfg says, both or neither.
+// apply applies cfg to the node and the socket, or to neither.
 func (d *daemon) apply(cfg *node.Config) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +127,7 @@ func (d *daemon) close() {
 	d.api.close()
 }
 
-// watch reports ports that fail. It ends with the switch.
+// watch reports ports that fail, until the switch is closed.
 func watch(events *vswitch.Events, w io.Writer) {
 	for {
 		e, err := events.Next(context.Background())
@@ -140,7 +140,7 @@ func watch(events *vswitch.Events, w io.Writer) {
 	}
 }
 
-// lines is a Writer whose lines do not mix.
+// lines is a Writer for several goroutines that keeps lines together.
 type lines struct {
 	mu sync.Mutex
 	w  io.Writer

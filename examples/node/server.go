@@ -20,22 +20,22 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-// Bounds of what clients may cost.
+// Limits for clients.
 const (
 	maxConns   = 64                    // connections
-	maxStreams = 16                    // of these, those that are streams
-	maxTables  = 3                     // tables that are being listed
-	maxChanges = 3                     // changes, of which one is made at a time
-	perRequest = 5 * time.Millisecond  // time between requests, in the long run
-	maxRefused = 16                    // connections that are turned away in a millisecond
-	maxBurst   = 64                    // requests without that time between them
+	maxStreams = 16                    // streams among them
+	maxTables  = 3                     // tables at a time
+	maxChanges = 3                     // waiting changes; one is made at a time
+	perRequest = 5 * time.Millisecond  // average time between requests
+	maxRefused = 16                    // connections refused per millisecond
+	maxBurst   = 64                    // requests in a burst
 	maxBody    = 64 << 10              // bytes
-	stalled    = 5 * time.Second       // a client that reads nothing for so long is gone
-	listing    = 15 * time.Second      // a table is read within
-	tidy       = 10 * time.Millisecond // lines of a stream are collected for
+	stalled    = 5 * time.Second       // write timeout of streams
+	listing    = 15 * time.Second      // write timeout of tables
+	tidy       = 10 * time.Millisecond // delay to collect lines of a stream
 )
 
-// A server answers on the control socket. Whatever its clients do, frames do not wait.
+// A server serves the control socket. Clients cannot delay frames.
 type server struct {
 	n      *node.Node
 	reload func() error
@@ -97,7 +97,7 @@ func (s *server) listen(l *socket) {
 	s.serves.Go(func() { s.http.Serve(&limited{Listener: l, s: s}) })
 }
 
-// close ends every request, and waits for streams: they hold what is the switch's.
+// close ends all requests and waits for streams, which use the switch.
 func (s *server) close() {
 	s.end()
 	s.http.Close()
@@ -105,10 +105,10 @@ func (s *server) close() {
 	s.stream.empty()
 }
 
-// An answer writes to w, or returns an error that is sent instead.
+// An answer writes to w or returns an error to send.
 type answer func(w http.ResponseWriter, r *http.Request) error
 
-// A failure is an error with a status of HTTP.
+// A failure is an error with an HTTP status.
 type failure struct {
 	status int
 	error
@@ -123,7 +123,7 @@ func wrong(status int, format string, args ...any) error {
 func (s *server) plain(f answer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := s.rate.wait(r.Context())
-		if err != nil { // nobody hears it
+		if err != nil { // the client has disconnected
 			err = wrong(http.StatusServiceUnavailable, "cancelled while waiting: %w", err)
 		} else {
 			err = f(w, r)
@@ -134,7 +134,7 @@ func (s *server) plain(f answer) http.Handler {
 	})
 }
 
-// table is for answers that go through whole tables.
+// table limits answers that read whole tables.
 func (s *server) table(f answer) http.Handler {
 	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
 		from := whoIn(r.Context())
@@ -142,14 +142,14 @@ func (s *server) table(f answer) http.Handler {
 			return wrong(http.StatusServiceUnavailable, "too many table requests: try again later")
 		}
 		begin := time.Now()
-		defer func() { // half of the time belongs to frames
+		defer func() { // leave half of the time to frames
 			time.AfterFunc(min(time.Since(begin), time.Second), func() { s.tables.leave(from) })
 		}()
 		return f(w, r)
 	})
 }
 
-// streaming is for answers that end with their client.
+// streaming limits answers that last until the client disconnects.
 func (s *server) streaming(f answer) http.Handler {
 	return s.plain(func(w http.ResponseWriter, r *http.Request) error {
 		from := whoIn(r.Context())
@@ -162,7 +162,7 @@ func (s *server) streaming(f answer) http.Handler {
 	})
 }
 
-// change makes a change, one at a time.
+// change makes one change at a time.
 func (s *server) change(r *http.Request, f func() error) error {
 	from := whoIn(r.Context())
 	if !s.changes.enter(r.Context(), from, stalled) {
@@ -196,7 +196,7 @@ func reply(w http.ResponseWriter, v any) error {
 	return nil
 }
 
-// query returns the words of a request, of which only some are allowed.
+// query returns the parameters of a request.
 func query(r *http.Request, allowed ...string) (map[string]string, error) {
 	q := map[string]string{}
 	for k, v := range r.URL.Query() {

@@ -14,8 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 )
 
-// A socket is a Unix socket in the file system, with the permissions it is to have from its
-// first moment on.
+// A socket is a Unix socket in the file system.
 type socket struct {
 	path string
 	mode fs.FileMode
@@ -23,8 +22,8 @@ type socket struct {
 	file fs.FileInfo
 }
 
-// openSocket makes the socket of a configuration, nil if it has none. One that a dead process
-// has left is replaced; one that answers is an error.
+// openSocket makes the socket of a configuration, nil if it has none. It replaces a stale socket. A socket with a listener
+// is an error.
 func openSocket(c node.Control) (*socket, error) {
 	if c.Socket == "" {
 		return nil, nil
@@ -43,8 +42,8 @@ func modeOf(c node.Control) fs.FileMode {
 	return 0o600
 }
 
-// newSocket makes the socket in a folder that nobody else may enter and moves it to its place
-// when it has its permissions.
+// newSocket makes the socket in a private directory, sets its permissions and moves it to its path, so that it never has
+// other permissions.
 func newSocket(path string, mode fs.FileMode) (*socket, error) {
 	if err := stale(path); err != nil {
 		return nil, err
@@ -76,7 +75,7 @@ func newSocket(path string, mode fs.FileMode) (*socket, error) {
 	return s, nil
 }
 
-// stale returns nil if nothing is at path, or the socket of a process that is gone.
+// stale returns nil if path does not exist or is the socket of a process that has ended.
 func stale(path string) error {
 	f, err := os.Lstat(path)
 	switch {
@@ -106,7 +105,7 @@ func (s *socket) chmod(mode fs.FileMode) error {
 	return os.Chmod(s.path, mode)
 }
 
-// at returns the path, "" of nil.
+// at returns the path, "" for nil.
 func (s *socket) at() string {
 	if s == nil {
 		return ""
@@ -114,8 +113,7 @@ func (s *socket) at() string {
 	return s.path
 }
 
-// there reports whether the file is still this socket's: it may have been cleaned away, or
-// replaced. Nil is always there.
+// there reports whether the file is still this socket, and not removed or replaced. It returns true for nil.
 func (s *socket) there() bool {
 	if s == nil {
 		return true
@@ -124,7 +122,7 @@ func (s *socket) there() bool {
 	return err == nil && os.SameFile(f, s.file)
 }
 
-// close ends listening and removes the file, unless it is somebody else's by now.
+// close stops listening and removes the file unless it was replaced.
 func (s *socket) close() {
 	if s == nil {
 		return

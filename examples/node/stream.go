@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A stream is an answer that goes on: lines of JSON, sent a moment after they are written.
+// A stream is an answer of JSON lines, sent with a short delay.
 type stream struct {
 	w   http.ResponseWriter
 	rc  *http.ResponseController
 	buf *bufio.Writer
 	enc *json.Encoder
 
-	perSecond int // lines; more wait, and what is behind them loses some
+	perSecond int // lines; beyond, the stream waits and its source drops
 	second    time.Time
 	lines     int
 }
@@ -27,11 +27,11 @@ func newStream(w http.ResponseWriter, kind string, perSecond int) *stream {
 	s.enc = json.NewEncoder(s.buf)
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(http.StatusOK)
-	s.rc.Flush() // the client knows that it has begun
+	s.rc.Flush() // tell the client that it has begun
 	return s
 }
 
-// Write sends b at once. A client that does not read loses its connection.
+// Write sends b immediately. It disconnects a client that does not read.
 func (s *stream) Write(b []byte) (int, error) {
 	s.rc.SetWriteDeadline(time.Now().Add(stalled))
 	n, err := s.w.Write(b)
@@ -41,7 +41,7 @@ func (s *stream) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// each writes what next returns until the client or the source goes.
+// each writes the values of next until the client or the source ends.
 func each[T any](ctx context.Context, s *stream, next func(context.Context) (T, error), shown func(T) any) {
 	for {
 		wait, cancel := ctx, context.CancelFunc(func() {})
@@ -66,7 +66,7 @@ func each[T any](ctx context.Context, s *stream, next func(context.Context) (T, 
 	}
 }
 
-// pace waits when there were too many lines in a second.
+// pace limits the lines per second.
 func (s *stream) pace(ctx context.Context) error {
 	now := time.Now()
 	if now.Sub(s.second) >= time.Second {

@@ -14,7 +14,7 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// Lines of a stream in a second.
+// Lines per second of a stream.
 const (
 	maxEvents = 20_000
 	maxTraced = 2_000
@@ -27,7 +27,7 @@ func (s *server) getMonitor(w http.ResponseWriter, r *http.Request) error {
 	sw := s.n.Switch()
 	events := sw.Events()
 	defer events.Close()
-	ports := map[uint16]string{} // a port that has gone has no name
+	ports := map[uint16]string{} // a removed port has no name
 	for _, p := range sw.Stats().Ports {
 		ports[p.Port] = p.Name
 	}
@@ -122,7 +122,7 @@ func (s *server) traceConfig(r *http.Request) (cfg vswitch.TraceConfig, err erro
 	return cfg, err
 }
 
-// vni returns that of a segment.
+// vni parses the VNI of a segment.
 func (s *server) vni(text string) (frame.VNI, error) {
 	n, err := strconv.ParseUint(text, 10, 24)
 	if err != nil {
@@ -179,7 +179,7 @@ func shownRecord(sw *vswitch.Switch, r vswitch.TraceRecord, lost uint64) api.Tra
 	return x
 }
 
-// getCapture sends packets for as long as the client reads.
+// getCapture sends packets until the client disconnects.
 func (s *server) getCapture(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
 		return err
@@ -198,11 +198,11 @@ func (s *server) getCapture(w http.ResponseWriter, r *http.Request) error {
 		}
 		return n, err
 	})); err != nil {
-		return nil // it has begun: the client sees an end without packets
+		return nil // the answer has begun: the client gets no packets
 	}
 	<-ctx.Done()
 	if err := s.n.Capture().Stop(); err != nil && !errors.Is(err, context.Canceled) {
-		panic(http.ErrAbortHandler) // the file has no end
+		panic(http.ErrAbortHandler) // do not end the file
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// list answers with a list that is never in memory as a whole.
+// list sends a list without keeping it in memory.
 func list[T any](w http.ResponseWriter, all iter.Seq[T]) error {
 	w.Header().Set("Content-Type", "application/json")
 	buf := bufio.NewWriterSize(w, 32<<10)
@@ -25,7 +25,7 @@ func list[T any](w http.ResponseWriter, all iter.Seq[T]) error {
 		text, _ := json.Marshal(x) // of plain numbers and strings: cannot fail
 		buf.WriteString(sep)
 		if _, err := buf.Write(text); err != nil {
-			return nil // the client has gone
+			return nil // the client has disconnected
 		}
 		sep = ",\n"
 	}
@@ -52,7 +52,7 @@ func (s *server) getFDB(w http.ResponseWriter, r *http.Request) error {
 	return list(w, entries(s.n, only, q["dev"]))
 }
 
-// only returns whether a VNI is that of a query, if it has one.
+// only returns a filter for the VNI of a query.
 func (s *server) only(q map[string]string) (func(frame.VNI) bool, error) {
 	v, ok := q["vni"]
 	if !ok {
@@ -64,7 +64,7 @@ func (s *server) only(q map[string]string) (func(frame.VNI) bool, error) {
 
 func all(frame.VNI) bool { return true }
 
-// entries returns the FDBs, each in order of its MACs; of one port or tunnel if dev is not "".
+// entries returns the FDB entries in the order of VNI and MAC, for dev only the entries of a port or tunnel.
 func entries(n *node.Node, only func(frame.VNI) bool, dev string) iter.Seq[api.FDBEntry] {
 	return func(yield func(api.FDBEntry) bool) {
 		sw := n.Switch()

@@ -16,7 +16,7 @@ const (
 	packetBlock = 6
 	maxBlock    = 16 << 20
 
-	// section is what a file begins with, little endian, version 1.0, of unknown length.
+	// section is the first block of a file: little endian, version 1.0, unknown length.
 	section = "\x0a\x0d\x0d\x0a\x1c\x00\x00\x00\x4d\x3c\x2b\x1a\x01\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\x1c\x00\x00\x00"
 )
 
@@ -47,9 +47,8 @@ func (s *session) capture(ctx context.Context, w *words) error {
 	return err
 }
 
-// blocks copies whole blocks, so that the file has none that ends in the middle, and counts
-// those that are packets. Without any block it writes a section without packets: an empty file
-// is no pcapng.
+// blocks copies complete blocks and counts packets. Without any block it writes a section without packets, since an empty
+// file is not pcapng.
 func blocks(to io.Writer, from io.Reader) (packets int, err error) {
 	some := false
 	defer func() {

@@ -17,10 +17,10 @@ import (
 	"github.com/vxswitch/vxswitch/examples/node/api"
 )
 
-// patience is how long an answer that is no stream may take.
+// patience is the timeout of answers other than streams.
 const patience = time.Minute
 
-// A client asks a node.
+// A client sends requests to a node.
 type client struct {
 	socket string
 	http   http.Client
@@ -33,7 +33,7 @@ func newClient(socket string) *client {
 	}}}
 }
 
-// dial connects. The system refuses while somebody floods the socket: then it is tried again.
+// dial connects, and retries while the queue of the socket is full.
 func dial(ctx context.Context, socket string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -46,7 +46,7 @@ func dial(ctx context.Context, socket string) (net.Conn, error) {
 	}
 }
 
-// A refusal is what a node says instead of an answer.
+// A refusal is an error from the node.
 type refusal api.Error
 
 func (r *refusal) Error() string { return r.Text }
@@ -86,7 +86,7 @@ func (c *client) open(ctx context.Context, method, path string, keys map[string]
 	return nil, r
 }
 
-// get returns the whole answer to a question.
+// get returns the answer to a request.
 func (c *client) get(ctx context.Context, path string, keys map[string]string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -98,7 +98,7 @@ func (c *client) get(ctx context.Context, path string, keys map[string]string) (
 	return readAnswer(c.socket, body, maxAnswer)
 }
 
-// maxAnswer is beyond what tables of millions of entries take.
+// maxAnswer is enough for tables with millions of entries.
 const maxAnswer = 1 << 30
 
 func readAnswer(socket string, body io.Reader, limit int64) ([]byte, error) {
@@ -112,7 +112,7 @@ func readAnswer(socket string, body io.Reader, limit int64) ([]byte, error) {
 	return text, nil
 }
 
-// post has something changed, and prints what.
+// post makes a change and prints the result.
 func (s *session) post(ctx context.Context, path string, body any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -133,7 +133,7 @@ func (s *session) post(ctx context.Context, path string, body any) error {
 	if err := json.Unmarshal(text, &done); err != nil {
 		return err
 	}
-	if path == "/v1/reload" { // as bridge does, a change that is made is silent
+	if path == "/v1/reload" { // like bridge, print nothing for other changes
 		fmt.Fprintln(s.out, done.Done)
 	}
 	return nil

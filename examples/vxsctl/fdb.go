@@ -8,7 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// fdb shows or changes MAC tables.
+// fdb shows or changes FDBs.
 func (s *session) fdb(ctx context.Context, w *words) error {
 	op := w.verb("show", api.Add, api.Append, api.Replace, api.Del)
 	if op == "" && len(w.rest) > 0 && w.rest[0] != "vni" && w.rest[0] != "dev" {

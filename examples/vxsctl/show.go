@@ -14,10 +14,10 @@ import (
 	"github.com/vxswitch/vxswitch/examples/node/api"
 )
 
-// A table shows an answer in columns; its first row is what they are.
+// A table formats an answer as columns with a header.
 type table func(answer []byte) ([][]string, error)
 
-// show prints what a node has of one kind. Without a table it is JSON.
+// show prints the answer to a request; without a table as JSON.
 func (s *session) show(ctx context.Context, w *words, t table, keys ...string) error {
 	w.verb("show")
 	q, err := w.keys(keys...)
@@ -48,7 +48,7 @@ func align(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// rowsOf makes a table of a list: a header, and for each element any number of rows.
+// rowsOf returns a table of a list with any number of rows per element.
 func rowsOf[T any](answer []byte, header string, rows func(T) [][]string) ([][]string, error) {
 	var list []T
 	err := json.Unmarshal(answer, &list)
@@ -185,7 +185,7 @@ func policyTable(text []byte) ([][]string, error) {
 	})
 }
 
-// guardRows are what a guard has dropped, by its causes.
+// guardRows returns the drops of a guard by reason.
 func guardRows(p api.Policy) (rows [][]string) {
 	var drops map[string]uint64
 	name := fmt.Sprintf("%s of %s vni %d", p.Name, p.Port, p.VNI)

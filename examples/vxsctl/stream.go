@@ -14,7 +14,7 @@ import (
 
 const clock = "15:04:05.000000"
 
-// errEnded is the end of a stream that nobody here has asked for.
+// errEnded is the unexpected end of a stream.
 var errEnded = errors.New("the node closed the stream: it was stopped, or the output was read too slowly")
 
 // monitor prints events as they happen.
@@ -43,7 +43,7 @@ func (s *session) monitor(ctx context.Context, w *words) error {
 	})
 }
 
-// trace prints what becomes of frames.
+// trace prints forwarding decisions.
 func (s *session) trace(ctx context.Context, w *words) error {
 	q, err := w.keys("every", "mac", "vni", "dest")
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *session) trace(ctx context.Context, w *words) error {
 	})
 }
 
-// stream prints lines until ctx is done or the node goes.
+// stream prints lines until ctx is done or the node closes the stream.
 func (s *session) stream(ctx context.Context, path string, q map[string]string, shown func([]byte) (string, error)) error {
 	body, err := s.open(ctx, http.MethodGet, path, q, nil)
 	if err != nil {

@@ -16,7 +16,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil
 }
 
-// keyboard makes keys arrive when they are pressed, and unseen. It returns what ends that.
+// keyboard turns off line buffering and echo. It returns a function that restores them.
 func keyboard(in *os.File) (restore func()) {
 	if in == nil {
 		return func() {}
@@ -35,7 +35,7 @@ func keyboard(in *os.File) (restore func()) {
 	return func() { set(*old) }
 }
 
-// control calls f with a file's descriptor, which stays as it is.
+// control calls f with the descriptor of a file without changing its mode.
 func control[T any](file *os.File, f func(fd int) (T, error)) (v T, err error) {
 	c, err := file.SyscallConn()
 	if err != nil {

@@ -16,5 +16,5 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
-// keyboard does nothing: here q counts with the end of its line.
+// keyboard does nothing: q takes effect with Enter.
 func keyboard(*os.File) (restore func()) { return func() {} }

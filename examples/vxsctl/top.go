@@ -15,7 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/examples/node/api"
 )
 
-// top shows rates: on a terminal in place until q is pressed, else a table an interval.
+// top shows rates: on a terminal in place until q is pressed, otherwise a table per interval.
 func (s *session) top(ctx context.Context, w *words) error {
 	q, err := w.keys("-interval")
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *session) top(ctx context.Context, w *words) error {
 	}
 }
 
-// quitOn ends what runs when q is pressed. Its read ends with the program.
+// quitOn calls stop when q is pressed. Its read lasts until the program exits.
 func quitOn(in *os.File, end func()) {
 	var b [1]byte
 	for in != nil {
@@ -72,7 +72,7 @@ func quitOn(in *os.File, end func()) {
 	}
 }
 
-// A view is counters at one moment.
+// A view is a snapshot of counters.
 type view struct {
 	at    time.Time
 	ports []api.Port
@@ -97,7 +97,7 @@ func (s *session) look(ctx context.Context) (v view, err error) {
 func (v view) since(old view) []byte {
 	seconds := v.at.Sub(old.at).Seconds()
 	rate := func(now, then uint64) uint64 {
-		if now < then { // the port was made anew
+		if now < then { // the port was recreated
 			return 0
 		}
 		return uint64(float64(now-then)/seconds + 0.5)
@@ -130,7 +130,7 @@ func (v view) since(old view) []byte {
 	return page.Bytes()
 }
 
-// units writes a number with a unit of thousands.
+// units formats a number with k, M or G.
 func units(n uint64) string {
 	x, unit := float64(n), ""
 	for _, u := range []string{"k", "M", "G", "T"} {
@@ -145,13 +145,13 @@ func units(n uint64) string {
 	return fmt.Sprintf("%.2f%s", x, unit)
 }
 
-// draw prints a page: over the one before, or behind it.
+// draw prints a page, over the previous one on a terminal.
 func draw(w io.Writer, screen bool, page []byte) error {
 	if !screen {
 		_, err := w.Write(append(page, '\n'))
 		return err
 	}
-	page = bytes.ReplaceAll(page, []byte("\n"), []byte("\x1b[K\r\n")) // what is left of a longer line goes
+	page = bytes.ReplaceAll(page, []byte("\n"), []byte("\x1b[K\r\n")) // clear the rest of longer lines
 	_, err := fmt.Fprintf(w, "\x1b[H%s\x1b[J", page)
 	return err
 }
