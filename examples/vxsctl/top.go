@@ -58,7 +58,7 @@ func (s *session) top(ctx context.Context, w *words) error {
 	}
 }
 
-// quitOn calls stop when q is pressed. Its read lasts until the program exits.
+// quitOn calls end when q is pressed. Its read lasts until the program exits.
 func quitOn(in *os.File, end func()) {
 	var b [1]byte
 	for in != nil {
