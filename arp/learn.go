@@ -28,28 +28,23 @@ type Claim struct {
 // has fewer neighbours than others, and for answers to open questions: it deletes the least
 // recently seen neighbour of the Dest that has the most.
 func (t *Table) Learn(c *Claim, now frame.Tick) LearnOutcome {
-	o := t.try(c, now)
-	if o != Known {
-		t.outcomes[o].Add(1)
-	}
-	return o
-}
-
-func (t *Table) try(c *Claim, now frame.Tick) LearnOutcome {
 	t.mu.RLock()
 	x := t.look(c, now, false)
 	t.mu.RUnlock()
-	if x.final && x.o == Known {
+	switch {
+	case x.final && x.o == Known:
 		return Known
+	case !isHost(c.IP) || !c.MAC.IsHost():
+		x.o = Invalid
+	case !x.final:
+		x.o = t.write(c, now, false)
+	case t.asked(c.IP):
+		x.o = t.write(c, now, true)
 	}
-	if !isHost(c.IP) || !c.MAC.IsHost() {
-		return Invalid
+	if x.o != Known {
+		t.outcomes[x.o].Add(1)
 	}
-	asked := x.final && t.asked(c.IP)
-	if x.final && !asked {
-		return x.o
-	}
-	return t.write(c, now, asked)
+	return x.o
 }
 
 // write applies a claim that look could not settle.

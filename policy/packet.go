@@ -130,7 +130,7 @@ func (k *packet) parse(f *frame.Frame) bool {
 		return k.ipv4(b, true)
 	}
 	k.etherType = wire.TypeIPv6
-	return k.ipv6(b)
+	return k.ipv6(b, true)
 }
 
 // ipv4 reads a packet, or if whole is false the part that an ICMP error quotes.
@@ -153,10 +153,12 @@ func (k *packet) ipv4(b []byte, whole bool) bool {
 	return k.upper(p.Payload(), whole)
 }
 
-func (k *packet) ipv6(b []byte) bool {
+func (k *packet) ipv6(b []byte, whole bool) bool {
 	p, ok := wire.ParseIPv6(b)
 	if !ok {
-		return false
+		if p = b; whole || len(b) < wire.IPv6Len || b[0]>>4 != 6 {
+			return false
+		}
 	}
 	k.ip, k.src, k.dst = true, addr6(p[8:]), addr6(p[24:])
 	if k.src.is4() || k.dst.is4() {
@@ -179,7 +181,7 @@ func (k *packet) ipv6(b []byte) bool {
 		p[u.At] >= wire.RouterSolicitation && p[u.At] <= wire.NeighbourAdvert {
 		k.class = classND
 	}
-	return k.upper(p[u.At:], true)
+	return k.upper(p[u.At:], whole)
 }
 
 // upper reads the header of the transport protocol. It must be complete.
@@ -237,27 +239,12 @@ func (k *packet) icmp(b []byte) {
 // quote reads the packet in an ICMP error. It must be trackable, and its source the destination of
 // the error.
 func (k *packet) quote(q *packet) bool {
-	b := k.quoted
 	*q = packet{}
+	read := q.ipv6
 	if k.src.is4() {
-		if !q.ipv4(b, false) {
-			return false
-		}
-	} else {
-		if len(b) < wire.IPv6Len || b[0]>>4 != 6 {
-			return false
-		}
-		q.ip, q.src, q.dst = true, addr6(b[8:]), addr6(b[24:])
-		u, ok := wire.IPv6(b).Upper()
-		if !ok || u.Later || q.src.is4() || q.dst.is4() {
-			return false
-		}
-		q.protocol = u.Protocol
-		if !q.upper(b[u.At:], false) {
-			return false
-		}
+		read = q.ipv4
 	}
-	return !q.later && q.src == k.dst && q.flowing()
+	return read(k.quoted, false) && !q.later && q.src == k.dst && q.flowing()
 }
 
 // flowing reports whether the packet is one that flows are made of.

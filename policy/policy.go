@@ -55,21 +55,20 @@ const (
 
 // New returns a policy. A nil cfg allows everything. The error names everything that is wrong.
 func New(cfg *Config) (*Policy, error) {
-	if cfg == nil {
-		cfg = &Config{}
-	}
-	if err := cfg.Check(); err != nil {
+	p := &Policy{counters: map[string]counter{}, sets: map[string]map[netip.Prefix]struct{}{}}
+	if err := p.Update(cfg); err != nil {
 		return nil, err
 	}
-	p := &Policy{counters: map[string]counter{}, sets: map[string]map[netip.Prefix]struct{}{}}
 	p.in, p.out = Stage{p, ingress}, Stage{p, egress}
-	limit := cmp.Or(cfg.MaxFlows, DefaultMaxFlows)
+	limit := DefaultMaxFlows
+	if cfg != nil {
+		limit = cmp.Or(cfg.MaxFlows, limit)
+	}
 	p.flows.init(limit)
 	p.fragments.init(maxFragments)
 	for k := range p.waits {
 		p.waits[k] = fragmentTicks
 	}
-	p.install(cfg)
 	return p, nil
 }
 
