@@ -264,8 +264,7 @@ func tunnelRows() (rows []row) {
 		s.b.Want(q)
 		l.quiet()
 		q = asks(v6, rmac(3), 3, 5).bytes() // as it does others
-		s.f.send(vx(vni, q))
-		s.g.want(vx(vni, q))
+		l.passes(s.f, q, s.g)
 	})...)
 	return append(rows, each("6.tunnel", "the sender is noted", 0, func(l *lab, v6 bool, vlan uint16) {
 		s := l.neighbours(v6, vlan, arp.TableConfig{}, arp.Config{Mode: arp.Suppress}, nil)

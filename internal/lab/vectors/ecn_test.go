@@ -143,7 +143,7 @@ func ecnRows() (rows []row) {
 		}},
 		row{id: "1.order-ecn", name: "before learning", wire: func(l *lab) {
 			h, f, g := l.trio()
-			l.in(f, in1, h)
+			l.passes(f, in1, h)
 			g.sendTOS(ce, vx(vni, withTOS(false, rmac(1), 0, 9))) // would be a move
 			l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 			l.drops(one("ecn"))

@@ -71,7 +71,7 @@ func entryRow(name string, flags fdb.Flags, origin fdb.Origin) row {
 		at := l.listed(2)
 		l.set(rmac(1), at, flags)
 		equal(l.T, "entry", l.entry(rmac(1)), fdb.Entry{MAC: rmac(1), Dest: at, Origin: origin, Flags: flags})
-		l.out(h, eth(rmac(1), h.MAC, "used"), f)
+		l.passes(h, eth(rmac(1), h.MAC, "used"), f)
 	}}
 }
 

@@ -205,7 +205,7 @@ func forwardsRow(name string, with ...any) row {
 	return row{id: "4.limit-forwards", name: name, wire: func(l *lab) {
 		h, f := l.pair(with...)
 		for i := byte(1); i <= 3; i++ {
-			l.in(f, eth(h.MAC, rmac(i), ""), h)
+			l.passes(f, eth(h.MAC, rmac(i), ""), h)
 		}
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		l.drops(nil)

@@ -34,7 +34,7 @@ var freezeRows = []row{
 		h.Want()
 		f.learnt(rmac(1)) // where it stays, that is, where it was first, it is heard
 		equal(l.T, "frames", len(h.Got()), 1)
-		l.out(h, eth(rmac(1), h.MAC, "to where it stays"), f)
+		l.passes(h, eth(rmac(1), h.MAC, "to where it stays"), f)
 		l.dropped("mac-pinned", "mac-pinned", "mac-pinned")
 		st := l.seg.FDB().Stats()
 		l.check(st.Frozen == 1 && st.Refused == 3, "%+v", st)
@@ -155,9 +155,7 @@ var lockedRows = []row{
 	{id: "4.locked", name: "of a control plane", local: func(l *lab) {
 		a, b := l.locked()
 		l.set(a.MAC, a.At.Dest(0), fdb.Control)
-		x := eth(b.MAC, a.MAC, "")
-		a.Send(x)
-		b.Want(x)
+		l.passes(a, eth(b.MAC, a.MAC, ""), b)
 		l.clean()
 	}},
 	{id: "4.locked", name: "entered at another port", local: func(l *lab) {
@@ -172,12 +170,10 @@ var lockedRows = []row{
 		x := eth(frame.Broadcast, a.MAC, "")
 		a.Send(x)
 		l.must(a.At.Configure(vswitch.AttachConfig{Locked: true}))
-		a.Send(x)
-		b.Want(x)
+		l.passes(a, x, b)
 		l.drops(one("locked"))
 		l.must(a.At.Configure(vswitch.AttachConfig{}))
-		a.Send(x)
-		b.Want(x)
+		l.passes(a, x, b)
 	}},
 	{id: "4.locked", name: "a tunnel, by its peers", wire: func(l *lab) {
 		h, f, g := l.trio(vswitch.AttachConfig{Locked: true})

@@ -55,9 +55,7 @@ var floodRows = slices.Concat(perClass(), []row{
 		a, b, _, _ := l.host(), l.host(), l.host(), l.far(2)
 		b.Send(eth(a.MAC, b.MAC, "here"))
 		l.forget()
-		x := eth(b.MAC, a.MAC, "to b alone")
-		a.Send(x)
-		b.Want(x)
+		l.passes(a, eth(b.MAC, a.MAC, "to b alone"), b)
 		l.clean()
 	}},
 	{id: "5.known", name: "port to peer", wire: func(l *lab) {
@@ -65,7 +63,7 @@ var floodRows = slices.Concat(perClass(), []row{
 		h, _, f, _ := l.host(), l.host(), l.far(2), l.far(3)
 		f.learnt(rmac(1))
 		l.forget()
-		l.out(h, eth(rmac(1), h.MAC, "to 2 alone"), f)
+		l.passes(h, eth(rmac(1), h.MAC, "to 2 alone"), f)
 		l.clean()
 	}},
 	{id: "5.known", name: "peer to port", wire: func(l *lab) {
@@ -73,7 +71,7 @@ var floodRows = slices.Concat(perClass(), []row{
 		h, _, f, _ := l.host(), l.host(), l.far(2), l.far(3)
 		h.Send(eth(nobody, h.MAC, "here"))
 		l.forget()
-		l.in(f, eth(h.MAC, rmac(1), "to h alone"), h)
+		l.passes(f, eth(h.MAC, rmac(1), "to h alone"), h)
 		l.clean()
 	}},
 })
@@ -96,7 +94,7 @@ func perClass() (rows []row) {
 		}}, row{id: id, name: "from a tunnel", wire: func(l *lab) {
 			l.start(floods{2, 3})
 			a, b, f, _ := l.host(), l.host(), l.far(2), l.far(3)
-			l.in(f, eth(c.dst, rmac(1), "to all"), a, b)
+			l.passes(f, eth(c.dst, rmac(1), "to all"), a, b)
 			l.clean()
 		}}, row{id: id, name: "in its own segment only", wire: func(l *lab) {
 			l.start(floods{2})
@@ -121,10 +119,7 @@ func perClass() (rows []row) {
 			l.wantFDB(l.seg, table{a.MAC: a.At.Dest(0)}) // learned all the same
 			for _, o := range classes {
 				if o.bit != c.bit {
-					x := eth(o.dst, a.MAC, o.name)
-					a.Send(x)
-					b.Want(x)
-					f.want(vx(vni, x))
+					l.passes(a, eth(o.dst, a.MAC, o.name), b, f)
 				}
 			}
 			l.drops(one(c.drop))
@@ -137,23 +132,19 @@ func perClass() (rows []row) {
 			a, b := l.host(), l.host()
 			x := eth(c.dst, a.MAC, "")
 			l.flood(2)
-			a.Send(x)
-			b.Want(x)
+			l.passes(a, x, b)
 			l.must(l.seg.Configure(vswitch.VSIConfig{NoFlood: c.bit}))
 			a.Send(x)
 			b.Want()
 			l.must(l.seg.Configure(vswitch.VSIConfig{}))
-			a.Send(x)
-			b.Want(x)
+			l.passes(a, x, b)
 			l.drops(one(c.drop))
 		}}, row{id: "5.class-off-attachment", name: c.name + " of a port", wire: func(l *lab) {
 			l.start(floods{2})
 			a, b, o, f := l.host(), l.HostWith(vni, 0, vswitch.AttachConfig{NoFlood: c.bit}), l.host(), l.far(2)
 			for _, k := range classes {
 				x := eth(k.dst, a.MAC, k.name)
-				a.Send(x)
-				o.Want(x)
-				f.want(vx(vni, x))
+				l.passes(a, x, o, f)
 				if k.bit == c.bit {
 					b.Want()
 				} else {
@@ -165,13 +156,10 @@ func perClass() (rows []row) {
 			l.start(vswitch.AttachConfig{NoFlood: c.bit}, floods{2})
 			a, b, f := l.host(), l.host(), l.far(2)
 			x := eth(c.dst, a.MAC, "")
-			a.Send(x)
-			b.Want(x)
+			l.passes(a, x, b)
 			f.want()
 			l.must(l.tun.Configure(vswitch.AttachConfig{}))
-			a.Send(x)
-			b.Want(x)
-			f.want(vx(vni, x))
+			l.passes(a, x, b, f)
 		}}, row{id: "5.class-counted", name: c.name + " from a port", wire: func(l *lab) {
 			l.start(floods{2, 3, 4})
 			a := l.host()

@@ -61,18 +61,18 @@ var gpeSendRows = []row{
 		f.send(bum(vni, 3, in1))
 		h.Want(in1)
 		b := eth(rmac(1), h.MAC, "answer")
-		l.out(h, b, f)
+		l.passes(h, b, f)
 		// Nor is a group B when a table names the one peer that has it.
 		l.set(mcast, l.dest(3), 0)
 		b = eth(mcast, h.MAC, "")
-		l.out(h, b, g)
+		l.passes(h, b, g)
 		f.want()
 	}},
 	{id: "3.reserved", name: "sent as zero", wire: func(l *lab) {
 		h, f := l.pair(gpeVTEP)
 		f.send(header([8]byte{0xce, 0xff, 0xff, 3, 0, 0, vni, 0xff}, in1))
 		h.Want(in1)
-		l.out(h, eth(rmac(1), h.MAC, "answer"), f)
+		l.passes(h, eth(rmac(1), h.MAC, "answer"), f)
 	}},
 }
 
@@ -171,7 +171,7 @@ func gpeReceiveRows() []row {
 				f.send(bum(vni, 3, b))
 				h.Want(b)
 				g.want(vx(vni, b)) // whom its sender knows nothing of
-				l.in(f, b, h)
+				l.passes(f, b, h)
 				g.want(vx(vni, b))
 			}
 			l.drops(nil)
@@ -281,9 +281,9 @@ func gpePacketRows() []row {
 		[]row{
 			{id: "3.next", name: "a frame, there and back", wire: func(l *lab) {
 				h, f := l.pair(gpeVTEP)
-				l.in(f, in1, h)
+				l.passes(f, in1, h)
 				b := mem.Ethernet(rmac(1), h.MAC, 0x0800, bareIP(false)) // IP inside makes no difference
-				l.out(h, b, f)
+				l.passes(h, b, f)
 			}},
 			{id: "3.kernel", name: "what Linux sends, and is sent", wire: func(l *lab) {
 				j := l.lonely(plain, 77)

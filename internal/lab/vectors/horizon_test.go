@@ -79,25 +79,19 @@ var horizonRows = []row{
 		d.Want(x)
 		b.Send(eth(a.MAC, b.MAC, "known"))
 		l.dropped("split-horizon")
-		y := eth(a.MAC, c.MAC, "known, other group")
-		c.Send(y)
-		a.Want(y)
+		l.passes(c, eth(a.MAC, c.MAC, "known, other group"), a)
 	}},
 	{id: "5.split-horizon-group", name: "zero is none", local: func(l *lab) {
 		a, b := l.bridged()
 		x, y := eth(frame.Broadcast, a.MAC, ""), eth(a.MAC, b.MAC, "")
-		a.Send(x)
-		b.Want(x)
-		b.Send(y)
-		a.Want(y)
+		l.passes(a, x, b)
+		l.passes(b, y, a)
 		l.drops(nil)
 	}},
 	{id: "5.split-horizon-group", name: "a port in the tunnels' group", wire: func(l *lab) {
 		l.start(floods{2})
 		a, b, f := l.HostWith(vni, 0, vswitch.AttachConfig{Group: vswitch.GroupTunnel}), l.host(), l.far(2)
-		x := eth(frame.Broadcast, a.MAC, "")
-		a.Send(x)
-		b.Want(x)
+		l.passes(a, eth(frame.Broadcast, a.MAC, ""), b)
 		f.want()
 		y := eth(frame.Broadcast, rmac(1), "")
 		f.send(vx(vni, y))
@@ -107,8 +101,7 @@ var horizonRows = []row{
 	{id: "5.split-horizon-group", name: "changed under traffic", local: func(l *lab) {
 		a, b := l.bridged()
 		x := eth(frame.Broadcast, a.MAC, "")
-		a.Send(x)
-		b.Want(x)
+		l.passes(a, x, b)
 		l.must(a.At.Configure(vswitch.AttachConfig{Group: 9}))
 		l.must(b.At.Configure(vswitch.AttachConfig{Group: 9}))
 		a.Send(x)
@@ -134,20 +127,17 @@ var horizonRows = []row{
 	{id: "5.hub", name: "from a peer that is not in the list", wire: func(l *lab) {
 		l.start(vswitch.AttachConfig{Hub: true}, floods{2, 3})
 		f, g, s := l.far(2), l.far(3), l.far(4)
-		x := eth(frame.Broadcast, rmac(1), "")
-		s.send(vx(vni, x))
-		f.want(vx(vni, x))
-		g.want(vx(vni, x))
+		l.passes(s, eth(frame.Broadcast, rmac(1), ""), f, g)
 		s.want()
 	}},
 	{id: "5.hub", name: "from the only peer", wire: func(l *lab) {
 		h, f := l.pair(vswitch.AttachConfig{Hub: true}, floods{2})
-		l.in(f, eth(frame.Broadcast, rmac(1), ""), h)
+		l.passes(f, eth(frame.Broadcast, rmac(1), ""), h)
 		f.want()
 	}},
 	{id: "5.hub", name: "from a port: all peers", wire: func(l *lab) {
 		h, f, g := l.trio(vswitch.AttachConfig{Hub: true}, floods{2, 3})
-		l.out(h, eth(frame.Broadcast, h.MAC, ""), f, g)
+		l.passes(h, eth(frame.Broadcast, h.MAC, ""), f, g)
 		h.Want()
 	}},
 	{id: "5.hub-unicast", name: "peer to peer", wire: func(l *lab) {

@@ -169,21 +169,26 @@ func (l *lab) flood(peers ...byte) {
 	l.must(l.VTEP.SetFlood(vni, to...))
 }
 
-// out has a host send a frame, which far ends get in VNI 100.
-func (l *lab) out(h *mem.Host, b []byte, to ...*far) {
+// passes sends a frame from a host or a far end, and fails the test unless others get it.
+func (l *lab) passes(from any, b []byte, to ...any) {
 	l.T.Helper()
-	h.Send(b)
-	for _, f := range to {
-		f.want(l.inTunnel(b))
+	switch x := from.(type) {
+	case *mem.Host:
+		x.Send(b)
+	case *far:
+		x.send(l.inTunnel(b))
+	default:
+		l.T.Fatalf("%T sends no frames", x)
 	}
-}
-
-// in has a far end send a frame in VNI 100, which hosts get.
-func (l *lab) in(f *far, b []byte, to ...*mem.Host) {
-	l.T.Helper()
-	f.send(l.inTunnel(b))
-	for _, h := range to {
-		h.Want(b)
+	for _, x := range to {
+		switch x := x.(type) {
+		case *mem.Host:
+			x.Want(b)
+		case *far:
+			x.want(l.inTunnel(b))
+		default:
+			l.T.Fatalf("%T gets no frames", x)
+		}
 	}
 }
 

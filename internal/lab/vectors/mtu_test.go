@@ -108,7 +108,7 @@ func overheadRows() (rows []row) {
 			h, f := l.narrow(c.underlay)
 			n := fits(l)
 			in := ip4(rmac(1), h.MAC, n, udp4)
-			l.out(h, in, f)
+			l.passes(h, in, f)
 			h.Want()
 			in = ip4(rmac(1), h.MAC, n+1, udp4)
 			l.told(h, in, n)

@@ -27,9 +27,9 @@ var pathRows = []row{
 		l.told(h, in, fits)
 		f.want()
 		in = ip4(rmac(1), h.MAC, fits, udp4)
-		l.out(h, in, f)
+		l.passes(h, in, f)
 		in = ip4(rmac(2), h.MAC, l.inner(1500), udp4)
-		l.out(h, in, g)
+		l.passes(h, in, g)
 		l.drops(map[string]uint64{})
 	}},
 	{id: "9.path-mtu", name: "a flooded frame reaches the others", wire: func(l *lab) {
@@ -55,7 +55,7 @@ var pathRows = []row{
 		f.want(vx(vni, in))
 		h.Want()
 		in = ip4(nobody, h.MAC, fits, udp4)
-		l.out(h, in, f)
+		l.passes(h, in, f)
 		h.Want()
 		in = ip4(nobody, h.MAC, fits+1, udp4)
 		h.Send(in)
@@ -75,13 +75,13 @@ var pathRows = []row{
 		}
 		l.must(v.SetFlood(vni, f.u.LocalAddr(), g.u.LocalAddr()))
 		in := ip4(frame.Broadcast, h.MAC, 1430, udp4)
-		l.out(h, in, f, g)
+		l.passes(h, in, f, g)
 		for i, n := range []int{1431, 1450} {
 			in := ip4(frame.Broadcast, h.MAC, n, udp4)
-			l.out(h, in, f)
+			l.passes(h, in, f)
 			l.quiet()
 			in = ip4(nobody, h.MAC, n, udp4)
-			l.out(h, in, f)
+			l.passes(h, in, f)
 			g.want()
 			h.Want(answer(in, 1430))
 			lost := v.Stats().Lost
@@ -99,7 +99,7 @@ var pathRows = []row{
 		l.pass(vtep.PathMTUAge - time.Minute)
 		l.told(h, in, l.inner(1400))
 		l.pass(2 * time.Minute)
-		l.out(h, in, f)
+		l.passes(h, in, f)
 	}},
 	{id: "9.path-mtu-floor", name: "a router that lies", wire: func(l *lab) {
 		l.narrow(1500)

@@ -49,7 +49,7 @@ var peerRows = []row{
 	}},
 	{id: "1.peers-any", name: "a stranger gets no floods", wire: func(l *lab) {
 		h, f, g := l.trio(floods{3})
-		l.in(f, in1, h)
+		l.passes(f, in1, h)
 		b := eth(frame.Broadcast, h.MAC, "")
 		h.Send(b)
 		f.want()
@@ -76,7 +76,7 @@ var peerRows = []row{
 		f.send(vx(vni, in1))
 		h.Want()
 		l.listed(2)
-		l.in(f, in1, h)
+		l.passes(f, in1, h)
 		l.drops(one("unknown-peer"))
 	}},
 	{id: "1.peers-limit", name: "one more than fit", wire: func(l *lab) {

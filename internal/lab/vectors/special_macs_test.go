@@ -13,9 +13,7 @@ var specialRows = slices.Concat(bridgeGroup(), []row{
 		l.start(floods{2})
 		a, b, _, _ := l.host(), l.host(), l.host(), l.far(2)
 		l.set(mcast, b.At.Dest(0), fdb.Static)
-		x := eth(mcast, a.MAC, "")
-		a.Send(x)
-		b.Want(x)
+		l.passes(a, eth(mcast, a.MAC, ""), b)
 		l.quiet()
 	}},
 	{id: "5.group-entry", name: "to the flood list only", wire: func(l *lab) {

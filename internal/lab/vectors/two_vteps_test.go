@@ -76,13 +76,13 @@ func vtepRows() (rows []row) {
 
 				// What a host floods is in both fabrics, once for each peer.
 				b := eth(frame.Broadcast, h.MAC, "from a host")
-				l.out(h, b, a2, a3)
+				l.passes(h, b, a2, a3)
 				b2.want(all(vni, b))
 				b3.want(all(vni, b))
 
 				// What a peer floods, a copy of its own head-end replication included.
 				b = eth(frame.Broadcast, rmac(1), "from the first")
-				l.in(a2, b, h)
+				l.passes(a2, b, h)
 				a2.want()
 				a3.want(when(x.hubA, vx(vni, b))...)
 				b2.want(when(x.joined, all(vni, b))...)

@@ -128,7 +128,7 @@ var vlanRows = slices.Concat([]row{
 		f.learnt(rmac(1))
 		h.Got()
 		n := pick(l.ip6, 1446, 1426)
-		l.out(h, mem.Tagged(5, ip4(rmac(1), h.MAC, n, udp4)), f)
+		l.passes(h, mem.Tagged(5, ip4(rmac(1), h.MAC, n, udp4)), f)
 		long := ip4(rmac(1), h.MAC, n+1, udp4)
 		h.Send(mem.Tagged(5, long))
 		h.Want(mem.Tagged(5, answer(long, n)))
@@ -186,7 +186,7 @@ func passed(name string, b []byte) row {
 	return row{id: "1.vlan-pass", name: name, wire: func(l *lab) {
 		l.passing()
 		h, o, f := l.host(), l.host(), l.far(2)
-		l.in(f, b, h, o)
+		l.passes(f, b, h, o)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		back := bytes.Clone(b)
 		copy(back, in1[6:12])
@@ -194,7 +194,7 @@ func passed(name string, b []byte) row {
 		if bytes.Equal(back[12:15], []byte{0x81, 0, 0xe0}) {
 			return // a port's priority tag is another row
 		}
-		l.out(h, back, f)
+		l.passes(h, back, f)
 		l.clean()
 	}}
 }

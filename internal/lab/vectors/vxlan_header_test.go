@@ -94,7 +94,7 @@ func reservedOrderRows() (rows []row) {
 	}
 	return append(rows, row{id: "1.order-reserved", name: "counted in their segment, of a known peer", wire: func(l *lab) {
 		h, f := l.pair(&vtep.Config{Reserved: vtep.ReservedStrict})
-		l.in(f, in1, h)
+		l.passes(f, in1, h)
 		f.send(header([8]byte{0x88, 0, 0, 9, 0, 0, vni, 0}, eth(nobody, rmac(9), "no")))
 		h.Want()
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
@@ -125,7 +125,7 @@ var gbpRows = []row{
 		h.Send(b)
 		f.want(marked(0, 0x1234, b))
 		b = eth(rmac(1), o.MAC, "no group")
-		l.out(o, b, f)
+		l.passes(o, b, f)
 		l.drops(nil)
 	}},
 	{id: "1.gbp", name: "changed under traffic", wire: func(l *lab) {
@@ -144,7 +144,7 @@ var gbpRows = []row{
 	{id: "1.gbp", name: "not sent where it is off", wire: func(l *lab) {
 		l.start(floods{2})
 		h, f := l.HostWith(vni, 0, vswitch.AttachConfig{GBP: 5}), l.far(2)
-		l.out(h, eth(frame.Broadcast, h.MAC, ""), f)
+		l.passes(h, eth(frame.Broadcast, h.MAC, ""), f)
 	}},
 	{id: "1.gbp", name: "received, seen by a stage", wire: func(l *lab) {
 		h, f := l.pair(withGBP)
@@ -303,7 +303,7 @@ var vniPeerRows = []row{
 		f.send(vx(vni, in1))
 		h.Want()
 		l.must(l.VTEP.Allow(vni, l.at(2)))
-		l.in(f, in1, h)
+		l.passes(f, in1, h)
 		b := eth(frame.Broadcast, h.MAC, "not flooded to it")
 		h.Send(b)
 		f.want()

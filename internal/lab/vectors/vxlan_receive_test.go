@@ -116,12 +116,12 @@ var receiveRows = []row{
 		l.start(&vtep.Config{Port: 8472})
 		l.must(l.VTEP.SetFlood(vni, netip.AddrPortFrom(l.addr(2), 0), l.at(3)))
 		h, f, g := l.host(), l.farAt(netip.AddrPortFrom(l.addr(2), 8472), nil), l.far(3)
-		l.out(h, eth(frame.Broadcast, h.MAC, "out"), f, g)
+		l.passes(h, eth(frame.Broadcast, h.MAC, "out"), f, g)
 	}},
 	{id: "1.dport", name: "of learned peers", wire: func(l *lab) {
 		l.start()
 		h, f, g := l.host(), l.farAt(netip.AddrPortFrom(l.addr(2), 50000), nil), l.far(2)
-		l.in(f, in1, h)
+		l.passes(f, in1, h)
 		b := eth(rmac(1), h.MAC, "answer")
 		h.Send(b)
 		f.want()
@@ -191,14 +191,14 @@ var receiveRows = []row{
 		other, _ := l.join(200)
 		h, f := l.host(), l.far(2)
 		l.must(other.FDB().Set(rmac(1), 0, fdb.Static))
-		l.in(f, in1, h)
+		l.passes(f, in1, h)
 		l.clean()
 	}},
 	{id: "1.anycast-tunnel", name: "of a peer without a number", wire: func(l *lab) {
 		h, f, g := l.trio(&vtep.Config{MaxPeers: 1})
-		l.in(f, eth(nobody, rmac(9), "first"), h)
+		l.passes(f, eth(nobody, rmac(9), "first"), h)
 		l.set(rmac(1), 0, fdb.Anycast)
-		l.in(g, in1, h)
+		l.passes(g, in1, h)
 		l.clean()
 	}},
 
@@ -262,7 +262,7 @@ func sportRow(name string, port uint16) row {
 		l.start()
 		h := l.host()
 		f := l.farAt(l.at(2), &memory.Config{SrcPorts: underlay.PortRange{Lo: port, Hi: port}})
-		l.in(f, in1, h)
+		l.passes(f, in1, h)
 		out := eth(rmac(1), h.MAC, "answer")
 		h.Send(out)
 		f.want(vx(vni, out)) // to 4789, not to that port

@@ -25,16 +25,16 @@ var sendRows = []row{
 	}},
 	{id: "1.flags", name: "to one peer and to all", wire: func(l *lab) {
 		h, f := l.pair(floods{2})
-		l.in(f, in1, h)
+		l.passes(f, in1, h)
 		for _, b := range [][]byte{eth(rmac(1), h.MAC, "known"), eth(frame.Broadcast, h.MAC, "all")} {
-			l.out(h, b, f)
+			l.passes(h, b, f)
 		}
 	}},
 	{id: "1.reserved-sent", name: "after all ones came in", wire: func(l *lab) {
 		h, f := l.pair(floods{2})
 		f.send(header([8]byte{0xff, 0xff, 0xff, 0xff, 0, 0, vni, 0xff}, in1))
 		h.Want(in1)
-		l.out(h, eth(rmac(1), h.MAC, "answer"), f)
+		l.passes(h, eth(rmac(1), h.MAC, "answer"), f)
 	}},
 	{id: "1.reserved-sent", name: "by a hub that passes it on", wire: func(l *lab) {
 		l.start(vswitch.AttachConfig{Hub: true}, floods{2, 3})
