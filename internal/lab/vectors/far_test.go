@@ -72,8 +72,13 @@ func (l *lab) hear(u *memory.Underlay, to netip.AddrPort) *far {
 	return f
 }
 
-// send sends one datagram to the switch under test.
-func (f *far) send(payload []byte) { f.l.T.Helper(); f.sendTo(f.to, payload) }
+// send sends datagrams to the switch under test.
+func (f *far) send(payloads ...[]byte) {
+	f.l.T.Helper()
+	for _, b := range payloads {
+		f.sendTo(f.to, b)
+	}
+}
 
 func (f *far) sendTo(to netip.AddrPort, payload []byte) {
 	f.l.T.Helper()

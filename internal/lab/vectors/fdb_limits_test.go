@@ -120,8 +120,7 @@ var limitRows = []row{
 		l.start(&vswitch.Config{MaxMACs: 2}, &vswitch.VSIConfig{Refuse: true})
 		other, _ := l.join(200)
 		f := l.far(2)
-		f.send(vx(200, eth(nobody, rmac(1), "")))
-		f.send(vx(200, eth(nobody, rmac(2), "")))
+		f.send(vx(200, eth(nobody, rmac(1), "")), vx(200, eth(nobody, rmac(2), "")))
 		f.learnt(rmac(3)) // a half is its own, whatever the other has
 		f.learnt(rmac(4))
 		l.wantFDB(l.seg, table{rmac(3): l.dest(2)})

@@ -178,8 +178,7 @@ var pinRows = []row{
 		l.set(rmac(1), one, fdb.Static)
 		l.set(rmac(2), both, fdb.Control|fdb.Sticky)
 		claim := func(i byte) []byte { return eth(nobody, rmac(i), "claim") }
-		f.send(vx(vni, claim(1)))
-		f.send(vx(vni, claim(2)))
+		f.send(vx(vni, claim(1)), vx(vni, claim(2)))
 		g.send(vx(vni, claim(2)))
 		h.Want(claim(1), claim(2), claim(2))
 		g.send(vx(vni, claim(1)))

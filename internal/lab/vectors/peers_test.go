@@ -57,8 +57,7 @@ var peerRows = []row{
 	}},
 	{id: "1.peers-listed", name: "stranger", wire: func(l *lab) {
 		h, f := l.pair(&vtep.Config{Peers: vtep.ListedOnly})
-		f.send(vx(vni, in1))
-		f.send(vx(vni, in1))
+		f.send(vx(vni, in1), vx(vni, in1))
 		h.Want()
 		l.wantFDB(l.seg, table{})
 		l.drops(map[string]uint64{"unknown-peer": 2})

@@ -111,8 +111,7 @@ func unfinishedRows() (rows []row) {
 			right := k.frame(h.MAC, 0, 0, text[:100])
 			wrong := slices.Clone(right)
 			wrong[k.heads()-2-map[bool]int{false: 2}[k.udp]] ^= 1
-			f.send(vx(vni, right))
-			f.send(vx(vni, wrong))
+			f.send(vx(vni, right), vx(vni, wrong))
 			h.Want(right, wrong)
 		}})
 		for _, path := range []int{1500, 1300} {

@@ -109,15 +109,12 @@ var vlanRows = slices.Concat([]row{
 		h, f := l.host(), l.far(2) // of MTU 1514
 		fits := eth(h.MAC, rmac(1), string(make([]byte, 1500)))
 		h.Send(eth(nobody, h.MAC, "here"))
-		f.send(vx(vni, fits))
-		f.send(vx(vni, mem.Tagged(5, fits)))
+		f.send(vx(vni, fits), vx(vni, mem.Tagged(5, fits)))
 		h.Want(fits, mem.Tagged(5, fits))
-		f.send(vx(vni, mem.Tagged(5, append(fits, 0))))
-		f.send(vx(vni, mem.Tagged(5, mem.Tagged(6, fits))))
+		f.send(vx(vni, mem.Tagged(5, append(fits, 0))), vx(vni, mem.Tagged(5, mem.Tagged(6, fits))))
 		f.send(vx(vni, append(fits, 0)))
 		copy(fits, frame.Broadcast[:])
-		f.send(vx(vni, mem.Tagged(5, fits)))
-		f.send(vx(vni, mem.Tagged(5, append(fits, 0))))
+		f.send(vx(vni, mem.Tagged(5, fits)), vx(vni, mem.Tagged(5, append(fits, 0))))
 		h.Want(mem.Tagged(5, fits))
 		l.drops(map[string]uint64{"too-big": 4})
 	}},

@@ -288,8 +288,7 @@ var vniPeerRows = []row{
 		f, g := l.far(2), l.far(3)
 		l.flood(2)
 		l.must(l.VTEP.SetFlood(200, l.at(2), l.at(3)))
-		f.send(vx(vni, in1))
-		f.send(vx(200, in1))
+		f.send(vx(vni, in1), vx(200, in1))
 		g.send(vx(vni, in1)) // known, and of another VNI
 		g.send(vx(200, eth(nobody, rmac(3), "")))
 		h.Want(in1)
@@ -324,8 +323,7 @@ var vniPeerRows = []row{
 		l.join(200)
 		h, _, f := l.host(), l.Host(200), l.far(2)
 		l.flood(2)
-		f.send(gpe(vni, 3, in1))
-		f.send(gpe(200, 3, in1))
+		f.send(gpe(vni, 3, in1), gpe(200, 3, in1))
 		h.Want(in1)
 		l.dropped("unknown-peer")
 	}},
@@ -334,8 +332,7 @@ var vniPeerRows = []row{
 		l.join(200)
 		l.must(l.VTEP.Allow(200, l.at(2)))
 		f := l.far(2)
-		f.send(vx(77, in1))
-		f.send(header([8]byte{0xff, 0, 0, 0, 0, 0, vni, 0}, in1))
+		f.send(vx(77, in1), header([8]byte{0xff, 0, 0, 0, 0, 0, vni, 0}, in1))
 		f.send(header([8]byte{0xff, 0, 0, 0, 0, 0, 200, 0}, in1))
 		l.drops(map[string]uint64{"unknown-vni": 1, "unknown-peer": 1, "reserved-bits": 1})
 	}},

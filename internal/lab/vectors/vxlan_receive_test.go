@@ -54,8 +54,7 @@ var receiveRows = []row{
 	refused("1.i-flag", "all flags but I", header([8]byte{0xf7, 0, 0, 0, 0, 0, vni, 0}, in1), "no-vni-flag"),
 	{id: "1.i-flag", name: "of a known peer", wire: func(l *lab) {
 		h, f := l.pair()
-		f.send(vx(vni, in1))
-		f.send(header([8]byte{0, 0, 0, 0, 0, 0, vni, 0}, eth(nobody, rmac(9), "no")))
+		f.send(vx(vni, in1), header([8]byte{0, 0, 0, 0, 0, 0, vni, 0}, eth(nobody, rmac(9), "no")))
 		h.Want(in1)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		l.drops(one("no-vni-flag"))
@@ -69,8 +68,7 @@ var receiveRows = []row{
 	refused("1.vni-unknown", "the known one and a bit of the top octet", vx(1<<23|vni, in1), "unknown-vni"),
 	{id: "1.vni-unknown", name: "of a known peer", wire: func(l *lab) {
 		h, f := l.pair()
-		f.send(vx(vni, in1))
-		f.send(vx(77, eth(nobody, rmac(9), "no")))
+		f.send(vx(vni, in1), vx(77, eth(nobody, rmac(9), "no")))
 		h.Want(in1)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		l.drops(one("unknown-vni"))
@@ -165,9 +163,7 @@ var receiveRows = []row{
 	refused("1.inner-source", "broadcast to broadcast", vx(vni, eth(frame.Broadcast, frame.Broadcast, "")), "bad-source-mac"),
 	{id: "1.inner-source", name: "of a known peer", wire: func(l *lab) {
 		h, f := l.pair()
-		f.send(vx(vni, in1))
-		f.send(vx(vni, eth(nobody, mcast, "")))
-		f.send(vx(vni, eth(nobody, frame.MAC{}, "")))
+		f.send(vx(vni, in1), vx(vni, eth(nobody, mcast, "")), vx(vni, eth(nobody, frame.MAC{}, "")))
 		h.Want(in1)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 		l.drops(map[string]uint64{"bad-source-mac": 2})
@@ -306,24 +302,20 @@ var orderRows = []row{
 	refused("1.order", "bad source, to a bridge group", vx(vni, eth(frame.MAC{1, 0x80, 0xc2}, mcast, "")), "bad-source-mac"),
 	{id: "1.order", name: "bad source, tag, of a known peer", wire: func(l *lab) {
 		h, f := l.pair()
-		f.send(vx(vni, in1))
-		f.send(vx(vni, mem.Tagged(5, eth(nobody, mcast, ""))))
+		f.send(vx(vni, in1), vx(vni, mem.Tagged(5, eth(nobody, mcast, ""))))
 		h.Want(in1)
 		l.drops(one("bad-source-mac"))
 	}},
 	{id: "1.order", name: "own address, everything else", wire: func(l *lab) {
 		l.start()
 		f := l.farAt(netip.AddrPortFrom(l.addr(1), 5000), nil)
-		f.send(nil)
-		f.send(make([]byte, 8))
+		f.send(nil, make([]byte, 8))
 		l.drops(map[string]uint64{"own-address": 2})
 	}},
 	{id: "1.order", name: "unknown peer, everything else", wire: func(l *lab) {
 		l.start(&vtep.Config{Peers: vtep.ListedOnly})
 		f := l.far(2)
-		f.send(nil)
-		f.send(make([]byte, 8))
-		f.send(vx(77, in1))
+		f.send(nil, make([]byte, 8), vx(77, in1))
 		l.drops(map[string]uint64{"unknown-peer": 3})
 	}},
 	{id: "1.order", name: "own MAC, filtered destination", wire: func(l *lab) {
