@@ -50,7 +50,7 @@ func (l *lab) start(with ...any) {
 	}
 }
 
-// bridge is start without a tunnel.
+// bridge is start without a tunnel, and without the settings of one.
 func (l *lab) bridge(with ...any) { l.T.Helper(); l.node("10.0.0.1", with) }
 
 // bridged starts a bridge with two hosts.

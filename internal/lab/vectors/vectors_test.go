@@ -13,8 +13,10 @@
 //	8  IP-in-IP (RFC 2003, RFC 2473, RFC 4213)
 //	9  MTU and path MTU
 //
-// A [rule] is followed by rows, each a small network that is sent real bytes. TestVectors
-// prints id -> rows.
+// A [rule] has rows, each a small network that is sent real bytes. A row says what is given
+// (start, pair, trio, bridge; site for a gateway, joined for IP in a tunnel), what is sent
+// (Send, send, passes, sentBy), and what is expected (Want, want, reaches, quiet, clean,
+// dropped, wantFDB). TestVectors prints id -> rows.
 package vectors
 
 import (
