@@ -37,6 +37,9 @@ func New(t testing.TB) *Net {
 	RequireRoot(t)
 	Tool(t, "ip")
 	sweeping.Do(func() { sweep(t) })
+	if err := stamps(); err != nil {
+		t.Fatal(err)
+	}
 	return &Net{t: t, id: nets.Add(1)}
 }
 
