@@ -143,7 +143,6 @@ func openCapture(dev string, prog []unix.SockFilter) (_ *os.File, err error) {
 	return os.NewFile(uintptr(fd), "capture on "+dev), nil
 }
 
-// htons returns v in network byte order.
 // stamps opens a socket that wants receive times, for as long as the process lives. The kernel
 // begins to stamp packets a moment after the first such socket is there (net_enable_timestamp in
 // net/core/dev.c of Linux 6.18), and stamps earlier ones as they are read: a capture on a busy
@@ -156,6 +155,7 @@ var stamps = sync.OnceValue(func() error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 })
 
+// htons returns v in network byte order.
 func htons(v uint16) uint16 { return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v)) }
 
 // run reads until the capture ends.
