@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +21,7 @@ import (
 // A base is what UDP and IP have in common: receive sockets in the runtime's poller, sets of transmit
 // sockets, and a goroutine that reads their error queues.
 type base struct {
+	life
 	name     string         // of the configuration, as in errors
 	local    netip.AddrPort // what sockets are bound to
 	is4      bool
@@ -33,8 +33,6 @@ type base struct {
 	groups  *groups                         // multicast groups; nil for IP
 	sets    datagrams.Sets[TxConfig, txSet] // by Datagram.Set
 	runs    bool                            // the kernel is to cut runs
-	paused  atomic.Bool
-	done    chan struct{} // closed by Close
 	errors  datagrams.Errors
 	watch   *errWatch
 	running sync.WaitGroup
@@ -198,27 +196,6 @@ func (u *base) pause(on bool) {
 // pause makes reads of a receive socket fail at once, or wait again.
 func (s *sock) pause(on bool) {
 	_ = s.conn.SetReadDeadline(pausedUntil(on)) // fails only after Close
-}
-
-// pausedUntil returns the read deadline: one in the past, or none.
-func pausedUntil(on bool) (t time.Time) {
-	if on {
-		t = time.Unix(1, 0)
-	}
-	return t
-}
-
-// stopped returns the error of a Read of a closed or paused underlay.
-func (u *base) stopped() error {
-	select {
-	case <-u.done:
-		return net.ErrClosed
-	default:
-	}
-	if u.paused.Load() {
-		return frame.ErrPaused
-	}
-	return nil
 }
 
 // Close closes all sockets. Every Read then returns an error that wraps [net.ErrClosed], and every Send loses

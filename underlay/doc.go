@@ -11,9 +11,9 @@
 //	+-----------------------+     +-----------------------+
 //	   sendmmsg   recvmmsg           sendmmsg   recvmmsg
 //
-// [UDP] is for VXLAN and VXLAN-GPE, and [IP] for IP-in-IP. Both need Linux. Package afpacket carries UDP
-// past the network stack of the host, and package memory carries both inside the process, for tests. All have
-// the methods of vtep.Underlay and more:
+// [UDP] is for VXLAN and VXLAN-GPE, and [IP] for IP-in-IP. Both need Linux; on macOS, Windows and the BSDs
+// ListenUDP opens a [Portable]. Package afpacket carries UDP past the network stack of the host, and package
+// memory carries both inside the process, for tests. All have the methods of vtep.Underlay and more:
 //
 //	Readers() []frame.Reader        one for each receive queue, one goroutine each; UDP has one more, for groups
 //	Sender(w int) frame.Sender      transmit side of worker w
@@ -87,10 +87,37 @@
 // Sockets that few datagrams need (without DF, for runs) are opened for the first of these, in the network
 // namespace of ListenUDP or ListenIP.
 //
+// # Other systems
+//
+// A [Portable] is made of the net package's sockets, and runs on Linux too. It has no offloads: a run leaves, and
+// comes in, as single datagrams, each with a checksum, and outside Linux each costs a system call. Senders share a
+// lock for each source port. Of a [UDPConfig], SrcPorts, MulticastDevice, Control, DefaultTTL, RecvBuffer, SendBuffer
+// (as much of them as the system grants) and MaxDatagram work. What else it lacks, and what it does then:
+//
+//	Mark, Device, BusyPoll, ZeroChecksum6RX    an error that errors.Is errors.ErrUnsupported; Control may do what they do
+//	Queues above 1, ChecksumOff                the same
+//	NoOffload                                  always so
+//	Superframes                                ignored; what is longer than MaxDatagram is marked TooBig
+//	PathMTU, Unreachable, Stats.Errors         never told: set the MTU of devices to what the way takes
+//	Stats.RxOverflow                           0
+//	groups                                     on the interface found by ListenPortable, for good; on Linux at most
+//	                                           net.ipv4.igmp_max_memberships; the port is taken on all addresses
+//	DF over IPv4                               Linux, macOS, FreeBSD, Windows; others never set it
+//	TOS received over IPv4                     Linux, macOS, FreeBSD, Windows; on others 0
+//	TOS sent                                   Windows sends 0, unless its registry allows more
+//	a full send buffer                         PortFull at once; on Windows after 1 or 2 ms
+//
+// Reading and sending one by one allocates nothing. On Linux, where golang.org/x/net takes several
+// datagrams with a call, each received one costs two allocations: its net.Addr. Another TOS, TTL or DF
+// than the datagram before had costs a system call and allocations.
+//
+// Portable's code for macOS, Windows and the BSDs is compiled by CI and not run there.
+//
 // # Files
 //
 //	udp*         UDP: ports, sets of transmit sockets     base, sock*, device    what UDP and IP share
 //	ip*          raw IP: queues, filters
 //	multicast*   groups of UDP                            tx, runs, transmit     sending
 //	rx           receiving                                errqueue               ICMP errors
+//	portable*    Portable
 package underlay

@@ -82,22 +82,24 @@ func TestUDPLocalAddressErrors(t *testing.T) {
 }
 
 func TestUDPAddressForms(t *testing.T) {
-	for _, s := range []string{"0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0"} {
-		u := listen(t, s, nil)
-		if got := u.LocalAddr(); got.Port() == 0 || got.Addr() != netip.MustParseAddrPort(s).Addr().Unmap() {
-			t.Errorf("%s: bound to %v", s, got)
+	eachUDP(t, func(t *testing.T, listen opener) {
+		for _, s := range []string{"0.0.0.0:0", "[::]:0", "[::ffff:127.0.0.1]:0"} {
+			u := listen(t, s, nil)
+			if got := u.LocalAddr(); got.Port() == 0 || got.Addr() != netip.MustParseAddrPort(s).Addr().Unmap() {
+				t.Errorf("%s: bound to %v", s, got)
+			}
+			if u.MTU() <= 0 {
+				t.Errorf("%s: MTU %d", s, u.MTU())
+			}
+			e := endpoint(t, netip.AddrPortFrom(netip.IPv6LinkLocalAllNodes(), u.LocalAddr().Port()))
+			e.IP = [16]byte{15: 1}
+			if u.Is4() {
+				e.IP = [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}
+			}
+			send(t, u, to("x", 0, e))
+			if r := receive(t, u, 1)[0]; r.Outer.Dst.IP != e.IP {
+				t.Errorf("%s: to %v", s, r.Outer.Dst)
+			}
 		}
-		if u.MTU() <= 0 {
-			t.Errorf("%s: MTU %d", s, u.MTU())
-		}
-		e := endpoint(t, netip.AddrPortFrom(netip.IPv6LinkLocalAllNodes(), u.LocalAddr().Port()))
-		e.IP = [16]byte{15: 1}
-		if u.Is4() {
-			e.IP = [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}
-		}
-		send(t, u, to("x", 0, e))
-		if r := receive(t, u, 1)[0]; r.Outer.Dst.IP != e.IP {
-			t.Errorf("%s: to %v", s, r.Outer.Dst)
-		}
-	}
+	})
 }

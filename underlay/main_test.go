@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"net/netip"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -20,10 +21,13 @@ type network interface {
 type ported interface {
 	network
 	Sockets(c TxConfig) (uint8, error)
+	Join(group netip.Addr) error
+	Leave(group netip.Addr) error
 }
 
 var (
 	_ ported  = (*UDP)(nil)
+	_ ported  = (*Portable)(nil)
 	_ network = (*IP)(nil)
 )
 

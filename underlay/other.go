@@ -10,43 +10,31 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// UDP is an underlay of UDP sockets. It exists on Linux only; elsewhere [ListenUDP] makes none.
-type UDP struct{ udpMethods }
+// UDP is the underlay of UDP sockets that this system has.
+type UDP = Portable
+
+// ListenUDP opens an underlay on a local address: see [ListenPortable].
+func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) { return ListenPortable(local, cfg) }
 
 // IP is an underlay of raw IP sockets. It exists on Linux only; elsewhere [ListenIP] makes none.
 type IP struct{ ipMethods }
 
-// The methods of underlays that this system does not have, so that nobody calls them.
-type (
-	udpMethods interface {
-		methods
-		Sockets(c TxConfig) (uint8, error)
-	}
-	ipMethods interface{ methods }
-	methods   interface {
-		Readers() []frame.Reader
-		Sender(w int) frame.Sender
-		LocalAddr() netip.AddrPort
-		Is4() bool
-		MTU() int
-		PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
-		Unreachable(f func(to frame.Endpoint, quoted []byte))
-		Superframes(f func(payload []byte) bool)
-		Join(group netip.Addr) error
-		Leave(group netip.Addr) error
-		Pause()
-		Resume()
-		Close() error
-		Stats() Stats
-	}
-)
-
-// ListenUDP returns an error that errors.Is errors.ErrUnsupported: it needs Linux.
-func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
-	if err := cfg.Check(local); err != nil {
-		return nil, err
-	}
-	return nil, fmt.Errorf("underlay: UDP: %w", errors.ErrUnsupported)
+// The methods of an underlay that this system does not have, so that nobody calls them.
+type ipMethods interface {
+	Readers() []frame.Reader
+	Sender(w int) frame.Sender
+	LocalAddr() netip.AddrPort
+	Is4() bool
+	MTU() int
+	PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte))
+	Unreachable(f func(to frame.Endpoint, quoted []byte))
+	Superframes(f func(payload []byte) bool)
+	Join(group netip.Addr) error
+	Leave(group netip.Addr) error
+	Pause()
+	Resume()
+	Close() error
+	Stats() Stats
 }
 
 // ListenIP returns an error that errors.Is errors.ErrUnsupported: it needs Linux.

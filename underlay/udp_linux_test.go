@@ -20,6 +20,42 @@ func listen(t testing.TB, local string, cfg *UDPConfig) *UDP {
 	return u
 }
 
+// An opener opens a UDP underlay. What each of them does is tested with all.
+type opener func(t testing.TB, local string, cfg *UDPConfig) ported
+
+// portable opens a Portable that sends and receives several datagrams with a call, or one as on systems other than
+// Linux.
+func portable(batch bool) opener {
+	return func(t testing.TB, local string, cfg *UDPConfig) ported {
+		t.Helper()
+		u, err := listenPortable(netip.MustParseAddrPort(local), cfg, batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { u.Close() })
+		return u
+	}
+}
+
+// eachUDP runs a test with each.
+func eachUDP(t *testing.T, f func(t *testing.T, listen opener)) {
+	t.Run("UDP", func(t *testing.T) {
+		f(t, func(t testing.TB, local string, cfg *UDPConfig) ported { t.Helper(); return listen(t, local, cfg) })
+	})
+	t.Run("Portable", func(t *testing.T) { f(t, portable(true)) })
+	t.Run("Portable one by one", func(t *testing.T) { f(t, portable(false)) })
+}
+
+// onPortable reports whether a test of eachUDP is with a Portable.
+func onPortable(t *testing.T) bool { return strings.Contains(t.Name(), "/Portable") }
+
+// eachUDPFamily runs a test with each, over each family.
+func eachUDPFamily(t *testing.T, f func(t *testing.T, listen opener, a, b string)) {
+	eachUDP(t, func(t *testing.T, listen opener) {
+		families(t, func(t *testing.T, a, b string) { f(t, listen, a, b) })
+	})
+}
+
 // txSocksOf returns the sockets of one kind of set 0.
 func txSocksOf(u *UDP, k kind) []*txSock { return u.sets.Get(0).ports.kinds[k].Load().socks }
 
@@ -32,7 +68,7 @@ func families(t *testing.T, f func(t *testing.T, a, b string)) {
 }
 
 func TestUDPFlowKeepsItsPort(t *testing.T) {
-	families(t, func(t *testing.T, la, lb string) {
+	eachUDPFamily(t, func(t *testing.T, listen opener, la, lb string) {
 		a, b := listen(t, la, &UDPConfig{SrcPorts: PortRange{40000, 47999}}), listen(t, lb, nil)
 		eb := endpoint(t, b.LocalAddr())
 		var ds []frame.Datagram
@@ -72,7 +108,7 @@ func TestUDPFlowKeepsItsPort(t *testing.T) {
 
 // One datagram to a thousand endpoints is one Send, and few system calls.
 func TestUDPReplicate(t *testing.T) {
-	families(t, func(t *testing.T, la, lb string) {
+	eachUDPFamily(t, func(t *testing.T, listen opener, la, lb string) {
 		a := listen(t, la, nil)
 		b, c := listen(t, lb, nil), listen(t, lb, nil)
 		eps := []frame.Endpoint{endpoint(t, b.LocalAddr()), endpoint(t, c.LocalAddr())}
@@ -88,7 +124,7 @@ func TestUDPReplicate(t *testing.T) {
 		receive(t, b, 500)
 		receive(t, c, 500)
 		st := a.Stats()
-		if st.TxDatagrams != 1000 || st.TxCalls > 8 {
+		if st.TxDatagrams != 1000 || st.TxCalls > 8 && !onPortable(t) {
 			t.Errorf("%d datagrams in %d calls", st.TxDatagrams, st.TxCalls)
 		}
 	})
@@ -97,7 +133,7 @@ func TestUDPReplicate(t *testing.T) {
 // The ICMP error about a closed port fails the next send on that socket, whoever it
 // is for. It must not cost a healthy peer anything.
 func TestUDPDeadPeerCostsOthersNothing(t *testing.T) {
-	families(t, func(t *testing.T, la, lb string) {
+	eachUDPFamily(t, func(t *testing.T, listen opener, la, lb string) {
 		a, b := listen(t, la, nil), listen(t, lb, nil)
 		gone := listen(t, lb, nil)
 		eb, dead := endpoint(t, b.LocalAddr()), endpoint(t, gone.LocalAddr())
@@ -125,7 +161,7 @@ func TestUDPDeadPeerCostsOthersNothing(t *testing.T) {
 			}
 		}
 		st := a.Stats()
-		if st.Errors.Refused == 0 {
+		if st.Errors.Refused == 0 && !onPortable(t) {
 			t.Errorf("no error was queued: %+v", st)
 		}
 		quiet(t, b)
@@ -133,26 +169,28 @@ func TestUDPDeadPeerCostsOthersNothing(t *testing.T) {
 }
 
 func TestUDPSendersTogether(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
-	gone := listen(t, "127.0.0.1:0", nil)
-	eb, dead := endpoint(t, b.LocalAddr()), endpoint(t, gone.LocalAddr())
-	gone.Close()
-	const workers, each = 4, 200
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			s := a.Sender(w)
-			for i := range each {
-				ds := []frame.Datagram{to("x", uint16(i<<8), eb, dead), {To: []frame.Endpoint{eb}}}
-				if err := s.Send(ds); err != nil || ds[1].Lost != 0 {
-					t.Error(err, ds[1].Drop)
+	eachUDP(t, func(t *testing.T, listen opener) {
+		a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
+		gone := listen(t, "127.0.0.1:0", nil)
+		eb, dead := endpoint(t, b.LocalAddr()), endpoint(t, gone.LocalAddr())
+		gone.Close()
+		const workers, each = 4, 200
+		var wg sync.WaitGroup
+		for w := range workers {
+			wg.Go(func() {
+				s := a.Sender(w)
+				for i := range each {
+					ds := []frame.Datagram{to("x", uint16(i<<8), eb, dead), {To: []frame.Endpoint{eb}}}
+					if err := s.Send(ds); err != nil || ds[1].Lost != 0 {
+						t.Error(err, ds[1].Drop)
+					}
 				}
-			}
-		})
-	}
-	receive(t, b, 2*workers*each)
-	wg.Wait()
-	if a.Sender(1) != a.Sender(1) || a.Sender(1) == a.Sender(2) {
-		t.Error("senders are not one for each worker")
-	}
+			})
+		}
+		receive(t, b, 2*workers*each)
+		wg.Wait()
+		if a.Sender(1) != a.Sender(1) || a.Sender(1) == a.Sender(2) {
+			t.Error("senders are not one for each worker")
+		}
+	})
 }

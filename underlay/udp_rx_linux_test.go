@@ -15,16 +15,18 @@ import (
 )
 
 func TestUDPTruncated(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", &UDPConfig{MaxDatagram: 100})
-	eb := endpoint(t, b.LocalAddr())
-	send(t, a, to(strings.Repeat("x", 100), 0, eb), to(strings.Repeat("y", 101), 0, eb), to("z", 0, eb))
-	rs := receive(t, b, 3)
-	if rs[0].Drop != 0 || rs[1].Drop != frame.TooBig || rs[2].Drop != 0 {
-		t.Errorf("drops %v %v %v", rs[0].Drop, rs[1].Drop, rs[2].Drop)
-	}
-	if st := b.Stats(); st.RxTruncated != 1 {
-		t.Errorf("stats %+v", st)
-	}
+	eachUDP(t, func(t *testing.T, listen opener) {
+		a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", &UDPConfig{MaxDatagram: 100})
+		eb := endpoint(t, b.LocalAddr())
+		send(t, a, to(strings.Repeat("x", 100), 0, eb), to(strings.Repeat("y", 101), 0, eb), to("z", 0, eb))
+		rs := receive(t, b, 3)
+		if rs[0].Drop != 0 || rs[1].Drop != frame.TooBig || rs[2].Drop != 0 {
+			t.Errorf("drops %v %v %v", rs[0].Drop, rs[1].Drop, rs[2].Drop)
+		}
+		if st := b.Stats(); st.RxTruncated != 1 {
+			t.Errorf("stats %+v", st)
+		}
+	})
 }
 
 // What does not fit the receive buffer is counted, exactly.
@@ -114,37 +116,39 @@ func TestFatal(t *testing.T) {
 
 // Pause and Resume from many sides while datagrams flow: none is lost.
 func TestUDPPauseUnderTraffic(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
-	const total = 2000
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 2 {
-		wg.Go(func() {
-			for {
-				b.Pause()
-				b.Resume()
-				select {
-				case <-stop:
-					return
-				case <-time.After(100 * time.Microsecond):
+	eachUDP(t, func(t *testing.T, listen opener) {
+		a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.1:0", nil)
+		const total = 2000
+		stop := make(chan struct{})
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				for {
+					b.Pause()
+					b.Resume()
+					select {
+					case <-stop:
+						return
+					case <-time.After(100 * time.Microsecond):
+					}
 				}
+			})
+		}
+		wg.Go(func() {
+			for i := range total {
+				send(t, a, to("x", uint16(i), endpoint(t, b.LocalAddr())))
 			}
 		})
-	}
-	wg.Go(func() {
-		for i := range total {
-			send(t, a, to("x", uint16(i), endpoint(t, b.LocalAddr())))
+		r, batch := b.Readers()[0], frame.NewBatch(new(frame.Arenas))
+		for n := 0; n < total; {
+			switch err := r.Read(batch); {
+			case err == nil:
+				n += len(batch.Frames)
+			case !errors.Is(err, frame.ErrPaused):
+				t.Fatal(err)
+			}
 		}
+		close(stop)
+		wg.Wait()
 	})
-	r, batch := b.Readers()[0], frame.NewBatch(new(frame.Arenas))
-	for n := 0; n < total; {
-		switch err := r.Read(batch); {
-		case err == nil:
-			n += len(batch.Frames)
-		case !errors.Is(err, frame.ErrPaused):
-			t.Fatal(err)
-		}
-	}
-	close(stop)
-	wg.Wait()
 }

@@ -97,7 +97,7 @@ var outside = map[string][]string{
 	"internal/lab/qemu":         {"golang.org/x/sys/unix"},
 	"metrics":                   {"github.com/prometheus/client_golang/prometheus"},
 	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
-	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
 	"underlay/afpacket":         {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"capture":                   {"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo"},
 	"port/water":                {"github.com/songgao/water"},

@@ -1,0 +1,23 @@
+package datagrams
+
+import (
+	"net"
+	"time"
+)
+
+// BackOff waits after many errors in a row, 1 ms at first and 100 ms at most, so
+// that an error that stays does not keep a processor busy. It notices Close.
+func BackOff(failed int, done <-chan struct{}) error {
+	const free = 8
+	if failed < free {
+		return nil
+	}
+	t := time.NewTimer(min(time.Millisecond<<min(failed-free, 7), 100*time.Millisecond))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-done:
+		return net.ErrClosed
+	}
+}

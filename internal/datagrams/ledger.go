@@ -1,0 +1,63 @@
+package datagrams
+
+import "github.com/vxswitch/vxswitch/frame"
+
+// MaxWindow is how many datagrams a Sender looks at at once.
+const MaxWindow = 64
+
+// A Copy says what a message carries: a copy of a datagram, or a piece of one.
+type Copy struct {
+	D    uint8  // index in the window
+	Seg  uint16 // of a run, else 0
+	Segs int32  // datagrams on the wire
+	To   int32  // index of the datagram's To
+	Off  int32  // in the payload, for who asks
+}
+
+// A Ledger is what a Sender has in hand, and books what becomes of it.
+type Ledger struct {
+	Window []frame.Datagram
+	Sum    Sum // of one Send
+	Tx     Tx
+
+	last Copy // that was lost last
+}
+
+// Send has f send the datagrams, a window at a time.
+func (l *Ledger) Send(ds []frame.Datagram, f func()) {
+	for len(ds) > 0 {
+		n := min(MaxWindow, len(ds))
+		l.Window, l.last = ds[:n:n], Copy{To: -1}
+		f()
+		ds = ds[n:]
+	}
+	l.Window = nil
+	l.Tx.Add(&l.Sum)
+}
+
+// Sent books messages that the kernel has taken.
+func (l *Ledger) Sent(who []Copy) {
+	for i := range who {
+		l.Sum.Sent(int(who[i].Segs))
+	}
+}
+
+// Lose books what one message carries. A copy of a run that is lost in several pieces, which
+// follow each other, is one copy lost.
+func (l *Ledger) Lose(c Copy, why frame.Reason) {
+	if c.D != l.last.D || c.To != l.last.To {
+		Lose(&l.Window[c.D], why)
+	}
+	l.last = c
+	l.Tx.Lost[why].Add(uint64(c.Segs))
+}
+
+// LoseAll books every copy of datagram i.
+func (l *Ledger) LoseAll(i uint8, why frame.Reason) {
+	d := &l.Window[i]
+	segs := Segments(d)
+	for range d.To {
+		Lose(d, why)
+		l.Tx.Lost[why].Add(uint64(segs))
+	}
+}

@@ -1,0 +1,226 @@
+package underlay
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
+)
+
+// Portable is a UDP underlay of the net package's sockets, for every system that Go has sockets on. Outside
+// Linux it is what [ListenUDP] opens. On Linux [UDP] does more and costs less; Portable is there to compare it with.
+//
+// All methods are safe for concurrent use; one goroutine uses each Reader and each Sender.
+type Portable struct {
+	life
+	cfg     UDPConfig
+	local   netip.AddrPort
+	is4     bool
+	batch   bool // one call takes several messages
+	readers [2]*portableReader
+	device  *net.Interface // of multicast groups, nil for the system's choice
+	sets    datagrams.Sets[TxConfig, portableSet]
+	joined  atomic.Pointer[map[[16]byte]int] // Joins without their Leave, by group; replaced, never changed
+
+	mu      sync.Mutex
+	begun   sync.Cond // the second reader has a socket, or Read is to end
+	senders map[int]*portableSender
+	socks   []*portableSocket // all
+	closed  bool
+}
+
+// A portableSet is what a Datagram's Set stands for: sockets on source ports of one range, none before they could
+// be opened.
+type portableSet struct {
+	ports datagrams.Ports
+	socks atomic.Pointer[[]*portableSocket]
+}
+
+// ListenPortable opens a Portable on a local address, as [ListenUDP] does on Linux. A nil cfg is the zero value.
+//
+// What it cannot do is an error that names the field of cfg and errors.Is [errors.ErrUnsupported]; the table in the
+// package's documentation lists those fields.
+func ListenPortable(local netip.AddrPort, cfg *UDPConfig) (*Portable, error) {
+	return listenPortable(local, cfg, dontWait != 0)
+}
+
+func listenPortable(local netip.AddrPort, cfg *UDPConfig, batch bool) (*Portable, error) {
+	c, err := cfg.withDefaults()
+	if err == nil {
+		err = c.portable()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if local, err = datagrams.Local("underlay", local); err != nil {
+		return nil, err
+	}
+	if c.MaxDatagram == 0 {
+		if c.MaxDatagram, err = maxDatagram(local.Addr(), ""); err != nil {
+			return nil, fmt.Errorf("underlay: UDPConfig.MaxDatagram: asking for the interfaces' MTU: %w", err)
+		}
+	}
+	c.Checksum = ChecksumOn // the only mode
+	u := &Portable{cfg: c, local: local, is4: local.Addr().Is4(), batch: batch, senders: map[int]*portableSender{}}
+	u.done, u.begun.L = make(chan struct{}), &u.mu
+	u.joined.Store(&map[[16]byte]int{})
+	if err := u.openAll(); err != nil {
+		u.Close()
+		return nil, err
+	}
+	return u, nil
+}
+
+// portable returns an error for a field that asks for what a Portable does not have.
+func (c *UDPConfig) portable() error {
+	for _, x := range []struct {
+		field string
+		value any
+		asked bool
+	}{
+		{"Mark", c.Mark, c.Mark != 0},
+		{"Device", c.Device, c.Device != ""},
+		{"Checksum", c.Checksum, c.Checksum == ChecksumOff},
+		{"ZeroChecksum6RX", c.ZeroChecksum6RX, c.ZeroChecksum6RX},
+		{"BusyPoll", c.BusyPoll, c.BusyPoll != 0},
+		{"Queues", c.Queues, c.Queues > 1},
+	} {
+		if x.asked {
+			return fmt.Errorf("underlay: UDPConfig.%s: %v: %w by a portable underlay", x.field, x.value, errors.ErrUnsupported)
+		}
+	}
+	return nil
+}
+
+func (u *Portable) openAll() (err error) {
+	if u.device, err = u.multicastDevice(); err != nil {
+		return err
+	}
+	s, err := u.open(u.local, true)
+	if err != nil {
+		return err
+	}
+	u.local = netip.AddrPortFrom(u.local.Addr(), s.port())
+	u.readers = [2]*portableReader{newPortableReader(u, s), newPortableReader(u, nil)}
+	_, err = u.Sockets(TxConfig{u.cfg.SrcPorts, u.cfg.Checksum})
+	return err
+}
+
+// Sockets opens a set of transmit sockets with other source ports, and returns its number for [frame.Datagram].Set;
+// equal settings give equal numbers, and those of the underlay give 0. The error names the field of TxConfig; there
+// are at most 32 sets. After Close it is net.ErrClosed.
+func (u *Portable) Sockets(c TxConfig) (uint8, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return 0, net.ErrClosed
+	}
+	if c.Checksum == ChecksumOff {
+		return 0, fmt.Errorf("underlay: TxConfig.Checksum: %v: %w by a portable underlay", c.Checksum, errors.ErrUnsupported)
+	}
+	c = TxConfig{cmp.Or(c.SrcPorts, u.cfg.SrcPorts), u.cfg.Checksum}
+	n, err := u.sets.Number(c, func(c TxConfig) *portableSet { return &portableSet{ports: datagrams.Ports(c.SrcPorts)} })
+	if err == nil {
+		err = u.openSet(u.sets.Get(n))
+	}
+	return n, err
+}
+
+// Readers returns one Reader for the local address and one for multicast groups.
+func (u *Portable) Readers() []frame.Reader { return []frame.Reader{u.readers[0], u.readers[1]} }
+
+// Sender returns worker w's Sender; any number will do, and the same number gives the same Sender.
+func (u *Portable) Sender(w int) frame.Sender {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s := u.senders[w]
+	if s == nil {
+		s = newPortableSender(u)
+		u.senders[w] = s
+	}
+	return s
+}
+
+// LocalAddr returns the address and port peers send to.
+func (u *Portable) LocalAddr() netip.AddrPort { return u.local }
+
+// Is4 reports whether this is an IPv4 underlay.
+func (u *Portable) Is4() bool { return u.is4 }
+
+// MTU returns the IP MTU of the interface that has the local address, as it is now: 1500 for a wildcard address, and
+// never more than what is received (UDPConfig.MaxDatagram).
+func (u *Portable) MTU() int {
+	m, err := interfaceMTU(u.local.Addr(), "")
+	if err != nil {
+		m = datagrams.DefaultMTU
+	}
+	return min(m, u.cfg.MaxDatagram+datagrams.UDPHeaders(u.is4))
+}
+
+// PathMTU never calls f: the net package does not pass on what the network reports.
+func (u *Portable) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) {}
+
+// Unreachable never calls f either.
+func (u *Portable) Unreachable(f func(to frame.Endpoint, quoted []byte)) {}
+
+// Superframes never calls f: what is longer than MaxDatagram is dropped.
+func (u *Portable) Superframes(f func(payload []byte) bool) {}
+
+// Pause makes every Read return [frame.ErrPaused], those that wait and those to come, until Resume.
+func (u *Portable) Pause() { u.pause(true) }
+
+// Resume ends a Pause.
+func (u *Portable) Resume() { u.pause(false) }
+
+func (u *Portable) pause(on bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.paused.Store(on)
+	for _, r := range u.readers {
+		if s := r.sock.Load(); s != nil {
+			_ = s.SetReadDeadline(pausedUntil(on)) // fails only after Close
+		}
+	}
+	u.begun.Broadcast()
+}
+
+// Close closes all sockets. Every Read, waiting or to come, then returns net.ErrClosed, and every Send loses what it
+// is given with [frame.PortDown]. It is idempotent.
+func (u *Portable) Close() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return nil
+	}
+	u.closed = true
+	close(u.done)
+	u.begun.Broadcast()
+	var errs []error
+	for _, s := range u.socks {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Stats returns a snapshot of the counters.
+func (u *Portable) Stats() Stats {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var st datagrams.Counts
+	for _, r := range u.readers {
+		r.rx.AddTo(&st)
+	}
+	for _, s := range u.senders {
+		s.Tx.AddTo(&st)
+	}
+	for _, s := range u.socks {
+		st.Buffers(s.recv, s.send)
+	}
+	return Stats(st)
+}

@@ -1,0 +1,122 @@
+package underlay
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"github.com/vxswitch/vxswitch/internal/datagrams"
+)
+
+// multicastDevice returns the interface for groups: the one that is configured or the one that has the local address.
+func (u *Portable) multicastDevice() (*net.Interface, error) {
+	name, local := u.cfg.MulticastDevice, u.local.Addr()
+	if name == "" && local.IsUnspecified() {
+		return nil, nil
+	}
+	ifi, err := interfaceWith(func(i *net.Interface) (bool, error) {
+		if name != "" {
+			return i.Name == name, nil
+		}
+		return isAt(i, local)
+	})
+	if err == nil && ifi == nil && name != "" {
+		err = syscall.ENODEV
+	}
+	if err != nil && name != "" {
+		return nil, fmt.Errorf("underlay: UDPConfig.MulticastDevice: %q: %w", name, err)
+	}
+	return ifi, nil
+}
+
+// Join makes the underlay a member of a multicast group of its address family, as [UDP.Join] does on Linux. From the
+// first Join on, an underlay of one address has the port on all addresses of the host, where it takes nothing but
+// what is for its groups.
+func (u *Portable) Join(group netip.Addr) error {
+	return u.member(group, func(g [16]byte, joined map[[16]byte]int) error {
+		if joined[g] == 0 {
+			s, err := u.groupSocket()
+			if err == nil {
+				err = s.opts.JoinGroup(u.device, &net.UDPAddr{IP: g[:]})
+			}
+			if err != nil {
+				return fmt.Errorf("underlay: UDPConfig.MulticastDevice: %q: joining %v: %w", u.cfg.MulticastDevice, group, err)
+			}
+		}
+		joined[g]++
+		return nil
+	})
+}
+
+// Leave undoes one Join.
+func (u *Portable) Leave(group netip.Addr) error {
+	return u.member(group, func(g [16]byte, joined map[[16]byte]int) error {
+		switch joined[g] {
+		case 0:
+			return datagrams.NotJoined("underlay", group)
+		case 1:
+			delete(joined, g)
+			s, err := u.groupSocket()
+			if err == nil {
+				_ = s.opts.LeaveGroup(u.device, &net.UDPAddr{IP: g[:]}) // fails where the interface is gone
+			}
+			return err
+		}
+		joined[g]--
+		return nil
+	})
+}
+
+// member changes the list of groups.
+func (u *Portable) member(group netip.Addr, change func(g [16]byte, joined map[[16]byte]int) error) error {
+	g, err := datagrams.Group("underlay", group, u.is4)
+	if err != nil {
+		return err
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return net.ErrClosed
+	}
+	joined := maps.Clone(*u.joined.Load())
+	if err := change(g, joined); err != nil {
+		return err
+	}
+	u.joined.Store(&joined)
+	return nil
+}
+
+// groupSocket returns the socket that is a member of groups: the one on the local address if that is a wildcard, else
+// one beside it. u.mu is held.
+func (u *Portable) groupSocket() (*portableSocket, error) {
+	if u.local.Addr().IsUnspecified() {
+		return u.readers[0].sock.Load(), nil
+	}
+	if s := u.readers[1].sock.Load(); s != nil {
+		return s, nil
+	}
+	all := netip.IPv6Unspecified()
+	if u.is4 {
+		all = netip.IPv4Unspecified()
+	}
+	shared := u.readers[0].sock.Load().raw // for a moment, or the two would be in each other's way on Linux
+	share := func(on int) {
+		_ = shared.Control(func(fd uintptr) {
+			for _, o := range shares {
+				_ = setsockopt(fd, o.level, o.name, on)
+			}
+		})
+	}
+	share(1)
+	defer share(0)
+	s, err := u.open(netip.AddrPortFrom(all, u.local.Port()), true, shares...)
+	if err != nil {
+		return nil, err
+	}
+	_ = s.SetReadDeadline(pausedUntil(u.paused.Load()))
+	u.readers[1].sock.Store(s)
+	u.begun.Broadcast()
+	return s, nil
+}

@@ -1,0 +1,222 @@
+package underlay
+
+import (
+	"cmp"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/ipv4"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/datagrams"
+)
+
+// patience is how long a call may wait for room in a socket's buffer where the system has no call that does not wait.
+const patience = time.Millisecond
+
+// A portableSender is one worker's scratch over the shared sockets. It gathers a window of datagrams socket by
+// socket, keeping their order, cuts runs, and copies each payload once whatever the number of its copies.
+type portableSender struct {
+	u *Portable
+	datagrams.Ledger
+	down  bool                                 // the underlay was closed
+	socks [datagrams.MaxWindow]*portableSocket // of the window, nil for what is done
+
+	n     int    // messages gathered
+	buf   []byte // their payloads, of capacity longest
+	marks marks  // of all of them
+	msgs  []ipv4.Message
+	addrs [portableBatch]net.UDPAddr
+	to    [portableBatch]netip.AddrPort
+	who   [portableBatch]datagrams.Copy
+}
+
+// longest is more than any datagram has.
+const longest = 1 << 16
+
+func newPortableSender(u *Portable) *portableSender {
+	s := &portableSender{u: u, buf: make([]byte, 0, longest), msgs: make([]ipv4.Message, portableBatch)}
+	for i := range s.msgs {
+		s.addrs[i].IP = make(net.IP, net.IPv6len)
+		s.msgs[i].Addr, s.msgs[i].Buffers = &s.addrs[i], make([][]byte, 1)
+	}
+	return s
+}
+
+// Send implements [frame.Sender]. It returns net.ErrClosed after Close. What it loses it loses as [UDP]'s does.
+func (s *portableSender) Send(ds []frame.Datagram) error {
+	s.down = false
+	s.Ledger.Send(ds, s.window)
+	if s.down {
+		return net.ErrClosed
+	}
+	return nil
+}
+
+// window sends the datagrams in s.Window.
+func (s *portableSender) window() {
+	for i := range s.Window {
+		d := &s.Window[i]
+		d.Lost, d.Drop, s.socks[i] = 0, frame.NotDropped, nil
+		if set := s.u.sets.Get(d.Set); set != nil {
+			if socks := set.socks.Load(); socks != nil {
+				s.socks[i] = (*socks)[datagrams.Index(d.Flow, len(*socks))]
+				continue
+			}
+		}
+		s.LoseAll(uint8(i), frame.SendFailed)
+	}
+	for i, t := range s.socks[:len(s.Window)] {
+		if t == nil {
+			continue
+		}
+		for k := i; k < len(s.Window); k++ {
+			if s.socks[k] == t {
+				s.socks[k] = nil
+				s.add(t, uint8(k))
+			}
+		}
+		s.flush(t)
+	}
+}
+
+// add gathers the copies of datagram i, each segment of a run by itself.
+func (s *portableSender) add(t *portableSocket, i uint8) {
+	d := &s.Window[i]
+	m := marks{d.TOS, cmp.Or(d.TTL, uint8(s.u.cfg.DefaultTTL)), cmp.Or(d.TTL, 1), d.DF}
+	if m != s.marks {
+		s.flush(t)
+		s.marks = m
+	}
+	size := datagrams.Size(d)
+	seg := max(cmp.Or(int(d.Seg), size), 1)
+	c := datagrams.At(d.Parts, 0)
+	for off := 0; off == 0 || off < size; off += seg {
+		n := min(seg, size-off)
+		if n > longest {
+			s.LoseAll(i, frame.TooBig)
+			return
+		}
+		if len(s.buf)+n > longest {
+			s.flush(t)
+		}
+		start := len(s.buf)
+		for left := n; left > 0; {
+			p := c.Next(left)
+			s.buf = append(s.buf, p...)
+			left -= len(p)
+		}
+		payload := s.buf[start:]
+		for k := range d.To {
+			if s.n == portableBatch {
+				s.flush(t)
+				s.buf = append(s.buf, payload...) // to the front, in the same memory
+				payload = s.buf
+			}
+			s.message(payload, datagrams.Copy{D: i, Segs: 1, To: int32(k)})
+		}
+	}
+}
+
+// message gathers one copy.
+func (s *portableSender) message(payload []byte, who datagrams.Copy) {
+	e := &s.Window[who.D].To[who.To]
+	if e.Is4() != s.u.is4 {
+		s.Lose(who, frame.Unreachable)
+		return
+	}
+	s.msgs[s.n].Buffers[0], s.who[s.n] = payload, who
+	if s.u.batch {
+		a := &s.addrs[s.n]
+		copy(a.IP, e.IP[:])
+		a.Port, a.Zone = int(e.Port), ""
+		if e.Scope != 0 {
+			a.Zone = strconv.Itoa(int(e.Scope))
+		}
+	} else {
+		s.to[s.n] = e.AddrPort()
+	}
+	s.n++
+}
+
+// flush sends what is gathered and forgets it.
+func (s *portableSender) flush(t *portableSocket) {
+	if s.n > 0 {
+		t.mu.Lock()
+		t.mark(s.marks)
+		for off, waited := 0, false; off < s.n; {
+			if (off == 0 || waited) && !s.u.batch {
+				_ = t.SetWriteDeadline(time.Now().Add(patience))
+			}
+			n, err := s.call(t, off)
+			s.Sum.Calls++
+			s.Sent(s.who[off : off+n])
+			if off += n; !waited && errors.Is(err, os.ErrDeadlineExceeded) {
+				waited = true // perhaps for a processor
+				continue
+			}
+			if waited = false; err != nil {
+				off += s.refused(off, why(err))
+			}
+		}
+		t.mu.Unlock()
+	}
+	s.n, s.buf = 0, s.buf[:0]
+}
+
+// call sends messages from off on, as many as one call takes.
+func (s *portableSender) call(t *portableSocket, off int) (n int, err error) {
+	if s.u.batch {
+		n, err = t.opts.WriteBatch(s.msgs[off:s.n], dontWait)
+		return max(n, 0), err
+	}
+	if _, err := t.WriteToUDPAddrPort(s.msgs[off].Buffers[0], s.to[off]); err != nil {
+		return 0, err
+	}
+	return 1, nil
+}
+
+// refused books the message at off or, where there is no room, all that follow. It returns how many.
+func (s *portableSender) refused(off int, why frame.Reason) int {
+	who := s.who[off:s.n]
+	switch why {
+	case frame.PortDown:
+		s.down = true
+	case frame.PortFull:
+	default:
+		who = who[:1]
+	}
+	for _, c := range who {
+		s.Lose(c, why)
+	}
+	return len(who)
+}
+
+// why returns the reason for an error of a socket.
+func why(err error) frame.Reason {
+	var e syscall.Errno
+	switch {
+	case errors.Is(err, net.ErrClosed):
+		return frame.PortDown
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return frame.PortFull
+	case errors.As(err, &e):
+		for _, x := range portableReasons {
+			if e == x.errno {
+				return x.why
+			}
+		}
+	}
+	return frame.SendFailed
+}
+
+// A portableReason is what an error of the system means for a datagram.
+type portableReason struct {
+	errno syscall.Errno
+	why   frame.Reason
+}
