@@ -151,12 +151,10 @@ func (n *Node) openDevice(c *Port) (vswitch.Port, error) {
 	switch c.Type {
 	case PortOwn:
 		return n.own[c.Name], nil
-	case PortTUN:
-		return port.OpenTUN(c.Name, &c.DeviceConfig)
 	case PortPacket:
 		return port.OpenPacket(c.Name, convert[port.PacketConfig](c))
 	}
-	return port.OpenTAP(c.Name, &c.DeviceConfig)
+	return openTAP(c)
 }
 
 // openPort opens a port into to.

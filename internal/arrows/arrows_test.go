@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
+	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "port/water", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
 
 	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
 	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/gso", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},

@@ -1,5 +1,11 @@
 // Package water adapts package github.com/songgao/water, which opens TAP and TUN devices on macOS and
-// Windows, where port.OpenTAP returns [errors.ErrUnsupported].
+// Windows, where port.OpenTAP returns [errors.ErrUnsupported]:
+//
+//	macOS      TUN: utun0, utun1, ... of the system, which carry IP packets only. The system has no TAP:
+//	           an Ethernet segment, which VXLAN is as a rule, needs a driver such as tuntaposx.
+//	Windows    TAP: an adapter of the TAP-Windows driver (tap0901, of OpenVPN), by its name. TUN: not by name.
+//
+// Its code for macOS and Windows is compiled by CI and not run there.
 package water
 
 import (
@@ -64,6 +70,16 @@ func Open(device water.Config, cfg *Config) (*port.ReadWriteCloser, error) {
 		ifce.Close()
 	}
 	return p, err
+}
+
+// OpenNamed opens the TAP or TUN device with a name, as [Open] does: on macOS "utun7", or "" for a free one,
+// or "tap0" and "tun0" of tuntaposx; on Windows the name of an adapter, or "" for the first.
+func OpenNamed(name string, tun bool, cfg *Config) (*port.ReadWriteCloser, error) {
+	device, err := named(name, tun)
+	if err != nil {
+		return nil, fmt.Errorf("water: %q: %w", name, err)
+	}
+	return Open(device, cfg)
 }
 
 // counting corrects the byte count of a failed call on a macOS TUN, which is -4.

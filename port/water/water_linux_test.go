@@ -19,11 +19,9 @@ import (
 
 func openWater(t *testing.T, h *netns.Host, typ songgao.DeviceType, name string, cfg *water.Config) *port.ReadWriteCloser {
 	t.Helper()
-	c := songgao.Config{DeviceType: typ}
-	c.Name = name
 	var p *port.ReadWriteCloser
 	var err error
-	h.Do(func() { p, err = water.Open(c, cfg) })
+	h.Do(func() { p, err = water.OpenNamed(name, typ == songgao.TUN, cfg) })
 	if err != nil {
 		t.Fatal(err)
 	}

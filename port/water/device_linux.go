@@ -6,6 +6,16 @@ import (
 	"github.com/songgao/water"
 )
 
+// named returns the settings of a device with a name.
+func named(name string, tun bool) (water.Config, error) {
+	c := water.Config{DeviceType: water.TAP}
+	if tun {
+		c.DeviceType = water.TUN
+	}
+	c.Name = name
+	return c, nil
+}
+
 // check says what water.New would not.
 func check(c *water.Config) error {
 	if len(c.Name) > 15 { // IFNAMSIZ - 1
