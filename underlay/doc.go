@@ -102,6 +102,7 @@
 //	Stats.RxOverflow                           0
 //	groups                                     on the interface found by ListenPortable, for good; on Linux at most
 //	                                           net.ipv4.igmp_max_memberships; the port is taken on all addresses
+//	network namespaces of Linux                a Join or Sockets opens sockets in that of the calling thread
 //	DF over IPv4                               Linux, macOS, FreeBSD, Windows; others never set it
 //	TOS received over IPv4                     Linux, macOS, FreeBSD, Windows; on others 0
 //	TOS sent                                   Windows sends 0, unless its registry allows more

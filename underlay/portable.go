@@ -121,6 +121,9 @@ func (u *Portable) Sockets(c TxConfig) (uint8, error) {
 	if u.closed {
 		return 0, net.ErrClosed
 	}
+	if err := c.Check(); err != nil {
+		return 0, err
+	}
 	if c.Checksum == ChecksumOff {
 		return 0, fmt.Errorf("underlay: TxConfig.Checksum: %v: %w by a portable underlay", c.Checksum, errors.ErrUnsupported)
 	}

@@ -89,7 +89,10 @@ func (u *Portable) open(local netip.AddrPort, receives bool, options ...boolOpti
 		return nil, fmt.Errorf("underlay: %w", err)
 	}
 	s.UDPConn = pc.(*net.UDPConn)
-	if s.raw, err = s.SyscallConn(); err != nil {
+	if s.raw, err = s.SyscallConn(); err == nil && s.LocalAddr() == nil {
+		err = errors.New("the system does not tell the address of a socket")
+	}
+	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("underlay: %w", err)
 	}

@@ -25,6 +25,7 @@ func kindsOfUnderlay(t *testing.T, f func(t *testing.T, a, b ported)) {
 	n := memory.NewNetwork(nil)
 	inMemory := func(ap netip.AddrPort) (ported, error) { return n.Listen(ap, nil) }
 	udp := func(ap netip.AddrPort) (ported, error) { return underlay.ListenUDP(ap, nil) }
+	portable := func(ap netip.AddrPort) (ported, error) { return underlay.ListenPortable(ap, nil) }
 	for name, kind := range map[string]struct {
 		listen func(netip.AddrPort) (ported, error)
 		a, b   string
@@ -32,6 +33,9 @@ func kindsOfUnderlay(t *testing.T, f func(t *testing.T, a, b ported)) {
 		"Memory":    {inMemory, "192.0.2.1:4789", "192.0.2.2:4789"},
 		"UDP, IPv4": {udp, "127.0.0.1:0", "127.0.0.2:0"},
 		"UDP, IPv6": {udp, "[::1]:0", "[::1]:0"},
+
+		"Portable, IPv4": {portable, "127.0.0.1:0", "127.0.0.2:0"},
+		"Portable, IPv6": {portable, "[::1]:0", "[::1]:0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pair []ported
@@ -73,7 +77,8 @@ func TestSockets(t *testing.T) {
 			}
 		}
 		on := number(underlay.TxConfig{Checksum: underlay.ChecksumOn})
-		if ln == 0 || on == 0 || on == ln {
+		_, one := a.(*underlay.Portable) // has one checksum mode
+		if ln == 0 || (on == 0) != one || on == ln {
 			t.Errorf("numbers %d and %d", ln, on)
 		}
 		// Both ways with and without DF, and runs; what has no set is lost.
@@ -86,7 +91,7 @@ func TestSockets(t *testing.T) {
 				ds = append(ds, d, r)
 			}
 		}
-		for _, set := range []uint8{on + 1, 31, 32, 255} {
+		for _, set := range []uint8{max(ln, on) + 1, 31, 32, 255} {
 			d := underlaytest.To("none", 1000, eb, eb)
 			d.Set = set
 			ds = append(ds, d)

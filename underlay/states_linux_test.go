@@ -40,6 +40,13 @@ func TestReaderStates(t *testing.T) {
 	}, map[string]underlaytest.Kind{
 		"UDP":   {Open: func(v *underlaytest.Veth, k int) *underlaytest.Subject { return readUDP(v, k, false) }},
 		"group": {Open: func(v *underlaytest.Veth, k int) *underlaytest.Subject { return readUDP(v, k, true) }},
+		"Portable": {Except: []underlaytest.State{underlaytest.Rest, underlaytest.BackOff}, Open: func(v *underlaytest.Veth, k int) *underlaytest.Subject {
+			a := v.Mine(150 + k)
+			var u ported
+			v.A.Do(func() { u = portable(true)(v.T, a.String(), nil) })
+			d := to("x", 0, endpoint(v.T, a))
+			return &underlaytest.Subject{U: u, R: u.Readers()[0], Feed: func() { send(v.T, from, d) }, Rest: func() bool { return false }}
+		}},
 		"IP": {Except: []underlaytest.State{underlaytest.Rest}, Open: func(v *underlaytest.Veth, k int) *underlaytest.Subject {
 			a := v.Mine(120 + k).Addr()
 			u := listenIPAt(v, v.A, a)
