@@ -17,17 +17,6 @@ func TestConstructorFaults(t *testing.T) {
 			"UDP": func() (underlaytest.Underlay, error) {
 				return ListenUDP(v.At(100, 4789), &UDPConfig{SrcPorts: ports, Queues: 2, Mark: 1, Device: "eth0", MulticastDevice: "eth0", ZeroChecksum6RX: v.IP6})
 			},
-			"Portable": func() (underlaytest.Underlay, error) {
-				u, err := ListenPortable(v.At(100, 4789), &UDPConfig{SrcPorts: ports, MulticastDevice: "eth0"})
-				if err != nil {
-					return nil, err
-				}
-				if err := u.Join(group); err != nil {
-					u.Close()
-					return nil, err
-				}
-				return u, nil
-			},
 			"UDP, a group": func() (underlaytest.Underlay, error) {
 				u, err := ListenUDP(v.At(100, 4789), &UDPConfig{SrcPorts: ports})
 				if err != nil {

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -38,10 +39,10 @@ func (u *Portable) Join(group netip.Addr) error {
 	return u.member(group, func(g [16]byte, joined map[[16]byte]int) error {
 		if joined[g] == 0 {
 			s, err := u.groupSocket()
-			if err == nil {
-				err = s.opts.JoinGroup(u.device, &net.UDPAddr{IP: g[:]})
-			}
 			if err != nil {
+				return err
+			}
+			if err := s.opts.JoinGroup(u.device, &net.UDPAddr{IP: g[:]}); err != nil {
 				return fmt.Errorf("underlay: UDPConfig.MulticastDevice: %q: joining %v: %w", u.cfg.MulticastDevice, group, err)
 			}
 		}
@@ -102,15 +103,18 @@ func (u *Portable) groupSocket() (*portableSocket, error) {
 		all = netip.IPv4Unspecified()
 	}
 	shared := u.readers[0].sock.Load().raw // for a moment, or the two would be in each other's way on Linux
-	share := func(on int) {
+	share := func(on int) (err error) {
 		_ = shared.Control(func(fd uintptr) {
 			for _, o := range shares {
-				_ = setsockopt(fd, o.level, o.name, on)
+				err = errors.Join(err, setsockopt(fd, o.level, o.name, on))
 			}
 		})
+		return err
 	}
-	share(1)
 	defer share(0)
+	if err := share(1); err != nil {
+		return nil, fmt.Errorf("underlay: sharing port %d: %w", u.local.Port(), err)
+	}
 	s, err := u.open(netip.AddrPortFrom(all, u.local.Port()), true, shares...)
 	if err != nil {
 		return nil, err

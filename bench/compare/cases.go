@@ -67,6 +67,8 @@ func cases() []testCase {
 		{"ovs-tcp4", "four TCP flows, Open vSwitch as the peer", veth, stream, tcp(4), peers},
 		{"ovs-udp1400", "UDP, 1400 bytes of payload, Open vSwitch as the peer", veth, packets, udp(1400), peers},
 		{"ovs-udp4", "four UDP flows, 1400 bytes of payload, Open vSwitch as the peer", veth, stream, iperf("-u", "-b", "0", "-l", "1400", "-P", "4"), peers},
+		{"portable-tcp1", "one TCP flow, the portable underlay beside that of Linux", veth, stream, tcp(1), []string{"udp", "portable"}},
+		{"portable-udp64", "UDP, 64 bytes of payload, the portable underlay beside that of Linux", veth, packets, udp(64), []string{"udp", "portable"}},
 		{"gpe-tcp1", "one TCP flow, VXLAN-GPE beside VXLAN", veth, stream, tcp(1), gpe},
 		{"gpe-udp64", "UDP, 64 bytes of payload, VXLAN-GPE beside VXLAN", veth, packets, udp(64), gpe},
 		{"tun-tcp1", "one TCP flow, VXLAN-GPE without Ethernet", veth, stream, tcp(1), tun},

@@ -33,6 +33,7 @@ func contenders() []contender {
 			note: "the sender is behind Open vSwitch and has ethtool -K eth0 tso off gso off, p2p has -udpcsum off: Open vSwitch takes no superframes, neither of its guest nor of the kernel that p2p sends by"},
 		{name: "vxswitch-ovs", special: true, join: ends(singly(), ovs("tso", "gso")), need: "ovs-vswitchd", pkg: "openvswitch-switch",
 			note: "as ovs-vxswitch, and the sender is behind p2p"},
+		{name: "portable", special: true, join: both(over("portable", hostAddr)), note: "as udp, on underlay.Portable: the underlay of macOS, Windows and the BSDs, here with several datagrams a call"},
 		{name: "gpe", special: true, join: both(tap("-type", "gpe", "-id", vni)), note: "as vxswitch, with -type gpe"},
 		{name: "kernel-gpe", special: true, join: both(kernelGPE), note: "kernel VXLAN-GPE device (external) that the hosts route to, both ends"},
 		{name: "gpe-tun", special: true, join: both(tun("-type", "gpe", "-tun", "-id", vni)), note: "TUN device of examples/p2p -type gpe that the hosts route to, both ends"},

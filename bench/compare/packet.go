@@ -17,12 +17,14 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
+	sockets "github.com/vxswitch/vxswitch/underlay" // the name is that of a type here
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // packetAddr is an address that a host does not have: that of its underlay of packet sockets.
 func packetAddr(i int) string { return "10.0.0." + strconv.Itoa(i+11) }
 
-// over is an end that differs from another of its kind in the underlay only: udp, or packet.
+// over is an end that differs from another of its kind in the underlay only: udp, packet or portable.
 func over(underlay string, addr func(i int) string) end {
 	return func(ctx context.Context, l *lab, i int) error {
 		if err := l.tunnel(ctx, "ready", l.hosts[i], l.self, "end", underlay, addr(i), addr(1-i)); err != nil {
@@ -34,7 +36,11 @@ func over(underlay string, addr func(i int) string) end {
 
 // runEnd is the program of over, with p2p's defaults. It runs until it is killed.
 func runEnd(underlay, local, remote string) error {
-	queues := min(runtime.GOMAXPROCS(0), 4)
+	queues, o := min(runtime.GOMAXPROCS(0), 4), new(node.Options)
+	if underlay == "portable" {
+		underlay = "udp"
+		o.Listen = func(t *node.Tunnel) (vtep.Underlay, error) { return sockets.ListenPortable(t.AddrPort(), nil) }
+	}
 	cfg, err := node.Parse(fmt.Appendf(nil, `{
 		"tunnels": [{"name": "vx", "local": %q, "underlay": %q, "bind": "under", "queues": %d}],
 		"ports": [{"name": "vx0", "queues": %[3]d}],
@@ -42,7 +48,7 @@ func runEnd(underlay, local, remote string) error {
 	if err != nil {
 		return err
 	}
-	n, err := node.New(nil)
+	n, err := node.New(o)
 	if err == nil {
 		err = n.Apply(cfg)
 	}
