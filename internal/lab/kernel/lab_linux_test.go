@@ -87,6 +87,8 @@ type settings struct {
 	udp    underlay.UDPConfig
 	packet *afpacket.Config // in the place of udp
 
+	portable bool // underlay.Portable, with udp
+
 	typ      encap.Type
 	reserved vtep.Reserved
 	gbp      bool

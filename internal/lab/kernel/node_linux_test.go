@@ -29,9 +29,12 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *ourNode {
 	n := &ourNode{t: t}
 	n.Node = running(t, &node.Options{Listen: func(c *node.Tunnel) (_ vtep.Underlay, err error) {
 		h.Do(func() {
-			if s.packet != nil {
+			switch {
+			case s.packet != nil:
 				n.u, err = afpacket.Listen(c.AddrPort(), s.packet)
-			} else {
+			case s.portable:
+				n.u, err = underlay.ListenPortable(c.AddrPort(), &s.udp)
+			default:
 				n.u, err = underlay.ListenUDP(c.AddrPort(), &s.udp)
 			}
 		})
