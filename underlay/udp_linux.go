@@ -41,8 +41,8 @@ func (u *UDP) Unreachable(func(to frame.Endpoint, quoted []byte)) {}
 // an IPv6 link-local address with a zone. For port 0 the kernel chooses a port. A nil cfg is the zero value.
 //
 // Errors name the field and the value of cfg that is out of range or that the system refuses. They wrap
-// syscall.EADDRINUSE if the port is in use, syscall.EADDRNOTAVAIL if the address is not local, and
-// errors.ErrUnsupported on systems other than Linux. The caller closes the underlay, or gives it to a VTEP.
+// syscall.EADDRINUSE if the port is in use, and syscall.EADDRNOTAVAIL if the address is not local. On systems
+// other than Linux it opens a [Portable]. The caller closes the underlay, or gives it to a VTEP.
 func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 	c, err := cfg.withDefaults()
 	if err != nil {

@@ -66,7 +66,7 @@ func newFlags() *flags {
 
 	f.StringVar(&f.dev, "dev", "vxs0", "`NAME` of the device; a persistent device stays at exit")
 	f.number("mtu", "MTU `N` of the device, 68 to 65521 (default: MTU of the underlay minus the overhead, and a tag with -inner-vlan pass)", port0+"mtu")
-	f.number("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 256 (default: one per CPU, at most 4; one for -type ipip and single-queue devices)", port0+"queues", tunnel0+"queues")
+	f.number("queues", "`N` receive queues of the device and sockets of the underlay, 1 to 256 (default: one per CPU, at most 4; one for -type ipip, on other systems than Linux, and single-queue devices)", port0+"queues", tunnel0+"queues")
 	f.word("busy-poll", "`DURATION` that a queue polls before it sleeps, 0 to 1ms (default 0; for machines with idle CPUs)", port0+"busyPoll", tunnel0+"busyPoll")
 	f.truth("offload", "use superframes: virtio headers on the device, GSO and GRO on the sockets (default true)", func(s string, yes bool) {
 		f.put("offload", s, !yes, port0+"noOffload", tunnel0+"noOffload")
@@ -265,8 +265,8 @@ func (f *flags) finish() {
 	ipip := f.given[tunnel0+"type"].value == "ipip"
 	if f.queues = f.has(port0 + "queues"); !f.queues {
 		n := min(runtime.GOMAXPROCS(0), 4) // more queues do not help a single tunnel
-		if ipip {
-			n = 1 // each IP-in-IP socket receives all packets
+		if ipip || runtime.GOOS != "linux" {
+			n = 1 // each IP-in-IP socket receives all packets; other systems have one queue
 		}
 		f.put("", "", n, port0+"queues", tunnel0+"queues")
 	}
