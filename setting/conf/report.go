@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -32,6 +33,9 @@ type noted struct {
 
 // MaxErrors is the number of errors that a Report holds.
 const MaxErrors = 1000
+
+// maxText is the longest text that a Report keeps of an error.
+const maxText = 8192
 
 // Full reports whether there are more errors than the Report holds. There is no point in looking for others.
 func (r *Report) Full() bool { return r.more }
@@ -77,6 +81,7 @@ func (r *Report) note(n *node, e *setting.Error) {
 		r.told = map[string]bool{}
 	}
 	r.told[e.Path] = true
+	e.Text = strings.Clone(e.Text[:min(len(e.Text), maxText)])
 	if n == nil {
 		n = r.find(e.Path)
 	}
