@@ -195,10 +195,10 @@ func TestBlocksErrors(t *testing.T) {
 		{p.SetMode(Always), "block 10.244.1.0/26: node 10.0.20.4: Tunnel.Interface: nil, required in mode always"},
 		{p.SetMode(3), "blocks: mode 3, allowed are always, cross-subnet, never"},
 		{p.Set(blockC, l.near, noTunnel, Node{Addr: l.distant.Addr}), "block 10.244.3.0/26: node 198.51.100.3: Tunnel.Interface: nil, required in mode cross-subnet"},
-		{p.Set(blockC, stranger), "route 10.244.3.0/26: Interface: nil, closed or of another VRF"},
+		{p.Set(blockC, stranger), "route 10.244.3.0/26: next hop: Interface: nil, closed or of another VRF"},
 		{p.Set(blockC, noPeer), "route 10.244.3.0/26: next hop vni 60: Peer: the tunnel has no peer 9"},
-		{p.Set(netip.MustParsePrefix("10.244.9.1/26"), l.near), "route 10.244.9.1/26: Prefix: allowed are prefixes without bits"},
-		{p.Set(netip.Prefix{}, l.near), "Prefix: allowed are prefixes"},
+		{p.Set(netip.MustParsePrefix("10.244.9.1/26"), l.near), "route 10.244.9.1/26: allowed are prefixes without bits"},
+		{p.Set(netip.Prefix{}, l.near), "allowed are prefixes"},
 		{p.Set(netip.MustParsePrefix("10.0.20.0/24"), l.distant), "belongs to an interface's address"},
 		{p.Set(block6, l.near), "IP: required is one of the prefix's family"},
 	} {

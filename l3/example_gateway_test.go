@@ -64,5 +64,5 @@ func ExampleVRF_NewInterface() {
 	fmt.Println(red.Add(l3.Route{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Via: []l3.NextHop{{}}}))
 	// Output:
 	// 0.0.0.0/0 [vni 20 via 192.168.20.1]
-	// l3: VRF red: route 10.0.0.0/8: Interface: nil, closed or of another VRF
+	// l3: VRF red: route 10.0.0.0/8: next hop: Interface: nil, closed or of another VRF
 }

@@ -666,7 +666,7 @@ func TestRoutes(t *testing.T) {
 		{Route{p("10.8.0.0/16"), []NextHop{{Interface: b10, IP: at4(110, 1)}}}, "Interface: nil, closed or of another VRF"},
 		{Route{p("10.8.0.0/16"), []NextHop{{Interface: tun}, {}}}, "Interface: nil, closed or of another VRF"},
 		{Route{p("10.8.0.1/16"), nil}, "bits beyond"},
-		{Route{netip.Prefix{}, nil}, "Prefix: allowed are prefixes"},
+		{Route{netip.Prefix{}, nil}, "allowed are prefixes"},
 		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l.i10}}}, "IP: required"},
 		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l.i10, IP: at6(10, 1)}}}, "IP: required"},
 		{Route{p("10.8.0.0/16"), []NextHop{{Interface: l3vni, IP: at4(10, 1)}}}, "has no Neighbours"},

@@ -76,8 +76,8 @@ type nextHop struct {
 
 // errors of routes.
 var (
-	errNoInterface = errors.New("Interface: nil, closed or of another VRF")
-	errBuiltIn     = errors.New("Prefix: belongs to an interface's address")
+	errNoInterface = errors.New("next hop: Interface: nil, closed or of another VRF")
+	errBuiltIn     = errors.New("belongs to an interface's address")
 )
 
 // bulk is the number of routes from which Add copies the whole table, instead of the parts that
@@ -115,7 +115,7 @@ func (v *VRF) Add(routes ...Route) error {
 // make checks a route. v.mu is held.
 func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 	if !r.Prefix.IsValid() || r.Prefix != r.Prefix.Masked() || r.Prefix.Addr().Is4In6() {
-		return nil, errors.New("Prefix: allowed are prefixes without bits beyond their length")
+		return nil, errors.New("allowed are prefixes without bits beyond their length")
 	}
 	if old, ok := t.Get(r.Prefix); ok && old.self != nil {
 		return nil, errBuiltIn
