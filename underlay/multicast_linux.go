@@ -192,7 +192,7 @@ func (g *groups) open(group netip.Addr) (*groupSock, error) {
 	}
 	s := &groupSock{sock: &sock{Closer: file, raw: raw}, group: group, users: 1}
 	for _, step := range []func(fd int) error{
-		u.commonOptions, u.shared, u.rxOptions, u.hearNoOthers,
+		u.commonOptions, u.shared, u.rxOptions, u.onlyJoined,
 		func(int) error {
 			return u.callControl(u.udpNetwork(), netip.AddrPortFrom(group, u.local.Port()).String(), raw)
 		},
@@ -220,8 +220,8 @@ func (u *base) shared(fd int) error {
 	return setAll(fd, opts)
 }
 
-// hearNoOthers has a socket receive nothing for groups that others have joined.
-func (u *base) hearNoOthers(fd int) error {
+// onlyJoined keeps packets to groups that other sockets have joined from a socket.
+func (u *base) onlyJoined(fd int) error {
 	const ipv6MulticastAll = 29 // Linux 4.20
 	if u.is4 {
 		return setAll(fd, []option{{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}})

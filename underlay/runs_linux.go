@@ -53,17 +53,17 @@ func (s *sender) addRun(t *txSock, i uint8, per int) {
 	}
 }
 
-// apart is scratch for the datagrams of a run that was refused.
-type apart struct {
+// single is scratch for the datagrams of a run that was refused.
+type single struct {
 	msgs [datagrams.MaxSegs]sys.Mmsghdr
 	who  [datagrams.MaxSegs]datagrams.Copy
 	iov  [datagrams.MaxIov + datagrams.MaxSegs]unix.Iovec
 }
 
-// sendApart sends the datagrams of a run that was refused one by one, through the same
+// sendSingly sends the datagrams of a run that was refused one by one, through the same
 // socket: what is wrong with a datagram itself is then told for each.
-func (s *sender) sendApart(fd uintptr, m *sys.Mmsghdr, who datagrams.Copy) {
-	a := &s.apart
+func (s *sender) sendSingly(fd uintptr, m *sys.Mmsghdr, who datagrams.Copy) {
+	a := &s.single
 	from := unsafe.Slice(m.Hdr.Iov, int(m.Hdr.Iovlen))
 	n, used := 0, 0
 	for off := 0; len(from) > 0 && n < datagrams.MaxSegs; n++ {

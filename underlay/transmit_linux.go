@@ -59,7 +59,7 @@ func (s *sender) push(fd uintptr, msgs []sys.Mmsghdr, who []datagrams.Copy) {
 			if errno == unix.EIO {
 				s.set.giveUp()
 			}
-			s.sendApart(fd, &msgs[off], who[off])
+			s.sendSingly(fd, &msgs[off], who[off])
 			off++
 			continue
 		}

@@ -37,7 +37,7 @@ type sender struct {
 	names [datagrams.Chunk]sys.Sockaddr // of the messages
 	ctl   [datagrams.Chunk][txCtl]byte
 
-	apart apart // a run that was refused
+	single single // scratch for runs that were refused
 }
 
 func newSender(u *base) *sender {
@@ -251,7 +251,7 @@ func (s *sender) control(d *frame.Datagram, seg uint16) []byte {
 	if ttl {
 		n += sys.PutCmsgInt(b[n:], level, typeTTL, int(d.TTL))
 	}
-	if seg != 0 { // the last: see apart
+	if seg != 0 { // the last: see single
 		n += sys.PutCmsgU16(b[n:], unix.SOL_UDP, unix.UDP_SEGMENT, seg)
 	}
 	return b[:n]

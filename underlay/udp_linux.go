@@ -109,7 +109,7 @@ func (u *UDP) listen(q int) (*sock, error) {
 		if err := u.rxOptions(fd); err != nil {
 			return err
 		}
-		return u.hearNoOthers(fd)
+		return u.onlyJoined(fd)
 	})
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ type sender struct {
 	paySum uint64 // sum of the payload of datagram i, which is no run
 	paid   bool   // paySum is known
 
-	out, apart outbox
+	out, single outbox
 }
 
 // An outbox holds frames for the kernel.
@@ -47,7 +47,7 @@ const headLen = wire.EthernetLen + wire.IPv6Len + wire.UDPLen
 func newSender(p *Underlay) *sender {
 	s := &sender{p: p}
 	s.call = s.transmit
-	s.out.Outbox, s.apart.Outbox = datagrams.NewOutbox(), datagrams.NewOutbox()
+	s.out.Outbox, s.single.Outbox = datagrams.NewOutbox(), datagrams.NewOutbox()
 	return s
 }
 

@@ -37,7 +37,7 @@ func (s *sender) push(fd uintptr, t *outbox) {
 			s.Sent(who[:n])
 			off += n
 		case who[0].Segs > 1 && datagrams.RefusedRun(errno):
-			s.cutApart(fd, &who[0])
+			s.sendSingly(fd, &who[0])
 			off++
 		default:
 			if errno == unix.ENXIO && s.down == nil {
@@ -63,10 +63,10 @@ func verdict(e unix.Errno) frame.Reason {
 	return frame.SendFailed
 }
 
-// cutApart sends the datagrams of a run that was refused one by one.
-func (s *sender) cutApart(fd uintptr, who *datagrams.Copy) {
+// sendSingly sends the datagrams of a run that was refused one by one.
+func (s *sender) sendSingly(fd uintptr, who *datagrams.Copy) {
 	i, k, set := s.i, s.k, s.set
-	d, t := &s.Window[who.D], &s.apart
+	d, t := &s.Window[who.D], &s.single
 	to := &d.To[who.To]
 	s.i, s.k, s.set = who.D, who.To, s.p.sets.Get(d.Set)
 	if h, _ := s.nextHop(to); h != nil && h.mac.Load() != 0 {
