@@ -10,7 +10,7 @@ import (
 // A Throughput is a measurement of iperf3, at the receiver where there are two sides.
 type Throughput struct {
 	BitsPerSecond float64 // received
-	Bytes         int     // received; without what is in flight when the client ends
+	Bytes         int64   // received; without what is in flight when the client ends
 	Retransmits   int     // of TCP, by the sender
 	Packets       int     // of UDP, sent
 	Lost          int     // of these, not received
@@ -18,7 +18,7 @@ type Throughput struct {
 
 type sum struct {
 	BPS         float64 `json:"bits_per_second"`
-	Bytes       int
+	Bytes       int64
 	Retransmits int
 	Packets     int
 	Lost        int `json:"lost_packets"`
