@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SO_BINDTODEVICE binds a socket to an interface's index. When the interface is deleted and
-// another is made under its name, the socket is bound to nothing, for ever.
+// SO_BINDTODEVICE binds a socket to an interface's index. If the interface is deleted and another one gets its name,
+// the socket stays bound to the index that is gone.
 
-// checkDevice is how often the index is looked at.
+// checkDevice is the interval of the checks of the index.
 const checkDevice = time.Second / 2
 
-// every has f look at it, until Close.
+// every calls f at each interval until Close.
 func (u *base) every(f func()) {
 	u.running.Go(func() {
 		t := time.NewTicker(checkDevice)
@@ -29,23 +29,23 @@ func (u *base) every(f func()) {
 	})
 }
 
-// keepDevice binds the sockets to the configured Device again if that name has another index.
+// keepDevice binds the sockets to the configured Device again if that name has got another index.
 func (u *base) keepDevice() {
 	if u.deviceChanged() {
-		_ = u.bindDevice() // if it fails, the next time
+		_ = u.bindDevice() // retried at the next interval
 	}
 }
 
-// deviceChanged reports whether there is a device of the name, and it is not the one the
-// first receive socket is bound to (SO_BINDTOIFINDEX, Linux 5.1).
+// deviceChanged reports whether a device of that name exists and is not the one that the first receive socket is bound
+// to (SO_BINDTOIFINDEX, Linux 5.1).
 func (u *base) deviceChanged() bool {
 	index, err := u.indexOf(u.cfg.Device)
 	bound, e := u.readers[0].sock.option(unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX)
 	return err == nil && e == nil && bound != index
 }
 
-// bindDevice binds every socket to the device, the first receive socket last: while any
-// other fails, deviceChanged sees that there is something to do.
+// bindDevice binds every socket to the device, the first receive socket last: if another one fails, deviceChanged still
+// reports true.
 func (u *base) bindDevice() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -11,25 +11,23 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// What the network says about datagrams sent earlier waits in the error queues of the
-// transmit sockets (IP_RECVERR). Two read them: a Sender whose send failed, and a goroutine
-// that sleeps until there is something.
+// ICMP errors about earlier datagrams wait in the error queues of the transmit sockets (IP_RECVERR). Two kinds of readers
+// take them: a Sender whose send failed, and a goroutine that sleeps until there are errors.
 //
-// The goroutine is not for speed alone. Of the sockets on one port the kernel picks the one
-// that gets an ICMP error by a hash of the addresses and ports, not the one that sent (the
-// lookup in __udp4_lib_err and __udp6_lib_err, Linux 6.18): it may be of a kind that
-// nobody sends through any more.
+// The goroutine is necessary: among the sockets of a port the kernel selects the receiver of an ICMP error by a hash of the
+// addresses and ports (the lookup in __udp4_lib_err and __udp6_lib_err, Linux 6.18). It need not be the socket that
+// sent, and may be one that no Sender uses any more.
 
-// drainLimit is how many entries of an error queue are read at once.
+// drainLimit is the number of entries of an error queue that are read at once.
 const drainLimit = 64
 
-// An errReader is scratch for reading error queues, for one user at a time.
+// An errReader is scratch memory for reading error queues, for one user at a time.
 type errReader struct {
 	u     *base
 	queue *sys.ErrorQueue
 	seen  func(*sys.QueuedError) // entry, made once
 	sock  *txSock                // whose entries are read
-	long  bool                   // an entry told the interface's MTU
+	long  bool                   // an entry had the interface's MTU
 }
 
 func newErrReader(u *base) *errReader {
@@ -38,8 +36,7 @@ func newErrReader(u *base) *errReader {
 	return r
 }
 
-// read books what is in the error queue of a socket, at most drainLimit entries, and
-// returns how many there were.
+// read counts and reports the entries in the error queue of a socket, at most drainLimit, and returns their number.
 func (r *errReader) read(fd uintptr, s *txSock) int {
 	r.sock, r.long = s, false
 	n := r.queue.Drain(fd, drainLimit, r.seen)
@@ -62,20 +59,19 @@ func (r *errReader) entry(e *sys.QueuedError) {
 	r.u.countError(e)
 }
 
-// An errWatch waits for errors of all transmit sockets at once.
+// An errWatch waits for errors of all transmit sockets.
 //
-// The sockets are in an epoll instance of its own, for errors only, and out of the
-// runtime's: that waits for room to send as well, and since every datagram that leaves a
-// socket makes some, each Send would wake a thread that waits for something else (a
-// quarter of the cost of small datagrams on loopback).
+// The sockets are in an epoll instance of their own, for errors only, and not in the runtime's poller. That one also
+// waits for room to send, which every transmitted datagram makes, so each Send would wake a thread (a quarter of the
+// cost of small datagrams on loopback).
 type errWatch struct {
-	file  *os.File // the epoll instance, which the runtime does wait for
+	file  *os.File // epoll instance, which the runtime's poller waits for
 	raw   syscall.RawConn
 	err   *errReader
 	ready [16]unix.EpollEvent
 
 	mu    sync.Mutex
-	socks map[int32]*txSock // by descriptor; those that are open
+	socks map[int32]*txSock // open sockets by descriptor
 }
 
 func newErrWatch(u *base) (*errWatch, error) {
@@ -97,7 +93,7 @@ func (w *errWatch) add(s *txSock) error {
 	return addTo(w.raw, s.raw, unix.EPOLLERR|unix.EPOLLET, s.fd)
 }
 
-// Close closes the socket, and ends that it is watched.
+// Close closes the socket and stops watching it.
 func (s *txSock) Close() error {
 	if w := s.watch; w != nil {
 		w.mu.Lock()
@@ -134,7 +130,7 @@ func (w *errWatch) read(fd int32) {
 	if s == nil { // closed meanwhile
 		return
 	}
-	_ = s.raw.Control(func(fd uintptr) { // fails when the socket is closed
+	_ = s.raw.Control(func(fd uintptr) { // an error means that the socket is closed
 		for w.err.read(fd, s) == drainLimit {
 		}
 	})
@@ -148,7 +144,7 @@ func (u *base) countError(e *sys.QueuedError) {
 		(*f)(e.Dst, e.Quoted)
 	}
 	errno := e.Errno
-	if errno == unix.EPROTO && lost { // ICMPv6 calls it a problem with a parameter
+	if errno == unix.EPROTO && lost { // ICMPv6 parameter problem
 		errno = unix.ENOPROTOOPT
 	}
 	switch errno {

@@ -7,19 +7,16 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// There is no SO_REUSEPORT for raw sockets: each gets a copy of every packet. What makes one
-// of them a queue is a filter that lets pass what is its own.
+// Raw sockets have no SO_REUSEPORT: each gets a copy of every packet. A filter makes a socket a queue: it passes only
+// the packets of that queue.
 
-// spread multiplies a hash so that its high bits depend on all there was: 2^32 divided by
-// the golden ratio.
+// spread multiplies a hash so that its high bits depend on all bits: 2^32 divided by the golden ratio.
 const spread = 2654435769
 
-// queueFilter returns the filter of a receive socket: it passes the packets whose inner
-// addresses have a hash that is the queue's number, modulo how many there are. Whatever is
-// too short for addresses goes to queue 0.
+// queueFilter returns the filter of a receive socket: it passes packets whose inner addresses have a hash that is the
+// queue's number modulo the number of queues. Packets too short for addresses go to queue 0.
 //
-// Over IPv4 a filter sees the outer header first (RFC 791, section 3.1), over IPv6 the
-// payload only.
+// Over IPv4 a filter sees the outer header first (RFC 791, section 3.1), over IPv6 only the payload.
 func queueFilter(queue, queues, protocol int, is4 bool) ([]unix.SockFilter, error) {
 	const start, hash = 0, 1 // words of the filter's memory
 	all := bpf.RetConstant{Val: 1<<32 - 1}

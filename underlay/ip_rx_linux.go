@@ -7,12 +7,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// packet makes a frame of message r.At, an IP packet whose payload is the inner packet. It
-// reports false when that has to wait for the next batch.
+// packet makes a frame of message r.At, an IP packet whose payload is the inner packet. It returns false if the batch is
+// full.
 //
-// It may be longer than any MTU: fragments come as the packet they were, and what the kernel
-// has joined on its way here (GRO) comes as one, with a TCP checksum that is still to be
-// finished (Linux 6.18).
+// The packet may be longer than any MTU: the kernel reassembles fragments and joins packets (GRO), whose TCP checksum
+// then is unfinished (Linux 6.18).
 func (r *reader) packet(b *frame.Batch, m *sys.Mmsghdr) bool {
 	f := r.whole(b, m)
 	if f == nil {
@@ -29,9 +28,8 @@ func (r *reader) packet(b *frame.Batch, m *sys.Mmsghdr) bool {
 	return true
 }
 
-// pullIPv4 takes the outer header off a packet, with its options, which an IPv4 raw socket
-// hands over and an IPv6 one does not (raw(7)). It reports false when there is none (RFC 791,
-// section 3.1).
+// pullIPv4 removes the outer header and its options, which an IPv4 raw socket returns and an IPv6 raw socket does not
+// (raw(7)). It returns false if the header is invalid (RFC 791, section 3.1).
 func pullIPv4(f *frame.Frame) bool {
 	p := f.Bytes()
 	if len(p) < 20 || p[0]>>4 != 4 {

@@ -8,13 +8,13 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A life is what ends the Reads of an underlay.
+// A life ends the Reads of an underlay.
 type life struct {
 	paused atomic.Bool
 	done   chan struct{} // closed by Close
 }
 
-// pausedUntil returns the deadline that reads have: one that is over, or none.
+// pausedUntil returns the read deadline: in the past if paused, else none.
 func pausedUntil(on bool) (t time.Time) {
 	if on {
 		t = time.Unix(1, 0)
@@ -22,7 +22,7 @@ func pausedUntil(on bool) (t time.Time) {
 	return t
 }
 
-// stopped returns what a Read returns that has no need to ask a socket.
+// stopped returns the error of a Read that need not ask the socket.
 func (l *life) stopped() error {
 	select {
 	case <-l.done:

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A membership is of an interface's index, and so is what a socket sends to groups through
-// (IP_MULTICAST_IF). Both are lost when the interface is deleted.
+// A membership and the interface for sending to groups (IP_MULTICAST_IF) refer to an interface's index. Both are lost
+// when the interface is deleted.
 
 // indexOf returns the index of an interface in the sockets' network namespace.
 func (u *base) indexOf(name string) (index int, err error) {
@@ -20,8 +20,8 @@ func (u *base) indexOf(name string) (index int, err error) {
 	return int(ifr.Uint32()), err
 }
 
-// locate finds the interface for groups, if that is not done yet, and has all transmit sockets
-// send to groups through it. It runs in the sockets' namespace; base.mu is held.
+// locate finds the interface for groups, unless it is known, and makes all transmit sockets send to groups through it.
+// It runs in the sockets' namespace; base.mu is held.
 func (g *groups) locate() error {
 	if g.index != 0 {
 		return nil
@@ -33,7 +33,7 @@ func (g *groups) locate() error {
 	return g.moveTo(dev, index)
 }
 
-// device returns the interface for groups: none for a wildcard address.
+// device returns the interface for groups, none for a wildcard address.
 func (g *groups) device() (dev string, index int, err error) {
 	u := g.u
 	dev, field := u.cfg.MulticastDevice, "MulticastDevice"
@@ -59,7 +59,7 @@ func (g *groups) device() (dev string, index int, err error) {
 	return ifi.Name, ifi.Index, nil
 }
 
-// moveTo makes an interface the one for groups.
+// moveTo changes the interface for groups.
 func (g *groups) moveTo(dev string, index int) error {
 	old := g.index
 	g.dev, g.index = dev, index
@@ -77,7 +77,7 @@ func (g *groups) moveTo(dev string, index int) error {
 	return err
 }
 
-// sendFrom has a transmit socket send to groups through their interface, once there is one.
+// sendFrom makes a transmit socket send to groups through their interface, if there is one.
 func (g *groups) sendFrom(fd int) (err error) {
 	switch {
 	case g == nil || g.index == 0:
@@ -93,8 +93,7 @@ func (g *groups) sendFrom(fd int) (err error) {
 	return nil
 }
 
-// check moves to another interface when the one for groups is not there any more, or is another
-// under its name.
+// check moves to another interface if the one for groups is gone or its name belongs to another one.
 func (g *groups) check() {
 	u := g.u
 	u.mu.Lock()
@@ -108,10 +107,10 @@ func (g *groups) check() {
 	_ = u.inNamespace(func() error {
 		dev, index, err := g.device()
 		if err != nil {
-			return err // there is none now
+			return err // there is no interface now
 		}
 		if index == g.index {
-			g.dev = dev // it has another name
+			g.dev = dev // it was renamed
 			return nil
 		}
 		return g.moveTo(dev, index)

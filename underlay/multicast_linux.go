@@ -15,29 +15,29 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// A socket bound to a unicast address hears no group, and of the sockets of one port each gets
-// a copy of what is sent to a group, whoever has joined it, unless IP_MULTICAST_ALL is 0 (Linux
-// 6.18). So each group has one socket, bound to it: what it gets is for the group, once.
+// A socket bound to a unicast address receives no groups, and each socket of a port gets a copy of every packet to a
+// group that any socket has joined, unless IP_MULTICAST_ALL is 0 (Linux 6.18). So each group has one socket, bound to
+// the group, which receives each packet once.
 
-// groups is the multicast groups of an underlay. All but socks is under base.mu.
+// groups are the multicast groups of an underlay. base.mu protects all fields but socks.
 type groups struct {
 	u     *base
 	rx    *groupReader
-	file  *os.File // the epoll instance that has all sockets
+	file  *os.File // epoll instance of all sockets
 	raw   syscall.RawConn
-	socks atomic.Pointer[[]*groupSock] // by number, nil where one has gone; replaced, never changed
-	keeps bool                         // check is called
-	dev   string                       // where the groups are joined, "" before the first and without one
-	index int                          // of dev, 0 = what the routes say
-	gone  uint64                       // dropped by sockets that are closed
+	socks atomic.Pointer[[]*groupSock] // by number, nil if closed; replaced, never changed
+	keeps bool                         // a goroutine calls check
+	dev   string                       // interface of the groups, "" before the first Join and if there is none
+	index int                          // of dev, 0 = the interface of the routes
+	gone  uint64                       // packets that closed sockets dropped
 }
 
-// A groupSock is the socket of one group.
+// A groupSock is the socket of a multicast group.
 type groupSock struct {
 	*sock
 	group   netip.Addr
-	users   int // Joins without their Leave
-	index   int // of the interface on which it is a member
+	users   int // Joins without a Leave
+	index   int // of the interface of the membership
 	dropped datagrams.Drops
 }
 
@@ -58,7 +58,7 @@ func newGroups(u *base) (*groups, error) {
 	return g, nil
 }
 
-// each calls f with every socket.
+// each calls f for every socket.
 func (g *groups) each(f func(s *groupSock)) {
 	for _, s := range *g.socks.Load() {
 		if s != nil {
@@ -172,8 +172,8 @@ func (g *groups) addTo(st *datagrams.Counts) {
 	})
 }
 
-// open makes the socket of a group and joins it. It is bound by hand: the net package binds
-// what is to be bound to a group to the wildcard address.
+// open makes the socket of a group and joins it. It binds the socket itself, because package net binds to the
+// wildcard address instead of a group.
 func (g *groups) open(group netip.Addr) (*groupSock, error) {
 	u := g.u
 	family := unix.AF_INET
@@ -184,7 +184,7 @@ func (g *groups) open(group netip.Addr) (*groupSock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("underlay: multicast group %v: %w", group, os.NewSyscallError("socket", err))
 	}
-	file := os.NewFile(uintptr(fd), "multicast group") // of a blocking socket: not for the runtime's poller
+	file := os.NewFile(uintptr(fd), "multicast group") // a blocking socket, which the runtime's poller leaves alone
 	raw, err := file.SyscallConn()
 	if err != nil {
 		file.Close()
@@ -210,8 +210,8 @@ func (g *groups) open(group netip.Addr) (*groupSock, error) {
 	return s, nil
 }
 
-// shared lets the socket of a group stand beside those of others in the same group, and beside
-// our own on the wildcard address.
+// shared lets the socket of a group share its port with sockets of other processes in the group, and with the
+// underlay's socket on the wildcard address.
 func (u *base) shared(fd int) error {
 	opts := []option{{unix.SOL_SOCKET, unix.SO_REUSEADDR, 1}, {unix.SOL_SOCKET, unix.SO_REUSEPORT, 1}}
 	if !u.is4 {
@@ -220,7 +220,7 @@ func (u *base) shared(fd int) error {
 	return setAll(fd, opts)
 }
 
-// onlyJoined keeps packets to groups that other sockets have joined from a socket.
+// onlyJoined keeps packets to groups that only other sockets have joined away from a socket.
 func (u *base) onlyJoined(fd int) error {
 	const ipv6MulticastAll = 29 // Linux 4.20
 	if u.is4 {
@@ -250,7 +250,7 @@ func (g *groups) bind(fd int, group netip.Addr) error {
 	return nil
 }
 
-// member makes the socket of a group a member of it, on the interface where the groups are.
+// member makes the socket of a group a member on the interface of the groups.
 func (g *groups) member(fd int, s *groupSock) (err error) {
 	if g.u.is4 {
 		err = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.group.As4(), Ifindex: int32(g.index)})
@@ -264,8 +264,8 @@ func (g *groups) member(fd int, s *groupSock) (err error) {
 	return nil
 }
 
-// follow moves a membership to the interface where the groups are now. The old one is ended
-// first: it may be of an interface that is gone, and counts as long as the socket has it.
+// follow moves a membership to the current interface of the groups. It ends the old membership first, because the
+// socket keeps that even if the interface is gone.
 func (g *groups) follow(s *groupSock) error {
 	if s.index == g.index {
 		return nil

@@ -11,9 +11,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// A groupReader receives from the sockets of all multicast groups. It waits for an epoll
-// instance that has them, which the runtime's poller waits for in turn, so that groups come and
-// go while it waits.
+// A groupReader receives from the sockets of all multicast groups. It waits for their epoll instance, for which the
+// runtime's poller waits, so that groups can be joined and left during a Read.
 type groupReader struct {
 	*reader
 	g     *groups
@@ -27,9 +26,9 @@ func newGroupReader(g *groups) *groupReader {
 	return r
 }
 
-// recv is called when a socket may be readable; false asks to be called again when one is. It
-// takes from one socket at a time. The kernel puts that at the end of those that are ready, so
-// that each has its turn (ep_send_events, Linux 6.18).
+// recv is called when a socket may be readable; it returns false to be called again. It reads one socket at a time.
+// The kernel then moves that socket to the end of the ready list, so that all sockets get their turn (ep_send_events,
+// Linux 6.18).
 func (r *groupReader) recv(epfd uintptr) bool {
 	for {
 		n, err := unix.EpollWait(int(epfd), r.ready[:], 0)
@@ -53,7 +52,7 @@ func (r *groupReader) recv(epfd uintptr) bool {
 	}
 }
 
-// receive takes what one socket has.
+// receive reads one socket.
 func (r *groupReader) receive(fd uintptr) {
 	r.prepare()
 	r.Take(fd)
@@ -68,13 +67,13 @@ func addTo(ep, s syscall.RawConn, events uint32, number int32) error {
 	})
 }
 
-// newEpoll returns an epoll instance that the runtime waits for.
+// newEpoll returns an epoll instance that the runtime's poller can wait for.
 func newEpoll(name string) (*os.File, syscall.RawConn, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, nil, fmt.Errorf("underlay: %w", os.NewSyscallError("epoll_create1", err))
 	}
-	if err := unix.SetNonblock(fd, true); err != nil { // or the runtime would not wait for it
+	if err := unix.SetNonblock(fd, true); err != nil { // required by the poller
 		unix.Close(fd)
 		return nil, nil, fmt.Errorf("underlay: %w", err)
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// A socket has one DF setting and one checksum setting, so one source port has up to
-// four transmit sockets, one of each kind.
+// A socket has one DF and one checksum setting, so a source port has up to four transmit sockets, one of each kind.
 type kind uint8
 
 const (
@@ -19,41 +18,39 @@ const (
 	kinds       = 4
 )
 
-// txPorts is the source ports taken out of one range, and the sockets on them. They are
-// opened when they are first needed, all ports of one kind at a time. Of an IP underlay they
-// are the protocols.
+// txPorts are source ports of a range and the sockets on them, opened on first use, all ports of one kind at a time.
+// In an IP underlay they are protocols.
 type txPorts struct {
 	r     datagrams.Ports
 	ports atomic.Pointer[[]uint16] // chosen with the first kind
 	kinds [kinds]atomic.Pointer[txSocks]
 }
 
-// txSocks is the sockets of one kind, in the order of the ports, or why there are none.
+// txSocks are the sockets of one kind in the order of the ports, or the error of opening them.
 type txSocks struct {
 	socks []*txSock
 	err   error
-	again time.Time // after an error: when to try again
+	again time.Time // after an error, the time of the next attempt
 }
 
 // A txSock is a transmit socket on one source port.
 type txSock struct {
 	*sock
 	port  uint16
-	quiet bool // ICMP errors are read and not reported, because another socket gets them too
+	quiet bool // ICMP errors are read but not reported, because another socket gets them too
 
-	watch *errWatch // that has it
-	fd    int32     // in there
+	watch *errWatch // that watches it
+	fd    int32     // in that epoll instance
 
-	// What anybody has read from the error queue: entries, and how often there was one
-	// about the interface's MTU.
+	// What all readers together have taken from the error queue: entries, and entries about the interface's MTU.
 	taken, tooLong atomic.Uint32
 }
 
-// retryOpen is how long sockets that could not be opened are left alone.
+// retryOpen is the interval between attempts to open sockets.
 const retryOpen = time.Second / 2
 
-// openTx returns the sockets of one kind, which it opens if need be. After Close it
-// returns neither sockets nor an error.
+// openTx returns the sockets of one kind, and opens them if necessary. After Close it returns neither sockets nor an
+// error.
 func (u *base) openTx(p *txPorts, k kind) *txSocks {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -73,8 +70,7 @@ func (u *base) openTx(p *txPorts, k kind) *txSocks {
 	return x
 }
 
-// inNamespace runs f in the network namespace of the receive sockets: sockets are opened
-// by whoever sends first, on whatever thread that is.
+// inNamespace runs f in the network namespace of the receive sockets: the first sender opens sockets, on any thread.
 func (u *base) inNamespace(f func() error) (err error) {
 	entered := false
 	err = control(u.readers[0].sock.raw, func(fd int) error {
@@ -86,7 +82,7 @@ func (u *base) inNamespace(f func() error) (err error) {
 	return err
 }
 
-// all calls f with every transmit socket there is; u.mu is held.
+// all calls f for every transmit socket; u.mu is held.
 func (p *txPorts) all(f func(*txSock)) {
 	for k := range p.kinds {
 		if x := p.kinds[k].Load(); x != nil {

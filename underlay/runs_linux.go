@@ -10,8 +10,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// perMessage returns how many datagrams of a run one message carries, 1 when the kernel
-// is not to cut runs. For what is no run it is 1 too.
+// perMessage returns how many datagrams of a run one message carries: 1 if the kernel must not cut runs, and for a
+// single datagram.
 func (s *sender) perMessage(d *frame.Datagram) int {
 	if d.Seg == 0 || !s.set.runs || !s.u.runs || s.set.split.Load() {
 		return 1
@@ -19,14 +19,14 @@ func (s *sender) perMessage(d *frame.Datagram) int {
 	return max(1, min(datagrams.MaxSegs, (datagrams.MaxPacket-s.u.overhead)/int(d.Seg)))
 }
 
-// addRun builds the messages of run i, with per datagrams in each: endpoint by endpoint,
-// so that what is lost is counted once for each.
+// addRun builds the messages of run i, with per datagrams in each, endpoint by endpoint, so that losses are counted
+// once for each endpoint.
 func (s *sender) addRun(t *txSock, i uint8, per int) {
 	d := &s.Window[i]
 	n, seg := datagrams.Size(d), int(d.Seg)
 	for k := range d.To {
 		if d.To[k].Is4() != s.u.is4 {
-			s.flush(t) // what belongs to other endpoints is counted first
+			s.flush(t) // count the losses of other endpoints first
 			s.Lose(datagrams.Copy{D: i, Segs: int32(datagrams.Segments(d)), To: int32(k)}, frame.Unreachable)
 			continue
 		}
@@ -40,7 +40,7 @@ func (s *sender) addRun(t *txSock, i uint8, per int) {
 			}
 			if took > 0 || left == 0 {
 				s.message(i, k, iov, s.control(d, who.Seg), who)
-			} else { // one datagram of more pieces than the kernel takes
+			} else { // a datagram of more pieces than the kernel takes
 				s.flush(t)
 				s.Lose(who, frame.SendFailed)
 				took = min(left, seg)
@@ -53,15 +53,14 @@ func (s *sender) addRun(t *txSock, i uint8, per int) {
 	}
 }
 
-// single is scratch for the datagrams of a run that was refused.
+// single is scratch memory for the datagrams of a refused run.
 type single struct {
 	msgs [datagrams.MaxSegs]sys.Mmsghdr
 	who  [datagrams.MaxSegs]datagrams.Copy
 	iov  [datagrams.MaxIov + datagrams.MaxSegs]unix.Iovec
 }
 
-// sendSingly sends the datagrams of a run that was refused one by one, through the same
-// socket: what is wrong with a datagram itself is then told for each.
+// sendSingly sends the datagrams of a refused run one by one through the same socket, so that each gets its own error.
 func (s *sender) sendSingly(fd uintptr, m *sys.Mmsghdr, who datagrams.Copy) {
 	a := &s.single
 	from := unsafe.Slice(m.Hdr.Iov, int(m.Hdr.Iovlen))
@@ -88,5 +87,5 @@ func (s *sender) sendSingly(fd uintptr, m *sys.Mmsghdr, who datagrams.Copy) {
 	}
 	s.push(fd, a.msgs[:n], a.who[:n])
 	clear(a.msgs[:n])
-	clear(a.iov[:used]) // the frames are not ours any more
+	clear(a.iov[:used]) // let go of the frames
 }

@@ -12,20 +12,19 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// rxControl is room for the control messages of one message: address, TOS, TTL,
-// segment size, and one or two that a Control func may have asked for.
+// rxControl is room for the control messages of one message: address, TOS, TTL, segment size, and one or two that a
+// Control function may have requested.
 const rxControl = 192
 
-// A reader receives from one socket. One message is one datagram or, with UDP_GRO, a
-// run of datagrams that the sender's or the receiver's kernel left in one piece; or, of raw
-// sockets, one IP packet. Its frames lie where it was received.
+// A reader receives from one socket. A message is one datagram, with UDP_GRO a run of datagrams that a kernel has not
+// cut, or with raw sockets an IP packet. Frames stay in the memory they were received in.
 type reader struct {
 	datagrams.Inbox
 	u    *base
-	sock *sock                 // nil for the one of many sockets: see groupReader
-	wait syscall.RawConn       // what it waits for
-	kind frame.Kind            // of what it receives, when that is IP packets
-	call func(fd uintptr) bool // recv, made once
+	sock *sock                 // nil in a groupReader
+	wait syscall.RawConn       // to wait for
+	kind frame.Kind            // of received IP packets
+	call func(fd uintptr) bool // recv, allocated once
 
 	names [datagrams.MaxMessages]sys.Sockaddr
 	iov   [datagrams.MaxMessages]unix.Iovec
@@ -51,8 +50,8 @@ func newReader(u *base, s *sock) *reader {
 	return r
 }
 
-// Read implements [frame.Reader]. Runs are split; the frames of one are not spread over
-// two batches unless there are more than [frame.MaxBatch].
+// Read implements [frame.Reader]. It splits runs. The frames of a run are in one batch unless there are more than
+// [frame.MaxBatch].
 func (r *reader) Read(b *frame.Batch) error {
 	b.Reset()
 	r.Pool = b.Pool()
@@ -69,7 +68,7 @@ func (r *reader) Read(b *frame.Batch) error {
 		if err := r.wait.Read(r.call); err != nil {
 			r.Release()
 			b.Release()
-			if stopped := r.u.stopped(); stopped != nil { // what a file that is closed returns is no sentinel
+			if stopped := r.u.stopped(); stopped != nil { // a closed file returns another error than net.ErrClosed
 				return stopped
 			}
 			return readError(err)
@@ -91,14 +90,14 @@ func (r *reader) Read(b *frame.Batch) error {
 	}
 }
 
-// recv is called when the socket may be readable; false asks to be called again
-// when it is. It holds no packet memory while it waits.
+// recv is called when the socket may be readable; it returns false to be called again. It holds no packet memory while it
+// waits.
 func (r *reader) recv(fd uintptr) bool {
 	r.prepare()
 	return r.Take(fd)
 }
 
-// prepare makes the messages ready for the kernel.
+// prepare sets up the messages for the kernel.
 func (r *reader) prepare() {
 	r.Prepare(maxMessage)
 	for i := range r.Want {
@@ -108,10 +107,10 @@ func (r *reader) prepare() {
 	}
 }
 
-// maxMessage is the most that can arrive in one message.
+// maxMessage is the maximum length of a message.
 const maxMessage = 1<<16 - 1
 
-// deliver makes frames of the messages received, as many as the batch takes.
+// deliver makes frames of the received messages, as many as the batch takes.
 func (r *reader) deliver(b *frame.Batch) {
 	for ; r.At < r.N; r.At++ {
 		if !r.split(b) {
@@ -121,8 +120,7 @@ func (r *reader) deliver(b *frame.Batch) {
 	r.Rx.Datagrams.Add(uint64(len(b.Frames)))
 }
 
-// split makes frames of message r.At, or of what is left of it. It reports false when some are left
-// for the next batch.
+// split makes frames of message r.At, or of the rest of it. It returns false if the batch is full and frames are left.
 func (r *reader) split(b *frame.Batch) bool {
 	m := &r.Msgs[r.At]
 	r.info.Parse(r.ctl[r.At][:min(int(m.Hdr.Controllen), rxControl)])
@@ -156,8 +154,8 @@ func (r *reader) split(b *frame.Batch) bool {
 	return done
 }
 
-// superframe makes one frame of message r.At. With seg > 0 the kernel has said how long the
-// segments of what is inside are: it tells nobody that its superframes of UDP are in a tunnel.
+// superframe makes one frame of message r.At. With seg > 0 the kernel has told the segment length of the inner packet, but
+// not that its UDP superframe is in a tunnel.
 func (r *reader) superframe(b *frame.Batch, m *sys.Mmsghdr, seg int) bool {
 	f := r.whole(b, m)
 	if f != nil && seg > 0 {
@@ -166,7 +164,7 @@ func (r *reader) superframe(b *frame.Batch, m *sys.Mmsghdr, seg int) bool {
 	return f != nil
 }
 
-// whole makes one frame of message r.At, nil when the batch is full.
+// whole makes one frame of message r.At, nil if the batch is full.
 func (r *reader) whole(b *frame.Batch, m *sys.Mmsghdr) *frame.Frame {
 	n := int(m.Len)
 	if !r.Split(b, 0, n, n, r.outer(m)) {
@@ -175,7 +173,7 @@ func (r *reader) whole(b *frame.Batch, m *sys.Mmsghdr) *frame.Frame {
 	return &b.Frames[len(b.Frames)-1]
 }
 
-// outer returns what the control messages in r.info and the header say.
+// outer returns the contents of the control messages in r.info and of the header.
 func (r *reader) outer(m *sys.Mmsghdr) frame.Outer {
 	o := frame.Outer{If: r.info.If, TOS: r.info.TOS, TTL: r.info.TTL}
 	o.Src, _ = sys.Endpoint(&r.names[r.At], m.Hdr.Namelen)
@@ -189,9 +187,8 @@ func (r *reader) outer(m *sys.Mmsghdr) frame.Outer {
 	return o
 }
 
-// fatal reports whether a socket is broken for good. Everything else passes: errors
-// the network reported about what we sent (they come one at a time and are gone
-// once they are read), an interface that is down, memory that is short.
+// fatal reports whether a socket is broken for good. All other errors pass: ICMP errors about sent datagrams (reading
+// one clears it), an interface that is down, lack of memory.
 func fatal(e unix.Errno) bool {
 	switch e {
 	case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.EINVAL, unix.ENOSYS, unix.EPERM:
@@ -206,10 +203,10 @@ func (r *reader) addTo(st *datagrams.Counts) {
 	r.Rx.AddTo(st)
 }
 
-// countDrops asks the socket how much it has dropped. u.mu is held.
+// countDrops adds what the socket has dropped. u.mu is held.
 func (r *reader) countDrops() { r.sock.drops(&r.dropped) }
 
-// drops looks at a socket's counter.
+// drops reads a socket's counter.
 func (s *sock) drops(d *datagrams.Drops) {
 	_ = s.raw.Control(func(fd uintptr) {
 		if v, ok := sys.Drops(fd); ok {

@@ -10,27 +10,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A pollConn is a socket that the net package has opened.
+// A pollConn is a socket that package net has opened.
 type pollConn interface {
 	net.PacketConn
 	syscall.Conn
 }
 
-// A sock is a socket whose descriptor is only touched while the runtime holds it
-// open.
+// A sock is a socket. Its descriptor is used only while the runtime holds it open.
 type sock struct {
 	io.Closer
 	raw  syscall.RawConn
 	conn pollConn // nil once it is unpolled
 }
 
-// unpolled takes a socket that nobody will wait for out of the runtime's poller.
+// unpolled removes a socket that no goroutine waits for from the runtime's poller.
 func (s *sock) unpolled() (*sock, error) {
 	defer s.Close()
 	var fd int
 	if err := control(s.raw, func(old int) (err error) {
 		if fd, err = unix.FcntlInt(uintptr(old), unix.F_DUPFD_CLOEXEC, 0); err == nil {
-			err = unix.SetNonblock(fd, false) // os.NewFile goes by this; we send with MSG_DONTWAIT
+			err = unix.SetNonblock(fd, false) // os.NewFile checks this; sends use MSG_DONTWAIT
 		}
 		return os.NewSyscallError("fcntl", err)
 	}); err != nil {
@@ -45,7 +44,7 @@ func (s *sock) unpolled() (*sock, error) {
 	return &sock{Closer: f, raw: raw}, nil
 }
 
-// port returns the port the socket is bound to. The net package does not say when it cannot tell.
+// port returns the port that the socket is bound to. Package net does not report errors of getsockname.
 func (s *sock) port() (port uint16, err error) {
 	err = control(s.raw, func(fd int) error {
 		sa, err := unix.Getsockname(fd)
@@ -60,7 +59,7 @@ func (s *sock) port() (port uint16, err error) {
 	return port, err
 }
 
-// control has f use a descriptor, which is held open meanwhile.
+// control calls f with the descriptor, which stays open meanwhile.
 func control(c syscall.RawConn, f func(fd int) error) (err error) {
 	if e := c.Control(func(fd uintptr) { err = f(int(fd)) }); e != nil {
 		err = e
@@ -74,7 +73,7 @@ func (s *sock) option(level, name int) (v int, err error) {
 	return v, err
 }
 
-// setOption sets one to 0 or 1.
+// setOption sets an option to 0 or 1.
 func (s *sock) setOption(level, name int, on bool) error {
 	v := 0
 	if on {
@@ -83,7 +82,7 @@ func (s *sock) setOption(level, name int, on bool) error {
 	return control(s.raw, func(fd int) error { return unix.SetsockoptInt(fd, level, name, v) })
 }
 
-// reusePort says whether others of the same user may have the socket's port too, if they ask for it.
+// reusePort sets whether other sockets of the same user may share the socket's port.
 func (s *sock) reusePort(on bool) error {
 	if err := s.setOption(unix.SOL_SOCKET, unix.SO_REUSEPORT, on); err != nil {
 		return fmt.Errorf("underlay: SO_REUSEPORT: %w", err)
@@ -91,7 +90,7 @@ func (s *sock) reusePort(on bool) error {
 	return nil
 }
 
-// openWatched makes a transmit socket: one that nobody waits for, except for its errors.
+// openWatched makes a transmit socket: a goroutine waits only for its errors.
 func (u *base) openWatched(network string, port uint16, set func(fd int) error) (*txSock, error) {
 	s, err := u.open(network, port, set)
 	if err == nil {

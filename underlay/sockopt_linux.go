@@ -10,7 +10,7 @@ func (u *base) fieldError(field string, err error) error {
 	return fmt.Errorf("underlay: %s.%s: %w", u.name, field, err)
 }
 
-// An option is one integer socket option.
+// An option is an integer socket option.
 type option struct{ level, name, value int }
 
 func setAll(fd int, opts []option) error {
@@ -22,7 +22,7 @@ func setAll(fd int, opts []option) error {
 	return nil
 }
 
-// commonOptions are those of every socket.
+// commonOptions are the options of every socket.
 func (u *base) commonOptions(fd int) error {
 	c := &u.cfg
 	if c.Mark != 0 {
@@ -38,8 +38,7 @@ func (u *base) commonOptions(fd int) error {
 	return nil
 }
 
-// rxOptions are those of a receive socket: the header fields we want to be told,
-// and how much it may hold.
+// rxOptions are the options of a receive socket: the header fields to receive, and the buffer size.
 func (u *base) rxOptions(fd int) error {
 	if err := setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, u.cfg.RecvBuffer); err != nil {
 		return u.fieldError("RecvBuffer", err)
@@ -66,16 +65,14 @@ func (u *base) rxOptions(fd int) error {
 	return nil
 }
 
-// errorQueueSize bounds the kernel memory of a transmit socket's error queue, which
-// is charged to its receive buffer and drained only when something is sent.
+// errorQueueSize bounds the kernel memory of a transmit socket's error queue. The kernel charges it to the receive
+// buffer, and it is drained only after a send.
 const errorQueueSize = 64 << 10
 
-// txOptions are those of a transmit socket, with what it is to do about path MTUs
-// (PMTUDISC).
+// txOptions are the options of a transmit socket, with what it does about path MTUs (PMTUDISC).
 //
-// PMTUDISC_PROBE sets DF and lets a datagram be as long as the interface takes
-// whatever the kernel believes the path MTU to be: that is the VTEP's to know. Over
-// IPv6 it keeps the sender from fragmenting.
+// PMTUDISC_PROBE sets DF and lets a datagram be as long as the interface allows, whatever path MTU the kernel has
+// noted: the VTEP keeps path MTUs. Over IPv6 it prevents fragmentation by the sender.
 func (u *base) txOptions(fd, discover int) error {
 	if err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, u.cfg.SendBuffer); err != nil {
 		return u.fieldError("SendBuffer", err)
@@ -102,12 +99,11 @@ func (u *base) txOptions(fd, discover int) error {
 	})
 }
 
-// kindOptions are those of a transmit socket of one kind.
+// kindOptions are the options of one kind of transmit socket.
 //
-// Without DF it is PMTUDISC_OMIT over IPv4 and PMTUDISC_DONT over IPv6, because such a
-// socket may get the ICMP error about what another on its port has sent: one with
-// IP_PMTUDISC_DONT drops "fragmentation needed", and so does one with IPV6_PMTUDISC_OMIT
-// "packet too big" (Linux 6.18).
+// Without DF it is PMTUDISC_OMIT over IPv4 and PMTUDISC_DONT over IPv6, because such a socket may receive the ICMP error
+// about a datagram of another socket on its port: a socket with IP_PMTUDISC_DONT drops "fragmentation needed", and one
+// with IPV6_PMTUDISC_OMIT drops "packet too big" (Linux 6.18).
 func (u *UDP) kindOptions(fd int, k kind) error {
 	discover, noSum := unix.IPV6_PMTUDISC_PROBE, option{unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, 1}
 	if u.is4 {
@@ -123,27 +119,26 @@ func (u *UDP) kindOptions(fd int, k kind) error {
 	if err := u.txOptions(fd, discover); err != nil {
 		return err
 	}
-	_ = u.groups.sendFrom(fd) // if it fails the interface is gone, and keep will see to it
+	_ = u.groups.sendFrom(fd) // an error means that the interface is gone; the goroutine that keeps groups handles it
 	if k&withSum != 0 {
 		return nil
 	}
 	return setAll(fd, []option{noSum})
 }
 
-// refuseAll makes a socket take no packets: what strays to a transmit socket's
-// port would otherwise fill a buffer nobody reads. ICMP errors pass no filter.
+// refuseAll makes a socket drop all packets. Otherwise packets to a transmit socket's port would fill a buffer that
+// nobody reads. ICMP errors are not filtered.
 func refuseAll(fd int) error {
 	return attach(fd, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}})
 }
 
-// attach gives a socket a filter, in place of the one it has.
+// attach replaces the filter of a socket.
 func attach(fd int, prog []unix.SockFilter) error {
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
 		&unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]})
 }
 
-// setBuffer asks for a buffer size beyond the system's limit, and for what the
-// limit allows when it may not.
+// setBuffer sets a buffer size beyond the system's limit, or up to the limit without the privilege.
 func setBuffer(fd, force, plain, size int) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) == nil {
 		return nil
@@ -151,7 +146,7 @@ func setBuffer(fd, force, plain, size int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size)
 }
 
-// bufferSize returns what the kernel granted, 0 after Close.
+// bufferSize returns the size that the kernel granted, 0 after Close.
 func (s *sock) bufferSize(which int) int {
 	n, _ := s.option(unix.SOL_SOCKET, which)
 	return n

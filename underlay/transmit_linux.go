@@ -7,21 +7,19 @@ import (
 	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
-// maxTries bounds how often one message is sent again because of errors that were
-// another's.
+// maxTries bounds how often a message is sent again because of errors about other datagrams.
 const maxTries = 16
 
-// transmit sends the messages in the scratch.
+// transmit sends the messages in the scratch memory.
 func (s *sender) transmit(fd uintptr) { s.push(fd, s.out.Msgs[:s.out.N], s.out.Who[:s.out.N]) }
 
-// push sends messages. When one is refused it goes on with the next: each costs its own
-// copy only. A run that is refused as such is sent again as single datagrams.
+// push sends messages. After one is refused it goes on with the next, so that each error costs one copy. The datagrams
+// of a refused run are sent singly.
 //
-// With IP_RECVERR an ICMP error about an earlier datagram fails the next send,
-// whoever that is for (seen on Linux 6.18). So an error that may be another's is
-// believed only once the error queue is empty, nobody else has taken anything from it
-// meanwhile, and the message has been tried again. ECONNREFUSED is always another's, for
-// nobody has been asked yet; EMSGSIZE beside an entry of our own kernel is its own.
+// With IP_RECVERR, an ICMP error about an earlier datagram fails the next send, to any destination (Linux 6.18). So
+// push believes an error that may be about another datagram only after it has emptied the error queue, no other reader
+// has taken an entry meanwhile, and the message has failed again. ECONNREFUSED is always about an earlier datagram,
+// because this one has not been sent yet; EMSGSIZE with an entry of the local kernel is about this one.
 func (s *sender) push(fd uintptr, msgs []sys.Mmsghdr, who []datagrams.Copy) {
 	tries := 0
 	for off := 0; off < len(msgs); {
@@ -36,8 +34,7 @@ func (s *sender) push(fd uintptr, msgs []sys.Mmsghdr, who []datagrams.Copy) {
 			off += n
 			tries = 0
 			if off < len(msgs) {
-				// Stopped without saying why; a pending error is gone by that,
-				// its entry in the queue is not.
+				// The send stopped without an error. That clears a pending error, but not its entry in the queue.
 				s.errs.read(fd, s.sock)
 				s.Sum.Retries++
 			}

@@ -15,29 +15,30 @@ import (
 
 const txCtl = 3 * sys.CmsgInt
 
-// A sender is one worker's scratch over the shared transmit sockets.
+// A sender holds one worker's scratch memory for sending through the shared transmit sockets.
 //
-// It sorts a window of datagrams by source port, or by protocol where there are no ports
-// (a run by that of its first packet), keeping their order, and builds one
-// message for each copy, or for each piece of a run. What belongs to one socket goes out
+// It sorts a window of datagrams by source port (without ports by IP protocol; a run by that of its first packet),
+// keeps their order, and builds one message for each copy, or for each piece of a run. sendmmsg sends the messages of
+// one socket, at most datagrams.Chunk at a time. When the next datagram of a port needs another kind of socket, the
+// messages before it are sent first.
 // by sendmmsg, at most datagrams.Chunk messages at a time; when the next datagram of a port needs
 // another kind of socket, what came before it goes out first.
 type sender struct {
 	u    *base
 	call func(fd uintptr) // transmit, made once
-	sock *txSock          // that transmit is called for
+	sock *txSock          // socket that transmit sends through
 	errs *errReader
 
-	set  *txSet                     // whose datagrams are sent
-	next [datagrams.MaxWindow]uint8 // the datagram after this one on the same port
-	down bool                       // the underlay was closed under us
+	set  *txSet                     // of the datagrams being sent
+	next [datagrams.MaxWindow]uint8 // index of the next datagram on the same port
+	down bool                       // the underlay has been closed
 
 	datagrams.Ledger
 	out   datagrams.Outbox
 	names [datagrams.Chunk]sys.Sockaddr // of the messages
 	ctl   [datagrams.Chunk][txCtl]byte
 
-	single single // scratch for runs that were refused
+	single single // scratch memory for refused runs
 }
 
 func newSender(u *base) *sender {
@@ -51,12 +52,11 @@ func newSender(u *base) *sender {
 
 // Send implements [frame.Sender]. It returns net.ErrClosed after Close.
 //
-// A run (Seg > 0) leaves as messages of up to 64 datagrams each, which the kernel or the
-// network card cuts. A copy of a run is lost when any of its datagrams is. A datagram to
-// an endpoint of the other address family is lost as Unreachable. When a socket's buffer
-// is full, up to 128 messages that were next on that source port are lost as PortFull.
-// One with a Set that Sockets has not given, or whose sockets cannot be opened, is lost
-// as SendFailed. What an IP underlay cannot send, as it is no IP packet, is lost as BadHeader.
+// A run (Seg > 0) is sent in messages of up to 64 datagrams, which the kernel or the network card cuts. A copy of a
+// run is lost if any of its datagrams is lost. The loss reasons are Unreachable for an endpoint of the other address
+// family, PortFull for up to 128 messages of a source port whose socket buffer is full, SendFailed for a Set that
+// Sockets has not returned or whose sockets cannot be opened, and BadHeader for a payload that an IP underlay cannot
+// send because it is not an IP packet.
 func (s *sender) Send(ds []frame.Datagram) error {
 	s.down = false
 	s.Ledger.Send(ds, s.window)
@@ -68,7 +68,7 @@ func (s *sender) Send(ds []frame.Datagram) error {
 
 // window sends the datagrams in s.Window, set by set.
 func (s *sender) window() {
-	var sets uint32 // bit k: something for set k
+	var sets uint32 // bit k: set k has datagrams
 	for i := range s.Window {
 		d := &s.Window[i]
 		d.Lost, d.Drop = 0, frame.NotDropped
@@ -91,11 +91,11 @@ func (s *sender) sendSet(set uint8) {
 	if ports == nil {
 		s.u.openTx(s.set.ports, s.set.lone)
 		if ports = s.set.ports.ports.Load(); ports == nil {
-			ports = &[]uint16{0} // none: socket will tell why
+			ports = &[]uint16{0} // no ports: socket returns the error
 		}
 	}
 	var first, last [datagrams.MaxSlots]uint8
-	var used uint32 // bit k: something for port k
+	var used uint32 // bit k: port k has datagrams
 	for i := range s.Window {
 		d := &s.Window[i]
 		if d.Set != set {
@@ -120,7 +120,7 @@ func (s *sender) sendSet(set uint8) {
 	}
 }
 
-// port picks one of n ports for a datagram, -1 for what cannot be sent.
+// port picks one of n ports for a datagram, -1 if it cannot be sent.
 func (s *sender) port(d *frame.Datagram, n int) int {
 	if s.u.raw {
 		return datagrams.Protocol(d.Parts)
@@ -135,7 +135,7 @@ func (s *sender) sendPort(port int, first, last uint8) {
 		per := s.perMessage(&s.Window[i])
 		to, why := s.socket(port, s.kind(&s.Window[i], per))
 		if to == nil && per > 1 && !s.down {
-			// Those for runs cannot be opened; others may be there.
+			// Sockets for runs cannot be opened; other kinds may be open.
 			per = 1
 			to, why = s.socket(port, s.kind(&s.Window[i], per))
 		}
@@ -160,8 +160,7 @@ func (s *sender) sendPort(port int, first, last uint8) {
 	}
 }
 
-// kind returns the kind of socket for a datagram, or for a run with per datagrams in a
-// message.
+// kind returns the kind of socket for a datagram, or for a run with per datagrams in a message.
 func (s *sender) kind(d *frame.Datagram, per int) kind {
 	k := s.set.lone
 	if per > 1 {
@@ -186,11 +185,10 @@ func (s *sender) socket(port int, k kind) (*txSock, frame.Reason) {
 		s.down = true
 		return nil, frame.PortDown
 	}
-	return x.socks[port%len(x.socks)], 0 // another address may have fewer ports
+	return x.socks[port%len(x.socks)], 0 // after a change of address there may be fewer ports
 }
 
-// add builds a message to each endpoint of datagram i. They share its pieces of memory
-// and its control messages.
+// add builds a message to each endpoint of datagram i. The messages share its memory and its control messages.
 func (s *sender) add(t *txSock, i uint8) {
 	d := &s.Window[i]
 	if len(d.Parts) > datagrams.MaxIov {
@@ -208,7 +206,7 @@ func (s *sender) add(t *txSock, i uint8) {
 	}
 }
 
-// room sends what was built if there is no room for a message of that many pieces.
+// room sends the messages built so far if there is no room for another one of that many pieces.
 func (s *sender) room(t *txSock, pieces int) {
 	if !s.out.Fits(pieces) {
 		s.flush(t)
@@ -224,7 +222,7 @@ func (s *sender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who datag
 		return
 	}
 	if s.u.raw {
-		name.Port = 0 // another than 0 would be the protocol (rawv6_sendmsg)
+		name.Port = 0 // rawv6_sendmsg takes any other port for a protocol
 	}
 	m := s.out.Put(iov, who)
 	m.Namelen = n
@@ -232,9 +230,8 @@ func (s *sender) message(i uint8, k int, iov []unix.Iovec, ctl []byte, who datag
 	m.SetControllen(len(ctl))
 }
 
-// control returns the control messages of a datagram, or of a run in pieces of seg
-// bytes: none when the sockets' defaults are right. It uses the scratch of the next
-// message.
+// control returns the control messages of a datagram, or of a run in pieces of seg bytes, in the scratch memory of the
+// next message. There are none if the socket's defaults apply.
 func (s *sender) control(d *frame.Datagram, seg uint16) []byte {
 	ttl := d.TTL != 0 && (int(d.TTL) != s.u.cfg.DefaultTTL || d.To[0].IsMulticast())
 	if !ttl && d.TOS == 0 && seg == 0 {
@@ -261,8 +258,7 @@ func (s *sender) control(d *frame.Datagram, seg uint16) []byte {
 func (s *sender) flush(t *txSock) {
 	if s.out.N > 0 {
 		s.sock = t
-		// Control, not Write: it holds the descriptor open as well, and does not
-		// make the senders wait for each other.
+		// Control, not Write: it also holds the descriptor open, and senders do not wait for each other.
 		err := t.raw.Control(s.call)
 		if err != nil {
 			s.down = true

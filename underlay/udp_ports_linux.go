@@ -11,9 +11,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// bindTx opens sockets of one kind: on the ports there are, or, the first time, on one
-// port out of each slot of the range. A slot all of whose ports are taken gives none; it
-// is an error when there is none at all.
+// bindTx opens sockets of one kind on the chosen ports, or the first time on one port out of each slot of the range. A
+// slot without a free port gets none; an error means that no slot has one.
 func (u *UDP) bindTx(p *txPorts, k kind, x *txSocks) error {
 	if ports := p.ports.Load(); ports != nil {
 		for _, port := range *ports {
@@ -44,7 +43,7 @@ func (u *UDP) bindTx(p *txPorts, k kind, x *txSocks) error {
 	return nil
 }
 
-// openIn binds a socket to a port of r: a random one, or the next that is free.
+// openIn binds a socket to a random free port of r.
 func (u *UDP) openIn(r datagrams.Ports, k kind) (*txSock, error) {
 	size := r.Len()
 	first := rand.IntN(size)
@@ -56,7 +55,7 @@ func (u *UDP) openIn(r datagrams.Ports, k kind) (*txSock, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Only now, so that the port was ours alone; the other kinds join later.
+		// Only now, so that no other underlay takes the port; the other kinds join later.
 		if err := s.reusePort(true); err != nil {
 			s.Close()
 			return nil, err
@@ -66,7 +65,7 @@ func (u *UDP) openIn(r datagrams.Ports, k kind) (*txSock, error) {
 	return nil, fmt.Errorf("underlay: ports %d-%d: %w", r.Lo, r.Hi, syscall.EADDRINUSE)
 }
 
-// openPort binds a socket to a port, which may have one of ours already.
+// openPort binds a socket to a port, which may already have a socket of this underlay.
 func (u *UDP) openPort(port uint16, k kind, join bool) (*txSock, error) {
 	t, err := u.openWatched(u.network(), port, func(fd int) error {
 		if join {

@@ -11,40 +11,35 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// A txSet is what a Datagram's Set stands for: source ports, and which kind of socket on
-// them carries a lone datagram and which a run.
+// A txSet is a set of transmit sockets (Datagram.Set): source ports, and the kind of socket for single datagrams and for
+// runs.
 //
-// The kernel refuses a run (UDP_SEGMENT) on a socket that leaves checksums out (EINVAL,
-// Linux 6.18). So where a lone datagram has none, a run goes through a socket of another
-// kind on the same port.
+// The kernel refuses runs (UDP_SEGMENT) on a socket without checksums (EINVAL, Linux 6.18). So if single datagrams have
+// none, runs use another kind of socket on the same port.
 type txSet struct {
 	ports *txPorts
 	lone  kind
 	run   kind
 	plain kind        // added for a datagram without DF
 	runs  bool        // the checksum mode allows runs
-	split atomic.Bool // the way out has refused them a moment ago: see giveUp
+	split atomic.Bool // the interface has refused runs recently: see giveUp
 }
 
-// splitFor is for how long runs that the way out cannot carry are sent as single datagrams
-// before one is tried again.
+// splitFor is how long runs that the interface refuses are sent as single datagrams before the next attempt.
 const splitFor = 10 * time.Second
 
-// giveUp has runs sent as single datagrams for a while. What refused them, an IPsec policy
-// say, may go away.
+// giveUp sends runs as single datagrams for a while. The cause, for instance an IPsec policy, may go away.
 func (s *txSet) giveUp() {
 	if !s.split.Swap(true) {
 		time.AfterFunc(splitFor, func() { s.split.Store(false) })
 	}
 }
 
-// Sockets returns the number of a set of transmit sockets with other settings, for
-// [frame.Datagram].Set; equal settings give equal numbers, and those of the underlay give
-// 0. Its sockets are opened when something is sent through them, and closed by Close. Sets
-// with one range have the same source ports.
+// Sockets returns the number of a set of transmit sockets with other settings, for [frame.Datagram].Set. Equal settings
+// have equal numbers, and those of the underlay have 0. The sockets open with the first datagram and close with the
+// underlay. Sets with the same range share their source ports.
 //
-// The error names the field of TxConfig; there are at most 32 sets. After Close it is
-// net.ErrClosed.
+// The error names the field of TxConfig. There are at most 32 sets. After Close the error is net.ErrClosed.
 func (u *UDP) Sockets(c TxConfig) (uint8, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -55,7 +50,7 @@ func (u *UDP) Sockets(c TxConfig) (uint8, error) {
 	return u.sets.Number(TxConfig{cmp.Or(c.SrcPorts, own.SrcPorts), cmp.Or(c.Checksum, own.Checksum)}, u.newSet)
 }
 
-// newSet makes a set of its configuration.
+// newSet returns a set with a configuration.
 func (u *UDP) newSet(c TxConfig) *txSet {
 	s := &txSet{run: withSum, plain: mayFragment, runs: c.Checksum != ChecksumOff}
 	if c.Checksum == ChecksumOn || c.Checksum == ChecksumAuto && !u.is4 {
@@ -73,11 +68,10 @@ func (u *UDP) newSet(c TxConfig) *txSet {
 	return s
 }
 
-// setGRO turns UDP_GRO on. A kernel before Linux 5.0 has none.
+// setGRO enables UDP_GRO, which kernels before Linux 5.0 do not have.
 func (s *sock) setGRO() { _ = s.setOption(unix.SOL_UDP, unix.UDP_GRO, true) }
 
-// canSegment reports whether the kernel knows UDP_SEGMENT (Linux 4.18). One that does not
-// would send a run as one long datagram.
+// canSegment reports whether the kernel has UDP_SEGMENT (Linux 4.18). Older kernels would send a run as one long datagram.
 func (s *sock) canSegment() bool {
 	_, err := s.option(unix.SOL_UDP, unix.UDP_SEGMENT)
 	return err == nil
