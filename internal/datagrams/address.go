@@ -7,9 +7,9 @@ import (
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
-// Errors here begin with the name of the package that asks.
+// Errors here begin with the name of the calling package.
 
-// Local checks an address to listen on, one host's or the wildcard, and returns it unmapped.
+// Local checks an address to listen on, that of one host or the wildcard, and returns it unmapped.
 func Local(pkg string, local netip.AddrPort) (netip.AddrPort, error) {
 	a := local.Addr().Unmap()
 	if err := hostaddr.Check(a); err != nil && !a.IsUnspecified() {
@@ -32,7 +32,7 @@ func Group(pkg string, group netip.Addr, is4 bool) ([16]byte, error) {
 	return a.As16(), nil
 }
 
-// NotJoined is the error of a Leave without a Join.
+// NotJoined returns the error of a Leave without a Join.
 func NotJoined(pkg string, group netip.Addr) error {
 	return fmt.Errorf("%s: multicast group %v: not a member", pkg, group)
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// BackOff waits after many errors in a row, 1 ms at first and 100 ms at most, so
-// that an error that stays does not keep a processor busy. It notices Close.
+// BackOff waits after errors in a row, 1 ms at first and at most 100 ms, so that a lasting error does not keep a processor
+// busy. It ends at Close.
 func BackOff(failed int, done <-chan struct{}) error {
 	const free = 8
 	if failed < free {

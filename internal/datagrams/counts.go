@@ -6,7 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Counts has the fields of underlay.Stats, which says what they are.
+// Counts has the fields of underlay.Stats, where they are documented.
 type Counts struct {
 	RxDatagrams uint64
 	RxRuns      uint64
@@ -27,7 +27,7 @@ type Counts struct {
 	RecvBuffer, SendBuffer int
 }
 
-// Buffers notes the sizes of a socket's buffers, 0 where it has none: Counts has the smallest.
+// Buffers notes the sizes of a socket's buffers, 0 for none. Counts keeps the smallest.
 func (c *Counts) Buffers(recv, send int) {
 	c.RecvBuffer, c.SendBuffer = smaller(c.RecvBuffer, recv), smaller(c.SendBuffer, send)
 }
@@ -49,7 +49,7 @@ func (l *Lost) AddTo(c *Counts) {
 	}
 }
 
-// Errors counts what the network has said about datagrams sent earlier.
+// Errors counts ICMP errors about datagrams sent earlier.
 type Errors struct{ Refused, Unreachable, TooBig, Prohibited, Other atomic.Uint64 }
 
 // AddTo adds to the counts.
@@ -61,7 +61,7 @@ func (e *Errors) AddTo(c *Counts) {
 	c.Errors.Other += e.Other.Load()
 }
 
-// Rx counts what one reader takes in.
+// Rx counts what a reader receives.
 type Rx struct{ Datagrams, Runs, Segments, Truncated, Errors atomic.Uint64 }
 
 // AddTo adds to the counts.
@@ -73,10 +73,10 @@ func (r *Rx) AddTo(c *Counts) {
 	c.RxErrors += r.Errors.Load()
 }
 
-// Sum adds up what one Send does.
+// Sum counts what one Send does.
 type Sum struct{ Datagrams, Runs, Segments, Calls, Retries uint64 }
 
-// Sent books a message of n datagrams.
+// Sent counts a message of n datagrams.
 func (s *Sum) Sent(n int) {
 	s.Datagrams += uint64(n)
 	if n > 1 {
@@ -85,13 +85,13 @@ func (s *Sum) Sent(n int) {
 	}
 }
 
-// Tx counts what one sender does. It is added to once for each Send.
+// Tx counts what a sender does. Each Send adds to it once.
 type Tx struct {
 	datagrams, runs, segments, calls, retries atomic.Uint64
 	Lost                                      Lost
 }
 
-// Add adds what a Send has done, and forgets it.
+// Add adds the counts of a Send and clears them.
 func (t *Tx) Add(s *Sum) {
 	t.datagrams.Add(s.Datagrams)
 	t.calls.Add(s.Calls)

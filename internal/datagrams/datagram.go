@@ -1,17 +1,16 @@
-// Package datagrams is what underlays have in common: how a [frame.Datagram] is taken apart, booked
-// and counted, what its Set chooses from and, on Linux, how messages come in (Inbox) and leave
-// (Outbox).
+// Package datagrams has what underlays share: access to the pieces of a [frame.Datagram], accounting, the sets that Set
+// selects, and on Linux receiving (Inbox) and sending (Outbox) of messages.
 package datagrams
 
 import "github.com/vxswitch/vxswitch/frame"
 
 const (
-	DefaultTTL    = 64      // hop limit of datagrams that name none
-	DefaultMTU    = 1500    // assumed where no interface can be named
-	DefaultBuffer = 4 << 20 // of a socket, in bytes
+	DefaultTTL    = 64      // hop limit of datagrams without one
+	DefaultMTU    = 1500    // if the interface is unknown
+	DefaultBuffer = 4 << 20 // bytes of a socket buffer
 )
 
-// Lose books one copy of d as not sent.
+// Lose counts one copy of d as not sent.
 func Lose(d *frame.Datagram, why frame.Reason) {
 	if int(d.Lost) < len(d.To) && d.Lost < 1<<16-1 {
 		d.Lost++
@@ -28,7 +27,7 @@ func Size(d *frame.Datagram) int {
 	return n
 }
 
-// Segments returns how many datagrams d is on the wire.
+// Segments returns the number of datagrams that d is on the wire.
 func Segments(d *frame.Datagram) int {
 	if n := Size(d); d.Seg != 0 && n > 0 {
 		return (n + int(d.Seg) - 1) / int(d.Seg)
@@ -36,10 +35,10 @@ func Segments(d *frame.Datagram) int {
 	return 1
 }
 
-// A Cursor is a place in the pieces of a payload.
+// A Cursor is a position in the pieces of a payload.
 type Cursor struct {
 	parts [][]byte
-	off   int // in the first
+	off   int // in the first piece
 }
 
 // At returns a Cursor n bytes into a payload.
@@ -49,8 +48,7 @@ func At(parts [][]byte, n int) Cursor {
 	return c
 }
 
-// Next moves the Cursor on, by at most n bytes, and returns what it passed: bytes that lie in one
-// piece, none at the end.
+// Next advances the Cursor by at most n bytes and returns them: bytes of one piece, none at the end.
 func (c *Cursor) Next(n int) []byte {
 	for len(c.parts) > 0 {
 		p := c.parts[0][c.off:]
@@ -66,7 +64,7 @@ func (c *Cursor) Next(n int) []byte {
 	return nil
 }
 
-// Skip moves the Cursor n bytes on.
+// Skip advances the Cursor by n bytes.
 func (c *Cursor) Skip(n int) {
 	for n > 0 && len(c.parts) > 0 {
 		n -= len(c.Next(n))

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Assemble returns a program as a socket takes it (SO_ATTACH_FILTER).
+// Assemble returns a program in the form that a socket takes (SO_ATTACH_FILTER).
 func Assemble(prog []bpf.Instruction) ([]unix.SockFilter, error) {
 	raw, err := bpf.Assemble(prog)
 	if err != nil {

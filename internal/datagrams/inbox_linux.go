@@ -8,34 +8,33 @@ import (
 )
 
 const (
-	MaxMessages = 64 // most messages received at once
-	MinWant     = 4  // fewest messages an Inbox makes room for
+	MaxMessages = 64 // maximum of messages received at once
+	MinWant     = 4  // minimum of messages that an Inbox makes room for
 
-	// manyBytes is how much one call may bring before the next makes room for less: what
-	// is received should still be in the processor's cache when it is sent, and who waits
-	// for it should not wait long.
+	// manyBytes is how much one call may receive before the next one makes room for less: the bytes should still be in the
+	// processor's cache when they are sent, and should not wait long.
 	manyBytes = 256 << 10
 )
 
-// An Inbox is where a Reader's messages are received: each in a Block of its own, where its
-// frames then lie. Messages outlive a batch that does not take them all.
+// An Inbox holds the messages that a Reader receives, each in a Block of its own, where its frames stay. Messages that do
+// not fit in a batch are kept for the next one.
 type Inbox struct {
 	Rx   Rx
 	Poll sys.BusyPoll
 
 	Pool  *frame.Arenas // of the Read in progress
-	Errno unix.Errno    // and how it ended
+	Errno unix.Errno    // error of that Read
 
-	N, At  int // messages received, and how far they have been handed over
-	Want   int // messages to make room for: grows while all of it is used
+	N, At  int // messages received, and index of the next to deliver
+	Want   int // messages to make room for; grows while all are used
 	Blocks [MaxMessages]*frame.Block
 	Msgs   [MaxMessages]sys.Mmsghdr
-	Into   [MaxMessages]*unix.Iovec // the piece of a message that its Block is for
+	Into   [MaxMessages]*unix.Iovec // piece of a message in its Block
 
-	passed int // bytes of message At that Split has handed over
+	passed int // bytes of message At that Split has delivered
 }
 
-// Prepare gives each message a Block, with room for that many bytes.
+// Prepare gives each message a Block with room for that many bytes.
 func (r *Inbox) Prepare(limit int) {
 	for i := range r.Want {
 		if r.Blocks[i] == nil {
@@ -47,19 +46,17 @@ func (r *Inbox) Prepare(limit int) {
 	}
 }
 
-// RoomAt returns where in its Block message i is received: at another cache line in each.
-// Blocks begin at page boundaries, and headers in the same place of 64 pages would all
-// compete for a few lines of the cache.
+// RoomAt returns the offset of message i in its Block, at another cache line for each i. Blocks begin at page boundaries,
+// and headers at the same offset of 64 pages would compete for a few cache lines.
 func RoomAt(i int) int { return frame.Headroom + i%64*64 }
 
-// Take receives what a socket has, without waiting. It reports false when that is nothing, and
-// holds no packet memory then.
+// Take receives what a socket has, without waiting. It returns false if there is nothing, and then holds no packet memory.
 func (r *Inbox) Take(fd uintptr) bool {
 	for {
 		var errno unix.Errno
 		switch r.N, errno = sys.Recvmmsg(fd, r.Msgs[:r.Want], unix.MSG_DONTWAIT); {
 		case errno == unix.EINTR, errno == unix.EAGAIN && r.Poll.Again():
-			continue // the kernel has not touched the headers
+			continue // the kernel has not changed the headers
 		case errno == unix.EAGAIN:
 			r.Rest()
 			return false
@@ -70,13 +67,13 @@ func (r *Inbox) Take(fd uintptr) bool {
 	}
 }
 
-// Rest holds no packet memory while there is nothing to receive.
+// Rest releases packet memory while there is nothing to receive.
 func (r *Inbox) Rest() {
 	r.Release()
 	r.Want = MinWant
 }
 
-// Release gives the Blocks back, and with them the messages.
+// Release returns the Blocks with their messages.
 func (r *Inbox) Release() {
 	r.N, r.At, r.passed = 0, 0, 0
 	for i, x := range r.Blocks {
@@ -84,12 +81,11 @@ func (r *Inbox) Release() {
 			break
 		}
 		r.Pool.Free(x)
-		r.Blocks[i], r.Into[i].Base = nil, nil // or it would be kept from the garbage collector
+		r.Blocks[i], r.Into[i].Base = nil, nil // for the garbage collector
 	}
 }
 
-// Stop ends a Read that has messages to hand over: they are kept for the Read after a pause, and
-// for none after Close.
+// Stop ends a Read that has messages to deliver. They are kept until the Read after a pause, and dropped after Close.
 func (r *Inbox) Stop(b *frame.Batch, err error) error {
 	b.Release()
 	if err != frame.ErrPaused {
@@ -98,7 +94,7 @@ func (r *Inbox) Stop(b *frame.Batch, err error) error {
 	return err
 }
 
-// Adapt chooses how many messages the next call makes room for.
+// Adapt chooses the number of messages for the next call.
 func (r *Inbox) Adapt() {
 	bytes := 0
 	for i := range r.Msgs[:r.N] {
@@ -112,13 +108,13 @@ func (r *Inbox) Adapt() {
 	}
 }
 
-// Begun reports whether Split has left some of message At.
+// Begun reports whether Split has delivered only a part of message At.
 func (r *Inbox) Begun() bool { return r.passed > 0 }
 
-// Split makes frames of bytes [from, to) of message At, of seg bytes each. It reports false when some
-// are left for the next batch, and goes on there when it is called again: the frames of a message are not spread over
-// two unless there are more than [frame.MaxBatch]. The first frame of a message has headroom. In
-// front of any other lies its neighbour, so it has none, and none but the last has room behind.
+// Split makes frames of bytes [from, to) of message At, of seg bytes each. It returns false if some are left for the next
+// batch, and continues when called again. The frames of a message are in one batch unless there are more than
+// [frame.MaxBatch]. Only the first frame has headroom, and only the last has room behind it, because the others have
+// neighbours there.
 func (r *Inbox) Split(b *frame.Batch, from, to, seg int, outer frame.Outer) bool {
 	from += r.passed
 	first := r.passed == 0
@@ -155,14 +151,14 @@ func (r *Inbox) Split(b *frame.Batch, from, to, seg int, outer frame.Outer) bool
 	}
 }
 
-// Drops extends a socket's 32-bit counter of dropped packets to 64 bits, for whoever looks at it at
-// least once in four billion drops.
+// Drops extends a socket's 32-bit counter of dropped packets to 64 bits, if it is read at least once in four billion
+// drops.
 type Drops struct {
 	Last  uint32
 	Total uint64
 }
 
-// Seen notes what the socket's counter says.
+// Seen notes the value of the socket's counter.
 func (d *Drops) Seen(v uint32) {
 	d.Total += uint64(v - d.Last)
 	d.Last = v

@@ -2,15 +2,14 @@ package datagrams
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// The two protocols of a tunnel without UDP, which may be indices.
+// The two protocols of a tunnel without UDP, usable as indices.
 const (
 	Carries4  = iota // IPv4 inside, protocol 4 (RFC 2003)
 	Carries6         // IPv6 inside, protocol 41 (RFC 2473, RFC 4213)
-	Protocols        // how many there are
+	Protocols        // number of protocols
 )
 
-// Protocol returns the protocol for a packet, by the version in its first byte; -1 for what is no
-// IP packet.
+// Protocol returns the protocol for a packet by the version in its first byte, -1 if it is not an IP packet.
 func Protocol(parts [][]byte) int {
 	for _, p := range parts {
 		if len(p) == 0 {
@@ -35,7 +34,7 @@ func Kind(protocol int) frame.Kind {
 	return frame.IPv4
 }
 
-// IPHeader is what an IP header without options takes, in bytes.
+// IPHeader returns the length of an IP header without options.
 func IPHeader(is4 bool) int {
 	if is4 {
 		return 20
@@ -43,5 +42,5 @@ func IPHeader(is4 bool) int {
 	return 40
 }
 
-// UDPHeaders is what IP and UDP headers take of the IP MTU.
+// UDPHeaders returns the length of the IP and UDP headers.
 func UDPHeaders(is4 bool) int { return IPHeader(is4) + 8 }

@@ -2,28 +2,28 @@ package datagrams
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// MaxWindow is how many datagrams a Sender looks at at once.
+// MaxWindow is how many datagrams a Sender handles at once.
 const MaxWindow = 64
 
-// A Copy says what a message carries: a copy of a datagram, or a piece of one.
+// A Copy describes the content of a message: a copy of a datagram, or a piece of one.
 type Copy struct {
 	D    uint8  // index in the window
 	Seg  uint16 // of a run, else 0
 	Segs int32  // datagrams on the wire
 	To   int32  // index of the datagram's To
-	Off  int32  // in the payload, for who asks
+	Off  int32  // offset in the payload, if the Sender needs it
 }
 
-// A Ledger is what a Sender has in hand, and books what becomes of it.
+// A Ledger has the datagrams of a Sender and accounts for them.
 type Ledger struct {
 	Window []frame.Datagram
 	Sum    Sum // of one Send
 	Tx     Tx
 
-	last Copy // that was lost last
+	last Copy // lost last
 }
 
-// Send has f send the datagrams, a window at a time.
+// Send calls f for each window of the datagrams.
 func (l *Ledger) Send(ds []frame.Datagram, f func()) {
 	for len(ds) > 0 {
 		n := min(MaxWindow, len(ds))
@@ -35,15 +35,15 @@ func (l *Ledger) Send(ds []frame.Datagram, f func()) {
 	l.Tx.Add(&l.Sum)
 }
 
-// Sent books messages that the kernel has taken.
+// Sent counts messages that the kernel has taken.
 func (l *Ledger) Sent(who []Copy) {
 	for i := range who {
 		l.Sum.Sent(int(who[i].Segs))
 	}
 }
 
-// Lose books what one message carries. A copy of a run that is lost in several pieces, which
-// follow each other, is one copy lost.
+// Lose counts the content of a message as lost. If several consecutive pieces of a run's copy are lost, that is one
+// lost copy.
 func (l *Ledger) Lose(c Copy, why frame.Reason) {
 	if c.D != l.last.D || c.To != l.last.To {
 		Lose(&l.Window[c.D], why)
@@ -52,7 +52,7 @@ func (l *Ledger) Lose(c Copy, why frame.Reason) {
 	l.Tx.Lost[why].Add(uint64(c.Segs))
 }
 
-// LoseAll books every copy of datagram i.
+// LoseAll counts every copy of datagram i as lost.
 func (l *Ledger) LoseAll(i uint8, why frame.Reason) {
 	d := &l.Window[i]
 	segs := Segments(d)

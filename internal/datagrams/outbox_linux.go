@@ -10,29 +10,28 @@ import (
 )
 
 const (
-	Chunk  = 128  // messages handed to the kernel at once
-	MaxIov = 1024 // UIO_MAXIOV: pieces of memory the kernel takes for one message
+	Chunk  = 128  // messages for one system call
+	MaxIov = 1024 // UIO_MAXIOV: maximum of memory pieces in a message
 	allIov = 2 * MaxIov
 
-	// MaxSegs is how many datagrams one message may be cut into. Linux 6.18 takes 128, older
-	// kernels take 64.
+	// MaxSegs is the maximum of datagrams in a message. Linux 6.18 allows 128, older kernels 64.
 	MaxSegs = 64
 
-	// MaxPacket is the longest IP packet, headers included: a run fits in one before it is cut.
-	// IPv6 would count its header extra (65,527 bytes of payload are taken by Linux 6.18), but
-	// devices take 65,536 bytes in all and the rest is cut in software.
+	// MaxPacket is the longest IP packet with headers; a run must fit in one before it is cut. Over IPv6 the header would
+	// not count (Linux 6.18 takes 65,527 bytes of payload), but devices take 65,536 bytes in all, and software cuts the
+	// rest.
 	MaxPacket = 65535
 )
 
-// An Outbox is messages on their way to the kernel. Make one with NewOutbox.
+// An Outbox holds messages to send. Make one with NewOutbox.
 type Outbox struct {
 	N    int
 	Msgs [Chunk]sys.Mmsghdr
 	Who  [Chunk]Copy
-	IOV  []unix.Iovec // of capacity allIov, which it never outgrows
+	IOV  []unix.Iovec // of capacity allIov, which is never exceeded
 }
 
-// NewOutbox returns an empty one.
+// NewOutbox returns an empty Outbox.
 func NewOutbox() Outbox { return Outbox{IOV: make([]unix.Iovec, 0, allIov)} }
 
 // Fits reports whether there is room for a message of that many pieces.
@@ -40,10 +39,9 @@ func (o *Outbox) Fits(pieces int) bool {
 	return o.N < Chunk && len(o.IOV)+min(pieces, MaxIov) <= allIov
 }
 
-// Take appends the next n bytes of a payload to the pieces of the message that begins at start.
-// When that is more pieces than one message may have it stops at a multiple of seg, or, with seg 0
-// or when not even one segment fits, gives up the message. It returns the pieces, and the bytes it
-// took.
+// Take appends the next n bytes of a payload to the pieces of the message that begins at start. If they need more pieces
+// than a message may have, it stops at a multiple of seg, or, with seg 0 or if not even one segment fits, drops the
+// message. It returns the pieces and the number of bytes.
 func (o *Outbox) Take(start int, c *Cursor, n, seg int) (iov []unix.Iovec, took int) {
 	whole, end, done := *c, start, 0 // after the last whole segment
 	for took < n {
@@ -69,7 +67,7 @@ func (o *Outbox) Take(start int, c *Cursor, n, seg int) (iov []unix.Iovec, took 
 	return o.IOV[start:], took
 }
 
-// Put adds a message of these pieces; what else is in its header is the caller's.
+// Put adds a message of these pieces; the caller fills in the rest of its header.
 func (o *Outbox) Put(iov []unix.Iovec, who Copy) *unix.Msghdr {
 	h := &o.Msgs[o.N].Hdr
 	h.Iov = unsafe.SliceData(iov)
@@ -79,14 +77,14 @@ func (o *Outbox) Put(iov []unix.Iovec, who Copy) *unix.Msghdr {
 	return h
 }
 
-// Clear forgets all messages: their frames are not ours any more.
+// Clear removes all messages and the references to their frames.
 func (o *Outbox) Clear() {
 	clear(o.IOV)
 	o.N, o.IOV = 0, o.IOV[:0]
 }
 
-// Refused books the first of several messages as refused, and all of them where the socket's buffer
-// is full: there is no room for the rest either. It returns how many it booked.
+// Refused counts the first of several messages as refused, or all of them if the socket's buffer is full. It returns how
+// many it counted.
 func (l *Ledger) Refused(who []Copy, e unix.Errno, why frame.Reason) int {
 	if e != unix.EAGAIN {
 		who = who[:1]
@@ -97,12 +95,10 @@ func (l *Ledger) Refused(who []Copy, e unix.Errno, why frame.Reason) int {
 	return len(who)
 }
 
-// RefusedRun reports whether the kernel may have refused a message because it is a run:
-// EIO where the way out can neither cut nor sum (IPsec; on older kernels a device without
-// checksum offload), EMSGSIZE, or EINVAL on older kernels, for segments above the MTU of
-// the interface, EINVAL on a socket without checksums (Linux 6.18), the others from
-// kernels yet to come. Out of room (ENOBUFS, EAGAIN) is no such cause: single datagrams
-// would need more of it.
+// RefusedRun reports whether the kernel may have refused a message because it is a run: EIO if the interface can
+// neither cut nor checksum (IPsec; in older kernels a device without checksum offload), EMSGSIZE, or EINVAL in older
+// kernels, for segments above the interface's MTU, EINVAL on a socket without checksums (Linux 6.18), and other errors of
+// future kernels. Lack of memory (ENOBUFS, EAGAIN) is not a reason: single datagrams would need more.
 func RefusedRun(e unix.Errno) bool {
 	switch e {
 	case unix.EIO, unix.EINVAL, unix.EMSGSIZE, unix.EOPNOTSUPP, unix.ENOPROTOOPT:
@@ -111,10 +107,9 @@ func RefusedRun(e unix.Errno) bool {
 	return false
 }
 
-// Verdict says why a message was refused, and whether the error is certainly its own. ENOBUFS is a
-// queue of the interface that dropped the packet, which is told only with IP_RECVERR. EINVAL is a
-// destination that cannot be reached from our source address, or port 0; ENODEV a device that is
-// gone.
+// Verdict returns the reason for refusing a message, and whether the error is certainly about that message. ENOBUFS means
+// that a queue of the interface dropped the packet, reported only with IP_RECVERR; EINVAL that the destination cannot be
+// reached from the source address, or port 0; ENODEV that the device is gone.
 func Verdict(e unix.Errno) (why frame.Reason, own bool) {
 	switch e {
 	case unix.EAGAIN, unix.ENOBUFS, unix.ENOMEM:

@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// MaxSets is how many sets an underlay has: underlay.MaxSets.
+// MaxSets is the limit of sets in an underlay: underlay.MaxSets.
 const MaxSets = 32
 
-// Sets is what [frame.Datagram].Set chooses from: an S for each of several settings C, of which no
-// two are equal. Number is called under a lock, Get and All need none.
+// Sets holds what [frame.Datagram].Set selects: an S for each of several different settings C. Number needs a lock, Get and
+// All do not.
 type Sets[C interface {
 	comparable
 	Check() error
@@ -18,7 +18,7 @@ type Sets[C interface {
 	sets     [MaxSets]atomic.Pointer[S]
 }
 
-// Get returns set n, nil if there is none.
+// Get returns set n, nil if it does not exist.
 func (t *Sets[C, S]) Get(n uint8) *S {
 	if n >= MaxSets {
 		return nil
@@ -26,10 +26,10 @@ func (t *Sets[C, S]) Get(n uint8) *S {
 	return t.sets[n].Load()
 }
 
-// Own returns the settings of set 0, which are the underlay's own.
+// Own returns the settings of set 0, those of the underlay.
 func (t *Sets[C, S]) Own() C { return t.settings[0] }
 
-// Number returns the number of the set with these settings, which is made if it is not there.
+// Number returns the number of the set with these settings, and makes it if necessary.
 func (t *Sets[C, S]) Number(c C, make func(C) *S) (uint8, error) {
 	if err := c.Check(); err != nil {
 		return 0, err
@@ -48,7 +48,7 @@ func (t *Sets[C, S]) Number(c C, make func(C) *S) (uint8, error) {
 	return uint8(n), nil
 }
 
-// All calls f with every set.
+// All calls f for every set.
 func (t *Sets[C, S]) All(f func(*S)) {
 	for i := range t.sets {
 		s := t.sets[i].Load()
@@ -62,19 +62,19 @@ func (t *Sets[C, S]) All(f func(*S)) {
 // Ports is a range of source ports, both ends included.
 type Ports struct{ Lo, Hi uint16 }
 
-// Dynamic is the dynamic ports of RFC 6335.
+// Dynamic is the dynamic port range (RFC 6335, section 6).
 var Dynamic = Ports{49152, 65535}
 
-// Len returns how many ports there are.
+// Len returns the number of ports.
 func (p Ports) Len() int { return int(p.Hi) - int(p.Lo) + 1 }
 
-// MaxSlots is how many parts a range is divided into, of which each gives a port.
+// MaxSlots is the maximum of slots in a range; each slot gives one port.
 const MaxSlots = 16
 
-// Slots returns how many parts the range is divided into.
+// Slots returns the number of slots in the range.
 func (p Ports) Slots() int { return min(MaxSlots, p.Len()) }
 
-// Slot returns part i of n.
+// Slot returns slot i of n.
 func (p Ports) Slot(i, n int) Ports {
 	return Ports{p.Lo + uint16(i*p.Len()/n), p.Lo + uint16((i+1)*p.Len()/n-1)}
 }
@@ -82,5 +82,5 @@ func (p Ports) Slot(i, n int) Ports {
 // Middle returns the port in the middle of the range.
 func (p Ports) Middle() uint16 { return p.Lo + (p.Hi-p.Lo)/2 }
 
-// Index picks one of n for a flow.
+// Index selects one of n for a flow.
 func Index(flow uint16, n int) int { return int(flow) * n >> 16 }

@@ -1,5 +1,5 @@
-// Package neighbour is how nodes on a link find each other: the messages of ARP (RFC 826) and
-// neighbour discovery (RFC 4861) in one form, and the packets that wait for a next hop's MAC.
+// Package neighbour reads and writes messages of ARP (RFC 826) and neighbour discovery (RFC 4861) in one form, and queues
+// packets that wait for a next hop's MAC.
 package neighbour
 
 import (
@@ -9,11 +9,11 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// Kind says what a message is.
+// Kind is the kind of a message.
 type Kind uint8
 
-// Kinds. What [Message.Parse] calls malformed is ARP for something else than IPv4 over Ethernet
-// or of another operation, or IPv6 that holds no message that RFC 4861 lets nodes accept.
+// Kinds. Malformed is ARP for other than IPv4 over Ethernet or with another operation, and IPv6 without a message that RFC
+// 4861 allows nodes to accept.
 const (
 	None      Kind = iota // neither ARP nor IPv6
 	Malformed             // see above
@@ -23,37 +23,34 @@ const (
 	Advertise             // router advertisement
 )
 
-// A Message is what ARP and neighbour discovery have in common, in ARP's words.
+// A Message is a message of ARP or neighbour discovery, in ARP's terms.
 type Message struct {
 	Kind  Kind
 	V6    bool
-	Told  bool  // SenderMAC is there
+	Told  bool  // the message has SenderMAC
 	Flags uint8 // of a neighbour advertisement
 
 	Dst, Src  frame.MAC  // of the frame
-	SenderMAC frame.MAC  // what the sender says its MAC is; of an advertisement, the target's
+	SenderMAC frame.MAC  // in the message; of an advertisement, the target's
 	Sender    netip.Addr // unspecified in a probe
-	Target    netip.Addr // whom the message is about
-	To        netip.Addr // whom it is for: in IPv6 the destination, in ARP the target
+	Target    netip.Addr // address that the message is about
+	To        netip.Addr // receiver: in IPv6 the destination, in ARP the target
 }
 
-// Multicast reports whether the message is for a multicast address of IPv6.
+// Multicast reports whether the message is to an IPv6 multicast address.
 func (m *Message) Multicast() bool { return m.V6 && m.To.As16()[0] == 0xff }
 
-// Spoofed reports whether the sender's MAC is another than that of the frame: a frame that came
-// through a proxy, or a lie. Routers that share an address speak in its name with the MAC that
-// belongs to it (VRRP, RFC 9568, section 7.3).
+// Spoofed reports whether the sender's MAC differs from that of the frame: the frame came through a proxy, or is forged.
+// It allows the virtual MACs of routers that share an address (VRRP, RFC 9568, section 7.3).
 func (m *Message) Spoofed() bool {
 	return m.Told && m.SenderMAC != m.Src && ([4]byte(m.SenderMAC[:]) != [4]byte{0, 0, 0x5e, 0} || m.SenderMAC[4]-1 > 1)
 }
 
-// Solicited reports whether the message is for the multicast address of its target (RFC 4861,
-// section 7.1.1).
+// Solicited reports whether the message is to the solicited-node address of its target (RFC 4861, section 7.1.1).
 func (m *Message) Solicited() bool { return m.To.As16() == wire.SolicitedNode(m.Target.As16()) }
 
-// Parse reads a frame without VLAN tags. It checks lengths, ARP's constants, and in ND all that does
-// not depend on addresses. With unfinished the checksum is not looked at: a host has left it to its
-// network card.
+// Parse reads a frame without VLAN tags. It checks lengths, the constants of ARP, and in ND all that does not depend on
+// addresses. With unfinished it ignores the checksum, which a host has left to its network card.
 func (m *Message) Parse(b []byte, unfinished bool) Kind {
 	*m = Message{}
 	e, ok := wire.ParseEthernet(b)
@@ -113,18 +110,18 @@ func (m *Message) parse6(b []byte, unfinished bool) (k Kind) {
 	return k
 }
 
-// Lengths of frames, without padding: with an ARP packet, and with a neighbour solicitation or
-// advertisement that has a link-layer option.
+// Lengths of frames without padding: with an ARP packet, and with a neighbour solicitation or advertisement that has a
+// link-layer option.
 const (
 	Len4   = wire.EthernetLen + wire.ARPLen
 	Len6   = wire.EthernetLen + wire.IPv6Len + ndLen
-	MinLen = 60 // what an ARP packet is padded to (IEEE 802.3, section 4.4.2, without FCS)
+	MinLen = 60 // length of a padded ARP frame (IEEE 802.3, section 4.4.2, without FCS)
 
 	ndLen = wire.NeighbourLen + wire.LinkLayerLen
 )
 
-// Ask returns the frame that asks for the MAC of target, from an address and a MAC: to one MAC, or
-// with the zero MAC to all. It is nil when the addresses are of two families.
+// Ask returns a request for the MAC of target, from an address and a MAC, to one MAC, or with the zero MAC to all. It is
+// nil if the addresses are of two families.
 func Ask(target netip.Addr, to frame.MAC, from netip.Addr, mac frame.MAC) []byte {
 	switch {
 	case target.Is6():
@@ -154,9 +151,9 @@ func PutARP(b []byte, op uint16, to, mac frame.MAC, ip netip.Addr, targetMAC fra
 
 var allNodes = [16]byte{0xff, 2, 15: 1}
 
-// PutAdvert writes the answer to a solicitation from an address and a MAC to b, [Len6] bytes: target
-// is at mac. To nobody, as to a probe, it goes to all: the address is taken (RFC 4861, section 7.2.4).
-// Of flags, NASolicited is set here.
+// PutAdvert writes the answer to a solicitation from an address and a MAC to b, [Len6] bytes: target is at mac. To the
+// unspecified address, as to a probe, it goes to all nodes: the address is taken (RFC 4861, section 7.2.4). PutAdvert sets
+// NASolicited itself.
 func PutAdvert(b []byte, target netip.Addr, mac frame.MAC, flags uint8, to netip.Addr, toMAC frame.MAC) {
 	dst := to.As16()
 	if to.IsUnspecified() {
@@ -168,7 +165,7 @@ func PutAdvert(b []byte, target netip.Addr, mac frame.MAC, flags uint8, to netip
 	put6(b, toMAC, mac, dst, target, wire.PutNeighbour(b[Len6-ndLen:], wire.NeighbourAdvert, flags, target.As16(), mac))
 }
 
-// put6 writes the headers of a message that is in place, and its checksum.
+// put6 writes the headers in front of a message, and its checksum.
 func put6(b []byte, to, mac frame.MAC, dst [16]byte, src netip.Addr, n wire.ND) {
 	header(b, to, mac, wire.TypeIPv6)
 	p := wire.IPv6(b[wire.EthernetLen:])

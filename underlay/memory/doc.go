@@ -1,5 +1,5 @@
-// Package memory is a network inside one process, and underlays on it: for tests, simulations and
-// examples, in place of those of package underlay. It builds everywhere and needs no privileges.
+// Package memory is an in-memory network with underlays, for tests, simulations and examples. It builds on every platform
+// and needs no privileges.
 //
 //	VTEP -- Underlay --+
 //	                   |
@@ -7,12 +7,10 @@
 //	                   |
 //	VTEP -- Underlay --+
 //
-// A [Network] delivers at once and in order unless a [Link] says otherwise. Chances come from a
-// seed: equal seeds and equal traffic give equal results. Under testing/synctest delays take no real
-// time.
+// A [Network] delivers at once and in order unless a [Link] is configured otherwise. Random choices depend on a seed: equal
+// seeds and equal traffic give equal results. Under testing/synctest delays take no real time.
 //
-// [Network.Listen] makes an underlay like that of [underlay.ListenUDP], [Network.ListenIP] one like
-// that of [underlay.ListenIP]; both have the same methods, and the package comment of underlay says
-// what they do. A Sender learns that a datagram is longer than the MTU, and nothing of what happens
-// to it on the way except what PathMTU and Unreachable tell.
+// [Network.Listen] opens an underlay like [underlay.ListenUDP] does, and [Network.ListenIP] one like [underlay.ListenIP]. Their
+// methods are documented in package underlay. A Sender learns that a datagram is longer than the MTU; what happens on the
+// way is reported only to the PathMTU and Unreachable functions.
 package memory

@@ -7,22 +7,21 @@ import (
 	"github.com/vxswitch/vxswitch/internal/delay"
 )
 
-// A flight is a datagram under way: a copy. Or it is the error about one on its way back, with the
-// start of it.
+// A flight is a copy of a datagram in flight, or an error about one on its way back, with the start of the datagram.
 type flight struct {
-	link *linkState // that it is held back on
+	link *linkState // that holds it back
 	way  *linkState
 	m    meta
 	data []byte
 
-	tell *Underlay // an error: whom it is for
-	mtu  int       // 0: it is not about the MTU, nobody is there
+	tell *Underlay // receiver of an error
+	mtu  int       // of an error about the path MTU; 0: nobody listens there
 }
 
-// quoteLen is how much of a payload an error carries back.
+// quoteLen is how much of a payload an error quotes.
 const quoteLen = 128
 
-// fly sends a copy on its way; the network is locked.
+// fly sends a copy; the network is locked.
 func (n *Network) fly(st *linkState, m meta, parts [][]byte, wait time.Duration) *delay.Item[flight] {
 	return n.push(flight{way: st, m: m, data: slices.Concat(parts...)}, wait)
 }
@@ -44,14 +43,13 @@ func (n *Network) returnError(tell *Underlay, m meta, mtu int, parts [][]byte, w
 func (n *Network) push(f flight, wait time.Duration) *delay.Item[flight] {
 	f.way.way++
 	x := n.queue.Put(f, wait)
-	if n.queue.First() == x { // otherwise the timer is right as it is
+	if n.queue.First() == x { // otherwise the timer is right
 		n.schedule()
 	}
 	return x
 }
 
-// release lets a datagram that was held back go, now that another has overtaken
-// it: right away, or after the same wait.
+// release sends a datagram that was held back after another one has overtaken it: at once, or after the same delay.
 func (n *Network) release(x *delay.Item[flight], wait time.Duration) {
 	f := &x.V
 	f.link.held, f.link = nil, nil
@@ -65,7 +63,7 @@ func (n *Network) release(x *delay.Item[flight], wait time.Duration) {
 	n.schedule()
 }
 
-// schedule sets the timer to what is due next, or stops it.
+// schedule sets the timer to the next due time, or stops it.
 func (n *Network) schedule() {
 	switch x := n.queue.First(); {
 	case x == nil && n.timer != nil:
@@ -78,7 +76,7 @@ func (n *Network) schedule() {
 	}
 }
 
-// arrive delivers what is due. Errors are told once the network is not locked any more.
+// arrive delivers the flights that are due. It reports errors after it has unlocked the network.
 func (n *Network) arrive() {
 	for _, x := range n.landed() {
 		f := &x.V
@@ -112,7 +110,7 @@ func (n *Network) landed() (told []*delay.Item[flight]) {
 	return told
 }
 
-// leave forgets a member. Without any left, nothing under way can arrive.
+// leave removes a member. Without members nothing in flight can arrive.
 func (n *Network) leave(m *Underlay) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

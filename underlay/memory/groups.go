@@ -11,10 +11,9 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// Join makes m a member of a multicast group, as [underlay.UDP.Join] does: it receives what others send
-// to the group on m's port. The copies of one datagram arrive in the order of the members'
-// addresses, each over the Link from its sender to that member; the Link to the group counts for
-// its MTU only.
+// Join makes m a member of a multicast group, like [underlay.UDP.Join]: it receives what others send to the group on m's
+// port. The copies of a datagram arrive in the order of the members' addresses, each over the Link from the sender to the
+// member. Of the Link to the group only the MTU counts.
 func (m *Underlay) Join(group netip.Addr) error {
 	ip, err := datagrams.Group("memory", group, m.Is4())
 	if err != nil {
@@ -74,9 +73,8 @@ func compareMembers(a, b *Underlay) int {
 	return int(x.Port) - int(y.Port)
 }
 
-// sendToGroup takes a datagram to each member of a multicast group; the network is locked. What
-// is too long for a router on the way to one is lost there, and nobody is told (RFC 1112, section
-// 7.2).
+// sendToGroup sends a datagram to each member of a multicast group; the network is locked. Datagrams too long for a router
+// on the way are lost without a report (RFC 1112, section 7.2).
 func (n *Network) sendToGroup(from *Underlay, m meta, df bool, parts [][]byte, packet int) {
 	heard := false
 	for _, to := range n.groups[m.dst.IP] {

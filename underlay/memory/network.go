@@ -11,59 +11,52 @@ import (
 	"github.com/vxswitch/vxswitch/internal/delay"
 )
 
-// A Link is what a [Network] does to datagrams on their way from one address to
-// another. The zero value delivers all of them at once, in order. Probabilities
-// are from 0 to 1; what lies outside acts as the nearer bound.
+// A Link configures the way of datagrams from one address to another. The zero value delivers all of them at once and in
+// order. Probabilities below 0 count as 0, above 1 as 1.
 type Link struct {
 	Loss      float64 // probability that a datagram is lost
 	Duplicate float64 // probability that it arrives twice
-	Reorder   float64 // probability that the next one of the link overtakes it
+	Reorder   float64 // probability that the next datagram of the link overtakes it
 
-	// Delay is how long a datagram takes; Jitter is the longest time added to that
-	// at random, and may change the order.
+	// Delay is the latency. Jitter is the maximum of a random time added to it, which can change the order.
 	Delay, Jitter time.Duration
 
-	// MTU is the longest IP packet the sender's own interface takes, 0 for that of the
-	// Network: a datagram with DF whose payload is longer than MTU - 28 (IPv4) or
-	// MTU - 48 (IPv6) is refused. Without UDP headers it may be 8 bytes longer.
+	// MTU is the longest IP packet that the sender's interface takes, 0 for that of the Network. A datagram with DF is refused
+	// if its payload is longer than MTU - 28 (IPv4) or MTU - 48 (IPv6); 8 bytes more are allowed without UDP header.
 	MTU int
 
-	// PathMTU is the longest IP packet a router on the way passes, 0 for any: a longer
-	// one with DF is lost there, and the sender's PathMTU func is told after Delay, as
-	// by an ICMP error. One without DF is carried, in fragments.
+	// PathMTU is the longest IP packet that a router on the way passes, 0 for any. A longer one with DF is lost there, and
+	// after Delay the sender's PathMTU function is called, as for an ICMP error. One without DF is fragmented.
 	PathMTU int
 
 	Cut bool // nothing arrives
 }
 
-// NetworkConfig is how [NewNetwork] makes a network. The zero value is a perfect
-// one.
+// NetworkConfig configures a Network. The zero value is a perfect network.
 type NetworkConfig struct {
-	Link Link   // every link, unless SetLink says otherwise
+	Link Link   // settings of every link without SetLink
 	MTU  int    // IP MTU of the network's members, 0 means 1500
-	Seed uint64 // of the chances; equal seeds and equal traffic give equal results
+	Seed uint64 // of random choices; equal seeds and equal traffic give equal results
 }
 
-// NetworkStats counts what became of the datagrams given to a Network. Every one
-// is in exactly one of Delivered, Lost, Cut, NoListener, Overflow, TooBig and TooLong,
-// or still under way; a duplicate counts as one more.
+// NetworkStats counts the datagrams sent on a Network. Each is in exactly one of Delivered, Lost, Cut, NoListener,
+// Overflow, TooBig, TooLong and InFlight; a duplicate counts as another datagram.
 type NetworkStats struct {
 	Delivered  uint64 `json:"delivered"`
-	Lost       uint64 `json:"lost"`        // by chance
+	Lost       uint64 `json:"lost"`        // at random
 	Cut        uint64 `json:"cut"`         // the link was cut
 	NoListener uint64 `json:"no_listener"` // nobody listens there
-	Overflow   uint64 `json:"overflow"`    // the receiver's inbox was full, or 16384 were under way on the link
-	TooBig     uint64 `json:"too_big"`     // refused: above the MTU, told to the sender
-	TooLong    uint64 `json:"too_long"`    // lost on the way: above the PathMTU
+	Overflow   uint64 `json:"overflow"`    // the receiver's inbox was full, or 16384 datagrams were in flight on the link
+	TooBig     uint64 `json:"too_big"`     // refused: above the MTU; the sender knows
+	TooLong    uint64 `json:"too_long"`    // above the PathMTU
 
 	Duplicated uint64 `json:"duplicated"` // copies made
-	Reordered  uint64 `json:"reordered"`  // held back until another had overtaken them, or nothing came
-	InFlight   int    `json:"in_flight"`  // under way now
+	Reordered  uint64 `json:"reordered"`  // held back until another datagram had overtaken them, or for too long
+	InFlight   int    `json:"in_flight"`  // in flight now
 }
 
-// A Network joins in-memory underlays inside one process. It delivers in the
-// sender's goroutine; only what is delayed waits for a timer. All methods are safe
-// for concurrent use. Under testing/synctest delays take no real time.
+// A Network connects underlays in memory. It delivers in the sender's goroutine; only delayed datagrams wait for a timer.
+// All methods are safe for concurrent use. Under testing/synctest delays take no real time.
 type Network struct {
 	mtu  int
 	seed uint64
@@ -74,29 +67,29 @@ type Network struct {
 	special map[pair]Link
 	links   map[pair]*linkState
 	members map[frame.Endpoint]*Underlay
-	groups  map[[16]byte][]*Underlay // who is in a multicast group, ordered by address
+	groups  map[[16]byte][]*Underlay // members of multicast groups, in the order of addresses
 	stats   NetworkStats
-	queue   delay.Queue[flight] // what is under way, for one timer
-	reports int                 // in queue: errors on their way back
+	queue   delay.Queue[flight] // in flight, for one timer
+	reports int                 // errors in queue
 	timer   *time.Timer
 }
 
 type pair struct{ from, to frame.Endpoint } // hosts
 
-// linkState is what a link remembers between datagrams.
+// linkState is the state of a link.
 type linkState struct {
 	rng  *rand.Rand
 	held *delay.Item[flight]
-	way  int // datagrams under way, and errors on their way back
+	way  int // datagrams and errors in flight
 }
 
-// maxWay bounds what is under way on one link, so that a long one is not a place to fill memory.
+// maxWay bounds what is in flight on one link, and so its memory.
 const maxWay = 1 << 14
 
-// holdTime is how long a datagram that is to be overtaken waits for another.
+// holdTime is how long a datagram waits to be overtaken.
 const holdTime = 10 * time.Millisecond
 
-// NewNetwork returns a network without members; nil stands for the zero config.
+// NewNetwork returns a network without members. A nil cfg means the zero value.
 func NewNetwork(cfg *NetworkConfig) *Network {
 	var c NetworkConfig
 	if cfg != nil {
@@ -117,31 +110,28 @@ func NewNetwork(cfg *NetworkConfig) *Network {
 	}
 }
 
-// SetDefault changes all links without settings of their own. What is under way
-// stays as it was.
+// SetDefault changes all links without settings of their own, except for datagrams in flight.
 func (n *Network) SetDefault(l Link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.def = l
 }
 
-// SetLink gives the link from one address to another settings of its own, in this
-// direction only.
+// SetLink sets the link from one address to another, in this direction only.
 func (n *Network) SetLink(from, to netip.Addr, l Link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.special[pairOf(from, to)] = l
 }
 
-// ClearLink lets the default apply again.
+// ClearLink makes a link use the default again.
 func (n *Network) ClearLink(from, to netip.Addr) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.special, pairOf(from, to))
 }
 
-// Partition cuts the links between two addresses in both directions, and Heal
-// gives them back the default.
+// Partition cuts the links between two addresses in both directions. Heal returns them to the default.
 func (n *Network) Partition(a, b netip.Addr) {
 	n.SetLink(a, b, Link{Cut: true})
 	n.SetLink(b, a, Link{Cut: true})
@@ -166,7 +156,7 @@ func (n *Network) Stats() NetworkStats {
 	return st
 }
 
-// Close closes all members and stops what is under way.
+// Close closes all members and drops what is in flight.
 func (n *Network) Close() error {
 	n.mu.Lock()
 	var all []*Underlay
@@ -180,8 +170,8 @@ func (n *Network) Close() error {
 	return nil
 }
 
-// send takes one datagram of size bytes from one of its members to one endpoint. It tells
-// the sender only what a socket would: that it is above the interface's MTU, and that MTU.
+// send sends a datagram of size bytes from a member to an endpoint. The sender learns what a socket would tell: that it is
+// longer than the interface's MTU, and that MTU.
 func (n *Network) send(from *Underlay, m meta, df bool, parts [][]byte, size int) (why frame.Reason, mtu int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -220,7 +210,7 @@ func (n *Network) send(from *Underlay, m meta, df bool, parts [][]byte, size int
 	return 0, 0
 }
 
-// copies takes a datagram over a link, once or twice.
+// copies sends a datagram over a link, once or twice.
 func (n *Network) copies(st *linkState, l *Link, m meta, parts [][]byte) {
 	copies := 1
 	if st.chance(l.Duplicate) {
@@ -232,7 +222,7 @@ func (n *Network) copies(st *linkState, l *Link, m meta, parts [][]byte) {
 	}
 }
 
-// carry takes one copy over a link.
+// carry sends one copy over a link.
 func (n *Network) carry(st *linkState, l *Link, m meta, parts [][]byte) {
 	wait := max(l.Delay, 0)
 	if l.Jitter > 0 {
@@ -262,8 +252,7 @@ func (n *Network) carry(st *linkState, l *Link, m meta, parts [][]byte) {
 func (n *Network) link(p pair) *linkState {
 	st := n.links[p]
 	if st == nil {
-		// Each link has chances of its own, so that traffic elsewhere does not
-		// change them.
+		// Each link has its own random numbers, so that other traffic does not change them.
 		h := uint64(14695981039346656037) // FNV-1a
 		for _, e := range [2]frame.Endpoint{p.from, p.to} {
 			for _, b := range e.IP {
@@ -276,7 +265,7 @@ func (n *Network) link(p pair) *linkState {
 	return st
 }
 
-// chance is true with probability p.
+// chance returns true with probability p.
 func (s *linkState) chance(p float64) bool { return p > 0 && s.rng.Float64() < p }
 
 // deliver puts a datagram into the receiver's inbox.
@@ -286,7 +275,7 @@ func (n *Network) deliver(m meta, parts ...[]byte) {
 		at = frame.Endpoint{IP: m.dst.IP, Port: m.dst.Port}
 	}
 	to := n.members[at]
-	if to == nil || to.ip != m.ip() { // a port of 0 is no port
+	if to == nil || to.ip != m.ip() { // port 0 means IP
 		n.stats.NoListener++
 		if from := n.members[m.src]; from != nil && m.ip() {
 			n.returnError(from, m, 0, parts, 0)

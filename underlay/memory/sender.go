@@ -19,7 +19,7 @@ func (m *Underlay) Sender(w int) frame.Sender {
 
 type sender struct {
 	m    *Underlay
-	seg  [][]byte // scratch for the pieces of a segment
+	seg  [][]byte // scratch memory for the pieces of a segment
 	sent atomic.Uint64
 	lost datagrams.Lost
 }

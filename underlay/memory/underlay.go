@@ -17,32 +17,32 @@ import (
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
-// Config is how [Network.Listen] makes an underlay. The zero value works, and nil stands for it.
+// Config configures an underlay. The zero value and nil work.
 type Config struct {
-	Inbox      int                // datagrams that wait for one Reader, 0 means 1024; more are lost and counted as overflow
-	Queues     int                // Readers, between which flows are spread, 0 means 1
+	Inbox      int                // maximum of datagrams that wait for one Reader, default 1024; more are lost and count as Overflow
+	Queues     int                // number of Readers, over which flows are spread, default 1
 	SrcPorts   underlay.PortRange // as in underlay.UDPConfig
 	DefaultTTL int                // as in underlay.UDPConfig
 
-	// MulticastLoop has a member of a multicast group receive what it sends to the group itself, as
-	// sockets with IP_MULTICAST_LOOP do. Those of package underlay do not.
+	// MulticastLoop makes a member of a multicast group receive its own datagrams to the group, like sockets with
+	// IP_MULTICAST_LOOP. Underlays of package underlay do not have it.
 	MulticastLoop bool
 }
 
 const (
 	defaultInbox = 1024
-	firstFree    = 32768 // where ports the network chooses begin
+	firstFree    = 32768 // first port that the network chooses
 )
 
-// An Underlay is a member of a [Network]. All methods are safe for concurrent use; each Reader and
-// each Sender is used by one goroutine.
+// An Underlay is a member of a [Network]. All methods are safe for concurrent use; each Reader and each Sender belongs to
+// one goroutine.
 type Underlay struct {
 	net   *Network
 	at    address
 	is4   bool
 	ip    bool
 	ttl   uint8
-	loop  bool                                     // hears what it sends to groups
+	loop  bool                                     // receives its own datagrams to groups
 	users map[[16]byte]int                         // of multicast groups, under net.mu
 	sets  datagrams.Sets[underlay.TxConfig, ports] // by Datagram.Set
 	boxes []*ring.Ring[meta]
@@ -57,25 +57,24 @@ type Underlay struct {
 	closed  bool
 }
 
-// address is where a member of a Network is.
+// address is the address of a member of a Network.
 type address struct {
 	key   frame.Endpoint // address and port, 0 for IP
 	local netip.AddrPort
 	scope uint32 // zone of local
 }
 
-// meta goes with a datagram.
+// meta accompanies a datagram.
 type meta struct {
 	src, dst frame.Endpoint
 	tos, ttl uint8
 	flow     uint16         // of an IP packet, whose source port is 0
-	at       frame.Endpoint // the member of the multicast group dst it is for
+	at       frame.Endpoint // member of the multicast group dst that it is for
 }
 
-// Listen makes an underlay on a local address, which may not be a wildcard. Zones keep
-// nobody apart: all members are on one link, which each has under the name of its own
-// address's zone. With port 0 the network chooses one. An address and port that
-// is taken is an error that errors.Is syscall.EADDRINUSE.
+// Listen opens an underlay on a local address, which must not be a wildcard. Zones do not separate members: all are on one
+// link, and each knows it by the name of its own address's zone. With port 0 the network chooses the port. If the
+// address and port are taken, the error is syscall.EADDRINUSE.
 func (n *Network) Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	return n.listen(local, cfg, false)
 }
@@ -126,7 +125,7 @@ func notWild(a netip.Addr) error {
 	return nil
 }
 
-// join makes m a member at an address, on a free port if it is given none.
+// join makes m a member at an address, on a free port if the port is 0.
 func (n *Network) join(m *Underlay, local netip.AddrPort) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -151,7 +150,7 @@ func (n *Network) join(m *Underlay, local netip.AddrPort) error {
 	return nil
 }
 
-// put takes a datagram into an inbox: always the same for one flow.
+// put puts a datagram into an inbox, always the same for one flow.
 func (m *Underlay) put(x meta, parts [][]byte) frame.Reason {
 	if x.src.IsLinkLocal() {
 		x.src.Scope = m.at.scope
@@ -205,7 +204,7 @@ func setOuter(b *frame.Batch, i int, x meta) {
 	}
 }
 
-// LocalAddr returns the address and port peers send to.
+// LocalAddr returns the address and port that peers send to.
 func (m *Underlay) LocalAddr() netip.AddrPort { return m.at.local }
 
 // Is4 reports whether this is an IPv4 underlay.
@@ -214,12 +213,11 @@ func (m *Underlay) Is4() bool { return m.is4 }
 // MTU returns the network's IP MTU.
 func (m *Underlay) MTU() int { return m.net.mtu }
 
-// PathMTU has f called as [underlay.UDP.PathMTU] does: within Send for a datagram above the
-// interface's MTU, with an empty quoted, and by the network, while nothing needs to be
-// sent, for one above a Link's PathMTU, with the first 128 bytes of its payload.
+// PathMTU sets the function to call like [underlay.UDP.PathMTU] does. For a datagram above the interface's MTU, Send calls it
+// with an empty quoted. For one above a Link's PathMTU, the network calls it with the first 128 bytes of the payload.
 func (m *Underlay) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { m.pathMTU.Store(&f) }
 
-// report tells the PathMTU func, if there is one and m is open, and counts.
+// report calls the PathMTU function, if there is one and m is open, and counts.
 func (m *Underlay) report(to *frame.Endpoint, mtu int, quoted []byte) {
 	m.tooBig.Add(1)
 	if f := m.pathMTU.Load(); f != nil && !m.isClosed() {
@@ -227,7 +225,7 @@ func (m *Underlay) report(to *frame.Endpoint, mtu int, quoted []byte) {
 	}
 }
 
-// Superframes does nothing: each datagram arrives as it was sent.
+// Superframes does nothing, because datagrams arrive as sent.
 func (m *Underlay) Superframes(func(payload []byte) bool) {}
 
 // Pause makes every Read return [frame.ErrPaused] until Resume.
@@ -242,9 +240,8 @@ func (m *Underlay) pause(on bool) {
 	}
 }
 
-// Close leaves the network. Every Read, waiting or to come, then returns
-// [net.ErrClosed], and every Send loses what it is given with [frame.PortDown].
-// What was sent before still arrives. It is idempotent.
+// Close leaves the network. Every Read then returns [net.ErrClosed], and every Send loses its datagrams as
+// [frame.PortDown]. Datagrams sent before still arrive. It is idempotent.
 func (m *Underlay) Close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,10 +262,9 @@ func (m *Underlay) isClosed() bool {
 	return m.closed
 }
 
-// Sockets returns the number of a set of source ports, for [frame.Datagram].Set; equal
-// settings give equal numbers, and those of the underlay give 0. There are no checksums
-// here, so that their mode changes nothing. Errors are those of [underlay.UDP.Sockets], and
-// errors.ErrUnsupported for IP.
+// Sockets returns the number of a set of source ports, for [frame.Datagram].Set. Equal settings have equal numbers, and those
+// of the underlay have 0. There are no checksums, so their mode has no effect. Errors are those of
+// [underlay.UDP.Sockets], and errors.ErrUnsupported for IP.
 func (m *Underlay) Sockets(c underlay.TxConfig) (uint8, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -282,7 +278,7 @@ func (m *Underlay) Sockets(c underlay.TxConfig) (uint8, error) {
 	return m.sets.Number(underlay.TxConfig{SrcPorts: cmp.Or(c.SrcPorts, own.SrcPorts), Checksum: cmp.Or(c.Checksum, own.Checksum)}, newPorts)
 }
 
-// ports is the source ports of a set.
+// ports are the source ports of a set.
 type ports []uint16
 
 func newPorts(c underlay.TxConfig) *ports {
