@@ -13,39 +13,38 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// Portable is a UDP underlay of the net package's sockets, for every system that Go has sockets on. Outside
-// Linux it is what [ListenUDP] opens. On Linux [UDP] does more and costs less; Portable is there to compare it with.
+// Portable is a UDP underlay on sockets of package net, for every system that Go supports. Outside Linux, [ListenUDP] opens
+// one. On Linux, [UDP] does more at less cost, and Portable is there for comparison.
 //
-// All methods are safe for concurrent use; one goroutine uses each Reader and each Sender.
+// All methods are safe for concurrent use; each Reader and each Sender belongs to one goroutine.
 type Portable struct {
 	life
 	cfg     UDPConfig
 	local   netip.AddrPort
 	is4     bool
-	batch   bool // one call takes several messages
+	batch   bool // a call takes several messages
 	readers [2]*portableReader
 	device  *net.Interface // of multicast groups, nil for the system's choice
 	sets    datagrams.Sets[TxConfig, portableSet]
-	joined  atomic.Pointer[map[[16]byte]int] // Joins without their Leave, by group; replaced, never changed
+	joined  atomic.Pointer[map[[16]byte]int] // Joins without a Leave, by group; replaced, never changed
 
 	mu      sync.Mutex
-	begun   sync.Cond // the second reader has a socket, or Read is to end
+	begun   sync.Cond // the second reader has a socket, or Reads end
 	senders map[int]*portableSender
 	socks   []*portableSocket // all
 	closed  bool
 }
 
-// A portableSet is what a Datagram's Set stands for: sockets on source ports of one range, none before they could
-// be opened.
+// A portableSet is a set of transmit sockets (Datagram.Set) on source ports of one range, none until they are opened.
 type portableSet struct {
 	ports datagrams.Ports
 	socks atomic.Pointer[[]*portableSocket]
 }
 
-// ListenPortable opens a Portable on a local address, as [ListenUDP] does on Linux. A nil cfg is the zero value.
+// ListenPortable opens a Portable on a local address, like [ListenUDP] on Linux. A nil cfg means the zero value.
 //
-// What it cannot do is an error that names the field of cfg and errors.Is [errors.ErrUnsupported]; the table in the
-// package's documentation lists those fields.
+// If cfg asks for something that Portable cannot do, the error names the field and is [errors.ErrUnsupported]; the package
+// documentation has a table of these fields.
 func ListenPortable(local netip.AddrPort, cfg *UDPConfig) (*Portable, error) {
 	return listenPortable(local, cfg, dontWait != 0)
 }
@@ -77,7 +76,7 @@ func listenPortable(local netip.AddrPort, cfg *UDPConfig, batch bool) (*Portable
 	return u, nil
 }
 
-// portable returns an error for a field that asks for what a Portable does not have.
+// portable returns an error for a field that asks for something Portable does not have.
 func (c *UDPConfig) portable() error {
 	for _, x := range []struct {
 		field string
@@ -112,9 +111,9 @@ func (u *Portable) openAll() (err error) {
 	return err
 }
 
-// Sockets opens a set of transmit sockets with other source ports, and returns its number for [frame.Datagram].Set;
-// equal settings give equal numbers, and those of the underlay give 0. The error names the field of TxConfig; there
-// are at most 32 sets. After Close it is net.ErrClosed.
+// Sockets opens a set of transmit sockets with other source ports, and returns its number for [frame.Datagram].Set. Equal
+// settings have equal numbers, and those of the underlay have 0. The error names the field of TxConfig. There are at most
+// 32 sets. After Close the error is net.ErrClosed.
 func (u *Portable) Sockets(c TxConfig) (uint8, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -138,7 +137,7 @@ func (u *Portable) Sockets(c TxConfig) (uint8, error) {
 // Readers returns one Reader for the local address and one for multicast groups.
 func (u *Portable) Readers() []frame.Reader { return []frame.Reader{u.readers[0], u.readers[1]} }
 
-// Sender returns worker w's Sender; any number will do, and the same number gives the same Sender.
+// Sender returns the Sender of worker w, which may be any number.
 func (u *Portable) Sender(w int) frame.Sender {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -150,14 +149,14 @@ func (u *Portable) Sender(w int) frame.Sender {
 	return s
 }
 
-// LocalAddr returns the address and port peers send to.
+// LocalAddr returns the address and port that peers send to.
 func (u *Portable) LocalAddr() netip.AddrPort { return u.local }
 
 // Is4 reports whether this is an IPv4 underlay.
 func (u *Portable) Is4() bool { return u.is4 }
 
-// MTU returns the IP MTU of the interface that has the local address, as it is now: 1500 for a wildcard address, and
-// never more than what is received (UDPConfig.MaxDatagram).
+// MTU returns the current IP MTU of the interface with the local address, 1500 for a wildcard address. It is at most what
+// the underlay receives (UDPConfig.MaxDatagram).
 func (u *Portable) MTU() int {
 	m, err := interfaceMTU(u.local.Addr(), "")
 	if err != nil {
@@ -166,16 +165,16 @@ func (u *Portable) MTU() int {
 	return min(m, u.cfg.MaxDatagram+datagrams.UDPHeaders(u.is4))
 }
 
-// PathMTU never calls f: the net package does not pass on what the network reports.
+// PathMTU ignores f: package net does not report ICMP errors.
 func (u *Portable) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) {}
 
-// Unreachable never calls f either.
+// Unreachable ignores f, like PathMTU.
 func (u *Portable) Unreachable(f func(to frame.Endpoint, quoted []byte)) {}
 
-// Superframes never calls f: what is longer than MaxDatagram is dropped.
+// Superframes ignores f: datagrams longer than MaxDatagram are dropped.
 func (u *Portable) Superframes(f func(payload []byte) bool) {}
 
-// Pause makes every Read return [frame.ErrPaused], those that wait and those to come, until Resume.
+// Pause makes every Read return [frame.ErrPaused] until Resume.
 func (u *Portable) Pause() { u.pause(true) }
 
 // Resume ends a Pause.
@@ -193,8 +192,8 @@ func (u *Portable) pause(on bool) {
 	u.begun.Broadcast()
 }
 
-// Close closes all sockets. Every Read, waiting or to come, then returns net.ErrClosed, and every Send loses what it
-// is given with [frame.PortDown]. It is idempotent.
+// Close closes all sockets. Every Read then returns net.ErrClosed, and every Send loses its datagrams as
+// [frame.PortDown]. It is idempotent.
 func (u *Portable) Close() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

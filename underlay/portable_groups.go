@@ -11,7 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// multicastDevice returns the interface for groups: the one that is configured or the one that has the local address.
+// multicastDevice returns the interface for groups: the configured one, or the one with the local address.
 func (u *Portable) multicastDevice() (*net.Interface, error) {
 	name, local := u.cfg.MulticastDevice, u.local.Addr()
 	if name == "" && local.IsUnspecified() {
@@ -32,9 +32,8 @@ func (u *Portable) multicastDevice() (*net.Interface, error) {
 	return ifi, nil
 }
 
-// Join makes the underlay a member of a multicast group of its address family, as [UDP.Join] does on Linux. From the
-// first Join on, an underlay of one address has the port on all addresses of the host, where it takes nothing but
-// what is for its groups.
+// Join makes the underlay a member of a multicast group of its address family, like [UDP.Join] on Linux. An underlay with a
+// unicast address then also occupies the port on the wildcard address, where it receives only packets to its groups.
 func (u *Portable) Join(group netip.Addr) error {
 	return u.member(group, func(g [16]byte, joined map[[16]byte]int) error {
 		if joined[g] == 0 {
@@ -61,7 +60,7 @@ func (u *Portable) Leave(group netip.Addr) error {
 			delete(joined, g)
 			s, err := u.groupSocket()
 			if err == nil {
-				_ = s.opts.LeaveGroup(u.device, &net.UDPAddr{IP: g[:]}) // fails where the interface is gone
+				_ = s.opts.LeaveGroup(u.device, &net.UDPAddr{IP: g[:]}) // fails if the interface is gone
 			}
 			return err
 		}
@@ -89,8 +88,8 @@ func (u *Portable) member(group netip.Addr, change func(g [16]byte, joined map[[
 	return nil
 }
 
-// groupSocket returns the socket that is a member of groups: the one on the local address if that is a wildcard, else
-// one beside it. u.mu is held.
+// groupSocket returns the socket of the groups: the one on the local address if that is a wildcard, else one on the
+// wildcard address. u.mu is held.
 func (u *Portable) groupSocket() (*portableSocket, error) {
 	if u.local.Addr().IsUnspecified() {
 		return u.readers[0].sock.Load(), nil
@@ -102,7 +101,7 @@ func (u *Portable) groupSocket() (*portableSocket, error) {
 	if u.is4 {
 		all = netip.IPv4Unspecified()
 	}
-	shared := u.readers[0].sock.Load().raw // for a moment, or the two would be in each other's way on Linux
+	shared := u.readers[0].sock.Load().raw // only while the other one opens: on Linux the two would conflict
 	share := func(on int) (err error) {
 		_ = shared.Control(func(fd uintptr) {
 			for _, o := range shares {

@@ -2,8 +2,8 @@ package underlay
 
 import "golang.org/x/sys/unix"
 
-// dontWait has a call of ReadBatch or WriteBatch take several messages, and not wait. golang.org/x/net can do that on
-// Linux only.
+// dontWait makes ReadBatch and WriteBatch take several messages without waiting, which golang.org/x/net can do only on
+// Linux.
 const dontWait = unix.MSG_DONTWAIT
 
 const (

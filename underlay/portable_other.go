@@ -4,7 +4,7 @@ package underlay
 
 import "syscall"
 
-// A system of which no socket options are known: what the net package sends and receives.
+// For systems whose socket options are not known, only what package net does.
 const (
 	dontWait = 0
 	errInUse = syscall.EADDRINUSE

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	portableBatch   = 64 // most datagrams received or sent at once
+	portableBatch   = 64 // maximum of datagrams received or sent at once
 	portableControl = 256
 )
 
-// A portableReader receives from one socket: that of the local address, or that of multicast groups, which is opened
-// for the first of them. Its frames lie in memory of its own.
+// A portableReader receives from one socket: that of the local address, or that of multicast groups, which opens with the
+// first group. It owns the memory of its frames.
 type portableReader struct {
 	u    *Portable
 	sock atomic.Pointer[portableSocket]
@@ -36,7 +36,7 @@ func newPortableReader(u *Portable, s *portableSocket) *portableReader {
 	return r
 }
 
-// prepare makes room for messages one byte longer than allowed, so that a longer one is seen.
+// prepare makes room for messages one byte longer than allowed, to detect longer ones.
 func (r *portableReader) prepare() {
 	n := 1
 	if r.u.batch {
@@ -69,7 +69,7 @@ func (r *portableReader) Read(b *frame.Batch) error {
 		case stopped != nil:
 			return stopped
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return frame.ErrPaused // which is over
+			return frame.ErrPaused // the pause is over
 		}
 		r.rx.Errors.Add(1)
 		if err := datagrams.BackOff(failed, r.u.done); err != nil {
@@ -78,7 +78,7 @@ func (r *portableReader) Read(b *frame.Batch) error {
 	}
 }
 
-// socket returns the socket, which that of groups waits for.
+// socket returns the socket; the reader of groups waits for it.
 func (r *portableReader) socket() (*portableSocket, error) {
 	s, err := r.sock.Load(), r.u.stopped()
 	if s == nil {
@@ -94,7 +94,7 @@ func (r *portableReader) socket() (*portableSocket, error) {
 	return s, err
 }
 
-// receive waits for a message and, where that takes one call, receives what else there is.
+// receive waits for a message and, if a call takes several, receives all others that are there.
 func (r *portableReader) receive(s *portableSocket) (n int, err error) {
 	m := &r.msgs[0]
 	m.N, m.NN, m.Flags, r.from[0], err = s.ReadMsgUDPAddrPort(m.Buffers[0], m.OOB[:portableControl])
@@ -109,7 +109,7 @@ func (r *portableReader) receive(s *portableSocket) (n int, err error) {
 	}
 	n, err = s.opts.ReadBatch(r.msgs[1:], dontWait)
 	if err != nil {
-		return 1, nil // there is nothing else
+		return 1, nil // no others
 	}
 	for i := range n {
 		if a, ok := r.msgs[1+i].Addr.(*net.UDPAddr); ok {
@@ -119,7 +119,7 @@ func (r *portableReader) receive(s *portableSocket) (n int, err error) {
 	return 1 + n, nil
 }
 
-// deliver makes frames of n messages. It reports false when none was for this underlay.
+// deliver makes frames of n messages. It returns false if none was for this underlay.
 func (r *portableReader) deliver(b *frame.Batch, n int) bool {
 	for i := range n {
 		m, most := &r.msgs[i], r.u.cfg.MaxDatagram
@@ -138,8 +138,8 @@ func (r *portableReader) deliver(b *frame.Batch, n int) bool {
 	return len(b.Frames) > 0
 }
 
-// wants reports whether a datagram is for the underlay. A system may give a socket those to groups that others have
-// joined, and the one of groups is on the port of all addresses.
+// wants reports whether a datagram is for the underlay. A system may deliver packets to groups that other sockets have
+// joined, and the socket of groups is on the wildcard address.
 func (r *portableReader) wants(o *frame.Outer) bool {
 	if o.Dst.IsMulticast() {
 		return (*r.u.joined.Load())[o.Dst.IP] > 0
@@ -147,7 +147,7 @@ func (r *portableReader) wants(o *frame.Outer) bool {
 	return r == r.u.readers[0] || o.Dst == frame.Endpoint{}
 }
 
-// outer returns what the control messages say.
+// outer returns the contents of the control messages.
 func (r *portableReader) outer(oob []byte, from netip.AddrPort) (o frame.Outer) {
 	o.Src.IP, o.Src.Port = from.Addr().As16(), from.Port()
 	for len(oob) > 0 {
@@ -169,13 +169,13 @@ func (r *portableReader) outer(oob []byte, from netip.AddrPort) (o frame.Outer) 
 	return o
 }
 
-// The levels of control messages are the same everywhere, and so are the types' layouts, some by their length.
+// Levels of control messages are the same on all systems; some layouts differ by their length.
 const (
 	levelIP   = 0
 	levelIPv6 = 41
 )
 
-// tell puts into o what one control message says. The structures are those of ip(4), ip(7) and RFC 3542, section 6.
+// tell adds a control message to o. The structures are those of ip(4), ip(7) and RFC 3542, section 6.
 func tell(o *frame.Outer, level, typ int, data []byte) {
 	is4 := level == levelIP
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A portableSocket is a UDP socket and what can be set on it.
+// A portableSocket is a UDP socket with the functions to set its options.
 type portableSocket struct {
 	*net.UDPConn
 	raw        syscall.RawConn
@@ -25,20 +25,20 @@ type portableSocket struct {
 	tos, ttl   func(int) error // set a field of the IP header
 	groupTTL   func(int) error
 	df         dontFragment
-	recv, send int // sizes of the buffers that the system took
+	recv, send int // buffer sizes that the system accepted
 
-	mu  sync.Mutex // of who sends
+	mu  sync.Mutex // for senders
 	has marks
 }
 
-// marks is what senders choose in the IP header. Not all systems take it with a datagram, so it is set on the
-// socket when it changes.
+// marks are the fields of the IP header that datagrams choose. Not all systems take them with a datagram, so they are set
+// on the socket when they change.
 type marks struct {
 	tos, ttl, groupTTL uint8
 	df                 bool
 }
 
-// packetConn is what an ipv4.PacketConn and an ipv6.PacketConn have in common.
+// packetConn has the common methods of ipv4.PacketConn and ipv6.PacketConn.
 type packetConn interface {
 	JoinGroup(on *net.Interface, group net.Addr) error
 	LeaveGroup(on *net.Interface, group net.Addr) error
@@ -48,13 +48,13 @@ type packetConn interface {
 	WriteBatch(ms []ipv4.Message, flags int) (int, error)
 }
 
-// A boolOption is a socket option that is set to 1; a dontFragment is one of two values, name 0 where there is none.
+// A boolOption is a socket option to set to 1. A dontFragment is one with two values; name 0 means that there is none.
 type (
 	boolOption   struct{ level, name int }
 	dontFragment struct{ level, name, on, off int }
 )
 
-// open opens a socket, which is one to receive from or one to send through. The caller holds u.mu, or nobody else has u.
+// open opens a socket to receive or to send. The caller holds u.mu or is the only one with u.
 func (u *Portable) open(local netip.AddrPort, receives bool, options ...boolOption) (*portableSocket, error) {
 	e, err := frame.EndpointFrom(local)
 	if err != nil {
@@ -67,11 +67,11 @@ func (u *Portable) open(local netip.AddrPort, receives bool, options ...boolOpti
 	if receives {
 		options = slices.Concat(options, tells)
 	}
-	var refused error // by Control, told without the words the net package would add
+	var refused error // error of Control, without the text that package net adds
 	lc := net.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
 		_ = c.Control(func(fd uintptr) {
 			for _, o := range options {
-				_ = setsockopt(fd, o.level, o.name, 1) // what the system does not tell is 0
+				_ = setsockopt(fd, o.level, o.name, 1) // without the option, the field is 0
 			}
 		})
 		if u.cfg.Control != nil {
@@ -103,12 +103,12 @@ func (u *Portable) open(local netip.AddrPort, receives bool, options ...boolOpti
 		c := ipv6.NewPacketConn(s.UDPConn)
 		s.opts, s.tos, s.ttl, s.groupTTL = c, c.SetTrafficClass, c.SetHopLimit, c.SetMulticastHopLimit
 	}
-	_ = s.opts.SetMulticastLoopback(false) // of a sender, on Windows of a receiver
+	_ = s.opts.SetMulticastLoopback(false) // of a sender; on Windows of a receiver
 	if receives {
 		s.recv = granted(s.SetReadBuffer, u.cfg.RecvBuffer)
 	} else {
 		s.send = granted(s.SetWriteBuffer, u.cfg.SendBuffer)
-		_ = s.SetReadBuffer(1) // nobody reads what strays here
+		_ = s.SetReadBuffer(1) // nobody reads packets to this port
 		s.setDF(false)
 		if err := s.sendThrough(u.device); err != nil && u.cfg.MulticastDevice != "" {
 			s.Close()
@@ -119,14 +119,14 @@ func (u *Portable) open(local netip.AddrPort, receives bool, options ...boolOpti
 	return s, nil
 }
 
-// granted asks for a buffer, and for half as much until the system agrees. It returns what that was.
+// granted sets a buffer size, and half of it until the system accepts. It returns the size.
 func granted(set func(int) error, size int) int {
 	for ; size > 0 && set(size) != nil; size /= 2 {
 	}
 	return size
 }
 
-// sendThrough has groups sent to through an interface, nil for the one of the system's choice.
+// sendThrough makes a socket send to groups through an interface, nil for the system's choice.
 func (s *portableSocket) sendThrough(device *net.Interface) error {
 	if device == nil {
 		return nil
@@ -136,7 +136,7 @@ func (s *portableSocket) sendThrough(device *net.Interface) error {
 
 func (s *portableSocket) port() uint16 { return s.LocalAddr().(*net.UDPAddr).AddrPort().Port() }
 
-// mark has what is sent from now on leave with m, as far as the system can do that. s.mu is held.
+// mark makes the following datagrams leave with m, as far as the system can do that. s.mu is held.
 func (s *portableSocket) mark(m marks) {
 	if m == s.has {
 		return
@@ -165,8 +165,8 @@ func (s *portableSocket) setDF(on bool) {
 	}
 }
 
-// openSet opens the sockets of a set, one on a port of each slot of its range, if there are none. A slot none of
-// whose ports can be had gives none. u.mu is held.
+// openSet opens the sockets of a set, one on a port of each slot of its range, unless they are open. A slot without a free
+// port gets none. u.mu is held.
 func (u *Portable) openSet(set *portableSet) error {
 	if set.socks.Load() != nil {
 		return nil

@@ -16,16 +16,16 @@ import (
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 )
 
-// patience is how long a call may wait for room in a socket's buffer where the system has no call that does not wait.
+// patience is how long a call may wait for room in a socket's buffer on systems whose calls cannot return at once.
 const patience = time.Millisecond
 
-// A portableSender is one worker's scratch over the shared sockets. It gathers a window of datagrams socket by
-// socket, keeping their order, cuts runs, and copies each payload once whatever the number of its copies.
+// A portableSender holds one worker's scratch memory for sending through the shared sockets. It sends a window of
+// datagrams socket by socket, keeps their order, cuts runs, and copies each payload once for all its copies.
 type portableSender struct {
 	u *Portable
 	datagrams.Ledger
-	down  bool                                 // the underlay was closed
-	socks [datagrams.MaxWindow]*portableSocket // of the window, nil for what is done
+	down  bool                                 // the underlay has been closed
+	socks [datagrams.MaxWindow]*portableSocket // of the window, nil if done
 
 	n     int    // messages gathered
 	buf   []byte // their payloads, of capacity longest
@@ -36,7 +36,7 @@ type portableSender struct {
 	who   [portableBatch]datagrams.Copy
 }
 
-// longest is more than any datagram has.
+// longest is longer than any datagram.
 const longest = 1 << 16
 
 func newPortableSender(u *Portable) *portableSender {
@@ -48,7 +48,7 @@ func newPortableSender(u *Portable) *portableSender {
 	return s
 }
 
-// Send implements [frame.Sender]. It returns net.ErrClosed after Close. What it loses it loses as [UDP]'s does.
+// Send implements [frame.Sender]. It returns net.ErrClosed after Close. Losses have the same reasons as those of [UDP].
 func (s *portableSender) Send(ds []frame.Datagram) error {
 	s.down = false
 	s.Ledger.Send(ds, s.window)
@@ -85,7 +85,7 @@ func (s *portableSender) window() {
 	}
 }
 
-// add gathers the copies of datagram i, each segment of a run by itself.
+// add gathers the copies of datagram i, and cuts runs.
 func (s *portableSender) add(t *portableSocket, i uint8) {
 	d := &s.Window[i]
 	m := marks{d.TOS, cmp.Or(d.TTL, uint8(s.u.cfg.DefaultTTL)), cmp.Or(d.TTL, 1), d.DF}
@@ -115,7 +115,7 @@ func (s *portableSender) add(t *portableSocket, i uint8) {
 		for k := range d.To {
 			if s.n == portableBatch {
 				s.flush(t)
-				s.buf = append(s.buf, payload...) // to the front, in the same memory
+				s.buf = append(s.buf, payload...) // moves it to the front of the same memory
 				payload = s.buf
 			}
 			s.message(payload, datagrams.Copy{D: i, Segs: 1, To: int32(k)})
@@ -144,7 +144,7 @@ func (s *portableSender) message(payload []byte, who datagrams.Copy) {
 	s.n++
 }
 
-// flush sends what is gathered and forgets it.
+// flush sends the gathered messages and clears them.
 func (s *portableSender) flush(t *portableSocket) {
 	if s.n > 0 {
 		t.mu.Lock()
@@ -157,7 +157,7 @@ func (s *portableSender) flush(t *portableSocket) {
 			s.Sum.Calls++
 			s.Sent(s.who[off : off+n])
 			if off += n; !waited && errors.Is(err, os.ErrDeadlineExceeded) {
-				waited = true // perhaps for a processor
+				waited = true // it may only have waited for a processor
 				continue
 			}
 			if waited = false; err != nil {
@@ -181,7 +181,7 @@ func (s *portableSender) call(t *portableSocket, off int) (n int, err error) {
 	return 1, nil
 }
 
-// refused books the message at off or, where there is no room, all that follow. It returns how many.
+// refused counts the message at off as lost, or if there is no room all that follow. It returns how many.
 func (s *portableSender) refused(off int, why frame.Reason) int {
 	who := s.who[off:s.n]
 	switch why {
@@ -197,7 +197,7 @@ func (s *portableSender) refused(off int, why frame.Reason) int {
 	return len(who)
 }
 
-// why returns the reason for an error of a socket.
+// why returns the drop reason for an error of a socket.
 func why(err error) frame.Reason {
 	var e syscall.Errno
 	switch {
@@ -215,7 +215,7 @@ func why(err error) frame.Reason {
 	return frame.SendFailed
 }
 
-// A portableReason is what an error of the system means for a datagram.
+// A portableReason maps an error of the system to a drop reason.
 type portableReason struct {
 	errno syscall.Errno
 	why   frame.Reason

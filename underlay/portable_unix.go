@@ -8,10 +8,10 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// errInUse is the error of a port that is taken.
+// errInUse is the error if a port is taken.
 const errInUse = unix.EADDRINUSE
 
-// The control messages of IPv6, as in RFC 3542, and what asks for them.
+// Control messages of IPv6 and the options that enable them (RFC 3542).
 const (
 	ctlTTL6, ctlTOS6, ctlInfo6 = unix.IPV6_HOPLIMIT, unix.IPV6_TCLASS, unix.IPV6_PKTINFO
 )
@@ -30,7 +30,7 @@ func setsockopt(fd uintptr, level, name, value int) error {
 	return unix.SetsockoptInt(int(fd), level, name, value)
 }
 
-// nextControl returns the first control message of b and what follows; no data at the end.
+// nextControl returns the first control message of b and the rest; data is nil at the end.
 func nextControl(b []byte) (level, typ int, data, rest []byte) {
 	h, data, rest, err := unix.ParseOneSocketControlMessage(b)
 	if err != nil {

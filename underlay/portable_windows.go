@@ -13,7 +13,7 @@ const (
 	dontWait = 0
 	errInUse = windows.WSAEADDRINUSE
 
-	// Of ws2ipdef.h. An option and the control message that it asks for have one number, but for the TOS, 40 and 39.
+	// From ws2ipdef.h. An option and its control message have the same number, except for the TOS, 40 and 39.
 	ctlTTL4, ctlTOS4, ctlInfo4 = 21, 39, windows.IP_PKTINFO
 	ctlTTL6, ctlTOS6, ctlInfo6 = 21, 39, windows.IPV6_PKTINFO
 	ctlDst4, ctlIf4            = -1, -1
@@ -42,15 +42,15 @@ func setsockopt(fd uintptr, level, name, value int) error {
 	return windows.SetsockoptInt(windows.Handle(fd), level, name, value)
 }
 
-// nextControl returns the first control message of b and what follows; no data at the end. In front of the data is a
-// WSACMSGHDR; both are filled up to the size of a pointer.
+// nextControl returns the first control message of b and the rest; data is nil at the end. The data follows a WSACMSGHDR;
+// both are padded to the size of a pointer.
 func nextControl(b []byte) (level, typ int, data, rest []byte) {
 	const word = int(unsafe.Sizeof(uintptr(0)))
 	const head = word + 8
 	if len(b) < head {
 		return 0, 0, nil, nil
 	}
-	n := int(binary.NativeEndian.Uint32(b)) // a SIZE_T, of which this is the lower half: Windows is little endian
+	n := int(binary.NativeEndian.Uint32(b)) // the lower half of a SIZE_T: Windows is little endian
 	if n < head || n > len(b) {
 		return 0, 0, nil, nil
 	}

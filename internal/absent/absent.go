@@ -1,5 +1,5 @@
-// Package absent finds what is not there behind an interface, for constructors: an interface that
-// holds a nil pointer is not nil, and its methods panic when the first packet comes.
+// Package absent finds nil pointers in interfaces, for constructors: such an interface is not nil, and its methods panic
+// with the first packet.
 package absent
 
 import "reflect"

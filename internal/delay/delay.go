@@ -1,4 +1,4 @@
-// Package delay is a queue of things that wait until they are due.
+// Package delay is a queue of items that become due.
 package delay
 
 import (
@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// A Queue has items leave when they are due, those due at once in the order they came, which a timer
-// for each would not. Whoever owns it locks it, and waits for the first.
+// A Queue orders items by the time they become due, and those of the same time by arrival, which a timer for each would not
+// do. Its owner locks it and waits for the first item.
 type Queue[T any] struct {
 	items []*Item[T] // by Due
 }
 
-// An Item is in a Queue, or was.
+// An Item is an item that is or was in a Queue.
 type Item[T any] struct {
 	V   T
 	Due time.Time
 }
 
-// Put has v leave after a wait.
+// Put adds v, due after a wait.
 func (q *Queue[T]) Put(v T, wait time.Duration) *Item[T] {
 	x := &Item[T]{v, time.Now().Add(wait)}
 	at, _ := slices.BinarySearchFunc(q.items, x.Due, func(y *Item[T], due time.Time) int {
 		if y.Due.After(due) {
 			return 1
 		}
-		return -1 // behind those due at the same time
+		return -1 // behind others due at the same time
 	})
 	q.items = slices.Insert(q.items, at, x)
 	return x
 }
 
-// Remove takes x out before it is due. It reports whether x was still there.
+// Remove removes x before it is due. It reports whether x was still in the queue.
 func (q *Queue[T]) Remove(x *Item[T]) bool {
 	at := slices.Index(q.items, x)
 	if at >= 0 {
@@ -40,7 +40,7 @@ func (q *Queue[T]) Remove(x *Item[T]) bool {
 	return at >= 0
 }
 
-// First returns the item that is due next, nil if there is none.
+// First returns the item that is due first, nil if there is none.
 func (q *Queue[T]) First() *Item[T] {
 	if len(q.items) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (q *Queue[T]) First() *Item[T] {
 	return q.items[0]
 }
 
-// Next takes out the first item if it is due now, else it returns nil.
+// Next removes and returns the first item if it is due, else nil.
 func (q *Queue[T]) Next(now time.Time) *Item[T] {
 	x := q.First()
 	if x == nil || x.Due.After(now) {
@@ -59,10 +59,10 @@ func (q *Queue[T]) Next(now time.Time) *Item[T] {
 	return x
 }
 
-// Len returns how many items wait.
+// Len returns the number of items.
 func (q *Queue[T]) Len() int { return len(q.items) }
 
-// Clear forgets all items, and returns them.
+// Clear removes and returns all items.
 func (q *Queue[T]) Clear() []*Item[T] {
 	all := q.items
 	q.items = nil

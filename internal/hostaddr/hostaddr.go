@@ -1,4 +1,4 @@
-// Package hostaddr says which addresses may be those of one host: one rule for all that is configured.
+// Package hostaddr checks whether an address can be that of one host, by the same rules for all settings.
 package hostaddr
 
 import (
@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// Errors begin where a sentence that names the address goes on.
+// Errors continue a sentence that begins with the address.
 var (
 	errNone      = errors.New("is no address; allowed are those of one host")
 	errThis      = errors.New("is in 0.0.0.0/8, no host's; allowed are addresses of one host")
@@ -18,8 +18,8 @@ var (
 	errBroadcast = errors.New("is the broadcast address of its network; allowed are those of its hosts")
 )
 
-// Check says why a is not the address of one host, nil if it may be (RFC 1122, section 3.2.1.3; RFC
-// 4291, sections 2.5.2 and 2.7). A loopback address may be. IPv4-mapped addresses count as IPv4.
+// Check returns why a cannot be the address of one host, or nil (RFC 1122, section 3.2.1.3; RFC 4291, sections 2.5.2 and
+// 2.7). It accepts loopback addresses. IPv4-mapped addresses count as IPv4.
 func Check(a netip.Addr) error {
 	if ordinary(a) {
 		return nil
@@ -44,8 +44,7 @@ func Check(a netip.Addr) error {
 	return nil
 }
 
-// Neighbour is Check for an address that ARP or ND may say of a host: no loopback, and as packets have
-// it, without a zone and not IPv4-mapped.
+// Neighbour is Check for the addresses in ARP and ND: not loopback, without a zone, and not IPv4-mapped.
 func Neighbour(a netip.Addr) error {
 	if ordinary(a) {
 		return nil
@@ -59,8 +58,8 @@ func Neighbour(a netip.Addr) error {
 	return nil
 }
 
-// ordinary reports whether a may be a host's by a look that is cheap, as nearly every one is. (As16 is
-// not cheap: what it stores in two halves is then read in one.)
+// ordinary is a quick check that accepts nearly every host's address. (As16 is slow, because it stores two halves that
+// are then read in one.)
 func ordinary(a netip.Addr) bool {
 	if a.Is4() {
 		return Is4(a.As4())
@@ -68,20 +67,20 @@ func ordinary(a netip.Addr) bool {
 	return a.IsValid() && !a.Is4In6() && a.Zone() == "" && !a.IsUnspecified() && !a.IsLoopback() && !a.IsMulticast()
 }
 
-// Is4 reports whether a packet's address may be that of one host on a network: not this network,
-// loopback, multicast, reserved or broadcast (RFC 1122, section 3.2.1.3).
+// Is4 reports whether the address in a packet can be that of a host on a network: not this network, loopback, multicast,
+// reserved or broadcast (RFC 1122, section 3.2.1.3).
 func Is4(a [4]byte) bool { return a[0] != 0 && a[0] != 127 && a[0] < 224 }
 
-// Is6 likewise: not unspecified, loopback or multicast (RFC 4291, section 2).
+// Is6 is Is4 for IPv6: not unspecified, loopback or multicast (RFC 4291, section 2).
 func Is6(a [16]byte) bool {
 	last := a[15]
 	a[15] = 0
 	return a[0] != 0xff && (a != [16]byte{} || last > 1)
 }
 
-// In is Check for an address that may be in the network p: there the first address is the network's
-// (RFC 1122, section 3.2.1.3; over IPv6 that of all its routers, RFC 4291, section 2.6.1), and the last
-// one of IPv4 is for broadcasts. A network of two addresses has two hosts (RFC 3021, RFC 6164).
+// In is Check for a host in the network p. There the first address is the network's (RFC 1122, section 3.2.1.3; over
+// IPv6 the anycast address of its routers, RFC 4291, section 2.6.1), and the last IPv4 address is the broadcast address.
+// A network of two addresses has two hosts (RFC 3021, RFC 6164).
 func In(p netip.Prefix, a netip.Addr) error {
 	a = a.Unmap()
 	if err := Check(a); err != nil || !p.IsValid() || p.Bits() >= p.Addr().BitLen()-1 || !p.Contains(a.WithZone("")) {
@@ -96,7 +95,7 @@ func In(p netip.Prefix, a netip.Addr) error {
 	return nil
 }
 
-// Broadcast returns the last address of an IPv4 network, which is for broadcasts, if it has one.
+// Broadcast returns the broadcast address of an IPv4 network, if it has one.
 func Broadcast(p netip.Prefix) (netip.Addr, bool) {
 	if !p.Addr().Is4() || p.Bits() >= 31 {
 		return netip.Addr{}, false

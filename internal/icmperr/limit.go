@@ -9,21 +9,19 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// limitSlots is how many words senders share, placeSlots how many places do: powers of two.
+// limitSlots and placeSlots are the numbers of words for senders and for places, powers of two.
 const (
 	limitSlots = 4096
 	placeSlots = 1024
 )
 
-// A Limiter bounds how many answers one sender gets in a second, and all of them together.
-// Senders are whoever a host says it is, so what comes from one place, a port or a peer, gets
-// half of the total, and its senders' counts are their own: in its name nobody else's
-// allowance can be spent. It neither waits nor grows: a sender's count is in the word that its
-// address and place hash to, so two senders may now and then share one allowance. The hash
-// has a seed of its own, so that a stranger cannot choose with whom.
+// A Limiter limits the answers per second, to each sender and in all. Senders' addresses can be forged, so each place (a
+// port or a peer) gets at most half of the total, and its senders are counted separately: a forger cannot use up the
+// allowance of an address elsewhere. It does not wait or grow. A sender's count is in a word selected by a hash of address
+// and place, so two senders may share an allowance. The hash is seeded, so that a stranger cannot choose with whom.
 type Limiter struct {
 	perSender, total atomic.Uint32
-	Seed             mix.Key // tests choose it
+	Seed             mix.Key // set by tests
 	all              atomic.Uint64
 	places           [placeSlots]atomic.Uint64
 	senders          [limitSlots]atomic.Uint64
@@ -35,24 +33,23 @@ const (
 	DefaultTotal     = 1000
 )
 
-// MaxRate bounds what settings may ask for.
+// MaxRate is the maximum of both settings.
 const MaxRate = 1_000_000_000
 
-// Init makes a Limiter of the settings PerSender and Total, 0 for their defaults.
+// Init sets PerSender and Total, 0 for their defaults.
 func (l *Limiter) Init(perSender, total int) {
 	l.Seed = mix.New()
 	l.Set(perSender, total)
 }
 
-// Set changes the settings, also while answers are counted: a second's count goes on.
+// Set changes the settings. Counting goes on meanwhile, and the current second's counts stay.
 func (l *Limiter) Set(perSender, total int) {
 	l.perSender.Store(uint32(cmp.Or(perSender, DefaultPerSender)))
 	l.total.Store(uint32(cmp.Or(total, DefaultTotal)))
 }
 
-// Allow counts one answer to the host src of a network, about a packet from a place, and
-// reports whether there was room for it. What is beyond a sender's own limit does not count
-// against the others'; what is beyond the place's does not count at all.
+// Allow counts an answer to the host src of a network, about a packet from a place, and reports whether it may be sent. An
+// answer above the sender's limit does not count towards the place's, and one above the place's does not count at all.
 func (l *Limiter) Allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Tick) bool {
 	total := l.total.Load()
 	place, share := l.place(from), (total+1)/2
@@ -60,8 +57,8 @@ func (l *Limiter) Allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Ti
 		take(place, now, share) && take(&l.all, now, total)
 }
 
-// place returns the word of a place: no two of the first thousand ports share one, nor do two
-// of the first thousand peers of one tunnel.
+// place returns the word of a place. The first thousand ports have different words, and so have the first thousand peers
+// of a tunnel.
 func (l *Limiter) place(from frame.Dest) *atomic.Uint64 {
 	return &l.places[(uint32(from.Port())*0x9e37+uint32(from.Peer()))%placeSlots]
 }
@@ -72,21 +69,20 @@ func (l *Limiter) hash(src []byte, vni frame.VNI, from frame.Dest) uint64 {
 	return l.Seed.Hash320(&[5]uint64{binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:]), uint64(n), uint64(vni), uint64(from)})
 }
 
-// left reports whether there is room for one more event in the second now.
+// left reports whether another event is within the limit in the second now.
 func left(w *atomic.Uint64, now frame.Tick, limit uint32) bool {
 	old := w.Load()
 	return int32(now-frame.Tick(old>>32)) > 0 || uint32(old) < limit
 }
 
-// take counts one event in the second now, unless limit are counted. A word is the
-// second it was last used in, and how often.
+// take counts an event in the second now unless the limit is reached. A word has the second of its last use and a count.
 func take(w *atomic.Uint64, now frame.Tick, limit uint32) bool {
 	for {
 		old := w.Load()
 		second, n := frame.Tick(old>>32), uint32(old)
 		if int32(now-second) > 0 {
 			second, n = now, 0
-		} // else the same, or another worker is ahead of this one
+		} // else it is the same, or another worker's is ahead
 		if n >= limit {
 			return false
 		}

@@ -7,14 +7,14 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A PathMTU answers frames that are longer than their egress takes. What it says, and to whom,
-// is in the documentation of vswitch.Switch.PathMTU. Until Init it answers nothing.
+// A PathMTU answers frames that are too long for their egress, as documented at vswitch.Switch.PathMTU. Before Init it
+// answers none.
 type PathMTU struct {
 	limit Limiter
 	count [numOutcomes]atomic.Uint64
 }
 
-// An Outcome is what became of a frame: an index into TooBig.count.
+// An Outcome is the result for a frame: an index into PathMTU.count.
 type Outcome int
 
 // Outcomes, as [frame.TooBigStats] explains them.
@@ -40,9 +40,8 @@ func (t *PathMTU) Init(perSender, total int) { t.limit.Init(perSender, total) }
 // Set is [Limiter.Set].
 func (t *PathMTU) Set(perSender, total int) { t.limit.Set(perSender, total) }
 
-// Process answers f, which is longer than at.MTU, with frame.Reply; f is then the
-// answer, and not longer than at.MTU. What gets none is frame.Drop(frame.TooBig), and f
-// is unchanged. A frame that fits is none of its business: frame.Continue.
+// Process answers f, which is longer than at.MTU, with frame.Reply; f is then the answer, not longer than at.MTU. If there
+// is no answer, it returns frame.Drop(frame.TooBig) and leaves f unchanged. For a frame that fits it returns frame.Continue.
 func (t *PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if f.SegLen() <= at.MTU {
 		return frame.Continue
@@ -55,7 +54,7 @@ func (t *PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	return frame.Drop(frame.TooBig)
 }
 
-// answer looks at what is no matter of IPv4 or IPv6.
+// answer does what IPv4 and IPv6 have in common.
 func (t *PathMTU) answer(f *frame.Frame, at frame.At) Outcome {
 	if f.From.Port() == 0 || f.Tunnel && f.From.Peer() == 0 {
 		return unreachable

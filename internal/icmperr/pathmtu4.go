@@ -12,7 +12,7 @@ const (
 	MinMTU4   = 68  // RFC 791, section 3.2
 	MaxError4 = 576 // longest ICMP error, with its IP header (RFC 1812, section 4.3.2.3)
 	Head4     = wire.IPv4Len + wire.ICMPLen
-	minQuote  = 8 // bytes behind the quoted IP header (RFC 792)
+	minQuote  = 8 // bytes after the quoted IP header (RFC 792)
 
 	tosControl = 0xc0 // precedence of ICMP errors: internetwork control (RFC 1812, section 4.3.2.5)
 )
@@ -35,8 +35,8 @@ func (t *PathMTU) answer4(f *frame.Frame, ip int, at frame.At) Outcome {
 	return t.Forge4(f, ip, at.Tick, FragNeeded, mtu, quote)
 }
 
-// Forge4 turns f, whose IPv4 packet begins at ip, into an ICMP error from the host the packet
-// was for, with the first quote bytes of it. The frame is long enough.
+// Forge4 turns f, whose IPv4 packet begins at ip, into an ICMP error from the packet's destination, with the first quote
+// bytes of the packet. The frame must be long enough.
 func (t *PathMTU) Forge4(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu, quote int) Outcome {
 	b := f.Bytes()
 	p, _ := wire.ParseIPv4(b[ip:])
@@ -56,7 +56,7 @@ func (t *PathMTU) Forge4(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu,
 	return Sent4
 }
 
-// Tellable4 is why the sender of a packet is not to be told of an error about it, or Sent4.
+// Tellable4 returns Sent4, or why the sender of a packet gets no errors about it.
 func Tellable4(p wire.IPv4) Outcome {
 	switch {
 	case !hostaddr.Is4(p.Src()) || !hostaddr.Is4(p.Dst()):
@@ -69,7 +69,7 @@ func Tellable4(p wire.IPv4) Outcome {
 	return Sent4
 }
 
-// finish sends f, now n bytes long, back to its sender as a frame of its own.
+// finish sends f, now n bytes long, back to its sender.
 func finish(f *frame.Frame, n int) {
 	if f.Kind == frame.Ethernet {
 		wire.Ethernet(f.Bytes()).Turn()

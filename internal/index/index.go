@@ -1,5 +1,5 @@
-// Package index is a map with wait-free readers, for the small tables a packet
-// is looked up in: a VTEP's networks and peers, a port's tags.
+// Package index is a map with wait-free readers, for the small tables used for each packet: a VTEP's networks and peers, a
+// port's tags.
 package index
 
 import (
@@ -10,16 +10,15 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// Key is what a Map can be indexed by. Hash may leave bits
-// badly mixed: the map spreads it. Of keys that a stranger can choose it has to be one of the
-// hashes of secret, which is the map's.
+// A Key is an index of a Map. Hash need not mix its bits well, because the map does. If strangers can choose the keys, it
+// must be one of the hashes of secret, which belongs to the map.
 type Key interface {
 	comparable
 	Hash(secret *mix.Key) uint64
 }
 
-// A Map holds values by key: open addressing over pointers to immutable entries.
-// Load takes no lock, writes nothing shared and allocates nothing; Store and
+// A Map holds values by key: open addressing over pointers to immutable entries. Load takes no lock, writes nothing shared
+// and allocates nothing. Store and Delete take a lock and cost O(1) amortised. The zero value is an empty map.
 // Delete take a lock and cost O(1) amortised. The zero value is an empty map.
 type Map[K Key, V any] struct {
 	mu  sync.Mutex
@@ -27,9 +26,9 @@ type Map[K Key, V any] struct {
 }
 
 type array[K Key, V any] struct {
-	secret mix.Key // a new one in each array
+	secret mix.Key // another one for each array
 	shift  uint
-	used   int // slots ever filled; at most 3/4
+	used   int // slots filled so far; at most 3/4
 	live   int
 	slots  []atomic.Pointer[entry[K, V]]
 }
@@ -40,11 +39,10 @@ type entry[K Key, V any] struct {
 	dead bool
 }
 
-// spread is 2^64 divided by the golden ratio: Fibonacci hashing keeps the high
-// bits, which depend on every bit of the key.
+// spread is 2^64 divided by the golden ratio: Fibonacci hashing uses the high bits, which depend on all bits of the key.
 const spread = 0x9e3779b97f4a7c15
 
-// find returns the slot that holds k, or the empty slot where its chain ends.
+// find returns the slot of k, or the empty slot at the end of its chain.
 func (a *array[K, V]) find(k K) (*atomic.Pointer[entry[K, V]], *entry[K, V]) {
 	mask := len(a.slots) - 1
 	for i := int(k.Hash(&a.secret) * spread >> a.shift); ; i++ {
@@ -93,7 +91,7 @@ func (m *Map[K, V]) Delete(k K) {
 	if a == nil {
 		return
 	}
-	// The key stays, so that chains through it stay whole; a rebuild drops it.
+	// The key stays, because chains may pass through its slot; a rebuild removes it.
 	if s, e := a.find(k); e != nil && !e.dead {
 		a.live--
 		s.Store(&entry[K, V]{key: k, dead: true})
@@ -130,8 +128,7 @@ func (m *Map[K, V]) Len() int {
 	return 0
 }
 
-// All iterates over the map as it is, in no order; changes made meanwhile may or
-// may not be seen.
+// All iterates over the map in no order. It may or may not see concurrent changes.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		a := m.arr.Load()

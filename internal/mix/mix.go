@@ -1,9 +1,8 @@
-// Package mix is the hash of the tables that strangers fill. Who sends packets chooses
-// addresses, MACs and ports, so the hash has a secret, and every word of a key goes through
-// two multiplications with it: nobody can choose keys that pile up in one place, nor a word
-// that makes the others count for nothing.
+// Package mix is the hash for tables that strangers fill. They choose addresses, MACs and ports, so the hash has a secret,
+// and each word of a key is multiplied twice with it: nobody can choose keys that collide, or a word that cancels the
+// others.
 //
-// The hash is no cryptographic one: its results must not be shown to strangers.
+// The hash is not cryptographic: do not show its results to strangers.
 package mix
 
 import (
@@ -12,22 +11,20 @@ import (
 	"math/rand/v2"
 )
 
-// A Key is the secret of a table. Make one with New: under the zero Key all hashes of a form
-// may be equal.
+// A Key is the secret of a table. Make one with New; under the zero Key, hashes may be equal.
 type Key [3]uint64
 
-// New returns a Key at random.
+// New returns a random Key.
 func New() Key { return Key{rand.Uint64(), rand.Uint64() | 1, rand.Uint64() | 1} }
 
-// Fold multiplies, and folds the product into a word. Whoever gives it factors blends each with a
-// secret, so that nobody can make one zero and the other count for nothing.
+// Fold multiplies two words and folds the product into one. Combine each factor with a secret, so that nobody can make
+// one zero and cancel the other.
 func Fold(a, b uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
 }
 
-// Hash64 hashes a word. One multiplication would not be enough: words in rows and strides
-// pile up then.
+// Hash64 hashes a word. A single multiplication would not do: consecutive words and strides would collide.
 func (k *Key) Hash64(a uint64) uint64 { return Fold(Fold(a^k[0], k[1]), k[2]) }
 
 // Hash128 hashes two words. Both factors have a secret, so that neither can be made zero.

@@ -1,5 +1,4 @@
-// Package perworker counts without cores that fight over a cache line: each worker has counters
-// of its own.
+// Package perworker has counters without contention: each worker has its own.
 package perworker
 
 import (
@@ -8,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// A Counter is written by the worker it belongs to; that of worker 0 by anybody.
+// Only its worker writes a Counter; any goroutine may write that of worker 0.
 type Counter struct{ atomic.Uint64 }
 
 // Count adds n.
@@ -20,14 +19,13 @@ func (c *Counter) Count(n uint64, worker int) {
 	c.Store(c.Load() + n)
 }
 
-// A Set is one T, such as a struct of Counters, for each worker. They never move, and are made when
-// they are first asked for. The zero Set is empty.
+// A Set has one T, such as a struct of Counters, for each worker, made on first use. They never move. The zero Set is empty.
 type Set[T any] struct {
 	mu   sync.Mutex
 	list atomic.Pointer[[]*T]
 }
 
-// Of returns that of a worker, whose numbers begin with 1; other goroutines have 0.
+// Of returns the T of a worker. Workers count from 1; 0 is for other goroutines.
 func (s *Set[T]) Of(worker int) *T {
 	if p := s.list.Load(); p != nil && worker < len(*p) {
 		return (*p)[worker]
@@ -46,7 +44,7 @@ func (s *Set[T]) grow(worker int) *T {
 	return list[worker]
 }
 
-// All returns those there are.
+// All returns the existing Ts.
 func (s *Set[T]) All() []*T {
 	if p := s.list.Load(); p != nil {
 		return *p

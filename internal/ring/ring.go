@@ -1,5 +1,4 @@
-// Package ring is a bounded queue of packets between two goroutines of one
-// process. The in-memory port and the in-memory underlay are made of it.
+// Package ring is a bounded queue of packets between two goroutines, for the in-memory port and the in-memory underlay.
 package ring
 
 import (
@@ -11,17 +10,15 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A Ring holds packets, each with a value of type M, in the order they were put.
-// Packets are copied in and out. A full ring refuses: it never waits for its
-// reader. It is safe for concurrent use.
+// A Ring holds packets in the order of Put, each with a value of type M. It copies packets in and out. A full ring refuses
+// packets and never waits for its reader. It is safe for concurrent use.
 //
-// A ring costs what it holds: the table of slots grows by doubling up to the
-// bound, and packet memory that is not in use belongs to the garbage collector
-// again after two of its cycles. In a steady flow nothing is allocated.
+// Memory grows with the contents: the table of slots doubles up to the bound, and the garbage collector takes unused
+// packet memory after two cycles. A steady flow allocates nothing.
 type Ring[M any] struct {
 	mu     sync.Mutex
-	change sync.Cond    // something a waiter may wait for
-	slots  []*packet[M] // circular; len is what it has grown to, at most size
+	change sync.Cond    // the ring has changed
+	slots  []*packet[M] // circular; its length grows up to size
 	size   int
 	head   int
 	n      int
@@ -37,29 +34,27 @@ type packet[M any] struct {
 }
 
 const (
-	// keep is the largest buffer that is kept for another packet.
+	// keep is the largest buffer that is reused.
 	keep = 16 << 10
-	// firstSlots is the first length of a ring's table.
+	// firstSlots is the initial length of a ring's table.
 	firstSlots = 8
 )
 
-// New returns a ring for up to size packets, at least one.
+// New returns a ring for size packets, at least one.
 func New[M any](size int) *Ring[M] {
 	r := &Ring[M]{size: max(size, 1)}
 	r.change.L = &r.mu
 	return r
 }
 
-// Resize changes how many packets there is room for, at least one. Those that are in beyond it
-// stay.
+// Resize changes the number of packets there is room for, at least one. Packets above it stay in the ring.
 func (r *Ring[M]) Resize(size int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.size = max(size, 1)
 }
 
-// Put copies the parts, joined, to the end of the ring. It reports PortFull when
-// there is no room, PortDown after Close, and NotDropped when it is in.
+// Put appends a packet of these parts. It returns PortFull if there is no room, PortDown after Close, and else NotDropped.
 func (r *Ring[M]) Put(m M, parts ...[]byte) frame.Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +84,7 @@ func (r *Ring[M]) Put(m M, parts ...[]byte) frame.Reason {
 	return frame.NotDropped
 }
 
-// grow doubles the table, oldest packet first.
+// grow doubles the table and puts the oldest packet first.
 func (r *Ring[M]) grow() {
 	slots := make([]*packet[M], min(max(2*len(r.slots), firstSlots), r.size))
 	k := copy(slots, r.slots[r.head:])
@@ -97,7 +92,7 @@ func (r *Ring[M]) grow() {
 	r.slots, r.head = slots, 0
 }
 
-// wait returns with the lock held and a packet in the ring, or with an error.
+// wait returns with the lock held, and with a packet in the ring or an error.
 func (r *Ring[M]) wait(ctx context.Context) error {
 	r.mu.Lock()
 	for {
@@ -115,7 +110,7 @@ func (r *Ring[M]) wait(ctx context.Context) error {
 	}
 }
 
-// next takes the oldest packet out of the ring.
+// next removes the oldest packet.
 func (r *Ring[M]) next() *packet[M] {
 	p := r.slots[r.head]
 	r.slots[r.head] = nil
@@ -124,7 +119,7 @@ func (r *Ring[M]) next() *packet[M] {
 	return p
 }
 
-// reuse keeps a packet's memory for another.
+// reuse keeps a packet's memory for another one.
 func (r *Ring[M]) reuse(p *packet[M]) {
 	if cap(p.buf) <= keep {
 		var zero M
@@ -133,8 +128,8 @@ func (r *Ring[M]) reuse(p *packet[M]) {
 	}
 }
 
-// Fill waits for packets and moves as many as fit into b, the way a frame.Reader
-// does. It calls set, when that is not nil, with each frame's index in b.
+// Fill waits for packets and moves as many as fit into b, like a frame.Reader. If set is not nil, it calls set with each
+// frame's index in b.
 func (r *Ring[M]) Fill(b *frame.Batch, set func(b *frame.Batch, i int, m M)) error {
 	b.Reset()
 	if r.idle() {
@@ -153,7 +148,7 @@ func (r *Ring[M]) Fill(b *frame.Batch, set func(b *frame.Batch, i int, m M)) err
 			if len(b.Frames) > 0 {
 				break
 			}
-			// Larger than an arena: hand it over as it is.
+			// Larger than an arena: use the packet's memory itself.
 			b.Borrow(p.buf, 0, len(p.buf))
 			p.buf = nil
 		} else {
@@ -174,8 +169,7 @@ func (r *Ring[M]) idle() bool {
 	return r.n == 0
 }
 
-// Take waits for the oldest packet and returns a copy of it. The error is that of
-// ctx when ctx ends first.
+// Take waits for the oldest packet and returns a copy. If ctx is done first, it returns the error of ctx.
 func (r *Ring[M]) Take(ctx context.Context) ([]byte, M, error) {
 	if ctx.Done() != nil {
 		stop := context.AfterFunc(ctx, func() {
@@ -197,7 +191,7 @@ func (r *Ring[M]) Take(ctx context.Context) ([]byte, M, error) {
 	return buf, m, nil
 }
 
-// Len returns how many packets wait.
+// Len returns the number of packets.
 func (r *Ring[M]) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +206,7 @@ func (r *Ring[M]) Pause(on bool) {
 	r.change.Broadcast()
 }
 
-// Close makes every call return net.ErrClosed and forgets what waits.
+// Close makes every call return net.ErrClosed and drops the packets.
 func (r *Ring[M]) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

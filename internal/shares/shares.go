@@ -1,5 +1,5 @@
-// Package shares is what is kept for strangers, by the place it comes from: a port, or a peer
-// behind one. Who has little takes from who has much.
+// Package shares keeps items of strangers by the place they come from, a port or a peer: when there is no room, places
+// with few items displace those of places with many.
 package shares
 
 import (
@@ -9,23 +9,22 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A List is items of some size. It has no limit of its own: who adds makes room first. The zero
-// List is empty.
+// A List holds items of some size. It has no limit of its own: call Room before Add. The zero List is empty.
 type List[T any] struct {
 	size int
 	from map[frame.Dest]*share
-	all  []*share // the same, in no order: to be looked through with each packet
+	all  []*share // the same in no order, to walk through for each packet
 }
 
-// A share is that of one place.
+// A share has the items of one place.
 type share struct {
 	from  frame.Dest
-	items list.List // the oldest in front
+	items list.List // oldest first
 	size  int
 	at    int // in List.all
 }
 
-// An Item is what is in a list.
+// An Item is an item of a List.
 type Item[T any] struct {
 	Value T
 	Size  int // changed by Grow
@@ -36,10 +35,10 @@ type Item[T any] struct {
 // Size returns the size of all items.
 func (l *List[T]) Size() int { return l.size }
 
-// Places returns how many places have items.
+// Places returns the number of places with items.
 func (l *List[T]) Places() int { return len(l.all) }
 
-// Room makes room within limit for n more from a place, if it may: drop removes an item.
+// Room makes room within limit for n more from a place, if it may; drop must remove an item.
 func (l *List[T]) Room(from frame.Dest, n, limit int, drop func(T)) bool {
 	for l.size+n > limit {
 		x, ok := l.Oldest(from, n)
@@ -51,9 +50,9 @@ func (l *List[T]) Room(from frame.Dest, n, limit int, drop func(T)) bool {
 	return true
 }
 
-// Oldest returns what is to go when n more from a place find no room: the oldest item of the place
-// that has the most; that of its own if it has one, and would have as much. ok is false when it has
-// none, and nobody has more than it would.
+// Oldest returns the item to remove when there is no room for n more from a place: the oldest item of the place that has
+// the most, or of its own if with n more it would have as much. ok is false if it has no items and no place has more than
+// it would.
 func (l *List[T]) Oldest(from frame.Dest, n int) (x T, ok bool) {
 	mine, size := l.Of(from)
 	x, most := l.Most()
@@ -63,10 +62,10 @@ func (l *List[T]) Oldest(from frame.Dest, n int) (x T, ok bool) {
 	return x, size > 0 || n < most
 }
 
-// Of returns the oldest item from a place, and the size of all from there.
+// Of returns the oldest item of a place, and the size of all its items.
 func (l *List[T]) Of(from frame.Dest) (oldest T, size int) { return front[T](l.from[from]) }
 
-// Most is Of for the place that has the most: of several, the one with the lowest number.
+// Most is Of for the place with the most, and among equals with the lowest number.
 func (l *List[T]) Most() (oldest T, size int) {
 	var most *share
 	for _, s := range l.all {
@@ -84,7 +83,7 @@ func front[T any](s *share) (oldest T, size int) {
 	return s.items.Front().Value.(*Item[T]).Value, s.size
 }
 
-// Add puts in an item of size n.
+// Add adds an item of size n.
 func (l *List[T]) Add(from frame.Dest, value T, n int) *Item[T] {
 	s := l.from[from]
 	if s == nil {
@@ -101,17 +100,17 @@ func (l *List[T]) Add(from frame.Dest, value T, n int) *Item[T] {
 	return x
 }
 
-// Grow makes an item larger by n, or smaller.
+// Grow changes the size of an item by n.
 func (l *List[T]) Grow(x *Item[T], n int) {
 	x.Size += n
 	x.of.size += n
 	l.size += n
 }
 
-// Renew makes an item the newest from its place.
+// Renew makes an item the newest of its place.
 func (l *List[T]) Renew(x *Item[T]) { x.of.items.MoveToBack(x.at) }
 
-// Remove takes out an item.
+// Remove removes an item.
 func (l *List[T]) Remove(x *Item[T]) {
 	l.Grow(x, -x.Size)
 	s := x.of
@@ -123,8 +122,7 @@ func (l *List[T]) Remove(x *Item[T]) {
 	}
 }
 
-// All returns the items, first those of the places that have the least, and of each the oldest
-// first.
+// All returns the items, those of the places with the least first, and of each place the oldest first.
 func (l *List[T]) All() (items []T) {
 	for _, s := range slices.SortedFunc(slices.Values(l.all), func(a, b *share) int { return a.size - b.size }) {
 		for e := s.items.Front(); e != nil; e = e.Next() {

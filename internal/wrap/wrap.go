@@ -1,4 +1,4 @@
-// Package wrap has what decorators of ports have in common.
+// Package wrap has what ports around other ports share.
 package wrap
 
 import (
@@ -15,7 +15,7 @@ type Port interface {
 	MTU(peer uint16) int
 }
 
-// A Decorator is what a decorator does itself. Pause and Resume may come with it.
+// A Decorator is what a port around another one implements itself, perhaps with Pause and Resume.
 type Decorator interface {
 	Readers() []frame.Reader
 	Writer(w int) frame.Writer
@@ -28,8 +28,8 @@ type Pauser interface {
 	Resume()
 }
 
-// Around returns d as a port that has the MTU, the name and the offloads of p, the port inside. It
-// is a Pauser exactly if p is one: by d's own methods if it has them, else by those of p.
+// Around returns d as a port with the MTU, the name and the offloads of the port inside, p. It is a Pauser if p is one, by
+// d's own methods if it has them, else by those of p.
 func Around(d Decorator, p Port) Port {
 	w := wrapped{d, p}
 	x, ok := p.(Pauser)
@@ -56,7 +56,7 @@ type pausable struct {
 	Pauser
 }
 
-// Name returns what p is called, "" if it does not say.
+// Name returns the name of p, "" if it has none.
 func Name(p any) string {
 	if n, ok := p.(interface{ Name() string }); ok {
 		return n.Name()
@@ -64,7 +64,7 @@ func Name(p any) string {
 	return ""
 }
 
-// offloads returns what p takes, nothing if it does not say.
+// offloads returns the offloads of p, 0 if it has none.
 func offloads(p any) frame.Offloads {
 	if o, ok := p.(interface{ Offloads() frame.Offloads }); ok {
 		return o.Offloads()
@@ -72,8 +72,8 @@ func offloads(p any) frame.Offloads {
 	return 0
 }
 
-// Check returns what prevents wrapping p. A tunnel has methods that a decorator does not, and a
-// switch would take what is left for a plain port.
+// Check returns an error if p cannot be wrapped. A tunnel has methods that a Decorator has not, so a switch would take it
+// for a plain port.
 func Check(p Port) error {
 	if absent.Is(p) {
 		return errors.New("there is no port to wrap")
