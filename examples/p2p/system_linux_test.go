@@ -56,7 +56,7 @@ func TestSystemErrors(t *testing.T) {
 	_, taken := freePort(t)
 	for _, c := range []struct{ name, args, want string }{
 		{"port taken", fmt.Sprintf("-local 127.0.0.1 -dstport %d", taken),
-			fmt.Sprintf("underlay: listen udp4 127.0.0.1:%d: bind: address already in use: stop the program or vxlan device that has the port, or choose another -dstport", taken)},
+			fmt.Sprintf("underlay: listen udp4 127.0.0.1:%d: bind: address already in use: stop the program or vxlan device that uses the port, or choose another -dstport", taken)},
 		{"address not local", "-local 192.0.2.77",
 			"underlay: listen udp4 192.0.2.77:4789: bind: cannot assign requested address: -local must be an address of this host"},
 		{"zone unknown", "-local fe80::1%nowhere",
