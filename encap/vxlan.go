@@ -9,6 +9,10 @@ import (
 // VXLANPort is the UDP destination port IANA assigned to VXLAN (RFC 7348, section 8).
 const VXLANPort = 4789
 
+// LinuxVXLANPort is the UDP destination port of Linux's vxlan device without dstport (ip-link(8)); it is older than
+// the assigned one.
+const LinuxVXLANPort = 8472
+
 // VXLANLen is the length of a VXLAN header in bytes.
 const VXLANLen = 8
 

@@ -3,19 +3,17 @@ package policy
 import (
 	"slices"
 
+	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// UDP ports of servers and tunnels.
+// UDP ports of servers and tunnels, those of VXLAN in package encap.
 const (
 	portBootServer = 67 // RFC 2131, section 4.1
 	portBootClient = 68
 	portDHCP6      = 546 // RFC 8415, section 7.2: clients
 	portDHCP6Relay = 547 // servers and relay agents
-	portVXLAN      = 4789
-	portVXLANOld   = 8472 // Linux's default
-	portGPE        = 4790
 	portGeneve     = 6081
 )
 
@@ -108,7 +106,7 @@ func (o *identity) role(k *packet) cause {
 			return noCause // a later fragment, useless without its first
 		}
 		switch k.dport {
-		case portVXLAN, portVXLANOld, portGPE, portGeneve:
+		case encap.VXLANPort, encap.LinuxVXLANPort, encap.GPEPort, portGeneve:
 			if !o.Tunnels {
 				return isTunnel
 			}
