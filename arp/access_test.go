@@ -83,7 +83,7 @@ func TestAccessReachesNobodyElse(t *testing.T) {
 					vsi := n.Segment(100)
 					table, err := arp.NewTable(nil)
 					must(t, err)
-					r, err := arp.NewResponder(arp.Config{Table: table, Mode: arp.Access, Locate: vsi.FDB().Lookup})
+					r, err := arp.NewResponder(&arp.Config{Table: table, Mode: arp.Access, Locate: vsi.FDB().Lookup})
 					must(t, err)
 					g := new(end)
 					must(t, vsi.Configure(vswitch.VSIConfig{InnerVLAN: vlan, ForwardBridgeGroup: true, ForwardPinned: true, Slots: vswitch.Slots{

@@ -26,7 +26,7 @@ func ExampleNewResponder() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	r, err := arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: vsi.FDB().Lookup})
+	r, err := arp.NewResponder(&arp.Config{Table: table, Mode: arp.Suppress, Locate: vsi.FDB().Lookup})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -256,7 +256,7 @@ func newLab(t testing.TB, tc *TableConfig, cfg Config) *lab {
 		d, ok := l.fdb[m]
 		return d, ok
 	}
-	l.r, err = NewResponder(cfg)
+	l.r, err = NewResponder(&cfg)
 	must(t, err)
 	return l
 }

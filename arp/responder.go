@@ -101,13 +101,14 @@ type shared struct {
 }
 
 // NewResponder returns a stage.
-func NewResponder(cfg Config) (*Responder, error) {
-	if cfg.Table == nil {
+func NewResponder(c *Config) (*Responder, error) {
+	if c == nil || c.Table == nil {
 		return nil, errors.New("arp: Config.Table: nil, required")
 	}
-	if err := cfg.Check(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, err
 	}
+	cfg := *c
 	cfg.AccessMAC = cmp.Or(cfg.AccessMAC, DefaultAccessMAC)
 	s := &shared{cfg: cfg, table: cfg.Table}
 	if cfg.Miss {
@@ -148,7 +149,7 @@ func (cfg *Config) Check() error {
 func (r *Responder) With(m Mode) (*Responder, error) {
 	cfg := r.cfg
 	cfg.Mode = m
-	if _, err := NewResponder(cfg); err != nil {
+	if _, err := NewResponder(&cfg); err != nil {
 		return nil, err
 	}
 	return &Responder{r.shared, m}, nil

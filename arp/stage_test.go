@@ -176,11 +176,11 @@ func TestConfig(t *testing.T) {
 		{Config{Table: table, AccessMAC: frame.Broadcast}, "AccessMAC"}, {Config{Table: table, MAC: ownMAC, Refresh: true}, "Inject"},
 		{Config{Table: table, Miss: true}, "Notify"}, {Config{Table: table, MissTimeout: 1}, "MissTimeout"},
 	} {
-		if _, err := NewResponder(c.cfg); err == nil || !strings.Contains(err.Error(), "arp: Config."+c.name+": ") || strings.Contains(err.Error(), "\n") {
+		if _, err := NewResponder(&c.cfg); err == nil || !strings.Contains(err.Error(), "arp: Config."+c.name+": ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v", c.cfg, err)
 		}
 	}
-	r, err := NewResponder(Config{Table: table})
+	r, err := NewResponder(&Config{Table: table})
 	must(t, err)
 	if r.SetGateway(&Gateway{}) == nil || r.SetGateway(&Gateway{MAC: ownMAC, IPs: []netip.Addr{{}}}) == nil || r.SetGateway(nil) != nil {
 		t.Error("SetGateway")

@@ -22,7 +22,7 @@ func TestWithTakesThePlace(t *testing.T) {
 				vsi := n.Segment(100)
 				table, err := arp.NewTable(nil)
 				must(t, err)
-				r, err := arp.NewResponder(arp.Config{Table: table, Mode: c.segment, Locate: vsi.FDB().Lookup})
+				r, err := arp.NewResponder(&arp.Config{Table: table, Mode: c.segment, Locate: vsi.FDB().Lookup})
 				must(t, err)
 				must(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}}))
 				own, err := r.With(c.own)

@@ -28,9 +28,9 @@ func (r *bed) routed(tb testing.TB, prefixes int) {
 		check(tb, err)
 		table, err := arp.NewTable(nil)
 		check(tb, err)
-		n, err := arp.NewResponder(arp.Config{Table: table})
+		n, err := arp.NewResponder(&arp.Config{Table: table})
 		check(tb, err)
-		i, err := vrf.NewInterface(l3.InterfaceConfig{
+		i, err := vrf.NewInterface(&l3.InterfaceConfig{
 			VNI: v, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: gatewayMAC, Neighbours: n,
 			Send: vsi.Send,
 		})

@@ -29,7 +29,7 @@ func newHardened(tb testing.TB, locked bool) *bed {
 	check(tb, r.sw.Configure(vswitch.Config{MaxMACs: 100_000}))
 	table, err := arp.NewTable(&arp.TableConfig{VNI: vni, Notify: r.sw.Notify, PerDest: 5000})
 	check(tb, err)
-	segment.Slots.Neighbour, err = arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: r.vsi.FDB().Lookup})
+	segment.Slots.Neighbour, err = arp.NewResponder(&arp.Config{Table: table, Mode: arp.Suppress, Locate: r.vsi.FDB().Lookup})
 	check(tb, err)
 	segment.Slots.TooBig = r.sw.TooBig()
 	check(tb, r.vsi.Configure(segment))

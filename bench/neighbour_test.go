@@ -30,7 +30,7 @@ func newNeighBed(tb testing.TB, b *bed, size int) *neighBed {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r, err := arp.NewResponder(arp.Config{Table: table, Mode: arp.Suppress, Locate: b.vsi.FDB().Lookup})
+	r, err := arp.NewResponder(&arp.Config{Table: table, Mode: arp.Suppress, Locate: b.vsi.FDB().Lookup})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func newBedOver(tb testing.TB, tunnel *vtep.Config, segment *vswitch.VSIConfig, 
 	check(err)
 	_, err = r.vsi.Attach(r.v, vni)
 	check(err)
-	_, err = r.vsi.AttachWith(r.port, 0, vswitch.AttachConfig{Storm: unlimited})
+	_, err = r.vsi.AttachWith(r.port, 0, &vswitch.AttachConfig{Storm: unlimited})
 	check(err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

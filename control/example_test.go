@@ -35,7 +35,7 @@ func newSite(net *memory.Network, addr string) *site {
 	check(err)
 	s.vsi, err = s.sw.VSI(segment, nil)
 	check(err)
-	_, err = s.vsi.AttachWith(v, uint32(segment), vswitch.AttachConfig{NoLearn: true}) // tunnels teach nothing: rows do
+	_, err = s.vsi.AttachWith(v, uint32(segment), &vswitch.AttachConfig{NoLearn: true}) // tunnels teach nothing: rows do
 	check(err)
 	_, err = s.vsi.Attach(s.host, 0)
 	check(err)

@@ -118,18 +118,18 @@ func newLeaf(t testing.TB, cfg control.Config) *leaf {
 	l.local, err = l.segment(red).Attach(l.pipe, 0)
 	l.must(err)
 	vrf := l.gw.VRF("red")
-	neighbours, err := arp.NewResponder(arp.Config{Table: l.arps[red]})
+	neighbours, err := arp.NewResponder(&arp.Config{Table: l.arps[red]})
 	l.must(err)
-	_, err = vrf.NewInterface(l3.InterfaceConfig{VNI: red, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.7.254/24")},
+	_, err = vrf.NewInterface(&l3.InterfaceConfig{VNI: red, Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.7.254/24")},
 		MAC: mac(0xfe), Neighbours: neighbours, Send: l.segment(red).Send})
 	l.must(err)
-	_, err = vrf.NewInterface(l3.InterfaceConfig{VNI: l3vni, MAC: mac(0xfd), Send: l.segment(l3vni).Send})
+	_, err = vrf.NewInterface(&l3.InterfaceConfig{VNI: l3vni, MAC: mac(0xfd), Send: l.segment(l3vni).Send})
 	l.must(err)
 	vsi, err := l.sw.VSI(ipip, nil)
 	l.must(err)
 	at, err := vsi.Attach(l.tun, 0)
 	l.must(err)
-	_, err = vrf.NewInterface(l3.InterfaceConfig{VNI: ipip, Port: at.Dest(0), Tunnel: l.tun, Send: vsi.Send})
+	_, err = vrf.NewInterface(&l3.InterfaceConfig{VNI: ipip, Port: at.Dest(0), Tunnel: l.tun, Send: vsi.Send})
 	l.must(err)
 	cfg.Switch, cfg.Gateway = l.sw, l.gw
 	cfg.Neighbours = func(vni frame.VNI) *arp.Table { return l.arps[vni] }
@@ -155,7 +155,7 @@ func (l *leaf) segment(vni frame.VNI) *vswitch.VSI {
 			return vsi
 		}
 	}
-	_, err = vsi.AttachWith(l.vtep, uint32(vni), vswitch.AttachConfig{KeepOpen: true})
+	_, err = vsi.AttachWith(l.vtep, uint32(vni), &vswitch.AttachConfig{KeepOpen: true})
 	l.must(err)
 	return vsi
 }

@@ -90,7 +90,7 @@ func TestReapply(t *testing.T) {
 			old := vrf.Interface(l3vni)
 			l.must(old.Close())
 			err := l.Reapply()
-			_, e := vrf.NewInterface(l3.InterfaceConfig{VNI: l3vni, MAC: mac(0xfd), Send: l.segment(l3vni).Send})
+			_, e := vrf.NewInterface(&l3.InterfaceConfig{VNI: l3vni, MAC: mac(0xfd), Send: l.segment(l3vni).Send})
 			l.must(e)
 			return err
 		},
@@ -99,7 +99,7 @@ func TestReapply(t *testing.T) {
 			l.must(old.Close())
 			err := l.Reapply()
 			vsi, _ := l.sw.VSI(ipip, nil)
-			_, e := vrf.NewInterface(l3.InterfaceConfig{VNI: ipip, Port: vsi.Attachments()[0].Dest(0), Tunnel: l.tun, Send: vsi.Send})
+			_, e := vrf.NewInterface(&l3.InterfaceConfig{VNI: ipip, Port: vsi.Attachments()[0].Dest(0), Tunnel: l.tun, Send: vsi.Send})
 			l.must(e)
 			return err
 		},

@@ -131,7 +131,7 @@ func TestFloodFollowsTag(t *testing.T) {
 			for i, vni := range vnis {
 				vsi, err := l.sw.VSI(vni, nil)
 				l.must(err)
-				_, err = vsi.AttachWith(vteps[places[i].vtep], places[i].tag, vswitch.AttachConfig{KeepOpen: true})
+				_, err = vsi.AttachWith(vteps[places[i].vtep], places[i].tag, &vswitch.AttachConfig{KeepOpen: true})
 				l.must(err)
 			}
 			l.must(apply())
@@ -173,7 +173,7 @@ func TestFloodNamedAndNot(t *testing.T) {
 	}
 	vsi, err := l.sw.VSI(red, nil)
 	l.must(err)
-	first, err := vsi.AttachWith(vteps[0], 7, vswitch.AttachConfig{KeepOpen: true})
+	first, err := vsi.AttachWith(vteps[0], 7, &vswitch.AttachConfig{KeepOpen: true})
 	l.must(err)
 	want := func(what string, main, second []byte) {
 		t.Helper()
@@ -196,7 +196,7 @@ func TestFloodNamedAndNot(t *testing.T) {
 	l.add("file", flood(10, ""))
 	l.add("hand", flood(11, ""))
 	want("one VTEP", []byte{10, 11}, nil)
-	_, err = vsi.AttachWith(vteps[1], 7, vswitch.AttachConfig{KeepOpen: true})
+	_, err = vsi.AttachWith(vteps[1], 7, &vswitch.AttachConfig{KeepOpen: true})
 	l.must(err)
 	l.program("file", control.Update{Snapshot: true, Add: rows(flood(10, "main"), flood(12, "second"))})
 	want("a second VTEP", []byte{10, 11}, []byte{12})
@@ -217,7 +217,7 @@ func TestFloodNamedAndNot(t *testing.T) {
 		t.Errorf("without the first VTEP: %v", err)
 	}
 	want("the first VTEP has gone", nil, []byte{12})
-	_, err = vsi.AttachWith(vteps[0], 7, vswitch.AttachConfig{KeepOpen: true})
+	_, err = vsi.AttachWith(vteps[0], 7, &vswitch.AttachConfig{KeepOpen: true})
 	l.must(err)
 	l.must(l.Reapply())
 	want("and is back", []byte{11}, []byte{12})

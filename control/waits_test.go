@@ -44,7 +44,7 @@ func TestRowsThatWait(t *testing.T) {
 	if got := l.Neighbour(red, ip(1)); !got.IsZero() {
 		t.Errorf("%v is the neighbour of a row that waits", got)
 	}
-	_, err := l.segment(red).AttachWith(l.pipe, 0, vswitch.AttachConfig{})
+	_, err := l.segment(red).AttachWith(l.pipe, 0, &vswitch.AttachConfig{})
 	l.must(err)
 	l.must(l.Reapply())
 	if a := l.MAC(red, mac(1)); a != "pipe" || l.Neighbour(red, ip(1)) != mac(1) {

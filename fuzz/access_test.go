@@ -61,7 +61,7 @@ func FuzzAccess(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := arp.NewResponder(arp.Config{Table: table, Mode: arp.Access, Locate: vsi.FDB().Lookup})
+			r, err := arp.NewResponder(&arp.Config{Table: table, Mode: arp.Access, Locate: vsi.FDB().Lookup})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -289,7 +289,7 @@ func (r *rig) tracing(d *draw) {
 		return
 	}
 	var err error
-	r.trace, err = r.sw.Trace(vswitch.TraceConfig{Every: d.under(3), MAC: pick(d, frame.MAC{}, hostMAC(1)), Buffer: 8})
+	r.trace, err = r.sw.Trace(&vswitch.TraceConfig{Every: d.under(3), MAC: pick(d, frame.MAC{}, hostMAC(1)), Buffer: 8})
 	r.must(err)
 }
 

@@ -168,7 +168,7 @@ func (r *rig) again(d *draw) {
 	if x == nil || x.at[port] == nil {
 		return
 	}
-	if _, err := x.vsi.AttachWith(x.at[port].Port(), uint32(d.byte()), vswitch.AttachConfig{}); err == nil {
+	if _, err := x.vsi.AttachWith(x.at[port].Port(), uint32(d.byte()), &vswitch.AttachConfig{}); err == nil {
 		r.errorf("port %d is in a segment twice", port)
 	}
 }

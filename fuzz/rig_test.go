@@ -247,7 +247,7 @@ func (r *rig) makeSegment(i int) {
 		if c.arp > 0 {
 			cfg.Mode = arp.Mode(c.arp - 1)
 		}
-		x.responder, err = arp.NewResponder(cfg)
+		x.responder, err = arp.NewResponder(&cfg)
 		r.must(err)
 		r.must(x.table.Set(addr4(1+i, 13), hostMAC(13), arp.Static, 0))
 		x.slots.Neighbour = x.responder
@@ -290,7 +290,7 @@ func (r *rig) makeInterface(i int) {
 	}
 	r.must(x.vsi.FDB().Set(cfg.MAC, 0, flags))
 	var err error
-	x.iface, err = r.vrf.NewInterface(cfg)
+	x.iface, err = r.vrf.NewInterface(&cfg)
 	r.must(err)
 }
 
@@ -332,18 +332,18 @@ func (r *rig) makeRoutes() {
 	var at *vswitch.Attachment
 	cfg := l3.InterfaceConfig{VNI: ipVNI, Send: vsi.Send, Addresses: []netip.Prefix{netip.PrefixFrom(addr4(9, 1), 32), netip.PrefixFrom(addr6(9, 1), 128)}}
 	if r.set.bare || r.set.tunnel.Type == encap.TypeVXLAN {
-		at, err = vsi.AttachWith(r.ports[tunPort], 0, vswitch.AttachConfig{})
+		at, err = vsi.AttachWith(r.ports[tunPort], 0, &vswitch.AttachConfig{})
 	} else {
 		tag := uint32(ipVNI)
 		if r.set.tunnel.Type == encap.TypeIPIP {
 			tag = 0
 		}
-		at, err = vsi.AttachWith(r.vtep, tag, vswitch.AttachConfig{Hub: r.set.gso})
+		at, err = vsi.AttachWith(r.vtep, tag, &vswitch.AttachConfig{Hub: r.set.gso})
 		cfg.Tunnel = r.vtep
 	}
 	r.must(err)
 	cfg.Port = at.Dest(0)
-	r.toIP, err = r.vrf.NewInterface(cfg)
+	r.toIP, err = r.vrf.NewInterface(&cfg)
 	r.must(err)
 	r.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: r.toIP, TooBig: vswitch.Chain(r.toIP.PathMTU(), r.sw.TooBig())}}))
 	node := func(n int) l3.NextHop {
@@ -413,7 +413,7 @@ func (r *rig) attach(i, port int) {
 		}
 		p = r.ports[port]
 	}
-	a, err := x.vsi.AttachWith(p, tag, cfg)
+	a, err := x.vsi.AttachWith(p, tag, &cfg)
 	if err != nil {
 		r.errorf("attach port %d to VNI %d: %v", port, r.vnis[i], err)
 		return

@@ -31,12 +31,12 @@ func TestGatewayAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := arp.NewResponder(arp.Config{Table: table})
+		n, err := arp.NewResponder(&arp.Config{Table: table})
 		if err != nil {
 			t.Fatal(err)
 		}
 		p := netip.MustParsePrefix(c.addr)
-		_, err = g.VRF("").NewInterface(InterfaceConfig{VNI: 1, MAC: frame.MAC{2, 0, 0, 0, 0, 1}, Addresses: []netip.Prefix{p}, Neighbours: n, Send: send})
+		_, err = g.VRF("").NewInterface(&InterfaceConfig{VNI: 1, MAC: frame.MAC{2, 0, 0, 0, 0, 1}, Addresses: []netip.Prefix{p}, Neighbours: n, Send: send})
 		if (err == nil) != c.ok || err != nil && (!strings.Contains(err.Error(), "InterfaceConfig.Addresses[0]: "+c.addr+": is ") || !strings.Contains(err.Error(), "; allowed are ")) {
 			t.Errorf("%s: %v", c.addr, err)
 		}
@@ -44,9 +44,9 @@ func TestGatewayAddresses(t *testing.T) {
 
 	g, _ := NewGateway(nil)
 	table, _ := arp.NewTable(nil)
-	n, _ := arp.NewResponder(arp.Config{Table: table})
+	n, _ := arp.NewResponder(&arp.Config{Table: table})
 	v := g.VRF("")
-	i, err := v.NewInterface(InterfaceConfig{
+	i, err := v.NewInterface(&InterfaceConfig{
 		VNI: 1, MAC: frame.MAC{2, 0, 0, 0, 0, 1}, Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("fd00::1/64")}, Neighbours: n, Send: send,
 	})
 	if err != nil {

@@ -24,7 +24,7 @@ func newBlocksLab(t testing.TB) *blocksLab {
 	l := &blocksLab{lab: newLab(t, nil)}
 	l.tun, l.stub = l.tunnel()
 	var err error
-	l.bare, err = l.vrf.NewInterface(InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: l.send(61)})
+	l.bare, err = l.vrf.NewInterface(&InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: l.send(61)})
 	must(t, err)
 	l.knows(l.i20, 4, 0)
 	l.near = Node{Addr: at4(20, 4), Tunnel: NextHop{Interface: l.tun, Peer: 2}, Direct: NextHop{Interface: l.i20, IP: at4(20, 4)}}
@@ -287,7 +287,7 @@ func TestBlocksDelete(t *testing.T) {
 // The tunnel of a node may be a segment of VXLAN with a router's MAC.
 func TestBlocksOverAnL3VNI(t *testing.T) {
 	l := newBlocksLab(t)
-	l3vni, err := l.vrf.NewInterface(InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
+	l3vni, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
 	must(t, err)
 	p := l.pool(CrossSubnet)
 	n := l.distant

@@ -29,9 +29,9 @@ type CrossConnect struct {
 }
 
 // NewCrossConnect returns a cross-connect.
-func NewCrossConnect(cfg CrossConnectConfig) (*CrossConnect, error) {
+func NewCrossConnect(cfg *CrossConnectConfig) (*CrossConnect, error) {
 	switch {
-	case cfg.Near.Port() == 0:
+	case cfg == nil || cfg.Near.Port() == 0:
 		return nil, errors.New("l3: CrossConnectConfig.Near: 0, required is a port")
 	case cfg.Far.Port() == 0 || cfg.Far.Port() == cfg.Near.Port():
 		return nil, fmt.Errorf("l3: CrossConnectConfig.Far: %v, required is a port other than Near", cfg.Far)
@@ -40,7 +40,7 @@ func NewCrossConnect(cfg CrossConnectConfig) (*CrossConnect, error) {
 	case cfg.Send == nil:
 		return nil, errors.New("l3: CrossConnectConfig.Send: nil, required")
 	}
-	w := &CrossConnect{cfg: cfg}
+	w := &CrossConnect{cfg: *cfg}
 	w.errs.Init(0, 0)
 	return w, nil
 }

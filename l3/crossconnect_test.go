@@ -53,7 +53,7 @@ func newWireLab(t testing.TB) *wireLab {
 	t.Helper()
 	l := &wireLab{tunnel: newStubTunnel()}
 	var err error
-	l.CrossConnect, err = NewCrossConnect(CrossConnectConfig{Near: near, Far: far, Tunnel: l.tunnel, Send: func(to frame.Dest, f *frame.Frame) bool {
+	l.CrossConnect, err = NewCrossConnect(&CrossConnectConfig{Near: near, Far: far, Tunnel: l.tunnel, Send: func(to frame.Dest, f *frame.Frame) bool {
 		l.sent = append(l.sent, injected{f.VNI, to, f.Clone()})
 		return !l.full
 	}})
@@ -142,7 +142,7 @@ func TestCrossConnect(t *testing.T) {
 		t.Errorf("%d frames sent", len(l.sent))
 	}
 	// Without a tunnel nobody is asked.
-	w, err := NewCrossConnect(CrossConnectConfig{Near: near, Far: far, Send: func(frame.Dest, *frame.Frame) bool { return true }})
+	w, err := NewCrossConnect(&CrossConnectConfig{Near: near, Far: far, Send: func(frame.Dest, *frame.Frame) bool { return true }})
 	must(t, err)
 	f := bare(t, false, near, nil)
 	if v := w.Process(&f, frame.At{}); v != frame.Forward(far) {
@@ -313,7 +313,7 @@ func TestCrossConnectConfig(t *testing.T) {
 		"Far: 1/3, ": {Near: near, Far: frame.NewDest(1, 3), Send: send},
 		"Send: ":     {Near: near, Far: far},
 	} {
-		if w, err := NewCrossConnect(c); err == nil || w != nil || !strings.HasPrefix(err.Error(), "l3: CrossConnectConfig."+name) {
+		if w, err := NewCrossConnect(&c); err == nil || w != nil || !strings.HasPrefix(err.Error(), "l3: CrossConnectConfig."+name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -31,11 +31,11 @@ func ExampleVRF_NewBlocks() {
 	}
 	vrf := gateway.VRF("pods")
 	send := func(frame.Dest, *frame.Frame) bool { return true } // VSI.Send
-	overlay, err := vrf.NewInterface(l3.InterfaceConfig{VNI: 1, Port: frame.NewDest(1, 0), Tunnel: tunnel, Send: send})
+	overlay, err := vrf.NewInterface(&l3.InterfaceConfig{VNI: 1, Port: frame.NewDest(1, 0), Tunnel: tunnel, Send: send})
 	if err != nil {
 		log.Fatal(err)
 	}
-	link, err := vrf.NewInterface(l3.InterfaceConfig{VNI: 2, Port: frame.NewDest(2, 0), Send: send})
+	link, err := vrf.NewInterface(&l3.InterfaceConfig{VNI: 2, Port: frame.NewDest(2, 0), Send: send})
 	if err != nil {
 		log.Fatal(err)
 	}

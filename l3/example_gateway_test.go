@@ -35,11 +35,11 @@ func ExampleVRF_NewInterface() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		neighbours, err := arp.NewResponder(arp.Config{Table: table})
+		neighbours, err := arp.NewResponder(&arp.Config{Table: table})
 		if err != nil {
 			log.Fatal(err)
 		}
-		i, err := red.NewInterface(l3.InterfaceConfig{
+		i, err := red.NewInterface(&l3.InterfaceConfig{
 			VNI: vni, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: mac,
 			Neighbours: neighbours, Send: vsi.Send,
 		})

@@ -77,9 +77,9 @@ func (l *lab) iface(v *VRF, vni byte, anycast bool) *Interface {
 	l.t.Helper()
 	table, err := arp.NewTable(&arp.TableConfig{VNI: frame.VNI(vni)})
 	must(l.t, err)
-	r, err := arp.NewResponder(arp.Config{Table: table})
+	r, err := arp.NewResponder(&arp.Config{Table: table})
 	must(l.t, err)
-	i, err := v.NewInterface(InterfaceConfig{
+	i, err := v.NewInterface(&InterfaceConfig{
 		VNI: frame.VNI(vni), Addresses: []netip.Prefix{netip.PrefixFrom(at4(vni, 254), 24), netip.PrefixFrom(at6(vni, 254), 64)},
 		MAC: gate(vni), VTEPMAC: own, Anycast: anycast, Neighbours: r, Send: l.send(frame.VNI(vni)),
 	})
@@ -595,9 +595,9 @@ func TestAnycastAsks(t *testing.T) {
 // Routes: the longest prefix, next hops by flow, VRFs apart, changes as a whole.
 func TestRoutes(t *testing.T) {
 	l := newLab(t, nil)
-	l3vni, err := l.vrf.NewInterface(InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
+	l3vni, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
 	must(t, err)
-	tun, err := l.vrf.NewInterface(InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
+	tun, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
 	must(t, err)
 	router := frame.MAC{2, 0, 0, 0, 5, 5}
 	p := netip.MustParsePrefix
@@ -828,7 +828,7 @@ func TestGatewayConfig(t *testing.T) {
 	} {
 		c := ok
 		edit(&c)
-		if _, err := l.vrf.NewInterface(c); err == nil || !strings.Contains(err.Error(), "l3: VRF red: InterfaceConfig."+name) {
+		if _, err := l.vrf.NewInterface(&c); err == nil || !strings.Contains(err.Error(), "l3: VRF red: InterfaceConfig."+name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -869,7 +869,7 @@ func FuzzGateway(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte, bits uint8) {
 		l := newLab(t, nil)
 		l.knows(l.i20, 4, 0)
-		tun, err := l.vrf.NewInterface(InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
+		tun, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
 		must(t, err)
 		g := frame.Make(b)
 		if bits&2 != 0 {

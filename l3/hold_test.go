@@ -11,7 +11,7 @@ import (
 // prefix leads; what has another way goes there; nobody sees that anything is held.
 func TestHold(t *testing.T) {
 	l := newLab(t, nil)
-	tun, err := l.vrf.NewInterface(InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
+	tun, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
 	must(t, err)
 	p := netip.MustParsePrefix
 	via20 := NextHop{Interface: l.i20, IP: at4(20, 4)}

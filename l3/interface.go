@@ -76,8 +76,11 @@ type Interface struct {
 
 // NewInterface adds an interface to the VRF, with routes for its addresses and prefixes and
 // answers to ARP and ND. If it fails nothing changes.
-func (v *VRF) NewInterface(cfg InterfaceConfig) (*Interface, error) {
-	i := &Interface{cfg: cfg, vrf: v, waiting: map[netip.Addr]*waiting{}, rates: map[frame.Dest]rate{}}
+func (v *VRF) NewInterface(cfg *InterfaceConfig) (*Interface, error) {
+	if cfg == nil {
+		cfg = new(InterfaceConfig) // Check says what is required
+	}
+	i := &Interface{cfg: *cfg, vrf: v, waiting: map[netip.Addr]*waiting{}, rates: map[frame.Dest]rate{}}
 	if err := cfg.Check(); err != nil {
 		return nil, fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}

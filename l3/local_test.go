@@ -39,9 +39,9 @@ func TestLinkLocalPing(t *testing.T) {
 	l := newLab(t, nil)
 	table, err := arp.NewTable(nil)
 	must(t, err)
-	r, err := arp.NewResponder(arp.Config{Table: table})
+	r, err := arp.NewResponder(&arp.Config{Table: table})
 	must(t, err)
-	i, err := l.vrf.NewInterface(InterfaceConfig{
+	i, err := l.vrf.NewInterface(&InterfaceConfig{
 		VNI: 30, MAC: gate(10), VTEPMAC: own, Neighbours: r, Send: l.send(30), Addresses: []netip.Prefix{
 			netip.MustParsePrefix("169.254.1.1/32"), netip.MustParsePrefix("10.0.30.254/24"),
 			netip.MustParsePrefix("fe80::fe/64"), netip.MustParsePrefix("fd00:30::fe/64"),

@@ -122,9 +122,9 @@ func TestGolden(t *testing.T) {
 func goldenTable(t *testing.T, rng *rand.Rand, n int) {
 	v6 := n%2 == 1
 	l := newLab(t, &GatewayConfig{PerSender: 1000, Total: 100_000})
-	l3vni, err := l.vrf.NewInterface(InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
+	l3vni, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
 	must(t, err)
-	tun, err := l.vrf.NewInterface(InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
+	tun, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
 	must(t, err)
 	g := &golden{neighbours: map[string]frame.MAC{}, remote: map[string]bool{}, waiting: map[string]int{}}
 	whole := 32

@@ -23,7 +23,7 @@ func (l *lab) tunnel(addrs ...string) (*Interface, *stubTunnel) {
 	for _, a := range addrs {
 		c.Addresses = append(c.Addresses, netip.MustParsePrefix(a))
 	}
-	i, err := l.vrf.NewInterface(c)
+	i, err := l.vrf.NewInterface(&c)
 	must(l.t, err)
 	return i, t
 }
@@ -96,7 +96,7 @@ func TestNextHopPeer(t *testing.T) {
 func TestNextHopPeerErrors(t *testing.T) {
 	l := newLab(t, nil)
 	tun, stub := l.tunnel()
-	bareTUN, err := l.vrf.NewInterface(InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: l.send(61)})
+	bareTUN, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: l.send(61)})
 	must(t, err)
 	for _, c := range []struct {
 		hop  NextHop
@@ -286,7 +286,7 @@ func TestIPPortConfig(t *testing.T) {
 		{"VNI: 60 has an interface", InterfaceConfig{VNI: 60, Port: frame.NewDest(7, 0), Send: send}},
 		{"VNI: 16777216: must be 0 to 16777215", InterfaceConfig{VNI: 1 << 24, Port: frame.NewDest(7, 0), Send: send}},
 	} {
-		if _, err := l.vrf.NewInterface(c.cfg); err == nil || !strings.HasPrefix(err.Error(), "l3: VRF red: InterfaceConfig."+c.want) {
+		if _, err := l.vrf.NewInterface(&c.cfg); err == nil || !strings.HasPrefix(err.Error(), "l3: VRF red: InterfaceConfig."+c.want) {
 			t.Errorf("%v, want something about %s", err, c.want)
 		}
 	}

@@ -56,8 +56,8 @@ type Collector struct {
 }
 
 // New returns a Collector, to be registered in a prometheus.Registry.
-func New(cfg Config) *Collector {
-	c := &Collector{cfg, map[string]*prometheus.Desc{}}
+func New(cfg *Config) *Collector {
+	c := &Collector{*cfg, map[string]*prometheus.Desc{}}
 	s := c.sink(nil)
 	s.ofSwitch(vswitch.Stats{Ports: make([]vswitch.PortStats, 1), VSIs: make([]vswitch.VSIStats, 1)})
 	s.vtep("", vtep.Stats{}, false)

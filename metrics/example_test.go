@@ -38,7 +38,7 @@ func Example() {
 	_ = v.SetFlood(100, netip.MustParseAddrPort("192.0.2.2:4789"))
 
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(metrics.New(metrics.Config{Switch: sw, Sources: func() metrics.Sources {
+	reg.MustRegister(metrics.New(&metrics.Config{Switch: sw, Sources: func() metrics.Sources {
 		return metrics.Sources{
 			VTEPs:     map[string]*vtep.VTEP{"vtep": v},
 			Underlays: map[string]metrics.Underlay{"vtep": u},

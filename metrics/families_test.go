@@ -68,7 +68,7 @@ func (m *made) fill(v reflect.Value, path string) {
 }
 
 func newMade() *made {
-	return &made{Collector: New(Config{}), fields: map[float64]string{}}
+	return &made{Collector: New(&Config{}), fields: map[float64]string{}}
 }
 
 func (m *made) Collect(ch chan<- prometheus.Metric) {

@@ -23,8 +23,8 @@ type Node interface {
 
 // OfNode returns the Config of a Collector that shows a whole node, whatever it is made of at
 // the time of a scrape.
-func OfNode(n Node) Config {
-	return Config{Switch: n.Switch(), Sources: func() Sources {
+func OfNode(n Node) *Config {
+	return &Config{Switch: n.Switch(), Sources: func() Sources {
 		s := Sources{
 			VTEPs: n.Tunnels(), Policies: n.Policies(), Guards: n.Guards(),
 			Neighbours: map[frame.VNI]*arp.Responder{}, Interfaces: map[frame.VNI]*l3.Interface{},

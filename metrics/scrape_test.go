@@ -29,7 +29,7 @@ func TestScrape(t *testing.T) {
 		h1.Send(group) // bad-source-mac
 		h1.Send(data(h1, h1, 100))
 
-		c := New(Config{Switch: a.Switch, Sources: func() Sources {
+		c := New(&Config{Switch: a.Switch, Sources: func() Sources {
 			return Sources{
 				VTEPs:     map[string]*vtep.VTEP{"vtep0": a.VTEP, "none": nil},
 				Underlays: map[string]Underlay{"v4": a.Underlay, "none": nil},

@@ -30,7 +30,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 }
 
 func TestZero(t *testing.T) {
-	if f := gather(t, New(Config{})); len(f) != 0 {
+	if f := gather(t, New(&Config{})); len(f) != 0 {
 		t.Errorf("%d families of nothing", len(f))
 	}
 	nothing := func() Sources {
@@ -42,7 +42,7 @@ func TestZero(t *testing.T) {
 			Policies: map[string]*policy.Policy{"a": nil}, Guards: map[frame.VNI]map[string]*policy.Guard{1: {"a": nil}},
 		}
 	}
-	if f := gather(t, New(Config{Sources: nothing})); len(f) != 0 {
+	if f := gather(t, New(&Config{Sources: nothing})); len(f) != 0 {
 		t.Errorf("%d families of nothing", len(f))
 	}
 }
@@ -59,7 +59,7 @@ func TestNames(t *testing.T) {
 		must(n.VTEP.NextHop(peer, 7))(t)
 		must(n.VTEP.NextHop(peer, 8))(t)
 		must(n.VTEP.Group(1, 2))(t) // is no peer
-		all := gather(t, New(Config{Switch: n.Switch, Sources: func() Sources {
+		all := gather(t, New(&Config{Switch: n.Switch, Sources: func() Sources {
 			return Sources{VTEPs: map[string]*vtep.VTEP{"v\xff": n.VTEP}}
 		}}))
 		var ports []string
@@ -81,7 +81,7 @@ func TestNoPeers(t *testing.T) {
 		a, b := f.Node("10.0.0.1"), f.Node("10.0.0.2")
 		f.Mesh(100, a, b)
 		a.Host(100).Send(mem.ARPRequest(a.Host(100), netip.MustParseAddr("192.168.0.9")))
-		for name, m := range gather(t, New(Config{NoPeers: true, Sources: func() Sources {
+		for name, m := range gather(t, New(&Config{NoPeers: true, Sources: func() Sources {
 			return Sources{VTEPs: map[string]*vtep.VTEP{"v": a.VTEP}}
 		}})) {
 			switch {

@@ -37,7 +37,7 @@ func TestScrapeUnderTraffic(t *testing.T) {
 	var sources sync.Mutex
 	vteps := map[string]*vtep.VTEP{"vtep": v}
 	r := prometheus.NewPedanticRegistry()
-	r.MustRegister(New(Config{Switch: sw, Sources: func() Sources {
+	r.MustRegister(New(&Config{Switch: sw, Sources: func() Sources {
 		sources.Lock()
 		defer sources.Unlock()
 		return Sources{VTEPs: vteps, Underlays: map[string]Underlay{"v4": u}}
@@ -158,7 +158,7 @@ func TestManyVNIs(t *testing.T) {
 	}
 	t.Logf("%d VSIs made in %v", vnis, time.Since(start))
 	r := prometheus.NewRegistry()
-	r.MustRegister(New(Config{Switch: sw}))
+	r.MustRegister(New(&Config{Switch: sw}))
 	for range 3 {
 		start = time.Now()
 		list := must(r.Gather())(t)

@@ -30,7 +30,7 @@ func (n *Node) setCrossConnect(s *segment, c *Segment) error {
 		}
 		cfg.Far, cfg.Tunnel = a.Dest(peers[i].Peer), v
 	}
-	w, err := l3.NewCrossConnect(cfg)
+	w, err := l3.NewCrossConnect(&cfg)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type gate struct {
 // attach attaches a port to the segment, shut.
 func (s *segment) attach(p vswitch.Port, tag uint32, at vswitch.AttachConfig) (*vswitch.Attachment, error) {
 	at.Shut = true
-	a, err := s.vsi.AttachWith(p, tag, at)
+	a, err := s.vsi.AttachWith(p, tag, &at)
 	if err == nil {
 		s.gate.shut[a] = true
 	}

@@ -59,7 +59,7 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 		cfg.Table, cfg.Notify = s.table, n.sw.Notify
 		cfg.Inject = func(f *frame.Frame) bool { return s.vsi.Send(0, f) }
 		err := n.step("responder", func() (err error) {
-			s.responder, err = arp.NewResponder(cfg)
+			s.responder, err = arp.NewResponder(&cfg)
 			return err
 		})
 		if err != nil {
@@ -114,7 +114,7 @@ func (c *Segment) iface(r *arp.Responder, send func(frame.Dest, *frame.Frame) bo
 // setInterface makes a segment's interface.
 func (n *Node) setInterface(s *segment, cfg l3.InterfaceConfig) error {
 	return n.step("gateway", func() error {
-		i, err := n.vrf(s.made.gateway.VRF).NewInterface(cfg)
+		i, err := n.vrf(s.made.gateway.VRF).NewInterface(&cfg)
 		if err == nil {
 			s.iface = i
 		}

@@ -86,7 +86,7 @@ func TestSlotsOfNothing(t *testing.T) {
 		"Egress":    {Egress: (*policy.Guard)(nil)},
 	} {
 		_, made := sw.VSI(2, &vswitch.VSIConfig{Slots: slots})
-		_, attached := vsi.AttachWith(port.NewPipe(nil), 0, vswitch.AttachConfig{Slots: slots})
+		_, attached := vsi.AttachWith(port.NewPipe(nil), 0, &vswitch.AttachConfig{Slots: slots})
 		for what, err := range map[string]error{
 			"VSI": made, "VSI.Configure": vsi.Configure(vswitch.VSIConfig{Slots: slots}),
 			"AttachWith": attached, "Attachment.Configure": a.Configure(vswitch.AttachConfig{Slots: slots}),

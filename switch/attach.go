@@ -55,16 +55,19 @@ type Attachment struct {
 // on a trunk, and 0 on an access port, whose frames are untagged. On success the switch owns the port;
 // on an error it is still the caller's.
 func (v *VSI) Attach(p Port, tag uint32) (*Attachment, error) {
-	return v.AttachWith(p, tag, AttachConfig{})
+	return v.AttachWith(p, tag, nil)
 }
 
-// AttachWith is Attach with settings. A port may be attached to many VSIs, with a different tag in each.
+// AttachWith is Attach with settings; a nil cfg means the zero value. A port may be attached to many VSIs, with a different tag in each.
 // The first attachment adds the port to the switch, which then reads from it and closes it.
-func (v *VSI) AttachWith(p Port, tag uint32, cfg AttachConfig) (*Attachment, error) {
+func (v *VSI) AttachWith(p Port, tag uint32, cfg *AttachConfig) (*Attachment, error) {
 	s := v.sw
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := &Attachment{vsi: v, tag: tag, cfg: cfg}
+	a := &Attachment{vsi: v, tag: tag}
+	if cfg != nil {
+		a.cfg = *cfg
+	}
 	if err := s.attach(a, p); err != nil {
 		return nil, fmt.Errorf("vswitch: attach to VSI %d with tag %d: %w", v.vni, tag, err)
 	}

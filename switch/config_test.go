@@ -46,7 +46,7 @@ func TestConfigOfAttachment(t *testing.T) {
 			t.Errorf("nothing set: %+v", c)
 		}
 		set := AttachConfig{Group: GroupIsolated, MaxMACs: 3, Slots: Slots{Egress: say(0)}}
-		b := must[*Attachment](t)(l.v.AttachWith(newStub("b"), 0, set))
+		b := must[*Attachment](t)(l.v.AttachWith(newStub("b"), 0, &set))
 		if c := b.Config(); c != set {
 			t.Errorf("%+v, want %+v", c, set)
 		}

@@ -198,7 +198,7 @@ func TestDecide(t *testing.T) {
 				if p.name == "t" || p.name == "h" {
 					port, tag = &stubTunnel{stub: newStub(p.name)}, 100
 				}
-				ports[p.name] = must[*Attachment](t)(v.AttachWith(port, tag, p.cfg))
+				ports[p.name] = must[*Attachment](t)(v.AttachWith(port, tag, &p.cfg))
 			}
 			name, peer := c.from, uint16(0)
 			if i := strings.IndexByte(name, '/'); i > 0 {
@@ -293,7 +293,7 @@ func TestDecideTeaches(t *testing.T) {
 	} {
 		s := must[*Switch](t)(New(nil))
 		v := must[*VSI](t)(s.VSI(7, nil))
-		must[*Attachment](t)(v.AttachWith(newStub("a"), 0, AttachConfig{NoLearn: c.noLearn}))
+		must[*Attachment](t)(v.AttachWith(newStub("a"), 0, &AttachConfig{NoLearn: c.noLearn}))
 		must[*Attachment](t)(v.Attach(&stubTunnel{stub: newStub("t")}, 7))
 		f := frame.Make(c.in)
 		f.From, f.Tunnel = c.from, c.tunnel

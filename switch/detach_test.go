@@ -233,13 +233,13 @@ func TestAttachRefuses(t *testing.T) {
 		}
 	}
 	slots := Slots{Egress: Chain(say(frame.Continue), rewriter{})}
-	if _, err := v.AttachWith(newStub("a"), 0, AttachConfig{Slots: slots}); err == nil || !strings.Contains(err.Error(), "AttachConfig.Slots.Egress") {
+	if _, err := v.AttachWith(newStub("a"), 0, &AttachConfig{Slots: slots}); err == nil || !strings.Contains(err.Error(), "AttachConfig.Slots.Egress") {
 		t.Error(err)
 	}
 	if err := v.Configure(VSIConfig{Slots: slots}); err == nil || !strings.Contains(err.Error(), "VSIConfig.Slots.Egress") {
 		t.Error(err)
 	}
-	must[*Attachment](t)(v.AttachWith(newStub("a"), 0, AttachConfig{Slots: Slots{Ingress: rewriter{}}}))
+	must[*Attachment](t)(v.AttachWith(newStub("a"), 0, &AttachConfig{Slots: Slots{Ingress: rewriter{}}}))
 }
 
 type rewriter struct{}

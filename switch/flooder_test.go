@@ -19,7 +19,7 @@ func (stubFlooder) FloodMTU(uint32) (some, all int) { return 1200, 1200 }
 func TestTooBigForFloodList(t *testing.T) {
 	inLab(t, func(l *lab) {
 		tun := stubFlooder{&stubTunnel{stub: newStub("t")}}
-		at := must[*Attachment](t)(l.v.AttachWith(tun, 1, AttachConfig{Hub: true}))
+		at := must[*Attachment](t)(l.v.AttachWith(tun, 1, &AttachConfig{Hub: true}))
 		a, _ := l.port("a", 0)
 		var told frame.At
 		for _, gateway := range []bool{false, true} {

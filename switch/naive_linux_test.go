@@ -130,7 +130,7 @@ func TestNaiveTUN(t *testing.T) {
 		}
 		at = append(at, x)
 	}
-	w, err := l3.NewCrossConnect(l3.CrossConnectConfig{Near: at[0].Dest(0), Far: at[1].Dest(0), Send: vsi.Send})
+	w, err := l3.NewCrossConnect(&l3.CrossConnectConfig{Near: at[0].Dest(0), Far: at[1].Dest(0), Send: vsi.Send})
 	if err != nil {
 		t.Fatal(err)
 	}

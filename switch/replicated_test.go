@@ -27,9 +27,9 @@ func TestReplicatedIsNotFloodedToItsTunnel(t *testing.T) {
 	for _, hub := range []bool{false, true} {
 		inLab(t, func(l *lab) {
 			in := newGPEStub("in")
-			must[*Attachment](t)(l.v.AttachWith(in, 1, AttachConfig{Hub: hub}))
+			must[*Attachment](t)(l.v.AttachWith(in, 1, &AttachConfig{Hub: hub}))
 			out, same := &stubTunnel{stub: newStub("out")}, &stubTunnel{stub: newStub("same")}
-			must[*Attachment](t)(l.v.AttachWith(out, 1, AttachConfig{Hub: true})) // outside of the full mesh
+			must[*Attachment](t)(l.v.AttachWith(out, 1, &AttachConfig{Hub: true})) // outside of the full mesh
 			if !hub {
 				must[*Attachment](t)(l.v.Attach(same, 1))
 			}
@@ -73,7 +73,7 @@ func TestReplicatedIsNotFloodedToItsTunnel(t *testing.T) {
 func TestReplicatedWithoutEgress(t *testing.T) {
 	inLab(t, func(l *lab) {
 		in := newGPEStub("in")
-		must[*Attachment](t)(l.v.AttachWith(in, 1, AttachConfig{Hub: true}))
+		must[*Attachment](t)(l.v.AttachWith(in, 1, &AttachConfig{Hub: true}))
 		in.send(fromPeer(3, 1, eth(frame.Broadcast, mac(5), 0x800)))
 		if d := l.drops(1); d[frame.NoEgress] != 1 || len(in.sent()) != 0 {
 			t.Errorf("%v", d)

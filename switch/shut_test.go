@@ -15,7 +15,7 @@ func TestShut(t *testing.T) {
 	v := must[*VSI](t)(s.VSI(100, nil))
 	a, b := busyPort(1, 3), busyPort(2, 3)
 	must[*Attachment](t)(v.Attach(a, 0))
-	at := must[*Attachment](t)(v.AttachWith(b, 0, AttachConfig{Shut: true}))
+	at := must[*Attachment](t)(v.AttachWith(b, 0, &AttachConfig{Shut: true}))
 	done := make(chan error, 1)
 	go func() { done <- s.Run(context.Background()) }()
 	until := func(what string, ok func() bool) {

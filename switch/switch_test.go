@@ -128,7 +128,7 @@ func TestTunnelFrames(t *testing.T) {
 func TestHub(t *testing.T) {
 	inLab(t, func(l *lab) {
 		tun := &stubTunnel{stub: newStub("t")}
-		must[*Attachment](t)(l.v.AttachWith(tun, 1, AttachConfig{Hub: true}))
+		must[*Attachment](t)(l.v.AttachWith(tun, 1, &AttachConfig{Hub: true}))
 		b := eth(frame.Broadcast, mac(5), 0x800)
 		tun.send(fromPeer(3, 1, b))
 		if got := tun.sent(); len(got) != 1 || got[0].Peer != 0 || got[0].Skip != 3 {
@@ -149,8 +149,8 @@ func TestHub(t *testing.T) {
 func TestHubEntryOfFloodList(t *testing.T) {
 	inLab(t, func(l *lab) {
 		tun, copies := &stubTunnel{stub: newStub("t")}, newGPEStub("g")
-		at := must[*Attachment](t)(l.v.AttachWith(tun, 1, AttachConfig{Hub: true}))
-		gt := must[*Attachment](t)(l.v.AttachWith(copies, 1, AttachConfig{Hub: true}))
+		at := must[*Attachment](t)(l.v.AttachWith(tun, 1, &AttachConfig{Hub: true}))
+		gt := must[*Attachment](t)(l.v.AttachWith(copies, 1, &AttachConfig{Hub: true}))
 		a, _ := l.port("a", 0)
 		for _, dst := range []frame.MAC{{1, 0, 0x5e, 1, 2, 3}, mac(9)} {
 			l.v.FDB().Set(dst, at.Dest(0), fdb.Static)
@@ -417,7 +417,7 @@ func TestKeep(t *testing.T) {
 		k := newKept()
 		a, _ := l.port("a", 0)
 		for range 3 {
-			at := must[*Attachment](t)(l.v.AttachWith(k, 0, AttachConfig{KeepOpen: true}))
+			at := must[*Attachment](t)(l.v.AttachWith(k, 0, &AttachConfig{KeepOpen: true}))
 			k.send(eth(mac(9), mac(1), 0x800))
 			if len(a.sent()) != 1 {
 				t.Fatal("no traffic")
@@ -426,7 +426,7 @@ func TestKeep(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		must[*Attachment](t)(l.v.AttachWith(k, 0, AttachConfig{KeepOpen: true}))
+		must[*Attachment](t)(l.v.AttachWith(k, 0, &AttachConfig{KeepOpen: true}))
 		l.s.Close()
 		if k.closed.Load() {
 			t.Error("a kept port was closed")
@@ -493,7 +493,7 @@ func TestClosed(t *testing.T) {
 		"Attachment.Configure": a.Configure(AttachConfig{}), "Attachment.Detach": a.Detach(),
 		"Switch.FlushPort": s.FlushPort(p),
 		"VSI.Attach":       func() error { _, err := v.Attach(newStub("q"), 0); return err }(),
-		"Switch.Trace":     func() error { _, err := s.Trace(TraceConfig{}); return err }(),
+		"Switch.Trace":     func() error { _, err := s.Trace(&TraceConfig{}); return err }(),
 	} {
 		if !errors.Is(err, net.ErrClosed) {
 			t.Errorf("%s: %v", name, err)
@@ -516,7 +516,7 @@ func TestConfigErrors(t *testing.T) {
 	must[*Attachment](t)(v.Attach(p, 5))
 	v2 := must[*VSI](t)(s.VSI(2, nil))
 	attach := func(v *VSI, p Port, tag uint32, cfg AttachConfig) error {
-		_, err := v.AttachWith(p, tag, cfg)
+		_, err := v.AttachWith(p, tag, &cfg)
 		return err
 	}
 	_, errMACs := New(&Config{MaxMACs: -1})

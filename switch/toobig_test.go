@@ -218,7 +218,7 @@ func TestTooBigHub(t *testing.T) {
 		l.v.Configure(VSIConfig{Slots: Slots{TooBig: l.s.TooBig()}})
 		tun := &stubTunnel{stub: newStub("t")}
 		tun.mtu = 1464
-		must[*Attachment](t)(l.v.AttachWith(tun, 1, AttachConfig{Hub: true}))
+		must[*Attachment](t)(l.v.AttachWith(tun, 1, &AttachConfig{Hub: true}))
 		tun.send(fromPeer(5, 1, eth(frame.Broadcast, mac(2), 0x88b5)))
 		tun.sent()
 		tun.send(fromPeer(3, 1, packet(mac(2), mac(1), 1500)))
@@ -315,7 +315,7 @@ func TestTooBigByDefault(t *testing.T) {
 				must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{TooBig: c.vsi}}))
 				a, tun := newStub("a"), &stubTunnel{stub: newStub("t")}
 				a.mtu, tun.mtu = 1514, 1464
-				must[*Attachment](t)(l.v.AttachWith(a, 0, AttachConfig{Slots: Slots{TooBig: c.at}}))
+				must[*Attachment](t)(l.v.AttachWith(a, 0, &AttachConfig{Slots: Slots{TooBig: c.at}}))
 				far := must[*Attachment](t)(l.v.Attach(tun, 77))
 				tun.send(fromPeer(3, 77, eth(frame.Broadcast, mac(2), 0x88b5)))
 				a.sent()

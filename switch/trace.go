@@ -50,9 +50,13 @@ type Trace struct {
 	lost atomic.Uint64
 }
 
-// Trace begins to record, and ends the previous trace, if any. A frame that matches costs its worker
+// Trace begins to record, and ends the previous trace, if any. A nil c means the zero value. A frame that matches costs its worker
 // about 100 ns more, other frames about 10 ns. Close of the switch ends the trace.
-func (s *Switch) Trace(cfg TraceConfig) (*Trace, error) {
+func (s *Switch) Trace(c *TraceConfig) (*Trace, error) {
+	var cfg TraceConfig
+	if c != nil {
+		cfg = *c
+	}
 	switch {
 	case cfg.Every < 0:
 		return nil, fmt.Errorf("vswitch: TraceConfig.Every: %d is negative", cfg.Every)

@@ -30,7 +30,7 @@ func TestTrace(t *testing.T) {
 		a, atA := l.port("a", 0)
 		b, atB := l.port("b", 0)
 		must[*Attachment](t)(l.v.Attach(newStub("c"), 0))
-		trace := func(cfg TraceConfig) *Trace { t.Helper(); return must[*Trace](t)(l.s.Trace(cfg)) }
+		trace := func(cfg TraceConfig) *Trace { t.Helper(); return must[*Trace](t)(l.s.Trace(&cfg)) }
 		tr := trace(TraceConfig{})
 		a.send(eth(frame.Broadcast, mac(1), 0x88b5))
 		b.send(eth(mac(1), mac(2), 0x88b6, 1, 2, 3))
@@ -106,7 +106,7 @@ func TestTrace(t *testing.T) {
 			t.Error(err)
 		}
 		for _, cfg := range []TraceConfig{{Every: -1}, {Buffer: -1}} {
-			if _, err := l.s.Trace(cfg); err == nil || !strings.Contains(err.Error(), "vswitch: TraceConfig.") {
+			if _, err := l.s.Trace(&cfg); err == nil || !strings.Contains(err.Error(), "vswitch: TraceConfig.") {
 				t.Error(err)
 			}
 		}
@@ -117,7 +117,7 @@ func TestTrace(t *testing.T) {
 func TestTraceShares(t *testing.T) {
 	s := must[*Switch](t)(New(nil))
 	defer s.Close()
-	tr := must[*Trace](t)(s.Trace(TraceConfig{Buffer: 50}))
+	tr := must[*Trace](t)(s.Trace(&TraceConfig{Buffer: 50}))
 	for range 100_000 {
 		tr.record(TraceRecord{From: frame.NewDest(1, 0)}, 1)
 	}

@@ -25,7 +25,7 @@ func newSink(name string) sink           { return sink{newStub(name)} }
 func (l *lab) sink(name string) (s sink) { s = newSink(name); l.attach(s, AttachConfig{}); return s }
 
 func (l *lab) attach(p Port, cfg AttachConfig) *Attachment {
-	return must[*Attachment](l.t)(l.v.AttachWith(p, 0, cfg))
+	return must[*Attachment](l.t)(l.v.AttachWith(p, 0, &cfg))
 }
 
 // inSmall is inLab with room for little.
@@ -130,7 +130,7 @@ func TestWorstTrace(t *testing.T) {
 		inSmall(t, func(l *lab) {
 			bad, good := l.sink("bad"), newSink("good")
 			at := l.attach(good, AttachConfig{})
-			tr := must[*Trace](t)(l.s.Trace(TraceConfig{Buffer: 64}))
+			tr := must[*Trace](t)(l.s.Trace(&TraceConfig{Buffer: 64}))
 			defer tr.Close()
 			for range tenMinutes {
 				for range 4 {

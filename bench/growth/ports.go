@@ -28,7 +28,7 @@ func buildPorts(b *bed, size int) ([]drive, error) {
 	var all []*rig.Port
 	for i := range size {
 		p := rig.NewPort()
-		a, err := vsi.AttachWith(p, 0, unlimited)
+		a, err := vsi.AttachWith(p, 0, &unlimited)
 		if err != nil {
 			return nil, err
 		}

@@ -95,7 +95,7 @@ func (b *bed) join(id frame.VNI, macs int, v *vtep.VTEP, p *rig.Port, tag uint32
 	if tunnel, err = vsi.Attach(v, uint32(id)); err != nil {
 		return nil, nil, err
 	}
-	local, err = vsi.AttachWith(p, tag, unlimited)
+	local, err = vsi.AttachWith(p, tag, &unlimited)
 	return tunnel, local, err
 }
 

@@ -83,7 +83,7 @@ func (s *server) getTrace(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer s.tracing.Store(false)
 	sw := s.n.Switch()
-	t, err := sw.Trace(cfg)
+	t, err := sw.Trace(&cfg)
 	if err != nil {
 		return wrong(http.StatusBadRequest, "%w", err)
 	}

@@ -166,7 +166,7 @@ func (n *Node) HostWith(vni frame.VNI, tag uint32, cfg vswitch.AttachConfig) *Ho
 		MAC: frame.MACFrom(0x020000000000 + uint64(i)), IP: netip.AddrFrom4([4]byte{192, 168, byte(i >> 8), byte(i)}),
 	}
 	var err error
-	h.At, err = n.Segment(vni).AttachWith(h.Pipe, tag, cfg)
+	h.At, err = n.Segment(vni).AttachWith(h.Pipe, tag, &cfg)
 	n.fab.must(err)
 	n.fab.hosts = append(n.fab.hosts, h)
 	return h

@@ -130,7 +130,7 @@ func (l *lab) attach(i, net int, tag uint32, p vswitch.Port, cfg vswitch.AttachC
 	l.nodes[i].alone(func() {
 		var v *vswitch.VSI
 		if v, err = l.segment(i, net); err == nil {
-			a, err = v.AttachWith(p, tag, cfg)
+			a, err = v.AttachWith(p, tag, &cfg)
 		}
 	})
 	return a, err

@@ -96,7 +96,7 @@ func overlap(t *testing.T, f *mem.Fabric, top *topology) {
 		c.frames, c.changes = 40, 10
 	}
 	for i, n := range l.nodes { // so that no VTEP ever leaves
-		if _, err := n.Segment(9999).AttachWith(n.VTEP, 9999, vswitch.AttachConfig{KeepOpen: true}); err != nil {
+		if _, err := n.Segment(9999).AttachWith(n.VTEP, 9999, &vswitch.AttachConfig{KeepOpen: true}); err != nil {
 			t.Fatal(i, err)
 		}
 	}

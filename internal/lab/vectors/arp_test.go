@@ -185,7 +185,7 @@ func (l *lab) responder(v *vswitch.VSI, tc arp.TableConfig, cfg arp.Config, gw *
 	cfg.Table, err = arp.NewTable(&tc)
 	l.must(err)
 	cfg.Locate = v.FDB().Lookup
-	r, err := arp.NewResponder(cfg)
+	r, err := arp.NewResponder(&cfg)
 	l.must(err)
 	l.must(r.SetGateway(gw))
 	l.must(v.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}}))

@@ -109,7 +109,7 @@ func (r *router) bare(c l3.InterfaceConfig) *l3.Interface {
 	r.l.T.Helper()
 	v := r.Segment(c.VNI)
 	c.Send = v.Send
-	i, err := r.n.Gateway().VRF("red").NewInterface(c)
+	i, err := r.n.Gateway().VRF("red").NewInterface(&c)
 	r.l.must(err)
 	r.l.must(v.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: i, TooBig: i.PathMTU()}}))
 	return i

@@ -162,7 +162,7 @@ func gpeReceiveRows() []row {
 			l.must(err)
 			v, err := vtep.New(&vtep.Config{Name: "old"}, u)
 			l.must(err)
-			_, err = l.seg.AttachWith(v, vni, vswitch.AttachConfig{Group: 9})
+			_, err = l.seg.AttachWith(v, vni, &vswitch.AttachConfig{Group: 9})
 			l.must(err)
 			l.must(v.SetFlood(vni, l.atOf(encap.TypeVXLAN, 3)))
 			h, f, g := l.host(), l.far(2), l.farOf(encap.TypeVXLAN, 3)

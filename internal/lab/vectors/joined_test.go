@@ -31,7 +31,7 @@ func (l *lab) lonely(vc vtep.Config, n frame.VNI) *joined {
 	l.must(err)
 	j.peer, err = l.VTEP.AddPeer(l.at(2))
 	l.must(err)
-	w, err := l3.NewCrossConnect(l3.CrossConnectConfig{Near: near.Dest(0), Far: l.tun.Dest(j.peer), Tunnel: l.VTEP, Send: l.seg.Send})
+	w, err := l3.NewCrossConnect(&l3.CrossConnectConfig{Near: near.Dest(0), Far: l.tun.Dest(j.peer), Tunnel: l.VTEP, Send: l.seg.Send})
 	l.must(err)
 	l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.PathMTU()}}))
 	return j

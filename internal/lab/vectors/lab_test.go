@@ -43,7 +43,7 @@ func (l *lab) start(with ...any) {
 	l.T.Helper()
 	ac, flood := l.node(l.addr(1).String(), with)
 	var err error
-	l.tun, err = l.seg.AttachWith(l.VTEP, vni, ac)
+	l.tun, err = l.seg.AttachWith(l.VTEP, vni, &ac)
 	l.must(err)
 	if len(flood) > 0 {
 		l.flood(flood...)

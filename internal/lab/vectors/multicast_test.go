@@ -121,11 +121,11 @@ var multicastRows = []row{
 		keep := vswitch.AttachConfig{KeepOpen: true} // the VTEP, when it is in no segment
 		l.start(keep)
 		other := l.vsi(200, nil)
-		at, err := other.AttachWith(l.VTEP, 200, keep)
+		at, err := other.AttachWith(l.VTEP, 200, &keep)
 		l.must(err)
 		l.floodGroup(vni, []byte{9})
 		l.floodGroup(200, []byte{9})
-		past, err := l.vsi(300, nil).AttachWith(l.VTEP, 300, keep)
+		past, err := l.vsi(300, nil).AttachWith(l.VTEP, 300, &keep)
 		l.must(err)
 		l.floodGroup(300, []byte{9, 7})
 		l.must(past.Detach())

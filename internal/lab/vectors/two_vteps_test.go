@@ -18,7 +18,7 @@ func (l *lab) fabric(t encap.Type, port uint16, other bool, at vswitch.AttachCon
 	l.must(err)
 	v, err := vtep.New(&vtep.Config{Name: "other", Type: t}, u)
 	l.must(err)
-	_, err = l.seg.AttachWith(v, vni, at)
+	_, err = l.seg.AttachWith(v, vni, &at)
 	l.must(err)
 	return v
 }
