@@ -162,7 +162,7 @@ func TestOwnPortThatCannotPause(t *testing.T) {
 			return nil
 		},
 	} {
-		if err := n.Update(change); err == nil || !strings.Contains(err.Error(), `port "p": it cannot be paused`) {
+		if err := n.Update(change); err == nil || !strings.Contains(err.Error(), `port "p": cannot be paused`) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !reflect.DeepEqual(n.Config(), before) {
@@ -246,30 +246,30 @@ func TestProgramErrors(t *testing.T) {
 	before := n.Config()
 	other, fresh := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "fresh"})
 	for want, f := range map[string]func() error{
-		"segment 1: wanted is a port, not (*port.Pipe)(nil)":             func() error { return seg.Add((*port.Pipe)(nil), nil) },
-		"segment 1: wanted is a port, not <nil>":                         func() error { return seg.Add(nil, nil) },
-		"wanted is a port, not (*port.Pipe)(nil)":                        func() error { return seg.Remove((*port.Pipe)(nil)) },
-		"wanted is a port, not <nil>":                                    func() error { return seg.Remove(nil) },
-		`port "a" is another one`:                                        func() error { return seg.Remove(other) },
-		"cannot be told from others":                                     func() error { return seg.Add(unlike{other, nil}, nil) },
-		`there is another port "a"`:                                      func() error { return seg.Add(other, nil) },
-		"\"a\": is already in VNI 1":                                     func() error { return seg.Add(a, &Member{VLAN: 2}) },
-		"members[1].vlan: 5000":                                          func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
-		`port "x" is no member`:                                          func() error { return seg.Remove(port.NewPipe(&port.PipeConfig{Name: "x"})) },
-		"the tunnel is nil":                                              func() error { return seg.Join(nil) },
-		"node: Update: the edit is nil":                                  func() error { return n.Update(nil) },
-		"segment 1: Update: the edit is nil":                             func() error { return seg.Update(nil) },
-		"segment 1 is there; Update":                                     func() error { _, err := n.Segment(1, &Segment{}); return err },
-		"segments[1].vni: 16777216":                                      func() error { _, err := n.Segment(1<<24, nil); return err },
-		"tunnels[0].local: an address of":                                func() error { _, err := n.Tunnel("t", Tunnel{}); return err },
-		"gateway.addresses[0]: an address with the length of its prefix": func() error { return seg.Gateway("v", Gateway{Addresses: []netip.Prefix{{}}}) },
-		`policies[0].name: required`:                                     func() error { return n.Policy(Policy{}) },
-		"segment 9 is gone: use of closed":                               func() error { return (&VSI{n, 9}).Add(fresh, nil) },
-		"stop":                                                           func() error { return n.Update(func(c *Config) error { c.Segments = nil; return errors.New("stop") }) },
-		`port "none": the program has none`: func() error {
+		"segment 1: Add: the port is (*port.Pipe)(nil)":         func() error { return seg.Add((*port.Pipe)(nil), nil) },
+		"segment 1: Add: the port is <nil>":                     func() error { return seg.Add(nil, nil) },
+		"Remove: the port is (*port.Pipe)(nil)":                 func() error { return seg.Remove((*port.Pipe)(nil)) },
+		"Remove: the port is <nil>":                             func() error { return seg.Remove(nil) },
+		`segment 1: this is not the member "a"`:                 func() error { return seg.Remove(other) },
+		"is not comparable; use a pointer":                      func() error { return seg.Add(unlike{other, nil}, nil) },
+		`another port has the name "a"; Name must be unique`:    func() error { return seg.Add(other, nil) },
+		"\"a\": is already in VNI 1":                            func() error { return seg.Add(a, &Member{VLAN: 2}) },
+		"members[1].vlan: 5000":                                 func() error { return seg.Add(fresh, &Member{VLAN: 5000}) },
+		`port "x" is not a member`:                              func() error { return seg.Remove(port.NewPipe(&port.PipeConfig{Name: "x"})) },
+		"the tunnel is nil":                                     func() error { return seg.Join(nil) },
+		"node: Update: the edit is nil":                         func() error { return n.Update(nil) },
+		"segment 1: Update: the edit is nil":                    func() error { return seg.Update(nil) },
+		"segment 1 already exists; use Update":                  func() error { _, err := n.Segment(1, &Segment{}); return err },
+		"segments[1].vni: 16777216":                             func() error { _, err := n.Segment(1<<24, nil); return err },
+		"tunnels[0].local: an address of":                       func() error { _, err := n.Tunnel("t", Tunnel{}); return err },
+		"gateway.addresses[0]: an address with a prefix length": func() error { return seg.Gateway("v", Gateway{Addresses: []netip.Prefix{{}}}) },
+		`policies[0].name: required`:                            func() error { return n.Policy(Policy{}) },
+		"segment 9 does not exist: use of closed":               func() error { return (&VSI{n, 9}).Add(fresh, nil) },
+		"stop": func() error { return n.Update(func(c *Config) error { c.Segments = nil; return errors.New("stop") }) },
+		`port "none": the program has not added a port`: func() error {
 			return n.Update(func(c *Config) error { c.Ports = append(c.Ports, Port{Name: "none", Type: PortOwn}); return nil })
 		},
-		`port "tap0": the program has none`: func() error { // one of the node's becomes none
+		`port "tap0": the program has not added a port`: func() error { // one of the node's becomes none
 			n.cfg.Ports = append(n.cfg.Ports, Port{Name: "tap0"})
 			defer func() { n.cfg.Ports = n.cfg.Ports[:1] }()
 			return n.Update(func(c *Config) error { c.Ports[1].Type = PortOwn; return nil })
@@ -393,11 +393,11 @@ func TestContradictions(t *testing.T) {
 	fails(err, "segment 101: its VNI is 102")
 	_, err = n.Tunnel("vz", Tunnel{Config: vtep.Config{Name: "zz"}, Local: peer})
 	fails(err, `tunnel "vz": its Name is "zz"`)
-	fails(seg.Join(theirs, peer), `the node's tunnel "vx" is another one`)
-	fails(seg.Add(nil, nil), "wanted is a port, not <nil>")
+	fails(seg.Join(theirs, peer), `this is not the node's tunnel "vx"`)
+	fails(seg.Add(nil, nil), "Add: the port is <nil>")
 	must(t, n.Update(func(c *Config) error { c.Segments = nil; return nil }))
 	_, err = seg.Switch()
-	fails(err, "segment 100 is gone")
+	fails(err, "segment 100 does not exist")
 	must(t, n.Close())
 	_, err = n.Tunnel("", Tunnel{})
 	for _, err := range []error{err, seg.Join(vx), seg.Gateway("", Gateway{}), n.Policy(Policy{}), seg.Update(func(*Segment) error { return nil })} {

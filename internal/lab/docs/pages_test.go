@@ -23,6 +23,7 @@ var notRun = []struct{ page, begins, why string }{
 	{"examples/node/README.md", "$ ./vxsctl monitor", "it follows what happens, without an end"},
 	{"metrics/README.md", "metric_relabel_configs:", "Prometheus's own configuration"},
 	{"metrics/README.md", "- alert:", "Prometheus's own configuration"},
+	{"examples/p2p/README.md", "## macOS and Windows", "it needs those systems"},
 	{"examples/p2p/encrypted.md", "## WireGuard", "TestWireGuard of examples/p2p runs it, with forgers"},
 	{"examples/p2p/encrypted.md", "## IPsec", "TestIPsec of examples/p2p runs it, in guests whose kernel has ESP"},
 }

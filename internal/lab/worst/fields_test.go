@@ -26,6 +26,7 @@ switch.Switch.byPort switch.Switch.failed switch.Switch.list switch.Switch.ports
 switch.Switch.workers switch.VSI.members switch.numbers.free switch.port.circuits switch.port.members
 switch.port.readers switch.port.workers switch.view.byPort switch.view.members
 internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.base.ranges underlay.base.readers
+underlay.Portable.joined underlay.Portable.senders underlay.Portable.socks underlay.portableSet.socks
 underlay.base.senders underlay.errWatch.socks underlay.groups.socks
 underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks underlay/afpacket.Underlay.groups
 underlay/afpacket.Underlay.queues underlay/afpacket.Underlay.senders underlay/afpacket.program.fails
@@ -56,8 +57,10 @@ switch.Events.ready switch.Switch.closing switch.Switch.done switch.Switch.kick 
 switch.epoch.left switch.injected.taken switch.ledger.live switch.ledger.past switch.adapter.of
 switch.adapter.out switch.adapter.pieces switch.port.tx switch.worker.done switch.worker.egress
 switch.worker.last switch.worker.rx switch.worker.staged switch.worker.vsis
-internal/datagrams.Cursor.parts underlay.apart.iov underlay.apart.msgs underlay.apart.who
-underlay.base.done underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl
+internal/datagrams.Cursor.parts underlay.life.done
+underlay.single.iov underlay.single.msgs underlay.single.who underlay.portableReader.buf underlay.portableReader.from
+underlay.portableReader.msgs underlay.portableSender.addrs underlay.portableSender.msgs underlay.portableSender.socks
+underlay.portableSender.to underlay.portableSender.who underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl
 underlay.sender.names underlay.sender.next underlay/afpacket.hops.kick underlay/afpacket.outbox.heads
 underlay/afpacket.reader.heads underlay/afpacket.reader.iov underlay/memory.sender.seg
 vtep.VTEP.lost vtep.lane.ds vtep.lane.owner vtep.lane.span vtep.wrapped.parts vtep.writer.pieces
