@@ -55,7 +55,7 @@ func (t *tx) flood(at floodPlace, s *slot) (entry, error) {
 		l.list = append(l.list, says.vtep)
 	}
 	if len(e.lists) == 0 {
-		t.losses-- // counted by who asks
+		t.losses-- // the caller counts it
 		return nil, err
 	}
 	for _, l := range e.lists {

@@ -46,7 +46,7 @@ func (t *tx) route(at routePlace, s *slot, owner string) (entry, error) {
 		e.hops = append(e.hops, h)
 	}
 	if len(e.hops) == 0 && err != nil && !blackhole {
-		t.losses-- // counted by who asks
+		t.losses-- // the caller counts it
 		return nil, err
 	}
 	return e, nil

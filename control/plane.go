@@ -157,7 +157,7 @@ func (p *Plane) Rows(owner string) iter.Seq[Row] {
 	}
 }
 
-// Owners returns who has rows, by precedence.
+// Owners returns the owners of rows, by precedence.
 func (p *Plane) Owners() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

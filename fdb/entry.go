@@ -6,7 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Origin says who made an entry.
+// Origin is the source of an entry.
 type Origin uint8
 
 // Origins.

@@ -11,7 +11,7 @@ func (t *Table) SetLimit(n int) {
 	t.shed()
 }
 
-// SetFlaps sets of how many moves in one tick is told, as in [Config].
+// SetFlaps sets after how many moves in one tick an event is sent, as in [Config].
 func (t *Table) SetFlaps(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

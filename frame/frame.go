@@ -43,7 +43,7 @@ func (g GSO) Moved(n int) GSO {
 }
 
 // NeedsCsum is the flag of a frame whose transport checksum covers the pseudo header
-// only: who sends it out of the machine completes it.
+// only: the sender to another machine completes it.
 const NeedsCsum = 1
 
 // AnySize is the flag, not virtio's, of a TCP packet that may be a superframe or not, and of which

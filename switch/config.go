@@ -31,7 +31,7 @@ type Config struct {
 
 	Events int `json:"events,omitzero"` // events that may wait for a reader, 2 to 16,777,216; 0 = 4096; a change applies to readers that begin after it
 
-	TooBig TooBigConfig `json:"tooBig,omitzero"` // how often senders are told that their packets are too big
+	TooBig TooBigConfig `json:"tooBig,omitzero"` // how often senders get ICMP errors for packets that are too big
 
 	Log *slog.Logger `json:"-"` // logs the control path, such as ports that go up and down; nil = silent
 }

@@ -67,7 +67,7 @@ func (s *Switch) holdPorts(now time.Time) {
 			continue
 		}
 		v.publish()
-		if out != nil { // its MACs are flooded until they are heard elsewhere
+		if out != nil { // its MACs are flooded until they are seen elsewhere
 			s.grace()
 			v.fdb.FlushPort(out.port.num)
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// shares divides a queue among those who fill it: each may hold at most as many places as are free. One
+// shares divides a queue among those that fill it: each may hold at most as many places as are free. One
 // alone gets half of them, two a third each, and there is always room for another.
 type shares struct {
 	size int

@@ -19,8 +19,8 @@ import (
 // under traffic.
 type VSIConfig struct {
 	MaxMACs int           `json:"maxMACs,omitzero"`             // limit of learned MACs; default 8192
-	Refuse  bool          `json:"refuse,omitzero"`              // learn nothing at the limit, instead of replacing the MAC least recently heard on the port or peer that has most
-	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // time after which a learned MAC that is not heard is removed; default 300 s, negative = never
+	Refuse  bool          `json:"refuse,omitzero"`              // learn nothing at the limit, instead of replacing the least recently seen MAC of the port or peer with the most
+	Ageing  time.Duration `json:"ageing,omitzero" zero:"never"` // time after which a learned MAC that was not seen is removed; default 300 s, negative = never
 
 	NoLearn            bool     `json:"noLearning,omitzero"`         // do not learn source MACs, on any port or from any peer
 	Freeze             uint8    `json:"freeze,omitzero"`             // moves within 180 s, at most 255, after which a MAC stays for 180 s where it was first (RFC 7432, section 15.1, suggests 5); 0 = never

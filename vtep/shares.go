@@ -2,7 +2,7 @@ package vtep
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// Anybody who can send to the VTEP can create learned peers, with any address. When there are Config.MaxPeers of
+// Any sender can create learned peers, with any address. When there are Config.MaxPeers of
 // them, a new peer replaces a learned one:
 //
 //   - one that has sent few packets, and none for a while, unless the prefix of the new peer has more than a

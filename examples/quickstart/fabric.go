@@ -17,7 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// site is one node with one tunnel.
+// site is a node with a tunnel.
 type site struct {
 	*node.Node
 	name   string
@@ -26,15 +26,14 @@ type site struct {
 	events *vswitch.Events
 }
 
-// fabric is the sites and what they run in.
+// fabric has the sites.
 type fabric struct {
 	sites []*site
 	hosts []*host
 	wg    sync.WaitGroup
 }
 
-// newFabric starts a node on each address, all on one UDP port: 4789, or if somebody has it,
-// the next one that is free.
+// newFabric starts a node on each address, all on the same UDP port: 4789, or the next free one.
 func newFabric(ctx context.Context, addrs ...string) (*fabric, error) {
 	for udp := uint16(encap.VXLANPort); ; udp++ {
 		f := &fabric{}
@@ -66,13 +65,11 @@ func (f *fabric) start(ctx context.Context, udp uint16, addrs []string) error {
 	return nil
 }
 
-// gatewayMAC is the gateway's on every site and in every network: a host that moves finds
-// it where it comes.
+// gatewayMAC is the MAC of the gateway on every site and in every network, so that hosts can move.
 var gatewayMAC = frame.MAC{2, 0xff, 0, 0, 0, 1}
 
-// network joins sites in a VNI. Each floods to all the others (head-end replication), answers
-// ARP for hosts that it knows to be behind them, and is the same gateway, if there is one
-// (distributed anycast).
+// network joins sites in a VNI. Each floods to all others (head-end replication), answers ARP for hosts behind them,
+// and is the same gateway, if there is one (distributed anycast).
 func (f *fabric) network(vni frame.VNI, gateway netip.Prefix, members ...int) error {
 	for _, m := range members {
 		s := f.sites[m]
@@ -102,8 +99,7 @@ func (f *fabric) network(vni frame.VNI, gateway netip.Prefix, members ...int) er
 	return nil
 }
 
-// host starts a host of a network on a site. Hosts of different networks that are on
-// the same site have the same addresses.
+// host starts a host of a network on a site. Hosts of different networks on the same site have the same addresses.
 func (f *fabric) host(network string, vni frame.VNI, at int) (*host, error) {
 	h := &host{
 		name: fmt.Sprintf("%s%d", network, at+1),
@@ -118,7 +114,7 @@ func (f *fabric) host(network string, vni frame.VNI, at int) (*host, error) {
 	return h, f.plug(h, at)
 }
 
-// plug puts a host on a port of a site.
+// plug connects a host to a port of a site.
 func (f *fabric) plug(h *host, at int) (err error) {
 	h.site = f.sites[at]
 	h.port = port.NewPipe(&port.PipeConfig{Name: h.name})
@@ -133,7 +129,7 @@ func (f *fabric) plug(h *host, at int) (err error) {
 	return nil
 }
 
-// Close stops every node and waits for all that runs.
+// Close stops every node and waits for its goroutines.
 func (f *fabric) Close() {
 	for _, s := range f.sites {
 		s.Close()

@@ -14,8 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/port"
 )
 
-// host is a host in 100 lines: it answers ARP and ping, and says what it hears. Its
-// packets are gopacket's, not ours.
+// host is a host in 100 lines: it answers ARP and ping, and reports what it receives. It makes its packets with gopacket.
 type host struct {
 	name string
 	mac  frame.MAC
@@ -25,14 +24,14 @@ type host struct {
 	site    *site
 	segment *node.VSI
 	port    *port.Pipe
-	heard   chan string // what came in, in words
+	heard   chan string // reports of received packets
 
-	gateway atomic.Pointer[frame.MAC] // once it has answered
+	gateway atomic.Pointer[frame.MAC] // from its answer
 }
 
 func (h *host) String() string { return h.name }
 
-// serve answers what comes in, until the port closes.
+// serve answers packets until the port closes.
 func (h *host) serve(p *port.Pipe) {
 	for {
 		b, err := p.Recv(context.Background())
@@ -77,7 +76,7 @@ func (h *host) arp(a *layers.ARP) {
 	}
 }
 
-// sendARP sends a question (to the broadcast address) or an answer.
+// sendARP sends a request (broadcast) or a reply.
 func (h *host) sendARP(op uint16, to frame.MAC, ip netip.Addr) {
 	target := to
 	if op == layers.ARPRequest {

@@ -1,7 +1,6 @@
 // Quickstart is a VXLAN fabric in one process: three VTEPs joined by real UDP sockets
-// on loopback, two networks, hosts that are Go programs. It needs no root and no
-// flags, tells what happens as it happens, and exits with 0 only if every step was
-// really seen.
+// on loopback, networks, and hosts that are Go programs. It needs no root and no flags,
+// prints each step, and exits with 0 only if it has seen every step happen.
 package main
 
 import (
@@ -40,9 +39,8 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	defer f.Close()
-	// Red is on all three VTEPs, blue on two. Both use the same addresses, down to
-	// the MACs: two networks have nothing to do with each other. Green has addresses of
-	// its own, and a gateway to red.
+	// Red is on all three VTEPs, blue on two. Both use the same IP and MAC addresses, because
+	// networks are separate. Green has its own addresses and a gateway to red.
 	if err := errors.Join(
 		f.network(100, netip.MustParsePrefix("192.168.0.254/24"), 0, 1, 2),
 		f.network(200, netip.Prefix{}, 0, 1),

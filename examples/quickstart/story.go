@@ -16,8 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// story tells what happens, and checks that it does. After the first step that was
-// not seen it says nothing more.
+// story prints the steps and checks them. After the first step that fails it prints nothing more.
 type story struct {
 	out io.Writer
 	f   *fabric
@@ -25,7 +24,7 @@ type story struct {
 	err error
 }
 
-// patience is how long a step may take.
+// patience is the time limit of a step.
 const patience = 2 * time.Second
 
 func (s *story) step(format string, args ...any) {
@@ -38,7 +37,7 @@ func (s *story) tell(format string, args ...any) {
 	fmt.Fprintf(s.out, "     %s\n", fmt.Sprintf(format, args...))
 }
 
-// hears waits until h hears what.
+// hears waits until h reports what.
 func (s *story) hears(ctx context.Context, h *host, what string) bool {
 	if s.err != nil {
 		return false
@@ -60,7 +59,7 @@ func (s *story) hears(ctx context.Context, h *host, what string) bool {
 	}
 }
 
-// flooded sends a question and waits until the others hear it.
+// flooded sends a request and waits until the others receive it.
 func (s *story) flooded(ctx context.Context, from, target *host, others ...*host) {
 	from.sendARP(layers.ARPRequest, frame.Broadcast, target.ip)
 	question := "arp-request " + target.ip.String()
@@ -81,8 +80,7 @@ func (s *story) answered(ctx context.Context, from, target *host) {
 	}
 }
 
-// suppressed sends a question that the asker's own site answers: nothing goes into the
-// tunnel.
+// suppressed sends a request that the host's own site answers: nothing enters the tunnel.
 func (s *story) suppressed(ctx context.Context, from, target *host) {
 	n := from.site
 	r := n.Neighbours(from.vni)
@@ -114,14 +112,13 @@ func (s *story) pinged(ctx context.Context, from, target *host) {
 	}
 }
 
-// ponged waits until a ping and its answer have arrived with a TTL.
+// ponged waits until a ping and its reply have arrived with a TTL.
 func (s *story) ponged(ctx context.Context, from, target *host, ttl int) bool {
 	return s.hears(ctx, target, fmt.Sprintf("ping %v ttl %d", from.ip, ttl)) &&
 		s.hears(ctx, from, fmt.Sprintf("pong %v ttl %d", target.ip, ttl))
 }
 
-// routed has two hosts of different networks find their gateway, each on its own site, and
-// ping each other.
+// routed makes two hosts of different networks resolve their gateway, each on its own site, and ping each other.
 func (s *story) routed(ctx context.Context, from, target *host) {
 	for _, h := range []*host{target, from} {
 		if s.err != nil {
@@ -139,14 +136,14 @@ func (s *story) routed(ctx context.Context, from, target *host) {
 	}
 	start := time.Now()
 	from.sendICMP(layers.ICMPv4TypeEchoRequest, gatewayMAC, target.ip, 1)
-	// The gateway asks for its next hop first, in nobody's name.
+	// The gateway first resolves its next hop.
 	if s.hears(ctx, target, "arp-request "+target.ip.String()) && s.ponged(ctx, from, target, 63) {
 		s.tell("%-6s routed from VNI %d to %d: reply from %v in %v, TTL 63", from.site.name, from.vni, target.vni, target.ip,
 			time.Since(start).Round(time.Microsecond))
 	}
 }
 
-// silent checks that hosts heard nothing, after a moment in which they could have.
+// silent checks that hosts receive nothing for a moment.
 func (s *story) silent(hosts ...*host) {
 	if s.err != nil {
 		return
@@ -163,7 +160,7 @@ func (s *story) silent(hosts ...*host) {
 	s.tell("%-6s heard nothing", strings.Join(names, ", "))
 }
 
-// learned waits until a site's FDB says that h is at where: a port or a VTEP.
+// learned waits until a site's FDB has h at where: a port or a VTEP.
 func (s *story) learned(ctx context.Context, h *host, at int, where string) {
 	n := s.f.sites[at]
 	vsi, err := n.Switch().VSI(h.vni, nil)
@@ -184,8 +181,7 @@ func (s *story) learned(ctx context.Context, h *host, at int, where string) {
 	}
 }
 
-// moved takes h off its port and plugs it in elsewhere; a gratuitous ARP tells
-// everybody.
+// moved moves h to another port; a gratuitous ARP announces it.
 func (s *story) moved(ctx context.Context, h *host, to int) {
 	if s.err != nil {
 		return
@@ -209,7 +205,7 @@ func (s *story) moved(ctx context.Context, h *host, to int) {
 	}
 }
 
-// movesSeen returns the MACs a site has reported as moved since it was last asked.
+// movesSeen returns the MACs that a site has reported as moved since the last call.
 func (f *fabric) movesSeen(n *site) (macs []frame.MAC) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()

@@ -84,7 +84,7 @@ func (s *faultStream) pass(o *frame.Out) frame.Reason {
 	}
 	twin := frame.Frame{}
 	if twice {
-		twin = f.Clone() // whoever gets the first may rewrite it
+		twin = f.Clone() // the receiver of the first may rewrite it
 	}
 	x, why := put(f)
 	if why != frame.NotDropped {
