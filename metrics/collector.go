@@ -55,9 +55,12 @@ type Collector struct {
 	descs map[string]*prometheus.Desc
 }
 
-// New returns a Collector, to be registered in a prometheus.Registry.
+// New returns a Collector, to be registered in a prometheus.Registry. A nil cfg means the zero value.
 func New(cfg *Config) *Collector {
-	c := &Collector{*cfg, map[string]*prometheus.Desc{}}
+	c := &Collector{descs: map[string]*prometheus.Desc{}}
+	if cfg != nil {
+		c.cfg = *cfg
+	}
 	s := c.sink(nil)
 	s.ofSwitch(vswitch.Stats{Ports: make([]vswitch.PortStats, 1), VSIs: make([]vswitch.VSIStats, 1)})
 	s.vtep("", vtep.Stats{}, false)

@@ -30,8 +30,10 @@ func must[T any](v T, err error) func(t *testing.T) T {
 }
 
 func TestZero(t *testing.T) {
-	if f := gather(t, New(&Config{})); len(f) != 0 {
-		t.Errorf("%d families of nothing", len(f))
+	for _, cfg := range []*Config{nil, {}} {
+		if f := gather(t, New(cfg)); len(f) != 0 {
+			t.Errorf("%d families of %v", len(f), cfg)
+		}
 	}
 	nothing := func() Sources {
 		return Sources{
