@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -121,7 +122,7 @@ func NewResponder(c *Config) (*Responder, error) {
 func (cfg *Config) Check() error {
 	w := setting.Of("arp: Config")
 	if cfg.Mode >= numModes {
-		w.Want("Mode", uint8(cfg.Mode), "one of the modes")
+		w.Want("Mode", uint8(cfg.Mode), "one of %s", strings.Join(modeNames, ", "))
 	}
 	if cfg.Locate == nil && (cfg.Mode == Suppress || cfg.Mode == Proxy) {
 		w.Wrong("Locate", nil, "required in mode %v", cfg.Mode)
