@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/framing"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -121,9 +122,4 @@ func TestAccessReachesNobodyElse(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = check.OK

@@ -53,5 +53,5 @@ func ExampleTable_Set() {
 	fmt.Println(table.Set(netip.MustParseAddr("ff02::1"), router, arp.Static, 0))
 	// Output:
 	// 2001:db8::1 02:00:00:00:00:01 control permanent true
-	// arp: address ff02::1 is a multicast group; allowed are addresses of one host
+	// arp: address ff02::1: is a multicast group; must be the address of one host
 }

@@ -12,16 +12,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = check.OK
 
 func mac(n byte) frame.MAC { return frame.MAC{2, 0, 0, 0, 0, n} }
 
@@ -153,9 +150,7 @@ func (s said) layers() []gopacket.SerializableLayer {
 
 func (s said) bytes(t testing.TB) []byte {
 	t.Helper()
-	buf := gopacket.NewSerializeBuffer()
-	must(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, s.layers()...))
-	return bytes.Clone(buf.Bytes())
+	return packets.Of(s.layers()...)
 }
 
 // hear reads a frame, and checks every length and checksum by writing it anew.

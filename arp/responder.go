@@ -104,7 +104,7 @@ type shared struct {
 // NewResponder returns a stage.
 func NewResponder(c *Config) (*Responder, error) {
 	if c == nil || c.Table == nil {
-		return nil, errors.New("arp: Config.Table: nil, required")
+		return nil, errors.New("arp: Config.Table: required")
 	}
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -177,11 +177,11 @@ func (r *Responder) SetGateway(g *Gateway) error {
 		return nil
 	}
 	if !g.MAC.IsHost() {
-		return fmt.Errorf("arp: Gateway.MAC: %v, allowed is the MAC of one host", g.MAC)
+		return fmt.Errorf("arp: Gateway.MAC: %v: must be the MAC of one host", g.MAC)
 	}
 	for _, ip := range g.IPs {
 		if err := hostaddr.Neighbour(ip); err != nil {
-			return fmt.Errorf("arp: Gateway.IPs: %v %w", ip, err)
+			return fmt.Errorf("arp: Gateway.IPs: %v: %w", ip, err)
 		}
 	}
 	c := *g

@@ -2,7 +2,6 @@ package arp
 
 import (
 	"cmp"
-
 	"fmt"
 	"iter"
 	"net/netip"
@@ -122,7 +121,7 @@ func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 		return err
 	}
 	if o != Static && o != Control {
-		return fmt.Errorf("arp: origin: %v, allowed are static and control", o)
+		return fmt.Errorf("arp: origin %v: must be static or control", o)
 	}
 	t.mu.Lock()
 	old, had := Entry{}, false
@@ -276,10 +275,10 @@ func (t *Table) notify(e frame.Event) {
 // CheckNeighbour returns what is wrong with an address and a MAC, as [Table.Set] does.
 func CheckNeighbour(ip netip.Addr, mac frame.MAC) error {
 	if err := hostaddr.Neighbour(ip); err != nil {
-		return fmt.Errorf("arp: address %v %w", ip, err)
+		return fmt.Errorf("arp: address %v: %w", ip, err)
 	}
 	if !mac.IsHost() {
-		return fmt.Errorf("arp: MAC %v, allowed is the MAC of one host", mac)
+		return fmt.Errorf("arp: MAC %v: must be the MAC of one host", mac)
 	}
 	return nil
 }

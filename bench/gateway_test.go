@@ -21,41 +21,41 @@ var gatewayMAC = frame.MAC{2, 0xff, 0, 0, 0, 1}
 func (r *bed) routed(tb testing.TB, prefixes int) {
 	const far = vni + 1
 	g, err := l3.NewGateway(nil)
-	check(tb, err)
+	must(tb, err)
 	vrf := g.VRF("bench")
 	iface := func(v frame.VNI, addr string) (*l3.Interface, *arp.Responder, *vswitch.VSI) {
 		vsi, err := r.sw.VSI(v, nil)
-		check(tb, err)
+		must(tb, err)
 		table, err := arp.NewTable(nil)
-		check(tb, err)
+		must(tb, err)
 		n, err := arp.NewResponder(&arp.Config{Table: table})
-		check(tb, err)
+		must(tb, err)
 		i, err := vrf.NewInterface(&l3.InterfaceConfig{
 			VNI: v, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, MAC: gatewayMAC, Neighbours: n,
 			Send: vsi.Send,
 		})
-		check(tb, err)
-		check(tb, vsi.FDB().Set(gatewayMAC, 0, fdb.Static))
-		check(tb, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: n, Gateway: i}}))
+		must(tb, err)
+		must(tb, vsi.FDB().Set(gatewayMAC, 0, fdb.Static))
+		must(tb, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: n, Gateway: i}}))
 		return i, n, vsi
 	}
 	iface(vni, "10.1.0.1/16")
 	out, neighbours, vsi := iface(far, "10.2.0.1/16")
 	at, err := vsi.Attach(r.v, far)
-	check(tb, err)
+	must(tb, err)
 	peer, err := r.v.AddPeer(netip.MustParseAddrPort("192.0.2.2:4789"))
-	check(tb, err)
+	must(tb, err)
 	var routes []l3.Route
 	for i := range prefixes {
 		p := netip.PrefixFrom(netip.AddrFrom4([4]byte{20 + byte(i>>16), byte(i >> 8), byte(i), 0}), 24)
 		routes = append(routes, l3.Route{Prefix: p, Via: []l3.NextHop{{Interface: out, IP: netip.MustParseAddr("10.2.1.1")}}})
 	}
-	check(tb, vrf.Add(routes...))
+	must(tb, vrf.Add(routes...))
 	r.port.Packets = nil
 	for i := range 1000 {
 		ip, mac := netip.AddrFrom4([4]byte{10, 2, 1 + byte(i>>8), byte(i)}), rig.MAC(1, i)
-		check(tb, neighbours.Table().Set(ip, mac, arp.Static, 0))
-		check(tb, vsi.FDB().Set(mac, at.Dest(peer), fdb.Static))
+		must(tb, neighbours.Table().Set(ip, mac, arp.Static, 0))
+		must(tb, vsi.FDB().Set(mac, at.Dest(peer), fdb.Static))
 		b := rig.Packet(gatewayMAC, rig.MAC(0, i), 64)
 		h := wire.IPv4Header{TTL: 64, Protocol: wire.ProtoUDP, DF: true, TotalLen: 50, Src: [4]byte{10, 1, 1 + byte(i>>8), byte(i)}, Dst: ip.As4()}
 		h.Put(b[14:])
@@ -78,13 +78,6 @@ func fresh(src *rig.Source) {
 				next = 0
 			}
 		}
-	}
-}
-
-func check(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
 	}
 }
 

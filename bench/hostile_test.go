@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -85,17 +86,7 @@ func TestHostileIsBounded(t *testing.T) {
 		a := newAttacker(t, r, 0)
 		a.hostile = hostileFills(t)["sources"]
 		a.attack(20_000 / frame.MaxBatch)
-		batches := strangers / frame.MaxBatch
-		if testing.Short() {
-			batches = 1000
-		}
-		least := ^uint64(0)
-		for range 4 {
-			least = min(least, mallocs(func() { a.Run(batches / 4) }))
-		}
-		if least > uint64(50*(1+batches/4000)) {
-			t.Errorf("evict %v: %d allocations in %d batches", evict, least, batches/4)
-		}
+		wantNoMallocs(t, fmt.Sprint("evict ", evict), a.Run)
 		if s := r.vsi.FDB().Stats(); s.LearnedEntries > 8192 {
 			t.Errorf("evict %v: %+v", evict, s)
 		}
@@ -111,15 +102,15 @@ func TestHostileIsBounded(t *testing.T) {
 func dropCases(tb testing.TB, r *bed) (port, tunnel map[frame.Reason][]byte) {
 	pinned, filtered := rig.MAC(4, 1), rig.MAC(4, 2)
 	peer, err := r.v.AddPeer(netip.MustParseAddrPort("192.0.2.3:4789"))
-	check(tb, err)
+	must(tb, err)
 	var behind frame.Dest
 	for _, a := range r.vsi.Attachments() {
 		if a.Tag() == vni {
 			behind = a.Dest(peer)
 		}
 	}
-	check(tb, r.vsi.FDB().Set(pinned, behind, fdb.Static))
-	check(tb, r.vsi.FDB().Set(filtered, 0, fdb.Filter))
+	must(tb, r.vsi.FDB().Set(pinned, behind, fdb.Static))
+	must(tb, r.vsi.FDB().Set(filtered, 0, fdb.Filter))
 	local, remote := rig.MAC(0, 1), rig.MAC(1, 1)
 	tagged := rig.Packet(remote, local, 64)
 	tagged[12], tagged[13] = 0x88, 0xa8

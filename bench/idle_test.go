@@ -19,13 +19,9 @@ func TestIdlePorts(t *testing.T) {
 	const ports, limit = 256, 16 << 20
 	before := inUse()
 	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	vsi, err := sw.VSI(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var pipes []*port.Pipe
 	for i := range ports {
 		p := port.NewPipe(&port.PipeConfig{Name: fmt.Sprint("p", i)})

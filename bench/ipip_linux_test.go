@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
@@ -29,17 +30,13 @@ func newIPIPBed(b *testing.B, size int, runs bool) *ipipBed {
 	r := &ipipBed{b: b, batch: frame.NewBatch(nil)}
 	listen := func(at string) *underlay.IP {
 		u, err := underlay.ListenIP(netip.MustParseAddr(at), &underlay.IPConfig{RecvBuffer: 8 << 20})
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		b.Cleanup(func() { u.Close() })
 		return u
 	}
 	netns.New(b).Host("a").Do(func() { r.from, r.to = listen("127.0.0.1"), listen("127.0.0.2") })
 	e, err := frame.EndpointFrom(r.to.LocalAddr())
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	to, packet := []frame.Endpoint{e}, insidePacket(b, size)
 	run := frame.Datagram{To: to, Seg: uint16(size), DF: true}
 	for range frame.MaxBatch {
@@ -59,23 +56,14 @@ func insidePacket(tb testing.TB, size int) []byte {
 	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IPv4(172, 16, 0, 1), DstIP: net.IPv4(172, 17, 0, 1)}
 	udp := &layers.UDP{SrcPort: 1000, DstPort: 2000}
 	udp.SetNetworkLayerForChecksum(ip)
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-		ip, udp, gopacket.Payload(make([]byte, size-28))); err != nil {
-		tb.Fatal(err)
-	}
-	return buf.Bytes()
+	return packets.Of(ip, udp, gopacket.Payload(make([]byte, size-28)))
 }
 
 // pass sends datagrams and, if they are to be read, reads n packets.
 func (r *ipipBed) pass(ds []frame.Datagram, n int) {
-	if err := r.sender.Send(ds); err != nil {
-		r.b.Fatal(err)
-	}
+	must(r.b, r.sender.Send(ds))
 	for n > 0 {
-		if err := r.to.Readers()[0].Read(r.batch); err != nil {
-			r.b.Fatal(err)
-		}
+		must(r.b, r.to.Readers()[0].Read(r.batch))
 		n -= len(r.batch.Frames)
 	}
 }

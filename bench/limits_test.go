@@ -25,25 +25,25 @@ func newHardened(tb testing.TB, locked bool) *bed {
 		MaxMACs: 10_000, Ageing: time.Minute, Freeze: 5, Storm: storm, InnerVLAN: vswitch.VLANStrip,
 	}
 	r := newBedOver(tb, &vtep.Config{Reserved: vtep.ReservedStrict, Peers: vtep.ListedPerVNI}, &segment, func(w *rig.Wire) vtep.Underlay { return w })
-	check(tb, r.v.SetFlood(vni, netip.MustParseAddrPort("192.0.2.2:4789")))
-	check(tb, r.sw.Configure(vswitch.Config{MaxMACs: 100_000}))
+	must(tb, r.v.SetFlood(vni, netip.MustParseAddrPort("192.0.2.2:4789")))
+	must(tb, r.sw.Configure(vswitch.Config{MaxMACs: 100_000}))
 	table, err := arp.NewTable(&arp.TableConfig{VNI: vni, Notify: r.sw.Notify, PerDest: 5000})
-	check(tb, err)
+	must(tb, err)
 	segment.Slots.Neighbour, err = arp.NewResponder(&arp.Config{Table: table, Mode: arp.Suppress, Locate: r.vsi.FDB().Lookup})
-	check(tb, err)
+	must(tb, err)
 	segment.Slots.TooBig = r.sw.TooBig()
-	check(tb, r.vsi.Configure(segment))
+	must(tb, r.vsi.Configure(segment))
 	for _, a := range r.vsi.Attachments() {
 		c := vswitch.AttachConfig{MaxMACs: 5000, Storm: storm}
 		if a.Tag() == 0 {
 			c.Group, c.Locked = vswitch.GroupIsolated, locked
 			for i := range 1000 {
 				if locked {
-					check(tb, r.vsi.FDB().Set(rig.MAC(0, i), a.Dest(0), fdb.Static))
+					must(tb, r.vsi.FDB().Set(rig.MAC(0, i), a.Dest(0), fdb.Static))
 				}
 			}
 		}
-		check(tb, a.Configure(c))
+		must(tb, a.Configure(c))
 	}
 	r.talk(1000, 64)
 	return r

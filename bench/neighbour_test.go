@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"testing"
@@ -13,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/bench/rig"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -27,21 +27,13 @@ type neighBed struct {
 func newNeighBed(tb testing.TB, b *bed, size int) *neighBed {
 	tb.Helper()
 	table, err := arp.NewTable(&arp.TableConfig{VNI: vni, Notify: b.sw.Notify})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	r, err := arp.NewResponder(&arp.Config{Table: table, Mode: arp.Suppress, Locate: b.vsi.FDB().Lookup})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := b.vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}}); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
+	must(tb, b.vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}}))
 	for i := range neighbours {
 		for _, v6 := range []bool{false, true} {
-			if err := table.Set(hostIP(v6, 1, i), rig.MAC(1, i), arp.Control, 0); err != nil {
-				tb.Fatal(err)
-			}
+			must(tb, table.Set(hostIP(v6, 1, i), rig.MAC(1, i), arp.Control, 0))
 		}
 	}
 	b.talk(neighbours, size)
@@ -76,11 +68,7 @@ func question(tb testing.TB, v6 bool, i int) []byte {
 			TargetAddress: to.AsSlice(), Options: layers.ICMPv6Options{{Type: layers.ICMPv6OptSourceAddress, Data: src[:]}},
 		}}
 	}
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
-		tb.Fatal(err)
-	}
-	return bytes.Clone(buf.Bytes())
+	return packets.Of(all...)
 }
 
 func questions(tb testing.TB, v6 bool) (qs [][]byte) {
@@ -202,17 +190,7 @@ func TestSpoofedIsBounded(t *testing.T) {
 	if snooped := arp.DefaultLimit/2 + neighbours; full.Snooped != snooped || full.Entries != snooped+2*neighbours {
 		t.Errorf("%+v", full)
 	}
-	batches := strangers / frame.MaxBatch
-	if testing.Short() {
-		batches = 1000
-	}
-	least := ^uint64(0)
-	for range 4 {
-		least = min(least, mallocs(func() { a.Run(batches / 4) }))
-	}
-	if least > uint64(50*(1+batches/4000)) {
-		t.Errorf("%d allocations in %d batches", least, batches/4)
-	}
+	batches := wantNoMallocs(t, "full", a.Run)
 	is := r.r.Stats()
 	if is.Table.Snooped != full.Snooped || is.Table.Entries != full.Entries || is.Table.Learned != full.Learned {
 		t.Errorf("%+v, when it was full %+v", is.Table, full)

@@ -31,8 +31,8 @@ func (r *bed) judged(tb testing.TB, cfg *policy.Config, flows int) *policy.Polic
 		return nil
 	}
 	p, err := policy.New(cfg)
-	check(tb, err)
-	check(tb, r.vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: p.Ingress()}}))
+	must(tb, err)
+	must(tb, r.vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: p.Ingress()}}))
 	r.port.Run(flows/frame.MaxBatch + 1)
 	return p
 }

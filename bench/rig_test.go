@@ -32,21 +32,16 @@ func newBedOver(tb testing.TB, tunnel *vtep.Config, segment *vswitch.VSIConfig, 
 	tb.Helper()
 	r := &bed{port: rig.NewPort(), wire: rig.NewWire(netip.MustParseAddrPort("192.0.2.2:4789"))}
 	var err error
-	check := func(e error) {
-		if e != nil {
-			tb.Fatal(e)
-		}
-	}
 	r.v, err = vtep.New(tunnel, under(r.wire))
-	check(err)
+	must(tb, err)
 	r.sw, err = vswitch.New(nil)
-	check(err)
+	must(tb, err)
 	r.vsi, err = r.sw.VSI(vni, segment)
-	check(err)
+	must(tb, err)
 	_, err = r.vsi.Attach(r.v, vni)
-	check(err)
+	must(tb, err)
 	_, err = r.vsi.AttachWith(r.port, 0, &vswitch.AttachConfig{Storm: unlimited})
-	check(err)
+	must(tb, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { r.sw.Run(ctx); close(ended) }()

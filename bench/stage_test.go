@@ -17,9 +17,7 @@ func BenchmarkStage(b *testing.B) {
 	r := newBed(b)
 	r.talk(1000, 64)
 	peer, err := r.v.AddPeer(netip.MustParseAddrPort("192.0.2.2:4789"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	var frames [frame.MaxBatch]frame.Frame
 	var out [frame.MaxBatch]frame.Out
 	for i := range frames {
@@ -40,9 +38,7 @@ func BenchmarkStage(b *testing.B) {
 			if i != 0 {
 				return
 			}
-			if err := f(); err != nil {
-				b.Fatal(err)
-			}
+			must(b, f())
 		})
 	}
 
@@ -62,12 +58,8 @@ func BenchmarkStage(b *testing.B) {
 	batch, src := frame.NewBatch(nil), endless{r.wire.Packets[:frame.MaxBatch], r.wire.Outer}
 	wire := rig.NewWire(netip.MustParseAddrPort("192.0.2.2:4789"))
 	v, err := vtep.New(nil, wireFrom{wire, src})
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := v.Control().Open(vni); err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
+	must(b, v.Control().Open(vni))
 	in := v.Readers()[0]
 	perBatch("batch", func() error { return src.Read(batch) })
 	perBatch("batch and VTEP reader", func() error { return in.Read(batch) })

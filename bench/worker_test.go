@@ -38,9 +38,7 @@ func (r *bed) flood(tb testing.TB, n int) {
 	for i := range n {
 		peers = append(peers, netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 18, byte(i >> 8), byte(i)}), 4789))
 	}
-	if err := r.v.SetFlood(vni, peers...); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, r.v.SetFlood(vni, peers...))
 	r.port.Packets = nil
 	for i := range frame.MaxBatch { // flows, or they would leave as one run
 		r.port.Packets = append(r.port.Packets, rig.Packet(frame.Broadcast, rig.MAC(0, i), 64))
@@ -89,4 +87,20 @@ func mallocs(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&b)
 	return b.Mallocs - a.Mallocs
+}
+
+// wantNoMallocs has f process frames that nobody has seen before, and wants hardly an allocation.
+func wantNoMallocs(t *testing.T, what string, f func(batches int)) (batches int) {
+	t.Helper()
+	if batches = strangers / frame.MaxBatch; testing.Short() {
+		batches = 1000
+	}
+	least := ^uint64(0)
+	for range 4 {
+		least = min(least, mallocs(func() { f(batches / 4) }))
+	}
+	if least > uint64(50*(1+batches/4000)) {
+		t.Errorf("%s: %d allocations in %d batches", what, least, batches/4)
+	}
+	return batches
 }

@@ -1,5 +1,6 @@
 // Package capture writes what passes through ports and underlays into one pcapng file, which
 // Wireshark and tshark read: the device side and the tunnel side of a switch next to each other.
+// tcpdump reads files of ports alone or of underlays alone, since it takes one link type in a file.
 package capture
 
 import (
@@ -96,7 +97,7 @@ type Capture struct {
 	closed bool
 }
 
-// New returns a capture that is off. A nil cfg is the zero value.
+// New returns a capture that is off. A nil cfg is the zero value. Close it when done.
 func New(cfg *Config) (*Capture, error) {
 	c := new(Capture)
 	var set Config

@@ -249,7 +249,7 @@ func TestCaptureFullBufferIsCounted(t *testing.T) {
 		t.Errorf("%d frames reached the port", len(under.Written()))
 	}
 	close(g.open)
-	fake.WaitFor(t, func() bool { return c.Stats().Packets == 1+room })
+	fake.Until(t, "packets", func() bool { return c.Stats().Packets == 1+room })
 	w.Write(fake.Outs(fake.Ethernet(1514, 0xee))) // there is room again
 	if err := c.Stop(); err != nil {
 		t.Fatal(err)

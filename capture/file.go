@@ -127,7 +127,7 @@ func (f *fileWriter) intf(w io.Writer, k iface) (id int, err error) {
 		i.Description = "not yet cut into segments, checksums not complete"
 	}
 	if k.flags&outerHeaders != 0 {
-		i.Description = "outer headers made again; source ports of sent packets are not those on the wire"
+		i.Description = "rebuilt outer headers; source ports of sent packets are not those on the wire"
 	}
 	if f.out == nil {
 		err = f.begin(w, i)

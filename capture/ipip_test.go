@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -26,11 +27,7 @@ func ipPacket(t testing.TB, v6 bool, payload int) []byte {
 		udp.SetNetworkLayerForChecksum(x)
 		ip = x
 	}
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ip, udp, gopacket.Payload(make([]byte, payload))); err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Clone(buf.Bytes())
+	return packets.Of(ip, udp, gopacket.Payload(make([]byte, payload)))
 }
 
 func TestCaptureOfSentIPIP(t *testing.T) {

@@ -49,7 +49,7 @@ func TestCaptureUnderTraffic(t *testing.T) {
 			t.Fatal(err)
 		}
 		from := c.Stats().Packets
-		fake.WaitFor(t, func() bool { return c.Stats().Packets > from+50 })
+		fake.Until(t, "packets", func() bool { return c.Stats().Packets > from+50 })
 		if err := c.Stop(); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -102,11 +103,7 @@ func (w want) bytes(t testing.TB) []byte {
 	if raw {
 		all = slices.Delete(all, 1, 2)
 	}
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
-		t.Fatal(err)
-	}
-	b := buf.Bytes()
+	b := packets.Of(all...)
 	if is4 && !raw {
 		b[26], b[27] = 0, 0 // no UDP checksum over IPv4
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// What rows need and do not find. Errors of Program wrap them, for errors.Is.
+// Errors of Program wrap these if something that a row refers to does not exist.
 var (
 	ErrNoSegment   = errors.New("there is no such segment")
 	ErrNoVTEP      = errors.New("the segment has no VTEP")
@@ -38,42 +38,42 @@ type tunnel interface {
 
 var _ tunnel = (*vtep.VTEP)(nil)
 
-// segment is a VSI as it is during one update.
+// A segment is the state of a VSI during one update.
 type segment struct {
 	vsi     *vswitch.VSI
-	tunnels []far  // in the order they were attached
-	first   string // that rows without a name are about
+	tunnels []localVTEP // in the order they were attached
+	first   string      // name of the VTEP for rows without one
 	ports   map[string]frame.Dest
 	arp     *arp.Table
 }
 
-// far is a VTEP that a segment is in.
-type far struct {
+// A localVTEP is a VTEP of this switch that is attached to a segment.
+type localVTEP struct {
 	name   string
 	at     *vswitch.Attachment
 	tunnel tunnel
 }
 
-// vni returns what the VTEP calls the segment.
-func (f far) vni() frame.VNI { return frame.VNI(f.at.Tag()) }
+// vni returns the VNI of the segment on the VTEP.
+func (v localVTEP) vni() frame.VNI { return frame.VNI(v.at.Tag()) }
 
-// far returns the VTEP of a name, "" for the first.
-func (s *segment) far(name string) (f far, err error) {
+// vtep returns the VTEP with a name, "" for the first.
+func (s *segment) vtep(name string) (v localVTEP, err error) {
 	if name == "" {
 		name = s.first
 	}
-	for _, f := range s.tunnels {
-		if name == "" || f.name == name {
-			return f, nil
+	for _, v := range s.tunnels {
+		if name == "" || v.name == name {
+			return v, nil
 		}
 	}
 	if name != "" {
-		return f, fmt.Errorf("VTEP %q: %w", name, ErrNoVTEP)
+		return v, fmt.Errorf("VTEP %q: %w", name, ErrNoVTEP)
 	}
-	return f, fmt.Errorf("VTEP: %w", ErrNoVTEP)
+	return v, fmt.Errorf("VTEP: %w", ErrNoVTEP)
 }
 
-// segment returns the segment of a VNI.
+// segment returns the segment with a VNI.
 func (t *tx) segment(vni frame.VNI) (*segment, error) {
 	if t.segments == nil {
 		t.segments = map[frame.VNI]*segment{}
@@ -90,7 +90,7 @@ func (t *tx) segment(vni frame.VNI) (*segment, error) {
 		for _, a := range s.vsi.Attachments() {
 			name := t.p.cfg.Switch.Name(a.Dest(0))
 			if x, ok := a.Port().(tunnel); ok {
-				s.tunnels = append(s.tunnels, far{name, a, x})
+				s.tunnels = append(s.tunnels, localVTEP{name, a, x})
 			} else {
 				s.ports[name] = a.Dest(0)
 			}
@@ -105,7 +105,7 @@ func (t *tx) segment(vni frame.VNI) (*segment, error) {
 	return s, nil
 }
 
-// vrf returns the VRF of a name, and never makes one.
+// vrf returns the VRF with a name. Unlike Gateway.VRF it makes none.
 func (t *tx) vrf(name string) (*l3.VRF, error) {
 	if t.vrfs == nil {
 		t.vrfs = map[string]*l3.VRF{}
@@ -121,16 +121,16 @@ func (t *tx) vrf(name string) (*l3.VRF, error) {
 	return nil, fmt.Errorf("VRF: %w", ErrNoVRF)
 }
 
-// known reports what is not a row at all: a nil, or a pointer to one.
+// known returns an error for nil and pointers, which are not rows.
 func known(r Row) error {
 	switch r.(type) {
 	case MAC, Group, Flood, Prefix:
 		return nil
 	}
-	return fmt.Errorf("Update: %T is no row", r)
+	return fmt.Errorf("Update: %T: must be a MAC, Group, Flood or Prefix", r)
 }
 
-// checkAll checks the rows that are new or have changed, which are staged.
+// checkAll checks new and changed rows, which are staged.
 func (t *tx) checkAll(owner string, diff []delta) error {
 	for _, d := range diff {
 		var err error
@@ -139,16 +139,16 @@ func (t *tx) checkAll(owner string, diff []delta) error {
 			err = t.checkMAC(owner, r)
 		case Group:
 			if r.Name == "" {
-				err = errors.New("Group.Name: is needed")
-			} else if err = checkHop("Group", hop{r.VTEP, r.FarVNI}); err == nil {
-				err = t.reaches(r.VNI, location{hop: hop{vtep: r.VTEP}, tunnel: r.Tunnel})
+				err = errors.New("Group.Name: required")
+			} else if err = checkRemote("Group", remote{r.VTEP, r.FarVNI}); err == nil {
+				err = t.reaches(r.VNI, location{remote: remote{vtep: r.VTEP}, tunnel: r.Tunnel})
 			}
 		case Flood:
 			if !r.VTEP.Addr().IsMulticast() {
 				err = checkVTEP(r.VTEP)
 			}
 			if err == nil {
-				err = t.reaches(r.VNI, location{hop: hop{vtep: r.VTEP}, tunnel: r.Tunnel})
+				err = t.reaches(r.VNI, location{remote: remote{vtep: r.VTEP}, tunnel: r.Tunnel})
 			}
 		case Prefix:
 			err = t.checkPrefix(r)
@@ -161,31 +161,31 @@ func (t *tx) checkAll(owner string, diff []delta) error {
 }
 
 func (t *tx) checkMAC(owner string, r MAC) error {
-	places := 0
+	set := 0
 	for _, is := range []bool{r.VTEP.IsValid(), r.Group != "", r.Port != "", r.Filter} {
 		if is {
-			places++
+			set++
 		}
 	}
 	switch {
 	case r.MAC.IsZero():
-		return errors.New("MAC.MAC: is not one host's")
-	case places != 1:
-		return errors.New("MAC.VTEP, Group, Port, Filter: one of them is needed")
+		return errors.New("MAC.MAC: must not be zero")
+	case set != 1:
+		return errors.New("MAC.VTEP, Group, Port, Filter: exactly one of them is required")
 	case r.MAC.IsGroup() && (r.IP.IsValid() || r.Group != ""):
-		return errors.New("MAC.MAC: is not one host's, as IP and Group need it")
+		return errors.New("MAC.MAC: must be the MAC of one host with IP or Group")
 	case r.Tunnel != "" && (r.Port != "" || r.Filter):
-		return errors.New("MAC.Tunnel: is not for a port, nor for a filter")
+		return errors.New("MAC.Tunnel: not allowed with Port or Filter")
 	case r.FarVNI != 0 && !r.VTEP.IsValid():
-		return errors.New("MAC.FarVNI: needs a VTEP")
+		return errors.New("MAC.FarVNI: requires VTEP")
 	case r.IP.IsValid() && r.Filter:
-		return errors.New("MAC.IP: is not for a filter")
+		return errors.New("MAC.IP: not allowed with Filter")
 	case r.IP.IsValid() && hostaddr.Neighbour(r.IP) != nil:
-		return errors.New("MAC.IP: is not one host's")
+		return errors.New("MAC.IP: must be the address of one host")
 	}
-	at := location{hop: hop{r.VTEP, r.FarVNI}, tunnel: r.Tunnel, port: r.Port}
+	at := location{remote: remote{r.VTEP, r.FarVNI}, tunnel: r.Tunnel, port: r.Port}
 	if r.VTEP.IsValid() {
-		if err := checkHop("MAC", at.hop); err != nil {
+		if err := checkRemote("MAC", at.remote); err != nil {
 			return err
 		}
 	}
@@ -195,15 +195,15 @@ func (t *tx) checkMAC(owner string, r MAC) error {
 	return t.reaches(r.VNI, at)
 }
 
-func checkHop(row string, h hop) error {
-	if !h.far.Valid() {
-		return fmt.Errorf("%s.FarVNI: %d, allowed are 1 to %d, and 0 for none", row, h.far, frame.MaxVNI)
+func checkRemote(row string, r remote) error {
+	if !r.farVNI.Valid() {
+		return fmt.Errorf("%s.FarVNI: %d: must be 0 to %d", row, r.farVNI, frame.MaxVNI)
 	}
-	return checkVTEP(h.vtep)
+	return checkVTEP(r.vtep)
 }
 
-// reaches reports whether a segment has the VTEP that a location needs, that of a name if there is
-// one, or the port that is named; and its owner the group.
+// reaches returns an error unless the segment has the local VTEP or the port of a location, and its
+// owner has the group.
 func (t *tx) reaches(vni frame.VNI, l location) error {
 	s, err := t.segment(vni)
 	if err != nil {
@@ -213,7 +213,7 @@ func (t *tx) reaches(vni frame.VNI, l location) error {
 		return fmt.Errorf("port %q: %w", l.port, ErrNoPort)
 	}
 	if l.vtep.IsValid() || l.group.name != "" {
-		_, err = s.far(l.tunnel)
+		_, err = s.vtep(l.tunnel)
 	}
 	if err == nil && l.group.name != "" && t.p.slots[l.group].empty() {
 		return fmt.Errorf("group %q: %w", l.group.name, ErrNoGroup)
@@ -227,7 +227,7 @@ func (t *tx) checkPrefix(r Prefix) error {
 		return err
 	}
 	if p := r.Prefix; !p.IsValid() || p != p.Masked() || p.Addr().Is4In6() {
-		return errors.New("Prefix.Prefix: is none, or has bits beyond its length")
+		return errors.New("Prefix.Prefix: must be a prefix without host bits")
 	}
 	v := r.Via
 	if v == (Via{}) {
@@ -241,44 +241,44 @@ func (t *tx) checkPrefix(r Prefix) error {
 	}
 	switch {
 	case v.Tunnel != "" && !v.VTEP.IsValid():
-		return errors.New("Prefix.Via.Tunnel: needs a VTEP")
+		return errors.New("Prefix.Via.Tunnel: requires VTEP")
 	case v.FarVNI != 0 && (v.MAC.IsZero() || !v.VTEP.IsValid()):
-		return errors.New("Prefix.Via.FarVNI: needs a MAC and a VTEP")
+		return errors.New("Prefix.Via.FarVNI: requires MAC and VTEP")
 	case v.IP.IsValid() && (!v.MAC.IsZero() || v.VTEP.IsValid()):
-		return errors.New("Prefix.Via.IP: is not for a tunnel")
+		return errors.New("Prefix.Via.IP: not allowed with MAC or VTEP")
 	case v.IP.IsValid() && v.IP.Is4() != r.Prefix.Addr().Is4():
-		return errors.New("Prefix.Via.IP: is of the other family")
+		return errors.New("Prefix.Via.IP: is of another address family than the prefix")
 	case v.MAC.IsGroup():
-		return errors.New("Prefix.Via.MAC: is not one host's")
+		return errors.New("Prefix.Via.MAC: must be the MAC of one host")
 	case !v.MAC.IsZero() && !v.VTEP.IsValid():
-		return errors.New("Prefix.Via.VTEP: needed with MAC")
+		return errors.New("Prefix.Via.VTEP: required with MAC")
 	case !v.VTEP.IsValid():
 		return nil
 	}
-	if err := checkHop("Prefix.Via", hop{v.VTEP, v.FarVNI}); err != nil {
+	if err := checkRemote("Prefix.Via", remote{v.VTEP, v.FarVNI}); err != nil {
 		return err
 	}
-	return t.reaches(v.VNI, location{hop: hop{vtep: v.VTEP}, tunnel: v.Tunnel})
+	return t.reaches(v.VNI, location{remote: remote{vtep: v.VTEP}, tunnel: v.Tunnel})
 }
 
-// suits reports whether a next hop is of the kind that its interface has: a tunnel for IP leads
-// to peers, an IP port to whatever is behind it, all others to neighbours and routers.
+// suits checks that a next hop is of the kind of its interface: a tunnel for IP leads to peers, an
+// IP port to whatever is behind it, all others to neighbours and routers.
 func (t *tx) suits(i *l3.Interface, v Via) error {
 	s, err := t.segment(v.VNI)
 	switch {
 	case err != nil:
 		return err
 	case i.MAC().IsZero() && v.VTEP.IsValid() != (len(s.tunnels) > 0):
-		return errors.New("Prefix.Via.VTEP: is for a tunnel for IP, and needed there")
+		return errors.New("Prefix.Via.VTEP: required on a tunnel for IP, and only there")
 	case !i.MAC().IsZero() && v.MAC.IsZero() && !v.IP.IsValid():
-		return errors.New("Prefix.Via.IP, MAC: one of them is needed")
+		return errors.New("Prefix.Via: IP or MAC is required")
 	}
 	return nil
 }
 
 func checkVTEP(a netip.AddrPort) error {
 	if err := hostaddr.Check(a.Addr()); err != nil {
-		return fmt.Errorf("VTEP: %v %w", a.Addr(), err)
+		return fmt.Errorf("VTEP: %v: %w", a.Addr(), err)
 	}
 	return nil
 }

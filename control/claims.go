@@ -8,55 +8,49 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// The places that rows lay claim to, each one entry of a table.
+// Keys of table entries, for which rows have claims.
 type (
-	place interface{ place() }
+	entryKey interface{ String() string }
 
-	macPlace struct {
+	macKey struct {
 		vni frame.VNI
 		mac frame.MAC
-	} // an entry of an FDB
-	neighbourPlace struct {
+	} // in an FDB
+	neighbourKey struct {
 		vni frame.VNI
 		ip  netip.Addr
 	}
-	floodPlace struct{ vni frame.VNI } // all flood lists of a segment
-	groupPlace struct {
+	floodKey struct{ vni frame.VNI } // all flood lists of a segment
+	groupKey struct {
 		owner  string
 		vni    frame.VNI
-		tunnel string // as rows call it
+		tunnel string // in rows
 		name   string
-	} // a group: in no table, it only has what its members are
-	routePlace struct {
+	} // of a group, which is in no table
+	routeKey struct {
 		vrf    string
 		prefix netip.Prefix
 	}
 )
 
-func (macPlace) place()       {}
-func (neighbourPlace) place() {}
-func (floodPlace) place()     {}
-func (groupPlace) place()     {}
-func (routePlace) place()     {}
-
-// What rows say of a place. Of a routePlace it is a Via.
+// The contents of claims. Those for a routeKey are a Via.
 type (
 	flooded struct {
 		vtep   netip.AddrPort
 		tunnel string
 	}
-	hop struct {
-		vtep netip.AddrPort
-		far  frame.VNI // 0: what this end's VTEP calls the segment
+	remote struct {
+		vtep   netip.AddrPort
+		farVNI frame.VNI // 0 = that of the local VTEP
 	}
 	location struct {
-		hop
-		group  groupPlace // of a name: instead of hop
+		remote
+		group  groupKey // if set, instead of remote
 		tunnel string
 		port   string
 		filter bool
 		sticky bool
-		vrf    string // of a router: that has its prefixes
+		vrf    string // with the prefixes of a router
 	}
 	neighbour struct {
 		mac    frame.MAC
@@ -65,57 +59,57 @@ type (
 	}
 )
 
-// slot is a place with all claims to it.
+// A slot has all claims for one key.
 type slot struct {
 	claims  []claim
-	written entry // nil: nothing
+	written entry // in the table; nil = none
 }
 
-// claim is what an owner says of a place.
+// A claim is the content that a row of an owner has for a key.
 type claim struct {
 	owner string
-	by    any // the row; of the MACs of routers, which many prefixes share, what is said
-	says  any
-	seq   uint64 // of the row; 0 for the MAC of a router, so that a MAC row comes first
-	n     int    // prefixes that say so
+	by    any    // the row; for MACs of routers, which prefixes share, the content
+	says  any    // the content
+	seq   uint64 // of the row; 0 for MACs of routers, so that a MAC row precedes them
+	n     int    // number of rows
 }
 
-// stored is a row of an owner. Which of its rows for one place is the last is told by seq.
+// stored is a row of an owner. Of several rows for one key, that with the highest seq counts.
 type stored struct {
-	row Row // nil: none
+	row Row // nil = none
 	seq uint64
 }
 
-// claims calls f with every claim that a row makes.
-func (s stored) claims(owner string, f func(place, claim)) {
+// claims calls f with every claim of a row.
+func (s stored) claims(owner string, f func(entryKey, claim)) {
 	switch r := s.row.(type) {
 	case MAC:
-		at := location{hop: hop{r.VTEP, r.FarVNI}, tunnel: r.Tunnel, port: r.Port, filter: r.Filter, sticky: r.Sticky}
+		at := location{remote: remote{r.VTEP, r.FarVNI}, tunnel: r.Tunnel, port: r.Port, filter: r.Filter, sticky: r.Sticky}
 		if r.Group != "" {
 			at.group = r.in(owner)
 		}
-		f(macPlace{r.VNI, r.MAC}, claim{owner, r, at, s.seq, 1})
+		f(macKey{r.VNI, r.MAC}, claim{owner, r, at, s.seq, 1})
 		if r.IP.IsValid() {
-			f(neighbourPlace{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router, at}, s.seq, 1})
+			f(neighbourKey{r.VNI, r.IP}, claim{owner, r, neighbour{r.MAC, r.Router, at}, s.seq, 1})
 		}
 	case Group:
-		f(groupPlace{owner, r.VNI, r.Tunnel, r.Name}, claim{owner, r, hop{r.VTEP, r.FarVNI}, s.seq, 1})
+		f(groupKey{owner, r.VNI, r.Tunnel, r.Name}, claim{owner, r, remote{r.VTEP, r.FarVNI}, s.seq, 1})
 	case Flood:
-		f(floodPlace{r.VNI}, claim{owner, r, flooded{r.VTEP, r.Tunnel}, s.seq, 1})
+		f(floodKey{r.VNI}, claim{owner, r, flooded{r.VTEP, r.Tunnel}, s.seq, 1})
 	case Prefix:
-		f(routePlace{r.VRF, r.Prefix}, claim{owner, r, r.Via, s.seq, 1})
+		f(routeKey{r.VRF, r.Prefix}, claim{owner, r, r.Via, s.seq, 1})
 		if !r.Via.MAC.IsZero() {
-			at := location{hop: hop{r.Via.VTEP, r.Via.FarVNI}, tunnel: r.Via.Tunnel, sticky: true, vrf: r.VRF}
-			f(macPlace{r.Via.VNI, r.Via.MAC}, claim{owner, at, at, 0, 1})
+			at := location{remote: remote{r.Via.VTEP, r.Via.FarVNI}, tunnel: r.Via.Tunnel, sticky: true, vrf: r.VRF}
+			f(macKey{r.Via.VNI, r.Via.MAC}, claim{owner, at, at, 0, 1})
 		}
 	}
 }
 
-// in returns the group that a row is about.
-func (r MAC) in(owner string) groupPlace { return groupPlace{owner, r.VNI, r.Tunnel, r.Group} }
+// in returns the group that a row names.
+func (r MAC) in(owner string) groupKey { return groupKey{owner, r.VNI, r.Tunnel, r.Group} }
 
-// claim and unclaim change the claims to a place. The slot stays until it is written.
-func (p *Plane) claim(at place, c claim) {
+// claim adds a claim for a key.
+func (p *Plane) claim(at entryKey, c claim) {
 	s := p.slots[at]
 	if s == nil {
 		s = &slot{}
@@ -130,7 +124,8 @@ func (p *Plane) claim(at place, c claim) {
 	s.claims = append(s.claims, c)
 }
 
-func (p *Plane) unclaim(at place, c claim) {
+// unclaim removes a claim. The slot stays until its entry has been removed.
+func (p *Plane) unclaim(at entryKey, c claim) {
 	s := p.slots[at]
 	i := s.find(c)
 	if s.claims[i].n--; s.claims[i].n == 0 {
@@ -142,7 +137,7 @@ func (s *slot) find(c claim) int {
 	return slices.IndexFunc(s.claims, func(x claim) bool { return x.seq == c.seq && x.owner == c.owner && x.by == c.by })
 }
 
-// ranked brings the claims into the order in which they count.
+// ranked sorts the claims by precedence.
 func (p *Plane) ranked(s *slot) []claim {
 	if len(s.claims) > 1 {
 		slices.SortStableFunc(s.claims, func(a, b claim) int {
@@ -158,7 +153,7 @@ func (p *Plane) ranked(s *slot) []claim {
 	return s.claims
 }
 
-// best returns the claim that counts.
+// best returns the claim with the highest precedence.
 func (p *Plane) best(s *slot) *claim {
 	if len(s.claims) == 0 {
 		return nil
@@ -175,11 +170,11 @@ func (p *Plane) before(a, b *claim) bool {
 	}
 	x, ok := a.says.(location)
 	y, _ := b.says.(location)
-	return ok && x.hop.compare(y.hop) < 0 // of a router behind several VTEPs, any
+	return ok && x.remote.compare(y.remote) < 0 // a router behind several VTEPs: any of them
 }
 
-func (h hop) compare(x hop) int {
-	return cmp.Or(h.vtep.Compare(x.vtep), cmp.Compare(h.far, x.far))
+func (r remote) compare(x remote) int {
+	return cmp.Or(r.vtep.Compare(x.vtep), cmp.Compare(r.farVNI, x.farVNI))
 }
 
 // rank compares owners by precedence.
@@ -194,8 +189,8 @@ func (p *Plane) rank(a, b string) int {
 	return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a, b))
 }
 
-// routed returns the next hops of an owner, and whether it has a blackhole, which counts when
-// there are none.
+// routed returns the next hops of an owner, and whether it has a blackhole, which counts if there
+// are none.
 func (s *slot) routed(owner string) (list []Via, blackhole bool) {
 	for _, c := range s.claims {
 		switch v := c.says.(Via); {

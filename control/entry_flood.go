@@ -8,32 +8,32 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// floodEntry is the flood lists of a segment, one for each VTEP that rows name.
+// A floodEntry has the flood lists of a segment, one for each local VTEP that rows name.
 type floodEntry struct {
-	at    floodPlace
+	at    floodKey
 	lists []*floodList
 }
 
-// floodList is one of them.
+// A floodList is the flood list of a segment on one VTEP.
 type floodList struct {
 	floodTarget
-	owner string // of the row that counts most
+	owner string // of the row with the highest precedence
 	list  []netip.AddrPort
-	shown []netip.AddrPort // what the VTEP says that it is
-	later bool             // it only gets shorter: when the rest has gone
+	shown []netip.AddrPort // as the VTEP returned it
+	later bool             // it only becomes shorter: written last, by finish
 }
 
-// floodTarget is the place of a list. What a segment is called there changes, and then another
-// segment may have the place: whose list it has is in Plane.lists.
+// A floodTarget identifies a list. When the tag of a segment changes, another segment may get the
+// target: Plane.lists has its current list.
 type floodTarget struct {
 	tunnel tunnel
-	vni    frame.VNI // as the VTEP calls it
+	vni    frame.VNI // on the VTEP
 }
 
-func (at floodPlace) String() string { return fmt.Sprintf("flood vni %d", at.vni) }
+func (at floodKey) String() string { return fmt.Sprintf("flood vni %d", at.vni) }
 
-// flood makes lists of the rows whose VTEP there is.
-func (t *tx) flood(at floodPlace, s *slot) (entry, error) {
+// flood makes lists of the rows whose local VTEP exists.
+func (t *tx) flood(at floodKey, s *slot) (entry, error) {
 	x, err := t.segment(at.vni)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (t *tx) flood(at floodPlace, s *slot) (entry, error) {
 	e := &floodEntry{at: at}
 	for _, c := range s.claims {
 		says := c.says.(flooded)
-		f, failed := x.far(says.tunnel)
+		f, failed := x.vtep(says.tunnel)
 		if failed != nil {
 			err = failed
 			t.lose(at, c.owner, err)
@@ -83,7 +83,7 @@ func (e *floodEntry) same(x entry) bool {
 	}
 	return len(e.lists) == len(o.lists) && !slices.ContainsFunc(e.lists, differs)
 }
-func (e *floodEntry) where() any     { return e.at } // finish clears what has moved
+func (e *floodEntry) where() any     { return e.at } // finish clears moved lists
 func (e *floodEntry) peers() []held  { return nil }
 func (e *floodEntry) hold(*tx) error { return nil }
 
@@ -109,7 +109,7 @@ func (e *floodEntry) set(t *tx, old entry) error {
 	return nil
 }
 
-// finish does what is for last: lists that only get shorter, and those that are no more.
+// finish writes the lists that only become shorter, and removes old ones.
 func (e *floodEntry) finish(t *tx, old entry) {
 	for _, l := range e.lists {
 		if l.later {
@@ -133,7 +133,7 @@ func (e *floodEntry) clear(t *tx) {
 
 func (l *floodList) lacks(a netip.AddrPort) bool { return !slices.Contains(l.list, a) }
 
-// set writes a list that takes the place of another of the segment, nil for none.
+// set writes a list that replaces another of the segment, nil for none.
 func (l *floodList) set(t *tx, was *floodList) error {
 	if was == nil || t.p.lists[l.floodTarget] != was {
 		return l.put(t)
@@ -162,7 +162,7 @@ func (l *floodList) put(t *tx) error {
 	return nil
 }
 
-// own notes whose list is in the place now.
+// own records that the target has this list.
 func (l *floodList) own(t *tx) {
 	was, had := t.p.lists[l.floodTarget]
 	t.p.lists[l.floodTarget] = l
@@ -173,7 +173,7 @@ func (l *floodList) own(t *tx) {
 	})
 }
 
-// clear removes the list, if no other has come to its place.
+// clear removes the list, if no other has replaced it.
 func (l *floodList) clear(t *tx) {
 	if t.p.lists[l.floodTarget] == l {
 		delete(t.p.lists, l.floodTarget)

@@ -7,45 +7,45 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// groupEntry is a group of VTEPs: their numbers, and its own. It is there before the first MAC
-// that names it.
+// A groupEntry is a group of VTEPs, with their peer numbers and its own. It exists before the first
+// MAC that names it.
 type groupEntry struct {
-	at     groupPlace
+	at     groupKey
 	tunnel tunnel
-	vni    frame.VNI // as the tunnel calls it
-	hops   []hop
+	vni    frame.VNI // on the tunnel
+	list   []remote
 	held   []held
 }
 
-func (at groupPlace) String() string { return fmt.Sprintf("group %s vni %d", at.name, at.vni) }
+func (at groupKey) String() string { return fmt.Sprintf("group %s vni %d", at.name, at.vni) }
 
 // empty reports whether a group has no members.
 func (s *slot) empty() bool { return s == nil || len(s.claims) == 0 }
 
-// members returns those of a group, in order.
-func (s *slot) members() (list []hop) {
+// members returns the members of a group, sorted.
+func (s *slot) members() (list []remote) {
 	for _, c := range s.claims {
-		list = append(list, c.says.(hop))
+		list = append(list, c.says.(remote))
 	}
-	slices.SortFunc(list, hop.compare)
+	slices.SortFunc(list, remote.compare)
 	return slices.Compact(list)
 }
 
-func (t *tx) group(at groupPlace, s *slot) (entry, error) {
+func (t *tx) group(at groupKey, s *slot) (entry, error) {
 	x, err := t.segment(at.vni)
 	if err != nil {
 		return nil, err
 	}
-	f, err := x.far(at.tunnel)
+	f, err := x.vtep(at.tunnel)
 	if err != nil {
 		return nil, err
 	}
-	return &groupEntry{at: at, tunnel: f.tunnel, vni: f.vni(), hops: s.members()}, nil
+	return &groupEntry{at: at, tunnel: f.tunnel, vni: f.vni(), list: s.members()}, nil
 }
 
 func (e *groupEntry) same(x entry) bool {
 	o := x.(*groupEntry)
-	return e.tunnel == o.tunnel && e.vni == o.vni && slices.Equal(e.hops, o.hops)
+	return e.tunnel == o.tunnel && e.vni == o.vni && slices.Equal(e.list, o.list)
 }
 func (e *groupEntry) where() any           { return e.at }
 func (e *groupEntry) peers() []held        { return e.held }
@@ -53,15 +53,15 @@ func (e *groupEntry) set(*tx, entry) error { return nil }
 func (e *groupEntry) clear(*tx)            {}
 
 func (e *groupEntry) hold(t *tx) (err error) {
-	_, e.held, err = t.holdHops(e.tunnel, e.vni, e.hops)
+	_, e.held, err = t.holdRemotes(e.tunnel, e.vni, e.list)
 	return err
 }
 
-// touchUsers has the places looked at of all rows that name a group.
-func (t *tx) touchUsers(at groupPlace) {
+// touchUsers touches the keys of all rows that name a group.
+func (t *tx) touchUsers(at groupKey) {
 	for r := range t.p.users[at] {
-		for _, at := range []place{macPlace{r.VNI, r.MAC}, neighbourPlace{r.VNI, r.IP}} {
-			if n, ok := at.(neighbourPlace); ok && !n.ip.IsValid() {
+		for _, at := range []entryKey{macKey{r.VNI, r.MAC}, neighbourKey{r.VNI, r.IP}} {
+			if n, ok := at.(neighbourKey); ok && !n.ip.IsValid() {
 				continue
 			}
 			t.touch(at)
@@ -70,7 +70,7 @@ func (t *tx) touchUsers(at groupPlace) {
 	}
 }
 
-// use notes which rows name a group.
+// use records which rows name a group.
 func (p *Plane) use(owner string, key Row, old, new stored) {
 	if r, ok := old.row.(MAC); ok && r.Group != "" {
 		at := r.in(owner)

@@ -9,28 +9,28 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// macEntry is an entry of an FDB.
+// A macEntry is an entry of an FDB.
 type macEntry struct {
 	macTarget
-	hops    []hop // behind the tunnel
+	list    []remote // behind the tunnel
 	dest    frame.Dest
-	renewed bool // it need not give way to a local host
+	renewed bool // replaces an entry of a local host
 	held    []held
 }
 
-// macTarget is what makes two of them the same.
+// A macTarget is what equal entries have in common.
 type macTarget struct {
-	at     macPlace
+	at     macKey
 	table  *fdb.Table
 	port   frame.Dest
-	tunnel tunnel    // nil: on the port itself
-	vni    frame.VNI // as the tunnel calls it
+	tunnel tunnel    // nil = the port itself
+	vni    frame.VNI // on the tunnel
 	flags  fdb.Flags
 }
 
-func (at macPlace) String() string { return fmt.Sprintf("mac %v vni %d", at.mac, at.vni) }
+func (at macKey) String() string { return fmt.Sprintf("mac %v vni %d", at.mac, at.vni) }
 
-func (t *tx) mac(at macPlace, l location, static, renewed bool) (entry, error) {
+func (t *tx) mac(at macKey, l location, static, renewed bool) (entry, error) {
 	s, err := t.segment(at.vni)
 	if err != nil {
 		return nil, err
@@ -60,10 +60,10 @@ func (t *tx) mac(at macPlace, l location, static, renewed bool) (entry, error) {
 		}
 	}
 	if e.port = s.ports[l.port]; l.port == "" {
-		f, _ := s.far(l.tunnel)
-		e.port, e.tunnel, e.vni, e.hops = f.at.Dest(0), f.tunnel, f.vni(), []hop{l.hop}
+		f, _ := s.vtep(l.tunnel)
+		e.port, e.tunnel, e.vni, e.list = f.at.Dest(0), f.tunnel, f.vni(), []remote{l.remote}
 		if l.group.name != "" {
-			e.hops = t.p.slots[l.group].members()
+			e.list = t.p.slots[l.group].members()
 		}
 	}
 	return e, nil
@@ -71,7 +71,7 @@ func (t *tx) mac(at macPlace, l location, static, renewed bool) (entry, error) {
 
 func (e *macEntry) same(x entry) bool {
 	o := x.(*macEntry)
-	return e.macTarget == o.macTarget && slices.Equal(e.hops, o.hops)
+	return e.macTarget == o.macTarget && slices.Equal(e.list, o.list)
 }
 func (e *macEntry) where() any    { return e.table }
 func (e *macEntry) peers() []held { return e.held }
@@ -79,13 +79,13 @@ func (e *macEntry) peers() []held { return e.held }
 func (e *macEntry) hold(t *tx) (err error) {
 	if e.dest = e.port; e.tunnel != nil {
 		var num uint16
-		num, e.held, err = t.holdHops(e.tunnel, e.vni, e.hops)
+		num, e.held, err = t.holdRemotes(e.tunnel, e.vni, e.list)
 		e.dest = frame.NewDest(e.port.Port(), num)
 	}
 	return err
 }
 
-// is reports whether what a table has is this entry.
+// is reports whether the table has this entry.
 func (e *macEntry) is(was fdb.Entry) bool {
 	return was.Dest == e.dest && was.Flags == e.flags && was.Origin != fdb.OriginLearned
 }

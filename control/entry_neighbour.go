@@ -7,24 +7,24 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// neighbourEntry is an entry of a neighbour table.
+// A neighbourEntry is an entry of a neighbour table.
 type neighbourEntry struct {
 	neighbourTarget
-	renewed bool // it need not give way to a local host
+	renewed bool // replaces an entry of a local host
 }
 
-// neighbourTarget is what makes two of them the same.
+// A neighbourTarget is what equal entries have in common.
 type neighbourTarget struct {
-	at     neighbourPlace
+	at     neighbourKey
 	table  *arp.Table
 	mac    frame.MAC
 	origin arp.Origin
 	flags  arp.Flags
 }
 
-func (at neighbourPlace) String() string { return fmt.Sprintf("neighbour %v vni %d", at.ip, at.vni) }
+func (at neighbourKey) String() string { return fmt.Sprintf("neighbour %v vni %d", at.ip, at.vni) }
 
-func (t *tx) neighbour(at neighbourPlace, n neighbour, static, renewed bool) (entry, error) {
+func (t *tx) neighbour(at neighbourKey, n neighbour, static, renewed bool) (entry, error) {
 	s, err := t.segment(at.vni)
 	if err == nil {
 		err = t.reaches(at.vni, n.at) // a row waits as a whole
@@ -49,7 +49,7 @@ func (e *neighbourEntry) where() any     { return e.table }
 func (e *neighbourEntry) peers() []held  { return nil }
 func (e *neighbourEntry) hold(*tx) error { return nil }
 
-// is reports whether what a table has is this entry.
+// is reports whether the table has this entry.
 func (e *neighbourEntry) is(was arp.Entry) bool {
 	return was.MAC == e.mac && was.Origin == e.origin && was.Flags == e.flags
 }

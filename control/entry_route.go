@@ -9,27 +9,27 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 )
 
-// routeEntry is a route of a VRF.
+// A routeEntry is a route of a VRF.
 type routeEntry struct {
-	at    routePlace
+	at    routeKey
 	vrf   *l3.VRF
 	hops  []nextHop
-	route l3.Route // with the peers' numbers
+	route l3.Route // with peer numbers
 	held  []held
 }
 
-// nextHop is a next hop whose peer, if it has one, need not have a number yet.
+// A nextHop is a next hop whose peer may not have a number yet.
 type nextHop struct {
 	l3.NextHop
 	tunnel tunnel
-	vni    frame.VNI // as the tunnel calls it
+	vni    frame.VNI // on the tunnel
 	vtep   netip.AddrPort
 }
 
-func (at routePlace) String() string { return fmt.Sprintf("prefix %v vrf %s", at.prefix, at.vrf) }
+func (at routeKey) String() string { return fmt.Sprintf("prefix %v vrf %s", at.prefix, at.vrf) }
 
-// route makes a route of those next hops that there are.
-func (t *tx) route(at routePlace, s *slot, owner string) (entry, error) {
+// route makes a route of the next hops that exist.
+func (t *tx) route(at routeKey, s *slot, owner string) (entry, error) {
 	vrf, err := t.vrf(at.vrf)
 	if err != nil {
 		return nil, err
@@ -61,13 +61,13 @@ func (t *tx) nextHop(vrf *l3.VRF, v Via) (nextHop, error) {
 		return h, err
 	}
 	if v.VTEP.IsValid() {
-		if err := t.reaches(v.VNI, location{hop: hop{vtep: v.VTEP}, tunnel: v.Tunnel}); err != nil {
+		if err := t.reaches(v.VNI, location{remote: remote{vtep: v.VTEP}, tunnel: v.Tunnel}); err != nil {
 			return h, err
 		}
 	}
 	if v.MAC.IsZero() && v.VTEP.IsValid() {
 		s, _ := t.segment(v.VNI)
-		f, _ := s.far(v.Tunnel)
+		f, _ := s.vtep(v.Tunnel)
 		h.tunnel, h.vni, h.vtep = f.tunnel, f.vni(), v.VTEP
 	}
 	return h, nil
@@ -93,14 +93,14 @@ func (e *routeEntry) hold(t *tx) error {
 			}
 			h.Peer = r.num
 		}
-		if !slices.Contains(e.route.Via, h.NextHop) { // of a router that has two VTEPs there is one
+		if !slices.Contains(e.route.Via, h.NextHop) { // a router with two VTEPs is one next hop
 			e.route.Via = append(e.route.Via, h.NextHop)
 		}
 	}
 	return nil
 }
 
-// there reports whether the VRF has the route as it is.
+// there reports whether the VRF has this route.
 func (e *routeEntry) there() bool {
 	r, ok := e.vrf.Route(e.at.prefix)
 	return ok && slices.Equal(r.Via, e.route.Via)
@@ -115,7 +115,7 @@ func (e *routeEntry) set(t *tx, _ entry) error {
 	return nil
 }
 
-// written notes how the route is taken back.
+// written counts the route, and records how to undo it.
 func (e *routeEntry) written(t *tx, was l3.Route, had bool) {
 	t.p.stats.Routes++
 	t.undo(func() {
@@ -126,7 +126,7 @@ func (e *routeEntry) written(t *tx, was l3.Route, had bool) {
 	})
 }
 
-// addRoutes writes the routes that are to come, those of a VRF at once if they are all right.
+// addRoutes writes new routes, all of a VRF at once if none of them fails.
 func (t *tx) addRoutes() error {
 	byVRF := map[*l3.VRF][]*change{}
 	var vrfs []*l3.VRF
@@ -159,7 +159,7 @@ func (t *tx) addTo(vrf *l3.VRF, list []*change) error {
 		}
 		return nil
 	}
-	for _, c := range list { // which one is it?
+	for _, c := range list { // one by one, to find the one that fails
 		if err := c.new.set(t, nil); err != nil {
 			if err := t.failed(c, err); err != nil {
 				return err
@@ -169,11 +169,11 @@ func (t *tx) addTo(vrf *l3.VRF, list []*change) error {
 	return nil
 }
 
-// clear removes the route, or what an interface that has gone has left of it.
+// clear removes the route, or what is left of it after an interface was closed.
 func (e *routeEntry) clear(t *tx) {
 	r, ok := e.vrf.Route(e.at.prefix)
-	foreign := func(h l3.NextHop) bool { return !slices.Contains(e.route.Via, h) }
-	if ok && (len(r.Via) == 0) == (len(e.route.Via) == 0) && !slices.ContainsFunc(r.Via, foreign) {
+	other := func(h l3.NextHop) bool { return !slices.Contains(e.route.Via, h) }
+	if ok && (len(r.Via) == 0) == (len(e.route.Via) == 0) && !slices.ContainsFunc(r.Via, other) {
 		e.vrf.Delete(e.at.prefix)
 		t.p.stats.Routes++
 	}

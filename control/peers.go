@@ -8,33 +8,33 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// peer is a number of a VTEP that entries name: a peer's, a next hop's or a group's. Peers that are
-// in flood lists alone the VTEP counts itself.
+// A peer is a number of a VTEP that entries name: of a peer, a next hop or a group. The VTEP itself
+// counts peers that are only in flood lists.
 type peer struct {
 	key  peerKey
-	aim  netip.AddrPort // as it was given last
+	addr netip.AddrPort // as last given to AddPeer
 	num  uint16
 	refs int
-	in   map[frame.VNI]int // those of each VNI, which the peer may send frames of
+	in   map[frame.VNI]int // refs by VNI; the peer may send frames of these
 }
 
-// held is one entry's claim to a number.
+// held is the reference of one entry to a peer.
 type held struct {
 	*peer
-	vni frame.VNI // as the VTEP calls it
+	vni frame.VNI // on the VTEP
 }
 
-// peerKey knows a peer as the VTEP does, by its address without the port; a next hop by its address
-// and VNI; a group by the numbers of its members.
+// A peerKey identifies a peer by its address without the port, as the VTEP does; a next hop by its
+// address and VNI; a group by the numbers of its members.
 type peerKey struct {
 	tunnel tunnel
 	to     frame.Endpoint
-	far    frame.VNI
+	farVNI frame.VNI
 	group  string
 }
 
-// number returns what has a key, for one more entry of a VNI that names it; it is added if it is not
-// there.
+// number returns a reference to the peer with a key, for an entry of a VNI. If there is none, it calls
+// add.
 func (t *tx) number(key peerKey, vni frame.VNI, add func() (uint16, error)) (h held, err error) {
 	r := t.p.peers[key]
 	if r == nil {
@@ -53,8 +53,8 @@ func (t *tx) number(key peerKey, vni frame.VNI, add func() (uint16, error)) (h h
 	return h, nil
 }
 
-// hold returns the peer with an address, which is held even with an error if it is not nil. A peer
-// has one port: what comes last aims it.
+// hold returns a reference to the peer with an address; even on an error it must be released if it is
+// not nil. A peer has one port, which is the last one given.
 func (t *tx) hold(x tunnel, vni frame.VNI, addr netip.AddrPort) (h held, err error) {
 	e, err := frame.EndpointFrom(addr)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *tx) hold(x tunnel, vni frame.VNI, addr netip.AddrPort) (h held, err err
 	}
 	key := peerKey{tunnel: x, to: e.Host()}
 	r := t.p.peers[key]
-	if r != nil && addr.Port() != 0 && addr.Port() != r.aim.Port() && !t.again {
+	if r != nil && addr.Port() != 0 && addr.Port() != r.addr.Port() && !t.again {
 		was, err := netip.ParseAddrPort(x.PeerName(r.num))
 		if err == nil {
 			_, err = x.AddPeer(addr)
@@ -71,15 +71,15 @@ func (t *tx) hold(x tunnel, vni frame.VNI, addr netip.AddrPort) (h held, err err
 			return h, fmt.Errorf("VTEP: %w", err)
 		}
 		t.p.stats.Peers++
-		old := r.aim
-		t.undo(func() { x.AddPeer(was); t.p.stats.Peers++; r.aim = old })
-		r.aim = addr
+		old := r.addr
+		t.undo(func() { x.AddPeer(was); t.p.stats.Peers++; r.addr = old })
+		r.addr = addr
 	}
 	if h, err = t.number(key, vni, func() (uint16, error) { return x.AddPeer(addr) }); err != nil {
 		return h, err
 	}
 	if r == nil {
-		h.aim = addr
+		h.addr = addr
 	}
 	if h.in[vni] == 1 {
 		if err := x.Allow(vni, netip.AddrPortFrom(addr.Addr(), 0)); err != nil {
@@ -89,22 +89,22 @@ func (t *tx) hold(x tunnel, vni frame.VNI, addr netip.AddrPort) (h held, err err
 	return h, nil
 }
 
-// holdHops returns the number behind which hops are: one's own, or that of a group of them. The list
-// is what is held, even with an error.
-func (t *tx) holdHops(x tunnel, vni frame.VNI, hops []hop) (num uint16, list []held, err error) {
+// holdRemotes returns the number of a remote VTEP, or of a group of several. The references in the list
+// must be released, even on an error.
+func (t *tx) holdRemotes(x tunnel, vni frame.VNI, remotes []remote) (num uint16, list []held, err error) {
 	var nums []uint16
-	for _, p := range hops {
-		own, addr := p.far == 0 || p.far == vni, p.vtep
+	for _, p := range remotes {
+		own, addr := p.farVNI == 0 || p.farVNI == vni, p.vtep
 		if !own {
 			addr = netip.AddrPortFrom(addr.Addr(), 0) // the port is the next hop's
 		}
-		h, err := t.hold(x, vni, addr) // who sends, whatever we send it with
+		h, err := t.hold(x, vni, addr) // its frames come from this address, with any VNI
 		if h.peer != nil {
 			list = append(list, h)
 		}
 		if err == nil && !own {
 			e, _ := frame.EndpointFrom(p.vtep)
-			h, err = t.number(peerKey{tunnel: x, to: e, far: p.far}, vni, func() (uint16, error) { return x.NextHop(p.vtep, p.far) })
+			h, err = t.number(peerKey{tunnel: x, to: e, farVNI: p.farVNI}, vni, func() (uint16, error) { return x.NextHop(p.vtep, p.farVNI) })
 			if err == nil {
 				list = append(list, h)
 			}
@@ -127,10 +127,10 @@ func (t *tx) holdHops(x tunnel, vni frame.VNI, hops []hop) (num uint16, list []h
 	return h.num, append(list, h), nil
 }
 
-// release is the opposite of number. The last one deletes what has it.
+// release undoes number. With the last reference it deletes the peer.
 func (t *tx) release(r held) {
 	if r.in[r.vni]--; r.in[r.vni] == 0 {
-		if delete(r.in, r.vni); r.key.far == 0 && r.key.group == "" {
+		if delete(r.in, r.vni); r.key.farVNI == 0 && r.key.group == "" {
 			r.key.tunnel.Disallow(r.vni, netip.AddrPortFrom(r.key.to.AddrPort().Addr(), 0))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // Config configures a [Plane].
 type Config struct {
-	Switch  *vswitch.Switch // needed
+	Switch  *vswitch.Switch // required
 	Gateway *l3.Gateway     // nil = there are no VRFs
 
 	// Neighbours returns the neighbour table of a segment, or nil: then the addresses of MAC rows are
@@ -37,10 +37,10 @@ type Plane struct {
 
 	mu     sync.Mutex
 	owners map[string]map[Row]stored // by keyOf
-	slots  map[place]*slot
+	slots  map[entryKey]*slot
 	lists  map[floodTarget]*floodList // as they are in VTEPs
 	peers  map[peerKey]*peer
-	users  map[groupPlace]map[MAC]struct{} // keys of the rows that refer to a group
+	users  map[groupKey]map[MAC]struct{} // keys of the rows that refer to a group
 	seq    uint64
 	stats  Stats
 }
@@ -59,17 +59,17 @@ type Stats struct {
 // New returns a Plane without rows.
 func New(cfg *Config) (*Plane, error) {
 	if cfg == nil || cfg.Switch == nil {
-		return nil, errors.New("control: Config.Switch: needed")
+		return nil, errors.New("control: Config.Switch: required")
 	}
 	c := *cfg
 	c.Owners, c.Static = slices.Clone(c.Owners), slices.Clone(c.Static)
 	for i, o := range c.Owners {
 		if slices.Contains(c.Owners[:i], o) {
-			return nil, fmt.Errorf("control: Config.Owners: %q is listed twice", o)
+			return nil, fmt.Errorf("control: Config.Owners: %q: duplicate", o)
 		}
 	}
-	return &Plane{cfg: c, owners: map[string]map[Row]stored{}, slots: map[place]*slot{},
-		lists: map[floodTarget]*floodList{}, peers: map[peerKey]*peer{}, users: map[groupPlace]map[MAC]struct{}{}}, nil
+	return &Plane{cfg: c, owners: map[string]map[Row]stored{}, slots: map[entryKey]*slot{},
+		lists: map[floodTarget]*floodList{}, peers: map[peerKey]*peer{}, users: map[groupKey]map[MAC]struct{}{}}, nil
 }
 
 // Program implements [Programmer]. It checks new and changed rows before it writes anything; see
@@ -80,7 +80,7 @@ func (p *Plane) Program(owner string, u Update) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if owner == "" {
-		return errors.New("control: Program: owner: a name is needed")
+		return errors.New("control: Program: owner: a name is required")
 	}
 	t := p.begin()
 	diff, err := p.diff(owner, u)
@@ -175,11 +175,11 @@ func (p *Plane) Stats() Stats {
 	return s
 }
 
-// delta is one row that changes.
+// A delta is the change of one row.
 type delta struct {
 	key      Row
 	old, new stored
-	renewed  bool // advertised again: it need not give way
+	renewed  bool // advertised again: replaces entries of local hosts
 }
 
 // diff returns what an update changes. p.mu is held.
@@ -216,7 +216,7 @@ func (p *Plane) diff(owner string, u Update) ([]delta, error) {
 			}
 		}
 	}
-	for _, r := range u.Add { // in their order: the last of several for one place counts
+	for _, r := range u.Add { // in order, because the last of several for one key counts
 		key := keyOf(clean(r))
 		r, ok := adds[key]
 		if !ok {

@@ -16,7 +16,7 @@ type Row interface {
 
 // A MAC says where a host is, like route type 2 of EVPN (RFC 7432, section 7.2). One of VTEP, Group, Port
 // and Filter must be set. The key is VNI, MAC and IP: a row replaces another with the same key, and Del
-// looks at nothing else. A multicast MAC goes to that one place and is not flooded; it has no IP.
+// looks at nothing else. Frames to a multicast MAC go there only and are not flooded; it has no IP.
 type MAC struct {
 	VNI    frame.VNI
 	MAC    frame.MAC

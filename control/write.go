@@ -9,29 +9,29 @@ import (
 	"github.com/vxswitch/vxswitch/l3"
 )
 
-// An entry is what a place is to hold, or holds, in a table.
+// An entry is the content of a table for a key, now or after the update.
 type entry interface {
-	same(entry) bool            // as another one, in the same table
+	same(entry) bool            // equals another one, in the same table
 	where() any                 // the table
-	hold(*tx) error             // takes the peers it names
-	set(t *tx, old entry) error // writes it, unless it is there; old is what this Plane wrote there
+	hold(*tx) error             // takes references to its peers
+	set(t *tx, old entry) error // writes it, if it is not there; old is what this Plane wrote before
 	clear(*tx)                  // removes it, if it is still there
 	peers() []held
 }
 
-// tx is one update on its way into the tables.
+// A tx is one update of the tables.
 type tx struct {
 	p     *Plane
-	again bool // look whether everything is there
+	again bool // compare with the tables, not with what was written
 
-	segments map[frame.VNI]*segment // nil: not yet asked for
+	segments map[frame.VNI]*segment // nil until needed
 	vrfs     map[string]*l3.VRF
 
-	touched []place
-	fresh   map[place]bool  // what new rows claim: an error there is one of the update
-	renewed map[uint64]bool // claims, by seq, of rows that were advertised again
+	touched []entryKey
+	fresh   map[entryKey]bool // true for keys of new rows: an error there fails the update
+	renewed map[uint64]bool   // by seq: rows that were advertised again
 	changes []*change
-	routes  []*change // that wait for each other, to be added together
+	routes  []*change // to be added together
 	unused  []held    // peers held for entries that could not be written
 	undos   []func()
 
@@ -39,36 +39,36 @@ type tx struct {
 	losses int
 }
 
-// change is one entry that changes.
+// A change is the change of one entry.
 type change struct {
-	at       place
-	old, new entry // nil: none
+	at       entryKey
+	old, new entry // nil = none
 }
 
-func (p *Plane) begin() *tx { return &tx{p: p, fresh: map[place]bool{}, renewed: map[uint64]bool{}} }
+func (p *Plane) begin() *tx { return &tx{p: p, fresh: map[entryKey]bool{}, renewed: map[uint64]bool{}} }
 
 func (t *tx) undo(f func()) { t.undos = append(t.undos, f) }
 
-// touch has a place looked at.
-func (t *tx) touch(at place) {
+// touch makes write compare the entry of a key.
+func (t *tx) touch(at entryKey) {
 	if _, ok := t.fresh[at]; !ok {
 		t.fresh[at] = false
 		t.touched = append(t.touched, at)
 	}
 }
 
-// stage makes the rows what they will be.
+// stage changes the rows.
 func (t *tx) stage(owner string, diff []delta) {
 	for _, d := range diff {
 		t.swap(owner, d.key, d.old, d.new)
-		d.old.claims(owner, func(at place, _ claim) { t.touch(at) })
-		d.new.claims(owner, func(at place, _ claim) {
+		d.old.claims(owner, func(at entryKey, _ claim) { t.touch(at) })
+		d.new.claims(owner, func(at entryKey, _ claim) {
 			t.touch(at)
 			t.fresh[at] = true
 		})
 		for _, s := range []stored{d.old, d.new} {
 			if g, ok := s.row.(Group); ok {
-				t.touchUsers(groupPlace{owner, g.VNI, g.Tunnel, g.Name})
+				t.touchUsers(groupKey{owner, g.VNI, g.Tunnel, g.Name})
 			}
 		}
 		t.renewed[d.new.seq] = d.renewed
@@ -100,7 +100,7 @@ func (t *tx) swap(owner string, key Row, old, new stored) {
 	}
 }
 
-// sweep forgets places that nobody claims.
+// sweep deletes slots without claims.
 func (t *tx) sweep() {
 	for _, at := range t.touched {
 		if s := t.p.slots[at]; s != nil && len(s.claims) == 0 && s.written == nil {
@@ -109,8 +109,8 @@ func (t *tx) sweep() {
 	}
 }
 
-// write makes the tables what the rows say: first what comes, from the peers up, then what
-// goes, from the routes down. On an error everything is as it was.
+// write writes the rows to the tables: additions from the peers up, then deletions from the routes
+// down. On an error it undoes everything.
 func (t *tx) write() error {
 	for _, at := range t.touched {
 		t.plan(at)
@@ -143,27 +143,27 @@ func (t *tx) write() error {
 	return nil
 }
 
-// layer is the order in which tables stand on each other.
-func layer(at place) int {
+// layer returns the position of a table in the order of additions.
+func layer(at entryKey) int {
 	switch at.(type) {
-	case groupPlace, floodPlace:
+	case groupKey, floodKey:
 		return 0
-	case macPlace:
+	case macKey:
 		return 1
-	case neighbourPlace:
+	case neighbourKey:
 		return 2
 	}
 	return 3
 }
 
-// plan compares what a place holds with what it is to hold.
-func (t *tx) plan(at place) {
+// plan compares the entry of a key with what the rows say.
+func (t *tx) plan(at entryKey) {
 	s := t.p.slots[at]
 	c := &change{at: at, old: s.written}
 	renewed, last := false, ""
 	for _, best := range t.p.ranked(s) {
-		if _, ok := at.(routePlace); ok && best.owner == last {
-			continue // its rows are one route, which there cannot be
+		if _, ok := at.(routeKey); ok && best.owner == last {
+			continue // all its rows are one route, which cannot be written
 		}
 		last = best.owner
 		e, err := t.entry(at, s, &best, t.renewed[best.seq])
@@ -171,9 +171,9 @@ func (t *tx) plan(at place) {
 			c.new, renewed = e, t.renewed[best.seq]
 			break
 		}
-		t.lose(at, best.owner, err) // it waits, and meanwhile the next one counts
+		t.lose(at, best.owner, err) // it waits, and the next one counts
 		if layer(at) == 0 {
-			break // all rows are one entry, which there cannot be
+			break // all rows are one entry, which cannot be written
 		}
 	}
 	switch {
@@ -184,26 +184,26 @@ func (t *tx) plan(at place) {
 	}
 }
 
-// entry returns what a place is to hold; nil with an error if it cannot be, and nil without
-// one if nobody wants it.
-func (t *tx) entry(at place, s *slot, best *claim, renewed bool) (entry, error) {
+// entry returns the entry for the best claim of a key: nil with an error if it cannot be written, nil
+// without one if none is needed.
+func (t *tx) entry(at entryKey, s *slot, best *claim, renewed bool) (entry, error) {
 	static := slices.Contains(t.p.cfg.Static, best.owner)
 	switch at := at.(type) {
-	case macPlace:
+	case macKey:
 		return t.mac(at, best.says.(location), static, renewed)
-	case neighbourPlace:
+	case neighbourKey:
 		return t.neighbour(at, best.says.(neighbour), static, renewed)
-	case groupPlace:
+	case groupKey:
 		return t.group(at, s)
-	case floodPlace:
+	case floodKey:
 		return t.flood(at, s)
-	case routePlace:
+	case routeKey:
 		return t.route(at, s, best.owner)
 	}
 	return nil, nil
 }
 
-// build writes what comes.
+// build writes new and changed entries.
 func (t *tx) build() error {
 	for _, c := range t.changes {
 		if c.new != nil {
@@ -235,8 +235,7 @@ func (t *tx) build() error {
 	return t.addRoutes()
 }
 
-// failed says what becomes of an error: it ends the update that brought the row. Any other row
-// waits for better times.
+// failed returns the error if the update brought the row. Any other row waits for Reapply.
 func (t *tx) failed(c *change, err error) error {
 	if t.fresh[c.at] {
 		return fmt.Errorf("%v: %w", c.at, err)
@@ -247,8 +246,8 @@ func (t *tx) failed(c *change, err error) error {
 	return nil
 }
 
-// lose notes an entry, or a part of one, that an owner's row has and that cannot be written now.
-func (t *tx) lose(at place, owner string, err error) {
+// lose records that an entry of an owner, or a part of it, cannot be written now.
+func (t *tx) lose(at entryKey, owner string, err error) {
 	t.losses++
 	if t.lost == nil || t.p.rank(owner, t.lost.Owner) < 0 {
 		t.lost = &LostError{owner, fmt.Errorf("%v: %w", at, err)}

@@ -39,17 +39,3 @@ func PutVXLANGBP(b []byte, vni frame.VNI, g frame.GBP) {
 	}
 	binary.BigEndian.PutUint64(b, uint64(h))
 }
-
-// Used returns the bits of the header, as a big endian number, that the encapsulation uses; with gbp also those of group
-// policy. It returns 0 for IP-in-IP.
-func (t Type) Used(gbp bool) uint64 {
-	switch {
-	case t == TypeGPE:
-		return uint64(^GPEReservedMask)
-	case t == TypeVXLAN && gbp:
-		return uint64(^ReservedMask | GBPMask)
-	case t == TypeVXLAN:
-		return uint64(^ReservedMask)
-	}
-	return 0
-}

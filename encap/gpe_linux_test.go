@@ -10,22 +10,16 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // tshark reads the header, and what is behind it. It does not know the B bit.
 func TestGPEDecodedByTshark(t *testing.T) {
-	serialize := func(ls ...gopacket.SerializableLayer) []byte {
-		buf := gopacket.NewSerializeBuffer()
-		if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
-			t.Fatal(err)
-		}
-		return buf.Bytes()
-	}
 	eth := &layers.Ethernet{SrcMAC: []byte{2, 0, 0, 0, 0, 1}, DstMAC: []byte{2, 0, 0, 0, 0, 2}, EthernetType: layers.EthernetTypeIPv4}
 	ip4 := &layers.IPv4{Version: 4, TTL: 9, Protocol: 253, SrcIP: []byte{10, 0, 0, 1}, DstIP: []byte{10, 0, 0, 2}}
 	ip6 := &layers.IPv6{Version: 6, HopLimit: 9, NextHeader: 59, SrcIP: make([]byte, 16), DstIP: make([]byte, 16)}
 	inside := map[frame.Kind][]byte{
-		frame.Ethernet: serialize(eth, ip4), frame.IPv4: serialize(ip4), frame.IPv6: serialize(ip6),
+		frame.Ethernet: packets.Of(eth, ip4), frame.IPv4: packets.Of(ip4), frame.IPv6: packets.Of(ip6),
 	}
 	var ps []netns.Packet
 	var want []string
@@ -45,7 +39,7 @@ func TestGPEDecodedByTshark(t *testing.T) {
 		outer := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: []byte{192, 0, 2, 1}, DstIP: []byte{192, 0, 2, 2}}
 		udp := &layers.UDP{SrcPort: 50000, DstPort: encap.GPEPort}
 		udp.SetNetworkLayerForChecksum(outer)
-		ps = append(ps, netns.Packet{Data: serialize(eth, outer, udp, gopacket.Payload(append(b, inside[c.kind]...)))})
+		ps = append(ps, netns.Packet{Data: packets.Of(eth, outer, udp, gopacket.Payload(append(b, inside[c.kind]...)))})
 		want = append(want, c.want)
 	}
 	rows := netns.Fields(t, ps, "", "vxlan.vni", "vxlan.ver", "vxlan.i_bit", "vxlan.p_bit", "vxlan.o_bit", "vxlan.next_proto", "frame.protocols")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // packet4 and packet6 are as gopacket writes them.
@@ -17,20 +18,11 @@ func packet4(t testing.TB, ttl uint8, options, payload int) []byte {
 	for range options {
 		ip.Options = append(ip.Options, layers.IPv4Option{OptionType: 1}, layers.IPv4Option{OptionType: 1}, layers.IPv4Option{OptionType: 1}, layers.IPv4Option{OptionType: 1})
 	}
-	return written(t, ip, gopacket.Payload(make([]byte, payload)))
+	return packets.Of(ip, gopacket.Payload(make([]byte, payload)))
 }
 
 func packet6(t testing.TB, limit uint8, payload int) []byte {
-	return written(t, &layers.IPv6{Version: 6, HopLimit: limit, NextHeader: 59, SrcIP: make([]byte, 16), DstIP: make([]byte, 16)}, gopacket.Payload(make([]byte, payload)))
-}
-
-func written(t testing.TB, ls ...gopacket.SerializableLayer) []byte {
-	t.Helper()
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Clone(buf.Bytes())
+	return packets.Of(&layers.IPv6{Version: 6, HopLimit: limit, NextHeader: 59, SrcIP: make([]byte, 16), DstIP: make([]byte, 16)}, gopacket.Payload(make([]byte, payload)))
 }
 
 func TestParseIP(t *testing.T) {

@@ -1,19 +1,18 @@
 package fdb
 
-// DeletePort removes every entry, of any kind, that names a port or a peer behind
-// it, without events: the port has left the VSI but not the switch, so its
-// generation lives on. It walks the table with the lock held, while look-ups go on.
-// The caller has made sure that nobody learns at the port any more.
+// DeletePort removes all entries at a port and its peers, without events, after the port
+// has left the VSI but not the switch. It holds the lock while it walks the table; look-ups go on.
+// The caller has made sure that no frame from the port is learned any more.
 func (t *Table) DeletePort(port uint16) {
 	t.deletePort(port, func(uint64) bool { return true })
 }
 
-// FlushPort removes what was learned at a port or a peer behind it, as DeletePort does.
+// FlushPort is DeletePort for learned entries only.
 func (t *Table) FlushPort(port uint16) {
 	t.deletePort(port, func(v uint64) bool { return classOf(v) == learned })
 }
 
-func (t *Table) deletePort(port uint16, goes func(v uint64) bool) {
+func (t *Table) deletePort(port uint16, selected func(v uint64) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a := t.arr.Load()
@@ -21,7 +20,7 @@ func (t *Table) deletePort(port uint16, goes func(v uint64) bool) {
 		if a.mark != nil && destOf(a.mark[i].home).Port() == port {
 			a.mark[i] = mark{} // nothing goes back there
 		}
-		if v := a.slots[i].val.Load(); v != 0 && destOf(v).Port() == port && goes(v) {
+		if v := a.slots[i].val.Load(); v != 0 && destOf(v).Port() == port && selected(v) {
 			t.remove(a, uint64(i), v)
 		}
 	}

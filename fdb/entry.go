@@ -54,9 +54,8 @@ func (t *Table) Get(mac frame.MAC) (Entry, bool) {
 	return e, ok && e.MAC == mac
 }
 
-// All returns the entries, in no order and without a lock. An entry that comes,
-// goes or moves in the meantime may be left out or be as it was; no MAC comes
-// twice.
+// All returns the entries, in no order and without a lock. Entries that are added, removed or
+// moved meanwhile may be missing or old. No MAC is returned twice.
 func (t *Table) All() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		a := t.arr.Load()
@@ -68,7 +67,7 @@ func (t *Table) All() iter.Seq[Entry] {
 	}
 }
 
-// entry reads slot i until its words fit each other.
+// entry reads slot i until its words belong together.
 func (t *Table) entry(a *array, i uint64) (Entry, bool) {
 	for s := &a.slots[i]; ; {
 		k, v := s.key.Load(), s.val.Load()

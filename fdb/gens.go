@@ -6,35 +6,33 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// The two classes of entries. A flush takes only learned ones, a kill takes both.
+// Classes of entries. A flush removes learned entries, a kill both.
 const (
 	learned = 0
 	pinned  = 1 // static and control
 )
 
-// counter is a generation: how often something happened that takes the learned
-// entries of a place with it, and how often its pinned ones.
+// A counter is a generation for each class: the number of flushes and kills that removed it.
 type counter [2]atomic.Uint32
 
-// Gens holds the generations of the ports and peers of one switch, and the limit
-// of learned entries in all its tables. All tables of a switch share one Gens.
+// Gens has the generations of the ports and peers of a switch, and the limit of learned entries
+// in all its tables, which share one Gens.
 //
-// An entry stores the sum of the generations it depends on, and is live only
-// while the sum is the same. So flushing a port or a peer out of ten thousand
-// tables is one increment. The sums are kept modulo 2^15; the counters only
-// grow, so a dead entry could come back after 2^15 flushes and kills, and a table
-// has to be swept before that: see [Table.MustSweep].
+// An entry stores the sum of the generations it depends on, and is live while the sum is the
+// same. So one increment flushes a port or a peer from ten thousand tables. Entries store the
+// sum modulo 2^15. A dead entry would be live again after 2^15 flushes and kills, so tables
+// must be swept before that: see [Table.MustSweep].
 //
-// Every method may be called from anywhere at any time. Memory grows with the
-// ports and peers that were ever flushed or killed.
+// All methods are safe for concurrent use. Memory grows with the number of ports and peers
+// that were ever flushed or killed.
 type Gens struct {
-	bumps atomic.Uint64 // flushes and kills so far; raised after the generation itself
+	bumps atomic.Uint64 // flushes and kills so far; incremented after the generation
 	all   counter
 	ports [256]atomic.Pointer[[256]portGen] // by port>>8, port&255
-	_     [64]byte                          // what follows is written to while others look up
+	_     [64]byte                          // separates fields that are written from those that look-ups read
 
 	total  atomic.Int64 // learned entries in all tables
-	limit  atomic.Int64 // 0 for none
+	limit  atomic.Int64 // 0 = none
 	tables atomic.Int64
 }
 
@@ -51,49 +49,44 @@ type (
 // NewGens returns generations at zero, without a limit in all.
 func NewGens() *Gens { return new(Gens) }
 
-// SetLimit sets how many learned entries all tables together may hold. 0 means no
-// limit. When they hold so many, a table that has less than its share, the same for each, still
-// learns: until tables that have more have made room, in the next round of [Table.Sweep], they
-// hold more than the limit. Tables that refuse, and what they hold beyond a lowered limit, make
-// room as entries age.
+// SetLimit sets the limit of learned entries in all tables together; 0 = no limit. At the limit, a
+// table with less than an equal share still learns. The tables then exceed the limit until those
+// with more than their share evict entries, in the next round of [Table.Sweep]. Tables that
+// do not evict make room as entries age, also after the limit was lowered.
 func (g *Gens) SetLimit(n int) { g.limit.Store(int64(max(n, 0))) }
 
-// Learned returns how many learned entries all tables hold. Entries that a flush
-// has killed are counted until their table notices, at the latest in its next
-// round of [Table.Sweep].
+// Learned returns the number of learned entries in all tables. Flushed entries count until the
+// next round of [Table.Sweep] of their table at the latest.
 func (g *Gens) Learned() int { return int(g.total.Load()) }
 
-// FlushAll kills every learned entry of every table.
+// FlushAll removes all learned entries of all tables.
 func (g *Gens) FlushAll() { g.bump(&g.all, learned) }
 
-// FlushPort kills the learned entries of a port and of all its peers.
+// FlushPort removes the learned entries of a port and of all its peers.
 func (g *Gens) FlushPort(port uint16) { g.bump(&g.port(port).own, learned) }
 
-// FlushPeer kills the learned entries of one peer. A Dest without a peer is
-// ignored.
+// FlushPeer removes the learned entries of one peer. It ignores a Dest without a peer.
 func (g *Gens) FlushPeer(d frame.Dest) {
 	if d.Peer() != 0 {
 		g.bump(g.peer(d), learned)
 	}
 }
 
-// KillPort kills every entry of a port and of all its peers, static ones
-// included: the port is gone, and its number may be used again. Port 0 holds the
-// filter entries and the switch's own addresses.
+// KillPort removes all entries of a port and of all its peers, static ones too, so that the number
+// can be used again. Port 0 has the filter entries and the switch's own MACs.
 func (g *Gens) KillPort(port uint16) { g.bump(&g.port(port).own, pinned) }
 
-// KillPeer kills every entry of one peer, static ones included. A Dest without a
-// peer is ignored.
+// KillPeer removes all entries of one peer, static ones too. It ignores a Dest without a peer.
 func (g *Gens) KillPeer(d frame.Dest) {
 	if d.Peer() != 0 {
 		g.bump(g.peer(d), pinned)
 	}
 }
 
-// Kills returns a number that changes when a Dest is killed, as its port or as a peer.
+// Kills returns a number that changes with each KillPort or KillPeer of a Dest.
 func (g *Gens) Kills(d frame.Dest) uint32 { return g.sum(d, pinned) }
 
-// bump raises a generation for the classes up to c.
+// bump increments a generation for the classes up to c.
 func (g *Gens) bump(n *counter, c int) {
 	for ; c >= 0; c-- {
 		n[c].Add(1)
@@ -138,7 +131,7 @@ func grown[T any](p *atomic.Pointer[T]) *T {
 	return p.Load()
 }
 
-// take reserves one learned entry of the limit in all, and give returns n.
+// take reserves one learned entry within the limit. give returns n.
 func (g *Gens) take() bool {
 	limit := g.limit.Load()
 	if n := g.total.Add(1); limit > 0 && n > limit {
@@ -148,10 +141,10 @@ func (g *Gens) take() bool {
 	return true
 }
 
-// share is what a table may hold whatever others do.
+// share returns the number of entries that each table may have.
 func (g *Gens) share() int { return int(g.limit.Load() / max(1, g.tables.Load())) }
 
-// over reports whether the limit in all is exceeded.
+// over reports whether the limit is exceeded.
 func (g *Gens) over() bool {
 	limit := g.limit.Load()
 	return limit > 0 && g.total.Load() > limit

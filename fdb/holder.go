@@ -2,11 +2,11 @@ package fdb
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// A holderKey is a Dest and a class of entries. A holder counts its entries and, in tables that
-// evict, knows which was seen last.
+// A holder counts the entries of a Dest and class and, in tables that evict, keeps them in the order
+// in which they were seen.
 //
-// All entries of a holder have its generation. When the generation moves on they are all dead, and
-// the next look-up of the holder empties it: entries of an older generation are counted nowhere.
+// All its entries have its generation. When the generation changes they are dead, and the next use
+// of the holder empties it: entries of an older generation are not counted.
 type holderKey struct {
 	dest  frame.Dest
 	class uint64
@@ -16,15 +16,15 @@ type holder struct {
 	holderKey
 	gen            uint64
 	n              int
-	newest, oldest uint32 // slot+1, 0 for none
+	newest, oldest uint32 // slot+1, 0 = none
 	rank           int    // index in Table.rank
 }
 
-// link joins the entries of a holder from newest to oldest. It lies beside the
-// slots, so that tables that refuse do not pay for it.
-type link struct{ newer, older uint32 } // slot+1, 0 for none
+// A link connects the entries of a holder from newest to oldest. Links are beside the slots, so
+// that tables that do not evict have none.
+type link struct{ newer, older uint32 } // slot+1, 0 = none
 
-// enter counts the entry just stored in slot i.
+// enter counts the new entry in slot i.
 func (t *Table) enter(a *array, i, v uint64) {
 	p := holderKey{destOf(v), classOf(v)}
 	h := t.holders[p]
@@ -63,14 +63,14 @@ func (t *Table) leave(a *array, i, v uint64) bool {
 	return true
 }
 
-// forget is leave for an entry that is not coming back.
+// forget is leave for an entry that is removed for good.
 func (t *Table) forget(a *array, i, v uint64) {
 	if t.leave(a, i, v) && classOf(v) == learned {
 		t.gens.give(1)
 	}
 }
 
-// empty stops counting the entries of a holder, all dead.
+// empty stops counting the entries of a holder, which are dead.
 func (t *Table) empty(h *holder) {
 	t.count[h.class] -= h.n
 	if h.class == learned {
@@ -79,7 +79,7 @@ func (t *Table) empty(h *holder) {
 	h.n, h.newest, h.oldest = 0, 0, 0
 }
 
-// reap empties the holders whose generation has passed, if any can have.
+// reap empties the holders of old generations, if there can be any.
 func (t *Table) reap() {
 	now := t.bumps()
 	if now == t.reaped {
@@ -94,7 +94,7 @@ func (t *Table) reap() {
 	}
 }
 
-// settle puts a holder that lost entries where it belongs.
+// settle moves a holder that has lost entries to its rank, or deletes it.
 func (t *Table) settle(h *holder) {
 	ranked := t.cfg.Evict && h.class == learned
 	if ranked {
@@ -115,7 +115,7 @@ func (t *Table) settle(h *holder) {
 	}
 }
 
-// sift moves a holder to its place in the heap: nobody below holds more.
+// sift moves a holder up or down the heap, in which none has more entries than its parent.
 func (t *Table) sift(h *holder) {
 	r := t.rank
 	swap := func(i, j int) {
@@ -151,7 +151,7 @@ func (a *array) push(h *holder, i uint64) {
 	h.newest = n
 }
 
-// unlink takes slot i out of the order of its holder.
+// unlink removes slot i from the order of its holder.
 func (a *array) unlink(h *holder, i uint64) {
 	l := a.links[i]
 	if l.newer != 0 {

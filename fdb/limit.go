@@ -2,8 +2,8 @@ package fdb
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// SetLimit sets the limit of learned entries as in [Config]. A table that evicts
-// shrinks to it at once; another one as entries age.
+// SetLimit sets the limit of learned entries as in [Config]. A table that evicts enforces it at
+// once, others as entries age.
 func (t *Table) SetLimit(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -11,7 +11,7 @@ func (t *Table) SetLimit(n int) {
 	t.shed()
 }
 
-// SetFlaps sets after how many moves in one tick an event is sent, as in [Config].
+// SetFlaps sets the number of moves in one tick above which an event is sent, as in [Config].
 func (t *Table) SetFlaps(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -20,16 +20,16 @@ func (t *Table) SetFlaps(n int) {
 	}
 }
 
-// SetFreeze sets after how many moves a MAC is frozen, as in [Config]. 0 means never. What is
-// frozen stays so until its time is over, it ages, is flushed or deleted; see [Entry].
+// SetFreeze sets the number of moves after which a MAC is frozen, as in [Config]; 0 = never. Frozen
+// entries stay frozen: see [Entry].
 func (t *Table) SetFreeze(moves uint8) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.freeze = moves
 }
 
-// SetPerDest sets the limit of learned entries for each Dest of a port in place
-// of [Config].PerDest: 0 means no limit, a negative n takes the setting back.
+// SetPerDest overrides [Config].PerDest for each Dest of a port: 0 = no limit, negative = as in
+// Config.
 func (t *Table) SetPerDest(port uint16, n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +44,7 @@ func (t *Table) SetPerDest(port uint16, n int) {
 	t.shed()
 }
 
-// limitAt returns the limit for one Dest, 0 for none.
+// limitAt returns the limit for one Dest, 0 = none.
 func (t *Table) limitAt(d frame.Dest) int {
 	if n, ok := t.portDest[d.Port()]; ok {
 		return n
@@ -52,7 +52,7 @@ func (t *Table) limitAt(d frame.Dest) int {
 	return t.perDest
 }
 
-// shed evicts what is beyond the limits of a table that evicts.
+// shed evicts the entries beyond the limits, in a table that evicts.
 func (t *Table) shed() {
 	if !t.cfg.Evict {
 		return
@@ -72,7 +72,7 @@ func (t *Table) shed() {
 	}
 }
 
-// shedShare evicts what is beyond the table's share while the limit in all is exceeded.
+// shedShare evicts entries beyond the table's share while the limit of all tables is exceeded.
 func (t *Table) shedShare() {
 	if !t.cfg.Evict || !t.gens.over() {
 		return
@@ -89,9 +89,9 @@ func (t *Table) shedShare() {
 	}
 }
 
-// room finds room for one more learned entry at d, and reports whether there is.
-// If so, the entry is reserved in the limit in all. moving says that it has been
-// counted before, at another Dest.
+// room makes room for one more learned entry at d, and reports whether it could. If so, it has
+// reserved the entry in the limit of all tables. With moving, the entry already counts, at
+// another Dest.
 func (t *Table) room(d frame.Dest, moving bool) bool {
 	reserved := moving
 	if limit := t.limitAt(d); limit > 0 && t.heldBy(d) >= limit {
@@ -139,12 +139,12 @@ func (t *Table) heldBy(d frame.Dest) int {
 	return 0
 }
 
-// evict removes the least recently seen entry of a holder. Its share of the limit
-// in all goes to the caller.
+// evict removes the least recently seen entry of a holder. Its reservation in the limit of all
+// tables passes to the caller.
 //
-// A refresh that found the table locked could not put its entry in order. Such an
-// entry at the end was seen later than the one before it, and is put first; a few
-// are enough, for the one found then is old, if not the oldest.
+// An entry that was refreshed while the table was locked is out of order. At the end of the list it
+// was seen later than the one before it, and evict moves it to the front. After a few of these,
+// the entry at the end is old, if not the oldest.
 func (t *Table) evict(h *holder) {
 	a := t.arr.Load()
 	for range 16 {
@@ -159,7 +159,7 @@ func (t *Table) evict(h *holder) {
 	i := uint64(h.oldest - 1)
 	s := &a.slots[i]
 	mac, v := s.key.Load()>>16, s.val.Load()
-	gone := !t.live(v) // flushed in this moment: nothing to tell
+	gone := !t.live(v) // flushed meanwhile: no event
 	t.leave(a, i, v)
 	t.clear(a, i)
 	if !gone {

@@ -3,7 +3,6 @@ package fdb
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -336,108 +335,6 @@ func (m *model) thaw(r *row, e Entry) {
 	}
 }
 
-// room is the model of the limits: it takes back what the table evicted.
-func (m *model) room(d frame.Dest, moving bool) bool {
-	limit := func(n, limit int, of func(*row) bool) (refuse bool) {
-		if limit == 0 || n < limit {
-			return false
-		}
-		if !m.cfg.Evict || n == 0 {
-			return true
-		}
-		m.evicted(of)
-		return false
-	}
-	before := len(m.rows)
-	if limit(m.count(d), m.limitAt(d), func(r *row) bool { return r.dest == d }) {
-		return false
-	}
-	if moving {
-		return true
-	}
-	if limit(m.learned(), m.limit, m.ofTheLargest) {
-		return false
-	}
-	return len(m.rows) < before || !limit(m.learned(), m.budget, m.ofTheLargest)
-}
-
-func (m *model) ofTheLargest(r *row) bool {
-	most := 0
-	for _, r := range m.rows {
-		if !r.pinned {
-			most = max(most, m.count(r.dest))
-		}
-	}
-	return m.count(r.dest) == most
-}
-
-// evicted takes the next event, which must be about an entry that ought to go: one
-// of those asked for, and of its Dest none seen earlier.
-func (m *model) evicted(ok func(*row) bool) {
-	m.t.Helper()
-	if len(m.events) == 0 || m.events[0].Kind != frame.EventMACEvicted {
-		m.fatalf("nothing evicted: %v", m.events)
-	}
-	e := m.events[0]
-	m.events = m.events[1:]
-	r := m.rows[e.MAC]
-	if r == nil || r.pinned || r.dest != e.Dest || !ok(r) {
-		m.fatalf("evicted %v, row %+v", e, r)
-	}
-	for mac, o := range m.rows {
-		if !o.pinned && o.dest == r.dest && o.seen < r.seen {
-			m.fatalf("evicted %v seen %d, but %v was seen %d", e.MAC, r.seen, mac, o.seen)
-		}
-	}
-	delete(m.rows, e.MAC)
-	m.stats.Evicted++
-}
-
-func (m *model) shed() {
-	if !m.cfg.Evict {
-		return
-	}
-	for len(m.events) > 0 {
-		m.evicted(func(r *row) bool {
-			limit := m.limitAt(r.dest)
-			return limit > 0 && m.count(r.dest) > limit || m.learned() > m.limit && m.ofTheLargest(r)
-		})
-	}
-	for _, r := range m.rows {
-		if limit := m.limitAt(r.dest); !r.pinned && limit > 0 && m.count(r.dest) > limit {
-			m.fatalf("%v holds %d, limit %d", r.dest, m.count(r.dest), limit)
-		}
-	}
-	if m.learned() > m.limit {
-		m.fatalf("%d learned, limit %d", m.learned(), m.limit)
-	}
-}
-
-func (m *model) limitAt(d frame.Dest) int {
-	if n, ok := m.portDest[d.Port()]; ok {
-		return n
-	}
-	return m.perDest
-}
-
-func (m *model) count(d frame.Dest) (n int) {
-	for _, r := range m.rows {
-		if !r.pinned && r.dest == d {
-			n++
-		}
-	}
-	return n
-}
-
-func (m *model) learned() (n int) {
-	for _, r := range m.rows {
-		if !r.pinned {
-			n++
-		}
-	}
-	return n
-}
-
 func (m *model) set(mac frame.MAC, d frame.Dest, f Flags) {
 	got := m.table.Set(mac, d, f)
 	if f&Filter != 0 {
@@ -484,21 +381,6 @@ func (m *model) lookup(mac frame.MAC) {
 	}
 }
 
-func (m *model) same(e Entry, mac frame.MAC, r *row) bool {
-	want := Entry{MAC: mac, Dest: r.dest, Flags: r.flags, Frozen: r.frozen, Moves: uint8(min(r.moves, 255)), Seen: r.seen}
-	if r.pinned && r.flags&Control != 0 {
-		want.Origin = OriginControl
-	} else if r.pinned {
-		want.Origin = OriginStatic
-	}
-	m.thaw(r, e)
-	want.Frozen = r.frozen
-	if m.now-r.since >= frame.Tick(m.table.cfg.MoveWindow) && !r.frozen {
-		e.Moves, want.Moves = 0, 0
-	}
-	return e == want
-}
-
 func (m *model) drop(gone func(*row) bool) {
 	for mac, r := range m.rows {
 		if gone(r) {
@@ -509,129 +391,12 @@ func (m *model) drop(gone func(*row) bool) {
 	}
 }
 
-func (m *model) sweep() {
-	n := m.byte()
-	if got := m.table.Sweep(m.now, n); got > n {
-		m.fatalf("Sweep(%d) looked at %d", n, got)
-	}
-	m.aged()
-}
-
-// aged takes back what Sweep has aged.
-func (m *model) aged() {
-	for len(m.events) > 0 {
-		e := m.events[0]
-		if e.Kind == frame.EventMACEvicted {
-			m.evicted(func(r *row) bool { return m.budget > 0 && m.learned() > m.budget && m.ofTheLargest(r) })
-			continue
-		}
-		m.events = m.events[1:]
-		r := m.rows[e.MAC]
-		if e.Kind != frame.EventMACAged || r == nil || r.pinned || r.dest != e.Dest ||
-			m.ageing == Never || m.now-r.seen < m.ageing {
-			m.fatalf("aged %v, row %+v", e, r)
-		}
-		delete(m.rows, e.MAC)
-		m.stats.Aged++
-	}
-}
-
 func (m *model) want(e frame.Event) {
 	m.t.Helper()
 	if len(m.events) == 0 || m.events[0] != e {
 		m.fatalf("events %v, want %v", m.events, e)
 	}
 	m.events = m.events[1:]
-}
-
-// compare compares everything there is to see, then looks inside.
-func (m *model) compare() {
-	m.t.Helper()
-	n := 0
-	for e := range m.table.All() {
-		n++
-		if r := m.rows[e.MAC]; r == nil || !m.same(e, e.MAC, r) {
-			m.fatalf("All has %+v, row %+v", e, r)
-		}
-	}
-	if n != len(m.rows) || m.table.Len() != n {
-		m.fatalf("All has %d, Len says %d, want %d", n, m.table.Len(), len(m.rows))
-	}
-	if m.gens.Learned() != m.learned() {
-		m.fatalf("%d learned in all, want %d", m.gens.Learned(), m.learned())
-	}
-	s, want := m.table.Stats(), m.stats
-	want.Entries, want.LearnedEntries, want.Slots = n, m.learned(), s.Slots
-	if s != want {
-		m.fatalf("stats %+v, want %+v", s, want)
-	}
-	m.check()
-}
-
-func (m *model) check() {
-	m.t.Helper()
-	if err := m.table.check(true); err != nil {
-		m.fatalf("%v", err)
-	}
-}
-
-// check looks for contradictions inside a table that nobody else uses. ordered
-// says that nobody did: a refresh beside another writer may miss its order.
-func (t *Table) check(ordered bool) error {
-	a := t.arr.Load()
-	used := 0
-	counts := map[holderKey]int{}
-	for i := range a.slots {
-		s := &a.slots[i]
-		k, v := s.key.Load(), s.val.Load()
-		if k>>16 == 0 {
-			if v != 0 {
-				return fmt.Errorf("slot %d: empty with val %x", i, v)
-			}
-			continue
-		}
-		used++
-		if j, _, ok := a.find(k >> 16); j != uint64(i) || ok != (v != 0) {
-			return fmt.Errorf("slot %d: found at %d, %v", i, j, ok)
-		}
-		if p := (holderKey{destOf(v), classOf(v)}); v != 0 && t.holders[p] != nil && t.holders[p].gen == genOf(v) {
-			counts[p]++
-		} else if v != 0 && t.live(v) {
-			return fmt.Errorf("slot %d: live and not counted", i)
-		}
-		if v != 0 && flagsOf(a.meta[i].Load())&removing != 0 {
-			return fmt.Errorf("slot %d: going", i)
-		}
-	}
-	if used != t.used || used > len(a.slots)/8*7 {
-		return fmt.Errorf("%d of %d slots used, counted %d", used, len(a.slots), t.used)
-	}
-	sums := [2]int{}
-	for p, h := range t.holders {
-		sums[p.class] += h.n
-		if h.n == 0 || counts[p] != h.n {
-			return fmt.Errorf("%v holds %d, counted %d", p, counts[p], h.n)
-		}
-		if a.links == nil || p.class == pinned {
-			continue
-		}
-		last, n, seen := uint32(0), 0, frame.Tick(math.MaxUint32)
-		for at := h.newest; at != 0; at = a.links[at-1].older {
-			v, m := a.slots[at-1].val.Load(), a.meta[at-1].Load()
-			if a.links[at-1].newer != last || destOf(v) != p.dest || ordered && seenOf(m) > seen {
-				return fmt.Errorf("%v: order broken at slot %d", p, at-1)
-			}
-			last, seen = at, seenOf(m)
-			n++
-		}
-		if last != h.oldest || n != h.n || t.rank[h.rank] != h || h.rank > 0 && t.rank[(h.rank-1)/2].n < h.n {
-			return fmt.Errorf("%v: %d of %d in order, rank %d", p, n, h.n, h.rank)
-		}
-	}
-	if sums != t.count {
-		return fmt.Errorf("counts %v, sums %v", t.count, sums)
-	}
-	return nil
 }
 
 func TestModel(t *testing.T) {

@@ -70,8 +70,8 @@ func (t *Table) Set(mac frame.MAC, d frame.Dest, f Flags) error {
 	return nil
 }
 
-// Delete removes an entry of any kind, without an event, and reports whether
-// there was one. It waits for the lock.
+// Delete removes an entry of any kind, without an event, and reports whether there was one. It waits
+// for the lock.
 func (t *Table) Delete(mac frame.MAC) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

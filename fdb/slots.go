@@ -7,25 +7,23 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// A slot holds one entry in two words, and a third in a row beside it, so that a
-// look-up touches as few cache lines as it can:
+// A slot has one entry in two words, and a third in array.meta, so that a look-up touches few
+// cache lines:
 //
 //	key   MAC 48                         | stamp 16
 //	val   Dest 32 | generation 15 | pinned 1 | stamp 16
 //	meta  seen 32 | since 16 | moves 8 | flags 8
 //
-// A slot whose MAC is zero is empty and ends a chain. A slot whose val is zero,
-// or whose generation has passed, is dead: it stays in its chain until its own MAC
-// comes back, another MAC claims it, or nothing follows it any more.
+// A slot whose MAC is zero is empty and ends a chain. A slot whose val is zero, or of an old
+// generation, is dead: it stays in its chain until its own MAC or another one uses it, or no slot
+// follows it.
 //
-// Readers load key, then val, without a lock, and the slot may change owner in
-// between. The stamp tells: it is renewed whenever a slot goes to another MAC,
-// the new val is stored before the new key, and a reader takes a val only with
-// the stamp of the key it saw. Bits of the MAC repeated in val would do that only
-// for MACs that differ in those bits, and whoever sends frames chooses MACs. For a
-// stamp to deceive, a slot has to change owner exactly 65535 times, or a multiple
-// of it, between two loads that follow each other. Stamps are never 0, so a val
-// of 0 fits no key.
+// Readers load key, then val, without a lock, and the slot may get another MAC in between. The
+// stamp shows that: each MAC in a slot has a new one, the new val is stored before the new key,
+// and a reader accepts only a val with the stamp of the key. (Bits of the MAC in val would not
+// do: senders choose their MACs.) The stamp fails only if a slot changes its MAC exactly 65535
+// times, or a multiple of that, between two consecutive loads. Stamps are never 0, so a val of
+// 0 belongs to no key.
 type slot struct{ key, val atomic.Uint64 }
 
 const (
@@ -48,14 +46,14 @@ func nextStamp(k uint64) uint64 {
 	return k&stampMask + 1
 }
 
-// array is one generation of a table's memory: slots in a power of two, never
-// more than seven eighths of them used.
+// An array is the memory of a table until it is rebuilt. The number of slots is a power of two, of
+// which at most seven eighths are used.
 type array struct {
 	slots []slot
 	seed  mix.Key
 	meta  []atomic.Uint64
 	links []link // only in tables that evict
-	mark  []mark // from the first move on; under the table's lock
+	mark  []mark // since the first move; under the table's lock
 }
 
 func newArray(size int, evict bool) *array {
@@ -70,7 +68,7 @@ func newArray(size int, evict bool) *array {
 	return a
 }
 
-// sizeFor returns how many slots hold n entries at no more than three quarters.
+// sizeFor returns the number of slots of which n entries use at most three quarters.
 func sizeFor(n int) int {
 	size := minSlots
 	for size/4*3 < n {
@@ -79,12 +77,12 @@ func sizeFor(n int) int {
 	return size
 }
 
-// home returns where the chain of a MAC starts. The seed is new in every array, so nobody can
-// send MACs that pile up.
+// home returns the first slot of a MAC's chain. Each array has a new seed, so that senders cannot
+// choose MACs with one chain.
 func (a *array) home(mac uint64) uint64 { return a.seed.Hash64(mac) }
 
-// find returns the slot of a MAC and its val. It finds dead entries too, but none
-// whose slot is changing owner.
+// find returns the slot of a MAC and its val, also of a dead entry, but not of a slot that is getting
+// another MAC.
 func (a *array) find(mac uint64) (i, v uint64, ok bool) {
 	mask := uint64(len(a.slots) - 1)
 	for i = a.home(mac) & mask; ; i = (i + 1) & mask {
@@ -99,9 +97,8 @@ func (a *array) find(mac uint64) (i, v uint64, ok bool) {
 	}
 }
 
-// trim empties the dead slots at the end of a chain: slot i, just cleared, and
-// those before it, if nothing follows. It returns how many. A look-up on its way
-// through them misses nothing: behind them there was nothing.
+// trim empties the dead slots at the end of a chain: slot i, which was cleared, and those before it.
+// It returns their number. Concurrent look-ups miss nothing, since no slot follows.
 func (a *array) trim(i uint64) (n int) {
 	mask := uint64(len(a.slots) - 1)
 	if a.slots[(i+1)&mask].key.Load()>>16 != 0 {
@@ -118,10 +115,10 @@ func (a *array) trim(i uint64) (n int) {
 	}
 }
 
-// Meta words. The flags are those of Set and the two below.
+// Flags of a meta word, besides those of Set.
 const (
-	frozen   Flags = 1 << 6 // moved too often: stays for a while
-	removing Flags = 1 << 7 // being removed or copied: refreshing it would be lost
+	frozen   Flags = 1 << 6 // moved too often: stays for FreezeTime
+	removing Flags = 1 << 7 // being removed or copied: a refresh would be lost
 )
 
 func newMeta(seen, since frame.Tick, moves uint8, f Flags) uint64 {
@@ -132,13 +129,13 @@ func seenOf(m uint64) frame.Tick { return frame.Tick(m >> 32) }
 func movesOf(m uint64) uint8     { return uint8(m >> 8) }
 func flagsOf(m uint64) Flags     { return Flags(m) }
 
-// inWindow reports whether the moves of m are counted since less than window
-// ticks. Only 16 bits of the start are kept; Sweep forgets older moves in time.
+// inWindow reports whether the count of moves in m began less than window ticks ago. It has 16
+// bits of that tick, so Sweep clears old counts in time.
 func inWindow(m uint64, now frame.Tick, window uint16) bool {
 	return uint16(now)-uint16(m>>16) < window
 }
 
-// ageOf returns the ticks from seen to now, 0 if a worker's clock ran ahead.
+// ageOf returns the ticks from seen to now, 0 if a worker's clock is behind.
 func ageOf(seen, now frame.Tick) frame.Tick {
 	if age := now - seen; int32(age) > 0 {
 		return age

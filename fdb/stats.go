@@ -2,7 +2,7 @@ package fdb
 
 import "sync/atomic"
 
-// Stats are the counters of a table, and how much is in it.
+// Stats are the counters of a table, and its size.
 type Stats struct {
 	Entries        int `json:"entries"`         // of any kind
 	LearnedEntries int `json:"learned_entries"` // those that count towards limits
@@ -10,11 +10,11 @@ type Stats struct {
 
 	Learned uint64 `json:"learned"` // MACs learned
 	Moved   uint64 `json:"moved"`   // moves followed
-	Frozen  uint64 `json:"frozen"`  // MACs that moved too often in a window
-	Flapped uint64 `json:"flapped"` // and in a tick
+	Frozen  uint64 `json:"frozen"`  // MACs that moved too often in MoveWindow
+	Flapped uint64 `json:"flapped"` // MACs that moved too often in one tick
 	Aged    uint64 `json:"aged"`    // entries not seen for the ageing time
-	Evicted uint64 `json:"evicted"` // entries that made room
-	Refused uint64 `json:"refused"` // claims that met a static, sticky or frozen entry
+	Evicted uint64 `json:"evicted"` // entries removed to make room
+	Refused uint64 `json:"refused"` // frames from a MAC with a static, sticky or frozen entry elsewhere
 	Full    uint64 `json:"full"`    // MACs not learned at a limit
 	Busy    uint64 `json:"busy"`    // MACs not learned because the table was locked or crowded
 }

@@ -2,23 +2,22 @@ package fdb
 
 import "github.com/vxswitch/vxswitch/frame"
 
-// maxSweep is the most slots one call of Sweep looks at.
+// maxSweep is the largest number of slots for one Sweep.
 const maxSweep = 4096
 
-// mustSweep is after how many flushes and kills a round is due. An entry could
-// come back after 2^15 of them.
+// mustSweep is the number of flushes and kills after which a round is due. After 2^15 of them a dead
+// entry would be live again.
 const mustSweep = 1 << 14
 
-// Sweep looks at the next n slots, at most 4096 and not beyond the end of the
-// table, and returns how many it looked at. It removes learned entries that were
-// not seen for the ageing time, and those that flushes and kills have left
-// dead. Before that it makes a crowded table larger, and after a round a large
-// table that has become empty smaller, and a table that evicts gives back what it has beyond its
-// share of the limit in all. It scans without the lock and takes it
-// only to remove one entry; while it makes the table larger or smaller, look-ups
-// go on and Learn is Busy with what is new.
+// Sweep checks the next n slots, at most 4096 and not beyond the end of the table, and returns their
+// number. It removes dead entries, and learned ones that were not seen for the ageing time. A
+// table that evicts removes entries beyond its share, while the limit of all tables is exceeded.
+// Sweep also enlarges a crowded table, and shrinks a nearly empty one after a round.
 //
-// The owner calls it often enough for a round in a fraction of the ageing time.
+// It scans without the lock, and takes it to remove single entries and to resize the table.
+// Meanwhile look-ups go on, and Learn returns Busy for new MACs.
+//
+// Call it often enough for a round in a fraction of the ageing time.
 func (t *Table) Sweep(now frame.Tick, n int) int {
 	t.hk.Lock()
 	defer t.hk.Unlock()
@@ -36,7 +35,7 @@ func (t *Table) Sweep(now frame.Tick, n int) int {
 		t.on, t.hand = a, 0
 	}
 	if t.hand == 0 {
-		t.mu.Lock() // nobody is now about to store an older generation behind the hand
+		t.mu.Lock() // no writer still stores an older generation behind the hand
 		t.starts = t.bumps()
 		t.mu.Unlock()
 	}
@@ -51,7 +50,7 @@ func (t *Table) Sweep(now frame.Tick, n int) int {
 	return n
 }
 
-// look removes the entry in slot i if it has to go.
+// look removes the entry in slot i if it is dead or aged.
 func (t *Table) look(a *array, i uint64, now frame.Tick) {
 	v := a.slots[i].val.Load()
 	if v == 0 {
@@ -76,7 +75,7 @@ func (t *Table) look(a *array, i uint64, now frame.Tick) {
 		return
 	}
 	mac := a.slots[i].key.Load() >> 16
-	if !dead { // a refresh from now on fails; one that was faster keeps the entry
+	if !dead { // later refreshes fail; an earlier one keeps the entry
 		if m = a.meta[i].Load(); !t.aged(m, now) || !a.meta[i].CompareAndSwap(m, m|uint64(removing)) {
 			return
 		}
@@ -102,20 +101,18 @@ func (t *Table) finish(a *array) {
 	}
 }
 
-// Rounds returns how often Sweep has come to the end of the table.
+// Rounds returns the number of rounds that Sweep has completed.
 func (t *Table) Rounds() uint64 { return t.rounds.Load() }
 
-// MustSweep reports whether the table cannot wait for its turn: it is crowded, or
-// so many flushes and kills came since the last round that dead entries could
-// come back after as many again. The owner then calls Sweep until it is false.
-// It is cheap and may be asked of every table at every tick.
+// MustSweep reports whether the table cannot wait for its turn: it is crowded, or there were so many
+// flushes and kills since the last round that dead entries could become live again. Then call
+// Sweep until it is false. It is cheap enough for every table at every tick.
 func (t *Table) MustSweep() bool {
 	return t.crowded.Load() || t.bumps()-t.swept.Load() >= mustSweep
 }
 
-// Grow makes the table large enough for n entries, so that nothing has to grow
-// later, and keeps it from shrinking below that. It waits for the lock and holds
-// it while it copies; look-ups go on.
+// Grow makes the table large enough for n entries, and keeps it so. It waits for the lock and holds
+// it while it copies the entries; look-ups go on.
 func (t *Table) Grow(n int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,8 +121,8 @@ func (t *Table) Grow(n int) {
 	}
 }
 
-// fitting returns the size a crowded table should have: the same when clearing
-// dead slots helps, twice it, or four times when learners have been turned away.
+// fitting returns the size that a crowded table should have: the same if removing dead slots is
+// enough, otherwise twice, or four times if it has refused to learn.
 func (t *Table) fitting() int {
 	t.reap()
 	size, n := len(t.arr.Load().slots), t.count[learned]+t.count[pinned]
@@ -138,8 +135,8 @@ func (t *Table) fitting() int {
 	return size
 }
 
-// rebuild copies the live entries to a new array and publishes it. The lock is
-// held. A refresh that comes too late for its copy finds the entry removing.
+// rebuild copies the live entries to a new array and publishes it. The lock is held. A refresh after
+// the copy finds the flag removing.
 func (t *Table) rebuild(size int) {
 	starts := t.bumps()
 	t.reap()
@@ -170,7 +167,7 @@ func (t *Table) rebuild(size int) {
 	t.crowded.Store(false)
 }
 
-// copySlot copies slot i of old to a, and returns where it is there.
+// copySlot copies slot i of old to a, and returns its slot there.
 func (t *Table) copySlot(old, a *array, i uint64) uint64 {
 	s := &old.slots[i]
 	mac, v := s.key.Load()>>16, s.val.Load()

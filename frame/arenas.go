@@ -2,32 +2,31 @@ package frame
 
 import "sync"
 
-// Arenas is a free list of batch memory that many batches share: as many arenas
-// exist as readers have frames in hand, not as many as there are readers. It is
-// safe for concurrent use. The zero value is ready.
+// Arenas is a free list of memory that many batches share: only readers with frames
+// have an arena. It is safe for concurrent use. The zero value is ready to use.
 type Arenas struct {
 	arenas spare[arena]
 	blocks spare[Block]
 }
 
-// A Block is memory for one message of an underlay: an IP packet of any length, which may
-// hold a run of datagrams, with [Headroom] and 4 KiB more in front, so that those who use
-// many Blocks can begin at different cache lines in each.
+// A Block is memory for one message of an underlay: an IP packet of any length, or a run
+// of datagrams, with [Headroom] and 4 KiB more in front, so that messages in several
+// Blocks can begin at different cache lines.
 //
-// It is for readers whose messages may be long and are mostly short: a call that takes 64
-// messages needs room for 64 long ones, and memory that is not touched costs little.
+// It is for readers whose messages are mostly short and may be long: a call for 64
+// messages needs room for 64 long ones. Memory that is not touched costs little.
 type Block [BlockSize]byte
 
 // BlockSize is the length of a [Block].
 const BlockSize = 64<<10 + 4<<10
 
-// How much a free list keeps for the next reader; more goes to the garbage collector.
+// The most that a free list keeps; the garbage collector gets the rest.
 const (
 	spareArenas = 8
-	spareBlocks = 128 // two readers' full calls
+	spareBlocks = 128 // for the calls of two readers
 )
 
-// Block returns a Block, whose contents are whatever it held.
+// Block returns a Block with undefined contents.
 func (a *Arenas) Block() *Block {
 	if x := a.blocks.get(); x != nil {
 		return x
@@ -35,7 +34,7 @@ func (a *Arenas) Block() *Block {
 	return new(Block)
 }
 
-// Free takes a Block back. Frames over it are invalid from here on.
+// Free takes a Block back. Frames in it become invalid.
 func (a *Arenas) Free(x *Block) { a.blocks.put(x, spareBlocks) }
 
 func (a *Arenas) get() *arena {
@@ -47,13 +46,13 @@ func (a *Arenas) get() *arena {
 
 func (a *Arenas) put(x *arena) { a.arenas.put(x, spareArenas) }
 
-// spare is what is free of one kind of memory.
+// spare is the free memory of one kind.
 type spare[T any] struct {
 	mu   sync.Mutex
 	free []*T
 }
 
-// get returns nil when nothing is free.
+// get returns nil if there is none.
 func (s *spare[T]) get() *T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +66,7 @@ func (s *spare[T]) get() *T {
 	return x
 }
 
-// put keeps x unless there are most already.
+// put keeps x, unless it has most already.
 func (s *spare[T]) put(x *T, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

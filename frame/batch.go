@@ -5,30 +5,30 @@ import "sync/atomic"
 // MaxBatch is the largest number of frames in a [Batch].
 const MaxBatch = 64
 
-// ArenaSize is how many bytes the frames of one [Batch] share: 64 frames of an
-// ordinary Ethernet, or 27 jumbo frames, or three 64 KiB superframes.
+// ArenaSize is the size of the arena of a [Batch] in bytes: room for 64 ordinary
+// Ethernet frames, 27 jumbo frames, or three superframes of 64 KiB.
 const ArenaSize = 256 << 10
 
-// Outer is what the underlay knows of a received packet; [Batch.Outer] holds one
-// for each frame of a batch that was read from an underlay.
+// Outer is the outer header of a received packet. [Batch.Outer] has one for each
+// frame that was read from an underlay.
 type Outer struct {
 	Src, Dst Endpoint
-	If       uint32 // index of the interface it came in on, 0 = unknown
+	If       uint32 // index of the receiving interface, 0 = unknown
 	TOS, TTL uint8  // of the outer IP header
 }
 
-// A Batch is what one call of [Reader.Read] brings: frames in the order of their
-// arrival, over an arena that is filled by bump allocation.
+// A Batch has the frames of one [Reader.Read], in the order of their arrival, in an
+// arena that is filled by bump allocation.
 //
-// A Reader fills it like this: Reset (or Release, before it waits), then New or
-// Borrow once for each packet.
+// A Reader calls Reset (or Release before it waits), then New or Borrow for each
+// packet.
 type Batch struct {
 	Frames []Frame
 	Outer  []Outer // parallel to Frames; only an underlay's reader sets it
 
-	// Who reads for a tunnel sets these: Gone counts the times that peers have lost their
-	// numbers, and Known is what it was before the first frame's peer was looked up. While they
-	// differ a number in From may be another peer's by now.
+	// The Readers of a tunnel set these. Gone counts how often peers have lost their numbers,
+	// and Known is its value before the peer of the first frame was looked up. If they differ,
+	// a number in From may belong to another peer now.
 	Gone  *atomic.Uint64
 	Known uint64
 
@@ -45,20 +45,18 @@ type arena struct {
 
 func newArena() *arena { return &arena{buf: make([]byte, ArenaSize)} }
 
-// NewBatch returns an empty batch that takes its arena from pool when the first
-// frame is put into it. With a nil pool the batch makes an arena of its own and
-// keeps it.
+// NewBatch returns an empty batch that takes its arena from pool with the first
+// frame. With a nil pool the batch has an arena of its own.
 func NewBatch(pool *Arenas) *Batch { return &Batch{pool: pool} }
 
-// Reset forgets the frames and keeps the arena. Frames of an earlier read are
-// invalid from here on.
+// Reset removes the frames, which become invalid, and keeps the arena.
 func (b *Batch) Reset() {
 	b.used = 0
 	b.Frames, b.Outer = b.Frames[:0], b.Outer[:0]
 }
 
-// Release forgets the frames and gives the arena back to its pool. A Reader calls
-// it before it waits, so that an idle port holds no packet memory.
+// Release removes the frames and returns the arena to its pool. A Reader calls it
+// before it waits, so that an idle port has no packet memory.
 func (b *Batch) Release() {
 	b.used = 0
 	b.Frames, b.Outer = nil, nil
@@ -79,9 +77,8 @@ func (b *Batch) take() {
 	b.Frames, b.Outer = b.arena.frames[:0], b.arena.outer[:0]
 }
 
-// New appends a frame of n bytes, [Headroom] in front, whose contents are
-// whatever the arena held; it returns nil when the batch is full. The pointer is
-// valid until the batch is reset.
+// New appends a frame of n undefined bytes with [Headroom] in front. It returns nil
+// if the batch is full. The pointer is valid until the batch is reset.
 func (b *Batch) New(n int) *Frame {
 	if cap(b.Frames) == 0 {
 		b.take()
@@ -96,15 +93,15 @@ func (b *Batch) New(n int) *Frame {
 	return f
 }
 
-// carve takes memory of the arena, which has that much; what follows begins a cache line.
+// carve takes memory of the arena, which must have it. The next piece begins a cache line.
 func (b *Batch) carve(size int) []byte {
 	buf := b.arena.buf[b.used : b.used+size : b.used+size]
 	b.used = min((b.used+size+63)&^63, len(b.arena.buf))
 	return buf
 }
 
-// Borrow appends a frame over buf[off:end], memory that the reader owns and will
-// not touch before its next Read; it returns nil when the batch is full.
+// Borrow appends a frame over buf[off:end], which the reader owns and does not touch
+// before its next Read. It returns nil if the batch is full.
 func (b *Batch) Borrow(buf []byte, off, end int) *Frame {
 	if cap(b.Frames) == 0 {
 		b.take()
@@ -119,9 +116,9 @@ func (b *Batch) Borrow(buf []byte, off, end int) *Frame {
 	return f
 }
 
-// Room sees to it that there are n bytes in front of f, a frame of b: it moves it to memory of
-// the arena if need be, with [Headroom] in front. It reports false, and leaves f as it is,
-// when the arena is full or n is more than Headroom.
+// Room makes room for n bytes in front of f, a frame of b. If necessary it moves f in the
+// arena, with [Headroom] in front. It returns false, and leaves f unchanged, if the arena is
+// full or n is more than Headroom.
 func (b *Batch) Room(f *Frame, n int) bool {
 	if f.Headroom() >= n {
 		return true
@@ -137,9 +134,9 @@ func (b *Batch) Room(f *Frame, n int) bool {
 	return true
 }
 
-// Shrink keeps the first n bytes of the last frame, which New made, and gives the
-// rest of its memory back to the arena: a reader that does not know how long the
-// next packet is asks for the longest. It panics if the frame is shorter.
+// Shrink keeps the first n bytes of the last frame, which New made, and returns the
+// rest of its memory to the arena. So a reader can make room for the longest packet
+// before it knows the length. Shrink panics if the frame is shorter.
 func (b *Batch) Shrink(n int) {
 	f := &b.Frames[len(b.Frames)-1]
 	start := b.used - (len(f.buf)+63)&^63
@@ -153,8 +150,8 @@ func (b *Batch) grow(k int) *Frame {
 	return &b.Frames[k]
 }
 
-// Pool returns the free list the batch takes its memory from: the one it was made with,
-// or one of its own. Readers that use Blocks take them there.
+// Pool returns the free list of the batch: the one of NewBatch, or its own. Readers take
+// their Blocks from it.
 func (b *Batch) Pool() *Arenas {
 	if b.pool == nil {
 		b.pool = new(Arenas)
@@ -162,7 +159,6 @@ func (b *Batch) Pool() *Arenas {
 	return b.pool
 }
 
-// Keep drops all but the first n frames. A reader that made room for more packets
-// than arrived calls it; the arena space of the rest is free again only after
-// Reset.
+// Keep removes all but the first n frames, for a reader that made room for more packets
+// than arrived. Their memory is free again after Reset.
 func (b *Batch) Keep(n int) { b.Frames, b.Outer = b.Frames[:n], b.Outer[:n] }

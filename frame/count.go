@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Count is a number of frames and the bytes in them, from the destination MAC on. A
-// superframe is one frame, as it is to the kernel's devices.
+// Count is a number of frames and of their bytes, from the destination MAC on. A
+// superframe is one frame, as in counters of the kernel.
 type Count struct {
 	Frames uint64 `json:"frames"`
 	Bytes  uint64 `json:"bytes"`

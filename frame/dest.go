@@ -14,8 +14,8 @@ func (v VNI) Valid() bool { return v <= MaxVNI }
 // String returns the number in decimal.
 func (v VNI) String() string { return strconv.FormatUint(uint64(v), 10) }
 
-// Dest names an egress of one switch: port<<16 | peer. Port 0 is the switch
-// itself. Peer 0 means none, or on a tunnel port "not one peer": flood.
+// Dest is the number of an egress of one switch: port<<16 | peer. Port 0 is the switch
+// itself. Peer 0 means none, or on a tunnel its flood list.
 type Dest uint32
 
 // Filter is the Dest of a filter entry: frames to or from its MAC are dropped.
@@ -42,15 +42,15 @@ func (d Dest) String() string {
 	return s
 }
 
-// Tick is a switch's clock for ageing: seconds since it was made. Tables compare
-// ticks and never read a clock of their own.
+// Tick is the clock of a switch for ageing: seconds since it was made. Tables have no
+// clock of their own.
 type Tick uint32
 
-// At is what a stage is told beside the frame: the time and who asks.
+// At is what a stage gets beside the frame.
 type At struct {
 	Tick   Tick
-	From   Dest // in the TooBig slot, and of a gateway's frames: where the frame entered, whoever's it is by now; 0 = the switch
-	To     Dest // in the TooBig slot: the egress; 0 = several, where the frame was flooded to
+	From   Dest // in slot TooBig, and for frames of a gateway: where the frame entered the switch; 0 = the switch itself
+	To     Dest // in slot TooBig: the egress; 0 = several, of a flooded frame
 	Worker int  // number of the worker, for counters without contention
-	MTU    int  // in the TooBig slot: the longest frame the egress takes, from its first byte on
+	MTU    int  // in slot TooBig: length of the longest frame that the egress takes
 }

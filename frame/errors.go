@@ -2,6 +2,6 @@ package frame
 
 import "errors"
 
-// ErrPaused is returned by a [Reader] whose port is paused: attached to no switch
-// at the moment, and not closed.
+// ErrPaused is the error of a [Reader] whose port is paused: it is attached to no switch, and
+// not closed.
 var ErrPaused = errors.New("frame: port paused")

@@ -7,24 +7,24 @@ type EventKind uint8
 
 // Kinds of events, with the fields each one sets.
 const (
-	EventOverflow     EventKind = iota // events were lost: list the tables again
+	EventOverflow     EventKind = iota // events were lost: read the tables again
 	EventMACLearned                    // VNI, MAC, Dest
-	EventMACMoved                      // VNI, MAC, Dest, Old; Pinned says it was a control entry that gave way
-	EventMACFrozen                     // VNI, MAC, Dest, Old: moved too often; stays at Dest, where it was before, and Old has claimed it last
-	EventMACFlapping                   // VNI, MAC, Dest, Old: moves many times a second between Dest and Old, where it was before: a loop?
-	EventMACAged                       // VNI, MAC, Dest: not heard for the ageing time
-	EventMACEvicted                    // VNI, MAC, Dest: made room for another
+	EventMACMoved                      // VNI, MAC, Dest, Old; Pinned if it was a control entry
+	EventMACFrozen                     // VNI, MAC, Dest, Old: moved too often, the last time to Old; stays at Dest, where it was first
+	EventMACFlapping                   // VNI, MAC, Dest, Old: moves many times a second between Dest and Old, where it was first, as in a loop
+	EventMACAged                       // VNI, MAC, Dest: not seen for the ageing time
+	EventMACEvicted                    // VNI, MAC, Dest: removed to make room
 	EventPortUp                        // Dest
-	EventPortDown                      // Dest; Err when it failed, nil when it was detached
-	EventPortHeld                      // VNI, MAC, Dest, Old: the port takes no part in the segment for a while, as MAC moved to and fro between it and Old
-	EventPortReleased                  // VNI, Dest: and does again
-	EventMACMiss                       // VNI, MAC, Dest: nobody knows where the MAC is that a frame from Dest is for
+	EventPortDown                      // Dest; Err if it failed, nil if it was detached
+	EventPortHeld                      // VNI, MAC, Dest, Old: the port is blocked in the segment, because MAC moved to and fro between it and Old
+	EventPortReleased                  // VNI, Dest: the port is no longer blocked
+	EventMACMiss                       // VNI, MAC, Dest: a frame from Dest is for a MAC without an entry
 
 	EventNeighbourLearned   // VNI, IP, MAC, Dest
 	EventNeighbourMoved     // VNI, IP, MAC, OldMAC, Dest
-	EventNeighbourAged      // VNI, IP, MAC, Dest: not heard for the ageing time
+	EventNeighbourAged      // VNI, IP, MAC, Dest: silent for the ageing time
 	EventNeighbourDuplicate // VNI, IP, MAC, OldMAC, Dest: claimed by several MACs (RFC 9161, section 3.7)
-	EventNeighbourMiss      // VNI, IP, Dest: nobody knows the MAC of the address that Dest asks for
+	EventNeighbourMiss      // VNI, IP, Dest: Dest asks for an address without an entry
 )
 
 var eventNames = [...]string{
@@ -43,8 +43,7 @@ func (k EventKind) String() string {
 	return "invalid"
 }
 
-// Event tells a control plane what changed. Which fields are set depends on the
-// kind.
+// Event is a change, for control planes. The kind says which fields are set.
 type Event struct {
 	Kind   EventKind
 	Pinned bool

@@ -1,12 +1,11 @@
 package frame
 
-// Headroom is the free space in front of a frame made by [Batch.New], [Make]
-// or [Frame.Clone]. It is what those frames start with, not a promise about
-// every frame: one that was split out of a run that was received in one piece has
-// none, and room behind it only if it was the last.
+// Headroom is the free space in front of a frame of [Batch.New], [Make] or
+// [Frame.Clone]. Other frames may have less: those of a received run have none, and
+// only the last of them has room behind it.
 const Headroom = 64
 
-// Kind says what the first byte of [Frame.Bytes] belongs to.
+// Kind is the kind of the packet in a frame.
 type Kind uint8
 
 // Kinds of frames.
@@ -19,18 +18,18 @@ const (
 // GSO describes how to cut a superframe, in the terms of struct virtio_net_hdr
 // (virtio 1.2, section 5.1.6). The zero value is an ordinary frame whose
 // checksums are complete. CsumStart and DataStart count from the start of the
-// frame's buffer, so that Push and Pull leave them alone.
+// buffer, so that Push and Pull do not change them.
 type GSO struct {
-	Flags      uint8   // NeedsCsum: the checksum at CsumStart+CsumOffset is to be completed; AnySize
+	Flags      uint8   // NeedsCsum: the checksum at CsumStart+CsumOffset is incomplete; AnySize
 	Type       GSOType // how to segment
 	Size       uint16  // payload bytes of a segment
 	CsumStart  uint16  // the transport header, from the start of the buffer
 	CsumOffset uint16  // the checksum in it, from CsumStart
-	DataStart  uint16  // the payload that is cut, from the start of the buffer; each segment repeats what is before it
+	DataStart  uint16  // the payload to cut, from the start of the buffer; each segment repeats the headers before it
 }
 
-// Moved returns what g is for the same packet n bytes further back in its buffer, or with
-// a negative n further in front.
+// Moved returns g for the same packet n bytes further back in its buffer, or with a
+// negative n further in front.
 func (g GSO) Moved(n int) GSO {
 	if g == (GSO{}) {
 		return g
@@ -42,25 +41,24 @@ func (g GSO) Moved(n int) GSO {
 	return g
 }
 
-// NeedsCsum is the flag of a frame whose transport checksum covers the pseudo header
-// only: the sender to another machine completes it.
+// NeedsCsum is the flag of a frame whose transport checksum only covers the pseudo
+// header. It must be completed before the frame leaves the machine.
 const NeedsCsum = 1
 
-// AnySize is the flag, not virtio's, of a TCP packet that may be a superframe or not, and of which
-// nobody has said how long its segments are to be: Size is a guess, and may become smaller.
+// AnySize is the flag of a TCP packet that may be a superframe, with segments of unknown length:
+// Size is a guess, and may become smaller. It is not a flag of virtio.
 const AnySize = 0x80
 
 // GSOType says how a superframe is cut; the numbers are virtio's.
 type GSOType uint8
 
-// Kinds of superframes. One without a Type is one frame, whose checksum may still be
-// unfinished.
+// Types of superframes. GSONone is a single frame, whose checksum may be incomplete.
 const (
 	GSONone GSOType = 0
 	GSOTCP4 GSOType = 1
 	GSOTCP6 GSOType = 4
 	GSOUDP  GSOType = 5    // UDP datagrams of one size (USO), over IPv4 or IPv6
-	GSOECN  GSOType = 0x80 // beside a TCP type: the first segment only keeps CWR
+	GSOECN  GSOType = 0x80 // with a TCP type: only the first segment keeps CWR
 )
 
 // A Frame is one packet in a buffer with headroom.
@@ -70,45 +68,44 @@ const (
 //	| headroom  | Bytes()           | tailroom  |
 //	+-----------+-------------------+-----------+
 //
-// A Frame belongs to the [Reader] that read it and is valid until that Reader is
-// read again; it is never written to while it is staged for sending. Who wants
-// to keep it longer clones it. A stage that makes a new packet clears GSO
-// and GBP.
+// A Frame belongs to the [Reader] that read it, and is valid until the next Read.
+// Nothing may write to it while it is staged for sending. To keep it longer, use
+// Clone. A stage that makes a new packet clears GSO and GBP.
 //
-// A Frame is 64 bytes and lies by value in its [Batch].
+// A Frame has 64 bytes. A [Batch] contains Frames, not pointers.
 type Frame struct {
 	buf      []byte
 	off, end int32
 
 	GSO    GSO    // zero, or how to cut this superframe
-	Kind   Kind   // what Bytes starts with
+	Kind   Kind   // of the packet in Bytes
 	Drop   Reason // set by a reader that refuses the frame: it is counted and skipped
-	VNI    VNI    // the network it is in; from a tunnel's reader, the tag on the wire
+	VNI    VNI    // of its network; from the Reader of a tunnel, the tag on the wire
 	From   Dest   // where it entered; a reader sets the peer half, the switch the port half
-	Hash   uint32 // flow hash, 0 = not computed yet: outer source port, choice of queue and path
+	Hash   uint32 // flow hash, for the outer source port and the path; 0 = not computed yet
 	Tunnel bool   // came in through a tunnel
 
-	// Replicated is a copy of a flooded frame, as the tunnel's header or the multicast group
-	// it was sent to says: all others have theirs from the peer that sent it.
+	// Replicated means a copy of a flooded frame, by the tunnel header or a multicast
+	// destination: all other peers have got theirs from the sender.
 	Replicated bool
 
-	GBP GBP // its group; see there
+	GBP GBP // group policy
 
-	// Horizon is the split-horizon group of the attachment it came in on, while a gateway has
-	// it: what goes back into that segment keeps to it. A copy that is injected has it too.
+	// Horizon is the split-horizon group of the attachment where a routed frame came in. It
+	// applies if the frame goes back into that segment.
 	Horizon uint8
 }
 
-// Over makes a Frame over buf[off:end] without copying. The frame borrows buf.
-// It panics if the bounds do not lie in buf.
+// Over returns a Frame over buf[off:end], which it borrows. It panics if the bounds are
+// not in buf.
 func Over(buf []byte, off, end int) Frame {
 	_ = buf[off:end]
 	return Frame{buf: buf, off: int32(off), end: int32(end)}
 }
 
-// reset makes f what Over returns, in place. Field by field: a literal would be put
-// together on the stack from small stores and copied from there by wide loads, which have
-// to wait for them (a tenth of a worker's time).
+// reset sets f to what Over returns, field by field. A literal would be built on the
+// stack by small stores, and the wide loads that copy it would have to wait for them (a
+// tenth of a worker's time).
 func (f *Frame) reset(buf []byte, off, end int32) {
 	f.buf, f.off, f.end = buf, off, end
 	f.GSO = GSO{}
@@ -116,23 +113,23 @@ func (f *Frame) reset(buf []byte, off, end int32) {
 	f.GBP, f.Horizon = GBP{}, 0
 }
 
-// Make returns a Frame with a copy of packet, [Headroom] in front of it. It is
-// the way to make a frame for Inject.
+// Make returns a Frame with a copy of packet and [Headroom] in front, for instance to
+// inject it.
 func Make(packet []byte) Frame {
 	buf := make([]byte, Headroom+len(packet))
 	copy(buf[Headroom:], packet)
 	return Over(buf, Headroom, len(buf))
 }
 
-// Bytes returns the packet. The slice is borrowed, as the frame is; its capacity
-// ends with the packet, so that appending to it never reaches a neighbour.
+// Bytes returns the packet. The slice is borrowed, like the frame. Its capacity ends with
+// the packet, so that append does not overwrite other frames.
 func (f *Frame) Bytes() []byte { return f.buf[f.off:f.end:f.end] }
 
 // Len returns the number of bytes in the packet.
 func (f *Frame) Len() int { return int(f.end - f.off) }
 
-// SegLen returns the length of the longest frame that f is cut into: its own, unless
-// it is a superframe. It is what MTUs are compared with.
+// SegLen returns the length to compare with an MTU: that of the longest segment of a
+// superframe, or of the frame itself.
 func (f *Frame) SegLen() int {
 	if f.GSO.Size == 0 {
 		return f.Len()
@@ -140,8 +137,8 @@ func (f *Frame) SegLen() int {
 	return min(f.Len(), int(f.GSO.DataStart)-int(f.off)+int(f.GSO.Size))
 }
 
-// Origin returns what From stands for in tables. Frames of peers that have no number count as
-// those of one more, which has the last number there is: they come from the tunnel all the same.
+// Origin returns From as tables use it. All peers of a tunnel without a number count as one,
+// with the highest number.
 func (f *Frame) Origin() Dest {
 	if f.Tunnel && f.From.Peer() == 0 {
 		return f.From | 0xffff
@@ -152,17 +149,16 @@ func (f *Frame) Origin() Dest {
 // Headroom returns how many bytes Push can add: where the packet begins in its buffer.
 func (f *Frame) Headroom() int { return int(f.off) }
 
-// Pull strips n bytes from the front and returns what is left. It panics if the
-// packet is shorter than n, as a slice expression would.
+// Pull removes n bytes from the front and returns the rest. It panics if the packet is
+// shorter.
 func (f *Frame) Pull(n int) []byte {
 	b := f.Bytes()[n:]
 	f.off += int32(n)
 	return b
 }
 
-// Push grows the packet n bytes into the headroom and returns it, or nil when
-// the headroom is smaller than n; the frame is then unchanged. The new bytes hold
-// whatever was there before.
+// Push extends the packet by n bytes in front, whose contents are undefined, and
+// returns it. If the headroom is smaller it returns nil and leaves the frame unchanged.
 func (f *Frame) Push(n int) []byte {
 	if n < 0 || int(f.off) < n {
 		return nil
@@ -177,8 +173,7 @@ func (f *Frame) Trim(n int) {
 	f.end = f.off + int32(n)
 }
 
-// Extend grows the packet n bytes into the tailroom and returns it, or nil when
-// the tailroom is smaller than n; the frame is then unchanged.
+// Extend is Push at the end of the packet, into the tailroom.
 func (f *Frame) Extend(n int) []byte {
 	if n < 0 || int(f.end)+n > len(f.buf) {
 		return nil
@@ -187,8 +182,7 @@ func (f *Frame) Extend(n int) []byte {
 	return f.Bytes()
 }
 
-// Clone returns a copy that owns its buffer, with [Headroom] in front and every
-// field kept.
+// Clone returns a copy with its own buffer, and [Headroom] in front.
 func (f *Frame) Clone() Frame {
 	c := *f
 	b := f.Bytes()

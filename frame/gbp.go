@@ -1,13 +1,12 @@
 package frame
 
-// GBP is the mark of VXLAN group based policy (draft-smith-vxlan-group-policy-05): the group
-// of who sent a frame, and what was done about it. The zero value is no mark.
+// GBP is the mark of VXLAN group policy (draft-smith-vxlan-group-policy-05): the group of the
+// sender of a frame. The zero value is no mark.
 //
-// A tunnel that is configured so reads and writes it; on ports it has no place, so that an
-// attachment may say which group what enters there is of. Who forwards or routes a frame
-// leaves its mark; what the switch itself sends, answers included, has none.
+// Only tunnels carry it. For frames from other ports, a setting of the attachment has the
+// group. Forwarding and routing keep the mark; frames of the switch itself have none.
 type GBP struct {
 	ID        uint16 // group policy id
-	DontLearn bool   // D: the source MAC is not to be learned
+	DontLearn bool   // D: the source MAC must not be learned
 	Applied   bool   // A: a policy has been applied to the frame
 }

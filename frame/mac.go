@@ -7,11 +7,10 @@ import (
 	"net"
 )
 
-// MAC is an EUI-48 address. It is comparable and holds no pointer.
+// MAC is an EUI-48 address. It is comparable and contains no pointer.
 type MAC [6]byte
 
-// RandomMAC returns the MAC of one host that nobody else is likely to have: locally administered, and
-// else at random.
+// RandomMAC returns a random, locally administered MAC of one host.
 func RandomMAC() (m MAC) {
 	rand.Read(m[:])
 	m[0] = m[0]&^1 | 2
@@ -25,19 +24,17 @@ var Broadcast = MAC{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 func ParseMAC(s string) (MAC, error) {
 	h, err := net.ParseMAC(s)
 	if err != nil || len(h) != 6 {
-		return MAC{}, fmt.Errorf("frame: %q is not a MAC address like 02:00:00:00:00:01", s)
+		return MAC{}, fmt.Errorf("frame: %q: must be a MAC such as 02:00:00:00:00:01", s)
 	}
 	return MAC(h), nil
 }
 
-// MACFrom returns the MAC whose six bytes are the low 48 bits of u, big endian:
-// the inverse of [MAC.Uint64].
+// MACFrom returns the MAC in the low 48 bits of u: the inverse of [MAC.Uint64].
 func MACFrom(u uint64) MAC {
 	return MAC{byte(u >> 40), byte(u >> 32), byte(u >> 24), byte(u >> 16), byte(u >> 8), byte(u)}
 }
 
-// Uint64 returns the address as a number: the first byte on the wire is the most
-// significant of the low 48 bits.
+// Uint64 returns the address as a number of 48 bits, in big endian order.
 func (m MAC) Uint64() uint64 {
 	return uint64(binary.BigEndian.Uint32(m[:4]))<<16 | uint64(binary.BigEndian.Uint16(m[4:]))
 }

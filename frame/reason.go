@@ -1,58 +1,58 @@
 package frame
 
-// Reason says why a frame was dropped. Every reason has a name and a counter of
-// its own; 0 means it was not dropped.
+// Reason says why a frame was dropped. Every reason has a name and a counter; 0 means
+// that the frame was not dropped.
 type Reason uint8
 
-// Reasons. The names users see are those of [Reason.String].
+// Reasons. [Reason.String] returns the names in statistics.
 const (
 	NotDropped        Reason = iota
 	Short                    // shorter than its headers
 	NoVNIFlag                // VXLAN without the I flag (RFC 7348, section 5)
-	ReservedBits             // VXLAN with a reserved bit that the configuration rejects
-	UnknownVNI               // VNI without an attachment here
-	UnknownVLAN              // VLAN tag, or its absence, without an attachment on this port
-	InnerVLAN                // VLAN tag inside a tunnel (RFC 7348, section 6.1), or one that nobody asked for
+	ReservedBits             // reserved bit of a tunnel header that the configuration refuses
+	UnknownVNI               // VNI without an attachment
+	UnknownVLAN              // VLAN tag, or untagged frame, without an attachment on the port
+	InnerVLAN                // unexpected VLAN tag, such as one inside a tunnel (RFC 7348, section 6.1)
 	UnknownPeer              // outer source that is not a listed peer
-	OwnAddress               // outer source that is one of our own addresses
+	OwnAddress               // outer source that is an address of the VTEP
 	PeerLimit                // not a drop: no room for another learned peer, forwarded without learning
 	BadSourceMAC             // source MAC group, broadcast or zero
-	OwnMAC                   // source MAC that is one of our own
-	MACPinned                // source MAC that a static, sticky or frozen entry holds elsewhere
-	Locked                   // source MAC without an entry at the locked port it came in on
+	OwnMAC                   // source MAC that is a MAC of the switch
+	MACPinned                // source MAC with a static, sticky or frozen entry elsewhere
+	Locked                   // source MAC without an entry at its locked port
 	Filtered                 // source or destination MAC with a filter entry
 	BadKind                  // an IP packet in a segment without a gateway, or a frame on an IP port
 	SplitHorizon             // egress in the split-horizon group of the ingress
-	Isolated                 // from an isolated port to another one, through a gateway
+	Isolated                 // from an isolated port to another one through a gateway
 	Reflect                  // destination is where the frame came from
 	ReservedMAC              // to 01:80:c2:00:00:00-0f, which bridges do not forward (IEEE 802.1Q)
 	BroadcastOff             // broadcast that the VSI or attachment does not flood
-	MulticastOff             // multicast, likewise
-	UnknownUnicastOff        // unknown unicast, likewise
-	Storm                    // flooded beyond the rate of its class
-	Flapping                 // on a port that is taken out because a MAC moved to and fro between it and another
-	NoEgress                 // flooded, and nobody else is there
-	NoPeer                   // sent into a tunnel that leads to nobody
+	MulticastOff             // the same for multicast
+	UnknownUnicastOff        // the same for unknown unicast
+	Storm                    // flooded, above the rate of its class
+	Flapping                 // on a port that is blocked because a MAC moved to and fro between it and another
+	NoEgress                 // flooded, without another member
+	NoPeer                   // sent into a tunnel without a peer for it
 	TooBig                   // longer than the egress takes
-	ECN                      // congestion mark that may not be hidden (RFC 6040)
+	ECN                      // congestion mark for a host without ECN (RFC 6040)
 	TTL                      // hop limit exceeded
 	NoRoute                  // no route to the destination
 	Unresolved               // next hop did not answer
 	Martian                  // address that cannot be routed
-	BadChecksum              // header checksum wrong
+	BadChecksum              // wrong checksum
 	BadHeader                // header field that contradicts another
-	Fragment                 // fragment of an outer packet, which nobody puts together, or one for a gateway that has no room for it, or overlaps others
+	Fragment                 // fragment of an outer packet; or of a packet for a gateway, without room for it or overlapping others
 	GPEVersion               // VXLAN-GPE version other than 0
 	GPEProtocol              // VXLAN-GPE next protocol that is not handled
 	GPEOAM                   // VXLAN-GPE OAM packet without a handler
-	Policy                   // a policy stage said no
+	Policy                   // by a policy or a guard
 	PortFull                 // the egress has no room
-	PortDown                 // the egress is gone, or its attachment shut
+	PortDown                 // the egress is closed, or its attachment shut
 	Unreachable              // the underlay cannot reach the peer
-	SendFailed               // the system refused the packet for another cause
-	EtherType                // other than IP and ARP, on an access port
-	NotGateway               // from an access port to another than the gateway
-	NumReasons               // how many there are, for arrays indexed by Reason
+	SendFailed               // the system refused the packet for another reason
+	EtherType                // neither IP nor ARP, on an access port
+	NotGateway               // from an access port to a MAC other than the gateway's
+	NumReasons               // number of reasons, for arrays
 )
 
 var reasonNames = [NumReasons]string{
@@ -69,7 +69,7 @@ var reasonNames = [NumReasons]string{
 	SendFailed: "send-failed", EtherType: "ether-type", NotGateway: "not-gateway",
 }
 
-// String returns the reason's name, as it appears in statistics.
+// String returns the name of the reason in statistics.
 func (r Reason) String() string {
 	if r < NumReasons {
 		return reasonNames[r]

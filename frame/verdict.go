@@ -2,7 +2,7 @@ package frame
 
 import "fmt"
 
-// Action is what a verdict says to do.
+// Action is the action of a verdict.
 type Action uint8
 
 // Actions.
@@ -10,14 +10,13 @@ const (
 	ActContinue Action = iota // the next step of decide
 	ActForward                // to one Dest
 	ActFlood                  // to every member of the VSI that split horizon allows
-	ActReply                  // back to where the frame came from, as it now is
-	ActReenter                // decide again, as a frame of the gateway's own
-	ActConsume                // the stage took it and will answer for it
-	ActDrop                   // count it under its reason
+	ActReply                  // back to where the frame came from
+	ActReenter                // decide again, as a frame of the gateway
+	ActConsume                // the stage has taken the frame
+	ActDrop                   // count it under a reason
 )
 
-// Verdict is what became of a frame, as one comparable word. The zero value is
-// Continue.
+// Verdict is a decision on a frame, in one word. The zero value is Continue.
 type Verdict uint64
 
 const (
@@ -26,7 +25,7 @@ const (
 	verdictLocal  = 48
 )
 
-// The verdicts without a parameter.
+// Verdicts without a parameter.
 const (
 	Continue   Verdict = Verdict(ActContinue) << verdictAction
 	FloodAll   Verdict = Verdict(ActFlood) << verdictAction
@@ -36,24 +35,24 @@ const (
 	Consume    Verdict = Verdict(ActConsume) << verdictAction
 )
 
-// Forward sends the frame to d.
+// Forward returns the verdict to send the frame to d.
 func Forward(d Dest) Verdict { return Verdict(ActForward)<<verdictAction | Verdict(d) }
 
-// Drop ends the frame under a reason.
+// Drop returns the verdict to drop the frame for a reason.
 func Drop(r Reason) Verdict {
 	return Verdict(ActDrop)<<verdictAction | Verdict(r)<<verdictReason
 }
 
-// Action returns what to do.
+// Action returns the action.
 func (v Verdict) Action() Action { return Action(v >> verdictAction) }
 
-// Dest returns where a Forward goes.
+// Dest returns the destination of a Forward.
 func (v Verdict) Dest() Dest { return Dest(v) }
 
-// Reason returns why a Drop drops.
+// Reason returns the reason of a Drop.
 func (v Verdict) Reason() Reason { return Reason(v >> verdictReason) }
 
-// String returns the verdict in words, for tests and traces.
+// String returns the verdict as text, for tests and traces.
 func (v Verdict) String() string {
 	switch v.Action() {
 	case ActContinue:

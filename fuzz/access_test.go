@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/framing"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/policy"
@@ -47,32 +48,20 @@ func FuzzAccess(f *testing.F) {
 		case 1:
 			in = arp.OnlyIP{}
 		case 2:
-			g, err := policy.NewGuard(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			g := check.Must(policy.NewGuard(nil))(t)
 			in = g
 		}
 		mem.Run(t, nil, func(f *mem.Fabric) {
 			near, far := f.Node("192.0.2.1"), f.Node("192.0.2.2")
 			f.Mesh(100, near, far)
 			vsi := near.Segment(100)
-			table, err := arp.NewTable(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			table := check.Must(arp.NewTable(nil))(t)
 			r, err := arp.NewResponder(&arp.Config{Table: table, Mode: arp.Access, Locate: vsi.FDB().Lookup})
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			g := new(sink)
 			err = vsi.Configure(vswitch.VSIConfig{InnerVLAN: vswitch.VLANMode(bits & 3 % 3), Slots: vswitch.Slots{Ingress: in, Neighbour: r, Gateway: g}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := vsi.FDB().Set(gate, 0, 0); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
+			check.OK(t, vsi.FDB().Set(gate, 0, 0))
 			a, others := near.Host(100), []*mem.Host{near.Host(100), near.Host(100), far.Host(100)}
 			to := frame.MAC(b)
 			for _, x := range append(others, nil) {
@@ -82,9 +71,7 @@ func FuzzAccess(f *testing.F) {
 				} else {
 					copy(b, to[:])
 				}
-				if err := a.Pipe.Send(b); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, a.Pipe.Send(b))
 			}
 			f.Settle()
 			if _, guarded := in.(*policy.Guard); !guarded && g.frames < len(others) { // a guard refuses half a packet

@@ -264,12 +264,8 @@ func (r *rig) routes(d *draw) {
 		r.vrf.Delete(p)
 	case 1:
 		_ = r.vrf.Add(l3.Route{Prefix: p})
-	case 2:
-		_ = r.vrf.Add(l3.Route{Prefix: p, Via: []l3.NextHop{{Interface: r.toIP}}})
 	default:
-		if r.pool != nil {
-			_ = r.pool.SetMode(modes[n%len(modes)])
-		}
+		_ = r.vrf.Add(l3.Route{Prefix: p, Via: []l3.NextHop{{Interface: r.toIP}}})
 	}
 }
 

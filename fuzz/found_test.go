@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -16,10 +17,7 @@ func TestVNI0(t *testing.T) {
 	mem.Run(t, nil, func(f *mem.Fabric) {
 		a := f.Node("10.0.0.1")
 		f.Mesh(0, a)
-		u, err := f.Net.Listen(netip.MustParseAddrPort("10.0.0.9:4789"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := check.Must(f.Net.Listen(netip.MustParseAddrPort("10.0.0.9:4789"), nil))(t)
 		sendRaw(t, u, a.Addr, []byte{8, 0, 0})                // short
 		sendRaw(t, u, a.Addr, []byte{0, 0, 0, 0, 0, 1, 0, 0}) // no I flag, VNI 256
 		f.Settle()
@@ -32,13 +30,8 @@ func TestVNI0(t *testing.T) {
 }
 
 func sendRaw(t *testing.T, u vtep.Underlay, to netip.AddrPort, b []byte) {
-	e, err := frame.EndpointFrom(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := u.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{b}, To: []frame.Endpoint{e}}}); err != nil {
-		t.Fatal(err)
-	}
+	e := check.Must(frame.EndpointFrom(to))(t)
+	check.OK(t, u.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{b}, To: []frame.Endpoint{e}}}))
 }
 
 // A port that was kept, and so is paused, goes on when it is attached again, whether
@@ -48,12 +41,8 @@ func TestKeptThenNot(t *testing.T) {
 		a := f.Node("10.0.0.1")
 		h := a.HostWith(100, 0, vswitch.AttachConfig{KeepOpen: true})
 		other := a.Host(100)
-		if err := h.At.Detach(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := a.Segment(100).Attach(h.Pipe, 0); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, h.At.Detach())
+		check.Must(a.Segment(100).Attach(h.Pipe, 0))(t)
 		f.Settle()
 		h.Send(mem.Unicast(h, other, "back"))
 		other.Want(mem.Unicast(h, other, "back"))
@@ -67,9 +56,7 @@ func TestDelisted(t *testing.T) {
 		a, b := f.NodeWith("10.0.0.1", nil, &vtep.Config{Peers: vtep.ListedOnly}), f.Node("10.0.0.2")
 		f.Mesh(100, a, b)
 		h1, h2 := a.Host(100), b.Host(100)
-		if err := a.VTEP.SetFlood(100); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, a.VTEP.SetFlood(100))
 		for range 6 {
 			h2.Send(mem.ARPRequest(h2, h1.IP))
 			time.Sleep(10 * time.Second)
@@ -84,10 +71,7 @@ func TestInjectBridgeGroup(t *testing.T) {
 	mem.Run(t, nil, func(f *mem.Fabric) {
 		a := f.Node("10.0.0.1")
 		h := a.Host(100)
-		v, err := a.VSI(100, &vswitch.VSIConfig{ForwardBridgeGroup: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := check.Must(a.VSI(100, &vswitch.VSIConfig{ForwardBridgeGroup: true}))(t)
 		b := mem.Ethernet(frame.MACFrom(0x0180c200000e), h.MAC, 0x88cc, nil)
 		x := frame.Make(b)
 		a.Inject(v, &x)
@@ -104,16 +88,10 @@ func TestGroupChange(t *testing.T) {
 		h1, h3 := a.Host(100), c.Host(100)
 		gate := &gate{came: make(chan bool), open: make(chan bool)}
 		tunnel := b.Segment(100).Attachments()[0]
-		if err := tunnel.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: gate}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := h1.Pipe.Send(mem.ARPRequest(h1, h3.IP)); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, tunnel.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Ingress: gate}}))
+		check.OK(t, h1.Pipe.Send(mem.ARPRequest(h1, h3.IP)))
 		<-gate.came // the frame is in b's hands
-		if err := tunnel.Configure(vswitch.AttachConfig{Group: 7}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, tunnel.Configure(vswitch.AttachConfig{Group: 7}))
 		gate.open <- true
 		h3.Want(mem.ARPRequest(h1, h3.IP)) // once
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -180,9 +181,7 @@ func (r *rig) set0(i int, mac frame.MAC, at dest, flags fdb.Flags) {
 	if at.port != noPort {
 		peer := uint16(0)
 		if at.peer.IsValid() {
-			var err error
-			peer, err = r.vtep.AddPeer(netip.AddrPortFrom(at.peer, 4789))
-			r.must(err)
+			peer = check.Must(r.vtep.AddPeer(netip.AddrPortFrom(at.peer, 4789)))(r.t)
 			r.g.added[at.peer] = true
 		}
 		to = x.at[at.port].Dest(peer)

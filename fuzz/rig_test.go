@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -59,7 +60,6 @@ type rig struct {
 	vtep    *vtep.VTEP
 	gateway *l3.Gateway
 	vrf     *l3.VRF
-	pool    *l3.Blocks
 	toIP    *l3.Interface
 	policy  *policy.Policy
 	segs    [2]*segment
@@ -99,9 +99,7 @@ func (r *rig) errorf(format string, args ...any) {
 
 func (r *rig) must(err error) {
 	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	check.OK(r.t, err)
 }
 
 // mustOpen is must for the VTEP, which says so once the switch has closed it.
@@ -117,9 +115,7 @@ func newRig(t *testing.T, s settings) *rig {
 	if s.plain {
 		r.g = newGolden(&s)
 	}
-	var err error
-	r.sw, err = vswitch.New(&vswitch.Config{MaxMACs: s.maxMACs, Injected: 64})
-	r.must(err)
+	r.sw = check.Must(vswitch.New(&vswitch.Config{MaxMACs: s.maxMACs, Injected: 64}))(r.t)
 	if r.events = r.sw.Events(); s.plain {
 		go r.watch()
 	}
@@ -128,8 +124,7 @@ func newRig(t *testing.T, s settings) *rig {
 		r.plug(i)
 	}
 	if s.routes() {
-		r.gateway, err = l3.NewGateway(&l3.GatewayConfig{Queued: 4096})
-		r.must(err)
+		r.gateway = check.Must(l3.NewGateway(&l3.GatewayConfig{Queued: 4096}))(r.t)
 		r.vrf = r.gateway.VRF("red")
 	}
 	for i := range r.segs {
@@ -158,14 +153,12 @@ func (r *rig) makeVTEP() {
 		r.under6 = r.listen(r.set.own(1))
 		unders = append(unders, r.under6)
 	}
-	v, err := vtep.New(&r.set.tunnel, unders...)
-	r.must(err)
+	v := check.Must(vtep.New(&r.set.tunnel, unders...))(r.t)
 	r.mu.Lock()
 	r.vtep = v
 	r.mu.Unlock()
 	if r.set.tunnel.Type == encap.TypeIPIP {
-		_, err = r.vtep.AddPeer(r.peer(2))
-		r.must(err)
+		check.Must(r.vtep.AddPeer(r.peer(2)))(r.t)
 		return
 	}
 	list := r.peerAddrs(r.set.listed)
@@ -234,12 +227,9 @@ func (r *rig) peerAddrs(n int) (list []netip.AddrPort) {
 func (r *rig) makeSegment(i int) {
 	c, x := &r.set.segments[i], &segment{}
 	r.segs[i] = x
-	var err error
-	x.vsi, err = r.sw.VSI(r.vnis[i]+r.set.shift, &vswitch.VSIConfig{Refuse: c.vsi.Refuse})
-	r.must(err)
+	x.vsi = check.Must(r.sw.VSI(r.vnis[i]+r.set.shift, &vswitch.VSIConfig{Refuse: c.vsi.Refuse}))(r.t)
 	if c.arp > 0 || c.gateway > 0 {
-		x.table, err = arp.NewTable(&arp.TableConfig{VNI: r.vnis[i], Limit: 8, PerDest: 4, Notify: r.sw.Notify})
-		r.must(err)
+		x.table = check.Must(arp.NewTable(&arp.TableConfig{VNI: r.vnis[i], Limit: 8, PerDest: 4, Notify: r.sw.Notify}))(r.t)
 		cfg := arp.Config{
 			Table: x.table, Locate: x.vsi.FDB().Lookup, MAC: hostMAC(14), LocalOnly: c.localOnly, Miss: c.localOnly, Notify: r.sw.Notify,
 			Refresh: c.localOnly, Inject: func(f *frame.Frame) bool { return r.sw.Inject(x.vsi, f) },
@@ -247,8 +237,7 @@ func (r *rig) makeSegment(i int) {
 		if c.arp > 0 {
 			cfg.Mode = arp.Mode(c.arp - 1)
 		}
-		x.responder, err = arp.NewResponder(&cfg)
-		r.must(err)
+		x.responder = check.Must(arp.NewResponder(&cfg))(r.t)
 		r.must(x.table.Set(addr4(1+i, 13), hostMAC(13), arp.Static, 0))
 		x.slots.Neighbour = x.responder
 	}
@@ -289,35 +278,29 @@ func (r *rig) makeInterface(i int) {
 		r.must(x.vsi.FDB().Set(cfg.VTEPMAC, 0, fdb.Static))
 	}
 	r.must(x.vsi.FDB().Set(cfg.MAC, 0, flags))
-	var err error
-	x.iface, err = r.vrf.NewInterface(&cfg)
-	r.must(err)
+	x.iface = check.Must(r.vrf.NewInterface(&cfg))(r.t)
 }
 
 func (r *rig) makePolicy(i int) {
 	c, x := &r.set.segments[i], r.segs[i]
 	var in []vswitch.Stage
-	var err error
 	switch c.guard {
 	case 1:
-		x.guard, err = policy.NewGuard(nil)
+		x.guard = check.Must(policy.NewGuard(nil))(r.t)
 	case 2:
-		x.guard, err = policy.NewGuard(&policy.GuardConfig{MACs: []frame.MAC{hostMAC(1), hostMAC(2)}, Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+		x.guard = check.Must(policy.NewGuard(&policy.GuardConfig{MACs: []frame.MAC{hostMAC(1), hostMAC(2)}, Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}))(r.t)
 	}
-	r.must(err)
 	if x.guard != nil {
 		in = append(in, x.guard)
 	}
 	if p := policies[c.policy]; p != nil {
 		if r.policy == nil {
-			r.policy, err = policy.New(p)
-			r.must(err)
+			r.policy = check.Must(policy.New(p))(r.t)
 		}
 		in, x.slots.Egress = append(in, r.policy.Ingress()), r.policy.Egress()
 	}
 	if c.mss != 0 {
-		m, err := l3.NewMSSClamp(c.mss)
-		r.must(err)
+		m := check.Must(l3.NewMSSClamp(c.mss))(r.t)
 		in = append(in, m)
 	}
 	if len(in) > 0 {
@@ -327,24 +310,21 @@ func (r *rig) makePolicy(i int) {
 
 // makeRoutes makes the segment for IP, and routes to it, to neighbours and to nowhere.
 func (r *rig) makeRoutes() {
-	vsi, err := r.sw.VSI(ipVNI, nil)
-	r.must(err)
+	vsi := check.Must(r.sw.VSI(ipVNI, nil))(r.t)
 	var at *vswitch.Attachment
 	cfg := l3.InterfaceConfig{VNI: ipVNI, Send: vsi.Send, Addresses: []netip.Prefix{netip.PrefixFrom(addr4(9, 1), 32), netip.PrefixFrom(addr6(9, 1), 128)}}
 	if r.set.bare || r.set.tunnel.Type == encap.TypeVXLAN {
-		at, err = vsi.AttachWith(r.ports[tunPort], 0, &vswitch.AttachConfig{})
+		at = check.Must(vsi.AttachWith(r.ports[tunPort], 0, &vswitch.AttachConfig{}))(r.t)
 	} else {
 		tag := uint32(ipVNI)
 		if r.set.tunnel.Type == encap.TypeIPIP {
 			tag = 0
 		}
-		at, err = vsi.AttachWith(r.vtep, tag, &vswitch.AttachConfig{Hub: r.set.gso})
+		at = check.Must(vsi.AttachWith(r.vtep, tag, &vswitch.AttachConfig{Hub: r.set.gso}))(r.t)
 		cfg.Tunnel = r.vtep
 	}
-	r.must(err)
 	cfg.Port = at.Dest(0)
-	r.toIP, err = r.vrf.NewInterface(&cfg)
-	r.must(err)
+	r.toIP = check.Must(r.vrf.NewInterface(&cfg))(r.t)
 	r.must(vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: r.toIP, TooBig: vswitch.Chain(r.toIP.PathMTU(), r.sw.TooBig())}}))
 	node := func(n int) l3.NextHop {
 		h := l3.NextHop{Interface: r.toIP}
@@ -352,17 +332,15 @@ func (r *rig) makeRoutes() {
 		case cfg.Tunnel == nil:
 			return h
 		case n == 3 && r.set.tunnel.Type == encap.TypeGPE:
-			h.Peer, err = r.vtep.NextHop(r.peer(n), farVNI)
+			h.Peer = check.Must(r.vtep.NextHop(r.peer(n), farVNI))(r.t)
 		default:
-			h.Peer, err = r.vtep.AddPeer(r.peer(n))
+			h.Peer = check.Must(r.vtep.AddPeer(r.peer(n)))(r.t)
 		}
-		r.must(err)
 		return h
 	}
 	either := l3.NextHop{Interface: r.toIP}
 	if cfg.Tunnel != nil {
-		either.Peer, err = r.vtep.Group(node(2).Peer, node(3).Peer)
-		r.must(err)
+		either.Peer = check.Must(r.vtep.Group(node(2).Peer, node(3).Peer))(r.t)
 	}
 	prefix := func(n int) [2]netip.Prefix {
 		return [2]netip.Prefix{netip.PrefixFrom(addr4(n, 0), 24), netip.PrefixFrom(addr6(n, 0), 64)}
@@ -383,9 +361,7 @@ func (r *rig) makeRoutes() {
 		}
 		r.must(r.vrf.Add(routes...))
 	}
-	if r.pool, err = r.vrf.NewBlocks(l3.Always); err == nil {
-		_ = r.pool.Set(prefix(8)[0], l3.Node{Addr: r.peerAddr(2).Addr(), Tunnel: node(2), Direct: node(2)})
-	}
+	_ = r.vrf.Add(l3.Route{Prefix: prefix(8)[0], Via: []l3.NextHop{node(2)}})
 }
 
 // attach attaches a port to a segment of hosts, if it is for it.

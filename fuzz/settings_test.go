@@ -6,7 +6,6 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -142,6 +141,3 @@ func limit(c *vswitch.VSIConfig) int {
 	}
 	return c.MaxMACs
 }
-
-// modes of a pool of routes to nodes.
-var modes = []l3.Encapsulation{l3.Always, l3.CrossSubnet, l3.Never}

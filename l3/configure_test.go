@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // hopOf is the address of one of very many next hops in VNI 20.
@@ -19,7 +20,7 @@ func TestConfigureGateway(t *testing.T) {
 	l := newLab(t, &GatewayConfig{Waiting: 8})
 	set := func(cfg GatewayConfig) {
 		t.Helper()
-		must(t, l.g.Configure(cfg))
+		check.OK(t, l.g.Configure(cfg))
 		if got := l.g.Config(); got != cfg {
 			t.Errorf("%+v, want %+v", got, cfg)
 		}
@@ -59,13 +60,9 @@ func TestConfigureGateway(t *testing.T) {
 		}
 		return kept
 	}
-	if n := count(0, 9); n != DefaultPerNeighbour {
-		t.Errorf("%d packets wait", n)
-	}
+	check.Equal(t, "packets wait", count(0, 9), DefaultPerNeighbour)
 	set(GatewayConfig{PerNeighbour: 5})
-	if n := count(0, 9); n != 2 {
-		t.Errorf("%d more packets wait", n)
-	}
+	check.Equal(t, "more packets wait", count(0, 9), 2)
 	if set(GatewayConfig{PerNeighbour: 1}); l.g.queued() == 0 || count(0, 9) != 0 || count(1, 9) != 1 {
 		t.Error("of one next hop, more than one packet comes to wait")
 	}
@@ -75,9 +72,7 @@ func TestConfigureGateway(t *testing.T) {
 	count(1, 3)
 	size := l.g.queued() / 6
 	set(GatewayConfig{Queued: 2 * size})
-	if l.g.queued() != 6*size {
-		t.Error("what waited has gone")
-	}
+	check.True(t, l.g.queued() == 6*size, "what waited has gone")
 	if count(2, 3); l.g.queued() != 2*size {
 		t.Errorf("%d bytes wait, want %d", l.g.queued(), 2*size)
 	}
@@ -141,20 +136,18 @@ func TestConfigureFragments(t *testing.T) {
 		}
 	}
 	each := l.g.fragments.shares.Size() / 10
-	must(t, l.g.Configure(GatewayConfig{Fragments: 4 * each}))
+	check.OK(t, l.g.Configure(GatewayConfig{Fragments: 4 * each}))
 	if held() != 10 {
 		t.Errorf("%d packets, want all that were there", held())
 	}
 	if first(); held() != 4 {
 		t.Errorf("%d packets after one more, want 4", held())
 	}
-	must(t, l.g.Configure(GatewayConfig{}))
+	check.OK(t, l.g.Configure(GatewayConfig{}))
 	for range 10 {
 		first()
 	}
-	if held() != 14 {
-		t.Errorf("%d packets, want 14", held())
-	}
+	check.Equal(t, "packets", held(), 14)
 }
 
 // Workers need not know that somebody changes limits.
@@ -182,7 +175,7 @@ func TestConfigureGatewayUnderTraffic(t *testing.T) {
 	}
 	for n := range 200 {
 		k := n%10 + 1
-		must(t, l.g.Configure(GatewayConfig{PerSender: k, Total: k, PerNeighbour: k, Waiting: k, Queued: 100 * k, Fragments: 100 * k}))
+		check.OK(t, l.g.Configure(GatewayConfig{PerSender: k, Total: k, PerNeighbour: k, Waiting: k, Queued: 100 * k, Fragments: 100 * k}))
 		if c := l.g.Config(); c.Waiting != c.PerNeighbour {
 			t.Errorf("torn: %+v", c)
 		}

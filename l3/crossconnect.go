@@ -32,33 +32,33 @@ type CrossConnect struct {
 func NewCrossConnect(cfg *CrossConnectConfig) (*CrossConnect, error) {
 	switch {
 	case cfg == nil || cfg.Near.Port() == 0:
-		return nil, errors.New("l3: CrossConnectConfig.Near: 0, required is a port")
+		return nil, errors.New("l3: CrossConnectConfig.Near: a port is required")
 	case cfg.Far.Port() == 0 || cfg.Far.Port() == cfg.Near.Port():
-		return nil, fmt.Errorf("l3: CrossConnectConfig.Far: %v, required is a port other than Near", cfg.Far)
+		return nil, fmt.Errorf("l3: CrossConnectConfig.Far: %v: must be a port other than Near", cfg.Far)
 	case cfg.Tunnel != nil && absent.Is(cfg.Tunnel):
-		return nil, fmt.Errorf("l3: CrossConnectConfig.Tunnel: a nil %T, allowed are a tunnel and nil", cfg.Tunnel)
+		return nil, fmt.Errorf("l3: CrossConnectConfig.Tunnel: contains a nil %T", cfg.Tunnel)
 	case cfg.Send == nil:
-		return nil, errors.New("l3: CrossConnectConfig.Send: nil, required")
+		return nil, errors.New("l3: CrossConnectConfig.Send: required")
 	}
-	w := &CrossConnect{cfg: *cfg}
-	w.errs.Init(0, 0)
-	return w, nil
+	c := &CrossConnect{cfg: *cfg}
+	c.errs.Init(0, 0)
+	return c, nil
 }
 
 // Process forwards f to the other end.
-func (w *CrossConnect) Process(f *frame.Frame, at frame.At) frame.Verdict {
+func (c *CrossConnect) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	switch {
 	case f.Kind == frame.Ethernet:
 		return frame.Continue
-	case f.From.Port() == w.cfg.Far.Port():
-		return frame.Forward(w.cfg.Near)
-	case f.From.Port() != w.cfg.Near.Port():
+	case f.From.Port() == c.cfg.Far.Port():
+		return frame.Forward(c.cfg.Near)
+	case f.From.Port() != c.cfg.Near.Port():
 		return frame.Continue
 	}
-	if t := w.cfg.Tunnel; t != nil && mayReport(f) && t.Failed(w.cfg.Far.Peer()) {
-		w.report(f, at.Tick)
+	if t := c.cfg.Tunnel; t != nil && mayReport(f) && t.Failed(c.cfg.Far.Peer()) {
+		c.report(f, at.Tick)
 	}
-	return frame.Forward(w.cfg.Far)
+	return frame.Forward(c.cfg.Far)
 }
 
 // mayReport reports whether the sender of a packet may get an ICMP error about it.
@@ -73,34 +73,34 @@ func mayReport(f *frame.Frame) bool {
 
 // report sends an ICMP error, host unreachable, to the sender of a packet that passed mayReport. The
 // packet is still forwarded.
-func (w *CrossConnect) report(f *frame.Frame, now frame.Tick) {
+func (c *CrossConnect) report(f *frame.Frame, now frame.Tick) {
 	g := frame.Make(make([]byte, max(f.Len(), icmperr.MinMTU6)))
 	g.Kind, g.VNI = f.Kind, f.VNI
 	copy(g.Bytes(), f.Bytes())
 	var sent bool
 	if p, _ := wire.ParseIPv4(f.Bytes()); f.Kind == frame.IPv4 {
-		sent = w.errs.Forge4(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MaxError4-icmperr.Head4)) == icmperr.Sent4
+		sent = c.errs.Forge4(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MaxError4-icmperr.Head4)) == icmperr.Sent4
 	} else {
 		p, _ := wire.ParseIPv6(f.Bytes())
-		sent = w.errs.Forge6(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MinMTU6-icmperr.Head6)) == icmperr.Sent6
+		sent = c.errs.Forge6(&g, 0, now, icmperr.NoHost, 0, min(len(p), icmperr.MinMTU6-icmperr.Head6)) == icmperr.Sent6
 	}
 	if sent {
-		w.cfg.Send(f.From, &g)
+		c.cfg.Send(f.From, &g)
 	}
 }
 
 // A CrossConnectPathMTU is the stage of a [CrossConnect] for the slot TooBig.
-type CrossConnectPathMTU struct{ w *CrossConnect }
+type CrossConnectPathMTU struct{ c *CrossConnect }
 
 // PathMTU returns the cross-connect's stage for the slot TooBig of its segment.
-func (w *CrossConnect) PathMTU() CrossConnectPathMTU { return CrossConnectPathMTU{w} }
+func (c *CrossConnect) PathMTU() CrossConnectPathMTU { return CrossConnectPathMTU{c} }
 
 // Process fragments IPv4 packets without DF, and answers others as Switch.TooBig does (RFC 2003,
 // section 5.1). It does not fragment a packet with a damaged header, whose fragments would have
 // valid checksums.
 func (s CrossConnectPathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	if p, ok := wire.ParseIPv4(f.Bytes()); ok && f.Kind == frame.IPv4 && !p.DF() && p.ChecksumOK() && at.MTU >= icmperr.MinMTU4 {
-		return fragment4(f, p, 0, at.MTU, at.From, at.To, s.w.cfg.Send)
+		return fragment4(f, p, 0, at.MTU, at.From, at.To, s.c.cfg.Send)
 	}
-	return s.w.errs.Process(f, at)
+	return s.c.errs.Process(f, at)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -57,7 +58,7 @@ func newWireLab(t testing.TB) *wireLab {
 		l.sent = append(l.sent, injected{f.VNI, to, f.Clone()})
 		return !l.full
 	}})
-	must(t, err)
+	check.OK(t, err)
 	return l
 }
 
@@ -98,9 +99,7 @@ func checkBareError(t *testing.T, b, in []byte, v6 bool, typ4, typ6 uint16, mtu 
 	if !bytes.Equal(src, from.AsSlice()) || !bytes.Equal(dst, to.AsSlice()) || typ != want || said != mtu {
 		t.Errorf("IPv6 %v: type %#x, MTU %d from %v to %v, want %#x, %d from %v to %v", v6, typ, said, src, dst, want, mtu, from, to)
 	}
-	if !bytes.HasPrefix(in, quote) || len(quote) < 28 {
-		t.Errorf("quotes % x", quote)
-	}
+	check.True(t, bytes.HasPrefix(in, quote) && len(quote) >= 28, "quotes % x", quote)
 }
 
 // What comes in at one end goes out at the other, as it is; the rest is nobody's business.
@@ -134,20 +133,14 @@ func TestCrossConnect(t *testing.T) {
 	for _, from := range []frame.Dest{near, far} {
 		f := frame.Make(between(false, 1, 4).bytes(t))
 		f.From = from
-		if v := l.Process(&f, frame.At{}); v != frame.Continue {
-			t.Errorf("Ethernet: %v", v)
-		}
+		check.Equal(t, "Ethernet", l.Process(&f, frame.At{}), frame.Continue)
 	}
-	if len(l.sent) != 0 {
-		t.Errorf("%d frames sent", len(l.sent))
-	}
+	check.Equal(t, "frames sent", len(l.sent), 0)
 	// Without a tunnel nobody is asked.
 	w, err := NewCrossConnect(&CrossConnectConfig{Near: near, Far: far, Send: func(frame.Dest, *frame.Frame) bool { return true }})
-	must(t, err)
+	check.OK(t, err)
 	f := bare(t, false, near, nil)
-	if v := w.Process(&f, frame.At{}); v != frame.Forward(far) {
-		t.Error(v)
-	}
+	check.Equal(t, "Process", w.Process(&f, frame.At{}), frame.Forward(far))
 }
 
 // The sender is told that its host is not reached, once; the packet goes on.
@@ -214,9 +207,7 @@ func TestWireFailedInSilence(t *testing.T) {
 		f := bare(t, false, near, nil)
 		l.Process(&f, frame.At{})
 	}
-	if len(l.sent) != DefaultPerSender {
-		t.Errorf("told %d times in a second", len(l.sent))
-	}
+	check.True(t, len(l.sent) == DefaultPerSender, "told %d times in a second", len(l.sent))
 }
 
 func fixSum(ip []byte) {
@@ -310,7 +301,7 @@ func TestCrossConnectConfig(t *testing.T) {
 	for name, c := range map[string]CrossConnectConfig{
 		"Near: ":     {Far: far, Send: send},
 		"Far: ":      {Near: near, Send: send},
-		"Far: 1/3, ": {Near: near, Far: frame.NewDest(1, 3), Send: send},
+		"Far: 1/3: ": {Near: near, Far: frame.NewDest(1, 3), Send: send},
 		"Send: ":     {Near: near, Far: far},
 	} {
 		if w, err := NewCrossConnect(&c); err == nil || w != nil || !strings.HasPrefix(err.Error(), "l3: CrossConnectConfig."+name) {

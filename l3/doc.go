@@ -36,7 +36,7 @@
 //     with a VTEP and an interface without addresses (RFC 9135, section 4.2).
 //
 //   - Layer 3 only: routes lead to nodes, through a tunnel for IP (NextHop.Peer) or directly.
-//     [Blocks] holds such routes and changes their encapsulation under traffic.
+//     [Encapsulation] says which; the pools of package node change it under traffic.
 //
 // A [CrossConnect] joins two IP ports and routes nothing.
 //

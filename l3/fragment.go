@@ -44,7 +44,7 @@ func fragment4(f *frame.Frame, p wire.IPv4, ip, mtu int, from, to frame.Dest, se
 // fragment6 sends a packet of the gateway's own in fragments (RFC 8200, section 4.5).
 func fragment6(f *frame.Frame, p wire.IPv6, ip, mtu int, id uint32, from, to frame.Dest, send sendFunc) frame.Verdict {
 	head := append(p[:wire.IPv6Len:wire.IPv6Len], p.NextHeader(), 0, 0, 0, byte(id>>24), byte(id>>16), byte(id>>8), byte(id))
-	head[6] = protoFragment
+	head[6] = wire.ProtoFragment
 	return fragment(f, ip, mtu, head, p[wire.IPv6Len:], from, to, send, func(q []byte, at int, more bool) {
 		wire.IPv6(q).SetPayloadLen(len(q) - wire.IPv6Len)
 		field := uint16(at)

@@ -156,7 +156,9 @@ func (c *InterfaceConfig) Check() error {
 			w.Wrong("Port", nil, "an IP port has neither neighbours nor MACs")
 		}
 	} else {
-		if !c.MAC.IsHost() {
+		if c.MAC.IsZero() {
+			w.Wrong("MAC", nil, "required")
+		} else if !c.MAC.IsHost() {
 			w.Want("MAC", c.MAC, "the MAC of one host")
 		}
 		if c.VTEPMAC.IsGroup() {
@@ -181,7 +183,7 @@ func (c *InterfaceConfig) Check() error {
 	return w.Err()
 }
 
-var errNoHost = errors.New("is not a host's address on a network; allowed are addresses of hosts with a prefix length")
+var errNoHost = errors.New("is not valid on a network; must be the address of one host with a prefix length")
 
 // hostIn returns why a cannot be the address of a host on the network p.
 func hostIn(p netip.Prefix, a netip.Addr) error {

@@ -90,14 +90,14 @@ func (i *Interface) answer6(x *packet, p wire.IPv6, u wire.IPv6Upper) frame.Verd
 // dropped (RFC 5095, section 3; RFC 8200, section 4.4).
 func segmentsLeft(p wire.IPv6, end int) bool {
 	for next, at := p.NextHeader(), wire.IPv6Len; at+8 <= end; {
-		if next == 43 && p[at+3] != 0 {
+		if next == wire.ProtoRouting && p[at+3] != 0 {
 			return true
 		}
 		size := (int(p[at+1]) + 1) * 8
 		switch next {
-		case protoFragment:
+		case wire.ProtoFragment:
 			size = 8
-		case 51: // RFC 4302, section 2.2
+		case wire.ProtoAuth: // RFC 4302, section 2.2
 			size = (int(p[at+1]) + 2) * 4
 		}
 		next, at = p[at], at+size

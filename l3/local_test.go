@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
@@ -37,17 +38,15 @@ func answerTo(s shape) shape {
 // The gateway is asked by its link-local addresses, and by hosts that have no other.
 func TestLinkLocalPing(t *testing.T) {
 	l := newLab(t, nil)
-	table, err := arp.NewTable(nil)
-	must(t, err)
-	r, err := arp.NewResponder(&arp.Config{Table: table})
-	must(t, err)
+	table := check.Must(arp.NewTable(nil))(t)
+	r := check.Must(arp.NewResponder(&arp.Config{Table: table}))(t)
 	i, err := l.vrf.NewInterface(&InterfaceConfig{
 		VNI: 30, MAC: gate(10), VTEPMAC: own, Neighbours: r, Send: l.send(30), Addresses: []netip.Prefix{
 			netip.MustParsePrefix("169.254.1.1/32"), netip.MustParsePrefix("10.0.30.254/24"),
 			netip.MustParsePrefix("fe80::fe/64"), netip.MustParsePrefix("fd00:30::fe/64"),
 		},
 	})
-	must(t, err)
+	check.OK(t, err)
 	for _, c := range []struct {
 		src, dst string
 		answered bool
@@ -97,9 +96,7 @@ func TestLinkLocalPing(t *testing.T) {
 	s.proto = 0
 	in := s.bytes(t)
 	v, f := l.in(i, in)
-	if v != frame.Reply {
-		t.Fatal(v)
-	}
+	check.Need(t, v == frame.Reply, "%v", v)
 	checkError(t, f.Bytes(), in, true, 0, 1<<8|4, netip.Addr{}, netip.MustParseAddr("fd00:30::fe"))
 }
 
@@ -171,9 +168,7 @@ func cut(t testing.TB, b []byte, mtu int, id uint32) (list [][]byte) {
 	f := frame.Make(b)
 	from := frame.NewDest(7, 1) // whose share of what waits to be sent they take
 	keep := func(_ frame.Dest, g *frame.Frame) bool {
-		if g.From != from {
-			t.Errorf("a piece is from %v, want %v", g.From, from)
-		}
+		check.Equal(t, "a piece is from", g.From, from)
 		list = append(list, bytes.Clone(g.Bytes()))
 		return true
 	}
@@ -239,9 +234,7 @@ func TestPingInFragments(t *testing.T) {
 							d, _ = pieces.add(fragmentKey{}, piece{int(field &^ 7), field&1 != 0, b[14+48:]}, b[:14+40], b[14+40], len(b), 1<<20, 0)
 						} else {
 							p, _ := wire.ParseIPv4(b[14:])
-							if !p.ChecksumOK() || p.ID() != 77 {
-								t.Errorf("% x", b[:34])
-							}
+							check.True(t, p.ChecksumOK() && p.ID() == 77, "% x", b[:34])
 							d, _ = pieces.add(fragmentKey{}, piece{p.FragmentOffset(), p[6]&0x20 != 0, p.Payload()}, b[:34], 0, len(b), 1<<20, 0)
 						}
 						if d == nil {
@@ -286,9 +279,7 @@ func TestFragmentsRefused(t *testing.T) {
 		s, refused := newFragments(), 0
 		for _, p := range list {
 			d, ok := s.add(fragmentKey{}, p, make([]byte, 20), 0, 1500, 1<<20, 0)
-			if d != nil {
-				t.Errorf("%s: complete", name)
-			}
+			check.True(t, d == nil, "%s: complete", name)
 			if !ok {
 				refused++
 			}

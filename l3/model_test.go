@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // The golden model: routes are a list of prefixes, the longest that fits wins; neighbours
@@ -122,10 +123,8 @@ func TestGolden(t *testing.T) {
 func goldenTable(t *testing.T, rng *rand.Rand, n int) {
 	v6 := n%2 == 1
 	l := newLab(t, &GatewayConfig{PerSender: 1000, Total: 100_000})
-	l3vni, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)})
-	must(t, err)
-	tun, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)})
-	must(t, err)
+	l3vni := check.Must(l.vrf.NewInterface(&InterfaceConfig{VNI: 50, MAC: gate(50), Send: l.send(50)}))(t)
+	tun := check.Must(l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)}))(t)
 	g := &golden{neighbours: map[string]frame.MAC{}, remote: map[string]bool{}, waiting: map[string]int{}}
 	whole := 32
 	if v6 {
@@ -193,9 +192,7 @@ func goldenTable(t *testing.T, rng *rand.Rand, n int) {
 			g.routes = append(g.routes, goldenRoute{p, does})
 		}
 		if rng.IntN(8) == 0 && !builtIn {
-			if !l.vrf.Delete(p) {
-				t.Errorf("table %d: delete %v", n, p)
-			}
+			check.True(t, l.vrf.Delete(p), "table %d: delete %v", n, p)
 			for k := range g.routes {
 				if g.routes[k].prefix == p {
 					g.routes = append(g.routes[:k], g.routes[k+1:]...)

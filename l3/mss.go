@@ -27,7 +27,7 @@ const (
 // NewMSSClamp returns a stage for an MTU of IP, 68 to 65535.
 func NewMSSClamp(mtu int) (*MSSClamp, error) {
 	if mtu < icmperr.MinMTU4 || mtu > 65535 {
-		return nil, fmt.Errorf("l3: MSSClamp: MTU %d, allowed are %d to 65535", mtu, icmperr.MinMTU4)
+		return nil, fmt.Errorf("l3: MSSClamp: MTU %d: must be %d to 65535", mtu, icmperr.MinMTU4)
 	}
 	return &MSSClamp{mtu: mtu}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // syn4 is an IPv4 SYN whose options begin with pad no-operations; syn6 one of IPv6.
@@ -34,7 +36,7 @@ func synOf(t testing.TB, v6 bool, mss uint16, pad int, flags func(*layers.TCP), 
 		tcp.SetNetworkLayerForChecksum(ip)
 		ls = append(ether(layers.EthernetTypeIPv4, vids...), ip, tcp)
 	}
-	return serialize(t, ls...)
+	return packets.Of(ls...)
 }
 
 // What comes out is what gopacket writes for the smaller size: options and checksum, at
@@ -48,8 +50,7 @@ func TestMSSClamp(t *testing.T) {
 		for pad := range 4 {
 			for _, vids := range [][]uint16{nil, {7}, {7, 9}} {
 				for _, mss := range []uint16{least - 1, least, least + 1, 8960, 65535} {
-					c, err := NewMSSClamp(1450)
-					must(t, err)
+					c := check.Must(NewMSSClamp(1450))(t)
 					f := frame.Make(synOf(t, v6, mss, pad, nil, vids...))
 					if v := c.Process(&f, frame.At{}); v != frame.Continue {
 						t.Fatal(v)
@@ -63,8 +64,7 @@ func TestMSSClamp(t *testing.T) {
 				}
 			}
 		}
-		c, err := NewMSSClamp(1450)
-		must(t, err)
+		c := check.Must(NewMSSClamp(1450))(t)
 		for name, in := range map[string][]byte{
 			"no SYN": synOf(t, v6, 9000, 0, func(h *layers.TCP) { h.SYN = false }),
 			"cut":    synOf(t, v6, 9000, 0, nil)[:60],
@@ -87,9 +87,7 @@ func TestMSSClamp(t *testing.T) {
 		}
 	}
 	for _, mtu := range []int{67, 65536, -1} {
-		if _, err := NewMSSClamp(mtu); err == nil {
-			t.Errorf("MTU %d", mtu)
-		}
+		check.True(t, check.Err(NewMSSClamp(mtu)) != nil, "MTU %d", mtu)
 	}
 }
 

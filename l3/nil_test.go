@@ -1,10 +1,10 @@
 package l3
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // noTunnel is a Tunnel whose methods need one.
@@ -17,15 +17,9 @@ func (n *noTunnel) Failed(uint16) bool     { return n.name == "" }
 func TestNilTunnel(t *testing.T) {
 	send := func(frame.Dest, *frame.Frame) bool { return true }
 	_, err := NewCrossConnect(&CrossConnectConfig{Near: frame.NewDest(1, 0), Far: frame.NewDest(2, 1), Tunnel: (*noTunnel)(nil), Send: send})
-	if err == nil || !strings.HasPrefix(err.Error(), "l3: CrossConnectConfig.Tunnel: ") {
-		t.Errorf("NewCrossConnect: %v", err)
-	}
+	check.ErrorHas(t, err, "l3: CrossConnectConfig.Tunnel: ")
 	g, err := NewGateway(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_, err = g.VRF("").NewInterface(&InterfaceConfig{VNI: 1, Send: send, Port: frame.NewDest(1, 0), Tunnel: (*noTunnel)(nil)})
-	if err == nil || !strings.Contains(err.Error(), "InterfaceConfig.Tunnel: ") {
-		t.Errorf("NewInterface: %v", err)
-	}
+	check.ErrorHas(t, err, "l3: ", "InterfaceConfig.Tunnel: ")
 }

@@ -20,8 +20,6 @@ const (
 	maxPieces     = 128 // fragments of a packet
 	datagramBytes = 256 // that each packet and each fragment counts for beside its data
 	maxIP         = 1<<16 - 1
-
-	protoFragment = 44 // RFC 8200, section 4.5
 )
 
 // fragmentKey identifies the packet of a fragment. Fragments from two ports or peers are of two

@@ -115,7 +115,7 @@ func (v *VRF) Add(routes ...Route) error {
 // make checks a route. v.mu is held.
 func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 	if !r.Prefix.IsValid() || r.Prefix != r.Prefix.Masked() || r.Prefix.Addr().Is4In6() {
-		return nil, errors.New("allowed are prefixes without bits beyond their length")
+		return nil, errors.New("must be a prefix without host bits")
 	}
 	if old, ok := t.Get(r.Prefix); ok && old.self != nil {
 		return nil, errBuiltIn
@@ -144,23 +144,23 @@ func (v *VRF) check(h NextHop, is4 bool) error {
 		if t := h.Interface.cfg.Tunnel; t != nil && t.PeerName(h.Peer) == "" {
 			return fmt.Errorf("next hop vni %d: Peer: the tunnel has no peer %d", h.Interface.cfg.VNI, h.Peer)
 		} else if t == nil && h.Peer != 0 {
-			return fmt.Errorf("next hop %v: Peer: %d, allowed is 0: the interface is not a tunnel", h, h.Peer)
+			return fmt.Errorf("next hop %v: Peer: %d: must be 0, because the interface is not a tunnel", h, h.Peer)
 		}
 		return nil
 	case h.Peer != 0:
-		return fmt.Errorf("next hop %v: Peer: %d, allowed is 0: the interface is not a tunnel", h, h.Peer)
+		return fmt.Errorf("next hop %v: Peer: %d: must be 0, because the interface is not a tunnel", h, h.Peer)
 	case !h.MAC.IsZero():
 		if h.MAC.IsGroup() {
-			return fmt.Errorf("next hop %v: MAC: a group, allowed is the MAC of one host", h)
+			return fmt.Errorf("next hop %v: MAC: must be the MAC of one host", h)
 		}
 		return nil
 	case !h.IP.IsValid() || h.IP.Is4() != is4:
-		return fmt.Errorf("next hop %v: IP: required is one of the prefix's family", h)
+		return fmt.Errorf("next hop %v: IP: an address of the family of the prefix is required", h)
 	case h.Interface.neighbours == nil:
 		return fmt.Errorf("next hop %v: Interface: has no Neighbours to resolve IP", h)
 	}
 	if err := CheckNextHop(h.Interface.cfg.Addresses, h.IP); err != nil {
-		return fmt.Errorf("next hop %v: IP: %v %w", h, h.IP, err)
+		return fmt.Errorf("next hop %v: IP: %v: %w", h, h.IP, err)
 	}
 	return nil
 }

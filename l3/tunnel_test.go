@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -23,8 +23,7 @@ func (l *lab) tunnel(addrs ...string) (*Interface, *stubTunnel) {
 	for _, a := range addrs {
 		c.Addresses = append(c.Addresses, netip.MustParsePrefix(a))
 	}
-	i, err := l.vrf.NewInterface(&c)
-	must(l.t, err)
+	i := check.Must(l.vrf.NewInterface(&c))(l.t)
 	return i, t
 }
 
@@ -50,7 +49,7 @@ func TestNextHopPeer(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, nil)
 		tun, _ := l.tunnel()
-		must(t, l.vrf.Add(Route{blockOf(v6), []NextHop{{Interface: tun, Peer: 2}}}))
+		check.OK(t, l.vrf.Add(Route{blockOf(v6), []NextHop{{Interface: tun, Peer: 2}}}))
 		s := inBlock(v6, 4)
 		v, f := l.in(l.i10, s.bytes(t))
 		s.ttl, s.noEthernet = 63, true
@@ -61,9 +60,7 @@ func TestNextHopPeer(t *testing.T) {
 		if v != frame.Forward(frame.NewDest(6, 2)) || f.VNI != 60 || f.Kind != kind || f.From != 0 || !bytes.Equal(f.Bytes(), s.bytes(t)) {
 			t.Errorf("IPv6 %v: %v, %+v", v6, v, f)
 		}
-		if got := l.vrf.Routes()[0].Via[0].String(); got != "vni 60 peer 198.51.100.2" {
-			t.Error(got)
-		}
+		check.Equal(t, "String", l.vrf.Routes()[0].Via[0].String(), "vni 60 peer 198.51.100.2")
 		// From one peer to another, as a node that is on the way does.
 		g := bare(t, v6, frame.NewDest(6, 3), func(x *shape) { x.dst = s.dst })
 		g.Tunnel = true
@@ -74,16 +71,14 @@ func TestNextHopPeer(t *testing.T) {
 	// Flows share the peers, and each keeps to one.
 	l := newLab(t, nil)
 	tun, _ := l.tunnel()
-	must(t, l.vrf.Add(Route{blockOf(false), []NextHop{{Interface: tun, Peer: 1}, {Interface: tun, Peer: 2}, {Interface: tun, Peer: 3}}}))
+	check.OK(t, l.vrf.Add(Route{blockOf(false), []NextHop{{Interface: tun, Peer: 1}, {Interface: tun, Peer: 2}, {Interface: tun, Peer: 3}}}))
 	count := map[frame.Dest]int{}
 	for k := range uint16(900) {
 		s := inBlock(false, 4)
 		s.sport = k
 		v, _ := l.in(l.i10, s.bytes(t))
 		again, _ := l.in(l.i10, s.bytes(t))
-		if v != again || v.Action() != frame.ActForward {
-			t.Fatalf("%v, then %v", v, again)
-		}
+		check.Need(t, v == again && v.Action() == frame.ActForward, "%v, then %v", v, again)
 		count[v.Dest()]++
 	}
 	for _, peer := range []uint16{1, 2, 3} {
@@ -97,16 +92,16 @@ func TestNextHopPeerErrors(t *testing.T) {
 	l := newLab(t, nil)
 	tun, stub := l.tunnel()
 	bareTUN, err := l.vrf.NewInterface(&InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: l.send(61)})
-	must(t, err)
+	check.OK(t, err)
 	for _, c := range []struct {
 		hop  NextHop
 		want string
 	}{
 		{NextHop{Interface: tun, Peer: 9}, "next hop vni 60: Peer: the tunnel has no peer 9"},
 		{NextHop{Interface: tun}, "next hop vni 60: Peer: the tunnel has no peer 0"},
-		{NextHop{Interface: bareTUN, Peer: 1}, "next hop vni 61: Peer: 1, allowed is 0: the interface is not a tunnel"},
-		{NextHop{Interface: l.i20, IP: at4(20, 4), Peer: 1}, "next hop vni 20 via 10.0.20.4: Peer: 1, allowed is 0: the interface is not a tunnel"},
-		{NextHop{Interface: l.i20, MAC: host(4), Peer: 1}, "next hop vni 20 mac 02:00:00:00:01:04: Peer: 1, allowed is 0: the interface is not a tunnel"},
+		{NextHop{Interface: bareTUN, Peer: 1}, "next hop vni 61: Peer: 1: must be 0, because the interface is not a tunnel"},
+		{NextHop{Interface: l.i20, IP: at4(20, 4), Peer: 1}, "next hop vni 20 via 10.0.20.4: Peer: 1: must be 0, because the interface is not a tunnel"},
+		{NextHop{Interface: l.i20, MAC: host(4), Peer: 1}, "next hop vni 20 mac 02:00:00:00:01:04: Peer: 1: must be 0, because the interface is not a tunnel"},
 	} {
 		err := l.vrf.Add(Route{blockOf(false), []NextHop{{Interface: tun, Peer: 1}, c.hop}})
 		if err == nil || err.Error() != "l3: VRF red: route 10.244.2.0/24: "+c.want {
@@ -118,7 +113,7 @@ func TestNextHopPeerErrors(t *testing.T) {
 	}
 	// A number that has become one is taken, and the name is what it is called now.
 	stub.names[9] = "198.51.100.9"
-	must(t, l.vrf.Add(Route{blockOf(false), []NextHop{{Interface: tun, Peer: 9}}}))
+	check.OK(t, l.vrf.Add(Route{blockOf(false), []NextHop{{Interface: tun, Peer: 9}}}))
 	if got := fmt.Sprint(l.vrf.Routes()[0].Via); got != "[vni 60 peer 198.51.100.9]" {
 		t.Error(got)
 	}
@@ -130,7 +125,7 @@ func TestNextHopFailed(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, nil)
 		tun, stub := l.tunnel()
-		must(t, l.vrf.Add(Route{blockOf(v6), []NextHop{{Interface: tun, Peer: 2}}}))
+		check.OK(t, l.vrf.Add(Route{blockOf(v6), []NextHop{{Interface: tun, Peer: 2}}}))
 		stub.failed[2], stub.failed[3] = 2, 7
 		in := inBlock(v6, 4).bytes(t)
 		for k := range 3 {
@@ -142,14 +137,10 @@ func TestNextHopFailed(t *testing.T) {
 			if v != frame.Forward(frame.NewDest(6, 2)) || ttl != 63 {
 				t.Fatalf("packet %d: %v, TTL %d", k, v, ttl)
 			}
-			if len(l.injected) != min(k+1, 2) {
-				t.Fatalf("packet %d: told %d times", k, len(l.injected))
-			}
+			check.Need(t, len(l.injected) == min(k+1, 2), "packet %d: told %d times", k, len(l.injected))
 		}
 		for _, x := range l.injected {
-			if x.vni != 10 || x.to != 0 {
-				t.Errorf("told in VNI %d, to %v", x.vni, x.to)
-			}
+			check.True(t, x.vni == 10 && x.to == 0, "told in VNI %d, to %v", x.vni, x.to)
 			checkError(t, x.f.Bytes(), in, v6, 3<<8|1, 1<<8|3, at4(10, 254), at6(10, 254))
 		}
 		// A sender on an IP port is told there.
@@ -164,9 +155,7 @@ func TestNextHopFailed(t *testing.T) {
 			t.Errorf("told %v", x.to)
 		}
 		checkBareError(t, l.injected[0].f.Bytes(), was, v6, 3<<8|1, 1<<8|3, 0, addrOf(v6, 10, 254), addrOf(v6, 10, 1))
-		if stub.failed[3] != 7 {
-			t.Error("of another peer")
-		}
+		check.True(t, stub.failed[3] == 7, "of another peer")
 		// Nobody is told of an error.
 		l.injected = nil
 		stub.failed[2] = 1
@@ -213,9 +202,7 @@ func TestAddressesOfAnIPPort(t *testing.T) {
 		// From a segment too.
 		s := between(v6, 1, 4)
 		echo(&s)
-		if v, _ := l.in(l.i10, s.bytes(t)); v != frame.Reply {
-			t.Errorf("IPv6 %v: %v", v6, v)
-		}
+		check.Equal(t, fmt.Sprintf("IPv6 %v", v6), l.verdict(l.i10, s.bytes(t)), frame.Reply)
 		for _, c := range []struct {
 			name       string
 			edit       func(s *shape)
@@ -244,7 +231,7 @@ func TestAddressesOfAnIPPort(t *testing.T) {
 		if len(l.injected) != 0 || len(l.vrf.Routes()) != 0 {
 			t.Errorf("%d sent, routes %v", len(l.injected), l.vrf.Routes())
 		}
-		must(t, tun.Close())
+		check.OK(t, tun.Close())
 		s.ttl = 9 // closed: no longer an address of ours
 		_, g := l.in(l.i10, s.bytes(t))
 		checkError(t, g.Bytes(), s.bytes(t), v6, 3<<8, 1<<8, at4(10, 254), at6(10, 254))
@@ -277,7 +264,7 @@ func TestIPPortConfig(t *testing.T) {
 	}{
 		{"Addresses[0]: 10.244.1.9/24: must be a /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("10.244.1.9/24")}},
 		{"Addresses[0]: fd98::9/64: must be a /32", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("fd98::9/64")}},
-		{"Addresses[0]: 224.0.0.1/32: is a multicast group; allowed are addresses of one host", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("224.0.0.1/32")}},
+		{"Addresses[0]: 224.0.0.1/32: is a multicast group; must be the address of one host", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("224.0.0.1/32")}},
 		{"Addresses: 10.244.1.1/32 is on VNI 60", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Addresses: p("10.244.1.1/32")}},
 		{"Port: an IP port has neither neighbours nor", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, MAC: gate(61)}},
 		{"Port: an IP port has neither neighbours nor", InterfaceConfig{VNI: 61, Port: frame.NewDest(7, 0), Send: send, Neighbours: l.i10.cfg.Neighbours}},
@@ -286,13 +273,9 @@ func TestIPPortConfig(t *testing.T) {
 		{"VNI: 60 has an interface", InterfaceConfig{VNI: 60, Port: frame.NewDest(7, 0), Send: send}},
 		{"VNI: 16777216: must be 0 to 16777215", InterfaceConfig{VNI: 1 << 24, Port: frame.NewDest(7, 0), Send: send}},
 	} {
-		if _, err := l.vrf.NewInterface(&c.cfg); err == nil || !strings.HasPrefix(err.Error(), "l3: VRF red: InterfaceConfig."+c.want) {
-			t.Errorf("%v, want something about %s", err, c.want)
-		}
+		check.ErrorHas(t, check.Err(l.vrf.NewInterface(&c.cfg)), "l3: VRF red: InterfaceConfig."+c.want)
 	}
-	if l.vrf.Interface(61) != nil {
-		t.Error("what failed has left an interface")
-	}
+	check.True(t, l.vrf.Interface(61) == nil, "what failed has left an interface")
 }
 
 // Routing into a tunnel, out of it and through allocates nothing.
@@ -301,7 +284,7 @@ func TestTunnelAllocations(t *testing.T) {
 		l := newLab(t, nil)
 		tun, _ := l.tunnel()
 		l.knows(l.i20, 4, 0)
-		must(t, l.vrf.Add(Route{blockOf(v6), []NextHop{{Interface: tun, Peer: 1}, {Interface: tun, Peer: 2}}}))
+		check.OK(t, l.vrf.Add(Route{blockOf(v6), []NextHop{{Interface: tun, Peer: 1}, {Interface: tun, Peer: 2}}}))
 		in := inBlock(v6, 4).bytes(t)
 		f := frame.Make(in)
 		g := bare(t, v6, frame.NewDest(6, 1), nil)

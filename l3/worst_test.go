@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 	"github.com/vxswitch/vxswitch/internal/mix"
 	"github.com/vxswitch/vxswitch/internal/wire"
@@ -162,7 +163,7 @@ func TestWorstQueuedBytes(t *testing.T) {
 			l.i20.neighbours.Flush()
 			l.i20.Housekeep(l.now)
 		}
-		must(t, l.i20.Close())
+		check.OK(t, l.i20.Close())
 		if l.g.queued() != 0 || l.g.queue.Places() != 0 {
 			t.Errorf("%d bytes wait at nobody", l.g.queued())
 		}
@@ -178,7 +179,7 @@ func TestClosedUnderTraffic(t *testing.T) {
 	f := frame.Make(between(false, 1, 4).bytes(t))
 	f.From, f.VNI = frame.NewDest(1, 0), 10
 	x := packet{f: &f, ip: wire.EthernetLen}
-	must(t, l.i20.Close())
+	check.OK(t, l.i20.Close())
 	for range 5 {
 		if v := l.i20.wait(&x, at4(20, 4), l.i10); v != frame.Drop(frame.Unresolved) {
 			t.Errorf("%v", v)

@@ -15,24 +15,22 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// Config says what a [Collector] shows. The zero value works, and shows nothing.
+// Config configures a [Collector]. The zero value works, and exports nothing.
 type Config struct {
-	// Switch is shown with its ports, VSIs and FDBs, those that are there at each scrape. nil =
-	// none.
+	// Switch is exported with the ports, VSIs and FDBs that it has at the scrape; nil = none.
 	Switch *vswitch.Switch
 
-	// Sources returns what else is there now; nil = nothing. It is called once a scrape, by
-	// several goroutines at once if there are several scrapes. What it returned is read until
-	// the scrape ends: maps that change must be copies.
+	// Sources returns everything else to export; nil = nothing. It is called once per scrape;
+	// concurrent scrapes call it concurrently. The scrape reads the result until it ends: return
+	// copies of maps that change.
 	Sources func() Sources
 
-	// NoPeers leaves out the series of each single peer. How many there are, and what all of
-	// them were sent, stays.
+	// NoPeers omits the series of single peers, not the number of peers and their totals.
 	NoPeers bool
 }
 
-// Sources is what a node has around its switch. Keys are labels; nil values are passed over,
-// as are things that are closed: they show their last counts until they are left out.
+// Sources has the parts of a node around its switch. Keys are labels. nil values are ignored;
+// closed parts keep their last counts until they are left out.
 type Sources struct {
 	VTEPs      map[string]*vtep.VTEP
 	Underlays  map[string]Underlay
@@ -45,17 +43,18 @@ type Sources struct {
 	Guards     map[frame.VNI]map[string]*policy.Guard // by segment and port
 }
 
-// An Underlay is what a VTEP stands on: one of those of package underlay.
+// An Underlay is an underlay of a VTEP, such as underlay.UDP.
 type Underlay interface{ Stats() underlay.Stats }
 
-// A Collector turns the counters of a switch into samples, when it is asked. It satisfies
-// prometheus.Collector and may be used by several goroutines at once.
+// A Collector exports the counters of a switch. It implements prometheus.Collector, and is safe
+// for concurrent use.
 type Collector struct {
 	cfg   Config
 	descs map[string]*prometheus.Desc
 }
 
-// New returns a Collector, to be registered in a prometheus.Registry. A nil cfg means the zero value.
+// New returns a Collector for a prometheus.Registry. A nil cfg means the zero value. It owns
+// nothing: the caller closes what cfg refers to.
 func New(cfg *Config) *Collector {
 	c := &Collector{descs: map[string]*prometheus.Desc{}}
 	if cfg != nil {
@@ -77,17 +76,15 @@ func New(cfg *Config) *Collector {
 
 func (c *Collector) sink(to chan<- prometheus.Metric) sink { return sink{descs: c.descs, to: to} }
 
-// Describe sends the description of every family, whether there is anything to show in it
-// or not.
+// Describe sends the descriptions of all families, including empty ones.
 func (c *Collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range c.descs {
 		ch <- d
 	}
 }
 
-// Collect takes a snapshot of everything and sends its samples. Snapshots are taken one after
-// the other, under traffic: what two of them count together may differ by what has passed
-// in between.
+// Collect takes snapshots of everything and sends their samples. It takes them one after the
+// other, under traffic, so that sums over several may not match exactly.
 func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	s := c.sink(ch)
 	if c.cfg.Switch != nil {

@@ -1,5 +1,5 @@
-// Package metrics shows a switch and what is around it to Prometheus. It is a module of its
-// own, so that who does not import it does not get the Prometheus client either.
+// Package metrics exports the counters of a switch, its VTEPs, neighbours, gateway and ports to
+// Prometheus. It is a separate module: only its importers depend on the Prometheus client.
 //
 //	 Prometheus --GET /metrics--> promhttp --> Registry
 //	                                              | Collect, once a scrape
@@ -8,15 +8,14 @@
 //	Config.Sources() --------- Stats() ---------->
 //	  VTEPs, underlays, neighbours, gateway interfaces, ports with counters of their own
 //
-// A [Collector] asks for Stats when it is scraped and at no other time: it has no goroutine,
-// keeps nothing, and costs a frame nothing.
+// A [Collector] calls Stats only when it is scraped: it has no goroutine, keeps nothing, and does
+// not slow the data path.
 //
 // # Names
 //
-// Every name begins with vxswitch_. What only grows ends in _total and begins at 0 when its
-// port, VSI, peer or the like does: rate() takes that for a restart, which it is. Units are in
-// the name: frames from the destination MAC on, a superframe being one; bytes of those;
-// datagrams one by one.
+// Every name begins with vxswitch_. Counters end in _total and start at 0 with their port, VSI
+// or peer; rate() treats that as a restart. The name has the unit: frames, where a superframe
+// counts once; their bytes, from the destination MAC on; single datagrams.
 //
 //	vxswitch_port_         port, number                 frames and bytes; decisions; flooding by class
 //	vxswitch_drops_total   port, number, direction, reason
@@ -32,30 +31,28 @@
 //	vxswitch_buffer_       buffer                       queue and losses of port.Buffered
 //	vxswitch_capture_      capture                      packets written and not
 //
-// Ports of one name are told apart by their number, as are rows of a VTEP's table that lead to
-// one address (vtep.NextHop); sum by (port), or by (peer), where that does not matter. Numbers
-// are used again.
+// The number distinguishes ports with the same name, and rows of a VTEP's table with the same
+// address (vtep.NextHop). To ignore it, sum by (port) or by (peer). Numbers are reused.
 //
 // # Series by reason
 //
-// There are some forty reasons for a drop, and most never happen. So a series by reason, or by
-// the outcome of a neighbour message, appears when its count is no longer 0, and then stays.
-// increase() does not see the step from nothing to the first count: beside each such family
-// is one of the totals (vxswitch_port_dropped_frames_total, vxswitch_vsi_dropped_frames_total, ...)
-// that is always there. Alert on that, and look at the reasons. Families with few outcomes show
-// all of them, from 0 on.
+// There are about forty reasons for a drop, and most never occur. A series by reason, or by the
+// outcome of a neighbour message, appears with its first count, and then stays. increase() misses
+// that first count. So each such family has a total that always exists
+// (vxswitch_port_dropped_frames_total, vxswitch_vsi_dropped_frames_total, ...): alert on the total,
+// then look at the reasons. Families with few outcomes show all of them from the start.
 //
 // # How many series
 //
-// 14 a port, 15 a VSI, 13 more a VSI with neighbours and 8 with a gateway, and those by reason.
-// These follow what is configured. Peers may be learned from the network, as many as
-// vtep.Config.MaxPeers: 3 series each, which [Config].NoPeers leaves out. Nothing is by MAC or
-// by host.
+// Each port has 14, each VSI 15, plus 13 with neighbours and 8 with a gateway, and those by
+// reason. Their number follows from the configuration. Each peer has 3; the network can add
+// up to vtep.Config.MaxPeers learned peers. [Config].NoPeers omits the series of peers. No series
+// is by MAC or by host.
 //
 // # Several switches
 //
-// A Collector is of one switch. Two of them in one registry need a label that tells their
-// series apart:
+// A Collector is for one switch. Two Collectors in one registry need a label that distinguishes
+// their series:
 //
 //	prometheus.WrapRegistererWith(prometheus.Labels{"switch": "a"}, registry).MustRegister(a)
 //	prometheus.WrapRegistererWith(prometheus.Labels{"switch": "b"}, registry).MustRegister(b)

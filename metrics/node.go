@@ -10,7 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A Node has what is shown of a whole node: a *node.Node is one.
+// A Node has what a Collector exports of a whole node. *node.Node implements it.
 type Node interface {
 	Switch() *vswitch.Switch
 	Tunnels() map[string]*vtep.VTEP
@@ -21,8 +21,8 @@ type Node interface {
 	Capture() *capture.Capture
 }
 
-// OfNode returns the Config of a Collector that shows a whole node, whatever it is made of at
-// the time of a scrape.
+// OfNode returns the Config of a Collector for a whole node, with the parts that it has at each
+// scrape.
 func OfNode(n Node) *Config {
 	return &Config{Switch: n.Switch(), Sources: func() Sources {
 		s := Sources{

@@ -48,6 +48,7 @@ func (n *Node) update(edit func(*Config) error) error {
 }
 
 // Tunnel adds a VTEP and opens its sockets. Errors and tables use the name. Only the Local address of t is needed.
+// The node closes the VTEP.
 func (n *Node) Tunnel(name string, t Tunnel) (*vtep.VTEP, error) {
 	if t.Name != "" && t.Name != name {
 		return nil, fmt.Errorf("node: tunnel %q: its Name is %q", name, t.Name)

@@ -14,6 +14,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -21,19 +22,27 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-func must(t *testing.T, err error) {
+var must = check.OK
+
+func addSegment(t testing.TB, n *Node, vni frame.VNI, s *Segment) *VSI {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	v, err := n.Segment(vni, s)
+	must(t, err)
+	return v
+}
+
+func addTunnel(t testing.TB, n *Node, name string, c Tunnel) *vtep.VTEP {
+	t.Helper()
+	v, err := n.Tunnel(name, c)
+	must(t, err)
+	return v
 }
 
 // Ports of the program: two hosts in two segments talk through a gateway made by two calls.
 func TestOwnPorts(t *testing.T) {
 	n := running(t)
 	a, b := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "b"})
-	one, err := n.Segment(1, nil)
-	must(t, err)
+	one := addSegment(t, n, 1, nil)
 	must(t, one.Add(a, nil))
 	must(t, one.Add(b, nil))
 	f := frame.MAC{2, 0, 0, 0, 0, 1}
@@ -45,8 +54,7 @@ func TestOwnPorts(t *testing.T) {
 	}
 
 	// A port in two segments is open until it has left both.
-	two, err := n.Segment(2, nil)
-	must(t, err)
+	two := addSegment(t, n, 2, nil)
 	must(t, two.Add(b, &Member{VLAN: 7}))
 	must(t, one.Remove(b))
 	must(t, b.Send(make([]byte, 60)))
@@ -69,8 +77,7 @@ func TestOwnPorts(t *testing.T) {
 // What a configuration says of a port of the program's is another thing: the port is the same.
 func TestOwnPortIsSaidToCarryIP(t *testing.T) {
 	n := running(t)
-	seg, err := n.Segment(1, nil)
-	must(t, err)
+	seg := addSegment(t, n, 1, nil)
 	a := port.NewPipe(&port.PipeConfig{Name: "a"})
 	must(t, seg.Add(a, nil))
 	was, err := seg.Switch()
@@ -97,12 +104,10 @@ func (f *fitted) Fit(mtu int) error { f.mtu = mtu; return nil }
 func TestFitsAllSegments(t *testing.T) {
 	for _, modes := range [][]vswitch.VLANMode{{vswitch.VLANPass, vswitch.VLANDiscard}, {vswitch.VLANDiscard, vswitch.VLANPass}} {
 		n, _, _ := inMemory(t)
-		v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
-		must(t, err)
+		v := addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
 		p := &fitted{Pipe: port.NewPipe(&port.PipeConfig{Name: "p"})}
 		for i, mode := range modes {
-			seg, err := n.Segment(frame.VNI(i), &Segment{VSIConfig: vswitch.VSIConfig{InnerVLAN: mode}})
-			must(t, err)
+			seg := addSegment(t, n, frame.VNI(i), &Segment{VSIConfig: vswitch.VSIConfig{InnerVLAN: mode}})
 			must(t, seg.Join(v))
 			must(t, seg.Add(p, &Member{VLAN: i}))
 		}
@@ -116,8 +121,7 @@ func TestFitsAllSegments(t *testing.T) {
 func TestOwnPortThatIsRefused(t *testing.T) {
 	for step, open := range map[string]bool{"port": true, "release": true, "segment settings": true, "member": true, "rows": false} {
 		n := running(t)
-		seg, err := n.Segment(1, nil)
-		must(t, err)
+		seg := addSegment(t, n, 1, nil)
 		a := port.NewPipe(&port.PipeConfig{Name: "a"})
 		hit := false
 		n.fault = func(s string) error {
@@ -144,10 +148,8 @@ func TestOwnPortThatIsRefused(t *testing.T) {
 // have another one at once: that is refused.
 func TestOwnPortThatCannotPause(t *testing.T) {
 	n := running(t)
-	one, err := n.Segment(1, nil)
-	must(t, err)
-	two, err := n.Segment(2, nil)
-	must(t, err)
+	one := addSegment(t, n, 1, nil)
+	two := addSegment(t, n, 2, nil)
 	near, far := net.Pipe()
 	defer far.Close()
 	p := port.FromReadWriteCloser(near, &port.ReadWriteCloserConfig{Name: "p"})
@@ -184,8 +186,7 @@ func TestOwnPortThatCannotPause(t *testing.T) {
 func TestOwnPortForIP(t *testing.T) {
 	for _, wrapped := range []bool{false, true} {
 		n := running(t)
-		seg, err := n.Segment(1, nil)
-		must(t, err)
+		seg := addSegment(t, n, 1, nil)
 		near, far := net.Pipe()
 		defer far.Close()
 		var p vswitch.Port = port.FromReadWriteCloser(near, &port.ReadWriteCloserConfig{Name: "p", IP: true})
@@ -217,10 +218,8 @@ func TestListenOfNothing(t *testing.T) {
 // A tunnel is no port of a segment's: who adds it is told to join it, and it goes on.
 func TestAddTunnel(t *testing.T) {
 	n, _, opened := inMemory(t)
-	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
-	must(t, err)
-	seg, err := n.Segment(1, nil)
-	must(t, err)
+	v := addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
+	seg := addSegment(t, n, 1, nil)
 	if err := seg.Add(v, nil); err == nil || !strings.Contains(err.Error(), "Join") {
 		t.Error(err)
 	}
@@ -240,8 +239,7 @@ type unlike struct {
 func TestProgramErrors(t *testing.T) {
 	n := running(t)
 	a := port.NewPipe(&port.PipeConfig{Name: "a"})
-	seg, err := n.Segment(1, nil)
-	must(t, err)
+	seg := addSegment(t, n, 1, nil)
 	must(t, seg.Add(a, nil))
 	before := n.Config()
 	other, fresh := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "fresh"})
@@ -308,8 +306,7 @@ func TestNothingShared(t *testing.T) {
 		Tunnel: "vx", Flood: []netip.Addr{addr("192.0.2.2")}, FDB: []FDB{{MAC: frame.MAC{2, 1}, Filter: true}},
 		Neighbours: &Neighbours{Static: []Neighbour{{IP: addr("10.0.0.1"), MAC: frame.MAC{2, 1}}}},
 	}
-	seg, err := n.Segment(1, &segment)
-	must(t, err)
+	seg := addSegment(t, n, 1, &segment)
 	mode := arp.Suppress
 	member := Member{NeighbourMode: &mode, Guard: &policy.GuardConfig{Addrs: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}}
 	must(t, seg.Add(port.NewPipe(&port.PipeConfig{Name: "a"}), &member))
@@ -367,12 +364,9 @@ func TestContradictions(t *testing.T) {
 	must(t, err)
 	defer other.Close()
 	peer := netip.MustParseAddr("10.0.0.9")
-	vx, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("10.0.0.1")})
-	must(t, err)
-	theirs, err := other.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("10.0.0.2")})
-	must(t, err)
-	seg, err := n.Segment(100, nil)
-	must(t, err)
+	vx := addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("10.0.0.1")})
+	theirs := addTunnel(t, other, "vx", Tunnel{Local: netip.MustParseAddr("10.0.0.2")})
+	seg := addSegment(t, n, 100, nil)
 	must(t, seg.Join(vx, peer))
 	must(t, seg.JoinAddrPort(vx, netip.AddrPortFrom(peer, 5000)))
 	c := n.Config()
@@ -416,8 +410,7 @@ func TestAddDeaf(t *testing.T) {
 	n, err := New(nil)
 	must(t, err)
 	defer n.Close()
-	seg, err := n.Segment(1, nil)
-	must(t, err)
+	seg := addSegment(t, n, 1, nil)
 	if err := seg.Add(&deaf{port.NewPipe(nil)}, nil); err == nil || !strings.HasPrefix(err.Error(), `segment 1: member "a": `) || !strings.Contains(err.Error(), `Readers returned no receive queue`) {
 		t.Error(err)
 	}

@@ -36,10 +36,7 @@ func TestApplyAnyAfterAny(t *testing.T) {
 			h.IP("addr", "add", a, "dev", "lo", "nodad")
 		}
 	}
-	seed, steps := uint64(2), 110
-	if testing.Short() {
-		steps = 30
-	}
+	const seed, steps = uint64(2), 110
 	r := rand.New(rand.NewPCG(seed, 0))
 	old := running(t)
 	text := "{}"
@@ -47,9 +44,7 @@ func TestApplyAnyAfterAny(t *testing.T) {
 		cfg := anyConfig(r)
 		before := text
 		b, err := json.Marshal(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text = string(b)
 		failed := func(format string, args ...any) {
 			t.Helper()
@@ -61,9 +56,7 @@ func TestApplyAnyAfterAny(t *testing.T) {
 			failed("%v", err)
 		}
 		fresh, err := New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		hosts[1].Do(func() { err = fresh.Apply(cfg) })

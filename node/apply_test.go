@@ -22,9 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func running(t *testing.T) *Node {
 	t.Helper()
 	n, err := New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(context.Background()) }()
 	t.Cleanup(func() {
@@ -39,9 +37,7 @@ func running(t *testing.T) *Node {
 func parse(t *testing.T, text string) *Config {
 	t.Helper()
 	c, err := Parse([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -126,9 +122,7 @@ segment 5000`
 // one leaves nothing.
 func TestApply(t *testing.T) {
 	n := running(t)
-	if err := n.Apply(parse(t, first)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Apply(parse(t, first)))
 	wantDump(t, n, firstDump)
 	vsi, _ := n.Switch().VSI(10, nil)
 	learned := frame.MAC{2, 0, 0, 0, 0, 0x77}
@@ -137,31 +131,23 @@ func TestApply(t *testing.T) {
 
 	// The same again, and with changes in other segments, leaves segment 10 alone.
 	for _, text := range []string{first, strings.Replace(first, `"10.0.20.1/24"`, `"10.0.21.1/24"`, 1)} {
-		if err := n.Apply(parse(t, text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Apply(parse(t, text)))
 		if _, ok := vsi.FDB().Lookup(learned); !ok || n.Tunnels()["vx"] != tunnel {
 			t.Fatal("what has not changed was made anew")
 		}
 	}
 	vsi.FDB().Delete(learned)
-	if err := n.Apply(parse(t, first)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Apply(parse(t, first)))
 	wantDump(t, n, firstDump)
 
 	// A tunnel with other settings is another tunnel, with the same rows.
-	if err := n.Apply(parse(t, strings.Replace(first, `"port": 14789`, `"port": 14789, "ttl": 7`, 1))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Apply(parse(t, strings.Replace(first, `"port": 14789`, `"port": 14789, "ttl": 7`, 1))))
 	if n.Tunnels()["vx"] == tunnel {
 		t.Error("the tunnel has its old settings")
 	}
 	wantDump(t, n, firstDump)
 
-	if err := n.Apply(new(Config)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Apply(new(Config)))
 	wantDump(t, n, "")
 	if len(n.Tunnels()) != 0 {
 		t.Error("the tunnel is left")
@@ -171,9 +157,7 @@ func TestApply(t *testing.T) {
 // What cannot be had leaves everything as it was.
 func TestApplyFails(t *testing.T) {
 	n := running(t)
-	if err := n.Apply(parse(t, first)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Apply(parse(t, first)))
 	for _, c := range []struct{ name, text, want string }{
 		{"an address that is not local", strings.Replace(first, `127.0.0.1`, `192.0.2.77`, 1), `tunnel "vx": `},
 		{"another tunnel's port", strings.Replace(first, `"tunnels": [`, `"tunnels": [{"name": "other", "local": "192.0.2.77"},`, 1), `tunnel "other": `},
@@ -218,9 +202,7 @@ func TestApplyFails(t *testing.T) {
 func TestApplyRefusesSegment(t *testing.T) {
 	n := running(t)
 	cfg := parse(t, first)
-	if err := n.Apply(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Apply(cfg))
 	bad := parse(t, strings.Replace(first, "02:00:00:00:ff:10", "02:00:00:00:ff:11", 1))
 	bad.Segments[0].Ageing = 613200 * time.Hour
 	for range 2 {
@@ -228,9 +210,7 @@ func TestApplyRefusesSegment(t *testing.T) {
 			t.Fatal("an ageing time of 70 years is taken")
 		}
 		wantDump(t, n, firstDump)
-		if err := n.Apply(cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Apply(cfg))
 		wantDump(t, n, firstDump)
 	}
 }
@@ -243,17 +223,13 @@ func TestRunEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, err := New(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer n.Close()
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			done := make(chan error, 1)
 			go func() { done <- n.Run(ctx) }()
-			if err := n.Apply(parse(t, `{"segments": [{"vni": 1}]}`)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, n.Apply(parse(t, `{"segments": [{"vni": 1}]}`)))
 			other := make(chan error, 2)
 			go func() { other <- n.Run(ctx) }()
 			// Of two, whichever came second is refused, and the first runs on.

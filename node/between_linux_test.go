@@ -67,9 +67,7 @@ func newBetween(t *testing.T, talkers []talker, peers ...string) *between {
 	b := &between{bench: newBench(t), talkers: talkers, peers: map[string]*memory.Underlay{}, seen: map[sighting]int{}, sent: make([]atomic.Int64, len(talkers))}
 	for _, p := range peers {
 		m, err := b.net.Listen(netip.AddrPortFrom(netip.MustParseAddr(p), 4789), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.peers[p] = m
 		b.readers.Go(func() {
 			batch := frame.NewBatch(nil)
@@ -152,9 +150,7 @@ func (b *between) take() map[sighting]int {
 
 // settled returns who gets whose frames with a configuration that stays.
 func (b *between) settled(cfg *Config) map[sighting]int {
-	if err := b.Apply(cfg); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.Apply(cfg))
 	for range 4 {
 		for id := range b.talkers {
 			b.send(id)

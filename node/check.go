@@ -309,10 +309,10 @@ func (k *checker) memberMode(at, key string, g *Segment, m *Member) {
 }
 
 func (k *checker) entry(key string, g *Segment, e *FDB) {
-	places := 0
+	given := 0
 	for _, is := range []bool{e.Remote.IsValid(), len(e.Remotes) > 0, e.Port != "", e.Filter} {
 		if is {
-			places++
+			given++
 		}
 	}
 	far := ""
@@ -331,11 +331,11 @@ func (k *checker) entry(key string, g *Segment, e *FDB) {
 		k.Fail(key+".mac", e.MAC, "a multicast group needs remote, port or filter")
 	}
 	switch {
-	case places > 1:
+	case given > 1:
 		k.Fail(key, nil, "only one of remote, remotes, port and filter is allowed")
-	case places == 0 && !k.Failed(key):
+	case given == 0 && !k.Failed(key):
 		k.Fail(key, nil, "one of remote, remotes, port and filter is required")
-	case places == 0:
+	case given == 0:
 	case far != "" && len(g.in()) == 0:
 		k.Fail(key+far, nil, "the segment has no tunnel")
 	case far != "":

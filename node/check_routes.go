@@ -70,7 +70,7 @@ func (k *checker) vrf(key string, v *VRF) {
 		case p.Addr().Is4In6():
 			k.Want(at, p, "an IPv4 prefix in IPv4 notation")
 		case p != p.Masked():
-			k.Fail(at, p, "has host bits set")
+			k.Fail(at, p, "has host bits set; the network is %v", p.Masked())
 		case vni != "":
 			k.Fail(at, p, "is the gateway's network in VNI %s", vni)
 		}
@@ -88,7 +88,7 @@ func (k *checker) vrf(key string, v *VRF) {
 			if !s.IsValid() {
 				k.Fail(at, nil, "a prefix is required")
 			} else if *s != s.Masked() {
-				k.Fail(at, *s, "has host bits set")
+				k.Fail(at, *s, "has host bits set; the network is %v", s.Masked())
 			}
 		})
 		each(k.Report, at+".blocks", p.Blocks, func(at string, b *Block) {

@@ -48,10 +48,11 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 	k.peerSettings(key, t)
 }
 
-// second has the settings of a Tunnel for Local6.
+// second has the keys of a Tunnel for Local6.
 type second struct {
 	Prefix  netip.Prefix `json:"prefix6"`
 	Gateway netip.Addr   `json:"gateway6"`
+	Tunnel
 }
 
 // local checks a local address, which no other tunnel may have.
@@ -101,11 +102,7 @@ func (k *checker) peerSettings(key string, t *Tunnel) {
 	each(k.Report, key+".peerSettings", t.PeerSettings, func(at string, p *PeerSetting) {
 		k.Ask(at, *p, p.Check)
 		k.remote(at+".address", t, p.Address)
-		a := p.Address
-		if a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" {
-			a = a.WithZone(t.beside(a).Zone())
-		}
-		once(k, at+".address", seen, a)
+		once(k, at+".address", seen, t.zoned(p.Address))
 		if t.Type == encap.TypeIPIP {
 			others := []any{underlay.TxConfig{}, struct{ Port int }{}}
 			k.misplaced(at, *p, *p, struct{}{}, others, "IP-in-IP has no UDP header")

@@ -11,14 +11,14 @@ import (
 
 // setCrossConnect connects the port and the peer of a segment with a cross-connect. The rows must be set, for the number of the peer.
 func (n *Node) setCrossConnect(s *segment, c *Segment) error {
-	if s == nil || !c.CrossConnect.IsValid() || s.crossConnect != nil || len(s.members) == 0 || len(s.far) == 0 {
+	if s == nil || !c.CrossConnect.IsValid() || s.crossConnect != nil || len(s.members) == 0 || len(s.tunnels) == 0 {
 		return nil
 	}
 	cfg := l3.CrossConnectConfig{Send: s.vsi.Send}
 	for _, a := range s.members {
 		cfg.Near = a.Dest(0)
 	}
-	for name, a := range s.far {
+	for name, a := range s.tunnels {
 		v := n.tunnels[name].v
 		peers := v.Stats().Peers
 		i := slices.IndexFunc(peers, func(p vtep.PeerStats) bool {

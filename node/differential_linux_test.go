@@ -88,9 +88,7 @@ func sameRow(a, b control.Row) bool {
 // closedBench is a bench that its test closes.
 func closedBench(t *testing.T) *bench {
 	n, err := New(&Options{Owners: []string{"hand"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return benchOf(t, n)
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -83,7 +84,7 @@ func heard(t *testing.T, hosts []*netns.Host, dev string, do func()) map[uint16]
 	}
 	do()
 	at := map[uint16]int{}
-	until(t, "all flows arrive", func() bool {
+	fake.Until(t, "all flows arrive", func() bool {
 		n := 0
 		clear(at)
 		for i, c := range caps {
@@ -164,14 +165,14 @@ func TestRemotes(t *testing.T) {
 	for i, k := range ks {
 		before := g.Counter("t1", "rx_packets")
 		k.Inject("vx", from(host, flows)...)
-		until(t, fmt.Sprintf("answers of peer %d", i), func() bool { return g.Counter("t1", "rx_packets") >= before+flows })
+		fake.Until(t, fmt.Sprintf("answers of peer %d", i), func() bool { return g.Counter("t1", "rx_packets") >= before+flows })
 	}
 	if n := s.stats("vx").RxDrops[frame.MACPinned]; n != 0 {
 		t.Errorf("%d answers were dropped", n)
 	}
 	o.Run("bridge", "fdb", "append", "00:00:00:00:00:00", "dev", "vx", "dst", "192.0.2.1")
 	o.Inject("vx", from(host, 5)...)
-	until(t, "who is no peer of the entry is refused", func() bool { return s.stats("vx").RxDrops[frame.MACPinned] == 5 })
+	fake.Until(t, "who is no peer of the entry is refused", func() bool { return s.stats("vx").RxDrops[frame.MACPinned] == 5 })
 }
 
 // from is broadcast frames from a MAC.
@@ -237,7 +238,7 @@ func TestFilterAndGroupEntries(t *testing.T) {
 			}
 		}
 		for i, n := range before {
-			until(t, what, at(i, n))
+			fake.Until(t, what, at(i, n))
 		}
 		if now := count()[:3]; !slices.Equal(now, before) {
 			t.Errorf("%s: %v frames, want %v", what, now, before)
@@ -262,7 +263,7 @@ func TestFilterAndGroupEntries(t *testing.T) {
 	g2.Inject("t2", from(here, 1)...)
 	ks[0].Inject("vx", from(far, 1)...)
 	for i, more := range []int{1, 1, 1, 2} { // what one says, the others hear
-		until(t, "both are heard", at(i, n[i]+more))
+		fake.Until(t, "both are heard", at(i, n[i]+more))
 	}
 	if s.dest(100, here) != "t2" || s.dest(100, far) != "192.0.2.2:4789" {
 		t.Errorf("they are at %q and %q", s.dest(100, here), s.dest(100, far))
@@ -277,10 +278,10 @@ func TestFilterAndGroupEntries(t *testing.T) {
 	n = count()
 	g2.Inject("t2", from(here, 5)...)
 	ks[0].Inject("vx", from(far, 5)...)
-	until(t, "frames from them", func() bool { return filtered("t2") == 5 && filtered("vx") == 5 })
+	fake.Until(t, "frames from them", func() bool { return filtered("t2") == 5 && filtered("vx") == 5 })
 	s.must(file(""))
 	g2.Inject("t2", from(here, 5)...)
-	until(t, "they are free again", at(3, n[3]+5))
+	fake.Until(t, "they are free again", at(3, n[3]+5))
 	if now := count(); now[3] != n[3]+5 {
 		t.Errorf("%d frames from them have passed before", now[3]-n[3]-5)
 	}
@@ -318,7 +319,7 @@ func TestMemberNeighbourMode(t *testing.T) {
 	want(access, gateway)
 	dropped := s.stats("t1").RxDrops[frame.NotGateway]
 	g1.Inject("t1", to(g2.MAC("t2"), 5)...)
-	until(t, "it reaches nobody else", func() bool {
+	fake.Until(t, "it reaches nobody else", func() bool {
 		d := s.stats("t1").RxDrops
 		return d[frame.NotGateway]+d[frame.EtherType] >= dropped+5
 	})

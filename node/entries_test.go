@@ -19,9 +19,7 @@ func TestEntryRows(t *testing.T) {
     {"mac": "01:00:5e:00:00:02", "remote": "10.0.0.2", "tunnel": "a"},
     {"mac": "01:00:5e:00:00:03", "port": "t1"}], "gateway": {"vrf": "v", "mac": "02:00:00:00:ff:01"}}],
   "vrfs": [{"name": "v", "routes": [{"prefix": "10.9.0.0/16", "via": [{"segment": 10, "mac": "02:00:00:00:00:09", "remote": "10.0.0.2", "tunnel": "a", "vni": 7001}]}]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, r := range rows(c) {
 		got = append(got, r.String())
@@ -69,7 +67,7 @@ func TestEntryChecks(t *testing.T) {
 		entry(mac + `"remotes": ["10.0.0.2", "10.0.0.3", "10.0.0.2"]`):                      "fdb[0].remotes[2]: 10.0.0.2: duplicate",
 		entry(mac + `"remotes": ["10.0.0.2", "fd00::3"]`):                                   `fdb[0].remotes[1]: fd00::3: is of another address family than 10.0.0.1, the local address of tunnel "a"`,
 		entry(mac + `"remotes": ["10.0.0.1", "10.0.0.3"]`):                                  "fdb[0].remotes[0]: 10.0.0.1: is this node's own address",
-		entry(mac + `"remotes": ["239.1.1.1", "10.0.0.3"]`):                                 "fdb[0].remotes[0]: 239.1.1.1: is a multicast group; allowed are addresses of one host",
+		entry(mac + `"remotes": ["239.1.1.1", "10.0.0.3"]`):                                 "fdb[0].remotes[0]: 239.1.1.1: is a multicast group; must be the address of one host",
 		entry(mac + `"remote": "10.0.0.2", "vni": 16777216`):                                "fdb[0].vni: 16777216: must be 1 to 16777215, or 0 for the VNI of the tunnel here",
 		entry(mac + `"port": "t1", "vni": 7`):                                               "fdb[0].vni: requires remote or remotes",
 		entry(mac + `"filter": true, "vni": 7`):                                             "fdb[0].vni: requires remote or remotes",
@@ -100,9 +98,7 @@ func TestEntryChecks(t *testing.T) {
 			continue
 		}
 		first, err := c.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		again, err := Parse(first)
 		if err != nil {
 			t.Errorf("%s: read again: %v", text, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -41,19 +42,8 @@ func TestApplyFailsUnderTraffic(t *testing.T) {
 	far.guest("vm1", "10.0.10.2/24", "")
 	wantTTL(t, a, "10.0.10.2", 64)
 
-	var busy *port.Device
-	var taken *net.UDPConn
-	var err error
-	s.h.Do(func() { busy, err = port.OpenTAP("busy0", nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer busy.Close()
-	s.h.Do(func() { taken, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 5789}) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
+	busy := netns.Open(t, s.h, func() (*port.Device, error) { return port.OpenTAP("busy0", nil) })
+	taken := netns.Open(t, s.h, func() (net.PacketConn, error) { return net.ListenPacket("udp4", "192.0.2.1:5789") })
 
 	// Beside what fails, everything else would change too.
 	other := func(c *Config) {
@@ -198,16 +188,12 @@ func TestApplySwaps(t *testing.T) {
 			}
 			before := dump(s.Node)
 			cfg := parse(t, with)
-			if err := s.apply(cfg); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.apply(cfg))
 			fresh := dump(newLab(t).quiet("one", "192.0.2.1", cfg).Node)
 			if got := dump(s.Node); !slices.Equal(got, fresh) {
 				t.Errorf("\n%s\nof a new node:\n%s", strings.Join(got, "\n"), strings.Join(fresh, "\n"))
 			}
-			if err := s.apply(parse(t, text)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.apply(parse(t, text)))
 			if got := dump(s.Node); !slices.Equal(got, before) {
 				t.Errorf("and back\n%s\nbefore:\n%s", strings.Join(got, "\n"), strings.Join(before, "\n"))
 			}

@@ -260,9 +260,7 @@ func TestLibrary(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(want)
 	slices.Sort(got)
 	want = slices.Compact(want) // of one system each

@@ -34,12 +34,7 @@ func wantTCP(t *testing.T, from, to *netns.Host, addr string, port int, want boo
 func tcp(t *testing.T, from, to *netns.Host, addr string, port int, wait time.Duration) (ok bool) {
 	t.Helper()
 	at := net.JoinHostPort(addr, strconv.Itoa(port))
-	var ln net.Listener
-	var err error
-	to.Do(func() { ln, err = net.Listen("tcp", at) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := netns.Open(t, to, func() (net.Listener, error) { return net.Listen("tcp", at) })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -54,6 +49,7 @@ func tcp(t *testing.T, from, to *netns.Host, addr string, port int, wait time.Du
 	}()
 	defer func() { ln.Close(); <-done }()
 	var c net.Conn
+	var err error
 	from.Do(func() { c, err = net.DialTimeout("tcp", at, wait) })
 	if err != nil {
 		return false
@@ -87,26 +83,14 @@ func udp(t *testing.T, from, to *netns.Host, addr string, port int, wait time.Du
 		}
 	}()
 	defer func() { server.Close(); <-done }()
-	var c *net.UDPConn
-	var err error
-	from.Do(func() { c, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(at)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := netns.Open(t, from, func() (net.Conn, error) { return net.Dial("udp", at.String()) })
 	return echoed(t, c, wait)
 }
 
 // udpSocket opens one in a host.
 func udpSocket(t *testing.T, h *netns.Host, at netip.AddrPort) *net.UDPConn {
 	t.Helper()
-	var c *net.UDPConn
-	var err error
-	h.Do(func() { c, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(at)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return netns.Open(t, h, func() (*net.UDPConn, error) { return net.ListenUDP("udp", net.UDPAddrFromAddrPort(at)) })
 }
 
 func echoed(t *testing.T, c net.Conn, wait time.Duration) bool {

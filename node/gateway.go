@@ -135,7 +135,7 @@ func (s *segment) setGatewayMACs() error {
 		if !slices.Contains(s.macs, mac) {
 			s.macs = append(s.macs, mac)
 		}
-		flags = fdb.Static // for Own
+		flags = fdb.Static // for VTEPMAC
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (n *Node) setIPGateway(s *segment, c *Segment) error {
 	for _, a := range s.members {
 		cfg.Port = a.Dest(0)
 	}
-	for name, a := range s.far { // one tunnel or one member
+	for name, a := range s.tunnels { // one tunnel or one member
 		cfg.Port, cfg.Tunnel = a.Dest(0), n.tunnels[name].v
 	}
 	if cfg.Port == 0 {

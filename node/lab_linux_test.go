@@ -89,9 +89,7 @@ func (l *lab) file(name string) *site {
 func configFile(t *testing.T, name string) *Config {
 	t.Helper()
 	text, err := os.ReadFile("../examples/node/configs/" + name + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return parse(t, string(text))
 }
 
@@ -206,13 +204,9 @@ func (s *site) stats(port string) vswitch.PortStats {
 func (s *site) dest(vni frame.VNI, mac string) string {
 	s.l.t.Helper()
 	vsi, err := s.Switch().VSI(vni, nil)
-	if err != nil {
-		s.l.t.Fatal(err)
-	}
+	must(s.l.t, err)
 	m, err := frame.ParseMAC(mac)
-	if err != nil {
-		s.l.t.Fatal(err)
-	}
+	must(s.l.t, err)
 	d, ok := vsi.FDB().Lookup(m)
 	if !ok {
 		return ""

@@ -3,18 +3,16 @@ package node
 import (
 	"net"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // A peerSocket is a VTEP that sends what a test writes, to the node of this test's files.
 func peerSocket(t *testing.T, local string, to *net.UDPAddr) func(vni byte, frames ...[]byte) {
 	t.Helper()
 	c, err := net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(local)}, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close() })
 	return func(vni byte, frames ...[]byte) {
 		t.Helper()
@@ -22,16 +20,6 @@ func peerSocket(t *testing.T, local string, to *net.UDPAddr) func(vni byte, fram
 			if _, err := c.Write(append([]byte{8, 0, 0, 0, 0, 0, vni, 0}, b...)); err != nil {
 				t.Fatal(err)
 			}
-		}
-	}
-}
-
-// until waits for something to become true.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(5 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain for", what)
 		}
 	}
 }
@@ -52,9 +40,7 @@ func TestSegmentLimits(t *testing.T) {
 	text := func(keys string) string {
 		return `{"tunnels": [{"name": "vx", "local": "127.0.0.1", "port": 14790}], "segments": [{"vni": 10, "tunnel": "vx"` + keys + `}]}`
 	}
-	if err := n.Apply(parse(t, text(`, "storm": {"broadcast": {"packets": 3}, "multicast": {"bits": 8000}}, "freeze": 2`))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.Apply(parse(t, text(`, "storm": {"broadcast": {"packets": 3}, "multicast": {"bits": 8000}}, "freeze": 2`))))
 	events := n.Switch().Events()
 	defer events.Close()
 	to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 14790}
@@ -64,12 +50,12 @@ func TestSegmentLimits(t *testing.T) {
 	}
 	one, group := from(frame.Broadcast, 1), from(frame.MAC{1, 0, 0x5e, 0, 0, 1}, 1)
 	a(10, one, one, one, one, one, one, one, one, one, one)
-	until(t, "storms", func() bool { return dropped(n, 10, frame.Storm) >= 5 })
+	fake.Until(t, "storms", func() bool { return dropped(n, 10, frame.Storm) >= 5 })
 	storms := dropped(n, 10, frame.Storm)
 	for range 40 { // 480 bits each
 		a(10, group)
 	}
-	until(t, "storms of multicast", func() bool { return dropped(n, 10, frame.Storm) >= storms+10 })
+	fake.Until(t, "storms of multicast", func() bool { return dropped(n, 10, frame.Storm) >= storms+10 })
 
 	a(10, from(frame.Broadcast, 7))
 	seen := func(d string) func() bool {
@@ -79,18 +65,16 @@ func TestSegmentLimits(t *testing.T) {
 			return ok && n.Switch().Name(e.Dest) == d
 		}
 	}
-	until(t, "a host", seen("127.0.0.2:14790"))
+	fake.Until(t, "a host", seen("127.0.0.2:14790"))
 	b(10, from(frame.Broadcast, 7))
-	until(t, "a move", seen("127.0.0.3:14790"))
+	fake.Until(t, "a move", seen("127.0.0.3:14790"))
 	a(10, from(frame.Broadcast, 7))
-	until(t, "another", seen("127.0.0.2:14790"))
+	fake.Until(t, "another", seen("127.0.0.2:14790"))
 	b(10, from(frame.Broadcast, 7))
-	until(t, "a claim of a frozen MAC", func() bool { return dropped(n, 10, frame.MACPinned) == 1 })
+	fake.Until(t, "a claim of a frozen MAC", func() bool { return dropped(n, 10, frame.MACPinned) == 1 })
 	for {
 		e, err := events.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if e.Kind == frame.EventMACFrozen {
 			if d, o := n.Switch().Name(e.Dest), n.Switch().Name(e.Old); d != "127.0.0.2:14790" || o != "127.0.0.3:14790" {
 				t.Errorf("frozen at %s, claimed by %s", d, o)
@@ -101,14 +85,12 @@ func TestSegmentLimits(t *testing.T) {
 
 	tagged := from(frame.Broadcast, 8, 0x81, 0, 0, 5)
 	a(10, tagged)
-	until(t, "a tag to be refused", func() bool { return dropped(n, 10, frame.InnerVLAN) == 1 })
+	fake.Until(t, "a tag to be refused", func() bool { return dropped(n, 10, frame.InnerVLAN) == 1 })
 	for i, mode := range []string{"strip", "pass"} {
-		if err := n.Apply(parse(t, text(`, "innerVLAN": "`+mode+`"`))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.Apply(parse(t, text(`, "innerVLAN": "`+mode+`"`))))
 		none := dropped(n, 10, frame.NoEgress)
 		a(10, tagged)
-		until(t, mode, func() bool { return dropped(n, 10, frame.NoEgress) == none+1 })
+		fake.Until(t, mode, func() bool { return dropped(n, 10, frame.NoEgress) == none+1 })
 		if d := dropped(n, 10, frame.InnerVLAN); d != 1 {
 			t.Errorf("%d: %d refused", i, d)
 		}
@@ -119,7 +101,7 @@ func TestSegmentLimits(t *testing.T) {
 	}
 	none := dropped(n, 10, frame.NoEgress)
 	a(10, tagged)
-	until(t, "the last", func() bool { return dropped(n, 10, frame.NoEgress) > none })
+	fake.Until(t, "the last", func() bool { return dropped(n, 10, frame.NoEgress) > none })
 	if d := dropped(n, 10, frame.Storm); d != storms {
 		t.Errorf("%d storms where there is no limit", d-storms)
 	}
@@ -156,9 +138,9 @@ func TestMemberLimits(t *testing.T) {
 		frames[i] = append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 0x99, 0x88, 0xb5}, make([]byte, 46)...)
 	}
 	g.Inject("t1", frames...)
-	until(t, "storms", func() bool { return s.stats("t1").RxDrops[frame.Storm] > 30 })
+	fake.Until(t, "storms", func() bool { return s.stats("t1").RxDrops[frame.Storm] > 30 })
 	h.Inject("t2", frames...)
-	until(t, "no storm on the other member", func() bool { return s.stats("t2").Flood.Broadcast >= 50 })
+	fake.Until(t, "no storm on the other member", func() bool { return s.stats("t2").Flood.Broadcast >= 50 })
 	if d := s.stats("t2").RxDrops[frame.Storm]; d != 0 {
 		t.Errorf("%d storms on the other member", d)
 	}

@@ -35,9 +35,7 @@ func TestLoop(t *testing.T) {
 				"segments": [{"vni": 10, "tunnel": "vx", "flood": ["127.0.0.9"], %s"members": [{"port": "one"}, {"port": "two"}, {"port": "px"}, {"port": "py"}]}]}`,
 				h.NS, h.NS, x.NS, y.NS, c.keys)
 			h.Do(func() {
-				if err := n.Apply(parse(t, text)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, n.Apply(parse(t, text)))
 			})
 			x.Addr("px", "10.9.0.1/24")
 			y.Addr("py", "10.9.0.2/24")

@@ -38,9 +38,7 @@ func TestApplyMovesTunnel(t *testing.T) {
 	for i := range 6 { // ends where it began
 		to := netip.MustParseAddr([]string{"192.0.2.11", "192.0.2.1"}[i%2])
 		cfg := changed(t, s.Config(), func(c *Config) { c.Tunnels[0].Local, c.Tunnels[1].Local = to, to })
-		if err := s.apply(cfg); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.apply(cfg))
 		if out := bind(); strings.Count(out, to.String()+":4789") != 1 || strings.Count(out, ":4789") != 1 {
 			t.Errorf("not bound to %v:\n%s", to, out)
 		}
@@ -91,10 +89,8 @@ func TestApplySwapsLocals(t *testing.T) {
 	s.h.Addr("eth0", "192.0.2.11/24")
 	s.run(parse(t, text))
 	for range 2 {
-		if err := s.apply(changed(t, s.Config(), func(c *Config) {
+		must(t, s.apply(changed(t, s.Config(), func(c *Config) {
 			c.Tunnels[0].Local, c.Tunnels[1].Local = c.Tunnels[1].Local, c.Tunnels[0].Local
-		})); err != nil {
-			t.Fatal(err)
-		}
+		})))
 	}
 }

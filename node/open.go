@@ -104,7 +104,7 @@ func (n *Node) openAll(cfg *Config, w wanted, f opened, a *attempt) {
 func (n *Node) dropFailed() {
 	for _, s := range n.segments {
 		here := s.vsi.Attachments()
-		for name, a := range s.far {
+		for name, a := range s.tunnels {
 			if !slices.Contains(here, a) {
 				n.closeTunnel(name)
 			}

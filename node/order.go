@@ -22,7 +22,7 @@ import (
 // detaches.
 func (n *Node) losesEntries(s *segment, c *Segment, w wanted) bool {
 	goes := map[uint16]bool{}
-	for name, a := range s.far {
+	for name, a := range s.tunnels {
 		t, is := n.tunnels[name], w.tunnels[name]
 		if t == nil || is == nil || !n.stays(is) || !n.keeps(c, name, a) {
 			goes[a.Dest(0).Port()] = true

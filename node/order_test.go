@@ -2,37 +2,37 @@ package node
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
+// flood sends the sent-th broadcast from a, and waits until the switch has it.
+func flood(t *testing.T, n *Node, a *port.Pipe, sent uint64) {
+	must(t, a.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
+	fake.Until(t, "the frame is in", func() bool {
+		return slices.ContainsFunc(n.sw.Stats().Ports, func(p vswitch.PortStats) bool { return p.Name == "a" && p.Rx.Frames == sent })
+	})
+}
+
 // A policy that comes to allow what a tunnel no longer takes: in between no frame goes there.
 func TestNoFloodAndRules(t *testing.T) {
 	n, _, _ := inMemory(t)
 	go n.Run(t.Context())
-	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
-	must(t, err)
+	v := addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
 	must(t, n.Policy(Policy{Name: "p", Config: policy.Config{Default: policy.Deny}}))
-	seg, err := n.Segment(1, &Segment{Policy: "p", Tunnels: []SegmentTunnel{{Tunnel: "vx", Flood: []netip.Addr{netip.MustParseAddr("192.0.2.2")}}}})
-	must(t, err)
+	seg := addSegment(t, n, 1, &Segment{Policy: "p", Tunnels: []SegmentTunnel{{Tunnel: "vx", Flood: []netip.Addr{netip.MustParseAddr("192.0.2.2")}}}})
 	a := port.NewPipe(&port.PipeConfig{Name: "a"})
 	must(t, seg.Add(a, nil))
 	sent := uint64(0)
 	n.fault = func(step string) error {
-		must(t, a.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
 		sent++
-		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
-			for _, p := range n.sw.Stats().Ports {
-				if p.Name == "a" && p.Rx.Frames == sent {
-					end = time.Time{}
-				}
-			}
-		}
+		flood(t, n, a, sent)
 		if got := v.Stats().Tx.Frames; got != 0 {
 			t.Errorf("before step %q: %d frames in the tunnel", step, got)
 		}
@@ -50,23 +50,15 @@ func TestNoFloodAndRules(t *testing.T) {
 // Members that are kept apart before and after are so in between.
 func TestGroupOfMembersChanges(t *testing.T) {
 	n := running(t)
-	seg, err := n.Segment(1, nil)
-	must(t, err)
+	seg := addSegment(t, n, 1, nil)
 	a, b := port.NewPipe(&port.PipeConfig{Name: "a"}), port.NewPipe(&port.PipeConfig{Name: "b"})
 	for _, p := range []*port.Pipe{a, b} {
 		must(t, seg.Add(p, &Member{AttachConfig: vswitch.AttachConfig{Group: 5}}))
 	}
 	sent := uint64(0)
 	n.fault = func(step string) error {
-		must(t, a.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
 		sent++
-		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Microsecond) {
-			for _, p := range n.sw.Stats().Ports {
-				if p.Name == "a" && p.Rx.Frames == sent {
-					end = time.Time{}
-				}
-			}
-		}
+		flood(t, n, a, sent)
 		for _, p := range n.sw.Stats().Ports {
 			if p.Name == "b" && p.Tx.Frames != 0 {
 				t.Errorf("before step %q: %d frames from one to the other", step, p.Tx.Frames)

@@ -30,7 +30,7 @@ func TestParseGroups(t *testing.T) {
 		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff05::1"]}]}`:                                                      "flood[0]: ff05::1: is of another address family",
 		`{"tunnels":[{"name":"t","local":"fd00::1"}],"segments":[{"vni":1,"tunnel":"t","flood":["ff02::1%eth0"]}]}`:                                                  "flood[0]: ff02::1%eth0: a multicast group has no zone",
 		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","flood":["239.1.1.1","239.1.1.1"]}]}`:                                        "flood[1]: 239.1.1.1: duplicate",
-		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","fdb":[{"mac":"02:00:00:00:00:01","remote":"239.1.1.1"}]}]}`:                 "fdb[0].remote: 239.1.1.1: is a multicast group; allowed are addresses of one host",
+		`{"tunnels":[{"name":"t","local":"10.0.0.1"}],"segments":[{"vni":1,"tunnel":"t","fdb":[{"mac":"02:00:00:00:00:01","remote":"239.1.1.1"}]}]}`:                 "fdb[0].remote: 239.1.1.1: is a multicast group; must be the address of one host",
 		`{"tunnels":[{"name":"t","local":"fe80::1%eth0"}],"segments":[{"vni":1,"tunnel":"t","flood":["fe80::2%eth0","fe80::3"]}]}`:                                   "",
 		`{"tunnels":[{"name":"t","local":"fe80::1%eth0"}],"segments":[{"vni":1,"tunnel":"t","flood":["fe80::2%eth1"]}]}`:                                             "flood[0]: fe80::2%eth1: has another zone than fe80::1%eth0",
 		`{"tunnels":[{"name":"t","local":"fe80::1"}]}`:                                                                                                               "local: fe80::1: requires a zone, such as fe80::1%eth0",
@@ -92,7 +92,7 @@ func TestParseErrors(t *testing.T) {
 		`15:100: segments[4].storm.unknown.packets: -1: must be 0 to 18446744073709551615`,
 		`15:127: segments[4].members[0].port: "tun0": an IP port requires a gateway or a cross-connect`,
 		`15:145: segments[4].members[0].locked: port "tun0" carries IP without Ethernet`,
-		`17:50: vrfs[0].routes[0].prefix: 10.1.2.3/8: has host bits set`,
+		`17:50: vrfs[0].routes[0].prefix: 10.1.2.3/8: has host bits set; the network is 10.0.0.0/8`,
 		`17:84: vrfs[0].routes[0].via[0].segment: 9: must be the VNI of a segment`,
 		`18:14: maxMACs: "many": must be a number`,
 	}
@@ -267,18 +267,14 @@ func TestParseAgain(t *testing.T) {
 	}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		a, err := Parse(text)
 		if err != nil {
 			t.Errorf("%s: %v", f, err)
 			continue
 		}
 		again, err := json.Marshal(a)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b, err := Parse(again)
 		if err != nil || !reflect.DeepEqual(a, b) {
 			t.Errorf("%s: %v\n%s", f, err, again)
@@ -349,9 +345,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := json.Marshal(c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		d, err := Parse(again)
 		if err != nil {
 			t.Fatalf("%v: %s", err, again)

@@ -51,13 +51,14 @@ func TestParsePeerErrors(t *testing.T) {
 		{tunnel(`"local6": "fd00::1", "underlay": "packet", "bind": "eth0", "prefix6": "10.0.0.0/8"`), `tunnels[0].prefix6: 10.0.0.0/8: is of another address family than fd00::1`},
 		{`{"tunnels": [{"name": "a", "local": "fd00::1", "local6": "fd00::2"}]}`, `tunnels[0].local6: fd00::2: must be an IPv6 address beside an IPv4 local`},
 		{`{"tunnels": [{"name": "a", "local": "fd00::1"}, {"name": "b", "local": "10.0.0.1", "local6": "fd00::1"}]}`, `tunnels[1].local6: tunnel "a" already has fd00::1 port 4789`},
+		{tunnel(`"local6": "fd00::1", "srcPorts": "9-7"`), `tunnels[0].srcPorts: 9-7: must be a range of ports`},
 		{tunnel(`"local6": "fd00::1", "mtu": 60`), `tunnels[0].mtu: 60: must be at least 70 over fd00::1`},
 		{`{"tunnels": [{"name": "a", "local": "10.0.0.1", "local6": "fd00::1"}], "segments": [{"vni": 1, "tunnel": "a", "flood": ["10.0.0.2", "fd00::2", "fd00::1"]}]}`,
 			`segments[0].flood[2]: fd00::1: is this node's own address`},
 	} {
 		_, err := Parse([]byte(c.text))
 		var errs setting.Errors
-		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *setting.Error) bool { return strings.Contains(e.Error(), c.want) }) {
+		if !errors.As(err, &errs) || !slices.ContainsFunc(errs, func(e *setting.Error) bool { return strings.Contains(e.Error(), c.want) }) || strings.Contains(err.Error(), "tunnels[0]: ") {
 			t.Errorf("%s\n got %v\nwant %s", c.text, err, c.want)
 		}
 	}
@@ -87,15 +88,12 @@ func inMemory(t *testing.T) (n *Node, net *memory.Network, opened *[]*memory.Und
 func TestJoinAddrPort(t *testing.T) {
 	n, _, opened := inMemory(t)
 	addr := netip.MustParseAddr
-	v, err := n.Tunnel("vx", Tunnel{Local: addr("192.0.2.1"), Local6: addr("2001:db8::1")})
-	must(t, err)
+	v := addTunnel(t, n, "vx", Tunnel{Local: addr("192.0.2.1"), Local6: addr("2001:db8::1")})
 	if len(*opened) != 2 {
 		t.Errorf("%d underlays", len(*opened))
 	}
-	one, err := n.Segment(1, nil)
-	must(t, err)
-	two, err := n.Segment(2, nil)
-	must(t, err)
+	one := addSegment(t, n, 1, nil)
+	two := addSegment(t, n, 2, nil)
 	must(t, one.JoinAddrPort(v, netip.MustParseAddrPort("192.0.2.2:8472"), netip.MustParseAddrPort("[2001:db8::2]:8473"), netip.MustParseAddrPort("192.0.2.3:4789")))
 	must(t, two.Join(v, addr("192.0.2.2")))
 	must(t, two.JoinAddrPort(v, netip.MustParseAddrPort("[2001:db8::2]:0")))
@@ -111,8 +109,7 @@ func TestJoinAddrPort(t *testing.T) {
 			t.Errorf("VNI %d: %v, want %v", vni, got, want)
 		}
 	}
-	three, err := n.Segment(3, nil)
-	must(t, err)
+	three := addSegment(t, n, 3, nil)
 	must(t, three.JoinAddrPort(v, netip.MustParseAddrPort("192.0.2.2:4789")))
 	if got := fmt.Sprint(v.Flood(1)); !strings.HasPrefix(got, "[192.0.2.2:4789 ") {
 		t.Errorf("given another port: %v", got)
@@ -135,11 +132,9 @@ func TestJoinAddrPort(t *testing.T) {
 // The zone of a link-local peer may be left out: with it and without, it is one peer with one setting.
 func TestJoinAddrPortInZone(t *testing.T) {
 	n, _, _ := inMemory(t)
-	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("fe80::1%eth0")})
-	must(t, err)
+	v := addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("fe80::1%eth0")})
 	for i, a := range []string{"[fe80::2]:7", "[fe80::2%eth0]:8"} {
-		seg, err := n.Segment(frame.VNI(i), nil)
-		must(t, err)
+		seg := addSegment(t, n, frame.VNI(i), nil)
 		must(t, seg.JoinAddrPort(v, netip.MustParseAddrPort(a)))
 	}
 	if got := n.Config().Tunnels[0].PeerSettings; len(got) != 1 || got[0].Port != 8 {
@@ -151,8 +146,7 @@ func TestJoinAddrPortInZone(t *testing.T) {
 // for more is made anew.
 func TestPeerSocketsRunOut(t *testing.T) {
 	n, _, _ := inMemory(t)
-	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
-	must(t, err)
+	v := addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
 	made := 0
 	for i := range 100 {
 		must(t, n.Update(func(c *Config) error {
@@ -181,8 +175,7 @@ func TestPeerSocketsUnsupported(t *testing.T) {
 	}})
 	must(t, err)
 	defer n.Close()
-	v, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
-	must(t, err)
+	v := addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1")})
 	for _, on := range []underlay.Checksum{underlay.ChecksumOn, underlay.ChecksumAuto} {
 		p := PeerSetting{PeerConfig: vtep.PeerConfig{Address: netip.MustParseAddr("192.0.2.2"), Port: 1}, TxConfig: underlay.TxConfig{Checksum: on}}
 		err := n.Update(func(c *Config) error { c.Tunnels[0].PeerSettings = []PeerSetting{p}; return nil })
@@ -200,8 +193,7 @@ func TestPeerSocketsUnsupported(t *testing.T) {
 // A tunnel that moves has the transmit sockets of its peers at the new address, under the same numbers.
 func TestPeerSocketsMove(t *testing.T) {
 	n, _, opened := inMemory(t)
-	_, err := n.Tunnel("vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1"), Local6: netip.MustParseAddr("2001:db8::1")})
-	must(t, err)
+	addTunnel(t, n, "vx", Tunnel{Local: netip.MustParseAddr("192.0.2.1"), Local6: netip.MustParseAddr("2001:db8::1")})
 	sets := []underlay.TxConfig{{SrcPorts: underlay.PortRange{Lo: 1000, Hi: 1001}}, {SrcPorts: underlay.PortRange{Lo: 2000, Hi: 2001}}}
 	for i, addr := range []string{"2001:db8::2", "192.0.2.2"} {
 		p := PeerSetting{PeerConfig: vtep.PeerConfig{Address: netip.MustParseAddr(addr)}, TxConfig: sets[i]}

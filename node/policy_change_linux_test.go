@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/policy"
 )
 
@@ -17,9 +18,7 @@ import (
 func changed(t *testing.T, c *Config, change func(c *Config)) *Config {
 	t.Helper()
 	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c = parse(t, string(text))
 	change(c)
 	return c
@@ -102,22 +101,10 @@ func TestPolicyStopsTCP(t *testing.T) {
 	s, vms := office(t)
 	open := s.Config()
 	closed := changed(t, open, func(c *Config) { c.Policies[0].Rules = c.Policies[0].Rules[1:] })
-	var ln net.Listener
-	var err error
-	vms[2].Do(func() { ln, err = net.Listen("tcp", "10.0.0.2:80") })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	var c net.Conn
-	vms[1].Do(func() { c, err = net.DialTimeout("tcp", "10.0.0.2:80", 5*time.Second) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := netns.Open(t, vms[2], func() (net.Listener, error) { return net.Listen("tcp", "10.0.0.2:80") })
+	c := netns.Open(t, vms[1], func() (net.Conn, error) { return net.DialTimeout("tcp", "10.0.0.2:80", 5*time.Second) })
 	server, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got atomic.Int64
 	var ends sync.WaitGroup
 	defer func() { c.Close(); server.Close(); ends.Wait() }()

@@ -13,6 +13,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/policy"
 )
 
@@ -163,11 +164,7 @@ func packet(src, dst string, ls ...gopacket.SerializableLayer) []byte {
 	case *layers.ARP:
 		eth.EthernetType = layers.EthernetTypeARP
 	}
-	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, append([]gopacket.SerializableLayer{eth}, ls...)...); err != nil {
-		panic(err)
-	}
-	return slices.Clone(b.Bytes())
+	return packets.Of(append([]gopacket.SerializableLayer{eth}, ls...)...)
 }
 
 // A guest that speaks in another's name, or as what it is not, is refused, each frame counted

@@ -145,9 +145,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 func (s *site) dumpOf(vni frame.VNI) (list []frame.MAC) {
 	s.l.t.Helper()
 	vsi, err := s.Switch().VSI(vni, nil)
-	if err != nil {
-		s.l.t.Fatal(err)
-	}
+	must(s.l.t, err)
 	for e := range vsi.FDB().All() {
 		list = append(list, e.MAC)
 	}
@@ -171,18 +169,14 @@ func startBytes(t *testing.T, server func(func(net.Listener, error)), client fun
 	var c net.Conn
 	var err error
 	server(func(l net.Listener, e error) { ln, err = l, e })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client(func(conn net.Conn, e error) { c, err = conn, e })
 	if err != nil {
 		ln.Close()
 		t.Fatal(err)
 	}
 	in, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x.conns = []io.Closer{c, in, ln}
 	x.ended.Go(func() {
 		b := make([]byte, 8<<10)

@@ -19,7 +19,7 @@ type segment struct {
 	handle  *VSI
 	first   string // its first tunnel
 	vsi     *vswitch.VSI
-	far     map[string]*vswitch.Attachment // by tunnel
+	tunnels map[string]*vswitch.Attachment // by tunnel
 	members map[string]*vswitch.Attachment // by port
 
 	made         neighbourhood // settings of the next four
@@ -44,9 +44,9 @@ func (n *Node) release(s *segment, c *Segment) error {
 		s.dropInterface()
 		s.dropMACs(c.Gateway)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.far)) {
-		if !n.keeps(c, name, s.far[name]) {
-			if err := s.detach(s.far, name); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(s.tunnels)) {
+		if !n.keeps(c, name, s.tunnels[name]) {
+			if err := s.detach(s.tunnels, name); err != nil {
 				return err
 			}
 		}
@@ -74,7 +74,7 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 	if in := c.in(); len(in) > 0 {
 		s.first = in[0].Tunnel
 	}
-	if n.setFar(s, c, a); a.ends(nil) || a.ends(n.setGateway(s, c)) {
+	if n.setTunnels(s, c, a); a.ends(nil) || a.ends(n.setGateway(s, c)) {
 		return
 	}
 	slots := n.slots(s, c)
@@ -109,7 +109,7 @@ func (n *Node) segment(c *Segment) (*segment, error) {
 		if err == nil {
 			s = &segment{
 				vni: c.VNI, handle: handle, vsi: vsi,
-				far: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
+				tunnels: map[string]*vswitch.Attachment{}, members: map[string]*vswitch.Attachment{}, guards: map[string]*policy.Guard{},
 				settings: vswitch.VSIConfig{Refuse: c.Refuse},
 				gate:     gate{shut: map[*vswitch.Attachment]bool{}, gateway: true},
 			}

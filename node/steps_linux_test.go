@@ -280,9 +280,7 @@ func TestApplyFailsAtEveryStep(t *testing.T) {
 	old, next := parse(t, stepsOld), parse(t, stepsNew)
 	fresh := func(c *Config) []string {
 		b := newBench(t)
-		if err := b.Apply(c); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Apply(c))
 		return b.state()
 	}
 	for _, way := range []struct {
@@ -297,9 +295,7 @@ func TestApplyFailsAtEveryStep(t *testing.T) {
 			steps := 0
 			for n := 1; ; n++ {
 				b := newBench(t)
-				if err := b.Apply(way.from); err != nil {
-					t.Fatal(err)
-				}
+				must(t, b.Apply(way.from))
 				want := refusals[n%len(refusals)]
 				i, failed := 0, ""
 				b.refuse = func(step string) error {
@@ -314,9 +310,7 @@ func TestApplyFailsAtEveryStep(t *testing.T) {
 				err := b.Apply(way.to)
 				b.refuse = func(string) error { return nil }
 				if failed == "" {
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					b.want("without a failure", is)
 					break
 				}

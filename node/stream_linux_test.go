@@ -41,13 +41,9 @@ func startStream(t *testing.T, from, to *net.UDPConn, dst netip.AddrPort, size, 
 	t.Helper()
 	s := &stream{t: t, from: from, to: to, size: size, stop: make(chan struct{})}
 	raw, err := to.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 32<<20) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.ended.Go(s.receive)
 	s.ended.Go(func() { s.send(dst, rate) })
 	t.Cleanup(s.end)

@@ -114,8 +114,8 @@ func (t *Tunnel) ats() (list []netip.AddrPort) {
 // closeTunnel detaches a tunnel everywhere and closes it.
 func (n *Node) closeTunnel(name string) {
 	for _, s := range n.segments {
-		if s.far[name] != nil {
-			s.detach(s.far, name)
+		if s.tunnels[name] != nil {
+			s.detach(s.tunnels, name)
 		}
 	}
 	if t := n.tunnels[name]; t != nil {

@@ -24,9 +24,7 @@ func TestConcurrent(t *testing.T) {
 		configs[1].Rules = append(configs[1].Rules, Rule{Name: nameOfRule(&Rule{}, i), Src: prefixes("192.0.2.0/24")})
 	}
 	p, err := New(configs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var stop atomic.Bool
 	var sent, one atomic.Uint64
 	var wg sync.WaitGroup
@@ -80,9 +78,7 @@ func TestConcurrent(t *testing.T) {
 		t.Errorf("%d counted of %d, for one %d of %d", n, want, p.Stats().Rules["one"].Packets, one.Load())
 	}
 	// In force at once, for the flows there are too.
-	if err := p.Update(&Config{Default: Deny}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Update(&Config{Default: Deny}))
 	for i := range uint16(500) {
 		x := pkt{kind: "udp", src: 1, dst: 2, sport: i}
 		f, re := x.frame(t), x.answer()
@@ -92,9 +88,7 @@ func TestConcurrent(t *testing.T) {
 			t.Fatal("passes under the rules before")
 		}
 	}
-	if err := p.Update(configs[0]); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Update(configs[0]))
 }
 
 // What is counted while names come and go is counted.
@@ -108,9 +102,7 @@ func TestConcurrentCounts(t *testing.T) {
 	}
 	configs := []*Config{cfg("a", "b"), cfg("a", "x", "y"), cfg("a")}
 	p, err := New(configs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	var sent [3]uint64

@@ -11,9 +11,7 @@ import (
 // What a guard refuses in one framing it refuses in all.
 func TestGuardFramings(t *testing.T) {
 	g, err := NewGuard(&GuardConfig{MACs: []frame.MAC{macOf(1)}, Addrs: prefixes("10.0.0.1/32", "fd00::1/128")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, x := range []pkt{
 		{kind: "tcp", src: 1, srcIP: ipOf(false, 2), dst: 2},
 		{kind: "udp", v6: true, src: 1, srcIP: ipOf(true, 2), dst: 2},

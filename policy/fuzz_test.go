@@ -28,9 +28,7 @@ func FuzzText(f *testing.F) {
 				continue
 			}
 			b, err := x[0].MarshalText()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := x[1].UnmarshalText(b); err != nil {
 				t.Fatalf("%T %q: %s: %v", x[0], s, b, err)
 			}
@@ -69,9 +67,7 @@ func FuzzGuard(f *testing.F) {
 		f.Add(framing.Put(x.bytes(f), framing.Plain[0], framing.Plain[3]))
 	}
 	g, err := NewGuard(&GuardConfig{MACs: []frame.MAC{macOf(1)}, Addrs: prefixes("10.0.0.1/32", "fd00::1/128")})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	mine4, mine6 := ipOf(false, 1), ipOf(true, 1)
 	local := netip.MustParseAddr("fe80::ff:fe00:1")
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -115,4 +111,58 @@ func FuzzGuard(f *testing.F) {
 			break
 		}
 	})
+}
+
+// FuzzProcess: whatever the bytes, nothing panics, nothing is changed, each packet is counted
+// once, and what rules deny they deny in every framing.
+func FuzzProcess(f *testing.F) {
+	re := pkt{kind: "udp", src: 2, dst: 1}
+	for _, x := range []pkt{
+		{kind: "tcp", src: 1, dst: 2, flags: "S"}, {kind: "tcp", v6: true, src: 1, dst: 2, flags: "S"}, {kind: "arp", src: 1, dst: 2},
+		{kind: "nd", v6: true, typ: 135, src: 1, dst: 2}, {kind: "icmp", src: 1, dst: 2, typ: 3, about: &re},
+		{kind: "icmp", v6: true, src: 1, dst: 2, typ: 1, about: &pkt{kind: "udp", v6: true, src: 2, dst: 1}},
+		{kind: "udp", v6: true, src: 1, dst: 2, frag: "first"}, {kind: "udp", v6: true, src: 1, dst: 2, frag: "later", vlans: 2},
+	} {
+		f.Add(x.bytes(f), uint8(0))
+		x.bare, x.vlans = x.kind != "arp", 0
+		b := x.bytes(f)
+		f.Add(b, b[0]>>5)
+	}
+	l := newLab(f, &Config{Default: Deny, Rules: []Rule{{Direction: Ingress}}})
+	g, err := NewGuard(&GuardConfig{MACs: []frame.MAC{macOf(1)}, Addrs: prefixes("10.0.0.1/32", "fd00::1/128")})
+	must(f, err)
+	strict := newLab(f, &Config{Stateless: true, Rules: []Rule{
+		{Action: Deny, DstPorts: []PortRange{Port(80)}}, {Action: Deny, Src: prefixes("10.0.0.3/32", "fd00::3/128")}, {Action: Deny, EtherTypes: []uint16{0x806, 0x88cc}},
+		{Action: Deny, Protocol: 58, ICMP: []ICMPType{{Type: 134}}},
+	}}).p.Ingress()
+	f.Fuzz(func(t *testing.T, b []byte, kind uint8) {
+		if x := frame.Make(b); strict.Process(&x, frame.At{Worker: 1}) != frame.Continue {
+			refusedInAll(t, b, strict)
+		}
+		for _, s := range []interface {
+			Process(*frame.Frame, frame.At) frame.Verdict
+		}{l.p.Ingress(), l.p.Egress(), g} {
+			x := frame.Make(b)
+			x.Kind = frame.Kind(kind % 3)
+			st := l.p.Stats()
+			v := s.Process(&x, l.at)
+			if string(x.Bytes()) != string(b) || v != frame.Continue && v != frame.Drop(frame.Policy) {
+				t.Fatal(v, x.Bytes())
+			}
+			if s == g {
+				continue
+			}
+			if n := total(l.p.Stats()) - total(st); n != 1 {
+				t.Fatalf("counted %d times", n)
+			}
+		}
+	})
+}
+
+func total(s Stats) uint64 {
+	n := s.Default.Packets + s.Neighbours.Packets + s.Replies + s.Related + s.Fragments + s.Malformed
+	for _, c := range s.Rules {
+		n += c.Packets
+	}
+	return n
 }

@@ -112,9 +112,7 @@ func TestGuard(t *testing.T) {
 		{"GRE of one", with(func(c *GuardConfig) { c.Tunnels = true }), pkt{kind: "gre", src: 1, dst: 2}, nil, noCause},
 	} {
 		g, err := NewGuard(&c.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f := c.x.frame(t)
 		if c.ch != nil {
 			c.ch(f.Bytes())
@@ -139,9 +137,7 @@ func TestGuard(t *testing.T) {
 // An RA of somebody who may, with options that are a router's own.
 func TestGuardRouter(t *testing.T) {
 	g, err := NewGuard(&GuardConfig{MACs: []frame.MAC{macOf(1)}, Addrs: prefixes("fe80::1/128"), RouterAdvertisements: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := pkt{kind: "nd", v6: true, typ: 134, src: 1, srcIP: netip.MustParseAddr("fe80::1"), dst: 2}
 	f := x.frame(t)
 	copy(f.Bytes()[70:], []byte{1, 1, 2, 0, 0, 0, 0, 1, 5, 1}) // options begin behind 16 bytes
@@ -156,9 +152,7 @@ func TestGuardRouter(t *testing.T) {
 
 func TestGuardUpdate(t *testing.T) {
 	g, err := NewGuard(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := pkt{kind: "tcp", src: 1, dst: 2}
 	f := x.frame(t)
 	if v := g.Process(&f, frame.At{}); v != frame.Continue {
@@ -171,9 +165,7 @@ func TestGuardUpdate(t *testing.T) {
 	if v := g.Process(&f, frame.At{}); v != frame.Continue {
 		t.Error("half of an update")
 	}
-	if err := g.Update(&GuardConfig{MACs: []frame.MAC{macOf(3)}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Update(&GuardConfig{MACs: []frame.MAC{macOf(3)}}))
 	if v := g.Process(&f, frame.At{}); v != frame.Drop(frame.Policy) || g.Stats() != (GuardStats{MAC: 1}) {
 		t.Errorf("%v, %+v", v, g.Stats())
 	}

@@ -12,10 +12,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/framing"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var must = check.OK
 
 // A pkt is a packet in words, which gopacket writes.
 type pkt struct {
@@ -146,14 +150,11 @@ func (p *pkt) bytes(t testing.TB) []byte {
 		}
 		ls = append(head, ls...)
 	}
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
-		t.Fatal(err)
-	}
+	buf := packets.Of(ls...)
 	if p.head != 0 && !p.bare {
-		return framing.Put(buf.Bytes(), framing.Plain[p.head-1])
+		return framing.Put(buf, framing.Plain[p.head-1])
 	}
-	return bytes.Clone(buf.Bytes())
+	return buf
 }
 
 // ip returns the layers from the IP header on.
@@ -269,9 +270,7 @@ type lab struct {
 func newLab(t testing.TB, cfg *Config) *lab {
 	t.Helper()
 	p, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &lab{TB: t, p: p, at: frame.At{Tick: 10, Worker: 1}, vni: 100}
 }
 
@@ -307,9 +306,7 @@ func (l *lab) out(want bool, x pkt) {
 
 func (l *lab) update(cfg *Config) {
 	l.Helper()
-	if err := l.p.Update(cfg); err != nil {
-		l.Fatal(err)
-	}
+	must(l, l.p.Update(cfg))
 }
 
 func prefixes(s ...string) (list []netip.Prefix) {

@@ -14,9 +14,7 @@ func TestAllocations(t *testing.T) {
 	cfg.Rules = append(cfg.Rules, Rule{SrcMACs: []frame.MAC{macOf(9)}, DstPorts: []PortRange{{7, 9}}, SrcPorts: []PortRange{{7, 9}}, EtherTypes: []uint16{5}})
 	l := newLab(t, cfg)
 	g, err := NewGuard(&GuardConfig{MACs: []frame.MAC{macOf(1)}, Addrs: prefixes("10.0.0.1/32", "fd00::1/128")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, v6 := range []bool{false, true} {
 		udp := pkt{kind: "udp", v6: v6, src: 1, dst: 2, sport: 1}
 		l.in(true, udp)

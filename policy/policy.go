@@ -173,7 +173,7 @@ func (p *Policy) DeleteFromSet(name string, prefixes ...netip.Prefix) error {
 func (p *Policy) changeSet(name string, prefixes []netip.Prefix, add bool) error {
 	for _, x := range prefixes {
 		if !isPrefix(x) {
-			return fmt.Errorf("policy: set %q: %v, allowed are prefixes without bits beyond their length", name, x)
+			return fmt.Errorf("policy: set %q: %v: must be a prefix without host bits", name, x)
 		}
 	}
 	p.mu.Lock()

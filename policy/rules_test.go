@@ -218,9 +218,7 @@ func TestJSON(t *testing.T) {
 		Default: Deny, Sets: map[string][]netip.Prefix{"x": prefixes("fd00::/64")}, MaxFlows: 9, Timeouts: Timeouts{UDP: time.Minute},
 	}
 	b, err := json.Marshal(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got Config
 	if err := json.Unmarshal(b, &got); err != nil || !reflect.DeepEqual(got, cfg) {
 		t.Errorf("%v, %+v\n%s", err, got, b)

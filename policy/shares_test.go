@@ -208,48 +208,30 @@ func TestWorstFlows(t *testing.T) {
 	}
 }
 
-// What a gateway has routed counts for the worker that read it: one port's flows leave another's
-// their share also where a policy sees nothing else.
+// What a gateway has routed counts for the worker that read it, or for the peer it came from: one's
+// flows leave another's their share, also where a policy sees nothing else.
 func TestSharesRouted(t *testing.T) {
 	const limit = 256
-	l := newLab(t, &Config{Default: Deny, MaxFlows: limit, Rules: []Rule{{Src: prefixes("10.0.0.0/24")}}})
-	a, v := l.place(9, 19, 0, frame.NewDest(2, 0)), l.place(1, 11, 0, frame.NewDest(2, 0))
-	l.at.Worker = 1
-	for n := range 4 * limit {
-		attacks["ping-pong"](a, n)
-	}
-	l.at.Worker = 2
-	answered := 0
-	for n := range 50 {
-		v.send(&v.udp, n, 0, false)
-	}
-	for n := range 50 {
-		answered += b2i(v.send(&v.udp, n, 0, true))
-	}
-	if full := l.p.flows.len(); full != limit || answered != 50 {
-		t.Errorf("%d of 50 beside %d flows", answered, full)
-	}
-}
-
-// Peers behind one tunnel have one worker: what a gateway has routed for one of them leaves the
-// others their share, too.
-func TestSharesRoutedPeers(t *testing.T) {
-	const limit = 256
-	l := newLab(t, &Config{Default: Deny, MaxFlows: limit, Rules: []Rule{{Src: prefixes("10.0.0.0/24")}}})
-	a, v := l.place(9, 19, 0, frame.NewDest(2, 0)), l.place(1, 11, 0, frame.NewDest(2, 0))
-	l.at.From = frame.NewDest(3, 1)
-	for n := range 4 * limit {
-		attacks["ping-pong"](a, n)
-	}
-	l.at.From = frame.NewDest(3, 2)
-	answered := 0
-	for n := range 50 {
-		v.send(&v.udp, n, 0, false)
-	}
-	for n := range 50 {
-		answered += b2i(v.send(&v.udp, n, 0, true))
-	}
-	if full := l.p.flows.len(); full != limit || answered != 50 {
-		t.Errorf("%d of 50 beside %d flows", answered, full)
+	for name, by := range map[string]func(l *lab, n int){
+		"worker": func(l *lab, n int) { l.at.Worker = n },
+		"peer":   func(l *lab, n int) { l.at.From = frame.NewDest(3, uint16(n)) },
+	} {
+		l := newLab(t, &Config{Default: Deny, MaxFlows: limit, Rules: []Rule{{Src: prefixes("10.0.0.0/24")}}})
+		a, v := l.place(9, 19, 0, frame.NewDest(2, 0)), l.place(1, 11, 0, frame.NewDest(2, 0))
+		by(l, 1)
+		for n := range 4 * limit {
+			attacks["ping-pong"](a, n)
+		}
+		by(l, 2)
+		answered := 0
+		for n := range 50 {
+			v.send(&v.udp, n, 0, false)
+		}
+		for n := range 50 {
+			answered += b2i(v.send(&v.udp, n, 0, true))
+		}
+		if full := l.p.flows.len(); full != limit || answered != 50 {
+			t.Errorf("%s: %d of 50 beside %d flows", name, answered, full)
+		}
 	}
 }

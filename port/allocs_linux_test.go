@@ -14,9 +14,11 @@ import (
 // Frames, tagged ones, and segments that are joined, read as a superframe and written back as one:
 // nothing is allocated on any of these ways.
 func TestDevicesAllocateNothing(t *testing.T) {
-	for name, open := range map[string]func(noOffload bool) (x, y Port){
-		"TAP": func(noOffload bool) (x, y Port) { return port2(bridged(t, &DeviceConfig{NoOffload: noOffload})) },
-		"Packet": func(noOffload bool) (x, y Port) {
+	for name, open := range map[string]func(t *testing.T, noOffload bool) (x, y Port){
+		"TAP": func(t *testing.T, noOffload bool) (x, y Port) {
+			return port2(bridged(t, &DeviceConfig{NoOffload: noOffload}))
+		},
+		"Packet": func(t *testing.T, noOffload bool) (x, y Port) {
 			h := netns.New(t).Host("h")
 			h.Quiet()
 			h.IP("link", "add", "veth0", "type", "veth", "peer", "veth1")
@@ -30,7 +32,7 @@ func TestDevicesAllocateNothing(t *testing.T) {
 		for _, noOffload := range []bool{false, true} {
 			for _, tag := range []uint32{0, 5} {
 				t.Run(fmt.Sprint(name, noOffload, tag), func(t *testing.T) {
-					x, y := open(noOffload)
+					x, y := open(t, noOffload)
 					o := fake.Outs(append(tcpSegments(t, 44, 1400), fake.Ethernet(60, 0), fake.Ethernet(1000, 1))...)
 					want := len(o)
 					if !noOffload {

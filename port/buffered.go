@@ -10,15 +10,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/ring"
 	"github.com/vxswitch/vxswitch/internal/wrap"
+	"github.com/vxswitch/vxswitch/setting"
 )
-
-// A Port has the methods of vswitch.Port.
-type Port interface {
-	Readers() []frame.Reader
-	Writer(w int) frame.Writer
-	MTU(peer uint16) int
-	Close() error
-}
 
 // BufferedConfig configures [NewBuffered]. The zero value works.
 type BufferedConfig struct {
@@ -37,7 +30,7 @@ type BufferedStats struct {
 }
 
 // A Buffered puts a bounded queue and one goroutine in front of a port whose Write
-// may wait, such as an [ReadWriteCloser] over a blocking connection. The workers of a switch
+// may wait, such as a [ReadWriteCloser] over a blocking connection. The workers of a switch
 // copy frames into the queue and go on; with the queue full they drop with
 // [frame.PortFull].
 //
@@ -88,7 +81,7 @@ func (m *outMeta) out(f *frame.Frame) frame.Out {
 }
 
 // NewBuffered puts a queue in front of p. Attach what [Buffered.Port] returns; closing that closes p. A
-// nil cfg is the zero value. NewBuffered fails if p is nil or a tunnel; p is then left open.
+// nil cfg is the zero value. NewBuffered fails if p is nil or a tunnel. On an error p stays open.
 func NewBuffered(p Port, cfg *BufferedConfig) (*Buffered, error) {
 	var c BufferedConfig
 	if cfg != nil {
@@ -97,8 +90,10 @@ func NewBuffered(p Port, cfg *BufferedConfig) (*Buffered, error) {
 	if err := wrap.Check(p); err != nil {
 		return nil, fmt.Errorf("port: Buffered: %w", err)
 	}
-	if c.Queue < 0 || c.Queue > maxQueue {
-		return nil, fmt.Errorf("port: BufferedConfig.Queue: %d, allowed are 1 to %d", c.Queue, maxQueue)
+	w := setting.Of("port: BufferedConfig")
+	w.Number("Queue", c.Queue, 1, maxQueue, 256)
+	if err := w.Err(); err != nil {
+		return nil, err
 	}
 	b := &Buffered{p: p, ring: ring.New[outMeta](cmp.Or(c.Queue, 256)), done: make(chan struct{})}
 	b.port = wrap.Around(bufferedPort{b}, p)

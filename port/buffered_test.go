@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,23 +20,13 @@ func TestBufferedDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := net.Pipe() // a Write waits for the Read of the other side
 		b, err := NewBuffered(FromReadWriteCloser(near, nil), &BufferedConfig{Queue: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w := b.Port().Writer(0)
-		if err := w.Write(fake.Outs(fake.Ethernet(60, 0))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Write(fake.Outs(fake.Ethernet(60, 0))))
 		synctest.Wait() // the goroutine holds the first
 		o := fake.Outs(fake.Ethernet(61, 1), fake.Ethernet(62, 2), fake.Ethernet(63, 3), fake.Ethernet(64, 4), fake.Ethernet(65, 5), fake.Ethernet(66, 6), fake.Ethernet(67, 7))
-		if err := w.Write(o); err != nil {
-			t.Fatal(err)
-		}
-		for i, want := range []frame.Reason{0, 0, 0, 0, 0, frame.PortFull, frame.PortFull} {
-			if o[i].Drop != want {
-				t.Errorf("frame %d: %v, want %v", i+1, o[i].Drop, want)
-			}
-		}
+		must(t, w.Write(o))
+		fake.WantDrops(t, o, 0, 0, 0, 0, 0, frame.PortFull, frame.PortFull)
 		if s := b.Stats(); s.Waiting != 5 || s.Full != 2 || s.Sent != 0 {
 			t.Errorf("%+v", s)
 		}
@@ -72,9 +63,7 @@ func TestBufferedKeepsWhatWritersLookAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := fake.New("p")
 		b, err := NewBuffered(p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer b.Port().Close()
 		in := fake.Outs(fake.Ethernet(3000, 1), fake.Ethernet(60, 2))
 		f := in[0].F
@@ -83,9 +72,7 @@ func TestBufferedKeepsWhatWritersLookAt(t *testing.T) {
 		f.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOTCP6, Size: 1400, CsumOffset: 16,
 			CsumStart: uint16(f.Headroom() + 40), DataStart: uint16(f.Headroom() + 60)}
 		in[0].Peer, in[0].Skip, in[0].Tag = 5, 6, 4094
-		if err := b.Port().Writer(1).Write(in); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Port().Writer(1).Write(in))
 		synctest.Wait()
 		got := p.Written()
 		if len(got) != 2 {
@@ -124,9 +111,7 @@ func TestBufferedPortThatDropsAndBreaks(t *testing.T) {
 			return nil
 		}
 		b, err := NewBuffered(p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer b.Port().Close()
 		w := b.Port().Writer(0)
 		o := fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(60, 1))
@@ -169,9 +154,7 @@ func TestBufferedCloseWaitsForItsGoroutine(t *testing.T) {
 			return nil
 		}
 		b, err := NewBuffered(p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.Port().Writer(0).Write(fake.Outs(fake.Ethernet(60, 0)))
 		synctest.Wait()
 		if b.Port().Close(); !wrote {
@@ -183,9 +166,7 @@ func TestBufferedCloseWaitsForItsGoroutine(t *testing.T) {
 func TestBufferedOrderUnderLoad(t *testing.T) {
 	p := fake.New("p")
 	b, err := NewBuffered(p, &BufferedConfig{Queue: 1 << 14})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const writers, each = 4, 2000
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -202,7 +183,7 @@ func TestBufferedOrderUnderLoad(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	fake.WaitFor(t, func() bool { return b.Stats().Sent == writers*each })
+	fake.Until(t, "all are sent", func() bool { return b.Stats().Sent == writers*each })
 	b.Port().Close()
 	var next [writers]uint32
 	for _, o := range p.Written() {
@@ -225,14 +206,9 @@ func TestBufferedConfig(t *testing.T) {
 func TestBufferedAllocatesNothing(t *testing.T) {
 	p := fake.New("p")
 	b, err := NewBuffered(fake.Discard{Port: p}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer b.Port().Close()
-	var packets [][]byte
-	for range frame.MaxBatch {
-		packets = append(packets, fake.Ethernet(1514, 0))
-	}
+	packets := slices.Repeat([][]byte{fake.Ethernet(1514, 0)}, frame.MaxBatch)
 	w, o := b.Port().Writer(0), fake.Outs(packets...)
 	sent := uint64(0)
 	if n := testing.AllocsPerRun(200, func() {

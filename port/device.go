@@ -109,6 +109,9 @@ func (d *Device) IP() bool { return d.tun }
 
 // Fit sets the device's MTU so that [Device.MTU] returns longest, unless DeviceConfig.MTU is set.
 func (d *Device) Fit(longest int) error {
+	if d.closed.Load() {
+		return net.ErrClosed
+	}
 	if !d.tun {
 		longest -= ethLen
 	}

@@ -20,12 +20,8 @@ func TestDeviceBusyPoll(t *testing.T) {
 	b := frame.NewBatch(new(frame.Arenas))
 	pass := func(from, to *Device, p []byte) {
 		t.Helper()
-		if err := from.Writer(0).Write(fake.Outs(p)); err != nil {
-			t.Fatal(err)
-		}
-		if err := to.Readers()[0].Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, from.Writer(0).Write(fake.Outs(p)))
+		must(t, to.Readers()[0].Read(b))
 		if len(b.Frames) != 1 || !bytes.Equal(b.Frames[0].Bytes(), p) || b.Frames[0].Headroom() != frame.Headroom {
 			t.Fatalf("%d frames, the first of %d bytes, want %x", len(b.Frames), b.Frames[0].Len(), p)
 		}

@@ -67,16 +67,10 @@ func startChild(t *testing.T, job string, files ...*os.File) (stdin io.Closer, l
 	c.Env = append(os.Environ(), childVar+"="+job)
 	c.ExtraFiles = files
 	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, c.Start())
 	t.Cleanup(func() {
 		in.Close()
 		if err := c.Wait(); err != nil {

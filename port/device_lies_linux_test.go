@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -21,9 +22,7 @@ import (
 func fakeDevice(t *testing.T) (*Device, *os.File) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ours, far := os.NewFile(uintptr(fds[0]), "device"), os.NewFile(uintptr(fds[1]), "kernel")
 	t.Cleanup(func() { far.Close() })
 	q := &queue{Tun: &sys.Tun{File: ours}}
@@ -43,28 +42,8 @@ func fakeDevice(t *testing.T) (*Device, *os.File) {
 // nothing behind it.
 func TestDeviceThatLies(t *testing.T) {
 	d, far := fakeDevice(t)
-	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pipe := NewPipe(nil)
-	vsi, err := sw.VSI(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range []vswitch.Port{d, pipe} {
-		if _, err := vsi.Attach(p, 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	done := make(chan error, 1)
-	go func() { done <- sw.Run(context.Background()) }()
-	defer func() {
-		sw.Close()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}()
+	sw := switched(t, []uint32{0, 0}, d, pipe)
 	stats := func() (tap, out vswitch.PortStats) {
 		for _, p := range sw.Stats().Ports {
 			switch p.Name {
@@ -137,14 +116,10 @@ func TestDeviceThatLies(t *testing.T) {
 			}
 		}
 		var tap, out vswitch.PortStats
-		for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
-			if tap, out = stats(); tap.Rx.Frames == sent && tap.Flood.Unknown+tap.RxDrops.Total() == sent && out.Tx.Frames+out.TxDrops.Total() >= left {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("%s: %+v, %+v", tc.name, tap, out)
-			}
-		}
+		fake.Until(t, tc.name+" is counted", func() bool {
+			tap, out = stats()
+			return tap.Rx.Frames == sent && tap.Flood.Unknown+tap.RxDrops.Total() == sent && out.Tx.Frames+out.TxDrops.Total() >= left
+		})
 		if got := maps.Collect(tap.RxDrops.All()); !maps.Equal(got, want) || out.Tx.Frames != left || out.TxDrops.Total() != 0 {
 			t.Fatalf("%s: dropped %v, want %v; %d frames left, want %d", tc.name, got, want, out.Tx.Frames, left)
 		}

@@ -2,6 +2,7 @@ package port
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"strings"
@@ -21,14 +22,7 @@ import (
 // openTAP opens a TAP inside the host and closes it with the test.
 func openTAP(t *testing.T, h *netns.Host, name string, cfg *DeviceConfig) *Device {
 	t.Helper()
-	var tap *Device
-	var err error
-	h.Do(func() { tap, err = OpenTAP(name, cfg) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { tap.Close() })
-	return tap
+	return netns.Open(t, h, func() (*Device, error) { return OpenTAP(name, cfg) })
 }
 
 // bridged returns two TAPs that the kernel's bridge joins: what is written to one
@@ -111,6 +105,9 @@ func TestTAPKernelPingsAGuest(t *testing.T) {
 	if err := <-done; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Read of a closed TAP: %v", err)
 	}
+	if err := tap.Fit(1400); err != net.ErrClosed {
+		t.Errorf("Fit of a closed TAP: %v", err)
+	}
 	if has(t, h, "tap0") {
 		t.Error("the device is still there")
 	}
@@ -140,6 +137,17 @@ func TestTAPPersistIsRespected(t *testing.T) {
 	}
 	if err := tap.Close(); err != nil {
 		t.Errorf("Close again: %v", err)
+	}
+}
+
+// refused checks the error of an Open: what it says, and what it wraps if is is not nil.
+func refused(t *testing.T, d io.Closer, err error, says string, is error) {
+	t.Helper()
+	if err == nil {
+		d.Close()
+		t.Errorf("no error, want %s", says)
+	} else if !strings.Contains(err.Error(), says) || is != nil && !errors.Is(err, is) {
+		t.Errorf("%v, want %s", err, says)
 	}
 }
 
@@ -174,12 +182,7 @@ func TestTAPOpenErrors(t *testing.T) {
 	} {
 		h.Do(func() {
 			tap, err := OpenTAP(c.name, c.cfg)
-			if err == nil {
-				tap.Close()
-				t.Errorf("%s: no error", c.name)
-			} else if !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) {
-				t.Errorf("%s: %v", c.name, err)
-			}
+			refused(t, tap, err, c.says, c.is)
 		})
 	}
 	if has(t, h, "t") {
@@ -231,18 +234,12 @@ func TestTAPOffloadsOfAnEarlierOwner(t *testing.T) {
 	h.IP("tuntap", "add", "dev", "keep0", "mode", "tap", "vnet_hdr")
 	h.Do(func() {
 		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer unix.Close(fd)
 		ifr, _ := unix.NewIfreq("keep0")
 		ifr.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
-		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr))
+		must(t, unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4))
 	})
 	const on = "tx-checksum-ip-generic: on"
 	if out := h.Run("ethtool", "-k", "keep0"); !strings.Contains(out, on) {

@@ -69,13 +69,9 @@ func (r countedReader) Read(b *frame.Batch) error {
 func switched(t *testing.T, tags []uint32, ports ...vswitch.Port) *vswitch.Switch {
 	t.Helper()
 	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	vsi, err := sw.VSI(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, p := range ports {
 		if _, err := vsi.Attach(p, tags[i]); err != nil {
 			t.Fatal(err)
@@ -198,13 +194,9 @@ func TestTCPOverATrunk(t *testing.T) {
 func segment(t *testing.T, c net.Conn, size int) {
 	t.Helper()
 	raw, err := c.(*net.UDPConn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, size) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // datagrams sends datagrams of all sizes from a to an address of b: whole, in fragments, and as UDP
@@ -251,16 +243,10 @@ func TestDeviceFromAFileWithOffloads(t *testing.T) {
 			n := netns.New(t)
 			ha, hb := n.Host("a"), n.Host("b")
 			fd := attached(t, ha, "tap0", plainTAP|unix.IFF_VNET_HDR)
-			if err := unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, c.header); err != nil {
-				t.Fatal(err)
-			}
-			if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, c.flags); err != nil {
-				t.Fatal(err)
-			}
+			must(t, unix.IoctlSetPointerInt(fd, unix.TUNSETVNETHDRSZ, c.header))
+			must(t, unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, c.flags))
 			d, err := fromFD(fd, &DeviceConfig{NoOffload: c.noOffload})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			a, b := &counted{Port: d}, openTAP(t, hb, "tap0", nil)
 			ha.Addr("tap0", "10.9.0.1/24")
 			hb.Addr("tap0", "10.9.0.2/24")
@@ -277,12 +263,7 @@ func TestDeviceFromAFileWithOffloads(t *testing.T) {
 			// Nobody knows whether this queue takes UDP superframes: they are cut.
 			server := listen(t, ha, "10.9.0.1:7000")
 			server.SetReadDeadline(time.Now().Add(10 * time.Second))
-			var client net.Conn
-			hb.Do(func() { client, err = net.Dial("udp", "10.9.0.1:7000") })
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
+			client := netns.Open(t, hb, func() (net.Conn, error) { return net.Dial("udp", "10.9.0.1:7000") })
 			segment(t, client, 100)
 			before := ha.Counter("tap0", "rx_packets")
 			if _, err := client.Write(make([]byte, 1950)); err != nil {

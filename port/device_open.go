@@ -16,7 +16,8 @@ import (
 	"github.com/vxswitch/vxswitch/setting"
 )
 
-// OpenTAP attaches to the TAP device name, at most 15 bytes long. A nil cfg is the zero value.
+// OpenTAP attaches to the TAP device name, at most 15 bytes long. A nil cfg is the zero value. The caller
+// closes the Device, or attaches it to a switch.
 //
 // If the device does not exist it is created, and disappears when the Device is closed or the process
 // ends. A persistent device ("ip tuntap add mode tap") stays, with the settings of cfg. If name is empty or

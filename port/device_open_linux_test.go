@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -34,9 +34,7 @@ func attached(t *testing.T, h *netns.Host, name string, flags uint16) (fd int) {
 		}
 		ifr, _ := unix.NewIfreq(name)
 		ifr.SetUint16(flags)
-		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr))
 	})
 	return fd
 }
@@ -70,9 +68,7 @@ func TestDeviceInANamespace(t *testing.T) {
 			unix.Stat("/proc/thread-self/ns/net", &after)
 		}()
 		<-opened
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer d.Close()
 		if before.Ino != after.Ino {
 			t.Errorf("%s: the caller is somewhere else", c.namespace)
@@ -115,9 +111,7 @@ func TestDeviceFromAFile(t *testing.T) {
 	} {
 		fd := attached(t, h, c.name, c.flags)
 		d, err := fromFD(fd, c.cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if d.Name() != c.name || d.MTU(0) != c.mtu || len(d.Readers()) != 1 {
 			t.Errorf("%s: name %s, MTU %d, %d queues", c.name, d.Name(), d.MTU(0), len(d.Readers()))
 		}
@@ -138,42 +132,30 @@ func TestDeviceFromFilesOfAnotherProcess(t *testing.T) {
 	h.Quiet()
 	h.IP("tuntap", "add", "dev", "tap0", "mode", "tap", "multi_queue")
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	var sent []int
 	for range 4 {
 		sent = append(sent, attached(t, h, "tap0", plainTAP|unix.IFF_MULTI_QUEUE))
 	}
-	if err := unix.Sendmsg(pair[0], []byte("q"), unix.UnixRights(sent...), nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Sendmsg(pair[0], []byte("q"), unix.UnixRights(sent...), nil, 0))
 	for _, fd := range sent {
 		unix.Close(fd)
 	}
 	oob := make([]byte, 256)
 	_, n, _, _, err := unix.Recvmsg(pair[1], make([]byte, 8), oob, unix.MSG_CMSG_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	msgs, err := unix.ParseSocketControlMessage(oob[:n])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	fds, err := unix.ParseUnixRights(&msgs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var files []*os.File
 	for _, fd := range fds {
 		files = append(files, os.NewFile(uintptr(fd), "queue"))
 	}
 	d, err := FromFiles(files, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer d.Close()
 	if len(d.Readers()) != 4 || d.Name() != "tap0" {
 		t.Errorf("%d queues of %s", len(d.Readers()), d.Name())
@@ -194,16 +176,12 @@ func TestDeviceFromFileErrors(t *testing.T) {
 	h.Quiet()
 	null := func() *os.File {
 		f, err := os.Open("/dev/null")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return f
 	}
 	loose := func() *os.File {
 		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return os.NewFile(uintptr(fd), "tun")
 	}
 	queue := func(name string, flags uint16) *os.File {
@@ -286,11 +264,7 @@ func TestDeviceMultiQueueTaken(t *testing.T) {
 	for k := range rounds {
 		h.Inject("taken0", frames...)
 		want := int64((k + 1) * flows)
-		for end := time.Now().Add(2 * time.Second); got.Load() < want; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d of %d packets", got.Load(), want)
-			}
-		}
+		fake.Until(t, fmt.Sprintf("%d packets", want), func() bool { return got.Load() >= want })
 	}
 	enough.Store(true)
 	if err := <-refused; err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync"
@@ -40,14 +41,7 @@ func udp4(dst frame.MAC, src, port uint16, payload []byte) []byte {
 // listen opens a UDP socket in the host and closes it with the test.
 func listen(t *testing.T, h *netns.Host, addr string) net.PacketConn {
 	t.Helper()
-	var c net.PacketConn
-	var err error
-	h.Do(func() { c, err = net.ListenPacket("udp", addr) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
+	return netns.Open(t, h, func() (net.PacketConn, error) { return net.ListenPacket("udp", addr) })
 }
 
 // The kernel sends a flow's answers through the queue that wrote the flow, in order.
@@ -137,9 +131,7 @@ func flood(t *testing.T, h *netns.Host, addr string) (done chan bool) {
 	t.Helper()
 	c := listen(t, h, ":0")
 	to, err := net.ResolveUDPAddr("udp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done = make(chan bool)
 	go func() {
 		defer close(done)
@@ -254,9 +246,5 @@ func TestDeviceMovedUnderTraffic(t *testing.T) {
 // wantMTU waits until the port has noticed the MTU of its device. There is traffic.
 func wantMTU(t *testing.T, d *Device, want int) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); d.MTU(0) != want; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("MTU %d, want %d", d.MTU(0), want)
-		}
-	}
+	fake.Until(t, fmt.Sprintf("MTU %d", want), func() bool { return d.MTU(0) == want })
 }

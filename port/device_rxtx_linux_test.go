@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,14 +38,10 @@ func TestTAPFramesAreExactAndInOrder(t *testing.T) {
 	o[21] = fake.Outs(fake.Tagged(want[21], 0x60, 0x07))[0]
 	want[21] = fake.Tagged(want[21], 0x60, 0x07)
 
-	if err := x.Writer(0).Write(o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, x.Writer(0).Write(o))
 	b := frame.NewBatch(new(frame.Arenas))
 	for got := 0; got < len(want); got += len(b.Frames) {
-		if err := y.Readers()[0].Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, y.Readers()[0].Read(b))
 		for i := range b.Frames {
 			f := &b.Frames[i]
 			if !bytes.Equal(f.Bytes(), want[got+i]) || f.Drop != 0 || f.Kind != frame.Ethernet || f.Headroom() != frame.Headroom {
@@ -62,10 +59,7 @@ func TestTAPFramesAreExactAndInOrder(t *testing.T) {
 // The reader asks for 64 KiB each time, and gives back what it did not need.
 func TestTAPBatchHoldsManyFrames(t *testing.T) {
 	x, y := bridged(t, nil)
-	var packets [][]byte
-	for range frame.MaxBatch {
-		packets = append(packets, fake.Ethernet(1514, 0))
-	}
+	packets := slices.Repeat([][]byte{fake.Ethernet(1514, 0)}, frame.MaxBatch)
 	w, r, b := x.Writer(0), y.Readers()[0], frame.NewBatch(nil)
 	most := 0
 	for end := time.Now().Add(10 * time.Second); most < frame.MaxBatch; {
@@ -74,9 +68,7 @@ func TestTAPBatchHoldsManyFrames(t *testing.T) {
 		}
 		w.Write(fake.Outs(packets...))
 		for got := 0; got < len(packets); got += len(b.Frames) {
-			if err := r.Read(b); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Read(b))
 			most = max(most, len(b.Frames))
 		}
 	}
@@ -222,9 +214,7 @@ func TestTAPMTURaisedAMomentAgo(t *testing.T) {
 	for _, n := range []int{1519, 9014, 65535} {
 		want := fake.Ethernet(n, byte(n))
 		x.Writer(0).Write(fake.Outs(want))
-		if err := y.Readers()[0].Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, y.Readers()[0].Read(b))
 		if f := &b.Frames[0]; f.Drop != 0 || !bytes.Equal(f.Bytes(), want) {
 			t.Errorf("frame of %d bytes: %d bytes, drop %v", n, f.Len(), f.Drop)
 		}
@@ -234,9 +224,7 @@ func TestTAPMTURaisedAMomentAgo(t *testing.T) {
 			t.Fatalf("MTU %d: the new one is not seen", y.MTU(0))
 		}
 		x.Writer(0).Write(fake.Outs(fake.Ethernet(60, 1)))
-		if err := y.Readers()[0].Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, y.Readers()[0].Read(b))
 	}
 }
 
@@ -251,13 +239,6 @@ func TestIdleTAPsHoldNoArenas(t *testing.T) {
 		taps[i] = openTAP(t, h, members[i], nil)
 	}
 	h.Bridge("br0", members...)
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
 	before := heap()
 	var pool frame.Arenas
 	var got [n]atomic.Int64

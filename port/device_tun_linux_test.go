@@ -15,14 +15,7 @@ import (
 // openTUN opens a TUN inside the host and closes it with the test.
 func openTUN(t *testing.T, h *netns.Host, name string, cfg *DeviceConfig) *Device {
 	t.Helper()
-	var d *Device
-	var err error
-	h.Do(func() { d, err = OpenTUN(name, cfg) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { d.Close() })
-	return d
+	return netns.Open(t, h, func() (*Device, error) { return OpenTUN(name, cfg) })
 }
 
 // cable writes to each device what is read from the other, until both are closed,
@@ -98,40 +91,26 @@ func TestTUNRefusesWhatIsNotIP(t *testing.T) {
 	o := fake.Outs(fake.Ethernet(60, 0), fake.Ethernet(60, 0), []byte{0x50, 1, 2}, make([]byte, 0))
 	o[1].F.Kind, o[1].Tag = frame.IPv4, 5
 	o[2].F.Kind, o[3].F.Kind = frame.IPv4, frame.IPv6
-	if err := d.Writer(0).Write(o); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []frame.Reason{frame.BadKind, frame.BadKind, frame.SendFailed, frame.SendFailed} {
-		if o[i].Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want)
-		}
-	}
+	must(t, d.Writer(0).Write(o))
+	fake.WantDrops(t, o, frame.BadKind, frame.BadKind, frame.SendFailed, frame.SendFailed)
 
 	// What a raw socket of the host sends out of the device.
 	h.Do(func() {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer unix.Close(fd)
 		dev, err := net.InterfaceByName("tun0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, first := range []byte{0x45, 0x60, 0x00, 0x50, 0xff} {
 			packet := append([]byte{first}, make([]byte, 59)...)
-			if err := unix.Sendto(fd, packet, 0, &unix.SockaddrLinklayer{Ifindex: dev.Index, Protocol: 8}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, unix.Sendto(fd, packet, 0, &unix.SockaddrLinklayer{Ifindex: dev.Index, Protocol: 8}))
 		}
 	})
 	b := frame.NewBatch(nil)
 	kinds := []frame.Kind{frame.IPv4, frame.IPv6, frame.IPv4, frame.IPv4, frame.IPv4}
 	drops := []frame.Reason{0, 0, frame.BadKind, frame.BadKind, frame.BadKind}
 	for got := 0; got < len(kinds); got += len(b.Frames) {
-		if err := d.Readers()[0].Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, d.Readers()[0].Read(b))
 		for i := range b.Frames {
 			if f := &b.Frames[i]; f.Kind != kinds[got+i] || f.Drop != drops[got+i] || f.Len() != 60 {
 				t.Errorf("packet %d: kind %v, drop %v, %d bytes", got+i, f.Kind, f.Drop, f.Len())

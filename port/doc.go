@@ -13,8 +13,9 @@
 // [Buffered] wraps a port whose Write may wait, and puts a queue in front of it. Package capture writes
 // the frames of a port to a file; package port/porttest adds faults to a port.
 //
-// Every type here has the methods of vswitch.Port and Name; Device, Packet and Pipe can be paused. They
-// also work without a switch: read frames into a [frame.Batch], and write them as [frame.Out].
+// Every type here has the methods of vswitch.Port and Name; Device, Packet and Pipe can be paused. A switch
+// closes the ports that are attached to it; the program closes the others. They also work without a switch:
+// read frames into a [frame.Batch], and write them as [frame.Out].
 //
 // # Frames
 //

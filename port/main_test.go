@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestMain(m *testing.M) {
@@ -12,3 +14,5 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m)
 }
+
+var must = check.OK

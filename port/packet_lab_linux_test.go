@@ -203,7 +203,7 @@ func TestPacketQueuesKeepFlowsInOrder(t *testing.T) {
 		}
 		far.Inject("eth0", frames...)
 	}
-	fake.WaitFor(t, func() bool { mu.Lock(); defer mu.Unlock(); return total == flows*rounds })
+	fake.Until(t, "all frames are read", func() bool { mu.Lock(); defer mu.Unlock(); return total == flows*rounds })
 	mu.Lock()
 	defer mu.Unlock()
 	used := map[int]bool{}

@@ -35,7 +35,7 @@ func TestPacketInterfaceChanges(t *testing.T) {
 				m.IP("link", "set", "eth0", "down")
 				m.IP("link", "set", "eth0", "name", "other0")
 				m.MTU("other0", 1400+i)
-				fake.WaitFor(t, func() bool { return p.MTU(0) == 1414+i })
+				fake.Until(t, "the MTU follows", func() bool { return p.MTU(0) == 1414+i })
 				m.IP("link", "set", "other0", "name", "eth0")
 				m.Up("eth0")
 				h.Ready()
@@ -84,7 +84,7 @@ func TestPacketInterfaceGone(t *testing.T) {
 	p, m, _ := cabled(t, nil)
 	p.Pause()
 	m.IP("link", "del", "eth0")
-	fake.WaitFor(t, func() bool { return errors.Is(p.Readers()[0].Read(frame.NewBatch(nil)), unix.ENODEV) })
+	fake.Until(t, "Read says so", func() bool { return errors.Is(p.Readers()[0].Read(frame.NewBatch(nil)), unix.ENODEV) })
 	p.Resume()
 	for range 2 {
 		if err := p.Readers()[0].Read(frame.NewBatch(nil)); !errors.Is(err, unix.ENODEV) {

@@ -27,14 +27,7 @@ var (
 // openPacket opens a port to an interface of the host and closes it with the test.
 func openPacket(t *testing.T, h *netns.Host, name string, cfg *PacketConfig) *Packet {
 	t.Helper()
-	var p *Packet
-	var err error
-	h.Do(func() { p, err = OpenPacket(name, cfg) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	return p
+	return netns.Open(t, h, func() (*Packet, error) { return OpenPacket(name, cfg) })
 }
 
 // cabled returns a port to eth0 of host m, whose other end is eth0 of host far. Nobody sends
@@ -103,9 +96,7 @@ func TestPacketFramesAreExactAndInOrder(t *testing.T) {
 			o := fake.Outs(want...)
 			o[10].Tag, o[11].Tag = 0xabc, 1
 			want[10], want[11] = fake.Tagged(want[10], 0x0a, 0xbc), fake.Tagged(want[11], 0, 1)
-			if err := p.Writer(3).Write(o); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Writer(3).Write(o))
 			got := c.Want(len(want), nil)
 			for i := range want {
 				if o[i].Drop != 0 || !bytes.Equal(got[i].Data, want[i]) {
@@ -129,9 +120,7 @@ func TestPacketReadsOnlyWhatTheInterfaceReceives(t *testing.T) {
 			n.Link(m, "", far, "")
 			m.Ready()
 			p := openPacket(t, m, "eth0", &PacketConfig{Queues: queues})
-			if err := p.Writer(0).Write(fake.Outs(fake.Ethernet(60, 1), fake.Ethernet(60, 2))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Writer(0).Write(fake.Outs(fake.Ethernet(60, 1), fake.Ethernet(60, 2))))
 			m.Inject("eth0", fake.Ethernet(60, 3))
 			far.Inject("eth1", fake.Ethernet(60, 4))
 			last := fake.Ethernet(60, 5)
@@ -165,14 +154,8 @@ func TestPacketWriterSaysWhatItDidNotSend(t *testing.T) {
 	o[2].F.Kind = frame.IPv4
 	o[4].Tag, o[5].Tag = 5, 5
 	c := far.Capture("eth0", "")
-	if err := w.Write(o); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []frame.Reason{0, frame.SendFailed, frame.BadKind, frame.TooBig, 0, frame.TooBig, 0} {
-		if o[i].Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want)
-		}
-	}
+	must(t, w.Write(o))
+	fake.WantDrops(t, o, 0, frame.SendFailed, frame.BadKind, frame.TooBig, 0, frame.TooBig, 0)
 	c.Want(3, nil)
 	m.IP("link", "set", "eth0", "down")
 	if err := w.Write(o); err != nil || o[0].Drop != frame.PortDown || o[6].Drop != frame.PortDown {
@@ -253,12 +236,7 @@ func TestPacketOpenErrors(t *testing.T) {
 	} {
 		h.Do(func() {
 			p, err := OpenPacket(c.name, c.cfg)
-			if err == nil {
-				p.Close()
-				t.Errorf("%s: no error", c.name)
-			} else if !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) {
-				t.Errorf("%s: %v", c.name, err)
-			}
+			refused(t, p, err, c.says, c.is)
 		})
 	}
 }
@@ -293,9 +271,7 @@ func TestPacketConfig(t *testing.T) {
 			})
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	if calls != 4 || bound != 0 || len(p.Readers()) != 3 {
 		t.Errorf("%d calls, %d for a bound socket, %d queues", calls, bound, len(p.Readers()))
@@ -312,7 +288,7 @@ func TestPacketConfig(t *testing.T) {
 	r := openPacket(t, m, "eth0", &PacketConfig{Queues: 2})
 	far.Inject("eth0", fake.Ethernet(60, 9))
 	for _, p := range []*Packet{q, r} {
-		fake.WaitFor(t, func() bool { return waiting(t, p) == 1 })
+		fake.Until(t, "one queue has it", func() bool { return waiting(t, p) == 1 })
 	}
 }
 

@@ -14,7 +14,7 @@ const packetBuffer = 4 << 20
 
 // OpenPacket opens a port on the network interface name, at most 15 bytes long: an existing Ethernet
 // interface, such as a veth or a network card. It may be down, and is not changed. A nil cfg is the zero
-// value.
+// value. The caller closes the Packet, or attaches it to a switch.
 //
 // The error wraps [os.ErrPermission] if CAP_NET_RAW is missing, [syscall.ENODEV] if the interface does not
 // exist, and [errors.ErrUnsupported] on systems other than Linux.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,15 +26,11 @@ func TestPipeCarriesFramesInOrder(t *testing.T) {
 	buf := make([]byte, 1514)
 	for i := range n {
 		copy(buf, fake.Ethernet(14+i, byte(i)))
-		if err := p.Send(buf[:14+i]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Send(buf[:14+i]))
 	}
 	b := frame.NewBatch(nil)
 	for got := 0; got < n; got += len(b.Frames) {
-		if err := p.Readers()[0].Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Readers()[0].Read(b))
 		for i := range b.Frames {
 			f := &b.Frames[i]
 			if want := fake.Ethernet(14+got+i, byte(got+i)); !bytes.Equal(f.Bytes(), want) || f.Kind != frame.Ethernet || f.Drop != 0 {
@@ -62,22 +59,14 @@ func TestPipeIsBounded(t *testing.T) {
 	defer p.Close()
 	small := fake.Ethernet(60, 0)
 	for range 3 {
-		if err := p.Send(small); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Send(small))
 	}
 	if err := p.Send(small); !errors.Is(err, ErrFull) {
 		t.Errorf("fourth Send: %v", err)
 	}
 	o := fake.Outs(small, small, small, small, small)
-	if err := p.Writer(0).Write(o); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []frame.Reason{0, 0, 0, frame.PortFull, frame.PortFull} {
-		if o[i].Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want)
-		}
-	}
+	must(t, p.Writer(0).Write(o))
+	fake.WantDrops(t, o, 0, 0, 0, frame.PortFull, frame.PortFull)
 }
 
 func TestPipeMTU(t *testing.T) {
@@ -104,14 +93,8 @@ func TestWhatAPortCannotSend(t *testing.T) {
 	o[0].F.Kind = frame.IPv4
 	o[1].F.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOTCP4, Size: 10, DataStart: 54}
 	o[2].Tag = 7
-	if err := p.Writer(0).Write(o); err != nil {
-		t.Fatal(err)
-	}
-	for i, want := range []frame.Reason{frame.BadKind, frame.BadKind, frame.BadKind, 0, 0} {
-		if o[i].Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want)
-		}
-	}
+	must(t, p.Writer(0).Write(o))
+	fake.WantDrops(t, o, frame.BadKind, frame.BadKind, frame.BadKind, 0, 0)
 }
 
 func TestPipeCloseAndPauseWakeWhoWaits(t *testing.T) {
@@ -171,10 +154,7 @@ func TestPipeAllocatesNothing(t *testing.T) {
 	p := NewPipe(nil)
 	defer p.Close()
 	packet := fake.Ethernet(1514, 0)
-	var packets [][]byte
-	for range frame.MaxBatch {
-		packets = append(packets, packet)
-	}
+	packets := slices.Repeat([][]byte{packet}, frame.MaxBatch)
 	b, r := frame.NewBatch(nil), p.Readers()[0]
 	w, o := p.Writer(0), fake.Outs(packets...)
 	drain := frame.NewBatch(nil)
@@ -193,14 +173,16 @@ func TestPipeAllocatesNothing(t *testing.T) {
 	}
 }
 
+// heap returns how much memory is in use.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 func TestIdlePipesCostLittle(t *testing.T) {
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
 	const n = 256
 	pipes := make([]*Pipe, n)
 	before := heap()

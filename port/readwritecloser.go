@@ -26,7 +26,7 @@ type ReadWriteCloserConfig struct {
 // datagram or seqpacket socket, a QUIC datagram stream.
 //
 // It is slower than ports that use their descriptor: one frame per batch. A Writer of the switch must
-// not wait: if Write of the ReadWriteCloser may block, put a [Buffered] in front. An ReadWriteCloser cannot be paused,
+// not wait: if Write of the ReadWriteCloser may block, put a [Buffered] in front. A ReadWriteCloser cannot be paused,
 // since only Close ends a Read that waits.
 type ReadWriteCloser struct {
 	name   string

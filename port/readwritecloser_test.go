@@ -41,9 +41,7 @@ func TestReadWriteCloserOverNetPipe(t *testing.T) {
 	}()
 	b := frame.NewBatch(nil)
 	for _, want := range [][]byte{in, in[:5]} {
-		if err := p.Readers()[0].Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Readers()[0].Read(b))
 		f := &b.Frames[0]
 		if len(b.Frames) != 1 || !bytes.Equal(f.Bytes(), want) || f.Drop != 0 || f.Headroom() != frame.Headroom {
 			t.Fatalf("%d frames, first of %d bytes, drop %v, headroom %d", len(b.Frames), f.Len(), f.Drop, f.Headroom())
@@ -86,9 +84,7 @@ func TestReadWriteCloserOverNetPipe(t *testing.T) {
 
 func TestReadWriteCloserOverAFile(t *testing.T) {
 	r, w, err := os.Pipe() // a byte stream, but one frame is written at a time here
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := FromReadWriteCloser(r, nil)
 	in := fake.Ethernet(1514, 9)
 	w.Write(in)
@@ -153,11 +149,7 @@ func TestReadWriteCloserWriteErrors(t *testing.T) {
 	if err := p.Writer(0).Write(o); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Write: %v", err)
 	}
-	for k, want := range []frame.Reason{0, frame.SendFailed, frame.SendFailed, frame.PortDown, frame.PortDown} {
-		if o[k].Drop != want {
-			t.Errorf("frame %d: %v, want %v", k, o[k].Drop, want)
-		}
-	}
+	fake.WantDrops(t, o, 0, frame.SendFailed, frame.SendFailed, frame.PortDown, frame.PortDown)
 }
 
 func TestReadWriteCloserWritersTakeTurns(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/internal/sys"
@@ -60,16 +60,11 @@ func (l *statesLab) must(err error) {
 func (l *statesLab) device(tun bool, cfg *port.DeviceConfig) *subject {
 	l.n++
 	name, ip := fmt.Sprintf("t%d", l.n), fmt.Sprintf("10.77.%d.", l.n)
-	var d *port.Device
-	var err error
-	l.a.Do(func() {
-		if tun {
-			d, err = port.OpenTUN(name, cfg)
-		} else {
-			d, err = port.OpenTAP(name, cfg)
-		}
-	})
-	l.must(err)
+	open := port.OpenTAP
+	if tun {
+		open = port.OpenTUN
+	}
+	d := netns.Open(l.t, l.a, func() (*port.Device, error) { return open(name, cfg) })
 	l.a.IP("addr", "add", ip+"1/24", "dev", name)
 	if !tun {
 		l.a.Neighbour(name, ip+"2", "02:00:00:00:00:99")
@@ -77,8 +72,7 @@ func (l *statesLab) device(tun bool, cfg *port.DeviceConfig) *subject {
 	var c net.Conn
 	feed := func() {
 		if c == nil {
-			l.a.Do(func() { c, err = net.Dial("udp", ip+"2:9") })
-			l.must(err)
+			c = netns.Open(l.t, l.a, func() (net.Conn, error) { return net.Dial("udp", ip+"2:9") })
 			l.conns = append(l.conns, c)
 		}
 		for range 100 {
@@ -94,10 +88,7 @@ func (l *statesLab) packet(cfg *port.PacketConfig) *subject {
 	l.a.IP("link", "add", name, "type", "veth", "peer", "name", name, "netns", l.b.NS)
 	l.a.Up(name)
 	l.b.Up(name)
-	var p *port.Packet
-	var err error
-	l.a.Do(func() { p, err = port.OpenPacket(name, cfg) })
-	l.must(err)
+	p := netns.Open(l.t, l.a, func() (*port.Packet, error) { return port.OpenPacket(name, cfg) })
 	frames := make([][]byte, 100)
 	for i := range frames {
 		frames[i] = bytes.Repeat([]byte{2}, 60)
@@ -170,7 +161,7 @@ func TestReaderStates(t *testing.T) {
 			n := netns.New(t)
 			l := &statesLab{t: t, a: n.Host("a"), b: n.Host("b")}
 			l.b.Inject("lo", make([]byte, 60)) // opens what it keeps
-			fds, goroutines := countDescriptors(t), goleak.IgnoreCurrent()
+			fds, goroutines := underlaytest.OpenFiles(t), goleak.IgnoreCurrent()
 			var checks []func()
 			for kind, f := range open {
 				for _, state := range []string{"never read", "waiting in Read", "between two Reads"} {
@@ -205,7 +196,7 @@ func TestReaderStates(t *testing.T) {
 			for _, c := range l.conns {
 				c.Close()
 			}
-			if now := countDescriptors(t); now != fds {
+			if now := underlaytest.OpenFiles(t); now != fds {
 				t.Errorf("%d descriptors before, %d after", fds, now)
 			}
 			goleak.VerifyNone(t, goroutines)
@@ -227,11 +218,7 @@ func (x *subject) wait() {
 	x.ended = make(chan error, 1)
 	before := underlaytest.InRead()
 	go x.readInBackground()
-	for end := time.Now().Add(5 * time.Second); underlaytest.InRead() == before; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			x.t.Fatalf("%s: does not wait", x.name)
-		}
-	}
+	fake.Until(x.t, x.name+" waits", func() bool { return underlaytest.InRead() > before })
 }
 
 // wantEnd reads until an error, which must be want then and ever after.
@@ -311,13 +298,4 @@ func (x *subject) moved(waits bool) {
 	x.p.(vswitch.Pauser).Pause()
 	x.wantEnd(waits, frame.ErrPaused)
 	x.p.(vswitch.Pauser).Resume()
-}
-
-func countDescriptors(t *testing.T) int {
-	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(all)
 }

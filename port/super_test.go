@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // tcpSegments are n TCP segments of one flow with size bytes of payload, as a host
@@ -25,13 +26,9 @@ func tcpSegments(t testing.TB, n, size int) (segments [][]byte) {
 		ip := &layers.IPv4{Version: 4, TTL: 64, Id: uint16(i), Protocol: layers.IPProtocolTCP, SrcIP: net.IP{10, 9, 0, 2}, DstIP: net.IP{10, 9, 0, 1}}
 		tcp := &layers.TCP{SrcPort: 7000, DstPort: 7001, Seq: uint32(i * size), Ack: 1, ACK: true, Window: 1000}
 		tcp.SetNetworkLayerForChecksum(ip)
-		buf := gopacket.NewSerializeBuffer()
-		if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-			&layers.Ethernet{SrcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, DstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, EthernetType: layers.EthernetTypeIPv4},
-			ip, tcp, gopacket.Payload(payload)); err != nil {
-			t.Fatal(err)
-		}
-		segments = append(segments, buf.Bytes())
+		buf := packets.Of(&layers.Ethernet{SrcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, DstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, EthernetType: layers.EthernetTypeIPv4},
+			ip, tcp, gopacket.Payload(payload))
+		segments = append(segments, buf)
 	}
 	return segments
 }

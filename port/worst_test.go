@@ -21,9 +21,7 @@ func TestWorstQueue(t *testing.T) {
 			var writers []frame.Writer
 			for _, p := range []Port{stuck, good} {
 				b, err := NewBuffered(p, &BufferedConfig{Queue: 16})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer b.Port().Close()
 				writers = append(writers, b.Port().Writer(0))
 			}

@@ -1,6 +1,6 @@
 // Package setting reports errors in settings, and reads and writes the words of enums.
 //
-// Every Config of the library has a Check method. It returns [Errors]: an [Error] for each setting that is
+// Every Config whose settings a file can have has a Check method. It returns [Errors]: an [Error] for each setting that is
 // wrong. Constructors return the same errors.
 package setting
 

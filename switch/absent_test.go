@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
 	"github.com/vxswitch/vxswitch/port"
@@ -22,11 +23,9 @@ func (*bare) Close() error              { return nil }
 
 // A port that is none, or that its constructor has not made, is an error, and takes no place.
 func TestAttachNothing(t *testing.T) {
-	sw, err := vswitch.New(nil)
-	must(t, err)
+	sw := check.Must(vswitch.New(nil))(t)
 	defer sw.Close()
-	vsi, err := sw.VSI(1, nil)
-	must(t, err)
+	vsi := check.Must(sw.VSI(1, nil))(t)
 	for name, p := range map[string]vswitch.Port{
 		"nil":                  nil,
 		"nil Device":           (*port.Device)(nil),
@@ -52,17 +51,8 @@ func TestAttachNothing(t *testing.T) {
 	if n := len(sw.Stats().Ports); n != 1 || len(vsi.Attachments()) != 0 {
 		t.Errorf("%d ports, %d members", n, len(vsi.Attachments()))
 	}
-	a, err := vsi.Attach(port.NewPipe(nil), 0)
-	if must(t, err); a.Dest(0).Port() != 1 {
-		t.Errorf("the first port is %v", a.Dest(0))
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := check.Must(vsi.Attach(port.NewPipe(nil), 0))(t)
+	check.Equal(t, "the first port", a.Dest(0).Port(), 1)
 }
 
 type failing struct{}
@@ -71,13 +61,10 @@ func (*failing) Read(*frame.Batch) error { panic("read") }
 
 // A slot holds a stage or nil, and no nil of a type, alone or in a chain.
 func TestSlotsOfNothing(t *testing.T) {
-	sw, err := vswitch.New(nil)
-	must(t, err)
+	sw := check.Must(vswitch.New(nil))(t)
 	defer sw.Close()
-	vsi, err := sw.VSI(1, nil)
-	must(t, err)
-	a, err := vsi.Attach(port.NewPipe(nil), 0)
-	must(t, err)
+	vsi := check.Must(sw.VSI(1, nil))(t)
+	a := check.Must(vsi.Attach(port.NewPipe(nil), 0))(t)
 	for name, slots := range map[string]vswitch.Slots{
 		"Ingress":   {Ingress: (*policy.Guard)(nil)},
 		"Neighbour": {Neighbour: vswitch.Chain(vswitch.NoTooBig{}, nil)},
@@ -87,14 +74,11 @@ func TestSlotsOfNothing(t *testing.T) {
 	} {
 		_, made := sw.VSI(2, &vswitch.VSIConfig{Slots: slots})
 		_, attached := vsi.AttachWith(port.NewPipe(nil), 0, &vswitch.AttachConfig{Slots: slots})
-		for what, err := range map[string]error{
-			"VSI": made, "VSI.Configure": vsi.Configure(vswitch.VSIConfig{Slots: slots}),
-			"AttachWith": attached, "Attachment.Configure": a.Configure(vswitch.AttachConfig{Slots: slots}),
+		for _, err := range []error{
+			made, vsi.Configure(vswitch.VSIConfig{Slots: slots}), attached, a.Configure(vswitch.AttachConfig{Slots: slots}),
 		} {
-			if err == nil || !strings.Contains(err.Error(), "Config.Slots."+name+": the ") {
-				t.Errorf("%s: %s: %v", what, name, err)
-			}
+			check.ErrorHas(t, err, "vswitch: ", "Config.Slots."+name+": the ")
 		}
 	}
-	must(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: vswitch.Chain()}}))
+	check.OK(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: vswitch.Chain()}}))
 }

@@ -58,8 +58,8 @@ func (v *VSI) Attach(p Port, tag uint32) (*Attachment, error) {
 	return v.AttachWith(p, tag, nil)
 }
 
-// AttachWith is Attach with settings; a nil cfg means the zero value. A port may be attached to many VSIs, with a different tag in each.
-// The first attachment adds the port to the switch, which then reads from it and closes it.
+// AttachWith is Attach with settings; a nil cfg means the zero value. A port may be attached to many VSIs,
+// with a different tag in each. The first attachment adds the port to the switch, which then reads it.
 func (v *VSI) AttachWith(p Port, tag uint32, cfg *AttachConfig) (*Attachment, error) {
 	s := v.sw
 	s.mu.Lock()
@@ -81,9 +81,9 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	}
 	switch {
 	case absent.Is(p):
-		return fmt.Errorf("port: nil %T, want a port", p)
+		return fmt.Errorf("port: is %#v", p)
 	case !reflect.TypeOf(p).Comparable():
-		return fmt.Errorf("port: %T cannot be told from others, want a pointer", p)
+		return fmt.Errorf("a port of type %T cannot be compared; it must be a pointer", p)
 	}
 	tunnel, isTunnel := p.(Tunnel)
 	if err := a.cfg.Check(isTunnel); err != nil {

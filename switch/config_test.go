@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // What was set last can be asked for, and changed in one field.
@@ -15,24 +17,24 @@ func TestConfigOfVSI(t *testing.T) {
 			t.Errorf("nothing set: %+v", c)
 		}
 		set := VSIConfig{MaxMACs: 7, Ageing: time.Minute, NoFlood: Multicast, Slots: Slots{Ingress: say(0)}}
-		must[any](t)(nil, l.v.Configure(set))
+		check.OK(t, l.v.Configure(set))
 		if c := l.v.Config(); c != set {
 			t.Errorf("%+v, want %+v", c, set)
 		}
 		if err := l.v.Configure(VSIConfig{MaxMACs: -1}); err == nil || l.v.Config() != set {
 			t.Errorf("after %v: %+v", err, l.v.Config())
 		}
-		must[*VSI](t)(l.s.VSI(1, nil)) // no change
+		check.Must(l.s.VSI(1, nil))(t) // no change
 		if c := l.v.Config(); c != set {
 			t.Errorf("%+v, want %+v", c, set)
 		}
 		set.NoLearn = true
-		must[*VSI](t)(l.s.VSI(1, &set))
+		check.Must(l.s.VSI(1, &set))(t)
 		if c := l.v.Config(); c != set {
 			t.Errorf("%+v, want %+v", c, set)
 		}
-		other := must[*VSI](t)(l.s.VSI(2, &VSIConfig{Refuse: true, Freeze: 3}))
-		must[any](t)(nil, other.Delete())
+		other := check.Must(l.s.VSI(2, &VSIConfig{Refuse: true, Freeze: 3}))(t)
+		check.OK(t, other.Delete())
 		if c := other.Config(); c != (VSIConfig{Refuse: true, Freeze: 3}) {
 			t.Errorf("deleted: %+v", c)
 		}
@@ -46,20 +48,20 @@ func TestConfigOfAttachment(t *testing.T) {
 			t.Errorf("nothing set: %+v", c)
 		}
 		set := AttachConfig{Group: GroupIsolated, MaxMACs: 3, Slots: Slots{Egress: say(0)}}
-		b := must[*Attachment](t)(l.v.AttachWith(newStub("b"), 0, &set))
+		b := check.Must(l.v.AttachWith(newStub("b"), 0, &set))(t)
 		if c := b.Config(); c != set {
 			t.Errorf("%+v, want %+v", c, set)
 		}
 		c := b.Config()
 		c.Shut = true
-		must[any](t)(nil, b.Configure(c))
+		check.OK(t, b.Configure(c))
 		if set.Shut = true; b.Config() != set {
 			t.Errorf("%+v, want %+v", b.Config(), set)
 		}
 		if err := b.Configure(AttachConfig{Hub: true}); err == nil || b.Config() != set {
 			t.Errorf("after %v: %+v", err, b.Config())
 		}
-		must[any](t)(nil, b.Detach())
+		check.OK(t, b.Detach())
 		if err := b.Configure(AttachConfig{}); !errors.Is(err, net.ErrClosed) || b.Config() != set {
 			t.Errorf("after %v: %+v", err, b.Config())
 		}
@@ -68,15 +70,15 @@ func TestConfigOfAttachment(t *testing.T) {
 
 // Who asks and who sets need not know of each other.
 func TestConfigWhileItChanges(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
-	v := must[*VSI](t)(s.VSI(1, nil))
-	a := must[*Attachment](t)(v.Attach(newStub("a"), 0))
+	v := check.Must(s.VSI(1, nil))(t)
+	a := check.Must(v.Attach(newStub("a"), 0))(t)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for i := range 100 {
-			must[any](t)(nil, v.Configure(VSIConfig{MaxMACs: i, Freeze: uint8(i)}))
-			must[any](t)(nil, a.Configure(AttachConfig{MaxMACs: i, GBP: uint16(i)}))
+			check.OK(t, v.Configure(VSIConfig{MaxMACs: i, Freeze: uint8(i)}))
+			check.OK(t, a.Configure(AttachConfig{MaxMACs: i, GBP: uint16(i)}))
 		}
 	})
 	wg.Go(func() {

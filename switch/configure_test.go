@@ -3,6 +3,7 @@ package vswitch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // injects has n frames of a place injected, and returns how many were taken.
@@ -28,10 +30,10 @@ func (v *VSI) injects(from frame.Dest, n int) (took int) {
 
 // Another bound of learned MACs holds from the next one on; what is known stays.
 func TestConfigureMaxMACs(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
-	v := must[*VSI](t)(s.VSI(1, &VSIConfig{Refuse: true}))
-	at := must[*Attachment](t)(v.Attach(newStub("p"), 0))
+	v := check.Must(s.VSI(1, &VSIConfig{Refuse: true}))(t)
+	at := check.Must(v.Attach(newStub("p"), 0))(t)
 	learn := func(n byte) fdb.Outcome { return v.FDB().Learn(mac(n), at.Dest(0), 0) }
 	learn(1)
 	learn(2)
@@ -39,51 +41,45 @@ func TestConfigureMaxMACs(t *testing.T) {
 		limit int
 		want  fdb.Outcome
 	}{{2, fdb.Full}, {3, fdb.New}, {1, fdb.Full}, {0, fdb.New}} {
-		must[any](t)(nil, s.Configure(Config{MaxMACs: c.limit}))
-		if o := learn(byte(10 + c.limit)); o != c.want {
-			t.Errorf("limit %d: %v, want %v", c.limit, o, c.want)
-		}
+		check.OK(t, s.Configure(Config{MaxMACs: c.limit}))
+		check.Equal(t, fmt.Sprintf("limit %d", c.limit), learn(byte(10+c.limit)), c.want)
 	}
-	if v.FDB().Len() != 4 {
-		t.Errorf("%d MACs, want 4", v.FDB().Len())
-	}
+	check.Equal(t, "MACs", v.FDB().Len(), 4)
 }
 
 // How much may be queued can be changed while something is: that is sent all the same.
 func TestConfigureInjected(t *testing.T) {
-	s := must[*Switch](t)(New(&Config{Injected: 8}))
+	s := check.Must(New(&Config{Injected: 8}))(t)
 	defer s.Close()
-	v := must[*VSI](t)(s.VSI(1, nil))
+	v := check.Must(s.VSI(1, nil))(t)
 	a, b := frame.NewDest(1, 0), frame.NewDest(2, 0)
 	want := func(what string, from frame.Dest, n int) {
 		t.Helper()
-		if got := v.injects(from, 2*DefaultInjected); got != n {
-			t.Errorf("%s: %d, want %d", what, got, n)
-		}
+		check.Equal(t, what, v.injects(from, 2*DefaultInjected), n)
 	}
 	want("one alone", a, 8)
-	must[any](t)(nil, s.Configure(Config{Injected: 3}))
+	check.OK(t, s.Configure(Config{Injected: 3}))
 	want("lowered", a, 0)
 	want("lowered, another", b, 0)
 	batch := frame.NewBatch(nil)
 	for n := 0; n < 8; n += len(batch.Frames) {
-		must[any](t)(nil, s.own.readers[0].Read(batch))
+		check.OK(t, s.own.readers[0].Read(batch))
 	}
 	want("lowered and empty", a, 3)
-	must[any](t)(nil, s.Configure(Config{Injected: 20}))
+	check.OK(t, s.Configure(Config{Injected: 20}))
 	want("raised", a, 17)
-	must[any](t)(nil, s.Configure(Config{}))
+	check.OK(t, s.Configure(Config{}))
 	want("the default", a, DefaultInjected-20)
 }
 
 // A queue of events has the size that was set when it was asked for.
 func TestConfigureEvents(t *testing.T) {
-	s := must[*Switch](t)(New(&Config{Events: 4}))
+	s := check.Must(New(&Config{Events: 4}))(t)
 	defer s.Close()
 	var es []*Events
 	for _, n := range []int{0, 16, 8} {
 		if n > 0 {
-			must[any](t)(nil, s.Configure(Config{Events: n}))
+			check.OK(t, s.Configure(Config{Events: n}))
 		}
 		e := s.Events()
 		defer e.Close()
@@ -95,7 +91,7 @@ func TestConfigureEvents(t *testing.T) {
 	for i, want := range []frame.Event{
 		{Kind: frame.EventOverflow}, {Kind: frame.EventMACLearned, MAC: mac(0)}, {Kind: frame.EventOverflow},
 	} {
-		if e := must[frame.Event](t)(es[i].Next(context.Background())); e != want {
+		if e := check.Must(es[i].Next(context.Background()))(t); e != want {
 			t.Errorf("reader %d: %+v, want %+v", i, e, want)
 		}
 	}
@@ -106,16 +102,16 @@ func TestConfigureTooBig(t *testing.T) {
 	inLab(t, func(l *lab) {
 		a, tun := newStub("a"), &stubTunnel{stub: newStub("t")}
 		a.mtu, tun.mtu = 9014, 1464
-		must[*Attachment](t)(l.v.Attach(a, 0))
-		b := must[*Attachment](t)(l.v.Attach(tun, 1))
-		must[any](t)(nil, l.v.FDB().Set(mac(2), b.Dest(0), 0))
+		check.Must(l.v.Attach(a, 0))(t)
+		b := check.Must(l.v.Attach(tun, 1))(t)
+		check.OK(t, l.v.FDB().Set(mac(2), b.Dest(0), 0))
 		for n, c := range []struct {
 			cfg  TooBigConfig
 			want int
 		}{
 			{TooBigConfig{PerSender: 1}, 1}, {TooBigConfig{PerSender: 15}, 15}, {TooBigConfig{Total: 8}, 4}, {TooBigConfig{}, 10},
 		} {
-			must[any](t)(nil, l.s.Configure(Config{TooBig: c.cfg}))
+			check.OK(t, l.s.Configure(Config{TooBig: c.cfg}))
 			l.s.tick.Add(5) // a second of their own
 			for range 20 {
 				a.send(packet(mac(2), mac(1), 5000))
@@ -129,12 +125,12 @@ func TestConfigureTooBig(t *testing.T) {
 
 func TestConfigOfSwitch(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	s := must[*Switch](t)(New(&Config{Log: log, Events: 7}))
+	s := check.Must(New(&Config{Log: log, Events: 7}))(t)
 	if c := s.Config(); c != (Config{Log: log, Events: 7}) {
 		t.Errorf("made: %+v", c)
 	}
 	set := Config{MaxMACs: 1, Injected: 2, Events: 3, TooBig: TooBigConfig{4, 5}}
-	must[any](t)(nil, s.Configure(set))
+	check.OK(t, s.Configure(set))
 	if set.Log = log; s.Config() != set || s.log != log {
 		t.Errorf("%+v, want %+v", s.Config(), set)
 	}
@@ -147,9 +143,7 @@ func TestConfigOfSwitch(t *testing.T) {
 		if err := s.Configure(bad); err == nil || !strings.HasPrefix(err.Error(), "vswitch: Config."+field) || s.Config() != set {
 			t.Errorf("%s: %v", field, err)
 		}
-		if _, err := New(&bad); err == nil {
-			t.Errorf("%s: made", field)
-		}
+		check.True(t, check.Err(New(&bad)) != nil, "%s: made", field)
 	}
 	s.Close()
 	if err := s.Configure(Config{}); !errors.Is(err, net.ErrClosed) || s.Config() != set {
@@ -159,9 +153,9 @@ func TestConfigOfSwitch(t *testing.T) {
 
 // Workers, readers of events and who sets need not know of each other.
 func TestConfigureSwitchUnderTraffic(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
-	v := must[*VSI](t)(s.VSI(1, nil))
+	v := check.Must(s.VSI(1, nil))(t)
 	var wg sync.WaitGroup
 	for k := range uint16(2) {
 		wg.Go(func() {
@@ -176,14 +170,14 @@ func TestConfigureSwitchUnderTraffic(t *testing.T) {
 				s.TooBig().Process(&f, frame.At{MTU: 1464})
 				e.Close()
 				if k == 0 && s.inject.Len() > 0 {
-					must[any](t)(nil, s.own.readers[0].Read(batch))
+					check.OK(t, s.own.readers[0].Read(batch))
 				}
 			}
 		})
 	}
 	for n := range 300 {
 		k := 2 + n%20
-		must[any](t)(nil, s.Configure(Config{MaxMACs: k, Injected: k, Events: k, TooBig: TooBigConfig{k, k}}))
+		check.OK(t, s.Configure(Config{MaxMACs: k, Injected: k, Events: k, TooBig: TooBigConfig{k, k}}))
 		if c := s.Config(); c.Injected != c.Events {
 			t.Errorf("torn: %+v", c)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // say is a stage that always says the same.
@@ -184,9 +185,9 @@ func TestDecide(t *testing.T) {
 		{"one class off leaves the others", "a", eth(group, macA, 0x800), func(v *VSIConfig, _ *AttachConfig) { v.NoFlood = Broadcast | UnknownUnicast }, "flood"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := must[*Switch](t)(New(nil))
+			s := check.Must(New(nil))(t)
 			defer s.Close()
-			v := must[*VSI](t)(s.VSI(100, nil))
+			v := check.Must(s.VSI(100, nil))(t)
 			ports := map[string]*Attachment{}
 			var vc VSIConfig
 			for _, p := range []struct {
@@ -198,7 +199,7 @@ func TestDecide(t *testing.T) {
 				if p.name == "t" || p.name == "h" {
 					port, tag = &stubTunnel{stub: newStub(p.name)}, 100
 				}
-				ports[p.name] = must[*Attachment](t)(v.AttachWith(port, tag, &p.cfg))
+				ports[p.name] = check.Must(v.AttachWith(port, tag, &p.cfg))(t)
 			}
 			name, peer := c.from, uint16(0)
 			if i := strings.IndexByte(name, '/'); i > 0 {
@@ -213,9 +214,7 @@ func TestDecide(t *testing.T) {
 				cfg := ports[name].cfg
 				c.set(&vc, &cfg)
 				for _, err := range []error{v.Configure(vc), ports[name].Configure(cfg)} {
-					if err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, err)
 				}
 			}
 			for _, e := range []struct {
@@ -231,9 +230,7 @@ func TestDecide(t *testing.T) {
 				flags fdb.Flags
 			}{{static, ports["b"].Dest(0), fdb.Static}, {known, ports["b"].Dest(0), fdb.Static}, {filtered, 0, fdb.Filter},
 				{self, 0, fdb.Static}, {anycast, 0, fdb.Anycast}, {control, ports["b"].Dest(0), fdb.Control}} {
-				if err := v.fdb.Set(e.mac, e.d, e.flags); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, v.fdb.Set(e.mac, e.d, e.flags))
 			}
 			in := ports[name]
 			f.From, f.Tunnel, f.VNI = in.Dest(peer), in.port.tunnel != nil, 100
@@ -291,10 +288,10 @@ func TestDecideTeaches(t *testing.T) {
 		{"tagged inside", eth(mac(2), mac(1), typeVLAN, 0, 1, 8, 0), frame.NewDest(2, 1), true, false, false},
 		{"the switch's own", eth(mac(2), mac(1), 0x800), 0, false, false, false},
 	} {
-		s := must[*Switch](t)(New(nil))
-		v := must[*VSI](t)(s.VSI(7, nil))
-		must[*Attachment](t)(v.AttachWith(newStub("a"), 0, &AttachConfig{NoLearn: c.noLearn}))
-		must[*Attachment](t)(v.Attach(&stubTunnel{stub: newStub("t")}, 7))
+		s := check.Must(New(nil))(t)
+		v := check.Must(s.VSI(7, nil))(t)
+		check.Must(v.AttachWith(newStub("a"), 0, &AttachConfig{NoLearn: c.noLearn}))(t)
+		check.Must(v.Attach(&stubTunnel{stub: newStub("t")}, 7))(t)
 		f := frame.Make(c.in)
 		f.From, f.Tunnel = c.from, c.tunnel
 		circuit := v.view.Load().find(c.from.Port())

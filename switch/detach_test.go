@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // busy is a port that is never out of frames to send.
@@ -109,8 +110,8 @@ func TestDetachUnderTraffic(t *testing.T) {
 	if testing.Short() {
 		rounds = 100
 	}
-	s := must[*Switch](t)(New(nil))
-	v := must[*VSI](t)(s.VSI(1, nil))
+	s := check.Must(New(nil))(t)
+	v := check.Must(s.VSI(1, nil))(t)
 	log := &eventLog{t: t, up: map[uint16]bool{}}
 	var followed, running sync.WaitGroup
 	events := s.Events()
@@ -118,30 +119,22 @@ func TestDetachUnderTraffic(t *testing.T) {
 	var ports []*busy
 	for id := range byte(2) {
 		ports = append(ports, busyPort(id, 3))
-		must[*Attachment](t)(v.Attach(ports[id], 0))
+		check.Must(v.Attach(ports[id], 0))(t)
 	}
 	running.Go(func() { s.Run(context.Background()) })
 
 	var delivered int64
 	for range rounds {
 		p := busyPort(2, 3)
-		a := must[*Attachment](t)(v.Attach(p, 0))
+		a := check.Must(v.Attach(p, 0))(t)
 		for deadline := time.Now().Add(10 * time.Second); p.got.Load() == 0; time.Sleep(20 * time.Microsecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("no traffic")
-			}
+			check.Need(t, !time.Now().After(deadline), "no traffic")
 		}
 		num := a.Dest(0).Port()
-		if err := a.Detach(); err != nil {
-			t.Fatal(err)
-		}
-		if !p.closed.Load() {
-			t.Fatal("detached and not closed")
-		}
+		check.OK(t, a.Detach())
+		check.Need(t, p.closed.Load(), "detached and not closed")
 		for e := range v.FDB().All() {
-			if e.Dest.Port() == num {
-				t.Fatalf("entry %v names port %d, which is free", e.MAC, num)
-			}
+			check.Need(t, e.Dest.Port() != num, "entry %v names port %d, which is free", e.MAC, num)
 		}
 		if d, ok := v.FDB().Lookup(mac(2)); ok && d.Port() == num {
 			t.Fatalf("look-up finds port %d, which is free", num)
@@ -156,33 +149,27 @@ func TestDetachUnderTraffic(t *testing.T) {
 		delivered += p.got.Load()
 	}
 	for _, p := range ports {
-		if p.late.Load() != 0 {
-			t.Errorf("%s: frames after Close", p.name)
-		}
+		check.True(t, p.late.Load() == 0, "%s: frames after Close", p.name)
 	}
 	s.Close()
 	running.Wait()
 	followed.Wait()
-	if len(log.up) != 0 {
-		t.Errorf("ports up after Close: %v", log.up)
-	}
+	check.True(t, len(log.up) == 0, "ports up after Close: %v", log.up)
 	t.Logf("%d rounds, %d frames to the port that comes and goes, %d events", rounds, delivered, log.n)
 }
 
 // The same for an attachment of a trunk that stays: only this VSI's entries go.
 func TestDetachOneOfTwo(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
-	v1, v2 := must[*VSI](t)(s.VSI(1, nil)), must[*VSI](t)(s.VSI(2, nil))
+	v1, v2 := check.Must(s.VSI(1, nil))(t), check.Must(s.VSI(2, nil))(t)
 	trunk, other := newStub("trunk"), newStub("other")
-	a1, a2 := must[*Attachment](t)(v1.Attach(trunk, 10)), must[*Attachment](t)(v2.Attach(trunk, 20))
-	o := must[*Attachment](t)(v1.Attach(other, 0))
+	a1, a2 := check.Must(v1.Attach(trunk, 10))(t), check.Must(v2.Attach(trunk, 20))(t)
+	o := check.Must(v1.Attach(other, 0))(t)
 	v1.FDB().Learn(mac(1), a1.Dest(0), 0)
 	v1.FDB().Learn(mac(2), o.Dest(0), 0)
 	v2.FDB().Learn(mac(1), a2.Dest(0), 0)
-	if err := a1.Detach(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, a1.Detach())
 	for _, c := range []struct {
 		v    *VSI
 		mac  frame.MAC
@@ -192,19 +179,17 @@ func TestDetachOneOfTwo(t *testing.T) {
 			t.Errorf("VSI %d, %v: %v", c.v.VNI(), c.mac, ok)
 		}
 	}
-	if trunk.closed.Load() {
-		t.Error("the trunk has an attachment left and was closed")
-	}
-	must[*Attachment](t)(v1.Attach(trunk, 10))
+	check.True(t, !trunk.closed.Load(), "the trunk has an attachment left and was closed")
+	check.Must(v1.Attach(trunk, 10))(t)
 }
 
 // Peers come and go as ports do: retired, flushed, freed.
 func TestPeerRetired(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
-	v := must[*VSI](t)(s.VSI(1, nil))
+	v := check.Must(s.VSI(1, nil))(t)
 	tun := &stubTunnel{stub: newStub("t")}
-	a := must[*Attachment](t)(v.Attach(tun, 1))
+	a := check.Must(v.Attach(tun, 1))(t)
 	v.FDB().Learn(mac(1), a.Dest(5), 0)
 	v.FDB().Learn(mac(2), a.Dest(6), 0)
 	tun.retired.Store(&[]uint16{5})
@@ -215,31 +200,25 @@ func TestPeerRetired(t *testing.T) {
 	if _, ok := v.FDB().Lookup(mac(2)); !ok {
 		t.Error("another peer's entry went too")
 	}
-	if tun.freed.Load() != 1 {
-		t.Errorf("%d peers freed", tun.freed.Load())
-	}
+	check.Equal(t, "peers freed", tun.freed.Load(), 1)
 }
 
 // What is no port is an error, and a stage that rewrites frames where others share them too.
 func TestAttachRefuses(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
-	v := must[*VSI](t)(s.VSI(1, nil))
+	v := check.Must(s.VSI(1, nil))(t)
 	var none *stub
 	var tunnel *stubTunnel
 	for _, p := range []Port{nil, none, tunnel} {
-		if _, err := v.Attach(p, 0); err == nil || !strings.Contains(err.Error(), "nil") {
-			t.Errorf("%T: %v", p, err)
-		}
+		check.ErrorHas(t, check.Err(v.Attach(p, 0)), "vswitch: ", "nil")
 	}
 	slots := Slots{Egress: Chain(say(frame.Continue), rewriter{})}
 	if _, err := v.AttachWith(newStub("a"), 0, &AttachConfig{Slots: slots}); err == nil || !strings.Contains(err.Error(), "AttachConfig.Slots.Egress") {
 		t.Error(err)
 	}
-	if err := v.Configure(VSIConfig{Slots: slots}); err == nil || !strings.Contains(err.Error(), "VSIConfig.Slots.Egress") {
-		t.Error(err)
-	}
-	must[*Attachment](t)(v.AttachWith(newStub("a"), 0, &AttachConfig{Slots: Slots{Ingress: rewriter{}}}))
+	check.ErrorHas(t, v.Configure(VSIConfig{Slots: slots}), "vswitch: ", "VSIConfig.Slots.Egress")
+	check.Must(v.AttachWith(newStub("a"), 0, &AttachConfig{Slots: Slots{Ingress: rewriter{}}}))(t)
 }
 
 type rewriter struct{}

@@ -9,8 +9,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A hub passes events to their readers.
-type hub struct {
+// A broker passes events to their readers.
+type broker struct {
 	mu     sync.Mutex
 	subs   map[*Events]struct{}
 	any    atomic.Bool
@@ -23,30 +23,30 @@ type hub struct {
 // slow, one frame.EventOverflow replaces what waits, except events about ports. The reader should then
 // read the tables again.
 type Events struct {
-	hub    *hub
+	broker *broker
 	limit  int           // of queue
-	queue  []frame.Event // under hub.mu
+	queue  []frame.Event // under broker.mu
 	ready  chan struct{}
-	closed bool // under hub.mu
+	closed bool // under broker.mu
 }
 
 // Events returns a queue of the events from now on. Close it when done.
 func (s *Switch) Events() *Events {
-	h := &s.events
-	e := &Events{hub: h, ready: make(chan struct{}, 1)}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
+	b := &s.events
+	e := &Events{broker: b, ready: make(chan struct{}, 1)}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
 		e.closed = true
 		e.wake()
 		return e
 	}
-	if h.subs == nil {
-		h.subs = map[*Events]struct{}{}
+	if b.subs == nil {
+		b.subs = map[*Events]struct{}{}
 	}
-	h.subs[e] = struct{}{}
-	h.any.Store(true)
-	e.limit = h.limit
+	b.subs[e] = struct{}{}
+	b.any.Store(true)
+	e.limit = b.limit
 	return e
 }
 
@@ -55,15 +55,15 @@ func (s *Switch) Events() *Events {
 func (s *Switch) Notify(e frame.Event) { s.events.emit(e) }
 
 // emit queues an event for every reader. It does not wait.
-func (h *hub) emit(ev frame.Event) {
-	if !h.any.Load() {
+func (b *broker) emit(ev frame.Event) {
+	if !b.any.Load() {
 		return
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for e := range h.subs {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for e := range b.subs {
 		if len(e.queue) >= e.limit {
-			h.lost.Add(uint64(e.overflow(e.limit / 2)))
+			b.lost.Add(uint64(e.overflow(e.limit / 2)))
 		}
 		e.queue = append(e.queue, ev)
 		e.wake()
@@ -92,21 +92,21 @@ func (e *Events) overflow(n int) (lost int) {
 }
 
 // resize changes the limit for readers that begin from now on.
-func (h *hub) resize(limit int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.limit = limit
+func (b *broker) resize(limit int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.limit = limit
 }
 
-func (h *hub) close() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.closed = true
-	for e := range h.subs {
+func (b *broker) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for e := range b.subs {
 		e.closed = true
 		e.wake()
 	}
-	clear(h.subs)
+	clear(b.subs)
 }
 
 func (e *Events) wake() {
@@ -132,8 +132,8 @@ func (e *Events) Next(ctx context.Context) (frame.Event, error) {
 }
 
 func (e *Events) poll() (frame.Event, bool, error) {
-	e.hub.mu.Lock()
-	defer e.hub.mu.Unlock()
+	e.broker.mu.Lock()
+	defer e.broker.mu.Unlock()
 	if len(e.queue) > 0 {
 		ev := e.queue[0]
 		e.queue = e.queue[1:]
@@ -147,11 +147,11 @@ func (e *Events) poll() (frame.Event, bool, error) {
 
 // Close ends the queue. A waiting Next returns.
 func (e *Events) Close() {
-	h := e.hub
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.subs, e)
-	h.any.Store(len(h.subs) > 0)
+	b := e.broker
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.subs, e)
+	b.any.Store(len(b.subs) > 0)
 	e.closed, e.queue = true, nil
 	e.wake()
 }

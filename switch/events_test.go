@@ -2,19 +2,22 @@ package vswitch
 
 import (
 	"context"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A reader that is too slow is told so once, and goes on with what came after; others miss
 // nothing.
 func TestEventsOverflow(t *testing.T) {
-	s := must[*Switch](t)(New(&Config{Events: 4}))
+	s := check.Must(New(&Config{Events: 4}))(t)
 	slow, fast := s.Events(), s.Events()
 	defer slow.Close()
 	defer fast.Close()
-	next := func(e *Events) frame.Event { return must[frame.Event](t)(e.Next(context.Background())) }
+	next := func(e *Events) frame.Event { return check.Must(e.Next(context.Background()))(t) }
 	for i := range byte(11) {
 		s.Notify(frame.Event{Kind: frame.EventMACLearned, MAC: mac(i)})
 		if e := next(fast); e.MAC != mac(i) {
@@ -28,9 +31,7 @@ func TestEventsOverflow(t *testing.T) {
 	if e := next(slow); e.MAC != mac(10) {
 		t.Errorf("%+v", e)
 	}
-	if n := s.Stats().EventsLost; n != 10 {
-		t.Errorf("%d lost", n)
-	}
+	check.Equal(t, "lost", s.Stats().EventsLost, 10)
 	for _, n := range []int{-1, 1} {
 		if _, err := New(&Config{Events: n}); err == nil {
 			t.Errorf("Events %d", n)
@@ -41,7 +42,7 @@ func TestEventsOverflow(t *testing.T) {
 
 // However many MACs move, a reader hears what became of ports.
 func TestEventsKeepPorts(t *testing.T) {
-	s := must[*Switch](t)(New(&Config{Events: 16}))
+	s := check.Must(New(&Config{Events: 16}))(t)
 	defer s.Close()
 	e := s.Events()
 	defer e.Close()
@@ -61,7 +62,29 @@ func TestEventsKeepPorts(t *testing.T) {
 			ports = append(ports, ev.Dest.Port())
 		}
 	}
-	if len(ports) < 7 || ports[0] != 0 {
-		t.Errorf("heard of ports %v", ports)
-	}
+	check.True(t, len(ports) >= 7 && ports[0] == 0, "heard of ports %v", ports)
+}
+
+// A slow reader of events loses them as a whole, and is told.
+func TestEventOverflow(t *testing.T) {
+	inLab(t, func(l *lab) {
+		slow, fast := l.s.Events(), l.s.Events()
+		for range DefaultEvents {
+			l.s.events.emit(frame.Event{Kind: frame.EventMACLearned})
+		}
+		if ev, err := fast.Next(context.Background()); err != nil || ev.Kind != frame.EventMACLearned {
+			t.Errorf("%v, %v", ev, err)
+		}
+		l.s.events.emit(frame.Event{Kind: frame.EventMACAged})
+		for i, want := range []frame.EventKind{frame.EventOverflow, frame.EventMACAged} {
+			if ev, err := slow.Next(context.Background()); err != nil || ev.Kind != want {
+				t.Errorf("event %d: %v, %v; want %v", i, ev.Kind, err, want)
+			}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		check.ErrorIs(t, "Next with nothing to tell", check.Err(slow.Next(ctx)), context.DeadlineExceeded)
+		slow.Close()
+		check.ErrorIs(t, "Next after Close", check.Err(slow.Next(context.Background())), net.ErrClosed)
+	})
 }

@@ -46,20 +46,20 @@ func (w *wire) Write(out []frame.Out) error {
 // A port of one's own needs the four methods of Port, a Read and a Write.
 func ExamplePort() {
 	far, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	check(err)
+	must(err)
 	defer far.Close()
 	near, err := net.DialUDP("udp", nil, far.LocalAddr().(*net.UDPAddr))
-	check(err)
+	must(err)
 
 	sw, err := vswitch.New(nil)
-	check(err)
+	must(err)
 	vsi, err := sw.VSI(1, nil)
-	check(err)
+	must(err)
 	alice := port.NewPipe(nil)
 	_, err = vsi.Attach(alice, 0)
-	check(err)
+	must(err)
 	_, err = vsi.Attach(&wire{c: near, close: sync.OnceValue(near.Close)}, 0)
-	check(err)
+	must(err)
 	go sw.Run(context.Background())
 	defer sw.Close()
 
@@ -68,10 +68,10 @@ func ExamplePort() {
 		2, 0, 0, 0, 0, 1, // from alice
 		0x88, 0xb5, // local experimental EtherType
 	}, "hello"...)
-	check(alice.Send(hello))
+	must(alice.Send(hello))
 	b := make([]byte, 1518)
 	n, err := far.Read(b)
-	check(err)
+	must(err)
 	fmt.Printf("%s\n", b[14:n])
 	// Output: hello
 }

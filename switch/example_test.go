@@ -17,33 +17,33 @@ import (
 // A tunnel: a TAP device on one side, a VXLAN peer on the other. Needs root.
 func Example_tunnel() {
 	u, err := underlay.ListenUDP(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
-	check(err)
+	must(err)
 	v, err := vtep.New(nil, u)
-	check(err)
+	must(err)
 	tap, err := port.OpenTAP("tap0", nil)
-	check(err)
+	must(err)
 	sw, err := vswitch.New(nil)
-	check(err)
+	must(err)
 	vsi, err := sw.VSI(100, nil)
-	check(err)
+	must(err)
 	_, err = vsi.Attach(v, 100) // a VTEP's tag is the VNI
-	check(err)
+	must(err)
 	_, err = vsi.Attach(tap, 0) // 0: an access port
-	check(err)
-	check(v.SetFlood(100, netip.MustParseAddrPort("192.0.2.2:4789")))
-	check(sw.Run(context.Background()))
+	must(err)
+	must(v.SetFlood(100, netip.MustParseAddrPort("192.0.2.2:4789")))
+	must(sw.Run(context.Background()))
 }
 
 // A switch without a VTEP is a bridge. These two hosts are Go programs.
 func Example() {
 	sw, err := vswitch.New(nil)
-	check(err)
+	must(err)
 	vsi, err := sw.VSI(1, nil)
-	check(err)
+	must(err)
 	alice, bob := port.NewPipe(nil), port.NewPipe(nil)
 	for _, p := range []*port.Pipe{alice, bob} {
 		_, err := vsi.Attach(p, 0)
-		check(err)
+		must(err)
 	}
 	go sw.Run(context.Background())
 	defer sw.Close()
@@ -53,9 +53,9 @@ func Example() {
 		2, 0, 0, 0, 0, 1, // from alice
 		0x88, 0xb5, // local experimental EtherType
 	}, "hello"...)
-	check(alice.Send(hello))
+	must(alice.Send(hello))
 	b, err := bob.Recv(context.Background())
-	check(err)
+	must(err)
 	fmt.Printf("%s\n", b[14:])
 	for e := range vsi.FDB().All() {
 		fmt.Println(e.MAC, "is on port", e.Dest, e.Origin)
@@ -69,7 +69,7 @@ func Example() {
 // often as the switch is set to tell it.
 func ExampleSwitch_TooBig() {
 	sw, err := vswitch.New(&vswitch.Config{TooBig: vswitch.TooBigConfig{PerSender: 1}})
-	check(err)
+	must(err)
 	defer sw.Close()
 	packet := make([]byte, 14+1500)
 	copy(packet, []byte{
@@ -99,7 +99,7 @@ func ExampleSwitch_TooBig() {
 	// 1 sent
 }
 
-func check(err error) {
+func must(err error) {
 	if err != nil {
 		log.Fatal(err)
 	}

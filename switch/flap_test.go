@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A MAC that moves to and fro is told of once a second, in an event and in the log, and where
@@ -16,8 +17,8 @@ import (
 func TestFlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		l := &lab{t: t, s: must[*Switch](t)(New(&Config{Log: slog.New(slog.NewTextHandler(&log, nil))})), end: make(chan error, 1)}
-		l.v = must[*VSI](t)(l.s.VSI(1, nil))
+		l := &lab{t: t, s: check.Must(New(&Config{Log: slog.New(slog.NewTextHandler(&log, nil))}))(t), end: make(chan error, 1)}
+		l.v = check.Must(l.s.VSI(1, nil))(t)
 		go func() { l.end <- l.s.Run(context.Background()) }()
 		defer l.s.Close()
 		a, at := l.port("a", 0)
@@ -55,9 +56,7 @@ func TestFlap(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait() // the log is read
 		list := told()
-		if len(list) != 3 {
-			t.Fatalf("%d events in three seconds: %v", len(list), list)
-		}
+		check.Need(t, len(list) == 3, "%d events in three seconds: %v", len(list), list)
 		if want := (frame.Event{Kind: frame.EventMACFlapping, VNI: 1, MAC: mac(2), Dest: bt.Dest(0), Old: at.Dest(0)}); list[0] != want {
 			t.Errorf("%v, want %v", list[0], want)
 		}
@@ -65,7 +64,7 @@ func TestFlap(t *testing.T) {
 			t.Errorf("%d lines:\n%s", n, log.String())
 		}
 
-		must[any](t)(nil, l.v.Configure(VSIConfig{FlapHold: 10 * time.Second}))
+		check.OK(t, l.v.Configure(VSIConfig{FlapHold: 10 * time.Second}))
 		b.send(eth(frame.Broadcast, mac(43), 0x800))
 		a.send(eth(frame.Broadcast, mac(44), 0x800))
 		flap(8, 40)
@@ -101,9 +100,7 @@ func TestFlap(t *testing.T) {
 			t.Errorf("%v", list)
 		}
 		b.send(eth(frame.Broadcast, mac(41), 0x800))
-		if n := len(o.sent()); n != 1 {
-			t.Errorf("%d frames of a port that is back", n)
-		}
+		check.Equal(t, "frames of a port that is back", len(o.sent()), 1)
 		l.wantAccounts()
 	})
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // stubFlooder is a tunnel on whose flood list nobody takes more than 1200 bytes, though its
@@ -19,18 +20,18 @@ func (stubFlooder) FloodMTU(uint32) (some, all int) { return 1200, 1200 }
 func TestTooBigForFloodList(t *testing.T) {
 	inLab(t, func(l *lab) {
 		tun := stubFlooder{&stubTunnel{stub: newStub("t")}}
-		at := must[*Attachment](t)(l.v.AttachWith(tun, 1, &AttachConfig{Hub: true}))
+		at := check.Must(l.v.AttachWith(tun, 1, &AttachConfig{Hub: true}))(t)
 		a, _ := l.port("a", 0)
 		var told frame.At
 		for _, gateway := range []bool{false, true} {
 			slots := Slots{TooBig: hears(func(at frame.At) { told = at })}
 			if to := frame.Dest(0); gateway {
 				slots.Gateway = say(frame.Forward(at.Dest(0)))
-				must[any](t)(nil, l.v.FDB().Set(mac(9), to, fdb.Static))
+				check.OK(t, l.v.FDB().Set(mac(9), to, fdb.Static))
 			} else {
-				must[any](t)(nil, l.v.FDB().Set(mac(9), at.Dest(0), fdb.Static))
+				check.OK(t, l.v.FDB().Set(mac(9), at.Dest(0), fdb.Static))
 			}
-			must[any](t)(nil, l.v.Configure(VSIConfig{Slots: slots}))
+			check.OK(t, l.v.Configure(VSIConfig{Slots: slots}))
 			for _, n := range []int{1200, 1201, 1464} {
 				told = frame.At{}
 				a.send(eth(mac(9), mac(6), 0x800, make([]byte, n-14)...))

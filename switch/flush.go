@@ -26,7 +26,8 @@ func (v *VSI) Flush() {
 	v.fdb.Flush()
 }
 
-// FlushPort removes all MACs learned on a port, in all VSIs; on a tunnel, those of all its peers.
+// FlushPort removes all MACs learned on a port, in all VSIs; on a tunnel, those of all its peers. If
+// the port is not attached the error wraps [net.ErrClosed].
 func (s *Switch) FlushPort(p Port) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // slowTunnel is a tunnel whose reader, having looked up the peers of a batch, is not heard of
@@ -47,7 +48,7 @@ func TestPeerGoneWhileRead(t *testing.T) {
 		inLab(t, func(l *lab) {
 			a, _ := l.port("a", 0)
 			tun := &slowTunnel{stubTunnel: &stubTunnel{stub: newStub("t")}, named: make(chan struct{}), resume: make(chan struct{})}
-			at := must[*Attachment](t)(l.v.Attach(tun, 1))
+			at := check.Must(l.v.Attach(tun, 1))(t)
 			tun.in <- [][]byte{fromPeer(7, 1, eth(frame.Broadcast, mac(1), 0x800))}
 			<-tun.named
 			if gone {
@@ -59,9 +60,7 @@ func TestPeerGoneWhileRead(t *testing.T) {
 			}
 			tun.resume <- struct{}{}
 			synctest.Wait()
-			if n := len(a.sent()); n != 1 {
-				t.Errorf("%d frames forwarded", n)
-			}
+			check.Equal(t, "frames forwarded", len(a.sent()), 1)
 			switch d, ok := l.v.FDB().Lookup(mac(1)); {
 			case gone && ok:
 				t.Errorf("learned at %v, which may be another peer by now", d)
@@ -76,10 +75,10 @@ func TestPeerGoneWhileRead(t *testing.T) {
 // A frame that is queued for a peer does not leave to another that has its number since.
 func TestInjectedForGonePeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := must[*Switch](t)(New(nil))
-		v := must[*VSI](t)(s.VSI(1, nil))
+		s := check.Must(New(nil))(t)
+		v := check.Must(s.VSI(1, nil))(t)
 		tun := &stubTunnel{stub: newStub("t")}
-		a := must[*Attachment](t)(v.Attach(tun, 1))
+		a := check.Must(v.Attach(tun, 1))(t)
 		f := frame.Make(eth(mac(1), mac(2), 0x800))
 		send := func() { v.Send(a.Dest(5), &f); v.Send(a.Dest(6), &f) }
 		send()

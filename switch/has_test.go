@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // peersOf is a tunnel that has the peers in it.
@@ -22,9 +23,9 @@ func TestEntriesForWhatIsThere(t *testing.T) {
 	inLab(t, func(l *lab) {
 		_, a := l.port("a", 0)
 		tun := &peersOf{&stubTunnel{stub: newStub("t")}, map[uint16]string{4: "192.0.2.4"}}
-		far := must[*Attachment](t)(l.v.Attach(tun, 1))
-		v2 := must[*VSI](t)(l.s.VSI(2, nil))
-		other := must[*Attachment](t)(v2.Attach(newStub("other"), 0))
+		far := check.Must(l.v.Attach(tun, 1))(t)
+		v2 := check.Must(l.s.VSI(2, nil))(t)
+		other := check.Must(v2.Attach(newStub("other"), 0))(t)
 		for _, c := range []struct {
 			name      string
 			d         frame.Dest
@@ -53,8 +54,8 @@ func TestEntriesForWhatIsThere(t *testing.T) {
 				t.Errorf("%s: FlushPeer: %v", c.name, err)
 			}
 		}
-		must[any](t)(nil, v2.FDB().Set(mac(9), other.Dest(0), fdb.Static))
-		must[any](t)(nil, far.Detach())
+		check.OK(t, v2.FDB().Set(mac(9), other.Dest(0), fdb.Static))
+		check.OK(t, far.Detach())
 		if err := l.v.FDB().Set(mac(9), far.Dest(4), fdb.Static); !errors.Is(err, fdb.ErrNoDest) {
 			t.Errorf("a peer of a tunnel that has gone: %v", err)
 		}
@@ -63,20 +64,20 @@ func TestEntriesForWhatIsThere(t *testing.T) {
 
 // Whoever sets entries meanwhile: once Detach has returned, none names the attachment.
 func TestEntriesWhileDetached(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
-	v, v2 := must[*VSI](t)(s.VSI(1, nil)), must[*VSI](t)(s.VSI(2, nil))
+	v, v2 := check.Must(s.VSI(1, nil))(t), check.Must(s.VSI(2, nil))(t)
 	trunk := newStub("trunk")
-	must[*Attachment](t)(v2.Attach(trunk, 20)) // so that its number lives on
+	check.Must(v2.Attach(trunk, 20))(t) // so that its number lives on
 	for range 200 {
-		a := must[*Attachment](t)(v.Attach(trunk, 10))
-		must[any](t)(nil, v.FDB().Set(mac(9), a.Dest(0), fdb.Static))
+		a := check.Must(v.Attach(trunk, 10))(t)
+		check.OK(t, v.FDB().Set(mac(9), a.Dest(0), fdb.Static))
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for v.FDB().Set(mac(9), a.Dest(0), fdb.Static) == nil {
 			}
 		})
-		must[any](t)(nil, a.Detach())
+		check.OK(t, a.Detach())
 		if d, ok := v.FDB().Lookup(mac(9)); ok {
 			t.Fatalf("an entry at %v", d)
 		}

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
@@ -157,26 +156,4 @@ func (s *Switch) agePeers() {
 		s.grace()
 		p.tunnel.Control().Free(gone)
 	}
-}
-
-// addVSI adds a VSI. s.mu is held.
-func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
-	v := &VSI{sw: s, vni: vni, cfg: cfg, storm: cfg.Storm.meters(nil, 0)}
-	v.fdb = fdb.NewTable(&fdb.Config{
-		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: !cfg.Refuse, Ageing: ageing(cfg.Ageing), Freeze: cfg.Freeze,
-		Flaps: int(cfg.Flaps), Has: v.has, Leads: v.leads, Notify: v.notify,
-	})
-	v.holds.Store(cfg.FlapHold > 0)
-	s.vsis[vni] = v
-	s.setList(v, true)
-	v.publish()
-	return v
-}
-
-// ageing converts to the FDB's ticks of a second.
-func ageing(d time.Duration) frame.Tick {
-	if d < 0 {
-		return fdb.Never
-	}
-	return frame.Tick(d / time.Second)
 }

@@ -1,11 +1,13 @@
 package vswitch
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // housekept is a stage that notes when it was housekept.
@@ -45,26 +47,16 @@ func (t *housekept) want(l *lab, name string, is bool) {
 			ok = ok && tick == first+frame.Tick(i)
 		}
 	}
-	if !ok {
-		l.t.Errorf("%s: housekept at %v; in a slot: %v, first tick %d", name, got, is, first)
-	}
+	check.True(l.t, ok, "%s: housekept at %v; in a slot: %v, first tick %d", name, got, is, first)
 }
 
 // A stage is housekept once a second, however many slots it is in, and no more once it is in
 // none.
 func TestTended(t *testing.T) {
 	inLab(t, func(l *lab) {
-		check := func(errs ...error) {
-			t.Helper()
-			for _, err := range errs {
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
 		time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping
 		_, a := l.port("a", 0)
-		other := must[*VSI](t)(l.s.VSI(2, nil))
+		other := check.Must(l.s.VSI(2, nil))(t)
 		x, y, z := &housekept{}, &housekept{}, &housekept{}
 		x.want(l, "in no slot", false)
 
@@ -73,25 +65,26 @@ func TestTended(t *testing.T) {
 			"twice": {Ingress: x, Egress: x}, "in a chain": {Ingress: Chain(say(frame.Continue), x)}, "twice in a chain": {Ingress: Chain(x, y, x)},
 			"in a chain of chains": {Ingress: Chain(y, Chain(z, Chain(x)))},
 		} {
-			check(l.v.Configure(VSIConfig{Slots: s}))
+			check.OK(t, l.v.Configure(VSIConfig{Slots: s}))
 			x.want(l, name+" of the VSI", true)
-			check(l.v.Configure(VSIConfig{}), a.Configure(AttachConfig{Slots: s}))
+			check.OK(t, errors.Join(l.v.Configure(VSIConfig{}), a.Configure(AttachConfig{Slots: s})))
 			x.want(l, name+" of an attachment", true)
-			check(a.Configure(AttachConfig{}))
+			check.OK(t, a.Configure(AttachConfig{}))
 		}
 		x.want(l, "taken out", false)
 
 		slots := Slots{Ingress: Chain(x, y), Neighbour: x, Gateway: x, TooBig: x, Egress: Chain(y, x)}
-		check(l.v.Configure(VSIConfig{Slots: slots}), other.Configure(VSIConfig{Slots: slots}), a.Configure(AttachConfig{Slots: slots}))
+		check.OK(t, errors.Join(l.v.Configure(VSIConfig{Slots: slots}), other.Configure(VSIConfig{Slots: slots})))
+		check.OK(t, a.Configure(AttachConfig{Slots: slots}))
 		x.want(l, "in every slot", true)
 		y.want(l, "in two chains", true)
-		check(l.v.Configure(VSIConfig{}), other.Configure(VSIConfig{}))
+		check.OK(t, errors.Join(l.v.Configure(VSIConfig{}), other.Configure(VSIConfig{})))
 		x.want(l, "in an attachment alone", true)
-		check(a.Detach())
+		check.OK(t, a.Detach())
 		x.want(l, "detached", false)
-		check(other.Configure(VSIConfig{Slots: slots}))
+		check.OK(t, other.Configure(VSIConfig{Slots: slots}))
 		x.want(l, "in a VSI without members", true)
-		check(other.Delete())
+		check.OK(t, other.Delete())
 		x.want(l, "in a VSI that is gone", false)
 		y.want(l, "too", false)
 	})

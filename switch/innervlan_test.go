@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // tagged returns a frame with a tag behind its MACs.
@@ -17,14 +18,14 @@ func tagged(tpid, tci uint16, b []byte) []byte {
 // has, as they are; in any order, and with what follows them.
 func TestPassOnAnAccessPort(t *testing.T) {
 	inLab(t, func(l *lab) {
-		must[any](t)(nil, l.v.Configure(VSIConfig{InnerVLAN: VLANPass}))
+		check.OK(t, l.v.Configure(VSIConfig{InnerVLAN: VLANPass}))
 		a, _ := l.port("a", 0)
 		tun := &stubTunnel{stub: newStub("t")}
-		must[*Attachment](t)(l.v.Attach(tun, 77))
-		v2 := must[*VSI](t)(l.s.VSI(2, nil))
-		at10 := must[*Attachment](t)(v2.Attach(a, 10))
+		check.Must(l.v.Attach(tun, 77))(t)
+		v2 := check.Must(l.s.VSI(2, nil))(t)
+		at10 := check.Must(v2.Attach(a, 10))(t)
 		other := newStub("other")
-		must[*Attachment](t)(v2.Attach(other, 0))
+		check.Must(v2.Attach(other, 0))(t)
 
 		plain := eth(frame.Broadcast, mac(1), 0x800, 1, 2, 3, 4)
 		vlan := func(vid uint16) []byte { return tagged(0x8100, vid, plain) }
@@ -35,19 +36,17 @@ func TestPassOnAnAccessPort(t *testing.T) {
 			got = append(got, o.F.Bytes())
 		}
 		want := [][]byte{vlan(20), vlan(20), vlan(20), plain, plain, vlan(0xa000 | 30), deep, tagged(0x88a8, 10, plain)}
-		if !slices.EqualFunc(got, want, bytes.Equal) {
-			t.Errorf("into the tunnel\n% x, want\n% x", got, want)
-		}
+		check.True(t, slices.EqualFunc(got, want, bytes.Equal), "into the tunnel\n% x, want\n% x", got, want)
 		if n := other.sent(); len(n) != 3 || !bytes.Equal(n[0].F.Bytes(), plain) {
 			t.Errorf("VLAN 10: %v", n)
 		}
-		must[any](t)(nil, at10.Detach())
+		check.OK(t, at10.Detach())
 		a.send(vlan(10))
 		if n := tun.sent(); len(n) != 1 || !bytes.Equal(n[0].F.Bytes(), vlan(10)) {
 			t.Errorf("VLAN 10, now that nobody else has it: %v", n)
 		}
 		for _, m := range []VLANMode{VLANStrip, VLANDiscard} {
-			must[any](t)(nil, l.v.Configure(VSIConfig{InnerVLAN: m}))
+			check.OK(t, l.v.Configure(VSIConfig{InnerVLAN: m}))
 			a.send(vlan(20))
 			if n := tun.sent(); len(n) != 0 {
 				t.Errorf("mode %d: %v", m, n)
@@ -63,7 +62,7 @@ func TestPassOnAnAccessPort(t *testing.T) {
 // Out of a trunk a tag that passes has that of the attachment in front.
 func TestPassOnATrunk(t *testing.T) {
 	inLab(t, func(l *lab) {
-		must[any](t)(nil, l.v.Configure(VSIConfig{InnerVLAN: VLANPass}))
+		check.OK(t, l.v.Configure(VSIConfig{InnerVLAN: VLANPass}))
 		trunk, _ := l.port("trunk", 10)
 		a, _ := l.port("a", 0)
 		plain := eth(frame.Broadcast, mac(1), 0x800, 1, 2, 3, 4)
@@ -93,9 +92,7 @@ func TestStripSuperframe(t *testing.T) {
 		f := frame.Make(b)
 		at := f.Headroom() + len(b) - len(plain) + ethLen
 		f.GSO = frame.GSO{Flags: frame.NeedsCsum, Type: frame.GSOTCP4, Size: 1000, CsumStart: uint16(at + 20), CsumOffset: 16, DataStart: uint16(at + 40)}
-		if r := stripTags(&f); r != frame.NotDropped {
-			t.Errorf("%s: %v", name, r)
-		}
+		check.Equal(t, name, stripTags(&f), frame.NotDropped)
 		g, h := f.GSO, f.Headroom()
 		if got := f.Bytes(); !bytes.Equal(got, plain) || got[int(g.CsumStart)-h] != 0xaa || got[int(g.DataStart)-h] != 0xbb || f.SegLen() != ethLen+40+1000 {
 			t.Errorf("%s: %+v, headroom %d, % x", name, g, h, got[:60])
@@ -115,7 +112,7 @@ func (s *show) Process(f *frame.Frame, _ frame.At) frame.Verdict {
 func TestPassNotToTheGateway(t *testing.T) {
 	inLab(t, func(l *lab) {
 		gw := &show{}
-		must[any](t)(nil, l.v.Configure(VSIConfig{InnerVLAN: VLANPass, Slots: Slots{Gateway: gw}}))
+		check.OK(t, l.v.Configure(VSIConfig{InnerVLAN: VLANPass, Slots: Slots{Gateway: gw}}))
 		a, _ := l.port("a", 0)
 		b, _ := l.port("b", 0)
 		plain := eth(frame.Broadcast, mac(1), 0x800, 1, 2, 3, 4)
@@ -151,13 +148,13 @@ func TestPassHopsNowhere(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inLab(t, func(l *lab) {
-				must[any](t)(nil, l.v.Configure(VSIConfig{InnerVLAN: VLANPass}))
+				check.OK(t, l.v.Configure(VSIConfig{InnerVLAN: VLANPass}))
 				trunk, _ := l.port("trunk", 0)
 				other, _ := l.port("other", 0)
 				tun := &stubTunnel{stub: newStub("t")}
-				must[*Attachment](t)(l.v.Attach(tun, 77))
-				v2 := must[*VSI](t)(l.s.VSI(2, nil))
-				must[*Attachment](t)(v2.Attach(trunk, 10))
+				check.Must(l.v.Attach(tun, 77))(t)
+				v2 := check.Must(l.s.VSI(2, nil))(t)
+				check.Must(v2.Attach(trunk, 10))(t)
 				want := func(p *stub, n bool, what string) {
 					t.Helper()
 					if got := p.sent(); (len(got) == 1) != n || len(got) > 1 {

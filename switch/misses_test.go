@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // next returns the events that wait in a queue.
@@ -51,9 +52,7 @@ func TestNotify(t *testing.T) {
 // missLab has ports a and b, settings, and a way to count misses of mac(9).
 func missLab(t *testing.T, cfg VSIConfig, test func(l *lab, a, b *stub, misses func(want int, frames ...[]byte))) {
 	inLab(t, func(l *lab) {
-		if err := l.v.Configure(cfg); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, l.v.Configure(cfg))
 		a, at := l.port("a", 0)
 		b, _ := l.port("b", 0)
 		events := l.s.Events()
@@ -87,17 +86,11 @@ func TestTellMisses(t *testing.T) {
 		missLab(t, VSIConfig{TellMisses: true, MissTimeout: timeout}, func(l *lab, a, b *stub, misses func(int, ...[]byte)) {
 			misses(1, unknown, unknown, unknown)
 			misses(0, unknown)
-			if n := len(b.sent()); n != 4 {
-				t.Errorf("%d frames flooded, want 4", n)
-			}
+			check.Equal(t, "frames flooded", len(b.sent()), 4)
 			time.Sleep((seconds - 1) * time.Second)
 			_, c := l.port("c", 0)
-			if err := c.Configure(AttachConfig{NoLearn: true}); err != nil {
-				t.Fatal(err)
-			}
-			if err := c.Detach(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, c.Configure(AttachConfig{NoLearn: true}))
+			check.OK(t, c.Detach())
 			if seconds > 1 {
 				misses(0, unknown)
 			}
@@ -112,29 +105,19 @@ func TestTellMisses(t *testing.T) {
 		misses(0, eth(mac(1), mac(1), 0x88b5)) // known
 		misses(1, unknown)
 		_, c := l.port("c", 0)
-		if err := l.v.FDB().Set(mac(9), c.Dest(0), fdb.Control); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, l.v.FDB().Set(mac(9), c.Dest(0), fdb.Control))
 		b.sent()
 		misses(0, unknown)
-		if n := len(b.sent()); n != 0 {
-			t.Errorf("%d frames flooded although the MAC is known", n)
-		}
+		check.Equal(t, "frames flooded although the MAC is known", len(b.sent()), 0)
 	})
 	missLab(t, VSIConfig{TellMisses: true, NoFlood: UnknownUnicast}, func(l *lab, a, b *stub, misses func(int, ...[]byte)) {
 		misses(1, unknown, unknown)
-		if n := len(b.sent()); n != 0 {
-			t.Errorf("%d frames flooded", n)
-		}
+		check.Equal(t, "frames flooded", len(b.sent()), 0)
 		// Other settings, at once.
-		if err := l.v.Configure(VSIConfig{}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, l.v.Configure(VSIConfig{}))
 		time.Sleep(time.Minute)
 		misses(0, unknown)
-		if err := l.v.Configure(VSIConfig{TellMisses: true, MissTimeout: 2 * time.Second}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, l.v.Configure(VSIConfig{TellMisses: true, MissTimeout: 2 * time.Second}))
 		misses(1, unknown)
 		time.Sleep(2 * time.Second)
 		misses(1, unknown)
@@ -144,16 +127,12 @@ func TestTellMisses(t *testing.T) {
 // What the switch itself sends is told of too, from port 0.
 func TestOwnMisses(t *testing.T) {
 	inLab(t, func(l *lab) {
-		if err := l.v.Configure(VSIConfig{TellMisses: true}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, l.v.Configure(VSIConfig{TellMisses: true}))
 		l.port("a", 0)
 		events := l.s.Events()
 		defer events.Close()
 		f := frame.Make(eth(mac(9), mac(1), 0x88b5))
-		if !l.s.Inject(l.v, &f) {
-			t.Fatal("not injected")
-		}
+		check.Need(t, l.s.Inject(l.v, &f), "not injected")
 		synctest.Wait()
 		if got := next(events); len(got) != 1 || got[0] != (frame.Event{Kind: frame.EventMACMiss, VNI: 1, MAC: mac(9)}) {
 			t.Errorf("%+v", got)

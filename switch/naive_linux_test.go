@@ -10,6 +10,7 @@ import (
 
 	songgao "github.com/songgao/water"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
@@ -33,29 +34,19 @@ func (l *naiveLab) join(name string, of func(io.ReadWriteCloser) vswitch.Port) (
 	var plain *songgao.Interface
 	var err error
 	b.Do(func() { plain, err = songgao.New(c) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	b.Up("tap0")
 	var tap *port.Device
 	a.Do(func() { tap, err = port.OpenTAP("tap0", nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	a.Addr("tap0", "10.9.0.1/24,fd09::1/64")
 	b.Addr("tap0", "10.9.0.2/24,fd09::2/64")
 	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	vsi, err := sw.VSI(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for _, p := range []vswitch.Port{tap, of(plain)} {
-		if _, err := vsi.Attach(p, 0); err != nil {
-			t.Fatal(err)
-		}
+		check.Must(vsi.Attach(p, 0))(t)
 	}
 	done := make(chan bool)
 	go func() { defer close(done); sw.Run(context.Background()) }()
@@ -91,9 +82,7 @@ func TestNaivePortTCP(t *testing.T) {
 			}
 		}
 		t.Logf("%v: %.2f Gbit/s, ReadWriteCloser %.2f", way, naive, rwc)
-		if !enough() {
-			t.Errorf("%v: less than 0.8 of a ReadWriteCloser", way)
-		}
+		check.True(t, enough(), "%v: less than 0.8 of a ReadWriteCloser", way)
 	}
 }
 
@@ -115,28 +104,18 @@ func TestNaiveTUN(t *testing.T) {
 	a.Addr("tun0", "10.9.0.1/24,fd09::1/64")
 	b.Addr("tun0", "10.9.0.2/24,fd09::2/64")
 	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	vsi, err := sw.VSI(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var at []*vswitch.Attachment
 	for _, p := range []vswitch.Port{tun, far} {
 		x, err := vsi.Attach(p, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		at = append(at, x)
 	}
 	w, err := l3.NewCrossConnect(&l3.CrossConnectConfig{Near: at[0].Dest(0), Far: at[1].Dest(0), Send: vsi.Send})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.PathMTU()}}); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.PathMTU()}}))
 	done := make(chan bool)
 	go func() { defer close(done); sw.Run(context.Background()) }()
 	t.Cleanup(func() { sw.Close(); <-done })

@@ -2,201 +2,16 @@ package vswitch
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
-	"github.com/vxswitch/vxswitch/internal/wire"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
-
-// A flow is a kind of packets; the zero value is TCP over IPv4 over Ethernet.
-type flow struct {
-	v6, udp, bare bool
-	vlan          uint16 // a tag in the frame
-}
-
-func (k flow) String() string {
-	return fmt.Sprintf("v6 %v, udp %v, bare %v, vlan %d", k.v6, k.udp, k.bare, k.vlan)
-}
-
-func flows() (ks []flow) {
-	for i := range 4 {
-		for _, vlan := range []uint16{0, 99} {
-			ks = append(ks, flow{v6: i&1 != 0, udp: i&2 != 0, vlan: vlan})
-		}
-		ks = append(ks, flow{v6: i&1 != 0, udp: i&2 != 0, bare: true})
-	}
-	return ks
-}
-
-func (k flow) kind() frame.Kind {
-	switch {
-	case !k.bare:
-		return frame.Ethernet
-	case k.v6:
-		return frame.IPv6
-	}
-	return frame.IPv4
-}
-
-// segments are n packets with size bytes each and a shorter one, as gopacket makes them.
-func (k flow) segments(t testing.TB, n, size int) (segments [][]byte) {
-	t.Helper()
-	at := 0
-	for i := range n + 1 {
-		payload := make([]byte, size)
-		if i == n {
-			payload = payload[:size/2]
-		}
-		for j := range payload {
-			payload[j] = byte(7*i + j)
-		}
-		proto := layers.IPProtocolTCP
-		if k.udp {
-			proto = layers.IPProtocolUDP
-		}
-		var ls []gopacket.SerializableLayer
-		e := &layers.Ethernet{SrcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, DstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, EthernetType: layers.EthernetTypeIPv4}
-		if k.v6 {
-			e.EthernetType = layers.EthernetTypeIPv6
-		}
-		if !k.bare {
-			ls = append(ls, e)
-		}
-		if k.vlan != 0 {
-			ls = append(ls, &layers.Dot1Q{VLANIdentifier: k.vlan, Type: e.EthernetType})
-			e.EthernetType = layers.EthernetTypeDot1Q
-		}
-		var ip gopacket.NetworkLayer = &layers.IPv4{Version: 4, TTL: 64, Id: uint16(i), Protocol: proto, SrcIP: net.IP{10, 9, 0, 2}, DstIP: net.IP{10, 9, 0, 1}}
-		if k.v6 {
-			ip = &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: proto, SrcIP: net.ParseIP("fd09::2"), DstIP: net.ParseIP("fd09::1")}
-		}
-		ls = append(ls, ip.(gopacket.SerializableLayer))
-		if k.udp {
-			u := &layers.UDP{SrcPort: 7000, DstPort: 7001}
-			u.SetNetworkLayerForChecksum(ip)
-			ls = append(ls, u)
-		} else {
-			tcp := &layers.TCP{SrcPort: 7000, DstPort: 7001, Seq: uint32(at), Ack: 1, ACK: true, PSH: i == n, Window: 1000}
-			tcp.SetNetworkLayerForChecksum(ip)
-			ls = append(ls, tcp)
-		}
-		at += len(payload)
-		buf := gopacket.NewSerializeBuffer()
-		if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, append(ls, gopacket.Payload(payload))...); err != nil {
-			t.Fatal(err)
-		}
-		segments = append(segments, buf.Bytes())
-	}
-	return segments
-}
-
-// super is the segments as one superframe.
-func (k flow) super(t testing.TB, segments [][]byte) *frame.Frame {
-	t.Helper()
-	out := make([]frame.Out, len(segments))
-	for i, s := range segments {
-		f := frame.Make(s)
-		f.Kind = k.kind()
-		out[i].F = &f
-	}
-	j := gso.Joiner{UDP: true}
-	n, g, parts := j.Join(out)
-	if n != len(segments) {
-		t.Fatalf("%v: %d of %d segments were joined", k, n, len(segments))
-	}
-	f := frame.Make(bytes.Join(parts, nil))
-	f.GSO, f.Kind = g.Moved(frame.Headroom), k.kind()
-	f.VNI, f.From, f.Hash = 5, frame.NewDest(3, 4), 77
-	return &f
-}
-
-// unfinished is a packet whose checksum is to be completed.
-func (k flow) unfinished(t testing.TB, segment []byte) *frame.Frame {
-	t.Helper()
-	f := frame.Make(segment)
-	f.Kind = k.kind()
-	if r := gso.Unfinished(&f); r != frame.NotDropped {
-		t.Fatal(r)
-	}
-	// In its place is the sum of the pseudo header: the complete sum without that of the rest.
-	b := f.Bytes()
-	at := int(f.GSO.CsumStart) - f.Headroom()
-	field := b[at+int(f.GSO.CsumOffset):][:2]
-	complete := ^binary.BigEndian.Uint16(field)
-	clear(field)
-	binary.BigEndian.PutUint16(field, wire.Fold(uint64(complete)+uint64(^wire.Fold(wire.Sum(b[at:], 0)))))
-	return &f
-}
-
-// A far is the writer of a port that says what it takes, and what it got.
-type far struct {
-	stub
-	takes  frame.Offloads
-	refuse map[int]frame.Reason // by count of frames
-	err    error
-	writes int
-	got    []frame.Out
-}
-
-func (p *far) Offloads() frame.Offloads { return p.takes }
-func (p *far) Writer(int) frame.Writer  { return p }
-
-func (p *far) Write(out []frame.Out) error {
-	p.writes++
-	for i := range out {
-		if p.err != nil {
-			out[i].Drop = frame.PortDown
-			continue
-		}
-		out[i].Drop = p.refuse[len(p.got)]
-		c := out[i].F.Clone()
-		p.got = append(p.got, frame.Out{F: &c, Peer: out[i].Peer, Tag: out[i].Tag})
-	}
-	return p.err
-}
-
-// to returns the way of a worker to p, as the switch makes it.
-func to(p Port) (frame.Writer, *worker) {
-	w := &worker{sw: &Switch{}}
-	x := &port{p: p}
-	x.tunnel, _ = p.(Tunnel)
-	if o, ok := p.(Offloader); ok {
-		x.takes = o.Offloads()
-	}
-	return x.writer(w), w
-}
-
-func tag8021Q(p []byte, tag uint32) []byte {
-	if tag == 0 {
-		return p
-	}
-	return bytes.Join([][]byte{p[:12], {0x81, 0, byte(tag >> 8), byte(tag)}, p[12:]}, nil)
-}
-
-// plainly returns what out is when everything is cut, completed and tagged.
-func plainly(t testing.TB, out []frame.Out) (all [][]byte) {
-	t.Helper()
-	for _, o := range out {
-		var c gso.Cutter
-		parts, _ := c.Cut(nil, nil, o.F)
-		if len(parts) == 0 {
-			t.Fatalf("cannot be cut: %+v", o.F.GSO)
-		}
-		for ; len(parts) > 0; parts = parts[2:] {
-			all = append(all, tag8021Q(bytes.Join(parts[:2], nil), o.Tag))
-		}
-	}
-	return all
-}
 
 // A port gets of each frame what it takes as it is, and the rest done.
 func TestOffloads(t *testing.T) {
@@ -216,14 +31,10 @@ func TestOffloads(t *testing.T) {
 				plain.Kind = k.kind()
 				out := []frame.Out{{F: &plain, Tag: tag}, {F: k.super(t, segments), Tag: tag}, {F: k.unfinished(t, lone), Tag: tag}, {F: &plain, Tag: tag}}
 				before := bytes.Clone(out[1].F.Bytes())
-				if err := w.Write(out); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, w.Write(out))
 				name := fmt.Sprintf("%v, takes %b, tag %d", k, takes, tag)
 				for i := range out {
-					if out[i].Drop != frame.NotDropped {
-						t.Errorf("%s: %d dropped: %v", name, i, out[i].Drop)
-					}
+					check.True(t, out[i].Drop == frame.NotDropped, "%s: %d dropped: %v", name, i, out[i].Drop)
 				}
 				frames := 3
 				if g := out[1].F.GSO; takes.Take(g) {
@@ -231,17 +42,13 @@ func TestOffloads(t *testing.T) {
 				} else {
 					frames += len(segments)
 				}
-				if len(p.got) != frames {
-					t.Errorf("%s: %d frames, want %d", name, len(p.got), frames)
-				}
+				check.True(t, len(p.got) == frames, "%s: %d frames, want %d", name, len(p.got), frames)
 				var want [][]byte
 				for _, s := range append(append([][]byte{lone}, segments...), lone, lone) {
 					want = append(want, tag8021Q(s, tag))
 				}
 				got := plainly(t, p.got)
-				if len(got) != len(want) {
-					t.Fatalf("%s: %d segments, want %d", name, len(got), len(want))
-				}
+				check.Need(t, len(got) == len(want), "%s: %d segments, want %d", name, len(got), len(want))
 				for i := range want {
 					if !bytes.Equal(got[i], want[i]) {
 						t.Errorf("%s: segment %d:\n got %.100x\nwant %.100x", name, i, got[i], want[i])
@@ -357,13 +164,9 @@ func TestOffloadsInParts(t *testing.T) {
 	}
 	p = &far{err: errors.New("broken")}
 	for i, o := range send(p) {
-		if o.Drop != frame.PortDown {
-			t.Errorf("%d: %v", i, o.Drop)
-		}
+		check.True(t, o.Drop == frame.PortDown, "%d: %v", i, o.Drop)
 	}
-	if p.writes != 1 {
-		t.Errorf("%d writes to a broken port", p.writes)
-	}
+	check.Equal(t, "writes to a broken port", p.writes, 1)
 }
 
 // A tunnel of another make has kinds, tags and MTUs of its own; what it does not take is cut for it
@@ -386,12 +189,17 @@ func TestOffloadsOfATunnel(t *testing.T) {
 
 type farTunnel struct{ *far }
 
-func (f farTunnel) Control() frame.TunnelControl    { return f }
-func (farTunnel) Open(uint32) error                 { return nil }
-func (farTunnel) Shut(uint32)                       {}
+func (f farTunnel) Control() frame.TunnelControl { return f }
+
+func (farTunnel) Open(uint32) error { return nil }
+
+func (farTunnel) Shut(uint32) {}
+
 func (farTunnel) Retire(func(uint16) bool) []uint16 { return nil }
-func (farTunnel) Free([]uint16)                     {}
-func (farTunnel) PeerName(uint16) string            { return "" }
+
+func (farTunnel) Free([]uint16) {}
+
+func (farTunnel) PeerName(uint16) string { return "" }
 
 func TestOffloadsAllocateNothing(t *testing.T) {
 	k := flow{}
@@ -399,9 +207,7 @@ func TestOffloadsAllocateNothing(t *testing.T) {
 	plain := frame.Make(segments[0])
 	out := []frame.Out{{F: &plain}, {F: k.super(t, segments)}, {F: k.super(t, segments), Tag: 7}, {F: k.unfinished(t, segments[0])}}
 	w, x := to(&plainSink{sink{newStub("sink")}})
-	if n := testing.AllocsPerRun(100, func() { w.Write(out) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	check.Equal(t, "allocations", testing.AllocsPerRun(100, func() { w.Write(out) }), 0)
 	if out[1].Drop != 0 || out[2].Drop != 0 || x.adapter.batch.Frames != nil {
 		t.Errorf("%v, %v, %d frames kept", out[1].Drop, out[2].Drop, len(x.adapter.batch.Frames))
 	}
@@ -430,9 +236,7 @@ func FuzzOffloads(f *testing.F) {
 		w, _ := to(p)
 		before := bytes.Clone(x.Bytes())
 		out := []frame.Out{{F: &x, Tag: uint32(tag & 0xfff)}}
-		if err := w.Write(out); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, w.Write(out))
 		if p.takes&frame.OffloadAll == frame.OffloadAll {
 			return
 		}
@@ -445,16 +249,12 @@ func FuzzOffloads(f *testing.F) {
 				t.Fatalf("takes %b: got %d bytes of kind %d, %+v, tag %d", p.takes, o.F.Len(), o.F.Kind, o.F.GSO, o.Tag)
 			}
 		}
-		if !bytes.Equal(x.Bytes(), before) {
-			t.Fatal("the frame was changed")
-		}
+		check.Need(t, bytes.Equal(x.Bytes(), before), "the frame was changed")
 		if len(p.got) == 0 {
 			return
 		}
 		got, want := plainly(t, p.got), plainly(t, out)
-		if len(got) != len(want) {
-			t.Fatalf("%d frames, want %d", len(got), len(want))
-		}
+		check.Need(t, len(got) == len(want), "%d frames, want %d", len(got), len(want))
 		for i := range got {
 			if !bytes.Equal(got[i], want[i]) {
 				t.Fatalf("frame %d of %d: %x, want %x", i, len(got), got[i], want[i])
@@ -467,21 +267,19 @@ func FuzzOffloads(f *testing.F) {
 // one that says nothing, and what does not fit there is counted under its name.
 func TestOffloadsOnASwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sw := must[*Switch](t)(New(nil))
-		vsi := must[*VSI](t)(sw.VSI(1, nil))
+		sw := check.Must(New(nil))(t)
+		vsi := check.Must(sw.VSI(1, nil))(t)
 		all, none, ip := &far{stub: stub{mtu: 1514}, takes: frame.OffloadAll}, &far{stub: stub{mtu: 1514}}, &far{stub: stub{mtu: 1514}, takes: frame.IPOnly}
 		for _, p := range []*far{all, none, ip} {
 			p.in, p.end, p.stub.err = make(chan [][]byte), make(chan struct{}), net.ErrClosed
-			must[*Attachment](t)(vsi.Attach(p, 0))
+			check.Must(vsi.Attach(p, 0))(t)
 		}
 		go sw.Run(t.Context())
 		k := flow{}
 		segments := k.segments(t, 5, 1400)
 		f := k.super(t, segments)
 		f.From = 0
-		if !sw.Inject(vsi, f) {
-			t.Fatal("not injected")
-		}
+		check.Need(t, sw.Inject(vsi, f), "not injected")
 		synctest.Wait()
 		if len(all.got) != 1 || all.got[0].F.GSO.Type != frame.GSOTCP4 || len(ip.got) != 0 {
 			t.Errorf("%d frames to a port that takes all, %d to one of IP packets", len(all.got), len(ip.got))
@@ -490,9 +288,7 @@ func TestOffloadsOnASwitch(t *testing.T) {
 			t.Fatalf("%d frames to a port that says nothing, want %d", len(none.got), len(segments))
 		}
 		for i, o := range none.got {
-			if !bytes.Equal(o.F.Bytes(), segments[i]) {
-				t.Errorf("segment %d is another", i)
-			}
+			check.True(t, bytes.Equal(o.F.Bytes(), segments[i]), "segment %d is another", i)
 		}
 		if n := sw.Stats().Ports[3].TxDrops[frame.BadKind]; n != 1 {
 			t.Errorf("%d dropped as %v, want 1", n, frame.BadKind)

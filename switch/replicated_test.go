@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // gpeStub is a tunnel all of whose frames are copies that head-end replication has made.
@@ -27,11 +28,11 @@ func TestReplicatedIsNotFloodedToItsTunnel(t *testing.T) {
 	for _, hub := range []bool{false, true} {
 		inLab(t, func(l *lab) {
 			in := newGPEStub("in")
-			must[*Attachment](t)(l.v.AttachWith(in, 1, &AttachConfig{Hub: hub}))
+			check.Must(l.v.AttachWith(in, 1, &AttachConfig{Hub: hub}))(t)
 			out, same := &stubTunnel{stub: newStub("out")}, &stubTunnel{stub: newStub("same")}
-			must[*Attachment](t)(l.v.AttachWith(out, 1, &AttachConfig{Hub: true})) // outside of the full mesh
+			check.Must(l.v.AttachWith(out, 1, &AttachConfig{Hub: true}))(t) // outside of the full mesh
 			if !hub {
-				must[*Attachment](t)(l.v.Attach(same, 1))
+				check.Must(l.v.Attach(same, 1))(t)
 			}
 			a, _ := l.port("a", 0)
 			b, _ := l.port("b", 0)
@@ -61,9 +62,7 @@ func TestReplicatedIsNotFloodedToItsTunnel(t *testing.T) {
 			}
 			// Of a local port's broadcasts both tunnels have a copy.
 			a.send(eth(frame.Broadcast, mac(1), 0x800))
-			if len(in.sent()) != 1 || len(out.sent()) != 1 {
-				t.Errorf("hub %v: a local broadcast", hub)
-			}
+			check.True(t, len(in.sent()) == 1 && len(out.sent()) == 1, "hub %v: a local broadcast", hub)
 			l.wantAccounts()
 		})
 	}
@@ -73,7 +72,7 @@ func TestReplicatedIsNotFloodedToItsTunnel(t *testing.T) {
 func TestReplicatedWithoutEgress(t *testing.T) {
 	inLab(t, func(l *lab) {
 		in := newGPEStub("in")
-		must[*Attachment](t)(l.v.AttachWith(in, 1, &AttachConfig{Hub: true}))
+		check.Must(l.v.AttachWith(in, 1, &AttachConfig{Hub: true}))(t)
 		in.send(fromPeer(3, 1, eth(frame.Broadcast, mac(5), 0x800)))
 		if d := l.drops(1); d[frame.NoEgress] != 1 || len(in.sent()) != 0 {
 			t.Errorf("%v", d)
@@ -98,13 +97,11 @@ func (r routerStub) Process(f *frame.Frame, _ frame.At) frame.Verdict {
 func TestReplicatedEndsWhereItIsRouted(t *testing.T) {
 	inLab(t, func(l *lab) {
 		in := newGPEStub("in")
-		must[*Attachment](t)(l.v.Attach(in, 1))
-		v2 := must[*VSI](t)(l.s.VSI(2, nil))
-		must[*Attachment](t)(v2.Attach(in, 2))
+		check.Must(l.v.Attach(in, 1))(t)
+		v2 := check.Must(l.s.VSI(2, nil))(t)
+		check.Must(v2.Attach(in, 2))(t)
 		l.v.FDB().Set(mac(7), 0, fdb.Static)
-		if err := l.v.Configure(VSIConfig{Slots: Slots{Gateway: routerStub{2, mac(50)}}}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, l.v.Configure(VSIConfig{Slots: Slots{Gateway: routerStub{2, mac(50)}}}))
 		in.send(fromPeer(3, 1, eth(mac(7), mac(5), 0x800)))
 		if got := in.sent(); len(got) != 1 || got[0].Tag != 2 || got[0].Peer != 0 {
 			t.Errorf("to a host that is not known in the other segment: %v", got)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
@@ -12,9 +13,9 @@ import (
 func TestWorstInjected(t *testing.T) {
 	for _, hogs := range []int{1, 2} {
 		run := func(attack bool) (took int) {
-			s := must[*Switch](t)(New(&Config{Injected: 100}))
+			s := check.Must(New(&Config{Injected: 100}))(t)
 			defer s.Close()
-			v := must[*VSI](t)(s.VSI(1, nil))
+			v := check.Must(s.VSI(1, nil))(t)
 			b := frame.NewBatch(nil)
 			in := s.own.readers[0]
 			inject := func(from frame.Dest, n int) (took int) {
@@ -37,17 +38,11 @@ func TestWorstInjected(t *testing.T) {
 					took += inject(other, 10)
 				}
 				for s.share.n > 0 {
-					if err := in.Read(b); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, in.Read(b))
 				}
 			}
-			if len(s.share.held) != 0 {
-				t.Errorf("%d hogs: %v held at the end", hogs, s.share.held)
-			}
-			if n := inject(frame.NewDest(1, 0), 1000); n != 100 {
-				t.Errorf("one alone has %d, want 100", n)
-			}
+			check.True(t, len(s.share.held) == 0, "%d hogs: %v held at the end", hogs, s.share.held)
+			check.Equal(t, "one alone has", inject(frame.NewDest(1, 0), 1000), 100)
 			return took
 		}
 		worst.Kept(t, "frames from the switch itself", run(false), run(true))
@@ -62,10 +57,10 @@ func TestInjectShareOfRouted(t *testing.T) {
 		a, at := l.port("a", 0)
 		small := newStub("small")
 		small.mtu = 100
-		b := must[*Attachment](t)(l.v.Attach(small, 0))
-		must[any](t)(nil, l.v.FDB().Set(mac(7), b.Dest(0), 0))
-		must[any](t)(nil, l.v.FDB().Set(mac(8), 0, 0))
-		must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{Gateway: gatewayStub{mac(7)}, TooBig: cut}}))
+		b := check.Must(l.v.Attach(small, 0))(t)
+		check.OK(t, l.v.FDB().Set(mac(7), b.Dest(0), 0))
+		check.OK(t, l.v.FDB().Set(mac(8), 0, 0))
+		check.OK(t, l.v.Configure(VSIConfig{Slots: Slots{Gateway: gatewayStub{mac(7)}, TooBig: cut}}))
 		long := make([]byte, 200)
 		a.send(eth(mac(8), mac(1), 0x800, long...), eth(mac(7), mac(1), 0x800, long...))
 		if len(from) != 2 || from[0] != at.Dest(0) || from[1] != at.Dest(0) {
@@ -83,9 +78,9 @@ func TestInjectShareOfForwarded(t *testing.T) {
 		a, at := l.port("a", 0)
 		small := newStub("small")
 		small.mtu = 100
-		b := must[*Attachment](t)(l.v.Attach(small, 0))
-		must[any](t)(nil, l.v.FDB().Set(mac(8), 0, 0))
-		must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{Gateway: routes(b.Dest(0)), TooBig: cut}}))
+		b := check.Must(l.v.Attach(small, 0))(t)
+		check.OK(t, l.v.FDB().Set(mac(8), 0, 0))
+		check.OK(t, l.v.Configure(VSIConfig{Slots: Slots{Gateway: routes(b.Dest(0)), TooBig: cut}}))
 		a.send(eth(mac(8), mac(1), 0x800, make([]byte, 200)...))
 		if len(from) != 1 || from[0] != at.Dest(0) {
 			t.Errorf("%v, want %v", from, at.Dest(0))
@@ -107,11 +102,11 @@ func TestEgressOfRouted(t *testing.T) {
 		var from []frame.Dest
 		a, at := l.port("a", 0)
 		c, ct := l.port("c", 0)
-		b := must[*Attachment](t)(l.v.Attach(newStub("b"), 0))
-		must[any](t)(nil, l.v.FDB().Set(mac(7), b.Dest(0), 0))
-		must[any](t)(nil, l.v.FDB().Set(mac(8), 0, 0))
+		b := check.Must(l.v.Attach(newStub("b"), 0))(t)
+		check.OK(t, l.v.FDB().Set(mac(7), b.Dest(0), 0))
+		check.OK(t, l.v.FDB().Set(mac(8), 0, 0))
 		slots := Slots{Gateway: gatewayStub{mac(7)}, Egress: hears(func(at frame.At) { from = append(from, at.From) })}
-		must[any](t)(nil, l.v.Configure(VSIConfig{Slots: slots}))
+		check.OK(t, l.v.Configure(VSIConfig{Slots: slots}))
 		a.send(eth(mac(8), mac(1), 0x800))
 		c.send(eth(mac(8), mac(2), 0x800))
 		if len(from) != 2 || from[0] != at.Dest(0) || from[1] != ct.Dest(0) {

@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Accepted is what came in and was not dropped, in frames and in bytes.
 func TestAcceptedLeavesOutDrops(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
-	v := must[*VSI](t)(s.VSI(1, nil))
+	s := check.Must(New(nil))(t)
+	v := check.Must(s.VSI(1, nil))(t)
 	a, b := newStub("a"), newStub("b")
-	must[*Attachment](t)(v.Attach(a, 0))
-	must[*Attachment](t)(v.Attach(b, 0))
+	check.Must(v.Attach(a, 0))(t)
+	check.Must(v.Attach(b, 0))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()
@@ -32,19 +33,17 @@ func TestAcceptedLeavesOutDrops(t *testing.T) {
 			}
 			return
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%+v", p)
-		}
+		check.Need(t, !time.Now().After(end), "%+v", p)
 	}
 }
 
 // While frames are dropped and accepted, Accepted neither goes back nor exceeds Rx.
 func TestAcceptedUnderTraffic(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
-	v := must[*VSI](t)(s.VSI(1, nil))
+	s := check.Must(New(nil))(t)
+	v := check.Must(s.VSI(1, nil))(t)
 	a, b := newStub("a"), newStub("b")
-	must[*Attachment](t)(v.Attach(a, 0))
-	must[*Attachment](t)(v.Attach(b, 0))
+	check.Must(v.Attach(a, 0))(t)
+	check.Must(v.Attach(b, 0))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { s.Run(ctx); close(ended) }()

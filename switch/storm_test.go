@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // golden is a token bucket as textbooks have it, in tokens times the clock's unit, so that
@@ -55,9 +56,7 @@ func TestBucketGolden(t *testing.T) {
 				passed++
 			}
 		}
-		if passed == 0 || passed == 20_000 {
-			t.Errorf("rate %d: %d passed", rate, passed)
-		}
+		check.True(t, passed != 0 && passed != 20_000, "rate %d: %d passed", rate, passed)
 	}
 }
 
@@ -121,18 +120,14 @@ func TestMetersKept(t *testing.T) {
 	m[2].bits.take(1000, 1) // owes 995
 	s.Broadcast.Packets, s.UnknownUnicast.Bits = 100, 50
 	n := s.meters(m, 1)
-	if n[0].bits != m[0].bits {
-		t.Error("a rate that is the same has another bucket")
-	}
+	check.True(t, n[0].bits == m[0].bits, "a rate that is the same has another bucket")
 	left := 0
 	for ; ; left++ {
 		if _, ok := n[0].packets.take(1, 1); !ok {
 			break
 		}
 	}
-	if left != 30 {
-		t.Errorf("%d packets are left of 100, with 3 of 10 left", left)
-	}
+	check.True(t, left == 30, "%d packets are left of 100, with 3 of 10 left", left)
 	if _, ok := n[2].bits.take(1, 1+second/50); !ok {
 		t.Error("a debt at the old rate")
 	}
@@ -205,37 +200,33 @@ func TestStormBoth(t *testing.T) {
 		o, _ := l.port("o", 0)
 		group := frame.MAC{1, 0, 0x5e, 0, 0, 1}
 		rates := AttachConfig{Storm: Storm{Broadcast: Rate{Packets: 10}, Multicast: Rate{Bits: 8 * 60 * 4}}}
-		must[any](t)(nil, at.Configure(rates))
+		check.OK(t, at.Configure(rates))
 		vc := VSIConfig{Storm: Storm{Broadcast: Rate{Packets: 12}, UnknownUnicast: Rate{Packets: 3}}}
-		must[any](t)(nil, l.v.Configure(vc))
+		check.OK(t, l.v.Configure(vc))
 		want := func(what string, got, want int) {
 			t.Helper()
-			if got != want {
-				t.Errorf("%s: %d, want %d", what, got, want)
-			}
+			check.Equal(t, what, got, want)
 		}
 		want("broadcast of a port", floods(a, o, frame.Broadcast, 30), 10)
 		want("multicast in bits", floods(a, o, group, 30), 4)
 		want("unknown unicast of the segment", floods(a, o, mac(99), 30), 3)
 		want("what is left of the segment", floods(b, o, frame.Broadcast, 30), 2) // 20 refused by the port took none
 		want("its other classes", floods(b, o, group, 30), 30)
-		must[any](t)(nil, at.Configure(rates))
-		must[any](t)(nil, l.v.Configure(vc))
+		check.OK(t, at.Configure(rates))
+		check.OK(t, l.v.Configure(vc))
 		want("settings that are the same", floods(a, o, frame.Broadcast, 30), 0)
 		time.Sleep(500 * time.Millisecond)
 		want("half a second later", floods(a, o, frame.Broadcast, 30), 5)
 		want("the segment too", floods(b, o, frame.Broadcast, 30), 1) // 12/2, less 5
 		time.Sleep(time.Hour)
 		want("no more than a second", floods(a, o, frame.Broadcast, 30), 10)
-		must[any](t)(nil, at.Configure(AttachConfig{}))
-		must[any](t)(nil, l.v.Configure(VSIConfig{}))
+		check.OK(t, at.Configure(AttachConfig{}))
+		check.OK(t, l.v.Configure(VSIConfig{}))
 		time.Sleep(time.Second)
 		want("no limits but the usual ones", floods(a, o, frame.Broadcast, 30), 30)
 
 		st := l.s.Stats()
-		if n := st.Ports[1].RxDrops[frame.Storm]; n != 20+26+27+30+25+20 {
-			t.Errorf("%d drops of a", n)
-		}
+		check.Equal(t, "drops of a", st.Ports[1].RxDrops[frame.Storm], 20+26+27+30+25+20)
 		if n, v := st.Ports[2].RxDrops[frame.Storm], st.VSIs[0].Drops[frame.Storm]; n != 28+29 || v != n+st.Ports[1].RxDrops[frame.Storm] {
 			t.Errorf("%d drops of b, %d of the segment", n, v)
 		}
@@ -249,24 +240,16 @@ func TestStormGivesBack(t *testing.T) {
 	inLab(t, func(l *lab) {
 		a, at := l.port("a", 0)
 		b, _ := l.port("b", 0)
-		must[any](t)(nil, at.Configure(AttachConfig{Storm: Storm{Broadcast: Rate{Packets: 10, Bits: 480 * 100}}}))
-		must[any](t)(nil, l.v.Configure(VSIConfig{Storm: Storm{Broadcast: Rate{Packets: 3}}}))
-		if n := floods(a, b, frame.Broadcast, 30); n != 3 {
-			t.Errorf("%d of the segment", n)
-		}
-		must[any](t)(nil, l.v.Configure(VSIConfig{}))
-		if n := floods(a, b, frame.Broadcast, 30); n != 7 {
-			t.Errorf("%d are left of the port's 10", n)
-		}
-		must[any](t)(nil, at.Configure(AttachConfig{Storm: Storm{Multicast: Rate{Packets: 10, Bits: 480 * 4}}}))
+		check.OK(t, at.Configure(AttachConfig{Storm: Storm{Broadcast: Rate{Packets: 10, Bits: 480 * 100}}}))
+		check.OK(t, l.v.Configure(VSIConfig{Storm: Storm{Broadcast: Rate{Packets: 3}}}))
+		check.Equal(t, "of the segment", floods(a, b, frame.Broadcast, 30), 3)
+		check.OK(t, l.v.Configure(VSIConfig{}))
+		check.Equal(t, "are left of the port's 10", floods(a, b, frame.Broadcast, 30), 7)
+		check.OK(t, at.Configure(AttachConfig{Storm: Storm{Multicast: Rate{Packets: 10, Bits: 480 * 4}}}))
 		group := frame.MAC{1, 0, 0x5e, 0, 0, 1}
-		if n := floods(a, b, group, 30); n != 4 {
-			t.Errorf("%d in bits", n)
-		}
-		must[any](t)(nil, at.Configure(AttachConfig{Storm: Storm{Multicast: Rate{Packets: 10}}}))
-		if n := floods(a, b, group, 30); n != 6 {
-			t.Errorf("%d packets are left of 10", n)
-		}
+		check.Equal(t, "in bits", floods(a, b, group, 30), 4)
+		check.OK(t, at.Configure(AttachConfig{Storm: Storm{Multicast: Rate{Packets: 10}}}))
+		check.Equal(t, "packets are left of 10", floods(a, b, group, 30), 6)
 	})
 }
 
@@ -279,8 +262,8 @@ func TestStormOnlyFloods(t *testing.T) {
 		a, at := l.port("a", 0)
 		b, _ := l.port("b", 0)
 		conf := func(stage Stage) {
-			must[any](t)(nil, at.Configure(AttachConfig{Storm: one, Slots: Slots{Neighbour: stage}}))
-			must[any](t)(nil, l.v.Configure(VSIConfig{Storm: one}))
+			check.OK(t, at.Configure(AttachConfig{Storm: one, Slots: Slots{Neighbour: stage}}))
+			check.OK(t, l.v.Configure(VSIConfig{Storm: one}))
 			time.Sleep(time.Second)
 		}
 		arps := func() (toB, toA int) {
@@ -305,32 +288,26 @@ func TestStormOnlyFloods(t *testing.T) {
 		}
 		conf(nil)
 		b.send(eth(mac(1), mac(2), 0x88b5))
-		if n := floods(a, b, mac(2), 5); n != 5 {
-			t.Errorf("known unicast: %d", n)
-		}
+		check.Equal(t, "known unicast", floods(a, b, mac(2), 5), 5)
 		for range 5 {
 			f := frame.Make(eth(frame.Broadcast, mac(77), 0x88b5))
 			l.s.Inject(l.v, &f)
 		}
 		synctest.Wait()
-		if n := len(b.sent()); n != 5 {
-			t.Errorf("injected: %d", n)
-		}
+		check.Equal(t, "injected", len(b.sent()), 5)
 	})
 }
 
 // Asking a rate allocates nothing, and reads the clock once in a batch.
 func TestStormAdmit(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
 	all := Storm{Broadcast: Rate{1e6, 1e9}}
 	m := all.meters(nil, 1)
 	c := &circuit{storm: [2]*meters{m, m}}
 	w := &worker{sw: s}
 	f := frame.Make(eth(frame.Broadcast, mac(1), 0x88b5))
-	if n := testing.AllocsPerRun(100, func() { w.admit(&f, c, Broadcast) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	check.Equal(t, "allocations", testing.AllocsPerRun(100, func() { w.admit(&f, c, Broadcast) }), 0)
 	was := w.now
 	time.Sleep(time.Millisecond)
 	if w.admit(&f, c, Broadcast); was == 0 || w.now != was {
@@ -349,7 +326,7 @@ func TestStormDefault(t *testing.T) {
 	d := DefaultStorm()
 	inLab(t, func(l *lab) {
 		tun := &stubTunnel{stub: newStub("t")}
-		must[*Attachment](t)(l.v.Attach(tun, 1))
+		check.Must(l.v.Attach(tun, 1))(t)
 		o, _ := l.port("o", 0)
 		a, at := l.port("a", 0)
 		floods := func(dst frame.MAC, n int) (got int) {
@@ -372,13 +349,11 @@ func TestStormDefault(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		must[any](t)(nil, l.v.Configure(VSIConfig{NoLearn: true}))
-		if n := floods(mac(99), more); n != more {
-			t.Errorf("without learning: %d", n)
-		}
-		must[any](t)(nil, l.v.Configure(VSIConfig{}))
+		check.OK(t, l.v.Configure(VSIConfig{NoLearn: true}))
+		check.Equal(t, "without learning", floods(mac(99), more), more)
+		check.OK(t, l.v.Configure(VSIConfig{}))
 		none := Rate{Packets: Unlimited}
-		must[any](t)(nil, at.Configure(AttachConfig{Storm: Storm{Broadcast: none, Multicast: none, UnknownUnicast: none}}))
+		check.OK(t, at.Configure(AttachConfig{Storm: Storm{Broadcast: none, Multicast: none, UnknownUnicast: none}}))
 		for _, dst := range []frame.MAC{frame.Broadcast, group, mac(99)} {
 			if n := floods(dst, more); n != more {
 				t.Errorf("unlimited, to %v: %d", dst, n)
@@ -390,8 +365,6 @@ func TestStormDefault(t *testing.T) {
 			n += len(o.sent())
 			a.sent()
 		}
-		if n != more/frame.MaxBatch*frame.MaxBatch {
-			t.Errorf("from a tunnel: %d", n)
-		}
+		check.Equal(t, "from a tunnel", n, more/frame.MaxBatch*frame.MaxBatch)
 	})
 }

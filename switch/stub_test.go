@@ -1,15 +1,18 @@
 package vswitch
 
 import (
+	"context"
 	"encoding/binary"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -33,12 +36,17 @@ func newStub(name string) *stub {
 	return &stub{name: name, mtu: 1514, in: make(chan [][]byte), end: make(chan struct{}), err: net.ErrClosed}
 }
 
-func (s *stub) Name() string             { return s.name }
-func (s *stub) Readers() []frame.Reader  { return []frame.Reader{s} }
-func (s *stub) Writer(int) frame.Writer  { return s }
+func (s *stub) Name() string { return s.name }
+
+func (s *stub) Readers() []frame.Reader { return []frame.Reader{s} }
+
+func (s *stub) Writer(int) frame.Writer { return s }
+
 func (s *stub) Offloads() frame.Offloads { return frame.OffloadAll }
-func (s *stub) MTU(uint16) int           { return s.mtu }
-func (s *stub) Close() error             { s.closed.Store(true); s.once.Do(func() { close(s.end) }); return nil }
+
+func (s *stub) MTU(uint16) int { return s.mtu }
+
+func (s *stub) Close() error { s.closed.Store(true); s.once.Do(func() { close(s.end) }); return nil }
 
 func (s *stub) Read(b *frame.Batch) error {
 	b.Reset()
@@ -77,17 +85,24 @@ type stubTunnel struct {
 }
 
 func (s *stubTunnel) Control() frame.TunnelControl { return s }
-func (s *stubTunnel) Open(tag uint32) error        { s.open.Store(tag, true); return nil }
-func (s *stubTunnel) Shut(tag uint32)              { s.open.Delete(tag) }
-func (s *stubTunnel) PeerName(p uint16) string     { return "peer" }
-func (s *stubTunnel) Free(peers []uint16)          { s.freed.Add(int32(len(peers))) }
+
+func (s *stubTunnel) Open(tag uint32) error { s.open.Store(tag, true); return nil }
+
+func (s *stubTunnel) Shut(tag uint32) { s.open.Delete(tag) }
+
+func (s *stubTunnel) PeerName(p uint16) string { return "peer" }
+
+func (s *stubTunnel) Free(peers []uint16) { s.freed.Add(int32(len(peers))) }
+
 func (s *stubTunnel) Retire(func(uint16) bool) []uint16 {
 	if p := s.retired.Swap(nil); p != nil {
 		return *p
 	}
 	return nil
 }
+
 func (s *stubTunnel) Readers() []frame.Reader { return []frame.Reader{s} }
+
 func (s *stubTunnel) Read(b *frame.Batch) error {
 	if err := s.stub.Read(b); err != nil {
 		return err
@@ -120,12 +135,42 @@ func eth(dst, src frame.MAC, etherType uint16, payload ...byte) []byte {
 	return append(b, payload...)
 }
 
-func must[T any](t testing.TB) func(T, error) T {
-	return func(x T, err error) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x
-	}
+// lab is a running switch with a VSI and stub ports, in a synctest bubble.
+type lab struct {
+	t   *testing.T
+	s   *Switch
+	v   *VSI
+	end chan error
 }
+
+func inLab(t *testing.T, test func(l *lab)) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lab{t: t, s: check.Must(New(nil))(t), end: make(chan error, 1)}
+		l.v = check.Must(l.s.VSI(1, nil))(t)
+		go func() { l.end <- l.s.Run(context.Background()) }()
+		defer func() { l.s.Close() }()
+		test(l)
+	})
+}
+
+func (l *lab) port(name string, tag uint32) (*stub, *Attachment) {
+	p := newStub(name)
+	return p, check.Must(l.v.Attach(p, tag))(l.t)
+}
+
+// send has a port read these frames, and waits until they are dealt with.
+func (s *stub) send(frames ...[]byte) {
+	s.in <- frames
+	synctest.Wait()
+}
+
+// sent returns what was written to the port, and forgets it.
+func (s *stub) sent() []frame.Out {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.out
+	s.out = nil
+	return out
+}
+
+func (l *lab) drops(port int) frame.Drops { return l.s.Stats().Ports[port].RxDrops }

@@ -27,7 +27,7 @@ type Switch struct {
 	inject  *ring.Ring[injection]
 	share   shares // of inject
 	tooBig  icmperr.PathMTU
-	events  hub
+	events  broker
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil if there is none
@@ -79,7 +79,7 @@ func (n *numbers) give(x int) {
 	n.free = slices.Insert(n.free, i, x)
 }
 
-// New returns a switch without ports. A nil cfg means defaults.
+// New returns a switch without ports. A nil cfg means defaults. Run it or close it: both close the attached ports.
 func New(cfg *Config) (*Switch, error) {
 	s := &Switch{
 		gens: fdb.NewGens(), started: time.Now(), sweeper: newEpoch(),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -24,21 +25,16 @@ func (n *narrow) MTU(uint16) int { return n.mtu }
 // are joined by a switch that takes frames of mtu bytes towards the second.
 func kernels(t *testing.T, mtu int) (a, b *netns.Host, sw *vswitch.Switch) {
 	n := netns.New(t)
-	sw, err := vswitch.New(nil)
-	must(t, err)
-	vsi, err := sw.VSI(1, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: sw.TooBig()}})
-	must(t, err)
+	sw = check.Must(vswitch.New(nil))(t)
+	vsi := check.Must(sw.VSI(1, &vswitch.VSIConfig{Slots: vswitch.Slots{TooBig: sw.TooBig()}}))(t)
 	open := func(h *netns.Host, addr string) (tap *port.Device) {
-		h.Do(func() { tap, err = port.OpenTAP("tap0", nil) })
-		must(t, err)
+		h.Do(func() { tap = check.Must(port.OpenTAP("tap0", nil))(t) })
 		h.Addr("tap0", addr)
 		return tap
 	}
 	a, b = n.Host("a"), n.Host("b")
-	_, err = vsi.Attach(open(a, "10.9.0.1/24,fd09::1/64"), 0)
-	must(t, err)
-	_, err = vsi.Attach(&narrow{open(b, "10.9.0.2/24,fd09::2/64"), mtu}, 0)
-	must(t, err)
+	check.Must(vsi.Attach(open(a, "10.9.0.1/24,fd09::1/64"), 0))(t)
+	check.Must(vsi.Attach(&narrow{open(b, "10.9.0.2/24,fd09::2/64"), mtu}, 0))(t)
 	done := make(chan struct{})
 	go func() { sw.Run(context.Background()); close(done) }()
 	t.Cleanup(func() { sw.Close(); <-done })
@@ -91,7 +87,7 @@ func TestLinuxBelieves(t *testing.T) {
 			server := b.Start("iperf3", "-s", "-1", "--forceflush")
 			server.Want("Server listening")
 			a.Run("iperf3", "-c", c.to, "-n", "1M")
-			must(t, server.Wait())
+			check.OK(t, server.Wait())
 			now := sw.Stats().TooBig
 			if now.Sent4+now.Sent6 == was.Sent4+was.Sent6 || now.Malformed != 0 {
 				t.Errorf("before TCP %+v, after %+v", was, now)

@@ -10,6 +10,7 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -25,12 +26,12 @@ func packet(dst, src frame.MAC, n int) []byte {
 // and small with one of 1464.
 func tooBigLab(t *testing.T, cfg TooBigConfig, test func(l *lab, a, small *stub)) {
 	inLab(t, func(l *lab) {
-		must[any](t)(nil, l.s.Configure(Config{TooBig: cfg}))
-		must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{TooBig: l.s.TooBig()}}))
+		check.OK(t, l.s.Configure(Config{TooBig: cfg}))
+		check.OK(t, l.v.Configure(VSIConfig{Slots: Slots{TooBig: l.s.TooBig()}}))
 		a, small := newStub("a"), newStub("small")
 		a.mtu, small.mtu = 9014, 1464
-		must[*Attachment](t)(l.v.Attach(a, 0))
-		must[*Attachment](t)(l.v.Attach(small, 0))
+		check.Must(l.v.Attach(a, 0))(t)
+		check.Must(l.v.Attach(small, 0))(t)
 		test(l, a, small)
 	})
 }
@@ -39,9 +40,7 @@ func tooBigLab(t *testing.T, cfg TooBigConfig, test func(l *lab, a, small *stub)
 // from src to dst that says mtu.
 func wantAnswer(t *testing.T, got []frame.Out, src, dst frame.MAC, mtu int) frame.Out {
 	t.Helper()
-	if len(got) != 1 {
-		t.Fatalf("%d frames, want one answer", len(got))
-	}
+	check.Need(t, len(got) == 1, "%d frames, want one answer", len(got))
 	b := got[0].F.Bytes()
 	if len(b) < 42 || frame.MAC(b) != src || frame.MAC(b[6:]) != dst || b[23] != wire.ProtoICMP || b[34] != 3 || b[35] != 4 {
 		t.Fatalf("no answer: % x", b[:min(len(b), 42)])
@@ -68,9 +67,7 @@ func TestTooBigKnown(t *testing.T) {
 		a.sent()
 		a.send(packet(mac(2), mac(1), 1451))
 		wantAnswer(t, a.sent(), mac(1), mac(2), 1450)
-		if len(small.sent()) != 0 {
-			t.Error("the small port got something")
-		}
+		check.True(t, len(small.sent()) == 0, "the small port got something")
 		fits := packet(mac(2), mac(1), 1450)
 		a.send(fits)
 		if got := small.sent(); len(got) != 1 || !bytes.Equal(got[0].F.Bytes(), fits) {
@@ -95,9 +92,7 @@ func TestTooBigInABatch(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 		answers := a.sent()
-		if len(answers) != 2 {
-			t.Fatalf("%d answers", len(answers))
-		}
+		check.Need(t, len(answers) == 2, "%d answers", len(answers))
 		wantAnswer(t, answers[:1], mac(1), mac(2), 1450)
 		wantAnswer(t, answers[1:], mac(1), mac(77), 1450)
 		l.wantAccounts()
@@ -120,9 +115,7 @@ func TestTooBigFlooded(t *testing.T) {
 			if got := big.sent(); len(got) != 1 || !bytes.Equal(got[0].F.Bytes(), in) {
 				t.Errorf("the big port: %v", got)
 			}
-			if len(one.sent())+len(two.sent()) != 0 {
-				t.Error("a small port got something")
-			}
+			check.True(t, len(one.sent())+len(two.sent()) == 0, "a small port got something")
 			wantAnswer(t, a.sent(), mac(1), mac(9), 1350)
 			st := l.s.Stats()
 			if p := st.Ports[1]; p.Flood.Unknown != 1 || p.Replied != 0 || p.RxDrops.Total() != 0 {
@@ -146,9 +139,7 @@ func TestTooBigGroups(t *testing.T) {
 			if got := big.sent(); len(got) != 1 || !bytes.Equal(got[0].F.Bytes(), in) {
 				t.Errorf("%v: %v", dst, got)
 			}
-			if len(a.sent())+len(small.sent()) != 0 {
-				t.Errorf("%v: answered", dst)
-			}
+			check.True(t, len(a.sent())+len(small.sent()) == 0, "%v: answered", dst)
 		}
 		// A group with an entry is known, and still a group.
 		l.v.FDB().Set(frame.MAC{1, 0, 0x5e, 0, 0, 9}, frame.NewDest(2, 0), fdb.Static)
@@ -180,7 +171,7 @@ func TestTooBigTrunk(t *testing.T) {
 func TestTooBigTunnel(t *testing.T) {
 	tooBigLab(t, TooBigConfig{}, func(l *lab, a, small *stub) {
 		tun := &stubTunnel{stub: newStub("t")}
-		must[*Attachment](t)(l.v.Attach(tun, 77))
+		check.Must(l.v.Attach(tun, 77))(t)
 		small.send(eth(frame.Broadcast, mac(2), 0x88b5))
 		tun.sent()
 		for _, dst := range []frame.MAC{mac(2), mac(9)} {
@@ -218,7 +209,7 @@ func TestTooBigHub(t *testing.T) {
 		l.v.Configure(VSIConfig{Slots: Slots{TooBig: l.s.TooBig()}})
 		tun := &stubTunnel{stub: newStub("t")}
 		tun.mtu = 1464
-		must[*Attachment](t)(l.v.AttachWith(tun, 1, &AttachConfig{Hub: true}))
+		check.Must(l.v.AttachWith(tun, 1, &AttachConfig{Hub: true}))(t)
 		tun.send(fromPeer(5, 1, eth(frame.Broadcast, mac(2), 0x88b5)))
 		tun.sent()
 		tun.send(fromPeer(3, 1, packet(mac(2), mac(1), 1500)))
@@ -312,11 +303,11 @@ func TestTooBigByDefault(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inLab(t, func(l *lab) {
-				must[any](t)(nil, l.v.Configure(VSIConfig{Slots: Slots{TooBig: c.vsi}}))
+				check.OK(t, l.v.Configure(VSIConfig{Slots: Slots{TooBig: c.vsi}}))
 				a, tun := newStub("a"), &stubTunnel{stub: newStub("t")}
 				a.mtu, tun.mtu = 1514, 1464
-				must[*Attachment](t)(l.v.AttachWith(a, 0, &AttachConfig{Slots: Slots{TooBig: c.at}}))
-				far := must[*Attachment](t)(l.v.Attach(tun, 77))
+				check.Must(l.v.AttachWith(a, 0, &AttachConfig{Slots: Slots{TooBig: c.at}}))(t)
+				far := check.Must(l.v.Attach(tun, 77))(t)
 				tun.send(fromPeer(3, 77, eth(frame.Broadcast, mac(2), 0x88b5)))
 				a.sent()
 				reason := frame.TooBig
@@ -341,7 +332,7 @@ func TestTooBigByDefault(t *testing.T) {
 				l.wantAccounts()
 
 				// Once the tunnel is gone, the segment is a bridge: nobody is told.
-				must[any](t)(nil, far.Detach())
+				check.OK(t, far.Detach())
 				b, _ := l.port("b", 0)
 				b.mtu = 1464
 				b.send(eth(frame.Broadcast, mac(2), 0x88b5))
@@ -362,12 +353,12 @@ func TestTooBigByDefaultRates(t *testing.T) {
 	inLab(t, func(l *lab) {
 		tun := &stubTunnel{stub: newStub("t")}
 		tun.mtu = 1464
-		v2 := must[*VSI](t)(l.s.VSI(2, nil))
-		must[*Attachment](t)(l.v.Attach(tun, 1))
-		must[*Attachment](t)(v2.Attach(tun, 2))
+		v2 := check.Must(l.s.VSI(2, nil))(t)
+		check.Must(l.v.Attach(tun, 1))(t)
+		check.Must(v2.Attach(tun, 2))(t)
 		a, b := newStub("a"), newStub("b")
-		must[*Attachment](t)(l.v.Attach(a, 0))
-		must[*Attachment](t)(v2.Attach(b, 0))
+		check.Must(l.v.Attach(a, 0))(t)
+		check.Must(v2.Attach(b, 0))(t)
 		for k := range 200 {
 			a.send(slices.Repeat([][]byte{packet(mac(2), frame.MAC{2, 0, 0, 0, 0, byte(k + 3)}, 1500)}, 12)...)
 		}

@@ -1,6 +1,7 @@
 package vswitch
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/ring"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // TraceConfig selects the frames that a [Trace] records. All fields that are not zero must match.
@@ -50,23 +52,20 @@ type Trace struct {
 	lost atomic.Uint64
 }
 
-// Trace begins to record, and ends the previous trace, if any. A nil c means the zero value. A frame that matches costs its worker
-// about 100 ns more, other frames about 10 ns. Close of the switch ends the trace.
+// Trace begins to record, and ends the previous trace. A nil c means the zero value. A frame that matches
+// costs its worker about 100 ns more, other frames about 10 ns. Close of the switch ends the trace.
 func (s *Switch) Trace(c *TraceConfig) (*Trace, error) {
 	var cfg TraceConfig
 	if c != nil {
 		cfg = *c
 	}
-	switch {
-	case cfg.Every < 0:
-		return nil, fmt.Errorf("vswitch: TraceConfig.Every: %d is negative", cfg.Every)
-	case cfg.Buffer < 0:
-		return nil, fmt.Errorf("vswitch: TraceConfig.Buffer: %d is negative", cfg.Buffer)
+	w := setting.Of("vswitch: TraceConfig")
+	w.Limit("Every", cfg.Every)
+	w.Limit("Buffer", cfg.Buffer)
+	if err := w.Err(); err != nil {
+		return nil, err
 	}
-	cfg.Every = max(cfg.Every, 1)
-	if cfg.Buffer == 0 {
-		cfg.Buffer = 1024
-	}
+	cfg.Every, cfg.Buffer = max(cfg.Every, 1), cmp.Or(cfg.Buffer, 1024)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

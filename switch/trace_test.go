@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // records returns those that wait.
@@ -17,9 +18,7 @@ func records(t *testing.T, tr *Trace) (all []TraceRecord) {
 	synctest.Wait()
 	for tr.ring.Len() > 0 {
 		r, err := tr.Next(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		all = append(all, r)
 	}
 	return all
@@ -29,8 +28,8 @@ func TestTrace(t *testing.T) {
 	inLab(t, func(l *lab) {
 		a, atA := l.port("a", 0)
 		b, atB := l.port("b", 0)
-		must[*Attachment](t)(l.v.Attach(newStub("c"), 0))
-		trace := func(cfg TraceConfig) *Trace { t.Helper(); return must[*Trace](t)(l.s.Trace(&cfg)) }
+		check.Must(l.v.Attach(newStub("c"), 0))(t)
+		trace := func(cfg TraceConfig) *Trace { t.Helper(); return check.Must(l.s.Trace(&cfg))(t) }
 		tr := trace(TraceConfig{})
 		a.send(eth(frame.Broadcast, mac(1), 0x88b5))
 		b.send(eth(mac(1), mac(2), 0x88b6, 1, 2, 3))
@@ -43,13 +42,9 @@ func TestTrace(t *testing.T) {
 			{From: atA.Dest(0), Len: 3, Verdict: frame.Drop(frame.Short)},
 		}
 		got := records(t, tr)
-		if len(got) != len(want) {
-			t.Fatalf("%v", got)
-		}
+		check.Need(t, len(got) == len(want), "%v", got)
 		for i, r := range got {
-			if r.Time.IsZero() {
-				t.Error("no time")
-			}
+			check.True(t, !r.Time.IsZero(), "no time")
 			r.Time = want[i].Time
 			if want[i].VNI = l.v.VNI(); r != want[i] {
 				t.Errorf("got %v, want %v", r, want[i])
@@ -75,9 +70,7 @@ func TestTrace(t *testing.T) {
 			{"one in three", TraceConfig{Every: 3}, 2},
 		} {
 			next := trace(c.cfg)
-			if _, err := tr.Next(context.Background()); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("the trace before: %v", err)
-			}
+			check.ErrorIs(t, "the trace before", check.Err(tr.Next(context.Background())), net.ErrClosed)
 			tr = next
 			for range 3 {
 				a.send(eth(frame.Broadcast, mac(1), 0x88b5))
@@ -106,18 +99,16 @@ func TestTrace(t *testing.T) {
 			t.Error(err)
 		}
 		for _, cfg := range []TraceConfig{{Every: -1}, {Buffer: -1}} {
-			if _, err := l.s.Trace(&cfg); err == nil || !strings.Contains(err.Error(), "vswitch: TraceConfig.") {
-				t.Error(err)
-			}
+			check.ErrorHas(t, check.Err(l.s.Trace(&cfg)), "vswitch: TraceConfig.")
 		}
 	})
 }
 
 // One port's frames do not hide those of another from who traces all of them.
 func TestTraceShares(t *testing.T) {
-	s := must[*Switch](t)(New(nil))
+	s := check.Must(New(nil))(t)
 	defer s.Close()
-	tr := must[*Trace](t)(s.Trace(&TraceConfig{Buffer: 50}))
+	tr := check.Must(s.Trace(&TraceConfig{Buffer: 50}))(t)
 	for range 100_000 {
 		tr.record(TraceRecord{From: frame.NewDest(1, 0)}, 1)
 	}
@@ -126,7 +117,7 @@ func TestTraceShares(t *testing.T) {
 	}
 	var n [3]int
 	for range 70 {
-		r := must[TraceRecord](t)(tr.Next(t.Context()))
+		r := check.Must(tr.Next(t.Context()))(t)
 		n[r.From.Port()]++
 	}
 	if n != [3]int{0, 50, 20} || tr.Lost() != 100_000-50 || tr.room.n != 0 {

@@ -112,7 +112,7 @@ func (v *view) find(port uint16) *circuit {
 // is one, it changes its settings to cfg; nil leaves them as they are.
 func (s *Switch) VSI(vni frame.VNI, cfg *VSIConfig) (*VSI, error) {
 	if !vni.Valid() {
-		return nil, fmt.Errorf("vswitch: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
+		return nil, fmt.Errorf("vswitch: VNI %d: must be 0 to %d", vni, frame.MaxVNI)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,6 +134,28 @@ func (s *Switch) VSI(vni frame.VNI, cfg *VSIConfig) (*VSI, error) {
 		return v, v.configure(*cfg)
 	}
 	return v, nil
+}
+
+// addVSI adds a VSI. s.mu is held.
+func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
+	v := &VSI{sw: s, vni: vni, cfg: cfg, storm: cfg.Storm.meters(nil, 0)}
+	v.fdb = fdb.NewTable(&fdb.Config{
+		VNI: vni, Gens: s.gens, Limit: cfg.MaxMACs, Evict: !cfg.Refuse, Ageing: ageing(cfg.Ageing), Freeze: cfg.Freeze,
+		Flaps: int(cfg.Flaps), Has: v.has, Leads: v.leads, Notify: v.notify,
+	})
+	v.holds.Store(cfg.FlapHold > 0)
+	s.vsis[vni] = v
+	s.setList(v, true)
+	v.publish()
+	return v
+}
+
+// ageing converts to the FDB's ticks of a second.
+func ageing(d time.Duration) frame.Tick {
+	if d < 0 {
+		return fdb.Never
+	}
+	return frame.Tick(d / time.Second)
 }
 
 // maxTime is the longest time that ticks can express, 68 years.

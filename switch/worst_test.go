@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
@@ -25,14 +26,14 @@ func newSink(name string) sink           { return sink{newStub(name)} }
 func (l *lab) sink(name string) (s sink) { s = newSink(name); l.attach(s, AttachConfig{}); return s }
 
 func (l *lab) attach(p Port, cfg AttachConfig) *Attachment {
-	return must[*Attachment](l.t)(l.v.AttachWith(p, 0, &cfg))
+	return check.Must(l.v.AttachWith(p, 0, &cfg))(l.t)
 }
 
 // inSmall is inLab with room for little.
 func inSmall(t *testing.T, test func(l *lab)) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lab{t: t, s: must[*Switch](t)(New(&Config{Events: 32})), end: make(chan error, 1)}
-		l.v = must[*VSI](t)(l.s.VSI(1, &VSIConfig{MaxMACs: 256}))
+		l := &lab{t: t, s: check.Must(New(&Config{Events: 32}))(t), end: make(chan error, 1)}
+		l.v = check.Must(l.s.VSI(1, &VSIConfig{MaxMACs: 256}))(t)
 		go func() { l.end <- l.s.Run(context.Background()) }()
 		defer func() { l.s.Close() }()
 		time.Sleep(50 * time.Millisecond) // between two turns of the housekeeping, during which nothing is learned
@@ -130,7 +131,7 @@ func TestWorstTrace(t *testing.T) {
 		inSmall(t, func(l *lab) {
 			bad, good := l.sink("bad"), newSink("good")
 			at := l.attach(good, AttachConfig{})
-			tr := must[*Trace](t)(l.s.Trace(&TraceConfig{Buffer: 64}))
+			tr := check.Must(l.s.Trace(&TraceConfig{Buffer: 64}))(t)
 			defer tr.Close()
 			for range tenMinutes {
 				for range 4 {
@@ -140,7 +141,7 @@ func TestWorstTrace(t *testing.T) {
 				}
 				good.send(many(2, 0, 20, mac(1))...)
 				for tr.ring.Len() > 0 {
-					if must[TraceRecord](t)(tr.Next(context.Background())).From == at.Dest(0) {
+					if check.Must(tr.Next(context.Background()))(t).From == at.Dest(0) {
 						got++
 					}
 				}

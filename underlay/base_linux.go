@@ -53,15 +53,18 @@ type base struct {
 	sendmmsg func(fd uintptr, msgs []sys.Mmsghdr, flags int) (int, unix.Errno)
 }
 
-// setUp makes what needs no socket. Afterwards Close must be called.
-func (u *base) setUp() (err error) {
+// setUp makes what needs no socket, and then all sockets. On an error nothing is left open.
+func (u *base) setUp(openAll func() error) (err error) {
 	u.done = make(chan struct{})
 	u.sendmmsg = sys.Sendmmsg
 	if u.watch, err = newErrWatch(u); err != nil {
 		return err
 	}
 	u.running.Go(u.watch.run)
-	return nil
+	if err = openAll(); err != nil {
+		u.Close()
+	}
+	return err
 }
 
 // start opens the transmit sockets that most datagrams need, and keeps all sockets on

@@ -62,9 +62,7 @@ func ordinaryRoundTrips(b *testing.B, payload []byte, n int, info bool) {
 	src, dst := ordinary(b), ordinary(b)
 	if info {
 		raw, err := dst.SyscallConn()
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		u := &UDP{base: base{is4: true, cfg: UDPConfig{RecvBuffer: datagrams.DefaultBuffer}}}
 		if e := raw.Control(func(fd uintptr) { err = u.rxOptions(int(fd)) }); e != nil || err != nil {
 			b.Fatal(e, err)
@@ -87,18 +85,14 @@ func ordinaryRoundTrips(b *testing.B, payload []byte, n int, info bool) {
 			} else {
 				_, _, err = dst.ReadFromUDPAddrPort(buf)
 			}
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 		}
 	}
 }
 
 func ordinary(b *testing.B) *net.UDPConn {
 	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	b.Cleanup(func() { c.Close() })
 	return c
 }
@@ -128,9 +122,7 @@ func BenchmarkUDPSend(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			for done := 0; done < b.N; done += len(ds) {
-				if err := s.Send(ds); err != nil {
-					b.Fatal(err)
-				}
+				must(b, s.Send(ds))
 			}
 			if l := src.Stats().Lost(); l > 0 {
 				b.Fatalf("%d lost", l)

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // SO_BINDTODEVICE binds a socket to an interface's index. If the interface is deleted and another one gets its name,
@@ -51,7 +53,7 @@ func (u *base) bindDevice() error {
 	defer u.mu.Unlock()
 	var errs []error
 	bind := func(s *sock) {
-		errs = append(errs, control(s.raw, func(fd int) error { return unix.BindToDevice(fd, u.cfg.Device) }))
+		errs = append(errs, sys.Control(s.raw, func(fd int) error { return unix.BindToDevice(fd, u.cfg.Device) }))
 	}
 	for _, p := range u.ranges {
 		p.all(func(s *txSock) { bind(s.sock) })

@@ -2,6 +2,7 @@ package underlay
 
 import (
 	"errors"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -10,49 +11,49 @@ import (
 	"time"
 )
 
+// refused checks the error of a constructor: how it begins, and what it wraps if want is not nil.
+func refused(t *testing.T, u io.Closer, err error, begins string, want error) {
+	t.Helper()
+	if err == nil {
+		u.Close()
+		t.Errorf("no error, want %s...", begins)
+	} else if !strings.HasPrefix(err.Error(), begins) || want != nil && !errors.Is(err, want) {
+		t.Errorf("%v, want %s... and %v", err, begins, want)
+	}
+}
+
 func TestUDPConfigErrors(t *testing.T) {
 	boom := errors.New("boom")
 	for _, tc := range []struct {
 		field string
 		cfg   UDPConfig
+		want  error
 	}{
-		{"SrcPorts", UDPConfig{SrcPorts: PortRange{5, 4}}},
-		{"SrcPorts", UDPConfig{SrcPorts: PortRange{0, 4}}},
-		{"Device", UDPConfig{Device: strings.Repeat("x", 16)}},
-		{"Device", UDPConfig{Device: "nosuchdevice"}},
-		{"DefaultTTL", UDPConfig{DefaultTTL: 256}},
-		{"DefaultTTL", UDPConfig{DefaultTTL: -1}},
-		{"Checksum", UDPConfig{Checksum: 3}},
-		{"RecvBuffer", UDPConfig{RecvBuffer: -1}},
-		{"SendBuffer", UDPConfig{SendBuffer: -1}},
-		{"MaxDatagram", UDPConfig{MaxDatagram: 65536}},
-		{"MaxDatagram", UDPConfig{MaxDatagram: 1}},
-		{"Queues", UDPConfig{Queues: -1}},
-		{"BusyPoll", UDPConfig{BusyPoll: -1}},
-		{"BusyPoll", UDPConfig{BusyPoll: time.Millisecond + 1}},
-		{"Queues", UDPConfig{Queues: 1000}},
-		{"Control", UDPConfig{Control: func(string, string, syscall.RawConn) error { return boom }}},
+		{"SrcPorts", UDPConfig{SrcPorts: PortRange{5, 4}}, nil},
+		{"SrcPorts", UDPConfig{SrcPorts: PortRange{0, 4}}, nil},
+		{"Device", UDPConfig{Device: strings.Repeat("x", 16)}, nil},
+		{"Device", UDPConfig{Device: "nosuchdevice"}, nil},
+		{"DefaultTTL", UDPConfig{DefaultTTL: 256}, nil},
+		{"DefaultTTL", UDPConfig{DefaultTTL: -1}, nil},
+		{"Checksum", UDPConfig{Checksum: 3}, nil},
+		{"RecvBuffer", UDPConfig{RecvBuffer: -1}, nil},
+		{"SendBuffer", UDPConfig{SendBuffer: -1}, nil},
+		{"MaxDatagram", UDPConfig{MaxDatagram: 65536}, nil},
+		{"MaxDatagram", UDPConfig{MaxDatagram: 1}, nil},
+		{"Queues", UDPConfig{Queues: -1}, nil},
+		{"BusyPoll", UDPConfig{BusyPoll: -1}, nil},
+		{"BusyPoll", UDPConfig{BusyPoll: time.Millisecond + 1}, nil},
+		{"Queues", UDPConfig{Queues: 1000}, nil},
+		{"Control", UDPConfig{Control: func(string, string, syscall.RawConn) error { return boom }}, boom},
 	} {
 		u, err := ListenUDP(netip.MustParseAddrPort("127.0.0.1:0"), &tc.cfg)
-		if err == nil {
-			u.Close()
-			t.Errorf("%s: no error", tc.field)
-			continue
-		}
-		if !strings.HasPrefix(err.Error(), "underlay: UDPConfig."+tc.field+": ") {
-			t.Errorf("%s: %v", tc.field, err)
-		}
-		if tc.field == "Control" && !errors.Is(err, boom) {
-			t.Errorf("Control: %v", err)
-		}
+		refused(t, u, err, "underlay: UDPConfig."+tc.field+": ", tc.want)
 	}
 }
 
 func TestUDPLocalAddressErrors(t *testing.T) {
 	taken, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close()
 	shared := listen(t, "127.0.0.1:0", &UDPConfig{Queues: 2}).LocalAddr()
 	for _, tc := range []struct {
@@ -70,14 +71,7 @@ func TestUDPLocalAddressErrors(t *testing.T) {
 		{shared, &UDPConfig{Queues: 2}, syscall.EADDRINUSE},
 	} {
 		u, err := ListenUDP(tc.local, tc.cfg)
-		if err == nil {
-			u.Close()
-			t.Errorf("%v: no error", tc.local)
-			continue
-		}
-		if !strings.HasPrefix(err.Error(), "underlay: ") || tc.want != nil && !errors.Is(err, tc.want) {
-			t.Errorf("%v: %v, want %v", tc.local, err, tc.want)
-		}
+		refused(t, u, err, "underlay: ", tc.want)
 	}
 }
 

@@ -84,7 +84,7 @@ func newErrWatch(u *base) (*errWatch, error) {
 
 // add watches a socket until it is closed.
 func (w *errWatch) add(s *txSock) error {
-	if err := control(s.raw, func(fd int) error { s.fd, s.watch = int32(fd), w; return nil }); err != nil {
+	if err := sys.Control(s.raw, func(fd int) error { s.fd, s.watch = int32(fd), w; return nil }); err != nil {
 		return err
 	}
 	w.mu.Lock()

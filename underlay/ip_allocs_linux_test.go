@@ -24,17 +24,11 @@ func TestIPAllocs(t *testing.T) {
 		s, batch := u.Sender(0), frame.NewBatch(new(frame.Arenas))
 		four, six := u.Readers()[0], u.Readers()[1]
 		if n := testing.AllocsPerRun(100, func() {
-			if err := s.Send(ds); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Send(ds))
 			for n := 0; n < 9; n += len(batch.Frames) {
-				if err := four.Read(batch); err != nil {
-					t.Fatal(err)
-				}
+				must(t, four.Read(batch))
 			}
-			if err := six.Read(batch); err != nil {
-				t.Fatal(err)
-			}
+			must(t, six.Read(batch))
 		}); n != 0 {
 			t.Errorf("over %s: %v allocations for a Send and its Reads", local, n)
 		}

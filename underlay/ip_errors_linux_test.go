@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 var routed4, routed6 = [2]string{"10.1.0.1", "10.2.0.2"}, [2]string{"fd01::1", "fd02::2"}
@@ -18,7 +18,7 @@ var routed4, routed6 = [2]string{"10.1.0.1", "10.2.0.2"}, [2]string{"fd01::1", "
 func want(t *testing.T, r *reports, what string, n int, to frame.Endpoint, mtu int, payload string) {
 	t.Helper()
 	var all []report
-	underlaytest.Until(t, what, func() bool { all = append(all, r.Take()...); return len(all) >= n })
+	fake.Until(t, what, func() bool { all = append(all, r.Take()...); return len(all) >= n })
 	time.Sleep(20 * time.Millisecond)
 	if all = append(all, r.Take()...); len(all) != n {
 		t.Errorf("%s: told %d times, want %d", what, len(all), n)
@@ -178,7 +178,7 @@ func TestIPFullBufferIsSilent(t *testing.T) {
 		for range 100 {
 			send(t, ua, to(p4, 0, eb), to(p6, 0, eb))
 		}
-		underlaytest.Until(t, "full buffers", func() bool { return ub.Stats().RxOverflow > 100 })
+		fake.Until(t, "full buffers", func() bool { return ub.Stats().RxOverflow > 100 })
 		time.Sleep(50 * time.Millisecond)
 		if ps := c.Stop(); len(ps) != 0 || lost.Take() != nil || ua.Stats().Errors != (Stats{}).Errors {
 			t.Errorf("errors came:\n%s%+v", netns.Dump(ps), ua.Stats().Errors)

@@ -40,11 +40,7 @@ func ListenIP(local netip.Addr, cfg *IPConfig) (*IP, error) {
 	is4 := ap.Addr().Is4()
 	u := &IP{base{name: "IPConfig", local: ap, is4: is4, raw: true, overhead: datagrams.IPHeader(is4), cfg: c}}
 	u.openKind = u.openProtocols
-	if err := u.setUp(); err != nil {
-		return nil, err
-	}
-	if err := u.openAll(); err != nil {
-		u.Close()
+	if err := u.setUp(u.openAll); err != nil {
 		return nil, err
 	}
 	return u, nil
@@ -81,8 +77,8 @@ func (u *IP) openAll() error {
 // first filter refuses everything, and the final one is attached after what came before is discarded.
 func (u *IP) listen(queue, protocol int) (*sock, error) {
 	s, err := u.open(u.network(protocol), 0, func(fd int) error {
-		if err := refuseAll(fd); err != nil {
-			return fmt.Errorf("underlay: SO_ATTACH_FILTER: %w", err)
+		if err := sys.RefuseAll(fd); err != nil {
+			return fmt.Errorf("underlay: %w", err)
 		}
 		return u.rxOptions(fd)
 	})
@@ -91,9 +87,9 @@ func (u *IP) listen(queue, protocol int) (*sock, error) {
 	}
 	prog, err := queueFilter(queue, u.cfg.Queues, protocol, u.is4)
 	if err == nil {
-		err = control(s.raw, func(fd int) error {
+		err = sys.Control(s.raw, func(fd int) error {
 			sys.Discard(uintptr(fd))
-			return attach(fd, prog)
+			return sys.Attach(fd, prog)
 		})
 	}
 	if err != nil {
@@ -168,7 +164,7 @@ func (u *IP) Unreachable(f func(to frame.Endpoint, quoted []byte)) { u.unreachab
 // Superframes does nothing: frames are whole packets.
 func (u *IP) Superframes(func(payload []byte) bool) {}
 
-// Join returns errors.ErrUnsupported, as does Leave: there are no groups of raw IP.
+// Join returns an error that wraps errors.ErrUnsupported, as does Leave: raw IP has no groups.
 func (u *IP) Join(group netip.Addr) error { return u.Leave(group) }
 
 // Leave returns errors.ErrUnsupported.

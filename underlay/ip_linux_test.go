@@ -17,7 +17,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
@@ -25,9 +27,7 @@ func listenIP(t testing.TB, local string, cfg *IPConfig) *IP {
 	t.Helper()
 	netns.RequireRoot(t)
 	u, err := ListenIP(netip.MustParseAddr(local), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { u.Close() })
 	return u
 }
@@ -49,12 +49,7 @@ func inside(t testing.TB, version, src, dst, n int) string {
 		udp.SetNetworkLayerForChecksum(l)
 		ip, n = l, n-48
 	}
-	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-		ip, udp, gopacket.Payload(pattern(n))); err != nil {
-		t.Fatal(err)
-	}
-	return string(b.Bytes())
+	return string(packets.Of(ip, udp, gopacket.Payload(pattern(n))))
 }
 
 // wired is two hosts on one wire, and the addresses of both families.
@@ -209,12 +204,7 @@ func TestIPConfigErrors(t *testing.T) {
 		{"Control", IPConfig{Control: func(string, string, syscall.RawConn) error { return boom }}},
 	} {
 		u, err := ListenIP(netip.MustParseAddr("127.0.0.1"), &tc.cfg)
-		if err == nil {
-			u.Close()
-			t.Errorf("%s: no error", tc.field)
-		} else if !strings.HasPrefix(err.Error(), "underlay: IPConfig."+tc.field+": ") {
-			t.Errorf("%s: %v", tc.field, err)
-		}
+		refused(t, u, err, "underlay: IPConfig."+tc.field+": ", nil)
 	}
 	for local, want := range map[netip.Addr]error{
 		{}:                               nil,
@@ -224,12 +214,7 @@ func TestIPConfigErrors(t *testing.T) {
 		netip.MustParseAddr("2001:db8::77"):         syscall.EADDRNOTAVAIL,
 	} {
 		u, err := ListenIP(local, nil)
-		if err == nil {
-			u.Close()
-			t.Errorf("%v: no error", local)
-		} else if !strings.HasPrefix(err.Error(), "underlay: ") || want != nil && !errors.Is(err, want) {
-			t.Errorf("%v: %v, want %v", local, err, want)
-		}
+		refused(t, u, err, "underlay: ", want)
 	}
 }
 
@@ -292,7 +277,7 @@ func TestIPSockets(t *testing.T) {
 			t.Error(err, is)
 			return
 		}
-		underlaytest.Until(t, "all sockets on the new device", func() bool { return have(unix.SO_BINDTOIFINDEX, is.Index) == 8 })
+		fake.Until(t, "all sockets on the new device", func() bool { return have(unix.SO_BINDTOIFINDEX, is.Index) == 8 })
 		if u.MTU() != 1400 {
 			t.Errorf("MTU %d", u.MTU())
 		}

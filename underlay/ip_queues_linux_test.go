@@ -12,7 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
-	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // Each packet is read once, those of a flow by one reader, in order; and every queue gets
@@ -78,7 +78,7 @@ func TestIPQueues(t *testing.T) {
 		}
 		send(t, ua, to("E", 0, eb), to("\x60", 0, eb)) // too short for addresses: queue 0
 		deadline := time.AfterFunc(5*time.Second, ub.Pause)
-		underlaytest.Until(t, "all packets", func() bool { mu.Lock(); defer mu.Unlock(); return count+short >= 2*flows*rounds+2 })
+		fake.Until(t, "all packets", func() bool { mu.Lock(); defer mu.Unlock(); return count+short >= 2*flows*rounds+2 })
 		time.Sleep(20 * time.Millisecond)
 		deadline.Stop()
 		ub.Pause()
@@ -104,9 +104,7 @@ func TestIPFilters(t *testing.T) {
 				vms := make([]*bpf.VM, queues)
 				for q := range vms {
 					prog, err := queueFilter(q, queues, p, is4)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					vms[q] = machine(t, prog)
 				}
 				for n := range 100 {
@@ -117,9 +115,7 @@ func TestIPFilters(t *testing.T) {
 					takers := 0
 					for q, vm := range vms {
 						took, err := vm.Run(x)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						if took != 0 {
 							takers++
 							if least := []int{20, 40}[p]; n < least && q != 0 {
@@ -147,9 +143,7 @@ func machine(t *testing.T, prog []unix.SockFilter) *bpf.VM {
 		t.Fatal("not disassembled")
 	}
 	vm, err := bpf.NewVM(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return vm
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // What is on the wire, as tshark reads it.
@@ -205,9 +206,7 @@ func checksumRight(t *testing.T, p gopacket.Packet, tcp *layers.TCP) bool {
 	if err == nil {
 		err = gopacket.SerializeLayers(b, gopacket.SerializeOptions{ComputeChecksums: true}, &again, gopacket.Payload(tcp.Payload))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return again.Checksum == tcp.Checksum
 }
 
@@ -217,11 +216,7 @@ func tcpInside(t *testing.T, seq uint32, payload []byte) string {
 	ip := &layers.IPv4{Version: 4, TTL: 9, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolTCP, SrcIP: net.IPv4(172, 16, 0, 1), DstIP: net.IPv4(172, 17, 0, 1)}
 	tcp := &layers.TCP{SrcPort: 1, DstPort: 2, Seq: seq, Ack: 1, ACK: true, Window: 1000}
 	tcp.SetNetworkLayerForChecksum(ip)
-	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ip, tcp, gopacket.Payload(payload)); err != nil {
-		t.Fatal(err)
-	}
-	return string(b.Bytes())
+	return string(packets.Of(ip, tcp, gopacket.Payload(payload)))
 }
 
 // Options in the outer header, the tunnel encapsulation limit above all (RFC 2473, section
@@ -230,9 +225,7 @@ func TestIPOuterOptions(t *testing.T) {
 	a, b := wired(t)
 	mac := func(h *netns.Host) []byte {
 		m, err := net.ParseMAC(h.MAC("eth0"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	p4, p6 := inside(t, 4, 1, 2, 60), inside(t, 6, 1, 2, 90)
@@ -254,27 +247,19 @@ func TestIPOuterOptions(t *testing.T) {
 	_, u4 := both(t, a, b, wired4, nil)
 	ip := &layers.IPv4{Version: 4, TTL: 33, Protocol: 4, SrcIP: net.ParseIP(wired4[0]).To4(), DstIP: net.ParseIP(wired4[1]).To4(),
 		Options: []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 148, OptionLength: 4, OptionData: []byte{0, 0}}}} // router alert
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-		&layers.Ethernet{SrcMAC: mac(a), DstMAC: mac(b), EthernetType: layers.EthernetTypeIPv4}, ip, gopacket.Payload(p4)); err != nil {
-		t.Fatal(err)
-	}
-	if h := buf.Bytes()[14] & 15; h <= 5 {
+	buf := packets.Of(&layers.Ethernet{SrcMAC: mac(a), DstMAC: mac(b), EthernetType: layers.EthernetTypeIPv4}, ip, gopacket.Payload(p4))
+	if h := buf[14] & 15; h <= 5 {
 		t.Fatalf("a header of %d words", h)
 	}
-	a.Inject("eth0", buf.Bytes())
+	a.Inject("eth0", buf)
 	if r := receiveFrom(t, u4, datagrams.Carries4, 1)[0]; r.Payload != p4 || r.Outer.TTL != 33 || r.Drop != 0 {
 		t.Errorf("%+v", r)
 	}
 	// Nothing inside is delivered as nothing: it is the VTEP's to drop.
 	send(t, u4, frame.Datagram{}) // nobody to send to
 	ip.Options = nil
-	buf.Clear()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true},
-		&layers.Ethernet{SrcMAC: mac(a), DstMAC: mac(b), EthernetType: layers.EthernetTypeIPv4}, ip); err != nil {
-		t.Fatal(err)
-	}
-	a.Inject("eth0", buf.Bytes())
+	buf = packets.Of(&layers.Ethernet{SrcMAC: mac(a), DstMAC: mac(b), EthernetType: layers.EthernetTypeIPv4}, ip)
+	a.Inject("eth0", buf)
 	if r := receiveFrom(t, u4, datagrams.Carries4, 1)[0]; r.Payload != "" || r.Drop != 0 {
 		t.Errorf("%+v", r)
 	}

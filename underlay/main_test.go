@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
@@ -37,6 +38,7 @@ type (
 )
 
 var (
+	must        = check.OK
 	endpoint    = underlaytest.Endpoint
 	to          = underlaytest.To
 	send        = underlaytest.Send

@@ -1,6 +1,7 @@
 package underlay
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -63,6 +64,17 @@ func isAt(ifi *net.Interface, a netip.Addr) (bool, error) {
 		}
 	}
 	return false, err
+}
+
+// at checks a local address and sets the default of MaxDatagram there.
+func (c *UDPConfig) at(local netip.AddrPort) (netip.AddrPort, error) {
+	local, err := datagrams.Local("underlay", local)
+	if err == nil && c.MaxDatagram == 0 {
+		if c.MaxDatagram, err = maxDatagram(local.Addr(), c.Device); err != nil {
+			err = fmt.Errorf("underlay: UDPConfig.MaxDatagram: asking for the interfaces' MTU: %w", err)
+		}
+	}
+	return local, err
 }
 
 // maxDatagram returns the default of UDPConfig.MaxDatagram: the MTU of the interface, or at a wildcard

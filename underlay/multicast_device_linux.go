@@ -5,19 +5,16 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // A membership and the interface for sending to groups (IP_MULTICAST_IF) refer to an interface's index. Both are lost
 // when the interface is deleted.
 
 // indexOf returns the index of an interface in the sockets' network namespace.
-func (u *base) indexOf(name string) (index int, err error) {
-	ifr, err := unix.NewIfreq(name)
-	if err != nil {
-		return 0, err
-	}
-	err = control(u.readers[0].sock.raw, func(fd int) error { return unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) })
-	return int(ifr.Uint32()), err
+func (u *base) indexOf(name string) (int, error) {
+	return sys.InterfaceIndex(u.readers[0].sock.raw, name)
 }
 
 // locate finds the interface for groups, unless it is known, and makes all transmit sockets send to groups through it.
@@ -66,7 +63,7 @@ func (g *groups) moveTo(dev string, index int) error {
 	var errs []error
 	for _, p := range g.u.ranges {
 		p.all(func(s *txSock) {
-			errs = append(errs, control(s.raw, g.sendFrom))
+			errs = append(errs, sys.Control(s.raw, g.sendFrom))
 		})
 	}
 	g.each(func(s *groupSock) { errs = append(errs, g.follow(s)) })

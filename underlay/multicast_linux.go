@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // A socket bound to a unicast address receives no groups, and each socket of a port gets a copy of every packet to a
@@ -270,7 +271,7 @@ func (g *groups) follow(s *groupSock) error {
 	if s.index == g.index {
 		return nil
 	}
-	return control(s.raw, func(fd int) error {
+	return sys.Control(s.raw, func(fd int) error {
 		if g.u.is4 {
 			_ = unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_DROP_MEMBERSHIP, &unix.IPMreqn{Multiaddr: s.group.As4(), Ifindex: int32(s.index)})
 		} else {

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -70,9 +72,7 @@ func eachEther(t *testing.T, families, hosts, queues int, f func(t *testing.T, w
 					}
 					at = netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, i+101)), 4789)
 					p, err := afpacket.Listen(at, &afpacket.Config{Device: "eth0", Queues: queues})
-					if err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, err)
 					return p
 				}), fam.group)
 			})
@@ -97,30 +97,16 @@ func newEtherOf(t *testing.T, local, bits string, hosts int, open func(i int) gr
 	return w
 }
 
-// until waits until ok, 10 s at most.
-func (w *ether) until(what string, ok func() bool) {
-	w.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Fatalf("not within 10 s: %s", what)
-		}
-	}
-}
-
 func (w *ether) join(i int, group string) {
 	w.t.Helper()
 	var err error
 	w.hosts[i].Do(func() { err = w.us[i].Join(netip.MustParseAddr(group)) })
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	check.OK(w.t, err)
 }
 
 func (w *ether) leave(i int, group string) {
 	w.t.Helper()
-	if err := w.us[i].Leave(netip.MustParseAddr(group)); err != nil {
-		w.t.Fatal(err)
-	}
+	check.OK(w.t, w.us[i].Leave(netip.MustParseAddr(group)))
 }
 
 func (w *ether) group(a string) frame.Endpoint {
@@ -134,7 +120,7 @@ func (w *ether) settle(from int) {
 	for i := range w.us {
 		if i != from {
 			underlaytest.Send(w.t, w.us[from], underlaytest.To(mark, 0, underlaytest.Endpoint(w.t, w.us[i].LocalAddr())))
-			w.until("mark", func() bool { return w.ears[i].Count(mark) == 1 })
+			fake.Until(w.t, "mark", func() bool { return w.ears[i].Count(mark) == 1 })
 		}
 	}
 	time.Sleep(20 * time.Millisecond) // what is for groups has another socket
@@ -155,7 +141,7 @@ func TestGroupOnce(t *testing.T) {
 			underlaytest.Send(t, w.us[0], underlaytest.To(fmt.Sprint("one ", i), uint16(i)<<10, w.group(one)))
 		}
 		underlaytest.Send(t, w.us[0], underlaytest.To("two", 0, w.group(two)))
-		w.until("all", func() bool {
+		fake.Until(w.t, "all", func() bool {
 			return len(w.ears[1].All()) == n && len(w.ears[2].All()) == n && w.ears[3].Count("two") == 1
 		})
 		w.settle(0)
@@ -183,7 +169,7 @@ func TestGroupOnce(t *testing.T) {
 		w.leave(1, one)
 		w.leave(2, one)
 		underlaytest.Send(t, w.us[0], underlaytest.To("after", 0, w.group(one)))
-		w.until("after", func() bool { return w.ears[2].Count("after") == 1 })
+		fake.Until(w.t, "after", func() bool { return w.ears[2].Count("after") == 1 })
 		w.settle(0)
 		if k := w.ears[1].Count("after"); k != 0 {
 			t.Errorf("%d copies to who has left", k)
@@ -216,7 +202,7 @@ func TestManyGroupsAndRuns(t *testing.T) {
 		run := underlaytest.To(strings.Repeat("a", 1000)+strings.Repeat("b", 1000)+strings.Repeat("c", 10), 7, w.group(fmt.Sprintf(group, 1)))
 		run.Seg = 1000
 		underlaytest.Send(t, w.us[0], run)
-		w.until("the run", func() bool { return w.ears[1].Count("cccccccccc") == 1 })
+		fake.Until(w.t, "the run", func() bool { return w.ears[1].Count("cccccccccc") == 1 })
 		w.settle(0)
 		for i := range 60 {
 			if got := w.ears[1].Count(fmt.Sprint("to ", i)); got != 1-i%2 {
@@ -261,9 +247,7 @@ func TestGroupSharedOnOneHost(t *testing.T) {
 					if u == nil {
 						continue
 					}
-					if err := u.Join(netip.MustParseAddr(group)); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, u.Join(netip.MustParseAddr(group)))
 					e := underlaytest.Listen(u)
 					ears = append(ears, e)
 					defer func() { u.Close(); e.Wait() }()
@@ -272,7 +256,7 @@ func TestGroupSharedOnOneHost(t *testing.T) {
 					underlaytest.Send(t, c, underlaytest.To(fmt.Sprint(i), uint16(i)<<11, w.group(group)))
 				}
 				for _, e := range ears[:len(ears)-1] {
-					w.until("all", func() bool { return len(e.All()) == 20 })
+					fake.Until(w.t, "all", func() bool { return len(e.All()) == 20 })
 				}
 				time.Sleep(20 * time.Millisecond)
 				for k, e := range ears[:len(ears)-1] {
@@ -306,7 +290,7 @@ func TestGroupLoop(t *testing.T) {
 			w := newEther(t, fam.local, fam.bits, 1, underlay.UDPConfig{Control: loopGroups})
 			w.join(0, fmt.Sprintf(fam.group, 1))
 			underlaytest.Send(t, w.us[0], underlaytest.To("echo", 0, w.group(fmt.Sprintf(fam.group, 1))))
-			w.until("echo", func() bool { return w.ears[0].Count("echo") == 1 })
+			fake.Until(w.t, "echo", func() bool { return w.ears[0].Count("echo") == 1 })
 		})
 	}
 }
@@ -326,7 +310,7 @@ func TestGroupFollowsDevice(t *testing.T) {
 					t.Helper()
 					for i := range 2 {
 						first := number + 1
-						w.until(fmt.Sprintf("%s: from %d", what, i), func() bool {
+						fake.Until(w.t, fmt.Sprintf("%s: from %d", what, i), func() bool {
 							number++
 							underlaytest.Send(t, w.us[i], underlaytest.To(fmt.Sprint(number), 0, w.group(group)))
 							for k := first; k <= number; k++ {
@@ -407,9 +391,7 @@ func TestGroupSentThroughDevice(t *testing.T) {
 					u = listen(t, netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(fam.local, 1)), 4789).String(), &underlay.UDPConfig{MulticastDevice: dev})
 				})
 				group := fmt.Sprintf(fam.group, 1)
-				if err := u.Join(netip.MustParseAddr(group)); err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, u.Join(netip.MustParseAddr(group)))
 				e := underlaytest.Endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(group), 4789))
 				ds := []frame.Datagram{underlaytest.To("on "+dev+" with DF", 0, e), underlaytest.To("on "+dev+" without", 0, e)}
 				ds[1].DF = false
@@ -434,18 +416,14 @@ func isPortable(u any) bool { _, ok := u.(*underlay.Portable); return ok }
 func portable(t testing.TB, local netip.AddrPort) *underlay.Portable {
 	t.Helper()
 	u, err := underlay.ListenPortable(local, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return u
 }
 
 func listen(t testing.TB, local string, cfg *underlay.UDPConfig) *underlay.UDP {
 	t.Helper()
 	u, err := underlay.ListenUDP(netip.MustParseAddrPort(local), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { u.Close() })
 	return u
 }

@@ -60,8 +60,8 @@ func (r *groupReader) receive(fd uintptr) {
 
 // addTo adds a socket to an epoll instance, under a number.
 func addTo(ep, s syscall.RawConn, events uint32, number int32) error {
-	return control(ep, func(epfd int) error {
-		return control(s, func(fd int) error {
+	return sys.Control(ep, func(epfd int) error {
+		return sys.Control(s, func(fd int) error {
 			return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: number})
 		})
 	})

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,6 +202,17 @@ func TestLinkLocal(t *testing.T) {
 	})
 }
 
+// fill sends 200 copies of what may be an IPv4 packet, and wants those that find no room to be lost.
+func fill(t *testing.T, u network, absent frame.Endpoint) {
+	t.Helper()
+	ds := []frame.Datagram{{Parts: [][]byte{{0x45}, make([]byte, 1000)}, To: slices.Repeat([]frame.Endpoint{absent}, 200), DF: true}}
+	send(t, u, ds...)
+	st := u.Stats()
+	if ds[0].Drop != frame.PortFull || st.TxLost[frame.PortFull] != uint64(ds[0].Lost) || st.TxDatagrams == 0 || st.TxDatagrams+uint64(ds[0].Lost) != 200 {
+		t.Errorf("lost %d, %v; %+v", ds[0].Lost, ds[0].Drop, st)
+	}
+}
+
 // Datagrams that wait for a neighbour fill the socket's buffer; what does not fit is
 // dropped, and nobody waits.
 func TestSendBufferFull(t *testing.T) {
@@ -208,16 +220,9 @@ func TestSendBufferFull(t *testing.T) {
 		underlaytest.InNamespace(t, func(t *testing.T) {
 			u := listen(t, "10.9.0.1:4789", &UDPConfig{SendBuffer: 4096})
 			absent := frame.Endpoint{IP: [16]byte{10: 0xff, 11: 0xff, 12: 10, 13: 9, 14: 0, 15: 77}, Port: 4789}
-			d := frame.Datagram{Parts: [][]byte{make([]byte, 1000)}, DF: true}
-			for range 200 {
-				d.To = append(d.To, absent)
-			}
-			ds := []frame.Datagram{d}
-			send(t, u, ds...)
-			st := u.Stats()
-			if ds[0].Drop != frame.PortFull || st.TxLost[frame.PortFull] != uint64(ds[0].Lost) || st.TxDatagrams == 0 ||
-				st.TxDatagrams+uint64(ds[0].Lost) != 200 || st.TxCalls > 8 && !onPortable(t) {
-				t.Errorf("lost %d, %v; %+v", ds[0].Lost, ds[0].Drop, st)
+			fill(t, u, absent)
+			if n := u.Stats().TxCalls; n > 8 && !onPortable(t) {
+				t.Errorf("%d calls", n)
 			}
 		})
 	})
@@ -229,17 +234,8 @@ func TestIPSendBufferFull(t *testing.T) {
 		for _, tc := range []struct{ local, absent string }{{"10.9.0.1", "10.9.0.77"}, {"fd09::1", "fd09::77"}} {
 			u := listenIP(t, tc.local, &IPConfig{SendBuffer: 4096})
 			absent := endpoint(t, netip.AddrPortFrom(netip.MustParseAddr(tc.absent), 0))
-			d := frame.Datagram{Parts: [][]byte{{0x45}, make([]byte, 1000)}, DF: true}
-			for range 200 {
-				d.To = append(d.To, absent)
-			}
-			ds := []frame.Datagram{d}
 			start := time.Now()
-			send(t, u, ds...)
-			st := u.Stats()
-			if ds[0].Drop != frame.PortFull || st.TxLost[frame.PortFull] != uint64(ds[0].Lost) || st.TxDatagrams == 0 || st.TxDatagrams+uint64(ds[0].Lost) != 200 {
-				t.Errorf("%s: lost %d, %v; %+v", tc.local, ds[0].Lost, ds[0].Drop, st)
-			}
+			fill(t, u, absent)
 			if took := time.Since(start); took > time.Second {
 				t.Errorf("waited for %v", took)
 			}

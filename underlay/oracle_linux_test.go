@@ -17,14 +17,10 @@ import (
 func plainSocket(t *testing.T, network, local string) (*net.UDPConn, frame.Endpoint) {
 	t.Helper()
 	pc, err := net.ListenPacket(network, local)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { pc.Close() })
 	c := pc.(*net.UDPConn)
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.SetDeadline(time.Now().Add(10*time.Second)))
 	return c, endpoint(t, c.LocalAddr().(*net.UDPAddr).AddrPort())
 }
 
@@ -33,27 +29,19 @@ func TestUDPToOrdinarySocket4(t *testing.T) {
 		u := listen(t, "127.0.0.1:0", nil)
 		c, e := plainSocket(t, "udp4", "127.0.0.2:0")
 		p := ipv4.NewPacketConn(c)
-		if err := p.SetControlMessage(ipv4.FlagTTL|ipv4.FlagSrc|ipv4.FlagDst, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.SetControlMessage(ipv4.FlagTTL|ipv4.FlagSrc|ipv4.FlagDst, true))
 		send(t, u, frame.Datagram{Parts: [][]byte{{1, 2}, {3}}, To: []frame.Endpoint{e}, TOS: 0xfd, TTL: 9, DF: true})
 		b := make([]byte, 100)
 		n, cm, src, err := p.ReadFrom(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		from := src.(*net.UDPAddr).AddrPort()
 		if n != 3 || b[2] != 3 || cm.TTL != 9 || !cm.Dst.Equal(net.IPv4(127, 0, 0, 2)) ||
 			from.Addr().Unmap() != u.LocalAddr().Addr() || from.Port() < 49152 {
 			t.Errorf("%x from %v, %v", b[:n], from, cm)
 		}
 		// Back, with what the other side chose.
-		if err := p.SetTTL(33); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.SetTOS(0x2e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.SetTTL(33))
+		must(t, p.SetTOS(0x2e))
 		if _, err := p.WriteTo([]byte("hi"), nil, net.UDPAddrFromAddrPort(u.LocalAddr())); err != nil {
 			t.Fatal(err)
 		}
@@ -70,15 +58,11 @@ func TestUDPToOrdinarySocket6(t *testing.T) {
 		u := listen(t, "[::1]:0", nil)
 		c, e := plainSocket(t, "udp6", "[::1]:0")
 		p := ipv6.NewPacketConn(c)
-		if err := p.SetControlMessage(ipv6.FlagHopLimit|ipv6.FlagTrafficClass|ipv6.FlagDst, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.SetControlMessage(ipv6.FlagHopLimit|ipv6.FlagTrafficClass|ipv6.FlagDst, true))
 		send(t, u, frame.Datagram{Parts: [][]byte{{1, 2}, {3}}, To: []frame.Endpoint{e}, TOS: 0xfd, TTL: 9, DF: true})
 		b := make([]byte, 100)
 		n, cm, src, err := p.ReadFrom(b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if n != 3 || cm.HopLimit != 9 || cm.TrafficClass != 0xfd || src.(*net.UDPAddr).Port < 49152 {
 			t.Errorf("%x from %v, %v", b[:n], src, cm)
 		}

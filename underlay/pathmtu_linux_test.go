@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // A routed network: hosts a and b with router r between them, IPv4 and IPv6.
@@ -42,7 +42,7 @@ func routed(t *testing.T) (a, r, b *netns.Host) {
 
 func reachable(t *testing.T, h *netns.Host, addr string) {
 	t.Helper()
-	underlaytest.Until(t, "a way to "+addr, func() bool {
+	fake.Until(t, "a way to "+addr, func() bool {
 		return exec.Command("ip", "netns", "exec", h.NS, "ping", "-n", "-c", "1", "-W", "1", addr).Run() == nil
 	})
 }
@@ -67,7 +67,7 @@ func TestPathMTURouter(t *testing.T) {
 		for _, kinds := range []string{"only with DF", "with and without DF, and runs"} {
 			for flow := range 16 {
 				send(t, ua, to(payload, uint16(flow<<12), eb))
-				underlaytest.Until(t, fmt.Sprintf("%s: %s: a report about flow %d", fam.la, kinds, flow), func() bool {
+				fake.Until(t, fmt.Sprintf("%s: %s: a report about flow %d", fam.la, kinds, flow), func() bool {
 					all := got.Take()
 					for _, x := range all {
 						if x.To != eb || x.MTU != 1400 || len(x.Quoted) != 128 || !strings.HasPrefix(payload, x.Quoted) {
@@ -123,7 +123,7 @@ func TestPathMTUInterface(t *testing.T) {
 			}
 		}
 		var all []report
-		underlaytest.Until(t, "a report", func() bool { all = append(all, got.Take()...); return len(all) >= 3 })
+		fake.Until(t, "a report", func() bool { all = append(all, got.Take()...); return len(all) >= 3 })
 		for _, x := range all {
 			if x.To.Host() != eb.Host() || x.MTU != 1300 || x.Quoted != "" {
 				t.Errorf("%s: %v, MTU %d, quoted %q", fam.la, x.To, x.MTU, x.Quoted)

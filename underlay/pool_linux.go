@@ -73,7 +73,7 @@ func (u *base) openTx(p *txPorts, k kind) *txSocks {
 // inNamespace runs f in the network namespace of the receive sockets: the first sender opens sockets, on any thread.
 func (u *base) inNamespace(f func() error) (err error) {
 	entered := false
-	err = control(u.readers[0].sock.raw, func(fd int) error {
+	err = sys.Control(u.readers[0].sock.raw, func(fd int) error {
 		return sys.InNamespaceOf(uintptr(fd), func() error { entered = true; return f() })
 	})
 	if err != nil && !entered {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -43,8 +44,8 @@ type portableSet struct {
 
 // ListenPortable opens a Portable on a local address, like [ListenUDP] on Linux. A nil cfg means the zero value.
 //
-// If cfg asks for something that Portable cannot do, the error names the field and is [errors.ErrUnsupported]; the package
-// documentation has a table of these fields.
+// If cfg asks for something that Portable cannot do, the error names the field and wraps [errors.ErrUnsupported]; the
+// package documentation has a table of these fields. The caller closes the underlay, or gives it to a VTEP.
 func ListenPortable(local netip.AddrPort, cfg *UDPConfig) (*Portable, error) {
 	return listenPortable(local, cfg, dontWait != 0)
 }
@@ -54,16 +55,11 @@ func listenPortable(local netip.AddrPort, cfg *UDPConfig, batch bool) (*Portable
 	if err == nil {
 		err = c.portable()
 	}
+	if err == nil {
+		local, err = c.at(local)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if local, err = datagrams.Local("underlay", local); err != nil {
-		return nil, err
-	}
-	if c.MaxDatagram == 0 {
-		if c.MaxDatagram, err = maxDatagram(local.Addr(), ""); err != nil {
-			return nil, fmt.Errorf("underlay: UDPConfig.MaxDatagram: asking for the interfaces' MTU: %w", err)
-		}
 	}
 	c.Checksum = ChecksumOn // the only mode
 	u := &Portable{cfg: c, local: local, is4: local.Addr().Is4(), batch: batch, senders: map[int]*portableSender{}}
@@ -84,14 +80,14 @@ func (c *UDPConfig) portable() error {
 		asked bool
 	}{
 		{"Mark", c.Mark, c.Mark != 0},
-		{"Device", c.Device, c.Device != ""},
+		{"Device", strconv.Quote(c.Device), c.Device != ""},
 		{"Checksum", c.Checksum, c.Checksum == ChecksumOff},
 		{"ZeroChecksum6RX", c.ZeroChecksum6RX, c.ZeroChecksum6RX},
 		{"BusyPoll", c.BusyPoll, c.BusyPoll != 0},
 		{"Queues", c.Queues, c.Queues > 1},
 	} {
 		if x.asked {
-			return fmt.Errorf("underlay: UDPConfig.%s: %v: %w by a portable underlay", x.field, x.value, errors.ErrUnsupported)
+			return fmt.Errorf("underlay: UDPConfig.%s: %v: a Portable cannot do this: %w", x.field, x.value, errors.ErrUnsupported)
 		}
 	}
 	return nil
@@ -107,14 +103,16 @@ func (u *Portable) openAll() (err error) {
 	}
 	u.local = netip.AddrPortFrom(u.local.Addr(), s.port())
 	u.readers = [2]*portableReader{newPortableReader(u, s), newPortableReader(u, nil)}
-	_, err = u.Sockets(TxConfig{u.cfg.SrcPorts, u.cfg.Checksum})
+	_, err = u.sockets(TxConfig{u.cfg.SrcPorts, u.cfg.Checksum}, "UDPConfig")
 	return err
 }
 
 // Sockets opens a set of transmit sockets with other source ports, and returns its number for [frame.Datagram].Set. Equal
 // settings have equal numbers, and those of the underlay have 0. The error names the field of TxConfig. There are at most
 // 32 sets. After Close the error is net.ErrClosed.
-func (u *Portable) Sockets(c TxConfig) (uint8, error) {
+func (u *Portable) Sockets(c TxConfig) (uint8, error) { return u.sockets(c, "TxConfig") }
+
+func (u *Portable) sockets(c TxConfig, config string) (uint8, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
@@ -124,12 +122,12 @@ func (u *Portable) Sockets(c TxConfig) (uint8, error) {
 		return 0, err
 	}
 	if c.Checksum == ChecksumOff {
-		return 0, fmt.Errorf("underlay: TxConfig.Checksum: %v: %w by a portable underlay", c.Checksum, errors.ErrUnsupported)
+		return 0, fmt.Errorf("underlay: TxConfig.Checksum: %v: a Portable cannot do this: %w", c.Checksum, errors.ErrUnsupported)
 	}
 	c = TxConfig{cmp.Or(c.SrcPorts, u.cfg.SrcPorts), u.cfg.Checksum}
 	n, err := u.sets.Number(c, func(c TxConfig) *portableSet { return &portableSet{ports: datagrams.Ports(c.SrcPorts)} })
 	if err == nil {
-		err = u.openSet(u.sets.Get(n))
+		err = u.openSet(u.sets.Get(n), config)
 	}
 	return n, err
 }

@@ -20,13 +20,9 @@ func TestPortableAllocs(t *testing.T) {
 		}
 		s, r, got := a.Sender(0), b.Readers()[0], frame.NewBatch(new(frame.Arenas))
 		if n := testing.AllocsPerRun(100, func() {
-			if err := s.Send(ds); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Send(ds))
 			for n := 0; n < datagrams; n += len(got.Frames) {
-				if err := r.Read(got); err != nil {
-					t.Fatal(err)
-				}
+				must(t, r.Read(got))
 			}
 		}); n > most {
 			t.Errorf("batch %v: %v allocations for %d datagrams", batch, n, datagrams)

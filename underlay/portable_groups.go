@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/vxswitch/vxswitch/internal/datagrams"
@@ -32,8 +33,9 @@ func (u *Portable) multicastDevice() (*net.Interface, error) {
 	return ifi, nil
 }
 
-// Join makes the underlay a member of a multicast group of its address family, like [UDP.Join] on Linux. An underlay with a
-// unicast address then also occupies the port on the wildcard address, where it receives only packets to its groups.
+// Join makes the underlay a member of a multicast group of its address family, like [UDP.Join] on Linux. While it is in a
+// group, an underlay with a unicast address also occupies the port on the wildcard address, where it receives only packets
+// to its groups.
 func (u *Portable) Join(group netip.Addr) error {
 	return u.member(group, func(g [16]byte, joined map[[16]byte]int) error {
 		if joined[g] == 0 {
@@ -81,11 +83,16 @@ func (u *Portable) member(group netip.Addr, change func(g [16]byte, joined map[[
 		return net.ErrClosed
 	}
 	joined := maps.Clone(*u.joined.Load())
-	if err := change(g, joined); err != nil {
-		return err
+	if err = change(g, joined); err == nil {
+		u.joined.Store(&joined)
 	}
-	u.joined.Store(&joined)
-	return nil
+	r := u.readers[1]
+	if s := r.sock.Load(); s != nil && len(*u.joined.Load()) == 0 { // free the port
+		r.sock.Store(nil)
+		s.Close()
+		u.socks = slices.DeleteFunc(u.socks, func(x *portableSocket) bool { return x == s })
+	}
+	return err
 }
 
 // groupSocket returns the socket of the groups: the one on the local address if that is a wildcard, else one on the

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
@@ -33,12 +35,7 @@ func TestPortableErrors(t *testing.T) {
 		{"Control", UDPConfig{Control: func(string, string, syscall.RawConn) error { return boom }}, boom},
 	} {
 		u, err := ListenPortable(local, &tc.cfg)
-		if err == nil {
-			u.Close()
-			t.Errorf("%s: no error", tc.field)
-		} else if !strings.HasPrefix(err.Error(), "underlay: UDPConfig."+tc.field+": ") || tc.want != nil && !errors.Is(err, tc.want) {
-			t.Errorf("%s: %v", tc.field, err)
-		}
+		refused(t, u, err, "underlay: UDPConfig."+tc.field+": ", tc.want)
 	}
 	u := portable(true)(t, "127.0.0.1:0", &UDPConfig{Queues: 1, SrcPorts: PortRange{45100, 45100}})
 	if _, err := ListenPortable(u.LocalAddr(), nil); !errors.Is(err, syscall.EADDRINUSE) {
@@ -59,6 +56,30 @@ func TestPortableErrors(t *testing.T) {
 		t.Errorf("%v, %v", err, ds[0].Drop)
 	}
 	if err := u.Join(netip.MustParseAddr("239.1.1.1")); !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
+}
+
+// A set whose sockets cannot be opened leaves none, and has all of them the next time.
+func TestPortableSetFails(t *testing.T) {
+	boom, left := errors.New("boom"), -1
+	u := portable(true)(t, "127.0.0.1:0", &UDPConfig{Control: func(string, string, syscall.RawConn) error {
+		if left--; left == 0 {
+			return boom
+		}
+		return nil
+	}})
+	files, c := underlaytest.OpenFiles(t), TxConfig{SrcPorts: PortRange{45200, 45215}}
+	left = 9
+	if _, err := u.Sockets(c); !errors.Is(err, boom) || underlaytest.OpenFiles(t) != files {
+		t.Errorf("%v, %d descriptors, there were %d", err, underlaytest.OpenFiles(t), files)
+	}
+	n, err := u.Sockets(c)
+	must(t, err)
+	if socks := *u.(*Portable).sets.Get(n).socks.Load(); len(socks) != 16 {
+		t.Errorf("%d sockets", len(socks))
+	}
+	if _, err := portable(true)(t, "127.0.0.1:0", nil).Sockets(c); !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "TxConfig.SrcPorts: ") || strings.Contains(err.Error(), "UDP") {
 		t.Error(err)
 	}
 }
@@ -86,6 +107,22 @@ func TestPortableRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A run counts each endpoint once that did not get all of it, however many of its datagrams are lost.
+func TestRunLosses(t *testing.T) {
+	eachUDP(t, func(t *testing.T, listen opener) {
+		a, b := listen(t, "127.0.0.1:0", nil), listen(t, "127.0.0.2:0", nil)
+		good, other, bad := endpoint(t, b.LocalAddr()), endpoint(t, netip.MustParseAddrPort("[::1]:9")), endpoint(t, netip.MustParseAddrPort("127.0.0.3:9"))
+		bad.Port = 0 // refused by the kernel
+		d, want := runOf(200*100, 100, 8, 5, bad, good, bad, other, good)
+		ds := []frame.Datagram{d}
+		must(t, a.Sender(0).Send(ds))
+		if n := a.Stats().TxLost[frame.Unreachable]; ds[0].Lost != 3 || ds[0].Drop != frame.Unreachable || int(n) != 3*len(want) {
+			t.Errorf("%d lost as %v, %d datagrams", ds[0].Lost, ds[0].Drop, n)
+		}
+		receive(t, b, 2*len(want))
+	})
 }
 
 // Both directions of a change of TOS, TTL and DF within one Send.
@@ -128,4 +165,90 @@ func TestPortableGroupTakesNothingElse(t *testing.T) {
 			t.Errorf("a stray came in: %v", err)
 		}
 	})
+}
+
+// Without groups the port of other addresses is free again, also if a Join fails; the Read that waits for groups goes on.
+func TestPortableLeavesPort(t *testing.T) {
+	underlaytest.InNamespace(t, func(t *testing.T) {
+		u := portable(true)(t, "10.9.0.1:4789", nil)
+		free := func() error {
+			x, err := ListenPortable(netip.MustParseAddrPort("127.0.0.1:4789"), nil)
+			if err == nil {
+				x.Close()
+			}
+			return err
+		}
+		read := make(chan error, 1)
+		go func() { read <- u.Readers()[1].Read(frame.NewBatch(nil)) }()
+		g, files := netip.MustParseAddr("239.1.1.1"), underlaytest.OpenFiles(t)
+		closed := func() bool { return free() == nil && underlaytest.OpenFiles(t) == files } // once the Read has left it
+		for range 3 {
+			if err := u.Join(g); err != nil || !errors.Is(free(), syscall.EADDRINUSE) {
+				t.Error(err, free())
+			}
+			time.Sleep(time.Millisecond)
+			if err := u.Leave(g); err != nil {
+				t.Error(err)
+			}
+			fake.Until(t, "the port is free", closed)
+		}
+		underlaytest.IP(t, "link del va")
+		if u.Join(g) == nil {
+			t.Error("joined without an interface")
+		}
+		fake.Until(t, "the port is free", closed)
+		select {
+		case err := <-read:
+			t.Errorf("read: %v", err)
+		default:
+		}
+		if st := u.Stats(); st.RxErrors != 0 {
+			t.Errorf("%+v", st)
+		}
+		u.Close()
+		if err := <-read; !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
+
+// Packets to its groups on another interface, where another socket has joined them, are not for it either.
+func TestPortableGroupOnOneInterface(t *testing.T) {
+	for local, group := range map[string]string{"10.9.0.1:4789": "239.1.1.1", "0.0.0.0:4789": "239.1.1.1", "[fd09::1]:4789": "ff05::1", "[::]:4789": "ff05::1"} {
+		underlaytest.InNamespace(t, func(t *testing.T) {
+			for _, args := range []string{
+				"link add vc type veth peer name vd", "link set vc up", "link set vd up",
+				"addr add 10.8.0.1/24 dev vc", "addr add 10.8.0.2/24 dev vd", "addr add fd08::1/64 dev vc nodad", "addr add fd08::2/64 dev vd nodad",
+			} {
+				underlaytest.IP(t, args)
+			}
+			for file, value := range map[string]string{"vc/accept_local": "1", "vc/rp_filter": "0", "all/rp_filter": "0"} {
+				if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+file, []byte(value), 0); err != nil {
+					t.Error(err)
+				}
+			}
+			u := portable(true)(t, local, &UDPConfig{MulticastDevice: "va"})
+			other, sender := portable(true)(t, local[:strings.LastIndex(local, ":")]+":4790", &UDPConfig{MulticastDevice: "vc"}), portable(true)(t, local[:strings.LastIndex(local, ":")]+":0", &UDPConfig{MulticastDevice: "vd"})
+			g := netip.MustParseAddr(group)
+			if err := errors.Join(u.Join(g), other.Join(g)); err != nil {
+				t.Error(err)
+				return
+			}
+			ends := []frame.Endpoint{endpoint(t, netip.AddrPortFrom(g, 4789)), endpoint(t, netip.AddrPortFrom(g, 4790))}
+			q := 1
+			if u.LocalAddr().Addr().IsUnspecified() {
+				q = 0
+			}
+			fake.Until(t, "a packet on vc", func() bool { // once its address can be used
+				send(t, sender, to("x", 0, ends...))
+				time.AfterFunc(10*time.Millisecond, other.Pause)
+				defer other.Resume()
+				return other.Readers()[q].Read(frame.NewBatch(nil)) == nil
+			})
+			time.AfterFunc(20*time.Millisecond, u.Pause)
+			if err := u.Readers()[q].Read(frame.NewBatch(nil)); !errors.Is(err, frame.ErrPaused) {
+				t.Errorf("%s: a packet on vc came in: %v", local, err)
+			}
+		})
+	}
 }

@@ -70,6 +70,9 @@ func (r *portableReader) Read(b *frame.Batch) error {
 			return stopped
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return frame.ErrPaused // the pause is over
+		case r.sock.Load() != s: // closed by Leave
+			failed = 0
+			continue
 		}
 		r.rx.Errors.Add(1)
 		if err := datagrams.BackOff(failed, r.u.done); err != nil {
@@ -139,10 +142,11 @@ func (r *portableReader) deliver(b *frame.Batch, n int) bool {
 }
 
 // wants reports whether a datagram is for the underlay. A system may deliver packets to groups that other sockets have
-// joined, and the socket of groups is on the wildcard address.
+// joined, maybe on other interfaces, and the socket of groups is on the wildcard address.
 func (r *portableReader) wants(o *frame.Outer) bool {
 	if o.Dst.IsMulticast() {
-		return (*r.u.joined.Load())[o.Dst.IP] > 0
+		d := r.u.device
+		return (*r.u.joined.Load())[o.Dst.IP] > 0 && (d == nil || o.If == 0 || int(o.If) == d.Index)
 	}
 	return r == r.u.readers[0] || o.Dst == frame.Endpoint{}
 }

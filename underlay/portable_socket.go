@@ -166,13 +166,14 @@ func (s *portableSocket) setDF(on bool) {
 }
 
 // openSet opens the sockets of a set, one on a port of each slot of its range, unless they are open. A slot without a free
-// port gets none. u.mu is held.
-func (u *Portable) openSet(set *portableSet) error {
+// port gets none. Errors about the range are of the struct config. u.mu is held.
+func (u *Portable) openSet(set *portableSet, config string) error {
 	if set.socks.Load() != nil {
 		return nil
 	}
 	var socks []*portableSocket
 	var last error
+	before := len(u.socks)
 	for i, n := 0, set.ports.Slots(); i < n; i++ {
 		slot := set.ports.Slot(i, n)
 		size := slot.Len()
@@ -184,12 +185,16 @@ func (u *Portable) openSet(set *portableSet) error {
 				break
 			}
 			if last = err; !errors.Is(err, errInUse) {
+				for _, s := range socks {
+					s.Close()
+				}
+				u.socks = u.socks[:before]
 				return err
 			}
 		}
 	}
 	if len(socks) == 0 {
-		return fmt.Errorf("underlay: UDPConfig.SrcPorts: no port of %d-%d is free: %w", set.ports.Lo, set.ports.Hi, last)
+		return fmt.Errorf("underlay: %s.SrcPorts: no port of %d-%d is free: %w", config, set.ports.Lo, set.ports.Hi, last)
 	}
 	set.socks.Store(&socks)
 	return nil

@@ -20,7 +20,8 @@ import (
 const patience = time.Millisecond
 
 // A portableSender holds one worker's scratch memory for sending through the shared sockets. It sends a window of
-// datagrams socket by socket, keeps their order, cuts runs, and copies each payload once for all its copies.
+// datagrams socket by socket, keeps their order, cuts runs, and copies the payload of a single one once for all its
+// copies.
 type portableSender struct {
 	u *Portable
 	datagrams.Ledger
@@ -85,7 +86,8 @@ func (s *portableSender) window() {
 	}
 }
 
-// add gathers the copies of datagram i, and cuts runs.
+// add gathers the copies of datagram i, those of a run endpoint by endpoint, so that losses are counted once for each
+// endpoint.
 func (s *portableSender) add(t *portableSocket, i uint8) {
 	d := &s.Window[i]
 	m := marks{d.TOS, cmp.Or(d.TTL, uint8(s.u.cfg.DefaultTTL)), cmp.Or(d.TTL, 1), d.DF}
@@ -93,6 +95,23 @@ func (s *portableSender) add(t *portableSocket, i uint8) {
 		s.flush(t)
 		s.marks = m
 	}
+	if d.Seg == 0 {
+		s.copies(t, i, 0, len(d.To))
+		return
+	}
+	for k := range d.To {
+		if d.To[k].Is4() == s.u.is4 {
+			s.copies(t, i, k, k+1)
+			continue
+		}
+		s.flush(t) // count the losses of other endpoints first
+		s.Lose(datagrams.Copy{D: i, Segs: int32(datagrams.Segments(d)), To: int32(k)}, frame.Unreachable)
+	}
+}
+
+// copies gathers the copies of datagram i to some endpoints, and cuts runs.
+func (s *portableSender) copies(t *portableSocket, i uint8, from, to int) {
+	d := &s.Window[i]
 	size := datagrams.Size(d)
 	seg := max(cmp.Or(int(d.Seg), size), 1)
 	c := datagrams.At(d.Parts, 0)
@@ -112,7 +131,7 @@ func (s *portableSender) add(t *portableSocket, i uint8) {
 			left -= len(p)
 		}
 		payload := s.buf[start:]
-		for k := range d.To {
+		for k := from; k < to; k++ {
 			if s.n == portableBatch {
 				s.flush(t)
 				s.buf = append(s.buf, payload...) // moves it to the front of the same memory

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -45,9 +46,7 @@ func newTunnel(t *testing.T, df vtep.DF) *tunnel {
 	x.a.Do(func() {
 		x.u, err = underlay.ListenUDP(netip.MustParseAddrPort("10.0.0.1:4789"), &underlay.UDPConfig{Control: x.keep})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	x.refusal = x.u.RefuseRuns()
 	v, err := vtep.New(&vtep.Config{Header: vtep.Header{DF: df}}, x.u)
 	if err != nil {
@@ -69,9 +68,7 @@ func newTunnel(t *testing.T, df vtep.DF) *tunnel {
 		}
 	})
 	tap, err := port.OpenTAP("tap0", &port.DeviceConfig{MTU: 1400, Namespace: x.a.NS})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	vsi, err := sw.VSI(100, nil)
 	if err == nil {
 		_, err = vsi.Attach(v, 100)
@@ -115,9 +112,7 @@ func (x *tunnel) noChecksum(v int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, fd := range x.socks {
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_NO_CHECK, v); err != nil {
-			x.t.Fatal(err)
-		}
+		check.OK(x.t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_NO_CHECK, v))
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // A talk is datagrams and runs both ways between two underlays, in every flow, some of
@@ -71,14 +71,14 @@ func (x *talk) flows(t *testing.T) time.Duration {
 	t.Helper()
 	start := time.Now()
 	a, b := x.aGot.Load(), x.bGot.Load()
-	underlaytest.Until(t, "datagrams flow both ways", func() bool { return x.aGot.Load() > a+40 && x.bGot.Load() > b+40 })
+	fake.Until(t, "datagrams flow both ways", func() bool { return x.aGot.Load() > a+40 && x.bGot.Load() > b+40 })
 	return time.Since(start)
 }
 
 // silence waits until nothing arrives any more, at one of the ends at least.
 func (x *talk) silence(t *testing.T) {
 	t.Helper()
-	underlaytest.Until(t, "silence", func() bool {
+	fake.Until(t, "silence", func() bool {
 		a, b := x.aGot.Load(), x.bGot.Load()
 		time.Sleep(50 * time.Millisecond)
 		return a == x.aGot.Load() || b == x.bGot.Load()
@@ -156,7 +156,7 @@ func TestResilience(t *testing.T) {
 				before := x.told()
 				tc.off(a, r, b)
 				x.silence(t)
-				underlaytest.Until(t, "a counter that tells", func() bool { return x.told() > before })
+				fake.Until(t, "a counter that tells", func() bool { return x.told() > before })
 				tc.on(a, r, b)
 				took := x.flows(t)
 				// On an idle machine 60 ms, and up to 600 ms for a device made anew. The
@@ -166,9 +166,9 @@ func TestResilience(t *testing.T) {
 				}
 				// All sockets work again, not just some: two rounds of 16 flows, with DF and
 				// without, lone and as runs, and nothing is lost.
-				underlaytest.Until(t, "no more losses", func() bool {
+				fake.Until(t, "no more losses", func() bool {
 					lost, sent := ua.Stats().Lost(), ua.Stats().TxDatagrams
-					underlaytest.Until(t, "two rounds", func() bool { return ua.Stats().TxDatagrams > sent+64*4 })
+					fake.Until(t, "two rounds", func() bool { return ua.Stats().TxDatagrams > sent+64*4 })
 					return ua.Stats().Lost() == lost
 				})
 				if ua.MTU() != 1500 {

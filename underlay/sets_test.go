@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -44,9 +45,7 @@ func kindsOfUnderlay(t *testing.T, f func(t *testing.T, a, b ported)) {
 				if errors.Is(err, errors.ErrUnsupported) {
 					t.Skip(err)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				defer u.Close()
 				pair = append(pair, u)
 			}

@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // A pollConn is a socket that package net has opened.
@@ -27,7 +29,7 @@ type sock struct {
 func (s *sock) unpolled() (*sock, error) {
 	defer s.Close()
 	var fd int
-	if err := control(s.raw, func(old int) (err error) {
+	if err := sys.Control(s.raw, func(old int) (err error) {
 		if fd, err = unix.FcntlInt(uintptr(old), unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			err = unix.SetNonblock(fd, false) // os.NewFile checks this; sends use MSG_DONTWAIT
 		}
@@ -46,7 +48,7 @@ func (s *sock) unpolled() (*sock, error) {
 
 // port returns the port that the socket is bound to. Package net does not report errors of getsockname.
 func (s *sock) port() (port uint16, err error) {
-	err = control(s.raw, func(fd int) error {
+	err = sys.Control(s.raw, func(fd int) error {
 		sa, err := unix.Getsockname(fd)
 		switch x := sa.(type) {
 		case *unix.SockaddrInet4:
@@ -59,17 +61,9 @@ func (s *sock) port() (port uint16, err error) {
 	return port, err
 }
 
-// control calls f with the descriptor, which stays open meanwhile.
-func control(c syscall.RawConn, f func(fd int) error) (err error) {
-	if e := c.Control(func(fd uintptr) { err = f(int(fd)) }); e != nil {
-		err = e
-	}
-	return err
-}
-
 // option returns the value of an integer option, 0 after Close.
 func (s *sock) option(level, name int) (v int, err error) {
-	err = control(s.raw, func(fd int) (err error) { v, err = unix.GetsockoptInt(fd, level, name); return err })
+	err = sys.Control(s.raw, func(fd int) (err error) { v, err = unix.GetsockoptInt(fd, level, name); return err })
 	return v, err
 }
 
@@ -79,7 +73,7 @@ func (s *sock) setOption(level, name int, on bool) error {
 	if on {
 		v = 1
 	}
-	return control(s.raw, func(fd int) error { return unix.SetsockoptInt(fd, level, name, v) })
+	return sys.Control(s.raw, func(fd int) error { return unix.SetsockoptInt(fd, level, name, v) })
 }
 
 // reusePort sets whether other sockets of the same user may share the socket's port.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 func (u *base) fieldError(field string, err error) error {
@@ -27,12 +29,12 @@ func (u *base) commonOptions(fd int) error {
 	c := &u.cfg
 	if c.Mark != 0 {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(c.Mark)); err != nil {
-			return u.fieldError("Mark", err)
+			return u.fieldError("Mark", fmt.Errorf("%d: %w", c.Mark, err))
 		}
 	}
 	if c.Device != "" {
 		if err := unix.BindToDevice(fd, c.Device); err != nil {
-			return u.fieldError("Device", err)
+			return u.fieldError("Device", fmt.Errorf("%q: %w", c.Device, err))
 		}
 	}
 	return nil
@@ -40,7 +42,7 @@ func (u *base) commonOptions(fd int) error {
 
 // rxOptions are the options of a receive socket: the header fields to receive, and the buffer size.
 func (u *base) rxOptions(fd int) error {
-	if err := setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, u.cfg.RecvBuffer); err != nil {
+	if err := sys.SetBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, u.cfg.RecvBuffer); err != nil {
 		return u.fieldError("RecvBuffer", err)
 	}
 	if u.is4 {
@@ -74,14 +76,14 @@ const errorQueueSize = 64 << 10
 // PMTUDISC_PROBE sets DF and lets a datagram be as long as the interface allows, whatever path MTU the kernel has
 // noted: the VTEP keeps path MTUs. Over IPv6 it prevents fragmentation by the sender.
 func (u *base) txOptions(fd, discover int) error {
-	if err := setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, u.cfg.SendBuffer); err != nil {
+	if err := sys.SetBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, u.cfg.SendBuffer); err != nil {
 		return u.fieldError("SendBuffer", err)
 	}
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, errorQueueSize); err != nil {
 		return fmt.Errorf("underlay: SO_RCVBUF: %w", err)
 	}
-	if err := refuseAll(fd); err != nil {
-		return fmt.Errorf("underlay: SO_ATTACH_FILTER: %w", err)
+	if err := sys.RefuseAll(fd); err != nil { // packets to the port would fill a buffer that nobody reads
+		return fmt.Errorf("underlay: %w", err)
 	}
 	if u.is4 {
 		return setAll(fd, []option{
@@ -124,26 +126,6 @@ func (u *UDP) kindOptions(fd int, k kind) error {
 		return nil
 	}
 	return setAll(fd, []option{noSum})
-}
-
-// refuseAll makes a socket drop all packets. Otherwise packets to a transmit socket's port would fill a buffer that
-// nobody reads. ICMP errors are not filtered.
-func refuseAll(fd int) error {
-	return attach(fd, []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}})
-}
-
-// attach replaces the filter of a socket.
-func attach(fd int, prog []unix.SockFilter) error {
-	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
-		&unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]})
-}
-
-// setBuffer sets a buffer size beyond the system's limit, or up to the limit without the privilege.
-func setBuffer(fd, force, plain, size int) error {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) == nil {
-		return nil
-	}
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, plain, size)
 }
 
 // bufferSize returns the size that the kernel granted, 0 after Close.

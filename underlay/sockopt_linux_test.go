@@ -26,9 +26,7 @@ func TestUDPStatsBuffers(t *testing.T) {
 func sockopt(t *testing.T, s *sock, level, name int) int {
 	t.Helper()
 	v := -1
-	if err := s.raw.Control(func(fd uintptr) { v, _ = unix.GetsockoptInt(int(fd), level, name) }); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.raw.Control(func(fd uintptr) { v, _ = unix.GetsockoptInt(int(fd), level, name) }))
 	return v
 }
 

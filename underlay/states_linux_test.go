@@ -24,9 +24,7 @@ func TestReaderStates(t *testing.T) {
 		d.TTL = 64
 		if group {
 			g := v.Group(k + 1)
-			if err := u.Join(g); err != nil {
-				v.T.Fatal(err)
-			}
+			must(v.T, u.Join(g))
 			r, i, d.TTL = u.groups.rx.reader, 1, 1
 			d.To[0] = endpoint(v.T, netip.AddrPortFrom(g, 4789))
 		}
@@ -72,12 +70,6 @@ func listenAt(v *underlaytest.Veth, h *netns.Host, at netip.AddrPort, cfg *UDPCo
 	return u
 }
 
-func listenIPAt(v *underlaytest.Veth, h *netns.Host, a netip.Addr) (u *IP) {
-	var err error
-	h.Do(func() { u, err = ListenIP(a, nil) })
-	if err != nil {
-		v.T.Fatal(err)
-	}
-	v.T.Cleanup(func() { u.Close() })
-	return u
+func listenIPAt(v *underlaytest.Veth, h *netns.Host, a netip.Addr) *IP {
+	return netns.Open(v.T, h, func() (*IP, error) { return ListenIP(a, nil) })
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -60,9 +61,7 @@ func leastOpenFiles(t *testing.T) int {
 func backlogDrops(t *testing.T) (n uint64) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/net/softnet_stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(text)) {
 		var done, dropped uint64
 		if _, err := fmt.Sscanf(line, "%x %x", &done, &dropped); err != nil {
@@ -78,9 +77,7 @@ func swap[U vtep.Underlay](t *testing.T, h *netns.Host, v *vtep.VTEP, open func(
 	t.Helper()
 	var err error
 	h.Do(func() { u = open(); err = v.SetUnderlay(u) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
@@ -104,13 +101,9 @@ func TestSwapLosesNothingSent(t *testing.T) {
 			var first *UDP
 			h.Do(func() { first = u() })
 			v, err := vtep.New(nil, first)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			num, err := v.AddPeer(peer.LocalAddr())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got, others atomic.Uint64
 			var readers, writers sync.WaitGroup
 			one, two := addrPort(f.one, 0), addrPort(f.two, 0)
@@ -155,7 +148,7 @@ func TestSwapLosesNothingSent(t *testing.T) {
 				to := []string{f.two, f.one}[i%2]
 				swap(t, h, v, at(to))
 				from := got.Load()
-				underlaytest.Until(t, "datagrams", func() bool { return got.Load() > from })
+				fake.Until(t, "datagrams", func() bool { return got.Load() > from })
 				if i == 20 {
 					files = leastOpenFiles(t)
 				}
@@ -209,9 +202,7 @@ func TestSwapReaders(t *testing.T) {
 				if err == nil {
 					err = v.Control().Open(0)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				var wg sync.WaitGroup
 				var got [2]atomic.Uint64 // at one and two
 				var queues [5]atomic.Uint64
@@ -235,13 +226,11 @@ func TestSwapReaders(t *testing.T) {
 						if raw {
 							p = string(innerIPv4(byte(i)))
 						}
-						if err := peer.Sender(0).Send([]frame.Datagram{to(p, i<<10, endpoint(t, addrPort(a, peer.LocalAddr().Port())))}); err != nil {
-							t.Fatal(err)
-						}
+						must(t, peer.Sender(0).Send([]frame.Datagram{to(p, i<<10, endpoint(t, addrPort(a, peer.LocalAddr().Port())))}))
 					}
 				}
 				send(f.one)
-				underlaytest.Until(t, "64 at the first address", func() bool { return got[0].Load() == 64 })
+				fake.Until(t, "64 at the first address", func() bool { return got[0].Load() == 64 })
 				for round := range 3 {
 					for i, a := range []string{f.two, f.one} {
 						swap(t, h, v, func() vtep.Underlay { return at(a, 2) })
@@ -250,7 +239,7 @@ func TestSwapReaders(t *testing.T) {
 						}
 						from := got[1-i].Load()
 						send(a)
-						underlaytest.Until(t, "64 at the new address", func() bool { return got[1-i].Load() == from+64 })
+						fake.Until(t, "64 at the new address", func() bool { return got[1-i].Load() == from+64 })
 						busy := 0
 						for k := range queues {
 							if queues[k].Load() > 0 {
@@ -298,9 +287,7 @@ func TestSwapGroups(t *testing.T) {
 	if err == nil {
 		h.Do(func() { err = v.SetFlood(0, group) })
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s := h.Run("ip", "maddr", "show", "dev", "lo"); strings.Count(s, "239.1.1.1") != 1 {
 		t.Errorf("before: %s", s)
 	}

@@ -21,8 +21,6 @@ const txCtl = 3 * sys.CmsgInt
 // keeps their order, and builds one message for each copy, or for each piece of a run. sendmmsg sends the messages of
 // one socket, at most datagrams.Chunk at a time. When the next datagram of a port needs another kind of socket, the
 // messages before it are sent first.
-// by sendmmsg, at most datagrams.Chunk messages at a time; when the next datagram of a port needs
-// another kind of socket, what came before it goes out first.
 type sender struct {
 	u    *base
 	call func(fd uintptr) // transmit, made once
@@ -185,7 +183,7 @@ func (s *sender) socket(port int, k kind) (*txSock, frame.Reason) {
 		s.down = true
 		return nil, frame.PortDown
 	}
-	return x.socks[port%len(x.socks)], 0 // after a change of address there may be fewer ports
+	return x.socks[port%len(x.socks)], 0
 }
 
 // add builds a message to each endpoint of datagram i. The messages share its memory and its control messages.

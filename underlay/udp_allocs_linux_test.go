@@ -24,13 +24,9 @@ func TestUDPRunAllocs(t *testing.T) {
 	for _, u := range []*UDP{a, off, refused} {
 		s, r, batch := u.Sender(0), b.Readers()[0], frame.NewBatch(new(frame.Arenas))
 		if n := testing.AllocsPerRun(100, func() {
-			if err := s.Send(ds); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.Send(ds))
 			for n := 0; n < datagrams; n += len(batch.Frames) {
-				if err := r.Read(batch); err != nil {
-					t.Fatal(err)
-				}
+				must(t, r.Read(batch))
 			}
 		}); n != 0 {
 			t.Errorf("%v allocations for a Send and its Reads", n)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
@@ -54,7 +55,7 @@ func TestDeviceMadeAgain(t *testing.T) {
 			t.Error(err, is)
 			return
 		}
-		underlaytest.Until(t, "all sockets on the new device", func() bool { return boundTo(is.Index) == all })
+		fake.Until(t, "all sockets on the new device", func() bool { return boundTo(is.Index) == all })
 		if u.MTU() != 1400 || u.deviceChanged() {
 			t.Errorf("MTU %d", u.MTU())
 		}

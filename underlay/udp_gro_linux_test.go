@@ -22,9 +22,7 @@ func watched(t *testing.T, u *UDP, b *frame.Batch) {
 	t.Helper()
 	w := time.AfterFunc(10*time.Second, u.Pause)
 	defer w.Stop()
-	if err := u.Readers()[0].Read(b); err != nil {
-		t.Fatal(err)
-	}
+	must(t, u.Readers()[0].Read(b))
 }
 
 // The frames of a run lie where it was received: each can be changed, and grow again by

@@ -45,25 +45,16 @@ func (u *UDP) Unreachable(func(to frame.Endpoint, quoted []byte)) {}
 // other than Linux it opens a [Portable]. The caller closes the underlay, or gives it to a VTEP.
 func ListenUDP(local netip.AddrPort, cfg *UDPConfig) (*UDP, error) {
 	c, err := cfg.withDefaults()
+	if err == nil {
+		local, err = c.at(local)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if local, err = datagrams.Local("underlay", local); err != nil {
-		return nil, err
-	}
-	if c.MaxDatagram == 0 {
-		if c.MaxDatagram, err = maxDatagram(local.Addr(), c.Device); err != nil {
-			return nil, fmt.Errorf("underlay: UDPConfig.MaxDatagram: asking for the interfaces' MTU: %w", err)
-		}
 	}
 	is4 := local.Addr().Is4()
 	u := &UDP{base: base{name: "UDPConfig", local: local, is4: is4, overhead: datagrams.UDPHeaders(is4), cfg: c}}
 	u.openKind = u.bindTx
-	if err := u.setUp(); err != nil {
-		return nil, err
-	}
-	if err := u.openAll(); err != nil {
-		u.Close()
+	if err := u.setUp(u.openAll); err != nil {
 		return nil, err
 	}
 	return u, nil
@@ -100,7 +91,7 @@ func (u *UDP) openAll() error {
 // have the option. It gets the option afterwards; then sockets of the same user can join
 // (udp_lib_lport_inuse looks at the option when the other binds; Linux 6.18).
 func (u *UDP) listen(q int) (*sock, error) {
-	s, err := u.open(u.network(), u.local.Port(), func(fd int) error {
+	s, err := u.open(u.udpNetwork(), u.local.Port(), func(fd int) error {
 		if q > 0 {
 			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 				return u.fieldError("Queues", err)
@@ -130,6 +121,3 @@ func (u *UDP) listen(q int) (*sock, error) {
 	}
 	return s, nil
 }
-
-// network returns the name of the sockets in package net.
-func (u *UDP) network() string { return u.udpNetwork() }

@@ -13,9 +13,7 @@ import (
 func listen(t testing.TB, local string, cfg *UDPConfig) *UDP {
 	t.Helper()
 	u, err := ListenUDP(netip.MustParseAddrPort(local), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { u.Close() })
 	return u
 }
@@ -29,9 +27,7 @@ func portable(batch bool) opener {
 	return func(t testing.TB, local string, cfg *UDPConfig) ported {
 		t.Helper()
 		u, err := listenPortable(netip.MustParseAddrPort(local), cfg, batch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { u.Close() })
 		return u
 	}

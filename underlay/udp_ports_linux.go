@@ -67,7 +67,7 @@ func (u *UDP) openIn(r datagrams.Ports, k kind) (*txSock, error) {
 
 // openPort binds a socket to a port, which may already have a socket of this underlay.
 func (u *UDP) openPort(port uint16, k kind, join bool) (*txSock, error) {
-	t, err := u.openWatched(u.network(), port, func(fd int) error {
+	t, err := u.openWatched(u.udpNetwork(), port, func(fd int) error {
 		if join {
 			if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
 				return fmt.Errorf("underlay: SO_REUSEPORT: %w", err)

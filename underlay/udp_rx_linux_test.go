@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 func TestUDPTruncated(t *testing.T) {
@@ -97,7 +97,7 @@ func TestUDPQueuesSpread(t *testing.T) {
 	for i := range 160 {
 		send(t, a, to("x", uint16(i<<12), endpoint(t, b.LocalAddr())))
 	}
-	underlaytest.Until(t, "all datagrams", func() bool { return b.Stats().RxDatagrams >= 160 })
+	fake.Until(t, "all datagrams", func() bool { return b.Stats().RxDatagrams >= 160 })
 	b.Close()
 	wg.Wait()
 	if total != 160 || used < 2 {

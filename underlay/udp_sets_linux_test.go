@@ -44,9 +44,7 @@ func TestUDPSetRecovers(t *testing.T) {
 	u := listen(t, "127.0.0.1:0", nil)
 	taken := listen(t, "127.0.0.1:0", &UDPConfig{SrcPorts: PortRange{26001, 26001}})
 	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{26001, 26001}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ds := []frame.Datagram{to("x", 1, endpoint(t, u.LocalAddr()))}
 	ds[0].Set = set
 	send(t, u, ds...)
@@ -72,9 +70,7 @@ func TestUDPSetsTogether(t *testing.T) {
 	u := listen(t, "127.0.0.1:0", nil)
 	self := endpoint(t, u.LocalAddr())
 	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{27000, 27999}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
@@ -113,9 +109,7 @@ func TestUDPLateSocketsNamespace(t *testing.T) {
 	h.Do(func() { u = listen(t, "127.0.0.1:0", nil) })
 	self := endpoint(t, u.LocalAddr())
 	set, err := u.Sockets(TxConfig{SrcPorts: PortRange{27000, 27999}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d, _ := runOf(20, 10, 4, 1, self)
 	e := to("x", 1, self)
 	e.DF = false
@@ -132,14 +126,10 @@ func TestUDPLateSocketsNamespace(t *testing.T) {
 	}
 	receive(t, u, 4)
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer unix.Close(s)
 	here, err := unix.GetsockoptUint64(s, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	late := u.sets.Get(set).ports.kinds[0].Load().socks[0]
 	_ = late.raw.Control(func(fd uintptr) {
 		if there, _ := unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_NETNS_COOKIE); there == here {

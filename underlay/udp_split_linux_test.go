@@ -15,7 +15,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
-	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -203,17 +202,11 @@ func TestSplitMessagesInATunnel(t *testing.T) {
 			tc.m.put(u.reader, 0)
 			arrival{data: ok}.put(u.reader, 1) // what follows is not harmed
 			v, err := vtep.New(nil, u)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			sw, err := vswitch.New(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			vsi, err := sw.VSI(100, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			pipe := port.NewPipe(nil)
 			for p, tag := range map[vswitch.Port]uint32{pipe: 0, v: 100} {
 				if _, err := vsi.Attach(p, tag); err != nil {
@@ -228,7 +221,7 @@ func TestSplitMessagesInATunnel(t *testing.T) {
 			}
 			want := uint64(tc.taken) + 1
 			var st vswitch.PortStats
-			underlaytest.Until(t, "the datagrams are counted", func() bool {
+			fake.Until(t, "the datagrams are counted", func() bool {
 				for _, p := range sw.Stats().Ports {
 					if p.Name == "vtep" {
 						st = p

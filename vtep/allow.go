@@ -43,7 +43,7 @@ func (v *VTEP) allow(n *network, own []*hop) {
 // an error nothing has changed.
 func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
-		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
+		return fmt.Errorf("vtep: VNI %d: must be 0 to %d", vni, frame.MaxVNI)
 	}
 	var es []frame.Endpoint
 	for _, p := range peers {

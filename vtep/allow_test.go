@@ -2,10 +2,10 @@ package vtep
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // drops has the VTEP read one packet from each address for each VNI, all in one batch, and
@@ -18,7 +18,7 @@ func drops(t *testing.T, u *fake, r frame.Reader, vnis []frame.VNI, from ...neti
 		}
 	}
 	b := frame.NewBatch(nil)
-	must(t, r.Read(b))
+	check.OK(t, r.Read(b))
 	for i := range b.Frames {
 		got = append(got, b.Frames[i].Drop)
 	}
@@ -29,31 +29,27 @@ func TestListedPerVNI(t *testing.T) {
 	const no, ok, none = frame.UnknownPeer, frame.NotDropped, frame.UnknownVNI
 	u := fake4()
 	v := newVTEP(t, &Config{Peers: ListedPerVNI}, u)
-	must(t, v.Control().Open(100))
-	must(t, v.Control().Open(200))
+	check.OK(t, v.Control().Open(100))
+	check.OK(t, v.Control().Open(200))
 	r := v.Readers()[0]
 	vnis := []frame.VNI{100, 200, 300}
 	want := func(what string, want ...frame.Reason) {
 		t.Helper()
-		if got := drops(t, u, r, vnis, at(1), at(2), at(3)); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
+		check.Slice(t, what, drops(t, u, r, vnis, at(1), at(2), at(3)), want)
 	}
 	want("nobody", no, no, no, no, no, no, no, no, no)
 	flood(t, v, 100, at(1))
 	flood(t, v, 200, at(2))
 	want("flood lists", ok, no, none, no, ok, none, no, no, no)
-	must(t, v.Allow(100, at(2), at(2), local4, netip.AddrPortFrom(at(3).Addr(), 0)))
+	check.OK(t, v.Allow(100, at(2), at(2), local4, netip.AddrPortFrom(at(3).Addr(), 0)))
 	want("allowed", ok, no, none, ok, ok, none, ok, no, none)
-	if got := v.Allowed(100); !slices.Equal(got, []netip.AddrPort{at(2), at(3)}) {
-		t.Errorf("allowed are %v", got)
-	}
+	check.Slice(t, "allowed are", v.Allowed(100), []netip.AddrPort{at(2), at(3)})
 	flood(t, v, 100, at(3), at(1))
 	v.Disallow(100, at(2), at(3), at(9), netip.AddrPort{})
 	v.Disallow(999, at(2))
 	want("disallowed", ok, no, none, no, ok, none, ok, no, none)
-	must(t, v.SetFlood(100))
-	must(t, v.SetFlood(200))
+	check.OK(t, v.SetFlood(100))
+	check.OK(t, v.SetFlood(200))
 	want("emptied", no, no, no, no, no, no, no, no, no)
 
 	// AddPeer lists a peer for no VNI.
@@ -63,8 +59,8 @@ func TestListedPerVNI(t *testing.T) {
 		t.Errorf("%d learned peers", st.Learned)
 	}
 	// What is left of a VNI goes with its last peer.
-	must(t, v.Control().Open(300))
-	must(t, v.Allow(300, at(5)))
+	check.OK(t, v.Control().Open(300))
+	check.OK(t, v.Allow(300, at(5)))
 	v.Control().Shut(300)
 	if got := v.Allowed(300); len(got) != 1 {
 		t.Errorf("VNI 300, shut: %v are allowed", got)
@@ -74,9 +70,7 @@ func TestListedPerVNI(t *testing.T) {
 		t.Error("VNI 300 is still there")
 	}
 	for _, err := range []error{v.Allow(1<<24, at(1)), v.Allow(100, at6(1)), v.Allow(100, netip.AddrPort{})} {
-		if err == nil {
-			t.Error("no error")
-		}
+		check.True(t, err != nil, "no error")
 	}
 }
 
@@ -84,8 +78,8 @@ func TestListedPerVNI(t *testing.T) {
 func TestAllowKeepsPeer(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(100))
-	must(t, v.Allow(100, at(1)))
+	check.OK(t, v.Control().Open(100))
+	check.OK(t, v.Allow(100, at(1)))
 	nobody := func(uint16) bool { return false }
 	for range 3 {
 		if got := v.Control().Retire(nobody); len(got) != 0 {

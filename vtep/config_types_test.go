@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A type that the underlay cannot carry, and settings that it has no use for.
@@ -62,9 +63,7 @@ func TestIPIPTableErrors(t *testing.T) {
 		{"own address", "own address", own},
 		{"other family", "address family", six},
 	} {
-		if c.err == nil || !strings.Contains(c.err.Error(), c.want) || !strings.HasPrefix(c.err.Error(), "vtep: ") {
-			t.Errorf("%s: %v, want something about %q", c.name, c.err, c.want)
-		}
+		check.ErrorHas(t, c.err, "vtep: ", c.want)
 	}
 	if st := v.Stats(); len(st.Peers) != 0 || len(v.Flood(0)) != 0 {
 		t.Errorf("errors have left %+v, %v", st, v.Flood(0))

@@ -20,7 +20,7 @@ func (v *VTEP) Control() frame.TunnelControl { return (*control)(v) }
 func (c *control) Open(tag uint32) error {
 	v := (*VTEP)(c)
 	if !frame.VNI(tag).Valid() {
-		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", tag, frame.MaxVNI)
+		return fmt.Errorf("vtep: VNI %d: must be 0 to %d", tag, frame.MaxVNI)
 	}
 	if tag != 0 && v.cfg.Type == encap.TypeIPIP {
 		return fmt.Errorf("vtep: tag %d: IP-in-IP has one network, tag 0", tag)

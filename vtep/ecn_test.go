@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -27,10 +28,10 @@ func TestECNOnReceipt(t *testing.T) {
 		} {
 			u := fake4()
 			v := newVTEP(t, nil, u)
-			must(t, v.Control().Open(vni))
+			check.OK(t, v.Control().Open(vni))
 			u.in = []packetIn{{src: endpoint(t, at(1)), data: vx(vni, make(0xb8|c.inner)), tos: 0x20 | c.outer}}
 			b := frame.NewBatch(nil)
-			must(t, v.Readers()[0].Read(b))
+			check.OK(t, v.Readers()[0].Read(b))
 			f, st := &b.Frames[0], v.Stats()
 			want := frame.NotDropped
 			if c.drop {
@@ -40,9 +41,7 @@ func TestECNOnReceipt(t *testing.T) {
 				t.Errorf("%s, inner %02b outer %02b: %v, %d anomalies", name, c.inner, c.outer, f.Drop, st.ECN)
 			}
 			if c.drop {
-				if len(st.Peers) != 0 {
-					t.Errorf("%s: a dropped frame taught a peer", name)
-				}
+				check.True(t, len(st.Peers) == 0, "%s: a dropped frame taught a peer", name)
 				continue
 			}
 			if got := make(0xb8 | c.want); !bytes.Equal(f.Bytes(), got) { // the checksum with it
@@ -58,7 +57,7 @@ func TestECNOnReceipt(t *testing.T) {
 func TestECNOfOtherFrames(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	bad := ip4(notECT, 64, true)
 	bad[6] = 1 // source MAC of a group
 	short := ip4(notECT, 64, true)[:30]
@@ -73,7 +72,7 @@ func TestECNOfOtherFrames(t *testing.T) {
 	} {
 		u.in = []packetIn{{src: endpoint(t, at(1)), data: vx(vni, c.frame), tos: ce}}
 		b := frame.NewBatch(nil)
-		must(t, v.Readers()[0].Read(b))
+		check.OK(t, v.Readers()[0].Read(b))
 		if f := &b.Frames[0]; f.Drop != c.drop || !bytes.Equal(f.Bytes(), c.frame) {
 			t.Errorf("%s: %v, % x", c.name, f.Drop, f.Bytes())
 		}

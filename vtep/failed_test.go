@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // told counts how many senders are told of a peer, up to a few more than there may be.
@@ -25,8 +26,7 @@ func TestFailed(t *testing.T) {
 	a, b := raw4(), raw6()
 	v := ipipVTEP(t, Config{}, a, b)
 	one, two, six := addPeer(t, v, host(at(1))), addPeer(t, v, host(at(2))), addPeer(t, v, host(at6(1)))
-	group, err := v.Group(one, two)
-	must(t, err)
+	group := check.Must(v.Group(one, two))(t)
 	p := bare4(0, 9, true).data
 	want := func(why string, n1, n2, n6 int) {
 		t.Helper()
@@ -52,24 +52,18 @@ func TestFailed(t *testing.T) {
 	want("often", 0, maxReports, 0)
 	a.unreachable(endpoint(t, host(at(1))), p)
 	for _, n := range []uint16{0, group, 999} {
-		if v.Failed(n) {
-			t.Errorf("%d is no peer, and failed", n)
-		}
+		check.True(t, !v.Failed(n), "%d is no peer, and failed", n)
 	}
 	// The packet goes all the same.
-	must(t, v.Writer(0).Write([]frame.Out{bare4(0, 9, true).out(one, 0)}))
-	if len(a.sent) != 1 {
-		t.Error("nothing was sent")
-	}
+	check.OK(t, v.Writer(0).Write([]frame.Out{bare4(0, 9, true).out(one, 0)}))
+	check.True(t, len(a.sent) == 1, "nothing was sent")
 	// With the peer goes what was said of it.
 	v.DeletePeer(group)
 	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	v.DeletePeer(one)
 	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	a.unreachable(endpoint(t, host(at(1))), p)
-	if n := addPeer(t, v, host(at(1))); v.Failed(n) {
-		t.Error("a new peer has failed")
-	}
+	check.True(t, !v.Failed(addPeer(t, v, host(at(1)))), "a new peer has failed")
 }
 
 func TestFailedAges(t *testing.T) {
@@ -81,17 +75,11 @@ func TestFailedAges(t *testing.T) {
 		report()
 		report()
 		time.Sleep(30 * time.Second)
-		if !v.Failed(n) {
-			t.Error("not told after 30 s")
-		}
+		check.True(t, v.Failed(n), "not told after 30 s")
 		time.Sleep(time.Nanosecond)
-		if v.Failed(n) {
-			t.Error("told of what is older")
-		}
+		check.True(t, !v.Failed(n), "told of what is older")
 		report()
-		if told(v, n) != 1 {
-			t.Error("not told of what is new")
-		}
+		check.True(t, told(v, n) == 1, "not told of what is new")
 		// Nobody was told of these while they were news.
 		for range 5 {
 			report()
@@ -135,7 +123,5 @@ func TestFailedConcurrent(t *testing.T) {
 // An underlay that tells of nobody is one, too; what it wraps may.
 func TestUnderlayWithoutReports(t *testing.T) {
 	v := newVTEP(t, nil, fake4())
-	if v.Failed(addPeer(t, v, at(1))) {
-		t.Error("failed")
-	}
+	check.True(t, !v.Failed(addPeer(t, v, at(1))), "failed")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -112,11 +113,7 @@ func tcpPacket(t testing.TB, v6 bool, n int) ipPacket {
 		tcp.SetNetworkLayerForChecksum(x)
 		ip = x
 	}
-	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ip, tcp, gopacket.Payload(payload)); err != nil {
-		t.Fatal(err)
-	}
-	return ipPacket{kind, append([]byte(nil), b.Bytes()...)}
+	return ipPacket{kind, packets.Of(ip, tcp, gopacket.Payload(payload))}
 }
 
 // unfinish puts the sum of the pseudo header in the place of a TCP checksum.

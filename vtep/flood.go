@@ -33,7 +33,7 @@ type floodList struct {
 }
 
 func (l *floodList) all(yield func(*hop) bool) {
-	for _, hops := range [...][]*hop{l.hops[side4], l.hops[side6], l.groups} {
+	for _, hops := range [...][]*hop{l.hops[family4], l.hops[family6], l.groups} {
 		for _, h := range hops {
 			if !yield(h) {
 				return
@@ -44,7 +44,7 @@ func (l *floodList) all(yield func(*hop) bool) {
 
 // endpoints returns peers and groups.
 func (l *floodList) endpoints() []frame.Endpoint {
-	es := slices.Concat(l.to[side4], l.to[side6])
+	es := slices.Concat(l.to[family4], l.to[family6])
 	for _, h := range l.groups {
 		es = append(es, h.to.Load()[0])
 	}
@@ -53,7 +53,7 @@ func (l *floodList) endpoints() []frame.Endpoint {
 
 func (l *floodList) empty() bool { return l.noPeers() && len(l.groups) == 0 }
 
-func (l *floodList) noPeers() bool { return len(l.hops[side4])+len(l.hops[side6]) == 0 }
+func (l *floodList) noPeers() bool { return len(l.hops[family4])+len(l.hops[family6]) == 0 }
 
 // network returns the state of a VNI, and creates it if there is none. v.mu is held.
 func (v *VTEP) network(vni frame.VNI) *network {
@@ -106,7 +106,7 @@ func (v *VTEP) isOpen(vni frame.VNI) error {
 // Otherwise this VTEP misses what others send to the group before it joins, or after it leaves.
 func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	if !vni.Valid() {
-		return fmt.Errorf("vtep: VNI %d, allowed are 0 to %d", vni, frame.MaxVNI)
+		return fmt.Errorf("vtep: VNI %d: must be 0 to %d", vni, frame.MaxVNI)
 	}
 	es := make([]frame.Endpoint, 0, len(peers))
 	seen := make(map[frame.Endpoint]bool, len(peers))
@@ -142,7 +142,7 @@ func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 		if err != nil {
 			return err
 		}
-		if s := h.side; h.mcast {
+		if s := h.family; h.mcast {
 			l.groups = append(l.groups, h)
 		} else {
 			l.to[s] = append(l.to[s], h.to.Load()[0])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // understood is what the header of a packet says, as the draft of GPE and RFC 2003 have it,
@@ -130,17 +131,15 @@ func FuzzUnwrap(f *testing.F) {
 		if cfg.Type == encap.TypeIPIP {
 			tag, from = 0, host(from)
 		}
-		must(t, v.Control().Open(tag))
+		check.OK(t, v.Control().Open(tag))
 		known := addPeer(t, v, from)
 		fake.in = append(fake.in, packetIn{src: endpoint(t, from), data: bytes.Clone(data), tos: tos & 3})
 		batch := frame.NewBatch(nil)
-		must(t, v.Readers()[0].Read(batch))
+		check.OK(t, v.Readers()[0].Read(batch))
 		x := &batch.Frames[0]
 		drop, kind, in, bum := understood(cfg.Type, cfg.EthernetWithoutP, said, data)
 		if drop != frame.NotDropped {
-			if x.Drop != drop || x.From.Peer() != 0 {
-				t.Fatalf("%v from %v, want %v", x.Drop, x.From, drop)
-			}
+			check.Need(t, x.Drop == drop && x.From.Peer() == 0, "%v from %v, want %v", x.Drop, x.From, drop)
 			return
 		}
 		was := ecnOf(kind, in)
@@ -209,7 +208,7 @@ func FuzzQuoted(f *testing.F) {
 		if raw != nil {
 			tag, one, other = 0, host(one), host(other)
 		}
-		must(t, v.Control().Open(tag))
+		check.OK(t, v.Control().Open(tag))
 		a, b := addPeer(t, v, one), addPeer(t, v, other)
 		most := v.MTU(0)
 		to := peer(int(who & 3))

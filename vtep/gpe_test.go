@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // gpeVTEP returns a VTEP with VNIs 100 and 200 open.
@@ -16,8 +17,8 @@ func gpeVTEP(t testing.TB, cfg Config, us ...Underlay) *VTEP {
 	t.Helper()
 	cfg.Type = encap.TypeGPE
 	v := newVTEP(t, &cfg, us...)
-	must(t, v.Control().Open(vni))
-	must(t, v.Control().Open(200))
+	check.OK(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(200))
 	return v
 }
 
@@ -86,7 +87,7 @@ func TestGPEReaderMixedBatch(t *testing.T) {
 			u.in = append(u.in, packetIn{src: endpoint(t, x.from), data: bytes.Clone(x.data)})
 		}
 		batch := frame.NewBatch(nil)
-		must(t, v.Readers()[0].Read(batch))
+		check.OK(t, v.Readers()[0].Read(batch))
 		for i, x := range rows {
 			f := &batch.Frames[i]
 			if f.Drop != x.drop || f.VNI != x.vni || f.From.Peer() != x.peer || !f.Tunnel {
@@ -96,9 +97,7 @@ func TestGPEReaderMixedBatch(t *testing.T) {
 				t.Errorf("%s: kind %d, replicated %v, % x", x.name, f.Kind, f.Replicated, f.Bytes())
 			}
 		}
-		if v.Stats().Learned != 0 {
-			t.Error("a refused packet made a peer of its sender")
-		}
+		check.True(t, v.Stats().Learned == 0, "a refused packet made a peer of its sender")
 	}
 }
 
@@ -123,10 +122,8 @@ func TestGPEWriter(t *testing.T) {
 	v := gpeVTEP(t, Config{}, u)
 	n := addPeer(t, v, at(1))
 	flood(t, v, vni, at(1), at(2))
-	far, err := v.NextHop(at(3), 9)
-	must(t, err)
-	group, err := v.Group(n)
-	must(t, err)
+	far := check.Must(v.NextHop(at(3), 9))(t)
+	group := check.Must(v.Group(n))(t)
 	four, six := bare4(0, 9, true), bare6(0, 9)
 	eth := func(peer uint16) frame.Out {
 		f := frame.Make(inner(1))
@@ -134,7 +131,7 @@ func TestGPEWriter(t *testing.T) {
 	}
 	outs := []frame.Out{four.out(n, 77), six.out(n, 77), eth(n), eth(0), six.out(far, 77), eth(group), four.out(group, 77),
 		four.out(0, vni), six.out(0, vni), four.out(99, vni), eth(far)}
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	head := func(b ...byte) []byte { return b }
 	want := []struct {
 		head, data []byte
@@ -149,9 +146,7 @@ func TestGPEWriter(t *testing.T) {
 		{head(0x0c, 0, 0, 1, 0, 0, 0x4d, 0), four.data, []netip.AddrPort{at(1)}},
 		{head(0x0c, 0, 0, 3, 0, 0, 9, 0), inner(1), []netip.AddrPort{at(3)}},
 	}
-	if len(u.sent) != len(want) {
-		t.Fatalf("%d datagrams, want %d", len(u.sent), len(want))
-	}
+	check.Need(t, len(u.sent) == len(want), "%d datagrams, want %d", len(u.sent), len(want))
 	for i, w := range want {
 		if s := u.sent[i]; !bytes.Equal(s.payload, slices.Concat(w.head, w.data)) || !slices.Equal(s.to, w.to) || s.ttl != 64 || s.tos != 0 || !s.df {
 			t.Errorf("datagram %d: % x to %v, %+v", i, s.payload, s.to, s)
@@ -162,9 +157,7 @@ func TestGPEWriter(t *testing.T) {
 		if i >= 7 && i <= 9 {
 			want = frame.NoPeer
 		}
-		if o.Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, o.Drop, want)
-		}
+		check.True(t, o.Drop == want, "frame %d: %v, want %v", i, o.Drop, want)
 	}
 	if f := outs[0].F; f.Hash != encap.FlowHashIP(four.data, v.seed) || u.sent[0].flow != uint16(f.Hash) {
 		t.Errorf("flow %#x", f.Hash)
@@ -186,11 +179,11 @@ func TestGPERoundTrip(t *testing.T) {
 	r, batch := to.Readers()[0], frame.NewBatch(nil)
 	f := frame.Make(inner(1))
 	outs := []frame.Out{bare4(0, 9, true).out(n, vni), {F: &f, Tag: vni}, bare6(0, 9).out(n, 200), {F: &f, Peer: n, Tag: 200}}
-	must(t, from.Writer(0).Write(outs))
+	check.OK(t, from.Writer(0).Write(outs))
 	for _, s := range a.sent {
 		b.in = append(b.in, packetIn{src: endpoint(t, at(9)), data: s.payload})
 	}
-	must(t, r.Read(batch))
+	check.OK(t, r.Read(batch))
 	for i, o := range outs {
 		g := &batch.Frames[i]
 		if g.Drop != 0 || uint32(g.VNI) != o.Tag || g.Kind != o.F.Kind || !bytes.Equal(g.Bytes(), o.F.Bytes()) || g.Replicated != (i == 1) {
@@ -205,7 +198,7 @@ func TestGPERuns(t *testing.T) {
 	v := gpeVTEP(t, Config{}, u)
 	n := addPeer(t, v, at(1))
 	p := bare4(0, 9, true)
-	must(t, v.Writer(0).Write([]frame.Out{p.out(n, vni), p.out(n, vni), p.out(n, vni)}))
+	check.OK(t, v.Writer(0).Write([]frame.Out{p.out(n, vni), p.out(n, vni), p.out(n, vni)}))
 	one := gpe(vni, frame.IPv4, false, p.data)
 	if len(u.sent) != 1 || u.sent[0].seg != len(one) || !bytes.Equal(u.sent[0].payload, bytes.Repeat(one, 3)) {
 		t.Errorf("%+v", u.sent)
@@ -219,15 +212,11 @@ func TestVXLANRefusesPackets(t *testing.T) {
 	n := addPeer(t, v, at(1))
 	flood(t, v, vni, at(1))
 	outs := []frame.Out{bare4(0, 9, true).out(n, vni), bare6(0, 9).out(n, vni), bare4(0, 9, true).out(0, vni)}
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	for i, o := range outs {
-		if o.Drop != frame.BadKind {
-			t.Errorf("packet %d: %v", i, o.Drop)
-		}
+		check.True(t, o.Drop == frame.BadKind, "packet %d: %v", i, o.Drop)
 	}
-	if len(u.sent) != 0 {
-		t.Error("something was sent")
-	}
+	check.True(t, len(u.sent) == 0, "something was sent")
 }
 
 func TestGPEMTU(t *testing.T) {
@@ -257,9 +246,7 @@ func TestGPESendsNoSpentPacket(t *testing.T) {
 		f := frame.Make(c.b)
 		f.Kind = c.kind
 		out := []frame.Out{{F: &f, Peer: p, Tag: vni}}
-		must(t, v.Writer(0).Write(out))
-		if out[0].Drop != c.want {
-			t.Errorf("% x: %v, want %v", c.b[:10], out[0].Drop, c.want)
-		}
+		check.OK(t, v.Writer(0).Write(out))
+		check.True(t, out[0].Drop == c.want, "% x: %v, want %v", c.b[:10], out[0].Drop, c.want)
 	}
 }

@@ -51,7 +51,7 @@ func (v *VTEP) leave(l *floodList) {
 }
 
 // under returns the underlay of a hop's family.
-func (v *VTEP) under(h *hop) Underlay { return v.sides[h.side].link.Load().u }
+func (v *VTEP) under(h *hop) Underlay { return v.families[h.family].link.Load().u }
 
 // address returns the address of a multicast group.
 func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }
@@ -62,7 +62,7 @@ func (h *hop) address() netip.Addr { return h.to.Load()[0].AddrPort().Addr() }
 // VXLAN-GPE marks frames that the ingress has replicated (B bit; draft-ietf-nvo3-vxlan-gpe-13, section 3.1).
 // Copies to a group are not marked, since the network makes them.
 func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) bool {
-	p := &w.pkt[i]
+	p := &w.scratch[i]
 	x := &p.wrapped
 	if gpe := w.v.cfg.Type == encap.TypeGPE; gpe || l.noPeers() {
 		if gpe {
@@ -81,7 +81,7 @@ func (w *writer) toGroups(l *floodList, i int, o *frame.Out, varied bool) bool {
 			}
 			h.tx.Add(1)
 		}
-		w.stage(int(h.side), i, x, o.F, h.to.Load()[:], w.v.groups)
+		w.stage(int(h.family), i, x, o.F, h.to.Load()[:], w.v.groups)
 	}
 	return true
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // groupFake is a fake that can be in groups.
@@ -35,9 +35,7 @@ func (u *groupFake) Leave(g netip.Addr) error {
 // did fails the test unless exactly this was joined and left since the last time.
 func (u *groupFake) did(t *testing.T, want ...string) {
 	t.Helper()
-	if !slices.Equal(u.log, want) {
-		t.Errorf("%q, want %q", u.log, want)
-	}
+	check.True(t, slices.Equal(u.log, want), "%q, want %q", u.log, want)
 	u.log = nil
 }
 
@@ -50,9 +48,9 @@ func TestGroupMembership(t *testing.T) {
 	u := &groupFake{fake: fake4()}
 	v := newVTEP(t, nil, u)
 	flood(t, v, 1, groupAt(1), at(1))
-	must(t, v.Control().Open(1))
+	check.OK(t, v.Control().Open(1))
 	u.did(t, "join 239.0.0.1")
-	must(t, v.Control().Open(2))
+	check.OK(t, v.Control().Open(2))
 	flood(t, v, 2, groupAt(2), groupAt(1), groupAt(2))
 	u.did(t, "join 239.0.0.2")
 	flood(t, v, 1, groupAt(3))
@@ -62,16 +60,14 @@ func TestGroupMembership(t *testing.T) {
 	v.Control().Shut(2)
 	v.Control().Shut(2)
 	u.did(t, "leave 239.0.0.2")
-	must(t, v.Control().Open(2))
+	check.OK(t, v.Control().Open(2))
 	u.did(t, "join 239.0.0.2")
-	must(t, v.SetFlood(1))
-	must(t, v.SetFlood(2))
+	check.OK(t, v.SetFlood(1))
+	check.OK(t, v.SetFlood(2))
 	u.did(t, "leave 239.0.0.3", "leave 239.0.0.2")
 
 	// Groups that nobody lists are gone at the next Retire, and were never learned.
-	if n := len(v.Control().Retire(func(uint16) bool { return true })); n != 3 {
-		t.Errorf("%d retired", n)
-	}
+	check.Equal(t, "retired", len(v.Control().Retire(func(uint16) bool { return true })), 3)
 	if st := v.Stats(); st.Learned != 2 { // the two peers
 		t.Errorf("%+v", st)
 	}
@@ -83,12 +79,10 @@ func TestGroupMembership(t *testing.T) {
 func TestGroupJoinFails(t *testing.T) {
 	u := &groupFake{fake: fake4(), fail: groupAt(9).Addr()}
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(1))
+	check.OK(t, v.Control().Open(1))
 	flood(t, v, 1, groupAt(1))
 	u.did(t, "join 239.0.0.1")
-	if err := v.SetFlood(1, groupAt(1), groupAt(2), groupAt(9)); err == nil || !strings.Contains(err.Error(), "vtep: group 239.0.0.9: no room") {
-		t.Errorf("%v", err)
-	}
+	check.ErrorHas(t, v.SetFlood(1, groupAt(1), groupAt(2), groupAt(9)), "vtep: group 239.0.0.9: no room")
 	u.did(t, "join 239.0.0.2", "leave 239.0.0.2")
 	if got := v.Flood(1); len(got) != 1 || got[0].Addr() != groupAt(1).Addr() {
 		t.Errorf("flood list %v", got)
@@ -98,22 +92,18 @@ func TestGroupJoinFails(t *testing.T) {
 	v.Control().Shut(2)
 	u.did(t, "join 239.0.0.9", "leave 239.0.0.9")
 	u.fail = groupAt(9).Addr()
-	if err := v.Control().Open(2); err == nil {
-		t.Error("open")
-	}
+	check.True(t, v.Control().Open(2) != nil, "open")
 	if f := u.hear(t, v.Readers()[0], at(1), vx(2, inner(1)))[0]; f.Drop != frame.UnknownVNI {
 		t.Errorf("dropped as %v", f.Drop)
 	}
 	v.Control().Shut(1)
 	u.did(t, "leave 239.0.0.1")
-	if len(v.Flood(2)) != 2 {
-		t.Error("the list is gone")
-	}
+	check.True(t, len(v.Flood(2)) == 2, "the list is gone")
 }
 
 func TestGroupErrors(t *testing.T) {
 	plain := newVTEP(t, nil, fake4())
-	must(t, plain.Control().Open(1))
+	check.OK(t, plain.Control().Open(1))
 	if err := plain.SetFlood(1, groupAt(1)); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
@@ -126,13 +116,9 @@ func TestGroupErrors(t *testing.T) {
 	if err := v.SetPeers([]PeerConfig{{Address: groupAt(1).Addr()}}); err == nil {
 		t.Error("SetPeers of a group")
 	}
-	if _, err := v.Group(n); err == nil {
-		t.Error("a next hop that is a multicast group")
-	}
+	check.True(t, check.Err(v.Group(n)) != nil, "a next hop that is a multicast group")
 	for _, ttl := range []int{-1, 256} {
-		if _, err := New(&Config{GroupTTL: ttl}, fake4()); err == nil || !strings.HasPrefix(err.Error(), "vtep: Config.GroupTTL: ") {
-			t.Errorf("TTL %d: %v", ttl, err)
-		}
+		check.ErrorHas(t, check.Err(New(&Config{GroupTTL: ttl}, fake4())), "vtep: Config.GroupTTL: ")
 	}
 }
 
@@ -149,11 +135,9 @@ func TestGroupRuns(t *testing.T) {
 			for i := range outs {
 				*outs[i].F = frame.Make(inner(1))
 			}
-			must(t, v.Writer(0).Write(outs))
+			check.OK(t, v.Writer(0).Write(outs))
 			for i := range outs {
-				if outs[i].Drop != 0 {
-					t.Errorf("dropped as %v", outs[i].Drop)
-				}
+				check.Equal(t, "dropped as", outs[i].Drop, 0)
 			}
 			return u.sent
 		}
@@ -162,9 +146,7 @@ func TestGroupRuns(t *testing.T) {
 		}
 		flood(t, v, vni, at(1), groupAt(1), at(2))
 		got := write()
-		if len(got) != 16 {
-			t.Fatalf("%v: %d datagrams", typ, len(got))
-		}
+		check.Need(t, len(got) == 16, "%v: %d datagrams", typ, len(got))
 		for i, d := range got {
 			group := i%2 == 1
 			bum := typ == encap.TypeGPE && !group // B, draft-ietf-nvo3-vxlan-gpe-13, section 3.1
@@ -196,9 +178,7 @@ func TestGroupWriterAllocatesNothing(t *testing.T) {
 			for i := range outs {
 				outs[i].F.Hash = 0
 			}
-			if err := w.Write(outs); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, w.Write(outs))
 		}); k != 0 {
 			t.Errorf("%v: %v allocations", typ, k)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -36,8 +37,8 @@ func TestHeaderOfPackets(t *testing.T) {
 	} {
 		u, r := fake4(), raw4()
 		v, w := gpeVTEP(t, Config{Header: c.cfg}, u), ipipVTEP(t, Config{Header: c.cfg}, r)
-		must(t, v.Writer(0).Write([]frame.Out{c.p.out(addPeer(t, v, at(1)), vni)}))
-		must(t, w.Writer(0).Write([]frame.Out{c.p.out(addPeer(t, w, host(at(1))), 0)}))
+		check.OK(t, v.Writer(0).Write([]frame.Out{c.p.out(addPeer(t, v, at(1)), vni)}))
+		check.OK(t, w.Writer(0).Write([]frame.Out{c.p.out(addPeer(t, w, host(at(1))), 0)}))
 		if s := u.sent[0]; s.ttl != c.ttl || s.tos != c.gpe || s.df != c.gpeDF {
 			t.Errorf("%s, VXLAN-GPE: TTL %d TOS %#x DF %t, want %d %#x %t", c.name, s.ttl, s.tos, s.df, c.ttl, c.gpe, c.gpeDF)
 		}
@@ -49,8 +50,8 @@ func TestHeaderOfPackets(t *testing.T) {
 	r := raw4()
 	v := ipipVTEP(t, Config{Header: Header{TOS: TOSZero}}, r)
 	n := addPeer(t, v, host(at(1)))
-	must(t, v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: Header{TOS: Inherit}}}))
-	must(t, v.Writer(0).Write([]frame.Out{bare4(0xb8, 7, false).out(n, 0)}))
+	check.OK(t, v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: Header{TOS: Inherit}}}))
+	check.OK(t, v.Writer(0).Write([]frame.Out{bare4(0xb8, 7, false).out(n, 0)}))
 	if s := r.sent[0]; s.tos != 0xb8 {
 		t.Errorf("TOS %#x", s.tos)
 	}
@@ -67,7 +68,7 @@ func TestECNOfPacketsOnSending(t *testing.T) {
 			for _, p := range []ipPacket{bare4(0xb8|in, 9, true), bare6(0xb8|in, 9)} {
 				r := raw4()
 				v := ipipVTEP(t, Config{Header: Header{ECN: mode}}, r)
-				must(t, v.Writer(0).Write([]frame.Out{p.out(addPeer(t, v, host(at(1))), 0)}))
+				check.OK(t, v.Writer(0).Write([]frame.Out{p.out(addPeer(t, v, host(at(1))), 0)}))
 				if s := r.sent[0]; s.tos != 0xb8|want[in] {
 					t.Errorf("mode %d, kind %d: %02b became %#x, want %02b", mode, p.kind, in, s.tos, want[in])
 				}
@@ -100,7 +101,7 @@ func TestECNOfPacketsOnReceipt(t *testing.T) {
 				r.addTOS(t, host(at(1)), p, 0x20|outer)
 				for name, x := range map[string]*VTEP{"VXLAN-GPE": v, "IP in IP": w} {
 					b := frame.NewBatch(nil)
-					must(t, x.Readers()[0].Read(b))
+					check.OK(t, x.Readers()[0].Read(b))
 					f, st := &b.Frames[0], x.Stats()
 					want := frame.NotDropped
 					if cell&drop != 0 {
@@ -110,9 +111,7 @@ func TestECNOfPacketsOnReceipt(t *testing.T) {
 						t.Errorf("%s, inner %02b outer %02b: %v, %d anomalies", name, in, outer, f.Drop, st.ECN)
 					}
 					if want != 0 {
-						if st.Learned != 0 {
-							t.Errorf("%s: a dropped packet taught a peer", name)
-						}
+						check.True(t, st.Learned == 0, "%s: a dropped packet taught a peer", name)
 						continue
 					}
 					if got := make(0xb8 | cell&3); !bytes.Equal(f.Bytes(), got.data) { // the checksum with it

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -51,7 +52,7 @@ func outerOf(t *testing.T, cfg Header, b []byte) sent {
 	u := fake4()
 	v := newVTEP(t, &Config{Header: cfg}, u)
 	f := frame.Make(b)
-	must(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}))
+	check.OK(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}))
 	return u.sent[0]
 }
 
@@ -120,9 +121,7 @@ func TestHeaderErrors(t *testing.T) {
 			t.Errorf("New: %v, want something about %s", err, c.want)
 		}
 		v := newVTEP(t, nil, fake4())
-		if err := v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: c.h}}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("SetPeers: %v, want something about %s", err, c.want)
-		}
+		check.ErrorHas(t, v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Header: c.h}}), "vtep: ", c.want)
 	}
 }
 
@@ -134,14 +133,12 @@ func TestHeaderOfAPeer(t *testing.T) {
 	flood(t, v, vni, at(1), at(2), at(3), at(4), at(5))
 	one, two := addPeer(t, v, at(2)), addPeer(t, v, at(3))
 	other := Header{TTL: 30, TOS: 8, DF: DFUnset, Sockets: 2}
-	must(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: other}, {Address: at(3).Addr(), Header: other}, {Address: at(4).Addr(), Header: Header{TTL: 9, DF: DFSet}}}))
-	if v.varied.Load() != 2 {
-		t.Errorf("%d hops have a header or path MTU of their own", v.varied.Load())
-	}
+	check.OK(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: other}, {Address: at(3).Addr(), Header: other}, {Address: at(4).Addr(), Header: Header{TTL: 9, DF: DFSet}}}))
+	check.Equal(t, "hops have a header or path MTU of their own", v.varied.Load(), 2)
 
 	outs := out(0, 2)
 	outs[1].Skip = two
-	must(t, v.Writer(0).Write(append(outs, out(one, 1)...)))
+	check.OK(t, v.Writer(0).Write(append(outs, out(one, 1)...)))
 	var got []string
 	for _, s := range u.sent {
 		got = append(got, fmt.Sprint(s.to, s.ttl, s.tos, s.df, s.set))
@@ -165,24 +162,18 @@ func TestHeaderOfAPeer(t *testing.T) {
 		if tx == 0 {
 			tx = 2
 		}
-		if p.Tx != tx {
-			t.Errorf("peer %d: tx %d, want %d", p.Peer, p.Tx, tx)
-		}
+		check.True(t, p.Tx == tx, "peer %d: tx %d, want %d", p.Peer, p.Tx, tx)
 	}
 
-	must(t, v.SetPeers(nil))
-	if n := v.varied.Load(); n != 0 {
-		t.Errorf("%d hops have a header or path MTU of their own", n)
-	}
-	must(t, v.SetPeers([]PeerConfig{{Address: at(3).Addr(), Header: Header{TTL: 31}}}))
-	must(t, v.SetFlood(vni))
+	check.OK(t, v.SetPeers(nil))
+	check.Equal(t, "hops have a header or path MTU of their own", v.varied.Load(), 0)
+	check.OK(t, v.SetPeers([]PeerConfig{{Address: at(3).Addr(), Header: Header{TTL: 31}}}))
+	check.OK(t, v.SetFlood(vni))
 	v.DeletePeer(two)
 	v.DeletePeer(one)
 	u.sent = nil
-	must(t, v.Writer(0).Write(out(one, 1)))
-	if u.sent[0].ttl != 9 {
-		t.Errorf("TTL %d", u.sent[0].ttl)
-	}
+	check.OK(t, v.Writer(0).Write(out(one, 1)))
+	check.Equal(t, "TTL", u.sent[0].ttl, 9)
 	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	if n := v.varied.Load(); n != 0 {
 		t.Errorf("%d hops have a header or path MTU of their own, and there are none", n)

@@ -17,15 +17,15 @@ var ErrFull = errors.New("vtep: no peer number left")
 // A hop is a row of the next-hop table: an endpoint, or a group of other rows, of which each flow uses one.
 // The fields that flooding uses are in one cache line.
 type hop struct {
-	num   uint16
-	side  int8      // which underlay; -1 for a group
-	host  bool      // in byHost: frames from its address come from this hop
-	mcast bool      // a multicast group: no frames come from it
-	vni   frame.VNI // to send with; 0 = the attachment's tag
-	tx    atomic.Uint64
-	rx    atomic.Uint64
-	group []*hop
-	to    atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
+	num    uint16
+	family int8      // which underlay; -1 for a group
+	host   bool      // in byHost: frames from its address come from this hop
+	mcast  bool      // a multicast group: no frames come from it
+	vni    frame.VNI // to send with; 0 = the attachment's tag
+	tx     atomic.Uint64
+	rx     atomic.Uint64
+	group  []*hop
+	to     atomic.Pointer[[1]frame.Endpoint] // an array, so that a Datagram can borrow it as its To
 
 	header atomic.Pointer[header] // nil = the VTEP's
 	path   atomic.Int32           // longest inner frame by path MTU discovery; 0 = unknown
@@ -53,7 +53,7 @@ func (h *hop) listed() bool { return h.added || h.refs > 0 }
 func (h *hop) learnable() bool { return h.host && !h.mcast }
 
 func newHop(e frame.Endpoint) *hop {
-	h := &hop{side: int8(sideOf(e)), mcast: e.IsMulticast(), given: e.Port}
+	h := &hop{family: int8(familyOf(e)), mcast: e.IsMulticast(), given: e.Port}
 	h.deleted = h.mcast // removed with the last flood list that contains it
 	h.to.Store(&[1]frame.Endpoint{e})
 	return h
@@ -121,7 +121,7 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 		return 0, fmt.Errorf("vtep: next hop %v: VNI %d: IP-in-IP has none", addr, vni)
 	}
 	if vni == 0 || !vni.Valid() {
-		return 0, fmt.Errorf("vtep: next hop %v: VNI %d, allowed are 1 to %d", addr, vni, frame.MaxVNI)
+		return 0, fmt.Errorf("vtep: next hop %v: VNI %d: must be 1 to %d", addr, vni, frame.MaxVNI)
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -130,7 +130,7 @@ func (v *VTEP) NextHop(addr netip.AddrPort, vni frame.VNI) (uint16, error) {
 	}
 	h := newHop(e)
 	h.vni, h.added = vni, true
-	if v.updatePort(h); v.isLocal(e) && h.to.Load()[0].Port == v.sides[h.side].port {
+	if v.updatePort(h); v.isLocal(e) && h.to.Load()[0].Port == v.families[h.family].port {
 		return 0, fmt.Errorf("vtep: next hop %v: is the VTEP itself", h.to.Load()[0])
 	}
 	if err := v.add(h); err != nil {
@@ -147,10 +147,10 @@ func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	if err := v.errClosed(); err != nil {
 		return 0, err
 	}
-	g := &hop{side: -1, added: true}
+	g := &hop{family: -1, added: true}
 	for _, n := range peers {
 		h := v.hops.get(n)
-		if h == nil || h.side < 0 || h.retired || h.mcast {
+		if h == nil || h.family < 0 || h.retired || h.mcast {
 			return 0, fmt.Errorf("vtep: group: there is no peer %d", n)
 		}
 		g.group = append(g.group, h)
@@ -171,7 +171,7 @@ func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 // at its address, or of a group that contains one of these.
 func (v *VTEP) Leads(to, peer uint16) bool {
 	h, p := v.hops.get(to), v.hops.get(peer)
-	if h == nil || p == nil || p.side < 0 {
+	if h == nil || p == nil || p.family < 0 {
 		return false
 	}
 	from := p.to.Load()[0].Host()
@@ -180,7 +180,7 @@ func (v *VTEP) Leads(to, peer uint16) bool {
 			return true
 		}
 	}
-	return h.side >= 0 && h.to.Load()[0].Host() == from
+	return h.family >= 0 && h.to.Load()[0].Host() == from
 }
 
 // pick chooses a member of a group by rendezvous hashing: the one whose number, mixed with the flow, is

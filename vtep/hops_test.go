@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // life drives a VTEP's peers and checks the count of learned ones after each step.
@@ -20,7 +21,7 @@ type life struct {
 func newLife(t *testing.T, cfg *Config) *life {
 	u := fake4()
 	v := newVTEP(t, cfg, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	return &life{t, v, u, v.Readers()[0]}
 }
 
@@ -28,17 +29,13 @@ func newLife(t *testing.T, cfg *Config) *life {
 func (l *life) hear(i int) uint16 {
 	l.t.Helper()
 	fs := l.u.hear(l.t, l.r, at(i), vx(vni, inner(i)))
-	if fs[0].Drop != 0 {
-		l.t.Fatalf("peer %d: %v", i, fs[0].Drop)
-	}
+	check.Need(l.t, fs[0].Drop == 0, "peer %d: %v", i, fs[0].Drop)
 	return fs[0].From.Peer()
 }
 
 func (l *life) learned(want int) {
 	l.t.Helper()
-	if n := l.v.Stats().Learned; n != want {
-		l.t.Errorf("%d learned peers, want %d", n, want)
-	}
+	check.Equal(l.t, "learned peers", l.v.Stats().Learned, want)
 }
 
 func (l *life) retire(named ...uint16) []uint16 {
@@ -57,37 +54,25 @@ func (l *life) number(i int) uint16 {
 func TestLearnedPeerLives(t *testing.T) {
 	l := newLife(t, nil)
 	a, b := l.hear(1), l.hear(2)
-	if a == 0 || l.hear(1) != a || b == a {
-		t.Fatal("a peer is its address")
-	}
+	check.Need(t, a != 0 && l.hear(1) == a && b != a, "a peer is its address")
 	l.learned(2)
 	if got := l.retire(); got != nil {
 		t.Fatalf("%v retired at the first look", got)
 	}
 	l.hear(2)
 	got := l.retire() // 1 was quiet and named by nobody, twice; 2 was heard
-	if !slices.Equal(got, []uint16{a}) {
-		t.Fatalf("%v retired", got)
-	}
+	check.Need(t, slices.Equal(got, []uint16{a}), "%v retired", got)
 	l.learned(1)
-	if l.number(1) != 0 {
-		t.Error("a retired peer is still shown")
-	}
-	if l.retire(b) != nil {
-		t.Error("retired twice")
-	}
+	check.True(t, l.number(1) == 0, "a retired peer is still shown")
+	check.True(t, l.retire(b) == nil, "retired twice")
 	again := l.hear(1)
-	if again == a || again == 0 {
-		t.Errorf("heard again under %d, which is not free yet", again)
-	}
+	check.True(t, again != a && again != 0, "heard again under %d, which is not free yet", again)
 	l.v.Control().Free(got)
 	l.v.Control().Free(got) // twice is harmless
 	if c := l.hear(3); c != a {
 		t.Errorf("new peer is %d, %d was free", c, a)
 	}
-	if d := l.hear(4); d == a {
-		t.Error("a number was given twice")
-	}
+	check.True(t, l.hear(4) != a, "a number was given twice")
 	l.learned(4)
 }
 
@@ -99,12 +84,8 @@ func TestNamedPeerStays(t *testing.T) {
 			t.Fatalf("%v retired while named", got)
 		}
 	}
-	if l.retire() != nil {
-		t.Fatal("retired at the first look after it was named")
-	}
-	if got := l.retire(); !slices.Equal(got, []uint16{a}) {
-		t.Errorf("%v", got)
-	}
+	check.Need(t, l.retire() == nil, "retired at the first look after it was named")
+	check.Slice(t, "retire", l.retire(), []uint16{a})
 }
 
 func TestHeardPeerStays(t *testing.T) {
@@ -114,9 +95,7 @@ func TestHeardPeerStays(t *testing.T) {
 		if got := l.retire(); got != nil {
 			t.Fatalf("%v retired while heard", got)
 		}
-		if l.hear(1) != a {
-			t.Fatal("another number")
-		}
+		check.Need(t, l.hear(1) == a, "another number")
 	}
 }
 
@@ -124,9 +103,7 @@ func TestFreeOfOthersDoesNothing(t *testing.T) {
 	l := newLife(t, nil)
 	a := l.hear(1)
 	l.v.Control().Free([]uint16{a, 0, 999})
-	if l.hear(1) != a {
-		t.Error("freed without Retire")
-	}
+	check.True(t, l.hear(1) == a, "freed without Retire")
 }
 
 // The count of learned peers is right through every way of being listed.
@@ -134,21 +111,17 @@ func TestLearnedCount(t *testing.T) {
 	l := newLife(t, nil)
 	a := l.hear(1)
 	l.learned(1)
-	if addPeer(t, l.v, at(1)) != a {
-		t.Error("AddPeer gave a known peer another number")
-	}
+	check.True(t, addPeer(t, l.v, at(1)) == a, "AddPeer gave a known peer another number")
 	l.learned(0)
 	flood(t, l.v, vni, at(1), at(2))
 	flood(t, l.v, 200, at(1))
 	l.learned(0)
 	l.v.DeletePeer(a)
 	l.learned(0) // in flood lists
-	if l.retire() != nil {
-		t.Error("retired a peer of a flood list")
-	}
-	must(t, l.v.SetFlood(vni))
+	check.True(t, l.retire() == nil, "retired a peer of a flood list")
+	check.OK(t, l.v.SetFlood(vni))
 	l.learned(1) // 2
-	must(t, l.v.SetFlood(200))
+	check.OK(t, l.v.SetFlood(200))
 	l.learned(2)
 	got := l.retire()
 	if !slices.Equal(got, []uint16{a}) { // deleted: at once; 2 is a learned one now
@@ -160,8 +133,7 @@ func TestLearnedCount(t *testing.T) {
 	l.learned(0)
 
 	b, c := l.hear(3), l.hear(4)
-	g, err := l.v.Group(b, c, b)
-	must(t, err)
+	g := check.Must(l.v.Group(b, c, b))(t)
 	l.learned(0)
 	l.v.DeletePeer(g)
 	l.learned(2)
@@ -186,32 +158,20 @@ func TestDeletedPeerAddedAgain(t *testing.T) {
 	if b := addPeer(t, l.v, at(1)); b != a {
 		t.Errorf("before Retire: %d, was %d", b, a)
 	}
-	if l.retire() != nil {
-		t.Error("an added peer was retired")
-	}
+	check.True(t, l.retire() == nil, "an added peer was retired")
 	l.v.DeletePeer(a)
 	got := l.retire(a) // deleted: whoever names it
-	if !slices.Equal(got, []uint16{a}) {
-		t.Fatalf("%v", got)
-	}
-	if b := addPeer(t, l.v, at(1)); b == a {
-		t.Error("the number is not free yet")
-	}
-	if l.v.PeerName(a) == "" {
-		t.Error("a retired number has lost its name before Free")
-	}
+	check.Need(t, slices.Equal(got, []uint16{a}), "%v", got)
+	check.True(t, addPeer(t, l.v, at(1)) != a, "the number is not free yet")
+	check.True(t, l.v.PeerName(a) != "", "a retired number has lost its name before Free")
 	l.v.Control().Free(got)
-	if l.v.PeerName(a) != "" {
-		t.Error("a free number has a name")
-	}
+	check.True(t, l.v.PeerName(a) == "", "a free number has a name")
 }
 
 func TestMaxPeers(t *testing.T) {
 	l := newLife(t, &Config{MaxPeers: 3})
 	for i := 1; i <= 3; i++ {
-		if l.hear(i) == 0 {
-			t.Fatal("no number")
-		}
+		check.Need(t, l.hear(i) != 0, "no number")
 	}
 	for i := 4; i <= 6; i++ {
 		if n := l.hear(i); n != 0 {
@@ -222,24 +182,18 @@ func TestMaxPeers(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	addPeer(t, l.v, at(1)) // one is listed now: room for another
-	if l.hear(4) == 0 {
-		t.Error("no room")
-	}
-	if l.hear(5) != 0 {
-		t.Error("one too many")
-	}
+	check.True(t, l.hear(4) != 0, "no room")
+	check.True(t, l.hear(5) == 0, "one too many")
 	l.retire()
 	l.v.Control().Free(l.retire())
 	l.learned(0)
-	if l.hear(5) == 0 {
-		t.Error("no room after Retire")
-	}
+	check.True(t, l.hear(5) != 0, "no room after Retire")
 }
 
 func TestListedOnly(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, &Config{Peers: ListedOnly}, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	r := v.Readers()[0]
 	if fs := u.hear(t, r, at(1), vx(vni, inner(1))); fs[0].Drop != frame.UnknownPeer {
 		t.Error(fs[0].Drop)
@@ -261,56 +215,42 @@ func TestAddPeerAims(t *testing.T) {
 	v := newVTEP(t, &Config{Port: 8472}, u)
 	n := addPeer(t, v, netip.AddrPortFrom(at(1).Addr(), 0))
 	w := v.Writer(0)
-	must(t, w.Write(out(n, 1)))
-	if addPeer(t, v, netip.AddrPortFrom(at(1).Addr(), 5555)) != n {
-		t.Error("another number for another port")
-	}
-	must(t, w.Write(out(n, 1)))
+	check.OK(t, w.Write(out(n, 1)))
+	check.True(t, addPeer(t, v, netip.AddrPortFrom(at(1).Addr(), 5555)) == n, "another number for another port")
+	check.OK(t, w.Write(out(n, 1)))
 	if a, b := u.sent[0].to[0].Port(), u.sent[1].to[0].Port(); a != 8472 || b != 5555 {
 		t.Errorf("ports %d, %d", a, b)
 	}
-	if got := v.PeerName(n); got != fmt.Sprintf("%v:5555", at(1).Addr()) {
-		t.Error(got)
-	}
+	check.Equal(t, "PeerName", v.PeerName(n), fmt.Sprintf("%v:5555", at(1).Addr()))
 }
 
 func TestNextHop(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	n, err := v.NextHop(at(1), 7777)
-	must(t, err)
+	n := check.Must(v.NextHop(at(1), 7777))(t)
 	p := addPeer(t, v, at(1))
-	if n == p || n == 0 {
-		t.Fatalf("numbers %d, %d", n, p)
-	}
-	m, err := v.NextHop(at(1), 7778)
-	must(t, err)
+	check.Need(t, n != p && n != 0, "numbers %d, %d", n, p)
+	m := check.Must(v.NextHop(at(1), 7778))(t)
 	outs := out(n, 3)
 	outs[1].Peer, outs[2].Peer = p, m
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	for i, want := range []frame.VNI{7777, vni, 7778} {
 		if got := string(u.sent[i].payload); got != string(vx(want, inner(i))) {
 			t.Errorf("% x", got)
 		}
-		if u.sent[i].to[0] != at(1) {
-			t.Error(u.sent[i].to)
-		}
+		check.True(t, u.sent[i].to[0] == at(1), "%v", u.sent[i].to)
 	}
-	if s := v.PeerName(n); s != at(1).String()+" vni 7777" {
-		t.Error(s)
-	}
+	check.Equal(t, "PeerName", v.PeerName(n), at(1).String()+" vni 7777")
 	// What comes from there comes from the peer, not from the next hop.
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	if fs := u.hear(t, v.Readers()[0], at(1), vx(vni, inner(1))); fs[0].From.Peer() != p {
 		t.Errorf("from %v", fs[0].From)
 	}
 	v.DeletePeer(n)
 	v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	outs = out(n, 1)
-	must(t, v.Writer(0).Write(outs))
-	if outs[0].Drop != frame.NoPeer {
-		t.Error(outs[0].Drop)
-	}
+	check.OK(t, v.Writer(0).Write(outs))
+	check.Equal(t, "Drop", outs[0].Drop, frame.NoPeer)
 }
 
 // Rendezvous hashing: flows spread evenly, and a member that goes moves only its own.
@@ -324,7 +264,7 @@ func TestGroup(t *testing.T) {
 	}
 	choices := func(g uint16) (c []netip.AddrPort) {
 		u.sent = nil
-		must(t, v.Writer(0).Write(out(g, flows)))
+		check.OK(t, v.Writer(0).Write(out(g, flows)))
 		for _, s := range u.sent {
 			if s.seg == 0 {
 				s.seg = len(s.payload)
@@ -339,10 +279,8 @@ func TestGroup(t *testing.T) {
 		}
 		return c
 	}
-	four, err := v.Group(peers...)
-	must(t, err)
-	three, err := v.Group(peers[0], peers[1], peers[3])
-	must(t, err)
+	four := check.Must(v.Group(peers...))(t)
+	three := check.Must(v.Group(peers[0], peers[1], peers[3]))(t)
 	a, b := choices(four), choices(three)
 	count := map[netip.AddrPort]int{}
 	for i := range a {
@@ -350,9 +288,7 @@ func TestGroup(t *testing.T) {
 		if a[i] != at(3) && a[i] != b[i] {
 			t.Fatalf("flow %d went to %v, and to %v when %v had gone", i, a[i], b[i], at(3))
 		}
-		if b[i] == at(3) {
-			t.Fatal("to a member that is not there")
-		}
+		check.Need(t, b[i] != at(3), "to a member that is not there")
 	}
 	for p, n := range count {
 		if n < flows/4-150 || n > flows/4+150 { // five standard deviations
@@ -370,15 +306,11 @@ func TestGroup(t *testing.T) {
 			t.Errorf("%v took over %d of %d flows", p, n, count[at(3)])
 		}
 	}
-	if !slices.Equal(a, choices(four)) {
-		t.Error("a flow changed its way")
-	}
+	check.True(t, slices.Equal(a, choices(four)), "a flow changed its way")
 	if s := v.PeerName(four); s != "group of 198.51.0.1:4789, 198.51.0.2:4789, 198.51.0.3:4789, 198.51.0.4:4789" {
 		t.Error(s)
 	}
-	if _, err := v.Group(four); err == nil {
-		t.Error("a group of groups")
-	}
+	check.True(t, check.Err(v.Group(four)) != nil, "a group of groups")
 	// A member of a group is not retired, a group that is deleted lets go of it.
 	for _, p := range peers {
 		v.DeletePeer(p)
@@ -403,13 +335,10 @@ func TestGroup(t *testing.T) {
 func TestGroupOfNextHops(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	a, err := v.NextHop(at(1), 11)
-	must(t, err)
-	b, err := v.NextHop(at(2), 22)
-	must(t, err)
-	g, err := v.Group(a, b)
-	must(t, err)
-	must(t, v.Writer(0).Write(out(g, 64)))
+	a := check.Must(v.NextHop(at(1), 11))(t)
+	b := check.Must(v.NextHop(at(2), 22))(t)
+	g := check.Must(v.Group(a, b))(t)
+	check.OK(t, v.Writer(0).Write(out(g, 64)))
 	n := map[netip.AddrPort]int{}
 	for i, s := range u.sent {
 		n[s.to[0]]++
@@ -417,13 +346,9 @@ func TestGroupOfNextHops(t *testing.T) {
 		if s.to[0] == at(2) {
 			want = 22
 		}
-		if string(s.payload) != string(vx(want, inner(i))) {
-			t.Fatalf("% x", s.payload)
-		}
+		check.Need(t, string(s.payload) == string(vx(want, inner(i))), "% x", s.payload)
 	}
-	if n[at(1)] == 0 || n[at(2)] == 0 {
-		t.Errorf("%v", n)
-	}
+	check.True(t, n[at(1)] != 0 && n[at(2)] != 0, "%v", n)
 }
 
 // A batch says that peers have lost their numbers since theirs were looked up.
@@ -432,37 +357,29 @@ func TestBatchKnowsOfGonePeers(t *testing.T) {
 	l.hear(1)
 	b := frame.NewBatch(nil)
 	l.u.in = append(l.u.in, packetIn{src: endpoint(t, at(1)), data: vx(vni, inner(1))})
-	must(t, l.r.Read(b))
+	check.OK(t, l.r.Read(b))
 	for range 2 { // in the first, it may have been heard since
 		if nums := l.retire(l.number(1)); nums != nil || b.Gone.Load() != b.Known {
 			t.Fatalf("%v retired, %d, was %d", nums, b.Gone.Load(), b.Known)
 		}
 	}
 	for n := 0; len(l.retire()) == 0; n++ {
-		if n == 3 {
-			t.Fatal("not retired")
-		}
+		check.Need(t, n != 3, "not retired")
 	}
-	if b.Gone.Load() == b.Known {
-		t.Error("the batch is believed")
-	}
-	must(t, func() error {
+	check.True(t, b.Gone.Load() != b.Known, "the batch is believed")
+	check.OK(t, func() error {
 		l.u.in = append(l.u.in, packetIn{src: endpoint(t, at(2)), data: vx(vni, inner(1))})
 		return l.r.Read(b)
 	}())
-	if b.Gone.Load() != b.Known {
-		t.Error("one that was read later is not")
-	}
+	check.True(t, b.Gone.Load() == b.Known, "one that was read later is not")
 }
 
 // A number leads to the peer that it has, or one of which it has.
 func TestLeads(t *testing.T) {
 	v := newVTEP(t, nil, fake4())
 	one, two, three := addPeer(t, v, at(1)), addPeer(t, v, at(2)), addPeer(t, v, at(3))
-	far, err := v.NextHop(netip.AddrPortFrom(at(2).Addr(), 4999), 7)
-	must(t, err)
-	group, err := v.Group(one, far)
-	must(t, err)
+	far := check.Must(v.NextHop(netip.AddrPortFrom(at(2).Addr(), 4999), 7))(t)
+	group := check.Must(v.Group(one, far))(t)
 	for _, c := range []struct {
 		to   uint16
 		want [3]bool

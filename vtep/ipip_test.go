@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // ipipVTEP returns an open VTEP for IP in IP.
@@ -17,16 +17,14 @@ func ipipVTEP(t testing.TB, cfg Config, us ...Underlay) *VTEP {
 	t.Helper()
 	cfg.Type = encap.TypeIPIP
 	v := newVTEP(t, &cfg, us...)
-	must(t, v.Control().Open(0))
+	check.OK(t, v.Control().Open(0))
 	return v
 }
 
 // All packets of IP-in-IP are of one network: under another tag nothing would ever come in.
 func TestIPIPHasOneNetwork(t *testing.T) {
 	v := ipipVTEP(t, Config{}, raw4())
-	if err := v.Control().Open(7); err == nil || !strings.HasPrefix(err.Error(), "vtep: tag 7: ") {
-		t.Errorf("%v", err)
-	}
+	check.ErrorHas(t, v.Control().Open(7), "vtep: tag 7: ")
 }
 
 func TestIPIPReaderMixedBatch(t *testing.T) {
@@ -68,7 +66,7 @@ func TestIPIPReaderMixedBatch(t *testing.T) {
 		u.add(t, host(x.from), x.in)
 	}
 	batch := frame.NewBatch(nil)
-	must(t, v.Readers()[0].Read(batch))
+	check.OK(t, v.Readers()[0].Read(batch))
 	for i, x := range rows {
 		f := &batch.Frames[i]
 		if f.Drop != x.drop || f.VNI != x.vni || f.From.Peer() != x.peer || !f.Tunnel || f.Replicated {
@@ -85,17 +83,13 @@ func TestIPIPReaderMixedBatch(t *testing.T) {
 	// Whoever is no longer listed is a stranger; and there is one network, if it is open.
 	one := func(from int) frame.Reason {
 		u.add(t, host(at(from)), four)
-		must(t, v.Readers()[0].Read(batch))
+		check.OK(t, v.Readers()[0].Read(batch))
 		return batch.Frames[0].Drop
 	}
 	v.DeletePeer(b)
-	if r := one(2); r != frame.UnknownPeer {
-		t.Errorf("a peer that was deleted: %v", r)
-	}
+	check.Equal(t, "a peer that was deleted", one(2), frame.UnknownPeer)
 	v.Control().Shut(0)
-	if r := one(1); r != frame.UnknownVNI {
-		t.Errorf("shut: %v", r)
-	}
+	check.Equal(t, "shut", one(1), frame.UnknownVNI)
 }
 
 // The packet is what is sent, with nothing in front of it.
@@ -104,27 +98,22 @@ func TestIPIPWriter(t *testing.T) {
 	v := ipipVTEP(t, Config{}, a, b)
 	n, six := addPeer(t, v, host(at(1))), addPeer(t, v, host(at6(1)))
 	flood(t, v, 0, host(at(1)))
-	group, err := v.Group(n)
-	must(t, err)
+	group := check.Must(v.Group(n))(t)
 	eth := frame.Make(inner(1))
 	outs := []frame.Out{
 		bare4(0, 9, true).out(n, 0), bare6(0, 9).out(n, 0), bare4(0, 9, true).out(six, 0), bare6(0, 9).out(six, 0), bare6(0, 9).out(group, 0),
 		{F: &eth, Peer: n}, {F: &eth}, bare4(0, 9, true).out(0, 0), bare6(0, 9).out(99, 0),
 	}
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	for i, want := range []frame.Reason{0, 0, 0, 0, 0, frame.BadKind, frame.BadKind, frame.NoPeer, frame.NoPeer} {
-		if outs[i].Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, outs[i].Drop, want)
-		}
+		check.True(t, outs[i].Drop == want, "frame %d: %v, want %v", i, outs[i].Drop, want)
 	}
 	for _, c := range []struct {
 		u    *rawFake
 		to   netip.AddrPort
 		outs []frame.Out
 	}{{a, at(1), []frame.Out{outs[0], outs[1], outs[4]}}, {b, at6(1), outs[2:4]}} {
-		if len(c.u.sent) != len(c.outs) {
-			t.Fatalf("%d datagrams, want %d", len(c.u.sent), len(c.outs))
-		}
+		check.Need(t, len(c.u.sent) == len(c.outs), "%d datagrams, want %d", len(c.u.sent), len(c.outs))
 		for i, s := range c.u.sent {
 			if !bytes.Equal(s.payload, c.outs[i].F.Bytes()) || !slices.Equal(s.to, []netip.AddrPort{host(c.to)}) || s.seg != 0 || s.ttl != 64 || !s.df {
 				t.Errorf("datagram %d: %+v", i, s)
@@ -146,10 +135,8 @@ func TestIPIPWriter(t *testing.T) {
 	// Nobody cuts packets that were put together: each leaves alone.
 	a.sent = nil
 	p := bare4(0, 9, true)
-	must(t, v.Writer(0).Write([]frame.Out{p.out(n, 0), p.out(n, 0)}))
-	if len(a.sent) != 2 || a.sent[1].seg != 0 {
-		t.Errorf("%+v", a.sent)
-	}
+	check.OK(t, v.Writer(0).Write([]frame.Out{p.out(n, 0), p.out(n, 0)}))
+	check.True(t, len(a.sent) == 2 && a.sent[1].seg == 0, "%+v", a.sent)
 }
 
 // Packets that would come round again, and those whose TTL is spent (RFC 2003, section 3.2).
@@ -197,8 +184,7 @@ func TestIPIPLoops(t *testing.T) {
 		u4, u6 := raw4(), raw6()
 		v := ipipVTEP(t, Config{}, u4, u6)
 		one, two := addPeer(t, v, host(at(1))), addPeer(t, v, host(at6(1)))
-		group, err := v.Group(one)
-		must(t, err)
+		group := check.Must(v.Group(one))(t)
 		for i, w := range []struct {
 			u    *rawFake
 			peer uint16
@@ -206,7 +192,7 @@ func TestIPIPLoops(t *testing.T) {
 		}{{u4, one, c.over[0]}, {u6, two, c.over[1]}, {u4, group, c.over[0]}} {
 			w.u.sent = nil
 			outs := []frame.Out{c.p.out(w.peer, 0)}
-			must(t, v.Writer(0).Write(outs))
+			check.OK(t, v.Writer(0).Write(outs))
 			if outs[0].Drop != w.want || (len(w.u.sent) == 1) != (w.want == 0) {
 				t.Errorf("%s, way %d: %v, want %v; %d sent", c.name, i, outs[0].Drop, w.want, len(w.u.sent))
 			}
@@ -224,10 +210,8 @@ func TestIPIPLoops(t *testing.T) {
 	v := ipipVTEP(t, Config{}, u)
 	n := addPeer(t, v, host(at(1)))
 	outs := []frame.Out{between(t, own4, other4).out(n, 0), between(t, net4, peer4).out(n, 0)}
-	must(t, v.Writer(0).Write(outs))
-	if outs[0].Drop != 0 || outs[1].Drop != frame.Martian {
-		t.Errorf("%v %v", outs[0].Drop, outs[1].Drop)
-	}
+	check.OK(t, v.Writer(0).Write(outs))
+	check.True(t, outs[0].Drop == 0 && outs[1].Drop == frame.Martian, "%v %v", outs[0].Drop, outs[1].Drop)
 }
 
 // Loops are the business of IP in IP alone: elsewhere an inner address is anybody's.
@@ -236,8 +220,6 @@ func TestGPEHasNoLoopRules(t *testing.T) {
 	v := gpeVTEP(t, Config{}, u)
 	n := addPeer(t, v, at(1))
 	outs := []frame.Out{between(t, "192.0.2.1", "198.51.0.1").out(n, vni)}
-	must(t, v.Writer(0).Write(outs))
-	if outs[0].Drop != 0 || len(u.sent) != 1 {
-		t.Errorf("%v", outs[0].Drop)
-	}
+	check.OK(t, v.Writer(0).Write(outs))
+	check.True(t, outs[0].Drop == 0 && len(u.sent) == 1, "%v", outs[0].Drop)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
@@ -48,11 +49,12 @@ const drain = time.Millisecond
 // so is what waits in the old receive buffers for longer than a millisecond. While both underlays are in a
 // multicast group, a packet to the group may be received twice.
 //
-// u has as many Readers as the old underlay, and numbers of transmit sockets (Header.Sockets) that mean the same.
-// An underlay at an address cannot be opened beside one at the wildcard address with the same port.
+// u is another underlay with as many Readers as the old one (an AF_PACKET underlay with two queues for a UDP
+// with one), and numbers of transmit sockets (Header.Sockets) that mean the same. UDP underlays with one port can
+// be open together only at two addresses, neither a wildcard.
 //
-// On success the VTEP owns u. On an error nothing has changed, and u is still the caller's: the error is that of
-// joining a group, net.ErrClosed or [ErrFull].
+// On success the VTEP owns u. On an error nothing has changed, and u is still the caller's: u does not fit, or the
+// error is that of joining a group, net.ErrClosed or [ErrFull].
 func (v *VTEP) SetUnderlay(u Underlay) error {
 	if absent.Is(u) {
 		return errors.New("vtep: SetUnderlay: the underlay is nil")
@@ -67,13 +69,16 @@ func (v *VTEP) SetUnderlay(u Underlay) error {
 	}
 	v.swap.Lock()
 	defer v.swap.Unlock()
-	s := v.sides[sideOf(e)]
+	s := v.families[familyOf(e)]
 	if s == nil {
 		return fmt.Errorf("vtep: SetUnderlay: %v: the VTEP has no underlay of this address family", addr.Addr())
 	}
 	old, l := s.link.Load(), newLink(u, e)
+	if reflect.ValueOf(u).Comparable() && u == old.u {
+		return fmt.Errorf("vtep: SetUnderlay: %v is its underlay already", addr)
+	}
 	if got, want := len(u.Readers()), len(old.u.Readers()); got != want {
-		return fmt.Errorf("vtep: SetUnderlay: %v has %d receive queues, allowed are as many as before, %d", addr, got, want)
+		return fmt.Errorf("vtep: SetUnderlay: %v has %d Readers: must be %d, as before", addr, got, want)
 	}
 	grouped, err := v.relink(s, l)
 	if err != nil {
@@ -83,12 +88,13 @@ func (v *VTEP) SetUnderlay(u Underlay) error {
 	if !grouped {
 		time.Sleep(drain)
 	}
+	old.u.Pause() // Readers go over now: Close of packet sockets takes 50 ms
 	_ = old.u.Close()
 	return nil
 }
 
 // relink makes l the link of s. It reports whether l is in multicast groups. v.swap is held.
-func (v *VTEP) relink(s *side, l *link) (grouped bool, err error) {
+func (v *VTEP) relink(s *family, l *link) (grouped bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.errClosed(); err != nil {
@@ -104,7 +110,7 @@ func (v *VTEP) relink(s *side, l *link) (grouped bool, err error) {
 		}
 	}()
 	for h := range v.hops.all {
-		if h.joined == 0 || v.sides[h.side] != s {
+		if h.joined == 0 || v.families[h.family] != s {
 			continue
 		}
 		if err := l.u.Join(h.address()); err != nil {
@@ -112,18 +118,24 @@ func (v *VTEP) relink(s *side, l *link) (grouped bool, err error) {
 		}
 		joined = append(joined, h.address())
 	}
+	for _, n := range v.networks.All() { // the address that flood lists may contain from now on
+		for _, e := range n.flood.Load().given {
+			if e.Host() == old.own && e.Host() != l.own {
+				if _, err := v.peer(e); err != nil {
+					return false, err
+				}
+			}
+		}
+	}
 	if v.paused {
 		l.pause(true)
 	}
-	if err := v.setLink(s, l); err != nil {
-		l.pause(false)
-		return false, errors.Join(err, v.setLink(s, old))
-	}
+	v.setLink(s, l)
 	return len(joined) > 0, nil
 }
 
 // setLink stores l, and removes its local address from the flood lists. v.mu is held.
-func (v *VTEP) setLink(s *side, l *link) error {
+func (v *VTEP) setLink(s *family, l *link) {
 	s.link.Store(l)
 	for vni, n := range v.networks.All() {
 		l := n.flood.Load()
@@ -134,9 +146,12 @@ func (v *VTEP) setLink(s *side, l *link) error {
 		if l.given == nil && !slices.ContainsFunc(es, v.isLocal) {
 			continue
 		}
-		if err := v.setFlood(frame.VNI(vni), es); err != nil {
-			return err
+		es = slices.Clone(es)
+		for i := range es {
+			if h, ok := v.byHost.Load(hostKey(es[i].Host())); ok {
+				es[i].Port = h.given // no other setting of the port changes
+			}
 		}
+		_ = v.setFlood(frame.VNI(vni), es) // all peers exist, and all groups are joined
 	}
-	return nil
 }

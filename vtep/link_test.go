@@ -2,15 +2,18 @@ package vtep
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func fakeAt(local netip.AddrPort) *fake { return &fake{local: local, mtu: 1500} }
@@ -20,12 +23,12 @@ func fakeAt(local netip.AddrPort) *fake { return &fake{local: local, mtu: 1500} 
 func TestSetUnderlay(t *testing.T) {
 	first, six := fake4(), fake6()
 	v := newVTEP(t, nil, first, six)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	own := netip.MustParseAddrPort("192.0.2.9:4789")
 	one := addPeer(t, v, at(1))
 	r, w := v.Readers()[0], v.Writer(0)
 	u := fakeAt(own)
-	must(t, v.SetUnderlay(u))
+	check.OK(t, v.SetUnderlay(u))
 	if first.closed != 1 || u.closed != 0 || six.closed != 0 || u.path == nil {
 		t.Errorf("closed: old %d, new %d, IPv6 %d", first.closed, u.closed, six.closed)
 	}
@@ -37,23 +40,21 @@ func TestSetUnderlay(t *testing.T) {
 			t.Errorf("from %v: %v, want %v", c.src, fs[0].Drop, c.want)
 		}
 	}
-	must(t, w.Write(out(one, 2)))
+	check.OK(t, w.Write(out(one, 2)))
 	if len(first.sent) != 0 || len(u.sent) != 2 || v.Stats().Tx.Frames != 2 {
 		t.Errorf("sent: %d by the old underlay, %d by the new one", len(first.sent), len(u.sent))
 	}
 	if n := addPeer(t, v, at(1)); n != one {
 		t.Errorf("the peer is %d, it was %d", n, one)
 	}
-	if _, err := v.AddPeer(own); err == nil {
-		t.Error("the new address is a peer")
-	}
+	check.True(t, check.Err(v.AddPeer(own)) != nil, "the new address is a peer")
 	addPeer(t, v, local4)
 	wild := fakeAt(netip.MustParseAddrPort("0.0.0.0:5000")) // peers keep port 4789
-	must(t, v.SetUnderlay(wild))
+	check.OK(t, v.SetUnderlay(wild))
 	if fs := wild.hear(t, r, own, vx(vni, inner(1))); fs[0].Drop != 0 {
 		t.Errorf("at the wildcard address: %v", fs[0].Drop)
 	}
-	must(t, w.Write(out(addPeer(t, v, netip.MustParseAddrPort("192.0.2.77:0")), 1)))
+	check.OK(t, w.Write(out(addPeer(t, v, netip.MustParseAddrPort("192.0.2.77:0")), 1)))
 	if to := wild.sent[0].to[0]; to.Port() != 4789 {
 		t.Errorf("sent to %v", to)
 	}
@@ -67,7 +68,7 @@ func TestSetUnderlayWhileSending(t *testing.T) {
 	flood(t, v, vni, at(1), at(2))
 	one := addPeer(t, v, at(1))
 	first.send = func(ds []frame.Datagram) error {
-		must(t, v.SetUnderlay(second))
+		check.OK(t, v.SetUnderlay(second))
 		ds[0].Lost, ds[0].Drop = 0, 0
 		ds[1].Lost, ds[1].Drop = 1, frame.PortDown // of two
 		ds[2].Lost, ds[2].Drop = 1, frame.PortDown
@@ -75,12 +76,29 @@ func TestSetUnderlayWhileSending(t *testing.T) {
 	}
 	o := out(one, 3)
 	o[1].Peer = 0
-	must(t, v.Writer(0).Write(o))
-	if len(second.sent) != 1 || second.sent[0].to[0] != at(1) {
-		t.Errorf("sent again: %+v", second.sent)
-	}
+	check.OK(t, v.Writer(0).Write(o))
+	check.True(t, len(second.sent) == 1 && second.sent[0].to[0] == at(1), "sent again: %+v", second.sent)
 	if s := v.Stats(); o[0].Drop != 0 || o[1].Drop != 0 || o[2].Drop != 0 || s.Lost.Total() != 1 || s.Lost[frame.PortDown] != 1 {
 		t.Errorf("%v %v %v, lost %v", o[0].Drop, o[1].Drop, o[2].Drop, s.Lost)
+	}
+}
+
+// Nor does one that the next SetUnderlay finds sending again.
+func TestSetUnderlayTwiceWhileSending(t *testing.T) {
+	first, second, third := fake4(), fakeAt(at(99)), fakeAt(at(98))
+	v := newVTEP(t, nil, first)
+	one := addPeer(t, v, at(1))
+	swap := func(next *fake) func(ds []frame.Datagram) error {
+		return func(ds []frame.Datagram) error {
+			check.OK(t, v.SetUnderlay(next))
+			ds[0].Lost, ds[0].Drop = 1, frame.PortDown
+			return net.ErrClosed
+		}
+	}
+	first.send, second.send = swap(second), swap(third)
+	o := out(one, 1)
+	if err := v.Writer(0).Write(o); err != nil || len(third.sent) != 1 || o[0].Drop != 0 {
+		t.Errorf("%v, %d sent, %v", err, len(third.sent), o[0].Drop)
 	}
 }
 
@@ -92,7 +110,7 @@ type waiting struct {
 }
 
 func newWaiting(local netip.AddrPort) *waiting {
-	return &waiting{fake: fakeAt(local), stop: make(chan error, 1), reads: make(chan struct{}, 9)}
+	return &waiting{fake: fakeAt(local), stop: make(chan error, 9), reads: make(chan struct{}, 9)}
 }
 
 func (u *waiting) Readers() []frame.Reader   { return []frame.Reader{u} }
@@ -113,13 +131,13 @@ func TestSetUnderlayReaders(t *testing.T) {
 	}
 	done := read()
 	<-a.reads
-	must(t, v.SetUnderlay(b))
+	check.OK(t, v.SetUnderlay(b))
 	<-b.reads
 	v.Pause()
 	if err := <-done; err != frame.ErrPaused {
 		t.Fatal(err)
 	}
-	must(t, v.SetUnderlay(c)) // is paused
+	check.OK(t, v.SetUnderlay(c)) // is paused
 	if err := <-read(); err != frame.ErrPaused {
 		t.Fatal(err)
 	}
@@ -137,6 +155,37 @@ func TestSetUnderlayReaders(t *testing.T) {
 	}
 }
 
+// A Read goes over before the old underlay is closed: packet sockets take 50 ms for that.
+func TestSetUnderlayClosesLast(t *testing.T) {
+	a, b := newWaiting(at(1)), newWaiting(at(2))
+	slow := &slowClose{a, t, b.reads}
+	v := newVTEP(t, nil, slow)
+	done := make(chan error, 1)
+	go func() { done <- v.Readers()[0].Read(frame.NewBatch(nil)) }()
+	<-a.reads
+	check.OK(t, v.SetUnderlay(b))
+	check.OK(t, v.Close())
+	if err := <-done; err != net.ErrClosed {
+		t.Fatal(err)
+	}
+}
+
+// A slowClose ends the Reads of an underlay after there was one of the next.
+type slowClose struct {
+	*waiting
+	t    *testing.T
+	next chan struct{}
+}
+
+func (u *slowClose) Close() error {
+	select {
+	case <-u.next:
+	case <-time.After(5 * time.Second):
+		u.t.Error("the Read waits for Close")
+	}
+	return u.waiting.Close()
+}
+
 // The new underlay is in the groups of the open VNIs, before it is used.
 func TestSetUnderlayGroups(t *testing.T) {
 	old := &groupFake{fake: fake4()}
@@ -152,7 +201,7 @@ func TestSetUnderlayGroups(t *testing.T) {
 	}
 	failing.did(t, "join 239.0.0.1", "leave 239.0.0.1")
 	u := &groupFake{fake: fakeAt(at(9))}
-	must(t, v.SetUnderlay(u))
+	check.OK(t, v.SetUnderlay(u))
 	u.did(t, "join 239.0.0.1", "join 239.0.0.2")
 	old.did(t)
 	v.Control().Shut(1)
@@ -167,37 +216,55 @@ func TestSetUnderlayFlood(t *testing.T) {
 	flood(t, v, 1, at(1), old, at(2), at(3))
 	flood(t, v, 2, at(1), at(3))
 	flood(t, v, 3, old) // nobody else yet
-	check := func(want ...[]netip.AddrPort) {
+	lists := func(want ...[]netip.AddrPort) {
 		t.Helper()
 		for i, w := range want {
-			if got := v.Flood(frame.VNI(i + 1)); !slices.Equal(got, w) {
-				t.Errorf("VNI %d: %v, want %v", i+1, got, w)
-			}
+			check.Slice(t, fmt.Sprintf("VNI %d", i+1), v.Flood(frame.VNI(i+1)), w)
 		}
 	}
 	type list = []netip.AddrPort
-	check(list{at(1), at(2), at(3)}, list{at(1), at(3)}, nil)
-	must(t, v.SetUnderlay(fakeAt(at(2))))
-	check(list{at(1), old, at(3)}, list{at(1), at(3)}, list{old})
-	must(t, v.SetUnderlay(fakeAt(at(3))))
-	check(list{at(1), old, at(2)}, list{at(1)}, list{old})
-	must(t, v.SetUnderlay(fakeAt(old)))
-	check(list{at(1), at(2), at(3)}, list{at(1), at(3)}, nil)
+	lists(list{at(1), at(2), at(3)}, list{at(1), at(3)}, nil)
+	check.OK(t, v.SetUnderlay(fakeAt(at(2))))
+	lists(list{at(1), old, at(3)}, list{at(1), at(3)}, list{old})
+	check.OK(t, v.SetUnderlay(fakeAt(at(3))))
+	lists(list{at(1), old, at(2)}, list{at(1)}, list{old})
+	check.OK(t, v.SetUnderlay(fakeAt(old)))
+	lists(list{at(1), at(2), at(3)}, list{at(1), at(3)}, nil)
 	// No peer is held by a list that does not have it.
-	must(t, v.SetFlood(1))
-	must(t, v.SetFlood(2))
-	must(t, v.SetFlood(3))
+	check.OK(t, v.SetFlood(1))
+	check.OK(t, v.SetFlood(2))
+	check.OK(t, v.SetFlood(3))
 	for vni := range uint32(4) {
 		v.Control().Shut(vni)
 	}
-	if n := v.networks.Len(); n != 0 {
-		t.Errorf("%d networks are left", n)
-	}
+	check.Equal(t, "networks are left", v.networks.Len(), 0)
 	for h := range v.hops.all {
-		if h.refs != 0 || h.listed() {
-			t.Errorf("%v: %d references", h.to.Load()[0], h.refs)
+		check.True(t, h.refs == 0 && !h.listed(), "%v: %d references", h.to.Load()[0], h.refs)
+	}
+}
+
+// Ports that SetPeers and AddPeer have set are not undone, and last no longer than before.
+func TestSetUnderlayPorts(t *testing.T) {
+	v := newVTEP(t, nil, fake4())
+	port := func(a netip.AddrPort, port uint16) netip.AddrPort { return netip.AddrPortFrom(a.Addr(), port) }
+	check.OK(t, v.SetPeers([]PeerConfig{{Address: at(1).Addr(), Port: 5000}}))
+	flood(t, v, 1, port(at(1), 0), port(at(2), 0), port(at(3), 6000), local4)
+	addPeer(t, v, port(at(2), 7000))
+	listed := func(want ...netip.AddrPort) {
+		t.Helper()
+		if got := v.Flood(1); !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
 		}
 	}
+	listed(port(at(1), 5000), port(at(2), 7000), port(at(3), 6000))
+	check.OK(t, v.SetUnderlay(fakeAt(at(9))))
+	listed(port(at(1), 5000), port(at(2), 7000), port(at(3), 6000), local4)
+	check.OK(t, v.SetUnderlay(fakeAt(at(3))))
+	listed(port(at(1), 5000), port(at(2), 7000), local4)
+	check.OK(t, v.SetPeers(nil))
+	listed(at(1), port(at(2), 7000), local4)
+	check.OK(t, v.SetUnderlay(fakeAt(local4)))
+	listed(at(1), port(at(2), 7000), port(at(3), 6000))
 }
 
 // On an error nothing has changed.
@@ -209,18 +276,17 @@ func TestSetUnderlayErrors(t *testing.T) {
 	for want, u := range map[string]Underlay{
 		"is nil":                         (*fake)(nil),
 		"no underlay of this address fa": fake6(),
-		"2 receive queues":               two,
+		"has 2 Readers: must be 1":       two,
+		"is its underlay already":        first,
 		"Config.Type":                    fakeAt(netip.AddrPortFrom(at(7).Addr(), 0)),
 		"invalid":                        fakeAt(netip.AddrPort{}),
 	} {
-		if err := v.SetUnderlay(u); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "vtep: SetUnderlay: ") {
-			t.Errorf("%s: %v", want, err)
-		}
+		check.ErrorHas(t, v.SetUnderlay(u), "vtep: SetUnderlay: ", want)
 	}
 	if fs := first.hear(t, v.Readers()[0], first.local, vx(vni, inner(1))); fs[0].Drop != frame.OwnAddress || len(v.Flood(vni)) != 2 || first.closed+two.closed != 0 {
 		t.Errorf("%v, flood %v", fs[0].Drop, v.Flood(vni))
 	}
-	must(t, v.Close())
+	check.OK(t, v.Close())
 	if err := v.SetUnderlay(fakeAt(at(7))); !errors.Is(err, net.ErrClosed) {
 		t.Error(err)
 	}
@@ -228,6 +294,46 @@ func TestSetUnderlayErrors(t *testing.T) {
 		t.Error("UDP for IP-in-IP")
 	}
 }
+
+// An underlay without a number for the old address is not used at all: no Writer goes over to it meanwhile.
+func TestSetUnderlayFull(t *testing.T) {
+	v := newVTEP(t, nil, fake4())
+	for vni := range frame.VNI(1000) {
+		flood(t, v, vni, at(1), at(9))
+	}
+	flood(t, v, 1000, at(1), local4)
+	one := addPeer(t, v, at(1))
+	v.hops.next = 1<<16 - 1
+	u := &watched{fake: fakeAt(at(9))}
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for w := v.Writer(0); ; {
+			select {
+			case <-stop:
+				return
+			default:
+				_ = w.Write(out(one, 1))
+			}
+		}
+	}()
+	for range 20 {
+		check.ErrorIs(t, "no peer number", v.SetUnderlay(u), ErrFull)
+	}
+	close(stop)
+	<-done
+	if n := u.senders.Load(); n != 0 || len(v.Flood(7)) != 2 || len(v.Flood(1000)) != 1 || u.closed != 0 {
+		t.Errorf("%d Writers went over; flood lists %v, %v", n, v.Flood(7), v.Flood(1000))
+	}
+}
+
+// A watched counts its Senders.
+type watched struct {
+	*fake
+	senders atomic.Int32
+}
+
+func (u *watched) Sender(w int) frame.Sender { u.senders.Add(1); return u.fake }
 
 type twoQueues struct{ *fake }
 

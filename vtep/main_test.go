@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	stub "github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
@@ -108,30 +109,21 @@ func at6(i int) netip.AddrPort {
 
 func newVTEP(t testing.TB, cfg *Config, us ...Underlay) *VTEP {
 	t.Helper()
-	v, err := New(cfg, us...)
-	must(t, err)
+	v := check.Must(New(cfg, us...))(t)
 	t.Cleanup(func() { v.Close() })
 	return v
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // flood sets a flood list, after the VNI is opened.
 func flood(t testing.TB, v *VTEP, vni frame.VNI, peers ...netip.AddrPort) {
 	t.Helper()
-	must(t, v.Control().Open(uint32(vni)))
-	must(t, v.SetFlood(vni, peers...))
+	check.OK(t, v.Control().Open(uint32(vni)))
+	check.OK(t, v.SetFlood(vni, peers...))
 }
 
 func addPeer(t testing.TB, v *VTEP, a netip.AddrPort) uint16 {
 	t.Helper()
-	n, err := v.AddPeer(a)
-	must(t, err)
+	n := check.Must(v.AddPeer(a))(t)
 	return n
 }
 
@@ -152,8 +144,7 @@ func vx(n frame.VNI, b []byte) []byte {
 
 func endpoint(t testing.TB, a netip.AddrPort) frame.Endpoint {
 	t.Helper()
-	e, err := frame.EndpointFrom(a)
-	must(t, err)
+	e := check.Must(frame.EndpointFrom(a))(t)
 	return e
 }
 
@@ -164,7 +155,7 @@ func (u *fake) hear(t testing.TB, r frame.Reader, from netip.AddrPort, packets .
 		u.in = append(u.in, packetIn{src: endpoint(t, from), data: bytes.Clone(p)})
 	}
 	b := frame.NewBatch(nil)
-	must(t, r.Read(b))
+	check.OK(t, r.Read(b))
 	return b.Frames
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // An underlay that is none is an error, whatever the interface around it holds.
@@ -38,19 +40,17 @@ func TestVNIThatIsNotOpen(t *testing.T) {
 	flood(t, v, 7, at(7))
 	refused("never open")
 	flood(t, v, vni, at(1), at(2))
-	must(t, v.Allow(vni, at(3)))
+	check.OK(t, v.Allow(vni, at(3)))
 	v.Control().Shut(vni)
 	for what, err := range map[string]error{"SetFlood": v.SetFlood(vni, at(9)), "Allow": v.Allow(vni, at(9))} {
-		if !errors.Is(err, ErrNotOpen) {
-			t.Errorf("shut: %s: %v", what, err)
-		}
+		check.True(t, errors.Is(err, ErrNotOpen), "shut: %s: %v", what, err)
 	}
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	if got := v.Flood(vni); !slices.Equal(got, []netip.AddrPort{at(1), at(2)}) || len(v.Allowed(vni)) != 1 {
 		t.Errorf("open again: %v, %v", got, v.Allowed(vni))
 	}
 	v.Control().Shut(vni)
-	must(t, v.SetFlood(vni))
+	check.OK(t, v.SetFlood(vni))
 	v.Disallow(vni, at(3))
 	for range 2 { // one that was heard of at the last Retire waits for the next
 		v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))

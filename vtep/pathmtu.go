@@ -21,14 +21,14 @@ const (
 // the path to the peer make it smaller than the underlay's. For peer 0 or an unknown peer it is the length that
 // all underlays take; see [VTEP.FloodMTU].
 func (v *VTEP) MTU(peer uint16) int {
-	if peer == 0 || v.varied.Load() == 0 && v.onlySide() {
+	if peer == 0 || v.varied.Load() == 0 && v.oneFamily() {
 		return v.mtu
 	}
 	h := v.hops.get(peer)
 	if h == nil {
 		return v.mtu
 	}
-	if h.side >= 0 {
+	if h.family >= 0 {
 		return v.mtuTo(h)
 	}
 	m := v.mtuTo(h.group[0])
@@ -43,11 +43,11 @@ func (v *VTEP) MTU(peer uint16) int {
 func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 	varied := v.varied.Load() != 0
 	n, ok := v.networks.Load(vniKey(tag))
-	if !ok || !varied && v.onlySide() {
+	if !ok || !varied && v.oneFamily() {
 		return v.mtu, v.mtu
 	}
 	l := n.flood.Load()
-	for _, hops := range [...][]*hop{l.hops[side4], l.hops[side6], l.groups} {
+	for _, hops := range [...][]*hop{l.hops[family4], l.hops[family6], l.groups} {
 		for _, h := range hops {
 			m := v.mtuTo(h)
 			if some = max(some, m); all == 0 || m < all {
@@ -64,12 +64,12 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 	return some, all
 }
 
-// onlySide reports whether there is only one underlay.
-func (v *VTEP) onlySide() bool { return v.sides[side4] == nil || v.sides[side6] == nil }
+// oneFamily reports whether there is only one underlay.
+func (v *VTEP) oneFamily() bool { return v.families[family4] == nil || v.families[family6] == nil }
 
 // mtuTo returns the length of the longest inner frame to one host.
 func (v *VTEP) mtuTo(h *hop) int {
-	m := v.sides[h.side].mtu
+	m := v.families[h.family].mtu
 	if path := int(h.path.Load()); path != 0 {
 		return min(m, path)
 	}
@@ -82,7 +82,7 @@ func (v *VTEP) mtuTo(h *hop) int {
 // this VTEP (RFC 5927, section 4.1). It never waits: while the tables are being changed it does nothing, and
 // the next error will do.
 func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
-	s := v.sides[sideOf(to)]
+	s := v.families[familyOf(to)]
 	if s == nil || mtu <= 0 || !v.sends(quoted) {
 		return
 	}
@@ -91,16 +91,16 @@ func (v *VTEP) narrow(to frame.Endpoint, mtu int, quoted []byte) {
 	}
 	defer v.mu.Unlock()
 	mtu = max(mtu, minPath4)
-	if sideOf(to) == side6 {
+	if familyOf(to) == family6 {
 		mtu = max(mtu, minPath6)
 	}
-	inner := mtu - v.cfg.Type.Outer(sideOf(to) == side6)
+	inner := mtu - v.cfg.Type.Outer(familyOf(to) == family6)
 	if inner >= s.mtu {
 		return
 	}
 	now := time.Now()
 	for h := range v.hops.all {
-		if h.side < 0 || h.to.Load()[0].Host() != to.Host() {
+		if h.family < 0 || h.to.Load()[0].Host() != to.Host() {
 			continue
 		}
 		switch old := int(h.path.Load()); {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestPathMTU(t *testing.T) {
@@ -15,10 +16,8 @@ func TestPathMTU(t *testing.T) {
 	v := newVTEP(t, nil, a, b)
 	flood(t, v, vni, at(1), at(2), at6(1))
 	one, two, six := addPeer(t, v, at(1)), addPeer(t, v, at(2)), addPeer(t, v, at6(1))
-	other, err := v.NextHop(at(1), 7)
-	must(t, err)
-	group, err := v.Group(one, two)
-	must(t, err)
+	other := check.Must(v.NextHop(at(1), 7))(t)
+	group := check.Must(v.Group(one, two))(t)
 
 	want := func(why string, mtus map[uint16]int) {
 		t.Helper()
@@ -57,9 +56,7 @@ func TestPathMTU(t *testing.T) {
 	b.path(endpoint(t, at6(1)), 600, nil)
 	want("floor of IPv6", map[uint16]int{six: 1280 - o6, 0: 1500 - o6})
 	for _, p := range v.Stats().Peers {
-		if p.MTU != v.MTU(p.Peer) {
-			t.Errorf("%v: MTU %d", p.Addr, p.MTU)
-		}
+		check.True(t, p.MTU == v.MTU(p.Peer), "%v: MTU %d", p.Addr, p.MTU)
 	}
 }
 
@@ -72,7 +69,7 @@ func TestPathMTUAndFlood(t *testing.T) {
 	f := frame.Make(append(inner(1), make([]byte, 700)...))
 	w := v.Writer(0)
 	outs := []frame.Out{{F: &f, Tag: vni}}
-	must(t, w.Write(outs))
+	check.OK(t, w.Write(outs))
 	if len(u.sent) != 1 || len(u.sent[0].to) != 2 || u.sent[0].to[1] != at(3) || outs[0].Drop != 0 {
 		t.Errorf("%+v %v", u.sent, outs[0].Drop)
 	}
@@ -80,15 +77,11 @@ func TestPathMTUAndFlood(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	flood(t, v, vni, at(2))
-	must(t, w.Write(outs))
-	if outs[0].Drop != frame.TooBig {
-		t.Errorf("to nobody: %v", outs[0].Drop)
-	}
+	check.OK(t, w.Write(outs))
+	check.Equal(t, "to nobody", outs[0].Drop, frame.TooBig)
 	small := out(0, 1)
-	must(t, w.Write(small))
-	if small[0].Drop != 0 {
-		t.Errorf("a short frame: %v", small[0].Drop)
-	}
+	check.OK(t, w.Write(small))
+	check.Equal(t, "a short frame", small[0].Drop, 0)
 }
 
 // Over both address families each copy of a flooded frame is judged for itself, superframes by their
@@ -120,7 +113,7 @@ func TestFloodOverBothFamilies(t *testing.T) {
 				a.sent, b.sent = nil, nil
 				lost, sent := v.Stats().Lost[frame.TooBig], v.Stats().Tx.Frames
 				outs := []frame.Out{{F: &f, Tag: vni}}
-				must(t, w.Write(outs))
+				check.OK(t, w.Write(outs))
 				var copies4, copies6 int
 				for _, p := range c.list {
 					switch {
@@ -168,9 +161,7 @@ func TestPathMTUAges(t *testing.T) {
 		u.path(endpoint(t, at(1)), 1450, nil) // more than is known: no news
 		time.Sleep(PathMTUAge/2 - time.Nanosecond)
 		v.Control().Retire(all)
-		if got := v.MTU(n); got != low {
-			t.Errorf("MTU %d", got)
-		}
+		check.Equal(t, "MTU", v.MTU(n), low)
 		u.path(endpoint(t, at(1)), 1400, nil) // said again
 		time.Sleep(PathMTUAge - time.Nanosecond)
 		v.Control().Retire(all)
@@ -193,7 +184,5 @@ func TestPathMTUDoesNotWait(t *testing.T) {
 	v.mu.Lock()
 	u.path(endpoint(t, at(1)), 1400, nil)
 	v.mu.Unlock()
-	if v.MTU(n) != v.MTU(0) {
-		t.Error("changed under a lock")
-	}
+	check.True(t, v.MTU(n) == v.MTU(0), "changed under a lock")
 }

@@ -39,7 +39,7 @@ func (v *VTEP) reaches(ap netip.AddrPort, e frame.Endpoint) error {
 	if v.cfg.Type == encap.TypeIPIP && e.Port != 0 {
 		return fmt.Errorf("vtep: peer %v: IP-in-IP has no ports", ap)
 	}
-	if v.sides[sideOf(e)] == nil {
+	if v.families[familyOf(e)] == nil {
 		return fmt.Errorf("vtep: peer %v: the VTEP has no underlay of this address family", ap.Addr().Unmap())
 	}
 	return nil
@@ -47,7 +47,7 @@ func (v *VTEP) reaches(ap netip.AddrPort, e frame.Endpoint) error {
 
 // isLocal reports whether e is an address of this VTEP.
 func (v *VTEP) isLocal(e frame.Endpoint) bool {
-	s := v.sides[sideOf(e)]
+	s := v.families[familyOf(e)]
 	return s != nil && e.Host() == s.link.Load().own
 }
 
@@ -168,7 +168,7 @@ func (v *VTEP) PeerName(peer uint16) string {
 	switch {
 	case h == nil:
 		return ""
-	case h.side < 0:
+	case h.family < 0:
 		names := make([]string, len(h.group))
 		for i, m := range h.group {
 			names[i] = v.PeerName(m.num)

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Peers that strangers have chosen are found as soon as others: 2^64 divided by the golden ratio
@@ -14,16 +16,14 @@ func TestChosenPeers(t *testing.T) {
 	const peers = 4096
 	lookups := func(identifier func() uint64) time.Duration {
 		v := newVTEP(t, &Config{MaxPeers: peers}, fake6())
-		must(t, v.Control().Open(vni))
+		check.OK(t, v.Control().Open(vni))
 		keys := make([]hostKey, peers)
 		for i := range keys {
 			var a [16]byte
 			binary.BigEndian.PutUint64(a[:], 0x20010db8<<32|uint64(i))
 			binary.BigEndian.PutUint64(a[8:], identifier())
 			e := endpoint(t, netip.AddrPortFrom(netip.AddrFrom16(a), 0))
-			if v.learn(e) == nil {
-				t.Fatal("not learned")
-			}
+			check.Need(t, v.learn(e) != nil, "not learned")
 			keys[i] = hostKey(e)
 		}
 		best := time.Hour

@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A path MTU is believed where the packet that is quoted may be ours, as far as it is quoted.
@@ -37,8 +38,7 @@ func TestPathMTUQuotedGPE(t *testing.T) {
 		u := fake4()
 		v := gpeVTEP(t, Config{}, u)
 		n := addPeer(t, v, at(1))
-		far, err := v.NextHop(at(1), 7)
-		must(t, err)
+		far := check.Must(v.NextHop(at(1), 7))(t)
 		u.path(endpoint(t, at(1)), 1400, c.quoted)
 		want := 1500 - 36
 		if c.ours {

@@ -11,11 +11,11 @@ import (
 
 // reader turns datagrams into frames of the overlay, in place.
 type reader struct {
-	v     *VTEP
-	in    frame.Reader // queue of link
-	queue int
-	link  *link
-	side  *side
+	v      *VTEP
+	in     frame.Reader // queue of link
+	queue  int
+	link   *link
+	family *family
 
 	// What was looked up for the previous packet of the batch. Most packets come in runs.
 	src     frame.Endpoint
@@ -39,11 +39,11 @@ func (r *reader) Read(b *frame.Batch) error {
 		if err == nil {
 			break
 		}
-		l := r.side.link.Load()
+		l := r.family.link.Load()
 		if l == r.link {
 			return err
 		}
-		r.link, r.in = l, l.u.Readers()[r.queue] // SetUnderlay has closed the old one
+		r.link, r.in = l, l.u.Readers()[r.queue] // SetUnderlay has paused or closed the old one
 	}
 	b.Gone, b.Known = &r.v.gone, r.v.gone.Load()
 	r.open, r.allowed = false, nil
@@ -112,7 +112,7 @@ func (r *reader) accept(f *frame.Frame, outer *frame.Outer) frame.Reason {
 // mtu returns the length of the longest inner frame to the sender.
 func (r *reader) mtu() int {
 	if r.from == nil {
-		return r.side.mtu
+		return r.family.mtu
 	}
 	return r.v.mtuTo(r.from)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // What an underlay was told about the inner frame, which it cannot check, is checked when that
@@ -28,18 +29,15 @@ func TestReaderInnerOffloads(t *testing.T) {
 	} {
 		u := fake4()
 		v := newVTEP(t, nil, u)
-		must(t, v.Control().Open(vni))
+		check.OK(t, v.Control().Open(vni))
 		g := right
 		x.change(&g)
-		e, err := frame.EndpointFrom(at(1))
-		must(t, err)
+		e := check.Must(frame.EndpointFrom(at(1)))(t)
 		u.in = []packetIn{{src: e, data: data, gso: g}}
 		b := frame.NewBatch(nil)
-		must(t, v.Readers()[0].Read(b))
+		check.OK(t, v.Readers()[0].Read(b))
 		f := &b.Frames[0]
-		if f.Drop != x.drop {
-			t.Errorf("%s: %v, want %v", x.name, f.Drop, x.drop)
-		}
+		check.Equal(t, x.name, f.Drop, x.drop)
 		if x.drop != 0 {
 			continue
 		}

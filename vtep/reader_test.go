@@ -3,7 +3,6 @@ package vtep
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -13,12 +12,13 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestReaderAccepts(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	r := v.Readers()[0]
 	n := addPeer(t, v, at(1))
 	fs := u.hear(t, r, at(1), vx(vni, inner(3)))
@@ -32,8 +32,8 @@ func TestReaderAccepts(t *testing.T) {
 func TestReaderMixedBatch(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(vni))
-	must(t, v.Control().Open(200))
+	check.OK(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(200))
 	r := v.Readers()[0]
 	a, b := addPeer(t, v, at(1)), addPeer(t, v, at(2))
 	bad := inner(1)
@@ -61,18 +61,14 @@ func TestReaderMixedBatch(t *testing.T) {
 		u.in = append(u.in, packetIn{src: endpoint(t, x.from), data: x.data})
 	}
 	batch := frame.NewBatch(nil)
-	must(t, r.Read(batch))
+	check.OK(t, r.Read(batch))
 	for i, x := range rows {
 		if f := &batch.Frames[i]; f.Drop != x.drop || f.VNI != x.vni || f.From.Peer() != x.peer {
 			t.Errorf("packet %d: %v from %v in VNI %v, want %v %d %v", i, f.Drop, f.From, f.VNI, x.drop, x.peer, x.vni)
 		}
 	}
-	if v.Stats().Learned != 0 {
-		t.Error("a refused packet made a peer of its sender")
-	}
-	if err := r.Read(batch); !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
-	}
+	check.True(t, v.Stats().Learned == 0, "a refused packet made a peer of its sender")
+	check.ErrorIs(t, "Read", r.Read(batch), net.ErrClosed)
 }
 
 // Open and Shut take effect at the next batch.
@@ -84,7 +80,7 @@ func TestOpenShut(t *testing.T) {
 		if fs := u.hear(t, r, at(1), vx(vni, inner(1))); fs[0].Drop != frame.UnknownVNI {
 			t.Fatal(fs[0].Drop)
 		}
-		must(t, v.Control().Open(vni))
+		check.OK(t, v.Control().Open(vni))
 		if fs := u.hear(t, r, at(1), vx(vni, inner(1))); fs[0].Drop != 0 {
 			t.Fatal(fs[0].Drop)
 		}
@@ -93,35 +89,29 @@ func TestOpenShut(t *testing.T) {
 		v.Control().Shut(9)
 	}
 	// The flood list outlives Shut, and goes when it is emptied.
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	flood(t, v, vni, at(1))
 	v.Control().Shut(vni)
-	if len(v.Flood(vni)) != 1 {
-		t.Error("Shut took the flood list")
-	}
-	must(t, v.SetFlood(vni))
-	if n := v.networks.Len(); n != 0 {
-		t.Errorf("%d networks are left", n)
-	}
+	check.True(t, len(v.Flood(vni)) == 1, "Shut took the flood list")
+	check.OK(t, v.SetFlood(vni))
+	check.Equal(t, "networks are left", v.networks.Len(), 0)
 }
 
 // What the underlay has refused stays refused.
 func TestReaderKeepsDrop(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	u.in = []packetIn{{src: endpoint(t, at(1)), data: vx(vni, inner(1)), drop: frame.TooBig}}
 	b := frame.NewBatch(nil)
-	must(t, v.Readers()[0].Read(b))
-	if b.Frames[0].Drop != frame.TooBig || v.Stats().Learned != 0 {
-		t.Error(b.Frames[0].Drop)
-	}
+	check.OK(t, v.Readers()[0].Read(b))
+	check.True(t, b.Frames[0].Drop == frame.TooBig && v.Stats().Learned == 0, "%v", b.Frames[0].Drop)
 }
 
 func TestReaderAllocatesNothing(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	var ins []packetIn
 	for i := range frame.MaxBatch {
 		p := packetIn{src: endpoint(t, at(i%5+1)), data: vx(vni, inner(i))}
@@ -135,12 +125,10 @@ func TestReaderAllocatesNothing(t *testing.T) {
 	}
 	r, b := v.Readers()[0], frame.NewBatch(nil)
 	u.in = append(u.in, ins...)
-	must(t, r.Read(b)) // learns the peers
+	check.OK(t, r.Read(b)) // learns the peers
 	if n := testing.AllocsPerRun(100, func() {
 		u.in = append(u.in, ins...)
-		if err := r.Read(b); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, r.Read(b))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -154,16 +142,14 @@ func TestAgainstGopacket(t *testing.T) {
 	peer := addPeer(t, v, at(1))
 	r := v.Readers()[0]
 	for _, n := range []frame.VNI{0, 1, 0x010203, 4100, 1<<23 | 5, frame.MaxVNI} {
-		must(t, v.Control().Open(uint32(n)))
+		check.OK(t, v.Control().Open(uint32(n)))
 		f := frame.Make(inner(7))
-		must(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: peer, Tag: uint32(n)}}))
+		check.OK(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: peer, Tag: uint32(n)}}))
 		b := u.sent[len(u.sent)-1].payload
 		p := gopacket.NewPacket(b, layers.LayerTypeVXLAN, gopacket.Default)
 		h, _ := p.Layer(layers.LayerTypeVXLAN).(*layers.VXLAN)
 		e, _ := p.Layer(layers.LayerTypeEthernet).(*layers.Ethernet)
-		if h == nil || e == nil {
-			t.Fatalf("VNI %d: %v", n, p)
-		}
+		check.Need(t, h != nil && e != nil, "VNI %d: %v", n, p)
 		if !h.ValidIDFlag || h.VNI != uint32(n) || h.GBPExtension || h.GBPApplied || h.GBPDontLearn || h.GBPGroupPolicyID != 0 {
 			t.Errorf("VNI %d: %+v", n, h)
 		}
@@ -172,10 +158,8 @@ func TestAgainstGopacket(t *testing.T) {
 			t.Errorf("VNI %d: %+v", n, e)
 		}
 		buf := gopacket.NewSerializeBuffer()
-		must(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{}, &layers.VXLAN{ValidIDFlag: true, VNI: uint32(n)}, e, gopacket.Payload(e.Payload)))
-		if !bytes.Equal(buf.Bytes(), b) {
-			t.Errorf("VNI %d: % x, gopacket writes % x", n, b, buf.Bytes())
-		}
+		check.OK(t, gopacket.SerializeLayers(buf, gopacket.SerializeOptions{}, &layers.VXLAN{ValidIDFlag: true, VNI: uint32(n)}, e, gopacket.Payload(e.Payload)))
+		check.True(t, bytes.Equal(buf.Bytes(), b), "VNI %d: % x, gopacket writes % x", n, b, buf.Bytes())
 		fs := u.hear(t, r, at(1), buf.Bytes())
 		if fs[0].Drop != 0 || fs[0].VNI != n || !bytes.Equal(fs[0].Bytes(), inner(7)) {
 			t.Errorf("VNI %d: %+v", n, fs[0])
@@ -215,11 +199,11 @@ func FuzzReader(f *testing.F) {
 		v := newVTEP(t, cfg, u)
 		open := map[frame.VNI]bool{0: true, vni: true, frame.MaxVNI: true}
 		for n := range open {
-			must(t, v.Control().Open(uint32(n)))
+			check.OK(t, v.Control().Open(uint32(n)))
 		}
 		known := addPeer(t, v, at(1))
 		if cfg.Peers == ListedPerVNI {
-			must(t, v.Allow(vni, at(1)))
+			check.OK(t, v.Allow(vni, at(1)))
 		}
 		r, batch := v.Readers()[0], frame.NewBatch(nil)
 		accepted, rx := 0, 0
@@ -234,23 +218,19 @@ func FuzzReader(f *testing.F) {
 				in = in[2+n:]
 			}
 			sent := append([]packetIn(nil), u.in...)
-			must(t, r.Read(batch))
+			check.OK(t, r.Read(batch))
 			for i := range batch.Frames {
 				f, p := &batch.Frames[i], sent[i]
 				switch f.Drop {
 				case frame.NotDropped:
 				case frame.OwnAddress, frame.UnknownPeer, frame.Short, frame.NoVNIFlag, frame.UnknownVNI, frame.BadSourceMAC:
-					if f.From.Peer() != 0 {
-						t.Fatalf("refused for %v, and from %v", f.Drop, f.From)
-					}
+					check.Need(t, f.From.Peer() == 0, "refused for %v, and from %v", f.Drop, f.From)
 					continue
 				case frame.ReservedBits:
 					if binary.BigEndian.Uint64(p.data)&mask == 0 {
 						t.Fatalf("% x: %v, the mask is %#x", p.data, f.Drop, mask)
 					}
-					if f.From.Peer() != 0 {
-						t.Fatalf("refused for %v, and from %v", f.Drop, f.From)
-					}
+					check.Need(t, f.From.Peer() == 0, "refused for %v, and from %v", f.Drop, f.From)
 					continue
 				default:
 					t.Fatalf("reason %v", f.Drop)
@@ -333,7 +313,7 @@ func TestConcurrent(t *testing.T) {
 		u.packets = append(u.packets, packetIn{src: endpoint(t, at(i%13+1)), data: vx(frame.VNI(vni+i%2), inner(i))})
 	}
 	v := newVTEP(t, &Config{MaxPeers: 5}, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	keep := addPeer(t, v, at(50))
 	var workers, control sync.WaitGroup
 	for range 3 {
@@ -407,7 +387,7 @@ func TestConcurrent(t *testing.T) {
 	control.Go(func() {
 		for i := range rounds {
 			if i%2 == 0 {
-				must(t, v.Control().Open(vni+1))
+				check.OK(t, v.Control().Open(vni+1))
 			} else {
 				v.Control().Shut(vni + 1)
 			}
@@ -422,7 +402,7 @@ func TestConcurrent(t *testing.T) {
 	u.mu.Unlock()
 	workers.Wait()
 	// All quiet: what nobody lists goes, and the count comes out even.
-	must(t, v.SetFlood(vni))
+	check.OK(t, v.SetFlood(vni))
 	for range 4 {
 		v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Each bit of the header by itself, under every setting.
@@ -31,7 +32,7 @@ func TestReservedBits(t *testing.T) {
 	} {
 		u := fake4()
 		v := newVTEP(t, &c.cfg, u)
-		must(t, v.Control().Open(vni))
+		check.OK(t, v.Control().Open(vni))
 		used := c.cfg.Type.Used(c.cfg.GBP)
 		for i := range 64 {
 			bit := uint64(1) << i
@@ -52,9 +53,7 @@ func TestReservedBits(t *testing.T) {
 				t.Errorf("%s: bit %d: %d peers learned", c.name, i, got)
 			}
 		}
-		if c.want&used != 0 {
-			t.Errorf("%s: the test wants %#x", c.name, c.want)
-		}
+		check.True(t, c.want&used == 0, "%s: the test wants %#x", c.name, c.want)
 	}
 	if bits.OnesCount64(^encap.TypeVXLAN.Used(false)) != 39 {
 		t.Error("VXLAN has 39 reserved bits (RFC 7348, section 5)")
@@ -65,7 +64,7 @@ func TestReservedBits(t *testing.T) {
 func TestReservedOrder(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, &Config{Reserved: ReservedStrict}, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	for _, c := range []struct {
 		data []byte
 		want frame.Reason
@@ -80,9 +79,7 @@ func TestReservedOrder(t *testing.T) {
 			t.Errorf("% x: %v, want %v", c.data, f[0].Drop, c.want)
 		}
 	}
-	if v.Stats().Learned != 0 {
-		t.Error("a refused packet made a peer of its sender")
-	}
+	check.True(t, v.Stats().Learned == 0, "a refused packet made a peer of its sender")
 }
 
 func TestReservedErrors(t *testing.T) {
@@ -123,9 +120,7 @@ func TestReservedText(t *testing.T) {
 	}
 	for _, text := range []string{"", "lax", "0x", "-1", "0x10000000000000000"} {
 		var r Reserved
-		if err := r.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q is %v", text, r)
-		}
+		check.True(t, r.UnmarshalText([]byte(text)) != nil, "%q is %v", text, r)
 	}
 }
 
@@ -136,7 +131,7 @@ func TestGBP(t *testing.T) {
 	for _, gbp := range []bool{false, true} {
 		u := fake4()
 		v := newVTEP(t, &Config{GBP: gbp}, u)
-		must(t, v.Control().Open(vni))
+		check.OK(t, v.Control().Open(vni))
 		n := addPeer(t, v, at(1))
 		flood(t, v, vni, at(1), at(2))
 		w, r := v.Writer(0), v.Readers()[0]
@@ -145,7 +140,7 @@ func TestGBP(t *testing.T) {
 				o := out(peer, 1)
 				o[0].F.GBP = g
 				u.sent = nil
-				must(t, w.Write(o))
+				check.OK(t, w.Write(o))
 				want := heads[0]
 				if gbp {
 					want = heads[i]
@@ -164,9 +159,7 @@ func TestGBP(t *testing.T) {
 		b := make([]byte, 8)
 		encap.PutVXLANGBP(b, vni, marks[4])
 		fs := u.hear(t, r, at(1), append(b, inner(1)...), vx(vni, inner(2)))
-		if fs[1].GBP != (frame.GBP{}) {
-			t.Errorf("%+v", fs[1].GBP)
-		}
+		check.True(t, fs[1].GBP == (frame.GBP{}), "%+v", fs[1].GBP)
 	}
 }
 
@@ -176,11 +169,9 @@ func TestGBPSuperframe(t *testing.T) {
 	v := newVTEP(t, &Config{GBP: true}, u)
 	f := super(t, 3000, 1400)
 	f.GBP = frame.GBP{ID: 0x55}
-	must(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}))
+	check.OK(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}))
 	s := u.sent[0]
-	if s.seg == 0 || len(s.payload) <= s.seg {
-		t.Fatalf("one segment: %d of %d", s.seg, len(s.payload))
-	}
+	check.Need(t, s.seg != 0 && len(s.payload) > s.seg, "one segment: %d of %d", s.seg, len(s.payload))
 	for at := 0; at < len(s.payload); at += s.seg {
 		if !bytes.Equal(s.payload[at:at+8], []byte{0x88, 0, 0, 0x55, 0, 0, vni, 0}) {
 			t.Errorf("% x", s.payload[at:at+8])
@@ -193,7 +184,7 @@ func TestPathMTUQuotedGBP(t *testing.T) {
 	for _, gbp := range []bool{false, true} {
 		u := fake4()
 		v := newVTEP(t, &Config{GBP: gbp}, u)
-		must(t, v.Control().Open(vni))
+		check.OK(t, v.Control().Open(vni))
 		n := addPeer(t, v, at(1))
 		u.path(endpoint(t, at(1)), 1400, []byte{0x88, 0, 0, 5, 0, 0, vni, 0})
 		if got := v.MTU(n) < v.MTU(0); got != gbp {

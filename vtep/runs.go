@@ -13,7 +13,7 @@ const maxRun = 64
 // join joins consecutive datagrams that differ only in their payload, such as those of one flow, into runs. The
 // underlay sends a run as one message, which the kernel or the network card cuts. l.span gets the number of
 // datagrams in each.
-func (w *writer) join(l *lane) {
+func (w *writer) join(l *outbox) {
 	l.span = l.span[:0]
 	kept := 0
 	for k := 0; k < len(l.ds); kept++ {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // flow returns a frame of n bytes of flow f; its last byte is k.
@@ -37,10 +38,8 @@ func TestRuns(t *testing.T) {
 				f := frame.Make(flow(x.flow, x.len, k))
 				outs = append(outs, frame.Out{F: &f, Peer: n, Tag: vni})
 			}
-			must(t, v.Writer(0).Write(outs))
-			if len(u.sent) != len(c.want) {
-				t.Fatalf("%d datagrams, want %v", len(u.sent), c.want)
-			}
+			check.OK(t, v.Writer(0).Write(outs))
+			check.Need(t, len(u.sent) == len(c.want), "%d datagrams, want %v", len(u.sent), c.want)
 			k := 0
 			for i, s := range u.sent {
 				var payload []byte
@@ -88,16 +87,12 @@ func TestNoRuns(t *testing.T) {
 		f.Hash = 7
 		outs = append(outs, frame.Out{F: &f, Peer: x.peer, Skip: x.skip, Tag: vni})
 	}
-	must(t, v.Writer(0).Write(outs))
-	if len(u.sent) != len(outs) {
-		t.Errorf("%d datagrams of %d frames", len(u.sent), len(outs))
-	}
+	check.OK(t, v.Writer(0).Write(outs))
+	check.True(t, len(u.sent) == len(outs), "%d datagrams of %d frames", len(u.sent), len(outs))
 	// But frames for one list are.
 	u.sent = nil
-	must(t, v.Writer(0).Write([]frame.Out{outs[5], outs[5]}))
-	if len(u.sent) != 1 || len(u.sent[0].to) != 3 || u.sent[0].seg == 0 {
-		t.Errorf("%+v", u.sent)
-	}
+	check.OK(t, v.Writer(0).Write([]frame.Out{outs[5], outs[5]}))
+	check.True(t, len(u.sent) == 1 && len(u.sent[0].to) == 3 && u.sent[0].seg != 0, "%+v", u.sent)
 }
 
 // A run that is lost is each of its frames.
@@ -106,9 +101,7 @@ func TestLostRun(t *testing.T) {
 	v := newVTEP(t, nil, u)
 	n := addPeer(t, v, at(1))
 	u.send = func(ds []frame.Datagram) error {
-		if len(ds) != 3 {
-			t.Fatalf("%d datagrams", len(ds))
-		}
+		check.Need(t, len(ds) == 3, "%d datagrams", len(ds))
 		ds[1].Lost, ds[1].Drop = 1, frame.PortFull
 		return nil
 	}
@@ -117,11 +110,9 @@ func TestLostRun(t *testing.T) {
 		f := frame.Make(inner(i))
 		outs = append(outs, frame.Out{F: &f, Peer: n, Tag: vni})
 	}
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	for i, want := range []frame.Reason{0, frame.PortFull, frame.PortFull, frame.PortFull, 0} {
-		if outs[i].Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, outs[i].Drop, want)
-		}
+		check.True(t, outs[i].Drop == want, "frame %d: %v, want %v", i, outs[i].Drop, want)
 	}
 	if st := v.Stats(); st.Tx.Frames != 2 {
 		t.Errorf("%+v", st.Tx)

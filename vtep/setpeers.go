@@ -74,14 +74,14 @@ func (v *VTEP) SetPeers(peers []PeerConfig) error {
 		return err
 	}
 	v.settings = set
-	aimed := false
+	changed := false
 	for h := range v.hops.all {
-		if h.side >= 0 {
+		if h.family >= 0 {
 			v.setHeader(h, set[h.key()].header)
-			aimed = v.updatePort(h) || aimed
+			changed = v.updatePort(h) || changed
 		}
 	}
-	if aimed {
+	if changed {
 		v.updateFloodPorts()
 	}
 	return nil
@@ -104,7 +104,7 @@ func (v *VTEP) updatePort(h *hop) bool {
 		return false
 	}
 	e := h.to.Load()[0]
-	set, own := v.settings[h.key()].port, v.sides[h.side].port
+	set, own := v.settings[h.key()].port, v.families[h.family].port
 	was := e.Port
 	if e.Port = cmp.Or(set, h.given, own); h.vni != 0 {
 		e.Port = cmp.Or(h.given, set, own)

@@ -103,8 +103,8 @@ func (v *VTEP) nextEvictable() *hop {
 	return nil
 }
 
-// leastUsed returns the peer that is needed leastUsed of a prefix that has the most: one that no FDB
-// entry names, or else that has sent the leastUsed.
+// leastUsed returns a peer of a prefix with the most peers: one without FDB entries, if there is any,
+// and of these the one that has sent the least.
 func (v *VTEP) leastUsed() (least *hop) {
 	for h := range v.hops.all {
 		if !h.learnable() || h.listed() || h.retired || v.shares.of[prefixOf(h.to.Load()[0])] != v.shares.most {

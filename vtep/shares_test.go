@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/worst"
 )
 
@@ -34,7 +35,7 @@ type arena struct {
 
 func newArena(t *testing.T, cfg *Config) *arena {
 	v := newVTEP(t, cfg, fake4(), fake6())
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	return &arena{t, v, v.Readers()[0].(*reader)}
 }
 
@@ -63,9 +64,7 @@ func (a *arena) step() {
 	for _, n := range a.v.shares.of {
 		sum += n
 	}
-	if sum != st.Learned {
-		a.t.Fatalf("%d learned, %d by prefix", st.Learned, sum)
-	}
+	check.Need(a.t, sum == st.Learned, "%d learned, %d by prefix", st.Learned, sum)
 }
 
 const tenMinutes = 60 // steps
@@ -133,17 +132,11 @@ func TestPeersOfManyPrefixes(t *testing.T) {
 			came++
 		}
 		for i := range 16 {
-			if !a.from(four(9, i), 0) {
-				t.Fatalf("step %d: peer %d has given way", step, i)
-			}
+			check.Need(t, a.from(four(9, i), 0), "step %d: peer %d has given way", step, i)
 		}
 	}
-	if came < tenMinutes*9/10 {
-		t.Errorf("%d of %d newcomers were learned", came, tenMinutes)
-	}
-	if a.v.PeerName(listed) == "" {
-		t.Error("a listed peer has given way")
-	}
+	check.True(t, came >= tenMinutes*9/10, "%d of %d newcomers were learned", came, tenMinutes)
+	check.True(t, a.v.PeerName(listed) != "", "a listed peer has given way")
 }
 
 // Without a Retire no more give way than may be on their way out.
@@ -162,13 +155,9 @@ func TestYieldingIsBounded(t *testing.T) {
 		t.Errorf("%d learned, %d may give way", learned, a.v.maxEvicted())
 	}
 	gone := a.v.Control().Retire(func(uint16) bool { return true })
-	if len(gone) != learned {
-		t.Errorf("%d retired", len(gone))
-	}
+	check.Equal(t, "retired", len(gone), learned)
 	for _, n := range gone {
-		if a.v.PeerName(n) == "" {
-			t.Error("free before Free")
-		}
+		check.True(t, a.v.PeerName(n) != "", "free before Free")
 	}
 	a.v.Control().Free(gone)
 	a.step()
@@ -189,7 +178,7 @@ func TestWorstPathMTU(t *testing.T) {
 				u.path(endpoint(t, at(100+k)), 576, nil)
 			}
 			out := []frame.Out{{F: &long, Tag: vni}}
-			must(t, w.Write(out))
+			check.OK(t, w.Write(out))
 			for _, d := range u.sent {
 				if slices.Contains(d.to, at(2)) {
 					sent++
@@ -216,9 +205,7 @@ func TestWorstReports(t *testing.T) {
 					u.unreachable(endpoint(t, host(at(3+k))), quoted)
 				}
 				u.unreachable(endpoint(t, host(at(2))), quoted)
-				if told(v, one) > maxReports {
-					t.Fatal("told more often than is kept")
-				}
+				check.Need(t, told(v, one) <= maxReports, "told more often than is kept")
 				n += told(v, two)
 				time.Sleep(time.Second)
 			}

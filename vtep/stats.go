@@ -36,7 +36,7 @@ func (v *VTEP) Stats() Stats {
 		Learned: v.learned, PeerLimit: v.peerLimit.Load(), PeerBusy: v.peerBusy.Load(), ECN: v.ecn.Load(),
 	}
 	for h := range v.hops.all {
-		if h.side >= 0 && !h.retired && (!h.mcast || h.listed()) {
+		if h.family >= 0 && !h.retired && (!h.mcast || h.listed()) {
 			s.Peers = append(s.Peers, PeerStats{
 				Peer: h.num, Addr: v.addr(h.to.Load()[0]), Listed: h.listed(), Rx: h.rx.Load(), Tx: h.tx.Load(), MTU: v.mtuTo(h),
 			})

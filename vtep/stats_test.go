@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	stub "github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
@@ -27,18 +28,14 @@ func (lossy) Send(ds []frame.Datagram) error {
 // Tx counts copies, and only those that left.
 func TestTxCountsCopies(t *testing.T) {
 	v, err := New(nil, lossy{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var peers []netip.AddrPort
 	for _, a := range []string{"192.0.2.2", "192.0.2.3", "192.0.2.4"} {
 		peers = append(peers, netip.AddrPortFrom(netip.MustParseAddr(a), 0))
 	}
 	flood(t, v, 7, peers...)
 	one, err := v.AddPeer(peers[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	b := frame.NewBatch(nil)
 	flood, known := b.New(100), b.New(60)
 	if err := v.Writer(0).Write([]frame.Out{{F: flood, Tag: 7}, {F: known, Peer: one, Tag: 7}, {F: known, Tag: 8}}); err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A superframe of IP leaves as one run: in VXLAN-GPE each segment behind its header, in IP in
@@ -25,8 +26,8 @@ func TestSuperframeOfPackets(t *testing.T) {
 			if v6 {
 				head = 60
 			}
-			must(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}))
-			must(t, w.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, w, host(at(1)))}}))
+			check.OK(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}))
+			check.OK(t, w.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, w, host(at(1)))}}))
 			if len(u.sent) != 1 || len(r.sent) != 1 || !bytes.Equal(whole, f.Bytes()) {
 				t.Fatalf("%d and %d sent, or the frame was written to", len(u.sent), len(r.sent))
 			}
@@ -65,9 +66,7 @@ func checkSegments(t *testing.T, s sent, head, want int, kind frame.Kind, payloa
 		}
 		p := gopacket.NewPacket(one[head:], first, gopacket.Default)
 		tcp, _ := p.TransportLayer().(*layers.TCP)
-		if tcp == nil || p.ErrorLayer() != nil {
-			t.Fatal(p)
-		}
+		check.Need(t, tcp != nil && p.ErrorLayer() == nil, "%v", p)
 		tcp.SetNetworkLayerForChecksum(p.NetworkLayer())
 		if sum, err := tcp.ComputeChecksum(); err != nil || sum != 0 || tcp.Seq != uint32(77+len(got)) {
 			t.Errorf("segment %d: checksum off by %#x, %v, sequence %d", segs, sum, err, tcp.Seq)
@@ -87,8 +86,8 @@ func TestUnfinishedPacket(t *testing.T) {
 	finished := bytes.Clone(p.data)
 	f := p.superframe(0)
 	f.GSO.Type = frame.GSONone
-	must(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}))
-	must(t, w.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, w, host(at(1)))}}))
+	check.OK(t, v.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}))
+	check.OK(t, w.Writer(0).Write([]frame.Out{{F: &f, Peer: addPeer(t, w, host(at(1)))}}))
 	if s := u.sent[0]; s.seg != 0 || !bytes.Equal(s.payload, gpe(vni, frame.IPv4, false, finished)) {
 		t.Errorf("% x", s.payload)
 	}
@@ -113,12 +112,12 @@ func TestMergedOnReceipt(t *testing.T) {
 			}
 			in.addTOS(t, host(at(1)), p, 0xb8|ce) // the mark does not get lost
 			b := frame.NewBatch(nil)
-			must(t, v.Readers()[0].Read(b))
+			check.OK(t, v.Readers()[0].Read(b))
 			f := &b.Frames[0]
 			if f.Drop != 0 || f.GSO.Size == 0 || f.SegLen() != v.MTU(1) || f.Headroom() < encap.EthernetLen {
 				t.Fatalf("%v: %+v, segments of %d", f.Drop, f.GSO, f.SegLen())
 			}
-			must(t, w.Writer(0).Write([]frame.Out{{F: f, Peer: n}}))
+			check.OK(t, w.Writer(0).Write([]frame.Out{{F: f, Peer: n}}))
 			checkSegments(t, out.sent[0], 0, 4, p.kind, payload)
 			if s := out.sent[0]; s.seg != 1480 || s.tos != 0xb8|ce {
 				t.Errorf("segments of %d, TOS %#x", s.seg, s.tos)
@@ -135,7 +134,7 @@ func TestMergedOnReceipt(t *testing.T) {
 	u.add(t, host(at(1)), tcpPacket(t, false, 1440))
 	u.add(t, host(at(1)), long)
 	b := frame.NewBatch(nil)
-	must(t, v.Readers()[0].Read(b))
+	check.OK(t, v.Readers()[0].Read(b))
 	for i := range b.Frames {
 		if f := &b.Frames[i]; f.Drop != 0 || f.GSO != (frame.GSO{}) {
 			t.Errorf("packet %d: %v %+v", i, f.Drop, f.GSO)
@@ -164,7 +163,7 @@ func TestRoomForAGateway(t *testing.T) {
 		r.add(t, host(at(1)), tcpPacket(t, false, 1440))
 	}
 	b := frame.NewBatch(nil)
-	must(t, w.Readers()[0].Read(b))
+	check.OK(t, w.Readers()[0].Read(b))
 	for i := range b.Frames {
 		f := &b.Frames[i]
 		if f.Push(encap.EthernetLen) == nil || !bytes.Equal(f.Pull(encap.EthernetLen), tcpPacket(t, false, 1440).data) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // super returns a TCP superframe with a payload of n bytes that is cut into segments of
@@ -54,18 +55,12 @@ func TestSuperframe(t *testing.T) {
 		flood(t, v, vni, at(1), at(2))
 		f := super(t, c.n, c.size)
 		whole := bytes.Clone(f.Bytes())
-		must(t, v.Writer(0).Write([]frame.Out{{F: &f, Tag: vni}, {F: &f, Peer: addPeer(t, v, at(1)), Tag: 9}}))
-		if len(u.sent) != 2 || len(u.sent[0].to) != 2 {
-			t.Fatalf("%+v", u.sent)
-		}
-		if !bytes.Equal(whole, f.Bytes()) {
-			t.Error("the frame was written to")
-		}
+		check.OK(t, v.Writer(0).Write([]frame.Out{{F: &f, Tag: vni}, {F: &f, Peer: addPeer(t, v, at(1)), Tag: 9}}))
+		check.Need(t, len(u.sent) == 2 && len(u.sent[0].to) == 2, "%+v", u.sent)
+		check.True(t, bytes.Equal(whole, f.Bytes()), "the frame was written to")
 		for k, tag := range []frame.VNI{vni, 9} {
 			s := u.sent[k]
-			if s.tos != 0xb8|ect0 {
-				t.Errorf("TOS %#x", s.tos)
-			}
+			check.True(t, s.tos == 0xb8|ect0, "TOS %#x", s.tos)
 			if (s.seg == 0) != (c.segs == 1) || s.seg != 0 && s.seg != 8+14+20+20+c.size {
 				t.Errorf("%d bytes: segments of %d", c.n, s.seg)
 			}
@@ -82,9 +77,7 @@ func TestSuperframe(t *testing.T) {
 				}
 				p := gopacket.NewPacket(b[8:min(s.seg, len(b))], layers.LayerTypeEthernet, gopacket.Default)
 				tcp, _ := p.TransportLayer().(*layers.TCP)
-				if tcp == nil || p.ErrorLayer() != nil {
-					t.Fatal(p)
-				}
+				check.Need(t, tcp != nil && p.ErrorLayer() == nil, "%v", p)
 				if want := uint32(77 + len(got)); tcp.Seq != want {
 					t.Errorf("segment %d: sequence %d, want %d", segs, tcp.Seq, want)
 				}
@@ -112,7 +105,7 @@ func TestSuperframeThatLies(t *testing.T) {
 	f := super(t, 3000, 1400)
 	f.GSO.Type = frame.GSOTCP6
 	outs := []frame.Out{{F: &f, Tag: vni}, {F: &f, Peer: addPeer(t, v, at(1)), Tag: vni}}
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	if outs[0].Drop != frame.BadHeader || outs[1].Drop != frame.BadHeader || len(u.sent) != 0 {
 		t.Errorf("%v, %v, %d sent", outs[0].Drop, outs[1].Drop, len(u.sent))
 	}
@@ -124,7 +117,7 @@ func TestSuperframeAllocs(t *testing.T) {
 	v := newVTEP(t, nil, u)
 	flood(t, v, vni, at(1), at(2), at(3))
 	n := addPeer(t, v, at(2))
-	must(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: Header{TTL: 3}}}))
+	check.OK(t, v.SetPeers([]PeerConfig{{Address: at(2).Addr(), Header: Header{TTL: 3}}}))
 	u.path(endpoint(t, at(3)), 1000, nil)
 	f := super(t, 60000, 1380)
 	w, outs := v.Writer(0), []frame.Out{{F: &f, Peer: n, Tag: vni}, {F: &f, Tag: vni}}

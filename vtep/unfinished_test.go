@@ -12,6 +12,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // left describes a packet that a kernel left to a network card.
@@ -95,9 +97,8 @@ func (k left) packet(t testing.TB) (finished, unfinished []byte) {
 		}
 		all = append([]gopacket.SerializableLayer{e}, all...)
 	}
-	b := gopacket.NewSerializeBuffer()
-	must(t, gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...))
-	finished = bytes.Clone(b.Bytes()[:k.data()+k.n]) // gopacket pads
+	b := packets.Of(all...)
+	finished = bytes.Clone(b[:k.data()+k.n]) // gopacket pads
 	sum := l4len + 6
 	if k.udp {
 		sum += 17 - 6
@@ -137,7 +138,7 @@ func TestUnfinishedOnReceipt(t *testing.T) {
 					u, far := fake4(), fake4()
 					far.mtu = 9000
 					v, w := newVTEP(t, &Config{Type: typ}, u), newVTEP(t, &Config{Type: typ}, far)
-					must(t, v.Control().Open(vni))
+					check.OK(t, v.Control().Open(vni))
 					to := addPeer(t, w, at(9))
 					narrow := addPeer(t, v, at(2))
 					u.path(endpoint(t, at(2)), 1000, nil)
@@ -156,10 +157,8 @@ func TestUnfinishedOnReceipt(t *testing.T) {
 							t.Fatalf("MTU %d: %+v, segments of %d", mtu, f.GSO, f.SegLen())
 						}
 						far.sent = nil
-						must(t, w.Writer(0).Write([]frame.Out{{F: f, Peer: to, Tag: vni}}))
-						if len(far.sent) != 1 {
-							t.Fatalf("%d sent", len(far.sent))
-						}
+						check.OK(t, w.Writer(0).Write([]frame.Out{{F: f, Peer: to, Tag: vni}}))
+						check.Need(t, len(far.sent) == 1, "%d sent", len(far.sent))
 						k.check(t, far.sent[0], finished)
 					}
 				})
@@ -172,9 +171,7 @@ func TestUnfinishedOnReceipt(t *testing.T) {
 func (k left) check(t *testing.T, s sent, finished []byte) {
 	t.Helper()
 	if s.seg == 0 {
-		if !bytes.Equal(s.payload[8:], finished) {
-			t.Errorf("not what gopacket writes: % x", s.payload)
-		}
+		check.True(t, bytes.Equal(s.payload[8:], finished), "not what gopacket writes: % x", s.payload)
 		return
 	}
 	first := map[frame.Kind]gopacket.LayerType{frame.Ethernet: layers.LayerTypeEthernet, frame.IPv4: layers.LayerTypeIPv4, frame.IPv6: layers.LayerTypeIPv6}[k.kind()]
@@ -212,13 +209,13 @@ func TestUnfinishedTold(t *testing.T) {
 		finished, unfinished := k.packet(t)
 		u := fake4()
 		v := newVTEP(t, nil, u)
-		must(t, v.Control().Open(vni))
+		check.OK(t, v.Control().Open(vni))
 		told := frame.GSO{Type: frame.GSOUDP, Size: 1000}
 		for _, data := range [][]byte{unfinished, finished} {
 			u.in = append(u.in, packetIn{src: endpoint(t, at(1)), data: vx(vni, data), gso: told})
 		}
 		b := frame.NewBatch(nil)
-		must(t, v.Readers()[0].Read(b))
+		check.OK(t, v.Readers()[0].Read(b))
 		want := uint16(1000)
 		if !k.udp {
 			want = uint16(v.MTU(0) - k.data())
@@ -242,7 +239,7 @@ func TestUnfinishedIPIP(t *testing.T) {
 		u.add(t, host(at(1)), ipPacket{k.kind(), unfinished})
 		u.add(t, host(at(1)), ipPacket{k.kind(), finished})
 		b := frame.NewBatch(nil)
-		must(t, v.Readers()[0].Read(b))
+		check.OK(t, v.Readers()[0].Read(b))
 		if f := &b.Frames[0]; f.Drop != 0 || f.GSO.Flags&^frame.AnySize != frame.NeedsCsum || f.SegLen() != min(f.Len(), v.MTU(1)) {
 			t.Errorf("%v: %v %+v", k, f.Drop, f.GSO)
 		}
@@ -272,9 +269,7 @@ func TestSuperframeOrRun(t *testing.T) {
 	for _, k := range allLeft(3000) {
 		finished, unfinished := k.packet(t)
 		one := gpe(vni, k.kind(), false, unfinished)
-		if !gpeTunnel(one) || vxlan(vx(vni, unfinished)) == k.bare {
-			t.Errorf("%v: no superframe", k)
-		}
+		check.True(t, gpeTunnel(one) && vxlan(vx(vni, unfinished)) != k.bare, "%v: no superframe", k)
 		for name, b := range map[string][]byte{
 			"finished": gpe(vni, k.kind(), false, finished),
 			"two":      append(bytes.Clone(one), one...),

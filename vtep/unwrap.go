@@ -111,7 +111,7 @@ func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
 		return drop
 	}
 	drop := bareIP(f)
-	if drop == frame.NotDropped && f.Len() > r.side.mtu {
+	if drop == frame.NotDropped && f.Len() > r.family.mtu {
 		gso.Merged(f, r.mtu())
 	}
 	return drop

@@ -70,7 +70,7 @@ type Config struct {
 	MaxPeers int        `json:"maxPeers,omitzero"` // limit of learned peers, at most 65,000; default 1024
 	Header              // outer headers, unless SetPeers has others for a peer
 	GroupTTL int        `json:"groupTTL,omitzero"` // TTL or hop limit towards multicast groups, 1 to 255; default 1, the local network; not for IP-in-IP
-	MTU      int        `json:"mtu,omitzero"`      // length of the longest outer IP packet; default: the MTU of each underlay's interface
+	MTU      int        `json:"mtu,omitzero"`      // length of the longest outer IP packet, at most 65535; default: the MTU of each underlay's interface
 
 	// EthernetWithoutP treats VXLAN-GPE packets without the P bit as Ethernet, as the draft says
 	// (section 3.1). By default they are dropped as frame.GPEProtocol, as Linux does.
@@ -87,13 +87,13 @@ type Config struct {
 // A VTEP is a VXLAN tunnel end point. It implements Tunnel and Pauser of the switch.
 type VTEP struct {
 	cfg      Config
-	sides    [2]*side // IPv4, IPv6; nil without an underlay of that family
-	seed     uint64   // of the flow hash
-	mtu      int      // longest inner frame that every underlay takes
-	header   *header  // towards peers
-	groups   *header  // towards multicast groups
-	used     uint64   // bits of the tunnel's header
-	reserved uint64   // and those that packets are dropped for
+	families [2]*family // IPv4, IPv6; nil without an underlay of that family
+	seed     uint64     // of the flow hash
+	mtu      int        // longest inner frame that every underlay takes
+	header   *header    // towards peers
+	groups   *header    // towards multicast groups
+	used     uint64     // bits of the tunnel's header
+	reserved uint64     // and those that packets are dropped for
 
 	networks index.Map[vniKey, *network]
 	byHost   index.Map[hostKey, *hop]
@@ -121,23 +121,23 @@ type VTEP struct {
 	closeErr  error
 }
 
-// A side is the part of a VTEP for one address family.
-type side struct {
+// A family is the part of a VTEP for one address family.
+type family struct {
 	link atomic.Pointer[link]
 	port uint16 // destination port of peers
 	mtu  int    // length of the longest inner frame
 }
 
 const (
-	side4 = iota
-	side6
+	family4 = iota
+	family6
 )
 
-func sideOf(e frame.Endpoint) int {
+func familyOf(e frame.Endpoint) int {
 	if e.Is4() {
-		return side4
+		return family4
 	}
-	return side6
+	return family6
 }
 
 // New returns a VTEP over one underlay, or over two of different address families. A nil cfg means defaults. On
@@ -169,7 +169,7 @@ func New(cfg *Config, underlays ...Underlay) (*VTEP, error) {
 		if absent.Is(u) {
 			return nil, fmt.Errorf("vtep: underlay %d of %d is nil", i+1, len(underlays))
 		}
-		if err := v.addSide(u); err != nil {
+		if err := v.addFamily(u); err != nil {
 			return nil, err
 		}
 	}
@@ -203,6 +203,9 @@ func (c *Config) Check() error {
 		w.Wrong("Reserved", nil, "%v", err)
 	}
 	w.Number("GroupTTL", c.GroupTTL, 1, 255, 1)
+	if c.MTU > 65535 {
+		w.Want("MTU", c.MTU, "at most 65535")
+	}
 	if c.Peers > ListedPerVNI {
 		w.Want("Peers", uint8(c.Peers), "AnyPeer, ListedOnly or ListedPerVNI")
 	}
@@ -223,17 +226,17 @@ func (c *Config) CheckMTU(mtu int, local netip.Addr) error {
 	return w.Err()
 }
 
-func (v *VTEP) addSide(u Underlay) error {
+func (v *VTEP) addFamily(u Underlay) error {
 	addr := u.LocalAddr()
 	e, err := frame.EndpointFrom(addr)
 	if err != nil {
 		return fmt.Errorf("vtep: %w", err)
 	}
-	i := sideOf(e)
-	if v.sides[i] != nil {
+	i := familyOf(e)
+	if v.families[i] != nil {
 		return fmt.Errorf("vtep: %v: a second underlay of one address family", addr)
 	}
-	s := &side{port: v.cfg.Port, mtu: v.cfg.MTU}
+	s := &family{port: v.cfg.Port, mtu: v.cfg.MTU}
 	s.link.Store(newLink(u, e))
 	if s.port == 0 {
 		s.port = e.Port
@@ -247,8 +250,8 @@ func (v *VTEP) addSide(u Underlay) error {
 	if err := v.cfg.CheckMTU(s.mtu, addr.Addr()); err != nil {
 		return err
 	}
-	s.mtu -= v.cfg.Type.Outer(i == side6)
-	if v.sides[i] = s; v.mtu == 0 || s.mtu < v.mtu {
+	s.mtu -= v.cfg.Type.Outer(i == family6)
+	if v.families[i] = s; v.mtu == 0 || s.mtu < v.mtu {
 		v.mtu = s.mtu
 	}
 	return nil
@@ -271,13 +274,13 @@ func (v *VTEP) Name() string { return v.cfg.Name }
 // Readers returns a reader for each receive queue of the underlays.
 func (v *VTEP) Readers() []frame.Reader {
 	var rs []frame.Reader
-	for _, s := range v.sides {
+	for _, s := range v.families {
 		if s == nil {
 			continue
 		}
 		l := s.link.Load()
 		for i, r := range l.u.Readers() {
-			rs = append(rs, &reader{v: v, in: r, queue: i, link: l, side: s, bad: frame.Martian})
+			rs = append(rs, &reader{v: v, in: r, queue: i, link: l, family: s, bad: frame.Martian})
 		}
 	}
 	return rs
@@ -289,7 +292,7 @@ func (v *VTEP) Offloads() frame.Offloads { return frame.OffloadAll }
 // Writer returns the transmit side of worker w.
 func (v *VTEP) Writer(w int) frame.Writer {
 	x := &writer{v: v, worker: w}
-	for i, s := range v.sides {
+	for i, s := range v.families {
 		if s != nil {
 			x.send[i].follow(s.link.Load(), w)
 		}
@@ -307,7 +310,7 @@ func (v *VTEP) pause(on bool) {
 	v.swap.Lock()
 	defer v.swap.Unlock()
 	v.paused = on
-	for _, s := range v.sides {
+	for _, s := range v.families {
 		if s != nil {
 			s.link.Load().pause(on)
 		}
@@ -323,7 +326,7 @@ func (v *VTEP) Close() error {
 		v.mu.Unlock() // goroutines of the underlays may need it to end
 		v.swap.Lock()
 		defer v.swap.Unlock()
-		for _, s := range v.sides {
+		for _, s := range v.families {
 			if s != nil {
 				v.closeErr = errors.Join(v.closeErr, s.link.Load().u.Close())
 			}

@@ -44,8 +44,8 @@ func (w *writer) bare() frame.Reason {
 // destination).
 func (w *writer) loops(f *frame.Frame, h *hop) frame.Reason {
 	b := f.Bytes()
-	local, remote := &w.v.sides[h.side].link.Load().own, &h.to.Load()[0]
-	if w.in.is4 != (h.side == side4) {
+	local, remote := &w.v.families[h.family].link.Load().own, &h.to.Load()[0]
+	if w.in.is4 != (h.family == family4) {
 		return frame.NotDropped // addresses of the other family
 	}
 	var src, dst [16]byte

@@ -11,12 +11,12 @@ import (
 // A writer puts frames into datagrams. It builds headers in scratch memory, because other ports may send the same
 // frame.
 type writer struct {
-	v      *VTEP
-	worker int
-	send   [2]lane
-	pkt    []packet         // parallel to the Outs
-	to     []frame.Endpoint // parts of flood lists
-	in     innerIP          // of the current frame
+	v       *VTEP
+	worker  int
+	send    [2]outbox
+	scratch []scratch        // parallel to the Outs
+	to      []frame.Endpoint // parts of flood lists
+	in      innerIP          // of the current frame
 
 	cutter gso.Cutter
 	pieces [][]byte // of superframes: headers in scratch, payload in the frame
@@ -29,8 +29,8 @@ type writer struct {
 	run  uint64
 }
 
-// A lane is the transmit side of one address family.
-type lane struct {
+// An outbox has the datagrams for one address family.
+type outbox struct {
 	link  *link
 	to    frame.Sender // of link
 	ds    []frame.Datagram
@@ -38,8 +38,8 @@ type lane struct {
 	span  []int // number of datagrams in each, after they were joined
 }
 
-// follow goes over to the link of the side, and reports whether it was another.
-func (l *lane) follow(now *link, worker int) bool {
+// follow changes to the current link of the family, and reports whether it was another.
+func (l *outbox) follow(now *link, worker int) bool {
 	if l.link == now {
 		return false
 	}
@@ -48,7 +48,7 @@ func (l *lane) follow(now *link, worker int) bool {
 }
 
 // again sends the datagrams that were lost because SetUnderlay closed the underlay.
-func (l *lane) again() (err error) {
+func (l *outbox) again() (err error) {
 	for k := range l.ds {
 		if d := &l.ds[k]; int(d.Lost) == len(d.To) {
 			d.Lost, d.Drop = 0, frame.NotDropped
@@ -58,14 +58,14 @@ func (l *lane) again() (err error) {
 	return err
 }
 
-// A packet is the scratch memory of one Out.
-type packet struct {
+// A scratch is the memory for one Out.
+type scratch struct {
 	wrapped
-	group  wrapped // towards multicast groups, where that differs
 	copies int
 	lost   int          // copies that were not sent
 	drop   frame.Reason // of the last of them
 	losses [3]loss      // lost, by family, and those that were too long
+	group  wrapped      // towards multicast groups, of a GPE tunnel
 }
 
 type loss struct {
@@ -73,10 +73,10 @@ type loss struct {
 	why    frame.Reason
 }
 
-const tooLong = 2 // index of losses beside side4 and side6
+const tooLong = 2 // index of losses beside family4 and family6
 
 // lose records copies that are not sent. Most packets lose none, and never touch losses.
-func (p *packet) lose(of, copies int, why frame.Reason) {
+func (p *scratch) lose(of, copies int, why frame.Reason) {
 	if p.lost == 0 {
 		p.losses = [3]loss{}
 	}
@@ -103,7 +103,7 @@ func (w *writer) Write(out []frame.Out) error {
 	varied := w.v.varied.Load() != 0
 	for i := range out {
 		o := &out[i]
-		w.pkt[i].copies, w.pkt[i].lost = 0, 0
+		w.scratch[i].copies, w.scratch[i].lost = 0, 0
 		if o.F.Kind != frame.Ethernet || w.v.cfg.Type != encap.TypeVXLAN {
 			if o.Drop = w.fits(o); o.Drop != frame.NotDropped {
 				continue
@@ -124,7 +124,7 @@ func (w *writer) Write(out []frame.Out) error {
 	err := w.flush()
 	var frames, bytes uint64
 	for i := range out {
-		p := &w.pkt[i]
+		p := &w.scratch[i]
 		n := p.copies - p.lost
 		frames += uint64(n)
 		bytes += uint64(n * out[i].F.Len())
@@ -136,7 +136,9 @@ func (w *writer) Write(out []frame.Out) error {
 			}
 		}
 		p.release()
-		p.group.release()
+		if w.v.cfg.Type == encap.TypeGPE {
+			p.group.release()
+		}
 	}
 	if len(w.pieces) > 0 {
 		clear(w.pieces) // borrowed
@@ -155,10 +157,10 @@ func (w *writer) Write(out []frame.Out) error {
 }
 
 func (w *writer) grow(n int) {
-	if n > len(w.pkt) {
-		w.pkt = make([]packet, max(n, frame.MaxBatch))
-		for i := range w.pkt {
-			for _, x := range [...]*wrapped{&w.pkt[i].wrapped, &w.pkt[i].group} {
+	if n > len(w.scratch) {
+		w.scratch = make([]scratch, max(n, frame.MaxBatch))
+		for i := range w.scratch {
+			for _, x := range [...]*wrapped{&w.scratch[i].wrapped, &w.scratch[i].group} {
 				x.whole[0] = x.header[:w.v.cfg.Type.Header()]
 			}
 		}
@@ -171,7 +173,7 @@ func (w *writer) grow(n int) {
 
 func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 	h := w.v.hops.get(o.Peer)
-	if h != nil && h.side < 0 {
+	if h != nil && h.family < 0 {
 		h = h.pick(o.F.Hash)
 	}
 	if h == nil {
@@ -190,11 +192,11 @@ func (w *writer) unicast(i int, o *frame.Out) frame.Reason {
 			return r
 		}
 	}
-	x := &w.pkt[i].wrapped
+	x := &w.scratch[i].wrapped
 	if !w.wrap(x, o.F, vni, false) {
 		return frame.BadHeader
 	}
-	w.stage(int(h.side), i, x, o.F, h.to.Load()[:], w.v.headerTo(h))
+	w.stage(int(h.family), i, x, o.F, h.to.Load()[:], w.v.headerTo(h))
 	if h != w.hop {
 		w.count()
 		w.hop, w.list = h, nil
@@ -211,8 +213,8 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 		return frame.NoPeer
 	}
 	l := n.flood.Load()
-	varied = varied || o.F.SegLen() > w.v.mtu && !w.v.onlySide() // too long for one family
-	if !l.noPeers() && !w.wrap(&w.pkt[i].wrapped, o.F, frame.VNI(o.Tag), true) {
+	varied = varied || o.F.SegLen() > w.v.mtu && !w.v.oneFamily() // too long for one family
+	if !l.noPeers() && !w.wrap(&w.scratch[i].wrapped, o.F, frame.VNI(o.Tag), true) {
 		return frame.BadHeader
 	}
 	if varied {
@@ -229,13 +231,13 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 			to = w.without(l, s, o.Skip)
 		}
 		if len(to) > 0 {
-			w.stage(s, i, &w.pkt[i].wrapped, o.F, to, w.v.header)
+			w.stage(s, i, &w.scratch[i].wrapped, o.F, to, w.v.header)
 		}
 	}
 	if len(l.groups) > 0 && !w.toGroups(l, i, o, varied) {
 		return frame.BadHeader
 	}
-	if w.pkt[i].copies == 0 {
+	if w.scratch[i].copies == 0 {
 		return frame.NoPeer
 	}
 	if varied {
@@ -278,7 +280,7 @@ func (w *writer) without(l *floodList, s int, skip uint16) []frame.Endpoint {
 // each stages a flooded frame if peers differ in header or MTU. Consecutive peers with the same header share a
 // datagram. A peer whose MTU is too small loses its copy.
 func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
-	from, p := len(w.to), &w.pkt[i]
+	from, p := len(w.to), &w.scratch[i]
 	var head *header
 	send := func() {
 		if to := w.to[from:len(w.to):len(w.to)]; len(to) > 0 {
@@ -308,7 +310,7 @@ func (w *writer) each(l *floodList, s, i int, o *frame.Out) {
 // stage adds a datagram, reusing memory.
 func (w *writer) stage(s, i int, x *wrapped, f *frame.Frame, to []frame.Endpoint, head *header) {
 	l := &w.send[s]
-	w.pkt[i].copies += len(to)
+	w.scratch[i].copies += len(to)
 	k := len(l.ds)
 	if k == cap(l.ds) {
 		l.ds = append(l.ds, frame.Datagram{})
@@ -357,10 +359,10 @@ func (w *writer) flush() (err error) {
 			continue
 		}
 		w.join(l)
-		now := &w.v.sides[s].link
+		now := &w.v.families[s].link
 		l.follow(now.Load(), w.worker)
 		e := l.to.Send(l.ds)
-		if e != nil && l.follow(now.Load(), w.worker) {
+		for e != nil && l.follow(now.Load(), w.worker) {
 			e = l.again()
 		}
 		if e != nil {
@@ -370,7 +372,7 @@ func (w *writer) flush() (err error) {
 		for k := range l.ds {
 			if d := &l.ds[k]; d.Lost > 0 {
 				for _, i := range l.owner[first : first+l.span[k]] {
-					w.pkt[i].lose(s, int(d.Lost), d.Drop)
+					w.scratch[i].lose(s, int(d.Lost), d.Drop)
 				}
 			}
 			first += l.span[k]

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestGoldenDatagram(t *testing.T) {
@@ -16,7 +17,7 @@ func TestGoldenDatagram(t *testing.T) {
 	n := addPeer(t, v, at(1))
 	f := frame.Make(inner(5))
 	o := []frame.Out{{F: &f, Peer: n, Tag: 4100}}
-	must(t, v.Writer(0).Write(o))
+	check.OK(t, v.Writer(0).Write(o))
 	want := append([]byte{0x08, 0, 0, 0, 0, 0x10, 0x04, 0}, inner(5)...)
 	if s := u.sent[0]; !bytes.Equal(s.payload, want) || s.ttl != 64 || s.tos != 0 || !s.df || s.flow != uint16(f.Hash) || f.Hash == 0 {
 		t.Errorf("%+v", s)
@@ -26,7 +27,7 @@ func TestGoldenDatagram(t *testing.T) {
 func TestOuterSettings(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, &Config{Header: Header{TTL: 9, TOS: 0xb8, DF: DFUnset}}, u)
-	must(t, v.Writer(0).Write(out(addPeer(t, v, at(1)), 1)))
+	check.OK(t, v.Writer(0).Write(out(addPeer(t, v, at(1)), 1)))
 	if s := u.sent[0]; s.ttl != 9 || s.tos != 0xb8 || s.df {
 		t.Errorf("%+v", s)
 	}
@@ -39,11 +40,9 @@ func TestFloodOfTwoFamilies(t *testing.T) {
 	v := newVTEP(t, nil, a, b)
 	flood(t, v, vni, at6(1), at(2), at6(3), at(1), at(2), local4, local6)
 	want4, want6 := []netip.AddrPort{at(2), at(1)}, []netip.AddrPort{at6(1), at6(3)}
-	if got := v.Flood(vni); !slices.Equal(got, slices.Concat(want4, want6)) {
-		t.Errorf("list %v", got)
-	}
+	check.Slice(t, "list", v.Flood(vni), slices.Concat(want4, want6))
 	outs := out(0, 10)
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	if a.sends != 1 || b.sends != 1 || len(a.sent) != 10 || len(b.sent) != 10 {
 		t.Fatalf("%d and %d sends, %d and %d datagrams", a.sends, b.sends, len(a.sent), len(b.sent))
 	}
@@ -56,10 +55,8 @@ func TestFloodOfTwoFamilies(t *testing.T) {
 		}
 	}
 	// A frame for one family alone does not wake the other.
-	must(t, v.Writer(0).Write(out(addPeer(t, v, at6(1)), 1)))
-	if a.sends != 1 || b.sends != 2 {
-		t.Errorf("%d and %d sends", a.sends, b.sends)
-	}
+	check.OK(t, v.Writer(0).Write(out(addPeer(t, v, at6(1)), 1)))
+	check.True(t, a.sends == 1 && b.sends == 2, "%d and %d sends", a.sends, b.sends)
 }
 
 func TestFloodSkips(t *testing.T) {
@@ -70,11 +67,9 @@ func TestFloodSkips(t *testing.T) {
 	outs := out(0, 3)
 	outs[1].Skip = n
 	outs[2].Skip = addPeer(t, v, at6(1))
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	for i, want := range [][]netip.AddrPort{{at(1), at(2), at(3)}, {at(1), at(3)}, {at(1), at(2), at(3)}} {
-		if !slices.Equal(a.sent[i].to, want) {
-			t.Errorf("frame %d to %v", i, a.sent[i].to)
-		}
+		check.True(t, slices.Equal(a.sent[i].to, want), "frame %d to %v", i, a.sent[i].to)
 	}
 	if len(b.sent) != 2 { // the third frame's only IPv6 peer is left out
 		t.Errorf("%d datagrams over IPv6", len(b.sent))
@@ -82,29 +77,23 @@ func TestFloodSkips(t *testing.T) {
 	flood(t, v, vni, at(2))
 	outs = out(0, 1)
 	outs[0].Skip = n
-	must(t, v.Writer(0).Write(outs))
-	if outs[0].Drop != frame.NoPeer {
-		t.Errorf("nobody left: %v", outs[0].Drop)
-	}
+	check.OK(t, v.Writer(0).Write(outs))
+	check.Equal(t, "nobody left", outs[0].Drop, frame.NoPeer)
 }
 
 func TestNobodyToSendTo(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	outs := out(0, 4)
 	outs[1].Tag = 5 // no such network
 	outs[2].Peer = 99
 	outs[3].F.Kind = frame.IPv4
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	for i, want := range []frame.Reason{frame.NoPeer, frame.NoPeer, frame.NoPeer, frame.BadKind} {
-		if outs[i].Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, outs[i].Drop, want)
-		}
+		check.True(t, outs[i].Drop == want, "frame %d: %v, want %v", i, outs[i].Drop, want)
 	}
-	if u.sends != 0 {
-		t.Error("something was sent")
-	}
+	check.True(t, u.sends == 0, "something was sent")
 }
 
 // Drop is set when no copy has left; of a frame that left in part the lost copies are
@@ -125,11 +114,9 @@ func TestLostCopies(t *testing.T) {
 	}
 	outs := out(0, 5)
 	outs[3].Peer, outs[4].Peer = n, n
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	for i, want := range []frame.Reason{0, 0, frame.Unreachable, frame.Unreachable, 0} {
-		if outs[i].Drop != want {
-			t.Errorf("frame %d: %v, want %v", i, outs[i].Drop, want)
-		}
+		check.True(t, outs[i].Drop == want, "frame %d: %v, want %v", i, outs[i].Drop, want)
 	}
 	if l := v.Stats().Lost; l[frame.Unreachable] != 1 || l.Total() != 1 {
 		t.Errorf("lost %v", l)
@@ -177,13 +164,13 @@ func TestLostForSeveralCauses(t *testing.T) {
 	a.send, b.send = lose(1, frame.Unreachable), lose(2, frame.PortFull)
 	f := frame.Make(append(inner(1), make([]byte, 700)...))
 	o := []frame.Out{{F: &f, Tag: vni}}
-	must(t, v.Writer(0).Write(o))
+	check.OK(t, v.Writer(0).Write(o))
 	l := v.Stats().Lost
 	if o[0].Drop != 0 || l[frame.TooBig] != 1 || l[frame.Unreachable] != 1 || l[frame.PortFull] != 2 || l.Total() != 4 {
 		t.Errorf("%v, lost %v", o[0].Drop, l)
 	}
 	a.send = lose(2, frame.Unreachable)
-	must(t, v.Writer(0).Write(o))
+	check.OK(t, v.Writer(0).Write(o))
 	if o[0].Drop != frame.PortFull || v.Stats().Lost != l {
 		t.Errorf("to nobody: %v, lost %v", o[0].Drop, v.Stats().Lost)
 	}
@@ -200,14 +187,12 @@ func TestWriterLeavesFramesAlone(t *testing.T) {
 	was := bytes.Clone(buf)
 	f := frame.Over(buf, 64, len(buf)-64)
 	outs := []frame.Out{{F: &f, Tag: vni}, {F: &f, Peer: addPeer(t, v, at(3)), Tag: 7}, {F: &f, Tag: vni, Skip: addPeer(t, v, at(1))}}
-	must(t, v.Writer(0).Write(outs))
+	check.OK(t, v.Writer(0).Write(outs))
 	if !bytes.Equal(buf, was) || f.Headroom() != 64 || f.Len() != len(inner(1)) {
 		t.Error("the frame has changed")
 	}
 	for i, n := range []frame.VNI{vni, 7, vni} {
-		if !bytes.Equal(u.sent[i].payload, vx(n, inner(1))) {
-			t.Errorf("% x", u.sent[i].payload)
-		}
+		check.True(t, bytes.Equal(u.sent[i].payload, vx(n, inner(1))), "% x", u.sent[i].payload)
 	}
 }
 
@@ -217,10 +202,8 @@ func TestWriterKeepsHash(t *testing.T) {
 	v := newVTEP(t, nil, u)
 	outs := out(addPeer(t, v, at(1)), 1)
 	outs[0].F.Hash = 0x12345678
-	must(t, v.Writer(0).Write(outs))
-	if u.sent[0].flow != 0x5678 || outs[0].F.Hash != 0x12345678 {
-		t.Errorf("%+v", u.sent[0])
-	}
+	check.OK(t, v.Writer(0).Write(outs))
+	check.True(t, u.sent[0].flow == 0x5678 && outs[0].F.Hash == 0x12345678, "%+v", u.sent[0])
 }
 
 // More frames at once than a batch has, and after a batch with many, one with few.
@@ -231,10 +214,8 @@ func TestWriterGrows(t *testing.T) {
 	w := v.Writer(0)
 	for _, k := range []int{1, 200, 3, 0, 64} {
 		u.sent = nil
-		must(t, w.Write(out(n, k)))
-		if len(u.sent) != k {
-			t.Fatalf("%d of %d", len(u.sent), k)
-		}
+		check.OK(t, w.Write(out(n, k)))
+		check.Need(t, len(u.sent) == k, "%d of %d", len(u.sent), k)
 		for i := range u.sent {
 			if !bytes.Equal(u.sent[i].payload, vx(vni, inner(i))) {
 				t.Fatalf("frame %d of %d: % x", i, k, u.sent[i].payload)
@@ -247,7 +228,7 @@ func TestWriterGrows(t *testing.T) {
 func TestStatsAreExact(t *testing.T) {
 	u := fake4()
 	v := newVTEP(t, nil, u)
-	must(t, v.Control().Open(vni))
+	check.OK(t, v.Control().Open(vni))
 	flood(t, v, vni, at(1), at(2), at(3))
 	p := []uint16{0, addPeer(t, v, at(1)), addPeer(t, v, at(2)), addPeer(t, v, at(3))}
 	w := v.Writer(0)
@@ -257,8 +238,8 @@ func TestStatsAreExact(t *testing.T) {
 	for i := range outs {
 		outs[i].Peer, outs[i].Skip = way[i].peer, way[i].skip
 	}
-	must(t, w.Write(outs))
-	must(t, w.Write(out(p[2], 4)))
+	check.OK(t, w.Write(outs))
+	check.OK(t, w.Write(out(p[2], 4)))
 
 	r := v.Readers()[0]
 	for i, from := range []int{1, 1, 2, 1, 3, 3, 3, 2} {
@@ -266,7 +247,7 @@ func TestStatsAreExact(t *testing.T) {
 	}
 	u.in = append(u.in, packetIn{src: endpoint(t, at(1)), data: vx(5, inner(9))}, // unknown VNI: not counted
 		packetIn{src: endpoint(t, at(1)), data: vx(vni, inner(9)), drop: frame.TooBig})
-	must(t, r.Read(frame.NewBatch(nil)))
+	check.OK(t, r.Read(frame.NewBatch(nil)))
 	u.hear(t, r, at(2), vx(vni, inner(1)))
 
 	for _, s := range v.Stats().Peers {
@@ -279,9 +260,7 @@ func TestStatsAreExact(t *testing.T) {
 	for _, s := range u.sent {
 		total += len(s.to)
 	}
-	if want := 8 + 7 + 8; total != want {
-		t.Errorf("%d copies", total)
-	}
+	check.True(t, total == 8+7+8, "%d copies", total)
 }
 
 func TestWriterAllocatesNothing(t *testing.T) {
@@ -295,8 +274,7 @@ func TestWriterAllocatesNothing(t *testing.T) {
 	}
 	flood(t, v, vni, peers...)
 	n := addPeer(t, v, at(1))
-	g, err := v.Group(n, addPeer(t, v, at6(2)))
-	must(t, err)
+	g := check.Must(v.Group(n, addPeer(t, v, at6(2))))(t)
 	w, outs := v.Writer(0), out(0, frame.MaxBatch)
 	for i := range outs {
 		outs[i].Peer = []uint16{0, n, g, 0, 999}[i%5]
@@ -308,9 +286,7 @@ func TestWriterAllocatesNothing(t *testing.T) {
 		for i := range outs {
 			outs[i].F.Hash = 0
 		}
-		if err := w.Write(outs); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, w.Write(outs))
 	}); k != 0 {
 		t.Errorf("%v allocations", k)
 	}

@@ -15,7 +15,7 @@ import (
 func (v *VTEP) resolve(ap netip.AddrPort) (frame.Endpoint, error) {
 	var own frame.Endpoint
 	a := ap.Addr()
-	if s := v.sides[side6]; s != nil {
+	if s := v.families[family6]; s != nil {
 		l := s.link.Load()
 		if own = l.own; own.Scope != 0 && a.Zone() == l.zone {
 			a = a.WithZone("")
@@ -32,7 +32,7 @@ func (v *VTEP) resolve(ap netip.AddrPort) (frame.Endpoint, error) {
 	case e.Scope == 0:
 		e.Scope = own.Scope
 	case own.Scope != 0 && e.Scope != own.Scope:
-		return e, fmt.Errorf("vtep: peer %v: zone differs from that of %v, the VTEP's own address", ap.Addr(), v.sides[side6].link.Load().u.LocalAddr().Addr())
+		return e, fmt.Errorf("vtep: peer %v: zone differs from that of %v, the VTEP's own address", ap.Addr(), v.families[family6].link.Load().u.LocalAddr().Addr())
 	}
 	return e, nil
 }
@@ -40,7 +40,7 @@ func (v *VTEP) resolve(ap netip.AddrPort) (frame.Endpoint, error) {
 // addr returns the address of an endpoint, with the zone name that was given for the VTEP's own address.
 func (v *VTEP) addr(e frame.Endpoint) netip.AddrPort {
 	ap := e.AddrPort()
-	if s := v.sides[side6]; e.Scope != 0 && s != nil {
+	if s := v.families[family6]; e.Scope != 0 && s != nil {
 		if l := s.link.Load(); e.Scope == l.own.Scope {
 			return netip.AddrPortFrom(ap.Addr().WithZone(l.zone), ap.Port())
 		}

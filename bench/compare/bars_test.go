@@ -14,14 +14,10 @@ import (
 func TestBars(t *testing.T) {
 	const recorded = "../results/compare.json"
 	r, err := load(recorded)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := filepath.Join(t.TempDir(), "bars.svg")
 	var table strings.Builder
-	if err := compare(t.Context(), options{from: recorded, bars: file}, &table, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, compare(t.Context(), options{from: recorded, bars: file}, &table, nil))
 	drawn, _ := os.ReadFile(file)
 	kept, _ := os.ReadFile("../../docs/compare.svg")
 	if string(drawn) != string(kept) {

@@ -32,9 +32,7 @@ func TestCompare(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	o, err := parse(strings.Fields("-case tcp1 -contender kernel,vxswitch -rounds 1 -seconds 1"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	o.JSON, o.SVG = filepath.Join(dir, "r.json"), filepath.Join(dir, "r.svg")
 	var out, progress bytes.Buffer
@@ -43,13 +41,9 @@ func TestCompare(t *testing.T) {
 	}
 	nothing(t)
 	text, err := os.ReadFile(o.JSON)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var r report
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &r))
 	for _, w := range r.Cases[0].Rows {
 		speed, all, own := w.Cells[0], w.Cells[1], w.Cells[2]
 		if len(speed.Samples) != 1 || speed.Median <= 0 || all.Median <= 0 || speed.Ratio <= 0 {
@@ -89,9 +83,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	o, err := parse(strings.Fields("-case rr -contender kernel,vxswitch -rounds 2 -seconds 1"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out bytes.Buffer
 	// After the first measurement the second is under way.
 	var begin time.Time // of the end: before, p2p is built
@@ -111,15 +103,11 @@ func TestInterrupt(t *testing.T) {
 // A measurement that fails is said, and the others are there.
 func TestFailure(t *testing.T) {
 	netns.RequireRoot(t)
-	if err := able(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, able())
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	o, err := parse(strings.Fields("-case rr -contender veth -rounds 1 -seconds 1"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	broken := contender{name: "broken", join: func(ctx context.Context, l *lab) error {
 		return netns.IP(ctx, l.hosts[0], "link set nowhere up")
 	}}
@@ -138,24 +126,18 @@ func TestFailure(t *testing.T) {
 func TestSweep(t *testing.T) {
 	netns.RequireRoot(t)
 	dead := exec.Command("true")
-	if err := dead.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, dead.Run())
 	names := map[string]bool{} // name: is to stay
 	for pid, stays := range map[int]bool{dead.Process.Pid: false, os.Getpid(): true} {
 		name := fmt.Sprintf("%s%d-sweep", prefix, pid)
 		names[name] = stays
-		if err := netns.IP(t.Context(), "", "netns add "+name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, netns.IP(t.Context(), "", "netns add "+name))
 		t.Cleanup(func() {
 			if err := netns.Remove(name); err != nil {
 				t.Error(err)
 			}
 		})
-		if err := os.Mkdir(filepath.Join(os.TempDir(), name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(os.TempDir(), name), 0o700))
 		t.Cleanup(func() { os.Remove(filepath.Join(os.TempDir(), name)) })
 	}
 	left := func(name string) (ns, folder bool) {
@@ -187,9 +169,7 @@ func TestAble(t *testing.T) {
 		t.Error(err)
 	}
 	for _, tool := range []string{"ip", "ethtool"} {
-		if err := os.WriteFile(filepath.Join(dir, tool), nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, tool), nil, 0o755))
 	}
 	if err := able(); err == nil || err.Error() != "iperf3 is not installed: install the Debian package iperf3" {
 		t.Error(err)

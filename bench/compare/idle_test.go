@@ -25,9 +25,7 @@ func TestResident(t *testing.T) {
 func TestIdleOf(t *testing.T) {
 	start := func(ns string, args ...string) *netns.Process {
 		p, err := netns.Start(t.Context(), "", args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.NS = ns
 		t.Cleanup(p.Kill)
 		return p

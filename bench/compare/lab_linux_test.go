@@ -15,15 +15,11 @@ import (
 // Whoever takes part in special cases only joins the guests too.
 func TestSpecial(t *testing.T) {
 	netns.RequireRoot(t)
-	if err := able(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, able())
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	s := shared{dir: t.TempDir()}
-	if err := s.build(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.build(ctx))
 	defer nothing(t)
 	// A case that only sees whether they are joined, and by what.
 	wire := testCase{underlay: underlay{mtu: 1500}, measure: func(ctx context.Context, l *lab, _ int) ([]float64, error) {
@@ -51,9 +47,7 @@ func TestSpecial(t *testing.T) {
 func TestNobodyLeft(t *testing.T) {
 	netns.RequireRoot(t)
 	o, err := parse(strings.Fields("-case gpe-tcp1,rr -contender gpe-tun"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out, progress bytes.Buffer
 	if err := compare(t.Context(), o, &out, &progress); err == nil || err.Error() != "no contender is left" || out.Len() > 0 {
 		t.Errorf("%v\n%s", err, &out)
@@ -65,19 +59,13 @@ func TestNobodyLeft(t *testing.T) {
 // what the generator sends through it reaches the sink.
 func TestLab(t *testing.T) {
 	netns.RequireRoot(t)
-	if err := able(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, able())
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	s := shared{dir: t.TempDir()}
-	if err := s.build(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.build(ctx))
 	l, err := newLab(ctx, s, underlay{mtu: 1500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
 		if err := l.close(); err != nil {
 			t.Error(err)
@@ -85,9 +73,7 @@ func TestLab(t *testing.T) {
 		nothing(t)
 	}()
 	for i := range 2 {
-		if err := vxswitch()(ctx, l, i); err != nil {
-			t.Fatal(err)
-		}
+		must(t, vxswitch()(ctx, l, i))
 		p := l.tunnelAt(i)
 		if p == nil {
 			t.Fatalf("no process at host %d", i)
@@ -102,14 +88,10 @@ func TestLab(t *testing.T) {
 	if l.tunnelAt(0) == l.tunnelAt(1) {
 		t.Error("one process at both hosts")
 	}
-	if err := l.warm(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.warm(ctx))
 	const size, kpps = 64, 2
 	f, err := l.flood(ctx, size, 300*time.Millisecond, kpps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := f.received
 	if r.Received == 0 || r.Received+r.Lost != f.sent.Sent || r.Bytes != size*r.Received || f.loss() > 0.5 {
 		t.Errorf("%+v", f)

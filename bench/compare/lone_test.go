@@ -30,9 +30,7 @@ func (r *threes) Read(b *frame.Batch) error {
 func TestLoneReader(t *testing.T) {
 	r, b := oneByOne([]frame.Reader{&threes{left: 2}})[0], frame.NewBatch(nil)
 	for i, want := range []byte{6, 7, 8, 3, 4, 5} {
-		if err := r.Read(b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Read(b))
 		if len(b.Frames) != 1 || len(b.Outer) != 1 {
 			t.Fatalf("%d frames", len(b.Frames))
 		}

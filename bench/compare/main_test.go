@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/bench/tool"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // The program executes itself inside the guests; here that is the test.
@@ -70,3 +71,5 @@ func TestPresent(t *testing.T) {
 		t.Errorf("said %q", &said)
 	}
 }
+
+var must = check.OK

@@ -55,9 +55,7 @@ func TestTable(t *testing.T) {
 // The ratios of a case are to the first of its contenders, and others have no row in it.
 func TestBase(t *testing.T) {
 	k, err := tool.Pick(cases(), "ipip-tcp1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := newReport(options{cases: k}, contenders())
 	for who, v := range map[string]float64{"ipip-lone": 2, "ipip": 3, "kernel": 5} {
 		r.add("ipip-tcp1", who, []float64{v, v, v})
@@ -76,13 +74,9 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	o := options{Files: tool.Files{JSON: filepath.Join(dir, "a.json"), SVG: filepath.Join(dir, "a.svg")}}
 	r := sample()
-	if err := r.write(io.Discard, o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.write(io.Discard, o))
 	text, err := os.ReadFile(o.JSON)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var back report
 	if err := json.Unmarshal(text, &back); err != nil {
 		t.Fatalf("%v\n%s", err, text)

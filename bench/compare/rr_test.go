@@ -8,18 +8,14 @@ import (
 
 func TestRequest(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan error, 1)
 	go func() { done <- echo(ln) }()
 	begin := time.Now()
 	r, err := request(ln.Addr().String(), 50*time.Millisecond)
 	took := time.Since(begin)
 	ln.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r.PerSecond <= 0 || r.P50 <= 0 || r.P99 < r.P50 || r.P999 < r.P99 || took < 50*time.Millisecond {
 		t.Errorf("%+v in %v", r, took)
 	}

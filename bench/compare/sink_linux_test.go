@@ -18,9 +18,7 @@ const silence = 500 * time.Millisecond
 func counting(t *testing.T, size int) (at netip.AddrPort, result func() received) {
 	t.Helper()
 	f, at, err := listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	type end struct {
 		r   received
 		err error
@@ -52,9 +50,7 @@ func TestBlastPaced(t *testing.T) {
 	at, result := counting(t, size)
 	d := 200 * time.Millisecond
 	s, err := blast(at.String(), size, d, pps)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := result()
 	if r.Received != s.Sent || r.Lost != 0 || r.Reordered != 0 || r.Bytes != s.Sent*size || s.Errors != 0 {
 		t.Errorf("sent %+v, received %+v", s, r)
@@ -73,9 +69,7 @@ func TestBlastFull(t *testing.T) {
 	const size = 64
 	at, result := counting(t, size)
 	s, err := blast(at.String(), size, 100*time.Millisecond, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if r := result(); r.Received == 0 || r.Received+r.Lost != s.Sent || r.Reordered != 0 {
 		t.Errorf("sent %+v, received %+v", s, r)
 	}
@@ -88,9 +82,7 @@ func TestBlastFull(t *testing.T) {
 func TestSinkCrafted(t *testing.T) {
 	at, result := counting(t, 32)
 	c, err := net.Dial("udp", at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	packets := [][]byte{[]byte("foreign")}
 	for _, n := range []uint64{0, 1, 5, 4, 3, 6, 8} { // without 2, 7 and 9
@@ -114,9 +106,7 @@ func TestSinkCrafted(t *testing.T) {
 func TestSinkSilence(t *testing.T) {
 	at, result := counting(t, 32)
 	c, err := net.Dial("udp", at.String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	begin := time.Now()
 	for _, n := range []uint64{0, 2} {
@@ -136,9 +126,7 @@ func TestSinkSilence(t *testing.T) {
 // Nobody listens: the sender hears of it and goes on.
 func TestBlastRefused(t *testing.T) {
 	f, at, err := listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.Close()
 	s, err := blast(at.String(), 64, 50*time.Millisecond, 2000)
 	if err != nil || s.Sent == 0 || s.Errors == 0 {
@@ -149,9 +137,7 @@ func TestBlastRefused(t *testing.T) {
 // An error that stays is one of the sender.
 func TestBlastTooLong(t *testing.T) {
 	f, at, err := listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if _, err := blast(at.String(), 70000, time.Second, 0); err == nil || !strings.Contains(err.Error(), "message too long") {
 		t.Error(err)
@@ -164,9 +150,7 @@ func TestBlastTooLong(t *testing.T) {
 // A sink's buffer is what it asked for when it may, as root.
 func TestListen(t *testing.T) {
 	f, at, err := listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if at.Port() == 0 {
 		t.Error("no port")
@@ -182,8 +166,6 @@ func TestListen(t *testing.T) {
 func receiveBuffer(t *testing.T, f *os.File) int {
 	t.Helper()
 	n, err := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_RCVBUF)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }

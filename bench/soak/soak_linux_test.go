@@ -34,9 +34,6 @@ const (
 // Under full load for a while: resident memory is what it was near the beginning, there
 // are as many goroutines, and the library allocates nothing in proportion to frames.
 func TestSoak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("soak: -short")
-	}
 	n := netns.New(t)
 	a, b := n.Host("a"), n.Host("b")
 	for _, h := range []*netns.Host{a, b} {

@@ -78,12 +78,8 @@ func TestBusyClient(t *testing.T) {
 	other := exec.Command(os.Args[0], "-test.run=^TestBusyClient$")
 	other.Env = append(os.Environ(), busySocket+"="+r.socket, "TMPDIR="+t.TempDir())
 	out, err := other.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, other.Start())
 	stop := func() {
 		other.Process.Kill()
 		other.Wait()

@@ -36,9 +36,7 @@ func TestCheck(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "node.json")
 	check := func(text string) (int, string, string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o644))
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), []string{"-config", file, "-check"}, &stdout, &stderr)
 		return code, stdout.String(), stderr.String()
@@ -94,9 +92,7 @@ func TestCheck(t *testing.T) {
 func TestEndlessFiles(t *testing.T) {
 	dir := t.TempDir()
 	long := filepath.Join(dir, "long")
-	if err := os.WriteFile(long, bytes.Repeat([]byte{' '}, 101), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(long, bytes.Repeat([]byte{' '}, 101), 0o644))
 	for file, want := range map[string]string{
 		"/dev/zero": "-config: /dev/zero: larger than 16777216 bytes",
 		dir:         "-config: read " + dir + ": is a directory",

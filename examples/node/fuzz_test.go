@@ -93,9 +93,7 @@ func FuzzRequest(f *testing.F) {
 			return // something behind the value
 		}
 		var es []api.FDBEntry
-		if err := json.Unmarshal([]byte(after), &es); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(after), &es))
 		mac, there := canonical(c.MAC), false
 		for _, e := range es {
 			there = there || e.VNI == c.VNI && e.MAC == mac
@@ -119,18 +117,12 @@ func fuzzServer(f *testing.F) (*server, func()) {
   "segments": [{"vni": 10, "tunnel": "vx", "flood": ["127.0.0.2"], "fdb": [{"mac": "02:00:00:00:00:09", "remote": "127.0.0.2"}],
     "neighbours": {"mode": "suppress", "static": [{"ip": "10.0.10.9", "mac": "02:00:00:00:00:09"}]}}, {"vni": 20}]
 }`, "PORT", anyPort(f))))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	n, err := node.New(&node.Options{Owners: []string{owner}})
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	ended := make(chan struct{})
 	go func() { n.Run(context.Background()); close(ended) }()
-	if err := n.Apply(cfg); err != nil {
-		f.Fatal(err)
-	}
+	must(f, n.Apply(cfg))
 	s := newServer(n, func() error { return nil })
 	return s, func() {
 		s.close()
@@ -142,9 +134,7 @@ func fuzzServer(f *testing.F) (*server, func()) {
 // anyPort is a UDP port that nobody uses.
 func anyPort(f *testing.F) string {
 	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	defer c.Close()
 	return netip.MustParseAddrPort(c.LocalAddr().String()).String()[len("127.0.0.1:"):]
 }

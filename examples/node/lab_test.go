@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 var folder string // for sockets, whose paths must be short, and programs
@@ -68,23 +71,11 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// until waits for something.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // begin starts a node with a configuration, in which SOCKET is its socket.
 func begin(t *testing.T, text string) *running {
 	t.Helper()
 	dir, err := os.MkdirTemp(folder, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &running{t: t, file: filepath.Join(dir, "node.json"), socket: filepath.Join(dir, "sock")}
 	r.write(text)
 	r.client.Transport = &http.Transport{
@@ -113,7 +104,7 @@ func begin(t *testing.T, text string) *running {
 		}
 	})
 	t.Cleanup(func() { r.stop() })
-	until(t, "ready", func() bool {
+	fake.Until(t, "ready", func() bool {
 		if len(ended) > 0 {
 			t.Fatalf("ended: %s", r.errs.String())
 		}
@@ -124,27 +115,19 @@ func begin(t *testing.T, text string) *running {
 
 func (r *running) write(text string) {
 	r.t.Helper()
-	if err := os.WriteFile(r.file, []byte(strings.ReplaceAll(text, "SOCKET", r.socket)), 0o644); err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, os.WriteFile(r.file, []byte(strings.ReplaceAll(text, "SOCKET", r.socket)), 0o644))
 }
 
 // ask sends a request and returns status and body.
 func (r *running) ask(method, path, body string) (int, string) {
 	r.t.Helper()
 	req, err := http.NewRequest(method, "http://node"+path, strings.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	resp, err := r.client.Do(req)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	if !json.Valid(text) {
 		r.t.Errorf("%s %s: no JSON: %q", method, path, text)
 	}
@@ -155,9 +138,7 @@ func (r *running) ask(method, path, body string) (int, string) {
 func (r *running) open(path string) *http.Response {
 	r.t.Helper()
 	resp, err := r.client.Get("http://node" + path)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
@@ -166,9 +147,9 @@ func (r *running) open(path string) *http.Response {
 func freePort(t *testing.T) int {
 	t.Helper()
 	c, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	return c.LocalAddr().(*net.UDPAddr).Port
 }
+
+var must = check.OK

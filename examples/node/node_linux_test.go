@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // wantAll ends the pinging: nothing may be missing. ping may be interrupted between a
@@ -38,7 +40,7 @@ func TestTwoNodes(t *testing.T) {
 		t.Errorf("the socket is %v", m)
 	}
 	monitor := p.a.watch("monitor")
-	until(t, "the monitor", func() bool { return strings.Contains(p.a.ctl("stats"), "from tunnels") })
+	fake.Until(t, "the monitor", func() bool { return strings.Contains(p.a.ctl("stats"), "from tunnels") })
 	time.Sleep(200 * time.Millisecond)
 	p.ga.Ping("192.168.7.2", 3)
 
@@ -110,7 +112,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 		p.a.write(text)
 		p.a.proc.Signal(syscall.SIGHUP)
 		reloads++
-		until(t, "reloaded", func() bool { return strings.Count(p.a.proc.Output(), "reloaded\n") == reloads })
+		fake.Until(t, "reloaded", func() bool { return strings.Count(p.a.proc.Output(), "reloaded\n") == reloads })
 		time.Sleep(50 * time.Millisecond) // of traffic between two
 	}
 	stop := p.ga.Pinging("192.168.7.2")
@@ -138,7 +140,7 @@ func TestReloadUnderTraffic(t *testing.T) {
 		before := len(p.a.proc.Output())
 		p.a.write(c.text)
 		p.a.proc.Signal(syscall.SIGHUP)
-		until(t, c.want, func() bool { return strings.Contains(p.a.proc.Output()[before:], c.want) })
+		fake.Until(t, c.want, func() bool { return strings.Contains(p.a.proc.Output()[before:], c.want) })
 		time.Sleep(50 * time.Millisecond)
 		if said := p.a.proc.Output()[before:]; strings.Count(said, "\n") != 1 {
 			t.Errorf("%s", said)
@@ -202,11 +204,11 @@ func TestWatching(t *testing.T) {
 	tagged := "\x02\x00\x00\x00\x00\x99\x02\x00\x00\x00\x00\x98\x81\x00\x00\x07\x08\x00" + strings.Repeat("x", 46)
 	p.ga.Inject("eth0", []byte(tagged))
 	trace.Want("type 8100 len 64: drop unknown-vlan")
-	until(t, "the drop", func() bool {
+	fake.Until(t, "the drop", func() bool {
 		return regexp.MustCompile(`tap0 +rx +unknown-vlan +1\n`).MatchString(p.a.ctl("drops"))
 	})
 	top := p.a.watch("top -interval 200ms")
-	until(t, "top", func() bool {
+	fake.Until(t, "top", func() bool {
 		return regexp.MustCompile(`(?s)tap0 +tap +\d.*tap0 +rx +unknown-vlan +0 +1\n`).MatchString(top.Output())
 	})
 	top.Signal(syscall.SIGINT)
@@ -232,18 +234,10 @@ func TestDeviceDeleted(t *testing.T) {
 func TestStalledClients(t *testing.T) {
 	p := newPair(t)
 	p.ga.Ping("192.168.7.2", 1)
-	var conns []net.Conn
-	defer func() {
-		for _, c := range conns {
-			c.Close()
-		}
-	}()
 	for _, path := range []string{"monitor", "monitor", "trace", "capture"} {
 		c, err := net.Dial("unix", p.a.socket)
-		if err != nil {
-			t.Fatal(err)
-		}
-		conns = append(conns, c)
+		must(t, err)
+		defer c.Close()
 		fmt.Fprintf(c, "GET /v1/%s HTTP/1.1\r\nHost: node\r\n\r\n", path)
 		if status, err := bufio.NewReader(io.LimitReader(c, 15)).ReadString('K'); err != nil || status != "HTTP/1.1 200 OK" {
 			t.Fatalf("%s: %q %v", path, status, err)
@@ -275,7 +269,7 @@ func TestStalledClients(t *testing.T) {
 	defer end()
 	p.ga.Try(flood, "ping", "-f", "-s", "1400", "-w", "8", "192.168.7.2")
 	wantAll(t, "beside stalled clients", stop)
-	until(t, "the trace and the capture to be free", func() bool {
+	fake.Until(t, "the trace and the capture to be free", func() bool {
 		for _, words := range []string{"trace", "capture -"} {
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			c := exec.CommandContext(ctx, filepath.Join(p.a.bin, "vxsctl"), append([]string{"-socket", p.a.socket}, strings.Fields(words)...)...)

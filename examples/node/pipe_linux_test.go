@@ -13,17 +13,13 @@ import (
 // another one the configuration is read.
 func TestPipe(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(fifo, 0o600))
 	begun := time.Now()
 	if _, err := load(fifo); err == nil || time.Since(begun) > time.Second {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 	w, err := os.OpenFile(fifo, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Close()
 	if _, err := readFile(fifo, maxFile, time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("a writer who says nothing: %v", err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/examples/node/api"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // basic is a node with segments, without devices.
@@ -50,14 +51,17 @@ func noAges(v any) {
 	}
 }
 
+// get returns the answer to a request.
+func get[T any](r *running, path string) (x T) {
+	r.t.Helper()
+	_, text := r.ask("GET", path, "")
+	must(r.t, json.Unmarshal([]byte(text), &x))
+	return x
+}
+
 func TestTables(t *testing.T) {
 	r := begin(t, strings.Replace(basic(t), `"local"`, `"local6": "::1", "local"`, 1))
-	peer := func() string {
-		_, text := r.ask("GET", "/v1/flood", "")
-		var f []api.Flood
-		json.Unmarshal([]byte(text), &f)
-		return f[0].Peers[0]
-	}()
+	peer := get[[]api.Flood](r, "/v1/flood")[0].Peers[0]
 	for path, want := range map[string]string{
 		"/v1/fdb?vni=10&dev=vx": `[{"vni":10,"mac":"02:00:00:00:00:09","dest":"PEER","dev":"vx","origin":"static"}]`,
 		"/v1/fdb": `[{"vni":10,"mac":"02:00:00:00:00:09","dest":"PEER","dev":"vx","origin":"static"},
@@ -73,23 +77,13 @@ func TestTables(t *testing.T) {
 		status, text := r.ask("GET", path, "")
 		var got, wanted any
 		json.Unmarshal([]byte(text), &got)
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(want, "PEER", peer)), &wanted); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(strings.ReplaceAll(want, "PEER", peer)), &wanted))
 		if noAges(got); status != 200 || !reflect.DeepEqual(got, wanted) {
 			t.Errorf("%s: %d\ngot  %v\nwant %v", path, status, got, wanted)
 		}
 	}
-	var ports []api.Port
-	var vteps []api.VTEP
-	var policies []api.Policy
-	var stats api.Stats
-	for path, to := range map[string]any{"/v1/port": &ports, "/v1/vtep": &vteps, "/v1/policy": &policies, "/v1/stats": &stats} {
-		_, text := r.ask("GET", path, "")
-		if err := json.Unmarshal([]byte(text), to); err != nil {
-			t.Errorf("%s: %v\n%s", path, err, text)
-		}
-	}
+	ports, vteps := get[[]api.Port](r, "/v1/port"), get[[]api.VTEP](r, "/v1/vtep")
+	policies, stats := get[[]api.Policy](r, "/v1/policy"), get[api.Stats](r, "/v1/stats")
 	if len(ports) != 2 || ports[1].Name != "vx" || ports[1].Type != "vxlan" || !slices.Equal(ports[1].Members, []api.Member{{VNI: 10, Tag: 10}}) {
 		t.Errorf("%+v", ports)
 	}
@@ -127,14 +121,9 @@ func TestEntryTable(t *testing.T) {
       {"mac": "02:00:00:00:00:03", "remotes": ["127.0.0.3", "127.0.0.2"]},
       {"mac": "02:00:00:00:00:04", "remotes": ["127.0.0.2", "127.0.0.3"], "vni": 7001}]}`, 1)
 	r := begin(t, text)
-	_, answer := r.ask("GET", "/v1/fdb?vni=20", "")
-	var es []api.FDBEntry
-	if err := json.Unmarshal([]byte(answer), &es); err != nil {
-		t.Fatal(err)
-	}
 	port := regexp.MustCompile(`(127\.0\.0\.\d):\d+`)
 	var got []string
-	for _, e := range es {
+	for _, e := range get[[]api.FDBEntry](r, "/v1/fdb?vni=20") {
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s; %s %s %s", e.MAC, port.ReplaceAllString(e.Dest, "$1"), e.Dev, e.Origin, strings.Join(e.Flags, ","))))
 	}
 	if want := []string{
@@ -150,10 +139,7 @@ func TestEntryTable(t *testing.T) {
 
 // macs is the FDB of VNI 10 without the gateway.
 func (r *running) macs() (list []string) {
-	_, text := r.ask("GET", "/v1/fdb?vni=10", "")
-	var es []api.FDBEntry
-	json.Unmarshal([]byte(text), &es)
-	for _, e := range es {
+	for _, e := range get[[]api.FDBEntry](r, "/v1/fdb?vni=10") {
 		if e.Dev != "switch" {
 			host, _, _ := net.SplitHostPort(e.Dest)
 			list = append(list, strings.TrimPrefix(e.MAC, "02:00:00:00:00:")+" "+host+" "+e.Origin)
@@ -222,10 +208,8 @@ func TestChanges(t *testing.T) {
 	}
 	flood := func(want int) {
 		t.Helper()
-		_, text := r.ask("GET", "/v1/flood", "")
-		var f []api.Flood
-		if json.Unmarshal([]byte(text), &f); len(f) != 1 || len(f[0].Peers) != want {
-			t.Errorf("%s, want %d peers", text, want)
+		if f := get[[]api.Flood](r, "/v1/flood"); len(f) != 1 || len(f[0].Peers) != want {
+			t.Errorf("%+v, want %d peers", f, want)
 		}
 	}
 	flood(2)
@@ -329,7 +313,7 @@ func TestStreams(t *testing.T) {
 		}
 	}
 	capture.Body.Close()
-	until(t, "the capture to be over", func() bool {
+	fake.Until(t, "the capture to be over", func() bool {
 		again := r.open("/v1/capture")
 		return again.StatusCode == 200
 	})
@@ -357,17 +341,11 @@ func TestManyClients(t *testing.T) {
 		t.Error(status)
 	}
 	var idle []net.Conn
-	defer func() {
-		for _, c := range idle {
-			c.Close()
-		}
-	}()
 	turned := 0
 	for range maxConns/4 + 5 {
 		c, err := net.Dial("unix", r.socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		defer c.Close()
 		io.WriteString(c, "GET /v1/fdb HTT") // and no more
 		idle = append(idle, c)
 	}
@@ -385,7 +363,7 @@ func TestManyClients(t *testing.T) {
 	}
 	// Those that say nothing are gone after a while, and there is room again.
 	time.Sleep(stalled)
-	until(t, "room", func() bool { status, _ := r.ask("GET", "/v1/flood", ""); return status == 200 })
+	fake.Until(t, "room", func() bool { status, _ := r.ask("GET", "/v1/flood", ""); return status == 200 })
 
 	begun := time.Now()
 	const requests = maxBurst + 40

@@ -15,14 +15,10 @@ import (
 func TestService(t *testing.T) {
 	netns.Tool(t, "systemd-analyze")
 	text, err := os.ReadFile("vxswitch-node.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// The program is installed elsewhere; any will do to look at the unit.
 	unit := filepath.Join(t.TempDir(), "vxswitch-node.service")
-	if err := os.WriteFile(unit, []byte(strings.Replace(string(text), "/usr/local/bin/vxswitch-node", "/bin/true", 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(unit, []byte(strings.Replace(string(text), "/usr/local/bin/vxswitch-node", "/bin/true", 1)), 0o644))
 	if out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -12,14 +12,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 func modeAt(t *testing.T, path string) os.FileMode {
 	t.Helper()
 	f, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f.Mode()
 }
 
@@ -30,7 +30,7 @@ func (r *running) hup() error {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
 		return err
 	}
-	until(r.t, "reloaded", func() bool { return strings.Count(r.out.String(), "reloaded\n") > n })
+	fake.Until(r.t, "reloaded", func() bool { return strings.Count(r.out.String(), "reloaded\n") > n })
 	return nil
 }
 
@@ -79,9 +79,7 @@ func TestSocketTaken(t *testing.T) {
 	another := func(socket string) (int, string) {
 		t.Helper()
 		text := strings.Replace(basic(t), "SOCKET", socket, 1)
-		if err := os.WriteFile(other, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(other, []byte(text), 0o644))
 		var stderr bytes.Buffer
 		ctx := t.Context()
 		return run(ctx, []string{"-config", other}, &stderr, &stderr), stderr.String()
@@ -101,15 +99,11 @@ func TestSocketTaken(t *testing.T) {
 	r.stop()
 
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: r.socket, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.SetUnlinkOnClose(false)
 	l.Close() // as a process that was killed leaves it
 	s, err := newSocket(r.socket, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer s.close()
 	if c, err := net.DialTimeout("unix", r.socket, time.Second); err != nil {
 		t.Error(err)
@@ -139,10 +133,8 @@ func TestHangupFails(t *testing.T) {
 	} {
 		r.write(gateway.Replace(strings.Replace(string(good), old, new, 1)))
 		said := len(r.errs.String())
-		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-			t.Fatal(err)
-		}
-		until(t, "the error", func() bool { return strings.HasSuffix(r.errs.String()[said:], "\n") })
+		must(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+		fake.Until(t, "the error", func() bool { return strings.HasSuffix(r.errs.String()[said:], "\n") })
 		if text := r.errs.String()[said:]; strings.Count(text, "\n") != 1 || strings.Contains(text, "put back") {
 			t.Errorf("%s: %q", new, text)
 		}
@@ -151,9 +143,7 @@ func TestHangupFails(t *testing.T) {
 		}
 	}
 	r.write(gateway.Replace(string(good)))
-	if err := r.hup(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.hup())
 	if after := tables(); slices.Equal(after, before) {
 		t.Error("the next file is not taken")
 	}

@@ -39,21 +39,15 @@ type system struct {
 func newSystem(t *testing.T, n *netns.Net, name string) *system {
 	t.Helper()
 	bin, err := programs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir, err := os.MkdirTemp(folder, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &system{Host: n.Host(name), t: t, bin: bin, file: filepath.Join(dir, "node.json"), socket: filepath.Join(dir, "sock")}
 }
 
 func (s *system) write(text string) {
 	s.t.Helper()
-	if err := os.WriteFile(s.file, []byte(strings.ReplaceAll(text, "SOCKET", s.socket)), 0o644); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, os.WriteFile(s.file, []byte(strings.ReplaceAll(text, "SOCKET", s.socket)), 0o644))
 }
 
 // run starts the node and waits until it is ready.
@@ -89,9 +83,7 @@ func (s *system) watch(words string) *netns.Proc {
 func (s *system) entry(vni int, mac string) (e api.FDBEntry) {
 	s.t.Helper()
 	var list []api.FDBEntry
-	if err := json.Unmarshal([]byte(s.ctl(fmt.Sprintf("-json fdb show vni %d", vni))), &list); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, json.Unmarshal([]byte(s.ctl(fmt.Sprintf("-json fdb show vni %d", vni))), &list))
 	for _, x := range list {
 		if x.MAC == mac {
 			return x

@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -26,12 +27,12 @@ func TestWrongValues(t *testing.T) {
 		{"-local", `flag needs an argument: -local`},
 		{"-local x", `invalid value "x" for flag -local: must be an IP address such as 10.0.0.1`},
 		{"-local 10.0.0.1/24", `invalid value "10.0.0.1/24" for flag -local: must be an IP address such as 10.0.0.1`},
-		{"-local 0.0.0.0", `invalid value "0.0.0.0" for flag -local: is the unspecified address; allowed are those of one host`},
-		{"-local ff02::1", `invalid value "ff02::1" for flag -local: is a multicast group; allowed are addresses of one host`},
+		{"-local 0.0.0.0", `invalid value "0.0.0.0" for flag -local: is the unspecified address; must be the address of one host`},
+		{"-local ff02::1", `invalid value "ff02::1" for flag -local: is a multicast group; must be the address of one host`},
 		{"-local fe80::1", `invalid value "fe80::1" for flag -local: requires a zone, such as fe80::1%eth0`},
 		{"-local 10.0.0.1 -remote 10.0.0.2,,10.0.0.3", `invalid value "" for flag -remote: an address is required`},
 		{"-local 10.0.0.1 -remote 10.0.0.2:4789", `invalid value "10.0.0.2:4789" for flag -remote: must be an IP address such as 10.0.0.1`},
-		{"-local 10.0.0.1 -remote 255.255.255.255", `invalid value "255.255.255.255" for flag -remote: is the broadcast address; allowed are those of one host`},
+		{"-local 10.0.0.1 -remote 255.255.255.255", `invalid value "255.255.255.255" for flag -remote: is the broadcast address; must be the address of one host`},
 		{"-remote 10.0.0.2,10.0.0.1 -local 10.0.0.1", `invalid value "10.0.0.1" for flag -remote: is this node's own address`},
 		{"-local 10.0.0.1 -remote ::ffff:10.0.0.1", `invalid value "::ffff:10.0.0.1" for flag -remote: is of another address family than 10.0.0.1, the local address of tunnel "p2p"`},
 		{"-local 10.0.0.1 -remote fd00::2", `invalid value "fd00::2" for flag -remote: is of another address family than 10.0.0.1, the local address of tunnel "p2p"`},
@@ -128,8 +129,8 @@ func TestWrongValues(t *testing.T) {
 		{"-local 10.0.0.1 -neigh access", `invalid value "access" for flag -neigh: requires -gateway`},
 		{"-local 10.0.0.1 -neigh=", `invalid value "" for flag -neigh: must be one of off, suppress, proxy, access`},
 		{"-local 10.0.0.1 -gateway 192.168.7.254", `invalid value "192.168.7.254" for flag -gateway: must be an IP address with a prefix length, such as 10.0.0.1/24`},
-		{"-local 10.0.0.1 -gateway 192.168.7.254/24,224.0.0.1/8", `invalid value "192.168.7.254/24,224.0.0.1/8" for flag -gateway: 224.0.0.1/8: is a multicast group; allowed are addresses of one host`},
-		{"-local 10.0.0.1 -gateway 192.168.7.255/24", `invalid value "192.168.7.255/24" for flag -gateway: is the broadcast address of its network; allowed are those of its hosts`},
+		{"-local 10.0.0.1 -gateway 192.168.7.254/24,224.0.0.1/8", `invalid value "192.168.7.254/24,224.0.0.1/8" for flag -gateway: 224.0.0.1/8: is a multicast group; must be the address of one host`},
+		{"-local 10.0.0.1 -gateway 192.168.7.255/24", `invalid value "192.168.7.255/24" for flag -gateway: is the broadcast address of its network; must be the address of one host`},
 		{"-local 10.0.0.1 -ageing 596524h", `invalid value "596524h" for flag -ageing: must be seconds such as 300, a duration such as 300s, or 0 for never`},
 		{"-local 10.0.0.1 -gateway 10.1.0.1/24 -gateway-mac ff:ff:ff:ff:ff:ff", `invalid value "ff:ff:ff:ff:ff:ff" for flag -gateway-mac: must be the MAC of one host`},
 		{"-local 10.0.0.1 -neighbours off", `flag provided but not defined: -neighbours; p2p -h lists the flags`},
@@ -174,9 +175,7 @@ func TestHelp(t *testing.T) {
 }
 func TestDefaults(t *testing.T) {
 	o, err := parse([]string{"-local", "10.0.0.1", "-remote", "10.0.0.2,10.0.0.3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	queues := o.node.Ports[0].Queues
 	want := &node.Config{
 		Tunnels: []node.Tunnel{{Config: vtep.Config{Name: "p2p"}, Local: addr("10.0.0.1"), UDPConfig: underlay.UDPConfig{Queues: queues}}},
@@ -198,9 +197,7 @@ func TestValues(t *testing.T) {
 	o, err := parse(strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -id 7 -dstport 8472 -dev tap7 -srcport 5000-5999 -mark 0x10 -bind eth0 -mtu 9000 -queues 4 -busy-poll 50us " +
 		"-offload=false -learning=false -ageing 60 -maxaddress 100 -storm broadcast=100 -storm unknown=5 -storm broadcast=200 -inner-vlan strip -fdb 02:00:00:00:00:01=10.0.0.3 -fdb 02-00-00-00-00-02=10.0.0.4 -peers listed -reserved strict " +
 		"-group 239.1.1.1 -group-ttl 5 -underlay-dev eth1 -ttl inherit -tos 0xb8 -df inherit -ecn rfc3168 -udpcsum off -udp6zerocsumrx -neigh proxy -gateway 192.168.7.254/24,fd00::fe/64 -pcap f -stats 2s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	storm := vswitch.Storm{Broadcast: vswitch.Rate{Packets: 200}, UnknownUnicast: vswitch.Rate{Packets: 5}}
 	own := o.node.Segments[0].Gateway.VTEPMAC
 	want := &node.Config{
@@ -269,3 +266,5 @@ func TestValuesOneByOne(t *testing.T) {
 		"-type ipip -offload=false": []any{encap.TypeIPIP, node.PortTUN, addr("10.0.0.2"), 0},
 	})
 }
+
+var must = check.OK

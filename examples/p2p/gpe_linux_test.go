@@ -34,9 +34,7 @@ func TestKernelGPE(t *testing.T) {
 	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
-			n := netns.New(t)
-			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, f.local+f.bits, b, f.remote+f.bits)
+			a, b := f.hosts(t)
 			a.Run("ethtool", "-K", "eth0", "tx-udp-segmentation", "off") // a run is seen as the packets it is
 			a.Ready()
 			b.Ready()
@@ -83,9 +81,7 @@ func TestKernelGPE(t *testing.T) {
 // have the B bit.
 func TestGPEBetweenTAPs(t *testing.T) {
 	t.Parallel()
-	n := netns.New(t)
-	a, b := n.Host("a"), n.Host("b")
-	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+	a, b := families[0].hosts(t)
 	for i, h := range []*netns.Host{a, b} {
 		local, remote := fmt.Sprintf("10.0.0.%d", i+1), fmt.Sprintf("10.0.0.%d", 2-i)
 		start(t, h, "ready dev=vxs0 type=gpe id=5 local="+local+":4790 mtu=1450", "-type", "gpe", "-id", "5", "-local", local, "-remote", remote)
@@ -117,18 +113,10 @@ func TestGPEBetweenTAPs(t *testing.T) {
 
 // Packets of a VXLAN-GPE peer that are not as the rules say are dropped by name.
 func TestGPERefusals(t *testing.T) {
-	n := netns.New(t)
-	a, b := n.Host("a"), n.Host("b")
-	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
+	a, b := families[0].hosts(t)
 	p := start(t, a, "ready dev=vxs0 type=gpe id=77 local=10.0.0.1:4790 mtu=1464",
 		"-type", "gpe", "-tun", "-id", "77", "-local", "10.0.0.1", "-remote", "10.0.0.2")
-	var far net.Conn
-	var err error
-	b.Do(func() { far, err = net.Dial("udp", "10.0.0.1:4790") })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer far.Close()
+	far := netns.Open(t, b, func() (net.Conn, error) { return net.Dial("udp", "10.0.0.1:4790") })
 	const ip = "45000014000000004001f9e3c0a80702c0a80701"
 	for _, c := range []struct{ head, reason string }{
 		{"1c00000100004d00", "gpe-version"},
@@ -142,9 +130,7 @@ func TestGPERefusals(t *testing.T) {
 		{"0c00000100004d0045000014", "ttl"}, // 0, in a header of which that is the first half
 	} {
 		packet, err := hex.DecodeString(c.head + ip)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := ask(t, p).Drops[c.reason] + 1
 		if _, err := far.Write(packet); err != nil {
 			t.Fatal(err)

@@ -200,9 +200,7 @@ func TestGroupRouted(t *testing.T) {
 			dir := t.TempDir()
 			conf := fmt.Sprintf("phyint eth0 enable\nphyint eth1 enable\n"+
 				"mroute from eth0 group %s to eth1\nmroute from eth1 group %[1]s to eth0\n", f.group)
-			if err := os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, "conf"), []byte(conf), 0o644))
 			sock := filepath.Join(dir, "s")
 			r.Start("smcrouted", "-n", "-N", "-f", filepath.Join(dir, "conf"), "-P", filepath.Join(dir, "pid"), "-u", sock)
 			r.Until("the router is up", func() bool { _, err := os.Stat(sock); return err == nil })
@@ -267,9 +265,7 @@ func TestLinkLocal(t *testing.T) {
 func TestGroupDeviceError(t *testing.T) {
 	n := netns.New(t)
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := n.Host("a")
 	wantFailure(t, inside(a, path, "-local 127.0.0.1 -group 239.1.1.1 -underlay-dev nowhere"),
 		`underlay: UDPConfig.MulticastDevice: "nowhere": no such device: -underlay-dev must be an interface of this host`)

@@ -261,13 +261,7 @@ func decodes(t *testing.T, ps []netns.Packet, outer gopacket.LayerType) {
 func (l *ipipLab) tcp(t *testing.T, local, remote string) {
 	t.Helper()
 	const size = 4 << 20
-	var in net.Listener
-	var err error
-	l.a.Do(func() { in, err = net.Listen("tcp", local+":9000") })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
+	in := netns.Open(t, l.a, func() (net.Listener, error) { return net.Listen("tcp", local+":9000") })
 	got := make(chan int64, 1)
 	go func() {
 		c, err := in.Accept()
@@ -285,12 +279,7 @@ func (l *ipipLab) tcp(t *testing.T, local, remote string) {
 		t.Errorf("TCP from the guest: %d bytes of %d", n, size)
 	}
 	l.g.Run("nc -l -p 9001 >/tmp/got 2>/dev/null </dev/null &" + listening(9001))
-	var c net.Conn
-	l.a.Do(func() { c, err = net.DialTimeout("tcp", remote+":9001", netns.Timeout) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := netns.Open(t, l.a, func() (net.Conn, error) { return net.DialTimeout("tcp", remote+":9001", netns.Timeout) })
 	c.SetDeadline(time.Now().Add(netns.Timeout))
 	if _, err := c.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)

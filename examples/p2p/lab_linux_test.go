@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -52,9 +53,7 @@ var program = sync.OnceValues(func() (string, error) {
 func start(t *testing.T, h *netns.Host, ready string, args ...string) *netns.Proc {
 	t.Helper()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := h.Start(path, args...)
 	t.Cleanup(func() { p.Stop() }) // a subtest that has failed leaves no device to the next
 	p.Want("\n")
@@ -184,4 +183,50 @@ func (l *line) wantDrops(t *testing.T, allowed ...string) {
 func gone(t *testing.T, h *netns.Host, dev string) bool {
 	_, err := h.Try(t.Context(), "ip", "link", "show", dev)
 	return err != nil
+}
+
+// family is an address family of the underlay: two hosts, and the MTU it leaves inside a
+// tunnel of 1500.
+type family struct {
+	name          string
+	local, remote string
+	bits          string
+	brackets      string // of an address with a port
+	mtu           int
+}
+
+var families = []family{
+	{"IPv4", "10.0.0.1", "10.0.0.2", "/24", "%s", 1450},
+	{"IPv6", "fd00::1", "fd00::2", "/64", "[%s]", 1430},
+}
+
+func (f *family) ready(dev string, id, mtu int) string {
+	return fmt.Sprintf("ready dev=%s type=vxlan id=%d local="+f.brackets+":4789 mtu=%d", dev, id, f.local, mtu)
+}
+
+// hosts returns two hosts with a link between them.
+func (f *family) hosts(t *testing.T) (a, b *netns.Host) {
+	n := netns.New(t)
+	a, b = n.Host("a"), n.Host("b")
+	n.Link(a, f.local+f.bits, b, f.remote+f.bits)
+	return a, b
+}
+
+// peers returns two hosts; b has the kernel's device vx0, by default of network 9
+// and at 192.168.7.2.
+func (f *family) peers(t *testing.T, v netns.VXLAN) (a, b *netns.Host) {
+	a, b = f.hosts(t)
+	f.kernel(b, v)
+	return a, b
+}
+
+func (f *family) kernel(b *netns.Host, v netns.VXLAN) {
+	v.ID, v.Local, v.Remote, v.Addr = cmp.Or(v.ID, 9), f.remote, f.local, cmp.Or(v.Addr, "192.168.7.2/24")
+	b.VXLAN("vx0", v)
+}
+
+// start runs p2p in host a as the other end of network 9.
+func (f *family) start(t *testing.T, a *netns.Host, mtu int, args string) *netns.Proc {
+	t.Helper()
+	return start(t, a, f.ready("vxs0", 9, mtu), strings.Fields("-local "+f.local+" -remote "+f.remote+" -id 9 "+args)...)
 }

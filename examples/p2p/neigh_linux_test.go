@@ -14,11 +14,8 @@ func TestSuppress(t *testing.T) {
 	for _, f := range families {
 		for _, mode := range []string{"off", "suppress"} {
 			t.Run(f.name+"/"+mode, func(t *testing.T) {
-				n := netns.New(t)
-				a, b := n.Host("a"), n.Host("b")
-				n.Link(a, f.local+f.bits, b, f.remote+f.bits)
-				b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Dev: "eth0", Addr: "192.168.7.2/24,fd07::2/64"})
-				p := start(t, a, f.ready("vxs0", 9, f.mtu), "-local", f.local, "-remote", f.remote, "-id", "9", "-neigh", mode)
+				a, b := f.peers(t, netns.VXLAN{Dev: "eth0", Addr: "192.168.7.2/24,fd07::2/64"})
+				p := f.start(t, a, f.mtu, "-neigh "+mode)
 				a.Addr("vxs0", "192.168.7.1/24,fd07::1/64")
 				hosts := []string{"192.168.7.2", "fd07::2"}
 				for _, host := range hosts {

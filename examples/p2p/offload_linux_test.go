@@ -38,7 +38,7 @@ func TestChecksumsOfGuests(t *testing.T) {
 			a.MTU(ua, c.mtu+50)
 			b.MTU(ub, c.mtu+50)
 			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: "10.0.0.2", Remote: "10.0.0.1", Dev: ub, Args: []string{c.sum}, Keep: c.keep})
-			p := start(t, a, families[0].ready("vxs0", 9, c.mtu), "-local", "10.0.0.1", "-remote", "10.0.0.2", "-id", "9", c.offload)
+			p := families[0].start(t, a, c.mtu, c.offload)
 			a.Bridge("br0", inA, "vxs0")
 			b.Bridge("br0", inB, "vx0")
 			wantChecksums(t, ga, gb, c.mtu)
@@ -68,17 +68,9 @@ func wantChecksums(t *testing.T, a, b *netns.Host, mtu int) {
 	a.Ping("192.168.7.2", 2)
 	a.Ping("fd07::2", 2)
 	guests := []*netns.Host{a, b}
-	before := [2]map[string]int{a.ChecksumErrors(), b.ChecksumErrors()}
 	captures := [2]*netns.Capture{a.Capture("eth0", "inbound"), b.Capture("eth0", "inbound")}
-	for _, args := range []string{
-		"192.168.7.2 -n 4M", "192.168.7.2 -n 4M -R", "fd07::2 -n 4M", "fd07::2 -n 4M -R",
-		"192.168.7.2 -u -b 20M -l 1200 -k 300", "192.168.7.2 -u -b 20M -l 1200 -k 300 -R",
-	} {
-		f := strings.Fields(args)
-		if r := a.IPerf(b, f[0], f[1:]...); r.Bytes < 100_000 || r.Lost*2 > r.Packets {
-			t.Errorf("to %s: %+v", args, r)
-		}
-	}
+	intact(t, a, b, "192.168.7.2 -n 4M", "192.168.7.2 -n 4M -R", "fd07::2 -n 4M", "fd07::2 -n 4M -R",
+		"192.168.7.2 -u -b 20M -l 1200 -k 300", "192.168.7.2 -u -b 20M -l 1200 -k 300 -R")
 	for i, c := range captures {
 		seen := slices.DeleteFunc(c.Stop(), func(p netns.Packet) bool { return p.Out })
 		for _, p := range seen {
@@ -101,11 +93,6 @@ func wantChecksums(t *testing.T, a, b *netns.Host, mtu int) {
 		if good < 1000 {
 			t.Errorf("%s: only %d packets to tell by", guests[i].Name, good)
 		}
-		for name, k := range guests[i].ChecksumErrors() {
-			if k != before[i][name] {
-				t.Errorf("%s: %s rose by %d", guests[i].Name, name, k-before[i][name])
-			}
-		}
 	}
 }
 
@@ -114,11 +101,9 @@ func wantChecksums(t *testing.T, a, b *netns.Host, mtu int) {
 func TestNarrowDevice(t *testing.T) {
 	for flags, mtu := range map[string]int{"-mtu 1400": 1400, "-mtu 1000 -offload=false": 1000, "-inner-vlan pass": 1446} {
 		t.Run(flags, func(t *testing.T) {
-			n := netns.New(t)
-			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
-			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24,fd07::2/64", Keep: true})
-			p := start(t, a, families[0].ready("vxs0", 9, mtu), append([]string{"-local", "10.0.0.1", "-remote", "10.0.0.2", "-id", "9"}, strings.Fields(flags)...)...)
+			f := families[0]
+			a, b := f.peers(t, netns.VXLAN{Addr: "192.168.7.2/24,fd07::2/64", Keep: true})
+			p := f.start(t, a, mtu, flags)
 			addrs := []string{"192.168.7.1/24", "fd07::1/64"}
 			if mtu < 1280 {
 				addrs = addrs[:1] // no IPv6 there

@@ -188,17 +188,13 @@ func openFlows(t *testing.T, i int) (ends []*flowEnd) {
 	for f := range orderFlows {
 		c, err := net.DialUDP("udp4", &net.UDPAddr{IP: net.IPv4(192, 168, 7, byte(i+1)), Port: orderPort + f},
 			&net.UDPAddr{IP: net.IPv4(192, 168, 7, byte(2-i)), Port: orderPort + f})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { c.Close() })
 		raw, err := c.SyscallConn()
 		if err == nil {
 			raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 8<<20) })
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ends = append(ends, &flowEnd{UDPConn: c})
 	}
 	return ends
@@ -288,9 +284,7 @@ func sendFlows(ends []*flowEnd, cpu, rate int) error {
 // processors returns those the process may use.
 func processors(t *testing.T) (cpus []int) {
 	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.SchedGetaffinity(0, &set))
 	for cpu := range len(set) * strconv.IntSize {
 		if set.IsSet(cpu) {
 			cpus = append(cpus, cpu)

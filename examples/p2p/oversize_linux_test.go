@@ -9,25 +9,6 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
-// family is an address family of the underlay: two hosts, and the MTU it leaves inside a
-// tunnel of 1500.
-type family struct {
-	name          string
-	local, remote string
-	bits          string
-	brackets      string // of an address with a port
-	mtu           int
-}
-
-var families = []family{
-	{"IPv4", "10.0.0.1", "10.0.0.2", "/24", "%s", 1450},
-	{"IPv6", "fd00::1", "fd00::2", "/64", "[%s]", 1430},
-}
-
-func (f *family) ready(dev string, id, mtu int) string {
-	return fmt.Sprintf("ready dev=%s type=vxlan id=%d local="+f.brackets+":4789 mtu=%d", dev, id, f.local, mtu)
-}
-
 // mtuOf pings with DF and returns the MTU that an ICMP error from addr names, 0 if there
 // was an answer instead.
 func mtuOf(t *testing.T, h *netns.Host, addr string, size int) int {
@@ -60,8 +41,8 @@ func TestOversize(t *testing.T) {
 			a, b, guest := n.Host("a"), n.Host("b"), n.Host("guest")
 			n.Link(a, f.local+f.bits, b, f.remote+f.bits)
 			inside, _ := n.Link(a, "", guest, "192.168.7.1/24,fd07::1/64")
-			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Dev: "eth0", Addr: "192.168.7.2/24,fd07::2/64"})
-			p := start(t, a, f.ready("vxs0", 9, 1500), "-local", f.local, "-remote", f.remote, "-id", "9", "-mtu", "1500")
+			f.kernel(b, netns.VXLAN{Dev: "eth0", Addr: "192.168.7.2/24,fd07::2/64"})
+			p := f.start(t, a, 1500, "-mtu 1500")
 			a.Bridge("br0", inside, "vxs0")
 			guest.Ping("192.168.7.2", 2)
 			guest.Ping("fd07::2", 2)
@@ -119,12 +100,12 @@ func TestPathMTU(t *testing.T) {
 			b.MTU(here, 1400)
 			a.IP("route", "add", "default", "via", near)
 			b.IP("route", "add", "default", "via", far)
-			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Addr: "192.168.7.2/24"})
+			f.kernel(b, netns.VXLAN{})
 			ours := 1450
 			if f.name == "IPv6" {
 				ours = 1430
 			}
-			p := start(t, a, f.ready("vxs0", 9, ours), "-local", f.local, "-remote", f.remote, "-id", "9")
+			p := f.start(t, a, ours, "")
 			a.Addr("vxs0", "192.168.7.1/24")
 			a.Ping("192.168.7.2", 2)
 

@@ -124,32 +124,21 @@ func TestOpenVSwitchInnerVLAN(t *testing.T) {
 // A VLAN is a VNI: a trunk of ours on one side, and on the other a tunnel of OVS for each
 // VLAN.
 func (l *ovsLab) trunks(t *testing.T) {
-	var u *underlay.UDP
-	var err error
-	l.a.Do(func() { u, err = underlay.ListenUDP(netip.MustParseAddrPort("10.0.0.1:4789"), nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := netns.Open(t, l.a, func() (*underlay.UDP, error) {
+		return underlay.ListenUDP(netip.MustParseAddrPort("10.0.0.1:4789"), nil)
+	})
 	v, err := vtep.New(nil, u)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer v.Close()
 	sw, err := vswitch.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	trunk, err := port.OpenTAP("trunk0", &port.DeviceConfig{Namespace: l.a.NS})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan struct{})
 	defer func() { sw.Close(); <-done }()
 	for _, vlan := range []uint32{10, 20} {
 		vsi, err := sw.VSI(frame.VNI(100+vlan), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range []struct {
 			p   vswitch.Port
 			tag uint32
@@ -158,9 +147,7 @@ func (l *ovsLab) trunks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := v.SetFlood(frame.VNI(100+vlan), netip.MustParseAddrPort("10.0.0.2:4789")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, v.SetFlood(frame.VNI(100+vlan), netip.MustParseAddrPort("10.0.0.2:4789")))
 	}
 	go func() { sw.Run(context.Background()); close(done) }()
 

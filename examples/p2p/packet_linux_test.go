@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // parseMAC and parseIP are for texts of tests.
@@ -21,14 +22,6 @@ func parseMAC(s string) net.HardwareAddr {
 }
 
 func parseIP(s string) net.IP { return net.ParseIP(s) }
-
-func serialize(ls ...gopacket.SerializableLayer) []byte {
-	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
-		panic(err)
-	}
-	return b.Bytes()
-}
 
 // outer is the headers of a tunnel packet, over IPv4.
 type outer struct {
@@ -43,7 +36,7 @@ func (o outer) packet(frame []byte) []byte {
 	ip := &layers.IPv4{Version: 4, TTL: 64, TOS: o.tos, Protocol: layers.IPProtocolUDP, SrcIP: parseIP(o.src), DstIP: parseIP(o.dst)}
 	u := &layers.UDP{SrcPort: 55555, DstPort: 4789}
 	u.SetNetworkLayerForChecksum(ip)
-	return serialize(e, ip, u, gopacket.Payload(slices.Concat(o.header, frame)))
+	return packets.Of(e, ip, u, gopacket.Payload(slices.Concat(o.header, frame)))
 }
 
 // note is a frame of no known type, which says text.
@@ -59,7 +52,7 @@ func datagram(src, dst string, tos, ttl uint8, text string) []byte {
 	ip := &layers.IPv4{Version: 4, TTL: ttl, TOS: tos, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP, SrcIP: parseIP("192.168.8.1"), DstIP: parseIP("192.168.8.2")}
 	u := &layers.UDP{SrcPort: 1000, DstPort: 9}
 	u.SetNetworkLayerForChecksum(ip)
-	return serialize(e, ip, u, gopacket.Payload(text))
+	return packets.Of(e, ip, u, gopacket.Payload(text))
 }
 
 // withTag puts an 802.1Q tag into a frame.

@@ -17,11 +17,7 @@ func TestKernelPeer(t *testing.T) {
 	t.Parallel()
 	for _, c := range families {
 		t.Run(c.name, func(t *testing.T) {
-			n := netns.New(t)
-			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, c.local+c.bits, b, c.remote+c.bits)
-			b.VXLAN("vx0", netns.VXLAN{ID: 4100, Local: c.remote, Remote: c.local, Dev: "eth0", Addr: "192.168.7.2/24,fd07::2/64"})
-
+			a, b := c.peers(t, netns.VXLAN{ID: 4100, Dev: "eth0", Addr: "192.168.7.2/24,fd07::2/64"})
 			mtu := c.mtu
 			if out := b.IP("link", "show", "vx0"); !strings.Contains(out, fmt.Sprintf("mtu %d ", mtu)) {
 				t.Errorf("the kernel does another sum: %s", out)
@@ -169,10 +165,7 @@ func TestDropsAndLearnedPeers(t *testing.T) {
 
 // A persistent device is used and left, with as many queues as it was made for.
 func TestPersistentDevice(t *testing.T) {
-	n := netns.New(t)
-	a, b := n.Host("a"), n.Host("b")
-	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
-	b.VXLAN("vx0", netns.VXLAN{ID: 1, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
+	a, _ := families[0].peers(t, netns.VXLAN{ID: 1})
 	for dev, queues := range map[string]string{"kept1": "", "kept2": "multi_queue"} {
 		a.IP(strings.Fields("tuntap add dev " + dev + " mode tap " + queues)...)
 		a.Addr(dev, "192.168.7.1/24")
@@ -191,10 +184,7 @@ func TestPersistentDevice(t *testing.T) {
 
 // The same inside the test process, where the race detector sees it.
 func TestInProcess(t *testing.T) {
-	n := netns.New(t)
-	a, b := n.Host("a"), n.Host("b")
-	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
-	b.VXLAN("vx0", netns.VXLAN{ID: 1, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
+	a, b := families[0].peers(t, netns.VXLAN{ID: 1})
 
 	ctx, cancel := context.WithTimeout(t.Context(), netns.Timeout)
 	defer cancel()

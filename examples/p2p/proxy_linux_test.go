@@ -24,9 +24,7 @@ func TestProxy(t *testing.T) {
 }
 
 func proxied(t *testing.T, f *family, v6 bool) {
-	n := netns.New(t)
-	a, b := n.Host("a"), n.Host("b")
-	n.Link(a, f.local+f.bits, b, f.remote+f.bits)
+	a, b := f.hosts(t)
 	if !v6 { // or the devices would speak as soon as they are up
 		for _, h := range []*netns.Host{a, b} {
 			h.Sysctl("net.ipv6.conf.default.disable_ipv6", "1")

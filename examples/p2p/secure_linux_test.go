@@ -18,9 +18,7 @@ import (
 func recipe(t *testing.T, page, heading string) (bs []docs.Block) {
 	t.Helper()
 	all, err := docs.Blocks(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, b := range all {
 		if b.Heading == heading && b.Lang == "sh" {
 			bs = append(bs, b)
@@ -136,9 +134,7 @@ func TestWireGuard(t *testing.T) {
 			}
 			if key, err := os.ReadFile(filepath.Join(dirs[host], "wg.pub")); err == nil {
 				other := map[string]string{"left": "right", "right": "left"}[host]
-				if err := os.WriteFile(filepath.Join(dirs[other], "peer.pub"), key, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(dirs[other], "peer.pub"), key, 0o600))
 			}
 		}
 	}

@@ -16,34 +16,34 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
+// inMemory returns a node whose underlays are in memory.
+func inMemory(t *testing.T) *node.Node {
+	net := memory.NewNetwork(nil)
+	t.Cleanup(func() { net.Close() })
+	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
+		return net.Listen(t.AddrPort(), nil)
+	}})
+	must(t, err)
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
 // The stats line has no counts without -neigh; with it, the neighbours by address and what
 // was done with messages.
 func TestNeighbourStats(t *testing.T) {
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, mode := range []string{"off", "suppress"} {
 		o, err := parse([]string{"-local", "10.0.0.1", "-id", "77", "-maxaddress", "3", "-ageing", "60", "-neigh", mode})
-		check(err)
-		net := memory.NewNetwork(nil)
-		defer net.Close()
-		n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
-			return net.Listen(t.AddrPort(), nil)
-		}})
-		check(err)
-		defer n.Close()
+		must(t, err)
+		n := inMemory(t)
 		v, err := n.Tunnel("p2p", o.node.Tunnels[0])
-		check(err)
+		must(t, err)
 		s := o.node.Segments[0]
 		s.Members = nil // the device
 		_, err = n.Segment(77, &s)
-		check(err)
+		must(t, err)
 		r := n.Neighbours(77)
 		if r != nil {
-			check(r.Table().Set(netip.MustParseAddr("192.0.2.9"), frame.MAC{2, 9}, arp.Static, 0))
+			must(t, r.Table().Set(netip.MustParseAddr("192.0.2.9"), frame.MAC{2, 9}, arp.Static, 0))
 			for n := range byte(5) {
 				r.Table().Learn(&arp.Claim{IP: netip.AddrFrom4([4]byte{192, 0, 2, n}), MAC: frame.MAC{2, n}, From: frame.NewDest(1, 1)}, 0)
 			}
@@ -53,7 +53,7 @@ func TestNeighbourStats(t *testing.T) {
 		}
 		text := takeStats(n, v)
 		var got map[string]any
-		check(json.Unmarshal([]byte(strings.TrimPrefix(text, "stats ")), &got))
+		must(t, json.Unmarshal([]byte(strings.TrimPrefix(text, "stats ")), &got))
 		if mode == "off" {
 			if _, has := got["neigh_counts"]; r != nil || has || !reflect.DeepEqual(got["neigh"], []any{}) {
 				t.Errorf("off: %s", text)
@@ -88,28 +88,16 @@ func TestNeighbourStats(t *testing.T) {
 
 // A device may be called as the tunnel is: what comes in from it is not received.
 func TestDeviceCalledP2P(t *testing.T) {
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	net := memory.NewNetwork(nil)
-	defer net.Close()
-	n, err := node.New(&node.Options{Listen: func(t *node.Tunnel) (vtep.Underlay, error) {
-		return net.Listen(t.AddrPort(), nil)
-	}})
-	check(err)
-	defer n.Close()
+	n := inMemory(t)
 	v, err := n.Tunnel("p2p", node.Tunnel{Local: netip.MustParseAddr("10.0.0.1")})
-	check(err)
+	must(t, err)
 	seg, err := n.Segment(1, nil)
-	check(err)
-	check(seg.Join(v))
+	must(t, err)
+	must(t, seg.Join(v))
 	device := port.NewPipe(&port.PipeConfig{Name: "p2p"})
-	check(seg.Add(device, nil))
+	must(t, seg.Add(device, nil))
 	go n.Run(t.Context())
-	check(device.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
+	must(t, device.Send(append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 1}, make([]byte, 50)...)))
 	for until := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
 		text := takeStats(n, v)
 		var got struct {
@@ -117,7 +105,7 @@ func TestDeviceCalledP2P(t *testing.T) {
 			Flood struct{ Broadcast uint64 }
 			FDB   []any
 		}
-		check(json.Unmarshal([]byte(strings.TrimPrefix(text, "stats ")), &got))
+		must(t, json.Unmarshal([]byte(strings.TrimPrefix(text, "stats ")), &got))
 		if (len(got.FDB) == 0 || got.Flood.Broadcast == 0) && time.Now().Before(until) {
 			continue // it has not been heard yet
 		}

@@ -23,9 +23,7 @@ const frameText = "\xff\xff\xff\xff\xff\xff\x02\x00\x00\x00\x00\x09\x08\x00" + "
 func send(t *testing.T, to, payload string) {
 	t.Helper()
 	c, err := net.Dial("udp", to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	if _, err := c.Write([]byte(payload)); err != nil {
 		t.Fatal(err)
@@ -38,9 +36,7 @@ func freePort(t *testing.T) (free, taken int) {
 	var ports [2]int
 	for i := range ports {
 		c, err := net.ListenPacket("udp4", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ports[i] = c.LocalAddr().(*net.UDPAddr).Port
 		if i == 0 {
 			defer c.Close()
@@ -76,9 +72,7 @@ func TestSystemErrors(t *testing.T) {
 // them.
 func TestNoPermission(t *testing.T) {
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	free, _ := freePort(t)
 	for _, c := range []struct{ args, want string }{
 		{fmt.Sprintf("-dstport %d -dev vxs77", free),
@@ -117,9 +111,7 @@ func wantFailure(t *testing.T, cmd *exec.Cmd, want string) {
 func TestDeviceErrors(t *testing.T) {
 	n := netns.New(t)
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := n.Host("a")
 	a.Addr("lo", "10.0.0.1/32")
 	a.IP("tuntap", "add", "tun9", "mode", "tun")

@@ -38,11 +38,8 @@ func TestInnerVLANPass(t *testing.T) {
 	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
-			n := netns.New(t)
-			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, f.local+f.bits, b, f.remote+f.bits)
-			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Dev: "eth0", Addr: "192.168.7.2/24"})
-			p := start(t, a, f.ready("vxs0", 9, f.mtu-4), "-local", f.local, "-remote", f.remote, "-id", "9", "-inner-vlan", "pass")
+			a, b := f.peers(t, netns.VXLAN{Dev: "eth0"})
+			p := f.start(t, a, f.mtu-4, "-inner-vlan pass")
 			a.Addr("vxs0", "192.168.7.1/24")
 			a.Ping("192.168.7.2", 2)
 			for _, way := range []struct {
@@ -98,11 +95,8 @@ func TestInnerVLANStrip(t *testing.T) {
 	f := families[0]
 	for _, mode := range []string{"strip", "discard"} {
 		t.Run(mode, func(t *testing.T) {
-			n := netns.New(t)
-			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, f.local+f.bits, b, f.remote+f.bits)
-			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Dev: "eth0", Addr: "192.168.7.2/24"})
-			p := start(t, a, f.ready("vxs0", 9, f.mtu), "-local", f.local, "-remote", f.remote, "-id", "9", "-inner-vlan", mode)
+			a, b := f.peers(t, netns.VXLAN{Dev: "eth0"})
+			p := f.start(t, a, f.mtu, "-inner-vlan "+mode)
 			a.Quiet()
 			seen := a.Capture("vxs0", "ether proto 0x88b5 or vlan")
 			b.Inject("vx0", tagged(9, tags[1].tags, 60))
@@ -126,11 +120,8 @@ func TestInnerVLANStrip(t *testing.T) {
 // Of many broadcasts at once a second's worth crosses.
 func TestStorm(t *testing.T) {
 	f := families[0]
-	n := netns.New(t)
-	a, b := n.Host("a"), n.Host("b")
-	n.Link(a, f.local+f.bits, b, f.remote+f.bits)
-	b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Dev: "eth0", Addr: "192.168.7.2/24"})
-	p := start(t, a, f.ready("vxs0", 9, f.mtu), "-local", f.local, "-remote", f.remote, "-id", "9", "-storm", "broadcast=5")
+	a, b := f.peers(t, netns.VXLAN{Dev: "eth0"})
+	p := f.start(t, a, f.mtu, "-storm broadcast=5")
 	a.Addr("vxs0", "192.168.7.1/24")
 	a.Ping("192.168.7.2", 1)
 	wire := a.Capture("eth0", "udp port 4789")

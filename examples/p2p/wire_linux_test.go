@@ -18,10 +18,7 @@ func TestOuterHeaderFlags(t *testing.T) {
 	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
-			n := netns.New(t)
-			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, f.local+f.bits, b, f.remote+f.bits)
-			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Dev: "eth0", Addr: "192.168.7.2/24", Args: []string{"udp6zerocsumrx"}})
+			a, b := f.peers(t, netns.VXLAN{Dev: "eth0", Args: []string{"udp6zerocsumrx"}})
 			fields := []string{"ip.ttl", "ip.dsfield", "udp.checksum", "udp.srcport", "vxlan.flags", "ip.flags.df"}
 			from, auto := "ip.src=="+f.local, true
 			if f.name == "IPv6" {
@@ -38,7 +35,7 @@ func TestOuterHeaderFlags(t *testing.T) {
 				{"-ttl inherit -tos inherit -df inherit -ecn compat -udpcsum on -srcport 5000-5999", "-t 33 -Q 0xba -M dont", 33, 0xb8, false, false, 5000, 5999},
 				{"-ttl 7 -tos 0x28 -df unset -ecn rfc3168 -udpcsum off -srcport 5000-5000", "-t 33 -Q 3 -M do", 7, 0x2a, false, true, 5000, 5000},
 			} {
-				p := start(t, a, f.ready("vxs0", 9, f.mtu), strings.Fields("-local "+f.local+" -remote "+f.remote+" -id 9 "+c.args)...)
+				p := f.start(t, a, f.mtu, c.args)
 				a.Addr("vxs0", "192.168.7.1/24")
 				a.Ping("192.168.7.2", 1)
 				capture := b.Capture("eth0", "udp dst port 4789")
@@ -126,11 +123,9 @@ func TestTableFlags(t *testing.T) {
 }
 
 func TestQueuesAndIntervals(t *testing.T) {
-	n := netns.New(t)
-	a, b := n.Host("a"), n.Host("b")
-	n.Link(a, "10.0.0.1/24", b, "10.0.0.2/24")
-	b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: "10.0.0.2", Remote: "10.0.0.1", Addr: "192.168.7.2/24"})
-	p := start(t, a, families[0].ready("vxs0", 9, 1400), strings.Fields("-local 10.0.0.1 -remote 10.0.0.2 -id 9 -mtu 1400 -queues 4 -bind eth0 -mark 7 -stats 50ms")...)
+	f := families[0]
+	a, _ := f.peers(t, netns.VXLAN{})
+	p := f.start(t, a, 1400, "-mtu 1400 -queues 4 -bind eth0 -mark 7 -stats 50ms")
 	a.Addr("vxs0", "192.168.7.1/24")
 	a.Ping("192.168.7.2", 3)
 	if out := a.Run("ls", "/sys/class/net/vxs0/queues"); strings.Count(out, "rx-") != 4 {
@@ -154,9 +149,7 @@ func TestQueuesAndIntervals(t *testing.T) {
 func TestUnderlayErrors(t *testing.T) {
 	n := netns.New(t)
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := n.Host("a")
 	a.Addr("lo", "10.0.0.1/32")
 	wantFailure(t, inside(a, path, "-local 10.0.0.1 -bind nowhere"), `underlay: UDPConfig.Device: .*no such device: -bind must be an interface of this host`)
@@ -176,12 +169,9 @@ func TestCapture(t *testing.T) {
 	t.Parallel()
 	for _, f := range families {
 		t.Run(f.name, func(t *testing.T) {
-			n := netns.New(t)
-			a, b := n.Host("a"), n.Host("b")
-			n.Link(a, f.local+f.bits, b, f.remote+f.bits)
-			b.VXLAN("vx0", netns.VXLAN{ID: 9, Local: f.remote, Remote: f.local, Dev: "eth0", Addr: "192.168.7.2/24"})
+			a, _ := f.peers(t, netns.VXLAN{Dev: "eth0"})
 			file := filepath.Join(t.TempDir(), "p2p.pcapng")
-			p := start(t, a, f.ready("vxs0", 9, f.mtu), "-local", f.local, "-remote", f.remote, "-id", "9", "-pcap", file)
+			p := f.start(t, a, f.mtu, "-pcap "+file)
 			a.Addr("vxs0", "192.168.7.1/24")
 			a.Ping("192.168.7.2", 3)
 			stop(t, p)

@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"port":              {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
 	"capture":           {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
 
-	"port/porttest": {"frame", "port", "internal/delay", "internal/wrap"},
+	"port/porttest": {"setting", "frame", "port", "internal/delay", "internal/wrap"},
 	"port/water":    {"port"},
 
 	"metrics": {"arp", "capture", "frame", "l3", "policy", "port", "switch", "underlay", "vtep", "internal/absent"}, // a module of its own
@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 
 	"internal/settings": {"setting/conf", "frame", "node", "policy", "port", "switch", "underlay", "underlay/afpacket", "vtep"},
 
-	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/worst": {},
+	"internal/lab/underlaytest": {"frame", "internal/datagrams", "internal/lab/check", "internal/lab/fake", "internal/lab/fault", "internal/lab/netns"}, "internal/lab/check": {}, "internal/lab/docs": {}, "internal/lab/framing": {}, "internal/lab/packets": {}, "internal/lab/worst": {},
 
 	"bench/compare": {"bench/tool", "encap", "frame", "internal/lab/netns", "internal/sys", "node", "port", "switch", "underlay", "vtep"},
 	"bench/rig":     {"encap", "frame", "internal/lab/fake"},
@@ -99,6 +99,7 @@ var outside = map[string][]string{
 	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
 	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
 	"underlay/afpacket":         {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"internal/lab/packets":      {"github.com/google/gopacket"},
 	"capture":                   {"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo"},
 	"port/water":                {"github.com/songgao/water"},
 }

@@ -13,7 +13,7 @@ import (
 func Local(pkg string, local netip.AddrPort) (netip.AddrPort, error) {
 	a := local.Addr().Unmap()
 	if err := hostaddr.Check(a); err != nil && !a.IsUnspecified() {
-		return netip.AddrPort{}, fmt.Errorf("%s: local address %v %w", pkg, a, err)
+		return netip.AddrPort{}, fmt.Errorf("%s: local address %v: %w", pkg, a, err)
 	}
 	return netip.AddrPortFrom(a, local.Port()), nil
 }
@@ -23,11 +23,11 @@ func Group(pkg string, group netip.Addr, is4 bool) ([16]byte, error) {
 	a := group.Unmap()
 	switch {
 	case !a.IsMulticast():
-		return [16]byte{}, fmt.Errorf("%s: %v is no multicast group", pkg, group)
+		return [16]byte{}, fmt.Errorf("%s: %v: must be a multicast group", pkg, group)
 	case a.Zone() != "":
-		return [16]byte{}, fmt.Errorf("%s: multicast group %v: the zone is that of the underlay, allowed is none", pkg, group)
+		return [16]byte{}, fmt.Errorf("%s: multicast group %v: must have no zone; the underlay selects the interface", pkg, group)
 	case a.Is4() != is4:
-		return [16]byte{}, fmt.Errorf("%s: multicast group %v: is not of the underlay's address family", pkg, group)
+		return [16]byte{}, fmt.Errorf("%s: multicast group %v: is of another address family than the underlay", pkg, group)
 	}
 	return a.As16(), nil
 }

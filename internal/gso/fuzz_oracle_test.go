@@ -46,18 +46,22 @@ func shaped(shape byte, payload []byte) packet {
 	return k
 }
 
+// decoder returns what a packet of k's kind begins with.
+func (k packet) decoder() gopacket.Decoder {
+	switch k.frameKind() {
+	case frame.IPv4:
+		return layers.LayerTypeIPv4
+	case frame.IPv6:
+		return layers.LayerTypeIPv6
+	}
+	return layers.LayerTypeEthernet
+}
+
 // gopacketReads fails unless gopacket takes s for a whole packet of k's kind with this
 // payload. It returns the layers.
 func gopacketReads(t testing.TB, k packet, s, payload []byte) gopacket.Packet {
 	t.Helper()
-	first := gopacket.Decoder(layers.LayerTypeEthernet)
-	switch k.frameKind() {
-	case frame.IPv4:
-		first = layers.LayerTypeIPv4
-	case frame.IPv6:
-		first = layers.LayerTypeIPv6
-	}
-	p := gopacket.NewPacket(s, first, gopacket.Default)
+	p := gopacket.NewPacket(s, k.decoder(), gopacket.Default)
 	if e := p.ErrorLayer(); e != nil {
 		t.Fatalf("gopacket: %v in\n% x", e.Error(), s)
 	}

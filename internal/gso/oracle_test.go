@@ -6,8 +6,6 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
-
-	"github.com/vxswitch/vxswitch/frame"
 )
 
 // gopacket reads every segment, and writing what it read, with lengths and checksums of
@@ -19,14 +17,7 @@ func TestCutOracle(t *testing.T) {
 		seq, id := k.seq, k.id
 		var payload []byte
 		for i, s := range cut(t, &c, nil, f) {
-			first := gopacket.Decoder(layers.LayerTypeEthernet)
-			switch k.frameKind() {
-			case frame.IPv4:
-				first = layers.LayerTypeIPv4
-			case frame.IPv6:
-				first = layers.LayerTypeIPv6
-			}
-			p := gopacket.NewPacket(s, first, gopacket.Default)
+			p := gopacket.NewPacket(s, k.decoder(), gopacket.Default)
 			if e := p.ErrorLayer(); e != nil {
 				t.Fatalf("%s: segment %d: %v", name, i, e.Error())
 			}

@@ -6,16 +6,16 @@ import (
 	"net/netip"
 )
 
-// Errors continue a sentence that begins with the address.
+// Errors follow the address and a colon.
 var (
-	errNone      = errors.New("is no address; allowed are those of one host")
-	errThis      = errors.New("is in 0.0.0.0/8, no host's; allowed are addresses of one host")
-	errUnknown   = errors.New("is the unspecified address; allowed are those of one host")
-	errGroup     = errors.New("is a multicast group; allowed are addresses of one host")
-	errLimited   = errors.New("is the broadcast address; allowed are those of one host")
-	errNetwork   = errors.New("is the address of the network itself; allowed are those of its hosts")
-	errNotOnLink = errors.New("is not a host's address on a network")
-	errBroadcast = errors.New("is the broadcast address of its network; allowed are those of its hosts")
+	errNone      = errors.New("must be the address of one host")
+	errThis      = errors.New("is in 0.0.0.0/8; must be the address of one host")
+	errUnknown   = errors.New("is the unspecified address; must be the address of one host")
+	errGroup     = errors.New("is a multicast group; must be the address of one host")
+	errLimited   = errors.New("is the broadcast address; must be the address of one host")
+	errNetwork   = errors.New("is the address of its network; must be the address of one host")
+	errNotOnLink = errors.New("is not valid on a network; must be the address of one host")
+	errBroadcast = errors.New("is the broadcast address of its network; must be the address of one host")
 )
 
 // Check returns why a cannot be the address of one host, or nil (RFC 1122, section 3.2.1.3; RFC 4291, sections 2.5.2 and

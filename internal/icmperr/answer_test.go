@@ -11,6 +11,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // An answered frame as gopacket decodes it.
@@ -75,7 +76,7 @@ func decode(t testing.TB, b []byte) (a answered) {
 		rest = binary.BigEndian.AppendUint32(nil, uint32(a.mtu))
 		rest = append(rest, a.quote...)
 	}
-	if again := serialize(t, append(ls, gopacket.Payload(rest))...); !bytes.Equal(again, b) {
+	if again := packets.Of(append(ls, gopacket.Payload(rest))...); !bytes.Equal(again, b) {
 		t.Errorf("lengths or checksums:\n% x, gopacket writes\n% x", b[:min(len(b), 80)], again[:min(len(again), 80)])
 	}
 	return a

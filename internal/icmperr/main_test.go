@@ -1,7 +1,6 @@
 package icmperr
 
 import (
-	"bytes"
 	"net"
 	"slices"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -23,15 +23,6 @@ var (
 	ip6A = net.ParseIP("fd00::a")
 	ip6B = net.ParseIP("fd00::b")
 )
-
-func serialize(t testing.TB, ls ...gopacket.SerializableLayer) []byte {
-	t.Helper()
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Clone(buf.Bytes())
-}
 
 // ether is the header of a frame from A to B.
 func ether(typ layers.EthernetType) *layers.Ethernet {
@@ -56,7 +47,7 @@ func udp4(t testing.TB, n int, vids ...byte) []byte {
 	ip := &layers.IPv4{Version: 4, IHL: 5, Id: 77, Flags: layers.IPv4DontFragment, TTL: 63, Protocol: layers.IPProtocolUDP, SrcIP: ip4A, DstIP: ip4B}
 	u := &layers.UDP{SrcPort: 5001, DstPort: 5002}
 	u.SetNetworkLayerForChecksum(ip)
-	return tagged(serialize(t, ether(layers.EthernetTypeIPv4), ip, u, gopacket.Payload(counting(n-28))), vids)
+	return tagged(packets.Of(ether(layers.EthernetTypeIPv4), ip, u, gopacket.Payload(counting(n-28))), vids)
 }
 
 // udp6 is likewise one with an IPv6 packet of n bytes.
@@ -65,7 +56,7 @@ func udp6(t testing.TB, n int, vids ...byte) []byte {
 	ip := &layers.IPv6{Version: 6, HopLimit: 63, NextHeader: layers.IPProtocolUDP, SrcIP: ip6A, DstIP: ip6B}
 	u := &layers.UDP{SrcPort: 5001, DstPort: 5002}
 	u.SetNetworkLayerForChecksum(ip)
-	return tagged(serialize(t, ether(layers.EthernetTypeIPv6), ip, u, gopacket.Payload(counting(n-48))), vids)
+	return tagged(packets.Of(ether(layers.EthernetTypeIPv6), ip, u, gopacket.Payload(counting(n-48))), vids)
 }
 
 func counting(n int) []byte {

@@ -7,7 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// A PathMTU answers frames that are too long for their egress, as documented at vswitch.Switch.PathMTU. Before Init it
+// A PathMTU answers frames that are too long for their egress, as documented at vswitch.Switch.TooBig. Before Init it
 // answers none.
 type PathMTU struct {
 	limit Limiter

@@ -10,6 +10,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // change4 is udp4(1500) with something changed and the header checksum made right.
@@ -93,8 +94,8 @@ func TestOutcomes(t *testing.T) {
 		{"later fragment, DF", change4(t, func(ip []byte) { ip[7] = 1 }), 1464, fragment},
 		{"last fragment", change4(t, func(ip []byte) { ip[6], ip[7] = 0x1f, 0xff }), 1464, fragment},
 
-		{"ARP", serialize(t, ether(layers.EthernetTypeARP), gopacket.Payload(counting(1500))), 1464, notIP},
-		{"a length, not a type", serialize(t, ether(1500), gopacket.Payload(counting(1500))), 1464, notIP},
+		{"ARP", packets.Of(ether(layers.EthernetTypeARP), gopacket.Payload(counting(1500))), 1464, notIP},
+		{"a length, not a type", packets.Of(ether(1500), gopacket.Payload(counting(1500))), 1464, notIP},
 		{"three tags", manyTags, 1464, notIP},
 		{"13 bytes", udp4(t, 100)[:13], 5, malformed},
 		{"tag cut short", udp4(t, 100, 7)[:16], 5, notIP},

@@ -19,7 +19,6 @@ type Key interface {
 
 // A Map holds values by key: open addressing over pointers to immutable entries. Load takes no lock, writes nothing shared
 // and allocates nothing. Store and Delete take a lock and cost O(1) amortised. The zero value is an empty map.
-// Delete take a lock and cost O(1) amortised. The zero value is an empty map.
 type Map[K Key, V any] struct {
 	mu  sync.Mutex
 	arr atomic.Pointer[array[K, V]]

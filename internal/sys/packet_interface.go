@@ -189,10 +189,13 @@ func (p *PacketInterface) Stopped() error {
 // Ended returns what is said of a Read or a Send that ends with err: that it was paused or
 // closed, what broke the interface, or err.
 func (p *PacketInterface) Ended(err error) error {
+	if p.closed.Load() {
+		return net.ErrClosed // at once: Close holds the lock for 50 ms
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case p.closed.Load():
+	case p.closed.Load(): // meanwhile
 		return net.ErrClosed
 	case p.lost != nil:
 		err = p.lost

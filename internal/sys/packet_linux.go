@@ -36,7 +36,7 @@ func OpenPacket(m PacketMode) (*PacketSocket, error) {
 	if s.File, s.Conn, err = Pollable(fd, "packet socket"); err != nil {
 		return nil, err
 	}
-	if err := do(s.Conn, m.set); err != nil {
+	if err := Control(s.Conn, m.set); err != nil {
 		s.File.Close()
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (m PacketMode) set(fd int) error {
 		}
 	}
 	if !m.Receive {
-		return os.NewSyscallError("SO_SNDBUF", setBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, m.Buffer))
+		return os.NewSyscallError("SO_SNDBUF", SetBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, m.Buffer))
 	}
 	if err := option("PACKET_AUXDATA", unix.SOL_PACKET, unix.PACKET_AUXDATA); err != nil {
 		return err
@@ -65,17 +65,15 @@ func (m PacketMode) set(fd int) error {
 		return err
 	}
 	if m.Shut {
-		none := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // 0 bytes of each frame
-		if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: 1, Filter: &none}); err != nil {
-			return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
+		if err := RefuseAll(fd); err != nil {
+			return err
 		}
 	}
-	return os.NewSyscallError("SO_RCVBUF", setBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, m.Buffer))
+	return os.NewSyscallError("SO_RCVBUF", SetBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, m.Buffer))
 }
 
-// setBuffer asks for a buffer size beyond the system's limit, and for what the limit
-// allows without CAP_NET_ADMIN.
-func setBuffer(fd, force, plain, size int) error {
+// SetBuffer sets a buffer size beyond the limit of the system, or without CAP_NET_ADMIN up to it.
+func SetBuffer(fd, force, plain, size int) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, size) == nil {
 		return nil
 	}
@@ -85,14 +83,20 @@ func setBuffer(fd, force, plain, size int) error {
 // Index returns the index of an interface in the socket's network namespace. The name is
 // shorter than 16 bytes.
 func (s *PacketSocket) Index(name string) (index int, err error) {
+	index, err = InterfaceIndex(s.Conn, name)
+	if err != nil && err != unix.ENODEV { // needs no explanation
+		err = os.NewSyscallError("SIOCGIFINDEX", err)
+	}
+	return index, err
+}
+
+// InterfaceIndex returns the index of an interface in the network namespace of a socket.
+func InterfaceIndex(c syscall.RawConn, name string) (int, error) {
 	ifr, err := unix.NewIfreq(name)
 	if err != nil {
 		return 0, err
 	}
-	err = do(s.Conn, func(fd int) error { return unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) })
-	if err != nil && err != unix.ENODEV { // which says it all
-		err = os.NewSyscallError("SIOCGIFINDEX", err)
-	}
+	err = Control(c, func(fd int) error { return unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, ifr) })
 	return int(ifr.Uint32()), err
 }
 
@@ -104,7 +108,7 @@ func (s *PacketSocket) Bind(index int, receive bool) error {
 	if receive {
 		sa.Protocol = binary.NativeEndian.Uint16([]byte{unix.ETH_P_ALL >> 8, unix.ETH_P_ALL & 0xff})
 	}
-	return do(s.Conn, func(fd int) error { return unix.Bind(fd, sa) })
+	return Control(s.Conn, func(fd int) error { return unix.Bind(fd, sa) })
 }
 
 // Join shares what comes in with another socket that is bound to the same interface: a flow
@@ -118,7 +122,7 @@ func (s *PacketSocket) Join(other *PacketSocket) error {
 	const kind = unix.PACKET_FANOUT_HASH | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
 	how := (kind | unix.PACKET_FANOUT_FLAG_UNIQUEID) << 16
 	if other != nil {
-		if err := do(other.Conn, func(fd int) error {
+		if err := Control(other.Conn, func(fd int) error {
 			v, err := unix.GetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
 			how = v&0xffff | kind<<16
 			return err
@@ -126,17 +130,17 @@ func (s *PacketSocket) Join(other *PacketSocket) error {
 			return err
 		}
 	}
-	return do(s.Conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, how) })
+	return Control(s.Conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, how) })
 }
 
 // Admit ends PacketMode.Shut.
 func (s *PacketSocket) Admit() error {
-	return os.NewSyscallError("SO_DETACH_FILTER", do(s.Conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) }))
+	return os.NewSyscallError("SO_DETACH_FILTER", Control(s.Conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) }))
 }
 
 // Promiscuous has the interface receive frames to any address while the socket is open.
 func (s *PacketSocket) Promiscuous(index int) error {
-	return do(s.Conn, func(fd int) error {
+	return Control(s.Conn, func(fd int) error {
 		return unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP,
 			&unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC})
 	})
@@ -149,7 +153,7 @@ func (s *PacketSocket) Buffer(receive bool) (n int) {
 	if receive {
 		which = unix.SO_RCVBUF
 	}
-	do(s.Conn, func(fd int) (err error) {
+	Control(s.Conn, func(fd int) (err error) {
 		n, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, which)
 		return err
 	})
@@ -159,7 +163,7 @@ func (s *PacketSocket) Buffer(receive bool) (n int) {
 // Drops returns how many frames the kernel has dropped because the receive buffer was full; a
 // 32-bit counter that wraps.
 func (s *PacketSocket) Drops() (n uint32, ok bool) {
-	do(s.Conn, func(fd int) error {
+	Control(s.Conn, func(fd int) error {
 		n, ok = Drops(uintptr(fd))
 		return nil
 	})

@@ -2,7 +2,10 @@ package sys
 
 import (
 	"encoding/binary"
+	"net"
+	"os"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,6 +47,24 @@ func TestPacketAux(t *testing.T) {
 		if got.parse(c.b); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
+	}
+}
+
+// Close holds the lock while the kernel closes sockets; a Read that it ended does not wait for that.
+func TestPacketEndedWhileClosing(t *testing.T) {
+	p := NewPacketInterface("sys", "Config", "eth0", nil)
+	p.closed.Store(true)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	done := make(chan error, 1)
+	go func() { done <- p.Ended(os.ErrDeadlineExceeded) }()
+	select {
+	case err := <-done:
+		if err != net.ErrClosed {
+			t.Error(err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("waits for Close")
 	}
 }
 

@@ -26,6 +26,14 @@ func Pollable(fd int, name string) (*os.File, syscall.RawConn, error) {
 	return f, c, nil
 }
 
+// Control calls f with a descriptor, which stays open and in the poller meanwhile.
+func Control(c syscall.RawConn, f func(fd int) error) (err error) {
+	if e := c.Control(func(fd uintptr) { err = f(int(fd)) }); e != nil {
+		return e
+	}
+	return err
+}
+
 func polled(f *os.File) error {
 	if f.SetDeadline(time.Time{}) != nil {
 		return fmt.Errorf("%s: the poller does not take it: %w", f.Name(), unix.ENOMEM)

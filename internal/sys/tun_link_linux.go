@@ -71,7 +71,7 @@ func (l *Link) where() (ino uint64, err error) {
 }
 
 func (l *Link) inNamespace(f func(ns int) error) error {
-	return do(l.t.Conn, func(fd int) error {
+	return Control(l.t.Conn, func(fd int) error {
 		ns, err := unix.IoctlRetInt(fd, unix.TUNGETDEVNETNS)
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (l *Link) ioctl(req uint, prepare func(*unix.Ifreq)) (*unix.Ifreq, error) {
 	if prepare != nil {
 		prepare(ifr)
 	}
-	return ifr, do(l.conn, func(fd int) error { return unix.IoctlIfreq(fd, req, ifr) })
+	return ifr, Control(l.conn, func(fd int) error { return unix.IoctlIfreq(fd, req, ifr) })
 }
 
 // MTU asks for the MTU of the device, without Ethernet header.
@@ -180,7 +180,7 @@ func (l *Link) SetMAC(mac [6]byte) error {
 	}
 	req.family = unix.ARPHRD_ETHER
 	copy(req.addr[:], mac[:])
-	return do(l.t.Conn, func(fd int) error {
+	return Control(l.t.Conn, func(fd int) error {
 		if _, _, e := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCSIFHWADDR, uintptr(unsafe.Pointer(&req))); e != 0 {
 			return e
 		}

@@ -82,7 +82,7 @@ func TakeTun(f *os.File) (*Tun, error) {
 		return nil, err
 	}
 	dup := -1
-	if err := do(c, func(fd int) (err error) {
+	if err := Control(c, func(fd int) (err error) {
 		dup, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		return err
 	}); err != nil {
@@ -128,7 +128,7 @@ type TunInfo struct {
 // by a struct tun_pi is not told, see [Link.PacketInfo]: TUNGETIFF uses the bit of
 // IFF_NO_PI, 0x1000, for IFF_NOFILTER (Linux 6.18).
 func (t *Tun) Info() (i TunInfo, err error) {
-	err = do(t.Conn, func(fd int) error {
+	err = Control(t.Conn, func(fd int) error {
 		ifr, err := unix.NewIfreq("")
 		if err != nil {
 			return err
@@ -147,13 +147,4 @@ func (t *Tun) Info() (i TunInfo, err error) {
 		return err
 	})
 	return i, err
-}
-
-// do runs an ioctl on a file without taking its descriptor out of the poller.
-func do(c syscall.RawConn, f func(fd int) error) error {
-	var err error
-	if cerr := c.Control(func(fd uintptr) { err = f(int(fd)) }); cerr != nil {
-		return cerr
-	}
-	return err
 }

@@ -40,7 +40,7 @@ func (l *Link) describe() (attributes []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = do(l.conn, func(fd int) error {
+	err = Control(l.conn, func(fd int) error {
 		attributes, err = exchange(fd, getLink(ifr.Uint32()))
 		return err
 	})

@@ -24,7 +24,7 @@ func (t *Tun) SetOffload(on bool) (uso bool, err error) {
 		steps = steps[len(steps)-1:]
 	}
 	for _, s := range steps {
-		if err = do(t.Conn, func(fd int) error { return unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, s.flags) }); err == nil {
+		if err = Control(t.Conn, func(fd int) error { return unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, s.flags) }); err == nil {
 			return s.uso, nil
 		}
 	}

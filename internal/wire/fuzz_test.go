@@ -14,7 +14,7 @@ func FuzzIP(f *testing.F) {
 	v4 := make([]byte, 28)
 	(&IPv4Header{TTL: 9, Protocol: ProtoUDP, TotalLen: 28, DF: true, Src: [4]byte{10, 0, 0, 1}, Dst: [4]byte{10, 0, 0, 2}}).Put(v4)
 	v6 := make([]byte, 64)
-	(&IPv6Header{NextHeader: extFragment, HopLimit: 9, PayloadLen: 24, Src: [16]byte{0xfd, 15: 1}, Dst: [16]byte{0xfd, 15: 2}}).Put(v6)
+	(&IPv6Header{NextHeader: ProtoFragment, HopLimit: 9, PayloadLen: 24, Src: [16]byte{0xfd, 15: 1}, Dst: [16]byte{0xfd, 15: 2}}).Put(v6)
 	copy(v6[40:], []byte{ProtoDstOpts, 0, 0, 1, 0, 0, 0, 7, ProtoTCP})
 	f.Add(v4)
 	f.Add(v6)
@@ -50,7 +50,7 @@ func FuzzIP(f *testing.F) {
 			}
 			if whole && !u.Later {
 				switch u.Protocol {
-				case extHopByHop, extRouting, extFragment, extAuth, extDestination, extMobility, extHIP, extShim6:
+				case ProtoHopByHop, ProtoRouting, ProtoFragment, ProtoAuth, ProtoDstOpts, protoMobility, protoHIP, protoShim6:
 					t.Fatalf("% x: %+v", p, u)
 				}
 			}

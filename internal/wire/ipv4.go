@@ -14,8 +14,14 @@ const (
 	ProtoICMP     = 1
 	ProtoTCP      = 6
 	ProtoUDP      = 17
+	ProtoRouting  = 43
+	ProtoFragment = 44
+	ProtoAuth     = 51 // RFC 4302; ESP hides the next header, and so is a payload here
 	ProtoICMPv6   = 58
 	ProtoDstOpts  = 60
+	protoMobility = 135
+	protoHIP      = 139
+	protoShim6    = 140
 )
 
 // IPv4 is a view over an IPv4 packet (RFC 791, section 3.1), header and payload: out of

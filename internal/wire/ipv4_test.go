@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 func TestIPv4(t *testing.T) {
@@ -16,11 +18,7 @@ func TestIPv4(t *testing.T) {
 		SrcIP: net.IP{10, 1, 2, 3}, DstIP: net.IP{10, 4, 5, 6},
 		Options: []layers.IPv4Option{{OptionType: 1}, {OptionType: 1}, {OptionType: 1}, {OptionType: 0}},
 	}
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, l, gopacket.Payload("payload")); err != nil {
-		t.Fatal(err)
-	}
-	b := append(bytes.Clone(buf.Bytes()), 0, 0, 0) // padding
+	b := append(packets.Of(l, gopacket.Payload("payload")), 0, 0, 0) // padding
 	p, ok := ParseIPv4(b)
 	if !ok || p.HeaderLen() != 24 || len(p) != 31 || string(p.Payload()) != "payload" || !p.DF() || p.FragmentOffset() != 40 ||
 		p.Protocol() != ProtoUDP || p.Src() != [4]byte{10, 1, 2, 3} || p.Dst() != [4]byte{10, 4, 5, 6} || !p.ChecksumOK() {

@@ -5,18 +5,6 @@ import "encoding/binary"
 // IPv6Len is the length of an IPv6 header without extension headers.
 const IPv6Len = 40
 
-// Extension headers (RFC 8200, section 4; IANA's list of them).
-const (
-	extHopByHop    = 0
-	extRouting     = 43
-	extFragment    = 44
-	extAuth        = 51 // RFC 4302; ESP hides what is behind it and so is a payload here
-	extDestination = 60
-	extMobility    = 135
-	extHIP         = 139
-	extShim6       = 140
-)
-
 // maxExtensions is the number of extension headers that are parsed. By RFC 8200, section 4.1, each occurs at most once,
 // destination options twice.
 const maxExtensions = 8
@@ -69,21 +57,21 @@ func (p IPv6) Upper() (u IPv6Upper, ok bool) {
 		switch u.Protocol {
 		default:
 			return u, true
-		case extHopByHop, extRouting, extDestination, extMobility, extHIP, extShim6:
+		case ProtoHopByHop, ProtoRouting, ProtoDstOpts, protoMobility, protoHIP, protoShim6:
 			if len(p) >= u.At+8 {
 				size = (int(p[u.At+1]) + 1) * 8
 			}
-		case extAuth:
+		case ProtoAuth:
 			if len(p) >= u.At+8 {
 				size = (int(p[u.At+1]) + 2) * 4
 			}
-		case extFragment:
+		case ProtoFragment:
 			size = 8
 		}
 		if size < 8 || len(p) < u.At+size {
 			return u, false
 		}
-		if u.Protocol == extFragment {
+		if u.Protocol == ProtoFragment {
 			u.Fragment = u.At
 			u.Later = binary.BigEndian.Uint16(p[u.At+2:])>>3 != 0
 		}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 var (
@@ -15,17 +17,8 @@ var (
 	thereMAC = [6]byte{2, 0, 0, 0, 0, 2}
 )
 
-func written(t testing.TB, ls ...gopacket.SerializableLayer) []byte {
-	t.Helper()
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Clone(buf.Bytes())
-}
-
 func arpPacket(t testing.TB, op uint16) []byte {
-	return written(t, &layers.ARP{
+	return packets.Of(&layers.ARP{
 		AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4, HwAddressSize: 6, ProtAddressSize: 4, Operation: op,
 		SourceHwAddress: hereMAC[:], SourceProtAddress: []byte{192, 0, 2, 1}, DstHwAddress: thereMAC[:], DstProtAddress: []byte{192, 0, 2, 2},
 	})
@@ -72,7 +65,7 @@ func ndPacket(t testing.TB, typ, code uint8, body gopacket.SerializableLayer) []
 	ip := &layers.IPv6{Version: 6, NextHeader: layers.IPProtocolICMPv6, HopLimit: 255, SrcIP: net.ParseIP("fe80::1"), DstIP: net.ParseIP("fe80::2")}
 	icmp := &layers.ICMPv6{TypeCode: layers.CreateICMPv6TypeCode(typ, code)}
 	icmp.SetNetworkLayerForChecksum(ip)
-	return written(t, ip, icmp, body)
+	return packets.Of(ip, icmp, body)
 }
 
 var ndTarget = net.ParseIP("2001:db8::7")

@@ -78,7 +78,7 @@ func Check(p Port) error {
 	if absent.Is(p) {
 		return errors.New("there is no port to wrap")
 	}
-	if _, ok := p.(interface{ Open(tag uint32) error }); ok {
+	if _, ok := p.(interface{ Control() frame.TunnelControl }); ok {
 		return fmt.Errorf("%q is a tunnel: wrap its underlay instead", Name(p))
 	}
 	return nil

@@ -1,6 +1,7 @@
 package wrap_test
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -10,6 +11,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wrap"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/port/porttest"
+	"github.com/vxswitch/vxswitch/underlay/memory"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // decorators are all there are, by what their errors begin with.
@@ -44,11 +47,6 @@ func same(a, b wrap.Port) (wrap.Port, error) {
 	return a, nil
 }
 
-// tunnel is a port with a method of a tunnel.
-type tunnel struct{ *fake.Port }
-
-func (tunnel) Open(tag uint32) error { return nil }
-
 // taking says what it takes.
 type taking struct {
 	*fake.Port
@@ -59,6 +57,14 @@ func (p *taking) Offloads() frame.Offloads { return p.takes }
 
 // What a decorator returns has what the port inside has, and no more.
 func TestDecoratorsKeepWhatThePortIs(t *testing.T) {
+	u, err := memory.NewNetwork(nil).Listen(netip.MustParseAddrPort("192.0.2.1:4789"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tunnel, err := vtep.New(nil, u)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, around := range decorators {
 		pausing := &fake.Pauser{Port: fake.New("p1")}
 		var all []wrap.Port
@@ -93,8 +99,8 @@ func TestDecoratorsKeepWhatThePortIs(t *testing.T) {
 			}
 		}
 		for p, want := range map[wrap.Port]string{
-			tunnel{fake.New("vtep")}: `"vtep" is a tunnel: wrap its underlay`,
-			nil:                      "there is no port", (*port.Pipe)(nil): "there is no port",
+			tunnel: `"vtep" is a tunnel: wrap its underlay`,
+			nil:    "there is no port", (*port.Pipe)(nil): "there is no port",
 		} {
 			if _, err := around(p); err == nil || !strings.HasPrefix(err.Error(), name+want) {
 				t.Errorf("%s of %T: %v", name, p, err)

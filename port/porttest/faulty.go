@@ -12,6 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/wrap"
 	"github.com/vxswitch/vxswitch/port"
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // Faults configures the faults of one direction: the probability of each, 0 to 1, for every frame. The
@@ -29,18 +30,17 @@ type Faults struct {
 // maxQueue bounds the queues, in frames.
 const maxQueue = 1 << 16
 
-// check says which field is wrong, of the faults of direction dir.
-func (f *Faults) check(dir string) error {
+// check adds what is wrong with the faults of direction dir.
+func (f *Faults) check(w *setting.Check, dir string) {
 	for i, rate := range []float64{f.Loss, f.Corrupt, f.Duplicate, f.Delay, f.Reorder} {
 		if !(rate >= 0 && rate <= 1) {
 			name := []string{"Loss", "Corrupt", "Duplicate", "Delay", "Reorder"}[i]
-			return fmt.Errorf("porttest: Faulty: %s.%s: %v, allowed are 0 to 1", dir, name, rate)
+			w.Want(dir+"."+name, rate, "0 to 1")
 		}
 	}
 	if f.By < 0 {
-		return fmt.Errorf("porttest: Faulty: %s.By: %v is negative", dir, f.By)
+		w.Want(dir+".By", f.By, "0 or more")
 	}
-	return nil
 }
 
 // FaultyConfig configures [NewFaulty]. The zero value works and has no faults.
@@ -49,6 +49,14 @@ type FaultyConfig struct {
 	Out   Faults // of frames written to it
 	Seed  uint64 // of the random numbers: the same seed hits the same frames
 	Queue int    // frames that may wait in each direction and receive queue, 1 to 65536; 0 = 1024
+}
+
+func (c *FaultyConfig) check() error {
+	w := setting.Of("porttest: FaultyConfig")
+	w.Number("Queue", c.Queue, 1, maxQueue, 1024)
+	c.In.check(w, "In")
+	c.Out.check(w, "Out")
+	return w.Err()
 }
 
 // FaultCounts counts the frames of one direction.
@@ -135,7 +143,7 @@ func (d *direction) stats() FaultCounts {
 }
 
 // NewFaulty adds faults to p. Attach what [Faulty.Port] returns; closing that closes p. A nil cfg is the
-// zero value. NewFaulty fails if p is nil or a tunnel; p is then left open.
+// zero value. NewFaulty fails if p is nil or a tunnel. On an error p stays open.
 func NewFaulty(p port.Port, cfg *FaultyConfig) (*Faulty, error) {
 	var c FaultyConfig
 	if cfg != nil {
@@ -144,13 +152,11 @@ func NewFaulty(p port.Port, cfg *FaultyConfig) (*Faulty, error) {
 	if err := wrap.Check(p); err != nil {
 		return nil, fmt.Errorf("porttest: Faulty: %w", err)
 	}
-	if c.Queue < 0 || c.Queue > maxQueue {
-		return nil, fmt.Errorf("porttest: FaultyConfig.Queue: %d, allowed are 1 to %d", c.Queue, maxQueue)
-	}
-	f := &Faulty{p: p, seed: c.Seed, size: cmp.Or(c.Queue, 1024)}
-	if err := f.Set(c.In, c.Out); err != nil {
+	if err := c.check(); err != nil {
 		return nil, err
 	}
+	f := &Faulty{p: p, seed: c.Seed, size: cmp.Or(c.Queue, 1024)}
+	f.dirs[inward].faults, f.dirs[outward].faults = c.In, c.Out
 	f.out = newLine(f.size)
 	f.port = wrap.Around(faultyPort{f}, p)
 	f.ends.Go(func() { f.send(p.Writer(0)) })
@@ -163,7 +169,7 @@ func (f *Faulty) Port() port.Port { return f.port }
 
 // Set changes the faults of both directions, for later frames.
 func (f *Faulty) Set(in, out Faults) error {
-	if err := cmp.Or(in.check("In"), out.check("Out")); err != nil {
+	if err := (&FaultyConfig{In: in, Out: out}).check(); err != nil {
 		return err
 	}
 	f.dirs[inward].set(in)

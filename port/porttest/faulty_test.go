@@ -270,11 +270,7 @@ func TestFaultyQueueIsBounded(t *testing.T) {
 		if err := f.Port().Writer(0).Write(o); err != nil {
 			t.Error(err)
 		}
-		for i, want := range []frame.Reason{0, 0, 0, frame.PortFull, frame.PortFull} {
-			if o[i].Drop != want {
-				t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want)
-			}
-		}
+		fake.WantDrops(t, o, 0, 0, 0, frame.PortFull, frame.PortFull)
 		if got := readThrough(t, f, under, 5, time.Second); !slices.Equal(got, []int{0, 1, 2}) {
 			t.Errorf("came in: %v", got)
 		}

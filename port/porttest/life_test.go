@@ -156,13 +156,13 @@ func TestFaultyUnderTraffic(t *testing.T) {
 			received.Add(1)
 		}
 	})
-	fake.WaitFor(t, func() bool {
+	fake.Until(t, "all are counted", func() bool {
 		s := f.Stats()
 		return s.Out.Frames == 2*n && s.In.Frames == n
 	})
 	// Nothing else is lost, though some of it takes its time.
 	left := func(c FaultCounts) int64 { return int64(c.Frames - c.Lost + c.Duplicated) }
-	fake.WaitFor(t, func() bool {
+	fake.Until(t, "all have arrived", func() bool {
 		s := f.Stats()
 		return read.Load() == left(s.In) && received.Load() == left(s.Out)
 	})

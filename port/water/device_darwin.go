@@ -20,7 +20,7 @@ func named(name string, tun bool) (water.Config, error) {
 	case strings.HasPrefix(name, "tun"):
 		c.Driver = water.MacOSDriverTunTapOSX
 	case name != "" && !strings.HasPrefix(name, "utun"):
-		return c, errors.New("allowed are names such as utun7, and none for a free one")
+		return c, errors.New("must be a name such as utun7, or empty for a free one")
 	}
 	return c, nil
 }

@@ -52,7 +52,8 @@ func From(ifce *water.Interface, cfg *Config) (*port.ReadWriteCloser, error) {
 }
 
 // Open opens a device with water.New and returns a port for it. It does not bring the device up and gives
-// it no address. On systems other than Linux, macOS and Windows it fails with [errors.ErrUnsupported].
+// it no address. The caller closes the port, or attaches it to a switch. On systems other than Linux, macOS
+// and Windows Open fails with [errors.ErrUnsupported].
 //
 // On Linux use port.OpenTAP instead. songgao/water (of 2020-03-17) leaves the descriptor open in child
 // processes (no CLOEXEC), and leaks it when opening fails; without Persist in its Config it makes a

@@ -19,14 +19,7 @@ import (
 
 func openWater(t *testing.T, h *netns.Host, typ songgao.DeviceType, name string, cfg *water.Config) *port.ReadWriteCloser {
 	t.Helper()
-	var p *port.ReadWriteCloser
-	var err error
-	h.Do(func() { p, err = water.OpenNamed(name, typ == songgao.TUN, cfg) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	return p
+	return netns.Open(t, h, func() (*port.ReadWriteCloser, error) { return water.OpenNamed(name, typ == songgao.TUN, cfg) })
 }
 
 // A TAP of water and one of our own, in two namespaces, on one switch.
@@ -37,12 +30,7 @@ func TestWaterTAPOnASwitch(t *testing.T) {
 	if wtap.MTU(0) != 1514 || wtap.Name() != "water0" {
 		t.Errorf("MTU %d", wtap.MTU(0))
 	}
-	var tap port.Port
-	var err error
-	b.Do(func() { tap, err = port.OpenTAP("tap0", nil) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	tap := netns.Open(t, b, func() (*port.Device, error) { return port.OpenTAP("tap0", nil) })
 	sw, err := vswitch.New(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -135,6 +135,8 @@ func TestReadErrors(t *testing.T) {
 		"{\n\"name\":": `2:8: unexpected end of the file`,
 		`{,}`:          `1:2: invalid character ',' looking for beginning of object key string`,
 		deep:           `1:101: lists and objects are nested more than 100 deep`,
+		"\ufeff{}":     `1:1: invalid character '\ufeff'`,
+		`{“name”: 1}`:  `1:2: invalid character '“'`,
 	} {
 		r, err := conf.Read([]byte(text), new(config), was)
 		var errs setting.Errors

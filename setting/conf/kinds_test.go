@@ -246,6 +246,7 @@ func TestHostile(t *testing.T) {
 		"a long number":  many(`{"level": `, `1`, `}`),
 		"a long literal": many(`{"level": `, `x`, `}`),
 		"names":          many(`{"labels": {`, `"[[[[":-1,`, `}}`),
+		"not UTF-8":      many(`{"name": "`, `a`, `"}`) + "\xff",
 	} {
 		begun := time.Now()
 		var c config

@@ -26,6 +26,8 @@ func parse(text []byte) ([]byte, *node, *setting.Error) {
 		if errors.As(json.Unmarshal(append(plain, ' '), &raw), &syntax) {
 			if at, err = int(syntax.Offset)-1, syntax; at >= len(text) {
 				err = errEnd
+			} else if c, n := utf8.DecodeRune(plain[at:]); n > 1 { // encoding/json has its first byte
+				err = fmt.Errorf("invalid character %q", c)
 			}
 		}
 	}
@@ -45,10 +47,10 @@ const maxDepth = 100
 // standard returns a copy of a text with blanks in place of comments and trailing commas. On an error it returns
 // its offset.
 func standard(text []byte) (plain []byte, at int, err error) {
-	for rest := text; !utf8.Valid(text); { // RFC 8259, section 8.1
-		if c, n := utf8.DecodeRune(rest); c != utf8.RuneError || n > 1 {
+	if !utf8.Valid(text) { // RFC 8259, section 8.1
+		rest := text
+		for c, n := utf8.DecodeRune(rest); c != utf8.RuneError || n > 1; c, n = utf8.DecodeRune(rest) {
 			rest = rest[n:]
-			continue
 		}
 		return nil, len(text) - len(rest), errors.New("not valid UTF-8")
 	}

@@ -98,14 +98,14 @@ func (c *Config) withDefaults(local netip.Addr) (Config, error) {
 	}
 	switch p := d.Prefix; {
 	case p != (netip.Prefix{}) && !p.IsValid():
-		return d, bad("Prefix", p, "not a prefix")
+		return d, bad("Prefix", p, "is not a prefix")
 	case !local.IsValid():
 	case p.IsValid() && p.Addr().Is4() != local.Is4():
 		return d, bad("Prefix", p, "is of another address family than %v", local)
 	case d.Gateway.IsValid() && d.Gateway.Is4() != local.Is4():
 		return d, bad("Gateway", d.Gateway, "is of another address family than %v", local)
 	case hostaddr.In(p, local) != nil:
-		return d, bad("Prefix", p, "%v %v", local, hostaddr.In(p, local))
+		return d, bad("Prefix", p, "%v: %v", local, hostaddr.In(p, local))
 	case d.Gateway == local:
 		return d, bad("Gateway", d.Gateway, "is the local address")
 	case d.Gateway.IsValid() && hostaddr.In(p, d.Gateway) != nil:
@@ -139,9 +139,9 @@ func checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
 	a := local.Addr().WithZone("")
 	switch {
 	case a.IsUnspecified() || a.IsLoopback():
-		return local, fmt.Errorf("afpacket: local address %v is no address of one host on a network", local)
+		return local, fmt.Errorf("afpacket: local address %v: is not valid on a network; must be the address of one host", local)
 	case local.Port() == 0:
-		return local, fmt.Errorf("afpacket: local address %v: a port is needed", local)
+		return local, fmt.Errorf("afpacket: local address %v: requires a port", local)
 	}
 	return netip.AddrPortFrom(a, local.Port()), nil
 }

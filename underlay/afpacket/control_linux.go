@@ -27,25 +27,24 @@ func (p *Underlay) listen() {
 			case errno != 0:
 				return true // the interface is deleted
 			case !aux.Cut:
-				p.heard(b[:n])
+				p.handle(b[:n])
 			}
 		}
 	})
 }
 
-func (p *Underlay) heard(b []byte) {
-	at := p.place.Load()
-	if n, ok := at.who.read(b); ok {
+func (p *Underlay) handle(b []byte) {
+	if n, ok := p.messenger.read(b); ok {
 		if n.told || n.sure {
 			p.hops.learn(&n, time.Now())
 		}
-		if n.asks && !p.hostAnswers(at) {
-			p.say(at.who.answer(&n))
+		if n.asks && !p.hostAnswers() {
+			p.write(p.messenger.answer(&n))
 		}
 		return
 	}
-	if x, ok := at.who.readError(b); ok && p.sends(x.srcPort) {
-		p.tell(&x)
+	if x, ok := p.messenger.readError(b); ok && p.sends(x.srcPort) {
+		p.report(&x)
 	}
 }
 
@@ -53,8 +52,8 @@ func (p *Underlay) heard(b []byte) {
 // recognizes its packet. The ports prove little here, since thousands are in use.
 const leastQuote = 8
 
-// tell counts an error, and reports it.
-func (p *Underlay) tell(x *icmpError) {
+// report counts an error, and passes it on.
+func (p *Underlay) report(x *icmpError) {
 	switch c := &p.errors; x.kind {
 	case errRefused:
 		c.Refused.Add(1)
@@ -100,18 +99,18 @@ func (p *Underlay) tend() {
 }
 
 // ask sends a request, and emit a frame that has waited for the answer.
-func (p *Underlay) ask(ip hopKey, mac frame.MAC) { p.say(p.place.Load().who.question(ip, mac)) }
+func (p *Underlay) ask(ip hopKey, mac frame.MAC) { p.write(p.messenger.question(ip, mac)) }
 
 func (p *Underlay) emit(b []byte) {
-	if why := p.say(b); why != frame.NotDropped {
+	if why := p.write(b); why != frame.NotDropped {
 		p.late.Lost[why].Add(1)
 		return
 	}
 	p.late.Add(&datagrams.Sum{Datagrams: 1})
 }
 
-// say sends a frame on the control socket.
-func (p *Underlay) say(b []byte) (why frame.Reason) {
+// write sends a frame on the control socket.
+func (p *Underlay) write(b []byte) (why frame.Reason) {
 	if len(b) == 0 {
 		return frame.SendFailed
 	}
@@ -128,30 +127,30 @@ func (p *Underlay) say(b []byte) (why frame.Reason) {
 
 // announce announces the local address on the link, unless the host has it.
 func (p *Underlay) announce() {
-	if at := p.place.Load(); !p.hostAnswers(at) {
-		p.say(at.who.announcement())
+	if !p.hostAnswers() {
+		p.write(p.messenger.announcement())
 	}
 }
 
-// An ownership remembers whether the host has the local address.
+// An ownership records whether the host has the local address.
 type ownership struct {
 	mu  sync.Mutex
 	has bool
 	at  time.Time
 }
 
-// ownAge is how long it is remembered.
+// ownAge is how long that is valid.
 const ownAge = time.Second
 
 // hostAnswers reports whether the host has the local address, and so answers requests for it.
-func (p *Underlay) hostAnswers(at *place) bool {
-	o := at.owned
+func (p *Underlay) hostAnswers() bool {
+	o := &p.owned
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if now := time.Now(); now.Sub(o.at) > ownAge {
 		o.at = now
 		_ = p.inNamespace(func() error {
-			has, err := hostHas(at.local.Addr().WithZone(""))
+			has, err := hostHas(p.local.Addr().WithZone(""))
 			if err == nil {
 				o.has = has
 			}

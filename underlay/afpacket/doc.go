@@ -3,6 +3,12 @@
 // headers itself, and finds next hops by ARP and neighbour discovery. It needs Linux. Its methods are those of
 // package underlay.
 //
+// Use it for an address that the host does not have, for flows that equal-cost paths are to share, and for
+// latency. Beside UDP sockets, 1,024 flows use 972 source ports instead of 16, and the busiest of 16 paths gets
+// 7.5% of the flows instead of 19%; TCP makes 1.16 times the transactions (the median takes 132 us instead of
+// 150). TCP at full speed is the same (0.98 with one flow, 0.99 with four), small UDP packets are 5% slower, and
+// TCP on a card without offloads 9% (bench/results/underlays.txt).
+//
 //	         | frame to our MAC, without VLAN tag (a priority tag counts as none)
 //	         v
 //	+-----------------+   ARP, ND, ICMP    +-------------------+
@@ -41,6 +47,6 @@
 // # Files
 //
 //	config, open, underlay   settings, sockets, methods      hops, messages   next hops, ARP and ND
-//	place, groups            own addresses and groups        control, icmp    messages of others
+//	local, groups            own addresses and groups        control, icmp    messages of others
 //	reader, filter, parse    receiving                       sender, headers, transmit   sending
 package afpacket

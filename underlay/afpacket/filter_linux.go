@@ -131,7 +131,7 @@ func (r *rules) datagrams(p *program) {
 	if !r.is4 {
 		p.needBytes(typeAt, []byte{wire.TypeIPv6 >> 8, wire.TypeIPv6 & 0xff})
 		p.load(proto6, 1)
-		for _, refused := range []uint32{ipv6Fragment, wire.ProtoHopByHop, ipv6Routing, wire.ProtoDstOpts} {
+		for _, refused := range []uint32{wire.ProtoFragment, wire.ProtoHopByHop, wire.ProtoRouting, wire.ProtoDstOpts} {
 			p.take(bpf.JumpEqual, refused)
 		}
 		p.need(wire.ProtoUDP)

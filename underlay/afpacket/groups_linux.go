@@ -52,17 +52,17 @@ func (m *membership) close() error {
 	return unix.Close(m.fd)
 }
 
-// enter joins the solicited-node group of a place over IPv6. Snooping switches need a report (MLD), which the
+// joinSolicited joins the solicited-node group over IPv6. Snooping switches need a report (MLD), which the
 // kernel sends. Where IPv6 is off it sends none, but the interface accepts the group's frames.
-func (p *Underlay) enter(at *place) error {
-	if at.rules.is4 {
+func (p *Underlay) joinSolicited() error {
+	if p.is4 {
 		return nil
 	}
-	group := wire.SolicitedNode(at.rules.ip)
+	group := wire.SolicitedNode(p.messenger.ip)
 	if err := p.control.Accept(p.dev.Index, neighbour.GroupMAC(group)); err != nil {
 		return fmt.Errorf("PACKET_ADD_MEMBERSHIP: %w", err)
 	}
-	at.asked, _ = p.member(group)
+	p.solicited, _ = p.member(group)
 	return nil
 }
 
@@ -71,8 +71,7 @@ func (p *Underlay) enter(at *place) error {
 func (p *Underlay) Join(group netip.Addr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := *p.place.Load()
-	ip, err := datagrams.Group("afpacket", group, at.rules.is4)
+	ip, err := datagrams.Group("afpacket", group, p.is4)
 	switch m := p.groups[ip]; {
 	case err != nil:
 		return err
@@ -86,10 +85,11 @@ func (p *Underlay) Join(group netip.Addr) error {
 	if err := p.inNamespace(func() (err error) { m, err = p.member(ip); return err }); err != nil {
 		return p.dev.Wrap(fmt.Errorf("joining %v: %w", group, err))
 	}
+	x := *p.rules.Load()
 	all := map[[16]byte]bool{ip: true}
-	maps.Copy(all, at.rules.groups)
-	at.rules.groups = all
-	if err := p.moveTo(&at); err != nil {
+	maps.Copy(all, x.groups)
+	x.groups = all
+	if err := p.setRules(&x); err != nil {
 		m.close()
 		return p.dev.Wrap(err)
 	}
@@ -112,11 +112,11 @@ func (p *Underlay) Leave(group netip.Addr) error {
 	if m.users--; m.users > 0 {
 		return nil
 	}
-	at := *p.place.Load()
-	at.rules.groups = maps.Clone(at.rules.groups)
-	delete(at.rules.groups, ip)
-	p.place.Store(&at)
-	_ = p.filter(&at) // if it fails, the old filters pass more, which the rules refuse
+	x := *p.rules.Load()
+	x.groups = maps.Clone(x.groups)
+	delete(x.groups, ip)
+	p.rules.Store(&x)
+	_ = p.filter(&x) // if it fails, the old filters pass more, which the rules refuse
 	delete(p.groups, ip)
 	return m.close()
 }

@@ -28,7 +28,7 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 		b[12], b[13] = wire.TypeIPv4>>8, wire.TypeIPv4&0xff
 		h := wire.IPv4Header{
 			TOS: d.TOS, TTL: ttl, Protocol: wire.ProtoUDP, DF: d.DF, TotalLen: uint16(wire.IPv4Len + length),
-			Src: [4]byte(s.at.rules.ip[12:]), Dst: [4]byte(to.IP[12:]),
+			Src: [4]byte(p.messenger.ip[12:]), Dst: [4]byte(to.IP[12:]),
 		}
 		if !d.DF {
 			h.ID = uint16(p.id.Add(datagrams.MaxSegs))
@@ -37,7 +37,7 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 		ip = ip[wire.IPv4Len:]
 	} else {
 		b[12], b[13] = wire.TypeIPv6>>8, wire.TypeIPv6&0xff
-		h := wire.IPv6Header{NextHeader: wire.ProtoUDP, HopLimit: ttl, PayloadLen: uint16(length), Src: s.at.rules.ip, Dst: to.IP}
+		h := wire.IPv6Header{NextHeader: wire.ProtoUDP, HopLimit: ttl, PayloadLen: uint16(length), Src: p.messenger.ip, Dst: to.IP}
 		h.Put(ip)
 		binary.BigEndian.PutUint32(ip, 6<<28|uint32(d.TOS)<<20|1<<16|uint32(d.Flow))
 		ip = ip[wire.IPv6Len:]

@@ -93,6 +93,7 @@ type hops struct {
 	all  map[*hop]struct{}
 	most int // of all; maxHops
 	held neighbour.Queue[[]byte]
+	shut bool // by close
 
 	unknown list.List // *hop: those without a MAC, oldest first
 }
@@ -196,7 +197,7 @@ func (t *hops) known(h *hop) {
 func (t *hops) hold(h *hop, b []byte) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if h.mac.Load() != 0 || h.gone.Load() || h.state != hopAsking {
+	if t.shut || h.mac.Load() != 0 || h.gone.Load() || h.state != hopAsking {
 		return false
 	}
 	gone, ok := t.held.Room(&h.held, 0, len(b), neighbour.Held, neighbour.Queued)
@@ -249,6 +250,16 @@ func (t *hops) fresh(h *hop, now time.Time) {
 func (t *hops) lose(h *hop) {
 	t.lost[frame.Unresolved].Add(uint64(len(t.held.Take(&h.held))))
 	h.shut.Store(true)
+}
+
+// close drops all packets that wait, and lets no more wait.
+func (t *hops) close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shut = true
+	for h := range t.all {
+		t.lose(h)
+	}
 }
 
 // tend does what is due, and returns when to call it again.

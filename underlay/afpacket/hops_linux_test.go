@@ -1,6 +1,7 @@
 package afpacket
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -8,8 +9,8 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
 // The neighbour is not known: the first packets wait, the others are lost as unresolved.
@@ -35,7 +36,7 @@ func TestUnresolved(t *testing.T) {
 		if got := payloads(receive(t, b, 3)); !slices.Equal(got, []string{"one", want[0], want[1]}) {
 			t.Errorf("%q", got)
 		}
-		underlaytest.Until(t, "the hop is found", func() bool { return p.hops.byIPHas(v.End(2)) }) // what has waited leaves first
+		fake.Until(t, "the hop is found", func() bool { return p.hops.byIPHas(v.End(2)) }) // what has waited leaves first
 		send(t, p, to("three", 1, v.End(2)))
 		if got := receive(t, b, 1)[0].Payload; got != "three" {
 			t.Error(got)
@@ -103,9 +104,7 @@ func TestAnswers(t *testing.T) {
 		ask := func(ip string) {
 			v.B.Do(func() {
 				k, err := net.Dial("udp", net.JoinHostPort(ip, "9"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				k.Write([]byte("x"))
 				k.Close()
 			})
@@ -165,4 +164,24 @@ func TestAnnouncements(t *testing.T) {
 	}
 	v.B.Inject("eth0", lie.announcement())
 	v.A.Until("the announcement is believed", func() bool { return mac() == newMAC })
+}
+
+// What waits for a next hop is lost with Close, and nothing waits after it.
+func TestCloseWhileUnresolved(t *testing.T) {
+	bothFamilies(t, func(t *testing.T, v *veth) {
+		p := v.packet(nil)
+		nobody := v.End(77)
+		ds := []frame.Datagram{to("x", 0, nobody), to("y", 0, nobody)}
+		send(t, p, ds...)
+		must(t, p.Close())
+		for _, e := range []frame.Endpoint{nobody, v.End(78)} {
+			ds[0].To = []frame.Endpoint{e}
+			if err := p.Sender(0).Send(ds[:1]); !errors.Is(err, net.ErrClosed) || ds[0].Lost != 1 || ds[0].Drop != frame.PortDown {
+				t.Errorf("%v, %d lost as %v", err, ds[0].Lost, ds[0].Drop)
+			}
+		}
+		if st := p.Stats(); st.TxDatagrams != 0 || st.TxLost[frame.Unresolved] != 2 || st.TxLost[frame.PortDown] != 2 {
+			t.Errorf("%+v", st)
+		}
+	})
 }

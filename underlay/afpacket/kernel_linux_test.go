@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/internal/gso"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -17,13 +18,18 @@ var kernelTakes = map[string]bool{
 	"UDP length 0":         true, // over IPv6, as a jumbogram, though no option says so (RFC 2675, section 4)
 }
 
+// besideKernel gives both hosts the MACs of the cases, and host a the address of the underlay too.
+func (v *veth) besideKernel() {
+	v.A.SetMAC("eth0", testMAC.String())
+	v.B.SetMAC("eth0", peerMAC.String())
+	v.Mine(1)
+	v.A.Ready()
+}
+
 // The kernel's UDP socket and the parser get the same frames, and take the same datagrams.
 func TestAgainstKernel(t *testing.T) {
 	bothFamilies(t, func(t *testing.T, v *veth) {
-		v.A.SetMAC("eth0", testMAC.String())
-		v.B.SetMAC("eth0", peerMAC.String())
-		v.A.Addr("eth0", map[bool]string{false: "10.9.0.1/24", true: "fd09::1/64"}[v.IP6])
-		v.A.Ready()
+		v.besideKernel()
 		p := v.packet(nil) // of an address that the host has too
 		k := v.udp(v.A, 1, &underlay.UDPConfig{MaxDatagram: 9000})
 		for _, c := range parseCases(v.IP6) {
@@ -59,10 +65,7 @@ func TestAgainstKernel(t *testing.T) {
 // So with groups, which both are in.
 func TestGroupsAgainstKernel(t *testing.T) {
 	bothFamilies(t, func(t *testing.T, v *veth) {
-		v.A.SetMAC("eth0", testMAC.String())
-		v.B.SetMAC("eth0", peerMAC.String())
-		v.A.Addr("eth0", map[bool]string{false: "10.9.0.1/24", true: "fd09::1/64"}[v.IP6])
-		v.A.Ready()
+		v.besideKernel()
 		group := netip.AddrFrom4(group4)
 		if v.IP6 {
 			group = netip.AddrFrom16(group6)
@@ -72,9 +75,7 @@ func TestGroupsAgainstKernel(t *testing.T) {
 			underlaytest.Underlay
 			Join(netip.Addr) error
 		}{v.packet(&Config{Queues: 2}), v.udp(v.A, 1, nil)} {
-			if err := u.Join(group); err != nil {
-				t.Fatal(err)
-			}
+			must(t, u.Join(group))
 			e := underlaytest.Listen(u)
 			defer func() { u.Close(); e.Wait() }()
 			ears = append(ears, e)
@@ -84,7 +85,7 @@ func TestGroupsAgainstKernel(t *testing.T) {
 			v.B.Inject("eth0", c.b)
 		}
 		for i, e := range ears {
-			underlaytest.Until(t, "the last", func() bool { return e.Count("to the group") == 2 })
+			fake.Until(t, "the last", func() bool { return e.Count("to the group") == 2 })
 			for _, c := range cs[1:] {
 				want := 0
 				if c.drop == 0 && !c.alien {

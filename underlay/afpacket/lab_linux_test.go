@@ -17,8 +17,8 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
-	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/internal/sys"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -107,7 +107,7 @@ func TestQueues(t *testing.T) {
 		b := v.udp(v.B, 2, nil)
 		e := v.End(1)
 		send(t, b, to("hello", 0, e))
-		underlaytest.Until(t, "the next hop answers", func() bool { return b.Stats().TxDatagrams == 1 })
+		fake.Until(t, "the next hop answers", func() bool { return b.Stats().TxDatagrams == 1 })
 		const rounds = 4
 		var ds []frame.Datagram
 		for range rounds {
@@ -137,7 +137,7 @@ func TestQueues(t *testing.T) {
 				}
 			})
 		}
-		underlaytest.Until(t, "all datagrams", func() bool { mu.Lock(); defer mu.Unlock(); return n[0]+n[1] >= rounds*16 })
+		fake.Until(t, "all datagrams", func() bool { mu.Lock(); defer mu.Unlock(); return n[0]+n[1] >= rounds*16 })
 		time.Sleep(20 * time.Millisecond)
 		p.Pause()
 		wg.Wait()
@@ -156,9 +156,7 @@ func TestLinkLocal(t *testing.T) {
 	v.A.Do(func() {
 		p, err = Listen(netip.MustParseAddrPort("[fe80::a]:4789"), &Config{Device: "eth0", Prefix: netip.MustParsePrefix("fd00:1::/64")})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	us, them := endpoint(t, p.LocalAddr()), frame.Endpoint{}
 	u := listenUDP(t, v.B, netip.MustParseAddrPort("[fe80::b%eth0]:4789"), nil)
@@ -204,9 +202,7 @@ func TestGateway(t *testing.T) {
 		v.A.Do(func() {
 			p, err = Listen(v.At(1, 4789), &Config{Device: "eth1", Prefix: netip.PrefixFrom(gw, 24+40*ip6Bit(v.IP6)), Gateway: gw})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer p.Close()
 		u := listenUDP(t, c, netip.AddrPortFrom(far, 4789), nil)
 		e := endpoint(t, u.LocalAddr())

@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -25,6 +26,7 @@ type (
 )
 
 var (
+	must     = check.OK
 	endpoint = underlaytest.Endpoint
 	to       = underlaytest.To
 	send     = underlaytest.Send

@@ -73,7 +73,7 @@ func (p *Underlay) attach(local netip.AddrPort) (err error) {
 		}
 		p.mac = frame.MAC(ifi.HardwareAddr)
 	}
-	at, err := p.placeAt(local)
+	x, err := p.setLocal(local)
 	if err != nil {
 		return err
 	}
@@ -90,10 +90,10 @@ func (p *Underlay) attach(local netip.AddrPort) (err error) {
 		}
 		p.queues = append(p.queues, newReader(p, s))
 	}
-	if err := p.enter(at); err != nil {
+	if err := p.joinSolicited(); err != nil {
 		return err
 	}
-	return p.moveTo(at) // now that all queues are open: before, each would have got all frames
+	return p.setRules(x) // now that all queues are open: before, each would have got all frames
 }
 
 // openControl opens the socket for neighbours and errors, and accepts frames to a MAC other than the

@@ -42,12 +42,12 @@ type info struct {
 	tos, ttl uint8
 }
 
-// parse finds the datagram in a frame and overwrites p. ours is false for frames to others; drop is the reason
+// parse finds the datagram in a frame and overwrites p. match is false for frames to others; drop is the reason
 // why a frame is refused.
 //
 // IPv6 packets with extension headers are refused as BadHeader, since tunnels send none. Fragments of both
 // families are refused as Fragment.
-func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, ours bool) {
+func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, match bool) {
 	*p = info{}
 	e, ok := wire.ParseEthernet(b)
 	if !ok || e.Dst() != r.mac && !r.toGroup(e) {
@@ -100,9 +100,9 @@ func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, ours
 		}
 		switch x.NextHeader() {
 		case wire.ProtoUDP:
-		case ipv6Fragment:
+		case wire.ProtoFragment:
 			return frame.Fragment, true
-		case wire.ProtoHopByHop, ipv6Routing, wire.ProtoDstOpts:
+		case wire.ProtoHopByHop, wire.ProtoRouting, wire.ProtoDstOpts:
 			return frame.BadHeader, true
 		default:
 			return 0, false
@@ -171,12 +171,6 @@ func (r *rules) toGroup(e wire.Ethernet) bool {
 	}
 	return r.groups[dst]
 }
-
-// IPv6 extension headers that are refused.
-const (
-	ipv6Routing  = 43
-	ipv6Fragment = 44
-)
 
 // offloaded adds what the virtio header says about a frame whose UDP header is at.
 //

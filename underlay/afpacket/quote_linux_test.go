@@ -50,7 +50,8 @@ func TestErrorQuote(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.hops = newHops(nil, nil, &p.late.Lost)
-		p.place.Store(&place{rules: *rule, who: messenger{is4: !ip6, mac: rule.mac, ip: rule.ip}})
+		p.rules.Store(rule)
+		p.messenger = messenger{is4: !ip6, mac: rule.mac, ip: rule.ip}
 		told := 0
 		p.PathMTU(func(to frame.Endpoint, mtu int, quoted []byte) {
 			told++
@@ -59,13 +60,13 @@ func TestErrorQuote(t *testing.T) {
 			}
 		})
 		for _, n := range []int{0, 1, 7} {
-			p.heard(tooBig(ip6, 1300, n))
+			p.handle(tooBig(ip6, 1300, n))
 		}
 		if told != 0 || p.errors.TooBig.Load() != 3 {
 			t.Errorf("IPv6 %v: %d of %d errors without a tunnel's header were believed", ip6, told, p.errors.TooBig.Load())
 		}
 		for _, n := range []int{8, 100} {
-			p.heard(tooBig(ip6, 1300, n))
+			p.handle(tooBig(ip6, 1300, n))
 		}
 		if told != 2 {
 			t.Errorf("IPv6 %v: %d of 2 errors with one were believed", ip6, told)

@@ -17,7 +17,7 @@ type reader struct {
 	sock *sys.PacketSocket
 	call func(fd uintptr) bool // recv, made once
 
-	place *place // while something is delivered
+	rules *rules // while something is delivered
 	info  info   // of message at
 	heads [datagrams.MaxMessages]gso.Virtio
 	iov   [datagrams.MaxMessages][2]unix.Iovec
@@ -103,7 +103,7 @@ func (r *reader) recv(fd uintptr) bool {
 // deliver makes frames of messages until the batch is full.
 func (r *reader) deliver(b *frame.Batch) {
 	taken := 0
-	r.place = r.p.place.Load()
+	r.rules = r.p.rules.Load()
 	for ; r.At < r.N; r.At++ {
 		before := len(b.Frames)
 		done := r.split(b)
@@ -123,8 +123,8 @@ func (r *reader) split(b *frame.Batch) bool {
 	m, p := &r.Msgs[r.At], &r.info
 	if !r.Begun() {
 		n := max(int(m.Len)-gso.VirtioLen, 0)
-		drop, ours := r.place.rules.parse(x[start:start+n], &r.heads[r.At], p)
-		if !ours {
+		drop, match := r.rules.parse(x[start:start+n], &r.heads[r.At], p)
+		if !match {
 			return true
 		}
 		if m.Hdr.Flags&unix.MSG_TRUNC != 0 {
@@ -161,7 +161,7 @@ func (r *reader) split(b *frame.Batch) bool {
 
 func (r *reader) outer(p *info) frame.Outer {
 	o := frame.Outer{Src: p.src, If: uint32(r.p.dev.Index), TOS: p.tos, TTL: p.ttl}
-	o.Dst.IP, o.Dst.Port = p.dst, r.place.rules.port
+	o.Dst.IP, o.Dst.Port = p.dst, r.rules.port
 	if o.Dst.IsLinkLocal() {
 		o.Dst.Scope = o.If
 	}

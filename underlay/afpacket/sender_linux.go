@@ -2,6 +2,7 @@ package afpacket
 
 import (
 	"encoding/binary"
+	"net"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,6 @@ type sender struct {
 	call func(fd uintptr) // transmit, made once
 
 	datagrams.Ledger
-	at   *place         // while something is sent
 	down error          // the underlay is closed or broken
 	hop  *hop           // of the previous endpoint
 	all  hop            // stands for the hop of a multicast group
@@ -58,13 +58,21 @@ func newSender(p *Underlay) *sender {
 // datagrams is lost, the copy is. Endpoints of the other address family, and those off the link without a
 // Gateway, are lost as Unreachable. While a MAC is unknown, all but the first few packets are lost as Unresolved.
 func (s *sender) Send(ds []frame.Datagram) error {
-	s.down, s.at = nil, s.p.place.Load()
+	s.down = nil
 	s.Ledger.Send(ds, s.window)
-	s.hop, s.at = nil, nil
+	s.hop = nil
 	return s.down
 }
 
 func (s *sender) window() {
+	if s.p.dev.Closed() {
+		s.down = net.ErrClosed
+		for i := range s.Window {
+			s.Window[i].Lost = 0
+			s.LoseAll(uint8(i), frame.PortDown)
+		}
+		return
+	}
 	for i := range s.Window {
 		s.datagram(uint8(i))
 	}
@@ -124,7 +132,11 @@ func (s *sender) copy(d *frame.Datagram, to *frame.Endpoint, n, seg, per int) {
 			return
 		}
 		if mac = h.mac.Load(); mac == 0 {
-			s.loseCopy(frame.Unresolved, n-off, seg)
+			why := frame.Unresolved
+			if s.p.dev.Closed() {
+				why, s.down = frame.PortDown, net.ErrClosed
+			}
+			s.loseCopy(why, n-off, seg)
 			return
 		}
 	}
@@ -148,7 +160,7 @@ func (s *sender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 		return s.hop, 0
 	}
 	p := s.p
-	local, at := to.IsLinkLocal(), s.at
+	local := to.IsLinkLocal()
 	switch {
 	case to.Scope != 0 && to.Scope != uint32(p.dev.Index) && (local || to.IsMulticast()):
 		return nil, frame.Unreachable
@@ -156,12 +168,12 @@ func (s *sender) nextHop(to *frame.Endpoint) (*hop, frame.Reason) {
 		s.all.mac.Store(neighbour.GroupMAC(to.IP).Uint64() | hopResolved)
 		s.hop, s.to = &s.all, to.Host()
 		return s.hop, 0
-	case to.IP == at.rules.ip, !isSource(to):
+	case to.IP == p.messenger.ip, !isSource(to):
 		return nil, frame.Unreachable
 	}
 	ip := hopKey(to.IP)
 	a, b := binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:])
-	if !local && (a&at.mask[0] != at.near[0] || b&at.mask[1] != at.near[1]) {
+	if !local && (a&p.mask[0] != p.near[0] || b&p.mask[1] != p.near[1]) {
 		if ip = p.via; ip == (hopKey{}) {
 			return nil, frame.Unreachable
 		}

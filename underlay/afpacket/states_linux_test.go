@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -27,7 +28,7 @@ func subject(v *veth, from *underlay.UDP, k, queues int) *underlaytest.Subject {
 	p := v.packetAt(v.A, n, &Config{Queues: queues, SrcPorts: underlay.PortRange{Lo: 1000, Hi: 1000}})
 	x := &underlaytest.Subject{U: p}
 	to := v.End(n)
-	underlaytest.Until(v.T, "the next hop answers", func() bool {
+	fake.Until(v.T, "the next hop answers", func() bool {
 		send(v.T, from, frame.Datagram{Parts: [][]byte{{1}}, To: []frame.Endpoint{to}, DF: true})
 		for i, q := range p.queues {
 			_ = q.sock.Conn.Control(func(fd uintptr) {
@@ -43,9 +44,7 @@ func subject(v *veth, from *underlay.UDP, k, queues int) *underlaytest.Subject {
 	})
 	send(v.T, from, frame.Datagram{Parts: [][]byte{[]byte("mark")}, To: []frame.Endpoint{to}, DF: true})
 	for batch := frame.NewBatch(nil); len(batch.Frames) == 0 || string(batch.Frames[len(batch.Frames)-1].Bytes()) != "mark"; {
-		if err := x.R.Read(batch); err != nil {
-			v.T.Fatal(err)
-		}
+		must(v.T, x.R.Read(batch))
 	}
 	run, _ := runOf(64*8, 8, 0, 0, to)
 	run.TTL = 64

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -20,20 +21,12 @@ func TestSwap(t *testing.T) {
 		cfg, b := &Config{Queues: 2}, v.udp(v.B, 2, nil)
 		group := netip.MustParseAddr(map[bool]string{false: "239.1.1.1", true: "ff05::1"}[v.IP6])
 		tunnel, err := vtep.New(nil, v.packet(cfg))
-		if err != nil {
-			t.Fatal(err)
-		}
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		must(tunnel.Control().Open(7))
-		must(tunnel.SetFlood(7, netip.AddrPortFrom(group, 0)))
-		must(b.Join(group))
+		must(t, err)
+		must(t, tunnel.Control().Open(7))
+		must(t, tunnel.SetFlood(7, netip.AddrPortFrom(group, 0)))
+		must(t, b.Join(group))
 		num, err := tunnel.AddPeer(b.LocalAddr())
-		must(err)
+		must(t, err)
 		w, f := tunnel.Writer(0), frame.Make(make([]byte, 60))
 		var wg sync.WaitGroup
 		var at [3]atomic.Uint64 // address 1, address 3, the group
@@ -56,16 +49,16 @@ func TestSwap(t *testing.T) {
 		for round := range 6 {
 			n := []int{1, 3}[round%2]
 			if round > 0 {
-				must(tunnel.SetUnderlay(v.packetAt(v.A, n, cfg)))
+				must(t, tunnel.SetUnderlay(v.packetAt(v.A, n, cfg)))
 			}
 			here, there := &at[round%2], at[1-round%2].Load()
 			was, all := here.Load(), at[2].Load()
-			underlaytest.Until(t, "datagrams to it", func() bool {
+			fake.Until(t, "datagrams to it", func() bool {
 				send(t, b, to("x", 0, v.End(n)), to("to all", 0, endpoint(t, netip.AddrPortFrom(group, 4789))))
 				return here.Load() > was && at[2].Load() > all
 			})
-			underlaytest.Until(t, "datagrams from it", func() bool {
-				must(w.Write([]frame.Out{{F: &f, Peer: num, Tag: 7}}))
+			fake.Until(t, "datagrams from it", func() bool {
+				must(t, w.Write([]frame.Out{{F: &f, Peer: num, Tag: 7}}))
 				a := from.Load()
 				return a != nil && *a == v.At(n, 0).Addr()
 			})

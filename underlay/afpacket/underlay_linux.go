@@ -25,7 +25,14 @@ type Underlay struct {
 	cfg   Config
 	via   hopKey // the gateway, zero without
 	head  int    // length of the virtio header of what is sent, 0 without offloads
-	place atomic.Pointer[place]
+	local netip.AddrPort
+	near  [2]uint64             // prefix of the link ...
+	mask  [2]uint64             // ... and its mask, IPv4 as IPv4-mapped
+	rules atomic.Pointer[rules] // replaced by Join and Leave, never changed
+	owned ownership
+
+	messenger messenger
+	solicited *membership // of the solicited-node group; nil over IPv4
 
 	queues  []*reader
 	send    *sys.PacketSocket // of all Senders
@@ -77,7 +84,7 @@ func (p *Underlay) Sender(w int) frame.Sender {
 
 // LocalAddr returns the address and port that peers send to. The zone of a link-local address is the index of
 // the interface.
-func (p *Underlay) LocalAddr() netip.AddrPort { return p.place.Load().local }
+func (p *Underlay) LocalAddr() netip.AddrPort { return p.local }
 
 // Is4 reports whether this is an IPv4 underlay.
 func (p *Underlay) Is4() bool { return p.is4 }
@@ -116,9 +123,9 @@ func (p *Underlay) newSet(c underlay.TxConfig) *set {
 }
 
 // sends reports whether a source port is in one of the sets.
-func (p *Underlay) sends(port uint16) (ours bool) {
-	p.sets.All(func(s *set) { ours = ours || uint32(port-s.lo) < s.n })
-	return ours
+func (p *Underlay) sends(port uint16) (ok bool) {
+	p.sets.All(func(s *set) { ok = ok || uint32(port-s.lo) < s.n })
+	return ok
 }
 
 // Pause makes every Read return [frame.ErrPaused] until Resume. Datagrams wait in the receive buffers.
@@ -134,11 +141,10 @@ func (p *Underlay) Close() error {
 	if !first {
 		return nil
 	}
+	p.hops.close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if at := p.place.Load(); at != nil {
-		err = errors.Join(err, at.asked.close())
-	}
+	err = errors.Join(err, p.solicited.close())
 	for _, m := range p.groups {
 		err = errors.Join(err, m.close())
 	}

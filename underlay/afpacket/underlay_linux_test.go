@@ -14,6 +14,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -43,14 +44,7 @@ func (v *veth) packetAt(h *netns.Host, n int, cfg *Config) *Underlay {
 		c = *cfg
 	}
 	c.Device = "eth0"
-	var p *Underlay
-	var err error
-	h.Do(func() { p, err = Listen(v.At(n, 4789), &c) })
-	if err != nil {
-		v.T.Fatal(err)
-	}
-	v.T.Cleanup(func() { p.Close() })
-	return p
+	return netns.Open(v.T, h, func() (*Underlay, error) { return Listen(v.At(n, 4789), &c) })
 }
 
 // udp opens a UDP underlay at a host's own address.
@@ -59,15 +53,9 @@ func (v *veth) udp(h *netns.Host, n int, cfg *underlay.UDPConfig) *underlay.UDP 
 	return listenUDP(v.T, h, v.At(n, 4789), cfg)
 }
 
-func listenUDP(t testing.TB, h *netns.Host, at netip.AddrPort, cfg *underlay.UDPConfig) (u *underlay.UDP) {
+func listenUDP(t testing.TB, h *netns.Host, at netip.AddrPort, cfg *underlay.UDPConfig) *underlay.UDP {
 	t.Helper()
-	var err error
-	h.Do(func() { u, err = underlay.ListenUDP(at, cfg) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { u.Close() })
-	return u
+	return netns.Open(t, h, func() (*underlay.UDP, error) { return underlay.ListenUDP(at, cfg) })
 }
 
 // eachKind runs a test about what all underlays with ports have in common: at host a, each kind
@@ -126,7 +114,7 @@ func TestKindsEndToEnd(t *testing.T) {
 		if back[1].Payload != "" || back[1].Drop != 0 {
 			t.Errorf("empty answer: %+v", back[1])
 		}
-		underlaytest.Until(t, "what waited for its next hop is counted", func() bool { return a.Stats().TxDatagrams == 3 })
+		fake.Until(t, "what waited for its next hop is counted", func() bool { return a.Stats().TxDatagrams == 3 })
 		if st := a.Stats(); st.TxDatagrams != 3 || st.RxDatagrams != 2 || st.Lost() != 0 || st.RecvBuffer == 0 || st.SendBuffer == 0 {
 			t.Errorf("stats %+v", st)
 		}
@@ -193,9 +181,7 @@ func TestKindsKeepOrder(t *testing.T) {
 		warm(t, v, a, b)
 		eb := v.End(2)
 		set, err := a.Sockets(underlay.TxConfig{SrcPorts: underlay.PortRange{Lo: 20000, Hi: 29999}, Checksum: underlay.ChecksumOn})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var ds []frame.Datagram
 		want := make(map[uint16][]string)
 		for i := range 60 {
@@ -270,8 +256,8 @@ func TestKindsClosed(t *testing.T) {
 	eachKind(t, func(t *testing.T, v *veth, a ported, b *underlay.UDP) {
 		warm(t, v, a, b)
 		a.Close()
-		ds := []frame.Datagram{to("late", 0, v.End(2), v.End(2))}
-		if err := a.Sender(0).Send(ds); !errors.Is(err, net.ErrClosed) || ds[0].Lost != 2 || ds[0].Drop != frame.PortDown {
+		ds := []frame.Datagram{to("late", 0, v.End(2), v.End(2), v.End(3))} // the MAC of 3 is unknown
+		if err := a.Sender(0).Send(ds); !errors.Is(err, net.ErrClosed) || ds[0].Lost != 3 || ds[0].Drop != frame.PortDown {
 			t.Error(err, ds[0].Lost, ds[0].Drop)
 		}
 		if _, err := a.Sockets(underlay.TxConfig{Checksum: underlay.ChecksumOff}); !errors.Is(err, net.ErrClosed) {
@@ -295,18 +281,12 @@ func TestKindsAllocs(t *testing.T) {
 		ss, sb, ra, rb, batch := a.Sender(0), b.Sender(0), a.Readers()[0], b.Readers()[0], frame.NewBatch(new(frame.Arenas))
 		back := []frame.Datagram{to("back", 1, ea), to("back", 1, ea)}
 		if n := testing.AllocsPerRun(100, func() {
-			if err := errors.Join(ss.Send(ds), sb.Send(back)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(ss.Send(ds), sb.Send(back)))
 			for n := 0; n < 32+len(want); n += len(batch.Frames) {
-				if err := rb.Read(batch); err != nil {
-					t.Fatal(err)
-				}
+				must(t, rb.Read(batch))
 			}
 			for n := 0; n < 2; n += len(batch.Frames) {
-				if err := ra.Read(batch); err != nil {
-					t.Fatal(err)
-				}
+				must(t, ra.Read(batch))
 			}
 		}); n != 0 {
 			t.Errorf("%v allocations for a Send and its Reads", n)
@@ -327,7 +307,7 @@ func TestConfigErrors(t *testing.T) {
 		{"10.9.0.1:0", &Config{Device: "eth0"}, "port"},
 		{"0.0.0.0:4789", &Config{Device: "eth0"}, "0.0.0.0"},
 		{"239.1.1.1:4789", &Config{Device: "eth0"}, "multicast"},
-		{"192.0.2.1:4789", &Config{Device: "eth0"}, "Config.Prefix: needed"},
+		{"192.0.2.1:4789", &Config{Device: "eth0"}, "Config.Prefix: required"},
 		{"10.9.0.1:4789", &Config{Device: "eth0", Prefix: netip.MustParsePrefix("fd09::/64")}, "Config.Prefix"},
 		{"10.9.0.1:4789", &Config{Device: "eth0", Gateway: netip.MustParseAddr("fd09::1")}, "Config.Gateway"},
 		{"10.9.0.1:4789", &Config{Device: "eth0", Gateway: netip.MustParseAddr("10.8.0.1")}, "Config.Gateway"},

@@ -17,9 +17,7 @@ func TestAllocs(t *testing.T) {
 	}
 	s, r, batch := a.Sender(0), b.Readers()[0], frame.NewBatch(nil)
 	round := func() {
-		if err := s.Send(ds); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Send(ds))
 		if err := r.Read(batch); err != nil || len(batch.Frames) != len(ds) {
 			t.Fatal(err, len(batch.Frames))
 		}

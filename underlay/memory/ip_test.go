@@ -16,9 +16,7 @@ import (
 func ipMember(t testing.TB, n *Network, local string, cfg *Config) *Underlay {
 	t.Helper()
 	m, err := n.ListenIP(netip.MustParseAddr(local), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }

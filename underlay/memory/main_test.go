@@ -5,6 +5,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/underlaytest"
 )
 
@@ -16,6 +17,7 @@ type (
 )
 
 var (
+	must        = check.OK
 	endpoint    = underlaytest.Endpoint
 	to          = underlaytest.To
 	send        = underlaytest.Send

@@ -50,7 +50,7 @@ func (s *sender) Send(ds []frame.Datagram) error {
 	return nil
 }
 
-// send sends one copy, a run segment by segment.
+// send sends one copy, a run segment by segment. A run counts as one lost copy in d, however many segments are lost.
 func (s *sender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) {
 	if to.Is4() != s.m.Is4() {
 		s.lose(d, frame.Unreachable)
@@ -74,7 +74,7 @@ func (s *sender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) {
 	if seg == 0 || seg > n {
 		seg = n
 	}
-	c := datagrams.At(d.Parts, 0)
+	c, last := datagrams.At(d.Parts, 0), frame.NotDropped
 	for off := 0; off < n || off == 0; off += seg {
 		k := min(seg, n-off)
 		s.seg = s.seg[:0]
@@ -88,11 +88,15 @@ func (s *sender) send(d *frame.Datagram, to *frame.Endpoint, ports []uint16) {
 			s.m.report(&x.dst, mtu, nil)
 			fallthrough
 		default:
-			s.lose(d, why)
+			s.lost[why].Add(1)
+			last = why
 		}
 		if seg == 0 {
 			break
 		}
+	}
+	if last != frame.NotDropped {
+		datagrams.Lose(d, last)
 	}
 	clear(s.seg)
 }

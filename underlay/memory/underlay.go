@@ -74,7 +74,7 @@ type meta struct {
 
 // Listen opens an underlay on a local address, which must not be a wildcard. Zones do not separate members: all are on one
 // link, and each knows it by the name of its own address's zone. With port 0 the network chooses the port. If the
-// address and port are taken, the error is syscall.EADDRINUSE.
+// address and port are taken, the error is syscall.EADDRINUSE. The caller closes the underlay, or gives it to a VTEP.
 func (n *Network) Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	return n.listen(local, cfg, false)
 }

@@ -19,9 +19,7 @@ import (
 func member(t testing.TB, n *Network, local string, cfg *Config) *Underlay {
 	t.Helper()
 	m, err := n.Listen(netip.MustParseAddrPort(local), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -78,20 +76,21 @@ func TestMTU(t *testing.T) {
 		to(strings.Repeat("x", 972), 0, eb), to(strings.Repeat("x", 973), 0, eb),
 		to(strings.Repeat("x", 573), 0, eb, ec, other),
 		{Parts: [][]byte{make([]byte, 2000)}, To: []frame.Endpoint{eb}}, // without DF: as fragments
+		{Parts: [][]byte{make([]byte, 1800)}, Seg: 900, DF: true, To: []frame.Endpoint{eb, ec}},
 	}
 	send(t, a, ds...)
 	for i, want := range []struct {
 		lost uint16
 		why  frame.Reason
-	}{{0, 0}, {1, frame.TooBig}, {2, frame.Unreachable}, {0, 0}} {
+	}{{0, 0}, {1, frame.TooBig}, {2, frame.Unreachable}, {0, 0}, {1, frame.TooBig}} {
 		if ds[i].Lost != want.lost || ds[i].Drop != want.why {
 			t.Errorf("%d: lost %d, %v", i, ds[i].Lost, ds[i].Drop)
 		}
 	}
-	receive(t, b, 3)
+	receive(t, b, 5)
 	quiet(t, c)
-	balance(t, n, 5)
-	if s := a.Stats(); s.TxLost[frame.TooBig] != 2 || s.TxLost[frame.Unreachable] != 1 || a.MTU() != 1000 {
+	balance(t, n, 9)
+	if s := a.Stats(); s.TxLost[frame.TooBig] != 4 || s.TxLost[frame.Unreachable] != 1 || a.MTU() != 1000 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -315,9 +314,7 @@ func TestQueues(t *testing.T) {
 		}
 		used++
 		batch := frame.NewBatch(nil)
-		if err := r.Read(batch); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Read(batch))
 		for _, o := range batch.Outer {
 			if p, ok := queue[o.Src.Port]; ok && p != q {
 				t.Errorf("port %d on queues %d and %d", o.Src.Port, p, q)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -29,9 +30,7 @@ func TestNoDescriptors(t *testing.T) {
 		c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNoDescriptors$", "-test.v", "-test.timeout=100s")
 		c.Env = append(os.Environ(), childVar+"=1")
 		out, err := c.CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "PASS") {
-			t.Errorf("%v\n%s", err, out)
-		}
+		check.True(t, err == nil && strings.Contains(string(out), "PASS"), "%v\n%s", err, out)
 		return
 	}
 	both(t, noDescriptors)
@@ -55,9 +54,7 @@ func noDescriptors(t *testing.T, fam family) {
 		{"another address", func() (io.Closer, error) { return closer(back{r}, r.move(fam.near2)) }},
 	}
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	t.Cleanup(func() { unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) })
 	r.a.Do(func() {
 		few := unix.Rlimit{Cur: 200, Max: limit.Max}
@@ -101,9 +98,7 @@ func noDescriptors(t *testing.T, fam family) {
 					for end := time.Now().Add(2 * time.Second); r.ab.got() == got && time.Now().Before(end); {
 						time.Sleep(time.Millisecond)
 					}
-					if r.ab.got() == got {
-						t.Errorf("%s with %d: nothing arrives any more", a.what, free)
-					}
+					check.True(t, r.ab.got() != got, "%s with %d: nothing arrives any more", a.what, free)
 				}
 				if worked == 3 {
 					break

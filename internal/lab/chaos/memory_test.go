@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -72,25 +73,16 @@ func TestFlippedBits(t *testing.T) {
 					} else {
 						u, err = n.Listen(netip.AddrPortFrom(at, mem.Port(c.kind)), nil)
 					}
-					if err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, err)
 					e, _ = frame.EndpointFrom(u.LocalAddr())
 					return u, e
 				}
 				u, to := on(addr[0])
 				far, peer := on(addr[1])
-				v, err := vtep.New(&vtep.Config{Type: c.kind}, u)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := check.Must(vtep.New(&vtep.Config{Type: c.kind}, u))(t)
 				defer v.Close()
-				if _, err := v.AddPeer(netip.AddrPortFrom(peer.AddrPort().Addr(), 0)); err != nil {
-					t.Fatal(err)
-				}
-				if err := v.Control().Open(c.tag); err != nil {
-					t.Fatal(err)
-				}
+				check.Must(v.AddPeer(netip.AddrPortFrom(peer.AddrPort().Addr(), 0)))(t)
+				check.OK(t, v.Control().Open(c.tag))
 				r, b := v.Readers()[0], frame.NewBatch(nil)
 				refused := uint64(0)
 				through := func(p []byte) frame.Reason {
@@ -118,9 +110,7 @@ func TestFlippedBits(t *testing.T) {
 				if c.ok >= 0 && ok != c.ok {
 					t.Errorf("%d came through, want %d", ok, c.ok)
 				}
-				if ok == 0 || len(reasons) < 2 {
-					t.Errorf("%v", reasons)
-				}
+				check.True(t, ok != 0 && len(reasons) >= 2, "%v", reasons)
 			})
 		}
 	}
@@ -134,16 +124,11 @@ func TestFlippedBitsSwitch(t *testing.T) {
 		a := f.Node("10.0.0.1")
 		f.Mesh(vni, a)
 		h := a.Host(vni)
-		far, err := f.Listen(netip.MustParseAddr("10.0.0.2"), encap.TypeVXLAN)
-		if err != nil {
-			t.Fatal(err)
-		}
+		far := check.Must(f.Listen(netip.MustParseAddr("10.0.0.2"), encap.TypeVXLAN))(t)
 		defer far.Close()
 		to, _ := frame.EndpointFrom(a.Addr)
 		send := func(p []byte) {
-			if err := far.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{p}, To: []frame.Endpoint{to}}}); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, far.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{p}, To: []frame.Endpoint{to}}}))
 			f.Settle()
 		}
 		h.Send(mem.ARPRequest(h, h.IP)) // is known
@@ -240,9 +225,7 @@ func TestSetUnderlayMemory(t *testing.T) {
 				if err == nil {
 					err = a.VTEP.SetUnderlay(u)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				h2.Send(mem.Unicast(h2, h1, "lost"))
 				h1.Want()
 				if n := f.Net.Stats().NoListener - none; n != 1 {
@@ -251,10 +234,7 @@ func TestSetUnderlayMemory(t *testing.T) {
 				talk(i + 1)
 			}
 			// From itself, as multicast may bring: the address it has now.
-			self, err := f.Net.Listen(netip.AddrPortFrom(netip.MustParseAddr(addr[0]), 1), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			self := check.Must(f.Net.Listen(netip.AddrPortFrom(netip.MustParseAddr(addr[0]), 1), nil))(t)
 			head := make([]byte, encap.VXLANLen)
 			encap.PutVXLAN(head, vni)
 			to, _ := frame.EndpointFrom(a.Addr)
@@ -283,9 +263,7 @@ func TestStalledPipe(t *testing.T) {
 		}
 		a.WantDrops(map[string]uint64{"port-full": n - queue})
 		b.WantDrops(nil)
-		if got := len(stalled.Got()); got != queue {
-			t.Errorf("%d were in the queue, want %d", got, queue)
-		}
+		check.Equal(t, "were in the queue", len(stalled.Got()), queue)
 		far.Send(mem.Unicast(far, stalled, "again"))
 		stalled.Want(mem.Unicast(far, stalled, "again"))
 		f.WantQuiet()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -96,9 +97,7 @@ func (r *rig) start(cfg config) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 	}
 	r.listen = func(at string) (*underlay.UDP, error) {
 		return underlay.ListenUDP(netip.AddrPortFrom(netip.MustParseAddr(at), encap.VXLANPort), &cfg.udp)
@@ -161,9 +160,7 @@ func counter(t *testing.T, h *netns.Host, table string) (n int) {
 	if err != nil {
 		return 0
 	}
-	if err := json.Unmarshal([]byte(text), &list); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(text), &list))
 	for _, x := range list.Nftables {
 		for _, e := range x.Rule.Expr {
 			var c struct{ Packets int }
@@ -254,9 +251,7 @@ func (r *rig) books(want missing) {
 		{"sent by the VTEP, and by the socket", int(far.Tx.Frames), int(st.TxDatagrams)},
 		{"received by the socket, and dropped or written to the TAP", int(st.RxDatagrams), total(far.RxDrops) + total(tap.TxDrops) + int(tap.Tx.Frames)},
 	} {
-		if x.got != x.want {
-			t.Errorf("%s: %d, but %d", x.what, x.got, x.want)
-		}
+		check.True(t, x.got == x.want, "%s: %d, but %d", x.what, x.got, x.want)
 	}
 	for _, x := range []struct {
 		where     string

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/port/porttest"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -66,10 +67,7 @@ func TestStalledBuffered(t *testing.T) {
 			udp: underlay.UDPConfig{RecvBuffer: 32 << 10},
 			wrap: func(p vswitch.Port) vswitch.Port {
 				g.Port = p
-				var err error
-				if b, err = port.NewBuffered(g, &port.BufferedConfig{Queue: 64}); err != nil {
-					t.Fatal(err)
-				}
+				b = check.Must(port.NewBuffered(g, &port.BufferedConfig{Queue: 64}))(t)
 				return b.Port()
 			},
 		})
@@ -95,17 +93,9 @@ func TestStalledTAP(t *testing.T) {
 		c := r.n.Host("c")
 		c.Quiet()
 		mac := frame.MAC{2, 0, 0, 0, 0xaa, 3}
-		second, err := port.OpenTAP("tap1", &port.DeviceConfig{MTU: 1400, MAC: mac, Namespace: c.NS})
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := r.vsi.Attach(second, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := r.vsi.FDB().Set(mac, at.Dest(0), 0); err != nil {
-			t.Fatal(err)
-		}
+		second := check.Must(port.OpenTAP("tap1", &port.DeviceConfig{MTU: 1400, MAC: mac, Namespace: c.NS}))(t)
+		at := check.Must(r.vsi.Attach(second, 0))(t)
+		check.OK(t, r.vsi.FDB().Set(mac, at.Dest(0), 0))
 		c.Addr("tap1", "192.168.7.3/24")
 		r.b.Neighbour("vx0", "192.168.7.3", mac.String())
 		bc := newStream(t, r.b, innerB, c, "192.168.7.3")
@@ -126,9 +116,7 @@ func TestStalledTAP(t *testing.T) {
 		down := r.port("tap0").TxDrops[frame.PortDown]
 		lost := r.ba.sent.Load() - uint64(r.ba.got())
 		// What the stack had in hand when the device was shut is the guest's.
-		if down == 0 || lost < down || lost > down+20 {
-			t.Errorf("lost %d, counted %d", lost, down)
-		}
+		check.True(t, down != 0 && lost >= down && lost <= down+20, "lost %d, counted %d", lost, down)
 		// While a device goes down it still takes everything, and counts what it drops.
 		dropped := r.a.Counter("tap0", "tx_dropped")
 		if n := int(r.ab.sent.Load()) - r.ab.got(); n < dropped || n > dropped+20 {
@@ -143,10 +131,7 @@ func TestFaultyTAP(t *testing.T) {
 	both(t, func(t *testing.T, fam family) {
 		var f *porttest.Faulty
 		r := newRig(t, fam, config{wrap: func(p vswitch.Port) vswitch.Port {
-			var err error
-			if f, err = porttest.NewFaulty(p, &porttest.FaultyConfig{Seed: 7}); err != nil {
-				t.Fatal(err)
-			}
+			f = check.Must(porttest.NewFaulty(p, &porttest.FaultyConfig{Seed: 7}))(t)
 			return f.Port()
 		}})
 		// A changed port or protocol would be answered.
@@ -156,14 +141,10 @@ func TestFaultyTAP(t *testing.T) {
 			h.Run("nft", "add table ip mute; add chain ip mute x { type filter hook output priority 0; }; add rule ip mute x oifname "+dev+" ip protocol icmp drop")
 		}
 		bad := porttest.Faults{Loss: .05, Corrupt: .05, Duplicate: .05, Delay: .05, Reorder: .05}
-		if err := f.Set(bad, bad); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, f.Set(bad, bad))
 		suffer(t, r.ab, r.ba)
 		suffer(t, r.ab, r.ba)
-		if err := f.Set(porttest.Faults{}, porttest.Faults{}); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, f.Set(porttest.Faults{}, porttest.Faults{}))
 		flows(t, time.Second, r.ab, r.ba)
 		r.ab.stop()
 		r.ba.stop()
@@ -178,9 +159,7 @@ func TestFaultyTAP(t *testing.T) {
 			"out of the tunnel":       {counter(t, r.a, "inet count"), int(r.u.Stats().RxDatagrams)},
 			"into the line, from far": {int(tap.Tx.Frames), int(st.Out.Frames)},
 		} {
-			if x[0] != x[1] {
-				t.Errorf("%s: %d and %d", what, x[0], x[1])
-			}
+			check.True(t, x[0] == x[1], "%s: %d and %d", what, x[0], x[1])
 		}
 		for _, x := range []struct {
 			s         *stream

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -64,18 +65,14 @@ func udpSocket(t *testing.T, h *netns.Host, at netip.AddrPort) (c *net.UDPConn) 
 	t.Helper()
 	var err error
 	h.Do(func() { c, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(at)) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	raw, err := c.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
 			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20)
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return c
 }
 

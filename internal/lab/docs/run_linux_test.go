@@ -19,9 +19,6 @@ import (
 // what the page says. A page has two hosts joined by a cable, eth0 at both ends, with
 // 10.0.0.1 and 10.0.0.2, in the order in which it names them.
 func TestPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: programs that pages name may be missing")
-	}
 	netns.RequireRoot(t)
 	// So that no block waits for the compiler; the programs are linked where the page says so.
 	build := exec.Command("go", "build", "./examples/...")

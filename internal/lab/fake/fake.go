@@ -106,6 +106,16 @@ func Outs(packets ...[]byte) []frame.Out {
 	return o
 }
 
+// WantDrops checks why a Writer did not send each packet.
+func WantDrops(t testing.TB, o []frame.Out, want ...frame.Reason) {
+	t.Helper()
+	for i := range want {
+		if o[i].Drop != want[i] {
+			t.Errorf("frame %d: %v, want %v", i, o[i].Drop, want[i])
+		}
+	}
+}
+
 // Ethernet returns a frame of n bytes with two addresses, a type and a payload that counts from
 // seed on.
 func Ethernet(n int, seed byte) []byte {
@@ -125,12 +135,12 @@ func Tagged(p []byte, tci ...byte) []byte {
 	return append(t, p[12:]...)
 }
 
-// WaitFor waits until ok holds, and ends the test when it does not within 10 s.
-func WaitFor(t testing.TB, ok func() bool) {
+// Until waits until ok holds, and ends the test when it does not within 10 s.
+func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("waited for 10 s")
+			t.Fatalf("not within 10 s: %s", what)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -45,8 +46,7 @@ func testAgeing(t *testing.T, fam family) {
 		sender.Inject("vx0", append(ethernet("ff:ff:ff:ff:ff:ff", mac, 0x88b5), "here I am"...))
 	}
 	here := func(mac string) (kernel, us bool) {
-		m, err := frame.ParseMAC(mac)
-		must(t, err)
+		m := check.Must(frame.ParseMAC(mac))(t)
 		_, us = vsi.FDB().Lookup(m)
 		return len(b.Peers("vx0", mac)) == 1, us
 	}
@@ -82,6 +82,6 @@ func testAgeing(t *testing.T, fam family) {
 	t.Logf("forgotten after: the kernel %v, ours %v", kernelGone.Round(10*time.Millisecond), usGone.Round(10*time.Millisecond))
 	// Not forgotten and learned anew a moment later, either.
 	s := vsi.FDB().Stats()
-	check(t, s.Learned == 3 && s.Aged == 1, "learned %d MACs and forgot %d, want 3 and 1", s.Learned, s.Aged)
-	check(t, usGone >= ageing/2, "forgotten after %v, ageing is %v", usGone, ageing)
+	check.True(t, s.Learned == 3 && s.Aged == 1, "learned %d MACs and forgot %d, want 3 and 1", s.Learned, s.Aged)
+	check.True(t, usGone >= ageing/2, "forgotten after %v, ageing is %v", usGone, ageing)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
@@ -75,7 +76,7 @@ func podIP(node, k int) string { return fmt.Sprintf("10.65.%d.%d", node, k) }
 
 func (c *cluster) must(err error) {
 	c.t.Helper()
-	must(c.t, err)
+	check.OK(c.t, err)
 }
 
 func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
@@ -43,7 +44,7 @@ func TestCalico(t *testing.T) {
 		return ipip, bare, arp
 	}
 	ipip, bare, arp := tunnelled(seen.Stop())
-	check(t, ipip == 2 && bare == 0 && arp == 0,
+	check.True(t, ipip == 2 && bare == 0 && arp == 0,
 		"on the underlay: %d in IP, %d bare, %d ARP of pods; want 2, 0, 0", ipip, bare, arp)
 
 	ping := p5.Start("ping", "-n", "-i", "0.02", "-W", "1", podIP(2, 6))
@@ -55,7 +56,7 @@ func TestCalico(t *testing.T) {
 		}
 		time.Sleep(250 * time.Millisecond)
 		ipip, bare, arp := tunnelled(seen.Stop())
-		check(t, ipip != 0 && bare != 0 && arp == 0, "to %v: %d in IP, %d bare, %d ARP of pods", m, ipip, bare, arp)
+		check.True(t, ipip != 0 && bare != 0 && arp == 0, "to %v: %d in IP, %d bare, %d ARP of pods", m, ipip, bare, arp)
 	}
 	ping.Signal(2)
 	ping.Wait()
@@ -67,7 +68,7 @@ func TestCalico(t *testing.T) {
 	got, _ := strconv.Atoi(lost[2])
 	// One may be on its way when the program ends.
 	t.Logf("%d pings, %d answered, over 8 changes", sent, got)
-	check(t, sent >= 100 && sent-got <= 1+8, "more than one lost ping for a change")
+	check.True(t, sent >= 100 && sent-got <= 1+8, "more than one lost ping for a change")
 	if strings.Contains(ping.Output(), "ttl=") && strings.Count(ping.Output(), "ttl=62") != got {
 		t.Errorf("TTLs other than 62:\n%s", ping.Output())
 	}
@@ -76,10 +77,10 @@ func TestCalico(t *testing.T) {
 	p5.Run("ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", "1452", podIP(2, 6))
 	r := p5.IPerf(p6, podIP(2, 6), "-t", "1")
 	t.Logf("TCP, there directly and back by IP-in-IP: %v", r)
-	check(t, r.BitsPerSecond >= 50e6, "TCP hardly moves")
+	check.True(t, r.BitsPerSecond >= 50e6, "TCP hardly moves")
 	// An address of the other node's block that no pod has.
 	out, err := p5.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", podIP(2, 33))
-	check(t, err != nil && !strings.Contains(out, "bytes from"), "an answer from nobody:\n%s", out)
+	check.True(t, err != nil && !strings.Contains(out, "bytes from"), "an answer from nobody:\n%s", out)
 }
 
 // Flows share four planes, each flow one. When a plane is cut, what it carried is lost until
@@ -100,10 +101,10 @@ func TestCalicoPlanes(t *testing.T) {
 	}
 	t.Logf("flows of planes: %v", count)
 	for p, n := range count {
-		check(t, n >= flows/planes*7/10 && n <= flows/planes*13/10, "plane %d has %d of %d flows", p, n, flows)
+		check.True(t, n >= flows/planes*7/10 && n <= flows/planes*13/10, "plane %d has %d of %d flows", p, n, flows)
 	}
 	got := all.arrive()
-	check(t, len(got) == flows, "%d of %d flows arrive", len(got), flows)
+	check.True(t, len(got) == flows, "%d of %d flows arrive", len(got), flows)
 
 	b.h.IP("link", "set", fmt.Sprintf("eth%d", cut), "down")
 	got = all.arrive()
@@ -116,7 +117,7 @@ func TestCalicoPlanes(t *testing.T) {
 		n.setPool(func(p *node.Pool) { p.Blocks[1].Nodes = n.ways(map[int]bool{cut: true}) })
 	}
 	got = all.arrive()
-	check(t, len(got) == flows, "%d of %d flows arrive after the route is gone", len(got), flows)
+	check.True(t, len(got) == flows, "%d of %d flows arrive after the route is gone", len(got), flows)
 	for f, p := range all.planes(b.h, planes) {
 		if before[f] != cut && before[f] != p {
 			t.Fatalf("flow %d has moved from plane %d to %d", f, before[f], p)
@@ -138,7 +139,7 @@ func newFlows(t *testing.T, from, to *netns.Host, addr string, n int) *flows {
 	f := &flows{t: t, byPort: map[int]int{}, arrived: make(chan int, 2*n)}
 	var err error
 	to.Do(func() { f.to, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.ParseIP(addr), Port: 9000}) })
-	must(t, err)
+	check.OK(t, err)
 	t.Cleanup(func() { f.to.Close() })
 	from.Do(func() {
 		for i := range n {
@@ -151,7 +152,7 @@ func newFlows(t *testing.T, from, to *netns.Host, addr string, n int) *flows {
 			f.byPort[c.LocalAddr().(*net.UDPAddr).Port] = i
 		}
 	})
-	must(t, err)
+	check.OK(t, err)
 	go func() {
 		b := make([]byte, 64)
 		for {
@@ -168,9 +169,7 @@ func newFlows(t *testing.T, from, to *netns.Host, addr string, n int) *flows {
 // send sends a packet of each flow, not faster than sockets read them.
 func (f *flows) send() {
 	for i, c := range f.from {
-		if _, err := c.Write([]byte("flow")); err != nil {
-			f.t.Fatal(err)
-		}
+		check.Must(c.Write([]byte("flow")))(f.t)
 		if i%20 == 19 {
 			time.Sleep(2 * time.Millisecond)
 		}

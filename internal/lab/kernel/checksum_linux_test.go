@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
@@ -49,7 +50,7 @@ func TestUnfinishedInnerChecksum(t *testing.T) {
 				whole := a.Capture("tap0", "inbound and greater 3000")
 				b.Transfer(a, net.JoinHostPort("192.168.7.1", "0"), 1<<20)
 				b.Transfer(a, net.JoinHostPort("fd07::1", "0"), 1<<20)
-				check(t, len(whole.Stop()) != 0, "no superframe came to the TAP in one piece")
+				check.True(t, len(whole.Stop()) != 0, "no superframe came to the TAP in one piece")
 				a.Transfer(b, net.JoinHostPort("192.168.7.2", "0"), 1<<20)
 				a.Transfer(b, net.JoinHostPort("fd07::2", "0"), 1<<20)
 				for _, addr := range []string{"192.168.7.1", "fd07::1"} {
@@ -61,11 +62,11 @@ func TestUnfinishedInnerChecksum(t *testing.T) {
 				for i := range after {
 					for _, c := range []string{"TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors"} {
 						n := after[i][c] - before[i][c]
-						check(t, n == 0, "host %d: %s rose by %d", i, c, n)
+						check.True(t, n == 0, "host %d: %s rose by %d", i, c, n)
 					}
 				}
 				p := ours.port("vtep")
-				check(t, p.RxDrops.Total() == 0, "drops %v", p.RxDrops)
+				check.True(t, p.RxDrops.Total() == 0, "drops %v", p.RxDrops)
 			})
 		}
 	}

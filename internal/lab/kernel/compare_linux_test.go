@@ -3,6 +3,9 @@ package kernel
 import (
 	"slices"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
 // A difference is one that is meant to be.
@@ -30,6 +33,7 @@ type ledger struct {
 // newLedger returns a ledger for one test. At the test's end every known difference
 // must have been met.
 func newLedger(t *testing.T, known []difference) *ledger {
+	netns.RequireRoot(t)
 	l := &ledger{known: known, used: map[int]map[string]bool{}}
 	for i := range known {
 		l.used[i] = map[string]bool{}
@@ -37,9 +41,9 @@ func newLedger(t *testing.T, known []difference) *ledger {
 	t.Cleanup(func() {
 		for i, d := range known {
 			for _, p := range d.packets {
-				check(t, l.used[i][p], "no packet %q has this difference: %+v", p, d)
+				check.True(t, l.used[i][p], "no packet %q has this difference: %+v", p, d)
 			}
-			check(t, len(l.used[i]) != 0, "nothing has this difference: %+v", d)
+			check.True(t, len(l.used[i]) != 0, "nothing has this difference: %+v", d)
 		}
 		t.Logf("%d comparisons were equal", l.equal)
 	})
@@ -55,7 +59,7 @@ func (l *ledger) compare(t *testing.T, fam family, setting, packet, field, kerne
 			continue
 		}
 		l.used[i][packet] = true
-		check(t, d.kernel == kernel && d.ours == ours,
+		check.True(t, d.kernel == kernel && d.ours == ours,
 			"%s, %s: %s: the kernel: %s; ours: %s; documented as %s and %s", setting, packet, field, kernel, ours, d.kernel, d.ours)
 		return
 	}

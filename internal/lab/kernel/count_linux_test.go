@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // counters are what a pair of VTEPs has counted as dropped.
@@ -60,9 +62,9 @@ func (c counters) want(t *testing.T, what, kernel, ours string) {
 	t.Helper()
 	now := c.p.count()
 	got := risen(c.kernel, now.kernel)
-	check(t, got == kernel, "%s: the kernel counts %q, want %q", what, got, kernel)
+	check.True(t, got == kernel, "%s: the kernel counts %q, want %q", what, got, kernel)
 	got = risen(c.ours, now.ours)
-	check(t, got == ours, "%s: ours counts %q, want %q", what, got, ours)
+	check.True(t, got == ours, "%s: ours counts %q, want %q", what, got, ours)
 }
 
 func risen(before, after map[string]uint64) string {

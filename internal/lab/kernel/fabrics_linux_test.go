@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -96,7 +97,7 @@ func TestTwoFabrics(t *testing.T) {
 							}
 						}
 						got := count(x.out, false, text(0))
-						check(t, got == want, "from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
+						check.True(t, got == want, "from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
 					}
 				}
 			}

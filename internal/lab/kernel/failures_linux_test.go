@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -73,7 +74,7 @@ func (o *outage) back() {
 		}
 		d := time.Since(start)
 		o.t.Logf("an answer to %s after %v", x.h.Name, d.Round(time.Millisecond))
-		check(o.t, d <= time.Second, "an answer to %s only after %v", x.h.Name, d)
+		check.True(o.t, d <= time.Second, "an answer to %s only after %v", x.h.Name, d)
 	}
 }
 
@@ -81,7 +82,7 @@ func (o *outage) back() {
 func (o *outage) silent() {
 	o.t.Helper()
 	for range 3 {
-		check(o.t, !answers(o.t, o.a, innerB), "there was an answer")
+		check.True(o.t, !answers(o.t, o.a, innerB), "there was an answer")
 	}
 }
 
@@ -100,11 +101,11 @@ func TestLinkDownAndUp(t *testing.T) {
 	inFamilies(t, func(t *testing.T, fam family) {
 		o := newOutage(t, fam)
 		l := o.lost()
-		check(t, len(l) == 0, "lost before: %v", l)
+		check.True(t, len(l) == 0, "lost before: %v", l)
 		o.a.IP("link", "set", "eth0", "down")
 		o.silent()
 		l = o.lost()
-		check(t, l["unreachable"] != 0 && len(l) == 1, "lost while the link was down: %v, want some unreachable", l)
+		check.True(t, l["unreachable"] != 0 && len(l) == 1, "lost while the link was down: %v, want some unreachable", l)
 		o.a.Up("eth0")
 		o.a.Ready()
 		o.back()
@@ -133,7 +134,7 @@ func TestAddressRemovedAndBack(t *testing.T) {
 		o.silent()
 		l := o.lost()
 		t.Logf("lost: %v", l)
-		check(t, l["unreachable"]+l["send-failed"] != 0, "lost without the address: %v", l)
+		check.True(t, l["unreachable"]+l["send-failed"] != 0, "lost without the address: %v", l)
 		o.a.Addr("eth0", fam.near+fam.bits)
 		o.back()
 	})
@@ -152,9 +153,9 @@ func TestDeviceDeletedAndBack(t *testing.T) {
 			traffic := o.traffic()
 			o.a.IP("link", "del", "tap0")
 			ev := o.portDown(ctx, events)
-			check(t, ev.Err != nil && strings.Contains(ev.Err.Error(), "tap0"), "round %d: %+v", round, ev)
+			check.True(t, ev.Err != nil && strings.Contains(ev.Err.Error(), "tap0"), "round %d: %+v", round, ev)
 			for _, p := range o.Switch().Stats().Ports {
-				check(t, p.Name != "tap0", "round %d: the port is still there", round)
+				check.True(t, p.Name != "tap0", "round %d: the port is still there", round)
 			}
 			// What comes from the tunnel has nowhere to go.
 			before := o.noEgress()
@@ -173,9 +174,7 @@ func (o *outage) portDown(ctx context.Context, events *vswitch.Events) frame.Eve
 	o.t.Helper()
 	for {
 		ev, err := events.Next(ctx)
-		if err != nil {
-			o.t.Fatalf("no PortDown: %v", err)
-		}
+		check.Need(o.t, err == nil, "no PortDown: %v", err)
 		if ev.Kind == frame.EventPortDown {
 			return ev
 		}

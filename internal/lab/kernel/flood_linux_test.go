@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -121,9 +122,9 @@ func TestFloodExactlyOnce(t *testing.T) {
 								}
 							}
 							got := count(x.out, false, text(0))
-							check(t, got == want, "from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
+							check.True(t, got == want, "from %d to %s: host %d got %d, want %d", from, dst, to, got, want)
 							got = count(x.wire, true, text(0))
-							check(t, got == c.sent[from][to],
+							check.True(t, got == c.sent[from][to],
 								"from %d to %s: host %d sent %d, want %d", from, dst, to, got, c.sent[from][to])
 						}
 					}

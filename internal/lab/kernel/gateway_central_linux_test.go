@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -52,10 +53,10 @@ func TestCentralGateway(t *testing.T) {
 			})...)
 			got := slices.DeleteFunc(f.inWords(link), func(s string) bool { return !strings.Contains(s, " p") })
 			want := []string{"G20>VM4 ping 63", "VM4>G20 pong 64"}
-			check(t, slices.Equal(got, want), "on VM4's link\n%q, want\n%q", got, want)
+			check.True(t, slices.Equal(got, want), "on VM4's link\n%q, want\n%q", got, want)
 
-			equal(t, "traceroute from VM1", fmt.Sprint(vm1.Traceroute(there)), fmt.Sprint([]string{gate10, there}))
-			equal(t, "traceroute from VM4", fmt.Sprint(vm4.Traceroute(here)), fmt.Sprint([]string{fam.in(20, gatewayNo), here}))
+			check.Equal(t, "traceroute from VM1", fmt.Sprint(vm1.Traceroute(there)), fmt.Sprint([]string{gate10, there}))
+			check.Equal(t, "traceroute from VM4", fmt.Sprint(vm4.Traceroute(here)), fmt.Sprint([]string{fam.in(20, gatewayNo), here}))
 			wantTTL(t, vm1, gate10, 64)
 		})
 	}
@@ -77,6 +78,6 @@ func unreachable(t *testing.T, vm *netns.Host) {
 		"2001:db8::1":  "From " + in6(10, gatewayNo) + " icmp_seq=1 Destination unreachable: No route",
 	} {
 		out, _ := vm.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", to)
-		check(t, strings.Contains(out, want), "ping %s: %s", to, out)
+		check.True(t, strings.Contains(out, want), "ping %s: %s", to, out)
 	}
 }

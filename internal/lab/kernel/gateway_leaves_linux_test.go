@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -34,7 +35,7 @@ func TestAnycastGateway(t *testing.T) {
 			wantTTL(t, h, to, 64)
 		}
 		wantTTL(t, vm1, in(20, 2), 63)
-		equal(t, "traceroute", fmt.Sprint(vm1.Traceroute(in(20, 2))), fmt.Sprint([]string{in(10, gatewayNo), in(20, 2)}))
+		check.Equal(t, "traceroute", fmt.Sprint(vm1.Traceroute(in(20, 2))), fmt.Sprint([]string{in(10, gatewayNo), in(20, 2)}))
 		w.want() // nothing at all
 
 		// A asks for VM4 in its own name, not in that of the address that B has too: the
@@ -57,7 +58,7 @@ func TestAnycastGateway(t *testing.T) {
 	for _, s := range f.leaves {
 		for _, vsi := range s.Switch().VSIs() {
 			m := vsi.FDB().Stats().Moved
-			check(t, m == 0, "%s, VNI %d: %d MACs moved", s.name, vsi.VNI(), m)
+			check.True(t, m == 0, "%s, VNI %d: %d MACs moved", s.name, vsi.VNI(), m)
 		}
 	}
 }
@@ -88,7 +89,7 @@ func TestSymmetricIRB(t *testing.T) {
 		w.want("A>B 999 RA>RB ping 63", "B>A 999 RB>RA pong 63")
 		// The other router has no address on the L3VNI, and speaks from one that it has.
 		want := fmt.Sprint([]string{in(10, gatewayNo), in(20, gatewayNo), in(20, 4)})
-		equal(t, "traceroute", fmt.Sprint(vm1.Traceroute(in(20, 4))), want)
+		check.Equal(t, "traceroute", fmt.Sprint(vm1.Traceroute(in(20, 4))), want)
 	})
 
 	// What is in which table: those of its own hosts and routers, by name.
@@ -97,7 +98,7 @@ func TestSymmetricIRB(t *testing.T) {
 		b: "map[10:[] 20:[G20 VM4] 999:[RA RB]]",
 	} {
 		got := s.macs(10, 20, 999)
-		check(t, got == want, "%s has %s, want %s", s.name, got, want)
+		check.True(t, got == want, "%s has %s, want %s", s.name, got, want)
 	}
 
 	// The L3VNI does not bridge: a frame for a host that comes out of it goes nowhere.
@@ -107,7 +108,7 @@ func TestSymmetricIRB(t *testing.T) {
 	b.inject(a, 999, inner)
 	b.h.Until("a frame that is dropped", func() bool { return a.dropped() == before+1 })
 	got := link.Stop()
-	check(t, len(got) == 0, "a frame was bridged out of the L3VNI:\n%s", netns.Dump(got))
+	check.True(t, len(got) == 0, "a frame was bridged out of the L3VNI:\n%s", netns.Dump(got))
 }
 
 // symmetric gives A a gateway in VNI 10 and B one in VNI 20, and routes to each other's.

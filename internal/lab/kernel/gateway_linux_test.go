@@ -13,7 +13,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 )
@@ -207,7 +209,7 @@ func (w *watch) steps() (list []string) {
 func (w *watch) want(steps ...string) {
 	w.f.t.Helper()
 	got := w.steps()
-	check(w.f.t, slices.Equal(got, steps),
+	check.True(w.f.t, slices.Equal(got, steps),
 		"on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(steps, "\n\t"))
 }
 
@@ -331,7 +333,7 @@ func (s *leaf) inject(to *leaf, vni frame.VNI, inner []byte) {
 			_, err = c.Write(payload)
 			c.Close()
 		}
-		must(s.t, err)
+		check.OK(s.t, err)
 	})
 }
 
@@ -340,7 +342,7 @@ func inner4(src, dst string) []byte {
 	ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.ParseIP(src), DstIP: net.ParseIP(dst)}
 	u := &layers.UDP{SrcPort: 1000, DstPort: 9}
 	u.SetNetworkLayerForChecksum(ip)
-	return serialize(ip, u, gopacket.Payload("inner payload"))
+	return packets.Of(ip, u, gopacket.Payload("inner payload"))
 }
 
 // dropped returns how many packets out of the tunnel were dropped.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -44,7 +45,7 @@ func TestRoutedMTU(t *testing.T) {
 		c.vm.PingTTL(in4(20, c.to))
 		w := f.watch()
 		out := c.vm.Run("ping", "-n", "-M", "dont", "-c", "1", "-W", "2", "-s", "3000", in4(20, c.to))
-		check(t, strings.Contains(out, "3008 bytes from ") && !strings.Contains(out, "wrong data"), "%s", out)
+		check.True(t, strings.Contains(out, "3008 bytes from ") && !strings.Contains(out, "wrong data"), "%s", out)
 		var want []string
 		for _, way := range []string{fmt.Sprintf("A>B 20 A>VM%d ", c.to), fmt.Sprintf("B>A 10 B>VM%d ", c.to-3)} {
 			for _, s := range c.want {
@@ -55,7 +56,7 @@ func TestRoutedMTU(t *testing.T) {
 		got := w.steps()
 		slices.Sort(got)
 		slices.Sort(want)
-		check(t, slices.Equal(got, want),
+		check.True(t, slices.Equal(got, want),
 			"on the underlay\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 
@@ -83,11 +84,11 @@ func TestRoutedMTU(t *testing.T) {
 				return out
 			}
 			out, want := ping(1500), "From "+fam.in(10, gatewayNo)+" icmp_seq=1 "+fam.told
-			check(t, strings.Contains(out, want), "1500 bytes: no %q in\n%s", want, out)
+			check.True(t, strings.Contains(out, want), "1500 bytes: no %q in\n%s", want, out)
 			out = ping(1451)
-			check(t, tooLong.MatchString(out), "the host sends 1451 bytes:\n%s", out)
+			check.True(t, tooLong.MatchString(out), "the host sends 1451 bytes:\n%s", out)
 			out = ping(1450)
-			check(t, strings.Contains(out, "1 received"), "1450 bytes:\n%s", out)
+			check.True(t, strings.Contains(out, "1 received"), "1450 bytes:\n%s", out)
 			w.want("A>B 20 A>VM4 ping 63", "B>A 10 B>VM1 pong 63")
 			rows := netns.Fields(t, link.Stop(), fam.filter, fam.message...)
 			for _, r := range rows {
@@ -96,17 +97,17 @@ func TestRoutedMTU(t *testing.T) {
 				}
 			}
 			want = fmt.Sprintf("[[%s %s %s]]", anycastMAC, hostMAC(10, 1), fam.want)
-			equal(t, "told", fmt.Sprint(rows), want)
+			check.Equal(t, "told", fmt.Sprint(rows), want)
 
 			// What is above the tunnel's MTU would be seen, since nothing is left to a card.
 			long := a.h.Capture("eth0", "greater 1515")
 			r := vm2.IPerf(vm5, fam.in(20, 5), "-t", "2")
 			t.Log("TCP from a link of 9000 bytes: ", r)
-			check(t, r.Bytes >= 1<<20, "%d bytes in 2 s", r.Bytes)
+			check.True(t, r.Bytes >= 1<<20, "%d bytes in 2 s", r.Bytes)
 			out = vm2.IP("route", "get", fam.in(20, 5))
-			check(t, strings.Contains(out, " mtu 1450 "), "the host does not know the path's MTU: %s", out)
+			check.True(t, strings.Contains(out, " mtu 1450 "), "the host does not know the path's MTU: %s", out)
 			got := long.Stop()
-			check(t, len(got) == 0, "on the underlay\n%s", netns.Dump(got))
+			check.True(t, len(got) == 0, "on the underlay\n%s", netns.Dump(got))
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
@@ -41,20 +42,19 @@ func TestGatewayOutside(t *testing.T) {
 		wantTTL(t, vm, c.outside, 63)
 		wantTTL(t, out, c.inside, 63)
 		got := out.Traceroute(c.inside)
-		check(t, len(got) == 2 && got[1] == c.inside, "traceroute from outside: %v", got)
+		check.True(t, len(got) == 2 && got[1] == c.inside, "traceroute from outside: %v", got)
 		text, _ := vm.Try(t.Context(), "ping", "-n", "-M", "do", "-c", "1", "-W", "2", "-s", "1390", c.outside)
-		check(t, strings.Contains(text, c.told), "no %q in\n%s", c.told, text)
+		check.True(t, strings.Contains(text, c.told), "no %q in\n%s", c.told, text)
 		tcp := vm.IPerf(out, c.outside, "-t", "1")
-		check(t, tcp.BitsPerSecond > 1e7, "TCP from inside: %+v", tcp)
+		check.True(t, tcp.BitsPerSecond > 1e7, "TCP from inside: %+v", tcp)
 		tcp = out.IPerf(vm, c.inside, "-t", "1")
-		check(t, tcp.BitsPerSecond > 1e7, "TCP from outside: %+v", tcp)
+		check.True(t, tcp.BitsPerSecond > 1e7, "TCP from outside: %+v", tcp)
 	}
 	st := in.Stats()
-	check(t, st.Routed4 != 0 && st.Routed6 != 0, "%+v", st)
+	check.True(t, st.Routed4 != 0 && st.Routed6 != 0, "%+v", st)
 
 	// Where errors get lost, the clamp says in time what fits.
-	clamp, err := l3.NewMSSClamp(1400)
-	must(t, err)
+	clamp := check.Must(l3.NewMSSClamp(1400))(t)
 	for _, vni := range []frame.VNI{10, vni} {
 		vsi, err := b.Switch().VSI(vni, nil)
 		b.must(err)
@@ -65,10 +65,10 @@ func TestGatewayOutside(t *testing.T) {
 	vm.IP("route", "flush", "cache")
 	syn := out.Capture("tun0", "tcp[tcpflags] & tcp-syn != 0")
 	got := vm.IPerf(out, "198.51.100.1", "-t", "1")
-	check(t, got.BitsPerSecond > 1e7, "TCP with a clamped MSS: %+v", got)
+	check.True(t, got.BitsPerSecond > 1e7, "TCP with a clamped MSS: %+v", got)
 	for _, p := range syn.Stop() {
 		mss := int(p.Data[20+22])<<8 | int(p.Data[20+23])
-		check(t, mss <= 1360, "MSS %d", mss)
+		check.True(t, mss <= 1360, "MSS %d", mss)
 	}
-	check(t, clamp.Clamped() != 0, "nothing clamped")
+	check.True(t, clamp.Clamped() != 0, "nothing clamped")
 }

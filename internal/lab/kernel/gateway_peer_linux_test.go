@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -113,8 +114,8 @@ func TestSymmetricIRBWithKernel(t *testing.T) {
 		t.Log(vm1.IPerf(vm7, in(30, 7), "-n", "4M"))
 	})
 	got, want := a.macs(10, 999), "map[10:[G10 VM1] 999:[RA RK]]"
-	check(t, got == want, "A has %s, want %s", got, want)
+	check.True(t, got == want, "A has %s, want %s", got, want)
 	for _, e := range k.FDB("vx0") {
-		check(t, e.MAC != hostMAC(10, 1).String(), "the kernel has VM1's MAC: %+v", e)
+		check.True(t, e.MAC != hostMAC(10, 1).String(), "the kernel has VM1's MAC: %+v", e)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
 )
@@ -42,10 +43,10 @@ func TestVRFs(t *testing.T) {
 		}
 		for _, p := range procs {
 			err := p.Wait()
-			check(t, err == nil, "%v\n%s", err, p.Output())
+			check.True(t, err == nil, "%v\n%s", err, p.Output())
 		}
 		r, b := echos("red")-red, echos("blue")-blue
-		check(t, r == pings["red"] && b == pings["blue"], "%d pings arrived in red, %d in blue, want %v", r, b, pings)
+		check.True(t, r == pings["red"] && b == pings["blue"], "%d pings arrived in red, %d in blue, want %v", r, b, pings)
 		got := map[string]int{}
 		for _, s := range w.steps() {
 			got[s]++
@@ -54,12 +55,12 @@ func TestVRFs(t *testing.T) {
 			"A>B 20 A>VM4 ping 63": pings["red"], "B>A 10 B>VM1 pong 63": pings["red"],
 			"A>B 120 A>VM4 ping 63": pings["blue"], "B>A 110 B>VM1 pong 63": pings["blue"],
 		} {
-			check(t, got[s] == want, "%d of %q, want %d; all: %v", got[s], s, want, got)
+			check.True(t, got[s] == want, "%d of %q, want %d; all: %v", got[s], s, want, got)
 		}
 		ttl := from["red"].PingTTL(in(30, gatewayNo))
-		check(t, ttl == 64, "another address of the gateway answers with TTL %d", ttl)
+		check.True(t, ttl == 64, "another address of the gateway answers with TTL %d", ttl)
 		out, _ := from["blue"].Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", in(30, gatewayNo))
-		check(t, strings.Contains(out, none), "blue reaches a subnet of red:\n%s", out)
+		check.True(t, strings.Contains(out, none), "blue reaches a subnet of red:\n%s", out)
 	})
 }
 
@@ -84,7 +85,7 @@ func TestRoutingLoop(t *testing.T) {
 			w := f.watch()
 			out, _ := vm1.Try(t.Context(), "ping", "-n", "-c", "1", "-W", "2", "-t", "64", c.to)
 			first := "From " + c.gate + " icmp_seq=1 " + c.told
-			check(t, strings.Contains(out, first), "no %q in\n%s", first, out)
+			check.True(t, strings.Contains(out, first), "no %q in\n%s", first, out)
 			var want []string
 			for ttl := 63; ttl > 0; ttl-- {
 				way := "A>B 999 RA>RB"
@@ -105,9 +106,9 @@ func TestRoutingLoop(t *testing.T) {
 			told := int(end.Stats().Errors - before.Errors)
 			// Seconds begin when they do: one more may have been touched at each end.
 			most := l3.DefaultPerSender * (int(time.Since(start)/time.Second) + 2)
-			check(t, told != 0 && told <= most && told != n, "%d errors for %d packets, want 1 to %d", told, n, most)
+			check.True(t, told != 0 && told <= most && told != n, "%d errors for %d packets, want 1 to %d", told, n, most)
 			errors := fmt.Sprintf("+%d errors", told)
-			check(t, strings.Contains(out, errors), "no %q in\n%s", errors, out)
+			check.True(t, strings.Contains(out, errors), "no %q in\n%s", errors, out)
 			t.Logf("%d errors for %d packets", told, n)
 		})
 	}

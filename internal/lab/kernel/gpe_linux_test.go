@@ -13,7 +13,9 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -43,7 +45,7 @@ func newGPEPair(t *testing.T, fam family, reserved vtep.Reserved) *pair {
 	p.ourNode = newNode(t, p.ours.near, fam.near, settings{typ: encap.TypeGPE, reserved: reserved})
 	p.tun(p.ours.near, p.ours.dev, fam.far)
 	p.wrap = func(mark []byte) []byte {
-		return fam.gpe(gpeHeader, serialize(&layers.IPv4{Version: 4, TTL: 1, Protocol: 253, SrcIP: net.IPv4(192, 168, 7, 1),
+		return fam.gpe(gpeHeader, packets.Of(&layers.IPv4{Version: 4, TTL: 1, Protocol: 253, SrcIP: net.IPv4(192, 168, 7, 1),
 			DstIP: net.IPv4(192, 168, 7, 2)}, gopacket.Payload(mark[14:])))
 	}
 	p.start()
@@ -55,8 +57,7 @@ func (n *ourNode) tun(h *netns.Host, name, peer string) {
 	n.t.Helper()
 	seg, err := n.Segment(vni, &node.Segment{Tunnel: n.v.Name(), CrossConnect: netip.MustParseAddr(peer)})
 	n.must(err)
-	tun, err := port.OpenTUN(name, &port.DeviceConfig{Namespace: h.NS})
-	n.must(err)
+	tun := check.Must(port.OpenTUN(name, &port.DeviceConfig{Namespace: h.NS}))(n.t)
 	n.must(seg.Add(tun, nil))
 }
 
@@ -134,7 +135,7 @@ func TestReceiveGPE(t *testing.T) {
 				delivered++
 			}
 		}
-		check(t, delivered == 2, "%d next protocols were delivered, want IPv4 and IPv6", delivered)
+		check.True(t, delivered == 2, "%d next protocols were delivered, want IPv4 and IPv6", delivered)
 
 		options := slices.Clone(ip4[:20])
 		options[0] = 0x46

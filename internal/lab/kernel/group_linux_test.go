@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -34,7 +35,7 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				x := newNode(t, h, fmt.Sprintf(fam.addr, i), settings{udp: underlay.UDPConfig{Queues: 2}})
 				x.vsi(vni)
 				x.tap(vni, h, "tap0", frame.MAC{})
-				must(t, x.u.(*underlay.UDP).Join(group))
+				check.OK(t, x.u.(*underlay.UDP).Join(group))
 				hosts, nodes = append(hosts, h), append(nodes, x)
 				outs = append(outs, h.Capture("tap0", "ether proto 0x88b5"))
 			}
@@ -47,7 +48,7 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				if toGroup {
 					to = []netip.AddrPort{netip.AddrPortFrom(group, 0)}
 				}
-				must(t, nodes[i].v.SetFlood(vni, to...))
+				check.OK(t, nodes[i].v.SetFlood(vni, to...))
 			}
 			for i := range nodes {
 				set(i, false)
@@ -71,7 +72,7 @@ func TestFloodListBecomesGroup(t *testing.T) {
 			}
 			stop.Store(true)
 			k := <-flipped
-			check(t, k >= 20, "%d changes", k)
+			check.True(t, k >= 20, "%d changes", k)
 			for to, c := range outs {
 				for from := range hosts {
 					if from != to {
@@ -90,13 +91,13 @@ func TestFloodListBecomesGroup(t *testing.T) {
 				for from := range hosts {
 					for i := range frames {
 						want, got := map[bool]int{true: 1}[from != to], seen[string(text(from, i))]
-						check(t, got == want, "host %d got %d of frame %d of host %d, want %d", to, got, i, from, want)
+						check.True(t, got == want, "host %d got %d of frame %d of host %d, want %d", to, got, i, from, want)
 					}
 				}
 			}
 			for i, x := range nodes {
 				st := x.u.(*underlay.UDP).Stats()
-				check(t, st.Lost() == 0 && st.RxOverflow == 0, "node %d: %+v", i, st)
+				check.True(t, st.Lost() == 0 && st.RxOverflow == 0, "node %d: %+v", i, st)
 			}
 		})
 	}

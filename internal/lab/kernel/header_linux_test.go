@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -45,7 +46,7 @@ func TestReceiveStrict(t *testing.T) {
 			k, u := p.receive(fam.packet(outerIP{}, payload))
 			l.compare(t, fam, "", name, "outcome", outcome(good, k), outcome(good, u))
 			got := outcome(good, u)
-			check(t, got == want, "%s: %s, want %s", name, got, want)
+			check.True(t, got == want, "%s: %s, want %s", name, got, want)
 			count.want(t, name, kernel, ours)
 		}
 		n := 0
@@ -55,7 +56,7 @@ func TestReceiveStrict(t *testing.T) {
 				n++
 			}
 		}
-		check(t, n == 39, "%d bits", n)
+		check.True(t, n == 39, "%d bits", n)
 		try("none", withBits(0, good), "delivered unchanged", "", "")
 		try("all of them", withBits(reserved39, good), "dropped", header, "reserved-bits")
 		try("and a short inner frame", withBits(1, good[:13]), "dropped", header, "reserved-bits")
@@ -127,7 +128,7 @@ func TestReceiveGBP(t *testing.T) {
 		p := newPair(t, fam, settings{args: []string{"gbp"}, gbp: true, reserved: vtep.ReservedStrict})
 		stage := new(gbpStage)
 		vsi := p.Switch().VSIs()[0]
-		must(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}))
+		check.OK(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}))
 		in := inner{src: farInner, dst: nearInner, ttl: 33}.frame()
 		for i := range 64 {
 			if bit := uint64(1) << i; bit&reserved39 != 0 {
@@ -157,11 +158,11 @@ func TestReceiveGBP(t *testing.T) {
 			kernel, ours := p.receive(fam.packet(outerIP{}, withBits(c.bits, in)))
 			l.compare(t, fam, "", c.name, "outcome", outcome(in, kernel), outcome(in, ours))
 			got := outcome(in, ours)
-			check(t, got == "delivered unchanged", "%s: %s", c.name, got)
+			check.True(t, got == "delivered unchanged", "%s: %s", c.name, got)
 			got = fmt.Sprintf("%#x", uint32(stage.seen.Load()))
 			l.compare(t, fam, "", c.name, "mark", strings.Join(p.kernel.marks(), " "), got)
 			want := fmt.Sprintf("%#x", markOf(c.want))
-			check(t, got == want && stage.seen.Load() != 0, "%s: mark %s, want %s", c.name, got, want)
+			check.True(t, got == want && stage.seen.Load() != 0, "%s: mark %s, want %s", c.name, got, want)
 			mac, _ := frame.ParseMAC(src)
 			_, ok := vsi.FDB().Lookup(mac)
 			l.compare(t, fam, "", c.name, "learned", fmt.Sprint(len(p.kernel.near.Peers("vx0", src)) > 0), fmt.Sprint(ok))
@@ -182,7 +183,7 @@ func TestSendGBP(t *testing.T) {
 				p := newPair(t, fam, s)
 				stage := new(gbpStage)
 				vsi := p.Switch().VSIs()[0]
-				must(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}))
+				check.OK(t, vsi.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Ingress: stage}}))
 				in := inner{src: nearInner, dst: farInner, ttl: 33}.frame()
 				try := func(name string, g frame.GBP, want string) {
 					t.Helper()
@@ -196,7 +197,7 @@ func TestSendGBP(t *testing.T) {
 					if !gbp {
 						want = "0800000000100400"
 					}
-					check(t, got == want, "%s: header %s, want %s", name, got, want)
+					check.True(t, got == want, "%s: header %s, want %s", name, got, want)
 				}
 				for _, c := range []struct {
 					name, want string
@@ -213,10 +214,10 @@ func TestSendGBP(t *testing.T) {
 					try(c.name, c.g, c.want)
 				}
 				stage.mark.Store(0)
-				must(t, vsi.Configure(vswitch.VSIConfig{}))
+				check.OK(t, vsi.Configure(vswitch.VSIConfig{}))
 				for _, a := range vsi.Attachments() {
 					if p.Switch().Name(a.Dest(0)) == "tap0" {
-						must(t, a.Configure(vswitch.AttachConfig{GBP: 0x4321}))
+						check.OK(t, a.Configure(vswitch.AttachConfig{GBP: 0x4321}))
 					}
 				}
 				try("the group of the port", frame.GBP{ID: 0x4321}, "8800432100100400")

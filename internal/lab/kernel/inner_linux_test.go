@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -125,7 +126,7 @@ func TestShapes(t *testing.T) {
 			l.compare(t, fam, "", fmt.Sprint("MTU + ", more), "outcome", outcome(f, kernel), outcome(f, ours))
 		}
 	})
-	check(t, delivered >= 60, "only %d frames were delivered: the test cannot tell", delivered)
+	check.True(t, delivered >= 60, "only %d frames were delivered: the test cannot tell", delivered)
 }
 
 // The outer TTL, inherited from every inner one that matters.
@@ -176,13 +177,13 @@ func TestEdgeVNIs(t *testing.T) {
 		b.Ping(fmt.Sprintf("192.168.%d.1", i), 1)
 		filter := fmt.Sprintf("icmp && ip.addr == 192.168.%d.0/24", i)
 		for _, row := range netns.Fields(t, wire.Seen(), filter, "vxlan.vni", "vxlan.flags") {
-			check(t, row[0] == fmt.Sprint(uint32(id)) && strings.HasPrefix(row[1], "0x08"), "VNI %d: %v", id, row)
+			check.True(t, row[0] == fmt.Sprint(uint32(id)) && strings.HasPrefix(row[1], "0x08"), "VNI %d: %v", id, row)
 		}
 		got := b.Counter(fmt.Sprint("vx", i), "rx_packets")
-		check(t, got != 0, "VNI %d: the kernel's device received nothing", id)
+		check.True(t, got != 0, "VNI %d: the kernel's device received nothing", id)
 	}
 	var want []byte
 	want = binary.BigEndian.AppendUint32(want, uint32(frame.MaxVNI)<<8)
-	check(t, slices.ContainsFunc(wire.Seen(), func(p netns.Packet) bool { return strings.Contains(string(p.Data), "\x08\x00\x00\x00"+string(want)) }),
+	check.True(t, slices.ContainsFunc(wire.Seen(), func(p netns.Packet) bool { return strings.Contains(string(p.Data), "\x08\x00\x00\x00"+string(want)) }),
 		"no header with %x on the wire", want)
 }

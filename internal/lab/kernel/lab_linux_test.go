@@ -10,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
@@ -52,31 +53,10 @@ func overUnderlays(t *testing.T, f func(t *testing.T, x ourUnderlay)) {
 	}
 }
 
-// must fails the test at an error, check unless ok.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func check(t testing.TB, ok bool, format string, args ...any) {
-	t.Helper()
-	if !ok {
-		t.Errorf(format, args...)
-	}
-}
-
-// equal fails the test unless something is as it should be.
-func equal[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	check(t, got == want, "%s: %v, want %v", what, got, want)
-}
-
 // wantTTL fails the test unless a ping is answered with a TTL.
 func wantTTL(t testing.TB, h *netns.Host, to string, ttl int) {
 	t.Helper()
-	equal(t, "TTL from "+h.Name+" to "+to, h.PingTTL(to), ttl)
+	check.Equal(t, "TTL from "+h.Name+" to "+to, h.PingTTL(to), ttl)
 }
 
 // settings are those of one pair of VTEPs, in both languages.
@@ -146,7 +126,7 @@ func newPair(t *testing.T, fam family, s settings) *pair {
 	t.Helper()
 	p := barePair(t, fam)
 	if s.mask != nil {
-		must(t, addVXLAN(p.kernel.near, "vx0", fam.attributes(*s.mask)...))
+		check.OK(t, addVXLAN(p.kernel.near, "vx0", fam.attributes(*s.mask)...))
 	} else {
 		args := []string{"link", "add", "vx0", "type", "vxlan", "id", fmt.Sprint(vni), "dstport", "4789",
 			"local", fam.near, "remote", fam.far, "dev", "eth0"}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -43,22 +44,18 @@ func TestLockedPort(t *testing.T) {
 
 	u, ours, up, uq := build("ours")
 	sw := running(t, nil).Switch()
-	v, err := sw.VSI(1, nil)
-	must(t, err)
+	v := check.Must(sw.VSI(1, nil))(t)
 	var at [2]*vswitch.Attachment
 	for i, dev := range []string{up, uq} {
-		p, err := port.OpenPacket(dev, &port.PacketConfig{Namespace: u.NS, Promiscuous: true})
-		must(t, err)
-		if at[i], err = v.Attach(p, 0); err != nil {
-			t.Fatal(err)
-		}
+		p := check.Must(port.OpenPacket(dev, &port.PacketConfig{Namespace: u.NS, Promiscuous: true}))(t)
+		at[i] = check.Must(v.Attach(p, 0))(t)
 	}
 	ours.lock = func() {
-		must(t, at[0].Configure(vswitch.AttachConfig{Locked: true}))
+		check.OK(t, at[0].Configure(vswitch.AttachConfig{Locked: true}))
 	}
 	ours.add = func(mac string, locked bool) {
 		m, _ := frame.ParseMAC(mac)
-		must(t, v.FDB().Set(m, at[map[bool]int{true: 0, false: 1}[locked]].Dest(0), fdb.Static))
+		check.OK(t, v.FDB().Set(m, at[map[bool]int{true: 0, false: 1}[locked]].Dest(0), fdb.Static))
 	}
 
 	const (
@@ -95,10 +92,10 @@ func TestLockedPort(t *testing.T) {
 		arrived(in, string(say(nobody, heard)[:12]))
 	}
 	was := before + " > " + all
-	check(t, slices.Contains(got[kernels], was),
+	check.True(t, slices.Contains(got[kernels], was),
 		"the kernel drops what it has learned before, too: this is no difference any more")
 	want := slices.DeleteFunc(got[kernels], func(s string) bool { return s == was })
-	check(t, slices.Equal(got[ours], want) && len(want) == 3, "ours lets pass\n%q, the kernel's\n%q", got[ours], want)
+	check.True(t, slices.Equal(got[ours], want) && len(want) == 3, "ours lets pass\n%q, the kernel's\n%q", got[ours], want)
 	d := sw.Stats().Ports[1].RxDrops[frame.Locked]
-	check(t, d == 6, "%d drops", d)
+	check.True(t, d == 6, "%d drops", d)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -70,22 +71,22 @@ func TestHostMoves(t *testing.T) {
 			for range 3 {
 				for _, text := range []string{say(p, "eth0", macP, macX, at[place]), say(o, "eth0", macO, macX, at[place])} {
 					k := count(at[place], false, text)
-					check(t, k == 1, "move %d: %q arrived %d times", i, text, k)
+					check.True(t, k == 1, "move %d: %q arrived %d times", i, text, k)
 					k = count(at[other], false, text) + count(atP, false, text) + count(atO, false, text)
-					check(t, k == 0, "move %d: %q went to %d wrong places", i, text, k)
+					check.True(t, k == 0, "move %d: %q went to %d wrong places", i, text, k)
 				}
 			}
 			mac, _ := frame.ParseMAC(macX)
 			d, ok := vsi.FDB().Lookup(mac)
 			name := ours.Switch().Name(d)
-			check(t, ok && (name == "tap0") == (place == left), "move %d: our FDB has the host at %q", i, name)
+			check.True(t, ok && (name == "tap0") == (place == left), "move %d: our FDB has the host at %q", i, name)
 			// What decides is the kernel's bridge; its vxlan device keeps what it once learned.
 			for dev, want := range map[string]bool{"vx0": place == left, bx: place == right} {
 				got := slices.ContainsFunc(b.FDB(dev), func(e netns.FDBEntry) bool { return e.MAC == macX && e.Master == "br0" })
-				check(t, got == want, "move %d: the kernel's bridge has the host on %s: %v", i, dev, got)
+				check.True(t, got == want, "move %d: the kernel's bridge has the host on %s: %v", i, dev, got)
 			}
 		}
 		moves := vsi.FDB().Stats().Moved
-		check(t, moves == 3, "our FDB counts %d moves, want 3", moves)
+		check.True(t, moves == 3, "our FDB counts %d moves, want 3", moves)
 	})
 }

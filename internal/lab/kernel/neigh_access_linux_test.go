@@ -11,6 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 )
 
@@ -45,7 +46,7 @@ func TestNeighAccess(t *testing.T) {
 			x.wantTunnelled(what, 0)
 			for _, g := range others {
 				got := x.heard(g)
-				check(t, len(got) == 0, "%s: %s has heard %+v", what, g.Name, got)
+				check.True(t, len(got) == 0, "%s: %s has heard %+v", what, g.Name, got)
 			}
 		}
 
@@ -60,13 +61,13 @@ func TestNeighAccess(t *testing.T) {
 				c.Close()
 			}
 		})
-		must(t, err)
+		check.OK(t, err)
 		pod.Until("the gateway is resolved", func() bool { return slices.Contains(pod.knows(gateway).State, "REACHABLE") })
 		got := pod.knows(gateway)
-		check(t, got.MAC == mac, "the gateway is at %+v, want %s", got, mac)
+		check.True(t, got.MAC == mac, "the gateway is at %+v, want %s", got, mac)
 		want := saying{"is-at", mac, pod.mac, gateway.String(), mac, pod.ip.String()}
 		heard := x.heard(pod)
-		check(t, slices.Equal(heard, []saying{want}), "the pod has heard %+v, want %+v", heard, want)
+		check.True(t, slices.Equal(heard, []saying{want}), "the pod has heard %+v, want %+v", heard, want)
 		quiet("traffic", x)
 		a.wantOutcome("traffic", before, arp.Answered, 1)
 		pod.Until("the packet has come to routing", func() bool { return a.drops(frame.NoRoute) == routed+1 })
@@ -84,7 +85,7 @@ func TestNeighAccess(t *testing.T) {
 			} else {
 				out = pod.Run("arping", "-f", "-c", "1", "-w", "2", "-I", pod.dev, ip.String())
 			}
-			check(t, strings.Contains(strings.ToLower(out), mac), "%v is not at %s:\n%s", ip, mac, out)
+			check.True(t, strings.Contains(strings.ToLower(out), mac), "%v is not at %s:\n%s", ip, mac, out)
 			quiet("asked for "+ip.String(), x)
 		}
 
@@ -95,9 +96,9 @@ func TestNeighAccess(t *testing.T) {
 
 		// Is my address free? It is: nobody is asked, and nobody says no.
 		before, x = a.counts(), l.begin()
-		check(t, !pod.isTaken(nobody), "an address is taken that is nobody's")
+		check.True(t, !pod.isTaken(nobody), "an address is taken that is nobody's")
 		quiet("a probe", x)
-		check(t, a.counts()[arp.Probe] != before[arp.Probe], "no probe has been made")
+		check.True(t, a.counts()[arp.Probe] != before[arp.Probe], "no probe has been made")
 
 		// Here I am: the table knows it, nobody else needs to.
 		x = l.begin()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -197,7 +198,7 @@ func (g *guest) ask(ip netip.Addr) (mac string) {
 // told is ask that fails the test unless it is told this MAC.
 func (g *guest) told(ip netip.Addr, mac string) {
 	g.l.t.Helper()
-	equal(g.l.t, fmt.Sprintf("%s asks for %v and is told", g.Name, ip), g.ask(ip), mac)
+	check.Equal(g.l.t, fmt.Sprintf("%s asks for %v and is told", g.Name, ip), g.ask(ip), mac)
 }
 
 // doubt has a guest's kernel ask a neighbour it knows, and nobody else, whether it is there.
@@ -215,7 +216,7 @@ func (g *guest) check(ip netip.Addr, mac string) {
 		e = g.knows(ip)
 		return !slices.Contains(e.State, "PROBE")
 	})
-	check(g.l.t, slices.Contains(e.State, "REACHABLE") && e.MAC == mac,
+	check.True(g.l.t, slices.Contains(e.State, "REACHABLE") && e.MAC == mac,
 		"%s: %v is found at %+v, want it reachable at %s", g.Name, ip, e, mac)
 }
 
@@ -366,7 +367,7 @@ func (x stretch) tunnelled() (all []saying) {
 func (x stretch) wantTunnelled(what string, n int) {
 	x.l.t.Helper()
 	got := x.tunnelled()
-	check(x.l.t, len(got) == n, "%s: %d datagrams in the tunnels, want %d: %+v", what, len(got), n, got)
+	check.True(x.l.t, len(got) == n, "%s: %d datagrams in the tunnels, want %d: %+v", what, len(got), n, got)
 }
 
 // heard returns what a guest got, and sent what it said.
@@ -388,8 +389,7 @@ func questions(all []saying, ip netip.Addr) (qs []saying) {
 func (s *neighSite) wantEntry(what string, ip netip.Addr, mac, place string) {
 	s.l.t.Helper()
 	e, _ := s.r.Table().Lookup(ip)
-	m, err := frame.ParseMAC(mac)
-	must(s.l.t, err)
+	m := check.Must(frame.ParseMAC(mac))(s.l.t)
 	d, ok := s.vsi.FDB().Lookup(m)
 	if e.MAC != m || s.Switch().Name(e.From) != place || !ok || s.Switch().Name(d) != place {
 		s.l.t.Errorf("%s: site %s has %v at %v, heard from %s, and that MAC at %s; want %s at %s",
@@ -409,5 +409,5 @@ func (s *neighSite) counts() arp.Counts {
 func (s *neighSite) wantOutcome(what string, before arp.Counts, b arp.Outcome, n uint64) {
 	s.l.t.Helper()
 	got := s.counts()[b] - before[b]
-	check(s.l.t, got == n, "%s: site %s: %d messages %v, want %d", what, s.host.Name, got, b, n)
+	check.True(s.l.t, got == n, "%s: site %s: %d messages %v, want %d", what, s.host.Name, got, b, n)
 }

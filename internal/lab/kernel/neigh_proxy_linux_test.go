@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/policy"
 )
@@ -76,7 +77,7 @@ func TestNeighProxyWalk(t *testing.T) {
 			{"A hears that", said(a.wire, x.since[a.wire], false), []saying{at(ownB, ownA)}},
 			{"A answers host 1 with the gateway's MAC", x.heard(h1), []saying{at(gw, h1.mac)}},
 		} {
-			check(t, slices.Equal(step.got, step.want), "%s:\n got %+v,\nwant %+v", step.name, step.got, step.want)
+			check.True(t, slices.Equal(step.got, step.want), "%s:\n got %+v,\nwant %+v", step.name, step.got, step.want)
 		}
 		// What is stored: at each site its own host at its MAC, the other at the other VTEP's.
 		a.wantEntry("after the walk", h1.speaks, h1.mac, "h1")
@@ -91,10 +92,10 @@ func TestNeighProxyWalk(t *testing.T) {
 				}
 			}
 			d, ok := s.vsi.FDB().Lookup(proxyMAC)
-			check(t, ok && d == 0, "site %s has the gateway's MAC at %s", s.host.Name, s.Switch().Name(d))
+			check.True(t, ok && d == 0, "site %s has the gateway's MAC at %s", s.host.Name, s.Switch().Name(d))
 		}
 		e := h3.knows(h1.speaks)
-		check(t, e.MAC == gw, "host 3 has host 1 at %+v, want the gateway's MAC", e)
+		check.True(t, e.MAC == gw, "host 3 has host 1 at %+v, want the gateway's MAC", e)
 		// From now on A answers for host 3, and B for host 1.
 		for _, again := range []struct {
 			from *guest
@@ -148,17 +149,17 @@ func TestNeighProxyGateway(t *testing.T) {
 			at.g.told(gateway, proxyMAC.String())
 			// Still there? Asked alone, it answers too.
 			at.g.check(gateway, proxyMAC.String())
-			check(t, at.g.isTaken(gateway), "%s: the gateway's address is free", at.g.Name)
+			check.True(t, at.g.isTaken(gateway), "%s: the gateway's address is free", at.g.Name)
 			x.wantTunnelled(at.g.Name, 0)
 			at.s.wantOutcome(at.g.Name, before, arp.AnsweredGateway, 3)
 		}
 		// One that comes through a tunnel all the same, from a site without this gateway, is
 		// not answered.
-		must(t, a.r.SetGateway(&arp.Gateway{MAC: proxyMAC}))
+		check.OK(t, a.r.SetGateway(&arp.Gateway{MAC: proxyMAC}))
 		before := b.counts()
-		check(t, !h1.isTaken(gateway), "the gateway of the other site has answered")
+		check.True(t, !h1.isTaken(gateway), "the gateway of the other site has answered")
 		l.settle()
-		check(t, b.counts()[arp.RemoteAnycast] != before[arp.RemoteAnycast],
+		check.True(t, b.counts()[arp.RemoteAnycast] != before[arp.RemoteAnycast],
 			"no question for the gateway has come through the tunnel")
 		b.wantOutcome("asked through a tunnel", before, arp.AnsweredGateway, 0)
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -40,11 +41,11 @@ func TestNeighSuppress(t *testing.T) {
 				asker.told(far.g.ip, far.g.mac)
 				x.wantTunnelled(what+", again", 0)
 				got := append(x.heard(h3), x.heard(hk)...)
-				check(t, len(got) == 0, "%s: the hosts behind tunnels have heard %+v", what, got)
+				check.True(t, len(got) == 0, "%s: the hosts behind tunnels have heard %+v", what, got)
 				// As if the host itself had said it: the frame is from its MAC too.
 				want := saying{"is-at", far.g.mac, asker.mac, far.g.ip.String(), far.g.mac, asker.speaks.String()}
 				got = x.heard(asker)
-				check(t, len(got) == 1 && got[0] == want, "%s: %s hears %+v, want %+v", what, asker.Name, got, want)
+				check.True(t, len(got) == 1 && got[0] == want, "%s: %s hears %+v, want %+v", what, asker.Name, got, want)
 				a.wantOutcome(what, before, arp.Answered, uint64(i+1))
 			}
 			h2.Ping(far.g.ip.String(), 1) // where the answer leads
@@ -60,7 +61,7 @@ func TestNeighSuppress(t *testing.T) {
 		x.wantTunnelled("local", 0)
 		a.wantOutcome("local", before, arp.Local, 1)
 		n := len(questions(x.heard(h1), h1.speaks))
-		check(t, n == 1, "h1 has been asked %d times, want once", n)
+		check.True(t, n == 1, "h1 has been asked %d times, want once", n)
 	})
 }
 
@@ -109,14 +110,14 @@ func TestNeighMoves(t *testing.T) {
 			}
 			said := x.tunnelled()
 			n := len(said)
-			check(t, n >= 2, "%s: %d datagrams, want one to each site: %+v", move, n, said)
+			check.True(t, n >= 2, "%s: %d datagrams, want one to each site: %+v", move, n, said)
 			here.wantEntry(move, at.ip, mac, at.dev)
 			away.wantEntry(move, at.ip, mac, here.name)
 			e := k.host.FDB("vx0")
-			check(t, slices.ContainsFunc(e, func(e netns.FDBEntry) bool { return e.MAC == mac && e.Master == "br0" }),
+			check.True(t, slices.ContainsFunc(e, func(e netns.FDBEntry) bool { return e.MAC == mac && e.Master == "br0" }),
 				"%s: the kernel's bridge does not have %s behind the tunnel: %+v", move, mac, e)
 			got := k.host.Peers("vx0", mac)
-			check(t, len(got) == 1 && netip.MustParseAddr(got[0]) == netip.MustParseAddrPort(here.name).Addr(),
+			check.True(t, len(got) == 1 && netip.MustParseAddr(got[0]) == netip.MustParseAddrPort(here.name).Addr(),
 				"%s: the kernel's VTEP has %s at %v, want %s", move, mac, got, here.name)
 			// Who asks afterwards is told where it is now: at the other site by the switch, at
 			// its own by the host itself.
@@ -138,7 +139,7 @@ func TestNeighMoves(t *testing.T) {
 		}
 		for _, s := range []*neighSite{a, b} {
 			n := s.r.Stats().Table.Moved
-			check(t, n == 1, "site %s counts %d moves to another MAC, want 1", s.host.Name, n)
+			check.True(t, n == 1, "site %s counts %d moves to another MAC, want 1", s.host.Name, n)
 		}
 	})
 }
@@ -180,14 +181,14 @@ func TestNeighDuplicates(t *testing.T) {
 			t.Helper()
 			before, x := a.counts(), l.begin()
 			got := prober.isTaken(ip)
-			check(t, got == taken, "%s: taken %v, want %v", what, got, taken)
+			check.True(t, got == taken, "%s: taken %v, want %v", what, got, taken)
 			x.l.settle()
 			for _, far := range []*guest{ours, kernels} {
 				if !far.away && len(questions(x.heard(far), ip)) == 0 {
 					t.Errorf("%s: %s has not been asked", what, far.Name)
 				}
 			}
-			check(t, a.counts()[arp.Probe] != before[arp.Probe], "%s: no message is counted as a probe", what)
+			check.True(t, a.counts()[arp.Probe] != before[arp.Probe], "%s: no message is counted as a probe", what)
 			a.wantOutcome(what, before, arp.Answered, 0)
 		}
 		probe("nobody's", free, false)
@@ -243,7 +244,7 @@ func TestNeighReachability(t *testing.T) {
 			asker.check(far.ip, far.mac)
 			x.wantTunnelled(far.Name, 2) // there and back
 			got := questions(x.heard(far), far.ip)
-			check(t, len(got) == 1 && got[0].dst == far.mac && got[0].src == asker.mac,
+			check.True(t, len(got) == 1 && got[0].dst == far.mac && got[0].src == asker.mac,
 				"%s has heard %+v, want one question for it alone", far.Name, got)
 			a.wantOutcome(far.Name, before, arp.Unicast, 1)
 			a.wantOutcome(far.Name, before, arp.Answered, 0)
@@ -262,7 +263,7 @@ func TestNeighReachability(t *testing.T) {
 			a.wantOutcome(far.Name+", gone", before, arp.Answered, 0)
 			// Three is the kernel's ucast_solicit. All have gone out, and none to another site.
 			got = questions(x.tunnelled(), far.ip)
-			check(t, len(got) == 3, "%s, gone: %d questions in the tunnels, want 3: %+v", far.Name, len(got), got)
+			check.True(t, len(got) == 3, "%s, gone: %d questions in the tunnels, want 3: %+v", far.Name, len(got), got)
 		}
 	})
 }

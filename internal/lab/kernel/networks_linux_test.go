@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -45,19 +46,19 @@ func TestTwoNetworksWithTheSameAddresses(t *testing.T) {
 		near[0].Ping("192.168.7.2", 5)
 		near[1].Ping("192.168.7.2", 3)
 		after := echos()
-		check(t, after[0]-before[0] == 5 && after[1]-before[1] == 3,
+		check.True(t, after[0]-before[0] == 5 && after[1]-before[1] == 3,
 			"echo requests at the peers: %v, then %v", before, after)
 		dests := map[frame.Dest]bool{}
 		for _, vsi := range ours.Switch().VSIs() {
 			here, ok := vsi.FDB().Lookup(mac)
 			there, ok2 := vsi.FDB().Lookup(far)
-			check(t, ok && ok2 && ours.Switch().Name(here) == fmt.Sprintf("g%d", vsi.VNI()) && ours.Switch().Name(there) == fam.endpoint(),
+			check.True(t, ok && ok2 && ours.Switch().Name(here) == fmt.Sprintf("g%d", vsi.VNI()) && ours.Switch().Name(there) == fam.endpoint(),
 				"VNI %d: %q and %q", vsi.VNI(), ours.Switch().Name(here), ours.Switch().Name(there))
 			dests[here] = true
 		}
-		check(t, len(dests) == 2, "the guests' MAC is on one port in both networks: %v", dests)
+		check.True(t, len(dests) == 2, "the guests' MAC is on one port in both networks: %v", dests)
 		for _, s := range ours.Switch().Stats().VSIs {
-			check(t, s.Drops.Total() == 0 && s.FDB.Moved == 0, "VNI %d: %+v", s.VNI, s)
+			check.True(t, s.Drops.Total() == 0 && s.FDB.Moved == 0, "VNI %d: %+v", s.VNI, s)
 		}
 	})
 }

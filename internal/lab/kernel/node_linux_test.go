@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
@@ -42,28 +43,27 @@ func newNode(t *testing.T, h *netns.Host, local string, s settings) *ourNode {
 	}})
 	var err error
 	n.v, err = n.Tunnel("vtep", node.Tunnel{Local: netip.MustParseAddr(local), Config: vtep.Config{Type: s.typ, Header: s.header, Reserved: s.reserved, GBP: s.gbp}})
-	must(t, err)
+	check.OK(t, err)
 	return n
 }
 
 // running returns a node that runs until the test ends.
 func running(t *testing.T, o *node.Options) *node.Node {
 	t.Helper()
-	n, err := node.New(o)
-	must(t, err)
+	n := check.Must(node.New(o))(t)
 	done := make(chan error, 1)
 	go func() { done <- n.Run(context.Background()) }()
 	t.Cleanup(func() {
 		n.Close()
 		err := <-done
-		check(t, err == nil, "Run: %v", err)
+		check.True(t, err == nil, "Run: %v", err)
 	})
 	return n
 }
 
 func (n *ourNode) must(err error) {
 	n.t.Helper()
-	must(n.t, err)
+	check.OK(n.t, err)
 }
 
 // vsi makes a network that floods to the peers.
@@ -75,18 +75,15 @@ func (n *ourNode) vsi(id frame.VNI, peers ...string) *vswitch.VSI {
 func (n *ourNode) vsiWith(id frame.VNI, cfg vswitch.VSIConfig, at vswitch.AttachConfig, peers ...string) *vswitch.VSI {
 	n.t.Helper()
 	in := []node.SegmentTunnel{{Tunnel: "vtep", Flood: addrs(peers), AttachConfig: at}}
-	_, err := n.Segment(id, &node.Segment{VSIConfig: cfg, Tunnels: in})
-	n.must(err)
-	vsi, err := n.segment(id).Switch()
-	n.must(err)
+	check.Must(n.Segment(id, &node.Segment{VSIConfig: cfg, Tunnels: in}))(n.t)
+	vsi := check.Must(n.segment(id).Switch())(n.t)
 	return vsi
 }
 
 // segment returns a network that there is.
 func (n *ourNode) segment(id frame.VNI) *node.VSI {
 	n.t.Helper()
-	seg, err := n.Segment(id, nil)
-	n.must(err)
+	seg := check.Must(n.Segment(id, nil))(n.t)
 	return seg
 }
 
@@ -107,8 +104,7 @@ func (n *ourNode) tap(id frame.VNI, h *netns.Host, name string, mac frame.MAC) *
 // tapMTU attaches one with another MTU.
 func (n *ourNode) tapMTU(id frame.VNI, h *netns.Host, name string, mac frame.MAC, mtu int) *port.Device {
 	n.t.Helper()
-	tap, err := port.OpenTAP(name, &port.DeviceConfig{MTU: mtu, MAC: mac, Namespace: h.NS})
-	n.must(err)
+	tap := check.Must(port.OpenTAP(name, &port.DeviceConfig{MTU: mtu, MAC: mac, Namespace: h.NS}))(n.t)
 	if err := n.segment(id).Add(tap, nil); err != nil {
 		tap.Close()
 		n.t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"net"
 	"slices"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // outerDifferences are those of what is around a VXLAN packet.
@@ -246,5 +248,5 @@ func TestReceiveOuter(t *testing.T) {
 			}
 		}
 	})
-	check(t, delivered >= 30, "only %d packets were delivered: the test cannot tell", delivered)
+	check.True(t, delivered >= 30, "only %d packets were delivered: the test cannot tell", delivered)
 }

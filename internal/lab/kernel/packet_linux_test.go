@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
@@ -47,7 +48,7 @@ func TestPacketUnderlay(t *testing.T) {
 					}
 				}
 				st := ours.u.(*afpacket.Underlay).Stats()
-				check(t, len(rows) >= 100 && offload == (st.TxRuns > 0) && st.Lost() <= 3 && st.RxOverflow == 0,
+				check.True(t, len(rows) >= 100 && offload == (st.TxRuns > 0) && st.Lost() <= 3 && st.RxOverflow == 0,
 					"%d packets, %+v", len(rows), st)
 
 				// The unfinished ones, and superframes in a datagram: both are said to be so.
@@ -56,8 +57,8 @@ func TestPacketUnderlay(t *testing.T) {
 				before := a.Nstat()
 				b.Transfer(a, net.JoinHostPort("192.168.7.1", "0"), 1<<20)
 				after := a.Nstat()
-				check(t, len(whole.Stop()) != 0, "no superframe came to the TAP in one piece")
-				equal(t, "segments with a wrong checksum", after["TcpInCsumErrors"]-before["TcpInCsumErrors"], 0)
+				check.True(t, len(whole.Stop()) != 0, "no superframe came to the TAP in one piece")
+				check.Equal(t, "segments with a wrong checksum", after["TcpInCsumErrors"]-before["TcpInCsumErrors"], 0)
 			})
 		}
 	}

@@ -9,6 +9,9 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 func hw(s string) net.HardwareAddr {
@@ -22,15 +25,6 @@ func hw(s string) net.HardwareAddr {
 // ethernet is a header of 14 bytes.
 func ethernet(dst, src string, typ uint16) []byte {
 	return binary.BigEndian.AppendUint16(append(append([]byte(nil), hw(dst)...), hw(src)...), typ)
-}
-
-// serialize makes a packet, with lengths and checksums that are right.
-func serialize(ls ...gopacket.SerializableLayer) []byte {
-	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ls...); err != nil {
-		panic(err)
-	}
-	return append([]byte(nil), b.Bytes()...)
 }
 
 // inner is an inner frame to be made.
@@ -59,7 +53,7 @@ func (in inner) frame() []byte {
 		ip := &layers.IPv6{Version: 6, TrafficClass: in.tos, HopLimit: in.ttl, NextHeader: layers.IPProtocolUDP,
 			SrcIP: net.ParseIP("fd07::1"), DstIP: net.ParseIP("fd07::2")}
 		u.SetNetworkLayerForChecksum(ip)
-		return serialize(e, ip, u, data)
+		return packets.Of(e, ip, u, data)
 	}
 	ip := &layers.IPv4{Version: 4, TOS: in.tos, TTL: in.ttl, Id: 77, Protocol: layers.IPProtocolUDP,
 		SrcIP: net.IPv4(192, 168, 7, 1), DstIP: net.IPv4(192, 168, 7, 2)}
@@ -67,12 +61,12 @@ func (in inner) frame() []byte {
 		ip.Flags = layers.IPv4DontFragment
 	}
 	u.SetNetworkLayerForChecksum(ip)
-	return serialize(e, ip, u, data)
+	return packets.Of(e, ip, u, data)
 }
 
 // arpRequest is a broadcast of a host.
 func arpRequest(src string) []byte {
-	return serialize(&layers.Ethernet{SrcMAC: hw(src), DstMAC: hw("ff:ff:ff:ff:ff:ff"), EthernetType: layers.EthernetTypeARP},
+	return packets.Of(&layers.Ethernet{SrcMAC: hw(src), DstMAC: hw("ff:ff:ff:ff:ff:ff"), EthernetType: layers.EthernetTypeARP},
 		&layers.ARP{AddrType: layers.LinkTypeEthernet, Protocol: layers.EthernetTypeIPv4, HwAddressSize: 6, ProtAddressSize: 4, Operation: 1,
 			SourceHwAddress: hw(src), SourceProtAddress: []byte{192, 168, 7, 1}, DstHwAddress: make([]byte, 6), DstProtAddress: []byte{192, 168, 7, 2}})
 }
@@ -119,13 +113,13 @@ func (fam family) packet(o outerIP, payload []byte) []byte {
 		ip := &layers.IPv6{Version: 6, TrafficClass: o.tos, HopLimit: 64, NextHeader: layers.IPProtocolUDP,
 			SrcIP: net.ParseIP(o.src), DstIP: net.ParseIP(fam.near)}
 		u.SetNetworkLayerForChecksum(ip)
-		b = serialize(e, ip, u, gopacket.Payload(payload))
+		b = packets.Of(e, ip, u, gopacket.Payload(payload))
 		at = 14 + 40 + 6
 	} else {
 		ip := &layers.IPv4{Version: 4, TOS: o.tos, TTL: 64, Flags: layers.IPv4DontFragment, Protocol: layers.IPProtocolUDP,
 			SrcIP: net.ParseIP(o.src), DstIP: net.ParseIP(fam.near)}
 		u.SetNetworkLayerForChecksum(ip)
-		b = serialize(e, ip, u, gopacket.Payload(payload))
+		b = packets.Of(e, ip, u, gopacket.Payload(payload))
 	}
 	switch o.checksum {
 	case zero:
@@ -155,7 +149,7 @@ func parseOuter(t *testing.T, b []byte) (o outer) {
 	case *layers.IPv4:
 		o.ttl, o.tos, o.df = ip.TTL, ip.TOS, ip.Flags&layers.IPv4DontFragment != 0
 		sum = words(ip.SrcIP.To4()) + words(ip.DstIP.To4())
-		check(t, folded(words(ip.Contents)) == 0xffff, "IPv4 header checksum wrong: %x", ip.Contents)
+		check.True(t, folded(words(ip.Contents)) == 0xffff, "IPv4 header checksum wrong: %x", ip.Contents)
 	case *layers.IPv6:
 		o.ttl, o.tos, o.label = ip.HopLimit, ip.TrafficClass, ip.FlowLabel
 		sum = words(ip.SrcIP) + words(ip.DstIP)
@@ -163,9 +157,7 @@ func parseOuter(t *testing.T, b []byte) (o outer) {
 		t.Fatalf("no IP: %x", b)
 	}
 	u, ok := p.TransportLayer().(*layers.UDP)
-	if !ok || len(u.Payload) < 8 || int(u.Length) != 8+len(u.Payload) {
-		t.Fatalf("no VXLAN: %x", b)
-	}
+	check.Need(t, ok && len(u.Payload) >= 8 && int(u.Length) == 8+len(u.Payload), "no VXLAN: %x", b)
 	o.sport, o.dport = uint16(u.SrcPort), uint16(u.DstPort)
 	switch sum += 17 + uint64(u.Length) + words(u.Contents) + words(u.Payload); {
 	case u.Checksum == 0:

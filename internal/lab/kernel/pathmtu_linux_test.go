@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -35,7 +36,7 @@ func TestPathMTU(t *testing.T) {
 			} else {
 				t.Logf("%s: %v", in.name, k.message[0])
 			}
-			check(t, k.mtu == want && u.mtu == want,
+			check.True(t, k.mtu == want && u.mtu == want,
 				"%s: with the kernel's VTEP the guest sends %d bytes, with ours %d, want %d", in.name, k.mtu, u.mtu, want)
 		}
 	})

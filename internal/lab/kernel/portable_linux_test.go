@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
 )
@@ -29,9 +30,7 @@ func TestPortableUnderlay(t *testing.T) {
 				if group != "" {
 					var err error
 					a.Do(func() { err = u.Join(netip.MustParseAddr(group)) })
-					if err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, err)
 					kernel.Group, kernel.Remote, flood = group, "", group
 				}
 				ours.vsi(vni, flood)

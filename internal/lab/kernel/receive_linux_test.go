@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
 )
@@ -42,7 +43,7 @@ func TestReceiveECN(t *testing.T) {
 			kernel, ours := p.receive(fam.packet(outerIP{tos: 0x20 | outerECN}, vxlan(in.frame())))
 			got := ecnOutcome(in, ours)
 			l.compare(t, fam, "", name, "inner ECN", ecnOutcome(in, kernel), got)
-			check(t, got == want[innerECN][outerECN], "%s: %s, want %s", name, got, want[innerECN][outerECN])
+			check.True(t, got == want[innerECN][outerECN], "%s: %s, want %s", name, got, want[innerECN][outerECN])
 			if got == "dropped" {
 				count.want(t, name, "rx_errors rx_frame_errors", "ecn")
 			} else {
@@ -195,7 +196,7 @@ func TestReceiveZeroChecksum6(t *testing.T) {
 			kernel, ours := p.receive(fam.packet(outerIP{checksum: c.checksum}, vxlan(in)))
 			l.compare(t, fam, "", c.name, "outcome", outcome(in, kernel), outcome(in, ours))
 			got := outcome(in, ours)
-			check(t, got == c.want, "checksum %s: %s", c.name, got)
+			check.True(t, got == c.want, "checksum %s: %s", c.name, got)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -95,7 +96,7 @@ func TestReceiveReserved(t *testing.T) {
 					if bits&mask != 0 {
 						want = "dropped"
 					}
-					check(t, got == want, "%s: %s, want %s", name, got, want)
+					check.True(t, got == want, "%s: %s, want %s", name, got, want)
 				}
 				for i := range 64 {
 					if bit := uint64(1) << i; bit&reserved39 != 0 {

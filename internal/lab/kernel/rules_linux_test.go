@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // The rows of the documentation: why ours does not do as the kernel does.
@@ -35,8 +37,7 @@ func TestDocumentation(t *testing.T) {
 		{"doc.go", `(?s)# Oracle(.*)# Peer`, `(?m)^//   - (.*?): `},
 		{"../../../docs/kernel.md", `(?s)(.*)`, `(?m)^\| ([^|]+?) \|`},
 	} {
-		text, err := os.ReadFile(c.file)
-		must(t, err)
+		text := check.Must(os.ReadFile(c.file))(t)
 		section := regexp.MustCompile(c.section).FindStringSubmatch(string(text))
 		if section == nil {
 			t.Errorf("%s: no section %s", c.file, c.section)
@@ -47,6 +48,6 @@ func TestDocumentation(t *testing.T) {
 			got = append(got, m[1])
 		}
 		slices.Sort(got)
-		check(t, slices.Equal(got, want), "%s has the rows\n%q, want\n%q", c.file, got, want)
+		check.True(t, slices.Equal(got, want), "%s has the rows\n%q, want\n%q", c.file, got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -71,7 +72,7 @@ func TestSendSettings(t *testing.T) {
 					for field := range k {
 						l.compare(t, fam, c.name, in.name, field, k[field], u[field])
 					}
-					check(t, k["inner frame"] == "unchanged" && k["VXLAN header"] == "0800000000100400",
+					check.True(t, k["inner frame"] == "unchanged" && k["VXLAN header"] == "0800000000100400",
 						"%s: %v", in.name, k)
 				}
 			})
@@ -136,7 +137,7 @@ func TestSourcePort(t *testing.T) {
 			slices.Sort(ps)
 			// 40 flows over 10 ports: that one of three is never hit is less likely than 1e-17.
 			ps = slices.Compact(ps)
-			check(t, len(ps) >= 4, "%s: 40 flows from ports %v", name, ps)
+			check.True(t, len(ps) >= 4, "%s: 40 flows from ports %v", name, ps)
 		}
 	})
 }
@@ -147,6 +148,6 @@ func TestDeviceMTU(t *testing.T) {
 		p := newPair(t, x.fam, x.with(settings{}))
 		mtu := func(s *side) string { return s.near.Run("cat", "/sys/class/net/"+s.dev+"/mtu") }
 		k, u := mtu(p.kernel), mtu(p.ours)
-		check(t, k == u, "%s: MTU of the kernel's device %s, of ours %s", x.name(), k, u)
+		check.True(t, k == u, "%s: MTU of the kernel's device %s, of ours %s", x.name(), k, u)
 	}
 }

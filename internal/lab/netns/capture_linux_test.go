@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // testFrame is a frame that no stack answers.
@@ -36,9 +38,7 @@ func TestCaptureHasEverythingInOrder(t *testing.T) {
 		got  []Packet
 		out  bool
 	}{{"sent", here.Stop(), true}, {"received", there.Stop(), false}} {
-		if len(c.got) != count {
-			t.Fatalf("%s: %d packets, want %d", c.name, len(c.got), count)
-		}
+		check.Need(t, len(c.got) == count, "%s: %d packets, want %d", c.name, len(c.got), count)
 		for i, p := range c.got {
 			if !bytes.Equal(p.Data, frames[i]) || p.Out != c.out || p.Time.IsZero() || p.Unfinished {
 				t.Fatalf("%s: packet %d: %+v", c.name, i, p)
@@ -65,9 +65,7 @@ func TestCaptureFilters(t *testing.T) {
 	if got := c.Stop(); len(got) != 1 || !bytes.Contains(got[0].Data, []byte("mine")) {
 		t.Errorf("got\n%s", Dump(got))
 	}
-	if _, err := compile(t, "no filter of tcpdump"); err == nil {
-		t.Error("a filter that is none was taken")
-	}
+	check.True(t, check.Err(compile(t, "no filter of tcpdump")) != nil, "a filter that is none was taken")
 }
 
 // The kernel takes VLAN tags out of what it receives; the capture puts them back.
@@ -130,10 +128,7 @@ func TestCaptureTellsUnfinishedChecksums(t *testing.T) {
 		}
 		c := a.Capture(dev, "udp port 7000")
 		a.Do(func() {
-			u, err := net.Dial("udp4", "10.0.0.2:7000")
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := check.Must(net.Dial("udp4", "10.0.0.2:7000"))(t)
 			defer u.Close()
 			u.Write([]byte("hello"))
 		})

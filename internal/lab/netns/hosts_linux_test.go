@@ -3,6 +3,8 @@ package netns
 import (
 	"slices"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestSwitchFloodsAndLearns(t *testing.T) {
@@ -51,9 +53,7 @@ func TestVXLANPeersAndFixedAddresses(t *testing.T) {
 		t.Errorf("neighbours %+v", ns)
 	}
 	a.VXLAN("vx0", VXLAN{ID: 100, Local: "10.0.0.1", Flood: []string{"10.0.0.2", "10.0.0.3"}})
-	if got := a.Peers("vx0", "00:00:00:00:00:00"); !slices.Equal(got, []string{"10.0.0.2", "10.0.0.3"}) {
-		t.Errorf("flood list %v", got)
-	}
+	check.Slice(t, "flood list", a.Peers("vx0", "00:00:00:00:00:00"), []string{"10.0.0.2", "10.0.0.3"})
 }
 
 func TestNstatCounts(t *testing.T) {
@@ -64,9 +64,7 @@ func TestNstatCounts(t *testing.T) {
 	before := b.Nstat()
 	a.Ping("10.0.0.2", 2)
 	after := b.Nstat()
-	if got := after["IcmpInEchos"] - before["IcmpInEchos"]; got != 2 {
-		t.Errorf("IcmpInEchos rose by %d", got)
-	}
+	check.Equal(t, "IcmpInEchos rose by", after["IcmpInEchos"]-before["IcmpInEchos"], 2)
 	if _, ok := after["UdpInCsumErrors"]; !ok {
 		t.Error("no UdpInCsumErrors")
 	}

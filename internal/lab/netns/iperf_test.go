@@ -1,8 +1,9 @@
 package netns
 
 import (
-	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // What iperf3 3.12 prints, shortened.
@@ -18,8 +19,6 @@ func TestReadIPerf(t *testing.T) {
 		`{"end": {}, "error": "unable to connect"}`: "unable to connect",
 		"no JSON at all": "no JSON at all",
 	} {
-		if _, err := ReadIPerf([]byte(out)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", out, err)
-		}
+		check.ErrorHas(t, check.Err(ReadIPerf([]byte(out))), "", want)
 	}
 }

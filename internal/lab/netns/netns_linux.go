@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -31,7 +32,7 @@ type Net struct {
 }
 
 // New starts an empty network for the test. Without root the test is skipped, or,
-// with CI=true in the environment, fails.
+// with CI=true in the environment, fails. See [RequireRoot] for -short.
 func New(t testing.TB) *Net {
 	t.Helper()
 	RequireRoot(t)
@@ -43,9 +44,12 @@ func New(t testing.TB) *Net {
 	return &Net{t: t, id: nets.Add(1)}
 }
 
-// RequireRoot is [Require] of root.
+// RequireRoot is [Require] of root. With -short it skips the test: what needs root is not short.
 func RequireRoot(t testing.TB) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("lab: -short leaves out what needs root")
+	}
 	if os.Geteuid() != 0 {
 		Require(t, errors.New("network namespaces need root; run the test with sudo"))
 	}
@@ -116,6 +120,18 @@ func (h *Host) Do(f func()) {
 		h.t.Fatalf("lab: entering host %s: %v", h.Name, err)
 	}
 	f()
+}
+
+// Open opens something inside a host, and closes it with the test.
+func Open[T io.Closer](t testing.TB, h *Host, open func() (T, error)) (x T) {
+	t.Helper()
+	var err error
+	h.Do(func() { x, err = open() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
 }
 
 // Enter takes the calling thread into the host, for good: it is to be locked to a goroutine

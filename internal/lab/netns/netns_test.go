@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -80,15 +82,11 @@ func TestDoRunsInside(t *testing.T) {
 	var l net.PacketConn
 	var err error
 	b.Do(func() { l, err = net.ListenPacket("udp4", "10.0.0.2:7000") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer l.Close()
 	var c net.Conn
 	a.Do(func() { c, err = net.Dial("udp4", "10.0.0.2:7000") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer c.Close()
 	c.Write([]byte("hello"))
 	l.SetReadDeadline(time.Now().Add(5 * time.Second))
@@ -104,9 +102,7 @@ func TestDoRunsInside(t *testing.T) {
 	before, _ := os.Readlink("/proc/thread-self/ns/net")
 	func() {
 		defer func() {
-			if recover() == nil {
-				t.Error("the panic was lost")
-			}
+			check.True(t, recover() != nil, "the panic was lost")
 		}()
 		a.Do(func() { panic("inside") })
 	}()
@@ -147,13 +143,8 @@ func TestProcess(t *testing.T) {
 	if _, err := Output(t.Context(), time.Millisecond, "", "sleep", "100"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
-	if err := IP(t.Context(), "", "link set nowhere up"); err == nil || !strings.Contains(err.Error(), `Cannot find device "nowhere"`) {
-		t.Error(err)
-	}
-	p, err := Start(t.Context(), "", "sh", "-c", "echo ready; echo oops >&2; exit 3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.ErrorHas(t, IP(t.Context(), "", "link set nowhere up"), "", `Cannot find device "nowhere"`)
+	p := check.Must(Start(t.Context(), "", "sh", "-c", "echo ready; echo oops >&2; exit 3"))(t)
 	if err := p.Printed(t.Context(), "ready"); err != nil {
 		t.Error(err)
 	}
@@ -161,13 +152,9 @@ func TestProcess(t *testing.T) {
 	if err := p.Ended(t.Context()); !errors.As(err, &exit) || exit.ExitCode() != 3 || p.Output() != "ready\noops\n" {
 		t.Errorf("%v, %q", err, p.Output())
 	}
-	if err := p.Printed(t.Context(), "more"); err == nil || !strings.Contains(err.Error(), `ended (exit status 3) without "more"`) {
-		t.Error(err)
-	}
+	check.ErrorHas(t, p.Printed(t.Context(), "more"), "", `ended (exit status 3) without "more"`)
 	p.Kill()
-	if _, err := Start(t.Context(), "", "/no/such"); err == nil {
-		t.Error("started a program that is not there")
-	}
+	check.True(t, check.Err(Start(t.Context(), "", "/no/such")) != nil, "started a program that is not there")
 }
 
 func TestHostsEndWithTheTest(t *testing.T) {
@@ -182,15 +169,11 @@ func TestHostsEndWithTheTest(t *testing.T) {
 		child = strings.Fields(p.Output())[1]
 		ns = []string{a.NS, b.NS}
 		for _, s := range ns {
-			if !exists(s) {
-				t.Errorf("no namespace %s", s)
-			}
+			check.True(t, exists(s), "no namespace %s", s)
 		}
 	})
 	for _, s := range ns {
-		if exists(s) {
-			t.Errorf("namespace %s is left", s)
-		}
+		check.True(t, !exists(s), "namespace %s is left", s)
 	}
 	if child == "" {
 		return // skipped
@@ -200,9 +183,7 @@ func TestHostsEndWithTheTest(t *testing.T) {
 		if err != nil || strings.Contains(string(stat), ") Z ") {
 			break // gone, or dead and waiting for its new parent
 		}
-		if time.Now().After(end) {
-			t.Fatalf("a background process is left: %s", stat)
-		}
+		check.Need(t, !time.Now().After(end), "a background process is left: %s", stat)
 	}
 }
 
@@ -232,9 +213,7 @@ func breaks(t *testing.T, how string) (ns string) {
 	c.Env = append(os.Environ(), "LAB_TEST_BREAKS="+how)
 	c.WaitDelay = time.Second
 	out, err := c.CombinedOutput()
-	if err == nil {
-		t.Fatalf("it did not break:\n%s", out)
-	}
+	check.Need(t, err != nil, "it did not break:\n%s", out)
 	for line := range strings.Lines(string(out)) {
 		if strings.HasPrefix(line, nsPrefix) {
 			return strings.TrimSpace(line)
@@ -263,9 +242,7 @@ func TestLeftoversOfAKilledProcessAreSwept(t *testing.T) {
 		t.Errorf("namespace %s is left", ns)
 		Remove(ns)
 	}
-	if !exists(mine.NS) {
-		t.Error("the sweep took a namespace in use")
-	}
+	check.True(t, exists(mine.NS), "the sweep took a namespace in use")
 }
 
 func TestOwner(t *testing.T) {

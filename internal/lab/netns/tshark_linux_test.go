@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // A TCP segment whose checksum is zero: written as zero or as 0xffff it is good, as anything
@@ -23,7 +25,5 @@ func TestFieldsTCPChecksum(t *testing.T) {
 		ps = append(ps, Packet{Data: f})
 	}
 	rows := Fields(t, ps, "tcp", "tcp.dstport", "tcp.checksum", "tcp.checksum.status")
-	if fmt.Sprint(rows) != "[[80 0x0000 1] [80 0xffff 1] [80 0x0001 0] [81 0xffff 0]]" {
-		t.Error(rows)
-	}
+	check.True(t, fmt.Sprint(rows) == "[[80 0x0000 1] [80 0xffff 1] [80 0x0001 0] [81 0xffff 0]]", "%v", rows)
 }

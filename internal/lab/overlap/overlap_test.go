@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -88,9 +89,7 @@ func (a *actor) got() (n int) {
 func overlap(t *testing.T, f *mem.Fabric, top *topology) {
 	l := &lab{Fabric: f, top: top, hosts: map[int]*host{}}
 	defer l.close()
-	if err := l.build(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, l.build())
 	c := &crowd{lab: l, t: t, actors: map[int]*actor{}, frames: 80, changes: 20}
 	if testing.Short() {
 		c.frames, c.changes = 40, 10
@@ -205,9 +204,7 @@ func (c *crowd) roam(r *rand.Rand, a *actor) {
 			cfg := p.cfg
 			cfg.KeepOpen = true
 			m, err := c.attach(a.node, p.net, p.tag, a.now.Pipe, cfg)
-			if err != nil {
-				c.t.Errorf("host%d at node%d: %v", a.id, a.node, err)
-			}
+			check.True(c.t, err == nil, "host%d at node%d: %v", a.id, a.node, err)
 			a.members[k] = m
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // Busybox unpacks what the archive packs.
@@ -16,9 +18,7 @@ func TestArchiveIsCPIO(t *testing.T) {
 	for name, data := range files {
 		a.add(name, []byte(data))
 	}
-	if a.files != len(files)+2 {
-		t.Errorf("%d entries, not %d files and 2 folders", a.files, len(files))
-	}
+	check.True(t, a.files == len(files)+2, "%d entries, not %d files and 2 folders", a.files, len(files))
 	dir := t.TempDir()
 	c := exec.CommandContext(t.Context(), "busybox", "cpio", "-i", "-d")
 	c.Dir, c.Stdin = dir, bytes.NewReader(a.bytes())

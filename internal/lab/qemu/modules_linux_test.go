@@ -3,7 +3,6 @@ package qemu
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -23,12 +23,8 @@ func needs(t *testing.T, program string) {
 
 func write(t *testing.T, file, data string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(data), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	check.OK(t, os.WriteFile(file, []byte(data), 0o644))
 }
 
 // machine makes the folders of one with a kernel.
@@ -48,10 +44,7 @@ kernel/e.ko: kernel/a.ko
 func TestOrderPutsWhatIsNeededFirst(t *testing.T) {
 	root := t.TempDir()
 	machine(t, root, "1-cloud")
-	k, err := installed(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := check.Must(installed(root))(t)
 	for _, c := range []struct{ ask, want string }{
 		{"a", "a"}, {"b_b", "a b_b"}, {"d", "a b_b c d"}, {"e d", "a e b_b c d"}, {"inside", ""}, {"a inside a", "a"},
 	} {
@@ -70,19 +63,13 @@ func TestModulesAreUncompressed(t *testing.T) {
 	needs(t, "zstd")
 	root := t.TempDir()
 	machine(t, root, "1-cloud")
-	k, err := installed(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := check.Must(installed(root))(t)
 	plain := bytes.Repeat([]byte("module "), 1000)
 	var gz bytes.Buffer
 	w := gzip.NewWriter(&gz)
 	w.Write(plain)
 	w.Close()
-	zst, err := filter(plain, "zstd", "-c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	zst := check.Must(filter(plain, "zstd", "-c"))(t)
 	for file, data := range map[string]string{"a.ko": string(plain), "c.ko.gz": gz.String(), "d.ko.zst": string(zst), "b-b.ko.xz": xz} {
 		write(t, k.modules+"/kernel/"+file, data)
 	}
@@ -95,22 +82,15 @@ func TestModulesAreUncompressed(t *testing.T) {
 
 func TestOneKernelIsChosen(t *testing.T) {
 	root := t.TempDir()
-	if _, err := installed(root); !errors.Is(err, errNoKernel) {
-		t.Errorf("a machine without: %v", err)
-	}
+	check.ErrorIs(t, "a machine without", check.Err(installed(root)), errNoKernel)
 	write(t, root+"/boot/vmlinuz-9-cloud-amd64", "has no modules")
-	if _, err := installed(root); !errors.Is(err, errNoKernel) {
-		t.Errorf("a machine without modules: %v", err)
-	}
+	check.ErrorIs(t, "a machine without modules", check.Err(installed(root)), errNoKernel)
 	for _, c := range []struct{ add, want string }{
 		{"6.1.0-amd64", "6.1.0-amd64"}, {"6.2.0-amd64", "6.2.0-amd64"},
 		{"6.0.0-cloud-amd64", "6.0.0-cloud-amd64"}, {"6.1.0-cloud-amd64", "6.1.0-cloud-amd64"}, {"6.3.0-amd64", "6.1.0-cloud-amd64"},
 	} {
 		machine(t, root, c.add)
-		k, err := installed(root)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := check.Must(installed(root))(t)
 		if k.image != root+"/boot/vmlinuz-"+c.want || k.modules != root+"/lib/modules/"+c.want {
 			t.Errorf("with %s added: %s, %s", c.add, k.image, k.modules)
 		}
@@ -124,9 +104,7 @@ func TestLibraries(t *testing.T) {
 	/lib64/ld-linux-x86-64.so.2 (0x00007f1b7332a000)
 `)
 	want := []string{"/lib/x86_64-linux-gnu/libmnl.so.0", "/lib64/ld-linux-x86-64.so.2", "/lib64/ld-linux-x86-64.so.2"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%v", got)
-	}
+	check.True(t, slices.Equal(got, want), "%v", got)
 }
 
 // xz is "module\n", compressed.

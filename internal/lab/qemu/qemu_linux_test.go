@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 )
 
@@ -20,9 +21,7 @@ func TestGuest(t *testing.T) {
 	start := time.Now()
 	g := Boot(t, a, Config{Link: "tap0", Addr: "10.0.0.2/24,fd00::2/64", Setup: []string{"echo first >/tmp/setup", "echo second >>/tmp/setup"}})
 	t.Logf("up after %v", time.Since(start))
-	if g.TAP != "tap0" {
-		t.Errorf("the TAP is %s", g.TAP)
-	}
+	check.Equal(t, "the TAP is", g.TAP, "tap0")
 	a.Addr("tap0", "10.0.0.1/24,fd00::1/64")
 
 	t.Run("ping", func(t *testing.T) {
@@ -159,9 +158,7 @@ func TestNothingIsLeft(t *testing.T) {
 		t.Run(c.how, func(t *testing.T) {
 			start := time.Now()
 			pid, ns, out := breaks(t, c.how)
-			if !strings.Contains(out, c.message) {
-				t.Errorf("no message %q:\n%s", c.message, out)
-			}
+			check.True(t, strings.Contains(out, c.message), "no message %q:\n%s", c.message, out)
 			if took := time.Since(start); took > BootTimeout {
 				t.Errorf("it took %v", took)
 			}
@@ -177,9 +174,7 @@ func TestNothingIsLeft(t *testing.T) {
 					break
 				}
 			}
-			if _, err := os.Stat("/run/netns/" + ns); err == nil {
-				t.Errorf("namespace %s is left", ns)
-			}
+			check.True(t, check.Err(os.Stat("/run/netns/"+ns)) != nil, "namespace %s is left", ns)
 		})
 	}
 }
@@ -208,9 +203,7 @@ func TestSweep(t *testing.T) { netns.New(t) }
 func breaks(t *testing.T, how string) (pid int, ns, out string) {
 	t.Helper()
 	text, err := again(t, how).CombinedOutput()
-	if err == nil {
-		t.Fatalf("it did not break:\n%s", text)
-	}
+	check.Need(t, err != nil, "it did not break:\n%s", text)
 	for line := range strings.Lines(string(text)) {
 		if w := strings.Fields(line); len(w) == 3 && w[0] == "guest:" {
 			pid, _ = strconv.Atoi(w[1])

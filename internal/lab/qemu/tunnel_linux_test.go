@@ -10,7 +10,9 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // What tshark says of an outer and an inner header.
@@ -121,11 +123,7 @@ func echo(t *testing.T, from, to string) []byte {
 		icmp.SetNetworkLayerForChecksum(ip)
 		ls = []gopacket.SerializableLayer{ip, icmp, &layers.ICMPv6Echo{Identifier: 7, SeqNumber: 1}}
 	}
-	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, append(ls, payload)...); err != nil {
-		t.Fatal(err)
-	}
-	return b.Bytes()
+	return packets.Of(append(ls, payload)...)
 }
 
 // exchange sends an inner echo request to the tunnel's other end and waits for the answer,
@@ -143,21 +141,15 @@ func exchange(t *testing.T, a *netns.Host, to string, request []byte) {
 	var c net.Conn
 	var err error
 	a.Do(func() { c, err = net.Dial(family+proto, to) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	conn := c.(*net.IPConn)
 	defer conn.Close()
-	if _, err := conn.Write(request); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(conn.Write(request))(t)
 	conn.SetDeadline(time.Now().Add(netns.Timeout))
 	buf := make([]byte, 1<<16)
 	for {
 		n, _, err := conn.ReadFrom(buf) // without the outer header; Read would keep that of IPv4
-		if err != nil {
-			t.Fatalf("no answer: %v", err)
-		}
+		check.Need(t, err == nil, "no answer: %v", err)
 		if answers(buf[:n], request) {
 			return
 		}

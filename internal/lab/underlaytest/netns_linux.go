@@ -30,7 +30,9 @@ func InNamespace(t *testing.T, f func(t *testing.T)) {
 	// address of it goes nowhere.
 	h.Until("va is up", func() bool {
 		addr := h.IP("-6", "addr", "show", "dev", "va")
-		return strings.Contains(h.IP("link", "show", "va"), "state UP") && strings.Contains(addr, "fe80::ff:fe00:1/") && !strings.Contains(addr, "tentative")
+		route, _ := h.Try(t.Context(), "ip", "-6", "route", "get", "fe80::9", "oif", "va")
+		return strings.Contains(h.IP("link", "show", "va"), "state UP") && strings.Contains(addr, "fe80::ff:fe00:1/") &&
+			!strings.Contains(addr, "tentative") && strings.HasPrefix(route, "local ")
 	})
 	h.Do(func() { f(t) })
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/datagrams"
+	"github.com/vxswitch/vxswitch/internal/lab/fake"
 )
 
 // A Reader of each underlay is brought into each state it can be in; then the underlay is paused
@@ -144,7 +145,7 @@ func (x *Subject) enter(s State) {
 	case Waiting:
 		before := InRead()
 		go x.readInBackground()
-		Until(t, "Read waits", func() bool { return InRead() > before })
+		fake.Until(t, "Read waits", func() bool { return InRead() > before })
 	case Between, Rest:
 		for range 100 {
 			for x.Feed(); ; {

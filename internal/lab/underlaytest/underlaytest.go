@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // An Underlay is what every underlay has, its Stats left out.
@@ -30,9 +31,7 @@ type Underlay interface {
 func Endpoint(t testing.TB, ap netip.AddrPort) frame.Endpoint {
 	t.Helper()
 	e, err := frame.EndpointFrom(ap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return e
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
@@ -64,14 +63,4 @@ func (v *Veth) Group(n int) netip.Addr {
 		return netip.MustParseAddr(fmt.Sprintf("ff05::%d", n))
 	}
 	return netip.AddrFrom4([4]byte{239, 1, 1, byte(n)})
-}
-
-// Until waits until ok, 10 s at most.
-func Until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("in vain: %s", what)
-		}
-	}
 }

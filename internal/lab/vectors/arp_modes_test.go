@@ -6,6 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -15,8 +16,7 @@ var linkLocal = netip.MustParseAddr("169.254.1.1")
 // access puts port a into mode Access.
 func (l *lab) access(s *segment) {
 	l.T.Helper()
-	r, err := s.r.With(arp.Access)
-	l.must(err)
+	r := check.Must(s.r.With(arp.Access))(l.T)
 	l.must(s.a.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: r, Ingress: arp.OnlyIP{}}}))
 }
 

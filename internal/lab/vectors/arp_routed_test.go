@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -23,8 +24,7 @@ func accessIPRows() []row {
 		s = l.site(v6, true)
 		c = guest(s.Node, vni, s.ip(vni, 4))
 		for _, h := range []*mem.Host{s.a, c} {
-			stage, err := s.n.Neighbours(vni).With(arp.Access)
-			l.must(err)
+			stage := check.Must(s.n.Neighbours(vni).With(arp.Access))(l.T)
 			l.must(h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: stage}}))
 		}
 		l.forget()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
 // tableRows are what the table learns, from whom, and for how long.
@@ -113,9 +114,7 @@ func tableRows() []row {
 				{IP: inner(v6, 4), MAC: rmac(4), Origin: arp.Control, State: arp.Permanent},
 				{IP: inner(v6, 6), MAC: rmac(6), Origin: arp.Static, State: arp.Permanent},
 			}
-			if len(got) != len(want) {
-				l.T.Fatalf("%+v", got)
-			}
+			check.Need(l.T, len(got) == len(want), "%+v", got)
 			for i, e := range got {
 				e.Flags = 0
 				l.check(e == want[i], "%+v, want %+v", e, want[i])

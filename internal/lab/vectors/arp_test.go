@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"bytes"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,7 +10,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -135,11 +136,7 @@ func (m message) bytes() []byte {
 			all = append(all, &layers.ICMPv6NeighborSolicitation{TargetAddress: m.target.AsSlice(), Options: opts})
 		}
 	}
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
-		panic(err)
-	}
-	return bytes.Clone(buf.Bytes())
+	return packets.Of(all...)
 }
 
 // bare is bytes without padding, which answers have none of.
@@ -181,12 +178,9 @@ func (l *lab) neighbours(v6 bool, vlan uint16, tc arp.TableConfig, cfg arp.Confi
 func (l *lab) responder(v *vswitch.VSI, tc arp.TableConfig, cfg arp.Config, gw *arp.Gateway) *arp.Responder {
 	l.T.Helper()
 	tc.VNI = v.VNI()
-	var err error
-	cfg.Table, err = arp.NewTable(&tc)
-	l.must(err)
+	cfg.Table = check.Must(arp.NewTable(&tc))(l.T)
 	cfg.Locate = v.FDB().Lookup
-	r, err := arp.NewResponder(&cfg)
-	l.must(err)
+	r := check.Must(arp.NewResponder(&cfg))(l.T)
 	l.must(r.SetGateway(gw))
 	l.must(v.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: r}}))
 	return r

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -167,8 +168,7 @@ func inheritRow(id, name string, h vtep.Header, ttl, tos byte, make func(src fra
 	return row{id: id, name: name, wire: func(l *lab) {
 		l.start(&vtep.Config{Header: h})
 		f := l.far(2)
-		n, err := l.VTEP.AddPeer(f.u.LocalAddr())
-		l.must(err)
+		n := check.Must(l.VTEP.AddPeer(f.u.LocalAddr()))(l.T)
 		b := make(rmac(1))
 		l.writes(l.VTEP, n, b)
 		f.wantOuter(ttl, tos, vx(vni, b))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 )
 
@@ -37,8 +38,7 @@ func (l *lab) far(i byte) *far { l.T.Helper(); return l.farOf(l.typ, i) }
 
 func (l *lab) farOf(t encap.Type, i byte) *far {
 	l.T.Helper()
-	u, err := l.Listen(l.addr(i), t)
-	l.must(err)
+	u := check.Must(l.Listen(l.addr(i), t))(l.T)
 	return l.hear(u, l.atOf(t, 1))
 }
 
@@ -51,8 +51,7 @@ func (l *lab) fars(from, to byte) (all []*far) {
 
 func (l *lab) farAt(at netip.AddrPort, cfg *memory.Config) *far {
 	l.T.Helper()
-	u, err := l.Net.Listen(at, cfg)
-	l.must(err)
+	u := check.Must(l.Net.Listen(at, cfg))(l.T)
 	return l.hear(u, l.at(1))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -34,7 +35,7 @@ var entryRows = []row{
 		o.Send(b)
 		f.want(vx(100, a))
 		g.want(vx(200, b))
-		equal(l.T, "moves", l.seg.FDB().Stats().Moved+other.FDB().Stats().Moved, 0)
+		check.Equal(l.T, "moves", l.seg.FDB().Stats().Moved+other.FDB().Stats().Moved, 0)
 	}},
 	{id: "4.key", name: "a host here and in another VNI there", wire: func(l *lab) {
 		l.start()
@@ -51,7 +52,7 @@ var entryRows = []row{
 		f.learnt(rmac(1))
 		h.Send(eth(nobody, h.MAC, ""))
 		for m, d := range map[frame.MAC]frame.Dest{rmac(1): l.dest(2), h.MAC: h.At.Dest(0)} {
-			equal(l.T, "entry", l.entry(m), fdb.Entry{MAC: m, Dest: d, Origin: fdb.OriginLearned, Seen: 5})
+			check.Equal(l.T, "entry", l.entry(m), fdb.Entry{MAC: m, Dest: d, Origin: fdb.OriginLearned, Seen: 5})
 		}
 	}},
 	entryRow("static", fdb.Static, fdb.OriginStatic),
@@ -70,7 +71,7 @@ func entryRow(name string, flags fdb.Flags, origin fdb.Origin) row {
 		h, f := l.pair()
 		at := l.listed(2)
 		l.set(rmac(1), at, flags)
-		equal(l.T, "entry", l.entry(rmac(1)), fdb.Entry{MAC: rmac(1), Dest: at, Origin: origin, Flags: flags})
+		check.Equal(l.T, "entry", l.entry(rmac(1)), fdb.Entry{MAC: rmac(1), Dest: at, Origin: origin, Flags: flags})
 		l.passes(h, eth(rmac(1), h.MAC, "used"), f)
 	}}
 }
@@ -96,7 +97,7 @@ func agesRow(name string, cfg *vswitch.VSIConfig, age time.Duration) row {
 			{Kind: frame.EventMACAged, VNI: vni, MAC: rmac(1), Dest: d},
 		}
 		l.check(slices.Equal(evs, want), "events %+v, want %+v", evs, want)
-		equal(l.T, "aged", l.seg.FDB().Stats().Aged, 2)
+		check.Equal(l.T, "aged", l.seg.FDB().Stats().Aged, 2)
 	}}
 }
 
@@ -163,7 +164,7 @@ var ageRows = []row{
 		l.pass(50 * time.Millisecond)
 		for i := range 30 { // three ticks
 			f.learnt(rmac(1))
-			equal(l.T, "seen", l.entry(rmac(1)).Seen, frame.Tick(i/10))
+			check.Equal(l.T, "seen", l.entry(rmac(1)).Seen, frame.Tick(i/10))
 			l.pass(100 * time.Millisecond)
 		}
 		st := l.seg.FDB().Stats()

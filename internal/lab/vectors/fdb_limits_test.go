@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -57,7 +58,7 @@ var limitRows = []row{
 		}
 		d := l.dest(2)
 		l.wantFDB(l.seg, table{rmac(1): d, rmac(2): d, rmac(3): d})
-		equal(l.T, "in the other segment", other.FDB().Len(), 5)
+		check.Equal(l.T, "in the other segment", other.FDB().Len(), 5)
 		st := l.seg.FDB().Stats()
 		l.check(st.Full == 2 && st.Learned == 3, "%+v", st)
 	}},
@@ -254,7 +255,7 @@ var runtimeRows = []row{
 		h, f := l.pair(vswitch.AttachConfig{NoLearn: true})
 		f.learnt(rmac(1))
 		h.Send(eth(nobody, h.MAC, ""))
-		equal(l.T, "frames", len(h.Got()), 1)
+		check.Equal(l.T, "frames", len(h.Got()), 1)
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0)})
 		l.must(l.tun.Configure(vswitch.AttachConfig{}))
 		f.learnt(rmac(1))
@@ -279,6 +280,6 @@ var runtimeRows = []row{
 		l.must(l.tun.Configure(vswitch.AttachConfig{NoLearn: true}))
 		g.learnt(rmac(1))
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
-		equal(l.T, "frames", len(h.Got()), 2)
+		check.Equal(l.T, "frames", len(h.Got()), 2)
 	}},
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -33,7 +34,7 @@ var freezeRows = []row{
 		g.learnt(rmac(1))
 		h.Want()
 		f.learnt(rmac(1)) // where it stays, that is, where it was first, it is heard
-		equal(l.T, "frames", len(h.Got()), 1)
+		check.Equal(l.T, "frames", len(h.Got()), 1)
 		l.passes(h, eth(rmac(1), h.MAC, "to where it stays"), f)
 		l.dropped("mac-pinned", "mac-pinned", "mac-pinned")
 		st := l.seg.FDB().Stats()
@@ -84,7 +85,7 @@ var freezeRows = []row{
 	{id: "4.freeze-segment", name: "claims are forwarded if pinned ones are", wire: func(l *lab) {
 		h, f, g := l.trio(&vswitch.VSIConfig{Freeze: 1, ForwardPinned: true})
 		l.between(f, g, 3)
-		equal(l.T, "frames", len(h.Got()), 3)
+		check.Equal(l.T, "frames", len(h.Got()), 3)
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
 	}},
 	{id: "4.freeze-event", name: "one for each freeze", wire: func(l *lab) {

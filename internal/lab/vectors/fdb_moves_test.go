@@ -3,6 +3,7 @@ package vectors
 import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -170,10 +171,8 @@ var pinRows = []row{
 		l.start()
 		h, f, g, x := l.host(), l.far(2), l.far(3), l.far(4)
 		l.flood(2, 3, 4)
-		hop, err := l.VTEP.NextHop(l.at(2), 7)
-		l.must(err)
-		group, err := l.VTEP.Group(hop, l.peer(3))
-		l.must(err)
+		hop := check.Must(l.VTEP.NextHop(l.at(2), 7))(l.T)
+		group := check.Must(l.VTEP.Group(hop, l.peer(3)))(l.T)
 		one, both := l.tun.Dest(hop), l.tun.Dest(group)
 		l.set(rmac(1), one, fdb.Static)
 		l.set(rmac(2), both, fdb.Control|fdb.Sticky)
@@ -208,7 +207,7 @@ var pinRows = []row{
 		f.learnt(rmac(9))
 		l.set(rmac(1), l.dest(2), fdb.Control)
 		g.learnt(rmac(1))
-		equal(l.T, "frames", len(h.Got()), 2)
+		check.Equal(l.T, "frames", len(h.Got()), 2)
 		l.wantFDB(l.seg, table{rmac(9): l.dest(2), rmac(1): l.dest(2)})
 	}},
 	{id: "4.control-tunnel", name: "of a host here", wire: func(l *lab) {
@@ -239,6 +238,6 @@ func filterRow(id, name string, filtered frame.MAC, fromTunnel bool, dst, src fr
 		}
 		l.dropped("filtered")
 		e := l.entry(filtered)
-		equal(l.T, "still", e.Dest, frame.Filter)
+		check.Equal(l.T, "still", e.Dest, frame.Filter)
 	}}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -27,12 +28,9 @@ type nodes struct {
 func (r *router) nodes(t encap.Type, k byte) *nodes {
 	l := r.l
 	l.T.Helper()
-	u, err := l.Listen(l.addr(k), t)
-	l.must(err)
-	v, err := vtep.New(&vtep.Config{Name: "nodes", Type: t}, u)
-	l.must(err)
-	a, err := r.Segment(nodesVNI).Attach(v, tagOf(t, nodesVNI))
-	l.must(err)
+	u := check.Must(l.Listen(l.addr(k), t))(l.T)
+	v := check.Must(vtep.New(&vtep.Config{Name: "nodes", Type: t}, u))(l.T)
+	a := check.Must(r.Segment(nodesVNI).Attach(v, tagOf(t, nodesVNI)))(l.T)
 	i := r.bare(l3.InterfaceConfig{VNI: nodesVNI, Port: a.Dest(0), Tunnel: v})
 	return &nodes{i, l, t, v, r}
 }
@@ -86,11 +84,12 @@ func nodeRows() []row {
 			direct := l3.NextHop{Interface: red.Interface(vni2), IP: s.b.IP}
 			p := s.fromA(s.away.ip)
 			for _, addr := range []netip.Prefix{here, there} {
-				pool, err := red.NewBlocks(l3.Always, here)
-				l.must(err)
-				l.must(pool.Set(s.away.narrow, l3.Node{Addr: addr.Addr().Next(), Tunnel: n.hop(3), Direct: direct}))
 				for mode, straight := range map[l3.Encapsulation]bool{l3.Always: false, l3.CrossSubnet: addr == here, l3.Never: true} {
-					l.must(pool.SetMode(mode))
+					via := n.hop(3)
+					if mode.Direct(addr.Addr().Next(), []netip.Prefix{here}) {
+						via = direct
+					}
+					l.must(red.Add(l3.Route{Prefix: s.away.narrow, Via: []l3.NextHop{via}}))
 					s.a.Send(p.bytes())
 					if straight {
 						p.reaches(s.b)

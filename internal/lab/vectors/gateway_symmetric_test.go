@@ -7,6 +7,7 @@ import (
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
@@ -130,8 +131,7 @@ func symmetricPing(l *lab, v6 bool, gateway frame.MAC, access bool) {
 			x *router
 			h *mem.Host
 		}{{r, a}, {o, b}} {
-			stage, err := c.x.n.Neighbours(c.h.VNI).With(arp.Access)
-			l.must(err)
+			stage := check.Must(c.x.n.Neighbours(c.h.VNI).With(arp.Access))(l.T)
 			l.must(c.h.At.Configure(vswitch.AttachConfig{Slots: vswitch.Slots{Neighbour: stage}}))
 		}
 	}

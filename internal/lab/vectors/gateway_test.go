@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/node"
@@ -67,8 +68,7 @@ func (l *lab) router(k byte) *router {
 	if l.vc != nil {
 		t.Config = *l.vc
 	}
-	v, err := n.Tunnel("vtep", t)
-	l.must(err)
+	v := check.Must(n.Tunnel("vtep", t))(l.T)
 	go n.Run(context.Background())
 	r := &router{Node: l.NodeOf(n.Switch(), v, u), l: l, n: n, own: frame.MAC{2, 0xaa, 0, 0, 0, k}}
 	if l.Node == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -158,12 +159,9 @@ func gpeReceiveRows() []row {
 		}},
 		row{id: "3.b-horizon", name: "another tunnel of another group", wire: func(l *lab) {
 			l.start(gpeVTEP)
-			u, err := l.Listen(l.addr(1), encap.TypeVXLAN)
-			l.must(err)
-			v, err := vtep.New(&vtep.Config{Name: "old"}, u)
-			l.must(err)
-			_, err = l.seg.AttachWith(v, vni, &vswitch.AttachConfig{Group: 9})
-			l.must(err)
+			u := check.Must(l.Listen(l.addr(1), encap.TypeVXLAN))(l.T)
+			v := check.Must(vtep.New(&vtep.Config{Name: "old"}, u))(l.T)
+			check.Must(l.seg.AttachWith(v, vni, &vswitch.AttachConfig{Group: 9}))(l.T)
 			l.must(v.SetFlood(vni, l.atOf(encap.TypeVXLAN, 3)))
 			h, f, g := l.host(), l.far(2), l.farOf(encap.TypeVXLAN, 3)
 			for _, to := range []frame.MAC{frame.Broadcast, mcast, nobody} {
@@ -242,9 +240,7 @@ func gpeReceiveRows() []row {
 				{kind: frame.IPv4, data: string(p4)}, {data: string(in1)}, {kind: frame.IPv6, data: string(p6)},
 				{drop: frame.GPEProtocol}, {data: string(in1), replicated: true}, {drop: frame.UnknownVNI}, {kind: frame.IPv4, data: string(p4)},
 			}
-			if len(got) != len(want) {
-				l.T.Fatalf("%d packets, want %d", len(got), len(want))
-			}
+			check.Need(l.T, len(got) == len(want), "%d packets, want %d", len(got), len(want))
 			for i, g := range got {
 				l.check(g == want[i],
 					"packet %d: kind %d, %v, replicated %v, % x", i, g.kind, g.drop, g.replicated, g.data)
@@ -319,12 +315,9 @@ var gpePortRows = []row{
 	}},
 	{id: "1.dport-gpe", name: "beside VXLAN on 4789", wire: func(l *lab) {
 		l.start()
-		u, err := l.Listen(l.addr(1), encap.TypeGPE)
-		l.must(err)
-		v, err := vtep.New(&vtep.Config{Name: "gpe", Type: encap.TypeGPE}, u)
-		l.must(err)
-		a, err := l.vsi(200, nil).Attach(v, vni) // the same VNI, another network
-		l.must(err)
+		u := check.Must(l.Listen(l.addr(1), encap.TypeGPE))(l.T)
+		v := check.Must(vtep.New(&vtep.Config{Name: "gpe", Type: encap.TypeGPE}, u))(l.T)
+		a := check.Must(l.vsi(200, nil).Attach(v, vni))(l.T) // the same VNI, another network
 		h, o, f := l.host(), l.Host(200), l.farOf(encap.TypeGPE, 2)
 		f.sendTo(netip.AddrPortFrom(l.addr(1), 4790), gpe(vni, 3, in1))
 		h.Want()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
@@ -264,8 +265,7 @@ func isolatedRows() (rows []row) {
 			s := start(l, false, allowed)
 			s.d.Send(here(s.d.MAC, s.d.IP))
 			small := port.NewPipe(&port.PipeConfig{MTU: 700})
-			_, err := s.Segment(vni).Attach(small, 0)
-			l.must(err)
+			check.Must(s.Segment(vni).Attach(small, 0))(l.T)
 			s.Segment(vni).Flush()
 			l.forget()
 			p := packetOf(s.c.MAC, s.c.IP, gwMAC, s.d.IP).long(1000)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -40,15 +41,12 @@ func carryRows() []row {
 			l.typ = encap.TypeIPIP
 			var us []vtep.Underlay
 			for _, l.ip6 = range []bool{false, true} {
-				u, err := l.Listen(l.addr(1), l.typ)
-				l.must(err)
+				u := check.Must(l.Listen(l.addr(1), l.typ))(l.T)
 				us = append(us, u)
 			}
-			v, err := vtep.New(&ipip, us...)
-			l.must(err)
+			v := check.Must(vtep.New(&ipip, us...))(l.T)
 			for _, l.ip6 = range []bool{false, true} {
-				peer, err := v.AddPeer(l.at(2))
-				l.must(err)
+				peer := check.Must(v.AddPeer(l.at(2)))(l.T)
 				f := l.far(2)
 				for _, kind := range []frame.Kind{frame.IPv4, frame.IPv6} {
 					x := frame.Make(bareIP(kind == frame.IPv6))
@@ -275,9 +273,7 @@ func reportRows() []row {
 			for _, b := range p.pieces(fits) {
 				want = append(want, b[14:])
 			}
-			if len(want) != 2 {
-				l.T.Fatalf("%d pieces", len(want))
-			}
+			check.Need(l.T, len(want) == 2, "%d pieces", len(want))
 			j.f.want(want...)
 			l.clean()
 		}}},
@@ -342,7 +338,7 @@ func reportRows() []row {
 				n := l.VTEP.MTU(j.peer)
 				l.check(n == l.fits(encap.TypeIPIP, 1400), "MTU %d", n)
 				l.pass(2 * time.Minute)
-				equal(l.T, "MTU", l.VTEP.MTU(j.peer), whole)
+				check.Equal(l.T, "MTU", l.VTEP.MTU(j.peer), whole)
 			}},
 			{id: "8.soft-state", name: "each peer has its own", wire: func(l *lab) {
 				v, s, two, three := l.spied(ipip)

@@ -15,7 +15,9 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -50,12 +52,12 @@ func newWireEnd(t *testing.T, s side, h vtep.Header) *wireEnd {
 			x.v, err = vtep.New(&vtep.Config{Type: encap.TypeIPIP, Header: h}, u)
 		}
 	})
-	must(t, err)
+	check.OK(t, err)
 	t.Cleanup(func() { x.v.Close() })
 	if err = x.v.Control().Open(0); err == nil {
 		x.peer, err = x.v.AddPeer(netip.AddrPortFrom(x.to, 0))
 	}
-	must(t, err)
+	check.OK(t, err)
 	return x
 }
 
@@ -78,9 +80,7 @@ func (x *wireEnd) send(packets [][]byte, fields ...string) (rows [][]string) {
 	c.Want(len(packets), func(netns.Packet) bool { return true })
 	ps := c.Stop()
 	rows = netns.Fields(x.t, ps, "", fields...)
-	if len(rows) != len(packets) {
-		x.t.Fatalf("%d packets, want %d", len(rows), len(packets))
-	}
+	check.Need(x.t, len(rows) == len(packets), "%d packets, want %d", len(rows), len(packets))
 	for _, row := range rows {
 		for i := range row {
 			row[i], _, _ = strings.Cut(row[i], ",")
@@ -94,8 +94,7 @@ func (x *wireEnd) send(packets [][]byte, fields ...string) (rows [][]string) {
 func (x *wireEnd) hears(protocol byte, option bool, inner []byte) *frame.Frame {
 	x.t.Helper()
 	mac := func(h *netns.Host) []byte {
-		b, err := hex.DecodeString(strings.ReplaceAll(h.MAC("eth0"), ":", ""))
-		must(x.t, err)
+		b := check.Must(hex.DecodeString(strings.ReplaceAll(h.MAC("eth0"), ":", "")))(x.t)
 		return b
 	}
 	eth := &layers.Ethernet{SrcMAC: mac(x.other), DstMAC: mac(x.us), EthernetType: layers.EthernetTypeIPv4}
@@ -111,7 +110,7 @@ func (x *wireEnd) hears(protocol byte, option bool, inner []byte) *frame.Frame {
 			all = append(all, gopacket.Payload([]byte{protocol, 0, 4, 1, 4, 1, 1, 0})) // a limit of 4, padded
 		}
 	}
-	x.other.Inject("eth0", written(append(all, gopacket.Payload(inner))...))
+	x.other.Inject("eth0", packets.Of(append(all, gopacket.Payload(inner))...))
 	timer := time.AfterFunc(5*time.Second, x.v.Pause)
 	defer timer.Stop()
 	b := frame.NewBatch(nil)
@@ -132,18 +131,18 @@ var ipipWireRows = []row{
 				whole += 20
 			}
 			got, want := x.send([][]byte{p}, field, "frame.len")[0], []string{strconv.Itoa(int(protocol)), strconv.Itoa(whole)}
-			check(t, slices.Equal(got, want), "protocol and length %q, want %q", got, want)
+			check.True(t, slices.Equal(got, want), "protocol and length %q, want %q", got, want)
 			f := x.hears(protocol, false, p)
-			check(t, f.Drop == 0 && bytes.Equal(f.Bytes(), p), "%v: % x", f.Drop, f.Bytes())
+			check.True(t, f.Drop == 0 && bytes.Equal(f.Bytes(), p), "%v: % x", f.Drop, f.Bytes())
 		}
 	}},
 	{id: "8.nibble", name: "on the wire", sockets: func(t *testing.T, s side) {
 		x := newWireEnd(t, s, vtep.Header{})
 		for protocol, v6 := range map[byte]bool{4: true, 41: false} {
 			f := x.hears(protocol, false, bareIP(v6))
-			check(t, f.Drop == frame.BadHeader, "protocol %d: %v", protocol, f.Drop)
+			check.True(t, f.Drop == frame.BadHeader, "protocol %d: %v", protocol, f.Drop)
 			f = x.hears(protocol, false, bareIP(!v6))
-			check(t, f.Drop == 0, "protocol %d: %v", protocol, f.Drop)
+			check.True(t, f.Drop == 0, "protocol %d: %v", protocol, f.Drop)
 		}
 	}},
 	{id: "8.encap-limit", name: "on the wire", only: "IPv6", sockets: func(t *testing.T, s side) {
@@ -151,7 +150,7 @@ var ipipWireRows = []row{
 		for protocol, v6 := range map[byte]bool{4: false, 41: true} {
 			p := bareIP(v6)
 			f := x.hears(protocol, true, p)
-			check(t, f.Drop == 0 && bytes.Equal(f.Bytes(), p), "protocol %d: %v, % x", protocol, f.Drop, f.Bytes())
+			check.True(t, f.Drop == 0 && bytes.Equal(f.Bytes(), p), "protocol %d: %v, % x", protocol, f.Drop, f.Bytes())
 		}
 	}},
 	{id: "8.df", name: "on the wire", only: "IPv4", sockets: func(t *testing.T, s side) {
@@ -168,7 +167,7 @@ var ipipWireRows = []row{
 					got += "0"
 				}
 			}
-			check(t, got == want, "mode %d: DF %s, want %s", mode, got, want)
+			check.True(t, got == want, "mode %d: DF %s, want %s", mode, got, want)
 		}
 	}},
 	{id: "8.identification", name: "on the wire", only: "IPv4", sockets: func(t *testing.T, s side) {
@@ -183,6 +182,6 @@ var ipipWireRows = []row{
 		for _, row := range x.send(all, "ip.id") {
 			seen[row[0]] = true
 		}
-		check(t, len(seen) == 16 && !seen["0x0000"], "identifications %v", seen)
+		check.True(t, len(seen) == 16 && !seen["0x0000"], "identifications %v", seen)
 	}},
 }

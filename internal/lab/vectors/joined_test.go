@@ -3,6 +3,7 @@ package vectors
 import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -25,12 +26,9 @@ func (l *lab) lonely(vc vtep.Config, n frame.VNI) *joined {
 	l.typ = vc.Type
 	l.Node = l.NodeWith(l.addr(1).String(), nil, &vc)
 	l.seg = l.vsi(n, nil)
-	near, err := l.seg.Attach(j.tun, 0)
-	l.must(err)
-	l.tun, err = l.seg.Attach(l.VTEP, tagOf(vc.Type, n))
-	l.must(err)
-	j.peer, err = l.VTEP.AddPeer(l.at(2))
-	l.must(err)
+	near := check.Must(l.seg.Attach(j.tun, 0))(l.T)
+	l.tun = check.Must(l.seg.Attach(l.VTEP, tagOf(vc.Type, n)))(l.T)
+	j.peer = check.Must(l.VTEP.AddPeer(l.at(2)))(l.T)
 	w, err := l3.NewCrossConnect(&l3.CrossConnectConfig{Near: near.Dest(0), Far: l.tun.Dest(j.peer), Tunnel: l.VTEP, Send: l.seg.Send})
 	l.must(err)
 	l.must(l.seg.Configure(vswitch.VSIConfig{Slots: vswitch.Slots{Gateway: w, TooBig: w.PathMTU()}}))
@@ -134,23 +132,18 @@ func (r spyReader) Read(b *frame.Batch) error {
 func (l *lab) spied(vc vtep.Config) (v *vtep.VTEP, s *spy, two, three uint16) {
 	l.T.Helper()
 	l.typ = vc.Type
-	u, err := l.Listen(l.addr(1), vc.Type)
-	l.must(err)
+	u := check.Must(l.Listen(l.addr(1), vc.Type))(l.T)
 	s = &spy{Underlay: u}
-	v, err = vtep.New(&vc, s)
-	l.must(err)
+	v = check.Must(vtep.New(&vc, s))(l.T)
 	l.must(v.Control().Open(tagOf(vc.Type, vni)))
-	two, err = v.AddPeer(l.at(2))
-	l.must(err)
-	three, err = v.AddPeer(l.at(3))
-	l.must(err)
+	two = check.Must(v.AddPeer(l.at(2)))(l.T)
+	three = check.Must(v.AddPeer(l.at(3)))(l.T)
 	return v, s, two, three
 }
 
 // endpoint returns far end i as underlays name it.
 func (l *lab) endpoint(i byte) frame.Endpoint {
 	l.T.Helper()
-	e, err := frame.EndpointFrom(l.at(i))
-	l.must(err)
+	e := check.Must(frame.EndpointFrom(l.at(i)))(l.T)
 	return e
 }

@@ -5,12 +5,12 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -42,9 +42,7 @@ type floods []byte
 func (l *lab) start(with ...any) {
 	l.T.Helper()
 	ac, flood := l.node(l.addr(1).String(), with)
-	var err error
-	l.tun, err = l.seg.AttachWith(l.VTEP, vni, &ac)
-	l.must(err)
+	l.tun = check.Must(l.seg.AttachWith(l.VTEP, vni, &ac))(l.T)
 	if len(flood) > 0 {
 		l.flood(flood...)
 	}
@@ -103,8 +101,7 @@ func (l *lab) trio(with ...any) (h *mem.Host, f, g *far) {
 
 func (l *lab) vsi(n frame.VNI, cfg *vswitch.VSIConfig) *vswitch.VSI {
 	l.T.Helper()
-	v, err := l.VSI(n, cfg)
-	l.must(err)
+	v := check.Must(l.VSI(n, cfg))(l.T)
 	return v
 }
 
@@ -112,37 +109,16 @@ func (l *lab) vsi(n frame.VNI, cfg *vswitch.VSIConfig) *vswitch.VSI {
 func (l *lab) join(n frame.VNI) (*vswitch.VSI, *vswitch.Attachment) {
 	l.T.Helper()
 	v := l.vsi(n, nil)
-	a, err := v.Attach(l.VTEP, uint32(n))
-	l.must(err)
+	a := check.Must(v.Attach(l.VTEP, uint32(n)))(l.T)
 	return v, a
 }
 
-func (l *lab) must(err error) { l.T.Helper(); must(l.T, err) }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+func (l *lab) must(err error) { l.T.Helper(); check.OK(l.T, err) }
 
 // check fails the test unless ok.
 func (l *lab) check(ok bool, format string, args ...any) {
 	l.T.Helper()
-	check(l.T, ok, format, args...)
-}
-
-func check(t testing.TB, ok bool, format string, args ...any) {
-	t.Helper()
-	if !ok {
-		t.Errorf(format, args...)
-	}
-}
-
-// equal fails the test unless something is as it should be.
-func equal[T comparable](t testing.TB, what string, got, want T) {
-	t.Helper()
-	check(t, got == want, "%s: %v, want %v", what, got, want)
+	check.True(l.T, ok, format, args...)
 }
 
 // host returns a new host in VNI 100.
@@ -261,9 +237,7 @@ func (l *lab) entry(m frame.MAC) fdb.Entry {
 	l.T.Helper()
 	l.Settle()
 	e, ok := l.seg.FDB().Get(m)
-	if !ok {
-		l.T.Errorf("no entry of %v", m)
-	}
+	check.True(l.T, ok, "no entry of %v", m)
 	return e
 }
 
@@ -286,8 +260,7 @@ func (l *lab) peer(i byte) uint16 {
 // listed makes the far end at an address a peer, and returns where MACs behind it are.
 func (l *lab) listed(i byte) frame.Dest {
 	l.T.Helper()
-	n, err := l.VTEP.AddPeer(l.at(i))
-	l.must(err)
+	n := check.Must(l.VTEP.AddPeer(l.at(i)))(l.T)
 	return l.tun.Dest(n)
 }
 

@@ -6,6 +6,8 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
@@ -35,7 +37,7 @@ func (p packet) pieces(mtu int) (all [][]byte) {
 		}
 		eth := &layers.Ethernet{SrcMAC: p.from[:], DstMAC: p.to[:], EthernetType: layers.EthernetTypeIPv4}
 		piece := data[at:min(at+step, len(data))]
-		all = append(all, written(eth, ip, gopacket.Payload(piece))[:14+20+len(piece)]) // gopacket pads
+		all = append(all, packets.Of(eth, ip, gopacket.Payload(piece))[:14+20+len(piece)]) // gopacket pads
 	}
 	return all
 }
@@ -84,9 +86,7 @@ func routedBigRows() []row {
 			p.df = false
 			s.a.Send(p.bytes())
 			pieces := p.routed(s.own, rmac(3)).pieces(558)
-			if len(pieces) != 3 {
-				l.T.Fatalf("%d pieces", len(pieces))
-			}
+			check.Need(l.T, len(pieces) == 3, "%d pieces", len(pieces))
 			s.f.want(vxs(vni2, pieces)...)
 			l.clean()
 		}},
@@ -158,8 +158,7 @@ func routedBigRows() []row {
 			s := l.short(v6)
 			s.behind(vni, 3)
 			fits := l.inner(1500)
-			clamp, err := l3.NewMSSClamp(fits)
-			l.must(err)
+			clamp := check.Must(l3.NewMSSClamp(fits))(l.T)
 			slots := vswitch.Slots{Ingress: clamp}
 			l.must(s.a.At.Configure(vswitch.AttachConfig{Slots: slots}))
 			for _, a := range s.Segment(vni).Attachments() {
@@ -186,7 +185,7 @@ func routedBigRows() []row {
 				s.a.Send(in)
 				s.f.want(vx(vni2, p.routed(s.own, rmac(3)).bytes()))
 			}
-			equal(l.T, "clamped", clamp.Clamped(), 6)
+			check.Equal(l.T, "clamped", clamp.Clamped(), 6)
 			l.clean()
 		}),
 	)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -238,9 +239,7 @@ func (l *lab) pipe(mtu int) *mem.Host {
 	l.T.Helper()
 	n := byte(len(l.seg.Attachments()) + 1)
 	h := &mem.Host{Pipe: port.NewPipe(&port.PipeConfig{MTU: mtu}), Node: l.Node, VNI: vni, MAC: frame.MAC{2, 0xcc, 0, 0, 0, n}}
-	var err error
-	h.At, err = l.seg.Attach(h.Pipe, 0)
-	l.must(err)
+	h.At = check.Must(l.seg.Attach(h.Pipe, 0))(l.T)
 	return h
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -64,8 +65,8 @@ var multicastRows = []row{
 			var got [][]byte
 			for _, d := range m.outer() {
 				got = append(got, d.payload)
-				equal(l.T, "from", d.Src.Host(), l.endpoint(1).Host())
-				equal(l.T, "to", d.Dst.AddrPort(), netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort))
+				check.Equal(l.T, "from", d.Src.Host(), l.endpoint(1).Host())
+				check.Equal(l.T, "to", d.Dst.AddrPort(), netip.AddrPortFrom(l.groupAddr(9), encap.VXLANPort))
 			}
 			l.same("member of the group", got, want)
 		}
@@ -114,19 +115,16 @@ var multicastRows = []row{
 			err := l.VTEP.SetFlood(vni, netip.AddrPortFrom(netip.MustParseAddr(a), 0))
 			l.check(err != nil, "%s is in the flood list", a)
 		}
-		_, err := l.VTEP.AddPeer(l.groupAt(9))
-		l.check(err != nil, "a group is a peer")
+		l.check(check.Err(l.VTEP.AddPeer(l.groupAt(9))) != nil, "a group is a peer")
 	}},
 	{id: "5.multicast-join", name: "VNIs share a group, and the VNI decides", wire: func(l *lab) {
 		keep := vswitch.AttachConfig{KeepOpen: true} // the VTEP, when it is in no segment
 		l.start(keep)
 		other := l.vsi(200, nil)
-		at, err := other.AttachWith(l.VTEP, 200, &keep)
-		l.must(err)
+		at := check.Must(other.AttachWith(l.VTEP, 200, &keep))(l.T)
 		l.floodGroup(vni, []byte{9})
 		l.floodGroup(200, []byte{9})
-		past, err := l.vsi(300, nil).AttachWith(l.VTEP, 300, &keep)
-		l.must(err)
+		past := check.Must(l.vsi(300, nil).AttachWith(l.VTEP, 300, &keep))(l.T)
 		l.floodGroup(300, []byte{9, 7})
 		l.must(past.Detach())
 		h, o, f := l.host(), l.Host(200), l.member(2)
@@ -153,13 +151,12 @@ var multicastRows = []row{
 		hear(9, vni, false) // shut: the VNI decides
 		l.must(at.Detach())
 		hear(9, 200, false) // nobody is in the group any more
-		equal(l.T, "to nobody", l.Net.Stats().NoListener, 2)
-		_, err = other.Attach(l.VTEP, 200)
-		l.must(err)
+		check.Equal(l.T, "to nobody", l.Net.Stats().NoListener, 2)
+		check.Must(other.Attach(l.VTEP, 200))(l.T)
 		hear(9, 200, true) // the list has stayed
 		l.must(l.VTEP.SetFlood(200))
 		hear(9, 200, false)
-		equal(l.T, "to nobody", l.Net.Stats().NoListener, 3)
+		check.Equal(l.T, "to nobody", l.Net.Stats().NoListener, 3)
 		l.must(l.VTEP.SetFlood(300))
 		l.must(l.VTEP.SetFlood(vni))
 		l.pass(time.Minute) // the switch has retired what is not listed
@@ -173,7 +170,7 @@ var multicastRows = []row{
 		f := l.member(2)
 		l.must(l.VTEP.Close())
 		f.sendGroup(9, vx(vni, in1))
-		equal(l.T, "to nobody", l.Net.Stats().NoListener, 1)
+		check.Equal(l.T, "to nobody", l.Net.Stats().NoListener, 1)
 	}},
 	{id: "5.multicast-join", name: "from peers to a group and back, under traffic", wire: func(l *lab) {
 		l.start()
@@ -226,8 +223,7 @@ var multicastRows = []row{
 		none := pick(l.ip6, netip.IPv4Unspecified(), netip.IPv6Unspecified())
 		in := v.Readers()[0]
 		for _, from := range []netip.Addr{none, l.groupAddr(9), none} {
-			e, err := frame.EndpointFrom(netip.AddrPortFrom(from, 5000))
-			l.must(err)
+			e := check.Must(frame.EndpointFrom(netip.AddrPortFrom(from, 5000)))(l.T)
 			s.outer = frame.Outer{Src: e, Dst: l.endpoint(2), TTL: 64}
 			b := frame.NewBatch(nil)
 			l.must(in.Read(b))
@@ -245,13 +241,10 @@ var multicastRows = []row{
 		l.clean()
 	}},
 	{id: "5.multicast-loop", name: "or is dropped, and teaches nothing", wire: func(l *lab) {
-		u, err := l.Net.Listen(l.at(5), &memory.Config{MulticastLoop: true})
-		l.must(err)
-		v, err := vtep.New(nil, u)
-		l.must(err)
+		u := check.Must(l.Net.Listen(l.at(5), &memory.Config{MulticastLoop: true}))(l.T)
+		v := check.Must(vtep.New(nil, u))(l.T)
 		l.bridge()
-		_, err = l.seg.Attach(v, vni)
-		l.must(err)
+		check.Must(l.seg.Attach(v, vni))(l.T)
 		l.must(v.SetFlood(vni, l.groupAt(9)))
 		h, f := l.host(), l.member(2, 9)
 		l.passes(h, eth(frame.Broadcast, h.MAC, ""), f)
@@ -298,15 +291,11 @@ var multicastRows = []row{
 		local := func(i byte) netip.AddrPort {
 			return netip.AddrPortFrom(netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 15: i}).WithZone("1"), encap.VXLANPort)
 		}
-		u, err := l.Net.Listen(local(1), nil)
-		l.must(err)
-		v, err := vtep.New(nil, u)
-		l.must(err)
+		u := check.Must(l.Net.Listen(local(1), nil))(l.T)
+		v := check.Must(vtep.New(nil, u))(l.T)
 		l.bridge()
-		far2, err := l.Net.Listen(local(2), nil)
-		l.must(err)
-		tun, err := l.seg.Attach(v, vni)
-		l.must(err)
+		far2 := check.Must(l.Net.Listen(local(2), nil))(l.T)
+		tun := check.Must(l.seg.Attach(v, vni))(l.T)
 		h, f := l.host(), l.hear(far2, local(1))
 		zoneless := netip.AddrPortFrom(local(2).Addr().WithZone(""), 0)
 		l.must(v.SetFlood(vni, local(2), zoneless, local(1))) // the zone is known, and the own address left out
@@ -321,8 +310,7 @@ var multicastRows = []row{
 		l.wantFDB(l.seg, table{h.MAC: h.At.Dest(0), rmac(1): tun.Dest(st.Peers[0].Peer)})
 		x = eth(rmac(1), h.MAC, "")
 		l.passes(h, x, f)
-		err = v.SetFlood(vni, netip.AddrPortFrom(local(3).Addr().WithZone("2"), 0))
-		l.check(err != nil, "a peer of another zone")
+		l.check(v.SetFlood(vni, netip.AddrPortFrom(local(3).Addr().WithZone("2"), 0)) != nil, "a peer of another zone")
 		l.drops(nil)
 	}},
 	{id: "5.link-local", name: "needs a zone at another end", only: "IPv6", wire: func(l *lab) {
@@ -363,11 +351,9 @@ func (u *forger) Read(b *frame.Batch) error {
 // forged makes a VTEP on a forger, without a switch.
 func (l *lab) forged() (v *vtep.VTEP, u *forger) {
 	l.T.Helper()
-	m, err := l.Listen(l.addr(77), encap.TypeVXLAN)
-	l.must(err)
+	m := check.Must(l.Listen(l.addr(77), encap.TypeVXLAN))(l.T)
 	u = &forger{Underlay: m}
-	v, err = vtep.New(nil, u)
-	l.must(err)
+	v = check.Must(vtep.New(nil, u))(l.T)
 	l.must(v.Control().Open(vni))
 	return v, u
 }

@@ -1,7 +1,6 @@
 package vectors
 
 import (
-	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 )
 
 // what is in a packet.
@@ -125,15 +125,7 @@ func (p packet) bytes() []byte {
 	for i := range data {
 		data[i] = byte(i)
 	}
-	return written(append(all, gopacket.Payload(data))...)
-}
-
-func written(all ...gopacket.SerializableLayer) []byte {
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, all...); err != nil {
-		panic(err)
-	}
-	return bytes.Clone(buf.Bytes())
+	return packets.Of(append(all, gopacket.Payload(data))...)
 }
 
 // A refusal is an ICMP error's type and code, of both families.
@@ -172,7 +164,7 @@ func (e refusal) about(p packet, gateway netip.Addr, mtu int) []byte {
 	if p.bare {
 		all = all[1:]
 	}
-	return written(all...)
+	return packets.Of(all...)
 }
 
 func udp4(ip []byte) {

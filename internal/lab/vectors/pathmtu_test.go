@@ -6,6 +6,7 @@ import (
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -105,7 +106,7 @@ var pathRows = []row{
 		l.narrow(1500)
 		floor := pick(l.ip6, 576, 1280)
 		l.narrowPath(2, 100, vx(vni, make([]byte, 800)))
-		equal(l.T, "MTU", l.VTEP.MTU(l.peer(2)), floor-l.outer())
+		check.Equal(l.T, "MTU", l.VTEP.MTU(l.peer(2)), floor-l.outer())
 	}},
 	{id: "9.path-mtu-quoted", name: "packets that are not ours", wire: func(l *lab) {
 		l.narrow(1500)
@@ -151,14 +152,10 @@ func (l *lab) families() (h *mem.Host, v *vtep.VTEP, f, g *far) {
 	o.ip6 = !l.ip6
 	var us []vtep.Underlay
 	for _, x := range []*lab{l, &o} {
-		u, err := x.Listen(x.addr(9), encap.TypeVXLAN)
-		l.must(err)
-		us = append(us, u)
+		us = append(us, check.Must(x.Listen(x.addr(9), encap.TypeVXLAN))(l.T))
 	}
-	v, err := vtep.New(nil, us...)
-	l.must(err)
-	_, err = l.seg.Attach(v, vni)
-	l.must(err)
+	v = check.Must(vtep.New(nil, us...))(l.T)
+	check.Must(l.seg.Attach(v, vni))(l.T)
 	return h, v, l.far(2), o.far(2)
 }
 
@@ -179,8 +176,7 @@ func (l *lab) outer() int { return encap.TypeVXLAN.Outer(l.ip6) }
 func (l *lab) narrowPath(i byte, mtu int, payload []byte) {
 	l.T.Helper()
 	l.Net.SetLink(l.addr(1), l.addr(i), memory.Link{PathMTU: mtu})
-	e, err := frame.EndpointFrom(l.at(i))
-	l.must(err)
+	e := check.Must(frame.EndpointFrom(l.at(i)))(l.T)
 	l.must(l.Underlay.Sender(1000).Send([]frame.Datagram{{Parts: [][]byte{payload}, To: []frame.Endpoint{e}, DF: true}}))
 	l.Settle()
 	l.Net.SetLink(l.addr(1), l.addr(i), memory.Link{})

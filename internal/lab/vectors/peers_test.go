@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
@@ -44,7 +45,7 @@ var peerRows = []row{
 			want[rmac(i)] = l.dest(i)
 		}
 		l.wantFDB(l.seg, want)
-		equal(l.T, "learned peers", l.VTEP.Stats().Learned, 3)
+		check.Equal(l.T, "learned peers", l.VTEP.Stats().Learned, 3)
 		l.drops(nil)
 	}},
 	{id: "1.peers-any", name: "a stranger gets no floods", wire: func(l *lab) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -75,7 +76,7 @@ func stormRows() (rows []row) {
 			x, y := l.Host(200), l.Host(200)
 			l.wantPassed("of another segment", l.pours(x, y, c, 20), 20)
 			l.drops(one("storm"))
-			equal(l.T, "MACs of the other segment", other.FDB().Len(), 1)
+			check.Equal(l.T, "MACs of the other segment", other.FDB().Len(), 1)
 		}}, row{id: "5.class-rate", name: c.name + " at run time", local: func(l *lab) {
 			a, o := l.bridged()
 			l.wantPassed("without", l.pours(a, o, c, 20), 20)

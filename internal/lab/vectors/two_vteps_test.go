@@ -5,6 +5,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -14,12 +15,9 @@ import (
 // of the other address family.
 func (l *lab) fabric(t encap.Type, port uint16, other bool, at vswitch.AttachConfig) *vtep.VTEP {
 	l.T.Helper()
-	u, err := l.Net.Listen(netip.AddrPortFrom(l.addrOf(other, 1), port), nil)
-	l.must(err)
-	v, err := vtep.New(&vtep.Config{Name: "other", Type: t}, u)
-	l.must(err)
-	_, err = l.seg.AttachWith(v, vni, &at)
-	l.must(err)
+	u := check.Must(l.Net.Listen(netip.AddrPortFrom(l.addrOf(other, 1), port), nil))(l.T)
+	v := check.Must(vtep.New(&vtep.Config{Name: "other", Type: t}, u))(l.T)
+	check.Must(l.seg.AttachWith(v, vni, &at))(l.T)
 	return v
 }
 

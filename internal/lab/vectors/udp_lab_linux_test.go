@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -53,7 +54,7 @@ func sniff(t *testing.T, s side, port uint16) *sniffer {
 	if err == nil {
 		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5})
 	}
-	must(t, err)
+	check.OK(t, err)
 	return &sniffer{t, fd, s, port}
 }
 
@@ -63,7 +64,7 @@ func (s *sniffer) next() (ip, udp []byte) {
 	for {
 		b := make([]byte, 65536)
 		n, _, err := unix.Recvfrom(s.fd, b, 0)
-		must(s.t, err)
+		check.OK(s.t, err)
 		ip, udp = nil, b[:n]
 		if !s.side.ip6 {
 			h := int(b[0]&15) * 4
@@ -86,24 +87,19 @@ type tunnel struct {
 
 func newTunnel(t *testing.T, s side, uc *underlay.UDPConfig, vc *vtep.Config) *tunnel {
 	t.Helper()
-	u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), uc)
-	must(t, err)
+	u := check.Must(underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), uc))(t)
 	return newTunnelOver(t, s, u, vc)
 }
 
 func newTunnelOver(t *testing.T, s side, u *underlay.UDP, vc *vtep.Config) *tunnel {
 	t.Helper()
-	v, err := vtep.New(vc, u)
-	must(t, err)
-	peer, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
-	must(t, err)
+	v := check.Must(vtep.New(vc, u))(t)
+	peer := check.Must(net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0))))(t)
 	t.Cleanup(func() { v.Close(); peer.Close() })
 	x := &tunnel{t: t, v: v, peer: peer, local: u.LocalAddr()}
 	// A next hop, since over IPv6 there is only ::1: our own address is no peer.
-	if x.num, err = v.NextHop(x.port(), vni); err == nil {
-		err = v.Control().Open(vni)
-	}
-	must(t, err)
+	x.num = check.Must(v.NextHop(x.port(), vni))(t)
+	check.OK(t, v.Control().Open(vni))
 	return x
 }
 
@@ -130,7 +126,7 @@ func (x *tunnel) recv() ([]byte, uint16) {
 	b := make([]byte, 2048)
 	x.peer.SetReadDeadline(time.Now().Add(5 * time.Second))
 	n, from, err := x.peer.ReadFromUDPAddrPort(b)
-	must(x.t, err)
+	check.OK(x.t, err)
 	return b[:n], from.Port()
 }
 
@@ -139,13 +135,11 @@ func (x *tunnel) recv() ([]byte, uint16) {
 func before(t *testing.T, r frame.Reader, pause func(), from *net.UDPConn, to netip.AddrPort) (n int) {
 	t.Helper()
 	mark := eth(nobody, rmac(1), "mark")
-	if _, err := from.WriteToUDPAddrPort(vx(vni, mark), to); err != nil {
-		t.Fatal(err)
-	}
+	check.Must(from.WriteToUDPAddrPort(vx(vni, mark), to))(t)
 	timer := time.AfterFunc(5*time.Second, pause)
 	defer timer.Stop()
 	for b := frame.NewBatch(nil); ; {
-		must(t, r.Read(b))
+		check.OK(t, r.Read(b))
 		for i := range b.Frames {
 			if bytes.HasSuffix(b.Frames[i].Bytes(), mark) {
 				return n

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -23,7 +24,7 @@ var udpRows = []row{
 		x := newTunnel(t, s, nil, nil)
 		x.send(in1)
 		b, _ := x.recv()
-		check(t, bytes.Equal(b, vx(vni, in1)), "% x", b)
+		check.True(t, bytes.Equal(b, vx(vni, in1)), "% x", b)
 	}},
 	{id: "1.superframe-finished", name: "UDP sockets", only: "IPv4", sockets: func(t *testing.T, s side) {
 		x := newTunnel(t, s, &underlay.UDPConfig{MaxDatagram: 2048}, &vtep.Config{MTU: 1500})
@@ -36,13 +37,11 @@ var udpRows = []row{
 			wrong := bytes.Clone(finished)
 			wrong[len(wrong)-1] ^= 1
 			for name, in := range map[string][]byte{"right": finished, "wrong": wrong, "unfinished": k.unfinished(finished), "short": finished[:5000]} {
-				if _, err := x.peer.WriteToUDPAddrPort(vx(vni, in), x.local); err != nil {
-					t.Fatal(err)
-				}
-				must(t, r.Read(b))
+				check.Must(x.peer.WriteToUDPAddrPort(vx(vni, in), x.local))(t)
+				check.OK(t, r.Read(b))
 				f := &b.Frames[0]
 				if name == "unfinished" {
-					check(t, f.Drop == 0 && bytes.Equal(f.Bytes(), in) && f.SegLen() == x.v.MTU(0), "%v, %s: %v, %d bytes, segments of %d", k, name, f.Drop, f.Len(), f.SegLen())
+					check.True(t, f.Drop == 0 && bytes.Equal(f.Bytes(), in) && f.SegLen() == x.v.MTU(0), "%v, %s: %v, %d bytes, segments of %d", k, name, f.Drop, f.Len(), f.SegLen())
 				} else if f.Drop != frame.TooBig {
 					t.Errorf("%v, %s: %v", k, name, f.Drop)
 				}
@@ -93,28 +92,28 @@ var udpRows = []row{
 		for i, want := range lens {
 			b, port := x.recv()
 			ports[port] = true
-			check(t, len(b) == want, "datagram %d has %d bytes, want %d", i, len(b), want)
+			check.True(t, len(b) == want, "datagram %d has %d bytes, want %d", i, len(b), want)
 		}
-		check(t, len(ports) == 1, "one flow from the ports %v", ports)
+		check.True(t, len(ports) == 1, "one flow from the ports %v", ports)
 		_, udp := sn.next()
-		check(t, binary.BigEndian.Uint16(udp[6:]) != 0, "no checksum in a run")
+		check.True(t, binary.BigEndian.Uint16(udp[6:]) != 0, "no checksum in a run")
 	}},
 
 	{id: "1.csum-zero-in", name: "accepted over IPv4", only: "IPv4", sockets: func(t *testing.T, s side) {
-		equal(t, "frames", zeroIn(t, s, nil), 1)
+		check.Equal(t, "frames", zeroIn(t, s, nil), 1)
 	}},
 	{id: "1.csum-zero-in", name: "refused over IPv6", only: "IPv6", sockets: func(t *testing.T, s side) {
-		equal(t, "frames", zeroIn(t, s, nil), 0)
+		check.Equal(t, "frames", zeroIn(t, s, nil), 0)
 	}},
 	{id: "1.csum-zero-in", name: "allowed over IPv6", only: "IPv6", sockets: func(t *testing.T, s side) {
-		equal(t, "frames", zeroIn(t, s, &underlay.UDPConfig{ZeroChecksum6RX: true}), 1)
+		check.Equal(t, "frames", zeroIn(t, s, &underlay.UDPConfig{ZeroChecksum6RX: true}), 1)
 	}},
 	{id: "1.csum-wrong-in", name: "wrong, then right", only: "IPv4", sockets: func(t *testing.T, s side) {
 		for _, right := range []bool{false, true} {
 			x := newTunnel(t, s, nil, nil)
 			rawUDP(t, x.local, right)
 			n := before(t, x.v.Readers()[0], x.v.Pause, x.peer, x.local)
-			check(t, (n == 1) == right, "checksum right = %v: %d frames", right, n)
+			check.True(t, (n == 1) == right, "checksum right = %v: %d frames", right, n)
 		}
 	}},
 
@@ -139,11 +138,9 @@ func udpPorts(t *testing.T, x *tunnel, lo, hi uint16, want int) {
 		x.send(b)
 		_, p := x.recv()
 		seen[p] = true
-		if p < lo || p > hi {
-			t.Fatalf("source port %d", p)
-		}
+		check.Need(t, p >= lo && p <= hi, "source port %d", p)
 	}
-	check(t, len(seen) == want, "%d source ports, want %d", len(seen), want)
+	check.True(t, len(seen) == want, "%d source ports, want %d", len(seen), want)
 }
 
 // onWire sends a frame through a tunnel and returns its outer IPv4 header, and UDP.
@@ -160,22 +157,21 @@ func checksumRow(id, name, family string, mode underlay.Checksum, zero bool) row
 	return row{id: id, name: name, only: family, sockets: func(t *testing.T, s side) {
 		_, udp := onWire(t, s, &underlay.UDPConfig{Checksum: mode}, nil, in1)
 		sum := binary.BigEndian.Uint16(udp[6:])
-		check(t, (sum == 0) == zero, "checksum %#04x", sum)
-		check(t, bytes.Equal(udp[8:], vx(vni, in1)), "% x", udp[8:])
+		check.True(t, (sum == 0) == zero, "checksum %#04x", sum)
+		check.True(t, bytes.Equal(udp[8:], vx(vni, in1)), "% x", udp[8:])
 	}}
 }
 
 // socketsRow has a peer with transmit sockets of its own, and then without.
 func socketsRow(id, name string, c underlay.TxConfig, lo, hi uint16, zero bool) row {
 	return row{id: id, name: name, sockets: func(t *testing.T, s side) {
-		u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), nil)
-		must(t, err)
+		u := check.Must(underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), nil))(t)
 		x := newTunnelOver(t, s, u, nil)
 		n, err := u.Sockets(c)
 		if err == nil {
 			err = x.v.SetPeers([]vtep.PeerConfig{{Address: s.them, Header: vtep.Header{Sockets: n}}})
 		}
-		must(t, err)
+		check.OK(t, err)
 		sn := sniff(t, s, x.port().Port())
 		for _, b := range flows(32) {
 			x.send(b)
@@ -187,11 +183,11 @@ func socketsRow(id, name string, c underlay.TxConfig, lo, hi uint16, zero bool) 
 				t.Fatalf("checksum %#04x", sum)
 			}
 		}
-		must(t, x.v.SetPeers(nil))
+		check.OK(t, x.v.SetPeers(nil))
 		x.send(in1)
 		_, udp := sn.next()
 		p, sum := binary.BigEndian.Uint16(udp), binary.BigEndian.Uint16(udp[6:])
-		check(t, p >= 49152 && (sum == 0) != s.ip6, "without: port %d, checksum %#04x", p, sum)
+		check.True(t, p >= 49152 && (sum == 0) != s.ip6, "without: port %d, checksum %#04x", p, sum)
 	}}
 }
 
@@ -199,7 +195,7 @@ func socketsRow(id, name string, c underlay.TxConfig, lo, hi uint16, zero bool) 
 func ipRow(id, name string, cfg *vtep.Config, good func(ip []byte) bool) row {
 	return row{id: id, name: name, only: "IPv4", sockets: func(t *testing.T, s side) {
 		ip, _ := onWire(t, s, nil, cfg, in1)
-		check(t, good(ip), "% x", ip)
+		check.True(t, good(ip), "% x", ip)
 	}}
 }
 
@@ -208,7 +204,7 @@ func inheritDF(name string, inner uint16) row {
 	return row{id: "1.df-inherit", name: name, only: "IPv4", sockets: func(t *testing.T, s side) {
 		cfg := &vtep.Config{Header: vtep.Header{DF: vtep.DFInherit}}
 		ip, _ := onWire(t, s, nil, cfg, mem.Ethernet(rmac(1), rmac(2), 0x0800, ipv4(17, inner, 1, 2)))
-		check(t, uint16(ip[6])<<8&0x4000 == inner&0x4000, "% x", ip)
+		check.True(t, uint16(ip[6])<<8&0x4000 == inner&0x4000, "% x", ip)
 	}}
 }
 
@@ -216,19 +212,16 @@ func inheritDF(name string, inner uint16) row {
 func hopRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 	return row{id: id, name: name, sockets: func(t *testing.T, s side) {
 		x := newTunnel(t, s, nil, cfg)
-		u, err := underlay.ListenUDP(netip.AddrPortFrom(s.them, 0), nil)
-		must(t, err)
+		u := check.Must(underlay.ListenUDP(netip.AddrPortFrom(s.them, 0), nil))(t)
 		defer u.Close()
-		if x.num, err = x.v.NextHop(u.LocalAddr(), vni); err != nil {
-			t.Fatal(err)
-		}
+		x.num = check.Must(x.v.NextHop(u.LocalAddr(), vni))(t)
 		x.send(in1)
 		timer := time.AfterFunc(5*time.Second, u.Pause)
 		defer timer.Stop()
 		b := frame.NewBatch(nil)
-		must(t, u.Readers()[0].Read(b))
+		check.OK(t, u.Readers()[0].Read(b))
 		o := b.Outer[0]
-		check(t, o.TTL == ttl && o.TOS == tos, "TTL %d TOS %#x", o.TTL, o.TOS)
+		check.True(t, o.TTL == ttl && o.TOS == tos, "TTL %d TOS %#x", o.TTL, o.TOS)
 	}}
 }
 
@@ -236,27 +229,19 @@ func hopRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 // come out.
 func zeroIn(t *testing.T, s side, uc *underlay.UDPConfig) int {
 	t.Helper()
-	u, err := underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), uc)
-	must(t, err)
+	u := check.Must(underlay.ListenUDP(netip.AddrPortFrom(s.us, 0), uc))(t)
 	defer u.Close()
-	from, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
-	must(t, err)
+	from := check.Must(net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0))))(t)
 	defer from.Close()
-	raw, err := from.SyscallConn()
-	must(t, err)
-	raw.Control(func(fd uintptr) {
-		if s.ip6 {
-			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX, 1)
-		} else {
-			err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_NO_CHECK, 1)
-		}
-	})
-	must(t, err)
-	if _, err := from.WriteToUDPAddrPort(vx(vni, in1), u.LocalAddr()); err != nil {
-		t.Fatal(err)
+	level, option := unix.SOL_SOCKET, unix.SO_NO_CHECK
+	if s.ip6 {
+		level, option = unix.IPPROTO_UDP, unix.UDP_NO_CHECK6_TX
 	}
-	summed, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0)))
-	must(t, err)
+	check.Must(from.SyscallConn())(t).Control(func(fd uintptr) {
+		check.OK(t, unix.SetsockoptInt(int(fd), level, option, 1))
+	})
+	check.Must(from.WriteToUDPAddrPort(vx(vni, in1), u.LocalAddr()))(t)
+	summed := check.Must(net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(s.them, 0))))(t)
 	defer summed.Close()
 	return before(t, u.Readers()[0], u.Pause, summed, u.LocalAddr())
 }
@@ -268,10 +253,10 @@ func rawUDP(t *testing.T, dst netip.AddrPort, right bool) {
 	if errors.Is(err, unix.EPERM) { // a raw socket needs CAP_NET_RAW
 		netns.RequireRoot(t)
 	}
-	must(t, err)
+	check.OK(t, err)
 	defer unix.Close(fd)
 	src := [4]byte{127, 86, 0, 3}
-	must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: src}))
+	check.OK(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: src}))
 	p := make([]byte, 8, 8+8+len(in1))
 	p = append(p, vx(vni, in1)...)
 	binary.BigEndian.PutUint16(p, 50000)
@@ -294,5 +279,5 @@ func rawUDP(t *testing.T, dst netip.AddrPort, right bool) {
 		c ^= 0x0101
 	}
 	binary.BigEndian.PutUint16(p[6:], c)
-	must(t, unix.Sendto(fd, p, 0, &unix.SockaddrInet4{Addr: a}))
+	check.OK(t, unix.Sendto(fd, p, 0, &unix.SockaddrInet4{Addr: a}))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 )
@@ -49,7 +50,7 @@ func (k leftover) frame(to frame.MAC, i, off int, payload []byte) []byte {
 	}
 	tcp.SetNetworkLayerForChecksum(l3)
 	udp.SetNetworkLayerForChecksum(l3)
-	return written(e, l3.(gopacket.SerializableLayer), l4, gopacket.Payload(payload))
+	return packets.Of(e, l3.(gopacket.SerializableLayer), l4, gopacket.Payload(payload))
 }
 
 // unfinished puts the sum of the pseudo header in the place of the checksum.

@@ -28,6 +28,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 )
 
@@ -112,9 +113,7 @@ func checkRules(t *testing.T, count map[string]int) {
 		fmt.Fprintf(&b, "%-28s %3d rows\n", r.id, n)
 	}
 	for id := range count {
-		if !known[id] {
-			t.Errorf("rows of %s, which is no rule", id)
-		}
+		check.True(t, known[id], "rows of %s, which is no rule", id)
 	}
 	t.Logf("id -> rows, %d rows of %d rules\n%s", total, len(rules), b.String())
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	"github.com/vxswitch/vxswitch/node"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -72,8 +73,7 @@ var vlanRows = slices.Concat([]row{
 		other, _ := l.join(200)
 		h, f := l.host(), l.far(2)
 		l.must(l.VTEP.SetFlood(200, l.at(2)))
-		at, err := other.Attach(h.Pipe, 10)
-		l.must(err)
+		at := check.Must(other.Attach(h.Pipe, 10))(l.T)
 		h.Send(mem.Tagged(10, in1), mem.Tagged(11, in1), mem.Tagged(10, in1), in1)
 		f.want(vx(200, in1), vx(vni, mem.Tagged(11, in1)), vx(200, in1), vx(vni, in1))
 		l.must(at.Detach())

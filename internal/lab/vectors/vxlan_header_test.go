@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -67,11 +67,8 @@ func reservedRows() (rows []row) {
 		{"next protocol of GPE", "0x000000ff00000000", vtep.Config{Type: encap.TypeGPE, Reserved: 0xffff_0000_0000}},
 	} {
 		rows = append(rows, row{id: "1.reserved-mask-conflict", name: c.name, only: "IPv4", wire: func(l *lab) {
-			u, err := l.Listen(l.addr(1), c.cfg.Type)
-			l.must(err)
-			_, err = vtep.New(&c.cfg, u)
-			l.check(err != nil && strings.Contains(err.Error(), "vtep: Config.Reserved: ") && strings.Contains(err.Error(), "has bits "+c.bits),
-				"%v, want bits %s", err, c.bits)
+			u := check.Must(l.Listen(l.addr(1), c.cfg.Type))(l.T)
+			check.ErrorHas(l.T, check.Err(vtep.New(&c.cfg, u)), "vtep: Config.Reserved: ", "has bits "+c.bits)
 		}})
 	}
 	return rows
@@ -98,7 +95,7 @@ func reservedOrderRows() (rows []row) {
 		f.send(header([8]byte{0x88, 0, 0, 9, 0, 0, vni, 0}, eth(nobody, rmac(9), "no")))
 		h.Want()
 		l.wantFDB(l.seg, table{rmac(1): l.dest(2)})
-		equal(l.T, "the segment counts", l.Stats().VSIs[0].Drops[frame.ReservedBits], 1)
+		check.Equal(l.T, "the segment counts", l.Stats().VSIs[0].Drops[frame.ReservedBits], 1)
 		l.drops(one("reserved-bits"))
 	}})
 }
@@ -250,10 +247,8 @@ var gbpRows = []row{
 	}},
 	{id: "1.gbp-gpe", name: "refused", only: "IPv4", wire: func(l *lab) {
 		for _, t := range []encap.Type{encap.TypeGPE, encap.TypeIPIP} {
-			u, err := l.Listen(l.addr(1), t)
-			l.must(err)
-			_, err = vtep.New(&vtep.Config{Type: t, GBP: true}, u)
-			l.check(err != nil && strings.Contains(err.Error(), "vtep: Config.GBP: "), "%v: %v", t, err)
+			u := check.Must(l.Listen(l.addr(1), t))(l.T)
+			check.ErrorHas(l.T, check.Err(vtep.New(&vtep.Config{Type: t, GBP: true}, u)), "vtep: Config.GBP: ")
 		}
 	}},
 	under("1.gbp-gpe", "G is a reserved bit to GPE", vtep.Config{Type: encap.TypeGPE, Reserved: 1 << 63}, header([8]byte{0x8c, 0, 0, 3, 0, 0, vni, 0}, in1), "reserved-bits"),

@@ -12,7 +12,9 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
+	"github.com/vxswitch/vxswitch/internal/lab/packets"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -79,11 +81,10 @@ func rawRow(id string, cases []rawCase) row {
 				Device: "eth0", Prefix: netip.PrefixFrom(at, 24), MAC: rmac(9),
 			})
 		})
-		must(t, err)
-		v, err := vtep.New(nil, u)
-		must(t, err)
+		check.OK(t, err)
+		v := check.Must(vtep.New(nil, u))(t)
 		defer v.Close()
-		must(t, v.Control().Open(vni))
+		check.OK(t, v.Control().Open(vni))
 		packet := func(inner []byte) []byte {
 			e := &layers.Ethernet{SrcMAC: rmac(8).HardwareAddr(), DstMAC: rmac(9).HardwareAddr(), EthernetType: layers.EthernetTypeIPv4}
 			udp := &layers.UDP{SrcPort: 50000, DstPort: 4789}
@@ -91,11 +92,11 @@ func rawRow(id string, cases []rawCase) row {
 				e.EthernetType = layers.EthernetTypeIPv6
 				ip := &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolUDP, SrcIP: from.AsSlice(), DstIP: at.AsSlice()}
 				udp.SetNetworkLayerForChecksum(ip)
-				return written(e, ip, udp, gopacket.Payload(vx(vni, inner)))
+				return packets.Of(e, ip, udp, gopacket.Payload(vx(vni, inner)))
 			}
 			ip := &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: from.AsSlice(), DstIP: at.AsSlice()}
 			udp.SetNetworkLayerForChecksum(ip)
-			return written(e, ip, udp, gopacket.Payload(vx(vni, inner)))
+			return packets.Of(e, ip, udp, gopacket.Payload(vx(vni, inner)))
 		}
 		mark := eth(rmac(1), rmac(2), "mark")
 		r, batch := v.Readers()[0], frame.NewBatch(nil)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -144,10 +145,10 @@ var receiveRows = []row{
 			e, _ := frame.EndpointFrom(l.Addr)
 			l.must(f.u.Sender(0).Send([]frame.Datagram{{Parts: [][]byte{vx(vni, in1)}, To: []frame.Endpoint{e}, Flow: uint16(i << 11)}}))
 		}
-		equal(l.T, "of 32 frames", len(h.Got()), 32)
+		check.Equal(l.T, "of 32 frames", len(h.Got()), 32)
 		st := l.VTEP.Stats()
 		l.check(len(st.Peers) == 1 && st.Peers[0].Rx == 32, "peers %+v", st.Peers)
-		equal(l.T, "moves", l.seg.FDB().Stats().Moved, 0)
+		check.Equal(l.T, "moves", l.seg.FDB().Stats().Moved, 0)
 	}},
 
 	refused("1.inner-short", "nothing", vx(vni, nil), "short"),
@@ -269,12 +270,9 @@ func sportRow(name string, port uint16) row {
 // oldVTEP gives the switch a second VTEP, on the port of old Linux, in VNI 200.
 func (l *lab) oldVTEP() (*vtep.VTEP, *vswitch.Attachment) {
 	l.T.Helper()
-	u, err := l.Net.Listen(netip.AddrPortFrom(l.addr(1), 8472), nil)
-	l.must(err)
-	v, err := vtep.New(&vtep.Config{Name: "old"}, u)
-	l.must(err)
-	a, err := l.vsi(200, nil).Attach(v, 200)
-	l.must(err)
+	u := check.Must(l.Net.Listen(netip.AddrPortFrom(l.addr(1), 8472), nil))(l.T)
+	v := check.Must(vtep.New(&vtep.Config{Name: "old"}, u))(l.T)
+	a := check.Must(l.vsi(200, nil).Attach(v, 200))(l.T)
 	return v, a
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/mem"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -152,17 +153,13 @@ func outerRow(id, name string, cfg *vtep.Config, ttl, tos uint8) row {
 
 func rangeRow(name string, lo, hi uint16, want int) row {
 	return row{id: "1.srcport-range", name: name, wire: func(l *lab) {
-		u, err := l.Net.Listen(l.at(1), &memory.Config{SrcPorts: underlay.PortRange{Lo: lo, Hi: hi}})
-		l.must(err)
-		v, err := vtep.New(nil, u)
-		l.must(err)
+		u := check.Must(l.Net.Listen(l.at(1), &memory.Config{SrcPorts: underlay.PortRange{Lo: lo, Hi: hi}}))(l.T)
+		v := check.Must(vtep.New(nil, u))(l.T)
 		f, seen := l.far(2), map[uint16]bool{}
 		for _, b := range flows(512) {
 			p := l.portOf(v, f, b)
 			seen[p] = true
-			if p < lo || p > hi {
-				l.T.Fatalf("port %d", p)
-			}
+			check.Need(l.T, p >= lo && p <= hi, "port %d", p)
 		}
 		l.check(len(seen) == want, "%d ports", len(seen))
 	}}
@@ -171,8 +168,7 @@ func rangeRow(name string, lo, hi uint16, want int) row {
 // portOf sends a frame to f and returns the outer source port.
 func (l *lab) portOf(v *vtep.VTEP, f *far, b []byte) uint16 {
 	l.T.Helper()
-	n, err := v.AddPeer(f.u.LocalAddr())
-	l.must(err)
+	n := check.Must(v.AddPeer(f.u.LocalAddr()))(l.T)
 	drops := l.writes(v, n, b)
 	got := f.outer()
 	if len(got) != 1 || !bytes.Equal(got[0].payload, vx(vni, b)) {

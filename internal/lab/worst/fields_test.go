@@ -4,17 +4,17 @@ package worst
 // plane, with as many things as he names: no stranger has any in it.
 const configured = `
 control.Plane.lists control.Plane.owners control.Plane.peers control.Plane.slots control.Plane.users control.floodEntry.lists
-control.floodList.list control.floodList.shown control.groupEntry.held control.groupEntry.hops control.macEntry.held
-control.macEntry.hops control.peer.in control.routeEntry.held control.routeEntry.hops
+control.floodList.list control.floodList.shown control.groupEntry.held control.groupEntry.list control.macEntry.held
+control.macEntry.list control.peer.in control.routeEntry.held control.routeEntry.hops
 control.segment.ports control.segment.tunnels control.slot.claims control.tx.renewed control.tx.changes
 control.tx.fresh control.tx.unused control.tx.routes control.tx.segments control.tx.touched control.tx.undos
 control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
-l3.Gateway.vrfs l3.Interface.addrs l3.Blocks.blocks l3.Blocks.subnets l3.VRF.held l3.VRF.interfaces l3.route.nextHops
+l3.Gateway.vrfs l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.route.nextHops
 node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.gate.shut node.opened.ports node.opened.tunnels
-node.segment.far node.segment.guards node.segment.macs node.segment.members node.tunnel.sets node.tunnel.under
+node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
 policy.Policy.counters policy.Policy.member policy.Policy.names policy.Policy.sets policy.Policy.unused
 policy.identity.macs policy.pool.array policy.pool.known policy.ports.page policy.ports.sets
@@ -63,6 +63,6 @@ underlay.portableReader.msgs underlay.portableSender.addrs underlay.portableSend
 underlay.portableSender.to underlay.portableSender.who underlay.reader.ctl underlay.reader.iov underlay.reader.names underlay.sender.ctl
 underlay.sender.names underlay.sender.next underlay/afpacket.hops.kick underlay/afpacket.outbox.heads
 underlay/afpacket.reader.heads underlay/afpacket.reader.iov underlay/memory.sender.seg
-vtep.VTEP.lost vtep.lane.ds vtep.lane.owner vtep.lane.span vtep.wrapped.parts vtep.writer.pieces
-vtep.writer.pkt vtep.writer.runs vtep.writer.to
+vtep.VTEP.lost vtep.outbox.ds vtep.outbox.owner vtep.outbox.span vtep.wrapped.parts vtep.writer.pieces
+vtep.writer.scratch vtep.writer.runs vtep.writer.to
 `

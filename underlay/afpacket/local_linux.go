@@ -10,19 +10,8 @@ import (
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
-// A place is the address of the underlay, and its multicast groups. It is immutable; Join and Leave replace it.
-type place struct {
-	local netip.AddrPort
-	rules rules
-	who   messenger
-	near  [2]uint64   // prefix of the link ...
-	mask  [2]uint64   // ... and its mask, IPv4 as IPv4-mapped
-	asked *membership // of the solicited-node group; nil over IPv4
-	owned *ownership
-}
-
-// placeAt returns the place of a local address without multicast groups.
-func (p *Underlay) placeAt(local netip.AddrPort) (*place, error) {
+// setLocal sets the local address. It returns the rules for it, without multicast groups.
+func (p *Underlay) setLocal(local netip.AddrPort) (*rules, error) {
 	ifi, err := net.InterfaceByIndex(p.dev.Index)
 	if err != nil {
 		return nil, err
@@ -33,29 +22,27 @@ func (p *Underlay) placeAt(local netip.AddrPort) (*place, error) {
 			return nil, err
 		}
 		if !prefix.IsValid() {
-			return nil, fmt.Errorf("Config.Prefix: needed, since no prefix of the interface contains %v", a)
+			return nil, fmt.Errorf("Config.Prefix: required, because no prefix of the interface contains %v", a)
 		}
 	}
 	if err := hostaddr.In(prefix, a); err != nil {
-		return nil, fmt.Errorf("local address %v %w", a, err)
+		return nil, fmt.Errorf("local address %v: %w", a, err)
 	}
 	switch g := p.cfg.Gateway; {
 	case !g.IsValid():
 	case g == a:
-		return nil, fmt.Errorf("Config.Gateway: %v is the local address", g)
+		return nil, fmt.Errorf("Config.Gateway: %v: is the local address", g)
 	case hostaddr.In(prefix, g) != nil:
-		return nil, fmt.Errorf("Config.Gateway: %v %w", g, hostaddr.In(prefix, g))
+		return nil, fmt.Errorf("Config.Gateway: %v: %w", g, hostaddr.In(prefix, g))
 	case !onLink(prefix, g):
-		return nil, fmt.Errorf("Config.Gateway: %v is not in %v", g, prefix)
+		return nil, fmt.Errorf("Config.Gateway: %v: is not in %v", g, prefix)
 	}
 	if a.Is6() && a.IsLinkLocalUnicast() {
 		local = netip.AddrPortFrom(a.WithZone(strconv.Itoa(p.dev.Index)), local.Port())
 	}
-	at := &place{local: local, owned: new(ownership)}
-	at.rules = rules{is4: a.Is4(), mac: p.mac, ip: a.As16(), port: local.Port(), zero6: p.cfg.ZeroChecksum6RX}
-	at.who = messenger{is4: a.Is4(), mac: p.mac, ip: at.rules.ip}
-	at.near, at.mask = words(prefix)
-	return at, nil
+	p.local, p.messenger = local, messenger{is4: a.Is4(), mac: p.mac, ip: a.As16()}
+	p.near, p.mask = words(prefix)
+	return &rules{is4: a.Is4(), mac: p.mac, ip: a.As16(), port: local.Port(), zero6: p.cfg.ZeroChecksum6RX}, nil
 }
 
 // prefixOf returns the prefix of the interface's address a, else the prefix of one that contains a.
@@ -91,24 +78,24 @@ func words(p netip.Prefix) (net, mask [2]uint64) {
 	return net, mask
 }
 
-// moveTo replaces the place and the filters of all sockets. On an error nothing has changed. mu is held.
-func (p *Underlay) moveTo(at *place) error {
-	old := p.place.Swap(at)
-	err := p.filter(at)
+// setRules replaces the rules and the filters of all sockets. On an error nothing has changed. mu is held.
+func (p *Underlay) setRules(r *rules) error {
+	old := p.rules.Swap(r)
+	err := p.filter(r)
 	if err != nil && old != nil {
-		p.place.Store(old)
+		p.rules.Store(old)
 		_ = p.filter(old)
 	}
 	return err
 }
 
-// filter attaches the filters of a place to all sockets.
-func (p *Underlay) filter(at *place) error {
-	filter, err := at.rules.filter()
+// filter attaches the filters for rules to all sockets.
+func (p *Underlay) filter(x *rules) error {
+	filter, err := x.filter()
 	if err != nil {
 		return err
 	}
-	control, err := at.rules.controlFilter()
+	control, err := x.controlFilter()
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,20 @@ func (t Type) Header() int {
 	return VXLANLen
 }
 
+// Used returns the bits of the header, as a big endian number, that the encapsulation uses; with gbp also those of group
+// policy. It returns 0 for IP-in-IP.
+func (t Type) Used(gbp bool) uint64 {
+	switch {
+	case t == TypeGPE:
+		return uint64(^GPEReservedMask)
+	case t == TypeVXLAN && gbp:
+		return uint64(^ReservedMask | GBPMask)
+	case t == TypeVXLAN:
+		return uint64(^ReservedMask)
+	}
+	return 0
+}
+
 // Outer returns the length of all headers before the inner packet: outer IP, UDP and tunnel header. If the inner packet
 // is IP, it is the difference between the MTUs of underlay and overlay.
 func (t Type) Outer(ipv6 bool) int {

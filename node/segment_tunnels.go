@@ -97,8 +97,8 @@ func (n *Node) keeps(c *Segment, name string, a *vswitch.Attachment) bool {
 	return false
 }
 
-// setFar attaches the segment's tunnels.
-func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
+// setTunnels attaches the segment's tunnels.
+func (n *Node) setTunnels(s *segment, c *Segment, by *attempt) {
 	for _, x := range c.in() {
 		t := n.tunnels[x.Tunnel]
 		if t == nil {
@@ -107,12 +107,12 @@ func (n *Node) setFar(s *segment, c *Segment, by *attempt) {
 		err := n.step("tunnel of a segment", func() (err error) {
 			at := x.AttachConfig
 			at.KeepOpen = true
-			a := s.far[x.Tunnel]
+			a := s.tunnels[x.Tunnel]
 			if a != nil {
 				return s.set(a, at)
 			}
 			if a, err = s.attach(t.v, c.tag(&x, &t.cfg), at); err == nil {
-				s.far[x.Tunnel] = a
+				s.tunnels[x.Tunnel] = a
 			}
 			return err
 		})

@@ -11,6 +11,14 @@ const (
 	vlanLen = wire.VLANLen
 )
 
+// A Port has the methods of vswitch.Port.
+type Port interface {
+	Readers() []frame.Reader
+	Writer(w int) frame.Writer
+	MTU(peer uint16) int
+	Close() error
+}
+
 // unfit returns why a Writer with these offloads cannot send the frame, or NotDropped. A switch does not
 // give it such frames.
 func unfit(o *frame.Out, takes frame.Offloads) frame.Reason {

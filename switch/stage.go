@@ -1,0 +1,133 @@
+package vswitch
+
+import (
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/absent"
+	"github.com/vxswitch/vxswitch/setting"
+)
+
+// A Stage fills a slot of decide. It may rewrite the frame in place, but must not block, allocate, or
+// keep the frame. If it returns Continue, the next step decides.
+type Stage interface {
+	Process(f *frame.Frame, at frame.At) frame.Verdict
+}
+
+// A Housekeeper is a Stage with periodic work. While it is in a slot, the switch calls Housekeep about
+// once a second, and only once if it is in several. Housekeep must not wait. The type must be
+// comparable, as pointers are.
+type Housekeeper interface {
+	Stage
+	Housekeep(now frame.Tick)
+}
+
+// A Confiner is a Stage for slot Neighbour that answers every request itself. If Confines is true, the
+// port reaches the gateway and nobody else: frames to MACs other than the switch's own are dropped as
+// frame.NotGateway. Tunnels are never confined.
+type Confiner interface {
+	Stage
+	Confines() bool // must not change
+}
+
+// A Variant is a Stage with other settings for the same state, such as a responder with another mode
+// for the same neighbours. A Variant of an attachment replaces the stage of the VSI that has the same
+// state, instead of running before it.
+type Variant interface {
+	Stage
+	Shares() any // the state; nil = none
+}
+
+func sameState(a, b Stage) bool {
+	x, ok := a.(Variant)
+	y, is := b.(Variant)
+	return ok && is && x.Shares() != nil && x.Shares() == y.Shares()
+}
+
+func confines(s Stage) bool {
+	if c, ok := s.(chain); ok {
+		return slices.ContainsFunc(c, confines)
+	}
+	c, ok := s.(Confiner)
+	return ok && c.Confines()
+}
+
+// A Rewriter is a Stage that writes into frames that it lets pass. Slot Egress refuses it, since all
+// copies of a frame share its memory.
+type Rewriter interface {
+	Stage
+	Rewrites()
+}
+
+func rewrites(s Stage) bool {
+	if c, ok := s.(chain); ok {
+		return slices.ContainsFunc(c, rewrites)
+	}
+	_, ok := s.(Rewriter)
+	return ok
+}
+
+// holdsNil reports whether a stage is a nil pointer, or a chain with a nil in it.
+func holdsNil(s Stage) bool {
+	if c, ok := s.(chain); ok {
+		return slices.ContainsFunc(c, holdsNil)
+	}
+	return absent.Is(s)
+}
+
+// check refuses what cannot be in a slot.
+func (s *Slots) check() error {
+	w := setting.Of("Slots")
+	for _, x := range []struct {
+		name  string
+		stage Stage
+	}{{"Ingress", s.Ingress}, {"Neighbour", s.Neighbour}, {"Gateway", s.Gateway}, {"TooBig", s.TooBig}, {"Egress", s.Egress}} {
+		if x.stage != nil && holdsNil(x.stage) {
+			w.Wrong(x.name, nil, "the %T is nil or contains nil; leave an empty slot nil", x.stage)
+		}
+	}
+	if rewrites(s.Egress) {
+		w.Wrong("Egress", nil, "a %T rewrites frames, only stages that drop are allowed; use Slots.Ingress", s.Egress)
+	}
+	return w.Err()
+}
+
+// Slots hold the stages that take part in decide. Nil slots are skipped.
+type Slots struct {
+	Ingress   Stage // every frame, first: policy, anti-spoofing
+	Neighbour Stage // ARP and ND: suppression, proxy
+	Gateway   Stage // frames to the switch's own MACs, and IP packets: routing
+	TooBig    Stage // unicast frames longer than the MTU of their egress, which is in At.MTU; see Switch.TooBig
+	Egress    Stage // frames on their way out of one attachment; may only drop them
+}
+
+// before returns the stages of s, each followed by that of other.
+func (s Slots) before(other Slots) Slots {
+	both := func(a, b Stage) Stage {
+		switch {
+		case a == nil:
+			return b
+		case b == nil || sameState(a, b):
+			return a
+		}
+		return chain{a, b}
+	}
+	return Slots{
+		Ingress: both(s.Ingress, other.Ingress), Neighbour: both(s.Neighbour, other.Neighbour),
+		Gateway: both(s.Gateway, other.Gateway), TooBig: both(s.TooBig, other.TooBig), Egress: both(s.Egress, other.Egress),
+	}
+}
+
+// Chain combines stages for one slot. They run in order until one does not return Continue.
+func Chain(stages ...Stage) Stage { return chain(stages) }
+
+type chain []Stage
+
+func (c chain) Process(f *frame.Frame, at frame.At) frame.Verdict {
+	for _, s := range c {
+		if v := s.Process(f, at); v != frame.Continue {
+			return v
+		}
+	}
+	return frame.Continue
+}
