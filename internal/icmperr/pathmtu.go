@@ -10,7 +10,7 @@ import (
 // A PathMTU answers frames that are too long for their egress, as documented at vswitch.Switch.TooBig. Before Init it
 // answers none.
 type PathMTU struct {
-	limit Limiter
+	Limiter
 	count [numOutcomes]atomic.Uint64
 }
 
@@ -33,12 +33,6 @@ const (
 	unreachable
 	numOutcomes
 )
-
-// Init is [Limiter.Init].
-func (t *PathMTU) Init(perSender, total int) { t.limit.Init(perSender, total) }
-
-// Set is [Limiter.Set].
-func (t *PathMTU) Set(perSender, total int) { t.limit.Set(perSender, total) }
 
 // Process answers f, which is longer than at.MTU, with frame.Reply; f is then the answer, not longer than at.MTU. If there
 // is no answer, it returns frame.Drop(frame.TooBig) and leaves f unchanged. For a frame that fits it returns frame.Continue.

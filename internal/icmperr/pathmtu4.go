@@ -46,7 +46,7 @@ func (t *PathMTU) Forge4(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu,
 		return fragmenting
 	case o != Sent4:
 		return o
-	case !t.limit.Allow(src[:], f.VNI, f.From, now):
+	case !t.Allow(src[:], f.VNI, f.From, now):
 		return limited
 	}
 	copy(b[ip+Head4:], p[:quote])

@@ -36,7 +36,7 @@ func (t *PathMTU) Forge6(f *frame.Frame, ip int, now frame.Tick, e Refusal, mtu,
 	switch o := Tellable6(p); {
 	case o != Sent6:
 		return o
-	case !t.limit.Allow(src[:], f.VNI, f.From, now):
+	case !t.Allow(src[:], f.VNI, f.From, now):
 		return limited
 	}
 	copy(b[ip+Head6:], p[:quote])
