@@ -111,7 +111,7 @@ fuzz:
 		awk '/^Fuzz/ {t[++n]=$$1} /^ok/ {for(i=1;i<=n;i++) print $$2, t[i]; n=0}' >.fuzz.list; \
 	[ -s .fuzz.list ]; end=$$(($$(date +%s) + $(FUZZCAP))); while read -r pkg target; do \
 		case $$target in \
-		FuzzSwitch) n=3000x;; \
+		FuzzFabric) n=1000x;; FuzzSwitch) n=3000x;; \
 		FuzzPlane|FuzzTable|FuzzPolicy|FuzzRoutes|FuzzRequest|FuzzCutOracle) n=6000x;; \
 		*) n=20000x;; esac; \
 		[ $$(date +%s) -lt $$end ] || n=200x; \

@@ -49,19 +49,23 @@ func (r *rig) play(d *draw) {
 		if len(d.in) == 0 || r.closed || r.t.Failed() {
 			return
 		}
-		r.emitted.Store(0)
 		ops[d.under(len(ops))](r, d)
-		r.settle()
-		if n := r.emitted.Load(); n > mostOut {
-			r.errorf("%d frames came of one operation", n)
-		}
-		r.mu.Lock()
-		r.entered = r.entered[:0]
-		r.mu.Unlock()
-		if r.g != nil && !r.closed {
-			r.g.pass(time.Since(r.began))
-			r.agree()
-		}
+		r.compare()
+	}
+}
+
+// compare waits until nothing moves any more, and looks at what has happened.
+func (r *rig) compare() {
+	r.settle()
+	if n := r.emitted.Swap(0); n > mostOut {
+		r.errorf("%d frames came of one operation", n)
+	}
+	r.mu.Lock()
+	r.entered = r.entered[:0]
+	r.mu.Unlock()
+	if r.g != nil && !r.closed {
+		r.g.pass(time.Since(r.began))
+		r.agree()
 	}
 }
 

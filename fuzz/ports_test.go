@@ -135,6 +135,7 @@ func (u *underlay) Send(ds []frame.Datagram) error {
 			u.r.emitted.Add(int64((len(b) + size - 1) / size))
 			for p := range slices.Chunk(b, size) {
 				u.r.record(farPort, onWire(to.AddrPort().Addr(), p))
+				u.r.onward(datagram{u.own, to.AddrPort().Addr(), p})
 			}
 		}
 		for ; len(b) > 0; b = b[min(size, len(b)):] {

@@ -75,6 +75,8 @@ type rig struct {
 	mu      sync.Mutex
 	entered []entering // that may still come out
 
+	wired []datagram // of a fabric, since it last looked
+
 	// For the model, since the last comparison; names are by number, of ports that are gone too.
 	out   map[int][]string
 	seen  []event
@@ -195,17 +197,19 @@ func (r *rig) listen(own netip.AddrPort) *underlay {
 }
 
 // own is an address of the VTEP.
-func (s *settings) own(i int) netip.AddrPort {
-	if s.families == 1 || i == 1 {
-		return netip.MustParseAddrPort("[fd00::1]:4789")
+func (s *settings) own(i int) netip.AddrPort { return nodeAddr(1+s.node, s.families == 1 || i == 1) }
+
+// peerAddr is the address of a peer; 1 is the VTEP itself, 2 and 3 are the others of a fabric.
+func (r *rig) peerAddr(n int) netip.AddrPort {
+	if r.set.fabric && n <= len(fabric{}.cut) {
+		n = 1 + (n-1+r.set.node)%len(fabric{}.cut)
 	}
-	return netip.MustParseAddrPort("192.0.2.1:4789")
+	return nodeAddr(n, r.set.families == 1 || r.set.families == 2 && n%2 == 0)
 }
 
-// peerAddr is the address of a peer; 1 is the VTEP itself.
-func (r *rig) peerAddr(n int) netip.AddrPort {
+func nodeAddr(n int, v6 bool) netip.AddrPort {
 	a := netip.AddrFrom4([4]byte{192, 0, 2, byte(n)})
-	if r.set.families == 1 || r.set.families == 2 && n%2 == 0 {
+	if v6 {
 		a = netip.AddrFrom16([16]byte{0: 0xfd, 15: byte(n)})
 	}
 	return netip.AddrPortFrom(a, 4789)

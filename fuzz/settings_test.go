@@ -25,6 +25,8 @@ type settings struct {
 	vnis     [2]frame.VNI
 	shift    frame.VNI // what a segment's own number differs by from its VNI
 	families int       // of the underlay: IPv4, IPv6, both
+	fabric   bool      // there are more switches
+	node     int       // of a fabric
 }
 
 type segmentSettings struct {

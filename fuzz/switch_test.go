@@ -22,13 +22,16 @@ func FuzzSwitch(f *testing.F) {
 }
 
 var (
-	games = flag.Int("games", 1000, "how many inputs TestSwitch makes, a quarter with -short")
-	seed  = flag.Uint64("seed", 0, "the one input that TestSwitch makes; 0: others each time")
+	games = flag.Int("games", 1000, "how many inputs TestSwitch makes, a quarter with -short; TestFabric makes a tenth")
+	seed  = flag.Uint64("seed", 0, "the one input that TestSwitch and TestFabric make; 0: others each time")
 )
 
 // TestSwitch is the same with inputs of its own each time.
 func TestSwitch(t *testing.T) {
-	n := *games
+	play(t, *games, func(t *testing.T, s uint64) { one(t, config(s), random(s+1, 2000)) })
+}
+
+func play(t *testing.T, n int, game func(t *testing.T, seed uint64)) {
 	if testing.Short() {
 		n /= 4
 	}
@@ -37,7 +40,7 @@ func TestSwitch(t *testing.T) {
 		if s == 0 {
 			s = rand.Uint64()
 		}
-		if !t.Run(strconv.FormatUint(s, 10), func(t *testing.T) { one(t, config(s), random(s+1, 2000)) }) || s == *seed {
+		if !t.Run(strconv.FormatUint(s, 10), func(t *testing.T) { game(t, s) }) || s == *seed {
 			return
 		}
 	}
