@@ -36,7 +36,9 @@ SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory)$$
 
 .PHONY: test quick tools vet check cross unit race run fuzz worst bench compare tunnels underlays growth soak
 
-test: tools check cross unit race run fuzz
+# Two jobs side by side: while tests wait for programs and timers, others compile.
+test: tools
+	@$(MAKE) -j2 race unit check cross run fuzz
 	@echo "all passed"
 
 # For every commit, under three minutes: the tests that need no network namespaces, those of the core with the
