@@ -13,7 +13,8 @@ import (
 // A packet is an IPv4 or IPv6 packet being routed.
 type packet struct {
 	f      *frame.Frame
-	ip     int // its offset in the frame
+	ip     int        // its offset in the frame
+	dst    netip.Addr // destination
 	v6     bool
 	tick   frame.Tick
 	worker int
@@ -38,15 +39,6 @@ func (x *packet) length() int {
 	return wire.IPv4(x.f.Bytes()).TotalLen()
 }
 
-// dst returns the packet's destination.
-func (x *packet) dst() netip.Addr {
-	b := x.f.Bytes()[x.ip:]
-	if x.v6 {
-		return netip.AddrFrom16(wire.IPv6(b).Dst())
-	}
-	return netip.AddrFrom4(wire.IPv4(b).Dst())
-}
-
 // forward4 routes the IPv4 packet that begins at ip (RFC 1812, section 5.2).
 func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict {
 	p, ok := wire.ParseIPv4(f.Bytes()[ip:])
@@ -59,14 +51,14 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
-	x := packet{f: f, ip: ip, tick: at.Tick, worker: at.Worker}
+	x := packet{f: f, ip: ip, dst: netip.AddrFrom4(dst), tick: at.Tick, worker: at.Worker}
 	if !routable4(src) || !routable4(dst) || src == i.ip4 {
-		if hostaddr.Is4(src) && i.onLink(x.src(), x.dst()) {
+		if hostaddr.Is4(src) && i.onLink(x.src(), x.dst) {
 			return i.local4(&x, p)
 		}
 		return frame.Drop(frame.Martian)
 	}
-	r, ok := i.vrf.routes.Load().Lookup(netip.AddrFrom4(dst))
+	r, ok := i.vrf.routes.Load().Lookup(x.dst)
 	switch {
 	case !ok:
 		return i.refuse(&x, icmperr.NoRoute, frame.NoRoute)
@@ -98,14 +90,14 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
-	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: at.Worker}
+	x := packet{f: f, ip: ip, dst: netip.AddrFrom16(dst), v6: true, tick: at.Tick, worker: at.Worker}
 	if !routable6(src) || !routable6(dst) || src == i.ip6 {
-		if hostaddr.Is6(src) && i.onLink(x.src(), x.dst()) {
+		if hostaddr.Is6(src) && i.onLink(x.src(), x.dst) {
 			return i.local6(&x, p)
 		}
 		return frame.Drop(frame.Martian)
 	}
-	r, ok := i.vrf.routes.Load().Lookup(netip.AddrFrom16(dst))
+	r, ok := i.vrf.routes.Load().Lookup(x.dst)
 	switch {
 	case !ok:
 		return i.refuse(&x, icmperr.NoRoute, frame.NoRoute)
@@ -150,7 +142,7 @@ func (i *Interface) send(x *packet, h *nextHop) frame.Verdict {
 	if mac == 0 {
 		next := h.ip
 		if !next.IsValid() {
-			next = x.dst()
+			next = x.dst
 		}
 		e := out.neighbours.Resolve(next)
 		if e == 0 {

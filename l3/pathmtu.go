@@ -51,7 +51,8 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	} else {
 		return frame.Continue
 	}
-	r, ok := i.vrf.routes.Load().Lookup(x.src()) // the route of the answer
+	x.dst = x.src() // of the answer
+	r, ok := i.vrf.routes.Load().Lookup(x.dst)
 	if !ok || len(r.nextHops) == 0 {
 		return frame.Drop(frame.TooBig)
 	}

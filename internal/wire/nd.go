@@ -77,8 +77,11 @@ func (n ND) Type() uint8 { return n[0] }
 
 // Valid reports whether the checksum is right; p is the packet with n.
 func (n ND) Valid(p IPv6) bool {
-	return Fold(Sum(n, Pseudo6(p, ProtoICMPv6, len(n)))) == 0xffff
+	return Fold(n.sum(p)) == 0xffff
 }
+
+// sum adds up the message and its pseudo header, whose addresses are in front of the message.
+func (n ND) sum(p IPv6) uint64 { return Sum(p[8:IPv6Len+len(n)], uint64(ProtoICMPv6)+uint64(len(n))) }
 
 // Target returns the target of a neighbour solicitation or advertisement.
 func (n ND) Target() [16]byte { return [16]byte(n[8:]) }
@@ -115,7 +118,7 @@ func (n ND) linkLayer(option uint8) int {
 // SetChecksum computes the checksum; p is the packet with n.
 func (n ND) SetChecksum(p IPv6) {
 	n[2], n[3] = 0, 0
-	sum := Checksum(Sum(n, Pseudo6(p, ProtoICMPv6, len(n))))
+	sum := Checksum(n.sum(p))
 	n[2], n[3] = byte(sum>>8), byte(sum)
 }
 
