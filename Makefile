@@ -87,16 +87,16 @@ cross:
 
 # Without the race detector: allocation counts are exact only here.
 unit:
-	$(GO) test $(WIDE) -shuffle=on -timeout 10m $(LONG) ./...
-	$(GO) test -C metrics -shuffle=on -timeout 10m ./...
+	$(GO) test $(WIDE) -shuffle=on -timeout 20m $(LONG) ./...
+	$(GO) test -C metrics -shuffle=on -timeout 20m ./...
 
 # What only measures, boots guests or pastes pages has no workers of ours in it, and those that
 # only ever have one packet have nothing to race with; most tests of p2p start it as a program:
 # only those that run it themselves are of use here.
 race:
-	$(GO) test $(WIDE) -race -shuffle=on -timeout 10m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
-	$(GO) test -race -shuffle=on -timeout 10m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
-	$(GO) test -C metrics -race -shuffle=on -timeout 10m ./...
+	$(GO) test $(WIDE) -race -shuffle=on -timeout 20m -skip '$(ALONE)|$(SINGLE)' $$($(GO) list $(LONG) ./... | grep -v -e /bench -e /internal/lab/docs -e /internal/lab/qemu -e /internal/lab/vectors -e /examples/p2p)
+	$(GO) test -race -shuffle=on -timeout 20m -run 'InProcess|Stats|Values|Defaults|Help|Errors|Refusals|NoPermission' ./examples/p2p
+	$(GO) test -C metrics -race -shuffle=on -timeout 20m ./...
 
 run:
 	$(GO) run ./examples/quickstart >/dev/null
