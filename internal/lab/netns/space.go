@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Timeout bounds every command a lab waits for.
-const Timeout = 30 * time.Second
+// Timeout bounds every command a lab waits for. Some compile, on machines that do other things.
+const Timeout = time.Minute
 
 // Folder is where iproute2 keeps the names of namespaces.
 const Folder = "/run/netns"
