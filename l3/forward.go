@@ -13,8 +13,7 @@ import (
 // A packet is an IPv4 or IPv6 packet being routed.
 type packet struct {
 	f      *frame.Frame
-	ip     int        // its offset in the frame
-	dst    netip.Addr // destination
+	ip     int // its offset in the frame
 	v6     bool
 	tick   frame.Tick
 	worker int
@@ -39,6 +38,15 @@ func (x *packet) length() int {
 	return wire.IPv4(x.f.Bytes()).TotalLen()
 }
 
+// dst returns the packet's destination.
+func (x *packet) dst() netip.Addr {
+	b := x.f.Bytes()[x.ip:]
+	if x.v6 {
+		return netip.AddrFrom16(wire.IPv6(b).Dst())
+	}
+	return netip.AddrFrom4(wire.IPv4(b).Dst())
+}
+
 // forward4 routes the IPv4 packet that begins at ip (RFC 1812, section 5.2).
 func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict {
 	p, ok := wire.ParseIPv4(f.Bytes()[ip:])
@@ -51,14 +59,15 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
-	x := packet{f: f, ip: ip, dst: netip.AddrFrom4(dst), tick: at.Tick, worker: at.Worker}
+	x := packet{f: f, ip: ip, tick: at.Tick, worker: at.Worker}
 	if !routable4(src) || !routable4(dst) || src == i.ip4 {
-		if hostaddr.Is4(src) && i.onLink(x.src(), x.dst) {
+		if hostaddr.Is4(src) && i.onLink(x.src(), x.dst()) {
 			return i.local4(&x, p)
 		}
 		return frame.Drop(frame.Martian)
 	}
-	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	to := netip.AddrFrom4(dst)
+	r, ok := i.vrf.routes.Load().Lookup(to)
 	switch {
 	case !ok:
 		return i.refuse(&x, icmperr.NoRoute, frame.NoRoute)
@@ -73,7 +82,7 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	if len(r.nextHops) > 1 {
 		h = r.pick(i.vrf.gateway.flow4(p))
 	}
-	v := i.send(&x, h)
+	v := i.send(&x, h, to)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[8]--
 		old := binary.BigEndian.Uint16(p[8:])
@@ -90,14 +99,15 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
-	x := packet{f: f, ip: ip, dst: netip.AddrFrom16(dst), v6: true, tick: at.Tick, worker: at.Worker}
+	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: at.Worker}
 	if !routable6(src) || !routable6(dst) || src == i.ip6 {
-		if hostaddr.Is6(src) && i.onLink(x.src(), x.dst) {
+		if hostaddr.Is6(src) && i.onLink(x.src(), x.dst()) {
 			return i.local6(&x, p)
 		}
 		return frame.Drop(frame.Martian)
 	}
-	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	to := netip.AddrFrom16(dst)
+	r, ok := i.vrf.routes.Load().Lookup(to)
 	switch {
 	case !ok:
 		return i.refuse(&x, icmperr.NoRoute, frame.NoRoute)
@@ -112,7 +122,7 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	if len(r.nextHops) > 1 {
 		h = r.pick(i.vrf.gateway.flow6(p))
 	}
-	v := i.send(&x, h)
+	v := i.send(&x, h, to)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[7]--
 		i.counts.Of(x.worker).routed6.Count(1, x.worker)
@@ -120,9 +130,9 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	return v
 }
 
-// send directs a packet to a next hop: it writes the Ethernet header, or removes it. Verdicts
+// send directs a packet to dst to a next hop: it writes the Ethernet header, or removes it. Verdicts
 // other than Reenter and Forward leave the packet unchanged.
-func (i *Interface) send(x *packet, h *nextHop) frame.Verdict {
+func (i *Interface) send(x *packet, h *nextHop, dst netip.Addr) frame.Verdict {
 	f, out := x.f, h.out
 	if out.cfg.Port != 0 {
 		if t := out.cfg.Tunnel; t != nil {
@@ -142,7 +152,7 @@ func (i *Interface) send(x *packet, h *nextHop) frame.Verdict {
 	if mac == 0 {
 		next := h.ip
 		if !next.IsValid() {
-			next = x.dst
+			next = dst
 		}
 		e := out.neighbours.Resolve(next)
 		if e == 0 {

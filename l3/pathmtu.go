@@ -51,8 +51,8 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	} else {
 		return frame.Continue
 	}
-	x.dst = x.src() // of the answer
-	r, ok := i.vrf.routes.Load().Lookup(x.dst)
+	dst := x.src() // of the answer
+	r, ok := i.vrf.routes.Load().Lookup(dst)
 	if !ok || len(r.nextHops) == 0 {
 		return frame.Drop(frame.TooBig)
 	}
@@ -66,7 +66,7 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	f.Trim(ip + x.head() + quote)
 	h.out.write(f.Bytes(), old, &x, icmperr.FragNeeded, quote, uint32(mtu))
 	f.GSO, f.Hash = frame.GSO{}, 0
-	return i.send(&x, h)
+	return i.send(&x, h, dst)
 }
 
 // restoreTTL undoes the decrement of the TTL: the error quotes the packet as its sender knows it.

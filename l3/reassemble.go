@@ -167,7 +167,7 @@ func (s *fragments) expire(now frame.Tick) {
 // reassemble4 keeps a fragment to the gateway, and answers the packet when it is complete.
 func (i *Interface) reassemble4(x *packet, p wire.IPv4) frame.Verdict {
 	key := fragmentKey{
-		src: x.src(), dst: x.dst, id: uint32(p.ID()), protocol: p.Protocol(), vni: i.cfg.VNI, from: x.f.Origin(),
+		src: x.src(), dst: x.dst(), id: uint32(p.ID()), protocol: p.Protocol(), vni: i.cfg.VNI, from: x.f.Origin(),
 	}
 	at := piece{p.FragmentOffset(), p[6]&0x20 != 0, p.Payload()}
 	d, v := i.addFragment(x, key, at, p[:p.HeaderLen()], 0, len(p))
@@ -195,7 +195,7 @@ func (i *Interface) reassemble4(x *packet, p wire.IPv4) frame.Verdict {
 func (i *Interface) reassemble6(x *packet, p wire.IPv6, at int) frame.Verdict {
 	h := p[at:]
 	field := binary.BigEndian.Uint16(h[2:])
-	key := fragmentKey{src: x.src(), dst: x.dst, id: binary.BigEndian.Uint32(h[4:]), vni: i.cfg.VNI, from: x.f.Origin()}
+	key := fragmentKey{src: x.src(), dst: x.dst(), id: binary.BigEndian.Uint32(h[4:]), vni: i.cfg.VNI, from: x.f.Origin()}
 	d, v := i.addFragment(x, key, piece{int(field &^ 7), field&1 != 0, h[8:]}, p[:wire.IPv6Len], h[0], len(p))
 	if d == nil {
 		return v
