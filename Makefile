@@ -128,7 +128,7 @@ worst:
 	@$(GO) test -count=1 -v -run '^Test(Worst|Fields$$|Rows$$|Documentation$$)' $(WORST) >.worst.log || { grep -v '^===' .worst.log; rm -f .worst.log; exit 1; }
 	@sed -n 's/.*worst: //p' .worst.log; rm -f .worst.log
 
-# Six passes over everything, so that what is compared takes turns; ten minutes on an
+# Six passes over everything, so that what is compared takes turns; a quarter of an hour on an
 # otherwise idle machine. The summary is medians and their spread.
 bench:
 	@rm -f .bench.log; for pass in 1 2 3 4 5 6; do echo "pass $$pass of 6"; \
