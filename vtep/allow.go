@@ -6,36 +6,20 @@ import (
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// allowed is the peers that may send frames of a VNI, if they are listed for each VNI. It is immutable.
-type allowed struct {
-	own []*hop // by Allow, in order
-	all map[*hop]struct{}
-}
-
-// lists reports whether h may send frames of the VNI.
+// lists reports whether h may send frames of the VNI, if peers are listed for each VNI.
 func (n *network) lists(h *hop) bool {
-	_, ok := n.allowed.Load().all[h]
+	if _, ok := n.allowed.Load(h); ok {
+		return true
+	}
+	_, ok := n.flooded.Load(h)
 	return ok
 }
 
-// allow publishes own and the flood list as the peers that may send. v.mu is held.
-func (v *VTEP) allow(n *network, own []*hop) {
-	a := &allowed{own: own}
-	if v.cfg.Peers != ListedPerVNI {
-		n.allowed.Store(a)
-		return
-	}
-	a.all = make(map[*hop]struct{}, len(own))
-	for _, h := range own {
-		a.all[h] = struct{}{}
-	}
-	for h := range n.flood.Load().all {
-		a.all[h] = struct{}{}
-	}
-	n.allowed.Store(a)
-}
+// Hash implements [index.Key]. Strangers do not choose numbers, so no key is needed.
+func (h *hop) Hash(*mix.Key) uint64 { return uint64(h.num) }
 
 // Allow lets peers send frames of a VNI without being in its flood list, if Config.Peers is ListedPerVNI: for
 // instance peers that only FDB entries or routes refer to. Ports are as in AddPeer. The peers become listed. The
@@ -60,22 +44,21 @@ func (v *VTEP) Allow(vni frame.VNI, peers ...netip.AddrPort) error {
 	if err := v.isOpen(vni); err != nil {
 		return err
 	}
-	var more []*hop
 	n := v.network(vni)
-	own := n.allowed.Load().own
-	for _, e := range es {
+	hops := make([]*hop, len(es))
+	for i, e := range es {
 		h, err := v.peer(e)
 		if err != nil {
 			v.forget(vni, n)
 			return err
 		}
-		if !slices.Contains(own, h) && !slices.Contains(more, h) {
-			more = append(more, h)
-		}
+		hops[i] = h
 	}
-	v.allow(n, slices.Concat(own, more))
-	for _, h := range more {
-		v.list(h, func() { h.refs++ })
+	for _, h := range hops {
+		if _, ok := n.allowed.Load(h); !ok {
+			n.allowed.Store(h, struct{}{})
+			v.list(h, func() { h.refs++ })
+		}
 	}
 	v.forget(vni, n)
 	return nil
@@ -89,28 +72,30 @@ func (v *VTEP) Disallow(vni frame.VNI, peers ...netip.AddrPort) {
 	if !ok {
 		return
 	}
-	own := slices.Clone(n.allowed.Load().own)
 	for _, p := range peers {
 		e, err := frame.EndpointFrom(p)
 		if err != nil {
 			continue
 		}
 		h, ok := v.byHost.Load(hostKey(e.Host()))
-		if i := slices.Index(own, h); ok && i >= 0 {
-			own = slices.Delete(own, i, i+1)
+		if !ok {
+			continue
+		}
+		if _, ok := n.allowed.Load(h); ok {
+			n.allowed.Delete(h)
 			v.list(h, func() { h.refs-- })
 		}
 	}
-	v.allow(n, own)
 	v.forget(vni, n)
 }
 
-// Allowed returns the peers that Allow has added to a VNI.
+// Allowed returns the peers that Allow has added to a VNI, in order of their addresses.
 func (v *VTEP) Allowed(vni frame.VNI) (peers []netip.AddrPort) {
 	if n, ok := v.networks.Load(vniKey(vni)); ok {
-		for _, h := range n.allowed.Load().own {
+		for h := range n.allowed.All() {
 			peers = append(peers, h.to.Load()[0].AddrPort())
 		}
 	}
+	slices.SortFunc(peers, netip.AddrPort.Compare)
 	return peers
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/internal/index"
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
@@ -20,7 +21,8 @@ func (k vniKey) Hash(*mix.Key) uint64 { return uint64(k) }
 type network struct {
 	open    atomic.Bool // frames with this VNI are accepted
 	flood   atomic.Pointer[floodList]
-	allowed atomic.Pointer[allowed]
+	allowed index.Map[*hop, struct{}] // by Allow
+	flooded index.Map[*hop, struct{}] // in the flood list, if peers are listed for each VNI
 }
 
 // A floodList is the peers, by address family, and the multicast groups that BUM frames are sent to. It is
@@ -61,7 +63,6 @@ func (v *VTEP) network(vni frame.VNI) *network {
 	if !ok {
 		n = &network{}
 		n.flood.Store(&floodList{})
-		v.allow(n, nil)
 		v.networks.Store(vniKey(vni), n)
 	}
 	return n
@@ -70,7 +71,7 @@ func (v *VTEP) network(vni frame.VNI) *network {
 // forget removes the state of a VNI that is not open and has no peers.
 func (v *VTEP) forget(vni frame.VNI, n *network) {
 	l := n.flood.Load()
-	if !n.open.Load() && l.empty() && len(l.given)+len(n.allowed.Load().own) == 0 {
+	if !n.open.Load() && l.empty() && len(l.given)+n.allowed.Len() == 0 {
 		v.networks.Delete(vniKey(vni))
 	}
 }
@@ -157,7 +158,9 @@ func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 		}
 	}
 	old := n.flood.Swap(l)
-	v.allow(n, n.allowed.Load().own)
+	if v.cfg.Peers == ListedPerVNI {
+		n.relist(old, l)
+	}
 	for h := range l.all {
 		v.list(h, func() { h.refs++ })
 	}
@@ -169,6 +172,20 @@ func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 	}
 	v.forget(vni, n)
 	return nil
+}
+
+// relist makes the peers of a new flood list those that may send.
+func (n *network) relist(old, new *floodList) {
+	stays := map[*hop]bool{}
+	for h := range new.all {
+		stays[h] = true
+		n.flooded.Store(h, struct{}{})
+	}
+	for h := range old.all {
+		if !stays[h] {
+			n.flooded.Delete(h)
+		}
+	}
 }
 
 // Flood returns the flood list of a VNI: IPv4 peers, IPv6 peers, each in order, then multicast groups.
