@@ -46,6 +46,8 @@ func TestConfigMesh(t *testing.T) {
 				k.VXLAN("vx0", netns.VXLAN{ID: 100, Local: "192.0.2.3", Flood: []string{"192.0.2.1", "192.0.2.2"}, Addr: "10.0.0.3/24,fd00::3/64"})
 				guests = append(guests, k)
 			}
+			a.h.Ping("192.0.2.2", 1) // what waits for a neighbour of the underlay is late
+			a.h.Ping("192.0.2.3", 1)
 			w := l.watch()
 			wantTTL(t, guests[0], "10.0.0.2", 64)
 			w.want("vxlan && (arp || icmp)", append(tunnels, "arp.opcode", "icmp.type"),

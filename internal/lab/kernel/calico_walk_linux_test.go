@@ -58,6 +58,7 @@ func TestCalico(t *testing.T) {
 		ipip, bare, arp := tunnelled(seen.Stop())
 		check.True(t, ipip != 0 && bare != 0 && arp == 0, "to %v: %d in IP, %d bare, %d ARP of pods", m, ipip, bare, arp)
 	}
+	p5.Until("a hundred answers", func() bool { return strings.Count(ping.Output(), "bytes from") >= 100 })
 	ping.Signal(2)
 	ping.Wait()
 	lost := regexp.MustCompile(`(\d+) packets transmitted, (\d+) received`).FindStringSubmatch(ping.Output())
