@@ -19,6 +19,9 @@ type Claim struct {
 	Foreign bool
 }
 
+// local reports whether the message came from a local port.
+func (c *Claim) local() bool { return c.From.Port() != 0 && c.From.Peer() == 0 }
+
 // Learn updates the table from a message. It does not wait: a known neighbour costs a read
 // lock and, once a tick, a write; a new or moved one tries the lock. Only the answer to an
 // open question waits for the lock ([Table.Watch]).
@@ -55,12 +58,10 @@ func (t *Table) write(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 		}
 		t.mu.Lock()
 	}
-	o, events := t.learn(c, now, asked)
+	o := t.learn(c, now, asked)
 	t.mu.Unlock()
-	for _, e := range events {
-		if e.Kind != frame.EventOverflow {
-			t.notify(e)
-		}
+	if o == New || o == Moved {
+		t.found(c.IP)
 	}
 	return o
 }
@@ -81,7 +82,7 @@ func (t *Table) look(c *Claim, now frame.Tick, asked bool) change {
 		if e = &t.rows[i]; t.refuses(&e.Entry, c, now) {
 			return change{o: Refused, final: true}
 		}
-		if e.MAC == c.MAC && e.Origin != Snooped {
+		if e.MAC == c.MAC && (e.Origin == Static || e.Origin == Control && !c.local()) {
 			return change{o: Known, final: true}
 		}
 	case c.Foreign && !asked:
@@ -93,7 +94,7 @@ func (t *Table) look(c *Claim, now frame.Tick, asked bool) change {
 		return change{o: Full, final: true}
 	case !ok:
 		return change{o: New, victim: victim}
-	case e.MAC != c.MAC:
+	case e.MAC != c.MAC || e.Origin == Control:
 		return change{o: Moved, victim: victim}
 	}
 	return change{Known, e.Seen == now && e.State == Reachable && e.From == c.From && (c.Flags&Taught == 0 || e.Flags == c.Flags), victim}
@@ -111,48 +112,54 @@ func (t *Table) refuses(e *Entry, c *Claim, now frame.Tick) bool {
 	return c.Weak || e.Origin == Static || e.Origin == Control && c.From.Peer() != 0
 }
 
-// learn writes what c changes. t.mu is held. The caller sends the events without it, except
-// those of kind EventOverflow, which are empty.
-func (t *Table) learn(c *Claim, now frame.Tick, asked bool) (o LearnOutcome, events [3]frame.Event) {
+// learn writes what c changes, and sends the events. t.mu is held.
+func (t *Table) learn(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 	x := t.look(c, now, asked)
 	if x.final {
-		return x.o, events
+		return x.o
 	}
 	if x.victim >= 0 {
 		e := t.rows[x.victim].Entry
-		events[2] = frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From}
 		t.aged.Add(1)
 		t.remove(x.victim)
+		defer t.notify(frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From})
 	}
 	if x.o == New {
 		t.add(Entry{IP: c.IP, MAC: c.MAC, Flags: c.Flags, State: Reachable, From: c.From, Seen: now})
-		events[0] = frame.Event{Kind: frame.EventNeighbourLearned, IP: c.IP, MAC: c.MAC, Dest: c.From}
-		return New, events
+		t.notify(frame.Event{Kind: frame.EventNeighbourLearned, IP: c.IP, MAC: c.MAC, Dest: c.From})
+		return New
 	}
 	i := t.index[c.IP]
 	e := &t.rows[i]
-	if e.MAC == c.MAC {
+	if x.o == Known {
 		t.touch(i, c, now)
-		return Known, events
+		return Known
 	}
-	if e.Origin != Snooped { // a control entry gives way
+	ev := frame.Event{Kind: frame.EventNeighbourMoved, IP: c.IP, MAC: c.MAC, OldMAC: e.MAC, Dest: c.From, Pinned: e.Origin == Control}
+	if ev.Pinned { // it gives way
 		e.Origin, e.From = Snooped, c.From
 		t.enter(i)
 	}
-	events[0] = frame.Event{Kind: frame.EventNeighbourMoved, IP: c.IP, MAC: c.MAC, OldMAC: e.MAC, Dest: c.From}
-	if t.duplicate(&e.Entry, now) {
-		events[1] = frame.Event{Kind: frame.EventNeighbourDuplicate, IP: c.IP, MAC: c.MAC, OldMAC: e.MAC, Dest: c.From}
-		if t.cfg.Freeze {
-			e.State, e.Seen = Duplicate, now
-			t.show(&e.Entry)
-			events[0] = frame.Event{}
-			return Refused, events
+	duplicate := e.MAC != c.MAC && t.duplicate(&e.Entry, now)
+	if duplicate && t.cfg.Freeze {
+		e.State, e.Seen = Duplicate, now
+		t.show(&e.Entry)
+	} else {
+		if e.MAC != c.MAC {
+			e.MAC, e.Flags = c.MAC, c.Flags
 		}
+		t.touch(i, c, now)
+		t.show(&e.Entry)
+		t.notify(ev)
 	}
-	e.MAC, e.Flags = c.MAC, c.Flags
-	t.touch(i, c, now)
-	t.show(&e.Entry)
-	return Moved, events
+	if duplicate {
+		ev.Kind = frame.EventNeighbourDuplicate
+		t.notify(ev)
+	}
+	if e.State == Duplicate {
+		return Refused
+	}
+	return Moved
 }
 
 // touch notes when and where row i was seen. t.mu is held.

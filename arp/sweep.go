@@ -18,17 +18,19 @@ func (t *Table) Sweep(now frame.Tick, due func(Entry) bool) {
 	if t.ageing == never {
 		return
 	}
-	var gone, ask []Entry
+	var ask []Entry
 	for i := int32(0); ; {
-		gone, ask = gone[:0], ask[:0]
+		ask = ask[:0]
 		t.mu.Lock()
 		end := min(i+sweepSlice, int32(len(t.rows)))
 		for i < end {
 			e := &t.rows[i].Entry
 			age := e.Age(now)
 			if e.Origin == Snooped && age >= t.ageing {
-				gone = append(gone, *e)
+				ev := frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From}
+				t.aged.Add(1)
 				t.remove(i)
+				t.notify(ev)
 				end = min(end, int32(len(t.rows)))
 				continue
 			}
@@ -39,10 +41,6 @@ func (t *Table) Sweep(now frame.Tick, due func(Entry) bool) {
 		}
 		done := i >= int32(len(t.rows))
 		t.mu.Unlock()
-		t.aged.Add(uint64(len(gone)))
-		for _, e := range gone {
-			t.notify(frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From})
-		}
 		t.probing(slices.DeleteFunc(ask, func(e Entry) bool { return !due(e) }))
 		if done {
 			return

@@ -35,7 +35,9 @@ type TableConfig struct {
 	DuplicateWindow time.Duration `json:"duplicateWindow,omitzero"` // the time they are counted in; default 180 s
 	Freeze          bool          `json:"freeze,omitzero"`          // a duplicate keeps its MAC and gets no answers until it has been silent for the ageing time
 
-	Notify func(frame.Event) `json:"-"` // receives events, and must not wait; may be nil
+	// Notify receives the events of snooped neighbours, in their order. It is called with the table locked, so it must
+	// not wait or call the table; may be nil.
+	Notify func(frame.Event) `json:"-"`
 }
 
 // A Table holds the neighbours of one segment. Make one with NewTable.
@@ -114,7 +116,7 @@ func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
 	return t.rows[i].Entry, true
 }
 
-// Set makes a static or control entry in place of any other. It takes effect at once and does
+// Set makes a static or control entry in place of any other, without an event. It takes effect at once and does
 // not age.
 func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 	if err := CheckNeighbour(ip, mac); err != nil {
@@ -124,18 +126,16 @@ func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 		return fmt.Errorf("arp: origin %v: must be static or control", o)
 	}
 	t.mu.Lock()
-	old, had := Entry{}, false
-	if i, ok := t.index[ip]; ok {
-		old, had = t.rows[i].Entry, true
+	i, had := t.index[ip]
+	moved := !had
+	if had {
+		moved = t.rows[i].MAC != mac
 		t.remove(i)
 	}
 	t.add(Entry{IP: ip, MAC: mac, Origin: o, Flags: f | Taught})
 	t.mu.Unlock()
-	switch {
-	case !had:
-		t.notify(frame.Event{Kind: frame.EventNeighbourLearned, IP: ip, MAC: mac})
-	case old.MAC != mac:
-		t.notify(frame.Event{Kind: frame.EventNeighbourMoved, IP: ip, MAC: mac, OldMAC: old.MAC})
+	if moved {
+		t.found(ip)
 	}
 	return nil
 }
@@ -262,10 +262,15 @@ func (t *Table) asked(ip netip.Addr) bool {
 	return w != nil && w.asked(ip)
 }
 
-func (t *Table) notify(e frame.Event) {
-	if w := t.watch.Load(); w != nil && (e.Kind == frame.EventNeighbourLearned || e.Kind == frame.EventNeighbourMoved) {
-		w.found(e.IP)
+// found tells the gateway about a neighbour that is new or has another MAC.
+func (t *Table) found(ip netip.Addr) {
+	if w := t.watch.Load(); w != nil {
+		w.found(ip)
 	}
+}
+
+// notify sends an event. t.mu is held.
+func (t *Table) notify(e frame.Event) {
 	if t.cfg.Notify != nil {
 		e.VNI = t.cfg.VNI
 		t.cfg.Notify(e)

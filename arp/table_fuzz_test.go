@@ -100,23 +100,28 @@ func (g *goldenTable) learn(c Claim, now frame.Tick) LearnOutcome {
 		return New
 	case e.State == Duplicate: // stays so for the ageing time
 		return Refused
-	case e.MAC == c.MAC && e.Origin != Snooped:
+	case e.MAC == c.MAC && (e.Origin == Static || e.Origin == Control && (c.From.Port() == 0 || c.From.Peer() != 0)):
 		return Known
 	case e.MAC != c.MAC && (c.Weak || e.Origin == Static || e.Origin == Control && c.From.Peer() != 0):
 		return Refused
 	case !g.room(c, e):
 		return Full
-	case e.MAC == c.MAC:
+	}
+	pinned := e.Origin == Control
+	if pinned { // gives way
+		e.Origin, e.From = Snooped, c.From
+		g.turn++
+		g.heard[c.IP] = g.turn
+	}
+	if e.MAC == c.MAC {
 		g.hears(e, c.From, now)
 		if c.Flags&Taught != 0 {
 			e.Flags = c.Flags
 		}
+		if pinned {
+			return Moved
+		}
 		return Known
-	}
-	if e.Origin == Control { // gives way
-		e.Origin, e.From = Snooped, c.From
-		g.turn++
-		g.heard[c.IP] = g.turn
 	}
 	if e.Moves == 0 || now-g.began[c.IP] >= frame.Tick(g.cfg.DuplicateWindow/time.Second) {
 		e.Moves, g.began[c.IP] = 0, now

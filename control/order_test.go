@@ -80,8 +80,9 @@ func TestOrder(t *testing.T) {
 	must(err)
 	_, err = vsi.Attach(port.NewPipe(nil), 0)
 	must(err)
-	table, err = arp.NewTable(&arp.TableConfig{Notify: func(frame.Event) { told("arp") }})
+	table, err = arp.NewTable(nil)
 	must(err)
+	table.Watch(func(netip.Addr) bool { return false }, func(netip.Addr) { told("arp") })
 	p, err := control.New(&control.Config{Switch: sw, Gateway: gw, Neighbours: func(frame.VNI) *arp.Table { return table }})
 	must(err)
 

@@ -21,7 +21,7 @@ const (
 	EventMACMiss                       // VNI, MAC, Dest: a frame from Dest is for a MAC without an entry
 
 	EventNeighbourLearned   // VNI, IP, MAC, Dest
-	EventNeighbourMoved     // VNI, IP, MAC, OldMAC, Dest
+	EventNeighbourMoved     // VNI, IP, MAC, OldMAC, Dest; Pinned if it was a control entry, perhaps with the same MAC
 	EventNeighbourAged      // VNI, IP, MAC, Dest: silent for the ageing time
 	EventNeighbourDuplicate // VNI, IP, MAC, OldMAC, Dest: claimed by several MACs (RFC 9161, section 3.7)
 	EventNeighbourMiss      // VNI, IP, Dest: Dest asks for an address without an entry
