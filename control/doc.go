@@ -39,9 +39,10 @@
 //
 // If the host of a MAC row that is not Sticky sends on a local port, the entry moves there (RFC 7432,
 // section 15). The switch reports a frame.EventMACMoved, and its control plane advertises the host from
-// here. The row stays, but is not written again until its owner advertises it again: as a changed row, or
-// in both Del and Add of an Update. Nor does a new row replace what was learned on a local port. Static
-// entries and neighbours that were set by hand are never replaced.
+// here. Its address moves likewise when the host speaks ARP or ND here (EventNeighbourMoved). The row stays, but is
+// not written again until its owner advertises it again: as a changed row, or in both Del and Add of an
+// Update. Nor does a new row replace what was learned on a local port. Static entries and neighbours that
+// were set by hand are never replaced.
 //
 // # Concurrency
 //

@@ -62,7 +62,7 @@ func (e *neighbourEntry) set(t *tx, old entry) error {
 	o, _ := old.(*neighbourEntry)
 	if had && e.origin == arp.Control {
 		local := was.Origin == arp.Snooped && was.From.Port() != 0 && was.From.Peer() == 0
-		if local && was.MAC != e.mac && !e.renewed || was.Origin == arp.Static && (o == nil || !o.is(was)) {
+		if local && !e.renewed || was.Origin == arp.Static && (o == nil || !o.is(was)) {
 			t.p.stats.GivenWay++
 			return nil
 		}
