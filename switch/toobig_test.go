@@ -11,7 +11,6 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
-	"github.com/vxswitch/vxswitch/internal/mix"
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
@@ -352,7 +351,6 @@ func TestTooBigByDefault(t *testing.T) {
 // All segments share one, with its rates, and what one port sends does not take the others' share.
 func TestTooBigByDefaultRates(t *testing.T) {
 	inLab(t, func(l *lab) {
-		l.s.tooBig.Seed = mix.Key{0x243f6a8885a308d3, 0x13198a2e03707345, 0xa4093822299f31d1} // b's host shares nobody's word
 		tun := &stubTunnel{stub: newStub("t")}
 		tun.mtu = 1464
 		v2 := check.Must(l.s.VSI(2, nil))(t)

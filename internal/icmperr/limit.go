@@ -9,22 +9,23 @@ import (
 	"github.com/vxswitch/vxswitch/internal/mix"
 )
 
-// limitSlots and placeSlots are the numbers of words for senders and for places, powers of two.
+// limitSets and placeSlots are the numbers of sets of words for senders, and of words for places, powers of two.
 const (
-	limitSlots = 4096
+	limitSets  = 1024
 	placeSlots = 1024
 )
 
 // A Limiter limits the answers per second, to each sender and in all. Senders' addresses can be forged, so each place (a
 // port or a peer) gets at most half of the total, and its senders are counted separately: a forger cannot use up the
-// allowance of an address elsewhere. It does not wait or grow. A sender's count is in a word selected by a hash of address
-// and place, so two senders may share an allowance. The hash is seeded, so that a stranger cannot choose with whom.
+// allowance of an address elsewhere. It does not wait or grow. A sender's count is in one of the four words that a hash of
+// address and place selects; only if four others have these in the same second, it shares an allowance. The hash is seeded,
+// so that a stranger cannot choose with whom.
 type Limiter struct {
 	perSender, total atomic.Uint32
 	Seed             mix.Key // set by tests
 	all              atomic.Uint64
 	places           [placeSlots]atomic.Uint64
-	senders          [limitSlots]atomic.Uint64
+	senders          [limitSets][4]atomic.Uint64
 }
 
 // Defaults of a [Limiter].
@@ -53,8 +54,45 @@ func (l *Limiter) Set(perSender, total int) {
 func (l *Limiter) Allow(src []byte, vni frame.VNI, from frame.Dest, now frame.Tick) bool {
 	total := l.total.Load()
 	place, share := l.place(from), (total+1)/2
-	return left(place, now, share) && take(&l.senders[l.hash(src, vni, from)%limitSlots], now, l.perSender.Load()) &&
+	return left(place, now, share) && l.takeSender(l.hash(src, vni, from), now) &&
 		take(place, now, share) && take(&l.all, now, total)
+}
+
+// takeSender is take for the sender with a hash.
+func (l *Limiter) takeSender(hash uint64, now frame.Tick) bool {
+	limit, set := l.perSender.Load(), &l.senders[hash%limitSets]
+	for {
+		w, old, next := word(set, hash, now)
+		if uint32(next) > limit {
+			return false
+		}
+		if w.CompareAndSwap(old, next) {
+			return true
+		}
+	}
+}
+
+// word returns the word of the sender with a hash, and its value before and after one more answer. A word has a tag of the
+// sender, 16 bits of the second of its last use, and a count. All workers take the first one that is free, so that a sender
+// has only one.
+func word(set *[4]atomic.Uint64, hash uint64, now frame.Tick) (w *atomic.Uint64, old, next uint64) {
+	tag := hash >> 48
+	for i := range set {
+		x := set[i].Load()
+		ahead := uint16(x>>32) - uint16(now) // as another worker's clock may be
+		switch used := uint32(x) != 0 && ahead < 3; {
+		case used && x>>48 == tag:
+			return &set[i], x, x + 1
+		case !used && w == nil:
+			w, old, next = &set[i], x, tag<<48|uint64(uint16(now))<<32|1
+		}
+	}
+	if w == nil { // shared
+		w = &set[hash>>32%4]
+		old = w.Load()
+		next = old + 1
+	}
+	return w, old, next
 }
 
 // place returns the word of a place. The first thousand ports have different words, and so have the first thousand peers

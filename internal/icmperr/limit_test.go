@@ -36,18 +36,66 @@ func TestTakeConcurrently(t *testing.T) {
 	}
 }
 
-// Senders spread over the words.
-func TestSpread(t *testing.T) {
+// However many workers ask at once for however many senders of one set, each gets its limit; a fifth one shares.
+func TestSendersConcurrently(t *testing.T) {
 	var l Limiter
-	l.Init(1, MaxRate)
-	n := 0
-	for i := range limitSlots {
-		if l.Allow([]byte{10, 1, byte(i >> 8), byte(i)}, 7, frame.Dest(i), 0) {
-			n++
+	l.Init(100, MaxRate)
+	for second := range frame.Tick(20) {
+		var granted [5]atomic.Uint32
+		var g sync.WaitGroup
+		for worker := range 4 {
+			now := second - min(second, frame.Tick(worker&1)) // half of the workers are a second behind, which has nothing left
+			g.Go(func() {
+				for k := range 2000 {
+					if n := (k + worker) % 5; l.takeSender(uint64(n+1)<<48|7, now) {
+						granted[n].Add(1)
+					}
+				}
+			})
+		}
+		g.Wait()
+		sum := uint32(0)
+		for n := range granted {
+			got := granted[n].Load()
+			if sum += got; got > 100 {
+				t.Fatalf("second %d: sender %d: %d granted", second, n, got)
+			}
+		}
+		if sum != 400 {
+			t.Fatalf("second %d: %d granted by four words", second, sum)
 		}
 	}
-	if n < limitSlots/2 { // 63% are expected of a random hash
-		t.Errorf("%d senders share %d words", limitSlots, n)
+}
+
+// One port that uses up its share of a second, by few senders or by many, takes nothing from hosts elsewhere but one in
+// ten thousand, which has four of its senders in its set and must share with one.
+func TestSendersElsewhere(t *testing.T) {
+	const rounds, hosts = 200, 50
+	for _, each := range []int{1, DefaultPerSender} {
+		denied := 0
+		for round := range frame.Tick(rounds) {
+			var l Limiter
+			l.Init(0, 0)
+			ask := func(network, host, times int) bool {
+				for range times {
+					if !l.Allow([]byte{10, byte(network), byte(host >> 8), byte(host)}, 7, frame.NewDest(uint16(network), 0), round) {
+						return false
+					}
+				}
+				return true
+			}
+			for i := range DefaultTotal / 2 / each {
+				ask(1, i, each)
+			}
+			for i := range hosts {
+				if !ask(2, i, DefaultPerSender-3) {
+					denied++
+				}
+			}
+		}
+		if denied > rounds*hosts/1000 {
+			t.Errorf("%d answers to each sender of a port: %d of %d hosts elsewhere got none", each, denied, rounds*hosts)
+		}
 	}
 }
 
