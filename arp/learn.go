@@ -122,7 +122,7 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 		e := t.rows[x.victim].Entry
 		t.aged.Add(1)
 		t.remove(x.victim)
-		defer t.notify(frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From})
+		t.notify(frame.Event{Kind: frame.EventNeighbourAged, IP: e.IP, MAC: e.MAC, Dest: e.From})
 	}
 	if x.o == New {
 		t.add(Entry{IP: c.IP, MAC: c.MAC, Flags: c.Flags, State: Reachable, From: c.From, Seen: now})
@@ -153,7 +153,7 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 		t.notify(ev)
 	}
 	if duplicate {
-		ev.Kind = frame.EventNeighbourDuplicate
+		ev.Kind, ev.Pinned = frame.EventNeighbourDuplicate, false
 		t.notify(ev)
 	}
 	if e.State == Duplicate {
