@@ -109,7 +109,11 @@ func TestUDPReplicate(t *testing.T) {
 		b, c := listen(t, lb, nil), listen(t, lb, nil)
 		eps := []frame.Endpoint{endpoint(t, b.LocalAddr()), endpoint(t, c.LocalAddr())}
 		d := frame.Datagram{Parts: [][]byte{make([]byte, 8), []byte("payload")}, DF: true}
-		for i := range 1000 {
+		n := 1000
+		if onPortable(t) {
+			n = 200 // what a send buffer holds: it waits a millisecond for room, which a busy machine may need longer for
+		}
+		for i := range n {
 			d.To = append(d.To, eps[i%2])
 		}
 		ds := []frame.Datagram{d}
@@ -117,10 +121,10 @@ func TestUDPReplicate(t *testing.T) {
 		if ds[0].Lost != 0 {
 			t.Errorf("lost %d: %v", ds[0].Lost, ds[0].Drop)
 		}
-		receive(t, b, 500)
-		receive(t, c, 500)
+		receive(t, b, n/2)
+		receive(t, c, n/2)
 		st := a.Stats()
-		if st.TxDatagrams != 1000 || st.TxCalls > 8 && !onPortable(t) {
+		if st.TxDatagrams != uint64(n) || st.TxCalls > 8 && !onPortable(t) {
 			t.Errorf("%d datagrams in %d calls", st.TxDatagrams, st.TxCalls)
 		}
 	})
