@@ -73,26 +73,30 @@ func (l *Limiter) takeSender(hash uint64, now frame.Tick) bool {
 }
 
 // word returns the word of the sender with a hash, and its value before and after one more answer. A word has a tag of the
-// sender, 16 bits of the second of its last use, and a count. All workers take the first one that is free, so that a sender
-// has only one.
+// sender, 16 bits of the second of its last use, and a count. All workers take the first one that is free in the newest
+// second of the set, which another worker's clock may have begun, so that a sender has only one.
 func word(set *[4]atomic.Uint64, hash uint64, now frame.Tick) (w *atomic.Uint64, old, next uint64) {
-	tag := hash >> 48
+	tag, second, free := hash>>48, uint16(now), -1
+	var words [4]uint64
 	for i := range set {
-		x := set[i].Load()
-		ahead := uint16(x>>32) - uint16(now) // as another worker's clock may be
-		switch used := uint32(x) != 0 && ahead < 3; {
-		case used && x>>48 == tag:
-			return &set[i], x, x + 1
-		case !used && w == nil:
-			w, old, next = &set[i], x, tag<<48|uint64(uint16(now))<<32|1
+		words[i] = set[i].Load()
+		if ahead := uint16(words[i]>>32) - second; uint32(words[i]) != 0 && ahead < 3 {
+			second += ahead
 		}
 	}
-	if w == nil { // shared
-		w = &set[hash>>32%4]
-		old = w.Load()
-		next = old + 1
+	for i, x := range words {
+		switch used := uint32(x) != 0 && uint16(x>>32) == second; {
+		case used && x>>48 == tag:
+			return &set[i], x, x + 1
+		case !used && free < 0:
+			free = i
+		}
 	}
-	return w, old, next
+	if free >= 0 {
+		return &set[free], words[free], tag<<48 | uint64(second)<<32 | 1
+	}
+	i := hash >> 32 % 4 // shared
+	return &set[i], words[i], words[i] + 1
 }
 
 // place returns the word of a place. The first thousand ports have different words, and so have the first thousand peers

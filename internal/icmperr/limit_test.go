@@ -36,6 +36,21 @@ func TestTakeConcurrently(t *testing.T) {
 	}
 }
 
+// Senders spread over the words.
+func TestSpread(t *testing.T) {
+	var l Limiter
+	l.Init(1, MaxRate)
+	n, words := 0, limitSets*len(l.senders[0])
+	for i := range words {
+		if l.Allow([]byte{10, 1, byte(i >> 8), byte(i)}, 7, frame.Dest(i), 0) {
+			n++
+		}
+	}
+	if n < words/2 { // more are expected of a random hash
+		t.Errorf("%d senders share %d words", words, n)
+	}
+}
+
 // However many workers ask at once for however many senders of one set, each gets its limit; a fifth one shares.
 func TestSendersConcurrently(t *testing.T) {
 	var l Limiter
