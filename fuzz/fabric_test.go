@@ -9,8 +9,8 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// mostDelivered is how many datagrams of one operation the network of a fabric delivers: two hubs send a frame to
-// and fro for ever.
+// mostDelivered is how many runs of datagrams of one operation the network of a fabric delivers: two hubs send a
+// frame to and fro for ever.
 const mostDelivered = 100
 
 // A fabric is some rigs, each with a model, and the network between them: what one sends to the address of another
