@@ -20,7 +20,7 @@ type Claim struct {
 }
 
 // local reports whether the message came from a local port.
-func (c *Claim) local() bool { return c.From.Port() != 0 && c.From.Peer() == 0 }
+func (c *Claim) local() bool { return c.From.Local() }
 
 // Learn updates the table from a message. It does not wait: a known neighbour costs a read
 // lock and, once a tick, a write; a new or moved one tries the lock. Only the answer to an

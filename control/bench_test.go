@@ -1,8 +1,10 @@
 package control_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/control"
@@ -17,6 +19,16 @@ func lease(n int) control.Row {
 	}}
 }
 
+// hosts are n rows of a MAC and an IPv4 address, behind 200 VTEPs.
+func hosts(n int) []control.Row {
+	list := make([]control.Row, n)
+	for i := range list {
+		ip := binary.BigEndian.AppendUint32(nil, 0xc0a80000+uint32(i))
+		list[i] = control.MAC{VNI: red, MAC: frame.MACFrom(0x0220_0000_0000 + uint64(i)), IP: netip.AddrFrom4([4]byte(ip)), VTEP: at(byte(2 + i%200))}
+	}
+	return list
+}
+
 // BenchmarkProgram adds a row with a new VTEP beside others, and deletes it: a lease or a host.
 func BenchmarkProgram(b *testing.B) {
 	for _, n := range []int{100, 20_000} {
@@ -26,6 +38,7 @@ func BenchmarkProgram(b *testing.B) {
 			leases = append(leases, lease(1+i))
 		}
 		l.add("leases", leases...)
+		l.add("leases", hosts(n)...)
 		for name, r := range map[string]control.Row{
 			"lease": lease(n + 1),
 			"host":  control.MAC{VNI: red, MAC: mac(1), IP: ip(1), VTEP: at(2)},
@@ -38,4 +51,41 @@ func BenchmarkProgram(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkSnapshot programs 100,000 rows at once: new ones, the same again, others in their places, and none.
+func BenchmarkSnapshot(b *testing.B) {
+	rows := hosts(100_000)
+	moved := make([]control.Row, len(rows))
+	for i, r := range rows {
+		m := r.(control.MAC)
+		m.VTEP = at(byte(2 + (i+1)%200))
+		moved[i] = m
+	}
+	l := newLeaf(b, control.Config{})
+	for b.Loop() {
+		for _, u := range [][]control.Row{rows, rows, moved, nil} {
+			l.program("evpn", control.Update{Snapshot: true, Add: u})
+		}
+	}
+}
+
+// A row of a MAC and an address takes at most 400 bytes, of which the FDB and the neighbour table have 230.
+func TestMemory(t *testing.T) {
+	const n = 100_000
+	rows := hosts(n)
+	l := newLeaf(t, control.Config{})
+	heap := func() uint64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return s.HeapAlloc
+	}
+	before := heap()
+	l.add("evpn", rows...)
+	each := (heap() - before) / n
+	if t.Logf("%d bytes a row", each); each > 400 {
+		t.Error("want at most 400")
+	}
+	runtime.KeepAlive(rows)
 }

@@ -20,15 +20,18 @@ func fixture() controltest.Fixture {
 
 func owners() []string { return []string{"second name", "first name", "bgp"} }
 
-// What only writing shows to be wrong: in the last table that is written, and in the first.
+// What only writing shows to be wrong.
 var bad = map[string]control.Row{
-	"route":  control.Prefix{VRF: "red", Prefix: pfx("192.168.7.0/24"), Via: control.Via{VNI: red, IP: ip(1)}},
-	"peer":   control.MAC{VNI: red, MAC: mac(0x77), VTEP: at(1)}, // this VTEP itself
-	"far":    control.MAC{VNI: red, MAC: mac(0x77), VTEP: at(1), FarVNI: 7},
-	"group":  control.Group{VNI: red, Name: "self", VTEP: at(1)},
-	"flood":  control.Flood{VNI: blue, VTEP: netip.MustParseAddrPort("[fd00::1]:0")},
-	"router": control.Prefix{VRF: "red", Prefix: pfx("10.77.0.0/16"), Via: control.Via{VNI: l3vni, MAC: mac(0x78), VTEP: at(1)}},
+	"route":  control.Prefix{VRF: "red", Prefix: pfx("10.66.0.0/16"), Via: control.Via{VNI: l3vni, IP: ip(1)}}, // it has no neighbours
+	"peer":   control.MAC{VNI: red, MAC: mac(0x77), VTEP: six},
+	"far":    control.MAC{VNI: red, MAC: mac(0x77), VTEP: six, FarVNI: 7},
+	"group":  control.Group{VNI: red, Name: "six", VTEP: six},
+	"flood":  control.Flood{VNI: blue, VTEP: six},
+	"router": control.Prefix{VRF: "red", Prefix: pfx("10.77.0.0/16"), Via: control.Via{VNI: l3vni, MAC: mac(0x78), VTEP: six}},
 }
+
+// six is of an address family that the VTEP has no underlay of.
+var six = netip.MustParseAddrPort("[fd00::1]:0")
 
 func TestPlaneConforms(t *testing.T) {
 	for name, row := range bad {

@@ -6,7 +6,7 @@
 //	BGP, leases, a file ...          owners, each with its own rows
 //	      |  Update: Add, Del, Snapshot
 //	      v
-//	   Plane.Program     check all rows, compare them with those of the owner,
+//	   Plane.Program     compare the rows with those of the owner, refuse wrong ones,
 //	      |              choose one owner's row for each key, join flood lists
 //	      v
 //	   peers -> flood lists -> FDB -> neighbours -> routes     (deletions in the opposite order)
@@ -18,15 +18,25 @@
 //
 // Every row belongs to the owner that added it. A snapshot of one owner never removes rows of another.
 // If two owners have a row for the same key, the tables contain the row of the owner that comes first in
-// Config.Owners. When that owner withdraws it, the row of the next owner replaces it in one step. A row
-// whose port, segment, VTEP or group is missing waits as a whole, and meanwhile the tables contain the
-// next owner's row. The keys are
+// Config.Owners. When that owner withdraws it, the row of the next owner replaces it in one step. The keys are
 //
 //	VNI and MAC      in the FDB: of several rows of one owner, the last that was added or changed
 //	VNI and IP       in the neighbour table: likewise
 //	VNI and tunnel   the flood list: of all owners together, each VTEP once, sorted by address
 //	VNI and name     a group: all rows of one owner, for MAC rows of that owner only
 //	VRF and prefix   a route: all next hops of one owner
+//
+// # Rows that are refused, and rows that wait
+//
+// [Programmer.Program] refuses a row that is wrong or has no place, for instance because its segment or VTEP is
+// missing, and says so with a [RowError]. All other rows of the Update are carried out. A control plane that hears
+// of networks before they are configured here sets Update.Loose: then rows without a place wait for one. What is
+// wrong in any case is refused even so: a malformed row, a VTEP with a loopback address or one of this switch, and a
+// MAC of the switch itself.
+//
+// Rows wait, too, if their place goes after they were added, if a table is full, and if an interface has their prefix
+// itself. A row waits as a whole, and meanwhile the tables contain the next owner's row. [Plane.Waiting] lists
+// them, with reasons.
 //
 // # What a Plane manages
 //
@@ -47,8 +57,7 @@
 // # Concurrency
 //
 // All methods of Plane are safe for concurrent use, and wait for each other. They must not be called from
-// a Stage. Forwarding does not wait; changes take effect at the next batch. A Plane has no goroutine and
-// does not watch ports, interfaces and tables after it has written rows. A program that reads
-// [vswitch.Switch.Events] should call [Plane.Reapply] when a port has come back, or when a MAC has aged
-// that kept a row from being written.
+// a Stage. Forwarding does not wait; changes take effect at the next batch. A Plane has no goroutine: a
+// program without a node.Node passes the events of [vswitch.Switch.Events] to [Plane.Handle], so that rows are
+// written when their place comes, or when the host has gone that they gave way to.
 package control

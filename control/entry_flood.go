@@ -1,183 +1,157 @@
 package control
 
 import (
-	"fmt"
+	"errors"
+	"net"
 	"net/netip"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A floodEntry has the flood lists of a segment, one for each local VTEP that rows name.
-type floodEntry struct {
-	at    floodKey
-	lists []*floodList
-}
-
-// A floodList is the flood list of a segment on one VTEP.
-type floodList struct {
-	floodTarget
-	owner string // of the row with the highest precedence
-	list  []netip.AddrPort
-	shown []netip.AddrPort // as the VTEP returned it
-	later bool             // it only becomes shorter: written last, by finish
-}
-
-// A floodTarget identifies a list. When the tag of a segment changes, another segment may get the
-// target: Plane.lists has its current list.
+// A floodTarget identifies a flood list of a VTEP.
 type floodTarget struct {
 	tunnel tunnel
 	vni    frame.VNI // on the VTEP
 }
 
-func (at floodKey) String() string { return fmt.Sprintf("flood vni %d", at.vni) }
-
-// flood makes lists of the rows whose local VTEP exists.
-func (t *tx) flood(at floodKey, s *slot) (entry, error) {
-	x, err := t.segment(at.vni)
-	if err != nil {
-		return nil, err
-	}
-	e := &floodEntry{at: at}
-	for _, c := range s.claims {
-		says := c.says.(flooded)
-		f, failed := x.vtep(says.tunnel)
-		if failed != nil {
-			err = failed
-			t.lose(at, c.owner, err)
-			continue
-		}
-		l := e.list(floodTarget{f.tunnel, f.vni()})
-		if l == nil {
-			l = &floodList{floodTarget: floodTarget{f.tunnel, f.vni()}, owner: c.owner}
-			e.lists = append(e.lists, l)
-		}
-		l.list = append(l.list, says.vtep)
-	}
-	if len(e.lists) == 0 {
-		t.losses-- // the caller counts it
-		return nil, err
-	}
-	for _, l := range e.lists {
-		slices.SortFunc(l.list, netip.AddrPort.Compare)
-		l.list = slices.Compact(l.list)
-	}
-	return e, nil
+// A floodList is a list that was written.
+type floodList struct {
+	vni   frame.VNI // the segment; when tags change, another segment may get the target
+	list  []netip.AddrPort
+	shown []netip.AddrPort // as the VTEP returned it
 }
 
-// list returns the list of a target, nil if there is none.
-func (e *floodEntry) list(at floodTarget) *floodList {
-	for _, l := range e.lists {
-		if l.floodTarget == at {
-			return l
+// A floodChange is the change of the flood lists of a segment.
+type floodChange struct {
+	want map[floodTarget][]ref
+}
+
+// setFloods writes the flood lists of a segment, one for each local VTEP that rows name.
+func (t *tx) setFloods(vni frame.VNI, c *floodChange) {
+	c.want = map[floodTarget][]ref{}
+	for n, r := range t.p.floods.all(&t.p.records, vni) {
+		if t.usable(n, t.find) {
+			at := floodTarget{r.place.tunnel, r.place.vni}
+			c.want[at] = append(c.want[at], n)
 		}
+	}
+	for at, rows := range c.want {
+		t.setFlood(vni, at, rows)
+	}
+}
+
+// list returns the VTEPs of rows, sorted.
+func (t *tx) list(rows []ref) (list []netip.AddrPort) {
+	for _, n := range rows {
+		list = append(list, t.p.at(n).place.row.(Flood).VTEP)
+	}
+	slices.SortFunc(list, netip.AddrPort.Compare)
+	return slices.Compact(list)
+}
+
+// listed returns the list of a segment at a target, nil if there is none.
+func (t *tx) listed(vni frame.VNI, at floodTarget) *floodList {
+	if l := t.p.lists[at]; l != nil && l.vni == vni {
+		return l
 	}
 	return nil
 }
 
-func (e *floodEntry) same(x entry) bool {
-	o := x.(*floodEntry)
-	differs := func(l *floodList) bool {
-		was := o.list(l.floodTarget)
-		return was == nil || !slices.Equal(l.list, was.list)
+// changed reports whether a list has to be written, and whether it only becomes shorter.
+func (t *tx) changed(was *floodList, at floodTarget, list []netip.AddrPort) (changed, shorter bool) {
+	if was == nil {
+		return true, false
 	}
-	return len(e.lists) == len(o.lists) && !slices.ContainsFunc(e.lists, differs)
-}
-func (e *floodEntry) where() any     { return e.at } // finish clears moved lists
-func (e *floodEntry) peers() []held  { return nil }
-func (e *floodEntry) hold(*tx) error { return nil }
-
-func (e *floodEntry) set(t *tx, old entry) error {
-	o, _ := old.(*floodEntry)
-	if o == nil {
-		o = new(floodEntry)
+	if slices.Equal(list, was.list) {
+		return t.again && !slices.Equal(at.tunnel.Flood(at.vni), was.shown), false
 	}
-	kept := make([]*floodList, 0, len(e.lists))
-	for _, l := range e.lists {
-		was := o.list(l.floodTarget)
-		err := l.set(t, was)
-		switch {
-		case err == nil:
-			kept = append(kept, l)
-		case t.fresh[e.at] && (was == nil || slices.ContainsFunc(l.list, was.lacks)):
-			return err
-		default:
-			t.lose(e.at, l.owner, err)
-		}
-	}
-	e.lists = kept
-	return nil
+	return true, !slices.ContainsFunc(list, func(a netip.AddrPort) bool { return !slices.Contains(was.list, a) })
 }
 
-// finish writes the lists that only become shorter, and removes old ones.
-func (e *floodEntry) finish(t *tx, old entry) {
-	for _, l := range e.lists {
-		if l.later {
-			l.put(t)
-		}
+// setFlood writes a list, unless it only becomes shorter: clearFloods does that.
+func (t *tx) setFlood(vni frame.VNI, at floodTarget, rows []ref) {
+	list, was := t.list(rows), t.listed(vni, at)
+	if changed, shorter := t.changed(was, at, list); !changed || shorter {
+		return
 	}
-	if o, ok := old.(*floodEntry); ok {
-		for _, l := range o.lists {
-			if e.list(l.floodTarget) == nil {
-				l.clear(t)
-			}
+	err := t.putFlood(vni, at, list)
+	if err == nil {
+		return
+	}
+	bad := map[netip.AddrPort]error{}
+	if errors.Is(err, vtep.ErrNotOpen) || errors.Is(err, net.ErrClosed) {
+		for _, a := range list {
+			bad[a] = err
+		}
+	} else {
+		var good []netip.AddrPort
+		if was != nil {
+			good = was.list
+		}
+		isGood := func(a netip.AddrPort) bool { return slices.Contains(good, a) }
+		both := slices.DeleteFunc(slices.Clone(list), func(a netip.AddrPort) bool { return !isGood(a) })
+		rest := slices.DeleteFunc(slices.Clone(list), isGood)
+		if len(rest) == 0 {
+			both, rest = nil, list
+		}
+		t.fit(vni, at, both, rest, err, bad)
+	}
+	for _, n := range rows {
+		if err := bad[t.p.at(n).place.row.(Flood).VTEP]; err != nil {
+			t.fail(n, err)
 		}
 	}
 }
 
-func (e *floodEntry) clear(t *tx) {
-	for _, l := range e.lists {
-		l.clear(t)
+// fit adds those of more to a list that the VTEP takes. With all of more it does not, for err.
+func (t *tx) fit(vni frame.VNI, at floodTarget, list, more []netip.AddrPort, err error, bad map[netip.AddrPort]error) []netip.AddrPort {
+	if len(more) == 1 {
+		bad[more[0]] = err
+		return list
 	}
+	for _, half := range [][]netip.AddrPort{more[:len(more)/2], more[len(more)/2:]} {
+		all := slices.Concat(list, half)
+		slices.SortFunc(all, netip.AddrPort.Compare)
+		if err := t.putFlood(vni, at, all); err == nil {
+			list = all
+		} else {
+			list = t.fit(vni, at, list, half, err, bad)
+		}
+	}
+	return list
 }
 
-func (l *floodList) lacks(a netip.AddrPort) bool { return !slices.Contains(l.list, a) }
-
-// set writes a list that replaces another of the segment, nil for none.
-func (l *floodList) set(t *tx, was *floodList) error {
-	if was == nil || t.p.lists[l.floodTarget] != was {
-		return l.put(t)
-	}
-	if slices.Equal(l.list, was.list) && slices.Equal(l.tunnel.Flood(l.vni), was.shown) {
-		l.shown = was.shown
-		l.own(t)
-		return nil
-	}
-	if l.later = len(l.list) < len(was.list) && !slices.ContainsFunc(l.list, was.lacks); l.later {
-		return nil
-	}
-	return l.put(t)
-}
-
-// put writes the list.
-func (l *floodList) put(t *tx) error {
-	was := l.tunnel.Flood(l.vni)
-	if err := l.tunnel.SetFlood(l.vni, l.list...); err != nil {
+func (t *tx) putFlood(vni frame.VNI, at floodTarget, list []netip.AddrPort) error {
+	if err := at.tunnel.SetFlood(at.vni, list...); err != nil {
 		return err
 	}
 	t.p.stats.Floods++
-	t.undo(func() { t.p.stats.Floods++; l.tunnel.SetFlood(l.vni, was...) })
-	l.shown = l.tunnel.Flood(l.vni)
-	l.own(t)
+	t.p.lists[at] = &floodList{vni, list, at.tunnel.Flood(at.vni)}
+	t.p.targets[vni] = append(slices.DeleteFunc(t.p.targets[vni], func(x floodTarget) bool { return x == at }), at)
 	return nil
 }
 
-// own records that the target has this list.
-func (l *floodList) own(t *tx) {
-	was, had := t.p.lists[l.floodTarget]
-	t.p.lists[l.floodTarget] = l
-	t.undo(func() {
-		if delete(t.p.lists, l.floodTarget); had {
-			t.p.lists[l.floodTarget] = was
+// clearFloods writes lists that became shorter, and removes those without rows.
+func (t *tx) clearFloods(vni frame.VNI, c *floodChange) {
+	for _, at := range slices.Clone(t.p.targets[vni]) {
+		was := t.listed(vni, at)
+		list := t.list(c.want[at])
+		if was != nil && len(list) > 0 {
+			if changed, _ := t.changed(was, at, list); changed {
+				t.putFlood(vni, at, list)
+			}
+			continue
 		}
-	})
-}
-
-// clear removes the list, if no other has replaced it.
-func (l *floodList) clear(t *tx) {
-	if t.p.lists[l.floodTarget] == l {
-		delete(t.p.lists, l.floodTarget)
-		l.tunnel.SetFlood(l.vni)
-		t.p.stats.Floods++
+		if was != nil {
+			at.tunnel.SetFlood(at.vni)
+			t.p.stats.Floods++
+			delete(t.p.lists, at)
+		}
+		t.p.targets[vni] = slices.DeleteFunc(t.p.targets[vni], func(x floodTarget) bool { return x == at })
+	}
+	if len(t.p.targets[vni]) == 0 {
+		delete(t.p.targets, vni)
 	}
 }

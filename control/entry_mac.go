@@ -2,130 +2,159 @@ package control
 
 import (
 	"errors"
-	"fmt"
-	"slices"
+	"iter"
 
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A macEntry is an entry of an FDB.
+// A macEntry is what an FDB has for a MAC. The zero value is none.
 type macEntry struct {
-	macTarget
-	list    []remote // behind the tunnel
-	dest    frame.Dest
-	renewed bool // replaces an entry of a local host
-	held    []held
+	table *fdb.Table
+	dest  frame.Dest
+	flags fdb.Flags
 }
 
-// A macTarget is what equal entries have in common.
-type macTarget struct {
-	at     macKey
-	table  *fdb.Table
-	port   frame.Dest
-	tunnel tunnel    // nil = the port itself
-	vni    frame.VNI // on the tunnel
-	flags  fdb.Flags
+// A macChange is the change of an entry: now says of whom it is, was what is written.
+type macChange struct {
+	now claim
+	was macEntry
 }
 
-func (at macKey) String() string { return fmt.Sprintf("mac %v vni %d", at.mac, at.vni) }
+// A claim is that of a row to an entry, or of a router behind prefixes.
+type claim struct {
+	place *place
+	row   ref // 0 for a router
+}
 
-func (t *tx) mac(at macKey, l location, static, renewed bool) (entry, error) {
-	s, err := t.segment(at.vni)
-	if err != nil {
-		return nil, err
+func (c claim) entry() macEntry {
+	if c.place == nil {
+		return macEntry{}
 	}
-	e := &macEntry{macTarget: macTarget{at: at, table: s.vsi.FDB(), flags: fdb.Control}, renewed: renewed || l.sticky || l.filter}
-	if l.sticky {
-		e.flags |= fdb.Sticky
-	}
-	if static {
-		e.flags = fdb.Static
-	}
-	if l.filter {
-		e.flags |= fdb.Filter
-		e.port = frame.Filter
-		return e, nil
-	}
-	if err := t.reaches(at.vni, l); err != nil {
-		return nil, err
-	}
-	if l.vrf != "" {
-		v, err := t.vrf(l.vrf)
-		if err == nil && v.Interface(at.vni) == nil {
-			err = fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
+	return macEntry{c.place.table, c.place.dest, c.place.flags()}
+}
+
+// claims iterates over the claims to a MAC by precedence: the rows of an owner before its routers.
+func (p *Plane) claims(k macKey) iter.Seq[claim] {
+	return func(yield func(claim) bool) {
+		routers := p.routers[k]
+		for n, r := range p.macs.all(&p.records, k) {
+			for ; len(routers) > 0 && routers[0].owner.before(r.place.owner); routers = routers[1:] {
+				if !yield(claim{routers[0], 0}) {
+					return
+				}
+			}
+			if !yield(claim{r.place, n}) {
+				return
+			}
 		}
-		if err != nil {
-			return nil, err
+		for _, x := range routers {
+			if !yield(claim{x, 0}) {
+				return
+			}
 		}
 	}
-	if e.port = s.ports[l.port]; l.port == "" {
-		f, _ := s.vtep(l.tunnel)
-		e.port, e.tunnel, e.vni, e.list = f.at.Dest(0), f.tunnel, f.vni(), []remote{l.remote}
-		if l.group.name != "" {
-			e.list = t.p.slots[l.group].members()
+}
+
+func (t *tx) touchMAC(k macKey) {
+	c, first := t.macs.touch(k)
+	if !first {
+		return
+	}
+	for x := range t.p.claims(k) {
+		if x.row != 0 && t.p.at(x.row).flags&written != 0 || x.row == 0 && x.place.routes {
+			c.now, c.was = x, x.entry()
+			return
 		}
 	}
-	return e, nil
 }
 
-func (e *macEntry) same(x entry) bool {
-	o := x.(*macEntry)
-	return e.macTarget == o.macTarget && slices.Equal(e.list, o.list)
-}
-func (e *macEntry) where() any    { return e.table }
-func (e *macEntry) peers() []held { return e.held }
-
-func (e *macEntry) hold(t *tx) (err error) {
-	if e.dest = e.port; e.tunnel != nil {
-		var num uint16
-		num, e.held, err = t.holdRemotes(e.tunnel, e.vni, e.list)
-		e.dest = frame.NewDest(e.port.Port(), num)
+// chooseMAC chooses the claim that counts, and reports whether its entry has to be written.
+func (t *tx) chooseMAC(k macKey, c *macChange) bool {
+	var next claim
+	for x := range t.p.claims(k) {
+		if x.row == 0 && t.need(x.place) == nil || x.row != 0 && t.usable(x.row, t.need) {
+			next = x
+			break
+		}
 	}
-	return err
-}
-
-// is reports whether the table has this entry.
-func (e *macEntry) is(was fdb.Entry) bool {
-	return was.Dest == e.dest && was.Flags == e.flags && was.Origin != fdb.OriginLearned
-}
-
-func (e *macEntry) set(t *tx, old entry) error {
-	was, had := e.table.Get(e.at.mac)
-	if had && e.is(was) {
-		return nil
+	if next != c.now {
+		t.markClaim(c.now, false)
+		t.markClaim(next, true)
+		c.now = next
 	}
-	o, _ := old.(*macEntry)
-	err := e.table.Set(e.at.mac, e.dest, e.flags)
-	switch local, static := errors.Is(err, fdb.ErrLocal), errors.Is(err, fdb.ErrStatic); {
-	case local && (e.renewed || was.Dest == e.dest), static && o != nil && o.is(was):
-		err = e.table.Set(e.at.mac, e.dest, e.flags|fdb.Override)
-	case local || static:
+	return next.place != nil && (t.again || t.advanced(next) || next.entry() != c.was)
+}
+
+func (t *tx) markClaim(c claim, on bool) {
+	switch {
+	case c.row != 0:
+		t.mark(c.row, on)
+	case c.place != nil:
+		t.markRouter(c.place, on)
+	}
+}
+
+// advanced reports whether a claim replaces that of a host that is here.
+func (t *tx) advanced(c claim) bool { return c.row != 0 && t.p.at(c.row).flags&advanced != 0 }
+
+func (t *tx) setMAC(k macKey, c *macChange) {
+	if c.now.place == nil {
+		return // its row was refused meanwhile
+	}
+	e := c.now.entry()
+	if c.was.table != e.table {
+		t.removeMAC(k, c)
+	}
+	switch wrote, err := e.set(k.mac, c.was, t.advanced(c.now)); {
+	case errors.Is(err, fdb.ErrLocal), errors.Is(err, fdb.ErrStatic):
 		t.p.stats.GivenWay++
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	t.p.stats.MACs++
-	t.undo(func() { e.restore(t, was, had) })
-	return nil
-}
-
-func (e *macEntry) clear(t *tx) {
-	if was, had := e.table.Get(e.at.mac); had && e.is(was) {
-		e.table.Delete(e.at.mac)
+	case err != nil && c.now.row != 0:
+		t.fail(c.now.row, err)
+		return
+	case err != nil:
+		c.now.place.err = err
+		t.touchRows(c.now.place)
+		return
+	case wrote:
 		t.p.stats.MACs++
 	}
+	c.was = e
 }
 
-// restore undoes set.
-func (e *macEntry) restore(t *tx, was fdb.Entry, had bool) {
-	t.p.stats.MACs++
-	switch {
-	case had && was.Origin != fdb.OriginLearned:
-		e.table.Set(e.at.mac, was.Dest, was.Flags|fdb.Override)
-	case e.table.Delete(e.at.mac) && had:
-		e.table.Learn(e.at.mac, was.Dest, was.Seen)
+// set writes an entry, if it is not there. It replaces that of a local host only if the row was advertised
+// again, and a static one only if that is what was written before.
+func (e macEntry) set(mac frame.MAC, before macEntry, again bool) (wrote bool, err error) {
+	was, had := e.table.Get(mac)
+	if had && e.is(was) {
+		return false, nil
+	}
+	err = e.table.Set(mac, e.dest, e.flags)
+	again = again || e.flags&(fdb.Sticky|fdb.Filter) != 0 || was.Dest == e.dest
+	if errors.Is(err, fdb.ErrLocal) && again || errors.Is(err, fdb.ErrStatic) && before.is(was) {
+		err = e.table.Set(mac, e.dest, e.flags|fdb.Override)
+	}
+	return err == nil, err
+}
+
+// is reports whether a table has this entry.
+func (e macEntry) is(was fdb.Entry) bool {
+	return e.table != nil && was.Dest == e.dest && was.Flags == e.flags && was.Origin != fdb.OriginLearned
+}
+
+func (t *tx) clearMAC(k macKey, c *macChange) {
+	if c.now.place == nil {
+		t.removeMAC(k, c)
+	}
+}
+
+// removeMAC removes what was written, if it is still there.
+func (t *tx) removeMAC(k macKey, c *macChange) {
+	if c.was.table != nil {
+		if was, had := c.was.table.Get(k.mac); had && c.was.is(was) {
+			c.was.table.Delete(k.mac)
+			t.p.stats.MACs++
+		}
+		c.was = macEntry{}
 	}
 }

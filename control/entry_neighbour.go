@@ -1,94 +1,118 @@
 package control
 
 import (
-	"fmt"
+	"net/netip"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// A neighbourEntry is an entry of a neighbour table.
-type neighbourEntry struct {
-	neighbourTarget
-	renewed bool // replaces an entry of a local host
-}
-
-// A neighbourTarget is what equal entries have in common.
-type neighbourTarget struct {
-	at     neighbourKey
+// A neighbour is what a neighbour table has for an address. The zero value is none.
+type neighbour struct {
 	table  *arp.Table
 	mac    frame.MAC
 	origin arp.Origin
 	flags  arp.Flags
 }
 
-func (at neighbourKey) String() string { return fmt.Sprintf("neighbour %v vni %d", at.ip, at.vni) }
-
-func (t *tx) neighbour(at neighbourKey, n neighbour, static, renewed bool) (entry, error) {
-	s, err := t.segment(at.vni)
-	if err == nil {
-		err = t.reaches(at.vni, n.at) // a row waits as a whole
-	}
-	if err != nil || s.arp == nil {
-		return nil, err
-	}
-	e := &neighbourEntry{neighbourTarget{at, s.arp, n.mac, arp.Control, arp.Taught}, renewed}
-	if n.router {
-		e.flags |= arp.Router
-	}
-	if static {
-		e.origin = arp.Static
-	}
-	return e, nil
+// An ipChange is the change of a neighbour: now is its row, was what is written.
+type ipChange struct {
+	now ref
+	was neighbour
 }
 
-func (e *neighbourEntry) same(x entry) bool {
-	return e.neighbourTarget == x.(*neighbourEntry).neighbourTarget
-}
-func (e *neighbourEntry) where() any     { return e.table }
-func (e *neighbourEntry) peers() []held  { return nil }
-func (e *neighbourEntry) hold(*tx) error { return nil }
-
-// is reports whether the table has this entry.
-func (e *neighbourEntry) is(was arp.Entry) bool {
-	return was.MAC == e.mac && was.Origin == e.origin && was.Flags == e.flags
-}
-
-func (e *neighbourEntry) set(t *tx, old entry) error {
-	was, had := e.table.Lookup(e.at.ip)
-	if had && e.is(was) {
-		return nil
+// neighbour returns the neighbour of a row.
+func (r *record) neighbour() neighbour {
+	if r.place == nil || r.place.arp == nil {
+		return neighbour{}
 	}
-	o, _ := old.(*neighbourEntry)
-	if had && e.origin == arp.Control {
-		local := was.Origin == arp.Snooped && was.From.Port() != 0 && was.From.Peer() == 0
-		if local && !e.renewed || was.Origin == arp.Static && (o == nil || !o.is(was)) {
-			t.p.stats.GivenWay++
-			return nil
+	x := neighbour{r.place.arp, r.mac, arp.Control, arp.Taught}
+	if r.place.row.(MAC).Router {
+		x.flags |= arp.Router
+	}
+	if r.place.owner.static {
+		x.origin = arp.Static
+	}
+	return x
+}
+
+func (t *tx) touchIP(k ipKey) {
+	c, first := t.ips.touch(k)
+	if !first {
+		return
+	}
+	for n, r := range t.p.ips.all(&t.p.records, k) {
+		if r.flags&taught != 0 {
+			c.now, c.was = n, r.neighbour()
+			return
 		}
 	}
-	if err := e.table.Set(e.at.ip, e.mac, e.origin, e.flags); err != nil {
-		return err
-	}
-	t.p.stats.Neighbours++
-	t.undo(func() { e.restore(t, was, had) })
-	return nil
 }
 
-func (e *neighbourEntry) clear(t *tx) {
-	if was, had := e.table.Lookup(e.at.ip); had && e.is(was) {
-		e.table.Delete(e.at.ip)
+// setIP writes the neighbour of the row that counts. A row waits as a whole, with its place.
+func (t *tx) setIP(k ipKey, c *ipChange) {
+	var next ref
+	for n := range t.p.ips.all(&t.p.records, k) {
+		if t.usable(n, t.find) {
+			next = n
+			break
+		}
+	}
+	if c.now != next {
+		t.teach(c.now, false)
+		t.teach(next, true)
+		c.now = next
+	}
+	x, again := t.p.at(next).neighbour(), t.p.at(next).flags&advanced != 0
+	if x == c.was && !t.again && !again || x.table == nil {
+		return
+	}
+	if c.was.table != x.table {
+		t.removeIP(k, c)
+	}
+	ip := netip.AddrFrom16(k.ip).Unmap()
+	was, had := x.table.Lookup(ip)
+	switch {
+	case had && x.is(was):
+	case had && x.origin == arp.Control && !again && was.Origin == arp.Snooped && was.From.Local(),
+		had && x.origin == arp.Control && was.Origin == arp.Static && !c.was.is(was):
+		t.p.stats.GivenWay++
+	default:
+		if err := x.table.Set(ip, x.mac, x.origin, x.flags); err != nil {
+			t.fail(next, err)
+			return
+		}
 		t.p.stats.Neighbours++
 	}
+	c.was = x
 }
 
-// restore undoes set.
-func (e *neighbourEntry) restore(t *tx, was arp.Entry, had bool) {
-	t.p.stats.Neighbours++
-	switch {
-	case had && was.Origin != arp.Snooped:
-		e.table.Set(e.at.ip, was.MAC, was.Origin, was.Flags)
-	case e.table.Delete(e.at.ip) && had:
-		e.table.Learn(&arp.Claim{IP: was.IP, MAC: was.MAC, Flags: was.Flags, From: was.From}, was.Seen)
+// teach records whether a row is in a neighbour table.
+func (t *tx) teach(n ref, on bool) {
+	if r := t.p.at(n); n != 0 && r.flags&taught != 0 != on {
+		r.flags ^= taught
+	}
+}
+
+// is reports whether a table has this neighbour.
+func (x neighbour) is(was arp.Entry) bool {
+	return x.table != nil && was.MAC == x.mac && was.Origin == x.origin && was.Flags == x.flags
+}
+
+func (t *tx) clearIP(k ipKey, c *ipChange) {
+	if t.p.at(c.now).neighbour().table == nil {
+		t.removeIP(k, c)
+	}
+}
+
+// removeIP removes what was written, if it is still there.
+func (t *tx) removeIP(k ipKey, c *ipChange) {
+	if c.was.table != nil {
+		ip := netip.AddrFrom16(k.ip).Unmap()
+		if was, had := c.was.table.Lookup(ip); had && c.was.is(was) {
+			c.was.table.Delete(ip)
+			t.p.stats.Neighbours++
+		}
+		c.was = neighbour{}
 	}
 }

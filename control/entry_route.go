@@ -1,180 +1,169 @@
 package control
 
 import (
-	"fmt"
-	"net/netip"
+	"errors"
 	"slices"
 
-	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 )
 
-// A routeEntry is a route of a VRF.
+// A routeEntry is what a VRF has for a prefix. The zero value is none.
 type routeEntry struct {
-	at    routeKey
-	vrf   *l3.VRF
-	hops  []nextHop
-	route l3.Route // with peer numbers
-	held  []held
+	vrf *l3.VRF
+	via []l3.NextHop
 }
 
-// A nextHop is a next hop whose peer may not have a number yet.
-type nextHop struct {
-	l3.NextHop
-	tunnel tunnel
-	vni    frame.VNI // on the tunnel
-	vtep   netip.AddrPort
+// A routeChange is the change of a route: now are its rows, was is what is written.
+type routeChange struct {
+	now []ref
+	was routeEntry
+	set routeEntry
 }
 
-func (at routeKey) String() string { return fmt.Sprintf("prefix %v vrf %s", at.prefix, at.vrf) }
-
-// route makes a route of the next hops that exist.
-func (t *tx) route(at routeKey, s *slot, owner string) (entry, error) {
-	vrf, err := t.vrf(at.vrf)
-	if err != nil {
-		return nil, err
+// hop returns the next hop of a place, and false for a blackhole.
+func (p *place) hop() (h l3.NextHop, ok bool) {
+	v := p.row.(Prefix).Via
+	h = l3.NextHop{Interface: p.iface, IP: v.IP, MAC: v.MAC}
+	if v.MAC.IsZero() && v.VTEP.IsValid() {
+		h.Peer = p.dest.Peer()
 	}
-	e := &routeEntry{at: at, vrf: vrf}
-	vias, blackhole := s.routed(owner)
-	for _, v := range vias {
-		h, failed := t.nextHop(vrf, v)
-		if failed != nil {
-			err = failed
-			t.lose(at, owner, err)
+	return h, p.iface != nil
+}
+
+// routeOf makes a route of rows. A router with two VTEPs is one next hop.
+func (t *tx) routeOf(rows []ref) (e routeEntry) {
+	for _, n := range rows {
+		p := t.p.at(n).place
+		e.vrf = p.vrf
+		if h, ok := p.hop(); ok && !slices.Contains(e.via, h) {
+			e.via = append(e.via, h)
+		}
+	}
+	return e
+}
+
+func (t *tx) touchRoute(k routeKey) {
+	c, first := t.routes.touch(k)
+	if !first {
+		return
+	}
+	for n, r := range t.p.routes.all(&t.p.records, k) {
+		if r.flags&written != 0 {
+			c.now = append(c.now, n)
+		}
+	}
+	c.now = t.sorted(c.now)
+	c.was = t.routeOf(c.now)
+}
+
+// sorted sorts next hops, so that rows in any order are one route.
+func (t *tx) sorted(rows []ref) []ref {
+	slices.SortFunc(rows, func(a, b ref) int {
+		return compareVia(t.p.at(a).place.row.(Prefix).Via, t.p.at(b).place.row.(Prefix).Via)
+	})
+	return rows
+}
+
+// chooseRoute makes a route of the next hops of the first owner that has one, and reports whether it has to be
+// written.
+func (t *tx) chooseRoute(k routeKey, c *routeChange) bool {
+	var next []ref
+	var first *owner
+	for n, r := range t.p.routes.all(&t.p.records, k) {
+		if len(next) > 0 && r.place.owner != first {
+			break
+		}
+		ready := t.find
+		if v := r.place.row.(Prefix).Via; v.MAC.IsZero() && v.VTEP.IsValid() {
+			ready = t.need
+		}
+		if t.usable(n, ready) {
+			next, first = append(next, n), r.place.owner
+		}
+	}
+	for _, n := range c.now {
+		if t.p.at(n).place != nil && !slices.Contains(next, n) {
+			t.mark(n, false)
+		}
+	}
+	for _, n := range next {
+		t.mark(n, true)
+	}
+	c.now = t.sorted(next)
+	c.set = t.routeOf(c.now)
+	return len(next) > 0 && (t.again || c.set.vrf != c.was.vrf || !slices.Equal(c.set.via, c.was.via))
+}
+
+// addRoutes writes routes, all of a VRF at once if none of them fails.
+func (t *tx) addRoutes(keys []routeKey) {
+	byVRF := map[*l3.VRF][]l3.Route{}
+	for _, k := range keys {
+		e := &t.routes.at[k].is.set
+		if r, ok := e.vrf.Route(k.prefix); !ok || !slices.Equal(r.Via, e.via) {
+			byVRF[e.vrf] = append(byVRF[e.vrf], l3.Route{Prefix: k.prefix, Via: e.via})
+		}
+	}
+	for vrf, routes := range byVRF {
+		if vrf.Add(routes...) == nil {
+			t.p.stats.Routes += uint64(len(routes))
+			delete(byVRF, vrf)
+		}
+	}
+	for _, k := range keys {
+		c := &t.routes.at[k].is
+		if c.was.vrf != c.set.vrf {
+			t.removeRoute(k, c)
+		}
+		if _, failed := byVRF[c.set.vrf]; failed && !t.addRoute(k, c) {
 			continue
 		}
-		e.hops = append(e.hops, h)
+		c.was = c.set
 	}
-	if len(e.hops) == 0 && err != nil && !blackhole {
-		t.losses-- // the caller counts it
-		return nil, err
-	}
-	return e, nil
 }
 
-func (t *tx) nextHop(vrf *l3.VRF, v Via) (nextHop, error) {
-	h := nextHop{NextHop: l3.NextHop{Interface: vrf.Interface(v.VNI), IP: v.IP, MAC: v.MAC}}
-	if h.Interface == nil {
-		return h, fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
+// addRoute writes one route. If it cannot, rows with wrong next hops fail; they all wait if an interface has
+// the prefix itself.
+func (t *tx) addRoute(k routeKey, c *routeChange) bool {
+	if r, ok := c.set.vrf.Route(k.prefix); ok && slices.Equal(r.Via, c.set.via) {
+		return true
 	}
-	if err := t.suits(h.Interface, v); err != nil {
-		return h, err
-	}
-	if v.VTEP.IsValid() {
-		if err := t.reaches(v.VNI, location{remote: remote{vtep: v.VTEP}, tunnel: v.Tunnel}); err != nil {
-			return h, err
-		}
-	}
-	if v.MAC.IsZero() && v.VTEP.IsValid() {
-		s, _ := t.segment(v.VNI)
-		f, _ := s.vtep(v.Tunnel)
-		h.tunnel, h.vni, h.vtep = f.tunnel, f.vni(), v.VTEP
-	}
-	return h, nil
-}
-
-func (e *routeEntry) same(x entry) bool {
-	o := x.(*routeEntry)
-	return e.vrf == o.vrf && slices.Equal(e.hops, o.hops)
-}
-func (e *routeEntry) where() any    { return e.vrf }
-func (e *routeEntry) peers() []held { return e.held }
-
-func (e *routeEntry) hold(t *tx) error {
-	e.route.Prefix = e.at.prefix
-	for _, h := range e.hops {
-		if h.tunnel != nil {
-			r, err := t.hold(h.tunnel, h.vni, h.vtep)
-			if r.peer != nil {
-				e.held = append(e.held, r)
-			}
-			if err != nil {
-				return err
-			}
-			h.Peer = r.num
-		}
-		if !slices.Contains(e.route.Via, h.NextHop) { // a router with two VTEPs is one next hop
-			e.route.Via = append(e.route.Via, h.NextHop)
-		}
-	}
-	return nil
-}
-
-// there reports whether the VRF has this route.
-func (e *routeEntry) there() bool {
-	r, ok := e.vrf.Route(e.at.prefix)
-	return ok && slices.Equal(r.Via, e.route.Via)
-}
-
-func (e *routeEntry) set(t *tx, _ entry) error {
-	was, had := e.vrf.Route(e.at.prefix)
-	if err := e.vrf.Add(e.route); err != nil {
-		return err
-	}
-	e.written(t, was, had)
-	return nil
-}
-
-// written counts the route, and records how to undo it.
-func (e *routeEntry) written(t *tx, was l3.Route, had bool) {
-	t.p.stats.Routes++
-	t.undo(func() {
+	err := c.set.vrf.Add(l3.Route{Prefix: k.prefix, Via: c.set.via})
+	if err == nil {
 		t.p.stats.Routes++
-		if !had || e.vrf.Add(was) != nil {
-			e.vrf.Delete(e.at.prefix)
+		return true
+	}
+	fail := t.fail
+	if errors.Is(err, l3.ErrBuiltIn) {
+		fail = t.wait
+	}
+	var wrong []failure
+	for _, n := range c.now {
+		if err := c.set.vrf.Check(l3.Route{Prefix: k.prefix, Via: t.routeOf([]ref{n}).via}); err != nil {
+			wrong = append(wrong, failure{row: n, err: err})
 		}
-	})
+	}
+	for _, f := range wrong {
+		fail(f.row, f.err)
+	}
+	return false
 }
 
-// addRoutes writes new routes, all of a VRF at once if none of them fails.
-func (t *tx) addRoutes() error {
-	byVRF := map[*l3.VRF][]*change{}
-	var vrfs []*l3.VRF
-	for _, c := range t.routes {
-		vrf := c.new.(*routeEntry).vrf
-		if byVRF[vrf] == nil {
-			vrfs = append(vrfs, vrf)
-		}
-		byVRF[vrf] = append(byVRF[vrf], c)
+// clearRoute removes what was written, or what is left of it after an interface was closed.
+func (t *tx) clearRoute(k routeKey, c *routeChange) {
+	if len(c.now) == 0 {
+		t.removeRoute(k, c)
 	}
-	for _, vrf := range vrfs {
-		if err := t.addTo(vrf, byVRF[vrf]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func (t *tx) addTo(vrf *l3.VRF, list []*change) error {
-	routes := make([]l3.Route, len(list))
-	was := make([]l3.Route, len(list))
-	had := make([]bool, len(list))
-	for i, c := range list {
-		routes[i] = c.new.(*routeEntry).route
-		was[i], had[i] = vrf.Route(routes[i].Prefix)
+func (t *tx) removeRoute(k routeKey, c *routeChange) {
+	if c.was.vrf == nil {
+		return
 	}
-	if vrf.Add(routes...) == nil {
-		for i, c := range list {
-			c.new.(*routeEntry).written(t, was[i], had[i])
-		}
-		return nil
-	}
-	for _, c := range list { // one by one, to find the one that fails
-		if err := c.new.set(t, nil); err != nil {
-			if err := t.failed(c, err); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// clear removes the route, or what is left of it after an interface was closed.
-func (e *routeEntry) clear(t *tx) {
-	r, ok := e.vrf.Route(e.at.prefix)
-	other := func(h l3.NextHop) bool { return !slices.Contains(e.route.Via, h) }
-	if ok && (len(r.Via) == 0) == (len(e.route.Via) == 0) && !slices.ContainsFunc(r.Via, other) {
-		e.vrf.Delete(e.at.prefix)
+	r, ok := c.was.vrf.Route(k.prefix)
+	other := func(h l3.NextHop) bool { return !slices.Contains(c.was.via, h) }
+	if ok && (len(r.Via) == 0) == (len(c.was.via) == 0) && !slices.ContainsFunc(r.Via, other) {
+		c.was.vrf.Delete(k.prefix)
 		t.p.stats.Routes++
 	}
+	c.was = routeEntry{}
 }

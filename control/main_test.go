@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -256,6 +257,18 @@ func listed(v *counted) (list []string) {
 func (l *leaf) program(owner string, u control.Update) {
 	l.t.Helper()
 	l.must(l.Program(owner, u))
+}
+
+// wantWaiting wants n rows of an owner to wait, one of them for an error.
+func (l *leaf) wantWaiting(owner string, n int, want error) {
+	l.t.Helper()
+	var errs []error
+	for _, err := range l.Waiting(owner) {
+		errs = append(errs, err)
+	}
+	if len(errs) != n || n > 0 && !errors.Is(errors.Join(errs...), want) {
+		l.t.Errorf("%d rows of %s wait: %v; want %d: %v", len(errs), owner, errs, n, want)
+	}
 }
 
 func (l *leaf) add(owner string, r ...control.Row) {

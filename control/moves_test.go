@@ -49,7 +49,7 @@ func TestMoves(t *testing.T) {
 		l.add("bgp", r) // what it has said already
 		l.program("bgp", control.Update{Snapshot: true, Add: rows(r)})
 		l.add("other", r)
-		l.must(l.Reapply())
+		l.Reapply()
 		l.want(1, fdb.OriginLearned, "pipe")
 		if n := l.writes() - before; n != 0 {
 			t.Errorf("%d writes against a host that is here", n)
@@ -93,7 +93,7 @@ func TestNewRowGivesWay(t *testing.T) {
 		t.Errorf("a sticky MAC: %v", o)
 	}
 	l.segment(red).FDB().Delete(mac(1)) // it has aged
-	l.must(l.Reapply())
+	l.Reapply()
 	l.want(1, fdb.OriginControl, "10.0.0.2")
 	l.speak(4)
 	r := control.MAC{VNI: red, MAC: mac(4), VTEP: at(2)}
@@ -121,14 +121,14 @@ func TestTunnelGivesWay(t *testing.T) {
 func TestStatic(t *testing.T) {
 	l := newLeaf(t, control.Config{Owners: []string{"admin", "bgp"}, Static: []string{"admin"}})
 	table := l.segment(red).FDB()
-	l.must(table.Set(mac(1), 0, fdb.Static))
+	l.must(table.Set(mac(1), l.local.Dest(0), fdb.Static))
 	l.must(l.arps[red].Set(ip(1), mac(9), arp.Static, 0))
 	r := control.MAC{VNI: red, MAC: mac(1), IP: ip(1), VTEP: at(2)}
 	l.program("bgp", control.Update{Del: rows(r), Add: rows(r)})
-	l.must(l.Reapply())
+	l.Reapply()
 	l.Forget("bgp")
-	if e, ok := table.Get(mac(1)); !ok || e.Dest != 0 || e.Origin != fdb.OriginStatic {
-		t.Errorf("the switch's own MAC has become %+v", e)
+	if e, ok := table.Get(mac(1)); !ok || e.Dest != l.local.Dest(0) || e.Origin != fdb.OriginStatic {
+		t.Errorf("a MAC set by hand has become %+v", e)
 	}
 	if l.Neighbour(red, ip(1)) != mac(9) {
 		t.Error("a neighbour set by hand has changed")
@@ -179,7 +179,7 @@ func TestNeighbours(t *testing.T) {
 	if o := heard(4, 8, l.local.Dest(0)); o != arp.Moved {
 		t.Fatalf("an address that came here: %v", o)
 	}
-	l.must(l.Reapply())
+	l.Reapply()
 	want(4, 8, arp.Snooped)
 	l.program("bgp", control.Update{Del: rows(row(4)), Add: rows(row(4))})
 	want(4, 4, arp.Control)
@@ -193,31 +193,24 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// What was learned is there again after an update that was rolled back.
-func TestRollBackLearned(t *testing.T) {
+// What was learned stays when a row for it is refused.
+func TestRefusedLeavesLearned(t *testing.T) {
 	l := newLeaf(t, control.Config{})
-	l.add("bgp", control.MAC{VNI: red, MAC: mac(9), VTEP: at(2)})
-	e, _ := l.entry(red, mac(9))
 	table := l.segment(red).FDB()
-	table.Learn(mac(1), e.Dest, 7)
-	l.speak(2)
-	l.arps[red].Learn(&arp.Claim{IP: ip(1), MAC: mac(8), From: e.Dest}, 7)
-	l.must(l.gw.VRF("red").Add())
+	table.Learn(mac(0x77), l.local.Dest(0), 7)
+	l.arps[red].Learn(&arp.Claim{IP: ip(1), MAC: mac(8), From: l.local.Dest(0)}, 7)
 	err := l.Program("bgp", control.Update{Add: rows(
-		control.MAC{VNI: red, MAC: mac(1), IP: ip(1), VTEP: at(3)},
-		control.MAC{VNI: red, MAC: mac(2), VTEP: at(3), Sticky: true}, bad["route"])})
-	if err == nil {
-		t.Fatal("it was taken")
+		control.MAC{VNI: red, MAC: mac(0x77), IP: ip(1), VTEP: six, Sticky: true}, bad["peer"])})
+	if len(control.Refused(err)) != 2 {
+		t.Fatal(err)
 	}
-	l.want(1, fdb.OriginLearned, "10.0.0.2")
-	l.want(2, fdb.OriginLearned, "pipe")
-	if e, _ := table.Get(mac(1)); e.Seen != 7 {
-		t.Errorf("seen at %d, want 7", e.Seen)
+	if e, _ := table.Get(mac(0x77)); e.Seen != 7 || e.Dest != l.local.Dest(0) {
+		t.Errorf("entry %+v", e)
 	}
 	if e, _ := l.arps[red].Lookup(ip(1)); e.Origin != arp.Snooped || e.MAC != mac(8) || e.Seen != 7 {
 		t.Errorf("neighbour %+v", e)
 	}
-	if got := listed(l.vtep); len(got) != 1 {
-		t.Errorf("peers %v, want one", got)
+	if got := listed(l.vtep); len(got) != 0 {
+		t.Errorf("peers %v, want none", got)
 	}
 }

@@ -3,7 +3,6 @@ package control
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -33,6 +32,12 @@ type peerKey struct {
 	group  string
 }
 
+// A remote is a VTEP elsewhere.
+type remote struct {
+	vtep   netip.AddrPort
+	farVNI frame.VNI // 0 = that of the local VTEP
+}
+
 // number returns a reference to the peer with a key, for an entry of a VNI. If there is none, it calls
 // add.
 func (t *tx) number(key peerKey, vni frame.VNI, add func() (uint16, error)) (h held, err error) {
@@ -46,11 +51,9 @@ func (t *tx) number(key peerKey, vni frame.VNI, add func() (uint16, error)) (h h
 		r = &peer{key: key, num: num, in: map[frame.VNI]int{}}
 		t.p.peers[key] = r
 	}
-	h = held{r, vni}
 	r.refs++
 	r.in[vni]++
-	t.undo(func() { t.release(h) })
-	return h, nil
+	return held{r, vni}, nil
 }
 
 // hold returns a reference to the peer with an address; even on an error it must be released if it is
@@ -63,16 +66,10 @@ func (t *tx) hold(x tunnel, vni frame.VNI, addr netip.AddrPort) (h held, err err
 	key := peerKey{tunnel: x, to: e.Host()}
 	r := t.p.peers[key]
 	if r != nil && addr.Port() != 0 && addr.Port() != r.addr.Port() && !t.again {
-		was, err := netip.ParseAddrPort(x.PeerName(r.num))
-		if err == nil {
-			_, err = x.AddPeer(addr)
-		}
-		if err != nil {
+		if _, err = x.AddPeer(addr); err != nil {
 			return h, fmt.Errorf("VTEP: %w", err)
 		}
 		t.p.stats.Peers++
-		old := r.addr
-		t.undo(func() { x.AddPeer(was); t.p.stats.Peers++; r.addr = old })
 		r.addr = addr
 	}
 	if h, err = t.number(key, vni, func() (uint16, error) { return x.AddPeer(addr) }); err != nil {
@@ -89,42 +86,39 @@ func (t *tx) hold(x tunnel, vni frame.VNI, addr netip.AddrPort) (h held, err err
 	return h, nil
 }
 
-// holdRemotes returns the number of a remote VTEP, or of a group of several. The references in the list
-// must be released, even on an error.
-func (t *tx) holdRemotes(x tunnel, vni frame.VNI, remotes []remote) (num uint16, list []held, err error) {
-	var nums []uint16
-	for _, p := range remotes {
-		own, addr := p.farVNI == 0 || p.farVNI == vni, p.vtep
-		if !own {
-			addr = netip.AddrPortFrom(addr.Addr(), 0) // the port is the next hop's
-		}
-		h, err := t.hold(x, vni, addr) // its frames come from this address, with any VNI
-		if h.peer != nil {
+// holdRemote returns the number of a VTEP. The references in the list must be released, even on an error.
+func (t *tx) holdRemote(x tunnel, vni frame.VNI, r remote) (num uint16, list []held, err error) {
+	own, addr := r.farVNI == 0 || r.farVNI == vni, r.vtep
+	if !own {
+		addr = netip.AddrPortFrom(addr.Addr(), 0) // the port is the next hop's
+	}
+	h, err := t.hold(x, vni, addr) // its frames come from this address, with any VNI
+	if h.peer != nil {
+		list = append(list, h)
+	}
+	if err == nil && !own {
+		e, _ := frame.EndpointFrom(r.vtep)
+		h, err = t.number(peerKey{tunnel: x, to: e, farVNI: r.farVNI}, vni, func() (uint16, error) { return x.NextHop(r.vtep, r.farVNI) })
+		if err == nil {
 			list = append(list, h)
 		}
-		if err == nil && !own {
-			e, _ := frame.EndpointFrom(p.vtep)
-			h, err = t.number(peerKey{tunnel: x, to: e, farVNI: p.farVNI}, vni, func() (uint16, error) { return x.NextHop(p.vtep, p.farVNI) })
-			if err == nil {
-				list = append(list, h)
-			}
-		}
-		if err != nil {
-			return 0, list, err
-		}
-		if !slices.Contains(nums, h.num) {
-			nums = append(nums, h.num)
-		}
 	}
-	if len(nums) == 1 {
-		return nums[0], list, nil
-	}
-	slices.Sort(nums)
-	h, err := t.number(peerKey{tunnel: x, group: fmt.Sprint(nums)}, vni, func() (uint16, error) { return x.Group(nums...) })
 	if err != nil {
 		return 0, list, err
 	}
-	return h.num, append(list, h), nil
+	return h.num, list, nil
+}
+
+// holdGroup returns a number for several others, which are held already.
+func (t *tx) holdGroup(x tunnel, vni frame.VNI, nums []uint16) (num uint16, list []held, err error) {
+	if len(nums) == 1 {
+		return nums[0], nil, nil
+	}
+	h, err := t.number(peerKey{tunnel: x, group: fmt.Sprint(nums)}, vni, func() (uint16, error) { return x.Group(nums...) })
+	if err != nil {
+		return 0, nil, err
+	}
+	return h.num, []held{h}, nil
 }
 
 // release undoes number. With the last reference it deletes the peer.

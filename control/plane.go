@@ -35,17 +35,17 @@ type Config struct {
 type Plane struct {
 	cfg Config
 
-	mu     sync.Mutex
-	owners map[string]map[Row]stored // by keyOf
-	slots  map[entryKey]*slot
-	lists  map[floodTarget]*floodList // as they are in VTEPs
-	peers  map[peerKey]*peer
-	users  map[groupKey]map[MAC]struct{} // keys of the rows that refer to a group
-	seq    uint64
-	stats  Stats
+	mu sync.Mutex
+	store
+	updates uint64
+	failed  map[ref]failure             // rows that could not be written, though their places are there
+	lists   map[floodTarget]*floodList  // as they are in VTEPs
+	targets map[frame.VNI][]floodTarget // of the lists of segments
+	peers   map[peerKey]*peer
+	stats   Stats
 }
 
-// Stats counts the writes of a [Plane], including those that it has undone, and the undoing.
+// Stats counts the writes of a [Plane].
 type Stats struct {
 	Rows       int    `json:"rows"`       // current rows of all owners
 	Peers      uint64 `json:"peers"`      // peers, next hops and groups added to and deleted from VTEPs
@@ -68,14 +68,12 @@ func New(cfg *Config) (*Plane, error) {
 			return nil, fmt.Errorf("control: Config.Owners: %q: duplicate", o)
 		}
 	}
-	return &Plane{cfg: c, owners: map[string]map[Row]stored{}, slots: map[entryKey]*slot{},
-		lists: map[floodTarget]*floodList{}, peers: map[peerKey]*peer{}, users: map[groupKey]map[MAC]struct{}{}}, nil
+	return &Plane{cfg: c, store: newStore(), failed: map[ref]failure{}, lists: map[floodTarget]*floodList{},
+		targets: map[frame.VNI][]floodTarget{}, peers: map[peerKey]*peer{}}, nil
 }
 
-// Program implements [Programmer]. It checks new and changed rows before it writes anything; see
-// [ErrNoSegment] and the errors beside it. An error names the row. Then all tables and rows are as before,
-// except for the ages of learned entries. A row of another owner that can no longer be written does not
-// fail the Update; it waits for Reapply.
+// Program implements [Programmer]. Errors of rows that lack something wrap [ErrNoSegment] or one of the errors
+// beside it.
 func (p *Plane) Program(owner string, u Update) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,20 +81,34 @@ func (p *Plane) Program(owner string, u Update) error {
 		return errors.New("control: Program: owner: a name is required")
 	}
 	t := p.begin()
-	diff, err := p.diff(owner, u)
-	if err == nil {
-		t.stage(owner, diff)
-		if err = t.checkAll(owner, diff); err == nil {
-			err = t.write()
-		}
-		if err != nil {
-			t.unstage(owner, diff)
-		}
+	t.loose = u.Loose
+	o := p.owner(owner)
+	fresh := t.change(o, &u)
+	t.settle(fresh)
+	t.write()
+	for _, n := range fresh {
+		p.at(n).flags &^= advanced
 	}
-	if err != nil {
-		return fmt.Errorf("control: owner %s: %w", owner, err)
+	if o.rows == 0 {
+		delete(p.owners, owner)
+	}
+	if len(t.refused) > 0 {
+		return fmt.Errorf("control: owner %s: %w", owner, t.refused)
 	}
 	return nil
+}
+
+// owner returns the owner with a name, and makes it if necessary.
+func (p *Plane) owner(name string) *owner {
+	o := p.owners[name]
+	if o == nil {
+		o = &owner{name: name, rank: slices.Index(p.cfg.Owners, name), static: slices.Contains(p.cfg.Static, name), places: map[Row]*place{}}
+		if o.rank < 0 {
+			o.rank = len(p.cfg.Owners)
+		}
+		p.owners[name] = o
+	}
+	return o
 }
 
 // Forget removes all rows of an owner.
@@ -106,46 +118,72 @@ func (p *Plane) Forget(owner string) {
 	}
 }
 
-// Reapply writes rows again that the tables have lost or could not take: after a port was attached again, a
-// segment or interface was added, an entry was deleted by hand, or one has aged that kept a row from being
-// written. It leaves everything else as it is. If some rows cannot be written now, it writes all others and
-// returns an error that wraps a [LostError].
-func (p *Plane) Reapply() error {
+// Reapply compares all rows with the tables, and writes what is missing. It leaves everything else as it is.
+func (p *Plane) Reapply() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.begin()
 	t.again = true
-	for at := range p.slots {
-		t.touch(at)
+	for _, o := range p.owners {
+		for _, x := range o.places {
+			t.find(x)
+			t.touchRows(x)
+		}
 	}
 	t.write()
-	if t.lost != nil {
-		return fmt.Errorf("control: Reapply: %d entries cannot be written, one of them: %w", t.losses, t.lost)
+}
+
+// Handle writes what an event lets be written: rows whose port, VTEP or segment has come, and those that gave way
+// to a host that has gone. It ignores all other events. After an EventOverflow it does what Reapply does.
+func (p *Plane) Handle(events ...frame.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.begin()
+	t.again = true
+	for _, e := range events {
+		switch e.Kind {
+		case frame.EventMACAged, frame.EventMACEvicted:
+			t.touchMAC(macKey{e.VNI, e.MAC})
+		case frame.EventNeighbourAged:
+			t.touchIP(ipKey{e.VNI, e.IP.As16()})
+		}
 	}
-	return nil
+	t.write()
 }
 
-// A LostError is about an entry that cannot be written now. If there are several, it is about one of the owner
-// with the highest precedence.
-type LostError struct {
-	Owner string // of the row
-	Err   error
+// Waiting iterates over the rows of an owner that cannot be written now, as they were when the iteration
+// began, in the order of Rows, each with the reason.
+func (p *Plane) Waiting(owner string) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		var list []RowError
+		p.mu.Lock()
+		for n, r := range p.of(p.owners[owner]) {
+			err := r.place.err
+			if f, ok := p.failed[n]; ok && err == nil {
+				err = f.err
+			}
+			if err != nil {
+				list = append(list, RowError{r.row(), err})
+			}
+		}
+		p.mu.Unlock()
+		slices.SortFunc(list, func(a, b RowError) int { return compare(a.Row, b.Row) })
+		for _, e := range list {
+			if !yield(e.Row, e.Err) {
+				return
+			}
+		}
+	}
 }
-
-// Error returns the text of Err.
-func (e *LostError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *LostError) Unwrap() error { return e.Err }
 
 // Rows iterates over an owner's rows as they were when the iteration began: MACs, groups,
 // floods, prefixes, each in order of their keys.
 func (p *Plane) Rows(owner string) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		p.mu.Lock()
-		rows := make([]Row, 0, len(p.owners[owner]))
-		for _, s := range p.owners[owner] {
-			rows = append(rows, s.row)
+		var rows []Row
+		for _, r := range p.of(p.owners[owner]) {
+			rows = append(rows, r.row())
 		}
 		p.mu.Unlock()
 		slices.SortFunc(rows, compare)
@@ -161,7 +199,13 @@ func (p *Plane) Rows(owner string) iter.Seq[Row] {
 func (p *Plane) Owners() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(p.owners), p.rank)
+	list := slices.Collect(maps.Values(p.owners))
+	slices.SortFunc(list, compareOwners)
+	names := make([]string, len(list))
+	for i, o := range list {
+		names[i] = o.name
+	}
+	return names
 }
 
 // Stats returns a snapshot.
@@ -169,64 +213,8 @@ func (p *Plane) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.stats
-	for _, rows := range p.owners {
-		s.Rows += len(rows)
+	for _, o := range p.owners {
+		s.Rows += o.rows
 	}
 	return s
-}
-
-// A delta is the change of one row.
-type delta struct {
-	key      Row
-	old, new stored
-	renewed  bool // advertised again: replaces entries of local hosts
-}
-
-// diff returns what an update changes. p.mu is held.
-func (p *Plane) diff(owner string, u Update) ([]delta, error) {
-	rows := p.owners[owner]
-	adds := make(map[Row]Row, len(u.Add))
-	for _, r := range u.Add {
-		if err := known(r); err != nil {
-			return nil, err
-		}
-		r = clean(r)
-		adds[keyOf(r)] = r
-	}
-	var list []delta
-	dels := make(map[Row]bool, len(u.Del))
-	del := func(key Row) {
-		old, ok := rows[key]
-		if _, back := adds[key]; ok && !back && !dels[key] {
-			list = append(list, delta{key: key, old: old})
-		}
-		dels[key] = true
-	}
-	for _, r := range u.Del {
-		if err := known(r); err != nil {
-			return nil, err
-		}
-		del(keyOf(clean(r)))
-	}
-	renewed := maps.Clone(dels)
-	if u.Snapshot {
-		for key := range rows {
-			if !dels[key] {
-				del(key)
-			}
-		}
-	}
-	for _, r := range u.Add { // in order, because the last of several for one key counts
-		key := keyOf(clean(r))
-		r, ok := adds[key]
-		if !ok {
-			continue
-		}
-		delete(adds, key)
-		if old := rows[key]; old.row != r || renewed[key] {
-			p.seq++
-			list = append(list, delta{key, old, stored{r, p.seq}, old.row != nil || renewed[key]})
-		}
-	}
-	return list, nil
 }

@@ -77,21 +77,6 @@ type Via struct {
 	Tunnel string    // with VTEP: as in MAC
 }
 
-// An Update changes the rows of one owner: it removes Del, then adds Add. A row in both counts as
-// advertised again, which matters for hosts that move. With Snapshot, Add is the complete set: all other
-// rows of the owner are removed. Rows that do not change are not written again.
-type Update struct {
-	Snapshot bool
-	Add, Del []Row
-}
-
-// A Programmer takes the rows of control planes.
-type Programmer interface {
-	// Program carries out an Update, or on an error nothing of it. To remove a row that does not
-	// exist, or to add one that does, is not an error.
-	Program(owner string, u Update) error
-}
-
 func (MAC) isRow()    {}
 func (Group) isRow()  {}
 func (Flood) isRow()  {}
@@ -172,19 +157,22 @@ func (v Via) String() string {
 
 // clean returns a row in the form in which rows are compared: without IPv4-mapped addresses.
 func clean(r Row) Row {
-	switch r := r.(type) {
+	switch x := r.(type) {
 	case MAC:
-		r.IP, r.VTEP = r.IP.Unmap(), unmap(r.VTEP)
-		return r
+		if !x.IP.Is4In6() && !x.VTEP.Addr().Is4In6() {
+			return r // not in a new interface
+		}
+		x.IP, x.VTEP = x.IP.Unmap(), unmap(x.VTEP)
+		return x
 	case Group:
-		r.VTEP = unmap(r.VTEP)
-		return r
+		x.VTEP = unmap(x.VTEP)
+		return x
 	case Flood:
-		r.VTEP = unmap(r.VTEP)
-		return r
+		x.VTEP = unmap(x.VTEP)
+		return x
 	case Prefix:
-		r.Via.IP, r.Via.VTEP = r.Via.IP.Unmap(), unmap(r.Via.VTEP)
-		return r
+		x.Via.IP, x.Via.VTEP = x.Via.IP.Unmap(), unmap(x.Via.VTEP)
+		return x
 	}
 	return r
 }

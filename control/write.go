@@ -1,255 +1,256 @@
 package control
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 )
 
-// An entry is the content of a table for a key, now or after the update.
-type entry interface {
-	same(entry) bool            // equals another one, in the same table
-	where() any                 // the table
-	hold(*tx) error             // takes references to its peers
-	set(t *tx, old entry) error // writes it, if it is not there; old is what this Plane wrote before
-	clear(*tx)                  // removes it, if it is still there
-	peers() []held
-}
-
 // A tx is one update of the tables.
 type tx struct {
 	p     *Plane
-	again bool // compare with the tables, not with what was written
+	n     uint64 // its number
+	since uint64 // rows with a higher seq are new
+	loose bool   // new rows may wait
+	again bool   // compare with the tables, not with what was written
 
 	segments map[frame.VNI]*segment // nil until needed
 	vrfs     map[string]*l3.VRF
 
-	touched []entryKey
-	fresh   map[entryKey]bool // true for keys of new rows: an error there fails the update
-	renewed map[uint64]bool   // by seq: rows that were advertised again
-	changes []*change
-	routes  []*change // to be added together
-	unused  []held    // peers held for entries that could not be written
-	undos   []func()
+	groups changes[groupKey, struct{}]
+	floods changes[frame.VNI, floodChange]
+	macs   changes[macKey, macChange]
+	ips    changes[ipKey, ipChange]
+	routes changes[routeKey, routeChange]
 
-	lost   *LostError // an entry that could not be written, though its row stays
-	losses int
+	idle    []*place // perhaps without entries
+	unused  []held
+	late    []failure // of rows that may not wait
+	refused RowErrors
 }
 
-// A change is the change of one entry.
-type change struct {
-	at       entryKey
-	old, new entry // nil = none
+// changes has the keys whose entries may have to change.
+type changes[K comparable, C any] struct {
+	at    map[K]*change[K, C]
+	list  []*change[K, C]
+	dirty []*change[K, C]
 }
 
-func (p *Plane) begin() *tx { return &tx{p: p, fresh: map[entryKey]bool{}, renewed: map[uint64]bool{}} }
+type change[K comparable, C any] struct {
+	key   K
+	dirty bool // to be compared
+	is    C
+}
 
-func (t *tx) undo(f func()) { t.undos = append(t.undos, f) }
+// touch has the entry of a key compared. The first time it returns true: then the caller says what is written.
+func (c *changes[K, C]) touch(k K) (is *C, first bool) {
+	x, ok := c.at[k]
+	if !ok {
+		if c.at == nil {
+			c.at = map[K]*change[K, C]{}
+		}
+		x = &change[K, C]{key: k}
+		c.at[k] = x
+		c.list = append(c.list, x)
+	}
+	if !x.dirty {
+		x.dirty = true
+		c.dirty = append(c.dirty, x)
+	}
+	return &x.is, !ok
+}
 
-// touch makes write compare the entry of a key.
-func (t *tx) touch(at entryKey) {
-	if _, ok := t.fresh[at]; !ok {
-		t.fresh[at] = false
-		t.touched = append(t.touched, at)
+// each calls f for all keys that have been touched, and for those that it touches.
+func (c *changes[K, C]) each(f func(K, *C)) {
+	for len(c.dirty) > 0 {
+		list := c.dirty
+		c.dirty = nil
+		for _, x := range list {
+			x.dirty = false
+			f(x.key, &x.is)
+		}
 	}
 }
 
-// stage changes the rows.
-func (t *tx) stage(owner string, diff []delta) {
-	for _, d := range diff {
-		t.swap(owner, d.key, d.old, d.new)
-		d.old.claims(owner, func(at entryKey, _ claim) { t.touch(at) })
-		d.new.claims(owner, func(at entryKey, _ claim) {
-			t.touch(at)
-			t.fresh[at] = true
+// backward calls f for all keys, the last first.
+func (c *changes[K, C]) backward(f func(K, *C)) {
+	for _, x := range slices.Backward(c.list) {
+		f(x.key, &x.is)
+	}
+}
+
+func (p *Plane) begin() *tx {
+	p.updates++
+	return &tx{p: p, n: p.updates, since: p.seq}
+}
+
+// write makes the tables what the rows say: additions from the peers up, then deletions from the routes down.
+// What cannot be written makes room for the next owner's.
+func (t *tx) write() {
+	for len(t.groups.dirty)+len(t.floods.dirty)+len(t.macs.dirty)+len(t.ips.dirty)+len(t.routes.dirty) > 0 {
+		t.groups.each(t.setGroup)
+		var macs []macKey
+		t.macs.each(func(k macKey, c *macChange) {
+			if t.chooseMAC(k, c) {
+				macs = append(macs, k)
+			}
 		})
-		for _, s := range []stored{d.old, d.new} {
-			if g, ok := s.row.(Group); ok {
-				t.touchUsers(groupKey{owner, g.VNI, g.Tunnel, g.Name})
+		t.floods.each(t.setFloods)
+		for _, k := range macs {
+			t.setMAC(k, &t.macs.at[k].is)
+		}
+		t.ips.each(t.setIP)
+		var routes []routeKey
+		t.routes.each(func(k routeKey, c *routeChange) {
+			if t.chooseRoute(k, c) {
+				routes = append(routes, k)
+			}
+		})
+		t.addRoutes(routes)
+		late := t.late
+		t.late = nil
+		for _, f := range late {
+			t.refuse(f.row, f.err)
+		}
+	}
+	t.routes.backward(t.clearRoute)
+	t.ips.backward(t.clearIP)
+	t.macs.backward(t.clearMAC)
+	t.floods.backward(t.clearFloods)
+	t.tidy()
+}
+
+// touch has the entries of a row compared.
+func (t *tx) touch(n ref) {
+	r := t.p.at(n)
+	switch x := r.place.row.(type) {
+	case MAC:
+		t.touchMAC(macKey{x.VNI, r.mac})
+		if r.bits != 0 {
+			t.touchIP(ipKey{x.VNI, r.addr})
+		}
+	case Group:
+		t.groups.touch(groupKey{r.place.owner, x.VNI, x.Tunnel, x.Name})
+	case Flood:
+		t.floods.touch(x.VNI)
+	case Prefix:
+		t.touchRoute(routeKey{x.VRF, r.prefix()})
+		if k, ok := r.place.router(); ok {
+			t.touchMAC(k)
+		}
+	}
+}
+
+// insert adds a row.
+func (t *tx) insert(o *owner, row Row, flags uint8) ref {
+	n := t.p.insert(o.place(row), row)
+	t.p.at(n).flags = flags
+	t.touch(n)
+	return n
+}
+
+// drop removes a row.
+func (t *tx) drop(n ref) {
+	t.touch(n)
+	p := t.p.at(n).place
+	t.mark(n, false)
+	delete(t.p.failed, n)
+	if p.n == 1 {
+		t.markRouter(p, false)
+		t.idle = append(t.idle, p)
+	}
+	t.disown(n)
+	t.p.drop(n)
+}
+
+// disown removes a row from the changes that it has the entry of.
+func (t *tx) disown(n ref) {
+	r := t.p.at(n)
+	switch x := r.place.row.(type) {
+	case MAC:
+		if c := t.macs.at[macKey{x.VNI, r.mac}]; c.is.now.row == n {
+			c.is.now = claim{}
+		}
+		if r.bits != 0 {
+			if c := t.ips.at[ipKey{x.VNI, r.addr}]; c.is.now == n {
+				c.is.now = 0
 			}
 		}
-		t.renewed[d.new.seq] = d.renewed
-	}
-}
-
-// unstage undoes stage.
-func (t *tx) unstage(owner string, diff []delta) {
-	for _, d := range diff {
-		t.swap(owner, d.key, d.new, d.old)
-	}
-	t.sweep()
-}
-
-func (t *tx) swap(owner string, key Row, old, new stored) {
-	p := t.p
-	old.claims(owner, p.unclaim)
-	new.claims(owner, p.claim)
-	p.use(owner, key, old, new)
-	rows := p.owners[owner]
-	if rows == nil {
-		rows = map[Row]stored{}
-		p.owners[owner] = rows
-	}
-	if new.row != nil {
-		rows[key] = new
-	} else if delete(rows, key); len(rows) == 0 {
-		delete(p.owners, owner)
-	}
-}
-
-// sweep deletes slots without claims.
-func (t *tx) sweep() {
-	for _, at := range t.touched {
-		if s := t.p.slots[at]; s != nil && len(s.claims) == 0 && s.written == nil {
-			delete(t.p.slots, at)
+	case Prefix:
+		c := t.routes.at[routeKey{x.VRF, r.prefix()}]
+		c.is.now = slices.DeleteFunc(c.is.now, func(m ref) bool { return m == n })
+		if k, ok := r.place.router(); ok && r.place.n == 1 && t.macs.at[k].is.now.place == r.place {
+			t.macs.at[k].is.now = claim{}
 		}
 	}
 }
 
-// write writes the rows to the tables: additions from the peers up, then deletions from the routes
-// down. On an error it undoes everything.
-func (t *tx) write() error {
-	for _, at := range t.touched {
-		t.plan(at)
+// mark records whether a row is in an FDB or a route.
+func (t *tx) mark(n ref, on bool) {
+	r := t.p.at(n)
+	if r.flags&written != 0 == on {
+		return
 	}
-	slices.SortStableFunc(t.changes, func(a, b *change) int { return cmp.Compare(layer(a.at), layer(b.at)) })
-	err := t.build()
-	if err != nil {
-		for _, f := range slices.Backward(t.undos) {
-			f()
-		}
-		return err
-	}
-	for _, c := range slices.Backward(t.changes) {
-		if x, ok := c.new.(*floodEntry); ok {
-			x.finish(t, c.old)
-		} else if c.old != nil && (c.new == nil || c.old.where() != c.new.where()) {
-			c.old.clear(t)
-		}
-	}
-	for _, c := range t.changes {
-		if c.old != nil {
-			t.unused = append(t.unused, c.old.peers()...)
-		}
-		t.p.slots[c.at].written = c.new
-	}
-	for _, r := range t.unused {
-		t.release(r)
-	}
-	t.sweep()
-	return nil
-}
-
-// layer returns the position of a table in the order of additions.
-func layer(at entryKey) int {
-	switch at.(type) {
-	case groupKey, floodKey:
-		return 0
-	case macKey:
-		return 1
-	case neighbourKey:
-		return 2
-	}
-	return 3
-}
-
-// plan compares the entry of a key with what the rows say.
-func (t *tx) plan(at entryKey) {
-	s := t.p.slots[at]
-	c := &change{at: at, old: s.written}
-	renewed, last := false, ""
-	for _, best := range t.p.ranked(s) {
-		if _, ok := at.(routeKey); ok && best.owner == last {
-			continue // all its rows are one route, which cannot be written
-		}
-		last = best.owner
-		e, err := t.entry(at, s, &best, t.renewed[best.seq])
-		if err == nil {
-			c.new, renewed = e, t.renewed[best.seq]
-			break
-		}
-		t.lose(at, best.owner, err) // it waits, and the next one counts
-		if layer(at) == 0 {
-			break // all rows are one entry, which cannot be written
-		}
-	}
-	switch {
-	case c.old == nil && c.new == nil:
-	case c.old != nil && c.new != nil && !t.again && !renewed && c.old.same(c.new):
-	default:
-		t.changes = append(t.changes, c)
+	r.flags ^= written
+	if _, router := r.place.router(); !router { // those count by the entries of their MACs
+		t.use(r.place, on)
 	}
 }
 
-// entry returns the entry for the best claim of a key: nil with an error if it cannot be written, nil
-// without one if none is needed.
-func (t *tx) entry(at entryKey, s *slot, best *claim, renewed bool) (entry, error) {
-	static := slices.Contains(t.p.cfg.Static, best.owner)
-	switch at := at.(type) {
-	case macKey:
-		return t.mac(at, best.says.(location), static, renewed)
-	case neighbourKey:
-		return t.neighbour(at, best.says.(neighbour), static, renewed)
-	case groupKey:
-		return t.group(at, s)
-	case floodKey:
-		return t.flood(at, s)
-	case routeKey:
-		return t.route(at, s, best.owner)
+// markRouter records whether the MAC of a router is in an FDB.
+func (t *tx) markRouter(p *place, on bool) {
+	if p.routes != on {
+		p.routes = on
+		t.use(p, on)
 	}
-	return nil, nil
 }
 
-// build writes new and changed entries.
-func (t *tx) build() error {
-	for _, c := range t.changes {
-		if c.new != nil {
-			if err := c.new.hold(t); err != nil {
-				if err := t.failed(c, err); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	for _, c := range t.changes {
-		if c.new == nil {
-			continue
-		}
-		old := c.old
-		if old != nil && old.where() != c.new.where() {
-			old = nil
-		}
-		if x, ok := c.new.(*routeEntry); ok {
-			if !x.there() {
-				t.routes = append(t.routes, c)
-			}
-		} else if err := c.new.set(t, old); err != nil {
-			if err := t.failed(c, err); err != nil {
-				return err
-			}
-		}
-	}
-	return t.addRoutes()
+// A failure is why a row could not be written.
+type failure struct {
+	row ref
+	err error
+	n   uint64 // the update
 }
 
-// failed returns the error if the update brought the row. Any other row waits for Reapply.
-func (t *tx) failed(c *change, err error) error {
-	if t.fresh[c.at] {
-		return fmt.Errorf("%v: %w", c.at, err)
+// usable reports whether a row can be written, if ready says so of its place.
+func (t *tx) usable(n ref, ready func(*place) error) bool {
+	if f, ok := t.p.failed[n]; ok {
+		if f.n == t.n {
+			return false
+		}
+		delete(t.p.failed, n) // it is tried again
 	}
-	t.lose(c.at, t.p.best(t.p.slots[c.at]).owner, err)
-	t.unused = append(t.unused, c.new.peers()...)
-	c.new = nil
-	return nil
+	err := ready(t.p.at(n).place)
+	if err != nil && t.strict(n, err) {
+		t.late = append(t.late, failure{row: n, err: err})
+	}
+	return err == nil
 }
 
-// lose records that an entry of an owner, or a part of it, cannot be written now.
-func (t *tx) lose(at entryKey, owner string, err error) {
-	t.losses++
-	if t.lost == nil || t.p.rank(owner, t.lost.Owner) < 0 {
-		t.lost = &LostError{owner, fmt.Errorf("%v: %w", at, err)}
+// strict reports whether a row may not wait.
+func (t *tx) strict(n ref, err error) bool {
+	return t.p.at(n).seq > t.since && (!t.loose || isMistake(err))
+}
+
+// fail refuses a row that cannot be written, or has it wait.
+func (t *tx) fail(n ref, err error) {
+	if t.strict(n, err) {
+		t.refuse(n, err)
+	} else {
+		t.wait(n, err)
 	}
+}
+
+func (t *tx) refuse(n ref, err error) {
+	if r := t.p.at(n); r.place != nil {
+		t.refused = append(t.refused, RowError{r.row(), err})
+		t.drop(n)
+	}
+}
+
+// wait has a row wait for something other than its place.
+func (t *tx) wait(n ref, err error) {
+	t.p.failed[n] = failure{n, err, t.n}
+	t.touch(n)
 }

@@ -30,6 +30,9 @@ func (d Dest) Port() uint16 { return uint16(d >> 16) }
 // Peer returns the peer half.
 func (d Dest) Peer() uint16 { return uint16(d) }
 
+// Local reports whether d is a local port: one of this switch, without a peer.
+func (d Dest) Local() bool { return d.Port() != 0 && d.Peer() == 0 }
+
 // String returns "port" or "port/peer".
 func (d Dest) String() string {
 	if d == Filter {

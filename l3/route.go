@@ -74,11 +74,10 @@ type nextHop struct {
 	to   frame.Dest // of an IP port
 }
 
-// errors of routes.
-var (
-	errNoInterface = errors.New("next hop: Interface: nil, closed or of another VRF")
-	errBuiltIn     = errors.New("belongs to an interface's address")
-)
+// ErrBuiltIn is returned by Add for a prefix that an interface has a route for, because of its address.
+var ErrBuiltIn = errors.New("belongs to an interface's address")
+
+var errNoInterface = errors.New("next hop: Interface: nil, closed or of another VRF")
 
 // bulk is the number of routes from which Add copies the whole table, instead of the parts that
 // change.
@@ -112,13 +111,21 @@ func (v *VRF) Add(routes ...Route) error {
 	return nil
 }
 
+// Check returns what is wrong with a route, as Add does.
+func (v *VRF) Check(r Route) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, err := v.make(r, v.routes.Load())
+	return err
+}
+
 // make checks a route. v.mu is held.
 func (v *VRF) make(r Route, t *bart.Table[*route]) (*route, error) {
 	if !r.Prefix.IsValid() || r.Prefix != r.Prefix.Masked() || r.Prefix.Addr().Is4In6() {
 		return nil, errors.New("must be a prefix without host bits")
 	}
 	if old, ok := t.Get(r.Prefix); ok && old.self != nil {
-		return nil, errBuiltIn
+		return nil, ErrBuiltIn
 	}
 	x := &route{kind: via, same: r}
 	if len(r.Via) == 0 {

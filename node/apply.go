@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -119,11 +118,11 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	}) {
 		return
 	}
-	if err := n.plane.Reapply(); err != nil { // for parts that were recreated
-		if lost := (*control.LostError)(nil); errors.As(err, &lost) && lost.Owner == Owner && a.ends(lost) {
+	n.plane.Reapply() // for parts that were recreated
+	for row, err := range n.plane.Waiting(Owner) {
+		if a.ends(control.RowError{Row: row, Err: err}) {
 			return
 		}
-		n.log.Warn("rows wait", "err", err)
 	}
 	for i := range cfg.Segments {
 		c := &cfg.Segments[i]

@@ -316,6 +316,10 @@ func TestApplyFailsAtEveryStep(t *testing.T) {
 				}
 				steps++
 				about := fmt.Sprintf("%s, step %d (%s), lasting %v", way.name, n, failed, lasting)
+				if err == nil && failed == "join" && !lasting { // the flood list was written in parts
+					b.want(about, is)
+					continue
+				}
 				if !errors.Is(err, want) {
 					t.Fatalf("%s: %v", about, err)
 				}

@@ -51,6 +51,19 @@ func (v *VTEP) isLocal(e frame.Endpoint) bool {
 	return s != nil && e.Host() == s.link.Load().own
 }
 
+// Local returns the addresses of the underlays, except for wildcard addresses.
+func (v *VTEP) Local() (list []netip.Addr) {
+	for _, s := range v.families {
+		if s == nil {
+			continue
+		}
+		if own := s.link.Load().own; own != (frame.Endpoint{}) {
+			list = append(list, v.addr(own).Addr())
+		}
+	}
+	return list
+}
+
 // AddPeer lists a peer and returns its number, for instance for a static FDB entry. If the peer is known, it keeps
 // its number, and gets the new port. Port 0 stands for the port that the peer has, or the VTEP's destination port.
 // A port of SetPeers takes precedence.

@@ -1,8 +1,6 @@
 package controltest
 
 import (
-	"errors"
-
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -115,9 +113,7 @@ func groupsOfOwners(t tester) {
 	t.wantBehind(1, 1, 2)
 	t.del(t.Owners[0], t.group("pair", 1), t.group("pair", 2))
 	t.wantBehind(1, 0, 1)
-	if err := t.refuse(t.Owners[0], control.Update{Add: []control.Row{t.behind(3, "pair")}}); !errors.Is(err, control.ErrNoGroup) {
-		t.Errorf("%v", err)
-	}
+	t.refuse(t.Owners[0], control.Update{Add: []control.Row{t.behind(3, "pair")}}, t.behind(3, "pair"), control.ErrNoGroup)
 	t.snapshot(t.Owners[1])
 	t.wantMAC(1, -1)
 }

@@ -1,6 +1,7 @@
 package controltest
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -109,13 +110,13 @@ func (t tester) snapshot(owner string, rows ...control.Row) {
 	t.program(owner, control.Update{Snapshot: true, Add: rows})
 }
 
-func (t tester) refuse(owner string, u control.Update) error {
+// refuse wants one row of an Update to be refused, for an error if it is not nil.
+func (t tester) refuse(owner string, u control.Update, row control.Row, want error) {
 	t.Helper()
 	err := t.Programmer.Program(owner, u)
-	if err == nil {
-		t.Fatalf("Program(%s, %+v) was taken", owner, u)
+	if list := control.Refused(err); len(list) != 1 || list[0].Row != row || want != nil && !errors.Is(err, want) {
+		t.Errorf("Program(%s, %+v): %v, want %v refused: %v", owner, u, err, row, want)
 	}
-	return err
 }
 
 // wantMAC wants a host behind a VTEP, -1 for nowhere.

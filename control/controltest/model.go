@@ -2,7 +2,9 @@ package controltest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -23,15 +25,13 @@ type Model struct {
 	Refuse func(control.Row) error // nil; errors that only writing shows
 
 	mu   sync.Mutex
-	rows []row
-	seq  int
+	rows []row // in the order in which they were added or changed
 }
 
 type row struct {
 	owner string
 	key   control.Row
 	is    control.Row
-	seq   int // when it was added or changed
 }
 
 // Program implements [control.Programmer].
@@ -41,54 +41,55 @@ func (m *Model) Program(owner string, u control.Update) error {
 	if owner == "" {
 		return fmt.Errorf("model: no owner")
 	}
-	rows := slices.Clone(m.rows)
-	gone := map[control.Row]bool{}
-	find := func(key control.Row) int {
-		return slices.IndexFunc(rows, func(r row) bool { return r.owner == owner && r.key == key })
+	var refused control.RowErrors
+	refuse := func(r control.Row, err error) {
+		if err != nil && (!u.Loose || errors.Is(err, errMalformed)) {
+			refused = append(refused, control.RowError{Row: r, Err: err})
+			m.remove(owner, key(r))
+		}
 	}
-	keep := map[control.Row]control.Row{}
+	again, keep := map[control.Row]bool{}, map[control.Row]bool{}
+	for _, r := range u.Del {
+		again[key(r)] = true
+	}
 	var changed []control.Row
 	for _, r := range u.Add {
-		keep[key(r)] = r
-	}
-	for _, r := range u.Del {
-		gone[key(r)] = true
-		if i := find(key(r)); i >= 0 && keep[key(r)] == nil {
-			rows = slices.Delete(rows, i, i+1)
-		}
-	}
-	if u.Snapshot {
-		rows = slices.DeleteFunc(rows, func(r row) bool { return r.owner == owner && keep[r.key] == nil })
-	}
-	for _, r := range u.Add {
-		k := key(r)
-		r, ok := keep[k]
-		if !ok {
+		keep[key(r)] = true
+		i := slices.IndexFunc(m.rows, func(x row) bool { return x.owner == owner && x.is == r })
+		if i >= 0 && !again[key(r)] {
 			continue
 		}
-		delete(keep, k)
-		i := find(k)
-		if i >= 0 && rows[i].is == r && !gone[k] {
+		m.remove(owner, key(r))
+		if err := m.check(owner, r); errors.Is(err, errMalformed) {
+			refuse(r, err)
 			continue
 		}
+		m.rows = append(m.rows, row{owner, key(r), r})
 		changed = append(changed, r)
-		m.seq++
-		if n := (row{owner, k, r, m.seq}); i >= 0 {
-			rows[i] = n
-		} else {
-			rows = append(rows, n)
+	}
+	m.rows = slices.DeleteFunc(m.rows, func(x row) bool {
+		return x.owner == owner && !keep[x.key] && (u.Snapshot || again[x.key])
+	})
+	for _, groups := range []bool{true, false} {
+		for _, r := range changed {
+			there := slices.ContainsFunc(m.rows, func(x row) bool { return x.owner == owner && x.is == r })
+			if _, ok := r.(control.Group); ok == groups && there {
+				refuse(r, m.check(owner, r))
+			}
 		}
 	}
-	was := m.rows
-	m.rows = rows
-	for _, r := range changed {
-		if err := m.check(owner, r); err != nil {
-			m.rows = was
-			return err
-		}
+	if len(refused) > 0 {
+		return refused
 	}
 	return nil
 }
+
+func (m *Model) remove(owner string, key control.Row) {
+	m.rows = slices.DeleteFunc(m.rows, func(x row) bool { return x.owner == owner && x.key == key })
+}
+
+// errMalformed is what is wrong with a row whatever there is.
+var errMalformed = errors.New("is malformed")
 
 // Forget withdraws all rows of an owner.
 func (m *Model) Forget(owner string) { m.Program(owner, control.Update{Snapshot: true}) }
@@ -132,33 +133,33 @@ func (m *Model) check(owner string, r control.Row) error {
 	switch r := r.(type) {
 	case control.MAC:
 		switch err = segment(r.VNI); {
-		case err != nil:
 		case places(r) != 1 || r.MAC.IsZero() || r.IP.IsValid() && (r.Filter || r.MAC.IsGroup()) ||
 			r.MAC.IsGroup() && r.Group != "" || r.FarVNI != 0 && !r.VTEP.IsValid() || !r.FarVNI.Valid():
-			err = fmt.Errorf("model: %v: is no host's place", r)
+			err = fmt.Errorf("model: %v: %w", r, errMalformed)
+		case err != nil:
 		case r.Group != "" && len(m.group(owner, r)) == 0:
 			err = fmt.Errorf("model: %v: %w", r, control.ErrNoGroup)
 		case r.Port != "" && !slices.Contains(m.Ports[r.VNI], r.Port):
 			err = fmt.Errorf("model: %v: %w", r, control.ErrNoPort)
 		}
 	case control.Group:
-		if err = segment(r.VNI); err == nil && (r.Name == "" || !r.VTEP.IsValid() || !r.FarVNI.Valid()) {
-			err = fmt.Errorf("model: %v: is no member of a group", r)
+		if err = segment(r.VNI); r.Name == "" || !r.VTEP.IsValid() || !r.FarVNI.Valid() {
+			err = fmt.Errorf("model: %v: %w", r, errMalformed)
 		}
 	case control.Flood:
 		err = segment(r.VNI)
 	case control.Prefix:
 		vnis, ok := m.VRFs[r.VRF]
 		switch {
+		case r.Prefix != r.Prefix.Masked():
+			err = fmt.Errorf("model: %v: %w", r, errMalformed)
 		case !ok:
 			err = fmt.Errorf("model: %v: %w", r, control.ErrNoVRF)
-		case r.Prefix != r.Prefix.Masked():
-			err = fmt.Errorf("model: %v: has bits beyond its length", r)
 		case r.Via != (control.Via{}) && !slices.Contains(vnis, r.Via.VNI):
 			err = fmt.Errorf("model: %v: %w", r, control.ErrNoInterface)
 		}
 	default:
-		err = fmt.Errorf("model: %v is no row", r)
+		err = fmt.Errorf("model: %v: %w", r, errMalformed)
 	}
 	if err == nil && m.Refuse != nil {
 		err = m.Refuse(r)
@@ -176,17 +177,25 @@ func places(r control.MAC) (n int) {
 }
 
 // winner returns the row that counts among those for which claims is true: of the first
-// owner, the last that was added or changed. One whose group is not there waits.
+// owner, the last that was added or changed.
 func (m *Model) winner(claims func(control.Row) bool) (w row, ok bool) {
-	for _, r := range m.rows {
-		if x, is := r.is.(control.MAC); is && x.Group != "" && len(m.group(r.owner, x)) == 0 {
-			continue
-		}
-		if claims(r.is) && (!ok || cmp.Or(m.rank(r.owner, w.owner), cmp.Compare(w.seq, r.seq)) < 0) {
+	for r := range m.present() {
+		if claims(r.is) && (!ok || m.rank(r.owner, w.owner) <= 0) {
 			w, ok = r, true
 		}
 	}
 	return w, ok
+}
+
+// present iterates over the rows that do not wait.
+func (m *Model) present() iter.Seq[row] {
+	return func(yield func(row) bool) {
+		for _, r := range m.rows {
+			if m.check(r.owner, r.is) == nil && !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 func (m *Model) rank(a, b string) int {
@@ -232,7 +241,7 @@ func (m *Model) MAC(vni frame.VNI, mac frame.MAC) string {
 // router returns the VTEP of a router: the lowest of those that an owner names.
 func (m *Model) router(owner string, vni frame.VNI, mac frame.MAC) string {
 	var best netip.AddrPort
-	for _, r := range m.rows {
+	for r := range m.present() {
 		x, ok := r.is.(control.Prefix)
 		if ok && r.owner == owner && x.Via.VNI == vni && x.Via.MAC == mac && (!best.IsValid() || x.Via.VTEP.Compare(best) < 0) {
 			best = x.Via.VTEP
@@ -259,7 +268,7 @@ func (m *Model) Neighbour(vni frame.VNI, ip netip.Addr) frame.MAC {
 func (m *Model) Flood(vni frame.VNI) (list []netip.Addr) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.rows {
+	for r := range m.present() {
 		if x, ok := r.is.(control.Flood); ok && x.VNI == vni {
 			list = append(list, x.VTEP.Addr())
 		}
@@ -277,7 +286,7 @@ func (m *Model) Prefix(vrf string, p netip.Prefix) (list []control.Via, ok bool)
 		return ok && x.VRF == vrf && x.Prefix == p
 	}
 	w, ok := m.winner(claims)
-	for _, r := range m.rows {
+	for r := range m.present() {
 		if ok && r.owner == w.owner && claims(r.is) && r.is.(control.Prefix).Via != (control.Via{}) {
 			list = append(list, r.is.(control.Prefix).Via)
 		}

@@ -1,8 +1,8 @@
 package controltest
 
 import (
-	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 
@@ -21,7 +21,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 		{"flood lists are joined", floodUnion}, {"next hops", nextHops}, {"routers", routers},
 		{"filters", filters}, {"group MACs", groupMACs}, {"far VNIs", farVNIs}, {"groups", groups}, {"groups of owners", groupsOfOwners},
 		{"idempotent", idempotent}, {"restart", restart}, {"unknown", unknown}, {"malformed", malformed},
-		{"roll back", rollBack}, {"concurrent owners", concurrent},
+		{"refused when written", lateRefusal}, {"loose", loose}, {"concurrent owners", concurrent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := fixture(t)
@@ -237,38 +237,64 @@ func restart(t tester) {
 
 func unknown(t tester) {
 	t.add(t.Owners[0], t.at(1, 0))
-	nowhere := frame.VNI(frame.MaxVNI)
-	for _, c := range []struct {
-		row  control.Row
-		want error
-		ok   bool
-	}{
-		{control.MAC{VNI: nowhere, MAC: host(3), VTEP: t.VTEPs[0]}, control.ErrNoSegment, true},
-		{control.Flood{VNI: nowhere, VTEP: t.VTEPs[0]}, control.ErrNoSegment, true},
-		{control.Group{VNI: nowhere, Name: "pair", VTEP: t.VTEPs[0]}, control.ErrNoSegment, true},
-		{t.behind(3, "no such group"), control.ErrNoGroup, true},
-		{control.MAC{VNI: t.VNIs[0], MAC: host(3), Port: "no such port"}, control.ErrNoPort, true},
-		{control.Prefix{VRF: "no such VRF", Prefix: netip.MustParsePrefix("10.0.0.0/8")}, control.ErrNoVRF, true},
-		{t.prefix("10.0.0.0/8", control.Via{VNI: nowhere, IP: addr(1)}), control.ErrNoInterface, t.VRF != ""},
-	} {
-		if !c.ok {
-			continue
-		}
-		t.unwritten(c.row.String(), func() {
-			u := control.Update{Snapshot: true, Add: []control.Row{t.at(1, 1), t.at(2, 0), c.row}}
-			if err := t.refuse(t.Owners[0], u); !errors.Is(err, c.want) {
-				t.Errorf("%v: %v, want %v", c.row, err, c.want)
-			}
-		})
+	for _, c := range t.placeless() {
+		u := control.Update{Snapshot: true, Add: []control.Row{t.at(1, 1), c.row, t.at(2, 0)}}
+		t.refuse(t.Owners[0], u, c.row, c.want)
+		t.wantMAC(1, 1)
+		t.wantMAC(2, 0)
+		t.unwritten(c.row.String(), func() { t.refuse(t.Owners[0], u, c.row, c.want) })
 	}
-	t.wantMAC(1, 0)
-	t.wantMAC(2, -1)
+}
+
+type placeless struct {
+	row  control.Row
+	want error
+}
+
+// placeless returns rows without a place.
+func (f *Fixture) placeless() []placeless {
+	nowhere := frame.VNI(frame.MaxVNI)
+	list := []placeless{
+		{control.MAC{VNI: nowhere, MAC: host(3), VTEP: f.VTEPs[0]}, control.ErrNoSegment},
+		{control.Flood{VNI: nowhere, VTEP: f.VTEPs[0]}, control.ErrNoSegment},
+		{control.Group{VNI: nowhere, Name: "pair", VTEP: f.VTEPs[0]}, control.ErrNoSegment},
+		{f.behind(3, "no such group"), control.ErrNoGroup},
+		{control.MAC{VNI: f.VNIs[0], MAC: host(3), Port: "no such port"}, control.ErrNoPort},
+		{control.Prefix{VRF: "no such VRF", Prefix: netip.MustParsePrefix("10.0.0.0/8")}, control.ErrNoVRF},
+	}
+	if f.VRF != "" {
+		list = append(list, placeless{f.prefix("10.0.0.0/8", control.Via{VNI: nowhere, IP: addr(1)}), control.ErrNoInterface})
+	}
+	return list
+}
+
+// In a loose Update rows without a place wait, and others are in theirs.
+func loose(t tester) {
+	for _, c := range t.placeless() {
+		t.add(t.Owners[1], t.with(2, 1))
+		t.program(t.Owners[0], control.Update{Snapshot: true, Loose: true, Add: append(t.all(0), c.row)})
+		t.wantAll(0)
+		t.wantMAC(3, -1)
+		t.unwritten("the same again", func() { t.snapshot(t.Owners[0], append(t.all(0), c.row)...) })
+		t.snapshot(t.Owners[0], c.row)
+		t.wantMAC(2, 1) // the next owner's
+		t.snapshot(t.Owners[0])
+		t.snapshot(t.Owners[1])
+		t.wantAll(-1)
+	}
+	t.program(t.Owners[0], control.Update{Loose: true, Add: []control.Row{t.behind(1, "pair"), t.at(2, 0)}})
+	t.wantMAC(1, -1)
+	t.add(t.Owners[0], t.group("pair", 1))
+	t.wantMAC(1, 1)
+	if t.Bad != nil {
+		t.program(t.Owners[0], control.Update{Loose: true, Snapshot: true, Add: append(t.all(0), t.Bad)})
+		t.wantAll(0)
+	}
 }
 
 func malformed(t tester) {
 	rows := []control.Row{
 		nil,
-		control.MAC{VNI: t.VNIs[0], VTEP: t.VTEPs[0]},
 		control.MAC{VNI: t.VNIs[0], VTEP: t.VTEPs[0]},
 		control.MAC{VNI: t.VNIs[0], MAC: frame.Broadcast, VTEP: t.VTEPs[0], IP: addr(3)},
 		control.MAC{VNI: t.VNIs[0], MAC: host(3), Filter: true, VTEP: t.VTEPs[0]},
@@ -288,28 +314,42 @@ func malformed(t tester) {
 		rows = append(rows, r)
 	}
 	for _, r := range rows {
-		t.refuse(t.Owners[0], control.Update{Add: append(t.all(0), r)})
+		for _, loose := range []bool{false, true} {
+			t.refuse(t.Owners[0], control.Update{Loose: loose, Add: append(t.all(0), r, t.at(4, 0))}, r, nil)
+			t.wantAll(0)
+			t.wantMAC(4, 0)
+			t.snapshot(t.Owners[0])
+		}
 	}
-	t.refuse("", control.Update{Add: t.all(0)})
+	if err := t.Programmer.Program("", control.Update{Add: t.all(0)}); err == nil {
+		t.Error("an owner without a name was taken")
+	}
 	t.wantAll(-1)
 }
 
-// What turns out wrong when half is written leaves nothing behind.
-func rollBack(t tester) {
+// A refused row counts as removed, and the next owner's takes its place.
+func lateRefusal(t tester) {
 	if t.Bad == nil {
 		t.Skip("no row that only writing shows to be wrong")
 	}
 	t.add(t.Owners[0], t.all(0)...)
 	t.add(t.Owners[1], t.at(1, 2), t.at(3, 2))
-	rows := append(t.all(1), t.at(3, 1), t.at(4, 1), t.flood(2), t.Bad)
-	for _, u := range []control.Update{{Add: rows}, {Snapshot: true, Add: rows}, {Del: t.all(0), Add: []control.Row{t.Bad}}} {
-		t.refuse(t.Owners[0], u)
-		t.wantAll(0)
-		t.wantMAC(3, 2)
-		t.wantMAC(4, -1)
+	rows := append(t.all(1), t.at(3, 1), t.Bad, t.at(4, 1))
+	for _, u := range []control.Update{{Add: rows}, {Snapshot: true, Add: rows}} {
+		t.refuse(t.Owners[0], u, t.Bad, nil)
+		t.wantMAC(1, 1)
+		t.wantMAC(2, 1)
+		t.wantMAC(3, 1)
+		t.wantMAC(4, 1)
 	}
-	t.unwritten("what was there before", func() { t.snapshot(t.Owners[0], t.all(0)...) })
-	t.snapshot(t.Owners[0])
+	taken := slices.DeleteFunc(rows, func(r control.Row) bool { return r == t.Bad })
+	t.unwritten("what was taken", func() { t.snapshot(t.Owners[0], taken...) })
+	t.snapshot(t.Owners[0], t.at(4, 1))
+	t.wantMAC(1, 2)
+	wrong := t.at(1, 1)
+	wrong.FarVNI = frame.MaxVNI + 1
+	t.snapshot(t.Owners[0], t.at(1, 1))
+	t.refuse(t.Owners[0], control.Update{Add: []control.Row{wrong}}, wrong, nil)
 	t.wantMAC(1, 2) // the other owner's
 }
 

@@ -1,0 +1,420 @@
+package control
+
+import (
+	"cmp"
+	"hash/maphash"
+	"iter"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/frame"
+)
+
+// A record is a row. What it has in common with other rows is in its place.
+type record struct {
+	place *place
+	seq   uint64 // when it was added or changed
+	addr  [16]byte
+	mac   frame.MAC
+	bits  uint8 // length of the prefix; of a MAC row with an address 128
+	flags uint8
+
+	key, ip, beside link // its neighbours in lists: with the same key, the same address, the same place
+}
+
+// Flags of a record.
+const (
+	written  uint8 = 1 << iota // in an FDB or route, or would be but for a host that is here
+	taught                     // likewise in a neighbour table
+	kept                       // in the Update at hand
+	advanced                   // advertised again by it
+)
+
+// A ref is the number of a record, 0 for none.
+type ref uint32
+
+type link struct{ next, prev ref }
+
+// records holds all records in pages, so that they are small, need no map of their own and do not move.
+type records struct {
+	pages []*[512]record
+	last  ref
+	free  []ref
+}
+
+func newRecords() records { return records{pages: []*[512]record{new([512]record)}} }
+
+func (s *records) at(n ref) *record { return &s.pages[n>>9][n&511] }
+
+func (s *records) alloc() ref {
+	if n := len(s.free); n > 0 {
+		r := s.free[n-1]
+		s.free = s.free[:n-1]
+		return r
+	}
+	s.last++
+	if int(s.last>>9) == len(s.pages) {
+		s.pages = append(s.pages, new([512]record))
+	}
+	return s.last
+}
+
+// release forgets a record, and all memory with the last one.
+func (s *records) release(n ref) {
+	*s.at(n) = record{}
+	if s.free = append(s.free, n); len(s.free) == int(s.last) {
+		*s = newRecords()
+	}
+}
+
+// A chain lists the records of each key: by owner, the last that was added or changed first. It finds the first by
+// open addressing over their numbers, which takes 5 to 11 bytes a key.
+type chain[K comparable] struct {
+	key   func(*record) K
+	link  func(*record) *link
+	seed  maphash.Seed
+	slots []ref
+	live  int
+}
+
+func newChain[K comparable](key func(*record) K, link func(*record) *link) chain[K] {
+	return chain[K]{key: key, link: link, seed: maphash.MakeSeed(), slots: make([]ref, 8)}
+}
+
+// slot returns the slot of a key, or the empty slot that it would take.
+func (c *chain[K]) slot(s *records, k K) int {
+	for i := c.home(k); ; i = c.next(i) {
+		if n := c.slots[i]; n == 0 || c.key(s.at(n)) == k {
+			return i
+		}
+	}
+}
+
+func (c *chain[K]) home(k K) int   { return int(maphash.Comparable(c.seed, k)) & (len(c.slots) - 1) }
+func (c *chain[K]) next(i int) int { return (i + 1) & (len(c.slots) - 1) }
+
+// first returns the first record of a key, 0 if there is none.
+func (c *chain[K]) first(s *records, k K) ref { return c.slots[c.slot(s, k)] }
+
+// setFirst changes the first record of a key, to 0 for none.
+func (c *chain[K]) setFirst(s *records, k K, n ref) {
+	i := c.slot(s, k)
+	was := c.slots[i]
+	c.slots[i] = n
+	switch {
+	case was == 0:
+		if c.live++; c.live*4 > len(c.slots)*3 {
+			old := c.slots
+			c.slots = make([]ref, 2*len(old))
+			for _, n := range old {
+				if n != 0 {
+					c.slots[c.slot(s, c.key(s.at(n)))] = n
+				}
+			}
+		}
+	case n == 0:
+		c.live--
+		for j := c.next(i); c.slots[j] != 0; j = c.next(j) { // those behind it move up, as near to their homes as they can
+			mask := len(c.slots) - 1
+			if (j-c.home(c.key(s.at(c.slots[j]))))&mask >= (j-i)&mask {
+				c.slots[i], c.slots[j] = c.slots[j], 0
+				i = j
+			}
+		}
+	}
+}
+
+func (c *chain[K]) add(s *records, n ref) {
+	r := s.at(n)
+	k := c.key(r)
+	var prev ref
+	next := c.first(s, k)
+	for ; next != 0 && s.at(next).place.owner.before(r.place.owner); next = c.link(s.at(prev)).next {
+		prev = next
+	}
+	*c.link(r) = link{next, prev}
+	if next != 0 {
+		c.link(s.at(next)).prev = n
+	}
+	if prev != 0 {
+		c.link(s.at(prev)).next = n
+	} else {
+		c.setFirst(s, k, n)
+	}
+}
+
+func (c *chain[K]) remove(s *records, n ref) {
+	r := s.at(n)
+	l := c.link(r)
+	if l.next != 0 {
+		c.link(s.at(l.next)).prev = l.prev
+	}
+	if l.prev != 0 {
+		c.link(s.at(l.prev)).next = l.next
+	} else {
+		c.setFirst(s, c.key(r), l.next)
+	}
+	*l = link{}
+}
+
+func (c *chain[K]) set(s *records, n ref, in bool) {
+	if in {
+		c.add(s, n)
+	} else {
+		c.remove(s, n)
+	}
+}
+
+// all iterates over the records of a key. The one at hand may be dropped meanwhile.
+func (c *chain[K]) all(s *records, k K) iter.Seq2[ref, *record] {
+	return func(yield func(ref, *record) bool) {
+		for n := c.first(s, k); n != 0; {
+			r := s.at(n)
+			next := c.link(r).next
+			if !yield(n, r) {
+				return
+			}
+			n = next
+		}
+	}
+}
+
+// Keys of records.
+type (
+	macKey struct {
+		vni frame.VNI
+		mac frame.MAC
+	}
+	ipKey struct {
+		vni frame.VNI
+		ip  [16]byte
+	}
+	routeKey struct {
+		vrf    string
+		prefix netip.Prefix
+	}
+	groupKey struct {
+		owner  *owner
+		vni    frame.VNI
+		tunnel string
+		name   string
+	}
+)
+
+// A store has the rows of all owners, and finds them by key.
+type store struct {
+	records
+	owners map[string]*owner
+	seq    uint64
+
+	macs    chain[macKey]
+	ips     chain[ipKey]
+	floods  chain[frame.VNI]
+	groups  chain[groupKey]
+	routes  chain[routeKey]
+	places  chain[*place]
+	routers map[macKey][]*place // prefixes with the MAC of a router, by owner and VTEP
+}
+
+func newStore() store {
+	byKey, byIP, byPlace := func(r *record) *link { return &r.key }, func(r *record) *link { return &r.ip }, func(r *record) *link { return &r.beside }
+	return store{
+		records: newRecords(), owners: map[string]*owner{}, routers: map[macKey][]*place{},
+		macs:   newChain(func(r *record) macKey { return macKey{r.place.row.(MAC).VNI, r.mac} }, byKey),
+		ips:    newChain(func(r *record) ipKey { return ipKey{r.place.row.(MAC).VNI, r.addr} }, byIP),
+		floods: newChain(func(r *record) frame.VNI { return r.place.row.(Flood).VNI }, byKey),
+		groups: newChain((*record).group, byKey),
+		routes: newChain(func(r *record) routeKey { return routeKey{r.place.row.(Prefix).VRF, r.prefix()} }, byKey),
+		places: newChain(func(r *record) *place { return r.place }, byPlace),
+	}
+}
+
+// group returns the group that a row is of.
+func (r *record) group() groupKey {
+	g := r.place.row.(Group)
+	return groupKey{r.place.owner, g.VNI, g.Tunnel, g.Name}
+}
+
+// An owner has rows.
+type owner struct {
+	name   string
+	rank   int // in Config.Owners
+	static bool
+	rows   int
+	places map[Row]*place
+	last   *place // found last
+}
+
+// before reports whether rows of o precede those of x.
+func (o *owner) before(x *owner) bool { return o != x && compareOwners(o, x) < 0 }
+
+func compareOwners(a, b *owner) int {
+	return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name))
+}
+
+// place returns the place of a row, and makes it if necessary.
+func (o *owner) place(r Row) *place {
+	r = common(r)
+	if o.last != nil && o.last.row == r {
+		return o.last
+	}
+	p := o.places[r]
+	if p == nil {
+		p = &place{owner: o, row: r}
+		o.places[r] = p
+	}
+	o.last = p
+	return p
+}
+
+// common returns a row without the addresses in which the rows of a place differ.
+func common(r Row) Row {
+	switch r := r.(type) {
+	case MAC:
+		r.MAC, r.IP = frame.MAC{}, netip.Addr{}
+		return r
+	case Prefix:
+		r.Prefix = netip.Prefix{}
+		return r
+	}
+	return r
+}
+
+// row returns the row of a record.
+func (r *record) row() Row {
+	switch x := r.place.row.(type) {
+	case MAC:
+		if x.MAC = r.mac; r.bits != 0 {
+			x.IP = netip.AddrFrom16(r.addr).Unmap()
+		}
+		return x
+	case Prefix:
+		x.Prefix = r.prefix()
+		return x
+	}
+	return r.place.row
+}
+
+func (r *record) prefix() netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom16(r.addr).Unmap(), int(r.bits))
+}
+
+// find returns the record of an owner with the key of a row.
+func (s *store) find(o *owner, row Row) ref {
+	switch x := row.(type) {
+	case MAC:
+		return s.findMAC(o, x)
+	case Prefix:
+		for n, r := range s.routes.all(&s.records, routeKey{x.VRF, x.Prefix}) {
+			if r.place.owner == o && r.place.row.(Prefix).Via == x.Via {
+				return n
+			}
+		}
+	default:
+		if p := o.places[row]; p != nil {
+			return s.places.first(&s.records, p)
+		}
+	}
+	return 0
+}
+
+// findMAC looks through the shorter of two lists: of the rows with the MAC, and of those with the address.
+func (s *store) findMAC(o *owner, x MAC) ref {
+	a, b := s.macs.first(&s.records, macKey{x.VNI, x.MAC}), ref(0)
+	if x.IP.IsValid() {
+		b = s.ips.first(&s.records, ipKey{x.VNI, x.IP.As16()})
+	}
+	is := func(r *record) bool {
+		return r.place.owner == o && r.mac == x.MAC && (r.bits != 0) == x.IP.IsValid() && (r.bits == 0 || r.addr == x.IP.As16())
+	}
+	for a != 0 && (b != 0 || !x.IP.IsValid()) {
+		r := s.at(a)
+		if is(r) {
+			return a
+		}
+		if a = r.key.next; b != 0 {
+			if r := s.at(b); is(r) {
+				return b
+			} else {
+				b = r.ip.next
+			}
+		}
+	}
+	return 0
+}
+
+// insert adds a row to a place.
+func (s *store) insert(p *place, row Row) ref {
+	n := s.alloc()
+	s.seq++
+	r := s.at(n)
+	*r = record{place: p, seq: s.seq}
+	switch x := row.(type) {
+	case MAC:
+		if r.mac = x.MAC; x.IP.IsValid() {
+			r.addr, r.bits = x.IP.As16(), 128
+		}
+	case Prefix:
+		r.addr, r.bits = x.Prefix.Addr().As16(), uint8(x.Prefix.Bits())
+	}
+	s.list(n, true)
+	p.n++
+	p.owner.rows++
+	if k, ok := p.router(); ok && p.n == 1 {
+		i, _ := slices.BinarySearchFunc(s.routers[k], p, comparePlaces)
+		s.routers[k] = slices.Insert(s.routers[k], i, p)
+	}
+	return n
+}
+
+// drop removes a row.
+func (s *store) drop(n ref) {
+	r := s.at(n)
+	p := r.place
+	s.list(n, false)
+	p.owner.rows--
+	if p.n--; p.n == 0 {
+		delete(p.owner.places, p.row)
+		p.owner.last = nil
+		if k, ok := p.router(); ok {
+			if s.routers[k] = slices.DeleteFunc(s.routers[k], func(x *place) bool { return x == p }); len(s.routers[k]) == 0 {
+				delete(s.routers, k)
+			}
+		}
+	}
+	s.release(n)
+}
+
+// list adds a record to the lists of its keys, or removes it.
+func (s *store) list(n ref, in bool) {
+	switch r := s.at(n); r.place.row.(type) {
+	case MAC:
+		s.macs.set(&s.records, n, in)
+		if r.bits != 0 {
+			s.ips.set(&s.records, n, in)
+		}
+	case Flood:
+		s.floods.set(&s.records, n, in)
+	case Group:
+		s.groups.set(&s.records, n, in)
+	case Prefix:
+		s.routes.set(&s.records, n, in)
+	}
+	s.places.set(&s.records, n, in)
+}
+
+// of iterates over the records of an owner, in no order.
+func (s *store) of(o *owner) iter.Seq2[ref, *record] {
+	return func(yield func(ref, *record) bool) {
+		if o == nil {
+			return
+		}
+		for _, p := range o.places {
+			for n, r := range s.places.all(&s.records, p) {
+				if !yield(n, r) {
+					return
+				}
+			}
+		}
+	}
+}
