@@ -132,7 +132,10 @@ func (t *Table) learn(c *Claim, now frame.Tick, asked bool) LearnOutcome {
 	i := t.index[c.IP]
 	e := &t.rows[i]
 	if x.o == Known {
-		t.touch(i, c, now)
+		moved := e.From != c.From
+		if t.touch(i, c, now); moved {
+			t.notify(frame.Event{Kind: frame.EventNeighbourMoved, IP: c.IP, MAC: c.MAC, OldMAC: c.MAC, Dest: c.From})
+		}
 		return Known
 	}
 	ev := frame.Event{Kind: frame.EventNeighbourMoved, IP: c.IP, MAC: c.MAC, OldMAC: e.MAC, Dest: c.From, Pinned: e.Origin == Control}

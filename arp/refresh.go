@@ -11,6 +11,9 @@ import (
 // ask all neighbours in time.
 const refreshBurst = 256
 
+// Left forgets the neighbours at a port or peer that has gone.
+func (r *Responder) Left(d frame.Dest) { r.table.FlushDest(d) }
+
 // Housekeep ages entries and, with Refresh, asks neighbours that have been silent for long. The
 // switch's housekeeping calls it once a tick.
 func (r *Responder) Housekeep(now frame.Tick) {

@@ -116,8 +116,8 @@ func (t *Table) Lookup(ip netip.Addr) (Entry, bool) {
 	return t.rows[i].Entry, true
 }
 
-// Set makes a static or control entry in place of any other, without an event. It takes effect at once and does
-// not age.
+// Set makes a static or control entry in place of any other. It takes effect at once and does not age. Only a snooped
+// entry that it replaces causes an event.
 func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 	if err := CheckNeighbour(ip, mac); err != nil {
 		return err
@@ -130,7 +130,7 @@ func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 	moved := !had
 	if had {
 		moved = t.rows[i].MAC != mac
-		t.remove(i)
+		t.delete(i)
 	}
 	t.add(Entry{IP: ip, MAC: mac, Origin: o, Flags: f | Taught})
 	t.mu.Unlock()
@@ -140,15 +140,24 @@ func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 	return nil
 }
 
-// Delete removes an entry of any origin and reports whether there was one.
+// Delete removes an entry of any origin and reports whether there was one. Only a snooped one causes an event.
 func (t *Table) Delete(ip netip.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i, ok := t.index[ip]
 	if ok {
-		t.remove(i)
+		t.delete(i)
 	}
 	return ok
+}
+
+// delete is remove with an event if the row is snooped. t.mu is held.
+func (t *Table) delete(i int32) {
+	e := t.rows[i].Entry
+	t.remove(i)
+	if e.Origin == Snooped {
+		t.notify(frame.Event{Kind: frame.EventNeighbourDeleted, IP: e.IP, MAC: e.MAC, Dest: e.From})
+	}
 }
 
 // Flush removes all snooped entries.
@@ -157,6 +166,19 @@ func (t *Table) Flush() {
 	defer t.mu.Unlock()
 	for i := int32(len(t.rows)) - 1; i >= 0; i-- {
 		if t.rows[i].Origin == Snooped {
+			t.delete(i)
+		}
+	}
+}
+
+// FlushDest removes all entries snooped from a Dest, for a port also those from the peers behind it, without events:
+// the switch, which calls it for what has gone, tells of it with one event.
+func (t *Table) FlushDest(d frame.Dest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := int32(len(t.rows)) - 1; i >= 0; i-- {
+		from := t.rows[i].From
+		if t.rows[i].Origin == Snooped && (from == d || d.Peer() == 0 && from.Port() == d.Port()) {
 			t.remove(i)
 		}
 	}

@@ -62,10 +62,13 @@ func TestLearn(t *testing.T) {
 	if st := l.table.Stats(); st.Entries != 3 || st.Snooped != 3 || st.Learned != 3 || st.Moved != 1 || st.Invalid != 13 {
 		t.Errorf("%+v", st)
 	}
-	if got := kinds(l.events); !slices.Equal(got, []string{"neighbour-learned", "neighbour-learned", "neighbour-moved", "neighbour-learned"}) {
+	if got := kinds(l.events); !slices.Equal(got, []string{"neighbour-learned", "neighbour-learned", "neighbour-moved", "neighbour-moved", "neighbour-learned"}) {
 		t.Error(got)
 	}
-	if e := l.events[2]; e.VNI != 100 || e.IP != ip4(1) || e.MAC != mac(2) || e.OldMAC != mac(1) || e.Dest != peer3 {
+	if e := l.events[2]; e.MAC != mac(1) || e.OldMAC != mac(1) || e.Dest != port2 {
+		t.Errorf("%+v", e)
+	}
+	if e := l.events[3]; e.VNI != 100 || e.IP != ip4(1) || e.MAC != mac(2) || e.OldMAC != mac(1) || e.Dest != peer3 {
 		t.Errorf("%+v", e)
 	}
 }

@@ -33,7 +33,7 @@ func (t *tx) setFloods(vni frame.VNI, c *floodChange) {
 	c.want = map[floodTarget][]ref{}
 	for n, r := range t.p.floods.all(&t.p.records, vni) {
 		if t.usable(n, t.find) {
-			at := floodTarget{r.place.tunnel, r.place.vni}
+			at := floodTarget{r.place.tunnel, r.place.tag}
 			c.want[at] = append(c.want[at], n)
 		}
 	}

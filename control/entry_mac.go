@@ -106,9 +106,11 @@ func (t *tx) setMAC(k macKey, c *macChange) {
 	if c.was.table != e.table {
 		t.removeMAC(k, c)
 	}
+	delete(t.p.gave, k)
 	switch wrote, err := e.set(k.mac, c.was, t.advanced(c.now)); {
 	case errors.Is(err, fdb.ErrLocal), errors.Is(err, fdb.ErrStatic):
 		t.p.stats.GivenWay++
+		t.p.gave[k] = true
 	case err != nil && c.now.row != 0:
 		t.fail(c.now.row, err)
 		return
@@ -150,7 +152,7 @@ func (t *tx) clearMAC(k macKey, c *macChange) {
 
 // removeMAC removes what was written, if it is still there.
 func (t *tx) removeMAC(k macKey, c *macChange) {
-	if c.was.table != nil {
+	if delete(t.p.gave, k); c.was.table != nil {
 		if was, had := c.was.table.Get(k.mac); had && c.was.is(was) {
 			c.was.table.Delete(k.mac)
 			t.p.stats.MACs++

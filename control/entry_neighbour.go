@@ -70,6 +70,7 @@ func (t *tx) setIP(k ipKey, c *ipChange) {
 	if c.was.table != x.table {
 		t.removeIP(k, c)
 	}
+	delete(t.p.gaveIP, k)
 	ip := netip.AddrFrom16(k.ip).Unmap()
 	was, had := x.table.Lookup(ip)
 	switch {
@@ -77,6 +78,7 @@ func (t *tx) setIP(k ipKey, c *ipChange) {
 	case had && x.origin == arp.Control && !again && was.Origin == arp.Snooped && was.From.Local(),
 		had && x.origin == arp.Control && was.Origin == arp.Static && !c.was.is(was):
 		t.p.stats.GivenWay++
+		t.p.gaveIP[k] = true
 	default:
 		if err := x.table.Set(ip, x.mac, x.origin, x.flags); err != nil {
 			t.fail(next, err)
@@ -107,7 +109,7 @@ func (t *tx) clearIP(k ipKey, c *ipChange) {
 
 // removeIP removes what was written, if it is still there.
 func (t *tx) removeIP(k ipKey, c *ipChange) {
-	if c.was.table != nil {
+	if delete(t.p.gaveIP, k); c.was.table != nil {
 		ip := netip.AddrFrom16(k.ip).Unmap()
 		if was, had := c.was.table.Lookup(ip); had && c.was.is(was) {
 			c.was.table.Delete(ip)

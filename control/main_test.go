@@ -49,6 +49,7 @@ type leaf struct {
 type counted struct {
 	*vtep.VTEP
 	peers, floods atomic.Uint64
+	full          bool
 }
 
 func (c *counted) NextHop(a netip.AddrPort, vni frame.VNI) (uint16, error) {
@@ -68,6 +69,9 @@ func (c *counted) Group(peers ...uint16) (uint16, error) {
 }
 
 func (c *counted) AddPeer(a netip.AddrPort) (uint16, error) {
+	if c.full {
+		return 0, vtep.ErrFull
+	}
 	n, err := c.VTEP.AddPeer(a)
 	if err == nil {
 		c.peers.Add(1)

@@ -34,7 +34,7 @@ type target struct {
 	arp    *arp.Table
 	port   frame.Dest
 	tunnel tunnel    // nil = the port itself
-	vni    frame.VNI // on the tunnel
+	tag    frame.VNI // of the segment on the tunnel
 	group  string    // the numbers of its members
 	vrf    *l3.VRF
 	iface  *l3.Interface
@@ -57,17 +57,22 @@ func (p *place) in() (k groupKey, ok bool) {
 	return groupKey{p.owner, r.VNI, r.Tunnel, r.Group}, ok && r.Group != ""
 }
 
-// remotes returns the VTEP of a place.
-func (p *place) remote() remote {
+// via returns the segment and the VTEP of a place, in the terms of a next hop.
+func (p *place) via() Via {
 	switch r := p.row.(type) {
 	case MAC:
-		return remote{r.VTEP, r.FarVNI}
+		return Via{VNI: r.VNI, VTEP: r.VTEP, FarVNI: r.FarVNI, Tunnel: r.Tunnel}
 	case Group:
-		return remote{r.VTEP, r.FarVNI}
-	case Prefix:
-		return remote{r.Via.VTEP, r.Via.FarVNI}
+		return Via{VNI: r.VNI, VTEP: r.VTEP, FarVNI: r.FarVNI, Tunnel: r.Tunnel}
+	case Flood:
+		return Via{VNI: r.VNI, VTEP: r.VTEP, Tunnel: r.Tunnel}
 	}
-	return remote{}
+	return p.row.(Prefix).Via
+}
+
+func (p *place) remote() remote {
+	v := p.via()
+	return remote{v.VTEP, v.FarVNI}
 }
 
 // comparePlaces orders the places of routers with one MAC.
@@ -93,17 +98,19 @@ func (p *place) flags() fdb.Flags {
 }
 
 // find looks for the target of a place, once in an update, and returns why its rows wait. If the target
-// has changed, the entries of all its rows are compared.
+// has changed, or they waited, the entries of all its rows are compared.
 func (t *tx) find(p *place) error {
 	if p.found == t.n {
 		return p.err
 	}
 	p.found = t.n
 	now, err := t.target(p)
-	if p.err = err; err != nil {
+	if err != nil {
 		now = target{}
+	} else if p.err != nil {
+		t.touchRows(p)
 	}
-	if now != p.target {
+	if p.err = err; now != p.target {
 		t.touchRows(p)
 		t.unused = append(t.unused, p.held...)
 		p.target, p.ready, p.held = now, false, nil
@@ -112,21 +119,12 @@ func (t *tx) find(p *place) error {
 }
 
 func (t *tx) target(p *place) (to target, err error) {
-	var vni frame.VNI
-	var via Via
-	switch r := p.row.(type) {
-	case MAC:
-		vni, via = r.VNI, Via{VTEP: r.VTEP, Tunnel: r.Tunnel}
-	case Group:
-		vni, via = r.VNI, Via{VTEP: r.VTEP, Tunnel: r.Tunnel}
-	case Flood:
-		vni, via = r.VNI, Via{VTEP: r.VTEP, Tunnel: r.Tunnel}
-	case Prefix:
+	via := p.via()
+	if r, ok := p.row.(Prefix); ok {
 		if to.vrf, err = t.vrf(r.VRF); err != nil || r.Via == (Via{}) {
 			return to, err
 		}
-		vni, via = r.Via.VNI, r.Via
-		if to.iface = to.vrf.Interface(vni); to.iface == nil {
+		if to.iface = to.vrf.Interface(via.VNI); to.iface == nil {
 			return to, fmt.Errorf("Prefix.Via.VNI: %w", ErrNoInterface)
 		}
 		if err := t.suits(to.iface, via); err != nil {
@@ -136,7 +134,7 @@ func (t *tx) target(p *place) (to target, err error) {
 			return to, nil
 		}
 	}
-	s, err := t.segment(vni)
+	s, err := t.segment(via.VNI)
 	if err != nil {
 		return to, err
 	}
@@ -153,7 +151,7 @@ func (t *tx) target(p *place) (to target, err error) {
 	if err != nil {
 		return to, err
 	}
-	to.port, to.tunnel, to.vni = f.at.Dest(0), f.tunnel, f.vni()
+	to.port, to.tunnel, to.tag = f.at.Dest(0), f.tunnel, f.vni()
 	if k, ok := p.in(); ok {
 		nums, err := t.members(k)
 		to.group = fmt.Sprint(nums)
@@ -187,9 +185,9 @@ func (t *tx) need(p *place) error {
 		var num uint16
 		if k, ok := p.in(); ok {
 			nums, _ := t.members(k)
-			num, p.held, p.err = t.holdGroup(p.tunnel, p.vni, nums)
+			num, p.held, p.err = t.holdGroup(p.tunnel, p.tag, nums)
 		} else {
-			num, p.held, p.err = t.holdRemote(p.tunnel, p.vni, p.remote())
+			num, p.held, p.err = t.holdRemote(p.tunnel, p.tag, p.remote())
 		}
 		p.dest = frame.NewDest(p.port.Port(), num)
 	}

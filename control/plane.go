@@ -42,6 +42,8 @@ type Plane struct {
 	lists   map[floodTarget]*floodList  // as they are in VTEPs
 	targets map[frame.VNI][]floodTarget // of the lists of segments
 	peers   map[peerKey]*peer
+	gave    map[macKey]bool // keys of rows that gave way to a host that is here
+	gaveIP  map[ipKey]bool
 	stats   Stats
 }
 
@@ -69,7 +71,7 @@ func New(cfg *Config) (*Plane, error) {
 		}
 	}
 	return &Plane{cfg: c, store: newStore(), failed: map[ref]failure{}, lists: map[floodTarget]*floodList{},
-		targets: map[frame.VNI][]floodTarget{}, peers: map[peerKey]*peer{}}, nil
+		targets: map[frame.VNI][]floodTarget{}, peers: map[peerKey]*peer{}, gave: map[macKey]bool{}, gaveIP: map[ipKey]bool{}}, nil
 }
 
 // Program implements [Programmer]. Errors of rows that lack something wrap [ErrNoSegment] or one of the errors
@@ -124,31 +126,85 @@ func (p *Plane) Reapply() {
 	defer p.mu.Unlock()
 	t := p.begin()
 	t.again = true
-	for _, o := range p.owners {
-		for _, x := range o.places {
-			t.find(x)
-			t.touchRows(x)
-		}
-	}
+	t.touchPlaces(func(*place) bool { return true })
 	t.write()
 }
 
-// Handle writes what an event lets be written: rows whose port, VTEP or segment has come, and those that gave way
-// to a host that has gone. It ignores all other events. After an EventOverflow it does what Reapply does.
+// Events are the kinds of events that [Plane.Handle] heeds.
+var Events = []frame.EventKind{
+	frame.EventSegmentUp, frame.EventSegmentDown, frame.EventAttached, frame.EventDetached, frame.EventPeerDown, frame.EventFlushed,
+	frame.EventMACMoved, frame.EventMACAged, frame.EventMACEvicted, frame.EventMACDeleted,
+	frame.EventNeighbourMoved, frame.EventNeighbourAged, frame.EventNeighbourDeleted,
+}
+
+// Handle writes what events of the switch let be written: rows whose port, VTEP or segment has come, and those
+// that gave way to a host that has gone. Rows whose place has gone make room for others. After an EventOverflow it does
+// what Reapply does.
 func (p *Plane) Handle(events ...frame.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := p.begin()
 	t.again = true
+	moved := map[uint16]bool{} // ports
+	all, places, hosts := false, false, false
 	for _, e := range events {
-		switch e.Kind {
-		case frame.EventMACAged, frame.EventMACEvicted:
-			t.touchMAC(macKey{e.VNI, e.MAC})
-		case frame.EventNeighbourAged:
-			t.touchIP(ipKey{e.VNI, e.IP.As16()})
+		switch k, ip := (macKey{e.VNI, e.MAC}), (ipKey{e.VNI, e.IP.As16()}); e.Kind {
+		case frame.EventOverflow:
+			all = true
+		case frame.EventFlushed:
+			hosts = true
+		case frame.EventSegmentUp, frame.EventSegmentDown, frame.EventPeerDown:
+			places = true
+		case frame.EventAttached, frame.EventDetached:
+			places, moved[e.Dest.Port()] = true, true
+		case frame.EventMACMoved:
+			if e.Pinned && (p.macs.first(&p.records, k) != 0 || p.routers[k] != nil) {
+				p.gave[k] = true
+			}
+		case frame.EventNeighbourMoved:
+			if e.Pinned && p.ips.first(&p.records, ip) != 0 {
+				p.gaveIP[ip] = true
+			}
+		case frame.EventMACAged, frame.EventMACEvicted, frame.EventMACDeleted:
+			if p.gave[k] {
+				t.touchMAC(k)
+			}
+		case frame.EventNeighbourAged, frame.EventNeighbourDeleted:
+			if p.gaveIP[ip] {
+				t.touchIP(ip)
+			}
+		}
+	}
+	if hosts {
+		for k := range p.gave {
+			t.touchMAC(k)
+		}
+		for k := range p.gaveIP {
+			t.touchIP(k)
+		}
+	}
+	if all || places {
+		t.touchPlaces(func(x *place) bool {
+			_, flood := x.row.(Flood)
+			return all || flood || x.err != nil || x.port != 0 && moved[x.port.Port()]
+		})
+		for n := range p.failed {
+			t.touch(n)
 		}
 	}
 	t.write()
+}
+
+// touchPlaces looks for the targets of all places, and has the entries compared of rows of some.
+func (t *tx) touchPlaces(some func(*place) bool) {
+	for _, o := range t.p.owners {
+		for _, x := range o.places {
+			if some(x) {
+				t.touchRows(x)
+			}
+			t.find(x)
+		}
+	}
 }
 
 // Waiting iterates over the rows of an owner that cannot be written now, as they were when the iteration

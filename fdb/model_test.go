@@ -137,6 +137,7 @@ func (m *model) op() {
 		if got := m.table.Delete(mac); got != want {
 			m.fatalf("Delete(%v) = %v, want %v", mac, got, want)
 		}
+		m.wantDeleted(mac)
 		delete(m.rows, mac)
 	case b < 190:
 		m.lookup(m.mac())
@@ -360,6 +361,7 @@ func (m *model) set(mac frame.MAC, d frame.Dest, f Flags) {
 	if want != nil {
 		return
 	}
+	m.wantDeleted(mac)
 	n := &row{dest: d, pinned: true, flags: f &^ Override}
 	if r != nil {
 		n.seen = r.seen
@@ -397,6 +399,13 @@ func (m *model) want(e frame.Event) {
 		m.fatalf("events %v, want %v", m.events, e)
 	}
 	m.events = m.events[1:]
+}
+
+// wantDeleted wants an event if the entry of a MAC was learned.
+func (m *model) wantDeleted(mac frame.MAC) {
+	if r := m.rows[mac]; r != nil && !r.pinned {
+		m.want(frame.Event{Kind: frame.EventMACDeleted, VNI: 7, MAC: mac, Dest: r.dest})
+	}
 }
 
 func TestModel(t *testing.T) {

@@ -29,7 +29,7 @@ var (
 )
 
 // Set adds or replaces a static or control entry. Such entries do not age, do not count towards limits, and cause no
-// events. A group MAC is allowed. Set waits for the lock, and enlarges the table if necessary. If [Config].Has is
+// events, except for that of a learned entry in whose place they are. A group MAC is allowed. Set waits for the lock, and enlarges the table if necessary. If [Config].Has is
 // set, as in the table of a segment, Set returns [ErrNoDest] for a Dest that does not exist.
 //
 // A Control entry replaces an entry that was learned at a Dest without a peer, or a static one, only with Override;
@@ -60,6 +60,9 @@ func (t *Table) Set(mac frame.MAC, d frame.Dest, f Flags) error {
 			}
 		}
 		seen = seenOf(m)
+		if classOf(v) == learned {
+			t.notify(frame.EventMACDeleted, u, destOf(v), 0, false)
+		}
 	} else if t.used >= len(a.slots)/4*3 {
 		t.rebuild(t.fitting())
 		a = t.arr.Load()
@@ -70,8 +73,8 @@ func (t *Table) Set(mac frame.MAC, d frame.Dest, f Flags) error {
 	return nil
 }
 
-// Delete removes an entry of any kind, without an event, and reports whether there was one. It waits
-// for the lock.
+// Delete removes an entry of any kind, and reports whether there was one. Only a learned one causes an event. It
+// waits for the lock.
 func (t *Table) Delete(mac frame.MAC) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,5 +85,8 @@ func (t *Table) Delete(mac frame.MAC) bool {
 	}
 	was := t.live(v)
 	t.remove(a, i, v)
+	if was && classOf(v) == learned {
+		t.notify(frame.EventMACDeleted, mac.Uint64(), destOf(v), 0, false)
+	}
 	return was
 }

@@ -7,32 +7,42 @@ type EventKind uint8
 
 // Kinds of events, with the fields each one sets.
 const (
-	EventOverflow     EventKind = iota // events were lost: read the tables again
+	EventOverflow     EventKind = iota // events were lost: read all tables again
 	EventMACLearned                    // VNI, MAC, Dest
 	EventMACMoved                      // VNI, MAC, Dest, Old; Pinned if it was a control entry
 	EventMACFrozen                     // VNI, MAC, Dest, Old: moved too often, the last time to Old; stays at Dest, where it was first
 	EventMACFlapping                   // VNI, MAC, Dest, Old: moves many times a second between Dest and Old, where it was first, as in a loop
 	EventMACAged                       // VNI, MAC, Dest: not seen for the ageing time
 	EventMACEvicted                    // VNI, MAC, Dest: removed to make room
-	EventPortUp                        // Dest
-	EventPortDown                      // Dest; Err if it failed, nil if it was detached
+	EventMACDeleted                    // VNI, MAC, Dest: deleted by hand, or replaced by a static or control entry
+	EventFlushed                       // VNI; Dest, 0 = all: MACs learned there, and for a Dest snooped neighbours, were removed together: read those of the segment again
+	EventSegmentUp                     // VNI
+	EventSegmentDown                   // VNI: after the last event of the segment
+	EventAttached                      // VNI, Dest: a port has become a member of a segment
+	EventDetached                      // VNI, Dest: after the last event of the port in the segment, with all its MACs and snooped neighbours
+	EventPortUp                        // Dest: before it is attached for the first time
+	EventPortDown                      // Dest; Err if it failed, nil if it was detached; after the last EventDetached
+	EventPeerDown                      // Dest: a peer of a tunnel is gone, with all its MACs and snooped neighbours
 	EventPortHeld                      // VNI, MAC, Dest, Old: the port is blocked in the segment, because MAC moved to and fro between it and Old
 	EventPortReleased                  // VNI, Dest: the port is no longer blocked
 	EventMACMiss                       // VNI, MAC, Dest: a frame from Dest is for a MAC without an entry
 
 	EventNeighbourLearned   // VNI, IP, MAC, Dest
-	EventNeighbourMoved     // VNI, IP, MAC, OldMAC, Dest; Pinned if it was a control entry, perhaps with the same MAC
-	EventNeighbourAged      // VNI, IP, MAC, Dest: silent for the ageing time
+	EventNeighbourMoved     // VNI, IP, MAC, OldMAC, Dest: has another MAC, or is at another Dest; Pinned if it was a control entry
+	EventNeighbourAged      // VNI, IP, MAC, Dest: silent for the ageing time, or removed to make room
+	EventNeighbourDeleted   // VNI, IP, MAC, Dest: deleted by hand, or replaced by a static or control entry
 	EventNeighbourDuplicate // VNI, IP, MAC, OldMAC, Dest: claimed by several MACs (RFC 9161, section 3.7)
 	EventNeighbourMiss      // VNI, IP, Dest: Dest asks for an address without an entry
 )
 
 var eventNames = [...]string{
 	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACFrozen: "mac-frozen", EventMACFlapping: "mac-flapping", EventMACAged: "mac-aged",
-	EventMACEvicted: "mac-evicted", EventPortUp: "port-up", EventPortDown: "port-down",
+	EventMACEvicted: "mac-evicted", EventMACDeleted: "mac-deleted", EventFlushed: "flushed",
+	EventSegmentUp: "segment-up", EventSegmentDown: "segment-down", EventAttached: "attached", EventDetached: "detached",
+	EventPortUp: "port-up", EventPortDown: "port-down", EventPeerDown: "peer-down",
 	EventPortHeld: "port-held", EventPortReleased: "port-released",
 	EventMACMiss: "mac-miss", EventNeighbourLearned: "neighbour-learned", EventNeighbourMoved: "neighbour-moved",
-	EventNeighbourAged: "neighbour-aged", EventNeighbourDuplicate: "neighbour-duplicate", EventNeighbourMiss: "neighbour-miss",
+	EventNeighbourAged: "neighbour-aged", EventNeighbourDeleted: "neighbour-deleted", EventNeighbourDuplicate: "neighbour-duplicate", EventNeighbourMiss: "neighbour-miss",
 }
 
 // String returns the kind's name.

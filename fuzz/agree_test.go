@@ -217,6 +217,11 @@ func (r *rig) told() (words []string) {
 		switch e.Kind {
 		case frame.EventPortUp:
 			words = append(words, fmt.Sprintf("%v %s", e.Kind, at))
+		case frame.EventSegmentUp, frame.EventSegmentDown:
+			words = append(words, fmt.Sprintf("%v %d", e.Kind, e.VNI))
+		case frame.EventAttached, frame.EventDetached, frame.EventFlushed:
+			words = append(words, fmt.Sprintf("%v %d %s", e.Kind, e.VNI, at))
+		case frame.EventPeerDown: // the model has no peers that were learned
 		case frame.EventPortDown:
 			cause := ""
 			if errors.Is(e.Err, net.ErrClosed) {

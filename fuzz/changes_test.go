@@ -32,33 +32,35 @@ func (r *rig) flush(d *draw) {
 	switch d.under(4) {
 	case 0:
 		r.sw.Flush()
-		r.forgotten(nil, all)
+		r.forgotten(nil, noPort, "switch", all)
 	case 1:
 		if x != nil {
 			x.vsi.Flush()
-			r.forgotten(x, all)
+			r.forgotten(x, noPort, "switch", all)
 		}
 	case 2:
-		if port == farPort {
-			_ = r.sw.FlushPort(r.vtep)
-		} else {
-			_ = r.sw.FlushPort(r.ports[port])
+		p := vswitch.Port(r.vtep)
+		if port != farPort {
+			p = r.ports[port]
 		}
-		r.forgotten(nil, func(d dest) bool { return d.port == port })
+		if r.sw.FlushPort(p) == nil {
+			r.forgotten(nil, port, portName(port), func(d dest) bool { return d.port == port })
+		}
 	default:
 		if x != nil && x.at[farPort] != nil {
 			to := x.at[farPort].Dest(uint16(d.byte()))
 			if r.g != nil {
 				to = x.at[farPort].Dest(1 + to.Peer()%8)
 			}
-			r.sw.FlushPeer(to)
-			r.forgotten(nil, func(d dest) bool { return d.port == farPort && d.String() == r.peerName(to) })
+			if r.sw.FlushPeer(to) == nil {
+				r.forgotten(nil, farPort, r.called(to), func(d dest) bool { return d.port == farPort && d.String() == r.peerName(to) })
+			}
 		}
 	}
 }
 
 // forgotten has the model forget what is learned at some places of a segment, nil for all.
-func (r *rig) forgotten(x *segment, at func(d dest) bool) {
+func (r *rig) forgotten(x *segment, port int, name string, at func(d dest) bool) {
 	if r.g == nil {
 		return
 	}
@@ -66,7 +68,7 @@ func (r *rig) forgotten(x *segment, at func(d dest) bool) {
 	if x != nil {
 		vs = []*gvsi{r.g.vsis[x.vsi.VNI()]}
 	}
-	r.g.flush(vs, at)
+	r.g.flush(vs, port, name, at)
 }
 
 func (r *rig) detach(d *draw) {
@@ -319,6 +321,7 @@ func (r *rig) leave(d *draw) {
 				r.g.gone(v.vni, a.port.id)
 			}
 			delete(r.g.vsis, v.vni)
+			r.g.event("segment-down %d", v.vni)
 		}
 		r.forget()
 	}

@@ -123,9 +123,12 @@ func (g *golden) pass(since time.Duration) {
 	}
 }
 
-// flush forgets what is learned at some places.
-func (g *golden) flush(vs []*gvsi, at func(d dest) bool) {
+// flush forgets what is learned at some places, of a port or, for noPort, of all.
+func (g *golden) flush(vs []*gvsi, port int, name string, at func(d dest) bool) {
 	for _, v := range vs {
+		if port == noPort || v.on(port) != nil {
+			g.event("flushed %d %s", v.vni, name)
+		}
 		maps.DeleteFunc(v.fdb, func(_ frame.MAC, e *gentry) bool { return e.origin == learned && at(e.at) })
 	}
 }
@@ -146,11 +149,13 @@ func (g *golden) attach(v *gvsi, port, mtu int, tag uint32, cfg vswitch.AttachCo
 	a := &gatt{vsi: v, port: p, tag: tag, cfg: cfg}
 	p.members = append(p.members, a)
 	v.members = append(v.members, a)
+	g.event("attached %d %s", v.vni, portName(port))
 	return true, fresh
 }
 
 // detach ends a membership and reports whether the port left the switch with it.
 func (g *golden) detach(a *gatt) bool {
+	g.event("detached %d %s", a.vsi.vni, portName(a.port.id))
 	mine := func(m *gatt) bool { return m == a }
 	a.vsi.members = slices.DeleteFunc(a.vsi.members, mine)
 	a.port.members = slices.DeleteFunc(a.port.members, mine)

@@ -189,7 +189,15 @@ func (r *rig) set0(i int, mac frame.MAC, at dest, flags fdb.Flags) {
 	got := x.vsi.FDB().Set(mac, to, flags)
 	if r.g == nil {
 		r.must(got)
-	} else if want := r.g.vsis[x.vsi.VNI()].set(mac, at, flags); !errors.Is(got, want) {
+		return
+	}
+	v := r.g.vsis[x.vsi.VNI()]
+	was := v.fdb[mac]
+	want := v.set(mac, at, flags)
+	if want == nil {
+		r.g.deleted(v, mac, was)
+	}
+	if !errors.Is(got, want) {
 		r.errorf("set: got %v, want %v", got, want)
 	}
 }
@@ -224,9 +232,17 @@ func (r *rig) remove(d *draw) {
 	}
 	v := r.g.vsis[x.vsi.VNI()]
 	want := v.fdb[mac] != nil
+	r.g.deleted(v, mac, v.fdb[mac])
 	delete(v.fdb, mac)
 	if got := x.vsi.FDB().Delete(mac); got != want {
 		r.errorf("delete: got %v, want %v", got, want)
+	}
+}
+
+// deleted tells of an entry that was learned.
+func (g *golden) deleted(v *gvsi, mac frame.MAC, e *gentry) {
+	if e != nil && e.origin == learned {
+		g.event("mac-deleted %d %v %s", v.vni, mac, e.at)
 	}
 }
 

@@ -261,6 +261,7 @@ func (r *rig) makeSegment(i int) {
 	r.must(x.vsi.Configure(c.vsi))
 	if r.g != nil {
 		r.g.vsis[x.vsi.VNI()] = &gvsi{vni: x.vsi.VNI(), cfg: c.vsi, fdb: map[frame.MAC]*gentry{}}
+		r.g.event("segment-up %d", x.vsi.VNI())
 	}
 	r.set0(i, hostMAC(9), dest{port: noPort}, fdb.Static)
 	r.set0(i, hostMAC(8), dest{port: noPort}, fdb.Filter)

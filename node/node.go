@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/capture"
@@ -97,10 +98,42 @@ func New(o *Options) (*Node, error) {
 // Run forwards frames until ctx is done or Close is called. It then closes the node and returns the error of Close. It
 // returns an error if the node is already running, and net.ErrClosed if it is closed.
 func (n *Node) Run(ctx context.Context) error {
-	if err := n.sw.Run(ctx); err != nil {
+	events := n.sw.Events(control.Events...)
+	following, stop := context.WithCancel(ctx)
+	var follower sync.WaitGroup
+	follower.Go(func() { n.follow(following, events) })
+	err := n.sw.Run(ctx)
+	stop()
+	follower.Wait()
+	events.Close()
+	if err != nil {
 		return fmt.Errorf("node: %w", err)
 	}
 	return n.Close()
+}
+
+// follow has the rows of control planes follow ports, segments and hosts.
+func (n *Node) follow(ctx context.Context, events *vswitch.Events) {
+	n.mu.Lock()
+	n.plane.Reapply() // for what has happened before
+	n.mu.Unlock()
+	for {
+		list, err := events.NextAll(ctx)
+		if err != nil {
+			return
+		}
+		n.mu.Lock()
+		n.plane.Handle(list...)
+		n.mu.Unlock()
+		pause := 10 * time.Millisecond // so that many events are handled together
+		if list[0].Kind == frame.EventOverflow {
+			pause = time.Second // hosts can cause these, and all rows are compared
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
 }
 
 // Close stops Run and closes all ports and tunnels. It is idempotent.

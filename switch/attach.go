@@ -131,6 +131,7 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 			s.start(x)
 		}
 	}
+	s.events.emit(frame.Event{Kind: frame.EventAttached, VNI: v.vni, Dest: a.Dest(0)})
 	return nil
 }
 
@@ -241,6 +242,13 @@ func (s *Switch) detach(a *Attachment) {
 	a.unlink()
 	s.grace()
 	a.vsi.fdb.DeletePort(a.port.num)
+	a.left()
+}
+
+// left tells stages and readers of events that no frame comes from the attachment any more.
+func (a *Attachment) left() {
+	a.vsi.left(a.Dest(0), a)
+	a.vsi.sw.events.emit(frame.Event{Kind: frame.EventDetached, VNI: a.vsi.vni, Dest: a.Dest(0)})
 }
 
 // unlink removes the attachment from the tables that workers read. s.mu is held.

@@ -13,27 +13,38 @@ import (
 type broker struct {
 	mu     sync.Mutex
 	subs   map[*Events]struct{}
-	any    atomic.Bool
+	kinds  atomic.Uint64 // that any reader wants, as a set of bits
 	limit  int           // of the queue of a reader that begins now
 	lost   atomic.Uint64 // of all readers
 	closed bool
 }
 
 // Events is one reader's queue of events. Its length is limited (Config.Events). If the reader is too
-// slow, one frame.EventOverflow replaces what waits, except events about ports. The reader should then
-// read the tables again.
+// slow, one frame.EventOverflow replaces what waits, except events about segments and ports. The reader
+// should then read the tables again.
+//
+// A reader that gets Events first, then reads [Switch.VSIs], their attachments, FDBs and neighbour tables, and then
+// carries out the events, knows at any time what the tables contained at the last event.
 type Events struct {
 	broker *broker
 	limit  int           // of queue
+	kinds  uint64        // it wants
 	queue  []frame.Event // under broker.mu
 	ready  chan struct{}
 	closed bool // under broker.mu
 }
 
-// Events returns a queue of the events from now on. Close it when done.
-func (s *Switch) Events() *Events {
+// Events returns a queue of the events from now on: those of some kinds, or with none given all. An EventOverflow
+// comes in any case. Close it when done.
+func (s *Switch) Events(kinds ...frame.EventKind) *Events {
 	b := &s.events
 	e := &Events{broker: b, ready: make(chan struct{}, 1)}
+	for _, k := range kinds {
+		e.kinds |= 1 << k
+	}
+	if len(kinds) == 0 {
+		e.kinds = ^uint64(0)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
@@ -45,7 +56,7 @@ func (s *Switch) Events() *Events {
 		b.subs = map[*Events]struct{}{}
 	}
 	b.subs[e] = struct{}{}
-	b.any.Store(true)
+	b.want()
 	e.limit = b.limit
 	return e
 }
@@ -56,12 +67,15 @@ func (s *Switch) Notify(e frame.Event) { s.events.emit(e) }
 
 // emit queues an event for every reader. It does not wait.
 func (b *broker) emit(ev frame.Event) {
-	if !b.any.Load() {
+	if b.kinds.Load()&(1<<ev.Kind) == 0 {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for e := range b.subs {
+		if e.kinds&(1<<ev.Kind) == 0 {
+			continue
+		}
 		if len(e.queue) >= e.limit {
 			b.lost.Add(uint64(e.overflow(e.limit / 2)))
 		}
@@ -70,14 +84,15 @@ func (b *broker) emit(ev frame.Event) {
 	}
 }
 
-// overflow replaces what waits by one event, except at most n events about ports: senders of frames
+// overflow replaces what waits by one event, except at most n events about segments and ports: senders of frames
 // cannot cause many of those, and must not be able to hide them. It returns how many were lost.
 func (e *Events) overflow(n int) (lost int) {
 	q := []frame.Event{{Kind: frame.EventOverflow}}
 	for _, ev := range e.queue {
 		switch ev.Kind {
 		case frame.EventOverflow:
-		case frame.EventPortUp, frame.EventPortDown, frame.EventPortHeld, frame.EventPortReleased:
+		case frame.EventSegmentUp, frame.EventSegmentDown, frame.EventAttached, frame.EventDetached,
+			frame.EventPortUp, frame.EventPortDown, frame.EventPortHeld, frame.EventPortReleased:
 			if len(q) < n {
 				q = append(q, ev)
 				break
@@ -89,6 +104,15 @@ func (e *Events) overflow(n int) (lost int) {
 	}
 	e.queue = q
 	return lost
+}
+
+// want notes which kinds of events readers want. b.mu is held.
+func (b *broker) want() {
+	var kinds uint64
+	for e := range b.subs {
+		kinds |= e.kinds
+	}
+	b.kinds.Store(kinds)
 }
 
 // resize changes the limit for readers that begin from now on.
@@ -131,6 +155,19 @@ func (e *Events) Next(ctx context.Context) (frame.Event, error) {
 	}
 }
 
+// NextAll waits for events like Next, and returns all there are.
+func (e *Events) NextAll(ctx context.Context) ([]frame.Event, error) {
+	first, err := e.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.broker.mu.Lock()
+	defer e.broker.mu.Unlock()
+	all := append([]frame.Event{first}, e.queue...)
+	e.queue = nil
+	return all, nil
+}
+
 func (e *Events) poll() (frame.Event, bool, error) {
 	e.broker.mu.Lock()
 	defer e.broker.mu.Unlock()
@@ -151,7 +188,7 @@ func (e *Events) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.subs, e)
-	b.any.Store(len(b.subs) > 0)
+	b.want()
 	e.closed, e.queue = true, nil
 	e.wake()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-// Flushing removes learned MACs in constant time, without events. Static and control entries stay.
+// Flushing removes learned MACs in constant time, with one event for each segment. Static and control entries stay.
 
 // Flush removes all learned MACs of all VSIs.
 func (s *Switch) Flush() {
@@ -16,6 +16,14 @@ func (s *Switch) Flush() {
 	defer s.mu.Unlock()
 	s.beforeBump()
 	s.gens.FlushAll()
+	for _, v := range s.vsis {
+		v.flushed(0)
+	}
+}
+
+// flushed tells readers of events that MACs were removed.
+func (v *VSI) flushed(d frame.Dest) {
+	v.sw.events.emit(frame.Event{Kind: frame.EventFlushed, VNI: v.vni, Dest: d})
 }
 
 // Flush removes all learned MACs of the VSI.
@@ -24,6 +32,7 @@ func (v *VSI) Flush() {
 	defer v.sw.mu.Unlock()
 	v.sw.beforeBump()
 	v.fdb.Flush()
+	v.flushed(0)
 }
 
 // FlushPort removes all MACs learned on a port, in all VSIs; on a tunnel, those of all its peers. If
@@ -37,6 +46,10 @@ func (s *Switch) FlushPort(p Port) error {
 	}
 	s.beforeBump()
 	s.gens.FlushPort(x.num)
+	for _, a := range x.members {
+		a.vsi.left(a.Dest(0), nil)
+		a.vsi.flushed(a.Dest(0))
+	}
 	return nil
 }
 
@@ -51,5 +64,9 @@ func (s *Switch) FlushPeer(d frame.Dest) error {
 	}
 	s.beforeBump()
 	s.gens.FlushPeer(d)
+	for _, a := range ports[d.Port()].members {
+		a.vsi.left(d, nil)
+		a.vsi.flushed(d)
+	}
 	return nil
 }

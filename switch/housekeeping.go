@@ -63,20 +63,37 @@ func (s *Switch) housekeepStages(now frame.Tick) {
 	}
 }
 
-func collect(stages map[Housekeeper]struct{}, s Slots) {
+// left tells the stages of a segment, and those of an attachment that has gone, that nothing is at a Dest any more.
+// s.mu is held.
+func (v *VSI) left(d frame.Dest, gone *Attachment) {
+	stages := map[Leaver]struct{}{}
+	collect(stages, v.cfg.Slots)
+	for _, a := range v.members {
+		collect(stages, a.cfg.Slots)
+	}
+	if gone != nil {
+		collect(stages, gone.cfg.Slots)
+	}
+	for t := range stages {
+		t.Left(d)
+	}
+}
+
+// collect finds the stages of one kind.
+func collect[T comparable](stages map[T]struct{}, s Slots) {
 	for _, x := range []Stage{s.Ingress, s.Neighbour, s.Gateway, s.TooBig, s.Egress} {
 		collectStage(stages, x)
 	}
 }
 
-func collectStage(stages map[Housekeeper]struct{}, x Stage) {
+func collectStage[T comparable](stages map[T]struct{}, x Stage) {
 	if c, ok := x.(chain); ok {
 		for _, x := range c {
 			collectStage(stages, x)
 		}
 		return
 	}
-	if t, ok := x.(Housekeeper); ok && reflect.TypeOf(x).Comparable() {
+	if t, ok := x.(T); ok && reflect.TypeOf(x).Comparable() {
 		stages[t] = struct{}{}
 	}
 }
@@ -151,7 +168,12 @@ func (s *Switch) agePeers() {
 		s.grace()
 		for _, peer := range gone {
 			s.beforeBump()
-			s.gens.KillPeer(frame.NewDest(p.num, peer))
+			d := frame.NewDest(p.num, peer)
+			s.gens.KillPeer(d)
+			for _, a := range p.members {
+				a.vsi.left(d, nil)
+			}
+			s.events.emit(frame.Event{Kind: frame.EventPeerDown, Dest: d})
 		}
 		s.grace()
 		p.tunnel.Control().Free(gone)

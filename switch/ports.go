@@ -175,7 +175,8 @@ func (s *Switch) removeFailed() {
 // entries, closes it, and only then frees its number. s.mu is held.
 func (s *Switch) remove(p *port, cause error) {
 	p.gone.Store(true)
-	for _, a := range slices.Clone(p.members) {
+	members := slices.Clone(p.members)
+	for _, a := range members {
 		a.unlink()
 	}
 	delete(s.byPort, p.p)
@@ -190,6 +191,9 @@ func (s *Switch) remove(p *port, cause error) {
 		s.log.Warn("close", "port", p.name, "err", err)
 	}
 	s.stop(p)
+	for _, a := range members {
+		a.left()
+	}
 	s.events.emit(frame.Event{Kind: frame.EventPortDown, Dest: frame.NewDest(p.num, 0), Err: cause})
 	s.log.Info("port down", "port", p.name, "err", cause)
 	s.nums.give(int(p.num))

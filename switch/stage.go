@@ -22,6 +22,14 @@ type Housekeeper interface {
 	Housekeep(now frame.Tick)
 }
 
+// A Leaver is a Stage that remembers where frames came from. The switch calls Left when a port has left a segment,
+// or a peer its tunnel, and when their MACs are flushed: what it has learned from d is old, for a port also what it has
+// learned from the peers behind it. Left must not call the switch, except for Notify. The type must be comparable.
+type Leaver interface {
+	Stage
+	Left(d frame.Dest)
+}
+
 // A Confiner is a Stage for slot Neighbour that answers every request itself. If Confines is true, the
 // port reaches the gateway and nobody else: frames to MACs other than the switch's own are dropped as
 // frame.NotGateway. Tunnels are never confined.

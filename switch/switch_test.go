@@ -29,6 +29,10 @@ func TestPortDown(t *testing.T) {
 		b.err = errors.New("device deleted")
 		b.once.Do(func() { close(b.end) })
 		ev, err := events.Next(context.Background())
+		if err != nil || ev.Kind != frame.EventDetached || ev.VNI != l.v.VNI() || ev.Dest != bt.Dest(0) {
+			t.Fatalf("%+v, %v", ev, err)
+		}
+		ev, err = events.Next(context.Background())
 		if err != nil || ev.Kind != frame.EventPortDown || ev.Dest != bt.Dest(0) || !errors.Is(ev.Err, b.err) {
 			t.Fatalf("%+v, %v", ev, err)
 		}

@@ -147,6 +147,7 @@ func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
 	s.vsis[vni] = v
 	s.setList(v, true)
 	v.publish()
+	s.events.emit(frame.Event{Kind: frame.EventSegmentUp, VNI: vni})
 	return v
 }
 
@@ -300,5 +301,6 @@ func (v *VSI) Delete() error {
 	s.version.Add(1)
 	s.grace()
 	v.fdb.Close()
+	s.events.emit(frame.Event{Kind: frame.EventSegmentDown, VNI: v.vni})
 	return nil
 }

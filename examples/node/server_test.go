@@ -306,7 +306,7 @@ func TestStreams(t *testing.T) {
 		t.Fatalf("%d %s", status, text)
 	}
 	lines := bufio.NewScanner(monitor.Body)
-	for _, want := range []string{"port-down", "port-up"} {
+	for _, want := range []string{"detached", "port-down", "port-up", "attached"} {
 		var e api.Event
 		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || e.Event != want || e.Dest != "vx" || time.Since(e.Time) > time.Minute {
 			t.Errorf("%s, want %s", lines.Text(), want)

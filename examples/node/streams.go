@@ -36,7 +36,7 @@ func (s *server) getMonitor(w http.ResponseWriter, r *http.Request) error {
 		switch port := e.Dest.Port(); e.Kind {
 		case frame.EventPortUp:
 			ports[port] = x.Dest
-		case frame.EventPortDown:
+		case frame.EventDetached, frame.EventPortDown:
 			if name := ports[port]; name != "" {
 				x.Dest = name
 			}
@@ -49,7 +49,7 @@ func (s *server) getMonitor(w http.ResponseWriter, r *http.Request) error {
 func shownEvent(sw *vswitch.Switch, e frame.Event) api.Event {
 	x := api.Event{Time: time.Now(), Event: e.Kind.String(), Pinned: e.Pinned}
 	switch e.Kind {
-	case frame.EventOverflow, frame.EventPortUp, frame.EventPortDown:
+	case frame.EventOverflow, frame.EventPortUp, frame.EventPortDown, frame.EventPeerDown:
 	default:
 		x.VNI = &e.VNI
 	}

@@ -115,7 +115,7 @@ var flushRows = []row{
 		l.VTEP.DeletePeer(at.Peer())
 		l.pass(11 * time.Second)
 		l.wantFDB(l.seg, table{rmac(2): l.dest(3)})
-		w.want()
+		w.want(frame.Event{Kind: frame.EventPeerDown, Dest: at})
 		l.check(l.peer(2) == 0, "still a peer")
 	}},
 	{id: "4.delete-peer", name: "a learned one that nobody names", wire: func(l *lab) {
@@ -137,8 +137,8 @@ var flushRows = []row{
 		w.got()
 		l.must(h.At.Detach())
 		evs := w.got()
-		l.check(len(evs) == 1 && evs[0].Kind == frame.EventPortDown && evs[0].Dest == d && evs[0].Err == nil,
-			"events %+v", evs)
+		l.check(len(evs) == 2 && evs[0] == frame.Event{Kind: frame.EventDetached, VNI: vni, Dest: d} &&
+			evs[1] == frame.Event{Kind: frame.EventPortDown, Dest: d}, "events %+v", evs)
 		l.pass(400 * time.Second)
 		for _, e := range w.got() {
 			l.check(e.Dest != d && e.Old != d, "late event %+v", e)

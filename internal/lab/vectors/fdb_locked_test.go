@@ -104,7 +104,7 @@ var freezeRows = []row{
 		l.seg.Flush()
 		l.between(f, g, 3)
 		evs := w.got()
-		l.check(len(evs) == 4 && evs[3].Kind == frame.EventMACFrozen, "%+v", evs)
+		l.check(len(evs) == 5 && evs[0].Kind == frame.EventFlushed && evs[4].Kind == frame.EventMACFrozen, "%+v", evs)
 	}},
 	thawed("its time", func(l *lab) { l.pass(182 * time.Second) }),
 	thawed("ageing", func(l *lab) { l.pass(302 * time.Second) }),
