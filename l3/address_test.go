@@ -60,3 +60,72 @@ func TestGatewayAddresses(t *testing.T) {
 		}
 	}
 }
+
+// An address inside another interface's prefix is the longer match, also the prefix's own first or last address, whatever
+// comes first; the other's routes are back when it has gone.
+func TestAddressInsidePrefix(t *testing.T) {
+	send := func(frame.Dest, *frame.Frame) bool { return true }
+	for _, wideFirst := range []bool{true, false} {
+		g, err := NewGateway(nil)
+		check.OK(t, err)
+		v := g.VRF("")
+		add := func(vni frame.VNI, addr string) *Interface {
+			t.Helper()
+			table, err := arp.NewTable(nil)
+			check.OK(t, err)
+			n, err := arp.NewResponder(&arp.Config{Table: table})
+			check.OK(t, err)
+			i, err := v.NewInterface(&InterfaceConfig{VNI: vni, MAC: frame.MAC{2, 0, 0, 0, 0, byte(vni)}, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, Neighbours: n, Send: send})
+			check.OK(t, err)
+			return i
+		}
+		want := func(addr string, kind routeKind, vni frame.VNI) {
+			t.Helper()
+			r, ok := v.routes.Load().Lookup(netip.MustParseAddr(addr))
+			if !ok || r.kind != kind || r.self.cfg.VNI != vni {
+				t.Errorf("%s: %+v", addr, r)
+			}
+		}
+		var inside []*Interface
+		narrow := func() { inside = []*Interface{add(2, "10.1.0.0/32"), add(3, "10.1.0.255/32"), add(4, "10.1.0.9/32")} }
+		if !wideFirst {
+			narrow()
+		}
+		wide := add(1, "10.1.0.1/24")
+		if wideFirst {
+			narrow()
+		}
+		for range 2 {
+			want("10.1.0.0", local, 2)
+			want("10.1.0.255", local, 3)
+			want("10.1.0.9", local, 4)
+			want("10.1.0.10", connected, 1)
+			want("10.1.0.1", local, 1)
+			check.OK(t, wide.Close())
+			want("10.1.0.0", local, 2)
+			if _, ok := v.routes.Load().Lookup(netip.MustParseAddr("10.1.0.10")); ok {
+				t.Error("a route is left")
+			}
+			wide = add(1, "10.1.0.1/24")
+		}
+		for k, i := range inside {
+			if k%2 == 0 {
+				check.OK(t, i.Hold())
+			} else {
+				check.OK(t, i.Close())
+			}
+		}
+		v.Release()
+		want("10.1.0.0", blackhole, 1)
+		want("10.1.0.255", blackhole, 1)
+		want("10.1.0.9", connected, 1)
+		for _, s := range []string{"10.1.0.1/32", "10.1.0.1/25", "10.1.0.7/24"} {
+			table, _ := arp.NewTable(nil)
+			n, _ := arp.NewResponder(&arp.Config{Table: table})
+			_, err := v.NewInterface(&InterfaceConfig{VNI: 9, MAC: frame.MAC{2, 0, 0, 0, 0, 9}, Addresses: []netip.Prefix{netip.MustParsePrefix(s)}, Neighbours: n, Send: send})
+			if err == nil || !strings.Contains(err.Error(), "is on VNI 1 already") {
+				t.Errorf("%s: %v", s, err)
+			}
+		}
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/gaissmai/bart"
+
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
@@ -115,8 +117,10 @@ func (v *VRF) NewInterface(cfg *InterfaceConfig) (*Interface, error) {
 		return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.VNI: %d has an interface already", v.name, cfg.VNI)
 	}
 	for _, p := range cfg.Addresses {
-		if old, ok := v.routes.Load().Get(p.Masked()); ok && old.self != nil && !p.Addr().IsLinkLocalUnicast() {
-			return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.Addresses: %v is on VNI %d already", v.name, p.Masked(), old.self.cfg.VNI)
+		for _, own := range []netip.Prefix{p.Masked(), netip.PrefixFrom(p.Addr(), p.Addr().BitLen())} {
+			if old, ok := v.routes.Load().Get(own); ok && old.self != nil && old.kind != blackhole && !p.Addr().IsLinkLocalUnicast() {
+				return nil, fmt.Errorf("l3: VRF %s: InterfaceConfig.Addresses: %v is on VNI %d already", v.name, own, old.self.cfg.VNI)
+			}
 		}
 	}
 	if cfg.Neighbours != nil {
@@ -127,14 +131,21 @@ func (v *VRF) NewInterface(cfg *InterfaceConfig) (*Interface, error) {
 	}
 	v.interfaces[cfg.VNI] = i
 	v.chooseErrorSource()
-	t := v.routes.Load()
-	for _, p := range cfg.Addresses {
+	v.routes.Store(i.insertBuiltIn(v.routes.Load()))
+	return i, nil
+}
+
+// insertBuiltIn adds the routes of the addresses to a table. An address may be inside another interface's prefix, even
+// the first or last of it.
+func (i *Interface) insertBuiltIn(t *bart.Table[*route]) *bart.Table[*route] {
+	for _, p := range i.cfg.Addresses {
 		for _, b := range i.builtIn(p) {
-			t = t.InsertPersist(b.prefix, b.route)
+			if old, ok := t.Get(b.prefix); !ok || old.self == nil || old.kind == blackhole && b.route.kind != blackhole {
+				t = t.InsertPersist(b.prefix, b.route)
+			}
 		}
 	}
-	v.routes.Store(t)
-	return i, nil
+	return t
 }
 
 // Check returns what is wrong with the settings, whatever else is in the VRF.
@@ -248,6 +259,12 @@ func (i *Interface) close(hold bool) error {
 			t = t.DeletePersist(p)
 		case left != r:
 			t = t.InsertPersist(p, left)
+		}
+	}
+	for _, other := range v.interfaces { // this one may have had its network or broadcast address
+		within := func(p netip.Prefix) bool { return slices.ContainsFunc(i.addrs, p.Contains) }
+		if slices.ContainsFunc(other.cfg.Addresses, within) {
+			t = other.insertBuiltIn(t)
 		}
 	}
 	v.routes.Store(t)

@@ -273,10 +273,18 @@ func TestCheckOwnPrefixes(t *testing.T) {
 			}
 		}
 	}
-	_, err := Parse([]byte(`{"vrfs": [{"name": "red"}], "segments": [
-	  {"vni": 1, "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], "mac": "02:00:00:00:00:01"}},
-	  {"vni": 2, "gateway": {"vrf": "red", "addresses": ["10.0.10.255/32"], "mac": "02:00:00:00:00:01"}}]}`))
-	if err == nil || !strings.Contains(err.Error(), "segments[1].gateway.addresses[0]: 10.0.10.255/32: is already in VNI 1") {
-		t.Error(err)
+	for second, wrong := range map[string]string{
+		"10.0.10.0/32": "", "10.0.10.255/32": "", "10.0.10.7/32": "", "10.0.10.5/25": "",
+		"10.0.10.1/32": "10.0.10.1/32: is already in VNI 1", "10.0.10.1/25": "10.0.10.1/32: is already in VNI 1",
+		"10.0.10.9/24": "10.0.10.0/24: is already in VNI 1",
+	} {
+		c, err := Parse([]byte(fmt.Sprintf(`{"vrfs": [{"name": "red"}], "segments": [
+		  {"vni": 1, "gateway": {"vrf": "red", "addresses": ["10.0.10.1/24"], "mac": "02:00:00:00:00:01"}},
+		  {"vni": 2, "gateway": {"vrf": "red", "addresses": [%q], "mac": "02:00:00:00:00:01"}}]}`, second)))
+		if wrong != "" && (err == nil || !strings.Contains(err.Error(), "segments[1].gateway.addresses[0]: "+wrong)) || wrong == "" && err != nil {
+			t.Errorf("%s: %v", second, err)
+		} else if wrong == "" {
+			must(t, running(t).Apply(c))
+		}
 	}
 }

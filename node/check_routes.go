@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -45,14 +46,14 @@ func (k *checker) gateway(key string, g *Segment) {
 		if k.Failed(at) || p.Addr().IsLinkLocalUnicast() {
 			return
 		}
-		own := []netip.Prefix{p.Masked(), netip.PrefixFrom(p.Addr(), p.Addr().BitLen())}
-		if last, ok := hostaddr.Broadcast(*p); ok {
-			own = append(own, netip.PrefixFrom(p.Masked().Addr(), 32), netip.PrefixFrom(last, 32))
-		}
-		for _, p := range own {
+		for _, p := range []netip.Prefix{p.Masked(), netip.PrefixFrom(p.Addr(), p.Addr().BitLen())} {
 			if other := k.claim(inVRF(w.VRF, p), here); other != "" && other != here {
 				k.Fail(at, p, "is already in VNI %s", other)
 			}
+		}
+		if last, ok := hostaddr.Broadcast(*p); ok {
+			k.claim(broadcastIn(w.VRF, netip.PrefixFrom(p.Masked().Addr(), 32)), here)
+			k.claim(broadcastIn(w.VRF, netip.PrefixFrom(last, 32)), here)
 		}
 	})
 }
@@ -60,11 +61,14 @@ func (k *checker) gateway(key string, g *Segment) {
 // inVRF names a prefix in a VRF, for claim.
 func inVRF(vrf string, p netip.Prefix) string { return fmt.Sprintf("VRF %q %v", vrf, p) }
 
+// broadcastIn is inVRF for the network and broadcast addresses of a prefix, which may be another's address.
+func broadcastIn(vrf string, p netip.Prefix) string { return inVRF(vrf, p) + " broadcast" }
+
 func (k *checker) vrf(key string, v *VRF) {
 	k.named(key+".name", v.Name, k.vrfs[v.Name] == v)
 	seen := map[netip.Prefix]bool{}
 	to := func(at string, p netip.Prefix) {
-		switch vni := k.claimed[inVRF(v.Name, p)]; {
+		switch vni := cmp.Or(k.claimed[inVRF(v.Name, p)], k.claimed[broadcastIn(v.Name, p)]); {
 		case !p.IsValid():
 			k.Fail(at, nil, "a prefix is required")
 		case p.Addr().Is4In6():
