@@ -2,7 +2,9 @@ package control_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -152,4 +154,44 @@ func TestMistakes(t *testing.T) {
 		}
 	}
 	l.wantWaiting("bgp", 0, nil)
+}
+
+// Whoever watches has the rows of all owners at any time.
+func TestWatch(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: owners()})
+	d := &draw{r: rand.New(rand.NewPCG(1, 1))}
+	names := []string{"bgp", "first name", "other"}
+	l.add("bgp", control.Flood{VNI: red, VTEP: at(2)})
+	has := map[string]map[control.Row]bool{}
+	stop := l.Watch(func(owner string, add, del []control.Row) {
+		if has[owner] == nil {
+			has[owner] = map[control.Row]bool{}
+		}
+		for _, r := range del {
+			if !has[owner][r] {
+				t.Errorf("%v was removed and not there", r)
+			}
+			delete(has[owner], r)
+		}
+		for _, r := range add {
+			if has[owner][r] {
+				t.Errorf("%v was added twice", r)
+			}
+			has[owner][r] = true
+		}
+	})
+	for range 500 {
+		owner := names[d.n(len(names))]
+		l.Program(owner, d.update())
+		for _, o := range names {
+			rows := slices.Collect(l.Rows(o))
+			missing := func(r control.Row) bool { return !has[o][r] }
+			if len(rows) != len(has[o]) || slices.ContainsFunc(rows, missing) {
+				t.Fatalf("%s has %v, and was told %v", o, rows, has[o])
+			}
+		}
+	}
+	stop()
+	has = nil
+	l.Forget("bgp")
 }

@@ -45,6 +45,8 @@ type Plane struct {
 	gave    map[macKey]bool // keys of rows that gave way to a host that is here
 	gaveIP  map[ipKey]bool
 	stats   Stats
+
+	watchers map[*func(owner string, add, del []Row)]struct{}
 }
 
 // Stats counts the writes of a [Plane].
@@ -71,7 +73,8 @@ func New(cfg *Config) (*Plane, error) {
 		}
 	}
 	return &Plane{cfg: c, store: newStore(), failed: map[ref]failure{}, lists: map[floodTarget]*floodList{},
-		targets: map[frame.VNI][]floodTarget{}, peers: map[peerKey]*peer{}, gave: map[macKey]bool{}, gaveIP: map[ipKey]bool{}}, nil
+		targets: map[frame.VNI][]floodTarget{}, peers: map[peerKey]*peer{}, gave: map[macKey]bool{}, gaveIP: map[ipKey]bool{},
+		watchers: map[*func(string, []Row, []Row)]struct{}{}}, nil
 }
 
 // Program implements [Programmer]. Errors of rows that lack something wrap [ErrNoSegment] or one of the errors
@@ -94,6 +97,7 @@ func (p *Plane) Program(owner string, u Update) error {
 	if o.rows == 0 {
 		delete(p.owners, owner)
 	}
+	t.tell(owner)
 	if len(t.refused) > 0 {
 		return fmt.Errorf("control: owner %s: %w", owner, t.refused)
 	}

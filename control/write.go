@@ -28,6 +28,7 @@ type tx struct {
 	unused  []held
 	late    []failure // of rows that may not wait
 	refused RowErrors
+	counts  map[Row]int // of rows added and removed, for watchers
 }
 
 // changes has the keys whose entries may have to change.
@@ -146,12 +147,14 @@ func (t *tx) touch(n ref) {
 func (t *tx) insert(o *owner, row Row, flags uint8) ref {
 	n := t.p.insert(o.place(row), row)
 	t.p.at(n).flags = flags
+	t.count(n, 1)
 	t.touch(n)
 	return n
 }
 
 // drop removes a row.
 func (t *tx) drop(n ref) {
+	t.count(n, -1)
 	t.touch(n)
 	p := t.p.at(n).place
 	t.mark(n, false)

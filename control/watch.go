@@ -1,0 +1,54 @@
+package control
+
+// Watch calls f with all rows there are, once for each owner, and then with those that every Update adds and removes, in
+// the order of the Updates: so a control plane knows what others have said, for instance which MACs the configuration
+// has on ports. A row that waits counts as one that is there. f is called with the Plane locked: it must not call it,
+// nor wait. Watch returns a function that ends the calls.
+func (p *Plane) Watch(f func(owner string, add, del []Row)) (stop func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, o := range p.owners {
+		var rows []Row
+		for _, r := range p.of(o) {
+			rows = append(rows, r.row())
+		}
+		f(name, rows, nil)
+	}
+	w := &f
+	p.watchers[w] = struct{}{}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.watchers, w)
+	}
+}
+
+// count notes that a row is added (1) or removed (-1).
+func (t *tx) count(n ref, by int) {
+	if len(t.p.watchers) == 0 {
+		return
+	}
+	if t.counts == nil {
+		t.counts = map[Row]int{}
+	}
+	t.counts[t.p.at(n).row()] += by
+}
+
+// tell calls the watchers.
+func (t *tx) tell(owner string) {
+	var add, del []Row
+	for r, n := range t.counts {
+		switch {
+		case n > 0:
+			add = append(add, r)
+		case n < 0:
+			del = append(del, r)
+		}
+	}
+	if len(add)+len(del) == 0 {
+		return
+	}
+	for f := range t.p.watchers {
+		(*f)(owner, add, del)
+	}
+}
