@@ -64,8 +64,8 @@ func (r *Responder) unanswered(f *frame.Frame, m *message, b Outcome) (Outcome, 
 func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) (Outcome, frame.Verdict) {
 	e, known := r.table.Lookup(m.Target)
 	if !known {
-		if r.missing != nil && r.missing.Take(m.Target, f.From.Port(), f.From.Peer(), uint32(at.Tick)) {
-			r.cfg.Notify(frame.Event{Kind: frame.EventNeighbourMiss, VNI: r.table.cfg.VNI, IP: m.Target, Dest: f.From})
+		if r.Missed(m.Target, f.From, at.Tick) {
+			r.remember(f, m.Target, at.Tick)
 		}
 		return r.ask(f, m, g, UnknownIP)
 	}

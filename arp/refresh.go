@@ -20,6 +20,9 @@ func (r *Responder) Housekeep(now frame.Tick) {
 	if r.housekept.Swap(uint64(now)+1) == uint64(now)+1 {
 		return // another stage of the segment did it
 	}
+	if r.missing != nil {
+		r.forgetQuestions(now)
+	}
 	if !r.cfg.Refresh {
 		r.table.Sweep(now, nil)
 		return

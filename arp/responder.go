@@ -61,11 +61,11 @@ type Config struct {
 	// whether they are still there: from the gateway's address, or as a probe (RFC 5227). It
 	// requires MAC.
 	Refresh bool                    `json:"refresh,omitzero"`
-	Inject  func(*frame.Frame) bool `json:"-"` // sends a frame into the segment, as Switch.Inject does; Refresh requires it
+	Inject  func(*frame.Frame) bool `json:"-"` // sends a frame into the segment, as Switch.Inject does; Refresh requires it, Miss uses it
 
-	// Miss sends the event neighbour-miss for a question with an unknown target, one for each
-	// target in MissTimeout, so that a control plane can set the entry. The question is still
-	// flooded.
+	// Miss sends the event neighbour-miss for a question with an unknown target, and for a packet that the gateway has
+	// no next hop for, one for each target in MissTimeout, so that a control plane can set the entry. The question is
+	// still flooded, and once the entry is set it is answered, through Inject.
 	Miss        bool              `json:"miss,omitzero"`
 	MissTimeout time.Duration     `json:"missTimeout,omitzero"` // whole seconds; default 5 s
 	Notify      func(frame.Event) `json:"-"`                    // receives these events, and must not wait
@@ -96,9 +96,12 @@ type shared struct {
 	table     *Table
 	gateway   atomic.Pointer[Gateway]
 	missing   *pending.Set[netip.Addr]
-	housekept atomic.Uint64 // the tick after the last Housekeep
-	counts    [2][NumOutcomes]atomic.Uint64
-	asked     atomic.Uint64
+	questions questions
+
+	missTimeout frame.Tick
+	housekept   atomic.Uint64 // the tick after the last Housekeep
+	counts      [2][NumOutcomes]atomic.Uint64
+	asked       atomic.Uint64
 }
 
 // NewResponder returns a stage.
@@ -113,7 +116,10 @@ func NewResponder(c *Config) (*Responder, error) {
 	cfg.AccessMAC = cmp.Or(cfg.AccessMAC, DefaultAccessMAC)
 	s := &shared{cfg: cfg, table: cfg.Table}
 	if cfg.Miss {
-		s.missing = pending.New[netip.Addr](uint32(ticks(cmp.Or(cfg.MissTimeout, DefaultMissTimeout))))
+		s.missTimeout = ticks(cmp.Or(cfg.MissTimeout, DefaultMissTimeout))
+		s.missing, s.questions.byTarget = pending.New[netip.Addr](uint32(s.missTimeout)), map[netip.Addr]missedQuestion{}
+		answer := s.answerLate
+		s.table.answer.Store(&answer)
 	}
 	return &Responder{s, cfg.Mode}, nil
 }

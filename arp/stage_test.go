@@ -125,6 +125,53 @@ func TestMiss(t *testing.T) {
 	}
 }
 
+// The host whose question missed is answered when the entry is set, once, if it has not waited for too long.
+func TestLateAnswer(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		var sent []*frame.Frame
+		l := newLab(t, nil, Config{Mode: Suppress, Miss: true, MissTimeout: 3 * time.Second, Inject: func(f *frame.Frame) bool {
+			sent = append(sent, f)
+			return true
+		}})
+		l.fdb[mac(1)], l.fdb[mac(3)] = port1, peer3
+		control := func(n byte) { must(t, l.table.Set(addr(v6, n), mac(n), Control, 0)) }
+		l.say(port1, question(v6, 1, 3))
+		l.say(port2, question(v6, 2, 4))
+		l.say(port1, question(v6, 1, 5))
+		control(9)
+		if len(sent) != 0 {
+			t.Fatalf("%d frames for what nobody asked", len(sent))
+		}
+		control(3)
+		if len(sent) != 1 || sent[0].From != port1 || sent[0].VNI != 100 {
+			t.Fatalf("%d frames", len(sent))
+		}
+		if a := hear(t, sent[0].Bytes()); a.kind != isAt || a.dst != mac(1) || a.senderMAC != mac(3) {
+			t.Errorf("%+v", a)
+		}
+		control(3)
+		control(4) // the FDB does not have it
+		l.now = 4
+		l.r.Housekeep(l.now)
+		l.fdb[mac(5)] = peer3
+		control(5)
+		if len(sent) != 1 || len(l.r.questions.byTarget) != 0 {
+			t.Errorf("%d frames, %d questions are left", len(sent), len(l.r.questions.byTarget))
+		}
+		for n := range 10_000 { // a host that asks for everybody
+			b := question(v6, 1, 3)
+			b.target = addr(v6, 3).Next()
+			for range n % 200 {
+				b.target = b.target.Next()
+			}
+			l.say(port1, b)
+		}
+		if n := len(l.r.questions.byTarget); n > 512 {
+			t.Errorf("%d questions of one host are kept", n)
+		}
+	}
+}
+
 // An answer to either MAC of the gateway ends here: it was its question.
 func TestGatewayAsked(t *testing.T) {
 	l := newLab(t, nil, Config{Mode: Suppress})

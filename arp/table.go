@@ -46,7 +46,8 @@ type Table struct {
 	ageing, window frame.Tick
 
 	watch    atomic.Pointer[watch]
-	adjacent adjacencies // what Resolve returns; written under mu
+	answer   atomic.Pointer[func(netip.Addr)] // to hosts that asked for what is set; nil = none
+	adjacent adjacencies                      // what Resolve returns; written under mu
 
 	mu      sync.RWMutex
 	index   map[netip.Addr]int32
@@ -136,6 +137,9 @@ func (t *Table) Set(ip netip.Addr, mac frame.MAC, o Origin, f Flags) error {
 	t.mu.Unlock()
 	if moved {
 		t.found(ip)
+	}
+	if answer := t.answer.Load(); answer != nil {
+		(*answer)(ip)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ const (
 	EventNeighbourAged      // VNI, IP, MAC, Dest: silent for the ageing time, or removed to make room
 	EventNeighbourDeleted   // VNI, IP, MAC, Dest: deleted by hand, or replaced by a static or control entry
 	EventNeighbourDuplicate // VNI, IP, MAC, OldMAC, Dest: claimed by several MACs (RFC 9161, section 3.7)
-	EventNeighbourMiss      // VNI, IP, Dest: Dest asks for an address without an entry
+	EventNeighbourMiss      // VNI, IP, Dest: Dest asks for an address without an entry, or sends there through the gateway
 )
 
 var eventNames = [...]string{

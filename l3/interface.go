@@ -29,6 +29,8 @@ type InterfaceConfig struct {
 	VTEPMAC frame.MAC `json:"vtepMAC,omitzero"` // the VTEP's own MAC, the source of questions and of packets to neighbours behind tunnels; zero = MAC
 	Anycast bool      `json:"anycast,omitzero"` // other VTEPs have the same addresses and MAC; VTEPMAC is required
 
+	NoAsk bool `json:"noAsk,omitzero"` // never asks for neighbours: a control plane sets them, or they speak first
+
 	// Neighbours is the segment's ARP and ND; required with Addresses.
 	Neighbours *arp.Responder `json:"-"`
 
@@ -163,7 +165,7 @@ func (c *InterfaceConfig) Check() error {
 		w.Wrong("Send", nil, "required")
 	}
 	if c.Port != 0 {
-		if c.Neighbours != nil || !c.MAC.IsZero() || !c.VTEPMAC.IsZero() || c.Anycast {
+		if c.Neighbours != nil || !c.MAC.IsZero() || !c.VTEPMAC.IsZero() || c.Anycast || c.NoAsk {
 			w.Wrong("Port", nil, "an IP port has neither neighbours nor MACs")
 		}
 	} else {

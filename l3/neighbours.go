@@ -36,6 +36,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 	kept := w != nil && i.enqueue(w, x, in, from)
 	l.mu.Unlock()
 	if ask && w != nil {
+		i.cfg.Neighbours.Missed(next, from, x.tick)
 		i.ask(next, x.src())
 	}
 	if !kept {
@@ -55,6 +56,9 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 // mode arp.Proxy it asks from the address of the host whose packet waits, as for that host, so
 // that the answer comes back.
 func (i *Interface) ask(next, asker netip.Addr) {
+	if i.cfg.NoAsk {
+		return
+	}
 	mac, from := i.cfg.MAC, netip.AddrFrom4(i.ip4)
 	if next.Is6() {
 		from = arp.LinkLocal(mac)

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
@@ -200,4 +201,50 @@ func TestAnycastAsks(t *testing.T) {
 		t.Errorf("% x", q)
 	}
 	check.Equal(t, "MAC", i30.MAC(), gate(30))
+}
+
+// A packet without a next hop tells control planes, waits, and leaves when the entry is set: with NoAsk, without a question
+// on the wire.
+func TestGatewayMiss(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		for _, noAsk := range []bool{false, true} {
+			l := newLab(t, nil)
+			check.OK(t, l.i20.Close())
+			var events []frame.Event
+			table := check.Must(arp.NewTable(&arp.TableConfig{VNI: 20}))(t)
+			r := check.Must(arp.NewResponder(&arp.Config{Table: table, Miss: true, Notify: func(e frame.Event) { events = append(events, e) }}))(t)
+			cfg := l.i20.cfg
+			cfg.Neighbours, cfg.NoAsk = r, noAsk
+			l.i20 = check.Must(l.vrf.NewInterface(&cfg))(t)
+			for range 3 {
+				if v := l.verdict(l.i10, between(v6, 1, 5).bytes(t)); v != frame.Consume {
+					t.Fatal(v)
+				}
+			}
+			want := frame.Event{Kind: frame.EventNeighbourMiss, VNI: 20, IP: addrOf(v6, 20, 5), Dest: frame.NewDest(1, 0)}
+			if len(events) != 1 || events[0] != want {
+				t.Errorf("events %+v, want %+v", events, want)
+			}
+			questions := 1
+			if noAsk {
+				questions = 0
+			}
+			if len(l.injected) != questions {
+				t.Errorf("%d frames were sent, want %d questions", len(l.injected), questions)
+			}
+			l.now++
+			l.i20.Housekeep(l.now)
+			if noAsk && len(l.injected) != 0 {
+				t.Error("it asked later")
+			}
+			l.injected = nil
+			check.OK(t, table.Set(want.IP, host(5), arp.Control, 0))
+			if len(l.injected) != 3 || l.injected[0].vni != 20 {
+				t.Fatalf("%d packets left, want 3", len(l.injected))
+			}
+			if b := l.injected[0].f.Bytes(); frame.MAC(b[:6]) != host(5) {
+				t.Errorf("to %v", frame.MAC(b[:6]))
+			}
+		}
+	}
 }

@@ -3,13 +3,14 @@ package worst
 // configured is filled by who writes the configuration, calls the library, or runs a control
 // plane, with as many things as he names: no stranger has any in it.
 const configured = `
-control.Plane.failed control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers
-control.Plane.targets control.chain.slots control.changes.at control.changes.dirty
-control.changes.list control.floodChange.want control.floodList.list control.floodList.shown
-control.owner.places control.peer.in control.place.held control.records.free control.records.pages
-control.routeChange.now control.routeEntry.via control.segment.ports control.segment.tunnels
-control.store.owners control.store.routers control.tx.idle control.tx.late control.tx.refused
-control.tx.segments control.tx.unused control.tx.vrfs
+control.Ledger.changed control.Ledger.claims control.Ledger.rows control.Plane.failed
+control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers
+control.Plane.targets control.Plane.watchers control.chain.slots control.changes.at
+control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
+control.floodList.shown control.owner.places control.peer.in control.place.held control.records.free
+control.records.pages control.routeChange.now control.routeEntry.via control.segment.ports
+control.segment.tunnels control.store.owners control.store.routers control.tx.counts control.tx.idle
+control.tx.late control.tx.refused control.tx.segments control.tx.unused control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
 l3.Gateway.vrfs l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.route.nextHops
