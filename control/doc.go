@@ -54,6 +54,13 @@
 // Update. Nor does a new row replace what was learned on a local port. Static entries and neighbours that
 // were set by hand are never replaced.
 //
+// # Writing a control plane
+//
+// What is here: get [vswitch.Switch.Events], read the tables once, and carry out the events; they suffice to know the
+// tables at any time. [Plane.Watch] says what the configuration and other control planes have; [l3.Interface.Config]
+// and vtep.VTEP.Local say which addresses this switch has. What is elsewhere: keep it in a [Ledger], with Loose, and
+// Flush it. After a restart, or a loss of the other side, a snapshot puts everything right, and writes only what differs.
+//
 // # Concurrency
 //
 // All methods of Plane are safe for concurrent use, and wait for each other. They must not be called from

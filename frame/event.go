@@ -15,6 +15,7 @@ const (
 	EventMACAged                       // VNI, MAC, Dest: not seen for the ageing time
 	EventMACEvicted                    // VNI, MAC, Dest: removed to make room
 	EventMACDeleted                    // VNI, MAC, Dest: deleted by hand, or replaced by a static or control entry
+	EventMACRefused                    // VNI, MAC, Dest, Old: a frame from Dest has the MAC of an entry at Old that never moves; once a second for a MAC
 	EventFlushed                       // VNI; Dest, 0 = all: MACs learned there, and for a Dest snooped neighbours, were removed together: read those of the segment again
 	EventSegmentUp                     // VNI
 	EventSegmentDown                   // VNI: after the last event of the segment
@@ -37,7 +38,7 @@ const (
 
 var eventNames = [...]string{
 	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACFrozen: "mac-frozen", EventMACFlapping: "mac-flapping", EventMACAged: "mac-aged",
-	EventMACEvicted: "mac-evicted", EventMACDeleted: "mac-deleted", EventFlushed: "flushed",
+	EventMACEvicted: "mac-evicted", EventMACDeleted: "mac-deleted", EventMACRefused: "mac-refused", EventFlushed: "flushed",
 	EventSegmentUp: "segment-up", EventSegmentDown: "segment-down", EventAttached: "attached", EventDetached: "detached",
 	EventPortUp: "port-up", EventPortDown: "port-down", EventPeerDown: "peer-down",
 	EventPortHeld: "port-held", EventPortReleased: "port-released",

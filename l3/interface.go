@@ -281,6 +281,13 @@ func (i *Interface) close(hold bool) error {
 // MAC returns the gateway's MAC.
 func (i *Interface) MAC() frame.MAC { return i.cfg.MAC }
 
+// Config returns the settings, with their addresses and MACs, for instance for a control plane to advertise.
+func (i *Interface) Config() InterfaceConfig {
+	c := i.cfg
+	c.Addresses = slices.Clone(c.Addresses)
+	return c
+}
+
 // VNI returns the segment.
 func (i *Interface) VNI() frame.VNI { return i.cfg.VNI }
 

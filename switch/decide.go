@@ -212,6 +212,9 @@ func (c *circuit) source(f *frame.Frame, src frame.MAC, at *frame.At) frame.Reas
 	}
 	switch o {
 	case fdb.Refused, fdb.Frozen:
+		if o == fdb.Refused {
+			c.vsi.refused(src, d, at.Tick)
+		}
 		if !c.forwardPinned {
 			return frame.MACPinned
 		}

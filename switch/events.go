@@ -65,9 +65,11 @@ func (s *Switch) Events(kinds ...frame.EventKind) *Events {
 // neighbours. It does not wait.
 func (s *Switch) Notify(e frame.Event) { s.events.emit(e) }
 
+func (b *broker) wants(k frame.EventKind) bool { return b.kinds.Load()&(1<<k) != 0 }
+
 // emit queues an event for every reader. It does not wait.
 func (b *broker) emit(ev frame.Event) {
-	if b.kinds.Load()&(1<<ev.Kind) == 0 {
+	if !b.wants(ev.Kind) {
 		return
 	}
 	b.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/icmperr"
+	"github.com/vxswitch/vxswitch/internal/pending"
 	"github.com/vxswitch/vxswitch/internal/ring"
 )
 
@@ -28,6 +29,7 @@ type Switch struct {
 	share   shares // of inject
 	tooBig  icmperr.PathMTU
 	events  broker
+	alarmed *pending.Set[macIn]   // of EventMACRefused, for a second
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil if there is none
@@ -82,7 +84,7 @@ func (n *numbers) give(x int) {
 // New returns a switch without ports. A nil cfg means defaults. Run it or close it: both close the attached ports.
 func New(cfg *Config) (*Switch, error) {
 	s := &Switch{
-		gens: fdb.NewGens(), started: time.Now(), sweeper: newEpoch(),
+		alarmed: pending.New[macIn](1), gens: fdb.NewGens(), started: time.Now(), sweeper: newEpoch(),
 		kick: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 		vsis: map[frame.VNI]*VSI{}, byPort: map[Port]*port{}, workers: map[*worker]struct{}{},
 	}

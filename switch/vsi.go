@@ -269,6 +269,22 @@ func (v *VSI) miss(mac frame.MAC, from frame.Dest, now frame.Tick) {
 	}
 }
 
+// A macIn is a MAC of a segment.
+type macIn struct {
+	vni frame.VNI
+	mac frame.MAC
+}
+
+// refused reports a frame with the MAC of a static or sticky entry elsewhere, if anybody wants to know (RFC 7432,
+// section 15.2).
+func (v *VSI) refused(mac frame.MAC, from frame.Dest, now frame.Tick) {
+	s := v.sw
+	if s.events.wants(frame.EventMACRefused) && s.alarmed.Take(macIn{v.vni, mac}, from.Port(), from.Peer(), uint32(now)) {
+		at, _ := v.fdb.Lookup(mac)
+		s.events.emit(frame.Event{Kind: frame.EventMACRefused, VNI: v.vni, MAC: mac, Dest: from, Old: at})
+	}
+}
+
 // VNI returns the VSI's number.
 func (v *VSI) VNI() frame.VNI { return v.vni }
 

@@ -95,7 +95,7 @@ var Rows = []Row{
 	},
 	{
 		Name:  "reported misses",
-		Holds: "internal/pending.Set.asked internal/pending.Set.from arp.shared.missing arp.questions.byTarget switch.VSI.missing",
+		Holds: "internal/pending.Set.asked internal/pending.Set.from arp.shared.missing arp.questions.byTarget switch.VSI.missing switch.Switch.alarmed",
 		Limit: "4096 per network in each `MissTimeout` of 5 s",
 		Share: "an eighth per source",
 		Full:  "the new entry, until the timeout",
