@@ -1,5 +1,15 @@
 package fdb
 
+import "github.com/vxswitch/vxswitch/frame"
+
+// Flushed sends the event of a flush, by Flush or by [Gens], of a Dest or with 0 of everything: after the events of all
+// entries that it removed.
+func (t *Table) Flushed(d frame.Dest) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notify(frame.EventFlushed, 0, d, 0, false)
+}
+
 // DeletePort removes all entries at a port and its peers, without events, after the port
 // has left the VSI but not the switch. It holds the lock while it walks the table; look-ups go on.
 // The caller has made sure that no frame from the port is learned any more.

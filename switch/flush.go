@@ -17,13 +17,8 @@ func (s *Switch) Flush() {
 	s.beforeBump()
 	s.gens.FlushAll()
 	for _, v := range s.vsis {
-		v.flushed(0)
+		v.fdb.Flushed(0)
 	}
-}
-
-// flushed tells readers of events that MACs were removed.
-func (v *VSI) flushed(d frame.Dest) {
-	v.sw.events.emit(frame.Event{Kind: frame.EventFlushed, VNI: v.vni, Dest: d})
 }
 
 // Flush removes all learned MACs of the VSI.
@@ -32,7 +27,7 @@ func (v *VSI) Flush() {
 	defer v.sw.mu.Unlock()
 	v.sw.beforeBump()
 	v.fdb.Flush()
-	v.flushed(0)
+	v.fdb.Flushed(0)
 }
 
 // FlushPort removes all MACs learned on a port, in all VSIs; on a tunnel, those of all its peers. If
@@ -48,7 +43,7 @@ func (s *Switch) FlushPort(p Port) error {
 	s.gens.FlushPort(x.num)
 	for _, a := range x.members {
 		a.vsi.left(a.Dest(0), nil)
-		a.vsi.flushed(a.Dest(0))
+		a.vsi.fdb.Flushed(a.Dest(0))
 	}
 	return nil
 }
@@ -66,7 +61,7 @@ func (s *Switch) FlushPeer(d frame.Dest) error {
 	s.gens.FlushPeer(d)
 	for _, a := range ports[d.Port()].members {
 		a.vsi.left(d, nil)
-		a.vsi.flushed(d)
+		a.vsi.fdb.Flushed(d)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ func TestMACRefused(t *testing.T) {
 		events := l.s.Events(frame.EventMACRefused)
 		defer events.Close()
 		want := frame.Event{Kind: frame.EventMACRefused, VNI: l.v.VNI(), MAC: mac(1), Dest: at.Dest(0), Old: home.Dest(0)}
+		time.Sleep(500 * time.Millisecond) // the clock counts seconds
 		for range 3 {
 			for range 50 {
 				a.send(eth(mac(9), mac(1), 0x800))
