@@ -31,11 +31,9 @@ func (n *Node) Update(edit func(*Config) error) error {
 
 // update is Update with n.updates held.
 func (n *Node) update(edit func(*Config) error) error {
-	n.mu.Lock()
-	cfg, closed := setting.Clone(n.cfg), n.closed
-	n.mu.Unlock()
-	if closed {
-		return fmt.Errorf("node: Update: %w", net.ErrClosed)
+	cfg, provided, err := n.parts()
+	if err != nil {
+		return err
 	}
 	if err := edit(cfg); err != nil {
 		return err
@@ -44,7 +42,7 @@ func (n *Node) update(edit func(*Config) error) error {
 	if err := (checker{begun: true}).check(cfg); err != nil {
 		return err
 	}
-	return n.change(cfg)
+	return n.changeParts(cfg, provided, checker{begun: true})
 }
 
 // Tunnel adds a VTEP and opens its sockets. Errors and tables use the name. Only the Local address of t is needed.

@@ -49,7 +49,9 @@ type Node struct {
 	own     map[string]vswitch.Port // ports of the program by name; guarded by updates
 
 	mu       sync.Mutex
-	cfg      *Config
+	cfg      *Config            // base with what is provided
+	base     *Config            // of Apply and Update
+	provided map[string]*Config // by owner
 	closed   bool
 	tunnels  map[string]*tunnel
 	ports    map[string]*device
@@ -70,7 +72,7 @@ func New(o *Options) (*Node, error) {
 		o = new(Options)
 	}
 	n := &Node{
-		cfg: new(Config), own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{},
+		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{},
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -166,7 +168,11 @@ func (n *Node) Apply(cfg *Config) error {
 	if err := cfg.Check(); err != nil {
 		return err
 	}
-	return n.change(cfg)
+	_, provided, err := n.parts()
+	if err != nil {
+		return err
+	}
+	return n.changeParts(cfg, provided, checker{begun: true})
 }
 
 // neighbours returns the neighbour table of a segment for the plane, nil if it has none.

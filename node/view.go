@@ -15,11 +15,11 @@ import (
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// Config returns a copy of the current configuration.
+// Config returns a copy of the current configuration, without what control planes provide.
 func (n *Node) Config() *Config {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return setting.Clone(n.cfg)
+	return setting.Clone(n.base)
 }
 
 // Switch returns the node's switch.

@@ -14,7 +14,7 @@ control.tx.late control.tx.refused control.tx.segments control.tx.unused control
 capture.fileWriter.ids
 fdb.Table.portDest
 l3.Gateway.vrfs l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.route.nextHops
-node.Node.own node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
+node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
