@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -31,7 +32,7 @@ type floodChange struct {
 // setFloods writes the flood lists of a segment, one for each local VTEP that rows name.
 func (t *tx) setFloods(vni frame.VNI, c *floodChange) {
 	c.want = map[floodTarget][]ref{}
-	for n, r := range t.p.floods.all(&t.p.records, vni) {
+	for n, r := range t.p.floods.all(&t.p.store, vni) {
 		if t.usable(n, t.find) {
 			at := floodTarget{r.place.tunnel, r.place.tag}
 			c.want[at] = append(c.want[at], n)
@@ -47,8 +48,10 @@ func (t *tx) list(rows []ref) (list []netip.AddrPort) {
 	for _, n := range rows {
 		list = append(list, t.p.at(n).place.row.(Flood).VTEP)
 	}
-	slices.SortFunc(list, netip.AddrPort.Compare)
-	return slices.Compact(list)
+	slices.SortFunc(list, func(a, b netip.AddrPort) int { // a port counts before none
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(b.Port(), a.Port()))
+	})
+	return slices.CompactFunc(list, func(a, b netip.AddrPort) bool { return a.Addr() == b.Addr() })
 }
 
 // listed returns the list of a segment at a target, nil if there is none.
@@ -80,10 +83,10 @@ func (t *tx) setFlood(vni frame.VNI, at floodTarget, rows []ref) {
 	if err == nil {
 		return
 	}
-	bad := map[netip.AddrPort]error{}
+	bad := map[netip.Addr]error{}
 	if errors.Is(err, vtep.ErrNotOpen) || errors.Is(err, net.ErrClosed) {
 		for _, a := range list {
-			bad[a] = err
+			bad[a.Addr()] = err
 		}
 	} else {
 		var good []netip.AddrPort
@@ -99,16 +102,16 @@ func (t *tx) setFlood(vni frame.VNI, at floodTarget, rows []ref) {
 		t.fit(vni, at, both, rest, err, bad)
 	}
 	for _, n := range rows {
-		if err := bad[t.p.at(n).place.row.(Flood).VTEP]; err != nil {
+		if err := bad[t.p.at(n).place.row.(Flood).VTEP.Addr()]; err != nil {
 			t.fail(n, err)
 		}
 	}
 }
 
 // fit adds those of more to a list that the VTEP takes. With all of more it does not, for err.
-func (t *tx) fit(vni frame.VNI, at floodTarget, list, more []netip.AddrPort, err error, bad map[netip.AddrPort]error) []netip.AddrPort {
+func (t *tx) fit(vni frame.VNI, at floodTarget, list, more []netip.AddrPort, err error, bad map[netip.Addr]error) []netip.AddrPort {
 	if len(more) == 1 {
-		bad[more[0]] = err
+		bad[more[0].Addr()] = err
 		return list
 	}
 	for _, half := range [][]netip.AddrPort{more[:len(more)/2], more[len(more)/2:]} {

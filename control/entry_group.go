@@ -7,21 +7,19 @@ import (
 
 // setGroup gives the VTEPs of a group numbers, and looks at the rows that name the group.
 func (t *tx) setGroup(k groupKey, _ *struct{}) {
-	for n := range t.p.groups.all(&t.p.records, k) {
+	for n := range t.p.groups.all(&t.p.store, k) {
 		t.usable(n, t.need)
 	}
-	for _, p := range k.owner.places {
-		if at, ok := p.in(); ok && at == k {
-			p.found = 0
-			t.find(p)
-		}
+	for _, p := range t.p.named[k] {
+		p.found = 0
+		t.find(p)
 	}
 }
 
 // members returns the numbers of the VTEPs of a group.
 func (t *tx) members(k groupKey) (nums []uint16, err error) {
 	err = ErrNoGroup
-	for _, r := range t.p.groups.all(&t.p.records, k) {
+	for _, r := range t.p.groups.all(&t.p.store, k) {
 		if e := t.need(r.place); e == nil {
 			nums = append(nums, r.place.dest.Peer())
 		} else {

@@ -38,7 +38,7 @@ func (c claim) entry() macEntry {
 func (p *Plane) claims(k macKey) iter.Seq[claim] {
 	return func(yield func(claim) bool) {
 		routers := p.routers[k]
-		for n, r := range p.macs.all(&p.records, k) {
+		for n, r := range p.macs.all(&p.store, k) {
 			for ; len(routers) > 0 && routers[0].owner.before(r.place.owner); routers = routers[1:] {
 				if !yield(claim{routers[0], 0}) {
 					return
@@ -131,6 +131,9 @@ func (e macEntry) set(mac frame.MAC, before macEntry, again bool) (wrote bool, e
 	if had && e.is(was) {
 		return false, nil
 	}
+	if own(was, had) {
+		return false, fdb.ErrStatic
+	}
 	err = e.table.Set(mac, e.dest, e.flags)
 	again = again || e.flags&(fdb.Sticky|fdb.Filter) != 0 || was.Dest == e.dest
 	if errors.Is(err, fdb.ErrLocal) && again || errors.Is(err, fdb.ErrStatic) && before.is(was) {
@@ -138,6 +141,9 @@ func (e macEntry) set(mac frame.MAC, before macEntry, again bool) (wrote bool, e
 	}
 	return err == nil, err
 }
+
+// own reports whether an entry is a MAC of the switch itself.
+func own(e fdb.Entry, ok bool) bool { return ok && e.Dest == 0 && e.Origin == fdb.OriginStatic }
 
 // is reports whether a table has this entry.
 func (e macEntry) is(was fdb.Entry) bool {

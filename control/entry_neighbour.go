@@ -41,7 +41,7 @@ func (t *tx) touchIP(k ipKey) {
 	if !first {
 		return
 	}
-	for n, r := range t.p.ips.all(&t.p.records, k) {
+	for n, r := range t.p.ips.all(&t.p.store, k) {
 		if r.flags&taught != 0 {
 			c.now, c.was = n, r.neighbour()
 			return
@@ -52,7 +52,7 @@ func (t *tx) touchIP(k ipKey) {
 // setIP writes the neighbour of the row that counts. A row waits as a whole, with its place.
 func (t *tx) setIP(k ipKey, c *ipChange) {
 	var next ref
-	for n := range t.p.ips.all(&t.p.records, k) {
+	for n := range t.p.ips.all(&t.p.store, k) {
 		if t.usable(n, t.find) {
 			next = n
 			break

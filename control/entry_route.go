@@ -30,12 +30,12 @@ func (p *place) hop() (h l3.NextHop, ok bool) {
 	return h, p.iface != nil
 }
 
-// routeOf makes a route of rows. A router with two VTEPs is one next hop.
+// routeOf makes a route of sorted rows. A router with two VTEPs is one next hop.
 func (t *tx) routeOf(rows []ref) (e routeEntry) {
 	for _, n := range rows {
 		p := t.p.at(n).place
 		e.vrf = p.vrf
-		if h, ok := p.hop(); ok && !slices.Contains(e.via, h) {
+		if h, ok := p.hop(); ok && (len(e.via) == 0 || e.via[len(e.via)-1] != h) {
 			e.via = append(e.via, h)
 		}
 	}
@@ -47,7 +47,7 @@ func (t *tx) touchRoute(k routeKey) {
 	if !first {
 		return
 	}
-	for n, r := range t.p.routes.all(&t.p.records, k) {
+	for n, r := range t.p.routes.all(&t.p.store, k) {
 		if r.flags&written != 0 {
 			c.now = append(c.now, n)
 		}
@@ -69,9 +69,10 @@ func (t *tx) sorted(rows []ref) []ref {
 func (t *tx) chooseRoute(k routeKey, c *routeChange) bool {
 	var next []ref
 	var first *owner
-	for n, r := range t.p.routes.all(&t.p.records, k) {
+	for n, r := range t.p.routes.all(&t.p.store, k) {
+		t.mark(n, false)
 		if len(next) > 0 && r.place.owner != first {
-			break
+			continue
 		}
 		ready := t.find
 		if v := r.place.row.(Prefix).Via; v.MAC.IsZero() && v.VTEP.IsValid() {
@@ -79,11 +80,6 @@ func (t *tx) chooseRoute(k routeKey, c *routeChange) bool {
 		}
 		if t.usable(n, ready) {
 			next, first = append(next, n), r.place.owner
-		}
-	}
-	for _, n := range c.now {
-		if t.p.at(n).place != nil && !slices.Contains(next, n) {
-			t.mark(n, false)
 		}
 	}
 	for _, n := range next {
@@ -141,6 +137,12 @@ func (t *tx) addRoute(k routeKey, c *routeChange) bool {
 		if err := c.set.vrf.Check(l3.Route{Prefix: k.prefix, Via: t.routeOf([]ref{n}).via}); err != nil {
 			wrong = append(wrong, failure{row: n, err: err})
 		}
+	}
+	if len(wrong) == 0 { // an interface has changed meanwhile
+		for _, n := range c.now {
+			wrong = append(wrong, failure{row: n, err: err})
+		}
+		fail = t.wait
 	}
 	for _, f := range wrong {
 		fail(f.row, f.err)

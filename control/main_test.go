@@ -50,6 +50,7 @@ type counted struct {
 	*vtep.VTEP
 	peers, floods atomic.Uint64
 	full          bool
+	wrong         bool // AddPeer returns numbers that the VTEP does not have
 }
 
 func (c *counted) NextHop(a netip.AddrPort, vni frame.VNI) (uint16, error) {
@@ -75,6 +76,9 @@ func (c *counted) AddPeer(a netip.AddrPort) (uint16, error) {
 	n, err := c.VTEP.AddPeer(a)
 	if err == nil {
 		c.peers.Add(1)
+	}
+	if c.wrong {
+		n += 1000
 	}
 	return n, err
 }

@@ -65,7 +65,7 @@ func (t *tx) hold(x tunnel, vni frame.VNI, addr netip.AddrPort) (h held, err err
 	}
 	key := peerKey{tunnel: x, to: e.Host()}
 	r := t.p.peers[key]
-	if r != nil && addr.Port() != 0 && addr.Port() != r.addr.Port() && !t.again {
+	if r != nil && addr.Port() != 0 && addr.Port() != r.addr.Port() && (!t.again || r.addr.Port() == 0) {
 		if _, err = x.AddPeer(addr); err != nil {
 			return h, fmt.Errorf("VTEP: %w", err)
 		}

@@ -158,7 +158,7 @@ func (t *tx) target(p *place) (to target, err error) {
 		return to, err
 	}
 	if _, flood := p.row.(Flood); flood {
-		return to, nil
+		return to, f.tunnel.CheckFlood(via.VTEP)
 	}
 	own := f.tunnel.Local()
 	for _, a := range own {
@@ -193,6 +193,7 @@ func (t *tx) need(p *place) error {
 	}
 	if p.err != nil {
 		t.unused, p.held = append(t.unused, p.held...), nil
+		t.touchRows(p)
 		return p.err
 	}
 	p.ready = true
@@ -224,7 +225,7 @@ func (t *tx) tidy() {
 
 // touchRows has the entries of all rows of a place compared.
 func (t *tx) touchRows(p *place) {
-	for n := range t.p.places.all(&t.p.records, p) {
+	for n := range t.p.places.all(&t.p.store, p) {
 		t.touch(n)
 	}
 }

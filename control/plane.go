@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"sync"
 
@@ -79,27 +78,29 @@ func New(cfg *Config) (*Plane, error) {
 
 // Program implements [Programmer]. Errors of rows that lack something wrap [ErrNoSegment] or one of the errors
 // beside it.
-func (p *Plane) Program(owner string, u Update) error {
+func (p *Plane) Program(name string, u Update) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if owner == "" {
+	if name == "" {
 		return errors.New("control: Program: owner: a name is required")
 	}
 	t := p.begin()
 	t.loose = u.Loose
-	o := p.owner(owner)
+	o := p.owner(name)
 	fresh := t.change(o, &u)
 	t.settle(fresh)
 	t.write()
 	for _, n := range fresh {
 		p.at(n).flags &^= advanced
 	}
+	p.shrink()
 	if o.rows == 0 {
-		delete(p.owners, owner)
+		delete(p.owners, name)
+		p.sorted = slices.DeleteFunc(p.sorted, func(x *owner) bool { return x == o })
 	}
-	t.tell(owner)
+	t.tell(name)
 	if len(t.refused) > 0 {
-		return fmt.Errorf("control: owner %s: %w", owner, t.refused)
+		return fmt.Errorf("control: owner %s: %w", name, t.refused)
 	}
 	return nil
 }
@@ -113,6 +114,8 @@ func (p *Plane) owner(name string) *owner {
 			o.rank = len(p.cfg.Owners)
 		}
 		p.owners[name] = o
+		i, _ := slices.BinarySearchFunc(p.sorted, o, compareOwners)
+		p.sorted = slices.Insert(p.sorted, i, o)
 	}
 	return o
 }
@@ -131,6 +134,7 @@ func (p *Plane) Reapply() {
 	t := p.begin()
 	t.again = true
 	t.touchPlaces(func(*place) bool { return true })
+	t.retry()
 	t.write()
 }
 
@@ -161,12 +165,13 @@ func (p *Plane) Handle(events ...frame.Event) {
 			places = true
 		case frame.EventAttached, frame.EventDetached:
 			places, moved[e.Dest.Port()] = true, true
+			hosts = hosts || e.Kind == frame.EventDetached
 		case frame.EventMACMoved:
-			if e.Pinned && (p.macs.first(&p.records, k) != 0 || p.routers[k] != nil) {
+			if e.Pinned && p.has(k) {
 				p.gave[k] = true
 			}
 		case frame.EventNeighbourMoved:
-			if e.Pinned && p.ips.first(&p.records, ip) != 0 {
+			if e.Pinned && p.hasIP(ip) {
 				p.gaveIP[ip] = true
 			}
 		case frame.EventMACAged, frame.EventMACEvicted, frame.EventMACDeleted:
@@ -190,13 +195,34 @@ func (p *Plane) Handle(events ...frame.Event) {
 	if all || places {
 		t.touchPlaces(func(x *place) bool {
 			_, flood := x.row.(Flood)
-			return all || flood || x.err != nil || x.port != 0 && moved[x.port.Port()]
+			return all || flood || x.port != 0 && moved[x.port.Port()]
 		})
-		for n := range p.failed {
-			t.touch(n)
-		}
+		t.retry()
 	}
 	t.write()
+}
+
+// has reports whether a row or router is for a MAC.
+func (p *Plane) has(k macKey) bool {
+	for range p.claims(k) {
+		return true
+	}
+	return false
+}
+
+func (p *Plane) hasIP(k ipKey) bool {
+	for range p.ips.all(&p.store, k) {
+		return true
+	}
+	return false
+}
+
+// retry has all rows tried again that could not be written.
+func (t *tx) retry() {
+	for n := range t.p.failed {
+		t.touch(n)
+		delete(t.p.failed, n)
+	}
 }
 
 // touchPlaces looks for the targets of all places, and has the entries compared of rows of some.
@@ -259,10 +285,8 @@ func (p *Plane) Rows(owner string) iter.Seq[Row] {
 func (p *Plane) Owners() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	list := slices.Collect(maps.Values(p.owners))
-	slices.SortFunc(list, compareOwners)
-	names := make([]string, len(list))
-	for i, o := range list {
+	names := make([]string, len(p.sorted))
+	for i, o := range p.sorted {
 		names[i] = o.name
 	}
 	return names

@@ -16,6 +16,7 @@ import (
 type tunnel interface {
 	vswitch.Tunnel
 	Local() []netip.Addr
+	CheckFlood(netip.AddrPort) error
 	AddPeer(netip.AddrPort) (uint16, error)
 	NextHop(netip.AddrPort, frame.VNI) (uint16, error)
 	Group(...uint16) (uint16, error)

@@ -62,12 +62,16 @@ func (s *records) alloc() ref {
 // release forgets a record, and all memory with the last one.
 func (s *records) release(n ref) {
 	*s.at(n) = record{}
-	if s.free = append(s.free, n); len(s.free) == int(s.last) {
+	s.free = append(s.free, n)
+}
+
+func (s *records) shrink() {
+	if len(s.free) == int(s.last) {
 		*s = newRecords()
 	}
 }
 
-// A chain lists the records of each key: by owner, the last that was added or changed first. It finds the first by
+// A chain lists the records of an owner with a key, the last that was added or changed first. It finds the first by
 // open addressing over their numbers, which takes 5 to 11 bytes a key.
 type chain[K comparable] struct {
 	key   func(*record) K
@@ -77,27 +81,36 @@ type chain[K comparable] struct {
 	live  int
 }
 
+// owned is a key of an owner.
+type owned[K comparable] struct {
+	owner *owner
+	key   K
+}
+
 func newChain[K comparable](key func(*record) K, link func(*record) *link) chain[K] {
 	return chain[K]{key: key, link: link, seed: maphash.MakeSeed(), slots: make([]ref, 8)}
 }
 
 // slot returns the slot of a key, or the empty slot that it would take.
-func (c *chain[K]) slot(s *records, k K) int {
+func (c *chain[K]) slot(s *records, k owned[K]) int {
 	for i := c.home(k); ; i = c.next(i) {
-		if n := c.slots[i]; n == 0 || c.key(s.at(n)) == k {
+		if n := c.slots[i]; n == 0 || c.of(s.at(n)) == k {
 			return i
 		}
 	}
 }
 
-func (c *chain[K]) home(k K) int   { return int(maphash.Comparable(c.seed, k)) & (len(c.slots) - 1) }
+func (c *chain[K]) of(r *record) owned[K] { return owned[K]{r.place.owner, c.key(r)} }
+func (c *chain[K]) home(k owned[K]) int {
+	return int(maphash.Comparable(c.seed, k)) & (len(c.slots) - 1)
+}
 func (c *chain[K]) next(i int) int { return (i + 1) & (len(c.slots) - 1) }
 
-// first returns the first record of a key, 0 if there is none.
-func (c *chain[K]) first(s *records, k K) ref { return c.slots[c.slot(s, k)] }
+// first returns the first record of an owner with a key, 0 if there is none.
+func (c *chain[K]) first(s *records, o *owner, k K) ref { return c.slots[c.slot(s, owned[K]{o, k})] }
 
 // setFirst changes the first record of a key, to 0 for none.
-func (c *chain[K]) setFirst(s *records, k K, n ref) {
+func (c *chain[K]) setFirst(s *records, k owned[K], n ref) {
 	i := c.slot(s, k)
 	was := c.slots[i]
 	c.slots[i] = n
@@ -108,7 +121,7 @@ func (c *chain[K]) setFirst(s *records, k K, n ref) {
 			c.slots = make([]ref, 2*len(old))
 			for _, n := range old {
 				if n != 0 {
-					c.slots[c.slot(s, c.key(s.at(n)))] = n
+					c.slots[c.slot(s, c.of(s.at(n)))] = n
 				}
 			}
 		}
@@ -116,7 +129,7 @@ func (c *chain[K]) setFirst(s *records, k K, n ref) {
 		c.live--
 		for j := c.next(i); c.slots[j] != 0; j = c.next(j) { // those behind it move up, as near to their homes as they can
 			mask := len(c.slots) - 1
-			if (j-c.home(c.key(s.at(c.slots[j]))))&mask >= (j-i)&mask {
+			if (j-c.home(c.of(s.at(c.slots[j]))))&mask >= (j-i)&mask {
 				c.slots[i], c.slots[j] = c.slots[j], 0
 				i = j
 			}
@@ -125,22 +138,12 @@ func (c *chain[K]) setFirst(s *records, k K, n ref) {
 }
 
 func (c *chain[K]) add(s *records, n ref) {
-	r := s.at(n)
-	k := c.key(r)
-	var prev ref
-	next := c.first(s, k)
-	for ; next != 0 && s.at(next).place.owner.before(r.place.owner); next = c.link(s.at(prev)).next {
-		prev = next
-	}
-	*c.link(r) = link{next, prev}
-	if next != 0 {
+	k := c.of(s.at(n))
+	next := c.slots[c.slot(s, k)]
+	if *c.link(s.at(n)) = (link{next: next}); next != 0 {
 		c.link(s.at(next)).prev = n
 	}
-	if prev != 0 {
-		c.link(s.at(prev)).next = n
-	} else {
-		c.setFirst(s, k, n)
-	}
+	c.setFirst(s, k, n)
 }
 
 func (c *chain[K]) remove(s *records, n ref) {
@@ -152,7 +155,7 @@ func (c *chain[K]) remove(s *records, n ref) {
 	if l.prev != 0 {
 		c.link(s.at(l.prev)).next = l.next
 	} else {
-		c.setFirst(s, c.key(r), l.next)
+		c.setFirst(s, c.of(r), l.next)
 	}
 	*l = link{}
 }
@@ -165,16 +168,18 @@ func (c *chain[K]) set(s *records, n ref, in bool) {
 	}
 }
 
-// all iterates over the records of a key. The one at hand may be dropped meanwhile.
-func (c *chain[K]) all(s *records, k K) iter.Seq2[ref, *record] {
+// all iterates over the records with a key by precedence. The one at hand may be dropped meanwhile.
+func (c *chain[K]) all(s *store, k K) iter.Seq2[ref, *record] {
 	return func(yield func(ref, *record) bool) {
-		for n := c.first(s, k); n != 0; {
-			r := s.at(n)
-			next := c.link(r).next
-			if !yield(n, r) {
-				return
+		for _, o := range s.sorted {
+			for n := c.first(&s.records, o, k); n != 0; {
+				r := s.at(n)
+				next := c.link(r).next
+				if !yield(n, r) {
+					return
+				}
+				n = next
 			}
-			n = next
 		}
 	}
 }
@@ -205,6 +210,7 @@ type (
 type store struct {
 	records
 	owners map[string]*owner
+	sorted []*owner // by precedence
 	seq    uint64
 
 	macs    chain[macKey]
@@ -213,13 +219,14 @@ type store struct {
 	groups  chain[groupKey]
 	routes  chain[routeKey]
 	places  chain[*place]
-	routers map[macKey][]*place // prefixes with the MAC of a router, by owner and VTEP
+	routers map[macKey][]*place   // prefixes with the MAC of a router, by owner and VTEP
+	named   map[groupKey][]*place // MACs behind a group
 }
 
 func newStore() store {
 	byKey, byIP, byPlace := func(r *record) *link { return &r.key }, func(r *record) *link { return &r.ip }, func(r *record) *link { return &r.beside }
 	return store{
-		records: newRecords(), owners: map[string]*owner{}, routers: map[macKey][]*place{},
+		records: newRecords(), owners: map[string]*owner{}, routers: map[macKey][]*place{}, named: map[groupKey][]*place{},
 		macs:   newChain(func(r *record) macKey { return macKey{r.place.row.(MAC).VNI, r.mac} }, byKey),
 		ips:    newChain(func(r *record) ipKey { return ipKey{r.place.row.(MAC).VNI, r.addr} }, byIP),
 		floods: newChain(func(r *record) frame.VNI { return r.place.row.(Flood).VNI }, byKey),
@@ -299,46 +306,48 @@ func (r *record) prefix() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16(r.addr).Unmap(), int(r.bits))
 }
 
-// find returns the record of an owner with the key of a row.
+// find returns the record of an owner with the key of a row. It looks through the shorter of two lists: for a MAC with
+// an address those with the MAC and those with the address, for a prefix its next hops and the prefixes of its next hop.
 func (s *store) find(o *owner, row Row) ref {
 	switch x := row.(type) {
 	case MAC:
-		return s.findMAC(o, x)
-	case Prefix:
-		for n, r := range s.routes.all(&s.records, routeKey{x.VRF, x.Prefix}) {
-			if r.place.owner == o && r.place.row.(Prefix).Via == x.Via {
-				return n
+		a := s.macs.first(&s.records, o, macKey{x.VNI, x.MAC})
+		switch {
+		case !x.IP.IsValid():
+			for ; a != 0 && s.at(a).bits != 0; a = s.at(a).key.next {
 			}
+			return a
+		case x.IP.Zone() != "":
+			return 0
 		}
-	default:
-		if p := o.places[row]; p != nil {
-			return s.places.first(&s.records, p)
+		ip := x.IP.As16()
+		return s.either(a, s.ips.first(&s.records, o, ipKey{x.VNI, ip}), s.macs.link, s.ips.link, func(r *record) bool {
+			return r.mac == x.MAC && r.bits != 0 && r.addr == ip
+		})
+	case Prefix:
+		p := o.places[common(row)]
+		if p == nil || !x.Prefix.IsValid() {
+			return 0
 		}
+		a, b := s.routes.first(&s.records, o, routeKey{x.VRF, x.Prefix}), s.places.first(&s.records, o, p)
+		return s.either(a, b, s.routes.link, s.places.link, func(r *record) bool { return r.place == p && r.prefix() == x.Prefix })
+	}
+	if p := o.places[row]; p != nil {
+		return s.places.first(&s.records, o, p)
 	}
 	return 0
 }
 
-// findMAC looks through the shorter of two lists: of the rows with the MAC, and of those with the address.
-func (s *store) findMAC(o *owner, x MAC) ref {
-	a, b := s.macs.first(&s.records, macKey{x.VNI, x.MAC}), ref(0)
-	if x.IP.IsValid() {
-		b = s.ips.first(&s.records, ipKey{x.VNI, x.IP.As16()})
-	}
-	is := func(r *record) bool {
-		return r.place.owner == o && r.mac == x.MAC && (r.bits != 0) == x.IP.IsValid() && (r.bits == 0 || r.addr == x.IP.As16())
-	}
-	for a != 0 && (b != 0 || !x.IP.IsValid()) {
-		r := s.at(a)
-		if is(r) {
+// either looks for a record that is in two lists.
+func (s *store) either(a, b ref, nextA, nextB func(*record) *link, is func(*record) bool) ref {
+	for a != 0 && b != 0 {
+		if is(s.at(a)) {
 			return a
 		}
-		if a = r.key.next; b != 0 {
-			if r := s.at(b); is(r) {
-				return b
-			} else {
-				b = r.ip.next
-			}
+		if is(s.at(b)) {
+			return b
 		}
+		a, b = nextA(s.at(a)).next, nextB(s.at(b)).next
 	}
 	return 0
 }
@@ -360,9 +369,8 @@ func (s *store) insert(p *place, row Row) ref {
 	s.list(n, true)
 	p.n++
 	p.owner.rows++
-	if k, ok := p.router(); ok && p.n == 1 {
-		i, _ := slices.BinarySearchFunc(s.routers[k], p, comparePlaces)
-		s.routers[k] = slices.Insert(s.routers[k], i, p)
+	if p.n == 1 {
+		s.index(p, true)
 	}
 	return n
 }
@@ -376,13 +384,32 @@ func (s *store) drop(n ref) {
 	if p.n--; p.n == 0 {
 		delete(p.owner.places, p.row)
 		p.owner.last = nil
-		if k, ok := p.router(); ok {
-			if s.routers[k] = slices.DeleteFunc(s.routers[k], func(x *place) bool { return x == p }); len(s.routers[k]) == 0 {
+		s.index(p, false)
+	}
+	s.release(n)
+}
+
+// index adds a place to those that are found by the MAC of a router or by a group, or removes it.
+func (s *store) index(p *place, in bool) {
+	if k, ok := p.router(); ok {
+		list := s.routers[k]
+		i, _ := slices.BinarySearchFunc(list, p, comparePlaces)
+		if in {
+			s.routers[k] = slices.Insert(list, i, p)
+		} else {
+			i += slices.Index(list[i:], p) // others may be at the same VTEP
+			if s.routers[k] = slices.Delete(list, i, i+1); len(s.routers[k]) == 0 {
 				delete(s.routers, k)
 			}
 		}
 	}
-	s.release(n)
+	if k, ok := p.in(); ok {
+		if in {
+			s.named[k] = append(s.named[k], p)
+		} else if s.named[k] = slices.DeleteFunc(s.named[k], func(x *place) bool { return x == p }); len(s.named[k]) == 0 {
+			delete(s.named, k)
+		}
+	}
 }
 
 // list adds a record to the lists of its keys, or removes it.
@@ -410,7 +437,7 @@ func (s *store) of(o *owner) iter.Seq2[ref, *record] {
 			return
 		}
 		for _, p := range o.places {
-			for n, r := range s.places.all(&s.records, p) {
+			for n, r := range s.places.all(s, p) {
 				if !yield(n, r) {
 					return
 				}

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/vxswitch/vxswitch/fdb"
 )
 
 // An Update changes the rows of one owner: it removes Del, then adds Add in order. A row in both counts as
@@ -95,9 +93,12 @@ func (t *tx) change(o *owner, u *Update) (fresh []ref) {
 		}
 		flags := kept
 		if n != 0 {
+			if r := t.p.at(n); r.seq <= t.since || r.flags&advanced != 0 { // or is new, and given twice
+				flags |= advanced
+			}
 			t.drop(n)
 		}
-		if n != 0 || renewed {
+		if renewed {
 			flags |= advanced
 		}
 		if err := check(r); err != nil {
@@ -158,11 +159,12 @@ func (t *tx) settle(fresh []ref) {
 
 // own returns an error if a row has a MAC of the switch itself.
 func (r *record) own() error {
-	if r.place.table == nil || r.mac.IsZero() {
-		return nil
+	field, mac := "MAC.MAC", r.mac
+	if k, ok := r.place.router(); ok {
+		field, mac = "Prefix.Via.MAC", k.mac
 	}
-	if e, ok := r.place.table.Get(r.mac); ok && e.Dest == 0 && e.Origin == fdb.OriginStatic {
-		return mistake{fmt.Errorf("MAC.MAC: %v: is a MAC of the switch itself", r.mac)}
+	if r.place.table != nil && !mac.IsZero() && own(r.place.table.Get(mac)) {
+		return mistake{fmt.Errorf("%s: %v: is a MAC of the switch itself", field, mac)}
 	}
 	return nil
 }

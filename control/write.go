@@ -181,8 +181,6 @@ func (t *tx) disown(n ref) {
 			}
 		}
 	case Prefix:
-		c := t.routes.at[routeKey{x.VRF, r.prefix()}]
-		c.is.now = slices.DeleteFunc(c.is.now, func(m ref) bool { return m == n })
 		if k, ok := r.place.router(); ok && r.place.n == 1 && t.macs.at[k].is.now.place == r.place {
 			t.macs.at[k].is.now = claim{}
 		}
@@ -222,7 +220,8 @@ func (t *tx) usable(n ref, ready func(*place) error) bool {
 		if f.n == t.n {
 			return false
 		}
-		delete(t.p.failed, n) // it is tried again
+		delete(t.p.failed, n) // it is tried again, as a whole
+		t.touch(n)
 	}
 	err := ready(t.p.at(n).place)
 	if err != nil && t.strict(n, err) {

@@ -129,3 +129,25 @@ func TestAddressInsidePrefix(t *testing.T) {
 		}
 	}
 }
+
+// A prefix inside another has the same last address: it stays a broadcast address when the outer one goes.
+func TestNestedBroadcast(t *testing.T) {
+	send := func(frame.Dest, *frame.Frame) bool { return true }
+	g, err := NewGateway(nil)
+	check.OK(t, err)
+	v := g.VRF("")
+	add := func(vni frame.VNI, addr string) *Interface {
+		table, _ := arp.NewTable(nil)
+		n, _ := arp.NewResponder(&arp.Config{Table: table})
+		i, err := v.NewInterface(&InterfaceConfig{VNI: vni, MAC: frame.MAC{2, 0, 0, 0, 0, byte(vni)}, Addresses: []netip.Prefix{netip.MustParsePrefix(addr)}, Neighbours: n, Send: send})
+		check.OK(t, err)
+		return i
+	}
+	wide := add(1, "10.1.0.1/24")
+	add(2, "10.1.0.129/25")
+	check.OK(t, wide.Close())
+	r, ok := v.routes.Load().Lookup(netip.MustParseAddr("10.1.0.255"))
+	if !ok || r.kind != blackhole {
+		t.Errorf("a broadcast to 10.1.0.128/25 is kind %v of %d, not a blackhole", r.kind, r.self.cfg.VNI)
+	}
+}

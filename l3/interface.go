@@ -264,8 +264,8 @@ func (i *Interface) close(hold bool) error {
 		}
 	}
 	for _, other := range v.interfaces { // this one may have had its network or broadcast address
-		within := func(p netip.Prefix) bool { return slices.ContainsFunc(i.addrs, p.Contains) }
-		if slices.ContainsFunc(other.cfg.Addresses, within) {
+		overlaps := func(p netip.Prefix) bool { return slices.ContainsFunc(i.cfg.Addresses, p.Overlaps) }
+		if slices.ContainsFunc(other.cfg.Addresses, overlaps) {
 			t = other.insertBuiltIn(t)
 		}
 	}

@@ -128,7 +128,7 @@ func (n *Node) follow(ctx context.Context, events *vswitch.Events) {
 		n.plane.Handle(list...)
 		n.mu.Unlock()
 		pause := 10 * time.Millisecond // so that many events are handled together
-		if list[0].Kind == frame.EventOverflow {
+		if slices.ContainsFunc(list, func(e frame.Event) bool { return e.Kind == frame.EventOverflow }) {
 			pause = time.Second // hosts can cause these, and all rows are compared
 		}
 		select {

@@ -131,6 +131,13 @@ func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
 	return v.setFlood(vni, es)
 }
 
+// CheckFlood returns why an entry cannot be in a flood list, for instance because the VTEP has no underlay of its
+// family. SetFlood returns the same error.
+func (v *VTEP) CheckFlood(peer netip.AddrPort) error {
+	_, err := v.floodEntry(peer)
+	return err
+}
+
 // setFlood does the work of SetFlood. v.mu is held.
 func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 	l := &floodList{}

@@ -9,8 +9,9 @@ control.Plane.targets control.Plane.watchers control.chain.slots control.changes
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
 control.floodList.shown control.owner.places control.peer.in control.place.held control.records.free
 control.records.pages control.routeChange.now control.routeEntry.via control.segment.ports
-control.segment.tunnels control.store.owners control.store.routers control.tx.counts control.tx.idle
-control.tx.late control.tx.refused control.tx.segments control.tx.unused control.tx.vrfs
+control.segment.tunnels control.store.named control.store.owners control.store.routers
+control.store.sorted control.tx.counts control.tx.idle control.tx.late control.tx.refused
+control.tx.segments control.tx.unused control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
 l3.Gateway.vrfs l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.route.nextHops

@@ -1,0 +1,182 @@
+package control_test
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/vtep"
+)
+
+// host4 and hostMAC are those of host n of many.
+func host4(n int) netip.Addr {
+	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 0x14000001+uint32(n))))
+}
+func hostMAC(n int) frame.MAC { return frame.MACFrom(0x0220_0000_0000 + uint64(n)) }
+
+// Many rows are refused at once, with nothing else there: for their segment, and when they are written.
+func TestAllRefused(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	for _, vni := range []frame.VNI{7, red} {
+		l.vtep.full = vni == red
+		var add []control.Row
+		for i := range 600 {
+			add = append(add, control.MAC{VNI: vni, MAC: hostMAC(i), IP: host4(i), VTEP: at(2)})
+		}
+		if n := len(control.Refused(l.Program("bgp", control.Update{Add: add}))); n != 600 || !l.Empty() {
+			t.Errorf("VNI %d: %d rows were refused", vni, n)
+		}
+	}
+}
+
+// A host that a row gave way to goes with its port.
+func TestPortOfHostGoes(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	events := l.sw.Events()
+	defer events.Close()
+	l.speak(2)
+	l.add("bgp", control.MAC{VNI: red, MAC: mac(2), VTEP: at(2)})
+	l.want(2, fdb.OriginLearned, "pipe")
+	l.must(l.local.Detach())
+	l.handle(events)
+	l.want(2, fdb.OriginControl, "10.0.0.2")
+}
+
+// So does its neighbour entry.
+func TestPortOfNeighbourGoes(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	events := l.sw.Events()
+	defer events.Close()
+	l.arps[red], _ = arp.NewTable(&arp.TableConfig{VNI: red, Notify: l.sw.Notify})
+	resp, err := arp.NewResponder(&arp.Config{Table: l.arps[red]})
+	l.must(err)
+	_, err = l.sw.VSI(red, &vswitch.VSIConfig{Slots: vswitch.Slots{Neighbour: resp}})
+	l.must(err)
+	l.arps[red].Learn(&arp.Claim{IP: ip(2), MAC: mac(2), From: l.local.Dest(0)}, 0)
+	l.add("bgp", control.MAC{VNI: red, MAC: mac(2), IP: ip(2), VTEP: at(2)})
+	l.must(l.local.Detach())
+	l.handle(events)
+	e, _ := l.arps[red].Lookup(ip(2))
+	if e.Origin != arp.Control {
+		t.Error("neighbour is not back")
+	}
+}
+
+// A row whose place cannot be had any longer waits with its neighbour, too.
+func TestWaitsAsWhole(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"first", "second", "third"}})
+	l.add("first", control.MAC{VNI: red, MAC: mac(1), VTEP: at(2)})
+	l.add("second", control.MAC{VNI: red, MAC: mac(1), IP: ip(1), VTEP: at(3)})
+	l.add("third", control.MAC{VNI: red, MAC: mac(3), IP: ip(1), VTEP: at(2)})
+	l.vtep.full = true
+	l.del("first", control.MAC{VNI: red, MAC: mac(1)})
+	l.wantWaiting("second", 1, vtep.ErrFull)
+	if got := l.Neighbour(red, ip(1)); got != mac(3) {
+		t.Errorf("neighbour %v of a row that waits", got)
+	}
+}
+
+// Or with its route.
+func TestRouteWaitsAsWhole(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"first", "second", "third"}})
+	l.add("first", control.MAC{VNI: l3vni, MAC: mac(9), VTEP: at(2)})
+	l.add("second", control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16"), Via: control.Via{VNI: l3vni, MAC: mac(9), VTEP: at(3)}})
+	l.add("third", control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16")})
+	l.vtep.full = true
+	l.del("first", control.MAC{VNI: l3vni, MAC: mac(9)})
+	l.wantWaiting("second", 1, vtep.ErrFull)
+	if r, _ := l.gw.VRF("red").Route(pfx("10.1.0.0/16")); len(r.Via) != 0 {
+		t.Errorf("route of a row that waits: %v", r)
+	}
+}
+
+// A row that can be written does not wait, though another owner's is.
+func TestShadowedNoMore(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"first", "second"}})
+	p := control.Prefix{VRF: "red", Prefix: pfx("192.168.7.0/24"), Via: control.Via{VNI: l3vni, MAC: mac(9), VTEP: at(5)}}
+	l.add("second", p)
+	l.add("first", p)
+	l.must(l.gw.VRF("red").Interface(red).Close())
+	l.Reapply()
+	l.wantWaiting("first", 0, nil)
+	l.wantWaiting("second", 0, nil)
+}
+
+// A row says which port its VTEP has, also if it had to wait.
+func TestPortByReapply(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	l.add("bgp", control.MAC{VNI: red, MAC: mac(1), VTEP: at(2)})
+	l.program("bgp", control.Update{Loose: true, Add: rows(control.MAC{VNI: 300, MAC: mac(2), VTEP: netip.AddrPortFrom(at(2).Addr(), 5000)})})
+	l.segment(300)
+	l.Reapply()
+	e, _ := l.entry(300, mac(2))
+	if got := l.sw.Name(e.Dest); got != "10.0.0.2:5000" {
+		t.Error(got)
+	}
+}
+
+// An address with a zone is not that without.
+func TestZone(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	a := netip.MustParseAddr("fe80::1")
+	bad := control.MAC{VNI: red, MAC: mac(1), IP: a.WithZone("eth0"), VTEP: at(2)}
+	l.add("bgp", control.MAC{VNI: red, MAC: mac(1), IP: a, VTEP: at(2)})
+	if err := l.Program("bgp", control.Update{Add: rows(bad)}); err == nil {
+		t.Error("taken")
+	}
+}
+
+// Not even a static owner takes a MAC of the switch itself.
+func TestOwnMACStays(t *testing.T) {
+	l := newLeaf(t, control.Config{Static: []string{"file"}})
+	l.program("file", control.Update{Loose: true, Add: rows(control.MAC{VNI: 300, MAC: mac(0xee), VTEP: at(2)})})
+	l.must(l.segment(300).FDB().Set(mac(0xee), 0, fdb.Static))
+	l.Reapply()
+	e, _ := l.entry(300, mac(0xee))
+	if e.Dest != 0 {
+		t.Errorf("the switch's own MAC is at %v", l.MAC(300, mac(0xee)))
+	}
+}
+
+// No owner may say that one is a router's.
+func TestOwnMACOfRouter(t *testing.T) {
+	l := newLeaf(t, control.Config{Static: []string{"file"}})
+	l.must(l.segment(l3vni).FDB().Set(mac(0xec), 0, fdb.Static)) // such as a VTEPMAC
+	row := control.Prefix{VRF: "red", Prefix: pfx("10.1.0.0/16"), Via: control.Via{VNI: l3vni, MAC: mac(0xec), VTEP: at(3)}}
+	for _, owner := range []string{"file", "bgp"} {
+		err := l.Program(owner, control.Update{Loose: true, Add: rows(row)})
+		if e, _ := l.entry(l3vni, mac(0xec)); e.Dest != 0 || len(control.Refused(err)) != 1 {
+			t.Errorf("%s: at %v, %v", owner, l.MAC(l3vni, mac(0xec)), err)
+		}
+	}
+}
+
+// A new row gives way to a host, though it is given twice.
+func TestTwiceInUpdate(t *testing.T) {
+	l := newLeaf(t, control.Config{})
+	l.speak(2)
+	l.add("bgp", control.MAC{VNI: red, MAC: mac(2), VTEP: at(2)}, control.MAC{VNI: red, MAC: mac(2), VTEP: at(3)})
+	l.want(2, fdb.OriginLearned, "pipe")
+}
+
+// A row that is tried again is tried as a whole.
+func TestHalfWritten(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: []string{"first", "second"}})
+	l.vtep.wrong = true
+	l.program("first", control.Update{Loose: true, Add: rows(control.MAC{VNI: red, MAC: mac(1), IP: ip(1), VTEP: at(2)})})
+	l.vtep.wrong = false
+	l.wantWaiting("first", 1, fdb.ErrNoDest)
+	l.add("second", control.MAC{VNI: red, MAC: mac(3), IP: ip(1), VTEP: at(3)})
+	n := 0
+	for range l.Waiting("first") {
+		n++
+	}
+	if got := l.MAC(red, mac(1)); n == 0 && got == "" {
+		t.Errorf("at %q, neighbour %v, and does not wait", got, l.Neighbour(red, ip(1)))
+	}
+}
