@@ -32,7 +32,7 @@ LONG = ./examples/p2p ./underlay ./underlay/afpacket ./internal/lab/kernel ./nod
 ALONE = ^Test(Receive|ReceiveECN|ReceiveStrict|ReceiveReserved|ReceiveGPE|ReceiveGBP|ReceiveOuter|Reservable|SendSettings|SendTTL|SendGBP|SourcePort|Shapes|DeviceMTU)$$
 
 # Tests of one goroutine that are long under the race detector, which has nothing to find there.
-SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
+SINGLE = ^Test(WorstMACs|WorstTable|WorstScan|WorstFlows|Memory|WaitCost|Sizes|Faults|HandleSuffices|PlaneModel|Ledger)$$
 
 .PHONY: test quick tools vet check cross unit race run fuzz worst bench compare tunnels underlays growth soak
 
