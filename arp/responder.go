@@ -156,7 +156,7 @@ func (cfg *Config) Check() error {
 func (r *Responder) With(m Mode) (*Responder, error) {
 	cfg := r.cfg
 	cfg.Mode = m
-	if _, err := NewResponder(&cfg); err != nil {
+	if err := cfg.Check(); err != nil {
 		return nil, err
 	}
 	return &Responder{r.shared, m}, nil

@@ -134,6 +134,9 @@ func TestLateAnswer(t *testing.T) {
 			return true
 		}})
 		l.fdb[mac(1)], l.fdb[mac(3)] = port1, peer3
+		if _, err := l.r.With(Off); err != nil { // an attachment's, which shares the questions
+			t.Fatal(err)
+		}
 		control := func(n byte) { must(t, l.table.Set(addr(v6, n), mac(n), Control, 0)) }
 		l.say(port1, question(v6, 1, 3))
 		l.say(port2, question(v6, 2, 4))
