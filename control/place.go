@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/fdb"
@@ -160,17 +162,11 @@ func (t *tx) target(p *place) (to target, err error) {
 	if _, flood := p.row.(Flood); flood {
 		return to, f.tunnel.CheckFlood(via.VTEP)
 	}
-	own := f.tunnel.Local()
-	for _, a := range own {
-		if a == via.VTEP.Addr() {
-			return to, mistake{fmt.Errorf("VTEP: %v: is the address of the local VTEP", a)}
-		}
-		if a.IsLoopback() {
-			return to, nil
-		}
-	}
-	if via.VTEP.Addr().IsLoopback() {
-		return to, mistake{fmt.Errorf("VTEP: %v: is a loopback address", via.VTEP.Addr())}
+	switch a, local := via.VTEP.Addr(), f.tunnel.Local(); {
+	case slices.Contains(local, a):
+		return to, mistake{fmt.Errorf("VTEP: %v: is the address of the local VTEP", a)}
+	case a.IsLoopback() && !slices.ContainsFunc(local, netip.Addr.IsLoopback):
+		return to, mistake{fmt.Errorf("VTEP: %v: is a loopback address", a)}
 	}
 	return to, nil
 }

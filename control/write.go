@@ -125,18 +125,18 @@ func (t *tx) write() {
 // touch has the entries of a row compared.
 func (t *tx) touch(n ref) {
 	r := t.p.at(n)
-	switch x := r.place.row.(type) {
+	switch r.place.row.(type) {
 	case MAC:
-		t.touchMAC(macKey{x.VNI, r.mac})
+		t.touchMAC(t.p.macs.key(r))
 		if r.bits != 0 {
-			t.touchIP(ipKey{x.VNI, r.addr})
+			t.touchIP(t.p.ips.key(r))
 		}
 	case Group:
-		t.groups.touch(groupKey{r.place.owner, x.VNI, x.Tunnel, x.Name})
+		t.groups.touch(t.p.groups.key(r))
 	case Flood:
-		t.floods.touch(x.VNI)
+		t.floods.touch(t.p.floods.key(r))
 	case Prefix:
-		t.touchRoute(routeKey{x.VRF, r.prefix()})
+		t.touchRoute(t.p.routes.key(r))
 		if k, ok := r.place.router(); ok {
 			t.touchMAC(k)
 		}
@@ -170,13 +170,13 @@ func (t *tx) drop(n ref) {
 // disown removes a row from the changes that it has the entry of.
 func (t *tx) disown(n ref) {
 	r := t.p.at(n)
-	switch x := r.place.row.(type) {
+	switch r.place.row.(type) {
 	case MAC:
-		if c := t.macs.at[macKey{x.VNI, r.mac}]; c.is.now.row == n {
+		if c := t.macs.at[t.p.macs.key(r)]; c.is.now.row == n {
 			c.is.now = claim{}
 		}
 		if r.bits != 0 {
-			if c := t.ips.at[ipKey{x.VNI, r.addr}]; c.is.now == n {
+			if c := t.ips.at[t.p.ips.key(r)]; c.is.now == n {
 				c.is.now = 0
 			}
 		}

@@ -52,10 +52,7 @@ func (s *Switch) housekeepStages(now frame.Tick) {
 	stages := map[Housekeeper]struct{}{}
 	s.mu.Lock()
 	for _, v := range s.vsis {
-		collect(stages, v.cfg.Slots)
-		for _, a := range v.members {
-			collect(stages, a.cfg.Slots)
-		}
+		collectVSI(stages, v)
 	}
 	s.mu.Unlock()
 	for t := range stages {
@@ -67,15 +64,20 @@ func (s *Switch) housekeepStages(now frame.Tick) {
 // s.mu is held.
 func (v *VSI) left(d frame.Dest, gone *Attachment) {
 	stages := map[Leaver]struct{}{}
-	collect(stages, v.cfg.Slots)
-	for _, a := range v.members {
-		collect(stages, a.cfg.Slots)
-	}
+	collectVSI(stages, v)
 	if gone != nil {
 		collect(stages, gone.cfg.Slots)
 	}
 	for t := range stages {
 		t.Left(d)
+	}
+}
+
+// collectVSI finds the stages of one kind of a segment and its attachments. s.mu is held.
+func collectVSI[T comparable](stages map[T]struct{}, v *VSI) {
+	collect(stages, v.cfg.Slots)
+	for _, a := range v.members {
+		collect(stages, a.cfg.Slots)
 	}
 }
 
