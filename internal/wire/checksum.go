@@ -13,19 +13,36 @@ func Sum(b []byte, sum uint64) uint64 {
 	// loaded as most machines keep them, and the result is swapped once. Two
 	// accumulators: the chain of carries in one does not wait for the other.
 	var x, y, carry uint64
-	for len(b) >= 64 {
-		p := (*[64]byte)(b)
+	for len(b) >= 128 {
+		p := (*[128]byte)(b)
 		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[:]), 0)
 		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[8:]), carry)
 		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[16:]), carry)
 		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[24:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[32:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[40:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[48:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[56:]), carry)
 		x += carry // no overflow: a sum that carried is not all ones
-		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[32:]), 0)
-		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[40:]), carry)
-		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[48:]), carry)
-		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[56:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[64:]), 0)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[72:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[80:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[88:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[96:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[104:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[112:]), carry)
+		y, carry = bits.Add64(y, binary.LittleEndian.Uint64(p[120:]), carry)
 		y += carry
-		b = b[64:]
+		b = b[128:]
+	}
+	for len(b) >= 32 {
+		p := (*[32]byte)(b)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[:]), 0)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[8:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[16:]), carry)
+		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(p[24:]), carry)
+		x += carry
+		b = b[32:]
 	}
 	for len(b) >= 8 {
 		x, carry = bits.Add64(x, binary.LittleEndian.Uint64(b), 0)
