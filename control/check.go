@@ -73,6 +73,8 @@ func (r Prefix) check() error {
 	switch p := r.Prefix; {
 	case !p.IsValid() || p != p.Masked() || p.Addr().Is4In6():
 		return errors.New("Prefix.Prefix: must be a prefix without host bits")
+	case v.Weight != 0 && v == Via{Weight: v.Weight}:
+		return errors.New("Prefix.Via.Weight: requires a next hop")
 	case v.Tunnel != "" && !v.VTEP.IsValid():
 		return errors.New("Prefix.Via.Tunnel: requires VTEP")
 	case v.FarVNI != 0 && (v.MAC.IsZero() || !v.VTEP.IsValid()):

@@ -23,23 +23,35 @@ type routeChange struct {
 // hop returns the next hop of a place, and false for a blackhole.
 func (p *place) hop() (h l3.NextHop, ok bool) {
 	v := p.row.(Prefix).Via
-	h = l3.NextHop{Interface: p.iface, IP: v.IP, MAC: v.MAC}
+	h = l3.NextHop{Interface: p.iface, IP: v.IP, MAC: v.MAC, Weight: v.Weight}
 	if v.MAC.IsZero() && v.VTEP.IsValid() {
 		h.Peer = p.dest.Peer()
 	}
 	return h, p.iface != nil
 }
 
-// routeOf makes a route of sorted rows. A router with two VTEPs is one next hop.
+// routeOf makes a route of sorted rows. A router with two VTEPs is one next hop, with the largest weight of both.
 func (t *tx) routeOf(rows []ref) (e routeEntry) {
 	for _, n := range rows {
 		p := t.p.at(n).place
 		e.vrf = p.vrf
-		if h, ok := p.hop(); ok && (len(e.via) == 0 || e.via[len(e.via)-1] != h) {
+		h, ok := p.hop()
+		if !ok {
+			continue
+		}
+		if last := len(e.via) - 1; last >= 0 && sameHop(e.via[last], h) {
+			e.via[last].Weight = max(e.via[last].Weight, h.Weight)
+		} else {
 			e.via = append(e.via, h)
 		}
 	}
 	return e
+}
+
+// sameHop reports whether two next hops are one, whatever their weights.
+func sameHop(a, b l3.NextHop) bool {
+	a.Weight = b.Weight
+	return a == b
 }
 
 func (t *tx) touchRoute(k routeKey) {

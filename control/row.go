@@ -75,6 +75,10 @@ type Via struct {
 
 	FarVNI frame.VNI // with MAC and VTEP: as in MAC
 	Tunnel string    // with VTEP: as in MAC
+
+	// Weight is the share of flows that the next hop gets, relative to the others of the prefix; 0 = 1. Of rows that
+	// differ in it alone, the largest counts.
+	Weight uint8
 }
 
 func (MAC) isRow()    {}
@@ -152,6 +156,9 @@ func (v Via) String() string {
 	if v.VTEP.IsValid() {
 		s += " vtep " + behind(v.VTEP, v.FarVNI, v.Tunnel)
 	}
+	if v.Weight != 0 {
+		s += fmt.Sprint(" weight ", v.Weight)
+	}
 	return s
 }
 
@@ -226,5 +233,5 @@ func order(r Row) int {
 
 func compareVia(a, b Via) int {
 	return cmp.Or(cmp.Compare(a.VNI, b.VNI), a.IP.Compare(b.IP), cmp.Compare(a.MAC.Uint64(), b.MAC.Uint64()), a.VTEP.Compare(b.VTEP),
-		cmp.Compare(a.FarVNI, b.FarVNI), cmp.Compare(a.Tunnel, b.Tunnel))
+		cmp.Compare(a.FarVNI, b.FarVNI), cmp.Compare(a.Tunnel, b.Tunnel), cmp.Compare(a.Weight, b.Weight))
 }

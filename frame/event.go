@@ -34,6 +34,9 @@ const (
 	EventNeighbourDeleted   // VNI, IP, MAC, Dest: deleted by hand, or replaced by a static or control entry
 	EventNeighbourDuplicate // VNI, IP, MAC, OldMAC, Dest: claimed by several MACs (RFC 9161, section 3.7)
 	EventNeighbourMiss      // VNI, IP, Dest: Dest asks for an address without an entry, or sends there through the gateway
+
+	EventNextHopDown // VNI; IP, MAC or Dest: a next hop of routes is dead; those with another pass over it
+	EventNextHopUp   // VNI; IP, MAC or Dest: it is alive again
 )
 
 var eventNames = [...]string{
@@ -44,6 +47,7 @@ var eventNames = [...]string{
 	EventPortHeld: "port-held", EventPortReleased: "port-released",
 	EventMACMiss: "mac-miss", EventNeighbourLearned: "neighbour-learned", EventNeighbourMoved: "neighbour-moved",
 	EventNeighbourAged: "neighbour-aged", EventNeighbourDeleted: "neighbour-deleted", EventNeighbourDuplicate: "neighbour-duplicate", EventNeighbourMiss: "neighbour-miss",
+	EventNextHopDown: "next-hop-down", EventNextHopUp: "next-hop-up",
 }
 
 // String returns the kind's name.

@@ -40,6 +40,18 @@
 //
 // A [CrossConnect] joins two IP ports and routes nothing.
 //
+// # Next hops
+//
+// The flows of a route with several next hops are shared among them by weight, and each flow keeps
+// to one. The route passes over a next hop that is dead, while it has another:
+//
+//   - whose neighbour does not answer, or is not known yet; it is asked until it answers
+//   - whose tunnel has had an ICMP error about its peer, for 10 s
+//   - that [VRF.SetDown] says is dead, as a probe does
+//
+// Only the flows of the dead one move, and they return to it. Events next-hop-down and next-hop-up
+// tell control planes.
+//
 // # Concurrency
 //
 // Process runs inside the workers of a switch, any number of them at once. If the next hop is

@@ -17,6 +17,7 @@ type packet struct {
 	v6     bool
 	tick   frame.Tick
 	worker int
+	flow   uint64 // hash, for a route with several next hops
 }
 
 func (x *packet) at() frame.At { return frame.At{Tick: x.tick, Worker: x.worker} }
@@ -78,11 +79,12 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	case p[8] <= 1:
 		return i.refuse(&x, icmperr.TimeExceeded, frame.TTL)
 	}
-	h := &r.nextHops[0]
-	if len(r.nextHops) > 1 {
-		h = r.pick(i.vrf.gateway.flow4(p))
+	h := r.one
+	if h == nil {
+		x.flow = i.vrf.gateway.flow4(p)
+		h = r.pick(x.flow)
 	}
-	v := i.send(&x, h, to)
+	v := i.send(&x, r, h, to)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[8]--
 		old := binary.BigEndian.Uint16(p[8:])
@@ -118,11 +120,12 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	case p[7] <= 1:
 		return i.refuse(&x, icmperr.TimeExceeded, frame.TTL)
 	}
-	h := &r.nextHops[0]
-	if len(r.nextHops) > 1 {
-		h = r.pick(i.vrf.gateway.flow6(p))
+	h := r.one
+	if h == nil {
+		x.flow = i.vrf.gateway.flow6(p)
+		h = r.pick(x.flow)
 	}
-	v := i.send(&x, h, to)
+	v := i.send(&x, r, h, to)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[7]--
 		i.counts.Of(x.worker).routed6.Count(1, x.worker)
@@ -130,14 +133,15 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	return v
 }
 
-// send directs a packet to dst to a next hop: it writes the Ethernet header, or removes it. Verdicts
+// send directs a packet to dst to a next hop of a route: it writes the Ethernet header, or removes it. Verdicts
 // other than Reenter and Forward leave the packet unchanged.
-func (i *Interface) send(x *packet, h *nextHop, dst netip.Addr) frame.Verdict {
+func (i *Interface) send(x *packet, r *route, h *nextHop, dst netip.Addr) frame.Verdict {
 	f, out := x.f, h.out
 	if out.cfg.Port != 0 {
 		if t := out.cfg.Tunnel; t != nil {
 			if _, ok := i.answerable(x, 0); ok && t.Failed(h.to.Peer()) {
 				i.report(x, icmperr.NoHost)
+				i.vrf.nextHops.mark(h, unreachable, x.tick+unreachableFor)
 			}
 		}
 		f.Pull(x.ip)
@@ -156,6 +160,9 @@ func (i *Interface) send(x *packet, h *nextHop, dst netip.Addr) frame.Verdict {
 		}
 		e := out.neighbours.Resolve(next)
 		if e == 0 {
+			if other := out.passOver(x, r, h); other != nil {
+				return i.send(x, r, other, dst)
+			}
 			return out.wait(x, next, i)
 		}
 		mac = e.MAC()

@@ -121,6 +121,7 @@ type VRF struct {
 	name        string
 	routes      atomic.Pointer[bart.Table[*route]]
 	errorSource atomic.Pointer[errorSource]
+	nextHops    nextHops
 
 	mu         sync.Mutex
 	interfaces map[frame.VNI]*Interface
@@ -135,6 +136,7 @@ func (g *Gateway) VRF(name string) *VRF {
 	if v == nil {
 		v = &VRF{gateway: g, name: name, interfaces: map[frame.VNI]*Interface{}}
 		v.routes.Store(new(bart.Table[*route]))
+		v.nextHops = nextHops{byKey: map[NextHop]*nextHop{}, ill: map[*nextHop]struct{}{}}
 		v.errorSource.Store(new(errorSource))
 		g.vrfs[name] = v
 	}

@@ -37,6 +37,9 @@ type InterfaceConfig struct {
 	// Send sends a frame of the gateway's own, as VSI.Send does.
 	Send func(to frame.Dest, f *frame.Frame) bool `json:"-"`
 
+	// Notify, if not nil, gets events about next hops on the interface. It must not wait.
+	Notify func(frame.Event) `json:"-"`
+
 	// Port sends packets without an Ethernet header: a TUN, or a tunnel for IP, whose peers are
 	// next hops. Such an interface has neither MAC nor neighbours, and its addresses are /32 or
 	// /128.
@@ -143,6 +146,7 @@ func (i *Interface) insertBuiltIn(t *bart.Table[*route]) *bart.Table[*route] {
 	for _, p := range i.cfg.Addresses {
 		for _, b := range i.builtIn(p) {
 			if old, ok := t.Get(b.prefix); !ok || old.self == nil || old.kind == blackhole && b.route.kind != blackhole {
+				i.vrf.nextHops.release(old)
 				t = t.InsertPersist(b.prefix, b.route)
 			}
 		}
@@ -220,9 +224,9 @@ func (i *Interface) builtIn(p netip.Prefix) (list []builtIn) {
 	if p.Addr().IsLinkLocalUnicast() {
 		return nil // not routed
 	}
-	hops := []nextHop{{out: i}}
+	neighbour := &nextHop{out: i}
 	if !p.IsSingleIP() {
-		list = append(list, builtIn{p.Masked(), &route{kind: connected, self: i, nextHops: hops}})
+		list = append(list, builtIn{p.Masked(), &route{kind: connected, self: i, one: neighbour, paths: []path{{neighbour, 1}}}})
 	}
 	if last, ok := hostaddr.Broadcast(p); ok {
 		for _, x := range []netip.Addr{p.Masked().Addr(), last} {
@@ -270,6 +274,7 @@ func (i *Interface) close(hold bool) error {
 		}
 	}
 	v.routes.Store(t)
+	v.nextHops.close(i)
 	if i.cfg.Neighbours != nil {
 		i.cfg.Neighbours.Table().Watch(nil, nil)
 		i.cfg.Neighbours.SetGateway(nil)

@@ -31,7 +31,7 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		if w != nil {
 			i.stopResolving(w)
 		}
-		w = i.startResolving(next, x, from)
+		w = i.startResolving(next, x.src(), from, x.tick)
 	}
 	kept := w != nil && i.enqueue(w, x, in, from)
 	l.mu.Unlock()
@@ -49,6 +49,37 @@ func (i *Interface) wait(x *packet, next netip.Addr, in *Interface) frame.Verdic
 		i.resolved(next)
 	}
 	return frame.Consume
+}
+
+// passOver has a route with several next hops pass over one whose neighbour is unknown, and asks for it. It returns
+// the next hop to use instead, nil if all are down.
+func (i *Interface) passOver(x *packet, r *route, h *nextHop) *nextHop {
+	if r.one != nil || h.down.Load()&unresolved != 0 {
+		return nil
+	}
+	n := &i.vrf.nextHops
+	n.mark(h, unresolved, 0)
+	i.question(h.ip, x.src(), x.f.Origin(), x.tick)
+	if i.neighbours.Resolve(h.ip) != 0 { // the answer has come meanwhile
+		n.answered(i, h.ip)
+		return h
+	}
+	if other := r.pick(x.flow); other.down.Load() == 0 {
+		return other
+	}
+	return nil
+}
+
+// question asks for a neighbour that no packet waits for, unless there is a question for it already.
+func (i *Interface) question(next, asker netip.Addr, from frame.Dest, now frame.Tick) {
+	l := &i.vrf.gateway.queue
+	l.mu.Lock()
+	ask := i.waiting[next] == nil && !i.closed && i.startResolving(next, asker, from, now) != nil
+	l.mu.Unlock()
+	if ask {
+		i.cfg.Neighbours.Missed(next, from, now)
+		i.ask(next, asker)
+	}
 }
 
 // ask asks the segment for a neighbour's MAC. An anycast gateway asks from the VTEP's own MAC
@@ -90,6 +121,7 @@ func (i *Interface) asked(next netip.Addr) bool {
 
 // resolved sends the packets that wait for a neighbour.
 func (i *Interface) resolved(next netip.Addr) {
+	i.vrf.nextHops.answered(i, next)
 	l := &i.vrf.gateway.queue
 	var packets []*queuedPacket
 	l.mu.Lock()
@@ -121,6 +153,7 @@ func (i *Interface) reroute(p *queuedPacket) frame.Verdict {
 func (i *Interface) Housekeep(now frame.Tick) {
 	var ask [][2]netip.Addr
 	var gone []*queuedPacket
+	var silent []netip.Addr
 	l := &i.vrf.gateway.queue
 	l.mu.Lock()
 	for _, w := range i.asking.All() {
@@ -136,6 +169,7 @@ func (i *Interface) Housekeep(now frame.Tick) {
 			ask = append(ask, [2]netip.Addr{w.ip, w.asker})
 		default:
 			gone = append(gone, l.Take(&w.packets)...)
+			silent = append(silent, w.ip)
 			w.gone = now + retryAfter
 		}
 	}
@@ -144,6 +178,12 @@ func (i *Interface) Housekeep(now frame.Tick) {
 	i.vrf.gateway.fragments.expire(now)
 	for _, a := range ask {
 		i.ask(a[0], a[1])
+	}
+	for _, ip := range silent {
+		i.vrf.nextHops.gaveUp(i, ip)
+	}
+	for _, ip := range i.vrf.nextHops.housekeep(i, now) {
+		i.question(ip, netip.Addr{}, 0, now)
 	}
 	for _, p := range gone {
 		i.unresolved.Add(1)

@@ -53,7 +53,7 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	}
 	dst := x.src() // of the answer
 	r, ok := i.vrf.routes.Load().Lookup(dst)
-	if !ok || len(r.nextHops) == 0 {
+	if !ok || len(r.paths) == 0 {
 		return frame.Drop(frame.TooBig)
 	}
 	h := r.pick(0)
@@ -66,7 +66,7 @@ func (s PathMTU) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	f.Trim(ip + x.head() + quote)
 	h.out.write(f.Bytes(), old, &x, icmperr.FragNeeded, quote, uint32(mtu))
 	f.GSO, f.Hash = frame.GSO{}, 0
-	return i.send(&x, h, dst)
+	return i.send(&x, r, h, dst)
 }
 
 // restoreTTL undoes the decrement of the TTL: the error quotes the packet as its sender knows it.

@@ -45,11 +45,11 @@ type waitQueue struct {
 
 // startResolving begins to wait for a next hop. It returns nil if from has reached the
 // questionRate. The queue is locked.
-func (i *Interface) startResolving(next netip.Addr, x *packet, from frame.Dest) *waiting {
+func (i *Interface) startResolving(next, asker netip.Addr, from frame.Dest, now frame.Tick) *waiting {
 	limit := i.vrf.gateway.limits.Load().Waiting
 	r := i.rates[from]
-	if int32(x.tick-r.second) > 0 {
-		r = rate{second: x.tick}
+	if int32(now-r.second) > 0 {
+		r = rate{second: now}
 	}
 	if r.n >= questionRate*limit {
 		return nil
@@ -61,7 +61,7 @@ func (i *Interface) startResolving(next netip.Addr, x *packet, from frame.Dest) 
 		i.unresolved.Add(uint64(w.packets.Len()))
 		i.stopResolving(w)
 	}
-	w := &waiting{ip: next, asker: x.src(), asked: 1, next: x.tick + 1}
+	w := &waiting{ip: next, asker: asker, asked: 1, next: now + 1}
 	w.at = i.asking.Add(from, w, 1)
 	i.waiting[next] = w
 	return w

@@ -193,6 +193,7 @@ type Hop struct {
 	Remote  netip.Addr `json:"remote,omitzero"`  // peer of the tunnel
 	VNI     frame.VNI  `json:"vni,omitzero"`     // with MAC: VNI at the router, 1 to 16777215; 0 = the VNI of the tunnel here
 	Tunnel  string     `json:"tunnel,omitempty"` // name of the tunnel of Remote, if the segment has several
+	Weight  uint8      `json:"weight,omitzero"`  // its share of the route's flows, relative to those of the others; 0 = 1
 }
 
 // A Pool is a range of addresses whose blocks are assigned to nodes.

@@ -87,6 +87,7 @@ var elsewhere = map[string]string{
 	"l3.InterfaceConfig.VNI":        "the segment's",
 	"l3.InterfaceConfig.Neighbours": "the segment's responder",
 	"l3.InterfaceConfig.Send":       "the switch's",
+	"l3.InterfaceConfig.Notify":     "the switch's",
 	"l3.InterfaceConfig.Port":       "the segment's TUN or tunnel for IP",
 	"l3.InterfaceConfig.Tunnel":     "the segment's tunnel for IP",
 	"l3.CrossConnectConfig":         "the port, the peer and the tunnel of a segment with a CrossConnect",

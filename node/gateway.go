@@ -113,6 +113,7 @@ func (c *Segment) iface(r *arp.Responder, send func(frame.Dest, *frame.Frame) bo
 
 // setInterface makes a segment's interface.
 func (n *Node) setInterface(s *segment, cfg l3.InterfaceConfig) error {
+	cfg.Notify = n.sw.Notify
 	return n.step("gateway", func() error {
 		i, err := n.vrf(s.made.gateway.VRF).NewInterface(&cfg)
 		if err == nil {

@@ -71,7 +71,7 @@ func prefixes(segments map[frame.VNI]*Segment, vrf string, p netip.Prefix, via [
 		return []control.Row{control.Prefix{VRF: vrf, Prefix: p}}
 	}
 	for _, h := range via {
-		x := control.Via{VNI: h.Segment, IP: h.IP, MAC: h.MAC}
+		x := control.Via{VNI: h.Segment, IP: h.IP, MAC: h.MAC, Weight: h.Weight}
 		if h.Remote.IsValid() {
 			x.VTEP, x.FarVNI, x.Tunnel = netip.AddrPortFrom(h.Remote, 0), h.VNI, segments[h.Segment].named(h.Tunnel)
 		}
