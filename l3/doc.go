@@ -16,7 +16,7 @@
 // # The path of a packet
 //
 //	Interface.Process   is it for the gateway's MAC? is it IP?
-//	forward4, forward6  is it well formed? which route?       -> local4, local6: ping, whole or in fragments
+//	forward4, forward6  is it well formed? which route?       -> local4, local6: ping, UDP (Listen)
 //	send                which neighbour? rewrite MACs         -> wait: ask for its MAC first
 //	                    TTL - 1, and into the next segment    -> refuse: ICMP errors
 //

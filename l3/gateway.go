@@ -58,6 +58,7 @@ type Gateway struct {
 	queue  waitQueue
 
 	fragments fragments
+	listeners atomic.Pointer[listeners]
 
 	mu   sync.Mutex
 	cfg  GatewayConfig // as it was set

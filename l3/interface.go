@@ -77,6 +77,7 @@ type Interface struct {
 	closed  bool
 
 	unresolved atomic.Uint64
+	tick       atomic.Uint32 // of the last Housekeep
 
 	counts perworker.Set[counts]
 }

@@ -15,8 +15,8 @@ func (i *Interface) onLink(src, dst netip.Addr) bool {
 	return slices.Contains(i.addrs, dst) && !slices.Contains(i.addrs, src) && (src.IsLinkLocalUnicast() || dst.IsLinkLocalUnicast())
 }
 
-// local4 answers packets to the gateway itself: an echo request with a reply, others with an
-// ICMP error.
+// local4 takes packets to the gateway itself: it answers an echo request with a reply, hands UDP to the function of
+// Gateway.Listen, and answers others with an ICMP error.
 func (i *Interface) local4(x *packet, p wire.IPv4) frame.Verdict {
 	if p.Fragment() {
 		return i.reassemble4(x, p)
@@ -27,6 +27,8 @@ func (i *Interface) local4(x *packet, p wire.IPv4) frame.Verdict {
 func (i *Interface) answer4(x *packet, p wire.IPv4) frame.Verdict {
 	m := p.Payload()
 	switch {
+	case p.Protocol() == wire.ProtoUDP:
+		return i.deliver(x, m, p[8], wire.Pseudo4(p, wire.ProtoUDP, 0), false)
 	case p.Protocol() != wire.ProtoICMP:
 		return i.refuse(x, icmperr.NoService, frame.NoRoute)
 	case len(m) < wire.ICMPLen || m[0] != wire.ICMPEcho || m[1] != 0:
@@ -62,6 +64,8 @@ func (i *Interface) local6(x *packet, p wire.IPv6) frame.Verdict {
 func (i *Interface) answer6(x *packet, p wire.IPv6, u wire.IPv6Upper) frame.Verdict {
 	m := p[u.At:]
 	switch {
+	case u.Protocol == wire.ProtoUDP:
+		return i.deliver(x, m, p[7], wire.Pseudo6(p, wire.ProtoUDP, 0), true)
 	case u.Protocol != wire.ProtoICMPv6:
 		return i.refuse(x, icmperr.NoService, frame.NoRoute)
 	case len(m) < wire.ICMPLen || m[0] != wire.ICMPv6Echo || m[1] != 0:

@@ -154,6 +154,7 @@ func (i *Interface) Housekeep(now frame.Tick) {
 	var ask [][2]netip.Addr
 	var gone []*queuedPacket
 	var silent []netip.Addr
+	i.tick.Store(uint32(now))
 	l := &i.vrf.gateway.queue
 	l.mu.Lock()
 	for _, w := range i.asking.All() {
