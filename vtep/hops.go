@@ -30,6 +30,7 @@ type hop struct {
 	header atomic.Pointer[header] // nil = the VTEP's
 	path   atomic.Int32           // longest inner frame by path MTU discovery; 0 = unknown
 
+	down     atomic.Bool   // by SetDown
 	failures atomic.Uint32 // reports not passed on yet
 	failed   atomic.Int64  // time of the last one, in Unix nanoseconds
 
@@ -181,25 +182,4 @@ func (v *VTEP) Leads(to, peer uint16) bool {
 		}
 	}
 	return h.family >= 0 && h.to.Load()[0].Host() == from
-}
-
-// pick chooses a member of a group by rendezvous hashing: the one whose number, mixed with the flow, is
-// largest. If a member leaves, only its own flows move.
-func (h *hop) pick(flow uint32) *hop {
-	var best *hop
-	var most uint64
-	for _, m := range h.group {
-		if x := scatter(uint64(flow)<<16 | uint64(m.num)); best == nil || x > most {
-			best, most = m, x
-		}
-	}
-	return best
-}
-
-// scatter is the finalizer of SplitMix64. Each bit of x changes each bit of the result with probability
-// one half, so the members of a group get equal shares of its flows.
-func scatter(x uint64) uint64 {
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

@@ -307,6 +307,21 @@ func TestGroup(t *testing.T) {
 		}
 	}
 	check.True(t, slices.Equal(a, choices(four)), "a flow changed its way")
+	// A member that is down is passed over as if it were not there, also by its other numbers.
+	check.OK(t, v.SetDown(at(3).Addr(), true))
+	check.True(t, slices.Equal(b, choices(four)), "flows with a dead member")
+	other := check.Must(v.NextHop(at(3), 77))(t)
+	alone := check.Must(v.Group(peers[2]))(t)
+	check.True(t, v.Down(peers[2]) && v.Down(other) && v.Down(alone) && !v.Down(four) && !v.Down(peers[0]) && !v.Down(9999), "Down")
+	check.Need(t, len(choices(alone)) == flows, "a group whose members are all dead")
+	check.OK(t, v.SetDown(at(3).Addr(), false))
+	check.True(t, slices.Equal(a, choices(four)) && !v.Down(other), "flows do not come back")
+	check.True(t, v.SetDown(netip.MustParseAddr("239.0.0.1"), true) != nil, "a group address")
+	v.DeletePeer(alone)
+	v.DeletePeer(other)
+	for range 3 {
+		v.Control().Free(v.Control().Retire(func(uint16) bool { return false }))
+	}
 	if s := v.PeerName(four); s != "group of 198.51.0.1:4789, 198.51.0.2:4789, 198.51.0.3:4789, 198.51.0.4:4789" {
 		t.Error(s)
 	}

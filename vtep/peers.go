@@ -127,6 +127,7 @@ func (v *VTEP) add(h *hop) error {
 	err := v.hops.add(h)
 	if err == nil {
 		v.setHeader(h, v.settings[h.key()].header)
+		h.down.Store(v.down[h.key()])
 	}
 	return err
 }

@@ -109,6 +109,7 @@ type VTEP struct {
 	learned   int
 	shares    shares
 	settings  map[hostKey]peerSetting // by SetPeers
+	down      map[hostKey]bool        // by SetDown
 	evictable []*hop                  // learned peers that have sent little, and nothing between the last two Retires
 	evicted   []uint16                // learned peers that were replaced since the last Retire
 	peerLimit atomic.Uint64

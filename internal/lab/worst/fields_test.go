@@ -37,7 +37,7 @@ underlay/afpacket.program.ins underlay/afpacket.program.takes underlay/afpacket.
 underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Network.members
 underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
 underlay/memory.Underlay.users
-vtep.VTEP.networks vtep.VTEP.settings vtep.network.allowed vtep.network.flooded vtep.floodList.given vtep.floodList.groups
+vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given vtep.floodList.groups
 vtep.floodList.hops vtep.floodList.to vtep.hop.group
 `
 
