@@ -49,27 +49,25 @@ func (g *Gateway) Listen(port uint16, f func(Datagram)) error {
 // deliver hands a UDP datagram to the function of its port. m is the UDP header and what follows in the packet, pseudo
 // the sum of the pseudo header for a length of 0, must whether the checksum is required.
 func (i *Interface) deliver(x *packet, m []byte, ttl uint8, pseudo uint64, must bool) frame.Verdict {
-	h := wire.UDP(m)
-	if len(m) < wire.UDPLen || h.Len() < wire.UDPLen || h.Len() > len(m) {
+	h, whole, right := wire.UDPOf(m, pseudo, !must)
+	if !whole {
 		return frame.Drop(frame.BadHeader)
 	}
 	var f func(Datagram)
 	if all := i.vrf.gateway.listeners.Load(); all != nil {
-		f = (*all)[binary.BigEndian.Uint16(m[2:])]
+		f = (*all)[h.DstPort()]
 	}
-	if f == nil {
+	switch {
+	case f == nil:
 		return i.refuse(x, icmperr.NoService, frame.NoRoute)
-	}
-	if x.f.GSO.Type != 0 {
+	case x.f.GSO.Type != 0:
 		return frame.Drop(frame.BadHeader) // several datagrams in one
-	}
-	m = m[:h.Len()]
-	if x.f.GSO.Flags&frame.NeedsCsum == 0 && (must || h.Checksum() != 0) && wire.Fold(wire.Sum(m, pseudo+uint64(len(m)))) != 0xffff {
+	case !right && x.f.GSO.Flags&frame.NeedsCsum == 0:
 		return frame.Drop(frame.BadChecksum)
 	}
 	f(Datagram{
-		Interface: i, TTL: ttl, Payload: m[wire.UDPLen:],
-		Src: netip.AddrPortFrom(x.src(), binary.BigEndian.Uint16(m)), Dst: netip.AddrPortFrom(x.dst(), binary.BigEndian.Uint16(m[2:])),
+		Interface: i, TTL: ttl, Payload: h[wire.UDPLen:],
+		Src: netip.AddrPortFrom(x.src(), h.SrcPort()), Dst: netip.AddrPortFrom(x.dst(), h.DstPort()),
 	})
 	return frame.Consume
 }
@@ -103,34 +101,15 @@ func (i *Interface) SendUDP(src, dst netip.AddrPort, ttl uint8, payload []byte) 
 	if e.Remote() {
 		from = i.own
 	}
-	n, head := wire.UDPLen+len(payload), wire.IPv4Len
-	if to.Is6() {
-		head = wire.IPv6Len
-	}
-	b := make([]byte, wire.EthernetLen+head+n)
+	b := make([]byte, wire.EthernetLen+wire.UDPPacketLen(to.Is4(), len(payload)))
 	binary.BigEndian.PutUint64(b, e.MAC()<<16|from>>32)
 	binary.BigEndian.PutUint32(b[8:], uint32(from))
-	ip, u := b[wire.EthernetLen:], wire.UDP(b[wire.EthernetLen+head:])
-	binary.BigEndian.PutUint16(u, src.Port())
-	binary.BigEndian.PutUint16(u[2:], dst.Port())
-	u.SetLen(n)
-	copy(u[wire.UDPLen:], payload)
-	t, pseudo := uint16(wire.TypeIPv4), uint64(0)
-	if to.Is4() {
-		h := wire.IPv4Header{TOS: controlTOS, TTL: ttl, Protocol: wire.ProtoUDP, DF: true, TotalLen: uint16(head + n), Src: src.Addr().As4(), Dst: to.As4()}
-		h.Put(ip)
-		pseudo = wire.Pseudo4(ip, wire.ProtoUDP, n)
-	} else {
-		h := wire.IPv6Header{TrafficClass: controlTOS, NextHeader: wire.ProtoUDP, HopLimit: ttl, PayloadLen: uint16(n), Src: src.Addr().As16(), Dst: to.As16()}
-		h.Put(ip)
-		t, pseudo = wire.TypeIPv6, wire.Pseudo6(ip, wire.ProtoUDP, n)
+	t := uint16(wire.TypeIPv4)
+	if to.Is6() {
+		t = wire.TypeIPv6
 	}
 	binary.BigEndian.PutUint16(b[12:], t)
-	sum := wire.Checksum(wire.Sum(u, pseudo))
-	if sum == 0 {
-		sum = 0xffff
-	}
-	u.SetChecksum(sum)
+	wire.PutUDP(b[wire.EthernetLen:], src, netip.AddrPortFrom(to, dst.Port()), controlTOS, ttl, payload)
 	f := frame.Make(b)
 	if !i.cfg.Send(0, &f) {
 		return errFull
