@@ -17,7 +17,7 @@ TOOLS = gcc:gcc ip:iproute2 bridge:iproute2 iperf3:iperf3 ping:iputils-ping arpi
 	ndisc6:ndisc6 ethtool:ethtool tcpdump:tcpdump tshark:tshark traceroute:traceroute ovs-vswitchd:openvswitch-switch \
 	qemu-system-x86_64:qemu-system-x86 busybox:busybox-static zstd:zstd nft:nftables \
 	wg:wireguard-tools wireguard-go:wireguard-go smcrouted:smcroute \
-	systemd-analyze:systemd setpriv:util-linux curl:curl
+	bird:bird2 vtysh:frr systemd-analyze:systemd setpriv:util-linux curl:curl
 
 # A kernel for the guests of internal/lab/qemu; one that is there will do. Its package wants
 # a maker of initramfs: the smallest, if there is none.
@@ -59,7 +59,8 @@ tools:
 		if [ "$$(id -u)" = 0 ]; then \
 			echo "installing$$need"; \
 			(apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$need) >/dev/null && \
-			case "$$need" in *openvswitch*) /etc/init.d/openvswitch-switch stop >/dev/null;; esac; \
+			for s in openvswitch-switch bird frr; do \
+				case "$$need" in *$$s*) /etc/init.d/$$s stop >/dev/null;; esac; done; \
 		else echo "missing:$$need (some tests will skip)"; fi; fi
 
 vet:

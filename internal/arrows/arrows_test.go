@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 
 	"setting/conf": {"setting", "frame"},
 
+	"bfd":    {"setting"},
 	"encap":  {"setting", "frame", "internal/mix"},
 	"arp":    {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/neighbour", "internal/pending", "internal/shares", "internal/wire"},
 	"fdb":    {"frame", "internal/mix"},
@@ -89,6 +90,7 @@ var allowed = map[string][]string{
 var outside = map[string][]string{
 	"l3":                        {"github.com/gaissmai/bart"},
 	"policy":                    {"github.com/gaissmai/bart"},
+	"bfd":                       {"golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
 	"internal/datagrams":        {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"internal/sys":              {"golang.org/x/sys/unix"},
 	"bench/compare":             {"golang.org/x/sys/unix"},
@@ -112,6 +114,7 @@ const (
 // modules is which modules an importer of a public package links, on Linux, beside this one.
 var modules = map[string][]string{
 	"arp":                 {},
+	"bfd":                 {xnet, xsys},
 	"capture":             {gopacket, xnet, xsys},
 	"control":             {bart},
 	"control/controltest": {bart},

@@ -1,8 +1,9 @@
 package worst
 
 // configured is filled by who writes the configuration, calls the library, or runs a control
-// plane, with as many things as he names: no stranger has any in it.
+// plane, with as many things as he names, or up to 16 for each (bfd.reports.list): no stranger has any in it.
 const configured = `
+bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.changed control.Ledger.claims control.Ledger.rows control.Plane.failed
 control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers
 control.Plane.targets control.Plane.watchers control.chain.slots control.changes.at
@@ -44,6 +45,7 @@ vtep.floodList.hops vtep.floodList.to vtep.hop.group
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
+bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded
 arp.Table.outcomes arp.shared.counts
 capture.fileWriter.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 examples/node.gate.shut

@@ -16,7 +16,7 @@ const root = "../../.."
 
 // folders is where tables may be: what runs between a wire and a host, and its control socket.
 var folders = []string{
-	"frame", "encap", "fdb", "arp", "l3", "policy", "switch", "vtep", "underlay", "underlay/afpacket", "underlay/memory", "port", "port/porttest", "capture", "internal/datagrams", "internal/delay",
+	"frame", "bfd", "encap", "fdb", "arp", "l3", "policy", "switch", "vtep", "underlay", "underlay/afpacket", "underlay/memory", "port", "port/porttest", "capture", "internal/datagrams", "internal/delay",
 	"control", "node", "setting/conf", "examples/node", "internal/gso", "internal/icmperr", "internal/index", "internal/pending", "internal/perworker", "internal/ring", "internal/mix", "internal/neighbour", "internal/shares",
 }
 

@@ -1,0 +1,84 @@
+package bfd
+
+import (
+	"testing"
+
+	"github.com/vxswitch/vxswitch/internal/lab/check"
+)
+
+// The rules of RFC 5880, section 6.8.6, written out: from each state, what each received one makes of it.
+func TestStates(t *testing.T) {
+	const x = 255 // the diagnostic code stays
+	for _, r := range []struct {
+		is, got, will State
+		diag          Diag
+		status        Status // of a session that was Alive, if it was Up
+	}{
+		{AdminDown, AdminDown, AdminDown, x, Unknown},
+		{AdminDown, Down, AdminDown, x, Unknown},
+		{AdminDown, Init, AdminDown, x, Unknown},
+		{AdminDown, Up, AdminDown, x, Unknown},
+		{Down, AdminDown, Down, x, Unknown},
+		{Down, Down, Init, x, Unknown},
+		{Down, Init, Up, NoDiag, Alive},
+		{Down, Up, Down, x, Unknown},
+		{Init, AdminDown, Down, NeighborDown, Unknown},
+		{Init, Down, Init, x, Unknown},
+		{Init, Init, Up, NoDiag, Alive},
+		{Init, Up, Up, NoDiag, Alive},
+		{Up, AdminDown, Down, NeighborDown, Unknown},
+		{Up, Down, Down, NeighborDown, Dead},
+		{Up, Init, Up, x, Alive},
+		{Up, Up, Up, x, Alive},
+	} {
+		for _, poll := range []bool{false, true} {
+			s := New()
+			cfg, err := filled(nil)
+			must(t, err)
+			p := newSession(s, Peer{}, cfg, 0)
+			p.state, p.diag = r.is, EchoFailed
+			if r.is == Up {
+				p.status, p.ever = Alive, true
+			}
+			p.receive(&Control{State: r.got, Diag: PathDown, Poll: poll, Multiplier: 3, My: 7, Your: p.my, MinTx: slow, MinRx: slow}, 1)
+			diag := r.diag
+			if diag == x {
+				diag = EchoFailed
+			}
+			if p.state != r.will || p.diag != diag || p.status != r.status {
+				t.Errorf("%v received in %v: %v, %v, %v; want %v, %v, %v", r.got, r.is, p.state, p.diag, p.status, r.will, diag, r.status)
+			}
+			check.Equal(t, "discriminator of the peer", p.last.My, 7)
+			wants := r.is != AdminDown // the others are discarded before their P bit is looked at
+			check.Equal(t, "heard in "+r.is.String(), p.heard, wants)
+			b, _, _ := p.step(nil, 2)
+			if c, _ := Parse(b); poll && wants != (len(b) > 0 && c.Final && !c.Poll) {
+				t.Errorf("%v with P received in %v: answer %+v", r.got, r.is, c)
+			}
+			if c, _ := Parse(b); r.is != r.will && (c.State != r.will || c.Your != 7) {
+				t.Errorf("%v received in %v: not told at once: %+v", r.got, r.is, c)
+			}
+			must(t, s.Close())
+		}
+	}
+}
+
+// The end of the detection time takes Init and Up down, with code 1 (RFC 5880, section 6.8.4).
+func TestExpire(t *testing.T) {
+	for is, will := range map[State]State{AdminDown: AdminDown, Down: Down, Init: Down, Up: Down} {
+		s := New()
+		cfg, _ := filled(nil)
+		p := newSession(s, Peer{}, cfg, 0)
+		p.receive(&Control{State: Up, Multiplier: 3, My: 7, Your: 1, MinTx: slow, MinRx: slow}, 1)
+		p.state, p.diag = is, EchoFailed
+		p.step(nil, 3*slow) // a nanosecond before
+		check.Equal(t, is.String()+" before", p.state, is)
+		p.step(nil, 3*slow+1)
+		check.Equal(t, is.String()+" after", p.state, will)
+		if is != will {
+			check.Equal(t, "code", p.diag, TimeExpired)
+		}
+		check.Equal(t, "discriminator of the peer", p.last.My, 0)
+		must(t, s.Close())
+	}
+}

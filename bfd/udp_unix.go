@@ -1,0 +1,281 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package bfd
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/ipv4"
+	"golang.org/x/net/ipv6"
+)
+
+const (
+	udpBatch = 64      // packets read at once
+	udpRoom  = 256     // bytes for each: a Length is less
+	udpQueue = 1 << 20 // bytes of a receive buffer
+
+	// internetControl is the class of routing protocols, CS6 (RFC 4594, section 3.2), in the TOS.
+	internetControl = 0xc0
+)
+
+// A UDP is the Path through the host's UDP sockets. Each session sends from a socket, and so from a port, of its own (RFC
+// 5881, section 4), which opens with its first packet, and again if sending failed.
+type UDP struct {
+	speaker *Speaker
+	cfg     UDPConfig
+	done    chan struct{}
+	ended   sync.WaitGroup
+	receive []*net.UDPConn
+
+	mu     sync.Mutex
+	closed bool
+	socks  map[Peer]*udpSocket
+}
+
+// A udpSocket is that of a session.
+type udpSocket struct {
+	conn    *net.UDPConn
+	raw     syscall.RawConn
+	to      syscall.Sockaddr
+	payload []byte // borrowed
+	send    func(fd uintptr) bool
+	err     error
+}
+
+// ListenUDP receives control packets for s on port 3784, and returns the Path to send them. Close it after s, or sooner.
+func ListenUDP(s *Speaker, c *UDPConfig) (*UDP, error) {
+	u := &UDP{speaker: s, done: make(chan struct{}), socks: map[Peer]*udpSocket{}}
+	if c != nil {
+		u.cfg = *c
+	}
+	if err := u.cfg.Check(); err != nil {
+		return nil, err
+	}
+	addrs, all := u.cfg.Local, len(u.cfg.Local) == 0
+	if all {
+		addrs = []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}
+	}
+	ports := []uint16{Port, MultihopPort}
+	if !u.cfg.Multihop {
+		ports = ports[:1]
+	}
+	for _, a := range addrs {
+		for _, port := range ports {
+			conn, err := u.open(netip.AddrPortFrom(a, port))
+			if all && a.Is6() && (errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EADDRNOTAVAIL)) {
+				continue // a host without IPv6
+			}
+			if err == nil {
+				u.receive = append(u.receive, conn)
+				_ = conn.SetReadBuffer(udpQueue) // as much as there may be
+				err = tell(conn, a.Is4())
+			}
+			if err != nil {
+				u.Close()
+				return nil, udpError("receive on "+netip.AddrPortFrom(a, port).String(), err)
+			}
+		}
+	}
+	for _, conn := range u.receive {
+		u.ended.Go(func() { u.read(conn) })
+	}
+	return u, nil
+}
+
+// open opens a socket. What it sends has TTL 255.
+func (u *UDP) open(local netip.AddrPort) (*net.UDPConn, error) {
+	network := "udp6"
+	if local.Addr().Is4() {
+		network = "udp4"
+	}
+	lc := net.ListenConfig{Control: u.cfg.Control}
+	pc, err := lc.ListenPacket(context.Background(), network, local.String())
+	if err != nil {
+		return nil, err
+	}
+	conn := pc.(*net.UDPConn)
+	if local.Addr().Is4() {
+		c := ipv4.NewConn(conn)
+		err = c.SetTTL(255)
+		_ = c.SetTOS(internetControl)
+	} else {
+		c := ipv6.NewConn(conn)
+		err = c.SetHopLimit(255)
+		_ = c.SetTrafficClass(internetControl)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// tell makes a socket tell the TTL and the destination of packets.
+func tell(conn *net.UDPConn, is4 bool) error {
+	if is4 {
+		return ipv4.NewPacketConn(conn).SetControlMessage(ipv4.FlagTTL|ipv4.FlagDst|ipv4.FlagInterface, true)
+	}
+	return ipv6.NewPacketConn(conn).SetControlMessage(ipv6.FlagHopLimit|ipv6.FlagDst|ipv6.FlagInterface, true)
+}
+
+// Close closes all sockets, and waits until nothing is received any more.
+func (u *UDP) Close() error {
+	u.mu.Lock()
+	if u.closed {
+		u.mu.Unlock()
+		u.ended.Wait()
+		return nil
+	}
+	u.closed = true
+	for _, x := range u.socks {
+		x.conn.Close()
+	}
+	clear(u.socks)
+	u.mu.Unlock()
+	close(u.done)
+	for _, conn := range u.receive {
+		conn.Close()
+	}
+	u.ended.Wait()
+	return nil
+}
+
+// Send implements [Path].
+func (u *UDP) Send(p *Packet) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.closed {
+		return net.ErrClosed
+	}
+	x := u.socks[p.Peer]
+	if x == nil {
+		var err error
+		if x, err = u.dial(p); err != nil {
+			return err
+		}
+		u.socks[p.Peer] = x
+	}
+	x.payload = p.Payload
+	err := x.raw.Write(x.send)
+	if err == nil {
+		err = x.err
+	}
+	x.payload = nil
+	if err != nil && err != syscall.EAGAIN && err != syscall.ENOBUFS {
+		x.conn.Close() // the address or the interface may be another by now
+		delete(u.socks, p.Peer)
+	}
+	return err
+}
+
+// dial opens the socket of a session, on a random port if its own is taken by somebody else.
+func (u *UDP) dial(p *Packet) (*udpSocket, error) {
+	x := &udpSocket{}
+	if r := p.Peer.Remote; r.Is4() {
+		x.to = &syscall.SockaddrInet4{Addr: r.As4(), Port: int(p.DstPort)}
+	} else {
+		to := &syscall.SockaddrInet6{Addr: r.As16(), Port: int(p.DstPort)}
+		zone, _ := strconv.Atoi(r.Zone())
+		to.ZoneId, x.to = uint32(zone), to
+	}
+	var err error
+	for port, tries := p.SrcPort, 0; ; tries++ {
+		x.conn, err = u.open(netip.AddrPortFrom(p.Peer.Local, port))
+		if err == nil {
+			break
+		}
+		if tries == 16 || !errors.Is(err, syscall.EADDRINUSE) {
+			return nil, err
+		}
+		port = uint16(MinSrcPort + rand.IntN(MaxSrcPort-MinSrcPort+1))
+	}
+	_ = x.conn.SetReadBuffer(1) // nobody reads packets to this port
+	if x.raw, err = x.conn.SyscallConn(); err != nil {
+		x.conn.Close()
+		return nil, err
+	}
+	x.send = func(fd uintptr) bool {
+		x.err = syscall.Sendto(int(fd), x.payload, 0, x.to)
+		return true // never wait for room
+	}
+	return x, nil
+}
+
+// Leave implements [Leaver].
+func (u *UDP) Leave(p Peer) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if x := u.socks[p]; x != nil {
+		x.conn.Close()
+		delete(u.socks, p)
+	}
+}
+
+// A packetConn is an ipv4.PacketConn or an ipv6.PacketConn.
+type packetConn interface {
+	ReadBatch(ms []ipv4.Message, flags int) (int, error)
+}
+
+// read receives from a socket.
+func (u *UDP) read(conn *net.UDPConn) {
+	local := conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	is4, multihop := local.Addr().Unmap().Is4(), local.Port() == MultihopPort
+	var in packetConn = ipv6.NewPacketConn(conn)
+	oob := ipv6.NewControlMessage(ipv6.FlagHopLimit | ipv6.FlagDst | ipv6.FlagInterface)
+	if is4 {
+		in, oob = ipv4.NewPacketConn(conn), ipv4.NewControlMessage(ipv4.FlagTTL|ipv4.FlagDst|ipv4.FlagInterface)
+	}
+	ms := make([]ipv4.Message, udpBatch)
+	for i := range ms {
+		ms[i].Buffers, ms[i].OOB = [][]byte{make([]byte, udpRoom)}, make([]byte, len(oob))
+	}
+	for {
+		n, err := in.ReadBatch(ms, 0)
+		for i := range max(n, 0) {
+			u.packet(&ms[i], is4, multihop)
+		}
+		if err == nil {
+			continue
+		}
+		select {
+		case <-u.done:
+			return
+		case <-time.After(10 * time.Millisecond): // an error that stays keeps no processor busy
+		}
+	}
+}
+
+// packet gives a packet to the Speaker.
+func (u *UDP) packet(m *ipv4.Message, is4, multihop bool) {
+	a, ok := m.Addr.(*net.UDPAddr)
+	if !ok {
+		return
+	}
+	var dst net.IP
+	var ttl, device int
+	if is4 {
+		var c ipv4.ControlMessage
+		if c.Parse(m.OOB[:m.NN]) != nil {
+			return
+		}
+		ttl, dst, device = c.TTL, c.Dst, c.IfIndex
+	} else {
+		var c ipv6.ControlMessage
+		if c.Parse(m.OOB[:m.NN]) != nil {
+			return
+		}
+		ttl, dst, device = c.HopLimit, c.Dst, c.IfIndex
+	}
+	local, _ := netip.AddrFromSlice(dst)
+	remote, _ := netip.AddrFromSlice(a.IP)
+	p := Peer{Path: u, Local: zoned(local.Unmap(), device), Remote: zoned(remote.Unmap(), device), Multihop: multihop}
+	u.speaker.Receive(p, uint8(ttl), m.Buffers[0][:m.N])
+}
