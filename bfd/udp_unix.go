@@ -188,7 +188,10 @@ func (u *UDP) dial(p *Packet) (*udpSocket, error) {
 	}
 	var err error
 	for port, tries := p.SrcPort, 0; ; tries++ {
-		x.conn, err = u.open(netip.AddrPortFrom(p.Peer.Local, port))
+		err = beside(u.receive[0], func() (err error) {
+			x.conn, err = u.open(netip.AddrPortFrom(p.Peer.Local, port))
+			return err
+		})
 		if err == nil {
 			break
 		}

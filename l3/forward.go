@@ -17,7 +17,8 @@ type packet struct {
 	v6     bool
 	tick   frame.Tick
 	worker int
-	flow   uint64 // hash, for a route with several next hops
+	flow   uint64     // hash, for a route with several next hops
+	out    *Interface // it was sent to
 }
 
 func (x *packet) at() frame.At { return frame.At{Tick: x.tick, Worker: x.worker} }
@@ -48,9 +49,9 @@ func (x *packet) dst() netip.Addr {
 	return netip.AddrFrom4(wire.IPv4(b).Dst())
 }
 
-// forward4 routes the IPv4 packet that begins at ip (RFC 1812, section 5.2).
-func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict {
-	p, ok := wire.ParseIPv4(f.Bytes()[ip:])
+// forward4 routes an IPv4 packet (RFC 1812, section 5.2).
+func (i *Interface) forward4(x *packet) frame.Verdict {
+	p, ok := wire.ParseIPv4(x.f.Bytes()[x.ip:])
 	switch {
 	case !ok:
 		return frame.Drop(frame.BadHeader)
@@ -60,10 +61,9 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
-	x := packet{f: f, ip: ip, tick: at.Tick, worker: at.Worker}
 	if !routable4(src) || !routable4(dst) || src == i.ip4 {
 		if hostaddr.Is4(src) && i.onLink(x.src(), x.dst()) {
-			return i.local4(&x, p)
+			return i.local4(x, p)
 		}
 		return frame.Drop(frame.Martian)
 	}
@@ -71,20 +71,20 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	r, ok := i.vrf.routes.Load().Lookup(to)
 	switch {
 	case !ok:
-		return i.refuse(&x, icmperr.NoRoute, frame.NoRoute)
+		return i.refuse(x, icmperr.NoRoute, frame.NoRoute)
 	case r.kind == local:
-		return i.local4(&x, p)
+		return i.local4(x, p)
 	case r.kind == blackhole:
 		return frame.Drop(frame.NoRoute)
 	case p[8] <= 1:
-		return i.refuse(&x, icmperr.TimeExceeded, frame.TTL)
+		return i.refuse(x, icmperr.TimeExceeded, frame.TTL)
 	}
 	h := r.one
 	if h == nil {
 		x.flow = i.vrf.gateway.flow4(p)
 		h = r.pick(x.flow)
 	}
-	v := i.send(&x, r, h, to)
+	v := i.send(x, r, h, to)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[8]--
 		old := binary.BigEndian.Uint16(p[8:])
@@ -95,16 +95,15 @@ func (i *Interface) forward4(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 }
 
 // forward6 likewise routes an IPv6 packet.
-func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict {
-	p, ok := wire.ParseIPv6(f.Bytes()[ip:])
+func (i *Interface) forward6(x *packet) frame.Verdict {
+	p, ok := wire.ParseIPv6(x.f.Bytes()[x.ip:])
 	if !ok {
 		return frame.Drop(frame.BadHeader)
 	}
 	src, dst := p.Src(), p.Dst()
-	x := packet{f: f, ip: ip, v6: true, tick: at.Tick, worker: at.Worker}
 	if !routable6(src) || !routable6(dst) || src == i.ip6 {
 		if hostaddr.Is6(src) && i.onLink(x.src(), x.dst()) {
-			return i.local6(&x, p)
+			return i.local6(x, p)
 		}
 		return frame.Drop(frame.Martian)
 	}
@@ -112,20 +111,20 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 	r, ok := i.vrf.routes.Load().Lookup(to)
 	switch {
 	case !ok:
-		return i.refuse(&x, icmperr.NoRoute, frame.NoRoute)
+		return i.refuse(x, icmperr.NoRoute, frame.NoRoute)
 	case r.kind == local:
-		return i.local6(&x, p)
+		return i.local6(x, p)
 	case r.kind == blackhole:
 		return frame.Drop(frame.NoRoute)
 	case p[7] <= 1:
-		return i.refuse(&x, icmperr.TimeExceeded, frame.TTL)
+		return i.refuse(x, icmperr.TimeExceeded, frame.TTL)
 	}
 	h := r.one
 	if h == nil {
 		x.flow = i.vrf.gateway.flow6(p)
 		h = r.pick(x.flow)
 	}
-	v := i.send(&x, r, h, to)
+	v := i.send(x, r, h, to)
 	if v == frame.Reenter || v.Action() == frame.ActForward {
 		p[7]--
 		i.counts.Of(x.worker).routed6.Count(1, x.worker)
@@ -137,6 +136,7 @@ func (i *Interface) forward6(f *frame.Frame, at frame.At, ip int) frame.Verdict 
 // other than Reenter and Forward leave the packet unchanged.
 func (i *Interface) send(x *packet, r *route, h *nextHop, dst netip.Addr) frame.Verdict {
 	f, out := x.f, h.out
+	x.out = out
 	if out.cfg.Port != 0 {
 		if t := out.cfg.Tunnel; t != nil {
 			if _, ok := i.answerable(x, 0); ok && t.Failed(h.to.Peer()) {

@@ -329,8 +329,9 @@ func (i *Interface) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	} else if f.Headroom() < wire.EthernetLen {
 		*f = f.Clone() // rare: readers leave room
 	}
-	if kind == frame.IPv4 {
-		return i.forward4(f, at, ip)
+	x := packet{f: f, ip: ip, v6: kind != frame.IPv4, tick: at.Tick, worker: at.Worker}
+	if x.v6 {
+		return i.forward6(&x)
 	}
-	return i.forward6(f, at, ip)
+	return i.forward4(&x)
 }

@@ -134,7 +134,16 @@ func (i *Interface) resolved(next netip.Addr) {
 		if p.in != i {
 			p.f.Horizon = 0 // out of the segment it came from
 		}
-		if p.in.reroute(p) != frame.Reenter || p.f.VNI != i.cfg.VNI || !i.cfg.Send(0, &p.f) {
+		sent := false
+		switch v := p.in.reroute(p); { // perhaps to another next hop, which has answered first
+		case v == frame.Reenter:
+			sent = p.x.out.cfg.Send(0, &p.f)
+		case v.Action() == frame.ActForward:
+			sent = p.x.out.cfg.Send(v.Dest(), &p.f)
+		case v == frame.Consume: // it waits again, or has been answered
+			sent = true
+		}
+		if !sent {
 			i.unresolved.Add(1)
 		}
 	}
@@ -143,9 +152,9 @@ func (i *Interface) resolved(next netip.Addr) {
 // reroute routes a packet that has waited.
 func (i *Interface) reroute(p *queuedPacket) frame.Verdict {
 	if p.x.v6 {
-		return i.forward6(&p.f, p.x.at(), p.x.ip)
+		return i.forward6(&p.x)
 	}
-	return i.forward4(&p.f, p.x.at(), p.x.ip)
+	return i.forward4(&p.x)
 }
 
 // Housekeep asks for next hops again, gives up, and expires packets and fragments. The switch's

@@ -345,3 +345,33 @@ func TestNextHopsOfRoutes(t *testing.T) {
 		}
 	}
 }
+
+// A packet that has waited leaves by the next hop that its flow has then.
+func TestWaitedElsewhere(t *testing.T) {
+	l := newLab(t, nil)
+	i30 := l.iface(l.vrf, 30, false)
+	tun := check.Must(l.vrf.NewInterface(&InterfaceConfig{VNI: 60, Port: frame.NewDest(6, 0), Send: l.send(60)}))(t)
+	s := between(false, 1, 4)
+	s.dst = netip.MustParseAddr("172.16.1.1")
+	both := []*Interface{l.i20, i30}
+	for k := range uint16(40) {
+		check.OK(t, l.vrf.Add(Route{behind, []NextHop{{Interface: l.i20, IP: at4(20, 1)}, {Interface: i30, IP: at4(30, 1)}}}))
+		s.sport = k
+		check.Equal(t, "verdict", l.verdict(l.i10, s.bytes(t)), frame.Consume)
+		l.injected = nil
+		l.knows(both[k%2], 1, 0)
+		l.knows(both[1-k%2], 1, 0)
+		check.True(t, len(l.injected) == 1, "%d packets sent", len(l.injected))
+		for _, i := range both {
+			i.neighbours.Delete(at4(byte(i.VNI()), 1))
+		}
+	}
+	// Or by a next hop that the route has got meanwhile.
+	check.Equal(t, "verdict", l.verdict(l.i10, s.bytes(t)), frame.Consume)
+	check.OK(t, l.vrf.Add(Route{behind, []NextHop{{Interface: tun}}}))
+	l.injected = nil
+	l.knows(l.i20, 1, 0)
+	l.knows(i30, 1, 0)
+	check.True(t, len(l.injected) == 1 && l.injected[0].to == frame.NewDest(6, 0), "%d packets sent", len(l.injected))
+	check.Equal(t, "unresolved", l.i20.Stats().Unresolved+i30.Stats().Unresolved, 0)
+}

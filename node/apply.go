@@ -135,6 +135,7 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	}
 	n.closeUnused(wanted)
 	n.limits(cfg)
+	n.prober.look()
 	n.cfg = cfg
 }
 

@@ -27,6 +27,18 @@ func (g *Segment) bare(w wanted) bool {
 	return p != nil && p.bare()
 }
 
+func (k *checker) gatewayBFD(key string, g *Segment) {
+	k.Ask(key, *g.Gateway.BFD, g.Gateway.BFD.Check)
+	switch {
+	case g.Gateway.BFD.VNI != 0:
+		k.Fail(key+".vni", nil, "is for tunnels")
+	case !g.ethernet():
+		k.Fail(key, nil, "requires a gateway with a MAC")
+	case g.Gateway.Anycast:
+		k.Fail(key, nil, "an anycast gateway has no address of its own")
+	}
+}
+
 func (k *checker) gateway(key string, g *Segment) {
 	w, bare := g.Gateway, g.bare(k.wanted)
 	cfg := g.iface(new(arp.Responder), func(frame.Dest, *frame.Frame) bool { return false })
@@ -35,6 +47,9 @@ func (k *checker) gateway(key string, g *Segment) {
 		cfg.Neighbours, cfg.Port = nil, frame.NewDest(1, 0)
 	}
 	k.Ask(key, *w, cfg.Check)
+	if w.BFD != nil {
+		k.gatewayBFD(key+".bfd", g)
+	}
 	if k.vrfs[w.VRF] == nil {
 		k.Want(key+".vrf", w.VRF, "the name of a VRF")
 	}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/vxswitch/vxswitch/bfd/vxlan"
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
@@ -46,6 +48,31 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 		k.Fail(key+".gateway6", nil, "requires local6")
 	}
 	k.peerSettings(key, t)
+	if t.BFD != nil {
+		k.tunnelBFD(key+".bfd", t)
+	}
+}
+
+func (k *checker) tunnelBFD(key string, t *Tunnel) {
+	k.Ask(key, *t.BFD, t.BFD.Check)
+	vni := t.BFD.vni()
+	switch {
+	case t.Type == encap.TypeIPIP:
+		if t.BFD.VNI != 0 {
+			k.Fail(key+".vni", nil, "an IP tunnel has none")
+		}
+	case !vni.Valid():
+		k.Want(key+".vni", t.BFD.VNI, "1 to %d, or 0 for %d", frame.MaxVNI, vxlan.VNI)
+	case k.segments[vni] != nil:
+		k.Fail(key+".vni", vni, "is that of a segment")
+	}
+	for _, g := range k.segments {
+		for _, x := range g.in() {
+			if x.Tunnel == t.Name && x.VNI == vni && t.Type != encap.TypeIPIP {
+				k.Fail(key+".vni", vni, "is that of segment %d in the tunnel", g.VNI)
+			}
+		}
+	}
 }
 
 // second has the keys of a Tunnel for Local6.

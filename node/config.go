@@ -52,6 +52,8 @@ type Tunnel struct {
 
 	PeerSettings []PeerSetting `json:"peerSettings,omitempty"` // settings of single peers, listed or learned
 
+	BFD *BFD `json:"bfd,omitzero"` // probes the listed peers; default none
+
 	underlay.UDPConfig
 
 	// Those of afpacket.Config:
@@ -164,7 +166,8 @@ type Neighbour struct {
 
 // A SegmentGateway is the interface of a VRF in a segment. Without a MAC it is for IP without Ethernet.
 type SegmentGateway struct {
-	VRF string `json:"vrf"` // needed: name of the VRF
+	VRF string `json:"vrf"`          // needed: name of the VRF
+	BFD *BFD   `json:"bfd,omitzero"` // probes the next hops of routes on the interface; default none
 	Gateway
 }
 

@@ -21,11 +21,20 @@ type neighbourhood struct {
 }
 
 func (c *Segment) neighbourhood() neighbourhood {
-	return neighbourhood{c.Gateway, c.responder(nil), *c.table(), c.CrossConnect}
+	g := c.Gateway
+	if g != nil && g.BFD != nil {
+		x := *g
+		x.BFD = nil
+		g = &x
+	}
+	return neighbourhood{g, c.responder(nil), *c.table(), c.CrossConnect}
 }
 
 // setGateway makes the responder of a segment, and the gateway's interface if it has a MAC.
 func (n *Node) setGateway(s *segment, c *Segment) error {
+	if s.bfd = nil; c.Gateway != nil {
+		s.bfd = c.Gateway.BFD
+	}
 	if want := c.neighbourhood(); !reflect.DeepEqual(s.made, want) {
 		s.dropInterface()
 		s.dropMACs(c.Gateway)

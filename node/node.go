@@ -42,7 +42,9 @@ type Node struct {
 	plane   *control.Plane
 	capture *capture.Capture
 	log     *slog.Logger
+	prober  *prober
 	open    openers
+	system  bool                    // the underlays are sockets of the system
 	fault   func(step string) error // for tests: returns an error instead of a step
 
 	updates sync.Mutex              // one change at a time; before mu
@@ -76,7 +78,8 @@ func New(o *Options) (*Node, error) {
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	n.open = openers{listen, n.openDevice}
+	n.prober = newProber(n)
+	n.open, n.system = openers{listen, n.openDevice}, o.Listen == nil
 	if o.Listen != nil {
 		n.open.underlay = o.Listen
 	}
@@ -104,6 +107,7 @@ func (n *Node) Run(ctx context.Context) error {
 	following, stop := context.WithCancel(ctx)
 	var follower sync.WaitGroup
 	follower.Go(func() { n.follow(following, events) })
+	follower.Go(func() { n.prober.run(following) })
 	err := n.sw.Run(ctx)
 	stop()
 	follower.Wait()
@@ -127,6 +131,7 @@ func (n *Node) follow(ctx context.Context, events *vswitch.Events) {
 		n.mu.Lock()
 		n.plane.Handle(list...)
 		n.mu.Unlock()
+		n.prober.look()
 		pause := 10 * time.Millisecond // so that many events are handled together
 		if slices.ContainsFunc(list, func(e frame.Event) bool { return e.Kind == frame.EventOverflow }) {
 			pause = time.Second // hosts can cause these, and all rows are compared
@@ -144,8 +149,9 @@ func (n *Node) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
+	n.prober.close()
 	for _, t := range n.tunnels {
-		err = errors.Join(err, t.v.Close())
+		err = errors.Join(err, t.close())
 	}
 	for _, d := range n.ports {
 		err = errors.Join(err, d.port.Close())
@@ -202,5 +208,6 @@ func (n *Node) Program(owner string, u control.Update) error {
 	if n.closed {
 		return fmt.Errorf("node: Program: %w", net.ErrClosed)
 	}
+	defer n.prober.look()
 	return n.plane.Program(owner, u)
 }

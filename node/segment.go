@@ -30,6 +30,7 @@ type segment struct {
 	macs         []frame.MAC // of the interface, in the FDB
 	guards       map[string]*policy.Guard
 
+	bfd      *BFD              // of the gateway
 	settings vswitch.VSIConfig // of the VSI, when the gate is open
 	gate     gate
 }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/underlay"
@@ -20,6 +21,7 @@ type tunnel struct {
 	v     *vtep.VTEP
 	under []vtep.Underlay     // by locals
 	sets  []underlay.TxConfig // that peers have had: each underlay has all, under the same numbers
+	udp   *bfd.UDP            // for BFD beside IP-in-IP; nil without
 }
 
 // stays reports whether the open tunnel can change to c in place: only its local addresses, to ones not in use, and its
@@ -30,7 +32,7 @@ func (n *Node) stays(c *Tunnel) bool {
 		return false
 	}
 	x := t.cfg
-	x.Local, x.Local6, x.PeerSettings = c.Local, c.Local6, c.PeerSettings
+	x.Local, x.Local6, x.PeerSettings, x.BFD = c.Local, c.Local6, c.PeerSettings, c.BFD
 	return x.same(c) && !slices.ContainsFunc(t.news(c), n.has)
 }
 
@@ -52,6 +54,12 @@ func (t Tunnel) same(c *Tunnel) bool {
 // move changes an open tunnel to c in place.
 func (n *Node) move(c *Tunnel) error {
 	t := n.tunnels[c.Name]
+	if !reflect.DeepEqual(t.cfg.BFD, c.BFD) || t.udp != nil {
+		if err := n.step("BFD of a tunnel", func() error { return n.setBFD(t, c) }); err != nil {
+			return fmt.Errorf("tunnel %q: %w", c.Name, err)
+		}
+		t.cfg.BFD = c.BFD
+	}
 	own := []*netip.Addr{&t.cfg.Local, &t.cfg.Local6}
 	for i, to := range c.locals() {
 		if *own[i] == to {
@@ -119,9 +127,17 @@ func (n *Node) closeTunnel(name string) {
 		}
 	}
 	if t := n.tunnels[name]; t != nil {
-		t.v.Close()
+		n.prober.leave(t)
+		t.close()
 		delete(n.tunnels, name)
 	}
+}
+
+func (t *tunnel) close() error {
+	if t.udp != nil {
+		t.udp.Close()
+	}
+	return t.v.Close()
 }
 
 func listen(c *Tunnel) (vtep.Underlay, error) {
@@ -151,7 +167,10 @@ func (n *Node) openTunnel(c *Tunnel, to map[string]*tunnel) error {
 			t.shut()
 			return err
 		}
-		if err = t.setPeers(c.PeerSettings); err != nil {
+		if err = t.setPeers(c.PeerSettings); err == nil {
+			err = n.setBFD(t, c)
+		}
+		if err != nil {
 			t.v.Close()
 		}
 		return err

@@ -89,6 +89,27 @@ func (v *VTEP) Disallow(vni frame.VNI, peers ...netip.AddrPort) {
 	v.forget(vni, n)
 }
 
+// Listed returns the addresses of the listed peers, those of next hops included, in order. It leaves out peers that
+// nothing but Allow for the VNI except has listed.
+func (v *VTEP) Listed(except frame.VNI) (peers []netip.Addr) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n, _ := v.networks.Load(vniKey(except))
+	for h := range v.hops.all {
+		refs := h.refs
+		if n != nil {
+			if _, ok := n.allowed.Load(h); ok {
+				refs--
+			}
+		}
+		if h.family >= 0 && !h.mcast && !h.retired && (h.added || refs > 0) {
+			peers = append(peers, h.address())
+		}
+	}
+	slices.SortFunc(peers, netip.Addr.Compare)
+	return slices.Compact(peers)
+}
+
 // Allowed returns the peers that Allow has added to a VNI, in order of their addresses.
 func (v *VTEP) Allowed(vni frame.VNI) (peers []netip.AddrPort) {
 	if n, ok := v.networks.Load(vniKey(vni)); ok {

@@ -26,7 +26,10 @@ var allowed = map[string][]string{
 
 	"setting/conf": {"setting", "frame"},
 
-	"bfd":    {"setting"},
+	"bfd": {"setting", "internal/sys"},
+
+	"bfd/vxlan": {"bfd", "frame", "internal/wire"},
+
 	"encap":  {"setting", "frame", "internal/mix"},
 	"arp":    {"setting", "frame", "internal/hostaddr", "internal/mix", "internal/neighbour", "internal/pending", "internal/shares", "internal/wire"},
 	"fdb":    {"frame", "internal/mix"},
@@ -37,7 +40,7 @@ var allowed = map[string][]string{
 
 	"control":             {"frame", "arp", "fdb", "l3", "switch", "vtep", "internal/hostaddr"},
 	"control/controltest": {"control", "frame"},
-	"node":                {"capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "port/water", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
+	"node":                {"bfd", "bfd/vxlan", "capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "port/water", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
 
 	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
 	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/gso", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
@@ -115,6 +118,7 @@ const (
 var modules = map[string][]string{
 	"arp":                 {},
 	"bfd":                 {xnet, xsys},
+	"bfd/vxlan":           {xnet, xsys},
 	"capture":             {gopacket, xnet, xsys},
 	"control":             {bart},
 	"control/controltest": {bart},

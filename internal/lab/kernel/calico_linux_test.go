@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/encap"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
@@ -49,6 +51,11 @@ const (
 	tunnelVNI frame.VNI = 100 // and the plane
 	directVNI frame.VNI = 200
 )
+
+// detection is after how long a node finds a way dead.
+const detection = 300 * time.Millisecond
+
+var probed = &node.BFD{SessionConfig: bfd.SessionConfig{Interval: detection / 3, Multiplier: 3}}
 
 // newCluster starts both nodes, whose blocks are reached in that mode.
 func newCluster(t *testing.T, planes int, mode l3.Encapsulation) *cluster {
@@ -103,7 +110,7 @@ func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico
 		pool.Subnets = append(pool.Subnets, netip.MustParsePrefix(on(p, 0)+"/24"))
 		tunnel, link := fmt.Sprintf("ipip%d", p), fmt.Sprintf("eth%d", p)
 		cfg.Tunnels = append(cfg.Tunnels, node.Tunnel{
-			Config: vtep.Config{Name: tunnel, Type: encap.TypeIPIP}, Local: netip.MustParseAddr(on(p, number)),
+			Config: vtep.Config{Name: tunnel, Type: encap.TypeIPIP}, Local: netip.MustParseAddr(on(p, number)), BFD: probed,
 		})
 		cfg.Ports = append(cfg.Ports, node.Port{Name: link, Type: node.PortPacket, DeviceConfig: port.DeviceConfig{Namespace: h.NS}})
 		cfg.Segments = append(cfg.Segments, node.Segment{
@@ -113,6 +120,7 @@ func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico
 			VNI: directVNI + frame.VNI(p), Members: []node.Member{{Port: link}},
 			Gateway: gateway(frame.MAC{2, 0, 0, 0xca, byte(p), byte(number)}, on(p, 100+number)+"/24"),
 		})
+		cfg.Segments[len(cfg.Segments)-1].Gateway.BFD = probed
 	}
 	cfg.VRFs = []node.VRF{{Name: "cluster", Pools: []node.Pool{pool}}}
 	h.Do(func() { c.must(n.Apply(cfg)) })
@@ -163,4 +171,25 @@ func (n *calico) pod(k int) *netns.Host {
 	h.Route("169.254.1.1/32", "dev", name, "scope", "link")
 	h.Route("default", "via", "169.254.1.1", "dev", name)
 	return h
+}
+
+// alive waits until n ways of a node are found to be alive.
+func (c *calico) alive(t *testing.T, n int) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		alive, all := 0, c.BFD()
+		for _, s := range all {
+			if s.Status == bfd.Alive {
+				alive++
+			}
+		}
+		if alive == n && len(all) == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("node %d: %d of %d ways are alive: %+v", c.number, alive, n, all)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 }

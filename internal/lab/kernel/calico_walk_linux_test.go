@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
@@ -84,45 +86,67 @@ func TestCalico(t *testing.T) {
 	check.True(t, err != nil && !strings.Contains(out, "bytes from"), "an answer from nobody:\n%s", out)
 }
 
-// Flows share four planes, each flow one. When a plane is cut, what it carried is lost until
-// its route goes, and nothing else; then everything arrives again, and no other flow has
-// moved.
+// Flows share four planes, each flow one. When a plane is cut, nothing is lost after three detection times, and no flow of
+// another plane moves. When it is back, so are its flows.
 func TestCalicoPlanes(t *testing.T) {
-	const flows, planes, cut = 1000, 4, 2
-	c := newCluster(t, planes, l3.Always)
-	a, b := c.nodes[0], c.nodes[1]
-	p5, p6 := a.pod(5), b.pod(6)
-	p5.PingTTL(podIP(2, 6))
-	all := newFlows(t, p5, p6, podIP(2, 6), flows)
+	for _, mode := range []l3.Encapsulation{l3.Always, l3.Never} {
+		t.Run(mode.String(), func(t *testing.T) {
+			const flows, planes, cut = 1000, 4, 2
+			ways := planes
+			if mode == l3.Never {
+				ways *= 2 // the tunnels are there, too
+			}
+			c := newCluster(t, planes, mode)
+			a, b := c.nodes[0], c.nodes[1]
+			p5, p6 := a.pod(5), b.pod(6)
+			p5.PingTTL(podIP(2, 6))
+			all := newFlows(t, p5, p6, podIP(2, 6), flows)
+			events := a.Switch().Events(frame.EventNextHopDown, frame.EventNextHopUp)
+			defer events.Close()
+			heard := func(kind frame.EventKind) time.Time {
+				t.Helper()
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				e, err := events.Next(ctx)
+				check.True(t, err == nil && e.Kind == kind, "%v, %v; want %v", e.Kind, err, kind)
+				return time.Now()
+			}
 
-	before := all.planes(b.h, planes)
-	var count [planes]int
-	for _, p := range before {
-		count[p]++
-	}
-	t.Logf("flows of planes: %v", count)
-	for p, n := range count {
-		check.True(t, n >= flows/planes*7/10 && n <= flows/planes*13/10, "plane %d has %d of %d flows", p, n, flows)
-	}
-	got := all.arrive()
-	check.True(t, len(got) == flows, "%d of %d flows arrive", len(got), flows)
+			before := all.planes(b.h, planes, mode)
+			var count [planes]int
+			for _, p := range before {
+				count[p]++
+			}
+			t.Logf("flows of planes: %v", count)
+			for p, n := range count {
+				check.True(t, n >= flows/planes*7/10 && n <= flows/planes*13/10, "plane %d has %d of %d flows", p, n, flows)
+			}
+			got := all.arrive()
+			check.True(t, len(got) == flows, "%d of %d flows arrive", len(got), flows)
 
-	b.h.IP("link", "set", fmt.Sprintf("eth%d", cut), "down")
-	got = all.arrive()
-	for f, p := range before {
-		if got[f] != (p != cut) {
-			t.Fatalf("plane %d is cut: flow %d of plane %d, arrived %v", cut, f, p, got[f])
-		}
-	}
-	for _, n := range c.nodes {
-		n.setPool(func(p *node.Pool) { p.Blocks[1].Nodes = n.ways(map[int]bool{cut: true}) })
-	}
-	got = all.arrive()
-	check.True(t, len(got) == flows, "%d of %d flows arrive after the route is gone", len(got), flows)
-	for f, p := range all.planes(b.h, planes) {
-		if before[f] != cut && before[f] != p {
-			t.Fatalf("flow %d has moved from plane %d to %d", f, before[f], p)
-		}
+			b.alive(t, ways) // else nobody knows that it can be dead
+			a.alive(t, ways)
+			b.h.IP("link", "set", fmt.Sprintf("eth%d", cut), "down")
+			since := time.Now()
+			t.Logf("%v after the cut: %v", heard(frame.EventNextHopDown).Sub(since), frame.EventNextHopDown)
+			time.Sleep(max(0, 3*detection-time.Since(since)))
+			got = all.arrive()
+			check.True(t, len(got) == flows, "plane %d is cut: %d of %d flows arrive after %v", cut, len(got), flows, 3*detection)
+			for f, p := range all.planes(b.h, planes, mode) {
+				if p == cut || before[f] != cut && before[f] != p {
+					t.Fatalf("flow %d has moved from plane %d to %d", f, before[f], p)
+				}
+			}
+
+			b.h.IP("link", "set", fmt.Sprintf("eth%d", cut), "up")
+			heard(frame.EventNextHopUp)
+			b.alive(t, ways)
+			for f, p := range all.planes(b.h, planes, mode) {
+				if before[f] != p {
+					t.Fatalf("the plane is back: flow %d is on plane %d, not %d", f, p, before[f])
+				}
+			}
+		})
 	}
 }
 
@@ -192,18 +216,22 @@ func (f *flows) arrive() map[int]bool {
 }
 
 // planes sends a packet of each flow and returns which plane carried it to a node.
-func (f *flows) planes(h *netns.Host, n int) map[int]int {
+func (f *flows) planes(h *netns.Host, n int, mode l3.Encapsulation) map[int]int {
 	f.t.Helper()
+	filter, inner := "proto 4", 34
+	if mode == l3.Never {
+		filter, inner = "udp dst port 9000", 14
+	}
 	var seen []*netns.Capture
 	for p := range n {
-		seen = append(seen, h.Capture(fmt.Sprintf("eth%d", p), "proto 4"))
+		seen = append(seen, h.Capture(fmt.Sprintf("eth%d", p), filter))
 	}
 	f.arrive()
 	on := map[int]int{}
 	for p, c := range seen {
 		for _, x := range c.Stop() {
-			if inner := x.Data[34:]; !x.Out && inner[9] == 17 {
-				flow, ok := f.byPort[int(inner[20])<<8|int(inner[21])]
+			if b := x.Data[inner:]; !x.Out && b[9] == 17 {
+				flow, ok := f.byPort[int(b[20])<<8|int(b[21])]
 				if old, twice := on[flow]; !ok || twice {
 					f.t.Fatalf("plane %d has a packet of flow %d, plane %d too", p, flow, old)
 				}

@@ -15,7 +15,7 @@ control.store.sorted control.tx.counts control.tx.idle control.tx.late control.t
 control.tx.segments control.tx.unused control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
-l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.route.paths l3.nextHops.byKey l3.nextHops.ill
+l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces node.prober.kick node.prober.links node.prober.sessions l3.route.paths l3.nextHops.byKey l3.nextHops.ill
 node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
 node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.under

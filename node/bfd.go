@@ -1,0 +1,268 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vxswitch/vxswitch/bfd"
+	"github.com/vxswitch/vxswitch/fdb"
+	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
+)
+
+// BFD probes paths by Bidirectional Forwarding Detection: of a gateway, those to the next hops of routes on its
+// interface (RFC 5881); of a tunnel, those to its listed peers, inside the tunnel (RFC 8971), for IP-in-IP beside it,
+// through the host's sockets. Routes pass over what is dead while they have another next hop, and groups of peers over
+// dead members. A path is not dead before its far end has been heard.
+type BFD struct {
+	bfd.SessionConfig
+
+	VNI frame.VNI `json:"vni,omitzero"` // of a tunnel: the management VNI, which no segment has; default 1
+}
+
+// prober runs the BFD sessions of a node. They follow the routes and the peers.
+type prober struct {
+	n    *Node
+	kick chan struct{}
+
+	speaker atomic.Pointer[bfd.Speaker] // nil before the first session, and after close
+
+	mu       sync.Mutex // after Node.mu; not held for long, so that what sessions find is carried out at once
+	closed   bool
+	sessions map[bfd.Peer]probe
+	links    map[*tunnel]*link
+}
+
+// A probe is a session and what it decides on: a next hop, or a peer of a tunnel.
+type probe struct {
+	cfg    bfd.SessionConfig
+	vrf    *l3.VRF
+	hop    l3.NextHop
+	tunnel *tunnel
+}
+
+func newProber(n *Node) *prober {
+	return &prober{n: n, kick: make(chan struct{}, 1), sessions: map[bfd.Peer]probe{}, links: map[*tunnel]*link{}}
+}
+
+// look has run compare the sessions with the routes and peers.
+func (p *prober) look() {
+	select {
+	case p.kick <- struct{}{}:
+	default:
+	}
+}
+
+func (p *prober) run(ctx context.Context) {
+	for {
+		p.update()
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.kick:
+		}
+		select { // so that many changes are handled together
+		case <-ctx.Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// update begins and ends sessions.
+func (p *prober) update() {
+	p.n.mu.Lock()
+	defer p.n.mu.Unlock()
+	if p.n.closed {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || !p.wanted() {
+		return
+	}
+	s := p.begin()
+	want := map[bfd.Peer]probe{}
+	p.gateways(want)
+	p.tunnels(want)
+	for peer, old := range p.sessions {
+		x, ok := want[peer]
+		if !ok {
+			_ = s.Remove(peer)
+			delete(p.sessions, peer)
+			p.set(peer, old, false)
+		} else if p.sessions[peer] = x; !sameSettings(x.cfg, old.cfg) {
+			_ = s.Change(peer, &x.cfg)
+		}
+	}
+	for peer, x := range want {
+		if _, ok := p.sessions[peer]; ok {
+			continue
+		}
+		if err := s.Add(peer, &x.cfg); err != nil {
+			p.n.log.Warn("BFD session not begun", "peer", peer.String(), "err", err)
+			continue
+		}
+		p.sessions[peer] = x
+	}
+	for _, l := range p.links {
+		p.spread(l) // to next hops that have come
+	}
+}
+
+// begin returns the speaker. p.mu is held.
+func (p *prober) begin() *bfd.Speaker {
+	if p.speaker.Load() == nil {
+		p.speaker.Store(bfd.New())
+		_ = p.n.gateway.Listen(bfd.Port, p.received)
+	}
+	return p.speaker.Load()
+}
+
+// wanted reports whether there may be sessions. p.mu and n.mu are held.
+func (p *prober) wanted() bool {
+	return p.speaker.Load() != nil ||
+		slices.ContainsFunc(p.n.cfg.Tunnels, func(t Tunnel) bool { return t.BFD != nil }) ||
+		slices.ContainsFunc(p.n.cfg.Segments, func(s Segment) bool { return s.Gateway != nil && s.Gateway.BFD != nil })
+}
+
+// sameSettings reports whether two sessions have the same settings.
+func sameSettings(a, b bfd.SessionConfig) bool {
+	a.Notify, b.Notify = nil, nil
+	return reflect.DeepEqual(a, b)
+}
+
+// config returns the settings of a session.
+func (p *prober) config(c *BFD) bfd.SessionConfig {
+	x := c.SessionConfig
+	x.Notify = p.changed
+	return x
+}
+
+// changed carries out what a session has found.
+func (p *prober) changed(c bfd.Change) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if x, ok := p.sessions[c.Peer]; ok {
+		p.set(c.Peer, x, c.Status == bfd.Dead)
+		p.n.log.Info("BFD", "peer", c.Peer.String(), "status", c.Status.String(), "diagnostic", c.Diag.String())
+	}
+}
+
+// set has routes and groups pass over a path, or use it again. p.mu is held.
+func (p *prober) set(peer bfd.Peer, x probe, down bool) {
+	if x.tunnel == nil {
+		_ = x.vrf.SetDown(x.hop, down) // fails if the interface is gone
+		return
+	}
+	_ = x.tunnel.v.SetDown(peer.Remote, down)
+	if l := p.links[x.tunnel]; l != nil {
+		p.spread(l)
+	}
+}
+
+// spread tells the routes which of a tunnel's peers are down. p.mu is held.
+func (p *prober) spread(l *link) {
+	fdbs := map[frame.VNI]*fdb.Table{}
+	for _, v := range p.n.sw.VSIs() {
+		fdbs[v.VNI()] = v.FDB()
+	}
+	for _, v := range p.n.gateway.VRFs() {
+		for h, down := range v.NextHops() {
+			peer, ok := l.behind(h, fdbs[h.Interface.VNI()])
+			if is := ok && l.t.v.Down(peer); ok && is != down {
+				_ = v.SetDown(h, is)
+			}
+		}
+	}
+}
+
+// behind returns the peer of the tunnel that a next hop is behind.
+func (l *link) behind(h l3.NextHop, macs *fdb.Table) (peer uint16, ok bool) {
+	if t := h.Interface.Config().Tunnel; t != nil {
+		return h.Peer, t == l3.Tunnel(l.t.v)
+	}
+	if h.MAC.IsZero() || macs == nil {
+		return 0, false
+	}
+	to, ok := macs.Lookup(h.MAC)
+	return to.Peer(), ok && l.port != 0 && to.Port() == l.port && to.Peer() != 0
+}
+
+// close ends all sessions.
+func (p *prober) close() {
+	p.mu.Lock()
+	s := p.speaker.Swap(nil)
+	p.closed = true
+	p.mu.Unlock()
+	_ = p.n.gateway.Listen(bfd.Port, nil)
+	if s != nil {
+		s.Close()
+	}
+}
+
+// received takes a packet to an address of a gateway.
+func (p *prober) received(d l3.Datagram) {
+	if s := p.speaker.Load(); s != nil {
+		s.Receive(bfd.Peer{Path: gatewayPath{d.Interface}, Local: d.Dst.Addr(), Remote: d.Src.Addr()}, d.TTL, d.Payload)
+	}
+}
+
+// A gatewayPath sends from an interface of a gateway.
+type gatewayPath struct{ i *l3.Interface }
+
+// Send implements [bfd.Path].
+func (g gatewayPath) Send(p *bfd.Packet) error {
+	return g.i.SendUDP(netip.AddrPortFrom(p.Peer.Local, p.SrcPort), netip.AddrPortFrom(p.Peer.Remote, p.DstPort), 255, p.Payload)
+}
+
+// gateways adds the sessions with next hops on interfaces.
+func (p *prober) gateways(want map[bfd.Peer]probe) {
+	hops := map[*l3.VRF]map[l3.NextHop]bool{}
+	for _, s := range p.n.segments {
+		if s.iface == nil || s.bfd == nil {
+			continue
+		}
+		vrf := s.iface.VRF()
+		if hops[vrf] == nil {
+			hops[vrf] = vrf.NextHops()
+		}
+		for h := range hops[vrf] {
+			if h.Interface != s.iface || !h.IP.IsValid() {
+				continue
+			}
+			peer := bfd.Peer{Path: gatewayPath{s.iface}, Local: s.localFor(h.IP), Remote: h.IP}
+			if peer.Check() == nil {
+				want[peer] = probe{cfg: p.config(s.bfd), vrf: vrf, hop: h}
+			}
+		}
+	}
+}
+
+// localFor returns the address of the gateway to speak to a neighbour from.
+func (s *segment) localFor(ip netip.Addr) netip.Addr {
+	for _, a := range s.iface.Config().Addresses {
+		if a.Contains(ip) {
+			return a.Addr()
+		}
+	}
+	return netip.Addr{}
+}
+
+// BFD returns the sessions of the node, in the order of their addresses.
+func (n *Node) BFD() []bfd.Session {
+	s := n.prober.speaker.Load()
+	if s == nil {
+		return nil
+	}
+	list, _ := s.Sessions() // fails after Close
+	slices.SortFunc(list, func(a, b bfd.Session) int {
+		return cmp.Or(a.Peer.Local.Compare(b.Peer.Local), a.Peer.Remote.Compare(b.Peer.Remote))
+	})
+	return list
+}

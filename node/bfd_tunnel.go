@@ -1,0 +1,162 @@
+package node
+
+import (
+	"cmp"
+	"errors"
+	"net/netip"
+	"slices"
+
+	"github.com/vxswitch/vxswitch/bfd"
+	"github.com/vxswitch/vxswitch/bfd/vxlan"
+	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
+	vswitch "github.com/vxswitch/vxswitch/switch"
+)
+
+// A link is what the sessions with the peers of one tunnel share.
+type link struct {
+	t    *tunnel
+	port uint16   // of the tunnel on the switch; 0 = in no segment
+	udp  *bfd.UDP // of IP-in-IP
+
+	// Of other tunnels: the segment of the management VNI, in which nothing is forwarded.
+	vni  frame.VNI
+	vsi  *vswitch.VSI
+	at   *vswitch.Attachment
+	path *vxlan.Path
+}
+
+// tunnels adds the sessions with the peers of tunnels. p.mu and n.mu are held.
+func (p *prober) tunnels(want map[bfd.Peer]probe) {
+	for t, l := range p.links {
+		if t.cfg.BFD == nil || p.n.tunnels[t.cfg.Name] != t || l.udp != t.udp || l.udp == nil && l.vni != t.cfg.BFD.vni() {
+			p.unlink(t)
+		}
+	}
+	for _, t := range p.n.tunnels {
+		if t.cfg.BFD == nil {
+			continue
+		}
+		l := p.links[t]
+		if l == nil {
+			var err error
+			if l, err = p.link(t); err != nil {
+				p.n.log.Warn("no BFD", "tunnel", t.cfg.Name, "err", err)
+				continue
+			}
+			p.links[t] = l
+		}
+		l.port = 0
+		for _, s := range p.n.segments {
+			if a := s.tunnels[t.cfg.Name]; a != nil {
+				l.port = a.Dest(0).Port()
+			}
+		}
+		for _, peer := range l.peers() {
+			want[peer] = probe{cfg: p.config(t.cfg.BFD), tunnel: t}
+		}
+	}
+}
+
+func (c *BFD) vni() frame.VNI { return cmp.Or(c.VNI, vxlan.VNI) }
+
+// link prepares a tunnel for sessions.
+func (p *prober) link(t *tunnel) (*link, error) {
+	l := &link{t: t, vni: t.cfg.BFD.vni()}
+	if t.cfg.Type == encap.TypeIPIP {
+		if l.udp = t.udp; l.udp == nil {
+			return nil, errors.New("it has no sockets for BFD")
+		}
+		return l, nil
+	}
+	l.path = vxlan.New(p.begin(), func(peer uint16, f *frame.Frame) bool { return l.vsi.Send(l.at.Dest(peer), f) })
+	var err error
+	l.vsi, err = p.n.sw.VSI(l.vni, &vswitch.VSIConfig{NoLearn: true, NoFlood: vswitch.Broadcast | vswitch.Multicast | vswitch.UnknownUnicast})
+	if err == nil {
+		l.at, err = l.vsi.AttachWith(t.v, uint32(l.vni), &vswitch.AttachConfig{NoLearn: true, KeepOpen: true, Slots: vswitch.Slots{Ingress: l.path}})
+	}
+	return l, err
+}
+
+// leave is unlink for a tunnel that is about to be closed.
+func (p *prober) leave(t *tunnel) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unlink(t)
+}
+
+// unlink ends the sessions of a tunnel. p.mu is held.
+func (p *prober) unlink(t *tunnel) {
+	l := p.links[t]
+	if l == nil {
+		return
+	}
+	delete(p.links, t)
+	for peer, x := range p.sessions {
+		if x.tunnel == t {
+			_ = p.speaker.Load().Remove(peer)
+			delete(p.sessions, peer)
+			_ = t.v.SetDown(peer.Remote, false)
+		}
+	}
+	p.spread(l)
+	if l.at == nil {
+		return
+	}
+	_ = l.at.Detach()
+	if len(l.vsi.Attachments()) == 0 {
+		_ = l.vsi.Delete()
+	}
+}
+
+// setBFD opens or closes the host's sockets for the sessions of an IP-in-IP tunnel with the settings of c.
+func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
+	want := c.BFD != nil && c.Type == encap.TypeIPIP && n.system
+	if t.udp != nil && (!want || !slices.Equal(t.cfg.locals(), c.locals())) {
+		t.udp.Close()
+		t.udp = nil
+	}
+	if !want || t.udp != nil {
+		return nil
+	}
+	n.prober.mu.Lock()
+	defer n.prober.mu.Unlock()
+	t.udp, err = bfd.ListenUDP(n.prober.begin(), &bfd.UDPConfig{Local: c.locals(), Control: c.Control})
+	return err
+}
+
+// peers returns the sessions that a tunnel should have, one with each listed peer.
+func (l *link) peers() (list []bfd.Peer) {
+	addrs := l.t.v.Listed(l.vni)
+	if l.udp != nil {
+		for _, a := range addrs {
+			if x, err := l.udp.Peer(l.t.cfg.beside(a), a, false); err == nil {
+				list = append(list, x)
+			}
+		}
+		return list
+	}
+	var allow, disallow []netip.AddrPort
+	for _, a := range addrs {
+		allow = append(allow, netip.AddrPortFrom(a, 0))
+	}
+	for _, a := range l.t.v.Allowed(l.vni) {
+		if !slices.Contains(addrs, a.Addr()) {
+			disallow = append(disallow, a)
+		}
+	}
+	_ = l.t.v.Allow(l.vni, allow...) // what it does not take has no number
+	l.t.v.Disallow(l.vni, disallow...)
+	peers := map[uint16]bfd.Peer{}
+	for _, s := range l.t.v.Stats().Peers {
+		if a := s.Addr.Addr(); s.VNI == 0 && slices.Contains(addrs, a) {
+			x := bfd.Peer{Path: l.path, Local: l.t.cfg.beside(a), Remote: a}
+			if x.Check() == nil {
+				peers[s.Peer] = x
+				list = append(list, x)
+			}
+		}
+	}
+	l.path.SetPeers(peers)
+	return list
+}
