@@ -20,6 +20,7 @@ const module = "github.com/vxswitch/vxswitch/"
 // given is what a piece of a program on a page has from elsewhere.
 var given = map[string]string{
 	"README.md":         "ctx context.Context, prefixes []netip.Prefix",
+	"hostnet/README.md": "n *node.Node, failed func(error)",
 	"metrics/README.md": "sw *vswitch.Switch, v *vtep.VTEP, u *underlay.UDP",
 }
 
@@ -57,8 +58,11 @@ func TestCode(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := exec.Command("go", "vet", file)
-				if c.Dir = root; strings.HasPrefix(p.name, "metrics/") || strings.Contains(code, module+"metrics\"") { // a module of its own
-					c.Dir = filepath.Join(root, "metrics")
+				c.Dir = root
+				for _, m := range []string{"metrics", "hostnet"} { // modules of their own
+					if strings.HasPrefix(p.name, m+"/") || strings.Contains(code, module+m+"\"") {
+						c.Dir = filepath.Join(root, m)
+					}
 				}
 				if out, err := c.CombinedOutput(); err != nil {
 					t.Errorf("%s: %v\n%s\n%s", where, err, out, code)

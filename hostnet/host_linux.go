@@ -1,0 +1,269 @@
+package hostnet
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Host keeps the kernel's side of a device that a switch gave the host. Its methods may be called concurrently.
+type Host struct {
+	cfg Config
+	kernel
+
+	op      sync.Mutex            // one operation at a time
+	made    map[netip.Prefix]bool // addresses that were not there before
+	missing bool                  // the device
+
+	mu      sync.Mutex // beside op, for what events are compared with
+	managed bool       // SetRoutes was called: routes are no longer as we found them
+	index   int        // of the device, 0 = there is none
+	want    map[key]Route
+	set     map[key]Route // routes of ours that the kernel has
+	waiting map[key]error // routes that it has not, and why
+
+	kick  chan struct{}
+	done  chan struct{}
+	ended chan struct{}
+}
+
+// Open sets the device up, with its MTU and the addresses, and keeps it so until Close. Routes that a former
+// process left on the device stay until the first SetRoutes, which keeps those that are still right.
+func Open(cfg *Config) (*Host, error) {
+	if cfg == nil {
+		cfg = &Config{}
+	}
+	if err := cfg.Check(); err != nil {
+		return nil, err
+	}
+	h := &Host{cfg: cfg.full(), made: map[netip.Prefix]bool{}, set: map[key]Route{}, want: map[key]Route{}, waiting: map[key]error{},
+		kick: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{})}
+	h.cfg.Addresses = slices.Clone(cfg.Addresses)
+	var err error
+	if h.kernel, err = openKernel(h.cfg.Namespace); err != nil {
+		return nil, fmt.Errorf("hostnet: %w", err)
+	}
+	sub, err := h.subscribe()
+	if err == nil {
+		if rep := h.pass(); rep.Err != nil {
+			sub.close()
+			err = errors.Join(rep.Err, h.remove())
+		}
+	}
+	if err != nil {
+		h.kernel.close()
+		return nil, err
+	}
+	go h.watch(sub)
+	return h, nil
+}
+
+// SetRoutes makes the kernel's routes of our protocol into the device exactly these. It adds before it deletes, and
+// replaces at once: packets always have a route. Routes that do not change are not touched.
+//
+// A wrong route, and one that the kernel refuses, does not affect others: the error wraps RouteErrors with all of
+// them. A refused one waits, and is set when the reason has gone; so do all if the device has gone. Foreign routes are
+// never changed: of one with the same prefix, metric and table the error wraps EEXIST ([fs.ErrExist]).
+func (h *Host) SetRoutes(routes ...Route) error {
+	h.op.Lock()
+	defer h.op.Unlock()
+	if h.closed() {
+		return fmt.Errorf("hostnet: %s: %w", h.cfg.Device, net.ErrClosed)
+	}
+	want, errs := h.cfg.plan(routes)
+	h.mu.Lock()
+	first := !h.managed
+	h.managed, h.want = true, want
+	clear(h.waiting)
+	h.mu.Unlock()
+	var rep Repair
+	if first || h.index == 0 {
+		rep = h.pass()
+	} else if h.apply(nil); h.lostDevice() {
+		rep = h.pass()
+	}
+	if h.index == 0 {
+		return rep.Err // the reason of all routes
+	}
+	if errs = append(errs, h.errors()...); len(errs) == 0 {
+		return rep.Err
+	}
+	h.soon()
+	return errors.Join(rep.Err, errs)
+}
+
+// apply makes the difference between set and want, and returns what it added.
+func (h *Host) apply(strange []strangeRoute) (added []Route, removed int) {
+	h.mu.Lock()
+	var adds, dels []Route
+	for k, r := range h.want {
+		if has, ok := h.set[k]; !ok || has != r {
+			adds = append(adds, r)
+		}
+	}
+	for k, r := range h.set {
+		if _, ok := h.want[k]; !ok {
+			dels = append(dels, r)
+		}
+	}
+	h.mu.Unlock()
+	order(adds)
+	order(dels)
+	var found conflicts
+	for _, r := range adds {
+		k := r.key()
+		h.mu.Lock()
+		old, has := h.set[k]
+		h.set[k] = r // first, since events are compared with it
+		h.mu.Unlock()
+		var err error
+		if has {
+			err = h.change(h.message(old), r, &found)
+		} else {
+			err = h.add(r, &found)
+		}
+		h.mu.Lock()
+		if delete(h.waiting, k); err != nil {
+			delete(h.set, k)
+			if has {
+				h.set[k] = old
+			}
+			h.waiting[k] = err
+		}
+		h.mu.Unlock()
+		if err == nil {
+			added = append(added, r)
+		}
+	}
+	for _, r := range slices.Backward(dels) {
+		h.mu.Lock()
+		delete(h.set, r.key())
+		h.mu.Unlock()
+		h.del(r) // gone, or seen by the next pass
+		removed++
+	}
+	for _, s := range strange {
+		h.nl.RouteDel(&s)
+		removed++
+	}
+	return added, removed
+}
+
+// lostDevice reports whether routes were refused because the device is another one now, or down.
+func (h *Host) lostDevice() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, err := range h.waiting {
+		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ENETDOWN) {
+			return true
+		}
+	}
+	return false
+}
+
+// errors returns the routes that wait.
+func (h *Host) errors() (list RouteErrors) {
+	for r, err := range h.Waiting() {
+		list = append(list, RouteError{r, err})
+	}
+	return list
+}
+
+// Waiting iterates over the routes that the kernel does not have now, each with the reason.
+func (h *Host) Waiting() iter.Seq2[Route, error] {
+	return func(yield func(Route, error) bool) {
+		h.mu.Lock()
+		waiting := maps.Clone(h.waiting)
+		routes := make([]Route, 0, len(waiting))
+		for k := range waiting {
+			routes = append(routes, h.want[k])
+		}
+		h.mu.Unlock()
+		order(routes)
+		for _, r := range routes {
+			if !yield(r, waiting[r.key()]) {
+				return
+			}
+		}
+	}
+}
+
+// Routes iterates over the routes that SetRoutes has set in the kernel, with the defaults filled in.
+func (h *Host) Routes() iter.Seq[Route] {
+	return func(yield func(Route) bool) {
+		h.mu.Lock()
+		var routes []Route
+		for k, r := range h.set {
+			if h.want[k] == r {
+				routes = append(routes, r)
+			}
+		}
+		h.mu.Unlock()
+		order(routes)
+		for _, r := range routes {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+func (h *Host) closed() bool {
+	select {
+	case <-h.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close removes the routes that SetRoutes has set, and the addresses that were not there before. The device stays
+// up, with its MTU. With the last IPv4 address of a device Linux removes all IPv4 routes into it, whoever made them. Close
+// is idempotent.
+func (h *Host) Close() error {
+	h.op.Lock()
+	again := h.closed()
+	if !again {
+		close(h.done)
+	}
+	h.op.Unlock()
+	<-h.ended
+	if again {
+		return nil
+	}
+	h.op.Lock()
+	defer h.op.Unlock()
+	defer h.kernel.close()
+	return h.remove()
+}
+
+// remove deletes what we made.
+func (h *Host) remove() error {
+	var errs []error
+	if h.managed {
+		h.mu.Lock()
+		routes := slices.Collect(maps.Values(h.set))
+		clear(h.set)
+		clear(h.waiting)
+		h.mu.Unlock()
+		order(routes)
+		for _, r := range slices.Backward(routes) {
+			if err := h.del(r); err != nil {
+				errs = append(errs, RouteError{r, err})
+			}
+		}
+	}
+	for a := range h.made {
+		if err := h.delAddress(a); err != nil {
+			errs = append(errs, fmt.Errorf("hostnet: address %v of %s: %w", a, h.cfg.Device, err))
+		}
+	}
+	return errors.Join(errs...)
+}

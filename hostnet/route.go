@@ -1,0 +1,161 @@
+package hostnet
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// A Route is a route of the kernel into the device. Its scope is as "ip route" has it: link without Via, global with it.
+type Route struct {
+	Prefix netip.Prefix // needed, without host bits
+	Via    netip.Addr   // next hop, for a TAP; none = everything of the prefix is on the device, as behind a TUN
+	OnLink bool         // Via is on the device though no route says so, as flannel's are
+
+	// Source is the source address of the host's own packets; default the first of Config.Addresses in the
+	// family, 0.0.0.0 or :: = the kernel chooses.
+	Source netip.Addr
+
+	Metric int // default Config.Metric; the lowest wins
+	Table  int // default Config.Table
+}
+
+// String returns the route as "ip route" writes it, without the device.
+func (r Route) String() string {
+	s := r.Prefix.String()
+	if r.Via.IsValid() {
+		s += " via " + r.Via.String()
+	}
+	if r.OnLink {
+		s += " onlink"
+	}
+	if r.Source.IsValid() {
+		s += " src " + r.Source.String()
+	}
+	if r.Metric != 0 {
+		s += fmt.Sprint(" metric ", r.Metric)
+	}
+	if r.Table != 0 && r.Table != DefaultTable {
+		s += fmt.Sprint(" table ", r.Table)
+	}
+	return s
+}
+
+// A RouteError says why the kernel does not have a route.
+type RouteError struct {
+	Route Route
+	Err   error
+}
+
+// Error returns the route and the error in one line.
+func (e RouteError) Error() string { return fmt.Sprintf("hostnet: route %v: %v", e.Route, e.Err) }
+
+// Unwrap returns Err.
+func (e RouteError) Unwrap() error { return e.Err }
+
+// RouteErrors are the routes that the kernel does not have, at least one.
+type RouteErrors []RouteError
+
+// Error returns the first error, and the number of others.
+func (e RouteErrors) Error() string {
+	if len(e) == 1 {
+		return e[0].Error()
+	}
+	return fmt.Sprintf("%v (and %d more routes)", e[0], len(e)-1)
+}
+
+// Unwrap returns the errors.
+func (e RouteErrors) Unwrap() []error {
+	list := make([]error, len(e))
+	for i := range e {
+		list[i] = e[i]
+	}
+	return list
+}
+
+// key is what the kernel tells routes apart by. Without NLM_F_APPEND it has one route for each.
+type key struct {
+	prefix netip.Prefix
+	metric int
+	table  int
+}
+
+func (r Route) key() key { return key{r.Prefix, r.Metric, r.Table} }
+
+// plan returns the routes with defaults filled in, and those that are wrong.
+func (c *Config) plan(routes []Route) (map[key]Route, RouteErrors) {
+	want := make(map[key]Route, len(routes))
+	var wrong RouteErrors
+	for _, r := range routes {
+		f, err := c.fill(r)
+		if other, ok := want[f.key()]; err == nil && ok && other != f {
+			err = fmt.Errorf("there is another one with this prefix and metric: %v", other)
+		}
+		if err != nil {
+			wrong = append(wrong, RouteError{r, err})
+			continue
+		}
+		want[f.key()] = f
+	}
+	return want, wrong
+}
+
+// fill returns a route as the kernel will have it.
+func (c *Config) fill(r Route) (Route, error) {
+	ip := r.Prefix.Addr()
+	family := func(a netip.Addr) bool { return !a.IsValid() || a.Is4() == ip.Is4() && !a.Is4In6() && a.Zone() == "" }
+	if !r.Source.IsValid() {
+		for _, a := range c.Addresses {
+			if a.Addr().Is4() == ip.Is4() {
+				r.Source = a.Addr()
+				break
+			}
+		}
+	} else if r.Source.IsUnspecified() && family(r.Source) {
+		r.Source = netip.Addr{}
+	}
+	r.Table, r.Metric = cmp.Or(r.Table, c.Table), cmp.Or(r.Metric, c.Metric)
+	if r.Metric == 0 && !ip.Is4() {
+		r.Metric = 1024 // IP6_RT_PRIO_USER
+	}
+	switch {
+	case !r.Prefix.IsValid() || ip.Is4In6():
+		return r, errors.New("Prefix must be an IPv4 or IPv6 prefix")
+	case r.Prefix != r.Prefix.Masked():
+		return r, fmt.Errorf("Prefix has host bits: must be %v", r.Prefix.Masked())
+	case !family(r.Via) || r.Via.IsValid() && (r.Via.IsUnspecified() || r.Via.IsMulticast()):
+		return r, fmt.Errorf("Via must be the address of one router, %s as the prefix is", version(ip))
+	case r.OnLink && !r.Via.IsValid():
+		return r, errors.New("OnLink must not be set without Via")
+	case !family(r.Source) || r.Source.IsMulticast():
+		return r, fmt.Errorf("Source must be an address of this host, %s as the prefix is", version(ip))
+	case r.Metric < 0 || r.Metric > maxNumber:
+		return r, fmt.Errorf("Metric must be 0 to %d", maxNumber)
+	case r.Table < 1 || r.Table > maxNumber || r.Table == localTable:
+		return r, fmt.Errorf("Table must be 1 to %d but not %d (local)", maxNumber, localTable)
+	}
+	return r, nil
+}
+
+func version(ip netip.Addr) string {
+	if ip.Is4() {
+		return "IPv4"
+	}
+	return "IPv6"
+}
+
+// order sorts routes: those without a next hop first, since they lead to the next hops of others.
+func order(routes []Route) {
+	slices.SortFunc(routes, func(a, b Route) int {
+		if a.Via.IsValid() != b.Via.IsValid() {
+			if a.Via.IsValid() {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Or(a.Prefix.Addr().Compare(b.Prefix.Addr()), cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()),
+			cmp.Compare(a.Metric, b.Metric), cmp.Compare(a.Table, b.Table))
+	})
+}
