@@ -2,10 +2,11 @@ package hostnet
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/vxswitch/vxswitch/setting"
 )
 
 // A Route is a route of the kernel into the device. Its scope is as "ip route" has it: link without Via, global with it.
@@ -120,30 +121,33 @@ func (c *Config) fill(r Route) (Route, error) {
 	if r.Metric == 0 && !ip.Is4() {
 		r.Metric = 1024 // IP6_RT_PRIO_USER
 	}
+	var err *setting.Error
+	want := func(path string, value any, format string, args ...any) {
+		err = &setting.Error{Path: path, Value: value, Allowed: fmt.Sprintf(format, args...)}
+	}
+	version := "IPv6"
+	if ip.Is4() {
+		version = "IPv4"
+	}
 	switch {
 	case !r.Prefix.IsValid() || ip.Is4In6():
-		return r, errors.New("Prefix must be an IPv4 or IPv6 prefix")
+		want("Prefix", r.Prefix, "an IPv4 or IPv6 prefix")
 	case r.Prefix != r.Prefix.Masked():
-		return r, fmt.Errorf("Prefix has host bits: must be %v", r.Prefix.Masked())
+		want("Prefix", r.Prefix, "%v, without host bits", r.Prefix.Masked())
 	case !family(r.Via) || r.Via.IsValid() && (r.Via.IsUnspecified() || r.Via.IsMulticast()):
-		return r, fmt.Errorf("Via must be the address of one router, %s as the prefix is", version(ip))
+		want("Via", r.Via, "the %s address of one router", version)
 	case r.OnLink && !r.Via.IsValid():
-		return r, errors.New("OnLink must not be set without Via")
+		want("OnLink", true, "false without Via")
 	case !family(r.Source) || r.Source.IsMulticast():
-		return r, fmt.Errorf("Source must be an address of this host, %s as the prefix is", version(ip))
+		want("Source", r.Source, "an %s address of this host", version)
 	case r.Metric < 0 || r.Metric > maxNumber:
-		return r, fmt.Errorf("Metric must be 0 to %d", maxNumber)
+		want("Metric", r.Metric, "0 to %d", maxNumber)
 	case r.Table < 1 || r.Table > maxNumber || r.Table == localTable:
-		return r, fmt.Errorf("Table must be 1 to %d but not %d (local)", maxNumber, localTable)
+		want("Table", r.Table, "1 to %d but not %d (local)", maxNumber, localTable)
+	default:
+		return r, nil
 	}
-	return r, nil
-}
-
-func version(ip netip.Addr) string {
-	if ip.Is4() {
-		return "IPv4"
-	}
-	return "IPv6"
+	return r, err
 }
 
 // order sorts routes: those without a next hop first, since they lead to the next hops of others.
