@@ -92,10 +92,13 @@ func (h *Host) SetRoutes(routes ...Route) error {
 	if h.index == 0 {
 		return rep.Err // the reason of all routes
 	}
-	if errs = append(errs, h.errors()...); len(errs) == 0 {
+	errs = append(errs, h.errors()...)
+	if rep.Err != nil || len(errs) > 0 {
+		h.soon()
+	}
+	if len(errs) == 0 {
 		return rep.Err
 	}
-	h.soon()
 	return errors.Join(rep.Err, errs)
 }
 
