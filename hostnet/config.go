@@ -1,6 +1,7 @@
 package hostnet
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
@@ -100,6 +101,30 @@ type Repair struct {
 	Routes    []Route        // routes that were missing or changed
 	Removed   int            // routes with our protocol that are not ours
 	Err       error          // what could not be put back: tried again
+}
+
+// String returns the repair in one line.
+func (r Repair) String() string {
+	var list []string
+	say := func(ok bool, format string, args ...any) {
+		if ok {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	say(r.Found, "the device is there again")
+	say(r.Up, "the device was down")
+	say(r.MTU != 0, "the MTU was %d", r.MTU)
+	say(len(r.Addresses) > 0, "addresses %v", r.Addresses)
+	if n := len(r.Routes); n == 1 {
+		say(true, "route %v", r.Routes[0])
+	} else {
+		say(n > 1, "%d routes", n)
+	}
+	say(r.Removed > 0, "%d routes removed that were not set here", r.Removed)
+	if r.Err != nil {
+		say(true, "failed: %s", strings.ReplaceAll(r.Err.Error(), "\n", "; "))
+	}
+	return strings.Join(list, ", ")
 }
 
 // done reports whether anything was put back.

@@ -38,7 +38,8 @@ func Example() {
 	h, err := hostnet.Open(&hostnet.Config{
 		Device:    "vxhost0",
 		Addresses: []netip.Prefix{own},
-		Repaired:  func(r hostnet.Repair) { log.Printf("put back: %+v", r) },
+		MTU:       1480, // what fits the tunnel
+		Repaired:  func(r hostnet.Repair) { log.Print("put back: ", r) },
 	})
 	fatal(err)
 	defer h.Close() // its routes and its address go

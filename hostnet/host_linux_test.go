@@ -420,6 +420,13 @@ func TestConfig(t *testing.T) {
 	check.ErrorHas(t, err, `hostnet: Config.Namespace: "vxs-none": `)
 }
 
+func TestRepairString(t *testing.T) {
+	check.Equal(t, "text", Repair{Found: true, Up: true, MTU: 1300, Addresses: leg().Addresses, Routes: []Route{to("10.65.2.0/26")}, Removed: 2, Err: errors.Join(net.ErrClosed, net.ErrClosed)}.String(),
+		"the device is there again, the device was down, the MTU was 1300, addresses [10.65.1.60/32 fd65:1::60/128], route 10.65.2.0/26, 2 routes removed that were not set here, failed: "+
+			"use of closed network connection; use of closed network connection")
+	check.Equal(t, "text", Repair{Routes: make([]Route, 3)}.String(), "3 routes")
+}
+
 // Thousands of routes take little time; so does a change among them.
 func TestMany(t *testing.T) {
 	t.Parallel()
