@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,10 +36,18 @@ func newAlone(t *testing.T) *alone {
 	return a
 }
 
-// device makes the device, which has a reader until the test ends.
-func (a *alone) device() *port.Device {
+// device makes the device, which has a reader until the test ends. A program that another test is starting may have a copy
+// of the descriptor of the one before, until it has started.
+func (a *alone) device() (d *port.Device) {
 	a.t.Helper()
-	return netns.Open(a.t, a.Host, func() (*port.Device, error) { return port.OpenTUN(dev, nil) })
+	a.Until("the device can be made", func() bool {
+		var err error
+		a.Do(func() { d, err = port.OpenTUN(dev, nil) })
+		check.Need(a.t, err == nil || errors.Is(err, syscall.EBUSY), "%v", err)
+		return err == nil
+	})
+	a.t.Cleanup(func() { d.Close() })
+	return d
 }
 
 // open opens a Host, whose settings lack the device.
