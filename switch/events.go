@@ -20,8 +20,8 @@ type broker struct {
 }
 
 // Events is one reader's queue of events. Its length is limited (Config.Events). If the reader is too
-// slow, one frame.EventOverflow replaces what waits, except events about segments and ports. The reader
-// should then read the tables again.
+// slow, one frame.EventOverflow replaces what waits, except events about segments and ports, which come before it. The
+// reader should then read the tables again.
 //
 // A reader that gets Events first, then reads [Switch.VSIs], their attachments, FDBs and neighbour tables, and then
 // carries out the events, knows at any time what the tables contained at the last event.
@@ -86,16 +86,17 @@ func (b *broker) emit(ev frame.Event) {
 	}
 }
 
-// overflow replaces what waits by one event, except at most n events about segments and ports: senders of frames
-// cannot cause many of those, and must not be able to hide them. It returns how many were lost.
+// overflow replaces what waits by one event, except for fewer than n events about segments and ports: senders of
+// frames cannot cause many of those, and must not be able to hide them. They stay before it: a reader who carried out an
+// old EventDetached after it has read the tables would forget what is there by now. It returns how many were lost.
 func (e *Events) overflow(n int) (lost int) {
-	q := []frame.Event{{Kind: frame.EventOverflow}}
+	var q []frame.Event
 	for _, ev := range e.queue {
 		switch ev.Kind {
 		case frame.EventOverflow:
 		case frame.EventSegmentUp, frame.EventSegmentDown, frame.EventAttached, frame.EventDetached,
 			frame.EventPortUp, frame.EventPortDown, frame.EventPortHeld, frame.EventPortReleased:
-			if len(q) < n {
+			if len(q) < n-1 {
 				q = append(q, ev)
 				break
 			}
@@ -104,7 +105,7 @@ func (e *Events) overflow(n int) (lost int) {
 			lost++
 		}
 	}
-	e.queue = q
+	e.queue = append(q, frame.Event{Kind: frame.EventOverflow})
 	return lost
 }
 

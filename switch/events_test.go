@@ -3,6 +3,7 @@ package vswitch
 import (
 	"context"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,6 +64,35 @@ func TestEventsKeepPorts(t *testing.T) {
 		}
 	}
 	check.True(t, len(ports) >= 7 && ports[0] == 0, "heard of ports %v", ports)
+}
+
+// What is kept is older than what is lost: a MAC learned since a port came back is there after an overflow.
+func TestEventsBeforeOverflow(t *testing.T) {
+	s := check.Must(New(&Config{Events: 8}))(t)
+	defer s.Close()
+	e := s.Events()
+	defer e.Close()
+	v := check.Must(s.VSI(1, nil))(t)
+	attach := func() *Attachment { return check.Must(v.Attach(newStub("p"), 0))(t) }
+	a := attach()
+	check.OK(t, a.Detach())
+	if again := attach(); again.Dest(0) != a.Dest(0) {
+		t.Fatalf("the port is %v, was %v", again.Dest(0), a.Dest(0))
+	}
+	v.FDB().Learn(mac(1), a.Dest(0), 0)
+	v.FDB().Learn(mac(2), a.Dest(0), 0)
+	var kinds []frame.EventKind
+	for {
+		ev, ok, _ := e.poll()
+		if !ok {
+			break
+		}
+		kinds = append(kinds, ev.Kind)
+	}
+	want := []frame.EventKind{frame.EventSegmentUp, frame.EventPortUp, frame.EventAttached, frame.EventOverflow, frame.EventMACLearned}
+	if !slices.Equal(kinds, want) {
+		t.Errorf("events %v, want %v", kinds, want)
+	}
 }
 
 // A slow reader of events loses them as a whole, and is told.
