@@ -1,6 +1,9 @@
 package frame
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // EventKind says what an [Event] reports.
 type EventKind uint8
@@ -58,15 +61,19 @@ func (k EventKind) String() string {
 	return "invalid"
 }
 
-// Event is a change, for control planes. The kind says which fields are set.
+// Event is a change, for control planes. The kind says which fields are set. The switch sets Time, Name and OldName when it
+// passes an event on: numbers of ports and peers are used again, and a Dest may have another name when the event is read.
 type Event struct {
-	Kind   EventKind
-	Pinned bool
-	VNI    VNI
-	MAC    MAC
-	OldMAC MAC
-	IP     netip.Addr
-	Dest   Dest
-	Old    Dest
-	Err    error
+	Kind    EventKind
+	Pinned  bool
+	VNI     VNI
+	MAC     MAC
+	OldMAC  MAC
+	IP      netip.Addr
+	Dest    Dest
+	Old     Dest
+	Err     error
+	Time    time.Time // the events of a switch are in this order
+	Name    string    // of Dest: the name of the port, or the address of the peer
+	OldName string    // of Old
 }

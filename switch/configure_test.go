@@ -91,7 +91,7 @@ func TestConfigureEvents(t *testing.T) {
 	for i, want := range []frame.Event{
 		{Kind: frame.EventOverflow}, {Kind: frame.EventMACLearned, MAC: mac(0)}, {Kind: frame.EventOverflow},
 	} {
-		if e := check.Must(es[i].Next(context.Background()))(t); e != want {
+		if e := check.Must(es[i].Next(context.Background()))(t); bare(e) != want {
 			t.Errorf("reader %d: %+v, want %+v", i, e, want)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -16,6 +17,7 @@ type broker struct {
 	kinds  atomic.Uint64 // that any reader wants, as a set of bits
 	limit  int           // of the queue of a reader that begins now
 	lost   atomic.Uint64 // of all readers
+	name   func(frame.Dest) string
 	closed bool
 }
 
@@ -72,8 +74,15 @@ func (b *broker) emit(ev frame.Event) {
 	if !b.wants(ev.Kind) {
 		return
 	}
+	if ev.Dest != 0 && ev.Name == "" {
+		ev.Name = b.name(ev.Dest)
+	}
+	if ev.Old != 0 {
+		ev.OldName = b.name(ev.Old)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	ev.Time = time.Now()
 	for e := range b.subs {
 		if e.kinds&(1<<ev.Kind) == 0 {
 			continue
@@ -90,7 +99,7 @@ func (b *broker) emit(ev frame.Event) {
 // frames cannot cause many of those, and must not be able to hide them. They stay before it: a reader who carried out an
 // old EventDetached after it has read the tables would forget what is there by now. It returns how many were lost.
 func (e *Events) overflow(n int) (lost int) {
-	var q []frame.Event
+	q := e.queue[:0]
 	for _, ev := range e.queue {
 		switch ev.Kind {
 		case frame.EventOverflow:
@@ -105,7 +114,8 @@ func (e *Events) overflow(n int) (lost int) {
 			lost++
 		}
 	}
-	e.queue = append(q, frame.Event{Kind: frame.EventOverflow})
+	clear(e.queue[len(q):])
+	e.queue = append(q, frame.Event{Kind: frame.EventOverflow, Time: time.Now()})
 	return lost
 }
 

@@ -2,9 +2,11 @@ package vswitch
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -92,6 +94,58 @@ func TestEventsBeforeOverflow(t *testing.T) {
 	want := []frame.EventKind{frame.EventSegmentUp, frame.EventPortUp, frame.EventAttached, frame.EventOverflow, frame.EventMACLearned}
 	if !slices.Equal(kinds, want) {
 		t.Errorf("events %v, want %v", kinds, want)
+	}
+}
+
+// Events say when, and the names of then: a port with the number of another has another name.
+func TestEventNames(t *testing.T) {
+	inLab(t, func(l *lab) {
+		e := l.s.Events()
+		defer e.Close()
+		begun := time.Now()
+		for i, name := range []string{"a", "b"} {
+			time.Sleep(time.Second)
+			p, at := l.port(name, 0)
+			p.send(eth(frame.Broadcast, mac(1), 0x800))
+			check.OK(t, at.Detach())
+			if want := frame.NewDest(1, 0); at.Dest(0) != want {
+				t.Fatalf("port %d is %v, want %v", i, at.Dest(0), want)
+			}
+		}
+		tun := &stubTunnel{stub: newStub("tun")}
+		at := check.Must(l.v.Attach(tun, 1))(t)
+		tun.in <- [][]byte{fromPeer(7, 1, eth(frame.Broadcast, mac(2), 0x800))}
+		synctest.Wait()
+		l.s.Notify(frame.Event{Kind: frame.EventMACMoved, Dest: at.Dest(0), Old: at.Dest(7)})
+		check.OK(t, at.Detach())
+		l.s.Notify(frame.Event{Kind: frame.EventNeighbourMiss})
+		var got []string
+		for {
+			ev, ok, _ := e.poll()
+			if !ok {
+				break
+			}
+			got = append(got, fmt.Sprintf("%v %v %q %q", ev.Time.Sub(begun), ev.Kind, ev.Name, ev.OldName))
+		}
+		check.Slice(t, "events", got, []string{
+			`1s port-up "a" ""`, `1s attached "a" ""`, `1s mac-learned "a" ""`, `1s detached "a" ""`, `1s port-down "a" ""`,
+			`2s port-up "b" ""`, `2s attached "b" ""`, `2s mac-learned "b" ""`, `2s detached "b" ""`, `2s port-down "b" ""`,
+			`2s port-up "tun" ""`, `2s attached "tun" ""`, `2s mac-learned "peer" ""`, `2s mac-moved "tun" "peer"`,
+			`2s detached "tun" ""`, `2s port-down "tun" ""`, `2s neighbour-miss "" ""`,
+		})
+	})
+}
+
+// BenchmarkEmit is an event with a reader, who is too slow.
+func BenchmarkEmit(b *testing.B) {
+	s, _ := New(nil)
+	defer s.Close()
+	v, _ := s.VSI(1, nil)
+	a, _ := v.Attach(newStub("p"), 0)
+	e := s.Events()
+	defer e.Close()
+	for b.Loop() {
+		s.Notify(frame.Event{Kind: frame.EventMACLearned, Dest: a.Dest(0)})
 	}
 }
 

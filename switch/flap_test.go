@@ -32,7 +32,7 @@ func TestFlap(t *testing.T) {
 				case !ok || err != nil:
 					return list
 				case e.Kind == frame.EventMACFlapping || e.Kind == frame.EventPortHeld || e.Kind == frame.EventPortReleased:
-					list = append(list, e)
+					list = append(list, bare(e))
 				}
 			}
 		}

@@ -12,6 +12,12 @@ import (
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
 
+// bare returns an event without what the switch adds.
+func bare(ev frame.Event) frame.Event {
+	ev.Time, ev.Name, ev.OldName = time.Time{}, "", ""
+	return ev
+}
+
 // next returns the events that wait in a queue.
 func next(e *Events) (evs []frame.Event) {
 	for {
@@ -20,7 +26,7 @@ func next(e *Events) (evs []frame.Event) {
 		if cancel(); err != nil {
 			return evs
 		}
-		evs = append(evs, ev)
+		evs = append(evs, bare(ev))
 	}
 }
 

@@ -180,6 +180,7 @@ func (s *Switch) remove(p *port, cause error) {
 		a.unlink()
 	}
 	delete(s.byPort, p.p)
+	s.leaving.Store(p)
 	s.setPort(p.num, nil)
 	s.version.Add(1)
 	s.grace()
@@ -196,5 +197,6 @@ func (s *Switch) remove(p *port, cause error) {
 	}
 	s.events.emit(frame.Event{Kind: frame.EventPortDown, Dest: frame.NewDest(p.num, 0), Err: cause})
 	s.log.Info("port down", "port", p.name, "err", cause)
+	s.leaving.Store(nil)
 	s.nums.give(int(p.num))
 }

@@ -29,7 +29,7 @@ func TestMACRefused(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			soon, stop := context.WithTimeout(t.Context(), time.Second)
 			all, err := events.NextAll(soon)
-			if stop(); err != nil || len(all) != 1 || all[0] != want {
+			if stop(); err != nil || len(all) != 1 || bare(all[0]) != want {
 				t.Fatalf("%+v, %v; want %+v once", all, err, want)
 			}
 		}

@@ -33,6 +33,7 @@ type Switch struct {
 	trace   atomic.Pointer[Trace] // nil while nobody looks
 
 	ports   atomic.Pointer[[]*port] // by number; 0 is own; nil if there is none
+	leaving atomic.Pointer[port]    // the one that is being removed, for its name
 	version atomic.Uint64           // increases when a port or a VSI is removed
 	tick    atomic.Uint32
 	last    atomic.Pointer[Stats] // after Close
@@ -101,6 +102,7 @@ func New(cfg *Config) (*Switch, error) {
 	s.tooBig.Init(0, 0)
 	s.inject = ring.New[injection](0)
 	s.configure(c)
+	s.events.name = s.Name
 	s.own = &port{name: "switch", byVNI: true, readers: []frame.Reader{&injected{Ring: s.inject, share: &s.share}}}
 	s.ports.Store(&[]*port{s.own})
 	s.list.Store(new([]*VSI))
@@ -234,11 +236,15 @@ func (r *injected) Read(b *frame.Batch) error {
 
 // Name returns the name of a Dest: that of the port, or the address of the peer.
 func (s *Switch) Name(d frame.Dest) string {
-	ports := *s.ports.Load()
-	if d == frame.Filter || int(d.Port()) >= len(ports) || ports[d.Port()] == nil {
+	var p *port
+	if ports := *s.ports.Load(); d != frame.Filter && int(d.Port()) < len(ports) {
+		if p = ports[d.Port()]; p == nil {
+			p = s.leaving.Load()
+		}
+	}
+	if p == nil || p.num != d.Port() {
 		return d.String()
 	}
-	p := ports[d.Port()]
 	if p.tunnel != nil && d.Peer() != 0 {
 		if n := p.tunnel.PeerName(d.Peer()); n != "" {
 			return n

@@ -34,7 +34,8 @@ type hop struct {
 	failures atomic.Uint32 // reports not passed on yet
 	failed   atomic.Int64  // time of the last one, in Unix nanoseconds
 
-	known atomic.Bool // listed, for readers
+	known atomic.Bool           // listed, for readers
+	name  atomic.Pointer[shown] // as last shown
 
 	// Under VTEP.mu.
 	given   uint16    // port it was last listed with; 0 = none

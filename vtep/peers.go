@@ -189,17 +189,32 @@ func (v *VTEP) PeerName(peer uint16) string {
 		}
 		slices.Sort(names)
 		return "group of " + strings.Join(names, ", ")
-	case h.vni != 0:
-		return fmt.Sprintf("%v vni %d", v.addr(h.to.Load()[0]), h.vni)
 	}
 	return v.show(h)
 }
 
-// show returns the address of a hop, and the port if the encapsulation has ports.
+// A shown is the name of a hop, for as long as to and link are those of the hop.
+type shown struct {
+	to   *[1]frame.Endpoint
+	link *link
+	name string
+}
+
+// show returns the address of a hop, the port if the encapsulation has ports, and the VNI if it is another. It
+// keeps the text, since events name peers while frames wait.
 func (v *VTEP) show(h *hop) string {
-	to := v.addr(h.to.Load()[0])
-	if v.cfg.Type == encap.TypeIPIP {
-		return to.Addr().String()
+	to, l := h.to.Load(), v.families[h.family].link.Load()
+	if x := h.name.Load(); x != nil && x.to == to && x.link == l {
+		return x.name
 	}
-	return to.String()
+	a := v.addr(to[0])
+	name := a.String()
+	switch {
+	case h.vni != 0:
+		name = fmt.Sprintf("%v vni %d", a, h.vni)
+	case v.cfg.Type == encap.TypeIPIP:
+		name = a.Addr().String()
+	}
+	h.name.Store(&shown{to, l, name})
+	return name
 }

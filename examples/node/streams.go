@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
-	"time"
 
 	"github.com/vxswitch/vxswitch/examples/node/api"
 	"github.com/vxswitch/vxswitch/frame"
@@ -24,30 +23,14 @@ func (s *server) getMonitor(w http.ResponseWriter, r *http.Request) error {
 	if _, err := query(r); err != nil {
 		return err
 	}
-	sw := s.n.Switch()
-	events := sw.Events()
+	events := s.n.Switch().Events()
 	defer events.Close()
-	ports := map[uint16]string{} // a removed port has no name
-	for _, p := range sw.Stats().Ports {
-		ports[p.Port] = p.Name
-	}
-	each(r.Context(), newStream(w, "application/x-ndjson", maxEvents), events.Next, func(e frame.Event) any {
-		x := shownEvent(sw, e)
-		switch port := e.Dest.Port(); e.Kind {
-		case frame.EventPortUp:
-			ports[port] = x.Dest
-		case frame.EventDetached, frame.EventPortDown:
-			if name := ports[port]; name != "" {
-				x.Dest = name
-			}
-		}
-		return x
-	})
+	each(r.Context(), newStream(w, "application/x-ndjson", maxEvents), events.Next, func(e frame.Event) any { return shownEvent(e) })
 	return nil
 }
 
-func shownEvent(sw *vswitch.Switch, e frame.Event) api.Event {
-	x := api.Event{Time: time.Now(), Event: e.Kind.String(), Pinned: e.Pinned}
+func shownEvent(e frame.Event) api.Event {
+	x := api.Event{Time: e.Time, Event: e.Kind.String(), Pinned: e.Pinned, Dest: e.Name, Old: e.OldName}
 	switch e.Kind {
 	case frame.EventOverflow, frame.EventPortUp, frame.EventPortDown, frame.EventPeerDown:
 	default:
@@ -60,12 +43,6 @@ func shownEvent(sw *vswitch.Switch, e frame.Event) api.Event {
 	}
 	if e.IP.IsValid() {
 		x.IP = e.IP.String()
-	}
-	if e.Dest != 0 {
-		x.Dest = sw.Name(e.Dest)
-	}
-	if e.Old != 0 {
-		x.Old = sw.Name(e.Old)
 	}
 	if e.Err != nil {
 		x.Error = e.Err.Error()

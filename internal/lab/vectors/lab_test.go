@@ -308,6 +308,7 @@ func (w *watch) got() (evs []frame.Event) {
 		if err != nil {
 			return evs
 		}
+		ev.Time, ev.Name, ev.OldName = time.Time{}, "", ""
 		evs = append(evs, ev)
 	}
 }
