@@ -169,6 +169,15 @@ func (r *Responder) Confines() bool { return r.mode == Access }
 // stage by an attachment's.
 func (r *Responder) Shares() any { return r.shared }
 
+// State iterates over the snooped neighbours, as the events that would tell of them.
+func (r *Responder) State(yield func(frame.Event) bool) {
+	for e := range r.table.All() {
+		if e.Origin == Snooped && !yield(frame.Event{Kind: frame.EventNeighbourLearned, VNI: r.table.cfg.VNI, IP: e.IP, MAC: e.MAC, Dest: e.From}) {
+			return
+		}
+	}
+}
+
 // Table returns the table of neighbours.
 func (r *Responder) Table() *Table { return r.table }
 

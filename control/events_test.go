@@ -16,22 +16,26 @@ import (
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
-// A fact is a segment, or what is set of a member of one, a MAC or a neighbour.
+// A fact is a segment, or what is set of a port, a peer, a member of a segment, its gateway, a MAC or a neighbour.
 type fact struct {
 	vni  frame.VNI
 	dest frame.Dest
 	mac  frame.MAC
 	ip   netip.Addr
+	vrf  string
 }
 
 // String returns the fields that are set.
-func (f fact) String() string { return fmt.Sprint(f.vni, " ", f.dest, " ", f.mac, " ", f.ip) }
+func (f fact) String() string {
+	return fmt.Sprint(f.vni, " ", f.dest, " ", f.mac, " ", f.ip, " ", f.vrf)
+}
 
 // mirror is what a control plane knows of a switch by its events: segments, their ports, and what was learned.
 type mirror struct {
@@ -51,7 +55,18 @@ func (m *mirror) apply(e frame.Event) {
 	isIP := func(f fact) bool { return f.vni == e.VNI && f.ip == e.IP && f.ip.IsValid() }
 	switch e.Kind {
 	case frame.EventOverflow:
-		m.has = m.w.state()
+		clear(m.has)
+		for e := range m.w.sw.State() {
+			m.apply(e)
+		}
+	case frame.EventPortUp, frame.EventPeerUp:
+		m.has[fact{dest: e.Dest}] = true
+	case frame.EventPortDown:
+		drop(func(f fact) bool { return f.vni == 0 && f.dest.Port() == e.Dest.Port() })
+	case frame.EventGatewayUp:
+		m.has[fact{vni: e.VNI, vrf: e.Name}] = true
+	case frame.EventGatewayDown:
+		delete(m.has, fact{vni: e.VNI, vrf: e.Name})
 	case frame.EventSegmentUp:
 		m.has[fact{vni: e.VNI}] = true
 	case frame.EventSegmentDown:
@@ -63,9 +78,12 @@ func (m *mirror) apply(e frame.Event) {
 		drop(func(f fact) bool { return f.vni == e.VNI && at(f) })
 	case frame.EventPeerDown:
 		drop(at)
+		delete(m.has, fact{dest: e.Dest})
 	case frame.EventFlushed:
 		drop(func(f fact) bool { return f.vni == e.VNI && learned(f) })
-		maps.Copy(m.has, m.w.learned(e.VNI))
+		for e := range m.w.sw.State(e.VNI) {
+			m.apply(e)
+		}
 	case frame.EventMACLearned, frame.EventMACMoved:
 		drop(isMAC)
 		m.has[fact{vni: e.VNI, mac: e.MAC, dest: e.Dest}] = true
@@ -89,6 +107,8 @@ type world struct {
 	ports []*port.Pipe
 	arps  map[frame.VNI]*arp.Table
 	plane *control.Plane
+	vrfs  *l3.Gateway
+	gates map[frame.VNI]*l3.Interface // in slots
 }
 
 func (w *world) must(err error) {
@@ -101,6 +121,20 @@ func (w *world) must(err error) {
 // state is all there is.
 func (w *world) state() map[fact]bool {
 	has := map[fact]bool{}
+	for _, p := range w.sw.Stats().Ports {
+		if p.Port == 0 {
+			continue
+		}
+		has[fact{dest: frame.NewDest(p.Port, 0)}] = true
+		if p.Name == w.vtep.Name() {
+			for _, x := range w.vtep.Stats().Peers {
+				has[fact{dest: frame.NewDest(p.Port, x.Peer)}] = true
+			}
+		}
+	}
+	for vni, i := range w.gates {
+		has[fact{vni: vni, vrf: i.VRF().Name()}] = true
+	}
 	for _, v := range w.sw.VSIs() {
 		has[fact{vni: v.VNI()}] = true
 		for _, a := range v.Attachments() {
@@ -133,8 +167,10 @@ func (w *world) learned(vni frame.VNI) map[fact]bool {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), net: memory.NewNetwork(nil), arps: map[frame.VNI]*arp.Table{}}
+	w := &world{t: t, r: rand.New(rand.NewPCG(seed, 7)), net: memory.NewNetwork(nil), arps: map[frame.VNI]*arp.Table{}, gates: map[frame.VNI]*l3.Interface{}}
 	var err error
+	w.vrfs, err = l3.NewGateway(nil)
+	w.must(err)
 	w.sw, err = vswitch.New(&vswitch.Config{Events: []int{4096, 16}[seed%2]})
 	w.must(err)
 	u, err := w.net.Listen(netip.MustParseAddrPort("10.0.0.1:4789"), nil)
@@ -212,7 +248,7 @@ func (w *world) happens() {
 		defer all.Wait()
 	}
 	row := control.MAC{VNI: v.VNI(), MAC: w.mac(), IP: w.ip(), VTEP: at(byte(2 + w.r.IntN(3)))}
-	switch w.r.IntN(16) {
+	switch w.r.IntN(18) {
 	case 0, 1:
 		if d := w.dest(v); d != 0 {
 			w.hears(v, w.mac(), w.ip(), d)
@@ -249,6 +285,10 @@ func (w *world) happens() {
 		if w.r.IntN(3) == 0 {
 			w.must(v.Delete())
 			delete(w.arps, v.VNI())
+			if i := w.gates[v.VNI()]; i != nil {
+				w.must(i.Close())
+			}
+			delete(w.gates, v.VNI())
 		}
 	case 14:
 		all.Wait()
@@ -256,9 +296,40 @@ func (w *world) happens() {
 		w.must(err)
 		w.vtep.DeletePeer(n)
 		time.Sleep(21 * time.Second)
+	case 15:
+		all.Wait()
+		w.changeGateway(v)
+	case 16: // perhaps more than a reader takes
+		all.Wait()
+		for range 5 {
+			w.attach(v)
+			if list := v.Attachments(); len(list) > 1 {
+				w.must(list[w.r.IntN(len(list))].Detach())
+			}
+			synctest.Wait() // a port that was closed before is gone
+			if d := w.dest(v); d != 0 {
+				w.hears(v, w.mac(), w.ip(), d)
+			}
+		}
 	default:
 		w.attach(v)
 	}
+}
+
+// changeGateway gives a segment a gateway, or removes or replaces it.
+func (w *world) changeGateway(v *vswitch.VSI) {
+	if i := w.gates[v.VNI()]; i != nil {
+		w.must(i.Close())
+		delete(w.gates, v.VNI())
+	}
+	cfg := v.Config()
+	cfg.Slots.Gateway = nil
+	if w.r.IntN(3) > 0 {
+		i, err := w.vrfs.VRF([]string{"red", "blue"}[w.r.IntN(2)]).NewInterface(&l3.InterfaceConfig{VNI: v.VNI(), MAC: mac(99), Send: v.Send})
+		w.must(err)
+		cfg.Slots.Gateway, w.gates[v.VNI()] = i, i
+	}
+	w.must(v.Configure(cfg))
 }
 
 func (w *world) attach(v *vswitch.VSI) {
@@ -293,8 +364,8 @@ func TestEvents(t *testing.T) {
 			for range w.r.IntN(20) {
 				w.happens()
 			}
-			m := &mirror{w: w, events: w.sw.Events()}
-			m.has = w.state()
+			m := &mirror{w: w, events: w.sw.Events(), has: map[fact]bool{}}
+			m.apply(frame.Event{Kind: frame.EventOverflow})
 			var log []string
 			for range 60 {
 				w.happens()

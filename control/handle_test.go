@@ -195,3 +195,29 @@ func TestWatch(t *testing.T) {
 	has = nil
 	l.Forget("bgp")
 }
+
+// Who watches hears of every route, by whom it was added and by whom it was removed.
+func TestWatchRoutes(t *testing.T) {
+	l := newLeaf(t, control.Config{Owners: owners()})
+	route := control.Prefix{VRF: "red", Prefix: pfx("10.7.0.0/16"), Via: control.Via{VNI: red, IP: ip(9)}}
+	l.add("bgp", route)
+	var told []string
+	defer l.Watch(func(owner string, add, del []control.Row) {
+		for _, r := range add {
+			told = append(told, owner+" adds "+r.String())
+		}
+		for _, r := range del {
+			told = append(told, owner+" removes "+r.String())
+		}
+	})()
+	l.add("other", route)
+	l.del("bgp", route)
+	l.Forget("other")
+	want := []string{"bgp adds ", "other adds ", "bgp removes ", "other removes "}
+	for i := range want {
+		want[i] += "prefix 10.7.0.0/16 vrf red via vni 100 ip " + ip(9).String()
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("%q, want %q", told, want)
+	}
+}

@@ -2,7 +2,8 @@ package control
 
 // Watch calls f with all rows there are, once for each owner, and then with those that every Update adds and removes, in
 // the order of the Updates: so a control plane knows what others have said, for instance which MACs the configuration
-// has on ports. A row that waits counts as one that is there. f is called with the Plane locked: it must not call it,
+// has on ports, and which routes there are and whose. The prefixes of gateways are not rows: frame.EventGatewayUp tells
+// of them. A row that waits counts as one that is there. f is called with the Plane locked: it must not call it,
 // nor wait. Watch returns a function that ends the calls.
 func (p *Plane) Watch(f func(owner string, add, del []Row)) (stop func()) {
 	p.mu.Lock()

@@ -19,14 +19,18 @@ const (
 	EventMACEvicted                    // VNI, MAC, Dest: removed to make room
 	EventMACDeleted                    // VNI, MAC, Dest: deleted by hand, or replaced by a static or control entry
 	EventMACRefused                    // VNI, MAC, Dest, Old: a frame from Dest has the MAC of an entry at Old that never moves; once a second for a MAC
-	EventFlushed                       // VNI; Dest, 0 = all: MACs learned there, and for a Dest snooped neighbours, were removed together: read those of the segment again
+	EventFlushed                       // VNI; Dest, 0 = all: MACs learned there and snooped neighbours were removed together: read those of the segment again
 	EventSegmentUp                     // VNI
 	EventSegmentDown                   // VNI: after the last event of the segment
 	EventAttached                      // VNI, Dest: a port has become a member of a segment
 	EventDetached                      // VNI, Dest: after the last event of the port in the segment, with all its MACs and snooped neighbours
 	EventPortUp                        // Dest: before it is attached for the first time
 	EventPortDown                      // Dest; Err if it failed, nil if it was detached; after the last EventDetached
+	EventPeerUp                        // Dest: a tunnel has a new peer, learned or listed, or a new next hop or group of peers
 	EventPeerDown                      // Dest: a peer of a tunnel is gone, with all its MACs and snooped neighbours
+	EventLocalChanged                  // Dest: a tunnel has another local address; vtep.VTEP.Local returns it
+	EventGatewayUp                     // VNI, Name of the VRF: the segment has a gateway; l3.Interface.Config has its addresses and MACs
+	EventGatewayDown                   // VNI, Name of the VRF: that gateway is gone, or is replaced by the next
 	EventPortHeld                      // VNI, MAC, Dest, Old: the port is blocked in the segment, because MAC moved to and fro between it and Old
 	EventPortReleased                  // VNI, Dest: the port is no longer blocked
 	EventMACMiss                       // VNI, MAC, Dest: a frame from Dest is for a MAC without an entry
@@ -46,7 +50,8 @@ var eventNames = [...]string{
 	EventOverflow: "overflow", EventMACLearned: "mac-learned", EventMACMoved: "mac-moved", EventMACFrozen: "mac-frozen", EventMACFlapping: "mac-flapping", EventMACAged: "mac-aged",
 	EventMACEvicted: "mac-evicted", EventMACDeleted: "mac-deleted", EventMACRefused: "mac-refused", EventFlushed: "flushed",
 	EventSegmentUp: "segment-up", EventSegmentDown: "segment-down", EventAttached: "attached", EventDetached: "detached",
-	EventPortUp: "port-up", EventPortDown: "port-down", EventPeerDown: "peer-down",
+	EventPortUp: "port-up", EventPortDown: "port-down", EventPeerUp: "peer-up", EventPeerDown: "peer-down",
+	EventLocalChanged: "local-changed", EventGatewayUp: "gateway-up", EventGatewayDown: "gateway-down",
 	EventPortHeld: "port-held", EventPortReleased: "port-released",
 	EventMACMiss: "mac-miss", EventNeighbourLearned: "neighbour-learned", EventNeighbourMoved: "neighbour-moved",
 	EventNeighbourAged: "neighbour-aged", EventNeighbourDeleted: "neighbour-deleted", EventNeighbourDuplicate: "neighbour-duplicate", EventNeighbourMiss: "neighbour-miss",
@@ -74,6 +79,6 @@ type Event struct {
 	Old     Dest
 	Err     error
 	Time    time.Time // the events of a switch are in this order
-	Name    string    // of Dest: the name of the port, or the address of the peer
+	Name    string    // of Dest: the name of the port, or the address of the peer; or the name of a VRF
 	OldName string    // of Old
 }

@@ -45,6 +45,14 @@ type TunnelControl interface {
 	// waits until no worker knows the numbers, flushes their entries, waits again and calls Free.
 	Retire(named func(peer uint16) bool) []uint16
 	Free(peers []uint16)
+
+	// Tell sets the function that the tunnel calls with each EventPeerUp and EventLocalChanged, in order, with port 0
+	// in Dest; first, at once, for all its peers. f does not wait, and must not call the tunnel, except for PeerName;
+	// nil ends the calls.
+	Tell(f func(Event))
+
+	// Peers returns the numbers of all peers, next hops and groups that Retire has not returned.
+	Peers() []uint16
 }
 
 // A Datagram is a tunnel packet, or a run of packets of equal size, for one or more endpoints.

@@ -297,6 +297,9 @@ func (i *Interface) Config() InterfaceConfig {
 // VNI returns the segment.
 func (i *Interface) VNI() frame.VNI { return i.cfg.VNI }
 
+// VRFName returns the name of the interface's VRF.
+func (i *Interface) VRFName() string { return i.vrf.name }
+
 // VRF returns the interface's VRF.
 func (i *Interface) VRF() *VRF { return i.vrf }
 

@@ -35,6 +35,8 @@ func (n *Node) setGateway(s *segment, c *Segment) error {
 	if s.bfd = nil; c.Gateway != nil {
 		s.bfd = c.Gateway.BFD
 	}
+	was := s.table
+	defer func() { s.renewed = s.renewed || was != nil && was != s.table }()
 	if want := c.neighbourhood(); !reflect.DeepEqual(s.made, want) {
 		s.dropInterface()
 		s.dropMACs(c.Gateway)

@@ -27,6 +27,7 @@ type segment struct {
 	responder    *arp.Responder
 	iface        *l3.Interface
 	crossConnect *l3.CrossConnect
+	renewed      bool        // the table has been replaced or removed, and readers of events are not told
 	macs         []frame.MAC // of the interface, in the FDB
 	guards       map[string]*policy.Guard
 
@@ -81,6 +82,11 @@ func (n *Node) setSegment(c *Segment, a *attempt) {
 	slots := n.slots(s, c)
 	if a.ends(n.step("segment settings", func() error { return s.configure(c.vsi(slots)) })) {
 		return
+	}
+	if s.renewed { // what the old table had snooped is gone
+		s.renewed = false
+		n.sw.Settle()
+		n.sw.Notify(frame.Event{Kind: frame.EventFlushed, VNI: c.VNI})
 	}
 	for i := range c.Members {
 		m := &c.Members[i]

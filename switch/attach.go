@@ -127,6 +127,12 @@ func (s *Switch) attach(a *Attachment, p Port) error {
 	if fresh {
 		s.events.emit(frame.Event{Kind: frame.EventPortUp, Dest: a.Dest(0)})
 		s.log.Info("port up", "port", x.name, "number", x.num)
+		if isTunnel {
+			tunnel.Control().Tell(func(e frame.Event) {
+				e.Dest = frame.NewDest(x.num, e.Dest.Peer())
+				s.events.emit(e)
+			})
+		}
 		if s.running {
 			s.start(x)
 		}

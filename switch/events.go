@@ -22,11 +22,11 @@ type broker struct {
 }
 
 // Events is one reader's queue of events. Its length is limited (Config.Events). If the reader is too
-// slow, one frame.EventOverflow replaces what waits, except events about segments and ports, which come before it. The
-// reader should then read the tables again.
+// slow, one frame.EventOverflow replaces what waits, except events about segments, ports and gateways, which come before
+// it. The reader should then forget what it knows, and take [Switch.State] instead.
 //
-// A reader that gets Events first, then reads [Switch.VSIs], their attachments, FDBs and neighbour tables, and then
-// carries out the events, knows at any time what the tables contained at the last event.
+// A reader that gets Events first, then State, and then carries out the events, knows at any time what the tables
+// contained at the last event.
 type Events struct {
 	broker *broker
 	limit  int           // of queue
@@ -95,8 +95,8 @@ func (b *broker) emit(ev frame.Event) {
 	}
 }
 
-// overflow replaces what waits by one event, except for fewer than n events about segments and ports: senders of
-// frames cannot cause many of those, and must not be able to hide them. They stay before it: a reader who carried out an
+// overflow replaces what waits by one event, except for fewer than n events about segments, ports and gateways: senders
+// of frames cannot cause many of those, as they can of peers, and must not be able to hide them. They stay before it: a reader who carried out an
 // old EventDetached after it has read the tables would forget what is there by now. It returns how many were lost.
 func (e *Events) overflow(n int) (lost int) {
 	q := e.queue[:0]
@@ -104,7 +104,8 @@ func (e *Events) overflow(n int) (lost int) {
 		switch ev.Kind {
 		case frame.EventOverflow:
 		case frame.EventSegmentUp, frame.EventSegmentDown, frame.EventAttached, frame.EventDetached,
-			frame.EventPortUp, frame.EventPortDown, frame.EventPortHeld, frame.EventPortReleased:
+			frame.EventPortUp, frame.EventPortDown, frame.EventPortHeld, frame.EventPortReleased,
+			frame.EventLocalChanged, frame.EventGatewayUp, frame.EventGatewayDown:
 			if len(q) < n-1 {
 				q = append(q, ev)
 				break

@@ -190,6 +190,8 @@ func TestOffloadsOfATunnel(t *testing.T) {
 type farTunnel struct{ *far }
 
 func (f farTunnel) Control() frame.TunnelControl { return f }
+func (farTunnel) Tell(func(frame.Event))         {}
+func (farTunnel) Peers() []uint16                { return nil }
 
 func (farTunnel) Open(uint32) error { return nil }
 

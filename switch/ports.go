@@ -179,6 +179,9 @@ func (s *Switch) remove(p *port, cause error) {
 	for _, a := range members {
 		a.unlink()
 	}
+	if p.tunnel != nil {
+		p.tunnel.Control().Tell(nil)
+	}
 	delete(s.byPort, p.p)
 	s.leaving.Store(p)
 	s.setPort(p.num, nil)

@@ -30,6 +30,19 @@ type Leaver interface {
 	Left(d frame.Dest)
 }
 
+// A Router is a Stage for slot Gateway of a VSI that routes for a VRF. EventGatewayUp and EventGatewayDown say when a
+// segment gets and loses one. The type must be comparable.
+type Router interface {
+	Stage
+	VRFName() string
+}
+
+// A Stateful is a Stage that has learned something; see [Switch.State]. The type must be comparable.
+type Stateful interface {
+	Stage
+	State(yield func(frame.Event) bool) // one event for each fact; yield must not be called with a lock that Process takes
+}
+
 // A Confiner is a Stage for slot Neighbour that answers every request itself. If Confines is true, the
 // port reaches the gateway and nobody else: frames to MACs other than the switch's own are dropped as
 // frame.NotGateway. Tunnels are never confined.

@@ -82,6 +82,8 @@ type stubTunnel struct {
 	open    sync.Map
 	retired atomic.Pointer[[]uint16]
 	freed   atomic.Int32
+	tell    atomic.Pointer[func(frame.Event)]
+	peers   []uint16
 }
 
 func (s *stubTunnel) Control() frame.TunnelControl { return s }
@@ -100,6 +102,10 @@ func (s *stubTunnel) Retire(func(uint16) bool) []uint16 {
 	}
 	return nil
 }
+
+func (s *stubTunnel) Tell(f func(frame.Event)) { s.tell.Store(&f) }
+
+func (s *stubTunnel) Peers() []uint16 { return s.peers }
 
 func (s *stubTunnel) Readers() []frame.Reader { return []frame.Reader{s} }
 

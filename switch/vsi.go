@@ -148,6 +148,7 @@ func (s *Switch) addVSI(vni frame.VNI, cfg VSIConfig) *VSI {
 	s.setList(v, true)
 	v.publish()
 	s.events.emit(frame.Event{Kind: frame.EventSegmentUp, VNI: vni})
+	v.routed(Slots{}, cfg.Slots)
 	return v
 }
 
@@ -209,6 +210,7 @@ func (v *VSI) configure(cfg VSIConfig) error {
 	if cfg.Refuse != v.cfg.Refuse {
 		return errors.New("vswitch: VSIConfig.Refuse: cannot be changed after the VSI was created")
 	}
+	was := v.cfg.Slots
 	v.cfg, v.storm = cfg, cfg.Storm.meters(v.storm, v.sw.now())
 	v.fdb.SetLimit(cfg.MaxMACs)
 	v.fdb.SetFreeze(cfg.Freeze)
@@ -216,7 +218,30 @@ func (v *VSI) configure(cfg VSIConfig) error {
 	v.holds.Store(cfg.FlapHold > 0)
 	v.fdb.SetAgeing(ageing(cfg.Ageing))
 	v.publish()
+	v.routed(was, cfg.Slots)
 	return nil
+}
+
+// routed says which gateways have gone and come with a change of slots. s.mu is held.
+func (v *VSI) routed(was, is Slots) {
+	old, now := routers(was), routers(is)
+	for r := range old {
+		if _, stays := now[r]; !stays {
+			v.sw.events.emit(frame.Event{Kind: frame.EventGatewayDown, VNI: v.vni, Name: r.VRFName()})
+		}
+	}
+	for r := range now {
+		if _, there := old[r]; !there {
+			v.sw.events.emit(frame.Event{Kind: frame.EventGatewayUp, VNI: v.vni, Name: r.VRFName()})
+		}
+	}
+}
+
+// routers returns the gateways in slots.
+func routers(s Slots) map[Router]struct{} {
+	list := map[Router]struct{}{}
+	collectStage(list, s.Gateway)
+	return list
 }
 
 // publish makes circuits for the attachments as they are now and gives them to the workers. s.mu is
@@ -311,6 +336,7 @@ func (v *VSI) Delete() error {
 		s.detach(a)
 	}
 	v.gone.Store(true)
+	v.routed(v.cfg.Slots, Slots{})
 	delete(s.vsis, v.vni)
 	s.setList(v, false)
 	s.own.circuits.Delete(tagKey(v.vni))

@@ -92,6 +92,39 @@ func (c *control) Retire(named func(peer uint16) bool) []uint16 {
 	return nums
 }
 
+// Tell has f called for peers and for changes of the local address.
+func (c *control) Tell(f func(frame.Event)) {
+	v := (*VTEP)(c)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.tell = f
+	for h := range v.hops.all {
+		if !h.retired {
+			v.told(frame.EventPeerUp, h.num)
+		}
+	}
+}
+
+// told tells the switch, if there is one. v.mu is held.
+func (v *VTEP) told(kind frame.EventKind, peer uint16) {
+	if v.tell != nil {
+		v.tell(frame.Event{Kind: kind, Dest: frame.NewDest(0, peer)})
+	}
+}
+
+// Peers returns the numbers in use.
+func (c *control) Peers() (nums []uint16) {
+	v := (*VTEP)(c)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for h := range v.hops.all {
+		if !h.retired {
+			nums = append(nums, h.num)
+		}
+	}
+	return nums
+}
+
 // Free makes numbers that Retire returned available for other peers.
 func (c *control) Free(peers []uint16) {
 	v := (*VTEP)(c)

@@ -136,7 +136,7 @@ func (v *VTEP) relink(s *family, l *link) (grouped bool, err error) {
 
 // setLink stores l, and removes its local address from the flood lists. v.mu is held.
 func (v *VTEP) setLink(s *family, l *link) {
-	s.link.Store(l)
+	moved := s.link.Swap(l).own != l.own
 	for vni, n := range v.networks.All() {
 		l := n.flood.Load()
 		es := l.given
@@ -153,5 +153,8 @@ func (v *VTEP) setLink(s *family, l *link) {
 			}
 		}
 		_ = v.setFlood(frame.VNI(vni), es) // all peers exist, and all groups are joined
+	}
+	if moved {
+		v.told(frame.EventLocalChanged, 0)
 	}
 }

@@ -128,6 +128,7 @@ func (v *VTEP) add(h *hop) error {
 	if err == nil {
 		v.setHeader(h, v.settings[h.key()].header)
 		h.down.Store(v.down[h.key()])
+		v.told(frame.EventPeerUp, h.num)
 	}
 	return err
 }

@@ -110,6 +110,7 @@ type VTEP struct {
 	shares    shares
 	settings  map[hostKey]peerSetting // by SetPeers
 	down      map[hostKey]bool        // by SetDown
+	tell      func(frame.Event)       // of the switch; nil without
 	evictable []*hop                  // learned peers that have sent little, and nothing between the last two Retires
 	evicted   []uint16                // learned peers that were replaced since the last Retire
 	peerLimit atomic.Uint64

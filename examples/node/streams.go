@@ -32,7 +32,7 @@ func (s *server) getMonitor(w http.ResponseWriter, r *http.Request) error {
 func shownEvent(e frame.Event) api.Event {
 	x := api.Event{Time: e.Time, Event: e.Kind.String(), Pinned: e.Pinned, Dest: e.Name, Old: e.OldName}
 	switch e.Kind {
-	case frame.EventOverflow, frame.EventPortUp, frame.EventPortDown, frame.EventPeerDown:
+	case frame.EventOverflow, frame.EventPortUp, frame.EventPortDown, frame.EventPeerUp, frame.EventPeerDown, frame.EventLocalChanged:
 	default:
 		x.VNI = &e.VNI
 	}

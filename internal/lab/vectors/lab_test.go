@@ -308,6 +308,9 @@ func (w *watch) got() (evs []frame.Event) {
 		if err != nil {
 			return evs
 		}
+		if ev.Kind == frame.EventPeerUp { // where MACs are sent from, before they are learned
+			continue
+		}
 		ev.Time, ev.Name, ev.OldName = time.Time{}, "", ""
 		evs = append(evs, ev)
 	}

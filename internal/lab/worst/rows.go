@@ -170,7 +170,7 @@ var Rows = []Row{
 		Holds: "switch.Events.queue",
 		Limit: "4096 (`Config.Events`)",
 		Share: "separate per reader",
-		Full:  "one overflow event replaces all but port events; the reader then lists the tables",
+		Full:  "one overflow event replaces all but events about segments, ports and gateways; the reader then takes the state anew",
 		Test:  "switch.TestWorstEvents", Kept: 100,
 	},
 	{
