@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync/atomic"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -31,7 +30,9 @@ type floodList struct {
 	to     [2][]frame.Endpoint
 	hops   [2][]*hop // parallel to to
 	groups []*hop
-	given  []frame.Endpoint // what SetFlood was given, if that includes our own address
+	given  []floodEntry     // what SetFlood was given, if that includes our own address
+	no     map[*hop]pruning // of entries that do not get all frames
+	pruned *[2]*floodList   // for broadcast and multicast, and for unknown unicast; nil = this list, for both
 }
 
 func (l *floodList) all(yield func(*hop) bool) {
@@ -44,11 +45,15 @@ func (l *floodList) all(yield func(*hop) bool) {
 	}
 }
 
-// endpoints returns peers and groups.
-func (l *floodList) endpoints() []frame.Endpoint {
-	es := slices.Concat(l.to[family4], l.to[family6])
+// entries returns peers and groups.
+func (l *floodList) entries() (es []floodEntry) {
+	for s, to := range l.to {
+		for i, e := range to {
+			es = append(es, floodEntry{e, l.no[l.hops[s][i]]})
+		}
+	}
 	for _, h := range l.groups {
-		es = append(es, h.to.Load()[0])
+		es = append(es, floodEntry{h.to.Load()[0], l.no[h]})
 	}
 	return es
 }
@@ -106,19 +111,28 @@ func (v *VTEP) isOpen(vni frame.VNI) error {
 // frames, if the underlays of all VTEPs are in the group meanwhile (underlay.UDP.Join, later Leave).
 // Otherwise this VTEP misses what others send to the group before it joins, or after it leaves.
 func (v *VTEP) SetFlood(vni frame.VNI, peers ...netip.AddrPort) error {
+	list := make([]FloodPeer, len(peers))
+	for i, p := range peers {
+		list[i].Addr = p
+	}
+	return v.SetFloodPeers(vni, list...)
+}
+
+// SetFloodPeers is SetFlood for a list with entries that some frames are not sent to.
+func (v *VTEP) SetFloodPeers(vni frame.VNI, peers ...FloodPeer) error {
 	if !vni.Valid() {
 		return fmt.Errorf("vtep: VNI %d: must be 0 to %d", vni, frame.MaxVNI)
 	}
-	es := make([]frame.Endpoint, 0, len(peers))
+	es := make([]floodEntry, 0, len(peers))
 	seen := make(map[frame.Endpoint]bool, len(peers))
 	for _, p := range peers {
-		e, err := v.floodEntry(p)
+		e, err := v.floodEntry(p.Addr)
 		if err != nil {
 			return err
 		}
 		if !seen[e.Host()] {
 			seen[e.Host()] = true
-			es = append(es, e)
+			es = append(es, floodEntry{e, p.pruning()})
 		}
 	}
 	v.mu.Lock()
@@ -139,16 +153,22 @@ func (v *VTEP) CheckFlood(peer netip.AddrPort) error {
 }
 
 // setFlood does the work of SetFlood. v.mu is held.
-func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
+func (v *VTEP) setFlood(vni frame.VNI, es []floodEntry) error {
 	l := &floodList{}
 	for _, e := range es {
-		if v.isLocal(e) {
+		if v.isLocal(e.Endpoint) {
 			l.given = es
 			continue
 		}
-		h, err := v.peer(e)
+		h, err := v.peer(e.Endpoint)
 		if err != nil {
 			return err
+		}
+		if e.no != 0 {
+			if l.no == nil {
+				l.no = map[*hop]pruning{}
+			}
+			l.no[h] = e.no
 		}
 		if s := h.family; h.mcast {
 			l.groups = append(l.groups, h)
@@ -157,6 +177,7 @@ func (v *VTEP) setFlood(vni frame.VNI, es []frame.Endpoint) error {
 			l.hops[s] = append(l.hops[s], h)
 		}
 	}
+	l.prune()
 	n := v.network(vni)
 	open := n.open.Load()
 	if open {
@@ -202,8 +223,8 @@ func (v *VTEP) Flood(vni frame.VNI) []netip.AddrPort {
 		return nil
 	}
 	var out []netip.AddrPort
-	for _, e := range n.flood.Load().endpoints() {
-		out = append(out, v.addr(e))
+	for _, e := range n.flood.Load().entries() {
+		out = append(out, v.addr(e.Endpoint))
 	}
 	return out
 }

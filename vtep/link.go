@@ -121,7 +121,7 @@ func (v *VTEP) relink(s *family, l *link) (grouped bool, err error) {
 	for _, n := range v.networks.All() { // the address that flood lists may contain from now on
 		for _, e := range n.flood.Load().given {
 			if e.Host() == old.own && e.Host() != l.own {
-				if _, err := v.peer(e); err != nil {
+				if _, err := v.peer(e.Endpoint); err != nil {
 					return false, err
 				}
 			}
@@ -141,9 +141,9 @@ func (v *VTEP) setLink(s *family, l *link) {
 		l := n.flood.Load()
 		es := l.given
 		if es == nil {
-			es = l.endpoints()
+			es = l.entries()
 		}
-		if l.given == nil && !slices.ContainsFunc(es, v.isLocal) {
+		if l.given == nil && !slices.ContainsFunc(es, func(e floodEntry) bool { return v.isLocal(e.Endpoint) }) {
 			continue
 		}
 		es = slices.Clone(es)

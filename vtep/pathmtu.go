@@ -49,6 +49,9 @@ func (v *VTEP) FloodMTU(tag uint32) (some, all int) {
 	l := n.flood.Load()
 	for _, hops := range [...][]*hop{l.hops[family4], l.hops[family6], l.groups} {
 		for _, h := range hops {
+			if l.no[h] == noBroadcast|noUnknown {
+				continue
+			}
 			m := v.mtuTo(h)
 			if some = max(some, m); all == 0 || m < all {
 				all = m

@@ -212,7 +212,7 @@ func (w *writer) flood(i int, o *frame.Out, varied bool) frame.Reason {
 	if !ok {
 		return frame.NoPeer
 	}
-	l := n.flood.Load()
+	l := n.flood.Load().listFor(o.F)
 	varied = varied || o.F.SegLen() > w.v.mtu && !w.v.oneFamily() // too long for one family
 	if !l.noPeers() && !w.wrap(&w.scratch[i].wrapped, o.F, frame.VNI(o.Tag), true) {
 		return frame.BadHeader
