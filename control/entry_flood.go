@@ -20,8 +20,8 @@ type floodTarget struct {
 // A floodList is a list that was written.
 type floodList struct {
 	vni   frame.VNI // the segment; when tags change, another segment may get the target
-	list  []netip.AddrPort
-	shown []netip.AddrPort // as the VTEP returned it
+	list  []vtep.FloodPeer
+	shown []vtep.FloodPeer // as the VTEP returned it
 }
 
 // A floodChange is the change of the flood lists of a segment.
@@ -43,15 +43,29 @@ func (t *tx) setFloods(vni frame.VNI, c *floodChange) {
 	}
 }
 
-// list returns the VTEPs of rows, sorted.
-func (t *tx) list(rows []ref) (list []netip.AddrPort) {
+// list returns the VTEPs of rows, sorted. Each gets what one of its rows says.
+func (t *tx) list(rows []ref) (list []vtep.FloodPeer) {
 	for _, n := range rows {
-		list = append(list, t.p.at(n).place.row.(Flood).VTEP)
+		r := t.p.at(n).place.row.(Flood)
+		list = append(list, vtep.FloodPeer{Addr: r.VTEP, NoBroadcast: r.NoBroadcast, NoUnknown: r.NoUnknown})
 	}
-	slices.SortFunc(list, func(a, b netip.AddrPort) int { // a port counts before none
-		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(b.Port(), a.Port()))
-	})
-	return slices.CompactFunc(list, func(a, b netip.AddrPort) bool { return a.Addr() == b.Addr() })
+	slices.SortFunc(list, compareFlood)
+	i := 0
+	for _, x := range list {
+		if i > 0 && list[i-1].Addr.Addr() == x.Addr.Addr() {
+			y := &list[i-1]
+			y.NoBroadcast, y.NoUnknown = y.NoBroadcast && x.NoBroadcast, y.NoUnknown && x.NoUnknown
+			continue
+		}
+		list[i] = x
+		i++
+	}
+	return list[:i]
+}
+
+// compareFlood orders by address; a port counts before none.
+func compareFlood(a, b vtep.FloodPeer) int {
+	return cmp.Or(a.Addr.Addr().Compare(b.Addr.Addr()), cmp.Compare(b.Addr.Port(), a.Addr.Port()))
 }
 
 // listed returns the list of a segment at a target, nil if there is none.
@@ -63,14 +77,14 @@ func (t *tx) listed(vni frame.VNI, at floodTarget) *floodList {
 }
 
 // changed reports whether a list has to be written, and whether it only becomes shorter.
-func (t *tx) changed(was *floodList, at floodTarget, list []netip.AddrPort) (changed, shorter bool) {
+func (t *tx) changed(was *floodList, at floodTarget, list []vtep.FloodPeer) (changed, shorter bool) {
 	if was == nil {
 		return true, false
 	}
 	if slices.Equal(list, was.list) {
-		return t.again && !slices.Equal(at.tunnel.Flood(at.vni), was.shown), false
+		return t.again && !slices.Equal(at.tunnel.FloodPeers(at.vni), was.shown), false
 	}
-	return true, !slices.ContainsFunc(list, func(a netip.AddrPort) bool { return !slices.Contains(was.list, a) })
+	return true, !slices.ContainsFunc(list, func(x vtep.FloodPeer) bool { return !slices.Contains(was.list, x) })
 }
 
 // setFlood writes a list, unless it only becomes shorter: clearFloods does that.
@@ -85,16 +99,16 @@ func (t *tx) setFlood(vni frame.VNI, at floodTarget, rows []ref) {
 	}
 	bad := map[netip.Addr]error{}
 	if errors.Is(err, vtep.ErrNotOpen) || errors.Is(err, net.ErrClosed) {
-		for _, a := range list {
-			bad[a.Addr()] = err
+		for _, x := range list {
+			bad[x.Addr.Addr()] = err
 		}
 	} else {
-		var good []netip.AddrPort
+		var good []vtep.FloodPeer
 		if was != nil {
 			good = was.list
 		}
-		isGood := func(a netip.AddrPort) bool { return slices.Contains(good, a) }
-		both := slices.DeleteFunc(slices.Clone(list), func(a netip.AddrPort) bool { return !isGood(a) })
+		isGood := func(x vtep.FloodPeer) bool { return slices.Contains(good, x) }
+		both := slices.DeleteFunc(slices.Clone(list), func(x vtep.FloodPeer) bool { return !isGood(x) })
 		rest := slices.DeleteFunc(slices.Clone(list), isGood)
 		if len(rest) == 0 {
 			both, rest = nil, list
@@ -109,14 +123,14 @@ func (t *tx) setFlood(vni frame.VNI, at floodTarget, rows []ref) {
 }
 
 // fit adds those of more to a list that the VTEP takes. With all of more it does not, for err.
-func (t *tx) fit(vni frame.VNI, at floodTarget, list, more []netip.AddrPort, err error, bad map[netip.Addr]error) []netip.AddrPort {
+func (t *tx) fit(vni frame.VNI, at floodTarget, list, more []vtep.FloodPeer, err error, bad map[netip.Addr]error) []vtep.FloodPeer {
 	if len(more) == 1 {
-		bad[more[0].Addr()] = err
+		bad[more[0].Addr.Addr()] = err
 		return list
 	}
-	for _, half := range [][]netip.AddrPort{more[:len(more)/2], more[len(more)/2:]} {
+	for _, half := range [][]vtep.FloodPeer{more[:len(more)/2], more[len(more)/2:]} {
 		all := slices.Concat(list, half)
-		slices.SortFunc(all, netip.AddrPort.Compare)
+		slices.SortFunc(all, compareFlood)
 		if err := t.putFlood(vni, at, all); err == nil {
 			list = all
 		} else {
@@ -126,12 +140,12 @@ func (t *tx) fit(vni frame.VNI, at floodTarget, list, more []netip.AddrPort, err
 	return list
 }
 
-func (t *tx) putFlood(vni frame.VNI, at floodTarget, list []netip.AddrPort) error {
-	if err := at.tunnel.SetFlood(at.vni, list...); err != nil {
+func (t *tx) putFlood(vni frame.VNI, at floodTarget, list []vtep.FloodPeer) error {
+	if err := at.tunnel.SetFloodPeers(at.vni, list...); err != nil {
 		return err
 	}
 	t.p.stats.Floods++
-	t.p.lists[at] = &floodList{vni, list, at.tunnel.Flood(at.vni)}
+	t.p.lists[at] = &floodList{vni, list, at.tunnel.FloodPeers(at.vni)}
 	t.p.targets[vni] = append(slices.DeleteFunc(t.p.targets[vni], func(x floodTarget) bool { return x == at }), at)
 	return nil
 }
@@ -148,7 +162,7 @@ func (t *tx) clearFloods(vni frame.VNI, c *floodChange) {
 			continue
 		}
 		if was != nil {
-			at.tunnel.SetFlood(at.vni)
+			at.tunnel.SetFloodPeers(at.vni)
 			t.p.stats.Floods++
 			delete(t.p.lists, at)
 		}

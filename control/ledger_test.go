@@ -33,8 +33,8 @@ func ExampleLedger() {
 	leases.Set("node3")
 	show()
 	// Output:
-	// [10.0.0.2] 2
-	// [10.0.0.2] 1
+	// [flood vni 100 vtep 10.0.0.2:0] 2
+	// [flood vni 100 vtep 10.0.0.2:0] 1
 	// [] 0
 }
 
@@ -108,6 +108,10 @@ func TestLedger(t *testing.T) {
 func key(r control.Row) string {
 	if m, ok := r.(control.MAC); ok {
 		return fmt.Sprint("mac ", m.VNI, m.MAC, m.IP)
+	}
+	if f, ok := r.(control.Flood); ok {
+		f.NoBroadcast, f.NoUnknown = false, false
+		r = f
 	}
 	return strings.TrimSpace(r.String())
 }

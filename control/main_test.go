@@ -88,8 +88,8 @@ func (c *counted) DeletePeer(n uint16) {
 	c.VTEP.DeletePeer(n)
 }
 
-func (c *counted) SetFlood(vni frame.VNI, to ...netip.AddrPort) error {
-	err := c.VTEP.SetFlood(vni, to...)
+func (c *counted) SetFloodPeers(vni frame.VNI, to ...vtep.FloodPeer) error {
+	err := c.VTEP.SetFloodPeers(vni, to...)
 	if err == nil {
 		c.floods.Add(1)
 	}
@@ -206,9 +206,9 @@ func (l *leaf) Neighbour(vni frame.VNI, a netip.Addr) frame.MAC {
 	return e.MAC
 }
 
-func (l *leaf) Flood(vni frame.VNI) (list []netip.Addr) {
-	for _, a := range l.vtep.Flood(vni) {
-		list = append(list, a.Addr())
+func (l *leaf) Flood(vni frame.VNI) (list []control.Flood) {
+	for _, x := range l.vtep.FloodPeers(vni) {
+		list = append(list, control.Flood{VNI: vni, VTEP: netip.AddrPortFrom(x.Addr.Addr(), 0), NoBroadcast: x.NoBroadcast, NoUnknown: x.NoUnknown})
 	}
 	return list
 }

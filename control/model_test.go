@@ -59,7 +59,7 @@ func (d *draw) row() control.Row {
 		}
 		return r
 	case 4, 5:
-		return control.Flood{VNI: vni, VTEP: vtep}
+		return control.Flood{VNI: vni, VTEP: vtep, NoBroadcast: d.n(4) == 3, NoUnknown: d.n(4) == 3}
 	}
 	r := control.Prefix{VRF: "red", Prefix: prefixes[d.n(len(prefixes))]}
 	switch d.n(6) {
@@ -96,7 +96,7 @@ func (d *draw) update() (u control.Update) {
 type tables interface {
 	MAC(frame.VNI, frame.MAC) string
 	Neighbour(frame.VNI, netip.Addr) frame.MAC
-	Flood(frame.VNI) []netip.Addr
+	Flood(frame.VNI) []control.Flood
 	Prefix(string, netip.Prefix) ([]control.Via, bool)
 }
 

@@ -31,9 +31,9 @@ func (s *spied) DeletePeer(n uint16) {
 	s.VTEP.DeletePeer(n)
 }
 
-func (s *spied) SetFlood(vni frame.VNI, to ...netip.AddrPort) error {
+func (s *spied) SetFloodPeers(vni frame.VNI, to ...vtep.FloodPeer) error {
 	s.told("flood")
-	return s.VTEP.SetFlood(vni, to...)
+	return s.VTEP.SetFloodPeers(vni, to...)
 }
 
 // Tables are written from the peers up to the routes, and cleared the other way: whoever looks

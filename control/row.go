@@ -45,11 +45,16 @@ type Group struct {
 
 // A Flood says that a VTEP gets the broadcast, unknown unicast and multicast frames of a segment, like
 // route type 3 of EVPN (RFC 7432, section 7.3). Rows for the local VTEP have no effect. VTEP may be a
-// multicast group, which stands for all its members. Tunnel is as in MAC.
+// multicast group, which stands for all its members. Tunnel is as in MAC. The key is VNI, VTEP and Tunnel, as for a MAC.
+//
+// A VTEP with NoBroadcast and NoUnknown gets no frames, but may send in the segment, where its VTEP only accepts peers
+// that are listed for the VNI. Of rows of several owners, each frame goes to a VTEP that one of them sends it to.
 type Flood struct {
-	VNI    frame.VNI
-	VTEP   netip.AddrPort
-	Tunnel string
+	VNI         frame.VNI
+	VTEP        netip.AddrPort
+	Tunnel      string
+	NoBroadcast bool // it gets no broadcast and multicast frames (RFC 9574, flag BM)
+	NoUnknown   bool // it gets no unknown unicast (flag U)
 }
 
 // A Prefix is a route: like route type 5 of EVPN (RFC 9136), the lease of a subnet, or a block of
@@ -120,7 +125,14 @@ func (r Group) String() string {
 
 // String returns the row in one line.
 func (r Flood) String() string {
-	return fmt.Sprintf("flood vni %d vtep %v%s", r.VNI, r.VTEP, of(r.Tunnel))
+	s := fmt.Sprintf("flood vni %d vtep %v%s", r.VNI, r.VTEP, of(r.Tunnel))
+	if r.NoBroadcast {
+		s += " no broadcast"
+	}
+	if r.NoUnknown {
+		s += " no unknown"
+	}
+	return s
 }
 
 func behind(vtep netip.AddrPort, vni frame.VNI, tunnel string) string {
@@ -186,10 +198,15 @@ func clean(r Row) Row {
 
 func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
-// keyOf returns the key of a row: for a MAC a row with the key fields alone, for others the row itself.
+// keyOf returns the key of a row: for a MAC or Flood a row with the key fields alone, for others the row itself.
 func keyOf(r Row) Row {
-	if m, ok := r.(MAC); ok {
-		return MAC{VNI: m.VNI, MAC: m.MAC, IP: m.IP}
+	switch x := r.(type) {
+	case MAC:
+		return MAC{VNI: x.VNI, MAC: x.MAC, IP: x.IP}
+	case Flood:
+		if x.NoBroadcast || x.NoUnknown {
+			return Flood{VNI: x.VNI, VTEP: x.VTEP, Tunnel: x.Tunnel}
+		}
 	}
 	return r
 }

@@ -21,8 +21,8 @@ type tunnel interface {
 	NextHop(netip.AddrPort, frame.VNI) (uint16, error)
 	Group(...uint16) (uint16, error)
 	DeletePeer(uint16)
-	SetFlood(frame.VNI, ...netip.AddrPort) error
-	Flood(frame.VNI) []netip.AddrPort
+	SetFloodPeers(frame.VNI, ...vtep.FloodPeer) error
+	FloodPeers(frame.VNI) []vtep.FloodPeer
 	Allow(frame.VNI, ...netip.AddrPort) error
 	Disallow(frame.VNI, ...netip.AddrPort)
 }

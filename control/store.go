@@ -324,6 +324,14 @@ func (s *store) find(o *owner, row Row) ref {
 		return s.either(a, s.ips.first(&s.records, o, ipKey{x.VNI, ip}), s.macs.link, s.ips.link, func(r *record) bool {
 			return r.mac == x.MAC && r.bits != 0 && r.addr == ip
 		})
+	case Flood:
+		for no := range 4 { // its key says nothing of these
+			x.NoBroadcast, x.NoUnknown = no&1 != 0, no&2 != 0
+			if p := o.places[x]; p != nil {
+				return s.places.first(&s.records, o, p)
+			}
+		}
+		return 0
 	case Prefix:
 		p := o.places[common(row)]
 		if p == nil || !x.Prefix.IsValid() {

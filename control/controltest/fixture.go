@@ -18,7 +18,10 @@ type Tables interface {
 	MAC(vni frame.VNI, mac frame.MAC) string
 
 	Neighbour(vni frame.VNI, ip netip.Addr) frame.MAC
-	Flood(vni frame.VNI) []netip.Addr // in order of address
+
+	// Flood returns the flood list in order of address, as rows without port and Tunnel.
+	Flood(vni frame.VNI) []control.Flood
+
 	Prefix(vrf string, p netip.Prefix) ([]control.Via, bool)
 }
 
@@ -159,10 +162,21 @@ func (t tester) wantNeighbour(n byte, want frame.MAC) {
 
 func (t tester) wantFlood(vteps ...int) {
 	t.Helper()
-	var want []netip.Addr
+	var want []control.Flood
 	for _, i := range vteps {
-		want = append(want, t.VTEPs[i].Addr())
+		want = append(want, t.bare(t.flood(i)))
 	}
+	t.wantFloods(want...)
+}
+
+// bare returns a row as Tables.Flood does.
+func (t tester) bare(r control.Flood) control.Flood {
+	r.VTEP = netip.AddrPortFrom(r.VTEP.Addr(), 0)
+	return r
+}
+
+func (t tester) wantFloods(want ...control.Flood) {
+	t.Helper()
 	if got := t.Tables.Flood(t.VNIs[0]); !slices.Equal(got, want) {
 		t.Errorf("flood list %v, want %v", got, want)
 	}

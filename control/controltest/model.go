@@ -95,8 +95,11 @@ var errMalformed = errors.New("is malformed")
 func (m *Model) Forget(owner string) { m.Program(owner, control.Update{Snapshot: true}) }
 
 func key(r control.Row) control.Row {
-	if m, ok := r.(control.MAC); ok {
-		return control.MAC{VNI: m.VNI, MAC: m.MAC, IP: m.IP}
+	switch x := r.(type) {
+	case control.MAC:
+		return control.MAC{VNI: x.VNI, MAC: x.MAC, IP: x.IP}
+	case control.Flood:
+		return control.Flood{VNI: x.VNI, VTEP: x.VTEP, Tunnel: x.Tunnel}
 	}
 	return r
 }
@@ -264,17 +267,26 @@ func (m *Model) Neighbour(vni frame.VNI, ip netip.Addr) frame.MAC {
 	return w.is.(control.MAC).MAC
 }
 
-// Flood returns the addresses of a flood list, in order.
-func (m *Model) Flood(vni frame.VNI) (list []netip.Addr) {
+// Flood returns a flood list, as [Tables] says.
+func (m *Model) Flood(vni frame.VNI) (list []control.Flood) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for r := range m.present() {
-		if x, ok := r.is.(control.Flood); ok && x.VNI == vni {
-			list = append(list, x.VTEP.Addr())
+		x, ok := r.is.(control.Flood)
+		if !ok || x.VNI != vni {
+			continue
 		}
+		x.VTEP, x.Tunnel = netip.AddrPortFrom(x.VTEP.Addr(), 0), ""
+		i := slices.IndexFunc(list, func(y control.Flood) bool { return y.VTEP == x.VTEP })
+		if i < 0 {
+			list = append(list, x)
+			continue
+		}
+		list[i].NoBroadcast = list[i].NoBroadcast && x.NoBroadcast
+		list[i].NoUnknown = list[i].NoUnknown && x.NoUnknown
 	}
-	slices.SortFunc(list, netip.Addr.Compare)
-	return slices.Compact(list)
+	slices.SortFunc(list, func(a, b control.Flood) int { return a.VTEP.Compare(b.VTEP) })
+	return list
 }
 
 // Prefix returns the next hops of a route, in any order, and whether there is one.

@@ -18,7 +18,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 	}{
 		{"add", add}, {"replace", replace}, {"withdraw", withdraw}, {"last row counts", lastRow},
 		{"snapshot", snapshot}, {"other owner untouched", otherOwner}, {"precedence", precedence},
-		{"flood lists are joined", floodUnion}, {"next hops", nextHops}, {"routers", routers},
+		{"flood lists are joined", floodUnion}, {"pruned flood lists", pruned}, {"next hops", nextHops}, {"routers", routers},
 		{"filters", filters}, {"group MACs", groupMACs}, {"far VNIs", farVNIs}, {"groups", groups}, {"groups of owners", groupsOfOwners},
 		{"idempotent", idempotent}, {"restart", restart}, {"unknown", unknown}, {"malformed", malformed},
 		{"refused when written", lateRefusal}, {"loose", loose}, {"concurrent owners", concurrent},
@@ -152,6 +152,30 @@ func floodUnion(t tester) {
 	t.wantFlood(0, 1)
 	t.snapshot(t.Owners[0])
 	t.snapshot(t.Owners[1])
+	t.wantFlood()
+}
+
+// A VTEP gets the frames that a row of any owner sends it, and a row with other flags replaces that of its owner.
+func pruned(t tester) {
+	a, b := t.flood(0), t.flood(1)
+	b.NoBroadcast = true
+	t.add(t.Owners[0], a, b)
+	t.wantFloods(t.bare(a), t.bare(b))
+	t.unwritten("the same again", func() { t.add(t.Owners[0], b) })
+	b.NoUnknown = true
+	t.add(t.Owners[0], b) // may only send
+	t.wantFloods(t.bare(a), t.bare(b))
+	other := t.flood(1)
+	other.NoUnknown = true
+	t.add(t.Owners[1], other)
+	t.wantFloods(t.bare(a), t.bare(other))
+	t.snapshot(t.Owners[1])
+	t.wantFloods(t.bare(a), t.bare(b))
+	t.add(t.Owners[0], t.flood(1))
+	t.wantFlood(0, 1)
+	t.del(t.Owners[0], b) // the key says which
+	t.wantFlood(0)
+	t.snapshot(t.Owners[0])
 	t.wantFlood()
 }
 
