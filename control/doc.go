@@ -25,7 +25,7 @@
 //	VNI and tunnel   the flood list: of all owners together, each VTEP once, sorted by address; of one owner's rows for
 //	                 a VTEP the last
 //	VNI and name     a group: all rows of one owner, for MAC rows of that owner only
-//	VRF and prefix   a route: all next hops of one owner
+//	VRF and prefix   a route: all next hops of one owner and distance; see [Prefix]
 //
 // # Rows that are refused, and rows that wait
 //

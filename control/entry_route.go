@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -76,14 +77,30 @@ func (t *tx) sorted(rows []ref) []ref {
 	return rows
 }
 
-// chooseRoute makes a route of the next hops of the first owner that has one, and reports whether it has to be
-// written.
+// byPreference returns the rows of a prefix: those with the lowest distance first, and of these those of the first owner.
+func (t *tx) byPreference(k routeKey) (rows []ref) {
+	equal := true
+	for n := range t.p.routes.all(&t.p.store, k) {
+		rows = append(rows, n)
+		equal = equal && t.distance(n) == t.distance(rows[0])
+	}
+	if !equal {
+		slices.SortStableFunc(rows, func(a, b ref) int { return cmp.Compare(t.distance(a), t.distance(b)) })
+	}
+	return rows
+}
+
+func (t *tx) distance(n ref) uint8 { return t.p.at(n).place.row.(Prefix).Distance }
+
+// chooseRoute makes a route of the next hops of one distance and owner, the first that has one, and reports whether it has
+// to be written.
 func (t *tx) chooseRoute(k routeKey, c *routeChange) bool {
-	var next []ref
-	var first *owner
-	for n, r := range t.p.routes.all(&t.p.store, k) {
+	rows := t.byPreference(k)
+	next := rows[:0]
+	for _, n := range rows {
+		r := t.p.at(n)
 		t.mark(n, false)
-		if len(next) > 0 && r.place.owner != first {
+		if len(next) > 0 && (r.place.owner != t.p.at(next[0]).place.owner || t.distance(n) != t.distance(next[0])) {
 			continue
 		}
 		ready := t.find
@@ -91,7 +108,7 @@ func (t *tx) chooseRoute(k routeKey, c *routeChange) bool {
 			ready = t.need
 		}
 		if t.usable(n, ready) {
-			next, first = append(next, n), r.place.owner
+			next = append(next, n)
 		}
 	}
 	for _, n := range next {

@@ -61,7 +61,7 @@ func (d *draw) row() control.Row {
 	case 4, 5:
 		return control.Flood{VNI: vni, VTEP: vtep, NoBroadcast: d.n(4) == 3, NoUnknown: d.n(4) == 3}
 	}
-	r := control.Prefix{VRF: "red", Prefix: prefixes[d.n(len(prefixes))]}
+	r := control.Prefix{VRF: "red", Prefix: prefixes[d.n(len(prefixes))], Distance: uint8(max(d.n(6), 3) - 3)}
 	switch d.n(6) {
 	case 0:
 	case 1, 2:

@@ -58,11 +58,17 @@ type Flood struct {
 }
 
 // A Prefix is a route: like route type 5 of EVPN (RFC 9136), the lease of a subnet, or a block of
-// addresses. Several rows with the same VRF and prefix are several next hops.
+// addresses. Several rows of an owner with the same VRF, prefix and Distance are several next hops.
+//
+// Of rows with the same VRF and prefix, those with the lowest Distance count, and of these those of the first owner: it is
+// what routers call administrative distance. If they all wait, the next ones count. An owner that prefers
+// some of its rows to others gives these a higher distance, and an owner whose routes come after those of another, whatever
+// Config.Owners says of MACs, gives it to all.
 type Prefix struct {
-	VRF    string
-	Prefix netip.Prefix
-	Via    Via
+	VRF      string
+	Prefix   netip.Prefix
+	Via      Via
+	Distance uint8
 }
 
 // A Via is a next hop of one of the kinds of l3.NextHop. VNI selects the interface of the VRF.
@@ -151,7 +157,13 @@ func of(tunnel string) string {
 }
 
 // String returns the row in one line.
-func (r Prefix) String() string { return fmt.Sprintf("prefix %v vrf %s %v", r.Prefix, r.VRF, r.Via) }
+func (r Prefix) String() string {
+	s := fmt.Sprintf("prefix %v vrf %s %v", r.Prefix, r.VRF, r.Via)
+	if r.Distance != 0 {
+		s += fmt.Sprintf(" distance %d", r.Distance)
+	}
+	return s
+}
 
 // String returns "via" and what is set, or "blackhole".
 func (v Via) String() string {
@@ -230,7 +242,7 @@ func compare(a, b Row) int {
 	case Prefix:
 		if b, ok := b.(Prefix); ok {
 			return cmp.Or(cmp.Compare(a.VRF, b.VRF), a.Prefix.Addr().Compare(b.Prefix.Addr()),
-				cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()), compareVia(a.Via, b.Via))
+				cmp.Compare(a.Prefix.Bits(), b.Prefix.Bits()), cmp.Compare(a.Distance, b.Distance), compareVia(a.Via, b.Via))
 		}
 	}
 	return cmp.Compare(order(a), order(b))

@@ -297,14 +297,21 @@ func (m *Model) Prefix(vrf string, p netip.Prefix) (list []control.Via, ok bool)
 		x, ok := r.(control.Prefix)
 		return ok && x.VRF == vrf && x.Prefix == p
 	}
-	w, ok := m.winner(claims)
+	var w row
 	for r := range m.present() {
-		if ok && r.owner == w.owner && claims(r.is) && r.is.(control.Prefix).Via != (control.Via{}) {
+		if claims(r.is) && (!ok || cmp.Or(cmp.Compare(distance(r), distance(w)), m.rank(r.owner, w.owner)) < 0) {
+			w, ok = r, true
+		}
+	}
+	for r := range m.present() {
+		if ok && r.owner == w.owner && claims(r.is) && distance(r) == distance(w) && r.is.(control.Prefix).Via != (control.Via{}) {
 			list = append(list, r.is.(control.Prefix).Via)
 		}
 	}
 	return list, ok
 }
+
+func distance(r row) uint8 { return r.is.(control.Prefix).Distance }
 
 // Rows returns an owner's rows, in any order.
 func (m *Model) Rows(owner string) (list []control.Row) {

@@ -18,7 +18,7 @@ func Run(t *testing.T, fixture func(t *testing.T) Fixture) {
 	}{
 		{"add", add}, {"replace", replace}, {"withdraw", withdraw}, {"last row counts", lastRow},
 		{"snapshot", snapshot}, {"other owner untouched", otherOwner}, {"precedence", precedence},
-		{"flood lists are joined", floodUnion}, {"pruned flood lists", pruned}, {"next hops", nextHops}, {"routers", routers},
+		{"flood lists are joined", floodUnion}, {"pruned flood lists", pruned}, {"next hops", nextHops}, {"distances", distances}, {"routers", routers},
 		{"filters", filters}, {"group MACs", groupMACs}, {"far VNIs", farVNIs}, {"groups", groups}, {"groups of owners", groupsOfOwners},
 		{"idempotent", idempotent}, {"restart", restart}, {"unknown", unknown}, {"malformed", malformed},
 		{"refused when written", lateRefusal}, {"loose", loose}, {"concurrent owners", concurrent},
@@ -198,6 +198,35 @@ func nextHops(t tester) {
 	t.del(t.Owners[0], a)
 	t.wantRoute(p, t.Links[1])
 	t.del(t.Owners[1], b)
+	t.wantNoRoute(p)
+}
+
+// The lowest distance counts, whoever has it; of equal ones the first owner's.
+func distances(t tester) {
+	if t.VRF == "" {
+		t.Skip("no VRF")
+	}
+	const p = "10.9.0.0/16"
+	row := func(link int, distance uint8) control.Prefix {
+		r := t.prefix(p, t.Links[link])
+		r.Distance = distance
+		return r
+	}
+	t.add(t.Owners[0], row(0, 20))
+	t.wantRoute(p, t.Links[0])
+	t.add(t.Owners[1], row(1, 10))
+	t.wantRoute(p, t.Links[1])
+	t.unwritten("a backup", func() { t.add(t.Owners[1], row(0, 255)) })
+	t.unwritten("a better distance of the same", func() { t.add(t.Owners[1], row(1, 5)) })
+	t.add(t.Owners[0], row(0, 5))
+	t.wantRoute(p, t.Links[0])
+	t.add(t.Owners[0], row(1, 5))
+	t.wantRoute(p, t.Links[0], t.Links[1])
+	t.snapshot(t.Owners[0])
+	t.wantRoute(p, t.Links[1])
+	t.del(t.Owners[1], row(1, 10), row(1, 5))
+	t.wantRoute(p, t.Links[0])
+	t.snapshot(t.Owners[1])
 	t.wantNoRoute(p)
 }
 
