@@ -98,11 +98,29 @@ type tables interface {
 	Neighbour(frame.VNI, netip.Addr) frame.MAC
 	Flood(frame.VNI) []control.Flood
 	Prefix(string, netip.Prefix) ([]control.Via, bool)
+	Origin(control.Row) []string
 }
 
 // view is all there is to see, a line for each entry.
 func view(x tables) map[string]string {
 	v := map[string]string{}
+	origin := func(key control.Row) {
+		if list := x.Origin(key); len(list) > 0 {
+			v["origin "+key.String()] = fmt.Sprint(list)
+		}
+	}
+	for _, p := range prefixes {
+		origin(control.Prefix{VRF: "red", Prefix: p})
+	}
+	for _, vni := range []frame.VNI{red, blue, l3vni} {
+		for n := range byte(10) {
+			origin(control.MAC{VNI: vni, MAC: mac(n)})
+			origin(control.Flood{VNI: vni, VTEP: at(n)})
+			if vni != l3vni {
+				origin(control.MAC{VNI: vni, IP: ip(n)})
+			}
+		}
+	}
 	for _, vni := range []frame.VNI{red, blue, l3vni} {
 		for _, n := range []byte{0, 1, 2, 3, 9} {
 			if s := x.MAC(vni, mac(n)); s != "" {

@@ -215,21 +215,15 @@ func (m *Model) rank(a, b string) int {
 func (m *Model) MAC(vni frame.VNI, mac frame.MAC) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w, ok := m.winner(func(r control.Row) bool {
-		x, ok := r.(control.MAC)
-		return ok && x.VNI == vni && x.MAC == mac
-	})
-	router, other := m.winner(func(r control.Row) bool {
-		x, ok := r.(control.Prefix)
-		return ok && x.Via.VNI == vni && x.Via.MAC == mac
-	})
-	if other && (!ok || m.rank(router.owner, w.owner) < 0) {
-		return m.router(router.owner, vni, mac)
-	}
+	w, ok := m.at(vni, mac)
 	if !ok {
 		return ""
 	}
-	switch x := w.is.(control.MAC); {
+	x, host := w.is.(control.MAC)
+	if !host {
+		return m.router(w.owner, vni, mac)
+	}
+	switch {
 	case x.Port != "":
 		return x.Port
 	case x.Filter:
@@ -239,6 +233,50 @@ func (m *Model) MAC(vni frame.VNI, mac frame.MAC) string {
 	default:
 		return Behind(vni, x.VTEP.Addr(), x.FarVNI)
 	}
+}
+
+// at returns the row that says where a MAC is: of a host, or of a prefix behind a router.
+func (m *Model) at(vni frame.VNI, mac frame.MAC) (w row, ok bool) {
+	w, ok = m.winner(func(r control.Row) bool {
+		x, ok := r.(control.MAC)
+		return ok && x.VNI == vni && x.MAC == mac
+	})
+	router, other := m.winner(func(r control.Row) bool {
+		x, ok := r.(control.Prefix)
+		return ok && x.Via.VNI == vni && x.Via.MAC == mac
+	})
+	if other && (!ok || m.rank(router.owner, w.owner) < 0) {
+		return router, true
+	}
+	return w, ok
+}
+
+// Origin returns the owners of an entry, as [control.Plane.Origin] does.
+func (m *Model) Origin(key control.Row) (owners []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var w row
+	var ok bool
+	switch x := key.(type) {
+	case control.MAC:
+		if w, ok = m.at(x.VNI, x.MAC); x.IP.IsValid() {
+			w, ok = m.neighbour(x.VNI, x.IP)
+		}
+	case control.Prefix:
+		w, ok = m.route(x.VRF, x.Prefix)
+	case control.Flood:
+		for r := range m.present() {
+			f, ok := r.is.(control.Flood)
+			if ok && f.VNI == x.VNI && f.VTEP.Addr() == x.VTEP.Addr() && !slices.Contains(owners, r.owner) {
+				owners = append(owners, r.owner)
+			}
+		}
+		slices.SortFunc(owners, m.rank)
+	}
+	if ok {
+		owners = []string{w.owner}
+	}
+	return owners
 }
 
 // router returns the VTEP of a router: the lowest of those that an owner names.
@@ -257,14 +295,18 @@ func (m *Model) router(owner string, vni frame.VNI, mac frame.MAC) string {
 func (m *Model) Neighbour(vni frame.VNI, ip netip.Addr) frame.MAC {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w, ok := m.winner(func(r control.Row) bool {
-		x, ok := r.(control.MAC)
-		return ok && x.VNI == vni && x.IP == ip
-	})
+	w, ok := m.neighbour(vni, ip)
 	if !ok {
 		return frame.MAC{}
 	}
 	return w.is.(control.MAC).MAC
+}
+
+func (m *Model) neighbour(vni frame.VNI, ip netip.Addr) (w row, ok bool) {
+	return m.winner(func(r control.Row) bool {
+		x, ok := r.(control.MAC)
+		return ok && x.VNI == vni && x.IP == ip
+	})
 }
 
 // Flood returns a flood list, as [Tables] says.
@@ -293,22 +335,28 @@ func (m *Model) Flood(vni frame.VNI) (list []control.Flood) {
 func (m *Model) Prefix(vrf string, p netip.Prefix) (list []control.Via, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	claims := func(r control.Row) bool {
-		x, ok := r.(control.Prefix)
-		return ok && x.VRF == vrf && x.Prefix == p
-	}
-	var w row
+	w, ok := m.route(vrf, p)
 	for r := range m.present() {
-		if claims(r.is) && (!ok || cmp.Or(cmp.Compare(distance(r), distance(w)), m.rank(r.owner, w.owner)) < 0) {
-			w, ok = r, true
-		}
-	}
-	for r := range m.present() {
-		if ok && r.owner == w.owner && claims(r.is) && distance(r) == distance(w) && r.is.(control.Prefix).Via != (control.Via{}) {
+		if ok && r.owner == w.owner && leads(r.is, vrf, p) && distance(r) == distance(w) && r.is.(control.Prefix).Via != (control.Via{}) {
 			list = append(list, r.is.(control.Prefix).Via)
 		}
 	}
 	return list, ok
+}
+
+// route returns a row of those that are a route.
+func (m *Model) route(vrf string, p netip.Prefix) (w row, ok bool) {
+	for r := range m.present() {
+		if leads(r.is, vrf, p) && (!ok || cmp.Or(cmp.Compare(distance(r), distance(w)), m.rank(r.owner, w.owner)) < 0) {
+			w, ok = r, true
+		}
+	}
+	return w, ok
+}
+
+func leads(r control.Row, vrf string, p netip.Prefix) bool {
+	x, ok := r.(control.Prefix)
+	return ok && x.VRF == vrf && x.Prefix == p
 }
 
 func distance(r row) uint8 { return r.is.(control.Prefix).Distance }
