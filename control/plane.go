@@ -45,6 +45,7 @@ type Plane struct {
 	gaveIP  map[ipKey]bool
 	stats   Stats
 
+	refusals map[string][]Refusal // by owner
 	watchers map[*func(owner string, add, del []Row)]struct{}
 }
 
@@ -57,6 +58,7 @@ type Stats struct {
 	Neighbours uint64 `json:"neighbours"` // set and deleted
 	Routes     uint64 `json:"routes"`     // added and deleted
 	GivenWay   uint64 `json:"given_way"`  // entries not written because of a local host or a static entry
+	Refused    uint64 `json:"refused"`    // rows
 }
 
 // New returns a Plane without rows.
@@ -73,7 +75,7 @@ func New(cfg *Config) (*Plane, error) {
 	}
 	return &Plane{cfg: c, store: newStore(), failed: map[ref]failure{}, lists: map[floodTarget]*floodList{},
 		targets: map[frame.VNI][]floodTarget{}, peers: map[peerKey]*peer{}, gave: map[macKey]bool{}, gaveIP: map[ipKey]bool{},
-		watchers: map[*func(string, []Row, []Row)]struct{}{}}, nil
+		refusals: map[string][]Refusal{}, watchers: map[*func(string, []Row, []Row)]struct{}{}}, nil
 }
 
 // Program implements [Programmer]. Errors of rows that lack something wrap [ErrNoSegment] or one of the errors
@@ -100,6 +102,7 @@ func (p *Plane) Program(name string, u Update) error {
 	}
 	t.tell(name)
 	if len(t.refused) > 0 {
+		p.keep(name, t.refused)
 		return fmt.Errorf("control: owner %s: %w", name, t.refused)
 	}
 	return nil
@@ -124,6 +127,9 @@ func (p *Plane) owner(name string) *owner {
 func (p *Plane) Forget(owner string) {
 	if owner != "" {
 		p.Program(owner, Update{Snapshot: true}) // cannot fail, since no row is new
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.refusals, owner)
 	}
 }
 

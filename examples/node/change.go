@@ -121,16 +121,16 @@ func (s *server) changeFlood(c change) error {
 // floods reports whether a flood list has a peer, and whether it has any.
 func (s *server) floods(c change) (there, any bool) {
 	for _, list := range floodsOf(c.vsi) {
-		return slices.ContainsFunc(list, func(p netip.AddrPort) bool { return p.Addr() == c.dst }), len(list) > 0
+		return slices.ContainsFunc(list, func(p vtep.FloodPeer) bool { return p.Addr.Addr() == c.dst }), len(list) > 0
 	}
 	return false, false
 }
 
 // floodsOf iterates over a segment's attachments to tunnels and their flood lists.
-func floodsOf(vsi *vswitch.VSI) iter.Seq2[*vswitch.Attachment, []netip.AddrPort] {
-	return func(yield func(*vswitch.Attachment, []netip.AddrPort) bool) {
+func floodsOf(vsi *vswitch.VSI) iter.Seq2[*vswitch.Attachment, []vtep.FloodPeer] {
+	return func(yield func(*vswitch.Attachment, []vtep.FloodPeer) bool) {
 		for _, a := range vsi.Attachments() {
-			if v, ok := a.Port().(*vtep.VTEP); ok && !yield(a, v.Flood(frame.VNI(a.Tag()))) {
+			if v, ok := a.Port().(*vtep.VTEP); ok && !yield(a, v.FloodPeers(frame.VNI(a.Tag()))) {
 				return
 			}
 		}

@@ -68,6 +68,7 @@ func newServer(n *node.Node, reload func() error) *server {
 	for path, f := range map[string]answer{
 		"/v1/fdb": s.getFDB, "/v1/neigh": s.getNeigh, "/v1/route": s.getRoute, "/v1/vtep": s.getVTEP, "/v1/port": s.getPort,
 		"/v1/drops": s.getDrops, "/v1/policy": s.getPolicy, "/v1/flood": s.getFlood, "/v1/config": s.getConfig, "/v1/stats": s.getStats,
+		"/v1/waiting": s.getWaiting,
 	} {
 		handle(http.MethodGet, path, s.table(f))
 	}

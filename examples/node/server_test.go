@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
 	"reflect"
 	"regexp"
@@ -15,9 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/examples/node/api"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/fake"
+	"github.com/vxswitch/vxswitch/node"
 )
 
 // basic is a node with segments, without devices.
@@ -63,16 +67,17 @@ func TestTables(t *testing.T) {
 	r := begin(t, strings.Replace(basic(t), `"local"`, `"local6": "::1", "local"`, 1))
 	peer := get[[]api.Flood](r, "/v1/flood")[0].Peers[0]
 	for path, want := range map[string]string{
-		"/v1/fdb?vni=10&dev=vx": `[{"vni":10,"mac":"02:00:00:00:00:09","dest":"PEER","dev":"vx","origin":"static"}]`,
-		"/v1/fdb": `[{"vni":10,"mac":"02:00:00:00:00:09","dest":"PEER","dev":"vx","origin":"static"},
+		"/v1/fdb?vni=10&dev=vx": `[{"vni":10,"mac":"02:00:00:00:00:09","dest":"PEER","dev":"vx","origin":"static","proto":"config"}]`,
+		"/v1/fdb": `[{"vni":10,"mac":"02:00:00:00:00:09","dest":"PEER","dev":"vx","origin":"static","proto":"config"},
 			{"vni":10,"mac":"02:00:00:00:ff:10","dest":"switch","dev":"switch","origin":"static"}]`,
 		"/v1/fdb?vni=20": `[]`,
-		"/v1/neigh":      `[{"vni":10,"ip":"10.0.10.9","mac":"02:00:00:00:00:09","origin":"static","state":"permanent"}]`,
-		"/v1/route": `[{"vrf":"red","prefix":"10.0.10.0/24","kind":"connected","via":["vni 10"]},
-			{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","via":["vni 10 via 10.0.10.9"]},
-			{"vrf":"red","prefix":"10.2.0.0/16","kind":"blackhole","via":[]}]`,
-		"/v1/flood": `[{"vni":10,"tunnel":"vx","peers":["PEER"]}]`,
-		"/v1/drops": `[]`,
+		"/v1/neigh":      `[{"vni":10,"ip":"10.0.10.9","mac":"02:00:00:00:00:09","origin":"static","proto":"config","state":"permanent"}]`,
+		"/v1/route": `[{"vrf":"red","prefix":"10.0.10.0/24","kind":"connected","proto":"config","via":["vni 10"]},
+			{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","proto":"config","via":["vni 10 via 10.0.10.9"]},
+			{"vrf":"red","prefix":"10.2.0.0/16","kind":"blackhole","proto":"config","via":[]}]`,
+		"/v1/flood":   `[{"vni":10,"tunnel":"vx","peers":["PEER"],"members":[{"peer":"PEER","proto":["config"]}]}]`,
+		"/v1/waiting": `[]`,
+		"/v1/drops":   `[]`,
 	} {
 		status, text := r.ask("GET", path, "")
 		var got, wanted any
@@ -306,9 +311,17 @@ func TestStreams(t *testing.T) {
 		t.Fatalf("%d %s", status, text)
 	}
 	lines := bufio.NewScanner(monitor.Body)
+	next := func() (e api.Event, ok bool) { // those of peers left out
+		for lines.Scan() {
+			if err := json.Unmarshal(lines.Bytes(), &e); err != nil || e.Event != "peer-up" {
+				return e, err == nil
+			}
+			e = api.Event{}
+		}
+		return e, false
+	}
 	for _, want := range []string{"detached", "port-down", "port-up", "attached"} {
-		var e api.Event
-		if !lines.Scan() || json.Unmarshal(lines.Bytes(), &e) != nil || e.Event != want || e.Dest != "vx" || time.Since(e.Time) > time.Minute {
+		if e, ok := next(); !ok || e.Event != want || e.Dest != "vx" || time.Since(e.Time) > time.Minute {
 			t.Errorf("%s, want %s", lines.Text(), want)
 		}
 	}
@@ -321,7 +334,7 @@ func TestStreams(t *testing.T) {
 	if code := r.stop(); code != 0 || time.Since(begun) > 3*time.Second {
 		t.Errorf("status %d after %v: %s", code, time.Since(begun), r.errs.String())
 	}
-	if lines.Scan() {
+	if _, ok := next(); ok {
 		t.Errorf("%s", lines.Text())
 	}
 }
@@ -372,5 +385,33 @@ func TestManyClients(t *testing.T) {
 	}
 	if took := time.Since(begun); took < 30*perRequest {
 		t.Errorf("%d requests in %v", requests, took)
+	}
+}
+
+// What a control plane has said and is in no table can be read, with the reason.
+func TestWaiting(t *testing.T) {
+	n, err := node.New(nil)
+	must(t, err)
+	defer n.Close()
+	s := newServer(n, nil)
+	defer s.close()
+	read := func(path string) (list []api.Row) {
+		answer := httptest.NewRecorder()
+		s.http.Handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		must(t, json.Unmarshal(answer.Body.Bytes(), &list))
+		return list
+	}
+	waits := control.Flood{VNI: 77, VTEP: netip.MustParseAddrPort("127.0.0.9:0")}
+	must(t, n.Program("evpn", control.Update{Loose: true, Add: []control.Row{waits}}))
+	if err := n.Program("bgp", control.Update{Add: []control.Row{waits}}); err == nil {
+		t.Error("a row without a segment was accepted")
+	}
+	list := read("/v1/waiting")
+	if len(list) != 2 || list[0].State != "refused" || list[0].Proto != "bgp" || list[0].Time == nil || list[1].State != "waiting" ||
+		list[1].Proto != "evpn" || list[1].Row != waits.String() || !strings.Contains(list[1].Why, "no such segment") {
+		t.Errorf("%+v", list)
+	}
+	if list = read("/v1/waiting?proto=bgp"); len(list) != 1 {
+		t.Errorf("%+v", list)
 	}
 }

@@ -4,11 +4,15 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/examples/node/api"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
@@ -82,12 +86,20 @@ func entries(n *node.Node, only func(frame.VNI) bool, dev string) iter.Seq[api.F
 				if e.Dest == frame.Filter {
 					x.Dev = "" // nowhere
 				}
+				if e.Origin != fdb.OriginLearned {
+					x.Proto = proto(n, control.MAC{VNI: v.VNI(), MAC: e.MAC})
+				}
 				if (dev == "" || x.Dev == dev) && !yield(x) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// proto returns the owner of what a table has for a key, "" if it is not that of a row.
+func proto(n *node.Node, key control.Row) string {
+	return strings.Join(n.Plane().Origin(key), ",")
 }
 
 func flags(e fdb.Entry) (list []string) {
@@ -123,10 +135,17 @@ func neighbours(n *node.Node, only func(frame.VNI) bool) iter.Seq[api.Neighbour]
 				continue
 			}
 			for e := range r.Table().All() {
-				if !yield(api.Neighbour{
+				x := api.Neighbour{
 					VNI: v.VNI(), IP: e.IP.String(), MAC: e.MAC.String(), Origin: e.Origin.String(),
 					State: e.State.String(), Age: float64(e.Age(now)),
-				}) {
+				}
+				if e.Origin != arp.Snooped {
+					x.Proto = proto(n, control.MAC{VNI: v.VNI(), IP: e.IP})
+				}
+				if e.Origin == arp.Static {
+					x.Proto = cmp.Or(x.Proto, node.Owner) // of neighbours.static, which has no rows
+				}
+				if !yield(x) {
 					return
 				}
 			}
@@ -148,12 +167,12 @@ func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
 			continue
 		}
 		for _, p := range g.Gateway.Addresses {
-			routes = append(routes, api.Route{VRF: g.Gateway.VRF, Prefix: p.Masked().String(), Kind: "connected", Via: []string{"vni " + g.VNI.String()}})
+			routes = append(routes, api.Route{VRF: g.Gateway.VRF, Prefix: p.Masked().String(), Kind: "connected", Proto: node.Owner, Via: []string{"vni " + g.VNI.String()}})
 		}
 	}
 	for _, v := range s.n.Gateway().VRFs() {
 		for _, x := range v.Routes() {
-			to := api.Route{VRF: v.Name(), Prefix: x.Prefix.String(), Kind: "blackhole", Via: []string{}}
+			to := api.Route{VRF: v.Name(), Prefix: x.Prefix.String(), Kind: "blackhole", Via: []string{}, Proto: proto(s.n, control.Prefix{VRF: v.Name(), Prefix: x.Prefix})}
 			for _, h := range x.Via {
 				to.Kind, to.Via = "via", append(to.Via, h.String())
 			}
@@ -172,18 +191,53 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 	floods := []api.Flood{}
 	for _, v := range s.n.Switch().VSIs() {
 		for a, peers := range floodsOf(v) {
-			x := api.Flood{VNI: v.VNI(), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}}
+			x := api.Flood{VNI: v.VNI(), Tunnel: s.n.Switch().Name(a.Dest(0)), Peers: []string{}, Members: []api.FloodMember{}}
 			for _, p := range peers {
-				if p.Port() == 0 { // of IP-in-IP
-					x.Peers = append(x.Peers, p.Addr().String())
-				} else {
-					x.Peers = append(x.Peers, p.String())
+				m := api.FloodMember{Peer: p.Addr.String(), Proto: s.n.Plane().Origin(control.Flood{VNI: v.VNI(), VTEP: p.Addr, Tunnel: x.Tunnel})}
+				if p.Addr.Port() == 0 { // of IP-in-IP
+					m.Peer = p.Addr.Addr().String()
 				}
+				if p.NoBroadcast {
+					m.Flags = append(m.Flags, "no-broadcast")
+				}
+				if p.NoUnknown {
+					m.Flags = append(m.Flags, "no-unknown")
+				}
+				x.Peers, x.Members = append(x.Peers, m.Peer), append(x.Members, m)
 			}
 			floods = append(floods, x)
 		}
 	}
 	return list(w, slices.Values(floods))
+}
+
+// getWaiting lists the rows of control planes that wait, and those that were refused last.
+func (s *server) getWaiting(w http.ResponseWriter, r *http.Request) error {
+	q, err := query(r, "proto")
+	if err != nil {
+		return err
+	}
+	p := s.n.Plane()
+	owners := append(p.Owners(), p.Refused()...)
+	slices.Sort(owners)
+	owners = slices.Compact(owners)
+	if q["proto"] != "" {
+		owners = []string{q["proto"]}
+	}
+	return list(w, func(yield func(api.Row) bool) {
+		for _, o := range owners {
+			for row, err := range p.Waiting(o) {
+				if !yield(api.Row{Proto: o, State: "waiting", Row: row.String(), Why: err.Error()}) {
+					return
+				}
+			}
+			for _, x := range p.Refusals(o) {
+				if !yield(api.Row{Proto: o, State: "refused", Time: &x.Time, Row: fmt.Sprint(x.Row), Why: x.Err.Error()}) {
+					return
+				}
+			}
+		}
+	})
 }
 
 func (s *server) getPolicy(w http.ResponseWriter, r *http.Request) error {

@@ -12,11 +12,14 @@ Show:
   neigh [show] [vni N]              IP addresses and their MACs
   route [show] [vrf NAME]           routes of the gateways
   flood                             flood lists
+  waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
   vtep, port                        tunnels and peers; ports, their segments and counters
   drops                             dropped frames by port and reason
   policy                            rules and their counters
   stats                             totals
   config                            configuration with defaults, as a file
+
+  PROTO is who wrote an entry: config, vxsctl, or the name of a control plane.
 
 Change:
   fdb add MAC dst ADDR vni N        add a static entry for a MAC behind a peer

@@ -141,28 +141,31 @@ func TestTables(t *testing.T) {
 	f := newFake(t)
 	for _, c := range []struct{ words, asked, answer, want string }{
 		{"fdb", "GET /v1/fdb", `[{"vni":100,"mac":"02:00:00:00:00:01","dest":"10.0.0.2:4789","dev":"vx","origin":"learned","age":3},
-			{"vni":7,"mac":"02:00:00:00:00:02","dest":"tap0","dev":"tap0","origin":"control","age":9,"flags":["sticky"]}]`,
-			"VNI  MAC                DEST           DEV   ORIGIN   AGE  FLAGS\n" +
-				"100  02:00:00:00:00:01  10.0.0.2:4789  vx    learned  3s   -\n" +
-				"7    02:00:00:00:00:02  tap0           tap0  control  -    sticky\n"},
+			{"vni":7,"mac":"02:00:00:00:00:02","dest":"tap0","dev":"tap0","origin":"control","proto":"evpn","age":9,"flags":["sticky"]}]`,
+			"VNI  MAC                DEST           DEV   ORIGIN   PROTO  AGE  FLAGS\n" +
+				"100  02:00:00:00:00:01  10.0.0.2:4789  vx    learned  -      3s   -\n" +
+				"7    02:00:00:00:00:02  tap0           tap0  control  evpn   -    sticky\n"},
 		{"fdb vni 9", "GET /v1/fdb?vni=9", `[{"vni":9,"mac":"02:00:00:00:00:01","dest":"filter","dev":"","origin":"static","age":3,"flags":["filter"]},
 			{"vni":9,"mac":"02:00:00:00:00:02","dest":"group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7","dev":"vx","origin":"static","age":9}]`,
-			"VNI  MAC                DEST                                         DEV  ORIGIN  AGE  FLAGS\n" +
-				"9    02:00:00:00:00:01  filter                                       -    static  -    filter\n" +
-				"9    02:00:00:00:00:02  group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7  vx   static  -    -\n"},
-		{"fdb show dev tap0 vni 7", "GET /v1/fdb?dev=tap0&vni=7", `[]`, "VNI  MAC  DEST  DEV  ORIGIN  AGE  FLAGS\n"},
+			"VNI  MAC                DEST                                         DEV  ORIGIN  PROTO  AGE  FLAGS\n" +
+				"9    02:00:00:00:00:01  filter                                       -    static  -      -    filter\n" +
+				"9    02:00:00:00:00:02  group of 10.0.0.2:4789, 10.0.0.3:4789 vni 7  vx   static  -      -    -\n"},
+		{"fdb show dev tap0 vni 7", "GET /v1/fdb?dev=tap0&vni=7", `[]`, "VNI  MAC  DEST  DEV  ORIGIN  PROTO  AGE  FLAGS\n"},
 		{"neigh vni 7", "GET /v1/neigh?vni=7", `[{"vni":7,"ip":"10.0.0.9","mac":"02:00:00:00:00:01","origin":"snooped","state":"reachable","age":2}]`,
-			"VNI  ADDRESS   MAC                ORIGIN   STATE      AGE\n7    10.0.0.9  02:00:00:00:00:01  snooped  reachable  2s\n"},
-		{"route vrf red", "GET /v1/route?vrf=red", `[{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","via":["vni 10 via 10.0.0.9","vni 5 mac 02:00:00:00:00:01"]},
+			"VNI  ADDRESS   MAC                ORIGIN   PROTO  STATE      AGE\n7    10.0.0.9  02:00:00:00:00:01  snooped  -      reachable  2s\n"},
+		{"route vrf red", "GET /v1/route?vrf=red", `[{"vrf":"red","prefix":"10.1.0.0/16","kind":"via","proto":"bgp","via":["vni 10 via 10.0.0.9","vni 5 mac 02:00:00:00:00:01"]},
 			{"vrf":"red","prefix":"10.2.0.0/16","kind":"blackhole","via":[]}]`,
-			"VRF  PREFIX       KIND       VIA\n" +
-				"red  10.1.0.0/16  via        vni 10 via 10.0.0.9\n" +
-				"                             vni 5 mac 02:00:00:00:00:01\n" +
-				"red  10.2.0.0/16  blackhole  -\n"},
+			"VRF  PREFIX       KIND       PROTO  VIA\n" +
+				"red  10.1.0.0/16  via        bgp    vni 10 via 10.0.0.9\n" +
+				"                                    vni 5 mac 02:00:00:00:00:01\n" +
+				"red  10.2.0.0/16  blackhole  -      -\n"},
 		{"drops", "GET /v1/drops", `[{"where":"tap0","direction":"rx","reason":"unknown-vlan","frames":5}]`,
 			"WHERE  DIRECTION  REASON        FRAMES\ntap0   rx         unknown-vlan  5\n"},
-		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","peers":["10.0.0.2:4789","10.0.0.3:4789"]}]`,
-			"VNI  TUNNEL  PEERS\n7    vx      10.0.0.2:4789 10.0.0.3:4789\n"},
+		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","members":[{"peer":"10.0.0.2:4789","proto":["config","evpn"]},{"peer":"10.0.0.3:4789","proto":["evpn"],"flags":["no-broadcast"]}]},{"vni":8,"tunnel":"vx"}]`,
+			"VNI  TUNNEL  PEER           PROTO        FLAGS\n7    vx      10.0.0.2:4789  config,evpn  -\n" +
+				"7    vx      10.0.0.3:4789  evpn         no-broadcast\n8    vx      -              -            -\n"},
+		{"waiting proto evpn", "GET /v1/waiting?proto=evpn", `[{"proto":"evpn","state":"waiting","row":"flood vni 7 vtep 10.0.0.2:0","why":"VNI: there is no such segment"}]`,
+			"PROTO  STATE    SINCE  ROW                          WHY\nevpn   waiting  -      flood vni 7 vtep 10.0.0.2:0  VNI: there is no such segment\n"},
 		{"vtep", "GET /v1/vtep", `[{"name":"vx","type":"vxlan","local":"10.0.0.1:4789","mtu":1464,"peers":[{"addr":"10.0.0.2:4789","listed":true,"mtu":1400,"rx":1,"tx":2}]}, {"name":"e","type":"ipip","local":"10.0.0.1","local6":"fd00::1","mtu":1480,"peers":[]}]`,
 			"TUNNEL  TYPE   LOCAL             PEER           KIND    MTU   RX  TX\n" +
 				"vx      vxlan  10.0.0.1:4789     10.0.0.2:4789  listed  1400  1   2\n" +

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/vxswitch/vxswitch/examples/node/api"
 )
@@ -72,36 +74,36 @@ func row(cells ...any) []string {
 func age(seconds float64) string { return strconv.FormatFloat(seconds, 'f', -1, 64) + "s" }
 
 func fdbTable(text []byte) ([][]string, error) {
-	return rowsOf(text, "VNI MAC DEST DEV ORIGIN AGE FLAGS", func(e api.FDBEntry) [][]string {
+	return rowsOf(text, "VNI MAC DEST DEV ORIGIN PROTO AGE FLAGS", func(e api.FDBEntry) [][]string {
 		old := age(e.Age)
 		if e.Origin != "learned" {
 			old = "-"
 		}
-		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, e.Origin, old, strings.Join(e.Flags, ","))}
+		return [][]string{row(e.VNI, e.MAC, e.Dest, e.Dev, e.Origin, e.Proto, old, strings.Join(e.Flags, ","))}
 	})
 }
 
 func neighTable(text []byte) ([][]string, error) {
-	return rowsOf(text, "VNI ADDRESS MAC ORIGIN STATE AGE", func(e api.Neighbour) [][]string {
+	return rowsOf(text, "VNI ADDRESS MAC ORIGIN PROTO STATE AGE", func(e api.Neighbour) [][]string {
 		old := age(e.Age)
 		if e.State == "permanent" {
 			old = "-"
 		}
-		return [][]string{row(e.VNI, e.IP, e.MAC, e.Origin, e.State, old)}
+		return [][]string{row(e.VNI, e.IP, e.MAC, e.Origin, e.Proto, e.State, old)}
 	})
 }
 
 func routeTable(text []byte) ([][]string, error) {
-	return rowsOf(text, "VRF PREFIX KIND VIA", func(r api.Route) (rows [][]string) {
+	return rowsOf(text, "VRF PREFIX KIND PROTO VIA", func(r api.Route) (rows [][]string) {
 		for i, via := range r.Via {
 			if i == 0 {
-				rows = append(rows, row(r.VRF, r.Prefix, r.Kind, via))
+				rows = append(rows, row(r.VRF, r.Prefix, r.Kind, r.Proto, via))
 			} else {
-				rows = append(rows, []string{"", "", "", via})
+				rows = append(rows, []string{"", "", "", "", via})
 			}
 		}
 		if len(r.Via) == 0 {
-			rows = append(rows, row(r.VRF, r.Prefix, r.Kind, ""))
+			rows = append(rows, row(r.VRF, r.Prefix, r.Kind, r.Proto, ""))
 		}
 		return rows
 	})
@@ -155,8 +157,24 @@ func dropsTable(text []byte) ([][]string, error) {
 }
 
 func floodTable(text []byte) ([][]string, error) {
-	return rowsOf(text, "VNI TUNNEL PEERS", func(f api.Flood) [][]string {
-		return [][]string{row(f.VNI, f.Tunnel, strings.Join(f.Peers, " "))}
+	return rowsOf(text, "VNI TUNNEL PEER PROTO FLAGS", func(f api.Flood) (rows [][]string) {
+		for _, m := range f.Members {
+			rows = append(rows, row(f.VNI, f.Tunnel, m.Peer, strings.Join(m.Proto, ","), strings.Join(m.Flags, ",")))
+		}
+		if len(rows) == 0 {
+			rows = append(rows, row(f.VNI, f.Tunnel, "", "", ""))
+		}
+		return rows
+	})
+}
+
+func waitingTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "PROTO STATE SINCE ROW WHY", func(r api.Row) [][]string {
+		at := ""
+		if r.Time != nil {
+			at = r.Time.Local().Format(time.DateTime)
+		}
+		return [][]string{{r.Proto, r.State, cmp.Or(at, "-"), r.Row, r.Why}}
 	})
 }
 

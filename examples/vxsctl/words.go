@@ -12,7 +12,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 )
 
-const objects = "fdb, neigh, route, vtep, port, drops, policy, flood, config, stats, reload, monitor, trace, capture, top, help"
+const objects = "fdb, neigh, route, vtep, port, drops, policy, flood, waiting, config, stats, reload, monitor, trace, capture, top, help"
 
 // misused is an error in the command line.
 type misused string
@@ -64,7 +64,8 @@ func (w *words) wrong(format string, args ...any) error {
 // values describes the values of keys.
 var values = map[string]string{
 	"vni": "0 to 16777215", "dev": "the name of a port", "vrf": "the name of a VRF",
-	"dst": "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
+	"proto": "config, vxsctl or the name of a control plane",
+	"dst":   "the address of a peer such as 10.0.0.2", "mac": "a MAC such as 02:00:00:00:00:01",
 	"every": "1 or more", "dest": "the name of a port or tunnel, or the address of a peer",
 	"-interval": "a duration of at least 100ms such as 1s",
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
@@ -15,6 +16,7 @@ type FDBEntry struct {
 	Dest   string    `json:"dest"`
 	Dev    string    `json:"dev"`             // name of the port or tunnel; "" for a filter
 	Origin string    `json:"origin"`          // learned, static, control
+	Proto  string    `json:"proto,omitempty"` // owner of the row that is there: config, vxsctl or a control plane
 	Age    float64   `json:"age"`             // seconds since it was last seen, or since the node started
 	Flags  []string  `json:"flags,omitempty"` // sticky, filter, anycast, frozen
 }
@@ -24,17 +26,19 @@ type Neighbour struct {
 	VNI    frame.VNI `json:"vni"`
 	IP     string    `json:"ip"`
 	MAC    string    `json:"mac"`
-	Origin string    `json:"origin"` // snooped, static, control
-	State  string    `json:"state"`  // permanent, reachable, probing, duplicate
-	Age    float64   `json:"age"`    // as for an FDBEntry
+	Origin string    `json:"origin"`          // snooped, static, control
+	Proto  string    `json:"proto,omitempty"` // as for an FDBEntry
+	State  string    `json:"state"`           // permanent, reachable, probing, duplicate
+	Age    float64   `json:"age"`             // as for an FDBEntry
 }
 
 // A Route is a route to a prefix.
 type Route struct {
 	VRF    string   `json:"vrf"`
 	Prefix string   `json:"prefix"`
-	Kind   string   `json:"kind"` // connected, via, blackhole
-	Via    []string `json:"via"`  // next hops, "vni 10 via 10.0.10.9"; for connected, "vni 10"
+	Kind   string   `json:"kind"`            // connected, via, blackhole
+	Proto  string   `json:"proto,omitempty"` // as for an FDBEntry
+	Via    []string `json:"via"`             // next hops, "vni 10 via 10.0.10.9"; for connected, "vni 10"
 }
 
 // A VTEP is a tunnel with its peers.
@@ -89,6 +93,24 @@ type Flood struct {
 	VNI    frame.VNI `json:"vni"`
 	Tunnel string    `json:"tunnel"`
 	Peers  []string  `json:"peers"`
+
+	Members []FloodMember `json:"members"` // the peers with their settings
+}
+
+// A FloodMember is a peer of a flood list.
+type FloodMember struct {
+	Peer  string   `json:"peer"`
+	Proto []string `json:"proto,omitempty"` // owners of rows for it
+	Flags []string `json:"flags,omitempty"` // no-broadcast, no-unknown: frames that it does not get
+}
+
+// A Row is a row of a control plane that is in no table.
+type Row struct {
+	Proto string     `json:"proto"` // its owner
+	State string     `json:"state"` // waiting, or refused: one of the owner's last 16, perhaps accepted since
+	Time  *time.Time `json:"time,omitempty"`
+	Row   string     `json:"row"`
+	Why   string     `json:"why"`
 }
 
 // A Policy has the statistics of a policy, or with Port those of the guard of a member.

@@ -5,7 +5,7 @@ package worst
 const configured = `
 bfd.Speaker.byMy bfd.Speaker.byPeer bfd.Speaker.ports bfd.UDP.receive bfd.UDP.socks bfd.reports.list bfd.reports.of
 control.Ledger.changed control.Ledger.claims control.Ledger.rows control.Plane.failed
-control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers
+control.Plane.gave control.Plane.gaveIP control.Plane.lists control.Plane.peers control.Plane.refusals
 control.Plane.targets control.Plane.watchers control.chain.slots control.changes.at
 control.changes.dirty control.changes.list control.floodChange.want control.floodList.list
 control.floodList.shown control.owner.places control.peer.in control.place.held control.records.free
@@ -38,8 +38,8 @@ underlay/afpacket.program.ins underlay/afpacket.program.takes underlay/afpacket.
 underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Network.members
 underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
 underlay/memory.Underlay.users
-vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given vtep.floodList.groups
-vtep.floodList.hops vtep.floodList.to vtep.hop.group
+vtep.VTEP.networks vtep.VTEP.settings vtep.VTEP.down vtep.network.allowed vtep.network.flooded vtep.floodList.given
+vtep.floodList.groups vtep.floodList.hops vtep.floodList.no vtep.floodList.to vtep.hop.group
 `
 
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
