@@ -64,9 +64,7 @@ func (r *Responder) unanswered(f *frame.Frame, m *message, b Outcome) (Outcome, 
 func (r *Responder) answer(f *frame.Frame, m *message, g *Gateway, at frame.At) (Outcome, frame.Verdict) {
 	e, known := r.table.Lookup(m.Target)
 	if !known {
-		if r.Missed(m.Target, f.From, at.Tick) {
-			r.remember(f, m.Target, at.Tick)
-		}
+		r.missed(m.Target, f.From, at.Tick, f)
 		return r.ask(f, m, g, UnknownIP)
 	}
 	if e.State == Duplicate {

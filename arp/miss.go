@@ -27,10 +27,22 @@ const maxQuestion = 128
 // Missed tells control planes that a host at a Dest needs a neighbour that is unknown, if Miss is set and they were not
 // told recently. A gateway calls it for packets that wait.
 func (r *Responder) Missed(ip netip.Addr, from frame.Dest, now frame.Tick) (told bool) {
+	return r.missed(ip, from, now, nil)
+}
+
+// missed is Missed with the question that the control plane's answer is for, nil for none. It keeps the question before it
+// tells: the answer may come at once.
+func (r *Responder) missed(ip netip.Addr, from frame.Dest, now frame.Tick, question *frame.Frame) (told bool) {
 	if r.missing == nil || !r.missing.Take(ip, from.Port(), from.Peer(), uint32(now)) {
 		return false
 	}
+	if question != nil {
+		r.remember(question, ip, now)
+	}
 	r.cfg.Notify(frame.Event{Kind: frame.EventNeighbourMiss, VNI: r.table.cfg.VNI, IP: ip, Dest: from})
+	if _, known := r.table.Lookup(ip); known && question != nil { // set between the look-up and remember, for somebody else
+		r.answerLate(ip)
+	}
 	return true
 }
 

@@ -337,3 +337,18 @@ func TestSpoofedFlood(t *testing.T) {
 		t.Errorf("%+v of %d", st, i)
 	}
 }
+
+// A control plane may answer before the question's turn is over, or while it is: the host hears of it once.
+func TestAnswerAtOnce(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		sent := 0
+		l := newLab(t, nil, Config{Mode: Suppress, Miss: true, Inject: func(*frame.Frame) bool { sent++; return true }})
+		l.fdb[mac(1)], l.fdb[mac(3)] = port1, peer3
+		l.r.cfg.Notify = func(frame.Event) { must(t, l.table.Set(addr(v6, 3), mac(3), Control, 0)) }
+		f := at(port1, question(v6, 1, 3).bytes(t))
+		l.r.Process(&f, frame.At{})
+		if sent != 1 || len(l.r.questions.byTarget) != 0 {
+			t.Errorf("%d answers, %d questions are left", sent, len(l.r.questions.byTarget))
+		}
+	}
+}
