@@ -43,9 +43,9 @@ var allowed = map[string][]string{
 	"node":                {"bfd", "bfd/vxlan", "capture", "setting", "setting/conf", "internal/absent", "control", "arp", "encap", "fdb", "frame", "l3", "policy", "port", "port/water", "switch", "underlay", "underlay/afpacket", "vtep", "internal/hostaddr"},
 
 	"underlay":          {"setting", "frame", "internal/datagrams", "internal/sys"},
-	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/gso", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
+	"underlay/afpacket": {"setting", "frame", "underlay", "internal/datagrams", "internal/filter", "internal/gso", "internal/hostaddr", "internal/index", "internal/mix", "internal/neighbour", "internal/sys", "internal/wire"},
 	"underlay/memory":   {"setting", "frame", "underlay", "internal/datagrams", "internal/delay", "internal/ring"},
-	"port":              {"setting", "frame", "internal/absent", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
+	"port":              {"setting", "frame", "internal/absent", "internal/filter", "internal/gso", "internal/ring", "internal/sys", "internal/wire", "internal/wrap"},
 	"capture":           {"setting", "frame", "switch", "vtep", "internal/absent", "internal/wire", "internal/wrap"},
 
 	"port/porttest": {"setting", "frame", "port", "internal/delay", "internal/wrap"},
@@ -55,6 +55,7 @@ var allowed = map[string][]string{
 	"hostnet": {"control", "frame", "setting"},                                                                      // likewise
 
 	"internal/datagrams": {"frame", "internal/hostaddr", "internal/sys"},
+	"internal/filter":    {"frame", "internal/sys", "internal/wire"},
 	"internal/delay":     {},
 	"internal/hostaddr":  {},
 	"internal/absent":    {},
@@ -105,7 +106,7 @@ var outside = map[string][]string{
 	"hostnet":                   {"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "golang.org/x/sys/unix"},
 	"internal/lab/underlaytest": {"golang.org/x/sys/unix", "go.uber.org/goleak"},
 	"underlay":                  {"golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/net/bpf", "golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
-	"underlay/afpacket":         {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
+	"underlay/afpacket":         {"golang.org/x/sys/unix"},
 	"internal/lab/packets":      {"github.com/google/gopacket"},
 	"capture":                   {"github.com/google/gopacket", "github.com/google/gopacket/layers", "github.com/google/gopacket/pcapgo"},
 	"port/water":                {"github.com/songgao/water"},

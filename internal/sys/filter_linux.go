@@ -6,6 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// SockFilter is an instruction of a filter.
+type SockFilter = unix.SockFilter
+
 // Attach replaces the filter of a socket.
 func Attach(fd int, prog []unix.SockFilter) error {
 	f := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
@@ -22,7 +25,7 @@ func RefuseAll(fd int) error {
 
 // Filter replaces the filter of the socket, also that of PacketMode.Shut. A program gets frames
 // from their destination MAC on.
-func (s *PacketSocket) Filter(prog []unix.SockFilter) error {
+func (s *PacketSocket) Filter(prog []SockFilter) error {
 	return Control(s.Conn, func(fd int) error { return Attach(fd, prog) })
 }
 

@@ -27,8 +27,16 @@ func (s *PacketSocket) Join(other *PacketSocket) error     { return errors.ErrUn
 func (s *PacketSocket) Admit() error                       { return errors.ErrUnsupported }
 func (s *PacketSocket) Promiscuous(index int) error        { return errors.ErrUnsupported }
 func (s *PacketSocket) Buffer(receive bool) int            { return 0 }
+func (s *PacketSocket) Filter(prog []SockFilter) error     { return errors.ErrUnsupported }
 func PacketUSO() bool                                      { return false }
 func (s *PacketSocket) Drops() (uint32, bool)              { return 0, false }
+
+// SockFilter is an instruction of a filter.
+type SockFilter struct {
+	Code   uint16
+	Jt, Jf uint8
+	K      uint32
+}
 
 // PacketReader is not implemented on this system.
 type PacketReader struct{}

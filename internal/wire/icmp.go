@@ -20,6 +20,7 @@ const (
 	ICMPv6Unreachable  = 1
 	ICMPv6PacketTooBig = 2
 	ICMPv6TimeExceeded = 3
+	ICMPv6Parameter    = 4
 	icmpv6FirstInfo    = 128 // types below are errors (RFC 4443, section 2.1)
 	ICMPv6Echo         = 128
 	ICMPv6EchoReply    = 129

@@ -12,8 +12,10 @@ const IPv4Len = 20
 const (
 	ProtoHopByHop = 0
 	ProtoICMP     = 1
+	ProtoIPv4     = 4 // RFC 2003
 	ProtoTCP      = 6
 	ProtoUDP      = 17
+	ProtoIPv6     = 41 // RFC 4213; over IPv6, RFC 2473
 	ProtoRouting  = 43
 	ProtoFragment = 44
 	ProtoAuth     = 51 // RFC 4302; ESP hides the next header, and so is a payload here

@@ -48,5 +48,5 @@
 //
 //	config, open, underlay   settings, sockets, methods      hops, messages   next hops, ARP and ND
 //	local, groups            own addresses and groups        control, icmp    messages of others
-//	reader, filter, parse    receiving                       sender, headers, transmit   sending
+//	reader, parse            receiving                       sender, headers, transmit   sending
 package afpacket

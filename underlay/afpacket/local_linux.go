@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 
+	"github.com/vxswitch/vxswitch/internal/filter"
 	"github.com/vxswitch/vxswitch/internal/hostaddr"
 )
 
@@ -91,19 +92,12 @@ func (p *Underlay) setRules(r *rules) error {
 
 // filter attaches the filters for rules to all sockets.
 func (p *Underlay) filter(x *rules) error {
-	filter, err := x.filter()
-	if err != nil {
-		return err
-	}
-	control, err := x.controlFilter()
-	if err != nil {
-		return err
-	}
-	if err := p.control.Filter(control); err != nil {
+	if err := p.control.Filter(filter.Control(x.ip)); err != nil {
 		return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
 	}
+	own := filter.For(filter.Address{MAC: x.mac, IP: x.ip, Port: x.port}, len(x.groups) > 0)
 	for _, r := range p.queues {
-		if err := r.sock.Filter(filter); err != nil {
+		if err := r.sock.Filter(own); err != nil {
 			return fmt.Errorf("SO_ATTACH_FILTER: %w", err)
 		}
 	}
