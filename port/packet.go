@@ -39,6 +39,9 @@ type PacketConfig struct {
 	// CAP_NET_ADMIN net.core.wmem_max limits it.
 	SendBuffer int `json:"sendBuffer,omitzero"`
 
+	// Leave is what the port leaves to underlays from the start: see [Packet.Leave].
+	Leave []Address `json:"-"`
+
 	// Control, if not nil, is called for every socket after the options above are set and before it is
 	// bound. The network is "packet", the address the name of the interface.
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`

@@ -295,15 +295,23 @@ func TestPacketConfig(t *testing.T) {
 // waiting returns how many of the queues have something to read.
 func waiting(t *testing.T, p *Packet) (n int) {
 	t.Helper()
-	for _, q := range p.queues {
-		q.Conn.Control(func(fd uintptr) {
-			fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-			if k, err := unix.Poll(fds, 0); err != nil {
-				t.Error(err)
-			} else {
-				n += k
-			}
-		})
+	for i := range p.queues {
+		if waitingIn(t, p, i) {
+			n++
+		}
 	}
 	return n
+}
+
+// waitingIn reports whether a queue has something to read.
+func waitingIn(t *testing.T, p *Packet, queue int) (has bool) {
+	t.Helper()
+	p.queues[queue].Conn.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(fds, 0)
+		if has = n > 0; err != nil {
+			t.Error(err)
+		}
+	})
+	return has
 }

@@ -51,6 +51,7 @@ func (c *PacketConfig) Check() error {
 	checkQueues(w, c.Queues, c.BusyPoll)
 	w.Number("RecvBuffer", c.RecvBuffer, 1, maxPacketBuffer, packetBuffer)
 	w.Number("SendBuffer", c.SendBuffer, 1, maxPacketBuffer, packetBuffer)
+	checkLeave(w, c.Leave)
 	return w.Err()
 }
 
@@ -73,7 +74,7 @@ func (p *Packet) attach(c PacketConfig) (err error) {
 	}
 	queues := max(c.Queues, 1)
 	for range queues {
-		s, err := p.dev.Receive(sys.PacketMode{Vnet: p.header > 0, Buffer: cmp.Or(c.RecvBuffer, packetBuffer)}, queues)
+		s, err := p.dev.Receive(sys.PacketMode{Shut: len(c.Leave) > 0, Vnet: p.header > 0, Buffer: cmp.Or(c.RecvBuffer, packetBuffer)}, queues)
 		if err != nil {
 			return err
 		}
@@ -87,12 +88,8 @@ func (p *Packet) attach(c PacketConfig) (err error) {
 			return fmt.Errorf("PacketConfig.Promiscuous: %w", err)
 		}
 	}
-	if queues > 1 { // all are in the group: before, each would have received all frames
-		for _, q := range p.queues {
-			if err := q.Admit(); err != nil {
-				return err
-			}
-		}
+	if queues > 1 || len(c.Leave) > 0 { // all are in the group: before, each would have received all frames
+		return p.leave(c.Leave)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (p *PacketInterface) Find(s *PacketSocket) (err error) {
 }
 
 // Receive opens one of so many receive queues, and binds it. With several nothing comes in
-// before Admit or Filter: until all are there, each would get all frames.
+// before Filter: until all are there, each would get all frames.
 func (p *PacketInterface) Receive(m PacketMode, queues int) (*PacketSocket, error) {
 	m.Receive = true
 	m.Shut = m.Shut || queues > 1

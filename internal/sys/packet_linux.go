@@ -20,7 +20,7 @@ type PacketSocket struct {
 type PacketMode struct {
 	Receive bool // frames come in; else it is for sending only
 	Vnet    bool // a virtio header in front of each frame
-	Shut    bool // nothing comes in before Admit, though the socket is bound
+	Shut    bool // nothing comes in before Filter, though the socket is bound
 	Buffer  int  // bytes: of the receive buffer with Receive, else of the send buffer
 }
 
@@ -131,11 +131,6 @@ func (s *PacketSocket) Join(other *PacketSocket) error {
 		}
 	}
 	return Control(s.Conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, how) })
-}
-
-// Admit ends PacketMode.Shut.
-func (s *PacketSocket) Admit() error {
-	return os.NewSyscallError("SO_DETACH_FILTER", Control(s.Conn, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0) }))
 }
 
 // Promiscuous has the interface receive frames to any address while the socket is open.

@@ -24,7 +24,6 @@ func OpenPacket(m PacketMode) (*PacketSocket, error)       { return nil, errors.
 func (s *PacketSocket) Index(name string) (int, error)     { return 0, errors.ErrUnsupported }
 func (s *PacketSocket) Bind(index int, receive bool) error { return errors.ErrUnsupported }
 func (s *PacketSocket) Join(other *PacketSocket) error     { return errors.ErrUnsupported }
-func (s *PacketSocket) Admit() error                       { return errors.ErrUnsupported }
 func (s *PacketSocket) Promiscuous(index int) error        { return errors.ErrUnsupported }
 func (s *PacketSocket) Buffer(receive bool) int            { return 0 }
 func (s *PacketSocket) Filter(prog []SockFilter) error     { return errors.ErrUnsupported }

@@ -34,6 +34,12 @@ type Config struct {
 	// for a few such MACs; with more they receive all frames.
 	MAC frame.MAC `json:"mac,omitzero"`
 
+	// Shared is set if the interface of a gateway has the local address and the MAC, on a port.Packet on the
+	// same network interface that leaves the underlay's packets to it. The gateway then answers ARP, neighbour
+	// discovery and pings, and the underlay does not. It still asks for its next hops itself, announces the
+	// address once, and reads ICMP errors.
+	Shared bool `json:"-"`
+
 	// SrcPorts is the range of the outer source ports, 49152-65535 by default. All of them are used.
 	SrcPorts underlay.PortRange `json:"srcPorts,omitzero"`
 

@@ -38,7 +38,7 @@ func (p *Underlay) handle(b []byte) {
 		if n.told || n.sure {
 			p.hops.learn(&n, time.Now())
 		}
-		if n.asks && !p.hostAnswers() {
+		if n.asks && !p.cfg.Shared && !p.hostAnswers() {
 			p.write(p.messenger.answer(&n))
 		}
 		return
@@ -125,9 +125,9 @@ func (p *Underlay) write(b []byte) (why frame.Reason) {
 	return why
 }
 
-// announce announces the local address on the link, unless the host has it.
+// announce announces the local address on the link, unless the host has it: a shared one may have another MAC now.
 func (p *Underlay) announce() {
-	if !p.hostAnswers() {
+	if p.cfg.Shared || !p.hostAnswers() {
 		p.write(p.messenger.announcement())
 	}
 }
