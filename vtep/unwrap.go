@@ -111,7 +111,7 @@ func (r *reader) unwrapIP(f *frame.Frame) frame.Reason {
 		return drop
 	}
 	drop := bareIP(f)
-	if drop == frame.NotDropped && f.Len() > r.family.mtu {
+	if drop == frame.NotDropped && f.GSO.Flags == 0 && f.Len() > r.family.mtu { // a raw socket does not tell
 		gso.Merged(f, r.mtu())
 	}
 	return drop

@@ -14,7 +14,8 @@ import (
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
-// Config configures [Listen]. Device is required; the zero values of all other fields are their defaults.
+// Config configures [Listen] and [ListenIP]. Device is required; the zero values of all other fields are their defaults.
+// IP-in-IP has neither SrcPorts, Checksum nor ZeroChecksum6RX.
 type Config struct {
 	// Device is the name of the Ethernet interface. It is required.
 	Device string `json:"bind,omitzero"`
@@ -76,8 +77,8 @@ type Config struct {
 	Control func(network, address string, c syscall.RawConn) error `json:"-"`
 }
 
-// withDefaults returns a copy with the defaults that do not depend on the interface.
-func (c *Config) withDefaults(local netip.Addr) (Config, error) {
+// withDefaults returns a copy with the defaults that do not depend on the interface, for IP-in-IP if raw is set.
+func (c *Config) withDefaults(local netip.Addr, raw bool) (Config, error) {
 	var d Config
 	if c != nil {
 		d = *c
@@ -89,6 +90,20 @@ func (c *Config) withDefaults(local netip.Addr) (Config, error) {
 	}
 	if d.Device == "" {
 		w.Wrong("Device", nil, "the name of an interface is required")
+	}
+	if raw {
+		for _, x := range []struct {
+			field string
+			set   bool
+		}{
+			{"SrcPorts", d.SrcPorts != underlay.PortRange{}},
+			{"Checksum", d.Checksum != underlay.ChecksumAuto},
+			{"ZeroChecksum6RX", d.ZeroChecksum6RX},
+		} {
+			if x.set {
+				w.Wrong(x.field, nil, "IP-in-IP has no UDP header")
+			}
+		}
 	}
 	same := underlay.UDPConfig{
 		SrcPorts: d.SrcPorts, Device: d.Device, DefaultTTL: d.DefaultTTL, Checksum: d.Checksum, RecvBuffer: d.RecvBuffer,
@@ -122,13 +137,20 @@ func (c *Config) withDefaults(local netip.Addr) (Config, error) {
 	return d, w.Err()
 }
 
-// Check returns what is wrong with the settings for a local address. Listen returns the same error.
+// Check returns what is wrong with the settings for a local address. Listen returns the same error, and with port 0 ListenIP.
 func (c *Config) Check(local netip.AddrPort) error {
-	local, err := checkLocal(local)
-	if _, wrong := c.withDefaults(local.Addr()); wrong != nil {
-		return wrong
-	}
+	_, _, err := c.check(local)
 	return err
+}
+
+// check returns the address as Listen uses it, and the settings with their defaults.
+func (c *Config) check(local netip.AddrPort) (netip.AddrPort, Config, error) {
+	local, err := checkLocal(local)
+	d, wrong := c.withDefaults(local.Addr(), local.Port() == 0)
+	if wrong != nil {
+		err = wrong
+	}
+	return local, d, err
 }
 
 // onLink reports whether an address is reached without a router.
@@ -146,8 +168,14 @@ func checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
 	switch {
 	case a.IsUnspecified() || a.IsLoopback():
 		return local, fmt.Errorf("afpacket: local address %v: is not valid on a network; must be the address of one host", local)
-	case local.Port() == 0:
-		return local, fmt.Errorf("afpacket: local address %v: requires a port", local)
 	}
 	return netip.AddrPortFrom(a, local.Port()), nil
+}
+
+// needPort refuses a local address without a port.
+func needPort(local netip.AddrPort) error {
+	if local.Port() == 0 {
+		return fmt.Errorf("afpacket: local address %v: requires a port", local)
+	}
+	return nil
 }

@@ -28,7 +28,7 @@ func TestAddressesInPrefix(t *testing.T) {
 		if c.prefix != "" {
 			cfg.Prefix = netip.MustParsePrefix(c.prefix)
 		}
-		_, err := cfg.withDefaults(local(c.local))
+		_, err := cfg.withDefaults(local(c.local), false)
 		if (err == nil) != (c.want == "") || err != nil && (!strings.HasPrefix(err.Error(), "afpacket: "+c.want) || !strings.Contains(err.Error(), "must be the address of one host")) {
 			t.Errorf("%+v: %v", c, err)
 		}

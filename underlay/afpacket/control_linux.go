@@ -43,17 +43,23 @@ func (p *Underlay) handle(b []byte) {
 		}
 		return
 	}
-	if x, ok := p.messenger.readError(b); ok && p.sends(x.srcPort) {
+	if x, ok := p.messenger.readError(b); ok && (p.raw || p.sends(x.srcPort)) {
 		p.report(&x)
 	}
 }
 
 // leastQuote is how much of the payload an error with an MTU must quote: a tunnel header, by which the VTEP
-// recognizes its packet. The ports prove little here, since thousands are in use.
+// recognizes its packet; in IP-in-IP the start of the inner one. The ports prove little here, since thousands are in use.
 const leastQuote = 8
 
 // report counts an error, and passes it on.
 func (p *Underlay) report(x *icmpError) {
+	if x.to.IsLinkLocal() {
+		x.to.Scope = uint32(p.dev.Index)
+	}
+	if f := p.unreachable.Load(); f != nil && p.raw && x.lost {
+		(*f)(x.to, x.quoted)
+	}
 	switch c := &p.errors; x.kind {
 	case errRefused:
 		c.Refused.Add(1)
@@ -61,9 +67,6 @@ func (p *Underlay) report(x *icmpError) {
 		c.Unreachable.Add(1)
 	case errTooBig:
 		c.TooBig.Add(1)
-		if x.to.IsLinkLocal() {
-			x.to.Scope = uint32(p.dev.Index)
-		}
 		if f := p.pathMTU.Load(); f != nil && x.mtu != 0 && len(x.quoted) >= leastQuote {
 			(*f)(x.to, x.mtu, x.quoted)
 		}

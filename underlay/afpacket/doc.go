@@ -1,6 +1,6 @@
 // Package afpacket is an underlay of packet sockets (AF_PACKET, packet(7)). It sends and receives UDP
-// datagrams on one interface, bypassing the network stack of the host: it writes the Ethernet, IP and UDP
-// headers itself, and finds next hops by ARP and neighbour discovery. It needs Linux. Its methods are those of
+// datagrams, or IP-in-IP, on one interface, bypassing the network stack of the host: it writes the Ethernet, IP and
+// UDP headers itself, and finds next hops by ARP and neighbour discovery. It needs Linux. Its methods are those of
 // package underlay.
 //
 // Use it for an address that the host does not have, for flows that equal-cost paths are to share, and for
@@ -20,12 +20,26 @@
 //	      Reader                           Sender
 //
 // The underlay should have an address that the host does not have; then it answers ARP and neighbour
-// discovery for it. See [Listen]. Firewalls, routes and connection tracking of the host do not see its
+// discovery for it. See [Listen] and [ListenIP]. Firewalls, routes and connection tracking of the host do not see its
 // datagrams. It does not fragment or reassemble: a datagram longer than the interface's MTU is lost as
 // [frame.TooBig], with and without DF, and a fragment is received as a frame with Drop [frame.Fragment].
 // Other datagrams to the port that are refused have Drop [frame.Short], [frame.BadHeader],
 // [frame.BadChecksum] or [frame.Martian]. IPv4 options are ignored. Packets with IPv6 extension headers are
 // refused.
+//
+// # An address shared with a gateway
+//
+// Peers that send to one address with and without the tunnel, as BGP and flannel have them, need an underlay and the
+// interface of a gateway (package l3) with one address and one MAC on one interface. The gateway's segment has a port.Packet
+// there. Filters in the kernel divide the frames, so that nothing is done twice and no packet is looked at more than before:
+//
+//	             +-- UDP to the underlay's port, or IP-in-IP --> Underlay (Config.Shared)
+//	interface ---+
+//	             +-- ARP, ICMP, packets for others -----------> port.Packet (Leave) --> segment, gateway
+//
+// Both see the answers to ARP and neighbour discovery, and the underlay sees ICMP errors. Package node sets this up by itself.
+//
+// # Sending
 //
 // Flow selects one of all ports of the range, and over IPv6 the flow label (RFC 6438).
 //

@@ -1,6 +1,7 @@
 package afpacket
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -66,13 +67,15 @@ func (p *Underlay) joinSolicited() error {
 	return nil
 }
 
-// Join joins a multicast group on the interface, as [underlay.UDP.Join] does. The kernel reports the membership
+// Join joins a multicast group on the interface, as [underlay.UDP.Join] does; IP-in-IP has none. The kernel reports the membership
 // (IGMP, MLD). If IPv4 or IPv6 is off for the interface, Join fails.
 func (p *Underlay) Join(group netip.Addr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ip, err := datagrams.Group("afpacket", group, p.is4)
 	switch m := p.groups[ip]; {
+	case p.raw:
+		return fmt.Errorf("afpacket: multicast group %v: IP-in-IP has no groups: %w", group, errors.ErrUnsupported)
 	case err != nil:
 		return err
 	case p.dev.Closed():

@@ -11,7 +11,7 @@ import (
 	"github.com/vxswitch/vxswitch/internal/wire"
 )
 
-// headers writes the headers of a frame with n bytes of payload, without UDP checksum, to b.
+// headers writes the headers of a frame with n bytes of payload, without UDP checksum, to b. IP-in-IP has no UDP header.
 //
 // A datagram without DF may be fragmented, and needs its own identification (RFC 6864, section 4.3); whoever cuts
 // a run counts on from there. The flow label is that of RFC 6438, section 3: one for each flow, never 0.
@@ -23,11 +23,11 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 	if ttl == 0 {
 		ttl = uint8(p.cfg.DefaultTTL)
 	}
-	ip, length := b[wire.EthernetLen:], wire.UDPLen+n
+	ip, length := b[wire.EthernetLen:], p.udp+n
 	if p.is4 {
 		b[12], b[13] = wire.TypeIPv4>>8, wire.TypeIPv4&0xff
 		h := wire.IPv4Header{
-			TOS: d.TOS, TTL: ttl, Protocol: wire.ProtoUDP, DF: d.DF, TotalLen: uint16(wire.IPv4Len + length),
+			TOS: d.TOS, TTL: ttl, Protocol: s.proto, DF: d.DF, TotalLen: uint16(wire.IPv4Len + length),
 			Src: [4]byte(p.messenger.ip[12:]), Dst: [4]byte(to.IP[12:]),
 		}
 		if !d.DF {
@@ -37,10 +37,13 @@ func (s *sender) headers(b []byte, mac frame.MAC, d *frame.Datagram, to *frame.E
 		ip = ip[wire.IPv4Len:]
 	} else {
 		b[12], b[13] = wire.TypeIPv6>>8, wire.TypeIPv6&0xff
-		h := wire.IPv6Header{NextHeader: wire.ProtoUDP, HopLimit: ttl, PayloadLen: uint16(length), Src: p.messenger.ip, Dst: to.IP}
+		h := wire.IPv6Header{NextHeader: s.proto, HopLimit: ttl, PayloadLen: uint16(length), Src: p.messenger.ip, Dst: to.IP}
 		h.Put(ip)
 		binary.BigEndian.PutUint32(ip, 6<<28|uint32(d.TOS)<<20|1<<16|uint32(d.Flow))
 		ip = ip[wire.IPv6Len:]
+	}
+	if p.raw {
+		return
 	}
 	binary.BigEndian.PutUint16(ip, s.set.lo+uint16(uint32(d.Flow)%s.set.n))
 	binary.BigEndian.PutUint16(ip[2:], to.Port)

@@ -22,6 +22,7 @@ const (
 // may have sent.
 type icmpError struct {
 	kind    errorKind
+	lost    bool           // it did not arrive, for another reason than its length or port
 	to      frame.Endpoint // destination of the datagram
 	srcPort uint16         // its source port; if it is not in use here, the error is forged
 	mtu     int            // of errTooBig; 0 = unknown
@@ -69,15 +70,17 @@ func (m *messenger) readError4(b []byte) (x icmpError, ok bool) {
 	default:
 		return x, false
 	}
+	const port, route = 3, 5 // a tunnel has no ports and no source routes (RFC 2003, section 4.1)
+	x.lost = c[0] == wire.ICMPTimeExceeded || c[0] == wire.ICMPUnreachable && c[1] != port && c[1] != wire.ICMPFragNeeded && c[1] != route
 	q := wire.IPv4(c[wire.ICMPLen:]) // most likely cut
 	if len(q) < wire.IPv4Len || q[0]>>4 != 4 || q.HeaderLen() < wire.IPv4Len || len(q) < q.HeaderLen()+wire.UDPLen ||
-		q.Src() != [4]byte(m.ip[12:]) || q.Protocol() != wire.ProtoUDP || q.FragmentOffset() != 0 {
+		q.Src() != [4]byte(m.ip[12:]) || !m.sends(q.Protocol()) || q.FragmentOffset() != 0 {
 		return x, false
 	}
 	if x.mtu >= q.TotalLen() {
 		return x, false // it was not too long
 	}
-	return x.about(wire.Mapped(q.Dst()), wire.UDP(q[q.HeaderLen():]))
+	return m.about(x, wire.Mapped(q.Dst()), q[q.HeaderLen():])
 }
 
 func (m *messenger) readError6(b []byte) (x icmpError, ok bool) {
@@ -89,7 +92,6 @@ func (m *messenger) readError6(b []byte) (x icmpError, ok bool) {
 	if len(c) < wire.ICMPLen || wire.Fold(wire.Sum(c, wire.Pseudo6(p, wire.ProtoICMPv6, len(c)))) != 0xffff {
 		return x, false
 	}
-	const problem = 4
 	switch typ, code := c[0], c[1]; {
 	case typ == wire.ICMPv6PacketTooBig:
 		x.kind, x.mtu = errTooBig, int(min(binary.BigEndian.Uint32(c[4:]), 1<<16))
@@ -99,25 +101,39 @@ func (m *messenger) readError6(b []byte) (x icmpError, ok bool) {
 		x.kind = errProhibited
 	case typ == wire.ICMPv6Unreachable:
 		x.kind = errUnreachable
-	case typ == wire.ICMPv6TimeExceeded || typ == problem:
+	case typ == wire.ICMPv6TimeExceeded || typ == wire.ICMPv6Parameter:
 		x.kind = errOther
 	default:
 		return x, false
 	}
+	const port, unknown = 4, 1 // the latter from a host without the tunnel (RFC 2473, section 8)
+	x.lost = c[0] == wire.ICMPv6TimeExceeded || c[0] == wire.ICMPv6Unreachable && c[1] != port || c[0] == wire.ICMPv6Parameter && c[1] == unknown
 	q := wire.IPv6(c[wire.ICMPLen:])
-	if len(q) < wire.IPv6Len+wire.UDPLen || q[0]>>4 != 6 || q.Src() != m.ip || q.NextHeader() != wire.ProtoUDP {
+	if len(q) < wire.IPv6Len+wire.UDPLen || q[0]>>4 != 6 || q.Src() != m.ip || !m.sends(q.NextHeader()) {
 		return x, false
 	}
 	if x.mtu >= wire.IPv6Len+q.PayloadLen() {
 		return x, false
 	}
-	return x.about(q.Dst(), wire.UDP(q[wire.IPv6Len:]))
+	return m.about(x, q.Dst(), q[wire.IPv6Len:])
 }
 
-// about adds the quoted datagram.
-func (x icmpError) about(dst [16]byte, u wire.UDP) (icmpError, bool) {
-	x.to = frame.Endpoint{IP: dst, Port: binary.BigEndian.Uint16(u[2:])}
-	x.srcPort = binary.BigEndian.Uint16(u)
-	x.quoted = u[wire.UDPLen:min(len(u), wire.UDPLen+quoteMax)]
+// sends reports whether the underlay sends a protocol.
+func (m *messenger) sends(protocol uint8) bool {
+	if m.raw {
+		return protocol == wire.ProtoIPv4 || protocol == wire.ProtoIPv6
+	}
+	return protocol == wire.ProtoUDP
+}
+
+// about adds the quoted datagram, or packet in IP.
+func (m *messenger) about(x icmpError, dst [16]byte, b []byte) (icmpError, bool) {
+	x.to.IP = dst
+	if !m.raw {
+		u := wire.UDP(b)
+		x.to.Port, x.srcPort = binary.BigEndian.Uint16(u[2:]), binary.BigEndian.Uint16(u)
+		b = b[wire.UDPLen:]
+	}
+	x.quoted = b[:min(len(b), quoteMax)]
 	return x, true
 }

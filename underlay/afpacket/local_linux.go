@@ -41,7 +41,7 @@ func (p *Underlay) setLocal(local netip.AddrPort) (*rules, error) {
 	if a.Is6() && a.IsLinkLocalUnicast() {
 		local = netip.AddrPortFrom(a.WithZone(strconv.Itoa(p.dev.Index)), local.Port())
 	}
-	p.local, p.messenger = local, messenger{is4: a.Is4(), mac: p.mac, ip: a.As16()}
+	p.local, p.messenger = local, messenger{is4: a.Is4(), raw: p.raw, mac: p.mac, ip: a.As16()}
 	p.near, p.mask = words(prefix)
 	return &rules{is4: a.Is4(), mac: p.mac, ip: a.As16(), port: local.Port(), zero6: p.cfg.ZeroChecksum6RX}, nil
 }

@@ -11,6 +11,7 @@ import (
 // A messenger makes and parses messages of ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861).
 type messenger struct {
 	is4 bool
+	raw bool // errors are about IP-in-IP
 	mac frame.MAC
 	ip  [16]byte
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/gso"
 	"github.com/vxswitch/vxswitch/internal/sys"
+	"github.com/vxswitch/vxswitch/internal/wire"
 	"github.com/vxswitch/vxswitch/underlay"
 )
 
@@ -23,25 +24,43 @@ import (
 // os.ErrPermission without CAP_NET_RAW, [syscall.ENODEV] if the interface does not exist, and
 // errors.ErrUnsupported on systems other than Linux. The caller closes the underlay, or gives it to a VTEP.
 func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
-	local, err := checkLocal(local)
-	if err != nil {
+	if err := needPort(local); err != nil {
 		return nil, err
 	}
-	c, err := cfg.withDefaults(local.Addr())
+	return open(local, cfg)
+}
+
+// ListenIP opens an underlay of IP-in-IP, as Listen does one of UDP: IPv4 inside is protocol 4 (RFC 2003), IPv6 protocol 41
+// (RFC 2473, RFC 4213). It is for a VTEP of type encap.TypeIPIP.
+//
+// A virtio header cannot describe a superframe in IP, so each of its segments is sent as a packet of its own. Over IPv6,
+// destination options in front of the inner packet are ignored, such as the tunnel encapsulation limit that
+// Linux adds by default.
+func ListenIP(local netip.Addr, cfg *Config) (*Underlay, error) {
+	return open(netip.AddrPortFrom(local, 0), cfg)
+}
+
+// open opens an underlay, of IP-in-IP with port 0.
+func open(local netip.AddrPort, cfg *Config) (*Underlay, error) {
+	local, c, err := cfg.check(local)
 	if err != nil {
 		return nil, err
 	}
 	p := &Underlay{
 		dev: sys.NewPacketInterface("afpacket", "Config", c.Device, c.Control), is4: local.Addr().Is4(), cfg: c,
+		raw: local.Port() == 0, udp: wire.UDPLen,
 		groups:   make(map[[16]byte]*membership),
 		sendmmsg: sys.Sendmmsg,
+	}
+	if p.raw {
+		p.udp = 0
 	}
 	if g := c.Gateway; g.IsValid() {
 		p.via = g.As16()
 	}
 	p.hops = newHops(p.ask, p.emit, &p.late.Lost)
 	if !c.NoOffload {
-		p.head, p.runs = gso.VirtioLen, sys.PacketUSO()
+		p.head, p.runs = gso.VirtioLen, !p.raw && sys.PacketUSO()
 	}
 	if _, err := p.sets.Number(underlay.TxConfig{SrcPorts: c.SrcPorts, Checksum: c.Checksum}, p.newSet); err != nil {
 		return nil, err

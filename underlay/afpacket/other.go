@@ -35,7 +35,15 @@ type methods interface {
 
 // Listen returns an error that wraps errors.ErrUnsupported.
 func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
-	if err := cfg.Check(local); err != nil {
+	if err := needPort(local); err != nil {
+		return nil, err
+	}
+	return ListenIP(local.Addr(), cfg)
+}
+
+// ListenIP returns an error that wraps errors.ErrUnsupported.
+func ListenIP(local netip.Addr, cfg *Config) (*Underlay, error) {
+	if err := cfg.Check(netip.AddrPortFrom(local, 0)); err != nil {
 		return nil, err
 	}
 	return nil, fmt.Errorf("afpacket: %w", errors.ErrUnsupported)

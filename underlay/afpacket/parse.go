@@ -23,8 +23,8 @@ type rules struct {
 	is4   bool
 	mac   [6]byte
 	ip    [16]byte // IPv4 as IPv4-mapped
-	port  uint16
-	zero6 bool // accept datagrams without a checksum over IPv6
+	port  uint16   // 0: IP-in-IP
+	zero6 bool     // accept datagrams without a checksum over IPv6
 
 	groups map[[16]byte]bool // joined multicast groups; immutable
 }
@@ -40,12 +40,13 @@ type info struct {
 	src      frame.Endpoint
 	dst      [16]byte // local address or group
 	tos, ttl uint8
+	kind     frame.Kind // of IP-in-IP
 }
 
 // parse finds the datagram in a frame and overwrites p. match is false for frames to others; drop is the reason
 // why a frame is refused.
 //
-// IPv6 packets with extension headers are refused as BadHeader, since tunnels send none. Fragments of both
+// IPv6 packets with extension headers are refused as BadHeader, since tunnels send none but destination options. Fragments of both
 // families are refused as Fragment.
 func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, match bool) {
 	*p = info{}
@@ -54,6 +55,7 @@ func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, matc
 		return 0, false
 	}
 	var ip, udp []byte
+	var proto uint8
 	switch t := e.Type(); {
 	case r.is4 && t == wire.TypeIPv4:
 		ip = b[wire.EthernetLen:]
@@ -77,9 +79,10 @@ func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, matc
 		if !x.ChecksumOK() {
 			return frame.BadChecksum, true
 		}
-		if p.dst = wire.Mapped(x.Dst()); p.dst != r.ip && !r.groups[p.dst] || x.Protocol() != wire.ProtoUDP {
+		if p.dst = wire.Mapped(x.Dst()); p.dst != r.ip && !r.groups[p.dst] {
 			return 0, false
 		}
+		proto = x.Protocol()
 		p.src.IP = wire.Mapped(x.Src())
 		p.tos, p.ttl = x[1], x[8]
 		p.from, udp = wire.EthernetLen+n, x[n:]
@@ -98,26 +101,40 @@ func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, matc
 		if p.dst = x.Dst(); p.dst != r.ip && !r.groups[p.dst] {
 			return 0, false
 		}
-		switch x.NextHeader() {
-		case wire.ProtoUDP:
+		p.from, udp, proto = wire.EthernetLen+wire.IPv6Len, x[wire.IPv6Len:wire.IPv6Len+x.PayloadLen()], x.NextHeader()
+		if proto == wire.ProtoDstOpts && r.port == 0 && len(udp) >= 8 && len(udp) >= int(udp[1])*8+8 {
+			n := int(udp[1])*8 + 8 // RFC 8200, section 4.6; such as a tunnel encapsulation limit (RFC 2473, section 4.1.1)
+			p.from, proto, udp = p.from+n, udp[0], udp[n:]
+		}
+		switch proto {
 		case wire.ProtoFragment:
 			return frame.Fragment, true
 		case wire.ProtoHopByHop, wire.ProtoRouting, wire.ProtoDstOpts:
 			return frame.BadHeader, true
-		default:
-			return 0, false
 		}
 		p.src.IP = x.Src()
 		if p.src.Is4() {
 			return frame.Martian, true
 		}
 		p.tos, p.ttl = x[0]<<4|x[1]>>4, x[7]
-		p.from, udp = wire.EthernetLen+wire.IPv6Len, x[wire.IPv6Len:wire.IPv6Len+x.PayloadLen()]
+	default:
+		return 0, false
+	}
+	switch {
+	case r.port != 0 && proto == wire.ProtoUDP:
+	case r.port == 0 && proto == wire.ProtoIPv4:
+		p.kind = frame.IPv4
+	case r.port == 0 && proto == wire.ProtoIPv6:
+		p.kind = frame.IPv6
 	default:
 		return 0, false
 	}
 	if !isSource(&p.src) {
 		return frame.Martian, true
+	}
+	if r.port == 0 {
+		p.to = p.from + len(udp)
+		return r.offloaded(b, h, -1, p), true
 	}
 	if len(udp) < wire.UDPLen {
 		return frame.Short, true
@@ -172,7 +189,7 @@ func (r *rules) toGroup(e wire.Ethernet) bool {
 	return r.groups[dst]
 }
 
-// offloaded adds what the virtio header says about a frame whose UDP header is at.
+// offloaded adds what the virtio header says about a frame whose UDP header is at, -1 without.
 //
 // A frame with an unfinished checksum was not on a wire: its sender is on this machine, or the network card has
 // joined a run. The checksum is that of the outer UDP header, or that of a packet in the payload, as from a vxlan

@@ -149,6 +149,9 @@ func (r *reader) split(b *frame.Batch) bool {
 	if !r.Split(b, p.from, p.to, seg, r.outer(p)) {
 		return false
 	}
+	if p.kind != frame.Ethernet {
+		b.Frames[len(b.Frames)-1].Kind = p.kind
+	}
 	if p.csum != 0 {
 		f := &b.Frames[len(b.Frames)-1]
 		f.GSO = frame.GSO{

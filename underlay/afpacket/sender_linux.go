@@ -29,6 +29,7 @@ type sender struct {
 	i      uint8 // the current datagram
 	k      int32 // and its copy
 	set    *set
+	proto  uint8
 	paySum uint64 // sum of the payload of datagram i, which is no run
 	paid   bool   // paySum is known
 
@@ -56,7 +57,7 @@ func newSender(p *Underlay) *sender {
 //
 // A run is sent as frames of up to 64 datagrams, which the kernel or the network card cuts. If one of its
 // datagrams is lost, the copy is. Endpoints of the other address family, and those off the link without a
-// Gateway, are lost as Unreachable. While a MAC is unknown, all but the first few packets are lost as Unresolved.
+// Gateway, are lost as Unreachable, with IP-in-IP payloads that are not IP packets as BadHeader. While a MAC is unknown, all but the first few packets are lost as Unresolved.
 func (s *sender) Send(ds []frame.Datagram) error {
 	s.down = nil
 	s.Ledger.Send(ds, s.window)
@@ -88,17 +89,21 @@ func (s *sender) datagram(i uint8) {
 		s.LoseAll(i, frame.SendFailed)
 		return
 	}
+	if s.proto = wire.ProtoUDP; s.p.raw && !s.carries(d) {
+		s.LoseAll(i, frame.BadHeader)
+		return
+	}
 	n, seg := datagrams.Size(d), int(d.Seg)
 	if seg == 0 || seg > n {
 		seg = n
 	}
 	mtu := s.p.MTU()
-	long := seg+datagrams.UDPHeaders(s.p.is4) > mtu
+	long := seg+s.p.udp+s.ipLen() > mtu
 	per := s.perFrame(d, n, seg)
 	for k := range d.To {
 		s.k = int32(k)
 		switch {
-		case d.To[k].Is4() != s.p.is4, d.To[k].Port == 0:
+		case d.To[k].Is4() != s.p.is4, d.To[k].Port == 0 && !s.p.raw:
 			s.loseCopy(frame.Unreachable, n, seg)
 		case long:
 			s.loseCopy(frame.TooBig, n, seg)
@@ -109,6 +114,19 @@ func (s *sender) datagram(i uint8) {
 			s.copy(d, &d.To[k], n, seg, per)
 		}
 	}
+}
+
+// carries finds the protocol that carries a packet. It returns false if that is not an IP packet.
+func (s *sender) carries(d *frame.Datagram) bool {
+	switch datagrams.Protocol(d.Parts) {
+	case datagrams.Carries4:
+		s.proto = wire.ProtoIPv4
+	case datagrams.Carries6:
+		s.proto = wire.ProtoIPv6
+	default:
+		return false
+	}
+	return true
 }
 
 // perFrame returns the number of datagrams in each frame of a run of n bytes.
@@ -206,13 +224,13 @@ func (s *sender) wait(h *hop, d *frame.Datagram, to *frame.Endpoint, n, seg int)
 // waiting returns a frame of bytes [off, off+size) of the payload.
 func (s *sender) waiting(d *frame.Datagram, to *frame.Endpoint, off, size int) []byte {
 	at := s.ipLen() + wire.EthernetLen
-	b := make([]byte, at+wire.UDPLen, at+wire.UDPLen+size)
+	b := make([]byte, at+s.p.udp, at+s.p.udp+size)
 	for c := datagrams.At(d.Parts, off); size > 0; {
 		part := c.Next(size)
 		b = append(b, part...)
 		size -= len(part)
 	}
-	payload := b[at+wire.UDPLen:]
+	payload := b[at+s.p.udp:]
 	s.headers(b, frame.MAC{}, d, to, len(payload))
 	if s.set.sum {
 		s.setSum(b[at:], s.pseudo(b, len(payload)), wire.Sum(payload, 0))
@@ -234,7 +252,7 @@ func (s *sender) add(t *outbox, mac frame.MAC, d *frame.Datagram, to *frame.Endp
 	head := t.heads[t.N][:]
 	p := s.p
 	at := wire.EthernetLen + s.ipLen()
-	b := head[p.head : p.head+at+wire.UDPLen]
+	b := head[p.head : p.head+at+p.udp]
 	first := len(t.IOV)
 	t.IOV = append(t.IOV, unix.Iovec{Base: &head[0]})
 	t.IOV[first].SetLen(p.head + len(b))

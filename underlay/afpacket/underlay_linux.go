@@ -3,6 +3,7 @@ package afpacket
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"sync"
@@ -21,6 +22,8 @@ import (
 type Underlay struct {
 	dev   *sys.PacketInterface
 	is4   bool
+	raw   bool // IP-in-IP
+	udp   int  // length of the UDP header: 0 if raw
 	mac   frame.MAC
 	cfg   Config
 	via   hopKey // the gateway, zero without
@@ -45,7 +48,8 @@ type Underlay struct {
 	errors datagrams.Errors
 	late   datagrams.Tx // what has waited for a next hop
 
-	pathMTU atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+	pathMTU     atomic.Pointer[func(to frame.Endpoint, mtu int, quoted []byte)]
+	unreachable atomic.Pointer[func(to frame.Endpoint, quoted []byte)] // of IP-in-IP
 
 	mu      sync.Mutex
 	senders sync.Map                 // *sender by worker
@@ -82,7 +86,7 @@ func (p *Underlay) Sender(w int) frame.Sender {
 	return s.(*sender)
 }
 
-// LocalAddr returns the address and port that peers send to. The zone of a link-local address is the index of
+// LocalAddr returns the address and port that peers send to, port 0 with IP-in-IP. The zone of a link-local address is the index of
 // the interface.
 func (p *Underlay) LocalAddr() netip.AddrPort { return p.local }
 
@@ -97,8 +101,9 @@ func (p *Underlay) MTU() int { return int(p.dev.MTU.Load()) }
 // requires, and less than RFC 1812, section 4.3.2.3. Close waits until the goroutine that reads errors has left f.
 func (p *Underlay) PathMTU(f func(to frame.Endpoint, mtu int, quoted []byte)) { p.pathMTU.Store(&f) }
 
-// Unreachable does nothing: such errors are counted in Stats.
-func (p *Underlay) Unreachable(func(to frame.Endpoint, quoted []byte)) {}
+// Unreachable sets the function that is called for ICMP errors about packets of IP-in-IP that did not arrive, as that of
+// [underlay.IP.Unreachable]. Those about datagrams are only counted in Stats.
+func (p *Underlay) Unreachable(f func(to frame.Endpoint, quoted []byte)) { p.unreachable.Store(&f) }
 
 // Superframes does nothing: the kernel says which packets are superframes.
 func (p *Underlay) Superframes(func(payload []byte) bool) {}
@@ -107,8 +112,11 @@ func (p *Underlay) Superframes(func(payload []byte) bool) {}
 func (p *Underlay) Sockets(c underlay.TxConfig) (uint8, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.dev.Closed() {
+	switch {
+	case p.dev.Closed():
 		return 0, net.ErrClosed
+	case p.raw:
+		return 0, fmt.Errorf("afpacket: IP-in-IP has no UDP header: %w", errors.ErrUnsupported)
 	}
 	own := p.sets.Own()
 	return p.sets.Number(underlay.TxConfig{SrcPorts: cmp.Or(c.SrcPorts, own.SrcPorts), Checksum: cmp.Or(c.Checksum, own.Checksum)}, p.newSet)
@@ -117,7 +125,7 @@ func (p *Underlay) Sockets(c underlay.TxConfig) (uint8, error) {
 func (p *Underlay) newSet(c underlay.TxConfig) *set {
 	return &set{
 		lo: c.SrcPorts.Lo, n: uint32(datagrams.Ports(c.SrcPorts).Len()),
-		sum:  c.Checksum == underlay.ChecksumOn || c.Checksum == underlay.ChecksumAuto && !p.is4,
+		sum:  !p.raw && (c.Checksum == underlay.ChecksumOn || c.Checksum == underlay.ChecksumAuto && !p.is4),
 		runs: c.Checksum != underlay.ChecksumOff,
 	}
 }
