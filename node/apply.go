@@ -23,6 +23,24 @@ func (n *Node) change(cfg *Config) error {
 		return err
 	}
 	n.dropFailed()
+	cfg = cfg.withShared()
+	was, is := maps.Clone(n.left), cfg.left()
+	// A port leaves the packets of a tunnel before that is opened, until it is closed.
+	err := n.leave(both(was, is))
+	if err == nil {
+		err = n.changeTo(cfg)
+	}
+	if err != nil {
+		is = was
+	}
+	if e := n.leave(is); e != nil {
+		n.log.Warn("cannot set what a port leaves to tunnels", "err", e)
+	}
+	return err
+}
+
+// changeTo changes to a configuration, or back.
+func (n *Node) changeTo(cfg *Config) error {
 	f := opened{map[string]*tunnel{}, map[string]*device{}}
 	if err := n.openFirst(cfg, f); err != nil {
 		f.close()

@@ -35,20 +35,37 @@ type prober struct {
 
 	mu       sync.Mutex // after Node.mu; not held for long, so that what sessions find is carried out at once
 	closed   bool
-	sessions map[bfd.Peer]probe
-	links    map[*tunnel]*link
+	sessions map[bfd.Peer]*session
+	probed   map[*tunnel]*probedTunnel
 }
 
-// A probe is a session and what it decides on: a next hop, or a peer of a tunnel.
-type probe struct {
-	cfg    bfd.SessionConfig
+// A session is one of the prober's, with what it decides on.
+type session struct {
+	cfg  bfd.SessionConfig
+	down bool
+	on   []effect
+}
+
+// An effect is what a session decides on: a next hop, or the peer of a tunnel.
+type effect struct {
 	vrf    *l3.VRF
 	hop    l3.NextHop
 	tunnel *tunnel
 }
 
+// wantedSessions are those that there should be.
+type wantedSessions map[bfd.Peer]*session
+
+// add adds what a session decides on. If two have the same path, the first has the settings.
+func (w wantedSessions) add(peer bfd.Peer, c *BFD, e effect) {
+	if w[peer] == nil {
+		w[peer] = &session{cfg: c.SessionConfig}
+	}
+	w[peer].on = append(w[peer].on, e)
+}
+
 func newProber(n *Node) *prober {
-	return &prober{n: n, kick: make(chan struct{}, 1), sessions: map[bfd.Peer]probe{}, links: map[*tunnel]*link{}}
+	return &prober{n: n, kick: make(chan struct{}, 1), sessions: map[bfd.Peer]*session{}, probed: map[*tunnel]*probedTunnel{}}
 }
 
 // look has run compare the sessions with the routes and peers.
@@ -87,30 +104,40 @@ func (p *prober) update() {
 		return
 	}
 	s := p.begin()
-	want := map[bfd.Peer]probe{}
+	want := wantedSessions{}
 	p.gateways(want)
 	p.tunnels(want)
 	for peer, old := range p.sessions {
-		x, ok := want[peer]
-		if !ok {
+		x := want[peer]
+		if x == nil {
 			_ = s.Remove(peer)
 			delete(p.sessions, peer)
-			p.set(peer, old, false)
-		} else if p.sessions[peer] = x; !sameSettings(x.cfg, old.cfg) {
-			_ = s.Change(peer, &x.cfg)
+			x = new(session)
+		} else if p.sessions[peer], x.down = x, old.down; !reflect.DeepEqual(x.cfg, old.cfg) {
+			_ = s.Change(peer, p.config(x))
+		}
+		for _, e := range old.on {
+			if old.down && !slices.Contains(x.on, e) {
+				p.set(peer, e, false)
+			}
+		}
+		for _, e := range x.on {
+			if x.down && !slices.Contains(old.on, e) {
+				p.set(peer, e, true)
+			}
 		}
 	}
 	for peer, x := range want {
-		if _, ok := p.sessions[peer]; ok {
+		if p.sessions[peer] != nil {
 			continue
 		}
-		if err := s.Add(peer, &x.cfg); err != nil {
+		if err := s.Add(peer, p.config(x)); err != nil {
 			p.n.log.Warn("BFD session not begun", "peer", peer.String(), "err", err)
 			continue
 		}
 		p.sessions[peer] = x
 	}
-	for _, l := range p.links {
+	for _, l := range p.probed {
 		p.spread(l) // to next hops that have come
 	}
 }
@@ -131,43 +158,42 @@ func (p *prober) wanted() bool {
 		slices.ContainsFunc(p.n.cfg.Segments, func(s Segment) bool { return s.Gateway != nil && s.Gateway.BFD != nil })
 }
 
-// sameSettings reports whether two sessions have the same settings.
-func sameSettings(a, b bfd.SessionConfig) bool {
-	a.Notify, b.Notify = nil, nil
-	return reflect.DeepEqual(a, b)
-}
-
 // config returns the settings of a session.
-func (p *prober) config(c *BFD) bfd.SessionConfig {
-	x := c.SessionConfig
-	x.Notify = p.changed
-	return x
+func (p *prober) config(x *session) *bfd.SessionConfig {
+	c := x.cfg
+	c.Notify = p.changed
+	return &c
 }
 
 // changed carries out what a session has found.
 func (p *prober) changed(c bfd.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if x, ok := p.sessions[c.Peer]; ok {
-		p.set(c.Peer, x, c.Status == bfd.Dead)
-		p.n.log.Info("BFD", "peer", c.Peer.String(), "status", c.Status.String(), "diagnostic", c.Diag.String())
+	x := p.sessions[c.Peer]
+	if x == nil {
+		return
 	}
+	x.down = c.Status == bfd.Dead
+	for _, e := range x.on {
+		p.set(c.Peer, e, x.down)
+	}
+	p.n.log.Info("BFD", "peer", c.Peer.String(), "status", c.Status.String(), "diagnostic", c.Diag.String())
 }
 
 // set has routes and groups pass over a path, or use it again. p.mu is held.
-func (p *prober) set(peer bfd.Peer, x probe, down bool) {
-	if x.tunnel == nil {
-		_ = x.vrf.SetDown(x.hop, down) // fails if the interface is gone
+func (p *prober) set(peer bfd.Peer, e effect, down bool) {
+	if e.tunnel == nil {
+		_ = e.vrf.SetDown(e.hop, down) // fails if the interface is gone
 		return
 	}
-	_ = x.tunnel.v.SetDown(peer.Remote, down)
-	if l := p.links[x.tunnel]; l != nil {
+	_ = e.tunnel.v.SetDown(peer.Remote, down)
+	if l := p.probed[e.tunnel]; l != nil {
 		p.spread(l)
 	}
 }
 
 // spread tells the routes which of a tunnel's peers are down. p.mu is held.
-func (p *prober) spread(l *link) {
+func (p *prober) spread(l *probedTunnel) {
 	fdbs := map[frame.VNI]*fdb.Table{}
 	for _, v := range p.n.sw.VSIs() {
 		fdbs[v.VNI()] = v.FDB()
@@ -183,7 +209,7 @@ func (p *prober) spread(l *link) {
 }
 
 // behind returns the peer of the tunnel that a next hop is behind.
-func (l *link) behind(h l3.NextHop, macs *fdb.Table) (peer uint16, ok bool) {
+func (l *probedTunnel) behind(h l3.NextHop, macs *fdb.Table) (peer uint16, ok bool) {
 	if t := h.Interface.Config().Tunnel; t != nil {
 		return h.Peer, t == l3.Tunnel(l.t.v)
 	}
@@ -222,7 +248,7 @@ func (g gatewayPath) Send(p *bfd.Packet) error {
 }
 
 // gateways adds the sessions with next hops on interfaces.
-func (p *prober) gateways(want map[bfd.Peer]probe) {
+func (p *prober) gateways(want wantedSessions) {
 	hops := map[*l3.VRF]map[l3.NextHop]bool{}
 	for _, s := range p.n.segments {
 		if s.iface == nil || s.bfd == nil {
@@ -238,7 +264,7 @@ func (p *prober) gateways(want map[bfd.Peer]probe) {
 			}
 			peer := bfd.Peer{Path: gatewayPath{s.iface}, Local: s.localFor(h.IP), Remote: h.IP}
 			if peer.Check() == nil {
-				want[peer] = probe{cfg: p.config(s.bfd), vrf: vrf, hop: h}
+				want.add(peer, s.bfd, effect{vrf: vrf, hop: h})
 			}
 		}
 	}

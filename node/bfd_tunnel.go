@@ -13,11 +13,11 @@ import (
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
-// A link is what the sessions with the peers of one tunnel share.
-type link struct {
+// A probedTunnel is what the sessions with the peers of one tunnel share.
+type probedTunnel struct {
 	t    *tunnel
 	port uint16   // of the tunnel on the switch; 0 = in no segment
-	udp  *bfd.UDP // of IP-in-IP
+	udp  *bfd.UDP // of IP-in-IP over raw sockets
 
 	// Of other tunnels: the segment of the management VNI, in which nothing is forwarded.
 	vni  frame.VNI
@@ -27,24 +27,24 @@ type link struct {
 }
 
 // tunnels adds the sessions with the peers of tunnels. p.mu and n.mu are held.
-func (p *prober) tunnels(want map[bfd.Peer]probe) {
-	for t, l := range p.links {
-		if t.cfg.BFD == nil || p.n.tunnels[t.cfg.Name] != t || l.udp != t.udp || l.udp == nil && l.vni != t.cfg.BFD.vni() {
-			p.unlink(t)
+func (p *prober) tunnels(want wantedSessions) {
+	for t, l := range p.probed {
+		if t.cfg.BFD == nil || p.n.tunnels[t.cfg.Name] != t || l.udp != t.udp || l.path != nil && l.vni != t.cfg.BFD.vni() {
+			p.ends(t)
 		}
 	}
 	for _, t := range p.n.tunnels {
 		if t.cfg.BFD == nil {
 			continue
 		}
-		l := p.links[t]
+		l := p.probed[t]
 		if l == nil {
 			var err error
-			if l, err = p.link(t); err != nil {
+			if l, err = p.begins(t); err != nil {
 				p.n.log.Warn("no BFD", "tunnel", t.cfg.Name, "err", err)
 				continue
 			}
-			p.links[t] = l
+			p.probed[t] = l
 		}
 		l.port = 0
 		for _, s := range p.n.segments {
@@ -52,19 +52,19 @@ func (p *prober) tunnels(want map[bfd.Peer]probe) {
 				l.port = a.Dest(0).Port()
 			}
 		}
-		for _, peer := range l.peers() {
-			want[peer] = probe{cfg: p.config(t.cfg.BFD), tunnel: t}
+		for _, peer := range p.n.sessions(l) {
+			want.add(peer, t.cfg.BFD, effect{tunnel: t})
 		}
 	}
 }
 
 func (c *BFD) vni() frame.VNI { return cmp.Or(c.VNI, vxlan.VNI) }
 
-// link prepares a tunnel for sessions.
-func (p *prober) link(t *tunnel) (*link, error) {
-	l := &link{t: t, vni: t.cfg.BFD.vni()}
+// begins prepares a tunnel for sessions.
+func (p *prober) begins(t *tunnel) (*probedTunnel, error) {
+	l := &probedTunnel{t: t, vni: t.cfg.BFD.vni()}
 	if t.cfg.Type == encap.TypeIPIP {
-		if l.udp = t.udp; l.udp == nil {
+		if l.udp = t.udp; l.udp == nil && !t.cfg.shared {
 			return nil, errors.New("it has no sockets for BFD")
 		}
 		return l, nil
@@ -78,25 +78,28 @@ func (p *prober) link(t *tunnel) (*link, error) {
 	return l, err
 }
 
-// leave is unlink for a tunnel that is about to be closed.
+// leave is ends for a tunnel that is about to be closed.
 func (p *prober) leave(t *tunnel) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unlink(t)
+	p.ends(t)
 }
 
-// unlink ends the sessions of a tunnel. p.mu is held.
-func (p *prober) unlink(t *tunnel) {
-	l := p.links[t]
+// ends ends the sessions of a tunnel. p.mu is held.
+func (p *prober) ends(t *tunnel) {
+	l := p.probed[t]
 	if l == nil {
 		return
 	}
-	delete(p.links, t)
+	delete(p.probed, t)
 	for peer, x := range p.sessions {
-		if x.tunnel == t {
+		if slices.Contains(x.on, effect{tunnel: t}) {
+			_ = t.v.SetDown(peer.Remote, false)
+		}
+		x.on = slices.DeleteFunc(x.on, func(e effect) bool { return e.tunnel == t })
+		if len(x.on) == 0 {
 			_ = p.speaker.Load().Remove(peer)
 			delete(p.sessions, peer)
-			_ = t.v.SetDown(peer.Remote, false)
 		}
 	}
 	p.spread(l)
@@ -111,7 +114,7 @@ func (p *prober) unlink(t *tunnel) {
 
 // setBFD opens or closes the host's sockets for the sessions of an IP-in-IP tunnel with the settings of c.
 func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
-	want := c.BFD != nil && c.Type == encap.TypeIPIP && n.system
+	want := c.BFD != nil && c.Type == encap.TypeIPIP && c.Underlay == UnderlayUDP && n.system
 	if t.udp != nil && (!want || !slices.Equal(t.cfg.locals(), c.locals())) {
 		t.udp.Close()
 		t.udp = nil
@@ -125,12 +128,12 @@ func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
 	return err
 }
 
-// peers returns the sessions that a tunnel should have, one with each listed peer.
-func (l *link) peers() (list []bfd.Peer) {
+// sessions returns those that a tunnel should have, one with each listed peer.
+func (n *Node) sessions(l *probedTunnel) (list []bfd.Peer) {
 	addrs := l.t.v.Listed(l.vni)
-	if l.udp != nil {
+	if l.path == nil {
 		for _, a := range addrs {
-			if x, err := l.udp.Peer(l.t.cfg.beside(a), a, false); err == nil {
+			if x, ok := n.outside(l, a); ok {
 				list = append(list, x)
 			}
 		}
@@ -159,4 +162,21 @@ func (l *link) peers() (list []bfd.Peer) {
 	}
 	l.path.SetPeers(peers)
 	return list
+}
+
+// outside returns the session with a peer of an IP-in-IP tunnel, which runs beside the tunnel: through the host's sockets,
+// or from the gateway that shares the tunnel's address.
+func (n *Node) outside(l *probedTunnel, remote netip.Addr) (p bfd.Peer, ok bool) {
+	local := l.t.cfg.beside(remote)
+	if l.udp != nil {
+		p, err := l.udp.Peer(local, remote, false)
+		return p, err == nil
+	}
+	for _, s := range n.segments {
+		if s.iface != nil && slices.ContainsFunc(s.iface.Config().Addresses, func(a netip.Prefix) bool { return a.Addr() == local && a.Contains(remote) }) {
+			p = bfd.Peer{Path: gatewayPath{s.iface}, Local: local, Remote: remote}
+			return p, p.Check() == nil
+		}
+	}
+	return p, false
 }

@@ -41,6 +41,7 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 		}
 		k.underlay(key, t.on(a), at)
 	}
+	k.sharedAddress(key, t)
 	if !t.Local6.IsValid() && t.Prefix6.IsValid() {
 		k.Fail(key+".prefix6", nil, "requires local6")
 	}
@@ -60,6 +61,9 @@ func (k *checker) tunnelBFD(key string, t *Tunnel) {
 	case t.Type == encap.TypeIPIP:
 		if t.BFD.VNI != 0 {
 			k.Fail(key+".vni", nil, "an IP tunnel has none")
+		}
+		if g, _ := k.sharing(t, t.Local); g == nil && t.Underlay == UnderlayPacket {
+			k.Fail(key, nil, "over packet sockets, it requires a gateway with the address of the tunnel")
 		}
 	case !vni.Valid():
 		k.Want(key+".vni", t.BFD.VNI, "1 to %d, or 0 for %d", frame.MaxVNI, vxlan.VNI)
@@ -105,18 +109,15 @@ func (k *checker) underlay(key string, t *Tunnel, at any) {
 	case t.Underlay > UnderlayPacket:
 		k.Want(key+".underlay", uint8(t.Underlay), "one of the underlays")
 		return
-	case t.Type == encap.TypeIPIP && t.Underlay != UnderlayUDP:
-		k.Fail(key+".underlay", nil, "IP-in-IP has no UDP header")
-		return
-	case t.Type == encap.TypeIPIP:
-		cfg := convert[underlay.IPConfig](t)
-		kind, is, check = t.Type.String(), *cfg, func() error { return cfg.Check(t.Local) }
-		if t.GroupTTL != 0 {
-			k.Fail(key+".groupTTL", nil, "IP-in-IP has no groups")
-		}
 	case t.Underlay == UnderlayPacket:
 		cfg := convert[afpacket.Config](t)
 		is, check = *cfg, func() error { return cfg.Check(t.AddrPort()) }
+	case t.Type == encap.TypeIPIP:
+		cfg := convert[underlay.IPConfig](t)
+		kind, is, check = t.Type.String(), *cfg, func() error { return cfg.Check(t.Local) }
+	}
+	if t.Type == encap.TypeIPIP && t.GroupTTL != 0 {
+		k.Fail(key+".groupTTL", nil, "IP-in-IP has no groups")
 	}
 	others := []any{t.UDPConfig, struct{ Prefix, Gateway, MAC int }{}}
 	k.misplaced(key, at, *t, is, others, "an underlay of type "+kind+" does not have this setting")

@@ -41,13 +41,13 @@ type Control struct {
 	Mode   string `json:"mode,omitempty"`   // permissions in octal; default "0600"
 }
 
-// A Tunnel is a VTEP with its sockets. The underlays are "udp" and "packet"; a tunnel of type "ipip" has raw sockets,
-// called ipip below.
+// A Tunnel is a VTEP with its sockets. The underlays are "udp" and "packet"; a tunnel of type "ipip" has raw sockets
+// instead of UDP sockets, called ipip below.
 type Tunnel struct {
 	vtep.Config // Name: needed, unique; Port: UDP port of the node and of its peers; default 4789, for type "gpe" 4790
 
 	Underlay Underlay   `json:"underlay,omitzero"` // type of its sockets
-	Local    netip.Addr `json:"local"`             // needed: outer source address, IPv4 or IPv6, of this host; over "packet" preferably one that no host has
+	Local    netip.Addr `json:"local"`             // needed: outer source address, IPv4 or IPv6, of this host; over "packet" preferably one that no host has, which may be that of a gateway in a segment with the port of type "packet" on the same device: both share it, with the gateway's MAC and prefix
 	Local6   netip.Addr `json:"local6,omitzero"`   // IPv6 address beside an IPv4 Local, for peers of both families
 
 	PeerSettings []PeerSetting `json:"peerSettings,omitempty"` // settings of single peers, listed or learned
@@ -64,6 +64,8 @@ type Tunnel struct {
 
 	Prefix6  netip.Prefix `json:"prefix6,omitzero"`  // over "packet": the Prefix of Local6
 	Gateway6 netip.Addr   `json:"gateway6,omitzero"` // over "packet": the Gateway of Local6
+
+	shared bool // the addresses are those of a gateway: see share.go
 }
 
 // A PeerSetting has the settings of one peer of a tunnel. What is left out or 0 is as the tunnel has it.
@@ -241,12 +243,12 @@ func (t PortType) MarshalText() ([]byte, error) { return []byte(t.String()), nil
 // UnmarshalText reads what String writes.
 func (t *PortType) UnmarshalText(text []byte) error { return setting.Parse(t, portWords, text) }
 
-// Underlay is the type of the sockets of a [Tunnel]. IP-in-IP has raw sockets instead.
+// Underlay is the type of the sockets of a [Tunnel].
 type Underlay uint8
 
 // Underlays.
 const (
-	UnderlayUDP    Underlay = iota // UDP sockets (underlay.ListenUDP)
+	UnderlayUDP    Underlay = iota // UDP sockets (underlay.ListenUDP), for IP-in-IP raw sockets
 	UnderlayPacket                 // the interface that bind names, bypassing the host's network stack (afpacket.Listen)
 )
 

@@ -91,7 +91,7 @@ func (m maker) mutate(c *Config) {
 	switch j := m.IntN(n); m.IntN(9) {
 	case 0, 1, 2:
 		if is {
-			f := m.IntN(list.Index(0).NumField())
+			f := m.field(list)
 			a, b := list.Index(i).Field(f), list.Index(j).Field(f)
 			was := reflect.ValueOf(a.Interface())
 			a.Set(b)
@@ -101,7 +101,7 @@ func (m maker) mutate(c *Config) {
 		reflect.Swapper(list.Interface())(i, j)
 	case 4, 5:
 		if same && is {
-			f := m.IntN(list.Index(0).NumField())
+			f := m.field(list)
 			list.Index(i).Field(f).Set(fresh.Index(m.IntN(fresh.Len())).Field(f))
 		}
 	case 6, 7:
@@ -111,6 +111,16 @@ func (m maker) mutate(c *Config) {
 	case 8:
 		list.Set(reflect.AppendSlice(list.Slice3(0, i, i), list.Slice(i+1, n)))
 	}
+}
+
+// field picks a field of a list's structs; unexported ones are the last.
+func (m maker) field(list reflect.Value) int {
+	x := list.Index(0)
+	n := x.NumField()
+	for !x.Field(n - 1).CanSet() {
+		n--
+	}
+	return m.IntN(n)
 }
 
 // listsOf returns all lists in v that are not empty, each before what is in it.

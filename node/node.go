@@ -17,6 +17,7 @@ import (
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 	"github.com/vxswitch/vxswitch/policy"
+	"github.com/vxswitch/vxswitch/port"
 	"github.com/vxswitch/vxswitch/setting"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
@@ -59,7 +60,8 @@ type Node struct {
 	ports    map[string]*device
 	policies map[string]*rules
 	segments map[frame.VNI]*segment
-	vrfs     map[string]bool // made by configurations
+	vrfs     map[string]bool           // made by configurations
+	left     map[string][]port.Address // what ports leave to tunnels, by port
 }
 
 // rules is a running Policy.
@@ -74,7 +76,7 @@ func New(o *Options) (*Node, error) {
 		o = new(Options)
 	}
 	n := &Node{
-		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{},
+		cfg: new(Config), base: new(Config), provided: map[string]*Config{}, own: map[string]vswitch.Port{}, tunnels: map[string]*tunnel{}, ports: map[string]*device{}, left: map[string][]port.Address{},
 		policies: map[string]*rules{}, segments: map[frame.VNI]*segment{}, vrfs: map[string]bool{},
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))

@@ -214,11 +214,13 @@ func TestParseOwn(t *testing.T) {
 // Keys that only one kind of underlay has.
 func TestParseUnderlay(t *testing.T) {
 	for text, want := range map[string]string{
-		`"underlay": "raw"`:                                                `underlay: "raw": must be one of udp, packet`,
-		`"underlay": "packet"`:                                             `bind: the name of an interface is required`,
-		`"underlay": "packet", "bind": "eth0", "mark": 5`:                  `mark: an underlay of type packet does not have this setting`,
-		`"underlay": "packet", "bind": "eth0", "type": "ipip"`:             `underlay: IP-in-IP has no UDP header`,
-		`"underlay": "packet", "bind": "eth0", "multicastDevice": "eth1"`:  `multicastDevice: an underlay of type packet does not have this setting`,
+		`"underlay": "raw"`:                               `underlay: "raw": must be one of udp, packet`,
+		`"underlay": "packet"`:                            `bind: the name of an interface is required`,
+		`"underlay": "packet", "bind": "eth0", "mark": 5`: `mark: an underlay of type packet does not have this setting`,
+		`"underlay": "packet", "bind": "eth0", "type": "ipip", "udpChecksum": "on"`: `udpChecksum: IP-in-IP has no UDP header`,
+		`"underlay": "packet", "bind": "eth0", "type": "ipip", "groupTTL": 2`:       `groupTTL: IP-in-IP has no groups`,
+		`"underlay": "packet", "type": "ipip"`:                                      `bind: the name of an interface is required`,
+		`"underlay": "packet", "bind": "eth0", "multicastDevice": "eth1"`:           `multicastDevice: an underlay of type packet does not have this setting`,
 		`"gateway": "10.0.0.9"`:                                            `gateway: an underlay of type udp does not have this setting`,
 		`"prefix": "10.0.0.0/24"`:                                          `prefix: an underlay of type udp does not have this setting`,
 		`"mac": "02:00:00:00:00:01"`:                                       `mac: an underlay of type udp does not have this setting`,

@@ -152,7 +152,9 @@ func (n *Node) openDevice(c *Port) (vswitch.Port, error) {
 	case PortOwn:
 		return n.own[c.Name], nil
 	case PortPacket:
-		return port.OpenPacket(c.Name, convert[port.PacketConfig](c))
+		cfg := convert[port.PacketConfig](c)
+		cfg.Leave = n.left[c.Name]
+		return port.OpenPacket(c.Name, cfg)
 	}
 	return openTAP(c)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/absent"
 	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/underlay/afpacket"
@@ -24,8 +25,24 @@ type tunnel struct {
 	udp   *bfd.UDP            // for BFD beside IP-in-IP; nil without
 }
 
-// stays reports whether the open tunnel can change to c in place: only its local addresses, to ones not in use, and its
-// peer settings differ.
+// A link is what else of a tunnel over packet sockets can change in place.
+type link struct {
+	mac               frame.MAC
+	prefix, prefix6   netip.Prefix
+	gateway, gateway6 netip.Addr
+	shared            bool
+}
+
+func (t *Tunnel) link() link {
+	return link{t.MAC, t.Prefix, t.Prefix6, t.Gateway, t.Gateway6, t.shared}
+}
+
+func (t *Tunnel) setLink(l link) {
+	t.MAC, t.Prefix, t.Prefix6, t.Gateway, t.Gateway6, t.shared = l.mac, l.prefix, l.prefix6, l.gateway, l.gateway6, l.shared
+}
+
+// stays reports whether the open tunnel can change to c in place: only its local addresses, to ones not in use, its
+// peer settings, and over packet sockets its link differ.
 func (n *Node) stays(c *Tunnel) bool {
 	t := n.tunnels[c.Name]
 	if t == nil || t.cfg.Local.Is4() != c.Local.Is4() || t.cfg.Local6.IsValid() != c.Local6.IsValid() || !t.room(c) {
@@ -33,6 +50,7 @@ func (n *Node) stays(c *Tunnel) bool {
 	}
 	x := t.cfg
 	x.Local, x.Local6, x.PeerSettings, x.BFD = c.Local, c.Local6, c.PeerSettings, c.BFD
+	x.setLink(c.link())
 	return x.same(c) && !slices.ContainsFunc(t.news(c), n.has)
 }
 
@@ -60,9 +78,10 @@ func (n *Node) move(c *Tunnel) error {
 		}
 		t.cfg.BFD = c.BFD
 	}
-	own := []*netip.Addr{&t.cfg.Local, &t.cfg.Local6}
+	own, same := []*netip.Addr{&t.cfg.Local, &t.cfg.Local6}, t.cfg.link() == c.link()
+	t.cfg.setLink(c.link()) // at once: if one of two addresses fails, both move back
 	for i, to := range c.locals() {
-		if *own[i] == to {
+		if *own[i] == to && same {
 			continue
 		}
 		if err := n.step("address of a tunnel", func() error { return n.swap(t, i, c.on(to)) }); err != nil {
@@ -142,10 +161,14 @@ func (t *tunnel) close() error {
 
 func listen(c *Tunnel) (vtep.Underlay, error) {
 	switch {
+	case c.Underlay == UnderlayPacket:
+		cfg := convert[afpacket.Config](c)
+		if cfg.Shared = c.shared; c.Type == encap.TypeIPIP {
+			return afpacket.ListenIP(c.Local, cfg)
+		}
+		return afpacket.Listen(c.AddrPort(), cfg)
 	case c.Type == encap.TypeIPIP:
 		return underlay.ListenIP(c.Local, convert[underlay.IPConfig](c))
-	case c.Underlay == UnderlayPacket:
-		return afpacket.Listen(c.AddrPort(), convert[afpacket.Config](c))
 	}
 	return underlay.ListenUDP(c.AddrPort(), &c.UDPConfig)
 }
@@ -200,7 +223,12 @@ func (t *tunnel) shut() {
 
 // try tests whether the addresses that a tunnel moves to can be opened.
 func (n *Node) try(c *Tunnel) error {
-	for _, a := range n.tunnels[c.Name].news(c) {
+	t := n.tunnels[c.Name]
+	list := t.news(c)
+	if t.cfg.link() != c.link() {
+		list = c.ats()
+	}
+	for _, a := range list {
 		err := n.step("tunnel", func() error {
 			u, err := n.listen(c.on(a.Addr()))
 			if err == nil {

@@ -16,11 +16,13 @@ import (
 	"github.com/vxswitch/vxswitch/node"
 	"github.com/vxswitch/vxswitch/port"
 	vswitch "github.com/vxswitch/vxswitch/switch"
+	"github.com/vxswitch/vxswitch/underlay"
 	"github.com/vxswitch/vxswitch/vtep"
 )
 
 // cluster is two nodes as Calico sets them up, which have one or several links between
-// them, the planes. Each node has a block of addresses, and pods with one of these each:
+// them, the planes. A node has one address on each, as BGP's NEXT_HOP is: peers send packets to it
+// in IP and without. Each node has a block of addresses, and pods with one of these each:
 //
 //	pod 10.65.1.5/32                                          pod 10.65.2.6/32
 //	   | TAP, gateway 169.254.1.1                                |
@@ -63,7 +65,7 @@ func newCluster(t *testing.T, planes int, mode l3.Encapsulation) *cluster {
 	c := &cluster{t: t, n: netns.New(t), planes: planes}
 	a, b := c.n.Host("node1"), c.n.Host("node2")
 	for p := range planes {
-		c.n.Link(a, on(p, 1)+"/24", b, on(p, 2)+"/24")
+		c.n.Link(a, "", b, "")
 		a.TxOff(fmt.Sprintf("eth%d", p))
 		b.TxOff(fmt.Sprintf("eth%d", p))
 	}
@@ -74,7 +76,7 @@ func newCluster(t *testing.T, planes int, mode l3.Encapsulation) *cluster {
 	return c
 }
 
-// on is the address of a node on a plane; with 100 more, that of its router there.
+// on is the address of a node on a plane.
 func on(plane, node int) string { return fmt.Sprintf("10.%d.0.%d", plane+1, node) }
 
 func block(node int) netip.Prefix { return netip.MustParsePrefix(fmt.Sprintf("10.65.%d.0/26", node)) }
@@ -104,21 +106,21 @@ func (c *cluster) node(number int, h *netns.Host, mode l3.Encapsulation) *calico
 		Neighbours: &node.Neighbours{Config: arp.Config{Mode: arp.Access}},
 		Gateway:    gateway(arp.DefaultAccessMAC, "169.254.1.1/32", "fe80::ecee:eeff:feee:eeee/128"),
 	}}}
-	// Both ways to the other node on a plane. Its router has an address and a MAC of its own on
-	// the link, beside the node's.
+	// Both ways to the other node on a plane, from and to one address.
 	for p := range c.planes {
 		pool.Subnets = append(pool.Subnets, netip.MustParsePrefix(on(p, 0)+"/24"))
 		tunnel, link := fmt.Sprintf("ipip%d", p), fmt.Sprintf("eth%d", p)
 		cfg.Tunnels = append(cfg.Tunnels, node.Tunnel{
 			Config: vtep.Config{Name: tunnel, Type: encap.TypeIPIP}, Local: netip.MustParseAddr(on(p, number)), BFD: probed,
+			Underlay: node.UnderlayPacket, UDPConfig: underlay.UDPConfig{Device: link},
 		})
-		cfg.Ports = append(cfg.Ports, node.Port{Name: link, Type: node.PortPacket, DeviceConfig: port.DeviceConfig{Namespace: h.NS}})
+		cfg.Ports = append(cfg.Ports, node.Port{Name: link, Type: node.PortPacket})
 		cfg.Segments = append(cfg.Segments, node.Segment{
 			VNI: tunnelVNI + frame.VNI(p), Tunnel: tunnel,
 			Gateway: gateway(frame.MAC{}, fmt.Sprintf("10.66.%d.%d/32", number, p)),
 		}, node.Segment{
 			VNI: directVNI + frame.VNI(p), Members: []node.Member{{Port: link}},
-			Gateway: gateway(frame.MAC{2, 0, 0, 0xca, byte(p), byte(number)}, on(p, 100+number)+"/24"),
+			Gateway: gateway(frame.MAC{2, 0, 0, 0xca, byte(p), byte(number)}, on(p, number)+"/24"),
 		})
 		cfg.Segments[len(cfg.Segments)-1].Gateway.BFD = probed
 	}
@@ -138,7 +140,7 @@ func (n *calico) ways(cut map[int]bool) (ways []node.BlockNode) {
 		ways = append(ways, node.BlockNode{
 			Address: addr,
 			Tunnel:  &node.Hop{Segment: tunnelVNI + frame.VNI(p), Remote: addr},
-			Direct:  &node.Hop{Segment: directVNI + frame.VNI(p), IP: netip.MustParseAddr(on(p, 100+other))},
+			Direct:  &node.Hop{Segment: directVNI + frame.VNI(p), IP: addr},
 		})
 	}
 	return ways

@@ -112,6 +112,7 @@ func TestCalicoPlanes(t *testing.T) {
 				return time.Now()
 			}
 
+			all.arrive() // finds the next hops of all planes, for which three packets wait
 			before := all.planes(b.h, planes, mode)
 			var count [planes]int
 			for _, p := range before {
