@@ -31,7 +31,8 @@ func podIP(v6 bool, node, k int) netip.Addr {
 // servers and pings are reached, and nobody speaks in another's name.
 func TestConfigCalico(t *testing.T) {
 	l := newLab(t)
-	one, two := l.file("calico/node1"), l.file("calico/node2")
+	one := l.start("node1", "192.0.2.11", configFile(t, "calico/node1")) // the hosts have other addresses
+	two := l.start("node2", "192.0.2.12", configFile(t, "calico/node2"))
 	a1, a2, b1, b2 := one.pod(1, 1), one.pod(1, 2), two.pod(2, 1), two.pod(2, 2)
 	for name, v6 := range map[string]bool{"IPv4": false, "IPv6": true} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestConfigCalico(t *testing.T) {
 
 			w = l.watch()
 			wantTTL(t, a1, ip(2, 1), 62)
-			w.want(echoes, []string{"ip.src", "ip.dst", "ip.proto"}, "192.0.2.11 192.0.2.12 "+protocol, "192.0.2.12 192.0.2.11 "+protocol)
+			w.want(echoes, []string{"ip.src", "ip.dst", "ip.proto"}, "192.0.2.21 192.0.2.22 "+protocol, "192.0.2.22 192.0.2.21 "+protocol)
 
 			w = l.watch()
 			wantTTL(t, a2, ip(2, 2), 62)
@@ -109,5 +110,5 @@ func TestConfigCalico(t *testing.T) {
 	}
 	w = l.watch()
 	wantTTL(t, a2, "10.66.2.2", 62)
-	w.want(echoes, []string{"ip.src", "ip.dst", "ip.proto"}, "192.0.2.11 192.0.2.12 4", "192.0.2.12 192.0.2.11 4")
+	w.want(echoes, []string{"ip.src", "ip.dst", "ip.proto"}, "192.0.2.21 192.0.2.22 4", "192.0.2.22 192.0.2.21 4")
 }

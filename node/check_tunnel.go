@@ -31,6 +31,7 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 		k.local(key+".local6", t, t.Local6)
 	}
 	k.Ask(key, *t, t.Config.Check)
+	shared := k.shared(t)
 	for _, a := range t.locals() {
 		if t.MTU != 0 && !k.Failed(key+".type") {
 			k.Ask(key, *t, func() error { return t.CheckMTU(t.MTU, cmp.Or(a, netip.IPv4Unspecified())) })
@@ -39,7 +40,7 @@ func (k *checker) tunnel(key string, t *Tunnel) {
 		if a != t.Local {
 			at = second{}
 		}
-		k.underlay(key, t.on(a), at)
+		k.underlay(key, shared.on(a), at)
 	}
 	k.sharedAddress(key, t)
 	if !t.Local6.IsValid() && t.Prefix6.IsValid() {

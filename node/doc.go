@@ -24,9 +24,12 @@
 // fits the tunnels, senders of longer packets get ICMP errors, the MACs of a gateway are in the FDB, and the
 // policy of a member applies before that of its segment. Other owners add rows with [Node.Program].
 //
+// A tunnel over packet sockets may have the address of a gateway whose segment has a packet port on the same device, as
+// BGP and flannel need it. They then have one MAC; the gateway answers ARP and pings, and forwards what comes without the tunnel.
+//
 // Calls are serialized, and a change takes effect with the next batch. A tunnel, port or gateway with other settings
 // is closed and reopened, which interrupts only its users. The local address and the peer settings of a tunnel
-// change in place. Everything else keeps its descriptors, tables and counters.
+// change in place, over packet sockets also its MAC, prefix and router. Everything else keeps its descriptors, tables and counters.
 //
 // During a change, a frame is forwarded only where the old or the new configuration allows it. A change of several
 // steps stops the affected frames for some milliseconds: a port that moves, a new gateway, a segment with both

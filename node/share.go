@@ -11,10 +11,10 @@ import (
 )
 
 // A tunnel over packet sockets and the gateway of a segment share an address if a port of type "packet" on the tunnel's
-// device is an untagged member of the segment. The gateway answers for the address, and the port leaves the tunnel's
-// packets to the tunnel's underlay.
+// device, in the network namespace of the node, is an untagged member of the segment. The gateway answers for the
+// address, and the port leaves the tunnel's packets to its underlay.
 
-// sharing returns the segment whose gateway shares an address with a tunnel, and the address with its prefix.
+// sharing returns the segment whose gateway shares an address with a tunnel, and its prefix unless that is only the address.
 func (w wanted) sharing(t *Tunnel, a netip.Addr) (*Segment, netip.Prefix) {
 	p := w.ports[t.Device]
 	if t.Underlay != UnderlayPacket || p == nil || p.Type != PortPacket || p.Namespace != "" {
@@ -25,9 +25,13 @@ func (w wanted) sharing(t *Tunnel, a netip.Addr) (*Segment, netip.Prefix) {
 			continue
 		}
 		for _, x := range g.Gateway.Addresses {
-			if x.Addr() == a.WithZone("") {
-				return g, x.Masked()
+			if x.Addr() != a.WithZone("") {
+				continue
 			}
+			if x.IsSingleIP() {
+				return g, netip.Prefix{}
+			}
+			return g, x.Masked()
 		}
 	}
 	return nil, netip.Prefix{}

@@ -223,12 +223,7 @@ func (t *tunnel) shut() {
 
 // try tests whether the addresses that a tunnel moves to can be opened.
 func (n *Node) try(c *Tunnel) error {
-	t := n.tunnels[c.Name]
-	list := t.news(c)
-	if t.cfg.link() != c.link() {
-		list = c.ats()
-	}
-	for _, a := range list {
+	for _, a := range n.tunnels[c.Name].news(c) {
 		err := n.step("tunnel", func() error {
 			u, err := n.listen(c.on(a.Addr()))
 			if err == nil {

@@ -8,6 +8,7 @@
 //	Writer.Write --+-- Pipe ------------ two bounded rings -+-- Pipe.Send, Pipe.Recv
 //	               +-- ReadWriteCloser - Read, Write -------+-- any io.ReadWriteCloser
 //
+// A Packet can leave packets to an underlay of packet sockets on the same interface: see [Packet.Leave].
 // Device and Packet need Linux. On macOS and Windows package port/water opens devices.
 //
 // [Buffered] wraps a port whose Write may wait, and puts a queue in front of it. Package capture writes

@@ -18,14 +18,15 @@ type Address struct {
 
 // Leave makes the port leave to underlays on the same interface (package underlay/afpacket) what is for these
 // addresses: from the next frame on it does not read such frames without a VLAN tag. So a gateway behind the port can
-// have the MAC and the IP address of an underlay. Everything else comes to the port: ARP, ICMP, what is to be forwarded. The list
-// replaces that of the previous call, and has at most 64 addresses. What waits in the receive buffers is still read.
+// have the MAC and the IP address of an underlay. Everything else comes to the port: ARP, ICMP, what is to be
+// forwarded. The list replaces that of the previous call, and has at most 64 addresses. What waits in the receive
+// buffers is still read.
 //
 // The kernel divides the frames, by filters of both sockets that never take the same frame. Only the first fragment of a
 // datagram has ports: all fragments of UDP over IPv4 to the address go to the underlay, which drops them as
 // [frame.Fragment]; a gateway would refuse UDP in any case. So do packets with UDP behind an IPv6 extension header.
 // Fragments of ICMP, such as of a long ping, come to the port. An underlay also reads ICMP errors, without
-// taking them away.
+// taking them away, as it does datagrams to multicast groups that it has joined.
 //
 // Before the underlay is opened, and until it is closed, the port should leave its packets: a gateway answers them
 // with ICMP errors.

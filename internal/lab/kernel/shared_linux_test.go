@@ -220,6 +220,10 @@ func TestOneAddress(t *testing.T) {
 		check.True(t, n(asked) > 0 && n(asked) == n(told), "%d questions, %d answers", n(asked), n(told))
 		check.Equal(t, "ICMP errors", n("icmp.type == 3 || icmpv6.type == 1"), 0)
 
+		// The kernel joins packets, in IP too (GRO), when it may wait for them: superframes to a pod arrive in one piece.
+		o.h.Run("ethtool", "-K", "eth0", "gro", "on")
+		o.h.Run("sh", "-c", "cd /sys/class/net/eth0; echo 500000 >gro_flush_timeout; echo 50 >napi_defer_hard_irqs")
+		whole := o.h.Capture("eth0", "greater 3000 and (ip proto 4 or ip6 proto 41)")
 		for i := range 2 {
 			for _, addr := range []string{o.ip(65+i, 2, 6), o.ip(65+i, 1, 5)} {
 				from, to := o.near[i], o.peer[i]
@@ -232,6 +236,8 @@ func TestOneAddress(t *testing.T) {
 				from.Transfer(to, addr+":0", 4<<20)
 			}
 		}
+		joined := len(whole.Stop())
+		check.True(t, (joined > 0) == (o.typ == encap.TypeIPIP), "%d superframes in IP", joined)
 	})
 }
 
@@ -313,5 +319,7 @@ func TestOneAddressChanges(t *testing.T) {
 		o.peer[tunnelled].Try(t.Context(), "ping", "-n", "-c", "1", "-W", "1", o.ip(65, 1, 5))
 		got := netns.Fields(t, wire.Stop(), "icmp.type == 3 || icmpv6.type == 1", "frame.number")
 		check.True(t, len(got) > 0, "no answer to what comes through no tunnel")
+		o.h.Do(func() { check.OK(t, o.Apply(base)) })
+		o.walk()
 	})
 }

@@ -15,8 +15,10 @@ control.store.sorted control.tx.counts control.tx.idle control.tx.late control.t
 control.tx.segments control.tx.unused control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
-l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces node.prober.kick node.prober.links node.prober.sessions l3.route.paths l3.nextHops.byKey l3.nextHops.ill
-node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
+bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
+l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.nextHops.byKey l3.nextHops.ill l3.route.paths
+node.Node.left node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
+node.prober.kick node.prober.probed node.prober.sessions node.session.on
 node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
@@ -33,8 +35,8 @@ internal/datagrams.Sets.sets internal/datagrams.Sets.settings underlay.base.rang
 underlay.Portable.joined underlay.Portable.senders underlay.Portable.socks underlay.portableSet.socks
 underlay.base.senders underlay.errWatch.socks underlay.groups.socks
 underlay.txPorts.kinds underlay.txPorts.ports underlay.txSocks.socks underlay/afpacket.Underlay.groups
-underlay/afpacket.Underlay.queues underlay/afpacket.Underlay.senders underlay/afpacket.program.fails
-underlay/afpacket.program.ins underlay/afpacket.program.takes underlay/afpacket.rules.groups
+underlay/afpacket.Underlay.queues underlay/afpacket.Underlay.senders underlay/afpacket.rules.groups internal/filter.program.fails
+internal/filter.program.ops
 underlay/memory.Network.groups underlay/memory.Network.links underlay/memory.Network.members
 underlay/memory.Network.special underlay/memory.Underlay.senders underlay/memory.Underlay.sets
 underlay/memory.Underlay.users
