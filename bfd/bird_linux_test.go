@@ -2,6 +2,7 @@ package bfd
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -68,16 +69,24 @@ type ours struct {
 	c chan Change
 }
 
-func newOurs(t testing.TB, h *netns.Host, c *UDPConfig) *ours {
+func newOurs(t testing.TB, h *netns.Host, c UDPConfig) *ours {
 	t.Helper()
+	c.Listen = func(network, address string) (pc net.PacketConn, err error) {
+		h.Do(func() { pc, err = net.ListenPacket(network, address) })
+		return pc, err
+	}
 	o := &ours{t: t, h: h, s: New(), c: make(chan Change, 1000)}
-	t.Cleanup(func() { o.s.Close() })
-	o.u = netns.Open(t, h, func() (*UDP, error) { return ListenUDP(o.s, c) })
+	var err error
+	o.u, err = ListenUDP(o.s, &c)
+	must(t, err)
+	t.Cleanup(func() {
+		must(t, o.s.Close())
+		must(t, o.u.Close())
+	})
 	return o
 }
 
-// add begins a session. The sockets of sessions open in the Speaker's goroutine, which is not inside the host: here they
-// open before.
+// add begins a session.
 func (o *ours) add(local, remote string, multihop bool, c SessionConfig) Peer {
 	o.t.Helper()
 	var p Peer
@@ -85,21 +94,8 @@ func (o *ours) add(local, remote string, multihop bool, c SessionConfig) Peer {
 	o.h.Do(func() { p, err = o.u.Peer(netip.MustParseAddr(local), netip.MustParseAddr(remote), multihop) })
 	must(o.t, err)
 	c.Notify = func(c Change) { o.c <- c }
-	o.open(p)
 	must(o.t, o.s.Add(p, &c))
 	return p
-}
-
-// open opens the socket of a session inside the host.
-func (o *ours) open(p Peer) {
-	o.t.Helper()
-	var x *udpSocket
-	var err error
-	o.h.Do(func() { x, err = o.u.dial(&Packet{Peer: p, SrcPort: 50000, DstPort: p.dstPort()}) })
-	must(o.t, err)
-	o.u.mu.Lock()
-	defer o.u.mu.Unlock()
-	o.u.socks[p] = x
 }
 
 // want waits for the next change.
@@ -175,7 +171,7 @@ func TestBIRD(t *testing.T) {
 
 func againstBIRD(t *testing.T, a, b *netns.Host, c birdCase) {
 	bird := startBird(t, b, birdTimers+c.bird)
-	o := newOurs(t, a, &UDPConfig{Multihop: c.multihop})
+	o := newOurs(t, a, UDPConfig{Multihop: c.multihop})
 	peer, _, _ := strings.Cut(c.local, "%")
 
 	// Up: we send each 200 ms (BIRD's min RX), BIRD each 150 ms (ours).

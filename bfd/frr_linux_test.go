@@ -66,7 +66,7 @@ func TestFRR(t *testing.T) {
 	b.Ready()
 	const settings = "  detect-multiplier 5\n  receive-interval 200\n  transmit-interval 100\n"
 	f := startFRR(t, b, "bfd\n peer 10.0.0.1 interface eth0\n"+settings+" !\n peer fd00::1 local-address fd00::2 interface eth0\n"+settings+" !\n")
-	o := newOurs(t, a, nil)
+	o := newOurs(t, a, UDPConfig{})
 	for _, c := range []struct{ local, remote, name string }{
 		{"10.0.0.1", "10.0.0.2", "peer 10.0.0.1 interface eth0"},
 		{"fd00::1", "fd00::2", "peer fd00::1 local-address fd00::2 interface eth0"},

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"syscall"
 
 	"github.com/vxswitch/vxswitch/setting"
 )
@@ -16,9 +15,10 @@ type UDPConfig struct {
 	Local    []netip.Addr // addresses to receive on; none = all, IPv4 and IPv6
 	Multihop bool         // receive on port 4784 too
 
-	// Control is called for each socket before it is bound, as that of [net.ListenConfig], for instance to bind it to a
-	// device or a VRF.
-	Control func(network, address string, c syscall.RawConn) error
+	// Listen opens a socket on a local address such as "192.0.2.1:50000" and a network, "udp4" or "udp6"; by default
+	// [net.ListenPacket] does. It returns a *net.UDPConn, which may be in another network namespace, or bound to a device or
+	// a VRF. ListenUDP calls it to receive, and the Speaker's goroutine for each session.
+	Listen func(network, address string) (net.PacketConn, error)
 }
 
 // Check returns what is wrong with c as [setting.Errors], or nil.

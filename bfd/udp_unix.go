@@ -3,8 +3,8 @@
 package bfd
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -96,12 +96,19 @@ func (u *UDP) open(local netip.AddrPort) (*net.UDPConn, error) {
 	if local.Addr().Is4() {
 		network = "udp4"
 	}
-	lc := net.ListenConfig{Control: u.cfg.Control}
-	pc, err := lc.ListenPacket(context.Background(), network, local.String())
+	listen := u.cfg.Listen
+	if listen == nil {
+		listen = net.ListenPacket
+	}
+	pc, err := listen(network, local.String())
 	if err != nil {
 		return nil, err
 	}
-	conn := pc.(*net.UDPConn)
+	conn, ok := pc.(*net.UDPConn)
+	if !ok {
+		pc.Close()
+		return nil, fmt.Errorf("UDPConfig.Listen: %T: must be *net.UDPConn", pc)
+	}
 	if local.Addr().Is4() {
 		c := ipv4.NewConn(conn)
 		err = c.SetTTL(255)
