@@ -202,15 +202,20 @@ func (x *session) silent() bool {
 }
 
 // jittered returns a time that is 75 to 100 percent of an interval after t, 75 to 90 percent with a multiplier of 1
-// (RFC 5880, section 6.8.7). It is a multiple of a 32nd of the interval at most, so that sessions wake the Speaker together.
+// (RFC 5880, section 6.8.7). It is a multiple of the interval's grain, so that sessions wake the Speaker together.
 func (x *session) jittered(t, interval time.Duration) time.Duration {
 	most := interval
 	if x.cfg.Multiplier == 1 {
 		most = interval / 10 * 9
 	}
-	grain := time.Duration(1) << (bits.Len64(uint64(interval/32)) - 1)
-	t += interval/4*3 + grain
-	return (t + rand.N(most-interval/4*3-grain)) &^ (grain - 1)
+	g := grain(interval)
+	t += interval/4*3 + g
+	return (t + rand.N(most-interval/4*3-g)) &^ (g - 1)
+}
+
+// grain returns the largest power of two that is no more than a 32nd of an interval: of two grains, one divides the other.
+func grain(interval time.Duration) time.Duration {
+	return 1 << (bits.Len64(uint64(max(1<<18, interval)/32)) - 1)
 }
 
 // reschedule moves the next packet forward if the interval has become shorter; a longer one begins after it.

@@ -22,6 +22,8 @@ type Speaker struct {
 	byMy   map[uint32]*session
 	ports  map[uint16]int // sessions with a source port
 
+	shortest atomic.Int64 // interval of a session since there was none
+
 	dueMu       sync.Mutex
 	first, last *session // to be looked at
 	kick        chan struct{}
@@ -44,6 +46,12 @@ func New() *Speaker {
 	s.ended.Go(s.run)
 	s.ended.Go(func() { s.reports.deliver(s.done) })
 	return s
+}
+
+// pause returns how long packets may wait to be read: until the goroutine of the timers runs next.
+func (s *Speaker) pause() time.Duration {
+	g := grain(time.Duration(s.shortest.Load()))
+	return g - s.now()&(g-1)
 }
 
 func (s *Speaker) now() time.Duration { return time.Since(s.start) }
@@ -89,9 +97,22 @@ func (s *Speaker) Add(p Peer, c *SessionConfig) error {
 	}
 	x.srcPort = s.freePort()
 	s.ports[x.srcPort]++
+	if len(s.byPeer) == 0 {
+		s.shortest.Store(int64(MaxInterval))
+	}
+	s.noteInterval(cfg.Interval)
 	s.byPeer[p], s.byMy[x.my] = x, x
 	s.look(x)
 	return nil
+}
+
+func (s *Speaker) noteInterval(d time.Duration) {
+	for {
+		was := s.shortest.Load()
+		if was <= int64(d) || s.shortest.CompareAndSwap(was, int64(d)) {
+			return
+		}
+	}
 }
 
 // freePort returns a random source port with the fewest sessions (RFC 5881, section 4). s.mu is held.
@@ -128,6 +149,7 @@ func (s *Speaker) Change(p Peer, c *SessionConfig) error {
 	if err != nil {
 		return err
 	}
+	s.noteInterval(cfg.Interval)
 	x.change(cfg, s.now())
 	s.look(x)
 	return nil

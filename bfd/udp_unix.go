@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -44,7 +43,7 @@ type UDP struct {
 type udpSocket struct {
 	conn    *net.UDPConn
 	raw     syscall.RawConn
-	to      syscall.Sockaddr
+	to      destination
 	payload []byte // borrowed
 	send    func(fd uintptr) bool
 	err     error
@@ -186,13 +185,7 @@ func (u *UDP) Send(p *Packet) error {
 // dial opens the socket of a session, on a random port if its own is taken by somebody else.
 func (u *UDP) dial(p *Packet) (*udpSocket, error) {
 	x := &udpSocket{}
-	if r := p.Peer.Remote; r.Is4() {
-		x.to = &syscall.SockaddrInet4{Addr: r.As4(), Port: int(p.DstPort)}
-	} else {
-		to := &syscall.SockaddrInet6{Addr: r.As16(), Port: int(p.DstPort)}
-		zone, _ := strconv.Atoi(r.Zone())
-		to.ZoneId, x.to = uint32(zone), to
-	}
+	x.to.set(p.Peer.Remote, p.DstPort)
 	var err error
 	for port, tries := p.SrcPort, 0; ; tries++ {
 		err = beside(u.receive[0], func() (err error) {
@@ -213,7 +206,7 @@ func (u *UDP) dial(p *Packet) (*udpSocket, error) {
 		return nil, err
 	}
 	x.send = func(fd uintptr) bool {
-		x.err = syscall.Sendto(int(fd), x.payload, 0, x.to)
+		x.err = x.to.send(fd, x.payload)
 		return true // never wait for room
 	}
 	return x, nil
@@ -247,18 +240,25 @@ func (u *UDP) read(conn *net.UDPConn) {
 	for i := range ms {
 		ms[i].Buffers, ms[i].OOB = [][]byte{make([]byte, udpRoom)}, make([]byte, len(oob))
 	}
+	pause := time.NewTimer(0)
+	defer pause.Stop()
 	for {
 		n, err := in.ReadBatch(ms, 0)
 		for i := range max(n, 0) {
 			u.packet(&ms[i], is4, multihop)
 		}
-		if err == nil {
+		wait := u.speaker.pause()
+		switch {
+		case err != nil:
+			wait = 10 * time.Millisecond // an error that stays keeps no processor busy
+		case n == udpBatch:
 			continue
 		}
+		pause.Reset(wait)
 		select {
 		case <-u.done:
 			return
-		case <-time.After(10 * time.Millisecond): // an error that stays keeps no processor busy
+		case <-pause.C: // meanwhile others arrive, which need not wake this goroutine
 		}
 	}
 }

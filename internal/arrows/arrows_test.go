@@ -26,8 +26,7 @@ var allowed = map[string][]string{
 
 	"setting/conf": {"setting", "frame"},
 
-	"bfd": {"setting", "internal/sys"},
-
+	"bfd":       {"setting", "frame", "internal/sys"},
 	"bfd/vxlan": {"bfd", "frame", "internal/wire"},
 
 	"encap":  {"setting", "frame", "internal/mix"},
@@ -95,7 +94,7 @@ var allowed = map[string][]string{
 var outside = map[string][]string{
 	"l3":                        {"github.com/gaissmai/bart"},
 	"policy":                    {"github.com/gaissmai/bart"},
-	"bfd":                       {"golang.org/x/net/ipv4", "golang.org/x/net/ipv6"},
+	"bfd":                       {"golang.org/x/net/ipv4", "golang.org/x/net/ipv6", "golang.org/x/sys/unix"},
 	"internal/datagrams":        {"golang.org/x/sys/unix", "golang.org/x/net/bpf"},
 	"internal/sys":              {"golang.org/x/sys/unix"},
 	"bench/compare":             {"golang.org/x/sys/unix"},
