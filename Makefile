@@ -46,7 +46,7 @@ test: tools
 
 # For every commit, under three minutes: the tests that need no network namespaces, those of the core with the
 # race detector too.
-CORE = ./arp ./control ./encap ./fdb ./frame ./l3 ./policy ./switch ./underlay/memory ./vtep
+CORE = ./arp ./bfd ./control ./encap ./fdb ./frame ./l3 ./policy ./switch ./underlay/memory ./vtep
 quick: vet
 	$(GO) test -short ./...
 	set -e; for m in $(MODULES); do $(GO) test -C $$m -short ./...; done

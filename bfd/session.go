@@ -85,6 +85,7 @@ func (x *session) receive(c *Control, now time.Duration) (sooner bool) {
 		return false
 	}
 	x.received++
+	x.speaker.received.Add(1)
 	x.heard, x.graced, x.rxAt = true, false, now
 	switch {
 	case c.State == AdminDown:

@@ -2,6 +2,7 @@ package bfd
 
 import (
 	"testing"
+	"time"
 
 	"github.com/vxswitch/vxswitch/internal/lab/check"
 )
@@ -81,4 +82,46 @@ func TestExpire(t *testing.T) {
 		check.Equal(t, "discriminator of the peer", p.last.My, 0)
 		must(t, s.Close())
 	}
+}
+
+// A Speaker that is late itself gives a session a moment more, once.
+func TestLate(t *testing.T) {
+	s := New()
+	defer s.Close()
+	cfg, _ := filled(nil)
+	p := newSession(s, Peer{}, cfg, 0)
+	c := &Control{State: Up, Multiplier: 3, My: 7, Your: 1, MinTx: slow, MinRx: slow}
+	p.receive(c, 1)
+	p.state = Up
+	late := 3*slow + 1 + grace + 1
+	_, again, _ := p.step(nil, late)
+	check.Equal(t, "state when late", p.state, Up)
+	check.True(t, again <= late+grace, "again in %v", again-late)
+	p.receive(c, late+1)
+	p.step(nil, late+grace)
+	check.Equal(t, "state after a packet that had come", p.state, Up)
+	late += 1 + 3*slow + grace + 1
+	p.step(nil, late)
+	p.step(nil, late+grace)
+	check.Equal(t, "state after silence", p.state, Down)
+}
+
+// Intervals that change during a poll sequence need another: the answer may be to a packet that had the old ones.
+func TestPollAgain(t *testing.T) {
+	s := New()
+	defer s.Close()
+	cfg, _ := filled(nil)
+	p := newSession(s, Peer{}, cfg, 0)
+	final := &Control{State: Up, Final: true, Multiplier: 3, My: 7, Your: 1, MinTx: ms, MinRx: ms}
+	p.receive(&Control{State: Init, Multiplier: 3, My: 7, Your: 1, MinTx: ms, MinRx: ms}, 1)
+	p.receive(final, 2)
+	check.True(t, p.state == Up && !p.poll && p.txInterval() == DefaultInterval, "%v, %v", p.poll, p.txInterval())
+	for _, d := range []time.Duration{400, 500} {
+		cfg.Interval = d * ms
+		p.change(cfg, 3)
+	}
+	p.receive(final, 4)
+	check.True(t, p.poll && p.txInterval() == DefaultInterval, "after the first answer: %v, %v", p.poll, p.txInterval())
+	p.receive(final, 5)
+	check.True(t, !p.poll && p.txInterval() == 500*ms, "after the second: %v, %v", p.poll, p.txInterval())
 }
