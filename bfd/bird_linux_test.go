@@ -121,22 +121,20 @@ func (o *ours) session(p Peer) Session { return check.Must(o.s.Session(p))(o.t) 
 
 // birdCase is a pair of hosts in one of the ways BFD runs between them.
 type birdCase struct {
-	name                string
-	near, far           string // addresses on the link
-	local, remote       string // of the session
-	multihop            bool
-	bird                string // statement of the session
-	ip                  string
-	localBits, farRoute string
+	name          string
+	near, far     string // addresses on the link
+	local, remote string // of the session
+	multihop      bool
+	bird          string // statement of the session
 }
 
 func birdCases() []birdCase {
 	return []birdCase{
-		{name: "IPv4", near: "10.0.0.1/24", far: "10.0.0.2/24", local: "10.0.0.1", remote: "10.0.0.2", ip: "ip",
+		{name: "IPv4", near: "10.0.0.1/24", far: "10.0.0.2/24", local: "10.0.0.1", remote: "10.0.0.2",
 			bird: `neighbor 10.0.0.1 dev "eth0";`},
-		{name: "IPv6", near: "fd00::1/64", far: "fd00::2/64", local: "fd00::1", remote: "fd00::2", ip: "ip6",
+		{name: "IPv6", near: "fd00::1/64", far: "fd00::2/64", local: "fd00::1", remote: "fd00::2",
 			bird: `neighbor fd00::1 dev "eth0";`},
-		{name: "link-local", near: "fe80::1/64", far: "fe80::2/64", local: "fe80::1%eth0", remote: "fe80::2%eth0", ip: "ip6",
+		{name: "link-local", near: "fe80::1/64", far: "fe80::2/64", local: "fe80::1%eth0", remote: "fe80::2%eth0",
 			bird: `neighbor fe80::1 dev "eth0";`},
 	}
 }
@@ -167,7 +165,7 @@ func TestBIRD(t *testing.T) {
 		n.Link(r, "10.2.0.254/24", b, "10.2.0.2/24")
 		a.Route("10.2.0.0/24", "via", "10.1.0.254")
 		b.Route("10.1.0.0/24", "via", "10.2.0.254")
-		againstBIRD(t, a, b, birdCase{local: "10.1.0.1", remote: "10.2.0.2", multihop: true, ip: "ip",
+		againstBIRD(t, a, b, birdCase{local: "10.1.0.1", remote: "10.2.0.2", multihop: true,
 			bird: "neighbor 10.1.0.1 local 10.2.0.2 multihop on;"})
 	})
 }
