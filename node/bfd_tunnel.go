@@ -2,7 +2,9 @@ package node
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"slices"
 
@@ -124,7 +126,13 @@ func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
 	}
 	n.prober.mu.Lock()
 	defer n.prober.mu.Unlock()
-	t.udp, err = bfd.ListenUDP(n.prober.begin(), &bfd.UDPConfig{Local: c.locals(), Control: c.Control})
+	lc := net.ListenConfig{Control: c.Control}
+	t.udp, err = bfd.ListenUDP(n.prober.begin(), &bfd.UDPConfig{
+		Local: c.locals(),
+		Listen: func(network, address string) (net.PacketConn, error) {
+			return lc.ListenPacket(context.Background(), network, address)
+		},
+	})
 	return err
 }
 
