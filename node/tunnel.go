@@ -79,7 +79,9 @@ func (n *Node) move(c *Tunnel) error {
 		t.cfg.BFD = c.BFD
 	}
 	own, same := []*netip.Addr{&t.cfg.Local, &t.cfg.Local6}, t.cfg.link() == c.link()
-	t.cfg.setLink(c.link()) // at once: if one of two addresses fails, both move back
+	if !same {
+		t.cfg.MAC = frame.Broadcast // of no configuration, in case only one of two addresses moves
+	}
 	for i, to := range c.locals() {
 		if *own[i] == to && same {
 			continue
@@ -89,6 +91,7 @@ func (n *Node) move(c *Tunnel) error {
 		}
 		*own[i] = to
 	}
+	t.cfg.setLink(c.link())
 	if !reflect.DeepEqual(t.cfg.PeerSettings, c.PeerSettings) {
 		if err := n.step("peers of a tunnel", func() error { return t.setPeers(c.PeerSettings) }); err != nil {
 			return fmt.Errorf("tunnel %q: %w", c.Name, err)

@@ -137,7 +137,8 @@ func (c *Config) withDefaults(local netip.Addr, raw bool) (Config, error) {
 	return d, w.Err()
 }
 
-// Check returns what is wrong with the settings for a local address. Listen returns the same error, and with port 0 ListenIP.
+// Check returns what is wrong with the settings for a local address. Listen returns the same error, and ListenIP with
+// port 0.
 func (c *Config) Check(local netip.AddrPort) error {
 	_, _, err := c.check(local)
 	return err

@@ -49,7 +49,8 @@ func (p *Underlay) handle(b []byte) {
 }
 
 // leastQuote is how much of the payload an error with an MTU must quote: a tunnel header, by which the VTEP
-// recognizes its packet; in IP-in-IP the start of the inner one. The ports prove little here, since thousands are in use.
+// recognizes its packet; in IP-in-IP the start of the inner one. The ports prove little here, since thousands are in
+// use.
 const leastQuote = 8
 
 // report counts an error, and passes it on.

@@ -67,8 +67,8 @@ func (p *Underlay) joinSolicited() error {
 	return nil
 }
 
-// Join joins a multicast group on the interface, as [underlay.UDP.Join] does; IP-in-IP has none. The kernel reports the membership
-// (IGMP, MLD). If IPv4 or IPv6 is off for the interface, Join fails.
+// Join joins a multicast group on the interface, as [underlay.UDP.Join] does; IP-in-IP has none. The kernel reports the
+// membership (IGMP, MLD). If IPv4 or IPv6 is off for the interface, Join fails.
 func (p *Underlay) Join(group netip.Addr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -57,7 +57,8 @@ func newSender(p *Underlay) *sender {
 //
 // A run is sent as frames of up to 64 datagrams, which the kernel or the network card cuts. If one of its
 // datagrams is lost, the copy is. Endpoints of the other address family, and those off the link without a
-// Gateway, are lost as Unreachable, with IP-in-IP payloads that are not IP packets as BadHeader. While a MAC is unknown, all but the first few packets are lost as Unresolved.
+// Gateway, are lost as Unreachable, with IP-in-IP payloads that are not IP packets as BadHeader. While a MAC is
+// unknown, all but the first few packets are lost as Unresolved.
 func (s *sender) Send(ds []frame.Datagram) error {
 	s.down = nil
 	s.Ledger.Send(ds, s.window)
