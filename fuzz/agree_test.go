@@ -221,7 +221,8 @@ func (r *rig) told() (words []string) {
 			words = append(words, fmt.Sprintf("%v %d", e.Kind, e.VNI))
 		case frame.EventAttached, frame.EventDetached, frame.EventFlushed:
 			words = append(words, fmt.Sprintf("%v %d %s", e.Kind, e.VNI, at))
-		case frame.EventPeerDown, frame.EventMACRefused: // the model has no peers that were learned, and no seconds
+		case frame.EventPeerUp, frame.EventPeerDown, frame.EventMACRefused: // the model has no peers that were learned, and no seconds
+		case frame.EventGatewayUp, frame.EventGatewayDown: // control.TestEvents
 		case frame.EventPortDown:
 			cause := ""
 			if errors.Is(e.Err, net.ErrClosed) {

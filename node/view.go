@@ -22,7 +22,7 @@ func (n *Node) Config() *Config {
 	return setting.Clone(n.base)
 }
 
-// Switch returns the node's switch.
+// Switch returns the node's switch. Its Events and State tell of everything that the node has: also gateways and neighbours.
 func (n *Node) Switch() *vswitch.Switch { return n.sw }
 
 // Plane returns the control plane of the node. To change rows use [Node.Program], which does not interfere with Apply.
