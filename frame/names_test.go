@@ -176,7 +176,7 @@ func TestEndpoint(t *testing.T) {
 
 func TestEventNames(t *testing.T) {
 	seen := map[string]bool{}
-	for k := EventOverflow; k <= EventNeighbourMiss; k++ {
+	for k := EventOverflow; k <= EventNextHopUp; k++ {
 		if s := k.String(); s == "" || seen[s] {
 			t.Errorf("event %d is called %q", k, s)
 		} else {

@@ -2,9 +2,7 @@ package node
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"net"
 	"net/netip"
 	"slices"
 
@@ -116,7 +114,7 @@ func (p *prober) ends(t *tunnel) {
 
 // setBFD opens or closes the host's sockets for the sessions of an IP-in-IP tunnel with the settings of c.
 func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
-	want := c.BFD != nil && c.Type == encap.TypeIPIP && c.Underlay == UnderlayUDP && n.system
+	want := c.BFD != nil && c.Type == encap.TypeIPIP && c.Underlay == UnderlayUDP && n.open.bfd != nil
 	if t.udp != nil && (!want || !slices.Equal(t.cfg.locals(), c.locals())) {
 		t.udp.Close()
 		t.udp = nil
@@ -126,13 +124,7 @@ func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
 	}
 	n.prober.mu.Lock()
 	defer n.prober.mu.Unlock()
-	lc := net.ListenConfig{Control: c.Control}
-	t.udp, err = bfd.ListenUDP(n.prober.begin(), &bfd.UDPConfig{
-		Local: c.locals(),
-		Listen: func(network, address string) (net.PacketConn, error) {
-			return lc.ListenPacket(context.Background(), network, address)
-		},
-	})
+	t.udp, err = n.open.bfd(n.prober.begin(), c)
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/vxswitch/vxswitch/arp"
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/capture"
 	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/fdb"
@@ -35,6 +36,8 @@ import (
 var library = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[arp.Config]():                 nil,
 	reflect.TypeFor[arp.TableConfig]():            nil,
+	reflect.TypeFor[bfd.SessionConfig]():          nil,
+	reflect.TypeFor[bfd.UDPConfig]():              nil,
 	reflect.TypeFor[control.Config]():             nil,
 	reflect.TypeFor[fdb.Config]():                 nil,
 	reflect.TypeFor[l3.GatewayConfig]():           nil,
@@ -74,6 +77,9 @@ var elsewhere = map[string]string{
 
 	"arp.TableConfig.VNI":    "the segment's",
 	"arp.TableConfig.Notify": "the switch's",
+
+	"bfd.SessionConfig.Notify": "the node's",
+	"bfd.UDPConfig":            "the tunnel's addresses",
 
 	"control.Config.Switch":     "the node's",
 	"control.Config.Gateway":    "the node's",

@@ -45,7 +45,6 @@ type Node struct {
 	log     *slog.Logger
 	prober  *prober
 	open    openers
-	system  bool                    // the underlays are sockets of the system
 	fault   func(step string) error // for tests: returns an error instead of a step
 
 	updates sync.Mutex              // one change at a time; before mu
@@ -81,9 +80,9 @@ func New(o *Options) (*Node, error) {
 	}
 	n.log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	n.prober = newProber(n)
-	n.open, n.system = openers{listen, n.openDevice}, o.Listen == nil
+	n.open = openers{listen, n.openDevice, listenBFD}
 	if o.Listen != nil {
-		n.open.underlay = o.Listen
+		n.open.underlay, n.open.bfd = o.Listen, nil
 	}
 	var err error
 	if n.sw, err = vswitch.New(&vswitch.Config{Log: o.Log}); err != nil {

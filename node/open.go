@@ -1,11 +1,14 @@
 package node
 
 import (
+	"context"
 	"maps"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -137,6 +140,18 @@ func (n *Node) closeUnused(w wanted) {
 type openers struct {
 	underlay func(*Tunnel) (vtep.Underlay, error)
 	device   func(*Port) (vswitch.Port, error)
+	bfd      func(*bfd.Speaker, *Tunnel) (*bfd.UDP, error) // nil if the underlays are not sockets of the host
+}
+
+// listenBFD opens the host's sockets for BFD beside an IP-in-IP tunnel.
+func listenBFD(s *bfd.Speaker, c *Tunnel) (*bfd.UDP, error) {
+	lc := net.ListenConfig{Control: c.Control}
+	return bfd.ListenUDP(s, &bfd.UDPConfig{
+		Local: c.locals(),
+		Listen: func(network, address string) (net.PacketConn, error) {
+			return lc.ListenPacket(context.Background(), network, address)
+		},
+	})
 }
 
 // convert copies the fields of a Tunnel or Port, which c points to, to settings with fields of the same names.
