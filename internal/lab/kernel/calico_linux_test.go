@@ -174,24 +174,3 @@ func (n *calico) pod(k int) *netns.Host {
 	h.Route("default", "via", "169.254.1.1", "dev", name)
 	return h
 }
-
-// alive waits until n ways of a node are found to be alive.
-func (c *calico) alive(t *testing.T, n int) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
-		alive, all := 0, c.BFD()
-		for _, s := range all {
-			if s.Status == bfd.Alive {
-				alive++
-			}
-		}
-		if alive == n && len(all) == n {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("node %d: %d of %d ways are alive: %+v", c.number, alive, n, all)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}

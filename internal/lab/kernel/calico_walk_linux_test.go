@@ -121,8 +121,8 @@ func TestCalicoPlanes(t *testing.T) {
 			got := all.arrive()
 			check.True(t, len(got) == flows, "%d of %d flows arrive", len(got), flows)
 
-			b.alive(t, planes) // else nobody knows that it can be dead
-			a.alive(t, planes)
+			alive(t, b.Node, planes) // else nobody knows that it can be dead
+			alive(t, a.Node, planes)
 			b.h.IP("link", "set", fmt.Sprintf("eth%d", cut), "down")
 			since := time.Now()
 			t.Logf("%v after the cut: %v", heard(frame.EventNextHopDown).Sub(since), frame.EventNextHopDown)
@@ -137,7 +137,7 @@ func TestCalicoPlanes(t *testing.T) {
 
 			b.h.IP("link", "set", fmt.Sprintf("eth%d", cut), "up")
 			heard(frame.EventNextHopUp)
-			b.alive(t, planes)
+			alive(t, b.Node, planes)
 			for f, p := range all.planes(b.h, planes, mode) {
 				if before[f] != p {
 					t.Fatalf("the plane is back: flow %d is on plane %d, not %d", f, p, before[f])
@@ -215,13 +215,23 @@ func (f *flows) arrive() map[int]bool {
 // planes sends a packet of each flow and returns which plane carried it to a node.
 func (f *flows) planes(h *netns.Host, n int, mode l3.Encapsulation) map[int]int {
 	f.t.Helper()
-	filter, inner := "proto 4", 34
-	if mode == l3.Never {
-		filter, inner = "udp dst port 9000", 14
-	}
-	var seen []*netns.Capture
+	var devs []string
 	for p := range n {
-		seen = append(seen, h.Capture(fmt.Sprintf("eth%d", p), filter))
+		devs = append(devs, fmt.Sprintf("eth%d", p))
+	}
+	if mode == l3.Never {
+		return f.ways(h, devs, "udp dst port 9000", 14)
+	}
+	return f.ways(h, devs, "proto 4", 34)
+}
+
+// ways sends a packet of each flow and returns by which device it came to a host: the filter passes it, and its IP header
+// is at inner.
+func (f *flows) ways(h *netns.Host, devs []string, filter string, inner int) map[int]int {
+	f.t.Helper()
+	var seen []*netns.Capture
+	for _, dev := range devs {
+		seen = append(seen, h.Capture(dev, filter))
 	}
 	f.arrive()
 	on := map[int]int{}
