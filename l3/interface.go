@@ -297,6 +297,15 @@ func (i *Interface) Config() InterfaceConfig {
 // VNI returns the segment.
 func (i *Interface) VNI() frame.VNI { return i.cfg.VNI }
 
+// State tells the switch which next hops on the interface are dead: it implements vswitch.Stateful.
+func (i *Interface) State(yield func(frame.Event) bool) {
+	for _, h := range i.vrf.nextHops.dead(i) {
+		if !yield(h.event(frame.EventNextHopDown)) {
+			return
+		}
+	}
+}
+
 // VRFName returns the name of the interface's VRF.
 func (i *Interface) VRFName() string { return i.vrf.name }
 

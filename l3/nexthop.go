@@ -135,12 +135,28 @@ func (n *nextHops) change(h *nextHop, set, clear uint32) {
 	}
 	n.n.Store(int32(len(n.ill)))
 	if (was&^unresolved == 0) != (is&^unresolved == 0) && h.out.cfg.Notify != nil {
-		e := frame.Event{Kind: frame.EventNextHopUp, VNI: h.out.cfg.VNI, IP: h.ip, MAC: h.key.MAC, Dest: h.to}
+		kind := frame.EventNextHopUp
 		if is&^unresolved != 0 {
-			e.Kind = frame.EventNextHopDown
+			kind = frame.EventNextHopDown
 		}
-		h.out.cfg.Notify(e)
+		h.out.cfg.Notify(h.event(kind))
 	}
+}
+
+func (h *nextHop) event(kind frame.EventKind) frame.Event {
+	return frame.Event{Kind: kind, VNI: h.out.cfg.VNI, IP: h.ip, MAC: h.key.MAC, Dest: h.to}
+}
+
+// dead returns the next hops on an interface that are down.
+func (n *nextHops) dead(i *Interface) (list []*nextHop) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, h := range n.byKey {
+		if h.out == i && h.down.Load()&^unresolved != 0 {
+			list = append(list, h)
+		}
+	}
+	return list
 }
 
 // mark is change for the workers.

@@ -131,6 +131,7 @@ func (n *Node) follow(ctx context.Context, events *vswitch.Events) {
 		}
 		n.mu.Lock()
 		n.plane.Handle(list...)
+		n.passOver(list)
 		n.mu.Unlock()
 		n.prober.look()
 		pause := 10 * time.Millisecond // so that many events are handled together

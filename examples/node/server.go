@@ -69,6 +69,7 @@ func newServer(n *node.Node, reload func() error) *server {
 		"/v1/fdb": s.getFDB, "/v1/neigh": s.getNeigh, "/v1/route": s.getRoute, "/v1/vtep": s.getVTEP, "/v1/port": s.getPort,
 		"/v1/drops": s.getDrops, "/v1/policy": s.getPolicy, "/v1/flood": s.getFlood, "/v1/config": s.getConfig, "/v1/stats": s.getStats,
 		"/v1/waiting": s.getWaiting,
+		"/v1/bfd":     s.getBFD,
 	} {
 		handle(http.MethodGet, path, s.table(f))
 	}

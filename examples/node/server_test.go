@@ -270,7 +270,7 @@ func TestWrongRequests(t *testing.T) {
 		status       int
 		want         string
 	}{
-		{"GET", "/v1/nope", 404, "must be one of /v1/capture, /v1/config"},
+		{"GET", "/v1/nope", 404, "must be one of /v1/bfd, /v1/capture, /v1/config"},
 		{"DELETE", "/v1/fdb", 405, "must be one of GET, POST"},
 		{"GET", "/v1/reload", 405, "must be one of POST"},
 		{"GET", "/v1/fdb?colour=red", 400, "must be one of vni, dev"},

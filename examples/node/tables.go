@@ -171,10 +171,15 @@ func (s *server) getRoute(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	for _, v := range s.n.Gateway().VRFs() {
+		down := v.NextHops()
 		for _, x := range v.Routes() {
 			to := api.Route{VRF: v.Name(), Prefix: x.Prefix.String(), Kind: "blackhole", Via: []string{}, Proto: proto(s.n, control.Prefix{VRF: v.Name(), Prefix: x.Prefix})}
 			for _, h := range x.Via {
-				to.Kind, to.Via = "via", append(to.Via, h.String())
+				text := h.String()
+				if h.Weight = 0; down[h] {
+					text += " dead"
+				}
+				to.Kind, to.Via = "via", append(to.Via, text)
 			}
 			routes = append(routes, to)
 		}
@@ -209,6 +214,22 @@ func (s *server) getFlood(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return list(w, slices.Values(floods))
+}
+
+// getBFD lists the sessions of BFD.
+func (s *server) getBFD(w http.ResponseWriter, r *http.Request) error {
+	if _, err := query(r); err != nil {
+		return err
+	}
+	sessions := []api.BFD{}
+	for _, x := range s.n.BFD() {
+		sessions = append(sessions, api.BFD{
+			Local: x.Peer.Local.String(), Peer: x.Peer.Remote.String(), Status: x.Status.String(), State: x.State.String(),
+			Diagnostic: x.Diag.String(), RemoteState: x.RemoteState.String(), Since: x.Since,
+			Interval: x.Interval.Seconds(), Detection: x.Detection.Seconds(), Stats: x.Stats,
+		})
+	}
+	return list(w, slices.Values(sessions))
 }
 
 // getWaiting lists the rows of control planes that wait, and those that were refused last.

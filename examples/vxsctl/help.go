@@ -12,6 +12,7 @@ Show:
   neigh [show] [vni N]              IP addresses and their MACs
   route [show] [vrf NAME]           routes of the gateways
   flood                             flood lists
+  bfd                               sessions that probe next hops and peers
   waiting [proto NAME]              rows of control planes that wait, and those refused last, with reasons
   vtep, port                        tunnels and peers; ports, their segments and counters
   drops                             dropped frames by port and reason

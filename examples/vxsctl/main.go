@@ -99,6 +99,8 @@ func (s *session) do(ctx context.Context, args []string) error {
 		return s.show(ctx, w, policyTable)
 	case "flood":
 		return s.show(ctx, w, floodTable)
+	case "bfd":
+		return s.show(ctx, w, bfdTable)
 	case "waiting":
 		return s.show(ctx, w, waitingTable, "proto")
 	case "stats":

@@ -168,6 +168,13 @@ func floodTable(text []byte) ([][]string, error) {
 	})
 }
 
+func bfdTable(text []byte) ([][]string, error) {
+	return rowsOf(text, "LOCAL PEER STATUS STATE DIAGNOSTIC INTERVAL DETECTION SENT RECEIVED", func(b api.BFD) [][]string {
+		seconds := func(s float64) string { return time.Duration(s * float64(time.Second)).String() }
+		return [][]string{row(b.Local, b.Peer, b.Status, b.State, b.Diagnostic, seconds(b.Interval), seconds(b.Detection), b.Stats.Sent, b.Stats.Received)}
+	})
+}
+
 func waitingTable(text []byte) ([][]string, error) {
 	return rowsOf(text, "PROTO STATE SINCE ROW WHY", func(r api.Row) [][]string {
 		at := ""

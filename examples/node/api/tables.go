@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/frame"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
@@ -102,6 +103,20 @@ type FloodMember struct {
 	Peer  string   `json:"peer"`
 	Proto []string `json:"proto,omitempty"` // owners of rows for it
 	Flags []string `json:"flags,omitempty"` // no-broadcast, no-unknown: frames that it does not get
+}
+
+// A BFD is a session of Bidirectional Forwarding Detection.
+type BFD struct {
+	Local       string           `json:"local"`
+	Peer        string           `json:"peer"`
+	Status      string           `json:"status"` // unknown, alive or dead: what routes and groups go by
+	State       string           `json:"state"`
+	Diagnostic  string           `json:"diagnostic"`
+	RemoteState string           `json:"remote_state"`
+	Since       time.Time        `json:"since"`     // of the state
+	Interval    float64          `json:"interval"`  // between packets, in seconds, as agreed
+	Detection   float64          `json:"detection"` // in seconds; 0 while nothing is heard
+	Stats       bfd.SessionStats `json:"stats"`
 }
 
 // A Row is a row of a control plane that is in no table.
