@@ -14,6 +14,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/vxswitch/vxswitch/bfd"
+	"github.com/vxswitch/vxswitch/control"
 	"github.com/vxswitch/vxswitch/frame"
 	lab "github.com/vxswitch/vxswitch/internal/lab/check"
 	"github.com/vxswitch/vxswitch/node"
@@ -46,21 +47,36 @@ func (f *fabric) start(cfg *node.Config) (n *node.Node, stop func()) {
 
 var fast = &node.BFD{SessionConfig: bfd.SessionConfig{Interval: 50 * time.Millisecond, Multiplier: 4}}
 
-// leaf is the configuration of router k: an L3VNI, and routes through others.
-func leafConfig(k int, others ...int) *node.Config {
-	at := func(k int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(k)}) }
-	mac := func(k int) frame.MAC { return frame.MAC{2, 0, 0, 0, 50, byte(k)} }
-	cfg := &node.Config{
-		Tunnels:  []node.Tunnel{{Config: vtep.Config{Name: "vx", Peers: vtep.ListedPerVNI}, Local: at(k), BFD: fast}},
-		Segments: []node.Segment{{VNI: 50, Tunnel: "vx", Gateway: &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{MAC: mac(k)}}}},
+func vtepOf(k int) netip.Addr  { return netip.AddrFrom4([4]byte{192, 0, 2, byte(k)}) }
+func routerOf(k int) frame.MAC { return frame.MAC{2, 0, 0, 0, 50, byte(k)} }
+
+// leafConfig is the configuration of router k: an L3VNI, and no routes.
+func leafConfig(k int) *node.Config {
+	return &node.Config{
+		Tunnels:  []node.Tunnel{{Config: vtep.Config{Name: "vx", Peers: vtep.ListedPerVNI}, Local: vtepOf(k), BFD: fast}},
+		Segments: []node.Segment{{VNI: 50, Tunnel: "vx", Gateway: &node.SegmentGateway{VRF: "red", Gateway: node.Gateway{MAC: routerOf(k)}}}},
 		VRFs:     []node.VRF{{Name: "red"}},
 	}
-	r := node.Route{Prefix: netip.MustParsePrefix("10.9.0.0/16")}
+}
+
+// learn has the control plane of a leaf learn a prefix from others: these are all its routes.
+func learn(t *testing.T, n *node.Node, others ...int) {
+	t.Helper()
+	u := control.Update{Snapshot: true}
 	for _, o := range others {
-		r.Via = append(r.Via, node.Hop{Segment: 50, MAC: mac(o), Remote: at(o)})
+		u.Add = append(u.Add, control.Prefix{VRF: "red", Prefix: netip.MustParsePrefix("10.9.0.0/16"), Via: control.Via{
+			VNI: 50, MAC: routerOf(o), VTEP: netip.AddrPortFrom(vtepOf(o), 0),
+		}})
 	}
-	cfg.VRFs[0].Routes = []node.Route{r}
-	return cfg
+	lab.OK(t, n.Program("evpn", u))
+}
+
+// leaf starts router k, which learns a prefix from others.
+func (f *fabric) leaf(k int, others ...int) (n *node.Node, stop func()) {
+	f.t.Helper()
+	n, stop = f.start(leafConfig(k))
+	learn(f.t, n, others...)
+	return n, stop
 }
 
 // until waits for something to be so.
@@ -92,14 +108,14 @@ func downIn(n *node.Node) (list []string) {
 	return list
 }
 
-// The routers behind a VXLAN tunnel are probed inside it (RFC 8971): a dead one is passed over, told, and used again when
-// it is back. Sessions follow the peers.
+// The routers that a control plane has learned are probed inside their VXLAN tunnel (RFC 8971): a dead one is passed over,
+// told, and used again when it is back. Sessions follow the rows.
 func TestTunnelBFD(t *testing.T) {
 	f := &fabric{t, memory.NewNetwork(nil)}
 	t.Cleanup(func() { f.net.Close() })
-	a, _ := f.start(leafConfig(1, 2, 3))
-	_, stop := f.start(leafConfig(2, 1))
-	f.start(leafConfig(3, 1))
+	a, _ := f.leaf(1, 2, 3)
+	_, stop := f.leaf(2, 1)
+	f.leaf(3, 1)
 	events := a.Switch().Events(frame.EventNextHopDown, frame.EventNextHopUp)
 	defer events.Close()
 	heard := func(kind frame.EventKind) {
@@ -124,12 +140,11 @@ func TestTunnelBFD(t *testing.T) {
 		}
 	}
 	lab.Equal(t, "in State", fmt.Sprint(told), "[02:00:00:00:32:02]")
-	f.start(leafConfig(2, 1))
+	f.leaf(2, 1)
 	heard(frame.EventNextHopUp)
 	until(t, "both are alive again", is("192.0.2.2", "192.0.2.3"))
 
-	cfg := leafConfig(1, 3)
-	lab.OK(t, a.Apply(cfg))
+	learn(t, a, 3)
 	until(t, "the session has gone with the route", func() bool { return len(a.BFD()) == 1 })
 	until(t, "its peer is no longer allowed", func() bool {
 		for _, v := range a.Switch().VSIs() {
@@ -139,6 +154,7 @@ func TestTunnelBFD(t *testing.T) {
 		}
 		return false
 	})
+	cfg := leafConfig(1)
 	cfg.Tunnels[0].BFD = nil
 	lab.OK(t, a.Apply(cfg))
 	until(t, "no sessions", func() bool { return len(a.BFD()) == 0 })
@@ -151,7 +167,7 @@ func TestTunnelBFDOnTheWire(t *testing.T) {
 	t.Cleanup(func() { f.net.Close() })
 	u := lab.Must(f.net.Listen(netip.MustParseAddrPort("192.0.2.2:4789"), nil))(t)
 	defer u.Close()
-	f.start(leafConfig(1, 2))
+	f.leaf(1, 2)
 	b := frame.NewBatch(nil)
 	lab.OK(t, u.Readers()[0].Read(b))
 	p := gopacket.NewPacket(b.Frames[0].Bytes(), layers.LayerTypeVXLAN, gopacket.Default)

@@ -55,7 +55,7 @@ const (
 )
 
 // detection is after how long a node finds a way dead.
-const detection = 300 * time.Millisecond
+const detection = 900 * time.Millisecond
 
 var probed = &node.BFD{SessionConfig: bfd.SessionConfig{Interval: detection / 3, Multiplier: 3}}
 
