@@ -101,15 +101,15 @@ const (
 // A SessionConfig has the settings of a session.
 type SessionConfig struct {
 	// Interval is the least time between packets, in both directions; the slower end decides for each. A session that is not
-	// Up sends once a second at most.
-	Interval time.Duration `json:"interval,omitzero"` // 10 ms to 1 min, in whole microseconds; default 300 ms
+	// Up sends once a second at most. It is 10 ms to 1 min, in whole microseconds; default 300 ms.
+	Interval time.Duration `json:"interval,omitzero"`
 
-	// Multiplier is the number of packets in a row that the peer has to miss to find the path dead.
-	Multiplier int `json:"multiplier,omitzero"` // 1 to 255; default 3
+	// Multiplier is the number of packets in a row that the peer has to miss to find the path dead, 1 to 255; default 3.
+	Multiplier int `json:"multiplier,omitzero"`
 
 	// Hold is how long a session that is Up again has to stay so before it is reported as Alive. The first time is reported
-	// at once. By default it is longer than the default detection time of 900 ms.
-	Hold time.Duration `json:"hold,omitzero" zero:"never"` // default 1 s, negative = never
+	// at once. Default 1 s, which is longer than the default detection time of 900 ms; negative = not at all.
+	Hold time.Duration `json:"hold,omitzero" zero:"never"`
 
 	// Passive makes the session send nothing before the peer does.
 	Passive bool `json:"passive,omitzero"`
