@@ -68,6 +68,13 @@ func (w *wire) Leave(p Peer) {
 	w.left = append(w.left, p)
 }
 
+// leavers returns how many sessions have left.
+func (w *wire) leavers() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.left)
+}
+
 func (w *wire) set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
