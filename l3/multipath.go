@@ -20,6 +20,9 @@ func (r *route) pick(flow uint64) *nextHop {
 	h := r.best(flow, false)
 	if h != nil && h.down.Load() != 0 {
 		if up := r.best(flow, true); up != nil {
+			if h.down.Load()&(silent|unresolved) == silent { // found by a packet that had no other way
+				h.out.vrf.nextHops.mark(h, unresolved, 0) // so that it is asked
+			}
 			return up
 		}
 	}

@@ -375,3 +375,29 @@ func TestWaitedElsewhere(t *testing.T) {
 	check.True(t, len(l.injected) == 1 && l.injected[0].to == frame.NewDest(6, 0), "%d packets sent", len(l.injected))
 	check.Equal(t, "unresolved", l.i20.Stats().Unresolved+i30.Stats().Unresolved, 0)
 }
+
+// A next hop that did not answer packets to it alone is asked again for the flows of a route with others.
+func TestSilentNextHopOfTwoRoutes(t *testing.T) {
+	s := newStar(t, 2)
+	before := s.ways()
+	s.i20.neighbours.Delete(at4(20, 2))
+	p := between(false, 1, 4)
+	p.dst = at4(20, 2)
+	v, _ := s.in(s.i10, p.bytes(t)) // to the router itself
+	check.Equal(t, "verdict", v, frame.Consume)
+	for range 10 {
+		s.now++
+		s.i20.Housekeep(s.now)
+	}
+	s.heard(frame.EventNextHopDown)
+	s.injected = nil
+	moved(t, before, s.ways(), host(2))
+	for range 10 {
+		s.now++
+		s.i20.Housekeep(s.now)
+	}
+	check.True(t, len(s.injected) > 0, "it is not asked")
+	s.knows(s.i20, 2, 0)
+	s.heard(frame.EventNextHopUp)
+	check.True(t, slices.Equal(before, s.ways()), "flows do not come back")
+}
