@@ -223,7 +223,12 @@ func (n *nextHops) housekeep(i *Interface, now frame.Tick) (ask []netip.Addr) {
 func (n *nextHops) close(i *Interface) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	maps.DeleteFunc(n.byKey, func(k NextHop, _ *nextHop) bool { return k.Interface == i })
+	maps.DeleteFunc(n.byKey, func(k NextHop, h *nextHop) bool {
+		if k.Interface == i {
+			h.uses = 0 // for packets under way
+		}
+		return k.Interface == i
+	})
 	maps.DeleteFunc(n.ill, func(h *nextHop, _ struct{}) bool { return h.out == i })
 	n.n.Store(int32(len(n.ill)))
 }

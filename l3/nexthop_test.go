@@ -401,3 +401,14 @@ func TestSilentNextHopOfTwoRoutes(t *testing.T) {
 	s.heard(frame.EventNextHopUp)
 	check.True(t, slices.Equal(before, s.ways()), "flows do not come back")
 }
+
+// A packet on its way when the interface is closed leaves nothing behind.
+func TestNextHopOfClosedInterface(t *testing.T) {
+	s := newStar(t, 2)
+	r, _ := s.vrf.routes.Load().Get(behind)
+	check.OK(t, s.i20.Close())
+	s.vrf.nextHops.mark(r.paths[0].hop, unresolved, 0)
+	check.Equal(t, "next hops that are ill", len(s.vrf.nextHops.ill), 0)
+	check.Equal(t, "count", s.vrf.nextHops.n.Load(), 0)
+	s.heard()
+}
