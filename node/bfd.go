@@ -37,6 +37,7 @@ type prober struct {
 	closed   bool
 	sessions map[bfd.Peer]*session
 	probed   map[*tunnel]*probedTunnel
+	down     map[effect]bool // next hops behind dead peers
 }
 
 // A session is one of the prober's, with what it decides on.
@@ -137,9 +138,7 @@ func (p *prober) update() {
 		}
 		p.sessions[peer] = x
 	}
-	for _, l := range p.probed {
-		p.spread(l) // to next hops that have come
-	}
+	p.spread() // to next hops that have come
 }
 
 // begin returns the speaker. p.mu is held.
@@ -187,25 +186,32 @@ func (p *prober) set(peer bfd.Peer, e effect, down bool) {
 		return
 	}
 	_ = e.tunnel.v.SetDown(peer.Remote, down)
-	if l := p.probed[e.tunnel]; l != nil {
-		p.spread(l)
-	}
+	p.spread()
 }
 
-// spread tells the routes which of a tunnel's peers are down. p.mu is held.
-func (p *prober) spread(l *probedTunnel) {
+// spread tells the routes which next hops are behind a dead peer of a tunnel, and which are so no more. p.mu is held.
+func (p *prober) spread() {
 	fdbs := map[frame.VNI]*fdb.Table{}
 	for _, v := range p.n.sw.VSIs() {
 		fdbs[v.VNI()] = v.FDB()
 	}
+	down := map[effect]bool{}
 	for _, v := range p.n.gateway.VRFs() {
-		for h, down := range v.NextHops() {
-			peer, ok := l.behind(h, fdbs[h.Interface.VNI()])
-			if is := ok && l.t.v.Down(peer); ok && is != down {
-				_ = v.SetDown(h, is)
+		for h := range v.NextHops() {
+			for _, l := range p.probed {
+				if peer, ok := l.behind(h, fdbs[h.Interface.VNI()]); ok && l.t.v.Down(peer) {
+					down[effect{vrf: v, hop: h}] = true
+					_ = v.SetDown(h, true) // it may be down for another reason, which ends sooner
+				}
 			}
 		}
 	}
+	for e := range p.down {
+		if !down[e] {
+			_ = e.vrf.SetDown(e.hop, false) // fails if the interface is gone
+		}
+	}
+	p.down = down
 }
 
 // behind returns the peer of the tunnel that a next hop is behind.

@@ -102,7 +102,7 @@ func (p *prober) ends(t *tunnel) {
 			delete(p.sessions, peer)
 		}
 	}
-	p.spread(l)
+	p.spread()
 	if l.at == nil {
 		return
 	}
