@@ -1,13 +1,19 @@
 package node
 
 import (
+	"errors"
+	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/internal/lab/check"
+	"github.com/vxswitch/vxswitch/internal/lab/netns"
 	"github.com/vxswitch/vxswitch/l3"
+	vswitch "github.com/vxswitch/vxswitch/switch"
 	"github.com/vxswitch/vxswitch/underlay/memory"
 	"github.com/vxswitch/vxswitch/vtep"
 )
@@ -39,11 +45,11 @@ func (n *Node) sets(t *tunnel, peer string, down bool) {
 
 // A dead peer stays dead when the ICMP error about it is forgotten.
 func TestBFDAfterUnreachable(t *testing.T) {
-	net := memory.NewNetwork(nil)
-	defer net.Close()
+	wire := memory.NewNetwork(nil)
+	defer wire.Close()
 	var u *told
 	n := check.Must(New(&Options{Listen: func(c *Tunnel) (vtep.Underlay, error) {
-		m, err := net.ListenIP(c.Local, nil)
+		m, err := wire.ListenIP(c.Local, nil)
 		u = &told{Underlay: m}
 		return u, err
 	}}))(t)
@@ -123,5 +129,68 @@ func TestBFDNoLongerBehind(t *testing.T) {
 			check.OK(t, red.Add(l3.Route{Prefix: routes[0].Prefix, Via: []l3.NextHop{hop}})) // as it was
 			check.Equal(t, "next hops left down", len(downs(red)), 0)
 		})
+	}
+}
+
+// A VNI that BFD leaves is free for a segment of the same configuration.
+func TestBFDLeavesVNI(t *testing.T) {
+	for name, change := range map[string]func(c *Config){
+		"without BFD": func(c *Config) { c.Tunnels[0].BFD = nil },
+		"another VNI": func(c *Config) { c.Tunnels[0].BFD.VNI = 2 },
+		"another tunnel": func(c *Config) {
+			c.Tunnels[0].Name, c.Tunnels[0].Local, c.Tunnels[0].BFD = "vx9", netip.MustParseAddr("192.0.2.9"), nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, _, _ := inMemory(t)
+			cfg := parse(t, `{"tunnels": [{"name": "vx0", "local": "192.0.2.1", "bfd": {}}]}`)
+			check.OK(t, n.Apply(cfg))
+			n.prober.update()
+			check.OK(t, n.Apply(changed(t, cfg, func(c *Config) {
+				change(c)
+				c.Segments = []Segment{{VNI: 1, Tunnel: c.Tunnels[0].Name, Flood: []netip.Addr{netip.MustParseAddr("192.0.2.2")}}, {VNI: 3}}
+			})))
+			n.prober.update()
+			v := n.sw.VSIs()
+			check.True(t, slices.ContainsFunc(v, func(v *vswitch.VSI) bool { return v.VNI() == 1 && len(v.Attachments()) == 1 }), "segment 1 is not there")
+			check.True(t, n.segments[1].vsi.Config().NoFlood == 0, "segment 1 has the settings for BFD")
+		})
+	}
+}
+
+// When BFD's sockets cannot be had on another address, they are where they were.
+func TestBFDMovesBack(t *testing.T) {
+	l := newLab(t)
+	s := l.start("one", "192.0.2.1", parse(t, `{
+	  "tunnels": [{"name": "ip0", "type": "ipip", "local": "192.0.2.1", "bfd": {}}],
+	  "segments": [{"vni": 50, "tunnel": "ip0", "gateway": {"vrf": "red"}}], "vrfs": [{"name": "red"}]}`))
+	s.h.Addr("eth0", "192.0.2.11/24")
+	bound := func() string { return s.h.Run("ss", "-Hanu", "sport", "=", "3784") }
+	at := func(what string) {
+		t.Helper()
+		if out := bound(); strings.Count(out, "192.0.2.1:3784") != 1 {
+			t.Errorf("%s: not bound to 192.0.2.1:\n%s", what, out)
+		}
+	}
+	at("at first")
+	other := func(more func(c *Config)) error {
+		return s.apply(changed(t, s.Config(), func(c *Config) { c.Tunnels[0].Local = netip.MustParseAddr("192.0.2.11"); more(c) }))
+	}
+	taken := netns.Open(t, s.h, func() (net.PacketConn, error) { return net.ListenPacket("udp4", "192.0.2.11:3784") })
+	check.ErrorHas(t, other(func(*Config) {}), "tunnel", "3784")
+	at("the port is taken")
+	check.OK(t, taken.Close())
+	s.fault = func(step string) error {
+		if step == "address of a tunnel" {
+			s.fault = nil
+			return errors.New("no")
+		}
+		return nil
+	}
+	check.ErrorHas(t, other(func(*Config) {}), "tunnel", "no")
+	at("the tunnel stays")
+	check.OK(t, other(func(*Config) {}))
+	if out := bound(); strings.Count(out, "192.0.2.11:3784") != 1 || strings.Count(out, ":3784") != 1 {
+		t.Errorf("not bound to 192.0.2.11:\n%s", out)
 	}
 }

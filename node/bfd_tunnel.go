@@ -85,6 +85,24 @@ func (p *prober) leave(t *tunnel) {
 	p.ends(t)
 }
 
+// free ends the sessions in VNIs that segments are about to have.
+func (p *prober) free(w wanted) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for t, l := range p.probed {
+		if l.path == nil {
+			continue
+		}
+		_, taken := w.segments[l.vni]
+		for _, c := range w.segments {
+			taken = taken || slices.ContainsFunc(c.in(), func(x SegmentTunnel) bool { return x.Tunnel == t.cfg.Name && x.VNI == l.vni })
+		}
+		if taken {
+			p.ends(t)
+		}
+	}
+}
+
 // ends ends the sessions of a tunnel. p.mu is held.
 func (p *prober) ends(t *tunnel) {
 	l := p.probed[t]
@@ -115,7 +133,7 @@ func (p *prober) ends(t *tunnel) {
 // setBFD opens or closes the host's sockets for the sessions of an IP-in-IP tunnel with the settings of c.
 func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
 	want := c.BFD != nil && c.Type == encap.TypeIPIP && c.Underlay == UnderlayUDP && n.open.bfd != nil
-	if t.udp != nil && (!want || !slices.Equal(t.cfg.locals(), c.locals())) {
+	if t.udp != nil && (!want || !slices.Equal(t.udpOn, c.locals())) {
 		t.udp.Close()
 		t.udp = nil
 	}
@@ -125,6 +143,7 @@ func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
 	n.prober.mu.Lock()
 	defer n.prober.mu.Unlock()
 	t.udp, err = n.open.bfd(n.prober.begin(), c)
+	t.udpOn = c.locals()
 	return err
 }
 

@@ -23,6 +23,7 @@ type tunnel struct {
 	under []vtep.Underlay     // by locals
 	sets  []underlay.TxConfig // that peers have had: each underlay has all, under the same numbers
 	udp   *bfd.UDP            // for BFD beside IP-in-IP; nil without
+	udpOn []netip.Addr        // its addresses, which may not be those of cfg after a step that failed
 }
 
 // A link is what else of a tunnel over packet sockets can change in place.
@@ -72,7 +73,7 @@ func (t Tunnel) same(c *Tunnel) bool {
 // move changes an open tunnel to c in place.
 func (n *Node) move(c *Tunnel) error {
 	t := n.tunnels[c.Name]
-	if !reflect.DeepEqual(t.cfg.BFD, c.BFD) || t.udp != nil {
+	if !reflect.DeepEqual(t.cfg.BFD, c.BFD) || t.udp != nil || c.BFD != nil {
 		if err := n.step("BFD of a tunnel", func() error { return n.setBFD(t, c) }); err != nil {
 			return fmt.Errorf("tunnel %q: %w", c.Name, err)
 		}
