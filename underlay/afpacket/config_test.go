@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/vxswitch/vxswitch/underlay"
 )
 
 // Where the prefix of the link is configured, its own address and that for broadcasts are nobody's.
@@ -43,5 +45,18 @@ func TestLocalAddresses(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), "afpacket: local address "+a.Unmap().String()) || !strings.Contains(err.Error(), "must be the address of one host") {
 			t.Errorf("%v: %v", a, err)
 		}
+	}
+}
+
+// Ports and checksums are settings of UDP, not of IP-in-IP: on all systems, which is what Listen says where it is not
+// supported.
+func TestSettingsOfUDP(t *testing.T) {
+	cfg := &Config{Device: "no-such-device", SrcPorts: underlay.PortRange{Lo: 50000, Hi: 50009}, ZeroChecksum6RX: true}
+	const says = "IP-in-IP has no UDP header"
+	if _, err := Listen(netip.MustParseAddrPort("10.0.0.1:4789"), cfg); err == nil || strings.Contains(err.Error(), says) {
+		t.Errorf("UDP: %v", err)
+	}
+	if _, err := ListenIP(netip.MustParseAddr("10.0.0.1"), cfg); err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("IP-in-IP: %v", err)
 	}
 }

@@ -38,12 +38,17 @@ func Listen(local netip.AddrPort, cfg *Config) (*Underlay, error) {
 	if err := needPort(local); err != nil {
 		return nil, err
 	}
-	return ListenIP(local.Addr(), cfg)
+	return unsupported(local, cfg)
 }
 
 // ListenIP returns an error that wraps errors.ErrUnsupported.
 func ListenIP(local netip.Addr, cfg *Config) (*Underlay, error) {
-	if err := cfg.Check(netip.AddrPortFrom(local, 0)); err != nil {
+	return unsupported(netip.AddrPortFrom(local, 0), cfg)
+}
+
+// unsupported returns what is wrong with the settings, as on Linux, or else errors.ErrUnsupported.
+func unsupported(local netip.AddrPort, cfg *Config) (*Underlay, error) {
+	if err := cfg.Check(local); err != nil {
 		return nil, err
 	}
 	return nil, fmt.Errorf("afpacket: %w", errors.ErrUnsupported)
