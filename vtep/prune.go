@@ -14,7 +14,7 @@ type FloodPeer struct {
 	NoUnknown   bool // gets no unknown unicast: flag U
 }
 
-// pruning is the set of frames that an entry does not get, and the index of a list in floodList.pruned plus one.
+// pruning is the set of frames that an entry does not get. Bit i is about those of floodList.pruned[i].
 type pruning uint8
 
 const (
@@ -63,12 +63,12 @@ func (l *floodList) prune() {
 	}
 }
 
-// listFor returns the list for a frame.
+// listFor returns the list for a frame. A frame that is not Ethernet, or has no MAC, counts as broadcast.
 func (l *floodList) listFor(f *frame.Frame) *floodList {
-	switch {
-	case l.pruned == nil:
+	if l.pruned == nil {
 		return l
-	case f.Kind == frame.Ethernet && f.Bytes()[0]&1 == 0:
+	}
+	if b := f.Bytes(); f.Kind == frame.Ethernet && len(b) > 0 && b[0]&1 == 0 {
 		return l.pruned[1]
 	}
 	return l.pruned[0]

@@ -107,3 +107,14 @@ func TestPrunedGroup(t *testing.T) {
 		}
 	}
 }
+
+// A writer takes any frame, as without pruning: an empty one too.
+func TestPrunedEmpty(t *testing.T) {
+	v := newVTEP(t, nil, fake4())
+	check.OK(t, v.Control().Open(vni))
+	check.OK(t, v.SetFloodPeers(vni, FloodPeer{Addr: at(1), NoUnknown: true}))
+	f := frame.Make(nil)
+	o := []frame.Out{{F: &f, Tag: vni}}
+	check.OK(t, v.Writer(0).Write(o))
+	check.Equal(t, "dropped", o[0].Drop, frame.NotDropped)
+}
