@@ -114,6 +114,7 @@ func (n *nextHops) release(r *route) {
 // drop forgets a next hop that nobody needs. n.mu is held.
 func (n *nextHops) drop(h *nextHop) {
 	if h.uses == 0 && h.down.Load()&setDown == 0 {
+		n.change(h, 0, ^setDown) // whoever uses it next begins anew
 		delete(n.byKey, h.key)
 		delete(n.ill, h)
 		n.n.Store(int32(len(n.ill)))

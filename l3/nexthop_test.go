@@ -190,6 +190,17 @@ func TestSilentOnlyNextHop(t *testing.T) {
 	check.Equal(t, "questions without packets", len(s.injected), 0)
 	s.knows(s.i20, 1, 0)
 	s.heard(frame.EventNextHopUp)
+
+	// It is forgotten with its route, and so is that it was down.
+	s.i20.neighbours.Delete(at4(20, 1))
+	s.flow(1)
+	for range 10 {
+		s.now++
+		s.i20.Housekeep(s.now)
+	}
+	s.heard(frame.EventNextHopDown)
+	s.vrf.Delete(behind)
+	s.heard(frame.EventNextHopUp)
 }
 
 // An ICMP error moves the flows of a peer to the other peers for a while.

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
@@ -278,10 +279,14 @@ func (p *prober) gateways(want wantedSessions) {
 
 // localFor returns the address of the gateway to speak to a neighbour from.
 func (s *segment) localFor(ip netip.Addr) netip.Addr {
-	for _, a := range s.iface.Config().Addresses {
+	c := s.iface.Config()
+	for _, a := range c.Addresses {
 		if a.Contains(ip) {
 			return a.Addr()
 		}
+	}
+	if ip.Is6() && ip.IsLinkLocalUnicast() {
+		return arp.LinkLocal(c.MAC)
 	}
 	return netip.Addr{}
 }

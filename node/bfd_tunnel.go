@@ -74,6 +74,9 @@ func (p *prober) begins(t *tunnel) (*probedTunnel, error) {
 	l.vsi, err = p.n.sw.VSI(l.vni, &vswitch.VSIConfig{NoLearn: true, NoFlood: vswitch.Broadcast | vswitch.Multicast | vswitch.UnknownUnicast})
 	if err == nil {
 		l.at, err = l.vsi.AttachWith(t.v, uint32(l.vni), &vswitch.AttachConfig{NoLearn: true, KeepOpen: true, Slots: vswitch.Slots{Ingress: l.path}})
+		if err != nil && len(l.vsi.Attachments()) == 0 {
+			_ = l.vsi.Delete()
+		}
 	}
 	return l, err
 }
@@ -159,11 +162,12 @@ func (n *Node) sessions(l *probedTunnel) (list []bfd.Peer) {
 		return list
 	}
 	var allow, disallow []netip.AddrPort
+	listed := make(map[netip.Addr]bool, len(addrs))
 	for _, a := range addrs {
-		allow = append(allow, netip.AddrPortFrom(a, 0))
+		allow, listed[a] = append(allow, netip.AddrPortFrom(a, 0)), true
 	}
 	for _, a := range l.t.v.Allowed(l.vni) {
-		if !slices.Contains(addrs, a.Addr()) {
+		if !listed[a.Addr()] {
 			disallow = append(disallow, a)
 		}
 	}
@@ -171,7 +175,7 @@ func (n *Node) sessions(l *probedTunnel) (list []bfd.Peer) {
 	l.t.v.Disallow(l.vni, disallow...)
 	peers := map[uint16]bfd.Peer{}
 	for _, s := range l.t.v.Stats().Peers {
-		if a := s.Addr.Addr(); s.VNI == 0 && slices.Contains(addrs, a) {
+		if a := s.Addr.Addr(); s.VNI == 0 && listed[a] {
 			x := bfd.Peer{Path: l.path, Local: l.t.cfg.beside(a), Remote: a}
 			if x.Check() == nil {
 				peers[s.Peer] = x
@@ -191,11 +195,10 @@ func (n *Node) outside(l *probedTunnel, remote netip.Addr) (p bfd.Peer, ok bool)
 		p, err := l.udp.Peer(local, remote, false)
 		return p, err == nil
 	}
-	for _, s := range n.segments {
-		if s.iface != nil && slices.ContainsFunc(s.iface.Config().Addresses, func(a netip.Prefix) bool { return a.Addr() == local && a.Contains(remote) }) {
-			p = bfd.Peer{Path: gatewayPath{s.iface}, Local: local, Remote: remote}
-			return p, p.Check() == nil
-		}
+	g, prefix := index(n.cfg).sharing(&l.t.cfg, local)
+	if g == nil || !prefix.Contains(remote) || n.segments[g.VNI] == nil || n.segments[g.VNI].iface == nil {
+		return p, false
 	}
-	return p, false
+	p = bfd.Peer{Path: gatewayPath{n.segments[g.VNI].iface}, Local: local, Remote: remote}
+	return p, p.Check() == nil
 }
