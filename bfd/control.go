@@ -85,7 +85,7 @@ func Parse(b []byte) (c Control, why Reason) {
 	}
 	switch n := int(b[3]); {
 	case b[0]>>5 != version:
-		return c, Version
+		return c, BadVersion
 	case n < least:
 		return c, BadLength
 	case n > len(b):

@@ -51,8 +51,8 @@ func TestParseRefuses(t *testing.T) {
 	}{
 		{"nothing", nil, Short},
 		{"23 bytes", golden[:23], Short},
-		{"version 0", patch(0, 0), Version},
-		{"version 2", patch(0, 0x40), Version},
+		{"version 0", patch(0, 0), BadVersion},
+		{"version 2", patch(0, 0x40), BadVersion},
 		{"length 23", patch(3, 23), BadLength},
 		{"length beyond the packet", patch(3, 25), Short},
 		{"length before its end", append(bytes.Clone(golden), 1, 2, 3), NotDiscarded},

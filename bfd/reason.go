@@ -10,12 +10,12 @@ import (
 // Reason says why a received packet was discarded. 0 means that it was not.
 type Reason uint8
 
-// Reasons. All but the last four apply before the session is known (RFC 5880, section 6.8.6).
+// Reasons. The last three are those of a session; the others count for the Speaker alone. Most are from RFC 5880, section 6.8.6.
 const (
 	NotDiscarded    Reason = iota
 	BadTTL                 // TTL below 255 from a neighbour, or in a tunnel (RFC 5881, section 5)
 	Short                  // shorter than a control packet, or than its Length
-	Version                // not version 1
+	BadVersion             // not version 1
 	BadLength              // Length below that of a control packet
 	NoMultiplier           // detection time multiplier 0
 	Multipoint             // M bit (RFC 8562)
@@ -30,7 +30,7 @@ const (
 )
 
 var reasonNames = []string{
-	NotDiscarded: "none", BadTTL: "ttl", Short: "short", Version: "version", BadLength: "length", NoMultiplier: "multiplier",
+	NotDiscarded: "none", BadTTL: "ttl", Short: "short", BadVersion: "version", BadLength: "length", NoMultiplier: "multiplier",
 	Multipoint: "multipoint", NoDiscriminator: "discriminator", BadState: "state", UnknownPeer: "unknown-peer",
 	UnknownSession: "unknown-session", Stranger: "stranger", Authenticated: "authenticated", HeldDown: "admin-down",
 }

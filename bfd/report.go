@@ -32,8 +32,8 @@ type Change struct {
 	Missed     int // changes just before this one that were left out because Notify did not return for long
 }
 
-// maxWaiting is how many changes of one session wait for Notify. It takes seconds of SessionConfig.Hold until they are
-// that many; then the newest replaces the one before.
+// maxWaiting is how many changes of one session wait for Notify; beyond that the newest replaces the one before. With the
+// default Hold it takes Notify several seconds of not returning to get there.
 const maxWaiting = 16
 
 // reports is the queue of changes.
