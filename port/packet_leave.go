@@ -57,8 +57,8 @@ func (p *Packet) leave(list []Address) error {
 }
 
 func checkLeave(w *setting.Check, list []Address) {
-	if len(list) > filter.Most {
-		w.Want("Leave", len(list), "at most %d addresses", filter.Most)
+	if len(list) > filter.MaxAddresses {
+		w.Want("Leave", len(list), "at most %d addresses", filter.MaxAddresses)
 		return
 	}
 	for i, a := range list {

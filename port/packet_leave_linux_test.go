@@ -55,7 +55,7 @@ func TestPacketLeave(t *testing.T) {
 		list []Address
 		says string
 	}{
-		{make([]Address, filter.Most+1), "Packet.Leave: 65: must be at most 64 addresses"},
+		{make([]Address, filter.MaxAddresses+1), "Packet.Leave: 65: must be at most 64 addresses"},
 		{[]Address{{MAC: mac, Port: 4789}}, "Packet.Leave[0].IP: required"},
 	} {
 		if err := p.Leave(c.list); err == nil || !strings.Contains(err.Error(), c.says) {

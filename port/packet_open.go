@@ -88,7 +88,9 @@ func (p *Packet) attach(c PacketConfig) (err error) {
 			return fmt.Errorf("PacketConfig.Promiscuous: %w", err)
 		}
 	}
-	if queues > 1 || len(c.Leave) > 0 { // all are in the group: before, each would have received all frames
+	// The sockets were shut: with several queues each would have received all frames before all were in the group, and
+	// with Leave those that are not for the port. This filter lets frames in.
+	if queues > 1 || len(c.Leave) > 0 {
 		return p.leave(c.Leave)
 	}
 	return nil

@@ -31,8 +31,8 @@ func For(a Address, groups bool) []sys.SockFilter {
 	return p.finish()
 }
 
-// Most is how many addresses Not takes: more instructions are too many for the kernel (BPF_MAXINSNS).
-const Most = 64
+// MaxAddresses is how many addresses Not takes: more instructions are too many for the kernel (BPF_MAXINSNS).
+const MaxAddresses = 64
 
 // Not passes what For passes for none of the addresses, without groups.
 func Not(list []Address) []sys.SockFilter {

@@ -169,13 +169,13 @@ func TestForAndNot(t *testing.T) {
 // The kernel takes the longest list, and its last address counts.
 func TestNotMany(t *testing.T) {
 	var list []Address
-	for i := range Most {
+	for i := range MaxAddresses {
 		a := Address{mac, ip6, 0}
 		a.IP[14] = byte(i)
 		list = append(list, a)
 	}
 	f := socket(t, Not(list))
-	if f(packet(mac, list[Most-1].IP, 41, 0, wire.ProtoDstOpts)) || !f(packet(mac, ip6, wire.ProtoICMPv6, 0)) {
+	if f(packet(mac, list[MaxAddresses-1].IP, 41, 0, wire.ProtoDstOpts)) || !f(packet(mac, ip6, wire.ProtoICMPv6, 0)) {
 		t.Error("the last address does not count")
 	}
 }
