@@ -306,7 +306,7 @@ func (i *Interface) State(yield func(frame.Event) bool) {
 	}
 }
 
-// VRFName returns the name of the interface's VRF.
+// VRFName returns the name of the interface's VRF: it implements vswitch.Router.
 func (i *Interface) VRFName() string { return i.vrf.name }
 
 // VRF returns the interface's VRF.

@@ -28,7 +28,7 @@ func (i *Interface) answer4(x *packet, p wire.IPv4) frame.Verdict {
 	m := p.Payload()
 	switch {
 	case p.Protocol() == wire.ProtoUDP:
-		return i.deliver(x, m, p[8], wire.Pseudo4(p, wire.ProtoUDP, 0), false)
+		return i.deliver(x, m, p[8], wire.Pseudo4(p, wire.ProtoUDP, 0), true)
 	case p.Protocol() != wire.ProtoICMP:
 		return i.refuse(x, icmperr.NoService, frame.NoRoute)
 	case len(m) < wire.ICMPLen || m[0] != wire.ICMPEcho || m[1] != 0:
@@ -65,7 +65,7 @@ func (i *Interface) answer6(x *packet, p wire.IPv6, u wire.IPv6Upper) frame.Verd
 	m := p[u.At:]
 	switch {
 	case u.Protocol == wire.ProtoUDP:
-		return i.deliver(x, m, p[7], wire.Pseudo6(p, wire.ProtoUDP, 0), true)
+		return i.deliver(x, m, p[7], wire.Pseudo6(p, wire.ProtoUDP, 0), false)
 	case u.Protocol != wire.ProtoICMPv6:
 		return i.refuse(x, icmperr.NoService, frame.NoRoute)
 	case len(m) < wire.ICMPLen || m[0] != wire.ICMPv6Echo || m[1] != 0:

@@ -24,8 +24,9 @@ type Datagram struct {
 // listeners are the functions of Listen by port.
 type listeners map[uint16]func(Datagram)
 
-// Listen has f called with each datagram to a UDP port of the gateway's own addresses, in all VRFs. Other datagrams to it
-// are answered as port unreachable. f runs inside the workers of the switch: it must not wait. A nil f ends it.
+// Listen has f called with each datagram to a UDP port of the gateway's own addresses, in all VRFs. Datagrams to ports on
+// which nobody listens are answered with ICMP errors. f runs inside the workers of the switch, several at once: it must
+// not wait. A nil f ends it. Listen fails if the port is in use.
 func (g *Gateway) Listen(port uint16, f func(Datagram)) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -47,9 +48,9 @@ func (g *Gateway) Listen(port uint16, f func(Datagram)) error {
 }
 
 // deliver hands a UDP datagram to the function of its port. m is the UDP header and what follows in the packet, pseudo
-// the sum of the pseudo header for a length of 0, must whether the checksum is required.
-func (i *Interface) deliver(x *packet, m []byte, ttl uint8, pseudo uint64, must bool) frame.Verdict {
-	h, whole, right := wire.UDPOf(m, pseudo, !must)
+// the sum of the pseudo header for a length of 0, none whether the checksum may be left out.
+func (i *Interface) deliver(x *packet, m []byte, ttl uint8, pseudo uint64, none bool) frame.Verdict {
+	h, whole, right := wire.UDPOf(m, pseudo, none)
 	if !whole {
 		return frame.Drop(frame.BadHeader)
 	}
@@ -78,8 +79,12 @@ var (
 	errFull       = errors.New("l3: the queue of the switch is full, or it is closed")
 )
 
-// SendUDP sends a datagram from an address of the interface to a neighbour on its segment, with a TTL or hop limit.
-// The payload is copied.
+// maxUDP is the length of the longest payload of SendUDP in bytes: with its headers it fits the least MTU of IPv6, 1280.
+const maxUDP = 1200
+
+// SendUDP sends a datagram from an address of the interface to a neighbour on its segment, with a TTL or hop limit, and
+// the TOS of routing protocols. The payload has at most 1200 bytes and is copied. SendUDP does not wait: while the MAC of
+// the neighbour is unknown it asks for it, and returns [ErrUnresolved].
 func (i *Interface) SendUDP(src, dst netip.AddrPort, ttl uint8, payload []byte) error {
 	to := dst.Addr().WithZone("")
 	switch {
@@ -89,8 +94,8 @@ func (i *Interface) SendUDP(src, dst netip.AddrPort, ttl uint8, payload []byte) 
 		return fmt.Errorf("l3: source %v: is not an address of vni %d", src.Addr(), i.cfg.VNI)
 	case src.Addr().Is4() != to.Is4() || !to.IsValid():
 		return fmt.Errorf("l3: destination %v: is of another address family than %v", to, src.Addr())
-	case len(payload) > 1200:
-		return fmt.Errorf("l3: payload: is %d bytes long; must be at most 1200", len(payload))
+	case len(payload) > maxUDP:
+		return fmt.Errorf("l3: payload: is %d bytes long; must be at most %d", len(payload), maxUDP)
 	}
 	e := i.neighbours.Resolve(to)
 	if e == 0 {
@@ -117,5 +122,5 @@ func (i *Interface) SendUDP(src, dst netip.AddrPort, ttl uint8, payload []byte) 
 	return nil
 }
 
-// controlTOS is the TOS of routing protocols: class selector 6 (RFC 2474; RFC 4594, section 3.1).
+// controlTOS is the TOS of routing protocols: class selector 6 (RFC 4594, section 3.2).
 const controlTOS = 6 << 5
