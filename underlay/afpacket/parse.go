@@ -46,8 +46,8 @@ type info struct {
 // parse finds the datagram in a frame and overwrites p. match is false for frames to others; drop is the reason
 // why a frame is refused.
 //
-// IPv6 packets with extension headers are refused as BadHeader, since tunnels send none but destination
-// options. Fragments of both families are refused as Fragment.
+// IPv6 packets with extension headers are refused as BadHeader, since tunnels send none; but one header of destination
+// options is skipped in IP-in-IP. Fragments of both families are refused as Fragment.
 func (r *rules) parse(b []byte, h *gso.Virtio, p *info) (drop frame.Reason, match bool) {
 	*p = info{}
 	e, ok := wire.ParseEthernet(b)
