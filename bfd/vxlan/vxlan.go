@@ -102,11 +102,11 @@ func (p *Path) Process(f *frame.Frame, _ frame.At) frame.Verdict {
 
 // Errors of Send.
 var (
-	errNoPeer = errors.New("vxlan: the tunnel has no such peer")
-	errFull   = errors.New("vxlan: the queue of the switch is full, or it is closed")
+	errNoPeer = errors.New("bfd/vxlan: the tunnel has no such peer")
+	errFull   = errors.New("bfd/vxlan: the queue of the switch is full, or it is closed")
 )
 
-// Send implements [bfd.Path].
+// Send implements [bfd.Path]. The destination is a loopback address, which no router forwards to (RFC 8971, section 3).
 func (p *Path) Send(m *bfd.Packet) error {
 	num, ok := p.peers.Load().nums[m.Peer]
 	if !ok {
