@@ -55,7 +55,7 @@ type effect struct {
 	tunnel *tunnel
 }
 
-// wantedSessions are those that there should be.
+// wantedSessions are the sessions that routes and peers ask for.
 type wantedSessions map[bfd.Peer]*session
 
 // add adds what a session decides on. If two have the same path, the first has the settings.

@@ -81,7 +81,7 @@ func (p *prober) begins(t *tunnel) (*probedTunnel, error) {
 	return l, err
 }
 
-// leave is ends for a tunnel that is about to be closed.
+// leave ends the sessions of a tunnel that is about to be closed. p.mu is not held.
 func (p *prober) leave(t *tunnel) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

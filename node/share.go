@@ -14,7 +14,8 @@ import (
 // device, in the network namespace of the node, is an untagged member of the segment. The gateway answers for the
 // address, and the port leaves the tunnel's packets to its underlay.
 
-// sharing returns the segment whose gateway shares an address with a tunnel, and its prefix unless that is only the address.
+// sharing returns the segment whose gateway shares the address a with a tunnel, nil if there is none, and the prefix of
+// that address at the gateway, unless it is a /32 or /128.
 func (w wanted) sharing(t *Tunnel, a netip.Addr) (*Segment, netip.Prefix) {
 	p := w.ports[t.Device]
 	if t.Underlay != UnderlayPacket || p == nil || p.Type != PortPacket || p.Namespace != "" {
@@ -66,8 +67,8 @@ func (c *Config) withShared() *Config {
 	return c
 }
 
-// Shared reports whether a gateway has the address of the tunnel that [Options].Listen gets, and answers for it: see
-// [afpacket.Config].
+// Shared reports whether the tunnel shares its address with a gateway, as [afpacket.Config].Shared says: the underlay must
+// not answer for the address. It is for [Options].Listen.
 func (t *Tunnel) Shared() bool { return t.shared }
 
 // left returns what ports leave to the tunnels of a configuration.
