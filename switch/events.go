@@ -96,8 +96,9 @@ func (b *broker) emit(ev frame.Event) {
 }
 
 // overflow replaces what waits by one event, except for fewer than n events about segments, ports and gateways: senders
-// of frames cannot cause many of those, as they can of peers, and must not be able to hide them. They stay before it: a reader who carried out an
-// old EventDetached after it has read the tables would forget what is there by now. It returns how many were lost.
+// of frames cannot cause many of those, as they can of peers, and must not be able to hide them. They stay before it: a
+// reader that carried out an old EventDetached after it has read the tables would forget what is there by now. It returns
+// how many events were lost.
 func (e *Events) overflow(n int) (lost int) {
 	q := e.queue[:0]
 	for _, ev := range e.queue {
