@@ -30,15 +30,15 @@ func TestUDPWire(t *testing.T) {
 		near, far string
 		multihop  bool
 	}{{"10.0.0.1", "10.0.0.2", false}, {"10.0.0.11", "10.0.0.2", false}, {"10.0.0.1", "10.0.0.2", true}, {"fd00::1", "fd00::2", false}} {
-		sessions = append(sessions, oa.add(s.near, s.far, s.multihop, SessionConfig{Interval: 50 * time.Millisecond}))
-		ob.add(s.far, s.near, s.multihop, SessionConfig{Interval: 50 * time.Millisecond})
+		sessions = append(sessions, oa.add(s.near, s.far, s.multihop, SessionConfig{Interval: 250 * time.Millisecond}))
+		ob.add(s.far, s.near, s.multihop, SessionConfig{Interval: 250 * time.Millisecond})
 	}
 	for range sessions {
 		oa.want(Alive, NoDiag)
 		ob.want(Alive, NoDiag)
 	}
 	for _, p := range sessions {
-		a.Until("timers", func() bool { return oa.session(p).Detection == 150*time.Millisecond })
+		a.Until("timers", func() bool { return oa.session(p).Detection == 750*time.Millisecond })
 	}
 	from := map[string]map[string]bool{} // source ports of each session
 	for _, f := range netns.Fields(t, c.Stop(), "", "ip.src", "ipv6.src", "ip.ttl", "ipv6.hlim", "ip.dsfield.dscp", "ipv6.tclass.dscp", "udp.srcport", "udp.dstport", "udp.checksum.status", "bfd.version", "bfd.message_length") {

@@ -45,7 +45,7 @@ func (f *fabric) start(cfg *node.Config) (n *node.Node, stop func()) {
 	return n, stop
 }
 
-var fast = &node.BFD{SessionConfig: bfd.SessionConfig{Interval: 50 * time.Millisecond, Multiplier: 4}}
+var fast = &node.BFD{SessionConfig: bfd.SessionConfig{Interval: 250 * time.Millisecond, Multiplier: 4}}
 
 func vtepOf(k int) netip.Addr  { return netip.AddrFrom4([4]byte{192, 0, 2, byte(k)}) }
 func routerOf(k int) frame.MAC { return frame.MAC{2, 0, 0, 0, 50, byte(k)} }
