@@ -2,6 +2,7 @@ package bfd
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -119,4 +120,24 @@ func FuzzControl(f *testing.F) {
 			t.Fatalf("% x, gopacket writes % x", mine, buf.Bytes())
 		}
 	})
+}
+
+// Counts are read as they are written.
+func TestCountsJSON(t *testing.T) {
+	var c, same Counts
+	for r := range c {
+		if r > 0 {
+			c[r] = uint64(r)
+		}
+	}
+	text, err := json.Marshal(c)
+	must(t, err)
+	must(t, json.Unmarshal(text, &same))
+	check.Equal(t, string(text), same, c)
+	check.True(t, json.Unmarshal([]byte(`{"nonsense":1}`), &same) != nil, "an unknown reason")
+}
+
+func TestListenUDPWithoutSpeaker(t *testing.T) {
+	_, err := ListenUDP(nil, nil)
+	check.ErrorHas(t, err, "bfd: ListenUDP: the Speaker is nil")
 }

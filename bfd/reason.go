@@ -2,6 +2,7 @@ package bfd
 
 import (
 	"encoding/json"
+	"fmt"
 	"iter"
 
 	"github.com/vxswitch/vxswitch/setting"
@@ -67,4 +68,21 @@ func (c Counts) MarshalJSON() ([]byte, error) {
 		m[r.String()] = n
 	}
 	return json.Marshal(m)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Counts) UnmarshalJSON(text []byte) error {
+	m := map[string]uint64{}
+	if err := json.Unmarshal(text, &m); err != nil {
+		return err
+	}
+	*c = Counts{}
+	for r := range c {
+		c[r] = m[Reason(r).String()]
+		delete(m, Reason(r).String())
+	}
+	for name := range m {
+		return fmt.Errorf("bfd: Counts: %q: is not a reason", name)
+	}
+	return nil
 }

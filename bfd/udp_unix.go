@@ -51,6 +51,9 @@ type udpSocket struct {
 
 // ListenUDP receives control packets for s on port 3784, and returns the Path to send them. Close it after s, or sooner.
 func ListenUDP(s *Speaker, c *UDPConfig) (*UDP, error) {
+	if s == nil {
+		return nil, errors.New("bfd: ListenUDP: the Speaker is nil")
+	}
 	u := &UDP{speaker: s, done: make(chan struct{}), socks: map[Peer]*udpSocket{}}
 	if c != nil {
 		u.cfg = *c

@@ -23,19 +23,38 @@ var (
 func check(r Row) error {
 	switch r := r.(type) {
 	case MAC:
+		if err := checkVNI("MAC.VNI", r.VNI); err != nil {
+			return err
+		}
 		return r.check()
 	case Group:
+		if err := checkVNI("Group.VNI", r.VNI); err != nil {
+			return err
+		}
 		if r.Name == "" {
 			return errors.New("Group.Name: required")
 		}
 		return checkRemote("Group", remote{r.VTEP, r.FarVNI})
 	case Flood:
+		if err := checkVNI("Flood.VNI", r.VNI); err != nil {
+			return err
+		}
 		if r.VTEP.Addr().IsMulticast() {
 			return nil
 		}
 		return checkVTEP(r.VTEP)
 	case Prefix:
+		if err := checkVNI("Prefix.Via.VNI", r.Via.VNI); err != nil {
+			return err
+		}
 		return r.check()
+	}
+	return nil
+}
+
+func checkVNI(field string, vni frame.VNI) error {
+	if !vni.Valid() {
+		return fmt.Errorf("%s: %d: must be 0 to %d", field, vni, frame.MaxVNI)
 	}
 	return nil
 }

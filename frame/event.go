@@ -28,6 +28,8 @@ const (
 	EventPortDown                      // Dest; Err if it failed, nil if it was detached; after the last EventDetached
 	EventPeerUp                        // Dest: a tunnel has a new peer, learned or listed, or a new next hop or group of peers
 	EventPeerDown                      // Dest: a peer of a tunnel is gone, with all its MACs and snooped neighbours
+	EventPeerDead                      // Dest: a probe has found a peer, or the peer of a next hop, dead; see vtep.VTEP.SetDown
+	EventPeerAlive                     // Dest: it is alive again
 	EventLocalChanged                  // Dest: a tunnel has another local address; vtep.VTEP.Local returns it
 	EventGatewayUp                     // VNI, Name of the VRF: the segment has a gateway; l3.Interface.Config has its addresses and MACs
 	EventGatewayDown                   // VNI, Name of the VRF: that gateway is gone, or is replaced by the next
@@ -51,7 +53,7 @@ var eventNames = [...]string{
 	EventMACEvicted: "mac-evicted", EventMACDeleted: "mac-deleted", EventMACRefused: "mac-refused", EventFlushed: "flushed",
 	EventSegmentUp: "segment-up", EventSegmentDown: "segment-down", EventAttached: "attached", EventDetached: "detached",
 	EventPortUp: "port-up", EventPortDown: "port-down", EventPeerUp: "peer-up", EventPeerDown: "peer-down",
-	EventLocalChanged: "local-changed", EventGatewayUp: "gateway-up", EventGatewayDown: "gateway-down",
+	EventPeerDead: "peer-dead", EventPeerAlive: "peer-alive", EventLocalChanged: "local-changed", EventGatewayUp: "gateway-up", EventGatewayDown: "gateway-down",
 	EventPortHeld: "port-held", EventPortReleased: "port-released",
 	EventMACMiss: "mac-miss", EventNeighbourLearned: "neighbour-learned", EventNeighbourMoved: "neighbour-moved",
 	EventNeighbourAged: "neighbour-aged", EventNeighbourDeleted: "neighbour-deleted", EventNeighbourDuplicate: "neighbour-duplicate", EventNeighbourMiss: "neighbour-miss",

@@ -134,12 +134,16 @@ func TestTunnelBFD(t *testing.T) {
 	heard(frame.EventNextHopDown)
 	lab.Equal(t, "down", fmt.Sprint(downIn(a)), "[02:00:00:00:32:02]")
 	var told []frame.MAC
+	var dead []string
 	for e := range a.Switch().State() {
 		if e.Kind == frame.EventNextHopDown {
 			told = append(told, e.MAC)
 		}
+		if e.Kind == frame.EventPeerDead {
+			dead = append(dead, e.Name)
+		}
 	}
-	lab.Equal(t, "in State", fmt.Sprint(told), "[02:00:00:00:32:02]")
+	lab.Equal(t, "in State", fmt.Sprint(told, dead), "[02:00:00:00:32:02] [192.0.2.2:4789]")
 	f.leaf(2, 1)
 	heard(frame.EventNextHopUp)
 	until(t, "both are alive again", is("192.0.2.2", "192.0.2.3"))

@@ -51,6 +51,9 @@ func (s *Switch) statePorts(tell func(frame.Event) bool) bool {
 			if !tell(frame.Event{Kind: frame.EventPeerUp, Dest: frame.NewDest(p.num, peer)}) {
 				return false
 			}
+			if d, ok := p.tunnel.(interface{ Down(peer uint16) bool }); ok && d.Down(peer) && !tell(frame.Event{Kind: frame.EventPeerDead, Dest: frame.NewDest(p.num, peer)}) {
+				return false
+			}
 		}
 	}
 	return true

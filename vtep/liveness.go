@@ -2,11 +2,14 @@ package vtep
 
 import (
 	"net/netip"
+
+	"github.com/vxswitch/vxswitch/frame"
 )
 
 // SetDown says that a peer is dead, as a probe has found (package bfd), or that it is alive again. Each flow of a
 // group of peers that uses a dead one goes to another, as long as one is alive. It applies to the address, whether the
-// peer is in the tables or not.
+// peer is in the tables or not. Frames to the peer alone, and copies of flooded frames, still go there. Events peer-dead
+// and peer-alive tell control planes.
 func (v *VTEP) SetDown(peer netip.Addr, down bool) error {
 	e, err := v.endpoint(netip.AddrPortFrom(peer, 0))
 	if err != nil {
@@ -29,9 +32,14 @@ func (v *VTEP) SetDown(peer netip.Addr, down bool) error {
 	} else {
 		delete(v.down, k)
 	}
+	kind := frame.EventPeerAlive
+	if down {
+		kind = frame.EventPeerDead
+	}
 	for h := range v.hops.all {
 		if h.family >= 0 && h.key() == k {
 			h.down.Store(down)
+			v.told(kind, h.num)
 		}
 	}
 	return nil

@@ -129,6 +129,9 @@ func (v *VTEP) add(h *hop) error {
 		v.setHeader(h, v.settings[h.key()].header)
 		h.down.Store(v.down[h.key()])
 		v.told(frame.EventPeerUp, h.num)
+		if h.down.Load() {
+			v.told(frame.EventPeerDead, h.num)
+		}
 	}
 	return err
 }

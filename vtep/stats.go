@@ -10,11 +10,12 @@ import (
 type PeerStats struct {
 	Peer   uint16         `json:"-"`
 	Addr   netip.AddrPort `json:"addr"`
-	Listed bool           `json:"listed"`       // configured, not learned
-	Rx     uint64         `json:"rx"`           // accepted frames
-	MTU    int            `json:"mtu"`          // length of the longest inner frame
-	VNI    frame.VNI      `json:"vni,omitzero"` // of a next hop: what it sends with
-	Tx     uint64         `json:"tx"`           // frames given to the underlay, including copies of flooded frames
+	Listed bool           `json:"listed"`        // configured, not learned
+	Rx     uint64         `json:"rx"`            // accepted frames
+	MTU    int            `json:"mtu"`           // length of the longest inner frame
+	VNI    frame.VNI      `json:"vni,omitzero"`  // of a next hop: what it sends with
+	Dead   bool           `json:"dead,omitzero"` // by SetDown
+	Tx     uint64         `json:"tx"`            // frames given to the underlay, including copies of flooded frames
 }
 
 // Stats is a snapshot of a VTEP's tables and counters.
@@ -39,7 +40,7 @@ func (v *VTEP) Stats() Stats {
 	for h := range v.hops.all {
 		if h.family >= 0 && !h.retired && (!h.mcast || h.listed()) {
 			s.Peers = append(s.Peers, PeerStats{
-				Peer: h.num, Addr: v.addr(h.to.Load()[0]), Listed: h.listed(), Rx: h.rx.Load(), Tx: h.tx.Load(), MTU: v.mtuTo(h), VNI: h.vni,
+				Peer: h.num, Addr: v.addr(h.to.Load()[0]), Listed: h.listed(), Rx: h.rx.Load(), Tx: h.tx.Load(), MTU: v.mtuTo(h), VNI: h.vni, Dead: h.down.Load(),
 			})
 		}
 	}

@@ -120,6 +120,9 @@ func vtepTable(text []byte) ([][]string, error) {
 			if p.Listed {
 				kind = "listed"
 			}
+			if p.Dead {
+				kind += ",dead"
+			}
 			rows = append(rows, row(v.Name, v.Type, local, p.Addr, kind, p.MTU, p.Rx, p.Tx))
 		}
 		if len(rows) == 0 {

@@ -59,7 +59,8 @@ type VTEP struct {
 type Peer struct {
 	Tunnel string `json:"tunnel"`
 	Addr   string `json:"addr"`
-	Listed bool   `json:"listed"` // configured, not learned
+	Listed bool   `json:"listed"`        // configured, not learned
+	Dead   bool   `json:"dead,omitzero"` // as BFD has found
 	MTU    int    `json:"mtu"`
 	Rx     uint64 `json:"rx"` // frames
 	Tx     uint64 `json:"tx"`
