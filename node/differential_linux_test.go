@@ -41,8 +41,12 @@ func (r *replay) apply(s step) string {
 		r.rows = slices.DeleteFunc(r.rows, func(have control.Row) bool { return sameRow(have, x) })
 	}
 	for _, x := range s.add {
-		if r.b.Program("hand", control.Update{Add: []control.Row{x}}) == nil && !slices.Contains(r.rows, x) {
-			r.rows = append(slices.DeleteFunc(r.rows, func(have control.Row) bool { return sameRow(have, x) }), x)
+		refused := r.b.Program("hand", control.Update{Add: []control.Row{x}}) != nil
+		if refused || !slices.Contains(r.rows, x) {
+			r.rows = slices.DeleteFunc(r.rows, func(have control.Row) bool { return sameRow(have, x) }) // one that is refused counts as removed
+		}
+		if !refused && !slices.Contains(r.rows, x) {
+			r.rows = append(r.rows, x)
 		}
 	}
 	fresh := closedBench(r.t)
