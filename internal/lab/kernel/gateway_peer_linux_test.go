@@ -69,6 +69,9 @@ func TestKernelUsesCentralGateway(t *testing.T) {
 			})...)
 			t.Log(vm5.IPerf(vm1, there, "-n", "4M"))
 			t.Log(vm1.IPerf(vm5, fam.in(20, 5), "-n", "4M"))
+			for _, h := range []*netns.Host{vm1, vm5} { // else the last of it is in the next capture
+				h.Until("TCP is over", func() bool { return h.Run("ss", "-Htn", "exclude", "listening", "exclude", "time-wait") == "" })
+			}
 		})
 	}
 }
