@@ -18,7 +18,6 @@ var must = check.OK
 var (
 	addrA = netip.MustParseAddr("192.0.2.1")
 	addrB = netip.MustParseAddr("192.0.2.2")
-	addrC = netip.MustParseAddr("192.0.2.3")
 )
 
 // A sent is a packet that was sent, and when.

@@ -21,8 +21,6 @@ type packet struct {
 	out    *Interface // it was sent to
 }
 
-func (x *packet) at() frame.At { return frame.At{Tick: x.tick, Worker: x.worker} }
-
 // src returns the packet's source.
 func (x *packet) src() netip.Addr {
 	b := x.f.Bytes()[x.ip:]
