@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"sync"
 	"testing"
@@ -266,7 +267,9 @@ func (w *world) happens() {
 		w.sw.FlushPeer(w.dest(v))
 	case 7:
 		if list := v.Attachments(); len(list) > 0 {
-			w.must(w.sw.FlushPort(list[w.r.IntN(len(list))].Port()))
+			if err := w.sw.FlushPort(list[w.r.IntN(len(list))].Port()); !errors.Is(err, net.ErrClosed) {
+				w.must(err)
+			}
 		}
 	case 8, 9:
 		w.plane.Program("evpn", control.Update{Loose: true, Del: []control.Row{row}, Add: []control.Row{row}})
@@ -277,9 +280,7 @@ func (w *world) happens() {
 		time.Sleep(time.Duration(w.r.IntN(50)) * time.Second)
 	case 12:
 		all.Wait()
-		if list := v.Attachments(); len(list) > 0 {
-			w.must(list[w.r.IntN(len(list))].Detach())
-		}
+		w.detach(v, 1)
 	case 13:
 		all.Wait()
 		if w.r.IntN(3) == 0 {
@@ -303,10 +304,7 @@ func (w *world) happens() {
 		all.Wait()
 		for range 5 {
 			w.attach(v)
-			if list := v.Attachments(); len(list) > 1 {
-				w.must(list[w.r.IntN(len(list))].Detach())
-			}
-			synctest.Wait() // a port that was closed before is gone
+			w.detach(v, 2)
 			if d := w.dest(v); d != 0 {
 				w.hears(v, w.mac(), w.ip(), d)
 			}
@@ -330,6 +328,19 @@ func (w *world) changeGateway(v *vswitch.VSI) {
 		cfg.Slots.Gateway, w.gates[v.VNI()] = i, i
 	}
 	w.must(v.Configure(cfg))
+}
+
+// attachments returns the attachments of v once those whose port was closed before are gone.
+func (w *world) attachments(v *vswitch.VSI) []*vswitch.Attachment {
+	synctest.Wait()
+	return v.Attachments()
+}
+
+// detach ends one attachment of v if it has at least that many.
+func (w *world) detach(v *vswitch.VSI, least int) {
+	if list := w.attachments(v); len(list) >= least {
+		w.must(list[w.r.IntN(len(list))].Detach())
+	}
 }
 
 func (w *world) attach(v *vswitch.VSI) {
