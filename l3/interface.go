@@ -341,9 +341,10 @@ func (i *Interface) Process(f *frame.Frame, at frame.At) frame.Verdict {
 	} else if f.Headroom() < wire.EthernetLen {
 		*f = f.Clone() // rare: readers leave room
 	}
-	x := packet{f: f, ip: ip, v6: kind != frame.IPv4, tick: at.Tick, worker: at.Worker}
-	if x.v6 {
-		return i.forward6(&x)
+	x := packet{f: f, ip: ip, tick: at.Tick, worker: at.Worker}
+	if kind == frame.IPv4 {
+		return i.forward4(&x)
 	}
-	return i.forward4(&x)
+	x.v6 = true
+	return i.forward6(&x)
 }
