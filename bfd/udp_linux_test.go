@@ -133,10 +133,10 @@ func TestUDPComesBack(t *testing.T) {
 		must(t, err)
 	})
 	defer taken.Close()
-	x, err := oa.u.dial(&Packet{Peer: p, SrcPort: 50000, DstPort: Port})
+	conn, err := oa.u.bind(&Packet{Peer: p, SrcPort: 50000, DstPort: Port})
 	must(t, err)
-	defer x.conn.Close()
-	got := x.conn.LocalAddr().(*net.UDPAddr).Port
+	defer conn.Close()
+	got := conn.LocalAddr().(*net.UDPAddr).Port
 	check.True(t, got != 50000 && got >= MinSrcPort, "port %d", got)
 }
 

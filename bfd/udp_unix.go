@@ -5,6 +5,7 @@ package bfd
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -32,7 +33,7 @@ type UDP struct {
 	cfg     UDPConfig
 	done    chan struct{}
 	ended   sync.WaitGroup
-	receive []*net.UDPConn
+	receive []*udpReceiver
 
 	mu     sync.Mutex
 	closed bool
@@ -41,7 +42,7 @@ type UDP struct {
 
 // A udpSocket is that of a session.
 type udpSocket struct {
-	conn    *net.UDPConn
+	io.Closer
 	raw     syscall.RawConn
 	to      destination
 	payload []byte // borrowed
@@ -76,9 +77,8 @@ func ListenUDP(s *Speaker, c *UDPConfig) (*UDP, error) {
 				continue // a host without IPv6
 			}
 			if err == nil {
-				u.receive = append(u.receive, conn)
 				_ = conn.SetReadBuffer(udpQueue) // as much as there may be
-				err = tell(conn, a.Is4())
+				err = u.receiveFrom(conn)
 			}
 			if err != nil {
 				u.Close()
@@ -86,8 +86,8 @@ func ListenUDP(s *Speaker, c *UDPConfig) (*UDP, error) {
 			}
 		}
 	}
-	for _, conn := range u.receive {
-		u.ended.Go(func() { u.read(conn) })
+	for _, r := range u.receive {
+		u.ended.Go(func() { u.read(r) })
 	}
 	return u, nil
 }
@@ -127,12 +127,25 @@ func (u *UDP) open(local netip.AddrPort) (*net.UDPConn, error) {
 	return conn, nil
 }
 
-// tell makes a socket tell the TTL and the destination of packets.
-func tell(conn *net.UDPConn, is4 bool) error {
-	if is4 {
-		return ipv4.NewPacketConn(conn).SetControlMessage(ipv4.FlagTTL|ipv4.FlagDst|ipv4.FlagInterface, true)
+// receiveFrom has u receive from a socket, or closes it.
+func (u *UDP) receiveFrom(conn *net.UDPConn) error {
+	local := conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	r := &udpReceiver{is4: local.Addr().Unmap().Is4(), multihop: local.Port() == MultihopPort}
+	var err error
+	if r.is4 {
+		err = ipv4.NewPacketConn(conn).SetControlMessage(ipv4.FlagTTL|ipv4.FlagDst|ipv4.FlagInterface, true)
+	} else {
+		err = ipv6.NewPacketConn(conn).SetControlMessage(ipv6.FlagHopLimit|ipv6.FlagDst|ipv6.FlagInterface, true)
 	}
-	return ipv6.NewPacketConn(conn).SetControlMessage(ipv6.FlagHopLimit|ipv6.FlagDst|ipv6.FlagInterface, true)
+	if err != nil {
+		conn.Close()
+		return err
+	}
+	if err := r.open(conn); err != nil {
+		return err
+	}
+	u.receive = append(u.receive, r)
+	return nil
 }
 
 // Close closes all sockets, and waits until nothing is received any more.
@@ -145,13 +158,13 @@ func (u *UDP) Close() error {
 	}
 	u.closed = true
 	for _, x := range u.socks {
-		x.conn.Close()
+		x.Close()
 	}
 	clear(u.socks)
 	u.mu.Unlock()
 	close(u.done)
-	for _, conn := range u.receive {
-		conn.Close()
+	for _, r := range u.receive {
+		r.Close()
 	}
 	u.ended.Wait()
 	return nil
@@ -179,35 +192,24 @@ func (u *UDP) Send(p *Packet) error {
 	}
 	x.payload = nil
 	if err != nil && err != syscall.EAGAIN && err != syscall.ENOBUFS {
-		x.conn.Close() // the address or the interface may be another by now
+		x.Close() // the address or the interface may be another by now
 		delete(u.socks, p.Peer)
 	}
 	return err
 }
 
-// dial opens the socket of a session, on a random port if its own is taken by somebody else.
+// dial opens the socket of a session.
 func (u *UDP) dial(p *Packet) (*udpSocket, error) {
-	x := &udpSocket{}
-	x.to.set(p.Peer.Remote, p.DstPort)
-	var err error
-	for port, tries := p.SrcPort, 0; ; tries++ {
-		err = beside(u.receive[0], func() (err error) {
-			x.conn, err = u.open(netip.AddrPortFrom(p.Peer.Local, port))
-			return err
-		})
-		if err == nil {
-			break
-		}
-		if tries == 16 || !errors.Is(err, syscall.EADDRINUSE) {
-			return nil, err
-		}
-		port = uint16(MinSrcPort + rand.IntN(MaxSrcPort-MinSrcPort+1))
-	}
-	_ = x.conn.SetReadBuffer(1) // nobody reads packets to this port
-	if x.raw, err = x.conn.SyscallConn(); err != nil {
-		x.conn.Close()
+	conn, err := u.bind(p)
+	if err != nil {
 		return nil, err
 	}
+	_ = conn.SetReadBuffer(1) // nobody reads packets to this port
+	x := &udpSocket{}
+	if x.Closer, x.raw, err = unpolled(conn); err != nil {
+		return nil, err
+	}
+	x.to.set(p.Peer.Remote, p.DstPort)
 	x.send = func(fd uintptr) bool {
 		x.err = x.to.send(fd, x.payload)
 		return true // never wait for room
@@ -215,41 +217,36 @@ func (u *UDP) dial(p *Packet) (*udpSocket, error) {
 	return x, nil
 }
 
+// bind opens a socket to send from, on a random port if the session's own is taken by somebody else.
+func (u *UDP) bind(p *Packet) (conn *net.UDPConn, err error) {
+	for port, tries := p.SrcPort, 0; ; tries++ {
+		err = u.receive[0].beside(func() (err error) {
+			conn, err = u.open(netip.AddrPortFrom(p.Peer.Local, port))
+			return err
+		})
+		if err == nil || tries == 16 || !errors.Is(err, syscall.EADDRINUSE) {
+			return conn, err
+		}
+		port = uint16(MinSrcPort + rand.IntN(MaxSrcPort-MinSrcPort+1))
+	}
+}
+
 // Leave implements [Leaver].
 func (u *UDP) Leave(p Peer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if x := u.socks[p]; x != nil {
-		x.conn.Close()
+		x.Close()
 		delete(u.socks, p)
 	}
 }
 
-// A packetConn is an ipv4.PacketConn or an ipv6.PacketConn.
-type packetConn interface {
-	ReadBatch(ms []ipv4.Message, flags int) (int, error)
-}
-
 // read receives from a socket.
-func (u *UDP) read(conn *net.UDPConn) {
-	local := conn.LocalAddr().(*net.UDPAddr).AddrPort()
-	is4, multihop := local.Addr().Unmap().Is4(), local.Port() == MultihopPort
-	var in packetConn = ipv6.NewPacketConn(conn)
-	oob := ipv6.NewControlMessage(ipv6.FlagHopLimit | ipv6.FlagDst | ipv6.FlagInterface)
-	if is4 {
-		in, oob = ipv4.NewPacketConn(conn), ipv4.NewControlMessage(ipv4.FlagTTL|ipv4.FlagDst|ipv4.FlagInterface)
-	}
-	ms := make([]ipv4.Message, udpBatch)
-	for i := range ms {
-		ms[i].Buffers, ms[i].OOB = [][]byte{make([]byte, udpRoom)}, make([]byte, len(oob))
-	}
+func (u *UDP) read(r *udpReceiver) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for {
-		n, err := in.ReadBatch(ms, 0)
-		for i := range max(n, 0) {
-			u.packet(&ms[i], is4, multihop)
-		}
+		n, err := r.receive(u)
 		wait := u.speaker.pause()
 		switch {
 		case err != nil:
@@ -267,28 +264,7 @@ func (u *UDP) read(conn *net.UDPConn) {
 }
 
 // packet gives a packet to the Speaker.
-func (u *UDP) packet(m *ipv4.Message, is4, multihop bool) {
-	a, ok := m.Addr.(*net.UDPAddr)
-	if !ok {
-		return
-	}
-	var dst net.IP
-	var ttl, device int
-	if is4 {
-		var c ipv4.ControlMessage
-		if c.Parse(m.OOB[:m.NN]) != nil {
-			return
-		}
-		ttl, dst, device = c.TTL, c.Dst, c.IfIndex
-	} else {
-		var c ipv6.ControlMessage
-		if c.Parse(m.OOB[:m.NN]) != nil {
-			return
-		}
-		ttl, dst, device = c.HopLimit, c.Dst, c.IfIndex
-	}
-	local, _ := netip.AddrFromSlice(dst)
-	remote, _ := netip.AddrFromSlice(a.IP)
-	p := Peer{Path: u, Local: zoned(local.Unmap(), device), Remote: zoned(remote.Unmap(), device), Multihop: multihop}
-	u.speaker.Receive(p, uint8(ttl), m.Buffers[0][:m.N])
+func (r *udpReceiver) packet(u *UDP, local, remote netip.Addr, device int, ttl uint8, payload []byte) {
+	p := Peer{Path: u, Local: zoned(local, device), Remote: zoned(remote, device), Multihop: r.multihop}
+	u.speaker.Receive(p, ttl, payload)
 }

@@ -75,7 +75,7 @@ type errWatch struct {
 }
 
 func newErrWatch(u *base) (*errWatch, error) {
-	file, raw, err := newEpoll("error queues")
+	file, raw, err := sys.NewEpoll("underlay: error queues")
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (w *errWatch) add(s *txSock) error {
 	w.mu.Lock()
 	w.socks[s.fd] = s
 	w.mu.Unlock()
-	return addTo(w.raw, s.raw, unix.EPOLLERR|unix.EPOLLET, s.fd)
+	return sys.EpollAdd(w.raw, s.raw, unix.EPOLLERR|unix.EPOLLET, s.fd)
 }
 
 // Close closes the socket and stops watching it.

@@ -46,7 +46,7 @@ func newGroups(u *base) (*groups, error) {
 	g := &groups{u: u}
 	g.socks.Store(new([]*groupSock))
 	var err error
-	if g.file, g.raw, err = newEpoll("multicast groups"); err != nil {
+	if g.file, g.raw, err = sys.NewEpoll("underlay: multicast groups"); err != nil {
 		return nil, err
 	}
 	g.rx = newGroupReader(g)
@@ -116,7 +116,7 @@ func (g *groups) add(group netip.Addr) error {
 	}
 	all[n] = s
 	g.socks.Store(&all)
-	if err := addTo(g.raw, s.raw, unix.EPOLLIN, int32(n)); err != nil {
+	if err := sys.EpollAdd(g.raw, s.raw, unix.EPOLLIN, int32(n)); err != nil {
 		g.remove(n)
 		return fmt.Errorf("underlay: multicast group %v: %w", group, err)
 	}

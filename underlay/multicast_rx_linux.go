@@ -1,14 +1,9 @@
 package underlay
 
 import (
-	"fmt"
-	"os"
-	"syscall"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/vxswitch/vxswitch/frame"
-	"github.com/vxswitch/vxswitch/internal/sys"
 )
 
 // A groupReader receives from the sockets of all multicast groups. It waits for their epoll instance, for which the
@@ -56,32 +51,6 @@ func (r *groupReader) recv(epfd uintptr) bool {
 func (r *groupReader) receive(fd uintptr) {
 	r.prepare()
 	r.Take(fd)
-}
-
-// addTo adds a socket to an epoll instance, under a number.
-func addTo(ep, s syscall.RawConn, events uint32, number int32) error {
-	return sys.Control(ep, func(epfd int) error {
-		return sys.Control(s, func(fd int) error {
-			return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: number})
-		})
-	})
-}
-
-// newEpoll returns an epoll instance that the runtime's poller can wait for.
-func newEpoll(name string) (*os.File, syscall.RawConn, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, nil, fmt.Errorf("underlay: %w", os.NewSyscallError("epoll_create1", err))
-	}
-	if err := unix.SetNonblock(fd, true); err != nil { // required by the poller
-		unix.Close(fd)
-		return nil, nil, fmt.Errorf("underlay: %w", err)
-	}
-	file, raw, err := sys.Pollable(fd, name)
-	if err != nil {
-		return nil, nil, fmt.Errorf("underlay: %w", err)
-	}
-	return file, raw, nil
 }
 
 var _ frame.Reader = (*groupReader)(nil)

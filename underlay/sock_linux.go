@@ -28,19 +28,8 @@ type sock struct {
 // unpolled removes a socket that no goroutine waits for from the runtime's poller.
 func (s *sock) unpolled() (*sock, error) {
 	defer s.Close()
-	var fd int
-	if err := sys.Control(s.raw, func(old int) (err error) {
-		if fd, err = unix.FcntlInt(uintptr(old), unix.F_DUPFD_CLOEXEC, 0); err == nil {
-			err = unix.SetNonblock(fd, false) // os.NewFile checks this; sends use MSG_DONTWAIT
-		}
-		return os.NewSyscallError("fcntl", err)
-	}); err != nil {
-		return nil, fmt.Errorf("underlay: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "transmit socket")
-	raw, err := f.SyscallConn()
+	f, raw, err := sys.Unpolled(s.raw, "transmit socket")
 	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("underlay: %w", err)
 	}
 	return &sock{Closer: f, raw: raw}, nil
