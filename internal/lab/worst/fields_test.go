@@ -48,6 +48,7 @@ vtep.floodList.groups vtep.floodList.hops vtep.floodList.no vtep.floodList.to vt
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
 bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded
+bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts
 capture.fileWriter.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
 examples/node.gate.shut
