@@ -249,22 +249,40 @@ func (v *VRF) compile(h NextHop) *nextHop {
 // Next hops are passed over by themselves if their neighbour does not answer, until it does; and if an ICMP error
 // says that the peer of a tunnel is unreachable, for 10 s.
 func (v *VRF) SetDown(h NextHop, down bool) error {
+	h.Weight = 0
+	if v.nextHops.setDown(h, down) { // without v.mu, which adding many routes holds for long
+		return nil
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if err := v.check(h, h.IP.Is4()); err != nil {
 		return fmt.Errorf("l3: VRF %s: %w", v.name, err)
 	}
-	h.Weight = 0
+	if !down {
+		return nil
+	}
 	n := &v.nextHops
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if down {
-		n.change(n.get(h, func() *nextHop { return v.compile(h) }), setDown, 0)
-	} else if x := n.byKey[h]; x != nil {
-		n.change(x, 0, setDown)
-		n.drop(x)
-	}
+	n.change(n.get(h, func() *nextHop { return v.compile(h) }), setDown, 0)
 	return nil
+}
+
+// setDown is SetDown of a next hop that there is.
+func (n *nextHops) setDown(k NextHop, down bool) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	h := n.byKey[k]
+	switch {
+	case h == nil:
+		return false
+	case down:
+		n.change(h, setDown, 0)
+	default:
+		n.change(h, 0, setDown)
+		n.drop(h)
+	}
+	return true
 }
 
 // NextHops returns the next hops of all added routes, in any order, and whether each is down.

@@ -106,7 +106,7 @@ func about(vni frame.VNI) string { return fmt.Sprintf("segment %d", vni) }
 // apply changes whatever differs from cfg. It takes over what openFirst has opened. n.mu is held.
 func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	wanted := index(cfg)
-	n.prober.free(wanted)
+	n.prober.freeVNIs(wanted)
 	if n.closeGates(wanted, a); a.ends(nil) {
 		return
 	}

@@ -3,16 +3,13 @@ package node
 import (
 	"cmp"
 	"context"
-	"net/netip"
 	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/bfd"
-	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
 	"github.com/vxswitch/vxswitch/l3"
 )
@@ -102,29 +99,35 @@ func (p *prober) update() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || !p.wanted() {
+	if p.closed || !p.configured() {
 		return
 	}
-	s := p.begin()
+	s := p.start()
 	want := wantedSessions{}
 	p.gateways(want)
 	p.tunnels(want)
 	for peer, old := range p.sessions {
-		x := want[peer]
-		if x == nil {
+		now := want[peer]
+		if now == nil {
 			_ = s.Remove(peer)
 			delete(p.sessions, peer)
-			x = new(session)
-		} else if p.sessions[peer], x.down = x, old.down; !reflect.DeepEqual(x.cfg, old.cfg) {
-			_ = s.Change(peer, p.config(x))
+			now = new(session)
 		}
-		for _, e := range old.on {
-			if old.down && !slices.Contains(x.on, e) {
+		was := *old
+		old.cfg, old.on = now.cfg, now.on
+		if p.sessions[peer] == old && !reflect.DeepEqual(old.cfg, was.cfg) {
+			_ = s.Change(peer, p.config(old))
+		}
+		if !old.down {
+			continue
+		}
+		for _, e := range was.on {
+			if !slices.Contains(old.on, e) {
 				p.set(peer, e, false)
 			}
 		}
-		for _, e := range x.on {
-			if x.down && !slices.Contains(old.on, e) {
+		for _, e := range old.on {
+			if !slices.Contains(was.on, e) {
 				p.set(peer, e, true)
 			}
 		}
@@ -139,11 +142,11 @@ func (p *prober) update() {
 		}
 		p.sessions[peer] = x
 	}
-	p.spread() // to next hops that have come
+	p.updateRoutes() // to next hops that have come
 }
 
-// begin returns the speaker. p.mu is held.
-func (p *prober) begin() *bfd.Speaker {
+// start returns the speaker, made with the first session. p.mu is held.
+func (p *prober) start() *bfd.Speaker {
 	if p.speaker.Load() == nil {
 		p.speaker.Store(bfd.New())
 		_ = p.n.gateway.Listen(bfd.Port, p.received)
@@ -151,8 +154,8 @@ func (p *prober) begin() *bfd.Speaker {
 	return p.speaker.Load()
 }
 
-// wanted reports whether there may be sessions. p.mu and n.mu are held.
-func (p *prober) wanted() bool {
+// configured reports whether there may be sessions. p.mu and n.mu are held.
+func (p *prober) configured() bool {
 	return p.speaker.Load() != nil ||
 		slices.ContainsFunc(p.n.cfg.Tunnels, func(t Tunnel) bool { return t.BFD != nil }) ||
 		slices.ContainsFunc(p.n.cfg.Segments, func(s Segment) bool { return s.Gateway != nil && s.Gateway.BFD != nil })
@@ -161,16 +164,15 @@ func (p *prober) wanted() bool {
 // config returns the settings of a session.
 func (p *prober) config(x *session) *bfd.SessionConfig {
 	c := x.cfg
-	c.Notify = p.changed
+	c.Notify = func(c bfd.Change) { p.changed(x, c) }
 	return &c
 }
 
 // changed carries out what a session has found.
-func (p *prober) changed(c bfd.Change) {
+func (p *prober) changed(x *session, c bfd.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	x := p.sessions[c.Peer]
-	if x == nil {
+	if p.sessions[c.Peer] != x { // it was removed meanwhile
 		return
 	}
 	x.down = c.Status == bfd.Dead
@@ -187,44 +189,7 @@ func (p *prober) set(peer bfd.Peer, e effect, down bool) {
 		return
 	}
 	_ = e.tunnel.v.SetDown(peer.Remote, down)
-	p.spread()
-}
-
-// spread tells the routes which next hops are behind a dead peer of a tunnel, and which are so no more. p.mu is held.
-func (p *prober) spread() {
-	fdbs := map[frame.VNI]*fdb.Table{}
-	for _, v := range p.n.sw.VSIs() {
-		fdbs[v.VNI()] = v.FDB()
-	}
-	down := map[effect]bool{}
-	for _, v := range p.n.gateway.VRFs() {
-		for h := range v.NextHops() {
-			for _, l := range p.probed {
-				if peer, ok := l.behind(h, fdbs[h.Interface.VNI()]); ok && l.t.v.Down(peer) {
-					down[effect{vrf: v, hop: h}] = true
-					_ = v.SetDown(h, true) // it may be down for another reason, which ends sooner
-				}
-			}
-		}
-	}
-	for e := range p.down {
-		if !down[e] {
-			_ = e.vrf.SetDown(e.hop, false) // fails if the interface is gone
-		}
-	}
-	p.down = down
-}
-
-// behind returns the peer of the tunnel that a next hop is behind.
-func (l *probedTunnel) behind(h l3.NextHop, macs *fdb.Table) (peer uint16, ok bool) {
-	if t := h.Interface.Config().Tunnel; t != nil {
-		return h.Peer, t == l3.Tunnel(l.t.v)
-	}
-	if h.MAC.IsZero() || macs == nil {
-		return 0, false
-	}
-	to, ok := macs.Lookup(h.MAC)
-	return to.Peer(), ok && l.port != 0 && to.Port() == l.port && to.Peer() != 0
+	p.updateRoutes()
 }
 
 // close ends all sessions.
@@ -239,58 +204,6 @@ func (p *prober) close() {
 	}
 }
 
-// received takes a packet to an address of a gateway.
-func (p *prober) received(d l3.Datagram) {
-	if s := p.speaker.Load(); s != nil {
-		s.Receive(bfd.Peer{Path: gatewayPath{d.Interface}, Local: d.Dst.Addr(), Remote: d.Src.Addr()}, d.TTL, d.Payload)
-	}
-}
-
-// A gatewayPath sends from an interface of a gateway.
-type gatewayPath struct{ i *l3.Interface }
-
-// Send implements [bfd.Path].
-func (g gatewayPath) Send(p *bfd.Packet) error {
-	return g.i.SendUDP(netip.AddrPortFrom(p.Peer.Local, p.SrcPort), netip.AddrPortFrom(p.Peer.Remote, p.DstPort), 255, p.Payload)
-}
-
-// gateways adds the sessions with next hops on interfaces.
-func (p *prober) gateways(want wantedSessions) {
-	hops := map[*l3.VRF]map[l3.NextHop]bool{}
-	for _, s := range p.n.segments {
-		if s.iface == nil || s.bfd == nil {
-			continue
-		}
-		vrf := s.iface.VRF()
-		if hops[vrf] == nil {
-			hops[vrf] = vrf.NextHops()
-		}
-		for h := range hops[vrf] {
-			if h.Interface != s.iface || !h.IP.IsValid() {
-				continue
-			}
-			peer := bfd.Peer{Path: gatewayPath{s.iface}, Local: s.localFor(h.IP), Remote: h.IP}
-			if peer.Check() == nil {
-				want.add(peer, s.bfd, effect{vrf: vrf, hop: h})
-			}
-		}
-	}
-}
-
-// localFor returns the address of the gateway to speak to a neighbour from.
-func (s *segment) localFor(ip netip.Addr) netip.Addr {
-	c := s.iface.Config()
-	for _, a := range c.Addresses {
-		if a.Contains(ip) {
-			return a.Addr()
-		}
-	}
-	if ip.Is6() && ip.IsLinkLocalUnicast() {
-		return arp.LinkLocal(c.MAC)
-	}
-	return netip.Addr{}
-}
-
 // BFD returns the sessions of the node, in the order of their addresses.
 func (n *Node) BFD() []bfd.Session {
 	s := n.prober.speaker.Load()
@@ -302,20 +215,4 @@ func (n *Node) BFD() []bfd.Session {
 		return cmp.Or(a.Peer.Local.Compare(b.Peer.Local), a.Peer.Remote.Compare(b.Peer.Remote))
 	})
 	return list
-}
-
-// passOver has routes pass over interfaces whose IP port is gone. Those of other ports have neighbours, which are
-// forgotten. n.mu is held.
-func (n *Node) passOver(events []frame.Event) {
-	for _, e := range events {
-		s := n.segments[e.VNI]
-		if e.Kind != frame.EventDetached || s == nil || s.iface == nil || s.iface.Config().Port.Port() != e.Dest.Port() || e.Dest == 0 {
-			continue
-		}
-		for h := range s.iface.VRF().NextHops() {
-			if h.Interface == s.iface {
-				_ = s.iface.VRF().SetDown(h, true) // until the interface is made anew, with its port
-			}
-		}
-	}
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -103,17 +104,16 @@ func TestBFDNoLongerBehind(t *testing.T) {
 			check.OK(t, n.Apply(cfg))
 			n.prober.update()
 			red := n.gateway.VRF("red")
+			var late func() // what a session has found is told again
 			dead := func() {
 				n.prober.mu.Lock()
-				var all []bfd.Peer
-				for p := range n.prober.sessions {
-					all = append(all, p)
-				}
+				all := maps.Clone(n.prober.sessions)
 				n.prober.mu.Unlock()
 				check.Equal(t, "sessions", len(all), 2)
-				for _, p := range all {
+				for p, x := range all {
 					if p.Remote.String() == "192.0.2.2" {
-						n.prober.changed(bfd.Change{Peer: p, Status: bfd.Dead})
+						late = func() { n.prober.changed(x, bfd.Change{Peer: p, Status: bfd.Dead}) }
+						late()
 					}
 				}
 				check.Equal(t, "dead next hops", len(downs(red)), 1)
@@ -128,6 +128,12 @@ func TestBFDNoLongerBehind(t *testing.T) {
 			n.prober.update()
 			check.OK(t, red.Add(l3.Route{Prefix: routes[0].Prefix, Via: []l3.NextHop{hop}})) // as it was
 			check.Equal(t, "next hops left down", len(downs(red)), 0)
+			if name == "the tunnel has no BFD" {
+				check.OK(t, n.Apply(cfg))
+				n.prober.update()
+				late()
+				check.Equal(t, "next hops down by a session that is over", len(downs(red)), 0)
+			}
 		})
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bfd/vxlan"
 	"github.com/vxswitch/vxswitch/encap"
+	"github.com/vxswitch/vxswitch/fdb"
 	"github.com/vxswitch/vxswitch/frame"
+	"github.com/vxswitch/vxswitch/l3"
 	vswitch "github.com/vxswitch/vxswitch/switch"
 )
 
@@ -30,7 +32,7 @@ type probedTunnel struct {
 func (p *prober) tunnels(want wantedSessions) {
 	for t, l := range p.probed {
 		if t.cfg.BFD == nil || p.n.tunnels[t.cfg.Name] != t || l.udp != t.udp || l.path != nil && l.vni != t.cfg.BFD.vni() {
-			p.ends(t)
+			p.closeTunnel(t)
 		}
 	}
 	for _, t := range p.n.tunnels {
@@ -40,7 +42,7 @@ func (p *prober) tunnels(want wantedSessions) {
 		l := p.probed[t]
 		if l == nil {
 			var err error
-			if l, err = p.begins(t); err != nil {
+			if l, err = p.openTunnel(t); err != nil {
 				p.n.log.Warn("no BFD", "tunnel", t.cfg.Name, "err", err)
 				continue
 			}
@@ -60,8 +62,8 @@ func (p *prober) tunnels(want wantedSessions) {
 
 func (c *BFD) vni() frame.VNI { return cmp.Or(c.VNI, vxlan.VNI) }
 
-// begins prepares a tunnel for sessions.
-func (p *prober) begins(t *tunnel) (*probedTunnel, error) {
+// openTunnel prepares a tunnel for sessions.
+func (p *prober) openTunnel(t *tunnel) (*probedTunnel, error) {
 	l := &probedTunnel{t: t, vni: t.cfg.BFD.vni()}
 	if t.cfg.Type == encap.TypeIPIP {
 		if l.udp = t.udp; l.udp == nil && !t.cfg.shared {
@@ -69,7 +71,7 @@ func (p *prober) begins(t *tunnel) (*probedTunnel, error) {
 		}
 		return l, nil
 	}
-	l.path = vxlan.New(p.begin(), func(peer uint16, f *frame.Frame) bool { return l.vsi.Send(l.at.Dest(peer), f) })
+	l.path = vxlan.New(p.start(), func(peer uint16, f *frame.Frame) bool { return l.vsi.Send(l.at.Dest(peer), f) })
 	var err error
 	l.vsi, err = p.n.sw.VSI(l.vni, &vswitch.VSIConfig{NoLearn: true, NoFlood: vswitch.Broadcast | vswitch.Multicast | vswitch.UnknownUnicast})
 	if err == nil {
@@ -81,15 +83,15 @@ func (p *prober) begins(t *tunnel) (*probedTunnel, error) {
 	return l, err
 }
 
-// leave ends the sessions of a tunnel that is about to be closed. p.mu is not held.
-func (p *prober) leave(t *tunnel) {
+// closing ends the sessions of a tunnel that is about to be closed. p.mu is not held.
+func (p *prober) closing(t *tunnel) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ends(t)
+	p.closeTunnel(t)
 }
 
-// free ends the sessions in VNIs that segments are about to have.
-func (p *prober) free(w wanted) {
+// freeVNIs ends the sessions in VNIs that segments are about to have.
+func (p *prober) freeVNIs(w wanted) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for t, l := range p.probed {
@@ -101,13 +103,13 @@ func (p *prober) free(w wanted) {
 			taken = taken || slices.ContainsFunc(c.in(), func(x SegmentTunnel) bool { return x.Tunnel == t.cfg.Name && x.VNI == l.vni })
 		}
 		if taken {
-			p.ends(t)
+			p.closeTunnel(t)
 		}
 	}
 }
 
-// ends ends the sessions of a tunnel. p.mu is held.
-func (p *prober) ends(t *tunnel) {
+// closeTunnel ends the sessions of a tunnel. p.mu is held.
+func (p *prober) closeTunnel(t *tunnel) {
 	l := p.probed[t]
 	if l == nil {
 		return
@@ -123,7 +125,7 @@ func (p *prober) ends(t *tunnel) {
 			delete(p.sessions, peer)
 		}
 	}
-	p.spread()
+	p.updateRoutes()
 	if l.at == nil {
 		return
 	}
@@ -145,7 +147,7 @@ func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
 	}
 	n.prober.mu.Lock()
 	defer n.prober.mu.Unlock()
-	t.udp, err = n.open.bfd(n.prober.begin(), c)
+	t.udp, err = n.open.bfd(n.prober.start(), c)
 	t.udpOn = c.locals()
 	return err
 }
@@ -201,4 +203,41 @@ func (n *Node) outside(l *probedTunnel, remote netip.Addr) (p bfd.Peer, ok bool)
 	}
 	p = bfd.Peer{Path: gatewayPath{n.segments[g.VNI].iface}, Local: local, Remote: remote}
 	return p, p.Check() == nil
+}
+
+// updateRoutes tells the routes which next hops are behind a dead peer of a tunnel, and which are so no more. p.mu is held.
+func (p *prober) updateRoutes() {
+	fdbs := map[frame.VNI]*fdb.Table{}
+	for _, v := range p.n.sw.VSIs() {
+		fdbs[v.VNI()] = v.FDB()
+	}
+	down := map[effect]bool{}
+	for _, v := range p.n.gateway.VRFs() {
+		for h := range v.NextHops() {
+			for _, l := range p.probed {
+				if peer, ok := l.peerOf(h, fdbs[h.Interface.VNI()]); ok && l.t.v.Down(peer) {
+					down[effect{vrf: v, hop: h}] = true
+					_ = v.SetDown(h, true) // it may be down for another reason, which ends sooner
+				}
+			}
+		}
+	}
+	for e := range p.down {
+		if !down[e] {
+			_ = e.vrf.SetDown(e.hop, false) // fails if the interface is gone
+		}
+	}
+	p.down = down
+}
+
+// peerOf returns the peer of the tunnel that a next hop is behind.
+func (l *probedTunnel) peerOf(h l3.NextHop, macs *fdb.Table) (peer uint16, ok bool) {
+	if t := h.Interface.Config().Tunnel; t != nil {
+		return h.Peer, t == l3.Tunnel(l.t.v)
+	}
+	if h.MAC.IsZero() || macs == nil {
+		return 0, false
+	}
+	to, ok := macs.Lookup(h.MAC)
+	return to.Peer(), ok && l.port != 0 && to.Port() == l.port && to.Peer() != 0
 }

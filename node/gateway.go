@@ -240,3 +240,19 @@ func (g *SegmentGateway) macs() []frame.MAC {
 	}
 	return slices.DeleteFunc([]frame.MAC{g.MAC, g.VTEPMAC}, frame.MAC.IsZero)
 }
+
+// passOver has routes pass over interfaces whose IP port is gone. Those of other ports have neighbours, which are
+// forgotten. n.mu is held.
+func (n *Node) passOver(events []frame.Event) {
+	for _, e := range events {
+		s := n.segments[e.VNI]
+		if e.Kind != frame.EventDetached || s == nil || s.iface == nil || s.iface.Config().Port.Port() != e.Dest.Port() || e.Dest == 0 {
+			continue
+		}
+		for h := range s.iface.VRF().NextHops() {
+			if h.Interface == s.iface {
+				_ = s.iface.VRF().SetDown(h, true) // until the interface is made anew, with its port
+			}
+		}
+	}
+}

@@ -150,7 +150,7 @@ func (n *Node) closeTunnel(name string) {
 		}
 	}
 	if t := n.tunnels[name]; t != nil {
-		n.prober.leave(t)
+		n.prober.closing(t)
 		t.close()
 		delete(n.tunnels, name)
 	}
