@@ -94,6 +94,7 @@ const (
 
 	MinInterval = 10 * time.Millisecond
 	MaxInterval = time.Minute
+	MaxHold     = time.Hour
 
 	slow = time.Second // least interval of a session that is not Up (RFC 5880, section 6.8.3)
 )
@@ -108,7 +109,7 @@ type SessionConfig struct {
 	Multiplier int `json:"multiplier,omitzero"`
 
 	// Hold is how long a session that is Up again has to stay so before it is reported as Alive. The first time is reported
-	// at once. Default 1 s, which is longer than the default detection time of 900 ms; negative = not at all.
+	// at once. Default 1 s, which is longer than the default detection time of 900 ms; at most 1 h; negative = not at all.
 	Hold time.Duration `json:"hold,omitzero" zero:"never"`
 
 	// Passive makes the session send nothing before the peer does.
@@ -129,6 +130,9 @@ func (c *SessionConfig) Check() error {
 		w.Want("Interval", d, "%v to %v in whole microseconds, or 0 for %v", MinInterval, MaxInterval, DefaultInterval)
 	}
 	w.Number("Multiplier", c.Multiplier, 1, 255, DefaultMultiplier)
+	if c.Hold > MaxHold {
+		w.Want("Hold", c.Hold, "at most %v", MaxHold)
+	}
 	return w.Err()
 }
 

@@ -72,7 +72,7 @@ func (r MAC) check() error {
 	case set != 1:
 		return errors.New("MAC.VTEP, Group, Port, Filter: exactly one of them is required")
 	case r.MAC.IsGroup() && (r.IP.IsValid() || r.Group != ""):
-		return errors.New("MAC.MAC: must be the MAC of one host with IP or Group")
+		return fmt.Errorf("MAC.MAC: %v: must be the MAC of one host with IP or Group", r.MAC)
 	case r.Tunnel != "" && (r.Port != "" || r.Filter):
 		return errors.New("MAC.Tunnel: not allowed with Port or Filter")
 	case r.FarVNI != 0 && !r.VTEP.IsValid():
@@ -80,7 +80,7 @@ func (r MAC) check() error {
 	case r.IP.IsValid() && r.Filter:
 		return errors.New("MAC.IP: not allowed with Filter")
 	case r.IP.IsValid() && hostaddr.Neighbour(r.IP) != nil:
-		return errors.New("MAC.IP: must be the address of one host")
+		return fmt.Errorf("MAC.IP: %v: must be the address of one host", r.IP)
 	case r.VTEP.IsValid():
 		return checkRemote("MAC", remote{r.VTEP, r.FarVNI})
 	}
@@ -90,8 +90,12 @@ func (r MAC) check() error {
 func (r Prefix) check() error {
 	v := r.Via
 	switch p := r.Prefix; {
-	case !p.IsValid() || p != p.Masked() || p.Addr().Is4In6():
-		return errors.New("Prefix.Prefix: must be a prefix without host bits")
+	case !p.IsValid():
+		return errors.New("Prefix.Prefix: required")
+	case p.Addr().Is4In6():
+		return fmt.Errorf("Prefix.Prefix: %v: must be an IPv4 or IPv6 prefix, not an IPv4-mapped one", p)
+	case p != p.Masked():
+		return fmt.Errorf("Prefix.Prefix: %v: must have no host bits, as in %v", p, p.Masked())
 	case v.Weight != 0 && v == Via{Weight: v.Weight}:
 		return errors.New("Prefix.Via.Weight: requires a next hop")
 	case v.Tunnel != "" && !v.VTEP.IsValid():
@@ -101,9 +105,9 @@ func (r Prefix) check() error {
 	case v.IP.IsValid() && (!v.MAC.IsZero() || v.VTEP.IsValid()):
 		return errors.New("Prefix.Via.IP: not allowed with MAC or VTEP")
 	case v.IP.IsValid() && v.IP.Is4() != p.Addr().Is4():
-		return errors.New("Prefix.Via.IP: is of another address family than the prefix")
+		return fmt.Errorf("Prefix.Via.IP: %v: must be of the address family of the prefix, %v", v.IP, p)
 	case v.MAC.IsGroup():
-		return errors.New("Prefix.Via.MAC: must be the MAC of one host")
+		return fmt.Errorf("Prefix.Via.MAC: %v: must be the MAC of one host", v.MAC)
 	case !v.MAC.IsZero() && !v.VTEP.IsValid():
 		return errors.New("Prefix.Via.VTEP: required with MAC")
 	case v.VTEP.IsValid():

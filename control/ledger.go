@@ -1,6 +1,9 @@
 package control
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // A Ledger keeps the rows of one owner by what they are derived from: a lease, a route of BGP, a node. Set says which rows
 // a key has now, and Flush passes the differences to a [Programmer] in one Update. Several keys may have the same row,
@@ -78,6 +81,9 @@ func (l *Ledger[K]) Resync() { l.resync = true }
 // Flush passes what has changed since the last Flush. If the Programmer refuses rows, Flush returns its error, and does not
 // pass them again until they are set anew; after any other error it passes everything again.
 func (l *Ledger[K]) Flush(owner string, p Programmer) error {
+	if p == nil {
+		return errors.New("control: Flush: the Programmer is nil")
+	}
 	u := Update{Snapshot: l.resync, Loose: l.Loose}
 	if l.resync {
 		for key := range l.claims {

@@ -115,3 +115,11 @@ func key(r control.Row) string {
 	}
 	return strings.TrimSpace(r.String())
 }
+
+func TestLedgerWithoutProgrammer(t *testing.T) {
+	var l control.Ledger[int]
+	l.Set(1, control.Flood{VNI: 1})
+	if err := l.Flush("bgp", nil); err == nil {
+		t.Error("no error")
+	}
+}

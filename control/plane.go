@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/vxswitch/vxswitch/arp"
 	"github.com/vxswitch/vxswitch/frame"
@@ -85,6 +87,9 @@ func (p *Plane) Program(name string, u Update) error {
 	defer p.mu.Unlock()
 	if name == "" {
 		return errors.New("control: Program: owner: a name is required")
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return fmt.Errorf("control: Program: owner: %q: must be printable characters", name)
 	}
 	t := p.begin()
 	t.loose = u.Loose

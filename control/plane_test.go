@@ -118,6 +118,11 @@ func TestRefused(t *testing.T) {
 			t.Fatalf("%v: left something behind: %v %v", c.row, listed(l.vtep), listed(l.tun))
 		}
 	}
+	for _, owner := range []string{"", "bgp\n", "\x1b[31m"} {
+		if err := l.Program(owner, control.Update{}); err == nil || !strings.HasPrefix(err.Error(), "control: Program: owner: ") {
+			t.Errorf("owner %q: %v", owner, err)
+		}
+	}
 	if vrfs := l.gw.VRFs(); len(vrfs) != 1 {
 		t.Errorf("%d VRFs: one was made on the way", len(vrfs))
 	}
