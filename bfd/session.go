@@ -54,6 +54,7 @@ type session struct {
 	holdAt time.Duration // when it will be Alive, or never
 
 	sent, failed, received uint64
+	sendErr                error // of the last packet
 	discarded              Counts
 }
 
@@ -272,7 +273,7 @@ func (x *session) step(b []byte, now time.Duration) (packet []byte, again time.D
 			x.txAt, x.txNext = now, x.jittered(now, x.interval)
 		}
 		x.urgent, x.final = false, false
-		x.sent++
+		x.sent, x.sendErr = x.sent+1, nil
 	}
 	x.wakes = x.wake(now)
 	return b, x.wakes, false

@@ -301,4 +301,5 @@ func (s *Speaker) send(x *session, b []byte) {
 	defer x.mu.Unlock()
 	x.failed++
 	x.sent--
+	x.sendErr = err
 }

@@ -19,6 +19,7 @@ type Session struct {
 	Interval  time.Duration // between packets sent, as agreed, without jitter
 	Detection time.Duration // without a packet for that long the path is dead; 0 while nothing is heard
 	Stats     SessionStats
+	SendError error // of the Path for the last packet; nil if it was sent
 }
 
 // SessionStats counts the packets of a session.
@@ -87,7 +88,7 @@ func (x *session) describe() Session {
 		Peer: x.peer, Config: x.cfg, Status: x.status,
 		State: x.state, RemoteState: x.last.State, Diag: x.diag, RemoteDiag: x.last.Diag,
 		Discriminator: x.my, RemoteDiscriminator: x.last.My, Since: x.speaker.start.Add(x.changed), Interval: x.txInterval(),
-		Stats: SessionStats{x.sent, x.failed, x.received, x.discarded},
+		Stats: SessionStats{x.sent, x.failed, x.received, x.discarded}, SendError: x.sendErr,
 	}
 	if x.heard {
 		d.Detection = x.detection()

@@ -1,10 +1,12 @@
 package bfd
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -113,8 +115,10 @@ func TestUDPComesBack(t *testing.T) {
 	ob.add("10.0.0.2", "10.0.0.9", false, SessionConfig{})
 	p := oa.add("10.0.0.9", "10.0.0.2", false, SessionConfig{})
 	a.Until("failures", func() bool { return oa.session(p).Stats.Failed > 0 })
+	a.Until("its error", func() bool { return errors.Is(oa.session(p).SendError, syscall.EADDRNOTAVAIL) })
 	a.Addr("eth0", "10.0.0.9/24")
 	oa.want(Alive, NoDiag)
+	a.Until("no error", func() bool { return oa.session(p).SendError == nil })
 	a.IP("addr", "del", "10.0.0.9/24", "dev", "eth0")
 	oa.want(Dead, TimeExpired)
 	a.Addr("eth0", "10.0.0.9/24")

@@ -204,15 +204,40 @@ func (p *prober) close() {
 	}
 }
 
+// A BFDSession is a session of BFD, and what it is for.
+type BFDSession struct {
+	bfd.Session
+	Tunnel string    // with a peer of this tunnel, or
+	VRF    string    // with a next hop of routes of this VRF
+	VNI    frame.VNI // on the interface of this segment
+}
+
 // BFD returns the sessions of the node, in the order of their addresses.
-func (n *Node) BFD() []bfd.Session {
-	s := n.prober.speaker.Load()
+func (n *Node) BFD() []BFDSession {
+	p := n.prober
+	s := p.speaker.Load()
 	if s == nil {
 		return nil
 	}
 	list, _ := s.Sessions() // fails after Close
-	slices.SortFunc(list, func(a, b bfd.Session) int {
-		return cmp.Or(a.Peer.Local.Compare(b.Peer.Local), a.Peer.Remote.Compare(b.Peer.Remote))
+	all := make([]BFDSession, len(list))
+	p.mu.Lock()
+	for i, x := range list {
+		all[i].Session = x
+		if own := p.sessions[x.Peer]; own != nil {
+			for _, e := range own.on {
+				if e.tunnel != nil {
+					all[i].Tunnel = e.tunnel.cfg.Name
+				} else {
+					all[i].VRF, all[i].VNI = e.vrf.Name(), e.hop.Interface.VNI()
+				}
+			}
+		}
+	}
+	p.mu.Unlock()
+	slices.SortFunc(all, func(a, b BFDSession) int {
+		return cmp.Or(a.Peer.Local.Compare(b.Peer.Local), a.Peer.Remote.Compare(b.Peer.Remote),
+			cmp.Compare(a.Tunnel, b.Tunnel), cmp.Compare(a.VRF, b.VRF))
 	})
-	return list
+	return all
 }

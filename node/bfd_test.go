@@ -150,6 +150,7 @@ func TestTunnelBFD(t *testing.T) {
 
 	learn(t, a, 3)
 	until(t, "the session has gone with the route", func() bool { return len(a.BFD()) == 1 })
+	lab.Equal(t, "tunnel", a.BFD()[0].Tunnel, "vx")
 	until(t, "its peer is no longer allowed", func() bool {
 		for _, v := range a.Switch().VSIs() {
 			if v.VNI() == 1 {

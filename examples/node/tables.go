@@ -223,7 +223,12 @@ func (s *server) getBFD(w http.ResponseWriter, r *http.Request) error {
 	}
 	sessions := []api.BFD{}
 	for _, x := range s.n.BFD() {
+		why := ""
+		if x.SendError != nil {
+			why = x.SendError.Error()
+		}
 		sessions = append(sessions, api.BFD{
+			Tunnel: x.Tunnel, VRF: x.VRF, VNI: x.VNI, SendError: why,
 			Local: x.Peer.Local.String(), Peer: x.Peer.Remote.String(), Status: x.Status.String(), State: x.State.String(),
 			Diagnostic: x.Diag.String(), RemoteState: x.RemoteState.String(), Since: x.Since,
 			Interval: x.Interval.Seconds(), Detection: x.Detection.Seconds(), Stats: x.Stats,

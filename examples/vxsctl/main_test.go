@@ -164,6 +164,11 @@ func TestTables(t *testing.T) {
 		{"flood", "GET /v1/flood", `[{"vni":7,"tunnel":"vx","members":[{"peer":"10.0.0.2:4789","proto":["config","evpn"]},{"peer":"10.0.0.3:4789","proto":["evpn"],"flags":["no-broadcast"]}]},{"vni":8,"tunnel":"vx"}]`,
 			"VNI  TUNNEL  PEER           PROTO        FLAGS\n7    vx      10.0.0.2:4789  config,evpn  -\n" +
 				"7    vx      10.0.0.3:4789  evpn         no-broadcast\n8    vx      -              -            -\n"},
+		{"bfd", "GET /v1/bfd", `[{"tunnel":"vx","local":"10.0.0.1","peer":"10.0.0.2","status":"alive","state":"up","diagnostic":"none","interval":0.3,"detection":0.9,"stats":{"sent":4,"received":3}},` +
+			`{"vrf":"red","vni":7,"local":"10.1.0.1","peer":"10.1.0.2","status":"dead","state":"down","diagnostic":"time-expired","interval":1,"stats":{"sent":5,"received":0},"send_error":"no route"}]`,
+			"FOR            LOCAL     PEER      STATUS  STATE  DIAGNOSTIC    INTERVAL  DETECTION  SENT  RECEIVED  ERROR\n" +
+				"tunnel vx      10.0.0.1  10.0.0.2  alive   up     none          300ms     900ms      4     3         -\n" +
+				"vrf red vni 7  10.1.0.1  10.1.0.2  dead    down   time-expired  1s        0s         5     0         no route\n"},
 		{"waiting proto evpn", "GET /v1/waiting?proto=evpn", `[{"proto":"evpn","state":"waiting","row":"flood vni 7 vtep 10.0.0.2:0","why":"VNI: there is no such segment"}]`,
 			"PROTO  STATE    SINCE  ROW                          WHY\nevpn   waiting  -      flood vni 7 vtep 10.0.0.2:0  VNI: there is no such segment\n"},
 		{"vtep", "GET /v1/vtep", `[{"name":"vx","type":"vxlan","local":"10.0.0.1:4789","mtu":1464,"peers":[{"addr":"10.0.0.2:4789","listed":true,"mtu":1400,"rx":1,"tx":2}]}, {"name":"e","type":"ipip","local":"10.0.0.1","local6":"fd00::1","mtu":1480,"peers":[]}]`,

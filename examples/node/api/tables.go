@@ -108,6 +108,9 @@ type FloodMember struct {
 
 // A BFD is a session of Bidirectional Forwarding Detection.
 type BFD struct {
+	Tunnel      string           `json:"tunnel,omitempty"` // with a peer of this tunnel, or
+	VRF         string           `json:"vrf,omitempty"`    // with a next hop of routes of this VRF
+	VNI         frame.VNI        `json:"vni,omitempty"`    // on the interface of this segment
 	Local       string           `json:"local"`
 	Peer        string           `json:"peer"`
 	Status      string           `json:"status"` // unknown, alive or dead: what routes and groups go by
@@ -118,6 +121,7 @@ type BFD struct {
 	Interval    float64          `json:"interval"`  // between packets, in seconds, as agreed
 	Detection   float64          `json:"detection"` // in seconds; 0 while nothing is heard
 	Stats       bfd.SessionStats `json:"stats"`
+	SendError   string           `json:"send_error,omitempty"` // of the last packet
 }
 
 // A Row is a row of a control plane that is in no table.

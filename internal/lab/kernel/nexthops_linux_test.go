@@ -124,7 +124,7 @@ func alive(t *testing.T, x *node.Node, n int) {
 	for {
 		is, all := 0, x.BFD()
 		for _, s := range all {
-			if s.Status == bfd.Alive {
+			if s.Status == bfd.Alive && (s.Tunnel != "" || s.VRF != "" && s.VNI != 0) {
 				is++
 			}
 		}
