@@ -92,6 +92,8 @@ func (l *Ledger[K]) Flush(owner string, p Programmer) error {
 	} else {
 		for key, was := range l.changed {
 			switch now := l.current(key); {
+			case key == nil && len(l.claims[key]) > 0:
+				u.Add = append(u.Add, nil) // to be refused
 			case now == was:
 			case now == nil:
 				u.Del = append(u.Del, was)

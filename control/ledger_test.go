@@ -116,6 +116,25 @@ func key(r control.Row) string {
 	return strings.TrimSpace(r.String())
 }
 
+// A row that is none is refused, and does not hold others up.
+func TestLedgerNilRow(t *testing.T) {
+	m := &controltest.Model{VNIs: []frame.VNI{red}}
+	var l control.Ledger[int]
+	for range 2 {
+		l.Set(1, nil, control.Flood{VNI: red, VTEP: at(2)})
+		if err := l.Flush("bgp", m); len(control.Refused(err)) != 1 || len(m.Rows("bgp")) != 1 {
+			t.Errorf("%v, rows %v", err, m.Rows("bgp"))
+		}
+		if err := l.Flush("bgp", m); err != nil {
+			t.Error(err)
+		}
+		l.Set(1)
+	}
+	if err := l.Flush("bgp", m); err != nil || len(m.Rows("bgp")) != 0 {
+		t.Errorf("%v, rows %v", err, m.Rows("bgp"))
+	}
+}
+
 func TestLedgerWithoutProgrammer(t *testing.T) {
 	var l control.Ledger[int]
 	l.Set(1, control.Flood{VNI: 1})

@@ -159,14 +159,15 @@ func (t *tx) target(p *place) (to target, err error) {
 		to.group = fmt.Sprint(nums)
 		return to, err
 	}
+	a, local := via.VTEP.Addr(), f.tunnel.Local()
+	if a.IsLoopback() && !slices.ContainsFunc(local, netip.Addr.IsLoopback) {
+		return to, mistake{fmt.Errorf("VTEP: %v: must not be a loopback address, because %v is none", a, local[0])}
+	}
 	if _, flood := p.row.(Flood); flood {
 		return to, f.tunnel.CheckFlood(via.VTEP)
 	}
-	switch a, local := via.VTEP.Addr(), f.tunnel.Local(); {
-	case slices.Contains(local, a):
-		return to, mistake{fmt.Errorf("VTEP: %v: is the address of the local VTEP", a)}
-	case a.IsLoopback() && !slices.ContainsFunc(local, netip.Addr.IsLoopback):
-		return to, mistake{fmt.Errorf("VTEP: %v: is a loopback address", a)}
+	if slices.Contains(local, a) {
+		return to, mistake{fmt.Errorf("VTEP: %v: must not be the address of the local VTEP", a)}
 	}
 	return to, nil
 }

@@ -43,7 +43,10 @@ type RowErrors []RowError
 
 // Error returns the first error, and the number of others.
 func (e RowErrors) Error() string {
-	if len(e) == 1 {
+	switch len(e) {
+	case 0:
+		return "no rows"
+	case 1:
 		return e[0].Error()
 	}
 	return fmt.Sprintf("%v (and %d more rows)", e[0], len(e)-1)

@@ -159,7 +159,7 @@ func TestApplyFails(t *testing.T) {
 	n := running(t)
 	must(t, n.Apply(parse(t, first)))
 	for _, c := range []struct{ name, text, want string }{
-		{"an address that is not local", strings.Replace(first, `127.0.0.1`, `192.0.2.77`, 1), `tunnel "vx": `},
+		{"an address that is not local", strings.ReplaceAll(first, "127.0.0.", "192.0.2."), `tunnel "vx": `},
 		{"another tunnel's port", strings.Replace(first, `"tunnels": [`, `"tunnels": [{"name": "other", "local": "192.0.2.77"},`, 1), `tunnel "other": `},
 		{"a device that is not there", strings.Replace(first, `"segments": [`, `"ports": [{"name": "nope0", "type": "packet"}], "segments": [`, 1), `port "nope0": `},
 	} {

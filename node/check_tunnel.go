@@ -166,6 +166,8 @@ func (k *checker) remote(key string, t *Tunnel, a netip.Addr) {
 		k.Fail(key, a, "is this node's own address")
 	case hostaddr.Check(a) != nil:
 		k.Fail(key, a, "%v", hostaddr.Check(a))
+	case a.IsLoopback() && own.IsValid() && !own.IsLoopback():
+		k.Fail(key, a, "must not be a loopback address, because %v, the local address of tunnel %q, is none", own, t.Name)
 	case t.Local.IsValid() && !own.IsValid():
 		k.Fail(key, a, "is of another address family than %v, the local address of tunnel %q", t.Local, t.Name)
 	case a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" && own.Zone() == "":

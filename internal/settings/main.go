@@ -187,7 +187,7 @@ func (w *writer) about(t reflect.Type, f reflect.StructField) string {
 		text = fmt.Sprintf("*%s only:* %s", strings.Join(has, ", "), text)
 	}
 	if f.Tag.Get("zero") == "never" {
-		text = strings.ReplaceAll(text, "negative = never", "`\"0s\"` = never")
+		text = strings.ReplaceAll(text, "negative = ", "`\"0s\"` = ")
 	}
 	return text + strings.Join(others, "") + w.words(t, f)
 }
