@@ -36,9 +36,10 @@
 // # Strangers
 //
 // There is no authentication; a packet that has it is discarded. What protects a session is that its packets arrive with TTL
-// 255, which no packet from beyond the link has (RFC 5881, section 5), or not from outside a tunnel, that they come over its
-// Path from its address to its own, and that a packet for a session that is up names a random discriminator. Over several hops
-// only the last two hold: filter port 4784. A packet makes no session, and each one that is discarded counts under a [Reason].
+// 255, which no packet from beyond the link has (RFC 5881, section 5), or not from outside a tunnel, and that they come over its
+// Path from its address to its own. Over several hops only the addresses count, which anybody may forge: filter port 4784. The
+// discriminators protect nothing, since a packet that says Down needs none (RFC 5880, section 6.8.6). A packet makes no
+// session, and each one that is discarded counts under a [Reason].
 //
 // # Concurrency
 //

@@ -30,6 +30,7 @@ type session struct {
 	mu      sync.Mutex // held for moments: nothing below calls anybody
 	cfg     SessionConfig
 	gone    bool
+	left    chan struct{} // closed when the last packet is sent
 	state   State
 	diag    Diag
 	changed time.Duration
@@ -81,13 +82,13 @@ func (x *session) receive(c *Control, now time.Duration) (sooner bool) {
 	if c.Final && x.poll {
 		x.endPoll()
 	}
+	x.heard, x.graced, x.rxAt = true, false, now
 	if x.state == AdminDown {
 		x.discard(HeldDown)
-		return false
+		return x.wake(now) < x.wakes
 	}
 	x.received++
 	x.speaker.received.Add(1)
-	x.heard, x.graced, x.rxAt = true, false, now
 	switch {
 	case c.State == AdminDown:
 		if x.state != Down {
@@ -322,6 +323,6 @@ func (x *session) change(cfg SessionConfig, now time.Duration) {
 func (x *session) leave() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.gone, x.state, x.diag = true, AdminDown, DiagAdminDown
+	x.gone, x.left, x.state, x.diag = true, make(chan struct{}), AdminDown, DiagAdminDown
 	x.poll, x.final = false, false
 }

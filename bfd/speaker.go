@@ -156,14 +156,14 @@ func (s *Speaker) Change(p Peer, c *SessionConfig) error {
 	return nil
 }
 
-// Remove ends a session. It sends a last packet that tells the peer that this is no failure; to be sure that the peer has
-// heard that, set AdminDown for a detection time first (RFC 5880, section 6.8.16). Of Notify at most one call is under way
-// then; none follows.
+// Remove ends a session. It sends a last packet that tells the peer that this is no failure, and returns when that is sent; to
+// be sure that the peer has heard it, set AdminDown for a detection time first (RFC 5880, section 6.8.16). Of Notify at most
+// one call is under way then; none follows. A Path must not call Remove from its Send.
 func (s *Speaker) Remove(p Peer) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	x, err := s.find(p)
 	if err != nil {
+		s.mu.Unlock()
 		return err
 	}
 	delete(s.byPeer, p)
@@ -173,6 +173,11 @@ func (s *Speaker) Remove(p Peer) error {
 	}
 	x.leave()
 	s.look(x)
+	s.mu.Unlock()
+	select {
+	case <-x.left:
+	case <-s.done:
+	}
 	return nil
 }
 
@@ -287,6 +292,7 @@ func (s *Speaker) step(x *session, h *timers) {
 	if l, ok := x.peer.Path.(Leaver); ok {
 		l.Leave(x.peer)
 	}
+	close(x.left)
 }
 
 func (s *Speaker) send(x *session, b []byte) {

@@ -394,3 +394,25 @@ func TestPeerRestarts(t *testing.T) {
 		check.Slice(t, "changes", got, []Status{Alive, Dead, Alive})
 	})
 }
+
+// A peer that ended while this end was AdminDown is forgotten after its detection time: a passive one in its place never hears
+// a packet that names another discriminator.
+func TestForgottenInAdminDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, time.Millisecond)
+		defer p.close()
+		p.add(SessionConfig{}, SessionConfig{})
+		time.Sleep(5 * time.Second)
+		check.Equal(t, "state", p.sessionA().State, Up)
+		must(t, p.a.Change(p.pa, &SessionConfig{AdminDown: true}))
+		time.Sleep(30 * time.Second)
+		p.ba.set(true) // the good-bye is lost, as in a crash
+		must(t, p.b.Remove(p.pb))
+		time.Sleep(30 * time.Second)
+		p.ba.set(false)
+		must(t, p.b.Add(p.pb, &SessionConfig{Passive: true}))
+		must(t, p.a.Change(p.pa, &SessionConfig{}))
+		time.Sleep(10 * time.Second)
+		check.Equal(t, "state after both ends were there again", p.sessionA().State, Up)
+	})
+}

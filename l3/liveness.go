@@ -12,6 +12,7 @@ const (
 	setDown     uint32 = 1 << iota // SetDown
 	silent                         // the neighbour does not answer
 	unreachable                    // ICMP errors of the last 10 s
+	portGone                       // SetPortGone
 	unresolved                     // the neighbour is asked for its MAC; no event, since it may answer at once
 )
 
@@ -26,7 +27,7 @@ func (n *nextHops) change(h *nextHop, set, clear uint32) {
 		return
 	}
 	h.down.Store(is)
-	if is&^setDown != 0 {
+	if is&^(setDown|portGone) != 0 {
 		n.ill[h] = struct{}{}
 	} else {
 		delete(n.ill, h)
@@ -57,17 +58,18 @@ func (n *nextHops) dead(i *Interface) (list []*nextHop) {
 	return list
 }
 
-// mark is change for the workers.
-func (n *nextHops) mark(h *nextHop, set uint32, until frame.Tick) {
+// mark is change for the workers. It returns false for a next hop that no route uses any more.
+func (n *nextHops) mark(h *nextHop, set uint32, until frame.Tick) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if h.uses == 0 {
-		return
+		return false
 	}
 	if set == unreachable {
 		h.until = until
 	}
 	n.change(h, set, 0)
+	return true
 }
 
 // answered ends that the next hop at a neighbour's address is passed over.
@@ -141,6 +143,23 @@ func (v *VRF) SetDown(h NextHop, down bool) error {
 	defer n.mu.Unlock()
 	n.change(n.get(h, func() *nextHop { return v.compile(h) }), setDown, 0)
 	return nil
+}
+
+// SetPortGone says that the IP port of an interface is gone: routes pass over all next hops on the interface, also those that
+// come later, while they have another, until the interface is closed.
+func (i *Interface) SetPortGone() {
+	n := &i.vrf.nextHops
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.gone == nil {
+		n.gone = map[*Interface]bool{}
+	}
+	n.gone[i] = true
+	for _, h := range n.byKey {
+		if h.out == i {
+			n.change(h, portGone, 0)
+		}
+	}
 }
 
 // setDown is SetDown of a next hop that there is.

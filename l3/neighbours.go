@@ -58,13 +58,15 @@ func (i *Interface) passOver(x *packet, r *route, h *nextHop) *nextHop {
 		return nil
 	}
 	n := &i.vrf.nextHops
-	n.mark(h, unresolved, 0)
+	if !n.mark(h, unresolved, 0) {
+		return nil
+	}
 	i.question(h.ip, x.src(), x.f.Origin(), x.tick)
 	if i.neighbours.Resolve(h.ip) != 0 { // the answer has come meanwhile
 		n.answered(i, h.ip)
 		return h
 	}
-	if other := r.pick(x.flow); other.down.Load() == 0 {
+	if other := r.pick(x.flow); other != h && other.down.Load() == 0 {
 		return other
 	}
 	return nil

@@ -62,6 +62,7 @@ type nextHop struct {
 type nextHops struct {
 	mu    sync.Mutex
 	byKey map[NextHop]*nextHop
+	gone  map[*Interface]bool   // those whose port is gone
 	ill   map[*nextHop]struct{} // those with a reason that ends by itself
 	n     atomic.Int32          // len(ill)
 }
@@ -83,6 +84,9 @@ func (n *nextHops) get(k NextHop, made func() *nextHop) *nextHop {
 		h = made()
 		h.key = k
 		n.byKey[k] = h
+		if n.gone[h.out] {
+			n.change(h, portGone, 0)
+		}
 	}
 	return h
 }
@@ -120,6 +124,7 @@ func (n *nextHops) close(i *Interface) {
 		}
 		return k.Interface == i
 	})
+	delete(n.gone, i)
 	maps.DeleteFunc(n.ill, func(h *nextHop, _ struct{}) bool { return h.out == i })
 	n.n.Store(int32(len(n.ill)))
 }

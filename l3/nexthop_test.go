@@ -1,11 +1,13 @@
 package l3
 
 import (
+	"bytes"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/vxswitch/vxswitch/frame"
@@ -422,4 +424,44 @@ func TestNextHopOfClosedInterface(t *testing.T) {
 	check.Equal(t, "next hops that are ill", len(s.vrf.nextHops.ill), 0)
 	check.Equal(t, "count", s.vrf.nextHops.n.Load(), 0)
 	s.heard()
+}
+
+// A packet is under way to a neighbour without a MAC while its route is deleted, and perhaps added again.
+func TestNextHopOfDeletedRoute(t *testing.T) {
+	s := newStar(t, 2)
+	for k := range byte(2) {
+		s.i20.neighbours.Delete(at4(20, k+1))
+	}
+	s.i20.cfg.NoAsk, s.i20.cfg.Notify = true, nil
+	p := between(false, 1, 4)
+	p.dst = netip.MustParseAddr("172.16.1.1")
+	b := p.bytes(t)
+	f := frame.Make(bytes.Clone(b))
+	x := packet{f: &f, ip: 14, tick: 1}
+	r, _ := s.vrf.routes.Load().Lookup(p.dst)
+	h := r.pick(x.flow)
+	s.vrf.Delete(behind)
+	s.i10.send(&x, r, h, p.dst)
+
+	done := make(chan struct{})
+	var workers sync.WaitGroup
+	for w := range 2 {
+		workers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				f := frame.Make(bytes.Clone(b))
+				s.i10.Process(&f, frame.At{Tick: 1, Worker: w})
+			}
+		})
+	}
+	for range 20000 {
+		check.OK(t, s.vrf.Add(Route{behind, s.hops}))
+		s.vrf.Delete(behind)
+	}
+	close(done)
+	workers.Wait()
 }

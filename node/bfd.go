@@ -132,6 +132,11 @@ func (p *prober) update() {
 			}
 		}
 	}
+	for _, l := range p.probed {
+		if l.path != nil {
+			l.path.SetPeers(l.peers) // after the last packets of sessions with others
+		}
+	}
 	for peer, x := range want {
 		if p.sessions[peer] != nil {
 			continue

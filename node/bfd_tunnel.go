@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/vxswitch/vxswitch/bfd"
 	"github.com/vxswitch/vxswitch/bfd/vxlan"
@@ -26,6 +28,25 @@ type probedTunnel struct {
 	vsi  *vswitch.VSI
 	at   *vswitch.Attachment
 	path *vxlan.Path
+
+	peers map[uint16]bfd.Peer // with sessions
+	out   passage
+}
+
+// A passage counts the frames that the switch was given for a tunnel, and as their egress stage those that it has sent.
+type passage struct{ given, sent atomic.Uint64 }
+
+// Process implements [vswitch.Stage].
+func (p *passage) Process(*frame.Frame, frame.At) frame.Verdict {
+	p.sent.Add(1)
+	return frame.Continue
+}
+
+// wait waits until all are sent. Some may have been dropped, so it does not wait for long.
+func (p *passage) wait() {
+	for deadline := time.Now().Add(100 * time.Millisecond); p.sent.Load() < p.given.Load() && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // tunnels adds the sessions with the peers of tunnels. p.mu and n.mu are held.
@@ -71,11 +92,14 @@ func (p *prober) openTunnel(t *tunnel) (*probedTunnel, error) {
 		}
 		return l, nil
 	}
-	l.path = vxlan.New(p.start(), func(peer uint16, f *frame.Frame) bool { return l.vsi.Send(l.at.Dest(peer), f) })
+	l.path = vxlan.New(p.start(), func(peer uint16, f *frame.Frame) bool {
+		l.out.given.Add(1)
+		return l.vsi.Send(l.at.Dest(peer), f)
+	})
 	var err error
 	l.vsi, err = p.n.sw.VSI(l.vni, &vswitch.VSIConfig{NoLearn: true, NoFlood: vswitch.Broadcast | vswitch.Multicast | vswitch.UnknownUnicast})
 	if err == nil {
-		l.at, err = l.vsi.AttachWith(t.v, uint32(l.vni), &vswitch.AttachConfig{NoLearn: true, KeepOpen: true, Slots: vswitch.Slots{Ingress: l.path}})
+		l.at, err = l.vsi.AttachWith(t.v, uint32(l.vni), &vswitch.AttachConfig{NoLearn: true, KeepOpen: true, Slots: vswitch.Slots{Ingress: l.path, Egress: &l.out}})
 		if err != nil && len(l.vsi.Attachments()) == 0 {
 			_ = l.vsi.Delete()
 		}
@@ -129,6 +153,8 @@ func (p *prober) closeTunnel(t *tunnel) {
 	if l.at == nil {
 		return
 	}
+	l.out.wait()
+	l.t.v.Disallow(l.vni, l.t.v.Allowed(l.vni)...)
 	_ = l.at.Detach()
 	if len(l.vsi.Attachments()) == 0 {
 		_ = l.vsi.Delete()
@@ -139,6 +165,7 @@ func (p *prober) closeTunnel(t *tunnel) {
 func (n *Node) setBFD(t *tunnel, c *Tunnel) (err error) {
 	want := c.BFD != nil && c.Type == encap.TypeIPIP && c.Underlay == UnderlayUDP && n.open.bfd != nil
 	if t.udp != nil && (!want || !slices.Equal(t.udpOn, c.locals())) {
+		n.prober.closing(t)
 		t.udp.Close()
 		t.udp = nil
 	}
@@ -175,17 +202,16 @@ func (n *Node) sessions(l *probedTunnel) (list []bfd.Peer) {
 	}
 	_ = l.t.v.Allow(l.vni, allow...) // what it does not take has no number
 	l.t.v.Disallow(l.vni, disallow...)
-	peers := map[uint16]bfd.Peer{}
+	l.peers = map[uint16]bfd.Peer{}
 	for _, s := range l.t.v.Stats().Peers {
 		if a := s.Addr.Addr(); s.VNI == 0 && listed[a] {
 			x := bfd.Peer{Path: l.path, Local: l.t.cfg.beside(a), Remote: a}
 			if x.Check() == nil {
-				peers[s.Peer] = x
+				l.peers[s.Peer] = x
 				list = append(list, x)
 			}
 		}
 	}
-	l.path.SetPeers(peers)
 	return list
 }
 

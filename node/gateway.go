@@ -249,10 +249,6 @@ func (n *Node) passOver(events []frame.Event) {
 		if e.Kind != frame.EventDetached || s == nil || s.iface == nil || s.iface.Config().Port.Port() != e.Dest.Port() || e.Dest == 0 {
 			continue
 		}
-		for h := range s.iface.VRF().NextHops() {
-			if h.Interface == s.iface {
-				_ = s.iface.VRF().SetDown(h, true) // until the interface is made anew, with its port
-			}
-		}
+		s.iface.SetPortGone() // until it is made anew, with its port
 	}
 }

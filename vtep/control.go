@@ -100,8 +100,16 @@ func (c *control) Tell(f func(frame.Event)) {
 	v.tell = f
 	for h := range v.hops.all {
 		if !h.retired {
-			v.told(frame.EventPeerUp, h.num)
+			v.toldUp(h)
 		}
+	}
+}
+
+// toldUp tells the switch of a peer that it does not know. v.mu is held.
+func (v *VTEP) toldUp(h *hop) {
+	v.told(frame.EventPeerUp, h.num)
+	if h.dead() {
+		v.told(frame.EventPeerDead, h.num)
 	}
 }
 

@@ -166,7 +166,7 @@ func (v *VTEP) Group(peers ...uint16) (uint16, error) {
 	for _, h := range g.group {
 		v.list(h, func() { h.refs++ })
 	}
-	v.told(frame.EventPeerUp, g.num)
+	v.toldUp(g)
 	return g.num, nil
 }
 

@@ -2,6 +2,7 @@ package vtep
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/vxswitch/vxswitch/frame"
 )
@@ -36,9 +37,15 @@ func (v *VTEP) SetDown(peer netip.Addr, down bool) error {
 	if down {
 		kind = frame.EventPeerDead
 	}
+	is := func(h *hop) bool { return h.family >= 0 && h.key() == k }
 	for h := range v.hops.all {
-		if h.family >= 0 && h.key() == k {
+		if is(h) {
 			h.down.Store(down)
+		}
+	}
+	for h := range v.hops.all {
+		others := func(m *hop) bool { return !is(m) && !m.down.Load() }
+		if !h.retired && (is(h) || slices.ContainsFunc(h.group, is) && !slices.ContainsFunc(h.group, others)) {
 			v.told(kind, h.num)
 		}
 	}
@@ -48,9 +55,10 @@ func (v *VTEP) SetDown(peer netip.Addr, down bool) error {
 // Down reports whether SetDown has said that a peer is dead, or all members of a group.
 func (v *VTEP) Down(peer uint16) bool {
 	h := v.hops.get(peer)
-	if h == nil {
-		return false
-	}
+	return h != nil && h.dead()
+}
+
+func (h *hop) dead() bool {
 	for _, m := range h.group {
 		if !m.down.Load() {
 			return false

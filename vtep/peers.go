@@ -128,10 +128,7 @@ func (v *VTEP) add(h *hop) error {
 	if err == nil {
 		v.setHeader(h, v.settings[h.key()].header)
 		h.down.Store(v.down[h.key()])
-		v.told(frame.EventPeerUp, h.num)
-		if h.down.Load() {
-			v.told(frame.EventPeerDead, h.num)
-		}
+		v.toldUp(h)
 	}
 	return err
 }

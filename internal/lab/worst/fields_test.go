@@ -16,9 +16,9 @@ control.tx.segments control.tx.unused control.tx.vrfs
 capture.fileWriter.ids
 fdb.Table.portDest
 bfd/vxlan.peers.byNum bfd/vxlan.peers.nums
-l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.nextHops.byKey l3.nextHops.ill l3.route.paths
+l3.Gateway.vrfs l3.Gateway.listeners l3.Interface.addrs l3.VRF.held l3.VRF.interfaces l3.nextHops.byKey l3.nextHops.gone l3.nextHops.ill l3.route.paths
 node.Node.left node.Node.own node.Node.provided node.Node.policies node.Node.ports node.Node.segments node.Node.tunnels node.Node.vrfs node.checker.claimed
-node.prober.down node.prober.kick node.prober.probed node.prober.sessions node.session.on
+node.prober.down node.prober.kick node.prober.probed node.prober.sessions node.probedTunnel.peers node.session.on
 node.gate.shut node.opened.ports node.opened.tunnels
 node.segment.guards node.segment.macs node.segment.members node.segment.tunnels node.tunnel.sets node.tunnel.udpOn node.tunnel.under
 node.wanted.policies node.wanted.ports node.wanted.segments node.wanted.tunnels node.wanted.vrfs
@@ -47,7 +47,7 @@ vtep.floodList.groups vtep.floodList.hops vtep.floodList.no vtep.floodList.to vt
 // fixed is what does not grow with what arrives: counters by name, scratch of a worker or a batch,
 // signals, one thing for each worker, or for each number there is, and the parser's, whose file is bounded.
 const fixed = `
-bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded
+bfd.Speaker.discarded bfd.Speaker.done bfd.Speaker.kick bfd.UDP.done bfd.reports.kick bfd.session.discarded bfd.session.left
 bfd.udpReceiver.control bfd.udpReceiver.from bfd.udpReceiver.iov bfd.udpReceiver.ms bfd.udpReceiver.msgs bfd.udpReceiver.payload
 arp.Table.outcomes arp.shared.counts
 capture.fileWriter.done capture.portWriter.parts capture.ring.wake capture.underlaySender.parts
