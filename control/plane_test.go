@@ -82,7 +82,7 @@ func TestRefused(t *testing.T) {
 		{control.Group{VNI: red, VTEP: far}, "Group.Name"},
 		{control.Group{VNI: red, Name: "pair"}, "VTEP"},
 		{control.Group{VNI: red, Name: "pair", VTEP: at(1)}, "VTEP"},
-		{control.Group{VNI: red, Name: "pair", VTEP: far, Tunnel: "none"}, `Tunnel: "none": the segment has no VTEP of that name`},
+		{control.Group{VNI: red, Name: "pair", VTEP: far, Tunnel: "none"}, `VTEP: the segment has no VTEP named "none"`},
 		{control.Group{VNI: red, Name: "pair", VTEP: far, FarVNI: 1 << 24}, "Group.FarVNI"},
 		{prefix(control.Via{VNI: red, IP: host, FarVNI: 7}), "Prefix.Via.FarVNI"},
 		{prefix(control.Via{VNI: ipip, VTEP: far, FarVNI: 7}), "Prefix.Via.FarVNI"},

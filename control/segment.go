@@ -59,7 +59,7 @@ func (s *segment) vtep(name string) (v localVTEP, err error) {
 		}
 	}
 	if name != "" {
-		return v, fmt.Errorf("Tunnel: %q: %w of that name", name, ErrNoVTEP)
+		return v, fmt.Errorf("VTEP: %w named %q", ErrNoVTEP, name)
 	}
 	return v, fmt.Errorf("VTEP: %w", ErrNoVTEP)
 }
