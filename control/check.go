@@ -71,6 +71,8 @@ func (r MAC) check() error {
 		return errors.New("MAC.MAC: must not be zero")
 	case set != 1:
 		return errors.New("MAC.VTEP, Group, Port, Filter: exactly one of them is required")
+	case r.MAC == frame.Broadcast:
+		return fmt.Errorf("MAC.MAC: %v: must be the MAC of one host or of a multicast group", r.MAC)
 	case r.MAC.IsGroup() && (r.IP.IsValid() || r.Group != ""):
 		return fmt.Errorf("MAC.MAC: %v: must be the MAC of one host with IP or Group", r.MAC)
 	case r.Tunnel != "" && (r.Port != "" || r.Filter):
@@ -104,6 +106,8 @@ func (r Prefix) check() error {
 		return errors.New("Prefix.Via.FarVNI: requires MAC and VTEP")
 	case v.IP.IsValid() && (!v.MAC.IsZero() || v.VTEP.IsValid()):
 		return errors.New("Prefix.Via.IP: not allowed with MAC or VTEP")
+	case v.IP.IsValid() && hostaddr.Neighbour(v.IP) != nil:
+		return fmt.Errorf("Prefix.Via.IP: %v: must be the address of one host", v.IP)
 	case v.IP.IsValid() && v.IP.Is4() != p.Addr().Is4():
 		return fmt.Errorf("Prefix.Via.IP: %v: must be of the address family of the prefix, %v", v.IP, p)
 	case v.MAC.IsGroup():
@@ -124,6 +128,9 @@ func checkRemote(row string, r remote) error {
 }
 
 func checkVTEP(a netip.AddrPort) error {
+	if !a.IsValid() {
+		return errors.New("VTEP: required")
+	}
 	if err := hostaddr.Check(a.Addr()); err != nil {
 		return fmt.Errorf("VTEP: %v: %w", a.Addr(), err)
 	}

@@ -41,10 +41,11 @@
 //
 // # What a Plane manages
 //
-// A Plane leaves table entries alone that no row refers to. But for a segment with a Flood row it manages
-// the whole flood list, and for a VTEP that a row refers to it manages the peer: it deletes the peer with
-// the last row. The same holds for next hops with their own VNI and for groups. A program that sets
-// entries with these keys itself should do so as an owner; Config.Static makes its entries static.
+// A Plane leaves table entries alone that no row refers to. But for a segment with a Flood row it manages the
+// whole flood list, and for a VTEP that a row refers to it manages the peer: it deletes the peer with the last
+// row, and the event peer-down follows within half a minute, when no frame from it can be on its way. The same
+// holds for next hops with their own VNI and for groups. A program that sets entries with these keys itself should
+// do so as an owner; Config.Static makes its entries static.
 //
 // # Hosts that move
 //

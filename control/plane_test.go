@@ -75,6 +75,7 @@ func TestRefused(t *testing.T) {
 		{control.MAC{VNI: red, MAC: mac(1), Filter: true, IP: host}, "MAC.IP"},
 		{control.MAC{VNI: red, MAC: frame.Broadcast, VTEP: far, IP: host}, "MAC.MAC"},
 		{control.MAC{VNI: red, MAC: frame.Broadcast, Group: "pair"}, "MAC.MAC"},
+		{control.MAC{VNI: red, MAC: frame.Broadcast, Filter: true}, "MAC.MAC: ff:ff:ff:ff:ff:ff: must be"},
 		{control.MAC{VNI: red, MAC: mac(1), Group: "pair"}, `group "pair"`},
 		{control.MAC{VNI: red, MAC: mac(1), Port: "pipe", FarVNI: 7}, "MAC.FarVNI"},
 		{control.MAC{VNI: red, MAC: mac(1), VTEP: far, FarVNI: 1 << 24}, "MAC.FarVNI"},
@@ -100,6 +101,7 @@ func TestRefused(t *testing.T) {
 		{prefix(control.Via{VNI: blue, IP: host}), "Prefix.Via.VNI"},
 		{prefix(control.Via{VNI: red, IP: netip.MustParseAddr("fd00::1")}), "Prefix.Via.IP"},
 		{prefix(control.Via{VNI: red, IP: host, VTEP: far}), "Prefix.Via.IP"},
+		{prefix(control.Via{VNI: red, IP: netip.MustParseAddr("127.0.0.1")}), "Prefix.Via.IP: 127.0.0.1: must be"},
 		{prefix(control.Via{VNI: l3vni, MAC: frame.Broadcast, VTEP: far}), "Prefix.Via.MAC"},
 		{prefix(control.Via{VNI: l3vni, MAC: mac(1)}), "Prefix.Via.VTEP"},
 		{prefix(control.Via{VNI: red, VTEP: far}), "prefix"},  // the interface is no tunnel

@@ -155,6 +155,12 @@ func (n *Node) apply(cfg *Config, f opened, a *attempt) {
 	n.closeUnused(wanted)
 	n.limits(cfg)
 	n.prober.look()
+	known := n.cfg.unshared()
+	for _, x := range cfg.unshared() {
+		if !slices.Contains(known, x) {
+			n.log.Warn(x)
+		}
+	}
 	n.cfg = cfg
 }
 

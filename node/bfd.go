@@ -15,9 +15,9 @@ import (
 )
 
 // BFD probes paths by Bidirectional Forwarding Detection: of a gateway, those to the next hops of routes on its
-// interface (RFC 5881); of a tunnel, those to its listed peers, inside the tunnel (RFC 8971), for IP-in-IP beside it,
-// through the host's sockets. Routes pass over what is dead while they have another next hop, and groups of peers over
-// dead members. A path is not dead before its far end has been heard.
+// interface that have an IP address (RFC 5881); of a tunnel, those to its listed peers, inside the tunnel (RFC 8971),
+// for IP-in-IP beside it, through the host's sockets. Routes pass over what is dead while they have another next hop,
+// and groups of peers over dead members. A path is not dead before its far end has been heard.
 type BFD struct {
 	bfd.SessionConfig
 

@@ -49,6 +49,28 @@ func (w wanted) shared(t *Tunnel) Tunnel {
 	return x
 }
 
+// unshared returns warnings about tunnels and gateways with one address that they do not share.
+func (c *Config) unshared() (list []string) {
+	w := index(c)
+	for i := range c.Tunnels {
+		t := &c.Tunnels[i]
+		for _, a := range t.locals() {
+			own, _ := w.sharing(t, a)
+			for k := range c.Segments {
+				s := &c.Segments[k]
+				if s.Gateway == nil || own != nil && s.VNI == own.VNI {
+					continue
+				}
+				if slices.ContainsFunc(s.Gateway.Addresses, func(x netip.Prefix) bool { return x.Addr() == a.WithZone("") }) {
+					list = append(list, fmt.Sprintf("tunnel %q and the gateway of VNI %d have the address %v, and do not share it: "+
+						"the tunnel's underlay must be packet, and a packet port on its device an untagged member of the segment", t.Name, s.VNI, a))
+				}
+			}
+		}
+	}
+	return list
+}
+
 // withShared returns a configuration whose tunnels have what they share, a copy if any does.
 func (c *Config) withShared() *Config {
 	w, own := index(c), c

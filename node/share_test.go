@@ -41,3 +41,29 @@ func TestShareErrors(t *testing.T) {
 		}
 	}
 }
+
+// A tunnel and a gateway with one address that do not share it are worth a warning.
+func TestUnshared(t *testing.T) {
+	for _, c := range []struct {
+		tunnel, member string
+		warns          int
+	}{
+		{`"underlay": "packet", "bind": "eth0"`, `{"port": "eth0"}`, 0},
+		{`"underlay": "packet", "bind": "eth0"`, `{"port": "eth0", "vlan": 7}`, 1},
+		{`"underlay": "packet", "bind": "eth0", "local6": "fd00::1"`, `{"port": "eth0", "vlan": 7}`, 2},
+		{`"underlay": "packet", "bind": "eth1"`, `{"port": "eth0"}`, 1},
+		{`"underlay": "packet", "bind": "eth0"`, `{"port": "tap0"}`, 1},
+		{`"type": "vxlan"`, `{"port": "eth0"}`, 1},
+	} {
+		cfg, err := Parse([]byte(`{"tunnels": [{"name": "t", "local": "10.0.0.1", ` + c.tunnel + `}],
+			"ports": [{"name": "eth0", "type": "packet"}, {"name": "tap0", "type": "tap"}],
+			"segments": [{"vni": 7, "members": [` + c.member + `], "gateway": {"vrf": "v", "mac": "02:00:00:00:00:01", "addresses": ["10.0.0.1/24", "fd00::1/64"]}},
+				{"vni": 8, "gateway": {"vrf": "v", "mac": "02:00:00:00:00:02", "addresses": ["10.0.9.1/24"]}}], "vrfs": [{"name": "v"}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if list := cfg.withShared().unshared(); len(list) != c.warns {
+			t.Errorf("%s, %s: warnings %q, want %d", c.tunnel, c.member, list, c.warns)
+		}
+	}
+}
