@@ -3,8 +3,6 @@ package kernel
 import (
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -108,13 +106,8 @@ func TestRouters(t *testing.T) {
 // birdBFD starts BIRD with a statement of its protocol BFD.
 func birdBFD(t *testing.T, h *netns.Host, session string) {
 	t.Helper()
-	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	check.OK(t, os.WriteFile(file("conf"), fmt.Appendf(nil,
-		"router id 10.0.0.2;\nprotocol device { }\nprotocol bfd {\ninterface \"*\" { interval %d ms; multiplier 3; };\n%s\n}\n",
-		(detection/3).Milliseconds(), session), 0o600))
-	h.Start("bird", "-f", "-c", file("conf"), "-s", file("ctl"), "-P", file("pid"))
-	h.Until("BIRD runs", func() bool { _, err := os.Stat(file("ctl")); return err == nil })
+	bird(t, h, fmt.Sprintf("router id 10.0.0.2;\nprotocol device { }\nprotocol bfd {\ninterface \"*\" { interval %d ms; multiplier 3; };\n%s\n}\n",
+		(detection/3).Milliseconds(), session))
 }
 
 // alive waits until n sessions of a node are alive.
