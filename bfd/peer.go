@@ -22,12 +22,12 @@ const (
 // is also the scope of their addresses: sessions over different Paths may have the same ones. Its values are comparable;
 // most are pointers.
 type Path interface {
-	// Send sends a packet. It is called by one goroutine at a time; it must not wait, and not keep the packet. An error is
-	// counted.
+	// Send sends a packet. One goroutine at a time calls it. It must not wait, keep the packet, call Remove, or take a lock
+	// that a caller of Remove holds, which waits for it. An error is counted.
 	Send(p *Packet) error
 }
 
-// A Leaver is a Path that wants to know when a session has sent its last packet.
+// A Leaver is a Path that wants to know when a session has sent its last packet. For Leave the same holds as for Send.
 type Leaver interface {
 	Leave(p Peer)
 }

@@ -24,13 +24,14 @@ type session struct {
 
 	index int           // in the Speaker's heap, -1 if not there
 	at    time.Duration // when the heap wakes it; of the Speaker's goroutine
-	next  *session      // in the list of those to be looked at; with listed, under Speaker.dueMu
+	over  bool          // the last packet is sent; likewise
+	next  *session      // in the list of those to be looked at; with due, under Speaker.dueMu
 	due   bool
 
 	mu      sync.Mutex // held for moments: nothing below calls anybody
 	cfg     SessionConfig
 	gone    bool
-	left    chan struct{} // closed when the last packet is sent
+	left    chan struct{} // made by leave; closed when the last packet is sent
 	state   State
 	diag    Diag
 	changed time.Duration
@@ -78,6 +79,9 @@ func newSession(s *Speaker, p Peer, cfg SessionConfig, now time.Duration) *sessi
 func (x *session) receive(c *Control, now time.Duration) (sooner bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.gone {
+		return false
+	}
 	x.last = *c
 	if c.Final && x.poll {
 		x.endPoll()

@@ -158,7 +158,8 @@ func (s *Speaker) Change(p Peer, c *SessionConfig) error {
 
 // Remove ends a session. It sends a last packet that tells the peer that this is no failure, and returns when that is sent; to
 // be sure that the peer has heard it, set AdminDown for a detection time first (RFC 5880, section 6.8.16). Of Notify at most
-// one call is under way then; none follows. A Path must not call Remove from its Send.
+// one call is under way then; none follows. See [Path] for what must not
+// happen meanwhile.
 func (s *Speaker) Remove(p Peer) error {
 	s.mu.Lock()
 	x, err := s.find(p)
@@ -280,6 +281,9 @@ func (s *Speaker) run() {
 
 // step does what is due for a session, and sets its timer.
 func (s *Speaker) step(x *session, h *timers) {
+	if x.over { // it was due and noticed at once
+		return
+	}
 	b, at, gone := x.step(s.buf[:0], s.now())
 	if len(b) > 0 {
 		s.send(x, b)
@@ -292,6 +296,7 @@ func (s *Speaker) step(x *session, h *timers) {
 	if l, ok := x.peer.Path.(Leaver); ok {
 		l.Leave(x.peer)
 	}
+	x.over = true
 	close(x.left)
 }
 

@@ -19,7 +19,7 @@ type Session struct {
 	Interval  time.Duration // between packets sent, as agreed, without jitter
 	Detection time.Duration // without a packet for that long the path is dead; 0 while nothing is heard
 	Stats     SessionStats
-	SendError error // of the Path for the last packet; nil if it was sent
+	SendError error // of the Path for the last packet; nil if it was sent, or is being sent
 }
 
 // SessionStats counts the packets of a session.

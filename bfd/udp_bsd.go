@@ -89,6 +89,7 @@ func (d *destination) set(a netip.Addr, port uint16) {
 // send sends without waiting: the sockets of package net do not.
 func (d *destination) send(fd uintptr, b []byte) error { return syscall.Sendto(int(fd), b, 0, d.sa) }
 
+// unpolled returns the socket as it is: only Linux wakes the poller for each packet. On errors it is closed.
 func unpolled(conn *net.UDPConn) (io.Closer, syscall.RawConn, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

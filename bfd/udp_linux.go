@@ -149,12 +149,12 @@ func (d *destination) send(fd uintptr, b []byte) error {
 	return nil
 }
 
-// unpolled removes a socket from the runtime's poller, or closes it.
+// unpolled returns a copy of a socket outside the runtime's poller, and closes the socket, also on errors.
 func unpolled(conn *net.UDPConn) (io.Closer, syscall.RawConn, error) {
 	defer conn.Close()
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, nil, err
 	}
-	return sys.Unpolled(raw, "transmit socket")
+	return sys.Unpolled(raw, "BFD socket")
 }

@@ -32,8 +32,8 @@
 // [Programmer.Program] refuses a row that is wrong or has no place, for instance because its segment or VTEP is
 // missing, and says so with a [RowError]. All other rows of the Update are carried out. A control plane that hears
 // of networks before they are configured here sets Update.Loose: then rows without a place wait for one. What is
-// wrong in any case is refused even so: a malformed row, a VTEP with a loopback address or one of this switch, and a
-// MAC of the switch itself.
+// wrong in any case is refused even so: a malformed row, a VTEP with an address of this switch, one with a loopback
+// address unless the local VTEP has such an address too, and a MAC of the switch itself.
 //
 // Rows wait, too, if their place goes after they were added, if a table is full, and if an interface has their prefix
 // itself. A row waits as a whole, and meanwhile the tables contain the next owner's row. [Plane.Waiting] lists

@@ -161,7 +161,7 @@ func (t *tx) target(p *place) (to target, err error) {
 	}
 	a, local := via.VTEP.Addr(), f.tunnel.Local()
 	if a.IsLoopback() && !slices.ContainsFunc(local, netip.Addr.IsLoopback) {
-		return to, mistake{fmt.Errorf("VTEP: %v: must not be a loopback address, because %v is none", a, local[0])}
+		return to, mistake{fmt.Errorf("VTEP: %v: must not be a loopback address, because the local VTEP has none", a)}
 	}
 	if _, flood := p.row.(Flood); flood {
 		return to, f.tunnel.CheckFlood(via.VTEP)

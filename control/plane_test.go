@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		{control.MAC{VNI: red, MAC: mac(1), VTEP: at(1)}, "VTEP"},
 		{control.MAC{VNI: red, MAC: mac(1), VTEP: netip.MustParseAddrPort("[fd00::1]:0")}, "VTEP"},
 		{control.Flood{VNI: red}, "VTEP"},
-		{control.Flood{VNI: red, VTEP: netip.MustParseAddrPort("127.0.0.1:0")}, "must not be a loopback address"},
+		{control.Flood{VNI: red, VTEP: netip.MustParseAddrPort("127.0.0.1:0")}, "VTEP: 127.0.0.1: must not be a loopback address, because the local VTEP has none"},
 		{control.Flood{VNI: red, VTEP: netip.MustParseAddrPort("0.0.0.0:4789")}, "VTEP"},
 		{control.MAC{VNI: red, MAC: mac(1), VTEP: netip.MustParseAddrPort("239.0.0.1:0")}, "VTEP"},
 		{mapped, "Prefix.Prefix"},

@@ -28,7 +28,7 @@ const (
 	EventPortDown                      // Dest; Err if it failed, nil if it was detached; after the last EventDetached
 	EventPeerUp                        // Dest: a tunnel has a new peer, learned or listed, or a new next hop or group of peers
 	EventPeerDown                      // Dest: a peer of a tunnel is gone, with all its MACs and snooped neighbours
-	EventPeerDead                      // Dest: a probe has found a peer, or the peer of a next hop, dead; see vtep.VTEP.SetDown
+	EventPeerDead                      // Dest: a probe has found a peer, the peer of a next hop, or all of a group, dead; see vtep.VTEP.SetDown
 	EventPeerAlive                     // Dest: it is alive again
 	EventLocalChanged                  // Dest: a tunnel has another local address; vtep.VTEP.Local returns it
 	EventGatewayUp                     // VNI, Name of the VRF: the segment has a gateway; l3.Interface.Config has its addresses and MACs

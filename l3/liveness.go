@@ -127,7 +127,7 @@ func (n *nextHops) housekeep(i *Interface, now frame.Tick) (ask []netip.Addr) {
 // says that the peer of a tunnel is unreachable, for 10 s.
 func (v *VRF) SetDown(h NextHop, down bool) error {
 	h.Weight = 0
-	if v.nextHops.setDown(h, down) { // without v.mu, which adding many routes holds for long
+	if v.nextHops.setKnown(h, down) { // without v.mu, which adding many routes holds for long
 		return nil
 	}
 	v.mu.Lock()
@@ -162,8 +162,8 @@ func (i *Interface) SetPortGone() {
 	}
 }
 
-// setDown is SetDown of a next hop that there is.
-func (n *nextHops) setDown(k NextHop, down bool) bool {
+// setKnown does what SetDown does if there is the next hop; else it returns false.
+func (n *nextHops) setKnown(k NextHop, down bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	h := n.byKey[k]

@@ -464,4 +464,7 @@ func TestNextHopOfDeletedRoute(t *testing.T) {
 	}
 	close(done)
 	workers.Wait()
+	check.Equal(t, "next hops left", len(s.vrf.nextHops.byKey), 0)
+	check.Equal(t, "those with a reason", len(s.vrf.nextHops.ill), 0)
+	check.Equal(t, "their number", s.vrf.nextHops.n.Load(), 0)
 }

@@ -16,8 +16,9 @@ import (
 
 // BFD probes paths by Bidirectional Forwarding Detection: of a gateway, those to the next hops of routes on its
 // interface that have an IP address (RFC 5881); of a tunnel, those to its listed peers, inside the tunnel (RFC 8971),
-// for IP-in-IP beside it, through the host's sockets. Routes pass over what is dead while they have another next hop,
-// and groups of peers over dead members. A path is not dead before its far end has been heard.
+// for IP-in-IP beside it, through the host's sockets or from the gateway that shares its address. Routes pass over what
+// is dead while they have another next hop, and groups of peers over dead members. A path is not dead before its far end
+// has been heard.
 type BFD struct {
 	bfd.SessionConfig
 
@@ -31,7 +32,9 @@ type prober struct {
 
 	speaker atomic.Pointer[bfd.Speaker] // nil before the first session, and after close
 
-	mu       sync.Mutex // after Node.mu; not held for long, so that what sessions find is carried out at once
+	// mu comes after Node.mu. It is not held for long (100 ms at most, for the good-byes of a tunnel), so that what sessions
+	// find is carried out at once.
+	mu       sync.Mutex
 	closed   bool
 	sessions map[bfd.Peer]*session
 	probed   map[*tunnel]*probedTunnel

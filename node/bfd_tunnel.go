@@ -33,7 +33,8 @@ type probedTunnel struct {
 	out   passage
 }
 
-// A passage counts the frames that the switch was given for a tunnel, and as their egress stage those that it has sent.
+// A passage counts the frames that the switch was given for a tunnel, and, as their egress stage, those that a worker has
+// passed on to it.
 type passage struct{ given, sent atomic.Uint64 }
 
 // Process implements [vswitch.Stage].
@@ -93,8 +94,12 @@ func (p *prober) openTunnel(t *tunnel) (*probedTunnel, error) {
 		return l, nil
 	}
 	l.path = vxlan.New(p.start(), func(peer uint16, f *frame.Frame) bool {
-		l.out.given.Add(1)
-		return l.vsi.Send(l.at.Dest(peer), f)
+		l.out.given.Add(1) // before a worker counts it as sent
+		if !l.vsi.Send(l.at.Dest(peer), f) {
+			l.out.given.Add(^uint64(0))
+			return false
+		}
+		return true
 	})
 	var err error
 	l.vsi, err = p.n.sw.VSI(l.vni, &vswitch.VSIConfig{NoLearn: true, NoFlood: vswitch.Broadcast | vswitch.Multicast | vswitch.UnknownUnicast})

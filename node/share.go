@@ -62,8 +62,8 @@ func (c *Config) unshared() (list []string) {
 					continue
 				}
 				if slices.ContainsFunc(s.Gateway.Addresses, func(x netip.Prefix) bool { return x.Addr() == a.WithZone("") }) {
-					list = append(list, fmt.Sprintf("tunnel %q and the gateway of VNI %d have the address %v, and do not share it: "+
-						"the tunnel's underlay must be packet, and a packet port on its device an untagged member of the segment", t.Name, s.VNI, a))
+					list = append(list, fmt.Sprintf("tunnel %q and the gateway of VNI %d both have the address %v, and do not share it; "+
+						"to share it, the tunnel needs the underlay packet, and the segment an untagged packet port on the same device", t.Name, s.VNI, a))
 				}
 			}
 		}

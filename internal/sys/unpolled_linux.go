@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unpolled returns a copy of a socket that the runtime's poller, which the kernel wakes after every packet that a socket in it
-// has sent, knows nothing of. The socket itself can be closed then. Sending needs MSG_DONTWAIT: the copy is blocking.
+// Unpolled returns a copy of a socket that the runtime's poller knows nothing of: the kernel wakes the poller for every packet
+// that a socket in it has sent or received. Both are blocking then, since that is a property of the socket: close the original,
+// and use MSG_DONTWAIT with the copy.
 func Unpolled(c syscall.RawConn, name string) (*os.File, syscall.RawConn, error) {
 	var fd int
 	if err := Control(c, func(old int) (err error) {
